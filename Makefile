@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+#   make                    build/hyptrace and friends
+#   make check              all tests that run anywhere (minutes)
+#   make lab                prepare the pKVM lab's parts in a cache
+#   make check-lab          the tests on a live pKVM host (QEMU software emulation)
+#   make demo | bench | fuzz | install
+#
+# O=DIR     build directory        SAN=1           ASan and UBSan
+# V=1       show commands          WERROR=1        warnings are errors
+# CROSS_COMPILE=aarch64-linux-gnu- builds into build-arm64/
+
+VERSION := 0.1.0
+
+ifeq ($(CROSS_COMPILE),aarch64-linux-gnu-)
+ARCH_SUFFIX := -arm64
+endif
+O ?= build$(ARCH_SUFFIX)$(if $(SAN),-san)
+
+CC := $(CROSS_COMPILE)gcc
+AR := $(CROSS_COMPILE)ar
+ifneq ($(origin CC_OVERRIDE),undefined)
+CC := $(CC_OVERRIDE)
+endif
+PKG_CONFIG ?= pkg-config
+
+prefix ?= /usr/local
+bindir ?= $(prefix)/bin
+mandir ?= $(prefix)/share/man
+DESTDIR ?=
+
+ifeq ($(ARCH_SUFFIX),-arm64)
+HYPTRACE_LAB_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/hyptrace-lab
+SYSROOT ?= $(HYPTRACE_LAB_CACHE)/sysroot-arm64
+PKG_CONFIG := PKG_CONFIG_SYSROOT_DIR=$(SYSROOT) \
+	PKG_CONFIG_LIBDIR=$(SYSROOT)/usr/lib/aarch64-linux-gnu/pkgconfig pkg-config
+CROSS_LDFLAGS := -L$(SYSROOT)/usr/lib/aarch64-linux-gnu -Wl,-rpath-link,$(SYSROOT)/usr/lib/aarch64-linux-gnu
+endif
+
+PACKAGES := libtracefs libtraceevent libzstd
+PKG_CFLAGS = $(shell $(PKG_CONFIG) --cflags $(PACKAGES))
+PKG_LIBS = $(shell $(PKG_CONFIG) --libs $(PACKAGES))
+
+WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
+	-Wwrite-strings -Wvla -Wno-unused-parameter $(if $(WERROR),-Werror)
+OPT ?= -O2 -g
+SANFLAGS := $(if $(SAN),-fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+comma := ,
+CPPFLAGS += -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DHYPTRACE_VERSION='"$(VERSION)"' -Ilib
+CFLAGS += -std=gnu11 $(OPT) $(WARN) $(SANFLAGS) -pthread
+LDFLAGS += $(SANFLAGS) $(CROSS_LDFLAGS) -pthread
+
+Q := $(if $(V),,@)
+say = $(if $(V),,@printf '  %-7s %s\n' $(1) $(2))
+
+LIB_SRC := $(wildcard lib/*.c)
+CMD_SRC := $(wildcard cmd/*.c)
+UNIT_SRC := $(wildcard tests/unit/*.c)
+FUZZ_SRC := $(filter-out tests/fuzz/main.c,$(wildcard tests/fuzz/*.c))
+TOOL_SRC := $(wildcard tests/tools/*.c)
+
+LIB_OBJ := $(LIB_SRC:%.c=$(O)/%.o)
+CMD_OBJ := $(CMD_SRC:%.c=$(O)/%.o)
+# all commands but main(), for the tests of the command line
+CMD_LIB_OBJ := $(filter-out $(O)/cmd/hyptrace.o,$(CMD_OBJ))
+UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(O)/tests/unit/%)
+FUZZ_BIN := $(FUZZ_SRC:tests/fuzz/%.c=$(O)/tests/fuzz/%)
+TOOL_BIN := $(TOOL_SRC:tests/tools/%.c=$(O)/tests/tools/%)
+
+all: $(if $(CMD_SRC),$(O)/hyptrace)
+
+ifeq ($(ARCH_SUFFIX),-arm64)
+$(LIB_OBJ) $(CMD_OBJ): | $(SYSROOT)
+$(SYSROOT):
+	$(call say,SYSROOT,$@)
+	$(Q)HYPTRACE_LAB_CACHE=$(HYPTRACE_LAB_CACHE) tests/lab/sysroot
+endif
+
+$(O)/%.o: %.c
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(PKG_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+$(O)/libhyptrace.a: $(LIB_OBJ)
+	$(call say,AR,$@)
+	$(Q)rm -f $@
+	$(Q)$(AR) rcs $@ $^
+
+$(O)/hyptrace: $(CMD_OBJ) $(O)/libhyptrace.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(PKG_LIBS)
+
+# ---- tests -------------------------------------------------------------------
+
+$(O)/tests/unit/%: $(O)/tests/unit/%.o $(CMD_LIB_OBJ) $(O)/libhyptrace.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(PKG_LIBS) -lcmocka
+
+# the peers' own libraries, as judges
+TOOL_LIBS = $(shell $(PKG_CONFIG) --libs libtracecmd) $(if $(filter %kshark,$@),-lkshark)
+TOOL_CFLAGS = $(shell $(PKG_CONFIG) --cflags libtracecmd) -I/usr/include/libkshark
+$(O)/tests/tools/%: tests/tools/%.c
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(PKG_CFLAGS) $(TOOL_CFLAGS) $(CFLAGS) -o $@ $< $(LDFLAGS) $(TOOL_LIBS) $(PKG_LIBS)
+
+$(O)/tests/fuzz/%: $(O)/tests/fuzz/%.o $(O)/tests/fuzz/main.o $(O)/libhyptrace.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(PKG_LIBS)
+
+units: $(UNIT_BIN)
+tools: $(TOOL_BIN)
+fuzzers: $(FUZZ_BIN)
+
+check: all units tools
+	$(Q)O=$(O) tests/check
+
+# libFuzzer, FUZZ_TIME seconds each
+fuzz:
+	$(Q)tests/fuzz/run $(or $(FUZZ_TIME),60)
+
+lab:
+	$(Q)tests/lab/build
+
+check-lab: lab all tools
+	$(Q)$(MAKE) --no-print-directory CROSS_COMPILE=aarch64-linux-gnu-
+	$(Q)O=$(O) tests/check-lab
+
+demo: lab
+	$(Q)$(MAKE) --no-print-directory CROSS_COMPILE=aarch64-linux-gnu-
+	$(Q)tests/lab/demo
+
+bench: all
+	$(Q)O=$(O) tests/bench/run
+
+# ---- install -----------------------------------------------------------------
+
+install: all
+	install -D -m 755 $(O)/hyptrace $(DESTDIR)$(bindir)/hyptrace
+	set -e; for p in Documentation/*.[1-8]; do \
+		install -D -m 644 $$p $(DESTDIR)$(mandir)/man$${p##*.}/$${p##*/}; done
+
+format:
+	clang-format -i $(LIB_SRC) lib/*.h $(CMD_SRC) $(wildcard cmd/*.h) $(UNIT_SRC) $(FUZZ_SRC)
+
+clean:
+	rm -rf build build-*
+
+-include $(wildcard $(O)/*/*.d $(O)/*/*/*.d)
+.SECONDARY:
+.PHONY: all units tools fuzzers check fuzz lab check-lab demo bench install format clean

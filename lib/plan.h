@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_PLAN_H
+#define HYPTRACE_PLAN_H
+
+#include "base.h"
+
+/*
+ * What a recording is to be: filled in by the command line, carried out by the
+ * session. Plain data; the words are those of trace-cmd-record(1).
+ */
+
+struct event_plan {
+	char *name;	/* as given: "kvm", "sched:sched_switch", "kvm_entry", "all", globs */
+	char *filter;	/* -f after it, or NULL */
+	struct strlist triggers; /* -R after it */
+	bool negate;	/* -v came before: switch these off again */
+};
+
+struct buffer_plan {
+	char *name;	/* "" for the top buffer, else the instance's (-B) */
+	bool is_hyp;	/* -B hyp / hypervisor (or its directory's own name) */
+	struct event_plan *events;
+	size_t n_events;
+	char *tracer;		/* -p, NULL = nop */
+	struct strlist funcs;	/* -l */
+	struct strlist notrace; /* -n */
+	struct strlist graph;	/* -g */
+	struct strlist options; /* -O */
+	char *clock;		/* -C, NULL = the session's choice */
+	char *cpumask;		/* -M, as given (hex mask, or "-1" = all) */
+	uint64_t size_kb;	/* -b, per CPU; 0 = not given */
+	uint64_t subbuf_kb;	/* --subbuf-size; 0 = not given */
+	int64_t max_graph_depth; /* --max-graph-depth; -1 = not given */
+};
+
+struct record_plan {
+	struct buffer_plan *buffers; /* [0] is the top buffer, always there (maybe empty) */
+	size_t n_buffers;
+	char *output;		/* -o, "trace.dat" by default */
+	char **command;		/* argv of the command, or NULL: until a signal */
+	struct strlist pids;	/* -P */
+	bool filter_command;	/* -F: only the command's (and -P's) pids */
+	bool follow_children;	/* -c, with -F or -P */
+	bool stacktrace;	/* -T */
+	bool func_stack;	/* --func-stack */
+	uint64_t sleep_us;	/* -s: recorder's sleep between reads; 0 = not given */
+	int rt_prio;		/* -r; 0 = not given */
+	bool keep;		/* -k: leave tracing as it is set up */
+	bool ignore_event_errors; /* -i */
+	bool quiet;		/* -q */
+	bool date;		/* --date */
+	bool no_filter;		/* --no-filter: the recorder's own pids are traced too */
+	bool proc_map;		/* --proc-map */
+	char *user;		/* --user for the command */
+	char *compression;	/* --compression; NULL = zstd */
+	int file_version;	/* 6 or 7; 0 = default (7) */
+	uint64_t cmdlines_size; /* --cmdlines-size; 0 = not given */
+	bool best_effort;	/* --best-effort: record what is there */
+};
+
+/* Frees what the plan owns; the struct itself is the caller's. */
+void record_plan_release(struct record_plan *p);
+/* Adds a buffer (zeroed but for name and the "not given" values); NULL: out of memory. */
+struct buffer_plan *record_plan_add_buffer(struct record_plan *p, const char *name);
+
+#endif
