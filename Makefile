@@ -37,7 +37,7 @@ PKG_CONFIG := PKG_CONFIG_SYSROOT_DIR=$(SYSROOT) \
 CROSS_LDFLAGS := -L$(SYSROOT)/usr/lib/aarch64-linux-gnu -Wl,-rpath-link,$(SYSROOT)/usr/lib/aarch64-linux-gnu
 endif
 
-PACKAGES := libtracefs libtraceevent libzstd
+PACKAGES := libtracefs libtraceevent libzstd zlib
 PKG_CFLAGS = $(shell $(PKG_CONFIG) --cflags $(PACKAGES))
 PKG_LIBS = $(shell $(PKG_CONFIG) --libs $(PACKAGES))
 
@@ -58,6 +58,7 @@ CMD_SRC := $(wildcard cmd/*.c)
 UNIT_SRC := $(wildcard tests/unit/*.c)
 FUZZ_SRC := $(filter-out tests/fuzz/main.c,$(wildcard tests/fuzz/*.c))
 TOOL_SRC := $(wildcard tests/tools/*.c)
+INTEG_SRC := $(wildcard tests/integration/*.c)
 
 LIB_OBJ := $(LIB_SRC:%.c=$(O)/%.o)
 CMD_OBJ := $(CMD_SRC:%.c=$(O)/%.o)
@@ -66,6 +67,7 @@ CMD_LIB_OBJ := $(filter-out $(O)/cmd/hyptrace.o,$(CMD_OBJ))
 UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(O)/tests/unit/%)
 FUZZ_BIN := $(FUZZ_SRC:tests/fuzz/%.c=$(O)/tests/fuzz/%)
 TOOL_BIN := $(TOOL_SRC:tests/tools/%.c=$(O)/tests/tools/%)
+INTEG_BIN := $(INTEG_SRC:tests/integration/%.c=$(O)/tests/integration/%)
 
 all: $(if $(CMD_SRC),$(O)/hyptrace)
 
@@ -96,9 +98,13 @@ $(O)/tests/unit/%: $(O)/tests/unit/%.o $(CMD_LIB_OBJ) $(O)/libhyptrace.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(PKG_LIBS) -lcmocka
 
+$(O)/tests/integration/%: $(O)/tests/integration/%.o $(O)/libhyptrace.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(PKG_LIBS)
+
 # the peers' own libraries, as judges
 TOOL_LIBS = $(shell $(PKG_CONFIG) --libs libtracecmd) $(if $(filter %kshark,$@),-lkshark)
-TOOL_CFLAGS = $(shell $(PKG_CONFIG) --cflags libtracecmd) -I/usr/include/libkshark
+TOOL_CFLAGS = $(shell $(PKG_CONFIG) --cflags libtracecmd)
 $(O)/tests/tools/%: tests/tools/%.c
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D)
@@ -112,7 +118,9 @@ units: $(UNIT_BIN)
 tools: $(TOOL_BIN)
 fuzzers: $(FUZZ_BIN)
 
-check: all units tools
+# everything that runs anywhere; unit tests and fuzzers under ASan and UBSan too
+check: all units tools $(INTEG_BIN)
+	$(Q)$(MAKE) --no-print-directory SAN=1 units fuzzers
 	$(Q)O=$(O) tests/check
 
 # libFuzzer, FUZZ_TIME seconds each
@@ -130,7 +138,13 @@ demo: lab
 	$(Q)$(MAKE) --no-print-directory CROSS_COMPILE=aarch64-linux-gnu-
 	$(Q)tests/lab/demo
 
-bench: all
+BENCH_BIN := $(patsubst tests/bench/%.c,$(O)/tests/bench/%,$(wildcard tests/bench/*.c))
+$(O)/tests/bench/%: $(O)/tests/bench/%.o $(O)/libhyptrace.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(PKG_LIBS)
+
+bench: all lab $(BENCH_BIN)
+	$(Q)$(MAKE) --no-print-directory CROSS_COMPILE=aarch64-linux-gnu-
 	$(Q)O=$(O) tests/bench/run
 
 # ---- install -----------------------------------------------------------------

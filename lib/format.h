@@ -16,19 +16,21 @@ struct event_field {
 struct event_format {
 	char *name;
 	unsigned int id;
-	struct event_field *common; /* before the blank line */
+	struct event_field *common; /* before the first blank line */
 	size_t n_common;
 	struct event_field *fields;
 	size_t n_fields;
-	char *print_fmt; /* all after "print fmt: " */
+	char *print_fmt; /* all after "print fmt: ", trimmed; "" when there is none */
 };
 
 /*
  * Parses the text. -EBADMSG when name, ID or format is missing, a field lies
- * beyond 64 KiB, or a line makes no sense. On error *f is empty.
+ * beyond 64 KiB, or a line makes no sense (a NUL byte never does). -ENOMEM. On
+ * error *f is empty.
  */
 int event_format_parse(const char *text, size_t len, struct event_format *f);
 void event_format_release(struct event_format *f);
+/* By name, without the [n] of an array; a field before a common one. NULL: none. */
 const struct event_field *event_format_field(const struct event_format *f, const char *name);
 
 #endif

@@ -25,12 +25,21 @@ struct hypevent {
 	struct event_format fmt; /* as the kernel gave it */
 	size_t body_len;	/* bytes after the header that a record of this event must have */
 	int vcpu_offset;	/* in the written record, of `pid_t vcpu`; -1: no such field */
-	/* private to hypevents.c / hyptext.c: how to parse the text of this event */
+	/* private: the print format taken apart, NULL when it is not understood */
 	struct hyptext_pattern *pattern;
+	/* A line of text becomes a record with one string, since its fields cannot be told from it. */
+	bool as_text;
 };
 
 struct hypevents {
 	char *system; /* "hypervisor" or "hyp": the events directory's name */
+	/*
+	 * Records come raw (hypraw_record), not as text (hyptext): set it after
+	 * hypevents_init and before the first hypevents_add. It decides what the
+	 * written records and formats look like: no event is kept as text, fields
+	 * that no text shows are there, reasons stay the kernel's own numbers.
+	 */
+	bool raw;
 	struct hypevent *v; /* sorted by hyp_id */
 	size_t n;
 	/* Strings seen for a reason that are not in the canonical table, numbered from HYP_REASON_EXTRA. */
@@ -46,12 +55,18 @@ struct hypevents {
 #define HYP_REASON_EXTRA 128 /* further strings get numbers from here */
 extern const char *const hyp_reasons[];
 extern const size_t hyp_reasons_n;
-/* Number of a reason's text, adding it when unknown; -ENOSPC beyond 255. */
+/*
+ * Number of a reason's text, adding it when unknown. -EINVAL: not one word of
+ * letters, digits and _, at most 63 of them; -ENOSPC beyond 255; -ENOMEM.
+ */
 int hypevents_reason(struct hypevents *e, const char *s, size_t len);
 
 int hypevents_init(struct hypevents *e, const char *system);
 void hypevents_release(struct hypevents *e);
-/* Adds an event from the text of its `format` file. -EBADMSG, -EEXIST (same id or name), -ENOMEM. */
+/*
+ * Adds an event from the text of its `format` file. -EBADMSG, -EEXIST (same id
+ * or name), -ENOMEM. Pointers to events are good until the next one is added.
+ */
 int hypevents_add(struct hypevents *e, const char *format_text, size_t len);
 /*
  * Gives every event (and the synthetic one) its id in the file, from first_id
@@ -66,11 +81,17 @@ const struct hypevent *hypevents_by_name(const struct hypevents *e, const char *
  * the recording: reasons seen meanwhile are in the text. Unparsable print
  * formats are made parseable: __hyp_enter_exit_reason_str() becomes
  * __print_symbolic(); an event whose text could only be kept as text gets one
- * string field.
+ * string field `text`; a raw one gets a plain list of its fields.
+ *
+ * hyp_unknown is {int id; __data_loc char[] text; __data_loc u8[] data}: the
+ * hypervisor's id (-1: not known), the line of text, the raw body.
  */
 void hypevents_format(const struct hypevents *e, size_t i, struct buf *out);
 
 /* ---- transcoding ------------------------------------------------------------ */
+
+/* Room that a written record needs beyond the hypervisor's own one. */
+#define HYP_RECORD_EXTRA 32
 
 /* A record in the written form; common_pid holds the vCPU pid when there is one, else 0. */
 struct hyprecord {
@@ -89,10 +110,17 @@ struct hyprecord {
 struct hyptext;
 struct hyptext *hyptext_new(struct hypevents *e); /* e must outlive it; NULL: out of memory */
 void hyptext_free(struct hyptext *t);
-/* Takes all bytes; calls rec for each record; stops at and returns what rec returns if < 0. */
+/*
+ * Takes all bytes; calls rec for each record; stops at and returns what rec
+ * returns if < 0 (the rest of data is dropped then). -ENOMEM. New reasons are
+ * added to the events: with several readers, feed under a lock.
+ */
 int hyptext_feed(struct hyptext *t, const void *data, size_t len,
 		 int (*rec)(void *ctx, const struct hyprecord *r), void *ctx);
-/* Lines that were not understood so far (each is also kept as a hyp_unknown record when it has a time). */
+/*
+ * Lines that were not understood so far. Each is also kept as a hyp_unknown
+ * record when it has a CPU and a time, the text cut where a record must end.
+ */
 uint64_t hyptext_bad_lines(const struct hyptext *t);
 /* Lost events reported after the last record, not yet carried by one. */
 uint64_t hyptext_pending_lost(const struct hyptext *t);
@@ -100,8 +128,9 @@ uint64_t hyptext_pending_lost(const struct hyptext *t);
 /*
  * Android's raw records: u16 id, packed fields. Turns one record of a page
  * (data, len: as page_next gives them) into the written form in out (at least
- * HYP_HEADER_SIZE + len + 8 bytes). Returns the length. Ids that no format
- * describes become hyp_unknown records. -EBADMSG: shorter than its format says.
+ * len + HYP_RECORD_EXTRA bytes, else -EMSGSIZE). Returns the length. Ids that no
+ * format describes become hyp_unknown records. -EBADMSG: shorter than its format
+ * says.
  */
 ssize_t hypraw_record(const struct hypevents *e, const void *data, size_t len,
 		      uint8_t *out, size_t size);

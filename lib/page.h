@@ -39,8 +39,8 @@ int page_layout_parse(const char *text, size_t len, struct page_layout *out);
 
 struct page_event {
 	uint64_t ts;	     /* ns, or ticks of a counter clock */
-	const uint8_t *data; /* the record, inside the page */
-	size_t len;	     /* bytes, padded by the kernel to 4 */
+	const uint8_t *data; /* the record, inside the page; may be unaligned */
+	size_t len;	     /* bytes: a host's records are padded to 4, a hypervisor's are exact */
 };
 
 struct page_reader {
@@ -56,12 +56,15 @@ struct page_reader {
  */
 int page_reader_init(struct page_reader *r, const struct page_layout *layout,
 		     const void *page, size_t len);
-/* 1: *ev filled in. 0: end of the page. -EBADMSG: a corrupt event; what came before is good. */
+/*
+ * 1: *ev filled in. 0: end of the page. -EBADMSG: a corrupt event; what came
+ * before is good, and nothing comes after.
+ */
 int page_next(struct page_reader *r, struct page_event *ev);
 
 /* ---- writing --------------------------------------------------------------- */
 
-/* Largest record in bytes that fits into a page of `size` bytes. */
+/* Largest record in bytes that fits into a page of `size` bytes, next to a count of lost events. */
 size_t page_max_record(size_t size);
 
 struct page_writer {
@@ -69,13 +72,18 @@ struct page_writer {
 	size_t size; /* of a page, bytes */
 	size_t used; /* bytes, header included; 0: no page begun */
 	uint64_t last_ts;
-	bool missed;
+	bool missed; /* to be marked in the next page */
 	uint64_t missed_count;
+	bool page_missed; /* of the page begun */
+	uint64_t page_missed_count;
 	int (*emit)(void *ctx, const void *page, size_t size);
 	void *ctx;
 };
 
-/* emit gets each finished page, zero-padded to size; what it returns (-errno) is passed on. */
+/*
+ * emit gets each finished page, zero-padded to size; what it returns (-errno) is
+ * passed on. -EINVAL: a page of that size cannot be.
+ */
 int page_writer_init(struct page_writer *w, size_t size,
 		     int (*emit)(void *ctx, const void *page, size_t size), void *ctx);
 void page_writer_release(struct page_writer *w);
@@ -86,10 +94,16 @@ void page_writer_release(struct page_writer *w);
 int page_write(struct page_writer *w, uint64_t ts, const void *data, size_t len);
 /*
  * The next record comes after `count` lost ones (0 = unknown number): ends the
- * current page and marks the next one. Losses with no record between add up.
+ * current page and marks the next one. Losses with no record between add up;
+ * with one of unknown number among them the sum is unknown.
  */
 int page_write_lost(struct page_writer *w, uint64_t count);
 /* Emits the page begun, if any. A pending loss gets an empty page of its own only if `final`. */
 int page_flush(struct page_writer *w, bool final);
+/*
+ * The page begun as page_flush would emit it, w->size bytes, which the next call
+ * changes; NULL: none begun. More records can follow it.
+ */
+const void *page_writer_peek(struct page_writer *w);
 
 #endif

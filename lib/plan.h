@@ -11,7 +11,7 @@
 
 struct event_plan {
 	char *name;	/* as given: "kvm", "sched:sched_switch", "kvm_entry", "all", globs */
-	char *filter;	/* -f after it, or NULL */
+	char *filter;	/* -f after it, or NULL; several are joined: (a)&&(b) */
 	struct strlist triggers; /* -R after it */
 	bool negate;	/* -v came before: switch these off again */
 };
@@ -25,7 +25,7 @@ struct buffer_plan {
 	struct strlist funcs;	/* -l */
 	struct strlist notrace; /* -n */
 	struct strlist graph;	/* -g */
-	struct strlist options; /* -O */
+	struct strlist options; /* -O; -T is "stacktrace", -d is "nofunction-trace" here */
 	char *clock;		/* -C, NULL = the session's choice */
 	char *cpumask;		/* -M, as given (hex mask, or "-1" = all) */
 	uint64_t size_kb;	/* -b, per CPU; 0 = not given */
@@ -37,11 +37,10 @@ struct record_plan {
 	struct buffer_plan *buffers; /* [0] is the top buffer, always there (maybe empty) */
 	size_t n_buffers;
 	char *output;		/* -o, "trace.dat" by default */
-	char **command;		/* argv of the command, or NULL: until a signal */
+	char **command;		/* argv of the command, or NULL: until a signal; not owned */
 	struct strlist pids;	/* -P */
 	bool filter_command;	/* -F: only the command's (and -P's) pids */
 	bool follow_children;	/* -c, with -F or -P */
-	bool stacktrace;	/* -T */
 	bool func_stack;	/* --func-stack */
 	uint64_t sleep_us;	/* -s: recorder's sleep between reads; 0 = not given */
 	int rt_prio;		/* -r; 0 = not given */
@@ -52,7 +51,7 @@ struct record_plan {
 	bool no_filter;		/* --no-filter: the recorder's own pids are traced too */
 	bool proc_map;		/* --proc-map */
 	char *user;		/* --user for the command */
-	char *compression;	/* --compression; NULL = zstd */
+	char *compression;	/* --compression zstd or none; NULL = zstd (version 6: none) */
 	int file_version;	/* 6 or 7; 0 = default (7) */
 	uint64_t cmdlines_size; /* --cmdlines-size; 0 = not given */
 	bool best_effort;	/* --best-effort: record what is there */

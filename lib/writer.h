@@ -14,10 +14,6 @@ struct dat_cpu {
 	uint64_t offset;    /* of the first byte in fd; 0 normally */
 	uint64_t size;	    /* bytes; a multiple of the page size */
 	const char *stat;   /* CPUSTAT text ("CPU: 0\nentries: ..."), or NULL */
-	/*
-	 * Called with each page before it is written (may change it), or NULL.
-	 * -errno stops the write.
-	 */
 };
 
 struct dat_buffer {
@@ -26,7 +22,11 @@ struct dat_buffer {
 	uint32_t page_size;
 	uint32_t n_cpus;
 	struct dat_cpu *cpus;
-	int (*fix_page)(void *ctx, unsigned int cpu, void *page, size_t size); /* or NULL */
+	/*
+	 * Called with each page, in order, before it is written (may change it), or
+	 * NULL. -errno stops the write.
+	 */
+	int (*fix_page)(void *ctx, unsigned int cpu, void *page, size_t size);
 	void *fix_ctx;
 };
 
@@ -56,7 +56,7 @@ enum {
 
 struct dat_file {
 	int version;		 /* 6 or 7 */
-	const char *compression; /* "zstd", "none" (7 only; 6 is always uncompressed) */
+	const char *compression; /* "zstd" or NULL, "none" (7 only; 6 is always uncompressed) */
 	int level;		 /* zstd level; 0 = its default */
 	uint32_t page_size;	 /* of the host */
 	struct dat_text header_page, header_event;
@@ -71,17 +71,21 @@ struct dat_file {
 	size_t n_options;
 	/*
 	 * The writer itself writes BUFFER (all buffers), CPUSTAT, CPUCOUNT, and the
-	 * section options of v7. The caller gives TRACEID, TRACECLOCK, TSC2NSEC,
-	 * UNAME, VERSION, DATE, PROCMAPS, GUEST, TIME_SHIFT, own ids.
+	 * section options of v7; dat-options.h makes most others. The caller gives
+	 * TRACEID, TRACECLOCK, TSC2NSEC, UNAME, VERSION, DATE, PROCMAPS, GUEST,
+	 * TIME_SHIFT. Stock warns about ids that it does not know, and reads on.
 	 */
 	void (*progress)(void *ctx, uint64_t done, uint64_t total); /* bytes of pages, or NULL */
 	void *progress_ctx;
 };
 
 /*
- * Writes to fd (a new, seekable file). On error what was written is of no use.
- * -ENOSPC and the like from the disk, -ENOTSUP for an unknown version or
- * compression, -EINVAL for sizes that are no multiple of the page size.
+ * Writes to fd (a new, seekable file, from its start). On error what was
+ * written is of no use. -ENOSPC and the like from the disk; -EIO when a source
+ * ends early; -ENOTSUP for an unknown version or compression, or page sizes that
+ * differ in version 6; -EINVAL for what no file can hold: a page size that is no
+ * power of two from 4 KiB to 1 MiB, sizes that are no multiple of it, two
+ * buffers of one name, options that the writer makes itself, no header texts.
  */
 int dat_write(const struct dat_file *f, int fd, const struct log *log);
 

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef HYPTRACE_CMD_H
+#define HYPTRACE_CMD_H
+
+#include "session.h"
+
+/* Exit statuses of every command. */
+enum {
+	EXIT_OK = 0,
+	EXIT_FAILED = 1,
+	EXIT_USAGE = 2,
+};
+
+/* One row per command: dispatch, `hyptrace -h` and the index of man pages come from it. */
+struct command_row {
+	const char *name;
+	int (*run)(int argc, char **argv);
+	const char *summary;
+};
+
+extern const struct command_row command_rows[];
+extern const size_t command_rows_n;
+
+int cmd_record(int argc, char **argv);
+int cmd_recover(int argc, char **argv);
+
+/* ---- what commands share: messages on stderr, and the end of a recording ---- */
+
+/* Messages "hyptrace: ..." on stderr; ctx is a struct say. */
+struct say {
+	bool quiet;    /* no LOG_INFO */
+	bool progress; /* a line of progress stands on the terminal: wipe it first */
+};
+void say_log(void *ctx, enum log_level level, const char *msg);
+struct log say_to_log(struct say *say);
+/* "3.4M", "812K" into out; returns out. */
+const char *say_size(uint64_t bytes, char *out, size_t size);
+
+/* Live progress on a terminal (callbacks of session_opts; ctx is a struct say). */
+void progress_recording(void *ctx, const struct session_summary *so_far);
+void progress_writing(void *ctx, uint64_t done, uint64_t total);
+void progress_end(struct say *say);
+/* The lines at the end: what was recorded, what was lost and what would help. */
+void print_summary(const struct session_summary *sum, const char *output, bool quiet);
+
+/* A descriptor that becomes readable at SIGINT, SIGTERM or SIGHUP, which are blocked. -errno. */
+int stop_signals(void);
+
+#endif

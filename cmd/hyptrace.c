@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd.h"
+
+const struct command_row command_rows[] = {
+	{ "record", cmd_record, "record the hypervisor, the host and instances into a trace.dat" },
+	{ "recover", cmd_recover, "finish what a killed recorder left behind" },
+};
+const size_t command_rows_n = ARRAY_SIZE(command_rows);
+
+static void usage(FILE *out)
+{
+	fputs("usage: hyptrace COMMAND [OPTIONS]\n\ncommands:\n", out);
+	for (size_t i = 0; i < command_rows_n; i++)
+		fprintf(out, "  %-10s %s\n", command_rows[i].name, command_rows[i].summary);
+	fputs("\n`hyptrace COMMAND -h` tells a command's options, hyptrace-COMMAND(1) all about it.\n"
+	      "Recordings are read with trace-cmd report and kernelshark.\n", out);
+}
+
+static const struct command_row *find(const char *name)
+{
+	for (size_t i = 0; i < command_rows_n; i++)
+		if (!strcmp(command_rows[i].name, name))
+			return &command_rows[i];
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	const char *name = argc > 1 ? argv[1] : NULL;
+	const struct command_row *row;
+
+	if (!name) {
+		usage(stderr);
+		return EXIT_USAGE;
+	}
+	if (!strcmp(name, "-h") || !strcmp(name, "--help") || !strcmp(name, "help")) {
+		usage(stdout);
+		return EXIT_OK;
+	}
+	if (!strcmp(name, "--version") || !strcmp(name, "version")) {
+		puts("hyptrace " HYPTRACE_VERSION);
+		return EXIT_OK;
+	}
+	row = find(name);
+	if (!row) {
+		fprintf(stderr, "hyptrace: no command '%s' (hyptrace -h lists them)\n", name);
+		return EXIT_USAGE;
+	}
+	return row->run(argc - 1, argv + 1);
+}

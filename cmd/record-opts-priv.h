@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef HYPTRACE_RECORD_OPTS_PRIV_H
+#define HYPTRACE_RECORD_OPTS_PRIV_H
+
+#include "record-opts.h"
+
+/* What the option table (record-opts.c) and its functions (record-opts-set.c) share. */
+
+struct parse {
+	struct record_plan *plan;
+	struct opts_error *err;
+	size_t buffer;	/* the one that options belong to: the last -B, 0 = top */
+	bool has_event; /* -f and -R have an event to belong to */
+	bool negate;	/* -v */
+	bool help;
+	bool output; /* -o was given */
+};
+
+struct opt;
+typedef int opt_set(struct parse *p, const struct opt *o, const char *arg);
+
+/*
+ * One row per option of trace-cmd record, served or not. One with neither
+ * letter nor name is a heading of the usage text; one with `instead` is refused
+ * with that text.
+ */
+struct opt {
+	char key;	  /* the short letter, 0: none */
+	const char *name; /* long name, without "--" */
+	const char *arg;  /* name of its argument; "[x]": may be left out */
+	const char *help;
+	opt_set *set;
+	size_t off;	  /* of the field that `set` fills, in the plan or the buffer */
+	bool host;	  /* means nothing for the hypervisor's buffer */
+	const char *also; /* what `set` puts into the field instead of the argument */
+	const char *instead;
+};
+
+/* Both fill err and return -errno. */
+int opts_fail(struct parse *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+int opts_no_memory(struct parse *p);
+
+/* The buffer that options now belong to. */
+struct buffer_plan *opts_buffer(struct parse *p);
+
+/* "-b" or "--user" */
+const char *opt_name(const struct opt *o, char text[32]);
+
+/* into the plan's field at o->off */
+opt_set set_flag, set_text, set_u64;
+/* into the current buffer's field at o->off */
+opt_set set_buffer_u64, add_to_list;
+opt_set set_help, set_sleep, set_depth, set_prio, set_event, set_filter, set_trigger, set_negate,
+	set_buffer, set_tracer, set_clock, set_cpumask, set_pids, set_output, set_compression,
+	set_version;
+
+#endif

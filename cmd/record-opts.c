@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "record-opts-priv.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the table ------------------------------------------------------------- */
+
+#define PLAN(field)   offsetof(struct record_plan, field)
+#define BUFFER(field) offsetof(struct buffer_plan, field)
+#define NO_GUEST      "guests are not recorded by this version: run trace-cmd record -A in parallel"
+#define NO_NET	      "not sent over a network: record into a file and copy it, or use trace-cmd record -N"
+#define NO_PROFILE    "profiles are not made by this version: use trace-cmd profile"
+
+/* clang-format off */
+#define OPT(k, n, a, h, fn, ...) { .key = k, .name = n, .arg = a, .help = h, .set = fn, __VA_ARGS__ }
+#define REFUSED(k, n, a, text) { .key = k, .name = n, .arg = a, .instead = text }
+/* clang-format on */
+#define HOST_ONLY .host = true
+
+static const struct opt opts[] = {
+	{ .help = "Events" },
+	OPT('e', NULL, "EVENT", "event: system, system:event, event, globs, all", set_event),
+	OPT('f', NULL, "FILTER", "filter of the -e before it", set_filter),
+	OPT('R', NULL, "TRIGGER", "trigger for the -e before it", set_trigger),
+	OPT('v', NULL, NULL, "switch the events of the following -e off again", set_negate),
+	OPT('T', NULL, NULL, "a stack trace with every event", add_to_list, .off = BUFFER(options),
+	    HOST_ONLY, .also = "stacktrace"),
+	OPT('i', NULL, NULL, "go on when an event is not there", set_flag,
+	    .off = PLAN(ignore_event_errors)),
+
+	{ .help = "Buffers" },
+	OPT('B', NULL, "NAME", "options after it are for this instance; hyp: the hypervisor",
+	    set_buffer),
+	OPT('b', NULL, "KIB", "size of the buffer per CPU", set_buffer_u64, .off = BUFFER(size_kb)),
+	OPT(0, "subbuf-size", "KIB", "size of the buffer's pages", set_buffer_u64,
+	    .off = BUFFER(subbuf_kb), HOST_ONLY),
+	OPT('C', NULL, "CLOCK", "trace clock", set_clock),
+	OPT('M', NULL, "MASK", "CPUs to trace, hexadecimal; -1: all", set_cpumask, HOST_ONLY),
+	OPT('O', NULL, "OPTION", "ftrace option to set (noOPTION: to clear)", add_to_list,
+	    .off = BUFFER(options), HOST_ONLY),
+	OPT(0, "cmdlines-size", "N", "task names that the kernel keeps", set_u64,
+	    .off = PLAN(cmdlines_size)),
+
+	{ .help = "Functions" },
+	OPT('p', NULL, "TRACER", "function, function_graph ...", set_tracer, HOST_ONLY),
+	OPT('l', NULL, "FUNC", "trace this function only", add_to_list, .off = BUFFER(funcs),
+	    HOST_ONLY),
+	OPT('n', NULL, "FUNC", "do not trace this function", add_to_list, .off = BUFFER(notrace),
+	    HOST_ONLY),
+	OPT('g', NULL, "FUNC", "graph this function", add_to_list, .off = BUFFER(graph), HOST_ONLY),
+	OPT('d', NULL, NULL, "no function tracing by other tracers", add_to_list,
+	    .off = BUFFER(options), HOST_ONLY, .also = "nofunction-trace"),
+	OPT(0, "max-graph-depth", "N", "depth of function_graph", set_depth, HOST_ONLY),
+	OPT(0, "func-stack", NULL, "a stack trace with every function (needs -l)", set_flag,
+	    .off = PLAN(func_stack)),
+
+	{ .help = "Tasks" },
+	OPT('F', NULL, NULL, "trace the command only", set_flag, .off = PLAN(filter_command)),
+	OPT('P', NULL, "PID,...", "trace these processes only", set_pids),
+	OPT('c', NULL, NULL, "with -F or -P: their children too", set_flag,
+	    .off = PLAN(follow_children)),
+	OPT(0, "no-filter", NULL, "trace the recorder itself too", set_flag,
+	    .off = PLAN(no_filter)),
+	OPT(0, "user", "NAME", "run the command as this user", set_text, .off = PLAN(user)),
+	OPT(0, "proc-map", NULL, "keep the address maps of the traced processes", set_flag,
+	    .off = PLAN(proc_map)),
+
+	{ .help = "Recording" },
+	OPT('o', NULL, "FILE", "output file (trace.dat)", set_output, .off = PLAN(output)),
+	OPT(0, "file-version", "N", "6 or 7 (7)", set_version),
+	OPT(0, "compression", "NAME", "zstd, none or any (zstd)", set_compression),
+	OPT(0, "date", NULL, "keep the time of day in the file", set_flag, .off = PLAN(date)),
+	OPT('s', NULL, "USECS", "sleep of the recorder between two reads", set_sleep),
+	OPT('r', NULL, "PRIO", "real-time priority of the recorder", set_prio),
+	OPT('k', NULL, NULL, "leave the tracing files as they are at the end", set_flag,
+	    .off = PLAN(keep)),
+	OPT(0, "best-effort", NULL, "record what is there, say what is not", set_flag,
+	    .off = PLAN(best_effort)),
+	OPT('q', "quiet", NULL, "print errors only", set_flag, .off = PLAN(quiet)),
+	OPT('h', "help", NULL, "print this text", set_help),
+
+	/* options of trace-cmd that are refused */
+	REFUSED('a', NULL, NULL,
+		"the formats of every system with an event switched on are kept: name further ones "
+		"with -e"),
+	REFUSED('A', NULL, "", NO_GUEST),
+	REFUSED('D', NULL, NULL,
+		"would switch function tracing off for everybody: use -d, or sysctl "
+		"kernel.ftrace_enabled=0"),
+	REFUSED('G', NULL, NULL, NO_PROFILE),
+	REFUSED('H', NULL, "", NO_PROFILE),
+	REFUSED('N', NULL, "", NO_NET),
+	REFUSED('S', NULL, NULL, NO_PROFILE),
+	REFUSED('V', NULL, "", NO_NET),
+	REFUSED('m', NULL, "",
+		"the file's size is not bounded: bound the time (record ... sleep 10), or use "
+		"trace-cmd record -m"),
+	REFUSED('t', NULL, NULL, NO_NET),
+	REFUSED(0, "by-comm", NULL, NO_PROFILE),
+	REFUSED(0, "daemonize", NULL, "run it in the background of the shell (&)"),
+	REFUSED(0, "debug", NULL, "messages have no levels: leave it out"),
+	REFUSED(0, "fork", NULL, "run it in the background of the shell (&)"),
+	REFUSED(0, "module", "", "write the module behind the function: -l 'FUNC:mod:MODULE'"),
+	REFUSED(0, "name", "", NO_GUEST),
+	REFUSED(0, "nofifos", NULL, NO_GUEST),
+	REFUSED(0, "nosplice", NULL, "splice is used only where it works: leave it out"),
+	REFUSED(0, "notimeout", NULL, NO_GUEST),
+	REFUSED(0, "poll", NULL, "-s sets how often the buffers are read"),
+	REFUSED(0, "profile", NULL, NO_PROFILE),
+	REFUSED(0, "proxy", "", NO_GUEST),
+	REFUSED(0, "stderr", NULL, "messages go to stderr anyway: leave it out"),
+	REFUSED(0, "temp", "",
+		"pages are kept beside the output file while recording: choose the place with -o"),
+	REFUSED(0, "ts-offset", "", "give it to the report: trace-cmd report --ts-offset"),
+	REFUSED(0, "tsc2nsec", NULL, "for times in nanoseconds use -C boot or -C mono"),
+	REFUSED(0, "tsync-interval", "", NO_GUEST),
+	REFUSED(0, "verbose", "[LEVEL]",
+		"messages have no levels: leave it out, or use -q for errors only"),
+};
+
+#define LONG_ONLY 0x100 /* getopt's value for a row without a letter: its index above this */
+
+/* ---- parsing --------------------------------------------------------------- */
+
+struct getopt_text {
+	char letters[3 * ARRAY_SIZE(opts) + 3];
+	struct option names[ARRAY_SIZE(opts) + 1];
+};
+
+static int opt_key(const struct opt *o)
+{
+	return o->key ? o->key : LONG_ONLY + (int)(o - opts);
+}
+
+static void getopt_tables(struct getopt_text *t)
+{
+	struct option *name = t->names;
+	char *c = t->letters;
+
+	*c++ = '+'; /* the command's options are its own */
+	*c++ = ':'; /* a missing argument is told from an unknown option */
+	for (const struct opt *o = opts; o < opts + ARRAY_SIZE(opts); o++) {
+		int has_arg = !o->arg	       ? no_argument
+			      : *o->arg == '[' ? optional_argument
+					       : required_argument;
+
+		if (o->key) {
+			*c++ = (char)o->key;
+			if (has_arg)
+				*c++ = ':';
+		}
+		if (o->name)
+			*name++ = (struct option){ o->name, has_arg, NULL, opt_key(o) };
+	}
+	*c = 0;
+	*name = (struct option){ 0 };
+}
+
+static const struct opt *find_opt(int key)
+{
+	for (const struct opt *o = opts; o < opts + ARRAY_SIZE(opts); o++)
+		if (opt_key(o) == key)
+			return o;
+	return NULL;
+}
+
+static int apply(struct parse *p, const struct opt *o, const char *arg)
+{
+	char name[32];
+
+	if (o->instead)
+		return opts_fail(p, "%s is not served: %s", opt_name(o, name), o->instead);
+	if (o->host && opts_buffer(p)->is_hyp)
+		return opts_fail(
+			p, "%s has no meaning for the hypervisor's buffer: give it before -B %s",
+			opt_name(o, name), opts_buffer(p)->name);
+	return o->set(p, o, arg ? arg : "");
+}
+
+/* what getopt refused; arg: the word that a long option stands in */
+static int bad_option(struct parse *p, int c, const char *arg)
+{
+	char name[3] = { '-', (char)optopt, 0 };
+	const struct opt *o = find_opt(optopt);
+
+	if (!optopt || optopt >= LONG_ONLY) /* a long one */
+		snprintf(p->err->text, sizeof(p->err->text), "option '%.*s' ",
+			 (int)strcspn(arg, "="), arg);
+	else
+		snprintf(p->err->text, sizeof(p->err->text), "option '%s' ", name);
+	if (c == ':')
+		strcat(p->err->text, "needs an argument");
+	else if (o)
+		strcat(p->err->text, "takes no argument");
+	else
+		strcat(p->err->text, "is unknown or not unique: see record -h");
+	return -EINVAL;
+}
+
+static int parse_options(struct parse *p, int argc, char **argv)
+{
+	struct getopt_text t;
+	int c, ret = 0;
+
+	getopt_tables(&t);
+	opterr = 0;
+	optind = 0; /* glibc: start anew */
+	while (!ret && !p->help && (c = getopt_long(argc, argv, t.letters, t.names, NULL)) != -1) {
+		if (c == '?' || c == ':')
+			ret = bad_option(p, c, argv[optind - 1]);
+		else
+			ret = apply(p, find_opt(c), optarg);
+	}
+	if (!ret && optind < argc)
+		p->plan->command = argv + optind;
+	return ret;
+}
+
+static bool anything_to_record(const struct record_plan *plan)
+{
+	for (size_t i = 0; i < plan->n_buffers; i++) {
+		const struct buffer_plan *b = &plan->buffers[i];
+
+		if (b->n_events || b->tracer || b->is_hyp)
+			return true;
+	}
+	return false;
+}
+
+/* what only the whole command line can tell */
+static int check(struct parse *p)
+{
+	const struct record_plan *plan = p->plan;
+
+	if (plan->follow_children && !plan->filter_command && !plan->pids.n)
+		return opts_fail(p, "-c goes with -F or -P only");
+	if (plan->filter_command && !plan->command && !plan->pids.n)
+		return opts_fail(p, "-F needs a command to trace, or -P");
+	if (plan->user && !plan->command)
+		return opts_fail(p, "--user needs a command to run");
+	if (plan->proc_map && !plan->command && !plan->pids.n)
+		return opts_fail(p, "--proc-map needs a command, or -P");
+	if (plan->func_stack && !plan->buffers[0].funcs.n)
+		return opts_fail(p,
+				 "--func-stack needs -l before any -B: the stacks of all functions "
+				 "can bring the machine to a stop");
+	if (plan->file_version == 6 && plan->compression && strcmp(plan->compression, "none"))
+		return opts_fail(p, "--compression %s: files of version 6 are not compressed",
+				 plan->compression);
+	if (!anything_to_record(plan))
+		return opts_fail(p, "nothing to record: give events (-e), a tracer (-p) or -B hyp");
+	return 0;
+}
+
+int record_opts_parse(int argc, char **argv, struct record_plan *plan, struct opts_error *err)
+{
+	struct parse p = { .plan = plan, .err = err };
+	int ret;
+
+	err->text[0] = 0;
+	plan->output = strdup("trace.dat");
+	if (!plan->output || !record_plan_add_buffer(plan, ""))
+		return opts_no_memory(&p);
+	ret = parse_options(&p, argc, argv);
+	if (ret)
+		return ret;
+	return p.help ? RECORD_OPTS_HELP : check(&p);
+}
+
+/* ---- usage ----------------------------------------------------------------- */
+
+static void usage_line(struct buf *out, const struct opt *o)
+{
+	char left[64];
+	int n = 0;
+
+	if (o->key)
+		n = snprintf(left, sizeof(left), "-%c%s", o->key, o->name ? ", " : "");
+	if (o->name)
+		n += snprintf(left + n, sizeof(left) - (size_t)n, "--%s", o->name);
+	if (o->arg)
+		snprintf(left + n, sizeof(left) - (size_t)n, " %s", o->arg);
+	buf_printf(out, "  %-22s %s\n", left, o->help);
+}
+
+void record_opts_usage(struct buf *out)
+{
+	buf_addstr(out, "usage: hyptrace record [OPTION...] [--] [COMMAND [ARG...]]\n\n"
+			"Records until the command ends, or until Ctrl-C.\n");
+	for (const struct opt *o = opts; o < opts + ARRAY_SIZE(opts); o++) {
+		if (o->instead)
+			continue;
+		if (o->set)
+			usage_line(out, o);
+		else
+			buf_printf(out, "\n%s:\n", o->help);
+	}
+	buf_addstr(out, "\nThe grammar is that of trace-cmd-record(1).\n");
+}

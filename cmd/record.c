@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "record-opts.h"
+
+static int print_usage(void)
+{
+	struct buf text = { 0 };
+
+	record_opts_usage(&text);
+	if (buf_str(&text))
+		fputs(buf_str(&text), stdout);
+	buf_release(&text);
+	return EXIT_OK;
+}
+
+static int record(const struct record_plan *plan)
+{
+	struct say say = { .quiet = plan->quiet };
+	struct log log = say_to_log(&say);
+	struct session_summary sum;
+	struct session_opts o = {
+		.tracing_dir = getenv("HYPTRACE_TRACING_DIR"),
+		.stop_fd = stop_signals(),
+		.progress = progress_recording,
+		.writing = progress_writing,
+		.ctx = &say,
+		.log = &log,
+	};
+	int ret;
+
+	if (o.stop_fd < 0) {
+		fprintf(stderr, "hyptrace: signalfd: %s\n", strerror(-o.stop_fd));
+		return EXIT_FAILED;
+	}
+	if (!plan->command && !plan->quiet && isatty(STDERR_FILENO))
+		fputs("hyptrace: Ctrl-C ends the recording\n", stderr);
+	ret = session_record(plan, &o, &sum);
+	progress_end(&say);
+	close(o.stop_fd);
+	if (!ret || sum.file_bytes || *sum.kept)
+		print_summary(&sum, plan->output, plan->quiet);
+	return ret || sum.not_restored ? EXIT_FAILED : EXIT_OK;
+}
+
+int cmd_record(int argc, char **argv)
+{
+	struct record_plan plan = { 0 };
+	struct opts_error err = { "" };
+	int ret = record_opts_parse(argc, argv, &plan, &err);
+
+	if (ret == RECORD_OPTS_HELP) {
+		ret = print_usage();
+	} else if (ret) {
+		fprintf(stderr, "hyptrace record: %s\n", err.text);
+		ret = EXIT_USAGE;
+	} else {
+		ret = record(&plan);
+	}
+	record_plan_release(&plan);
+	return ret;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_FINISH_H
+#define HYPTRACE_FINISH_H
+
+#include "spool.h"
+
+/*
+ * From a spool to a trace.dat: the last step of a recording, and what
+ * `hyptrace recover` does with a spool that was left behind.
+ *
+ * Keys of the session file used here:
+ *   output         where the file goes (a path, made absolute by the session)
+ *   version, compression, clock, traceid, uname, date_offset_us
+ *   sched_buffer   number of the host buffer with complete sched_switch records
+ */
+
+struct finish_opts {
+	const char *output; /* NULL: the session's own */
+	void (*progress)(void *ctx, uint64_t done, uint64_t total);
+	void *ctx;
+	const struct log *log;
+};
+
+/*
+ * Writes OUTPUT.part and renames it. Existing texts "stat.N.C" give CPUSTAT.
+ * On error there is no output, and the spool is as it was.
+ */
+int finish(struct spool *spool, const struct finish_opts *o);
+
+#endif

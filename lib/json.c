@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "json.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static void newline(struct json *j)
+{
+	if (j->compact)
+		return;
+	buf_addstr(j->out, "\n");
+	for (unsigned int i = 0; i < j->depth; i++)
+		buf_addstr(j->out, "  ");
+}
+
+/* What stands before a value or a key: a comma after another one, and its line. */
+static void before(struct json *j)
+{
+	uint64_t bit = 1ull << j->depth;
+
+	if (j->keyed) {
+		j->keyed = false;
+		return;
+	}
+	if (j->used & bit)
+		buf_addstr(j->out, ",");
+	j->used |= bit;
+	if (j->depth)
+		newline(j);
+}
+
+static void begin(struct json *j, const char *bracket)
+{
+	before(j);
+	buf_addstr(j->out, bracket);
+	if (j->depth < JSON_DEPTH)
+		j->depth++;
+	j->used &= ~(1ull << j->depth);
+}
+
+static void end(struct json *j, const char *bracket)
+{
+	bool used = j->used & (1ull << j->depth);
+
+	if (j->depth)
+		j->depth--;
+	if (used)
+		newline(j);
+	buf_addstr(j->out, bracket);
+	if (!j->depth && !j->compact)
+		buf_addstr(j->out, "\n");
+}
+
+void json_object(struct json *j)
+{
+	begin(j, "{");
+}
+
+void json_object_end(struct json *j)
+{
+	end(j, "}");
+}
+
+void json_array(struct json *j)
+{
+	begin(j, "[");
+}
+
+void json_array_end(struct json *j)
+{
+	end(j, "]");
+}
+
+/*
+ * Length of the UTF-8 sequence at p (1-4), or 0: not one. Over-long forms,
+ * surrogates and what lies above U+10FFFF are none (Unicode, table 3-7).
+ */
+static size_t utf8_len(const uint8_t *p, size_t left)
+{
+	uint8_t lo = 0x80, hi = 0xbf;
+	size_t n;
+
+	if (p[0] < 0x80)
+		return 1;
+	if (p[0] >= 0xc2 && p[0] <= 0xdf)
+		n = 2;
+	else if ((p[0] & 0xf0) == 0xe0)
+		n = 3;
+	else if (p[0] >= 0xf0 && p[0] <= 0xf4)
+		n = 4;
+	else
+		return 0;
+	if (p[0] == 0xe0)
+		lo = 0xa0;
+	else if (p[0] == 0xed)
+		hi = 0x9f;
+	else if (p[0] == 0xf0)
+		lo = 0x90;
+	else if (p[0] == 0xf4)
+		hi = 0x8f;
+	if (left < n || p[1] < lo || p[1] > hi)
+		return 0;
+	for (size_t i = 2; i < n; i++)
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+	return n;
+}
+
+static void add_char(struct buf *out, uint8_t c)
+{
+	static const char named[] = "\"\\\b\f\n\r\t", letter[] = "\"\\bfnrt";
+	const char *at = c ? strchr(named, c) : NULL;
+
+	if (at)
+		buf_printf(out, "\\%c", letter[at - named]);
+	else if (c < 0x20 || c == 0x7f)
+		buf_printf(out, "\\u%04x", c);
+	else
+		buf_add(out, &c, 1);
+}
+
+static void add_quoted(struct buf *out, const char *s, size_t len)
+{
+	const uint8_t *p = (const uint8_t *)s;
+
+	buf_addstr(out, "\"");
+	while (len) {
+		size_t n = utf8_len(p, len);
+
+		if (!n)
+			buf_addstr(out, "\xef\xbf\xbd");
+		else if (n == 1)
+			add_char(out, *p);
+		else
+			buf_add(out, p, n);
+		n = n ? n : 1;
+		p += n;
+		len -= n;
+	}
+	buf_addstr(out, "\"");
+}
+
+void json_key(struct json *j, const char *key)
+{
+	before(j);
+	add_quoted(j->out, key, strlen(key));
+	buf_addstr(j->out, j->compact ? ":" : ": ");
+	j->keyed = true;
+}
+
+void json_strn(struct json *j, const char *s, size_t len)
+{
+	before(j);
+	add_quoted(j->out, s, len);
+}
+
+void json_str(struct json *j, const char *s)
+{
+	if (s)
+		json_strn(j, s, strlen(s));
+	else
+		json_null(j);
+}
+
+void json_u64(struct json *j, uint64_t v)
+{
+	before(j);
+	buf_printf(j->out, "%" PRIu64, v);
+}
+
+void json_i64(struct json *j, int64_t v)
+{
+	before(j);
+	buf_printf(j->out, "%" PRId64, v);
+}
+
+void json_double(struct json *j, double v)
+{
+	before(j);
+	if (isfinite(v))
+		buf_printf(j->out, "%.15g", v);
+	else
+		buf_addstr(j->out, "null");
+}
+
+void json_bool(struct json *j, bool v)
+{
+	before(j);
+	buf_addstr(j->out, v ? "true" : "false");
+}
+
+void json_null(struct json *j)
+{
+	before(j);
+	buf_addstr(j->out, "null");
+}
+
+void json_key_str(struct json *j, const char *key, const char *s)
+{
+	json_key(j, key);
+	json_str(j, s);
+}
+
+void json_key_u64(struct json *j, const char *key, uint64_t v)
+{
+	json_key(j, key);
+	json_u64(j, v);
+}
+
+void json_key_bool(struct json *j, const char *key, bool v)
+{
+	json_key(j, key);
+	json_bool(j, v);
+}

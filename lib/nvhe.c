@@ -1,0 +1,499 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "nvhe.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TIME_MASK   ((1ull << 59) - 1)
+#define MSEC	    1000000ll
+#define SEC	    1000000000ll
+#define JITTER	    MSEC	/* time may go back by less */
+#define HYPERCALL   (10 * MSEC) /* one that takes longer was interrupted */
+#define BOUND_SLACK SEC
+#define NARROW	    MSEC	 /* a bracket whose middle is better than an end */
+#define PUT_MIN	    SEC		 /* a first step forward that is less was just slow */
+#define OFFSET_MAX  (3600 * SEC) /* beyond the time since boot: no CNTVOFF */
+#define HOP_MAX	    (MSEC / 10)
+#define N_VMS	    16
+#define N_PIDS	    64
+
+/* One CNTVOFF. */
+struct vm {
+	bool used;
+	bool guess;	/* from bounds only */
+	int64_t offset; /* estimate */
+	int64_t low, high;
+	uint64_t stamp; /* of its last use */
+};
+
+/* Whose offset a vCPU thread has. */
+struct owner {
+	int pid;
+	struct vm *vm; /* NULL: 0, as protected guests have */
+};
+
+/* Where CNTVOFF may have been written since the record before. */
+enum change {
+	CHANGE_NO,
+	CHANGE_HVC, /* inside a hypercall: load or put */
+	CHANGE_ANY, /* records are missing */
+};
+
+enum kind {
+	KIND_OTHER, /* no reason: an event of its own */
+	KIND_HVC,
+	KIND_ERET_HOST,
+	KIND_GUEST, /* eret_guest, guest_exit */
+	KIND_REST,
+};
+
+struct nvhe {
+	unsigned int cpu;
+	void (*step)(void *ctx, const struct nvhe_step *s);
+	void *ctx;
+
+	int64_t from, to;
+	uint64_t raw;	/* time as recorded, modulo 2^59, of the last record */
+	int64_t last;	/* repaired time of it */
+	enum kind kind; /* of it */
+	bool any;	/* there was one */
+	bool in_hvc;	/* a hypercall is being handled */
+	bool lost;
+	int64_t slop; /* what the recorded time may lack: text is cut to microseconds */
+	int64_t hop;  /* how long a short hypercall takes */
+
+	struct vm *cur; /* loaded; NULL: none */
+	bool sure;	/* structure tells that cur is right */
+	bool settled;	/* the first step is no longer one of a span begun before the recording */
+	int64_t first;	/* time of the first record */
+	int pid;	/* last vCPU seen in this span */
+	uint64_t stamp;
+	struct vm vms[N_VMS];
+	struct owner owners[N_PIDS];
+	size_t n_owners; /* taken in turn when full */
+};
+
+struct nvhe *nvhe_new(unsigned int cpu, void (*step)(void *ctx, const struct nvhe_step *s),
+		      void *ctx)
+{
+	struct nvhe *n = calloc(1, sizeof(*n));
+
+	if (!n)
+		return NULL;
+	n->cpu = cpu;
+	n->step = step;
+	n->ctx = ctx;
+	n->slop = 999;
+	return n;
+}
+
+void nvhe_free(struct nvhe *n)
+{
+	free(n);
+}
+
+void nvhe_bounds(struct nvhe *n, uint64_t from, uint64_t to)
+{
+	n->from = (int64_t)(from & TIME_MASK);
+	n->to = (int64_t)(to & TIME_MASK);
+}
+
+void nvhe_lost(struct nvhe *n)
+{
+	n->lost = true;
+}
+
+/* ---- times -------------------------------------------------------------------- */
+
+/* a - b for times modulo 2^59. */
+static int64_t diff(uint64_t a, uint64_t b)
+{
+	return (int64_t)((a - b) << 5) >> 5;
+}
+
+static int64_t time_with(const struct vm *vm, uint64_t raw)
+{
+	return (int64_t)((raw + (vm ? (uint64_t)vm->offset : 0)) & TIME_MASK);
+}
+
+static bool in_bounds(const struct nvhe *n, int64_t t)
+{
+	return (!n->from || t >= n->from - BOUND_SLACK) && (!n->to || t <= n->to + BOUND_SLACK);
+}
+
+/* Time since the record before, if vm is loaded. False: that cannot be. */
+static bool gap_with(const struct nvhe *n, const struct vm *vm, uint64_t raw, int64_t *gap)
+{
+	int64_t t = time_with(vm, raw);
+
+	*gap = diff((uint64_t)t, (uint64_t)n->last);
+	return *gap > -JITTER && in_bounds(n, t);
+}
+
+/* ---- what is known of VMs --------------------------------------------------------- */
+
+static struct vm *vm_new(struct nvhe *n, int64_t offset)
+{
+	struct vm *vm = &n->vms[0];
+
+	for (size_t i = 0; i < N_VMS && vm->used; i++)
+		if (!n->vms[i].used || n->vms[i].stamp < vm->stamp)
+			vm = &n->vms[i];
+	for (size_t i = 0; i < n->n_owners && i < N_PIDS; i++)
+		if (n->owners[i].vm == vm)
+			n->owners[i] = (struct owner){ 0 };
+	*vm = (struct vm){ .used = true, .offset = offset, .low = INT64_MIN, .high = INT64_MAX };
+	vm->stamp = ++n->stamp;
+	return vm;
+}
+
+static struct owner *owner_of(struct nvhe *n, int pid)
+{
+	for (size_t i = 0; i < n->n_owners && i < N_PIDS; i++)
+		if (n->owners[i].pid == pid)
+			return &n->owners[i];
+	return NULL;
+}
+
+static void own(struct nvhe *n, int pid, struct vm *vm)
+{
+	struct owner *o = owner_of(n, pid);
+
+	if (!o)
+		o = &n->owners[n->n_owners++ % N_PIDS];
+	*o = (struct owner){ pid, vm };
+}
+
+/*
+ * The offset is at least (at most) this. What does not agree with the other side
+ * is newer: in ns the offset moves when the kernel fits its clock again. The
+ * estimate is the middle of a narrow bracket, else `pad` from the newer end.
+ */
+static void vm_at_least(struct vm *vm, int64_t low, int64_t pad)
+{
+	if (low > vm->high)
+		vm->high = INT64_MAX;
+	if (low > vm->low)
+		vm->low = low;
+	vm->offset = vm->high == INT64_MAX || vm->high - vm->low > NARROW
+			     ? vm->low + pad
+			     : vm->low + (vm->high - vm->low) / 2;
+}
+
+static void vm_at_most(struct vm *vm, int64_t high, int64_t pad)
+{
+	if (high < vm->low)
+		vm->low = INT64_MIN;
+	if (high < vm->high)
+		vm->high = high;
+	vm->offset = vm->low == INT64_MIN || vm->high - vm->low > NARROW
+			     ? vm->high - pad
+			     : vm->low + (vm->high - vm->low) / 2;
+}
+
+static struct vm *vm_near(struct nvhe *n, int64_t offset, int64_t within)
+{
+	for (size_t i = 0; i < N_VMS; i++)
+		if (n->vms[i].used && !n->vms[i].guess && llabs(n->vms[i].offset - offset) < within)
+			return &n->vms[i];
+	return NULL;
+}
+
+/* A guess is what the bounds leave, at its early end. */
+static void guess_within_bounds(struct nvhe *n, uint64_t raw)
+{
+	struct vm *vm = n->cur;
+	int64_t t = time_with(vm, raw);
+
+	if (n->from && t < n->from)
+		vm->offset += n->from - t;
+	vm->low = vm->offset > vm->low ? vm->offset : vm->low;
+	if (n->to && diff((uint64_t)n->to, raw) < vm->high)
+		vm->high = diff((uint64_t)n->to, raw);
+}
+
+void nvhe_known(struct nvhe *n, int vcpu_pid, int64_t low, int64_t high)
+{
+	const int64_t middle = low + (high - low) / 2;
+	struct vm *vm = NULL;
+
+	if (low > high)
+		return;
+	if (low || high) {
+		vm = vm_near(n, middle, JITTER);
+		if (!vm)
+			vm = vm_new(n, middle);
+		vm_at_least(vm, low, 0);
+		vm_at_most(vm, high, 0);
+		vm->offset = vm->low + (vm->high - vm->low) / 2;
+	}
+	if (vm && n->cur && n->cur->guess && middle >= n->cur->low && middle <= n->cur->high) {
+		n->cur->used = false;
+		n->cur = vm;
+	}
+	if (vcpu_pid)
+		own(n, vcpu_pid, vm);
+}
+
+/* ---- steps ------------------------------------------------------------------------- */
+
+static void report(struct nvhe *n, const struct vm *vm, int64_t ts, bool loaded)
+{
+	struct nvhe_step s = {
+		.ts = (uint64_t)ts,
+		.offset = vm->offset,
+		.low = vm->low == INT64_MIN ? 0 : (uint64_t)vm->low,
+		.high = vm->high == INT64_MAX ? UINT64_MAX : (uint64_t)vm->high,
+		.vcpu_pid = n->pid,
+		.cpu = n->cpu,
+		.loaded = loaded,
+	};
+
+	if (n->step && vm->offset <= ts + OFFSET_MAX)
+		n->step(n->ctx, &s);
+}
+
+/* How far the true offset may be from an end of its bracket: the rest of a hypercall. */
+static int64_t pad(const struct nvhe *n)
+{
+	return n->slop + n->hop;
+}
+
+static void load(struct nvhe *n, struct vm *vm, uint64_t raw)
+{
+	int64_t idle = n->from > n->last ? n->from - n->last : 0, t;
+
+	if (!n->cur)
+		vm_at_least(vm, diff((uint64_t)n->last, raw) - n->slop, pad(n) + idle);
+	vm->stamp = ++n->stamp;
+	n->cur = vm;
+	n->pid = 0;
+	t = time_with(vm, raw);
+	report(n, vm, t > n->last ? t : n->last, true);
+}
+
+static void put(struct nvhe *n, uint64_t raw)
+{
+	struct vm *vm = n->cur;
+
+	vm_at_most(vm, diff(raw, n->raw) + n->slop, pad(n));
+	vm->guess = false;
+	n->cur = NULL;
+	report(n, vm, (int64_t)raw, false);
+	n->pid = 0;
+}
+
+static void switch_to(struct nvhe *n, struct vm *vm, uint64_t raw, enum change change)
+{
+	if (vm)
+		load(n, vm, raw);
+	else
+		put(n, raw);
+	n->sure = change == CHANGE_HVC;
+}
+
+/* ---- which offset ------------------------------------------------------------------- */
+
+/*
+ * The loaded offset that makes the gap shortest; false: none is possible. In a
+ * hypercall a loaded one can only go, and what comes must make it a short one.
+ */
+static bool best_candidate(struct nvhe *n, uint64_t raw, enum change change, struct vm **out,
+			   int64_t *out_gap)
+{
+	const int64_t longest = change == CHANGE_HVC && !n->cur ? HYPERCALL : INT64_MAX;
+	bool found = false;
+	int64_t gap;
+
+	if (n->cur && gap_with(n, NULL, raw, &gap)) {
+		*out = NULL;
+		*out_gap = gap;
+		found = true;
+	}
+	for (size_t i = 0; i < N_VMS && !(change == CHANGE_HVC && n->cur && n->sure); i++) {
+		struct vm *vm = &n->vms[i];
+
+		if (!vm->used || vm == n->cur || !gap_with(n, vm, raw, &gap))
+			continue;
+		if (gap > longest || (found && gap >= *out_gap))
+			continue;
+		*out = vm;
+		*out_gap = gap;
+		found = true;
+	}
+	return found;
+}
+
+/* The vCPU's pid knows better than a guess. */
+static bool pid_decides(struct nvhe *n, uint64_t raw, int vcpu)
+{
+	struct owner *o = vcpu && !n->sure ? owner_of(n, vcpu) : NULL;
+	int64_t gap;
+
+	if (!o || o->vm == n->cur || !gap_with(n, o->vm, raw, &gap))
+		return false;
+	n->cur = o->vm;
+	return true;
+}
+
+/*
+ * A vCPU that we took for another one is put: the step is about as large as it
+ * should be, and the time before it was wrong.
+ */
+static bool put_of_another(struct nvhe *n, uint64_t raw, enum change change)
+{
+	int64_t up = diff(raw, n->raw);
+
+	if (change != CHANGE_HVC || !n->cur || n->sure || up <= JITTER ||
+	    llabs(up - n->cur->offset) >= n->cur->offset / 2 || !in_bounds(n, (int64_t)raw))
+		return false;
+	if (!n->cur->guess)
+		n->cur = vm_new(n, up);
+	return true;
+}
+
+/* The first step seen is forward: a vCPU was loaded when the recording began, and is put. */
+static void put_of_unknown(struct nvhe *n, uint64_t raw)
+{
+	int64_t up = diff(raw, n->raw);
+	struct vm *vm = vm_near(n, up, HYPERCALL);
+	int pid = n->pid;
+
+	n->cur = vm ? vm : vm_new(n, up);
+	if (pid)
+		own(n, pid, n->cur);
+	put(n, raw);
+	n->sure = true;
+}
+
+/* Nothing that is known explains the time. */
+static void load_new(struct nvhe *n, uint64_t raw, enum change change)
+{
+	int64_t t = n->last > n->from ? n->last : n->from;
+	struct vm *was = n->cur;
+
+	n->cur = NULL;
+	load(n, vm_new(n, diff((uint64_t)t, raw)), raw);
+	n->sure = change == CHANGE_HVC && !was;
+}
+
+static void decide(struct nvhe *n, uint64_t raw, enum change change, int vcpu)
+{
+	int64_t gap, best_gap = 0;
+	bool possible = gap_with(n, n->cur, raw, &gap);
+	struct vm *best = NULL;
+
+	if (pid_decides(n, raw, vcpu))
+		return;
+	if (possible && (change == CHANGE_NO || gap <= (change == CHANGE_HVC ? JITTER : PUT_MIN)))
+		return;
+	if (best_candidate(n, raw, change, &best, &best_gap) && (!possible || best_gap < gap))
+		switch_to(n, best, raw, change);
+	else if (put_of_another(n, raw, change))
+		switch_to(n, NULL, raw, change);
+	else if (possible && !n->cur && !n->settled && change == CHANGE_HVC && gap > PUT_MIN)
+		put_of_unknown(n, raw);
+	else if (!possible)
+		load_new(n, raw, change);
+}
+
+/* The first record, or the first one after the time went wrong. */
+static void begin(struct nvhe *n, uint64_t raw, int vcpu)
+{
+	struct owner *o = vcpu ? owner_of(n, vcpu) : NULL;
+	int64_t t;
+
+	n->sure = false;
+	n->cur = o && in_bounds(n, time_with(o->vm, raw)) ? o->vm : NULL;
+	for (size_t i = 0; i < N_VMS && !in_bounds(n, time_with(n->cur, raw)); i++)
+		if (n->vms[i].used && in_bounds(n, time_with(&n->vms[i], raw)))
+			n->cur = &n->vms[i];
+	if (in_bounds(n, time_with(n->cur, raw)))
+		return;
+	t = n->from ? n->from : n->to;
+	n->cur = vm_new(n, diff((uint64_t)t, raw));
+	n->cur->guess = true;
+}
+
+/* ---- structure ---------------------------------------------------------------------- */
+
+static enum kind kind_of(const char *reason)
+{
+	if (!reason)
+		return KIND_OTHER;
+	if (!strcmp(reason, "hvc"))
+		return KIND_HVC;
+	if (!strcmp(reason, "eret_host"))
+		return KIND_ERET_HOST;
+	if (!strcmp(reason, "eret_guest") || !strcmp(reason, "guest_exit"))
+		return KIND_GUEST;
+	return KIND_REST;
+}
+
+static enum change change_before(const struct nvhe *n, enum kind kind)
+{
+	if (n->lost)
+		return CHANGE_ANY;
+	if (kind == KIND_GUEST) /* what runs a vCPU loads none */
+		return CHANGE_NO;
+	if (n->in_hvc)
+		return CHANGE_HVC;
+	/* other events alone, or exits without their enters: something is switched off */
+	if (n->kind == KIND_OTHER || (n->kind == KIND_ERET_HOST && kind == KIND_ERET_HOST))
+		return CHANGE_ANY;
+	return CHANGE_NO;
+}
+
+static void advance(struct nvhe *n, enum kind kind, uint64_t raw, int64_t t, int vcpu)
+{
+	/* EL2's own SMCs and other events come inside */
+	if (kind != KIND_REST && kind != KIND_OTHER)
+		n->in_hvc = kind == KIND_HVC;
+	if (!n->any)
+		n->first = t;
+	/* a second vCPU without a step between: this host has no steps */
+	if (n->sure || n->lost || t - n->first > SPAN_MAX || (vcpu && n->pid && vcpu != n->pid))
+		n->settled = true;
+	if (vcpu) {
+		n->pid = vcpu;
+		if (n->sure)
+			own(n, vcpu, n->cur);
+	}
+	n->kind = kind;
+	n->raw = raw;
+	n->last = t;
+	n->any = true;
+	n->lost = false;
+}
+
+uint64_t nvhe_time(struct nvhe *n, uint64_t ts, const char *reason, int vcpu)
+{
+	const struct vm *before = n->cur;
+	const uint64_t raw = ts & TIME_MASK;
+	const enum kind kind = kind_of(reason);
+	const enum change change = change_before(n, kind);
+	int64_t t;
+
+	if (ts % 1000)
+		n->slop = 0;
+	if (n->lost) {
+		n->sure = false;
+		n->in_hvc = false;
+	}
+	if (n->any && !in_bounds(n, n->last) && n->to && n->last > n->to)
+		n->any = false;
+	if (n->any)
+		decide(n, raw, change, vcpu);
+	else
+		begin(n, raw, vcpu);
+	if (n->cur && n->cur->guess)
+		guess_within_bounds(n, raw);
+	t = time_with(n->cur, raw);
+	if (n->in_hvc && n->cur == before && kind == KIND_ERET_HOST && t - n->last < HOP_MAX)
+		n->hop = t > n->last ? t - n->last : 0;
+	/* estimates are good to microseconds: a step does not go back by them */
+	if (n->any && n->cur != before && t < n->last && n->last - t < JITTER)
+		t = n->last;
+	advance(n, kind, raw, t, vcpu);
+	return (uint64_t)t;
+}

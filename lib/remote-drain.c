@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Reads the hypervisor's buffer, text or raw, and writes full records to the spool. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "rawpipe.h"
+#include "remote-priv.h"
+
+/* More than the kernel's trace_seq holds: a read never leaves a rest behind it. */
+#define TEXT_CHUNK 65536
+
+/* One CPU being read. */
+struct reader {
+	struct remote *r;
+	unsigned int cpu;
+	struct drain *d;
+	struct page_writer w;
+	off_t offset; /* in the spool's file, of the page being filled */
+	struct nvhe *nvhe;
+	uint64_t from; /* boot clock when reading began, before tracing did; 0: tracing was on already */
+	int last_vcpu; /* the one seen last, which need not be looked up again */
+	int error;     /* of a CNTVOFF record written inside nvhe_time */
+};
+
+static int put_page(struct reader *x, const void *page, size_t size)
+{
+	size_t done = 0;
+
+	while (done < size) {
+		ssize_t n = pwrite(x->d->out, (const uint8_t *)page + done, size - done,
+				   x->offset + (off_t)done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		done += (size_t)n;
+	}
+	return 0;
+}
+
+static int emit_page(void *ctx, const void *page, size_t size)
+{
+	struct reader *x = ctx;
+	int ret = put_page(x, page, size);
+
+	if (ret)
+		return ret;
+	x->offset += (off_t)size;
+	x->d->stats->bytes += size;
+	return 0;
+}
+
+/* The page that is being filled goes to the file too: a kill -9 then costs nothing that was read. */
+static int sync_page(struct reader *x)
+{
+	const void *page = page_writer_peek(&x->w);
+
+	return page ? put_page(x, page, x->w.size) : 0;
+}
+
+/* ---- records -------------------------------------------------------------------- */
+
+static int vcpu_of(const struct hypevent *e, const struct hyprecord *rec)
+{
+	int32_t vcpu = 0;
+
+	if (e && e->vcpu_offset >= 0 && (size_t)e->vcpu_offset + 4 <= rec->len)
+		memcpy(&vcpu, rec->data + e->vcpu_offset, 4);
+	return vcpu;
+}
+
+static const char *reason_of(const struct remote *r, const struct hypevent *e, const struct hyprecord *rec)
+{
+	const struct event_field *f = e ? event_format_field(&e->fmt, "reason") : NULL;
+	size_t at = f ? f->offset - 2 + HYP_HEADER_SIZE : 0;
+
+	if (!f || f->size != 1 || at >= rec->len)
+		return NULL;
+	if (rec->data[at] < hyp_reasons_n)
+		return hyp_reasons[rec->data[at]];
+	at = (size_t)rec->data[at] - HYP_REASON_EXTRA;
+	return at < r->events.extra_reasons.n ? r->events.extra_reasons.v[at] : NULL;
+}
+
+static const struct hypevent *event_of(const struct remote *r, const struct hyprecord *rec)
+{
+	uint16_t id;
+
+	memcpy(&id, rec->data, 2);
+	return id >= r->first_id && id - r->first_id < r->events.n ? &r->events.v[id - r->first_id] : NULL;
+}
+
+/* Out of nvhe_time: CNTVOFF has been seen. The record comes before the one that showed it. */
+static void on_step(void *ctx, const struct nvhe_step *s)
+{
+	struct reader *x = ctx;
+	uint8_t rec[64];
+	size_t len = remote_voff_record(x->r, s, rec, sizeof(rec));
+
+	if (len && !x->error)
+		x->error = page_write(&x->w, s->ts, rec, len);
+}
+
+static void note_vcpu(struct reader *x, int vcpu)
+{
+	if (vcpu && vcpu != x->last_vcpu && remote_vcpu(x->r, vcpu))
+		x->last_vcpu = vcpu;
+}
+
+static int write_record(void *ctx, const struct hyprecord *rec)
+{
+	struct reader *x = ctx;
+	const struct hypevent *e = event_of(x->r, rec);
+	int vcpu = vcpu_of(e, rec), ret = 0;
+	uint64_t ts;
+
+	note_vcpu(x, vcpu);
+	if (rec->lost) {
+		x->d->stats->lost += rec->lost;
+		nvhe_lost(x->nvhe);
+		ret = page_write_lost(&x->w, rec->lost);
+	}
+	ts = nvhe_time(x->nvhe, rec->ts, reason_of(x->r, e, rec), vcpu);
+	if (!ret)
+		ret = x->error;
+	if (!ret)
+		ret = page_write(&x->w, ts, rec->data, rec->len);
+	if (ret == -EMSGSIZE) {
+		x->d->stats->bad++;
+		return 0;
+	}
+	x->d->stats->events++;
+	return ret;
+}
+
+/* ---- one CPU ---------------------------------------------------------------------- */
+
+static uint64_t boot_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_BOOTTIME, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+static int reader_open(struct reader *x, struct remote *r, unsigned int cpu, struct drain *d)
+{
+	int ret;
+
+	*x = (struct reader){ .r = r, .cpu = cpu, .d = d, .from = r->undo ? boot_ns() : 0 };
+	x->offset = lseek(d->out, 0, SEEK_CUR);
+	if (x->offset < 0)
+		return -errno;
+	ret = page_writer_init(&x->w, r->source.page_size, emit_page, x);
+	if (ret)
+		return ret;
+	x->nvhe = nvhe_new(cpu, on_step, x);
+	return x->nvhe ? 0 : -ENOMEM;
+}
+
+static int reader_close(struct reader *x, int ret)
+{
+	if (!ret)
+		ret = page_flush(&x->w, true);
+	page_writer_release(&x->w);
+	nvhe_free(x->nvhe);
+	return ret;
+}
+
+static int open_pipe(struct remote *r, unsigned int cpu, const char *name, int flags)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "per_cpu/cpu%u/%s", cpu, name);
+	fd = openat(r->dirfd, path, O_RDONLY | O_CLOEXEC | flags);
+	if (fd >= 0)
+		return fd;
+	if (errno != ENODEV && errno != ENXIO)
+		log_err(r->log, "cannot open %s/%s: %s", r->path, path, strerror(errno));
+	return -errno;
+}
+
+/* New reasons go to the spool before a page that uses them can be the last one. Under the lock. */
+static int save_reasons(struct remote *r)
+{
+	int ret = 0;
+
+	while (r->saved_reasons < r->events.extra_reasons.n && r->spool && !ret) {
+		char *line = strf("%s\n", r->events.extra_reasons.v[r->saved_reasons]);
+
+		ret = line ? spool_append_text(r->spool, "hyp_reasons", line, strlen(line)) : -ENOMEM;
+		free(line);
+		r->saved_reasons++;
+	}
+	return ret;
+}
+
+/* ---- mainline's text ------------------------------------------------------------------ */
+
+static int feed(struct reader *x, struct hyptext *t, const void *data, size_t len)
+{
+	uint64_t bad = hyptext_bad_lines(t);
+	int ret;
+
+	nvhe_bounds(x->nvhe, x->from, boot_ns());
+	pthread_mutex_lock(&x->r->lock);
+	ret = hyptext_feed(t, data, len, write_record, x);
+	if (!ret)
+		ret = save_reasons(x->r);
+	pthread_mutex_unlock(&x->r->lock);
+	x->d->stats->bad += hyptext_bad_lines(t) - bad;
+	return ret ? ret : sync_page(x);
+}
+
+/*
+ * trace_pipe has no poll and knows no O_NONBLOCK: a read sleeps until there is
+ * text or a signal comes. With tracing off, an interrupted read means empty: the
+ * kernel looks for data before it looks for signals.
+ */
+static int read_text(struct reader *x, struct hyptext *t, int fd, void *chunk)
+{
+	for (;;) {
+		ssize_t n = read(fd, chunk, TEXT_CHUNK);
+		int ret;
+
+		if (n < 0 && errno != EINTR && errno != EAGAIN)
+			return -errno;
+		if (n <= 0) {
+			if (atomic_load(x->d->stopping))
+				return 0;
+			if (!n || errno == EAGAIN)
+				rawpipe_wait(-1, x->d);
+			continue;
+		}
+		ret = feed(x, t, chunk, (size_t)n);
+		if (ret)
+			return ret;
+	}
+}
+
+static int drain_text(struct source *s, unsigned int cpu, struct drain *d)
+{
+	struct remote *r = remote_of(s);
+	struct hyptext *t = hyptext_new(&r->events);
+	void *chunk = malloc(TEXT_CHUNK);
+	int fd = open_pipe(r, cpu, "trace_pipe", 0);
+	struct reader x;
+	int ret;
+
+	if (fd < 0 || !t || !chunk) {
+		ret = !t || !chunk ? -ENOMEM : fd == -ENODEV || fd == -ENXIO ? 0 : fd;
+	} else {
+		ret = reader_open(&x, r, cpu, d);
+		if (!ret)
+			ret = read_text(&x, t, fd, chunk);
+		if (!ret && hyptext_pending_lost(t)) {
+			d->stats->lost += hyptext_pending_lost(t);
+			ret = page_write_lost(&x.w, hyptext_pending_lost(t));
+		}
+		ret = reader_close(&x, ret);
+	}
+	if (fd >= 0)
+		close(fd);
+	free(chunk);
+	hyptext_free(t);
+	return ret;
+}
+
+/* ---- Android's raw pages ------------------------------------------------------------------ */
+
+static int take_page(struct reader *x, const void *page, size_t len, uint8_t *out, size_t out_size)
+{
+	struct page_reader pr;
+	struct page_event ev;
+	uint64_t lost = 0;
+	int more = 0, ret = page_reader_init(&pr, &x->r->layout, page, len);
+
+	if (ret) { /* builds between two Android fixes hand out such pages: count, go on */
+		x->d->stats->bad++;
+		return page_write_lost(&x->w, 0);
+	}
+	nvhe_bounds(x->nvhe, x->from, boot_ns());
+	if (pr.missed) {
+		lost = pr.missed_count;
+		nvhe_lost(x->nvhe);
+		ret = page_write_lost(&x->w, lost);
+		x->d->stats->lost += lost ? lost : 1;
+	}
+	while (!ret && (more = page_next(&pr, &ev)) == 1) {
+		ssize_t n = hypraw_record(&x->r->events, ev.data, ev.len, out, out_size);
+		struct hyprecord rec = { .ts = ev.ts, .cpu = x->cpu, .data = out, .len = (size_t)n };
+
+		if (n < 0) {
+			x->d->stats->bad++;
+			continue;
+		}
+		pthread_mutex_lock(&x->r->lock);
+		ret = write_record(x, &rec);
+		pthread_mutex_unlock(&x->r->lock);
+	}
+	if (!ret && more < 0) {
+		x->d->stats->bad++;
+		ret = page_write_lost(&x->w, 0);
+	}
+	return ret ? ret : sync_page(x);
+}
+
+static int read_raw(struct reader *x, int fd, uint8_t *page, uint8_t *out, size_t out_size)
+{
+	for (;;) {
+		ssize_t n = read(fd, page, x->r->layout.size);
+		int ret;
+
+		if (n < 0 && errno != EINTR && errno != EAGAIN)
+			return -errno;
+		if (n <= 0) {
+			if (atomic_load(x->d->stopping))
+				return 0;
+			ret = rawpipe_wait(fd, x->d);
+		} else {
+			ret = take_page(x, page, (size_t)n, out, out_size);
+		}
+		if (ret)
+			return ret;
+	}
+}
+
+static int drain_raw(struct source *s, unsigned int cpu, struct drain *d)
+{
+	struct remote *r = remote_of(s);
+	size_t out_size = r->layout.size + 64;
+	uint8_t *page = malloc(r->layout.size), *out = malloc(out_size);
+	int fd = open_pipe(r, cpu, "trace_pipe_raw", O_NONBLOCK);
+	struct reader x;
+	int ret;
+
+	if (fd < 0 || !page || !out) {
+		ret = !page || !out ? -ENOMEM : fd == -ENODEV || fd == -ENXIO ? 0 : fd;
+	} else {
+		ret = reader_open(&x, r, cpu, d);
+		if (!ret)
+			ret = read_raw(&x, fd, page, out, out_size);
+		ret = reader_close(&x, ret);
+	}
+	if (fd >= 0)
+		close(fd);
+	free(page);
+	free(out);
+	return ret;
+}
+
+/* ---- */
+
+static int stat_text(struct source *s, unsigned int cpu, const struct drain_stats *st, struct buf *out)
+{
+	buf_printf(out,
+		   "CPU: %u\nentries: 0\noverrun: %llu\ncommit overrun: 0\nbytes: 0\n"
+		   "dropped events: 0\nread events: %llu\n",
+		   cpu, (unsigned long long)st->lost, (unsigned long long)st->events);
+	return buf_status(out);
+}
+
+static void keep(struct source *s)
+{
+}
+
+const struct source_ops remote_text_ops = {
+	.kind = "hyp-text",
+	.start = remote_start,
+	.stop = remote_stop,
+	.drain = drain_text,
+	.stat = stat_text,
+	.free = keep,
+};
+
+const struct source_ops remote_raw_ops = {
+	.kind = "hyp-raw",
+	.start = remote_start,
+	.stop = remote_stop,
+	.drain = drain_raw,
+	.stat = stat_text,
+	.free = keep,
+};

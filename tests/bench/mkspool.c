@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Makes a spool as a killed recorder leaves it, for timing how fast it becomes a
+ * file: sched_switch and kvm records of a fixed pseudo-random mix.
+ * usage: mkspool DIR OUTPUT MEGABYTES
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "page.h"
+#include "spool.h"
+
+#define CPUS 4
+#define FORMATS "tests/data/formats"
+
+static uint32_t rnd(uint32_t *seed)
+{
+	return *seed = *seed * 1664525 + 1013904223;
+}
+
+static int to_fd(void *ctx, const void *page, size_t size)
+{
+	return write_all(*(int *)ctx, page, size);
+}
+
+/* Records as long as the real ones, with pids and addresses that vary as real ones do. */
+static int fill_cpu(int fd, uint64_t bytes, uint32_t seed)
+{
+	struct page_writer w;
+	uint64_t ts = 1000000000;
+	int ret = page_writer_init(&w, 4096, to_fd, &fd);
+
+	for (uint64_t done = 0; done < bytes && !ret; done += 40) {
+		uint64_t rec[8] = { 0 };
+		uint32_t r = rnd(&seed) >> 8;
+
+		ts += 300 + r % 4000;
+		rec[0] = (r % 3) + 1 + ((uint64_t)(100 + r % 7) << 32);
+		rec[1] = r % 5;
+		rec[2] = 0xffff800080000000 + (r % 64) * 0x120;
+		ret = page_write(&w, ts, rec, r % 3 ? 24 : 64);
+	}
+	if (!ret)
+		ret = page_flush(&w, true);
+	page_writer_release(&w);
+	return ret;
+}
+
+static int copy(struct spool *s, const char *name, const char *path)
+{
+	struct buf b = { 0 };
+	int ret = read_file(path, 1 << 20, &b);
+
+	if (!ret)
+		ret = spool_put_text(s, name, b.data, b.len);
+	buf_release(&b);
+	return ret;
+}
+
+static int put_formats(struct spool *s)
+{
+	static const char *const formats[][2] = {
+		{ "ftrace", FORMATS "/function" },
+		{ "kvm", FORMATS "/kvm_entry" },
+		{ "kvm", FORMATS "/kvm_exit" },
+		{ "sched", FORMATS "/sched_switch" },
+	};
+	struct buf all = { 0 };
+	int ret = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(formats) && !ret; i++) {
+		struct buf b = { 0 };
+
+		ret = read_file(formats[i][1], 1 << 20, &b);
+		buf_printf(&all, "%s %zu\n", formats[i][0], b.len);
+		buf_add(&all, b.data, b.len);
+		buf_release(&b);
+	}
+	if (!ret)
+		ret = spool_put_text(s, "formats", all.data, all.len);
+	buf_release(&all);
+	return ret;
+}
+
+int main(int argc, char **argv)
+{
+	struct spool_buffer top = { .name = "", .clock = "boot", .path = ".", .kind = "host",
+				    .page_size = 4096, .n_cpus = CPUS };
+	struct spool *s;
+	int ret;
+
+	if (argc != 4) {
+		fputs("usage: mkspool DIR OUTPUT MEGABYTES\n", stderr);
+		return 2;
+	}
+	ret = spool_create(&s, argv[1], NULL);
+	if (!ret)
+		ret = spool_set(s, "output", argv[2]);
+	if (!ret)
+		ret = spool_set(s, "state", "drained");
+	if (!ret)
+		ret = spool_set(s, "clock", "boot");
+	if (!ret)
+		ret = copy(s, "header_page", FORMATS "/header_page");
+	if (!ret)
+		ret = copy(s, "header_event", FORMATS "/header_event");
+	if (!ret)
+		ret = put_formats(s);
+	if (!ret)
+		ret = spool_add_buffer(s, &top);
+	for (unsigned int cpu = 0; cpu < CPUS && !ret; cpu++) {
+		int fd = spool_pages_fd(s, 0, cpu);
+
+		ret = fd < 0 ? fd : fill_cpu(fd, strtoull(argv[3], NULL, 10) * 1000000 / CPUS, cpu + 1);
+	}
+	if (ret)
+		fprintf(stderr, "mkspool: %s\n", strerror(-ret));
+	return ret ? 1 : 0;
+}

@@ -1,0 +1,588 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Times of a plain-nVHE host: an excerpt from the lab, and captures of a
+ * simulated CPU whose true times are known at every record.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "nvhe.h"
+
+#define USEC 1000ll
+#define MSEC 1000000ll
+#define SEC  1000000000ll
+#define MASK ((1ull << 59) - 1)
+
+/* ---- steps as text ---------------------------------------------------------------- */
+
+struct steps {
+	struct nvhe_step v[64];
+	size_t n;
+};
+
+static void on_step(void *ctx, const struct nvhe_step *s)
+{
+	struct steps *steps = ctx;
+
+	if (steps->n < ARRAY_SIZE(steps->v))
+		steps->v[steps->n] = *s;
+	steps->n++;
+}
+
+/* ---- the lab ------------------------------------------------------------------------ */
+
+static const struct seen {
+	uint64_t ts; /* modulo 2^59 */
+	const char *reason;
+	int vcpu;
+	uint64_t want;
+} lab[] = {
+	{ 117778655000, "hvc", 0, 117778655000 },
+	{ 107831066512, "eret_host", 0, 117778655999 }, /* vCPU loaded: minus CNTVOFF */
+	{ 107831281512, "hvc", 0, 117778870999 },
+	{ 107831410512, "eret_guest", 87, 117778999999 },
+	{ 107831781512, "guest_exit", 87, 117779370999 },
+	{ 107832114512, "hvc", 0, 117779703999 },
+	{ 117779709512, "eret_host", 0, 117779709512 }, /* put */
+};
+
+static void lab_excerpt(void **state)
+{
+	struct steps steps = { .n = 0 };
+	struct nvhe *n = nvhe_new(2, on_step, &steps);
+	uint64_t wraps = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(lab); i++) {
+		uint64_t have;
+
+		/* as text shows it: cut to us, once more by 2^59 for each step back */
+		if (i && lab[i].ts < lab[i - 1].ts)
+			wraps++;
+		have = nvhe_time(n, (lab[i].ts + (wraps << 59)) / 1000 * 1000, lab[i].reason, lab[i].vcpu);
+		assert_in_range(have, lab[i].want - 2 * USEC, lab[i].want + 2 * USEC);
+	}
+	assert_int_equal(steps.n, 2);
+	assert_true(steps.v[0].loaded);
+	assert_int_equal(steps.v[0].cpu, 2);
+	assert_int_equal(steps.v[0].vcpu_pid, 0);
+	assert_in_range(steps.v[0].low, 9947588488 - 2 * USEC, 9947588488);
+	assert_true(steps.v[0].high == UINT64_MAX);
+	assert_false(steps.v[1].loaded);
+	assert_int_equal(steps.v[1].vcpu_pid, 87);
+	assert_in_range(steps.v[1].low, 9947588488 - 2 * USEC, 9947588488);
+	assert_in_range(steps.v[1].high, 9947595000, 9947595000 + 2 * USEC);
+	assert_in_range(steps.v[1].offset, 9947588488, 9947595000);
+	nvhe_free(n);
+}
+
+/* ---- a simulated CPU ------------------------------------------------------------------ */
+
+struct record {
+	int64_t truth;
+	uint64_t ts; /* as recorded */
+	const char *reason;
+	int vcpu;
+	bool lost;
+};
+
+struct sim {
+	int64_t now, offset; /* true time, CNTVOFF loaded */
+	uint64_t written; /* time as the ring buffer tells it */
+	uint64_t seed;
+	bool text;  /* cut to microseconds */
+	bool enters, exits; /* which events are on */
+	struct record *v;
+	size_t n, cap;
+};
+
+static uint64_t rnd(struct sim *s)
+{
+	s->seed ^= s->seed << 13;
+	s->seed ^= s->seed >> 7;
+	s->seed ^= s->seed << 17;
+	return s->seed;
+}
+
+static void pass(struct sim *s, int64_t most)
+{
+	s->now += 1000 + (int64_t)(rnd(s) % (uint64_t)most);
+}
+
+static void sim_init(struct sim *s, uint64_t seed)
+{
+	*s = (struct sim){ .now = 117 * SEC, .seed = seed * 0x9e3779b97f4a7c15, .enters = true, .exits = true };
+	s->written = (uint64_t)s->now;
+}
+
+static void sim_record(struct sim *s, const char *reason, int vcpu)
+{
+	uint64_t raw = (uint64_t)(s->now - s->offset);
+	bool enter = !strcmp(reason, "hvc") || !strcmp(reason, "guest_exit") || !strcmp(reason, "host_abort");
+
+	if (!(enter ? s->enters : s->exits))
+		return;
+	/* a delta of 59 bits in a page, the whole time at its start */
+	s->written = s->n % 37 ? s->written + ((raw - s->written) & MASK) : raw;
+	if (s->n == s->cap) {
+		s->cap = s->cap ? 2 * s->cap : 1024;
+		s->v = realloc(s->v, s->cap * sizeof(*s->v));
+	}
+	s->v[s->n++] = (struct record){ .truth = s->now,
+					.ts = s->text ? s->written / 1000 * 1000 : s->written,
+					.reason = reason,
+					.vcpu = vcpu };
+}
+
+/* A hypercall of the host that leaves another CNTVOFF behind. */
+static void sim_hypercall(struct sim *s, int64_t offset)
+{
+	sim_record(s, "hvc", 0);
+	pass(s, 2 * USEC);
+	s->offset = offset;
+	pass(s, 2 * USEC);
+	sim_record(s, "eret_host", 0);
+	pass(s, 30 * USEC);
+}
+
+static void sim_run(struct sim *s, int vcpu)
+{
+	sim_record(s, "hvc", 0);
+	pass(s, 5 * USEC);
+	for (uint64_t i = rnd(s) % 3 + 1; i--;) {
+		sim_record(s, "eret_guest", vcpu);
+		pass(s, 4 * MSEC);
+		sim_record(s, "guest_exit", vcpu);
+		pass(s, 5 * USEC);
+	}
+	sim_record(s, "eret_host", 0);
+	pass(s, 50 * USEC);
+}
+
+static void sim_runs(struct sim *s, int vcpu)
+{
+	for (uint64_t i = rnd(s) % 6 + 1; i--;)
+		sim_run(s, vcpu);
+}
+
+static void sim_span(struct sim *s, int vcpu, int64_t cntvoff)
+{
+	sim_hypercall(s, cntvoff);
+	sim_runs(s, vcpu);
+	sim_hypercall(s, 0);
+}
+
+/* The host alone: idle for up to 20 s, now and then. */
+static void sim_host(struct sim *s)
+{
+	for (uint64_t i = rnd(s) % 4; i--;) {
+		pass(s, rnd(s) % 4 ? 3 * MSEC : 20 * SEC);
+		sim_record(s, "host_abort", 0);
+		pass(s, 3 * USEC);
+		sim_record(s, "eret_host", 0);
+		if (rnd(s) % 2) {
+			pass(s, 3 * MSEC);
+			sim_hypercall(s, s->offset);
+		}
+	}
+	pass(s, 3 * MSEC);
+}
+
+static void sim_free(struct sim *s)
+{
+	free(s->v);
+}
+
+/*
+ * Repairs all of it. bounds: the chunk a record came in, ns; 0: none. Returns the
+ * largest error from record `from` on.
+ */
+static int64_t worst(const struct sim *s, struct nvhe *n, size_t from, int64_t bounds)
+{
+	int64_t max = 0;
+
+	for (size_t i = 0; i < s->n; i++) {
+		const struct record *r = &s->v[i];
+		int64_t chunk = bounds ? r->truth / bounds * bounds : 0, error;
+
+		if (bounds)
+			nvhe_bounds(n, (uint64_t)chunk, (uint64_t)(chunk + bounds));
+		if (r->lost)
+			nvhe_lost(n);
+		error = llabs((int64_t)nvhe_time(n, r->ts, r->reason, r->vcpu) - r->truth);
+		if (i >= from && error > max)
+			max = error;
+	}
+	return max;
+}
+
+/* Cuts [from, to) out and marks the next record. */
+static void sim_lose(struct sim *s, size_t from, size_t to)
+{
+	memmove(s->v + from, s->v + to, (s->n - to) * sizeof(*s->v));
+	s->n -= to - from;
+	if (from < s->n)
+		s->v[from].lost = true;
+}
+
+/* ---- no defect --------------------------------------------------------------------------- */
+
+static void without_steps_nothing_changes(void **state)
+{
+	for (uint64_t seed = 1; seed < 30; seed++) {
+		struct steps steps = { .n = 0 };
+		struct nvhe *n = nvhe_new(0, on_step, &steps);
+		struct sim s;
+
+		sim_init(&s, seed);
+		for (int i = 0; i < 60; i++) {
+			sim_span(&s, 87 + i % 3, 0); /* protected guests: CNTVOFF 0 */
+			sim_host(&s);
+		}
+		for (size_t i = 0; i < s.n; i++) { /* what clock fits do */
+			if (!(rnd(&s) % 50))
+				s.v[i].ts -= rnd(&s) % (999 * USEC);
+			assert_int_equal(nvhe_time(n, s.v[i].ts, s.v[i].reason, s.v[i].vcpu), s.v[i].ts);
+		}
+		assert_int_equal(steps.n, 0);
+		nvhe_free(n);
+		sim_free(&s);
+	}
+}
+
+static void no_reasons_nothing_changes(void **state)
+{
+	struct nvhe *n = nvhe_new(0, NULL, NULL);
+	struct sim s;
+
+	sim_init(&s, 5);
+	for (int i = 0; i < 100; i++)
+		sim_host(&s);
+	for (size_t i = 0; i < s.n; i++)
+		assert_int_equal(nvhe_time(n, s.v[i].ts, NULL, 0), s.v[i].ts);
+	nvhe_free(n);
+	sim_free(&s);
+}
+
+/* ---- guests ------------------------------------------------------------------------------- */
+
+static const int64_t one_vm[] = { 9947590123 };
+static const int64_t three_vms[] = { 9947590123, 64123456789, 9987590123 };
+
+static void sim_guests(struct sim *s, const int64_t *cntvoff, size_t n_vms, int spans)
+{
+	for (int i = 0; i < spans; i++) {
+		size_t vm = rnd(s) % n_vms;
+
+		sim_host(s);
+		sim_span(s, 87 + (int)(vm * 2 + rnd(s) % 2), cntvoff[vm]);
+	}
+	sim_host(s);
+}
+
+static void check_guests(const int64_t *cntvoff, size_t n_vms, bool text, int64_t bounds)
+{
+	for (uint64_t seed = 1; seed < 30; seed++) {
+		struct steps steps = { .n = 0 };
+		struct nvhe *n = nvhe_new(1, on_step, &steps);
+		struct sim s;
+
+		sim_init(&s, seed);
+		s.text = text;
+		sim_guests(&s, cntvoff, n_vms, 200);
+		assert_in_range(worst(&s, n, 0, bounds), 0, 6 * USEC);
+		assert_int_equal(steps.n, 400);
+		for (size_t i = 1; i < ARRAY_SIZE(steps.v); i += 2) {
+			int64_t truth = cntvoff[(steps.v[i].vcpu_pid - 87) / 2];
+
+			assert_false(steps.v[i].loaded);
+			assert_true(steps.v[i].low <= (uint64_t)truth && (uint64_t)truth <= steps.v[i].high);
+			assert_true(steps.v[i].high - steps.v[i].low < 10 * USEC);
+		}
+		nvhe_free(n);
+		sim_free(&s);
+	}
+}
+
+static void one_guest(void **state)
+{
+	check_guests(one_vm, 1, false, 0);
+}
+
+static void one_guest_as_text(void **state)
+{
+	check_guests(one_vm, 1, true, 0);
+}
+
+static void three_guests_on_a_cpu(void **state)
+{
+	check_guests(three_vms, 3, false, 0);
+	check_guests(three_vms, 3, true, 0);
+}
+
+static void bounds_do_no_harm(void **state)
+{
+	check_guests(three_vms, 3, true, 100 * MSEC);
+	check_guests(three_vms, 3, true, 30 * SEC);
+}
+
+/* Only hyp_enter, or only hyp_exit, is recorded. */
+static void half_the_events(void **state)
+{
+	for (int on = 0; on < 2; on++) {
+		struct nvhe *n = nvhe_new(1, NULL, NULL);
+		struct sim s;
+
+		sim_init(&s, 4);
+		s.enters = on;
+		s.exits = !on;
+		sim_guests(&s, one_vm, 1, 200);
+		/* the step is seen at the next record: the first span's offset is as good as that was near */
+		assert_in_range(worst(&s, n, 100, 0), 0, 60 * USEC);
+		nvhe_free(n);
+		sim_free(&s);
+	}
+}
+
+static void records_without_reasons(void **state)
+{
+	struct nvhe *n = nvhe_new(1, NULL, NULL);
+	struct sim s;
+
+	sim_init(&s, 4);
+	for (int i = 0; i < 100; i++)
+		sim_span(&s, 0, one_vm[0]);
+	for (size_t i = 0; i < s.n; i++) {
+		s.v[i].reason = NULL;
+		s.v[i].vcpu = 0;
+	}
+	assert_in_range(worst(&s, n, 0, 0), 0, 6 * USEC);
+	nvhe_free(n);
+	sim_free(&s);
+}
+
+/* The VM was paused: its CNTVOFF grows. */
+static void offset_changes(void **state)
+{
+	struct nvhe *n = nvhe_new(1, NULL, NULL);
+	struct sim s;
+
+	sim_init(&s, 9);
+	for (int i = 0; i < 300; i++) {
+		sim_span(&s, 87, 20 * SEC + i / 30 * 333 * MSEC);
+		sim_host(&s);
+	}
+	assert_in_range(worst(&s, n, 0, 0), 0, 6 * USEC);
+	nvhe_free(n);
+	sim_free(&s);
+}
+
+/* ---- lost events --------------------------------------------------------------------------- */
+
+/* Anything may be missing: after each loss the first vCPU seen puts it right at the latest. */
+static void losses(void **state)
+{
+	for (uint64_t seed = 1; seed < 40; seed++) {
+		struct nvhe *n = nvhe_new(1, NULL, NULL);
+		struct sim s;
+
+		sim_init(&s, seed);
+		sim_guests(&s, one_vm, 1, 300);
+		for (size_t at = 60; at + 100 < s.n; at += 20 + rnd(&s) % 100)
+			sim_lose(&s, at, at + 1 + rnd(&s) % 40);
+		assert_in_range(worst(&s, n, 0, 100 * MSEC), 0, 6 * USEC);
+		nvhe_free(n);
+		sim_free(&s);
+	}
+}
+
+static void losses_with_three_guests(void **state)
+{
+	size_t bad = 0, all = 0;
+
+	for (uint64_t seed = 1; seed < 40; seed++) {
+		struct nvhe *n = nvhe_new(1, NULL, NULL);
+		struct sim s;
+
+		sim_init(&s, seed);
+		sim_guests(&s, three_vms, 3, 300);
+		for (size_t at = 400; at + 100 < s.n; at += 100 + rnd(&s) % 100)
+			sim_lose(&s, at, at + 1 + rnd(&s) % 40);
+		for (size_t i = 0; i < s.n; i++) {
+			int64_t chunk = s.v[i].truth / (100 * MSEC) * (100 * MSEC), error;
+
+			nvhe_bounds(n, (uint64_t)chunk, (uint64_t)(chunk + 100 * MSEC));
+			if (s.v[i].lost)
+				nvhe_lost(n);
+			error = (int64_t)nvhe_time(n, s.v[i].ts, s.v[i].reason, s.v[i].vcpu) - s.v[i].truth;
+			bad += llabs(error) > 6 * USEC;
+			all++;
+		}
+		nvhe_free(n);
+		sim_free(&s);
+	}
+	assert_true(bad * 1000 < all); /* two of the VMs are 40 ms apart */
+}
+
+/* ---- begun with a vCPU loaded ---------------------------------------------------------------- */
+
+static void sim_begin_loaded(struct sim *s, size_t *first_right)
+{
+	s->offset = one_vm[0];
+	s->written = (uint64_t)(s->now - s->offset);
+	sim_runs(s, 87);
+	sim_record(s, "hvc", 0);
+	pass(s, 2 * USEC);
+	s->offset = 0;
+	*first_right = s->n;
+	sim_record(s, "eret_host", 0);
+	pass(s, 3 * USEC);
+	sim_guests(s, one_vm, 1, 50);
+}
+
+static void begun_loaded(void **state)
+{
+	struct steps steps = { .n = 0 };
+	struct nvhe *n = nvhe_new(1, on_step, &steps);
+	size_t right;
+	struct sim s;
+
+	sim_init(&s, 3);
+	sim_begin_loaded(&s, &right);
+	assert_in_range(worst(&s, n, right, 0), 0, 6 * USEC);
+	assert_false(steps.v[0].loaded);
+	assert_int_equal(steps.v[0].vcpu_pid, 87);
+	assert_in_range(steps.v[0].offset, one_vm[0] - 5 * USEC, one_vm[0] + 5 * USEC);
+	nvhe_free(n);
+	sim_free(&s);
+}
+
+static void begun_loaded_with_bounds(void **state)
+{
+	struct nvhe *n = nvhe_new(1, NULL, NULL);
+	size_t right;
+	struct sim s;
+
+	sim_init(&s, 3);
+	s.now += 70 * MSEC; /* tracing on 70 ms before the first record */
+	sim_begin_loaded(&s, &right);
+	assert_in_range(worst(&s, n, 0, 100 * MSEC), 60 * MSEC, 75 * MSEC);
+	nvhe_free(n);
+	n = nvhe_new(1, NULL, NULL);
+	assert_in_range(worst(&s, n, right, 100 * MSEC), 0, 6 * USEC);
+	nvhe_free(n);
+	sim_free(&s);
+}
+
+/* Another CPU, or a probe, has told the offset. */
+static void begun_loaded_and_known(void **state)
+{
+	struct nvhe *n = nvhe_new(1, NULL, NULL);
+	size_t right;
+	struct sim s;
+
+	sim_init(&s, 3);
+	sim_begin_loaded(&s, &right);
+	nvhe_known(n, 0, one_vm[0] - 2 * USEC, one_vm[0] + 2 * USEC);
+	assert_in_range(worst(&s, n, 0, 100 * MSEC), 0, 6 * USEC);
+	nvhe_free(n);
+
+	n = nvhe_new(1, NULL, NULL);
+	nvhe_known(n, 87, one_vm[0] - 2 * USEC, one_vm[0] + 2 * USEC);
+	assert_in_range(worst(&s, n, 1, 0), 0, 6 * USEC); /* from the first record that names the vCPU */
+	nvhe_free(n);
+	sim_free(&s);
+}
+
+/* ---- odd offsets ------------------------------------------------------------------------------- */
+
+static void negative_offset(void **state)
+{
+	static const int64_t restored[] = { -86400 * SEC };
+	struct steps steps = { .n = 0 };
+	struct nvhe *n = nvhe_new(1, on_step, &steps);
+	struct sim s;
+
+	sim_init(&s, 8);
+	sim_guests(&s, restored, 1, 200);
+	assert_in_range(worst(&s, n, 0, 100 * MSEC), 0, 6 * USEC);
+	assert_in_range(steps.v[1].offset + 86400 * SEC + 10 * USEC, 0, 20 * USEC);
+	assert_true((int64_t)steps.v[1].low <= restored[0] && restored[0] <= (int64_t)steps.v[1].high);
+	nvhe_free(n);
+	sim_free(&s);
+}
+
+/*
+ * A counter whose period is no power of two in ns: times before the clock's epoch
+ * come out moved by (mult << (64 - shift)) besides. That is no CNTVOFF, but it
+ * can be repaired.
+ */
+static void moved_by_the_clocks_wrap(void **state)
+{
+	static const int64_t moved[] = { 9947590123 - 5 * (1ll << 41), 9947590123 + 7 * (1ll << 41) };
+
+	for (size_t i = 0; i < ARRAY_SIZE(moved); i++) {
+		struct nvhe *n = nvhe_new(1, NULL, NULL);
+		struct sim s;
+
+		sim_init(&s, 8);
+		sim_guests(&s, &moved[i], 1, 200);
+		assert_in_range(worst(&s, n, 0, 100 * MSEC), 0, 6 * USEC);
+		nvhe_free(n);
+		sim_free(&s);
+	}
+}
+
+/* ---- nonsense ----------------------------------------------------------------------------------- */
+
+static void any_input(void **state)
+{
+	static const char *const reasons[] = { "hvc", "eret_host", "eret_guest", "guest_exit", "smc", NULL };
+	struct nvhe *n = nvhe_new(1, NULL, NULL);
+	struct sim s;
+
+	sim_init(&s, 77);
+	for (int i = 0; i < 200000; i++) {
+		uint64_t what = rnd(&s), a = rnd(&s), b = rnd(&s);
+
+		if (what % 100 == 0)
+			nvhe_bounds(n, what % 3 ? a : 0, what % 5 ? b : 0);
+		if (what % 100 == 1)
+			nvhe_known(n, (int)(a % 50), (int64_t)a >> 6, ((int64_t)a >> 6) + (int64_t)(b >> 40));
+		if (what % 100 == 2)
+			nvhe_lost(n);
+		nvhe_time(n, a >> (b % 64), reasons[what % 6], (int)(b % 100 > 80 ? b % 70 : 0));
+	}
+	nvhe_free(n);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lab_excerpt),
+		cmocka_unit_test(without_steps_nothing_changes),
+		cmocka_unit_test(no_reasons_nothing_changes),
+		cmocka_unit_test(one_guest),
+		cmocka_unit_test(one_guest_as_text),
+		cmocka_unit_test(three_guests_on_a_cpu),
+		cmocka_unit_test(bounds_do_no_harm),
+		cmocka_unit_test(half_the_events),
+		cmocka_unit_test(records_without_reasons),
+		cmocka_unit_test(offset_changes),
+		cmocka_unit_test(losses),
+		cmocka_unit_test(losses_with_three_guests),
+		cmocka_unit_test(begun_loaded),
+		cmocka_unit_test(begun_loaded_with_bounds),
+		cmocka_unit_test(begun_loaded_and_known),
+		cmocka_unit_test(negative_offset),
+		cmocka_unit_test(moved_by_the_clocks_wrap),
+		cmocka_unit_test(any_input),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The command line of record: words in, the plan (or the message) out. */
+#include "../../cmd/record-opts.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+static void dump_list(struct buf *out, const char *opt, const struct strlist *l)
+{
+	for (size_t i = 0; i < l->n; i++)
+		buf_printf(out, " %s=%s", opt, l->v[i]);
+}
+
+static void dump_buffer(struct buf *out, const struct buffer_plan *b)
+{
+	buf_printf(out, "%s%s:", *b->name ? b->name : "top", b->is_hyp ? "(hyp)" : "");
+	for (size_t i = 0; i < b->n_events; i++) {
+		const struct event_plan *e = &b->events[i];
+
+		buf_printf(out, " %s%s", e->negate ? "-" : "+", e->name);
+		if (e->filter)
+			buf_printf(out, "{%s}", e->filter);
+		for (size_t t = 0; t < e->triggers.n; t++)
+			buf_printf(out, "<%s>", e->triggers.v[t]);
+	}
+	if (b->tracer)
+		buf_printf(out, " p=%s", b->tracer);
+	dump_list(out, "l", &b->funcs);
+	dump_list(out, "n", &b->notrace);
+	dump_list(out, "g", &b->graph);
+	dump_list(out, "O", &b->options);
+	if (b->clock)
+		buf_printf(out, " C=%s", b->clock);
+	if (b->cpumask)
+		buf_printf(out, " M=%s", b->cpumask);
+	if (b->size_kb)
+		buf_printf(out, " b=%llu", (unsigned long long)b->size_kb);
+	if (b->subbuf_kb)
+		buf_printf(out, " subbuf=%llu", (unsigned long long)b->subbuf_kb);
+	if (b->max_graph_depth >= 0)
+		buf_printf(out, " depth=%lld", (long long)b->max_graph_depth);
+	buf_addstr(out, "; ");
+}
+
+/* Everything in the plan that is not as it would be without an option. */
+static void dump(struct buf *out, const struct record_plan *p)
+{
+	const struct {
+		bool on;
+		const char *name;
+	} flags[] = {
+		{ p->filter_command, "F" },   { p->follow_children, "c" },
+		{ p->func_stack, "func-stack" }, { p->keep, "k" },
+		{ p->ignore_event_errors, "i" }, { p->quiet, "q" },
+		{ p->date, "date" },	      { p->no_filter, "no-filter" },
+		{ p->proc_map, "proc-map" },  { p->best_effort, "best-effort" },
+	};
+
+	for (size_t i = 0; i < p->n_buffers; i++)
+		dump_buffer(out, &p->buffers[i]);
+	if (strcmp(p->output, "trace.dat"))
+		buf_printf(out, "o=%s ", p->output);
+	for (size_t i = 0; i < ARRAY_SIZE(flags); i++)
+		if (flags[i].on)
+			buf_printf(out, "%s ", flags[i].name);
+	for (size_t i = 0; i < p->pids.n; i++)
+		buf_printf(out, "P=%s ", p->pids.v[i]);
+	if (p->sleep_us)
+		buf_printf(out, "s=%llu ", (unsigned long long)p->sleep_us);
+	if (p->rt_prio)
+		buf_printf(out, "r=%d ", p->rt_prio);
+	if (p->user)
+		buf_printf(out, "user=%s ", p->user);
+	if (p->compression)
+		buf_printf(out, "compression=%s ", p->compression);
+	if (p->file_version)
+		buf_printf(out, "v%d ", p->file_version);
+	if (p->cmdlines_size)
+		buf_printf(out, "cmdlines=%llu ", (unsigned long long)p->cmdlines_size);
+	for (char **c = p->command; c && *c; c++)
+		buf_printf(out, "%s%s", c == p->command ? "$ " : " ", *c);
+}
+
+#define MAX_ARGS 24
+
+struct parse_case {
+	const char *argv[MAX_ARGS]; /* after "record" */
+	const char *want;	    /* the plan, or the message */
+};
+
+/* Parses, writes the plan or the message to text. */
+static int run(const struct parse_case *c, char *text, size_t size)
+{
+	struct record_plan plan = { 0 };
+	struct opts_error err;
+	struct buf out = { 0 };
+	char words[MAX_ARGS][128], *argv[MAX_ARGS + 2] = { words[0] };
+	int argc = 1, ret;
+
+	strcpy(words[0], "record");
+	for (; c->argv[argc - 1]; argc++) {
+		snprintf(words[argc], sizeof(words[argc]), "%s", c->argv[argc - 1]);
+		argv[argc] = words[argc];
+	}
+	ret = record_opts_parse(argc, argv, &plan, &err);
+	if (!ret)
+		dump(&out, &plan);
+	snprintf(text, size, "%s", ret ? err.text : buf_str(&out));
+	buf_release(&out);
+	record_plan_release(&plan);
+	return ret;
+}
+
+/* clang-format off */
+static const struct parse_case good[] = {
+	/* events */
+	{ { "-e", "kvm" }, "top: +kvm; " },
+	{ { "-ekvm", "-e", "sched:sched_switch" }, "top: +kvm +sched:sched_switch; " },
+	{ { "-e", "all", "ls", "-l" }, "top: +all; $ ls -l" },
+	{ { "-e", "all", "--", "ls", "--x" }, "top: +all; $ ls --x" },
+	{ { "-e", "all", "--" }, "top: +all; " },
+	{ { "-e", "all", "ls", "-e", "kvm" }, "top: +all; $ ls -e kvm" },
+	{ { "-e", "sched:*wak*", "-v", "-e", "*stat*" }, "top: +sched:*wak* -*stat*; " },
+	{ { "-e", "a", "-f", "x == 1" }, "top: +a{x == 1}; " },
+	{ { "-e", "a", "-f", "x == 1", "-f", "y" }, "top: +a{(x == 1)&&(y)}; " },
+	{ { "-e", "a", "-f", "1", "-f", "2", "-f", "3" }, "top: +a{((1)&&(2))&&(3)}; " },
+	{ { "-e", "a", "-R", "traceoff if x > 3", "-R", "stacktrace" },
+	  "top: +a<traceoff if x > 3><stacktrace>; " },
+	{ { "-v", "-e", "a", "-R", "hist:keys=common_pid" }, "top: -a<hist:keys=common_pid>; " },
+	{ { "-e", "a", "-e", "b", "-f", "x" }, "top: +a +b{x}; " },
+	{ { "-e", "a", "-T" }, "top: +a O=stacktrace; " },
+	{ { "-i", "-e", "a" }, "top: +a; i " },
+
+	/* buffers */
+	{ { "-B", "hyp" }, "top:; hyp(hyp):; " },
+	{ { "-B", "hypervisor", "-e", "kvm", "-e", "hyp_enter", "-e", "hyp:*" },
+	  "top:; hypervisor(hyp): +kvm +hyp_enter +hyp:*; " },
+	{ { "-e", "a", "-B", "hyp", "-b", "512", "-B", "x", "-e", "b", "-b", "9", "sleep", "1" },
+	  "top: +a; hyp(hyp): b=512; x: +b b=9; $ sleep 1" },
+	{ { "-B", "x", "-e", "a", "-B", "y", "-e", "b", "-B", "x", "-e", "c" },
+	  "top:; x: +a +c; y: +b; " },
+	{ { "-B", "hyp", "-B", "x", "-e", "a", "-B", "hypervisor", "-b", "64" },
+	  "top:; hyp(hyp): b=64; x: +a; " },
+	{ { "-B", "hyp", "-C", "boot" }, "top:; hyp(hyp): C=boot; " },
+	{ { "-e", "a", "-v", "-e", "b", "-e", "c", "-o", "f" }, "top: +a -b -c; o=f " },
+	{ { "-e", "a", "-C", "mono", "-C", "global" }, "top: +a C=global; " },
+	{ { "-e", "a", "-M", "ff,0000000f" }, "top: +a M=ff,0000000f; " },
+	{ { "-e", "a", "-M", "-1", "-B", "x", "-M", "5" }, "top: +a M=-1; x: M=5; " },
+	{ { "-e", "a", "-O", "nograph-time", "-O", "sym-offset" },
+	  "top: +a O=nograph-time O=sym-offset; " },
+	{ { "-e", "a", "--subbuf-size", "16" }, "top: +a subbuf=16; " },
+	{ { "-e", "a", "--cmdlines-size=4096" }, "top: +a; cmdlines=4096 " },
+
+	/* functions */
+	{ { "-p", "function", "-l", "kvm_*", "-l", "vgic*", "-n", "x", "-g", "y" },
+	  "top: p=function l=kvm_* l=vgic* n=x g=y; " },
+	{ { "-p", "  function_graph ", "--max-graph-depth", "3" },
+	  "top: p=function_graph depth=3; " },
+	{ { "-p", "function_graph", "--max-graph-depth", "0" }, "top: p=function_graph depth=0; " },
+	{ { "-p", "nop", "-d" }, "top: p=nop O=nofunction-trace; " },
+	{ { "-p", "function", "-l", "schedule", "--func-stack" },
+	  "top: p=function l=schedule; func-stack " },
+	{ { "-p", "function", "-B", "x", "-p", "function_graph" },
+	  "top: p=function; x: p=function_graph; " },
+
+	/* tasks */
+	{ { "-e", "a", "-F", "ls" }, "top: +a; F $ ls" },
+	{ { "-e", "a", "-F", "-c", "ls" }, "top: +a; F c $ ls" },
+	{ { "-e", "a", "-P", "12,013", "-P", "7", "-c" }, "top: +a; c P=12 P=13 P=7 " },
+	{ { "-e", "a", "-F", "-P", "1" }, "top: +a; F P=1 " },
+	{ { "-e", "a", "--no-filter" }, "top: +a; no-filter " },
+	{ { "-e", "a", "--user", "nobody", "id" }, "top: +a; user=nobody $ id" },
+	{ { "-e", "a", "--proc-map", "id" }, "top: +a; proc-map $ id" },
+	{ { "-e", "a", "--proc-map", "-P", "3" }, "top: +a; proc-map P=3 " },
+
+	/* recording */
+	{ { "-e", "a", "-o", "x.dat" }, "top: +a; o=x.dat " },
+	{ { "-e", "a", "--file-version", "6" }, "top: +a; v6 " },
+	{ { "-e", "a", "--file-version", "7", "--compression", "zstd" },
+	  "top: +a; compression=zstd v7 " },
+	{ { "-e", "a", "--file-version", "6", "--compression", "none" },
+	  "top: +a; compression=none v6 " },
+	{ { "-e", "a", "--compression", "none", "--compression", "any" }, "top: +a; " },
+	{ { "-e", "a", "--file-version", "6", "--compression", "any" }, "top: +a; v6 " },
+	{ { "-e", "a", "--date" }, "top: +a; date " },
+	{ { "-e", "a", "-s", "500" }, "top: +a; s=500 " },
+	{ { "-e", "a", "-s", "0" }, "top: +a; " },
+	{ { "-e", "a", "-r", "99" }, "top: +a; r=99 " },
+	{ { "-k", "-e", "a" }, "top: +a; k " },
+	{ { "-q", "-e", "a" }, "top: +a; q " },
+	{ { "--quiet", "-e", "a" }, "top: +a; q " },
+	{ { "--best-effort", "-B", "hyp" }, "top:; hyp(hyp):; best-effort " },
+	{ { "-qike", "a" }, "top: +a; k i q " },
+	{ { "--best", "--cmdl", "9", "-e", "a" }, "top: +a; best-effort cmdlines=9 " },
+	{ { "-e", "a", "-b", "0x10" }, "top: +a b=16; " },
+};
+
+#define NO_GUEST "guests are not recorded by this version: run trace-cmd record -A in parallel"
+#define NO_NET \
+	"not sent over a network: record into a file and copy it, or use trace-cmd record -N"
+#define NO_PROFILE "profiles are not made by this version: use trace-cmd profile"
+
+static const struct parse_case refused[] = {
+	{ { "-a" }, "-a is not served: the formats of every system with an event switched on are "
+		    "kept: name further ones with -e" },
+	{ { "-A", "guest@3" }, "-A is not served: " NO_GUEST },
+	{ { "-D" }, "-D is not served: would switch function tracing off for everybody: use -d, or "
+		    "sysctl kernel.ftrace_enabled=0" },
+	{ { "-G" }, "-G is not served: " NO_PROFILE },
+	{ { "-H", "a,b" }, "-H is not served: " NO_PROFILE },
+	{ { "-N", "host:1" }, "-N is not served: " NO_NET },
+	{ { "-S" }, "-S is not served: " NO_PROFILE },
+	{ { "-V", "3:1" }, "-V is not served: " NO_NET },
+	{ { "-m", "100" }, "-m is not served: the file's size is not bounded: bound the time "
+			   "(record ... sleep 10), or use trace-cmd record -m" },
+	{ { "-t" }, "-t is not served: " NO_NET },
+	{ { "--by-comm" }, "--by-comm is not served: " NO_PROFILE },
+	{ { "--daemonize" }, "--daemonize is not served: run it in the background of the shell (&)" },
+	{ { "--debug" }, "--debug is not served: messages have no levels: leave it out" },
+	{ { "--fork" }, "--fork is not served: run it in the background of the shell (&)" },
+	{ { "--module", "snd" }, "--module is not served: write the module behind the function: "
+				 "-l 'FUNC:mod:MODULE'" },
+	{ { "--name", "x" }, "--name is not served: " NO_GUEST },
+	{ { "--nofifos" }, "--nofifos is not served: " NO_GUEST },
+	{ { "--nosplice" }, "--nosplice is not served: splice is used only where it works: leave it out" },
+	{ { "--notimeout" }, "--notimeout is not served: " NO_GUEST },
+	{ { "--poll" }, "--poll is not served: -s sets how often the buffers are read" },
+	{ { "--profile" }, "--profile is not served: " NO_PROFILE },
+	{ { "--proxy", "3" }, "--proxy is not served: " NO_GUEST },
+	{ { "--stderr" }, "--stderr is not served: messages go to stderr anyway: leave it out" },
+	{ { "--temp", "/tmp" }, "--temp is not served: pages are kept beside the output file while "
+				"recording: choose the place with -o" },
+	{ { "--ts-offset", "5" }, "--ts-offset is not served: give it to the report: "
+				  "trace-cmd report --ts-offset" },
+	{ { "--tsc2nsec" }, "--tsc2nsec is not served: for times in nanoseconds use -C boot or -C mono" },
+	{ { "--tsync-interval", "-1" }, "--tsync-interval is not served: " NO_GUEST },
+	{ { "--verbose" }, "--verbose is not served: messages have no levels: leave it out, or use "
+			   "-q for errors only" },
+	{ { "--verbose=3" }, "--verbose is not served: messages have no levels: leave it out, or use "
+			     "-q for errors only" },
+	{ { "-p", "wakeup_rt" }, "-p wakeup_rt: latency tracers are not recorded by this version: "
+				 "use trace-cmd record -p wakeup_rt" },
+	{ { "-v", "-B", "x" }, "-v before -B x would delete that buffer, which record does not do: "
+			       "remove its directory below 'instances', or give -v after -B" },
+};
+
+static const struct parse_case wrong[] = {
+	{ { NULL }, "nothing to record: give events (-e), a tracer (-p) or -B hyp" },
+	{ { "ls" }, "nothing to record: give events (-e), a tracer (-p) or -B hyp" },
+	{ { "-B", "x" }, "nothing to record: give events (-e), a tracer (-p) or -B hyp" },
+	{ { "-f", "x" }, "-f x: must come after the -e that it is for" },
+	{ { "-R", "x" }, "-R x: must come after the -e that it is for" },
+	{ { "-e", "a", "-B", "x", "-f", "y" }, "-f y: must come after the -e that it is for" },
+	{ { "-e", "" }, "-e '': empty" },
+	{ { "-e", "a", "-f", "" }, "-f '': empty" },
+	{ { "-e" }, "option '-e' needs an argument" },
+	{ { "--user" }, "option '--user' needs an argument" },
+	{ { "--cmdlines-size", "x", "-e", "a" }, "--cmdlines-size x: not a number" },
+	{ { "--cmdlines-size", "0" }, "--cmdlines-size 0: must be at least 1" },
+	{ { "--date=now" }, "option '--date' takes no argument" },
+	{ { "-Z" }, "option '-Z' is unknown or not unique: see record -h" },
+	{ { "--date", "-Zq" }, "option '-Z' is unknown or not unique: see record -h" },
+	{ { "--nope" }, "option '--nope' is unknown or not unique: see record -h" },
+	{ { "--no" }, "option '--no' is unknown or not unique: see record -h" },
+	{ { "-b", "0" }, "-b 0: must be at least 1" },
+	{ { "-b", "-5" }, "-b -5: not a number" },
+	{ { "-b", "10k" }, "-b 10k: not a number" },
+	{ { "-b", "" }, "-b '': not a number" },
+	{ { "-b", "99999999999999999999" }, "-b 99999999999999999999: not a number" },
+	{ { "-b", "9007199254740992" }, "-b 9007199254740992: must be at most 9007199254740991" },
+	{ { "--subbuf-size", "0" }, "--subbuf-size 0: must be at least 1" },
+	{ { "-B", "" }, "-B '': not a name for a buffer" },
+	{ { "-B", "../x" }, "-B ../x: not a name for a buffer" },
+	{ { "-B", ".." }, "-B ..: not a name for a buffer" },
+	{ { "-C", "" }, "-C '': empty" },
+	{ { "-B", "hyp", "-C", "mono" }, "-C mono: the hypervisor's clock is always boot: for the "
+					 "host's, give -C before -B" },
+	{ { "-B", "hyp", "-p", "function" }, "-p has no meaning for the hypervisor's buffer: give it "
+					     "before -B hyp" },
+	{ { "-B", "hypervisor", "-T" }, "-T has no meaning for the hypervisor's buffer: give it before "
+					"-B hypervisor" },
+	{ { "-M", "0xff" }, "-M 0xff: not a mask: hexadecimal digits, or -1 for all CPUs" },
+	{ { "-M", "" }, "-M '': not a mask: hexadecimal digits, or -1 for all CPUs" },
+	{ { "-M", "-2" }, "-M -2: not a mask: hexadecimal digits, or -1 for all CPUs" },
+	{ { "-O", "" }, "-O '': empty" },
+	{ { "-l", "" }, "-l '': empty" },
+	{ { "-p", " " }, "-p '': empty" },
+	{ { "-p", "a", "-p", "b" }, "-p b: this buffer has a tracer already, and takes only one" },
+	{ { "--max-graph-depth", "-1" }, "--max-graph-depth -1: not a number" },
+	{ { "-p", "function", "--func-stack" }, "--func-stack needs -l before any -B: the stacks of "
+						"all functions can bring the machine to a stop" },
+	{ { "-P", "x" }, "-P x: not a list of process numbers" },
+	{ { "-P", "1,,2" }, "-P 1,,2: not a list of process numbers" },
+	{ { "-P", "0" }, "-P 0: not a list of process numbers" },
+	{ { "-P", "4194305" }, "-P 4194305: not a list of process numbers" },
+	{ { "-e", "a", "-c", "ls" }, "-c goes with -F or -P only" },
+	{ { "-e", "a", "-F" }, "-F needs a command to trace, or -P" },
+	{ { "-e", "a", "--user", "x" }, "--user needs a command to run" },
+	{ { "-e", "a", "--proc-map" }, "--proc-map needs a command, or -P" },
+	{ { "-s", "1s" }, "-s 1s: not a number" },
+	{ { "-r", "0" }, "-r 0: must be at least 1" },
+	{ { "-r", "100" }, "-r 100: must be at most 99" },
+	{ { "-o", "" }, "-o '': empty" },
+	{ { "-o", "a", "-o", "b" }, "-o b: only one output file" },
+	{ { "--file-version", "8" }, "--file-version 8: must be at most 7" },
+	{ { "--file-version", "5" }, "--file-version 5: must be at least 6" },
+	{ { "--compression", "zlib" }, "--compression zlib: many builds of trace-cmd cannot read it: "
+				       "use zstd, none or any" },
+	{ { "--compression", "lzma" }, "--compression lzma: many builds of trace-cmd cannot read it: "
+				       "use zstd, none or any" },
+	{ { "--compression", "gzip" }, "--compression gzip: unknown: use zstd, none or any" },
+	{ { "-e", "a", "--compression", "zstd", "--file-version", "6" },
+	  "--compression zstd: files of version 6 are not compressed" },
+};
+/* clang-format on */
+
+static void check_all(const struct parse_case *c, size_t n, int want_ret)
+{
+	char text[1024];
+
+	for (; n--; c++) {
+		int ret = run(c, text, sizeof(text));
+
+		if (ret != want_ret || strcmp(text, c->want)) {
+			print_error("words:");
+			for (int i = 0; c->argv[i]; i++)
+				print_error(" '%s'", c->argv[i]);
+			print_error(" (%d)\n", ret);
+		}
+		assert_string_equal(text, c->want);
+		assert_int_equal(ret, want_ret);
+	}
+}
+
+static void test_good(void **state)
+{
+	check_all(good, ARRAY_SIZE(good), 0);
+}
+
+static void test_refused(void **state)
+{
+	check_all(refused, ARRAY_SIZE(refused), -EINVAL);
+}
+
+static void test_wrong(void **state)
+{
+	check_all(wrong, ARRAY_SIZE(wrong), -EINVAL);
+}
+
+static void test_help(void **state)
+{
+	const struct parse_case cases[] = { { { "-h" }, "" },
+					    { { "--help" }, "" },
+					    { { "-e", "a", "-h", "-Z" }, "" } };
+	struct buf out = { 0 };
+
+	check_all(cases, ARRAY_SIZE(cases), RECORD_OPTS_HELP);
+	record_opts_usage(&out);
+	assert_non_null(strstr(buf_str(&out), "\n  -b KIB                 size of the buffer per CPU\n"));
+	assert_non_null(strstr(buf_str(&out), "\n  -q, --quiet            print errors only\n"));
+	assert_non_null(strstr(buf_str(&out), "\nRecording:\n"));
+	assert_null(strstr(buf_str(&out), "--profile"));
+	buf_release(&out);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_good),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_wrong),
+		cmocka_unit_test(test_help),
+	};
+
+	print_message("%zu command lines\n",
+		      ARRAY_SIZE(good) + ARRAY_SIZE(refused) + ARRAY_SIZE(wrong));
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

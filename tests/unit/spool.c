@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The spool: what is put in comes out again, also for a second process after a kill. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "spool.h"
+
+struct fixture {
+	char base[64], dir[80];
+	struct spool *s;
+};
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	snprintf(f->base, sizeof(f->base), "/tmp/hyptrace-spool-XXXXXX");
+	assert_non_null(mkdtemp(f->base));
+	snprintf(f->dir, sizeof(f->dir), "%s/t.spool", f->base);
+	assert_int_equal(spool_create(&f->s, f->dir, NULL), 0);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+	char cmd[128];
+
+	spool_close(f->s);
+	snprintf(cmd, sizeof(cmd), "rm -rf %s", f->base);
+	assert_int_equal(system(cmd), 0);
+	free(f);
+	return 0;
+}
+
+/* As another process finds it: closed without a word, opened again. */
+static int reopen(struct fixture *f)
+{
+	spool_close(f->s);
+	f->s = NULL;
+	return spool_open(&f->s, f->dir, NULL);
+}
+
+static void overwrite(struct fixture *f, const char *name, const char *text)
+{
+	char path[128];
+	FILE *out;
+
+	snprintf(path, sizeof(path), "%s/%s", f->dir, name);
+	out = fopen(path, "w");
+	assert_non_null(out);
+	fputs(text, out);
+	fclose(out);
+}
+
+static void test_keys(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_null(spool_get(f->s, "output"));
+	assert_int_equal(spool_set(f->s, "output", "/a b/trace.dat"), 0);
+	assert_int_equal(spool_set(f->s, "state", "armed"), 0);
+	assert_int_equal(spool_set(f->s, "state", "drained"), 0);
+	assert_int_equal(spool_set(f->s, "bad", "two\nlines"), -EINVAL);
+	assert_int_equal(reopen(f), 0);
+	assert_string_equal(spool_get(f->s, "output"), "/a b/trace.dat");
+	assert_string_equal(spool_get(f->s, "state"), "drained");
+	assert_null(spool_get(f->s, "bad"));
+}
+
+static void test_texts(void **state)
+{
+	struct fixture *f = *state;
+	struct buf b = { 0 };
+
+	assert_int_equal(spool_get_text(f->s, "kallsyms", &b), -ENOENT);
+	assert_int_equal(spool_put_text(f->s, "kallsyms", "a\0b", 3), 0);
+	assert_int_equal(spool_append_text(f->s, "kallsyms", "c", 1), 0);
+	assert_int_equal(spool_get_text(f->s, "kallsyms", &b), 0);
+	assert_int_equal(b.len, 4);
+	assert_memory_equal(b.data, "a\0bc", 4);
+	assert_int_equal(spool_put_text(f->s, "../session", "x", 1), -EINVAL);
+	assert_int_equal(spool_put_text(f->s, ".x", "x", 1), -EINVAL);
+	buf_release(&b);
+}
+
+static const struct spool_buffer hyp = { .name = "hyp", .clock = "boot", .path = "remotes/hypervisor",
+					 .kind = "hyp-text", .page_size = 4096, .n_cpus = 4 };
+
+static void test_buffers(void **state)
+{
+	struct fixture *f = *state;
+	struct spool_buffer top = hyp;
+	int fd;
+
+	top.name = "";
+	top.path = ".";
+	assert_int_equal(spool_add_buffer(f->s, &top), 0);
+	assert_int_equal(spool_add_buffer(f->s, &hyp), 0);
+	fd = spool_pages_fd(f->s, 1, 2);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, "page", 4), 4);
+	close(fd);
+	assert_int_equal(reopen(f), 0);
+	assert_int_equal(spool_n_buffers(f->s), 2);
+	assert_string_equal(spool_buffer(f->s, 0)->name, "");
+	assert_string_equal(spool_buffer(f->s, 1)->path, "remotes/hypervisor");
+	assert_int_equal(spool_buffer(f->s, 1)->n_cpus, 4);
+	assert_null(spool_buffer(f->s, 2));
+	fd = spool_pages_fd(f->s, 1, 2);
+	assert_int_equal(lseek(fd, 0, SEEK_CUR), 4); /* goes on where it ended */
+	close(fd);
+}
+
+static void test_live_one_is_left_alone(void **state)
+{
+	struct fixture *f = *state;
+	struct spool *second = NULL;
+
+	assert_int_equal(spool_open(&second, f->dir, NULL), -EBUSY);
+	assert_int_equal(spool_create(&second, f->dir, NULL), -EEXIST);
+	assert_int_equal(reopen(f), 0);
+}
+
+static void test_hostile(void **state)
+{
+	static const char *const buffers[] = {
+		"name\thyp\nclock\tboot\n",
+		"name\thyp\nclock\tboot\npath\tp\nkind\tk\npage_size\t4096\ncpus\t99999999\n",
+		"name\thyp\nclock\tboot\npath\tp\nkind\tk\npage_size\t5000\ncpus\t4\n",
+		"name\thyp\nclock\tboot\npath\tp\nkind\tk\npage_size\t-1\ncpus\t4\n",
+		"no tab\n",
+	};
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(buffers); i++) {
+		overwrite(f, "buffers/0", buffers[i]);
+		assert_int_equal(reopen(f), -EBADMSG);
+	}
+	overwrite(f, "buffers/0", "name\thyp\nclock\tboot\npath\tp\nkind\tk\npage_size\t4096\ncpus\t4\n");
+	assert_int_equal(reopen(f), 0);
+	overwrite(f, "session", "spool\t7\n");
+	assert_int_equal(reopen(f), -EBADMSG);
+	overwrite(f, "session", "spool\t1\noutp");
+	assert_int_equal(reopen(f), 0); /* a last line that a kill cut off */
+	overwrite(f, "session", "garbage\n");
+	assert_int_equal(reopen(f), -EBADMSG);
+}
+
+static void test_reserve(void **state)
+{
+	struct fixture *f = *state;
+	char path[128];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/reserve", f->dir);
+	assert_int_equal(spool_reserve(f->s, 0), 0);
+	assert_int_equal(stat(path, &st), 0);
+	assert_true(st.st_size >= 1 << 20);
+	assert_int_equal(spool_reserve(f->s, 100u << 20), 0);
+	assert_int_equal(stat(path, &st), 0);
+	assert_true(st.st_size >= 25 << 20);
+	spool_free_reserve(f->s);
+	assert_int_equal(stat(path, &st), -1);
+}
+
+static void test_remove(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(spool_put_text(f->s, "x", "y", 1), 0);
+	assert_int_equal(spool_add_buffer(f->s, &hyp), 0);
+	close(spool_pages_fd(f->s, 0, 0));
+	assert_int_equal(spool_reserve(f->s, 0), 0);
+	assert_int_equal(spool_remove(f->s), 0);
+	f->s = NULL;
+	assert_int_equal(access(f->dir, F_OK), -1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_keys, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_texts, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_buffers, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_live_one_is_left_alone, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_hostile, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_reserve, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_remove, setup, teardown),
+	};
+
+	return cmocka_run_group_tests_name("spool", tests, NULL, NULL);
+}
