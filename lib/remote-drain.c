@@ -315,7 +315,7 @@ static int take_page(struct reader *x, const void *page, size_t len, uint8_t *ou
 static int read_raw(struct reader *x, int fd, uint8_t *page, uint8_t *out, size_t out_size)
 {
 	for (;;) {
-		ssize_t n = read(fd, page, x->r->layout.size);
+		ssize_t n = read(fd, page, x->r->source.page_size);
 		int ret;
 
 		if (n < 0 && errno != EINTR && errno != EAGAIN)
@@ -335,8 +335,8 @@ static int read_raw(struct reader *x, int fd, uint8_t *page, uint8_t *out, size_
 static int drain_raw(struct source *s, unsigned int cpu, struct drain *d)
 {
 	struct remote *r = remote_of(s);
-	size_t out_size = r->layout.size + 64;
-	uint8_t *page = malloc(r->layout.size), *out = malloc(out_size);
+	size_t out_size = s->page_size + 64;
+	uint8_t *page = malloc(s->page_size), *out = malloc(out_size);
 	int fd = open_pipe(r, cpu, "trace_pipe_raw", O_NONBLOCK);
 	struct reader x;
 	int ret;

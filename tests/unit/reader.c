@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* What dat_write writes comes back; what is cut off or bent is refused. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "reader.h"
+
+#define PAGE 4096
+#define PAGES 25 /* two chunks and a half */
+
+#define TEXT(s) { s, sizeof(s) - 1 }
+
+static const char header_page[] = "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n"
+				  "\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n"
+				  "\tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n"
+				  "\tfield: char data;\toffset:16;\tsize:4080;\tsigned:0;\n";
+
+static int pages_file(uint8_t seed)
+{
+	int fd = memfd_create("pages", MFD_CLOEXEC);
+	uint8_t page[PAGE];
+
+	for (int i = 0; i < PAGES; i++) {
+		memset(page, seed + i, sizeof(page));
+		assert_int_equal(write_all(fd, page, sizeof(page)), 0);
+	}
+	return fd;
+}
+
+/* A file with a top buffer of two CPUs, the second empty, and an instance. */
+static int make(int version, const char *compression)
+{
+	static const struct dat_text ftrace[] = { TEXT("name: function\nID: 1\n") };
+	static const struct dat_text kvm[] = { TEXT("name: kvm_entry\nID: 400\n"), TEXT("name: kvm_exit\nID: 401\n") };
+	static const struct dat_system systems[] = { { "kvm", 2, kvm } };
+	static const struct dat_option options[] = { { DAT_UNAME, "Linux", 6 }, { DAT_TRACEID, "12345678", 8 } };
+	struct dat_cpu top[] = { { .fd = pages_file(1), .size = PAGES * PAGE }, { .fd = -1 } };
+	struct dat_cpu hyp[] = { { .fd = -1 }, { .fd = pages_file(100), .size = PAGES * PAGE } };
+	struct dat_buffer buffers[] = {
+		{ .name = "", .clock = "boot", .page_size = PAGE, .n_cpus = 2, .cpus = top },
+		{ .name = "hyp", .clock = "boot", .page_size = PAGE, .n_cpus = 2, .cpus = hyp },
+	};
+	struct dat_file f = {
+		.version = version, .compression = compression, .page_size = PAGE,
+		.header_page = TEXT(header_page), .header_event = TEXT("# compressed entry header\n"),
+		.ftrace = ftrace, .n_ftrace = 1, .systems = systems, .n_systems = 1,
+		.kallsyms = TEXT("ffff800080000000 T _text\n"), .printk = TEXT("0x1 : \"x\"\n"),
+		.cmdlines = TEXT("112 CPU 0/KVM\n"),
+		.buffers = buffers, .n_buffers = 2, .options = options, .n_options = 2,
+	};
+	int fd = memfd_create("trace.dat", MFD_CLOEXEC);
+
+	f.header_page.len = sizeof(header_page) - 1;
+	assert_int_equal(dat_write(&f, fd, NULL), 0);
+	close(top[0].fd);
+	close(hyp[1].fd);
+	return fd;
+}
+
+static void assert_text(struct dat_text t, const char *expected)
+{
+	assert_int_equal(t.len, strlen(expected));
+	assert_memory_equal(t.data, expected, t.len);
+}
+
+/* Number of pages whose bytes all are seed, seed + 1 ... */
+static int count_pages(const struct reader *r, size_t buffer, size_t cpu, uint8_t seed)
+{
+	struct reader_pages *p;
+	const uint8_t *page;
+	int n = 0, ret;
+
+	assert_int_equal(reader_pages_open(&p, r, buffer, cpu), 0);
+	while ((ret = reader_pages_next(p, &page)) == 1) {
+		for (int i = 0; i < PAGE; i++)
+			assert_int_equal(page[i], (uint8_t)(seed + n));
+		n++;
+	}
+	assert_int_equal(ret, 0);
+	reader_pages_close(p);
+	return n;
+}
+
+static void check(int version, const char *compression)
+{
+	int fd = make(version, compression);
+	const struct reader_info *i;
+	struct reader *r;
+
+	assert_int_equal(reader_open(&r, fd, NULL), 0);
+	i = reader_info(r);
+	assert_int_equal(i->version, version);
+	assert_string_equal(i->compression, compression);
+	assert_int_equal(i->layout.size, PAGE);
+	assert_text(i->header_event, "# compressed entry header\n");
+	assert_text(i->kallsyms, "ffff800080000000 T _text\n");
+	assert_text(i->printk, "0x1 : \"x\"\n");
+	assert_text(i->cmdlines, "112 CPU 0/KVM\n");
+	assert_int_equal(i->n_formats, 3);
+	assert_string_equal(i->formats[0].system, "ftrace");
+	assert_string_equal(i->formats[2].system, "kvm");
+	assert_text(i->formats[2].text, "name: kvm_exit\nID: 401\n");
+	assert_int_equal(reader_option(r, DAT_TRACEID)->data.len, 8);
+	assert_string_equal(reader_option(r, DAT_UNAME)->data.data, "Linux");
+	assert_null(reader_option(r, DAT_GUEST));
+	assert_int_equal(i->n_buffers, 2);
+	assert_string_equal(i->buffers[0].name, "");
+	assert_string_equal(i->buffers[1].name, "hyp");
+	assert_string_equal(i->buffers[1].clock, version == 7 ? "boot" : "");
+	assert_int_equal(count_pages(r, 0, 0, 1), PAGES);
+	assert_int_equal(count_pages(r, 0, 1, 1), 0);
+	assert_int_equal(count_pages(r, 1, 1, 100), PAGES);
+	reader_close(r);
+	close(fd);
+}
+
+static void test_v7_zstd(void **state)
+{
+	check(7, "zstd");
+}
+
+static void test_v7_none(void **state)
+{
+	check(7, "none");
+}
+
+static void test_v6(void **state)
+{
+	check(6, "none");
+}
+
+/* Reads all there is of a file that may be wrong anywhere: only the end matters. */
+static int devour(int fd)
+{
+	struct reader *r;
+	int ret = reader_open(&r, fd, NULL);
+
+	if (ret)
+		return ret;
+	for (size_t b = 0; b < reader_info(r)->n_buffers && !ret; b++) {
+		for (size_t c = 0; c < reader_info(r)->buffers[b].n_cpus && !ret; c++) {
+			struct reader_pages *p;
+			const uint8_t *page;
+
+			ret = reader_pages_open(&p, r, b, c);
+			if (ret)
+				break;
+			while ((ret = reader_pages_next(p, &page)) == 1)
+				;
+			reader_pages_close(p);
+		}
+	}
+	reader_close(r);
+	return ret;
+}
+
+static void cut(int version, const char *compression, int whole_from)
+{
+	int fd = make(version, compression);
+	struct stat st;
+
+	fstat(fd, &st);
+	for (off_t size = st.st_size - 1; size > 0; size -= size > 3000 ? 97 : 1) {
+		int ret;
+
+		assert_int_equal(ftruncate(fd, size), 0);
+		ret = devour(fd);
+		assert_true(ret == -EBADMSG || ret == -ENOTSUP || (ret == 0 && size >= whole_from));
+	}
+	close(fd);
+}
+
+static void test_cut_off(void **state)
+{
+	/* v7 ends with the names of its sections, which nobody needs to read it */
+	cut(7, "zstd", 1500);
+	cut(7, "none", 2 * PAGES * PAGE);
+	/* v6: the front alone is what an agent sends */
+	cut(6, "none", 400);
+}
+
+static void test_bent(void **state)
+{
+	int fd = make(7, "zstd");
+	struct stat st;
+	uint8_t byte;
+
+	fstat(fd, &st);
+	for (off_t at = 0; at < st.st_size; at++) {
+		assert_int_equal(pread(fd, &byte, 1, at), 1);
+		byte ^= 0x80;
+		assert_int_equal(pwrite(fd, &byte, 1, at), 1);
+		assert_true(devour(fd) <= 0);
+		byte ^= 0x80;
+		assert_int_equal(pwrite(fd, &byte, 1, at), 1);
+	}
+	assert_int_equal(devour(fd), 0);
+	close(fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_v7_zstd), cmocka_unit_test(test_v7_none), cmocka_unit_test(test_v6),
+		cmocka_unit_test(test_cut_off), cmocka_unit_test(test_bent),
+	};
+
+	return cmocka_run_group_tests_name("reader", tests, NULL, NULL);
+}
