@@ -44,8 +44,8 @@ PKG_LIBS = $(shell $(PKG_CONFIG) --libs $(PACKAGES))
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
 	-Wvla -Wno-unused-parameter $(if $(WERROR),-Werror)
 OPT ?= -O2 -g
-SANFLAGS := $(if $(SAN),-fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
 comma := ,
+SANFLAGS := $(if $(SAN),-fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
 CPPFLAGS += -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DHYPTRACE_VERSION='"$(VERSION)"' -Ilib
 CFLAGS += -std=gnu11 $(OPT) $(WARN) $(SANFLAGS) -pthread
 LDFLAGS += $(SANFLAGS) $(CROSS_LDFLAGS) -pthread

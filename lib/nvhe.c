@@ -13,6 +13,7 @@
 #define NARROW	    MSEC	 /* a bracket whose middle is better than an end */
 #define PUT_MIN	    SEC		 /* a first step forward that is less was just slow */
 #define OFFSET_MAX  (3600 * SEC) /* beyond the time since boot: no CNTVOFF */
+#define SPAN_MAX    (10 * SEC)	 /* longer spans of one vCPU are put before */
 #define HOP_MAX	    (MSEC / 10)
 #define N_VMS	    16
 #define N_PIDS	    64

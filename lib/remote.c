@@ -110,6 +110,7 @@ static int read_events(struct remote *r)
 
 	if (ret)
 		return ret;
+	r->events.raw = r->raw;
 	snprintf(path, sizeof(path), "events/%s", system_name(r));
 	fd = openat(r->dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	dir = fd < 0 ? NULL : fdopendir(fd);
@@ -167,13 +168,27 @@ static int probe(struct remote *r)
 	return r->raw ? read_layout(r) : 0;
 }
 
+/*
+ * A read of trace_pipe_raw gives a whole page of the kernel, and Android's gives
+ * the wrong end of it when less is asked for. header_page may tell of less data:
+ * early Android kernels have a footer behind it.
+ */
+static uint32_t whole_page(const struct page_layout *l)
+{
+	uint32_t size = page_layout_default.size;
+
+	while (size < l->size)
+		size *= 2;
+	return size;
+}
+
 static void fill_source(struct remote *r)
 {
 	r->source.ops = r->raw ? &remote_raw_ops : &remote_text_ops;
 	r->source.name = "hyp";
 	r->source.path = r->path;
 	r->source.clock = "boot";
-	r->source.page_size = r->raw ? r->layout.size : page_layout_default.size;
+	r->source.page_size = r->raw ? whole_page(&r->layout) : page_layout_default.size;
 }
 
 int remote_open(struct remote **out, struct undo *u, const struct log *log)
@@ -195,7 +210,7 @@ int remote_open(struct remote **out, struct undo *u, const struct log *log)
 		ret = read_events(r);
 	if (ret) {
 		remote_free(r);
-		return ret;
+		return ret == -ENOENT ? -EBADMSG : ret; /* it is there, and lacks a part of itself */
 	}
 	fill_source(r);
 	*out = r;
@@ -435,7 +450,7 @@ int remote_number(struct remote *r, unsigned int first_id, struct spool *spool)
 		return ret;
 	}
 	r->first_id = first_id;
-	snprintf(head, sizeof(head), "%u %s\n", first_id, r->events.system);
+	snprintf(head, sizeof(head), "%u %s %s\n", first_id, r->events.system, r->raw ? "raw" : "text");
 	buf_addstr(&text, head);
 	for (size_t i = 0; i < r->names.n && !ret; i++) {
 		struct buf format = { 0 };
@@ -479,7 +494,7 @@ static int load_reasons(struct hypevents *e, const struct spool *spool)
 static int load_formats(struct hypevents *e, unsigned int *first_id, struct cursor *c)
 {
 	const char *line;
-	char head[128], system[64];
+	char head[128], system[64], kind[8];
 	size_t len;
 	int ret;
 
@@ -487,9 +502,10 @@ static int load_formats(struct hypevents *e, unsigned int *first_id, struct curs
 		return -EBADMSG;
 	memcpy(head, line, len);
 	head[len] = 0;
-	if (sscanf(head, "%u %63s", first_id, system) != 2)
+	if (sscanf(head, "%u %63s %7s", first_id, system, kind) != 3)
 		return -EBADMSG;
 	ret = hypevents_init(e, system);
+	e->raw = !strcmp(kind, "raw");
 	while (!ret && cursor_line(c, &line, &len)) {
 		const char *format;
 		uint64_t n;

@@ -274,6 +274,34 @@ static int write_entry(int fd, const struct func_index *fi, const char *line)
 	return write_line(fd, line);
 }
 
+/*
+ * Lines that wait for a module ("*:*:mod:name") are shown newest first, so they
+ * are written last one first; the order of the others does not matter.
+ */
+static int mods_last(const char *lines, struct buf *out)
+{
+	const char *end = lines + strlen(lines), *p = lines;
+
+	while (p < end) {
+		size_t len = strcspn(p, "\n");
+
+		if (!memmem(p, len, ":mod:", 5))
+			buf_printf(out, "%.*s\n", (int)len, p);
+		p += len + 1;
+	}
+	while (end > lines) {
+		const char *nl = memrchr(lines, '\n', (size_t)(end - lines - 1));
+		size_t len;
+
+		p = nl ? nl + 1 : lines;
+		len = strcspn(p, "\n");
+		if (memmem(p, len, ":mod:", 5))
+			buf_printf(out, "%.*s\n", (int)len, p);
+		end = p;
+	}
+	return buf_str(out) ? 0 : -ENOMEM;
+}
+
 static int write_lines(int fd, const struct func_index *fi, const char *lines, bool go_on,
 		       char **refused)
 {
@@ -373,10 +401,17 @@ int list_write(int dirfd, const char *path, const char *lines, bool go_on, char 
 {
 	enum list_kind kind = list_kind(path);
 	struct func_index fi = { 0 };
+	struct buf sorted = { 0 };
 	int fd, ret;
 
 	if (kind == LIST_TRIGGER)
 		return write_triggers(dirfd, path, lines, go_on, refused);
+	if (strstr(lines, ":mod:")) {
+		ret = mods_last(lines, &sorted);
+		if (ret)
+			return ret;
+		lines = buf_str(&sorted);
+	}
 	if (kind == LIST_FUNCS && count_lines(lines) > MANY_FUNCS)
 		func_index_open(&fi, dirfd); /* without it: by name, slowly */
 	fd = open_list(dirfd, path, O_TRUNC);
@@ -392,6 +427,7 @@ int list_write(int dirfd, const char *path, const char *lines, bool go_on, char 
 		ret = -errno;
 out:
 	func_index_close(&fi);
+	buf_release(&sorted);
 	return ret;
 }
 

@@ -47,8 +47,8 @@ static int undo_new(struct undo **out, const char *tracing_dir, const struct log
 	u->dirfd = open(tracing_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (u->dirfd < 0) {
 		ret = -errno;
-		log_err(log, "cannot open the tracing directory '%s': %s", tracing_dir,
-			strerror(errno));
+		log_err(log, "cannot open the tracing directory '%s': %s%s", tracing_dir,
+			strerror(-ret), ret == -EACCES || ret == -EPERM ? " (be root)" : "");
 		goto fail;
 	}
 	*out = u;

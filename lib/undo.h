@@ -60,8 +60,9 @@ int undo_read(struct undo *u, const char *path, char **value);
 int undo_save(struct undo *u, const char *path);
 /*
  * For list files (set_event, set_ftrace_filter, set_event_pid, trigger ...):
- * journals the whole content (comment lines dropped), clears, and writes the
- * lines of value ("" = just clear). Stops at the first line that is refused.
+ * journals the whole content (comment lines dropped; even when nothing is to
+ * change now, for it may change by other ways), clears, and writes the lines of
+ * value ("" = just clear). Stops at the first line that is refused.
  */
 int undo_list(struct undo *u, const char *path, const char *value);
 /* As undo_list, but leaves what is there and adds one line. */

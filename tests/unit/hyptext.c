@@ -245,13 +245,16 @@ static void nul_bytes(void **state)
 {
 	static const char text[] = "[000]\t    1.000000: hyp_printk a\0b\n"
 				   "[000]\t    1.000000: selftest id=1\0\n"
-				   "\0[000]\t    1.000000: selftest id=1\n";
+				   "\0[000]\t    1.000000: selftest id=1\n"
+				   "[000]\t    1.000000: selftest\0and more than its name\n";
 	struct setup *s = *state;
 
 	assert_int_equal(hyptext_feed(s->t, text, sizeof(text) - 1, note, s), 0);
-	assert_string_equal(s->out, "0 1000000000 pid=0 hyp_printk: a?b\n"
-				    "0 1000000000 pid=0 hyp_unknown: id=2 selftest id=1?\n");
-	assert_int_equal(hyptext_bad_lines(s->t), 2);
+	assert_string_equal(
+		s->out, "0 1000000000 pid=0 hyp_printk: a?b\n"
+			"0 1000000000 pid=0 hyp_unknown: id=2 selftest id=1?\n"
+			"0 1000000000 pid=0 hyp_unknown: id=-1 selftest?and more than its name\n");
+	assert_int_equal(hyptext_bad_lines(s->t), 3);
 }
 
 static void new_reasons_are_numbered(void **state)

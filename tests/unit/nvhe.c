@@ -19,6 +19,9 @@
 #define SEC  1000000000ll
 #define MASK ((1ull << 59) - 1)
 
+/* A simulated hypercall takes at most 6 us, and text is cut to 1 us on both sides of it. */
+#define ERROR_MAX (8 * USEC)
+
 /* ---- steps as text ---------------------------------------------------------------- */
 
 struct steps {
@@ -64,7 +67,8 @@ static void lab_excerpt(void **state)
 		/* as text shows it: cut to us, once more by 2^59 for each step back */
 		if (i && lab[i].ts < lab[i - 1].ts)
 			wraps++;
-		have = nvhe_time(n, (lab[i].ts + (wraps << 59)) / 1000 * 1000, lab[i].reason, lab[i].vcpu);
+		have = nvhe_time(n, (lab[i].ts + (wraps << 59)) / 1000 * 1000, lab[i].reason,
+				 lab[i].vcpu);
 		assert_in_range(have, lab[i].want - 2 * USEC, lab[i].want + 2 * USEC);
 	}
 	assert_int_equal(steps.n, 2);
@@ -93,9 +97,10 @@ struct record {
 
 struct sim {
 	int64_t now, offset; /* true time, CNTVOFF loaded */
-	uint64_t written; /* time as the ring buffer tells it */
+	uint64_t written;    /* time as the ring buffer tells it */
 	uint64_t seed;
-	bool text;  /* cut to microseconds */
+	bool text;	    /* cut to microseconds */
+	bool long_runs;	    /* a guest may run for longer than its CNTVOFF */
 	bool enters, exits; /* which events are on */
 	struct record *v;
 	size_t n, cap;
@@ -116,14 +121,17 @@ static void pass(struct sim *s, int64_t most)
 
 static void sim_init(struct sim *s, uint64_t seed)
 {
-	*s = (struct sim){ .now = 117 * SEC, .seed = seed * 0x9e3779b97f4a7c15, .enters = true, .exits = true };
+	*s = (struct sim){
+		.now = 117 * SEC, .seed = seed * 0x9e3779b97f4a7c15, .enters = true, .exits = true
+	};
 	s->written = (uint64_t)s->now;
 }
 
 static void sim_record(struct sim *s, const char *reason, int vcpu)
 {
 	uint64_t raw = (uint64_t)(s->now - s->offset);
-	bool enter = !strcmp(reason, "hvc") || !strcmp(reason, "guest_exit") || !strcmp(reason, "host_abort");
+	bool enter = !strcmp(reason, "hvc") || !strcmp(reason, "guest_exit") ||
+		     !strcmp(reason, "host_abort");
 
 	if (!(enter ? s->enters : s->exits))
 		return;
@@ -156,7 +164,7 @@ static void sim_run(struct sim *s, int vcpu)
 	pass(s, 5 * USEC);
 	for (uint64_t i = rnd(s) % 3 + 1; i--;) {
 		sim_record(s, "eret_guest", vcpu);
-		pass(s, 4 * MSEC);
+		pass(s, s->long_runs && !(rnd(s) % 100) ? 30 * SEC : 4 * MSEC);
 		sim_record(s, "guest_exit", vcpu);
 		pass(s, 5 * USEC);
 	}
@@ -247,7 +255,8 @@ static void without_steps_nothing_changes(void **state)
 		for (size_t i = 0; i < s.n; i++) { /* what clock fits do */
 			if (!(rnd(&s) % 50))
 				s.v[i].ts -= rnd(&s) % (999 * USEC);
-			assert_int_equal(nvhe_time(n, s.v[i].ts, s.v[i].reason, s.v[i].vcpu), s.v[i].ts);
+			assert_int_equal(nvhe_time(n, s.v[i].ts, s.v[i].reason, s.v[i].vcpu),
+					 s.v[i].ts);
 		}
 		assert_int_equal(steps.n, 0);
 		nvhe_free(n);
@@ -294,15 +303,17 @@ static void check_guests(const int64_t *cntvoff, size_t n_vms, bool text, int64_
 
 		sim_init(&s, seed);
 		s.text = text;
+		s.long_runs = true;
 		sim_guests(&s, cntvoff, n_vms, 200);
-		assert_in_range(worst(&s, n, 0, bounds), 0, 6 * USEC);
+		assert_in_range(worst(&s, n, 0, bounds), 0, ERROR_MAX);
 		assert_int_equal(steps.n, 400);
 		for (size_t i = 1; i < ARRAY_SIZE(steps.v); i += 2) {
 			int64_t truth = cntvoff[(steps.v[i].vcpu_pid - 87) / 2];
 
 			assert_false(steps.v[i].loaded);
-			assert_true(steps.v[i].low <= (uint64_t)truth && (uint64_t)truth <= steps.v[i].high);
-			assert_true(steps.v[i].high - steps.v[i].low < 10 * USEC);
+			assert_true(steps.v[i].low <= (uint64_t)truth &&
+				    (uint64_t)truth <= steps.v[i].high);
+			assert_true(steps.v[i].high - steps.v[i].low < 15 * USEC);
 		}
 		nvhe_free(n);
 		sim_free(&s);
@@ -342,8 +353,9 @@ static void half_the_events(void **state)
 		s.enters = on;
 		s.exits = !on;
 		sim_guests(&s, one_vm, 1, 200);
-		/* the step is seen at the next record: the first span's offset is as good as that was near */
-		assert_in_range(worst(&s, n, 100, 0), 0, 60 * USEC);
+		/* the step is seen at the next record: the first span's offset is as good as that
+		 * was near */
+		assert_in_range(worst(&s, n, 100, 0), 0, 250 * USEC);
 		nvhe_free(n);
 		sim_free(&s);
 	}
@@ -361,7 +373,7 @@ static void records_without_reasons(void **state)
 		s.v[i].reason = NULL;
 		s.v[i].vcpu = 0;
 	}
-	assert_in_range(worst(&s, n, 0, 0), 0, 6 * USEC);
+	assert_in_range(worst(&s, n, 0, 0), 0, ERROR_MAX);
 	nvhe_free(n);
 	sim_free(&s);
 }
@@ -377,7 +389,7 @@ static void offset_changes(void **state)
 		sim_span(&s, 87, 20 * SEC + i / 30 * 333 * MSEC);
 		sim_host(&s);
 	}
-	assert_in_range(worst(&s, n, 0, 0), 0, 6 * USEC);
+	assert_in_range(worst(&s, n, 0, 0), 0, ERROR_MAX);
 	nvhe_free(n);
 	sim_free(&s);
 }
@@ -395,7 +407,7 @@ static void losses(void **state)
 		sim_guests(&s, one_vm, 1, 300);
 		for (size_t at = 60; at + 100 < s.n; at += 20 + rnd(&s) % 100)
 			sim_lose(&s, at, at + 1 + rnd(&s) % 40);
-		assert_in_range(worst(&s, n, 0, 100 * MSEC), 0, 6 * USEC);
+		assert_in_range(worst(&s, n, 0, 100 * MSEC), 0, ERROR_MAX);
 		nvhe_free(n);
 		sim_free(&s);
 	}
@@ -419,8 +431,9 @@ static void losses_with_three_guests(void **state)
 			nvhe_bounds(n, (uint64_t)chunk, (uint64_t)(chunk + 100 * MSEC));
 			if (s.v[i].lost)
 				nvhe_lost(n);
-			error = (int64_t)nvhe_time(n, s.v[i].ts, s.v[i].reason, s.v[i].vcpu) - s.v[i].truth;
-			bad += llabs(error) > 6 * USEC;
+			error = (int64_t)nvhe_time(n, s.v[i].ts, s.v[i].reason, s.v[i].vcpu) -
+				s.v[i].truth;
+			bad += llabs(error) > ERROR_MAX;
 			all++;
 		}
 		nvhe_free(n);
@@ -454,7 +467,7 @@ static void begun_loaded(void **state)
 
 	sim_init(&s, 3);
 	sim_begin_loaded(&s, &right);
-	assert_in_range(worst(&s, n, right, 0), 0, 6 * USEC);
+	assert_in_range(worst(&s, n, right, 0), 0, ERROR_MAX);
 	assert_false(steps.v[0].loaded);
 	assert_int_equal(steps.v[0].vcpu_pid, 87);
 	assert_in_range(steps.v[0].offset, one_vm[0] - 5 * USEC, one_vm[0] + 5 * USEC);
@@ -474,7 +487,7 @@ static void begun_loaded_with_bounds(void **state)
 	assert_in_range(worst(&s, n, 0, 100 * MSEC), 60 * MSEC, 75 * MSEC);
 	nvhe_free(n);
 	n = nvhe_new(1, NULL, NULL);
-	assert_in_range(worst(&s, n, right, 100 * MSEC), 0, 6 * USEC);
+	assert_in_range(worst(&s, n, right, 100 * MSEC), 0, ERROR_MAX);
 	nvhe_free(n);
 	sim_free(&s);
 }
@@ -489,17 +502,19 @@ static void begun_loaded_and_known(void **state)
 	sim_init(&s, 3);
 	sim_begin_loaded(&s, &right);
 	nvhe_known(n, 0, one_vm[0] - 2 * USEC, one_vm[0] + 2 * USEC);
-	assert_in_range(worst(&s, n, 0, 100 * MSEC), 0, 6 * USEC);
+	assert_in_range(worst(&s, n, 0, 100 * MSEC), 0, ERROR_MAX);
 	nvhe_free(n);
 
 	n = nvhe_new(1, NULL, NULL);
 	nvhe_known(n, 87, one_vm[0] - 2 * USEC, one_vm[0] + 2 * USEC);
-	assert_in_range(worst(&s, n, 1, 0), 0, 6 * USEC); /* from the first record that names the vCPU */
+	assert_in_range(worst(&s, n, 1, 0), 0,
+			ERROR_MAX); /* from the first record that names the vCPU */
 	nvhe_free(n);
 	sim_free(&s);
 }
 
-/* ---- odd offsets ------------------------------------------------------------------------------- */
+/* ---- odd offsets -------------------------------------------------------------------------------
+ */
 
 static void negative_offset(void **state)
 {
@@ -510,9 +525,10 @@ static void negative_offset(void **state)
 
 	sim_init(&s, 8);
 	sim_guests(&s, restored, 1, 200);
-	assert_in_range(worst(&s, n, 0, 100 * MSEC), 0, 6 * USEC);
+	assert_in_range(worst(&s, n, 0, 100 * MSEC), 0, ERROR_MAX);
 	assert_in_range(steps.v[1].offset + 86400 * SEC + 10 * USEC, 0, 20 * USEC);
-	assert_true((int64_t)steps.v[1].low <= restored[0] && restored[0] <= (int64_t)steps.v[1].high);
+	assert_true((int64_t)steps.v[1].low <= restored[0] &&
+		    restored[0] <= (int64_t)steps.v[1].high);
 	nvhe_free(n);
 	sim_free(&s);
 }
@@ -524,7 +540,8 @@ static void negative_offset(void **state)
  */
 static void moved_by_the_clocks_wrap(void **state)
 {
-	static const int64_t moved[] = { 9947590123 - 5 * (1ll << 41), 9947590123 + 7 * (1ll << 41) };
+	static const int64_t moved[] = { 9947590123 - 5 * (1ll << 41),
+					 9947590123 + 7 * (1ll << 41) };
 
 	for (size_t i = 0; i < ARRAY_SIZE(moved); i++) {
 		struct nvhe *n = nvhe_new(1, NULL, NULL);
@@ -532,17 +549,19 @@ static void moved_by_the_clocks_wrap(void **state)
 
 		sim_init(&s, 8);
 		sim_guests(&s, &moved[i], 1, 200);
-		assert_in_range(worst(&s, n, 0, 100 * MSEC), 0, 6 * USEC);
+		assert_in_range(worst(&s, n, 0, 100 * MSEC), 0, ERROR_MAX);
 		nvhe_free(n);
 		sim_free(&s);
 	}
 }
 
-/* ---- nonsense ----------------------------------------------------------------------------------- */
+/* ---- nonsense -----------------------------------------------------------------------------------
+ */
 
 static void any_input(void **state)
 {
-	static const char *const reasons[] = { "hvc", "eret_host", "eret_guest", "guest_exit", "smc", NULL };
+	static const char *const reasons[] = { "hvc",	     "eret_host", "eret_guest",
+					       "guest_exit", "smc",	  NULL };
 	struct nvhe *n = nvhe_new(1, NULL, NULL);
 	struct sim s;
 
@@ -553,7 +572,8 @@ static void any_input(void **state)
 		if (what % 100 == 0)
 			nvhe_bounds(n, what % 3 ? a : 0, what % 5 ? b : 0);
 		if (what % 100 == 1)
-			nvhe_known(n, (int)(a % 50), (int64_t)a >> 6, ((int64_t)a >> 6) + (int64_t)(b >> 40));
+			nvhe_known(n, (int)(a % 50), (int64_t)a >> 6,
+				   ((int64_t)a >> 6) + (int64_t)(b >> 40));
 		if (what % 100 == 2)
 			nvhe_lost(n);
 		nvhe_time(n, a >> (b % 64), reasons[what % 6], (int)(b % 100 > 80 ? b % 70 : 0));

@@ -151,29 +151,27 @@ static void test_lists(void **state)
 		{ "set_event", "soft:off\nsoft:on\n", "soft:on%0a" },
 		{ "instances/x/set_event", "soft:off\nsoft:on\n", "soft:off%0asoft:on%0a" },
 		{ "set_event_pid", "1\n2\n", "1%0a2%0a" },
-		{ "set_ftrace_pid", "no pid\n", NULL },
-		{ "set_ftrace_filter", "#### all functions enabled ####\n", NULL },
+		{ "set_ftrace_pid", "no pid\n", "" },
+		{ "set_ftrace_filter", "#### all functions enabled ####\n", "" },
 		{ "set_ftrace_filter",
 		  "schedule\nbr_init [bridge]\nx:mod:y\nschedule:traceoff:unlimited\n",
 		  "schedule%0abr_init:mod:bridge%0ax:mod:y%0a" },
 		{ "set_graph_function", "schedule\nbr_init [bridge]\n", "schedule%0abr_init%0a" },
-		{ "set_graph_notrace", "#### no functions disabled ####\n", NULL },
+		{ "set_graph_notrace", "#### no functions disabled ####\n", "" },
 	};
 
 	fake_put(&fake, "events/soft/off/enable", "0*\n");
 	fake_put(&fake, "events/soft/on/enable", "1*\n");
 	for (size_t n = 0; n < ARRAY_SIZE(cases); n++) {
 		struct undo *u = begin();
-		char want[256] = "";
+		char want[256];
 
-		if (cases[n].noted)
-			snprintf(want, sizeof(want), "list\t%s\t%s\n", cases[n].path,
-				 cases[n].noted);
+		snprintf(want, sizeof(want), "list\t%s\t%s\n", cases[n].path, cases[n].noted);
 		fake_put(&fake, cases[n].path, cases[n].text);
 		assert_int_equal(undo_list(u, cases[n].path, ""), 0);
 		assert_string_equal(journal(), want);
 		assert_string_equal(fake_get(&fake, cases[n].path),
-				    cases[n].noted ? "" : cases[n].text);
+				    *cases[n].noted ? "" : cases[n].text);
 		u = again(u);
 		assert_int_equal(undo_all(u), 0);
 		undo_free(u);
@@ -198,6 +196,19 @@ static void test_list_lines(void **state)
 	assert_null(undo_refused(u));
 	assert_int_equal(undo_all(u), 0);
 	assert_string_equal(fake_get(&fake, "set_event"), "a:b\n");
+
+	/* what an empty list gets by other ways goes again, too */
+	fake_put(&fake, "set_event", "");
+	assert_int_equal(undo_list(u, "set_event", ""), 0);
+	fake_put(&fake, "set_event", "a:b\n");
+	assert_int_equal(undo_all(u), 0);
+	assert_string_equal(fake_get(&fake, "set_event"), "");
+
+	/* shown newest first, written oldest first */
+	fake_put(&fake, "set_event", "a:mod:x\ni:j\nb:mod:x\nk:l\n");
+	assert_int_equal(undo_list(u, "set_event", ""), 0);
+	assert_int_equal(undo_all(u), 0);
+	assert_string_equal(fake_get(&fake, "set_event"), "i:j\nk:l\nb:mod:x\na:mod:x\n");
 	undo_free(u);
 }
 
@@ -508,12 +519,15 @@ static void test_many_functions(void **state)
 		buf_printf(&all, "func%03d%s\n", 999 - n, n % 2 ? "" : " [mod]");
 	buf_addstr(&all, "func998\n"); /* a second one of that name */
 	fake_put(&fake, "available_filter_functions", buf_str(&all));
-	for (int n = 0; n < 40; n++) {
+	for (int n = 0; n < 40; n++)
 		buf_printf(&some, "func%03d%s\n", 998 - n, n % 2 ? " [mod]" : "");
-		buf_printf(&want, "%d\n%s", n + 2, n ? "" : "1001\n");
-	}
 	buf_addstr(&some, "gone\n");
+	/* those of modules come last, and last one first */
+	for (int n = 0; n < 40; n += 2)
+		buf_printf(&want, "%d\n%s", n + 2, n ? "" : "1001\n");
 	buf_addstr(&want, "gone\n");
+	for (int n = 39; n > 0; n -= 2)
+		buf_printf(&want, "%d\n", n + 2);
 	fake_put(&fake, "set_ftrace_filter", buf_str(&some));
 	assert_int_equal(undo_list(u, "set_ftrace_filter", ""), 0);
 	assert_int_equal(undo_all(u), 0);
