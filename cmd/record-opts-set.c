@@ -233,6 +233,10 @@ int set_buffer(struct parse *p, const struct opt *o, const char *arg)
 			"-v before -B %s would delete that buffer, which record does not do"
 			": remove its directory below 'instances', or give -v after -B",
 			arg);
+	if (p->guest && !hyp)
+		return opts_fail(p, "-B %s after -A: instances in a guest are not served; give the host's "
+				    "-B before -A", arg);
+	p->guest = false; /* the hypervisor's is never a guest's */
 	p->has_event = false;
 	for (i = 1; i < p->plan->n_buffers; i++) {
 		b = &p->plan->buffers[i];
@@ -361,4 +365,47 @@ int set_version(struct parse *p, const struct opt *o, const char *arg)
 	if (!ret)
 		p->plan->file_version = (int)n;
 	return ret;
+}
+
+/* ---- guests ------------------------------------------------------------------ */
+
+static struct guest_plan *last_guest(struct parse *p)
+{
+	return &p->plan->guests[p->plan->n_guests - 1];
+}
+
+int set_guest(struct parse *p, const struct opt *o, const char *arg)
+{
+	if (!*arg)
+		return fail_opt(p, o, arg, "empty");
+	if (!record_plan_add_guest(p->plan, arg))
+		return opts_no_memory(p);
+	p->guest = true;
+	p->has_event = false;
+	return 0;
+}
+
+int set_guest_name(struct parse *p, const struct opt *o, const char *arg)
+{
+	if (!p->guest)
+		return fail_opt(p, o, arg, "must come after the -A that it names");
+	if (!*arg || strchr(arg, '/') || arg[0] == '.')
+		return fail_opt(p, o, arg, "not a name for a guest");
+	return replace(p, &last_guest(p)->name, arg);
+}
+
+int opts_for_guest(struct parse *p, const struct opt *o, const char *arg)
+{
+	struct guest_plan *g = last_guest(p);
+	char name[32];
+
+	if ((o->key == 'f' || o->key == 'R') && !p->has_event)
+		return fail_opt(p, o, arg ? arg : "", "must come after the -e that it is for");
+	if (o->arg && (!arg || !*arg))
+		return fail_opt(p, o, "", "empty");
+	if (strlist_add(&g->args, opt_name(o, name)) || (o->arg && strlist_add(&g->args, arg)))
+		return opts_no_memory(p);
+	g->events |= o->key == 'e' || o->key == 'p';
+	p->has_event |= o->key == 'e';
+	return 0;
 }

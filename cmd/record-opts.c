@@ -11,7 +11,9 @@
 
 #define PLAN(field)   offsetof(struct record_plan, field)
 #define BUFFER(field) offsetof(struct buffer_plan, field)
-#define NO_GUEST      "guests are not recorded by this version: run trace-cmd record -A in parallel"
+#define NO_PROXY      "not served: an agent is reached directly, with -A"
+#define NO_FIFOS      "guests send their data over sockets only: leave it out"
+#define NO_TSYNC      "the guests' clocks are not probed at intervals: leave it out"
 #define NO_NET	      "not sent over a network: record into a file and copy it, or use trace-cmd record -N"
 #define NO_PROFILE    "profiles are not made by this version: use trace-cmd profile"
 
@@ -20,14 +22,15 @@
 #define REFUSED(k, n, a, text) { .key = k, .name = n, .arg = a, .instead = text }
 /* clang-format on */
 #define HOST_ONLY .host = true
+#define FOR_GUEST .for_guest = true
 
 static const struct opt opts[] = {
 	{ .help = "Events" },
-	OPT('e', NULL, "EVENT", "event: system, system:event, event, globs, all", set_event),
-	OPT('f', NULL, "FILTER", "filter of the -e before it", set_filter),
-	OPT('R', NULL, "TRIGGER", "trigger for the -e before it", set_trigger),
-	OPT('v', NULL, NULL, "switch the events of the following -e off again", set_negate),
-	OPT('T', NULL, NULL, "a stack trace with every event", add_to_list, .off = BUFFER(options),
+	OPT('e', NULL, "EVENT", "event: system, system:event, event, globs, all", set_event, FOR_GUEST),
+	OPT('f', NULL, "FILTER", "filter of the -e before it", set_filter, FOR_GUEST),
+	OPT('R', NULL, "TRIGGER", "trigger for the -e before it", set_trigger, FOR_GUEST),
+	OPT('v', NULL, NULL, "switch the events of the following -e off again", set_negate, FOR_GUEST),
+	OPT('T', NULL, NULL, "a stack trace with every event", add_to_list, .off = BUFFER(options), FOR_GUEST,
 	    HOST_ONLY, .also = "stacktrace"),
 	OPT('i', NULL, NULL, "go on when an event is not there", set_flag,
 	    .off = PLAN(ignore_event_errors)),
@@ -35,26 +38,31 @@ static const struct opt opts[] = {
 	{ .help = "Buffers" },
 	OPT('B', NULL, "NAME", "options after it are for this instance; hyp: the hypervisor",
 	    set_buffer),
-	OPT('b', NULL, "KIB", "size of the buffer per CPU", set_buffer_u64, .off = BUFFER(size_kb)),
+	OPT('b', NULL, "KIB", "size of the buffer per CPU", set_buffer_u64, .off = BUFFER(size_kb), FOR_GUEST),
 	OPT(0, "subbuf-size", "KIB", "size of the buffer's pages", set_buffer_u64,
-	    .off = BUFFER(subbuf_kb), HOST_ONLY),
-	OPT('C', NULL, "CLOCK", "trace clock", set_clock),
-	OPT('M', NULL, "MASK", "CPUs to trace, hexadecimal; -1: all", set_cpumask, HOST_ONLY),
+	    .off = BUFFER(subbuf_kb), HOST_ONLY, FOR_GUEST),
+	OPT('C', NULL, "CLOCK", "trace clock", set_clock, FOR_GUEST),
+	OPT('M', NULL, "MASK", "CPUs to trace, hexadecimal; -1: all", set_cpumask, HOST_ONLY, FOR_GUEST),
 	OPT('O', NULL, "OPTION", "ftrace option to set (noOPTION: to clear)", add_to_list,
-	    .off = BUFFER(options), HOST_ONLY),
+	    .off = BUFFER(options), HOST_ONLY, FOR_GUEST),
 	OPT(0, "cmdlines-size", "N", "task names that the kernel keeps", set_u64,
 	    .off = PLAN(cmdlines_size)),
 
+	{ .help = "Guests" },
+	OPT('A', NULL, "GUEST", "a guest by name, CID or address; options after it are the guest's",
+	    set_guest),
+	OPT(0, "name", "NAME", "what the guest before it is called", set_guest_name),
+
 	{ .help = "Functions" },
-	OPT('p', NULL, "TRACER", "function, function_graph ...", set_tracer, HOST_ONLY),
-	OPT('l', NULL, "FUNC", "trace this function only", add_to_list, .off = BUFFER(funcs),
+	OPT('p', NULL, "TRACER", "function, function_graph ...", set_tracer, HOST_ONLY, FOR_GUEST),
+	OPT('l', NULL, "FUNC", "trace this function only", add_to_list, .off = BUFFER(funcs), FOR_GUEST,
 	    HOST_ONLY),
-	OPT('n', NULL, "FUNC", "do not trace this function", add_to_list, .off = BUFFER(notrace),
+	OPT('n', NULL, "FUNC", "do not trace this function", add_to_list, .off = BUFFER(notrace), FOR_GUEST,
 	    HOST_ONLY),
-	OPT('g', NULL, "FUNC", "graph this function", add_to_list, .off = BUFFER(graph), HOST_ONLY),
+	OPT('g', NULL, "FUNC", "graph this function", add_to_list, .off = BUFFER(graph), HOST_ONLY, FOR_GUEST),
 	OPT('d', NULL, NULL, "no function tracing by other tracers", add_to_list,
-	    .off = BUFFER(options), HOST_ONLY, .also = "nofunction-trace"),
-	OPT(0, "max-graph-depth", "N", "depth of function_graph", set_depth, HOST_ONLY),
+	    .off = BUFFER(options), HOST_ONLY, .also = "nofunction-trace", FOR_GUEST),
+	OPT(0, "max-graph-depth", "N", "depth of function_graph", set_depth, HOST_ONLY, FOR_GUEST),
 	OPT(0, "func-stack", NULL, "a stack trace with every function (needs -l)", set_flag,
 	    .off = PLAN(func_stack)),
 
@@ -87,7 +95,6 @@ static const struct opt opts[] = {
 	REFUSED('a', NULL, NULL,
 		"the formats of every system with an event switched on are kept: name further ones "
 		"with -e"),
-	REFUSED('A', NULL, "", NO_GUEST),
 	REFUSED('D', NULL, NULL,
 		"would switch function tracing off for everybody: use -d, or sysctl "
 		"kernel.ftrace_enabled=0"),
@@ -105,19 +112,18 @@ static const struct opt opts[] = {
 	REFUSED(0, "debug", NULL, "messages have no levels: leave it out"),
 	REFUSED(0, "fork", NULL, "run it in the background of the shell (&)"),
 	REFUSED(0, "module", "", "write the module behind the function: -l 'FUNC:mod:MODULE'"),
-	REFUSED(0, "name", "", NO_GUEST),
-	REFUSED(0, "nofifos", NULL, NO_GUEST),
+	REFUSED(0, "nofifos", NULL, NO_FIFOS),
 	REFUSED(0, "nosplice", NULL, "splice is used only where it works: leave it out"),
-	REFUSED(0, "notimeout", NULL, NO_GUEST),
+	REFUSED(0, "notimeout", NULL, "a guest that does not answer is given up after 10 s: leave it out"),
 	REFUSED(0, "poll", NULL, "-s sets how often the buffers are read"),
 	REFUSED(0, "profile", NULL, NO_PROFILE),
-	REFUSED(0, "proxy", "", NO_GUEST),
+	REFUSED(0, "proxy", "", NO_PROXY),
 	REFUSED(0, "stderr", NULL, "messages go to stderr anyway: leave it out"),
 	REFUSED(0, "temp", "",
 		"pages are kept beside the output file while recording: choose the place with -o"),
 	REFUSED(0, "ts-offset", "", "give it to the report: trace-cmd report --ts-offset"),
 	REFUSED(0, "tsc2nsec", NULL, "for times in nanoseconds use -C boot or -C mono"),
-	REFUSED(0, "tsync-interval", "", NO_GUEST),
+	REFUSED(0, "tsync-interval", "", NO_TSYNC),
 	REFUSED(0, "verbose", "[LEVEL]",
 		"messages have no levels: leave it out, or use -q for errors only"),
 };
@@ -174,6 +180,8 @@ static int apply(struct parse *p, const struct opt *o, const char *arg)
 
 	if (o->instead)
 		return opts_fail(p, "%s is not served: %s", opt_name(o, name), o->instead);
+	if (p->guest && o->for_guest)
+		return opts_for_guest(p, o, arg);
 	if (o->host && opts_buffer(p)->is_hyp)
 		return opts_fail(
 			p, "%s has no meaning for the hypervisor's buffer: give it before -B %s",
@@ -222,6 +230,8 @@ static int parse_options(struct parse *p, int argc, char **argv)
 
 static bool anything_to_record(const struct record_plan *plan)
 {
+	if (plan->n_guests)
+		return true;
 	for (size_t i = 0; i < plan->n_buffers; i++) {
 		const struct buffer_plan *b = &plan->buffers[i];
 

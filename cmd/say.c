@@ -105,8 +105,11 @@ static void print_buffers(const struct session_summary *sum)
 		const struct session_buffer *b = &sum->buffers[i];
 
 		fprintf(stderr, "%s%s", i ? "; " : "", label(b));
-		fprintf(stderr, " %llu events, %s (%llu lost)", (unsigned long long)b->events,
-			say_size(b->bytes, size, sizeof(size)), (unsigned long long)b->lost);
+		if (sum->seconds > 0) /* after a recovery nobody has counted */
+			fprintf(stderr, " %llu events,", (unsigned long long)b->events);
+		fprintf(stderr, " %s", say_size(b->bytes, size, sizeof(size)));
+		if (sum->seconds > 0)
+			fprintf(stderr, " (%llu lost)", (unsigned long long)b->lost);
 	}
 }
 
@@ -132,8 +135,8 @@ void print_summary(const struct session_summary *sum, const char *output, bool q
 		if (b->lost)
 			print_lost(b);
 		if (b->bad)
-			fprintf(stderr, "hyptrace: %s: %llu records were not understood (kept as "
-					"hyp_unknown where they had a time)\n", label(b),
+			fprintf(stderr, "hyptrace: %s: %llu records or pages were not understood (records "
+					"with a time are kept as hyp_unknown)\n", label(b),
 				(unsigned long long)b->bad);
 	}
 	if (sum->has_command_status && WIFSIGNALED(sum->command_status))

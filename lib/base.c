@@ -284,6 +284,11 @@ int parse_u64(const char *s, uint64_t *out)
 	return 0;
 }
 
+const char *error_text(int error)
+{
+	return error == -EBADMSG ? "it is damaged, or not what it should be" : strerror(-error);
+}
+
 char *strf(const char *fmt, ...)
 {
 	char *s;

@@ -114,6 +114,9 @@ int write_file_at(int dirfd, const char *path, const void *data, size_t len);
 /* Strict decimal (or 0x... hexadecimal) number: the whole string, no sign. -EINVAL, -ERANGE. */
 int parse_u64(const char *s, uint64_t *out);
 
+/* strerror for people: what -EBADMSG means here is in no manual of theirs. */
+const char *error_text(int error);
+
 /* malloc'ed printf; NULL when out of memory. */
 char *strf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 

@@ -116,7 +116,7 @@ int collect_formats(int tracing_dirfd, const struct strlist *systems, struct spo
 	if (!ret)
 		ret = spool_put_text(spool, "formats", formats.data, formats.len);
 	if (ret)
-		log_err(log, "cannot read the event formats: %s", strerror(-ret));
+		log_err(log, "cannot read the event formats: %s", error_text(ret));
 	buf_release(&formats);
 	return ret;
 }
@@ -139,7 +139,7 @@ int collect_names(int tracing_dirfd, struct spool *spool, const struct log *log)
 			ret = error;
 		else if (error && error != -ENOENT)
 			log_warn(log, "cannot read %s: %s; names are left out", texts[i].path,
-				 strerror(-error));
+				 error_text(error));
 	}
 	return ret;
 }

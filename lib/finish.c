@@ -146,7 +146,7 @@ static int load_text(struct job *j, const char *name, struct buf *out, bool need
 	if (ret == -ENOENT && !needed)
 		return 0;
 	if (ret)
-		log_err(j->o->log, "%s/texts/%s: %s", spool_dir(j->spool), name, strerror(-ret));
+		log_err(j->o->log, "%s/texts/%s: %s", spool_dir(j->spool), name, error_text(ret));
 	return ret;
 }
 
@@ -488,7 +488,7 @@ static int write_file(struct job *j, const char *output)
 	if (ret) {
 		if (fd >= 0)
 			unlink(part);
-		log_err(j->o->log, "cannot write '%s': %s", output, strerror(-ret));
+		log_err(j->o->log, "cannot write '%s': %s", output, error_text(ret));
 	}
 	free(part);
 	return ret;
@@ -502,7 +502,7 @@ int finish(struct spool *spool, const struct finish_opts *o)
 
 	if (ret)
 		log_err(o->log, "'%s' cannot be made into a trace file: %s", spool_dir(spool),
-			strerror(-ret));
+			error_text(ret));
 	else
 		ret = write_file(&j, output);
 	job_release(&j);

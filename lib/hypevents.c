@@ -50,6 +50,33 @@ static bool is_word(const char *s, size_t len)
 	return len && len <= NAME_MAX_LEN;
 }
 
+/* "vcpu", "args[4]", "args[]" */
+static bool is_field_name(const char *s)
+{
+	size_t n = strcspn(s, "[");
+
+	if (!is_word(s, n) || isdigit((unsigned char)*s))
+		return false;
+	if (!s[n])
+		return true;
+	n += 1 + strspn(s + n + 1, "0123456789");
+	return !strcmp(s + n, "]");
+}
+
+/* Words and stars, and the brackets of "__data_loc char[]". */
+static bool is_type(const char *s)
+{
+	size_t n = strlen(s);
+
+	if ((!strncmp(s, "__data_loc ", 11) || !strncmp(s, "__rel_loc ", 10)) &&
+	    !strcmp(s + n - 2, "[]"))
+		n -= 2;
+	for (size_t i = 0; i < n; i++)
+		if (!isalnum((unsigned char)s[i]) && !strchr("_ *", s[i]))
+			return false;
+	return isalpha((unsigned char)*s) || *s == '_';
+}
+
 /* The header must be one that we can put ours in the place of. */
 static bool format_ok(const struct event_format *f)
 {
@@ -60,7 +87,8 @@ static bool format_ok(const struct event_format *f)
 	if (f->common[0].offset || f->common[0].size != 2 || header > HYP_HEADER_SIZE)
 		return false;
 	for (size_t i = 0; i < f->n_fields; i++)
-		if (f->fields[i].offset < header)
+		if (f->fields[i].offset < header || !is_field_name(f->fields[i].name) ||
+		    !is_type(f->fields[i].type))
 			return false;
 	return true;
 }
@@ -169,7 +197,7 @@ const struct hypevent *hypevents_by_hyp_id(const struct hypevents *e, unsigned i
 const struct hypevent *hypevents_by_name(const struct hypevents *e, const char *name, size_t len)
 {
 	for (size_t i = 0; i < e->n; i++)
-		if (!strncmp(e->v[i].name, name, len) && !e->v[i].name[len])
+		if (strlen(e->v[i].name) == len && !memcmp(e->v[i].name, name, len))
 			return &e->v[i];
 	return NULL;
 }

@@ -16,18 +16,18 @@
  */
 
 #define HYP_HEADER_SIZE 8
-#define HYP_PID_OFFSET 4
+#define HYP_PID_OFFSET	4
 
 struct hypevent {
 	char *name;
-	unsigned int hyp_id;	/* in the hypervisor's own space */
-	unsigned int id;	/* in the file; valid after hypevents_number */
+	unsigned int hyp_id;	 /* in the hypervisor's own space */
+	unsigned int id;	 /* in the file; valid after hypevents_number */
 	struct event_format fmt; /* as the kernel gave it */
-	size_t body_len;	/* bytes after the header that a record of this event must have */
-	int vcpu_offset;	/* in the written record, of `pid_t vcpu`; -1: no such field */
+	size_t body_len;	 /* bytes after the header that a record of this event must have */
+	int vcpu_offset;	 /* in the written record, of `pid_t vcpu`; -1: no such field */
 	/* private: the print format taken apart, NULL when it is not understood */
 	struct hyptext_pattern *pattern;
-	/* A line of text becomes a record with one string, since its fields cannot be told from it. */
+	/* its fields cannot be told from its text: the record is one string */
 	bool as_text;
 };
 
@@ -42,7 +42,7 @@ struct hypevents {
 	bool raw;
 	struct hypevent *v; /* sorted by hyp_id */
 	size_t n;
-	/* Strings seen for a reason that are not in the canonical table, numbered from HYP_REASON_EXTRA. */
+	/* reasons that are not in the canonical table, numbered from HYP_REASON_EXTRA */
 	struct strlist extra_reasons;
 	unsigned int unknown_id; /* id of the synthetic event for records of unknown ids */
 };
@@ -99,7 +99,7 @@ struct hyprecord {
 	unsigned int cpu;    /* of the text line; raw pages leave it alone */
 	const uint8_t *data; /* owned by the decoder until its next call */
 	size_t len;
-	uint64_t lost;	     /* events lost before this record (text: from LOST lines) */
+	uint64_t lost; /* events lost before this record (text: from LOST lines) */
 };
 
 /*
@@ -132,7 +132,7 @@ uint64_t hyptext_pending_lost(const struct hyptext *t);
  * format describes become hyp_unknown records. -EBADMSG: shorter than its format
  * says.
  */
-ssize_t hypraw_record(const struct hypevents *e, const void *data, size_t len,
-		      uint8_t *out, size_t size);
+ssize_t hypraw_record(const struct hypevents *e, const void *data, size_t len, uint8_t *out,
+		      size_t size);
 
 #endif

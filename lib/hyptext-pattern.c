@@ -221,7 +221,7 @@ static int next_item(struct fmt_parser *x)
 	while (x->p < x->end && it.conv == CONV_NONE) {
 		char c = *x->p++;
 
-		if (c == '\\' || iscntrl((unsigned char)c))
+		if (c == '\\' || c < ' ' || c > '~') /* libtraceevent knows ASCII only */
 			return -EBADMSG;
 		if (c != '%') {
 			buf_add(&x->literal, &c, 1);

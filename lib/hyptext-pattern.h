@@ -11,8 +11,8 @@
  */
 
 enum conv {
-	CONV_NONE,    /* only the literal: the last item */
-	CONV_SIGNED,  /* %d %i */
+	CONV_NONE,   /* only the literal: the last item */
+	CONV_SIGNED, /* %d %i */
 	CONV_UNSIGNED,
 	CONV_HEX,
 	CONV_CHAR,
@@ -57,7 +57,8 @@ struct pattern_reason {
  * written form. False: the text is not what this format prints.
  */
 bool hyptext_pattern_match(const struct hyptext_pattern *p, const struct event_format *f,
-			   const char *text, size_t len, uint8_t *rec, struct pattern_reason *reason);
+			   const char *text, size_t len, uint8_t *rec,
+			   struct pattern_reason *reason);
 
 /* Whether the field is in the text. */
 bool hyptext_pattern_has(const struct hyptext_pattern *p, size_t field);
@@ -77,8 +78,8 @@ size_t hyp_written_offset(const struct event_format *f, const struct event_field
  * Longest text kept in a record, and longest fixed body of one: with header and
  * string it must fit into a page.
  */
-#define HYP_TEXT_MAX 3840
-#define HYP_BODY_MAX 3840
+#define HYP_TEXT_MAX   3840
+#define HYP_BODY_MAX   3840
 #define HYP_RECORD_MAX 4000
 
 /*

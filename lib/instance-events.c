@@ -265,11 +265,12 @@ static int switch_one(struct instance *i, const struct event_plan *e, const stru
 
 static int no_match(struct instance *i, const struct event_plan *e)
 {
-	enum log_level level = i->plan->ignore_event_errors ? LOG_WARN : LOG_ERROR;
+	bool go_on = i->plan->ignore_event_errors || i->plan->best_effort;
+	enum log_level level = go_on ? LOG_WARN : LOG_ERROR;
 
 	log_msg(i->log, level, "-e %s: no such event or system in %s%s (see trace-cmd list -e)",
 		e->name, *i->buffer->name ? "the buffer " : "the top buffer", i->buffer->name);
-	return i->plan->ignore_event_errors ? 0 : -ENOENT;
+	return go_on ? 0 : -ENOENT;
 }
 
 /* Filters and triggers come before the switch, so that no event slips past them. */

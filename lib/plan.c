@@ -27,6 +27,12 @@ void record_plan_release(struct record_plan *p)
 	for (size_t i = 0; i < p->n_buffers; i++)
 		buffer_release(&p->buffers[i]);
 	free(p->buffers);
+	for (size_t i = 0; i < p->n_guests; i++) {
+		free(p->guests[i].spec);
+		free(p->guests[i].name);
+		strlist_release(&p->guests[i].args);
+	}
+	free(p->guests);
 	strlist_release(&p->pids);
 	free(p->output);
 	free(p->user);
@@ -47,4 +53,15 @@ struct buffer_plan *record_plan_add_buffer(struct record_plan *p, const char *na
 		return NULL;
 	v[p->n_buffers] = b;
 	return &v[p->n_buffers++];
+}
+
+struct guest_plan *record_plan_add_guest(struct record_plan *p, const char *spec)
+{
+	struct guest_plan *v = realloc(p->guests, (p->n_guests + 1) * sizeof(*v));
+
+	if (!v)
+		return NULL;
+	p->guests = v;
+	v[p->n_guests] = (struct guest_plan){ .spec = strdup(spec) };
+	return v[p->n_guests].spec ? &v[p->n_guests++] : NULL;
 }

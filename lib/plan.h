@@ -33,9 +33,19 @@ struct buffer_plan {
 	int64_t max_graph_depth; /* --max-graph-depth; -1 = not given */
 };
 
+/* -A: a guest, recorded through its agent into a file of its own. */
+struct guest_plan {
+	char *spec;	     /* as given: "name@cid:port" ... (guest.h) */
+	char *name;	     /* --name after it, or NULL: by the spec or the VM */
+	struct strlist args; /* the options after it, as trace-cmd's agent takes them: "-e", "sched" */
+	bool events;	     /* an -e or -p is among them */
+};
+
 struct record_plan {
 	struct buffer_plan *buffers; /* [0] is the top buffer, always there (maybe empty) */
 	size_t n_buffers;
+	struct guest_plan *guests;
+	size_t n_guests;
 	char *output;		/* -o, "trace.dat" by default */
 	char **command;		/* argv of the command, or NULL: until a signal; not owned */
 	struct strlist pids;	/* -P */
@@ -61,5 +71,7 @@ struct record_plan {
 void record_plan_release(struct record_plan *p);
 /* Adds a buffer (zeroed but for name and the "not given" values); NULL: out of memory. */
 struct buffer_plan *record_plan_add_buffer(struct record_plan *p, const char *name);
+/* Adds a guest; NULL: out of memory. */
+struct guest_plan *record_plan_add_guest(struct record_plan *p, const char *spec);
 
 #endif

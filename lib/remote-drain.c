@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Reads the hypervisor's buffer, text or raw, and writes full records to the spool. */
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -21,7 +22,7 @@ struct reader {
 	struct drain *d;
 	struct page_writer w;
 	off_t offset; /* in the spool's file, of the page being filled */
-	struct nvhe *nvhe;
+	struct nvhe *nvhe; /* NULL: times are right as they are */
 	uint64_t from; /* boot clock when reading began, before tracing did; 0: tracing was on already */
 	int last_vcpu; /* the one seen last, which need not be looked up again */
 	int error;     /* of a CNTVOFF record written inside nvhe_time */
@@ -123,10 +124,11 @@ static int write_record(void *ctx, const struct hyprecord *rec)
 	note_vcpu(x, vcpu);
 	if (rec->lost) {
 		x->d->stats->lost += rec->lost;
-		nvhe_lost(x->nvhe);
+		if (x->nvhe)
+			nvhe_lost(x->nvhe);
 		ret = page_write_lost(&x->w, rec->lost);
 	}
-	ts = nvhe_time(x->nvhe, rec->ts, reason_of(x->r, e, rec), vcpu);
+	ts = x->nvhe ? nvhe_time(x->nvhe, rec->ts, reason_of(x->r, e, rec), vcpu) : rec->ts;
 	if (!ret)
 		ret = x->error;
 	if (!ret)
@@ -160,6 +162,8 @@ static int reader_open(struct reader *x, struct remote *r, unsigned int cpu, str
 	ret = page_writer_init(&x->w, r->source.page_size, emit_page, x);
 	if (ret)
 		return ret;
+	if (r->raw) /* Android traces in protected mode only, where times need no repair */
+		return 0;
 	x->nvhe = nvhe_new(cpu, on_step, x);
 	return x->nvhe ? 0 : -ENOMEM;
 }
@@ -275,6 +279,11 @@ static int drain_text(struct source *s, unsigned int cpu, struct drain *d)
 
 /* ---- Android's raw pages ------------------------------------------------------------------ */
 
+static bool is_text(const void *page, size_t len)
+{
+	return len > 4 && (!memcmp(page, "CPU:", 4) || (*(const char *)page == '[' && isdigit(((const uint8_t *)page)[1])));
+}
+
 static int take_page(struct reader *x, const void *page, size_t len, uint8_t *out, size_t out_size)
 {
 	struct page_reader pr;
@@ -282,14 +291,17 @@ static int take_page(struct reader *x, const void *page, size_t len, uint8_t *ou
 	uint64_t lost = 0;
 	int more = 0, ret = page_reader_init(&pr, &x->r->layout, page, len);
 
+	if (ret && is_text(page, len)) {
+		log_err(x->r->log, "%s: trace_pipe_raw of this kernel gives text (Android 6.12 before July "
+				   "2025): a newer kernel is needed", x->r->path);
+		return -EPROTO;
+	}
 	if (ret) { /* builds between two Android fixes hand out such pages: count, go on */
 		x->d->stats->bad++;
 		return page_write_lost(&x->w, 0);
 	}
-	nvhe_bounds(x->nvhe, x->from, boot_ns());
 	if (pr.missed) {
 		lost = pr.missed_count;
-		nvhe_lost(x->nvhe);
 		ret = page_write_lost(&x->w, lost);
 		x->d->stats->lost += lost ? lost : 1;
 	}

@@ -94,7 +94,7 @@ static int add_event(struct remote *r, const char *name)
 	if (!ret)
 		ret = hypevents_add(&r->events, (char *)text.data, text.len);
 	if (ret)
-		log_err(r->log, "cannot use %s/%s: %s", r->path, path, strerror(-ret));
+		log_err(r->log, "cannot use %s/%s: %s", r->path, path, error_text(ret));
 	else
 		ret = strlist_add(&r->names, name);
 	buf_release(&text);
@@ -116,7 +116,7 @@ static int read_events(struct remote *r)
 	dir = fd < 0 ? NULL : fdopendir(fd);
 	if (!dir) {
 		ret = -errno;
-		log_err(r->log, "cannot open %s/%s: %s", r->path, path, strerror(-ret));
+		log_err(r->log, "cannot open %s/%s: %s", r->path, path, error_text(ret));
 		if (fd >= 0)
 			close(fd);
 		return ret;
@@ -151,7 +151,7 @@ static int read_layout(struct remote *r)
 	if (!ret)
 		ret = page_layout_parse((char *)text.data, text.len, &r->layout);
 	if (ret)
-		log_err(r->log, "cannot use %s/events/header_page: %s", r->path, strerror(-ret));
+		log_err(r->log, "cannot use %s/events/header_page: %s", r->path, error_text(ret));
 	buf_release(&text);
 	return ret;
 }
@@ -341,7 +341,7 @@ static int claim(struct remote *r)
 	int ret = read_number(r, "tracing_on", &on);
 
 	if (ret) {
-		log_err(r->log, "cannot read %s/tracing_on: %s%s", r->path, strerror(-ret),
+		log_err(r->log, "cannot read %s/tracing_on: %s%s", r->path, error_text(ret),
 			ret == -EACCES ? " (root is needed)" : "");
 		return ret;
 	}
@@ -352,8 +352,10 @@ static int claim(struct remote *r)
 		return -EBUSY;
 	}
 	ret = poke_file(r, "trace", "0");
+	if (ret == -ENOENT) /* the oldest Android kernels have none, and start empty */
+		return 0;
 	if (ret)
-		log_err(r->log, "cannot clear %s/trace: %s%s", r->path, strerror(-ret),
+		log_err(r->log, "cannot clear %s/trace: %s%s", r->path, error_text(ret),
 			ret == -EACCES ? " (root is needed)" : "");
 	return ret;
 }
@@ -370,7 +372,7 @@ static int set_size(struct remote *r, uint64_t kb)
 			"the hypervisor's buffer is in use: somebody reads %s/trace_pipe or trace; "
 			"its size cannot be set while a reader is open", r->path);
 	else if (ret)
-		log_err(r->log, "cannot set %s/buffer_size_kb to %s: %s", r->path, value, strerror(-ret));
+		log_err(r->log, "cannot set %s/buffer_size_kb to %s: %s", r->path, value, error_text(ret));
 	else
 		r->size_kb = kb;
 	return ret;
@@ -386,7 +388,7 @@ static int set_events(struct remote *r, const struct buffer_plan *b)
 		snprintf(name, sizeof(name), "events/%s/%s/enable", system_name(r), r->names.v[i]);
 		ret = undo_file(r, name, want ? "1" : "0");
 		if (ret) {
-			log_err(r->log, "cannot switch %s/%s: %s", r->path, name, strerror(-ret));
+			log_err(r->log, "cannot switch %s/%s: %s", r->path, name, error_text(ret));
 			return ret;
 		}
 		r->n_on += want;
@@ -409,7 +411,10 @@ int remote_setup(struct remote *r, const struct buffer_plan *b)
 		return ret;
 	/* at the end what nobody read goes before the size is put back: it would be EBUSY */
 	trace = file_path(r, "trace");
-	ret = trace ? undo_at_end(r->undo, trace, "0") : -ENOMEM;
+	if (!trace)
+		ret = -ENOMEM;
+	else if (exists_at(r->dirfd, ".", "trace"))
+		ret = undo_at_end(r->undo, trace, "0");
 	free(trace);
 	return ret ? ret : set_events(r, b);
 }
@@ -421,7 +426,7 @@ int remote_start(struct source *s)
 
 	if (ret)
 		log_err(r->log, "cannot switch the hypervisor's tracing on (%s/tracing_on): %s", r->path,
-			strerror(-ret));
+			error_text(ret));
 	return ret;
 }
 
@@ -431,7 +436,7 @@ int remote_stop(struct source *s)
 	int ret = poke_file(r, "tracing_on", "0");
 
 	if (ret)
-		log_err(r->log, "cannot write 0 to %s/tracing_on: %s", r->path, strerror(-ret));
+		log_err(r->log, "cannot write 0 to %s/tracing_on: %s", r->path, error_text(ret));
 	return ret;
 }
 

@@ -95,7 +95,7 @@ static int make_spool(struct session *s)
 		log_err(s->log, "'%s' holds an unfinished recording: run `hyptrace recover %s`, or remove it",
 			dir, dir);
 	else if (ret)
-		log_err(s->log, "cannot make the spool '%s': %s", dir ? dir : "", strerror(-ret));
+		log_err(s->log, "cannot make the spool '%s': %s", dir ? dir : "", error_text(ret));
 	free(dir);
 	if (ret)
 		return ret;
@@ -154,6 +154,16 @@ static int move_event(struct buffer_plan *from, size_t i, struct buffer_plan *to
 	return 0;
 }
 
+/* Without a hypervisor (--best-effort) what was asked of it may be the host's. */
+static int route_all_events(struct session *s, struct buffer_plan *hyp)
+{
+	int ret = 0;
+
+	while (hyp->n_events && !ret)
+		ret = move_event(hyp, 0, &s->plan->buffers[0]);
+	return ret;
+}
+
 /* DESIGN.md decision 5: what the hypervisor does not have is the host's, and that is said once. */
 static int route_events(struct session *s, struct buffer_plan *hyp)
 {
@@ -191,7 +201,7 @@ static int prepare_remote(struct session *s, struct buffer_plan *hyp)
 		log_warn(s->log, "going on without the hypervisor (--best-effort)");
 		remote_free(s->remote);
 		s->remote = NULL;
-		return undo_all(s->undo) ? -EIO : 0;
+		return undo_all(s->undo) ? -EIO : route_all_events(s, hyp);
 	}
 	if (!ret)
 		log_info(s->log, "hyp: %s, %zu events, %llu KiB per CPU, %s",

@@ -56,7 +56,7 @@ static int reopen_all(struct session *s)
 			     s->tracks[i].source->n_cpus != b->n_cpus))
 			ret = -ESTALE;
 		if (ret) {
-			log_err(s->log, "cannot open %s again: %s", b->path, strerror(-ret));
+			log_err(s->log, "cannot open %s again: %s", b->path, error_text(ret));
 			return ret;
 		}
 		s->tracks[i].started = true;
@@ -97,7 +97,7 @@ static int put_back(struct session *s, bool armed)
 	if (ret == -ENOENT)
 		return 0;
 	if (ret) {
-		log_err(s->log, "%s/undo: %s", spool_dir(s->spool), strerror(-ret));
+		log_err(s->log, "%s/undo: %s", spool_dir(s->spool), error_text(ret));
 		return ret;
 	}
 	if (armed && drain_rest(s))
@@ -166,7 +166,7 @@ int session_recover(const char *dir, const char *output, const struct session_op
 	if (ret == -EBUSY)
 		log_err(o->log, "the recorder of '%s' is still running", dir);
 	else if (ret)
-		log_err(o->log, "'%s' is no recording of hyptrace: %s", dir, strerror(-ret));
+		log_err(o->log, "'%s' is no recording of hyptrace: %s", dir, error_text(ret));
 	else
 		ret = recover(&s, output);
 	session_release(&s);

@@ -55,7 +55,7 @@ static void sum_track(struct session *s, size_t i)
 void session_sum(struct session *s)
 {
 	s->summary->n_buffers = s->n_tracks;
-	s->summary->seconds = now() - s->started_at;
+	s->summary->seconds = s->started_at > 0 ? now() - s->started_at : 0;
 	for (size_t i = 0; i < s->n_tracks; i++)
 		sum_track(s, i);
 }
@@ -70,7 +70,7 @@ static void on_failure(void *ctx, const struct source *source, unsigned int cpu,
 	s->failure = error;
 	if (error != -ENOSPC)
 		log_err(s->log, "%s%scpu %u: %s", source->name, *source->name ? ": " : "", cpu,
-			strerror(-error));
+			error_text(error));
 	if (write(s->fail_fd, &(uint64_t){ 1 }, sizeof(uint64_t)) < 0)
 		log_err(s->log, "eventfd: %s", strerror(errno));
 }
@@ -208,7 +208,7 @@ static int start_command(struct session *s)
 		return 0;
 	ret = command_go(&s->command);
 	if (ret)
-		log_err(s->log, "cannot run '%s': %s", s->plan->command[0], strerror(-ret));
+		log_err(s->log, "cannot run '%s': %s", s->plan->command[0], error_text(ret));
 	return ret;
 }
 
@@ -337,7 +337,7 @@ int session_write(struct session *s, const char *output)
 	ret = spool_remove(s->spool);
 	s->spool = NULL;
 	if (ret)
-		log_warn(s->log, "cannot remove the spool: %s", strerror(-ret));
+		log_warn(s->log, "cannot remove the spool: %s", error_text(ret));
 	return 0;
 }
 
@@ -382,10 +382,10 @@ static int end(struct session *s, int ran)
 	if (!error)
 		error = session_keep_names(s);
 	if (error)
-		log_warn(s->log, "names and statistics are incomplete: %s", strerror(-error));
+		log_warn(s->log, "names and statistics are incomplete: %s", error_text(error));
 	error = spool_set(s->spool, "state", "drained");
 	if (error)
-		log_warn(s->log, "%s/session: %s", spool_dir(s->spool), strerror(-error));
+		log_warn(s->log, "%s/session: %s", spool_dir(s->spool), error_text(error));
 	if (!s->plan->keep)
 		session_restore(s);
 	s->summary->has_command_status = s->has_command && command_ended(&s->command);

@@ -429,7 +429,7 @@ static void set_of_events(void **state)
 	hypevents_release(&e);
 }
 
-static void header_must_be_common_type(void **state)
+static void formats_refused(void **state)
 {
 	static const char *const bad[] = {
 		"name: a\nID: 1\nformat:\n",
@@ -439,6 +439,12 @@ static void header_must_be_common_type(void **state)
 		"\n\tfield:int x;\toffset:1;\tsize:4;\tsigned:1;\n",
 		"name: a\nID: 1\nformat:\n" TYPE
 		"\tfield:u64 common_x;\toffset:2;\tsize:8;\tsigned:0;\n",
+		"name: a\nID: 1\nformat:\n" TYPE
+		"\n\tfield:int x[;\toffset:2;\tsize:4;\tsigned:1;\n",
+		"name: a\nID: 1\nformat:\n" TYPE
+		"\n\tfield:int x:y;\toffset:2;\tsize:4;\tsigned:1;\n",
+		"name: a\nID: 1\nformat:\n" TYPE
+		"\n\tfield:i%t x;\toffset:2;\tsize:4;\tsigned:1;\n",
 	};
 	struct hypevents e;
 
@@ -474,7 +480,7 @@ int main(void)
 		cmocka_unit_test(formats_of_mainline),
 		cmocka_unit_test(fields_without_text_are_left_out),
 		cmocka_unit_test(set_of_events),
-		cmocka_unit_test(header_must_be_common_type),
+		cmocka_unit_test(formats_refused),
 		cmocka_unit_test(reasons_run_out),
 	};
 

@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "peer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "collect.h"
+#include "peer-meta.h"
+
+#define PIPE_WANTED (1u << 20)
+#define METADATA_MAX (256u << 20)
+
+struct peer {
+	struct source source;
+	struct peer_opts o;
+	char *name, *clock;
+	int control;
+	int *data; /* one per vCPU */
+	uint64_t trace_id;
+	uint64_t sent, answered; /* CLOCK_BOOTTIME, ns */
+	atomic_bool closing;	 /* CLOSE was sent: an end of the stream is no loss */
+	_Atomic int lost;
+	struct msg_reader reader;
+};
+
+static struct peer *peer_of(struct source *s)
+{
+	return (struct peer *)s; /* its first member */
+}
+
+static uint64_t boot_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_BOOTTIME, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+static struct msg_wait wait_for(const struct peer *p)
+{
+	return (struct msg_wait){ .deadline = msg_now() + p->o.timeout_ms, .stop_fd = p->o.stop_fd };
+}
+
+/* One line that says which guest, which step and why. */
+static int failed(const struct peer *p, const char *step, int error)
+{
+	char addr[128];
+
+	log_err(p->o.log, "guest %s (%s): %s: %s", p->name, transport_text(&p->o.addr, addr, sizeof(addr)),
+		step, error == -ETIMEDOUT ? "no answer in time" :
+		      error == -ENODATA || error == -ECONNRESET ? "the agent closed the connection" :
+		      error == -EBADMSG ? "the answer makes no sense" : error_text(error));
+	return error;
+}
+
+/* ---- asking --------------------------------------------------------------------------------- */
+
+static int fill_request(const struct peer *p, struct msg_trace_req *req)
+{
+	bool clock = false;
+	int ret = 0;
+
+	for (size_t i = 0; i < p->o.args->n; i++)
+		clock |= !strcmp(p->o.args->v[i], "-C");
+	if (!clock && p->o.clock)
+		ret = strlist_add(&req->args, "-C") ?: strlist_add(&req->args, p->o.clock);
+	for (size_t i = 0; i < p->o.args->n && !ret; i++)
+		ret = strlist_add(&req->args, p->o.args->v[i]);
+	req->trace_id = p->o.trace_id;
+	return ret;
+}
+
+static int ask(struct peer *p)
+{
+	struct msg_trace_req req = { 0 };
+	struct msg_wait w = wait_for(p);
+	struct buf out = { 0 };
+	int ret = fill_request(p, &req);
+
+	if (!ret)
+		msg_add_trace_req(&out, &req);
+	msg_trace_req_release(&req);
+	p->sent = boot_ns();
+	if (!ret)
+		ret = msg_send_buf(p->control, &out, &w);
+	buf_release(&out);
+	return ret ? failed(p, "sending the request", ret) : 0;
+}
+
+static int refused(const struct peer *p, const struct msg *m)
+{
+	char *reason = msg_get_reason(m);
+
+	log_err(p->o.log, "guest %s: its agent refuses the request%s%s", p->name, reason ? ": " : "",
+		reason ? reason : "");
+	free(reason);
+	return -ENOTSUP;
+}
+
+static int answer(struct peer *p, struct msg_trace_resp *resp)
+{
+	struct msg_wait w = wait_for(p);
+	struct msg m;
+	int ret = msg_recv(p->control, &p->reader, &w, &m);
+
+	p->answered = boot_ns();
+	if (ret)
+		return failed(p, "waiting for the answer to the request", ret);
+	if (m.cmd == MSG_NOT_SUPP)
+		return refused(p, &m);
+	if (m.cmd != MSG_TRACE_RESP)
+		return failed(p, msg_name(m.cmd), -EBADMSG);
+	ret = msg_get_trace_resp(&m, resp);
+	if (ret)
+		return failed(p, "the answer to the request", ret);
+	if (resp->page_size < 512 || resp->page_size > (1u << 20) ||
+	    (resp->page_size & (resp->page_size - 1)) || !resp->cpus) {
+		msg_trace_resp_release(resp);
+		return failed(p, "the answer to the request", -EBADMSG);
+	}
+	return 0;
+}
+
+/* SEND_DATA ... FIN_DATA: headers and options of a trace.dat. */
+static int take_metadata(struct peer *p, struct buf *out)
+{
+	for (;;) {
+		struct msg_wait w = wait_for(p);
+		struct msg m;
+		int ret = msg_recv(p->control, &p->reader, &w, &m);
+
+		if (ret)
+			return failed(p, "waiting for its event formats", ret);
+		if (m.cmd == MSG_FIN_DATA)
+			return buf_status(out);
+		if (m.cmd != MSG_SEND_DATA)
+			return failed(p, msg_name(m.cmd), -EBADMSG);
+		if (m.data_len > METADATA_MAX - out->len)
+			return failed(p, "its event formats", -EFBIG);
+		buf_add(out, m.data, m.data_len);
+	}
+}
+
+static int connect_data(struct peer *p, const struct msg_trace_resp *resp)
+{
+	p->data = malloc(resp->cpus * sizeof(*p->data));
+	if (!p->data)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < resp->cpus; i++) {
+		struct transport_addr a = p->o.addr;
+		struct msg_wait w = wait_for(p);
+		char step[48];
+
+		a.port = resp->ports[i];
+		p->data[i] = transport_connect(&a, &w);
+		if (p->data[i] < 0) {
+			snprintf(step, sizeof(step), "connecting to the data of its CPU %u", i);
+			return failed(p, step, p->data[i]);
+		}
+		p->source.n_cpus = i + 1;
+	}
+	return 0;
+}
+
+static int converse(struct peer *p, struct spool *spool)
+{
+	struct msg_wait w = wait_for(p);
+	struct msg_trace_resp resp;
+	struct buf metadata = { 0 };
+	int ret;
+
+	p->control = transport_connect(&p->o.addr, &w);
+	if (p->control < 0)
+		return failed(p, "connecting to its agent", p->control);
+	ret = ask(p);
+	if (!ret)
+		ret = answer(p, &resp);
+	if (ret)
+		return ret;
+	p->trace_id = resp.trace_id;
+	p->source.page_size = resp.page_size;
+	ret = take_metadata(p, &metadata);
+	if (!ret)
+		ret = peer_meta_keep(spool, &metadata, p->o.log);
+	buf_release(&metadata);
+	if (!ret)
+		ret = connect_data(p, &resp);
+	msg_trace_resp_release(&resp);
+	return ret;
+}
+
+/* ---- a source ---------------------------------------------------------------------------------- */
+
+static int start(struct source *s)
+{
+	return 0; /* the agent traces since it answered */
+}
+
+static int stop(struct source *s)
+{
+	struct peer *p = peer_of(s);
+	struct msg_wait w = wait_for(p);
+	struct buf out = { 0 };
+	int ret;
+
+	atomic_store(&p->closing, true);
+	if (p->lost)
+		return 0; /* said already */
+	w.stop_fd = -1;
+	msg_add(&out, MSG_CLOSE, NULL, 0);
+	ret = msg_send_buf(p->control, &out, &w);
+	buf_release(&out);
+	if (!ret)
+		return 0;
+	p->lost = ret;
+	return failed(p, "telling it to stop", ret);
+}
+
+struct stream {
+	struct peer *p;
+	int fd, out;
+	int pipe[2];
+	bool copying;
+	uint8_t *page;
+	struct drain *d;
+};
+
+static int stream_open(struct stream *x, struct peer *p, unsigned int cpu, struct drain *d)
+{
+	*x = (struct stream){ .p = p, .fd = p->data[cpu], .out = d->out, .pipe = { -1, -1 }, .d = d };
+	x->page = malloc(PIPE_WANTED);
+	if (!x->page)
+		return -ENOMEM;
+	if (pipe2(x->pipe, O_CLOEXEC) < 0)
+		return -errno;
+	fcntl(x->pipe[1], F_SETPIPE_SZ, PIPE_WANTED);
+	return 0;
+}
+
+static void stream_close(struct stream *x)
+{
+	if (x->pipe[0] >= 0)
+		close(x->pipe[0]);
+	if (x->pipe[1] >= 0)
+		close(x->pipe[1]);
+	free(x->page);
+}
+
+/* Bytes moved; 0: the end of the stream; -EAGAIN. */
+static ssize_t move_copied(struct stream *x)
+{
+	ssize_t n = read(x->fd, x->page, PIPE_WANTED);
+	int ret;
+
+	if (n <= 0)
+		return n ? -errno : 0;
+	ret = write_all(x->out, x->page, (size_t)n);
+	return ret ? ret : n;
+}
+
+static ssize_t move_spliced(struct stream *x)
+{
+	ssize_t left, n = splice(x->fd, NULL, x->pipe[1], NULL, PIPE_WANTED, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+
+	if (n < 0 && errno == EINVAL) {
+		x->copying = true;
+		return move_copied(x);
+	}
+	if (n <= 0)
+		return n ? -errno : 0;
+	for (left = n; left > 0;) {
+		ssize_t w = splice(x->pipe[0], NULL, x->out, NULL, (size_t)left, SPLICE_F_MOVE);
+
+		if (w < 0 && errno == EINTR)
+			continue;
+		if (w <= 0)
+			return w ? -errno : -EIO;
+		left -= w;
+	}
+	return n;
+}
+
+/* Until the agent ends the stream. After CLOSE it may take its time, but not for ever. */
+static int run(struct stream *x)
+{
+	int64_t deadline = INT64_MAX;
+
+	for (;;) {
+		struct pollfd pfd = { .fd = x->fd, .events = POLLIN };
+		ssize_t n = x->copying ? move_copied(x) : move_spliced(x);
+
+		if (n > 0) {
+			x->d->stats->bytes += (size_t)n;
+			deadline = INT64_MAX;
+			continue;
+		}
+		if (!n)
+			return atomic_load(&x->p->closing) ? 0 : -ECONNRESET;
+		if (n != -EAGAIN && n != -EINTR)
+			return (int)n;
+		if (atomic_load(x->d->stopping) && deadline == INT64_MAX)
+			deadline = msg_now() + x->p->o.timeout_ms;
+		if (msg_now() > deadline)
+			return -ETIMEDOUT;
+		poll(&pfd, 1, 100);
+	}
+}
+
+static int drain(struct source *s, unsigned int cpu, struct drain *d)
+{
+	struct peer *p = peer_of(s);
+	struct stream x;
+	char step[48];
+	int ret = stream_open(&x, p, cpu, d);
+
+	if (!ret)
+		ret = run(&x);
+	stream_close(&x);
+	if (ret == -ENOSPC || !ret)
+		return ret;
+	/* the guest died, was paused or lies: what it sent is kept, the others go on */
+	if (!atomic_exchange(&p->lost, ret)) {
+		snprintf(step, sizeof(step), "the data of its CPU %u", cpu);
+		failed(p, step, ret);
+	}
+	return 0;
+}
+
+static int stat_text(struct source *s, unsigned int cpu, const struct drain_stats *st, struct buf *out)
+{
+	return -ENOTSUP; /* the protocol does not carry it */
+}
+
+static void free_source(struct source *s)
+{
+	peer_free(peer_of(s));
+}
+
+static const struct source_ops peer_ops = {
+	.kind = "guest",
+	.start = start,
+	.stop = stop,
+	.drain = drain,
+	.stat = stat_text,
+	.free = free_source,
+};
+
+int peer_open(struct peer **out, struct spool *spool, const struct peer_opts *o)
+{
+	struct peer *p = calloc(1, sizeof(*p));
+	int ret;
+
+	if (!p)
+		return -ENOMEM;
+	p->o = *o;
+	p->control = -1;
+	if (!p->o.timeout_ms)
+		p->o.timeout_ms = PEER_TIMEOUT_MS;
+	p->name = strdup(o->name);
+	p->clock = strdup(o->clock ? o->clock : "local");
+	if (!p->name || !p->clock) {
+		peer_free(p);
+		return -ENOMEM;
+	}
+	p->source = (struct source){ .ops = &peer_ops, .name = "", .path = ".", .clock = p->clock };
+	ret = converse(p, spool);
+	if (ret) {
+		peer_free(p);
+		return ret;
+	}
+	*out = p;
+	return 0;
+}
+
+void peer_free(struct peer *p)
+{
+	if (!p)
+		return;
+	for (unsigned int i = 0; i < p->source.n_cpus; i++)
+		close(p->data[i]);
+	if (p->control >= 0)
+		close(p->control);
+	free(p->data);
+	free(p->name);
+	free(p->clock);
+	free(p);
+}
+
+struct source *peer_source(struct peer *p)
+{
+	return &p->source;
+}
+
+const char *peer_name(const struct peer *p)
+{
+	return p->name;
+}
+
+uint64_t peer_trace_id(const struct peer *p)
+{
+	return p->trace_id;
+}
+
+void peer_asked(const struct peer *p, uint64_t *sent, uint64_t *answered)
+{
+	*sent = p->sent;
+	*answered = p->answered;
+}
+
+int peer_lost(const struct peer *p)
+{
+	return p->lost;
+}

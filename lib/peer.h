@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_PEER_H
+#define HYPTRACE_PEER_H
+
+#include "source.h"
+#include "spool.h"
+#include "transport.h"
+
+/*
+ * A guest's buffer through its agent (trace-cmd's or ours), as a source. The
+ * conversation: TRACE_REQ, TRACE_RESP, metadata, one connection per vCPU with
+ * raw pages, CLOSE, the rest of the pages, CLOSE_RESP (msg.h). Every wait ends:
+ * a message names the guest and the step that it was waiting for.
+ *
+ * The agent starts tracing by itself once it has answered, so a peer is open
+ * before the host is armed; start() has nothing left to do.
+ */
+struct peer;
+
+struct peer_opts {
+	const char *name;	    /* of the guest, for messages */
+	struct transport_addr addr; /* of the agent's control port */
+	const struct strlist *args; /* trace-cmd record's options for the guest: "-e", "sched" ... */
+	const char *clock;	    /* asked for with -C unless args name one */
+	uint64_t trace_id;	    /* of the host's file */
+	int timeout_ms;		    /* for each answer; 0: PEER_TIMEOUT_MS */
+	int stop_fd;		    /* readable: give up opening; -1: none */
+	const struct log *log;
+};
+
+#define PEER_TIMEOUT_MS 10000
+
+/*
+ * Connects, asks, and takes the metadata into the spool (header_page, formats,
+ * names, clock; buffer 0). The guest's agent is tracing when it returns.
+ * -ETIMEDOUT, -ECONNREFUSED ..., -ENOTSUP: the agent said no.
+ */
+int peer_open(struct peer **out, struct spool *spool, const struct peer_opts *o);
+void peer_free(struct peer *p);
+
+struct source *peer_source(struct peer *p);
+const char *peer_name(const struct peer *p);
+uint64_t peer_trace_id(const struct peer *p); /* of the guest's file */
+/* CLOCK_BOOTTIME when the request went out and when its answer came, ns. */
+void peer_asked(const struct peer *p, uint64_t *sent, uint64_t *answered);
+/* 0 while it lives; else why it was lost before it was told to stop. */
+int peer_lost(const struct peer *p);
+
+#endif

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+# TAP for test scripts in bash, run through prove from the root of the tree:
+#
+#   . tests/integration/lib.sh
+#   is "$(cat "$tmp/out")" "expected" "what it is about"
+#   done_testing
+#
+# $tmp is a directory of the test's own, removed at its end; $build the absolute
+# path of the build directory (O).
+
+set -u
+export LC_ALL=C
+
+tests_run=0
+tests_failed=0
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/hyptrace-test.XXXXXX") || exit 1
+# shellcheck disable=SC2034
+build=$(cd "${O:-build}" && pwd) || exit 1
+
+# What the test has started in the background ends with it, also when it is interrupted.
+cleanup() {
+	local pid
+
+	for pid in $(jobs -pr); do
+		kill -KILL "$pid"
+	done
+	rm -rf "$tmp"
+}
+trap cleanup EXIT
+trap 'exit 1' INT TERM HUP
+
+diag() {
+	printf '%s\n' "$*" | sed 's/^/# /' >&2
+}
+
+# ok STATUS NAME: 0 passes. A NAME with "# TODO WHY" may fail.
+ok() {
+	tests_run=$((tests_run + 1))
+	if [ "$1" -eq 0 ]; then
+		echo "ok $tests_run - $2"
+		return 0
+	fi
+	echo "not ok $tests_run - $2"
+	[[ $2 == *'# TODO '* ]] && return
+	tests_failed=$((tests_failed + 1))
+	return 1
+}
+
+# is GOT EXPECTED NAME: the same text; tells the difference when it is not
+is() {
+	[ "$1" = "$2" ]
+	ok $? "$3" || diag "$(diff -u --label expected <(echo "$2") --label got <(echo "$1") | head -40)"
+}
+
+# like GOT PATTERN NAME: an extended regular expression of grep matches a line
+like() {
+	grep -Eq -e "$2" <<<"$1"
+	ok $? "$3" || diag "no line matches '$2' in:"$'\n'"$1"
+}
+
+unlike() {
+	! grep -Eq -e "$2" <<<"$1"
+	ok $? "$3" || diag "a line matches '$2' in:"$'\n'"$1"
+}
+
+# same GOT-FILE EXPECTED-FILE NAME
+same() {
+	cmp -s "$1" "$2"
+	ok $? "$3" || diag "$(diff -u "$2" "$1" | head -40)"
+}
+
+# skip N REASON: instead of N tests
+skip() {
+	local i
+
+	for ((i = 0; i < $1; i++)); do
+		tests_run=$((tests_run + 1))
+		echo "ok $tests_run # SKIP $2"
+	done
+}
+
+skip_all() {
+	echo "1..0 # SKIP $*"
+	exit 0
+}
+
+# wait_for COMMAND...: until it succeeds, 10 s at most
+wait_for() {
+	local i
+
+	for ((i = 0; i < 1000; i++)); do
+		"$@" && return 0
+		sleep 0.01
+	done
+	diag "waited in vain for: $*"
+	return 1
+}
+
+done_testing() {
+	echo "1..$tests_run"
+	[ "$tests_failed" -eq 0 ]
+	exit
+}
