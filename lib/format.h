@@ -7,8 +7,8 @@
 /* Event format files of tracefs: events/<system>/<event>/format. */
 
 struct event_field {
-	char *type; /* "pid_t", "unsigned long" */
-	char *name; /* "vcpu", arrays with their [n] */
+	char *type;		   /* "pid_t", "unsigned long" */
+	char *name;		   /* "vcpu", arrays with their [n] */
 	unsigned int offset, size; /* bytes */
 	bool is_signed;
 };

@@ -33,17 +33,17 @@
  */
 
 struct nvhe_step {
-	uint64_t ts;	  /* repaired ns of the first record after the step */
-	int64_t offset;	  /* estimate of CNTVOFF in ns */
+	uint64_t ts;	/* repaired ns of the first record after the step */
+	int64_t offset; /* estimate of CNTVOFF in ns */
 	/*
 	 * Bracket: low <= CNTVOFF <= high, ns, from the records on both sides of this
 	 * and earlier steps, widened by what text cuts off. As two's complement when
 	 * CNTVOFF is negative. 0 and UINT64_MAX: no bound known yet.
 	 */
 	uint64_t low, high;
-	int vcpu_pid;	  /* host pid of the vCPU thread, 0 while not known */
+	int vcpu_pid; /* host pid of the vCPU thread, 0 while not known */
 	unsigned int cpu;
-	bool loaded;	  /* true: vcpu_load (step back); false: vcpu_put */
+	bool loaded; /* true: vcpu_load (step back); false: vcpu_put */
 };
 
 struct nvhe; /* the state of one physical CPU */
@@ -51,7 +51,8 @@ struct nvhe; /* the state of one physical CPU */
  * step (may be NULL) is called out of nvhe_time, before it returns the time of
  * the record that shows the step. NULL: out of memory.
  */
-struct nvhe *nvhe_new(unsigned int cpu, void (*step)(void *ctx, const struct nvhe_step *s), void *ctx);
+struct nvhe *nvhe_new(unsigned int cpu, void (*step)(void *ctx, const struct nvhe_step *s),
+		      void *ctx);
 void nvhe_free(struct nvhe *n);
 /*
  * The records fed next were made between `from` and `to` on the boot clock: give

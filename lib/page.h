@@ -46,16 +46,16 @@ struct page_event {
 struct page_reader {
 	const uint8_t *p, *end;
 	uint64_t ts;
-	bool missed;		/* events were lost before this page */
-	uint64_t missed_count;	/* how many; 0 = not known */
+	bool missed;	       /* events were lost before this page */
+	uint64_t missed_count; /* how many; 0 = not known */
 };
 
 /*
  * Begins with one page of `len` bytes. -EBADMSG when the header cannot be true
  * (commit beyond the page). An empty page is fine.
  */
-int page_reader_init(struct page_reader *r, const struct page_layout *layout,
-		     const void *page, size_t len);
+int page_reader_init(struct page_reader *r, const struct page_layout *layout, const void *page,
+		     size_t len);
 /*
  * 1: *ev filled in. 0: end of the page. -EBADMSG: a corrupt event; what came
  * before is good, and nothing comes after.

@@ -14,6 +14,12 @@
 
 /* More than the kernel's trace_seq holds: a read never leaves a rest behind it. */
 #define TEXT_CHUNK 65536
+/* As nvhe.h has it: what steps back by less is jitter. */
+#define STEP_BACK_NS 1000000
+/* A read that took as long found the buffer empty. */
+#define BLOCKED_NS 1000000
+/* How long the kernel keeps records back: it looks every 100 ms. */
+#define POLL_NS 200000000
 
 /* One CPU being read. */
 struct reader {
@@ -23,7 +29,9 @@ struct reader {
 	struct page_writer w;
 	off_t offset; /* in the spool's file, of the page being filled */
 	struct nvhe *nvhe; /* NULL: times are right as they are */
-	uint64_t from; /* boot clock when reading began, before tracing did; 0: tracing was on already */
+	uint64_t from; /* no record to come is older than this, boot clock ns; 0: not known */
+	uint64_t last_ts;
+	bool repaired; /* a step of CNTVOFF was seen */
 	int last_vcpu; /* the one seen last, which need not be looked up again */
 	int error;     /* of a CNTVOFF record written inside nvhe_time */
 };
@@ -102,7 +110,10 @@ static void on_step(void *ctx, const struct nvhe_step *s)
 {
 	struct reader *x = ctx;
 	uint8_t rec[64];
-	size_t len = remote_voff_record(x->r, s, rec, sizeof(rec));
+	size_t len;
+
+	x->repaired = true;
+	len = remote_voff_record(x->r, s, rec, sizeof(rec));
 
 	if (len && !x->error)
 		x->error = page_write(&x->w, s->ts, rec, len);
@@ -110,8 +121,32 @@ static void on_step(void *ctx, const struct nvhe_step *s)
 
 static void note_vcpu(struct reader *x, int vcpu)
 {
-	if (vcpu && vcpu != x->last_vcpu && remote_vcpu(x->r, vcpu))
-		x->last_vcpu = vcpu;
+	struct voff *v;
+
+	if (!vcpu || vcpu == x->last_vcpu)
+		return;
+	v = remote_vcpu(x->r, vcpu);
+	if (!v)
+		return;
+	x->last_vcpu = vcpu;
+	/* what other CPUs have seen of it */
+	if (x->nvhe && v->high != UINT64_MAX)
+		nvhe_known(x->nvhe, vcpu, (int64_t)v->low, (int64_t)v->high);
+}
+
+/*
+ * Repaired times are right to within the bracket of CNTVOFF, which narrows as
+ * the recording goes on: a step back of less than that is no step.
+ */
+static uint64_t time_of(struct reader *x, uint64_t ts, const char *reason, int vcpu)
+{
+	if (!x->nvhe)
+		return ts;
+	ts = nvhe_time(x->nvhe, ts, reason, vcpu);
+	if (x->repaired && ts < x->last_ts && x->last_ts - ts < STEP_BACK_NS)
+		ts = x->last_ts;
+	x->last_ts = ts;
+	return ts;
 }
 
 static int write_record(void *ctx, const struct hyprecord *rec)
@@ -128,7 +163,7 @@ static int write_record(void *ctx, const struct hyprecord *rec)
 			nvhe_lost(x->nvhe);
 		ret = page_write_lost(&x->w, rec->lost);
 	}
-	ts = x->nvhe ? nvhe_time(x->nvhe, rec->ts, reason_of(x->r, e, rec), vcpu) : rec->ts;
+	ts = time_of(x, rec->ts, reason_of(x->r, e, rec), vcpu);
 	if (!ret)
 		ret = x->error;
 	if (!ret)
@@ -231,8 +266,12 @@ static int feed(struct reader *x, struct hyptext *t, const void *data, size_t le
 static int read_text(struct reader *x, struct hyptext *t, int fd, void *chunk)
 {
 	for (;;) {
+		uint64_t began = boot_ns();
 		ssize_t n = read(fd, chunk, TEXT_CHUNK);
 		int ret;
+
+		if (x->from && boot_ns() - began > BLOCKED_NS && began - POLL_NS > x->from)
+			x->from = began - POLL_NS;
 
 		if (n < 0 && errno != EINTR && errno != EAGAIN)
 			return -errno;

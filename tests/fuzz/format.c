@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* A format file of any content: what we make of it is one again. */
+/* A format file of any content: what we make of it is one again, and libtraceevent likes it. */
 #include <stdlib.h>
 #include <string.h>
+#include <traceevent/event-parse.h>
 
 #include "hypevents.h"
 
@@ -19,8 +20,21 @@ static int drop(void *ctx, const struct hyprecord *r)
 	return 0;
 }
 
+static void judge(const struct hypevents *e, unsigned int id, struct buf *text)
+{
+	struct tep_handle *tep = tep_alloc();
+	struct tep_event *event;
+
+	tep_set_long_size(tep, 8);
+	must(!tep_parse_event(tep, buf_str(text), text->len, e->system));
+	event = tep_find_event(tep, (int)id);
+	must(event && !(event->flags & TEP_EVENT_FL_FAILED));
+	tep_free(tep);
+}
+
 static void rewrite(const struct hypevents *e)
 {
+	tep_set_loglevel(TEP_LOG_NONE);
 	for (size_t i = 0; i <= e->n; i++) {
 		struct event_format f;
 		struct buf text = { 0 };
@@ -29,6 +43,7 @@ static void rewrite(const struct hypevents *e)
 		must(!buf_status(&text));
 		must(!event_format_parse((char *)text.data, text.len, &f));
 		must(f.n_common == 4 && f.id == (i < e->n ? e->v[i].id : e->unknown_id));
+		judge(e, f.id, &text);
 		event_format_release(&f);
 		buf_release(&text);
 	}
