@@ -9,6 +9,7 @@ enum {
 	EXIT_OK = 0,
 	EXIT_FAILED = 1,
 	EXIT_USAGE = 2,
+	EXIT_GUEST_LOST = 3, /* recorded, but a guest was lost on the way */
 };
 
 /* One row per command: dispatch, `hyptrace -h` and the index of man pages come from it. */
@@ -21,6 +22,7 @@ struct command_row {
 extern const struct command_row command_rows[];
 extern const size_t command_rows_n;
 
+int cmd_list(int argc, char **argv);
 int cmd_record(int argc, char **argv);
 int cmd_recover(int argc, char **argv);
 

@@ -234,8 +234,11 @@ int set_buffer(struct parse *p, const struct opt *o, const char *arg)
 			": remove its directory below 'instances', or give -v after -B",
 			arg);
 	if (p->guest && !hyp)
-		return opts_fail(p, "-B %s after -A: instances in a guest are not served; give the host's "
-				    "-B before -A", arg);
+		return opts_fail(
+			p,
+			"-B %s after -A: instances in a guest are not served; give the host's "
+			"-B before -A",
+			arg);
 	p->guest = false; /* the hypervisor's is never a guest's */
 	p->has_event = false;
 	for (i = 1; i < p->plan->n_buffers; i++) {

@@ -11,7 +11,7 @@
 
 #define PLAN(field)   offsetof(struct record_plan, field)
 #define BUFFER(field) offsetof(struct buffer_plan, field)
-#define NO_PROXY      "not served: an agent is reached directly, with -A"
+#define NO_PROXY      "an agent is reached directly, with -A"
 #define NO_FIFOS      "guests send their data over sockets only: leave it out"
 #define NO_TSYNC      "the guests' clocks are not probed at intervals: leave it out"
 #define NO_NET	      "not sent over a network: record into a file and copy it, or use trace-cmd record -N"
@@ -26,23 +26,27 @@
 
 static const struct opt opts[] = {
 	{ .help = "Events" },
-	OPT('e', NULL, "EVENT", "event: system, system:event, event, globs, all", set_event, FOR_GUEST),
+	OPT('e', NULL, "EVENT", "event: system, system:event, event, globs, all", set_event,
+	    FOR_GUEST),
 	OPT('f', NULL, "FILTER", "filter of the -e before it", set_filter, FOR_GUEST),
 	OPT('R', NULL, "TRIGGER", "trigger for the -e before it", set_trigger, FOR_GUEST),
-	OPT('v', NULL, NULL, "switch the events of the following -e off again", set_negate, FOR_GUEST),
-	OPT('T', NULL, NULL, "a stack trace with every event", add_to_list, .off = BUFFER(options), FOR_GUEST,
-	    HOST_ONLY, .also = "stacktrace"),
+	OPT('v', NULL, NULL, "switch the events of the following -e off again", set_negate,
+	    FOR_GUEST),
+	OPT('T', NULL, NULL, "a stack trace with every event", add_to_list, .off = BUFFER(options),
+	    FOR_GUEST, HOST_ONLY, .also = "stacktrace"),
 	OPT('i', NULL, NULL, "go on when an event is not there", set_flag,
 	    .off = PLAN(ignore_event_errors)),
 
 	{ .help = "Buffers" },
 	OPT('B', NULL, "NAME", "options after it are for this instance; hyp: the hypervisor",
 	    set_buffer),
-	OPT('b', NULL, "KIB", "size of the buffer per CPU", set_buffer_u64, .off = BUFFER(size_kb), FOR_GUEST),
+	OPT('b', NULL, "KIB", "size of the buffer per CPU", set_buffer_u64, .off = BUFFER(size_kb),
+	    FOR_GUEST),
 	OPT(0, "subbuf-size", "KIB", "size of the buffer's pages", set_buffer_u64,
 	    .off = BUFFER(subbuf_kb), HOST_ONLY, FOR_GUEST),
 	OPT('C', NULL, "CLOCK", "trace clock", set_clock, FOR_GUEST),
-	OPT('M', NULL, "MASK", "CPUs to trace, hexadecimal; -1: all", set_cpumask, HOST_ONLY, FOR_GUEST),
+	OPT('M', NULL, "MASK", "CPUs to trace, hexadecimal; -1: all", set_cpumask, HOST_ONLY,
+	    FOR_GUEST),
 	OPT('O', NULL, "OPTION", "ftrace option to set (noOPTION: to clear)", add_to_list,
 	    .off = BUFFER(options), HOST_ONLY, FOR_GUEST),
 	OPT(0, "cmdlines-size", "N", "task names that the kernel keeps", set_u64,
@@ -55,11 +59,12 @@ static const struct opt opts[] = {
 
 	{ .help = "Functions" },
 	OPT('p', NULL, "TRACER", "function, function_graph ...", set_tracer, HOST_ONLY, FOR_GUEST),
-	OPT('l', NULL, "FUNC", "trace this function only", add_to_list, .off = BUFFER(funcs), FOR_GUEST,
-	    HOST_ONLY),
-	OPT('n', NULL, "FUNC", "do not trace this function", add_to_list, .off = BUFFER(notrace), FOR_GUEST,
-	    HOST_ONLY),
-	OPT('g', NULL, "FUNC", "graph this function", add_to_list, .off = BUFFER(graph), HOST_ONLY, FOR_GUEST),
+	OPT('l', NULL, "FUNC", "trace this function only", add_to_list, .off = BUFFER(funcs),
+	    FOR_GUEST, HOST_ONLY),
+	OPT('n', NULL, "FUNC", "do not trace this function", add_to_list, .off = BUFFER(notrace),
+	    FOR_GUEST, HOST_ONLY),
+	OPT('g', NULL, "FUNC", "graph this function", add_to_list, .off = BUFFER(graph), HOST_ONLY,
+	    FOR_GUEST),
 	OPT('d', NULL, NULL, "no function tracing by other tracers", add_to_list,
 	    .off = BUFFER(options), HOST_ONLY, .also = "nofunction-trace", FOR_GUEST),
 	OPT(0, "max-graph-depth", "N", "depth of function_graph", set_depth, HOST_ONLY, FOR_GUEST),
@@ -114,7 +119,8 @@ static const struct opt opts[] = {
 	REFUSED(0, "module", "", "write the module behind the function: -l 'FUNC:mod:MODULE'"),
 	REFUSED(0, "nofifos", NULL, NO_FIFOS),
 	REFUSED(0, "nosplice", NULL, "splice is used only where it works: leave it out"),
-	REFUSED(0, "notimeout", NULL, "a guest that does not answer is given up after 10 s: leave it out"),
+	REFUSED(0, "notimeout", NULL,
+		"a guest that does not answer is given up after 10 s: leave it out"),
 	REFUSED(0, "poll", NULL, "-s sets how often the buffers are read"),
 	REFUSED(0, "profile", NULL, NO_PROFILE),
 	REFUSED(0, "proxy", "", NO_PROXY),

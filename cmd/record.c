@@ -45,7 +45,12 @@ static int record(const struct record_plan *plan)
 	close(o.stop_fd);
 	if (!ret || sum.file_bytes || *sum.kept)
 		print_summary(&sum, plan->output, plan->quiet);
-	return ret || sum.not_restored ? EXIT_FAILED : EXIT_OK;
+	if (ret || sum.not_restored)
+		return EXIT_FAILED;
+	for (size_t i = 0; i < sum.n_buffers; i++)
+		if (sum.buffers[i].guest_lost)
+			return EXIT_GUEST_LOST;
+	return EXIT_OK;
 }
 
 int cmd_record(int argc, char **argv)

@@ -84,12 +84,12 @@ void progress_writing(void *ctx, uint64_t done, uint64_t total)
 
 static void print_lost(const struct session_buffer *b)
 {
-	const char *option = *b->name ? b->name : "";
-
 	fprintf(stderr, "hyptrace: %s: %llu events LOST; a larger buffer would help: ", label(b),
 		(unsigned long long)b->lost);
-	if (*option)
-		fprintf(stderr, "-B %s ", option);
+	if (b->guest)
+		fprintf(stderr, "-A %s ... ", b->name);
+	else if (*b->name)
+		fprintf(stderr, "-B %s ", b->name);
 	if (b->size_kb)
 		fprintf(stderr, "-b %llu (KiB per CPU; it was %llu)\n", (unsigned long long)b->size_kb * 4,
 			(unsigned long long)b->size_kb);
@@ -132,6 +132,9 @@ void print_summary(const struct session_summary *sum, const char *output, bool q
 	for (size_t i = 0; i < sum->n_buffers; i++) {
 		const struct session_buffer *b = &sum->buffers[i];
 
+		if (b->guest_lost)
+			fprintf(stderr, "hyptrace: guest %s was lost before the end: what it sent is in "
+					"its file\n", b->name);
 		if (b->lost)
 			print_lost(b);
 		if (b->bad)

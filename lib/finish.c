@@ -391,18 +391,55 @@ static int add_procmaps(struct job *j)
 	return ret;
 }
 
+/* The text "options": those of a guest's agent, GUEST and TIME_SHIFT. */
+static int add_kept_options(struct job *j)
+{
+	struct buf kept = { 0 };
+	int ret = load_text(j, "options", &kept, false);
+	struct cursor c = cursor_at(kept.data, kept.len);
+
+	while (!ret && cursor_left(&c)) {
+		uint16_t id = cursor_u16(&c);
+		uint32_t len = cursor_u32(&c);
+		const void *data = cursor_take(&c, len);
+
+		ret = data ? dat_options_add(&j->options, id, data, len) : -EBADMSG;
+	}
+	buf_release(&kept);
+	return ret;
+}
+
+static bool has_option(const struct job *j, uint16_t id)
+{
+	for (size_t i = 0; i < j->options.n; i++)
+		if (j->options.v[i].id == id)
+			return true;
+	return false;
+}
+
+static int add_clock(struct job *j)
+{
+	const char *clock = spool_get(j->spool, "clock"), *name = spool_get(j->spool, "clock_name");
+	int ret = clock ? dat_options_add_clock(&j->options, clock) : 0;
+
+	if (!name)
+		name = clock ? clock : "";
+	/* "boot" in sec.usec: stock shows ns of clocks it does not know as raw numbers */
+	if (!ret && !strcmp(name, "boot") && !has_option(j, DAT_TSC2NSEC))
+		ret = dat_options_add_tsc2nsec(&j->options, 1, 0, 0);
+	return ret;
+}
+
 static int add_options(struct job *j)
 {
-	const char *clock = spool_get(j->spool, "clock"), *date = spool_get(j->spool, "date_offset_us");
-	const char *uname = spool_get(j->spool, "uname");
+	const char *date = spool_get(j->spool, "date_offset_us"), *uname = spool_get(j->spool, "uname");
 	struct dat_options *o = &j->options;
 	int ret = dat_options_add_traceid(o, number(j, "traceid", 0));
 
-	if (!ret && clock)
-		ret = dat_options_add_clock(o, clock);
-	/* "boot" in sec.usec: stock shows ns of clocks it does not know as raw numbers */
-	if (!ret && clock && !strcmp(clock, "boot"))
-		ret = dat_options_add_tsc2nsec(o, 1, 0, 0);
+	if (!ret)
+		ret = add_kept_options(j);
+	if (!ret)
+		ret = add_clock(j);
 	if (!ret && uname)
 		ret = dat_options_add_text(o, DAT_UNAME, uname);
 	if (!ret)

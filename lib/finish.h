@@ -11,6 +11,7 @@
  * Keys of the session file used here:
  *   output         where the file goes (a path, made absolute by the session)
  *   version, compression, clock, traceid, uname, date_offset_us
+ *   clock_name     of a guest, whose TRACECLOCK is among its options
  *   sched_buffer   number of the host buffer with complete sched_switch records
  */
 
@@ -22,6 +23,9 @@ struct finish_opts {
 };
 
 /*
+ * The text "options" holds further options as they stand in the file: u16 id,
+ * u32 length, bytes.
+ *
  * Writes OUTPUT.part and renames it. Existing texts "stat.N.C" give CPUSTAT.
  * On error there is no output, and the spool is as it was.
  */

@@ -17,8 +17,8 @@ struct json {
 	struct buf *out; /* the caller's; buf_status tells whether memory lasted */
 	unsigned int depth;
 	uint64_t used; /* bit per depth: something stands there already */
-	bool keyed; /* a key was written and waits for its value */
-	bool compact; /* one line, no blanks */
+	bool keyed;    /* a key was written and waits for its value */
+	bool compact;  /* one line, no blanks */
 };
 
 void json_object(struct json *j);

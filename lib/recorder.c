@@ -38,7 +38,6 @@ struct track {
 };
 
 struct recorder {
-	struct spool *spool;
 	struct recorder_opts o;
 	struct track *tracks;
 	atomic_bool told;
@@ -48,14 +47,13 @@ static void on_signal(int sig)
 {
 }
 
-int recorder_new(struct recorder **out, struct spool *spool, const struct recorder_opts *o)
+int recorder_new(struct recorder **out, const struct recorder_opts *o)
 {
 	struct sigaction sa = { .sa_handler = on_signal }; /* no SA_RESTART: reads return */
 	struct recorder *r = calloc(1, sizeof(*r));
 
 	if (!r)
 		return -ENOMEM;
-	r->spool = spool;
 	r->o = *o;
 	sigaction(RECORDER_SIGNAL, &sa, NULL);
 	*out = r;
@@ -88,7 +86,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-static int start_worker(struct track *t, size_t buffer, unsigned int cpu)
+static int start_worker(struct track *t, struct spool *spool, size_t buffer, unsigned int cpu)
 {
 	struct worker *w = &t->workers[cpu];
 	sigset_t all, old;
@@ -96,7 +94,7 @@ static int start_worker(struct track *t, size_t buffer, unsigned int cpu)
 
 	*w = (struct worker){ .track = t, .cpu = cpu };
 	w->drain = (struct drain){
-		.out = spool_pages_fd(t->rec->spool, buffer, cpu),
+		.out = spool_pages_fd(spool, buffer, cpu),
 		.stop_fd = t->stop_fd,
 		.stopping = &t->stopping,
 		.sleep_us = t->rec->o.sleep_us,
@@ -133,7 +131,7 @@ static void nap(void)
 	nanosleep(&(struct timespec){ .tv_nsec = NUDGE_NS }, NULL);
 }
 
-int recorder_add(struct recorder *r, struct source *s, size_t buffer)
+int recorder_add(struct recorder *r, struct source *s, struct spool *spool, size_t buffer)
 {
 	struct track *t = calloc(1, sizeof(*t));
 	int ret = 0;
@@ -152,7 +150,7 @@ int recorder_add(struct recorder *r, struct source *s, size_t buffer)
 	t->next = r->tracks;
 	r->tracks = t;
 	for (unsigned int i = 0; i < s->n_cpus && !ret; i++)
-		ret = start_worker(t, buffer, i);
+		ret = start_worker(t, spool, buffer, i);
 	/* the caller filters the threads out of the trace: their ids must be known */
 	for (unsigned int i = 0; i < s->n_cpus; i++)
 		while (t->workers[i].running && !atomic_load(&t->workers[i].tid))

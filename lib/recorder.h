@@ -23,9 +23,9 @@ struct recorder_opts {
 	const struct log *log;
 };
 
-int recorder_new(struct recorder **out, struct spool *spool, const struct recorder_opts *o);
-/* Adds buffer number `buffer` of the spool and starts its threads. The source must live until recorder_free. */
-int recorder_add(struct recorder *r, struct source *s, size_t buffer);
+int recorder_new(struct recorder **out, const struct recorder_opts *o);
+/* Starts the threads that drain s into buffer number `buffer` of the spool. The source must live until recorder_free. */
+int recorder_add(struct recorder *r, struct source *s, struct spool *spool, size_t buffer);
 /* Thread ids of the recorder itself, for the filter that keeps it out of the trace. */
 size_t recorder_tids(const struct recorder *r, pid_t *out, size_t max);
 /*

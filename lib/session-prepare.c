@@ -233,7 +233,8 @@ static int add_track(struct session *s, struct source *source, struct instance *
 
 static int prepare_host(struct session *s, const struct buffer_plan *b)
 {
-	const char *clock = s->remote ? "boot" : NULL;
+	/* one clock for all: the hypervisor knows no other, and guests need one that runs on */
+	const char *clock = s->remote || s->plan->n_guests ? "boot" : NULL;
 	struct instance_opts io = { .plan = s->plan, .clock = clock, .log = s->log };
 	struct instance *i;
 	struct host *h = NULL;
@@ -252,8 +253,8 @@ static int prepare_host(struct session *s, const struct buffer_plan *b)
 		log_warn(s->log, "%s%sthe hypervisor's clock is boot, this buffer's is %s: their times do not "
 				 "line up (leave out -C %s)", b->name, *b->name ? ": " : "",
 			 instance_clock(i), instance_clock(i));
-	if (s->remote && !b->clock)
-		log_info(s->log, "%s: clock boot, as the hypervisor's (put back afterwards)",
+	if (clock && !b->clock)
+		log_info(s->log, "%s: clock boot, as everywhere in this recording (put back afterwards)",
 			 *b->name ? b->name : "host");
 	return add_track(s, host_source(h), i, h, b->size_kb);
 }
@@ -382,6 +383,20 @@ static int note_clock(struct session *s)
 	return ret || !s->plan->date ? ret : note_date(s, clock);
 }
 
+static int prepare_guests(struct session *s)
+{
+	uint64_t id = 0;
+
+	if (!s->plan->n_guests)
+		return 0;
+	parse_u64(spool_get(s->spool, "traceid"), &id);
+	s->guests.host_trace_id = id;
+	s->guests.clock = s->n_tracks ? s->tracks[0].source->clock : "boot";
+	s->guests.stop_fd = s->o->stop_fd;
+	s->guests.log = s->log;
+	return session_guests_prepare(&s->guests, s->plan, spool_get(s->spool, "output"));
+}
+
 static int fork_command(struct session *s)
 {
 	int ret;
@@ -413,7 +428,9 @@ int session_prepare(struct session *s)
 		ret = prepare_hosts(s);
 	if (!ret)
 		ret = prepare_texts(s);
-	if (!ret && !s->n_tracks) {
+	if (!ret)
+		ret = prepare_guests(s);
+	if (!ret && !s->n_tracks && !s->guests.n) {
 		log_err(s->log, "nothing to record: name events (-e), a tracer (-p) or the hypervisor (-B hyp)");
 		ret = -EINVAL;
 	}

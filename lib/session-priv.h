@@ -7,6 +7,7 @@
 #include "instance.h"
 #include "recorder.h"
 #include "remote.h"
+#include "session-guests.h"
 #include "session.h"
 #include "undo.h"
 
@@ -33,6 +34,7 @@ struct session {
 	/* tracks[i] is buffer i of the spool; armed from the last to the first */
 	struct session_track tracks[SESSION_BUFFERS_MAX];
 	size_t n_tracks;
+	struct session_guests guests;
 	struct command command;
 	bool has_command;
 	struct strlist procs; /* pids whose maps are kept (--proc-map) */

@@ -74,9 +74,9 @@ static int drain_rest(struct session *s)
 	for (size_t i = 0; i < s->n_tracks && !ret; i++)
 		ret = s->tracks[i].source->ops->stop(s->tracks[i].source);
 	if (!ret)
-		ret = recorder_new(&s->recorder, s->spool, &ro);
+		ret = recorder_new(&s->recorder, &ro);
 	for (size_t i = 0; i < s->n_tracks && !ret; i++)
-		ret = recorder_add(s->recorder, s->tracks[i].source, i);
+		ret = recorder_add(s->recorder, s->tracks[i].source, s->spool, i);
 	if (!s->recorder)
 		return ret;
 	if (session_drain(s) && !ret)

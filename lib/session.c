@@ -58,6 +58,7 @@ void session_sum(struct session *s)
 	s->summary->seconds = s->started_at > 0 ? now() - s->started_at : 0;
 	for (size_t i = 0; i < s->n_tracks; i++)
 		sum_track(s, i);
+	session_guests_sum(&s->guests, s->recorder, s->summary);
 }
 
 /* ---- arming ------------------------------------------------------------------------------- */
@@ -135,20 +136,24 @@ static int arm(struct session *s)
 {
 	struct recorder_opts ro = { .sleep_us = s->plan->sleep_us, .rt_prio = s->plan->rt_prio,
 				    .failed = on_failure, .ctx = s, .log = s->log };
-	int ret = recorder_new(&s->recorder, s->spool, &ro);
+	int ret = recorder_new(&s->recorder, &ro);
 
 	if (!ret)
 		ret = spool_set(s->spool, "state", "armed");
 	if (!ret && spool_reserve(s->spool, 0) == -ENOSPC)
 		ret = -ENOSPC;
 	for (size_t i = 0; i < s->n_tracks && !ret; i++)
-		ret = recorder_add(s->recorder, s->tracks[i].source, i);
+		ret = recorder_add(s->recorder, s->tracks[i].source, s->spool, i);
 	if (!ret)
 		ret = hide_recorder(s);
 	if (!ret)
 		ret = set_pids(s);
 	/* the hypervisor is the last track and starts first: its start blocks >= 100 ms */
-	for (size_t i = s->n_tracks; i-- && !ret;)
+	if (!ret && s->remote)
+		ret = start_track(s, s->n_tracks - 1);
+	if (!ret)
+		ret = session_guests_arm(&s->guests, s->plan->best_effort, s->recorder);
+	for (size_t i = s->n_tracks - (s->remote ? 1 : 0); i-- && !ret;)
 		ret = start_track(s, i);
 	s->started_at = now();
 	return ret;
@@ -266,13 +271,20 @@ static int drain_track(struct session *s, size_t i)
 
 int session_drain(struct session *s)
 {
-	int ret = 0;
+	size_t hosts = s->n_tracks - (s->remote ? 1 : 0);
+	int ret = 0, error;
 
 	for (size_t i = 0; i < s->n_tracks; i++) {
-		int error = drain_track(s, i);
-
-		if (error && !ret)
-			ret = error;
+		if (i == hosts) {
+			error = session_guests_drain(&s->guests, s->recorder, DRAIN_TIMEOUT_MS);
+			ret = ret ? ret : error;
+		}
+		error = drain_track(s, i);
+		ret = ret ? ret : error;
+	}
+	if (!s->remote) {
+		error = session_guests_drain(&s->guests, s->recorder, DRAIN_TIMEOUT_MS);
+		ret = ret ? ret : error;
 	}
 	return ret;
 }
@@ -345,6 +357,7 @@ void session_release(struct session *s)
 {
 	command_release(&s->command);
 	recorder_free(s->recorder);
+	session_guests_release(&s->guests);
 	for (size_t i = 0; i < s->n_tracks; i++) {
 		instance_free(s->tracks[i].instance);
 		host_free(s->tracks[i].host);
@@ -364,6 +377,7 @@ static void abandon(struct session *s)
 	if (s->recorder)
 		session_drain(s);
 	session_restore(s);
+	session_guests_abandon(&s->guests);
 	if (s->spool)
 		spool_remove(s->spool);
 	s->spool = NULL;
@@ -390,7 +404,18 @@ static int end(struct session *s, int ran)
 		session_restore(s);
 	s->summary->has_command_status = s->has_command && command_ended(&s->command);
 	s->summary->command_status = s->command.status;
-	error = session_write(s, NULL);
+	error = session_guests_note(&s->guests, s->spool);
+	if (error)
+		log_warn(s->log, "the guests' vCPUs are not noted: %s", error_text(error));
+	error = session_guests_write(&s->guests, s->summary, s->o->writing, s->o->ctx);
+	if (s->n_tracks) {
+		int host = session_write(s, NULL);
+
+		error = error ? error : host;
+	} else { /* guests alone: nothing of the host's to be written */
+		spool_remove(s->spool);
+		s->spool = NULL;
+	}
 	if (error)
 		return error;
 	return ran ? ran : ret;

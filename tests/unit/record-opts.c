@@ -61,6 +61,14 @@ static void dump(struct buf *out, const struct record_plan *p)
 
 	for (size_t i = 0; i < p->n_buffers; i++)
 		dump_buffer(out, &p->buffers[i]);
+	for (size_t i = 0; i < p->n_guests; i++) {
+		buf_printf(out, "guest %s", p->guests[i].spec);
+		if (p->guests[i].name)
+			buf_printf(out, " name=%s", p->guests[i].name);
+		for (size_t a = 0; a < p->guests[i].args.n; a++)
+			buf_printf(out, " %s", p->guests[i].args.v[a]);
+		buf_addstr(out, "; ");
+	}
 	if (strcmp(p->output, "trace.dat"))
 		buf_printf(out, "o=%s ", p->output);
 	for (size_t i = 0; i < ARRAY_SIZE(flags); i++)
@@ -116,6 +124,11 @@ static int run(const struct parse_case *c, char *text, size_t size)
 
 /* clang-format off */
 static const struct parse_case good[] = {
+	{ { "-A", "guest@3" }, "top:; guest guest@3; " },
+	{ { "-B", "hyp", "-e", "kvm", "-A", "3", "-e", "sched", "-f", "x", "-o", "a", "-A", "b", "-b", "9", "--name", "c" },
+	  "top:; hyp(hyp): +kvm; guest 3 -e sched -f x; guest b name=c -b 9; o=a " },
+	{ { "-A", "3", "-e", "sched", "-B", "hyp", "-e", "hyp_enter" },
+	  "top:; hyp(hyp): +hyp_enter; guest 3 -e sched; " },
 	/* events */
 	{ { "-e", "kvm" }, "top: +kvm; " },
 	{ { "-ekvm", "-e", "sched:sched_switch" }, "top: +kvm +sched:sched_switch; " },
@@ -198,7 +211,6 @@ static const struct parse_case good[] = {
 	{ { "-e", "a", "-b", "0x10" }, "top: +a b=16; " },
 };
 
-#define NO_GUEST "guests are not recorded by this version: run trace-cmd record -A in parallel"
 #define NO_NET \
 	"not sent over a network: record into a file and copy it, or use trace-cmd record -N"
 #define NO_PROFILE "profiles are not made by this version: use trace-cmd profile"
@@ -206,7 +218,6 @@ static const struct parse_case good[] = {
 static const struct parse_case refused[] = {
 	{ { "-a" }, "-a is not served: the formats of every system with an event switched on are "
 		    "kept: name further ones with -e" },
-	{ { "-A", "guest@3" }, "-A is not served: " NO_GUEST },
 	{ { "-D" }, "-D is not served: would switch function tracing off for everybody: use -d, or "
 		    "sysctl kernel.ftrace_enabled=0" },
 	{ { "-G" }, "-G is not served: " NO_PROFILE },
@@ -223,20 +234,19 @@ static const struct parse_case refused[] = {
 	{ { "--fork" }, "--fork is not served: run it in the background of the shell (&)" },
 	{ { "--module", "snd" }, "--module is not served: write the module behind the function: "
 				 "-l 'FUNC:mod:MODULE'" },
-	{ { "--name", "x" }, "--name is not served: " NO_GUEST },
-	{ { "--nofifos" }, "--nofifos is not served: " NO_GUEST },
+	{ { "--nofifos" }, "--nofifos is not served: guests send their data over sockets only: leave it out" },
 	{ { "--nosplice" }, "--nosplice is not served: splice is used only where it works: leave it out" },
-	{ { "--notimeout" }, "--notimeout is not served: " NO_GUEST },
+	{ { "--notimeout" }, "--notimeout is not served: a guest that does not answer is given up after 10 s: leave it out" },
 	{ { "--poll" }, "--poll is not served: -s sets how often the buffers are read" },
 	{ { "--profile" }, "--profile is not served: " NO_PROFILE },
-	{ { "--proxy", "3" }, "--proxy is not served: " NO_GUEST },
+	{ { "--proxy", "3" }, "--proxy is not served: an agent is reached directly, with -A" },
 	{ { "--stderr" }, "--stderr is not served: messages go to stderr anyway: leave it out" },
 	{ { "--temp", "/tmp" }, "--temp is not served: pages are kept beside the output file while "
 				"recording: choose the place with -o" },
 	{ { "--ts-offset", "5" }, "--ts-offset is not served: give it to the report: "
 				  "trace-cmd report --ts-offset" },
 	{ { "--tsc2nsec" }, "--tsc2nsec is not served: for times in nanoseconds use -C boot or -C mono" },
-	{ { "--tsync-interval", "-1" }, "--tsync-interval is not served: " NO_GUEST },
+	{ { "--tsync-interval", "-1" }, "--tsync-interval is not served: the guests' clocks are not probed at intervals: leave it out" },
 	{ { "--verbose" }, "--verbose is not served: messages have no levels: leave it out, or use "
 			   "-q for errors only" },
 	{ { "--verbose=3" }, "--verbose is not served: messages have no levels: leave it out, or use "
@@ -300,6 +310,12 @@ static const struct parse_case wrong[] = {
 	{ { "-e", "a", "-F" }, "-F needs a command to trace, or -P" },
 	{ { "-e", "a", "--user", "x" }, "--user needs a command to run" },
 	{ { "-e", "a", "--proc-map" }, "--proc-map needs a command, or -P" },
+	{ { "-A", "" }, "-A '': empty" },
+	{ { "--name", "x" }, "--name x: must come after the -A that it names" },
+	{ { "-A", "3", "--name", "a/b" }, "--name a/b: not a name for a guest" },
+	{ { "-e", "a", "-A", "3", "-f", "x" }, "-f x: must come after the -e that it is for" },
+	{ { "-A", "3", "-B", "x" }, "-B x after -A: instances in a guest are not served; give the host's -B "
+				    "before -A" },
 	{ { "-s", "1s" }, "-s 1s: not a number" },
 	{ { "-r", "0" }, "-r 0: must be at least 1" },
 	{ { "-r", "100" }, "-r 100: must be at most 99" },

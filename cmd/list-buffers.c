@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "list-priv.h"
+#include "remote.h"
+
+#define TEXT_MAX (8u << 20)
+
+/* ---- one buffer: files that only tell ---- */
+
+struct buffer_state {
+	int dir;
+	const char *name;   /* "" = the host's top buffer */
+	const char *path;   /* below the tracing directory */
+	const char *layout; /* the hypervisor's: how it is read; NULL: a host's buffer */
+	bool on;
+	uint64_t size_kb; /* per CPU; 0: not the same on all */
+	unsigned int cpus;
+	size_t events; /* switched on */
+	char clock[32], tracer[64];
+};
+
+static void read_word(int dir, const char *file, char *out, size_t size)
+{
+	struct buf text = { 0 };
+	const char *s = !read_file_at(dir, file, 65536, &text) ? buf_str(&text) : NULL;
+	const char *bracket = s ? strchr(s, '[') : NULL; /* "local [boot] global" */
+	size_t len;
+
+	s = bracket ? bracket + 1 : s ? s : "";
+	len = strcspn(s, bracket ? "]" : " \n");
+	snprintf(out, size, "%.*s", (int)(len < size ? len : size - 1), s);
+	buf_release(&text);
+}
+
+/* "1408", "7 (expanded: 1408)", "2048 (loaded)", "X" */
+static uint64_t read_size_kb(int dir)
+{
+	char text[32];
+	uint64_t kb = 0;
+
+	read_word(dir, "buffer_size_kb", text, sizeof(text));
+	return parse_u64(text, &kb) ? 0 : kb;
+}
+
+static DIR *open_dir(int dir, const char *path)
+{
+	int fd = openat(dir, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!d && fd >= 0)
+		close(fd);
+	return d;
+}
+
+static unsigned int count_cpus(int dir)
+{
+	DIR *d = open_dir(dir, "per_cpu");
+	unsigned int n = 0;
+	struct dirent *e;
+
+	while (d && (e = readdir(d)))
+		n += !strncmp(e->d_name, "cpu", 3);
+	if (d)
+		closedir(d);
+	return n;
+}
+
+static size_t count_lines(int dir, const char *file)
+{
+	struct buf text = { 0 };
+	const char *line;
+	size_t len, n = 0;
+
+	if (!read_file_at(dir, file, TEXT_MAX, &text)) {
+		struct cursor c = cursor_at(text.data, text.len);
+
+		while (cursor_line(&c, &line, &len))
+			n += len && *line != '#';
+	}
+	buf_release(&text);
+	return n;
+}
+
+/* ---- the hypervisor's events: events/<system>/<event>/ ---- */
+
+/* "hypervisor" of "remotes/hypervisor" */
+static const char *system_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Names of the hypervisor's events, sorted. */
+static int hyp_events(int tracing, const char *path, struct strlist *out)
+{
+	char *events = strf("%s/events/%s", path, system_of(path));
+	DIR *d = events ? open_dir(tracing, events) : NULL;
+	struct dirent *e;
+	int ret = events ? 0 : -ENOMEM;
+
+	while (!ret && d && (e = readdir(d))) {
+		char file[300];
+
+		snprintf(file, sizeof(file), "%s/format", e->d_name);
+		if (e->d_name[0] != '.' && !faccessat(dirfd(d), file, F_OK, 0))
+			ret = strlist_add(out, e->d_name);
+	}
+	if (d)
+		closedir(d);
+	free(events);
+	if (!ret && out->n)
+		qsort(out->v, out->n, sizeof(*out->v), by_text);
+	return ret;
+}
+
+static bool hyp_event_on(int dir, const char *path, const char *event)
+{
+	char *file = strf("events/%s/%s/enable", system_of(path), event), on[8] = "";
+
+	if (file)
+		read_word(dir, file, on, sizeof(on));
+	free(file);
+	return *on == '1';
+}
+
+/* ---- buffers ---- */
+
+static void print_buffer(const struct list *l, const struct buffer_state *b)
+{
+	char size[24] = "varies";
+
+	if (b->size_kb)
+		say_size(b->size_kb * 1024, size, sizeof(size));
+	fprintf(l->out, "%-20s %-5s %8s %4u %7zu  %-10s %s\n",
+		b->layout  ? "(hypervisor)"
+		: *b->name ? b->name
+			   : "(host)",
+		b->on ? "on" : "off", size, b->cpus, b->events, b->clock,
+		b->layout ? b->layout : b->tracer);
+}
+
+static void buffer_to_json(struct json *j, const struct buffer_state *b)
+{
+	json_object(j);
+	json_key_str(j, "kind", b->layout ? "hypervisor" : "host");
+	json_key_str(j, "name", b->name);
+	json_key_str(j, "path", b->path);
+	if (b->layout)
+		json_key_str(j, "layout", b->layout);
+	json_key_bool(j, "on", b->on);
+	json_key(j, "size_kb");
+	if (b->size_kb)
+		json_u64(j, b->size_kb);
+	else
+		json_null(j);
+	json_key_u64(j, "cpus", b->cpus);
+	json_key_u64(j, "events_on", b->events);
+	json_key_str(j, "clock", b->clock);
+	if (!b->layout)
+		json_key_str(j, "tracer", b->tracer);
+	json_object_end(j);
+}
+
+static void read_host(struct buffer_state *b)
+{
+	read_word(b->dir, "current_tracer", b->tracer, sizeof(b->tracer));
+	b->events = count_lines(b->dir, "set_event");
+}
+
+static int read_hyp(struct buffer_state *b, int tracing)
+{
+	struct strlist names = { 0 };
+	int ret = hyp_events(tracing, b->path, &names);
+
+	for (size_t i = 0; i < names.n; i++)
+		b->events += hyp_event_on(b->dir, b->path, names.v[i]);
+	strlist_release(&names);
+	b->layout =
+		faccessat(b->dir, "per_cpu/cpu0/trace_pipe_raw", F_OK, 0) ? "text" : "raw pages";
+	return ret;
+}
+
+static int show_buffer(const struct list *l, const char *name, const char *path, bool hyp)
+{
+	struct buffer_state b = { .name = name, .path = path };
+	char on[8];
+	int ret = 0;
+
+	b.dir = openat(l->tracing, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (b.dir < 0)
+		return errno == ENOENT ? 0 : -errno; /* an instance that went away */
+	read_word(b.dir, "tracing_on", on, sizeof(on));
+	b.on = *on == '1';
+	b.size_kb = read_size_kb(b.dir);
+	b.cpus = count_cpus(b.dir);
+	read_word(b.dir, "trace_clock", b.clock, sizeof(b.clock));
+	if (hyp)
+		ret = read_hyp(&b, l->tracing);
+	else
+		read_host(&b);
+	if (!ret && l->out)
+		print_buffer(l, &b);
+	else if (!ret)
+		buffer_to_json(l->json, &b);
+	close(b.dir);
+	return ret;
+}
+
+static int show_instances(const struct list *l)
+{
+	DIR *d = open_dir(l->tracing, "instances");
+	struct strlist names = { 0 };
+	struct dirent *e;
+	int ret = 0;
+
+	while (!ret && d && (e = readdir(d)))
+		if (e->d_name[0] != '.')
+			ret = strlist_add(&names, e->d_name);
+	if (d)
+		closedir(d);
+	if (names.n)
+		qsort(names.v, names.n, sizeof(*names.v), by_text);
+	for (size_t i = 0; !ret && i < names.n; i++) {
+		char *path = strf("instances/%s", names.v[i]);
+
+		ret = path ? show_buffer(l, names.v[i], path, false) : -ENOMEM;
+		free(path);
+	}
+	strlist_release(&names);
+	return ret;
+}
+
+int list_buffers(struct list *l)
+{
+	const char *hyp = l->tracing < 0 ? NULL : remote_find(l->tracing);
+	int ret = 0;
+
+	if (l->json) {
+		json_key(l->json, "buffers");
+		json_array(l->json);
+	} else if (l->tracing >= 0) {
+		fprintf(l->out, "%-20s %-5s %8s %4s %7s  %-10s %s\n", "BUFFER", "STATE", "SIZE/CPU",
+			"CPUS", "EVENTS", "CLOCK", "TRACER");
+	}
+	if (hyp)
+		ret = show_buffer(l, system_of(hyp), hyp, true);
+	if (!ret && l->tracing >= 0)
+		ret = show_buffer(l, "", ".", false);
+	if (!ret && l->tracing >= 0)
+		ret = show_instances(l);
+	if (l->json)
+		json_array_end(l->json);
+	else if (!ret && !hyp && l->tracing >= 0)
+		remote_explain(l->tracing, l->root, l->log);
+	return ret;
+}
+
+/* ---- events ---- */
+
+static bool matches(const char *glob, const char *system, const char *event, const char *full)
+{
+	if (strchr(glob, ':'))
+		return !fnmatch(glob, full, 0);
+	return !fnmatch(glob, event, 0) || !fnmatch(glob, system, 0);
+}
+
+static void show_event(const struct list *l, const char *glob, const char *buffer, const char *full)
+{
+	const char *colon = strchr(full, ':');
+	char system[256];
+
+	if (!colon || (size_t)(colon - full) >= sizeof(system))
+		return;
+	memcpy(system, full, (size_t)(colon - full));
+	system[colon - full] = 0;
+	if (!matches(glob, system, colon + 1, full))
+		return;
+	if (l->out) {
+		fprintf(l->out, "%-11s %s\n", buffer, full);
+		return;
+	}
+	json_object(l->json);
+	json_key_str(l->json, "buffer", buffer);
+	json_key_str(l->json, "system", system);
+	json_key_str(l->json, "name", colon + 1);
+	json_object_end(l->json);
+}
+
+static int host_events(const struct list *l, struct strlist *out)
+{
+	struct buf text = { 0 };
+	int ret = read_file_at(l->tracing, "available_events", TEXT_MAX, &text);
+	struct cursor c = cursor_at(text.data, text.len);
+	const char *line;
+	size_t len;
+
+	while (!ret && cursor_line(&c, &line, &len)) {
+		char *copy = strndup(line, len);
+
+		ret = copy ? strlist_add(out, copy) : -ENOMEM;
+		free(copy);
+	}
+	buf_release(&text);
+	return ret == -ENOMEM ? ret : 0;
+}
+
+static int show_events(const struct list *l, const char *glob, const char *hyp,
+		       const struct strlist *hyp_names, const struct strlist *host_names)
+{
+	if (l->json) {
+		json_key(l->json, "events");
+		json_array(l->json);
+	}
+	for (size_t i = 0; i < hyp_names->n; i++) {
+		char *full = strf("%s:%s", system_of(hyp), hyp_names->v[i]);
+
+		if (!full)
+			return -ENOMEM;
+		show_event(l, glob, "hypervisor", full);
+		free(full);
+	}
+	for (size_t i = 0; i < host_names->n; i++)
+		show_event(l, glob, "host", host_names->v[i]);
+	if (l->json)
+		json_array_end(l->json);
+	return 0;
+}
+
+int list_events(struct list *l, const char *glob)
+{
+	const char *hyp = l->tracing < 0 ? NULL : remote_find(l->tracing);
+	struct strlist hyp_names = { 0 }, host_names = { 0 };
+	int ret = hyp ? hyp_events(l->tracing, hyp, &hyp_names) : 0;
+
+	if (!ret && l->tracing >= 0)
+		ret = host_events(l, &host_names);
+	if (!ret && glob) {
+		ret = show_events(l, glob, hyp, &hyp_names, &host_names);
+	} else if (!ret && l->json) {
+		json_key(l->json, "events_available");
+		json_object(l->json);
+		json_key_u64(l->json, "hypervisor", hyp_names.n);
+		json_key_u64(l->json, "host", host_names.n);
+		json_object_end(l->json);
+	} else if (!ret && l->tracing >= 0) {
+		fprintf(l->out, "events: %zu of the hypervisor, %zu of the host (list --events)\n",
+			hyp_names.n, host_names.n);
+	}
+	strlist_release(&hyp_names);
+	strlist_release(&host_names);
+	return ret;
+}

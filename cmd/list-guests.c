@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <string.h>
+
+#include "guest.h"
+#include "list-priv.h"
+
+#define PROBE_MS 1000
+
+static const char *probe(const struct list *l, const struct guest *g)
+{
+	if (!l->probe || (!g->cid && !g->uds))
+		return NULL;
+	return guest_answer_name(g->uds ? guest_probe_unix(g->uds, l->probe, PROBE_MS)
+					: guest_probe_agent(g->cid, l->probe, PROBE_MS));
+}
+
+static void json_number_or_null(struct json *j, const char *key, uint64_t v)
+{
+	json_key(j, key);
+	if (v)
+		json_u64(j, v);
+	else
+		json_null(j);
+}
+
+static void guest_to_json(const struct list *l, const struct guest *g)
+{
+	static const char *const sources[] = { "proc", "libvirt", "vm list" };
+	struct json *j = l->json;
+
+	json_object(j);
+	json_key_str(j, "name", g->name);
+	json_key_str(j, "vmm", guest_vmm_name(g->vmm));
+	json_number_or_null(j, "pid", (uint64_t)g->pid);
+	json_number_or_null(j, "cid", g->cid);
+	json_key_str(j, "socket", g->uds);
+	json_key(j, "sources");
+	json_array(j);
+	for (size_t i = 0; i < ARRAY_SIZE(sources); i++)
+		if (g->sources & 1u << i)
+			json_str(j, sources[i]);
+	json_array_end(j);
+	json_key(j, "vcpus");
+	json_array(j);
+	for (size_t i = 0; i < g->n_vcpus; i++) {
+		json_object(j);
+		json_key_u64(j, "cpu", g->vcpus[i].cpu);
+		json_number_or_null(j, "tid", (uint64_t)g->vcpus[i].tid);
+		json_key_str(j, "how", guest_how_name(g->vcpus[i].how));
+		json_object_end(j);
+	}
+	json_array_end(j);
+	if (l->probe)
+		json_key_str(j, "agent", probe(l, g));
+	json_object_end(j);
+}
+
+/* What others gave as a name must not steer the terminal. */
+static void add_plain(struct buf *b, const char *s)
+{
+	for (; *s; s++) {
+		char c = (unsigned char)*s < 0x20 || *s == 0x7f ? '?' : *s;
+
+		buf_add(b, &c, 1);
+	}
+}
+
+static void print_number(FILE *out, const char *fmt, const char *none, uint64_t v)
+{
+	char text[24] = "-";
+
+	if (v)
+		snprintf(text, sizeof(text), "%llu", (unsigned long long)v);
+	fprintf(out, fmt, v ? text : none);
+}
+
+static void print_threads(FILE *out, const struct guest *g)
+{
+	if (!g->n_vcpus)
+		fputs("-", out);
+	for (size_t i = 0; i < g->n_vcpus; i++) {
+		fprintf(out, "%s%u:", i ? " " : "", g->vcpus[i].cpu);
+		print_number(out, "%s", "?", (uint64_t)g->vcpus[i].tid);
+	}
+}
+
+static void print_guest(const struct list *l, const struct guest *g, int width)
+{
+	const char *agent = probe(l, g);
+	struct buf name = { 0 };
+
+	add_plain(&name, g->name ? g->name : "-");
+	fprintf(l->out, "%-*s  %-16s ", width, buf_str(&name), guest_vmm_name(g->vmm));
+	print_number(l->out, "%7s ", "-", (uint64_t)g->pid);
+	print_number(l->out, "%10s  ", "-", g->cid);
+	if (l->probe)
+		fprintf(l->out, "%-11s  ", agent ? agent : "-");
+	print_threads(l->out, g);
+	fputc('\n', l->out);
+	if (g->uds) {
+		name.len = 0;
+		add_plain(&name, g->uds);
+		fprintf(l->out, "%*s  vsock by unix:%s\n", width, "", buf_str(&name));
+	}
+	buf_release(&name);
+}
+
+static void print_guests(const struct list *l, const struct guests *g)
+{
+	int width = 4;
+
+	if (!g->n) {
+		fputs("guests: none\n", l->out);
+		return;
+	}
+	for (size_t i = 0; i < g->n; i++)
+		if (g->v[i].name && strlen(g->v[i].name) > (size_t)width)
+			width = strlen(g->v[i].name) > 40 ? 40 : (int)strlen(g->v[i].name);
+	fprintf(l->out, "%-*s  %-16s %7s %10s  %s%s\n", width, "NAME", "VMM", "PID", "CID",
+		l->probe ? "AGENT        " : "", "VCPU:THREAD");
+	for (size_t i = 0; i < g->n; i++)
+		print_guest(l, &g->v[i], width);
+}
+
+int list_guests(struct list *l)
+{
+	struct guest_opts o = { .root = l->root, .log = l->log };
+	struct guests all;
+	int ret = guests_find(&all, &o);
+
+	if (ret)
+		return ret;
+	if (l->out) {
+		print_guests(l, &all);
+	} else {
+		json_key(l->json, "guests");
+		json_array(l->json);
+		for (size_t i = 0; i < all.n; i++)
+			guest_to_json(l, &all.v[i]);
+		json_array_end(l->json);
+	}
+	guests_release(&all);
+	return 0;
+}

@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "session-guests.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "count.h"
+#include "finish.h"
+#include "writer.h"
+
+/* What a guest records when nobody says what: who runs, and what wakes it. */
+static const char *const default_args[] = { "-i", "-e", "sched", "-e", "irq", "-e", "ipi", "-e", "timer" };
+
+/* ---- who and where ---------------------------------------------------------------------- */
+
+/* "trace.dat" and "vm1" make "trace-vm1.dat", as stock names it. */
+static char *output_of(const char *host, const char *name)
+{
+	const char *slash = strrchr(host, '/'), *dot = strrchr(host, '.');
+	size_t stem = dot && (!slash || dot > slash) ? (size_t)(dot - host) : strlen(host);
+
+	return strf("%.*s-%s%s", (int)stem, host, name, host + stem);
+}
+
+static int copy_args(struct session_guest *g, const struct guest_plan *p)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < p->args.n && !ret; i++)
+		ret = strlist_add(&g->args, p->args.v[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(default_args) && !p->events && !ret; i++)
+		ret = strlist_add(&g->args, default_args[i]);
+	return ret;
+}
+
+static int resolve(struct session_guests *all, struct session_guest *g, const struct guest_plan *p)
+{
+	int ret = guest_spec_parse(&g->spec, p->spec, all->log);
+
+	if (!ret)
+		ret = guest_spec_resolve(&g->spec, &all->found, &g->vm, all->log);
+	if (!ret && p->name) {
+		free(g->spec.name);
+		g->spec.name = strdup(p->name);
+		ret = g->spec.name ? 0 : -ENOMEM;
+	}
+	return ret;
+}
+
+static int unique(const struct session_guests *all, const struct session_guest *g)
+{
+	for (const struct session_guest *other = all->v; other < g; other++)
+		if (!strcmp(other->spec.name, g->spec.name)) {
+			log_err(all->log, "two guests are called '%s': tell them apart with --name",
+				g->spec.name);
+			return -EEXIST;
+		}
+	return 0;
+}
+
+static int set_number(struct spool *spool, const char *key, uint64_t n)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)n);
+	return spool_set(spool, key, text);
+}
+
+static int make_spool(struct session_guests *all, struct session_guest *g, const struct record_plan *plan)
+{
+	char *dir = strf("%s.spool", g->output);
+	int ret = dir ? spool_create(&g->spool, dir, all->log) : -ENOMEM;
+
+	if (ret)
+		log_err(all->log, ret == -EEXIST ? "'%s' holds an unfinished recording: hyptrace recover it" :
+						   "cannot make the spool '%s'", dir ? dir : "");
+	free(dir);
+	if (!ret)
+		ret = spool_set(g->spool, "output", g->output);
+	if (!ret)
+		ret = set_number(g->spool, "version", plan->file_version ? (uint64_t)plan->file_version : 7);
+	if (!ret)
+		ret = spool_set(g->spool, "compression", plan->compression ? plan->compression : "zstd");
+	return ret;
+}
+
+int session_guests_prepare(struct session_guests *all, const struct record_plan *plan, const char *output)
+{
+	struct guest_opts go = { .log = all->log };
+	int ret;
+
+	all->v = calloc(plan->n_guests ? plan->n_guests : 1, sizeof(*all->v));
+	if (!all->v)
+		return -ENOMEM;
+	ret = plan->n_guests ? guests_find(&all->found, &go) : 0;
+	for (size_t i = 0; i < plan->n_guests && !ret; i++) {
+		struct session_guest *g = &all->v[all->n++];
+
+		ret = resolve(all, g, &plan->guests[i]);
+		if (!ret)
+			ret = unique(all, g);
+		if (!ret)
+			ret = copy_args(g, &plan->guests[i]);
+		g->output = ret ? NULL : output_of(output, g->spec.name);
+		if (!ret)
+			ret = g->output ? make_spool(all, g, plan) : -ENOMEM;
+	}
+	return ret;
+}
+
+/* ---- asking ---------------------------------------------------------------------------------- */
+
+static int address(const struct guest_spec *s, struct transport_addr *a)
+{
+	*a = (struct transport_addr){ .port = s->port };
+	if (s->kind == GUEST_VSOCK) {
+		a->kind = TRANSPORT_VSOCK;
+		a->cid = s->cid;
+		return 0;
+	}
+	a->kind = s->kind == GUEST_TCP ? TRANSPORT_TCP : TRANSPORT_UNIX;
+	if (strlen(s->addr) >= sizeof(a->host))
+		return -ENAMETOOLONG;
+	strcpy(a->host, s->addr);
+	return 0;
+}
+
+struct asking {
+	struct session_guests *all;
+	struct session_guest *g;
+	pthread_t thread;
+	bool running;
+};
+
+static void *ask(void *arg)
+{
+	struct asking *a = arg;
+	struct peer_opts o = { .name = a->g->spec.name, .args = &a->g->args, .clock = a->all->clock,
+			       .trace_id = a->all->host_trace_id, .stop_fd = a->all->stop_fd,
+			       .log = a->all->log };
+
+	a->g->error = address(&a->g->spec, &o.addr);
+	if (!a->g->error)
+		a->g->error = peer_open(&a->g->peer, a->g->spool, &o);
+	return NULL;
+}
+
+/* They start within the time that the slowest of them takes to answer. */
+static int ask_all(struct session_guests *all)
+{
+	struct asking *v = calloc(all->n ? all->n : 1, sizeof(*v));
+	int ret = 0;
+
+	if (!v)
+		return -ENOMEM;
+	for (size_t i = 0; i < all->n; i++) {
+		v[i] = (struct asking){ .all = all, .g = &all->v[i] };
+		v[i].running = !pthread_create(&v[i].thread, NULL, ask, &v[i]);
+		if (!v[i].running)
+			all->v[i].error = -EAGAIN;
+	}
+	for (size_t i = 0; i < all->n; i++) {
+		if (v[i].running)
+			pthread_join(v[i].thread, NULL);
+		if (all->v[i].error && !ret)
+			ret = all->v[i].error;
+	}
+	free(v);
+	return ret;
+}
+
+static int add_source(struct session_guest *g, struct recorder *rec)
+{
+	struct source *source = peer_source(g->peer);
+	struct spool_buffer b = { .name = "", .clock = source->clock, .path = source->path,
+				  .kind = source->ops->kind, .page_size = source->page_size,
+				  .n_cpus = source->n_cpus };
+	int ret = spool_add_buffer(g->spool, &b);
+
+	if (!ret)
+		ret = set_number(g->spool, "traceid", peer_trace_id(g->peer));
+	if (!ret)
+		ret = spool_set(g->spool, "clock_name", source->clock);
+	if (!ret)
+		ret = spool_set(g->spool, "state", "armed");
+	return ret ? ret : recorder_add(rec, source, g->spool, 0);
+}
+
+int session_guests_arm(struct session_guests *all, bool best_effort, struct recorder *rec)
+{
+	uint64_t first = UINT64_MAX, last = 0, sent, answered;
+	int ret = ask_all(all);
+
+	if (ret && !best_effort)
+		return ret;
+	ret = 0;
+	for (size_t i = 0; i < all->n && !ret; i++) {
+		if (!all->v[i].peer) {
+			log_warn(all->log, "going on without guest %s (--best-effort)", all->v[i].spec.name);
+			continue;
+		}
+		peer_asked(all->v[i].peer, &sent, &answered);
+		first = answered < first ? answered : first;
+		last = answered > last ? answered : last;
+		ret = add_source(&all->v[i], rec);
+	}
+	if (all->n > 1 && last)
+		log_info(all->log, "guests: answered within %.1f ms of each other",
+			 (double)(last - first) / 1e6);
+	return ret;
+}
+
+/* ---- the end -------------------------------------------------------------------------------------- */
+
+int session_guests_drain(struct session_guests *all, struct recorder *rec, unsigned int timeout_ms)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < all->n; i++)
+		if (all->v[i].peer)
+			peer_source(all->v[i].peer)->ops->stop(peer_source(all->v[i].peer));
+	for (size_t i = 0; i < all->n; i++) {
+		int error;
+
+		if (!all->v[i].peer)
+			continue;
+		error = recorder_finish(rec, peer_source(all->v[i].peer), timeout_ms);
+		if (error && !ret)
+			ret = error;
+		spool_set(all->v[i].spool, "state", "drained");
+	}
+	return ret;
+}
+
+void session_guests_sum(const struct session_guests *all, const struct recorder *rec,
+			struct session_summary *sum)
+{
+	for (size_t i = 0; i < all->n && sum->n_buffers < SESSION_BUFFERS_MAX; i++) {
+		const struct session_guest *g = &all->v[i];
+		struct session_buffer *b;
+
+		if (!g->peer)
+			continue;
+		b = &sum->buffers[sum->n_buffers++];
+		*b = (struct session_buffer){ .guest = true, .guest_lost = peer_lost(g->peer) };
+		snprintf(b->name, sizeof(b->name), "%s", g->spec.name);
+		b->bytes = recorder_totals(rec, peer_source(g->peer)).bytes;
+	}
+}
+
+static void put(struct buf *out, const void *data, size_t len)
+{
+	buf_add(out, data, len);
+}
+
+/* u16 id, u32 length, bytes: how texts/options keeps them (finish.h) */
+static int put_option(struct spool *spool, uint16_t id, const struct buf *body)
+{
+	struct buf out = { 0 };
+	uint32_t len = (uint32_t)body->len;
+	int ret;
+
+	put(&out, &id, sizeof(id));
+	put(&out, &len, sizeof(len));
+	put(&out, body->data, body->len);
+	ret = body->bad ? -ENOMEM : buf_status(&out);
+	if (!ret)
+		ret = spool_append_text(spool, "options", out.data, out.len);
+	buf_release(&out);
+	return ret;
+}
+
+/* GUEST: name, trace id, number, {u32 cpu, u32 pid} ... */
+static int note_guest(struct session_guest *g, struct spool *host)
+{
+	uint64_t id = peer_trace_id(g->peer);
+	struct buf pairs = { 0 }, body = { 0 };
+	uint32_t n = 0;
+	int ret;
+
+	for (size_t i = 0; g->vm && i < g->vm->n_vcpus; i++) {
+		uint32_t pair[2] = { g->vm->vcpus[i].cpu, (uint32_t)g->vm->vcpus[i].tid };
+
+		if (!pair[1])
+			continue;
+		put(&pairs, pair, sizeof(pair));
+		n++;
+	}
+	put(&body, g->spec.name, strlen(g->spec.name) + 1);
+	put(&body, &id, sizeof(id));
+	put(&body, &n, sizeof(n));
+	put(&body, pairs.data, pairs.len);
+	ret = pairs.bad ? -ENOMEM : put_option(host, DAT_GUEST, &body);
+	buf_release(&pairs);
+	buf_release(&body);
+	return ret;
+}
+
+int session_guests_note(struct session_guests *all, struct spool *host)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < all->n && !ret; i++)
+		if (all->v[i].peer)
+			ret = note_guest(&all->v[i], host);
+	return ret;
+}
+
+/* The agent does not tell what was lost: the pages do. */
+static void count_guest(const struct session_guest *g, struct session_summary *sum)
+{
+	for (size_t i = 0; i < sum->n_buffers; i++) {
+		struct session_buffer *b = &sum->buffers[i];
+
+		if (b->guest && !strcmp(b->name, g->spec.name))
+			count_buffer(g->spool, 0, &b->events, &b->lost);
+	}
+}
+
+static int write_guest(struct session_guests *all, struct session_guest *g, struct session_summary *sum,
+		       const struct finish_opts *fo)
+{
+	int ret;
+
+	count_guest(g, sum);
+	ret = finish(g->spool, fo);
+	if (ret) {
+		snprintf(sum->kept, sizeof(sum->kept), "%s", spool_dir(g->spool));
+		return ret;
+	}
+	ret = spool_remove(g->spool);
+	g->spool = NULL;
+	if (ret)
+		log_warn(all->log, "cannot remove the spool of guest %s: %s", g->spec.name, error_text(ret));
+	return 0;
+}
+
+int session_guests_write(struct session_guests *all, struct session_summary *sum,
+			 void (*writing)(void *ctx, uint64_t done, uint64_t total), void *ctx)
+{
+	struct finish_opts fo = { .progress = writing, .ctx = ctx, .log = all->log };
+	int ret = 0;
+
+	for (size_t i = 0; i < all->n; i++) {
+		struct session_guest *g = &all->v[i];
+		int error;
+
+		if (!g->peer) {
+			if (g->spool)
+				spool_remove(g->spool);
+			g->spool = NULL;
+			continue;
+		}
+		error = write_guest(all, g, sum, &fo);
+		if (error && !ret)
+			ret = error;
+	}
+	return ret;
+}
+
+void session_guests_abandon(struct session_guests *all)
+{
+	for (size_t i = 0; i < all->n; i++) {
+		if (all->v[i].spool)
+			spool_remove(all->v[i].spool);
+		all->v[i].spool = NULL;
+	}
+}
+
+void session_guests_release(struct session_guests *all)
+{
+	for (size_t i = 0; i < all->n; i++) {
+		struct session_guest *g = &all->v[i];
+
+		peer_free(g->peer);
+		spool_close(g->spool);
+		guest_spec_release(&g->spec);
+		strlist_release(&g->args);
+		free(g->output);
+	}
+	free(all->v);
+	guests_release(&all->found);
+}

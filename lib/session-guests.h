@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_SESSION_GUESTS_H
+#define HYPTRACE_SESSION_GUESTS_H
+
+#include "guest.h"
+#include "peer.h"
+#include "recorder.h"
+#include "session.h"
+
+/*
+ * The guests of a recording: found, asked all at once, drained, and written
+ * each to a file of its own beside the host's.
+ */
+struct session_guest {
+	struct guest_spec spec;
+	const struct guest *vm; /* in `found`, or NULL */
+	char *output;		/* trace-NAME.dat */
+	struct strlist args;
+	struct spool *spool;
+	struct peer *peer; /* NULL until it has answered */
+	int error;	   /* of asking it */
+};
+
+struct session_guests {
+	struct session_guest *v;
+	size_t n;
+	struct guests found;
+	uint64_t host_trace_id;
+	const char *clock;
+	int stop_fd;
+	const struct log *log;
+};
+
+/* Who they are and where; makes their spools. output: of the host's file. */
+int session_guests_prepare(struct session_guests *g, const struct record_plan *plan, const char *output);
+/*
+ * Asks all of them, in parallel: those that answered are tracing. The first
+ * error, unless best_effort. The recorder gets one source for each.
+ */
+int session_guests_arm(struct session_guests *g, bool best_effort, struct recorder *rec);
+/* CLOSE to all, then the rest of their pages. The first error of the disk. */
+int session_guests_drain(struct session_guests *g, struct recorder *rec, unsigned int timeout_ms);
+/* Rows of the summary, from *n on. */
+void session_guests_sum(const struct session_guests *g, const struct recorder *rec,
+			struct session_summary *sum);
+/* Who runs whose vCPUs: GUEST options for the host's file, into its spool. */
+int session_guests_note(struct session_guests *g, struct spool *host);
+/* Writes their files and removes their spools. */
+int session_guests_write(struct session_guests *g, struct session_summary *sum,
+			 void (*writing)(void *ctx, uint64_t done, uint64_t total), void *ctx);
+/* Nothing was recorded: their spools go. */
+void session_guests_abandon(struct session_guests *g);
+void session_guests_release(struct session_guests *g);
+
+#endif
