@@ -39,7 +39,7 @@ endif
 
 PACKAGES := libtracefs libtraceevent libzstd zlib
 PKG_CFLAGS = $(shell $(PKG_CONFIG) --cflags $(PACKAGES))
-PKG_LIBS = $(shell $(PKG_CONFIG) --libs $(PACKAGES))
+PKG_LIBS = $(shell $(PKG_CONFIG) --libs $(PACKAGES)) -lm
 
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
 	-Wvla -Wno-unused-parameter $(if $(WERROR),-Werror)
@@ -59,9 +59,14 @@ UNIT_SRC := $(wildcard tests/unit/*.c)
 FUZZ_SRC := $(filter-out tests/fuzz/main.c,$(wildcard tests/fuzz/*.c))
 TOOL_SRC := $(wildcard tests/tools/*.c)
 INTEG_SRC := $(wildcard tests/integration/*.c)
+AGENT_SRC := $(wildcard agent/*.c)
 
 LIB_OBJ := $(LIB_SRC:%.c=$(O)/%.o)
 CMD_OBJ := $(CMD_SRC:%.c=$(O)/%.o)
+AGENT_OBJ := $(AGENT_SRC:%.c=$(O)/%.o)
+PLUGINS := hyp kvm-arm64 crosvm hypertrace
+PLUGIN_SO := $(PLUGINS:%=$(O)/plugins/%.so)
+PLUGIN_OBJ := $(patsubst %.c,$(O)/%.o,$(wildcard plugins/*.c))
 # all commands but main(), for the tests of the command line
 CMD_LIB_OBJ := $(filter-out $(O)/cmd/hyptrace.o,$(CMD_OBJ))
 UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(O)/tests/unit/%)
@@ -69,7 +74,7 @@ FUZZ_BIN := $(FUZZ_SRC:tests/fuzz/%.c=$(O)/tests/fuzz/%)
 TOOL_BIN := $(TOOL_SRC:tests/tools/%.c=$(O)/tests/tools/%)
 INTEG_BIN := $(INTEG_SRC:tests/integration/%.c=$(O)/tests/integration/%)
 
-all: $(if $(CMD_SRC),$(O)/hyptrace)
+all: $(if $(CMD_SRC),$(O)/hyptrace) $(O)/hyptrace-agent $(PLUGIN_SO)
 
 ifeq ($(ARCH_SUFFIX),-arm64)
 $(LIB_OBJ) $(CMD_OBJ): | $(SYSROOT)
@@ -91,6 +96,26 @@ $(O)/libhyptrace.a: $(LIB_OBJ)
 $(O)/hyptrace: $(CMD_OBJ) $(O)/libhyptrace.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(PKG_LIBS)
+
+# one static file, for guests without libraries; under ASan that cannot be
+$(AGENT_OBJ): OPT := $(if $(SAN),$(OPT),-Os -g -ffunction-sections -fdata-sections)
+$(O)/hyptrace-agent: $(AGENT_OBJ) $(O)/libhyptrace.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(LDFLAGS) $(if $(SAN),,-static -Wl,--gc-sections) -o $@ $^
+
+# libtraceevent's plugins: the decode tables and themselves, no more
+decode = $(1:%=$(O)/lib/%.o)
+$(O)/plugins/hyp.so: $(call decode,esr hcall hyp-printk smccc symbols sysreg)
+$(O)/plugins/kvm-arm64.so: $(call decode,esr smccc sysreg)
+$(O)/plugins/crosvm.so: $(call decode,crosvm)
+$(O)/plugins/hypertrace.so: $(call decode,hypertrace hypertrace-desc)
+PLUGIN_SHARED := $(O)/plugins/plugin.o $(O)/plugins/relay.o $(O)/lib/base.o
+$(LIB_OBJ) $(PLUGIN_OBJ): CFLAGS += -fPIC
+# All plugins export the same names, and are loaded into one global scope: -Bsymbolic
+$(O)/plugins/%.so: $(O)/plugins/%.o $(PLUGIN_SHARED) plugins/plugin.map
+	$(call say,LD,$@)
+	$(Q)$(CC) $(LDFLAGS) -shared -Wl,-Bsymbolic,--version-script=plugins/plugin.map -o $@ $(filter %.o,$^) \
+		$(shell $(PKG_CONFIG) --libs libtraceevent)
 
 # ---- tests -------------------------------------------------------------------
 
@@ -114,13 +139,29 @@ $(O)/tests/fuzz/%: $(O)/tests/fuzz/%.o $(O)/tests/fuzz/main.o $(O)/libhyptrace.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(PKG_LIBS)
 
+BENCH_BIN := $(patsubst tests/bench/%.c,$(O)/tests/bench/%,$(wildcard tests/bench/*.c))
+$(O)/tests/bench/%: $(O)/tests/bench/%.o $(O)/libhyptrace.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(PKG_LIBS)
+
+agent: $(O)/hyptrace-agent
+$(O)/tests/unit/plugins: | $(PLUGIN_SO)
+
 units: $(UNIT_BIN)
+integration: $(INTEG_BIN)
+benches: $(BENCH_BIN)
 tools: $(TOOL_BIN)
 fuzzers: $(FUZZ_BIN)
 
+JOBS := -j$(shell nproc)
+MAKE_HERE = $(MAKE) --no-print-directory $(JOBS) O=$(O)
+MAKE_ARM64 = $(MAKE) --no-print-directory $(JOBS) O=build-arm64 SAN= CROSS_COMPILE=aarch64-linux-gnu-
+
 # everything that runs anywhere; unit tests and fuzzers under ASan and UBSan too
-check: all units tools $(INTEG_BIN)
-	$(Q)$(MAKE) --no-print-directory SAN=1 units fuzzers
+check:
+	$(Q)tests/deps check
+	$(Q)$(MAKE_HERE) all units tools integration
+	$(Q)$(MAKE) --no-print-directory $(JOBS) O=$(O)-san SAN=1 all units fuzzers
 	$(Q)O=$(O) tests/check
 
 # libFuzzer, FUZZ_TIME seconds each
@@ -130,27 +171,33 @@ fuzz:
 lab:
 	$(Q)tests/lab/build
 
-check-lab: lab all tools
-	$(Q)$(MAKE) --no-print-directory CROSS_COMPILE=aarch64-linux-gnu-
+check-lab: lab
+	$(Q)tests/deps check
+	$(Q)$(MAKE_HERE) all tools
+	$(Q)$(MAKE_ARM64)
 	$(Q)O=$(O) tests/check-lab
 
 demo: lab
-	$(Q)$(MAKE) --no-print-directory CROSS_COMPILE=aarch64-linux-gnu-
+	$(Q)tests/deps demo
+	$(Q)$(MAKE_ARM64)
 	$(Q)tests/lab/demo
 
-BENCH_BIN := $(patsubst tests/bench/%.c,$(O)/tests/bench/%,$(wildcard tests/bench/*.c))
-$(O)/tests/bench/%: $(O)/tests/bench/%.o $(O)/libhyptrace.a
-	$(call say,LD,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(PKG_LIBS)
-
-bench: all lab $(BENCH_BIN)
-	$(Q)$(MAKE) --no-print-directory CROSS_COMPILE=aarch64-linux-gnu-
+bench: lab
+	$(Q)tests/deps check
+	$(Q)$(MAKE_HERE) all benches
+	$(Q)$(MAKE_ARM64)
 	$(Q)O=$(O) tests/bench/run
 
 # ---- install -----------------------------------------------------------------
 
+# where libtraceevent looks for plugins
+plugindir ?= $(or $(shell $(PKG_CONFIG) --variable=pluginsdir libtraceevent),$(shell \
+	$(PKG_CONFIG) --variable=libdir libtraceevent)/traceevent/plugins)
+
 install: all
 	install -D -m 755 $(O)/hyptrace $(DESTDIR)$(bindir)/hyptrace
+	install -D -m 755 $(O)/hyptrace-agent $(DESTDIR)$(bindir)/hyptrace-agent
+	install -D -m 644 -t $(DESTDIR)$(plugindir) $(PLUGIN_SO)
 	set -e; for p in Documentation/*.[1-8]; do \
 		install -D -m 644 $$p $(DESTDIR)$(mandir)/man$${p##*.}/$${p##*/}; done
 
@@ -162,4 +209,4 @@ clean:
 
 -include $(wildcard $(O)/*/*.d $(O)/*/*/*.d)
 .SECONDARY:
-.PHONY: all units tools fuzzers check fuzz lab check-lab demo bench install format clean
+.PHONY: all agent units integration benches tools fuzzers check fuzz lab check-lab demo bench install format clean

@@ -11,6 +11,7 @@ const struct command_row command_rows[] = {
 	{ "list", cmd_list, "show the machine's guests, trace buffers and events" },
 	{ "record", cmd_record, "record the hypervisor, the host and instances into a trace.dat" },
 	{ "recover", cmd_recover, "finish what a killed recorder left behind" },
+	{ "sync", cmd_sync, "compute the guests' clock offsets, with a bound on each" },
 };
 const size_t command_rows_n = ARRAY_SIZE(command_rows);
 

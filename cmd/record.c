@@ -19,6 +19,15 @@ static int print_usage(void)
 	return EXIT_OK;
 }
 
+/* Tests wait less, guests under emulation may need longer. 0: the default. */
+static int guest_timeout_ms(void)
+{
+	const char *text = getenv("HYPTRACE_GUEST_TIMEOUT_MS");
+	uint64_t ms;
+
+	return text && !parse_u64(text, &ms) && ms <= 3600000 ? (int)ms : 0;
+}
+
 static int record(const struct record_plan *plan)
 {
 	struct say say = { .quiet = plan->quiet };
@@ -27,6 +36,7 @@ static int record(const struct record_plan *plan)
 	struct session_opts o = {
 		.tracing_dir = getenv("HYPTRACE_TRACING_DIR"),
 		.stop_fd = stop_signals(),
+		.guest_timeout_ms = guest_timeout_ms(),
 		.progress = progress_recording,
 		.writing = progress_writing,
 		.ctx = &say,

@@ -28,7 +28,7 @@ static int recover(const char *dir, const char *output, bool quiet)
 
 	progress_end(&say);
 	if (sum.file_bytes || *sum.kept)
-		print_summary(&sum, output ? output : "the file it was to go to", quiet);
+		print_summary(&sum, sum.output, quiet);
 	return ret ? EXIT_FAILED : EXIT_OK;
 }
 

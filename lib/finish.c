@@ -10,8 +10,9 @@
 #include <unistd.h>
 
 #include "dat-options.h"
+#include "hypevents.h"
 #include "page.h"
-#include "remote.h"
+#include "spool-formats.h"
 #include "tasks.h"
 #include "writer.h"
 
@@ -21,15 +22,8 @@ struct job {
 	const struct finish_opts *o;
 	struct dat_file file;
 	struct dat_options options;
-	struct buf header_page, header_event, formats, kallsyms, printk, cmdlines;
-	struct buf *hyp_formats; /* rewritten, one per event */
-	size_t n_hyp_formats;
-	struct hypevents hyp;
-	bool have_hyp;
-	struct dat_text *texts; /* of all formats, in order of the spool */
-	size_t n_texts;
-	struct dat_system *systems;
-	size_t n_systems;
+	struct buf header_page, header_event, kallsyms, printk, cmdlines;
+	struct spool_formats formats;
 	struct pids *pids; /* one per buffer */
 };
 
@@ -157,8 +151,6 @@ static int load_texts(struct job *j)
 	if (!ret)
 		ret = load_text(j, "header_event", &j->header_event, true);
 	if (!ret)
-		ret = load_text(j, "formats", &j->formats, true);
-	if (!ret)
 		ret = load_text(j, "kallsyms", &j->kallsyms, false);
 	if (!ret)
 		ret = load_text(j, "printk_formats", &j->printk, false);
@@ -172,103 +164,18 @@ static int load_texts(struct job *j)
 	return ret;
 }
 
-static int add_text(struct job *j, const char *data, size_t len)
-{
-	struct dat_text *v = realloc(j->texts, (j->n_texts + 1) * sizeof(*v));
-
-	if (!v)
-		return -ENOMEM;
-	j->texts = v;
-	v[j->n_texts++] = (struct dat_text){ .data = data, .len = len };
-	return 0;
-}
-
-/* `texts` still moves as it grows: place_formats gives the systems theirs. */
-static int add_system(struct job *j, const char *name, size_t n)
-{
-	struct dat_system *v = realloc(j->systems, (j->n_systems + 1) * sizeof(*v));
-
-	if (!v)
-		return -ENOMEM;
-	j->systems = v;
-	v[j->n_systems] = (struct dat_system){ .name = strdup(name), .n = n };
-	return v[j->n_systems++].name ? 0 : -ENOMEM;
-}
-
-/* "SYSTEM LENGTH" lines, each with its text behind it (collect.h). */
-static int split_formats(struct job *j)
-{
-	struct cursor c = cursor_at(j->formats.data, j->formats.len);
-	const char *line;
-	size_t len;
-
-	while (cursor_line(&c, &line, &len)) {
-		char head[160], system[128];
-		const char *text;
-		size_t n;
-		int ret;
-
-		if (len >= sizeof(head))
-			return -EBADMSG;
-		memcpy(head, line, len);
-		head[len] = 0;
-		if (sscanf(head, "%127s %zu", system, &n) != 2)
-			return -EBADMSG;
-		text = cursor_take(&c, n);
-		if (!text)
-			return -EBADMSG;
-		ret = add_text(j, text, n);
-		if (!ret && (!j->n_systems || strcmp(j->systems[j->n_systems - 1].name, system)))
-			ret = add_system(j, system, 0);
-		if (ret)
-			return ret;
-		j->systems[j->n_systems - 1].n++;
-	}
-	return 0;
-}
-
-static int add_hyp_formats(struct job *j)
-{
-	unsigned int first_id;
-	int ret = remote_load_events(&j->hyp, &first_id, j->spool);
-	size_t n;
-
-	if (ret == -ENOENT)
-		return 0;
-	j->have_hyp = true;
-	if (ret)
-		return ret;
-	n = remote_n_formats(&j->hyp);
-	j->hyp_formats = calloc(n, sizeof(*j->hyp_formats));
-	if (!j->hyp_formats)
-		return -ENOMEM;
-	ret = add_system(j, j->hyp.system, n);
-	for (; j->n_hyp_formats < n && !ret; j->n_hyp_formats++) {
-		struct buf *b = &j->hyp_formats[j->n_hyp_formats];
-
-		remote_format(&j->hyp, j->n_hyp_formats, b);
-		ret = buf_status(b);
-		if (!ret)
-			ret = add_text(j, buf_str(b), b->len);
-	}
-	return ret;
-}
-
-/* All texts are there: the systems get theirs, and "ftrace" goes to its own place. */
+/* "ftrace" goes to its own place in the file. */
 static void place_formats(struct job *j)
 {
-	const struct dat_text *t = j->texts;
+	const struct spool_formats *f = &j->formats;
+	bool ftrace = f->n_systems && !strcmp(f->systems[0].name, "ftrace");
 
-	for (size_t i = 0; i < j->n_systems; t += j->systems[i++].n)
-		j->systems[i].formats = t;
-	j->file.systems = j->systems;
-	j->file.n_systems = j->n_systems;
-	if (j->file.n_systems && !strcmp(j->systems[0].name, "ftrace")) {
-		j->file.ftrace = j->systems[0].formats;
-		j->file.n_ftrace = j->systems[0].n;
-		j->file.systems++;
-		j->file.n_systems--;
+	if (ftrace) {
+		j->file.ftrace = f->systems[0].formats;
+		j->file.n_ftrace = f->systems[0].n;
 	}
+	j->file.systems = f->systems + ftrace;
+	j->file.n_systems = f->n_systems - ftrace;
 }
 
 /* ---- buffers --------------------------------------------------------------------------- */
@@ -468,21 +375,12 @@ static void job_release(struct job *j)
 		free(b->cpus);
 		pids_release(&j->pids[i]);
 	}
-	for (size_t i = 0; i < j->n_systems; i++)
-		free((char *)(uintptr_t)j->systems[i].name);
-	for (size_t i = 0; i < j->n_hyp_formats; i++)
-		buf_release(&j->hyp_formats[i]);
-	if (j->have_hyp)
-		hypevents_release(&j->hyp);
+	spool_formats_release(&j->formats);
 	free(j->file.buffers);
 	free(j->pids);
-	free(j->systems);
-	free(j->hyp_formats);
-	free(j->texts);
 	dat_options_release(&j->options);
 	buf_release(&j->header_page);
 	buf_release(&j->header_event);
-	buf_release(&j->formats);
 	buf_release(&j->kallsyms);
 	buf_release(&j->printk);
 	buf_release(&j->cmdlines);
@@ -499,9 +397,7 @@ static int prepare(struct job *j)
 	j->file.progress = j->o->progress;
 	j->file.progress_ctx = j->o->ctx;
 	if (!ret)
-		ret = split_formats(j);
-	if (!ret)
-		ret = add_hyp_formats(j);
+		ret = spool_formats_load(&j->formats, j->spool);
 	if (ret)
 		return ret;
 	place_formats(j);

@@ -93,6 +93,18 @@ uint32_t guest_libvirt_cid(const char *xml)
 	return guest_cid_parse(text, &value) ? value : GUEST_NO_CID;
 }
 
+/* <domain type='kvm'>: QEMU, or whatever /proc knows better */
+static enum guest_vmm vmm_of(const char *xml)
+{
+	const char *domain = strstr(xml, "<domain");
+	char type[16];
+
+	if (!domain)
+		return GUEST_VMM_OTHER;
+	attribute(domain, "type", type, sizeof(type));
+	return !strcmp(type, "kvm") || !strcmp(type, "qemu") ? GUEST_VMM_QEMU : GUEST_VMM_OTHER;
+}
+
 static const struct guest *known(const struct guests *g, const char *name, uint32_t cid)
 {
 	for (size_t i = 0; i < g->n; i++)
@@ -126,7 +138,7 @@ static void ask_monitor(struct guest *vm, const struct guest_libvirt *api, void 
 static int add_domain(struct guests *g, const struct guest_libvirt *api, void *domain,
 		      bool writable, bool *deaf)
 {
-	struct guest vm = { .vmm = GUEST_VMM_QEMU, .sources = GUEST_FROM_LIBVIRT };
+	struct guest vm = { .sources = GUEST_FROM_LIBVIRT };
 	const char *name = api->name(domain);
 	const struct guest *before;
 	char *xml = api->xml(domain, 0);
@@ -134,6 +146,7 @@ static int add_domain(struct guests *g, const struct guest_libvirt *api, void *d
 
 	vm.name = name ? strdup(name) : NULL;
 	if (vm.name && xml && *xml) {
+		vm.vmm = vmm_of(xml);
 		vm.cid = guest_libvirt_cid(xml);
 		before = known(g, vm.name, vm.cid);
 		if (!before || !threads_known(before)) {

@@ -14,6 +14,7 @@
 
 #include "collect.h"
 #include "peer-meta.h"
+#include "spool-formats.h"
 
 #define PIPE_WANTED (1u << 20)
 #define METADATA_MAX (256u << 20)
@@ -47,6 +48,20 @@ static uint64_t boot_ns(void)
 static struct msg_wait wait_for(const struct peer *p)
 {
 	return (struct msg_wait){ .deadline = msg_now() + p->o.timeout_ms, .stop_fd = p->o.stop_fd };
+}
+
+/* The next answer of a step that has to end at `end`. */
+static struct msg_wait wait_until(const struct peer *p, int64_t end)
+{
+	struct msg_wait w = wait_for(p);
+
+	w.deadline = w.deadline < end ? w.deadline : end;
+	return w;
+}
+
+static int64_t patience(const struct peer *p)
+{
+	return msg_now() + (int64_t)p->o.timeout_ms * PEER_PATIENCE;
 }
 
 /* One line that says which guest, which step and why. */
@@ -88,6 +103,8 @@ static int ask(struct peer *p)
 	if (!ret)
 		msg_add_trace_req(&out, &req);
 	msg_trace_req_release(&req);
+	if (out.bad)
+		ret = -E2BIG;
 	p->sent = boot_ns();
 	if (!ret)
 		ret = msg_send_buf(p->control, &out, &w);
@@ -105,6 +122,14 @@ static int refused(const struct peer *p, const struct msg *m)
 	return -ENOTSUP;
 }
 
+static int unexpected(const struct peer *p, const char *step, const struct msg *m)
+{
+	char text[96];
+
+	snprintf(text, sizeof(text), "%s: %s", step, msg_name(m->cmd));
+	return failed(p, text, -EBADMSG);
+}
+
 static int answer(struct peer *p, struct msg_trace_resp *resp)
 {
 	struct msg_wait w = wait_for(p);
@@ -117,11 +142,11 @@ static int answer(struct peer *p, struct msg_trace_resp *resp)
 	if (m.cmd == MSG_NOT_SUPP)
 		return refused(p, &m);
 	if (m.cmd != MSG_TRACE_RESP)
-		return failed(p, msg_name(m.cmd), -EBADMSG);
+		return unexpected(p, "the answer to the request", &m);
 	ret = msg_get_trace_resp(&m, resp);
 	if (ret)
 		return failed(p, "the answer to the request", ret);
-	if (resp->page_size < 512 || resp->page_size > (1u << 20) ||
+	if (resp->page_size < 4096 || resp->page_size > (1u << 20) ||
 	    (resp->page_size & (resp->page_size - 1)) || !resp->cpus) {
 		msg_trace_resp_release(resp);
 		return failed(p, "the answer to the request", -EBADMSG);
@@ -132,31 +157,82 @@ static int answer(struct peer *p, struct msg_trace_resp *resp)
 /* SEND_DATA ... FIN_DATA: headers and options of a trace.dat. */
 static int take_metadata(struct peer *p, struct buf *out)
 {
+	int64_t end = patience(p);
+
 	for (;;) {
-		struct msg_wait w = wait_for(p);
+		struct msg_wait w = wait_until(p, end);
 		struct msg m;
-		int ret = msg_recv(p->control, &p->reader, &w, &m);
+		/* one that is there already is not asked for its time */
+		int ret = msg_now() > end ? -ETIMEDOUT : msg_recv(p->control, &p->reader, &w, &m);
 
 		if (ret)
 			return failed(p, "waiting for its event formats", ret);
 		if (m.cmd == MSG_FIN_DATA)
 			return buf_status(out);
 		if (m.cmd != MSG_SEND_DATA)
-			return failed(p, msg_name(m.cmd), -EBADMSG);
+			return unexpected(p, "waiting for its event formats", &m);
 		if (m.data_len > METADATA_MAX - out->len)
 			return failed(p, "its event formats", -EFBIG);
 		buf_add(out, m.data, m.data_len);
 	}
 }
 
+/* Options that no agent has to give spoil the file when it is written: later is too late. */
+static int check_options(const struct spool *spool)
+{
+	struct buf kept = { 0 };
+	int ret = spool_get_text(spool, "options", &kept);
+	struct cursor c = cursor_at(kept.data, kept.len);
+
+	while (!ret && cursor_left(&c)) {
+		uint16_t id = cursor_u16(&c);
+
+		cursor_take(&c, cursor_u32(&c));
+		if (c.bad || id == DAT_DONE || id == DAT_BUFFER || (id >= DAT_STRINGS && id <= DAT_BUFFER_TEXT))
+			ret = -EBADMSG;
+	}
+	buf_release(&kept);
+	return ret;
+}
+
+/* So do texts that are missing. */
+static int check_texts(const struct spool *spool)
+{
+	struct spool_formats formats = { 0 };
+	struct buf page = { 0 }, event = { 0 };
+	int ret = spool_get_text(spool, "header_page", &page) ?: spool_get_text(spool, "header_event", &event);
+
+	ret = ret ?: spool_formats_load(&formats, spool);
+	spool_formats_release(&formats);
+	buf_release(&page);
+	buf_release(&event);
+	return ret == -ENOENT ? -EBADMSG : ret;
+}
+
+static int keep_metadata(struct peer *p, struct spool *spool)
+{
+	struct buf metadata = { 0 };
+	int ret = take_metadata(p, &metadata);
+
+	if (!ret) {
+		ret = peer_meta_keep(spool, &metadata, p->o.log) ?: check_texts(spool) ?: check_options(spool);
+		if (ret)
+			failed(p, "its event formats", ret);
+	}
+	buf_release(&metadata);
+	return ret;
+}
+
 static int connect_data(struct peer *p, const struct msg_trace_resp *resp)
 {
+	int64_t end = patience(p);
+
 	p->data = malloc(resp->cpus * sizeof(*p->data));
 	if (!p->data)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < resp->cpus; i++) {
 		struct transport_addr a = p->o.addr;
-		struct msg_wait w = wait_for(p);
+		struct msg_wait w = wait_until(p, end);
 		char step[48];
 
 		a.port = resp->ports[i];
@@ -174,7 +250,6 @@ static int converse(struct peer *p, struct spool *spool)
 {
 	struct msg_wait w = wait_for(p);
 	struct msg_trace_resp resp;
-	struct buf metadata = { 0 };
 	int ret;
 
 	p->control = transport_connect(&p->o.addr, &w);
@@ -187,10 +262,7 @@ static int converse(struct peer *p, struct spool *spool)
 		return ret;
 	p->trace_id = resp.trace_id;
 	p->source.page_size = resp.page_size;
-	ret = take_metadata(p, &metadata);
-	if (!ret)
-		ret = peer_meta_keep(spool, &metadata, p->o.log);
-	buf_release(&metadata);
+	ret = keep_metadata(p, spool);
 	if (!ret)
 		ret = connect_data(p, &resp);
 	msg_trace_resp_release(&resp);
@@ -288,29 +360,34 @@ static ssize_t move_spliced(struct stream *x)
 	return n;
 }
 
-/* Until the agent ends the stream. After CLOSE it may take its time, but not for ever. */
+/*
+ * Until the agent ends the stream. After CLOSE (which all guests get before the
+ * first is waited for) it may take its time, but a pause or endless pages end it.
+ */
 static int run(struct stream *x)
 {
-	int64_t deadline = INT64_MAX;
+	int64_t quiet = INT64_MAX, end = INT64_MAX;
 
 	for (;;) {
 		struct pollfd pfd = { .fd = x->fd, .events = POLLIN };
 		ssize_t n = x->copying ? move_copied(x) : move_spliced(x);
 
-		if (n > 0) {
-			x->d->stats->bytes += (size_t)n;
-			deadline = INT64_MAX;
-			continue;
-		}
 		if (!n)
 			return atomic_load(&x->p->closing) ? 0 : -ECONNRESET;
-		if (n != -EAGAIN && n != -EINTR)
+		if (n < 0 && n != -EAGAIN && n != -EINTR)
 			return (int)n;
-		if (atomic_load(x->d->stopping) && deadline == INT64_MAX)
-			deadline = msg_now() + x->p->o.timeout_ms;
-		if (msg_now() > deadline)
-			return -ETIMEDOUT;
-		poll(&pfd, 1, 100);
+		if (n > 0) {
+			x->d->stats->bytes += (size_t)n;
+			quiet = INT64_MAX;
+		}
+		if (atomic_load(&x->p->closing)) {
+			end = end < INT64_MAX ? end : patience(x->p);
+			quiet = quiet < INT64_MAX ? quiet : msg_now() + x->p->o.timeout_ms;
+			if (msg_now() > quiet || msg_now() > end)
+				return -ETIMEDOUT;
+		}
+		if (n <= 0)
+			poll(&pfd, 1, 100);
 	}
 }
 

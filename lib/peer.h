@@ -23,12 +23,18 @@ struct peer_opts {
 	const struct strlist *args; /* trace-cmd record's options for the guest: "-e", "sched" ... */
 	const char *clock;	    /* asked for with -C unless args name one */
 	uint64_t trace_id;	    /* of the host's file */
-	int timeout_ms;		    /* for each answer; 0: PEER_TIMEOUT_MS */
+	int timeout_ms;		    /* for each answer; <= 0: PEER_TIMEOUT_MS */
 	int stop_fd;		    /* readable: give up opening; -1: none */
 	const struct log *log;
 };
 
 #define PEER_TIMEOUT_MS 10000
+/*
+ * A peer that sends a little now and then never lets a timeout pass: all of the
+ * metadata, all data connections together, and all pages after CLOSE take at
+ * most so many timeouts each.
+ */
+#define PEER_PATIENCE 5
 
 /*
  * Connects, asks, and takes the metadata into the spool (header_page, formats,

@@ -114,9 +114,8 @@ static void on_step(void *ctx, const struct nvhe_step *s)
 
 	x->repaired = true;
 	len = remote_voff_record(x->r, s, rec, sizeof(rec));
-
 	if (len && !x->error)
-		x->error = page_write(&x->w, s->ts, rec, len);
+		x->error = page_write(&x->w, s->ts > x->last_ts ? s->ts : x->last_ts, rec, len);
 }
 
 static void note_vcpu(struct reader *x, int vcpu)

@@ -12,7 +12,10 @@
 
 #include "count.h"
 #include "finish.h"
+#include "session-sync.h"
 #include "writer.h"
+
+#define VCPUS_MAX 1024
 
 /* What a guest records when nobody says what: who runs, and what wakes it. */
 static const char *const default_args[] = { "-i", "-e", "sched", "-e", "irq", "-e", "ipi", "-e", "timer" };
@@ -72,6 +75,20 @@ static int set_number(struct spool *spool, const char *key, uint64_t n)
 	return spool_set(spool, key, text);
 }
 
+/* recover goes by it: the same machine needs no word about a reboot. */
+static int set_boot_id(struct spool *spool)
+{
+	struct buf id = { 0 };
+	int ret = read_file("/proc/sys/kernel/random/boot_id", 128, &id);
+
+	if (!ret && buf_str(&id)) {
+		id.data[strcspn((char *)id.data, "\n")] = 0;
+		ret = spool_set(spool, "boot_id", (char *)id.data);
+	}
+	buf_release(&id);
+	return ret;
+}
+
 static int make_spool(struct session_guests *all, struct session_guest *g, const struct record_plan *plan)
 {
 	char *dir = strf("%s.spool", g->output);
@@ -83,6 +100,8 @@ static int make_spool(struct session_guests *all, struct session_guest *g, const
 	free(dir);
 	if (!ret)
 		ret = spool_set(g->spool, "output", g->output);
+	if (!ret)
+		ret = set_boot_id(g->spool);
 	if (!ret)
 		ret = set_number(g->spool, "version", plan->file_version ? (uint64_t)plan->file_version : 7);
 	if (!ret)
@@ -143,7 +162,7 @@ static void *ask(void *arg)
 	struct asking *a = arg;
 	struct peer_opts o = { .name = a->g->spec.name, .args = &a->g->args, .clock = a->all->clock,
 			       .trace_id = a->all->host_trace_id, .stop_fd = a->all->stop_fd,
-			       .log = a->all->log };
+			       .timeout_ms = a->all->timeout_ms, .log = a->all->log };
 
 	a->g->error = address(&a->g->spec, &o.addr);
 	if (!a->g->error)
@@ -254,11 +273,6 @@ void session_guests_sum(const struct session_guests *all, const struct recorder 
 	}
 }
 
-static void put(struct buf *out, const void *data, size_t len)
-{
-	buf_add(out, data, len);
-}
-
 /* u16 id, u32 length, bytes: how texts/options keeps them (finish.h) */
 static int put_option(struct spool *spool, uint16_t id, const struct buf *body)
 {
@@ -266,9 +280,9 @@ static int put_option(struct spool *spool, uint16_t id, const struct buf *body)
 	uint32_t len = (uint32_t)body->len;
 	int ret;
 
-	put(&out, &id, sizeof(id));
-	put(&out, &len, sizeof(len));
-	put(&out, body->data, body->len);
+	buf_add(&out, &id, sizeof(id));
+	buf_add(&out, &len, sizeof(len));
+	buf_add(&out, body->data, body->len);
 	ret = body->bad ? -ENOMEM : buf_status(&out);
 	if (!ret)
 		ret = spool_append_text(spool, "options", out.data, out.len);
@@ -276,39 +290,96 @@ static int put_option(struct spool *spool, uint16_t id, const struct buf *body)
 	return ret;
 }
 
-/* GUEST: name, trace id, number, {u32 cpu, u32 pid} ... */
-static int note_guest(struct session_guest *g, struct spool *host)
+/* The threads that are known before the trace is looked at. */
+static size_t known_vcpus(const struct session_guest *g, struct offset_vcpu *out, size_t max)
 {
-	uint64_t id = peer_trace_id(g->peer);
-	struct buf pairs = { 0 }, body = { 0 };
-	uint32_t n = 0;
-	int ret;
+	size_t n = 0;
 
-	for (size_t i = 0; g->vm && i < g->vm->n_vcpus; i++) {
-		uint32_t pair[2] = { g->vm->vcpus[i].cpu, (uint32_t)g->vm->vcpus[i].tid };
+	for (size_t i = 0; g->vm && i < g->vm->n_vcpus && n < max; i++)
+		if (g->vm->vcpus[i].tid)
+			out[n++] = (struct offset_vcpu){ g->vm->vcpus[i].cpu, (uint32_t)g->vm->vcpus[i].tid };
+	return n;
+}
 
-		if (!pair[1])
-			continue;
-		put(&pairs, pair, sizeof(pair));
-		n++;
+/* For the host's file: whose vCPUs its threads are. What the trace showed goes before what was known. */
+static int note_guest(struct session_guest *g, const struct sync_result *r, struct offset_vcpu *known,
+		      size_t n_known, struct spool *host)
+{
+	struct offset_guest found = { 0 };
+	struct buf body = { 0 };
+	int ret = r ? sync_guest_option(r, g->spec.name, peer_trace_id(g->peer), &found) : -ENODATA;
+
+	if (!ret && found.n) {
+		offset_guest_encode(&found, &body);
+	} else {
+		struct offset_guest plain = { .name = g->spec.name, .trace_id = peer_trace_id(g->peer),
+					      .n = (uint32_t)n_known, .vcpus = known };
+
+		offset_guest_encode(&plain, &body);
 	}
-	put(&body, g->spec.name, strlen(g->spec.name) + 1);
-	put(&body, &id, sizeof(id));
-	put(&body, &n, sizeof(n));
-	put(&body, pairs.data, pairs.len);
-	ret = pairs.bad ? -ENOMEM : put_option(host, DAT_GUEST, &body);
-	buf_release(&pairs);
+	offset_guest_release(&found);
+	ret = put_option(host, DAT_GUEST, &body);
 	buf_release(&body);
+	return ret;
+}
+
+static int note_shift(struct session_guests *all, struct session_guest *g, const struct sync_result *r)
+{
+	struct offset_shift shift = { 0 };
+	struct buf body = { 0 };
+	int ret = sync_time_shift(r, all->host_trace_id, peer_source(g->peer)->n_cpus, &shift);
+
+	if (ret == -ENODATA) {
+		log_warn(all->log, "guest %s: its clock could not be tied to the host's: record -e kvm (or -B hyp) "
+				   "with it", g->spec.name);
+		return 0;
+	}
+	if (ret)
+		return ret;
+	offset_shift_encode(&shift, &body);
+	offset_shift_release(&shift);
+	ret = put_option(g->spool, DAT_TIME_SHIFT, &body);
+	buf_release(&body);
+	log_info(all->log, "guest %s: clock offset known to +- %.1f us (%s, %s; %llu of %llu events outside)",
+		 g->spec.name, (double)sync_median_bound(r) / 1e3, sync_class_name(r->class), r->method,
+		 (unsigned long long)r->outside, (unsigned long long)r->events);
+	return ret;
+}
+
+static int sync_guest(struct session_guests *all, struct session_guest *g, const struct session_sync *host,
+		      struct spool *host_spool)
+{
+	struct offset_vcpu known[VCPUS_MAX];
+	size_t n_known = known_vcpus(g, known, VCPUS_MAX);
+	struct sync_result r = { 0 };
+	struct session_sync guest;
+	int ret = session_sync_open(&guest, g->spool);
+
+	if (!ret)
+		ret = sync_files(&host->source, &guest.source, n_known ? known : NULL, n_known, NULL, &r,
+				 all->log);
+	session_sync_close(&guest);
+	if (!ret)
+		ret = note_shift(all, g, &r);
+	else
+		log_warn(all->log, "guest %s: its clock could not be tied to the host's: %s", g->spec.name,
+			 error_text(ret));
+	ret = note_guest(g, ret ? NULL : &r, known, n_known, host_spool);
+	sync_result_release(&r);
 	return ret;
 }
 
 int session_guests_note(struct session_guests *all, struct spool *host)
 {
-	int ret = 0;
+	struct session_sync sync;
+	int ret = all->n && spool_n_buffers(host) ? session_sync_open(&sync, host) : -ENODATA;
 
+	if (ret)
+		return ret == -ENODATA ? 0 : ret;
 	for (size_t i = 0; i < all->n && !ret; i++)
 		if (all->v[i].peer)
-			ret = note_guest(&all->v[i], host);
+			ret = sync_guest(all, &all->v[i], &sync, host);
+	session_sync_close(&sync);
 	return ret;
 }
 

@@ -28,6 +28,7 @@ struct session_guests {
 	uint64_t host_trace_id;
 	const char *clock;
 	int stop_fd;
+	int timeout_ms; /* session_opts.guest_timeout_ms */
 	const struct log *log;
 };
 
@@ -43,7 +44,11 @@ int session_guests_drain(struct session_guests *g, struct recorder *rec, unsigne
 /* Rows of the summary, from *n on. */
 void session_guests_sum(const struct session_guests *g, const struct recorder *rec,
 			struct session_summary *sum);
-/* Who runs whose vCPUs: GUEST options for the host's file, into its spool. */
+/*
+ * Once all is drained: ties the guests' clocks to the host's by the events
+ * (TIME_SHIFT, for the guests' files) and says who runs whose vCPUs (GUEST, for
+ * the host's). What cannot be told is a warning.
+ */
 int session_guests_note(struct session_guests *g, struct spool *host);
 /* Writes their files and removes their spools. */
 int session_guests_write(struct session_guests *g, struct session_summary *sum,

@@ -393,6 +393,7 @@ static int prepare_guests(struct session *s)
 	s->guests.host_trace_id = id;
 	s->guests.clock = s->n_tracks ? s->tracks[0].source->clock : "boot";
 	s->guests.stop_fd = s->o->stop_fd;
+	s->guests.timeout_ms = s->o->guest_timeout_ms;
 	s->guests.log = s->log;
 	return session_guests_prepare(&s->guests, s->plan, spool_get(s->spool, "output"));
 }

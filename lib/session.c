@@ -140,8 +140,10 @@ static int arm(struct session *s)
 
 	if (!ret)
 		ret = spool_set(s->spool, "state", "armed");
-	if (!ret && spool_reserve(s->spool, 0) == -ENOSPC)
+	if (!ret && spool_reserve(s->spool, 0) == -ENOSPC) {
+		log_err(s->log, "no space left for a recording beside '%s'", spool_get(s->spool, "output"));
 		ret = -ENOSPC;
+	}
 	for (size_t i = 0; i < s->n_tracks && !ret; i++)
 		ret = recorder_add(s->recorder, s->tracks[i].source, s->spool, i);
 	if (!ret)
@@ -256,34 +258,44 @@ static int run(struct session *s)
 
 /* ---- stopping ------------------------------------------------------------------------------------ */
 
-static int drain_track(struct session *s, size_t i)
+static int stop_track(struct session *s, size_t i)
 {
 	struct session_track *t = &s->tracks[i];
-	int ret = 0, error;
 
-	if (t->started)
-		ret = t->source->ops->stop(t->source);
-	error = recorder_finish(s->recorder, t->source, DRAIN_TIMEOUT_MS);
-	if (error == -ETIMEDOUT)
-		log_err(s->log, "%s: the buffer does not run empty; the rest is given up", t->source->path);
-	return ret ? ret : error;
+	return t->started ? t->source->ops->stop(t->source) : 0;
 }
 
+static int finish_track(struct session *s, size_t i)
+{
+	struct source *source = s->tracks[i].source;
+	int ret = recorder_finish(s->recorder, source, DRAIN_TIMEOUT_MS);
+
+	if (ret == -ETIMEDOUT)
+		log_err(s->log, "%s: the buffer does not run empty; the rest is given up", source->path);
+	return ret;
+}
+
+/*
+ * The hypervisor was first on and is last off; between that no time is spent on
+ * draining the host, for what the hypervisor did meanwhile has no host events beside it.
+ */
 int session_drain(struct session *s)
 {
 	size_t hosts = s->n_tracks - (s->remote ? 1 : 0);
 	int ret = 0, error;
 
-	for (size_t i = 0; i < s->n_tracks; i++) {
-		if (i == hosts) {
-			error = session_guests_drain(&s->guests, s->recorder, DRAIN_TIMEOUT_MS);
-			ret = ret ? ret : error;
-		}
-		error = drain_track(s, i);
+	for (size_t i = 0; i < hosts; i++) {
+		error = stop_track(s, i);
 		ret = ret ? ret : error;
 	}
-	if (!s->remote) {
-		error = session_guests_drain(&s->guests, s->recorder, DRAIN_TIMEOUT_MS);
+	error = session_guests_drain(&s->guests, s->recorder, DRAIN_TIMEOUT_MS);
+	ret = ret ? ret : error;
+	for (size_t i = hosts; i < s->n_tracks; i++) {
+		error = stop_track(s, i);
+		ret = ret ? ret : error;
+	}
+	for (size_t i = 0; i < s->n_tracks; i++) {
+		error = finish_track(s, i);
 		ret = ret ? ret : error;
 	}
 	return ret;
@@ -339,6 +351,7 @@ int session_write(struct session *s, const char *output)
 	struct stat st;
 	int ret;
 
+	snprintf(s->summary->output, sizeof(s->summary->output), "%s", path);
 	spool_free_reserve(s->spool);
 	ret = finish(s->spool, &fo);
 	if (ret) {

@@ -33,6 +33,7 @@ struct session_summary {
 	bool has_command_status;
 	bool disk_full;		 /* ended early for that */
 	int not_restored;	 /* entries of tracefs that could not be put back */
+	char output[4096];	 /* the file, written or not */
 	char kept[4096];	 /* the spool, when it could not be made into a file; else "" */
 };
 
@@ -40,6 +41,12 @@ struct session_opts {
 	const char *tracing_dir; /* NULL: where tracefs is mounted */
 	/* Readable when the recording is to end: a signalfd of the caller's. -1: only the command ends it. */
 	int stop_fd;
+	/*
+	 * For each answer of a guest's agent, and with PEER_PATIENCE for all of one
+	 * step (peer.h). 0: PEER_TIMEOUT_MS. `hyptrace record` takes it from the
+	 * environment, HYPTRACE_GUEST_TIMEOUT_MS: tests wait less, slow guests longer.
+	 */
+	int guest_timeout_ms;
 	/* Called twice a second while recording. */
 	void (*progress)(void *ctx, const struct session_summary *so_far);
 	/* While the file is written. */

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef HYPTRACE_AGENT_H
+#define HYPTRACE_AGENT_H
+
+#include "plan.h"
+#include "transport.h"
+#include "undo.h"
+
+/* hyptrace-agent: what its parts share. */
+
+/* ---- log.c ------------------------------------------------------------------ */
+
+/* Lines go to stderr; after log_to_system to syslog, or to the kernel's log. */
+void agent_log(void *ctx, enum log_level level, const char *msg);
+void log_to_system(void);
+void log_verbose(void);
+
+/* ---- boot.c: what was recorded before anybody asked --------------------------- */
+
+/*
+ * Events that were switched on before the first recorder came: by --early, or
+ * by the kernel's command line. The first request for that buffer takes what is
+ * in it; later ones begin anew.
+ */
+struct boot {
+	struct undo *early;	  /* --early: puts back what it changed; NULL: not used, or taken */
+	bool top;		  /* the top buffer holds a boot trace */
+	struct strlist instances; /* made by boot parameters, not yet taken */
+};
+
+struct agent;
+int boot_early(struct agent *a, const char *events);
+void boot_find(struct agent *a);
+/* Whether the buffer holds a boot trace; afterwards it is an ordinary one. */
+bool boot_take(struct agent *a, const char *buffer);
+/* Words of a kernel command line, or of /proc/bootconfig, into b. */
+void boot_parse(struct boot *b, const char *cmdline);
+void boot_release(struct boot *b);
+
+/* ---- the agent ------------------------------------------------------------------ */
+
+struct agent {
+	struct log log;
+	const char *tracing_dir; /* "." : the working directory is the tracing directory */
+	int proc_fd;
+	const char *journal;	    /* NULL: in memory only */
+	struct transport_addr addr; /* to listen on */
+	struct transport_addr peer; /* TCP: who may connect */
+	uint32_t cids[16];	    /* vsock: who may connect */
+	size_t n_cids;
+	struct strlist allow;
+	int64_t timeout_ms; /* for every wait on a peer */
+	int listen_fd;
+	struct boot boot;
+};
+
+/* ---- serve.c ---------------------------------------------------------------------- */
+
+/* Until SIGTERM, SIGINT or SIGHUP (blocked by the caller). 0 or -errno. */
+int serve(struct agent *a);
+
+/* ---- session.c ---------------------------------------------------------------------- */
+
+struct session;
+
+/*
+ * Begins to serve a request in a thread of its own. fd and what req owns are the
+ * session's then. done_fd gets a byte when it has ended.
+ */
+int session_start(struct session **out, struct agent *a, int fd, const struct transport_addr *peer,
+		  struct msg_trace_req *req, int done_fd);
+/* A connection to one of its ports that came through the agent's own socket. */
+bool session_offer(struct session *s, uint32_t port, int fd);
+/* Nothing but its end is left to come: it may be joined at once. */
+bool session_ending(struct session *s);
+void session_cancel(struct session *s);
+/* Waits for its end and frees it. */
+void session_join(struct session *s);
+
+/* ---- request.c, allow.c --------------------------------------------------------------- */
+
+/*
+ * The command line of a request, strictly: what trace-cmd record takes and what
+ * makes sense in a guest. -EINVAL with *why (malloc'ed) for everything else.
+ */
+int request_parse(struct record_plan *plan, const struct strlist *args, const struct log *log,
+		  char **why);
+/* The one buffer that is to be recorded; NULL: more than one is asked for. */
+struct buffer_plan *request_buffer(struct record_plan *plan);
+/* Narrows the events to those that are allowed. -EACCES with *why: nothing is left. */
+int allow_apply(const struct strlist *allow, int tracing_dirfd, struct buffer_plan *b,
+		const struct log *log, char **why);
+
+/* ---- meta.c ------------------------------------------------------------------------------ */
+
+struct meta {
+	int tracing_dirfd;
+	int proc_fd;
+	const char *instance_path; /* of the buffer: "." or "instances/x" */
+	uint32_t page_size;
+	uint32_t n_cpus;
+	uint64_t trace_id;
+	const struct strlist *systems;
+};
+
+/* A descriptor of the trace.dat without its pages, at offset 0; or -errno. */
+int meta_make(const struct meta *m, const struct log *log);
+
+/* ---- privs.c -------------------------------------------------------------------------------- */
+
+void privs_drop(const struct log *log);
+
+#endif

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "agent.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CMDLINE_MAX (64u << 10)
+/* The clock that the hypervisor's events have too. */
+#define EARLY_CLOCK "boot"
+
+/* ---- --early -------------------------------------------------------------------------- */
+
+static int open_undo(struct agent *a, struct undo **u)
+{
+	int ret = undo_open(u, a->tracing_dir, a->journal, &a->log);
+
+	/* so early there may be no place for it */
+	if (ret && ret != -EEXIST && a->journal) {
+		a->journal = NULL;
+		ret = undo_open(u, a->tracing_dir, NULL, &a->log);
+	}
+	return ret;
+}
+
+static int early_setup(struct agent *a, struct undo *u, char *events)
+{
+	char *rest = events, *name;
+	int ret = undo_write(u, "trace_clock", EARLY_CLOCK);
+
+	if (ret)
+		log_warn(&a->log, "--early: the clock stays as it is: %s", strerror(-ret));
+	ret = 0;
+	while (!ret && (name = strsep(&rest, ","))) {
+		if (!*name)
+			continue;
+		ret = undo_add(u, "set_event", strcmp(name, "all") ? name : "*:*");
+		if (ret)
+			log_err(&a->log, "--early %s: %s", name, strerror(-ret));
+	}
+	return ret ? ret : undo_write(u, "tracing_on", "1");
+}
+
+int boot_early(struct agent *a, const char *events)
+{
+	char *copy = strdup(events);
+	struct undo *u = NULL;
+	int ret = copy ? open_undo(a, &u) : -ENOMEM;
+
+	if (!ret)
+		ret = early_setup(a, u, copy);
+	free(copy);
+	if (ret) {
+		if (u)
+			undo_all(u);
+		undo_free(u);
+		if (a->journal && ret != -EEXIST)
+			unlink(a->journal);
+		return ret;
+	}
+	a->boot.early = u;
+	a->boot.top = true;
+	log_info(&a->log, "recording %s until a recorder comes", events);
+	return 0;
+}
+
+/* ---- by the kernel's command line -------------------------------------------------------- */
+
+static const char *value_of(const char *word, const char *key)
+{
+	size_t len = strlen(key);
+
+	return strncmp(word, key, len) ? NULL : word + len;
+}
+
+/* "foo^traceoff@..,sched:*": the name of an instance. */
+static void add_instance(struct boot *b, const char *text)
+{
+	char *name = strndup(text, strcspn(text, "^@,. =\""));
+
+	if (name && *name && !strlist_has(&b->instances, name))
+		strlist_add(&b->instances, name);
+	free(name);
+}
+
+/*
+ * As the kernel's Documentation/trace/boottrace.rst and kernel-parameters.txt
+ * name them; on the command line a '-' is as good as a '_'.
+ */
+static void parse_word(struct boot *b, const char *word)
+{
+	const char *v;
+
+	if (value_of(word, "trace_event=") || value_of(word, "ftrace=") ||
+	    value_of(word, "kernel.trace_event ") || value_of(word, "kernel.trace_event=") ||
+	    value_of(word, "ftrace.event.") || value_of(word, "ftrace.events ") ||
+	    value_of(word, "ftrace.events="))
+		b->top = true;
+	v = value_of(word, "trace_instance=");
+	if (!v)
+		v = value_of(word, "ftrace.instance.");
+	if (v)
+		add_instance(b, v);
+}
+
+void boot_parse(struct boot *b, const char *text)
+{
+	char *copy = strdup(text), *rest = copy, *word;
+
+	/* a word of bootconfig has blanks around its '=' */
+	while (rest && (word = strsep(&rest, " \n"))) {
+		char *next = rest && *rest == '=' ? rest : NULL;
+
+		if (next && word + strlen(word) + 1 == next)
+			word[strlen(word)] = ' ';
+		parse_word(b, word);
+	}
+	free(copy);
+}
+
+/* Something is switched on still; else what there was is over. */
+static bool top_alive(const struct agent *a, int dirfd)
+{
+	struct buf text = { 0 };
+	bool alive = !read_file_at(dirfd, "set_event", CMDLINE_MAX, &text) && text.len;
+
+	buf_release(&text);
+	if (!alive && !read_file_at(dirfd, "current_tracer", 256, &text))
+		alive = text.len && strncmp((char *)text.data, "nop", 3);
+	buf_release(&text);
+	return alive;
+}
+
+void boot_find(struct agent *a)
+{
+	static const char *const files[] = { "cmdline", "bootconfig" };
+	struct undo *u;
+
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		struct buf text = { 0 };
+
+		if (!read_file_at(a->proc_fd, files[i], CMDLINE_MAX, &text) && buf_str(&text))
+			boot_parse(&a->boot, buf_str(&text));
+		buf_release(&text);
+	}
+	if (a->boot.top && !undo_open(&u, a->tracing_dir, NULL, &a->log)) {
+		a->boot.top = top_alive(a, undo_dirfd(u));
+		undo_free(u);
+	}
+	if (a->boot.top)
+		log_info(&a->log, "the kernel records since its boot: the first recorder gets it");
+	for (size_t i = 0; i < a->boot.instances.n; i++)
+		log_info(&a->log,
+			 "the buffer '%s' is from boot: the first recorder with -B %s gets it",
+			 a->boot.instances.v[i], a->boot.instances.v[i]);
+}
+
+bool boot_take(struct agent *a, const char *buffer)
+{
+	struct strlist *l = &a->boot.instances;
+	bool was = a->boot.top;
+
+	if (!*buffer) {
+		a->boot.top = false;
+		return was;
+	}
+	for (size_t i = 0; i < l->n; i++) {
+		if (strcmp(l->v[i], buffer))
+			continue;
+		free(l->v[i]);
+		l->v[i] = l->v[--l->n];
+		return true;
+	}
+	return false;
+}
+
+void boot_release(struct boot *b)
+{
+	if (b->early) {
+		undo_all(b->early);
+		undo_free(b->early);
+	}
+	strlist_release(&b->instances);
+	*b = (struct boot){ 0 };
+}

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "agent.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "dat-options.h"
+#include "dat-out.h"
+
+/*
+ * What the recorder puts in front of the pages: a trace.dat of version 7, not
+ * compressed, up to its strings; the recorder adds options and buffers by
+ * itself. It is made in a memfd, piece by piece: kallsyms alone can be larger
+ * than all the memory the agent should take.
+ */
+
+#define TEXT_MAX (1u << 20)
+#define COPY_MAX (128u << 20)
+
+struct out {
+	struct dat_out o;
+	const struct meta *m;
+	struct buf strings;
+	struct buf options;
+	uint64_t size_at; /* of the section begun */
+};
+
+static const uint16_t section_ids[] = { DAT_HEADER_INFO, DAT_FTRACE_EVENTS, DAT_EVENT_FORMATS,
+					DAT_KALLSYMS,	 DAT_PRINTK,	    DAT_CMDLINES };
+
+/* ---- sections ------------------------------------------------------------------------ */
+
+static void section_begin(struct out *w, uint16_t id, const char *name)
+{
+	dat_out_u16(&w->o, id);
+	dat_out_u16(&w->o, 0);
+	dat_out_u32(&w->o, (uint32_t)w->strings.len);
+	w->size_at = w->o.pos;
+	dat_out_u64(&w->o, 0);
+	buf_add(&w->strings, name, strlen(name) + 1);
+}
+
+static void section_end(struct out *w)
+{
+	dat_out_patch(&w->o, w->size_at, w->o.pos - w->size_at - 8);
+}
+
+static void add_option(struct out *w, uint16_t id, const void *data, uint32_t len)
+{
+	buf_add(&w->options, &id, sizeof(id));
+	buf_add(&w->options, &len, sizeof(len));
+	buf_add(&w->options, data, len);
+}
+
+/* ---- texts of tracefs ------------------------------------------------------------------ */
+
+static int put_text64(struct out *w, int dirfd, const char *path)
+{
+	struct buf text = { 0 };
+	int ret = read_file_at(dirfd, path, TEXT_MAX, &text);
+
+	if (!ret) {
+		dat_out_u64(&w->o, text.len);
+		dat_out_write(&w->o, text.data, text.len);
+	}
+	buf_release(&text);
+	return ret;
+}
+
+/* Piece by piece, its size (32 or 64 bits) before it. What cannot be read is empty. */
+static void copy_text(struct out *w, int dirfd, const char *path, int size_bytes)
+{
+	uint64_t at = w->o.pos, len = 0;
+	int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC);
+	uint32_t rest = 0;
+	char piece[4096];
+	ssize_t n = 0;
+
+	dat_out_u32(&w->o, 0);
+	if (size_bytes == 8)
+		dat_out_u32(&w->o, 0);
+	while (fd >= 0 && len < COPY_MAX && (n = read(fd, piece, sizeof(piece))) > 0) {
+		dat_out_write(&w->o, piece, (size_t)n);
+		len += (uint64_t)n;
+	}
+	if (fd >= 0)
+		close(fd);
+	if (size_bytes == 8) {
+		dat_out_patch(&w->o, at, len);
+		return;
+	}
+	dat_out_flush(&w->o);
+	rest = (uint32_t)len;
+	if (!w->o.err && pwrite(w->o.fd, &rest, sizeof(rest), (off_t)at) != sizeof(rest))
+		w->o.err = -EIO;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static int list_formats(const struct meta *m, const char *system, struct strlist *out)
+{
+	char *dir = strf("events/%s", system);
+	int fd = dir ? openat(m->tracing_dirfd, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *de;
+	int ret = d ? 0 : -errno;
+
+	while (!ret && d && (de = readdir(d))) {
+		char *path = strf("events/%s/%s/format", system, de->d_name);
+
+		if (!path)
+			ret = -ENOMEM;
+		else if (de->d_name[0] != '.' && !faccessat(m->tracing_dirfd, path, F_OK, 0))
+			ret = strlist_add(out, path);
+		free(path);
+	}
+	if (d)
+		closedir(d);
+	else if (fd >= 0)
+		close(fd);
+	free(dir);
+	if (out->n)
+		qsort(out->v, out->n, sizeof(*out->v), by_name);
+	return ret;
+}
+
+static int put_formats(struct out *w, const char *system)
+{
+	struct strlist paths = { 0 };
+	int ret = list_formats(w->m, system, &paths);
+
+	dat_out_u32(&w->o, (uint32_t)paths.n);
+	for (size_t i = 0; i < paths.n && !ret; i++)
+		ret = put_text64(w, w->m->tracing_dirfd, paths.v[i]);
+	strlist_release(&paths);
+	return ret;
+}
+
+static int put_systems(struct out *w)
+{
+	const struct strlist *s = w->m->systems;
+	uint32_t n = 0;
+	int ret = 0;
+
+	for (size_t i = 0; i < s->n; i++)
+		n += strcmp(s->v[i], "ftrace") != 0;
+	dat_out_u32(&w->o, n);
+	for (size_t i = 0; i < s->n && !ret; i++) {
+		if (!strcmp(s->v[i], "ftrace"))
+			continue;
+		dat_out_write(&w->o, s->v[i], strlen(s->v[i]) + 1);
+		ret = put_formats(w, s->v[i]);
+	}
+	return ret;
+}
+
+static int put_headers(struct out *w)
+{
+	static const char *const names[] = { "header_page", "header_event" };
+	int ret = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(names) && !ret; i++) {
+		char path[32] = "events/";
+
+		strcat(path, names[i]);
+		dat_out_write(&w->o, names[i], strlen(names[i]) + 1);
+		ret = put_text64(w, w->m->tracing_dirfd, path);
+	}
+	return ret;
+}
+
+static int put_section(struct out *w, uint16_t id)
+{
+	switch (id) {
+	case DAT_HEADER_INFO:
+		return put_headers(w);
+	case DAT_FTRACE_EVENTS:
+		return put_formats(w, "ftrace");
+	case DAT_EVENT_FORMATS:
+		return put_systems(w);
+	case DAT_KALLSYMS:
+		copy_text(w, w->m->proc_fd, "kallsyms", 4);
+		break;
+	case DAT_PRINTK:
+		copy_text(w, w->m->tracing_dirfd, "printk_formats", 4);
+		break;
+	case DAT_CMDLINES:
+		copy_text(w, w->m->tracing_dirfd, "saved_cmdlines", 8);
+		break;
+	}
+	return w->o.err;
+}
+
+/* ---- the file ------------------------------------------------------------------------------ */
+
+static void put_front(struct out *w)
+{
+	static const uint8_t magic[] = {
+		0x17, 0x08, 0x44, 't', 'r', 'a', 'c', 'i', 'n', 'g', '7', 0
+	};
+	const uint8_t machine[] = { __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__, 8 };
+
+	dat_out_write(&w->o, magic, sizeof(magic));
+	dat_out_write(&w->o, machine, sizeof(machine));
+	dat_out_u32(&w->o, w->m->page_size);
+	/* compression's name and version */
+	dat_out_write(&w->o, "none\0", 6);
+}
+
+static int put_options(struct out *w)
+{
+	char *clock_path = strf("%s/trace_clock", w->m->instance_path);
+	struct dat_options o = { 0 };
+	struct buf clock = { 0 };
+	uint64_t next = 0;
+	int ret = clock_path ? 0 : -ENOMEM;
+
+	if (!ret && !read_file_at(w->m->tracing_dirfd, clock_path, TEXT_MAX, &clock) &&
+	    buf_str(&clock))
+		ret = dat_options_add_clock(&o, buf_str(&clock));
+	if (!ret)
+		ret = dat_options_add_uname(&o);
+	if (!ret)
+		ret = dat_options_add_version(&o, "hyptrace-agent " HYPTRACE_VERSION);
+	if (!ret)
+		ret = dat_options_add_traceid(&o, w->m->trace_id);
+	for (size_t i = 0; i < o.n && !ret; i++)
+		add_option(w, o.v[i].id, o.v[i].data, o.v[i].len);
+	add_option(w, DAT_CPUCOUNT, &w->m->n_cpus, sizeof(w->m->n_cpus));
+	add_option(w, DAT_DONE, &next, sizeof(next));
+	dat_options_release(&o);
+	buf_release(&clock);
+	free(clock_path);
+	return ret ? ret : buf_status(&w->options);
+}
+
+static int put_all(struct out *w)
+{
+	static const char *const names[] = { "headers",	 "ftrace events", "events format",
+					     "kallsyms", "printk",	  "command lines" };
+	uint64_t options_at, at;
+	int ret = 0;
+
+	put_front(w);
+	options_at = w->o.pos;
+	dat_out_u64(&w->o, 0);
+	for (size_t i = 0; i < ARRAY_SIZE(section_ids) && !ret; i++) {
+		at = w->o.pos;
+		section_begin(w, section_ids[i], names[i]);
+		ret = put_section(w, section_ids[i]);
+		section_end(w);
+		add_option(w, section_ids[i], &at, sizeof(at));
+	}
+	if (!ret)
+		ret = put_options(w);
+	if (ret)
+		return ret;
+	at = w->o.pos;
+	section_begin(w, DAT_DONE, "options");
+	dat_out_write(&w->o, w->options.data, w->options.len);
+	section_end(w);
+	dat_out_patch(&w->o, options_at, at);
+	/* its own name is in it too */
+	section_begin(w, DAT_STRINGS, "strings");
+	dat_out_write(&w->o, w->strings.data, w->strings.len);
+	section_end(w);
+	return w->strings.bad ? -ENOMEM : dat_out_flush(&w->o);
+}
+
+int meta_make(const struct meta *m, const struct log *log)
+{
+	struct out w = { .m = m };
+	int fd = memfd_create("metadata", MFD_CLOEXEC), ret;
+
+	if (fd < 0)
+		return -errno;
+	ret = dat_out_init(&w.o, fd);
+	if (!ret)
+		ret = put_all(&w);
+	dat_out_release(&w.o);
+	buf_release(&w.strings);
+	buf_release(&w.options);
+	if (!ret && lseek(fd, 0, SEEK_SET) < 0)
+		ret = -errno;
+	if (!ret)
+		return fd;
+	log_err(log, "cannot put together the event formats: %s", strerror(-ret));
+	close(fd);
+	return ret;
+}

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "agent.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/*
+ * Connections that have not said yet what they want. One that only looks
+ * whether somebody is here is no hindrance for a recorder; when there are too
+ * many, the one that has waited longest goes.
+ */
+#define PENDING_MAX 8
+#define REQUEST_MS  10000
+#define ACCEPT_MAX  64 /* at a time, so that the rest is served too */
+
+struct pending {
+	int fd;
+	struct transport_addr peer;
+	int64_t deadline;
+	struct msg_reader reader;
+};
+
+struct server {
+	struct agent *a;
+	int signal_fd, done_fd;
+	struct pending *pending[PENDING_MAX]; /* oldest first */
+	size_t n_pending;
+	struct session *session;
+};
+
+/* ---- who may connect ---------------------------------------------------------------- */
+
+static bool may_connect(const struct agent *a, int fd, const struct transport_addr *peer)
+{
+	switch (a->addr.kind) {
+	case TRANSPORT_VSOCK:
+		for (size_t i = 0; i < a->n_cids; i++)
+			if (a->cids[i] == peer->cid)
+				return true;
+		return false;
+	case TRANSPORT_TCP:
+		return transport_same_host(peer, &a->peer);
+	case TRANSPORT_UNIX:
+		return transport_trusted_user(fd);
+	}
+	return false;
+}
+
+/* ---- pending connections -------------------------------------------------------------- */
+
+static void forget(struct server *s, size_t i, bool close_it)
+{
+	if (close_it)
+		close(s->pending[i]->fd);
+	free(s->pending[i]);
+	s->n_pending--;
+	memmove(&s->pending[i], &s->pending[i + 1], (s->n_pending - i) * sizeof(s->pending[0]));
+}
+
+static void refuse(struct server *s, size_t i, const char *why)
+{
+	/* now or never */
+	struct msg_wait w = { .deadline = msg_now(), .stop_fd = -1 };
+	struct buf b = { 0 };
+
+	log_warn(&s->a->log, "refused: %s", why);
+	msg_add_refusal(&b, why);
+	msg_send_buf(s->pending[i]->fd, &b, &w);
+	forget(s, i, true);
+}
+
+static void add_pending(struct server *s, int fd, const struct transport_addr *peer)
+{
+	struct pending *p = calloc(1, sizeof(*p));
+	int64_t ms = s->a->timeout_ms < REQUEST_MS ? s->a->timeout_ms : REQUEST_MS;
+
+	if (!p) {
+		close(fd);
+		return;
+	}
+	if (s->n_pending == PENDING_MAX)
+		forget(s, 0, true);
+	p->fd = fd;
+	p->peer = *peer;
+	p->deadline = msg_now() + ms;
+	s->pending[s->n_pending++] = p;
+}
+
+static void accept_some(struct server *s)
+{
+	struct transport_addr peer;
+	char text[128];
+
+	for (int n = 0; n < ACCEPT_MAX; n++) {
+		int fd = transport_accept(s->a->listen_fd, &peer);
+
+		if (fd == -ECONNABORTED)
+			continue;
+		if (fd < 0)
+			return;
+		if (may_connect(s->a, fd, &peer)) {
+			add_pending(s, fd, &peer);
+			continue;
+		}
+		log_warn(&s->a->log, "%s may not connect",
+			 transport_text(&peer, text, sizeof(text)));
+		close(fd);
+	}
+}
+
+/* ---- what they want ---------------------------------------------------------------------- */
+
+static void end_session(struct server *s)
+{
+	eventfd_t n;
+
+	if (s->session)
+		session_join(s->session);
+	s->session = NULL;
+	eventfd_read(s->done_fd, &n);
+}
+
+static void begin(struct server *s, size_t i, const struct msg *m)
+{
+	struct pending *p = s->pending[i];
+	struct msg_trace_req req;
+	char text[128];
+	int ret;
+
+	if (s->session && session_ending(s->session))
+		end_session(s);
+	if (s->session) {
+		refuse(s, i, "busy: another recorder is at work");
+		return;
+	}
+	ret = msg_get_trace_req(m, &req);
+	if (ret) {
+		refuse(s, i, "the request makes no sense");
+		return;
+	}
+	log_info(&s->a->log, "a recorder from %s", transport_text(&p->peer, text, sizeof(text)));
+	ret = session_start(&s->session, s->a, p->fd, &p->peer, &req, s->done_fd);
+	if (ret)
+		log_err(&s->a->log, "cannot serve it: %s", strerror(-ret));
+	forget(s, i, false);
+}
+
+/* "CONNECT port\n" of a UNIX socket. 1: done with the connection, 0: go on, -errno: away with it */
+static int take_connect(struct server *s, struct pending *p)
+{
+	char line[32];
+	ssize_t n = recv(p->fd, line, sizeof(line) - 1, MSG_PEEK | MSG_DONTWAIT);
+	char *end = n > 0 ? memchr(line, '\n', (size_t)n) : NULL;
+	struct msg_wait w = { .deadline = msg_now(), .stop_fd = -1 };
+	unsigned int port;
+	int len;
+
+	if (n <= 0 || line[0] != 'C')
+		return 0;
+	if (!end)
+		return n < (ssize_t)sizeof(line) - 1 ? -EAGAIN : -EBADMSG;
+	*end = 0;
+	if (sscanf(line, "CONNECT %u", &port) != 1 ||
+	    recv(p->fd, line, (size_t)(end - line) + 1, 0) < 0)
+		return -EBADMSG;
+	len = snprintf(line, sizeof(line), "OK %u\n", port);
+	if (port == s->a->addr.port)
+		return msg_send(p->fd, line, (size_t)len, &w);
+	if (!s->session || msg_send(p->fd, line, (size_t)len, &w) ||
+	    !session_offer(s->session, port, p->fd))
+		return -ECONNREFUSED;
+	return 1;
+}
+
+static void serve_pending(struct server *s, size_t i)
+{
+	struct pending *p = s->pending[i];
+	struct msg m;
+	int ret = 0;
+
+	if (p->peer.kind == TRANSPORT_UNIX && !p->reader.have)
+		ret = take_connect(s, p);
+	if (ret == -EAGAIN) {
+		/* the half of a line stays in the socket, which stays readable */
+		poll(NULL, 0, 10);
+		return;
+	}
+	if (ret > 0) {
+		forget(s, i, false);
+		return;
+	}
+	if (!ret)
+		ret = msg_reader_step(&p->reader, p->fd, &m);
+	if (ret < 0) {
+		if (ret == -EBADMSG)
+			log_warn(&s->a->log, "a connection that makes no sense");
+		forget(s, i, true);
+		return;
+	}
+	if (!ret)
+		return;
+	if (m.cmd == MSG_TRACE_REQ)
+		begin(s, i, &m);
+	else if (m.cmd == MSG_CLOSE)
+		forget(s, i, true);
+	else
+		refuse(s, i, "only TRACE_REQ makes sense first");
+}
+
+static void expire(struct server *s)
+{
+	int64_t now = msg_now();
+
+	while (s->n_pending && s->pending[0]->deadline <= now)
+		forget(s, 0, true);
+}
+
+/* ---- the loop -------------------------------------------------------------------------------- */
+
+/* ms until the oldest connection is given up; -1: there is none. */
+static int next_expiry(const struct server *s)
+{
+	int64_t ms;
+
+	if (!s->n_pending)
+		return -1;
+	ms = s->pending[0]->deadline - msg_now();
+	return ms > 0 ? (int)ms : 0;
+}
+
+/* 1: asked to end. */
+static int step(struct server *s)
+{
+	struct pollfd p[3 + PENDING_MAX] = {
+		{ .fd = s->signal_fd, .events = POLLIN },
+		{ .fd = s->done_fd, .events = POLLIN },
+		{ .fd = s->a->listen_fd, .events = POLLIN },
+	};
+	size_t n = s->n_pending;
+
+	for (size_t i = 0; i < n; i++)
+		p[3 + i] = (struct pollfd){ .fd = s->pending[i]->fd, .events = POLLIN };
+	if (poll(p, 3 + n, next_expiry(s)) < 0)
+		return errno == EINTR ? 0 : -errno;
+	if (p[0].revents)
+		return 1;
+	if (p[1].revents)
+		end_session(s);
+	/* from the last one, for they move up when one goes */
+	for (size_t i = n; i-- > 0;)
+		if (p[3 + i].revents)
+			serve_pending(s, i);
+	if (p[2].revents)
+		accept_some(s);
+	expire(s);
+	return 0;
+}
+
+static int open_fds(struct server *s)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	s->signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+	s->done_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	return s->signal_fd < 0 || s->done_fd < 0 ? -errno : 0;
+}
+
+int serve(struct agent *a)
+{
+	struct server s = { .a = a, .signal_fd = -1, .done_fd = -1 };
+	int ret = open_fds(&s);
+
+	while (!ret)
+		ret = step(&s);
+	if (s.session) {
+		session_cancel(s.session);
+		end_session(&s);
+	}
+	while (s.n_pending)
+		forget(&s, 0, true);
+	if (s.signal_fd >= 0)
+		close(s.signal_fd);
+	if (s.done_fd >= 0)
+		close(s.done_fd);
+	return ret < 0 ? ret : 0;
+}

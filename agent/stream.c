@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "stream.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "thread.h"
+
+/* A reader of trace_pipe_raw below the buffer's wake-up mark is not told. */
+#define WAIT_MS 100
+
+struct stream {
+	struct streams *all;
+	pthread_t thread;
+	bool running;
+	uint32_t cpu;
+	int sock, raw, pipe[2];
+	uint8_t *page;
+	bool no_splice_in;  /* sub-buffers that no pipe takes */
+	bool no_splice_out; /* a socket that no pipe empties into */
+	uint64_t bytes;
+	int ret;
+};
+
+struct streams {
+	struct streams_opts o;
+	int finish_fd; /* readable: tracing is off */
+	atomic_bool finishing;
+	uint32_t n;
+	struct stream v[];
+};
+
+static struct msg_wait send_wait(const struct stream *s)
+{
+	return (struct msg_wait){ .deadline = msg_now() + s->all->o.timeout_ms,
+				  .stop_fd = s->all->o.cancel_fd };
+}
+
+/* ---- moving ---------------------------------------------------------------------------- */
+
+static int send_copy(struct stream *s, const void *data, size_t len)
+{
+	struct msg_wait w = send_wait(s);
+	int ret = msg_send(s->sock, data, len, &w);
+
+	if (!ret)
+		s->bytes += len;
+	return ret;
+}
+
+/* What is in the pipe, by the copy if need be. Bytes, or -errno. */
+static ssize_t empty_some(struct stream *s, size_t left)
+{
+	struct msg_wait w = send_wait(s);
+	ssize_t n;
+	int ret;
+
+	while (!s->no_splice_out) {
+		n = splice(s->pipe[0], NULL, s->sock, NULL, left,
+			   SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+		if (n > 0) {
+			s->bytes += (size_t)n;
+			return n;
+		}
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && (errno == EINVAL || errno == EOPNOTSUPP || errno == ENOSYS)) {
+			s->no_splice_out = true;
+			break;
+		}
+		if (n < 0 && errno != EAGAIN)
+			return -errno;
+		ret = msg_poll(s->sock, POLLOUT, &w);
+		if (ret)
+			return ret;
+	}
+	n = read_all(s->pipe[0], s->page, left < s->all->o.page_size ? left : s->all->o.page_size);
+	if (n <= 0)
+		return n ? n : -EIO;
+	ret = send_copy(s, s->page, (size_t)n);
+	return ret ? ret : n;
+}
+
+/* Whole sub-buffers. Bytes moved, 0: none is full, or -errno. */
+static ssize_t move_full(struct stream *s)
+{
+	ssize_t n, left, done;
+
+	if (s->no_splice_in)
+		return 0;
+	n = splice(s->raw, NULL, s->pipe[1], NULL, 1u << 16, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR || errno == ENODEV))
+		return 0;
+	if (n < 0 && errno == EINVAL) {
+		s->no_splice_in = true;
+		return 0;
+	}
+	if (n < 0)
+		return -errno;
+	for (left = n; left; left -= done) {
+		done = empty_some(s, (size_t)left);
+		if (done < 0)
+			return done;
+	}
+	return n;
+}
+
+/* One sub-buffer by read(2), which also gives those that are filled in part. */
+static ssize_t move_any(struct stream *s)
+{
+	ssize_t n = read_all(s->raw, s->page, s->all->o.page_size);
+	int ret;
+
+	if (n == -EAGAIN || n == -ENODEV)
+		return 0;
+	if (n <= 0)
+		return n;
+	memset(s->page + n, 0, s->all->o.page_size - (size_t)n);
+	ret = send_copy(s, s->page, s->all->o.page_size);
+	return ret ? ret : n;
+}
+
+/* Until there may be data, tracing is off, or the peer or the session are gone. */
+static int wait_data(struct stream *s)
+{
+	const struct streams_opts *o = &s->all->o;
+	struct pollfd p[4] = {
+		{ .fd = s->all->finish_fd, .events = POLLIN },
+		{ .fd = o->cancel_fd, .events = POLLIN },
+		{ .fd = s->sock },
+		/* copying must not take every page before it is full */
+		{ .fd = o->sleep_us || s->no_splice_in ? -1 : s->raw, .events = POLLIN },
+	};
+	int ms = o->sleep_us ? (int)(o->sleep_us / 1000) + 1 : WAIT_MS;
+
+	if (poll(p, 4, ms) < 0 && errno != EINTR)
+		return -errno;
+	if (p[1].revents)
+		return -ECANCELED;
+	if (p[2].revents & (POLLERR | POLLHUP))
+		return -EPIPE;
+	/* an error condition on the buffer, or data that splice does not take, would spin */
+	if (p[3].revents) {
+		p[3].fd = -1;
+		poll(p, 2, p[3].revents & POLLIN ? 10 : WAIT_MS);
+	}
+	return 0;
+}
+
+static int run(struct stream *s)
+{
+	ssize_t n = 0;
+
+	while (n >= 0 && !atomic_load(&s->all->finishing)) {
+		n = s->no_splice_in ? move_any(s) : move_full(s);
+		if (n <= 0 || s->no_splice_in)
+			n = n < 0 ? n : wait_data(s);
+	}
+	while (n >= 0 && (n = move_full(s)) > 0)
+		;
+	while (n >= 0 && (n = move_any(s)) > 0)
+		;
+	return (int)n;
+}
+
+/* ---- threads ------------------------------------------------------------------------------ */
+
+static int open_raw(const struct stream *s)
+{
+	const struct streams_opts *o = &s->all->o;
+	char *path = strf("%s/per_cpu/cpu%u/trace_pipe_raw", o->instance_path, s->cpu);
+	int fd = path ? openat(o->tracing_dirfd, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC) : -1;
+	int ret = fd < 0 ? path ? -errno : -ENOMEM : fd;
+
+	free(path);
+	return ret;
+}
+
+static int prepare(struct stream *s)
+{
+	struct msg_wait w = send_wait(s);
+
+	s->sock = ports_accept(s->all->o.ports, s->cpu, &w);
+	if (s->sock < 0)
+		return s->sock;
+	s->page = malloc(s->all->o.page_size);
+	if (!s->page)
+		return -ENOMEM;
+	if (pipe2(s->pipe, O_NONBLOCK | O_CLOEXEC) < 0)
+		return -errno;
+	s->raw = open_raw(s);
+	/* a CPU that is offline has nothing to tell */
+	if (s->raw == -ENODEV || s->raw == -ENXIO)
+		return 0;
+	s->no_splice_in = s->all->o.page_size != (uint32_t)sysconf(_SC_PAGESIZE);
+	return s->raw < 0 ? s->raw : run(s);
+}
+
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+static void *stream_thread(void *arg)
+{
+	struct stream *s = arg;
+
+	s->ret = prepare(s);
+	/* the buffer first: while it is read, the kernel changes no tracer */
+	close_fd(&s->raw);
+	close_fd(&s->pipe[0]);
+	close_fd(&s->pipe[1]);
+	if (s->sock >= 0)
+		shutdown(s->sock, SHUT_WR);
+	close_fd(&s->sock);
+	free(s->page);
+	s->page = NULL;
+	if (s->ret)
+		eventfd_write(s->all->o.failed_fd, 1);
+	return NULL;
+}
+
+int streams_start(struct streams **out, const struct streams_opts *o)
+{
+	struct streams *s = calloc(1, sizeof(*s) + o->n_cpus * sizeof(s->v[0]));
+	int ret = 0;
+
+	if (!s)
+		return -ENOMEM;
+	s->o = *o;
+	s->finish_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (s->finish_fd < 0)
+		ret = -errno;
+	for (; s->n < o->n_cpus && !ret; s->n++) {
+		struct stream *one = &s->v[s->n];
+
+		*one = (struct stream){
+			.all = s, .cpu = s->n, .sock = -1, .raw = -1, .pipe = { -1, -1 }
+		};
+		ret = thread_start(&one->thread, stream_thread, one);
+		one->running = !ret;
+	}
+	*out = s;
+	return ret;
+}
+
+int streams_finish(struct streams *s)
+{
+	int ret = 0;
+
+	atomic_store(&s->finishing, true);
+	eventfd_write(s->finish_fd, 1);
+	for (uint32_t i = 0; i < s->n; i++) {
+		if (!s->v[i].running)
+			continue;
+		pthread_join(s->v[i].thread, NULL);
+		s->v[i].running = false;
+		if (!s->v[i].ret)
+			continue;
+		log_debug(s->o.log, "cpu %u: %s", i, strerror(-s->v[i].ret));
+		if (!ret)
+			ret = s->v[i].ret;
+	}
+	return ret;
+}
+
+uint64_t streams_bytes(const struct streams *s, uint32_t cpu)
+{
+	return s->v[cpu].bytes;
+}
+
+bool streams_spliced(const struct streams *s)
+{
+	for (uint32_t i = 0; i < s->n; i++)
+		if (s->v[i].no_splice_in || s->v[i].no_splice_out)
+			return false;
+	return true;
+}
+
+void streams_free(struct streams *s)
+{
+	if (!s)
+		return;
+	close_fd(&s->finish_fd);
+	free(s);
+}

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sync-priv.h"
+
+static const char usage[] =
+	"usage: hyptrace sync [--json] [--plot FILE.svg] [--write] [--check] HOST.dat GUEST.dat...\n"
+	"\n"
+	"Computes the offset of each guest's clock from when its vCPUs could run, with a\n"
+	"bound, and what the offsets in the files would do to causality.\n"
+	"\n"
+	"  -j, --json         for programs\n"
+	"  -p, --plot FILE    draw the offset's range over time as SVG\n"
+	"  -w, --write        put the offsets into the files; the originals are kept as FILE.orig\n"
+	"  -c, --check        exit status 1 when events lie where their vCPU could not run, with\n"
+	"                     the files' own offsets (or with the computed ones if they have none)\n"
+	"  -q, --quiet        errors only\n"
+	"  -h, --help         this text\n";
+
+struct sync_opts {
+	bool json, write, check, quiet;
+	const char *plot;
+};
+
+/* ---- files ------------------------------------------------------------------------- */
+
+static void close_file(struct trace_file *f)
+{
+	sync_source_release(&f->source);
+	reader_close(f->reader);
+	if (f->fd >= 0)
+		close(f->fd);
+}
+
+/* "local [boot] mono": boot */
+static void find_clock(struct trace_file *f)
+{
+	const struct reader_option *o = reader_option(f->reader, DAT_TRACECLOCK);
+	char text[512];
+
+	if (!o)
+		return;
+	snprintf(text, sizeof(text), "%.*s", (int)(o->data.len < 511 ? o->data.len : 511), o->data.data);
+	if (strchr(text, '['))
+		sscanf(strchr(text, '[') + 1, "%31[^]]", f->clock);
+}
+
+static int open_trace(struct trace_file *f, const char *path, const struct log *log)
+{
+	const struct reader_option *id;
+	int ret;
+
+	f->path = path;
+	f->fd = open(path, O_RDONLY | O_CLOEXEC);
+	ret = f->fd < 0 ? -errno : reader_open(&f->reader, f->fd, log);
+	if (!ret)
+		ret = sync_source_reader(&f->source, f->reader);
+	if (ret) {
+		log_err(log, "cannot read '%s': %s", path, strerror(-ret));
+		return ret;
+	}
+	id = reader_option(f->reader, DAT_TRACEID);
+	if (id && id->data.len >= sizeof(f->id))
+		memcpy(&f->id, id->data.data, sizeof(f->id));
+	find_clock(f);
+	return 0;
+}
+
+/* The host's GUEST option of this guest, if it has one. */
+static bool guest_option(const struct sync_job *job, const struct guest_file *g,
+			 struct offset_guest *out)
+{
+	const struct reader_info *info = reader_info(job->host.reader);
+
+	for (size_t i = 0; i < info->n_options && g->file.id; i++) {
+		const struct reader_option *o = &info->options[i];
+
+		if (o->id != DAT_GUEST || offset_guest_decode(o->data.data, o->data.len, out))
+			continue;
+		if (out->trace_id == g->file.id)
+			return true;
+		offset_guest_release(out);
+	}
+	return false;
+}
+
+/* "dir/trace-NAME.dat": NAME */
+static char *name_of(const char *path)
+{
+	const char *base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+	size_t len = strlen(base);
+
+	if (len > 4 && !strcmp(base + len - 4, ".dat"))
+		len -= 4;
+	if (len > 6 && !strncmp(base, "trace-", 6)) {
+		base += 6;
+		len -= 6;
+	}
+	return strndup(base, len);
+}
+
+static int read_shift(struct guest_file *g, const struct log *log)
+{
+	const struct reader_option *o = reader_option(g->file.reader, DAT_TIME_SHIFT);
+	int ret = o ? offset_shift_decode(o->data.data, o->data.len, &g->shift) : 0;
+
+	if (ret)
+		log_warn(log, "%s: its TIME_SHIFT makes no sense", g->file.path);
+	g->has_shift = o && !ret;
+	return ret == -ENOMEM ? ret : 0;
+}
+
+static int solve_guest(struct sync_job *job, struct guest_file *g)
+{
+	struct offset_guest known = { 0 };
+	int ret;
+
+	if (guest_option(job, g, &known))
+		g->name = strdup(known.name);
+	if (!g->name)
+		g->name = name_of(g->file.path);
+	if (strcmp(job->host.clock, g->file.clock))
+		log_warn(job->log, "%s is in the clock '%s' and %s in '%s'", job->host.path,
+			 job->host.clock, g->file.path, g->file.clock);
+	ret = g->name ? sync_guest_read(&g->events, &g->file.source, job->log) : -ENOMEM;
+	if (!ret)
+		ret = sync_input_make(&g->in, &job->windows, &g->events, known.vcpus, known.n, &g->pids);
+	if (!ret && job->host.source.steady && g->file.source.steady)
+		sync_input_steady(&g->in);
+	if (!ret && g->events.n_cpus)
+		ret = sync_solve(&g->in, &g->result, job->log);
+	if (!ret)
+		ret = read_shift(g, job->log);
+	if (!ret && g->has_shift)
+		ret = sync_check(&g->in, &g->result, &g->shift, &g->check);
+	if (!ret && g->result.map_changed)
+		log_warn(job->log, "%s: the vCPU threads given for it are others'", g->file.path);
+	offset_guest_release(&known);
+	return ret;
+}
+
+static void job_release(struct sync_job *job)
+{
+	for (size_t i = 0; i < job->n_guests; i++) {
+		struct guest_file *g = &job->guests[i];
+
+		free(g->name);
+		free(g->pids);
+		sync_guest_release(&g->events);
+		sync_result_release(&g->result);
+		offset_shift_release(&g->shift);
+		close_file(&g->file);
+	}
+	free(job->guests);
+	sync_host_release(&job->windows);
+	close_file(&job->host);
+}
+
+static int job_read(struct sync_job *job, char **paths, int n)
+{
+	int ret = open_trace(&job->host, paths[0], job->log);
+
+	if (!ret)
+		ret = sync_host_read(&job->windows, &job->host.source, job->log);
+	if (!ret && !job->windows.windows.n)
+		log_warn(job->log, "%s has no kvm_entry and kvm_exit events: record with -e kvm",
+			 job->host.path);
+	job->guests = calloc((size_t)n, sizeof(*job->guests));
+	if (!ret && !job->guests)
+		ret = -ENOMEM;
+	for (int i = 1; i < n && !ret; i++) {
+		struct guest_file *g = &job->guests[job->n_guests++];
+
+		g->file.fd = -1;
+		g->result.method = "none";
+		ret = open_trace(&g->file, paths[i], job->log);
+		if (!ret)
+			ret = solve_guest(job, g);
+	}
+	return ret;
+}
+
+/* ---- the command ----------------------------------------------------------------------- */
+
+static bool any_outside(const struct sync_job *job)
+{
+	for (size_t i = 0; i < job->n_guests; i++) {
+		const struct guest_file *g = &job->guests[i];
+
+		if (g->has_shift ? g->check.outside : g->result.outside)
+			return true;
+	}
+	return false;
+}
+
+static int show(const struct sync_job *job, const struct sync_opts *o)
+{
+	struct buf text = { 0 };
+	int ret = 0;
+
+	if (o->json) {
+		print_json(job, &text);
+		ret = buf_status(&text);
+		if (!ret)
+			fputs(buf_str(&text), stdout);
+		buf_release(&text);
+	} else if (!o->quiet) {
+		print_table(job, stdout);
+	}
+	if (!ret && (fflush(stdout) || ferror(stdout)))
+		ret = -EIO;
+	return ret;
+}
+
+static int run(const struct sync_opts *o, char **paths, int n)
+{
+	struct say say = { .quiet = o->quiet };
+	struct log log = say_to_log(&say);
+	struct sync_job job = { .host.fd = -1, .log = &log };
+	int ret = job_read(&job, paths, n), status = EXIT_OK;
+
+	if (!ret)
+		ret = show(&job, o);
+	if (!ret && o->plot)
+		ret = plot_svg(&job, o->plot);
+	if (!ret && o->write)
+		ret = write_files(&job);
+	if (ret)
+		log_err(&log, "cannot synchronise: %s", strerror(-ret));
+	if (ret || (o->check && any_outside(&job)))
+		status = EXIT_FAILED;
+	job_release(&job);
+	return status;
+}
+
+int cmd_sync(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "json", no_argument, NULL, 'j' },  { "plot", required_argument, NULL, 'p' },
+		{ "write", no_argument, NULL, 'w' }, { "check", no_argument, NULL, 'c' },
+		{ "quiet", no_argument, NULL, 'q' }, { "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	struct sync_opts o = { 0 };
+	int c;
+
+	while ((c = getopt_long(argc, argv, "jp:wcqh", options, NULL)) >= 0) {
+		switch (c) {
+		case 'j':
+			o.json = true;
+			break;
+		case 'p':
+			o.plot = optarg;
+			break;
+		case 'w':
+			o.write = true;
+			break;
+		case 'c':
+			o.check = true;
+			break;
+		case 'q':
+			o.quiet = true;
+			break;
+		case 'h':
+			fputs(usage, stdout);
+			return EXIT_OK;
+		default:
+			return EXIT_USAGE;
+		}
+	}
+	if (argc - optind < 2) {
+		fputs(usage, stderr);
+		return EXIT_USAGE;
+	}
+	return run(&o, argv + optind, argc - optind);
+}

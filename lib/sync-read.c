@@ -1,0 +1,601 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "format.h"
+#include "reader.h"
+#include "sync-priv.h"
+
+/*
+ * Windows and events out of pages. Kept are 16 bytes for each entry or exit and
+ * 8 for each guest event; pages pass one at a time.
+ */
+
+#define HYP_SLACK    1000 /* ns: the kernel refits the hypervisor's clock and warns above this */
+#define TEXT_STEP    1000 /* ns: the resolution of the hypervisor's text */
+#define STRAY_PART   100 /* 1 in so many hyp windows outside of kvm's: the clocks do not agree */
+#define STRAY_SLACK  5000
+
+/* ---- a trace.dat as a source ------------------------------------------------------ */
+
+struct walker {
+	const struct reader *r;
+	size_t buffer;
+};
+
+static int walk_reader(void *ctx, unsigned int cpu,
+		       int (*page)(void *to, unsigned int number, const void *data, size_t len),
+		       void *to)
+{
+	const struct walker *w = ctx;
+	const struct reader_buffer *b = &reader_info(w->r)->buffers[w->buffer];
+	struct reader_pages *pages;
+	const uint8_t *data;
+	int ret = reader_pages_open(&pages, w->r, w->buffer, cpu);
+
+	if (ret)
+		return ret;
+	while ((ret = reader_pages_next(pages, &data)) == 1) {
+		ret = page(to, b->cpus[cpu].cpu, data, b->page_size);
+		if (ret)
+			break;
+	}
+	reader_pages_close(pages);
+	return ret;
+}
+
+/* The text of an option; "" when there is none. Not NUL-ended. */
+static bool option_has(const struct reader *r, uint16_t id, const char *word)
+{
+	const struct reader_option *o = reader_option(r, id);
+
+	return o && memmem(o->data.data, o->data.len, word, strlen(word));
+}
+
+/* On arm64 these come straight from the counter, whose rate is told by the architecture. */
+static bool is_steady(const struct reader *r)
+{
+	static const char *const clocks[] = { "[local]", "[global]", "[perf]", "[mono_raw]",
+					      "[counter]" };
+	bool steady = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(clocks); i++)
+		steady = steady || option_has(r, DAT_TRACECLOCK, clocks[i]);
+	return steady && option_has(r, DAT_UNAME, "aarch64");
+}
+
+int sync_source_reader(struct sync_source *s, const struct reader *r)
+{
+	const struct reader_info *info = reader_info(r);
+	struct dat_text *formats = calloc(info->n_formats + 1, sizeof(*formats));
+	struct walker *walkers = calloc(info->n_buffers + 1, sizeof(*walkers));
+
+	*s = (struct sync_source){ .formats = formats, .n_formats = info->n_formats };
+	s->buffers = calloc(info->n_buffers + 1, sizeof(*s->buffers));
+	if (!formats || !walkers || !s->buffers) {
+		free(formats);
+		free(walkers);
+		free(s->buffers);
+		*s = (struct sync_source){ 0 };
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < info->n_formats; i++)
+		formats[i] = info->formats[i].text;
+	for (size_t i = 0; i < info->n_buffers; i++) {
+		walkers[i] = (struct walker){ r, i };
+		s->buffers[i] = (struct sync_buffer){ .layout = info->layout,
+						      .n_cpus = (unsigned int)info->buffers[i].n_cpus,
+						      .walk = walk_reader,
+						      .ctx = &walkers[i] };
+		s->buffers[i].layout.size = info->buffers[i].page_size;
+	}
+	s->n_buffers = info->n_buffers;
+	s->own = walkers;
+	s->steady = is_steady(r);
+	s->cmdlines = info->cmdlines.data;
+	s->cmdlines_len = info->cmdlines.len;
+	return 0;
+}
+
+void sync_source_release(struct sync_source *s)
+{
+	if (s->own) {
+		free(s->buffers);
+		free((void *)s->formats);
+	}
+	free(s->own);
+	*s = (struct sync_source){ 0 };
+}
+
+/* ---- the events that matter --------------------------------------------------------- */
+
+struct place {
+	unsigned int offset, size; /* size 0: no such field */
+};
+
+struct known {
+	unsigned int id;
+	bool there, enter;
+	uint8_t kind;
+	struct place pid, reason, vcpu;
+	uint64_t want; /* the reason that counts */
+};
+
+enum { KVM_ENTRY, KVM_EXIT, HYP_ENTER, HYP_EXIT, KNOWN };
+
+static struct place place_of(const struct event_format *f, const char *name)
+{
+	const struct event_field *v = event_format_field(f, name);
+	struct place none = { 0 };
+
+	if (!v || v->size > 8)
+		return none;
+	return (struct place){ v->offset, v->size };
+}
+
+static uint64_t get(const struct page_event *ev, struct place p)
+{
+	uint64_t v = 0;
+
+	if (ev->len >= p.size && p.offset <= ev->len - p.size)
+		memcpy(&v, ev->data + p.offset, p.size);
+	return v;
+}
+
+/* The number before a symbol: `{ 7, "eret_guest" }`; our own numbering when it is not told. */
+static uint64_t reason_number(const struct event_format *f, const char *symbol, uint64_t ours)
+{
+	char quoted[32];
+	const char *p;
+
+	snprintf(quoted, sizeof(quoted), "\"%s\"", symbol);
+	p = strstr(f->print_fmt, quoted);
+	while (p && p > f->print_fmt && *p != '{')
+		p--;
+	if (!p || *p != '{')
+		return ours;
+	return strtoull(p + 1, NULL, 0);
+}
+
+/* The canonical numbers of hypevents.h */
+#define OUR_GUEST_EXIT 5
+#define OUR_ERET_GUEST 7
+
+static int learn(const struct dat_text *text, struct known *all)
+{
+	static const char *const names[KNOWN] = { "name: kvm_entry\n", "name: kvm_exit\n",
+						  "name: hyp_enter\n", "name: hyp_exit\n" };
+	struct event_format f;
+	struct known *k;
+	int i = 0, ret;
+
+	while (i < KNOWN && (text->len < strlen(names[i]) ||
+			     memcmp(text->data, names[i], strlen(names[i]))))
+		i++;
+	if (i == KNOWN || all[i].there)
+		return 0;
+	ret = event_format_parse(text->data, text->len, &f);
+	if (ret)
+		return ret == -ENOMEM ? ret : 0;
+	k = &all[i];
+	*k = (struct known){ .id = f.id,
+			     .there = true,
+			     .enter = i == KVM_ENTRY || i == HYP_EXIT,
+			     .kind = i <= KVM_EXIT ? SYNC_KVM : SYNC_HYP,
+			     .pid = place_of(&f, "common_pid"),
+			     .reason = place_of(&f, "reason"),
+			     .vcpu = place_of(&f, "vcpu") };
+	if (i == HYP_ENTER)
+		k->want = reason_number(&f, "guest_exit", OUR_GUEST_EXIT);
+	if (i == HYP_EXIT)
+		k->want = reason_number(&f, "eret_guest", OUR_ERET_GUEST);
+	/* without its reason it does not tell who is entered */
+	if (k->kind == SYNC_HYP && !k->reason.size)
+		k->there = false;
+	event_format_release(&f);
+	return 0;
+}
+
+/* ---- the host ---------------------------------------------------------------------------- */
+
+struct gap {
+	uint64_t a, b;
+};
+
+struct points {
+	struct known known[KNOWN];
+	struct sync_point *v;
+	size_t n, cap;
+	struct gap *gaps;
+	size_t n_gaps;
+	const struct page_layout *layout;
+	uint64_t begin, end;
+	uint64_t last; /* of the CPU at hand */
+	size_t n_kind[2];
+	bool coarse;
+};
+
+static int add_point(struct points *p, const struct sync_point *one)
+{
+	if (p->n == p->cap) {
+		size_t cap = p->cap ? p->cap * 2 : 4096;
+		struct sync_point *v = realloc(p->v, cap * sizeof(*v));
+
+		if (!v)
+			return -ENOMEM;
+		p->v = v;
+		p->cap = cap;
+	}
+	p->v[p->n++] = *one;
+	p->n_kind[one->kind]++;
+	return 0;
+}
+
+static int take_event(struct points *p, const struct page_event *ev)
+{
+	uint16_t type;
+
+	if (ev->len < sizeof(type))
+		return 0;
+	memcpy(&type, ev->data, sizeof(type));
+	for (int i = 0; i < KNOWN; i++) {
+		const struct known *k = &p->known[i];
+		struct sync_point one = { .time = ev->ts, .kind = k->kind, .enter = k->enter };
+
+		if (!k->there || k->id != type)
+			continue;
+		if (k->kind == SYNC_HYP && get(ev, k->reason) != k->want)
+			return 0;
+		one.pid = (int32_t)get(ev, k->vcpu.size && k->kind == SYNC_HYP ? k->vcpu : k->pid);
+		if (!one.pid)
+			one.pid = (int32_t)get(ev, k->pid);
+		if (k->kind == SYNC_HYP && ev->ts % TEXT_STEP)
+			p->coarse = false;
+		return one.pid > 0 ? add_point(p, &one) : 0;
+	}
+	return 0;
+}
+
+static int add_gap(struct points *p, uint64_t a, uint64_t b)
+{
+	struct gap *v = realloc(p->gaps, (p->n_gaps + 1) * sizeof(*v));
+
+	if (!v)
+		return -ENOMEM;
+	p->gaps = v;
+	v[p->n_gaps++] = (struct gap){ a, b };
+	return 0;
+}
+
+static int host_page(void *to, unsigned int number, const void *data, size_t len)
+{
+	struct points *p = to;
+	struct page_reader r;
+	struct page_event ev;
+	bool first = true;
+	int ret = 0;
+
+	if (page_reader_init(&r, p->layout, data, len))
+		return add_gap(p, p->last, UINT64_MAX);
+	while (!ret && page_next(&r, &ev) == 1) {
+		if (first && r.missed)
+			ret = add_gap(p, p->last, ev.ts);
+		first = false;
+		p->begin = ev.ts < p->begin ? ev.ts : p->begin;
+		p->end = ev.ts > p->end ? ev.ts : p->end;
+		p->last = ev.ts;
+		if (!ret)
+			ret = take_event(p, &ev);
+	}
+	return ret;
+}
+
+/* Lost events of a buffer hide entries and exits of every thread. */
+static int put_gaps(struct sync_host *h, struct points *p, uint8_t kind)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < p->n_gaps && !ret; i++) {
+		struct sync_window w = { p->gaps[i].a, p->gaps[i].b, 0, kind, true };
+
+		w.a = w.a < h->begin ? h->begin : w.a;
+		w.b = w.b > h->end ? h->end : w.b;
+		if (w.a <= w.b)
+			ret = sync_windows_add(&h->windows, &w);
+	}
+	h->lost += p->n_gaps;
+	return ret;
+}
+
+static int take_buffer(struct sync_host *h, struct points *p, const struct sync_buffer *b,
+		       const bool *have)
+{
+	int ret = 0;
+
+	p->layout = &b->layout;
+	p->n = p->n_gaps = 0;
+	p->n_kind[0] = p->n_kind[1] = 0;
+	p->begin = UINT64_MAX;
+	p->end = 0;
+	p->coarse = true;
+	for (unsigned int cpu = 0; cpu < b->n_cpus && !ret; cpu++) {
+		p->last = 0;
+		ret = b->walk(b->ctx, cpu, host_page, p);
+	}
+	/* the same events in a second buffer tell nothing more */
+	for (size_t i = 0; i < p->n && (have[0] || have[1]);)
+		if (have[p->v[i].kind])
+			p->v[i] = p->v[--p->n];
+		else
+			i++;
+	return ret;
+}
+
+static int pair_buffer(struct sync_host *h, struct points *p, bool *have)
+{
+	bool hyp = p->n_kind[SYNC_HYP] && !have[SYNC_HYP];
+	uint8_t kind = hyp ? SYNC_HYP : SYNC_KVM;
+	size_t before = h->windows.n;
+	int ret;
+
+	if (!p->n)
+		return 0;
+	if (!h->end || p->begin < h->begin)
+		h->begin = p->begin;
+	h->end = p->end > h->end ? p->end : h->end;
+	ret = sync_windows_pair(&h->windows, p->v, p->n, p->begin, p->end, hyp ? HYP_SLACK : 0,
+				hyp && p->coarse ? TEXT_STEP : 0);
+	have[kind] = true;
+	if (hyp)
+		h->n_hyp = h->windows.n - before;
+	return ret ? ret : put_gaps(h, p, kind);
+}
+
+/* ---- hyp against host ------------------------------------------------------------------- */
+
+static int by_start(const void *a, const void *b)
+{
+	const struct sync_window *x = a, *y = b;
+
+	if (x->pid != y->pid)
+		return x->pid < y->pid ? -1 : 1;
+	return x->a < y->a ? -1 : x->a > y->a;
+}
+
+static bool windows_sorted(const struct sync_windows *w)
+{
+	for (size_t i = 1; i < w->n; i++)
+		if (by_start(&w->v[i - 1], &w->v[i]) > 0)
+			return false;
+	return true;
+}
+
+/* Last kvm window of the thread that begins before the hyp one, plus slack. */
+static const struct sync_window *kvm_around(const struct sync_windows *w, size_t i)
+{
+	const struct sync_window *hyp = &w->v[i];
+
+	for (size_t k = i + 1; k < w->n && w->v[k].pid == hyp->pid; k++) {
+		if (w->v[k].a > hyp->a + STRAY_SLACK)
+			break;
+		if (w->v[k].kind == SYNC_KVM)
+			return &w->v[k];
+	}
+	while (i-- > 0 && w->v[i].pid == hyp->pid)
+		if (w->v[i].kind == SYNC_KVM)
+			return &w->v[i];
+	return NULL;
+}
+
+/* What the host's kvm events cover: the hypervisor is traced a little longer than the host. */
+static void kvm_span(const struct sync_windows *w, uint64_t *from, uint64_t *to)
+{
+	*from = UINT64_MAX;
+	*to = 0;
+	for (size_t i = 0; i < w->n; i++) {
+		if (w->v[i].kind != SYNC_KVM || w->v[i].unknown)
+			continue;
+		*from = w->v[i].a < *from ? w->v[i].a : *from;
+		*to = w->v[i].b > *to ? w->v[i].b : *to;
+	}
+}
+
+/*
+ * kvm_entry <= eret_guest <= guest_exit <= kvm_exit, else the hypervisor's
+ * clock is not the host's, and its windows are of no use.
+ */
+static void check_hyp(struct sync_host *h, const struct log *log)
+{
+	struct sync_windows *w = &h->windows;
+	size_t n = 0, kept = 0;
+	uint64_t from, to;
+
+	if (!h->n_hyp)
+		return;
+	kvm_span(w, &from, &to);
+	if (!windows_sorted(w))
+		qsort(w->v, w->n, sizeof(*w->v), by_start);
+	for (size_t i = 0; i < w->n; i++) {
+		const struct sync_window *hyp = &w->v[i], *kvm;
+		uint64_t off;
+
+		if (hyp->kind != SYNC_HYP || hyp->unknown || hyp->b < from || hyp->a > to)
+			continue;
+		kvm = kvm_around(w, i);
+		if (!kvm || kvm->unknown)
+			continue;
+		n++;
+		off = hyp->a + 2 * HYP_SLACK < kvm->a ? kvm->a - hyp->a : 0;
+		if (hyp->b > kvm->b + 3 * HYP_SLACK && hyp->b - kvm->b > off)
+			off = hyp->b - kvm->b;
+		h->hyp_stray += off > 0;
+		h->hyp_worst = off > h->hyp_worst ? off : h->hyp_worst;
+	}
+	if (h->hyp_stray <= n / STRAY_PART)
+		return;
+	log_warn(log,
+		 "%llu of %zu hyp windows lie outside of kvm_entry..kvm_exit, by up to %llu ns: the "
+		 "hypervisor's clock is not the host's, its windows are left out",
+		 (unsigned long long)h->hyp_stray, n, (unsigned long long)h->hyp_worst);
+	for (size_t i = 0; i < w->n; i++)
+		if (w->v[i].kind == SYNC_KVM)
+			w->v[kept++] = w->v[i];
+	w->n = kept;
+	h->n_hyp = 0;
+}
+
+/* ---- names ---------------------------------------------------------------------------------- */
+
+/* "CPU 3/KVM" of QEMU, "crosvm_vcpu3". */
+static bool vcpu_name(const char *line, size_t len, struct offset_vcpu *v)
+{
+	char text[64], slash = 0;
+
+	if (len >= sizeof(text))
+		return false;
+	memcpy(text, line, len);
+	text[len] = '\0';
+	return (sscanf(text, "%u CPU %u%c", &v->pid, &v->cpu, &slash) == 3 && slash == '/') ||
+	       sscanf(text, "%u crosvm_vcpu%u", &v->pid, &v->cpu) == 2;
+}
+
+static int read_names(struct sync_host *h, const struct sync_source *s)
+{
+	struct cursor c = cursor_at(s->cmdlines, s->cmdlines ? s->cmdlines_len : 0);
+	const char *line;
+	size_t len;
+
+	while (cursor_line(&c, &line, &len)) {
+		struct offset_vcpu one, *v;
+
+		if (!vcpu_name(line, len, &one))
+			continue;
+		v = realloc(h->names, (h->n_names + 1) * sizeof(*v));
+		if (!v)
+			return -ENOMEM;
+		h->names = v;
+		v[h->n_names++] = one;
+	}
+	return 0;
+}
+
+int sync_host_read(struct sync_host *h, const struct sync_source *s, const struct log *log)
+{
+	struct points p = { 0 };
+	bool have[2] = { false, false };
+	int ret;
+
+	*h = (struct sync_host){ 0 };
+	ret = read_names(h, s);
+	for (size_t i = 0; i < s->n_formats && !ret; i++)
+		ret = learn(&s->formats[i], p.known);
+	for (size_t i = 0; i < s->n_buffers && !ret; i++) {
+		ret = take_buffer(h, &p, &s->buffers[i], have);
+		if (!ret)
+			ret = pair_buffer(h, &p, have);
+	}
+	free(p.v);
+	free(p.gaps);
+	if (!ret)
+		check_hyp(h, log);
+	if (ret)
+		sync_host_release(h);
+	return ret;
+}
+
+void sync_host_release(struct sync_host *h)
+{
+	free(h->windows.v);
+	free(h->names);
+	*h = (struct sync_host){ 0 };
+}
+
+/* ---- the guest ------------------------------------------------------------------------------ */
+
+struct events {
+	struct sync_guest *g;
+	const struct page_layout *layout;
+	struct sync_cpu *c;
+	size_t cap;
+};
+
+static int guest_page(void *to, unsigned int number, const void *data, size_t len)
+{
+	struct events *e = to;
+	struct page_reader r;
+	struct page_event ev;
+
+	e->c->cpu = number;
+	if (page_reader_init(&r, e->layout, data, len))
+		return 0;
+	while (page_next(&r, &ev) == 1) {
+		if (e->c->n == e->cap) {
+			size_t cap = e->cap ? e->cap * 2 : 4096;
+			uint64_t *v = realloc(e->c->times, cap * sizeof(*v));
+
+			if (!v)
+				return -ENOMEM;
+			e->c->times = v;
+			e->cap = cap;
+		}
+		e->c->times[e->c->n++] = ev.ts;
+	}
+	return 0;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+static void finish_cpu(struct sync_guest *g, struct sync_cpu *c)
+{
+	bool sorted = true;
+
+	for (size_t i = 1; i < c->n && sorted; i++)
+		sorted = c->times[i - 1] <= c->times[i];
+	if (!sorted)
+		qsort(c->times, c->n, sizeof(*c->times), by_time);
+	if (!c->n)
+		return;
+	if (!g->last || c->times[0] < g->first)
+		g->first = c->times[0];
+	if (c->times[c->n - 1] > g->last)
+		g->last = c->times[c->n - 1];
+}
+
+int sync_guest_read(struct sync_guest *g, const struct sync_source *s, const struct log *log)
+{
+	const struct sync_buffer *b = s->n_buffers ? &s->buffers[0] : NULL;
+	int ret = 0;
+
+	*g = (struct sync_guest){ 0 };
+	if (!b || !b->n_cpus)
+		return 0;
+	g->cpus = calloc(b->n_cpus, sizeof(*g->cpus));
+	if (!g->cpus)
+		return -ENOMEM;
+	g->n_cpus = b->n_cpus;
+	for (unsigned int i = 0; i < b->n_cpus && !ret; i++) {
+		struct events e = { .g = g, .layout = &b->layout, .c = &g->cpus[i] };
+
+		e.c->cpu = i;
+		ret = b->walk(b->ctx, i, guest_page, &e);
+		finish_cpu(g, e.c);
+	}
+	if (ret)
+		sync_guest_release(g);
+	return ret;
+}
+
+void sync_guest_release(struct sync_guest *g)
+{
+	for (size_t i = 0; i < g->n_cpus; i++)
+		free(g->cpus[i].times);
+	free(g->cpus);
+	*g = (struct sync_guest){ 0 };
+}

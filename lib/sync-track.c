@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sync-math.h"
+#include "sync-priv.h"
+
+/* Slices of the guest's time, and the offset followed from one to the next. */
+
+#define STEP_MAX     20000000ull /* ns; a slice is one step or more */
+#define STEP_MIN     1000000ull
+#define STEPS	     50000
+#define SLICE_EVENTS 500
+#define SLICE_STEPS  25
+#define PRIOR_MAX    100000000ll /* a wider one is no longer a track */
+#define GROW	     1000	 /* ns besides the rate's */
+#define BAD_RUN	     2
+#define CUT_TAU	     3 /* events */
+
+int drift_slices(struct problem *p)
+{
+	uint64_t range = p->guest1 - p->guest0 + 1, step = range / 50;
+
+	step = step < STEP_MIN ? STEP_MIN : step > STEP_MAX ? STEP_MAX : step;
+	if (range / step > STEPS)
+		step = range / STEPS;
+	p->slices = calloc(range / step + 2, sizeof(*p->slices));
+	if (!p->slices)
+		return -ENOMEM;
+	for (uint64_t t = p->guest0, n = 0, len = 0; t <= p->guest1; t += step) {
+		struct slice *s = &p->slices[p->n_slices];
+
+		if (!len++)
+			s->t0 = t;
+		n += slice_events(p, t, t + step);
+		s->t1 = t + step > p->guest1 ? p->guest1 + 1 : t + step;
+		if (n < SLICE_EVENTS && len < SLICE_STEPS && s->t1 <= p->guest1)
+			continue;
+		s->mid = s->t0 + (s->t1 - s->t0) / 2;
+		s->rate = p->rate;
+		p->n_slices++;
+		n = len = 0;
+	}
+	return 0;
+}
+
+/* What is usual for the events outside. */
+struct usual {
+	double n, outside;
+};
+
+static bool is_bad(const struct problem *p, const struct usual *u, const struct slice *s)
+{
+	double out = s->n - s->best, expect = u->n > 0 ? u->outside / u->n * s->n : 0;
+
+	return out > 4 + 2 * expect + 5 * num_sqrt(p->burst * expect);
+}
+
+static void add_usual(struct usual *u, const struct slice *s)
+{
+	u->n = u->n * 0.9 + s->n;
+	u->outside = u->outside * 0.9 + (s->n - s->best);
+}
+
+struct walk {
+	struct problem *p;
+	struct usual usual;
+	uint64_t events, outside;
+};
+
+/* From slice k to `to` (exclusive; -1 = down to the first). Returns where it ends. */
+static int walk_on(struct walk *w, ptrdiff_t k, ptrdiff_t to, ptrdiff_t *end)
+{
+	struct slice *all = w->p->slices;
+	ptrdiff_t dir = to > k ? 1 : -1, i;
+	unsigned int run = 0;
+
+	for (i = k + dir; i != to; i += dir) {
+		struct slice *s = &all[i], *prev = &all[i - dir];
+		double dt = num_abs((double)(int64_t)(s->mid - prev->mid));
+		int64_t grow = (int64_t)(w->p->rate * dt) + GROW;
+		int64_t low = prev->low - grow, high = prev->high + grow;
+		bool bad;
+		int ret;
+
+		if (high - low > PRIOR_MAX)
+			break;
+		s->offset = low + (high - low) / 2;
+		s->slope = 0;
+		s->rate = w->p->rate;
+		ret = sweep_slice(w->p, s, low, high);
+		if (ret)
+			return ret;
+		w->events += s->n;
+		w->outside += s->n - s->best;
+		bad = is_bad(w->p, &w->usual, s);
+		run = bad ? run + 1 : 0;
+		if (!bad)
+			add_usual(&w->usual, s);
+		if (bad || !s->n) {
+			s->told = false;
+			s->low = low;
+			s->high = high;
+		}
+		if (run == BAD_RUN) {
+			i -= dir * (BAD_RUN - 1);
+			break;
+		}
+	}
+	*end = i;
+	return 0;
+}
+
+int drift_track(struct problem *p, size_t from, size_t to, size_t k, int64_t low, int64_t high,
+		size_t reach, struct piece *out, uint64_t *events, uint64_t *outside)
+{
+	struct slice *s = &p->slices[k];
+	struct walk w = { .p = p };
+	ptrdiff_t begin = 0, end = 0;
+	size_t a = k - from > reach ? k - reach : from, b = to - k > reach ? k + reach : to;
+	int ret;
+
+	s->offset = low + (high - low) / 2;
+	s->slope = 0;
+	s->rate = p->rate;
+	ret = sweep_slice(p, s, low, high);
+	if (ret)
+		return ret;
+	add_usual(&w.usual, s);
+	w.events = s->n;
+	w.outside = s->n - s->best;
+	ret = walk_on(&w, (ptrdiff_t)k, (ptrdiff_t)b, &end);
+	if (!ret)
+		ret = walk_on(&w, (ptrdiff_t)k, (ptrdiff_t)a - 1, &begin);
+	out->first = (size_t)(begin + 1);
+	out->last = (size_t)end;
+	out->t0 = p->slices[out->first].t0;
+	out->t1 = p->slices[out->last - 1].t1;
+	out->from = out->t0;
+	out->to = out->t1;
+	*events = w.events;
+	*outside = w.outside;
+	return ret;
+}
+
+/* ---- cuts ------------------------------------------------------------------------------ */
+
+struct verdict {
+	uint64_t time;
+	bool in_a, in_b;
+};
+
+static int by_time(const void *x, const void *y)
+{
+	const struct verdict *a = x, *b = y;
+
+	return a->time < b->time ? -1 : a->time > b->time;
+}
+
+static size_t judge(const struct problem *p, uint64_t t0, uint64_t t1, int64_t a, int64_t b,
+		    struct verdict *v)
+{
+	size_t n = 0;
+	bool unknown;
+
+	for (size_t i = 0; i < p->in->n_cpus; i++) {
+		const struct sync_cpu *c = &p->in->cpus[i];
+		size_t end = cpu_lower(c, t1);
+
+		if (p->map[i] < 0)
+			continue;
+		for (size_t k = cpu_lower(c, t0); k < end; k++) {
+			const struct thread *t = &p->threads[p->map[i]];
+			uint64_t at = c->times[k];
+
+			v[n].time = at;
+			v[n].in_a = !span_distance(t, at + (uint64_t)a, &unknown);
+			v[n++].in_b = !span_distance(t, at + (uint64_t)b, &unknown);
+		}
+	}
+	qsort(v, n, sizeof(*v), by_time);
+	return n;
+}
+
+/* Between which events the fewest fall outside, and between which nearly so few. */
+static void place_cut(struct piece *a, struct piece *b, const struct verdict *v, size_t n)
+{
+	int64_t score = 0, best = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		score += (int)v[i].in_a - (int)v[i].in_b;
+		best = score > best ? score : best;
+	}
+	score = 0;
+	a->t1 = b->from = 0;
+	for (size_t i = 0; i < n; i++) {
+		score += (int)v[i].in_a - (int)v[i].in_b;
+		if (score < best - CUT_TAU)
+			continue;
+		a->t1 = a->t1 ? a->t1 : v[i].time + 1;
+		if (score == best)
+			a->to = b->from = v[i].time + 1;
+		b->t0 = i + 1 < n ? v[i + 1].time : v[i].time + 1;
+	}
+	if (!a->t1) {
+		a->t1 = a->to = b->from = b->t0 = n ? v[0].time : b->t0;
+	} else if (!b->from) {
+		a->to = b->from = a->t1;
+	}
+}
+
+int drift_cut(struct problem *p, struct piece *a, struct piece *b)
+{
+	const struct slice *x = &p->slices[a->last - 1], *y = &p->slices[b->first];
+	uint64_t t0 = x->t0, t1 = y->t1, n;
+	int64_t in_a = x->low + (x->high - x->low) / 2, in_b = y->low + (y->high - y->low) / 2;
+	struct verdict *v = malloc((slice_events(p, t0, t1) + 1) * sizeof(*v));
+
+	if (!v)
+		return -ENOMEM;
+	n = judge(p, t0, t1, in_a, in_b, v);
+	place_cut(a, b, v, n);
+	free(v);
+	while (a->last < p->n_slices && p->slices[a->last].t0 < a->t1)
+		a->last++;
+	while (b->first && p->slices[b->first - 1].t1 > b->t0)
+		b->first--;
+	return 0;
+}

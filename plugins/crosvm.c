@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* crosvm's trace points: lines in the host's trace_marker, decoded; other lines are left alone. */
+#include <inttypes.h>
+
+#include "crosvm.h"
+#include "plugin.h"
+
+const char TEP_PLUGIN_ALIAS[] = "crosvm";
+
+static void put(struct trace_seq *s, const struct piece *p)
+{
+	trace_seq_printf(s, "%.*s", (int)p->len, p->p);
+}
+
+static void print_line(struct trace_seq *s, const struct crosvm_line *l)
+{
+	struct piece args = l->args, expr, value;
+	const char *sep = " ";
+
+	trace_seq_printf(s, "crosvm %" PRIu64 " ", l->id);
+	if (l->category.len) {
+		put(s, &l->category);
+		trace_seq_puts(s, " ");
+	}
+	trace_seq_puts(s, l->enter ? "enter " : "exit ");
+	put(s, &l->name);
+	while (crosvm_arg(&args, &expr, &value)) {
+		trace_seq_puts(s, sep);
+		put(s, &expr);
+		trace_seq_puts(s, "=");
+		put(s, &value);
+		sep = ", ";
+	}
+}
+
+static int decode_print(struct trace_seq *s, struct tep_record *record, struct tep_event *event,
+			void *context)
+{
+	struct view v = { event, record, false };
+	struct relay *r = context;
+	struct crosvm_line line;
+	const char *text;
+	size_t len;
+
+	relay_retire(r);
+	if (!view_text(&v, "buf", &text, &len) || !crosvm_line_parse(text, len, &line))
+		return relay_pass(r, s, record, event);
+	print_line(s, &line);
+	return 0;
+}
+
+int TEP_PLUGIN_LOADER(struct tep_handle *tep)
+{
+	return relay_new(tep, "ftrace", "print", decode_print);
+}
+
+int TEP_PLUGIN_UNLOADER(struct tep_handle *tep)
+{
+	relays_free(tep);
+	return 0;
+}

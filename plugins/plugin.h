@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_PLUGIN_H
+#define HYPTRACE_PLUGIN_H
+
+#include <traceevent/event-parse.h>
+#include <traceevent/trace-seq.h>
+
+#include "base.h"
+
+/*
+ * What the libtraceevent plugins share: reading a record's fields without
+ * leaving the record, tables of events, and getting the last word on an event
+ * that another plugin handles too.
+ */
+
+/* What libtraceevent looks for in a plugin; everything else stays inside (plugin.map). */
+int TEP_PLUGIN_LOADER(struct tep_handle *tep);
+int TEP_PLUGIN_UNLOADER(struct tep_handle *tep);
+extern struct tep_plugin_option TEP_PLUGIN_OPTIONS[];
+extern const char TEP_PLUGIN_ALIAS[];
+
+/* ---- fields -------------------------------------------------------------------- */
+
+/* A record and its event. A read beyond the record's bytes gives 0 or "" and sets bad. */
+struct view {
+	struct tep_event *event;
+	const struct tep_record *record;
+	bool bad;
+};
+
+/* Whether the format has it, as an integer of 1, 2, 4 or 8 bytes. */
+bool view_has(const struct view *v, const char *field);
+/* Sign-extended when the field is signed; 0 when the format does not have it. */
+uint64_t view_u64(struct view *v, const char *field);
+static inline int64_t view_s64(struct view *v, const char *field)
+{
+	return (int64_t)view_u64(v, field);
+}
+/*
+ * The bytes of a string, array or __data_loc field. False: the format has none.
+ */
+bool view_bytes(struct view *v, const char *field, const uint8_t **data, size_t *len);
+/* The same up to the first NUL, without line ends behind it. */
+bool view_text(struct view *v, const char *field, const char **text, size_t *len);
+
+/* ---- events -------------------------------------------------------------------- */
+
+#define NEEDS_MAX 8
+
+/* One event: it is printed when its format has all the integer fields that print reads. */
+struct decoder {
+	const char *event;
+	void (*print)(struct trace_seq *s, struct view *v);
+	const char *needs[NEEDS_MAX]; /* NULL-ended unless full */
+};
+
+/*
+ * libtraceevent's handler; context is the decoder. -1 with nothing printed for a
+ * format without the fields; "[record too short]" for a record without them.
+ */
+int decode(struct trace_seq *s, struct tep_record *record, struct tep_event *event, void *context);
+void decoders_register(struct tep_handle *tep, const char *sys, const struct decoder *v, size_t n);
+void decoders_unregister(struct tep_handle *tep, const char *sys, const struct decoder *v,
+			 size_t n);
+
+/* ---- more than one plugin for an event -------------------------------------------- */
+
+/*
+ * libtraceevent keeps one handler for an event, that of the plugin loaded last.
+ * With a relay we are asked first wherever we were in that order, and hand on
+ * what is not ours to the one that would have been asked without us.
+ *
+ * How: a decoy, an event of the same system and name with an id that no trace
+ * has. While it is parsed it takes the handler that was registered before ours,
+ * and a plugin that registers later finds the decoy and puts its handler there,
+ * instead of in front of ours in the list that the trace's own event is looked up
+ * in. At the first record the decoy has done its work and gets another name.
+ */
+struct relay;
+
+/*
+ * Registers func, which gets the relay as its context. sys and event must stay.
+ * -1: no memory, func is not registered.
+ */
+int relay_new(struct tep_handle *tep, const char *sys, const char *event,
+	      tep_event_handler_func func);
+/* All relays of that tep in this plugin. */
+void relays_free(struct tep_handle *tep);
+/* What the next handler in line says; -1 and nothing printed when there is none. */
+int relay_pass(struct relay *r, struct trace_seq *s, struct tep_record *record,
+	       struct tep_event *event);
+/* To be called by func at its start. */
+void relay_retire(struct relay *r);
+
+/* ---- options ---------------------------------------------------------------------- */
+
+/* A plugin has no log: a line on standard error, "hyptrace <plugin>: ...". */
+void plugin_warn(const char *plugin, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

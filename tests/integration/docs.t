@@ -1,0 +1,121 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# The documents and the program say the same: commands, options, examples, make
+# targets. Man pages are clean.
+. tests/integration/lib.sh
+
+hyptrace=$build/hyptrace
+pages=(Documentation/*.1)
+texts=("${pages[@]}" Documentation/*.md README.md CHANGELOG.md)
+
+# Nothing of this machine is touched: there is no tracefs.
+export HYPTRACE_TRACING_DIR=$tmp/no-tracefs
+
+# ---- helpers -----------------------------------------------------------------
+
+# The part of a page between one .SH and the next, roff's escapes undone.
+section() { # PAGE NAME
+	sed -n "/^\.SH $2\$/,/^\.SH /p" "$1" | sed '1d; $ { /^\.SH /d }; s/\\-/-/g; s/\\(aq/'\''/g; s/\\f[A-Z]//g'
+}
+
+# Options that a section's tags name: each .TP's next line.
+tagged() { # PAGE NAME
+	section "$1" "$2" | awk 'tag { print; tag = 0 } /^\.TP/ { tag = 1 }' |
+		grep -oE -e '(^|[ ",])--?[a-zA-Z][a-z0-9-]*' | tr -d ' ",' | sort
+}
+
+# Options that -h lists
+listed() { # COMMAND
+	"$hyptrace" "$1" -h | sed -nE '/^  -/ { s/^ +//; s/  .*//; p }' |
+		grep -oE -e '(^| )--?[a-zA-Z][a-z0-9-]*' | tr -d ' ' | sort
+}
+
+# The command lines of a page's examples, of a Markdown file's code blocks: those
+# of hyptrace itself, which are run here.
+examples() {
+	local own='^(timeout [-a-zA-Z0-9 ]+ )?hyptrace (record|recover) '
+
+	case $1 in
+	*.md) sed -n '/^```/,/^```/p' "$1" | sed 's/^[#$] //' | grep -E "$own" ;;
+	*) section "$1" EXAMPLES | sed -n 's/^# //p' | grep -E "$own" ;;
+	esac
+}
+
+# ---- man pages ------------------------------------------------------------------
+
+for page in "${pages[@]}"; do
+	if command -v groff >/dev/null; then
+		is "$(groff -man -ww -z -Tutf8 "$page" 2>&1)" "" "$page: groff has nothing to say"
+	else
+		skip 1 "no groff"
+	fi
+	if command -v mandoc >/dev/null; then
+		# which other pages this machine has is not the page's fault
+		is "$(mandoc -Tlint -Wwarning "$page" 2>&1 | grep -v 'referenced manual not found\|outdated mandoc.db')" "" \
+			"$page: mandoc has nothing to say"
+	fi
+	is "$(man -l -E UTF-8 "$page" 2>&1 >/dev/null)" "" "$page: man shows it"
+	name=$(basename "$page" .1)
+	like "$(sed -n '/^\.SH NAME/{n;p}' "$page")" "^$name .- " "$page: its NAME is $name"
+done
+
+commands=$("$hyptrace" -h | sed -nE '/^commands:/,/^$/s/^  ([a-z]+) .*/\1/p')
+like "$commands" '^record$' "hyptrace -h lists the commands"
+for command in $commands; do
+	[ -f "Documentation/hyptrace-$command.1" ]
+	ok $? "$command has a man page"
+	like "$(section Documentation/hyptrace.1 COMMANDS)" "^\.B $command\$" "hyptrace(1) names $command"
+done
+
+for command in record recover; do
+	is "$(tagged "Documentation/hyptrace-$command.1" OPTIONS)" "$(listed "$command")" \
+		"hyptrace-$command(1) has the options that $command -h has"
+done
+
+# ---- options of trace-cmd ---------------------------------------------------------
+
+refused=$(tagged Documentation/hyptrace-record.1 'OPTIONS THAT ARE REFUSED')
+wrong=
+for option in $refused; do
+	"$hyptrace" record "$option" x -e sched >"$tmp/out" 2>"$tmp/err"
+	[ $? = 2 ] && grep -q 'is not served: ' "$tmp/err" || wrong="$wrong $option"
+done
+is "$wrong" "" "what the page calls refused is refused, with advice"
+
+if command -v trace-cmd >/dev/null; then
+	theirs=$(trace-cmd record -h 2>&1 | sed -nE 's/^          (--?[a-zA-Z][a-z0-9-]*) .*/\1/p' | sort -u)
+	ours=$( (listed record; echo "$refused") | sort -u)
+	is "$(comm -23 <(echo "$theirs") <(echo "$ours"))" "" "each option of trace-cmd record -h is served or refused"
+else
+	skip 1 "no trace-cmd"
+fi
+
+# ---- examples -----------------------------------------------------------------------
+
+mkdir "$tmp/cwd"
+for text in "${texts[@]}"; do
+	while read -r line; do
+		# as far as the missing tracefs: status 1; a wrong command line is 2
+		( cd "$tmp/cwd" && PATH=$build:$PATH bash -c "$line" ) >"$tmp/out" 2>&1 </dev/null
+		[ $? != 2 ] && ! grep -q 'usage:\|not found\|failed to run\|is unknown' "$tmp/out"
+		ok $? "$text: $line" || diag "$(cat "$tmp/out")"
+	done < <(examples "$text")
+done
+
+# ---- README ---------------------------------------------------------------------------
+
+targets=$(grep -oE '\bmake [a-z-]+' README.md | grep -v 'make -C' | cut -d ' ' -f 2 | sort -u)
+like "$targets" '^demo$' "the README names make demo"
+for target in $targets; do
+	grep -qE "^([a-z-]+ )*$target( [a-z-]+)*:" Makefile
+	ok $? "make $target of the README is there"
+done
+wrong=$(grep -oE '\]\([^)#]+\)' README.md | tr -d '])(' | grep -v '^http' | while read -r file; do
+	[ -e "$file" ] || echo "$file"
+done)
+is "$wrong" "" "the files that the README links to are there"
+
+# ---- places -------------------------------------------------------------------------------
+
+is "$(grep -nE '(^|[^a-z])/(work|tmp|root|home|workspace)(/|\b)' "${texts[@]}")" "" "no path of one machine in the documents"
+done_testing

@@ -1,0 +1,124 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# However a recording ends, tracefs is afterwards as it was before, and that was
+# not the state after boot but one that somebody had set up.
+. "$(dirname "$0")/lib.sh"
+vm_up -m protected -g 1
+
+# What the kernel itself cannot undo is done first: the top buffer gets its full
+# size at the first use of an event and keeps it.
+run '
+	echo 1 >$t/events/sched/sched_switch/enable
+	echo 0 >$t/events/sched/sched_switch/enable
+	set -e
+	cd $t
+	echo mono >trace_clock
+	echo 500 >buffer_size_kb
+	echo 300 >per_cpu/cpu1/buffer_size_kb
+	echo 3 >tracing_cpumask
+	echo 0 >options/overwrite
+	echo 1 >options/sym-offset
+	echo 300 >saved_cmdlines_size
+	echo 4 >max_graph_depth
+	echo "vfs_read vfs_write" >set_ftrace_filter
+	echo "ksys_*" >set_ftrace_notrace
+	echo do_sys_openat2 >set_graph_function
+	echo 1 >set_ftrace_pid
+	echo 1 >set_event_pid
+	echo "prio < 100" >events/sched/sched_wakeup/filter
+	echo 1 >events/sched/sched_wakeup/enable
+	echo "traceoff:3 if prio > 500" >events/sched/sched_waking/trigger
+	echo 1 >events/irq/enable
+	mkdir instances/mine
+	cd instances/mine
+	echo "do_sys_open*" >set_ftrace_filter
+	echo function >current_tracer
+	echo 1 >events/timer/enable
+	echo boot >trace_clock
+	cd $hyp
+	echo 16 >buffer_size_kb
+	echo 1 >events/hypervisor/hyp_enter/enable'
+recorded "tracefs as somebody may have left it"
+l1 state >"$tmp/before"
+at_least "$(wc -l <"$tmp/before")" 10000 "its state has more than 10000 lines ($(wc -l <"$tmp/before"))"
+l1 state >"$tmp/now"
+same "$tmp/now" "$tmp/before" "and does not change by being looked at"
+
+unchanged() {
+	l1 state >"$tmp/now"
+	same "$tmp/now" "$tmp/before" "tracefs is as before: $1"
+}
+
+# ---- recordings that end well --------------------------------------------------------
+
+run '
+	hyptrace record -o many.dat -C boot -b 1000 -M f -O nosym-offset -O overwrite -T \
+		--cmdlines-size 1000 --max-graph-depth 2 \
+		-p function -l "vfs_*" -n vfs_write \
+		-e sched:sched_switch -f "prev_pid != 1" -e sched:sched_waking -R traceon \
+		-B mine -p function_graph -g ksys_read -b 400 \
+		-B fresh -e timer -e "task:*" --subbuf-size 8 \
+		-B hyp -b 512 -v -e hyp_enter \
+		-- ls -R /sys/class >/dev/null || exit
+	cp many.dat /mnt/out'
+recorded "a recording with many options"
+datdump "$out/many.dat" | sed -E 's/^([^ ]+) [0-9]+ [0-9]+ ([a-z_]+).*/\1 \2/' | sort | uniq -c | sort -rn >"$tmp/events"
+for event in '- function' '- sched_switch' 'mine funcgraph_entry' 'fresh [a-z_]*' 'hyp hyp_exit'; do
+	like "$(cat "$tmp/events")" "^ *[0-9]+ $event$" "which recorded $event"
+done
+unlike "$(cat "$tmp/events")" "hyp hyp_enter" "and not what it was told to leave out"
+unchanged "many options, three host buffers and the hypervisor's"
+
+run 'hyptrace record -o pids.dat -P 1 -c -e sched -e raw_syscalls -- true && hyptrace record -o f.dat -F -c -e sched -B hyp -- ls >/dev/null'
+recorded "recordings with -P and -F"
+unchanged "-P, -F and -c"
+
+for signal in INT TERM HUP; do
+	run "begin sig.dat -e kvm -e sched -B mine -p function -l 'vfs_*' -B hyp || exit; finish $signal && cp sig.dat /mnt/out"
+	recorded "a recording that SIG$signal ends"
+	reports "$out/sig.dat" '^ *hyp: .* hyp_enter: ' "its file is readable"
+	unchanged "SIG$signal"
+done
+
+# ---- kill -9 ------------------------------------------------------------------------------
+
+run '
+	begin kill.dat -e kvm -e sched:sched_switch -f "prev_pid != 1" -p function -l "vfs_*" --cmdlines-size 999 \
+		-B fresh -e irq -B hyp || exit
+	slay
+	cat $hyp/tracing_on
+	hyptrace recover kill.dat.spool && cp kill.dat /mnt/out'
+recorded "a recording that is killed, and recovered"
+is "$output" 1 "(the kill left the hypervisor's tracing on)"
+reports "$out/kill.dat" '^ *hyp: .* hyp_enter: ' "its file is readable"
+unchanged "kill -9 and recover"
+
+# ---- recordings that do not begin --------------------------------------------------------------
+
+# fails OPTIONS PATTERN [COMMAND]
+fails() {
+	local command=${3-true}
+
+	run "hyptrace record -o no.dat -e sched $1 -B fresh -e irq -B hyp -- $command"
+	refused "$2" "refused: $1 -- $command"
+	is "$(l1 'ls -d no.dat* 2>/dev/null')" "" "no file, no spool"
+	unchanged "$1 -- $command"
+}
+fails '-e nosuch' 'nosuch'
+fails '-e sched:sched_switch -f "nosuch == 1"' 'nosuch == 1.*Field not found'
+fails '-e sched:sched_switch -R "nosuch"' 'nosuch'
+fails '-p nosuch' 'nosuch'
+fails '-C nosuch' 'nosuch'
+fails '-p function -l nosuch_function' 'nosuch_function'
+fails '' "cannot run '/nosuch/command': No such file or directory" /nosuch/command
+fails '--user nosuch' "no such user: 'nosuch'"
+
+# ---- disk full ------------------------------------------------------------------------------
+
+run 'mkdir -p /tmp/small && mount -t tmpfs -o size=4m small /tmp/small &&
+	hyptrace record -o small/full.dat -B hyp -e all -- sleep 60
+	s=$?; umount /tmp/small; exit $s'
+is "$status" 1 "a recording that fills the disk"
+unchanged "disk full"
+
+done_testing

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# For the tests on the live pKVM host: the TAP of the integration tests, and one
+# VM per test file, which ends with it.
+#
+#   . "$(dirname "$0")/lib.sh"
+#   vm_up -m nvhe -g 1
+#   l1 'hyptrace record ... -- sleep 3'        in L1, with l1.sh's functions
+#   guest 'ls /'                               in its first guest
+#
+# $out is a directory that L1 sees as /mnt/out.
+
+cd "$(dirname "${BASH_SOURCE[0]}")/../../.." || exit 1
+. tests/integration/lib.sh
+
+# Stock report: nobody's plugins but those of the distribution.
+export HOME=$tmp/home
+unset TRACEEVENT_PLUGIN_DIR KERNELSHARK_PLUGIN_DIR
+mkdir "$HOME"
+
+lab=tests/lab/lab
+vm=test-$$
+out=$tmp/out
+mkdir "$out"
+
+# The lab's cache and the user's home are where they were.
+lab() {
+	HOME=$lab_home "$lab" "$@"
+}
+lab_home=$(getent passwd "$(id -u)" | cut -d : -f 6)
+
+vm_up() {
+	local start=$SECONDS
+
+	# For writing tests: use a lab that is up, NAME:DIR, and leave it so.
+	if [ -n "${HYPTRACE_LAB_TEST_VM-}" ]; then
+		vm=${HYPTRACE_LAB_TEST_VM%%:*} out=${HYPTRACE_LAB_TEST_VM#*:}
+		return
+	fi
+
+	trap 'lab down "$vm" 2>/dev/null; cleanup' EXIT
+	lab up -o "$out" "$@" "$vm" || {
+		echo "Bail out! the lab did not come up"
+		exit 1
+	}
+	diag "L1 came up in $((SECONDS - start)) s: $*"
+}
+
+# l1 COMMAND-LINE...: output and status are those of L1's shell
+l1() {
+	lab exec -t 120 "$vm" ". /mnt/tests/lab/t/l1.sh; $*"
+}
+
+guest() {
+	lab guest -t 60 "$vm" 1 "$*"
+}
+
+# run COMMAND-LINE: in L1, with what it printed in $output, what it said in
+# $stderr and its end in $status
+run() {
+	output=$(l1 "$*" 2>"$tmp/stderr")
+	status=$?
+	stderr=$(cat "$tmp/stderr")
+}
+
+# recorded NAME: the last run ended well
+recorded() {
+	[ "$status" = 0 ]
+	ok $? "$1" || diag "exit status $status, and it said:"$'\n'"$output"$'\n'"$stderr"
+}
+
+# refused PATTERN NAME: the last run ended with status 1 and a message like it
+refused() {
+	[ "$status" = 1 ] && grep -Eq -e "$1" <<<"$stderr"
+	ok $? "$2" || diag "expected: status 1 and '$1'; got: status $status and"$'\n'"$stderr"
+}
+
+# at_least GOT MINIMUM NAME
+at_least() {
+	[ "${1:-0}" -ge "$2" ] 2>/dev/null
+	ok $? "$3" || diag "expected at least $2, got '$1'"
+}
+
+# summary_of BUFFER WORD: "events" or "lost" out of hyptrace's summary line
+summary_of() {
+	case $2 in
+	events) sed -nE "s/^hyptrace: .*\\b$1 ([0-9]+) events, .*/\\1/p" <<<"$stderr" ;;
+	lost) sed -nE "s/^hyptrace: .*\\b$1 [0-9]+ events, [^ ]+ \\(([0-9]+) lost\\).*/\\1/p" <<<"$stderr" ;;
+	esac
+}
+
+# reports FILE PATTERN NAME: stock trace-cmd shows such a line
+reports() {
+	report "$1" >"$tmp/report"
+	grep -Eq -e "$2" "$tmp/report"
+	ok $? "$3" || diag "no line of $(wc -l <"$tmp/report") matches '$2', the first are:"$'\n'"$(head -n 10 "$tmp/report")"
+}
+
+report() {
+	trace-cmd report "$@" 2>"$tmp/report.err"
+}
+
+datdump() {
+	"$build/tests/tools/datdump" "$@"
+}
+
+hyporder() {
+	"$build/tests/tools/hyporder" "$@"
+}
+
+loadkshark() {
+	"$build/tests/tools/loadkshark" "$@"
+}
+
+# capture FILE COMMAND-LINE: a run that records kvm and hyp into $out/FILE, once
+# more when a tracepoint delivered nothing (see tests/lab/README.md: QEMU 7.2)
+capture() {
+	local file=$1 try
+
+	shift
+	for try in 1 2 3; do
+		rm -f "$out/$file"
+		run "$@"
+		[ "$status" = 0 ] || return 0
+		order=$(hyporder "$out/$file")
+		order_status=$?
+		[ "$order_status" = 3 ] || return 0
+		diag "try $try: the emulator lost a tracepoint, recording again:"$'\n'"$order"
+	done
+}
+
+# As the tests of a capture want it: every line one record.
+dump_sorted() {
+	datdump -p "$1" | sort -s -n -k 4,4
+}

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Synchronisation against a made-up truth. HYPTRACE_SYNC_SEEDS=N: as many
+ * seeds (1000 for the figures in Documentation/clock-sync.md); =N,v: with a
+ * line for each that fails.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "sync-gen.h"
+
+#define SEEDS 60
+
+struct tally {
+	unsigned int seeds, none, hard, hard_wrong, soft, soft_wrong, map_wrong;
+	double bounds; /* sum of medians, ns */
+};
+
+static unsigned int seeds(bool *verbose)
+{
+	const char *env = getenv("HYPTRACE_SYNC_SEEDS");
+	int n = env ? atoi(env) : 0;
+
+	*verbose = env && strchr(env, 'v');
+	return n > 0 ? (unsigned int)n : SEEDS;
+}
+
+/* Whether the truth lies inside at every knot and in between. */
+static bool is_right(const struct gen *g, const struct sync_result *r, double *worst)
+{
+	bool right = true;
+
+	*worst = 0;
+	for (size_t i = 0; i < r->n_knots; i++)
+		for (int k = 0; k < 20; k++) {
+			uint64_t next = i + 1 < r->n_knots ? r->knots[i + 1].time : r->knots[i].time;
+			uint64_t t = r->knots[i].time + (next - r->knots[i].time) / 20 * (uint64_t)k;
+			uint64_t bound = sync_bound(r, t);
+			double off = num_abs((double)(sync_offset(r, t) - gen_truth(g, t)));
+
+			if (bound == UINT64_MAX || off <= (double)bound)
+				continue;
+			right = false;
+			*worst = num_max(*worst, off - (double)bound);
+		}
+	return right;
+}
+
+static bool map_right(const struct gen *g, const struct sync_result *r)
+{
+	for (size_t i = 0; i < r->n_vcpus; i++)
+		if (r->vcpus[i].pid && r->vcpus[i].pid != g->true_pids[i])
+			return false;
+	return true;
+}
+
+static void judge(struct gen *g, uint64_t seed, bool verbose, struct tally *t)
+{
+	struct sync_result r;
+	double worst = 0;
+	bool right;
+
+	assert_int_equal(sync_solve(&g->in, &r, NULL), 0);
+	right = is_right(g, &r, &worst);
+	t->seeds++;
+	t->none += r.class == SYNC_NONE;
+	t->hard += r.class == SYNC_HARD;
+	t->soft += r.class == SYNC_SOFT;
+	t->hard_wrong += r.class == SYNC_HARD && !right;
+	t->soft_wrong += r.class == SYNC_SOFT && !right;
+	t->map_wrong += !map_right(g, &r);
+	t->bounds += r.n_knots ? (double)sync_median_bound(&r) : 0;
+	if (verbose && (!right || r.class == SYNC_NONE || !map_right(g, &r)))
+		fprintf(stderr,
+			"# seed %llu: %s%s%s off by %.0f ns more, %u vcpus %.1f s %zu bends, %llu events, "
+			"%llu outside, %zu knots %zu cuts, bound %.0f\n",
+			(unsigned long long)seed, sync_class_name(r.class), right ? "" : " WRONG",
+			map_right(g, &r) ? "" : " MAP", worst, g->n_vcpus, g->length / 1e9, g->n_bends,
+			(unsigned long long)r.events, (unsigned long long)r.outside, r.n_knots,
+			r.n_cuts, r.n_knots ? (double)sync_median_bound(&r) : 0);
+	sync_result_release(&r);
+}
+
+static void usual(struct gen *g, uint64_t seed)
+{
+	static const unsigned int vcpus[] = { 1, 2, 2, 4, 4, 8, 16, 64 };
+
+	*g = (struct gen){ .state = seed * 7919 };
+	g->n_vcpus = vcpus[gen_u64(g) % ARRAY_SIZE(vcpus)];
+	g->length = 0.5e9 + gen_one(g) * (g->n_vcpus > 8 ? 1e9 : 4e9);
+	g->run = 50e3 * gen_times(g, 20);
+	g->gap = 20e3 * gen_times(g, 20);
+	g->idle = 2e6 + gen_one(g) * 10e6;
+	g->every = 20e3 * gen_times(g, 4);
+	g->first = 500 * gen_times(g, 20);
+	g->last = 500 * gen_times(g, 20);
+}
+
+typedef void (*shape_fn)(struct gen *g);
+
+static void run(const char *name, shape_fn shape, struct tally *t)
+{
+	bool verbose;
+	unsigned int n = seeds(&verbose);
+
+	*t = (struct tally){ 0 };
+	for (unsigned int i = 0; i < n; i++) {
+		struct gen g;
+
+		usual(&g, i + 1);
+		shape(&g);
+		gen_make(&g);
+		judge(&g, i + 1, verbose, t);
+		gen_release(&g);
+	}
+	fprintf(stderr,
+		"# %s: %u seeds: %u hard (%u wrong), %u soft (%u wrong), %u none, %u wrong maps, mean bound %.1f us\n",
+		name, t->seeds, t->hard, t->hard_wrong, t->soft, t->soft_wrong, t->none, t->map_wrong,
+		t->bounds / (t->seeds - t->none + 1e-9) / 1e3);
+}
+
+static void expect(const struct tally *t)
+{
+	assert_true(t->hard_wrong * 1000 <= t->hard);
+	assert_true(t->soft_wrong * 100 <= t->soft);
+	assert_int_equal(t->map_wrong, 0);
+	assert_true(t->none * 50 <= t->seeds);
+}
+
+/* ---- shapes ------------------------------------------------------------------------- */
+
+static void clean(struct gen *g)
+{
+	gen_clocks(g, 200, 0, 0);
+}
+
+static void slewed(struct gen *g)
+{
+	gen_clocks(g, 200, 1 + gen_u64(g) % 3, 0);
+	g->in.max_bend = 4e-4;
+}
+
+static void jumping(struct gen *g)
+{
+	gen_clocks(g, 200, 0, 1 + gen_u64(g) % 2);
+}
+
+static void dirty(struct gen *g)
+{
+	gen_clocks(g, 200, 0, 0);
+	g->lost_windows = 0.1;
+	g->displaced = 0.01;
+}
+
+static void one_sided(struct gen *g)
+{
+	gen_clocks(g, 200, 0, 0);
+	g->lost_one_side = 0.05;
+}
+
+static void unmapped(struct gen *g)
+{
+	gen_clocks(g, 200, 0, 0);
+	g->unknown_map = true;
+	g->displaced = gen_u64(g) % 2 ? 0.01 : 0;
+}
+
+static void misled(struct gen *g)
+{
+	gen_clocks(g, 100, 0, 0);
+	g->wrong_map = true;
+}
+
+static void everything(struct gen *g)
+{
+	gen_clocks(g, 200, 0, gen_u64(g) % 2);
+	g->lost_windows = 0.1;
+	g->displaced = 0.01;
+	g->lost_one_side = 0.02;
+	g->unknown_map = gen_u64(g) % 2;
+}
+
+static void unrelated(struct gen *g)
+{
+	gen_clocks(g, 200, 0, 0);
+	g->nothing = true;
+}
+
+static void always_inside(struct gen *g)
+{
+	gen_clocks(g, 200, 0, 0);
+	g->run = 1e12;
+}
+
+#define TEST(shape)                                                                                \
+	static void test_##shape(void **state)                                                     \
+	{                                                                                          \
+		struct tally t;                                                                    \
+                                                                                                   \
+		run(#shape, shape, &t);                                                            \
+		expect(&t);                                                                        \
+	}
+TEST(clean)
+TEST(slewed)
+TEST(jumping)
+TEST(dirty)
+TEST(one_sided)
+TEST(unmapped)
+TEST(misled)
+TEST(everything)
+
+static void test_nothing(void **state)
+{
+	struct tally t;
+
+	run("unrelated", unrelated, &t);
+	assert_int_equal(t.none, t.seeds);
+	run("always inside", always_inside, &t);
+	assert_int_equal(t.none, t.seeds);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_clean),	  cmocka_unit_test(test_slewed),
+		cmocka_unit_test(test_jumping),	  cmocka_unit_test(test_dirty),
+		cmocka_unit_test(test_one_sided), cmocka_unit_test(test_unmapped),
+		cmocka_unit_test(test_misled),	  cmocka_unit_test(test_everything),
+		cmocka_unit_test(test_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
