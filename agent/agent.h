@@ -37,7 +37,7 @@ bool boot_take(struct agent *a, const char *buffer);
 void boot_parse(struct boot *b, const char *cmdline);
 void boot_release(struct boot *b);
 
-/* ---- the agent ------------------------------------------------------------------ */
+/* ---- the agent ---------------------------------------------------------------- */
 
 struct agent {
 	struct log log;

@@ -47,7 +47,7 @@ static void say(int fd, const char *text)
 		_exit(EXIT_FAILED);
 }
 
-/* ---- options ---------------------------------------------------------------------------- */
+/* ---- options ---------------------------------------------------------------- */
 
 static bool is(const char *word, const char *key, const char *name)
 {
@@ -164,7 +164,7 @@ static int parse(struct agent *a, struct options *o, int argc, char **argv)
 	return 0;
 }
 
-/* ---- places --------------------------------------------------------------------------------- */
+/* ---- places ---------------------------------------------------------------- */
 
 /*
  * The working directory becomes the tracing directory: it stays reachable when
@@ -194,50 +194,66 @@ static int enter_tracing_dir(struct agent *a)
 	return 0;
 }
 
+static const char *const journals[] = { "/run/hyptrace-agent.journal",
+					"/dev/.hyptrace-agent.journal" };
+
 /*
  * Only where no other user can put a file, for it is believed after a crash:
  * /run, or /dev, which Android and an initramfs have.
  */
+static bool private_dir(const char *journal)
+{
+	char dir[] = "/run";
+	struct stat st;
+
+	memcpy(dir, journal, 4);
+	return !stat(dir, &st) && S_ISDIR(st.st_mode) && st.st_uid == geteuid() &&
+	       !(st.st_mode & 0022) && !access(dir, W_OK);
+}
+
 static const char *find_journal(void)
 {
-	static const char *const files[] = { "/run/hyptrace-agent.journal",
-					     "/dev/.hyptrace-agent.journal" };
-
-	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
-		char dir[] = "/run";
-		struct stat st;
-
-		memcpy(dir, files[i], 4);
-		if (!stat(dir, &st) && S_ISDIR(st.st_mode) && st.st_uid == geteuid() &&
-		    !(st.st_mode & 0022) && !access(dir, W_OK))
-			return files[i];
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(journals); i++)
+		if (private_dir(journals[i]))
+			return journals[i];
 	return NULL;
 }
 
 /* What an agent that was killed could not put back. */
-static int recover(struct agent *a)
+static int recover_from(struct agent *a, const char *journal)
 {
 	struct undo *u;
 	int ret;
 
-	if (!a->journal || faccessat(AT_FDCWD, a->journal, F_OK, 0) < 0)
+	if (faccessat(AT_FDCWD, journal, F_OK, 0) < 0)
 		return 0;
-	ret = undo_load(&u, a->tracing_dir, a->journal, &a->log);
+	ret = undo_load(&u, a->tracing_dir, journal, &a->log);
 	if (ret == -EBUSY)
 		return ret;
 	if (!ret) {
 		ret = undo_all(u);
 		undo_free(u);
 		log_warn(&a->log, "put back what a killed agent had changed (%s)",
-			 ret ? "not all of it" : a->journal);
+			 ret ? "not all of it" : journal);
 	}
-	unlink(a->journal);
+	unlink(journal);
 	return 0;
 }
 
-/* ---- start ------------------------------------------------------------------------------------
- */
+/* It may have been started when there was no /run yet: all places are looked at. */
+static int recover(struct agent *a, const struct options *o)
+{
+	int ret = 0;
+
+	if (o->journal)
+		return *o->journal ? recover_from(a, o->journal) : 0;
+	for (size_t i = 0; i < ARRAY_SIZE(journals) && !ret; i++)
+		if (private_dir(journals[i]))
+			ret = recover_from(a, journals[i]);
+	return ret;
+}
+
+/* ---- start ---------------------------------------------------------------- */
 
 static int listen_at(struct agent *a)
 {
@@ -292,7 +308,7 @@ static int run(struct agent *a, const struct options *o)
 	if (ret)
 		return ret;
 	a->journal = o->journal ? (*o->journal ? o->journal : NULL) : find_journal();
-	ret = recover(a);
+	ret = recover(a, o);
 	if (ret)
 		return ret;
 	/* before anything that could fail or wait */

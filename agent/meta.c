@@ -33,7 +33,7 @@ struct out {
 static const uint16_t section_ids[] = { DAT_HEADER_INFO, DAT_FTRACE_EVENTS, DAT_EVENT_FORMATS,
 					DAT_KALLSYMS,	 DAT_PRINTK,	    DAT_CMDLINES };
 
-/* ---- sections ------------------------------------------------------------------------ */
+/* ---- sections ---------------------------------------------------------------- */
 
 static void section_begin(struct out *w, uint16_t id, const char *name)
 {
@@ -57,7 +57,7 @@ static void add_option(struct out *w, uint16_t id, const void *data, uint32_t le
 	buf_add(&w->options, data, len);
 }
 
-/* ---- texts of tracefs ------------------------------------------------------------------ */
+/* ---- texts of tracefs ---------------------------------------------------------------- */
 
 static int put_text64(struct out *w, int dirfd, const char *path)
 {
@@ -199,7 +199,7 @@ static int put_section(struct out *w, uint16_t id)
 	return w->o.err;
 }
 
-/* ---- the file ------------------------------------------------------------------------------ */
+/* ---- the file ---------------------------------------------------------------- */
 
 static void put_front(struct out *w)
 {

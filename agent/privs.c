@@ -40,7 +40,7 @@ static int drop_capabilities(void)
 	return syscall(SYS_capset, &head, caps) < 0 ? -errno : 0;
 }
 
-/* ---- seccomp ---------------------------------------------------------------------------- */
+/* ---- seccomp ---------------------------------------------------------------- */
 
 #if defined(__x86_64__)
 #define ARCH AUDIT_ARCH_X86_64

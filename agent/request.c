@@ -50,7 +50,7 @@ static struct buffer_plan *buffer(struct parse *p)
 	return &p->plan->buffers[p->buffer];
 }
 
-/* ---- texts that may pass ------------------------------------------------------------ */
+/* ---- texts that may pass ---------------------------------------------------------------- */
 
 static bool only(const char *s, const char *extra, size_t max)
 {
@@ -117,7 +117,7 @@ static int number(struct parse *p, const char *opt, const char *arg, uint64_t ma
 	return 0;
 }
 
-/* ---- options ------------------------------------------------------------------------ */
+/* ---- options ---------------------------------------------------------------- */
 
 static int set_event(struct parse *p, const char *arg)
 {

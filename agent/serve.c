@@ -54,7 +54,7 @@ static bool may_connect(const struct agent *a, int fd, const struct transport_ad
 	return false;
 }
 
-/* ---- pending connections -------------------------------------------------------------- */
+/* ---- pending connections ---------------------------------------------------------------- */
 
 static void forget(struct server *s, size_t i, bool close_it)
 {
@@ -116,7 +116,7 @@ static void accept_some(struct server *s)
 	}
 }
 
-/* ---- what they want ---------------------------------------------------------------------- */
+/* ---- what they want ---------------------------------------------------------------- */
 
 static void end_session(struct server *s)
 {
@@ -223,7 +223,7 @@ static void expire(struct server *s)
 		forget(s, 0, true);
 }
 
-/* ---- the loop -------------------------------------------------------------------------------- */
+/* ---- the loop ---------------------------------------------------------------- */
 
 /* ms until the oldest connection is given up; -1: there is none. */
 static int next_expiry(const struct server *s)

@@ -11,7 +11,7 @@
 
 #include "page.h"
 
-/* ---- the undo ---------------------------------------------------------------------------- */
+/* ---- the undo ---------------------------------------------------------------- */
 
 static int open_undo(struct session *s, bool boot)
 {
@@ -63,7 +63,7 @@ void session_put_back(struct session *s)
 		unlink(s->agent->journal);
 }
 
-/* ---- the buffer ----------------------------------------------------------------------------- */
+/* ---- the buffer ---------------------------------------------------------------- */
 
 static char *file_of(const struct session *s, const char *name)
 {
@@ -129,8 +129,7 @@ static int find_facts(struct session *s)
 	return ret ? ret : find_cpus(s);
 }
 
-/* ---- a boot trace ------------------------------------------------------------------------------
- */
+/* ---- a boot trace ---------------------------------------------------------------- */
 
 /* Its buffer stays as it is, with its clock and its size; the request's events come on top. */
 static int join_boot(struct session *s)

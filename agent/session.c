@@ -49,7 +49,7 @@ static int refuse(struct session *s, const char *why)
 	return msg_send_buf(s->fd, &b, &w);
 }
 
-/* ---- the answer ------------------------------------------------------------------------ */
+/* ---- the answer ---------------------------------------------------------------- */
 
 static int open_ports(struct session *s)
 {
@@ -111,7 +111,7 @@ static int answer(struct session *s)
 	return msg_send_buf(s->fd, &b, &w);
 }
 
-/* ---- the metadata ------------------------------------------------------------------------- */
+/* ---- the metadata ---------------------------------------------------------------- */
 
 static int send_file(struct session *s, int fd)
 {
@@ -154,7 +154,7 @@ static int send_meta(struct session *s)
 	return ret;
 }
 
-/* ---- recording ------------------------------------------------------------------------------- */
+/* ---- recording ---------------------------------------------------------------- */
 
 static int start_streams(struct session *s)
 {
@@ -248,8 +248,7 @@ static int record(struct session *s)
 	return ended && (!ret || ret == -EPIPE) ? ended : ret;
 }
 
-/* ---- the whole --------------------------------------------------------------------------------
- */
+/* ---- the whole ---------------------------------------------------------------- */
 
 static int run(struct session *s)
 {

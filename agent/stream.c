@@ -44,7 +44,7 @@ static struct msg_wait send_wait(const struct stream *s)
 				  .stop_fd = s->all->o.cancel_fd };
 }
 
-/* ---- moving ---------------------------------------------------------------------------- */
+/* ---- moving ---------------------------------------------------------------- */
 
 static int send_copy(struct stream *s, const void *data, size_t len)
 {
@@ -171,7 +171,7 @@ static int run(struct stream *s)
 	return (int)n;
 }
 
-/* ---- threads ------------------------------------------------------------------------------ */
+/* ---- threads ---------------------------------------------------------------- */
 
 static int open_raw(const struct stream *s)
 {

@@ -56,7 +56,7 @@ bool sync_choose(const struct sync_probe *p, size_t n, int64_t *ts, int64_t *off
 	return best != INT64_MAX;
 }
 
-/* ---- one pass -------------------------------------------------------------------------- */
+/* ---- one pass ---------------------------------------------------------------- */
 
 static int send_buf(struct sync *s, struct buf *b)
 {
@@ -155,7 +155,7 @@ static int pass(struct sync *s, uint16_t cpu)
 	return send_buf(s, &b);
 }
 
-/* ---- the thread --------------------------------------------------------------------------- */
+/* ---- the thread ---------------------------------------------------------------- */
 
 /* For the next request: as long as the recording, then a while. */
 static int next_request(struct sync *s, struct msg *m)

@@ -48,7 +48,7 @@ static void add64(struct buf *b, uint64_t v)
 	buf_add(b, &v, sizeof(v));
 }
 
-/* ---- any message --------------------------------------------------------------- */
+/* ---- any message ---------------------------------------------------------------- */
 
 ssize_t msg_size(const void *head)
 {
@@ -114,7 +114,7 @@ char *msg_get_reason(const struct msg *m)
 	return text;
 }
 
-/* ---- TRACE_REQ ------------------------------------------------------------------- */
+/* ---- TRACE_REQ ---------------------------------------------------------------- */
 
 static size_t strings_len(const struct strlist *l)
 {
@@ -232,7 +232,7 @@ void msg_trace_req_release(struct msg_trace_req *r)
 	*r = (struct msg_trace_req){ 0 };
 }
 
-/* ---- TRACE_RESP -------------------------------------------------------------------- */
+/* ---- TRACE_RESP ---------------------------------------------------------------- */
 
 /* At most 16 characters; a name that fills all has no NUL. */
 static void add_proto(struct buf *out, const char *proto)
@@ -321,7 +321,7 @@ void msg_trace_resp_release(struct msg_trace_resp *r)
 	*r = (struct msg_trace_resp){ 0 };
 }
 
-/* ---- TIME_SYNC ------------------------------------------------------------------------ */
+/* ---- TIME_SYNC ---------------------------------------------------------------- */
 
 void msg_add_sync(struct buf *out, const char *proto, uint32_t id, const void *payload, size_t len)
 {

@@ -40,7 +40,7 @@ enum msg_cmd {
 
 const char *msg_name(uint32_t cmd); /* "TRACE_REQ", or "unknown" */
 
-/* ---- a message as it came ------------------------------------------------- */
+/* ---- a message as it came ---------------------------------------------------------------- */
 
 /* Points into the bytes it was read from. */
 struct msg {
@@ -56,7 +56,7 @@ ssize_t msg_size(const void *head);
 /* A whole message. -EBADMSG: the sizes do not agree with len or with each other. */
 int msg_parse(struct msg *m, const void *bytes, size_t len);
 
-/* ---- sending and receiving ------------------------------------------------- */
+/* ---- sending and receiving ---------------------------------------------------------------- */
 
 /* How long to wait, and what ends the waiting before. */
 struct msg_wait {
@@ -101,7 +101,7 @@ void msg_add_refusal(struct buf *out, const char *reason);
 /* The reason, malloc'ed and made printable; NULL: none was given. */
 char *msg_get_reason(const struct msg *m);
 
-/* ---- TRACE_REQ -------------------------------------------------------------- */
+/* ---- TRACE_REQ ---------------------------------------------------------------- */
 
 #define MSG_FLAG_FIFOS 1u
 
@@ -117,7 +117,7 @@ void msg_add_trace_req(struct buf *out, const struct msg_trace_req *r);
 int msg_get_trace_req(const struct msg *m, struct msg_trace_req *r);
 void msg_trace_req_release(struct msg_trace_req *r);
 
-/* ---- TRACE_RESP -------------------------------------------------------------- */
+/* ---- TRACE_RESP ---------------------------------------------------------------- */
 
 #define MSG_PROTO_LEN 16
 #define MSG_CPUS_MAX  1024u

@@ -185,6 +185,21 @@ static int route_events(struct session *s, struct buffer_plan *hyp)
 	return ret;
 }
 
+/* Its events can only be switched on and off: what they are asked beyond that is not done silently. */
+static int check_hyp_events(struct session *s, const struct buffer_plan *hyp)
+{
+	for (size_t i = 0; i < hyp->n_events; i++) {
+		const struct event_plan *e = &hyp->events[i];
+
+		if (!e->filter && !e->triggers.n)
+			continue;
+		log_err(s->log, "-e %s: the hypervisor's events take no %s", e->name,
+			e->filter ? "filter (-f)" : "trigger (-R)");
+		return -EINVAL;
+	}
+	return 0;
+}
+
 /* ---- the hypervisor --------------------------------------------------------------------------- */
 
 static int prepare_remote(struct session *s, struct buffer_plan *hyp)
@@ -195,6 +210,8 @@ static int prepare_remote(struct session *s, struct buffer_plan *hyp)
 		remote_explain(undo_dirfd(s->undo), "", s->log);
 	if (!ret)
 		ret = route_events(s, hyp);
+	if (!ret)
+		ret = check_hyp_events(s, hyp);
 	if (!ret)
 		ret = remote_setup(s->remote, hyp);
 	if (ret && s->plan->best_effort) {

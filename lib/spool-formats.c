@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "printfmt.h"
 #include "remote.h"
 
 static int add_text(struct spool_formats *f, const char *data, size_t len)
@@ -63,6 +64,25 @@ static int split_formats(struct spool_formats *f)
 	return 0;
 }
 
+/* What libtraceevent could not parse is said in other words. */
+static int mend_formats(struct spool_formats *f)
+{
+	f->mended = calloc(f->n_texts ? f->n_texts : 1, sizeof(*f->mended));
+	if (!f->mended)
+		return -ENOMEM;
+	for (size_t i = 0; i < f->n_texts; i++) {
+		struct buf *b = &f->mended[f->n_mended];
+
+		if (!printfmt_mend(f->texts[i].data, f->texts[i].len, b))
+			continue;
+		f->n_mended++;
+		if (!buf_str(b))
+			return -ENOMEM;
+		f->texts[i] = (struct dat_text){ .data = (char *)b->data, .len = b->len };
+	}
+	return 0;
+}
+
 static int add_hyp_formats(struct spool_formats *f, const struct spool *spool)
 {
 	unsigned int first_id;
@@ -98,6 +118,8 @@ int spool_formats_load(struct spool_formats *f, const struct spool *spool)
 	if (!ret)
 		ret = split_formats(f);
 	if (!ret)
+		ret = mend_formats(f);
+	if (!ret)
 		ret = add_hyp_formats(f, spool);
 	t = f->texts;
 	for (size_t i = 0; i < f->n_systems; t += f->systems[i++].n)
@@ -111,6 +133,9 @@ void spool_formats_release(struct spool_formats *f)
 		free((char *)(uintptr_t)f->systems[i].name);
 	for (size_t i = 0; i < f->n_hyp_texts; i++)
 		buf_release(&f->hyp_texts[i]);
+	for (size_t i = 0; f->mended && i < f->n_mended; i++)
+		buf_release(&f->mended[i]);
+	free(f->mended);
 	if (f->have_hyp)
 		hypevents_release(&f->hyp);
 	buf_release(&f->kept);

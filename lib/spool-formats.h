@@ -18,6 +18,8 @@ struct spool_formats {
 
 	/* private */
 	struct buf kept;
+	struct buf *mended; /* host formats whose print fmt libtraceevent could not parse */
+	size_t n_mended;
 	struct buf *hyp_texts;
 	size_t n_hyp_texts;
 	struct hypevents hyp;

@@ -21,7 +21,8 @@
 #define OUTSIDE_MAX   0.25
 #define OUTSIDE_USUAL 0.15
 #define OUTSIDE_COSTS 4
-#define SLACK_MAX     40000000
+#define SLACK_MAX     40000000 /* ns */
+#define SLACK_PART    64 /* of the host's capture at most: its ends are no windows */
 #define PLACES	      5 /* to begin at, when the first has a jump in it, say */
 
 const char *sync_class_name(enum sync_class c)
@@ -177,9 +178,11 @@ static int look(struct search *s, struct hit *h, int64_t low, int64_t high, size
  */
 static int look_near(struct search *s, struct hit *h, int64_t offset, int64_t slack)
 {
+	int64_t most = (int64_t)((s->p->host1 - s->p->host0) / SLACK_PART);
 	int ret = 0;
 
-	for (; slack <= SLACK_MAX; slack *= 2) {
+	most = most > SLACK_MAX ? SLACK_MAX : most;
+	for (; slack <= most; slack *= 2) {
 		ret = look(s, h, offset - slack, offset + slack, REACH_FIRST);
 		if (ret || (h->low > offset - slack && h->high < offset + slack))
 			return ret;
@@ -229,6 +232,8 @@ static int close_look(struct search *s)
 	for (int i = 0; i < s->n && i < CLOSE && !ret; i++) {
 		struct hit *h = &s->hits[i];
 
+		if (!h->events) /* it told nothing */
+			continue;
 		memcpy(p->map, h->map, p->in->n_cpus * sizeof(int));
 		ret = look(s, h, h->low - 1000, h->high + 1000, REACH_CLOSE);
 	}

@@ -24,7 +24,7 @@ union sock {
 	struct sockaddr_un un;
 };
 
-/* ---- texts --------------------------------------------------------------------- */
+/* ---- texts ---------------------------------------------------------------- */
 
 static int parse_port(const char *s, uint32_t *port)
 {
@@ -123,7 +123,7 @@ const char *transport_text(const struct transport_addr *a, char *text, size_t le
 	return text;
 }
 
-/* ---- socket addresses ------------------------------------------------------------- */
+/* ---- socket addresses ---------------------------------------------------------------- */
 
 static int to_tcp(const struct transport_addr *a, union sock *s, socklen_t *len)
 {
@@ -225,7 +225,7 @@ int transport_local(int fd, struct transport_addr *local)
 	return from_sock(&s, local);
 }
 
-/* ---- listening ------------------------------------------------------------------------ */
+/* ---- listening ---------------------------------------------------------------- */
 
 static int new_socket(const struct transport_addr *a, const union sock *s)
 {
@@ -343,7 +343,7 @@ bool transport_trusted_user(int fd)
 	return cred.uid == 0 || cred.uid == geteuid();
 }
 
-/* ---- connecting -------------------------------------------------------------------------- */
+/* ---- connecting ---------------------------------------------------------------- */
 
 static int finish_connect(int fd, const struct msg_wait *w)
 {

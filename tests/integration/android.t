@@ -310,6 +310,11 @@ refusals() {
 	refused "in use: $hyp/tracing_on is 1" "$name, tracing is on"
 
 	new_tree "$1"
+	control_files >"$tmp/before"
+	record -B hyp -e hyp_enter -f 'common_pid == 1' -- true
+	refused "-e hyp_enter: the hypervisor's events take no filter" "$name, a filter"
+
+	new_tree "$1"
 	rm "$tree/$hyp/events/header_page"
 	control_files >"$tmp/before"
 	record -B hyp -- true

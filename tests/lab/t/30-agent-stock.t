@@ -122,17 +122,6 @@ stock instance -C boot -A Guest@3:823 -B mine -e sched -- sleep 1
 recorded "a buffer of the guest's own (-B)"
 is "$(guest_state)" "$(cat "$tmp/before")" "the guest's tracefs is as it was"
 
-# ---- kill -9 ------------------------------------------------------------------------------------
-
-run '(timeout 60 trace-cmd record -o killed.dat --tsync-interval -1 -C boot -A Guest@3:823 --tsync-interval -1 \
-	-e sched -- sleep 20 >/dev/null 2>&1 &)'
-guest 'n=0; until grep -q sched_switch /sys/kernel/tracing/set_event || [ $n = 300 ]; do sleep 0.1; n=$((n + 1)); done
-	kill -9 $(pidof hyptrace-agent)'
-[ "$(guest_state)" != "$(cat "$tmp/before")" ]
-ok $? "kill -9 in mid-capture leaves tracefs as it was set up"
-guest 'hyptrace-agent -D'
-is "$(guest_state)" "$(cat "$tmp/before")" "... and the agent's next start puts it back"
-
 # ---- the kernel's boot trace -----------------------------------------------------------------
 
 run 'sed -e "s/panic=-1/panic=-1 trace_event=sched:sched_process_exec trace_clock=boot/" \
@@ -153,5 +142,16 @@ same_bytes agent_log2
 kb=$(l1 "/mnt/tests/lab/l1/guest exec 2 60 'grep VmHWM /proc/\$(pidof hyptrace-agent)/status'" | tr -dc 0-9)
 [ "${kb:-99999}" -le 4096 ]
 ok $? "$kb KiB resident at most"
+
+# ---- kill -9 -----------------------------------------------------------------------------
+
+run '(timeout 60 trace-cmd record -o killed.dat --tsync-interval -1 -C boot -A Guest@3:823 --tsync-interval -1 \
+	-e sched -- sleep 20 >/dev/null 2>&1 &)'
+guest 'n=0; until grep -q sched_switch /sys/kernel/tracing/set_event || [ $n = 300 ]; do sleep 0.1; n=$((n + 1)); done
+	kill -9 $(pidof hyptrace-agent)'
+[ "$(guest_state)" != "$(cat "$tmp/before")" ]
+ok $? "kill -9 in mid-capture leaves tracefs as it was set up"
+guest 'hyptrace-agent -D'
+is "$(guest_state)" "$(cat "$tmp/before")" "... and the agent's next start puts it back"
 
 done_testing

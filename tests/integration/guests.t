@@ -1,0 +1,456 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Recording guests whose agents are FAKES (fake-agent.c): good ones, and broken or
+# hostile ones against our recorder. Whatever they do it ends within its timeout
+# and 2 s, names the guest and the step, puts tracefs back, and what the host and
+# the other guests recorded is there. The host's tracefs is fake-android's tree.
+# Runs with the plain build, and once more with that of ASan when it is there.
+# shellcheck disable=SC2016 # awk and sh have their own $
+. tests/integration/lib.sh
+
+hyptrace=$build/hyptrace
+sanitised=$build-san/hyptrace
+make_tree=$build/tests/integration/fake-android
+fake_agent=$build/tests/integration/fake-agent
+tree=$tmp/tracefs
+dat=$tmp/out/trace.dat
+export HYPTRACE_TRACING_DIR=$tree HYPTRACE_GUEST_TIMEOUT_MS=300
+export ASAN_OPTIONS=detect_leaks=1:exitcode=99 UBSAN_OPTIONS=print_stacktrace=1
+all_ticks=4200 # of a good guest: 2 CPUs, 21 pages of 100
+
+command -v trace-cmd >/dev/null || skip_all "no trace-cmd to read the files with"
+
+# ---- helpers -----------------------------------------------------------------
+
+# Names of all files, and what the control files say; as in android.t, but the
+# host's buffers only: nobody here asks for the hypervisor's.
+control_files() {
+	(
+		cd "$tree" || exit
+		find . | sort
+		find . -type f ! -name trace ! -name trace_pipe_raw ! -path './events/*/enable' \
+			! -path './hypervisor/*' ! -name set_event ! -name format -print0 | sort -z |
+			xargs -0 awk '
+			FNR > 1 { next }
+			FILENAME ~ /trace_clock$/ && match($0, /\[[a-z]*\]/) {
+				$0 = substr($0, RSTART + 1, RLENGTH - 2)
+			}
+			FILENAME ~ /buffer_size_kb$/ && /expanded/ { gsub(/.*: |\)/, "") }
+			FILENAME ~ /buffer_size_kb$/ { $0 = $1 }
+			{ print FILENAME ": " $0 }'
+	)
+}
+
+new_tree() {
+	rm -rf "$tree" "$tmp/out"
+	mkdir "$tmp/out"
+	"$make_tree" "$tree" android16
+	control_files >"$tmp/before"
+}
+
+untouched() {
+	control_files >"$tmp/after"
+	same "$tmp/after" "$tmp/before" "$1: tracefs is as before"
+}
+
+agents=()
+
+# agent SCENARIO NAME [CPUS [TRACE-ID]]: one at $tmp/NAME, its log in $tmp/NAME.log
+agent() {
+	local name=$2
+
+	rm -f "$tmp/$name.log"
+	"$fake_agent" "$1" "${where:-$tmp/$name}" "$tmp/$name.log" "${@:3}" 2>"$tmp/$name.err" &
+	agents+=($!)
+	wait_for grep -q listening "$tmp/$name.log" 2>/dev/null
+}
+
+end_agents() {
+	kill -KILL "${agents[@]}" 2>/dev/null
+	wait "${agents[@]}" 2>/dev/null
+	agents=()
+}
+
+# record OPTION...: sets status and ms; messages are in $tmp/err
+record() {
+	local start=${EPOCHREALTIME/./}
+
+	: >"$tmp/err"
+	timeout 20 "$hyptrace" record -o "$dat" "$@" >"$tmp/out.txt" 2>>"$tmp/err"
+	status=$?
+	ms=$(((${EPOCHREALTIME/./} - start) / 1000))
+	messages=$(<"$tmp/err")
+}
+
+files() {
+	(cd "$tmp/out" && echo *)
+}
+
+# bounded NAME: it has not waited for anybody, and is whole itself
+bounded() {
+	[ "$ms" -le $((HYPTRACE_GUEST_TIMEOUT_MS + 2000)) ]
+	ok $? "$1: ends in time" || diag "$ms ms"
+	if [[ $messages == *Sanitizer* || $messages == *"runtime error"* ]]; then
+		ok 1 "$1: sanitisers"
+		diag "$messages"
+	fi
+}
+
+# ticks FILE: how many guest_tick it shows
+ticks() {
+	trace-cmd report -i "$tmp/out/$1" 2>/dev/null | grep -c 'guest_tick: *n='
+}
+
+host_is_there() {
+	like "$(trace-cmd report -N -i "$dat" 2>&1)" 'kvm_entry: *PC: 0x0*80081234' "$1: the host's file"
+}
+
+options() {
+	trace-cmd dump --options "$tmp/out/$1" 2>/dev/null
+}
+
+asked() {
+	sed -n 's/^asked [0-9]*: //p' "$tmp/$1.log"
+}
+
+# ---- what broken ones do ----------------------------------------------------------
+
+# SCENARIO STATUS MESSAGE: 1 when it cannot be recorded, 3 when it is lost on the way
+scenarios='
+never-accepts 1 connecting to its agent: no answer in time
+accept-close 1 connecting to its agent: Connection refused
+connect-silent 1 connecting to its agent: no answer in time
+connect-refused 1 connecting to its agent: Connection refused
+connect-long 1 connecting to its agent: Protocol error
+connect-noise 1 connecting to its agent: Connection refused
+silent 1 waiting for the answer to the request: no answer in time
+request-close 1 waiting for the answer to the request: the agent closed the connection
+head-half 1 waiting for the answer to the request: no answer in time
+head-half-close 1 waiting for the answer to the request: the agent closed the connection
+size-0 1 waiting for the answer to the request: the answer makes no sense
+size-11 1 waiting for the answer to the request: the answer makes no sense
+size-8193 1 waiting for the answer to the request: the answer makes no sense
+size-max 1 waiting for the answer to the request: the answer makes no sense
+size-stall 1 waiting for the answer to the request: no answer in time
+fixed-beyond 1 waiting for the answer to the request: the answer makes no sense
+fixed-max 1 waiting for the answer to the request: the answer makes no sense
+fixed-short 1 the answer to the request: the answer makes no sense
+other-data 1 the answer to the request: SEND_DATA: the answer makes no sense
+other-fin 1 the answer to the request: FIN_DATA: the answer makes no sense
+other-close 1 the answer to the request: CLOSE_RESP: the answer makes no sense
+other-unknown 1 the answer to the request: unknown: the answer makes no sense
+refused 1 its agent refuses the request$
+refused-why 1 its agent refuses the request: no .\[31msuch.event$
+cpus-0 1 the answer to the request: the answer makes no sense
+cpus-more 1 the answer to the request: the answer makes no sense
+cpus-max 1 the answer to the request: the answer makes no sense
+cpus-1024 1 connecting to the data of its CPU [0-9]*: Too many open files
+page-0 1 the answer to the request: the answer makes no sense
+page-3 1 the answer to the request: the answer makes no sense
+page-512 1 the answer to the request: the answer makes no sense
+page-max 1 the answer to the request: the answer makes no sense
+ports-none 1 the answer to the request: the answer makes no sense
+ports-short 1 the answer to the request: the answer makes no sense
+ports-words 1 the answer to the request: the answer makes no sense
+ports-no-end 1 the answer to the request: the answer makes no sense
+ports-range 1 the answer to the request: the answer makes no sense
+metadata-close 1 waiting for its event formats: the agent closed the connection
+metadata-half 1 waiting for its event formats: the agent closed the connection
+metadata-no-fin 1 waiting for its event formats: the agent closed the connection
+metadata-stall 1 waiting for its event formats: no answer in time
+metadata-endless 1 (waiting for )?its event formats: (File too large|no answer in time)
+metadata-dribble 1 waiting for its event formats: no answer in time
+metadata-other 1 waiting for its event formats: TRACE_RESP: the answer makes no sense
+metadata-empty 1 its event formats: the answer makes no sense
+metadata-noise 1 its event formats: the answer makes no sense
+metadata-no-dat 1 its event formats: the answer makes no sense
+metadata-cut 1 its event formats: the answer makes no sense
+metadata-bent 1 its event formats: the answer makes no sense
+metadata-bomb 1 its event formats: the answer makes no sense
+metadata-no-headers 1 its event formats: the answer makes no sense
+metadata-formats 1 its event formats: the answer makes no sense
+metadata-ring 1 its event formats: the answer makes no sense
+metadata-system 1 its event formats: the answer makes no sense
+metadata-option 1 its event formats: the answer makes no sense
+data-refused 1 connecting to the data of its CPU 0: Connection refused
+data-never 1 connecting to the data of its CPU 0: no answer in time
+data-silent 1 connecting to the data of its CPU 0: no answer in time
+data-close 3 the data of its CPU [01]: the agent closed the connection
+lost-all 3 the data of its CPU [01]: the agent closed the connection
+lost-control 3 telling it to stop: Broken pipe
+lost-data 3 the data of its CPU [01]: the agent closed the connection
+lost-cpu 3 the data of its CPU 0: the agent closed the connection
+close-stall 3 the data of its CPU [01]: no answer in time
+close-endless 3 the data of its CPU [01]: no answer in time
+close-dribble 3 the data of its CPU [01]: no answer in time
+pages-noise 0
+pages-commit 0
+pages-events 0
+control-noise 0
+page-part 0
+no-close-resp 0'
+
+# Alone and with no --best-effort: nothing is recorded.
+alone() {
+	local name="$label$1, alone"
+
+	new_tree
+	agent "$1" bad
+	record -e kvm -A "bad@unix:$tmp/bad" -- true
+	end_agents
+	is "$status" 1 "$name: exit status" || diag "$messages"
+	like "$messages" "^hyptrace: guest bad( \(unix:.*\))?: $2" "$name: message"
+	bounded "$name"
+	is "$(files)" '*' "$name: no file, no spool"
+	untouched "$name"
+}
+
+# Those whose loss is told while the recording goes on: it goes on until then.
+seen_at_once() {
+	case $1 in
+	data-close | lost-all | lost-data | lost-cpu) ;;
+	*) return 1 ;;
+	esac
+}
+
+# Beside the host and a guest that is fine.
+beside() {
+	local name="$label$1, beside another" expected=$2 command=(true)
+
+	new_tree
+	agent "$1" bad
+	agent good fine
+	[ "$2" != 1 ] || expected=0
+	! seen_at_once "$1" || command=(sh -c 'until grep -q "^hyptrace: guest bad" "$1"; do sleep 0.01; done' - "$tmp/err")
+	record -e kvm --best-effort -A "bad@unix:$tmp/bad" -A "fine@unix:$tmp/fine" -- "${command[@]}"
+	end_agents
+	is "$status" "$expected" "$name: exit status" || diag "$messages"
+	[ -z "$3" ] || like "$messages" "^hyptrace: guest bad( \(unix:.*\))?: $3" "$name: message"
+	case $2 in
+	1) like "$messages" '^hyptrace: warning: going on without guest bad' "$name: goes on" ;;
+	3) like "$messages" '^hyptrace: guest bad was lost before the end' "$name: summary" ;;
+	esac
+	bounded "$name"
+	host_is_there "$name"
+	is "$(ticks trace-fine.dat)" $all_ticks "$name: the other guest's file"
+	is "$(files)" "$([ "$2" = 1 ] || printf 'trace-bad.dat ')trace-fine.dat trace.dat" "$name: no spool is left"
+	untouched "$name"
+}
+
+# What a guest that was lost had sent is kept.
+kept() {
+	case $1 in
+	lost-all | lost-data | lost-cpu | lost-control)
+		[ "$(ticks trace-bad.dat)" -ge 1000 ]
+		ok $? "$label$1: what it sent is in its file" ;;
+	close-stall | no-close-resp | page-part | control-noise)
+		[ "$(ticks trace-bad.dat)" -ge 4000 ]
+		ok $? "$label$1: what it sent is in its file" ;;
+	esac
+}
+
+broken() {
+	local scenario expected message
+
+	while read -r scenario expected message; do
+		[ -n "$scenario" ] || continue
+		[[ " $* " == *" $expected "* ]] || continue
+		if [ "$how" = alone ]; then
+			alone "$scenario" "$message"
+		else
+			beside "$scenario" "$expected" "$message"
+			kept "$scenario"
+		fi
+	done <<<"$scenarios"
+}
+
+# ---- good ones -----------------------------------------------------------------------
+
+# The host's events at 99.999990, .999995 and .999999 stand among the guest's.
+good() {
+	local name="$label$1" id=1234567890123456789
+
+	new_tree
+	agent "$1" fine 3 $id
+	record -e kvm -e sched -A "vm@unix:$tmp/fine" -- true
+	end_agents
+	is "$status" 0 "$name: exit status" || diag "$messages"
+	bounded "$name"
+	like "$messages" 'host 3 events,.*; vm 6300 events, .* \(0 lost\)' "$name: summary"
+	is "$(cat "$tmp/fine.err")$(tail -n 3 "$tmp/fine.log")" "data
+close
+gone" "$name: the agent was asked in order"
+	is "$(asked fine)" "-C|boot|-i|-e|sched|-e|irq|-e|ipi|-e|timer|" "$name: default events"
+	is "$(files)" "trace-vm.dat trace.dat" "$name: files"
+	is "$(ticks trace-vm.dat)" 6300 "$name: its events"
+	trace-cmd report -N -t -i "$dat" -i "$tmp/out/trace-vm.dat" >"$tmp/report" 2>&1
+	is "$(awk '/: (sched_switch|kvm_entry|kvm_exit|guest_tick):/ { sub(/:.*/, "", $1)
+			sub(/^.*trace/, "trace", $1); print $1 }' "$tmp/report" | uniq -c | awk '{ print $1, $2 }' | head -n 5)" \
+		"1 trace.dat
+12 trace-vm.dat
+1 trace.dat
+12 trace-vm.dat
+1 trace.dat" "$name: the merged report"
+	like "$(options trace.dat)" '^vm \[Guest name\]' "$name: GUEST names it"
+	like "$(options trace.dat)" "^0x$(printf %X $id) \\[trace id\\]" "$name: GUEST has its trace id"
+	is "$(options trace-vm.dat | grep -A 1 'Option TRACEID' | tail -n 1)" "0x$(printf %X $id)" "$name: TRACEID"
+	is "$(printf %u "$(options trace.dat | grep -A 1 'Option TRACEID' | tail -n 1)")" \
+		"$(sed -n 's/^asked \([0-9]*\):.*/\1/p' "$tmp/fine.log")" "$name: the host's TRACEID was told"
+	like "$(options trace-vm.dat)" '^Linux guest 6.12.0' "$name: the guest's own options"
+	untouched "$name"
+}
+
+over_tcp() {
+	local name="${label}over TCP"
+
+	new_tree
+	where=tcp agent good fine
+	record -e kvm -A "vm@127.0.0.1:$(sed -n 's/^listening //p' "$tmp/fine.log")" -- true
+	end_agents
+	is "$status" 0 "$name: exit status" || diag "$messages"
+	is "$(ticks trace-vm.dat)" $all_ticks "$name: its events"
+	for scenario in silent data-nobody; do
+		new_tree
+		where=tcp agent $scenario bad
+		record -e kvm -A "vm@127.0.0.1:$(sed -n 's/^listening //p' "$tmp/bad.log")" -- true
+		end_agents
+		is "$status" 1 "$name, $scenario: exit status"
+		like "$messages" 'guest vm \(tcp:127.0.0.1:[0-9]+\): .*(no answer in time|CPU 0: Connection refused)' \
+			"$name, $scenario: message"
+		bounded "$name, $scenario"
+		is "$(files)" '*' "$name, $scenario: nothing is left"
+	done
+	record -e kvm -A "vm@127.0.0.1:1" -- true
+	like "$messages" 'guest vm \(tcp:127.0.0.1:1\): connecting to its agent: Connection refused' "$name, nobody there"
+}
+
+names_and_options() {
+	local dat=$tmp/out/x.y.z name="${label}names and options"
+
+	new_tree
+	agent good one
+	agent good two 1 7
+	record -e kvm -A "a@unix:$tmp/one" --name first -C mono -e net -f 'len > 9' -b 99 \
+		-A "unix:$tmp/two" -v -e foo -- true
+	end_agents
+	is "$status" 0 "$name: exit status" || diag "$messages"
+	is "$(files)" "x.y-first.z x.y-two.z x.y.z" "$name: -o shapes all names"
+	is "$(asked one)" "-C|mono|-e|net|-f|len > 9|-b|99|" "$name: the first one's, with its own -C"
+	is "$(asked two)" "-C|boot|-v|-e|foo|" "$name: the second one's"
+	is "$(head -qn 1 "$tree"/events/{kvm,sched}/enable | tr '\n' ' ')" "1 0 " "$name: the host's"
+	is "$(ticks x.y-first.z) $(ticks x.y-two.z)" "4200 2100" "$name: events of both"
+	is "$(trace-cmd dump --options "$dat" | grep -B 1 '\[trace id\]' | grep -c 'Guest name')" 2 "$name: GUEST of both"
+	like "$messages" 'guests: answered within [0-9.]+ ms of each other' "$name: how far apart"
+	like "$messages" 'first 4200 events, .*; two 2100 events, ' "$name: summary"
+	untouched "$name"
+}
+
+refusals() {
+	local name="${label}two of one name"
+
+	new_tree
+	agent good one
+	record -e kvm -A "a@unix:$tmp/one" -A "b@unix:$tmp/one" --name a -- true
+	is "$status" 1 "$name: exit status"
+	like "$messages" "^hyptrace: two guests are called 'a': tell them apart with --name" "$name: message"
+	is "$(files)" '*' "$name: nothing is left"
+	untouched "$name"
+	end_agents
+
+	name="${label}options longer than a message"
+	agent good one
+	record -e kvm -A "a@unix:$tmp/one" -e x -f "$(printf %09000d 0)" -- true
+	end_agents
+	is "$status" 1 "$name: exit status"
+	like "$messages" 'guest a \(.*\): sending the request: Argument list too long' "$name: message"
+	is "$(files)" '*' "$name: nothing is left"
+
+	name="${label}a guest alone"
+	new_tree
+	agent good one
+	record -A "a@unix:$tmp/one" -- true
+	end_agents
+	is "$status" 0 "$name: exit status" || diag "$messages"
+	is "$(files) $(ticks trace-a.dat)" "trace-a.dat $all_ticks" "$name: its file"
+	untouched "$name"
+}
+
+# Two that hang do so at the same time, and Ctrl-C ends the waiting.
+waiting() {
+	local name="${label}two that hang" start
+
+	new_tree
+	agent close-stall bad
+	agent close-stall worse
+	HYPTRACE_GUEST_TIMEOUT_MS=1000 record -e kvm -A "a@unix:$tmp/bad" -A "b@unix:$tmp/worse" -- true
+	end_agents
+	is "$status" 3 "$name: exit status"
+	[ "$ms" -lt 1900 ]
+	ok $? "$name: at the same time" || diag "$ms ms"
+	is "$(ticks trace-a.dat) $(ticks trace-b.dat)" "4000 4000" "$name: what they sent"
+
+	name="${label}Ctrl-C while one is silent"
+	new_tree
+	agent silent bad
+	start=${EPOCHREALTIME/./}
+	HYPTRACE_GUEST_TIMEOUT_MS=15000 "$hyptrace" record -o "$dat" -e kvm -A "a@unix:$tmp/bad" 2>"$tmp/err" &
+	wait_for grep -q asked "$tmp/bad.log"
+	kill -INT $!
+	wait $!
+	is "$?" 1 "$name: exit status"
+	[ $(((${EPOCHREALTIME/./} - start) / 1000)) -lt 5000 ]
+	ok $? "$name: ends at once"
+	end_agents
+	is "$(files)" '*' "$name: nothing is left"
+	untouched "$name"
+}
+
+killed() {
+	local name="${label}kill -9" spool=$tmp/out/trace-vm.dat.spool
+
+	new_tree
+	agent good fine
+	"$hyptrace" record -o "$dat" -e kvm -A "vm@unix:$tmp/fine" 2>"$tmp/err" &
+	# all that the agent sends before CLOSE: 20 pages of each CPU
+	wait_for sh -c '[ "$(cat "$1"/pages/0.* 2>/dev/null | wc -c)" -eq 163840 ]' - "$spool"
+	kill -KILL $!
+	wait $! 2>/dev/null
+	end_agents
+	agent good fine
+	record -e kvm -A "vm@unix:$tmp/fine" -- true
+	end_agents
+	is "$status" 1 "$name: the spools are not overwritten"
+	"$hyptrace" recover "$spool" 2>"$tmp/err"
+	is "$?" 0 "$name: recover of the guest's: exit status"
+	unlike "$(cat "$tmp/err")" 'rebooted' "$name: recover knows that nobody has rebooted"
+	is "$(ticks trace-vm.dat)" 4000 "$name: the guest's file"
+	"$hyptrace" recover "$dat.spool" 2>"$tmp/err"
+	is "$?" 0 "$name: recover of the host's: exit status"
+	host_is_there "$name"
+	is "$(files)" "trace-vm.dat trace.dat" "$name: no spool is left"
+	untouched "$name"
+}
+
+good_ones() {
+	good good
+	good good-v6
+	good good-zipped
+	over_tcp
+	names_and_options
+	refusals
+	waiting
+	killed
+}
+
+# Each of both builds does each thing; where each would do all, one does one half.
+label=
+good_ones
+how=alone broken 1
+if [ -x "$sanitised" ]; then
+	hyptrace=$sanitised label='ASan: '
+	good_ones
+else
+	diag "no $sanitised (make SAN=1): the plain one does all"
+fi
+how=beside broken 0 1 3
+done_testing

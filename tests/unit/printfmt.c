@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Print formats that libtraceevent cannot parse, and what they become. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <event-parse.h>
+
+#include "printfmt.h"
+
+#define HEAD "name: x\nID: 700\nformat:\n" \
+	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n" \
+	"\tfield:int a;\toffset:8;\tsize:4;\tsigned:1;\n" \
+	"\tfield:int b;\toffset:12;\tsize:4;\tsigned:1;\n\nprint fmt: "
+
+static void test_mended(void **state)
+{
+	static const struct {
+		const char *fmt, *want; /* NULL: left as it is */
+	} rows[] = {
+		{ "\"%d\", REC->a ?: REC->b\n", "\"%d\", REC->a ? REC->a : REC->b\n" },
+		{ "\"%d\", (REC->a & 3) ?: 7\n", "\"%d\", (REC->a & 3) ? (REC->a & 3) : 7\n" },
+		{ "\"%s\", str_write_read(REC->a)\n", "\"%s\", ((REC->a) ? \"write\" : \"read\")\n" },
+		{ "\"%s\", str_yes_no(!!(REC->a & 1))\n", "\"%s\", ((!!(REC->a & 1)) ? \"yes\" : \"no\")\n" },
+		{ "\"a ?: b str_on_off(\", REC->a\n", NULL },
+		{ "\"%d\", REC->a ? 1 : 2\n", NULL },
+		{ "\"%d\", ?: 2\n", NULL },
+		{ "\"%s\", my_str_on_off(REC->a)\n", NULL },
+		{ "\"%s\", str_on_off(REC->a\n", NULL },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct buf in = { 0 }, out = { 0 };
+		bool mended;
+
+		buf_printf(&in, "%s%s", HEAD, rows[i].fmt);
+		mended = printfmt_mend((char *)in.data, in.len, &out);
+		assert_int_equal(mended, rows[i].want != NULL);
+		if (mended)
+			assert_string_equal(buf_str(&out) + strlen(HEAD), rows[i].want);
+		else
+			assert_int_equal(out.len, 0);
+		buf_release(&in);
+		buf_release(&out);
+	}
+}
+
+/* arch/arm64/kvm/trace_handle_exit.h of Linux 7.2, as tracefs prints it. */
+static const char sys_access[] =
+	"name: kvm_sys_access\nID: 700\nformat:\n"
+	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
+	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
+	"\tfield:unsigned long vcpu_pc;\toffset:8;\tsize:8;\tsigned:0;\n"
+	"\tfield:bool is_write;\toffset:16;\tsize:1;\tsigned:0;\n"
+	"\tfield:const char * name;\toffset:24;\tsize:8;\tsigned:0;\n"
+	"\tfield:u8 Op0;\toffset:32;\tsize:1;\tsigned:0;\n\n"
+	"print fmt: \"PC: %lx %s (%d) %s\", REC->vcpu_pc, REC->name ?: \"UNKN\", REC->Op0, "
+	"str_write_read(REC->is_write)\n";
+
+static void test_libtraceevent_reads_it(void **state)
+{
+	struct tep_handle *tep = tep_alloc();
+	struct tep_record record = { 0 };
+	uint8_t data[40] = { 0 };
+	struct buf out = { 0 };
+	struct trace_seq s;
+
+	tep_set_long_size(tep, 8);
+	assert_true(printfmt_mend(sys_access, strlen(sys_access), &out));
+	assert_int_equal(tep_parse_event(tep, buf_str(&out), out.len, "kvm"), 0);
+	memcpy(data, &(uint16_t){ 700 }, 2);
+	memcpy(data + 8, &(uint64_t){ 0xffff8000 }, 8);
+	data[16] = 1;
+	data[32] = 3;
+	record.data = data;
+	record.size = sizeof(data);
+	trace_seq_init(&s);
+	tep_print_event(tep, &s, &record, "%s", TEP_PRINT_INFO);
+	trace_seq_terminate(&s);
+	assert_string_equal(s.buffer, "PC: ffff8000 UNKN (3) write");
+	trace_seq_destroy(&s);
+	buf_release(&out);
+	tep_free(tep);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_mended),
+		cmocka_unit_test(test_libtraceevent_reads_it),
+	};
+
+	return cmocka_run_group_tests_name("printfmt", tests, NULL, NULL);
+}

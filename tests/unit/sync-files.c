@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* A real capture, read, synchronised, written anew and read again. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "../../cmd/cmd.h"
+#include "reader.h"
+#include "sync.h"
+
+#define DATA "tests/data/sync/"
+
+/* tests/data/sync/README.md */
+#define LOW  32502753376
+#define HIGH 32502914640
+
+struct opened {
+	int fd;
+	struct reader *reader;
+	struct sync_source source;
+};
+
+static void open_one(struct opened *o, const char *path)
+{
+	o->fd = open(path, O_RDONLY);
+	assert_true(o->fd >= 0);
+	assert_int_equal(reader_open(&o->reader, o->fd, NULL), 0);
+	assert_int_equal(sync_source_reader(&o->source, o->reader), 0);
+}
+
+static void close_one(struct opened *o)
+{
+	sync_source_release(&o->source);
+	reader_close(o->reader);
+	close(o->fd);
+}
+
+static void expect_right(const struct sync_result *r)
+{
+	assert_int_equal(r->class, SYNC_HARD);
+	assert_string_equal(r->method, "kvm windows");
+	assert_int_equal(r->events, 11646);
+	assert_int_equal(r->outside, 0);
+	assert_int_equal(r->n_vcpus, 2);
+	assert_int_equal(r->vcpus[0].pid, 100);
+	assert_int_equal(r->vcpus[1].pid, 102);
+	for (size_t i = 0; i < r->n_knots; i++) {
+		assert_in_range(r->knots[i].offset, LOW, HIGH);
+		assert_true(r->knots[i].bound < 90000);
+	}
+}
+
+static void test_capture(void **state)
+{
+	const struct offset_vcpu right[] = { { 0, 100 }, { 1, 102 } }, wrong[] = { { 0, 102 }, { 1, 100 } };
+	struct opened host, guest;
+	struct sync_result r;
+
+	open_one(&host, DATA "trace.dat");
+	open_one(&guest, DATA "trace-Guest.dat");
+	assert_true(host.source.steady && guest.source.steady);
+	assert_int_equal(sync_files(&host.source, &guest.source, NULL, 0, NULL, &r, NULL), 0);
+	expect_right(&r);
+	sync_result_release(&r);
+	assert_int_equal(sync_files(&host.source, &guest.source, right, 2, NULL, &r, NULL), 0);
+	expect_right(&r);
+	assert_false(r.map_changed);
+	sync_result_release(&r);
+	assert_int_equal(sync_files(&host.source, &guest.source, wrong, 2, NULL, &r, NULL), 0);
+	expect_right(&r);
+	assert_true(r.map_changed);
+	sync_result_release(&r);
+	/* without any windows: nothing, or the ping that there was */
+	assert_int_equal(sync_files(&guest.source, &guest.source, NULL, 0, NULL, &r, NULL), 0);
+	assert_int_equal(r.class, SYNC_NONE);
+	assert_int_equal(r.n_knots, 0);
+	sync_result_release(&r);
+	close_one(&host);
+	close_one(&guest);
+}
+
+static void test_prior(void **state)
+{
+	const struct sync_prior prior = { true, 21900000000, 32502800000, 200000 };
+	struct opened host, guest;
+	struct sync_result r;
+
+	open_one(&host, DATA "trace.dat");
+	open_one(&guest, DATA "trace-Guest.dat");
+	assert_int_equal(sync_files(&host.source, &guest.source, NULL, 0, &prior, &r, NULL), 0);
+	expect_right(&r);
+	sync_result_release(&r);
+	host.source.n_formats = 0; /* no kvm events */
+	assert_int_equal(sync_files(&host.source, &guest.source, NULL, 0, &prior, &r, NULL), 0);
+	assert_int_equal(r.class, SYNC_PING);
+	assert_int_equal(sync_offset(&r, 21900000000), prior.offset);
+	assert_true(sync_bound(&r, 21900000000) >= prior.bound);
+	sync_result_release(&r);
+	close_one(&host);
+	close_one(&guest);
+}
+
+/* ---- the command ---------------------------------------------------------------------- */
+
+static void copy(const char *from, const char *to)
+{
+	struct buf b = { 0 };
+
+	assert_int_equal(read_file(from, 1 << 20, &b), 0);
+	assert_int_equal(write_file_at(AT_FDCWD, to, b.data, b.len), 0);
+	buf_release(&b);
+}
+
+static int run(const char *option)
+{
+	char *argv[] = { (char *)"sync", (char *)"-q", (char *)option, (char *)"trace.dat",
+			 (char *)"g.dat", NULL };
+
+	optind = 0;
+	return cmd_sync(5, argv);
+}
+
+static void expect_written(void)
+{
+	const struct reader_option *o;
+	struct offset_guest g;
+	struct offset_shift s;
+	struct opened one;
+
+	open_one(&one, "g.dat");
+	o = reader_option(one.reader, DAT_TIME_SHIFT);
+	assert_non_null(o);
+	assert_int_equal(offset_shift_decode(o->data.data, o->data.len, &s), 0);
+	assert_int_equal(s.n_cpus, 2);
+	assert_in_range(s.cpus[1].v[0].offset, LOW, HIGH);
+	offset_shift_release(&s);
+	close_one(&one);
+	open_one(&one, "trace.dat");
+	o = reader_option(one.reader, DAT_GUEST);
+	assert_non_null(o);
+	assert_int_equal(offset_guest_decode(o->data.data, o->data.len, &g), 0);
+	assert_string_equal(g.name, "Guest");
+	assert_int_equal(g.n, 2);
+	assert_int_equal(g.vcpus[0].pid, 100);
+	assert_int_equal(g.vcpus[1].pid, 102);
+	offset_guest_release(&g);
+	close_one(&one);
+}
+
+static void test_write(void **state)
+{
+	char dir[] = "/tmp/hyptrace-sync.XXXXXX", *home = getcwd(NULL, 0);
+	char *guest = strf("%s/" DATA "trace-Guest.dat", home), *same = strf("cmp -s g.dat.orig %s", guest);
+	char *host = strf("%s/" DATA "trace.dat", home);
+
+	assert_non_null(mkdtemp(dir));
+	assert_int_equal(chdir(dir), 0);
+	copy(host, "trace.dat");
+	copy(guest, "g.dat");
+	assert_int_equal(run("--check"), EXIT_FAILED); /* ptp's offsets */
+	assert_int_equal(run("--write"), EXIT_OK);
+	assert_int_equal(run("--check"), EXIT_OK);
+	expect_written();
+	/* again, from what was written: the first originals stay */
+	assert_int_equal(run("--write"), EXIT_OK);
+	assert_int_equal(system(same), 0);
+	assert_int_equal(run("--plot=p.svg"), EXIT_OK);
+	assert_int_equal(system("grep -q '</svg>' p.svg && rm *.dat *.orig p.svg"), 0);
+	assert_int_equal(chdir(home), 0);
+	assert_int_equal(rmdir(dir), 0);
+	free(home);
+	free(guest);
+	free(host);
+	free(same);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_capture),
+		cmocka_unit_test(test_prior),
+		cmocka_unit_test(test_write),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
