@@ -145,7 +145,7 @@ $(O)/tests/bench/%: $(O)/tests/bench/%.o $(O)/libhyptrace.a
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(PKG_LIBS)
 
 agent: $(O)/hyptrace-agent
-$(O)/tests/unit/plugins: | $(PLUGIN_SO)
+$(O)/tests/unit/plugins $(O)/tests/unit/plugins-events: | $(PLUGIN_SO)
 
 units: $(UNIT_BIN)
 integration: $(INTEG_BIN)

@@ -197,25 +197,26 @@ static int enter_tracing_dir(struct agent *a)
 static const char *const journals[] = { "/run/hyptrace-agent.journal",
 					"/dev/.hyptrace-agent.journal" };
 
-/*
- * Only where no other user can put a file, for it is believed after a crash:
- * /run, or /dev, which Android and an initramfs have.
- */
-static bool private_dir(const char *journal)
+/* It is believed after a crash: no other user may have written it. */
+static bool ours(const struct stat *st)
 {
-	char dir[] = "/run";
-	struct stat st;
-
-	memcpy(dir, journal, 4);
-	return !stat(dir, &st) && S_ISDIR(st.st_mode) && st.st_uid == geteuid() &&
-	       !(st.st_mode & 0022) && !access(dir, W_OK);
+	return S_ISREG(st->st_mode) && st->st_uid == geteuid() && !(st->st_mode & 0022) &&
+	       st->st_nlink == 1;
 }
 
+/* /run, or /dev, which Android and an initramfs have; neither need live longer than the kernel. */
 static const char *find_journal(void)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(journals); i++)
-		if (private_dir(journals[i]))
+	for (size_t i = 0; i < ARRAY_SIZE(journals); i++) {
+		char dir[] = "/run";
+		struct stat st;
+
+		memcpy(dir, journals[i], 4);
+		if (access(dir, W_OK) < 0)
+			continue;
+		if (lstat(journals[i], &st) < 0 || ours(&st))
 			return journals[i];
+	}
 	return NULL;
 }
 
@@ -223,9 +224,10 @@ static const char *find_journal(void)
 static int recover_from(struct agent *a, const char *journal)
 {
 	struct undo *u;
+	struct stat st;
 	int ret;
 
-	if (faccessat(AT_FDCWD, journal, F_OK, 0) < 0)
+	if (lstat(journal, &st) < 0 || !ours(&st))
 		return 0;
 	ret = undo_load(&u, a->tracing_dir, journal, &a->log);
 	if (ret == -EBUSY)
@@ -248,8 +250,7 @@ static int recover(struct agent *a, const struct options *o)
 	if (o->journal)
 		return *o->journal ? recover_from(a, o->journal) : 0;
 	for (size_t i = 0; i < ARRAY_SIZE(journals) && !ret; i++)
-		if (private_dir(journals[i]))
-			ret = recover_from(a, journals[i]);
+		ret = recover_from(a, journals[i]);
 	return ret;
 }
 

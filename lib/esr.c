@@ -76,6 +76,7 @@ static const char *const faults[64] = {
 	[0x1e] = "level 2 synchronous parity error (translation table walk)",
 	[0x1f] = "level 3 synchronous parity error (translation table walk)",
 	[0x21] = "alignment fault",
+	[0x22] = "level -2 granule protection fault (translation table walk)",
 	[0x23] = "level -1 granule protection fault (translation table walk)",
 	[0x24] = "level 0 granule protection fault (translation table walk)",
 	[0x25] = "level 1 granule protection fault (translation table walk)",

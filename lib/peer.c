@@ -71,7 +71,7 @@ static int failed(const struct peer *p, const char *step, int error)
 
 	log_err(p->o.log, "guest %s (%s): %s: %s", p->name, transport_text(&p->o.addr, addr, sizeof(addr)),
 		step, error == -ETIMEDOUT ? "no answer in time" :
-		      error == -ENODATA || error == -ECONNRESET ? "the agent closed the connection" :
+		      error == -ENODATA || error == -ECONNRESET || error == -EPIPE ? "the agent closed the connection" :
 		      error == -EBADMSG ? "the answer makes no sense" : error_text(error));
 	return error;
 }

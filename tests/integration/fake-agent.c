@@ -10,6 +10,8 @@
  * 127.0.0.1. Lines in LOG: "listening PORT", "asked TRACE-ID: ARG|ARG...", "data"
  * (all CPUs are connected), "close", "gone".
  */
+#include <sys/resource.h>
+
 #include "fake-agent.h"
 
 enum step {
@@ -104,7 +106,7 @@ static enum next leave(struct agent *a)
 /* A line instead of the answer to CONNECT. */
 static enum next line(struct agent *a)
 {
-	static const char *const lines[] = { "", "ERR no such port\n", "OK", "\xff\xfe\0\n" };
+	static const char *const lines[] = { "", "ERR no such port\n", "OK", "\xff\xfe\n" };
 
 	read_connect(a->control);
 	put(a->control, lines[a->s->n], strlen(lines[a->s->n]));
@@ -184,8 +186,10 @@ static enum next bad_ports(struct agent *a)
 /* 1024 CPUs, all at one port whose backlog takes some; more than there may be descriptors. */
 static enum next many_cpus(struct agent *a)
 {
+	struct rlimit many = { 4096, 4096 };
 	char ports[2048];
 
+	setrlimit(RLIMIT_NOFILE, &many);
 	for (int i = 0; i < 1024; i++)
 		memcpy(ports + 2 * i, "9", 2);
 	answer_with(a, 1024, PAGE, ports, sizeof(ports));
@@ -229,20 +233,23 @@ static enum next endless(struct agent *a)
 	return LEAVE;
 }
 
-/* The data is refused (0), never accepted (1), or each takes its time (2). */
-static enum next no_data(struct agent *a)
+/* By the time its ports are told nobody listens there. */
+static enum next nobody(struct agent *a)
 {
-	if (!a->s->n)
+	if (a->path)
 		close(a->listener);
-	for (int fd; a->s->n == 2 && (fd = accept(a->listener, NULL, NULL)) >= 0;)
-		read_connect(fd);
+	for (uint32_t i = 0; !a->path && i < a->cpus; i++)
+		close(a->data_listeners[i]);
+	right(a, AT_ANSWER);
+	right(a, AT_METADATA);
 	return HOLD;
 }
 
-static enum next nobody(struct agent *a)
+/* The data is never accepted (0), or CONNECT gets no answer (1). */
+static enum next no_data(struct agent *a)
 {
-	for (uint32_t i = 0; i < a->cpus; i++)
-		close(a->data_listeners[i]);
+	for (int fd; a->s->n && (fd = accept(a->listener, NULL, NULL)) >= 0;)
+		read_connect(fd);
 	return HOLD;
 }
 
@@ -298,14 +305,15 @@ static enum next noise(struct agent *a)
 	return GO_ON;
 }
 
-/* After CLOSE: pages for ever (0), or a byte now and then (1). */
+/* After CLOSE: pages for ever (0; not all that goes, or the disk is full), or a byte now and then
+ * (1). */
 static enum next no_end(struct agent *a)
 {
 	uint8_t page[PAGE];
 
 	make_page(page, 0, PAGES);
-	while (put(a->data[0], page, a->s->n ? 1 : PAGE))
-		if (a->s->n)
+	for (uint32_t i = 0; put(a->data[0], page, a->s->n ? 1 : PAGE); i++)
+		if (a->s->n || i % 32 == 31)
 			nap();
 	return LEAVE;
 }
@@ -369,10 +377,9 @@ static const struct scenario scenarios[] = {
 	{ "metadata-ring", AT_METADATA, flawed, RING },
 	{ "metadata-system", AT_METADATA, flawed, BAD_SYSTEM },
 	{ "metadata-option", AT_METADATA, flawed, OWN_OPTION },
-	{ "data-refused", AT_PORTS, no_data, 0 },
-	{ "data-never", AT_PORTS, no_data, 1 },
-	{ "data-silent", AT_PORTS, no_data, 2 },
-	{ "data-nobody", AT_PORTS, nobody, 0 },
+	{ "data-nobody", AT_ANSWER, nobody, 0 },
+	{ "data-never", AT_PORTS, no_data, 0 },
+	{ "data-silent", AT_PORTS, no_data, 1 },
 	{ "data-close", AT_PORTS, leave, 0 },
 	{ "lost-all", AT_DATA, lose, 0 },
 	{ "lost-control", AT_DATA, lose, 1 },

@@ -112,13 +112,13 @@ static inline void rig_put_header(struct buf *text, const struct rig_event *e)
 	buf_addstr(text, "\n");
 }
 
-static inline struct tep_event *rig_add(struct rig *r, struct rig_event *e)
+/* The text of the format file, and the places of the fields. */
+static inline void rig_format(struct rig_event *e, struct buf *text)
 {
 	char *fields = strdup(e->fields), *save = NULL;
 	size_t at = e->short_header ? 2 : 8;
-	struct buf text = { 0 };
 
-	rig_put_header(&text, e);
+	rig_put_header(text, e);
 	e->n = 0;
 	for (char *f = strtok_r(fields, ";", &save); f; f = strtok_r(NULL, ";", &save)) {
 		size_t size;
@@ -127,7 +127,7 @@ static inline struct tep_event *rig_add(struct rig *r, struct rig_event *e)
 		size = rig_type_size(f);
 		if (!e->packed && size)
 			at = (at + size - 1) / size * size;
-		buf_printf(&text, "\tfield:%s;\toffset:%zu;\tsize:%zu;\tsigned:%d;\n", f, at, size,
+		buf_printf(text, "\tfield:%s;\toffset:%zu;\tsize:%zu;\tsigned:%d;\n", f, at, size,
 			   rig_signed(f));
 		assert_true(e->n < RIG_FIELDS_MAX);
 		e->offset[e->n] = at;
@@ -135,10 +135,17 @@ static inline struct tep_event *rig_add(struct rig *r, struct rig_event *e)
 		at += size;
 	}
 	e->len = at;
-	buf_printf(&text, "\nprint fmt: %s\n", e->print_fmt ? e->print_fmt : "\"FALLBACK\"");
+	buf_printf(text, "\nprint fmt: %s\n", e->print_fmt ? e->print_fmt : "\"FALLBACK\"");
+	free(fields);
+}
+
+static inline struct tep_event *rig_add(struct rig *r, struct rig_event *e)
+{
+	struct buf text = { 0 };
+
+	rig_format(e, &text);
 	tep_parse_event(r->tep, buf_str(&text), text.len, e->sys);
 	buf_release(&text);
-	free(fields);
 	assert_non_null(tep_find_event(r->tep, e->id));
 	return tep_find_event(r->tep, e->id);
 }

@@ -132,7 +132,7 @@ kill -KILL $script
 wait $script 2>/dev/null
 is "$(without 10 "$one")" 0 "ends with the script, even if that is killed"
 
-setsid "$lab" run -o "$out" 'touch /mnt/out/begun; sleep 1000' & run=$!
+HOME=$lab_home setsid "$lab" run -o "$out" 'touch /mnt/out/begun; sleep 1000' & run=$!
 while [ ! -e "$out/begun" ] && kill -0 $run 2>/dev/null; do sleep 0.2; done
 kill -TERM $run
 wait $run

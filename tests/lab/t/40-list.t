@@ -20,7 +20,7 @@ is "$stderr" "" "silently"
 is "$(json "$guests")" "\
 Guest QEMU 3 listens 0:name,1:name
 Guest2 QEMU 4 listens 0:name,1:name" "names, CIDs, agents and vCPUs of two guests"
-is "$(json "$threads" | while read -r pid tid cpu; do echo "cat /proc/$pid/task/$tid/comm; "; done | xargs -0 -I{} "$lab" exec "$vm" {})" "\
+is "$(json "$threads" | while read -r pid tid _; do echo "cat /proc/$pid/task/$tid/comm; "; done | xargs -0 -I{} "$lab" exec "$vm" {})" "\
 CPU 0/KVM
 CPU 1/KVM
 CPU 0/KVM
