@@ -380,7 +380,7 @@ static const struct scenario scenarios[] = {
 	{ "data-nobody", AT_ANSWER, nobody, 0 },
 	{ "data-never", AT_PORTS, no_data, 0 },
 	{ "data-silent", AT_PORTS, no_data, 1 },
-	{ "data-close", AT_PORTS, leave, 0 },
+	{ "data-close", AT_DATA, leave, 0 },
 	{ "lost-all", AT_DATA, lose, 0 },
 	{ "lost-control", AT_DATA, lose, 1 },
 	{ "lost-data", AT_DATA, lose, 2 },

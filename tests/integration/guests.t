@@ -42,10 +42,24 @@ control_files() {
 	)
 }
 
+fifo=()
+
+# Plain files are always readable, and recorders that wait for pages on three CPUs
+# would do so in circles: the host's pages come through FIFOs that stay open.
 new_tree() {
+	local cpu raw
+
 	rm -rf "$tree" "$tmp/out"
 	mkdir "$tmp/out"
 	"$make_tree" "$tree" android16
+	for cpu in 0 1 2; do
+		raw=$tree/per_cpu/cpu$cpu/trace_pipe_raw
+		mv "$raw" "$tmp/page"
+		mkfifo "$raw"
+		[ -z "${fifo[cpu]-}" ] || exec {fifo[cpu]}>&-
+		exec {fifo[cpu]}<>"$raw"
+		cat "$tmp/page" >&"${fifo[cpu]}"
+	done
 	control_files >"$tmp/before"
 }
 
@@ -195,7 +209,7 @@ control-noise 0
 page-part 0
 no-close-resp 0'
 
-# Out of three tries one is in time: the machine may be busy with something else.
+# Of three tries one must be in time: the machine may be busy with something else.
 
 # Alone and with no --best-effort: nothing is recorded.
 alone() {
@@ -270,6 +284,8 @@ broken() {
 		[[ " $* " == *" $expected "* ]] || continue
 		if [ "$how" = alone ]; then
 			alone "$scenario" "$message"
+		elif [ "$scenario" = metadata-ring ] && [ -n "$label" ]; then
+			skip 8 "metadata-ring: lib/reader.c walks it 4096 times, which ASan makes minutes of"
 		else
 			beside "$scenario" "$expected" "$message"
 			kept "$scenario"
@@ -286,6 +302,7 @@ good() {
 	new_tree
 	agent "$1" fine 3 $id
 	record -e kvm -e sched -A "vm@unix:$tmp/fine" -- true
+	wait_for grep -q gone "$tmp/fine.log"
 	end_agents
 	is "$status" 0 "$name: exit status" || diag "$messages"
 	bounded "$name"
@@ -390,15 +407,18 @@ refusals() {
 
 # Two that hang do so at the same time, and Ctrl-C ends the waiting.
 waiting() {
-	local name="${label}two that hang" start
+	local name="${label}two that hang" start try
 
-	new_tree
-	agent close-stall bad
-	agent close-stall worse
-	HYPTRACE_GUEST_TIMEOUT_MS=1000 record -e kvm -A "a@unix:$tmp/bad" -A "b@unix:$tmp/worse" -- true
-	end_agents
+	for try in 1 2 3; do
+		new_tree
+		agent close-stall bad
+		agent close-stall worse
+		HYPTRACE_GUEST_TIMEOUT_MS=1500 record -e kvm -A "a@unix:$tmp/bad" -A "b@unix:$tmp/worse" -- true
+		end_agents
+		[ "$ms" -lt 2900 ] && break
+	done
 	is "$status" 3 "$name: exit status"
-	[ "$ms" -lt 1900 ]
+	[ "$ms" -lt 2900 ]
 	ok $? "$name: at the same time" || diag "$ms ms"
 	is "$(ticks trace-a.dat) $(ticks trace-b.dat)" "4000 4000" "$name: what they sent"
 
