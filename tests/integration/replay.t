@@ -4,28 +4,26 @@
 # tools: what the live tests check in minutes, anywhere and in seconds.
 . tests/integration/lib.sh
 
-data=$PWD/tests/data
 tools=$build/tests/tools
-
-# Stock: nobody's plugins but those of the distribution.
-export HOME=$tmp
+export HOME=$tmp # no plugins but the distribution's
 unset TRACEEVENT_PLUGIN_DIR KERNELSHARK_PLUGIN_DIR
 
-# kinds FILE: how many lines of what in trace-cmd's report
-kinds() {
-	trace-cmd report "$1" 2>&1 | awk '
-		NR > 1 {
-			buffer = sub(/^ *hyp: /, "") ? "hyp" : sub(/^ *eq: /, "") ? "eq" : "host"
-			match($0, /\[[0-9]+\] +[0-9]+\.[0-9]+: [a-z_0-9]+:/)
-			split(substr($0, RSTART, RLENGTH), w)
-			print buffer, w[3]
-		}' | sort | uniq -c | sed 's/^ *//'
+# replay NAME PAIRS HOST HYP: pairs in order, entries of both buffers
+replay() {
+	local dat=tests/data/$1.dat
+	is "$("$tools/hyporder" "$dat" | head -n 1)" \
+		"pairs checked $2, violations 0, within the microsecond cut 0" "$1: order of pairs"
+	is "$("$tools/loadkshark" "$dat" 2>&1 | sed -E 's/^[^ ]* ([^ ]*: [0-9]+ entries).*/\1/')" \
+		"-: $3 entries
+hyp: $4 entries" "$1: libkshark loads both buffers"
+	trace-cmd report -i "$dat" >"$tmp/report" 2>/dev/null
+	is "$(grep -c '\] *[0-9]*\.[0-9]\{6\}: ' "$tmp/report")" "$(($3 + $4))" "$1: every event in stock's report"
+	is "$(grep -E 'FAILED TO PARSE|<\.\.\.>--1' "$tmp/report")" "" "$1: all parsed, all with a task"
+	is "$(grep -Eo ' [0-9]+\.[0-9]{6}: ' "$tmp/report" | tr -d ' :' | LC_ALL=C sort -c -s -n 2>&1)" "" \
+		"$1: in one order"
 }
 
-in_order() {
-	trace-cmd report "$1" 2>/dev/null | grep -Eo ' [0-9]+\.[0-9]{6}: ' | tr -d ' :' | LC_ALL=C sort -c -s -n 2>&1
-}
-
-entries() {
-	"$tools/loadkshark" -e - "$1" | sed 's,^.*/,,'
-}
+replay lab-protected 329 955 3192
+replay lab-nvhe 231 985 2386
+like "$(cat "$tmp/report")" 'hyp_cntvoff: +vcpu=[0-9]+ offset=[0-9]+ low=[0-9]+ high=[0-9]+' "lab-nvhe: CNTVOFF is kept"
+done_testing
