@@ -24,8 +24,8 @@ struct plot {
 
 static double at_x(const struct plot *p, uint64_t t)
 {
-	return MARGIN + (WIDTH - 2.0 * MARGIN) * (double)(int64_t)(t - p->t0) /
-				(double)(p->t1 - p->t0 + 1);
+	return MARGIN +
+	       (WIDTH - 2.0 * MARGIN) * (double)(int64_t)(t - p->t0) / (double)(p->t1 - p->t0 + 1);
 }
 
 static double at_y(const struct plot *p, int64_t offset)
@@ -56,9 +56,10 @@ static void draw_bands(const struct plot *p, const struct sync_result *r)
 	for (size_t i = 0; i < r->n_bands; i++) {
 		const struct sync_band *b = &r->bands[i];
 
-		buf_printf(p->out,
-			   "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" class=\"band\"/>\n",
-			   at_x(p, b->time), at_y(p, b->low), at_x(p, b->time), at_y(p, b->high));
+		buf_printf(
+			p->out,
+			"<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" class=\"band\"/>\n",
+			at_x(p, b->time), at_y(p, b->low), at_x(p, b->time), at_y(p, b->high));
 	}
 }
 
@@ -68,7 +69,8 @@ static void draw_line(const struct plot *p, const struct sync_result *r)
 		const struct sync_knot *k = &r->knots[i];
 
 		if (!i || is_cut(r, i))
-			buf_printf(p->out, "%s<polyline class=\"line\" points=\"", i ? "\"/>\n" : "");
+			buf_printf(p->out, "%s<polyline class=\"line\" points=\"",
+				   i ? "\"/>\n" : "");
 		buf_printf(p->out, "%.1f,%.1f ", at_x(p, k->time), at_y(p, k->offset));
 	}
 	if (r->n_knots)
@@ -84,7 +86,8 @@ static void draw_own(const struct plot *p, const struct guest_file *g)
 		for (uint32_t i = 0; i < g->shift.cpus[c].n && n < DOTS; i++, n++) {
 			const struct offset_knot *k = &g->shift.cpus[c].v[i];
 
-			buf_printf(p->out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"4\" class=\"own\"/>\n",
+			buf_printf(p->out,
+				   "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"4\" class=\"own\"/>\n",
 				   at_x(p, k->time), at_y(p, k->offset));
 		}
 }
@@ -103,7 +106,8 @@ static void draw_text(const struct plot *p, const struct guest_file *g)
 		   p->low);
 	buf_printf(p->out, "<text x=\"%d\" y=\"%.0f\">%.3f s</text>\n", WIDTH - MARGIN - 40,
 		   p->top + HEIGHT - 30, (double)(p->t1 - p->t0) / 1e9);
-	buf_printf(p->out, "<rect x=\"%d\" y=\"%.0f\" width=\"%d\" height=\"%d\" class=\"frame\"/>\n",
+	buf_printf(p->out,
+		   "<rect x=\"%d\" y=\"%.0f\" width=\"%d\" height=\"%d\" class=\"frame\"/>\n",
 		   MARGIN, p->top + MARGIN, WIDTH - 2 * MARGIN, HEIGHT - 2 * MARGIN);
 }
 

@@ -94,7 +94,8 @@ void print_table(const struct sync_job *job, FILE *out)
 	fputc('\n', out);
 	if (h->hyp_stray)
 		fprintf(out,
-			"%" PRIu64 " hyp windows lie outside of kvm_entry..kvm_exit, by up to %" PRIu64
+			"%" PRIu64
+			" hyp windows lie outside of kvm_entry..kvm_exit, by up to %" PRIu64
 			" ns\n",
 			h->hyp_stray, h->hyp_worst);
 	for (size_t i = 0; i < job->n_guests; i++) {

@@ -84,7 +84,8 @@ static bool drop_guest(const struct sync_job *job, const struct reader_option *o
 	if (o->id != DAT_GUEST || offset_guest_decode(o->data.data, o->data.len, &g))
 		return false;
 	for (size_t i = 0; i < job->n_guests; i++)
-		drop = drop || (has_offset(&job->guests[i]) && job->guests[i].file.id == g.trace_id);
+		drop = drop ||
+		       (has_offset(&job->guests[i]) && job->guests[i].file.id == g.trace_id);
 	offset_guest_release(&g);
 	return drop;
 }

@@ -12,7 +12,8 @@
 #include "sync-priv.h"
 
 static const char usage[] =
-	"usage: hyptrace sync [--json] [--plot FILE.svg] [--write] [--check] HOST.dat GUEST.dat...\n"
+	"usage: hyptrace sync [--json] [--plot FILE.svg] [--write] [--check] HOST.dat "
+	"GUEST.dat...\n"
 	"\n"
 	"Computes the offset of each guest's clock from when its vCPUs could run, with a\n"
 	"bound, and what the offsets in the files would do to causality.\n"
@@ -21,7 +22,8 @@ static const char usage[] =
 	"  -p, --plot FILE    draw the offset's range over time as SVG\n"
 	"  -w, --write        put the offsets into the files; the originals are kept as FILE.orig\n"
 	"  -c, --check        exit status 1 when events lie where their vCPU could not run, with\n"
-	"                     the files' own offsets (or with the computed ones if they have none)\n"
+	"                     the files' own offsets (or with the computed ones if they have "
+	"none)\n"
 	"  -q, --quiet        errors only\n"
 	"  -h, --help         this text\n";
 
@@ -48,7 +50,8 @@ static void find_clock(struct trace_file *f)
 
 	if (!o)
 		return;
-	snprintf(text, sizeof(text), "%.*s", (int)(o->data.len < 511 ? o->data.len : 511), o->data.data);
+	snprintf(text, sizeof(text), "%.*s", (int)(o->data.len < 511 ? o->data.len : 511),
+		 o->data.data);
 	if (strchr(text, '['))
 		sscanf(strchr(text, '[') + 1, "%31[^]]", f->clock);
 }
@@ -132,7 +135,8 @@ static int solve_guest(struct sync_job *job, struct guest_file *g)
 			 job->host.clock, g->file.path, g->file.clock);
 	ret = g->name ? sync_guest_read(&g->events, &g->file.source, job->log) : -ENOMEM;
 	if (!ret)
-		ret = sync_input_make(&g->in, &job->windows, &g->events, known.vcpus, known.n, &g->pids);
+		ret = sync_input_make(&g->in, &job->windows, &g->events, known.vcpus, known.n,
+				      &g->pids);
 	if (!ret && job->host.source.steady && g->file.source.steady)
 		sync_input_steady(&g->in);
 	if (!ret && g->events.n_cpus)
@@ -244,9 +248,12 @@ static int run(const struct sync_opts *o, char **paths, int n)
 int cmd_sync(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{ "json", no_argument, NULL, 'j' },  { "plot", required_argument, NULL, 'p' },
-		{ "write", no_argument, NULL, 'w' }, { "check", no_argument, NULL, 'c' },
-		{ "quiet", no_argument, NULL, 'q' }, { "help", no_argument, NULL, 'h' },
+		{ "json", no_argument, NULL, 'j' },
+		{ "plot", required_argument, NULL, 'p' },
+		{ "write", no_argument, NULL, 'w' },
+		{ "check", no_argument, NULL, 'c' },
+		{ "quiet", no_argument, NULL, 'q' },
+		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
 	struct sync_opts o = { 0 };

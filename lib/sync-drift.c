@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sync-fit.h"
 #include "sync-math.h"
-#include "sync-priv.h"
 
 /*
  * One piece without a jump. The slices' bands, each spread by what the clocks'
@@ -14,34 +14,11 @@
  */
 
 #define PASSES	  5
-#define BISECTIONS 20
 #define SPLITS	  8
-#define VIEW	  150	/* slices on each side that are looked at together */
 #define BEND	  5e-6	/* what a rate changes by unseen, when nothing is said */
-#define LINK_MAX  50e9 /* ns between knots: stock multiplies in 64 bits */
-#define FAR	  1e18
+#define LINK_MAX  50e9	/* ns between knots: stock multiplies in 64 bits */
 #define ROOM_BEND 0.5	/* part of the corridor, on each side of its middle, to find bends ... */
 #define ROOM_LAST 0.125 /* ... and for the result */
-
-struct fit {
-	struct problem *p;
-	struct slice *s; /* the piece's; the first and the last have no length */
-	size_t n;
-	int64_t base;
-	double *low, *high; /* the corridor at each slice's mid, against base */
-	double *y;	    /* the line there */
-	double *slope;	    /* the likeliest */
-	double *near, *bent; /* a bend near by, and all up to here */
-	double bend;	    /* what the rate may change by besides */
-	bool *knot;
-	bool hard;
-	size_t conflicts;
-};
-
-static double dist(const struct slice *a, const struct slice *b)
-{
-	return (double)(int64_t)(b->mid - a->mid);
-}
 
 /* ---- slices of a piece --------------------------------------------------------------- */
 
@@ -66,6 +43,8 @@ static int fit_init(struct fit *f, struct problem *p, const struct piece *piece)
 		struct slice s = p->slices[i];
 		bool cut = s.t0 < piece->t0 || s.t1 > piece->t1;
 
+		if (i < piece->seen || i >= piece->unseen)
+			s.told = false;
 		s.t0 = s.t0 < piece->t0 ? piece->t0 : s.t0;
 		s.t1 = s.t1 > piece->t1 ? piece->t1 : s.t1;
 		if (s.t0 >= s.t1)
@@ -80,7 +59,8 @@ static int fit_init(struct fit *f, struct problem *p, const struct piece *piece)
 		f->s[f->n++] = s;
 	}
 	if (piece->t1 - 1 > f->s[f->n - 1].mid)
-		f->s[f->n++] = (struct slice){ .t0 = piece->t1, .t1 = piece->t1, .mid = piece->t1 - 1 };
+		f->s[f->n++] =
+			(struct slice){ .t0 = piece->t1, .t1 = piece->t1, .mid = piece->t1 - 1 };
 	for (size_t i = 0; i < f->n; i++) {
 		f->s[i].rate = p->rate;
 		f->s[i].offset = f->base;
@@ -107,7 +87,7 @@ static void fit_release(struct fit *f)
 static void narrow(struct fit *f, size_t i, size_t j)
 {
 	const struct slice *a = &f->s[i], *b = &f->s[j];
-	double play = f->p->rate * num_abs(dist(a, b));
+	double play = f->p->rate * num_abs(fit_dist(a, b));
 	double low = f->low[j] - play, high = f->high[j] + play;
 
 	if (low > f->high[i] || high < f->low[i]) {
@@ -124,8 +104,8 @@ static void corridor(struct fit *f, bool hard)
 	for (size_t i = 0; i < f->n; i++) {
 		const struct slice *s = &f->s[i];
 
-		f->low[i] = s->told ? (double)((hard ? s->low0 : s->low) - f->base) : -FAR;
-		f->high[i] = s->told ? (double)((hard ? s->high0 : s->high) - f->base) : FAR;
+		f->low[i] = s->told ? (double)((hard ? s->low0 : s->low) - f->base) : -FIT_FAR;
+		f->high[i] = s->told ? (double)((hard ? s->high0 : s->high) - f->base) : FIT_FAR;
 	}
 	for (size_t i = 1; i < f->n; i++)
 		narrow(f, i, i - 1);
@@ -137,21 +117,21 @@ static void corridor(struct fit *f, bool hard)
 
 static void link_to(struct fit *f, size_t a, size_t b)
 {
-	double rise = f->y[b] - f->y[a], run = dist(&f->s[a], &f->s[b]);
+	double rise = f->y[b] - f->y[a], run = fit_dist(&f->s[a], &f->s[b]);
 
 	for (size_t i = a + 1; i < b; i++)
-		f->y[i] = f->y[a] + rise * dist(&f->s[a], &f->s[i]) / run;
+		f->y[i] = f->y[a] + rise * fit_dist(&f->s[a], &f->s[i]) / run;
 	f->knot[b] = true;
 }
 
 /* From knot `a` as far as one line goes. Returns the next knot. */
 static size_t stab_one(struct fit *f, size_t a, double room)
 {
-	double least = -FAR, most = FAR;
+	double least = -FIT_FAR, most = FIT_FAR;
 	size_t i;
 
 	for (i = a + 1; i < f->n; i++) {
-		double run = dist(&f->s[a], &f->s[i]), mid = (f->low[i] + f->high[i]) / 2;
+		double run = fit_dist(&f->s[a], &f->s[i]), mid = (f->low[i] + f->high[i]) / 2;
 		double half = (f->high[i] - f->low[i]) * room;
 		double low = (mid - half - f->y[a]) / run, high = (mid + half - f->y[a]) / run;
 
@@ -161,7 +141,7 @@ static size_t stab_one(struct fit *f, size_t a, double room)
 		most = high < most ? high : most;
 	}
 	i--;
-	f->y[i] = f->y[a] + (least + most) / 2 * dist(&f->s[a], &f->s[i]);
+	f->y[i] = f->y[a] + (least + most) / 2 * fit_dist(&f->s[a], &f->s[i]);
 	link_to(f, a, i);
 	return i;
 }
@@ -175,198 +155,6 @@ static void stab(struct fit *f, double room)
 		i = stab_one(f, i, room);
 }
 
-/* ---- all slices together ------------------------------------------------------------------- */
-
-static size_t next_knot(const struct fit *f, size_t i)
-{
-	for (i++; i < f->n && !f->knot[i]; i++)
-		;
-	return i;
-}
-
-/*
- * The slices as node i sees them: with its rate s and offset y there, the truth
- * at slice j lies in y + s * d[j], give or take what the rate may change on the
- * way. Those limits, d and play included, are low and high.
- */
-struct view {
-	double *d, *low, *high;
-	size_t n;
-	double rate; /* |s| at most */
-};
-
-/* The rates that offset y leaves; false: none. */
-static bool rates_of(const struct view *v, double y, double *least, double *most)
-{
-	double a = -v->rate, b = v->rate;
-
-	for (size_t j = 0; j < v->n; j++) {
-		double d = v->d[j], low = v->low[j] - y, high = v->high[j] - y;
-
-		if (d == 0) {
-			if (low > 0 || high < 0)
-				return false;
-			continue;
-		}
-		low /= d;
-		high /= d;
-		a = num_max(a, d > 0 ? low : high);
-		b = num_min(b, d > 0 ? high : low);
-	}
-	*least = a;
-	*most = b;
-	return a <= b;
-}
-
-/* The offsets that rate s leaves. */
-static bool offsets_of(const struct view *v, double s, double *least, double *most)
-{
-	double a = -FAR, b = FAR;
-
-	for (size_t j = 0; j < v->n; j++) {
-		a = num_max(a, v->low[j] - s * v->d[j]);
-		b = num_min(b, v->high[j] - s * v->d[j]);
-	}
-	*least = a;
-	*most = b;
-	return a <= b;
-}
-
-typedef bool (*leaves_fn)(const struct view *v, double x, double *least, double *most);
-
-/* How far from x, which is possible, towards `end` it stays so: the set is convex. */
-static double reach(const struct view *v, leaves_fn leaves, double x, double end)
-{
-	double a, b;
-
-	if (leaves(v, end, &a, &b))
-		return end;
-	for (int i = 0; i < BISECTIONS; i++) {
-		double mid = (x + end) / 2;
-
-		if (leaves(v, mid, &a, &b))
-			x = mid;
-		else
-			end = mid;
-	}
-	return end;
-}
-
-/* A possible rate: the guess, or where the offsets' range is widest, for it is concave. */
-static bool some_rate(const struct view *v, double guess, double *s)
-{
-	double a = -v->rate, b = v->rate, least, most;
-
-	*s = guess;
-	if (num_abs(guess) <= v->rate && offsets_of(v, guess, &least, &most))
-		return true;
-
-	for (int i = 0; i < 2 * BISECTIONS; i++) {
-		double x = a + (b - a) / 3, y = b - (b - a) / 3, wx, wy;
-
-		offsets_of(v, x, &least, &most);
-		wx = most - least;
-		offsets_of(v, y, &least, &most);
-		wy = most - least;
-		if (wx < wy)
-			a = x;
-		else
-			b = y;
-	}
-	*s = (a + b) / 2;
-	return offsets_of(v, *s, &least, &most);
-}
-
-/* What the clocks' rate may change by between nodes i and j: bends that were found are in it. */
-static void fill_view(const struct fit *f, size_t i, struct view *v)
-{
-	size_t from = i > VIEW ? i - VIEW : 0, to = i + VIEW < f->n ? i + VIEW + 1 : f->n;
-
-	v->n = 0;
-	v->rate = f->p->rate;
-	for (size_t j = from; j < to; j++) {
-		double d = dist(&f->s[i], &f->s[j]);
-		double bend = num_abs(f->bent[j] - f->bent[i]) + f->bend;
-		double play = num_min(bend, 2 * v->rate) * num_abs(d);
-
-		v->d[v->n] = d;
-		v->low[v->n] = f->low[j] - play;
-		v->high[v->n++] = f->high[j] + play;
-	}
-}
-
-/* Narrows node i by all others; its line becomes the middle of what is left. */
-static void see(struct fit *f, size_t i, struct view *v, double *low, double *high)
-{
-	size_t a = i ? i - 1 : 0, b = i + 1 < f->n ? i + 1 : i;
-	double guess = (f->y[b] - f->y[a]) / dist(&f->s[a], &f->s[b]);
-	double s, least, most, slow, shigh, y;
-
-	fill_view(f, i, v);
-	*low = f->low[i];
-	*high = f->high[i];
-	if (!some_rate(v, guess, &s)) {
-		f->conflicts++;
-		f->slope[i] = 0;
-		f->s[i].rate = f->p->rate;
-		return;
-	}
-	offsets_of(v, s, &least, &most);
-	y = (least + most) / 2;
-	*low = reach(v, rates_of, y, f->low[i]);
-	*high = reach(v, rates_of, y, f->high[i]);
-	slow = reach(v, offsets_of, s, -v->rate);
-	shigh = reach(v, offsets_of, s, v->rate);
-	f->slope[i] = (slow + shigh) / 2;
-	f->s[i].rate = num_min((shigh - slow) / 2 + f->bend + f->near[i], 2 * v->rate);
-}
-
-/* Where the line must bend, and by how much; near a bend it may have been earlier or later. */
-static void find_bends(struct fit *f)
-{
-	double before = 0, sum = 0;
-	size_t last = 0;
-
-	memset(f->near, 0, f->n * sizeof(*f->near));
-	for (size_t a = 0, b; a + 1 < f->n; a = b) {
-		double slope, bend, width = f->high[a] - f->low[a];
-
-		b = next_knot(f, a);
-		slope = (f->y[b] - f->y[a]) / dist(&f->s[a], &f->s[b]);
-		bend = a ? 1.5 * num_abs(slope - before) + f->bend : 0;
-		before = slope;
-		for (size_t i = a; bend > 0 && i < f->n &&
-				   (i < a + 2 || dist(&f->s[a], &f->s[i]) < 2 * width / bend); i++)
-			f->near[i] = num_max(f->near[i], bend);
-		for (size_t i = a; bend > 0 && i-- > 0 &&
-				   (i + 2 > a || dist(&f->s[i], &f->s[a]) < 2 * width / bend);)
-			f->near[i] = num_max(f->near[i], bend);
-	}
-	for (size_t i = 0; i < f->n; i++) {
-		sum += f->near[i];
-		f->bent[i] = sum;
-		last = f->near[i] > 0 ? i : last;
-	}
-	if (last) /* these clocks are being slewed */
-		f->bend = num_max(f->bend, sum / (double)f->n);
-}
-
-static int see_all(struct fit *f)
-{
-	double *room = calloc(5 * (2 * VIEW + 1) + 2 * f->n, sizeof(*room));
-	struct view v = { .d = room, .low = room + 2 * VIEW + 1, .high = room + 2 * (2 * VIEW + 1) };
-	double *low = room + 5 * (2 * VIEW + 1), *high = low + f->n;
-
-	if (!room)
-		return -ENOMEM;
-	for (size_t i = 0; i < f->n; i++)
-		see(f, i, &v, &low[i], &high[i]);
-	memcpy(f->low, low, f->n * sizeof(*low));
-	memcpy(f->high, high, f->n * sizeof(*high));
-	free(room);
-	return 0;
-}
-
 /* Corridor, bends, and all slices seen from each. */
 static int narrow_all(struct fit *f, bool hard)
 {
@@ -375,9 +163,9 @@ static int narrow_all(struct fit *f, bool hard)
 
 	corridor(f, hard);
 	stab(f, ROOM_BEND);
-	find_bends(f);
+	fit_find_bends(f);
 	before = f->conflicts;
-	ret = see_all(f);
+	ret = fit_see_all(f);
 	if (f->conflicts > before)
 		f->bend = num_min(f->bend * 4, f->p->rate);
 	return ret;
@@ -442,12 +230,13 @@ static int fit_passes(struct fit *f)
 	return ret;
 }
 
-/* ---- the result --------------------------------------------------------------------------------- */
+/* ---- the result ---------------------------------------------------------------------------------
+ */
 
 /* How far the truth can leave the corridor between two nodes: it is convex but for bends. */
 static double bulge(const struct fit *f, size_t i)
 {
-	return (f->bend + f->near[i] + f->near[i - 1]) * dist(&f->s[i - 1], &f->s[i]) / 2;
+	return (f->bend + f->near[i] + f->near[i - 1]) * fit_dist(&f->s[i - 1], &f->s[i]) / 2;
 }
 
 /* Half width of the truth about the line, anywhere between the knots a and b. */
@@ -472,7 +261,7 @@ static void split_links(struct fit *f)
 	for (size_t a = 0, b; a + 1 < f->n; a = b) {
 		size_t step;
 
-		b = next_knot(f, a);
+		b = fit_next_knot(f, a);
 		step = (b - a) / SPLITS + 1;
 		for (size_t i = a + step; i < b; i += step)
 			f->knot[i] = true;
@@ -490,14 +279,14 @@ static int put_knots(const struct fit *f, struct sync_result *r)
 	for (size_t a = 0, b; a < f->n; a = b) {
 		double after = 0, bound;
 
-		b = next_knot(f, a);
+		b = fit_next_knot(f, a);
 		if (b < f->n)
 			after = link_bound(f, a, b);
 		bound = num_ceil(num_max(before, after));
 		v[r->n_knots++] = (struct sync_knot){
 			.time = f->s[a].mid,
 			.offset = f->base + num_round(f->y[a]),
-			.bound = bound < FAR / 2 ? (uint64_t)bound : UINT64_MAX,
+			.bound = bound < FIT_FAR / 2 ? (uint64_t)bound : UINT64_MAX,
 			.class = f->hard ? SYNC_HARD : SYNC_SOFT,
 		};
 		before = after;
@@ -539,10 +328,11 @@ static int put_bands(const struct fit *f, struct sync_result *r)
 		return -ENOMEM;
 	r->bands = v;
 	for (size_t i = 0; i < f->n; i++)
-		if (f->high[i] - f->low[i] < FAR / 2)
-			v[r->n_bands++] = (struct sync_band){ f->s[i].mid,
-							      f->base + (int64_t)num_floor(f->low[i]),
-							      f->base + (int64_t)num_ceil(f->high[i]) };
+		if (f->high[i] - f->low[i] < FIT_FAR / 2)
+			v[r->n_bands++] =
+				(struct sync_band){ f->s[i].mid,
+						    f->base + (int64_t)num_floor(f->low[i]),
+						    f->base + (int64_t)num_ceil(f->high[i]) };
 	return 0;
 }
 

@@ -14,6 +14,12 @@
 #define CHECK_MIN    30
 #define PART_MIN     0.6 /* of a CPU's events inside: less is no match */
 
+void map_unknown(struct problem *p)
+{
+	for (size_t i = 0; i < p->in->n_cpus; i++)
+		p->map[i] = -1;
+}
+
 struct pair {
 	double part;
 	uint32_t n, best;

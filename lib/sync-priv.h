@@ -51,6 +51,7 @@ struct problem {
 	uint64_t guest0, guest1;
 	double rate;
 	double burst; /* events in a window, about */
+	double part;  /* of the events usually outside, as far as known */
 	struct slice *slices;
 	size_t n_slices;
 	struct sweeper sweeper;
@@ -86,7 +87,14 @@ struct candidate {
 /* Likeliest offsets of the guest's [t0, t1), the best first; their number or -errno. */
 int find_candidates(struct problem *p, uint64_t t0, uint64_t t1, struct candidate *v, size_t max);
 
+/* ---- sync-search.c */
+#define OUTSIDE_MAX 0.25 /* part of the events: with more there is no result */
+struct pieces;
+/* Finds the pieces between slices [from, to), in any order, and with them the map if need be. */
+int search_pieces(struct problem *p, struct pieces *all, size_t from, size_t to);
+
 /* ---- sync-map.c */
+void map_unknown(struct problem *p);
 /* Solves the map of the CPUs near slice k, for offsets in [low, high]. Returns covered events. */
 int map_solve(struct problem *p, size_t k, int64_t low, int64_t high, int *map, uint64_t *covered);
 /*
@@ -97,12 +105,23 @@ int map_check(struct problem *p, const struct sync_result *r, bool *changed);
 
 /* ---- sync-drift.c */
 struct piece {
-	size_t first, last; /* slices [first, last) */
-	uint64_t t0, t1;    /* exactly: [t0, t1) */
-	uint64_t from, to;  /* ... with what may belong to the next one as well */
+	size_t first, last;  /* slices [first, last) */
+	size_t seen, unseen; /* of them, [seen, unseen) were followed: the others are another's */
+	uint64_t t0, t1;     /* exactly: [t0, t1) */
+	uint64_t from, to;   /* ... with what may belong to the next one as well */
 };
+#define SEARCHES_MAX 24
+
+struct pieces {
+	struct piece v[SEARCHES_MAX];
+	size_t n;
+	int searches;
+	bool mapped; /* the map is known or was found */
+};
+
 int drift_slices(struct problem *p);
-/* Follows the offset from slice k on, where it lies in [low, high]; at most `reach` slices each way. */
+/* Follows the offset from slice k on, where it lies in [low, high]; at most `reach` slices each
+ * way. */
 int drift_track(struct problem *p, size_t from, size_t to, size_t k, int64_t low, int64_t high,
 		size_t reach, struct piece *out, uint64_t *events, uint64_t *outside);
 int drift_fit(struct problem *p, const struct piece *piece, struct sync_result *out);

@@ -56,8 +56,8 @@ uint64_t sync_bound(const struct sync_result *r, uint64_t time)
 	i = knot_at(r, time);
 	if (i + 1 == r->n_knots || time == r->knots[i].time)
 		return r->knots[i].bound;
-	return r->knots[i].bound > r->knots[i + 1].bound ? r->knots[i].bound :
-							   r->knots[i + 1].bound;
+	return r->knots[i].bound > r->knots[i + 1].bound ? r->knots[i].bound
+							 : r->knots[i + 1].bound;
 }
 
 double sync_drift_ppm(const struct sync_result *r)
@@ -132,6 +132,8 @@ int sync_check(const struct sync_input *in, const struct sync_result *map,
 	int ret = windows_threads(&p);
 
 	*out = (struct sync_check){ 0 };
+	if (!in->end)
+		p.host1 = UINT64_MAX;
 	for (size_t i = 0; i < in->n_cpus && !ret; i++) {
 		int32_t pid = pid_of(map, in->cpus[i].cpu);
 

@@ -12,10 +12,10 @@
  * at each offset.
  */
 
-#define TAU_MIN	     3
-#define TAU_PART     1000 /* 0.1 % of the events */
-#define RADIX_MIN    256
-#define WIDTH_LIMIT  (UINT32_MAX - 1) /* end points are kept in 32 bits */
+#define TAU_MIN	    3
+#define TAU_PART    1000 /* 0.1 % of the events */
+#define RADIX_MIN   256
+#define WIDTH_LIMIT (UINT32_MAX - 1) /* end points are kept in 32 bits */
 
 void sweeper_release(struct sweeper *w)
 {
@@ -176,7 +176,8 @@ static int put_cpu(const struct scope *o, const struct sync_cpu *c, const struct
 	for (; i < end && !ret; i++) {
 		double dt = (double)(int64_t)(c->times[i] - s->mid);
 		int64_t play = (int64_t)num_ceil(num_abs(dt) * s->rate);
-		uint64_t at = c->times[i] + (uint64_t)(s->offset + num_round(dt * s->slope) + o->low);
+		uint64_t at =
+			c->times[i] + (uint64_t)(s->offset + num_round(dt * s->slope) + o->low);
 
 		/* what lies beyond the host's capture tells nothing */
 		if ((int64_t)(at - o->p->host0) < 0 ||
@@ -298,8 +299,7 @@ int sweep_slice(struct problem *p, struct slice *s, int64_t low, int64_t high)
 	return sweep(p, s, low, high, SIZE_MAX, 0);
 }
 
-int sweep_pair(struct problem *p, struct slice *s, int64_t low, int64_t high, size_t cpu,
-	       size_t on)
+int sweep_pair(struct problem *p, struct slice *s, int64_t low, int64_t high, size_t cpu, size_t on)
 {
 	return sweep(p, s, low, high, cpu, on);
 }

@@ -15,8 +15,9 @@
 #define SLICE_STEPS  25
 #define PRIOR_MAX    100000000ll /* a wider one is no longer a track */
 #define GROW	     1000	 /* ns besides the rate's */
-#define BAD_RUN	     2
-#define CUT_TAU	     3 /* events */
+#define BACK_OFF     2		 /* slices */
+#define USUAL	     5000	 /* events that the beginning counts for */
+#define CUT_TAU	     3		 /* events */
 
 int drift_slices(struct problem *p)
 {
@@ -50,17 +51,29 @@ struct usual {
 	double n, outside;
 };
 
-static bool is_bad(const struct problem *p, const struct usual *u, const struct slice *s)
+/*
+ * More outside than usual adds up, less takes away: a sum that grows too high
+ * means that something changed where it began to.
+ */
+static double excess(const struct usual *u, const struct slice *s, double sum)
 {
 	double out = s->n - s->best, expect = u->n > 0 ? u->outside / u->n * s->n : 0;
 
-	return out > 4 + 2 * expect + 5 * num_sqrt(p->burst * expect);
+	sum += out - 1.3 * expect - 2;
+	return sum > 0 ? sum : 0;
+}
+
+static double too_much(const struct problem *p, const struct usual *u, const struct slice *s)
+{
+	double expect = u->n > 0 ? u->outside / u->n * s->n : 0;
+
+	return 8 + 6 * num_sqrt(p->burst * expect);
 }
 
 static void add_usual(struct usual *u, const struct slice *s)
 {
-	u->n = u->n * 0.9 + s->n;
-	u->outside = u->outside * 0.9 + (s->n - s->best);
+	u->n = u->n * 0.95 + s->n;
+	u->outside = u->outside * 0.95 + (s->n - s->best);
 }
 
 struct walk {
@@ -69,44 +82,58 @@ struct walk {
 	uint64_t events, outside;
 };
 
-/* From slice k to `to` (exclusive; -1 = down to the first). Returns where it ends. */
+/* The slice after `prev`, swept where the offset can have got to. 1: too wide to follow. */
+static int walk_step(struct walk *w, struct slice *s, const struct slice *prev)
+{
+	double dt = num_abs((double)(int64_t)(s->mid - prev->mid));
+	int64_t grow = (int64_t)(w->p->rate * dt) + GROW;
+	int64_t low = prev->low - grow, high = prev->high + grow;
+	int ret;
+
+	if (high - low > PRIOR_MAX)
+		return 1;
+	s->offset = low + (high - low) / 2;
+	s->slope = 0;
+	s->rate = w->p->rate;
+	ret = sweep_slice(w->p, s, low, high);
+	if (ret)
+		return ret;
+	w->events += s->n;
+	w->outside += s->n - s->best;
+	if (!s->n) {
+		s->told = false;
+		s->low = low;
+		s->high = high;
+	}
+	return 0;
+}
+
+/* From slice k to `to` (exclusive; -1 = down to the first). *end: where it ends. */
 static int walk_on(struct walk *w, ptrdiff_t k, ptrdiff_t to, ptrdiff_t *end)
 {
 	struct slice *all = w->p->slices;
-	ptrdiff_t dir = to > k ? 1 : -1, i;
-	unsigned int run = 0;
+	ptrdiff_t dir = to > k ? 1 : -1, i, since = k + dir;
+	double sum = 0;
 
 	for (i = k + dir; i != to; i += dir) {
-		struct slice *s = &all[i], *prev = &all[i - dir];
-		double dt = num_abs((double)(int64_t)(s->mid - prev->mid));
-		int64_t grow = (int64_t)(w->p->rate * dt) + GROW;
-		int64_t low = prev->low - grow, high = prev->high + grow;
-		bool bad;
-		int ret;
+		struct slice *s = &all[i];
+		int ret = walk_step(w, s, &all[i - dir]);
 
-		if (high - low > PRIOR_MAX)
-			break;
-		s->offset = low + (high - low) / 2;
-		s->slope = 0;
-		s->rate = w->p->rate;
-		ret = sweep_slice(w->p, s, low, high);
-		if (ret)
+		if (ret < 0)
 			return ret;
-		w->events += s->n;
-		w->outside += s->n - s->best;
-		bad = is_bad(w->p, &w->usual, s);
-		run = bad ? run + 1 : 0;
-		if (!bad)
-			add_usual(&w->usual, s);
-		if (bad || !s->n) {
-			s->told = false;
-			s->low = low;
-			s->high = high;
-		}
-		if (run == BAD_RUN) {
-			i -= dir * (BAD_RUN - 1);
+		if (ret)
+			break;
+		sum = excess(&w->usual, s, sum);
+		if (sum > too_much(w->p, &w->usual, s) && (i != since || sum > s->n / 2.0)) {
+			/* it may have begun before it could be told */
+			for (i = since; i != k + dir && since - i != dir * BACK_OFF;)
+				i -= dir;
 			break;
 		}
+		if (sum > 0)
+			continue;
+		since = i + dir;
+		add_usual(&w->usual, s);
 	}
 	*end = i;
 	return 0;
@@ -116,7 +143,7 @@ int drift_track(struct problem *p, size_t from, size_t to, size_t k, int64_t low
 		size_t reach, struct piece *out, uint64_t *events, uint64_t *outside)
 {
 	struct slice *s = &p->slices[k];
-	struct walk w = { .p = p };
+	struct walk w = { .p = p, .usual = { USUAL, USUAL * p->part } };
 	ptrdiff_t begin = 0, end = 0;
 	size_t a = k - from > reach ? k - reach : from, b = to - k > reach ? k + reach : to;
 	int ret;
@@ -135,6 +162,8 @@ int drift_track(struct problem *p, size_t from, size_t to, size_t k, int64_t low
 		ret = walk_on(&w, (ptrdiff_t)k, (ptrdiff_t)a - 1, &begin);
 	out->first = (size_t)(begin + 1);
 	out->last = (size_t)end;
+	out->seen = out->first;
+	out->unseen = out->last;
 	out->t0 = p->slices[out->first].t0;
 	out->t1 = p->slices[out->last - 1].t1;
 	out->from = out->t0;

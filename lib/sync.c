@@ -8,22 +8,9 @@
 #include "sync-math.h"
 #include "sync-priv.h"
 
-#define RATE_MAX      5e-4 /* what a kernel's clock can be slewed by */
-#define CHUNK_NS      1000000000ull
-#define CHUNK_MAX     16000000000ull
-#define CHUNK_EVENTS  1000
-#define CANDIDATES    64
-#define CLOSE	      6 /* of them looked at closely */
-#define REACH_FIRST   10
-#define REACH_CLOSE   200
-#define SEARCHES_MAX  24
-#define EVENTS_MIN    30
-#define OUTSIDE_MAX   0.25
-#define OUTSIDE_USUAL 0.15
-#define OUTSIDE_COSTS 4
-#define SLACK_MAX     40000000 /* ns */
-#define SLACK_PART    64 /* of the host's capture at most: its ends are no windows */
-#define PLACES	      5 /* to begin at, when the first has a jump in it, say */
+#define PART_FIRST 0.01 /* of the events outside, before anything is known */
+#define TIME_MAX   (1ull << 62)
+#define RATE_MAX   5e-4 /* what a kernel's clock can be slewed by */
 
 const char *sync_class_name(enum sync_class c)
 {
@@ -73,6 +60,7 @@ static void set_ranges(struct problem *p)
 		p->guest1 = c->times[c->n - 1] > p->guest1 ? c->times[c->n - 1] : p->guest1;
 	}
 	p->burst = spans ? (double)events / (double)spans : 1;
+	p->part = PART_FIRST;
 	p->burst = p->burst < 1 ? 1 : p->burst > 50 ? 50 : p->burst;
 }
 
@@ -100,17 +88,20 @@ static bool map_given(struct problem *p)
 	return any;
 }
 
-static void map_unknown(struct problem *p)
+/* Times come from files: what no clock shows is not worth a try. */
+static bool ranges_ok(const struct problem *p)
 {
-	for (size_t i = 0; i < p->in->n_cpus; i++)
-		p->map[i] = -1;
+	return p->guest0 <= p->guest1 && p->guest1 < TIME_MAX && p->host0 <= p->host1 &&
+	       p->host1 < TIME_MAX;
 }
 
 static int problem_init(struct problem *p, const struct sync_input *in, const struct log *log)
 {
 	int ret;
 
-	*p = (struct problem){ .in = in, .log = log, .rate = in->max_rate > 0 ? in->max_rate : RATE_MAX };
+	*p = (struct problem){ .in = in,
+			       .log = log,
+			       .rate = in->max_rate > 0 ? in->max_rate : RATE_MAX };
 	p->map = calloc(in->n_cpus, sizeof(*p->map));
 	if (!p->map)
 		return -ENOMEM;
@@ -118,259 +109,10 @@ static int problem_init(struct problem *p, const struct sync_input *in, const st
 	if (ret)
 		return ret;
 	set_ranges(p);
-	return p->guest0 <= p->guest1 ? drift_slices(p) : 0;
+	return ranges_ok(p) ? drift_slices(p) : 0;
 }
 
-/* ---- finding where to begin -------------------------------------------------------------- */
-
-struct hit {
-	int64_t low, high; /* at slice k */
-	struct piece piece;
-	uint64_t events, outside;
-	double rank;
-	int *map;
-};
-
-struct search {
-	struct problem *p;
-	size_t from, to, k; /* slices; k is where it begins */
-	bool mapped;
-	struct candidate cand[CANDIDATES];
-	struct hit hits[CANDIDATES];
-	int n;
-};
-
-/* Slices about the middle of [from, to) with events enough. */
-static void chunk(const struct search *s, uint64_t *t0, uint64_t *t1)
-{
-	const struct slice *v = s->p->slices;
-	size_t a = s->k, b = s->k + 1;
-
-	for (;;) {
-		uint64_t len = v[b - 1].t1 - v[a].t0;
-
-		if (len >= CHUNK_MAX || (a == s->from && b == s->to))
-			break;
-		if (len >= CHUNK_NS && slice_events(s->p, v[a].t0, v[b - 1].t1) >= CHUNK_EVENTS)
-			break;
-		a -= a > s->from;
-		b += b < s->to;
-	}
-	*t0 = v[a].t0;
-	*t1 = v[b - 1].t1;
-}
-
-static int look(struct search *s, struct hit *h, int64_t low, int64_t high, size_t reach)
-{
-	struct problem *p = s->p;
-	int ret = drift_track(p, s->from, s->to, s->k, low, high, reach, &h->piece, &h->events,
-			      &h->outside);
-
-	h->low = p->slices[s->k].low;
-	h->high = p->slices[s->k].high;
-	h->rank = (double)h->events - (1.0 + OUTSIDE_COSTS) * (double)h->outside;
-	return ret;
-}
-
-/*
- * Near one candidate: what could be must end inside of what was looked at, or
- * there is more of it; a place without an end tells nothing.
- */
-static int look_near(struct search *s, struct hit *h, int64_t offset, int64_t slack)
-{
-	int64_t most = (int64_t)((s->p->host1 - s->p->host0) / SLACK_PART);
-	int ret = 0;
-
-	most = most > SLACK_MAX ? SLACK_MAX : most;
-	for (; slack <= most; slack *= 2) {
-		ret = look(s, h, offset - slack, offset + slack, REACH_FIRST);
-		if (ret || (h->low > offset - slack && h->high < offset + slack))
-			return ret;
-	}
-	h->events = h->outside = 0;
-	h->rank = 0;
-	return 0;
-}
-
-static int first_look(struct search *s, uint64_t mid)
-{
-	struct problem *p = s->p;
-	size_t bytes = p->in->n_cpus * sizeof(int);
-	uint64_t away = (uint64_t)(p->rate * num_abs((double)(int64_t)(p->slices[s->k].mid - mid)));
-	int ret = 0;
-
-	for (int i = 0; i < s->n && !ret; i++) {
-		int64_t slack = (int64_t)(s->cand[i].slack + away), at = s->cand[i].offset;
-		struct hit *h = &s->hits[i];
-		uint64_t covered;
-
-		h->map = malloc(bytes);
-		if (!h->map)
-			return -ENOMEM;
-		if (!s->mapped)
-			ret = map_solve(p, s->k, at - slack, at + slack, p->map, &covered);
-		memcpy(h->map, p->map, bytes);
-		if (!ret)
-			ret = look_near(s, h, at, slack);
-	}
-	return ret;
-}
-
-static int by_rank(const void *a, const void *b)
-{
-	const struct hit *x = a, *y = b;
-
-	return x->rank > y->rank ? -1 : x->rank < y->rank;
-}
-
-static int close_look(struct search *s)
-{
-	struct problem *p = s->p;
-	int ret = 0;
-
-	qsort(s->hits, (size_t)s->n, sizeof(*s->hits), by_rank);
-	for (int i = 0; i < s->n && i < CLOSE && !ret; i++) {
-		struct hit *h = &s->hits[i];
-
-		if (!h->events) /* it told nothing */
-			continue;
-		memcpy(p->map, h->map, p->in->n_cpus * sizeof(int));
-		ret = look(s, h, h->low - 1000, h->high + 1000, REACH_CLOSE);
-	}
-	qsort(s->hits, (size_t)(s->n < CLOSE ? s->n : CLOSE), sizeof(*s->hits), by_rank);
-	return ret;
-}
-
-static bool same_place(const struct hit *a, const struct hit *b)
-{
-	return a->low <= b->high && b->low <= a->high;
-}
-
-/* Is the best one good, and clearly better than any other place? */
-static bool is_clear(const struct search *s)
-{
-	const struct hit *best = &s->hits[0];
-	double margin = 8 + 6 * num_sqrt((double)best->outside * s->p->burst);
-	double part = (double)best->outside / (double)(best->events + 1);
-
-	if (!s->n || best->events < EVENTS_MIN || part > OUTSIDE_MAX)
-		return false;
-	/* so many outside can be chance, unless anywhere else there are far more */
-	if (part > OUTSIDE_USUAL)
-		margin += (double)best->outside / 2;
-	for (int i = 1; i < s->n && i < CLOSE; i++)
-		if (!same_place(best, &s->hits[i]))
-			return best->rank - s->hits[i].rank >= (1 + OUTSIDE_COSTS) * margin;
-	return true;
-}
-
-/* 1: found, with the map in p->map; 0: not; -errno. *rank tells how well. */
-static int search_once(struct search *s, double *rank)
-{
-	uint64_t t0, t1;
-	int ret;
-
-	chunk(s, &t0, &t1);
-	s->n = find_candidates(s->p, t0, t1, s->cand, CANDIDATES);
-	ret = s->n < 0 ? s->n : first_look(s, t0 + (t1 - t0) / 2);
-	if (!ret)
-		ret = close_look(s);
-	if (!ret && is_clear(s)) {
-		memcpy(s->p->map, s->hits[0].map, s->p->in->n_cpus * sizeof(int));
-		*rank = s->hits[0].rank;
-		ret = 1;
-	}
-	for (int i = 0; i < s->n; i++)
-		free(s->hits[i].map);
-	return ret;
-}
-
-/* ---- pieces --------------------------------------------------------------------------------- */
-
-struct pieces {
-	struct piece v[SEARCHES_MAX];
-	size_t n;
-	int searches;
-	bool mapped; /* the map is known or was found */
-};
-
-/* With the map that is given, and where that does badly without it. */
-static int search(struct problem *p, struct pieces *all, struct search *s)
-{
-	double rank = 0, other = 0;
-	struct hit first;
-	int found = 0, ret;
-	int *map;
-
-	s->mapped = all->mapped;
-	if (s->mapped)
-		found = search_once(s, &rank);
-	if (found < 0 || all->n || p->n_threads < 2 ||
-	    (found && s->hits[0].outside * 20 < s->hits[0].events))
-		return found;
-	first = s->hits[0];
-	map = malloc(p->in->n_cpus * sizeof(*map));
-	if (!map)
-		return -ENOMEM;
-	memcpy(map, p->map, p->in->n_cpus * sizeof(*map));
-	map_unknown(p);
-	s->mapped = false;
-	ret = search_once(s, &other);
-	if (ret == 1 && (!found || other > rank * 1.02 + 50)) {
-		found = 1;
-	} else {
-		memcpy(p->map, map, p->in->n_cpus * sizeof(*map));
-		s->hits[0] = first;
-	}
-	free(map);
-	return ret < 0 ? ret : found;
-}
-
-static int search_places(struct problem *p, struct pieces *all, struct search *s, size_t from,
-			 size_t to)
-{
-	static const unsigned int eighths[PLACES] = { 4, 2, 6, 1, 7 };
-	int ret = 0;
-
-	for (int i = 0; i < PLACES && !ret; i++) {
-		size_t k = from + (to - from) * eighths[i] / 8;
-
-		if (i && (to - from < 6 || all->searches++ >= SEARCHES_MAX))
-			break;
-		*s = (struct search){ .p = p, .from = from, .to = to, .k = k };
-		ret = search(p, all, s);
-	}
-	return ret;
-}
-
-static int solve_range(struct problem *p, struct pieces *all, size_t from, size_t to)
-{
-	struct search *s;
-	struct piece *piece;
-	struct hit hit;
-	int ret;
-
-	if (to - from < 1 || all->n == SEARCHES_MAX || all->searches++ >= SEARCHES_MAX)
-		return 0;
-	s = calloc(1, sizeof(*s));
-	if (!s)
-		return -ENOMEM;
-	ret = search_places(p, all, s, from, to);
-	piece = &all->v[all->n];
-	if (ret == 1) {
-		all->mapped = true;
-		ret = look(s, &s->hits[0], s->hits[0].low - 1000, s->hits[0].high + 1000, SIZE_MAX);
-		hit = s->hits[0];
-		*piece = hit.piece;
-		all->n++;
-		if (!ret && hit.piece.first - from >= 2)
-			ret = solve_range(p, all, from, hit.piece.first);
-		if (!ret && to - hit.piece.last >= 2)
-			ret = solve_range(p, all, hit.piece.last, to);
-	}
-	free(s);
-	return ret;
-}
+/* ---- pieces --------------------------------------------------------------------------- */
 
 static int by_first(const void *a, const void *b)
 {
@@ -401,6 +143,7 @@ static int join_pieces(struct problem *p, struct pieces *all)
 			for (size_t k = last->last; k < all->v[i].first; k++)
 				p->slices[k].told = false;
 			last->last = all->v[i].last;
+			last->unseen = all->v[i].unseen;
 			last->t1 = last->to = all->v[i].t1;
 			continue;
 		}
@@ -415,7 +158,8 @@ static int join_pieces(struct problem *p, struct pieces *all)
 	return 0;
 }
 
-/* ---- the result ------------------------------------------------------------------------------- */
+/* ---- the result -------------------------------------------------------------------------------
+ */
 
 void sync_result_release(struct sync_result *r)
 {
@@ -514,7 +258,7 @@ static int solve(struct problem *p, struct sync_result *r)
 
 	all.mapped = given;
 	for (int round = 0; round < 2; round++) {
-		ret = solve_range(p, &all, 0, p->n_slices);
+		ret = search_pieces(p, &all, 0, p->n_slices);
 		if (!ret)
 			ret = join_pieces(p, &all);
 		if (!ret)
@@ -526,9 +270,8 @@ static int solve(struct problem *p, struct sync_result *r)
 		all = (struct pieces){ .mapped = true };
 	}
 	for (size_t i = 0; i < p->in->n_cpus && p->in->pids; i++)
-		r->map_changed = r->map_changed ||
-				 (p->in->pids[i] && p->map[i] >= 0 &&
-				  p->threads[p->map[i]].pid != p->in->pids[i]);
+		r->map_changed = r->map_changed || (p->in->pids[i] && p->map[i] >= 0 &&
+						    p->threads[p->map[i]].pid != p->in->pids[i]);
 	return ret;
 }
 

@@ -85,8 +85,10 @@ struct sync_input {
 	size_t n_cpus;
 	struct sync_window *windows; /* sorted by the solver */
 	size_t n_windows;
-	uint64_t begin, end; /* of the host's capture; events beyond it tell nothing. 0, 0: of the windows */
-	/* Host thread of each of cpus[], 0 = not known; NULL: none is. Checked, and replaced when wrong. */
+	uint64_t begin, end; /* of the host's capture; events beyond it tell nothing. 0, 0: of the
+				windows */
+	/* Host thread of each of cpus[], 0 = not known; NULL: none is. Checked, and replaced when
+	 * wrong. */
 	const int32_t *pids;
 	struct sync_prior prior;
 	double max_rate; /* of the clocks against each other; 0 = 5e-4 */
@@ -102,7 +104,8 @@ struct sync_input {
 struct sync_knot {
 	uint64_t time;	/* guest */
 	int64_t offset; /* host = guest + offset */
-	uint64_t bound; /* half width: the truth lies in offset +- bound, from here to the next knot */
+	uint64_t bound; /* half width: the truth lies in offset +- bound, from here to the next knot
+			 */
 	enum sync_class class;
 };
 
@@ -191,7 +194,7 @@ struct sync_source {
 	const char *cmdlines; /* "PID NAME" lines, or NULL: vCPU threads are known by name */
 	size_t cmdlines_len;
 	bool steady; /* NTP leaves its clock alone, and host and guest read the same counter */
-	void *own; /* sync_source_reader's; NULL in one that the caller fills */
+	void *own;   /* sync_source_reader's; NULL in one that the caller fills */
 };
 
 /* Makes one of a trace.dat. The reader must outlive it. */
@@ -202,10 +205,10 @@ void sync_source_release(struct sync_source *s);
 struct sync_host {
 	struct sync_windows windows;
 	uint64_t begin, end;
-	uint64_t lost;	/* stretches with lost events */
-	size_t n_hyp;	/* hyp windows; 0 also when they were of no use */
+	uint64_t lost;		       /* stretches with lost events */
+	size_t n_hyp;		       /* hyp windows; 0 also when they were of no use */
 	uint64_t hyp_stray, hyp_worst; /* of them, outside of kvm's; by how many ns */
-	struct offset_vcpu *names; /* vCPU threads by their names: "CPU 0/KVM" */
+	struct offset_vcpu *names;     /* vCPU threads by their names: "CPU 0/KVM" */
 	size_t n_names;
 };
 int sync_host_read(struct sync_host *h, const struct sync_source *s, const struct log *log);

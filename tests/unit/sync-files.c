@@ -59,7 +59,8 @@ static void expect_right(const struct sync_result *r)
 
 static void test_capture(void **state)
 {
-	const struct offset_vcpu right[] = { { 0, 100 }, { 1, 102 } }, wrong[] = { { 0, 102 }, { 1, 100 } };
+	const struct offset_vcpu right[] = { { 0, 100 }, { 1, 102 } },
+				 wrong[] = { { 0, 102 }, { 1, 100 } };
 	struct opened host, guest;
 	struct sync_result r;
 
@@ -120,8 +121,8 @@ static void copy(const char *from, const char *to)
 
 static int run(const char *option)
 {
-	char *argv[] = { (char *)"sync", (char *)"-q", (char *)option, (char *)"trace.dat",
-			 (char *)"g.dat", NULL };
+	char *argv[] = { (char *)"sync",      (char *)"-q",    (char *)option,
+			 (char *)"trace.dat", (char *)"g.dat", NULL };
 
 	optind = 0;
 	return cmd_sync(5, argv);
@@ -157,7 +158,8 @@ static void expect_written(void)
 static void test_write(void **state)
 {
 	char dir[] = "/tmp/hyptrace-sync.XXXXXX", *home = getcwd(NULL, 0);
-	char *guest = strf("%s/" DATA "trace-Guest.dat", home), *same = strf("cmp -s g.dat.orig %s", guest);
+	char *guest = strf("%s/" DATA "trace-Guest.dat", home),
+	     *same = strf("cmp -s g.dat.orig %s", guest);
 	char *host = strf("%s/" DATA "trace.dat", home);
 
 	assert_non_null(mkdtemp(dir));

@@ -145,7 +145,8 @@ static inline void gen_point(struct gen *g, double t, int32_t pid, bool enter, u
 		g->cap_points = g->cap_points * 2 + 1024;
 		g->points = realloc(g->points, g->cap_points * sizeof(*g->points));
 	}
-	g->points[g->n_points++] = (struct sync_point){ host0 + (uint64_t)num_round(t), pid, SYNC_KVM, enter };
+	g->points[g->n_points++] =
+		(struct sync_point){ host0 + (uint64_t)num_round(t), pid, SYNC_KVM, enter };
 }
 
 static inline int gen_by_time(const void *a, const void *b)

@@ -13,7 +13,7 @@
 
 #include "sync-gen.h"
 
-#define SEEDS 4 /* small ones */
+#define SEEDS 2 /* small ones */
 
 struct tally {
 	unsigned int seeds, none, hard, hard_wrong, soft, soft_wrong, map_wrong;
@@ -37,8 +37,10 @@ static bool is_right(const struct gen *g, const struct sync_result *r, double *w
 	*worst = 0;
 	for (size_t i = 0; i < r->n_knots; i++)
 		for (int k = 0; k < 20; k++) {
-			uint64_t next = i + 1 < r->n_knots ? r->knots[i + 1].time : r->knots[i].time;
-			uint64_t t = r->knots[i].time + (next - r->knots[i].time) / 20 * (uint64_t)k;
+			uint64_t next =
+				i + 1 < r->n_knots ? r->knots[i + 1].time : r->knots[i].time;
+			uint64_t t =
+				r->knots[i].time + (next - r->knots[i].time) / 20 * (uint64_t)k;
 			uint64_t bound = sync_bound(r, t);
 			double off = num_abs((double)(sync_offset(r, t) - gen_truth(g, t)));
 
@@ -76,12 +78,13 @@ static void judge(struct gen *g, uint64_t seed, bool verbose, struct tally *t)
 	t->bounds += r.n_knots ? (double)sync_median_bound(&r) : 0;
 	if (verbose && (!right || r.class == SYNC_NONE || !map_right(g, &r)))
 		fprintf(stderr,
-			"# seed %llu: %s%s%s off by %.0f ns more, %u vcpus %.1f s %zu bends, %llu events, "
+			"# seed %llu: %s%s%s off by %.0f ns more, %u vcpus %.1f s %zu bends, %llu "
+			"events, "
 			"%llu outside, %zu knots %zu cuts, bound %.0f\n",
 			(unsigned long long)seed, sync_class_name(r.class), right ? "" : " WRONG",
-			map_right(g, &r) ? "" : " MAP", worst, g->n_vcpus, g->length / 1e9, g->n_bends,
-			(unsigned long long)r.events, (unsigned long long)r.outside, r.n_knots,
-			r.n_cuts, r.n_knots ? (double)sync_median_bound(&r) : 0);
+			map_right(g, &r) ? "" : " MAP", worst, g->n_vcpus, g->length / 1e9,
+			g->n_bends, (unsigned long long)r.events, (unsigned long long)r.outside,
+			r.n_knots, r.n_cuts, r.n_knots ? (double)sync_median_bound(&r) : 0);
 	sync_result_release(&r);
 }
 
@@ -118,9 +121,10 @@ static void run(const char *name, shape_fn shape, struct tally *t)
 		gen_release(&g);
 	}
 	fprintf(stderr,
-		"# %s: %u seeds: %u hard (%u wrong), %u soft (%u wrong), %u none, %u wrong maps, mean bound %.1f us\n",
-		name, t->seeds, t->hard, t->hard_wrong, t->soft, t->soft_wrong, t->none, t->map_wrong,
-		t->bounds / (t->seeds - t->none + 1e-9) / 1e3);
+		"# %s: %u seeds: %u hard (%u wrong), %u soft (%u wrong), %u none, %u wrong maps, "
+		"mean bound %.1f us\n",
+		name, t->seeds, t->hard, t->hard_wrong, t->soft, t->soft_wrong, t->none,
+		t->map_wrong, t->bounds / (t->seeds - t->none + 1e-9) / 1e3);
 }
 
 static void expect(const struct tally *t)
@@ -213,6 +217,33 @@ TEST(unmapped)
 TEST(misled)
 TEST(everything)
 
+/* Times that no clock shows, and windows the wrong way round. */
+static void test_absurd(void **state)
+{
+	uint64_t times[] = { 0, 5, UINT64_MAX - 1, UINT64_MAX };
+	struct sync_window w[] = {
+		{ 10, 5, 1, SYNC_KVM, false },
+		{ 0, UINT64_MAX, 1, SYNC_KVM, false },
+		{ 1ull << 63, UINT64_MAX, 2, SYNC_HYP, true },
+		{ 7, 9, 0, SYNC_HYP, true },
+	};
+	struct sync_cpu cpu = { 0, times, 4 };
+	struct sync_input in = { .cpus = &cpu, .n_cpus = 1, .windows = w, .n_windows = 4 };
+	struct sync_result r;
+
+	for (int end = 0; end < 2; end++) {
+		assert_int_equal(sync_solve(&in, &r, NULL), 0);
+		assert_int_equal(r.class, SYNC_NONE);
+		assert_int_equal(sync_bound(&r, 5), UINT64_MAX);
+		sync_result_release(&r);
+		in.begin = 100;
+		in.end = 50;
+		cpu.n = 2;
+	}
+	in.n_cpus = 0;
+	assert_int_equal(sync_solve(&in, &r, NULL), -EINVAL);
+}
+
 static void test_nothing(void **state)
 {
 	struct tally t;
@@ -230,7 +261,7 @@ int main(void)
 		cmocka_unit_test(test_jumping),	  cmocka_unit_test(test_dirty),
 		cmocka_unit_test(test_one_sided), cmocka_unit_test(test_unmapped),
 		cmocka_unit_test(test_misled),	  cmocka_unit_test(test_everything),
-		cmocka_unit_test(test_nothing),
+		cmocka_unit_test(test_nothing),	  cmocka_unit_test(test_absurd),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
