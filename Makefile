@@ -161,7 +161,7 @@ MAKE_ARM64 = $(MAKE) --no-print-directory $(JOBS) O=build-arm64 SAN= CROSS_COMPI
 check:
 	$(Q)tests/deps check
 	$(Q)$(MAKE_HERE) all units tools integration
-	$(Q)$(MAKE) --no-print-directory $(JOBS) O=$(O)-san SAN=1 agent units fuzzers
+	$(Q)$(MAKE) --no-print-directory $(JOBS) O=$(O)-san SAN=1 all units fuzzers
 	$(Q)O=$(O) tests/check
 
 # libFuzzer, FUZZ_TIME seconds each
