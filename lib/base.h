@@ -99,6 +99,10 @@ int strlist_add(struct strlist *l, const char *s); /* 0 or -ENOMEM */
 bool strlist_has(const struct strlist *l, const char *s);
 void strlist_release(struct strlist *l);
 
+/* ---- time ---------------------------------------------------------------- */
+
+uint64_t boot_ns(void); /* CLOCK_BOOTTIME, the clock of all buffers */
+
 /* ---- files --------------------------------------------------------------- */
 
 /* Reads until len bytes, end of file (short count) or an error. Retries EINTR. */

@@ -63,7 +63,9 @@ struct nvhe {
 	int64_t slop; /* what the recorded time may lack: text is cut to microseconds */
 	int64_t hop;  /* how long a short hypercall takes */
 
-	struct vm *cur; /* loaded; NULL: none */
+	struct vm *cur;	    /* loaded; NULL: none */
+	struct vm *guessed; /* what the guess about the first span has turned out to be */
+	struct vm *learnt;  /* loaded at the first record, as one that looked ahead has told */
 	bool sure;	/* structure tells that cur is right */
 	bool settled;	/* the first step is no longer one of a span begun before the recording */
 	int64_t first;	/* time of the first record */
@@ -143,6 +145,10 @@ static struct vm *vm_new(struct nvhe *n, int64_t offset)
 	for (size_t i = 0; i < n->n_owners && i < N_PIDS; i++)
 		if (n->owners[i].vm == vm)
 			n->owners[i] = (struct owner){ 0 };
+	if (n->guessed == vm)
+		n->guessed = NULL;
+	if (n->learnt == vm)
+		n->learnt = NULL;
 	*vm = (struct vm){ .used = true, .offset = offset, .low = INT64_MIN, .high = INT64_MAX };
 	vm->stamp = ++n->stamp;
 	return vm;
@@ -230,10 +236,24 @@ void nvhe_known(struct nvhe *n, int vcpu_pid, int64_t low, int64_t high)
 	}
 	if (vm && n->cur && n->cur->guess && middle >= n->cur->low && middle <= n->cur->high) {
 		n->cur->used = false;
-		n->cur = vm;
+		n->cur = n->guessed = vm;
 	}
 	if (vcpu_pid)
 		own(n, vcpu_pid, vm);
+}
+
+bool nvhe_guessing(const struct nvhe *n)
+{
+	return n->cur && n->cur->guess;
+}
+
+void nvhe_learn(struct nvhe *n, const struct nvhe *ahead)
+{
+	if (!ahead->guessed || n->any)
+		return;
+	n->learnt = vm_new(n, ahead->guessed->offset);
+	n->learnt->low = ahead->guessed->low;
+	n->learnt->high = ahead->guessed->high;
 }
 
 /* ---- steps ------------------------------------------------------------------------- */
@@ -262,7 +282,8 @@ static int64_t pad(const struct nvhe *n)
 
 static void load(struct nvhe *n, struct vm *vm, uint64_t raw)
 {
-	int64_t idle = n->from > n->last ? n->from - n->last : 0, t;
+	/* in a hypercall the load follows the record before at once */
+	int64_t idle = !n->in_hvc && n->from > n->last ? n->from - n->last : 0, t;
 
 	if (!n->cur)
 		vm_at_least(vm, diff((uint64_t)n->last, raw) - n->slop, pad(n) + idle);
@@ -278,6 +299,8 @@ static void put(struct nvhe *n, uint64_t raw)
 	struct vm *vm = n->cur;
 
 	vm_at_most(vm, diff(raw, n->raw) + n->slop, pad(n));
+	if (vm->guess)
+		n->guessed = vm;
 	vm->guess = false;
 	n->cur = NULL;
 	report(n, vm, (int64_t)raw, false);
@@ -370,7 +393,7 @@ static void put_of_unknown(struct nvhe *n, uint64_t raw)
 /* Nothing that is known explains the time. */
 static void load_new(struct nvhe *n, uint64_t raw, enum change change)
 {
-	int64_t t = n->last > n->from ? n->last : n->from;
+	int64_t t = n->in_hvc || n->last > n->from ? n->last : n->from;
 	struct vm *was = n->cur;
 
 	n->cur = NULL;
@@ -405,7 +428,9 @@ static void begin(struct nvhe *n, uint64_t raw, int vcpu)
 	int64_t t;
 
 	n->sure = false;
-	n->cur = o && in_bounds(n, time_with(o->vm, raw)) ? o->vm : NULL;
+	n->cur = n->learnt ? n->learnt : o ? o->vm : NULL;
+	if (!in_bounds(n, time_with(n->cur, raw)))
+		n->cur = NULL;
 	for (size_t i = 0; i < N_VMS && !in_bounds(n, time_with(n->cur, raw)); i++)
 		if (n->vms[i].used && in_bounds(n, time_with(&n->vms[i], raw)))
 			n->cur = &n->vms[i];

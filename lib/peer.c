@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "collect.h"
@@ -35,14 +34,6 @@ struct peer {
 static struct peer *peer_of(struct source *s)
 {
 	return (struct peer *)s; /* its first member */
-}
-
-static uint64_t boot_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_BOOTTIME, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
 static struct msg_wait wait_for(const struct peer *p)

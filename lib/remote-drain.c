@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +19,11 @@
 #define STEP_BACK_NS 1000000
 /* A read that took as long found the buffer empty. */
 #define BLOCKED_NS 1000000
-/* How long the kernel keeps records back: it looks every 100 ms. */
-#define POLL_NS 200000000
+/* How long the kernel keeps records back: it looks every 100 ms, later when it is busy. */
+#define POLL_NS 1000000000
+/* How much is held back, and how long, to learn the CNTVOFF it begins with. */
+#define AHEAD_MAX (1u << 20)
+#define AHEAD_NS 1000000000
 
 /* One CPU being read. */
 struct reader {
@@ -32,6 +36,7 @@ struct reader {
 	uint64_t from; /* no record to come is older than this, boot clock ns; 0: not known */
 	uint64_t last_ts;
 	bool repaired; /* a step of CNTVOFF was seen */
+	bool dry;      /* times are looked at, nothing is written */
 	int last_vcpu; /* the one seen last, which need not be looked up again */
 	int error;     /* of a CNTVOFF record written inside nvhe_time */
 };
@@ -156,13 +161,15 @@ static int write_record(void *ctx, const struct hyprecord *rec)
 	uint64_t ts;
 
 	note_vcpu(x, vcpu);
-	if (rec->lost) {
+	if (rec->lost && x->nvhe)
+		nvhe_lost(x->nvhe);
+	if (rec->lost && !x->dry) {
 		x->d->stats->lost += rec->lost;
-		if (x->nvhe)
-			nvhe_lost(x->nvhe);
 		ret = page_write_lost(&x->w, rec->lost);
 	}
 	ts = time_of(x, rec->ts, reason_of(x->r, e, rec), vcpu);
+	if (x->dry)
+		return 0;
 	if (!ret)
 		ret = x->error;
 	if (!ret)
@@ -177,19 +184,11 @@ static int write_record(void *ctx, const struct hyprecord *rec)
 
 /* ---- one CPU ---------------------------------------------------------------------- */
 
-static uint64_t boot_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_BOOTTIME, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
-
 static int reader_open(struct reader *x, struct remote *r, unsigned int cpu, struct drain *d)
 {
 	int ret;
 
-	*x = (struct reader){ .r = r, .cpu = cpu, .d = d, .from = r->undo ? boot_ns() : 0 };
+	*x = (struct reader){ .r = r, .cpu = cpu, .d = d };
 	x->offset = lseek(d->out, 0, SEEK_CUR);
 	if (x->offset < 0)
 		return -errno;
@@ -242,19 +241,110 @@ static int save_reasons(struct remote *r)
 
 /* ---- mainline's text ------------------------------------------------------------------ */
 
-static int feed(struct reader *x, struct hyptext *t, const void *data, size_t len)
+/* from: as nvhe_bounds has it */
+static int feed(struct reader *x, struct hyptext *t, const void *data, size_t len, uint64_t from)
 {
 	uint64_t bad = hyptext_bad_lines(t);
 	int ret;
 
-	nvhe_bounds(x->nvhe, x->from, boot_ns());
+	nvhe_bounds(x->nvhe, from, boot_ns());
 	pthread_mutex_lock(&x->r->lock);
 	ret = hyptext_feed(t, data, len, write_record, x);
 	if (!ret)
 		ret = save_reasons(x->r);
 	pthread_mutex_unlock(&x->r->lock);
+	if (x->dry)
+		return ret;
 	x->d->stats->bad += hyptext_bad_lines(t) - bad;
 	return ret ? ret : sync_page(x);
+}
+
+/*
+ * A recording may begin with a vCPU loaded, and its CNTVOFF show only when that is
+ * put: what is read till then is held back, while a dry run looks for it.
+ */
+struct ahead {
+	struct buf text;
+	struct hyptext *t;
+	struct reader x;
+	uint64_t from, since;
+	bool asked;
+};
+
+static void ahead_free(struct ahead *a)
+{
+	if (!a)
+		return;
+	hyptext_free(a->t);
+	nvhe_free(a->x.nvhe);
+	buf_release(&a->text);
+	free(a);
+}
+
+static struct ahead *ahead_new(const struct reader *x)
+{
+	struct ahead *a = calloc(1, sizeof(*a));
+
+	if (!a)
+		return NULL;
+	a->x = (struct reader){ .r = x->r, .cpu = x->cpu, .dry = true };
+	a->x.nvhe = nvhe_new(x->cpu, NULL, NULL);
+	a->t = hyptext_new(&x->r->events);
+	if (!a->x.nvhe || !a->t) {
+		ahead_free(a);
+		return NULL;
+	}
+	return a;
+}
+
+/* A vCPU running there is put when another thread comes in between, and loaded after. */
+static void interrupt_cpu(unsigned int cpu)
+{
+	cpu_set_t old, one;
+
+	if (cpu >= CPU_SETSIZE || sched_getaffinity(0, sizeof(old), &old) < 0)
+		return;
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	if (!sched_setaffinity(0, sizeof(one), &one)) /* comes back running there */
+		sched_setaffinity(0, sizeof(old), &old);
+}
+
+static int end_ahead(struct reader *x, struct hyptext *t, struct ahead **held)
+{
+	struct ahead *a = *held;
+	int ret;
+
+	if (!a)
+		return 0;
+	nvhe_learn(x->nvhe, a->x.nvhe);
+	ret = feed(x, t, a->text.data, a->text.len, a->from);
+	ahead_free(a);
+	*held = NULL;
+	return ret;
+}
+
+static int look_ahead(struct reader *x, struct hyptext *t, struct ahead **held, const void *data, size_t len)
+{
+	struct ahead *a = *held;
+	int ret;
+
+	if (!a->since) {
+		a->since = boot_ns();
+		a->from = x->from;
+	}
+	buf_add(&a->text, data, len);
+	ret = buf_status(&a->text);
+	if (!ret)
+		ret = feed(&a->x, a->t, data, len, a->from);
+	if (ret)
+		return ret;
+	if (!nvhe_guessing(a->x.nvhe) || a->text.len > AHEAD_MAX || boot_ns() - a->since > AHEAD_NS)
+		return end_ahead(x, t, held);
+	if (!a->asked)
+		interrupt_cpu(x->cpu);
+	a->asked = true;
+	return 0;
 }
 
 /*
@@ -262,13 +352,15 @@ static int feed(struct reader *x, struct hyptext *t, const void *data, size_t le
  * text or a signal comes. With tracing off, an interrupted read means empty: the
  * kernel looks for data before it looks for signals.
  */
-static int read_text(struct reader *x, struct hyptext *t, int fd, void *chunk)
+static int read_text(struct reader *x, struct hyptext *t, struct ahead **held, int fd, void *chunk)
 {
 	for (;;) {
 		uint64_t began = boot_ns();
 		ssize_t n = read(fd, chunk, TEXT_CHUNK);
 		int ret;
 
+		if (!x->from)
+			x->from = atomic_load(&x->r->on_since);
 		if (x->from && boot_ns() - began > BLOCKED_NS && began - POLL_NS > x->from)
 			x->from = began - POLL_NS;
 
@@ -281,7 +373,8 @@ static int read_text(struct reader *x, struct hyptext *t, int fd, void *chunk)
 				rawpipe_wait(-1, x->d);
 			continue;
 		}
-		ret = feed(x, t, chunk, (size_t)n);
+		ret = *held ? look_ahead(x, t, held, chunk, (size_t)n)
+			    : feed(x, t, chunk, (size_t)n, x->from);
 		if (ret)
 			return ret;
 	}
@@ -293,6 +386,7 @@ static int drain_text(struct source *s, unsigned int cpu, struct drain *d)
 	struct hyptext *t = hyptext_new(&r->events);
 	void *chunk = malloc(TEXT_CHUNK);
 	int fd = open_pipe(r, cpu, "trace_pipe", 0);
+	struct ahead *held = NULL;
 	struct reader x;
 	int ret;
 
@@ -300,8 +394,13 @@ static int drain_text(struct source *s, unsigned int cpu, struct drain *d)
 		ret = !t || !chunk ? -ENOMEM : fd == -ENODEV || fd == -ENXIO ? 0 : fd;
 	} else {
 		ret = reader_open(&x, r, cpu, d);
+		if (!ret && !(held = ahead_new(&x)))
+			ret = -ENOMEM;
 		if (!ret)
-			ret = read_text(&x, t, fd, chunk);
+			ret = read_text(&x, t, &held, fd, chunk);
+		if (!ret)
+			ret = end_ahead(&x, t, &held);
+		ahead_free(held);
 		if (!ret && hyptext_pending_lost(t)) {
 			d->stats->lost += hyptext_pending_lost(t);
 			ret = page_write_lost(&x.w, hyptext_pending_lost(t));

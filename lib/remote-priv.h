@@ -3,6 +3,7 @@
 #define HYPTRACE_REMOTE_PRIV_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "page.h"
 #include "remote.h"
@@ -28,6 +29,7 @@ struct remote {
 	struct undo *undo;
 	struct spool *spool;
 	const struct log *log;
+	_Atomic uint64_t on_since; /* boot clock ns just before tracing is switched on; 0: was on already */
 
 	/* held while the events' reasons may grow, and over voffs */
 	pthread_mutex_t lock;

@@ -422,8 +422,10 @@ int remote_setup(struct remote *r, const struct buffer_plan *b)
 int remote_start(struct source *s)
 {
 	struct remote *r = remote_of(s);
-	int ret = undo_file(r, "tracing_on", "1");
+	int ret;
 
+	atomic_store(&r->on_since, boot_ns());
+	ret = undo_file(r, "tracing_on", "1");
 	if (ret)
 		log_err(r->log, "cannot switch the hypervisor's tracing on (%s/tracing_on): %s", r->path,
 			error_text(ret));

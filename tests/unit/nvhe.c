@@ -365,6 +365,29 @@ static void begun_loaded_and_known(void **state)
 	sim_free(&s);
 }
 
+/* One that looks ahead as far as the end of the first span tells the other how it began. */
+static void begun_loaded_and_looked_ahead(void **state)
+{
+	struct nvhe *ahead = nvhe_new(1, NULL, NULL), *n = nvhe_new(1, NULL, NULL);
+	size_t right;
+	struct sim s;
+
+	sim_init(&s, 3);
+	s.now += 70 * MSEC;
+	sim_begin_loaded(&s, &right);
+	nvhe_learn(n, ahead); /* nothing yet */
+	for (size_t i = 0; i <= right; i++) {
+		give_bounds(ahead, &s, &s.v[i], 100 * MSEC);
+		nvhe_time(ahead, s.v[i].ts, s.v[i].reason, s.v[i].vcpu);
+		assert_int_equal(nvhe_guessing(ahead), i < right);
+	}
+	nvhe_learn(n, ahead);
+	assert_in_range(worst(&s, n, 0, 100 * MSEC), 0, ERROR_MAX);
+	nvhe_free(n);
+	nvhe_free(ahead);
+	sim_free(&s);
+}
+
 /* ---- odd offsets -------------------------------------------------------------------------------
  */
 
@@ -450,6 +473,7 @@ int main(void)
 		cmocka_unit_test(losses_that_leave_doubt),
 		cmocka_unit_test(begun_loaded),
 		cmocka_unit_test(begun_loaded_with_bounds),
+		cmocka_unit_test(begun_loaded_and_looked_ahead),
 		cmocka_unit_test(begun_loaded_and_known),
 		cmocka_unit_test(negative_offset),
 		cmocka_unit_test(moved_by_the_clocks_wrap),

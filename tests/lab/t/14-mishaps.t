@@ -54,7 +54,7 @@ run '
 	within 30 both_have kill.dat 32768
 	slay
 	cut -d " " -f 1 /proc/uptime
-	within 30 lines $hyp/per_cpu/cpu0/trace 100
+	within 30 lines $hyp/per_cpu/cpu0/trace $(($(wc -l <$hyp/per_cpu/cpu0/trace) + 150))
 	cut -d " " -f 1 /proc/uptime
 	hyptrace record -B hyp -o kill.dat -- true
 	[ $? = 1 ] || exit
