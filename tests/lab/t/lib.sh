@@ -38,6 +38,7 @@ vm_up() {
 	fi
 
 	trap 'lab down "$vm" 2>/dev/null; cleanup' EXIT
+	vm_args=("$@")
 	lab up -o "$out" "$@" "$vm" || {
 		echo "Bail out! the lab did not come up"
 		exit 1
@@ -112,14 +113,22 @@ loadkshark() {
 }
 
 # capture FILE COMMAND-LINE: a run that records kvm and hyp into $out/FILE, once
-# more when a tracepoint delivered nothing (see tests/lab/README.md: QEMU 7.2)
+# more when a tracepoint delivered nothing (see tests/lab/README.md: QEMU 7.2) or
+# the VM is lost (status 125)
 capture() {
 	local file=$1 try
 
 	shift
+	order="" order_status=
 	for try in 1 2 3; do
 		rm -f "$out/$file"
 		run "$@"
+		if [ "$status" = 125 ] && [ "$try" = 1 ]; then
+			diag "try $try: the lab failed, once more in a new VM: $stderr"
+			lab down "$vm" 2>/dev/null
+			lab up -o "$out" "${vm_args[@]}" "$vm" || return
+			continue
+		fi
 		[ "$status" = 0 ] || return 0
 		order=$(hyporder "$out/$file")
 		order_status=$?
