@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "rawpipe.h"
@@ -176,14 +175,6 @@ static int write_record(void *ctx, const struct hyprecord *rec)
 }
 
 /* ---- one CPU ---------------------------------------------------------------------- */
-
-static uint64_t boot_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_BOOTTIME, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
 
 static int reader_open(struct reader *x, struct remote *r, unsigned int cpu, struct drain *d)
 {

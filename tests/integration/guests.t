@@ -151,7 +151,7 @@ scenarios='
 1|other-unknown|the answer to the request: unknown: the answer makes no sense
 1|refused|its agent refuses the request$
 1|refused-why|its agent refuses the request: no .\[31msuch.event$
-1|cpus-1024|connecting to the data of its CPU [0-9]*: Too many open files
+1|cpus-1024|cannot take the data of its 1024 CPUs: Too many open files
 1|metadata-close metadata-half metadata-no-fin|waiting for its event formats: the agent closed the connection
 1|metadata-stall metadata-dribble|waiting for its event formats: no answer in time
 1|metadata-endless|(waiting for )?its event formats: (File too large|no answer in time)
