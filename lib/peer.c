@@ -18,6 +18,7 @@
 
 #define PIPE_WANTED (1u << 20)
 #define METADATA_MAX (256u << 20)
+#define LAST_MS	     1000 /* at least, for what is there already */
 
 struct peer {
 	struct source source;
@@ -31,6 +32,7 @@ struct peer {
 	uint64_t trace_id;
 	uint64_t ready; /* CLOCK_BOOTTIME, ns */
 	atomic_bool closing;	 /* CLOSE was sent: an end of the stream is no loss */
+	int64_t closed;		 /* msg_now() then */
 	_Atomic int lost;
 	struct msg_reader reader;
 	struct msg_sent told; /* by the agent, at its end */
@@ -310,6 +312,7 @@ static int stop(struct source *s)
 	/* said already; or nothing was begun, and the end of the connection says it */
 	if (p->lost || !p->started)
 		return 0;
+	p->closed = msg_now();
 	w.stop_fd = -1;
 	msg_add(&out, MSG_CLOSE, NULL, 0);
 	ret = msg_send_buf(p->control, &out, &w);
@@ -544,18 +547,25 @@ int peer_lost(const struct peer *p)
 
 const struct msg_sent *peer_finish(struct peer *p)
 {
-	struct msg_wait w = wait_for(p);
+	struct msg_wait w = { .deadline = p->closed + p->o.timeout_ms, .stop_fd = -1 };
 	struct msg m = { .cmd = MSG_CLOSE };
 	int ret = 0;
 
 	if (p->lost || !p->started)
 		return NULL;
-	w.stop_fd = -1;
+	if (w.deadline < msg_now() + LAST_MS)
+		w.deadline = msg_now() + LAST_MS;
 	while (!ret && m.cmd != MSG_CLOSE_RESP)
 		ret = msg_now() > w.deadline ? -ETIMEDOUT : msg_recv(p->control, &p->reader, &w, &m);
-	if (!ret)
+	if (!ret) {
 		ret = msg_get_close_resp(&m, &p->told);
-	else
-		log_warn(p->o.log, "guest %s: its agent does not say that it is done: %s", p->name, reason(ret));
-	return ret ? NULL : &p->told;
+		if (ret == -ENODATA)
+			return NULL;
+		if (!ret && p->told.n_cpus != p->source.n_cpus)
+			ret = -EBADMSG;
+	}
+	if (!ret)
+		return &p->told;
+	log_warn(p->o.log, "guest %s: its agent does not say that it is done: %s", p->name, reason(ret));
+	return NULL;
 }

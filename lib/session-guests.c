@@ -462,12 +462,12 @@ static void check_sent(const struct session_guests *all, const struct session_gu
 {
 	const struct source *source = peer_source(g->peer);
 
-	for (unsigned int cpu = 0; cpu < source->n_cpus && cpu < g->told->n_cpus; cpu++) {
+	for (unsigned int cpu = 0; cpu < source->n_cpus; cpu++) {
 		uint64_t came = recorder_stats(rec, source, cpu)->bytes, sent = g->told->cpus[cpu].bytes;
 
 		if (came == sent)
 			continue;
-		log_warn(all->log, "guest %s: its agent sent %llu bytes of CPU %u, and %llu came", g->spec.name,
+		log_err(all->log, "guest %s: its agent sent %llu bytes of CPU %u, and %llu came", g->spec.name,
 			 (unsigned long long)sent, cpu, (unsigned long long)came);
 		if (row)
 			row->guest_lost = -EIO;
