@@ -13,13 +13,13 @@
 
 /* ---- the undo ---------------------------------------------------------------- */
 
-static int open_undo(struct session *s, bool boot)
+static int open_undo(struct session *s)
 {
 	struct agent *a = s->agent;
 	int ret;
 
 	/* --early has begun one, which is to be ended with this recording */
-	if (boot && a->boot.early) {
+	if (s->boot && a->boot.early) {
 		s->undo = a->boot.early;
 		s->journal = a->journal != NULL;
 		a->boot.early = NULL;
@@ -183,14 +183,14 @@ static int set_pids(struct session *s)
 /* ---- all of it
  * ----------------------------------------------------------------------------------- */
 
-static int setup(struct session *s, bool boot)
+static int setup(struct session *s)
 {
 	struct instance_opts o = { .plan = &s->plan, .log = s->log };
 	int ret = instance_open(&s->inst, s->undo, s->buffer, &o);
 
 	if (!ret)
-		ret = boot ? join_boot(s) : instance_setup(s->inst);
-	if (!ret && !boot)
+		ret = s->boot ? join_boot(s) : instance_setup(s->inst);
+	if (!ret && !s->boot)
 		ret = set_pids(s);
 	return ret ? ret : find_facts(s);
 }
@@ -198,7 +198,6 @@ static int setup(struct session *s, bool boot)
 int session_prepare(struct session *s, char **why)
 {
 	struct agent *a = s->agent;
-	bool boot;
 	int ret = request_parse(&s->plan, &s->req.args, s->log, why);
 
 	if (ret)
@@ -208,14 +207,14 @@ int session_prepare(struct session *s, char **why)
 		*why = strdup("only one buffer of a guest can be recorded");
 		return -EINVAL;
 	}
-	boot = boot_take(a, s->buffer->name);
-	if (!boot)
+	s->boot = boot_take(a, s->buffer->name);
+	if (!s->boot)
 		end_early(a);
-	ret = open_undo(s, boot);
+	ret = open_undo(s);
 	if (!ret)
 		ret = allow_apply(&a->allow, undo_dirfd(s->undo), s->buffer, s->log, why);
 	if (!ret)
-		ret = setup(s, boot);
+		ret = setup(s);
 	if (ret && !*why)
 		*why = strf("cannot set up tracing: %s (the agent's log says more)",
 			    strerror(-ret));

@@ -20,6 +20,7 @@ struct session {
 	int done_fd;
 	int cancel_fd; /* readable: give up every wait */
 	int failed_fd; /* readable: a CPU's connection is over */
+	int ready_fd;  /* the number of CPUs whose connections are made is added up here */
 	struct msg_reader reader;
 	struct msg_trace_req req;
 	uint64_t trace_id;
@@ -29,6 +30,7 @@ struct session {
 	struct buffer_plan *buffer; /* the one of the plan that is recorded */
 	struct undo *undo;
 	bool journal; /* the undo has one on disk */
+	bool boot;    /* the buffer holds a boot trace: it has been on for long */
 	struct instance *inst;
 	char *clock;
 	uint32_t page_size;
@@ -38,6 +40,7 @@ struct session {
 	struct streams *streams;
 	struct sync *sync;
 	const char *proto;
+	struct msg_sent sent; /* for the end: what was sent */
 	atomic_bool ending;
 };
 

@@ -10,9 +10,11 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "session-priv.h"
+#include "sync-clock.h"
 #include "thread.h"
 
 /* So many messages that make no sense here are answered before the peer is given up. */
@@ -168,10 +170,31 @@ static int start_streams(struct session *s)
 		.timeout_ms = s->agent->timeout_ms,
 		.cancel_fd = s->cancel_fd,
 		.failed_fd = s->failed_fd,
+		.ready_fd = s->ready_fd,
 		.log = s->log,
 	};
 
 	return streams_start(&s->streams, &o);
+}
+
+/*
+ * Once the recorder has connected to all CPUs, which it does to all of its guests
+ * at a time: so they begin together, however long each took to be set up.
+ */
+static int start_tracing(struct session *s, eventfd_t *connected)
+{
+	int clock = sync_clock_system(s->clock);
+	struct timespec now;
+	eventfd_t more;
+
+	if (eventfd_read(s->ready_fd, &more) < 0)
+		return 0;
+	*connected += more;
+	if (*connected < s->n_cpus)
+		return 0;
+	if (clock >= 0 && !s->boot && !clock_gettime(clock, &now))
+		s->sent.started = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	return instance_start(s->inst);
 }
 
 /* 1: the recorder says that it is enough; 0: go on; else it is over. */
@@ -191,21 +214,25 @@ static int take_message(struct session *s, unsigned int *stray)
 	return refuse(s, "only CLOSE makes sense now");
 }
 
-static int wait_close(struct session *s)
+static int trace_until_close(struct session *s)
 {
-	struct pollfd p[3] = { { .fd = s->fd, .events = POLLIN },
+	struct pollfd p[4] = { { .fd = s->fd, .events = POLLIN },
 			       { .fd = s->cancel_fd, .events = POLLIN },
-			       { .fd = s->failed_fd, .events = POLLIN } };
+			       { .fd = s->failed_fd, .events = POLLIN },
+			       { .fd = s->ready_fd, .events = POLLIN } };
+	eventfd_t connected = 0;
 	unsigned int stray = 0;
 
 	for (;;) {
 		int ret = 0;
 
-		if (poll(p, 3, -1) < 0 && errno != EINTR)
+		if (poll(p, 4, -1) < 0 && errno != EINTR)
 			return -errno;
 		if (p[1].revents)
 			return -ECANCELED;
-		if (p[0].revents)
+		if (p[3].revents)
+			ret = start_tracing(s, &connected);
+		if (!ret && p[0].revents)
 			ret = take_message(s, &stray);
 		if (ret)
 			return ret < 0 ? ret : 0;
@@ -216,14 +243,20 @@ static int wait_close(struct session *s)
 
 static void summary(struct session *s)
 {
-	uint64_t bytes = 0, lost = 0, one;
+	uint64_t bytes = 0, lost = 0;
 
-	for (uint32_t i = 0; i < s->n_cpus; i++) {
-		bytes += streams_bytes(s->streams, i);
-		log_debug(s->log, "cpu %u: %" PRIu64 " bytes sent", i,
-			  streams_bytes(s->streams, i));
-		if (!instance_lost(s->inst, i, &one))
-			lost += one;
+	s->sent.cpus = calloc(s->n_cpus, sizeof(*s->sent.cpus));
+	for (uint32_t i = 0; i < s->n_cpus && s->sent.cpus; i++) {
+		struct msg_sent_cpu *one = &s->sent.cpus[i];
+
+		s->sent.n_cpus = i + 1;
+		one->bytes = streams_bytes(s->streams, i);
+		/* 0 when the kernel does not tell: then the recorder goes by the pages */
+		instance_lost(s->inst, i, &one->lost);
+		log_debug(s->log, "cpu %u: sent %" PRIu64 " bytes, %" PRIu64 " events lost", i, one->bytes,
+			  one->lost);
+		bytes += one->bytes;
+		lost += one->lost;
 	}
 	log_info(s->log, "sent %" PRIu64 " bytes%s, %" PRIu64 " events lost", bytes,
 		 streams_spliced(s->streams) ? " by splice" : "", lost);
@@ -234,9 +267,7 @@ static int record(struct session *s)
 	int ret = start_streams(s), ended;
 
 	if (!ret)
-		ret = instance_start(s->inst);
-	if (!ret)
-		ret = wait_close(s);
+		ret = trace_until_close(s);
 	instance_stop(s->inst);
 	if (!s->streams)
 		return ret;
@@ -280,6 +311,15 @@ static int run(struct session *s)
 	return ret;
 }
 
+static int send_close_resp(struct session *s)
+{
+	struct msg_wait w = last_wait(s);
+	struct buf b = { 0 };
+
+	msg_add_close_resp(&b, &s->sent);
+	return msg_send_buf(s->fd, &b, &w);
+}
+
 static void *session_thread(void *arg)
 {
 	struct session *s = arg;
@@ -290,7 +330,7 @@ static void *session_thread(void *arg)
 	session_put_back(s);
 	atomic_store(&s->ending, true);
 	if (!ret)
-		ret = send_msg(s, MSG_CLOSE_RESP, last_wait(s));
+		ret = send_close_resp(s);
 	if (ret)
 		log_warn(s->log, "the recording ended early: %s",
 			 ret == -ENODATA ? "the recorder went away" : strerror(-ret));
@@ -322,7 +362,8 @@ int session_start(struct session **out, struct agent *a, int fd, const struct tr
 			       .proto = "" };
 	s->cancel_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	s->failed_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	if (s->cancel_fd < 0 || s->failed_fd < 0 ||
+	s->ready_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (s->cancel_fd < 0 || s->failed_fd < 0 || s->ready_fd < 0 ||
 	    getrandom(&s->trace_id, sizeof(s->trace_id), 0) != sizeof(s->trace_id))
 		ret = -errno;
 	if (!ret)
@@ -363,6 +404,9 @@ void session_free(struct session *s)
 		close(s->cancel_fd);
 	if (s->failed_fd >= 0)
 		close(s->failed_fd);
+	if (s->ready_fd >= 0)
+		close(s->ready_fd);
+	msg_sent_release(&s->sent);
 	free(s->clock);
 	free(s);
 }

@@ -198,10 +198,11 @@ static int prepare(struct stream *s)
 		return -errno;
 	s->raw = open_raw(s);
 	/* a CPU that is offline has nothing to tell */
-	if (s->raw == -ENODEV || s->raw == -ENXIO)
-		return 0;
+	if (s->raw < 0 && s->raw != -ENODEV && s->raw != -ENXIO)
+		return s->raw;
+	eventfd_write(s->all->o.ready_fd, 1);
 	s->no_splice_in = s->all->o.page_size != (uint32_t)sysconf(_SC_PAGESIZE);
-	return s->raw < 0 ? s->raw : run(s);
+	return s->raw < 0 ? 0 : run(s);
 }
 
 static void close_fd(int *fd)

@@ -29,7 +29,7 @@ struct sync_clock {
 	int64_t ts[];
 };
 
-static int system_clock(const char *clock)
+int sync_clock_system(const char *clock)
 {
 	static const struct {
 		const char *name;
@@ -83,7 +83,7 @@ int sync_clock_open(struct sync_clock **out, struct undo *u, const char *clock, 
 	c->n = n;
 	c->undo = u;
 	c->marker = -1;
-	c->system = system_clock(clock);
+	c->system = sync_clock_system(clock);
 	if (c->system < 0)
 		ret = open_marker(c, clock);
 	if (ret)

@@ -10,6 +10,8 @@
  */
 struct sync_clock;
 
+/* The system's clock (a clockid_t) that is the trace clock of this name, or -1. */
+int sync_clock_system(const char *clock);
 /* n: marks of one pass. The instance it may make is put back by the undo. */
 int sync_clock_open(struct sync_clock **out, struct undo *u, const char *clock, size_t n);
 void sync_clock_free(struct sync_clock *c);

@@ -285,6 +285,14 @@ int parse_u64(const char *s, uint64_t *out)
 	return 0;
 }
 
+uint64_t boot_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_BOOTTIME, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
 const char *error_text(int error)
 {
 	return error == -EBADMSG ? "it is damaged, or not what it should be" : strerror(-error);

@@ -118,6 +118,9 @@ int write_file_at(int dirfd, const char *path, const void *data, size_t len);
 /* Strict decimal (or 0x... hexadecimal) number: the whole string, no sign. -EINVAL, -ERANGE. */
 int parse_u64(const char *s, uint64_t *out);
 
+/* Now, ns of CLOCK_BOOTTIME, which the trace clock "boot" is. */
+uint64_t boot_ns(void);
+
 /* strerror for people: what -EBADMSG means here is in no manual of theirs. */
 const char *error_text(int error);
 

@@ -114,6 +114,60 @@ char *msg_get_reason(const struct msg *m)
 	return text;
 }
 
+/* ---- CLOSE_RESP ---------------------------------------------------------------- */
+
+static const char sent_mark[8] = { 'h', 'y', 'p', 't', 'r', 'a', 'c', 'e' };
+
+#define SENT_HEAD (sizeof(sent_mark) + 8)
+#define SENT_CPU  16u
+
+void msg_add_close_resp(struct buf *out, const struct msg_sent *s)
+{
+	size_t len = SENT_HEAD + (size_t)s->n_cpus * SENT_CPU;
+
+	if (!s->n_cpus || len > MSG_DATA_MAX) {
+		msg_add(out, MSG_CLOSE_RESP, NULL, 0);
+		return;
+	}
+	add_head(out, MSG_CLOSE_RESP, 0, len);
+	buf_add(out, sent_mark, sizeof(sent_mark));
+	add64(out, s->started);
+	for (uint32_t i = 0; i < s->n_cpus; i++) {
+		add64(out, s->cpus[i].bytes);
+		add64(out, s->cpus[i].lost);
+	}
+}
+
+int msg_get_close_resp(const struct msg *m, struct msg_sent *s)
+{
+	struct cursor c = cursor_at(m->data, m->data_len);
+
+	*s = (struct msg_sent){ 0 };
+	if (m->cmd != MSG_CLOSE_RESP)
+		return -EBADMSG;
+	if (m->data_len < sizeof(sent_mark) || memcmp(m->data, sent_mark, sizeof(sent_mark)))
+		return -ENODATA;
+	cursor_take(&c, sizeof(sent_mark));
+	s->started = get64(&c);
+	if (c.bad || !cursor_left(&c) || cursor_left(&c) % SENT_CPU)
+		return -EBADMSG;
+	s->n_cpus = (uint32_t)(cursor_left(&c) / SENT_CPU);
+	s->cpus = calloc(s->n_cpus, sizeof(*s->cpus));
+	if (!s->cpus)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < s->n_cpus; i++) {
+		s->cpus[i].bytes = get64(&c);
+		s->cpus[i].lost = get64(&c);
+	}
+	return 0;
+}
+
+void msg_sent_release(struct msg_sent *s)
+{
+	free(s->cpus);
+	*s = (struct msg_sent){ 0 };
+}
+
 /* ---- TRACE_REQ ---------------------------------------------------------------- */
 
 static size_t strings_len(const struct strlist *l)

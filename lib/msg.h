@@ -88,7 +88,7 @@ int msg_send(int fd, const void *bytes, size_t len, const struct msg_wait *w);
 /* Sends what the msg_add calls put into b, and releases b. */
 int msg_send_buf(int fd, struct buf *b, const struct msg_wait *w);
 
-/* ---- without a fixed part: CLOSE, CLOSE_RESP, FIN_DATA, NOT_SUPP, SEND_DATA -- */
+/* ---- without a fixed part: CLOSE, FIN_DATA, NOT_SUPP, SEND_DATA -- */
 
 /* len: at most MSG_DATA_MAX, else the buffer turns bad. */
 void msg_add(struct buf *out, enum msg_cmd cmd, const void *data, size_t len);
@@ -100,6 +100,28 @@ void msg_add(struct buf *out, enum msg_cmd cmd, const void *data, size_t len);
 void msg_add_refusal(struct buf *out, const char *reason);
 /* The reason, malloc'ed and made printable; NULL: none was given. */
 char *msg_get_reason(const struct msg *m);
+
+/* ---- CLOSE_RESP ---------------------------------------------------------------- */
+
+/*
+ * What an agent has sent. Ours says so in the data of CLOSE_RESP: "hyptrace",
+ * be64 started, and for each CPU be64 bytes, be64 lost. Stock sends no data
+ * there, and reads over it.
+ */
+struct msg_sent {
+	uint64_t started; /* ns of the guest's trace clock, when tracing was switched on; 0: not known */
+	uint32_t n_cpus;
+	struct msg_sent_cpu {
+		uint64_t bytes; /* of pages */
+		uint64_t lost;	/* events that its kernel has counted as lost */
+	} *cpus;
+};
+
+/* For more CPUs than a message has room for (510) it tells nothing. */
+void msg_add_close_resp(struct buf *out, const struct msg_sent *s);
+/* 0; -ENODATA: it tells nothing; -EBADMSG or -ENOMEM. */
+int msg_get_close_resp(const struct msg *m, struct msg_sent *s);
+void msg_sent_release(struct msg_sent *s);
 
 /* ---- TRACE_REQ ---------------------------------------------------------------- */
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -17,18 +18,24 @@
 
 #define PIPE_WANTED (1u << 20)
 #define METADATA_MAX (256u << 20)
+#define LAST_MS	     1000 /* at least, for what is there already */
 
 struct peer {
 	struct source source;
 	struct peer_opts o;
 	char *name, *clock;
 	int control;
-	int *data; /* one per vCPU */
+	int *data;	 /* one per vCPU, -1 until start() */
+	uint32_t *ports; /* theirs */
+	int start_fd;	 /* readable once start() is through */
+	bool started;
 	uint64_t trace_id;
-	uint64_t sent, answered; /* CLOCK_BOOTTIME, ns */
+	uint64_t ready; /* CLOCK_BOOTTIME, ns */
 	atomic_bool closing;	 /* CLOSE was sent: an end of the stream is no loss */
+	int64_t closed;		 /* msg_now() then */
 	_Atomic int lost;
 	struct msg_reader reader;
+	struct msg_sent told; /* by the agent, at its end */
 };
 
 static struct peer *peer_of(struct source *s)
@@ -55,15 +62,28 @@ static int64_t patience(const struct peer *p)
 	return msg_now() + (int64_t)p->o.timeout_ms * PEER_PATIENCE;
 }
 
+static const char *reason(int error)
+{
+	switch (error) {
+	case -ETIMEDOUT:
+		return "no answer in time";
+	case -ENODATA:
+	case -ECONNRESET:
+	case -EPIPE:
+		return "the agent closed the connection";
+	case -EBADMSG:
+		return "the answer makes no sense";
+	}
+	return error_text(error);
+}
+
 /* One line that says which guest, which step and why. */
 static int failed(const struct peer *p, const char *step, int error)
 {
 	char addr[128];
 
 	log_err(p->o.log, "guest %s (%s): %s: %s", p->name, transport_text(&p->o.addr, addr, sizeof(addr)),
-		step, error == -ETIMEDOUT ? "no answer in time" :
-		      error == -ENODATA || error == -ECONNRESET || error == -EPIPE ? "the agent closed the connection" :
-		      error == -EBADMSG ? "the answer makes no sense" : error_text(error));
+		step, reason(error));
 	return error;
 }
 
@@ -96,7 +116,6 @@ static int ask(struct peer *p)
 	msg_trace_req_release(&req);
 	if (out.bad)
 		ret = -E2BIG;
-	p->sent = boot_ns();
 	if (!ret)
 		ret = msg_send_buf(p->control, &out, &w);
 	buf_release(&out);
@@ -127,7 +146,6 @@ static int answer(struct peer *p, struct msg_trace_resp *resp)
 	struct msg m;
 	int ret = msg_recv(p->control, &p->reader, &w, &m);
 
-	p->answered = boot_ns();
 	if (ret)
 		return failed(p, "waiting for the answer to the request", ret);
 	if (m.cmd == MSG_NOT_SUPP)
@@ -205,6 +223,7 @@ static int keep_metadata(struct peer *p, struct spool *spool)
 	struct buf metadata = { 0 };
 	int ret = take_metadata(p, &metadata);
 
+	p->ready = boot_ns();
 	if (!ret) {
 		ret = peer_meta_keep(spool, &metadata, p->o.log) ?: check_texts(spool) ?: check_options(spool);
 		if (ret)
@@ -214,26 +233,17 @@ static int keep_metadata(struct peer *p, struct spool *spool)
 	return ret;
 }
 
-static int connect_data(struct peer *p, const struct msg_trace_resp *resp)
+/* Its CPUs are known, their ports are for start(). */
+static int take_ports(struct peer *p, struct msg_trace_resp *resp)
 {
-	int64_t end = patience(p);
-
 	p->data = malloc(resp->cpus * sizeof(*p->data));
 	if (!p->data)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < resp->cpus; i++) {
-		struct transport_addr a = p->o.addr;
-		struct msg_wait w = wait_until(p, end);
-		char step[48];
-
-		a.port = resp->ports[i];
-		p->data[i] = transport_connect(&a, &w);
-		if (p->data[i] < 0) {
-			snprintf(step, sizeof(step), "connecting to the data of its CPU %u", i);
-			return failed(p, step, p->data[i]);
-		}
-		p->source.n_cpus = i + 1;
-	}
+	memset(p->data, -1, resp->cpus * sizeof(*p->data));
+	p->ports = resp->ports;
+	resp->ports = NULL;
+	p->source.n_cpus = resp->cpus;
+	p->source.page_size = resp->page_size;
 	return 0;
 }
 
@@ -252,19 +262,43 @@ static int converse(struct peer *p, struct spool *spool)
 	if (ret)
 		return ret;
 	p->trace_id = resp.trace_id;
-	p->source.page_size = resp.page_size;
-	ret = keep_metadata(p, spool);
-	if (!ret)
-		ret = connect_data(p, &resp);
+	ret = take_ports(p, &resp);
 	msg_trace_resp_release(&resp);
-	return ret;
+	return ret ? ret : keep_metadata(p, spool);
 }
 
 /* ---- a source ---------------------------------------------------------------------------------- */
 
+static int connect_data(struct peer *p)
+{
+	int64_t end = patience(p);
+
+	for (unsigned int i = 0; i < p->source.n_cpus; i++) {
+		struct transport_addr a = p->o.addr;
+		struct msg_wait w = wait_until(p, end);
+		char step[48];
+
+		a.port = p->ports[i];
+		p->data[i] = transport_connect(&a, &w);
+		if (p->data[i] < 0) {
+			snprintf(step, sizeof(step), "connecting to the data of its CPU %u", i);
+			return failed(p, step, p->data[i]);
+		}
+	}
+	return 0;
+}
+
 static int start(struct source *s)
 {
-	return 0; /* the agent traces since it answered */
+	struct peer *p = peer_of(s);
+	int ret = connect_data(p);
+
+	p->started = !ret;
+	if (ret)
+		p->lost = ret;
+	else
+		eventfd_write(p->start_fd, 1);
+	return ret;
 }
 
 static int stop(struct source *s)
@@ -275,8 +309,10 @@ static int stop(struct source *s)
 	int ret;
 
 	atomic_store(&p->closing, true);
-	if (p->lost)
-		return 0; /* said already */
+	/* said already; or nothing was begun, and the end of the connection says it */
+	if (p->lost || !p->started)
+		return 0;
+	p->closed = msg_now();
 	w.stop_fd = -1;
 	msg_add(&out, MSG_CLOSE, NULL, 0);
 	ret = msg_send_buf(p->control, &out, &w);
@@ -382,12 +418,27 @@ static int run(struct stream *x)
 	}
 }
 
+/* Until start() is through. false: the end came before. */
+static bool wait_start(const struct peer *p, const struct drain *d)
+{
+	struct pollfd pfd[2] = { { .fd = p->start_fd, .events = POLLIN },
+				 { .fd = d->stop_fd, .events = POLLIN } };
+
+	while (poll(pfd, 2, -1) < 0 && errno == EINTR && !atomic_load(d->stopping))
+		;
+	return pfd[0].revents;
+}
+
 static int drain(struct source *s, unsigned int cpu, struct drain *d)
 {
 	struct peer *p = peer_of(s);
 	struct stream x;
 	char step[48];
-	int ret = stream_open(&x, p, cpu, d);
+	int ret;
+
+	if (!wait_start(p, d))
+		return 0;
+	ret = stream_open(&x, p, cpu, d);
 
 	if (!ret)
 		ret = run(&x);
@@ -434,9 +485,11 @@ int peer_open(struct peer **out, struct spool *spool, const struct peer_opts *o)
 		p->o.timeout_ms = PEER_TIMEOUT_MS;
 	p->name = strdup(o->name);
 	p->clock = strdup(o->clock ? o->clock : "local");
-	if (!p->name || !p->clock) {
+	p->start_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (!p->name || !p->clock || p->start_fd < 0) {
+		ret = p->start_fd < 0 ? -errno : -ENOMEM;
 		peer_free(p);
-		return -ENOMEM;
+		return ret;
 	}
 	p->source = (struct source){ .ops = &peer_ops, .name = "", .path = ".", .clock = p->clock };
 	ret = converse(p, spool);
@@ -453,10 +506,15 @@ void peer_free(struct peer *p)
 	if (!p)
 		return;
 	for (unsigned int i = 0; i < p->source.n_cpus; i++)
-		close(p->data[i]);
+		if (p->data[i] >= 0)
+			close(p->data[i]);
 	if (p->control >= 0)
 		close(p->control);
+	if (p->start_fd >= 0)
+		close(p->start_fd);
+	msg_sent_release(&p->told);
 	free(p->data);
+	free(p->ports);
 	free(p->name);
 	free(p->clock);
 	free(p);
@@ -477,13 +535,37 @@ uint64_t peer_trace_id(const struct peer *p)
 	return p->trace_id;
 }
 
-void peer_asked(const struct peer *p, uint64_t *sent, uint64_t *answered)
+uint64_t peer_ready(const struct peer *p)
 {
-	*sent = p->sent;
-	*answered = p->answered;
+	return p->ready;
 }
 
 int peer_lost(const struct peer *p)
 {
 	return p->lost;
+}
+
+const struct msg_sent *peer_finish(struct peer *p)
+{
+	struct msg_wait w = { .deadline = p->closed + p->o.timeout_ms, .stop_fd = -1 };
+	struct msg m = { .cmd = MSG_CLOSE };
+	int ret = 0;
+
+	if (p->lost || !p->started)
+		return NULL;
+	if (w.deadline < msg_now() + LAST_MS)
+		w.deadline = msg_now() + LAST_MS;
+	while (!ret && m.cmd != MSG_CLOSE_RESP)
+		ret = msg_now() > w.deadline ? -ETIMEDOUT : msg_recv(p->control, &p->reader, &w, &m);
+	if (!ret) {
+		ret = msg_get_close_resp(&m, &p->told);
+		if (ret == -ENODATA)
+			return NULL;
+		if (!ret && p->told.n_cpus != p->source.n_cpus)
+			ret = -EBADMSG;
+	}
+	if (!ret)
+		return &p->told;
+	log_warn(p->o.log, "guest %s: its agent does not say that it is done: %s", p->name, reason(ret));
+	return NULL;
 }

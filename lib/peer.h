@@ -2,6 +2,7 @@
 #ifndef HYPTRACE_PEER_H
 #define HYPTRACE_PEER_H
 
+#include "msg.h"
 #include "source.h"
 #include "spool.h"
 #include "transport.h"
@@ -12,8 +13,9 @@
  * raw pages, CLOSE, the rest of the pages, CLOSE_RESP (msg.h). Every wait ends:
  * a message names the guest and the step that it was waiting for.
  *
- * The agent starts tracing by itself once it has answered, so a peer is open
- * before the host is armed; start() has nothing left to do.
+ * start() connects to the data of the vCPUs. Our agent begins to trace then, so
+ * that all guests begin together; trace-cmd's begins by itself once it has sent
+ * the metadata (its start_threads(), tracecmd_enable_tracing()).
  */
 struct peer;
 
@@ -38,7 +40,8 @@ struct peer_opts {
 
 /*
  * Connects, asks, and takes the metadata into the spool (header_page, formats,
- * names, clock; buffer 0). The guest's agent is tracing when it returns.
+ * names, clock; buffer 0). The source may be added to a recorder then: its
+ * threads wait for start().
  * -ETIMEDOUT, -ECONNREFUSED ..., -ENOTSUP: the agent said no.
  */
 int peer_open(struct peer **out, struct spool *spool, const struct peer_opts *o);
@@ -47,9 +50,14 @@ void peer_free(struct peer *p);
 struct source *peer_source(struct peer *p);
 const char *peer_name(const struct peer *p);
 uint64_t peer_trace_id(const struct peer *p); /* of the guest's file */
-/* CLOCK_BOOTTIME when the request went out and when its answer came, ns. */
-void peer_asked(const struct peer *p, uint64_t *sent, uint64_t *answered);
+/* CLOCK_BOOTTIME when all of its metadata was there, ns: its agent was not tracing before. */
+uint64_t peer_ready(const struct peer *p);
 /* 0 while it lives; else why it was lost before it was told to stop. */
 int peer_lost(const struct peer *p);
+/*
+ * Once all its pages are there: waits until the agent is done. What it says that
+ * it sent, the peer's; NULL: it does not tell (trace-cmd's), or is lost.
+ */
+const struct msg_sent *peer_finish(struct peer *p);
 
 #endif

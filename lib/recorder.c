@@ -11,7 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NUDGE_NS 5000000 /* between signals to a thread that is to stop */
+#define NUDGE_NS   5000000 /* between signals to a thread that is to stop */
+#define GIVE_UP_MS 5000	   /* for those of a source that cannot be drained */
 
 struct track;
 
@@ -155,6 +156,11 @@ int recorder_add(struct recorder *r, struct source *s, struct spool *spool, size
 	for (unsigned int i = 0; i < s->n_cpus; i++)
 		while (t->workers[i].running && !atomic_load(&t->workers[i].tid))
 			nap();
+	/* its files are not to be missed elsewhere when there are too many of them */
+	if (ret && recorder_finish(r, s, GIVE_UP_MS) != -ETIMEDOUT) {
+		r->tracks = t->next;
+		track_free(t);
+	}
 	return ret;
 }
 

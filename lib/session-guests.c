@@ -157,6 +157,39 @@ struct asking {
 	bool running;
 };
 
+static bool takes_part(const struct session_guest *g)
+{
+	return g->peer && !g->error;
+}
+
+/* All at once, as long as the slowest of them takes. Each one's error is its own. */
+static int in_parallel(struct session_guests *all, void *(*fn)(void *asking))
+{
+	struct asking *v = calloc(all->n ? all->n : 1, sizeof(*v));
+
+	if (!v)
+		return -ENOMEM;
+	for (size_t i = 0; i < all->n; i++) {
+		v[i] = (struct asking){ .all = all, .g = &all->v[i] };
+		v[i].running = !pthread_create(&v[i].thread, NULL, fn, &v[i]);
+		if (!v[i].running)
+			all->v[i].error = -EAGAIN;
+	}
+	for (size_t i = 0; i < all->n; i++)
+		if (v[i].running)
+			pthread_join(v[i].thread, NULL);
+	free(v);
+	return 0;
+}
+
+static int first_error(const struct session_guests *all)
+{
+	for (size_t i = 0; i < all->n; i++)
+		if (all->v[i].error)
+			return all->v[i].error;
+	return 0;
+}
+
 static void *ask(void *arg)
 {
 	struct asking *a = arg;
@@ -170,31 +203,7 @@ static void *ask(void *arg)
 	return NULL;
 }
 
-/* They start within the time that the slowest of them takes to answer. */
-static int ask_all(struct session_guests *all)
-{
-	struct asking *v = calloc(all->n ? all->n : 1, sizeof(*v));
-	int ret = 0;
-
-	if (!v)
-		return -ENOMEM;
-	for (size_t i = 0; i < all->n; i++) {
-		v[i] = (struct asking){ .all = all, .g = &all->v[i] };
-		v[i].running = !pthread_create(&v[i].thread, NULL, ask, &v[i]);
-		if (!v[i].running)
-			all->v[i].error = -EAGAIN;
-	}
-	for (size_t i = 0; i < all->n; i++) {
-		if (v[i].running)
-			pthread_join(v[i].thread, NULL);
-		if (all->v[i].error && !ret)
-			ret = all->v[i].error;
-	}
-	free(v);
-	return ret;
-}
-
-static int add_source(struct session_guest *g, struct recorder *rec)
+static int add_source(const struct session_guests *all, struct session_guest *g, struct recorder *rec)
 {
 	struct source *source = peer_source(g->peer);
 	struct spool_buffer b = { .name = "", .clock = source->clock, .path = source->path,
@@ -208,30 +217,78 @@ static int add_source(struct session_guest *g, struct recorder *rec)
 		ret = spool_set(g->spool, "clock_name", source->clock);
 	if (!ret)
 		ret = spool_set(g->spool, "state", "armed");
-	return ret ? ret : recorder_add(rec, source, g->spool, 0);
+	if (!ret)
+		ret = recorder_add(rec, source, g->spool, 0);
+	if (ret)
+		log_err(all->log, "guest %s: cannot take the data of its %u CPUs: %s", g->spec.name,
+			source->n_cpus, error_text(ret));
+	return ret;
 }
 
-int session_guests_arm(struct session_guests *all, bool best_effort, struct recorder *rec)
+static void go_on_without(const struct session_guests *all, struct session_guest *g)
 {
-	uint64_t first = UINT64_MAX, last = 0, sent, answered;
-	int ret = ask_all(all);
+	if (g->dropped)
+		return;
+	g->dropped = true;
+	log_warn(all->log, "going on without guest %s (--best-effort)", g->spec.name);
+}
 
-	if (ret && !best_effort)
-		return ret;
-	ret = 0;
-	for (size_t i = 0; i < all->n && !ret; i++) {
-		if (!all->v[i].peer) {
-			log_warn(all->log, "going on without guest %s (--best-effort)", all->v[i].spec.name);
+/* How far apart they answered; trace-cmd's agents trace from then on. */
+static void say_answered(const struct session_guests *all)
+{
+	uint64_t first = UINT64_MAX, last = 0;
+
+	for (size_t i = 0; i < all->n; i++) {
+		uint64_t t = takes_part(&all->v[i]) ? peer_ready(all->v[i].peer) : 0;
+
+		if (!t)
 			continue;
-		}
-		peer_asked(all->v[i].peer, &sent, &answered);
-		first = answered < first ? answered : first;
-		last = answered > last ? answered : last;
-		ret = add_source(&all->v[i], rec);
+		first = t < first ? t : first;
+		last = t > last ? t : last;
 	}
 	if (all->n > 1 && last)
 		log_info(all->log, "guests: answered within %.1f ms of each other",
 			 (double)(last - first) / 1e6);
+}
+
+int session_guests_ask(struct session_guests *all, bool best_effort, struct recorder *rec)
+{
+	int ret = in_parallel(all, ask);
+
+	for (size_t i = 0; i < all->n && !ret; i++) {
+		struct session_guest *g = &all->v[i];
+
+		if (takes_part(g))
+			g->error = add_source(all, g, rec);
+		if (!takes_part(g) && best_effort)
+			go_on_without(all, g);
+	}
+	if (!ret && !best_effort)
+		ret = first_error(all);
+	if (!ret)
+		say_answered(all);
+	return ret;
+}
+
+static void *start(void *arg)
+{
+	struct session_guest *g = ((struct asking *)arg)->g;
+	struct source *source = g->peer ? peer_source(g->peer) : NULL;
+
+	if (source && !g->error)
+		g->error = source->ops->start(source);
+	return NULL;
+}
+
+int session_guests_start(struct session_guests *all, bool best_effort)
+{
+	int ret = in_parallel(all, start);
+
+	if (!ret && !best_effort)
+		ret = first_error(all);
+	for (size_t i = 0; i < all->n && !ret; i++)
+		if (!takes_part(&all->v[i]))
+			go_on_without(all, &all->v[i]);
 	return ret;
 }
 
@@ -242,7 +299,7 @@ int session_guests_drain(struct session_guests *all, struct recorder *rec, unsig
 	int ret = 0;
 
 	for (size_t i = 0; i < all->n; i++)
-		if (all->v[i].peer)
+		if (takes_part(&all->v[i]))
 			peer_source(all->v[i].peer)->ops->stop(peer_source(all->v[i].peer));
 	for (size_t i = 0; i < all->n; i++) {
 		int error;
@@ -264,7 +321,7 @@ void session_guests_sum(const struct session_guests *all, const struct recorder 
 		const struct session_guest *g = &all->v[i];
 		struct session_buffer *b;
 
-		if (!g->peer)
+		if (!takes_part(g))
 			continue;
 		b = &sum->buffers[sum->n_buffers++];
 		*b = (struct session_buffer){ .guest = true, .guest_lost = peer_lost(g->peer) };
@@ -301,23 +358,32 @@ static size_t known_vcpus(const struct session_guest *g, struct offset_vcpu *out
 	return n;
 }
 
-/* For the host's file: whose vCPUs its threads are. What the trace showed goes before what was known. */
-static int note_guest(struct session_guest *g, const struct sync_result *r, struct offset_vcpu *known,
-		      size_t n_known, struct spool *host)
+/*
+ * For the host's file: whose vCPUs its threads are. What the trace showed goes
+ * before what was known. Readers index the list by CPU: none is left out, 0 is
+ * for those that nobody knows.
+ */
+static int note_guest(struct session_guest *g, const struct offset_vcpu *known, size_t n_known,
+		      struct spool *host)
 {
-	struct offset_guest found = { 0 };
+	unsigned int n = peer_source(g->peer)->n_cpus;
+	struct offset_guest guest = { .name = g->spec.name, .trace_id = peer_trace_id(g->peer), .n = n };
 	struct buf body = { 0 };
-	int ret = r ? sync_guest_option(r, g->spec.name, peer_trace_id(g->peer), &found) : -ENODATA;
+	int ret;
 
-	if (!ret && found.n) {
-		offset_guest_encode(&found, &body);
-	} else {
-		struct offset_guest plain = { .name = g->spec.name, .trace_id = peer_trace_id(g->peer),
-					      .n = (uint32_t)n_known, .vcpus = known };
-
-		offset_guest_encode(&plain, &body);
-	}
-	offset_guest_release(&found);
+	guest.vcpus = calloc(n, sizeof(*guest.vcpus));
+	if (!guest.vcpus)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < n; i++)
+		guest.vcpus[i].cpu = i;
+	for (size_t i = 0; i < n_known; i++)
+		if (known[i].cpu < n)
+			guest.vcpus[known[i].cpu].pid = known[i].pid;
+	for (size_t i = 0; i < g->clock.n_vcpus; i++)
+		if (g->clock.vcpus[i].cpu < n && g->clock.vcpus[i].pid)
+			guest.vcpus[g->clock.vcpus[i].cpu].pid = (uint32_t)g->clock.vcpus[i].pid;
+	offset_guest_encode(&guest, &body);
+	free(guest.vcpus);
 	ret = put_option(host, DAT_GUEST, &body);
 	buf_release(&body);
 	return ret;
@@ -351,22 +417,19 @@ static int sync_guest(struct session_guests *all, struct session_guest *g, const
 {
 	struct offset_vcpu known[VCPUS_MAX];
 	size_t n_known = known_vcpus(g, known, VCPUS_MAX);
-	struct sync_result r = { 0 };
 	struct session_sync guest;
 	int ret = session_sync_open(&guest, g->spool);
 
 	if (!ret)
-		ret = sync_files(&host->source, &guest.source, n_known ? known : NULL, n_known, NULL, &r,
-				 all->log);
+		ret = sync_files(&host->source, &guest.source, n_known ? known : NULL, n_known, NULL,
+				 &g->clock, all->log);
 	session_sync_close(&guest);
 	if (!ret)
-		ret = note_shift(all, g, &r);
+		ret = note_shift(all, g, &g->clock);
 	else
 		log_warn(all->log, "guest %s: its clock could not be tied to the host's: %s", g->spec.name,
 			 error_text(ret));
-	ret = note_guest(g, ret ? NULL : &r, known, n_known, host_spool);
-	sync_result_release(&r);
-	return ret;
+	return note_guest(g, known, n_known, host_spool);
 }
 
 int session_guests_note(struct session_guests *all, struct spool *host)
@@ -377,21 +440,105 @@ int session_guests_note(struct session_guests *all, struct spool *host)
 	if (ret)
 		return ret == -ENODATA ? 0 : ret;
 	for (size_t i = 0; i < all->n && !ret; i++)
-		if (all->v[i].peer)
+		if (takes_part(&all->v[i]))
 			ret = sync_guest(all, &all->v[i], &sync, host);
 	session_sync_close(&sync);
 	return ret;
 }
 
-/* The agent does not tell what was lost: the pages do. */
-static void count_guest(const struct session_guest *g, struct session_summary *sum)
-{
-	for (size_t i = 0; i < sum->n_buffers; i++) {
-		struct session_buffer *b = &sum->buffers[i];
+/* ---- what its agent says in the end ------------------------------------------------------------- */
 
-		if (b->guest && !strcmp(b->name, g->spec.name))
-			count_buffer(g->spool, 0, &b->events, &b->lost);
+static struct session_buffer *row_of(const struct session_guest *g, struct session_summary *sum)
+{
+	for (size_t i = 0; i < sum->n_buffers; i++)
+		if (sum->buffers[i].guest && !strcmp(sum->buffers[i].name, g->spec.name))
+			return &sum->buffers[i];
+	return NULL;
+}
+
+/* Less than was sent is a loss, though each stream has come to an end of its own. */
+static void check_sent(const struct session_guests *all, const struct session_guest *g,
+		       const struct recorder *rec, struct session_buffer *row)
+{
+	const struct source *source = peer_source(g->peer);
+
+	for (unsigned int cpu = 0; cpu < source->n_cpus; cpu++) {
+		uint64_t came = recorder_stats(rec, source, cpu)->bytes, sent = g->told->cpus[cpu].bytes;
+
+		if (came == sent)
+			continue;
+		log_err(all->log, "guest %s: its agent sent %llu bytes of CPU %u, and %llu came", g->spec.name,
+			 (unsigned long long)sent, cpu, (unsigned long long)came);
+		if (row)
+			row->guest_lost = -EIO;
 	}
+}
+
+/* When it began by the host's clock; before that: no agent but ours tells. */
+static void say_started(const struct session_guests *all, struct session_guest *g)
+{
+	if (g->told && g->told->started && g->clock.n_knots && !strcmp(all->clock, "boot"))
+		g->started = (uint64_t)((int64_t)g->told->started + sync_offset(&g->clock, g->told->started));
+	/* a boot trace was on before anybody asked, and some clocks cannot be read */
+	if (g->started || !all->host_started || (g->told && !g->told->started))
+		return;
+	log_info(all->log, "guest %s: started at most %.1f ms before the host", g->spec.name,
+		 ((double)all->host_started - (double)peer_ready(g->peer)) / 1e6);
+}
+
+static void say_skew(const struct session_guests *all)
+{
+	uint64_t first = all->host_started, last = first;
+	struct buf text = { 0 };
+
+	for (size_t i = 0; i < all->n && first; i++) {
+		uint64_t t = all->v[i].started;
+
+		if (!t)
+			continue;
+		first = t < first ? t : first;
+		last = t > last ? t : last;
+		buf_printf(&text, ", %s %+.1f ms", all->v[i].spec.name,
+			   ((double)t - (double)all->host_started) / 1e6);
+	}
+	if (text.len && buf_str(&text))
+		log_info(all->log, "started within %.1f ms of each other: host 0%s", (double)(last - first) / 1e6,
+			 buf_str(&text));
+	buf_release(&text);
+}
+
+void session_guests_settle(struct session_guests *all, const struct recorder *rec,
+			   struct session_summary *sum)
+{
+	for (size_t i = 0; i < all->n; i++) {
+		struct session_guest *g = &all->v[i];
+
+		if (!takes_part(g))
+			continue;
+		g->told = peer_finish(g->peer);
+		if (g->told)
+			check_sent(all, g, rec, row_of(g, sum));
+		say_started(all, g);
+	}
+	say_skew(all);
+}
+
+/* ---- writing --------------------------------------------------------------------------------------- */
+
+/*
+ * The pages say what was lost before them, but not always how much; the guest's
+ * kernel has counted it, if its agent tells.
+ */
+static void count_guest(const struct session_guest *g, struct session_buffer *row)
+{
+	uint64_t lost = 0;
+
+	if (!row)
+		return;
+	count_buffer(g->spool, 0, &row->events, &row->lost);
+	for (uint32_t i = 0; g->told && i < g->told->n_cpus; i++)
+		lost += g->told->cpus[i].lost;
+	row->lost = lost > row->lost ? lost : row->lost;
 }
 
 static int write_guest(struct session_guests *all, struct session_guest *g, struct session_summary *sum,
@@ -399,7 +546,7 @@ static int write_guest(struct session_guests *all, struct session_guest *g, stru
 {
 	int ret;
 
-	count_guest(g, sum);
+	count_guest(g, row_of(g, sum));
 	ret = finish(g->spool, fo);
 	if (ret) {
 		snprintf(sum->kept, sizeof(sum->kept), "%s", spool_dir(g->spool));
@@ -422,7 +569,7 @@ int session_guests_write(struct session_guests *all, struct session_summary *sum
 		struct session_guest *g = &all->v[i];
 		int error;
 
-		if (!g->peer) {
+		if (!takes_part(g)) {
 			if (g->spool)
 				spool_remove(g->spool);
 			g->spool = NULL;
@@ -450,6 +597,7 @@ void session_guests_release(struct session_guests *all)
 		struct session_guest *g = &all->v[i];
 
 		peer_free(g->peer);
+		sync_result_release(&g->clock);
 		spool_close(g->spool);
 		guest_spec_release(&g->spec);
 		strlist_release(&g->args);

@@ -6,10 +6,11 @@
 #include "peer.h"
 #include "recorder.h"
 #include "session.h"
+#include "sync.h"
 
 /*
- * The guests of a recording: found, asked all at once, drained, and written
- * each to a file of its own beside the host's.
+ * The guests of a recording: found, asked and started all at once, drained, and
+ * written each to a file of its own beside the host's.
  */
 struct session_guest {
 	struct guest_spec spec;
@@ -18,7 +19,11 @@ struct session_guest {
 	struct strlist args;
 	struct spool *spool;
 	struct peer *peer; /* NULL until it has answered */
-	int error;	   /* of asking it */
+	int error;	   /* of asking or starting it: it takes no part */
+	bool dropped;	   /* and that was said */
+	struct sync_result clock; /* its clock against the host's */
+	uint64_t started;	  /* by the host's clock, ns; 0: not known */
+	const struct msg_sent *told; /* by its agent in the end, or NULL */
 };
 
 struct session_guests {
@@ -27,6 +32,7 @@ struct session_guests {
 	struct guests found;
 	uint64_t host_trace_id;
 	const char *clock;
+	uint64_t host_started; /* CLOCK_BOOTTIME, ns; 0: not known */
 	int stop_fd;
 	int timeout_ms; /* session_opts.guest_timeout_ms */
 	const struct log *log;
@@ -35,10 +41,13 @@ struct session_guests {
 /* Who they are and where; makes their spools. output: of the host's file. */
 int session_guests_prepare(struct session_guests *g, const struct record_plan *plan, const char *output);
 /*
- * Asks all of them, in parallel: those that answered are tracing. The first
- * error, unless best_effort. The recorder gets one source for each.
+ * Asks all of them, in parallel, which takes as long as the slowest guest takes
+ * to be set up. The first error, unless best_effort. The recorder gets one
+ * source for each.
  */
-int session_guests_arm(struct session_guests *g, bool best_effort, struct recorder *rec);
+int session_guests_ask(struct session_guests *g, bool best_effort, struct recorder *rec);
+/* Starts those that have answered, in parallel. The first error, unless best_effort. */
+int session_guests_start(struct session_guests *g, bool best_effort);
 /* CLOSE to all, then the rest of their pages. The first error of the disk. */
 int session_guests_drain(struct session_guests *g, struct recorder *rec, unsigned int timeout_ms);
 /* Rows of the summary, from *n on. */
@@ -50,6 +59,12 @@ void session_guests_sum(const struct session_guests *g, const struct recorder *r
  * the host's). What cannot be told is a warning.
  */
 int session_guests_note(struct session_guests *g, struct spool *host);
+/*
+ * After that: compares what has come with what the agents say that they sent,
+ * which may tell of a loss, and says how far apart all began.
+ */
+void session_guests_settle(struct session_guests *g, const struct recorder *rec,
+			   struct session_summary *sum);
 /* Writes their files and removes their spools. */
 int session_guests_write(struct session_guests *g, struct session_summary *sum,
 			 void (*writing)(void *ctx, uint64_t done, uint64_t total), void *ctx);

@@ -146,6 +146,9 @@ static int arm(struct session *s)
 	}
 	for (size_t i = 0; i < s->n_tracks && !ret; i++)
 		ret = recorder_add(s->recorder, s->tracks[i].source, s->spool, i);
+	/* setting up a guest takes long, more so while the hypervisor is traced */
+	if (!ret)
+		ret = session_guests_ask(&s->guests, s->plan->best_effort, s->recorder);
 	if (!ret)
 		ret = hide_recorder(s);
 	if (!ret)
@@ -154,7 +157,9 @@ static int arm(struct session *s)
 	if (!ret && s->remote)
 		ret = start_track(s, s->n_tracks - 1);
 	if (!ret)
-		ret = session_guests_arm(&s->guests, s->plan->best_effort, s->recorder);
+		ret = session_guests_start(&s->guests, s->plan->best_effort);
+	if (s->n_tracks)
+		s->guests.host_started = boot_ns();
 	for (size_t i = s->n_tracks - (s->remote ? 1 : 0); i-- && !ret;)
 		ret = start_track(s, i);
 	s->started_at = now();
@@ -420,6 +425,7 @@ static int end(struct session *s, int ran)
 	error = session_guests_note(&s->guests, s->spool);
 	if (error)
 		log_warn(s->log, "the guests' vCPUs are not noted: %s", error_text(error));
+	session_guests_settle(&s->guests, s->recorder, s->summary);
 	error = session_guests_write(&s->guests, s->summary, s->o->writing, s->o->ctx);
 	if (s->n_tracks) {
 		int host = session_write(s, NULL);

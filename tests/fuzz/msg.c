@@ -69,6 +69,23 @@ static void response(const struct msg *m)
 	buf_release(&out);
 }
 
+static void close_resp(const struct msg *m)
+{
+	struct buf out = { 0 };
+	struct msg_sent a, b;
+	struct msg n;
+
+	if (!msg_get_close_resp(m, &a)) {
+		msg_add_close_resp(&out, &a);
+		again(&out, &n);
+		must(!msg_get_close_resp(&n, &b) && a.started == b.started && a.n_cpus == b.n_cpus);
+		must(!memcmp(a.cpus, b.cpus, a.n_cpus * sizeof(*a.cpus)));
+		msg_sent_release(&b);
+	}
+	msg_sent_release(&a);
+	buf_release(&out);
+}
+
 static void time_sync(const struct msg *m)
 {
 	static struct msg_ptp_probes p, q;
@@ -105,6 +122,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	free(msg_get_reason(&m));
 	request(&m);
 	response(&m);
+	close_resp(&m);
 	time_sync(&m);
 	return 0;
 }

@@ -318,6 +318,22 @@ static enum next no_end(struct agent *a)
 	return LEAVE;
 }
 
+/* What our agent says in the end: as it was (0), one page too many (1), half of it (2). */
+static enum next tell(struct agent *a)
+{
+	struct {
+		char mark[8];
+		uint64_t started;
+		uint64_t cpus[CPUS_MAX][2]; /* bytes, lost */
+	} t = { .mark = "hyptrace" };
+
+	for (uint32_t i = 0; i < a->cpus; i++)
+		t.cpus[i][0] = htobe64((PAGES + 1 + (a->s->n == 1)) * PAGE);
+	t.cpus[0][1] = htobe64(7);
+	message(a, CLOSE_RESP, (const char *)&t, 16 + a->cpus * 16 - (a->s->n == 2 ? 8 : 0));
+	return HOLD;
+}
+
 static const struct scenario scenarios[] = {
 	{ "good", NEVER, hold, 0 },
 	{ "good-v6", AT_METADATA, flawed, V6 },
@@ -394,6 +410,10 @@ static const struct scenario scenarios[] = {
 	{ "close-dribble", AT_CLOSE, no_end, 1 },
 	{ "page-part", AT_CLOSE, partial, 0 },
 	{ "no-close-resp", AT_END, leave, 0 },
+	{ "never-close-resp", AT_END, hold, 0 },
+	{ "tells", AT_END, tell, 0 },
+	{ "tells-more", AT_END, tell, 1 },
+	{ "tells-half", AT_END, tell, 2 },
 };
 
 /* ---- one recorder ------------------------------------------------------------------- */

@@ -7,6 +7,13 @@
  *
  * where BUFFER is "-" for the top buffer. Exit status 1: a file that cannot be
  * opened, a stream without entries, or entries out of order.
+ *
+ * With -g also, as its KVM Combo plots see it, for each guest of the first file
+ *
+ *	guest NAME: FILE, threads PID PID...
+ *
+ * and with -p PLUGIN whether that one takes the first file's top buffer (KVM
+ * Combo's does when it has found kvm_entry and kvm_exit there).
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -17,8 +24,10 @@
 #include <kernelshark/libkshark.h>
 #include <kernelshark/libkshark-tepdata.h>
 
-static const char usage[] = "usage: loadkshark [-e BUFFER]... FILE.dat...\n"
-			    "  -e  a buffer that may be empty (- is the top buffer)\n";
+static const char usage[] = "usage: loadkshark [-e BUFFER]... [-g] [-p PLUGIN.so] FILE.dat...\n"
+			    "  -e  a buffer that may be empty (- is the top buffer)\n"
+			    "  -g  name the guests and the host's threads of their vCPUs\n"
+			    "  -p  a plugin that must take the first file's top buffer\n";
 
 #define MAX_STREAMS 64
 #define MAX_EVENTS  32768
@@ -35,6 +44,9 @@ struct load {
 	struct kshark_context *ctx;
 	const char *may_be_empty[16];
 	int n_may_be_empty;
+	bool guests;
+	const char *plugin;
+	int n_files;
 };
 
 static bool may_be_empty(const struct load *l, const char *name)
@@ -122,17 +134,56 @@ static int check(const struct load *l)
 	return ret;
 }
 
+static int name_guests(const struct load *l)
+{
+	struct kshark_host_guest_map *map = NULL;
+	int n = kshark_tracecmd_get_hostguest_mapping(&map);
+
+	for (int i = 0; i < n; i++) {
+		struct kshark_data_stream *guest = kshark_get_data_stream(l->ctx, map[i].guest_id);
+
+		printf("guest %s: %s, threads", map[i].guest_name, guest ? guest->file : "?");
+		for (int cpu = 0; cpu < map[i].vcpu_count; cpu++)
+			printf(" %d", map[i].cpu_pid[cpu]);
+		printf("\n");
+	}
+	kshark_tracecmd_free_hostguest_map(map, n);
+	return n != l->n_files - 1;
+}
+
+static int use_plugin(const struct load *l)
+{
+	struct kshark_plugin_list *plugin = kshark_register_plugin(l->ctx, "plugin", l->plugin);
+	struct kshark_data_stream *s = kshark_get_data_stream(l->ctx, 0);
+
+	if (!plugin || !plugin->process_interface) {
+		fprintf(stderr, "loadkshark: no plugin '%s'\n", l->plugin);
+		return 1;
+	}
+	kshark_register_plugin_to_stream(s, plugin->process_interface, true);
+	if (kshark_handle_all_dpis(s, KSHARK_PLUGIN_INIT) == 1)
+		return 0;
+	fprintf(stderr, "loadkshark: the plugin does not take '%s'\n", s->file);
+	return 1;
+}
+
 int main(int argc, char **argv)
 {
 	struct load l = { 0 };
 	int c, ret;
 
-	while ((c = getopt(argc, argv, "e:")) != -1) {
-		if (c != 'e' || l.n_may_be_empty == 16)
+	while ((c = getopt(argc, argv, "e:gp:")) != -1) {
+		if (c == 'g')
+			l.guests = true;
+		else if (c == 'p')
+			l.plugin = optarg;
+		else if (c == 'e' && l.n_may_be_empty < 16)
+			l.may_be_empty[l.n_may_be_empty++] = optarg;
+		else
 			break;
-		l.may_be_empty[l.n_may_be_empty++] = optarg;
 	}
-	if (c != -1 || optind == argc) {
+	l.n_files = argc - optind;
+	if (c != -1 || l.n_files < 1) {
 		fputs(usage, stderr);
 		return 2;
 	}
@@ -141,8 +192,12 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	ret = open_files(&l, argv + optind, argc - optind);
+	if (!ret && l.plugin)
+		ret = use_plugin(&l);
 	if (!ret)
 		ret = check(&l);
+	if (!ret && l.guests)
+		ret = name_guests(&l);
 	kshark_free(l.ctx);
 	return ret;
 }

@@ -64,6 +64,49 @@ static void test_plain(void **state)
 	assert_string_equal(msg_name(77), "unknown");
 }
 
+static void test_close_resp(void **state)
+{
+	struct msg_sent_cpu cpus[2] = { { 4096, 0 }, { 1ull << 40, 7 } };
+	struct msg_sent out = { .started = 123456789012345, .n_cpus = 2, .cpus = cpus }, in;
+	struct msg_sent none = { 0 }, many = { .n_cpus = 511, .cpus = cpus };
+	struct buf b = { 0 };
+	struct msg m;
+
+	msg_add_close_resp(&b, &out);
+	parse(&b, &m);
+	assert_int_equal(b.len, 12 + 8 + 8 + 2 * 16);
+	assert_memory_equal(b.data + 12, "hyptrace", 8);
+	assert_int_equal(b.data[12 + 8 + 8 + 6], 0x10); /* 4096, big-endian */
+	assert_int_equal(msg_get_close_resp(&m, &in), 0);
+	assert_int_equal(in.started, out.started);
+	assert_int_equal(in.n_cpus, 2);
+	assert_memory_equal(in.cpus, cpus, sizeof(cpus));
+	msg_sent_release(&in);
+
+	/* half a CPU, none, and somebody else's words */
+	m.data_len -= 8;
+	assert_int_equal(msg_get_close_resp(&m, &in), -EBADMSG);
+	m.data_len = 16;
+	assert_int_equal(msg_get_close_resp(&m, &in), -EBADMSG);
+	m.data_len = 12;
+	assert_int_equal(msg_get_close_resp(&m, &in), -EBADMSG);
+	b.data[12] = 'x';
+	assert_int_equal(msg_get_close_resp(&m, &in), -ENODATA);
+	m.cmd = MSG_CLOSE;
+	assert_int_equal(msg_get_close_resp(&m, &in), -EBADMSG);
+	buf_release(&b);
+
+	/* stock's; and what has no room in a message */
+	msg_add_close_resp(&b, &none);
+	assert_int_equal(b.len, 12);
+	parse(&b, &m);
+	assert_int_equal(msg_get_close_resp(&m, &in), -ENODATA);
+	buf_release(&b);
+	msg_add_close_resp(&b, &many);
+	assert_int_equal(b.len, 12);
+	buf_release(&b);
+}
+
 static void test_refusal(void **state)
 {
 	struct buf b = { 0 };
@@ -303,7 +346,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sizes),	       cmocka_unit_test(test_plain),
-		cmocka_unit_test(test_refusal),	       cmocka_unit_test(test_trace_req),
+		cmocka_unit_test(test_refusal),	       cmocka_unit_test(test_close_resp),
+		cmocka_unit_test(test_trace_req),
 		cmocka_unit_test(test_bad_params),     cmocka_unit_test(test_trace_resp),
 		cmocka_unit_test(test_sync),	       cmocka_unit_test(test_reader),
 		cmocka_unit_test(test_reader_garbage),

@@ -125,8 +125,8 @@ is "$(guest_state)" "$(cat "$tmp/before")" "the guest's tracefs is as it was"
 # ---- the kernel's boot trace -----------------------------------------------------------------
 
 run 'sed -e "s/panic=-1/panic=-1 trace_event=sched:sched_process_exec trace_clock=boot/" \
-	-e "s/-smp 2/-smp 4/" -e "s/seq \"\$2\"/seq 2 2/" -e "s#^here=.*#here=/mnt/tests/lab/l1#" \
-	/mnt/tests/lab/l1/guest >/tmp/guest2 && bash /tmp/guest2 start 2'
+	-e "s/seq \"\$2\"/seq 2 2/" -e "s#^here=.*#here=/mnt/tests/lab/l1#" \
+	/mnt/tests/lab/l1/guest >/tmp/guest2 && bash /tmp/guest2 start 2 4'
 recorded "a second guest, with trace_event= on its command line"
 stock boot -C boot -A Guest2@4:823 -e irq -- sleep 1
 recorded "its boot trace is recorded"
