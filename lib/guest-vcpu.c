@@ -274,11 +274,11 @@ static size_t n_known(const struct guest *g)
 
 static void by_syscall(struct guest *g, int dir, const struct vcpu_fd *fds, size_t n)
 {
-	int64_t deadline = guest_now_ms() + SYSCALL_LOOK_MS;
+	int64_t deadline = msg_now() + SYSCALL_LOOK_MS;
 
 	if (faccessat(dir, "syscall", R_OK, 0))
 		return; /* CONFIG_HAVE_ARCH_TRACEHOOK, or not allowed */
-	while (look_once(g, dir, fds, n), n_known(g) < n && guest_now_ms() < deadline)
+	while (look_once(g, dir, fds, n), n_known(g) < n && msg_now() < deadline)
 		nanosleep(&(struct timespec){ .tv_nsec = 2000000 }, NULL);
 }
 

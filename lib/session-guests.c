@@ -135,7 +135,7 @@ int session_guests_prepare(struct session_guests *all, const struct record_plan 
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
-static int address(const struct guest_spec *s, struct transport_addr *a)
+static int address(const struct guest_spec *s, struct transport_addr *a, const struct log *log)
 {
 	*a = (struct transport_addr){ .port = s->port };
 	if (s->kind == GUEST_VSOCK) {
@@ -144,8 +144,10 @@ static int address(const struct guest_spec *s, struct transport_addr *a)
 		return 0;
 	}
 	a->kind = s->kind == GUEST_TCP ? TRANSPORT_TCP : TRANSPORT_UNIX;
-	if (strlen(s->addr) >= sizeof(a->host))
+	if (strlen(s->addr) >= sizeof(a->host)) {
+		log_err(log, "guest %s: its address is too long", s->name);
 		return -ENAMETOOLONG;
+	}
 	strcpy(a->host, s->addr);
 	return 0;
 }
@@ -164,7 +166,7 @@ static void *ask(void *arg)
 			       .trace_id = a->all->host_trace_id, .stop_fd = a->all->stop_fd,
 			       .timeout_ms = a->all->timeout_ms, .log = a->all->log };
 
-	a->g->error = address(&a->g->spec, &o.addr);
+	a->g->error = address(&a->g->spec, &o.addr, a->all->log);
 	if (!a->g->error)
 		a->g->error = peer_open(&a->g->peer, a->g->spool, &o);
 	return NULL;
