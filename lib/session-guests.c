@@ -10,7 +10,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "count.h"
+#include "mend.h"
 #include "finish.h"
 #include "session-sync.h"
 #include "writer.h"
@@ -386,23 +386,30 @@ int session_guests_note(struct session_guests *all, struct spool *host)
 }
 
 /* The agent does not tell what was lost: the pages do. */
-static void count_guest(const struct session_guest *g, struct session_summary *sum)
+static int mend_guest(const struct session_guest *g, struct session_summary *sum)
 {
+	struct mended m;
+	int ret = mend_buffer(g->spool, 0, &m);
+
 	for (size_t i = 0; i < sum->n_buffers; i++) {
 		struct session_buffer *b = &sum->buffers[i];
 
-		if (b->guest && !strcmp(b->name, g->spec.name))
-			count_buffer(g->spool, 0, &b->events, &b->lost);
+		if (!b->guest || strcmp(b->name, g->spec.name))
+			continue;
+		b->events = m.events;
+		b->lost = m.lost;
+		b->bad = m.bad;
 	}
+	return ret;
 }
 
 static int write_guest(struct session_guests *all, struct session_guest *g, struct session_summary *sum,
 		       const struct finish_opts *fo)
 {
-	int ret;
+	int ret = mend_guest(g, sum);
 
-	count_guest(g, sum);
-	ret = finish(g->spool, fo);
+	if (!ret)
+		ret = finish(g->spool, fo);
 	if (ret) {
 		snprintf(sum->kept, sizeof(sum->kept), "%s", spool_dir(g->spool));
 		return ret;
