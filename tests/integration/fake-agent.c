@@ -445,7 +445,7 @@ int main(int argc, char **argv)
 	struct agent a = { .control = -1, .cpus = 2, .trace_id = 0x1122334455667788 };
 	size_t n = sizeof(scenarios) / sizeof(*scenarios);
 
-	alarm(60); /* a test that hangs leaves none behind */
+	alarm(120); /* a test that hangs leaves none behind */
 	for (size_t i = 0; argc == 2 && i < n; i++)
 		printf("%d %s\n", scenarios[i].at, scenarios[i].name);
 	if (argc == 2)
