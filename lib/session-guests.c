@@ -148,6 +148,10 @@ static int address(const struct guest_spec *s, struct transport_addr *a, const s
 		log_err(log, "guest %s: its address is too long", s->name);
 		return -ENAMETOOLONG;
 	}
+	if (s->kind == GUEST_TCP && !transport_is_ip(s->addr)) {
+		log_err(log, "guest %s: '%s' is no numeric address", s->name, s->addr);
+		return -EINVAL;
+	}
 	strcpy(a->host, s->addr);
 	return 0;
 }

@@ -53,7 +53,7 @@ static int parse_vsock(struct transport_addr *a, const char *s)
 	return parse_port(cid, &a->cid) ? -EINVAL : parse_port(colon + 1, &a->port);
 }
 
-static bool is_ip(const char *host)
+bool transport_is_ip(const char *host)
 {
 	struct in6_addr ip;
 
@@ -78,7 +78,7 @@ static int parse_tcp(struct transport_addr *a, const char *s)
 		return -EINVAL;
 	memcpy(a->host, s, len);
 	a->host[len] = 0;
-	if (!is_ip(a->host))
+	if (!transport_is_ip(a->host))
 		return -EINVAL;
 	if (!colon || !*colon)
 		return 0;

@@ -35,6 +35,8 @@ struct transport_addr {
  * as it is in *a. -EINVAL; -ENAMETOOLONG: a path that no socket address takes.
  */
 int transport_parse(struct transport_addr *a, const char *text);
+/* Whether it is a numeric IPv4 or IPv6 address. */
+bool transport_is_ip(const char *host);
 /* The same form again, for messages; returns text. */
 const char *transport_text(const struct transport_addr *a, char *text, size_t len);
 

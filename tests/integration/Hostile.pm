@@ -51,10 +51,12 @@ sub take {
 	return 1;
 }
 
-# True when the other side has closed within so many seconds.
+# Seconds after which an agent that should have closed has not.
+our $patience = 20;
+
 sub closed {
 	my ($s, $limit) = @_;
-	my $end = now() + ($limit // 20);
+	my $end = now() + ($limit // $patience);
 	while (now() < $end) {
 		next unless IO::Select->new($s)->can_read(0.2);
 		my $got = sysread $s, my $bytes, 65536;

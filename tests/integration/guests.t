@@ -8,6 +8,8 @@
 # ASan, the recording goes on. Recorders that hang are ended after $limit seconds;
 # that and all timeouts are long, so that a busy machine makes no difference.
 # shellcheck disable=SC2016,SC2317,SC1083,SC2093 # awk and sh have their own $; exec {fd}
+# thousands of small files
+[ ! -w /dev/shm ] || export TMPDIR="${TMPDIR:-/dev/shm}"
 # shellcheck source=tests/integration/lib.sh
 . tests/integration/lib.sh
 
@@ -357,6 +359,17 @@ refusals() {
 	end_agents
 	is "$status" 1 "$name: exit status"
 	like "$messages" 'guest a \(.*\): sending the request: Argument list too long' "$name: message"
+	is "$(files)" '*' "$name: nothing is left"
+
+	name="${label}an address by name"
+	record -e kvm -A a@localhost:1 -- true
+	is "$status" 1 "$name: exit status"
+	like "$messages" "^hyptrace: guest a: 'localhost' is no numeric address" "$name: message"
+
+	name="${label}a path that is too long"
+	record -e kvm -A "a@unix:/$(printf %0600d 0)" -- true
+	is "$status" 1 "$name: exit status"
+	like "$messages" '^hyptrace: guest a: its address is too long' "$name: message"
 	is "$(files)" '*' "$name: nothing is left"
 
 	name="${label}a guest alone"
