@@ -127,8 +127,8 @@ sub start {
 		die "exec: $!";
 	}
 	$agent = $pid;
-	for (1 .. 200) {
-		return 1 if slurp($agent_log) =~ /listening on/;
+	for (1 .. 1000) {
+		return 1 if slurp($agent_log) =~ /listening on.*capabilities dropped/s;
 		last if waitpid($pid, WNOHANG) == $pid;
 		sleep 0.02;
 	}
@@ -359,7 +359,7 @@ sub signal_tests {
 		my $r = ask($s);
 		metadata($s);
 		my @d = map { dial_port($_) } @{ $r->{ports} };
-		for (1 .. 200) { last if slurp("$tree/tracing_on") =~ /1/; sleep 0.01 }
+		for (1 .. 2000) { last if slurp("$tree/tracing_on") =~ /1/; sleep 0.01 }
 		return ($s, @d);
 	};
 	my @all = $busy->();
@@ -476,8 +476,6 @@ sub early_tests {
 	$r = ask($s, args(@plain));
 	ok(ref $r && slurp("$tree/trace") eq '', '--early: the second one begins anew');
 	close $s;
-	put('trace', '') while state() =~ /nothing/;
-	sleep 0.5;
 	stop();
 	make_tree();
 }
