@@ -3,7 +3,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,20 +83,10 @@ static int each_event(struct narrow *nw, const char *system, const char *event)
 	return ret;
 }
 
-static DIR *open_dir(int dirfd, const char *path)
-{
-	int fd = openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-
-	if (!d && fd >= 0)
-		close(fd);
-	return d;
-}
-
 static int each_system(struct narrow *nw, int dirfd, const char *system)
 {
 	char *path = strf("events/%s", system);
-	DIR *d = path ? open_dir(dirfd, path) : NULL;
+	DIR *d = path ? open_dir_at(dirfd, path) : NULL;
 	struct dirent *de;
 	int ret = path ? 0 : -ENOMEM;
 
@@ -112,7 +101,7 @@ static int each_system(struct narrow *nw, int dirfd, const char *system)
 
 static int each(struct narrow *nw, int dirfd)
 {
-	DIR *d = open_dir(dirfd, "events");
+	DIR *d = open_dir_at(dirfd, "events");
 	struct dirent *de;
 	int ret = 0;
 

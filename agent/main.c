@@ -348,18 +348,18 @@ int main(int argc, char **argv)
 		.timeout_ms = TIMEOUT_MS,
 	};
 	struct options o = { 0 };
-	int ret;
+	int status = EXIT_OK;
 
 	/* one heap for all threads: arenas would cost megabytes */
 	mallopt(M_ARENA_MAX, 1);
-	if (parse(&a, &o, argc, argv))
-		return EXIT_USAGE;
-	if (o.help || o.version) {
+	if (parse(&a, &o, argc, argv)) {
+		status = EXIT_USAGE;
+	} else if (o.help || o.version) {
 		say(STDOUT_FILENO, o.help ? usage_text : "hyptrace-agent " HYPTRACE_VERSION "\n");
-		return EXIT_OK;
+	} else {
+		block_signals();
+		status = run(&a, &o) ? EXIT_FAILED : EXIT_OK;
 	}
-	block_signals();
-	ret = run(&a, &o);
 	strlist_release(&a.allow);
-	return ret ? EXIT_FAILED : EXIT_OK;
+	return status;
 }

@@ -108,8 +108,7 @@ static int by_name(const void *a, const void *b)
 static int list_formats(const struct meta *m, const char *system, struct strlist *out)
 {
 	char *dir = strf("events/%s", system);
-	int fd = dir ? openat(m->tracing_dirfd, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	DIR *d = dir ? open_dir_at(m->tracing_dirfd, dir) : NULL;
 	struct dirent *de;
 	int ret = d ? 0 : -errno;
 
@@ -124,8 +123,6 @@ static int list_formats(const struct meta *m, const char *system, struct strlist
 	}
 	if (d)
 		closedir(d);
-	else if (fd >= 0)
-		close(fd);
 	free(dir);
 	if (out->n)
 		qsort(out->v, out->n, sizeof(*out->v), by_name);

@@ -3,7 +3,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,8 +100,7 @@ static int find_page_size(struct session *s)
 static int find_cpus(struct session *s)
 {
 	char *path = file_of(s, "per_cpu");
-	int fd = path ? openat(undo_dirfd(s->undo), path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	DIR *d = path ? open_dir_at(undo_dirfd(s->undo), path) : NULL;
 	struct dirent *de;
 	unsigned int cpu;
 
@@ -112,8 +110,6 @@ static int find_cpus(struct session *s)
 			s->n_cpus = cpu + 1;
 	if (d)
 		closedir(d);
-	else if (fd >= 0)
-		close(fd);
 	free(path);
 	return s->n_cpus ? 0 : -ENODEV;
 }

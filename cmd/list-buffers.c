@@ -49,19 +49,9 @@ static uint64_t read_size_kb(int dir)
 	return parse_u64(text, &kb) ? 0 : kb;
 }
 
-static DIR *open_dir(int dir, const char *path)
-{
-	int fd = openat(dir, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-
-	if (!d && fd >= 0)
-		close(fd);
-	return d;
-}
-
 static unsigned int count_cpus(int dir)
 {
-	DIR *d = open_dir(dir, "per_cpu");
+	DIR *d = open_dir_at(dir, "per_cpu");
 	unsigned int n = 0;
 	struct dirent *e;
 
@@ -107,7 +97,7 @@ static int by_text(const void *a, const void *b)
 static int hyp_events(int tracing, const char *path, struct strlist *out)
 {
 	char *events = strf("%s/events/%s", path, system_of(path));
-	DIR *d = events ? open_dir(tracing, events) : NULL;
+	DIR *d = events ? open_dir_at(tracing, events) : NULL;
 	struct dirent *e;
 	int ret = events ? 0 : -ENOMEM;
 
@@ -221,7 +211,7 @@ static int show_buffer(const struct list *l, const char *name, const char *path,
 
 static int show_instances(const struct list *l)
 {
-	DIR *d = open_dir(l->tracing, "instances");
+	DIR *d = open_dir_at(l->tracing, "instances");
 	struct strlist names = { 0 };
 	struct dirent *e;
 	int ret = 0;

@@ -137,7 +137,10 @@ void print_summary(const struct session_summary *sum, const char *output, bool q
 					"its file\n", b->name);
 		if (b->lost)
 			print_lost(b);
-		if (b->bad)
+		if (b->bad && b->guest)
+			fprintf(stderr, "hyptrace: guest %s: %llu pages made no sense: their events are lost\n",
+				b->name, (unsigned long long)b->bad);
+		else if (b->bad)
 			fprintf(stderr, "hyptrace: %s: %llu records or pages were not understood (records "
 					"with a time are kept as hyp_unknown)\n", label(b),
 				(unsigned long long)b->bad);

@@ -251,6 +251,19 @@ int read_file(const char *path, size_t max, struct buf *out)
 	return read_file_at(AT_FDCWD, path, max, out);
 }
 
+DIR *open_dir_at(int dirfd, const char *path)
+{
+	int fd = openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), error;
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!d && fd >= 0) {
+		error = errno;
+		close(fd);
+		errno = error;
+	}
+	return d;
+}
+
 int write_file_at(int dirfd, const char *path, const void *data, size_t len)
 {
 	int fd = openat(dirfd, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
@@ -308,12 +321,4 @@ char *strf(const char *fmt, ...)
 	n = vasprintf(&s, fmt, ap);
 	va_end(ap);
 	return n < 0 ? NULL : s;
-}
-
-uint64_t boot_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_BOOTTIME, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }

@@ -2,6 +2,7 @@
 #ifndef HYPTRACE_BASE_H
 #define HYPTRACE_BASE_H
 
+#include <dirent.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -99,10 +100,6 @@ int strlist_add(struct strlist *l, const char *s); /* 0 or -ENOMEM */
 bool strlist_has(const struct strlist *l, const char *s);
 void strlist_release(struct strlist *l);
 
-/* ---- time ---------------------------------------------------------------- */
-
-uint64_t boot_ns(void); /* CLOCK_BOOTTIME, the clock of all buffers */
-
 /* ---- files --------------------------------------------------------------- */
 
 /* Reads until len bytes, end of file (short count) or an error. Retries EINTR. */
@@ -112,6 +109,8 @@ int write_all(int fd, const void *data, size_t len);
 /* The whole of a file (tracefs files report size 0), at most max bytes: -EFBIG beyond. */
 int read_file(const char *path, size_t max, struct buf *out);
 int read_file_at(int dirfd, const char *path, size_t max, struct buf *out);
+/* To be read with readdir; NULL and errno. */
+DIR *open_dir_at(int dirfd, const char *path);
 /* Creates or truncates, writes, closes. */
 int write_file_at(int dirfd, const char *path, const void *data, size_t len);
 

@@ -49,16 +49,12 @@ static int by_name(const void *a, const void *b)
 
 static int list_dir(int dirfd, const char *path, struct strlist *out)
 {
-	int ret = 0, fd = openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	DIR *d = open_dir_at(dirfd, path);
 	struct dirent *e;
+	int ret = 0;
 
-	if (!d) {
-		ret = -errno;
-		if (fd >= 0)
-			close(fd);
-		return ret;
-	}
+	if (!d)
+		return -errno;
 	while ((e = readdir(d)) && !ret)
 		if (e->d_name[0] != '.')
 			ret = strlist_add(out, e->d_name);

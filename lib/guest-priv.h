@@ -3,6 +3,7 @@
 #define HYPTRACE_GUEST_PRIV_H
 
 #include "guest.h"
+#include "transport.h"
 
 /* ---- guest.c ---- */
 
@@ -92,17 +93,13 @@ int guest_ask_qmp(struct guest *g, const struct guest_proc *p);
 
 /* ---- guest-sock.c ---- */
 
-/* Milliseconds on a clock that only goes forward. */
-int64_t guest_now_ms(void);
-/* Connects to a UNIX socket, however long its path; non-blocking descriptor or -errno. */
-int guest_unix_connect(const char *path);
-/* Writes all of it until the deadline. 0, -ETIMEDOUT, ... */
-int guest_sock_write(int fd, const char *text, int64_t deadline);
+struct msg_wait guest_wait(int timeout_ms);
+int guest_sock_write(int fd, const char *text, const struct msg_wait *w);
 /*
  * Reads on into `in` until there is more than was. 0: end of stream; -EFBIG
- * beyond 1 MiB, -ETIMEDOUT after the deadline.
+ * beyond 1 MiB, -ETIMEDOUT.
  */
-ssize_t guest_sock_read(int fd, struct buf *in, int64_t deadline);
+ssize_t guest_sock_read(int fd, struct buf *in, const struct msg_wait *w);
 /* The body of a GET on an HTTP server behind a UNIX socket. */
 int guest_http_get(const char *path, const char *what, struct buf *body, int timeout_ms);
 

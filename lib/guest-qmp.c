@@ -38,7 +38,7 @@ int guest_cpus_fast(struct guest *g, int dir, const char *text, size_t len, enum
 }
 
 /* The next line that is an answer ("return", or the greeting); events are passed over. */
-static int answer(int fd, struct buf *in, struct buf *line, int64_t deadline)
+static int answer(int fd, struct buf *in, struct buf *line, const struct msg_wait *w)
 {
 	struct json_value all, v;
 
@@ -47,7 +47,7 @@ static int answer(int fd, struct buf *in, struct buf *line, int64_t deadline)
 		size_t n;
 
 		if (!nl) {
-			ssize_t got = guest_sock_read(fd, in, deadline);
+			ssize_t got = guest_sock_read(fd, in, w);
 
 			if (got <= 0)
 				return got ? (int)got : -EPIPE;
@@ -73,19 +73,19 @@ int guest_ask_qmp(struct guest *g, const struct guest_proc *p)
 {
 	static const char *const say[] = { "", "{\"execute\":\"qmp_capabilities\"}\n",
 					   "{\"execute\":\"query-cpus-fast\"}\n" };
-	int64_t deadline = guest_now_ms() + guest_timeout(p->o);
+	struct msg_wait w = guest_wait(guest_timeout(p->o));
 	struct buf in = { 0 }, line = { 0 };
 	int fd, ret = 0;
 
 	if (!p->qmp)
 		return 0;
-	fd = guest_unix_connect(p->qmp);
+	fd = transport_connect_path(p->qmp, &w);
 	if (fd < 0)
 		ret = fd;
 	for (size_t i = 0; !ret && i < ARRAY_SIZE(say); i++) {
-		ret = guest_sock_write(fd, say[i], deadline);
+		ret = guest_sock_write(fd, say[i], &w);
 		if (!ret)
-			ret = answer(fd, &in, &line, deadline);
+			ret = answer(fd, &in, &line, &w);
 	}
 	if (!ret)
 		ret = guest_cpus_fast(g, p->dir, (char *)line.data, line.len, GUEST_HOW_QMP);

@@ -65,16 +65,6 @@ static bool read_line(int dir, const char *path, char *line, size_t size)
 	return true;
 }
 
-static DIR *open_dir(int dir, const char *path)
-{
-	int fd = openat(dir, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-
-	if (!d && fd >= 0)
-		close(fd);
-	return d;
-}
-
 /* The next entry whose name is a number; -1: no more. */
 static long next_number(DIR *d)
 {
@@ -101,7 +91,7 @@ static int by_number(const void *a, const void *b)
  */
 static size_t numbers(int dir, const char *path, int **out)
 {
-	DIR *d = open_dir(dir, path);
+	DIR *d = open_dir_at(dir, path);
 	int *v = NULL;
 	size_t n = 0, cap = 0;
 	long x;
@@ -164,7 +154,7 @@ static bool vcpu_of_fd(int dir, int fd, unsigned int *id)
 
 bool guest_has_vcpu_fd(int dir)
 {
-	DIR *d = open_dir(dir, "fd");
+	DIR *d = open_dir_at(dir, "fd");
 	bool found = false;
 	unsigned int id;
 	long fd;
@@ -196,7 +186,7 @@ static size_t vcpu_fds(int dir, struct vcpu_fd **out)
 
 static void vm_debugfs(struct guest *g, int kvm, const char *vm)
 {
-	DIR *d = open_dir(kvm, vm);
+	DIR *d = open_dir_at(kvm, vm);
 	struct dirent *e;
 
 	while (d && (e = readdir(d))) {
@@ -219,7 +209,7 @@ static void vm_debugfs(struct guest *g, int kvm, const char *vm)
 static void by_debugfs(struct guest *g, const struct guest_opts *o)
 {
 	char *path = strf("%s/sys/kernel/debug/kvm", guest_root(o)), prefix[16];
-	DIR *d = path ? open_dir(AT_FDCWD, path) : NULL;
+	DIR *d = path ? open_dir_at(AT_FDCWD, path) : NULL;
 	struct dirent *e;
 
 	snprintf(prefix, sizeof(prefix), "%d-", g->pid);
@@ -274,11 +264,11 @@ static size_t n_known(const struct guest *g)
 
 static void by_syscall(struct guest *g, int dir, const struct vcpu_fd *fds, size_t n)
 {
-	int64_t deadline = guest_now_ms() + SYSCALL_LOOK_MS;
+	int64_t deadline = msg_now() + SYSCALL_LOOK_MS;
 
 	if (faccessat(dir, "syscall", R_OK, 0))
 		return; /* CONFIG_HAVE_ARCH_TRACEHOOK, or not allowed */
-	while (look_once(g, dir, fds, n), n_known(g) < n && guest_now_ms() < deadline)
+	while (look_once(g, dir, fds, n), n_known(g) < n && msg_now() < deadline)
 		nanosleep(&(struct timespec){ .tv_nsec = 2000000 }, NULL);
 }
 

@@ -239,13 +239,13 @@ static int spawn_list(const char *tool, pid_t *pid)
 /* Reads until its end, or until time or room runs out. */
 static int read_output(int fd, struct buf *out)
 {
-	int64_t deadline = guest_now_ms() + VM_LIST_MS;
+	int64_t deadline = msg_now() + VM_LIST_MS;
 	char chunk[4096];
 	ssize_t n = 1;
 
 	while (n > 0) {
 		struct pollfd p = { .fd = fd, .events = POLLIN };
-		int64_t left = deadline - guest_now_ms();
+		int64_t left = deadline - msg_now();
 
 		if (left <= 0 || out->len > VM_LIST_MAX)
 			return -ETIMEDOUT;

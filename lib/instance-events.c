@@ -3,7 +3,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,8 +58,7 @@ static int by_name(const void *a, const void *b)
 /* The directories in a directory, sorted. */
 static int list_dirs(const struct instance *i, const char *path, struct strlist *out)
 {
-	int fd = openat(undo_dirfd(i->undo), path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	DIR *d = open_dir_at(undo_dirfd(i->undo), path);
 	struct dirent *de;
 	int ret = d ? 0 : -errno;
 
@@ -69,8 +67,6 @@ static int list_dirs(const struct instance *i, const char *path, struct strlist 
 			ret = strlist_add(out, de->d_name);
 	if (d)
 		closedir(d);
-	else if (fd >= 0)
-		close(fd);
 	if (out->n)
 		qsort(out->v, out->n, sizeof(*out->v), by_name);
 	return ret;

@@ -3,7 +3,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -287,8 +286,7 @@ static int setup_size(struct instance *i)
 static unsigned int count_cpus(const struct instance *i)
 {
 	char *path = instance_file(i, "per_cpu");
-	int fd = path ? openat(undo_dirfd(i->undo), path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	DIR *d = path ? open_dir_at(undo_dirfd(i->undo), path) : NULL;
 	unsigned int n = 0, cpu;
 	struct dirent *de;
 
@@ -297,8 +295,6 @@ static unsigned int count_cpus(const struct instance *i)
 			n = cpu + 1;
 	if (d)
 		closedir(d);
-	else if (fd >= 0)
-		close(fd);
 	free(path);
 	return n;
 }

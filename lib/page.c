@@ -132,6 +132,16 @@ int page_reader_init(struct page_reader *r, const struct page_layout *layout, co
 	return 0;
 }
 
+void page_set_commit(const struct page_layout *l, void *page, uint32_t commit)
+{
+	uint64_t word = commit;
+
+	if (l->commit_size == 8)
+		memcpy((uint8_t *)page + l->commit_offset, &word, sizeof(word));
+	else
+		memcpy((uint8_t *)page + l->commit_offset, &commit, sizeof(commit));
+}
+
 static unsigned int head_type(uint32_t head)
 {
 	return big_endian ? head >> TS_SHIFT : head & 31;

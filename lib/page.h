@@ -62,6 +62,12 @@ int page_reader_init(struct page_reader *r, const struct page_layout *layout, co
  */
 int page_next(struct page_reader *r, struct page_event *ev);
 
+/*
+ * Writes the commit word of a page: bytes of events, with PAGE_MISSED_EVENTS or
+ * without. What is in it stays.
+ */
+void page_set_commit(const struct page_layout *layout, void *page, uint32_t commit);
+
 /* ---- writing --------------------------------------------------------------- */
 
 /* Largest record in bytes that fits into a page of `size` bytes, next to a count of lost events. */

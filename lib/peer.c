@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "collect.h"
+#include "page.h"
 #include "peer-meta.h"
 #include "spool-formats.h"
 
@@ -204,13 +205,17 @@ static int check_options(const struct spool *spool)
 	return ret;
 }
 
-/* So do texts that are missing. */
-static int check_texts(const struct spool *spool)
+/* So do texts that are missing, or do not fit its pages. */
+static int check_texts(const struct spool *spool, uint32_t page_size)
 {
+	struct page_layout layout;
 	struct spool_formats formats = { 0 };
 	struct buf page = { 0 }, event = { 0 };
 	int ret = spool_get_text(spool, "header_page", &page) ?: spool_get_text(spool, "header_event", &event);
 
+	ret = ret ?: page_layout_parse((char *)page.data, page.len, &layout);
+	if (!ret && layout.data_offset >= page_size)
+		ret = -EBADMSG;
 	ret = ret ?: spool_formats_load(&formats, spool);
 	spool_formats_release(&formats);
 	buf_release(&page);
@@ -225,7 +230,7 @@ static int keep_metadata(struct peer *p, struct spool *spool)
 
 	p->ready = boot_ns();
 	if (!ret) {
-		ret = peer_meta_keep(spool, &metadata, p->o.log) ?: check_texts(spool) ?: check_options(spool);
+		ret = peer_meta_keep(spool, &metadata, p->o.log) ?: check_texts(spool, p->source.page_size) ?: check_options(spool);
 		if (ret)
 			failed(p, "its event formats", ret);
 	}

@@ -15,6 +15,7 @@ struct reader {
 	/* the bytes that info points into, freed at the end */
 	struct buf *bodies;
 	size_t n_bodies;
+	uint64_t sections_size; /* of version 7, unpacked; bytes */
 };
 
 /* A body that lives as long as the reader: len bytes at offset, unpacked when `zipped`. */
@@ -33,6 +34,8 @@ struct reader_buffer *reader_add_buffer(struct reader *r, const char *name, cons
 					uint32_t page_size, size_t n_cpus);
 
 #define READER_BODY_MAX (512u << 20)
+/* Of version 7's together: a few bytes of the file can name the same section many times. */
+#define READER_SECTIONS_MAX (256u << 20)
 #define READER_CPUS_MAX 65536
 #define READER_BUFFERS_MAX 1024
 

@@ -11,7 +11,6 @@
 #define SECTION_HEAD 16 /* u16 id, u16 flags, u32 name, u64 size */
 #define SECTION_COMPRESSED 1
 #define FRONT_MAX 256 /* magic, version, compression: strings of a few bytes */
-#define SECTIONS_MAX 4096 /* of options: they are chained, and a chain may be a ring */
 
 int reader_bad(const struct reader *r, const char *what)
 {
@@ -109,7 +108,11 @@ static int section_at(struct reader *r, uint64_t offset, uint16_t want, struct c
 	cursor_u32(&c);
 	if (id != want)
 		return reader_bad(r, "a section is not what its option says");
-	return reader_body(r, offset + SECTION_HEAD, cursor_u64(&c), flags & SECTION_COMPRESSED, out);
+	ret = reader_body(r, offset + SECTION_HEAD, cursor_u64(&c), flags & SECTION_COMPRESSED, out);
+	r->sections_size += ret ? 0 : cursor_left(out);
+	if (r->sections_size > READER_SECTIONS_MAX)
+		return reader_bad(r, "its sections are too large together");
+	return ret;
 }
 
 static int take_buffer(struct reader *r, struct cursor c)
@@ -183,7 +186,7 @@ static int take_options(struct reader *r, struct cursor *c, uint64_t *next)
 static int open_v7(struct reader *r, struct cursor *c)
 {
 	const char *name = cursor_str(c), *version = cursor_str(c);
-	uint64_t next = cursor_u64(c);
+	uint64_t next = cursor_u64(c), last = 0;
 	int ret = 0;
 
 	if (c->bad || !version)
@@ -194,11 +197,13 @@ static int open_v7(struct reader *r, struct cursor *c)
 		log_err(r->log, "compressed with %s, which is not supported", name);
 		return -ENOTSUP;
 	}
-	for (int i = 0; next && !ret; i++) {
+	while (next && !ret) {
 		struct cursor body;
 
-		if (i == SECTIONS_MAX)
-			return reader_bad(r, "its options go in a circle");
+		/* writers append; a chain that goes back may be a ring */
+		if (next <= last)
+			return reader_bad(r, "its options go backwards");
+		last = next;
 		ret = section_at(r, next, DAT_DONE, &body);
 		if (!ret)
 			ret = take_options(r, &body, &next);

@@ -105,27 +105,24 @@ static int read_events(struct remote *r)
 {
 	char path[64];
 	struct dirent *d;
-	int fd, ret = hypevents_init(&r->events, system_name(r));
+	int ret = hypevents_init(&r->events, system_name(r));
 	DIR *dir;
 
 	if (ret)
 		return ret;
 	r->events.raw = r->raw;
 	snprintf(path, sizeof(path), "events/%s", system_name(r));
-	fd = openat(r->dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	dir = fd < 0 ? NULL : fdopendir(fd);
+	dir = open_dir_at(r->dirfd, path);
 	if (!dir) {
 		ret = -errno;
 		log_err(r->log, "cannot open %s/%s: %s", r->path, path, error_text(ret));
-		if (fd >= 0)
-			close(fd);
 		return ret;
 	}
 	while (!ret && (d = readdir(dir))) {
 		char format[300];
 
 		snprintf(format, sizeof(format), "%s/format", d->d_name);
-		if (d->d_name[0] != '.' && !faccessat(fd, format, F_OK, 0))
+		if (d->d_name[0] != '.' && !faccessat(dirfd(dir), format, F_OK, 0))
 			ret = add_event(r, d->d_name);
 	}
 	closedir(dir);

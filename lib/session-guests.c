@@ -10,7 +10,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "count.h"
+#include "mend.h"
 #include "finish.h"
 #include "session-sync.h"
 #include "writer.h"
@@ -135,7 +135,7 @@ int session_guests_prepare(struct session_guests *all, const struct record_plan 
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
-static int address(const struct guest_spec *s, struct transport_addr *a)
+static int address(const struct guest_spec *s, struct transport_addr *a, const struct log *log)
 {
 	*a = (struct transport_addr){ .port = s->port };
 	if (s->kind == GUEST_VSOCK) {
@@ -144,8 +144,14 @@ static int address(const struct guest_spec *s, struct transport_addr *a)
 		return 0;
 	}
 	a->kind = s->kind == GUEST_TCP ? TRANSPORT_TCP : TRANSPORT_UNIX;
-	if (strlen(s->addr) >= sizeof(a->host))
+	if (strlen(s->addr) >= sizeof(a->host)) {
+		log_err(log, "guest %s: its address is too long", s->name);
 		return -ENAMETOOLONG;
+	}
+	if (s->kind == GUEST_TCP && !transport_is_ip(s->addr)) {
+		log_err(log, "guest %s: '%s' is no numeric address", s->name, s->addr);
+		return -EINVAL;
+	}
 	strcpy(a->host, s->addr);
 	return 0;
 }
@@ -197,7 +203,7 @@ static void *ask(void *arg)
 			       .trace_id = a->all->host_trace_id, .stop_fd = a->all->stop_fd,
 			       .timeout_ms = a->all->timeout_ms, .log = a->all->log };
 
-	a->g->error = address(&a->g->spec, &o.addr);
+	a->g->error = address(&a->g->spec, &o.addr, a->all->log);
 	if (!a->g->error)
 		a->g->error = peer_open(&a->g->peer, a->g->spool, &o);
 	return NULL;
@@ -529,25 +535,29 @@ void session_guests_settle(struct session_guests *all, const struct recorder *re
  * The pages say what was lost before them, but not always how much; the guest's
  * kernel has counted it, if its agent tells.
  */
-static void count_guest(const struct session_guest *g, struct session_buffer *row)
+static int mend_guest(const struct session_guest *g, struct session_buffer *row)
 {
+	struct mended m;
+	int ret = mend_buffer(g->spool, 0, &m);
 	uint64_t lost = 0;
 
-	if (!row)
-		return;
-	count_buffer(g->spool, 0, &row->events, &row->lost);
 	for (uint32_t i = 0; g->told && i < g->told->n_cpus; i++)
 		lost += g->told->cpus[i].lost;
-	row->lost = lost > row->lost ? lost : row->lost;
+	if (row) {
+		row->events = m.events;
+		row->lost = lost > m.lost ? lost : m.lost;
+		row->bad = m.bad;
+	}
+	return ret;
 }
 
 static int write_guest(struct session_guests *all, struct session_guest *g, struct session_summary *sum,
 		       const struct finish_opts *fo)
 {
-	int ret;
+	int ret = mend_guest(g, row_of(g, sum));
 
-	count_guest(g, row_of(g, sum));
-	ret = finish(g->spool, fo);
+	if (!ret)
+		ret = finish(g->spool, fo);
 	if (ret) {
 		snprintf(sum->kept, sizeof(sum->kept), "%s", spool_dir(g->spool));
 		return ret;

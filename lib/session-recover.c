@@ -2,11 +2,13 @@
 /* What a killed recorder left behind: drained, tracefs put back, made into a file. */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "mend.h"
 #include "session-priv.h"
 
 static bool same_boot(const struct session *s)
@@ -128,6 +130,23 @@ static void sum_spool(struct session *s)
 	}
 }
 
+/* A guest's pages as well as session_guests_write has them. */
+static int mend(struct session *s)
+{
+	struct mended m;
+	int ret = 0;
+
+	for (size_t i = 0; i < spool_n_buffers(s->spool) && !ret; i++) {
+		if (strcmp(spool_buffer(s->spool, i)->kind, "guest"))
+			continue;
+		ret = mend_buffer(s->spool, i, &m);
+		if (!ret && m.bad)
+			log_warn(s->log, "%" PRIu64 " of the guest's pages made no sense: their events are lost",
+				 m.bad);
+	}
+	return ret;
+}
+
 static int recover(struct session *s, const char *output)
 {
 	const char *state = spool_get(s->spool, "state");
@@ -150,7 +169,8 @@ static int recover(struct session *s, const char *output)
 		return ret;
 	}
 	sum_spool(s);
-	return session_write(s, output);
+	ret = mend(s);
+	return ret ? ret : session_write(s, output);
 }
 
 int session_recover(const char *dir, const char *output, const struct session_opts *o,

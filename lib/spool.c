@@ -243,22 +243,18 @@ int spool_open(struct spool **out, const char *dir, const struct log *log)
 	return 0;
 }
 
-static void remove_files(int dirfd, const char *name)
+static void remove_files(int parent, const char *name)
 {
-	int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	DIR *d = open_dir_at(parent, name);
 	struct dirent *e;
 
-	if (!d) {
-		if (fd >= 0)
-			close(fd);
+	if (!d)
 		return;
-	}
 	while ((e = readdir(d)))
 		if (e->d_name[0] != '.')
-			unlinkat(fd, e->d_name, 0);
+			unlinkat(dirfd(d), e->d_name, 0);
 	closedir(d);
-	unlinkat(dirfd, name, AT_REMOVEDIR);
+	unlinkat(parent, name, AT_REMOVEDIR);
 }
 
 int spool_remove(struct spool *s)

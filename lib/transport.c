@@ -3,10 +3,12 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <linux/vm_sockets.h>
@@ -15,6 +17,7 @@
 #include <unistd.h>
 
 #define SOCK_FLAGS (SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC)
+#define QUEUE_MS   10 /* until a full queue is tried again */
 
 union sock {
 	struct sockaddr any;
@@ -50,7 +53,7 @@ static int parse_vsock(struct transport_addr *a, const char *s)
 	return parse_port(cid, &a->cid) ? -EINVAL : parse_port(colon + 1, &a->port);
 }
 
-static bool is_ip(const char *host)
+bool transport_is_ip(const char *host)
 {
 	struct in6_addr ip;
 
@@ -75,7 +78,7 @@ static int parse_tcp(struct transport_addr *a, const char *s)
 		return -EINVAL;
 	memcpy(a->host, s, len);
 	a->host[len] = 0;
-	if (!is_ip(a->host))
+	if (!transport_is_ip(a->host))
 		return -EINVAL;
 	if (!colon || !*colon)
 		return 0;
@@ -97,7 +100,7 @@ int transport_parse(struct transport_addr *a, const char *text)
 	if (strncmp(text, "unix:", 5) || !text[5])
 		return -EINVAL;
 	a->kind = TRANSPORT_UNIX;
-	if (strlen(text + 5) >= sizeof(a->host))
+	if (strlen(text + 5) >= sizeof(((struct sockaddr_un *)0)->sun_path))
 		return -ENAMETOOLONG;
 	strcpy(a->host, text + 5);
 	return 0;
@@ -158,8 +161,10 @@ static int to_sock(const struct transport_addr *a, union sock *s, socklen_t *len
 	case TRANSPORT_UNIX:
 		break;
 	}
+	if (strlen(a->host) >= sizeof(s->un.sun_path))
+		return -ENAMETOOLONG;
 	s->un.sun_family = AF_UNIX;
-	memcpy(s->un.sun_path, a->host, strnlen(a->host, sizeof(s->un.sun_path) - 1));
+	strcpy(s->un.sun_path, a->host);
 	*len = sizeof(s->un);
 	return 0;
 }
@@ -388,21 +393,95 @@ int transport_say_connect(int fd, uint32_t port, const struct msg_wait *w)
 	return ret;
 }
 
-int transport_connect(const struct transport_addr *a, const struct msg_wait *w)
+/* A full queue of a UNIX listener is EAGAIN, and nothing tells when there is room again. */
+static int connect_once(int fd, const struct sockaddr *s, socklen_t len, const struct msg_wait *w)
+{
+	while (connect(fd, s, len) < 0) {
+		int error = errno, ret;
+		struct msg_wait nap = { .deadline = msg_now() + QUEUE_MS, .stop_fd = w->stop_fd };
+
+		if (error == EINPROGRESS)
+			return finish_connect(fd, w);
+		if (error != EAGAIN)
+			return -error;
+		if (nap.deadline > w->deadline)
+			return -ETIMEDOUT;
+		ret = msg_poll(-1, 0, &nap);
+		if (ret != -ETIMEDOUT)
+			return ret;
+	}
+	return 0;
+}
+
+/* A path longer than a socket address goes by way of its directory's descriptor. */
+static int path_to_sock(const char *path, struct sockaddr_un *un, int *dirfd)
+{
+	const char *slash = strrchr(path, '/');
+	char *dir;
+	int n;
+
+	*un = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	if (strlen(path) < sizeof(un->sun_path)) {
+		strcpy(un->sun_path, path);
+		return 0;
+	}
+	dir = slash ? strndup(path, (size_t)(slash - path)) : NULL;
+	if (!dir)
+		return slash ? -ENOMEM : -ENAMETOOLONG;
+	*dirfd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	free(dir);
+	if (*dirfd < 0)
+		return -errno;
+	n = snprintf(un->sun_path, sizeof(un->sun_path), "/proc/self/fd/%d%s", *dirfd, slash);
+	return (size_t)n < sizeof(un->sun_path) ? 0 : -ENAMETOOLONG;
+}
+
+int transport_connect_path(const char *path, const struct msg_wait *w)
+{
+	int dirfd = -1, fd = -1;
+	struct sockaddr_un un;
+	int ret = path_to_sock(path, &un, &dirfd);
+
+	if (!ret) {
+		fd = socket(AF_UNIX, SOCK_FLAGS, 0);
+		ret = fd < 0 ? -errno : connect_once(fd, (struct sockaddr *)&un, sizeof(un), w);
+	}
+	if (dirfd >= 0)
+		close(dirfd);
+	if (!ret)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return ret;
+}
+
+/* vsock and TCP */
+static int connect_addr(const struct transport_addr *a, const struct msg_wait *w)
 {
 	socklen_t len = 0;
 	union sock s;
 	int fd, ret = to_sock(a, &s, &len);
 
-	if (ret)
-		return ret;
-	fd = new_socket(a, &s);
+	fd = ret ? ret : new_socket(a, &s);
 	if (fd < 0)
 		return fd;
-	if (connect(fd, &s.any, len) < 0)
-		ret = errno == EINPROGRESS ? finish_connect(fd, w) : -errno;
-	if (!ret && a->kind == TRANSPORT_UNIX && a->port)
-		ret = transport_say_connect(fd, a->port, w);
+	ret = connect_once(fd, &s.any, len, w);
+	if (!ret)
+		return fd;
+	close(fd);
+	return ret;
+}
+
+int transport_connect(const struct transport_addr *a, const struct msg_wait *w)
+{
+	int fd, ret;
+
+	if (a->kind != TRANSPORT_UNIX)
+		return connect_addr(a, w);
+	fd = transport_connect_path(a->host, w);
+	if (fd < 0 || !a->port)
+		return fd;
+	ret = transport_say_connect(fd, a->port, w);
 	if (!ret)
 		return fd;
 	close(fd);

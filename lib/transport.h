@@ -26,7 +26,7 @@ struct transport_addr {
 	uint32_t port; /* UNIX, connect: 0 = say no CONNECT */
 	uint32_t cid;  /* VSOCK; listen: TRANSPORT_CID_ANY */
 	/* TCP: "192.0.2.1" or "2001:db8::1", "" = any to listen on; UNIX: the path */
-	char host[108];
+	char host[512];
 };
 
 /*
@@ -35,6 +35,8 @@ struct transport_addr {
  * as it is in *a. -EINVAL; -ENAMETOOLONG: a path that no socket address takes.
  */
 int transport_parse(struct transport_addr *a, const char *text);
+/* Whether it is a numeric IPv4 or IPv6 address. */
+bool transport_is_ip(const char *host);
 /* The same form again, for messages; returns text. */
 const char *transport_text(const struct transport_addr *a, char *text, size_t len);
 
@@ -53,8 +55,13 @@ bool transport_same_host(const struct transport_addr *a, const struct transport_
 /* The address that an accepted connection came to; its kind as in *peer. */
 int transport_local(int fd, struct transport_addr *local);
 
-/* A connected descriptor, CONNECT done, or -errno. */
+/*
+ * A connected descriptor, CONNECT done, or -errno. A UNIX path may be longer than
+ * a socket address takes, and its listener's queue full: there is waited for room.
+ */
 int transport_connect(const struct transport_addr *a, const struct msg_wait *w);
+/* A UNIX socket without CONNECT, whatever it speaks. */
+int transport_connect_path(const char *path, const struct msg_wait *w);
 /* The CONNECT alone, for a socket that is connected already: -ECONNREFUSED, -EPROTO. */
 int transport_say_connect(int fd, uint32_t port, const struct msg_wait *w);
 

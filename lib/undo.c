@@ -240,17 +240,12 @@ static int remember_value(struct undo *u, const char *path, const char *value)
 /* Each dir/SUB/name; a SUB without the file is passed over. */
 static int save_each(struct undo *u, const char *dir, const char *name)
 {
-	int fd = openat(u->dirfd, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	DIR *d = open_dir_at(u->dirfd, dir);
 	struct dirent *de;
 	int ret = 0;
 
-	if (!d) {
-		ret = -errno;
-		if (fd >= 0)
-			close(fd);
-		return ret;
-	}
+	if (!d)
+		return -errno;
 	while (!ret && (de = readdir(d))) {
 		char *path = strf("%s/%s/%s", dir, de->d_name, name);
 

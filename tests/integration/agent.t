@@ -9,22 +9,23 @@
 use strict;
 use warnings;
 use Cwd qw(abs_path);
+use FindBin;
 use File::Path qw(make_path);
 use File::Temp qw(tempdir);
 use File::Find;
 use IO::Socket::INET;
 use IO::Socket::UNIX;
-use IO::Select;
 use POSIX qw(:sys_wait_h mkfifo);
-use Socket qw(MSG_NOSIGNAL SOL_SOCKET SO_RCVBUF SOCK_STREAM);
+use Errno;
+use Socket qw(SOCK_STREAM SOL_SOCKET SO_ERROR);
 use Time::HiRes qw(time sleep);
+use lib $FindBin::Bin;
+use Hostile;
 
-chdir "$0/../../.." =~ s{[^/]+/\.\./}{}r;
+chdir "$FindBin::Bin/../..";
 my $O    = $ENV{O} // 'build';
-my $top  = tempdir('hyptrace-agent.XXXXXX', TMPDIR => 1, CLEANUP => 1);
-my $tree = "$top/tracing";
-my $port = 823;
-my ($tests, $failed, $agent, $agent_log, $uds, $asan) = (0, 0, 0, "$top/log");
+my ($tests, $failed, $agent) = (0, 0, 0);
+my ($top, $tree, $agent_log, $uds, $asan);
 my $said = ""; # by agents that have ended
 $SIG{PIPE} = 'IGNORE';
 # the whole of it, for a test that hangs says nothing
@@ -40,6 +41,11 @@ sub ok {
 	print $good ? "ok" : "not ok", " $tests - ", $asan ? 'ASan: ' : '', "$name\n";
 	diag($more // '') unless $good;
 	return $good;
+}
+
+sub skip {
+	my ($n, $why) = @_;
+	$tests++, print "ok $tests # SKIP $why\n" for 1 .. $n;
 }
 
 # ---- the fake tree ------------------------------------------------------------------
@@ -121,8 +127,8 @@ sub start {
 		die "exec: $!";
 	}
 	$agent = $pid;
-	for (1 .. 200) {
-		return 1 if slurp($agent_log) =~ /listening on/;
+	for (1 .. 1000) {
+		return 1 if slurp($agent_log) =~ /listening on.*capabilities dropped/s;
 		last if waitpid($pid, WNOHANG) == $pid;
 		sleep 0.02;
 	}
@@ -153,13 +159,10 @@ sub rss { return slurp("/proc/$agent/status") =~ /VmRSS:\s+(\d+)/ ? $1 : 0 }
 
 # ---- a recorder -------------------------------------------------------------------------
 
-sub dial {
-	my $s = IO::Socket::UNIX->new(Type => SOCK_STREAM, Peer => $uds) or return;
-	return $s;
-}
+$Hostile::dial = sub { return IO::Socket::UNIX->new(Type => SOCK_STREAM, Peer => $uds) };
 
 # The agent's port N behind its socket.
-sub dial_port {
+$Hostile::dial_port = sub {
 	my ($n) = @_;
 	my $s = dial() or return;
 	give($s, "CONNECT $n\n");
@@ -169,89 +172,15 @@ sub dial_port {
 		return $line =~ /^OK/ ? $s : undef if $c eq "\n";
 	}
 	return;
-}
-
-sub give { my ($s, $bytes) = @_; return defined send($s, $bytes, MSG_NOSIGNAL) }
-
-# n bytes, within 8 s; false: end or nothing
-sub take {
-	my ($s, $n, $out, $limit) = @_;
-	my $end = time + ($limit // 8);
-	$$out = '';
-	while (length $$out < $n) {
-		my $left = $end - time;
-		return if $left <= 0 || !IO::Select->new($s)->can_read($left);
-		my $got = sysread $s, $$out, $n - length $$out, length $$out;
-		return unless $got;
-	}
-	return 1;
-}
-
-sub message {
-	my ($cmd, $fixed, $data) = @_;
-	return pack('N3', 12 + length($fixed) + length($data), $cmd, length $fixed) . $fixed . $data;
-}
-
-# (cmd, fixed, data), or () at the end
-sub receive {
-	my ($s, $limit) = @_;
-	take($s, 12, \my $head, $limit) or return;
-	my ($size, $cmd, $fixed) = unpack 'N3', $head;
-	take($s, $size - 12, \my $rest, $limit) or return if $size > 12;
-	$rest //= '';
-	return ($cmd, substr($rest, 0, $fixed), substr($rest, $fixed));
-}
-
-sub args { my $all = join '', map { "$_\0" } @_; return pack('N3', 0, 4 + length $all, scalar @_) . $all }
-sub protos { my $all = join('', map { "$_\0" } @_) . "\0"; return pack('N2', 1, length $all) . $all }
-sub request { return message(6, pack('NNQ>', 0, 0, 42), $_[0]) }
-
-# True when the other side has closed within so many seconds.
-sub closed {
-	my ($s, $limit) = @_;
-	my $end = time + ($limit // 6);
-	while (time < $end) {
-		next unless IO::Select->new($s)->can_read(0.2);
-		my $got = sysread $s, my $bytes, 65536;
-		return 1 unless $got;
-	}
-	return 0;
-}
-
-my @plain = ('-C', 'boot', '-e', 'sched:sched_switch');
-
-# A request and its answer: {cpus, ports, proto, tsync} or the refusal's text.
-sub ask {
-	my ($s, @more) = @_;
-	my ($params) = @more ? @more : args(@plain);
-	give($s, request($params));
-	my ($cmd, $fixed, $data) = receive($s);
-	return 'nothing' unless defined $cmd;
-	return $data =~ s/\0//r if $cmd == 5;
-	return "command $cmd" if $cmd != 7;
-	my (undef, $cpus, $page, $id, $proto, $tsync) = unpack 'NNNQ>Z16N', $fixed;
-	return { cpus => $cpus, page => $page, id => $id, proto => $proto, tsync => $tsync,
-		 ports => [ split /\0/, $data ] };
-}
-
-sub metadata {
-	my ($s) = @_;
-	my $all = '';
-	while (my ($cmd, undef, $data) = receive($s)) {
-		return $all if $cmd == 4;
-		return unless $cmd == 3;
-		$all .= $data;
-	}
-	return;
-}
+};
 
 # Feeds a CPU's fake trace_pipe_raw; the bytes come out at the recorder.
-sub feed {
+$Hostile::feed = sub {
 	my ($cpu, $bytes) = @_;
 	sysopen my $f, "$tree/per_cpu/cpu$cpu/trace_pipe_raw", POSIX::O_WRONLY() | POSIX::O_NONBLOCK()
 		or return;
 	return syswrite $f, $bytes;
-}
+};
 
 # A whole recording. Returns what was wrong, or ''.
 sub record {
@@ -282,15 +211,18 @@ my $clean;
 sub afterwards {
 	my ($name, $bad, $seconds) = @_;
 	my $wrong = $bad // '';
+	my $state;
 	$wrong ||= 'the agent is gone: ' . slurp($agent_log) unless alive();
 	# the session before may just be ending
-	for (1 .. 400) {
-		last if state() eq $clean && !-e "$top/journal";
+	for (1 .. 3000) {
+		my $journal = -e "$top/journal";
+		$state = state() . ($journal ? "\nthe journal" : '');
+		last if $state eq $clean || !alive();
 		sleep 0.02;
 	}
-	$wrong ||= 'tracefs is not as it was' if state() ne $clean;
-	$wrong ||= 'the journal was left' if -e "$top/journal";
-	$wrong ||= "took $seconds s" if ($seconds // 0) > 8;
+	$wrong ||= "tracefs is not as it was:\n$state" if $state ne $clean;
+	# of waits of 1 s, on a machine that may be busy
+	$wrong ||= "took $seconds s" if ($seconds // 0) > 30;
 	ok(!$wrong, $name, $wrong);
 }
 
@@ -302,207 +234,50 @@ sub try {
 	afterwards($name, $bad, time - $start);
 }
 
-# Bytes after which the agent is to close, after an answer or without one.
-sub garbage {
-	my ($name, $bytes, $answer) = @_;
-	try($name, sub {
-		my $s = dial() or return 'no connection';
-		give($s, $bytes);
-		if ($answer) {
-			my ($cmd, undef, $data) = receive($s);
-			return 'no refusal' unless ($cmd // -1) == 5;
-			return "refusal '$data'" unless $data =~ $answer;
-		}
-		return closed($s) ? '' : 'not closed';
-	});
-}
+sub try_all { try(@$_) for @_ }
 
-sub refused {
-	my ($name, $why, @args) = @_;
-	garbage($name, request(args(@args)), $why);
-}
-
-# Goes through a recording up to step n, then vanishes.
-my @steps = (
-	sub { my $c = shift; give($c->{s}, substr(request(args(@plain)), 0, 5)) },
-	sub { my $c = shift; give($c->{s}, substr(request(args(@plain)), 5, 20)) },
-	sub { my $c = shift; give($c->{s}, substr(request(args(@plain)), 25)) },
-	sub { my $c = shift; ($c->{cmd}, undef, $c->{data}) = receive($c->{s}) },
-	sub { my $c = shift; receive($c->{s}) },
-	sub { my $c = shift; metadata($c->{s}) },
-	sub { my $c = shift; my @p = split /\0/, $c->{data}; $c->{ports} = \@p; $c->{d}[0] = dial_port($p[0]) },
-	sub { my $c = shift; push @{ $c->{d} }, map { dial_port($_) } @{ $c->{ports} }[1 .. 3] },
-	sub { my $c = shift; give($c->{s}, message(0, '', '')) },
-);
-
-sub disconnect_after {
-	my ($n) = @_;
-	try("gone after step $n of " . @steps, sub {
-		my %c = (s => dial());
-		$_->(\%c) for @steps[0 .. $n - 1];
-		close $_ for grep { $_ } $c{s}, @{ $c{d} // [] };
-		return '';
-	});
-}
-
-sub pending_tests {
-	garbage('silent', '');
-	garbage('half a header', pack('N', 28) . "\0\0");
-	garbage('a header and half a request', substr(request(args(@plain)), 0, 30));
-	garbage('size 0', pack('N3', 0, 6, 0) . "\0" x 32);
-	garbage('size 11', pack('N3', 11, 6, 0));
-	garbage('size 8193', pack('N3', 8193, 6, 16) . "\0" x 100);
-	garbage('size 2^32-1', pack('N3', 0xffffffff, 6, 16) . "\0" x 100);
-	garbage('cmd_size beyond size', pack('N3', 28, 6, 17) . "\0" x 16);
-	garbage('cmd_size 2^32-1', pack('N3', 28, 6, 0xffffffff) . "\0" x 16);
-	garbage('cmd_size too small for a request', message(6, "\0" x 15, ''), qr/makes no sense/);
-	garbage('another protocol', "GET / HTTP/1.1\r\nHost: guest\r\n\r\n");
-	garbage('an unknown command', message(77, '', 'x'), qr/only TRACE_REQ/);
-	garbage('SEND_DATA first', message(3, '', 'x' x 8000), qr/only TRACE_REQ/);
-	garbage('TRACE_RESP first', message(7, "\0" x 40, "1\0"), qr/only TRACE_REQ/);
-	garbage('TIME_SYNC first', message(9, "\0" x 20, ''), qr/only TRACE_REQ/);
-	garbage('TRACE_PROXY', message(10, "\0" x 24, args(@plain)), qr/only TRACE_REQ/);
-	garbage('CLOSE first', message(0, '', ''));
-	garbage('a CONNECT without an end', 'CONNECT ' . '1' x 100);
-	garbage('CONNECT to no port', "CONNECT 12345\n");
-	my $sense = qr/makes no sense/;
-	garbage('argc 2^32-1', request(pack('N3', 0, 6, 0xffffffff) . "a\0"), $sense);
-	garbage('argc 1000000', request(pack('N3', 0, 6, 1000000) . "a\0"), $sense);
-	garbage('a string without end', request(pack('N3', 0, 6, 1) . 'ab'), $sense);
-	garbage('a parameter beyond the message', request(pack('N3', 0, 600, 1) . "a\0"), $sense);
-	garbage('a negative parameter length', request(pack('N3', 0, 0x80000000, 1) . "a\0"), $sense);
-	garbage('half a parameter', request("\0\0\0\0\0"), $sense);
-	garbage('protocols without end', request(args(@plain) . pack('N2', 1, 3) . 'ptp'), $sense);
-}
-
-sub request_tests {
-	refused('a command', qr/nothing is run here/, @plain, 'reboot', '-f');
-	refused('a command after --', qr/nothing is run here/, @plain, '--', 'reboot');
-	refused('an output file', qr/-o/, '-o', '/etc/passwd', @plain);
-	refused('an unknown option', qr/not known/, '--temp', '/etc', @plain);
-	refused('a path as an event', qr/-e/, '-e', '../../../etc');
-	refused('dots as an event', qr/-e/, '-e', 'sched:..');
-	refused('a path as an option of ftrace', qr/-O/, '-O', '../tracing_on');
-	refused('a path as a buffer', qr/-B/, '-B', '../../x', '-e', 'sched');
-	refused('a line break in a filter', qr/-f/, '-e', 'sched', '-f', "a\nb");
-	refused('an expression for functions', qr/-l/, '-p', 'function', '-l', '((a{1,200}){1,200}){1,200}');
-	refused('two buffers', qr/one buffer/, '-B', 'a', '-e', 'sched', '-B', 'b', '-e', 'irq');
-	refused('an event that is not there', qr/cannot set up/, '-e', 'nonsense');
-	refused('a clock that is a path', qr/-C/, '-C', '/x');
-	refused('an argument that is missing', qr/needs an argument/, '-e');
-	refused('8,000 bytes of options', qr/not known/, ('-Z') x 2600);
+sub connect_tests {
+	try_all(Hostile::garbage('a CONNECT without an end', 'CONNECT ' . '1' x 100),
+		Hostile::garbage('CONNECT to no port', "CONNECT 12345\n"));
 }
 
 sub recording_tests {
 	try('a recording', sub { record() });
 	try('another one', sub { record() });
-	disconnect_after($_) for 1 .. @steps;
-	try('never connects its data ports', sub {
-		my $s = dial();
-		my $r = ask($s);
-		metadata($s);
-		return closed($s) ? '' : 'not closed';
-	});
-	try('never reads the metadata', sub {
-		my $s = dial();
-		setsockopt $s, SOL_SOCKET, SO_RCVBUF, 2048;
-		give($s, request(args(@plain)));
-		sleep 2.5;
-		return closed($s, 8) ? '' : 'not closed';
-	});
-	try('a slow reader', sub {
-		my $s = dial();
-		my $r = ask($s);
-		metadata($s);
-		my @d = map { dial_port($_) } @{ $r->{ports} };
-		my $end = time + 6;
-		while (time < $end && !IO::Select->new($s)->can_read(0)) {
-			feed(2, "\0" x 65536);
-			sleep 0.01;
-		}
-		return closed($s) ? '' : 'not closed';
-	});
-	try('one data connection breaks', sub {
-		my $s = dial();
-		my $r = ask($s);
-		metadata($s);
-		my @d = map { dial_port($_) } @{ $r->{ports} };
-		close $d[3];
-		return closed($s) ? '' : 'not closed';
-	});
-	try('a port connected twice', sub {
-		my $s = dial();
-		my $r = ask($s);
-		my $one = dial_port($r->{ports}[0]);
-		sleep 0.1;
-		my $two = dial_port($r->{ports}[0]);
-		return 'served twice' if $two && !closed($two, 1);
-		close $s;
-		return '';
-	});
-	try('messages in the wrong place', sub {
-		my $s = dial();
-		my $r = ask($s);
-		metadata($s);
-		my @d = map { dial_port($_) } @{ $r->{ports} };
-		for (1 .. 3) {
-			give($s, message(6, "\0" x 16, ''));
-			my ($cmd) = receive($s);
-			return 'no NOT_SUPP' unless ($cmd // -1) == 5;
-		}
-		give($s, message(0, '', ''));
-		closed($_) for @d;
-		my ($cmd) = receive($s);
-		return ($cmd // -1) == 8 ? '' : 'no CLOSE_RESP';
-	});
-	try('a flood of messages in the wrong place', sub {
-		my $s = dial();
-		my $r = ask($s);
-		metadata($s);
-		my @d = map { dial_port($_) } @{ $r->{ports} };
-		give($s, message(3, '', 'x' x 100)) for 1 .. 50;
-		return closed($s) ? '' : 'not closed';
-	});
-	try('garbage instead of CLOSE', sub {
-		my $s = dial();
-		my $r = ask($s);
-		metadata($s);
-		my @d = map { dial_port($_) } @{ $r->{ports} };
-		give($s, "\xff" x 100);
-		return closed($s) ? '' : 'not closed';
-	});
-	try('a second recorder while one is at work', sub {
-		my $s = dial();
-		my $r = ask($s);
-		my $two = dial();
-		my $no = ask($two);
-		return 'the second: ' . (ref $no ? 'served' : $no) unless $no =~ /busy/;
-		return 'not closed' unless closed($two);
-		metadata($s);
-		my @d = map { dial_port($_) } @{ $r->{ports} };
-		give($s, message(0, '', ''));
-		closed($_) for @d;
-		my ($cmd) = receive($s);
-		return ($cmd // -1) == 8 ? '' : 'the first one was disturbed';
-	});
 	try('a recorder beside 6 that only look', sub {
 		my @idle = map { dial() } 1 .. 6;
 		return record();
 	});
+	try('a recorder beside 1,000 that only look', sub {
+		my @idle = map { dial() } 1 .. 1000;
+		return record();
+	});
 }
 
-sub sync_tests {
-	my $begin = sub {
-		my $s = dial();
-		my $r = ask($s, args(@plain) . protos('kvm', 'ptp'));
-		return ($s, $r, ref $r && $r->{proto} eq 'ptp' ? dial_port($r->{tsync}) : undef);
-	};
-	my $probe_cpu = message(9, pack('a16N', 'none', 1), pack('S', 0));
+# All CPUs at once, faster than anybody reads.
+sub stream_test {
+	my ($s, @d) = Hostile::begun();
+	my $got = 0;
+	my $page = pack('Q2', 1000, 16) . ("\0" x 4080);
+	for (1 .. 50000) {
+		last if $got >= 8 << 20;
+		feed($_, $page x 16) for 0 .. $#d;
+		for my $d (IO::Select->new(@d)->can_read(0.01)) {
+			$got += sysread($d, my $bytes, 1 << 18) // 0;
+		}
+	}
+	my ($kb) = slurp("/proc/$agent/status") =~ /VmHWM:\s+(\d+)/;
+	ok($got >= 8 << 20, '8 MiB of four CPUs', "$got bytes");
+	ok($asan || $kb <= 4096, "$kb KiB resident at most");
+	close $_ for $s, @d;
+	afterwards('... and back to where it was');
+}
+
+sub sync_test {
 	try('time synchronisation', sub {
-		my ($s, $r, $t) = $begin->();
-		return 'no ptp' unless $t;
-		give($t, $probe_cpu);
+		my ($s, $r, $t) = Hostile::begin_sync();
 		my (@ts, $bytes);
+		give($t, $Hostile::probe_cpu);
 		while (my ($cmd, $fixed, $data) = receive($t)) {
 			my ($proto, $id) = unpack 'Z16N', $fixed;
 			give($t, message($cmd, $fixed, $data)) if $id == 1 || $id == 2;
@@ -516,8 +291,7 @@ sub sync_tests {
 			if ($id == 4) {
 				my ($ts, $offset) = unpack 'q>q>', $data;
 				return 'no offset' unless $ts && $offset;
-				my ($up) = split ' ', slurp('/proc/uptime');
-				my $want = time - $up;
+				my $want = time - now();
 				return "offset $offset, not $want s" if abs($offset / 1e9 - $want) > 0.1;
 				close $s;
 				return '';
@@ -525,53 +299,58 @@ sub sync_tests {
 		}
 		return 'it ended';
 	});
-	try('time synchronisation that nobody connects', sub {
-		my $s = dial();
-		my $r = ask($s, args(@plain) . protos('ptp'));
-		my $meta = metadata($s);
-		close $s;
-		return $meta ? '' : 'no metadata';
-	});
-	try('time synchronisation that stalls', sub {
-		my ($s, $r, $t) = $begin->();
-		give($t, $probe_cpu);
-		return closed($t) ? '' : 'not closed';
-	});
-	try('time synchronisation with garbage', sub {
-		my ($s, $r, $t) = $begin->();
-		give($t, "\xff" x 64);
-		return closed($t) ? '' : 'not closed';
-	});
-	try('time synchronisation, samples beyond their message', sub {
-		my ($s, $r, $t) = $begin->();
-		give($t, $probe_cpu);
-		while (my ($cmd, $fixed, $data) = receive($t)) {
-			my ($proto, $id) = unpack 'Z16N', $fixed;
-			give($t, message($cmd, $fixed, $data)) if $id == 1 || $id == 2;
-			give($t, message(9, pack('a16N', 'ptp', 3), pack('N2', 1, 0x7fffffff))) if $id == 5;
-		}
-		return '';
-	});
-	try('no protocol in common', sub {
-		my $s = dial();
-		my $r = ask($s, args(@plain) . protos('kvm'));
-		close $s;
-		return ref $r && $r->{proto} eq '' ? '' : 'a protocol';
-	});
 }
 
-sub flood_tests {
-	try('1,000 connections, one after the other', sub {
-		for (1 .. 1000) { my $s = dial() or return 'no connection'; close $s }
-		return record();
-	});
-	try('1,000 connections at once', sub {
-		my @all;
-		for (1 .. 1000) { my $s = dial(); push @all, $s if $s }
-		my $kb = rss();
-		return "$kb KiB" if !$asan && $kb > 4096;
-		return record();
-	});
+# What it says it has given up, and what the kernel says.
+sub privilege_tests {
+	my $status = slurp("/proc/$agent/status");
+	my ($said_caps, $said_privs, $said_calls) = slurp($agent_log) =~
+		/capabilities dropped: (.*); no new privileges: (.*); system calls filtered: (.*)/;
+	my ($caps) = $status =~ /CapEff:\s+([0-9a-f]+)/;
+	my ($more) = $status =~ /CapBnd:\s+([0-9a-f]+)/;
+	my $syslog = 1 << 34;
+	ok($said_caps eq 'yes' && !(hex($caps) & ~$syslog), "capabilities are dropped, and it says so: $said_caps, $caps");
+	ok($> || !(hex($more) & ~$syslog), "... for good: $more");
+	ok($said_privs eq 'yes' && $status =~ /NoNewPrivs:\s+1/, 'no new privileges, and it says so');
+	return skip(1, 'no seccomp in this kernel') if $status !~ /Seccomp:/;
+	my $filtered = $status =~ /Seccomp:\s+2/;
+	ok($asan ? $said_calls eq 'Operation not supported' && !$filtered : $said_calls eq 'yes' && $filtered,
+		"system calls are filtered, or it says why not: $said_calls");
+}
+
+sub size_test {
+	return if $asan;
+	my $file = "$top/stripped";
+	my $strip = system('strip', '-o', $file, "$O/hyptrace-agent");
+	my $size = -s $file // 0;
+	ok($strip == 0 && $size && $size <= 1 << 20, "$size bytes stripped");
+	ok(`readelf -lW $file` !~ /INTERP|DYNAMIC/, 'a static file');
+}
+
+# Its exit status and what it said.
+sub refuses {
+	my ($name, $why, @args) = @_;
+	my $pid = open my $f, '-|';
+	die "fork: $!" unless defined $pid;
+	if (!$pid) {
+		open STDERR, '>&', \*STDOUT;
+		$ENV{HYPTRACE_TRACING_DIR} = $tree;
+		exec abs_path(($asan ? "$O-san" : $O) . '/hyptrace-agent'), '--journal', 'none', @args;
+		die "exec: $!";
+	}
+	my $text = do { local $/; <$f> } // '';
+	close $f;
+	ok($? == 2 << 8 && $text =~ $why, "refuses $name", "status $?: $text");
+}
+
+sub option_tests {
+	refuses('a CID that is no number', qr/--cid: not a number that can be/, '--cid', 'x');
+	refuses('17 CIDs', qr/--cid: too many/, map { ('--cid', $_) } 10 .. 26);
+	refuses('a host by name', qr/tcp:localhost: not an address/, '--listen', 'tcp:localhost');
+	refuses('another kind of address', qr/udp:1: not an address/, '--listen', 'udp:1');
+	refuses('a port beyond all', qr/--port: not a number that can be/, '--port', '4294967295');
+	refuses('an option without its argument', qr/--allow: needs an argument/, '--allow');
+	refuses('an option that is none', qr/--run: no such option/, '--run', 'x');
 }
 
 sub signal_tests {
@@ -580,7 +359,7 @@ sub signal_tests {
 		my $r = ask($s);
 		metadata($s);
 		my @d = map { dial_port($_) } @{ $r->{ports} };
-		for (1 .. 200) { last if slurp("$tree/tracing_on") =~ /1/; sleep 0.01 }
+		for (1 .. 2000) { last if slurp("$tree/tracing_on") =~ /1/; sleep 0.01 }
 		return ($s, @d);
 	};
 	my @all = $busy->();
@@ -626,12 +405,48 @@ sub tcp_tests {
 	ok(state() eq $clean, 'TCP: all is put back');
 }
 
+# vsock's sockaddr: family, reserved, port, CID, flags and zeros
+sub vsock_dial {
+	my ($to) = @_;
+	socket(my $s, 40, SOCK_STREAM, 0) or return;
+	$s->blocking(0);
+	return $s if connect $s, pack('S2L2x4', 40, 0, $to, 1);
+	return unless $!{EINPROGRESS} && IO::Select->new($s)->can_write(1);
+	return unless unpack('i', getsockopt $s, SOL_SOCKET, SO_ERROR) == 0;
+	$s->blocking(1);
+	return $s;
+}
+
+# Over the loopback everybody is CID 1.
+sub vsock_tests {
+	socket(my $any, 40, SOCK_STREAM, 0) or return skip(3, 'no vsock in this kernel');
+	my $n = 20000 + $$ % 10000;
+	start('-p', $n);
+	my $log = slurp($agent_log);
+	ok($log =~ /listening on vsock:$n$/m, 'vsock is the default', $log);
+	my $s = vsock_dial($n);
+	if (!$s) {
+		stop();
+		return skip(2, 'no vsock loopback in this kernel');
+	}
+	ok(closed($s) && slurp($agent_log) =~ /vsock:1:\d+ may not connect/, 'vsock: only the host may connect',
+		slurp($agent_log));
+	stop();
+	start('-p', $n, '--cid', 7, '--cid', 1);
+	$s = vsock_dial($n);
+	my $r = $s ? ask($s) : 'no connection';
+	ok(ref $r, '--cid: one that is named may too', $r);
+	close $s if $s;
+	stop();
+}
+
 sub allow_tests {
 	start('--listen', "unix:$uds", '--allow', 'sched:sched_sw*');
-	refused('--allow: another event', qr/none of these events is allowed/, '-e', 'irq');
-	refused('--allow: a tracer', qr/no tracer/, '-p', 'function');
-	refused('--allow: a trigger that enables events', qr/trigger/, '-e', 'sched',
-		'-R', 'enable_event:irq:irq_handler_entry');
+	try_all(
+		Hostile::refused('--allow: another event', qr/none of these events is allowed/, '-e', 'irq'),
+		Hostile::refused('--allow: a tracer', qr/no tracer/, '-p', 'function'),
+		Hostile::refused('--allow: a trigger that enables events', qr/trigger/, '-e', 'sched',
+			'-R', 'enable_event:irq:irq_handler_entry'));
 	try('--allow: of a system, what is allowed', sub {
 		put("events/$_/enable", "0\n") for qw(sched/sched_switch sched/sched_waking);
 		my $s = dial();
@@ -661,8 +476,6 @@ sub early_tests {
 	$r = ask($s, args(@plain));
 	ok(ref $r && slurp("$tree/trace") eq '', '--early: the second one begins anew');
 	close $s;
-	put('trace', '') while state() =~ /nothing/;
-	sleep 0.5;
 	stop();
 	make_tree();
 }
@@ -672,14 +485,18 @@ sub all {
 	unlink $agent_log;
 	$uds = "$top/agent";
 	$clean = state();
+	size_test();
+	option_tests();
 	start('--listen', "unix:$uds") or do { ok(0, 'the agent starts'); return };
-	pending_tests();
-	request_tests();
+	privilege_tests();
+	try_all(Hostile::scripts());
+	connect_tests();
 	recording_tests();
-	sync_tests();
-	flood_tests();
+	sync_test();
+	stream_test();
 	signal_tests();
 	tcp_tests();
+	vsock_tests();
 	allow_tests();
 	early_tests();
 	$said .= slurp($agent_log);
@@ -690,12 +507,36 @@ if (!-x "$O/hyptrace-agent") {
 	print "1..0 # SKIP no $O/hyptrace-agent\n";
 	exit;
 }
-all();
-if (-x "$O-san/hyptrace-agent") {
-	$asan = 1;
+
+# Most of the time is spent waiting: both builds wait at the same time. What each
+# half prints is numbered anew.
+$ENV{TMPDIR} //= '/dev/shm' if -w '/dev/shm'; # thousands of small files
+
+sub half {
+	my ($sanitised) = @_;
+	my $pid = open my $out, '-|';
+	die "fork: $!" unless defined $pid;
+	return $out if $pid;
+	$asan = $sanitised;
+	$top = tempdir('hyptrace-agent.XXXXXX', TMPDIR => 1, CLEANUP => 1);
+	($tree, $agent_log) = ("$top/tracing", "$top/log");
+	$| = 1;
 	all();
+	exit $failed ? 1 : 0;
+}
+
+my @halves = (half(0));
+if (-x "$O-san/hyptrace-agent") {
+	push @halves, half(1);
 } else {
 	print "# no $O-san/hyptrace-agent: not tried with ASan (make SAN=1)\n";
+}
+for my $out (@halves) {
+	while (<$out>) {
+		$tests++ if s/^((?:not )?ok) \d+/"$1 " . ($tests + 1)/e;
+		print;
+	}
+	close $out or $failed = 1;
 }
 print "1..$tests\n";
 exit $failed ? 1 : 0;

@@ -26,7 +26,8 @@ tagged() { # PAGE NAME
 
 # Options that -h lists
 listed() { # COMMAND
-	"$hyptrace" "$1" -h | sed -nE '/^  -/ { s/^ +//; s/  .*//; p }' |
+	{ if [ "$1" = agent ]; then "$build/hyptrace-agent" -h; else "$hyptrace" "$1" -h; fi; } |
+		sed -nE '/^  (    )?-/ { s/^ +//; s/  .*//; p }' |
 		grep -oE -e '(^| )--?[a-zA-Z][a-z0-9-]*' | tr -d ' ' | sort
 }
 
@@ -67,7 +68,7 @@ for command in $commands; do
 	like "$(section Documentation/hyptrace.1 COMMANDS)" "^\.B $command\$" "hyptrace(1) names $command"
 done
 
-for command in record recover; do
+for command in record recover list agent; do
 	is "$(tagged "Documentation/hyptrace-$command.1" OPTIONS)" "$(listed "$command")" \
 		"hyptrace-$command(1) has the options that $command -h has"
 done

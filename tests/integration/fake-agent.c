@@ -272,7 +272,7 @@ static enum next lose(struct agent *a)
 	return HOLD;
 }
 
-/* Instead of pages: noise (0), pages whose size cannot be (1), events that reach beyond (2). */
+/* Instead of pages: noise (0), pages whose size cannot be (1), last events that reach beyond (2). */
 static enum next bad_pages(struct agent *a)
 {
 	uint8_t page[PAGE];
@@ -280,11 +280,12 @@ static enum next bad_pages(struct agent *a)
 	srand(1);
 	for (uint32_t i = 0; i < PAGES; i++) {
 		make_page(page, 0, i);
+		for (uint32_t at = 0; !a->s->n && at < PAGE; at++)
+			page[at] = (uint8_t)rand();
 		if (a->s->n == 1)
 			memset(page + 8, 0x7f, 2);
-		for (uint32_t at = a->s->n ? 16 : 0; a->s->n != 1 && at < PAGE;
-		     at += a->s->n ? 160 : 1)
-			page[at] = a->s->n ? 0x1c : (uint8_t)rand();
+		if (a->s->n == 2)
+			page[16 + (EVENTS - 1) * 16] |= 0x1c;
 		put(a->data[0], page, PAGE);
 	}
 	return GO_ON;
@@ -464,7 +465,7 @@ int main(int argc, char **argv)
 	struct agent a = { .control = -1, .cpus = 2, .trace_id = 0x1122334455667788 };
 	size_t n = sizeof(scenarios) / sizeof(*scenarios);
 
-	alarm(60); /* a test that hangs leaves none behind */
+	alarm(120); /* a test that hangs leaves none behind */
 	for (size_t i = 0; argc == 2 && i < n; i++)
 		printf("%d %s\n", scenarios[i].at, scenarios[i].name);
 	if (argc == 2)

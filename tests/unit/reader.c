@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -207,11 +208,131 @@ static void test_bent(void **state)
 	close(fd);
 }
 
+/* ---- chains of options ---------------------------------------------------------------- */
+
+#define FRONT "\x17\x08\x44tracing7\0\0\x08\0\x10\0\0none\0\0"
+#define CHAIN_FIRST (sizeof(FRONT) - 1 + 8)
+
+#define ADD(b, type, v) buf_add(b, &(type){ v }, sizeof(type))
+
+static void add_section(struct buf *b, uint16_t id, uint64_t size)
+{
+	ADD(b, uint16_t, id);
+	ADD(b, uint16_t, 0);
+	ADD(b, uint32_t, 0);
+	ADD(b, uint64_t, size);
+}
+
+/* A section of options: one, and where the next ones are (0: nowhere). */
+static void add_options(struct buf *b, uint16_t id, const void *data, uint32_t len, uint64_t next)
+{
+	add_section(b, DAT_DONE, 6u + len + 6 + 8);
+	ADD(b, uint16_t, id);
+	ADD(b, uint32_t, len);
+	buf_add(b, data, len);
+	ADD(b, uint16_t, DAT_DONE);
+	ADD(b, uint32_t, 8);
+	ADD(b, uint64_t, next);
+}
+
+static uint64_t options_size(uint32_t len)
+{
+	return 16 + 6 + len + 6 + 8;
+}
+
+static void log_into(void *ctx, enum log_level level, const char *msg)
+{
+	snprintf(ctx, 128, "%s", msg);
+}
+
+/* Opens those bytes and drops them. */
+static int open_bytes(struct buf *b, size_t *n_options, char said[128])
+{
+	struct log log = { .fn = log_into, .ctx = said };
+	int fd = memfd_create("trace.dat", MFD_CLOEXEC), ret;
+	struct reader *r;
+
+	*said = 0;
+	assert_int_equal(buf_status(b), 0);
+	assert_int_equal(write_all(fd, b->data, b->len), 0);
+	ret = reader_open(&r, fd, &log);
+	if (!ret) {
+		*n_options = reader_info(r)->n_options;
+		reader_close(r);
+	}
+	buf_release(b);
+	close(fd);
+	return ret;
+}
+
+/* Three sections of options; the front leads to to[0], the first to to[1] ...; 0: nowhere. */
+static int open_chain(const unsigned int to[4], size_t *n_options, char said[128])
+{
+	struct buf b = { 0 };
+
+	buf_add(&b, FRONT, sizeof(FRONT) - 1);
+	for (int i = 0; i < 4; i++) {
+		uint64_t next = to[i] ? CHAIN_FIRST + options_size(4) * (to[i] - 1) : 0;
+
+		if (i)
+			add_options(&b, DAT_UNAME, "text", 4, next);
+		else
+			ADD(&b, uint64_t, next);
+	}
+	return open_bytes(&b, n_options, said);
+}
+
+/* Every step goes on in the file, or a ring would be walked for long. */
+static void test_chain(void **state)
+{
+	static const unsigned int good[][4] = { { 1, 2, 3, 0 }, { 1, 3, 0, 0 }, { 0, 2, 3, 1 } };
+	static const unsigned int bad[][4] = {
+		{ 1, 1, 0, 0 }, { 1, 2, 3, 1 }, { 1, 2, 3, 3 }, { 2, 0, 1, 0 }
+	};
+	static const size_t lengths[] = { 3, 2, 0 };
+	char said[128];
+	size_t n = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
+		assert_int_equal(open_chain(good[i], &n, said), 0);
+		assert_int_equal(n, lengths[i]);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		assert_int_equal(open_chain(bad[i], &n, said), -EBADMSG);
+		assert_string_equal(said, "not a whole trace.dat: its options go backwards");
+	}
+}
+
+/* One large section, named many times: each copy would cost memory. */
+static void test_one_section_often(void **state)
+{
+	enum { SIZE = 40 << 20, TIMES = 100 };
+	struct buf b = { 0 };
+	uint64_t at = CHAIN_FIRST, next;
+	char said[128], *nothing = calloc(1, SIZE);
+	size_t n = 0;
+
+	assert_non_null(nothing);
+	buf_add(&b, FRONT, sizeof(FRONT) - 1);
+	next = at + 16 + SIZE;
+	ADD(&b, uint64_t, next);
+	add_section(&b, DAT_KALLSYMS, SIZE);
+	buf_add(&b, nothing, SIZE);
+	free(nothing);
+	for (int i = 0; i < TIMES; i++) {
+		next += options_size(8);
+		add_options(&b, DAT_KALLSYMS, &at, 8, i < TIMES - 1 ? next : 0);
+	}
+	assert_int_equal(open_bytes(&b, &n, said), -EBADMSG);
+	assert_string_equal(said, "not a whole trace.dat: its sections are too large together");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_v7_zstd), cmocka_unit_test(test_v7_none), cmocka_unit_test(test_v6),
-		cmocka_unit_test(test_cut_off), cmocka_unit_test(test_bent),
+		cmocka_unit_test(test_cut_off), cmocka_unit_test(test_bent), cmocka_unit_test(test_chain),
+		cmocka_unit_test(test_one_section_often),
 	};
 
 	return cmocka_run_group_tests_name("reader", tests, NULL, NULL);
