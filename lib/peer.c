@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "collect.h"
+#include "peer-clock.h"
 #include "peer-meta.h"
 #include "spool-formats.h"
 
@@ -29,6 +30,7 @@ struct peer {
 	uint64_t sent, answered; /* CLOCK_BOOTTIME, ns */
 	atomic_bool closing;	 /* CLOSE was sent: an end of the stream is no loss */
 	_Atomic int lost;
+	struct peer_clock *clock_link; /* NULL: the agent has no counter for us */
 	struct msg_reader reader;
 };
 
@@ -90,6 +92,8 @@ static int fill_request(const struct peer *p, struct msg_trace_req *req)
 	for (size_t i = 0; i < p->o.args->n && !ret; i++)
 		ret = strlist_add(&req->args, p->o.args->v[i]);
 	req->trace_id = p->o.trace_id;
+	if (!ret && p->o.counter)
+		ret = strlist_add(&req->protos, MSG_SYNC_COUNTER);
 	return ret;
 }
 
@@ -223,6 +227,22 @@ static int keep_metadata(struct peer *p, struct spool *spool)
 	return ret;
 }
 
+/* Before the metadata, as stock has it: what the guest records lies between the first answer and the last. */
+static void connect_clock(struct peer *p, const struct msg_trace_resp *resp)
+{
+	struct transport_addr a = p->o.addr;
+	struct msg_wait w = wait_for(p);
+	int fd, ret;
+
+	if (strcmp(resp->proto, MSG_SYNC_COUNTER))
+		return;
+	a.port = resp->tsync_port;
+	fd = transport_connect(&a, &w);
+	ret = fd < 0 ? fd : peer_clock_start(&p->clock_link, fd, p->o.counter_interval_ms);
+	if (ret)
+		log_warn(p->o.log, "guest %s: its counter cannot be asked for: %s", p->name, error_text(ret));
+}
+
 static int connect_data(struct peer *p, const struct msg_trace_resp *resp)
 {
 	int64_t end = patience(p);
@@ -262,6 +282,7 @@ static int converse(struct peer *p, struct spool *spool)
 		return ret;
 	p->trace_id = resp.trace_id;
 	p->source.page_size = resp.page_size;
+	connect_clock(p, &resp);
 	ret = keep_metadata(p, spool);
 	if (!ret)
 		ret = connect_data(p, &resp);
@@ -465,6 +486,7 @@ void peer_free(struct peer *p)
 		close(p->data[i]);
 	if (p->control >= 0)
 		close(p->control);
+	peer_clock_free(p->clock_link);
 	free(p->data);
 	free(p->name);
 	free(p->clock);
@@ -490,6 +512,17 @@ void peer_asked(const struct peer *p, uint64_t *sent, uint64_t *answered)
 {
 	*sent = p->sent;
 	*answered = p->answered;
+}
+
+void peer_counter_end(struct peer *p)
+{
+	if (p->clock_link)
+		peer_clock_end(p->clock_link);
+}
+
+const struct counter_log *peer_counter(const struct peer *p)
+{
+	return p->clock_link ? peer_clock_log(p->clock_link) : NULL;
 }
 
 int peer_lost(const struct peer *p)

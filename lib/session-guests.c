@@ -12,10 +12,7 @@
 
 #include "count.h"
 #include "finish.h"
-#include "session-sync.h"
 #include "writer.h"
-
-#define VCPUS_MAX 1024
 
 /* What a guest records when nobody says what: who runs, and what wakes it. */
 static const char *const default_args[] = { "-i", "-e", "sched", "-e", "irq", "-e", "ipi", "-e", "timer" };
@@ -162,7 +159,9 @@ static void *ask(void *arg)
 	struct asking *a = arg;
 	struct peer_opts o = { .name = a->g->spec.name, .args = &a->g->args, .clock = a->all->clock,
 			       .trace_id = a->all->host_trace_id, .stop_fd = a->all->stop_fd,
-			       .timeout_ms = a->all->timeout_ms, .log = a->all->log };
+			       .timeout_ms = a->all->timeout_ms, .log = a->all->log,
+			       .counter = a->all->clocks != NULL,
+			       .counter_interval_ms = a->all->tsync_interval_ms };
 
 	a->g->error = address(&a->g->spec, &o.addr);
 	if (!a->g->error)
@@ -244,6 +243,9 @@ int session_guests_drain(struct session_guests *all, struct recorder *rec, unsig
 	for (size_t i = 0; i < all->n; i++)
 		if (all->v[i].peer)
 			peer_source(all->v[i].peer)->ops->stop(peer_source(all->v[i].peer));
+	for (size_t i = 0; i < all->n; i++)
+		if (all->v[i].peer)
+			peer_counter_end(all->v[i].peer);
 	for (size_t i = 0; i < all->n; i++) {
 		int error;
 
@@ -253,6 +255,8 @@ int session_guests_drain(struct session_guests *all, struct recorder *rec, unsig
 		if (error && !ret)
 			ret = error;
 		spool_set(all->v[i].spool, "state", "drained");
+		/* the host's own last look comes after that of all guests */
+		peer_counter(all->v[i].peer);
 	}
 	return ret;
 }
@@ -271,116 +275,6 @@ void session_guests_sum(const struct session_guests *all, const struct recorder 
 		snprintf(b->name, sizeof(b->name), "%s", g->spec.name);
 		b->bytes = recorder_totals(rec, peer_source(g->peer)).bytes;
 	}
-}
-
-/* u16 id, u32 length, bytes: how texts/options keeps them (finish.h) */
-static int put_option(struct spool *spool, uint16_t id, const struct buf *body)
-{
-	struct buf out = { 0 };
-	uint32_t len = (uint32_t)body->len;
-	int ret;
-
-	buf_add(&out, &id, sizeof(id));
-	buf_add(&out, &len, sizeof(len));
-	buf_add(&out, body->data, body->len);
-	ret = body->bad ? -ENOMEM : buf_status(&out);
-	if (!ret)
-		ret = spool_append_text(spool, "options", out.data, out.len);
-	buf_release(&out);
-	return ret;
-}
-
-/* The threads that are known before the trace is looked at. */
-static size_t known_vcpus(const struct session_guest *g, struct offset_vcpu *out, size_t max)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; g->vm && i < g->vm->n_vcpus && n < max; i++)
-		if (g->vm->vcpus[i].tid)
-			out[n++] = (struct offset_vcpu){ g->vm->vcpus[i].cpu, (uint32_t)g->vm->vcpus[i].tid };
-	return n;
-}
-
-/* For the host's file: whose vCPUs its threads are. What the trace showed goes before what was known. */
-static int note_guest(struct session_guest *g, const struct sync_result *r, struct offset_vcpu *known,
-		      size_t n_known, struct spool *host)
-{
-	struct offset_guest found = { 0 };
-	struct buf body = { 0 };
-	int ret = r ? sync_guest_option(r, g->spec.name, peer_trace_id(g->peer), &found) : -ENODATA;
-
-	if (!ret && found.n) {
-		offset_guest_encode(&found, &body);
-	} else {
-		struct offset_guest plain = { .name = g->spec.name, .trace_id = peer_trace_id(g->peer),
-					      .n = (uint32_t)n_known, .vcpus = known };
-
-		offset_guest_encode(&plain, &body);
-	}
-	offset_guest_release(&found);
-	ret = put_option(host, DAT_GUEST, &body);
-	buf_release(&body);
-	return ret;
-}
-
-static int note_shift(struct session_guests *all, struct session_guest *g, const struct sync_result *r)
-{
-	struct offset_shift shift = { 0 };
-	struct buf body = { 0 };
-	int ret = sync_time_shift(r, all->host_trace_id, peer_source(g->peer)->n_cpus, &shift);
-
-	if (ret == -ENODATA) {
-		log_warn(all->log, "guest %s: its clock could not be tied to the host's: record -e kvm (or -B hyp) "
-				   "with it", g->spec.name);
-		return 0;
-	}
-	if (ret)
-		return ret;
-	offset_shift_encode(&shift, &body);
-	offset_shift_release(&shift);
-	ret = put_option(g->spool, DAT_TIME_SHIFT, &body);
-	buf_release(&body);
-	log_info(all->log, "guest %s: clock offset known to +- %.1f us (%s, %s; %llu of %llu events outside)",
-		 g->spec.name, (double)sync_median_bound(r) / 1e3, sync_class_name(r->class), r->method,
-		 (unsigned long long)r->outside, (unsigned long long)r->events);
-	return ret;
-}
-
-static int sync_guest(struct session_guests *all, struct session_guest *g, const struct session_sync *host,
-		      struct spool *host_spool)
-{
-	struct offset_vcpu known[VCPUS_MAX];
-	size_t n_known = known_vcpus(g, known, VCPUS_MAX);
-	struct sync_result r = { 0 };
-	struct session_sync guest;
-	int ret = session_sync_open(&guest, g->spool);
-
-	if (!ret)
-		ret = sync_files(&host->source, &guest.source, n_known ? known : NULL, n_known, NULL, &r,
-				 all->log);
-	session_sync_close(&guest);
-	if (!ret)
-		ret = note_shift(all, g, &r);
-	else
-		log_warn(all->log, "guest %s: its clock could not be tied to the host's: %s", g->spec.name,
-			 error_text(ret));
-	ret = note_guest(g, ret ? NULL : &r, known, n_known, host_spool);
-	sync_result_release(&r);
-	return ret;
-}
-
-int session_guests_note(struct session_guests *all, struct spool *host)
-{
-	struct session_sync sync;
-	int ret = all->n && spool_n_buffers(host) ? session_sync_open(&sync, host) : -ENODATA;
-
-	if (ret)
-		return ret == -ENODATA ? 0 : ret;
-	for (size_t i = 0; i < all->n && !ret; i++)
-		if (all->v[i].peer)
-			ret = sync_guest(all, &all->v[i], &sync, host);
-	session_sync_close(&sync);
-	return ret;
 }
 
 /* The agent does not tell what was lost: the pages do. */
@@ -455,6 +349,7 @@ void session_guests_release(struct session_guests *all)
 		strlist_release(&g->args);
 		free(g->output);
 	}
+	session_clocks_free(all->clocks);
 	free(all->v);
 	guests_release(&all->found);
 }

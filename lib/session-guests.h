@@ -5,6 +5,7 @@
 #include "guest.h"
 #include "peer.h"
 #include "recorder.h"
+#include "session-clocks.h"
 #include "session.h"
 
 /*
@@ -29,6 +30,9 @@ struct session_guests {
 	const char *clock;
 	int stop_fd;
 	int timeout_ms; /* session_opts.guest_timeout_ms */
+	enum tsync_method tsync;
+	int64_t tsync_interval_ms;
+	struct session_clocks *clocks; /* the host's; NULL: guests are not asked for their counters */
 	const struct log *log;
 };
 
@@ -45,9 +49,10 @@ int session_guests_drain(struct session_guests *g, struct recorder *rec, unsigne
 void session_guests_sum(const struct session_guests *g, const struct recorder *rec,
 			struct session_summary *sum);
 /*
- * Once all is drained: ties the guests' clocks to the host's by the events
- * (TIME_SHIFT, for the guests' files) and says who runs whose vCPUs (GUEST, for
- * the host's). What cannot be told is a warning.
+ * session-guests-sync.c. Once all is drained and the host's clocks are stopped:
+ * ties the guests' clocks to the host's (TIME_SHIFT, for the guests' files) and
+ * says who runs whose vCPUs (GUEST, for the host's). What cannot be told is a
+ * warning.
  */
 int session_guests_note(struct session_guests *g, struct spool *host);
 /* Writes their files and removes their spools. */

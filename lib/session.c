@@ -131,6 +131,23 @@ static int start_track(struct session *s, size_t i)
 	return ret;
 }
 
+/* Without them the recording is as good, but for the clocks of its guests. */
+static int start_clocks(struct session *s)
+{
+	enum tsync_method m = s->plan->tsync;
+	int ret;
+
+	if (!s->guests.n || (m != TSYNC_AUTO && m != TSYNC_EXACT && m != TSYNC_PING))
+		return 0;
+	ret = session_clocks_start(&s->guests.clocks, s->undo, s->guests.clock,
+				   s->plan->tsync_interval_ms, s->log);
+	if (ret == -ENOMEM)
+		return ret;
+	if (ret)
+		log_warn(s->log, "the guests' clocks are not tied by counters: %s", error_text(ret));
+	return 0;
+}
+
 /* Readers first: the hypervisor's buffer is only polled while somebody reads it. */
 static int arm(struct session *s)
 {
@@ -153,6 +170,8 @@ static int arm(struct session *s)
 	/* the hypervisor is the last track and starts first: its start blocks >= 100 ms */
 	if (!ret && s->remote)
 		ret = start_track(s, s->n_tracks - 1);
+	if (!ret)
+		ret = start_clocks(s);
 	if (!ret)
 		ret = session_guests_arm(&s->guests, s->plan->best_effort, s->recorder);
 	for (size_t i = s->n_tracks - (s->remote ? 1 : 0); i-- && !ret;)
@@ -290,6 +309,7 @@ int session_drain(struct session *s)
 	}
 	error = session_guests_drain(&s->guests, s->recorder, DRAIN_TIMEOUT_MS);
 	ret = ret ? ret : error;
+	session_clocks_stop(s->guests.clocks);
 	for (size_t i = hosts; i < s->n_tracks; i++) {
 		error = stop_track(s, i);
 		ret = ret ? ret : error;
