@@ -1,200 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "exact.h"
-
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define SLEW_ALONE 5e-6 /* what a clock's rate may change by when nothing shows how it does */
-#define SLEW_LEAST 1e-7 /* ... by more than its rates beside show */
-#define STEP	   2e-3 /* no clock is slewed by so much: it was set */
-#define WIDE	   4    /* brackets so many times wider than usual were interrupted */
+#include "exact-priv.h"
+
 #define ROUNDING   3    /* ns: two clocks' whole ns, and ours */
 #define KNOTS_NS   40000000000 /* further apart stock's interpolation overflows */
 
-/* ---- a clock over its counter ---------------------------------------------------- */
-
-/* From shot i to i + 1 a chord, off[i] ns being the furthest that the clock can be from it. */
-struct curve {
-	struct counter_shot *v;
-	size_t n;
-	double *off;
-	double ns; /* of a tick, about */
-};
-
-static int by_value(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
-static uint64_t usual_slack(const struct counter_log *l, uint64_t *scratch)
-{
-	for (size_t i = 0; i < l->n_shots; i++)
-		scratch[i] = l->shots[i].slack;
-	qsort(scratch, l->n_shots, sizeof(*scratch), by_value);
-	return scratch[l->n_shots / 2];
-}
-
-/* Those that are of use, in order; the outer ones are, whatever their width. */
-static int take_shots(struct curve *c, const struct counter_log *l)
-{
-	uint64_t *scratch = calloc(l->n_shots + 1, sizeof(*scratch)), wide;
-
-	c->v = calloc(l->n_shots + 1, sizeof(*c->v));
-	c->off = calloc(l->n_shots + 1, sizeof(*c->off));
-	if (!scratch || !c->v || !c->off) {
-		free(scratch);
-		return -ENOMEM;
-	}
-	wide = l->n_shots ? WIDE * usual_slack(l, scratch) + WIDE : 0;
-	free(scratch);
-	for (size_t i = 0; i < l->n_shots; i++) {
-		const struct counter_shot *s = &l->shots[i], *last = c->n ? &c->v[c->n - 1] : NULL;
-
-		if (s->slack > wide && i && i + 1 < l->n_shots)
-			continue;
-		if (!last || (s->counter > last->counter && s->clock > last->clock))
-			c->v[c->n++] = *s;
-	}
-	return 0;
-}
-
-static double slope(const struct curve *c, size_t i)
-{
-	return (double)(c->v[i + 1].clock - c->v[i].clock) /
-	       (double)(c->v[i + 1].counter - c->v[i].counter);
-}
-
-/*
- * Within an interval the clock's rate lies between those that the chords beside
- * and its own show: with a range of r it leaves its chord of T ticks by at most
- * r T / 4.
- */
-static void find_off(struct curve *c, size_t i)
-{
-	double s = slope(c, i), range = 0, ticks = (double)(c->v[i + 1].counter - c->v[i].counter);
-	uint64_t slack = c->v[i].slack > c->v[i + 1].slack ? c->v[i].slack : c->v[i + 1].slack;
-
-	if (i)
-		range += fabs(s - slope(c, i - 1));
-	if (i + 2 < c->n)
-		range += fabs(s - slope(c, i + 1));
-	range += (c->n == 2 ? SLEW_ALONE : SLEW_LEAST) * s;
-	c->off[i] = ((double)slack + 1) * c->ns + range * ticks / 4;
-}
-
-static int curve_make(struct curve *c, const struct counter_log *l)
-{
-	int ret = take_shots(c, l);
-
-	if (ret)
-		return ret;
-	if (c->n < 2)
-		return -ENODATA;
-	c->ns = (double)(c->v[c->n - 1].clock - c->v[0].clock) /
-		(double)(c->v[c->n - 1].counter - c->v[0].counter);
-	for (size_t i = 0; i + 1 < c->n; i++)
-		if (fabs(slope(c, i) / c->ns - 1) > STEP)
-			return -ERANGE;
-	for (size_t i = 0; i + 1 < c->n; i++)
-		find_off(c, i);
-	return 0;
-}
-
-static void curve_release(struct curve *c)
-{
-	free(c->v);
-	free(c->off);
-}
-
-/* The interval that holds the counter's value; the outer ones go on. */
-static size_t curve_interval(const struct curve *c, uint64_t counter)
-{
-	size_t low = 0, high = c->n - 1;
-
-	while (high - low > 1) {
-		size_t mid = low + (high - low) / 2;
-
-		if (c->v[mid].counter <= counter)
-			low = mid;
-		else
-			high = mid;
-	}
-	return low;
-}
-
-static uint64_t curve_clock(const struct curve *c, uint64_t counter)
-{
-	size_t i = curve_interval(c, counter);
-	double ticks = (double)(int64_t)(counter - c->v[i].counter);
-
-	return c->v[i].clock + (uint64_t)(int64_t)llround(ticks * slope(c, i));
-}
-
-static uint64_t curve_counter(const struct curve *c, uint64_t clock)
-{
-	size_t i = 0;
-
-	while (i + 2 < c->n && c->v[i + 1].clock <= clock)
-		i++;
-	return c->v[i].counter +
-	       (uint64_t)(int64_t)llround((double)(int64_t)(clock - c->v[i].clock) / slope(c, i));
-}
-
-/* How far the clock can be from the curve between two values of the counter, ns. */
-static double curve_off(const struct curve *c, uint64_t from, uint64_t to)
-{
-	size_t i = curve_interval(c, from), end = curve_interval(c, to);
-	double off = 0;
-
-	for (; i <= end; i++) {
-		double ticks = (double)(c->v[i + 1].counter - c->v[i].counter), beyond = 0;
-
-		if (!i && from < c->v[i].counter)
-			beyond = (double)(c->v[i].counter - from) / ticks;
-		if (i + 2 == c->n && to > c->v[i + 1].counter)
-			beyond = fmax(beyond, (double)(to - c->v[i + 1].counter) / ticks);
-		off = fmax(off, c->off[i] * (1 + 2 * beyond));
-	}
-	return off;
-}
-
-/* How far the curve leaves its own chord between two values of the counter, ns. */
-static double curve_sag(const struct curve *c, uint64_t from, uint64_t to)
-{
-	double base = (double)(int64_t)(curve_clock(c, to) - curve_clock(c, from)), sag = 0;
-	uint64_t start = curve_clock(c, from);
-
-	if (to <= from)
-		return 0;
-	for (size_t i = curve_interval(c, from); i < c->n && c->v[i].counter < to; i++)
-		if (c->v[i].counter > from)
-			sag = fmax(sag, fabs((double)(int64_t)(c->v[i].clock - start) -
-					     base * (double)(c->v[i].counter - from) /
-						     (double)(to - from)));
-	return sag;
-}
-
 /* ---- CNTVOFF ------------------------------------------------------------------------- */
-
-/* From this value of the guest's counter on. */
-struct epoch {
-	uint64_t start;
-	uint64_t voff, slack; /* ticks */
-	bool vague;	      /* it may have begun earlier */
-};
-
-struct job {
-	struct curve host, guest;
-	struct epoch *epochs;
-	size_t n;
-	struct sync_result *out;
-	uint64_t *points; /* of the guest's counter, where knots are wanted */
-	size_t n_points;
-};
 
 static bool ping_fits(const struct counter_ping *p, uint64_t voff)
 {
@@ -232,7 +47,7 @@ static int32_t find_vm(const struct counter_log *guest, const struct voff_log *v
 	return 0;
 }
 
-static int add_epoch(struct job *j, const struct epoch *e)
+int exact_add_epoch(struct exact *j, const struct epoch *e)
 {
 	struct epoch *v = realloc(j->epochs, (j->n + 1) * sizeof(*v));
 
@@ -248,7 +63,7 @@ static int add_epoch(struct job *j, const struct epoch *e)
  * first load with the new offset: what the guest's counter shows then parts the
  * events of both exactly.
  */
-static int epochs_of_vm(struct job *j, const struct voff_log *voff, int32_t vm)
+static int epochs_of_vm(struct exact *j, const struct voff_log *voff, int32_t vm)
 {
 	int ret = 0;
 
@@ -262,12 +77,12 @@ static int epochs_of_vm(struct job *j, const struct voff_log *voff, int32_t vm)
 			e.start = curve_counter(&j->host, s->first) - s->voff;
 		if (j->n && e.start <= j->epochs[j->n - 1].start)
 			return -ENODATA; /* a guest whose counter was set back */
-		ret = add_epoch(j, &e);
+		ret = exact_add_epoch(j, &e);
 	}
 	return ret;
 }
 
-static int epochs_known(struct job *j, const struct counter_log *guest, const struct voff_log *voff,
+static int epochs_known(struct exact *j, const struct counter_log *guest, const struct voff_log *voff,
 			const char **why)
 {
 	int32_t vm = find_vm(guest, voff);
@@ -278,7 +93,7 @@ static int epochs_known(struct job *j, const struct counter_log *guest, const st
 		return -ENODATA;
 	}
 	if (!vm)
-		return add_epoch(j, &(struct epoch){ 0 });
+		return exact_add_epoch(j, &(struct epoch){ 0 });
 	ret = epochs_of_vm(j, voff, vm);
 	if (ret == -ENODATA)
 		*why = "its counter was set back";
@@ -297,8 +112,7 @@ static int epochs_known(struct job *j, const struct counter_log *guest, const st
 	return ret;
 }
 
-/* As many offsets as needed, each between the latest question and the earliest answer. */
-static int epochs_by_pings(struct job *j, const struct counter_log *guest)
+int exact_pings(struct exact *j, const struct counter_log *guest)
 {
 	uint64_t low = 0, high = 0;
 	int ret = 0;
@@ -312,7 +126,7 @@ static int epochs_by_pings(struct job *j, const struct counter_log *guest)
 		if (!j->n || (int64_t)(a - high) > 0 || (int64_t)(low - b) > 0) {
 			low = a;
 			high = b;
-			ret = add_epoch(j, &(struct epoch){ .start = j->n ? p->first : 0, .vague = j->n });
+			ret = exact_add_epoch(j, &(struct epoch){ .start = j->n ? p->first : 0, .vague = j->n });
 		}
 		if (ret)
 			break;
@@ -326,7 +140,14 @@ static int epochs_by_pings(struct job *j, const struct counter_log *guest)
 
 /* ---- knots -------------------------------------------------------------------------------- */
 
-static bool is_start(const struct job *j, uint64_t counter)
+static int by_value(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+static bool is_start(const struct exact *j, uint64_t counter)
 {
 	for (size_t i = 1; i < j->n; i++)
 		if (j->epochs[i].start == counter)
@@ -335,7 +156,7 @@ static bool is_start(const struct job *j, uint64_t counter)
 }
 
 /* Knots want room between them: for one just before an epoch's start too. */
-static void add_point(struct job *j, uint64_t at)
+static void add_point(struct exact *j, uint64_t at)
 {
 	uint64_t *last = j->n_points ? &j->points[j->n_points - 1] : NULL;
 
@@ -345,7 +166,7 @@ static void add_point(struct job *j, uint64_t at)
 		*last = at;
 }
 
-static int choose_points(struct job *j)
+static int choose_points(struct exact *j)
 {
 	const struct curve *g = &j->guest;
 	uint64_t first = g->v[0].counter, last = g->v[g->n - 1].counter;
@@ -371,7 +192,7 @@ static int choose_points(struct job *j)
 	return 0;
 }
 
-static size_t epoch_at(const struct job *j, uint64_t counter)
+static size_t epoch_at(const struct exact *j, uint64_t counter)
 {
 	size_t i = j->n - 1;
 
@@ -380,7 +201,7 @@ static size_t epoch_at(const struct job *j, uint64_t counter)
 	return i;
 }
 
-static struct sync_knot *add_knot(struct job *j, uint64_t counter, const struct epoch *e, enum sync_class class)
+static struct sync_knot *add_knot(struct exact *j, uint64_t counter, const struct epoch *e, enum sync_class class)
 {
 	struct sync_knot *k = &j->out->knots[j->out->n_knots++];
 
@@ -391,7 +212,7 @@ static struct sync_knot *add_knot(struct job *j, uint64_t counter, const struct 
 }
 
 /* Half width between two points of one epoch. */
-static uint64_t bound_between(const struct job *j, const struct epoch *e, uint64_t from, uint64_t to)
+static uint64_t bound_between(const struct exact *j, const struct epoch *e, uint64_t from, uint64_t to)
 {
 	uint64_t v = e->voff;
 	double ns = curve_off(&j->guest, from, to) + curve_off(&j->host, from + v, to + v) +
@@ -401,7 +222,7 @@ static uint64_t bound_between(const struct job *j, const struct epoch *e, uint64
 }
 
 /* One knot at each point; at the start of an epoch another just before it. */
-static void add_knots(struct job *j, enum sync_class class)
+static void add_knots(struct exact *j, enum sync_class class)
 {
 	for (size_t i = 0; i < j->n_points; i++) {
 		uint64_t at = j->points[i], next = i + 1 < j->n_points ? j->points[i + 1] : at;
@@ -421,7 +242,7 @@ static void add_knots(struct job *j, enum sync_class class)
 	}
 }
 
-static int make_knots(struct job *j, enum sync_class class)
+int exact_knots(struct exact *j, enum sync_class class)
 {
 	int ret = choose_points(j);
 
@@ -441,7 +262,7 @@ static int make_knots(struct job *j, enum sync_class class)
 
 /* ---- both methods ------------------------------------------------------------------------------ */
 
-static int prepare(struct job *j, const struct counter_log *host, const struct counter_log *guest,
+int exact_begin(struct exact *j, const struct counter_log *host, const struct counter_log *guest,
 		   const char **why)
 {
 	int ret = curve_make(&j->host, host);
@@ -454,7 +275,7 @@ static int prepare(struct job *j, const struct counter_log *host, const struct c
 	return ret == -ERANGE ? -ENODATA : ret;
 }
 
-static int end(struct job *j, int ret)
+int exact_end(struct exact *j, int ret)
 {
 	curve_release(&j->host);
 	curve_release(&j->guest);
@@ -468,33 +289,33 @@ static int end(struct job *j, int ret)
 int exact_solve(const struct counter_log *host, const struct counter_log *guest,
 		const struct voff_log *voff, struct sync_result *out, const char **why)
 {
-	struct job j = { .out = out };
+	struct exact j = { .out = out };
 	int ret;
 
 	*out = (struct sync_result){ .method = "exact" };
-	ret = prepare(&j, host, guest, why);
+	ret = exact_begin(&j, host, guest, why);
 	if (!ret)
 		ret = epochs_known(&j, guest, voff, why);
 	if (!ret)
-		ret = make_knots(&j, SYNC_HARD);
-	return end(&j, ret);
+		ret = exact_knots(&j, SYNC_HARD);
+	return exact_end(&j, ret);
 }
 
 int exact_ping(const struct counter_log *host, const struct counter_log *guest,
 	       struct sync_result *out, const char **why)
 {
-	struct job j = { .out = out };
+	struct exact j = { .out = out };
 	int ret;
 
 	*out = (struct sync_result){ .method = "ping" };
-	ret = prepare(&j, host, guest, why);
+	ret = exact_begin(&j, host, guest, why);
 	if (!ret) {
-		ret = epochs_by_pings(&j, guest);
+		ret = exact_pings(&j, guest);
 		if (!ret && !j.n)
 			ret = -ENODATA;
 		*why = "its answers make no sense";
 	}
 	if (!ret)
-		ret = make_knots(&j, SYNC_PING);
-	return end(&j, ret);
+		ret = exact_knots(&j, SYNC_PING);
+	return exact_end(&j, ret);
 }

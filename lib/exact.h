@@ -65,6 +65,22 @@ void voff_log_release(struct voff_log *l);
 int exact_solve(const struct counter_log *host, const struct counter_log *guest,
 		const struct voff_log *voff, struct sync_result *out, const char **why);
 
+/* What a recording's events tell, besides the counters. */
+struct exact_events {
+	const struct sync_host *host;
+	const struct sync_guest *guest;
+	const struct offset_vcpu *vcpus; /* the map, as far as known */
+	size_t n_vcpus;
+};
+
+/*
+ * Without CNTVOFF, but with events: the windows (sync.h) bound it, all of a
+ * recording together, since it does not drift. -ENODATA: they do not, or not so
+ * that one number is left; sync_files may still find something.
+ */
+int exact_windows(const struct counter_log *host, const struct counter_log *guest,
+		  const struct exact_events *events, struct sync_result *out, const struct log *log);
+
 /*
  * Without CNTVOFF: it does not change, so the pings alone bound it, all of them
  * together. out->class is SYNC_PING.

@@ -59,7 +59,7 @@ static void *watch(void *arg)
 	return NULL;
 }
 
-static int start(struct session_clocks *c, struct undo *u, const char *clock)
+static int start(struct session_clocks *c, struct undo *u, const char *clock, bool probe)
 {
 	int ret = clock_marks_open(&c->marks, u, clock, COUNTER_MARKS);
 
@@ -67,7 +67,7 @@ static int start(struct session_clocks *c, struct undo *u, const char *clock)
 		ret = shoot(c);
 	if (ret)
 		return ret;
-	ret = voff_probe_open(&c->probe, u, clock);
+	ret = probe ? voff_probe_open(&c->probe, u, clock) : 0;
 	if (ret == -ENOMEM)
 		return ret;
 	if (ret)
@@ -78,7 +78,7 @@ static int start(struct session_clocks *c, struct undo *u, const char *clock)
 }
 
 int session_clocks_start(struct session_clocks **out, struct undo *u, const char *clock,
-			 int64_t interval_ms, const struct log *log)
+			 int64_t interval_ms, bool probe, const struct log *log)
 {
 	struct session_clocks *c = calloc(1, sizeof(*c));
 	int ret;
@@ -88,7 +88,7 @@ int session_clocks_start(struct session_clocks **out, struct undo *u, const char
 	c->interval_ms = interval_ms;
 	c->log = log;
 	c->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	ret = c->stop_fd < 0 ? -errno : !counter_there() ? -ENOTSUP : start(c, u, clock);
+	ret = c->stop_fd < 0 ? -errno : !counter_there() ? -ENOTSUP : start(c, u, clock, probe);
 	if (!ret) {
 		*out = c;
 		return 0;

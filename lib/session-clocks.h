@@ -11,9 +11,12 @@
  */
 struct session_clocks;
 
-/* interval_ms: between snapshots; 0: at the start and at the end only. -ENOTSUP: no counter. */
+/*
+ * interval_ms: between snapshots; 0: at the start and at the end only. probe:
+ * CNTVOFF too. -ENOTSUP: no counter.
+ */
 int session_clocks_start(struct session_clocks **out, struct undo *u, const char *clock,
-			 int64_t interval_ms, const struct log *log);
+			 int64_t interval_ms, bool probe, const struct log *log);
 /* The last snapshot; reads nothing of tracefs any more. To be called before the undo. */
 void session_clocks_stop(struct session_clocks *c);
 void session_clocks_free(struct session_clocks *c);

@@ -187,12 +187,32 @@ static int by_ping(const struct job *j, struct sync_result *out, const char **wh
 	return clocks && log ? exact_ping(session_clocks_host(clocks), log, out, why) : -ENODATA;
 }
 
+/* The windows with the counters' help; -ENODATA: without. */
+static int by_both(const struct job *j, const struct sync_source *host, struct sync_result *out)
+{
+	const struct session_clocks *clocks = j->all->clocks;
+	const struct counter_log *log = peer_counter(j->g->peer);
+	struct sync_host h = { 0 };
+	struct sync_guest g = { 0 };
+	struct exact_events e = { &h, &g, j->known, j->n_known };
+	int ret = clocks && log ? sync_host_read(&h, host, j->all->log) : -ENODATA;
+
+	if (!ret)
+		ret = sync_guest_read(&g, j->guest, j->all->log);
+	if (!ret)
+		ret = exact_windows(session_clocks_host(clocks), log, &e, out, j->all->log);
+	sync_guest_release(&g);
+	sync_host_release(&h);
+	return ret;
+}
+
 /* ---- which method ------------------------------------------------------------------------- */
 
 static int by_windows(const struct job *j, const struct sync_prior *prior, struct sync_result *out,
 		      const char **why)
 {
 	struct sync_source host;
+	int ret;
 
 	*why = "record -e kvm (or -B hyp) with it";
 	if (!j->host)
@@ -204,6 +224,9 @@ static int by_windows(const struct job *j, const struct sync_prior *prior, struc
 	host = *j->host;
 	if (j->all->tsync == TSYNC_KVM && j->hyp)
 		host.n_buffers--;
+	ret = by_both(j, &host, out);
+	if (ret != -ENODATA)
+		return ret;
 	return sync_files(&host, j->guest, j->known, j->n_known, prior, out, j->all->log);
 }
 

@@ -137,10 +137,11 @@ static int start_clocks(struct session *s)
 	enum tsync_method m = s->plan->tsync;
 	int ret;
 
-	if (!s->guests.n || (m != TSYNC_AUTO && m != TSYNC_EXACT && m != TSYNC_PING))
+	if (!s->guests.n || m == TSYNC_NONE)
 		return 0;
 	ret = session_clocks_start(&s->guests.clocks, s->undo, s->guests.clock,
-				   s->plan->tsync_interval_ms, s->log);
+				   s->plan->tsync_interval_ms, m == TSYNC_AUTO || m == TSYNC_EXACT,
+				   s->log);
 	if (ret == -ENOMEM)
 		return ret;
 	if (ret)

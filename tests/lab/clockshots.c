@@ -5,7 +5,7 @@
  * CLOCK_REALTIME and the guest's CLOCK_MONOTONIC_RAW of one instant.
  *
  * usage: clockshots host|guest SECONDS
- * Prints, every 20 ms:
+ * Prints, every 50 ms:
  *	host BOOT REAL-BOOT SLACK	at BOOT; the difference is true within SLACK
  *	guest BOOT REAL SLACK		when the guest's clock was BOOT, +- SLACK, the host's was REAL
  * all in ns. Exit status 3: no PTP call here.
@@ -77,7 +77,7 @@ static int guest(int fd)
 
 int main(int argc, char **argv)
 {
-	const struct timespec pause = { .tv_nsec = 20000000 };
+	const struct timespec pause = { .tv_nsec = 50000000 };
 	int in_guest = argc == 3 && !strcmp(argv[1], "guest");
 	int fd = in_guest ? open("/dev/ptp0", O_RDONLY) : -1, ret = 0;
 	int64_t end;
@@ -88,6 +88,7 @@ int main(int argc, char **argv)
 		perror("/dev/ptp0");
 		return 3;
 	}
+	setlinebuf(stdout);
 	end = now(CLOCK_BOOTTIME) + atoll(argv[2]) * 1000000000;
 	while (!ret && now(CLOCK_BOOTTIME) < end) {
 		ret = in_guest ? guest(fd) : host();

@@ -287,6 +287,83 @@ static void a_clock_that_was_set_is_refused(void **state)
 	release(&w, &r);
 }
 
+/* ---- with windows ----------------------------------------------------------------- */
+
+#define THREADS 2
+
+/* Each vCPU runs for 0.1 to 0.4 ms of every ms, with events in it, none nearer than 5 us to an end. */
+static void make_events(const struct world *w, struct sync_host *h, struct sync_guest *g)
+{
+	uint32_t random = 1;
+
+	*h = (struct sync_host){ .begin = clock_at(&w->host, START) };
+	*g = (struct sync_guest){ .cpus = calloc(THREADS, sizeof(*g->cpus)), .n_cpus = THREADS };
+	for (unsigned int cpu = 0; cpu < THREADS; cpu++) {
+		struct sync_cpu *c = &g->cpus[cpu];
+
+		*c = (struct sync_cpu){ .cpu = cpu, .times = calloc(60000, sizeof(*c->times)) };
+		for (uint64_t n = START + HZ / 50; n < START + 9 * HZ; n += HZ / 1000) {
+			uint64_t a, b;
+			struct sync_window win;
+
+			random = random * 1664525 + 1013904223;
+			a = n + random % 20000;
+			b = a + 6000 + (random >> 8) % 18000;
+			if (w->vm.paused_at && b > w->vm.paused_at && a < w->vm.resumed_at)
+				continue;
+			win = (struct sync_window){ clock_at(&w->host, a), clock_at(&w->host, b),
+						    500 + (int32_t)cpu, SYNC_KVM, false };
+			h->end = win.b;
+			assert_int_equal(sync_windows_add(&h->windows, &win), 0);
+			for (uint64_t at = a + 312 + random % 200; at < b - 312 && c->n < 60000; at += 2500) {
+				uint64_t counter = guest_counter(&w->vm, at);
+
+				c->times[c->n++] = clock_at(&w->guest, counter + w->vm.voff[0]);
+			}
+		}
+	}
+}
+
+static void windows_once(struct world *w, uint64_t limit, size_t cuts)
+{
+	const struct offset_vcpu map[] = { { 0, 500 }, { 1, 501 } };
+	struct sync_host h;
+	struct sync_guest g;
+	struct exact_events e = { &h, &g, map, THREADS };
+	struct sync_result r;
+
+	run(w, 0.25);
+	make_events(w, &h, &g);
+	assert_int_equal(exact_windows(&w->host_log, &w->guest_log, &e, &r, NULL), 0);
+	/* about a jump the solver is not sure of all events */
+	assert_in_range(r.class, cuts ? SYNC_SOFT : SYNC_HARD, SYNC_HARD);
+	assert_string_equal(r.method, "kvm windows");
+	assert_in_range(r.outside, 0, cuts);
+	assert_int_equal(r.n_cuts, cuts);
+	assert_int_equal(r.n_vcpus, THREADS);
+	judge(w, &r, limit);
+	sync_guest_release(&g);
+	sync_host_release(&h);
+	release(w, &r);
+}
+
+/* No slice alone knows the rates so well: what the ends leave, 10 us, and the snapshots' slack. */
+static void windows_bound_cntvoff_together(void **state)
+{
+	struct world w = { .host = { 5000000000, { 3, 3, 3 } }, .guest = { 77, { -120, -120, -120 } },
+			   .vm.voff = { 900000000 } };
+
+	windows_once(&w, 8000, 0);
+}
+
+static void windows_find_the_pause(void **state)
+{
+	struct world w = { .host = { 5000000000, { 3, 3, 3 } }, .guest = { 77, { -9, -9, -9 } },
+			   .vm = { { 900000000, 900000000 + 2 * HZ }, START + 4 * HZ, START + 6 * HZ } };
+
+	windows_once(&w, 8000, 1);
+}
+
 static void too_little_is_refused(void **state)
 {
 	struct world w = { .vm.voff = { 5 } };
@@ -355,6 +432,8 @@ int main(void)
 		cmocka_unit_test(a_wrong_cntvoff_is_refused),
 		cmocka_unit_test(lost_loads_make_it_soft),
 		cmocka_unit_test(a_clock_that_was_set_is_refused),
+		cmocka_unit_test(windows_bound_cntvoff_together),
+		cmocka_unit_test(windows_find_the_pause),
 		cmocka_unit_test(too_little_is_refused),
 		cmocka_unit_test(knots_are_near_enough),
 		cmocka_unit_test(late_records),
