@@ -125,7 +125,12 @@ static int copy_buffer(struct job *j, size_t i, size_t *stat)
 	const struct reader_buffer *in = &j->info->buffers[i];
 	struct spool_buffer b = { .name = in->name, .clock = *in->clock ? in->clock : "local", .path = in->name,
 				  .kind = "host", .page_size = in->page_size };
+	const struct reader_option *o = reader_option(j->reader, DAT_CPUCOUNT);
+	uint32_t count = 0;
 	int ret;
+
+	if (o && o->data.len >= sizeof(count))
+		memcpy(&count, o->data.data, sizeof(count));
 
 	if (!strcmp(in->name, "hyp")) {
 		log_err(j->o->log, "'%s' has a buffer of the hypervisor's already", j->o->input);
@@ -133,6 +138,8 @@ static int copy_buffer(struct job *j, size_t i, size_t *stat)
 	}
 	for (size_t k = 0; k < in->n_cpus; k++)
 		b.n_cpus = in->cpus[k].cpu >= b.n_cpus ? in->cpus[k].cpu + 1 : b.n_cpus;
+	/* CPUs without data need not be listed */
+	b.n_cpus = count > b.n_cpus ? count : b.n_cpus;
 	if (b.n_cpus > CPUS_MAX)
 		return -EBADMSG;
 	j->n_cpus = b.n_cpus > j->n_cpus ? b.n_cpus : j->n_cpus;

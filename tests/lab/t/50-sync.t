@@ -4,7 +4,8 @@
 # guests with 2 and 4 vCPUs, on both kinds of host, plainly, stopped half-way by
 # QEMU's monitor and by a signal, and with all of the host's CPUs busy; by the exact
 # method and by the hypervisor's windows. Stock's ptp is measured beside it.
-# HYPTRACE_LAB_SECONDS: of each recording (3). With 60 it takes half an hour.
+# HYPTRACE_LAB_SECONDS: of each recording (3; with 60 it takes half an hour).
+# HYPTRACE_LAB_MODES, HYPTRACE_LAB_ACTS: some of them only.
 # shellcheck disable=SC2154 # $output and friends come from lib.sh
 . "$(dirname "$0")/lib.sh"
 seconds=${HYPTRACE_LAB_SECONDS:-3}
@@ -50,7 +51,7 @@ act() {
 # one NAME METHOD ACT: a recording of both guests
 one() {
 	act "$3" >"$out/act.sh"
-	run "export g=/mnt/tests/lab/l1/guest; timeout $((3 * seconds + 60)) hyptrace record --tsync $2 -B hyp -e kvm -b 4096 \
+	run "export g=/mnt/tests/lab/l1/guest HYPTRACE_GUEST_TIMEOUT_MS=60000; timeout $((3 * seconds + 100)) hyptrace record --tsync $2 -B hyp -e kvm -b 4096 \
 		-o $1.dat -A Guest@3:823 -A Guest2@4:823 -- bash /mnt/out/act.sh && cp $1*.dat /mnt/out && rm -f $1*.dat"
 	recorded "$mode: $1"
 	diag "$(grep -E 'clock offset|warning' <<<"$stderr")"
@@ -76,9 +77,9 @@ judge() {
 	done
 }
 
-acts=(plain stop signal busy)
+read -ra acts <<<"${HYPTRACE_LAB_ACTS:-plain stop signal busy}"
 
-for mode in protected nvhe; do
+for mode in ${HYPTRACE_LAB_MODES:-protected nvhe}; do
 	vm_up -m "$mode" -g 2 -a hyptrace-agent
 	begin_shots
 	for a in "${acts[@]}"; do
