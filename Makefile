@@ -173,7 +173,7 @@ lab:
 
 check-lab: lab
 	$(Q)tests/deps check
-	$(Q)$(MAKE_HERE) all tools
+	$(Q)$(MAKE_HERE) all tools integration
 	$(Q)$(MAKE_ARM64)
 	$(Q)O=$(O) tests/check-lab
 

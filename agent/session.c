@@ -13,8 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock-marks.h"
 #include "session-priv.h"
-#include "sync-clock.h"
 #include "thread.h"
 
 /* So many messages that make no sense here are answered before the peer is given up. */
@@ -183,7 +183,7 @@ static int start_streams(struct session *s)
  */
 static int start_tracing(struct session *s, eventfd_t *connected)
 {
-	int clock = sync_clock_system(s->clock);
+	int clock = clock_marks_system(s->clock);
 	struct timespec now;
 	eventfd_t more;
 

@@ -10,7 +10,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "sync-clock.h"
+#include "counter.h"
 #include "thread.h"
 
 /*
@@ -26,7 +26,7 @@ struct sync {
 	int finish_fd; /* readable: the recording is over, do not wait for long */
 	int fd;
 	uint32_t series;
-	struct sync_clock *clock;
+	struct clock_marks *clock;
 	struct msg_reader reader;
 	struct sync_probe probes[PROBES];
 	struct msg_ptp_probes seen;
@@ -34,26 +34,35 @@ struct sync {
 
 const char *sync_protocol(const struct strlist *offered)
 {
+	if (counter_there() && strlist_has(offered, MSG_SYNC_COUNTER))
+		return MSG_SYNC_COUNTER;
 	return strlist_has(offered, MSG_SYNC_PTP) ? MSG_SYNC_PTP : "";
 }
 
 bool sync_choose(const struct sync_probe *p, size_t n, int64_t *ts, int64_t *offset)
 {
-	int64_t best = INT64_MAX;
+	int64_t low = INT64_MIN, high = INT64_MAX, shortest = INT64_MAX;
 
 	for (size_t i = 0; i < n; i++) {
 		int64_t way = p[i].back - p[i].sent;
 
-		if (!p[i].sent || !p[i].back || !p[i].seen || way < 0 || way >= best)
+		if (!p[i].sent || !p[i].back || !p[i].seen || way < 0)
 			continue;
-		best = way;
-		*ts = p[i].sent + way / 2;
-		*offset = p[i].seen - *ts;
+		if (way < shortest) {
+			shortest = way;
+			*ts = p[i].sent + way / 2;
+		}
+		/* after it was sent and before it was back: each limit by the probe that was best there */
+		low = p[i].seen - p[i].back > low ? p[i].seen - p[i].back : low;
+		high = p[i].seen - p[i].sent < high ? p[i].seen - p[i].sent : high;
 	}
+	if (shortest == INT64_MAX)
+		return false;
+	*offset = low + (high - low) / 2;
 	/* a recorder drops a sample with 0 in it, and with it the whole guest's */
-	if (best != INT64_MAX && !*offset)
+	if (!*offset)
 		*offset = 1;
-	return best != INT64_MAX;
+	return true;
 }
 
 /* ---- one pass ---------------------------------------------------------------- */
@@ -95,11 +104,11 @@ static int probe(struct sync *s, uint32_t number)
 	int ret;
 
 	msg_add_ptp_probe(&b, number);
-	sync_clock_mark(s->clock, 2 * (number - 1));
+	clock_marks_set(s->clock, 2 * (number - 1));
 	ret = send_buf(s, &b);
 	if (!ret)
 		ret = receive(s, MSG_PTP_PROBE, &sync);
-	sync_clock_mark(s->clock, 2 * (number - 1) + 1);
+	clock_marks_set(s->clock, 2 * (number - 1) + 1);
 	if (!ret)
 		ret = msg_get_ptp_probe(&sync, &got);
 	return ret ? ret : got == number ? 0 : -EPROTO;
@@ -120,10 +129,10 @@ static int end_pass(struct sync *s)
 		ret = msg_get_ptp_probes(&sync, &s->seen);
 	if (ret)
 		return ret;
-	sync_clock_collect(s->clock);
+	clock_marks_collect(s->clock);
 	for (uint32_t i = 0; i < PROBES; i++) {
-		s->probes[i].sent = sync_clock_get(s->clock, 2 * i);
-		s->probes[i].back = sync_clock_get(s->clock, 2 * i + 1);
+		s->probes[i].sent = clock_marks_get(s->clock, 2 * i);
+		s->probes[i].back = clock_marks_get(s->clock, 2 * i + 1);
 		s->probes[i].seen = s->seen.ids[i] == i + 1 ? s->seen.ts[i] : 0;
 	}
 	return 0;
@@ -141,7 +150,7 @@ static int pass(struct sync *s, uint16_t cpu)
 		CPU_SET(cpu, &set);
 	/* of a CPU that is offline, another one's clock is as good */
 	sched_setaffinity(0, sizeof(set), &set);
-	sync_clock_clear(s->clock);
+	clock_marks_clear(s->clock);
 	ret = begin_pass(s);
 	for (uint32_t i = 1; i <= PROBES && !ret; i++)
 		ret = probe(s, i);
@@ -152,6 +161,27 @@ static int pass(struct sync *s, uint16_t cpu)
 	if (!sync_choose(s->probes, PROBES, &ts, &offset))
 		log_warn(s->o.log, "time synchronisation: no probe of CPU %u came back whole", cpu);
 	msg_add_ptp_offset(&b, ts, offset);
+	return send_buf(s, &b);
+}
+
+/* ---- our own recorder's question ------------------------------------------------ */
+
+/* taken: the counter when the question was. */
+static int answer_counter(struct sync *s, const struct msg_sync *question, uint64_t taken)
+{
+	struct msg_counter_shot shot = { .first = taken, .frequency = counter_frequency() };
+	struct counter_shot c = { 0 };
+	struct buf b = { 0 };
+	int ret = msg_get_counter_ask(question, &shot.number);
+
+	if (ret)
+		return ret;
+	counter_shoot(s->clock, &c);
+	shot.counter = c.counter;
+	shot.slack = c.slack;
+	shot.clock = c.clock;
+	shot.last = counter_read();
+	msg_add_counter_shot(&b, &shot);
 	return send_buf(s, &b);
 }
 
@@ -173,6 +203,7 @@ static int serve_requests(struct sync *s)
 {
 	struct msg_wait w = { .deadline = msg_now() + s->o.timeout_ms, .stop_fd = s->o.cancel_fd };
 	struct msg_sync sync;
+	uint64_t taken;
 	uint16_t cpu;
 	struct msg m;
 	int ret;
@@ -182,10 +213,17 @@ static int serve_requests(struct sync *s)
 		return s->fd;
 	for (;;) {
 		ret = next_request(s, &m);
+		taken = counter_read();
 		if (!ret)
 			ret = msg_get_sync(&m, &sync);
 		if (ret)
 			return ret == -ENODATA ? 0 : ret;
+		if (msg_sync_is(&sync, MSG_SYNC_COUNTER, MSG_COUNTER_ASK)) {
+			ret = answer_counter(s, &sync, taken);
+			if (ret)
+				return ret;
+			continue;
+		}
 		if (msg_sync_is(&sync, MSG_SYNC_NONE, MSG_SYNC_STOP))
 			return 0;
 		if (!msg_sync_is(&sync, MSG_SYNC_NONE, MSG_SYNC_PROBE) ||
@@ -220,7 +258,7 @@ int sync_start(struct sync **out, const struct sync_opts *o)
 	s->o = *o;
 	s->fd = -1;
 	s->finish_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	ret = s->finish_fd < 0 ? -errno : sync_clock_open(&s->clock, o->undo, o->clock, 2 * PROBES);
+	ret = s->finish_fd < 0 ? -errno : clock_marks_open(&s->clock, o->undo, o->clock, 2 * PROBES);
 	if (!ret) {
 		ret = thread_start(&s->thread, sync_thread, s);
 		s->running = !ret;
@@ -246,7 +284,7 @@ void sync_free(struct sync *s)
 	if (!s)
 		return;
 	sync_finish(s);
-	sync_clock_free(s->clock);
+	clock_marks_free(s->clock);
 	if (s->finish_fd >= 0)
 		close(s->finish_fd);
 	free(s);

@@ -9,9 +9,10 @@
  * The guest's side of time synchronisation: answers the recorder's requests on
  * a connection and in a thread of its own, until it says STOP or goes away.
  *
- * In "ptp" it is the guest that probes, chooses and tells the offset; so a
- * better way to find it (offsets from the counter, say) goes into sync_choose
- * and needs nothing new from the recorder.
+ * hyptrace's recorder asks for the counter (msg.h). In stock's "ptp" it is the
+ * guest that probes, chooses and tells the offset. Nothing better than its probes
+ * can go in there: KVM's PTP call gives the guest the host's CLOCK_REALTIME, and
+ * of the host's trace clock a guest knows no more than when it saw each probe.
  */
 struct sync;
 
@@ -39,7 +40,10 @@ int sync_start(struct sync **out, const struct sync_opts *o);
 void sync_finish(struct sync *s);
 void sync_free(struct sync *s);
 
-/* ts (guest's) and offset by the probe with the shortest way; false: none is good. */
+/*
+ * ts (guest's) of the probe with the shortest way, and the offset: the middle of
+ * what all probes leave of it. false: none is good.
+ */
 bool sync_choose(const struct sync_probe *p, size_t n, int64_t *ts, int64_t *offset);
 
 #endif

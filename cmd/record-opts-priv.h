@@ -57,6 +57,6 @@ opt_set set_flag, set_text, set_u64;
 opt_set set_buffer_u64, add_to_list;
 opt_set set_help, set_sleep, set_depth, set_prio, set_event, set_filter, set_trigger, set_negate,
 	set_buffer, set_tracer, set_clock, set_cpumask, set_pids, set_output, set_compression,
-	set_version, set_guest, set_guest_name;
+	set_version, set_guest, set_guest_name, set_tsync, set_tsync_interval;
 
 #endif

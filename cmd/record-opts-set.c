@@ -397,6 +397,42 @@ int set_guest_name(struct parse *p, const struct opt *o, const char *arg)
 	return replace(p, &last_guest(p)->name, arg);
 }
 
+int set_tsync(struct parse *p, const struct opt *o, const char *arg)
+{
+	static const struct {
+		const char *name;
+		enum tsync_method method;
+	} methods[] = {
+		{ "auto", TSYNC_AUTO }, { "exact", TSYNC_EXACT }, { "hyp", TSYNC_HYP },
+		{ "kvm", TSYNC_KVM },	{ "ping", TSYNC_PING },	  { "none", TSYNC_NONE },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(methods); i++)
+		if (!strcmp(arg, methods[i].name)) {
+			p->plan->tsync = methods[i].method;
+			return 0;
+		}
+	return fail_opt(p, o, arg, "unknown: use auto, exact, hyp, kvm, ping or none");
+}
+
+/* As in trace-cmd: 0 is the start and the end only, less than 0 none at all. */
+int set_tsync_interval(struct parse *p, const struct opt *o, const char *arg)
+{
+	uint64_t ms;
+	int ret;
+
+	if (*arg == '-') {
+		ret = number(p, o, arg + 1, 0, INT32_MAX, &ms);
+		if (!ret)
+			p->plan->tsync = TSYNC_NONE;
+		return ret;
+	}
+	ret = number(p, o, arg, 0, INT32_MAX, &ms);
+	if (!ret)
+		p->plan->tsync_interval_ms = (int64_t)ms;
+	return ret;
+}
+
 int opts_for_guest(struct parse *p, const struct opt *o, const char *arg)
 {
 	struct guest_plan *g = last_guest(p);

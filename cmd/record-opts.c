@@ -13,7 +13,6 @@
 #define BUFFER(field) offsetof(struct buffer_plan, field)
 #define NO_PROXY      "an agent is reached directly, with -A"
 #define NO_FIFOS      "guests send their data over sockets only: leave it out"
-#define NO_TSYNC      "the guests' clocks are not probed at intervals: leave it out"
 #define NO_NET	      "not sent over a network: record into a file and copy it, or use trace-cmd record -N"
 #define NO_PROFILE    "profiles are not made by this version: use trace-cmd profile"
 
@@ -56,6 +55,10 @@ static const struct opt opts[] = {
 	OPT('A', NULL, "GUEST", "a guest by name, CID or address; options after it are the guest's",
 	    set_guest),
 	OPT(0, "name", "NAME", "what the guest before it is called", set_guest_name),
+	OPT(0, "tsync", "METHOD", "guests' clocks by: exact, hyp, kvm, ping, none (auto)",
+	    set_tsync),
+	OPT(0, "tsync-interval", "MS", "between looks at the guests' clocks; 0: start and end (250)",
+	    set_tsync_interval),
 
 	{ .help = "Functions" },
 	OPT('p', NULL, "TRACER", "function, function_graph ...", set_tracer, HOST_ONLY, FOR_GUEST),
@@ -129,7 +132,6 @@ static const struct opt opts[] = {
 		"pages are kept beside the output file while recording: choose the place with -o"),
 	REFUSED(0, "ts-offset", "", "give it to the report: trace-cmd report --ts-offset"),
 	REFUSED(0, "tsc2nsec", NULL, "for times in nanoseconds use -C boot or -C mono"),
-	REFUSED(0, "tsync-interval", "", NO_TSYNC),
 	REFUSED(0, "verbose", "[LEVEL]",
 		"messages have no levels: leave it out, or use -q for errors only"),
 };
@@ -279,6 +281,7 @@ int record_opts_parse(int argc, char **argv, struct record_plan *plan, struct op
 
 	err->text[0] = 0;
 	plan->output = strdup("trace.dat");
+	plan->tsync_interval_ms = TSYNC_INTERVAL_MS;
 	if (!plan->output || !record_plan_add_buffer(plan, ""))
 		return opts_no_memory(&p);
 	ret = parse_options(&p, argc, argv);

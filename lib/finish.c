@@ -393,7 +393,7 @@ static int prepare(struct job *j)
 
 	j->file.version = (int)number(j, "version", 7);
 	j->file.compression = compression ? compression : "zstd";
-	j->file.page_size = (uint32_t)sysconf(_SC_PAGESIZE);
+	j->file.page_size = (uint32_t)number(j, "page_size", (uint64_t)sysconf(_SC_PAGESIZE));
 	j->file.progress = j->o->progress;
 	j->file.progress_ctx = j->o->ctx;
 	if (!ret)

@@ -11,6 +11,7 @@
  * Keys of the session file used here:
  *   output         where the file goes (a path, made absolute by the session)
  *   version, compression, clock, traceid, uname, date_offset_us
+ *   page_size      of the machine that recorded, when it is not this one
  *   clock_name     of a guest, whose TRACECLOCK is among its options
  *   sched_buffer   number of the host buffer with complete sched_switch records
  */

@@ -482,6 +482,43 @@ int msg_get_ptp_probes(const struct msg_sync *s, struct msg_ptp_probes *p)
 	return n < p->count ? -EBADMSG : 0;
 }
 
+void msg_add_counter_ask(struct buf *out, uint32_t number)
+{
+	number = htobe32(number);
+	msg_add_sync(out, MSG_SYNC_COUNTER, MSG_COUNTER_ASK, &number, sizeof(number));
+}
+
+int msg_get_counter_ask(const struct msg_sync *s, uint32_t *number)
+{
+	struct cursor c = cursor_at(s->payload, s->len);
+
+	*number = get32(&c);
+	return c.bad ? -EBADMSG : 0;
+}
+
+void msg_add_counter_shot(struct buf *out, const struct msg_counter_shot *shot)
+{
+	uint64_t v[] = { htobe64(shot->number), htobe64(shot->frequency), htobe64(shot->first),
+			 htobe64(shot->last),	htobe64(shot->counter),	  htobe64(shot->slack),
+			 htobe64(shot->clock) };
+
+	msg_add_sync(out, MSG_SYNC_COUNTER, MSG_COUNTER_SHOT, v, sizeof(v));
+}
+
+int msg_get_counter_shot(const struct msg_sync *s, struct msg_counter_shot *shot)
+{
+	struct cursor c = cursor_at(s->payload, s->len);
+
+	shot->number = (uint32_t)get64(&c);
+	shot->frequency = get64(&c);
+	shot->first = get64(&c);
+	shot->last = get64(&c);
+	shot->counter = get64(&c);
+	shot->slack = get64(&c);
+	shot->clock = get64(&c);
+	return c.bad ? -EBADMSG : 0;
+}
+
 void msg_add_ptp_offset(struct buf *out, int64_t ts, int64_t offset)
 {
 	uint64_t v[2] = { htobe64((uint64_t)ts), htobe64((uint64_t)offset) };

@@ -162,6 +162,12 @@ void msg_trace_resp_release(struct msg_trace_resp *r);
 
 #define MSG_SYNC_NONE "none" /* the protocol's name in requests */
 #define MSG_SYNC_PTP  "ptp"
+/*
+ * Ours alone: a recorder that offers it gets the guest's counter. Stock does not
+ * know the name, so its agents choose another protocol or none, and its recorders
+ * never offer it.
+ */
+#define MSG_SYNC_COUNTER "counter"
 
 enum msg_sync_id {
 	MSG_SYNC_PROBE = 1, /* protocol "none": synchronise one CPU now */
@@ -171,6 +177,8 @@ enum msg_sync_id {
 	MSG_PTP_PROBES = 3,
 	MSG_PTP_OFFSET = 4,
 	MSG_PTP_END = 5,
+	MSG_COUNTER_ASK = 1,
+	MSG_COUNTER_SHOT = 2,
 };
 
 struct msg_sync {
@@ -212,6 +220,21 @@ struct msg_ptp_probes {
 /* Always all places, as stock does. */
 void msg_add_ptp_probes(struct buf *out, const struct msg_ptp_probes *p);
 int msg_get_ptp_probes(const struct msg_sync *s, struct msg_ptp_probes *p);
+
+/* "counter" ASK: a number of the recorder's choice, which the answer has too. */
+void msg_add_counter_ask(struct buf *out, uint32_t number);
+int msg_get_counter_ask(const struct msg_sync *s, uint32_t *number);
+
+/* SHOT: the guest's counter when it took the question and when it answers, and a snapshot between. */
+struct msg_counter_shot {
+	uint32_t number;
+	uint64_t frequency;	 /* Hz; 0: not known */
+	uint64_t first, last;	 /* counter */
+	uint64_t counter, slack; /* at counter +- slack ... */
+	uint64_t clock;		 /* ... the trace clock showed this, ns; 0: it could not be read */
+};
+void msg_add_counter_shot(struct buf *out, const struct msg_counter_shot *shot);
+int msg_get_counter_shot(const struct msg_sync *s, struct msg_counter_shot *shot);
 
 /* OFFSET: ns of the guest's clock, and what to add to it to have the host's. */
 void msg_add_ptp_offset(struct buf *out, int64_t ts, int64_t offset);

@@ -2,6 +2,7 @@
 #include "offset.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,6 +62,7 @@ void offset_shift_release(struct offset_shift *s)
 	for (uint32_t i = 0; i < s->n_cpus && s->cpus; i++)
 		free(s->cpus[i].v);
 	free(s->cpus);
+	free(s->bounds);
 	*s = (struct offset_shift){ 0 };
 }
 
@@ -102,27 +104,109 @@ int offset_shift_fill(struct offset_shift *s, uint64_t peer, uint32_t n_cpus,
 	return ret;
 }
 
+int offset_shift_set_bounds(struct offset_shift *s, const uint64_t *bounds, uint32_t n,
+			    const char *method, const char *class)
+{
+	uint64_t *copy = calloc(n ? n : 1, sizeof(*copy));
+
+	if (!copy)
+		return -ENOMEM;
+	if (n)
+		memcpy(copy, bounds, n * sizeof(*copy));
+	free(s->bounds);
+	s->bounds = copy;
+	s->n_bounds = n;
+	snprintf(s->method, sizeof(s->method), "%s", method);
+	snprintf(s->class, sizeof(s->class), "%s", class);
+	return 0;
+}
+
 /* ---- TIME_SHIFT ------------------------------------------------------------------ */
+
+/* The scaling of a bound: the mark, and what the words are in these tables. */
+#define BOUND_MARK 0x6874626f756e0000 /* "htboun", method, class */
+
+static const char *const methods[] = { "", "exact", "hyp windows", "kvm windows", "ping" };
+static const char *const classes[] = { "none", "ping", "soft", "hard" };
+
+static uint64_t word_index(const char *const *words, size_t n, const char *word)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(words[i], word))
+			return i;
+	return 0;
+}
+
+/* As the last CPU's table, which no event belongs to: stock reads it like the others. */
+static struct offset_table bounds_table(const struct offset_shift *s)
+{
+	const struct offset_table *t = &s->cpus[0];
+	struct offset_table out = { .v = calloc(t->n, sizeof(*out.v)), .n = t->n };
+	uint64_t mark = BOUND_MARK | word_index(methods, ARRAY_SIZE(methods), s->method) << 8 |
+			word_index(classes, ARRAY_SIZE(classes), s->class);
+
+	for (uint32_t k = 0; k < t->n && out.v; k++) {
+		uint64_t bound = s->bounds[k < s->n_bounds ? k : s->n_bounds - 1];
+
+		out.v[k] = (struct offset_knot){ .time = t->v[k].time, .scaling = (int64_t)mark,
+						 .offset = bound > INT64_MAX ? INT64_MAX : (int64_t)bound };
+	}
+	return out;
+}
+
+static void encode_table(const struct offset_table *t, struct buf *out)
+{
+	buf_add(out, &t->n, sizeof(t->n));
+	for (uint32_t k = 0; k < t->n; k++)
+		buf_add(out, &t->v[k].time, 8);
+	for (uint32_t k = 0; k < t->n; k++)
+		buf_add(out, &t->v[k].offset, 8);
+	for (uint32_t k = 0; k < t->n; k++)
+		buf_add(out, &t->v[k].scaling, 8);
+}
 
 void offset_shift_encode(const struct offset_shift *s, struct buf *out)
 {
+	bool bounds = s->n_bounds && s->n_cpus && s->cpus[0].n;
+	struct offset_table extra = bounds ? bounds_table(s) : (struct offset_table){ 0 };
+	uint32_t n_cpus = s->n_cpus + bounds;
+
+	out->bad |= bounds && !extra.v;
 	buf_add(out, &s->peer, sizeof(s->peer));
 	buf_add(out, &s->flags, sizeof(s->flags));
-	buf_add(out, &s->n_cpus, sizeof(s->n_cpus));
-	for (uint32_t i = 0; i < s->n_cpus; i++) {
-		const struct offset_table *t = &s->cpus[i];
-
-		buf_add(out, &t->n, sizeof(t->n));
-		for (uint32_t k = 0; k < t->n; k++)
-			buf_add(out, &t->v[k].time, 8);
-		for (uint32_t k = 0; k < t->n; k++)
-			buf_add(out, &t->v[k].offset, 8);
-		for (uint32_t k = 0; k < t->n; k++)
-			buf_add(out, &t->v[k].scaling, 8);
-	}
+	buf_add(out, &n_cpus, sizeof(n_cpus));
+	for (uint32_t i = 0; i < s->n_cpus; i++)
+		encode_table(&s->cpus[i], out);
+	if (extra.v)
+		encode_table(&extra, out);
 	for (uint32_t i = 0; i < s->n_cpus; i++)
 		for (uint32_t k = 0; k < s->cpus[i].n; k++)
 			buf_add(out, &s->cpus[i].v[k].frac, 8);
+	for (uint32_t k = 0; k < extra.n; k++)
+		buf_add(out, &extra.v[k].frac, 8);
+	free(extra.v);
+}
+
+/* Takes the bounds' table away again. */
+static int take_bounds(struct offset_shift *s)
+{
+	const struct offset_table *t = s->n_cpus > 1 ? &s->cpus[s->n_cpus - 1] : NULL;
+	uint64_t mark = t && t->n ? (uint64_t)t->v[0].scaling : 0;
+
+	if ((mark & ~0xffffull) != BOUND_MARK)
+		return 0;
+	s->bounds = calloc(t->n, sizeof(*s->bounds));
+	if (!s->bounds)
+		return -ENOMEM;
+	s->n_bounds = t->n;
+	for (uint32_t k = 0; k < t->n; k++)
+		s->bounds[k] = (uint64_t)t->v[k].offset;
+	mark = (mark >> 8 & 0xff) < ARRAY_SIZE(methods) ? mark : BOUND_MARK;
+	strcpy(s->method, methods[mark >> 8 & 0xff]);
+	strcpy(s->class, classes[(mark & 0xff) < ARRAY_SIZE(classes) ? mark & 0xff : 0]);
+	free(t->v);
+	s->n_cpus--;
+	return 0;
 }
 
 static int take_table(struct cursor *c, struct offset_table *t)
@@ -186,7 +270,7 @@ static int take_shift(struct cursor *c, struct offset_shift *s)
 				s->cpus[i].v[k].frac = cursor_u64(c);
 	for (uint32_t i = 0; i < n; i++)
 		tidy_table(&s->cpus[i]);
-	return c->bad ? -EBADMSG : 0;
+	return c->bad ? -EBADMSG : take_bounds(s);
 }
 
 int offset_shift_decode(const void *data, size_t len, struct offset_shift *s)

@@ -35,7 +35,7 @@ static bool own(uint16_t id)
 	       id == DAT_TRACEID || id == DAT_VERSION;
 }
 
-static int put_options(struct spool *spool, const struct reader_info *info)
+static int put_options(struct spool *spool, const struct reader_info *info, bool (*leave_out)(uint16_t id))
 {
 	struct buf all = { 0 };
 	int ret;
@@ -44,7 +44,7 @@ static int put_options(struct spool *spool, const struct reader_info *info)
 		const struct reader_option *o = &info->options[i];
 		uint32_t len = (uint32_t)o->data.len;
 
-		if (own(o->id))
+		if (leave_out(o->id))
 			continue;
 		buf_add(&all, &o->id, sizeof(o->id));
 		buf_add(&all, &len, sizeof(len));
@@ -57,7 +57,7 @@ static int put_options(struct spool *spool, const struct reader_info *info)
 	return ret;
 }
 
-static int keep_all(struct spool *spool, const struct reader_info *info)
+int spool_keep_info(struct spool *spool, const struct reader_info *info, bool (*leave_out)(uint16_t id))
 {
 	int ret = put(spool, "header_page", info->header_page);
 
@@ -71,7 +71,7 @@ static int keep_all(struct spool *spool, const struct reader_info *info)
 		ret = put(spool, "saved_cmdlines", info->cmdlines);
 	if (!ret)
 		ret = put_formats(spool, info);
-	return ret ? ret : put_options(spool, info);
+	return ret ? ret : put_options(spool, info, leave_out);
 }
 
 int peer_meta_keep(struct spool *spool, const struct buf *metadata, const struct log *log)
@@ -83,7 +83,7 @@ int peer_meta_keep(struct spool *spool, const struct buf *metadata, const struct
 	if (!ret)
 		ret = reader_open(&r, fd, log);
 	if (!ret)
-		ret = keep_all(spool, reader_info(r));
+		ret = spool_keep_info(spool, reader_info(r), own);
 	reader_close(r);
 	if (fd >= 0)
 		close(fd);

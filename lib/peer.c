@@ -14,6 +14,7 @@
 
 #include "collect.h"
 #include "page.h"
+#include "peer-clock.h"
 #include "peer-meta.h"
 #include "spool-formats.h"
 
@@ -35,6 +36,7 @@ struct peer {
 	atomic_bool closing;	 /* CLOSE was sent: an end of the stream is no loss */
 	int64_t closed;		 /* msg_now() then */
 	_Atomic int lost;
+	struct peer_clock *clock_link; /* NULL: the agent has no counter for us */
 	struct msg_reader reader;
 	struct msg_sent told; /* by the agent, at its end */
 };
@@ -102,6 +104,8 @@ static int fill_request(const struct peer *p, struct msg_trace_req *req)
 	for (size_t i = 0; i < p->o.args->n && !ret; i++)
 		ret = strlist_add(&req->args, p->o.args->v[i]);
 	req->trace_id = p->o.trace_id;
+	if (!ret && p->o.counter)
+		ret = strlist_add(&req->protos, MSG_SYNC_COUNTER);
 	return ret;
 }
 
@@ -238,6 +242,22 @@ static int keep_metadata(struct peer *p, struct spool *spool)
 	return ret;
 }
 
+/* Before the metadata, as stock has it: what the guest records lies between the first answer and the last. */
+static void connect_clock(struct peer *p, const struct msg_trace_resp *resp)
+{
+	struct transport_addr a = p->o.addr;
+	struct msg_wait w = wait_for(p);
+	int fd, ret;
+
+	if (strcmp(resp->proto, MSG_SYNC_COUNTER))
+		return;
+	a.port = resp->tsync_port;
+	fd = transport_connect(&a, &w);
+	ret = fd < 0 ? fd : peer_clock_start(&p->clock_link, fd, p->o.counter_interval_ms);
+	if (ret)
+		log_warn(p->o.log, "guest %s: its counter cannot be asked for: %s", p->name, error_text(ret));
+}
+
 /* Its CPUs are known, their ports are for start(). */
 static int take_ports(struct peer *p, struct msg_trace_resp *resp)
 {
@@ -268,6 +288,8 @@ static int converse(struct peer *p, struct spool *spool)
 		return ret;
 	p->trace_id = resp.trace_id;
 	ret = take_ports(p, &resp);
+	if (!ret)
+		connect_clock(p, &resp);
 	msg_trace_resp_release(&resp);
 	return ret ? ret : keep_metadata(p, spool);
 }
@@ -518,6 +540,7 @@ void peer_free(struct peer *p)
 	if (p->start_fd >= 0)
 		close(p->start_fd);
 	msg_sent_release(&p->told);
+	peer_clock_free(p->clock_link);
 	free(p->data);
 	free(p->ports);
 	free(p->name);
@@ -543,6 +566,17 @@ uint64_t peer_trace_id(const struct peer *p)
 uint64_t peer_ready(const struct peer *p)
 {
 	return p->ready;
+}
+
+void peer_counter_end(struct peer *p)
+{
+	if (p->clock_link)
+		peer_clock_end(p->clock_link);
+}
+
+const struct counter_log *peer_counter(const struct peer *p)
+{
+	return p->clock_link ? peer_clock_log(p->clock_link) : NULL;
 }
 
 int peer_lost(const struct peer *p)

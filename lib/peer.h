@@ -2,6 +2,7 @@
 #ifndef HYPTRACE_PEER_H
 #define HYPTRACE_PEER_H
 
+#include "exact.h"
 #include "msg.h"
 #include "source.h"
 #include "spool.h"
@@ -25,6 +26,8 @@ struct peer_opts {
 	const struct strlist *args; /* trace-cmd record's options for the guest: "-e", "sched" ... */
 	const char *clock;	    /* asked for with -C unless args name one */
 	uint64_t trace_id;	    /* of the host's file */
+	bool counter;		    /* ask for its counter all the while (peer-clock.h) */
+	int64_t counter_interval_ms;
 	int timeout_ms;		    /* for each answer; <= 0: PEER_TIMEOUT_MS */
 	int stop_fd;		    /* readable: give up opening; -1: none */
 	const struct log *log;
@@ -52,6 +55,10 @@ const char *peer_name(const struct peer *p);
 uint64_t peer_trace_id(const struct peer *p); /* of the guest's file */
 /* CLOCK_BOOTTIME when all of its metadata was there, ns: its agent was not tracing before. */
 uint64_t peer_ready(const struct peer *p);
+/* After stop(): the last questions about its counter go out. */
+void peer_counter_end(struct peer *p);
+/* What it answered, waiting for the last answers; NULL: its agent cannot tell. */
+const struct counter_log *peer_counter(const struct peer *p);
 /* 0 while it lives; else why it was lost before it was told to stop. */
 int peer_lost(const struct peer *p);
 /*

@@ -41,6 +41,16 @@ struct guest_plan {
 	bool events;	     /* an -e or -p is among them */
 };
 
+/* --tsync: how the guests' clocks are tied to the host's. */
+enum tsync_method {
+	TSYNC_AUTO,  /* the best that can be had */
+	TSYNC_EXACT, /* counters and CNTVOFF (exact.h) */
+	TSYNC_HYP,   /* the hypervisor's windows (sync.h) */
+	TSYNC_KVM,   /* kvm_entry and kvm_exit */
+	TSYNC_PING,  /* counters, CNTVOFF bounded by questions and answers */
+	TSYNC_NONE,
+};
+
 struct record_plan {
 	struct buffer_plan *buffers; /* [0] is the top buffer, always there (maybe empty) */
 	size_t n_buffers;
@@ -63,9 +73,13 @@ struct record_plan {
 	char *user;		/* --user for the command */
 	char *compression;	/* --compression zstd or none; NULL = zstd (version 6: none) */
 	int file_version;	/* 6 or 7; 0 = default (7) */
+	enum tsync_method tsync;
+	int64_t tsync_interval_ms; /* --tsync-interval; 0 = start and end only; TSYNC_INTERVAL_MS */
 	uint64_t cmdlines_size; /* --cmdlines-size; 0 = not given */
 	bool best_effort;	/* --best-effort: record what is there */
 };
+
+#define TSYNC_INTERVAL_MS 250 /* when not given */
 
 /* Frees what the plan owns; the struct itself is the caller's. */
 void record_plan_release(struct record_plan *p);

@@ -37,6 +37,7 @@ int reader_pages_open(struct reader_pages **out, const struct reader *r, size_t 
 		}
 		p->chunks = n;
 		p->at += sizeof(n);
+		p->end += sizeof(n); /* trace-cmd convert does not count this number in */
 	}
 	if (!p->zipped) {
 		p->plain = malloc(p->page_size);

@@ -24,23 +24,7 @@
 #define AHEAD_MAX (1u << 20)
 #define AHEAD_NS 1000000000
 
-/* One CPU being read. */
-struct reader {
-	struct remote *r;
-	unsigned int cpu;
-	struct drain *d;
-	struct page_writer w;
-	off_t offset; /* in the spool's file, of the page being filled */
-	struct nvhe *nvhe; /* NULL: times are right as they are */
-	uint64_t from; /* no record to come is older than this, boot clock ns; 0: not known */
-	uint64_t last_ts;
-	bool repaired; /* a step of CNTVOFF was seen */
-	bool dry;      /* times are looked at, nothing is written */
-	int last_vcpu; /* the one seen last, which need not be looked up again */
-	int error;     /* of a CNTVOFF record written inside nvhe_time */
-};
-
-static int put_page(struct reader *x, const void *page, size_t size)
+static int put_page(struct remote_reader *x, const void *page, size_t size)
 {
 	size_t done = 0;
 
@@ -59,7 +43,7 @@ static int put_page(struct reader *x, const void *page, size_t size)
 
 static int emit_page(void *ctx, const void *page, size_t size)
 {
-	struct reader *x = ctx;
+	struct remote_reader *x = ctx;
 	int ret = put_page(x, page, size);
 
 	if (ret)
@@ -70,7 +54,7 @@ static int emit_page(void *ctx, const void *page, size_t size)
 }
 
 /* The page that is being filled goes to the file too: a kill -9 then costs nothing that was read. */
-static int sync_page(struct reader *x)
+static int sync_page(struct remote_reader *x)
 {
 	const void *page = page_writer_peek(&x->w);
 
@@ -112,7 +96,7 @@ static const struct hypevent *event_of(const struct remote *r, const struct hypr
 /* Out of nvhe_time: CNTVOFF has been seen. The record comes before the one that showed it. */
 static void on_step(void *ctx, const struct nvhe_step *s)
 {
-	struct reader *x = ctx;
+	struct remote_reader *x = ctx;
 	uint8_t rec[64];
 	size_t len;
 
@@ -122,7 +106,7 @@ static void on_step(void *ctx, const struct nvhe_step *s)
 		x->error = page_write(&x->w, s->ts > x->last_ts ? s->ts : x->last_ts, rec, len);
 }
 
-static void note_vcpu(struct reader *x, int vcpu)
+static void note_vcpu(struct remote_reader *x, int vcpu)
 {
 	struct voff *v;
 
@@ -141,7 +125,7 @@ static void note_vcpu(struct reader *x, int vcpu)
  * Repaired times are right to within the bracket of CNTVOFF, which narrows as
  * the recording goes on: a step back of less than that is no step.
  */
-static uint64_t time_of(struct reader *x, uint64_t ts, const char *reason, int vcpu)
+static uint64_t time_of(struct remote_reader *x, uint64_t ts, const char *reason, int vcpu)
 {
 	if (!x->nvhe)
 		return ts;
@@ -152,9 +136,9 @@ static uint64_t time_of(struct reader *x, uint64_t ts, const char *reason, int v
 	return ts;
 }
 
-static int write_record(void *ctx, const struct hyprecord *rec)
+int remote_reader_record(void *ctx, const struct hyprecord *rec)
 {
-	struct reader *x = ctx;
+	struct remote_reader *x = ctx;
 	const struct hypevent *e = event_of(x->r, rec);
 	int vcpu = vcpu_of(e, rec), ret = 0;
 	uint64_t ts;
@@ -183,11 +167,11 @@ static int write_record(void *ctx, const struct hyprecord *rec)
 
 /* ---- one CPU ---------------------------------------------------------------------- */
 
-static int reader_open(struct reader *x, struct remote *r, unsigned int cpu, struct drain *d)
+int remote_reader_open(struct remote_reader *x, struct remote *r, unsigned int cpu, struct drain *d)
 {
 	int ret;
 
-	*x = (struct reader){ .r = r, .cpu = cpu, .d = d };
+	*x = (struct remote_reader){ .r = r, .cpu = cpu, .d = d };
 	x->offset = lseek(d->out, 0, SEEK_CUR);
 	if (x->offset < 0)
 		return -errno;
@@ -200,7 +184,7 @@ static int reader_open(struct reader *x, struct remote *r, unsigned int cpu, str
 	return x->nvhe ? 0 : -ENOMEM;
 }
 
-static int reader_close(struct reader *x, int ret)
+int remote_reader_close(struct remote_reader *x, int ret)
 {
 	if (!ret)
 		ret = page_flush(&x->w, true);
@@ -224,7 +208,7 @@ static int open_pipe(struct remote *r, unsigned int cpu, const char *name, int f
 }
 
 /* New reasons go to the spool before a page that uses them can be the last one. Under the lock. */
-static int save_reasons(struct remote *r)
+int remote_save_reasons(struct remote *r)
 {
 	int ret = 0;
 
@@ -241,16 +225,16 @@ static int save_reasons(struct remote *r)
 /* ---- mainline's text ------------------------------------------------------------------ */
 
 /* from: as nvhe_bounds has it */
-static int feed(struct reader *x, struct hyptext *t, const void *data, size_t len, uint64_t from)
+static int feed(struct remote_reader *x, struct hyptext *t, const void *data, size_t len, uint64_t from)
 {
 	uint64_t bad = hyptext_bad_lines(t);
 	int ret;
 
 	nvhe_bounds(x->nvhe, from, boot_ns());
 	pthread_mutex_lock(&x->r->lock);
-	ret = hyptext_feed(t, data, len, write_record, x);
+	ret = hyptext_feed(t, data, len, remote_reader_record, x);
 	if (!ret)
-		ret = save_reasons(x->r);
+		ret = remote_save_reasons(x->r);
 	pthread_mutex_unlock(&x->r->lock);
 	if (x->dry)
 		return ret;
@@ -265,7 +249,7 @@ static int feed(struct reader *x, struct hyptext *t, const void *data, size_t le
 struct ahead {
 	struct buf text;
 	struct hyptext *t;
-	struct reader x;
+	struct remote_reader x;
 	uint64_t from, since;
 	bool asked;
 };
@@ -280,13 +264,13 @@ static void ahead_free(struct ahead *a)
 	free(a);
 }
 
-static struct ahead *ahead_new(const struct reader *x)
+static struct ahead *ahead_new(const struct remote_reader *x)
 {
 	struct ahead *a = calloc(1, sizeof(*a));
 
 	if (!a)
 		return NULL;
-	a->x = (struct reader){ .r = x->r, .cpu = x->cpu, .dry = true };
+	a->x = (struct remote_reader){ .r = x->r, .cpu = x->cpu, .dry = true };
 	a->x.nvhe = nvhe_new(x->cpu, NULL, NULL);
 	a->t = hyptext_new(&x->r->events);
 	if (!a->x.nvhe || !a->t) {
@@ -309,7 +293,7 @@ static void interrupt_cpu(unsigned int cpu)
 		sched_setaffinity(0, sizeof(old), &old);
 }
 
-static int end_ahead(struct reader *x, struct hyptext *t, struct ahead **held)
+static int end_ahead(struct remote_reader *x, struct hyptext *t, struct ahead **held)
 {
 	struct ahead *a = *held;
 	int ret;
@@ -323,7 +307,7 @@ static int end_ahead(struct reader *x, struct hyptext *t, struct ahead **held)
 	return ret;
 }
 
-static int look_ahead(struct reader *x, struct hyptext *t, struct ahead **held, const void *data, size_t len)
+static int look_ahead(struct remote_reader *x, struct hyptext *t, struct ahead **held, const void *data, size_t len)
 {
 	struct ahead *a = *held;
 	int ret;
@@ -351,7 +335,7 @@ static int look_ahead(struct reader *x, struct hyptext *t, struct ahead **held, 
  * text or a signal comes. With tracing off, an interrupted read means empty: the
  * kernel looks for data before it looks for signals.
  */
-static int read_text(struct reader *x, struct hyptext *t, struct ahead **held, int fd, void *chunk)
+static int read_text(struct remote_reader *x, struct hyptext *t, struct ahead **held, int fd, void *chunk)
 {
 	for (;;) {
 		uint64_t began = boot_ns();
@@ -386,13 +370,13 @@ static int drain_text(struct source *s, unsigned int cpu, struct drain *d)
 	void *chunk = malloc(TEXT_CHUNK);
 	int fd = open_pipe(r, cpu, "trace_pipe", 0);
 	struct ahead *held = NULL;
-	struct reader x;
+	struct remote_reader x;
 	int ret;
 
 	if (fd < 0 || !t || !chunk) {
 		ret = !t || !chunk ? -ENOMEM : fd == -ENODEV || fd == -ENXIO ? 0 : fd;
 	} else {
-		ret = reader_open(&x, r, cpu, d);
+		ret = remote_reader_open(&x, r, cpu, d);
 		if (!ret && !(held = ahead_new(&x)))
 			ret = -ENOMEM;
 		if (!ret)
@@ -404,7 +388,7 @@ static int drain_text(struct source *s, unsigned int cpu, struct drain *d)
 			d->stats->lost += hyptext_pending_lost(t);
 			ret = page_write_lost(&x.w, hyptext_pending_lost(t));
 		}
-		ret = reader_close(&x, ret);
+		ret = remote_reader_close(&x, ret);
 	}
 	if (fd >= 0)
 		close(fd);
@@ -420,7 +404,7 @@ static bool is_text(const void *page, size_t len)
 	return len > 4 && (!memcmp(page, "CPU:", 4) || (*(const char *)page == '[' && isdigit(((const uint8_t *)page)[1])));
 }
 
-static int take_page(struct reader *x, const void *page, size_t len, uint8_t *out, size_t out_size)
+int remote_reader_page(struct remote_reader *x, const void *page, size_t len, uint8_t *out, size_t out_size)
 {
 	struct page_reader pr;
 	struct page_event ev;
@@ -450,7 +434,7 @@ static int take_page(struct reader *x, const void *page, size_t len, uint8_t *ou
 			continue;
 		}
 		pthread_mutex_lock(&x->r->lock);
-		ret = write_record(x, &rec);
+		ret = remote_reader_record(x, &rec);
 		pthread_mutex_unlock(&x->r->lock);
 	}
 	if (!ret && more < 0) {
@@ -460,7 +444,7 @@ static int take_page(struct reader *x, const void *page, size_t len, uint8_t *ou
 	return ret ? ret : sync_page(x);
 }
 
-static int read_raw(struct reader *x, int fd, uint8_t *page, uint8_t *out, size_t out_size)
+static int read_raw(struct remote_reader *x, int fd, uint8_t *page, uint8_t *out, size_t out_size)
 {
 	for (;;) {
 		ssize_t n = read(fd, page, x->r->source.page_size);
@@ -473,7 +457,7 @@ static int read_raw(struct reader *x, int fd, uint8_t *page, uint8_t *out, size_
 				return 0;
 			ret = rawpipe_wait(fd, x->d);
 		} else {
-			ret = take_page(x, page, (size_t)n, out, out_size);
+			ret = remote_reader_page(x, page, (size_t)n, out, out_size);
 		}
 		if (ret)
 			return ret;
@@ -486,16 +470,16 @@ static int drain_raw(struct source *s, unsigned int cpu, struct drain *d)
 	size_t out_size = s->page_size + 64;
 	uint8_t *page = malloc(s->page_size), *out = malloc(out_size);
 	int fd = open_pipe(r, cpu, "trace_pipe_raw", O_NONBLOCK);
-	struct reader x;
+	struct remote_reader x;
 	int ret;
 
 	if (fd < 0 || !page || !out) {
 		ret = !page || !out ? -ENOMEM : fd == -ENODEV || fd == -ENXIO ? 0 : fd;
 	} else {
-		ret = reader_open(&x, r, cpu, d);
+		ret = remote_reader_open(&x, r, cpu, d);
 		if (!ret)
 			ret = read_raw(&x, fd, page, out, out_size);
-		ret = reader_close(&x, ret);
+		ret = remote_reader_close(&x, ret);
 	}
 	if (fd >= 0)
 		close(fd);

@@ -8,7 +8,7 @@
 #include "page.h"
 #include "remote.h"
 
-/* Shared by remote.c (finding, setting up) and remote-drain.c (reading). */
+/* Shared by remote.c (finding, setting up), remote-drain.c (reading) and remote-feed.c (importing). */
 
 /* What is known of a vCPU (a host thread) and its CNTVOFF: low <= CNTVOFF <= high, ns. */
 struct voff {
@@ -50,6 +50,32 @@ struct voff *remote_vcpu(struct remote *r, int pid);
 size_t remote_voff_record(struct remote *r, const struct nvhe_step *s, void *out, size_t size);
 
 extern const struct source_ops remote_text_ops, remote_raw_ops;
+
+/* ---- remote-drain.c: also for what was read before (remote-feed.c) */
+
+/* One CPU being read. */
+struct remote_reader {
+	struct remote *r;
+	unsigned int cpu;
+	struct drain *d;
+	struct page_writer w;
+	off_t offset; /* in the spool's file, of the page being filled */
+	struct nvhe *nvhe; /* NULL: times are right as they are */
+	uint64_t from; /* no record to come is older than this, boot clock ns; 0: not known */
+	uint64_t last_ts;
+	bool repaired; /* a step of CNTVOFF was seen */
+	bool dry;      /* times are looked at, nothing is written */
+	int last_vcpu; /* the one seen last, which need not be looked up again */
+	int error;     /* of a CNTVOFF record written inside nvhe_time */
+};
+int remote_reader_open(struct remote_reader *x, struct remote *r, unsigned int cpu, struct drain *d);
+/* Flushes, unless ret says that something failed, which is returned then. */
+int remote_reader_close(struct remote_reader *x, int ret);
+/* One record, ctx being the reader: repairs its time and writes it. Under the lock. */
+int remote_reader_record(void *ctx, const struct hyprecord *rec);
+/* One raw page of the kernel; out: room for a record. */
+int remote_reader_page(struct remote_reader *x, const void *page, size_t len, uint8_t *out, size_t out_size);
+int remote_save_reasons(struct remote *r);
 
 int remote_start(struct source *s);
 int remote_stop(struct source *s);

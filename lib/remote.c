@@ -240,6 +240,30 @@ int remote_reopen(struct remote **out, const char *tracing_dir, const struct spo
 	return 0;
 }
 
+int remote_import(struct remote **out, const char *path, const struct page_layout *raw, unsigned int n_cpus,
+		  struct spool *spool, const struct log *log)
+{
+	struct remote *r = remote_new(path, log);
+	int ret;
+
+	if (!r)
+		return -ENOMEM;
+	r->raw = raw != NULL;
+	if (raw)
+		r->layout = *raw;
+	r->source.n_cpus = n_cpus;
+	ret = remote_load_events(&r->events, &r->first_id, spool);
+	if (ret) {
+		remote_free(r);
+		return ret;
+	}
+	r->saved_reasons = r->events.extra_reasons.n;
+	r->spool = spool;
+	fill_source(r);
+	*out = r;
+	return 0;
+}
+
 /* ---- events of the command line ------------------------------------------- */
 
 static bool is_system(const struct remote *r, const char *pattern)

@@ -4,6 +4,7 @@
 
 #include "hypevents.h"
 #include "nvhe.h"
+#include "page.h"
 #include "plan.h"
 #include "source.h"
 #include "spool.h"
@@ -50,6 +51,13 @@ int remote_number(struct remote *r, unsigned int first_id, struct spool *spool);
 /* For `recover`: the events as the spool kept them. path: of the spool_buffer. */
 int remote_reopen(struct remote **out, const char *tracing_dir, const struct spool_buffer *b,
 		  const struct spool *spool, const struct log *log);
+/*
+ * What was read from such a buffer before, elsewhere (remote-feed.h): its events
+ * are those in the spool's "hyp_formats". path: as in the kernel. raw: the layout
+ * of the pages, NULL for text.
+ */
+int remote_import(struct remote **out, const char *path, const struct page_layout *raw, unsigned int n_cpus,
+		  struct spool *spool, const struct log *log);
 /* The events with what the recording added (reasons), for writing the file. */
 int remote_load_events(struct hypevents *e, unsigned int *first_id, const struct spool *spool);
 

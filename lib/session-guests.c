@@ -12,10 +12,7 @@
 
 #include "mend.h"
 #include "finish.h"
-#include "session-sync.h"
 #include "writer.h"
-
-#define VCPUS_MAX 1024
 
 /* What a guest records when nobody says what: who runs, and what wakes it. */
 static const char *const default_args[] = { "-i", "-e", "sched", "-e", "irq", "-e", "ipi", "-e", "timer" };
@@ -163,11 +160,6 @@ struct asking {
 	bool running;
 };
 
-static bool takes_part(const struct session_guest *g)
-{
-	return g->peer && !g->error;
-}
-
 /* All at once, as long as the slowest of them takes. Each one's error is its own. */
 static int in_parallel(struct session_guests *all, void *(*fn)(void *asking))
 {
@@ -201,7 +193,9 @@ static void *ask(void *arg)
 	struct asking *a = arg;
 	struct peer_opts o = { .name = a->g->spec.name, .args = &a->g->args, .clock = a->all->clock,
 			       .trace_id = a->all->host_trace_id, .stop_fd = a->all->stop_fd,
-			       .timeout_ms = a->all->timeout_ms, .log = a->all->log };
+			       .timeout_ms = a->all->timeout_ms, .log = a->all->log,
+			       .counter = a->all->clocks != NULL,
+			       .counter_interval_ms = a->all->tsync_interval_ms };
 
 	a->g->error = address(&a->g->spec, &o.addr, a->all->log);
 	if (!a->g->error)
@@ -245,7 +239,7 @@ static void say_answered(const struct session_guests *all)
 	uint64_t first = UINT64_MAX, last = 0;
 
 	for (size_t i = 0; i < all->n; i++) {
-		uint64_t t = takes_part(&all->v[i]) ? peer_ready(all->v[i].peer) : 0;
+		uint64_t t = session_guest_takes_part(&all->v[i]) ? peer_ready(all->v[i].peer) : 0;
 
 		if (!t)
 			continue;
@@ -264,9 +258,9 @@ int session_guests_ask(struct session_guests *all, bool best_effort, struct reco
 	for (size_t i = 0; i < all->n && !ret; i++) {
 		struct session_guest *g = &all->v[i];
 
-		if (takes_part(g))
+		if (session_guest_takes_part(g))
 			g->error = add_source(all, g, rec);
-		if (!takes_part(g) && best_effort)
+		if (!session_guest_takes_part(g) && best_effort)
 			go_on_without(all, g);
 	}
 	if (!ret && !best_effort)
@@ -293,7 +287,7 @@ int session_guests_start(struct session_guests *all, bool best_effort)
 	if (!ret && !best_effort)
 		ret = first_error(all);
 	for (size_t i = 0; i < all->n && !ret; i++)
-		if (!takes_part(&all->v[i]))
+		if (!session_guest_takes_part(&all->v[i]))
 			go_on_without(all, &all->v[i]);
 	return ret;
 }
@@ -305,8 +299,11 @@ int session_guests_drain(struct session_guests *all, struct recorder *rec, unsig
 	int ret = 0;
 
 	for (size_t i = 0; i < all->n; i++)
-		if (takes_part(&all->v[i]))
+		if (session_guest_takes_part(&all->v[i]))
 			peer_source(all->v[i].peer)->ops->stop(peer_source(all->v[i].peer));
+	for (size_t i = 0; i < all->n; i++)
+		if (all->v[i].peer)
+			peer_counter_end(all->v[i].peer);
 	for (size_t i = 0; i < all->n; i++) {
 		int error;
 
@@ -316,6 +313,8 @@ int session_guests_drain(struct session_guests *all, struct recorder *rec, unsig
 		if (error && !ret)
 			ret = error;
 		spool_set(all->v[i].spool, "state", "drained");
+		/* the host's own last look comes after that of all guests */
+		peer_counter(all->v[i].peer);
 	}
 	return ret;
 }
@@ -327,129 +326,13 @@ void session_guests_sum(const struct session_guests *all, const struct recorder 
 		const struct session_guest *g = &all->v[i];
 		struct session_buffer *b;
 
-		if (!takes_part(g))
+		if (!session_guest_takes_part(g))
 			continue;
 		b = &sum->buffers[sum->n_buffers++];
 		*b = (struct session_buffer){ .guest = true, .guest_lost = peer_lost(g->peer) };
 		snprintf(b->name, sizeof(b->name), "%s", g->spec.name);
 		b->bytes = recorder_totals(rec, peer_source(g->peer)).bytes;
 	}
-}
-
-/* u16 id, u32 length, bytes: how texts/options keeps them (finish.h) */
-static int put_option(struct spool *spool, uint16_t id, const struct buf *body)
-{
-	struct buf out = { 0 };
-	uint32_t len = (uint32_t)body->len;
-	int ret;
-
-	buf_add(&out, &id, sizeof(id));
-	buf_add(&out, &len, sizeof(len));
-	buf_add(&out, body->data, body->len);
-	ret = body->bad ? -ENOMEM : buf_status(&out);
-	if (!ret)
-		ret = spool_append_text(spool, "options", out.data, out.len);
-	buf_release(&out);
-	return ret;
-}
-
-/* The threads that are known before the trace is looked at. */
-static size_t known_vcpus(const struct session_guest *g, struct offset_vcpu *out, size_t max)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; g->vm && i < g->vm->n_vcpus && n < max; i++)
-		if (g->vm->vcpus[i].tid)
-			out[n++] = (struct offset_vcpu){ g->vm->vcpus[i].cpu, (uint32_t)g->vm->vcpus[i].tid };
-	return n;
-}
-
-/*
- * For the host's file: whose vCPUs its threads are. What the trace showed goes
- * before what was known. Readers index the list by CPU: none is left out, 0 is
- * for those that nobody knows.
- */
-static int note_guest(struct session_guest *g, const struct offset_vcpu *known, size_t n_known,
-		      struct spool *host)
-{
-	unsigned int n = peer_source(g->peer)->n_cpus;
-	struct offset_guest guest = { .name = g->spec.name, .trace_id = peer_trace_id(g->peer), .n = n };
-	struct buf body = { 0 };
-	int ret;
-
-	guest.vcpus = calloc(n, sizeof(*guest.vcpus));
-	if (!guest.vcpus)
-		return -ENOMEM;
-	for (unsigned int i = 0; i < n; i++)
-		guest.vcpus[i].cpu = i;
-	for (size_t i = 0; i < n_known; i++)
-		if (known[i].cpu < n)
-			guest.vcpus[known[i].cpu].pid = known[i].pid;
-	for (size_t i = 0; i < g->clock.n_vcpus; i++)
-		if (g->clock.vcpus[i].cpu < n && g->clock.vcpus[i].pid)
-			guest.vcpus[g->clock.vcpus[i].cpu].pid = (uint32_t)g->clock.vcpus[i].pid;
-	offset_guest_encode(&guest, &body);
-	free(guest.vcpus);
-	ret = put_option(host, DAT_GUEST, &body);
-	buf_release(&body);
-	return ret;
-}
-
-static int note_shift(struct session_guests *all, struct session_guest *g, const struct sync_result *r)
-{
-	struct offset_shift shift = { 0 };
-	struct buf body = { 0 };
-	int ret = sync_time_shift(r, all->host_trace_id, peer_source(g->peer)->n_cpus, &shift);
-
-	if (ret == -ENODATA) {
-		log_warn(all->log, "guest %s: its clock could not be tied to the host's: record -e kvm (or -B hyp) "
-				   "with it", g->spec.name);
-		return 0;
-	}
-	if (ret)
-		return ret;
-	offset_shift_encode(&shift, &body);
-	offset_shift_release(&shift);
-	ret = put_option(g->spool, DAT_TIME_SHIFT, &body);
-	buf_release(&body);
-	log_info(all->log, "guest %s: clock offset known to +- %.1f us (%s, %s; %llu of %llu events outside)",
-		 g->spec.name, (double)sync_median_bound(r) / 1e3, sync_class_name(r->class), r->method,
-		 (unsigned long long)r->outside, (unsigned long long)r->events);
-	return ret;
-}
-
-static int sync_guest(struct session_guests *all, struct session_guest *g, const struct session_sync *host,
-		      struct spool *host_spool)
-{
-	struct offset_vcpu known[VCPUS_MAX];
-	size_t n_known = known_vcpus(g, known, VCPUS_MAX);
-	struct session_sync guest;
-	int ret = session_sync_open(&guest, g->spool);
-
-	if (!ret)
-		ret = sync_files(&host->source, &guest.source, n_known ? known : NULL, n_known, NULL,
-				 &g->clock, all->log);
-	session_sync_close(&guest);
-	if (!ret)
-		ret = note_shift(all, g, &g->clock);
-	else
-		log_warn(all->log, "guest %s: its clock could not be tied to the host's: %s", g->spec.name,
-			 error_text(ret));
-	return note_guest(g, known, n_known, host_spool);
-}
-
-int session_guests_note(struct session_guests *all, struct spool *host)
-{
-	struct session_sync sync;
-	int ret = all->n && spool_n_buffers(host) ? session_sync_open(&sync, host) : -ENODATA;
-
-	if (ret)
-		return ret == -ENODATA ? 0 : ret;
-	for (size_t i = 0; i < all->n && !ret; i++)
-		if (takes_part(&all->v[i]))
-			ret = sync_guest(all, &all->v[i], &sync, host);
-	session_sync_close(&sync);
-	return ret;
 }
 
 /* ---- what its agent says in the end ------------------------------------------------------------- */
@@ -519,7 +402,7 @@ void session_guests_settle(struct session_guests *all, const struct recorder *re
 	for (size_t i = 0; i < all->n; i++) {
 		struct session_guest *g = &all->v[i];
 
-		if (!takes_part(g))
+		if (!session_guest_takes_part(g))
 			continue;
 		g->told = peer_finish(g->peer);
 		if (g->told)
@@ -579,7 +462,7 @@ int session_guests_write(struct session_guests *all, struct session_summary *sum
 		struct session_guest *g = &all->v[i];
 		int error;
 
-		if (!takes_part(g)) {
+		if (!session_guest_takes_part(g)) {
 			if (g->spool)
 				spool_remove(g->spool);
 			g->spool = NULL;
@@ -613,6 +496,7 @@ void session_guests_release(struct session_guests *all)
 		strlist_release(&g->args);
 		free(g->output);
 	}
+	session_clocks_free(all->clocks);
 	free(all->v);
 	guests_release(&all->found);
 }

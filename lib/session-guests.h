@@ -5,6 +5,7 @@
 #include "guest.h"
 #include "peer.h"
 #include "recorder.h"
+#include "session-clocks.h"
 #include "session.h"
 #include "sync.h"
 
@@ -26,6 +27,12 @@ struct session_guest {
 	const struct msg_sent *told; /* by its agent in the end, or NULL */
 };
 
+/* It was asked and has answered, and nothing has failed since. */
+static inline bool session_guest_takes_part(const struct session_guest *g)
+{
+	return g->peer && !g->error;
+}
+
 struct session_guests {
 	struct session_guest *v;
 	size_t n;
@@ -35,6 +42,9 @@ struct session_guests {
 	uint64_t host_started; /* CLOCK_BOOTTIME, ns; 0: not known */
 	int stop_fd;
 	int timeout_ms; /* session_opts.guest_timeout_ms */
+	enum tsync_method tsync;
+	int64_t tsync_interval_ms;
+	struct session_clocks *clocks; /* the host's; NULL: guests are not asked for their counters */
 	const struct log *log;
 };
 
@@ -54,9 +64,10 @@ int session_guests_drain(struct session_guests *g, struct recorder *rec, unsigne
 void session_guests_sum(const struct session_guests *g, const struct recorder *rec,
 			struct session_summary *sum);
 /*
- * Once all is drained: ties the guests' clocks to the host's by the events
- * (TIME_SHIFT, for the guests' files) and says who runs whose vCPUs (GUEST, for
- * the host's). What cannot be told is a warning.
+ * session-guests-sync.c. Once all is drained and the host's clocks are stopped:
+ * ties the guests' clocks to the host's (TIME_SHIFT, for the guests' files) and
+ * says who runs whose vCPUs (GUEST, for the host's). What cannot be told is a
+ * warning.
  */
 int session_guests_note(struct session_guests *g, struct spool *host);
 /*

@@ -131,6 +131,24 @@ static int start_track(struct session *s, size_t i)
 	return ret;
 }
 
+/* Without them the recording is as good, but for the clocks of its guests. */
+static int start_clocks(struct session *s)
+{
+	enum tsync_method m = s->plan->tsync;
+	int ret;
+
+	if (!s->guests.n || m == TSYNC_NONE)
+		return 0;
+	ret = session_clocks_start(&s->guests.clocks, s->undo, s->guests.clock,
+				   s->plan->tsync_interval_ms, m == TSYNC_AUTO || m == TSYNC_EXACT,
+				   s->log);
+	if (ret == -ENOMEM)
+		return ret;
+	if (ret)
+		log_warn(s->log, "the guests' clocks are not tied by counters: %s", error_text(ret));
+	return 0;
+}
+
 /* Readers first: the hypervisor's buffer is only polled while somebody reads it. */
 static int arm(struct session *s)
 {
@@ -146,6 +164,8 @@ static int arm(struct session *s)
 	}
 	for (size_t i = 0; i < s->n_tracks && !ret; i++)
 		ret = recorder_add(s->recorder, s->tracks[i].source, s->spool, i);
+	if (!ret)
+		ret = start_clocks(s);
 	/* setting up a guest takes long, more so while the hypervisor is traced */
 	if (!ret)
 		ret = session_guests_ask(&s->guests, s->plan->best_effort, s->recorder);
@@ -295,6 +315,7 @@ int session_drain(struct session *s)
 	}
 	error = session_guests_drain(&s->guests, s->recorder, DRAIN_TIMEOUT_MS);
 	ret = ret ? ret : error;
+	session_clocks_stop(s->guests.clocks);
 	for (size_t i = hosts; i < s->n_tracks; i++) {
 		error = stop_track(s, i);
 		ret = ret ? ret : error;

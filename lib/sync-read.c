@@ -122,6 +122,7 @@ struct points {
 	uint64_t begin, end;
 	uint64_t last; /* of the CPU at hand */
 	size_t n_kind[2];
+	struct gap covered[2]; /* by the buffer that has this kind */
 	bool coarse;
 };
 
@@ -256,9 +257,27 @@ static int pair_buffer(struct sync_host *h, struct points *p, bool *have)
 	ret = sync_windows_pair(&h->windows, p->v, p->n, p->begin, p->end, hyp ? HYP_SLACK : 0,
 				hyp && p->coarse ? TEXT_STEP : 0);
 	have[kind] = true;
+	p->covered[kind] = (struct gap){ p->begin, p->end };
 	if (hyp)
 		h->n_hyp = h->windows.n - before;
 	return ret ? ret : put_gaps(h, p, kind);
+}
+
+/* The buffers do not begin and end together: before and after, the kind is not known. */
+static int put_uncovered(struct sync_host *h, const struct points *p, const bool *have)
+{
+	int ret = 0;
+
+	for (uint8_t kind = 0; kind < 2; kind++) {
+		struct sync_window before = { h->begin, p->covered[kind].a, 0, kind, true };
+		struct sync_window after = { p->covered[kind].b, h->end, 0, kind, true };
+
+		if (!ret && have[kind] && before.a < before.b)
+			ret = sync_windows_add(&h->windows, &before);
+		if (!ret && have[kind] && after.a < after.b)
+			ret = sync_windows_add(&h->windows, &after);
+	}
+	return ret;
 }
 
 /* ---- hyp against host ------------------------------------------------------------------- */
@@ -407,6 +426,8 @@ int sync_host_read(struct sync_host *h, const struct sync_source *s, const struc
 	}
 	free(p.v);
 	free(p.gaps);
+	if (!ret)
+		ret = put_uncovered(h, &p, have);
 	if (!ret)
 		check_hyp(h, log);
 	if (ret)

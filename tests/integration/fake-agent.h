@@ -145,10 +145,14 @@ static inline void say_request(struct agent *a, const uint8_t *body, uint32_t le
 {
 	uint64_t id;
 	char args[8192];
-	uint32_t n = 0;
+	uint32_t n = 0, args_len = 0;
 
 	memcpy(&id, body + 8, 8);
-	/* be32 id 0, length, number; the strings */
+	/* be32 id 0, length, number; the strings; then the protocols' parameter, id 1 */
+	if (len >= 28)
+		memcpy(&args_len, body + 20, 4);
+	args_len = be32toh(args_len);
+	len = args_len < len && 24 + args_len < len ? 24 + args_len : len;
 	for (uint32_t i = 28; i + 1 < len && n < sizeof(args) - 1; i++)
 		args[n++] = body[i] ? (char)body[i] : '|';
 	args[n] = 0;

@@ -284,6 +284,42 @@ static void test_sync(void **state)
 	free(p);
 }
 
+static void test_counter(void **state)
+{
+	const struct msg_counter_shot sent = { 7, 62500000, 1ull << 60, (1ull << 60) + 9, 5, 6, 1234567890123 };
+	struct msg_counter_shot got = { 0 };
+	struct buf b = { 0 };
+	struct msg_sync s;
+	uint32_t number;
+	struct msg m;
+
+	msg_add_counter_ask(&b, 7);
+	parse(&b, &m);
+	assert_int_equal(msg_get_sync(&m, &s), 0);
+	assert_true(msg_sync_is(&s, "counter", MSG_COUNTER_ASK));
+	assert_int_equal(msg_get_counter_ask(&s, &number), 0);
+	assert_int_equal(number, 7);
+	assert_int_equal(msg_get_counter_shot(&s, &got), -EBADMSG);
+	buf_release(&b);
+
+	msg_add_counter_shot(&b, &sent);
+	parse(&b, &m);
+	assert_int_equal(msg_get_sync(&m, &s), 0);
+	assert_true(msg_sync_is(&s, "counter", MSG_COUNTER_SHOT));
+	assert_int_equal(s.len, 56);
+	assert_int_equal(msg_get_counter_shot(&s, &got), 0);
+	assert_int_equal(got.number, sent.number);
+	assert_int_equal(got.frequency, sent.frequency);
+	assert_int_equal(got.first, sent.first);
+	assert_int_equal(got.last, sent.last);
+	assert_int_equal(got.counter, sent.counter);
+	assert_int_equal(got.slack, sent.slack);
+	assert_int_equal(got.clock, sent.clock);
+	s.len--;
+	assert_int_equal(msg_get_counter_shot(&s, &got), -EBADMSG);
+	buf_release(&b);
+}
+
 /* ---- the stream ------------------------------------------------------------------------- */
 
 static void test_reader(void **state)
@@ -350,7 +386,7 @@ int main(void)
 		cmocka_unit_test(test_trace_req),
 		cmocka_unit_test(test_bad_params),     cmocka_unit_test(test_trace_resp),
 		cmocka_unit_test(test_sync),	       cmocka_unit_test(test_reader),
-		cmocka_unit_test(test_reader_garbage),
+		cmocka_unit_test(test_reader_garbage), cmocka_unit_test(test_counter),
 	};
 
 	return cmocka_run_group_tests_name("msg", tests, NULL, NULL);

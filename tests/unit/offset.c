@@ -125,6 +125,35 @@ static void test_fill(void **state)
 	assert_int_equal(offset_shift_fill(&s, 1, 2, &one, 0), -EINVAL);
 }
 
+/* How wrong the knots can be stands behind the CPUs, where stock sees another CPU. */
+static void test_bounds(void **state)
+{
+	const struct offset_knot v[] = { { 10, -5, 1, 0 }, { 20, 7, 1, 0 }, { 40, 9, 1, 0 } };
+	const uint64_t bounds[] = { 100, 200, UINT64_MAX };
+	struct offset_shift s, back;
+	struct buf b = { 0 };
+
+	assert_int_equal(offset_shift_fill(&s, 1, 2, v, 3), 0);
+	assert_int_equal(offset_shift_set_bounds(&s, bounds, 3, "kvm windows", "soft"), 0);
+	offset_shift_encode(&s, &b);
+	assert_int_equal(b.len, 16 + 3 * (4 + 3 * 24) + 3 * 3 * 8);
+	assert_int_equal(((uint32_t *)b.data)[3], 3);
+	assert_int_equal(offset_shift_decode(b.data, b.len, &back), 0);
+	assert_int_equal(back.n_cpus, 2);
+	assert_memory_equal(back.cpus[1].v, v, sizeof(v));
+	assert_string_equal(back.method, "kvm windows");
+	assert_string_equal(back.class, "soft");
+	assert_int_equal(back.n_bounds, 3);
+	assert_int_equal(back.bounds[1], 200);
+	assert_int_equal(back.bounds[2], INT64_MAX);
+	offset_shift_release(&back);
+	for (size_t len = 0; len < b.len; len++)
+		if (len != b.len - 72)
+			assert_int_equal(offset_shift_decode(b.data, len, &back), -EBADMSG);
+	buf_release(&b);
+	offset_shift_release(&s);
+}
+
 static void test_guest(void **state)
 {
 	struct offset_vcpu v[] = { { 0, 100 }, { 1, 102 } };
@@ -150,7 +179,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_as_stock),   cmocka_unit_test(test_corners),
 		cmocka_unit_test(test_time_shift), cmocka_unit_test(test_fill),
-		cmocka_unit_test(test_guest),
+		cmocka_unit_test(test_guest),	   cmocka_unit_test(test_bounds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -246,7 +246,8 @@ static const struct parse_case refused[] = {
 	{ { "--ts-offset", "5" }, "--ts-offset is not served: give it to the report: "
 				  "trace-cmd report --ts-offset" },
 	{ { "--tsc2nsec" }, "--tsc2nsec is not served: for times in nanoseconds use -C boot or -C mono" },
-	{ { "--tsync-interval", "-1" }, "--tsync-interval is not served: the guests' clocks are not probed at intervals: leave it out" },
+	{ { "--tsync", "ptp", "-e", "kvm" }, "--tsync ptp: unknown: use auto, exact, hyp, kvm, ping or none" },
+	{ { "--tsync-interval", "x", "-e", "kvm" }, "--tsync-interval x: not a number" },
 	{ { "--verbose" }, "--verbose is not served: messages have no levels: leave it out, or use "
 			   "-q for errors only" },
 	{ { "--verbose=3" }, "--verbose is not served: messages have no levels: leave it out, or use "

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: GPL-2.0-only
-#include "sync-clock.h"
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "clock-marks.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 /* Of a raw_data record: the common header (8 bytes), then what was written. */
 #define MARK_AT 8
 
-struct sync_clock {
+struct clock_marks {
 	int system; /* clock id, or -1: marks in the trace */
 	struct undo *undo;
 	int marker;
@@ -29,7 +29,7 @@ struct sync_clock {
 	int64_t ts[];
 };
 
-int sync_clock_system(const char *clock)
+int clock_marks_system(const char *clock)
 {
 	static const struct {
 		const char *name;
@@ -47,7 +47,7 @@ int sync_clock_system(const char *clock)
 	return -1;
 }
 
-static int open_marker(struct sync_clock *c, const char *clock)
+static int open_marker(struct clock_marks *c, const char *clock)
 {
 	int dirfd = undo_dirfd(c->undo), ret;
 	struct buf text = { 0 };
@@ -73,9 +73,9 @@ static int open_marker(struct sync_clock *c, const char *clock)
 	return c->marker < 0 ? -errno : 0;
 }
 
-int sync_clock_open(struct sync_clock **out, struct undo *u, const char *clock, size_t n)
+int clock_marks_open(struct clock_marks **out, struct undo *u, const char *clock, size_t n)
 {
-	struct sync_clock *c = calloc(1, sizeof(*c) + n * sizeof(c->ts[0]));
+	struct clock_marks *c = calloc(1, sizeof(*c) + n * sizeof(c->ts[0]));
 	int ret = 0;
 
 	if (!c)
@@ -83,17 +83,17 @@ int sync_clock_open(struct sync_clock **out, struct undo *u, const char *clock, 
 	c->n = n;
 	c->undo = u;
 	c->marker = -1;
-	c->system = sync_clock_system(clock);
+	c->system = clock_marks_system(clock);
 	if (c->system < 0)
 		ret = open_marker(c, clock);
 	if (ret)
-		sync_clock_free(c);
+		clock_marks_free(c);
 	else
 		*out = c;
 	return ret;
 }
 
-void sync_clock_free(struct sync_clock *c)
+void clock_marks_free(struct clock_marks *c)
 {
 	if (!c)
 		return;
@@ -103,14 +103,14 @@ void sync_clock_free(struct sync_clock *c)
 	free(c);
 }
 
-void sync_clock_clear(struct sync_clock *c)
+void clock_marks_clear(struct clock_marks *c)
 {
 	memset(c->ts, 0, c->n * sizeof(c->ts[0]));
 	if (c->system < 0)
 		undo_poke(c->undo, INSTANCE "/trace", "");
 }
 
-void sync_clock_mark(struct sync_clock *c, size_t i)
+void clock_marks_set(struct clock_marks *c, size_t i)
 {
 	uint32_t mark[2] = { MARK_TAG, (uint32_t)i };
 	struct timespec t;
@@ -124,7 +124,7 @@ void sync_clock_mark(struct sync_clock *c, size_t i)
 	}
 }
 
-static void take_page(struct sync_clock *c, size_t len)
+static void take_page(struct clock_marks *c, size_t len)
 {
 	struct page_reader r;
 	struct page_event e;
@@ -141,7 +141,7 @@ static void take_page(struct sync_clock *c, size_t len)
 	}
 }
 
-void sync_clock_collect(struct sync_clock *c)
+void clock_marks_collect(struct clock_marks *c)
 {
 	char path[96];
 	ssize_t n;
@@ -160,7 +160,7 @@ void sync_clock_collect(struct sync_clock *c)
 	}
 }
 
-int64_t sync_clock_get(const struct sync_clock *c, size_t i)
+int64_t clock_marks_get(const struct clock_marks *c, size_t i)
 {
 	return c->ts[i];
 }

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_EXACT_PRIV_H
+#define HYPTRACE_EXACT_PRIV_H
+
+#include "exact.h"
+
+/* Shared by exact.c, exact-curve.c and exact-windows.c. */
+
+/* ---- exact-curve.c */
+
+/* From shot i to i + 1 a chord, off[i] ns being the furthest that the clock can be from it. */
+struct curve {
+	struct counter_shot *v;
+	size_t n;
+	double *off;
+	double ns; /* of a tick, about */
+};
+
+/* -ENODATA: fewer than two snapshots; -ERANGE: the clock was set; -ENOMEM. Release it in any case. */
+int curve_make(struct curve *c, const struct counter_log *l);
+void curve_release(struct curve *c);
+/* Beyond the shots the outer chords go on. */
+uint64_t curve_clock(const struct curve *c, uint64_t counter);
+uint64_t curve_counter(const struct curve *c, uint64_t clock);
+/* How far the clock can be from the curve between two values of the counter, ns. */
+double curve_off(const struct curve *c, uint64_t from, uint64_t to);
+/* How far the curve leaves its own chord between two values of the counter, ns. */
+double curve_sag(const struct curve *c, uint64_t from, uint64_t to);
+
+/* ---- exact.c */
+
+/* From this value of the guest's counter on. */
+struct epoch {
+	uint64_t start;
+	uint64_t voff, slack; /* ticks */
+	bool vague;	      /* it may have begun earlier */
+};
+
+struct exact {
+	struct curve host, guest;
+	struct epoch *epochs;
+	size_t n;
+	struct sync_result *out;
+	uint64_t *points; /* of the guest's counter, where knots are wanted */
+	size_t n_points;
+};
+
+int exact_begin(struct exact *j, const struct counter_log *host, const struct counter_log *guest,
+		const char **why);
+int exact_add_epoch(struct exact *j, const struct epoch *e);
+/* As many epochs as needed, each offset between the latest question and the earliest answer. */
+int exact_pings(struct exact *j, const struct counter_log *guest);
+int exact_knots(struct exact *j, enum sync_class class);
+/* ret: what failed before, and is returned. */
+int exact_end(struct exact *j, int ret);
+
+#endif

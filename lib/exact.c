@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "exact-priv.h"
+
+#define ROUNDING   3    /* ns: two clocks' whole ns, and ours */
+#define KNOTS_NS   40000000000 /* further apart stock's interpolation overflows */
+
+/* ---- CNTVOFF ------------------------------------------------------------------------- */
+
+static bool ping_fits(const struct counter_ping *p, uint64_t voff)
+{
+	return (int64_t)(voff - (p->sent - p->first)) >= 0 && (int64_t)(p->back - p->last - voff) >= 0;
+}
+
+/* All answers of the guest agree with the VM's CNTVOFFs. */
+static bool vm_fits(const struct counter_log *guest, const struct voff_log *voff, int32_t vm)
+{
+	for (size_t i = 0; i < guest->n_pings; i++) {
+		bool fits = false;
+
+		for (size_t k = 0; k < voff->n_spans && !fits; k++)
+			fits = voff->spans[k].vm == vm && ping_fits(&guest->pings[i], voff->spans[k].voff);
+		if (!fits)
+			return false;
+	}
+	return guest->n_pings > 0;
+}
+
+static bool zero_fits(const struct counter_log *guest)
+{
+	for (size_t i = 0; i < guest->n_pings; i++)
+		if (!ping_fits(&guest->pings[i], 0))
+			return false;
+	return guest->n_pings > 0;
+}
+
+/* 0: none. */
+static int32_t find_vm(const struct counter_log *guest, const struct voff_log *voff)
+{
+	for (size_t i = 0; i < voff->n_spans; i++)
+		if (vm_fits(guest, voff, voff->spans[i].vm))
+			return voff->spans[i].vm;
+	return 0;
+}
+
+int exact_add_epoch(struct exact *j, const struct epoch *e)
+{
+	struct epoch *v = realloc(j->epochs, (j->n + 1) * sizeof(*v));
+
+	if (!v)
+		return -ENOMEM;
+	j->epochs = v;
+	v[j->n++] = *e;
+	return 0;
+}
+
+/*
+ * While a VM is stopped its counter stands still, and no vCPU runs before the
+ * first load with the new offset: what the guest's counter shows then parts the
+ * events of both exactly.
+ */
+static int epochs_of_vm(struct exact *j, const struct voff_log *voff, int32_t vm)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < voff->n_spans && !ret; i++) {
+		const struct voff_span *s = &voff->spans[i];
+		struct epoch e = { .voff = s->voff, .vague = s->vague };
+
+		if (s->vm != vm)
+			continue;
+		if (j->n)
+			e.start = curve_counter(&j->host, s->first) - s->voff;
+		if (j->n && e.start <= j->epochs[j->n - 1].start)
+			return -ENODATA; /* a guest whose counter was set back */
+		ret = exact_add_epoch(j, &e);
+	}
+	return ret;
+}
+
+static int epochs_known(struct exact *j, const struct counter_log *guest, const struct voff_log *voff,
+			const char **why)
+{
+	int32_t vm = find_vm(guest, voff);
+	int ret;
+
+	if (!vm && !zero_fits(guest)) {
+		*why = voff->n_spans ? "no VM's CNTVOFF fits its counter" : "its CNTVOFF is not known";
+		return -ENODATA;
+	}
+	if (!vm)
+		return exact_add_epoch(j, &(struct epoch){ 0 });
+	ret = epochs_of_vm(j, voff, vm);
+	if (ret == -ENODATA)
+		*why = "its counter was set back";
+	for (size_t i = 0; i < voff->n_vcpus && !ret; i++) {
+		struct sync_vcpu *v;
+
+		if (voff->vcpus[i].vm != vm)
+			continue;
+		v = realloc(j->out->vcpus, (j->out->n_vcpus + 1) * sizeof(*v));
+		if (!v)
+			return -ENOMEM;
+		j->out->vcpus = v;
+		v[j->out->n_vcpus++] = (struct sync_vcpu){ .cpu = voff->vcpus[i].id,
+							   .pid = voff->vcpus[i].pid };
+	}
+	return ret;
+}
+
+int exact_pings(struct exact *j, const struct counter_log *guest)
+{
+	uint64_t low = 0, high = 0;
+	int ret = 0;
+
+	for (size_t i = 0; i < guest->n_pings && !ret; i++) {
+		const struct counter_ping *p = &guest->pings[i];
+		uint64_t a = p->sent - p->first, b = p->back - p->last;
+
+		if ((int64_t)(b - a) < 0)
+			return -ENODATA;
+		if (!j->n || (int64_t)(a - high) > 0 || (int64_t)(low - b) > 0) {
+			low = a;
+			high = b;
+			ret = exact_add_epoch(j, &(struct epoch){ .start = j->n ? p->first : 0, .vague = j->n });
+		}
+		if (ret)
+			break;
+		low = (int64_t)(a - low) > 0 ? a : low;
+		high = (int64_t)(high - b) > 0 ? b : high;
+		j->epochs[j->n - 1].voff = low + (high - low) / 2;
+		j->epochs[j->n - 1].slack = (high - low + 1) / 2;
+	}
+	return ret;
+}
+
+/* ---- knots -------------------------------------------------------------------------------- */
+
+static int by_value(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+static bool is_start(const struct exact *j, uint64_t counter)
+{
+	for (size_t i = 1; i < j->n; i++)
+		if (j->epochs[i].start == counter)
+			return true;
+	return false;
+}
+
+/* Knots want room between them: for one just before an epoch's start too. */
+static void add_point(struct exact *j, uint64_t at)
+{
+	uint64_t *last = j->n_points ? &j->points[j->n_points - 1] : NULL;
+
+	if (!last || curve_clock(&j->guest, at) - curve_clock(&j->guest, *last) > 2)
+		j->points[j->n_points++] = at;
+	else if (is_start(j, at))
+		*last = at;
+}
+
+static int choose_points(struct exact *j)
+{
+	const struct curve *g = &j->guest;
+	uint64_t first = g->v[0].counter, last = g->v[g->n - 1].counter;
+	size_t n = g->n + j->n + (size_t)((g->v[g->n - 1].clock - g->v[0].clock) / KNOTS_NS) + 1, used = 0;
+
+	j->points = calloc(n, sizeof(*j->points));
+	if (!j->points)
+		return -ENOMEM;
+	for (size_t i = 0; i < g->n; i++) {
+		uint64_t parts = i ? (g->v[i].clock - g->v[i - 1].clock) / KNOTS_NS : 0;
+
+		for (uint64_t k = 1; k <= parts; k++)
+			j->points[used++] = g->v[i - 1].counter +
+					    (g->v[i].counter - g->v[i - 1].counter) / (parts + 1) * k;
+		j->points[used++] = g->v[i].counter;
+	}
+	for (size_t i = 0; i < j->n; i++)
+		if (j->epochs[i].start > first && j->epochs[i].start < last)
+			j->points[used++] = j->epochs[i].start;
+	qsort(j->points, used, sizeof(*j->points), by_value);
+	for (size_t i = 0; i < used; i++)
+		add_point(j, j->points[i]);
+	return 0;
+}
+
+static size_t epoch_at(const struct exact *j, uint64_t counter)
+{
+	size_t i = j->n - 1;
+
+	while (i && j->epochs[i].start > counter)
+		i--;
+	return i;
+}
+
+static struct sync_knot *add_knot(struct exact *j, uint64_t counter, const struct epoch *e, enum sync_class class)
+{
+	struct sync_knot *k = &j->out->knots[j->out->n_knots++];
+
+	k->time = curve_clock(&j->guest, counter);
+	k->offset = (int64_t)(curve_clock(&j->host, counter + e->voff) - k->time);
+	k->class = class;
+	return k;
+}
+
+/* Half width between two points of one epoch. */
+static uint64_t bound_between(const struct exact *j, const struct epoch *e, uint64_t from, uint64_t to)
+{
+	uint64_t v = e->voff;
+	double ns = curve_off(&j->guest, from, to) + curve_off(&j->host, from + v, to + v) +
+		    curve_sag(&j->host, from + v, to + v) + (double)e->slack * j->host.ns;
+
+	return (uint64_t)ceil(ns) + ROUNDING;
+}
+
+/* One knot at each point; at the start of an epoch another just before it. */
+static void add_knots(struct exact *j, enum sync_class class)
+{
+	for (size_t i = 0; i < j->n_points; i++) {
+		uint64_t at = j->points[i], next = i + 1 < j->n_points ? j->points[i + 1] : at;
+		const struct epoch *e = &j->epochs[epoch_at(j, at)];
+		struct sync_knot *k;
+
+		if (i && e->start == at && e != j->epochs) {
+			k = add_knot(j, at, e - 1, class);
+			k->time--;
+			k->bound = bound_between(j, e - 1, j->points[i - 1], at);
+			if (e->vague)
+				j->out->knots[j->out->n_knots - 2].class = k->class = SYNC_NONE;
+			j->out->cuts[j->out->n_cuts++] = j->out->n_knots;
+		}
+		k = add_knot(j, at, e, class);
+		k->bound = bound_between(j, e, at, next);
+	}
+}
+
+int exact_knots(struct exact *j, enum sync_class class)
+{
+	int ret = choose_points(j);
+
+	if (ret)
+		return ret;
+	j->out->knots = calloc(j->n_points + j->n, sizeof(*j->out->knots));
+	j->out->cuts = calloc(j->n, sizeof(*j->out->cuts));
+	if (!j->out->knots || !j->out->cuts)
+		return -ENOMEM;
+	add_knots(j, class);
+	j->out->class = class;
+	for (size_t i = 1; i < j->n; i++)
+		if (j->epochs[i].vague && class == SYNC_HARD)
+			j->out->class = SYNC_SOFT;
+	return 0;
+}
+
+/* ---- both methods ------------------------------------------------------------------------------ */
+
+int exact_begin(struct exact *j, const struct counter_log *host, const struct counter_log *guest,
+		   const char **why)
+{
+	int ret = curve_make(&j->host, host);
+
+	*why = ret == -ERANGE ? "the host's clock was set" : "too few snapshots of the host's counter";
+	if (ret)
+		return ret == -ERANGE ? -ENODATA : ret;
+	ret = curve_make(&j->guest, guest);
+	*why = ret == -ERANGE ? "its clock was set" : "too few snapshots of its counter";
+	return ret == -ERANGE ? -ENODATA : ret;
+}
+
+int exact_end(struct exact *j, int ret)
+{
+	curve_release(&j->host);
+	curve_release(&j->guest);
+	free(j->epochs);
+	free(j->points);
+	if (ret)
+		sync_result_release(j->out);
+	return ret;
+}
+
+int exact_solve(const struct counter_log *host, const struct counter_log *guest,
+		const struct voff_log *voff, struct sync_result *out, const char **why)
+{
+	struct exact j = { .out = out };
+	int ret;
+
+	*out = (struct sync_result){ .method = "exact" };
+	ret = exact_begin(&j, host, guest, why);
+	if (!ret)
+		ret = epochs_known(&j, guest, voff, why);
+	if (!ret)
+		ret = exact_knots(&j, SYNC_HARD);
+	return exact_end(&j, ret);
+}
+
+int exact_ping(const struct counter_log *host, const struct counter_log *guest,
+	       struct sync_result *out, const char **why)
+{
+	struct exact j = { .out = out };
+	int ret;
+
+	*out = (struct sync_result){ .method = "ping" };
+	ret = exact_begin(&j, host, guest, why);
+	if (!ret) {
+		ret = exact_pings(&j, guest);
+		if (!ret && !j.n)
+			ret = -ENODATA;
+		*why = "its answers make no sense";
+	}
+	if (!ret)
+		ret = exact_knots(&j, SYNC_PING);
+	return exact_end(&j, ret);
+}

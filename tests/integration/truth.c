@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Compares a guest's TIME_SHIFT with the truth (tests/lab/clockshots.c).
+ *
+ * usage: truth GUEST.dat HOST-SHOTS GUEST-SHOTS
+ * Prints one line, in ns:
+ *	method M class C knots N outside N between N median N worst N error A..B truth N
+ * outside: knots where the truth, itself known to +- `truth`, is not within the
+ * bound that the file states (worst: by how much); between: knots at a jump that
+ * no shot is near; error: of the knots' offsets against the truth.
+ * Knots of a file without bounds are all "outside", their errors are told.
+ */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "offset.h"
+#include "reader.h"
+
+#define JUMP_NS 100000 /* two shots that differ by more have a jump between them */
+
+struct shot {
+	int64_t boot, value, slack;
+};
+
+struct shots {
+	struct shot *v;
+	size_t n;
+};
+
+static int read_shots(const char *path, const char *who, struct shots *out)
+{
+	FILE *f = fopen(path, "r");
+	char line[256], word[16];
+	struct shot s;
+
+	if (!f)
+		return -1;
+	while (fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%15s %" SCNd64 " %" SCNd64 " %" SCNd64, word, &s.boot, &s.value, &s.slack) != 4 ||
+		    strcmp(word, who))
+			continue;
+		out->v = realloc(out->v, (out->n + 1) * sizeof(s));
+		if (!out->v)
+			abort();
+		out->v[out->n++] = s;
+	}
+	fclose(f);
+	return out->n ? 0 : -1;
+}
+
+static size_t last_before(const struct shots *s, int64_t boot)
+{
+	size_t i = 0;
+
+	while (i + 1 < s->n && s->v[i + 1].boot <= boot)
+		i++;
+	return i;
+}
+
+/*
+ * The guest's shots hold the host's CLOCK_REALTIME: its difference to
+ * CLOCK_BOOTTIME is taken away, so that value = the true offset at boot.
+ */
+static int64_t to_offsets(struct shots *guest, const struct shots *host)
+{
+	int64_t slack = 0;
+
+	for (size_t i = 0; i < guest->n; i++) {
+		struct shot *g = &guest->v[i];
+		const struct shot *h = &host->v[0];
+
+		for (size_t k = 0; k < host->n; k++)
+			if (llabs(host->v[k].boot - g->value) < llabs(h->boot - g->value))
+				h = &host->v[k];
+		g->slack += h->slack;
+		g->value -= h->value + g->boot;
+		slack = g->slack > slack ? g->slack : slack;
+	}
+	return slack;
+}
+
+struct sums {
+	unsigned int outside, between;
+	int64_t worst, low, high;
+};
+
+static void judge(struct sums *s, int64_t error, int64_t slack, uint64_t bound)
+{
+	int64_t over = llabs(error) - slack - (int64_t)bound;
+
+	s->low = error < s->low ? error : s->low;
+	s->high = error > s->high ? error : s->high;
+	if (over <= 0)
+		return;
+	s->outside++;
+	s->worst = over > s->worst ? over : s->worst;
+}
+
+static void check(const struct offset_shift *shift, const struct shots *truth, int verbose, struct sums *s)
+{
+	const struct offset_table *t = &shift->cpus[0];
+
+	for (uint32_t k = 0; k < t->n; k++) {
+		size_t i = last_before(truth, (int64_t)t->v[k].time), j = i + 1 < truth->n ? i + 1 : i;
+		const struct shot *a = &truth->v[i], *b = &truth->v[j];
+		int64_t a_err = t->v[k].offset - a->value, b_err = t->v[k].offset - b->value;
+		int64_t err = llabs(a_err) < llabs(b_err) ? a_err : b_err;
+
+		if (verbose)
+			printf("# %" PRIu64 " offset %" PRId64 " bound %" PRIu64 " error %" PRId64 " or %" PRId64 "\n",
+			       t->v[k].time, t->v[k].offset, k < shift->n_bounds ? shift->bounds[k] : 0, a_err, b_err);
+		s->between += llabs(a->value - b->value) > JUMP_NS;
+		judge(s, err, a->slack > b->slack ? a->slack : b->slack,
+		      k < shift->n_bounds ? shift->bounds[k] : 0);
+	}
+}
+
+static int by_value(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+int main(int argc, char **argv)
+{
+	struct sums s = { .low = INT64_MAX, .high = INT64_MIN };
+	const struct reader_option *o = NULL;
+	struct shots host = { 0 }, guest = { 0 };
+	struct offset_shift shift = { 0 };
+	struct reader *r = NULL;
+	int fd, verbose = argc == 5;
+	int64_t slack;
+
+	if (argc < 4 || read_shots(argv[2], "host", &host) || read_shots(argv[3], "guest", &guest)) {
+		fprintf(stderr, "no shots\n");
+		return 2;
+	}
+	fd = open(argv[1], O_RDONLY);
+	if (fd >= 0 && !reader_open(&r, fd, NULL))
+		o = reader_option(r, DAT_TIME_SHIFT);
+	if (!o || offset_shift_decode(o->data.data, o->data.len, &shift) || !shift.n_cpus || !shift.cpus[0].n) {
+		fprintf(stderr, "%s: no TIME_SHIFT\n", argv[1]);
+		return 1;
+	}
+	slack = to_offsets(&guest, &host);
+	check(&shift, &guest, verbose, &s);
+	if (shift.n_bounds)
+		qsort(shift.bounds, shift.n_bounds, sizeof(*shift.bounds), by_value);
+	printf("method %s class %s knots %u outside %u between %u median %" PRIu64 " worst %" PRId64 " error %" PRId64
+	       "..%" PRId64 " truth %" PRId64 "\n",
+	       *shift.method ? shift.method : "-", *shift.class ? shift.class : "-", shift.cpus[0].n, s.outside,
+	       s.between, shift.n_bounds ? shift.bounds[shift.n_bounds / 2] : 0, s.worst, s.low, s.high, slack);
+	offset_shift_release(&shift);
+	reader_close(r);
+	close(fd);
+	free(host.v);
+	free(guest.v);
+	return 0;
+}

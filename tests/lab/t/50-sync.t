@@ -1,0 +1,104 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Guests' clocks against the truth, which KVM's PTP call tells (clockshots.c):
+# guests with 2 and 4 vCPUs, on both kinds of host, plainly, stopped half-way by
+# QEMU's monitor and by a signal, and with all of the host's CPUs busy; by the exact
+# method and by the hypervisor's windows. Stock's ptp is measured beside it.
+# HYPTRACE_LAB_SECONDS: of each recording (3; with 60 it takes half an hour).
+# HYPTRACE_LAB_MODES, HYPTRACE_LAB_ACTS: some of them only.
+# shellcheck disable=SC2154 # $output and friends come from lib.sh
+. "$(dirname "$0")/lib.sh"
+seconds=${HYPTRACE_LAB_SECONDS:-3}
+truth=$build/tests/integration/truth
+table=$tmp/table
+
+# The guests get the little program along with their root.
+export HYPTRACE_LAB_VCPUS=2,4 HYPTRACE_LAB_L2_OVERLAY=$tmp/overlay
+mkdir -p "$tmp/overlay/usr/bin"
+"${CROSS_COMPILE:-aarch64-linux-gnu-}gcc" -static -O2 -o "$tmp/overlay/usr/bin/clockshots" tests/lab/clockshots.c || {
+	echo "Bail out! clockshots does not build"
+	exit 1
+}
+
+guest_n() {
+	lab guest -t 60 "$vm" "$@"
+}
+
+begin_shots() {
+	cp "$tmp/overlay/usr/bin/clockshots" "$out/"
+	l1 '/mnt/out/clockshots host 3000 >/tmp/host.shots 2>&1 &'
+	for n in 1 2; do guest_n $n '(clockshots guest 3000 >/tmp/shots 2>&1 &)'; done
+}
+
+end_shots() {
+	l1 'killall clockshots; cp /tmp/host.shots /mnt/out/'
+	for n in 1 2; do guest_n $n 'killall clockshots; cat /tmp/shots' >"$out/guest$n.shots"; done
+}
+
+# What is done while a recording runs, of $seconds in all.
+half=$((seconds / 2 > 0 ? seconds / 2 : 1))
+guests='for i in 1 2; do'
+act() {
+	case $1 in
+	plain) echo "sleep $seconds" ;;
+	stop) echo "sleep $half; $guests \$g monitor \$i stop; done; sleep 1; $guests \$g monitor \$i cont; done; sleep $half" ;;
+	signal) echo "sleep $half; $guests kill -STOP \$(cat /run/guest\$i/pid); done; sleep 1
+		$guests kill -CONT \$(cat /run/guest\$i/pid); done; sleep $half" ;;
+	busy) echo "for i in 1 2 3 4 5 6; do timeout $((seconds + 1)) sh -c 'while :; do :; done' & done; sleep $seconds" ;;
+	esac
+}
+
+# one NAME METHOD ACT: a recording of both guests
+one() {
+	act "$3" >"$out/act.sh"
+	run "export g=/mnt/tests/lab/l1/guest HYPTRACE_GUEST_TIMEOUT_MS=60000; timeout $((3 * seconds + 100)) hyptrace record --tsync $2 -B hyp -e kvm -b 4096 \
+		-o $1.dat -A Guest@3:823 -A Guest2@4:823 -- bash /mnt/out/act.sh && cp $1*.dat /mnt/out && rm -f $1*.dat"
+	recorded "$mode: $1"
+	diag "$(grep -E 'clock offset|warning' <<<"$stderr")"
+}
+
+value() {
+	sed -nE "s/.*\\b$2 (-?[0-9]+)\\b.*/\\1/p" <<<"$1"
+}
+
+# judge NAME METHOD LIMIT: both guests' files, bounds at most LIMIT ns
+judge() {
+	local n name line
+
+	for n in 1 2; do
+		name=Guest
+		[ $n = 1 ] || name=Guest2
+		line=$("$truth" "$out/$1-$name.dat" "$out/host.shots" "$out/guest$n.shots" 2>&1)
+		printf '%-9s %d vCPUs  %-12s %s\n' "$mode" $((2 * n)) "$1" "$line" >>"$table"
+		like "$line" "^method $2 class hard knots [0-9]+ outside 0 " \
+			"$mode, $((2 * n)) vCPUs, $1: $2, and the truth is within every bound"
+		[ "$(value "$line" median)" -le "$3" ] 2>/dev/null
+		ok $? "... whose median is at most $3 ns"
+	done
+}
+
+read -ra acts <<<"${HYPTRACE_LAB_ACTS:-plain stop signal busy}"
+
+for mode in ${HYPTRACE_LAB_MODES:-protected nvhe}; do
+	vm_up -m "$mode" -g 2 -a hyptrace-agent
+	begin_shots
+	for a in "${acts[@]}"; do
+		one "exact-$a" exact "$a"
+		one "hyp-$a" hyp "$a"
+	done
+	run "timeout 100 trace-cmd record -o ptp.dat -C boot -A Guest@3:823 -e sched -- sleep 1; cp ptp*.dat /mnt/out"
+	recorded "$mode: stock trace-cmd with hyptrace-agent, by ptp"
+	end_shots
+	for a in "${acts[@]}"; do
+		judge "exact-$a" exact 1000
+		judge "hyp-$a" 'hyp windows' 10000
+	done
+	line=$("$truth" "$out/ptp-Guest.dat" "$out/host.shots" "$out/guest1.shots" 2>&1)
+	like "$line" '^method - .* error' "$mode: ptp's error is known"
+	printf '%-9s %d vCPUs  %-12s %s\n' "$mode" 2 "stock ptp" "$line" >>"$table"
+	lab down "$vm"
+done
+
+diag "all in ns; outside: knots where the truth (+- its own bound) is not within the file's bound
+$(cat "$table")"
+done_testing
