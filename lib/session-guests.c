@@ -390,7 +390,7 @@ int session_guests_note(struct session_guests *all, struct spool *host)
 }
 
 /* The agent does not tell what was lost: the pages do. */
-static int mend_guest(const struct session_guest *g, struct session_summary *sum)
+static int mend_guest(const struct session_guest *g, struct session_summary *sum, const struct log *log)
 {
 	struct mended m;
 	int ret = mend_buffer(g->spool, 0, &m);
@@ -404,13 +404,15 @@ static int mend_guest(const struct session_guest *g, struct session_summary *sum
 		b->lost = m.lost;
 		b->bad = m.bad;
 	}
+	if (ret)
+		log_err(log, "guest %s: its pages cannot be gone through: %s", g->spec.name, error_text(ret));
 	return ret;
 }
 
 static int write_guest(struct session_guests *all, struct session_guest *g, struct session_summary *sum,
 		       const struct finish_opts *fo)
 {
-	int ret = mend_guest(g, sum);
+	int ret = mend_guest(g, sum, all->log);
 
 	if (!ret)
 		ret = finish(g->spool, fo);
