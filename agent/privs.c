@@ -169,9 +169,10 @@ static int filter_calls(void)
 }
 #endif
 
+/* EINVAL: the kernel knows of no such thing. */
 static const char *outcome(int ret)
 {
-	return ret ? strerror(-ret) : "yes";
+	return !ret ? "yes" : ret == -EINVAL ? "not in this kernel" : strerror(-ret);
 }
 
 void privs_drop(const struct log *log)

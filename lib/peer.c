@@ -234,7 +234,8 @@ static int keep_metadata(struct peer *p, struct spool *spool)
 
 	p->ready = boot_ns();
 	if (!ret) {
-		ret = peer_meta_keep(spool, &metadata, p->o.log) ?: check_texts(spool, p->source.page_size) ?: check_options(spool);
+		ret = peer_meta_keep(spool, &metadata, p->o.log) ?:
+		      check_texts(spool, p->source.page_size) ?: check_options(spool);
 		if (ret)
 			failed(p, "its event formats", ret);
 	}

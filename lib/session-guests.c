@@ -418,7 +418,8 @@ void session_guests_settle(struct session_guests *all, const struct recorder *re
  * The pages say what was lost before them, but not always how much; the guest's
  * kernel has counted it, if its agent tells.
  */
-static int mend_guest(const struct session_guest *g, struct session_buffer *row)
+static int mend_guest(const struct session_guest *g, struct session_buffer *row,
+		      const struct log *log)
 {
 	struct mended m;
 	int ret = mend_buffer(g->spool, 0, &m);
@@ -431,13 +432,15 @@ static int mend_guest(const struct session_guest *g, struct session_buffer *row)
 		row->lost = lost > m.lost ? lost : m.lost;
 		row->bad = m.bad;
 	}
+	if (ret)
+		log_err(log, "guest %s: its pages cannot be gone through: %s", g->spec.name, error_text(ret));
 	return ret;
 }
 
 static int write_guest(struct session_guests *all, struct session_guest *g, struct session_summary *sum,
 		       const struct finish_opts *fo)
 {
-	int ret = mend_guest(g, row_of(g, sum));
+	int ret = mend_guest(g, row_of(g, sum), all->log);
 
 	if (!ret)
 		ret = finish(g->spool, fo);

@@ -140,7 +140,9 @@ static int mend(struct session *s)
 		if (strcmp(spool_buffer(s->spool, i)->kind, "guest"))
 			continue;
 		ret = mend_buffer(s->spool, i, &m);
-		if (!ret && m.bad)
+		if (ret)
+			log_err(s->log, "the guest's pages cannot be gone through: %s", error_text(ret));
+		else if (m.bad)
 			log_warn(s->log, "%" PRIu64 " of the guest's pages made no sense: their events are lost",
 				 m.bad);
 	}

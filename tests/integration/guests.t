@@ -161,6 +161,7 @@ scenarios='
 1|metadata-other|waiting for its event formats: TRACE_RESP: the answer makes no sense
 1|metadata-empty metadata-noise metadata-no-dat metadata-cut metadata-bent metadata-bomb|its event formats: the answer makes no sense
 1|metadata-no-headers metadata-formats metadata-ring metadata-system metadata-option|its event formats: the answer makes no sense
+1|ports-close|connecting to the data of its CPU [01]: (Connection refused|the agent closed the connection)
 1|data-nobody|connecting to the data of its CPU 0: Connection refused
 1|data-never data-silent|connecting to the data of its CPU 0: no answer in time
 3|data-close lost-all lost-data|the data of its CPU [01]: the agent closed the connection
@@ -168,7 +169,7 @@ scenarios='
 3|lost-cpu|the data of its CPU 0: the agent closed the connection
 3|close-stall close-endless close-dribble|the data of its CPU [01]: no answer in time
 3|tells-more|its agent sent 90112 bytes of CPU 0, and 86016 came
-0|pages-noise pages-commit pages-events control-noise page-part no-close-resp never-close-resp tells tells-half|'
+0|pages-noise pages-commit pages-events control-noise page-part close-gone no-close-resp never-close-resp tells tells-half|'
 
 # Alone and with no --best-effort: nothing is recorded.
 alone() {
@@ -223,7 +224,7 @@ kept() {
 	lost-all | lost-data | lost-cpu | lost-control)
 		[ "$(ticks trace-bad.dat)" -ge 1000 ]
 		ok $? "$label$1: what it sent is in its file" ;;
-	close-stall | no-close-resp | page-part | control-noise)
+	close-stall | close-gone | no-close-resp | page-part | control-noise)
 		[ "$(ticks trace-bad.dat)" -ge 4000 ]
 		ok $? "$label$1: what it sent is in its file" ;;
 	# of 21 pages of its first CPU the last is good, and all of its second
