@@ -169,7 +169,7 @@ static int pass(struct sync *s, uint16_t cpu)
 /* taken: the counter when the question was. */
 static int answer_counter(struct sync *s, const struct msg_sync *question, uint64_t taken)
 {
-	struct msg_counter_shot shot = { .first = taken, .frequency = counter_frequency() };
+	struct msg_counter_shot shot = { .first = taken };
 	struct counter_shot c = { 0 };
 	struct buf b = { 0 };
 	int ret = msg_get_counter_ask(question, &shot.number);

@@ -40,20 +40,21 @@ static int check(const struct import_opts *o)
 	return EXIT_OK;
 }
 
-static int run(struct import_opts *o, bool quiet)
+static int run(const struct import_opts *given, bool quiet)
 {
+	struct import_opts o = *given;
 	struct say say = { .quiet = quiet };
 	struct log log = say_to_log(&say);
 	struct remote_fed fed;
 
-	o->log = &log;
-	if (import(o, &fed))
+	o.log = &log;
+	if (import(&o, &fed))
 		return EXIT_FAILED;
 	if (fed.bad)
 		log_warn(&log, "%llu %s made no sense; they are in the file as hyp_unknown where they had a time",
-			 (unsigned long long)fed.bad, o->text ? "lines" : "pages or records");
+			 (unsigned long long)fed.bad, o.text ? "lines" : "pages or records");
 	log_info(&log, "hyp %llu events (%llu lost): %s", (unsigned long long)fed.events,
-		 (unsigned long long)fed.lost, o->output);
+		 (unsigned long long)fed.lost, o.output);
 	return EXIT_OK;
 }
 

@@ -19,14 +19,6 @@ uint64_t counter_read(void)
 	return n;
 }
 
-uint64_t counter_frequency(void)
-{
-	uint64_t hz;
-
-	__asm__ volatile("mrs %0, cntfrq_el0" : "=r"(hz));
-	return hz;
-}
-
 #elif defined(__x86_64__)
 
 #include <x86intrin.h>
@@ -46,11 +38,6 @@ uint64_t counter_read(void)
 	return n;
 }
 
-uint64_t counter_frequency(void)
-{
-	return 0;
-}
-
 #else
 
 bool counter_there(void)
@@ -59,11 +46,6 @@ bool counter_there(void)
 }
 
 uint64_t counter_read(void)
-{
-	return 0;
-}
-
-uint64_t counter_frequency(void)
 {
 	return 0;
 }

@@ -12,7 +12,6 @@
 bool counter_there(void);
 /* Ordered with the loads before and after it. 0: there is none. */
 uint64_t counter_read(void);
-uint64_t counter_frequency(void); /* Hz; 0: the machine does not tell */
 
 /* At `counter` +- slack ticks the clock showed `clock`. */
 struct counter_shot {

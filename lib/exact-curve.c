@@ -8,7 +8,6 @@
 
 #define SLEW_ALONE 5e-6 /* what a clock's rate may change by when nothing shows how it does */
 #define SLEW_LEAST 1e-7 /* ... by more than its rates beside show */
-#define STEP	   2e-3 /* no clock is slewed by so much: it was set */
 #define WIDE	   4    /* brackets so many times wider than usual were interrupted */
 
 static int by_value(const void *a, const void *b)
@@ -85,7 +84,7 @@ int curve_make(struct curve *c, const struct counter_log *l)
 	c->ns = (double)(c->v[c->n - 1].clock - c->v[0].clock) /
 		(double)(c->v[c->n - 1].counter - c->v[0].counter);
 	for (size_t i = 0; i + 1 < c->n; i++)
-		if (fabs(slope(c, i) / c->ns - 1) > STEP)
+		if (fabs(slope(c, i) / c->ns - 1) > CURVE_STEP)
 			return -ERANGE;
 	for (size_t i = 0; i + 1 < c->n; i++)
 		find_off(c, i);

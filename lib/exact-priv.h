@@ -8,6 +8,8 @@
 
 /* ---- exact-curve.c */
 
+#define CURVE_STEP 2e-3 /* no clock is slewed by so much: it was set */
+
 /* From shot i to i + 1 a chord, off[i] ns being the furthest that the clock can be from it. */
 struct curve {
 	struct counter_shot *v;

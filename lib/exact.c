@@ -262,6 +262,14 @@ int exact_knots(struct exact *j, enum sync_class class)
 
 /* ---- both methods ------------------------------------------------------------------------------ */
 
+/* Both clocks count ns, on one counter; a guest's stands still at times, but never runs ahead. */
+static bool belong(const struct curve *host, const struct curve *guest)
+{
+	return fabs(guest->ns / host->ns - 1) < CURVE_STEP &&
+	       guest->v[guest->n - 1].counter - guest->v[0].counter <=
+		       host->v[host->n - 1].counter - host->v[0].counter;
+}
+
 int exact_begin(struct exact *j, const struct counter_log *host, const struct counter_log *guest,
 		   const char **why)
 {
@@ -272,7 +280,10 @@ int exact_begin(struct exact *j, const struct counter_log *host, const struct co
 		return ret == -ERANGE ? -ENODATA : ret;
 	ret = curve_make(&j->guest, guest);
 	*why = ret == -ERANGE ? "its clock was set" : "too few snapshots of its counter";
-	return ret == -ERANGE ? -ENODATA : ret;
+	if (ret)
+		return ret == -ERANGE ? -ENODATA : ret;
+	*why = "its clock and its counter do not belong together";
+	return belong(&j->host, &j->guest) ? 0 : -ENODATA;
 }
 
 int exact_end(struct exact *j, int ret)

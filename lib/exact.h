@@ -19,7 +19,6 @@ struct counter_ping {
 
 /* Zero-initialised = empty. */
 struct counter_log {
-	uint64_t frequency; /* Hz; 0: not known */
 	struct counter_shot *shots;
 	size_t n_shots;
 	struct counter_ping *pings; /* of a guest */

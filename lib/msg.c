@@ -498,9 +498,8 @@ int msg_get_counter_ask(const struct msg_sync *s, uint32_t *number)
 
 void msg_add_counter_shot(struct buf *out, const struct msg_counter_shot *shot)
 {
-	uint64_t v[] = { htobe64(shot->number), htobe64(shot->frequency), htobe64(shot->first),
-			 htobe64(shot->last),	htobe64(shot->counter),	  htobe64(shot->slack),
-			 htobe64(shot->clock) };
+	uint64_t v[] = { htobe64(shot->number),	 htobe64(shot->first), htobe64(shot->last),
+			 htobe64(shot->counter), htobe64(shot->slack), htobe64(shot->clock) };
 
 	msg_add_sync(out, MSG_SYNC_COUNTER, MSG_COUNTER_SHOT, v, sizeof(v));
 }
@@ -510,7 +509,6 @@ int msg_get_counter_shot(const struct msg_sync *s, struct msg_counter_shot *shot
 	struct cursor c = cursor_at(s->payload, s->len);
 
 	shot->number = (uint32_t)get64(&c);
-	shot->frequency = get64(&c);
 	shot->first = get64(&c);
 	shot->last = get64(&c);
 	shot->counter = get64(&c);

@@ -228,7 +228,6 @@ int msg_get_counter_ask(const struct msg_sync *s, uint32_t *number);
 /* SHOT: the guest's counter when it took the question and when it answers, and a snapshot between. */
 struct msg_counter_shot {
 	uint32_t number;
-	uint64_t frequency;	 /* Hz; 0: not known */
 	uint64_t first, last;	 /* counter */
 	uint64_t counter, slack; /* at counter +- slack ... */
 	uint64_t clock;		 /* ... the trace clock showed this, ns; 0: it could not be read */

@@ -76,10 +76,11 @@ static int ask_some(struct peer_clock *c, int rounds)
 		ret = ask(c, &ping, &shot);
 		if (!ret)
 			ret = counter_log_ping(&c->log, &ping);
-		if (ret || !shot.clock || shot.slack >= best.slack)
+		/* whatever the agent says, its snapshot was made between question and answer */
+		if (ret || !shot.clock || shot.slack >= best.slack || shot.counter < shot.first ||
+		    shot.counter > shot.last)
 			continue;
 		best = (struct counter_shot){ shot.counter, shot.slack, shot.clock };
-		c->log.frequency = shot.frequency;
 	}
 	return best.clock && counter_log_shot(&c->log, &best) ? -ENOMEM : ret;
 }

@@ -131,13 +131,13 @@ static int start_track(struct session *s, size_t i)
 	return ret;
 }
 
-/* Without them the recording is as good, but for the clocks of its guests. */
+/* Without them the recording is as good, but for the clocks of its guests. What they make in tracefs is not to be kept. */
 static int start_clocks(struct session *s)
 {
 	enum tsync_method m = s->plan->tsync;
 	int ret;
 
-	if (!s->guests.n || m == TSYNC_NONE)
+	if (!s->guests.n || m == TSYNC_NONE || s->plan->keep)
 		return 0;
 	ret = session_clocks_start(&s->guests.clocks, s->undo, s->guests.clock,
 				   s->plan->tsync_interval_ms, m == TSYNC_AUTO || m == TSYNC_EXACT,

@@ -299,6 +299,62 @@ sub sync_test {
 		}
 		return 'it ended';
 	});
+	# Half of the probes wait 8 ms on one way, half on the other: each alone is 4 ms off.
+	try('time synchronisation over slow ways', sub {
+		my ($s, $r, $t) = Hostile::begin_sync();
+		give($t, $Hostile::probe_cpu);
+		my @ts;
+		while (my ($cmd, $fixed, $data) = receive($t)) {
+			my ($proto, $id) = unpack 'Z16N', $fixed;
+			if ($id == 2) {
+				sleep 0.008 if @ts % 2;
+				push @ts, int(Time::HiRes::clock_gettime(7) * 1e9); # CLOCK_BOOTTIME, the agent's too
+				sleep 0.008 if @ts % 2;
+			}
+			give($t, message($cmd, $fixed, $data)) if $id == 1 || $id == 2;
+			if ($id == 5) {
+				my $i = 0;
+				my $bytes = join('', map { pack 'q>N', $_, ++$i } @ts) . "\0" x (12 * (678 - @ts));
+				give($t, message(9, pack('a16N', 'ptp', 3), pack('N2', 1, scalar @ts) . $bytes));
+			}
+			if ($id == 4) {
+				my ($ts, $offset) = unpack 'q>q>', $data;
+				close $s;
+				return abs($offset) < 3e6 ? '' : "offset $offset";
+			}
+		}
+		return 'it ended';
+	});
+	try("the guest's counter, for hyptrace's recorder", sub {
+		my $s = dial();
+		my $r = ask($s, args(@plain) . protos('counter', 'ptp'));
+		return '' if ref $r && $r->{proto} eq 'ptp'; # no counter that programs read
+		my $t = dial_port($r->{tsync});
+		my $last = 0;
+		for my $n (7, 8) {
+			give($t, message(9, pack('a16N', 'counter', 1), pack('N', $n)));
+			my ($cmd, $fixed, $data) = receive($t);
+			my ($proto, $id) = unpack 'Z16N', $fixed;
+			return 'not an answer' unless $cmd == 9 && $proto eq 'counter' && $id == 2 && length $data == 48;
+			my ($number, $first, $end, $counter, $slack, $clock) = unpack 'Q>6', $data;
+			return "number $number" if $number != $n;
+			return "order $last $first $counter $end" unless $last < $first && $first <= $counter && $counter <= $end;
+			return "slack $slack" unless $slack <= $end - $first;
+			my $now = Time::HiRes::clock_gettime(7) * 1e9;
+			return "clock $clock at $now" if $clock > $now || $clock < $now - 60e9;
+			$last = $end;
+		}
+		give($t, message(9, pack('a16N', 'none', 2), ''));
+		close $s;
+		return closed($t) ? '' : 'not closed';
+	});
+	try('a question about the counter that is cut off', sub {
+		my $s = dial();
+		my $r = ask($s, args(@plain) . protos('counter', 'ptp'));
+		my $t = dial_port($r->{tsync});
+		give($t, message(9, pack('a16N', 'counter', 1), 'x'));
+		return closed($t) ? '' : 'not closed';
+	});
 }
 
 # What it says it has given up, and what the kernel says.

@@ -15,6 +15,7 @@ esac
 
 for side in host guest; do "$build/tests/integration/fake-android" "$tmp/$side" android16; done
 HYPTRACE_TRACING_DIR=$tmp/guest "$build/hyptrace-agent" --listen "unix:$tmp/sock" --journal none 2>"$tmp/agent.log" &
+agent=$!
 wait_for grep -q listening "$tmp/agent.log"
 
 # record OPTION...: sets status; messages are in $tmp/err
@@ -64,4 +65,6 @@ is "$status" 0 "--tsync hyp without the hypervisor: exit status"
 like "$(cat "$tmp/err")" 'warning: guest vm: its clock could not be tied to the host.s: the hypervisor was not recorded' "... a warning says why"
 is "$(cat "$tmp/shift")" "" "... no TIME_SHIFT"
 
+kill "$agent"
+wait "$agent"
 done_testing
