@@ -204,10 +204,13 @@ void sync_source_release(struct sync_source *s);
 /* Everything that the host's file tells, good for several guests. */
 struct sync_host {
 	struct sync_windows windows;
-	uint64_t begin, end;
-	uint64_t lost;		       /* stretches with lost events */
-	size_t n_hyp;		       /* hyp windows; 0 also when they were of no use */
-	uint64_t hyp_stray, hyp_worst; /* of them, outside of kvm's; by how many ns */
+	uint64_t begin, end; /* where its events exclude anything */
+	uint64_t lost; /* stretches with lost events */
+	size_t n_hyp;  /* hyp windows; 0 also when they were of no use */
+	/* kvm_entry <= eret_guest <= guest_exit <= kvm_exit: */
+	uint64_t hyp_checked; /* hyp windows that could be */
+	uint64_t hyp_worst;   /* how far one lies outside of kvm's, ns */
+	uint64_t hyp_stray;   /* of them further than the clock's error: 1 us */
 	struct offset_vcpu *names;     /* vCPU threads by their names: "CPU 0/KVM" */
 	size_t n_names;
 };
