@@ -10,8 +10,10 @@
 #define CHUNK_MAX     16000000000ull
 #define CHUNK_EVENTS  1000
 #define CANDIDATES    64
-#define CLOSE	      6 /* of them looked at closely */
-#define REACH_FIRST   10
+#define SECOND	      16 /* of them looked at again ... */
+#define CLOSE	      6	 /* ... and closely */
+#define REACH_FIRST   2	 /* slices on each side */
+#define REACH_SECOND  10
 #define REACH_CLOSE   200
 #define EVENTS_MIN    30
 #define OUTSIDE_USUAL 0.15
@@ -122,22 +124,32 @@ static int by_rank(const void *a, const void *b)
 	return x->rank > y->rank ? -1 : x->rank < y->rank;
 }
 
-static int close_look(struct search *s)
+/* Looks again at the best n, as far as `reach`, and sorts them. */
+static int look_again(struct search *s, int n, size_t reach)
 {
 	struct problem *p = s->p;
 	int ret = 0;
 
-	qsort(s->hits, (size_t)s->n, sizeof(*s->hits), by_rank);
-	for (int i = 0; i < s->n && i < CLOSE && !ret; i++) {
+	n = n < s->n ? n : s->n;
+	for (int i = 0; i < n && !ret; i++) {
 		struct hit *h = &s->hits[i];
 
 		if (!h->events) /* it told nothing */
 			continue;
 		memcpy(p->map, h->map, p->in->n_cpus * sizeof(int));
-		ret = look(s, h, h->low - 1000, h->high + 1000, REACH_CLOSE);
+		ret = look(s, h, h->low - 1000, h->high + 1000, reach);
 	}
-	qsort(s->hits, (size_t)(s->n < CLOSE ? s->n : CLOSE), sizeof(*s->hits), by_rank);
+	qsort(s->hits, (size_t)n, sizeof(*s->hits), by_rank);
 	return ret;
+}
+
+static int close_look(struct search *s)
+{
+	int ret;
+
+	qsort(s->hits, (size_t)s->n, sizeof(*s->hits), by_rank);
+	ret = look_again(s, SECOND, REACH_SECOND);
+	return ret ? ret : look_again(s, CLOSE, REACH_CLOSE);
 }
 
 static bool same_place(const struct hit *a, const struct hit *b)
@@ -199,7 +211,7 @@ static int search(struct problem *p, struct pieces *all, struct search *s)
 	if (s->mapped)
 		found = search_once(s, &rank);
 	if (found < 0 || all->n || p->n_threads < 2 ||
-	    (found && s->hits[0].outside * 20 < s->hits[0].events))
+	    (found && (double)s->hits[0].outside < OUTSIDE_USUAL * (double)s->hits[0].events))
 		return found;
 	first = s->hits[0];
 	map = malloc(p->in->n_cpus * sizeof(*map));

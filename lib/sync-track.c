@@ -12,6 +12,8 @@
 #define STEP_MIN     1000000ull
 #define STEPS	     50000
 #define SLICE_EVENTS 500
+#define BENT_EVENTS  120  /* ... where the rate may change much */
+#define BENT_PLAY    2000 /* ns that it may change the offset by in a step */
 #define SLICE_STEPS  25
 #define PRIOR_MAX    100000000ll /* a wider one is no longer a track */
 #define GROW	     1000	 /* ns besides the rate's */
@@ -22,8 +24,12 @@
 int drift_slices(struct problem *p)
 {
 	uint64_t range = p->guest1 - p->guest0 + 1, step = range / 50;
+	bool bent = p->in->max_bend * STEP_MAX > BENT_PLAY;
+	uint64_t least = bent ? BENT_EVENTS : SLICE_EVENTS;
 
 	step = step < STEP_MIN ? STEP_MIN : step > STEP_MAX ? STEP_MAX : step;
+	if (bent && p->in->max_bend * (double)step > BENT_PLAY)
+		step = (uint64_t)(BENT_PLAY / p->in->max_bend) + STEP_MIN;
 	if (range / step > STEPS)
 		step = range / STEPS;
 	p->slices = calloc(range / step + 2, sizeof(*p->slices));
@@ -36,7 +42,7 @@ int drift_slices(struct problem *p)
 			s->t0 = t;
 		n += slice_events(p, t, t + step);
 		s->t1 = t + step > p->guest1 ? p->guest1 + 1 : t + step;
-		if (n < SLICE_EVENTS && len < SLICE_STEPS && s->t1 <= p->guest1)
+		if (n < least && len < SLICE_STEPS && s->t1 <= p->guest1)
 			continue;
 		s->mid = s->t0 + (s->t1 - s->t0) / 2;
 		s->rate = p->rate;
