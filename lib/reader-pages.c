@@ -37,6 +37,8 @@ int reader_pages_open(struct reader_pages **out, const struct reader *r, size_t 
 		}
 		p->chunks = n;
 		p->at += sizeof(n);
+		/* the size that trace-cmd 3.1.6 stores leaves the count out */
+		p->end += sizeof(n);
 	}
 	if (!p->zipped) {
 		p->plain = malloc(p->page_size);
