@@ -231,6 +231,9 @@ int sync_input_make(struct sync_input *in, const struct sync_host *h, const stru
 		    const struct offset_vcpu *vcpus, size_t n_vcpus, int32_t **pids);
 /* Steady clocks hardly drift: narrower limits for the solver. */
 void sync_input_steady(struct sync_input *in);
+/* Takes both clocks as steady, and if all is not well then, tries it without. As sync_solve. */
+int sync_solve_steady(const struct sync_input *in, struct sync_result *out,
+		      const struct log *log);
 
 /*
  * All in one, for a recording's end: the guest's offsets against the host.
