@@ -18,6 +18,8 @@
 #define EVENTS_MIN    30
 #define OUTSIDE_USUAL 0.15
 #define OUTSIDE_COSTS 4
+#define OUTSIDE_CLEAN 0.005
+#define CHANCE_SIGMAS 6
 #define SLACK_MAX     40000000 /* ns */
 #define SLACK_PART    64       /* of the host's capture at most: its ends are no windows */
 #define PLACES	      5	       /* to begin at, when the first has a jump in it, say */
@@ -157,6 +159,34 @@ static bool same_place(const struct hit *a, const struct hit *b)
 	return a->low <= b->high && b->low <= a->high;
 }
 
+/* The part of the events that would be outside if they had nothing to do with the windows. */
+static double part_by_chance(const struct search *s, const struct hit *h)
+{
+	const struct problem *p = s->p;
+	double n = 0, outside = 0;
+
+	for (size_t i = 0; i < p->in->n_cpus; i++) {
+		const struct sync_cpu *c = &p->in->cpus[i];
+		size_t events = cpu_lower(c, h->piece.t1) - cpu_lower(c, h->piece.t0);
+
+		if (h->map[i] < 0)
+			continue;
+		n += (double)events;
+		outside += (double)events * (1 - p->threads[h->map[i]].duty);
+	}
+	return n > 0 ? outside / n : 0;
+}
+
+/* So few outside is no chance. */
+static bool beats_chance(const struct search *s, const struct hit *h)
+{
+	double chance = part_by_chance(s, h) * (double)h->events;
+
+	if ((double)h->outside < OUTSIDE_CLEAN * (double)h->events)
+		return true;
+	return chance - (double)h->outside > CHANCE_SIGMAS * num_sqrt(chance * s->p->burst);
+}
+
 /* Is the best one good, and clearly better than any other place? */
 static bool is_clear(const struct search *s)
 {
@@ -164,7 +194,7 @@ static bool is_clear(const struct search *s)
 	double margin = 8 + 6 * num_sqrt((double)best->outside * s->p->burst);
 	double part = (double)best->outside / (double)(best->events + 1);
 
-	if (!s->n || best->events < EVENTS_MIN || part > OUTSIDE_MAX)
+	if (!s->n || best->events < EVENTS_MIN || part > OUTSIDE_MAX || !beats_chance(s, best))
 		return false;
 	/* so many outside can be chance, unless anywhere else there are far more */
 	if (part > OUTSIDE_USUAL)

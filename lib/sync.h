@@ -150,7 +150,7 @@ uint64_t sync_bound(const struct sync_result *r, uint64_t time);
 double sync_drift_ppm(const struct sync_result *r);
 /* Events inside / events, 0..1. */
 double sync_coverage(const struct sync_result *r);
-/* Half width at the middle knot of all, sorted; UINT64_MAX without knots. */
+/* Half width at the middle of all knots that have one, sorted; UINT64_MAX without. */
 uint64_t sync_median_bound(const struct sync_result *r);
 
 /*
