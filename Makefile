@@ -164,6 +164,10 @@ check:
 	$(Q)$(MAKE) --no-print-directory $(JOBS) O=$(O)-san SAN=1 all units fuzzers
 	$(Q)O=$(O) tests/check
 
+# synchronisation against SEEDS made-up truths of each kind, full size: an hour for 1000
+sync-seeds: $(O)/tests/unit/sync
+	$(Q)HYPTRACE_SYNC_SEEDS=$(or $(SEEDS),1000),v $<
+
 # libFuzzer, FUZZ_TIME seconds each
 fuzz:
 	$(Q)tests/fuzz/run $(or $(FUZZ_TIME),60)
@@ -209,4 +213,4 @@ clean:
 
 -include $(wildcard $(O)/*/*.d $(O)/*/*/*.d)
 .SECONDARY:
-.PHONY: all agent units integration benches tools fuzzers check fuzz lab check-lab demo bench install format clean
+.PHONY: all agent units integration benches tools fuzzers check sync-seeds fuzz lab check-lab demo bench install format clean

@@ -10,7 +10,7 @@
 
 #define WIDTH  900
 #define HEIGHT 300
-#define MARGIN 60
+#define MARGIN 70
 #define DOTS   2000 /* of a file's own samples at most */
 
 /* Offsets are drawn against the one in the middle, in us; jumps make the scale. */
@@ -51,15 +51,30 @@ static bool is_cut(const struct sync_result *r, size_t knot)
 	return false;
 }
 
+/* Does a new piece begin between these guest times? */
+static bool cut_between(const struct sync_result *r, uint64_t a, uint64_t b)
+{
+	for (size_t i = 0; i < r->n_cuts; i++)
+		if (r->cuts[i] && r->knots[r->cuts[i]].time > a && r->knots[r->cuts[i]].time <= b)
+			return true;
+	return false;
+}
+
+/* One filled shape for each piece: along the upper ends, and back along the lower ones. */
 static void draw_bands(const struct plot *p, const struct sync_result *r)
 {
-	for (size_t i = 0; i < r->n_bands; i++) {
-		const struct sync_band *b = &r->bands[i];
+	const struct sync_band *b = r->bands;
 
-		buf_printf(
-			p->out,
-			"<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" class=\"band\"/>\n",
-			at_x(p, b->time), at_y(p, b->low), at_x(p, b->time), at_y(p, b->high));
+	for (size_t i = 0, end; i < r->n_bands; i = end) {
+		for (end = i + 1;
+		     end < r->n_bands && !cut_between(r, b[end - 1].time, b[end].time); end++)
+			;
+		buf_addstr(p->out, "<polygon class=\"band\" points=\"");
+		for (size_t k = i; k < end; k++)
+			buf_printf(p->out, "%.1f,%.1f ", at_x(p, b[k].time), at_y(p, b[k].high));
+		for (size_t k = end; k-- > i;)
+			buf_printf(p->out, "%.1f,%.1f ", at_x(p, b[k].time), at_y(p, b[k].low));
+		buf_addstr(p->out, "\"/>\n");
 	}
 }
 
@@ -92,6 +107,42 @@ static void draw_own(const struct plot *p, const struct guest_file *g)
 		}
 }
 
+/* Grid lines at 1, 2 or 5 times a power of ten, 4 to 9 of them. */
+static void draw_grid(const struct plot *p, const char *unit)
+{
+	static const double steps[] = { 2, 2.5, 2 };
+	double step = 1;
+
+	for (int i = 0; (p->high - p->low) / step > 9; i++)
+		step *= steps[i % 3];
+	for (double v = num_ceil(p->low / step) * step; v <= p->high; v += step) {
+		double y = p->top + MARGIN +
+			   (HEIGHT - 2.0 * MARGIN) * (p->high - v) / (p->high - p->low);
+
+		buf_printf(p->out,
+			   "<line class=\"grid\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>\n"
+			   "<text class=\"tick\" x=\"%d\" y=\"%.1f\">%+.0f%s</text>\n",
+			   MARGIN, WIDTH - MARGIN, y, y, MARGIN - 6, y + 4, v, unit);
+	}
+}
+
+static void draw_legend(const struct plot *p, const struct guest_file *g)
+{
+	double y = p->top + HEIGHT - 22;
+
+	buf_printf(p->out,
+		   "<rect class=\"band\" x=\"%d\" y=\"%.0f\" width=\"24\" height=\"10\"/>"
+		   "<text x=\"%d\" y=\"%.0f\">where the offset can be</text>\n"
+		   "<line class=\"line\" x1=\"270\" x2=\"294\" y1=\"%.0f\" y2=\"%.0f\"/>"
+		   "<text x=\"300\" y=\"%.0f\">the line chosen</text>\n",
+		   MARGIN, y - 9, MARGIN + 30, y, y - 4, y - 4, y);
+	if (g->has_shift)
+		buf_printf(p->out,
+			   "<circle class=\"own\" cx=\"432\" cy=\"%.0f\" r=\"4\"/>"
+			   "<text x=\"444\" y=\"%.0f\">the file's own samples</text>\n",
+			   y - 4, y);
+}
+
 static void draw_text(const struct plot *p, const struct guest_file *g)
 {
 	buf_printf(p->out, "<text x=\"%d\" y=\"%.0f\">", MARGIN, p->top + 30);
@@ -100,10 +151,11 @@ static void draw_text(const struct plot *p, const struct guest_file *g)
 
 		buf_add(p->out, plain ? c : "?", 1);
 	}
-	buf_printf(p->out, ": %s, %s</text>\n", sync_class_name(g->result.class), g->result.method);
-	buf_printf(p->out, "<text x=\"4\" y=\"%.0f\">%+.1f us</text>\n", p->top + MARGIN, p->high);
-	buf_printf(p->out, "<text x=\"4\" y=\"%.0f\">%+.1f us</text>\n", p->top + HEIGHT - MARGIN,
-		   p->low);
+	buf_printf(p->out, ": %s, %s; host - guest against %lld %s at %.3f s</text>\n",
+		   sync_class_name(g->result.class), g->result.method, (long long)p->base,
+		   in_ticks(g) ? "ticks" : "ns", (double)(guest_middle(g) - p->t0) / 1e9);
+	draw_grid(p, in_ticks(g) ? "k" : " us");
+	draw_legend(p, g);
 	buf_printf(p->out, "<text x=\"%d\" y=\"%.0f\">%.3f s</text>\n", WIDTH - MARGIN - 40,
 		   p->top + HEIGHT - 30, (double)(p->t1 - p->t0) / 1e9);
 	buf_printf(p->out,
@@ -132,10 +184,10 @@ static void draw_guest(struct plot *p, const struct guest_file *g)
 			if (g->shift.cpus[c].v[i].time > p->t1)
 				p->t1 = g->shift.cpus[c].v[i].time;
 		}
+	draw_text(p, g);
 	draw_bands(p, r);
 	draw_line(p, r);
 	draw_own(p, g);
-	draw_text(p, g);
 }
 
 int plot_svg(const struct sync_job *job, const char *path)
@@ -147,8 +199,10 @@ int plot_svg(const struct sync_job *job, const char *path)
 	buf_printf(&out,
 		   "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%zu\" "
 		   "font-family=\"sans-serif\" font-size=\"12\">\n"
-		   "<style>.band{stroke:#9bc4e2;stroke-width:4}.line{fill:none;stroke:#14507a;"
-		   "stroke-width:1.5}.own{fill:#c0392b}.frame{fill:none;stroke:#888}</style>\n",
+		   "<style>.band{fill:#9bc4e2;stroke:#9bc4e2}.line{fill:none;stroke:#14507a;"
+		   "stroke-width:1.5}.own{fill:#c0392b}.frame{fill:none;stroke:#888}"
+		   ".grid{stroke:#ddd}.tick{text-anchor:end;font-size:11px}</style>\n"
+		   "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
 		   WIDTH, job->n_guests * HEIGHT);
 	for (size_t i = 0; i < job->n_guests; i++) {
 		p.top = (double)(i * HEIGHT);

@@ -137,10 +137,10 @@ static int solve_guest(struct sync_job *job, struct guest_file *g)
 	if (!ret)
 		ret = sync_input_make(&g->in, &job->windows, &g->events, known.vcpus, known.n,
 				      &g->pids);
-	if (!ret && job->host.source.steady && g->file.source.steady)
-		sync_input_steady(&g->in);
 	if (!ret && g->events.n_cpus)
-		ret = sync_solve(&g->in, &g->result, job->log);
+		ret = job->host.source.steady && g->file.source.steady
+			      ? sync_solve_steady(&g->in, &g->result, job->log)
+			      : sync_solve(&g->in, &g->result, job->log);
 	if (!ret)
 		ret = read_shift(g, job->log);
 	if (!ret && g->has_shift)

@@ -17,6 +17,7 @@
 #define SPLITS	  8
 #define BEND	  5e-6	/* what a rate changes by unseen, when nothing is said */
 #define LINK_MAX  50e9	/* ns between knots: stock multiplies in 64 bits */
+#define DOUBT_PART 0.05 /* of a slice's events: as many more outside than usual are no jump */
 #define ROOM_BEND 0.5	/* part of the corridor, on each side of its middle, to find bends ... */
 #define ROOM_LAST 0.125 /* ... and for the result */
 
@@ -35,7 +36,9 @@ static int fit_init(struct fit *f, struct problem *p, const struct piece *piece)
 	f->near = calloc(room, sizeof(double));
 	f->bent = calloc(room, sizeof(double));
 	f->knot = calloc(room, sizeof(bool));
-	if (!f->s || !f->low || !f->high || !f->y || !f->slope || !f->near || !f->bent || !f->knot)
+	f->unsure = calloc(room, sizeof(bool));
+	if (!f->s || !f->low || !f->high || !f->y || !f->slope || !f->near || !f->bent || !f->knot ||
+	    !f->unsure)
 		return -ENOMEM;
 	f->bend = p->in->max_bend > 0 ? p->in->max_bend : BEND;
 	f->s[f->n++] = (struct slice){ .t0 = piece->t0, .t1 = piece->t0, .mid = piece->t0 };
@@ -79,6 +82,7 @@ static void fit_release(struct fit *f)
 	free(f->near);
 	free(f->bent);
 	free(f->knot);
+	free(f->unsure);
 }
 
 /* ---- the corridor ---------------------------------------------------------------------- */
@@ -230,6 +234,60 @@ static int fit_passes(struct fit *f)
 	return ret;
 }
 
+/* ---- what cannot be vouched for ---------------------------------------------------------- */
+
+static int by_value(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* Half of the slices have no larger part of their events outside; `v`: room for all. */
+static double usual_part(const struct fit *f, double *v)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < f->n; i++)
+		if (f->s[i].told && f->s[i].n)
+			v[n++] = (double)(f->s[i].n - f->s[i].best) / f->s[i].n;
+	if (!n)
+		return 0;
+	qsort(v, n, sizeof(*v), by_value);
+	return v[n / 2];
+}
+
+/*
+ * A stretch with far more events outside than the piece has elsewhere was
+ * followed by chance: a jump that was not seen, say. What is too much adds up.
+ */
+static int doubt(struct fit *f)
+{
+	double *v = calloc(f->n, sizeof(*v)), part, sum = 0, usual = 0;
+	size_t since = 0;
+
+	if (!v)
+		return -ENOMEM;
+	part = usual_part(f, v);
+	free(v);
+	for (size_t i = 0; i < f->n; i++) {
+		double expect = part * f->s[i].n;
+
+		if (!f->s[i].told)
+			continue;
+		sum += (double)(f->s[i].n - f->s[i].best) - 1.3 * expect - DOUBT_PART * f->s[i].n;
+		usual += expect;
+		if (sum <= 0) {
+			sum = usual = 0;
+			since = i + 1;
+		} else if (sum > 8 + 2 * f->p->burst + 6 * num_sqrt(f->p->burst * usual)) {
+			for (size_t k = since ? since - 1 : 0; k <= i + 1 && k < f->n; k++)
+				f->unsure[k] = true;
+		}
+	}
+	return 0;
+}
+
 /* ---- the result ---------------------------------------------------------------------------------
  */
 
@@ -244,6 +302,9 @@ static double link_bound(const struct fit *f, size_t a, size_t b)
 {
 	double bound = 0;
 
+	for (size_t i = a; i <= b; i++)
+		if (f->unsure[i])
+			return FIT_FAR;
 	for (size_t i = a; i <= b; i++) {
 		double below = f->y[i] - f->low[i], above = f->high[i] - f->y[i];
 		double play = 0;
@@ -287,7 +348,9 @@ static int put_knots(const struct fit *f, struct sync_result *r)
 			.time = f->s[a].mid,
 			.offset = f->base + num_round(f->y[a]),
 			.bound = bound < FIT_FAR / 2 ? (uint64_t)bound : UINT64_MAX,
-			.class = f->hard ? SYNC_HARD : SYNC_SOFT,
+			.class = bound >= FIT_FAR / 2 ? SYNC_NONE
+				 : f->hard	       ? SYNC_HARD
+						       : SYNC_SOFT,
 		};
 		before = after;
 	}
@@ -370,7 +433,9 @@ int drift_fit(struct problem *p, const struct piece *piece, struct sync_result *
 		goto out;
 	stab(&f, ROOM_LAST);
 	split_links(&f);
-	ret = put_cut(out);
+	ret = doubt(&f);
+	if (!ret)
+		ret = put_cut(out);
 	if (!ret)
 		ret = put_knots(&f, out);
 	if (!ret)

@@ -66,6 +66,29 @@ void sync_input_steady(struct sync_input *in)
 	in->max_bend = STEADY_BEND;
 }
 
+int sync_solve_steady(const struct sync_input *in, struct sync_result *out, const struct log *log)
+{
+	struct sync_input steady = *in;
+	struct sync_result other;
+	int ret;
+
+	sync_input_steady(&steady);
+	ret = sync_solve(&steady, out, log);
+	if (ret || out->class == SYNC_HARD)
+		return ret;
+	/* not that steady after all? */
+	ret = sync_solve(in, &other, log);
+	if (!ret && other.class > out->class) {
+		sync_result_release(out);
+		*out = other;
+	} else if (!ret) {
+		sync_result_release(&other);
+	} else {
+		sync_result_release(out);
+	}
+	return ret;
+}
+
 int sync_files(const struct sync_source *host, const struct sync_source *guest,
 	       const struct offset_vcpu *vcpus, size_t n_vcpus, const struct sync_prior *prior,
 	       struct sync_result *out, const struct log *log)
@@ -84,9 +107,8 @@ int sync_files(const struct sync_source *host, const struct sync_source *guest,
 	if (!ret && g.n_cpus) {
 		if (prior)
 			in.prior = *prior;
-		if (host->steady && guest->steady)
-			sync_input_steady(&in);
-		ret = sync_solve(&in, out, log);
+		ret = host->steady && guest->steady ? sync_solve_steady(&in, out, log)
+						    : sync_solve(&in, out, log);
 	}
 	free(pids);
 	sync_guest_release(&g);

@@ -19,6 +19,7 @@ struct fit {
 	double *near, *bent; /* a bend near by, and all up to here */
 	double bend;	     /* what the rate may change by besides */
 	bool *knot;
+	bool *unsure; /* far more events are outside than usual: not vouched for */
 	bool hard;
 	size_t conflicts;
 };

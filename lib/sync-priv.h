@@ -17,7 +17,8 @@ struct thread {
 	int32_t pid;
 	struct span *v;
 	size_t n;
-	bool hyp; /* bounded by the hypervisor's windows */
+	bool hyp;    /* bounded by the hypervisor's windows */
+	double duty; /* part of the time in which it may have run its guest */
 };
 
 /*

@@ -120,10 +120,12 @@ struct points {
 	size_t n_gaps;
 	const struct page_layout *layout;
 	uint64_t begin, end;
-	uint64_t last; /* of the CPU at hand */
+	uint64_t last;	       /* of the CPU at hand */
+	uint64_t live[KNOWN]; /* first of each kind of event */
 	size_t n_kind[2];
 	struct gap covered[2]; /* by the buffer that has this kind */
 	bool coarse;
+	uint64_t step; /* of the hypervisor's times */
 };
 
 static int add_point(struct points *p, const struct sync_point *one)
@@ -162,6 +164,7 @@ static int take_event(struct points *p, const struct page_event *ev)
 			one.pid = (int32_t)get(ev, k->pid);
 		if (k->kind == SYNC_HYP && ev->ts % TEXT_STEP)
 			p->coarse = false;
+		p->live[i] = ev->ts < p->live[i] ? ev->ts : p->live[i];
 		return one.pid > 0 ? add_point(p, &one) : 0;
 	}
 	return 0;
@@ -229,6 +232,7 @@ static int take_buffer(struct sync_host *h, struct points *p, const struct sync_
 	p->begin = UINT64_MAX;
 	p->end = 0;
 	p->coarse = true;
+	memset(p->live, 0xff, sizeof(p->live));
 	for (unsigned int cpu = 0; cpu < b->n_cpus && !ret; cpu++) {
 		p->last = 0;
 		ret = b->walk(b->ctx, cpu, host_page, p);
@@ -242,6 +246,22 @@ static int take_buffer(struct sync_host *h, struct points *p, const struct sync_
 	return ret;
 }
 
+/*
+ * The time in which the host's kvm events exclude anything: from when both were
+ * enabled. The hypervisor's, which is traced longer, only counts without them.
+ */
+static void set_range(struct sync_host *h, const struct points *p, const bool *have)
+{
+	bool kvm = p->n_kind[SYNC_KVM] && !have[SYNC_KVM];
+	const uint64_t *live = &p->live[kvm ? KVM_ENTRY : HYP_ENTER];
+	uint64_t from = live[0] > live[1] ? live[0] : live[1];
+
+	if (!kvm && have[SYNC_KVM])
+		return;
+	h->begin = from < p->end ? from : p->begin;
+	h->end = p->end;
+}
+
 static int pair_buffer(struct sync_host *h, struct points *p, bool *have)
 {
 	bool hyp = p->n_kind[SYNC_HYP] && !have[SYNC_HYP];
@@ -251,15 +271,15 @@ static int pair_buffer(struct sync_host *h, struct points *p, bool *have)
 
 	if (!p->n)
 		return 0;
-	if (!h->end || p->begin < h->begin)
-		h->begin = p->begin;
-	h->end = p->end > h->end ? p->end : h->end;
+	set_range(h, p, have);
 	ret = sync_windows_pair(&h->windows, p->v, p->n, p->begin, p->end, hyp ? HYP_SLACK : 0,
 				hyp && p->coarse ? TEXT_STEP : 0);
 	have[kind] = true;
 	p->covered[kind] = (struct gap){ p->begin, p->end };
-	if (hyp)
+	if (hyp) {
 		h->n_hyp = h->windows.n - before;
+		p->step = p->coarse ? TEXT_STEP : 0;
+	}
 	return ret ? ret : put_gaps(h, p, kind);
 }
 
@@ -329,14 +349,42 @@ static void kvm_span(const struct sync_windows *w, uint64_t *from, uint64_t *to)
 	}
 }
 
+/* How far a hyp window leaves its kvm one, in ns; its widening is taken off again. */
+static uint64_t deviation(const struct sync_window *hyp, const struct sync_window *kvm,
+			  uint64_t step)
+{
+	uint64_t a = hyp->a + HYP_SLACK, b = hyp->b - HYP_SLACK - step, before, behind;
+
+	before = kvm->a > a ? kvm->a - a : 0;
+	behind = b > kvm->b ? b - kvm->b : 0;
+	return before > behind ? before : behind;
+}
+
+static void drop_hyp(struct sync_host *h, const struct log *log)
+{
+	struct sync_windows *w = &h->windows;
+	size_t kept = 0;
+
+	log_warn(
+		log,
+		"%llu of %llu hyp windows lie outside of kvm_entry..kvm_exit, by up to %llu ns: the "
+		"hypervisor's clock is not the host's, its windows are left out",
+		(unsigned long long)h->hyp_stray, (unsigned long long)h->hyp_checked,
+		(unsigned long long)h->hyp_worst);
+	for (size_t i = 0; i < w->n; i++)
+		if (w->v[i].kind == SYNC_KVM)
+			w->v[kept++] = w->v[i];
+	w->n = kept;
+	h->n_hyp = 0;
+}
+
 /*
  * kvm_entry <= eret_guest <= guest_exit <= kvm_exit, else the hypervisor's
  * clock is not the host's, and its windows are of no use.
  */
-static void check_hyp(struct sync_host *h, const struct log *log)
+static void check_hyp(struct sync_host *h, uint64_t step, const struct log *log)
 {
 	struct sync_windows *w = &h->windows;
-	size_t n = 0, kept = 0;
 	uint64_t from, to;
 
 	if (!h->n_hyp)
@@ -353,25 +401,13 @@ static void check_hyp(struct sync_host *h, const struct log *log)
 		kvm = kvm_around(w, i);
 		if (!kvm || kvm->unknown)
 			continue;
-		n++;
-		off = hyp->a + 2 * HYP_SLACK < kvm->a ? kvm->a - hyp->a : 0;
-		if (hyp->b > kvm->b + 3 * HYP_SLACK && hyp->b - kvm->b > off)
-			off = hyp->b - kvm->b;
-		h->hyp_stray += off > 0;
+		off = deviation(hyp, kvm, step);
+		h->hyp_checked++;
+		h->hyp_stray += off > HYP_SLACK;
 		h->hyp_worst = off > h->hyp_worst ? off : h->hyp_worst;
 	}
-	if (h->hyp_stray <= n / STRAY_PART)
-		return;
-	log_warn(
-		log,
-		"%llu of %zu hyp windows lie outside of kvm_entry..kvm_exit, by up to %llu ns: the "
-		"hypervisor's clock is not the host's, its windows are left out",
-		(unsigned long long)h->hyp_stray, n, (unsigned long long)h->hyp_worst);
-	for (size_t i = 0; i < w->n; i++)
-		if (w->v[i].kind == SYNC_KVM)
-			w->v[kept++] = w->v[i];
-	w->n = kept;
-	h->n_hyp = 0;
+	if (h->hyp_stray > h->hyp_checked / STRAY_PART)
+		drop_hyp(h, log);
 }
 
 /* ---- names ---------------------------------------------------------------------------------- */
@@ -429,7 +465,7 @@ int sync_host_read(struct sync_host *h, const struct sync_source *s, const struc
 	if (!ret)
 		ret = put_uncovered(h, &p, have);
 	if (!ret)
-		check_hyp(h, log);
+		check_hyp(h, p.step, log);
 	if (ret)
 		sync_host_release(h);
 	return ret;

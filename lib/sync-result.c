@@ -88,12 +88,14 @@ static int by_value(const void *a, const void *b)
 uint64_t sync_median_bound(const struct sync_result *r)
 {
 	uint64_t *v = malloc((r->n_knots + 1) * sizeof(*v)), median = UINT64_MAX;
+	size_t n = 0;
 
 	for (size_t i = 0; i < r->n_knots && v; i++)
-		v[i] = r->knots[i].bound;
-	if (v && r->n_knots) {
-		qsort(v, r->n_knots, sizeof(*v), by_value);
-		median = v[r->n_knots / 2];
+		if (r->knots[i].bound != UINT64_MAX)
+			v[n++] = r->knots[i].bound;
+	if (n) {
+		qsort(v, n, sizeof(*v), by_value);
+		median = v[n / 2];
 	}
 	free(v);
 	return median;

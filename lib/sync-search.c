@@ -10,12 +10,16 @@
 #define CHUNK_MAX     16000000000ull
 #define CHUNK_EVENTS  1000
 #define CANDIDATES    64
-#define CLOSE	      6 /* of them looked at closely */
-#define REACH_FIRST   10
+#define SECOND	      16 /* of them looked at again ... */
+#define CLOSE	      6	 /* ... and closely */
+#define REACH_FIRST   2	 /* slices on each side */
+#define REACH_SECOND  10
 #define REACH_CLOSE   200
 #define EVENTS_MIN    30
 #define OUTSIDE_USUAL 0.15
 #define OUTSIDE_COSTS 4
+#define OUTSIDE_CLEAN 0.005
+#define CHANCE_SIGMAS 6
 #define SLACK_MAX     40000000 /* ns */
 #define SLACK_PART    64       /* of the host's capture at most: its ends are no windows */
 #define PLACES	      5	       /* to begin at, when the first has a jump in it, say */
@@ -122,27 +126,65 @@ static int by_rank(const void *a, const void *b)
 	return x->rank > y->rank ? -1 : x->rank < y->rank;
 }
 
-static int close_look(struct search *s)
+/* Looks again at the best n, as far as `reach`, and sorts them. */
+static int look_again(struct search *s, int n, size_t reach)
 {
 	struct problem *p = s->p;
 	int ret = 0;
 
-	qsort(s->hits, (size_t)s->n, sizeof(*s->hits), by_rank);
-	for (int i = 0; i < s->n && i < CLOSE && !ret; i++) {
+	n = n < s->n ? n : s->n;
+	for (int i = 0; i < n && !ret; i++) {
 		struct hit *h = &s->hits[i];
 
 		if (!h->events) /* it told nothing */
 			continue;
 		memcpy(p->map, h->map, p->in->n_cpus * sizeof(int));
-		ret = look(s, h, h->low - 1000, h->high + 1000, REACH_CLOSE);
+		ret = look(s, h, h->low - 1000, h->high + 1000, reach);
 	}
-	qsort(s->hits, (size_t)(s->n < CLOSE ? s->n : CLOSE), sizeof(*s->hits), by_rank);
+	qsort(s->hits, (size_t)n, sizeof(*s->hits), by_rank);
 	return ret;
+}
+
+static int close_look(struct search *s)
+{
+	int ret;
+
+	qsort(s->hits, (size_t)s->n, sizeof(*s->hits), by_rank);
+	ret = look_again(s, SECOND, REACH_SECOND);
+	return ret ? ret : look_again(s, CLOSE, REACH_CLOSE);
 }
 
 static bool same_place(const struct hit *a, const struct hit *b)
 {
 	return a->low <= b->high && b->low <= a->high;
+}
+
+/* The part of the events that would be outside if they had nothing to do with the windows. */
+static double part_by_chance(const struct search *s, const struct hit *h)
+{
+	const struct problem *p = s->p;
+	double n = 0, outside = 0;
+
+	for (size_t i = 0; i < p->in->n_cpus; i++) {
+		const struct sync_cpu *c = &p->in->cpus[i];
+		size_t events = cpu_lower(c, h->piece.t1) - cpu_lower(c, h->piece.t0);
+
+		if (h->map[i] < 0)
+			continue;
+		n += (double)events;
+		outside += (double)events * (1 - p->threads[h->map[i]].duty);
+	}
+	return n > 0 ? outside / n : 0;
+}
+
+/* So few outside is no chance. */
+static bool beats_chance(const struct search *s, const struct hit *h)
+{
+	double chance = part_by_chance(s, h) * (double)h->events;
+
+	if ((double)h->outside < OUTSIDE_CLEAN * (double)h->events)
+		return true;
+	return chance - (double)h->outside > CHANCE_SIGMAS * num_sqrt(chance * s->p->burst);
 }
 
 /* Is the best one good, and clearly better than any other place? */
@@ -152,7 +194,7 @@ static bool is_clear(const struct search *s)
 	double margin = 8 + 6 * num_sqrt((double)best->outside * s->p->burst);
 	double part = (double)best->outside / (double)(best->events + 1);
 
-	if (!s->n || best->events < EVENTS_MIN || part > OUTSIDE_MAX)
+	if (!s->n || best->events < EVENTS_MIN || part > OUTSIDE_MAX || !beats_chance(s, best))
 		return false;
 	/* so many outside can be chance, unless anywhere else there are far more */
 	if (part > OUTSIDE_USUAL)
@@ -199,7 +241,7 @@ static int search(struct problem *p, struct pieces *all, struct search *s)
 	if (s->mapped)
 		found = search_once(s, &rank);
 	if (found < 0 || all->n || p->n_threads < 2 ||
-	    (found && s->hits[0].outside * 20 < s->hits[0].events))
+	    (found && (double)s->hits[0].outside < OUTSIDE_USUAL * (double)s->hits[0].events))
 		return found;
 	first = s->hits[0];
 	map = malloc(p->in->n_cpus * sizeof(*map));

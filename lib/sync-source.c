@@ -42,13 +42,18 @@ static bool option_has(const struct reader *r, uint16_t id, const char *word)
 	return o && memmem(o->data.data, o->data.len, word, strlen(word));
 }
 
-/* On arm64 these come straight from the counter, whose rate is told by the architecture. */
+/*
+ * On arm64 these come straight from the counter, whose rate is told by the architecture. The
+ * TSC itself is the host's, moved, or else scaled by far more than a clock drifts.
+ */
 static bool is_steady(const struct reader *r)
 {
 	static const char *const clocks[] = { "[local]", "[global]", "[perf]", "[mono_raw]",
 					      "[counter]" };
 	bool steady = false;
 
+	if (option_has(r, DAT_TRACECLOCK, "[x86-tsc]"))
+		return true;
 	for (size_t i = 0; i < ARRAY_SIZE(clocks); i++)
 		steady = steady || option_has(r, DAT_TRACECLOCK, clocks[i]);
 	return steady && option_has(r, DAT_UNAME, "aarch64");

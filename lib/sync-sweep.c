@@ -14,7 +14,7 @@
 
 #define TAU_MIN	    3
 #define TAU_PART    1000 /* 0.1 % of the events */
-#define RADIX_MIN   256
+#define RADIX_MIN   96
 #define WIDTH_LIMIT (UINT32_MAX - 1) /* end points are kept in 32 bits */
 
 void sweeper_release(struct sweeper *w)

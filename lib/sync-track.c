@@ -12,18 +12,26 @@
 #define STEP_MIN     1000000ull
 #define STEPS	     50000
 #define SLICE_EVENTS 500
+#define BENT_EVENTS  120  /* ... where the rate may change much */
+#define BENT_PLAY    2000 /* ns that it may change the offset by in a step */
 #define SLICE_STEPS  25
 #define PRIOR_MAX    100000000ll /* a wider one is no longer a track */
 #define GROW	     1000	 /* ns besides the rate's */
 #define BACK_OFF     2		 /* slices */
 #define USUAL	     5000	 /* events that the beginning counts for */
 #define CUT_TAU	     3		 /* events */
+#define CUT_BACK     3		 /* slices */
+#define CUT_FAR	     10
 
 int drift_slices(struct problem *p)
 {
 	uint64_t range = p->guest1 - p->guest0 + 1, step = range / 50;
+	bool bent = p->in->max_bend * STEP_MAX > BENT_PLAY;
+	uint64_t least = bent ? BENT_EVENTS : SLICE_EVENTS;
 
 	step = step < STEP_MIN ? STEP_MIN : step > STEP_MAX ? STEP_MAX : step;
+	if (bent && p->in->max_bend * (double)step > BENT_PLAY)
+		step = (uint64_t)(BENT_PLAY / p->in->max_bend) + STEP_MIN;
 	if (range / step > STEPS)
 		step = range / STEPS;
 	p->slices = calloc(range / step + 2, sizeof(*p->slices));
@@ -36,7 +44,7 @@ int drift_slices(struct problem *p)
 			s->t0 = t;
 		n += slice_events(p, t, t + step);
 		s->t1 = t + step > p->guest1 ? p->guest1 + 1 : t + step;
-		if (n < SLICE_EVENTS && len < SLICE_STEPS && s->t1 <= p->guest1)
+		if (n < least && len < SLICE_STEPS && s->t1 <= p->guest1)
 			continue;
 		s->mid = s->t0 + (s->t1 - s->t0) / 2;
 		s->rate = p->rate;
@@ -178,6 +186,7 @@ int drift_track(struct problem *p, size_t from, size_t to, size_t k, int64_t low
 struct verdict {
 	uint64_t time;
 	bool in_a, in_b;
+	double duty;
 };
 
 static int by_time(const void *x, const void *y)
@@ -187,8 +196,38 @@ static int by_time(const void *x, const void *y)
 	return a->time < b->time ? -1 : a->time > b->time;
 }
 
-static size_t judge(const struct problem *p, uint64_t t0, uint64_t t1, int64_t a, int64_t b,
-		    struct verdict *v)
+/* A piece's offset near its end. */
+struct end {
+	uint64_t t;
+	int64_t y;
+	double slope;
+};
+
+static int64_t middle(const struct slice *s)
+{
+	return s->low + (s->high - s->low) / 2;
+}
+
+/* From slice k, which surely is the piece's, and one further inside. */
+static struct end end_of(const struct problem *p, size_t k, size_t inner)
+{
+	const struct slice *s = &p->slices[k], *far = &p->slices[inner];
+	struct end e = { s->mid, middle(s), 0 };
+
+	if (k != inner)
+		e.slope = (double)(middle(far) - e.y) / (double)(int64_t)(far->mid - s->mid);
+	if (num_abs(e.slope) > p->rate)
+		e.slope = 0;
+	return e;
+}
+
+static uint64_t end_apply(const struct end *e, uint64_t t)
+{
+	return t + (uint64_t)(e->y + num_round(e->slope * (double)(int64_t)(t - e->t)));
+}
+
+static size_t judge(const struct problem *p, uint64_t t0, uint64_t t1, const struct end *a,
+		    const struct end *b, struct verdict *v)
 {
 	size_t n = 0;
 	bool unknown;
@@ -204,8 +243,9 @@ static size_t judge(const struct problem *p, uint64_t t0, uint64_t t1, int64_t a
 			uint64_t at = c->times[k];
 
 			v[n].time = at;
-			v[n].in_a = !span_distance(t, at + (uint64_t)a, &unknown);
-			v[n++].in_b = !span_distance(t, at + (uint64_t)b, &unknown);
+			v[n].duty = t->duty;
+			v[n].in_a = !span_distance(t, end_apply(a, at), &unknown);
+			v[n++].in_b = !span_distance(t, end_apply(b, at), &unknown);
 		}
 	}
 	qsort(v, n, sizeof(*v), by_time);
@@ -239,17 +279,78 @@ static void place_cut(struct piece *a, struct piece *b, const struct verdict *v,
 	}
 }
 
+/* Events in neither, at the best of cuts: more than usual? */
+static bool something_between(const struct problem *p, const struct verdict *v, size_t n)
+{
+	double expect = p->part * (double)n;
+	size_t out_a = 0, out_b = 0, best;
+
+	for (size_t i = 0; i < n; i++)
+		out_b += !v[i].in_b;
+	best = out_b;
+	for (size_t i = 0; i < n; i++) {
+		out_a += !v[i].in_a;
+		out_b -= !v[i].in_b;
+		best = out_a + out_b < best ? out_a + out_b : best;
+	}
+	return (double)best > 1.3 * expect + 8 + 6 * num_sqrt(p->burst * expect);
+}
+
+/* Inside half-way between what is usual and what is chance: as far as a piece goes. */
+static double half_way(const struct problem *p, const struct verdict *v, size_t n)
+{
+	double chance = 0;
+
+	for (size_t i = 0; i < n; i++)
+		chance += v[i].duty / (double)n;
+	return (num_max(1 - p->part, chance) + chance) / 2;
+}
+
+/* There is a third piece between the two, that was not found: each ends by itself. */
+static void part_them(const struct problem *p, struct piece *a, struct piece *b,
+		      const struct verdict *v, size_t n)
+{
+	double c = half_way(p, v, n), sum = 0, best = 0;
+
+	a->t1 = v[0].time;
+	for (size_t i = 0; i < n; i++) {
+		sum += v[i].in_a - c;
+		if (sum > best) {
+			best = sum;
+			a->t1 = v[i > CUT_TAU ? i - CUT_TAU : 0].time + 1;
+		}
+	}
+	sum = best = 0;
+	b->t0 = v[n - 1].time;
+	for (size_t i = n; i-- > 0;) {
+		sum += v[i].in_b - c;
+		if (sum > best) {
+			best = sum;
+			b->t0 = v[i + CUT_TAU < n ? i + CUT_TAU : n - 1].time;
+		}
+	}
+	if (b->t0 < a->t1)
+		b->t0 = a->t1;
+	a->to = b->from = b->t0;
+}
+
 int drift_cut(struct problem *p, struct piece *a, struct piece *b)
 {
-	const struct slice *x = &p->slices[a->last - 1], *y = &p->slices[b->first];
-	uint64_t t0 = x->t0, t1 = y->t1, n;
-	int64_t in_a = x->low + (x->high - x->low) / 2, in_b = y->low + (y->high - y->low) / 2;
+	/* the jump may have been followed for a few slices before it could be told */
+	size_t x = a->last - a->first > CUT_BACK ? a->last - 1 - CUT_BACK : a->first;
+	size_t y = b->last - b->first > CUT_BACK ? b->first + CUT_BACK : b->last - 1;
+	struct end in_a = end_of(p, x, x - a->first > CUT_FAR ? x - CUT_FAR : a->first);
+	struct end in_b = end_of(p, y, b->last - y > CUT_FAR ? y + CUT_FAR : b->last - 1);
+	uint64_t t0 = p->slices[x].t0, t1 = p->slices[y].t1, n;
 	struct verdict *v = malloc((slice_events(p, t0, t1) + 1) * sizeof(*v));
 
 	if (!v)
 		return -ENOMEM;
-	n = judge(p, t0, t1, in_a, in_b, v);
-	place_cut(a, b, v, n);
+	n = judge(p, t0, t1, &in_a, &in_b, v);
+	if (n && something_between(p, v, n))
+		part_them(p, a, b, v, n);
+	else
+		place_cut(a, b, v, n);
 	free(v);
 	while (a->last < p->n_slices && p->slices[a->last].t0 < a->t1)
 		a->last++;

@@ -31,6 +31,20 @@ static void problem_release(struct problem *p)
 	sweeper_release(&p->sweeper);
 }
 
+static void set_duty(const struct problem *p, struct thread *t)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < t->n; i++) {
+		uint64_t a = t->v[i].a, b = t->v[i].b;
+
+		a = a < p->host0 ? p->host0 : a;
+		b = b > p->host1 ? p->host1 : b;
+		sum += b > a ? b - a : 0;
+	}
+	t->duty = p->host1 > p->host0 ? (double)sum / (double)(p->host1 - p->host0) : 1;
+}
+
 static void set_ranges(struct problem *p)
 {
 	const struct sync_input *in = p->in;
@@ -50,6 +64,8 @@ static void set_ranges(struct problem *p)
 		p->host0 = in->begin;
 		p->host1 = in->end;
 	}
+	for (size_t i = 0; i < p->n_threads; i++)
+		set_duty(p, &p->threads[i]);
 	for (size_t i = 0; i < in->n_cpus; i++) {
 		const struct sync_cpu *c = &in->cpus[i];
 
@@ -283,6 +299,14 @@ static bool any_mapped(const struct problem *p)
 	return false;
 }
 
+static bool any_vouched(const struct sync_result *r)
+{
+	for (size_t i = 0; i < r->n_knots; i++)
+		if (r->knots[i].class != SYNC_NONE)
+			return true;
+	return false;
+}
+
 static enum sync_class worst_class(const struct sync_result *r)
 {
 	enum sync_class c = SYNC_HARD;
@@ -308,7 +332,8 @@ int sync_solve(const struct sync_input *in, struct sync_result *out, const struc
 		forget(out);
 	if (!ret && out->n_knots) {
 		ret = count_events(&p, out);
-		if (!ret && (double)out->outside > OUTSIDE_MAX * (double)out->events)
+		if (!ret && (!any_vouched(out) ||
+			     (double)out->outside > OUTSIDE_MAX * (double)out->events))
 			forget(out);
 	}
 	if (!ret && out->n_knots) {

@@ -1,31 +1,36 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Synchronisation against a made-up truth. HYPTRACE_SYNC_SEEDS=N: as many
- * seeds (1000 for the figures in Documentation/clock-sync.md); =N,v: with a
- * line for each that fails.
+ * seeds of full size (1000 for the figures in Documentation/clock-sync.md);
+ * =N,v: with a line for each that fails; =N,s: small ones. A test's name as the
+ * argument runs only that.
  */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 
+#include <time.h>
+
 #include <cmocka.h>
 
 #include "sync-gen.h"
 
-#define SEEDS 2 /* small ones */
+#define SEEDS 20 /* small ones */
 
 struct tally {
 	unsigned int seeds, none, hard, hard_wrong, soft, soft_wrong, map_wrong;
 	double bounds; /* sum of medians, ns */
+	double cpu;    /* s */
 };
 
-static unsigned int seeds(bool *verbose)
+static unsigned int seeds(bool *verbose, bool *small)
 {
 	const char *env = getenv("HYPTRACE_SYNC_SEEDS");
 	int n = env ? atoi(env) : 0;
 
 	*verbose = env && strchr(env, 'v');
+	*small = !env || strchr(env, 's');
 	return n > 0 ? (unsigned int)n : SEEDS;
 }
 
@@ -66,7 +71,10 @@ static void judge(struct gen *g, uint64_t seed, bool verbose, struct tally *t)
 	double worst = 0;
 	bool right;
 
+	clock_t start = clock();
+
 	assert_int_equal(sync_solve(&g->in, &r, NULL), 0);
+	t->cpu += (double)(clock() - start) / CLOCKS_PER_SEC;
 	right = is_right(g, &r, &worst);
 	t->seeds++;
 	t->none += r.class == SYNC_NONE;
@@ -107,14 +115,14 @@ typedef void (*shape_fn)(struct gen *g);
 
 static void run(const char *name, shape_fn shape, struct tally *t)
 {
-	bool verbose;
-	unsigned int n = seeds(&verbose);
+	bool verbose, small;
+	unsigned int n = seeds(&verbose, &small);
 
 	*t = (struct tally){ 0 };
 	for (unsigned int i = 0; i < n; i++) {
 		struct gen g;
 
-		usual(&g, i + 1, !getenv("HYPTRACE_SYNC_SEEDS"));
+		usual(&g, i + 1, small);
 		shape(&g);
 		gen_make(&g);
 		judge(&g, i + 1, verbose, t);
@@ -122,9 +130,9 @@ static void run(const char *name, shape_fn shape, struct tally *t)
 	}
 	fprintf(stderr,
 		"# %s: %u seeds: %u hard (%u wrong), %u soft (%u wrong), %u none, %u wrong maps, "
-		"mean bound %.1f us\n",
+		"mean bound %.1f us, %.2f s\n",
 		name, t->seeds, t->hard, t->hard_wrong, t->soft, t->soft_wrong, t->none,
-		t->map_wrong, t->bounds / (t->seeds - t->none + 1e-9) / 1e3);
+		t->map_wrong, t->bounds / (t->seeds - t->none + 1e-9) / 1e3, t->cpu);
 }
 
 static void expect(const struct tally *t)
@@ -254,7 +262,7 @@ static void test_nothing(void **state)
 	assert_int_equal(t.none, t.seeds);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_clean),	  cmocka_unit_test(test_slewed),
@@ -264,5 +272,7 @@ int main(void)
 		cmocka_unit_test(test_nothing),	  cmocka_unit_test(test_absurd),
 	};
 
+	if (argc > 1) /* "test_clean", "*" */
+		cmocka_set_test_filter(argv[1]);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
