@@ -16,8 +16,7 @@ static void take_number(struct filetime *t, const struct dat_text *text, int64_t
 	char copy[32] = "";
 
 	memcpy(copy, text->data, text->len < sizeof(copy) ? text->len : sizeof(copy) - 1);
-	t->add = (int64_t)((uint64_t)t->add +
-			   (uint64_t)strtoll(copy, NULL, 0) * (uint64_t)unit);
+	t->add = (int64_t)((uint64_t)t->add + (uint64_t)strtoll(copy, NULL, 0) * (uint64_t)unit);
 }
 
 /* The word in brackets: "local [boot] mono". */
@@ -88,8 +87,9 @@ static int take_option(struct filetime *t, const struct reader_option *o, unsign
 
 static bool clock_counts_ns(const char *clock)
 {
-	static const char *const clocks[] = { "local", "global", "uptime", "perf", "tsc2nsec",
-					      "tai" };
+	static const char *const clocks[] = {
+		"local", "global", "uptime", "perf", "tsc2nsec", "tai"
+	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(clocks); i++)
 		if (!strcmp(clock, clocks[i]))

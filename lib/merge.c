@@ -77,9 +77,9 @@ static int next_page(struct merge *m, struct stream *s)
 		return 1;
 	}
 	if (s->page.missed)
-		add_missed(s, s->page.missed_count && s->page.missed_count <= INT64_MAX ?
-				      (int64_t)s->page.missed_count :
-				      -1);
+		add_missed(s, s->page.missed_count && s->page.missed_count <= INT64_MAX
+				      ? (int64_t)s->page.missed_count
+				      : -1);
 	s->in_page = true;
 	return 1;
 }

@@ -24,7 +24,8 @@ int tepfile_load(struct tep_handle *tep, const struct reader *r, size_t *failed,
  * it is to be given records that lie aligned, with zeros behind them. This is
  * room for one of them.
  */
-#define TEPFILE_RECORD_MAX 65536 /* bytes: no kernel's record is longer, and no field farther in */
+#define TEPFILE_RECORD_MAX 65536 /* bytes: no kernel's record is longer, and no field farther in   \
+				  */
 
 struct padded {
 	uint8_t *data;
