@@ -25,6 +25,7 @@ extern const size_t command_rows_n;
 int cmd_list(int argc, char **argv);
 int cmd_record(int argc, char **argv);
 int cmd_recover(int argc, char **argv);
+int cmd_report(int argc, char **argv);
 int cmd_sync(int argc, char **argv);
 
 /* ---- what commands share: messages on stderr, and the end of a recording ---- */
