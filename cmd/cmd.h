@@ -26,6 +26,7 @@ int cmd_import(int argc, char **argv);
 int cmd_list(int argc, char **argv);
 int cmd_record(int argc, char **argv);
 int cmd_recover(int argc, char **argv);
+int cmd_report(int argc, char **argv);
 int cmd_sync(int argc, char **argv);
 
 /* ---- what commands share: messages on stderr, and the end of a recording ---- */

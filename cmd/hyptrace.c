@@ -12,6 +12,7 @@ const struct command_row command_rows[] = {
 	{ "list", cmd_list, "show the machine's guests, trace buffers and events" },
 	{ "record", cmd_record, "record the hypervisor, the host and instances into a trace.dat" },
 	{ "recover", cmd_recover, "finish what a killed recorder left behind" },
+	{ "report", cmd_report, "print recordings as text, in the order of time" },
 	{ "sync", cmd_sync, "compute the guests' clock offsets, with a bound on each" },
 };
 const size_t command_rows_n = ARRAY_SIZE(command_rows);
@@ -22,7 +23,7 @@ static void usage(FILE *out)
 	for (size_t i = 0; i < command_rows_n; i++)
 		fprintf(out, "  %-10s %s\n", command_rows[i].name, command_rows[i].summary);
 	fputs("\n`hyptrace COMMAND -h` tells a command's options, hyptrace-COMMAND(1) all about it.\n"
-	      "Recordings are read with trace-cmd report and kernelshark.\n", out);
+	      "Recordings are read by report, and by trace-cmd report and kernelshark.\n", out);
 }
 
 static const struct command_row *find(const char *name)

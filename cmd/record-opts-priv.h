@@ -12,7 +12,6 @@ struct parse {
 	size_t buffer;	/* the one that options belong to: the last -B, 0 = top */
 	bool has_event; /* -f and -R have an event to belong to */
 	bool negate;	/* -v */
-	bool help;
 	bool guest;  /* options are for the last -A */
 	bool output; /* -o was given */
 };
@@ -20,22 +19,14 @@ struct parse {
 struct opt;
 typedef int opt_set(struct parse *p, const struct opt *o, const char *arg);
 
-/*
- * One row per option of trace-cmd record, served or not. One with neither
- * letter nor name is a heading of the usage text; one with `instead` is refused
- * with that text.
- */
+/* One row per option of trace-cmd record, served or not. */
 struct opt {
-	char key;	  /* the short letter, 0: none */
-	const char *name; /* long name, without "--" */
-	const char *arg;  /* name of its argument; "[x]": may be left out */
-	const char *help;
+	struct opt_row row; /* first: opts.h */
 	opt_set *set;
 	size_t off;	  /* of the field that `set` fills, in the plan or the buffer */
 	bool for_guest;	  /* after -A it is the guest's, and goes to its agent as it is */
 	bool host;	  /* means nothing for the hypervisor's buffer */
 	const char *also; /* what `set` puts into the field instead of the argument */
-	const char *instead;
 };
 
 /* Both fill err and return -errno. */
@@ -47,9 +38,6 @@ int opts_for_guest(struct parse *p, const struct opt *o, const char *arg);
 
 /* The buffer that options now belong to. */
 struct buffer_plan *opts_buffer(struct parse *p);
-
-/* "-b" or "--user" */
-const char *opt_name(const struct opt *o, char text[32]);
 
 /* into the plan's field at o->off */
 opt_set set_flag, set_text, set_u64;

@@ -16,7 +16,7 @@ int opts_fail(struct parse *p, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(p->err->text, sizeof(p->err->text), fmt, ap);
+	opts_verror(p->err, fmt, ap);
 	va_end(ap);
 	return -EINVAL;
 }
@@ -27,20 +27,11 @@ int opts_no_memory(struct parse *p)
 	return -ENOMEM;
 }
 
-const char *opt_name(const struct opt *o, char text[32])
-{
-	if (o->key)
-		snprintf(text, 32, "-%c", o->key);
-	else
-		snprintf(text, 32, "--%s", o->name);
-	return text;
-}
-
 static int fail_opt(struct parse *p, const struct opt *o, const char *arg, const char *why)
 {
 	char name[32];
 
-	return opts_fail(p, "%s %s: %s", opt_name(o, name), *arg ? arg : "''", why);
+	return opts_fail(p, "%s %s: %s", opt_name(&o->row, name), *arg ? arg : "''", why);
 }
 
 struct buffer_plan *opts_buffer(struct parse *p)
@@ -89,8 +80,7 @@ static int replace(struct parse *p, char **field, const char *value)
 
 int set_help(struct parse *p, const struct opt *o, const char *arg)
 {
-	p->help = true;
-	return 0;
+	return OPTS_STOP;
 }
 
 int set_flag(struct parse *p, const struct opt *o, const char *arg)
@@ -438,13 +428,13 @@ int opts_for_guest(struct parse *p, const struct opt *o, const char *arg)
 	struct guest_plan *g = last_guest(p);
 	char name[32];
 
-	if ((o->key == 'f' || o->key == 'R') && !p->has_event)
+	if ((o->row.key == 'f' || o->row.key == 'R') && !p->has_event)
 		return fail_opt(p, o, arg ? arg : "", "must come after the -e that it is for");
-	if (o->arg && (!arg || !*arg))
+	if (o->row.arg && (!arg || !*arg))
 		return fail_opt(p, o, "", "empty");
-	if (strlist_add(&g->args, opt_name(o, name)) || (o->arg && strlist_add(&g->args, arg)))
+	if (strlist_add(&g->args, opt_name(&o->row, name)) || (o->row.arg && strlist_add(&g->args, arg)))
 		return opts_no_memory(p);
-	g->events |= o->key == 'e' || o->key == 'p';
-	p->has_event |= o->key == 'e';
+	g->events |= o->row.key == 'e' || o->row.key == 'p';
+	p->has_event |= o->row.key == 'e';
 	return 0;
 }

@@ -17,14 +17,15 @@
 #define NO_PROFILE    "profiles are not made by this version: use trace-cmd profile"
 
 /* clang-format off */
-#define OPT(k, n, a, h, fn, ...) { .key = k, .name = n, .arg = a, .help = h, .set = fn, __VA_ARGS__ }
-#define REFUSED(k, n, a, text) { .key = k, .name = n, .arg = a, .instead = text }
+#define OPT(k, n, a, h, fn, ...) { .row = { k, n, a, h, NULL }, .set = fn, __VA_ARGS__ }
+#define REFUSED(k, n, a, text) { .row = { k, n, a, NULL, text } }
+#define HEADING(h) { .row = { .help = h } }
 /* clang-format on */
 #define HOST_ONLY .host = true
 #define FOR_GUEST .for_guest = true
 
 static const struct opt opts[] = {
-	{ .help = "Events" },
+	HEADING("Events"),
 	OPT('e', NULL, "EVENT", "event: system, system:event, event, globs, all", set_event,
 	    FOR_GUEST),
 	OPT('f', NULL, "FILTER", "filter of the -e before it", set_filter, FOR_GUEST),
@@ -36,7 +37,7 @@ static const struct opt opts[] = {
 	OPT('i', NULL, NULL, "go on when an event is not there", set_flag,
 	    .off = PLAN(ignore_event_errors)),
 
-	{ .help = "Buffers" },
+	HEADING("Buffers"),
 	OPT('B', NULL, "NAME", "options after it are for this instance; hyp: the hypervisor",
 	    set_buffer),
 	OPT('b', NULL, "KIB", "size of the buffer per CPU", set_buffer_u64, .off = BUFFER(size_kb),
@@ -51,7 +52,7 @@ static const struct opt opts[] = {
 	OPT(0, "cmdlines-size", "N", "task names that the kernel keeps", set_u64,
 	    .off = PLAN(cmdlines_size)),
 
-	{ .help = "Guests" },
+	HEADING("Guests"),
 	OPT('A', NULL, "GUEST", "a guest by name, CID or address; options after it are the guest's",
 	    set_guest),
 	OPT(0, "name", "NAME", "what the guest before it is called", set_guest_name),
@@ -60,7 +61,7 @@ static const struct opt opts[] = {
 	OPT(0, "tsync-interval", "MS", "between looks at the guests' clocks; 0: start and end (250)",
 	    set_tsync_interval),
 
-	{ .help = "Functions" },
+	HEADING("Functions"),
 	OPT('p', NULL, "TRACER", "function, function_graph ...", set_tracer, HOST_ONLY, FOR_GUEST),
 	OPT('l', NULL, "FUNC", "trace this function only", add_to_list, .off = BUFFER(funcs),
 	    FOR_GUEST, HOST_ONLY),
@@ -74,7 +75,7 @@ static const struct opt opts[] = {
 	OPT(0, "func-stack", NULL, "a stack trace with every function (needs -l)", set_flag,
 	    .off = PLAN(func_stack)),
 
-	{ .help = "Tasks" },
+	HEADING("Tasks"),
 	OPT('F', NULL, NULL, "trace the command only", set_flag, .off = PLAN(filter_command)),
 	OPT('P', NULL, "PID,...", "trace these processes only", set_pids),
 	OPT('c', NULL, NULL, "with -F or -P: their children too", set_flag,
@@ -85,7 +86,7 @@ static const struct opt opts[] = {
 	OPT(0, "proc-map", NULL, "keep the address maps of the traced processes", set_flag,
 	    .off = PLAN(proc_map)),
 
-	{ .help = "Recording" },
+	HEADING("Recording"),
 	OPT('o', NULL, "FILE", "output file (trace.dat)", set_output, .off = PLAN(output)),
 	OPT(0, "file-version", "N", "6 or 7 (7)", set_version),
 	OPT(0, "compression", "NAME", "zstd, none or any (zstd)", set_compression),
@@ -136,104 +137,29 @@ static const struct opt opts[] = {
 		"messages have no levels: leave it out, or use -q for errors only"),
 };
 
-#define LONG_ONLY 0x100 /* getopt's value for a row without a letter: its index above this */
+static const struct opts_table table = {
+	.command = "record",
+	.rows = opts,
+	.n = ARRAY_SIZE(opts),
+	.size = sizeof(opts[0]),
+	.in_order = true, /* the command's options are its own */
+};
 
 /* ---- parsing --------------------------------------------------------------- */
 
-struct getopt_text {
-	char letters[3 * ARRAY_SIZE(opts) + 3];
-	struct option names[ARRAY_SIZE(opts) + 1];
-};
-
-static int opt_key(const struct opt *o)
+static int apply(void *ctx, const struct opt_row *row, const char *arg)
 {
-	return o->key ? o->key : LONG_ONLY + (int)(o - opts);
-}
-
-static void getopt_tables(struct getopt_text *t)
-{
-	struct option *name = t->names;
-	char *c = t->letters;
-
-	*c++ = '+'; /* the command's options are its own */
-	*c++ = ':'; /* a missing argument is told from an unknown option */
-	for (const struct opt *o = opts; o < opts + ARRAY_SIZE(opts); o++) {
-		int has_arg = !o->arg	       ? no_argument
-			      : *o->arg == '[' ? optional_argument
-					       : required_argument;
-
-		if (o->key) {
-			*c++ = (char)o->key;
-			if (has_arg)
-				*c++ = ':';
-		}
-		if (o->name)
-			*name++ = (struct option){ o->name, has_arg, NULL, opt_key(o) };
-	}
-	*c = 0;
-	*name = (struct option){ 0 };
-}
-
-static const struct opt *find_opt(int key)
-{
-	for (const struct opt *o = opts; o < opts + ARRAY_SIZE(opts); o++)
-		if (opt_key(o) == key)
-			return o;
-	return NULL;
-}
-
-static int apply(struct parse *p, const struct opt *o, const char *arg)
-{
+	const struct opt *o = (const struct opt *)row;
+	struct parse *p = ctx;
 	char name[32];
 
-	if (o->instead)
-		return opts_fail(p, "%s is not served: %s", opt_name(o, name), o->instead);
 	if (p->guest && o->for_guest)
 		return opts_for_guest(p, o, arg);
 	if (o->host && opts_buffer(p)->is_hyp)
 		return opts_fail(
 			p, "%s has no meaning for the hypervisor's buffer: give it before -B %s",
-			opt_name(o, name), opts_buffer(p)->name);
+			opt_name(row, name), opts_buffer(p)->name);
 	return o->set(p, o, arg ? arg : "");
-}
-
-/* what getopt refused; arg: the word that a long option stands in */
-static int bad_option(struct parse *p, int c, const char *arg)
-{
-	char name[3] = { '-', (char)optopt, 0 };
-	const struct opt *o = find_opt(optopt);
-
-	if (!optopt || optopt >= LONG_ONLY) /* a long one */
-		snprintf(p->err->text, sizeof(p->err->text), "option '%.*s' ",
-			 (int)strcspn(arg, "="), arg);
-	else
-		snprintf(p->err->text, sizeof(p->err->text), "option '%s' ", name);
-	if (c == ':')
-		strcat(p->err->text, "needs an argument");
-	else if (o)
-		strcat(p->err->text, "takes no argument");
-	else
-		strcat(p->err->text, "is unknown or not unique: see record -h");
-	return -EINVAL;
-}
-
-static int parse_options(struct parse *p, int argc, char **argv)
-{
-	struct getopt_text t;
-	int c, ret = 0;
-
-	getopt_tables(&t);
-	opterr = 0;
-	optind = 0; /* glibc: start anew */
-	while (!ret && !p->help && (c = getopt_long(argc, argv, t.letters, t.names, NULL)) != -1) {
-		if (c == '?' || c == ':')
-			ret = bad_option(p, c, argv[optind - 1]);
-		else
-			ret = apply(p, find_opt(c), optarg);
-	}
-	if (!ret && optind < argc)
-		p->plan->command = argv + optind;
-	return ret;
 }
 
 static bool anything_to_record(const struct record_plan *plan)
@@ -284,39 +210,20 @@ int record_opts_parse(int argc, char **argv, struct record_plan *plan, struct op
 	plan->tsync_interval_ms = TSYNC_INTERVAL_MS;
 	if (!plan->output || !record_plan_add_buffer(plan, ""))
 		return opts_no_memory(&p);
-	ret = parse_options(&p, argc, argv);
+	ret = opts_parse(&table, argc, argv, apply, &p, err);
 	if (ret)
-		return ret;
-	return p.help ? RECORD_OPTS_HELP : check(&p);
+		return ret == OPTS_STOP ? RECORD_OPTS_HELP : ret;
+	if (optind < argc)
+		plan->command = argv + optind;
+	return check(&p);
 }
 
 /* ---- usage ----------------------------------------------------------------- */
-
-static void usage_line(struct buf *out, const struct opt *o)
-{
-	char left[64];
-	int n = 0;
-
-	if (o->key)
-		n = snprintf(left, sizeof(left), "-%c%s", o->key, o->name ? ", " : "");
-	if (o->name)
-		n += snprintf(left + n, sizeof(left) - (size_t)n, "--%s", o->name);
-	if (o->arg)
-		snprintf(left + n, sizeof(left) - (size_t)n, " %s", o->arg);
-	buf_printf(out, "  %-22s %s\n", left, o->help);
-}
 
 void record_opts_usage(struct buf *out)
 {
 	buf_addstr(out, "usage: hyptrace record [OPTION...] [--] [COMMAND [ARG...]]\n\n"
 			"Records until the command ends, or until Ctrl-C.\n");
-	for (const struct opt *o = opts; o < opts + ARRAY_SIZE(opts); o++) {
-		if (o->instead)
-			continue;
-		if (o->set)
-			usage_line(out, o);
-		else
-			buf_printf(out, "\n%s:\n", o->help);
-	}
+	opts_usage(&table, out);
 	buf_addstr(out, "\nThe grammar is that of trace-cmd-record(1).\n");
 }

@@ -2,13 +2,10 @@
 #ifndef HYPTRACE_RECORD_OPTS_H
 #define HYPTRACE_RECORD_OPTS_H
 
+#include "opts.h"
 #include "plan.h"
 
 /* The command line of `hyptrace record`: the grammar of trace-cmd-record(1), 3.1.6. */
-
-struct opts_error {
-	char text[512]; /* one line, lower case, no full stop */
-};
 
 enum { RECORD_OPTS_HELP = 1 };
 

@@ -26,7 +26,34 @@ static int to_fd(void *ctx, const void *page, size_t size)
 	return write_all(*(int *)ctx, page, size);
 }
 
-/* Records as long as the real ones, with pids and addresses that vary as real ones do. */
+/* ids of tests/data/formats */
+enum { SCHED_SWITCH = 244, KVM_EXIT = 61, KVM_ENTRY = 62 };
+
+/* Returns its length in bytes. Pids and addresses vary as real ones do. */
+static size_t make_record(uint64_t rec[8], uint32_t r)
+{
+	static const uint16_t types[] = { SCHED_SWITCH, KVM_EXIT, KVM_ENTRY };
+	static const size_t lens[] = { 64, 24, 16 };
+	uint32_t pid = 100 + r % 7, type = r % 3;
+	uint64_t pc = 0xffff800080000000 + (r % 64) * 0x120;
+
+	memset(rec, 0, 64);
+	rec[0] = types[type] + ((uint64_t)pid << 32);
+	if (types[type] == SCHED_SWITCH) {
+		memcpy(&rec[1], "CPU 0/KVM", 9);
+		rec[3] = pid + (120ull << 32);
+		rec[4] = r % 2;
+		memcpy(&rec[5], "swapper/1", 9);
+		rec[7] = 120ull << 32;
+	} else if (types[type] == KVM_EXIT) {
+		rec[1] = 2 + (0x18ull << 32);
+		rec[2] = pc;
+	} else {
+		rec[1] = pc;
+	}
+	return lens[type];
+}
+
 static int fill_cpu(int fd, uint64_t bytes, uint32_t seed)
 {
 	struct page_writer w;
@@ -34,14 +61,12 @@ static int fill_cpu(int fd, uint64_t bytes, uint32_t seed)
 	int ret = page_writer_init(&w, 4096, to_fd, &fd);
 
 	for (uint64_t done = 0; done < bytes && !ret; done += 40) {
-		uint64_t rec[8] = { 0 };
+		uint64_t rec[8];
 		uint32_t r = rnd(&seed) >> 8;
+		size_t len = make_record(rec, r);
 
 		ts += 300 + r % 4000;
-		rec[0] = (r % 3) + 1 + ((uint64_t)(100 + r % 7) << 32);
-		rec[1] = r % 5;
-		rec[2] = 0xffff800080000000 + (r % 64) * 0x120;
-		ret = page_write(&w, ts, rec, r % 3 ? 24 : 64);
+		ret = page_write(&w, ts, rec, len);
 	}
 	if (!ret)
 		ret = page_flush(&w, true);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* A trace.dat made of anything: opened, and all its pages read. */
+/* A trace.dat made of anything: opened, all its pages read, and all records by time. */
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "reader.h"
+#include "merge.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -19,6 +20,33 @@ static void read_pages(const struct reader *r, size_t buffer, size_t cpu)
 	reader_pages_close(p);
 }
 
+static bool few_cpus(void *ctx, size_t input, size_t buffer, unsigned int cpu)
+{
+	return cpu < 64;
+}
+
+/* Each record's bytes can be copied, and the one behind it can be asked for. */
+static void merge_records(const struct reader *r)
+{
+	struct merge_input in[2] = { { .name = "a", .reader = r }, { .name = "b", .reader = r } };
+	struct merge_record rec, next;
+	struct buf copy = { 0 };
+	struct merge *m;
+
+	if (!filetime_read(&in[0].time, r, 0, NULL) &&
+	    !merge_open(&m, in, 2, few_cpus, NULL, NULL)) {
+		for (int i = 0; merge_next(m, &rec) == 1; i++) {
+			if (i % 3 == 0 && merge_peek(m, &rec, &next) < 0)
+				abort();
+			copy.len = 0;
+			buf_add(&copy, rec.data, rec.len);
+		}
+		merge_close(m);
+	}
+	filetime_release(&in[0].time);
+	buf_release(&copy);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	int fd = memfd_create("fuzz", MFD_CLOEXEC);
@@ -32,6 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		for (size_t b = 0; b < i->n_buffers; b++)
 			for (size_t c = 0; c < i->buffers[b].n_cpus && c < 64; c++)
 				read_pages(r, b, c);
+		merge_records(r);
 		reader_close(r);
 	}
 	close(fd);

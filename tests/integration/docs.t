@@ -20,7 +20,7 @@ section() { # PAGE NAME
 
 # Options that a section's tags name: each .TP's next line.
 tagged() { # PAGE NAME
-	section "$1" "$2" | awk 'tag { print; tag = 0 } /^\.TP/ { tag = 1 }' |
+	section "$1" "$2" | awk 'tag { print; tag = 0 } /^\.T[PQ]/ { tag = 1 }' |
 		grep -oE -e '(^|[ ",])--?[a-zA-Z][a-z0-9-]*' | tr -d ' ",' | sort
 }
 
@@ -34,7 +34,7 @@ listed() { # COMMAND
 # The command lines of a page's examples, of a Markdown file's code blocks: those
 # of hyptrace itself, which are run here.
 examples() {
-	local own='^(timeout [-a-zA-Z0-9 ]+ )?hyptrace (record|recover) '
+	local own='^(timeout [-a-zA-Z0-9 ]+ )?hyptrace (record|recover|report) '
 
 	case $1 in
 	*.md) sed -n '/^```/,/^```/p' "$1" | sed 's/^[#$] //' | grep -E "$own" ;;
@@ -68,28 +68,30 @@ for command in $commands; do
 	like "$(section Documentation/hyptrace.1 COMMANDS)" "^\.B $command\$" "hyptrace(1) names $command"
 done
 
-for command in record import recover list agent; do
+for command in record import recover report list agent; do
 	is "$(tagged "Documentation/hyptrace-$command.1" OPTIONS)" "$(listed "$command")" \
 		"hyptrace-$command(1) has the options that $command -h has"
 done
 
 # ---- options of trace-cmd ---------------------------------------------------------
 
-refused=$(tagged Documentation/hyptrace-record.1 'OPTIONS THAT ARE REFUSED')
-wrong=
-for option in $refused; do
-	"$hyptrace" record "$option" x -e sched >"$tmp/out" 2>"$tmp/err"
-	[ $? = 2 ] && grep -q 'is not served: ' "$tmp/err" || wrong="$wrong $option"
-done
-is "$wrong" "" "what the page calls refused is refused, with advice"
+for command in record report; do
+	refused=$(tagged "Documentation/hyptrace-$command.1" 'OPTIONS THAT ARE REFUSED')
+	wrong=
+	for option in $refused; do
+		"$hyptrace" $command "$option" x -e sched >"$tmp/out" 2>"$tmp/err"
+		[ $? = 2 ] && grep -q 'is not served: ' "$tmp/err" || wrong="$wrong $option"
+	done
+	is "$wrong" "" "what the page of $command calls refused is refused, with advice"
 
-if command -v trace-cmd >/dev/null; then
-	theirs=$(trace-cmd record -h 2>&1 | sed -nE 's/^          (--?[a-zA-Z][a-z0-9-]*) .*/\1/p' | sort -u)
-	ours=$( (listed record; echo "$refused") | sort -u)
-	is "$(comm -23 <(echo "$theirs") <(echo "$ours"))" "" "each option of trace-cmd record -h is served or refused"
-else
-	skip 1 "no trace-cmd"
-fi
+	if command -v trace-cmd >/dev/null; then
+		theirs=$(trace-cmd $command -h 2>&1 | sed -nE 's/^          (--?[a-zA-Z][a-z0-9-]*)[ [].*/\1/p' | sort -u)
+		ours=$( (listed $command; echo "$refused") | sort -u)
+		is "$(comm -23 <(echo "$theirs") <(echo "$ours"))" "" "each option of trace-cmd $command -h is served or refused"
+	else
+		skip 1 "no trace-cmd"
+	fi
+done
 
 # ---- examples -----------------------------------------------------------------------
 

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "filter-syntax.h"
+#include "report-priv.h"
+
+/* The filters of one file, in libtraceevent's form: any of v, none of negated. */
+struct filter {
+	struct tep_event_filter **v, **negated;
+	size_t n, n_negated;
+	int stacks[2]; /* ids of the stack traces, -1: none */
+};
+
+/* ---- building ---------------------------------------------------------------------- */
+
+static int add_text(const struct report *r, struct report_file *f, const char *text, bool negate)
+{
+	struct tep_event_filter ***list = negate ? &f->filter->negated : &f->filter->v;
+	size_t *n = negate ? &f->filter->n_negated : &f->filter->n;
+	struct tep_event_filter **v = realloc(*list, (*n + 1) * sizeof(*v));
+	enum tep_errno error;
+	char why[1024] = "";
+	const char *line;
+
+	if (!v)
+		return -ENOMEM;
+	*list = v;
+	v[*n] = tep_filter_alloc(f->tep);
+	if (!v[*n])
+		return -ENOMEM;
+	error = tep_filter_add_filter_str(v[(*n)++], text);
+	if ((int)error >= 0)
+		return 0;
+	tep_filter_strerror(v[*n - 1], error, why, sizeof(why));
+	/* it may show the place in two lines before */
+	line = strrchr(why, '\n');
+	log_err(r->log, "filter '%s': %s", text, line ? line + 1 : why);
+	return -EINVAL;
+}
+
+static void add_pid(struct buf *text, int pid)
+{
+	buf_printf(text, "%s(common_pid==%d)||(pid==%d)||(next_pid==%d)",
+		   text->len ? "||" : ".*:", pid, pid, pid);
+}
+
+static void add_comm(const struct report *r, struct report_file *f, const char *comm,
+		     struct buf *text)
+{
+	struct tep_cmdline *c = tep_data_pid_from_comm(f->tep, comm, NULL);
+
+	if (!c)
+		log_warn(r->log, "%s has no task named '%s'", f->in->path, comm);
+	for (; c; c = tep_data_pid_from_comm(f->tep, comm, c))
+		add_pid(text, tep_cmdline_pid(f->tep, c));
+}
+
+/* --pid and --comm of a list together are one filter, over what says whose an event is. */
+static int add_tasks(const struct report *r, struct report_file *f,
+		     const struct report_filters *list)
+{
+	struct buf text = { 0 };
+	bool any = false;
+	int ret = 0;
+
+	for (size_t i = 0; i < list->n; i++) {
+		any = any || list->v[i].kind != FILTER_TEXT;
+		if (list->v[i].kind == FILTER_PID)
+			add_pid(&text, atoi(list->v[i].text));
+		else if (list->v[i].kind == FILTER_COMM)
+			add_comm(r, f, list->v[i].text, &text);
+	}
+	/* nobody has these names: nothing is shown, not all; no pid is so large */
+	if (any && !text.len)
+		buf_addstr(&text, ".*:common_pid==4294967295");
+	if (any)
+		ret = buf_str(&text) ? add_text(r, f, buf_str(&text), false) : -ENOMEM;
+	buf_release(&text);
+	return ret;
+}
+
+static int add_filter(const struct report *r, struct report_file *f,
+		      const struct report_filter *filter)
+{
+	char why[256];
+	int ret = filter_syntax(filter->text, why, sizeof(why));
+
+	if (!ret)
+		return add_text(r, f, filter->text, filter->negate);
+	log_err(r->log, "filter '%s': %s", filter->text, why);
+	return ret;
+}
+
+static int add_list(const struct report *r, struct report_file *f,
+		    const struct report_filters *list)
+{
+	int ret = add_tasks(r, f, list);
+
+	for (size_t i = 0; i < list->n && !ret; i++)
+		if (list->v[i].kind == FILTER_TEXT)
+			ret = add_filter(r, f, &list->v[i]);
+	return ret;
+}
+
+static int event_id(struct tep_handle *tep, const char *name)
+{
+	struct tep_event *e = tep_find_event_by_name(tep, "ftrace", name);
+
+	return e ? e->id : -1;
+}
+
+int filters_open(struct report *r, struct report_file *f)
+{
+	int ret;
+
+	if (!r->o->filters.n && !f->in->filters.n)
+		return 0;
+	f->filter = calloc(1, sizeof(*f->filter));
+	if (!f->filter)
+		return -ENOMEM;
+	f->filter->stacks[0] = event_id(f->tep, "kernel_stack");
+	f->filter->stacks[1] = event_id(f->tep, "user_stack");
+	if (r->o->test_filters)
+		tep_set_test_filters(f->tep, 1);
+	ret = add_list(r, f, &r->o->filters);
+	return ret ? ret : add_list(r, f, &f->in->filters);
+}
+
+void filter_free(struct filter *f)
+{
+	if (!f)
+		return;
+	for (size_t i = 0; i < f->n; i++)
+		tep_filter_free(f->v[i]);
+	for (size_t i = 0; i < f->n_negated; i++)
+		tep_filter_free(f->negated[i]);
+	free(f->v);
+	free(f->negated);
+	free(f);
+}
+
+/* ---- asking ------------------------------------------------------------------------- */
+
+static bool any_matches(struct tep_event_filter **v, size_t n, struct tep_record *rec)
+{
+	for (size_t i = 0; i < n; i++) {
+		enum tep_errno ret = tep_filter_match(v[i], rec);
+
+		if (ret == TEP_ERRNO__FILTER_MATCH || ret == TEP_ERRNO__NO_FILTER)
+			return true;
+	}
+	return false;
+}
+
+bool filter_match(struct filter *f, const struct report_file *file, const struct merge_record *m,
+		  struct tep_record *rec)
+{
+	bool *shown = &file->buffers[m->buffer].shown[m->index];
+	int id = tep_data_type(file->tep, rec);
+	bool stack = id == f->stacks[0] || id == f->stacks[1];
+	bool match = !f->n || any_matches(f->v, f->n, rec) || (stack && *shown);
+
+	*shown = match && !any_matches(f->negated, f->n_negated, rec);
+	return *shown;
+}

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "report-priv.h"
+
+/* ---- events and formats ---------------------------------------------------------------- */
+
+static int print_names(const struct report_file *f, FILE *out)
+{
+	struct tep_event **events = report_events(f, true);
+
+	for (; events && *events; events++)
+		fprintf(out, "%s:%s\n", (*events)->system, (*events)->name);
+	return 0;
+}
+
+/* "SYSTEM:EVENT", or one for both: a system that matches it is shown whole. */
+struct pattern {
+	regex_t system, event;
+	bool both; /* ... must match */
+};
+
+static int pattern_parse(struct pattern *p, const char *text, const struct log *log)
+{
+	const char *colon = strchr(text, ':');
+	char *system = colon ? strndup(text, (size_t)(colon - text)) : strdup(text);
+	int ret;
+
+	if (!system)
+		return -ENOMEM;
+	p->both = colon;
+	ret = regcomp(&p->system, system, REG_ICASE | REG_NOSUB);
+	free(system);
+	if (!ret) {
+		ret = regcomp(&p->event, colon ? colon + 1 : text, REG_ICASE | REG_NOSUB);
+		if (ret)
+			regfree(&p->system);
+	}
+	if (ret)
+		log_err(log, "'%s' is not a regular expression", text);
+	return ret ? -EINVAL : 0;
+}
+
+static bool format_matches(const struct pattern *p, const struct reader_format *f)
+{
+	struct cursor c = cursor_at(f->text.data, f->text.len);
+	bool system = !regexec(&p->system, f->system, 0, NULL, 0), event;
+	const char *line = "";
+	size_t len = 0;
+	char *name;
+
+	cursor_line(&c, &line, &len);
+	if (len > 6 && !strncmp(line, "name: ", 6)) {
+		line += 6;
+		len -= 6;
+	}
+	name = strndup(line, len);
+	event = name && !regexec(&p->event, name, 0, NULL, 0);
+	free(name);
+	return p->both ? system && event : system || event;
+}
+
+static int print_formats(const struct report *r, const struct report_file *f, FILE *out)
+{
+	const char *system = "";
+	struct pattern p;
+	int ret = pattern_parse(&p, r->o->event ? r->o->event : ".*", r->log);
+
+	if (ret)
+		return ret;
+	for (size_t i = 0; i < f->info->n_formats; i++) {
+		const struct reader_format *format = &f->info->formats[i];
+
+		if (!format_matches(&p, format))
+			continue;
+		if (strcmp(format->system, system))
+			fprintf(out, "\nsystem: %s\n", format->system);
+		system = format->system;
+		fprintf(out, "%.*s\n", (int)format->text.len, format->text.data);
+	}
+	regfree(&p.system);
+	regfree(&p.event);
+	return 0;
+}
+
+static int check_formats(const struct report *r, const struct report_file *f)
+{
+	if (!f->format_failures)
+		return 0;
+	log_err(r->log, "%s: %zu event formats cannot be parsed", f->in->path, f->format_failures);
+	return -EBADMSG;
+}
+
+/* ---- CPUs -------------------------------------------------------------------------------- */
+
+struct one_cpu {
+	size_t input, buffer;
+	unsigned int cpu;
+};
+
+static bool only_cpu(void *ctx, size_t input, size_t buffer, unsigned int cpu)
+{
+	const struct one_cpu *c = ctx;
+
+	return c->input == input && c->buffer == buffer && c->cpu == cpu;
+}
+
+/* 1: it has events, and these are the times of the first and, when asked for, the last. */
+static int cpu_times(const struct report *r, struct one_cpu *c, uint64_t *first, uint64_t *last)
+{
+	struct merge_record rec;
+	struct merge *m;
+	bool any = false;
+	int ret = merge_open(&m, r->inputs, r->n, only_cpu, c, r->log);
+
+	if (ret)
+		return ret;
+	while ((ret = merge_next(m, &rec)) == 1) {
+		if (!any)
+			*first = rec.ts;
+		*last = rec.ts;
+		any = true;
+		if (!r->o->last_event)
+			break;
+	}
+	merge_close(m);
+	return ret < 0 ? ret : any;
+}
+
+static int print_cpu(const struct report *r, struct one_cpu *c, FILE *out)
+{
+	uint64_t first = 0, last = 0;
+	int ret = cpu_times(r, c, &first, &last);
+
+	if (ret <= 0)
+		return ret;
+	fprintf(out, "  %u", c->cpu);
+	if (r->o->first_event) {
+		fputs("\tFirst event:", out);
+		print_time(r, c->input, first, out);
+	}
+	if (r->o->last_event) {
+		fputs("\tLast event:", out);
+		print_time(r, c->input, last, out);
+	}
+	fputc('\n', out);
+	return 0;
+}
+
+/* Of the top buffer, as stock has it, or of those that -B names. */
+static bool cpus_shown(const struct report *r, const struct report_file *f, size_t buffer)
+{
+	return r->o->buffers.n ? f->buffers[buffer].wanted : !*f->info->buffers[buffer].name;
+}
+
+static int print_cpus(const struct report *r, size_t input, FILE *out)
+{
+	const struct report_file *f = &r->files[input];
+	int ret = 0;
+
+	fprintf(out, "List of CPUs in %s with data:\n", f->in->path);
+	for (size_t b = 0; b < f->info->n_buffers; b++) {
+		if (!cpus_shown(r, f, b))
+			continue;
+		for (size_t i = 0; i < f->info->buffers[b].n_cpus && !ret; i++) {
+			struct one_cpu c = { input, b, f->info->buffers[b].cpus[i].cpu };
+
+			ret = print_cpu(r, &c, out);
+		}
+	}
+	return ret;
+}
+
+/* ---- texts of the file ---------------------------------------------------------------------- */
+
+static void print_option(const struct report_file *f, uint16_t id, const char *what, FILE *out)
+{
+	const struct reader_option *o = reader_option(f->reader, id);
+
+	if (o)
+		fprintf(out, "%.*s\n", (int)o->data.len, o->data.data);
+	else
+		fprintf(out, " %s was not recorded in this file\n", what);
+}
+
+static void print_stats(const struct report_file *f, FILE *out)
+{
+	bool any = false;
+
+	fputs("\nKernel buffer statistics:\n"
+	      "  Note: \"entries\" are the entries left in the kernel ring buffer and are not\n"
+	      "        recorded in the trace data. They should all be zero.\n\n",
+	      out);
+	for (size_t i = 0; i < f->info->n_options; i++) {
+		const struct reader_option *o = &f->info->options[i];
+
+		if (o->id != DAT_CPUSTAT || !o->data.len)
+			continue;
+		/* its last byte is a NUL or a newline */
+		fprintf(out, "%.*s\n", (int)o->data.len - 1, o->data.data);
+		any = true;
+	}
+	fputs(any ? "\n" : " No stats in this file\n", out);
+	for (size_t b = 0; b < f->info->n_buffers; b++) {
+		const struct reader_buffer *from = &f->info->buffers[b];
+
+		for (size_t i = 0; !*from->name && i < from->n_cpus; i++)
+			fprintf(out,
+				"CPU%u data recorded at offset=0x%llx\n"
+				"    %llu bytes in size\n",
+				from->cpus[i].cpu, (unsigned long long)from->cpus[i].offset,
+				(unsigned long long)from->cpus[i].size);
+	}
+}
+
+/* ---- which ------------------------------------------------------------------------------------
+ */
+
+/* What trace-cmd prints behind "cpus=4" in place of the events. */
+static bool has_head(enum report_what what)
+{
+	return what == REPORT_STAT || what == REPORT_UNAME || what == REPORT_VERSION;
+}
+
+static int print_file(const struct report *r, size_t input, FILE *out)
+{
+	const struct report_file *f = &r->files[input];
+
+	if (has_head(r->o->what))
+		report_print_head(r, f);
+	else if (r->n > 1 && r->o->what != REPORT_CPUS)
+		fprintf(out, "%s:\n", f->in->path);
+	switch (r->o->what) {
+	case REPORT_CHECK:
+		return check_formats(r, f);
+	case REPORT_CPUS:
+		return print_cpus(r, input, out);
+	case REPORT_ENDIAN:
+		fprintf(out, "file is little endian and host is %s endian\n",
+			__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? "little" : "big");
+		return 0;
+	case REPORT_EVENT_NAMES:
+		return print_names(f, out);
+	case REPORT_FORMATS:
+		return print_formats(r, f, out);
+	case REPORT_FUNCTIONS:
+		tep_print_funcs(f->tep);
+		return 0;
+	case REPORT_PAGE_SIZE:
+		fprintf(out, "file page size is %u, and host page size is %d\n", f->info->page_size,
+			getpagesize());
+		return 0;
+	case REPORT_PRINTK:
+		tep_print_printk(f->tep);
+		return 0;
+	case REPORT_STAT:
+		print_stats(f, out);
+		return 0;
+	case REPORT_UNAME: /* in stock it tells the version, too */
+		print_option(f, DAT_UNAME, "uname", out);
+		print_option(f, DAT_VERSION, "version", out);
+		return 0;
+	default:
+		print_option(f, DAT_VERSION, "version", out);
+		return 0;
+	}
+}
+
+int report_info(const struct report *r, FILE *out)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < r->n && !ret; i++)
+		ret = print_file(r, i, out);
+	return ret;
+}

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <stdlib.h>
+
+#include "report-priv.h"
+
+/* From sched_wakeup (or _new) of a task to the sched_switch that it begins to run at. */
+
+struct stats {
+	uint64_t n, total;
+	uint64_t max, max_at, min, min_at; /* ns */
+};
+
+struct waiting {
+	int pid;
+	uint64_t since; /* 0: not */
+};
+
+struct wakeup_event {
+	int id; /* -1: none */
+	struct tep_format_field *pid, *success;
+};
+
+struct wakeups {
+	struct wakeup_event woken[2];
+	int switch_id;
+	struct tep_format_field *next_pid, *next_prio;
+	struct waiting *tasks; /* open addressing, at most half full */
+	size_t room, used;
+	struct stats all, rt;
+};
+
+/* ---- who waits ----------------------------------------------------------------------- */
+
+static struct waiting *find(struct waiting *v, size_t room, int pid)
+{
+	size_t i = ((uint32_t)pid * 2654435761u) & (room - 1);
+
+	while (v[i].pid && v[i].pid != pid)
+		i = (i + 1) & (room - 1);
+	return &v[i];
+}
+
+static int grow(struct wakeups *w)
+{
+	size_t room = w->room ? w->room * 2 : 1024;
+	struct waiting *v = calloc(room, sizeof(*v));
+
+	if (!v)
+		return -ENOMEM;
+	for (size_t i = 0; i < w->room; i++)
+		if (w->tasks[i].pid)
+			*find(v, room, w->tasks[i].pid) = w->tasks[i];
+	free(w->tasks);
+	w->tasks = v;
+	w->room = room;
+	return 0;
+}
+
+static int woken(struct wakeups *w, int pid, uint64_t ts)
+{
+	struct waiting *t;
+
+	if (!pid)
+		return 0;
+	if (w->used * 2 >= w->room && grow(w))
+		return -ENOMEM;
+	t = find(w->tasks, w->room, pid);
+	w->used += !t->pid;
+	*t = (struct waiting){ pid, ts };
+	return 0;
+}
+
+static void add(struct stats *s, uint64_t ns, uint64_t at)
+{
+	if (!s->n || ns > s->max) {
+		s->max = ns;
+		s->max_at = at;
+	}
+	if (!s->n || ns < s->min) {
+		s->min = ns;
+		s->min_at = at;
+	}
+	s->total += ns;
+	s->n++;
+}
+
+static void runs(struct wakeups *w, int pid, bool rt, uint64_t ts, FILE *out)
+{
+	struct waiting *t = pid && w->room ? find(w->tasks, w->room, pid) : NULL;
+	uint64_t ns;
+
+	if (!t || !t->since)
+		return;
+	ns = ts - t->since;
+	t->since = 0;
+	add(&w->all, ns, ts);
+	if (rt)
+		add(&w->rt, ns, ts);
+	fprintf(out, " Latency: %llu.%03llu usecs", (unsigned long long)ns / 1000,
+		(unsigned long long)ns % 1000);
+}
+
+/* ---- records --------------------------------------------------------------------------- */
+
+static bool number(struct tep_format_field *f, const struct tep_record *rec, int *out)
+{
+	unsigned long long v;
+
+	if (!f || tep_read_number_field(f, rec->data, &v))
+		return false;
+	*out = (int)v;
+	return true;
+}
+
+int wakeups_record(struct wakeups *w, struct tep_handle *tep, struct tep_record *rec, FILE *out)
+{
+	int id = tep_data_type(tep, rec), pid, prio, success;
+
+	if (id == w->switch_id) {
+		if (number(w->next_prio, rec, &prio) && number(w->next_pid, rec, &pid))
+			runs(w, pid, prio < 100, rec->ts, out);
+		return 0;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(w->woken); i++) {
+		const struct wakeup_event *e = &w->woken[i];
+
+		if (id != e->id || (number(e->success, rec, &success) && !success) ||
+		    !number(e->pid, rec, &pid))
+			continue;
+		return woken(w, pid, rec->ts);
+	}
+	return 0;
+}
+
+static void find_wakeup(struct tep_handle *tep, const char *name, struct wakeup_event *e)
+{
+	struct tep_event *event = tep_find_event_by_name(tep, "sched", name);
+
+	*e = (struct wakeup_event){ .id = -1 };
+	if (!event)
+		return;
+	e->id = event->id;
+	e->pid = tep_find_field(event, "pid");
+	e->success = tep_find_field(event, "success");
+}
+
+int wakeups_open(struct wakeups **out, struct tep_handle *tep)
+{
+	struct tep_event *event = tep_find_event_by_name(tep, "sched", "sched_switch");
+	struct wakeups *w = calloc(1, sizeof(*w));
+
+	*out = NULL;
+	if (!w)
+		return -ENOMEM;
+	find_wakeup(tep, "sched_wakeup", &w->woken[0]);
+	find_wakeup(tep, "sched_wakeup_new", &w->woken[1]);
+	if (event) {
+		w->switch_id = event->id;
+		w->next_pid = tep_find_field(event, "next_pid");
+		w->next_prio = tep_find_field(event, "next_prio");
+	}
+	if (!w->woken[0].pid || !w->next_pid || !w->next_prio) {
+		free(w);
+		return 0;
+	}
+	*out = w;
+	return 0;
+}
+
+static void print_at(const char *what, uint64_t ns, uint64_t at, FILE *out)
+{
+	fprintf(out, "%s Latency: %llu.%03llu usecs at timestamp: %llu.%06llu\n", what,
+		(unsigned long long)ns / 1000, (unsigned long long)ns % 1000,
+		(unsigned long long)at / 1000000000,
+		(unsigned long long)((at + 500) % 1000000000) / 1000);
+}
+
+static void print_stats(const struct stats *s, FILE *out)
+{
+	uint64_t mean = s->total / s->n;
+
+	fprintf(out, "\nAverage wakeup latency: %llu.%03llu usecs\n",
+		(unsigned long long)mean / 1000, (unsigned long long)mean % 1000);
+	print_at("Maximum", s->max, s->max_at, out);
+	print_at("Minimum", s->min, s->min_at, out);
+	fputc('\n', out);
+}
+
+void wakeups_finish(const struct wakeups *w, FILE *out)
+{
+	if (w->all.n)
+		print_stats(&w->all, out);
+	if (!w->rt.n)
+		return;
+	fputs("RT task timings:\n", out);
+	print_stats(&w->rt, out);
+}
+
+void wakeups_free(struct wakeups *w)
+{
+	if (!w)
+		return;
+	free(w->tasks);
+	free(w);
+}

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "pager.h"
+#include "report-priv.h"
+
+#define OUTPUT_BUFFER (256u << 10)
+
+/* include/linux/trace_events.h */
+#define FLAG_HARDIRQ 0x08
+#define FLAG_SOFTIRQ 0x10
+
+/* ---- which records ----------------------------------------------------------------- */
+
+static bool cpu_wanted(const struct report_opts *o, unsigned int cpu)
+{
+	for (size_t i = 0; i < o->n_cpus; i++)
+		if (cpu >= o->cpus[i].first && cpu <= o->cpus[i].last)
+			return true;
+	return !o->n_cpus;
+}
+
+static bool want(void *ctx, size_t input, size_t buffer, unsigned int cpu)
+{
+	const struct report *r = ctx;
+
+	return r->files[input].buffers[buffer].wanted && cpu_wanted(r->o, cpu);
+}
+
+static bool in_interrupt(const struct report *r, struct tep_handle *tep, struct tep_record *rec)
+{
+	int flags;
+
+	if (!r->o->no_irq && !r->o->no_softirq)
+		return false;
+	flags = tep_data_flags(tep, rec);
+	return (r->o->no_irq && flags & FLAG_HARDIRQ) || (r->o->no_softirq && flags & FLAG_SOFTIRQ);
+}
+
+/* ---- labels and heads ------------------------------------------------------------------ */
+
+static void widen(struct report *r, const char *label)
+{
+	if (strlen(label) > r->label_width)
+		r->label_width = strlen(label);
+}
+
+static void open_labels(struct report *r)
+{
+	r->labels = r->n > 1;
+	for (size_t i = 0; i < r->n; i++)
+		widen(r, r->files[i].label);
+}
+
+void report_print_head(const struct report *r, const struct report_file *f)
+{
+	line_label(r, f->label);
+	printf("cpus=%u\n", report_top_cpus(f));
+}
+
+/* As in stock, the names of a file's instances widen the lines behind its head. */
+static void print_heads(struct report *r)
+{
+	bool instances = false;
+
+	for (size_t i = 0; i < r->n; i++) {
+		const struct report_file *f = &r->files[i];
+
+		report_print_head(r, f);
+		for (size_t b = 0; b < f->info->n_buffers; b++) {
+			instances = instances || *f->info->buffers[b].name;
+			widen(r, f->buffers[b].label);
+		}
+	}
+	r->labels = r->labels || instances;
+}
+
+/* ---- the events -------------------------------------------------------------------------- */
+
+struct events {
+	struct report *r;
+	struct line *line;
+	struct wakeups *wakeups;
+	struct padded padded;
+	uint64_t last_ts; /* --ts-check */
+};
+
+static void check_ts(struct events *e, const struct merge_record *m)
+{
+	if (e->r->o->ts_check && e->last_ts > m->ts)
+		log_warn(e->r->log, "record on cpu %u went backwards: %llu to %llu delta: -%llu",
+			 m->cpu, (unsigned long long)e->last_ts, (unsigned long long)m->ts,
+			 (unsigned long long)(e->last_ts - m->ts));
+	e->last_ts = m->ts;
+}
+
+static int show_record(struct events *e, struct merge_record *m)
+{
+	struct report_file *f = &e->r->files[m->input];
+	struct report_buffer *b = &f->buffers[m->buffer];
+	bool skip = b->skip_next;
+	struct tep_record rec;
+	int ret = 0;
+
+	b->skip_next = false;
+	if (!m->data) {
+		line_lost(e->line, b, m);
+		return 0;
+	}
+	if (skip)
+		return 0;
+	padded_record(&e->padded, m, &rec);
+	if ((f->filter && !filter_match(f->filter, f, m, &rec)) || in_interrupt(e->r, f->tep, &rec))
+		return 0;
+	check_ts(e, m);
+	if (m->missed)
+		line_lost(e->line, b, m);
+	e->r->rec = m;
+	line_print(e->line, f, m, &rec);
+	if (e->wakeups)
+		ret = wakeups_record(e->wakeups, f->tep, &rec, stdout);
+	putc_unlocked('\n', stdout);
+	return ret;
+}
+
+static int show_all(struct events *e)
+{
+	struct merge_record m;
+	int ret;
+
+	while ((ret = merge_next(e->r->merge, &m)) == 1) {
+		ret = show_record(e, &m);
+		/* whoever reads it may have seen enough */
+		if (ret || ferror(stdout))
+			return ret;
+	}
+	return ret;
+}
+
+/* The first time of all, whatever is shown. */
+static int first_time(const struct report *r, uint64_t *ts)
+{
+	struct merge_record rec;
+	struct merge *m;
+	int ret = merge_open(&m, r->inputs, r->n, NULL, NULL, NULL);
+
+	if (ret)
+		return ret;
+	ret = merge_next(m, &rec);
+	*ts = ret == 1 ? rec.ts : 0;
+	merge_close(m);
+	return ret < 0 ? ret : 0;
+}
+
+static int show_events(struct report *r)
+{
+	struct events e = { .r = r };
+	uint64_t base = 0;
+	int ret = r->o->align_ts ? first_time(r, &base) : 0;
+
+	if (!ret)
+		ret = merge_open(&r->merge, r->inputs, r->n, want, r, r->log);
+	if (!ret)
+		ret = line_open(&e.line, r, base);
+	if (!ret)
+		ret = padded_init(&e.padded);
+	if (!ret && r->o->wakeup)
+		ret = wakeups_open(&e.wakeups, r->files[0].tep);
+	if (!ret) {
+		print_heads(r);
+		ret = show_all(&e);
+	}
+	if (!ret && e.wakeups)
+		wakeups_finish(e.wakeups, stdout);
+	wakeups_free(e.wakeups);
+	padded_release(&e.padded);
+	line_free(e.line);
+	if (!ret && merge_damaged(r->merge))
+		ret = -EBADMSG; /* the log has said where */
+	return ret;
+}
+
+/* ---- the command ---------------------------------------------------------------------------- */
+
+/* Options of plugins come before the plugins: those that load later take them. */
+static int set_plugin_options(const struct report_opts *o)
+{
+	for (size_t i = 0; i < o->plugins.n; i++) {
+		char *value = strchr(o->plugins.v[i], '=');
+
+		if (value)
+			*value++ = '\0';
+		if (tep_plugin_add_option(o->plugins.v[i], value))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static void drop_warning(void *ctx, enum log_level level, const char *msg)
+{
+	if (level <= LOG_ERROR)
+		say_log(ctx, level, msg);
+}
+
+/* -T means nothing without a filter. */
+static bool only_filters(const struct report *r)
+{
+	for (size_t i = 0; i < r->n; i++)
+		if (r->files[i].filter)
+			return r->o->test_filters;
+	return false;
+}
+
+static int report(const struct report_opts *o)
+{
+	struct say say = { .quiet = o->quiet };
+	struct log log = { .fn = o->quiet ? drop_warning : say_log, .ctx = &say };
+	struct report r = { .o = o, .log = &log };
+	char *room = malloc(OUTPUT_BUFFER); /* stdout's until the end */
+	struct pager pager;
+	int ret;
+
+	tep_set_loglevel(o->quiet ? TEP_LOG_NONE : TEP_LOG_ERROR);
+	pager_start(&pager, !o->no_pager);
+	r.terminal = pager.terminal;
+	if (room)
+		setvbuf(stdout, room, _IOFBF, OUTPUT_BUFFER);
+	ret = set_plugin_options(o);
+	if (!ret)
+		ret = report_open(&r);
+	if (!ret)
+		open_labels(&r);
+	if (!ret && !only_filters(&r))
+		ret = o->what == REPORT_EVENTS ? show_events(&r) : report_info(&r, stdout);
+	report_close(&r);
+	if (ret == -ENOMEM)
+		log_err(&log, "out of memory");
+	if (!pager_finish(&pager) && !ret) {
+		ret = -EIO;
+		log_err(&log, "cannot write the report: %s", strerror(errno ? errno : EIO));
+	}
+	return ret ? EXIT_FAILED : EXIT_OK;
+}
+
+static int print_usage(void)
+{
+	struct buf text = { 0 };
+
+	report_opts_usage(&text);
+	if (buf_str(&text))
+		fputs(buf_str(&text), stdout);
+	buf_release(&text);
+	return EXIT_OK;
+}
+
+int cmd_report(int argc, char **argv)
+{
+	struct report_opts o = { 0 };
+	struct opts_error err = { "" };
+	int ret = report_opts_parse(argc, argv, &o, &err);
+
+	if (ret == REPORT_OPTS_HELP) {
+		ret = print_usage();
+	} else if (ret) {
+		fprintf(stderr, "hyptrace report: %s\n", err.text);
+		ret = EXIT_USAGE;
+	} else {
+		ret = report(&o);
+	}
+	report_opts_release(&o);
+	return ret;
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Cuts a piece out of a trace.dat, for test data: the records of [FROM, TO)
+ * seconds in all buffers (as report shows them, of a guest in the host's time),
+ * the symbols of functions in it that are named, and everything else.
+ * usage: datcut IN OUT FROM TO [SYMBOL...]
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "merge.h"
+#include "writer.h"
+
+struct piece {
+	const struct reader_info *info;
+	struct dat_file file;
+	struct page_writer *writers[2]; /* of the buffers' CPUs; two buffers are enough */
+	struct buf symbols;
+};
+
+static void die(const char *what)
+{
+	fprintf(stderr, "datcut: %s\n", what);
+	exit(1);
+}
+
+static int to_fd(void *ctx, const void *page, size_t size)
+{
+	struct dat_cpu *cpu = ctx;
+
+	cpu->size += size;
+	return write_all(cpu->fd, page, size);
+}
+
+static void copy_buffers(struct piece *p)
+{
+	struct dat_buffer *v = calloc(p->info->n_buffers, sizeof(*v));
+
+	if (!v || p->info->n_buffers > ARRAY_SIZE(p->writers))
+		die("too many buffers");
+	for (size_t b = 0; b < p->info->n_buffers; b++) {
+		const struct reader_buffer *from = &p->info->buffers[b];
+
+		v[b] = (struct dat_buffer){ .name = from->name,
+					    .clock = from->clock,
+					    .page_size = from->page_size,
+					    .n_cpus = (uint32_t)from->n_cpus,
+					    .cpus = calloc(from->n_cpus, sizeof(*v[b].cpus)) };
+		p->writers[b] = calloc(from->n_cpus, sizeof(struct page_writer));
+		if (!v[b].cpus || !p->writers[b])
+			die("out of memory");
+		for (size_t i = 0; i < from->n_cpus; i++) {
+			v[b].cpus[i].fd = memfd_create("cpu", MFD_CLOEXEC);
+			if (page_writer_init(&p->writers[b][i], from->page_size, to_fd,
+					     &v[b].cpus[i]))
+				die("cannot write pages");
+		}
+	}
+	p->file.buffers = v;
+	p->file.n_buffers = p->info->n_buffers;
+}
+
+static void copy_texts(struct piece *p)
+{
+	const struct reader_info *info = p->info;
+	struct dat_text *texts = calloc(info->n_formats + 1, sizeof(*texts));
+	struct dat_system *systems = calloc(info->n_formats + 1, sizeof(*systems));
+	struct dat_option *options = calloc(info->n_options + 1, sizeof(*options));
+	size_t n = 0, ftrace = 0, k = 0;
+
+	if (!texts || !systems || !options)
+		die("out of memory");
+	for (size_t i = 0; i < info->n_formats; i++) {
+		const char *system = info->formats[i].system;
+
+		texts[i] = info->formats[i].text;
+		if (!strcmp(system, "ftrace")) {
+			ftrace++;
+			continue;
+		}
+		if (!n || strcmp(systems[n - 1].name, system))
+			systems[n++] = (struct dat_system){ .name = system, .formats = &texts[i] };
+		systems[n - 1].n++;
+	}
+	for (size_t i = 0; i < info->n_options; i++) {
+		const struct reader_option *o = &info->options[i];
+
+		if (o->id != DAT_CPUSTAT && o->id != DAT_CPUCOUNT)
+			options[k++] =
+				(struct dat_option){ o->id, o->data.data, (uint32_t)o->data.len };
+	}
+	p->file.ftrace = texts;
+	p->file.n_ftrace = ftrace;
+	p->file.systems = systems;
+	p->file.n_systems = n;
+	p->file.options = options;
+	p->file.n_options = k;
+}
+
+/* "ffff8000800360b0 t kvm_vm_ioctl", of those that are named */
+static void copy_symbols(struct piece *p, char **names)
+{
+	struct cursor c = cursor_at(p->info->kallsyms.data, p->info->kallsyms.len);
+	const char *line;
+	size_t len;
+
+	while (cursor_line(&c, &line, &len)) {
+		char *text = strndup(line, len), *name = text ? strrchr(text, ' ') : NULL;
+
+		for (char **want = names; name && *want; want++)
+			if (!strcmp(name + 1, *want))
+				buf_printf(&p->symbols, "%s\n", text);
+		free(text);
+	}
+	p->file.kallsyms = (struct dat_text){ (char *)p->symbols.data, p->symbols.len };
+}
+
+static void copy_records(struct piece *p, const struct merge_input *in, double from, double to)
+{
+	struct merge_record r;
+	struct merge *m;
+
+	if (merge_open(&m, in, 1, NULL, NULL, NULL))
+		die("cannot read");
+	while (merge_next(m, &r) == 1) {
+		double s = (double)r.ts / 1e9;
+
+		if (r.data && s >= from && s < to &&
+		    page_write(&p->writers[r.buffer][r.index], r.raw, r.data, r.len))
+			die("cannot write a record");
+	}
+	if (merge_damaged(m))
+		die("damaged");
+	merge_close(m);
+	for (size_t b = 0; b < p->info->n_buffers; b++)
+		for (size_t i = 0; i < p->info->buffers[b].n_cpus; i++)
+			if (page_flush(&p->writers[b][i], true))
+				die("cannot write a page");
+}
+
+int main(int argc, char **argv)
+{
+	struct merge_input in = { .name = argv[1] };
+	struct piece p = { 0 };
+	struct reader *r;
+	int fd;
+
+	if (argc < 5)
+		die("usage: datcut IN OUT FROM TO [SYMBOL...]");
+	fd = open(argv[1], O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || reader_open(&r, fd, NULL) || filetime_read(&in.time, r, 0, NULL))
+		die("cannot read");
+	in.reader = r;
+	p.info = reader_info(r);
+	p.file = (struct dat_file){ .version = 7,
+				    .compression = "zstd",
+				    .page_size = p.info->page_size,
+				    .header_page = p.info->header_page,
+				    .header_event = p.info->header_event,
+				    .printk = p.info->printk,
+				    .cmdlines = p.info->cmdlines };
+	copy_texts(&p);
+	copy_buffers(&p);
+	copy_symbols(&p, argv + 5);
+	copy_records(&p, &in, atof(argv[3]), atof(argv[4]));
+	fd = open(argv[2], O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	if (fd < 0 || dat_write(&p.file, fd, NULL))
+		die("cannot write");
+	return 0;
+}
