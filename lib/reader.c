@@ -11,6 +11,7 @@
 #define SECTION_HEAD 16 /* u16 id, u16 flags, u32 name, u64 size */
 #define SECTION_COMPRESSED 1
 #define FRONT_MAX 256 /* magic, version, compression: strings of a few bytes */
+#define CLOCK_MAX 4096
 #define SECTIONS_MAX 4096 /* of options: they are chained, and a chain may be a ring */
 
 int reader_bad(const struct reader *r, const char *what)
@@ -69,21 +70,31 @@ static int unzip_body(struct buf *body)
 	return 0;
 }
 
-int reader_body(struct reader *r, uint64_t offset, uint64_t len, bool zipped, struct cursor *out)
+/* Room for bytes that live as long as the reader; NULL: out of memory. */
+static struct buf *add_body(struct reader *r)
 {
-	struct buf *v = realloc(r->bodies, (r->n_bodies + 1) * sizeof(*v)), *b;
-	int ret;
+	struct buf *v = realloc(r->bodies, (r->n_bodies + 1) * sizeof(*v));
 
 	if (!v)
-		return -ENOMEM;
+		return NULL;
 	r->bodies = v;
+	v[r->n_bodies] = (struct buf){ 0 };
+	return &v[r->n_bodies++];
+}
+
+int reader_body(struct reader *r, uint64_t offset, uint64_t len, bool zipped, struct cursor *out)
+{
+	struct buf *b;
+	int ret;
+
 	if (len > READER_BODY_MAX || offset > r->size || len > r->size - offset)
 		return reader_bad(r, "a section reaches beyond the file");
-	b = &v[r->n_bodies];
+	b = add_body(r);
+	if (!b)
+		return -ENOMEM;
 	*b = (struct buf){ .data = malloc(len ? len : 1), .len = len, .cap = len };
 	if (!b->data)
 		return -ENOMEM;
-	r->n_bodies++;
 	ret = reader_read(r, offset, b->data, len);
 	if (!ret && zipped)
 		ret = r->zstd ? unzip_body(b) : -EBADMSG;
@@ -208,6 +219,25 @@ static int open_v7(struct reader *r, struct cursor *c)
 
 /* ---- version 6 ---------------------------------------------------------------------- */
 
+/* Behind the table, when there is a TRACECLOCK: u64 size, "[boot]" or "local [boot] ...". */
+static int take_v6_clock(struct reader *r, struct cursor *c, struct reader_buffer *b)
+{
+	uint64_t len = cursor_u64(c);
+	const char *text = len < CLOCK_MAX ? cursor_take(c, (size_t)len) : NULL;
+	const char *open = text ? memchr(text, '[', (size_t)len) : NULL;
+	const char *close = open ? memchr(open, ']', (size_t)(text + len - open)) : NULL;
+	struct buf *copy = close ? add_body(r) : NULL;
+
+	/* stock takes the local clock then */
+	if (!close)
+		return 0;
+	if (!copy)
+		return -ENOMEM;
+	buf_add(copy, open + 1, (size_t)(close - open - 1));
+	b->clock = buf_str(copy);
+	return b->clock ? 0 : -ENOMEM;
+}
+
 /* "flyrecord", {u64 offset, u64 size} per CPU. */
 static int take_flyrecord(struct reader *r, struct cursor *c, const char *name, uint32_t n)
 {
@@ -226,7 +256,7 @@ static int take_flyrecord(struct reader *r, struct cursor *c, const char *name, 
 		if (b->cpus[i].offset > r->size || b->cpus[i].size > r->size - b->cpus[i].offset)
 			return reader_bad(r, "a CPU's pages lie beyond the file");
 	}
-	return 0;
+	return reader_option(r, DAT_TRACECLOCK) ? take_v6_clock(r, c, b) : 0;
 }
 
 struct v6_instance {

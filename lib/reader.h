@@ -32,7 +32,7 @@ struct reader_cpu {
 
 struct reader_buffer {
 	const char *name; /* "" = top */
-	const char *clock; /* "" when the file does not say */
+	const char *clock; /* "boot"; "" when the file does not say */
 	uint32_t page_size;
 	size_t n_cpus;
 	struct reader_cpu *cpus;

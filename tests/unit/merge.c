@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Records of several files by time, and what their options make of the times. */
+#include "dat-fixture.h"
+
+#include "merge.h"
+
+struct opened {
+	int fds[2];
+	struct merge_input in[2];
+	size_t n;
+};
+
+static void add_file(struct opened *o, struct fixture *x, const char *name, unsigned int flags)
+{
+	struct reader *r;
+
+	finish(x);
+	assert_int_equal(write_dat(x), 0);
+	o->fds[o->n] = open(x->path, O_RDONLY);
+	assert_true(o->fds[o->n] >= 0);
+	assert_int_equal(reader_open(&r, o->fds[o->n], NULL), 0);
+	o->in[o->n] = (struct merge_input){ .name = name, .reader = r };
+	assert_int_equal(filetime_read(&o->in[o->n].time, r, flags, NULL), 0);
+	o->n++;
+}
+
+static void close_files(struct opened *o)
+{
+	for (size_t i = 0; i < o->n; i++) {
+		filetime_release(&o->in[i].time);
+		reader_close((struct reader *)o->in[i].reader);
+		close(o->fds[i]);
+	}
+	o->n = 0;
+}
+
+/* "INPUT/BUFFER/CPU TS TYPE[ -MISSED]\n" for each record. */
+static void put_record(struct buf *out, const struct merge_record *r)
+{
+	uint16_t type;
+
+	buf_printf(out, "%zu/%zu/%u %llu", r->input, r->buffer, r->cpu, (unsigned long long)r->ts);
+	if (r->data) {
+		assert_true(r->len >= sizeof(type));
+		memcpy(&type, r->data, sizeof(type));
+		buf_printf(out, " %u", type);
+	}
+	if (r->missed)
+		buf_printf(out, " missed %lld", (long long)r->missed);
+	buf_addstr(out, "\n");
+}
+
+static void expect_merge(struct opened *o, merge_want *want, const char *expected)
+{
+	struct merge_record r;
+	struct buf out = { 0 };
+	struct merge *m;
+	int ret;
+
+	assert_int_equal(merge_open(&m, o->in, o->n, want, NULL, NULL), 0);
+	while ((ret = merge_next(m, &r)) == 1)
+		put_record(&out, &r);
+	assert_int_equal(ret, 0);
+	assert_int_equal(merge_next(m, &r), 0);
+	assert_int_equal(merge_damaged(m), 0);
+	merge_close(m);
+	assert_string_equal(buf_str(&out), expected);
+	buf_release(&out);
+}
+
+/* The guest's clock is 1000 us behind the host's on CPU 0. */
+static void shift_guest(struct fixture *x)
+{
+	const struct offset_knot knots[] = { { 0, 1000000, 1, 0 }, { 9000000, 1000000, 1, 0 } };
+	struct offset_shift s;
+	struct buf b = { 0 };
+
+	assert_int_equal(offset_shift_fill(&s, 1, 1, knots, 2), 0);
+	offset_shift_encode(&s, &b);
+	assert_int_equal(dat_options_add(&x->options, DAT_TIME_SHIFT, b.data, b.len), 0);
+	buf_release(&b);
+	offset_shift_release(&s);
+}
+
+static bool only_cpu_1(void *ctx, size_t input, size_t buffer, unsigned int cpu)
+{
+	return cpu == 1;
+}
+
+static void test_order(void **state)
+{
+	struct fixture *x = *state;
+	struct opened o = { 0 };
+
+	for_each_form(x, form)
+	{
+		struct pages *top = add_buffer(x, "", 4096, 2), *hyp = add_buffer(x, "hyp", 4096, 2);
+
+		add_entry(&top[0], 2000000, 87);
+		add_exit(&top[0], 2000500, 87);
+		add_entry(&top[1], 2000000, 87);
+		add_hyp(&hyp[1], 2000000, HYP_EXIT, ERET_GUEST, 87);
+		add_hyp(&hyp[1], 2000400, HYP_ENTER, GUEST_EXIT, 87);
+		add_file(&o, x, "host", 0);
+		drop_buffers(x);
+		top = add_buffer(x, "", 4096, 2);
+		hyp = add_buffer(x, "inst", 4096, 2);
+		add_switch(&top[0], 1000000, "a", 1, "b", 2);
+		add_switch(&top[0], 1000450, "b", 2, "a", 1);
+		add_switch(&top[1], 1000450, "b", 2, "a", 1); /* has no offset of its own */
+		add_switch(&hyp[0], 1000300, "a", 1, "b", 2);
+		shift_guest(x);
+		add_file(&o, x, "guest", 0);
+		expect_merge(&o, NULL,
+			     "1/0/1 1000450 244\n"
+			     "0/0/0 2000000 62\n"
+			     "0/0/1 2000000 62\n"
+			     "1/0/0 2000000 244\n"
+			     "0/1/1 2000000 20002\n"
+			     "1/1/0 2000300 244\n"
+			     "0/1/1 2000400 20001\n"
+			     "1/0/0 2000450 244\n"
+			     "0/0/0 2000500 61\n");
+		expect_merge(&o, only_cpu_1,
+			     "1/0/1 1000450 244\n"
+			     "0/0/1 2000000 62\n"
+			     "0/1/1 2000000 20002\n"
+			     "0/1/1 2000400 20001\n");
+		close_files(&o);
+		drop_buffers(x);
+		dat_options_release(&x->options);
+	}
+}
+
+static void test_lost(void **state)
+{
+	struct fixture *x = *state;
+	struct pages *top = add_buffer(x, "", 4096, 3);
+	struct opened o = { 0 };
+
+	add_entry(&top[0], 1000, 87);
+	pages_cut(&top[0]);
+	add_entry(&top[0], 2000, 87);
+	top[0].lost = 7;
+	pages_cut(&top[0]);
+	add_entry(&top[0], 3000, 87);
+	add_entry(&top[0], 3001, 87);
+	top[0].lost = -1;
+	pages_cut(&top[0]);
+	/* a loss that nothing follows; and one before an empty page and a record */
+	add_entry(&top[1], 1500, 87);
+	pages_cut(&top[1]);
+	top[1].used = 16;
+	top[1].lost = 3;
+	pages_cut(&top[1]);
+	top[2].used = 16;
+	top[2].lost = 4;
+	pages_cut(&top[2]);
+	add_entry(&top[2], 2500, 87);
+	top[2].lost = 5;
+	add_file(&o, x, "host", 0);
+	expect_merge(&o, NULL,
+		     "0/0/0 1000 62\n"
+		     "0/0/1 1500 62\n"
+		     "0/0/1 1500 missed 3\n"
+		     "0/0/0 2000 62 missed 7\n"
+		     "0/0/2 2500 62 missed 9\n"
+		     "0/0/0 3000 62 missed -1\n"
+		     "0/0/0 3001 62\n");
+	close_files(&o);
+}
+
+static void test_peek(void **state)
+{
+	struct fixture *x = *state;
+	struct pages *top = add_buffer(x, "", 4096, 2);
+	struct merge_record r, next;
+	struct buf out = { 0 };
+	struct opened o = { 0 };
+	struct merge *m;
+	int ret;
+
+	add_entry(&top[0], 1000, 87);
+	add_exit(&top[0], 1200, 87);
+	pages_cut(&top[0]);
+	add_entry(&top[0], 1300, 87); /* a page of its own */
+	add_exit(&top[1], 1100, 87);
+	add_file(&o, x, "host", 0);
+	assert_int_equal(merge_open(&m, o.in, o.n, NULL, NULL, NULL), 0);
+	while ((ret = merge_next(m, &r)) == 1) {
+		/* twice: a peek takes nothing */
+		for (int i = 0; i < 2; i++) {
+			ret = merge_peek(m, &r, &next);
+			assert_true(ret >= 0);
+		}
+		put_record(&out, &r);
+		if (ret)
+			buf_addstr(&out, "\t");
+		if (ret)
+			put_record(&out, &next);
+	}
+	assert_int_equal(ret, 0);
+	assert_int_equal(merge_peek(m, &r, &next), 0);
+	merge_close(m);
+	assert_string_equal(buf_str(&out), "0/0/0 1000 62\n\t0/0/0 1200 61\n"
+					   "0/0/1 1100 61\n"
+					   "0/0/0 1200 61\n\t0/0/0 1300 62\n"
+					   "0/0/0 1300 62\n");
+	buf_release(&out);
+	close_files(&o);
+}
+
+static void test_damage(void **state)
+{
+	struct fixture *x = *state;
+	struct pages *top = add_buffer(x, "", 4096, 1);
+	const uint64_t commit = 5000;
+	char msg[1024] = "";
+	struct log log = { print_log, msg };
+	struct merge_record r;
+	struct buf out = { 0 };
+	struct opened o = { 0 };
+	struct merge *m;
+
+	add_pages(&top[0], 1000, 4);
+	pages_cut(&top[0]);
+	/* the second page cannot be; the third ends in the middle of a record */
+	assert_int_equal(pwrite(top[0].fd, &commit, 8, 4096 + 8), 8);
+	assert_int_equal(pwrite(top[0].fd, &(uint64_t){ 10 }, 8, 2 * 4096 + 8), 8);
+	add_file(&o, x, "host.dat", 0);
+	assert_int_equal(merge_open(&m, o.in, o.n, NULL, NULL, &log), 0);
+	while (merge_next(m, &r) == 1)
+		put_record(&out, &r);
+	assert_int_equal(merge_damaged(m), 2);
+	merge_close(m);
+	assert_string_equal(buf_str(&out), "0/0/0 1000 62\n0/0/0 4000 62 missed -1\n");
+	assert_non_null(strstr(msg, "host.dat: CPU 0 has a damaged page"));
+	buf_release(&out);
+	close_files(&o);
+}
+
+/* The time of one record at 1000000 ns, and whether it is shown in seconds. */
+static void expect_time(struct fixture *x, unsigned int flags, uint64_t hz, uint64_t ts, bool seconds)
+{
+	struct pages *top = add_buffer(x, "", 4096, 1);
+	struct opened o = { 0 };
+	char expected[64];
+
+	add_entry(&top[0], 1000000, 87);
+	add_file(&o, x, "host", flags);
+	if (hz)
+		filetime_set_hz(&o.in[0].time, hz);
+	snprintf(expected, sizeof(expected), "0/0/0 %llu 62\n", (unsigned long long)ts);
+	expect_merge(&o, NULL, expected);
+	assert_int_equal(o.in[0].time.seconds, seconds);
+	close_files(&o);
+	drop_buffers(x);
+}
+
+static void test_times(void **state)
+{
+	struct fixture *x = *state;
+
+	for_each_form(x, form)
+	{
+		struct dat_options *opts = &x->options;
+
+		expect_time(x, 0, 0, 1000000, true);
+		dat_options_add_clock(opts, "mono_raw");
+		expect_time(x, 0, 0, 1000000, true);
+		expect_time(x, FILETIME_RAW, 0, 1000000, false);
+		dat_options_release(opts);
+		dat_options_add_clock(opts, "boot");
+		expect_time(x, 0, 0, 1000000, false);
+		expect_time(x, 0, 100000000, 10000000, true);
+		dat_options_add_tsc2nsec(opts, 3, 1, 12345);
+		dat_options_add_date(opts, 7);
+		dat_options_add_text(opts, DAT_OFFSET, "-400");
+		expect_time(x, 0, 0, 1506600, true);
+		expect_time(x, FILETIME_NO_DATE, 0, 1499600, true);
+		expect_time(x, FILETIME_RAW, 0, 1000000, false);
+		expect_time(x, 0, 1000000000, 1006600, true);
+		dat_options_release(opts);
+	}
+}
+
+static void test_wrong_shift(void **state)
+{
+	struct fixture *x = *state;
+	struct filetime t;
+	char msg[1024] = "";
+	struct log log = { print_log, msg };
+	struct opened o = { 0 };
+	uint8_t bytes[24] = { [12] = 200 }; /* 200 CPUs in 8 bytes */
+
+	add_buffer(x, "", 4096, 1);
+	dat_options_add(&x->options, DAT_TIME_SHIFT, bytes, sizeof(bytes));
+	add_file(&o, x, "host", FILETIME_RAW);
+	assert_int_equal(filetime_read(&t, o.in[0].reader, 0, &log), -EBADMSG);
+	assert_string_equal(msg, "not a whole trace.dat: its TIME_SHIFT");
+	close_files(&o);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_order, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_lost, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_peek, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_damage, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_times, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_wrong_shift, setup, teardown),
+	};
+
+	return cmocka_run_group_tests_name("merge", tests, NULL, NULL);
+}
