@@ -109,7 +109,7 @@ $(O)/plugins/hyp.so: $(call decode,esr hcall hyp-printk smccc symbols sysreg)
 $(O)/plugins/kvm-arm64.so: $(call decode,esr smccc sysreg)
 $(O)/plugins/crosvm.so: $(call decode,crosvm)
 $(O)/plugins/hypertrace.so: $(call decode,hypertrace hypertrace-desc)
-PLUGIN_SHARED := $(O)/plugins/plugin.o $(O)/plugins/relay.o $(O)/lib/base.o
+PLUGIN_SHARED := $(O)/plugins/plugin.o $(O)/plugins/relay.o $(O)/lib/base.o $(O)/lib/field.o
 $(LIB_OBJ) $(PLUGIN_OBJ): CFLAGS += -fPIC
 # All plugins export the same names, and are loaded into one global scope: -Bsymbolic
 $(O)/plugins/%.so: $(O)/plugins/%.o $(PLUGIN_SHARED) plugins/plugin.map
