@@ -122,6 +122,7 @@ static void stream_record(const struct stream *s, struct merge_record *rec)
 {
 	*rec = (struct merge_record){ .input = s->input,
 				      .buffer = s->buffer,
+				      .index = s->index,
 				      .cpu = s->cpu,
 				      .ts = s->ts,
 				      .raw = s->ev.ts,
@@ -135,6 +136,21 @@ static void stream_record(const struct stream *s, struct merge_record *rec)
 static bool before(const struct stream *a, const struct stream *b)
 {
 	return a->ts != b->ts ? a->ts < b->ts : a->order < b->order;
+}
+
+/* The earliest stream of one buffer; NULL: it has no more records. */
+static const struct stream *earliest(const struct merge *m, size_t input, size_t buffer)
+{
+	const struct stream *first = NULL;
+
+	for (size_t i = 0; i < m->n; i++) {
+		const struct stream *s = m->heap[i];
+
+		if (s->input == input && s->buffer == buffer && has_record(s) &&
+		    (!first || before(s, first)))
+			first = s;
+	}
+	return first;
 }
 
 static void sift_down(struct merge *m, size_t i)
@@ -182,6 +198,7 @@ int merge_next(struct merge *m, struct merge_record *rec)
 
 int merge_peek(struct merge *m, struct merge_record *rec, struct merge_record *next)
 {
+	const struct stream *s;
 	int ret;
 
 	if (!m->taken)
@@ -198,10 +215,10 @@ int merge_peek(struct merge *m, struct merge_record *rec, struct merge_record *n
 		if (rec->len)
 			rec->data = m->held.data;
 	}
-	if (!has_record(m->heap[0]))
-		return 0;
-	stream_record(m->heap[0], next);
-	return 1;
+	s = earliest(m, rec->input, rec->buffer);
+	if (s)
+		stream_record(s, next);
+	return !!s;
 }
 
 uint64_t merge_damaged(const struct merge *m)

@@ -22,6 +22,7 @@ struct merge_input {
 
 struct merge_record {
 	size_t input, buffer; /* indices: of the inputs, of the file's buffers */
+	size_t index;	      /* of the CPU in the buffer's list */
 	unsigned int cpu;     /* as the file numbers it */
 	uint64_t ts;	      /* corrected: ns of the host's clock, or ticks */
 	uint64_t raw;	      /* as it stands in the page */
@@ -49,8 +50,8 @@ void merge_close(struct merge *m);
  */
 int merge_next(struct merge *m, struct merge_record *rec);
 /*
- * The record behind *rec, the last one that merge_next gave, on the same CPU of
- * the same buffer, without taking it: 1, 0 or -ENOMEM. Moves rec->data.
+ * The next record of the buffer that *rec is from, where *rec is the last one
+ * that merge_next gave, without taking it: 1, 0 or -ENOMEM. Moves rec->data.
  */
 int merge_peek(struct merge *m, struct merge_record *rec, struct merge_record *next);
 /* Damaged places so far; the log said where the first on each CPU is. */

@@ -202,8 +202,8 @@ static void test_peek(void **state)
 	assert_int_equal(ret, 0);
 	assert_int_equal(merge_peek(m, &r, &next), 0);
 	merge_close(m);
-	assert_string_equal(buf_str(&out), "0/0/0 1000 62\n\t0/0/0 1200 61\n"
-					   "0/0/1 1100 61\n"
+	assert_string_equal(buf_str(&out), "0/0/0 1000 62\n\t0/0/1 1100 61\n"
+					   "0/0/1 1100 61\n\t0/0/0 1200 61\n"
 					   "0/0/0 1200 61\n\t0/0/0 1300 62\n"
 					   "0/0/0 1300 62\n");
 	buf_release(&out);
