@@ -146,6 +146,8 @@ static int take_buffer(struct reader *r, struct cursor c)
 		cpu->cpu = cursor_u32(&c);
 		cpu->offset = cursor_u64(&c);
 		cpu->size = cursor_u64(&c);
+		if (cpu->cpu >= READER_CPUS_MAX)
+			return reader_bad(r, "a CPU's number");
 		if (cpu->offset > r->size || cpu->size > r->size - cpu->offset)
 			return reader_bad(r, "a CPU's pages lie beyond the file");
 	}
