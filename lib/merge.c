@@ -56,7 +56,7 @@ static void damage(struct merge *m, struct stream *s, int error)
 	s->damaged = true;
 	log_warn(m->log, "%s: CPU %u%s%s has a damaged page (%s): records are missing",
 		 m->inputs[s->input].name, s->cpu, *buffer ? " of buffer " : "", buffer,
-		 error_text(-error));
+		 error_text(error));
 }
 
 /* 1: a page is begun; 0: there is none. */
