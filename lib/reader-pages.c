@@ -37,6 +37,7 @@ int reader_pages_open(struct reader_pages **out, const struct reader *r, size_t 
 		}
 		p->chunks = n;
 		p->at += sizeof(n);
+		p->end = r->size; /* trace-cmd convert leaves n out of the size that it notes */
 	}
 	if (!p->zipped) {
 		p->plain = malloc(p->page_size);

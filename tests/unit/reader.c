@@ -163,6 +163,16 @@ static int devour(int fd)
 	return ret;
 }
 
+/* trace-cmd convert notes sizes that are too small by the number of chunks. */
+static void test_converted(void **state)
+{
+	int fd = open("tests/data/lab-stock-arm64.dat", O_RDONLY);
+
+	assert_true(fd >= 0);
+	assert_int_equal(devour(fd), 0);
+	close(fd);
+}
+
 static void cut(int version, const char *compression, int whole_from)
 {
 	int fd = make(version, compression);
@@ -212,6 +222,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_v7_zstd), cmocka_unit_test(test_v7_none), cmocka_unit_test(test_v6),
 		cmocka_unit_test(test_cut_off), cmocka_unit_test(test_bent),
+		cmocka_unit_test(test_converted),
 	};
 
 	return cmocka_run_group_tests_name("reader", tests, NULL, NULL);
