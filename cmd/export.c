@@ -24,7 +24,7 @@ static const char usage[] =
 	"  -j, --json                  an event a line, as JSON\n"
 	"  -i, --input FILE            another way to name a file\n"
 	"  -o, --output OUT            where --json goes; - is standard output, the default\n"
-	"      --hypertrace-desc FILE  names of hypertrace events and their arguments\n"
+	"  --hypertrace-desc FILE      names of hypertrace events and their arguments\n"
 	"  -q, --quiet                 errors only\n"
 	"  -h, --help                  this text\n";
 
