@@ -195,7 +195,7 @@ static int export_perfetto(const struct inputs *in, int fd, const struct hypertr
 			   struct export_counts *counts, const struct log *log)
 {
 	struct perfetto *p;
-	int ret = perfetto_new(&p, fd, in, desc);
+	int ret = perfetto_new(&p, fd, in, desc, log);
 
 	if (!ret)
 		ret = export_run(in, perfetto_record, p, counts, log);

@@ -162,18 +162,27 @@ static int put_tasks(struct perfetto *p, size_t i, uint64_t ts)
 	return ret;
 }
 
+static int put_machine(struct perfetto *p, size_t i, uint64_t ts)
+{
+	int ret = put_system(p, i);
+
+	if (!ret)
+		ret = put_clocks(p, i, ts);
+	return ret ? ret : put_tasks(p, i, ts);
+}
+
+/* The host comes first: Perfetto takes the first machine that it meets for the host. */
 static int begin(struct perfetto *p, uint64_t ts)
 {
 	int ret = 0;
 
 	p->begun = true;
-	for (size_t i = 0; i < p->pf.in->n && !ret; i++) {
-		ret = put_system(p, i);
-		if (!ret)
-			ret = put_clocks(p, i, ts);
-		if (!ret)
-			ret = put_tasks(p, i, ts);
-	}
+	for (size_t i = 0; i < p->pf.in->n && !ret; i++)
+		if (!p->pf.machines[i])
+			ret = put_machine(p, i, ts);
+	for (size_t i = 0; i < p->pf.in->n && !ret; i++)
+		if (p->pf.machines[i])
+			ret = put_machine(p, i, ts);
 	return ret;
 }
 
@@ -246,14 +255,39 @@ bool perfetto_built(void)
 	return true;
 }
 
+/* trace_processor gives up on a trace with a higher one. */
+#define CPU_MAX 1023
+
+static int check_cpus(const struct inputs *in, const struct log *log)
+{
+	for (size_t i = 0; i < in->n; i++) {
+		const struct reader_info *info = reader_info(in->v[i].reader);
+
+		for (size_t b = 0; b < info->n_buffers; b++)
+			for (size_t c = 0; c < info->buffers[b].n_cpus; c++) {
+				unsigned int cpu = info->buffers[b].cpus[c].cpu;
+
+				if (cpu <= CPU_MAX)
+					continue;
+				log_err(log, "%s has a CPU %u: Perfetto takes none above %d",
+					in->v[i].path, cpu, CPU_MAX);
+				return -ERANGE;
+			}
+	}
+	return 0;
+}
+
 int perfetto_new(struct perfetto **out, int fd, const struct inputs *in,
-		 const struct hypertrace_desc *desc)
+		 const struct hypertrace_desc *desc, const struct log *log)
 {
 	struct perfetto *p = calloc(1, sizeof(*p));
+	int ret = p ? check_cpus(in, log) : -ENOMEM;
 
 	*out = NULL;
-	if (!p)
-		return -ENOMEM;
+	if (ret) {
+		free(p);
+		return ret;
+	}
 	p->pf.in = in;
 	p->pf.out.fd = fd;
 	p->pf.tracks.out = &p->pf.out;

@@ -10,7 +10,7 @@ bool perfetto_built(void)
 }
 
 int perfetto_new(struct perfetto **out, int fd, const struct inputs *in,
-		 const struct hypertrace_desc *desc)
+		 const struct hypertrace_desc *desc, const struct log *log)
 {
 	*out = NULL;
 	return -ENOSYS;

@@ -31,7 +31,7 @@ struct vcpu {
 	int tid;
 	uint64_t parent;
 	struct state kvm, hyp;
-	char label[32];
+	char label[64];
 	int rank;
 };
 
@@ -44,6 +44,20 @@ struct pf_vcpus {
 
 /* ---- vCPUs and their tracks --------------------------------------------------------- */
 
+static void name_vcpu(struct vcpu *c, const struct input *in, const struct offset_vcpu *vcpu)
+{
+	/* "CPU 0/KVM", "crosvm_vcpu0": the next best */
+	const char *comm = tep_is_pid_registered(in->tep, c->tid) ?
+				   tep_data_comm_from_pid(in->tep, c->tid) :
+				   "vCPU thread";
+
+	if (vcpu)
+		snprintf(c->label, sizeof(c->label), "vCPU %u", vcpu->cpu);
+	else
+		snprintf(c->label, sizeof(c->label), "%s %d", comm, c->tid);
+	c->rank = vcpu ? (int)vcpu->cpu : c->tid;
+}
+
 static int guest_track(struct pf_vcpus *v, struct vcpu *c)
 {
 	struct pf *pf = v->pf;
@@ -55,11 +69,7 @@ static int guest_track(struct pf_vcpus *v, struct vcpu *c)
 	const char *name = arena_printf(a, "Guest %s", guest && guest->name ? guest->name : "");
 	int ret;
 
-	if (vcpu)
-		snprintf(c->label, sizeof(c->label), "vCPU %u", vcpu->cpu);
-	else
-		snprintf(c->label, sizeof(c->label), "vCPU thread %d", c->tid);
-	c->rank = vcpu ? (int)vcpu->cpu : c->tid;
+	name_vcpu(c, in, vcpu);
 	c->parent = *track;
 	if (*track)
 		return 0;
