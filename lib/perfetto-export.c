@@ -316,7 +316,7 @@ void perfetto_free(struct perfetto *p)
 	pf_hyp_free(p->hyp);
 	pf_ftrace_free(p->pf.ftrace);
 	arena_release(&p->pf.arena);
-	buf_release(&p->pf.out.bytes);
+	pf_out_release(&p->pf.out);
 	free(p->pf.machines);
 	free(p);
 }

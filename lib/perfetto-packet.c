@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <errno.h>
+#include <stdlib.h>
 
 #include "perfetto-priv.h"
 
@@ -15,21 +16,11 @@ int pf_flush(struct pf_out *o)
 	return ret;
 }
 
-static void append(ProtobufCBuffer *b, size_t len, const uint8_t *data)
-{
-	struct buf *bytes = *(struct buf **)(b + 1);
-
-	buf_add(bytes, data, len);
-}
-
 int pf_put(struct pf_out *o, uint32_t machine, pf_packet *p)
 {
 	/* a trace is its packets' fields one after the other */
 	Perfetto__Protos__Trace trace = PERFETTO__PROTOS__TRACE__INIT;
-	struct {
-		ProtobufCBuffer base;
-		struct buf *bytes;
-	} to = { { append }, &o->bytes };
+	size_t len;
 
 	if (machine) {
 		p->has_machine_id = true;
@@ -37,8 +28,22 @@ int pf_put(struct pf_out *o, uint32_t machine, pf_packet *p)
 	}
 	trace.n_packet = 1;
 	trace.packet = &p;
-	protobuf_c_message_pack_to_buffer(&trace.base, &to.base);
-	if (o->bytes.len >= FLUSH_AT)
-		return pf_flush(o);
-	return buf_status(&o->bytes);
+	len = protobuf_c_message_get_packed_size(&trace.base);
+	if (len > o->packed_size) {
+		uint8_t *v = realloc(o->packed, len);
+
+		if (!v)
+			return -ENOMEM;
+		o->packed = v;
+		o->packed_size = len;
+	}
+	protobuf_c_message_pack(&trace.base, o->packed);
+	buf_add(&o->bytes, o->packed, len);
+	return o->bytes.len < FLUSH_AT ? buf_status(&o->bytes) : pf_flush(o);
+}
+
+void pf_out_release(struct pf_out *o)
+{
+	buf_release(&o->bytes);
+	free(o->packed);
 }

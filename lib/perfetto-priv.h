@@ -16,10 +16,13 @@ typedef Perfetto__Protos__TracePacket pf_packet;
 struct pf_out {
 	int fd;
 	struct buf bytes; /* not yet written */
+	uint8_t *packed;  /* room for a packet */
+	size_t packed_size;
 };
 
 int pf_put(struct pf_out *o, uint32_t machine, pf_packet *p);
 int pf_flush(struct pf_out *o);
+void pf_out_release(struct pf_out *o);
 
 /* ---- the kernels' events: perfetto-ftrace.c ----------------------------------------- */
 
