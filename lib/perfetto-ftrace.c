@@ -239,7 +239,7 @@ static void set_generic_field(struct arena *a, generic_field *g, const struct te
 
 static void set_generic(struct arena *a, ftrace_event *e, const struct export_record *r)
 {
-	size_t n = r->event ? count_fields(r->event) : 0;
+	size_t n = count_fields(r->event);
 	Perfetto__Protos__GenericFtraceEvent *g = arena_alloc(a, sizeof(*g));
 	generic_field *fields = arena_alloc(a, n * sizeof(*fields) + 1);
 	generic_field **v = arena_alloc(a, n * sizeof(generic_field *) + 1);
@@ -247,15 +247,34 @@ static void set_generic(struct arena *a, ftrace_event *e, const struct export_re
 	if (!g || !fields || !v)
 		return;
 	perfetto__protos__generic_ftrace_event__init(g);
-	g->event_name = r->event ? arena_text(a, r->event->name, strlen(r->event->name)) :
-				   arena_printf(a, "unknown event %u", r->id);
+	g->event_name = arena_text(a, r->event->name, strlen(r->event->name));
 	g->field = v;
-	if (r->event)
-		for (const struct tep_format_field *f = r->event->format.fields; f; f = f->next) {
-			set_generic_field(a, &fields[g->n_field], f, r);
-			v[g->n_field] = &fields[g->n_field];
-			g->n_field++;
-		}
+	for (const struct tep_format_field *f = r->event->format.fields; f; f = f->next) {
+		set_generic_field(a, &fields[g->n_field], f, r);
+		v[g->n_field] = &fields[g->n_field];
+		g->n_field++;
+	}
+	e->generic = g;
+}
+
+/* A record that no format describes: that it was there, and its number. */
+static void set_unknown(struct arena *a, ftrace_event *e, const struct export_record *r)
+{
+	Perfetto__Protos__GenericFtraceEvent *g = arena_alloc(a, sizeof(*g));
+	generic_field *field = arena_alloc(a, sizeof(*field));
+	generic_field **v = arena_alloc(a, sizeof(generic_field *));
+
+	if (!g || !field || !v)
+		return;
+	perfetto__protos__generic_ftrace_event__init(g);
+	perfetto__protos__generic_ftrace_event__field__init(field);
+	g->event_name = (char *)"unknown event";
+	g->n_field = 1;
+	g->field = v;
+	v[0] = field;
+	field->name = (char *)"id";
+	field->has_uint_value = true;
+	field->uint_value = r->id;
 	e->generic = g;
 }
 
@@ -343,8 +362,10 @@ int pf_ftrace_add(struct pf_ftrace *f, const struct export_record *r, bool gener
 	e->pid = r->pid > 0 ? (uint32_t)r->pid : 0;
 	if (plan && plan->member && !generic)
 		set_known(&b->arena, e, plan, r);
-	else
+	else if (r->event)
 		set_generic(&b->arena, e, r);
+	else
+		set_unknown(&b->arena, e, r);
 	b->v[b->n++] = e;
 	if (b->n < BUNDLE_EVENTS && b->arena.used < BUNDLE_BYTES)
 		return b->arena.bad ? -ENOMEM : 0;

@@ -160,7 +160,7 @@ is "$(events <<<"$all" | grep -v hyp_)" '0 0 timestamp: 1000000000 pid: 7 sched_
 0 1 timestamp: 1000010000 pid: 7 irq_handler_entry { irq: 27 name: "arch\357\277\275timer" }
 0 1 timestamp: 1000011000 pid: 7 irq_handler_exit { irq: 27 ret: 1 }
 0 1 timestamp: 1000012000 pid: 7 generic { event_name: "thing" field { name: "flag" uint_value: 1 } field { name: "small" int_value: -3 } field { name: "big" uint_value: 18446744073709551615 } field { name: "list" str_value: "40,41,42" } field { name: "text" str_value: "late" } }
-0 1 timestamp: 1000013000 pid: 0 generic { event_name: "unknown event 32767" }
+0 1 timestamp: 1000013000 pid: 0 generic { event_name: "unknown event" field { name: "id" uint_value: 32767 } }
 0 1 timestamp: 1000014000 pid: 7 print { ip: 0 buf: "hello world\n" }
 1 0 timestamp: 1000002500 pid: 9 print { ip: 0 buf: "in the guest" }' \
 	"Perfetto: known events, generic ones, guests on their machine"
@@ -263,6 +263,21 @@ hypertrace > thread 8 | instant 2300 9 (arg2="0xff")' "Perfetto: spans of crosvm
 echo '1 x:' >"$tmp/desc"
 fails 1 'desc: line 1 makes no sense' "a wrong description" "$hyptrace" export -p "$tmp/out" \
 	--hypertrace-desc "$tmp/desc" "$tmp/marker.dat"
+
+# ---- memory ------------------------------------------------------------------------------
+
+# more than the process may have
+awk 'BEGIN { for (i = 0; i < 400000; i++) printf "%d %d 7 print\t0\tline %d\n", 1000 * i, i % 4, i }' |
+	make_trace "$tmp/long.dat"
+if [[ $build == *-san ]]; then
+	skip 2 "ASan needs the address space"
+else
+	for form in "--json -o" --perfetto; do
+		# shellcheck disable=SC2086
+		(ulimit -v 40000 && "$hyptrace" export $form "$tmp/out" "$tmp/long.dat")
+		is "$? $(($(stat -c %s "$tmp/out") > 10000000))" "0 1" "$form: 400,000 events in 40 MB of address space"
+	done
+fi
 
 # ---- real captures ---------------------------------------------------------------------
 
