@@ -103,6 +103,7 @@ $(O)/gen/perfetto.pb-c.c: lib/perfetto.proto
 	$(call say,PROTOC,$<)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(PROTOC_C) -Ilib --c_out=$(@D) $<
+$(O)/gen/perfetto.pb-c.h: $(O)/gen/perfetto.pb-c.c ;
 $(O)/gen/perfetto.pb-c.o: $(O)/gen/perfetto.pb-c.c
 	$(call say,CC,$<)
 	$(Q)$(CC) $(PKG_CFLAGS) $(CFLAGS) -c -o $@ $<

@@ -208,13 +208,29 @@ static int export_to(struct output *out, const struct inputs *in, const struct e
 		     const struct hypertrace_desc *desc, struct export_counts *counts,
 		     const struct log *log)
 {
-	int ret = open_output(out, o->perfetto ? o->perfetto : o->output ? o->output : "-", in, log);
+	int ret = open_output(out,
+			      o->perfetto ? o->perfetto
+			      : o->output ? o->output
+					  : "-",
+			      in, log);
 
 	if (ret)
 		return ret;
-	ret = o->perfetto ? export_perfetto(in, out->fd, desc, counts, log) :
-			    export_lines(in, out->fd, counts, log);
+	ret = o->perfetto ? export_perfetto(in, out->fd, desc, counts, log)
+			  : export_lines(in, out->fd, counts, log);
 	return close_output(out, ret, log);
+}
+
+/* Clocks whose ticks only TSC2NSEC makes ns of. */
+static void warn_ticks(const struct inputs *in, const struct log *log)
+{
+	static const char *const clocks[] = { "counter", "x86-tsc", "ppc-tb" };
+
+	for (size_t i = 0; i < in->n; i++)
+		for (size_t k = 0; k < ARRAY_SIZE(clocks); k++)
+			if (!strcmp(in->v[i].time.clock, clocks[k]) && !in->v[i].time.mult)
+				log_warn(log, "%s: times are ticks of the clock %s, not ns",
+					 in->v[i].path, clocks[k]);
 }
 
 static void say_counts(const struct export_counts *counts, const struct log *log)
@@ -238,6 +254,8 @@ static int export_files(const struct export_opts *o, const struct log *log)
 	if (!ret)
 		ret = inputs_open(&in, &o->files, log);
 	if (!ret)
+		warn_ticks(&in, log);
+	if (!ret)
 		ret = export_to(&out, &in, o, desc, &counts, log);
 	if (!ret)
 		say_counts(&counts, log);
@@ -256,8 +274,9 @@ int cmd_export(int argc, char **argv)
 	if (parse_options(&o, argc, argv, &status)) {
 		say.quiet = o.quiet;
 		if (o.perfetto && !perfetto_built()) {
-			log_err(&log, "this hyptrace was built without libprotobuf-c, so it cannot write "
-				      "for Perfetto");
+			log_err(&log,
+				"this hyptrace was built without libprotobuf-c, so it cannot write "
+				"for Perfetto");
 			status = EXIT_FAILED;
 		} else {
 			status = export_files(&o, &log);

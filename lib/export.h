@@ -11,9 +11,9 @@ struct export_record {
 	const struct input *in;
 	const struct reader_buffer *buffer;
 	unsigned int cpu;
-	uint64_t ts;	/* ns of the host's clock */
-	int64_t missed; /* events lost before it on this CPU; -1: some */
-	struct tep_record tep; /* its bytes, with zeros behind them; size 0: none, only a loss */
+	uint64_t ts;		 /* ns of the host's clock */
+	int64_t missed;		 /* events lost before it on this CPU; -1: some */
+	struct tep_record tep;	 /* its bytes, with zeros behind them; size 0: none, only a loss */
 	struct tep_event *event; /* NULL: no format has its id */
 	unsigned int id;
 	int pid; /* -1: the record has none */

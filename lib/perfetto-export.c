@@ -69,7 +69,8 @@ static int put_system(struct perfetto *p, size_t i)
  */
 static int put_clocks(struct perfetto *p, size_t i, uint64_t ts)
 {
-	Perfetto__Protos__ClockSnapshot__Clock clock = PERFETTO__PROTOS__CLOCK_SNAPSHOT__CLOCK__INIT;
+	Perfetto__Protos__ClockSnapshot__Clock clock =
+		PERFETTO__PROTOS__CLOCK_SNAPSHOT__CLOCK__INIT;
 	Perfetto__Protos__ClockSnapshot__Clock *clocks[] = { &clock };
 	Perfetto__Protos__ClockSnapshot snap = PERFETTO__PROTOS__CLOCK_SNAPSHOT__INIT;
 	Perfetto__Protos__RemoteClockSync__SyncedClocks pair =
@@ -100,11 +101,14 @@ static int put_clocks(struct perfetto *p, size_t i, uint64_t ts)
 /* PROCMAPS: "PID LINES COMMAND" in hexadecimal, then so many lines. */
 static int put_process(struct perfetto *p, size_t i, const struct dat_text *maps)
 {
-	Perfetto__Protos__ProcessTree__Process process = PERFETTO__PROTOS__PROCESS_TREE__PROCESS__INIT;
+	Perfetto__Protos__ProcessTree__Process process =
+		PERFETTO__PROTOS__PROCESS_TREE__PROCESS__INIT;
 	Perfetto__Protos__ProcessTree__Process *processes[] = { &process };
 	Perfetto__Protos__ProcessTree tree = PERFETTO__PROTOS__PROCESS_TREE__INIT;
 	pf_packet packet = PF_PACKET_INIT;
-	char *text = arena_text(&p->pf.arena, maps->data, strcspn(maps->data, "\n"));
+	const char *end = memchr(maps->data, '\n', maps->len);
+	char *text =
+		arena_text(&p->pf.arena, maps->data, end ? (size_t)(end - maps->data) : maps->len);
 	int pid, skip = 0;
 	char *command;
 
@@ -213,8 +217,7 @@ int perfetto_record(void *ctx, const struct export_record *r)
 		return ret;
 	if (!r->event)
 		return pf_ftrace_add(p->pf.ftrace, r, true);
-	ret = export_is_hyp(r) ? pf_hyp_record(p->hyp, r) :
-				 pf_ftrace_add(p->pf.ftrace, r, false);
+	ret = export_is_hyp(r) ? pf_hyp_record(p->hyp, r) : pf_ftrace_add(p->pf.ftrace, r, false);
 	if (!ret)
 		ret = pf_vcpus_record(p->vcpus, r);
 	if (!ret)

@@ -47,7 +47,7 @@ struct pf_ftrace {
 	struct pf_out *out;
 	const struct inputs *in;
 	const uint32_t *machines;
-	struct plan ***plans;	  /* by input and event id */
+	struct plan ***plans;		 /* by input and event id */
 	struct bundle *bundles[BUCKETS]; /* by CPU */
 };
 
@@ -82,10 +82,9 @@ static const ProtobufCFieldDescriptor *find_member(const struct tep_event *e)
 	}
 	if (!member)
 		member = protobuf_c_message_descriptor_get_field_by_name(d, e->name);
-	return member && member->type == PROTOBUF_C_TYPE_MESSAGE &&
-			       strcmp(member->name, "generic") ?
-		       member :
-		       NULL;
+	return member && member->type == PROTOBUF_C_TYPE_MESSAGE && strcmp(member->name, "generic")
+		       ? member
+		       : NULL;
 }
 
 static size_t count_fields(const struct tep_event *e)
@@ -178,8 +177,8 @@ static void set_known(struct arena *a, ftrace_event *e, const struct plan *p,
 /* Addresses of code, which a name says more about. */
 static bool is_code(const char *name)
 {
-	static const char *const names[] = { "ip", "parent_ip", "func", "function", "caller",
-					     "call_site" };
+	static const char *const names[] = { "ip",	 "parent_ip", "func",
+					     "function", "caller",    "call_site" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (!strcmp(name, names[i]))
@@ -232,8 +231,8 @@ static void set_generic_field(struct arena *a, generic_field *g, const struct te
 		if (field_number(f, r->tep.data, len, &v))
 			set_value(a, g, f, v);
 	} else if (field_bytes(f, r->tep.data, len, &data, &n) == 1) {
-		g->str_value = f->flags & TEP_FIELD_IS_STRING ? arena_text(a, data, n) :
-								array_text(a, f, data, n);
+		g->str_value = f->flags & TEP_FIELD_IS_STRING ? arena_text(a, data, n)
+							      : array_text(a, f, data, n);
 	}
 }
 

@@ -169,8 +169,8 @@ static int close_slice(struct pf_hyp *h, struct cpu *c, const struct export_reco
 	if (!ret)
 		ret = pf_ftrace_add(pf->ftrace, r, false);
 	if (!ret)
-		ret = pf_begin(&pf->tracks, machine, c->track, c->enter.ts, CATEGORY,
-			       slice_name(c), &c->args);
+		ret = pf_begin(&pf->tracks, machine, c->track, c->enter.ts, CATEGORY, slice_name(c),
+			       &c->args);
 	if (!ret)
 		ret = pf_end(&pf->tracks, machine, c->track, r->ts);
 	return ret;
@@ -234,8 +234,8 @@ static int leave_open(struct pf_hyp *h, struct cpu *c)
 		return 0;
 	ret = pf_ftrace_add(pf->ftrace, &c->enter, false);
 	if (!ret)
-		ret = pf_begin(&pf->tracks, pf->machines[c->input], c->track, c->enter.ts,
-			       CATEGORY, slice_name(c), &c->args);
+		ret = pf_begin(&pf->tracks, pf->machines[c->input], c->track, c->enter.ts, CATEGORY,
+			       slice_name(c), &c->args);
 	return ret;
 }
 

@@ -125,8 +125,9 @@ static int begin_span(struct pf_marker *m, struct thread *t, const struct export
 	l->open = true;
 	l->id = id;
 	snprintf(l->name, sizeof(l->name), "%s", key);
-	return ret ? ret : pf_begin(&pf->tracks, pf->machines[t->input], l->track, r->ts,
-				    kinds[t->kind], name, args);
+	return ret ? ret
+		   : pf_begin(&pf->tracks, pf->machines[t->input], l->track, r->ts, kinds[t->kind],
+			      name, args);
 }
 
 static int instant(struct pf_marker *m, struct thread *t, const struct export_record *r,
@@ -138,8 +139,9 @@ static int instant(struct pf_marker *m, struct thread *t, const struct export_re
 
 	l = l ? l : &t->lanes[0];
 	ret = lane_track(m, t, l, r);
-	return ret ? ret : pf_instant(&pf->tracks, pf->machines[t->input], l->track, r->ts,
-				      kinds[t->kind], name, args);
+	return ret ? ret
+		   : pf_instant(&pf->tracks, pf->machines[t->input], l->track, r->ts,
+				kinds[t->kind], name, args);
 }
 
 static int end_span(struct pf_marker *m, struct thread *t, const struct export_record *r,
@@ -172,8 +174,8 @@ static int crosvm_record(struct pf_marker *m, const struct export_record *r,
 	pf_arg_u64(&args, "id", line->id);
 	while (left.p && crosvm_arg(&left, &expr, &value))
 		pf_arg_text(&args, arena_text(a, expr.p, expr.len), value.p, value.len);
-	return line->enter ? begin_span(m, t, r, line->id, "", name, &args) :
-			     end_span(m, t, r, line->id, "", name, &args);
+	return line->enter ? begin_span(m, t, r, line->id, "", name, &args)
+			   : end_span(m, t, r, line->id, "", name, &args);
 }
 
 /* ---- hypertrace --------------------------------------------------------------------------- */

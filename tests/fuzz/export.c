@@ -9,10 +9,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define assert_true(x)		do { if (!(x)) abort(); } while (0)
-#define assert_non_null(x)	assert_true((x) != NULL)
-#define assert_int_equal(a, b)	assert_true((a) == (b))
-#define fail_msg(...)		abort()
+#define assert_true(x)                                                                             \
+	do {                                                                                       \
+		if (!(x))                                                                          \
+			abort();                                                                   \
+	} while (0)
+#define assert_non_null(x)     assert_true((x) != NULL)
+#define assert_int_equal(a, b) assert_true((a) == (b))
+#define fail_msg(...)	       abort()
 
 #include "../unit/plugin-rig.h"
 
@@ -25,18 +29,38 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define FIRST_ID 300
-#define REASON	 "\"reason=%s vcpu=%d\", __print_symbolic(REC->reason, { 5, \"guest_exit\" }, { 7, \"eret_guest\" }), REC->vcpu"
+#define REASON                                                                                     \
+	"\"reason=%s vcpu=%d\", __print_symbolic(REC->reason, { 5, \"guest_exit\" }, { 7, "        \
+	"\"eret_guest\" }), REC->vcpu"
 
 static struct rig_event events[] = {
 	{ .sys = "ftrace", .name = "print", .fields = "unsigned long ip; char buf[]" },
 	{ .sys = "kvm", .name = "kvm_entry", .fields = "unsigned long vcpu_pc" },
-	{ .sys = "kvm", .name = "kvm_exit", .fields = "int ret; unsigned int esr_ec; unsigned long vcpu_pc" },
+	{ .sys = "kvm",
+	  .name = "kvm_exit",
+	  .fields = "int ret; unsigned int esr_ec; unsigned long vcpu_pc" },
 	{ .sys = "irq", .name = "irq_handler_entry", .fields = "int irq; __data_loc char[] name" },
-	{ .sys = "vendor", .name = "thing", .fields = "bool b; s64 n; __data_loc u64[] list; __data_loc char[] text" },
-	{ .sys = "hypervisor", .name = "hyp_enter", .fields = "u8 reason; pid_t vcpu", .packed = true, .print_fmt = REASON },
-	{ .sys = "hypervisor", .name = "hyp_exit", .fields = "u8 reason; pid_t vcpu", .packed = true, .print_fmt = REASON },
-	{ .sys = "hypervisor", .name = "host_mem_abort", .fields = "u64 esr; u64 addr", .packed = true },
-	{ .sys = "hypervisor", .name = "host_smc", .fields = "u64 id; u8 forwarded", .packed = true },
+	{ .sys = "vendor",
+	  .name = "thing",
+	  .fields = "bool b; s64 n; __data_loc u64[] list; __data_loc char[] text" },
+	{ .sys = "hypervisor",
+	  .name = "hyp_enter",
+	  .fields = "u8 reason; pid_t vcpu",
+	  .packed = true,
+	  .print_fmt = REASON },
+	{ .sys = "hypervisor",
+	  .name = "hyp_exit",
+	  .fields = "u8 reason; pid_t vcpu",
+	  .packed = true,
+	  .print_fmt = REASON },
+	{ .sys = "hypervisor",
+	  .name = "host_mem_abort",
+	  .fields = "u64 esr; u64 addr",
+	  .packed = true },
+	{ .sys = "hypervisor",
+	  .name = "host_smc",
+	  .fields = "u64 id; u8 forwarded",
+	  .packed = true },
 	{ .sys = "hyp", .name = "hyp_enter", .fields = "" },
 	{ .sys = "hyp", .name = "hyp_exit", .fields = "" },
 };
@@ -49,9 +73,13 @@ static int make_file(void)
 	struct dat_text formats[ARRAY_SIZE(events)], header = { 0 }, header_event = { "none", 4 };
 	struct dat_system systems[ARRAY_SIZE(events)];
 	struct dat_cpu cpu = { .fd = -1 };
-	struct dat_buffer top = { .name = "", .clock = "boot", .page_size = 4096, .n_cpus = 1, .cpus = &cpu };
+	struct dat_buffer top = {
+		.name = "", .clock = "boot", .page_size = 4096, .n_cpus = 1, .cpus = &cpu
+	};
 	struct dat_options options = { 0 };
-	struct dat_file f = { .version = 7, .page_size = 4096, .systems = systems, .buffers = &top, .n_buffers = 1 };
+	struct dat_file f = {
+		.version = 7, .page_size = 4096, .systems = systems, .buffers = &top, .n_buffers = 1
+	};
 	struct buf b = { 0 }, page = { 0 };
 	int fd = memfd_create("formats", MFD_CLOEXEC);
 

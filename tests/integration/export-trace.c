@@ -43,7 +43,10 @@ static const struct event {
 	struct field fields[FIELDS];
 	const char *print_fmt;
 } events[] = {
-	{ "ftrace", "print", { { "unsigned long ip", 8, 8, false }, { "char buf[]", 16, 0, false } }, "\"%s\", REC->buf" },
+	{ "ftrace",
+	  "print",
+	  { { "unsigned long ip", 8, 8, false }, { "char buf[]", 16, 0, false } },
+	  "\"%s\", REC->buf" },
 	{ "sched",
 	  "sched_switch",
 	  { { "char prev_comm[16]", 8, 16, false },
@@ -54,19 +57,57 @@ static const struct event {
 	    { "pid_t next_pid", 56, 4, true },
 	    { "int next_prio", 60, 4, true } },
 	  "\"%s:%d ==> %s:%d\", REC->prev_comm, REC->prev_pid, REC->next_comm, REC->next_pid" },
-	{ "irq", "irq_handler_entry", { { "int irq", 8, 4, true }, { "__data_loc char[] name", 12, 4, false } }, "\"irq=%d name=%s\", REC->irq, __get_str(name)" },
-	{ "irq", "irq_handler_exit", { { "int irq", 8, 4, true }, { "int ret", 12, 4, true } }, "\"irq=%d\", REC->irq" },
-	{ "kvm", "kvm_entry", { { "unsigned long vcpu_pc", 8, 8, false } }, "\"PC: 0x%016lx\", REC->vcpu_pc" },
-	{ "kvm", "kvm_exit", { { "int ret", 8, 4, true }, { "unsigned int esr_ec", 12, 4, false }, { "unsigned long vcpu_pc", 16, 8, false } }, "\"ret %d\", REC->ret" },
+	{ "irq",
+	  "irq_handler_entry",
+	  { { "int irq", 8, 4, true }, { "__data_loc char[] name", 12, 4, false } },
+	  "\"irq=%d name=%s\", REC->irq, __get_str(name)" },
+	{ "irq",
+	  "irq_handler_exit",
+	  { { "int irq", 8, 4, true }, { "int ret", 12, 4, true } },
+	  "\"irq=%d\", REC->irq" },
+	{ "kvm",
+	  "kvm_entry",
+	  { { "unsigned long vcpu_pc", 8, 8, false } },
+	  "\"PC: 0x%016lx\", REC->vcpu_pc" },
+	{ "kvm",
+	  "kvm_exit",
+	  { { "int ret", 8, 4, true },
+	    { "unsigned int esr_ec", 12, 4, false },
+	    { "unsigned long vcpu_pc", 16, 8, false } },
+	  "\"ret %d\", REC->ret" },
 	/* not the fields that Perfetto knows */
-	{ "kvm", "kvm_mmio", { { "u32 type", 8, 4, false }, { "u64 other", 16, 8, false } }, "\"%u\", REC->type" },
-	{ "vendor", "thing", { { "bool flag", 8, 1, false }, { "s8 small", 9, 1, true }, { "u64 big", 16, 8, false }, { "u16 list[3]", 24, 6, false }, { "__data_loc char[] text", 32, 4, false } }, "\"%d\", REC->small" },
-	{ "hypervisor", "hyp_enter", { { "u8 reason", 8, 1, false }, { "pid_t vcpu", 9, 4, true } }, "\"reason=%s vcpu=%d\", __print_symbolic(REC->reason, { 1, \"hvc\" }, { 5, \"guest_exit\" }, { 6, \"eret_host\" }, { 7, \"eret_guest\" }), REC->vcpu" },
-	{ "hypervisor", "hyp_exit", { { "u8 reason", 8, 1, false }, { "pid_t vcpu", 9, 4, true } }, "\"reason=%s vcpu=%d\", __print_symbolic(REC->reason, { 1, \"hvc\" }, { 5, \"guest_exit\" }, { 6, \"eret_host\" }, { 7, \"eret_guest\" }), REC->vcpu" },
-	{ "hypervisor", "host_smc", { { "u64 id", 8, 8, false }, { "u8 forwarded", 16, 1, false } }, "\"id=%llu\", REC->id" },
+	{ "kvm",
+	  "kvm_mmio",
+	  { { "u32 type", 8, 4, false }, { "u64 other", 16, 8, false } },
+	  "\"%u\", REC->type" },
+	{ "vendor",
+	  "thing",
+	  { { "bool flag", 8, 1, false },
+	    { "s8 small", 9, 1, true },
+	    { "u64 big", 16, 8, false },
+	    { "u16 list[3]", 24, 6, false },
+	    { "__data_loc char[] text", 32, 4, false } },
+	  "\"%d\", REC->small" },
+	{ "hypervisor",
+	  "hyp_enter",
+	  { { "u8 reason", 8, 1, false }, { "pid_t vcpu", 9, 4, true } },
+	  "\"reason=%s vcpu=%d\", __print_symbolic(REC->reason, { 1, \"hvc\" }, { 5, "
+	  "\"guest_exit\" }, { 6, \"eret_host\" }, { 7, \"eret_guest\" }), REC->vcpu" },
+	{ "hypervisor",
+	  "hyp_exit",
+	  { { "u8 reason", 8, 1, false }, { "pid_t vcpu", 9, 4, true } },
+	  "\"reason=%s vcpu=%d\", __print_symbolic(REC->reason, { 1, \"hvc\" }, { 5, "
+	  "\"guest_exit\" }, { 6, \"eret_host\" }, { 7, \"eret_guest\" }), REC->vcpu" },
+	{ "hypervisor",
+	  "host_smc",
+	  { { "u64 id", 8, 8, false }, { "u8 forwarded", 16, 1, false } },
+	  "\"id=%llu\", REC->id" },
 	{ "hyp", "hyp_enter", { { 0 } }, "\" \"" },
 	{ "hyp", "hyp_exit", { { 0 } }, "\" \"" },
-	{ "hyp", "host_mem_abort", { { "u64 esr", 8, 8, false }, { "u64 addr", 16, 8, false } }, "\"esr=0x%llx\", REC->esr" },
+	{ "hyp",
+	  "host_mem_abort",
+	  { { "u64 esr", 8, 8, false }, { "u64 addr", 16, 8, false } },
+	  "\"esr=0x%llx\", REC->esr" },
 };
 
 #define FIRST_ID 100
@@ -238,7 +279,9 @@ static void put_guest(const char *line)
 		die(line);
 	g.name = name;
 	g.trace_id = id;
-	for (line += used; g.n < 8 && sscanf(line, " %u:%u%n", &vcpus[g.n].cpu, &vcpus[g.n].pid, &used) == 2; line += used)
+	for (line += used;
+	     g.n < 8 && sscanf(line, " %u:%u%n", &vcpus[g.n].cpu, &vcpus[g.n].pid, &used) == 2;
+	     line += used)
 		g.n++;
 	offset_guest_encode(&g, &b);
 	must(dat_options_add(&options, DAT_GUEST, b.data, b.len));
@@ -312,7 +355,8 @@ static struct dat_text format_text(size_t i)
 	const struct event *e = &events[i];
 	struct buf b = { 0 };
 
-	buf_printf(&b, "name: %s\nID: %zu\nformat:\n"
+	buf_printf(&b,
+		   "name: %s\nID: %zu\nformat:\n"
 		   "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
 		   "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
 		   "\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
@@ -332,7 +376,8 @@ static size_t make_systems(struct dat_system *systems, struct dat_text *texts)
 	for (size_t i = 1; i < ARRAY_SIZE(events); i++) {
 		texts[i] = format_text(i);
 		if (!n || strcmp(systems[n - 1].name, events[i].sys))
-			systems[n++] = (struct dat_system){ .name = events[i].sys, .formats = &texts[i] };
+			systems[n++] =
+				(struct dat_system){ .name = events[i].sys, .formats = &texts[i] };
 		systems[n - 1].n++;
 	}
 	return n;
@@ -363,10 +408,15 @@ static void write_file(const char *path)
 
 		for (int c = 0; c < CPUS; c++) {
 			must(page_flush(&b->w[c], true));
-			b->cpus[c] = (struct dat_cpu){ .fd = b->fd[c],
-						       .size = (uint64_t)lseek(b->fd[c], 0, SEEK_END) };
+			b->cpus[c] =
+				(struct dat_cpu){ .fd = b->fd[c],
+						  .size = (uint64_t)lseek(b->fd[c], 0, SEEK_END) };
 		}
-		dat_buffers[i] = (struct dat_buffer){ .name = b->name, .clock = "mono", .page_size = 4096, .n_cpus = CPUS, .cpus = b->cpus };
+		dat_buffers[i] = (struct dat_buffer){ .name = b->name,
+						      .clock = "mono",
+						      .page_size = 4096,
+						      .n_cpus = CPUS,
+						      .cpus = b->cpus };
 	}
 	must(fd < 0 ? -errno : dat_write(&f, fd, NULL));
 }

@@ -167,6 +167,13 @@ is "$(events <<<"$all" | grep -v hyp_)" '0 0 timestamp: 1000000000 pid: 7 sched_
 is "$(grep 'lost_events: true' <<<"$all" | events | cut -d' ' -f1-6)" "0 1 timestamp: 1000014000 pid: 7" \
 	"Perfetto: a bundle begins where events were lost"
 
+# another architecture's fields: nothing of the event is left out
+make_trace "$tmp/kvm.dat" <<'E'
+1000 0 7 kvm_mmio	2	9
+E
+is "$(perfetto "$tmp/kvm.dat" | events)" '0 0 timestamp: 1000 pid: 7 generic { event_name: "kvm_mmio" field { name: "type" uint_value: 2 } field { name: "other" uint_value: 9 } }' \
+	"Perfetto: an event of KVM with fields that Perfetto does not know"
+
 # Every hypervisor event of both generations, some without their counterpart.
 make_trace "$tmp/hyp.dat" <<'E'
 guest vm 22 0:100
