@@ -63,6 +63,21 @@ static int take_option(struct export_opts *o, int c)
 	}
 }
 
+static int check_options(const struct export_opts *o)
+{
+	const char *wrong = NULL;
+
+	if (!o->perfetto == !o->json)
+		wrong = "say either --perfetto OUT or --json";
+	else if (o->perfetto && o->output)
+		wrong = "-o is for --json; --perfetto names its output itself";
+	else if (o->json && o->desc)
+		wrong = "--hypertrace-desc is for --perfetto";
+	if (wrong)
+		fprintf(stderr, "hyptrace: %s\n", wrong);
+	return wrong ? -EINVAL : 0;
+}
+
 /* False: there is nothing to do but exit with *status. */
 static bool parse_options(struct export_opts *o, int argc, char **argv, int *status)
 {
@@ -91,13 +106,8 @@ static bool parse_options(struct export_opts *o, int argc, char **argv, int *sta
 		ret = strlist_add(&o->files, argv[optind]);
 	if (!ret && !o->files.n)
 		ret = strlist_add(&o->files, "trace.dat");
-	if (!ret && !o->perfetto == !o->json) {
-		fputs("hyptrace: say either --perfetto OUT or --json\n", stderr);
-		ret = -EINVAL;
-	} else if (!ret && o->perfetto && o->output) {
-		fputs("hyptrace: -o is for --json; --perfetto names its output itself\n", stderr);
-		ret = -EINVAL;
-	}
+	if (!ret)
+		ret = check_options(o);
 	return !ret;
 }
 

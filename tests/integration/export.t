@@ -112,6 +112,7 @@ is "$(cd "$tmp" && cp host.dat trace.dat && "$hyptrace" export -j 2>/dev/null | 
 fails 2 'say either --perfetto OUT or --json' "neither form" "$hyptrace" export "$host"
 fails 2 'say either' "both forms" "$hyptrace" export --json --perfetto "$tmp/x" "$host"
 fails 2 'o is for --json' "two outputs" "$hyptrace" export -o "$tmp/y" --perfetto "$tmp/x" "$host"
+fails 2 'hypertrace-desc is for --perfetto' "a description for JSON" "$hyptrace" export --json --hypertrace-desc x "$host"
 fails 1 "cannot open '.*/none.dat': No such file" "no such file" "$hyptrace" export --json "$tmp/none.dat"
 fails 1 'is to be read, not to be written' "an input as output" "$hyptrace" export --json -o "$host" "$host"
 is "$(json "$host")" "$out" "... which is as it was"
@@ -173,6 +174,18 @@ make_trace "$tmp/kvm.dat" <<'E'
 E
 is "$(perfetto "$tmp/kvm.dat" | events)" '0 0 timestamp: 1000 pid: 7 generic { event_name: "kvm_mmio" field { name: "type" uint_value: 2 } field { name: "other" uint_value: 9 } }' \
 	"Perfetto: an event of KVM with fields that Perfetto does not know"
+# the guest may have been left and entered meanwhile
+make_trace "$tmp/lost.dat" <<'E'
+1000 0 7 kvm_entry	1
+lost 1 2
+1500 1 7 kvm_exit	0	0	2
+1700 0 7 kvm_entry	2
+1900 0 7 kvm_exit	0	0	3
+E
+is "$(perfetto "$tmp/lost.dat" | tracks)" 'Guests > vCPU thread 7 (KVM) | begin 1500 IRQ (pc=2)
+Guests > vCPU thread 7 (KVM) | end 1700
+Guests > vCPU thread 7 (KVM) | begin 1700 guest (pc=2)
+Guests > vCPU thread 7 (KVM) | end 1900' "Perfetto: what a vCPU did is not known where events were lost"
 
 # Every hypervisor event of both generations, some without their counterpart.
 make_trace "$tmp/hyp.dat" <<'E'
