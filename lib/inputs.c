@@ -54,7 +54,7 @@ static int load_tep(struct input *in, const struct log *log)
 	if (!in->tep)
 		return -ENOMEM;
 	in->plugins = tep_load_plugins(in->tep);
-	return tepfile_load(in->tep, in->reader, &in->bad_formats, log);
+	return tepfile_load(in->tep, in->reader, NULL, log);
 }
 
 static int open_input(struct input *in, const struct log *log)

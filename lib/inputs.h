@@ -17,7 +17,6 @@ struct input {
 	struct filetime time;
 	struct tep_handle *tep;
 	struct tep_plugin_list *plugins;
-	size_t bad_formats; /* that libtraceevent could not parse */
 	uint64_t trace_id;  /* 0: none */
 	char *machine;	    /* the guest's name, else the file's without ".dat" */
 	bool guest;

@@ -106,17 +106,21 @@ static int put_process(struct perfetto *p, size_t i, const struct dat_text *maps
 	Perfetto__Protos__ProcessTree__Process *processes[] = { &process };
 	Perfetto__Protos__ProcessTree tree = PERFETTO__PROTOS__PROCESS_TREE__INIT;
 	pf_packet packet = PF_PACKET_INIT;
-	const char *end = memchr(maps->data, '\n', maps->len);
-	char *text =
-		arena_text(&p->pf.arena, maps->data, end ? (size_t)(end - maps->data) : maps->len);
-	int pid, skip = 0;
-	char *command;
+	struct cursor c = cursor_at(maps->data, maps->len);
+	unsigned int pid;
+	int skip = 0;
+	const char *line;
+	char *text, *command;
+	size_t len;
 
-	if (sscanf(text, "%x %*x %n", (unsigned int *)&pid, &skip) != 1 || !skip || pid <= 0)
+	if (!cursor_line(&c, &line, &len))
+		return 0;
+	text = arena_text(&p->pf.arena, line, len);
+	if (sscanf(text, "%x %*x %n", &pid, &skip) != 1 || !skip || !pid || pid > INT32_MAX)
 		return 0;
 	command = text + skip;
 	process.has_pid = true;
-	process.pid = pid;
+	process.pid = (int32_t)pid;
 	process.n_cmdline = 1;
 	process.cmdline = &command;
 	tree.n_processes = 1;

@@ -7,6 +7,7 @@
  *   shift HEX NS			TIME_SHIFT against the file of that TRACEID
  *   uname TEXT
  *   task PID COMM
+ *   process PID COMMAND		a PROCMAPS
  *   buffer NAME			what follows goes there; at first the top buffer
  *   lost CPU N				events lost before the CPU's next record
  *   TS CPU PID EVENT VALUE...		a record; values are separated by tabs, \xNN is a byte
@@ -306,6 +307,16 @@ static void put_shift(const char *line)
 	buf_release(&b);
 }
 
+static void put_process(const char *line)
+{
+	static const char maps[] = "1000-2000 r-xp 00000000 00:00 1 /bin/program\n";
+	int pid, used;
+
+	if (sscanf(line, "%d %n", &pid, &used) != 1)
+		die(line);
+	must(dat_options_add_procmaps(&options, pid, line + used, maps, strlen(maps)));
+}
+
 /* The rest of a line that begins with the word, or NULL. */
 static char *after(char *line, const char *word)
 {
@@ -329,6 +340,8 @@ static struct buffer *take_line(struct buffer *b, char *line)
 		must(dat_options_add_text(&options, DAT_UNAME, rest));
 	else if ((rest = after(line, "task")))
 		buf_printf(&cmdlines, "%s\n", rest);
+	else if ((rest = after(line, "process")))
+		put_process(rest);
 	else if ((rest = after(line, "buffer")))
 		return add_buffer(rest);
 	else if ((rest = after(line, "lost")) && sscanf(rest, "%u %u", &cpu, &n) == 2 && cpu < CPUS)

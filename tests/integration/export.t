@@ -67,6 +67,7 @@ guest vm 22 0:100 1:101
 uname Linux box 7.1.0 #1 SMP PREEMPT aarch64
 task 100 CPU 0/KVM
 task 7 a "b\c
+process 300 /usr/bin/vmm
 1000000000 0 7 sched_switch	a "b\x01c	7	120	1	CPU 0/KVM	100	120
 1000002000 0 100 kvm_entry	0xffff800080001000
 1000009000 0 100 kvm_exit	2	0x24	0xffff800080001004
@@ -150,6 +151,7 @@ fi
 all=$(perfetto "$guest" "$host")
 is "$(grep -v 'ftrace_events\|track_' <<<"$all")" 'sequence_flags: 1 system_info { utsname { sysname: "Linux" version: "#1 SMP PREEMPT" release: "7.1.0" machine: "aarch64" } machine_name: "host" } first_packet_on_sequence: true
 clock_snapshot { clocks { clock_id: 6 timestamp: 1000000000 } primary_trace_clock: 6 }
+process_tree { processes { pid: 300 cmdline: "/usr/bin/vmm" } }
 timestamp: 1000000000 generic_kernel_task_rename_event { tid: 100 comm: "CPU 0/KVM" }
 timestamp: 1000000000 generic_kernel_task_rename_event { tid: 7 comm: "a \"b\\c" }
 sequence_flags: 1 system_info { machine_name: "vm" } first_packet_on_sequence: true machine_id: 1
