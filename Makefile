@@ -41,6 +41,10 @@ PACKAGES := libtracefs libtraceevent libzstd zlib
 PKG_CFLAGS = $(shell $(PKG_CONFIG) --cflags $(PACKAGES))
 PKG_LIBS = $(shell $(PKG_CONFIG) --libs $(PACKAGES)) -lm
 
+# hyptrace export --perfetto; everything else works without
+PROTOC_C ?= protoc-c
+PROTOBUF_C := $(shell command -v $(PROTOC_C) >/dev/null && $(PKG_CONFIG) --exists libprotobuf-c && echo 1)
+
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
 	-Wvla -Wno-unused-parameter $(if $(WERROR),-Werror)
 OPT ?= -O2 -g
@@ -55,13 +59,20 @@ say = $(if $(V),,@printf '  %-7s %s\n' $(1) $(2))
 
 LIB_SRC := $(wildcard lib/*.c)
 CMD_SRC := $(wildcard cmd/*.c)
+ifeq ($(PROTOBUF_C),1)
+PACKAGES += libprotobuf-c
+LIB_SRC := $(filter-out lib/perfetto-none.c,$(LIB_SRC))
+PERFETTO_OBJ := $(O)/gen/perfetto.pb-c.o
+else
+LIB_SRC := $(filter-out $(filter-out %-none.c,$(wildcard lib/perfetto-*.c)),$(LIB_SRC))
+endif
 UNIT_SRC := $(wildcard tests/unit/*.c)
 FUZZ_SRC := $(filter-out tests/fuzz/main.c,$(wildcard tests/fuzz/*.c))
 TOOL_SRC := $(wildcard tests/tools/*.c)
 INTEG_SRC := $(wildcard tests/integration/*.c)
 AGENT_SRC := $(wildcard agent/*.c)
 
-LIB_OBJ := $(LIB_SRC:%.c=$(O)/%.o)
+LIB_OBJ := $(LIB_SRC:%.c=$(O)/%.o) $(PERFETTO_OBJ)
 CMD_OBJ := $(CMD_SRC:%.c=$(O)/%.o)
 AGENT_OBJ := $(AGENT_SRC:%.c=$(O)/%.o)
 PLUGINS := hyp kvm-arm64 crosvm hypertrace
@@ -88,6 +99,17 @@ $(O)/%.o: %.c
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(PKG_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
+$(O)/gen/perfetto.pb-c.c: lib/perfetto.proto
+	$(call say,PROTOC,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(PROTOC_C) -Ilib --c_out=$(@D) $<
+$(O)/gen/perfetto.pb-c.h: $(O)/gen/perfetto.pb-c.c ;
+$(O)/gen/perfetto.pb-c.o: $(O)/gen/perfetto.pb-c.c
+	$(call say,CC,$<)
+	$(Q)$(CC) $(PKG_CFLAGS) $(CFLAGS) -c -o $@ $<
+$(filter $(O)/lib/perfetto-%,$(LIB_OBJ)): CPPFLAGS += -I$(O)/gen
+$(filter $(O)/lib/perfetto-%,$(LIB_OBJ)): | $(PERFETTO_OBJ:%.o=%.c)
+
 $(O)/libhyptrace.a: $(LIB_OBJ)
 	$(call say,AR,$@)
 	$(Q)rm -f $@
@@ -109,7 +131,7 @@ $(O)/plugins/hyp.so: $(call decode,esr hcall hyp-printk smccc symbols sysreg)
 $(O)/plugins/kvm-arm64.so: $(call decode,esr smccc sysreg)
 $(O)/plugins/crosvm.so: $(call decode,crosvm)
 $(O)/plugins/hypertrace.so: $(call decode,hypertrace hypertrace-desc)
-PLUGIN_SHARED := $(O)/plugins/plugin.o $(O)/plugins/relay.o $(O)/lib/base.o
+PLUGIN_SHARED := $(O)/plugins/plugin.o $(O)/plugins/relay.o $(O)/lib/base.o $(O)/lib/field.o
 $(LIB_OBJ) $(PLUGIN_OBJ): CFLAGS += -fPIC
 # All plugins export the same names, and are loaded into one global scope: -Bsymbolic
 $(O)/plugins/%.so: $(O)/plugins/%.o $(PLUGIN_SHARED) plugins/plugin.map

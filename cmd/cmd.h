@@ -22,6 +22,7 @@ struct command_row {
 extern const struct command_row command_rows[];
 extern const size_t command_rows_n;
 
+int cmd_export(int argc, char **argv);
 int cmd_import(int argc, char **argv);
 int cmd_list(int argc, char **argv);
 int cmd_record(int argc, char **argv);

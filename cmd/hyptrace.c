@@ -8,6 +8,7 @@
 #include "cmd.h"
 
 const struct command_row command_rows[] = {
+	{ "export", cmd_export, "turn recordings into traces for Perfetto or lines of JSON" },
 	{ "import", cmd_import, "add a capture of the hypervisor's trace_pipe to a trace.dat" },
 	{ "list", cmd_list, "show the machine's guests, trace buffers and events" },
 	{ "record", cmd_record, "record the hypervisor, the host and instances into a trace.dat" },

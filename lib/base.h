@@ -120,6 +120,12 @@ int parse_u64(const char *s, uint64_t *out);
 /* Now, ns of CLOCK_BOOTTIME, which the trace clock "boot" is. */
 uint64_t boot_ns(void);
 
+/*
+ * Length of the UTF-8 sequence at p (1-4), or 0: not one. Over-long forms,
+ * surrogates and what lies above U+10FFFF are none (Unicode, table 3-7).
+ */
+size_t utf8_len(const uint8_t *p, size_t left);
+
 /* strerror for people: what -EBADMSG means here is in no manual of theirs. */
 const char *error_text(int error);
 

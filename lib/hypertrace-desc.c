@@ -294,10 +294,36 @@ static void put_value(const struct arg *a, uint64_t value, struct buf *out)
 	}
 }
 
+static const struct event *find_event(const struct hypertrace_desc *d,
+				      const struct hypertrace_event *e)
+{
+	return e->n_args ? find(d, e->arg[0]) : NULL;
+}
+
+const char *hypertrace_name(const struct hypertrace_desc *d, const struct hypertrace_event *e)
+{
+	const struct event *known = find_event(d, e);
+
+	return known ? known->name : NULL;
+}
+
+const char *hypertrace_arg(const struct hypertrace_desc *d, const struct hypertrace_event *e,
+			   size_t i, struct buf *out)
+{
+	const struct event *known = find_event(d, e);
+
+	if (known && i && i <= known->n_args) {
+		put_value(&known->args[i - 1], e->arg[i], out);
+		return known->args[i - 1].name;
+	}
+	buf_printf(out, i ? "0x%" PRIx64 : "%" PRIu64, e->arg[i]);
+	return NULL;
+}
+
 void hypertrace_text(const struct hypertrace_desc *d, const struct hypertrace_event *e,
 		     struct buf *out)
 {
-	const struct event *known = e->n_args ? find(d, e->arg[0]) : NULL;
+	const struct event *known = find_event(d, e);
 	size_t next = known ? 1 : 0;
 
 	buf_addstr(out, HYPERTRACE_EVENT);
@@ -309,11 +335,12 @@ void hypertrace_text(const struct hypertrace_desc *d, const struct hypertrace_ev
 		buf_printf(out, " %s(", known->name);
 		for (; next <= known->n_args && next < e->n_args; next++) {
 			buf_printf(out, "%s%s=", next > 1 ? ", " : "", known->args[next - 1].name);
-			put_value(&known->args[next - 1], e->arg[next], out);
+			hypertrace_arg(d, e, next, out);
 		}
 		buf_addstr(out, ")");
 	}
-	for (; next < e->n_args; next++)
-		buf_printf(out, next ? " arg%zu=0x%" PRIx64 : " arg%zu=%" PRIu64, next + 1,
-			   e->arg[next]);
+	for (; next < e->n_args; next++) {
+		buf_printf(out, " arg%zu=", next + 1);
+		hypertrace_arg(d, e, next, out);
+	}
 }

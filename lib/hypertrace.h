@@ -51,4 +51,13 @@ void hypertrace_desc_free(struct hypertrace_desc *d);
 void hypertrace_text(const struct hypertrace_desc *d, const struct hypertrace_event *e,
 		     struct buf *out);
 
+/* The event's name in the description (which owns it); NULL: it is not described, or d is NULL. */
+const char *hypertrace_name(const struct hypertrace_desc *d, const struct hypertrace_event *e);
+/*
+ * Appends the value of e->arg[i], 1 <= i < n_args, as hypertrace_text has it.
+ * Returns the argument's name in the description (which owns it) or NULL.
+ */
+const char *hypertrace_arg(const struct hypertrace_desc *d, const struct hypertrace_event *e,
+			   size_t i, struct buf *out);
+
 #endif

@@ -73,41 +73,6 @@ void json_array_end(struct json *j)
 	end(j, "]");
 }
 
-/*
- * Length of the UTF-8 sequence at p (1-4), or 0: not one. Over-long forms,
- * surrogates and what lies above U+10FFFF are none (Unicode, table 3-7).
- */
-static size_t utf8_len(const uint8_t *p, size_t left)
-{
-	uint8_t lo = 0x80, hi = 0xbf;
-	size_t n;
-
-	if (p[0] < 0x80)
-		return 1;
-	if (p[0] >= 0xc2 && p[0] <= 0xdf)
-		n = 2;
-	else if ((p[0] & 0xf0) == 0xe0)
-		n = 3;
-	else if (p[0] >= 0xf0 && p[0] <= 0xf4)
-		n = 4;
-	else
-		return 0;
-	if (p[0] == 0xe0)
-		lo = 0xa0;
-	else if (p[0] == 0xed)
-		hi = 0x9f;
-	else if (p[0] == 0xf0)
-		lo = 0x90;
-	else if (p[0] == 0xf4)
-		hi = 0x8f;
-	if (left < n || p[1] < lo || p[1] > hi)
-		return 0;
-	for (size_t i = 2; i < n; i++)
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-	return n;
-}
-
 static void add_char(struct buf *out, uint8_t c)
 {
 	static const char named[] = "\"\\\b\f\n\r\t", letter[] = "\"\\bfnrt";
@@ -121,14 +86,30 @@ static void add_char(struct buf *out, uint8_t c)
 		buf_add(out, &c, 1);
 }
 
+/* Bytes that stand for themselves: nearly all of nearly all texts. */
+static size_t plain_len(const uint8_t *p, size_t len)
+{
+	size_t n = 0;
+
+	while (n < len && p[n] >= 0x20 && p[n] < 0x7f && p[n] != '"' && p[n] != '\\')
+		n++;
+	return n;
+}
+
 static void add_quoted(struct buf *out, const char *s, size_t len)
 {
 	const uint8_t *p = (const uint8_t *)s;
 
 	buf_addstr(out, "\"");
 	while (len) {
-		size_t n = utf8_len(p, len);
+		size_t plain = plain_len(p, len), n;
 
+		buf_add(out, p, plain);
+		p += plain;
+		len -= plain;
+		if (!len)
+			break;
+		n = utf8_len(p, len);
 		if (!n)
 			buf_addstr(out, "\xef\xbf\xbd");
 		else if (n == 1)
@@ -164,16 +145,30 @@ void json_str(struct json *j, const char *s)
 		json_null(j);
 }
 
+static void add_decimal(struct buf *out, uint64_t v)
+{
+	char digits[20];
+	size_t at = sizeof(digits);
+
+	do {
+		digits[--at] = (char)('0' + v % 10);
+		v /= 10;
+	} while (v);
+	buf_add(out, digits + at, sizeof(digits) - at);
+}
+
 void json_u64(struct json *j, uint64_t v)
 {
 	before(j);
-	buf_printf(j->out, "%" PRIu64, v);
+	add_decimal(j->out, v);
 }
 
 void json_i64(struct json *j, int64_t v)
 {
 	before(j);
-	buf_printf(j->out, "%" PRId64, v);
+	if (v < 0)
+		buf_addstr(j->out, "-");
+	add_decimal(j->out, v < 0 ? -(uint64_t)v : (uint64_t)v);
 }
 
 void json_double(struct json *j, double v)

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "export-json.h"
+#include "export.h"
+#include "perfetto.h"
+
+static const char usage[] =
+	"usage: hyptrace export --perfetto OUT [OPTION...] [FILE...]\n"
+	"       hyptrace export --json [-o OUT] [OPTION...] [FILE...]\n"
+	"\n"
+	"Turns recordings, trace.dat or the FILEs, into another form: all their events on\n"
+	"the host's clock. Files of guests join their host's.\n"
+	"\n"
+	"  -p, --perfetto OUT          a trace for Perfetto's UI and trace_processor\n"
+	"  -j, --json                  an event a line, as JSON\n"
+	"  -i, --input FILE            another way to name a file\n"
+	"  -o, --output OUT            where --json goes; - is standard output, the default\n"
+	"  --hypertrace-desc FILE      names of hypertrace events and their arguments\n"
+	"  -q, --quiet                 errors only\n"
+	"  -h, --help                  this text\n";
+
+struct export_opts {
+	const char *perfetto, *output, *desc;
+	bool json, quiet;
+	struct strlist files;
+};
+
+/* ---- command line ------------------------------------------------------------------ */
+
+enum { OPT_DESC = 256 };
+
+static int take_option(struct export_opts *o, int c)
+{
+	switch (c) {
+	case 'p':
+		o->perfetto = optarg;
+		return 0;
+	case 'j':
+		o->json = true;
+		return 0;
+	case 'i':
+		return strlist_add(&o->files, optarg);
+	case 'o':
+		o->output = optarg;
+		return 0;
+	case OPT_DESC:
+		o->desc = optarg;
+		return 0;
+	case 'q':
+		o->quiet = true;
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}
+
+static int check_options(const struct export_opts *o)
+{
+	const char *wrong = NULL;
+
+	if (!o->perfetto == !o->json)
+		wrong = "say either --perfetto OUT or --json";
+	else if (o->perfetto && o->output)
+		wrong = "-o is for --json; --perfetto names its output itself";
+	else if (o->json && o->desc)
+		wrong = "--hypertrace-desc is for --perfetto";
+	if (wrong)
+		fprintf(stderr, "hyptrace: %s\n", wrong);
+	return wrong ? -EINVAL : 0;
+}
+
+/* False: there is nothing to do but exit with *status. */
+static bool parse_options(struct export_opts *o, int argc, char **argv, int *status)
+{
+	static const struct option options[] = {
+		{ "perfetto", required_argument, NULL, 'p' },
+		{ "json", no_argument, NULL, 'j' },
+		{ "input", required_argument, NULL, 'i' },
+		{ "output", required_argument, NULL, 'o' },
+		{ "hypertrace-desc", required_argument, NULL, OPT_DESC },
+		{ "quiet", no_argument, NULL, 'q' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	int c, ret = 0;
+
+	*status = EXIT_USAGE;
+	while (!ret && (c = getopt_long(argc, argv, "p:ji:o:qh", options, NULL)) >= 0) {
+		if (c == 'h') {
+			fputs(usage, stdout);
+			*status = EXIT_OK;
+			return false;
+		}
+		ret = take_option(o, c);
+	}
+	for (; !ret && optind < argc; optind++)
+		ret = strlist_add(&o->files, argv[optind]);
+	if (!ret && !o->files.n)
+		ret = strlist_add(&o->files, "trace.dat");
+	if (!ret)
+		ret = check_options(o);
+	return !ret;
+}
+
+/* ---- output ------------------------------------------------------------------------- */
+
+struct output {
+	const char *path;
+	int fd;
+	bool made; /* a file of our own, of no use when it is not whole */
+};
+
+static bool is_input(const struct inputs *in, const struct stat *st)
+{
+	struct stat other;
+
+	for (size_t i = 0; i < in->n; i++)
+		if (!fstat(in->v[i].fd, &other) && other.st_dev == st->st_dev &&
+		    other.st_ino == st->st_ino)
+			return true;
+	return false;
+}
+
+static int open_output(struct output *out, const char *path, const struct inputs *in,
+		       const struct log *log)
+{
+	struct stat st;
+
+	*out = (struct output){ .path = path, .fd = STDOUT_FILENO };
+	if (!strcmp(path, "-"))
+		return 0;
+	if (!stat(path, &st) && is_input(in, &st)) {
+		log_err(log, "'%s' is to be read, not to be written", path);
+		return -EINVAL;
+	}
+	out->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (out->fd < 0) {
+		int ret = -errno;
+
+		log_err(log, "cannot write '%s': %s", path, strerror(errno));
+		return ret;
+	}
+	out->made = !fstat(out->fd, &st) && S_ISREG(st.st_mode);
+	return 0;
+}
+
+static int close_output(struct output *out, int ret, const struct log *log)
+{
+	if (out->fd > STDERR_FILENO && close(out->fd) && !ret)
+		ret = -errno;
+	if (!ret)
+		return 0;
+	log_err(log, "cannot write '%s': %s", out->path, error_text(ret));
+	if (out->made)
+		unlink(out->path);
+	return ret;
+}
+
+/* ---- the two forms ------------------------------------------------------------------- */
+
+static int export_lines(const struct inputs *in, int fd, struct export_counts *counts,
+			const struct log *log)
+{
+	struct export_json *j = export_json_new(fd);
+	int ret = j ? export_run(in, export_json_record, j, counts, log) : -ENOMEM;
+
+	if (!ret)
+		ret = export_json_flush(j);
+	export_json_free(j);
+	return ret;
+}
+
+#define DESC_MAX (16u << 20)
+
+static int read_desc(const char *path, struct hypertrace_desc **desc, const struct log *log)
+{
+	struct buf text = { 0 };
+	unsigned int line = 0;
+	int ret;
+
+	*desc = NULL;
+	if (!path)
+		return 0;
+	ret = read_file(path, DESC_MAX, &text);
+	if (!ret)
+		ret = hypertrace_desc_parse(text.data, text.len, desc, &line);
+	if (ret == -EBADMSG)
+		log_err(log, "%s: line %u makes no sense", path, line);
+	else if (ret)
+		log_err(log, "cannot read '%s': %s", path, error_text(ret));
+	buf_release(&text);
+	return ret;
+}
+
+static int export_perfetto(const struct inputs *in, int fd, const struct hypertrace_desc *desc,
+			   struct export_counts *counts, const struct log *log)
+{
+	struct perfetto *p;
+	int ret = perfetto_new(&p, fd, in, desc, log);
+
+	if (!ret)
+		ret = export_run(in, perfetto_record, p, counts, log);
+	if (!ret)
+		ret = perfetto_finish(p);
+	perfetto_free(p);
+	return ret;
+}
+static int export_to(struct output *out, const struct inputs *in, const struct export_opts *o,
+		     const struct hypertrace_desc *desc, struct export_counts *counts,
+		     const struct log *log)
+{
+	int ret = open_output(out,
+			      o->perfetto ? o->perfetto
+			      : o->output ? o->output
+					  : "-",
+			      in, log);
+
+	if (ret)
+		return ret;
+	ret = o->perfetto ? export_perfetto(in, out->fd, desc, counts, log)
+			  : export_lines(in, out->fd, counts, log);
+	return close_output(out, ret, log);
+}
+
+/* Clocks whose ticks only TSC2NSEC makes ns of. */
+static void warn_ticks(const struct inputs *in, const struct log *log)
+{
+	static const char *const clocks[] = { "counter", "x86-tsc", "ppc-tb" };
+
+	for (size_t i = 0; i < in->n; i++)
+		for (size_t k = 0; k < ARRAY_SIZE(clocks); k++)
+			if (!strcmp(in->v[i].time.clock, clocks[k]) && !in->v[i].time.mult)
+				log_warn(log, "%s: times are ticks of the clock %s, not ns",
+					 in->v[i].path, clocks[k]);
+}
+
+static void say_counts(const struct export_counts *counts, const struct log *log)
+{
+	if (counts->unknown)
+		log_warn(log, "%llu of %llu records are of events without a format",
+			 (unsigned long long)counts->unknown, (unsigned long long)counts->records);
+	if (counts->damaged)
+		log_err(log, "the files are damaged in %llu places: what lay there is missing",
+			(unsigned long long)counts->damaged);
+}
+
+static int export_files(const struct export_opts *o, const struct log *log)
+{
+	struct export_counts counts = { 0 };
+	struct hypertrace_desc *desc;
+	struct inputs in = { 0 };
+	struct output out;
+	int ret = read_desc(o->desc, &desc, log);
+
+	if (!ret)
+		ret = inputs_open(&in, &o->files, log);
+	if (!ret)
+		warn_ticks(&in, log);
+	if (!ret)
+		ret = export_to(&out, &in, o, desc, &counts, log);
+	if (!ret)
+		say_counts(&counts, log);
+	inputs_release(&in);
+	hypertrace_desc_free(desc);
+	return ret || counts.damaged ? EXIT_FAILED : EXIT_OK;
+}
+
+int cmd_export(int argc, char **argv)
+{
+	struct export_opts o = { 0 };
+	struct say say = { 0 };
+	struct log log = say_to_log(&say);
+	int status;
+
+	if (parse_options(&o, argc, argv, &status)) {
+		say.quiet = o.quiet;
+		if (o.perfetto && !perfetto_built()) {
+			log_err(&log,
+				"this hyptrace was built without libprotobuf-c, so it cannot write "
+				"for Perfetto");
+			status = EXIT_FAILED;
+		} else {
+			status = export_files(&o, &log);
+		}
+	}
+	strlist_release(&o.files);
+	return status;
+}

@@ -1,0 +1,323 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# hyptrace export: lines of JSON, and traces for Perfetto, whose packets protoc
+# takes apart. With TRACE_PROCESSOR=/path/to/trace_processor_shell, Perfetto itself
+# reads them too.
+. tests/integration/lib.sh
+
+hyptrace=$build/hyptrace
+export TRACEEVENT_PLUGIN_DIR=$build/plugins HOME=$tmp/home
+host=$tmp/host.dat guest=$tmp/guest.dat
+
+make_trace() { # FILE, script on standard input
+	"$build/tests/integration/export-trace" "$1" || diag "cannot make $1"
+}
+
+json() {
+	"$hyptrace" export --json "$@" 2>/dev/null
+}
+
+# A packet a line, without what every track's packet has.
+packets() { # FILE
+	protoc --decode=perfetto.protos.Trace -I lib lib/perfetto.proto <"$1" | tr -s '\n ' '  ' |
+		sed 's/ *packet {/\n&/g' |
+		sed 's/^ *packet { *//; s/ *} *$//; s/trusted_packet_sequence_id: [0-9]* //; s/child_ordering: 3 //' |
+		grep .
+}
+
+perfetto() { # [OPTION...] FILE...
+	"$hyptrace" export -q --perfetto "$tmp/out" "$@" && packets "$tmp/out"
+}
+
+# The events of ftrace bundles, one a line: MACHINE CPU EVENT, machines and CPUs in order
+events() {
+	perl -ne 'next unless /ftrace_events \{ cpu: (\d+)/; my $cpu = $1;
+		my $machine = /machine_id: (\d+)/ ? $1 : 0;
+		print "$machine $cpu $1\n" while /event \{ (timestamp: (?:[^{}]|(\{(?:[^{}]|(?2))*\}))*) \}/g' |
+		sort -s -n -k1,1 -k2,2
+}
+
+# Track events, as a user sees them: PARENT > TRACK | TYPE TIME NAME (ARG=VALUE...)
+tracks() {
+	perl -ne 'if (/track_descriptor \{ uuid: (\d+) name: "(.*?)"(?: parent_uuid: (\d+))?/) {
+			$name{$1} = defined $3 ? "$name{$3} > $2" : $2;
+		} elsif (/timestamp: (\d+) .*track_event \{(.*)type: (\d) track_uuid: (\d+)(.*)/) {
+			my ($ts, $args, $type, $track, $rest) = ($1, $2, $3, $4, $5);
+			my $name = $rest =~ /name: "(.*?)"/ ? " $1" : "";
+			my @args;
+			push @args, "$2=$1" while $args =~ /\{ \w+: ("(?:[^"\\]|\\.)*"|\S+) name: "(.*?)" \}/g;
+			print "$name{$track} | ", (qw(? begin end instant))[$type], " $ts$name",
+				@args ? " (@args)" : "", "\n";
+		}'
+}
+
+fails() { # STATUS PATTERN NAME COMMAND...
+	local status=$1 pattern=$2 name=$3 err
+	shift 3
+	err=$("$@" 2>&1 >/dev/null)
+	is "$?" "$status" "$name: status"
+	like "$err" "$pattern" "$name: message"
+}
+
+# ---- JSON ---------------------------------------------------------------------------
+
+make_trace "$host" <<'E'
+id 11
+guest vm 22 0:100 1:101
+uname Linux box 7.1.0 #1 SMP PREEMPT aarch64
+task 100 CPU 0/KVM
+task 7 a "b\c
+process 300 /usr/bin/vmm
+1000000000 0 7 sched_switch	a "b\x01c	7	120	1	CPU 0/KVM	100	120
+1000002000 0 100 kvm_entry	0xffff800080001000
+1000009000 0 100 kvm_exit	2	0x24	0xffff800080001004
+1000010000 1 7 irq_handler_entry	27	arch\xfftimer
+1000011000 1 7 irq_handler_exit	27	1
+1000012000 1 7 thing	1	-3	18446744073709551615	40	late\x00text
+raw 1000013000 1 ff 7f 00 00 07 00 00 00 2a
+lost 1 3
+1000014000 1 7 print	0	hello world\x0a
+buffer hyp
+1000001000 0 100 hypervisor:hyp_enter	5	100
+E
+make_trace "$guest" <<'E'
+id 22
+shift 11 500
+1000002000 0 9 print	0	in the guest
+E
+
+out=$(json "$host")
+# what "info" is for sched_switch depends on the libtraceevent plugins there are
+is "$(head -3 <<<"$out" | sed '1s/,"info":.*/}/')" '{"file":"host.dat","guest":null,"buffer":"","cpu":0,"time":1000000000,"pid":7,"comm":"a \"b\\c","system":"sched","event":"sched_switch","fields":{"prev_comm":"a \"b\u0001c","prev_pid":7,"prev_prio":120,"prev_state":1,"next_comm":"CPU 0/KVM","next_pid":100,"next_prio":120}}
+{"file":"host.dat","guest":null,"buffer":"hyp","cpu":0,"time":1000001000,"pid":100,"comm":"CPU 0/KVM","system":"hypervisor","event":"hyp_enter","fields":{"reason":5,"vcpu":100},"info":"reason=guest_exit vcpu=100 (CPU 0/KVM)"}
+{"file":"host.dat","guest":null,"buffer":"","cpu":0,"time":1000002000,"pid":100,"comm":"CPU 0/KVM","system":"kvm","event":"kvm_entry","fields":{"vcpu_pc":18446603338368684032},"info":"PC: 0xffff800080001000"}' \
+	"JSON: a record a line, buffers merged"
+like "$out" '"fields":\{"flag":true,"small":-3,"big":18446744073709551615,"list":\[40,41,42\],"text":"late"\}' \
+	"JSON: fields have types"
+like "$out" $'"name":"arch\xef\xbf\xbdtimer"' "JSON: what is no UTF-8 is replaced"
+like "$out" '"time":1000013000,"pid":null,"comm":null,"system":null,"event":null,"id":32767,"data":\[255,127,0,0,7,0,0,0,42' \
+	"JSON: a record of an unknown event as bytes"
+like "$out" '"cpu":1,"lost":3,"time":1000014000.*"buf":"hello world\\n"' "JSON: losses are told with the next record"
+is "$(perl -MJSON::PP -ne 'JSON::PP->new->utf8->decode($_); $n++; END { print $n }' <<<"$out")" "9" \
+	"JSON: nine records, every line valid"
+is "$(json "$host" "$guest" | grep -E '"time":100000[12][0-9]{3},' | sed 's/"buffer.*"time"/"time"/; s/"pid.*//')" \
+	'{"file":"host.dat","guest":null,"time":1000001000,
+{"file":"host.dat","guest":null,"time":1000002000,
+{"file":"guest.dat","guest":"vm","time":1000002500,' "JSON: a guest has its name and the host's time"
+is "$(json -o "$tmp/lines" "$host"; cat "$tmp/lines")" "$out" "JSON: -o"
+is "$(cd "$tmp" && cp host.dat trace.dat && "$hyptrace" export -j 2>/dev/null | sed 's/trace.dat/host.dat/')" \
+	"$out" "JSON: trace.dat when nothing is named"
+
+# ---- what is refused ------------------------------------------------------------------
+
+fails 2 'say either --perfetto OUT or --json' "neither form" "$hyptrace" export "$host"
+fails 2 'say either' "both forms" "$hyptrace" export --json --perfetto "$tmp/x" "$host"
+fails 2 'o is for --json' "two outputs" "$hyptrace" export -o "$tmp/y" --perfetto "$tmp/x" "$host"
+fails 2 'hypertrace-desc is for --perfetto' "a description for JSON" "$hyptrace" export --json --hypertrace-desc x "$host"
+fails 1 "cannot open '.*/none.dat': No such file" "no such file" "$hyptrace" export --json "$tmp/none.dat"
+fails 1 'is to be read, not to be written' "an input as output" "$hyptrace" export --json -o "$host" "$host"
+is "$(json "$host")" "$out" "... which is as it was"
+fails 1 "cannot write '/dev/full': No space left" "a full disk" "$hyptrace" export --json -o /dev/full "$host"
+echo nonsense >"$tmp/nonsense.dat"
+fails 1 "nonsense.dat': it is damaged" "no trace.dat" "$hyptrace" export --json "$tmp/nonsense.dat"
+head -c 20000 "$host" >"$tmp/short.dat"
+fails 1 "short.dat': it is damaged" "half a file" "$hyptrace" export --json -o "$tmp/half" "$tmp/short.dat"
+[ ! -e "$tmp/half" ]
+ok $? "... leaves no file"
+
+# a page whose commit word cannot be: what is good comes out, and the status tells
+make_trace "$tmp/damaged.dat" <<'E'
+1000000000 0 7 print	0	good
+1000000000 1 7 print	0	PAGE-OF-CPU-1
+E
+perl -0777 -pi -e 'my $at = index($_, "PAGE-OF-CPU-1"); $at -= $at % 4096; substr($_, $at + 8, 4) = "\xff\xff\xff\x0f"' \
+	"$tmp/damaged.dat"
+fails 1 'CPU 1 has a damaged page' "a damaged page" "$hyptrace" export --json "$tmp/damaged.dat"
+damaged=$(json "$tmp/damaged.dat")
+like "$damaged" '"buf":"good"' "... and the good one is there"
+like "$damaged" '"cpu":1,"lost":true\}' "... and the loss"
+
+# ---- Perfetto --------------------------------------------------------------------------
+
+if "$hyptrace" export --perfetto "$tmp/out" "$host" 2>&1 | grep -q 'built without'; then
+	fails 1 'built without libprotobuf-c' "a build without protobuf-c" \
+		"$hyptrace" export --perfetto "$tmp/none" "$host"
+	is "$(ls "$tmp/none" 2>&1)" "ls: cannot access '$tmp/none': No such file or directory" "... leaves no file"
+	skip 1 "built without libprotobuf-c: no Perfetto traces"
+	done_testing
+fi
+
+# the order of files does not matter
+all=$(perfetto "$guest" "$host")
+is "$(grep -v 'ftrace_events\|track_' <<<"$all")" 'sequence_flags: 1 system_info { utsname { sysname: "Linux" version: "#1 SMP PREEMPT" release: "7.1.0" machine: "aarch64" } machine_name: "host" } first_packet_on_sequence: true
+clock_snapshot { clocks { clock_id: 6 timestamp: 1000000000 } primary_trace_clock: 6 }
+process_tree { processes { pid: 300 cmdline: "/usr/bin/vmm" } }
+timestamp: 1000000000 generic_kernel_task_rename_event { tid: 100 comm: "CPU 0/KVM" }
+timestamp: 1000000000 generic_kernel_task_rename_event { tid: 7 comm: "a \"b\\c" }
+sequence_flags: 1 system_info { machine_name: "vm" } first_packet_on_sequence: true machine_id: 1
+machine_id: 1 remote_clock_sync { synced_clocks { client_clocks { clocks { clock_id: 6 timestamp: 1000000000 } } host_clocks { clocks { clock_id: 6 timestamp: 1000000000 } } } synced_clocks { client_clocks { clocks { clock_id: 6 timestamp: 1000000000 } } host_clocks { clocks { clock_id: 6 timestamp: 1000000000 } } } }' \
+	"Perfetto: machines, their clocks and threads"
+is "$(events <<<"$all" | grep -v hyp_)" '0 0 timestamp: 1000000000 pid: 7 sched_switch { prev_comm: "a \"b\001c" prev_pid: 7 prev_prio: 120 prev_state: 1 next_comm: "CPU 0/KVM" next_pid: 100 next_prio: 120 }
+0 0 timestamp: 1000002000 pid: 100 kvm_entry { vcpu_pc: 18446603338368684032 }
+0 0 timestamp: 1000009000 pid: 100 kvm_exit { esr_ec: 36 ret: 2 vcpu_pc: 18446603338368684036 }
+0 1 timestamp: 1000010000 pid: 7 irq_handler_entry { irq: 27 name: "arch\357\277\275timer" }
+0 1 timestamp: 1000011000 pid: 7 irq_handler_exit { irq: 27 ret: 1 }
+0 1 timestamp: 1000012000 pid: 7 generic { event_name: "thing" field { name: "flag" uint_value: 1 } field { name: "small" int_value: -3 } field { name: "big" uint_value: 18446744073709551615 } field { name: "list" str_value: "40,41,42" } field { name: "text" str_value: "late" } }
+0 1 timestamp: 1000013000 pid: 0 generic { event_name: "unknown event" field { name: "id" uint_value: 32767 } }
+0 1 timestamp: 1000014000 pid: 7 print { ip: 0 buf: "hello world\n" }
+1 0 timestamp: 1000002500 pid: 9 print { ip: 0 buf: "in the guest" }' \
+	"Perfetto: known events, generic ones, guests on their machine"
+is "$(grep 'lost_events: true' <<<"$all" | events | cut -d' ' -f1-6)" "0 1 timestamp: 1000014000 pid: 7" \
+	"Perfetto: a bundle begins where events were lost"
+
+# another architecture's fields: nothing of the event is left out
+make_trace "$tmp/kvm.dat" <<'E'
+1000 0 7 kvm_mmio	2	9
+E
+is "$(perfetto "$tmp/kvm.dat" | events)" '0 0 timestamp: 1000 pid: 7 generic { event_name: "kvm_mmio" field { name: "type" uint_value: 2 } field { name: "other" uint_value: 9 } }' \
+	"Perfetto: an event of KVM with fields that Perfetto does not know"
+# the guest may have been left and entered meanwhile
+make_trace "$tmp/lost.dat" <<'E'
+1000 0 7 kvm_entry	1
+lost 1 2
+1500 1 7 kvm_exit	0	0	2
+1700 0 7 kvm_entry	2
+1900 0 7 kvm_exit	0	0	3
+E
+is "$(perfetto "$tmp/lost.dat" | tracks)" 'Guests > vCPU thread 7 (KVM) | begin 1500 IRQ (pc=2)
+Guests > vCPU thread 7 (KVM) | end 1700
+Guests > vCPU thread 7 (KVM) | begin 1700 guest (pc=2)
+Guests > vCPU thread 7 (KVM) | end 1900' "Perfetto: what a vCPU did is not known where events were lost"
+
+# Every hypervisor event of both generations, some without their counterpart.
+make_trace "$tmp/hyp.dat" <<'E'
+guest vm 22 0:100
+task 100 CPU 0/KVM
+1000 0 100 kvm_entry	0x1000
+4000 0 100 kvm_exit	2	0x24	0x1004
+6000 0 100 kvm_entry	0x1004
+buffer hyp
+500 0 100 hypervisor:hyp_enter	1	0
+700 0 100 hypervisor:host_smc	0xc4000003	1
+900 0 100 hypervisor:hyp_exit	6	0
+1500 0 100 hypervisor:hyp_exit	7	100
+2500 0 100 hypervisor:hyp_enter	5	100
+2600 0 100 hypervisor:hyp_exit	7	100
+3500 0 100 hypervisor:hyp_enter	5	100
+3600 0 100 hypervisor:hyp_exit	6	0
+100 1 0 hyp:hyp_enter
+200 1 0 host_mem_abort	0x93c08047	0x40001000
+300 1 0 hyp:hyp_exit
+400 1 0 hyp:hyp_enter
+500 1 0 hyp:hyp_enter
+600 1 0 hyp:hyp_exit
+100 2 0 hyp:hyp_enter
+lost 2 5
+200 2 0 hyp:hyp_exit
+100 3 0 hyp:hyp_enter
+E
+all=$(perfetto "$tmp/hyp.dat")
+is "$(events <<<"$all" | grep -v kvm)" '0 0 timestamp: 500 pid: 100 hypervisor_hyp_enter { }
+0 0 timestamp: 700 pid: 100 hypervisor_host_smc { id: 3288334339 forwarded: 1 }
+0 0 timestamp: 900 pid: 100 hypervisor_hyp_exit { }
+0 0 timestamp: 1500 pid: 100 generic { event_name: "hyp_exit" field { name: "reason" uint_value: 7 } field { name: "vcpu" int_value: 100 } }
+0 0 timestamp: 2500 pid: 100 hypervisor_hyp_enter { }
+0 0 timestamp: 2600 pid: 100 hypervisor_hyp_exit { }
+0 0 timestamp: 3500 pid: 100 hypervisor_hyp_enter { }
+0 0 timestamp: 3600 pid: 100 hypervisor_hyp_exit { }
+0 1 timestamp: 100 pid: 0 hyp_enter { }
+0 1 timestamp: 200 pid: 0 host_mem_abort { esr: 2478866503 addr: 1073745920 }
+0 1 timestamp: 300 pid: 0 hyp_exit { }
+0 1 timestamp: 400 pid: 0 generic { event_name: "hyp_enter" }
+0 1 timestamp: 500 pid: 0 hyp_enter { }
+0 1 timestamp: 600 pid: 0 hyp_exit { }
+0 2 timestamp: 100 pid: 0 generic { event_name: "hyp_enter" }
+0 2 timestamp: 200 pid: 0 generic { event_name: "hyp_exit" }
+0 3 timestamp: 100 pid: 0 hyp_enter { }' "Perfetto: only hyp_enter and hyp_exit that belong together make its slices"
+is "$(tracks <<<"$all" | grep Hypervisor | sort -s -n -k5,5)" 'Hypervisor (EL2) > CPU 0 | begin 500 hvc (reason="hvc" host_smc.id=3288334339 host_smc.forwarded=1 call="PSCI_CPU_ON SMC64" left_for="eret_host")
+Hypervisor (EL2) > CPU 0 | end 900
+Hypervisor (EL2) > CPU 0 | begin 2500 guest_exit (reason="guest_exit" vcpu=100 left_for="eret_guest")
+Hypervisor (EL2) > CPU 0 | end 2600
+Hypervisor (EL2) > CPU 0 | begin 3500 guest_exit (reason="guest_exit" vcpu=100 left_for="eret_host")
+Hypervisor (EL2) > CPU 0 | end 3600
+Hypervisor (EL2) > CPU 1 | begin 100 host_mem_abort (host_mem_abort.esr=2478866503 host_mem_abort.addr=1073745920 syndrome="DABT_LOW write of 8 bytes from x0, level 3 translation fault")
+Hypervisor (EL2) > CPU 1 | end 300
+Hypervisor (EL2) > CPU 1 | instant 400 hyp (end="lost")
+Hypervisor (EL2) > CPU 1 | begin 500 hyp
+Hypervisor (EL2) > CPU 1 | end 600
+Hypervisor (EL2) > CPU 2 | instant 100 hyp (end="lost")
+Hypervisor (EL2) > CPU 3 | begin 100 hyp' "Perfetto: the hypervisor's time with reasons and what they mean"
+is "$(tracks <<<"$all" | grep Guest | sort -s -k6,6)" 'Guest vm > vCPU 0 (EL2) | begin 1500 guest
+Guest vm > vCPU 0 (EL2) | end 2500
+Guest vm > vCPU 0 (EL2) | begin 2600 guest
+Guest vm > vCPU 0 (EL2) | end 3500
+Guest vm > vCPU 0 (KVM) | begin 1000 guest (pc=4096)
+Guest vm > vCPU 0 (KVM) | end 4000
+Guest vm > vCPU 0 (KVM) | begin 4000 TRAP DABT_LOW (pc=4100)
+Guest vm > vCPU 0 (KVM) | end 6000' "Perfetto: vCPUs, by KVM and by the hypervisor"
+
+make_trace "$tmp/marker.dat" <<'E'
+task 7 crosvm
+1000 0 7 print	0	503 VirtioFs Enter: release - (self.tag: "mtd")(inode: 42)
+1100 0 7 print	0	504 VirtioFs Enter: read
+1200 0 7 print	0	503 VirtioFs Exit: release
+1300 0 7 print	0	504 VirtioFs Exit: read
+1400 0 7 print	0	999 VirtioFs Exit: lost
+2000 0 8 print	0	guest_hypertrace cpu=0x55 arg1=1 arg2=0x280
+2100 0 8 print	0	guest_hypertrace arg1=3 arg2=7
+2200 0 8 print	0	guest_hypertrace arg1=2
+2300 0 8 print	0	guest_hypertrace arg1=9 arg2=0xff
+E
+cat >"$tmp/desc" <<'E'
+1 frame_start width:u32
+2 frame_end
+3 state what:enum(7=busy)
+E
+is "$(perfetto --hypertrace-desc "$tmp/desc" "$tmp/marker.dat" | tracks)" 'crosvm > crosvm 7 | begin 1000 release (category="VirtioFs" id=503 self.tag="\"mtd\"" inode="42")
+crosvm > crosvm 7 | begin 1100 read (category="VirtioFs" id=504)
+crosvm > crosvm 7 | end 1200
+crosvm > crosvm 7 | end 1300
+crosvm > crosvm 7 | instant 1400 lost (category="VirtioFs" id=999)
+hypertrace > thread 8 | begin 2000 frame (cpu=85 width="640")
+hypertrace > thread 8 | instant 2100 state (what="busy")
+hypertrace > thread 8 | end 2200
+hypertrace > thread 8 | instant 2300 9 (arg2="0xff")' "Perfetto: spans of crosvm and hypertrace"
+echo '1 x:' >"$tmp/desc"
+fails 1 'desc: line 1 makes no sense' "a wrong description" "$hyptrace" export -p "$tmp/out" \
+	--hypertrace-desc "$tmp/desc" "$tmp/marker.dat"
+
+# ---- memory ------------------------------------------------------------------------------
+
+# more than the process may have
+awk 'BEGIN { for (i = 0; i < 400000; i++) printf "%d %d 7 print\t0\tline %d\n", 1000 * i, i % 4, i }' |
+	make_trace "$tmp/long.dat"
+if [[ $build == *-san ]]; then
+	skip 2 "ASan needs the address space"
+else
+	for form in "--json -o" --perfetto; do
+		# shellcheck disable=SC2086
+		(ulimit -v 40000 && "$hyptrace" export $form "$tmp/out" "$tmp/long.dat")
+		is "$? $(($(stat -c %s "$tmp/out") > 10000000))" "0 1" "$form: 400,000 events in 40 MB of address space"
+	done
+fi
+
+# ---- real captures ---------------------------------------------------------------------
+
+for file in tests/data/lab-protected.dat tests/data/lab-nvhe.dat tests/data/lab-stock-arm64.dat; do
+	records=$(env -u TRACEEVENT_PLUGIN_DIR trace-cmd report -i $file 2>/dev/null | grep -c '\]')
+	is "$(json $file | wc -l)" "$records" "$file: JSON has stock's number of records"
+	all=$(perfetto $file)
+	is "$(events <<<"$all" | wc -l)" "$records" "$file: so has the Perfetto trace"
+	unlike "$all" ' [0-9]+: | [0-9]+ \{' "$file: no field that its definition does not have"
+done
+
+# ---- Perfetto itself ------------------------------------------------------------------
+
+if [ -x "${TRACE_PROCESSOR:-}" ]; then
+	O=$build tests/tools/trace-processor tests/data/lab-protected.dat tests/data/lab-nvhe.dat >"$tmp/judged" 2>&1
+	ok $? "Perfetto's trace_processor finds what was exported" || diag "$(cat "$tmp/judged")"
+else
+	skip 1 "no TRACE_PROCESSOR"
+fi
+
+done_testing
