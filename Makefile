@@ -105,10 +105,10 @@ $(O)/hyptrace-agent: $(AGENT_OBJ) $(O)/libhyptrace.a
 
 # libtraceevent's plugins: the decode tables and themselves, no more
 decode = $(1:%=$(O)/lib/%.o)
-$(O)/plugins/hyp.so: $(call decode,esr hcall hyp-printk smccc symbols sysreg)
+$(O)/plugins/hyp.so: $(O)/plugins/hyp-reason.o $(call decode,esr hcall hyp-printk smccc symbols sysreg)
 $(O)/plugins/kvm-arm64.so: $(call decode,esr smccc sysreg)
 $(O)/plugins/crosvm.so: $(call decode,crosvm)
-$(O)/plugins/hypertrace.so: $(call decode,hypertrace hypertrace-desc)
+$(O)/plugins/hypertrace.so: $(O)/plugins/hypertrace-record.o $(call decode,hypertrace hypertrace-desc)
 PLUGIN_SHARED := $(O)/plugins/plugin.o $(O)/plugins/relay.o $(O)/lib/base.o
 $(LIB_OBJ) $(PLUGIN_OBJ): CFLAGS += -fPIC
 # All plugins export the same names, and are loaded into one global scope: -Bsymbolic
