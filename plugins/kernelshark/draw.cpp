@@ -39,7 +39,8 @@ const KsPlot::Color colours[COLOURS] = {
 };
 
 void *main_window;
-size_t selected = std::numeric_limits<size_t>::max(); /* first row of the span clicked */
+const size_t NONE = std::numeric_limits<size_t>::max();
+size_t selected = NONE; /* first row of the span that was clicked */
 
 int colour_of(const struct span *span)
 {
@@ -92,7 +93,7 @@ std::string cut_to(const ksplot_font *f, const std::string &text, int width)
 
 /* ---- shapes ----------------------------------------------------------------------- */
 
-/* A double click puts the marks A and B on its ends, and shows the whole of its label. */
+/* A double click puts the marks A and B on its ends, and shows its whole label, or hides it. */
 class SpanBox : public KsPlot::Rectangle
 {
       public:
@@ -111,7 +112,7 @@ class SpanBox : public KsPlot::Rectangle
       private:
 	void _doubleClick() const override
 	{
-		selected = _first;
+		selected = selected == _first ? NONE : _first;
 		if (!main_window)
 			return;
 		markEntryB(main_window, _end);
