@@ -53,6 +53,35 @@ static struct rig_event events[] = {
 	  .fields = "unsigned long vcpu_pc; unsigned long hsr; unsigned long hxfar; "
 		    "unsigned long ipa",
 	  .print_fmt = "\"ipa 0x%lx\", REC->ipa" },
+	{ .sys = "kvm",
+	  .name = "kvm_mmio",
+	  .fields = "u32 type; u32 len; u64 gpa; u64 val",
+	  .print_fmt = "\"%u\", REC->type" },
+	{ .sys = "kvm",
+	  .name = "kvm_wfx_arm64",
+	  .fields = "unsigned long vcpu_pc; bool is_wfe",
+	  .print_fmt = "\"guest executed wf%c at: 0x%016lx\", REC->is_wfe ? 'e' : 'i', "
+		       "REC->vcpu_pc" },
+	{ .sys = "kvm",
+	  .name = "kvm_get_timer_map",
+	  .fields = "unsigned long vcpu_id; int direct_vtimer; int direct_ptimer; int emul_ptimer",
+	  .print_fmt = "\"%d\", REC->direct_vtimer" },
+	{ .sys = "kvm",
+	  .name = "kvm_timer_save_state",
+	  .fields = "unsigned long ctl; u64 cval; int timer_idx",
+	  .print_fmt = "\"%d\", REC->timer_idx" },
+	{ .sys = "kvm",
+	  .name = "kvm_timer_update_irq",
+	  .fields = "unsigned long vcpu_id; __u32 irq; int level",
+	  .print_fmt = "\"%d\", REC->level" },
+	{ .sys = "kvm",
+	  .name = "kvm_irq_line",
+	  .fields = "unsigned int type; int vcpu_idx; int irq_num; int level",
+	  .print_fmt = "\"%d\", REC->level" },
+	{ .sys = "kvm",
+	  .name = "vgic_update_irq_pending",
+	  .fields = "unsigned long vcpu_id; __u32 irq; bool level",
+	  .print_fmt = "\"%d\", REC->level" },
 	{ .sys = "hypervisor",
 	  .name = "hyp_enter",
 	  .fields = "u8 reason; pid_t vcpu",
@@ -200,7 +229,9 @@ static void close_pages(struct dat_cpu dat[BUFFERS][CPUS])
 
 int main(int argc, char **argv)
 {
-	static const char comms[] = "100 worker\n200 CPU 0/KVM\n300 crosvm_fs\n";
+	static const char comms[] = "100 worker\n200 CPU 0/KVM\n300 crosvm_fs\n"
+				    "1353 qemu-system-aar\n1361 qemu-system-aar\n"
+				    "1781 qemu-system-aar\n1795 qemu-system-aar\n";
 	struct dat_system systems[ARRAY_SIZE(events)];
 	size_t n_systems = systems_of(systems);
 	struct dat_text print = format_text(&events[0]);
