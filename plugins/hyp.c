@@ -224,7 +224,7 @@ static void print_ffa_call(struct trace_seq *s, struct view *v)
 
 	trace_seq_printf(s, "ffa_func=0x%" PRIx64, id);
 	for (size_t i = 0; i < ARRAY_SIZE(args); i++)
-		trace_seq_printf(s, i < 3 ? " %s=0x%" PRIx64 : " %s=%" PRIu64, args[i],
+		trace_seq_printf(s, i < 3 ? " %s=0x%" PRIx64 : " %s=%" PRIx64, args[i],
 				 view_u64(v, fields[i]));
 	trace_seq_printf(s, " handled=%d err=%d", (int)view_s64(v, "handled"), err);
 	if (view_has(v, "exit_code"))

@@ -115,7 +115,7 @@ hyp_enter: reason=guest_exit vcpu=100 (CPU 0/KVM)
 host_hcall: id=9 invalid=0 (__kvm_vcpu_run)
 host_smc: id=3288334339 forwarded=1 (0xc4000003 PSCI_CPU_ON SMC64)
 host_mem_abort: esr=0x93c08047 addr=0x40001000 (DABT_LOW write of 8 bytes from x0, level 3 translation fault, ipa 0x40001000)
-host_ffa_call: ffa_func=0x84000073 a1=0x1 a2=0x2 a3=0x3 a4=4 handled=1 err=0 (0x84000073 FFA_MEM_SHARE SMC32)
+host_ffa_call: ffa_func=0x84000073 a1=0x1 a2=0x2 a3=0x3 a4=1a handled=1 err=0 (0x84000073 FFA_MEM_SHARE SMC32)
 psci_mem_protect: count=2 was=1
 iommu_idmap: from=0x40000000 to=0x40004000 prot=0x7 (16 KiB)
 iommu_idmap_complete: map=1 (mapped)
