@@ -6,7 +6,6 @@
 
 plugins=$build/plugins
 lab=tests/data/lab-stock-arm64.dat
-protected=tests/data/lab-protected.dat
 
 command -v trace-cmd >/dev/null || skip_all "no trace-cmd"
 [ -e "$plugins/hyp.so" ] || skip_all "no $plugins/hyp.so: make"
@@ -139,19 +138,20 @@ printf 'one two\n' >"$tmp/bad"
 err=$(report "$tmp/made.dat" -O "hypertrace:desc=$tmp/bad")
 like "$err" "^hyptrace hypertrace: $tmp/bad:1: not understood" "a description that makes no sense"
 
-# ---- hyptrace's own file ---------------------------------------------------------------------
+# ---- hyptrace's own files --------------------------------------------------------------------
 
-if [ -e $protected ]; then
-	all=$(report $protected)
-	is "$(undecoded "$all")" "" "a protected host's file: nothing is left undecoded"
+for host in protected nvhe; do
+	all=$(report tests/data/lab-$host.dat)
+	is "$(undecoded "$all")" "" "a $host host's file: nothing is left undecoded"
 	hyp=$(grep -cE ' hyp_(enter|exit): ' <<<"$all")
 	is "$(grep -cE ' hyp_(enter|exit): +reason=[a-z_]+ vcpu=[0-9]+( \(.*\))?$' <<<"$all")" "$hyp" \
 		"every hyp event of $hyp"
-	[ "$hyp" -gt 0 ]
-	ok $? "there are some"
-else
-	skip 3 "no $protected"
-fi
+	exits=$(grep -cE ' kvm_(exit|entry): ' <<<"$all")
+	is "$(grep -cE ' kvm_exit: +(IRQ|TRAP|SERROR): HSR_EC: 0x[0-9a-f]{4} \([A-Za-z0-9_]+\), PC: 0x[0-9a-f]{16}$| kvm_entry: +PC: 0x[0-9a-f]{16}$' <<<"$all")" \
+		"$exits" "every kvm_exit and kvm_entry of $exits"
+	[ "$hyp" -gt 1000 ] && [ "$exits" -gt 100 ]
+	ok $? "there are many"
+done
 
 # ---- installation ---------------------------------------------------------------------------------
 
