@@ -338,3 +338,8 @@ void draw_init(void *window)
 {
 	main_window = window;
 }
+
+void draw_unselect()
+{
+	selected = NONE;
+}

@@ -16,5 +16,7 @@ void draw_spans(KsCppArgV *argv, const struct span *const *v, size_t n);
 
 /* KernelShark's window, for the marks of a double click. */
 void draw_init(void *window);
+/* The rows are others now. */
+void draw_unselect();
 
 #endif

@@ -42,6 +42,7 @@ const struct scan *scan_now(const kshark_trace_histo *histo)
 
 	if (current && scan_is_of(current, histo))
 		return current;
+	draw_unselect();
 	scan_free(current);
 	current = scan_new(histo);
 	if (!current && !told) {

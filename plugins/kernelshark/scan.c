@@ -349,7 +349,7 @@ static void put_plain(struct buf *b, const char *text)
 {
 	char c;
 
-	for (size_t i = 0; text[i] && i < INFO_SHOWN; i++) {
+	for (size_t i = 0; i < INFO_SHOWN && text[i]; i++) {
 		c = text[i] < ' ' || text[i] > '~' ? ' ' : text[i];
 		if (c != ' ' || (b->len && b->data[b->len - 1] != ' '))
 			buf_add(b, &c, 1);
