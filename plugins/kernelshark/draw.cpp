@@ -140,7 +140,7 @@ class Plot
       public:
 	Plot(KsCppArgV *argv)
 	    : _histo(argv->_histo), _graph(argv->_graph), _shapes(argv->_shapes),
-	      _bins(_graph->size()), _columns((size_t)_bins * COLOURS)
+	      _bins(_graph->size()), _columns((size_t)_bins * COLOURS), _dots((size_t)_bins)
 	{
 	}
 
@@ -188,11 +188,30 @@ class Plot
 		return _graph->bin(0)._base.x() + (int)column;
 	}
 
+	/* Of crosvm's and hypertrace's spans within one column, one of each depth is drawn. */
+	bool _is_first_of_column(const struct span *s, double from, double to)
+	{
+		size_t column = (size_t)std::min((int)from, _bins - 1);
+		uint8_t bit = (uint8_t)(1u << (std::min(s->depth, 3u) +
+					       (s->kind == SPAN_HYPERTRACE ? 4 : 0)));
+		bool first = !(_dots[column] & bit);
+
+		if (to - from >= 1)
+			return true;
+		_dots[column] |= bit;
+		return first;
+	}
+
 	void _sort(const struct span *s)
 	{
 		double from = _column(s->start), to = _column(s->end);
 
-		if (to - from >= BOX_LEAST || s->kind != SPAN_HYP) {
+		if (s->kind != SPAN_HYP) {
+			if (_is_first_of_column(s, from, to))
+				_wide.push_back(s);
+			return;
+		}
+		if (to - from >= BOX_LEAST) {
 			_wide.push_back(s);
 			return;
 		}
@@ -238,8 +257,7 @@ class Plot
 		return label;
 	}
 
-	/* The whole label of the span that was clicked, from its left end on where there is room.
-	 */
+	/* The whole label of the span that was clicked, from its left end if there is room. */
 	void _find_selected()
 	{
 		for (const struct span *s : _wide)
@@ -321,6 +339,7 @@ class Plot
 	KsPlot::PlotObjList *_shapes;
 	int _bins;
 	std::vector<float> _columns; /* by column and colour: share of the column's time */
+	std::vector<uint8_t> _dots;  /* by column: what _is_first_of_column has seen there */
 	std::vector<const struct span *> _wide;
 	const struct span *_selected = nullptr;
 	std::string _whole;
