@@ -18,6 +18,7 @@ endif
 O ?= build$(ARCH_SUFFIX)$(if $(SAN),-san)
 
 CC := $(CROSS_COMPILE)gcc
+CXX := $(CROSS_COMPILE)g++
 AR := $(CROSS_COMPILE)ar
 ifneq ($(origin CC_OVERRIDE),undefined)
 CC := $(CC_OVERRIDE)
@@ -85,7 +86,7 @@ FUZZ_BIN := $(FUZZ_SRC:tests/fuzz/%.c=$(O)/tests/fuzz/%)
 TOOL_BIN := $(TOOL_SRC:tests/tools/%.c=$(O)/tests/tools/%)
 INTEG_BIN := $(INTEG_SRC:tests/integration/%.c=$(O)/tests/integration/%)
 
-all: $(if $(CMD_SRC),$(O)/hyptrace) $(O)/hyptrace-agent $(PLUGIN_SO)
+all: $(if $(CMD_SRC),$(O)/hyptrace) $(O)/hyptrace-agent $(PLUGIN_SO) kernelshark
 
 ifeq ($(ARCH_SUFFIX),-arm64)
 $(LIB_OBJ) $(CMD_OBJ): | $(SYSROOT)
@@ -127,10 +128,10 @@ $(O)/hyptrace-agent: $(AGENT_OBJ) $(O)/libhyptrace.a
 
 # libtraceevent's plugins: the decode tables and themselves, no more
 decode = $(1:%=$(O)/lib/%.o)
-$(O)/plugins/hyp.so: $(call decode,esr hcall hyp-printk smccc symbols sysreg)
+$(O)/plugins/hyp.so: $(O)/plugins/hyp-reason.o $(call decode,esr hcall hyp-printk smccc symbols sysreg)
 $(O)/plugins/kvm-arm64.so: $(call decode,esr smccc sysreg)
 $(O)/plugins/crosvm.so: $(call decode,crosvm)
-$(O)/plugins/hypertrace.so: $(call decode,hypertrace hypertrace-desc)
+$(O)/plugins/hypertrace.so: $(O)/plugins/hypertrace-record.o $(call decode,hypertrace hypertrace-desc)
 PLUGIN_SHARED := $(O)/plugins/plugin.o $(O)/plugins/relay.o $(O)/lib/base.o $(O)/lib/field.o
 $(LIB_OBJ) $(PLUGIN_OBJ): CFLAGS += -fPIC
 # All plugins export the same names, and are loaded into one global scope: -Bsymbolic
@@ -138,6 +139,29 @@ $(O)/plugins/%.so: $(O)/plugins/%.o $(PLUGIN_SHARED) plugins/plugin.map
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS) -shared -Wl,-Bsymbolic,--version-script=plugins/plugin.map -o $@ $(filter %.o,$^) \
 		$(shell $(PKG_CONFIG) --libs libtraceevent)
+
+# KernelShark's plugin: where there is what it needs, which is no part of the rest
+KSHARK_SO := $(O)/plugins/kernelshark/plugin-hyptrace.so
+KSHARK_CFLAGS = $(shell $(PKG_CONFIG) --cflags libkshark 2>/dev/null) -Iplugins -Wno-ignored-qualifiers
+KSHARK_OBJ := $(patsubst plugins/%,$(O)/plugins/%.o,$(basename $(wildcard plugins/kernelshark/*.c*)))
+$(KSHARK_OBJ): CFLAGS += -fPIC $(KSHARK_CFLAGS)
+$(O)/plugins/kernelshark/%.o: plugins/kernelshark/%.cpp
+	$(call say,CXX,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CXX) $(CPPFLAGS) $(PKG_CFLAGS) $(filter-out -std=% -Wstrict-prototypes -Wmissing-prototypes,$(CFLAGS)) \
+		-std=c++17 -MMD -MP -c -o $@ $<
+$(KSHARK_SO): $(KSHARK_OBJ) $(O)/plugins/plugin.o $(O)/plugins/hyp-reason.o \
+		$(O)/plugins/hypertrace-record.o $(call decode,base crosvm hypertrace)
+	$(call say,LD,$@)
+	$(Q)$(CXX) $(LDFLAGS) -shared -Wl,-Bsymbolic,--version-script=plugins/kernelshark/plugin.map -o $@ $^ \
+		-lkshark-gui -lkshark-plot $(shell $(PKG_CONFIG) --libs libkshark libtracecmd libtraceevent)
+
+# of this machine, not sanitised: KernelShark has to load it
+kernelshark: $(if $(SAN)$(ARCH_SUFFIX),,$(or $(wildcard $(KSHARK_SO)),$(shell $(PKG_CONFIG) --exists libkshark && \
+	$(CXX) $(KSHARK_CFLAGS) -include kernelshark/KsPlugins.hpp -fsyntax-only -x c++ /dev/null \
+	2>/dev/null && echo $(KSHARK_SO)),kernelshark-left-out))
+kernelshark-left-out:
+	@echo "  without KernelShark's plugin: it needs g++, libkshark-dev, libjson-c-dev and libglu1-mesa-dev"
 
 # ---- tests -------------------------------------------------------------------
 
@@ -168,6 +192,8 @@ $(O)/tests/bench/%: $(O)/tests/bench/%.o $(O)/libhyptrace.a
 
 agent: $(O)/hyptrace-agent
 $(O)/tests/unit/plugins $(O)/tests/unit/plugins-events: | $(PLUGIN_SO)
+
+$(O)/tests/unit/spans: $(O)/plugins/kernelshark/spans.o
 
 units: $(UNIT_BIN)
 integration: $(INTEG_BIN)
@@ -220,10 +246,15 @@ bench: lab
 plugindir ?= $(or $(shell $(PKG_CONFIG) --variable=pluginsdir libtraceevent),$(shell \
 	$(PKG_CONFIG) --variable=libdir libtraceevent)/traceevent/plugins)
 
+# where KernelShark looks for plugins given by name (-p hyptrace)
+ksharkdir ?= $(shell sed -n 's/^.define KS_PLUGIN_INSTALL_PREFIX "\(.*\)"/\1/p' \
+	$$($(PKG_CONFIG) --variable=includedir libkshark)/KsCmakeDef.hpp)
+
 install: all
 	install -D -m 755 $(O)/hyptrace $(DESTDIR)$(bindir)/hyptrace
 	install -D -m 755 $(O)/hyptrace-agent $(DESTDIR)$(bindir)/hyptrace-agent
 	install -D -m 644 -t $(DESTDIR)$(plugindir) $(PLUGIN_SO)
+	[ ! -e $(KSHARK_SO) ] || install -D -m 644 -t $(DESTDIR)$(ksharkdir) $(KSHARK_SO)
 	set -e; for p in Documentation/*.[1-8]; do \
 		install -D -m 644 $$p $(DESTDIR)$(mandir)/man$${p##*.}/$${p##*/}; done
 
@@ -235,4 +266,4 @@ clean:
 
 -include $(wildcard $(O)/*/*.d $(O)/*/*/*.d)
 .SECONDARY:
-.PHONY: all agent units integration benches tools fuzzers check sync-seeds fuzz lab check-lab demo bench install format clean
+.PHONY: all kernelshark kernelshark-left-out agent units integration benches tools fuzzers check sync-seeds fuzz lab check-lab demo bench install format clean

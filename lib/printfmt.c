@@ -124,6 +124,54 @@ static bool mend(const char *p, struct buf *out)
 	return mended;
 }
 
+/* "? 'x' : 'y'" at p: where its four quotes are. */
+static bool char_choice(char *p, char *quote[4])
+{
+	static const char shape[] = "?'.':'.'"; /* spaces between them do not count */
+	int n = 0;
+
+	for (const char *s = shape; *s; s++, p++) {
+		while (*p == ' ' && *s != '.')
+			p++;
+		if (*s == '.' ? !isalnum((unsigned char)*p) : *p != *s)
+			return false;
+		if (*s == '\'')
+			quote[n++] = p;
+	}
+	return true;
+}
+
+static size_t count(const char *text, const char *what)
+{
+	size_t n = 0;
+
+	for (; (text = strstr(text, what)); text += strlen(what))
+		n++;
+	return n;
+}
+
+/*
+ * libtraceevent does not know character constants: where every %c stands for a choice
+ * of two, both become strings. In place: no byte more or less.
+ */
+static bool mend_chars(char *fmt)
+{
+	char *quote[4], *p;
+	size_t choices_n = 0;
+
+	for (p = fmt; (p = strchr(p, '?')); p++)
+		choices_n += char_choice(p, quote);
+	if (!choices_n || choices_n != count(fmt, "%c") || 4 * choices_n != count(fmt, "'"))
+		return false;
+	for (p = fmt; (p = strchr(p, '?')); p++)
+		if (char_choice(p, quote))
+			for (int i = 0; i < 4; i++)
+				*quote[i] = '"';
+	for (p = fmt; (p = strstr(p, "%c")); p++)
+		p[1] = 's';
+	return true;
+}
+
 bool printfmt_mend(const char *text, size_t len, struct buf *out)
 {
 	static const char head[] = "\nprint fmt: ";
@@ -131,10 +179,11 @@ bool printfmt_mend(const char *text, size_t len, struct buf *out)
 	size_t before = out->len;
 	bool mended = false;
 
-	if (fmt && (strstr(fmt, "?:") || strstr(fmt, "str_"))) {
+	if (fmt && (strchr(fmt, '?') || strstr(fmt, "str_"))) {
 		fmt += strlen(head);
+		mended = mend_chars(fmt);
 		buf_add(out, copy, (size_t)(fmt - copy));
-		mended = mend(fmt, out);
+		mended |= mend(fmt, out);
 	}
 	if (!mended)
 		out->len = before;

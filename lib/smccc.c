@@ -60,6 +60,7 @@ static const char *const sdei[] = {
 	[0x0c] = "SDEI_PE_UNMASK",
 	[0x0d] = "SDEI_INTERRUPT_BIND",
 	[0x0e] = "SDEI_INTERRUPT_RELEASE",
+	[0x0f] = "SDEI_EVENT_SIGNAL",
 	[0x11] = "SDEI_PRIVATE_RESET",
 	[0x12] = "SDEI_SHARED_RESET",
 };

@@ -12,6 +12,7 @@
 #include "esr.h"
 #include "hcall.h"
 #include "hyp-printk.h"
+#include "hyp-reason.h"
 #include "plugin.h"
 #include "smccc.h"
 #include "symbols.h"
@@ -118,28 +119,6 @@ static void read_options(void)
 
 /* ---- entry and exit ----------------------------------------------------------------- */
 
-/*
- * Mainline 7.1's order (arch/arm64/include/asm/kvm_hypevents.h), and the one of
- * hyptrace's files; a format with its own table of them is believed first.
- */
-static const char *const reasons[] = { "smc",	    "hvc",	  "sys",
-				       "psci",	    "host_abort", "guest_exit",
-				       "eret_host", "eret_guest", "unknown" };
-
-static const char *symbolic(const struct tep_print_arg *arg, const char *field, uint64_t value)
-{
-	for (; arg; arg = arg->next) {
-		if (arg->type != TEP_PRINT_SYMBOL || !arg->symbol.field ||
-		    arg->symbol.field->type != TEP_PRINT_FIELD ||
-		    strcmp(arg->symbol.field->field.name, field) != 0)
-			continue;
-		for (struct tep_print_flag_sym *f = arg->symbol.symbols; f; f = f->next)
-			if (f->value && f->str && strtoull(f->value, NULL, 0) == value)
-				return f->str;
-	}
-	return NULL;
-}
-
 static void put_task(struct trace_seq *s, struct view *v, const char *field)
 {
 	int pid = (int)view_s64(v, field);
@@ -152,10 +131,8 @@ static void put_task(struct trace_seq *s, struct view *v, const char *field)
 static void print_reason(struct trace_seq *s, struct view *v)
 {
 	uint64_t reason = view_u64(v, "reason");
-	const char *text = symbolic(v->event->print_fmt.args, "reason", reason);
+	const char *text = hyp_reason_name(v->event, reason);
 
-	if (!text && reason < ARRAY_SIZE(reasons))
-		text = reasons[reason];
 	if (text)
 		trace_seq_printf(s, "reason=%s", text);
 	else
@@ -183,7 +160,7 @@ static void print_hcall(struct trace_seq *s, struct view *v)
 	read_options();
 	name = hcall_name(files.hcalls, id);
 	if (!name)
-		name = symbolic(v->event->print_fmt.args, "id", id);
+		name = print_symbol(v->event, "id", id);
 	trace_seq_printf(s, "id=%u invalid=%u", id, (unsigned int)view_u64(v, "invalid"));
 	if (explain() && name)
 		trace_seq_printf(s, " (%s)", name);
@@ -247,7 +224,7 @@ static void print_ffa_call(struct trace_seq *s, struct view *v)
 
 	trace_seq_printf(s, "ffa_func=0x%" PRIx64, id);
 	for (size_t i = 0; i < ARRAY_SIZE(args); i++)
-		trace_seq_printf(s, i < 3 ? " %s=0x%" PRIx64 : " %s=%" PRIu64, args[i],
+		trace_seq_printf(s, i < 3 ? " %s=0x%" PRIx64 : " %s=%" PRIx64, args[i],
 				 view_u64(v, fields[i]));
 	trace_seq_printf(s, " handled=%d err=%d", (int)view_s64(v, "handled"), err);
 	if (view_has(v, "exit_code"))

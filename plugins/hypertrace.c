@@ -3,12 +3,10 @@
  * hypertrace events: as QEMU's ftrace backend or a guest's library writes them
  * into trace_marker, and as records of an event guest_hypertrace of any system.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "hypertrace.h"
-#include "plugin.h"
+#include "hypertrace-record.h"
 
 #define DESC_MAX (1u << 20) /* bytes of a description */
 
@@ -77,42 +75,18 @@ static int decode_print(struct trace_seq *s, struct tep_record *record, struct t
 	return 0;
 }
 
-/* Fields arg1, arg2, ... or an array args of 64-bit numbers. */
-static void read_args(struct view *v, struct hypertrace_event *e)
-{
-	const uint8_t *data;
-	char name[16];
-	size_t len;
-
-	while (e->n_args < HYPERTRACE_ARGS_MAX) {
-		snprintf(name, sizeof(name), "arg%zu", e->n_args + 1);
-		if (!view_has(v, name))
-			break;
-		e->arg[e->n_args++] = view_u64(v, name);
-	}
-	if (e->n_args || !view_bytes(v, "args", &data, &len))
-		return;
-	for (; len >= 8 && e->n_args < HYPERTRACE_ARGS_MAX; data += 8, len -= 8)
-		e->arg[e->n_args++] = tep_read_number(v->event->tep, data, 8);
-}
-
 static int decode_record(struct trace_seq *s, struct tep_record *record, struct tep_event *event,
 			 void *context)
 {
 	struct view v = { event, record, false };
-	struct hypertrace_event e = { 0 };
+	struct hypertrace_event e;
 
-	e.has_cpu = view_has(&v, "cpu");
-	e.cpu = view_u64(&v, "cpu");
-	e.has_client = view_has(&v, "client");
-	e.client = view_u64(&v, "client");
-	read_args(&v, &e);
+	if (!hypertrace_record(&v, &e))
+		return -1;
 	if (v.bad)
 		trace_seq_puts(s, "[record too short]");
-	else if (e.n_args)
-		print_event(s, &e);
 	else
-		return -1;
+		print_event(s, &e);
 	return 0;
 }
 

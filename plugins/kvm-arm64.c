@@ -94,13 +94,14 @@ static void print_mmio_emulate(struct trace_seq *s, struct view *v)
 		view_u64(v, "vcpu_pc"), view_u64(v, "instr"), view_u64(v, "cpsr"));
 }
 
+static const char *const mmio_types[] = { "unsatisfied-read", "read", "write" };
+
 static void print_mmio(struct trace_seq *s, struct view *v)
 {
-	static const char *const types[] = { "unsatisfied-read", "read", "write" };
 	uint64_t type = view_u64(v, "type");
 
-	if (type < ARRAY_SIZE(types))
-		trace_seq_printf(s, "mmio %s", types[type]);
+	if (type < ARRAY_SIZE(mmio_types))
+		trace_seq_printf(s, "mmio %s", mmio_types[type]);
 	else
 		trace_seq_printf(s, "mmio 0x%" PRIx64, type);
 	trace_seq_printf(s, " len %u gpa 0x%" PRIx64 " val 0x%" PRIx64,
@@ -252,13 +253,15 @@ static void put_irq(struct trace_seq *s, uint32_t irq)
 		trace_seq_puts(s, " (LPI)");
 }
 
+/* KVM_ARM_IRQ_TYPE_... of arm64's asm/kvm.h */
+static const char *const irq_types[] = { "CPU", "VGIC SPI", "VGIC PPI" };
+
 static void print_irq_line(struct trace_seq *s, struct view *v)
 {
-	static const char *const types[] = { "CPU", "VGIC SPI", "VGIC PPI" };
 	uint64_t type = view_u64(v, "type");
 
 	trace_seq_printf(s, "Inject %s interrupt (%d), vcpu->idx: %d, num: %d, level: %d",
-			 type < ARRAY_SIZE(types) ? types[type] : "UNKNOWN", (int)type,
+			 type < ARRAY_SIZE(irq_types) ? irq_types[type] : "UNKNOWN", (int)type,
 			 (int)view_s64(v, "vcpu_idx"), (int)view_s64(v, "irq_num"),
 			 (int)view_s64(v, "level"));
 }

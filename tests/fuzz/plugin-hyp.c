@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "../../plugins/plugin.c"
+#include "../../plugins/hyp-reason.c"
 #include "../../plugins/hyp.c"
 
 #include "plugin-events.h"
@@ -25,6 +26,7 @@ static struct rig_event events[] = {
 	EVENT("vcpu_illegal_trap", "u64 esr"),
 	EVENT("power_lock", "pid_t vm; u64 device; bool lock; int ret"),
 	EVENT("func", "unsigned long ip; unsigned long parent"),
+	EVENT("func_ret", "unsigned long ip"),
 	EVENT("__hyp_printk", "u16 fmt_id; u64 a; u64 b; u64 c; u64 d"),
 	EVENT("hyp_printk", "u16 fmt_id; __data_loc u64[] args"),
 };

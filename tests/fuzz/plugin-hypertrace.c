@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "../../plugins/plugin.c"
 #include "../../plugins/relay.c"
+#include "../../plugins/hypertrace-record.c"
 #include "../../plugins/hypertrace.c"
 
 #include "plugin-events.h"

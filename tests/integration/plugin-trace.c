@@ -53,7 +53,7 @@ static struct {
 	      "\"esr=0x%llx addr=0x%llx\", REC->esr, REC->addr"),
 	  { 0x93c08047, 0x40001000 } },
 	{ HYP("host_ffa_call", FFA, "\"ffa_func=0x%llx\", REC->func_id"),
-	  { 0x84000073, 1, 2, 3, 4, 1, 0 } },
+	  { 0x84000073, 1, 2, 3, 0x1a, 1, 0 } },
 	{ HYP("psci_mem_protect", "u64 count; u64 was",
 	      "\"count=%llu was=%llu\", REC->count, REC->was"),
 	  { 2, 1 } },

@@ -6,7 +6,6 @@
 
 plugins=$build/plugins
 lab=tests/data/lab-stock-arm64.dat
-protected=tests/data/lab-protected.dat
 
 command -v trace-cmd >/dev/null || skip_all "no trace-cmd"
 [ -e "$plugins/hyp.so" ] || skip_all "no $plugins/hyp.so: make"
@@ -115,7 +114,7 @@ hyp_enter: reason=guest_exit vcpu=100 (CPU 0/KVM)
 host_hcall: id=9 invalid=0 (__kvm_vcpu_run)
 host_smc: id=3288334339 forwarded=1 (0xc4000003 PSCI_CPU_ON SMC64)
 host_mem_abort: esr=0x93c08047 addr=0x40001000 (DABT_LOW write of 8 bytes from x0, level 3 translation fault, ipa 0x40001000)
-host_ffa_call: ffa_func=0x84000073 a1=0x1 a2=0x2 a3=0x3 a4=4 handled=1 err=0 (0x84000073 FFA_MEM_SHARE SMC32)
+host_ffa_call: ffa_func=0x84000073 a1=0x1 a2=0x2 a3=0x3 a4=1a handled=1 err=0 (0x84000073 FFA_MEM_SHARE SMC32)
 psci_mem_protect: count=2 was=1
 iommu_idmap: from=0x40000000 to=0x40004000 prot=0x7 (16 KiB)
 iommu_idmap_complete: map=1 (mapped)
@@ -139,19 +138,20 @@ printf 'one two\n' >"$tmp/bad"
 err=$(report "$tmp/made.dat" -O "hypertrace:desc=$tmp/bad")
 like "$err" "^hyptrace hypertrace: $tmp/bad:1: not understood" "a description that makes no sense"
 
-# ---- hyptrace's own file ---------------------------------------------------------------------
+# ---- hyptrace's own files --------------------------------------------------------------------
 
-if [ -e $protected ]; then
-	all=$(report $protected)
-	is "$(undecoded "$all")" "" "a protected host's file: nothing is left undecoded"
+for host in protected nvhe; do
+	all=$(report tests/data/lab-$host.dat)
+	is "$(undecoded "$all")" "" "a $host host's file: nothing is left undecoded"
 	hyp=$(grep -cE ' hyp_(enter|exit): ' <<<"$all")
 	is "$(grep -cE ' hyp_(enter|exit): +reason=[a-z_]+ vcpu=[0-9]+( \(.*\))?$' <<<"$all")" "$hyp" \
 		"every hyp event of $hyp"
-	[ "$hyp" -gt 0 ]
-	ok $? "there are some"
-else
-	skip 3 "no $protected"
-fi
+	exits=$(grep -cE ' kvm_(exit|entry): ' <<<"$all")
+	is "$(grep -cE ' kvm_exit: +(IRQ|TRAP|SERROR): HSR_EC: 0x[0-9a-f]{4} \([A-Za-z0-9_]+\), PC: 0x[0-9a-f]{16}$| kvm_entry: +PC: 0x[0-9a-f]{16}$' <<<"$all")" \
+		"$exits" "every kvm_exit and kvm_entry of $exits"
+	[ "$hyp" -gt 1000 ] && [ "$exits" -gt 100 ]
+	ok $? "there are many"
+done
 
 # ---- installation ---------------------------------------------------------------------------------
 

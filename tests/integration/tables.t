@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# The decode tables (lib/esr, smccc, sysreg) against the kernel's own headers: a
+# The decode tables (lib/esr, smccc, sysreg, the plugins') against the kernel's own headers: a
 # program is made of the names in the headers, the compiler works out their
 # values, and each is looked up in our tables.
 #
@@ -37,6 +37,15 @@ sysreg_names() {
 	macros "$1" | grep -oP '^#define\s+\K(SYS|OP)_\w+(?=\s+(sys_reg|sys_insn|__SYS__|SYS_AM)\w*\()' | sort -u
 }
 
+# The definition of an enum, and its members; nothing when the header does not have it.
+enumeration() { # enumeration NAME FILE
+	[ ! -e "$2" ] || sed -n "/^enum $1 {/,/^};/p" "$2"
+}
+
+members() { # members NAME FILE
+	enumeration "$1" "$2" | grep -oP '^\s+\K\w+' || true
+}
+
 generate() { # generate TREE
 	local asm=$1/arch/arm64/include/asm inc=$1/include
 
@@ -54,6 +63,11 @@ generate() { # generate TREE
 	macros "$inc/linux/arm_ffa.h"
 	macros "$asm/kvm_asm.h" | grep -E 'ARM_EXCEPTION_(IRQ|EL1_SERROR|TRAP|IL|HYP_GONE)'
 	macros "$asm/virt.h" | grep HVC_STUB_ERR
+	macros "$inc/trace/events/kvm.h" | grep 'KVM_TRACE_MMIO_[A-Z_]* [0-9]'
+	macros "$1/arch/arm64/include/uapi/asm/kvm.h" | grep KVM_ARM_IRQ_TYPE_
+	enumeration kvm_arch_timers "$inc/kvm/arm_arch_timer.h"
+	enumeration exception_type "$asm/kvm_emulate.h"
+	enumeration hyp_enter_exit_reason "$asm/kvm_hypevents.h"
 	echo 'int main(void) {'
 	defines "$asm/esr.h" 'ESR_ELx_EC_\w+' | grep -vE '_(MAX|SHIFT|WIDTH|MASK)$' | values ec
 	defines "$asm/esr.h" 'ESR_ELx_FSC_(EXTABT|MTE|SECC|EXCL_ATOMIC|ACCESS|FAULT|PERM|ADDRSZ)' | values fsc
@@ -65,6 +79,11 @@ generate() { # generate TREE
 	defines "$inc/linux/arm_ffa.h" 'FFA_(?!RET_|VERSION_|FEAT|PAGE|MEM_(EXEC|NO|RW|RO|NORMAL|DEVICE|WRITE|NON|OUTER|INNER|CLEAR|RETRIEVE_(TYPE|ADDR|SELF))|DEV_|TIME|PARTITION_(?!INFO_GET)|M[AI]|PACK|FN_|SMC|1_0)\w+' | values id
 	defines "$inc/linux/arm_ffa.h" 'FFA_RET_\w+' | values ffaerr
 	sysreg_names "$asm/sysreg.h" | values sysreg
+	members kvm_arch_timers "$inc/kvm/arm_arch_timer.h" | grep ^TIMER | values timer
+	members exception_type "$asm/kvm_emulate.h" | values exception
+	members hyp_enter_exit_reason "$asm/kvm_hypevents.h" | values reason
+	defines "$inc/trace/events/kvm.h" 'KVM_TRACE_MMIO_\w+' | values mmio
+	defines "$1/arch/arm64/include/uapi/asm/kvm.h" 'KVM_ARM_IRQ_TYPE_(CPU|SPI|PPI)' | values irqtype
 	echo '	return 0; }'
 }
 
@@ -95,6 +114,10 @@ cat >"$tmp/ours.c" <<'EOF'
 #include <string.h>
 #include "esr.h"
 #include "smccc.h"
+#include "hyp-reason.h"
+#include "kvm-arm64.c"
+
+#define entry(table, v) ((v) < ARRAY_SIZE(table) ? (table)[v] : NULL)
 
 int main(void)
 {
@@ -121,12 +144,25 @@ int main(void)
 		else if (!strcmp(kind, "sysreg"))
 			ours = sysreg_name(&(struct sysreg){ v >> 19 & 3, v >> 16 & 7, v >> 12 & 15,
 							     v >> 8 & 15, v >> 5 & 7 });
+		else if (!strcmp(kind, "timer"))
+			ours = timer_name((int64_t)v);
+		else if (!strcmp(kind, "exception"))
+			ours = exception_name((int64_t)v);
+		else if (!strcmp(kind, "reason"))
+			ours = entry(hyp_reason_names, v);
+		else if (!strcmp(kind, "mmio"))
+			ours = entry(mmio_types, v);
+		else if (!strcmp(kind, "irqtype"))
+			ours = entry(irq_types, v);
 		printf("%s\t%s\t%llu\t%s\n", kind, name, v, ours ? ours : "-");
 	}
 	return 0;
 }
 EOF
-"$CC" -D_GNU_SOURCE -I"$root/lib" -o "$tmp/ours" "$tmp/ours.c" "$root"/lib/{esr,smccc,sysreg}.c
+# shellcheck disable=SC2046 # several words
+"$CC" -D_GNU_SOURCE -w -I"$root/lib" -I"$root/plugins" -o "$tmp/ours" "$tmp/ours.c" \
+	"$root"/lib/{esr,smccc,sysreg,base}.c "$root"/plugins/{plugin,relay,hyp-reason}.c \
+	$(pkg-config --cflags --libs libtraceevent)
 ok $? "our tables build alone"
 
 # What the kernel's name should be with us: "kind<TAB>name<TAB>value<TAB>ours" -> expected
@@ -148,6 +184,8 @@ BEGIN {
 	alias["AMEVCNTR0_INST_RET_EL0"] = "AMEVCNTR02_EL0"
 	alias["AMEVCNTR0_MEM_STALL"] = "AMEVCNTR03_EL0"
 	alias["ICH_VSEIR_EL2"] = "ICH_HFGRTR_EL2" # GICv5 took the place
+	mmio["KVM_TRACE_MMIO_READ_UNSATISFIED"] = "unsatisfied-read"
+	mmio["KVM_TRACE_MMIO_READ"] = "read"; mmio["KVM_TRACE_MMIO_WRITE"] = "write"
 	owner["ARCH"] = "Arch"; owner["CPU"] = "CPU"; owner["SIP"] = "SiP"; owner["OEM"] = "OEM"
 	owner["STANDARD"] = "Std"; owner["STANDARD_HYP"] = "StdHyp"; owner["VENDOR_HYP"] = "VendorHyp"
 	owner["TRUSTED_APP"] = owner["TRUSTED_APP_END"] = "TA"
@@ -181,6 +219,11 @@ function id(n) {
 		if (want in alias) want = alias[want]
 		if ($3 < 524288) next	# the 32-bit guests' own
 	}
+	if ($1 == "timer") { sub(/^TIMER_/, "", want); want = tolower(want) }
+	if ($1 == "exception") { sub(/^except_type_/, "", want); want = toupper(want) }
+	if ($1 == "reason") { sub(/^HYP_REASON_/, "", want); want = tolower(want) }
+	if ($1 == "mmio") want = mmio[want]
+	if ($1 == "irqtype") { sub(/^KVM_ARM_IRQ_TYPE_/, "", want); if (want != "CPU") want = "VGIC " want }
 	n[$1]++
 	if (want == $4) good[$1]++
 	else print "bad\t" $0 "\twanted " want
@@ -197,10 +240,14 @@ for tree in "${trees[@]}"; do
 	ok $? "$name: the headers' values can be had" || { diag "$(head -20 "$tmp/err")"; continue; }
 	{ "$tmp/gen"; listed "$tree"; } | sort -u | "$tmp/ours" | awk -f "$tmp/judge.awk" >"$tmp/report"
 	is "$(grep '^bad' "$tmp/report" | cut -f2- | sort)" "" "$name: no number has another name with us"
-	for kind in ec fsc exit owner id ffaerr sysreg; do
+	for kind in ec fsc exit owner id ffaerr sysreg timer exception mmio irqtype reason; do
 		count=$(awk -F'\t' -v k=$kind '$1 == "count" && $2 == k { print $3 "/" $4 }' "$tmp/report")
 		if [ -z "$count" ] && [ $kind = ffaerr ]; then
 			skip 1 "$name has no FF-A error codes in its header"
+			continue
+		fi
+		if [ $kind = reason ] && [ ! -e "$tree/arch/arm64/include/asm/kvm_hypevents.h" ]; then
+			skip 1 "$name is older than the hypervisor's events (Linux 7.1)"
 			continue
 		fi
 		[ -n "$count" ] && [ "${count%/*}" = "${count#*/}" ] && [ "${count%/*}" -gt 0 ]

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_DRAW_HPP
+#define HYPTRACE_DRAW_HPP
+
+#include <kernelshark/KsPlugins.hpp>
+
+#include "scan.h"
+
+/*
+ * Draws spans over a graph: the hypervisor's in a strip along its top, crosvm's and
+ * hypertrace's along its bottom. What is too narrow for a box of its own is summed
+ * up by column: the height is the share of time, the colour that of the reason with
+ * most of it.
+ */
+void draw_spans(KsCppArgV *argv, const struct span *const *v, size_t n);
+
+/* KernelShark's window, for the marks of a double click. */
+void draw_init(void *window);
+/* The rows are others now. */
+void draw_unselect();
+
+#endif

@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "scan.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <kernelshark/libkshark-tepdata.h>
+#include <trace-cmd.h>
+
+#include "crosvm.h"
+#include "hyp-reason.h"
+#include "hypertrace-record.h"
+
+#define SAMPLES	   16
+#define IDS	   32768 /* KernelShark's are of 16 bits, signed */
+#define INFO_SHOWN 400	 /* characters of a label that an event's own text may take */
+
+enum event_kind {
+	EVENT_NONE,
+	EVENT_HYP_ENTER,
+	EVENT_HYP_EXIT,
+	EVENT_HYP,
+	EVENT_KVM_ENTRY,
+	EVENT_KVM_EXIT,
+	EVENT_MARKER,
+	EVENT_HYPERTRACE,
+};
+
+struct sample {
+	const struct kshark_entry *entry;
+	int64_t ts;
+};
+
+struct scan {
+	struct spans *spans;
+	struct kshark_entry **rows;
+	size_t n_rows;
+	struct sample sample[SAMPLES];
+	struct kshark_host_guest_map *guests;
+	int n_guests;
+};
+
+/* A stream, while its events are looked at. */
+struct source {
+	struct kshark_data_stream *stream;
+	int machine;
+	uint8_t kind[IDS];
+};
+
+/* ---- which events matter ------------------------------------------------------------ */
+
+static bool is_hyp(const char *system)
+{
+	return !strcmp(system, "hypervisor") || !strcmp(system, "hyp");
+}
+
+static enum event_kind kind_of(const struct tep_event *e)
+{
+	static const struct {
+		const char *system, *name; /* NULL: any */
+		enum event_kind kind;
+	} kinds[] = {
+		{ "kvm", "kvm_entry", EVENT_KVM_ENTRY },      { "kvm", "kvm_exit", EVENT_KVM_EXIT },
+		{ "kvm", "kvm_guest_fault", EVENT_KVM_EXIT }, { "ftrace", "print", EVENT_MARKER },
+		{ NULL, HYPERTRACE_EVENT, EVENT_HYPERTRACE },
+	};
+
+	if (is_hyp(e->system)) {
+		if (!strcmp(e->name, "hyp_enter"))
+			return EVENT_HYP_ENTER;
+		if (!strcmp(e->name, "hyp_exit"))
+			return EVENT_HYP_EXIT;
+		return strncmp(e->name, "func", 4) ? EVENT_HYP : EVENT_NONE;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		if ((!kinds[i].system || !strcmp(e->system, kinds[i].system)) &&
+		    !strcmp(e->name, kinds[i].name))
+			return kinds[i].kind;
+	return EVENT_NONE;
+}
+
+static struct source *source_new(struct kshark_data_stream *stream)
+{
+	struct source *src = calloc(1, sizeof(*src));
+	struct tep_handle *tep = kshark_is_tep(stream) ? kshark_get_tep(stream) : NULL;
+
+	if (!src || !tep)
+		return src;
+	src->stream = stream;
+	src->machine = scan_machine(stream->stream_id);
+	for (int i = 0; i < tep_get_events_count(tep); i++) {
+		const struct tep_event *e = tep_get_event(tep, i);
+
+		if (e && e->id >= 0 && e->id < IDS)
+			src->kind[e->id] = kind_of(e);
+	}
+	return src;
+}
+
+/* ---- events ---------------------------------------------------------------------------- */
+
+/* Android's events tell the reason by what happens in between. */
+static int reason_of_event(const char *name)
+{
+	static const struct {
+		const char *name;
+		enum hyp_reason reason;
+	} reasons[] = {
+		{ "host_hcall", HYP_HVC },
+		{ "host_smc", HYP_SMC },
+		{ "host_ffa_call", HYP_SMC },
+		{ "psci_mem_protect", HYP_PSCI },
+		{ "host_mem_abort", HYP_HOST_ABORT },
+		{ "guest_ffa_call", HYP_GUEST_EXIT },
+		{ "vcpu_illegal_trap", HYP_GUEST_EXIT },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++)
+		if (!strcmp(name, reasons[i].name))
+			return reasons[i].reason;
+	return -1;
+}
+
+static int reason_of_field(struct view *v)
+{
+	const char *name;
+
+	if (!view_has(v, "reason"))
+		return -1;
+	name = hyp_reason_name(v->event, view_u64(v, "reason"));
+	for (int i = 0; name && i < HYP_REASONS; i++)
+		if (!strcmp(name, hyp_reason_names[i]))
+			return i;
+	return HYP_UNKNOWN;
+}
+
+static int take_crosvm(struct spans *s, const struct spot *at, const char *text, size_t len)
+{
+	struct crosvm_line line;
+
+	if (!crosvm_line_parse(text, len, &line))
+		return 0;
+	if (line.enter)
+		return spans_begin(s, at, line.id, line.name.p, line.name.len);
+	return spans_end(s, at, line.id, line.name.p, line.name.len);
+}
+
+static int take_hypertrace(struct spans *s, const struct spot *at, const struct hypertrace_event *e)
+{
+	uint64_t source = e->has_cpu || e->has_client ? e->cpu * 31 + e->client : (uint64_t)at->pid;
+
+	return e->n_args ? spans_hypertrace(s, at, source, e->arg[0]) : 0;
+}
+
+static int take_marker(struct spans *s, const struct spot *at, struct view *v)
+{
+	struct hypertrace_event e;
+	const char *text;
+	size_t len;
+
+	if (!view_text(v, "buf", &text, &len))
+		return 0;
+	if (hypertrace_line_parse(text, len, &e))
+		return take_hypertrace(s, at, &e);
+	return take_crosvm(s, at, text, len);
+}
+
+static int take_record(struct spans *s, const struct spot *at, enum event_kind kind, struct view *v)
+{
+	struct hypertrace_event e;
+
+	switch (kind) {
+	case EVENT_HYP_ENTER:
+		return spans_hyp_enter(s, at, reason_of_field(v), (int)view_s64(v, "vcpu"));
+	case EVENT_HYP_EXIT:
+		return spans_hyp_exit(s, at, reason_of_field(v), (int)view_s64(v, "vcpu"));
+	case EVENT_HYP:
+		return spans_hyp_event(s, at, reason_of_event(v->event->name));
+	case EVENT_MARKER:
+		return take_marker(s, at, v);
+	case EVENT_HYPERTRACE:
+		return hypertrace_record(v, &e) && !v->bad ? take_hypertrace(s, at, &e) : 0;
+	default:
+		return 0;
+	}
+}
+
+static int read_record(struct spans *s, const struct spot *at, enum event_kind kind,
+		       struct kshark_data_stream *stream, int64_t offset)
+{
+	struct view v = { 0 };
+	struct tep_record *r;
+	int ret = 0;
+
+	pthread_mutex_lock(&stream->input_mutex);
+	r = tracecmd_read_at(kshark_get_tep_input(stream), (uint64_t)offset, NULL);
+	v.record = r;
+	v.event = r ? tep_find_event_by_record(kshark_get_tep(stream), r) : NULL;
+	if (v.event)
+		ret = take_record(s, at, kind, &v);
+	tracecmd_free_record(r);
+	pthread_mutex_unlock(&stream->input_mutex);
+	return ret;
+}
+
+static int take_row(struct spans *s, size_t row, const struct kshark_entry *e,
+		    const struct source *src)
+{
+	const struct spot at = {
+		.row = row, .ts = e->ts, .machine = src->machine, .cpu = e->cpu, .pid = e->pid
+	};
+
+	if (e->event_id == KS_EVENT_OVERFLOW)
+		return spans_lost(s, &at);
+	if (e->event_id < 0)
+		return 0;
+	switch (src->kind[e->event_id]) {
+	case EVENT_NONE:
+		return 0;
+	case EVENT_KVM_ENTRY:
+		return spans_kvm_entry(s, &at);
+	case EVENT_KVM_EXIT:
+		return spans_kvm_says(s, &at);
+	default:
+		return read_record(s, &at, src->kind[e->event_id], src->stream, e->offset);
+	}
+}
+
+/* ---- all rows --------------------------------------------------------------------------- */
+
+int scan_machine(int sd)
+{
+	struct kshark_context *ctx = NULL;
+	int machine = sd, *all;
+
+	if (!kshark_instance(&ctx) || !kshark_get_data_stream(ctx, sd))
+		return sd;
+	all = kshark_all_streams(ctx);
+	for (int i = 0; all && i < ctx->n_streams; i++)
+		if (all[i] < machine && !strcmp(ctx->stream[all[i]]->file, ctx->stream[sd]->file))
+			machine = all[i];
+	free(all);
+	return machine;
+}
+
+static int take_rows(struct scan *s, struct kshark_context *ctx)
+{
+	int n = ctx->stream_info.max_stream_id + 1, ret = 0;
+	struct source **src = calloc((size_t)n, sizeof(*src));
+
+	if (!src)
+		return -ENOMEM;
+	for (size_t i = 0; !ret && i < s->n_rows; i++) {
+		const struct kshark_entry *e = s->rows[i];
+		struct kshark_data_stream *stream = kshark_get_data_stream(ctx, e->stream_id);
+
+		if (!stream)
+			continue;
+		if (!src[e->stream_id])
+			src[e->stream_id] = source_new(stream);
+		if (!src[e->stream_id])
+			ret = -ENOMEM;
+		else if (src[e->stream_id]->stream)
+			ret = take_row(s->spans, i, e, src[e->stream_id]);
+	}
+	for (int i = 0; i < n; i++)
+		free(src[i]);
+	free(src);
+	return ret;
+}
+
+static struct sample sample_of(const struct kshark_trace_histo *histo, size_t i)
+{
+	const struct kshark_entry *e = histo->data[i * (histo->data_size - 1) / (SAMPLES - 1)];
+
+	return (struct sample){ e, e->ts };
+}
+
+struct scan *scan_new(const struct kshark_trace_histo *histo)
+{
+	struct kshark_context *ctx = NULL;
+	struct scan *s = calloc(1, sizeof(*s));
+
+	if (!s || !kshark_instance(&ctx))
+		goto fail;
+	s->rows = histo->data;
+	s->n_rows = histo->data_size;
+	for (size_t i = 0; s->n_rows && i < SAMPLES; i++)
+		s->sample[i] = sample_of(histo, i);
+	s->spans = spans_new();
+	if (!s->spans || take_rows(s, ctx) || spans_finish(s->spans))
+		goto fail;
+	s->n_guests = kshark_tracecmd_get_hostguest_mapping(&s->guests);
+	return s;
+fail:
+	scan_free(s);
+	return NULL;
+}
+
+void scan_free(struct scan *s)
+{
+	if (!s)
+		return;
+	if (s->n_guests > 0)
+		kshark_tracecmd_free_hostguest_map(s->guests, s->n_guests);
+	spans_free(s->spans);
+	free(s);
+}
+
+bool scan_is_of(const struct scan *s, const struct kshark_trace_histo *histo)
+{
+	if (s->rows != histo->data || s->n_rows != histo->data_size)
+		return false;
+	for (size_t i = 0; s->n_rows && i < SAMPLES; i++) {
+		const struct sample now = sample_of(histo, i);
+
+		if (now.entry != s->sample[i].entry || now.ts != s->sample[i].ts)
+			return false;
+	}
+	return true;
+}
+
+const struct spans *scan_spans(const struct scan *s)
+{
+	return s->spans;
+}
+
+bool scan_vcpu(const struct scan *s, int sd, int cpu, int *machine, int *pid)
+{
+	for (int i = 0; i < s->n_guests; i++) {
+		const struct kshark_host_guest_map *g = &s->guests[i];
+
+		if (scan_machine(g->guest_id) != scan_machine(sd) || cpu < 0 ||
+		    cpu >= g->vcpu_count)
+			continue;
+		*machine = scan_machine(g->host_id);
+		*pid = g->cpu_pid[cpu];
+		return *pid > 0;
+	}
+	return false;
+}
+
+/* ---- labels --------------------------------------------------------------------------------- */
+
+/* KernelShark's font has ASCII's printable characters. */
+static void put_plain(struct buf *b, const char *text)
+{
+	char c;
+
+	for (size_t i = 0; i < INFO_SHOWN && text[i]; i++) {
+		c = text[i] < ' ' || text[i] > '~' ? ' ' : text[i];
+		if (c != ' ' || (b->len && b->data[b->len - 1] != ' '))
+			buf_add(b, &c, 1);
+	}
+}
+
+static void put_event(struct buf *b, const struct kshark_entry *e, bool with_name)
+{
+	char *name = kshark_get_event_name(e), *info = kshark_get_info(e);
+	const char *slash = name ? strchr(name, '/') : NULL;
+
+	if (with_name && slash) {
+		put_plain(b, slash + 1);
+		buf_addstr(b, ": ");
+	}
+	if (info)
+		put_plain(b, info);
+	free(name);
+	free(info);
+}
+
+static void put_duration(struct buf *b, const struct span *span)
+{
+	double us = (double)(span->end - span->start) / 1000;
+
+	if (us < 1000)
+		buf_printf(b, "%.1f us", us);
+	else
+		buf_printf(b, "%.2f ms", us / 1000);
+}
+
+static const char *reason_text(int reason)
+{
+	return reason >= 0 && reason < HYP_REASONS ? hyp_reason_names[reason] : "hypervisor";
+}
+
+char *scan_label(const struct kshark_trace_histo *histo, const struct span *span)
+{
+	struct buf b = { 0 };
+	const char *text;
+
+	if (span->kind == SPAN_HYP) {
+		buf_addstr(&b, reason_text(span->reason));
+		if (span->left == HYP_ERET_GUEST)
+			buf_addstr(&b, " to guest");
+		buf_addstr(&b, " ");
+		put_duration(&b, span);
+		if (span->detail != span->first) {
+			buf_addstr(&b, ", ");
+			put_event(&b, histo->data[span->detail], true);
+		}
+	} else {
+		put_event(&b, histo->data[span->first], false);
+		buf_addstr(&b, ", ");
+		put_duration(&b, span);
+	}
+	text = buf_str(&b);
+	text = text ? strdup(text) : NULL;
+	buf_release(&b);
+	return (char *)text;
+}
