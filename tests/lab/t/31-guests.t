@@ -195,9 +195,9 @@ lost_one() { # NAME LOST KEPT...
 
 run '. /mnt/out/lost.sh
 	begin paused.dat -e sched -A g1@3:824 -A g2@4:824 || exit
-	within 30 sending paused g1 16384 && within 30 sending paused g2 16384
+	within 100 sending paused g1 16384 && within 100 sending paused g2 16384 || exit
 	kill -STOP $(cat /run/guest2/pid)
-	within 30 more paused g1
+	within 100 more paused g1 || exit
 	finish
 	s=$?
 	hyptrace record -o silent.dat -e sched -A g2@4:824 -- true
@@ -214,10 +214,10 @@ like "$stderr" '^hyptrace: guest g2 \(vsock:4:824\): (connecting to its agent|wa
 	"a guest that is silent from the start is given up"
 
 run '. /mnt/out/lost.sh
-	begin killed.dat -e sched -A g1@3:824 -A g2@4:823 || exit
-	within 30 sending killed g1 16384 && within 30 sending killed g2 16384
+	begin killed.dat -e sched -A g1@3:824 -A g2@4:824 || exit
+	within 100 sending killed g1 16384 && within 100 sending killed g2 16384 || exit
 	kill -KILL $(cat /run/guest2/pid)
-	within 30 more killed g1
+	within 100 more killed g1 || exit
 	finish
 	s=$?
 	cp killed*.dat /mnt/out
@@ -226,7 +226,7 @@ lost_one killed g2 g1
 
 run '. /mnt/out/lost.sh
 	begin rebooted.dat -e sched -A g1@3:824 || exit
-	within 30 sending rebooted g1 16384
+	within 100 sending rebooted g1 16384 || exit
 	/mnt/tests/lab/l1/guest exec 1 20 "reboot -f" >/dev/null 2>&1
 	finish
 	s=$?
