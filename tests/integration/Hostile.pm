@@ -19,6 +19,8 @@ our $dial_port = sub { die 'no way to its ports' };
 our $feed      = sub { };
 # Whether it has to refuse in the words that ours has; else any end will do.
 our $in_our_words = 1;
+# Seconds that an agent has for what it should do.
+our $patience = 20;
 
 sub dial      { return $dial->(@_) }
 sub dial_port { return $dial_port->(@_) }
@@ -37,10 +39,10 @@ sub nap { select undef, undef, undef, $_[0] }
 
 sub give { my ($s, $bytes) = @_; return defined send($s, $bytes, MSG_NOSIGNAL) }
 
-# n bytes, within 8 s; false: end or nothing
+# n bytes, within so many seconds; false: end or nothing
 sub take {
 	my ($s, $n, $out, $limit) = @_;
-	my $end = now() + ($limit // 8);
+	my $end = now() + ($limit // $patience);
 	$$out = '';
 	while (length $$out < $n) {
 		my $left = $end - now();
@@ -51,9 +53,7 @@ sub take {
 	return 1;
 }
 
-# Seconds after which an agent that should have closed has not.
-our $patience = 20;
-
+# True when the other side closes within so many seconds.
 sub closed {
 	my ($s, $limit) = @_;
 	my $end = now() + ($limit // $patience);

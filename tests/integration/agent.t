@@ -194,7 +194,7 @@ sub record {
 		$meta =~ m{2 kthreadd};
 	my @data = map { dial_port($_) // return "no port $_" } @{ $r->{ports} };
 	my $pages = join '', map { pack('Q2', 1000 * $_, 16) . ("\0" x 4080) } 1 .. 3;
-	for (1 .. 100) { last if feed(1, $pages); sleep 0.02 }
+	for (1 .. 1000) { last if feed(1, $pages); sleep 0.02 }
 	take($data[1], length $pages, \my $got) or return 'no pages';
 	return 'pages differ' unless $got eq $pages;
 	give($s, message(0, '', ''));

@@ -118,6 +118,19 @@ wrong=$(grep -oE '\]\([^)#]+\)' README.md | tr -d '])(' | grep -v '^http' | whil
 done)
 is "$wrong" "" "the files that the README links to are there"
 
+# ---- hostile peers -------------------------------------------------------------------------
+
+for side in recorder agent; do
+	wrong=
+	names=$(O=$build tests/lab/hostile-stock list $side)
+	while read -r name; do
+		grep -qF -e "$name" Documentation/hostile-peers.md || wrong="$wrong $name,"
+	done <<<"$names"
+	is "$wrong" "" "hostile-peers.md has all scripts for the $side"
+	[ "$(wc -l <<<"$names")" -ge 40 ]
+	ok $? "... which are 40 or more"
+done
+
 # ---- places -------------------------------------------------------------------------------
 
 is "$(grep -nE '(^|[^a-z])/(work|tmp|root|home|workspace)(/|\b)' "${texts[@]}")" "" "no path of one machine in the documents"
