@@ -15,7 +15,6 @@
 #define HYP_SLACK   1000 /* ns: the kernel refits the hypervisor's clock and warns above this */
 #define TEXT_STEP   1000 /* ns: the resolution of the hypervisor's text */
 #define STRAY_PART  100	 /* 1 in so many hyp windows outside of kvm's: the clocks do not agree */
-#define STRAY_SLACK 5000
 
 /* ---- the events that matter --------------------------------------------------------- */
 
@@ -300,21 +299,21 @@ static bool windows_sorted(const struct sync_windows *w)
 	return true;
 }
 
-/* Last kvm window of the thread that begins before the hyp one, plus slack. */
+/* The thread's kvm window that hyp window i should be part of: the first it meets, or the last. */
 static const struct sync_window *kvm_around(const struct sync_windows *w, size_t i)
 {
-	const struct sync_window *hyp = &w->v[i];
+	const struct sync_window *hyp = &w->v[i], *last = NULL;
+	size_t k = i;
 
-	for (size_t k = i + 1; k < w->n && w->v[k].pid == hyp->pid; k++) {
-		if (w->v[k].a > hyp->a + STRAY_SLACK)
-			break;
+	while (k-- > 0 && w->v[k].pid == hyp->pid && !last)
+		if (w->v[k].kind == SYNC_KVM)
+			last = &w->v[k];
+	if (last && last->b >= hyp->a + HYP_SLACK)
+		return last;
+	for (k = i + 1; k < w->n && w->v[k].pid == hyp->pid && w->v[k].a <= hyp->b; k++)
 		if (w->v[k].kind == SYNC_KVM)
 			return &w->v[k];
-	}
-	while (i-- > 0 && w->v[i].pid == hyp->pid)
-		if (w->v[i].kind == SYNC_KVM)
-			return &w->v[i];
-	return NULL;
+	return last;
 }
 
 /* What the host's kvm events cover: the hypervisor is traced a little longer than the host. */
