@@ -12,9 +12,9 @@
  * 8 for each guest event; pages pass one at a time.
  */
 
-#define HYP_SLACK   1000 /* ns: the kernel refits the hypervisor's clock and warns above this */
-#define TEXT_STEP   1000 /* ns: the resolution of the hypervisor's text */
-#define STRAY_PART  100	 /* 1 in so many hyp windows outside of kvm's: the clocks do not agree */
+#define HYP_SLACK  1000 /* ns: the kernel refits the hypervisor's clock and warns above this */
+#define TEXT_STEP  1000 /* ns: the resolution of the hypervisor's text */
+#define STRAY_PART 100	/* 1 in so many hyp windows outside of kvm's: the clocks do not agree */
 
 /* ---- the events that matter --------------------------------------------------------- */
 
@@ -119,7 +119,7 @@ struct points {
 	size_t n_gaps;
 	const struct page_layout *layout;
 	uint64_t begin, end;
-	uint64_t last;	       /* of the CPU at hand */
+	uint64_t last;	      /* of the CPU at hand */
 	uint64_t live[KNOWN]; /* first of each kind of event */
 	size_t n_kind[2];
 	bool coarse;
@@ -345,12 +345,12 @@ static void drop_hyp(struct sync_host *h, const struct log *log)
 	struct sync_windows *w = &h->windows;
 	size_t kept = 0;
 
-	log_warn(
-		log,
-		"%llu of %llu hyp windows lie outside of kvm_entry..kvm_exit, by up to %llu ns: the "
-		"hypervisor's clock is not the host's, its windows are left out",
-		(unsigned long long)h->hyp_stray, (unsigned long long)h->hyp_checked,
-		(unsigned long long)h->hyp_worst);
+	log_warn(log,
+		 "%llu of %llu hyp windows lie outside of kvm_entry..kvm_exit, by up to %llu ns: "
+		 "the "
+		 "hypervisor's clock is not the host's, its windows are left out",
+		 (unsigned long long)h->hyp_stray, (unsigned long long)h->hyp_checked,
+		 (unsigned long long)h->hyp_worst);
 	for (size_t i = 0; i < w->n; i++)
 		if (w->v[i].kind == SYNC_KVM)
 			w->v[kept++] = w->v[i];

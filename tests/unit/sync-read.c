@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What the host's buffers tell: windows, the time in which they exclude anything, hyp against host. */
+/* What the host's buffers tell: windows, the time in which they exclude anything, hyp against host.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -92,8 +93,9 @@ static struct sync_host read_host(struct pages *host, struct pages *hyp)
 					 { page_layout_default, 1, walk, hyp } };
 	struct dat_text texts[4];
 	struct buf files[4] = { 0 };
-	struct sync_source s = { .buffers = buffers, .n_buffers = 2, .formats = texts,
-				 .n_formats = 4 };
+	struct sync_source s = {
+		.buffers = buffers, .n_buffers = 2, .formats = texts, .n_formats = 4
+	};
 	struct sync_host h;
 
 	for (int i = 0; i < 4; i++) {
