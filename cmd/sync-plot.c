@@ -66,8 +66,8 @@ static void draw_bands(const struct plot *p, const struct sync_result *r)
 	const struct sync_band *b = r->bands;
 
 	for (size_t i = 0, end; i < r->n_bands; i = end) {
-		for (end = i + 1;
-		     end < r->n_bands && !cut_between(r, b[end - 1].time, b[end].time); end++)
+		for (end = i + 1; end < r->n_bands && !cut_between(r, b[end - 1].time, b[end].time);
+		     end++)
 			;
 		buf_addstr(p->out, "<polygon class=\"band\" points=\"");
 		for (size_t k = i; k < end; k++)

@@ -13,13 +13,13 @@
  * and the corridor narrows.
  */
 
-#define PASSES	  5
-#define SPLITS	  8
-#define BEND	  5e-6	/* what a rate changes by unseen, when nothing is said */
-#define LINK_MAX  50e9	/* ns between knots: stock multiplies in 64 bits */
-#define DOUBT_PART 0.05 /* of a slice's events: as many more outside than usual are no jump */
-#define ROOM_BEND 0.5	/* part of the corridor, on each side of its middle, to find bends ... */
-#define ROOM_LAST 0.125 /* ... and for the result */
+#define PASSES	   5
+#define SPLITS	   8
+#define BEND	   5e-6	 /* what a rate changes by unseen, when nothing is said */
+#define LINK_MAX   50e9	 /* ns between knots: stock multiplies in 64 bits */
+#define DOUBT_PART 0.05	 /* of a slice's events: as many more outside than usual are no jump */
+#define ROOM_BEND  0.5	 /* part of the corridor, on each side of its middle, to find bends ... */
+#define ROOM_LAST  0.125 /* ... and for the result */
 
 /* ---- slices of a piece --------------------------------------------------------------- */
 
@@ -37,8 +37,8 @@ static int fit_init(struct fit *f, struct problem *p, const struct piece *piece)
 	f->bent = calloc(room, sizeof(double));
 	f->knot = calloc(room, sizeof(bool));
 	f->unsure = calloc(room, sizeof(bool));
-	if (!f->s || !f->low || !f->high || !f->y || !f->slope || !f->near || !f->bent || !f->knot ||
-	    !f->unsure)
+	if (!f->s || !f->low || !f->high || !f->y || !f->slope || !f->near || !f->bent ||
+	    !f->knot || !f->unsure)
 		return -ENOMEM;
 	f->bend = p->in->max_bend > 0 ? p->in->max_bend : BEND;
 	f->s[f->n++] = (struct slice){ .t0 = piece->t0, .t1 = piece->t0, .mid = piece->t0 };
@@ -349,8 +349,8 @@ static int put_knots(const struct fit *f, struct sync_result *r)
 			.offset = f->base + num_round(f->y[a]),
 			.bound = bound < FIT_FAR / 2 ? (uint64_t)bound : UINT64_MAX,
 			.class = bound >= FIT_FAR / 2 ? SYNC_NONE
-				 : f->hard	       ? SYNC_HARD
-						       : SYNC_SOFT,
+				 : f->hard	      ? SYNC_HARD
+						      : SYNC_SOFT,
 		};
 		before = after;
 	}

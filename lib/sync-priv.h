@@ -37,6 +37,11 @@ struct slice {
 	bool told;	     /* low and high are valid */
 };
 
+static inline int64_t slice_middle(const struct slice *s)
+{
+	return s->low + (s->high - s->low) / 2;
+}
+
 struct sweeper {
 	uint32_t *lows, *highs, *scratch;
 	size_t n_lows, n_highs, cap;

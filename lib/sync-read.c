@@ -12,10 +12,9 @@
  * 8 for each guest event; pages pass one at a time.
  */
 
-#define HYP_SLACK   1000 /* ns: the kernel refits the hypervisor's clock and warns above this */
-#define TEXT_STEP   1000 /* ns: the resolution of the hypervisor's text */
-#define STRAY_PART  100	 /* 1 in so many hyp windows outside of kvm's: the clocks do not agree */
-#define STRAY_SLACK 5000
+#define HYP_SLACK  1000 /* ns: the kernel refits the hypervisor's clock and warns above this */
+#define TEXT_STEP  1000 /* ns: the resolution of the hypervisor's text */
+#define STRAY_PART 100	/* 1 in so many hyp windows outside of kvm's: the clocks do not agree */
 
 /* ---- the events that matter --------------------------------------------------------- */
 
@@ -120,7 +119,7 @@ struct points {
 	size_t n_gaps;
 	const struct page_layout *layout;
 	uint64_t begin, end;
-	uint64_t last;	       /* of the CPU at hand */
+	uint64_t last;	      /* of the CPU at hand */
 	uint64_t live[KNOWN]; /* first of each kind of event */
 	size_t n_kind[2];
 	struct gap covered[2]; /* by the buffer that has this kind */
@@ -319,21 +318,21 @@ static bool windows_sorted(const struct sync_windows *w)
 	return true;
 }
 
-/* Last kvm window of the thread that begins before the hyp one, plus slack. */
+/* The thread's kvm window that hyp window i should be part of: the first it meets, or the last. */
 static const struct sync_window *kvm_around(const struct sync_windows *w, size_t i)
 {
-	const struct sync_window *hyp = &w->v[i];
+	const struct sync_window *hyp = &w->v[i], *last = NULL;
+	size_t k = i;
 
-	for (size_t k = i + 1; k < w->n && w->v[k].pid == hyp->pid; k++) {
-		if (w->v[k].a > hyp->a + STRAY_SLACK)
-			break;
+	while (k-- > 0 && w->v[k].pid == hyp->pid && !last)
+		if (w->v[k].kind == SYNC_KVM)
+			last = &w->v[k];
+	if (last && last->b >= hyp->a + HYP_SLACK)
+		return last;
+	for (k = i + 1; k < w->n && w->v[k].pid == hyp->pid && w->v[k].a <= hyp->b; k++)
 		if (w->v[k].kind == SYNC_KVM)
 			return &w->v[k];
-	}
-	while (i-- > 0 && w->v[i].pid == hyp->pid)
-		if (w->v[i].kind == SYNC_KVM)
-			return &w->v[i];
-	return NULL;
+	return last;
 }
 
 /* What the host's kvm events cover: the hypervisor is traced a little longer than the host. */
@@ -365,12 +364,12 @@ static void drop_hyp(struct sync_host *h, const struct log *log)
 	struct sync_windows *w = &h->windows;
 	size_t kept = 0;
 
-	log_warn(
-		log,
-		"%llu of %llu hyp windows lie outside of kvm_entry..kvm_exit, by up to %llu ns: the "
-		"hypervisor's clock is not the host's, its windows are left out",
-		(unsigned long long)h->hyp_stray, (unsigned long long)h->hyp_checked,
-		(unsigned long long)h->hyp_worst);
+	log_warn(log,
+		 "%llu of %llu hyp windows lie outside of kvm_entry..kvm_exit, by up to %llu ns: "
+		 "the "
+		 "hypervisor's clock is not the host's, its windows are left out",
+		 (unsigned long long)h->hyp_stray, (unsigned long long)h->hyp_checked,
+		 (unsigned long long)h->hyp_worst);
 	for (size_t i = 0; i < w->n; i++)
 		if (w->v[i].kind == SYNC_KVM)
 			w->v[kept++] = w->v[i];

@@ -278,11 +278,6 @@ static int search_places(struct problem *p, struct pieces *all, struct search *s
 	return ret;
 }
 
-static int64_t middle(const struct slice *s)
-{
-	return s->low + (s->high - s->low) / 2;
-}
-
 /* Later in the guest is later in the host, and most of what is there could be checked. */
 static bool fits_others(const struct problem *p, const struct pieces *all, const struct hit *h)
 {
@@ -297,9 +292,10 @@ static bool fits_others(const struct problem *p, const struct pieces *all, const
 		const struct piece *o = &all->v[i];
 		const struct slice *a = &p->slices[o->first], *b = &p->slices[o->last - 1];
 
-		if (o->last <= h->piece.first
-			    ? first->mid + (uint64_t)middle(first) < b->mid + (uint64_t)middle(b)
-			    : last->mid + (uint64_t)middle(last) > a->mid + (uint64_t)middle(a))
+		if (o->last <= h->piece.first ? first->mid + (uint64_t)slice_middle(first) <
+							b->mid + (uint64_t)slice_middle(b)
+					      : last->mid + (uint64_t)slice_middle(last) >
+							a->mid + (uint64_t)slice_middle(a))
 			return false;
 	}
 	return true;

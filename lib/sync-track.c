@@ -203,19 +203,14 @@ struct end {
 	double slope;
 };
 
-static int64_t middle(const struct slice *s)
-{
-	return s->low + (s->high - s->low) / 2;
-}
-
 /* From slice k, which surely is the piece's, and one further inside. */
 static struct end end_of(const struct problem *p, size_t k, size_t inner)
 {
 	const struct slice *s = &p->slices[k], *far = &p->slices[inner];
-	struct end e = { s->mid, middle(s), 0 };
+	struct end e = { s->mid, slice_middle(s), 0 };
 
 	if (k != inner)
-		e.slope = (double)(middle(far) - e.y) / (double)(int64_t)(far->mid - s->mid);
+		e.slope = (double)(slice_middle(far) - e.y) / (double)(int64_t)(far->mid - s->mid);
 	if (num_abs(e.slope) > p->rate)
 		e.slope = 0;
 	return e;

@@ -181,13 +181,15 @@ void fit_find_bends(struct fit *f)
 int fit_see_all(struct fit *f)
 {
 	double *room = calloc(5 * (2 * VIEW + 1) + 2 * f->n, sizeof(*room));
-	struct view v = { .d = room,
-			  .low = room + 2 * VIEW + 1,
-			  .high = room + 2 * (2 * VIEW + 1) };
-	double *low = room + 5 * (2 * VIEW + 1), *high = low + f->n;
+	struct view v = { .d = room };
+	double *low, *high;
 
 	if (!room)
 		return -ENOMEM;
+	v.low = room + 2 * VIEW + 1;
+	v.high = room + 2 * (2 * VIEW + 1);
+	low = room + 5 * (2 * VIEW + 1);
+	high = low + f->n;
 	for (size_t i = 0; i < f->n; i++)
 		see(f, i, &v, &low[i], &high[i]);
 	memcpy(f->low, low, f->n * sizeof(*low));

@@ -332,8 +332,8 @@ int sync_solve(const struct sync_input *in, struct sync_result *out, const struc
 		forget(out);
 	if (!ret && out->n_knots) {
 		ret = count_events(&p, out);
-		if (!ret && (!any_vouched(out) ||
-			     (double)out->outside > OUTSIDE_MAX * (double)out->events))
+		if (!ret &&
+		    (!any_vouched(out) || (double)out->outside > OUTSIDE_MAX * (double)out->events))
 			forget(out);
 	}
 	if (!ret && out->n_knots) {

@@ -205,13 +205,13 @@ void sync_source_release(struct sync_source *s);
 struct sync_host {
 	struct sync_windows windows;
 	uint64_t begin, end; /* where its events exclude anything */
-	uint64_t lost; /* stretches with lost events */
-	size_t n_hyp;  /* hyp windows; 0 also when they were of no use */
+	uint64_t lost;	     /* stretches with lost events */
+	size_t n_hyp;	     /* hyp windows; 0 also when they were of no use */
 	/* kvm_entry <= eret_guest <= guest_exit <= kvm_exit: */
-	uint64_t hyp_checked; /* hyp windows that could be */
-	uint64_t hyp_worst;   /* how far one lies outside of kvm's, ns */
-	uint64_t hyp_stray;   /* of them further than the clock's error: 1 us */
-	struct offset_vcpu *names;     /* vCPU threads by their names: "CPU 0/KVM" */
+	uint64_t hyp_checked;	   /* hyp windows that could be */
+	uint64_t hyp_worst;	   /* how far one lies outside of kvm's, ns */
+	uint64_t hyp_stray;	   /* of them further than the clock's error: 1 us */
+	struct offset_vcpu *names; /* vCPU threads by their names: "CPU 0/KVM" */
 	size_t n_names;
 };
 int sync_host_read(struct sync_host *h, const struct sync_source *s, const struct log *log);
@@ -232,8 +232,7 @@ int sync_input_make(struct sync_input *in, const struct sync_host *h, const stru
 /* Steady clocks hardly drift: narrower limits for the solver. */
 void sync_input_steady(struct sync_input *in);
 /* Takes both clocks as steady, and if all is not well then, tries it without. As sync_solve. */
-int sync_solve_steady(const struct sync_input *in, struct sync_result *out,
-		      const struct log *log);
+int sync_solve_steady(const struct sync_input *in, struct sync_result *out, const struct log *log);
 
 /*
  * All in one, for a recording's end: the guest's offsets against the host.

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* What the host's buffers tell: windows, the time in which they exclude anything, hyp against host.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sync.h"
+
+#define PID 77
+#define MS  1000000ull
+
+/* ids of tests/data/formats */
+enum { KVM_EXIT = 61, KVM_ENTRY = 62, SCHED_SWITCH = 244, HYP_ENTER = 20001, HYP_EXIT = 20002 };
+
+enum { GUEST_EXIT = 5, ERET_GUEST = 7 };
+
+struct pages {
+	struct page_writer w;
+	uint8_t v[8][4096];
+	unsigned int n;
+};
+
+static int keep_page(void *ctx, const void *page, size_t size)
+{
+	struct pages *p = ctx;
+
+	assert_true(p->n < 8 && size == 4096);
+	memcpy(p->v[p->n++], page, size);
+	return 0;
+}
+
+static int walk(void *ctx, unsigned int cpu,
+		int (*page)(void *to, unsigned int number, const void *data, size_t len), void *to)
+{
+	struct pages *p = ctx;
+	int ret = 0;
+
+	for (unsigned int i = 0; i < p->n && !ret; i++)
+		ret = page(to, cpu, p->v[i], 4096);
+	return ret;
+}
+
+static void put(struct pages *p, uint64_t ts, uint16_t id, uint8_t reason)
+{
+	struct {
+		uint16_t type;
+		uint8_t flags, count;
+		int32_t pid;
+		uint8_t reason;
+		int32_t vcpu;
+		uint8_t rest[16];
+	} __attribute__((packed)) r = { .type = id, .pid = PID, .reason = reason, .vcpu = 0 };
+
+	assert_int_equal(page_write(&p->w, ts, &r, sizeof(r)), 0);
+}
+
+static struct pages *begin(void)
+{
+	struct pages *p = calloc(1, sizeof(*p));
+
+	assert_non_null(p);
+	assert_int_equal(page_writer_init(&p->w, 4096, keep_page, p), 0);
+	return p;
+}
+
+static void end(struct pages *p)
+{
+	assert_int_equal(page_flush(&p->w, true), 0);
+	page_writer_release(&p->w);
+}
+
+/* kvm windows [t, t + 3 ms] each 5 ms, hyp ones `late` ns behind their entry, 1 ms long */
+static void fill(struct pages *host, struct pages *hyp, uint64_t from, uint64_t to, int64_t late)
+{
+	for (uint64_t t = from; t < to; t += 5 * MS) {
+		put(host, t, KVM_ENTRY, 0);
+		put(host, t + 3 * MS, KVM_EXIT, 0);
+		put(hyp, t + (uint64_t)late, HYP_EXIT, ERET_GUEST);
+		put(hyp, t + (uint64_t)late + MS, HYP_ENTER, GUEST_EXIT);
+	}
+}
+
+static struct sync_host read_host(struct pages *host, struct pages *hyp)
+{
+	static const char *const names[] = { "kvm_entry", "kvm_exit", "hyp_enter", "hyp_exit" };
+	struct sync_buffer buffers[] = { { page_layout_default, 1, walk, host },
+					 { page_layout_default, 1, walk, hyp } };
+	struct dat_text texts[4];
+	struct buf files[4] = { 0 };
+	struct sync_source s = {
+		.buffers = buffers, .n_buffers = 2, .formats = texts, .n_formats = 4
+	};
+	struct sync_host h;
+
+	for (int i = 0; i < 4; i++) {
+		char *path = strf("tests/data/formats/%s", names[i]);
+
+		assert_int_equal(read_file(path, 1 << 16, &files[i]), 0);
+		texts[i] = (struct dat_text){ buf_str(&files[i]), files[i].len };
+		free(path);
+	}
+	end(host);
+	end(hyp);
+	assert_int_equal(sync_host_read(&h, &s, NULL), 0);
+	for (int i = 0; i < 4; i++)
+		buf_release(&files[i]);
+	free(host);
+	free(hyp);
+	return h;
+}
+
+/* The hypervisor is traced before the host is, and kvm events after others. */
+static void test_range(void **state)
+{
+	struct pages *host = begin(), *hyp = begin();
+	struct sync_host h;
+
+	for (uint64_t t = 1; t < 50; t++)
+		put(hyp, t * MS, t % 2 ? HYP_EXIT : HYP_ENTER, t % 2 ? ERET_GUEST : GUEST_EXIT);
+	put(host, 60 * MS, SCHED_SWITCH, 0);
+	fill(host, hyp, 100 * MS, 200 * MS, 1 * MS);
+	put(hyp, 400 * MS, HYP_EXIT, ERET_GUEST);
+	h = read_host(host, hyp);
+	assert_int_equal(h.begin, 103 * MS); /* entries and exits are both there */
+	assert_int_equal(h.end, 198 * MS);
+	assert_true(h.n_hyp > 20);
+	assert_int_equal(h.hyp_checked, 20);
+	assert_int_equal(h.hyp_stray, 0);
+	assert_int_equal(h.hyp_worst, 0);
+	sync_host_release(&h);
+}
+
+/* Guest events of the time before are neither inside nor outside. */
+static void test_before(void **state)
+{
+	struct pages *host = begin(), *hyp = begin();
+	uint64_t times[200];
+	struct sync_cpu cpu = { 0, times, 0 };
+	struct sync_guest g = { &cpu, 1, 0, 0 };
+	struct offset_vcpu vcpu = { 0, PID };
+	struct offset_knot none = { .offset = 0, .scaling = 1 };
+	struct offset_shift shift;
+	struct sync_vcpu known = { 0, PID, 0, 0 };
+	struct sync_result map = { .vcpus = &known, .n_vcpus = 1 };
+	struct sync_check check;
+	struct sync_input in;
+	struct sync_host h;
+	int32_t *pids;
+
+	put(hyp, 1 * MS, HYP_EXIT, ERET_GUEST);
+	put(hyp, 2 * MS, HYP_ENTER, GUEST_EXIT);
+	fill(host, hyp, 100 * MS, 200 * MS, 1 * MS);
+	for (uint64_t t = 10; t < 90; t += 10)
+		times[cpu.n++] = t * MS;
+	for (uint64_t t = 105; t < 195; t += 5)
+		times[cpu.n++] = t * MS + 3 * MS / 2;
+	h = read_host(host, hyp);
+	assert_int_equal(sync_input_make(&in, &h, &g, &vcpu, 1, &pids), 0);
+	assert_int_equal(offset_shift_fill(&shift, 0, 1, &none, 1), 0);
+	assert_int_equal(sync_check(&in, &map, &shift, &check), 0);
+	assert_int_equal(check.events, 18);
+	assert_int_equal(check.outside, 0);
+	offset_shift_release(&shift);
+	free(pids);
+	sync_host_release(&h);
+}
+
+/* A hypervisor's clock that is off: told, and its windows left out when it is too much. */
+static void test_stray(void **state)
+{
+	struct pages *host = begin(), *hyp = begin();
+	struct sync_host h;
+
+	fill(host, hyp, 100 * MS, 200 * MS, -800); /* within the clock's error */
+	h = read_host(host, hyp);
+	assert_int_equal(h.hyp_checked, 20);
+	assert_int_equal(h.hyp_worst, 800);
+	assert_int_equal(h.hyp_stray, 0);
+	assert_true(h.n_hyp >= 20);
+	sync_host_release(&h);
+
+	host = begin();
+	hyp = begin();
+	fill(host, hyp, 100 * MS, 200 * MS, -50000);
+	h = read_host(host, hyp);
+	assert_int_equal(h.hyp_checked, 20);
+	assert_int_equal(h.hyp_worst, 50000);
+	assert_int_equal(h.hyp_stray, 20);
+	assert_int_equal(h.n_hyp, 0);
+	sync_host_release(&h);
+
+	host = begin();
+	hyp = begin();
+	fill(host, hyp, 100 * MS, 200 * MS, 7 * MS / 2); /* where the guest did not run */
+	h = read_host(host, hyp);
+	assert_int_equal(h.hyp_stray, 19); /* the last is behind all of kvm's */
+	assert_int_equal(h.hyp_worst, 3 * MS / 2);
+	assert_int_equal(h.n_hyp, 0);
+	for (size_t i = 0; i < h.windows.n; i++)
+		assert_int_equal(h.windows.v[i].kind, SYNC_KVM);
+	sync_host_release(&h);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_range),
+		cmocka_unit_test(test_before),
+		cmocka_unit_test(test_stray),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
