@@ -89,6 +89,17 @@ for mode in ${HYPTRACE_LAB_MODES:-protected nvhe}; do
 	run "timeout 100 trace-cmd record -o ptp.dat -C boot -A Guest@3:823 -e sched -- sleep 1; cp ptp*.dat /mnt/out"
 	recorded "$mode: stock trace-cmd with hyptrace-agent, by ptp"
 	end_shots
+
+	# shellcheck disable=SC2016 # for L1's shell
+	run 'echo "p:mine/wake wake_up_process" >>$t/dynamic_events
+		export HYPTRACE_GUEST_TIMEOUT_MS=60000
+		begin k.dat -e kvm -A Guest@3:823 -e sched || exit
+		grep -c kvm_timer_vcpu_load $t/dynamic_events
+		slay
+		hyptrace recover k.dat.spool
+		cat $t/dynamic_events; ls $t/instances; echo "-:mine/wake" >>$t/dynamic_events'
+	is "$output" "1
+p:mine/wake wake_up_process" "$mode: kill -9 and recover take the probe away, and nobody else's" || diag "$stderr"
 	for a in "${acts[@]}"; do
 		# by the events alone, not every one of them is sure about a jump
 		judge "exact-$a" exact 1000 hard
