@@ -327,7 +327,7 @@ static void make_events(const struct world *w, struct sync_host *h, struct sync_
 	}
 }
 
-static void windows_once(struct world *w, uint64_t limit, size_t cuts)
+static void windows_once(struct world *w, uint64_t limit, int want)
 {
 	const struct offset_vcpu map[] = { { 0, 500 }, { 1, 501 } };
 	struct sync_host h;
@@ -337,14 +337,15 @@ static void windows_once(struct world *w, uint64_t limit, size_t cuts)
 
 	run(w, 0.25);
 	make_events(w, &h, &g);
-	assert_int_equal(exact_windows(&w->host_log, &w->guest_log, &e, &r, NULL), 0);
-	/* about a jump the solver is not sure of all events */
-	assert_in_range(r.class, cuts ? SYNC_SOFT : SYNC_HARD, SYNC_HARD);
-	assert_string_equal(r.method, "kvm windows");
-	assert_in_range(r.outside, 0, cuts);
-	assert_int_equal(r.n_cuts, cuts);
-	assert_int_equal(r.n_vcpus, THREADS);
-	judge(w, &r, limit);
+	assert_int_equal(exact_windows(&w->host_log, &w->guest_log, &e, &r, NULL), want);
+	if (!want) {
+		assert_int_equal(r.class, SYNC_HARD);
+		assert_string_equal(r.method, "kvm windows");
+		assert_int_equal(r.outside, 0);
+		assert_int_equal(r.n_cuts, 0);
+		assert_int_equal(r.n_vcpus, THREADS);
+		judge(w, &r, limit);
+	}
 	sync_guest_release(&g);
 	sync_host_release(&h);
 	release(w, &r);
@@ -359,12 +360,13 @@ static void windows_bound_cntvoff_together(void **state)
 	windows_once(&w, 8000, 0);
 }
 
-static void windows_find_the_pause(void **state)
+/* One number is not enough then. */
+static void windows_leave_a_pause_alone(void **state)
 {
 	struct world w = { .host = { 5000000000, { 3, 3, 3 } }, .guest = { 77, { -9, -9, -9 } },
 			   .vm = { { 900000000, 900000000 + 2 * HZ }, START + 4 * HZ, START + 6 * HZ } };
 
-	windows_once(&w, 8000, 1);
+	windows_once(&w, 0, -ENODATA);
 }
 
 static void too_little_is_refused(void **state)
@@ -483,7 +485,7 @@ int main(void)
 		cmocka_unit_test(lost_loads_make_it_soft),
 		cmocka_unit_test(a_clock_that_was_set_is_refused),
 		cmocka_unit_test(windows_bound_cntvoff_together),
-		cmocka_unit_test(windows_find_the_pause),
+		cmocka_unit_test(windows_leave_a_pause_alone),
 		cmocka_unit_test(too_little_is_refused),
 		cmocka_unit_test(knots_are_near_enough),
 		cmocka_unit_test(late_records),
