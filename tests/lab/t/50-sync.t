@@ -97,7 +97,7 @@ for mode in ${HYPTRACE_LAB_MODES:-protected nvhe}; do
 		grep -c kvm_timer_vcpu_load $t/dynamic_events
 		slay
 		hyptrace recover k.dat.spool
-		cat $t/dynamic_events; ls $t/instances; echo "-:mine/wake" >>$t/dynamic_events'
+		cat $t/dynamic_events; ls $t/instances | grep hyptrace; echo "-:mine/wake" >>$t/dynamic_events'
 	is "$output" "1
 p:mine/wake wake_up_process" "$mode: kill -9 and recover take the probe away, and nobody else's" || diag "$stderr"
 	for a in "${acts[@]}"; do
