@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Windows and counters together: seen through the counters, what is left of the
- * offset between two pauses is one unknown number, CNTVOFF, which all of a piece's
- * windows bound.
+ * offset is one unknown number, CNTVOFF, which all windows bound together.
  */
 #include <errno.h>
 #include <math.h>
@@ -52,67 +51,49 @@ static int widen(const struct exact *j, const struct sync_host *in, struct sync_
 	return ret;
 }
 
-static size_t piece_of(const struct sync_result *r, size_t knot)
-{
-	size_t piece = 0;
-
-	while (piece < r->n_cuts && r->cuts[piece] <= knot)
-		piece++;
-	return piece;
-}
-
-/* What all knots of a piece leave of its offset; false: they contradict each other. */
-static bool piece_range(const struct sync_result *r, size_t piece, int64_t *low, int64_t *high)
+/* What all knots leave of the offset; false: they contradict each other, or one is not sure. */
+static bool common_range(const struct sync_result *r, int64_t *low, int64_t *high)
 {
 	*low = INT64_MIN;
 	*high = INT64_MAX;
 	for (size_t i = 0; i < r->n_knots; i++) {
 		const struct sync_knot *k = &r->knots[i];
 
-		if (piece_of(r, i) != piece || k->class == SYNC_NONE || k->bound > INT64_MAX / 4)
-			continue;
+		if (k->class == SYNC_NONE || k->bound > INT64_MAX / 4)
+			return false;
 		*low = k->offset - (int64_t)k->bound > *low ? k->offset - (int64_t)k->bound : *low;
 		*high = k->offset + (int64_t)k->bound < *high ? k->offset + (int64_t)k->bound : *high;
 	}
 	return *low > INT64_MIN && *low <= *high;
 }
 
-/* A piece of the solver's becomes a stretch with one CNTVOFF. */
-static int add_pieces(struct exact *j, uint64_t voff, const struct sync_result *r)
+static int take_range(struct exact *j, uint64_t voff, const struct sync_result *r)
 {
-	int ret = 0;
+	struct epoch e = { 0 };
+	int64_t low, high;
 
-	for (size_t piece = 0; piece <= r->n_cuts && !ret; piece++) {
-		int64_t low, high;
-		struct epoch e = { 0 };
-
-		if (!piece_range(r, piece, &low, &high))
-			return -ENODATA;
-		if (piece) {
-			const struct sync_knot *cut = &r->knots[r->cuts[piece - 1]];
-
-			e.start = curve_counter(&j->host, cut->time) - voff;
-			e.vague = cut[-1].class == SYNC_NONE;
-		}
-		e.voff = voff + (uint64_t)(int64_t)llround((double)(low + (high - low) / 2) / j->host.ns);
-		e.slack = (uint64_t)ceil((double)(high - low) / 2 / j->host.ns) + 1;
-		ret = exact_add_epoch(j, &e);
-	}
-	return ret;
+	if (r->n_cuts || !common_range(r, &low, &high))
+		return -ENODATA;
+	e.voff = voff + (uint64_t)(int64_t)llround((double)(low + (high - low) / 2) / j->host.ns);
+	e.slack = (uint64_t)ceil((double)(high - low) / 2 / j->host.ns) + 1;
+	return exact_add_epoch(j, &e);
 }
 
-/* The middle of the pings' first range, and how far it reaches when it is the only one. */
+/*
+ * The middle of what the pings leave, and how far it reaches. Where they tell of a
+ * pause it is left to sync_files to find the moment.
+ */
 static int guess(struct exact *j, const struct counter_log *guest, uint64_t *voff, struct sync_prior *prior)
 {
 	int ret = exact_pings(j, guest);
 
-	if (!ret && !j->n)
+	if (!ret && j->n != 1)
 		ret = -ENODATA;
 	if (ret)
 		return ret;
 	*voff = j->epochs[0].voff;
 	*prior = (struct sync_prior){
-		.valid = j->n == 1,
+		.valid = true,
 		.time = curve_clock(&j->host, j->guest.v[j->guest.n / 2].counter + *voff),
 		.bound = (uint64_t)((double)j->epochs[0].slack * j->host.ns) + 1,
 	};
@@ -154,7 +135,7 @@ static int solve(struct exact *j, const struct exact_events *e, uint64_t voff, c
 		ret = sync_solve(&in, &r, log);
 	}
 	if (!ret)
-		ret = r.class == SYNC_NONE ? -ENODATA : add_pieces(j, voff, &r);
+		ret = r.class == SYNC_NONE ? -ENODATA : take_range(j, voff, &r);
 	if (!ret)
 		ret = exact_knots(j, r.class);
 	if (!ret)

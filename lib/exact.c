@@ -6,8 +6,8 @@
 
 #include "exact-priv.h"
 
-#define ROUNDING   3    /* ns: two clocks' whole ns, and ours */
-#define KNOTS_NS   40000000000 /* further apart stock's interpolation overflows */
+#define ROUNDING 3	     /* ns: two clocks' whole ns, and ours */
+#define KNOTS_NS 40000000000 /* further apart stock's interpolation overflows */
 
 /* ---- CNTVOFF ------------------------------------------------------------------------- */
 
@@ -271,7 +271,7 @@ static bool belong(const struct curve *host, const struct curve *guest)
 }
 
 int exact_begin(struct exact *j, const struct counter_log *host, const struct counter_log *guest,
-		   const char **why)
+		const char **why)
 {
 	int ret = curve_make(&j->host, host);
 

@@ -74,8 +74,8 @@ struct exact_events {
 
 /*
  * Without CNTVOFF, but with events: the windows (sync.h) bound it, all of a
- * recording together, since it does not drift. -ENODATA: they do not, or not so
- * that one number is left; sync_files may still find something.
+ * recording together, since it does not drift. -ENODATA: they do not, or the VM was
+ * stopped, so that it is not one number; sync_files may still find something.
  */
 int exact_windows(const struct counter_log *host, const struct counter_log *guest,
 		  const struct exact_events *events, struct sync_result *out, const struct log *log);

@@ -181,7 +181,15 @@ int remote_reader_open(struct remote_reader *x, struct remote *r, unsigned int c
 	if (r->raw) /* Android traces in protected mode only, where times need no repair */
 		return 0;
 	x->nvhe = nvhe_new(cpu, on_step, x);
-	return x->nvhe ? 0 : -ENOMEM;
+	if (!x->nvhe)
+		return -ENOMEM;
+	pthread_mutex_lock(&r->lock);
+	for (size_t i = 0; i < r->n_voffs; i++)
+		if (r->voffs[i].high != UINT64_MAX)
+			nvhe_known(x->nvhe, r->voffs[i].vcpu, (int64_t)r->voffs[i].low,
+				   (int64_t)r->voffs[i].high);
+	pthread_mutex_unlock(&r->lock);
+	return 0;
 }
 
 int remote_reader_close(struct remote_reader *x, int ret)

@@ -88,6 +88,12 @@ int remote_feed_page(struct remote_feed *f, unsigned int cpu, const void *page, 
 	return remote_reader_page(&f->cpus[cpu].reader, page, len, f->record, f->record_size);
 }
 
+void remote_feed_again(struct remote *r)
+{
+	for (size_t i = 0; i < r->n_voffs; i++)
+		r->voffs[i].said = false;
+}
+
 int remote_feed_close(struct remote_feed *f, int ret, struct remote_fed *out)
 {
 	uint64_t lost = f->text ? hyptext_pending_lost(f->text) : 0;

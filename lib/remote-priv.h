@@ -14,6 +14,7 @@
 struct voff {
 	int vcpu;
 	uint64_t low, high;
+	bool said; /* by a hyp_cntvoff record */
 };
 
 struct remote {

@@ -82,10 +82,11 @@ static bool narrow(struct voff *v, const struct nvhe_step *s)
 	bool apart = s->low > v->high || s->high < v->low;
 	uint64_t low = apart || s->low > v->low ? s->low : v->low;
 	uint64_t high = apart || s->high < v->high ? s->high : v->high;
-	bool news = apart || v->high == UINT64_MAX || high - low < (v->high - v->low) / 10 * 9;
+	bool news = apart || !v->said || v->high == UINT64_MAX || high - low < (v->high - v->low) / 10 * 9;
 
 	v->low = low;
 	v->high = high;
+	v->said |= news;
 	return news;
 }
 

@@ -16,6 +16,7 @@
 struct session_clocks {
 	struct clock_marks *marks;
 	struct voff_probe *probe; /* NULL: this kernel has none */
+	bool tsc;		  /* look into debugfs instead */
 	struct counter_log host;
 	struct voff_log voff;
 	int64_t interval_ms;
@@ -31,7 +32,9 @@ static int shoot(struct session_clocks *c)
 	struct counter_shot s;
 	int ret = counter_shoot(c->marks, &s);
 
-	return ret ? ret : counter_log_shot(&c->host, &s);
+	if (!ret)
+		ret = counter_log_shot(&c->host, &s);
+	return !ret && c->tsc ? voff_tsc_read(VOFF_KVM_DIR, s.clock, &c->voff) : ret;
 }
 
 /* In a thread of its own: a recording's start and end block for longer than an interval. */
@@ -63,8 +66,6 @@ static int start(struct session_clocks *c, struct undo *u, const char *clock, bo
 {
 	int ret = clock_marks_open(&c->marks, u, clock, COUNTER_MARKS);
 
-	if (!ret)
-		ret = shoot(c);
 	if (ret)
 		return ret;
 	ret = probe ? voff_probe_open(&c->probe, u, clock) : 0;
@@ -72,6 +73,10 @@ static int start(struct session_clocks *c, struct undo *u, const char *clock, bo
 		return ret;
 	if (ret)
 		log_debug(c->log, "no probe for CNTVOFF: %s", error_text(ret));
+	c->tsc = probe && !c->probe;
+	ret = shoot(c);
+	if (ret)
+		return ret;
 	ret = pthread_create(&c->thread, NULL, watch, c);
 	c->running = !ret;
 	return -ret;

@@ -70,32 +70,17 @@ static int note_guest(struct session_guest *g, const struct offset_vcpu *known, 
 	return ret;
 }
 
-static int encode_shift(const struct session_guests *all, const struct session_guest *g,
-			const struct sync_result *r, struct buf *out)
-{
-	uint64_t *bounds = calloc(r->n_knots + 1, sizeof(*bounds));
-	struct offset_shift shift = { 0 };
-	int ret = bounds ? sync_time_shift(r, all->host_trace_id, peer_source(g->peer)->n_cpus, &shift) : -ENOMEM;
-
-	for (size_t i = 0; i < r->n_knots && !ret; i++)
-		bounds[i] = r->knots[i].bound;
-	if (!ret)
-		ret = offset_shift_set_bounds(&shift, bounds, (uint32_t)r->n_knots, r->method,
-					      sync_class_name(r->class));
-	if (!ret)
-		offset_shift_encode(&shift, out);
-	offset_shift_release(&shift);
-	free(bounds);
-	return ret;
-}
-
 static int note_shift(struct session_guests *all, struct session_guest *g, const struct sync_result *r)
 {
+	struct offset_shift shift;
 	struct buf body = { 0 };
-	int ret = encode_shift(all, g, r, &body);
+	int ret = sync_time_shift(r, all->host_trace_id, peer_source(g->peer)->n_cpus, &shift);
 
-	if (!ret)
+	if (!ret) {
+		offset_shift_encode(&shift, &body);
 		ret = put_option(g->spool, DAT_TIME_SHIFT, &body);
+		offset_shift_release(&shift);
+	}
 	buf_release(&body);
 	if (!ret)
 		log_info(all->log, "guest %s: clock offset known to +- %.1f us (%s, %s; %llu of %llu events outside)",

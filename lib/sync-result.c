@@ -155,17 +155,26 @@ int sync_time_shift(const struct sync_result *r, uint64_t host_id, uint32_t n_cp
 		    struct offset_shift *out)
 {
 	struct offset_knot *v;
-	int ret;
+	uint64_t *bounds;
+	int ret = -ENOMEM;
 
 	*out = (struct offset_shift){ 0 };
 	if (!r->n_knots)
 		return -ENODATA;
 	v = calloc(r->n_knots, sizeof(*v));
-	if (!v)
-		return -ENOMEM;
-	for (size_t i = 0; i < r->n_knots; i++)
+	bounds = calloc(r->n_knots, sizeof(*bounds));
+	for (size_t i = 0; i < r->n_knots && v && bounds; i++) {
 		v[i] = (struct offset_knot){ r->knots[i].time, r->knots[i].offset, 1, 0 };
-	ret = offset_shift_fill(out, host_id, n_cpus, v, (uint32_t)r->n_knots);
+		bounds[i] = r->knots[i].bound;
+	}
+	if (v && bounds)
+		ret = offset_shift_fill(out, host_id, n_cpus, v, (uint32_t)r->n_knots);
+	if (!ret)
+		ret = offset_shift_set_bounds(out, bounds, (uint32_t)r->n_knots, r->method,
+					      sync_class_name(r->class));
+	if (ret)
+		offset_shift_release(out);
+	free(bounds);
 	free(v);
 	return ret;
 }

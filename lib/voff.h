@@ -23,4 +23,12 @@ int voff_probe_drain(struct voff_probe *p, struct voff_log *log);
 /* Before the undo: the kernel does not remove an instance that is being read. */
 void voff_probe_free(struct voff_probe *p);
 
+/*
+ * x86 has no CNTVOFF, but a TSC offset, and shows it in debugfs
+ * (/sys/kernel/debug/kvm/PID-FD/vcpuN/tsc-offset). Takes what all VMs have at
+ * `time`; vCPUs with a scaled TSC are left out. Without such files: nothing.
+ */
+#define VOFF_KVM_DIR "/sys/kernel/debug/kvm"
+int voff_tsc_read(const char *kvm_dir, uint64_t time, struct voff_log *log);
+
 #endif

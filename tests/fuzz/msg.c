@@ -89,6 +89,7 @@ static void close_resp(const struct msg *m)
 static void time_sync(const struct msg *m)
 {
 	static struct msg_ptp_probes p, q;
+	struct msg_counter_shot shot;
 	struct buf out = { 0 };
 	struct msg_sync s, t;
 	int64_t ts, offset;
@@ -102,6 +103,8 @@ static void time_sync(const struct msg *m)
 	msg_get_ptp_start(&s, &v[0], &v[1]);
 	msg_get_ptp_probe(&s, &v[0]);
 	msg_get_ptp_offset(&s, &ts, &offset);
+	msg_get_counter_ask(&s, &v[0]);
+	msg_get_counter_shot(&s, &shot);
 	if (msg_get_ptp_probes(&s, &p))
 		return;
 	msg_add_ptp_probes(&out, &p);

@@ -69,6 +69,8 @@ like "$(grep -c '	[0-9]{9,}\.' -E "$tmp/nvhe.txt")" '^[1-9][0-9]+$' "nvhe: the t
 is "$(report "$tmp/nvhe.dat" | awk '/^hyp:/ { for (i = 1; i < NF; i++) if ($i ~ /^[0-9]+\.[0-9]+:$/ && ($i + 0 < 29 || $i + 0 > 31)) print }' | head -3)" \
 	"" "nvhe: none is left"
 like "$(report "$tmp/nvhe.dat")" 'hyp_cntvoff: +vcpu=113 offset=99944[0-9]{5} ' "nvhe: CNTVOFF is told"
+is "$(report "$tmp/nvhe.dat" | sed -nE 's/.*hyp_cntvoff:.* low=([0-9]+) high=([0-9]+).*/\1 \2/p' | awk '$2 - $1 > 5000')" "" \
+	"nvhe: ... from the start on as well as at the end: all times are right to within 5 us"
 
 # In pieces: CPU after CPU, as of per_cpu/cpuN/trace_pipe
 for cpu in 000 001 002 003; do grep -F "[$cpu]" "$tmp/protected.txt"; done >"$tmp/by-cpu.txt"
