@@ -151,7 +151,7 @@ $(O)/plugins/kernelshark/%.o: plugins/kernelshark/%.cpp
 	$(Q)$(CXX) $(CPPFLAGS) $(PKG_CFLAGS) $(filter-out -std=% -Wstrict-prototypes -Wmissing-prototypes,$(CFLAGS)) \
 		-std=c++17 -MMD -MP -c -o $@ $<
 $(KSHARK_SO): $(KSHARK_OBJ) $(O)/plugins/plugin.o $(O)/plugins/hyp-reason.o \
-		$(O)/plugins/hypertrace-record.o $(call decode,base crosvm hypertrace)
+		$(O)/plugins/hypertrace-record.o $(call decode,base crosvm field hypertrace)
 	$(call say,LD,$@)
 	$(Q)$(CXX) $(LDFLAGS) -shared -Wl,-Bsymbolic,--version-script=plugins/kernelshark/plugin.map -o $@ $^ \
 		-lkshark-gui -lkshark-plot $(shell $(PKG_CONFIG) --libs libkshark libtracecmd libtraceevent)
