@@ -27,7 +27,7 @@ static int add_text(const struct report *r, struct report_file *f, const char *t
 	if (!v)
 		return -ENOMEM;
 	*list = v;
-	v[*n] = tep_filter_alloc(f->tep);
+	v[*n] = tep_filter_alloc(f->in.tep);
 	if (!v[*n])
 		return -ENOMEM;
 	error = tep_filter_add_filter_str(v[(*n)++], text);
@@ -49,12 +49,12 @@ static void add_pid(struct buf *text, int pid)
 static void add_comm(const struct report *r, struct report_file *f, const char *comm,
 		     struct buf *text)
 {
-	struct tep_cmdline *c = tep_data_pid_from_comm(f->tep, comm, NULL);
+	struct tep_cmdline *c = tep_data_pid_from_comm(f->in.tep, comm, NULL);
 
 	if (!c)
-		log_warn(r->log, "%s has no task named '%s'", f->in->path, comm);
-	for (; c; c = tep_data_pid_from_comm(f->tep, comm, c))
-		add_pid(text, tep_cmdline_pid(f->tep, c));
+		log_warn(r->log, "%s has no task named '%s'", f->in.path, comm);
+	for (; c; c = tep_data_pid_from_comm(f->in.tep, comm, c))
+		add_pid(text, tep_cmdline_pid(f->in.tep, c));
 }
 
 /* --pid and --comm of a list together are one filter, over what says whose an event is. */
@@ -115,17 +115,17 @@ int filters_open(struct report *r, struct report_file *f)
 {
 	int ret;
 
-	if (!r->o->filters.n && !f->in->filters.n)
+	if (!r->o->filters.n && !f->opts->filters.n)
 		return 0;
 	f->filter = calloc(1, sizeof(*f->filter));
 	if (!f->filter)
 		return -ENOMEM;
-	f->filter->stacks[0] = event_id(f->tep, "kernel_stack");
-	f->filter->stacks[1] = event_id(f->tep, "user_stack");
+	f->filter->stacks[0] = event_id(f->in.tep, "kernel_stack");
+	f->filter->stacks[1] = event_id(f->in.tep, "user_stack");
 	if (r->o->test_filters)
-		tep_set_test_filters(f->tep, 1);
+		tep_set_test_filters(f->in.tep, 1);
 	ret = add_list(r, f, &r->o->filters);
-	return ret ? ret : add_list(r, f, &f->in->filters);
+	return ret ? ret : add_list(r, f, &f->opts->filters);
 }
 
 void filter_free(struct filter *f)
@@ -158,7 +158,7 @@ bool filter_match(struct filter *f, const struct report_file *file, const struct
 		  struct tep_record *rec)
 {
 	bool *shown = &file->buffers[m->buffer].shown[m->index];
-	int id = tep_data_type(file->tep, rec);
+	int id = tep_data_type(file->in.tep, rec);
 	bool stack = id == f->stacks[0] || id == f->stacks[1];
 	bool match = !f->n || any_matches(f->v, f->n, rec) || (stack && *shown);
 

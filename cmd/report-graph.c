@@ -105,8 +105,8 @@ static bool leaf_duration(struct graph *g, int pid, unsigned long long func,
 	if (merge_peek(g->r->merge, &rec, &next) != 1 || !next.data || next.missed)
 		return false;
 	padded_record(&g->next, &next, &ret);
-	return tep_data_type(g->f->tep, &ret) == g->ret->id &&
-	       tep_data_pid(g->f->tep, &ret) == pid && get(g->ret, "func", &ret, &returned) &&
+	return tep_data_type(g->f->in.tep, &ret) == g->ret->id &&
+	       tep_data_pid(g->f->in.tep, &ret) == pid && get(g->ret, "func", &ret, &returned) &&
 	       returned == func && get_times(g->ret, &ret, duration);
 }
 
@@ -159,6 +159,7 @@ static int print_return(struct trace_seq *s, struct tep_record *rec, struct tep_
 
 int graph_open(struct report *r, struct report_file *f)
 {
+	struct tep_handle *tep = f->in.tep;
 	struct graph *g = calloc(1, sizeof(*g));
 
 	if (!g)
@@ -181,9 +182,8 @@ int graph_open(struct report *r, struct report_file *f)
 	}
 	f->graph = g;
 	tep_plugin_add_options("ftrace", g->options);
-	if (tep_register_event_handler(f->tep, -1, "ftrace", "funcgraph_entry", print_entry, g) <
-		    0 ||
-	    tep_register_event_handler(f->tep, -1, "ftrace", "funcgraph_exit", print_return, g) < 0)
+	if (tep_register_event_handler(tep, -1, "ftrace", "funcgraph_entry", print_entry, g) < 0 ||
+	    tep_register_event_handler(tep, -1, "ftrace", "funcgraph_exit", print_return, g) < 0)
 		return -ENOMEM;
 	return 0;
 }

@@ -90,9 +90,10 @@ static int print_formats(const struct report *r, const struct report_file *f, FI
 
 static int check_formats(const struct report *r, const struct report_file *f)
 {
-	if (!f->format_failures)
+	if (!f->in.format_failures)
 		return 0;
-	log_err(r->log, "%s: %zu event formats cannot be parsed", f->in->path, f->format_failures);
+	log_err(r->log, "%s: %zu event formats cannot be parsed", f->in.path,
+		f->in.format_failures);
 	return -EBADMSG;
 }
 
@@ -163,7 +164,7 @@ static int print_cpus(const struct report *r, size_t input, FILE *out)
 	const struct report_file *f = &r->files[input];
 	int ret = 0;
 
-	fprintf(out, "List of CPUs in %s with data:\n", f->in->path);
+	fprintf(out, "List of CPUs in %s with data:\n", f->in.path);
 	for (size_t b = 0; b < f->info->n_buffers; b++) {
 		if (!cpus_shown(r, f, b))
 			continue;
@@ -180,7 +181,7 @@ static int print_cpus(const struct report *r, size_t input, FILE *out)
 
 static void print_option(const struct report_file *f, uint16_t id, const char *what, FILE *out)
 {
-	const struct reader_option *o = reader_option(f->reader, id);
+	const struct reader_option *o = reader_option(f->in.reader, id);
 
 	if (o)
 		fprintf(out, "%.*s\n", (int)o->data.len, o->data.data);
@@ -234,7 +235,7 @@ static int print_file(const struct report *r, size_t input, FILE *out)
 	if (has_head(r->o->what))
 		report_print_head(r, f);
 	else if (r->n > 1 && r->o->what != REPORT_CPUS)
-		fprintf(out, "%s:\n", f->in->path);
+		fprintf(out, "%s:\n", f->in.path);
 	switch (r->o->what) {
 	case REPORT_CHECK:
 		return check_formats(r, f);
@@ -249,14 +250,14 @@ static int print_file(const struct report *r, size_t input, FILE *out)
 	case REPORT_FORMATS:
 		return print_formats(r, f, out);
 	case REPORT_FUNCTIONS:
-		tep_print_funcs(f->tep);
+		tep_print_funcs(f->in.tep);
 		return 0;
 	case REPORT_PAGE_SIZE:
 		fprintf(out, "file page size is %u, and host page size is %d\n", f->info->page_size,
 			getpagesize());
 		return 0;
 	case REPORT_PRINTK:
-		tep_print_printk(f->tep);
+		tep_print_printk(f->in.tep);
 		return 0;
 	case REPORT_STAT:
 		print_stats(f, out);

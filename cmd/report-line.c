@@ -172,9 +172,9 @@ static void put_state(struct line *l, const struct report_file *f, struct tep_re
 		return;
 	trace_seq_reset(&l->fields);
 	if (l->r->o->raw_fields)
-		trace_seq_printf(&l->fields, "-0x%x", (unsigned int)tep_data_flags(f->tep, rec));
+		trace_seq_printf(&l->fields, "-0x%x", (unsigned int)tep_data_flags(f->in.tep, rec));
 	else
-		tep_print_event(f->tep, &l->fields, rec, "%s", TEP_PRINT_LATENCY);
+		tep_print_event(f->in.tep, &l->fields, rec, "%s", TEP_PRINT_LATENCY);
 	put(stdout, l->fields.buffer, l->fields.len);
 }
 
@@ -235,7 +235,7 @@ static void put_fields(struct line *l, const struct report_file *f, const struct
 
 	trace_seq_reset(s);
 	if (event)
-		tep_print_event(f->tep, s, rec, "%s",
+		tep_print_event(f->in.tep, s, rec, "%s",
 				l->r->o->raw_fields ? TEP_PRINT_INFO_RAW : TEP_PRINT_INFO);
 	else
 		trace_seq_printf(s, "[UNKNOWN EVENT %u]", record_type(rec));
@@ -261,13 +261,13 @@ void line_lost(struct line *l, const struct report_buffer *b, const struct merge
 void line_print(struct line *l, const struct report_file *f, const struct merge_record *m,
 		struct tep_record *rec)
 {
-	struct tep_event *event = tep_find_event_by_record(f->tep, rec);
+	struct tep_event *event = tep_find_event_by_record(f->in.tep, rec);
 	/* plugins have formats of their own, which tell nothing of this file */
-	int pid = f->info->n_formats ? tep_data_pid(f->tep, rec) : -1;
+	int pid = f->info->n_formats ? tep_data_pid(f->in.tep, rec) : -1;
 	const struct filetime *t = &l->r->inputs[m->input].time;
 
 	put_label(l, &f->buffers[m->buffer]);
-	put_task(l, tep_data_comm_from_pid(f->tep, pid), pid, m->cpu);
+	put_task(l, tep_data_comm_from_pid(f->in.tep, pid), pid, m->cpu);
 	put_state(l, f, rec);
 	put_time(l, t, m->ts - l->base);
 	put_name(l, event ? event->name : "(NULL)");

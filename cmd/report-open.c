@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <errno.h>
-#include <fcntl.h>
 #include <regex.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "report-priv.h"
-#include "tepfile.h"
 
 /* ---- events ---------------------------------------------------------------------- */
 
 struct tep_event **report_events(const struct report_file *f, bool by_system)
 {
-	if (!tep_get_events_count(f->tep))
+	if (!tep_get_events_count(f->in.tep))
 		return NULL;
-	return tep_list_events(f->tep, by_system ? TEP_EVENT_SORT_SYSTEM : TEP_EVENT_SORT_ID);
+	return tep_list_events(f->in.tep, by_system ? TEP_EVENT_SORT_SYSTEM : TEP_EVENT_SORT_ID);
 }
 
 /* Events or systems that a whole regular expression matches. */
@@ -66,32 +63,26 @@ static int add_symbols(const struct report *r, struct report_file *f)
 	if (ret)
 		log_err(r->log, "cannot read '%s': %s", r->o->kallsyms, error_text(ret));
 	else if (buf_str(&text))
-		tep_parse_kallsyms(f->tep, buf_str(&text));
+		tep_parse_kallsyms(f->in.tep, buf_str(&text));
 	else
 		ret = -ENOMEM;
 	buf_release(&text);
 	return ret;
 }
 
-/* Plugins register for formats that are parsed after them. */
-static int open_tep(struct report *r, struct report_file *f)
+/* Handlers register for formats that are parsed after them. */
+static int load(struct report *r, struct report_file *f)
 {
 	const struct report_opts *o = r->o;
 	int ret = 0;
 
-	f->tep = tep_alloc();
-	if (!f->tep)
-		return -ENOMEM;
 	if (o->no_plugins)
-		tep_set_flag(f->tep, TEP_DISABLE_PLUGINS);
+		tep_set_flag(f->in.tep, TEP_DISABLE_PLUGINS);
 	if (o->no_system_plugins)
-		tep_set_flag(f->tep, TEP_DISABLE_SYS_PLUGINS);
+		tep_set_flag(f->in.tep, TEP_DISABLE_SYS_PLUGINS);
 	if (!o->no_plugins && !o->no_system_plugins)
 		ret = graph_open(r, f);
-	if (ret)
-		return ret;
-	f->plugins = tep_load_plugins(f->tep);
-	return tepfile_load(f->tep, f->reader, &f->format_failures, r->log);
+	return ret ? ret : input_load(&f->in, r->log);
 }
 
 unsigned int report_top_cpus(const struct report_file *f)
@@ -111,9 +102,9 @@ static bool buffer_wanted(const struct report_opts *o, const char *name)
 
 static int open_buffers(const struct report *r, struct report_file *f)
 {
-	const char *slash = strrchr(f->in->path, '/');
+	const char *slash = strrchr(f->in.path, '/');
 
-	f->label = r->o->n_inputs < 2 ? "" : slash ? slash + 1 : f->in->path;
+	f->label = r->o->n_inputs < 2 ? "" : slash ? slash + 1 : f->in.path;
 	f->buffers = calloc(f->info->n_buffers + 1, sizeof(*f->buffers));
 	if (!f->buffers)
 		return -ENOMEM;
@@ -141,7 +132,7 @@ static int check_buffers(const struct report *r)
 				there = there || !strcmp(r->files[k].info->buffers[b].name, name);
 		if (!there) {
 			log_err(r->log, "no buffer '%s' in %s", name,
-				r->n > 1 ? "these files" : r->files[0].in->path);
+				r->n > 1 ? "these files" : r->files[0].in.path);
 			return -ENOENT;
 		}
 	}
@@ -150,52 +141,35 @@ static int check_buffers(const struct report *r)
 
 /* ---- files -------------------------------------------------------------------------- */
 
-static int open_times(struct report *r, struct report_file *f, struct merge_input *in)
+static int open_input(const struct report *r, struct report_file *f)
 {
 	unsigned int flags =
 		(r->o->raw_ts ? FILETIME_RAW : 0) | (r->o->no_date ? FILETIME_NO_DATE : 0);
-	uint64_t hz = f->in->hz ? f->in->hz : r->o->hz;
-	int ret;
-
-	*in = (struct merge_input){ .name = f->in->path, .reader = f->reader };
-	ret = filetime_read(&in->time, f->reader, flags, r->log);
-	if (ret || r->o->raw_ts)
-		return ret;
-	in->time.add = (int64_t)((uint64_t)in->time.add + (uint64_t)f->in->ts_offset);
-	if (hz)
-		filetime_set_hz(&in->time, hz);
-	return 0;
-}
-
-static int read_parts(struct report *r, struct report_file *f, struct merge_input *in)
-{
-	int ret = reader_open(&f->reader, f->fd, r->log);
+	uint64_t hz = f->opts->hz ? f->opts->hz : r->o->hz;
+	struct filetime *t = &f->in.time;
+	int ret = input_open(&f->in, f->opts->path, flags, r->log);
 
 	if (ret)
 		return ret;
-	f->info = reader_info(f->reader);
-	ret = open_times(r, f, in);
-	if (!ret)
-		ret = open_buffers(r, f);
-	return ret ? ret : open_tep(r, f);
+	f->info = reader_info(f->in.reader);
+	if (r->o->raw_ts)
+		return 0;
+	t->add = (int64_t)((uint64_t)t->add + (uint64_t)f->opts->ts_offset);
+	if (hz)
+		filetime_set_hz(t, hz);
+	return 0;
 }
 
-static int open_file(struct report *r, struct report_file *f, struct merge_input *in)
+static int open_file(struct report *r, struct report_file *f)
 {
-	int ret;
+	int ret = open_input(r, f);
 
-	f->fd = open(f->in->path, O_RDONLY | O_CLOEXEC);
-	if (f->fd < 0) {
-		ret = -errno;
-		log_err(r->log, "cannot open '%s': %s", f->in->path, strerror(-ret));
-		return ret;
-	}
-	ret = read_parts(r, f, in);
-	if (ret) {
-		log_err(r->log, "cannot read '%s': %s", f->in->path, error_text(ret));
-		return ret;
-	}
-	ret = add_symbols(r, f);
+	if (!ret)
+		ret = open_buffers(r, f);
+	if (!ret)
+		ret = load(r, f);
+	if (!ret)
+		ret = add_symbols(r, f);
 	if (!ret)
 		ret = set_flags(r, f);
 	return ret ? ret : filters_open(r, f);
@@ -211,8 +185,11 @@ int report_open(struct report *r)
 	if (!r->files || !r->inputs)
 		return -ENOMEM;
 	for (; r->n < o->n_inputs && !ret; r->n++) {
-		r->files[r->n] = (struct report_file){ .in = &o->inputs[r->n], .fd = -1 };
-		ret = open_file(r, &r->files[r->n], &r->inputs[r->n]);
+		struct report_file *f = &r->files[r->n];
+
+		f->opts = &o->inputs[r->n];
+		ret = open_file(r, f);
+		r->inputs[r->n] = input_for_merge(&f->in);
 	}
 	return ret ? ret : check_buffers(r);
 }
@@ -223,23 +200,15 @@ static void close_file(struct report_file *f)
 		free(f->buffers[i].shown);
 	free(f->buffers);
 	filter_free(f->filter);
-	if (f->plugins)
-		tep_unload_plugins(f->plugins, f->tep);
-	if (f->tep)
-		tep_free(f->tep);
+	input_release(&f->in);
 	graph_close(f);
-	reader_close(f->reader);
-	if (f->fd >= 0)
-		close(f->fd);
 }
 
 void report_close(struct report *r)
 {
 	merge_close(r->merge);
-	for (size_t i = 0; i < r->n; i++) {
+	for (size_t i = 0; i < r->n; i++)
 		close_file(&r->files[i]);
-		filetime_release(&r->inputs[i].time);
-	}
 	free(r->files);
 	free(r->inputs);
 }

@@ -6,6 +6,7 @@
 #include <traceevent/trace-seq.h>
 
 #include "cmd.h"
+#include "inputs.h"
 #include "merge.h"
 #include "report-opts.h"
 #include "tepfile.h"
@@ -20,14 +21,10 @@ struct report_buffer {
 };
 
 struct report_file {
-	const struct report_input *in;
-	const char *label; /* of the top buffer's lines; "" for a lone file */
-	int fd;
-	struct reader *reader;
+	const struct report_input *opts;
+	struct input in;
 	const struct reader_info *info;
-	struct tep_handle *tep;
-	struct tep_plugin_list *plugins;
-	size_t format_failures;
+	const char *label;     /* of the top buffer's lines; "" for a lone file */
 	struct filter *filter; /* NULL: none */
 	struct graph *graph;   /* NULL: not without plugins */
 	struct report_buffer *buffers;

@@ -114,7 +114,8 @@ static int show_record(struct events *e, struct merge_record *m)
 	if (skip)
 		return 0;
 	padded_record(&e->padded, m, &rec);
-	if ((f->filter && !filter_match(f->filter, f, m, &rec)) || in_interrupt(e->r, f->tep, &rec))
+	if ((f->filter && !filter_match(f->filter, f, m, &rec)) ||
+	    in_interrupt(e->r, f->in.tep, &rec))
 		return 0;
 	check_ts(e, m);
 	if (m->missed)
@@ -122,7 +123,7 @@ static int show_record(struct events *e, struct merge_record *m)
 	e->r->rec = m;
 	line_print(e->line, f, m, &rec);
 	if (e->wakeups)
-		ret = wakeups_record(e->wakeups, f->tep, &rec, stdout);
+		ret = wakeups_record(e->wakeups, f->in.tep, &rec, stdout);
 	putc_unlocked('\n', stdout);
 	return ret;
 }
@@ -169,7 +170,7 @@ static int show_events(struct report *r)
 	if (!ret)
 		ret = padded_init(&e.padded);
 	if (!ret && r->o->wakeup)
-		ret = wakeups_open(&e.wakeups, r->files[0].tep);
+		ret = wakeups_open(&e.wakeups, r->files[0].in.tep);
 	if (!ret) {
 		print_heads(r);
 		ret = show_all(&e);

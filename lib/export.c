@@ -73,9 +73,7 @@ int export_run(const struct inputs *in, export_fn *fn, void *ctx, struct export_
 
 	*counts = (struct export_counts){ 0 };
 	for (size_t i = 0; i < in->n && !ret; i++)
-		v[i] = (struct merge_input){ .name = in->v[i].path,
-					     .reader = in->v[i].reader,
-					     .time = in->v[i].time };
+		v[i] = input_for_merge(&in->v[i]);
 	if (!ret)
 		ret = merge_open(&m, v, in->n, NULL, NULL, log);
 	if (!ret)

@@ -9,7 +9,62 @@
 
 #include "dat-options.h"
 
-/* ---- options -------------------------------------------------------------------- */
+/* ---- files ---------------------------------------------------------------------- */
+
+static int say_unread(const struct input *in, int ret, const struct log *log)
+{
+	if (ret)
+		log_err(log, "cannot read '%s': %s", in->path, error_text(ret));
+	return ret;
+}
+
+int input_open(struct input *in, const char *path, unsigned int flags, const struct log *log)
+{
+	int ret;
+
+	*in = (struct input){ .path = path, .fd = open(path, O_RDONLY | O_CLOEXEC) };
+	if (in->fd < 0) {
+		ret = -errno;
+		log_err(log, "cannot open '%s': %s", path, error_text(ret));
+		return ret;
+	}
+	ret = reader_open(&in->reader, in->fd, log);
+	if (!ret)
+		ret = filetime_read(&in->time, in->reader, flags, log);
+	if (!ret) {
+		in->tep = tep_alloc();
+		ret = in->tep ? 0 : -ENOMEM;
+	}
+	return say_unread(in, ret, log);
+}
+
+int input_load(struct input *in, const struct log *log)
+{
+	in->plugins = tep_load_plugins(in->tep);
+	return say_unread(in, tepfile_load(in->tep, in->reader, &in->format_failures, log), log);
+}
+
+void input_release(struct input *in)
+{
+	for (size_t g = 0; g < in->n_guests; g++)
+		offset_guest_release(&in->guests[g]);
+	free(in->guests);
+	free(in->machine);
+	if (in->plugins)
+		tep_unload_plugins(in->plugins, in->tep);
+	tep_free(in->tep);
+	filetime_release(&in->time);
+	reader_close(in->reader);
+	if (in->fd >= 0)
+		close(in->fd);
+}
+
+struct merge_input input_for_merge(const struct input *in)
+{
+	return (struct merge_input){ .name = in->path, .reader = in->reader, .time = in->time };
+}
+
+/* ---- whose guest ------------------------------------------------------------------ */
 
 static int add_guest(struct input *in, const struct dat_text *data)
 {
@@ -25,11 +80,11 @@ static int add_guest(struct input *in, const struct dat_text *data)
 	return ret;
 }
 
-static int read_options(struct input *in, const struct log *log)
+static int read_guests(struct input *in, const struct log *log)
 {
 	const struct reader_info *info = reader_info(in->reader);
 	const struct reader_option *id = reader_option(in->reader, DAT_TRACEID);
-	int ret = filetime_read(&in->time, in->reader, 0, log);
+	int ret = 0;
 
 	if (id && id->data.len >= sizeof(in->trace_id)) {
 		struct cursor c = cursor_at(id->data.data, id->data.len);
@@ -43,41 +98,8 @@ static int read_options(struct input *in, const struct log *log)
 		if (ret == -EBADMSG)
 			log_err(log, "not a whole trace.dat: its GUEST");
 	}
-	return ret;
+	return say_unread(in, ret, log);
 }
-
-/* ---- files ---------------------------------------------------------------------- */
-
-static int load_tep(struct input *in, const struct log *log)
-{
-	in->tep = tep_alloc();
-	if (!in->tep)
-		return -ENOMEM;
-	in->plugins = tep_load_plugins(in->tep);
-	return tepfile_load(in->tep, in->reader, NULL, log);
-}
-
-static int open_input(struct input *in, const struct log *log)
-{
-	int ret;
-
-	in->fd = open(in->path, O_RDONLY | O_CLOEXEC);
-	if (in->fd < 0) {
-		ret = -errno;
-		log_err(log, "cannot open '%s': %s", in->path, error_text(ret));
-		return ret;
-	}
-	ret = reader_open(&in->reader, in->fd, log);
-	if (!ret)
-		ret = read_options(in, log);
-	if (!ret)
-		ret = load_tep(in, log);
-	if (ret)
-		log_err(log, "cannot read '%s': %s", in->path, error_text(ret));
-	return ret;
-}
-
-/* ---- whose guest ------------------------------------------------------------------ */
 
 /* What some other file calls the machine that was traced into this one; NULL: none does. */
 static const char *guest_name(const struct inputs *all, const struct input *in)
@@ -118,9 +140,12 @@ int inputs_open(struct inputs *in, const struct strlist *paths, const struct log
 	if (!in->v)
 		return -ENOMEM;
 	for (size_t i = 0; i < paths->n && !ret; i++) {
-		in->v[i] = (struct input){ .path = paths->v[i], .fd = -1 };
 		in->n++;
-		ret = open_input(&in->v[i], log);
+		ret = input_open(&in->v[i], paths->v[i], 0, log);
+		if (!ret)
+			ret = read_guests(&in->v[i], log);
+		if (!ret)
+			ret = input_load(&in->v[i], log);
 	}
 	for (size_t i = 0; i < in->n && !ret; i++)
 		ret = name_machine(in, &in->v[i]);
@@ -129,21 +154,8 @@ int inputs_open(struct inputs *in, const struct strlist *paths, const struct log
 
 void inputs_release(struct inputs *in)
 {
-	for (size_t i = 0; i < in->n; i++) {
-		struct input *one = &in->v[i];
-
-		for (size_t g = 0; g < one->n_guests; g++)
-			offset_guest_release(&one->guests[g]);
-		free(one->guests);
-		free(one->machine);
-		if (one->plugins)
-			tep_unload_plugins(one->plugins, one->tep);
-		tep_free(one->tep);
-		filetime_release(&one->time);
-		reader_close(one->reader);
-		if (one->fd >= 0)
-			close(one->fd);
-	}
+	for (size_t i = 0; i < in->n; i++)
+		input_release(&in->v[i]);
 	free(in->v);
 	*in = (struct inputs){ 0 };
 }
