@@ -240,7 +240,8 @@ int voff_probe_drain(struct voff_probe *p, struct voff_log *log)
 	for (size_t i = 0; i < p->n_fds && !ret; i++)
 		while (!ret && p->fds[i] >= 0 && (n = read(p->fds[i], p->page, p->layout.size)) > 0)
 			ret = take_page(p, (size_t)n);
-	qsort(p->loads, p->n_loads, sizeof(*p->loads), by_time);
+	if (p->n_loads)
+		qsort(p->loads, p->n_loads, sizeof(*p->loads), by_time);
 	for (size_t i = 0; i < p->n_loads && !ret; i++) {
 		const struct load *l = &p->loads[i];
 
