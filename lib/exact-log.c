@@ -57,9 +57,12 @@ int voff_log_load(struct voff_log *l, uint64_t time, int32_t vm, uint64_t voff, 
 {
 	bool last;
 	struct voff_span *before = span_before(l, vm, time, &last), *v;
+	bool vague = before && (lost || before->lossy);
 
-	if (before && before->voff == voff)
-		before->last = time > before->last ? time : before->last;
+	if (before && before->voff == voff && time >= before->last) {
+		before->last = time;
+		before->lossy = false;
+	}
 	/* one that another CPU kept back tells nothing new */
 	if (!last || (before && before->voff == voff))
 		return 0;
@@ -68,8 +71,14 @@ int voff_log_load(struct voff_log *l, uint64_t time, int32_t vm, uint64_t voff, 
 		return -ENOMEM;
 	l->spans = v;
 	v[l->n_spans++] = (struct voff_span){ .vm = vm, .voff = voff, .first = time, .last = time,
-					      .vague = before && lost };
+					      .vague = vague };
 	return 0;
+}
+
+void voff_log_lost(struct voff_log *l)
+{
+	for (size_t i = 0; i < l->n_spans; i++)
+		l->spans[i].lossy = true;
 }
 
 int voff_log_vcpu(struct voff_log *l, int32_t vm, int32_t pid, unsigned int id)

@@ -35,6 +35,7 @@ struct voff_span {
 	uint64_t voff; /* ticks: guest = host - voff */
 	uint64_t first, last;
 	bool vague; /* records were lost before it: it may have begun earlier */
+	bool lossy; /* records were lost after `last` */
 };
 
 struct voff_vcpu {
@@ -52,6 +53,8 @@ struct voff_log {
 
 /* One vcpu_load, in order of time for each VM; lost: records before it are missing. */
 int voff_log_load(struct voff_log *l, uint64_t time, int32_t vm, uint64_t voff, bool lost);
+/* Records of any VM are missing before those that come from now on. */
+void voff_log_lost(struct voff_log *l);
 int voff_log_vcpu(struct voff_log *l, int32_t vm, int32_t pid, unsigned int id);
 void voff_log_release(struct voff_log *l);
 

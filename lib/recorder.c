@@ -21,7 +21,6 @@ struct worker {
 	unsigned int cpu;
 	pthread_t thread;
 	bool running;
-	_Atomic pid_t tid;
 	atomic_bool done;
 	int error;
 	struct drain drain;
@@ -78,7 +77,6 @@ static void *work(void *arg)
 	struct worker *w = arg;
 	struct recorder *r = w->track->rec;
 
-	atomic_store(&w->tid, gettid());
 	set_priority(r);
 	w->error = w->track->s->ops->drain(w->track->s, w->cpu, &w->drain);
 	if (w->error && !atomic_exchange(&r->told, true) && r->o.failed)
@@ -152,10 +150,6 @@ int recorder_add(struct recorder *r, struct source *s, struct spool *spool, size
 	r->tracks = t;
 	for (unsigned int i = 0; i < s->n_cpus && !ret; i++)
 		ret = start_worker(t, spool, buffer, i);
-	/* the caller filters the threads out of the trace: their ids must be known */
-	for (unsigned int i = 0; i < s->n_cpus; i++)
-		while (t->workers[i].running && !atomic_load(&t->workers[i].tid))
-			nap();
 	/* its files are not to be missed elsewhere when there are too many of them */
 	if (ret && recorder_finish(r, s, GIVE_UP_MS) != -ETIMEDOUT) {
 		r->tracks = t->next;
@@ -171,17 +165,6 @@ static struct track *track_of(const struct recorder *r, const struct source *s)
 	while (t && t->s != s)
 		t = t->next;
 	return t;
-}
-
-size_t recorder_tids(const struct recorder *r, pid_t *out, size_t max)
-{
-	size_t n = 0;
-
-	for (struct track *t = r->tracks; t; t = t->next)
-		for (unsigned int i = 0; i < t->s->n_cpus; i++)
-			if (t->workers[i].running && n < max)
-				out[n++] = atomic_load(&t->workers[i].tid);
-	return n;
 }
 
 /* Signals until it has come back: one may arrive just before the read goes to sleep. */

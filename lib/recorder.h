@@ -26,8 +26,6 @@ struct recorder_opts {
 int recorder_new(struct recorder **out, const struct recorder_opts *o);
 /* Starts the threads that drain s into buffer number `buffer` of the spool. The source must live until recorder_free. */
 int recorder_add(struct recorder *r, struct source *s, struct spool *spool, size_t buffer);
-/* Thread ids of the recorder itself, for the filter that keeps it out of the trace. */
-size_t recorder_tids(const struct recorder *r, pid_t *out, size_t max);
 /*
  * The source's tracing is off: drains what is left of it and joins its threads.
  * Returns the first error of one of them. Without end only if the kernel never says "empty":

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -18,7 +19,6 @@
 #define TICK_MS 500
 #define FIRST_MAPS_MS 50 /* a command has its libraries mapped by then */
 #define DRAIN_TIMEOUT_MS 60000
-#define TIDS_MAX 4096
 
 static double now(void)
 {
@@ -76,21 +76,35 @@ static void on_failure(void *ctx, const struct source *source, unsigned int cpu,
 		log_err(s->log, "eventfd: %s", strerror(errno));
 }
 
-/* The recorder's own work is not what anybody wants to see in the trace. */
+/* A pid a line, for set_event_notrace_pid. */
+static int own_threads(struct buf *list)
+{
+	DIR *d = opendir("/proc/self/task");
+	struct dirent *e;
+
+	if (!d)
+		return -errno;
+	while ((e = readdir(d)))
+		if (e->d_name[0] != '.')
+			buf_printf(list, "%s\n", e->d_name);
+	closedir(d);
+	return buf_str(list) ? 0 : -ENOMEM;
+}
+
+/*
+ * The recorder's own work is not what anybody wants to see in the trace. All its
+ * threads run by now: those that drain, and those that ask for clocks.
+ */
 static int hide_recorder(struct session *s)
 {
-	pid_t tids[TIDS_MAX];
 	struct buf list = { 0 };
-	size_t n = recorder_tids(s->recorder, tids, TIDS_MAX - 1);
-	int ret = 0;
+	int ret;
 
 	if (s->plan->no_filter)
 		return 0;
-	tids[n++] = getpid();
-	for (size_t i = 0; i < n; i++)
-		buf_printf(&list, "%d\n", tids[i]);
-	if (!buf_str(&list))
-		return -ENOMEM;
+	ret = own_threads(&list);
+	if (ret)
+		log_err(s->log, "cannot list the recorder's threads: %s", error_text(ret));
 	for (size_t i = 0; i < s->n_tracks && !ret; i++)
 		if (s->tracks[i].instance)
 			ret = instance_hide_pids(s->tracks[i].instance, buf_str(&list));

@@ -26,13 +26,13 @@ struct voff_probe {
 	size_t n_fds;
 	struct load *loads; /* of one drain, all CPUs */
 	size_t n_loads, cap;
+	bool lost; /* some of them */
 };
 
 struct load {
 	uint64_t time, voff;
 	int32_t vm, pid;
 	unsigned int id;
-	bool lost;
 };
 
 /* ---- setting it up ------------------------------------------------------------------ */
@@ -186,9 +186,9 @@ static bool get(const struct page_event *e, const struct event_field *f, void *o
 	return true;
 }
 
-static int take_load(struct voff_probe *p, const struct page_event *e, bool lost)
+static int take_load(struct voff_probe *p, const struct page_event *e)
 {
-	struct load l = { .time = e->ts, .lost = lost };
+	struct load l = { .time = e->ts };
 	uint16_t type;
 
 	if (e->len < sizeof(type))
@@ -215,13 +215,15 @@ static int take_page(struct voff_probe *p, size_t len)
 	struct page_reader r;
 	struct page_event e;
 	int ret = page_reader_init(&r, &p->layout, p->page, len);
-	bool lost = !ret && r.missed;
 
-	while (!ret && page_next(&r, &e) == 1) {
-		ret = take_load(p, &e, lost);
-		lost = false;
-	}
-	return ret == -EBADMSG ? 0 : ret;
+	if (!ret)
+		p->lost |= r.missed;
+	while (!ret && (ret = page_next(&r, &e)) == 1)
+		ret = take_load(p, &e);
+	if (ret != -EBADMSG)
+		return ret;
+	p->lost = true;
+	return 0;
 }
 
 static int by_time(const void *a, const void *b)
@@ -231,22 +233,30 @@ static int by_time(const void *a, const void *b)
 	return x->time < y->time ? -1 : x->time > y->time;
 }
 
+/*
+ * Which VMs lost records cannot be told, nor when between two drains: any of
+ * them may have changed before it was seen to.
+ */
 int voff_probe_drain(struct voff_probe *p, struct voff_log *log)
 {
 	int ret = 0;
 	ssize_t n;
 
 	p->n_loads = 0;
+	p->lost = false;
 	for (size_t i = 0; i < p->n_fds && !ret; i++)
 		while (!ret && p->fds[i] >= 0 && (n = read(p->fds[i], p->page, p->layout.size)) > 0)
 			ret = take_page(p, (size_t)n);
-	qsort(p->loads, p->n_loads, sizeof(*p->loads), by_time);
+	if (p->n_loads)
+		qsort(p->loads, p->n_loads, sizeof(*p->loads), by_time);
 	for (size_t i = 0; i < p->n_loads && !ret; i++) {
 		const struct load *l = &p->loads[i];
 
-		ret = voff_log_load(log, l->time, l->vm, l->voff, l->lost);
+		ret = voff_log_load(log, l->time, l->vm, l->voff, p->lost);
 		if (!ret)
 			ret = voff_log_vcpu(log, l->vm, l->pid, l->id);
 	}
+	if (p->lost)
+		voff_log_lost(log);
 	return ret;
 }

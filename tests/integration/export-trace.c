@@ -6,6 +6,9 @@
  *   guest NAME HEX [CPU:PID]...	a GUEST of that TRACEID
  *   shift HEX NS			TIME_SHIFT against the file of that TRACEID
  *   uname TEXT
+ *   clock NAME				TRACECLOCK
+ *   tsc MULT SHIFT			TSC2NSEC
+ *   cpus N				of each buffer; those above 3 are empty
  *   task PID COMM
  *   process PID COMMAND		a PROCMAPS
  *   buffer NAME			what follows goes there; at first the top buffer
@@ -28,7 +31,8 @@
 #include "writer.h"
 
 #define FORMATS "tests/data/formats"
-#define CPUS	4
+#define CPUS	4 /* that may have records */
+#define CPUS_MAX 2048
 #define BUFFERS 4
 #define FIELDS	8
 
@@ -131,7 +135,7 @@ static struct buffer {
 	char name[64];
 	int fd[CPUS];
 	struct page_writer w[CPUS];
-	struct dat_cpu cpus[CPUS];
+	struct dat_cpu cpus[CPUS_MAX];
 } buffers[BUFFERS];
 static size_t n_buffers;
 
@@ -266,6 +270,7 @@ static void put_raw(struct buffer *b, const char *line)
 
 static struct dat_options options;
 static struct buf cmdlines;
+static uint32_t n_cpus = CPUS;
 
 static void put_guest(const char *line)
 {
@@ -327,7 +332,7 @@ static char *after(char *line, const char *word)
 
 static struct buffer *take_line(struct buffer *b, char *line)
 {
-	unsigned int cpu, n;
+	unsigned int cpu, n, shift;
 	char *rest;
 
 	if ((rest = after(line, "id")))
@@ -338,6 +343,13 @@ static struct buffer *take_line(struct buffer *b, char *line)
 		put_shift(rest);
 	else if ((rest = after(line, "uname")))
 		must(dat_options_add_text(&options, DAT_UNAME, rest));
+	else if ((rest = after(line, "clock")))
+		must(dat_options_add_clock(&options, rest));
+	else if ((rest = after(line, "tsc")) && sscanf(rest, "%u %u", &n, &shift) == 2)
+		must(dat_options_add_tsc2nsec(&options, n, shift, 0));
+	else if ((rest = after(line, "cpus")) && sscanf(rest, "%u", &n) == 1 && n >= CPUS &&
+		 n <= CPUS_MAX)
+		n_cpus = n;
 	else if ((rest = after(line, "task")))
 		buf_printf(&cmdlines, "%s\n", rest);
 	else if ((rest = after(line, "process")))
@@ -419,16 +431,18 @@ static void write_file(const char *path)
 	for (size_t i = 0; i < n_buffers; i++) {
 		struct buffer *b = &buffers[i];
 
-		for (int c = 0; c < CPUS; c++) {
+		for (uint32_t c = 0; c < CPUS; c++) {
 			must(page_flush(&b->w[c], true));
 			b->cpus[c] =
 				(struct dat_cpu){ .fd = b->fd[c],
 						  .size = (uint64_t)lseek(b->fd[c], 0, SEEK_END) };
 		}
+		for (uint32_t c = CPUS; c < n_cpus; c++)
+			b->cpus[c].fd = -1;
 		dat_buffers[i] = (struct dat_buffer){ .name = b->name,
 						      .clock = "mono",
 						      .page_size = 4096,
-						      .n_cpus = CPUS,
+						      .n_cpus = n_cpus,
 						      .cpus = b->cpus };
 	}
 	must(fd < 0 ? -errno : dat_write(&f, fd, NULL));

@@ -137,6 +137,17 @@ damaged=$(json "$tmp/damaged.dat")
 like "$damaged" '"buf":"good"' "... and the good one is there"
 like "$damaged" '"cpu":1,"lost":true\}' "... and the loss"
 
+# clocks that tick: ns only where the file says how long a tick is
+for clock in counter x86-tsc ppc-tb; do
+	make_trace "$tmp/ticks.dat" <<<"clock $clock"$'\n'"1000 0 7 print	0	x"
+	fails 0 "warning: $tmp/ticks.dat: times are ticks of the clock $clock, not ns" "the clock $clock" \
+		"$hyptrace" export --json "$tmp/ticks.dat"
+done
+like "$(json "$tmp/ticks.dat")" '"time":1000,' "... ticks are left as they are"
+make_trace "$tmp/tsc.dat" <<<$'clock x86-tsc\ntsc 3 1\n1000 0 7 print\t0\tx'
+is "$("$hyptrace" export --json -o "$tmp/lines" "$tmp/tsc.dat" 2>&1)" "" "x86-tsc with TSC2NSEC: no warning"
+like "$(cat "$tmp/lines")" '"time":1500,' "... its times are ns"
+
 # ---- Perfetto --------------------------------------------------------------------------
 
 if "$hyptrace" export --perfetto "$tmp/out" "$host" 2>&1 | grep -q 'built without'; then
@@ -188,6 +199,17 @@ is "$(perfetto "$tmp/lost.dat" | tracks)" 'Guests > vCPU thread 7 (KVM) | begin 
 Guests > vCPU thread 7 (KVM) | end 1700
 Guests > vCPU thread 7 (KVM) | begin 1700 guest (pc=2)
 Guests > vCPU thread 7 (KVM) | end 1900' "Perfetto: what a vCPU did is not known where events were lost"
+
+# Perfetto gives up on a trace that has such a CPU
+make_trace "$tmp/cpus.dat" <<<$'cpus 1025\n1000 0 7 print\t0\tx'
+rm -f "$tmp/many"
+fails 1 'cpus.dat has a CPU 1024: Perfetto takes none above 1023' "more CPUs than Perfetto takes" \
+	"$hyptrace" export --perfetto "$tmp/many" "$host" "$tmp/cpus.dat"
+[ ! -e "$tmp/many" ]
+ok $? "... leaves no file"
+like "$(json "$tmp/cpus.dat")" '"time":1000,' "... JSON takes them"
+make_trace "$tmp/cpus.dat" <<<$'cpus 1024\n1000 0 7 print\t0\tx'
+is "$(perfetto "$tmp/cpus.dat" | events)" '0 0 timestamp: 1000 pid: 7 print { ip: 0 buf: "x" }' "Perfetto: as many as it takes"
 
 # Every hypervisor event of both generations, some without their counterpart.
 make_trace "$tmp/hyp.dat" <<'E'
