@@ -10,7 +10,16 @@ HOME=$home tests/lab/x86 build || {
 	echo "Bail out! the x86 lab cannot be built"
 	exit 1
 }
-HOME=$home tests/lab/x86 run -t 500 -o "$tmp/out" -- "$(cat tests/lab/x86-record)" >"$tmp/log" 2>&1
+record() {
+	rm -rf "$tmp/out"
+	HOME=$home tests/lab/x86 run -t 500 -o "$tmp/out" -- "$(cat tests/lab/x86-record)" >"$tmp/log" 2>&1
+}
+
+# On a busy machine the emulated guest can be too slow for stock's time limits.
+record || {
+	diag "once more in a new machine: $(tail -n 5 "$tmp/log")"
+	record
+}
 ok $? "recorded by stock trace-cmd" || diag "$(cat "$tmp/log")"
 
 is "$(sort -u "$tmp/out/tsc-offset" | wc -l)" 1 "KVM left the TSC offset alone"
