@@ -554,11 +554,6 @@ struct source *peer_source(struct peer *p)
 	return &p->source;
 }
 
-const char *peer_name(const struct peer *p)
-{
-	return p->name;
-}
-
 uint64_t peer_trace_id(const struct peer *p)
 {
 	return p->trace_id;

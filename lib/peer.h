@@ -51,7 +51,6 @@ int peer_open(struct peer **out, struct spool *spool, const struct peer_opts *o)
 void peer_free(struct peer *p);
 
 struct source *peer_source(struct peer *p);
-const char *peer_name(const struct peer *p);
 uint64_t peer_trace_id(const struct peer *p); /* of the guest's file */
 /* CLOCK_BOOTTIME when all of its metadata was there, ns: its agent was not tracing before. */
 uint64_t peer_ready(const struct peer *p);

@@ -21,7 +21,6 @@
 #define BUSY_WAIT_NS 20000000L
 
 struct undo {
-	char *dir;
 	int dirfd;
 	struct journal journal;
 	char *refused;
@@ -33,29 +32,23 @@ struct undo {
 static int undo_new(struct undo **out, const char *tracing_dir, const struct log *log)
 {
 	struct undo *u = calloc(1, sizeof(*u));
-	int ret = -ENOMEM;
+	int ret;
 
 	if (!u)
-		return ret;
+		return -ENOMEM;
 	u->journal.fd = -1;
-	u->dirfd = -1;
 	if (log)
 		u->log = *log;
-	u->dir = strdup(tracing_dir);
-	if (!u->dir)
-		goto fail;
 	u->dirfd = open(tracing_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (u->dirfd < 0) {
 		ret = -errno;
 		log_err(log, "cannot open the tracing directory '%s': %s%s", tracing_dir,
 			strerror(-ret), ret == -EACCES || ret == -EPERM ? " (be root)" : "");
-		goto fail;
+		undo_free(u);
+		return ret;
 	}
 	*out = u;
 	return 0;
-fail:
-	undo_free(u);
-	return ret;
 }
 
 int undo_open(struct undo **out, const char *tracing_dir, const char *journal,
@@ -108,13 +101,7 @@ void undo_free(struct undo *u)
 	if (u->dirfd >= 0)
 		close(u->dirfd);
 	free(u->refused);
-	free(u->dir);
 	free(u);
-}
-
-const char *undo_dir(const struct undo *u)
-{
-	return u->dir;
 }
 
 int undo_dirfd(const struct undo *u)

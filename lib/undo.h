@@ -39,7 +39,6 @@ int undo_load(struct undo **u, const char *tracing_dir, const char *journal, con
 /* Frees without undoing. */
 void undo_free(struct undo *u);
 
-const char *undo_dir(const struct undo *u); /* the tracing directory */
 int undo_dirfd(const struct undo *u);
 
 /*
