@@ -149,7 +149,7 @@ double curve_off(const struct curve *c, uint64_t from, uint64_t to)
 			beyond = (double)(c->v[i].counter - from) / ticks;
 		if (i + 2 == c->n && to > c->v[i + 1].counter)
 			beyond = fmax(beyond, (double)(to - c->v[i + 1].counter) / ticks);
-		off = fmax(off, c->off[i] * (1 + 2 * beyond));
+		off = fmax(off, c->off[i] * (1 + 4 * beyond));
 	}
 	return off;
 }

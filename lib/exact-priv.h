@@ -31,11 +31,14 @@ double curve_sag(const struct curve *c, uint64_t from, uint64_t to);
 
 /* ---- exact.c */
 
-/* From this value of the guest's counter on. */
+/*
+ * CNTVOFF from `start` on, a value of the guest's counter. It may have begun
+ * anywhere from `from` on: in between nothing is known.
+ */
 struct epoch {
-	uint64_t start;
+	uint64_t from, start; /* 0, 0: the first */
+	uint64_t end;	      /* last value seen in it */
 	uint64_t voff, slack; /* ticks */
-	bool vague;	      /* it may have begun earlier */
 };
 
 struct exact {

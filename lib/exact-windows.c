@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Windows and counters together: seen through the counters, what is left of the
- * offset is one unknown number, CNTVOFF, which all windows bound together.
+ * offset is one unknown number, CNTVOFF, which all windows bound together; a VM that
+ * was stopped has another one before than after.
  */
 #include <errno.h>
 #include <math.h>
@@ -9,13 +10,20 @@
 #include <string.h>
 
 #include "exact-priv.h"
+#include "sync-priv.h"
 
 /* The two clocks as seen through their counters: no drift. */
 #define NO_RATE 1e-8
 #define NO_BEND 1e-9
 
-/* The guest's times to the host's as they would be with this CNTVOFF. */
-static int map_guest(const struct exact *j, uint64_t voff, const struct sync_guest *in, struct sync_guest *out)
+/* Of the guest's time: values of its counter, [from, to). */
+struct part {
+	uint64_t from, to;
+};
+
+/* The guest's times in a part to the host's as they would be with this CNTVOFF. */
+static int map_guest(const struct exact *j, const struct part *part, uint64_t voff, const struct sync_guest *in,
+		     struct sync_guest *out)
 {
 	*out = (struct sync_guest){ .cpus = calloc(in->n_cpus + 1, sizeof(*out->cpus)) };
 	if (!out->cpus)
@@ -24,21 +32,35 @@ static int map_guest(const struct exact *j, uint64_t voff, const struct sync_gue
 		const struct sync_cpu *c = &in->cpus[out->n_cpus];
 		struct sync_cpu *to = &out->cpus[out->n_cpus];
 
-		*to = (struct sync_cpu){ .cpu = c->cpu, .times = calloc(c->n + 1, sizeof(*to->times)), .n = c->n };
+		*to = (struct sync_cpu){ .cpu = c->cpu, .times = calloc(c->n + 1, sizeof(*to->times)) };
 		if (!to->times)
 			return -ENOMEM;
-		for (size_t i = 0; i < c->n; i++)
-			to->times[i] = curve_clock(&j->host, curve_counter(&j->guest, c->times[i]) + voff);
+		for (size_t i = 0; i < c->n; i++) {
+			uint64_t counter = curve_counter(&j->guest, c->times[i]), at;
+
+			if (counter < part->from || counter >= part->to)
+				continue;
+			at = curve_clock(&j->host, counter + voff);
+			to->times[to->n++] = at;
+			out->first = out->last && out->first < at ? out->first : at;
+			out->last = out->last > at ? out->last : at;
+		}
 	}
 	return 0;
 }
 
 /* By what the curves may be wrong. */
-static int widen(const struct exact *j, const struct sync_host *in, struct sync_windows *out)
+static uint64_t curves_off(const struct exact *j)
 {
 	const struct curve *h = &j->host, *g = &j->guest;
-	uint64_t off = (uint64_t)ceil(curve_off(h, h->v[0].counter, h->v[h->n - 1].counter) +
-				      curve_off(g, g->v[0].counter, g->v[g->n - 1].counter));
+
+	return (uint64_t)ceil(curve_off(h, h->v[0].counter, h->v[h->n - 1].counter) +
+			      curve_off(g, g->v[0].counter, g->v[g->n - 1].counter));
+}
+
+/* The windows that [from, to] may have to do with, wider by `off`. */
+static int widen(const struct sync_host *in, uint64_t from, uint64_t to, uint64_t off, struct sync_windows *out)
+{
 	int ret = 0;
 
 	for (size_t i = 0; i < in->windows.n && !ret; i++) {
@@ -46,7 +68,8 @@ static int widen(const struct exact *j, const struct sync_host *in, struct sync_
 
 		w.a -= w.a > off ? off : w.a;
 		w.b += off;
-		ret = sync_windows_add(out, &w);
+		if (w.b >= from && w.a <= to)
+			ret = sync_windows_add(out, &w);
 	}
 	return ret;
 }
@@ -67,79 +90,79 @@ static bool common_range(const struct sync_result *r, int64_t *low, int64_t *hig
 	return *low > INT64_MIN && *low <= *high;
 }
 
-static int take_range(struct exact *j, uint64_t voff, const struct sync_result *r)
+/* Where the guest was paused the offset would jump within it. */
+static bool one_offset(const struct sync_result *r, const struct sync_guest *g)
 {
-	struct epoch e = { 0 };
-	int64_t low, high;
-
-	if (r->n_cuts || !common_range(r, &low, &high))
-		return -ENODATA;
-	e.voff = voff + (uint64_t)(int64_t)llround((double)(low + (high - low) / 2) / j->host.ns);
-	e.slack = (uint64_t)ceil((double)(high - low) / 2 / j->host.ns) + 1;
-	return exact_add_epoch(j, &e);
+	return r->n_knots && !r->n_cuts && r->knots[0].time <= g->first && r->knots[r->n_knots - 1].time >= g->last;
 }
 
-/*
- * The middle of what the pings leave, and how far it reaches. Where they tell of a
- * pause it is left to sync_files to find the moment.
- */
-static int guess(struct exact *j, const struct counter_log *guest, uint64_t *voff, struct sync_prior *prior)
+static int take_range(const struct exact *j, struct epoch *e, const struct sync_result *r)
 {
-	int ret = exact_pings(j, guest);
+	int64_t low, high;
 
-	if (!ret && j->n != 1)
-		ret = -ENODATA;
-	if (ret)
-		return ret;
-	*voff = j->epochs[0].voff;
-	*prior = (struct sync_prior){
-		.valid = true,
-		.time = curve_clock(&j->host, j->guest.v[j->guest.n / 2].counter + *voff),
-		.bound = (uint64_t)((double)j->epochs[0].slack * j->host.ns) + 1,
-	};
-	j->n = 0;
+	if (!common_range(r, &low, &high))
+		return -ENODATA;
+	e->voff += (uint64_t)(int64_t)llround((double)(low + (high - low) / 2) / j->host.ns);
+	e->slack = (uint64_t)ceil((double)(high - low) / 2 / j->host.ns) + 1;
 	return 0;
 }
 
 /* Takes over what the solver found besides the offset. */
 static void take_map(struct sync_result *out, struct sync_result *r)
 {
-	out->method = r->method;
-	out->vcpus = r->vcpus;
-	out->n_vcpus = r->n_vcpus;
-	r->vcpus = NULL;
-	out->events = r->events;
-	out->outside = r->outside;
-	out->unsure = r->unsure;
-	out->map_changed = r->map_changed;
+	if (!out->n_vcpus) {
+		out->method = r->method;
+		out->vcpus = r->vcpus;
+		out->n_vcpus = r->n_vcpus;
+		r->vcpus = NULL;
+	}
+	out->events += r->events;
+	out->outside += r->outside;
+	out->unsure += r->unsure;
+	out->map_changed = out->map_changed || r->map_changed;
 }
 
-static int solve(struct exact *j, const struct exact_events *e, uint64_t voff, const struct sync_prior *prior,
-		 const struct log *log)
+struct job {
+	struct exact *j;
+	const struct exact_events *events;
+	uint64_t off; /* ns, of the curves */
+	enum sync_class class;
+	const struct log *log;
+};
+
+/* Narrows an epoch's CNTVOFF from what the pings leave to what the windows do. */
+static int solve_part(struct job *job, struct epoch *e, const struct part *part)
 {
+	const struct exact_events *events = job->events;
+	uint64_t reach = (uint64_t)((double)e->slack * job->j->host.ns) + job->off + 1;
 	struct sync_windows windows = { 0 };
 	struct sync_guest mapped = { 0 };
-	struct sync_host host = *e->host;
+	struct sync_host host = *events->host;
 	struct sync_result r = { 0 };
 	struct sync_input in;
 	int32_t *pids = NULL;
-	int ret = map_guest(j, voff, e->guest, &mapped) ?: widen(j, e->host, &windows);
+	int ret = map_guest(job->j, part, e->voff, events->guest, &mapped);
 
+	host.begin = mapped.first - (mapped.first > reach ? reach : mapped.first);
+	host.begin = host.begin > events->host->begin ? host.begin : events->host->begin;
+	host.end = mapped.last + reach < events->host->end ? mapped.last + reach : events->host->end;
+	if (!ret)
+		ret = widen(events->host, host.begin, host.end, job->off, &windows);
 	host.windows = windows;
 	if (!ret)
-		ret = sync_input_make(&in, &host, &mapped, e->vcpus, e->n_vcpus, &pids);
+		ret = sync_input_make(&in, &host, &mapped, events->vcpus, events->n_vcpus, &pids);
 	if (!ret) {
-		in.prior = *prior;
+		in.prior = (struct sync_prior){ true, mapped.first, 0, reach };
 		in.max_rate = NO_RATE;
 		in.max_bend = NO_BEND;
-		ret = sync_solve(&in, &r, log);
+		ret = sync_solve(&in, &r, job->log);
 	}
 	if (!ret)
-		ret = r.class == SYNC_NONE ? -ENODATA : take_range(j, voff, &r);
-	if (!ret)
-		ret = exact_knots(j, r.class);
-	if (!ret)
-		take_map(j->out, &r);
+		ret = r.class == SYNC_NONE || !one_offset(&r, &mapped) ? -ENODATA : take_range(job->j, e, &r);
+	if (!ret) {
+		job->class = r.class < job->class ? r.class : job->class;
+		take_map(job->j->out, &r);
+	}
 	sync_result_release(&r);
 	sync_guest_release(&mapped);
 	free(windows.v);
@@ -147,13 +170,91 @@ static int solve(struct exact *j, const struct exact_events *e, uint64_t voff, c
 	return ret;
 }
 
+/* ---- the moment of a pause -------------------------------------------------------------- */
+
+static const struct thread *thread_of(const struct problem *p, const struct sync_result *r, unsigned int cpu)
+{
+	int32_t pid = 0;
+
+	for (size_t i = 0; i < r->n_vcpus; i++)
+		pid = r->vcpus[i].cpu == cpu ? r->vcpus[i].pid : pid;
+	for (size_t i = 0; i < p->n_threads && pid; i++)
+		if (p->threads[i].pid == pid)
+			return &p->threads[i];
+	return NULL;
+}
+
+/* An event where its vCPU did not run with the one CNTVOFF happened with the other. */
+static bool fits(const struct job *job, const struct thread *t, const struct epoch *e, uint64_t counter)
+{
+	uint64_t slack = (uint64_t)((double)e->slack * job->j->host.ns) + job->off + 1;
+	bool unknown;
+
+	return span_distance(t, curve_clock(&job->j->host, counter + e->voff), &unknown) <= slack;
+}
+
+static void narrow_by(const struct job *job, const struct thread *t, const struct sync_cpu *c, struct epoch *e)
+{
+	const struct part gap = { e->from, e->start };
+
+	for (size_t i = 0; i < c->n; i++) {
+		uint64_t counter = curve_counter(&job->j->guest, c->times[i]);
+
+		if (counter <= gap.from || counter >= gap.to)
+			continue;
+		if (counter > e->from && !fits(job, t, e, counter))
+			e->from = counter;
+		if (counter < e->start && !fits(job, t, e - 1, counter))
+			e->start = counter;
+	}
+}
+
+/* Between the last event that the new CNTVOFF suits ill and the first one that the old one does. */
+static int narrow_starts(struct job *job)
+{
+	struct sync_host host = *job->events->host;
+	struct sync_input in = { .windows = host.windows.v, .n_windows = host.windows.n };
+	struct problem p = { .in = &in, .log = job->log };
+	int ret = windows_threads(&p);
+
+	for (size_t i = 1; i < job->j->n && !ret; i++) {
+		struct epoch *e = &job->j->epochs[i], before = *e;
+
+		for (size_t k = 0; k < job->events->guest->n_cpus; k++) {
+			const struct sync_cpu *c = &job->events->guest->cpus[k];
+			const struct thread *t = thread_of(&p, job->j->out, c->cpu);
+
+			if (t)
+				narrow_by(job, t, c, e);
+		}
+		if (e->from >= e->start) /* they contradict each other */
+			*e = before;
+	}
+	windows_release(&p);
+	return ret;
+}
+
+static int solve(struct job *job)
+{
+	struct exact *j = job->j;
+	int ret = 0;
+
+	for (size_t i = 0; i < j->n && !ret; i++) {
+		struct part part = { j->epochs[i].start, i + 1 < j->n ? j->epochs[i + 1].from : UINT64_MAX };
+
+		ret = solve_part(job, &j->epochs[i], &part);
+	}
+	if (!ret && j->n > 1)
+		ret = narrow_starts(job);
+	return ret ? ret : exact_knots(j, job->class);
+}
+
 int exact_windows(const struct counter_log *host, const struct counter_log *guest,
 		  const struct exact_events *events, struct sync_result *out, const struct log *log)
 {
 	struct exact j = { .out = out };
-	struct sync_prior prior;
+	struct job job = { .j = &j, .events = events, .class = SYNC_HARD, .log = log };
 	const char *why;
-	uint64_t voff;
 	int ret;
 
 	*out = (struct sync_result){ .method = "none" };
@@ -161,8 +262,12 @@ int exact_windows(const struct counter_log *host, const struct counter_log *gues
 		return -ENODATA;
 	ret = exact_begin(&j, host, guest, &why);
 	if (!ret)
-		ret = guess(&j, guest, &voff, &prior);
-	if (!ret)
-		ret = solve(&j, events, voff, &prior, log);
+		ret = exact_pings(&j, guest);
+	if (!ret && !j.n)
+		ret = -ENODATA;
+	if (!ret) {
+		job.off = curves_off(&j);
+		ret = solve(&job);
+	}
 	return exact_end(&j, ret);
 }

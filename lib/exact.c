@@ -69,17 +69,29 @@ static int epochs_of_vm(struct exact *j, const struct voff_log *voff, int32_t vm
 
 	for (size_t i = 0; i < voff->n_spans && !ret; i++) {
 		const struct voff_span *s = &voff->spans[i];
-		struct epoch e = { .voff = s->voff, .vague = s->vague };
+		struct epoch e = { .voff = s->voff };
 
 		if (s->vm != vm)
 			continue;
-		if (j->n)
+		e.end = curve_counter(&j->host, s->last) - s->voff;
+		if (j->n) {
 			e.start = curve_counter(&j->host, s->first) - s->voff;
-		if (j->n && e.start <= j->epochs[j->n - 1].start)
+			e.from = s->vague ? j->epochs[j->n - 1].end : e.start;
+		}
+		if (j->n && (e.start <= j->epochs[j->n - 1].start || e.from > e.start))
 			return -ENODATA; /* a guest whose counter was set back */
 		ret = exact_add_epoch(j, &e);
 	}
 	return ret;
+}
+
+/* Records of CNTVOFF were lost where it changed. */
+static enum sync_class class_known(const struct exact *j)
+{
+	for (size_t i = 1; i < j->n; i++)
+		if (j->epochs[i].from < j->epochs[i].start)
+			return SYNC_SOFT;
+	return SYNC_HARD;
 }
 
 static int epochs_known(struct exact *j, const struct counter_log *guest, const struct voff_log *voff,
@@ -126,12 +138,14 @@ int exact_pings(struct exact *j, const struct counter_log *guest)
 		if (!j->n || (int64_t)(a - high) > 0 || (int64_t)(low - b) > 0) {
 			low = a;
 			high = b;
-			ret = exact_add_epoch(j, &(struct epoch){ .start = j->n ? p->first : 0, .vague = j->n });
+			ret = exact_add_epoch(j, j->n ? &(struct epoch){ .from = j->epochs[j->n - 1].end, .start = p->first }
+						      : &(struct epoch){ 0 });
 		}
 		if (ret)
 			break;
 		low = (int64_t)(a - low) > 0 ? a : low;
 		high = (int64_t)(high - b) > 0 ? b : high;
+		j->epochs[j->n - 1].end = p->last;
 		j->epochs[j->n - 1].voff = low + (high - low) / 2;
 		j->epochs[j->n - 1].slack = (high - low + 1) / 2;
 	}
@@ -155,11 +169,21 @@ static bool is_start(const struct exact *j, uint64_t counter)
 	return false;
 }
 
+static bool is_vague(const struct exact *j, uint64_t counter)
+{
+	for (size_t i = 1; i < j->n; i++)
+		if (counter > j->epochs[i].from && counter < j->epochs[i].start)
+			return true;
+	return false;
+}
+
 /* Knots want room between them: for one just before an epoch's start too. */
 static void add_point(struct exact *j, uint64_t at)
 {
 	uint64_t *last = j->n_points ? &j->points[j->n_points - 1] : NULL;
 
+	if (is_vague(j, at))
+		return;
 	if (!last || curve_clock(&j->guest, at) - curve_clock(&j->guest, *last) > 2)
 		j->points[j->n_points++] = at;
 	else if (is_start(j, at))
@@ -170,7 +194,8 @@ static int choose_points(struct exact *j)
 {
 	const struct curve *g = &j->guest;
 	uint64_t first = g->v[0].counter, last = g->v[g->n - 1].counter;
-	size_t n = g->n + j->n + (size_t)((g->v[g->n - 1].clock - g->v[0].clock) / KNOTS_NS) + 1, used = 0;
+	uint64_t host_end = j->host.v[j->host.n - 1].counter;
+	size_t n = g->n + 3 * j->n + (size_t)((g->v[g->n - 1].clock - g->v[0].clock) / KNOTS_NS) + 1, used = 0;
 
 	j->points = calloc(n, sizeof(*j->points));
 	if (!j->points)
@@ -183,9 +208,18 @@ static int choose_points(struct exact *j)
 					    (g->v[i].counter - g->v[i - 1].counter) / (parts + 1) * k;
 		j->points[used++] = g->v[i].counter;
 	}
-	for (size_t i = 0; i < j->n; i++)
-		if (j->epochs[i].start > first && j->epochs[i].start < last)
-			j->points[used++] = j->epochs[i].start;
+	for (size_t i = 1; i < j->n; i++) {
+		const struct epoch *e = &j->epochs[i];
+
+		if (e->start <= first)
+			continue;
+		j->points[used++] = e->start;
+		if (e->from < e->start && e->from > first)
+			j->points[used++] = e->from;
+		/* without a snapshot in it, as far as the host's reach */
+		if (e->start >= last && i + 1 == j->n && host_end - e->voff > e->start)
+			j->points[used++] = host_end - e->voff;
+	}
 	qsort(j->points, used, sizeof(*j->points), by_value);
 	for (size_t i = 0; i < used; i++)
 		add_point(j, j->points[i]);
@@ -221,6 +255,17 @@ static uint64_t bound_between(const struct exact *j, const struct epoch *e, uint
 	return (uint64_t)ceil(ns) + ROUNDING;
 }
 
+/* The last knot before an epoch: where that may have begun earlier, it vouches for nothing. */
+static void add_end(struct exact *j, uint64_t before, uint64_t at, const struct epoch *e, enum sync_class class)
+{
+	bool vague = e[1].from < e[1].start;
+	struct sync_knot *k = add_knot(j, at, e, vague ? SYNC_NONE : class);
+
+	k->time--;
+	k->bound = vague ? UINT64_MAX : bound_between(j, e, before, at);
+	j->out->cuts[j->out->n_cuts++] = j->out->n_knots;
+}
+
 /* One knot at each point; at the start of an epoch another just before it. */
 static void add_knots(struct exact *j, enum sync_class class)
 {
@@ -229,14 +274,8 @@ static void add_knots(struct exact *j, enum sync_class class)
 		const struct epoch *e = &j->epochs[epoch_at(j, at)];
 		struct sync_knot *k;
 
-		if (i && e->start == at && e != j->epochs) {
-			k = add_knot(j, at, e - 1, class);
-			k->time--;
-			k->bound = bound_between(j, e - 1, j->points[i - 1], at);
-			if (e->vague)
-				j->out->knots[j->out->n_knots - 2].class = k->class = SYNC_NONE;
-			j->out->cuts[j->out->n_cuts++] = j->out->n_knots;
-		}
+		if (i && e->start == at && e != j->epochs)
+			add_end(j, j->points[i - 1], at, e - 1, class);
 		k = add_knot(j, at, e, class);
 		k->bound = bound_between(j, e, at, next);
 	}
@@ -254,9 +293,6 @@ int exact_knots(struct exact *j, enum sync_class class)
 		return -ENOMEM;
 	add_knots(j, class);
 	j->out->class = class;
-	for (size_t i = 1; i < j->n; i++)
-		if (j->epochs[i].vague && class == SYNC_HARD)
-			j->out->class = SYNC_SOFT;
 	return 0;
 }
 
@@ -308,7 +344,7 @@ int exact_solve(const struct counter_log *host, const struct counter_log *guest,
 	if (!ret)
 		ret = epochs_known(&j, guest, voff, why);
 	if (!ret)
-		ret = exact_knots(&j, SYNC_HARD);
+		ret = exact_knots(&j, class_known(&j));
 	return exact_end(&j, ret);
 }
 

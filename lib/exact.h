@@ -77,8 +77,9 @@ struct exact_events {
 
 /*
  * Without CNTVOFF, but with events: the windows (sync.h) bound it, all of a
- * recording together, since it does not drift. -ENODATA: they do not, or the VM was
- * stopped, so that it is not one number; sync_files may still find something.
+ * recording together, since it does not drift; where the pings show that the VM was
+ * stopped, all before and all after. -ENODATA: they do not, or it was stopped and
+ * no ping shows that; sync_files may still find something.
  */
 int exact_windows(const struct counter_log *host, const struct counter_log *guest,
 		  const struct exact_events *events, struct sync_result *out, const struct log *log);

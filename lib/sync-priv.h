@@ -65,7 +65,8 @@ struct problem {
 };
 
 /* ---- sync-windows.c */
-int windows_threads(struct problem *p);
+int windows_threads(struct problem *p); /* release it in any case */
+void windows_release(struct problem *p);
 /* The span that holds t or the first one behind it; n when there is none. */
 size_t span_at(const struct thread *t, uint64_t time);
 /* How far t is from the nearest span; *unknown: in one where nothing is known. */

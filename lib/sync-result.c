@@ -143,9 +143,7 @@ int sync_check(const struct sync_input *in, const struct sync_result *map,
 			if (p.threads[t].pid == pid)
 				check_cpu(&p, &in->cpus[i], &p.threads[t], shift, out);
 	}
-	for (size_t i = 0; i < p.n_threads; i++)
-		free(p.threads[i].v);
-	free(p.threads);
+	windows_release(&p);
 	return ret;
 }
 

@@ -314,6 +314,15 @@ int windows_threads(struct problem *p)
 	return ret;
 }
 
+void windows_release(struct problem *p)
+{
+	for (size_t i = 0; i < p->n_threads; i++)
+		free(p->threads[i].v);
+	free(p->threads);
+	p->threads = NULL;
+	p->n_threads = 0;
+}
+
 /* ---- looking up ------------------------------------------------------------------------ */
 
 size_t span_at(const struct thread *t, uint64_t time)

@@ -23,9 +23,7 @@ const char *sync_class_name(enum sync_class c)
 
 static void problem_release(struct problem *p)
 {
-	for (size_t i = 0; i < p->n_threads; i++)
-		free(p->threads[i].v);
-	free(p->threads);
+	windows_release(p);
 	free(p->map);
 	free(p->slices);
 	sweeper_release(&p->sweeper);

@@ -104,8 +104,8 @@ struct sync_input {
 struct sync_knot {
 	uint64_t time;	/* guest */
 	int64_t offset; /* host = guest + offset */
-	uint64_t bound; /* half width: the truth lies in offset +- bound, from here to the next knot
-			 */
+	uint64_t bound; /* half width: the truth lies in offset +- bound; between two knots the
+			   larger one holds, UINT64_MAX: nothing is known */
 	enum sync_class class;
 };
 

@@ -4,10 +4,12 @@
  *
  * usage: truth GUEST.dat HOST-SHOTS GUEST-SHOTS
  * Prints one line, in ns:
- *	method M class C knots N outside N between N median N worst N error A..B truth N
+ *	method M class C knots N outside N between N median N worst N error A..B truth N vouched N%
  * outside: knots where the truth, itself known to +- `truth`, is not within the
  * bound that the file states (worst: by how much); between: knots at a jump that
- * no shot is near; error: of the knots' offsets against the truth.
+ * no shot is near; error: of the knots' offsets against the truth; vouched: events
+ * of the guest that lie between two knots with a bound (those without one claim
+ * nothing, and are not judged).
  * Knots of a file without bounds are all "outside", their errors are told.
  */
 #include <fcntl.h>
@@ -19,6 +21,7 @@
 
 #include "offset.h"
 #include "reader.h"
+#include "sync.h"
 
 #define JUMP_NS 100000 /* two shots that differ by more have a jump between them */
 
@@ -110,6 +113,8 @@ static void check(const struct offset_shift *shift, const struct shots *truth, i
 		int64_t a_err = t->v[k].offset - a->value, b_err = t->v[k].offset - b->value;
 		int64_t err = llabs(a_err) < llabs(b_err) ? a_err : b_err;
 
+		if (k < shift->n_bounds && shift->bounds[k] == UINT64_MAX)
+			continue;
 		if (verbose)
 			printf("# %" PRIu64 " offset %" PRId64 " bound %" PRIu64 " error %" PRId64 " or %" PRId64 "\n",
 			       t->v[k].time, t->v[k].offset, k < shift->n_bounds ? shift->bounds[k] : 0, a_err, b_err);
@@ -117,6 +122,34 @@ static void check(const struct offset_shift *shift, const struct shots *truth, i
 		judge(s, err, a->slack > b->slack ? a->slack : b->slack,
 		      k < shift->n_bounds ? shift->bounds[k] : 0);
 	}
+}
+
+/* Percent of the events. */
+static double vouched(const struct offset_shift *shift, const struct sync_guest *g)
+{
+	const struct offset_table *t = &shift->cpus[0];
+	uint64_t all = 0, good = 0;
+
+	for (size_t c = 0; c < g->n_cpus; c++)
+		for (size_t i = 0, k = 0; i < g->cpus[c].n; i++) {
+			uint64_t at = g->cpus[c].times[i];
+
+			while (k + 1 < t->n && t->v[k + 1].time <= at)
+				k++;
+			all++;
+			good += t->v[k].time <= at && k + 1 < t->n && k + 1 < shift->n_bounds &&
+				shift->bounds[k] != UINT64_MAX && shift->bounds[k + 1] != UINT64_MAX;
+		}
+	return all ? 100.0 * (double)good / (double)all : 0;
+}
+
+static uint64_t median(const struct offset_shift *shift)
+{
+	uint32_t n = shift->n_bounds;
+
+	while (n && shift->bounds[n - 1] == UINT64_MAX)
+		n--;
+	return n ? shift->bounds[n / 2] : 0;
 }
 
 static int by_value(const void *a, const void *b)
@@ -132,6 +165,9 @@ int main(int argc, char **argv)
 	const struct reader_option *o = NULL;
 	struct shots host = { 0 }, guest = { 0 };
 	struct offset_shift shift = { 0 };
+	struct sync_source source = { 0 };
+	struct sync_guest events = { 0 };
+	double part;
 	struct reader *r = NULL;
 	int fd, verbose = argc == 5;
 	int64_t slack;
@@ -149,12 +185,20 @@ int main(int argc, char **argv)
 	}
 	slack = to_offsets(&guest, &host);
 	check(&shift, &guest, verbose, &s);
+	if (sync_source_reader(&source, r) || sync_guest_read(&events, &source, NULL)) {
+		fprintf(stderr, "%s: its events cannot be read\n", argv[1]);
+		return 2;
+	}
+	part = vouched(&shift, &events);
 	if (shift.n_bounds)
 		qsort(shift.bounds, shift.n_bounds, sizeof(*shift.bounds), by_value);
 	printf("method %s class %s knots %u outside %u between %u median %" PRIu64 " worst %" PRId64 " error %" PRId64
-	       "..%" PRId64 " truth %" PRId64 "\n",
+	       "..%" PRId64 " truth %" PRId64 " vouched %.0f%%\n",
 	       *shift.method ? shift.method : "-", *shift.class ? shift.class : "-", shift.cpus[0].n, s.outside,
-	       s.between, shift.n_bounds ? shift.bounds[shift.n_bounds / 2] : 0, s.worst, s.low, s.high, slack);
+	       s.between, median(&shift), s.worst, s.low, s.high, slack,
+	       part);
+	sync_guest_release(&events);
+	sync_source_release(&source);
 	offset_shift_release(&shift);
 	reader_close(r);
 	close(fd);
