@@ -124,30 +124,83 @@ static int epochs_known(struct exact *j, const struct counter_log *guest, const 
 	return ret;
 }
 
+/* What some of the pings leave of CNTVOFF. */
+struct range {
+	uint64_t low, high;
+	size_t from, to; /* pings, [from, to) */
+};
+
+static bool range_fits(const struct range *r, const struct counter_ping *p)
+{
+	return (int64_t)(r->high - (p->sent - p->first)) >= 0 && (int64_t)(p->back - p->last - r->low) >= 0;
+}
+
+static void range_narrow(struct range *r, const struct counter_ping *p)
+{
+	uint64_t a = p->sent - p->first, b = p->back - p->last;
+
+	r->low = (int64_t)(a - r->low) > 0 ? a : r->low;
+	r->high = (int64_t)(r->high - b) > 0 ? b : r->high;
+}
+
+static struct range range_of(const struct counter_log *guest, size_t from, size_t to)
+{
+	const struct counter_ping *p = &guest->pings[from];
+	struct range r = { p->sent - p->first, p->back - p->last, from, to };
+
+	for (size_t i = from + 1; i < to; i++)
+		range_narrow(&r, &guest->pings[i]);
+	return r;
+}
+
+/* The pings from `from` on that one CNTVOFF suits. */
+static struct range next_range(const struct counter_log *guest, size_t from)
+{
+	struct range r = range_of(guest, from, from + 1);
+
+	while (r.to < guest->n_pings && range_fits(&r, &guest->pings[r.to]))
+		range_narrow(&r, &guest->pings[r.to++]);
+	return r;
+}
+
+static int add_range(struct exact *j, const struct counter_log *guest, const struct range *r)
+{
+	struct epoch e = { .end = guest->pings[r->to - 1].last,
+			   .voff = r->low + (r->high - r->low) / 2,
+			   .slack = (r->high - r->low + 1) / 2 };
+
+	if (j->n) {
+		e.from = j->epochs[j->n - 1].end;
+		e.start = guest->pings[r->from].first;
+	}
+	return exact_add_epoch(j, &e);
+}
+
+/*
+ * A ping on its way while the VM was stopped suits both: asked before, answered
+ * after. It tells of neither.
+ */
 int exact_pings(struct exact *j, const struct counter_log *guest)
 {
-	uint64_t low = 0, high = 0;
+	struct range now, next;
 	int ret = 0;
 
-	for (size_t i = 0; i < guest->n_pings && !ret; i++) {
+	for (size_t i = 0; i < guest->n_pings; i++) {
 		const struct counter_ping *p = &guest->pings[i];
-		uint64_t a = p->sent - p->first, b = p->back - p->last;
 
-		if ((int64_t)(b - a) < 0)
+		if ((int64_t)(p->back - p->last - (p->sent - p->first)) < 0)
 			return -ENODATA;
-		if (!j->n || (int64_t)(a - high) > 0 || (int64_t)(low - b) > 0) {
-			low = a;
-			high = b;
-			ret = exact_add_epoch(j, j->n ? &(struct epoch){ .from = j->epochs[j->n - 1].end, .start = p->first }
-						      : &(struct epoch){ 0 });
+	}
+	for (size_t i = 0; i < guest->n_pings && !ret; i = next.from) {
+		now = next_range(guest, i);
+		next = (struct range){ .from = now.to };
+		if (now.to < guest->n_pings) {
+			next = next_range(guest, now.to);
+			while (now.to > now.from + 1 && range_fits(&next, &guest->pings[now.to - 1]))
+				now.to--;
+			now = range_of(guest, now.from, now.to);
 		}
-		if (ret)
-			break;
-		low = (int64_t)(a - low) > 0 ? a : low;
-		high = (int64_t)(high - b) > 0 ? b : high;
-		j->epochs[j->n - 1].end = p->last;
-		j->epochs[j->n - 1].voff = low + (high - low) / 2;
-		j->epochs[j->n - 1].slack = (high - low + 1) / 2;
+		ret = add_range(j, guest, &now);
 	}
 	return ret;
 }
@@ -190,16 +243,42 @@ static void add_point(struct exact *j, uint64_t at)
 		*last = at;
 }
 
+#define REACH 4 /* intervals beyond the snapshots */
+
+/*
+ * The recording begins before the first snapshot is there, and may go on after the
+ * last: as far as the host's go the curve does too, with a bound that grows.
+ */
+static size_t add_reach(const struct exact *j, uint64_t *points)
+{
+	const struct counter_shot *g = j->guest.v, *h = j->host.v;
+	size_t n = j->guest.n, used = 0;
+	uint64_t first = g[0].counter, last = g[n - 1].counter, from = h[0].counter - j->epochs[0].voff;
+	uint64_t to = h[j->host.n - 1].counter - j->epochs[j->n - 1].voff;
+	uint64_t before = REACH * (g[1].counter - first), after = REACH * (last - g[n - 2].counter);
+
+	before = before < first ? before : first;
+	if ((double)before * j->guest.ns > (double)g[0].clock / 2) /* no clock shows less than 0 */
+		before = 0;
+	if (from < first)
+		points[used++] = first - from < before ? from : first - before;
+	last = last > j->epochs[j->n - 1].start ? last : j->epochs[j->n - 1].start;
+	if (to > last)
+		points[used++] = to - last < after ? to : last + after;
+	return used;
+}
+
 static int choose_points(struct exact *j)
 {
 	const struct curve *g = &j->guest;
-	uint64_t first = g->v[0].counter, last = g->v[g->n - 1].counter;
-	uint64_t host_end = j->host.v[j->host.n - 1].counter;
-	size_t n = g->n + 3 * j->n + (size_t)((g->v[g->n - 1].clock - g->v[0].clock) / KNOTS_NS) + 1, used = 0;
+	uint64_t first = g->v[0].counter;
+	size_t n = g->n + 2 * j->n + (size_t)((g->v[g->n - 1].clock - g->v[0].clock) / KNOTS_NS) + 3, used;
 
 	j->points = calloc(n, sizeof(*j->points));
 	if (!j->points)
 		return -ENOMEM;
+	used = add_reach(j, j->points);
+	first = used && j->points[0] < first ? j->points[0] : first;
 	for (size_t i = 0; i < g->n; i++) {
 		uint64_t parts = i ? (g->v[i].clock - g->v[i - 1].clock) / KNOTS_NS : 0;
 
@@ -216,9 +295,6 @@ static int choose_points(struct exact *j)
 		j->points[used++] = e->start;
 		if (e->from < e->start && e->from > first)
 			j->points[used++] = e->from;
-		/* without a snapshot in it, as far as the host's reach */
-		if (e->start >= last && i + 1 == j->n && host_end - e->voff > e->start)
-			j->points[used++] = host_end - e->voff;
 	}
 	qsort(j->points, used, sizeof(*j->points), by_value);
 	for (size_t i = 0; i < used; i++)
@@ -245,7 +321,10 @@ static struct sync_knot *add_knot(struct exact *j, uint64_t counter, const struc
 	return k;
 }
 
-/* Half width between two points of one epoch. */
+/*
+ * Half width between two points of one epoch. Of two knots the larger bound holds in
+ * between: beyond the snapshots the outer one has it.
+ */
 static uint64_t bound_between(const struct exact *j, const struct epoch *e, uint64_t from, uint64_t to)
 {
 	uint64_t v = e->voff;
@@ -269,6 +348,8 @@ static void add_end(struct exact *j, uint64_t before, uint64_t at, const struct 
 /* One knot at each point; at the start of an epoch another just before it. */
 static void add_knots(struct exact *j, enum sync_class class)
 {
+	uint64_t last = j->guest.v[j->guest.n - 1].counter;
+
 	for (size_t i = 0; i < j->n_points; i++) {
 		uint64_t at = j->points[i], next = i + 1 < j->n_points ? j->points[i + 1] : at;
 		const struct epoch *e = &j->epochs[epoch_at(j, at)];
@@ -277,7 +358,10 @@ static void add_knots(struct exact *j, enum sync_class class)
 		if (i && e->start == at && e != j->epochs)
 			add_end(j, j->points[i - 1], at, e - 1, class);
 		k = add_knot(j, at, e, class);
-		k->bound = bound_between(j, e, at, next);
+		if (next <= last)
+			k->bound = bound_between(j, e, at, next);
+		else
+			k->bound = bound_between(j, e, at > last && e->start < at ? j->points[i - 1] : at, at);
 	}
 }
 

@@ -200,7 +200,7 @@ static int take_bounds(struct offset_shift *s)
 		return -ENOMEM;
 	s->n_bounds = t->n;
 	for (uint32_t k = 0; k < t->n; k++)
-		s->bounds[k] = (uint64_t)t->v[k].offset;
+		s->bounds[k] = t->v[k].offset >= 0 && t->v[k].offset < INT64_MAX ? (uint64_t)t->v[k].offset : UINT64_MAX;
 	mark = (mark >> 8 & 0xff) < ARRAY_SIZE(methods) ? mark : BOUND_MARK;
 	strcpy(s->method, methods[mark >> 8 & 0xff]);
 	strcpy(s->class, classes[(mark & 0xff) < ARRAY_SIZE(classes) ? mark & 0xff : 0]);

@@ -34,8 +34,8 @@ struct offset_shift {
 	struct offset_table *cpus;
 	/*
 	 * hyptrace's own: how wrong the knots can be, and where that is from. bounds:
-	 * NULL, or half widths in ns; between two knots the larger one holds; as many as
-	 * the knots of a CPU. In the file they are the table of one CPU more than the
+	 * NULL, or half widths in ns (UINT64_MAX: nothing is known); between two knots the
+	 * larger one holds; as many as the knots of a CPU. In the file they are the table of one CPU more than the
 	 * guest has: stock stumbles over whatever it does not know, but not over that.
 	 */
 	uint64_t *bounds;

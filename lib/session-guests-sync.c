@@ -195,6 +195,8 @@ static int by_both(const struct job *j, const struct sync_source *host, struct s
 		ret = sync_guest_read(&g, j->guest, j->all->log);
 	if (!ret)
 		ret = exact_windows(session_clocks_host(clocks), log, &e, out, j->all->log);
+	if (ret == -ENODATA && log)
+		log_debug(j->all->log, "guest %s: the windows without the counters", j->g->spec.name);
 	sync_guest_release(&g);
 	sync_host_release(&h);
 	return ret;

@@ -52,7 +52,7 @@ is "$(trace-cmd report -i "$dat" -i "$tmp/trace-vm.dat" 2>&1 >"$tmp/report")" ""
 like "$(cat "$tmp/report")" 'trace-vm.dat: .*sched_' "... and shows the guest's events"
 
 record --tsync-interval 0
-is "$knots" 2 "--tsync-interval 0: the start and the end alone"
+is "$knots" 4 "--tsync-interval 0: at the start and the end alone, and as far as the host's go"
 like "$(judge)" '^outside 0 widest [1-9][0-9]*$' "... 0 is within their bounds"
 
 record --tsync ping

@@ -145,7 +145,7 @@ static void test_bounds(void **state)
 	assert_string_equal(back.class, "soft");
 	assert_int_equal(back.n_bounds, 3);
 	assert_int_equal(back.bounds[1], 200);
-	assert_int_equal(back.bounds[2], INT64_MAX);
+	assert_int_equal(back.bounds[2], UINT64_MAX);
 	offset_shift_release(&back);
 	for (size_t len = 0; len < b.len; len++)
 		if (len != b.len - 72)
