@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define TIME_MASK   ((1ull << 59) - 1)
+#define USEC	    1000ll
 #define MSEC	    1000000ll
 #define SEC	    1000000000ll
 #define JITTER	    MSEC	/* time may go back by less */
@@ -15,6 +16,8 @@
 #define OFFSET_MAX  (3600 * SEC) /* beyond the time since boot: no CNTVOFF */
 #define SPAN_MAX    (10 * SEC)	 /* longer spans of one vCPU are put before */
 #define HOP_MAX	    (MSEC / 10)
+#define SLOW_HOPS   20
+#define FIT_PPM	    1 /* what a fit of the clock moves CNTVOFF by, about */
 #define N_VMS	    16
 #define N_PIDS	    64
 
@@ -22,6 +25,7 @@
 struct vm {
 	bool used;
 	bool guess;	/* from bounds only */
+	bool doubtful;	/* or else a hypercall took long */
 	int64_t offset; /* estimate */
 	int64_t low, high;
 	uint64_t stamp; /* of its last use */
@@ -62,8 +66,10 @@ struct nvhe {
 	bool lost;
 	int64_t slop; /* what the recorded time may lack: text is cut to microseconds */
 	int64_t hop;  /* how long a short hypercall takes */
+	int64_t usual; /* ... and one that changes CNTVOFF, as far as records show: about the median */
 
 	struct vm *cur;	    /* loaded; NULL: none */
+	int64_t span_low;   /* CNTVOFF is at least that since it was loaded; INT64_MIN: not known */
 	struct vm *guessed; /* what the guess about the first span has turned out to be */
 	struct vm *learnt;  /* loaded at the first record, as one that looked ahead has told */
 	bool sure;	/* structure tells that cur is right */
@@ -87,6 +93,7 @@ struct nvhe *nvhe_new(unsigned int cpu, void (*step)(void *ctx, const struct nvh
 	n->step = step;
 	n->ctx = ctx;
 	n->slop = 999;
+	n->span_low = INT64_MIN;
 	return n;
 }
 
@@ -134,6 +141,29 @@ static bool gap_with(const struct nvhe *n, const struct vm *vm, uint64_t raw, in
 }
 
 /* ---- what is known of VMs --------------------------------------------------------- */
+
+static bool is_narrow(const struct vm *vm)
+{
+	return vm->low != INT64_MIN && vm->high != INT64_MAX && vm->high - vm->low <= NARROW;
+}
+
+/* By how much CNTVOFF may lie beside what was seen of it. */
+static int64_t tolerance(const struct vm *vm)
+{
+	int64_t t = vm->high - vm->low + HOP_MAX / 5 + llabs(vm->offset) / 1000000 * FIT_PPM;
+
+	return is_narrow(vm) && t < JITTER ? t : JITTER;
+}
+
+/* Can it be the one that is between low and high? */
+static bool vm_fits(const struct vm *vm, int64_t low, int64_t high)
+{
+	int64_t t = tolerance(vm);
+
+	if (!is_narrow(vm))
+		return vm->offset - t <= high && vm->offset + t >= low;
+	return vm->low - t <= high && vm->high + t >= low;
+}
 
 static struct vm *vm_new(struct nvhe *n, int64_t offset)
 {
@@ -200,10 +230,31 @@ static void vm_at_most(struct vm *vm, int64_t high, int64_t pad)
 
 static struct vm *vm_near(struct nvhe *n, int64_t offset, int64_t within)
 {
-	for (size_t i = 0; i < N_VMS; i++)
-		if (n->vms[i].used && !n->vms[i].guess && llabs(n->vms[i].offset - offset) < within)
-			return &n->vms[i];
-	return NULL;
+	struct vm *best = NULL;
+
+	for (size_t i = 0; i < N_VMS; i++) {
+		struct vm *vm = &n->vms[i];
+		int64_t away = llabs(vm->offset - offset);
+
+		if (vm->used && !vm->guess && away < within && (!best || away < llabs(best->offset - offset)))
+			best = vm;
+	}
+	return best;
+}
+
+/* The one that is between low and high, and nearest to `offset`. */
+static struct vm *vm_between(struct nvhe *n, int64_t low, int64_t high, int64_t offset)
+{
+	struct vm *best = NULL;
+
+	for (size_t i = 0; i < N_VMS; i++) {
+		struct vm *vm = &n->vms[i];
+
+		if (vm->used && !vm->guess && vm_fits(vm, low, high) &&
+		    (!best || llabs(vm->offset - offset) < llabs(best->offset - offset)))
+			best = vm;
+	}
+	return best;
 }
 
 /* A guess is what the bounds leave, at its early end. */
@@ -227,7 +278,7 @@ void nvhe_known(struct nvhe *n, int vcpu_pid, int64_t low, int64_t high)
 	if (low > high)
 		return;
 	if (low || high) {
-		vm = vm_near(n, middle, JITTER);
+		vm = vm_between(n, low, high, middle);
 		if (!vm)
 			vm = vm_new(n, middle);
 		vm_at_least(vm, low, 0);
@@ -280,13 +331,25 @@ static int64_t pad(const struct nvhe *n)
 	return n->slop + n->hop;
 }
 
+/* A hypercall that takes longer is an odd one. */
+static int64_t slow(const struct nvhe *n)
+{
+	return HOP_MAX + SLOW_HOPS * (n->hop > n->usual ? n->hop : n->usual) + n->slop;
+}
+
+static void took(struct nvhe *n, int64_t time)
+{
+	n->usual += time > n->usual ? n->usual / 4 + USEC : -n->usual / 4;
+}
+
 static void load(struct nvhe *n, struct vm *vm, uint64_t raw)
 {
 	/* in a hypercall the load follows the record before at once */
 	int64_t idle = !n->in_hvc && n->from > n->last ? n->from - n->last : 0, t;
 
-	if (!n->cur)
-		vm_at_least(vm, diff((uint64_t)n->last, raw) - n->slop, pad(n) + idle);
+	n->span_low = n->cur ? INT64_MIN : diff((uint64_t)n->last, raw) - n->slop;
+	if (!n->cur && !is_narrow(vm)) /* else at the put: it may have been another VM's */
+		vm_at_least(vm, n->span_low, pad(n) + idle);
 	vm->stamp = ++n->stamp;
 	n->cur = vm;
 	n->pid = 0;
@@ -294,11 +357,45 @@ static void load(struct nvhe *n, struct vm *vm, uint64_t raw)
 	report(n, vm, t > n->last ? t : n->last, true);
 }
 
+/*
+ * Whose span it was, now that its CNTVOFF is known from both ends: two VMs that were
+ * started or stopped together are told apart by microseconds.
+ */
+static struct vm *vm_of_span(struct nvhe *n, int64_t high)
+{
+	const struct owner *o = n->pid ? owner_of(n, n->pid) : NULL;
+	const int64_t low = n->span_low;
+	struct vm *vm;
+
+	if (n->cur->guess || low > high)
+		return n->cur;
+	if (o && o->vm && vm_fits(o->vm, low, high))
+		return o->vm;
+	if (is_narrow(n->cur) && vm_fits(n->cur, low, high))
+		return n->cur;
+	vm = vm_between(n, low, high, high - pad(n));
+	if (vm && llabs(vm->offset - high) <= slow(n) + tolerance(vm))
+		return vm;
+	return vm_fits(n->cur, low, high) ? n->cur : NULL;
+}
+
 static void put(struct nvhe *n, uint64_t raw)
 {
-	struct vm *vm = n->cur;
+	const int64_t high = diff(raw, n->raw) + n->slop;
+	struct vm *vm = vm_of_span(n, high);
 
-	vm_at_most(vm, diff(raw, n->raw) + n->slop, pad(n));
+	if (vm != n->cur && n->cur->doubtful)
+		n->cur->used = false;
+	if (!vm)
+		vm = vm_new(n, high - pad(n));
+	vm->doubtful = false;
+	if (n->span_low != INT64_MIN) {
+		vm_at_least(vm, n->span_low, pad(n));
+		took(n, (high - n->span_low) / 2);
+	}
+	vm_at_most(vm, high, pad(n));
+	if (n->pid && n->span_low != INT64_MIN && high - n->span_low <= slow(n))
+		own(n, n->pid, vm);
 	if (vm->guess)
 		n->guessed = vm;
 	vm->guess = false;
@@ -307,31 +404,37 @@ static void put(struct nvhe *n, uint64_t raw)
 	n->pid = 0;
 }
 
-static void switch_to(struct nvhe *n, struct vm *vm, uint64_t raw, enum change change)
+static void switch_to(struct nvhe *n, struct vm *vm, uint64_t raw, bool sure)
 {
 	if (vm)
 		load(n, vm, raw);
 	else
 		put(n, raw);
-	n->sure = change == CHANGE_HVC;
+	n->sure = sure;
 }
 
 /* ---- which offset ------------------------------------------------------------------- */
 
+/* What can have been loaded or put. */
+struct candidate {
+	struct vm *vm; /* NULL: none is loaded */
+	int64_t gap;
+	bool others; /* there are */
+};
+
 /*
- * The loaded offset that makes the gap shortest; false: none is possible. In a
- * hypercall a loaded one can only go, and what comes must make it a short one.
+ * The one that makes the gap shortest; false: none is possible. In a hypercall a
+ * loaded one can only go, and what comes must make it a short one.
  */
-static bool best_candidate(struct nvhe *n, uint64_t raw, enum change change, struct vm **out,
-			   int64_t *out_gap)
+static bool best_candidate(struct nvhe *n, uint64_t raw, enum change change, struct candidate *out)
 {
-	const int64_t longest = change == CHANGE_HVC && !n->cur ? HYPERCALL : INT64_MAX;
+	const bool loads = change == CHANGE_HVC && !n->cur;
 	bool found = false;
 	int64_t gap;
 
+	*out = (struct candidate){ 0 };
 	if (n->cur && gap_with(n, NULL, raw, &gap)) {
-		*out = NULL;
-		*out_gap = gap;
+		out->gap = gap;
 		found = true;
 	}
 	for (size_t i = 0; i < N_VMS && !(change == CHANGE_HVC && n->cur && n->sure); i++) {
@@ -339,23 +442,30 @@ static bool best_candidate(struct nvhe *n, uint64_t raw, enum change change, str
 
 		if (!vm->used || vm == n->cur || !gap_with(n, vm, raw, &gap))
 			continue;
-		if (gap > longest || (found && gap >= *out_gap))
+		if (loads && (gap > HYPERCALL || gap < -tolerance(vm) - pad(n)))
 			continue;
-		*out = vm;
-		*out_gap = gap;
+		out->others |= found;
+		if (found && gap >= out->gap)
+			continue;
+		out->vm = vm;
+		out->gap = gap;
 		found = true;
 	}
 	return found;
 }
 
-/* The vCPU's pid knows better than a guess. */
+/* The vCPU's pid knows better than a guess, and better than a hypercall's length. */
 static bool pid_decides(struct nvhe *n, uint64_t raw, int vcpu)
 {
-	struct owner *o = vcpu && !n->sure ? owner_of(n, vcpu) : NULL;
+	struct owner *o = vcpu ? owner_of(n, vcpu) : NULL;
 	int64_t gap;
 
 	if (!o || o->vm == n->cur || !gap_with(n, o->vm, raw, &gap))
 		return false;
+	if (n->sure && (!n->cur || !o->vm || gap > HYPERCALL || gap < -tolerance(o->vm)))
+		return false;
+	if (n->cur && n->cur->doubtful)
+		n->cur->used = n->cur->doubtful = false;
 	n->cur = o->vm;
 	return true;
 }
@@ -368,12 +478,10 @@ static bool put_of_another(struct nvhe *n, uint64_t raw, enum change change)
 {
 	int64_t up = diff(raw, n->raw);
 
-	if (change != CHANGE_HVC || !n->cur || n->sure || up <= JITTER ||
-	    llabs(up - n->cur->offset) >= n->cur->offset / 2 || !in_bounds(n, (int64_t)raw))
-		return false;
-	if (!n->cur->guess)
-		n->cur = vm_new(n, up);
-	return true;
+	int64_t gap;
+
+	return change == CHANGE_HVC && n->cur && up > JITTER && in_bounds(n, (int64_t)raw) &&
+	       !gap_with(n, NULL, raw, &gap) && llabs(up - n->cur->offset) < (n->sure ? HYPERCALL : n->cur->offset / 2);
 }
 
 /* The first step seen is forward: a vCPU was loaded when the recording began, and is put. */
@@ -383,6 +491,7 @@ static void put_of_unknown(struct nvhe *n, uint64_t raw)
 	struct vm *vm = vm_near(n, up, HYPERCALL);
 	int pid = n->pid;
 
+	n->span_low = INT64_MIN;
 	n->cur = vm ? vm : vm_new(n, up);
 	if (pid)
 		own(n, pid, n->cur);
@@ -401,24 +510,43 @@ static void load_new(struct nvhe *n, uint64_t raw, enum change change)
 	n->sure = change == CHANGE_HVC && !was;
 }
 
+/*
+ * One VM is known, but its hypercall would have taken long: a new one is as likely,
+ * and the vCPU's pid, or the put, is going to tell. Meanwhile the earlier of both
+ * holds, so that times need not go back.
+ */
+static void load_doubtful(struct nvhe *n, uint64_t raw)
+{
+	struct vm *vm = vm_new(n, diff((uint64_t)n->last, raw));
+
+	vm->doubtful = true;
+	load(n, vm, raw);
+	n->sure = false;
+}
+
 static void decide(struct nvhe *n, uint64_t raw, enum change change, int vcpu)
 {
-	int64_t gap, best_gap = 0;
+	int64_t gap;
 	bool possible = gap_with(n, n->cur, raw, &gap);
-	struct vm *best = NULL;
+	const bool loads = change == CHANGE_HVC && !n->cur;
+	struct candidate best;
 
 	if (pid_decides(n, raw, vcpu))
 		return;
 	if (possible && (change == CHANGE_NO || gap <= (change == CHANGE_HVC ? JITTER : PUT_MIN)))
 		return;
-	if (best_candidate(n, raw, change, &best, &best_gap) && (!possible || best_gap < gap))
-		switch_to(n, best, raw, change);
-	else if (put_of_another(n, raw, change))
-		switch_to(n, NULL, raw, change);
-	else if (possible && !n->cur && !n->settled && change == CHANGE_HVC && gap > PUT_MIN)
+	if (put_of_another(n, raw, change)) {
+		switch_to(n, NULL, raw, true);
+	} else if (best_candidate(n, raw, change, &best) && (!possible || best.gap < gap)) {
+		if (loads && best.vm && is_narrow(best.vm) && best.gap > slow(n))
+			load_doubtful(n, raw);
+		else
+			switch_to(n, best.vm, raw, change == CHANGE_HVC && !(best.vm && best.others));
+	} else if (possible && !n->cur && !n->settled && change == CHANGE_HVC && gap > PUT_MIN) {
 		put_of_unknown(n, raw);
-	else if (!possible)
+	} else if (!possible) {
 		load_new(n, raw, change);
+	}
 }
 
 /* The first record, or the first one after the time went wrong. */
@@ -428,6 +556,7 @@ static void begin(struct nvhe *n, uint64_t raw, int vcpu)
 	int64_t t;
 
 	n->sure = false;
+	n->span_low = INT64_MIN;
 	n->cur = n->learnt ? n->learnt : o ? o->vm : NULL;
 	if (!in_bounds(n, time_with(n->cur, raw)))
 		n->cur = NULL;
@@ -505,6 +634,7 @@ uint64_t nvhe_time(struct nvhe *n, uint64_t ts, const char *reason, int vcpu)
 	if (n->lost) {
 		n->sure = false;
 		n->in_hvc = false;
+		n->span_low = INT64_MIN;
 	}
 	if (n->any && !in_bounds(n, n->last) && n->to && n->last > n->to)
 		n->any = false;

@@ -33,6 +33,7 @@ struct sim {
 	uint64_t seed;
 	bool text;	    /* cut to microseconds */
 	bool long_runs;	    /* a guest may run for longer than its CNTVOFF */
+	int64_t interrupt;  /* one hypercall in ten takes up to that much longer */
 	bool enters, exits; /* which events are on */
 	struct record *v;
 	size_t n, cap;
@@ -84,6 +85,8 @@ static inline void sim_hypercall(struct sim *s, int64_t offset)
 {
 	sim_record(s, "hvc", 0);
 	pass(s, 2 * USEC);
+	if (s->interrupt && !(rnd(s) % 10))
+		pass(s, s->interrupt);
 	s->offset = offset;
 	pass(s, 2 * USEC);
 	sim_record(s, "eret_host", 0);
