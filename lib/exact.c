@@ -38,13 +38,33 @@ static bool zero_fits(const struct counter_log *guest)
 	return guest->n_pings > 0;
 }
 
-/* 0: none. */
-static int32_t find_vm(const struct counter_log *guest, const struct voff_log *voff)
+static bool vm_has(const struct voff_log *voff, int32_t vm, const struct exact_threads *t)
 {
-	for (size_t i = 0; i < voff->n_spans; i++)
-		if (vm_fits(guest, voff, voff->spans[i].vm))
-			return voff->spans[i].vm;
-	return 0;
+	for (size_t i = 0; i < voff->n_vcpus; i++)
+		for (size_t k = 0; k < t->n && voff->vcpus[i].vm == vm; k++)
+			if (t->v[k].pid && t->v[k].pid == (uint32_t)voff->vcpus[i].pid)
+				return true;
+	return false;
+}
+
+#define VM_NONE	   0
+#define VM_SEVERAL (-1)
+
+/* Of VMs that were started together the one whose threads are the guest's. */
+static int32_t find_vm(const struct counter_log *guest, const struct voff_log *voff, const struct exact_threads *t)
+{
+	int32_t found = VM_NONE;
+
+	for (size_t i = 0; i < voff->n_spans; i++) {
+		int32_t vm = voff->spans[i].vm;
+
+		if (vm == found || !vm_fits(guest, voff, vm))
+			continue;
+		if (vm_has(voff, vm, t))
+			return vm;
+		found = found ? VM_SEVERAL : vm;
+	}
+	return found;
 }
 
 int exact_add_epoch(struct exact *j, const struct epoch *e)
@@ -95,11 +115,15 @@ static enum sync_class class_known(const struct exact *j)
 }
 
 static int epochs_known(struct exact *j, const struct counter_log *guest, const struct voff_log *voff,
-			const char **why)
+			const struct exact_threads *threads, const char **why)
 {
-	int32_t vm = find_vm(guest, voff);
+	int32_t vm = find_vm(guest, voff, threads);
 	int ret;
 
+	if (vm == VM_SEVERAL) {
+		*why = "several VMs' CNTVOFFs fit its counter, and its vCPU threads are not known";
+		return -ENODATA;
+	}
 	if (!vm && !zero_fits(guest)) {
 		*why = voff->n_spans ? "no VM's CNTVOFF fits its counter" : "its CNTVOFF is not known";
 		return -ENODATA;
@@ -418,7 +442,8 @@ int exact_end(struct exact *j, int ret)
 }
 
 int exact_solve(const struct counter_log *host, const struct counter_log *guest,
-		const struct voff_log *voff, struct sync_result *out, const char **why)
+		const struct voff_log *voff, const struct exact_threads *threads, struct sync_result *out,
+		const char **why)
 {
 	struct exact j = { .out = out };
 	int ret;
@@ -426,7 +451,7 @@ int exact_solve(const struct counter_log *host, const struct counter_log *guest,
 	*out = (struct sync_result){ .method = "exact" };
 	ret = exact_begin(&j, host, guest, why);
 	if (!ret)
-		ret = epochs_known(&j, guest, voff, why);
+		ret = epochs_known(&j, guest, voff, threads, why);
 	if (!ret)
 		ret = exact_knots(&j, class_known(&j));
 	return exact_end(&j, ret);

@@ -58,14 +58,22 @@ void voff_log_lost(struct voff_log *l);
 int voff_log_vcpu(struct voff_log *l, int32_t vm, int32_t pid, unsigned int id);
 void voff_log_release(struct voff_log *l);
 
+/* The guest's vCPU threads, as far as they are known. */
+struct exact_threads {
+	const struct offset_vcpu *v;
+	size_t n;
+};
+
 /*
- * The guest's offset. The VM is the one whose CNTVOFF fits the pings; where none
+ * The guest's offset. The VM is the one whose CNTVOFF fits the pings; where several
+ * do, the one that has a thread of the guest's; where none
  * does, an offset of 0 that fits them is taken: protected VMs have that, and no
  * other by chance. -ENODATA with *why: it cannot be had; -ENOMEM.
  * out->class is SYNC_HARD, or SYNC_SOFT where records of CNTVOFF were lost.
  */
 int exact_solve(const struct counter_log *host, const struct counter_log *guest,
-		const struct voff_log *voff, struct sync_result *out, const char **why);
+		const struct voff_log *voff, const struct exact_threads *threads, struct sync_result *out,
+		const char **why);
 
 /* What a recording's events tell, besides the counters. */
 struct exact_events {

@@ -153,12 +153,14 @@ static int by_exact(const struct job *j, struct sync_result *out, const char **w
 {
 	const struct session_clocks *clocks = j->all->clocks;
 	const struct counter_log *log = peer_counter(j->g->peer);
+	const struct exact_threads threads = { j->known, j->n_known };
 	int ret;
 
 	*why = !clocks ? "this machine's counter cannot be read" : "its agent does not tell its counter";
 	if (!clocks || !log)
 		return -ENODATA;
-	ret = exact_solve(session_clocks_host(clocks), log, session_clocks_voff(clocks), out, why);
+	ret = exact_solve(session_clocks_host(clocks), log, session_clocks_voff(clocks), &threads, out,
+			  why);
 	if (!ret && j->host)
 		ret = check(j, out);
 	if (!ret && out->outside > out->events / DOUBT_PARTS) {

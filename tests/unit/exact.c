@@ -77,6 +77,8 @@ static void add_late_ping(struct counter_log *l, const struct vm *v)
 	assert_int_equal(counter_log_ping(l, &p), 0);
 }
 
+static const struct exact_threads nobody;
+
 struct world {
 	struct clock host, guest;
 	struct vm vm;
@@ -157,7 +159,7 @@ static void drift_is_followed(void **state)
 
 	run(&w, 0.25);
 	load(&w, 90);
-	assert_int_equal(exact_solve(&w.host_log, &w.guest_log, &w.voff, &r, &why), 0);
+	assert_int_equal(exact_solve(&w.host_log, &w.guest_log, &w.voff, &nobody, &r, &why), 0);
 	assert_int_equal(r.class, SYNC_HARD);
 	assert_string_equal(r.method, "exact");
 	assert_int_equal(r.n_cuts, 0);
@@ -177,7 +179,7 @@ static void steady_clocks_within_a_microsecond(void **state)
 
 	run(&w, 0.25);
 	load(&w, 90);
-	assert_int_equal(exact_solve(&w.host_log, &w.guest_log, &w.voff, &r, &why), 0);
+	assert_int_equal(exact_solve(&w.host_log, &w.guest_log, &w.voff, &nobody, &r, &why), 0);
 	judge(&w, &r, 1000);
 	release(&w, &r);
 }
@@ -192,7 +194,7 @@ static void pause_is_cut(void **state)
 
 	run(&w, 0.25);
 	load(&w, 90);
-	assert_int_equal(exact_solve(&w.host_log, &w.guest_log, &w.voff, &r, &why), 0);
+	assert_int_equal(exact_solve(&w.host_log, &w.guest_log, &w.voff, &nobody, &r, &why), 0);
 	assert_int_equal(r.class, SYNC_HARD);
 	assert_int_equal(r.n_cuts, 1);
 	assert_in_range(r.knots[r.cuts[0]].offset - r.knots[r.cuts[0] - 1].offset, 1999990000, 2000010000);
@@ -212,7 +214,27 @@ static void vm_is_found_among_others(void **state)
 	/* 1 ms away: beyond what a question and its answer leave */
 	assert_int_equal(voff_log_load(&w.voff, 5000000000, 80, 900000000 + HZ / 1000, false), 0);
 	load(&w, 90);
-	assert_int_equal(exact_solve(&w.host_log, &w.guest_log, &w.voff, &r, &why), 0);
+	assert_int_equal(exact_solve(&w.host_log, &w.guest_log, &w.voff, &nobody, &r, &why), 0);
+	judge(&w, &r, 1000);
+	release(&w, &r);
+}
+
+/* Two that were started within 50 us: what a question and its answer leave suits both. */
+static void vms_started_together(void **state)
+{
+	struct world w = { .host = { 5000000000, { 0 } }, .guest = { 77, { 0 } }, .vm.voff = { 900000000 } };
+	const struct offset_vcpu vcpus[] = { { 0, 0 }, { 1, 502 } };
+	const struct exact_threads threads = { vcpus, 2 };
+	struct sync_result r;
+	const char *why;
+
+	run(&w, 1);
+	assert_int_equal(voff_log_load(&w.voff, 5000000000, 80, 900000000 + HZ / 20000, false), 0);
+	assert_int_equal(voff_log_vcpu(&w.voff, 80, 401, 0), 0);
+	load(&w, 90);
+	assert_int_equal(exact_solve(&w.host_log, &w.guest_log, &w.voff, &nobody, &r, &why), -ENODATA);
+	assert_string_equal(why, "several VMs' CNTVOFFs fit its counter, and its vCPU threads are not known");
+	assert_int_equal(exact_solve(&w.host_log, &w.guest_log, &w.voff, &threads, &r, &why), 0);
 	judge(&w, &r, 1000);
 	release(&w, &r);
 }
@@ -224,7 +246,7 @@ static void protected_vm_has_none(void **state)
 	const char *why;
 
 	run(&w, 0.25);
-	assert_int_equal(exact_solve(&w.host_log, &w.guest_log, &w.voff, &r, &why), 0);
+	assert_int_equal(exact_solve(&w.host_log, &w.guest_log, &w.voff, &nobody, &r, &why), 0);
 	assert_int_equal(r.class, SYNC_HARD);
 	judge(&w, &r, 1000);
 	release(&w, &r);
@@ -239,7 +261,7 @@ static void without_cntvoff_pings_remain(void **state)
 	const char *why;
 
 	run(&w, 0.25);
-	assert_int_equal(exact_solve(&w.host_log, &w.guest_log, &w.voff, &r, &why), -ENODATA);
+	assert_int_equal(exact_solve(&w.host_log, &w.guest_log, &w.voff, &nobody, &r, &why), -ENODATA);
 	assert_string_equal(why, "its CNTVOFF is not known");
 	assert_int_equal(r.n_knots, 0);
 	assert_int_equal(exact_ping(&w.host_log, &w.guest_log, &r, &why), 0);
@@ -270,7 +292,7 @@ static void a_wrong_cntvoff_is_refused(void **state)
 
 	run(&w, 1);
 	assert_int_equal(voff_log_load(&w.voff, 5000000000, 90, 900000000 + HZ / 100, false), 0);
-	assert_int_equal(exact_solve(&w.host_log, &w.guest_log, &w.voff, &r, &why), -ENODATA);
+	assert_int_equal(exact_solve(&w.host_log, &w.guest_log, &w.voff, &nobody, &r, &why), -ENODATA);
 	assert_string_equal(why, "no VM's CNTVOFF fits its counter");
 	release(&w, &r);
 }
@@ -285,7 +307,7 @@ static void lost_loads_make_it_soft(void **state)
 	run(&w, 0.25);
 	assert_int_equal(voff_log_load(&w.voff, clock_at(&w.host, START + HZ), 90, w.vm.voff[0], false), 0);
 	assert_int_equal(voff_log_load(&w.voff, clock_at(&w.host, START + 6 * HZ), 90, w.vm.voff[1], true), 0);
-	assert_int_equal(exact_solve(&w.host_log, &w.guest_log, &w.voff, &r, &why), 0);
+	assert_int_equal(exact_solve(&w.host_log, &w.guest_log, &w.voff, &nobody, &r, &why), 0);
 	assert_int_equal(r.class, SYNC_SOFT);
 	assert_int_equal(r.knots[r.cuts[0] - 1].class, SYNC_NONE);
 	/* nothing is vouched for from the last load with the old one to the first with the new one */
@@ -305,7 +327,7 @@ static void a_clock_that_was_set_is_refused(void **state)
 	load(&w, 90);
 	for (size_t i = w.guest_log.n_shots / 2; i < w.guest_log.n_shots; i++)
 		w.guest_log.shots[i].clock += 5000000;
-	assert_int_equal(exact_solve(&w.host_log, &w.guest_log, &w.voff, &r, &why), -ENODATA);
+	assert_int_equal(exact_solve(&w.host_log, &w.guest_log, &w.voff, &nobody, &r, &why), -ENODATA);
 	assert_string_equal(why, "its clock was set");
 	release(&w, &r);
 }
@@ -432,7 +454,7 @@ static void pause_after_the_last_snapshot(void **state)
 	run(&w, 0.25);
 	load(&w, 90);
 	w.guest_log.n_shots = w.guest_log.n_pings = 10;
-	assert_int_equal(exact_solve(&w.host_log, &w.guest_log, &w.voff, &r, &why), 0);
+	assert_int_equal(exact_solve(&w.host_log, &w.guest_log, &w.voff, &nobody, &r, &why), 0);
 	assert_int_equal(r.n_cuts, 1);
 	assert_in_range(sync_bound(&r, late - (uint64_t)r.knots[r.n_knots - 1].offset), 1, 100000);
 	judge(&w, &r, 100000);
@@ -445,12 +467,12 @@ static void too_little_is_refused(void **state)
 	struct sync_result r;
 	const char *why;
 
-	assert_int_equal(exact_solve(&w.host_log, &w.guest_log, &w.voff, &r, &why), -ENODATA);
+	assert_int_equal(exact_solve(&w.host_log, &w.guest_log, &w.voff, &nobody, &r, &why), -ENODATA);
 	assert_int_equal(exact_ping(&w.host_log, &w.guest_log, &r, &why), -ENODATA);
 	add_shot(&w.host_log, 5, 5, 0);
 	add_shot(&w.host_log, 5, 5, 0);
 	add_shot(&w.guest_log, 5, 5, 0);
-	assert_int_equal(exact_solve(&w.host_log, &w.guest_log, &w.voff, &r, &why), -ENODATA);
+	assert_int_equal(exact_solve(&w.host_log, &w.guest_log, &w.voff, &nobody, &r, &why), -ENODATA);
 	release(&w, &r);
 }
 
@@ -468,7 +490,7 @@ static void knots_are_near_enough(void **state)
 		add_ping(&w.guest_log, &w.vm, n, 3000);
 	}
 	assert_int_equal(voff_log_load(&w.voff, START * 16, 90, 900000000, false), 0);
-	assert_int_equal(exact_solve(&w.host_log, &w.guest_log, &w.voff, &r, &why), 0);
+	assert_int_equal(exact_solve(&w.host_log, &w.guest_log, &w.voff, &nobody, &r, &why), 0);
 	assert_int_equal(sync_time_shift(&r, 1, 2, &s), 0);
 	for (uint32_t i = 1; i < s.cpus[0].n; i++)
 		assert_in_range(s.cpus[0].v[i].time - s.cpus[0].v[i - 1].time, 1, 50000000000);
@@ -549,6 +571,7 @@ int main(void)
 		cmocka_unit_test(steady_clocks_within_a_microsecond),
 		cmocka_unit_test(pause_is_cut),
 		cmocka_unit_test(vm_is_found_among_others),
+		cmocka_unit_test(vms_started_together),
 		cmocka_unit_test(protected_vm_has_none),
 		cmocka_unit_test(without_cntvoff_pings_remain),
 		cmocka_unit_test(a_wrong_cntvoff_is_refused),
