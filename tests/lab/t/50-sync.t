@@ -4,11 +4,15 @@
 # guests with 2 and 4 vCPUs, on both kinds of host, plainly, stopped half-way by
 # QEMU's monitor and by a signal, and with all of the host's CPUs busy; by the exact
 # method and by the hypervisor's windows. Stock's ptp is measured beside it.
-# HYPTRACE_LAB_SECONDS: of each recording (3; with 60 it takes half an hour).
+# A long recording, stopped half-way, is synchronised by the counters and then from its
+# files, by the windows alone.
+# HYPTRACE_LAB_SECONDS: of each recording (3; with 60 it takes half an hour);
+# HYPTRACE_LAB_LONG: of the long one (60; 0: none).
 # HYPTRACE_LAB_MODES, HYPTRACE_LAB_ACTS: some of them only.
 # shellcheck disable=SC2154 # $output and friends come from lib.sh
 . "$(dirname "$0")/lib.sh"
 seconds=${HYPTRACE_LAB_SECONDS:-3}
+long=${HYPTRACE_LAB_LONG:-60}
 truth=$build/tests/integration/truth
 table=$tmp/table
 
@@ -36,9 +40,10 @@ end_shots() {
 }
 
 # What is done while a recording runs, of $seconds in all.
-half=$((seconds / 2 > 0 ? seconds / 2 : 1))
 guests='for i in 1 2; do'
 act() {
+	local half=$((seconds / 2 > 0 ? seconds / 2 : 1))
+
 	case $1 in
 	plain) echo "sleep $seconds" ;;
 	stop) echo "sleep $half; $guests \$g monitor \$i stop; done; sleep 1; $guests \$g monitor \$i cont; done; sleep $half" ;;
@@ -51,8 +56,10 @@ act() {
 # one NAME METHOD ACT: a recording of both guests
 one() {
 	act "$3" >"$out/act.sh"
+	l1_timeout=$((3 * seconds + 120))
 	run "export g=/mnt/tests/lab/l1/guest HYPTRACE_GUEST_TIMEOUT_MS=60000; timeout $((3 * seconds + 100)) hyptrace record --tsync $2 -B hyp -e kvm -b 4096 \
 		-o $1.dat -A Guest@3:823 -A Guest2@4:823 -- bash /mnt/out/act.sh && cp $1*.dat /mnt/out && rm -f $1*.dat"
+	unset l1_timeout
 	recorded "$mode: $1"
 	diag "$(grep -E 'clock offset|warning' <<<"$stderr")"
 }
@@ -96,6 +103,9 @@ for mode in ${HYPTRACE_LAB_MODES:-protected nvhe}; do
 		one "exact-$a" exact "$a"
 		one "hyp-$a" hyp "$a"
 	done
+	if [ "$long" -gt 0 ]; then
+		seconds=$long one long exact stop
+	fi
 	run "timeout 100 trace-cmd record -o ptp.dat -C boot -A Guest@3:823 -e sched -- sleep 1; cp ptp*.dat /mnt/out"
 	recorded "$mode: stock trace-cmd with hyptrace-agent, by ptp"
 	end_shots
@@ -115,6 +125,12 @@ p:mine/wake wake_up_process" "$mode: kill -9 and recover take the probe away, an
 		# by the events alone, not every one of them is sure about a jump
 		judge "hyp-$a" 'hyp windows' 'hard|soft'
 	done
+	if [ "$long" -gt 0 ]; then
+		judge long exact hard
+		"$build/hyptrace" sync --write "$out/long.dat" "$out/long-Guest.dat" "$out/long-Guest2.dat" >"$tmp/sync" 2>&1
+		ok $? "$mode: $long s: hyptrace sync --write" || diag "$(cat "$tmp/sync")"
+		judge long 'hyp windows' 'hard|soft'
+	fi
 	line=$("$truth" "$out/ptp-Guest.dat" "$out/host.shots" "$out/guest1.shots" 2>&1)
 	like "$line" '^method - .* error' "$mode: ptp's error is known"
 	printf '%-9s %d vCPUs  %-12s %s\n' "$mode" 2 "stock ptp" "$line" >>"$table"

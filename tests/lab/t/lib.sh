@@ -48,7 +48,7 @@ vm_up() {
 
 # l1 COMMAND-LINE...: output and status are those of L1's shell
 l1() {
-	lab exec -t 120 "$vm" ". /mnt/tests/lab/t/l1.sh; $*"
+	lab exec -t "${l1_timeout:-120}" "$vm" ". /mnt/tests/lab/t/l1.sh; $*"
 }
 
 guest() {
