@@ -390,6 +390,38 @@ refusals() {
 	untouched "$name"
 }
 
+# A VM in a /proc of our own: vCPU 2 comes and goes while it runs, 1 goes, and 3 comes
+# last of all. All four ran in the recording.
+hot_plug() {
+	local name="${label}vCPUs plugged in" root=$tmp/root task=$tmp/root/proc/900/task tid
+
+	new_tree
+	rm -rf "$root"
+	mkdir -p "$root/run" "$root/proc/900/fd" "$task"/{900,902,903} "$root"/coming/{904,905}
+	ln -s /usr/bin/cloud-hypervisor "$root/proc/900/exe"
+	ln -s / "$root/proc/900/root"
+	printf '%s\0' cloud-hypervisor --vsock cid=3,socket=/run/vsock >"$root/proc/900/cmdline"
+	for tid in 902 903; do echo "vcpu$((tid - 902))" >"$task/$tid/comm"; done
+	for tid in 904 905; do echo "vcpu$((tid - 902))" >"$root/coming/$tid/comm"; done
+	echo cloud-hyperviso >"$task/900/comm"
+	where=$root/run/vsock agent good fine 4
+	HYPTRACE_ROOT=$root record -e kvm -A "vm@unix:$root/run/vsock" -- sh -c '
+		mv "$1/coming/904" "$2"
+		while kill -0 $PPID && ! grep -q "^hyptrace: guest vm: found 1 more vCPU thread" "$3"; do sleep 0.01; done
+		rm -r "$2/903" "$2/904"
+		mv "$1/coming/905" "$2"' - "$root" "$task" "$tmp/err"
+	end_agents
+	is "$status" 0 "$name: exit status" || diag "$messages"
+	is "$(options trace.dat | sed -n 's/ *\([0-9]* [0-9]*\) \[guest cpu, host pid\]/\1/p')" "0 902
+1 903
+2 904
+3 905" "$name: GUEST has all threads"
+	is "$("$build/tests/tools/loadkshark" -g "$dat" "$tmp/out/trace-vm.dat" | sed -n 's/^guest .*, threads //p')" \
+		"902 903 904 905" "$name: KernelShark reads them"
+	is "$(ticks trace-vm.dat)" 8400 "$name: its events"
+	untouched "$name"
+}
+
 # Two that hang do so at the same time, and Ctrl-C ends the waiting.
 waiting() {
 	local name="${label}two that hang" start
@@ -453,6 +485,7 @@ good_ones() {
 	over_tcp
 	names_and_options
 	refusals
+	hot_plug
 	waiting
 	killed
 }
