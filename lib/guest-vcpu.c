@@ -254,6 +254,14 @@ static size_t look_once(struct guest *g, int dir, const struct vcpu_fd *fds, siz
 	return found;
 }
 
+/* The kernel counts them in the directory's links (proc_task_getattr in fs/proc/base.c). */
+static uint64_t count_threads(int dir)
+{
+	struct stat st;
+
+	return fstatat(dir, "task", &st, 0) ? 0 : st.st_nlink;
+}
+
 static size_t n_known(const struct guest *g)
 {
 	size_t n = 0;
@@ -312,6 +320,7 @@ int guest_find_vcpus(struct guest *g, const struct guest_proc *p)
 	struct vcpu_fd *fds;
 	size_t n;
 
+	g->n_threads = count_threads(p->dir);
 	by_names(g, p->dir);
 	n = vcpu_fds(p->dir, &fds);
 	if (n_known(g) < n)
@@ -343,14 +352,6 @@ static int living(const struct guest *g, int dir, struct guest *out)
 			return -ENOMEM;
 	}
 	return 0;
-}
-
-/* The kernel counts them in the directory's links (proc_task_getattr in fs/proc/base.c). */
-static uint64_t count_threads(int dir)
-{
-	struct stat st;
-
-	return fstatat(dir, "task", &st, 0) ? 0 : st.st_nlink;
 }
 
 static int open_proc(const struct guest *g, const struct guest_opts *o)
@@ -386,10 +387,10 @@ int guest_update_vcpus(struct guest *g, const struct guest_opts *o)
 	ret = living(g, p.dir, &now);
 	if (!ret && n_known(g) && !now.n_vcpus)
 		ret = -ESRCH; /* pids are used again */
-	if (!ret) {
-		g->n_threads = count_threads(p.dir);
+	if (!ret)
 		ret = guest_find_vcpus(&now, &p);
-	}
+	if (!ret)
+		g->n_threads = now.n_threads;
 	for (size_t i = 0; i < now.n_vcpus && !ret; i++)
 		if (guest_set_vcpu(g, now.vcpus[i].cpu, now.vcpus[i].tid, now.vcpus[i].how))
 			found += now.vcpus[i].tid != 0;
