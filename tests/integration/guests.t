@@ -169,6 +169,7 @@ scenarios='
 3|lost-cpu|the data of its CPU 0: the agent closed the connection
 3|close-stall close-endless close-dribble|the data of its CPU [01]: no answer in time
 3|tells-more|its agent sent 90112 bytes of CPU 0, and 86016 came
+0|cpu-offline|its agent has nothing of some of its 2 CPUs
 0|pages-noise pages-commit pages-events control-noise page-part close-gone no-close-resp never-close-resp tells tells-half|'
 
 # Alone and with no --best-effort: nothing is recorded.
@@ -186,10 +187,10 @@ alone() {
 	untouched "$name"
 }
 
-# Those whose loss is told while the recording goes on: it goes on until then.
+# Those of which something is said while the recording goes on: it goes on until then.
 seen_at_once() {
 	case $1 in
-	data-close | lost-all | lost-data | lost-cpu) ;;
+	cpu-offline | data-close | lost-all | lost-data | lost-cpu) ;;
 	*) return 1 ;;
 	esac
 }
@@ -230,6 +231,8 @@ kept() {
 	# of 21 pages of its first CPU the last is good, and all of its second
 	pages-noise | pages-commit)
 		is "$(ticks trace-bad.dat)" 200 "$label$1: the good pages are in its file" ;;
+	cpu-offline)
+		is "$(ticks trace-bad.dat)" 2100 "$label$1: its other CPU's events are in its file" ;;
 	# 99 events of each of the 20
 	pages-events)
 		is "$(ticks trace-bad.dat)" 2180 "$label$1: the good events are in its file" ;;
