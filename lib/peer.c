@@ -35,8 +35,8 @@ struct peer {
 	uint64_t ready; /* CLOCK_BOOTTIME, ns */
 	atomic_bool closing;	 /* CLOSE was sent: an end of the stream is no loss */
 	int64_t closed;		 /* msg_now() then */
-	_Atomic int lost;
 	_Atomic unsigned int n_unused; /* CPUs whose data ended before it began */
+	_Atomic int lost;
 	struct peer_clock *clock_link; /* NULL: the agent has no counter for us */
 	struct msg_reader reader;
 	struct msg_sent told; /* by the agent, at its end */

@@ -59,13 +59,13 @@ int session_guests_prepare(struct session_guests *g, const struct record_plan *p
 int session_guests_ask(struct session_guests *g, bool best_effort, struct recorder *rec);
 /* Starts those that have answered, in parallel. The first error, unless best_effort. */
 int session_guests_start(struct session_guests *g, bool best_effort);
+/* CLOSE to all, then the rest of their pages. The first error of the disk. */
+int session_guests_drain(struct session_guests *g, struct recorder *rec, unsigned int timeout_ms);
 /*
  * While it runs: vCPUs may be plugged in. Looks for their threads in those VMs that
  * have more or fewer threads than before; at the end in all of them.
  */
 void session_guests_look(struct session_guests *g, bool end);
-/* CLOSE to all, then the rest of their pages. The first error of the disk. */
-int session_guests_drain(struct session_guests *g, struct recorder *rec, unsigned int timeout_ms);
 /* Rows of the summary, from *n on. */
 void session_guests_sum(const struct session_guests *g, const struct recorder *rec,
 			struct session_summary *sum);

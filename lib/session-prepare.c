@@ -409,9 +409,9 @@ static int prepare_guests(struct session *s)
 	parse_u64(spool_get(s->spool, "traceid"), &id);
 	s->guests.host_trace_id = id;
 	s->guests.clock = s->n_tracks ? s->tracks[0].source->clock : "boot";
-	s->guests.root = s->o->root;
 	s->guests.stop_fd = s->o->stop_fd;
 	s->guests.timeout_ms = s->o->guest_timeout_ms;
+	s->guests.root = s->o->root;
 	s->guests.tsync = s->plan->tsync;
 	s->guests.tsync_interval_ms = s->plan->tsync_interval_ms;
 	s->guests.log = s->log;
