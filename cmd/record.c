@@ -35,6 +35,7 @@ static int record(const struct record_plan *plan)
 	struct session_summary sum;
 	struct session_opts o = {
 		.tracing_dir = getenv("HYPTRACE_TRACING_DIR"),
+		.root = getenv("HYPTRACE_ROOT"),
 		.stop_fd = stop_signals(),
 		.guest_timeout_ms = guest_timeout_ms(),
 		.progress = progress_recording,

@@ -94,12 +94,6 @@ bool command_ended(struct command *c)
 	return c->ended;
 }
 
-void command_signal(struct command *c, int sig)
-{
-	if (c->pid > 0 && !command_ended(c))
-		kill(c->pid, sig);
-}
-
 void command_release(struct command *c)
 {
 	bool held = c->go >= 0;

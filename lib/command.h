@@ -19,8 +19,6 @@ int command_fork(struct command *c, char **argv, const char *user);
 int command_go(struct command *c);
 /* Whether it has ended; does not wait. */
 bool command_ended(struct command *c);
-/* Passes a signal on, if it still runs. */
-void command_signal(struct command *c, int sig);
 /* Closes what is open; a command that was never let go is killed. */
 void command_release(struct command *c);
 

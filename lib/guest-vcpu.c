@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -253,6 +254,14 @@ static size_t look_once(struct guest *g, int dir, const struct vcpu_fd *fds, siz
 	return found;
 }
 
+/* The kernel counts them in the directory's links (proc_task_getattr in fs/proc/base.c). */
+static uint64_t count_threads(int dir)
+{
+	struct stat st;
+
+	return fstatat(dir, "task", &st, 0) ? 0 : st.st_nlink;
+}
+
 static size_t n_known(const struct guest *g)
 {
 	size_t n = 0;
@@ -311,6 +320,7 @@ int guest_find_vcpus(struct guest *g, const struct guest_proc *p)
 	struct vcpu_fd *fds;
 	size_t n;
 
+	g->n_threads = count_threads(p->dir);
 	by_names(g, p->dir);
 	n = vcpu_fds(p->dir, &fds);
 	if (n_known(g) < n)
@@ -326,35 +336,65 @@ int guest_find_vcpus(struct guest *g, const struct guest_proc *p)
 	return 0;
 }
 
-static void forget_threads(struct guest *g, int dir)
-{
-	size_t kept = 0;
+/* ---- once more ---- */
 
+/* The vCPUs whose threads still run. */
+static int living(const struct guest *g, int dir, struct guest *out)
+{
+	*out = (struct guest){ .pid = g->pid, .vmm = g->vmm };
 	for (size_t i = 0; i < g->n_vcpus; i++) {
+		const struct guest_vcpu *v = &g->vcpus[i];
 		char path[32];
 
-		snprintf(path, sizeof(path), "task/%d", g->vcpus[i].tid);
-		if (g->vcpus[i].tid && !faccessat(dir, path, F_OK, 0))
-			g->vcpus[kept++] = g->vcpus[i];
+		snprintf(path, sizeof(path), "task/%d", v->tid);
+		if (v->tid && !faccessat(dir, path, F_OK, 0) &&
+		    !guest_set_vcpu(out, v->cpu, v->tid, v->how))
+			return -ENOMEM;
 	}
-	g->n_vcpus = kept;
+	return 0;
+}
+
+static int open_proc(const struct guest *g, const struct guest_opts *o)
+{
+	char *path = g->pid ? strf("%s/proc/%d", guest_root(o), g->pid) : NULL;
+	int dir;
+
+	if (!path)
+		return g->pid ? -ENOMEM : -ESRCH;
+	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	free(path);
+	return dir < 0 ? -errno : dir;
+}
+
+bool guest_threads_changed(const struct guest *g, const struct guest_opts *o)
+{
+	int dir = open_proc(g, o);
+	uint64_t n = dir < 0 ? 0 : count_threads(dir);
+
+	if (dir >= 0)
+		close(dir);
+	return n && n != g->n_threads;
 }
 
 int guest_update_vcpus(struct guest *g, const struct guest_opts *o)
 {
-	char *path = g->pid ? strf("%s/proc/%d", guest_root(o), g->pid) : NULL;
-	struct guest_proc p = { .o = o };
-	int ret;
+	struct guest_proc p = { .dir = open_proc(g, o), .o = o };
+	struct guest now;
+	int ret, found = 0;
 
-	if (!path)
-		return g->pid ? -ENOMEM : -ESRCH;
-	p.dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	ret = p.dir < 0 ? -errno : 0;
-	free(path);
-	if (ret)
-		return ret;
-	forget_threads(g, p.dir);
-	ret = guest_find_vcpus(g, &p);
+	if (p.dir < 0)
+		return p.dir;
+	ret = living(g, p.dir, &now);
+	if (!ret && n_known(g) && !now.n_vcpus)
+		ret = -ESRCH; /* pids are used again */
+	if (!ret)
+		ret = guest_find_vcpus(&now, &p);
+	if (!ret)
+		g->n_threads = now.n_threads;
+	for (size_t i = 0; i < now.n_vcpus && !ret; i++)
+		if (guest_set_vcpu(g, now.vcpus[i].cpu, now.vcpus[i].tid, now.vcpus[i].how))
+			found += now.vcpus[i].tid != 0;
+	guest_release(&now);
 	close(p.dir);
-	return ret;
+	return ret ? ret : found;
 }

@@ -181,10 +181,10 @@ int guests_find(struct guests *out, const struct guest_opts *o)
 	return ret;
 }
 
-static const struct guest *find_vm(const struct guest_spec *s, const struct guests *all)
+static struct guest *find_vm(const struct guest_spec *s, const struct guests *all)
 {
 	for (size_t i = 0; i < all->n; i++) {
-		const struct guest *g = &all->v[i];
+		struct guest *g = &all->v[i];
 
 		if (s->kind == GUEST_VSOCK  ? !g->uds && g->cid == s->cid
 		    : s->kind == GUEST_UNIX ? g->uds && !strcmp(g->uds, s->addr)
@@ -250,7 +250,7 @@ static int take_name(struct guest_spec *s, const struct guest *g)
 	return 0;
 }
 
-int guest_spec_resolve(struct guest_spec *s, const struct guests *all, const struct guest **vm,
+int guest_spec_resolve(struct guest_spec *s, const struct guests *all, struct guest **vm,
 		       const struct log *log)
 {
 	/* "vm.example" looks like an address, but may be a VM's name */

@@ -86,6 +86,7 @@ struct guest {
 	unsigned int sources;
 	struct guest_vcpu *vcpus; /* sorted by cpu; numbers may be missing (sparse, unplugged) */
 	size_t n_vcpus;
+	uint64_t n_threads; /* of the VMM, when it was last looked at; 0: not yet */
 };
 
 struct guests {
@@ -111,8 +112,15 @@ int guests_find(struct guests *out, const struct guest_opts *o);
 void guests_release(struct guests *g);
 void guest_release(struct guest *g);
 
-/* Finds the threads of a VM once more: vCPUs come and go (hot-plug). Keeps those known. */
+/*
+ * Looks for the threads of a VM's vCPUs once more: they come and go (hot-plug). A
+ * vCPU that has gone keeps its thread, for what it did was recorded. Returns how
+ * many threads are new, or -errno, and then all is as it was: -ESRCH, -ENOENT: the
+ * VM has ended, or its pid is another's by now.
+ */
 int guest_update_vcpus(struct guest *g, const struct guest_opts *o);
+/* Whether that may find something: the VMM has more or fewer threads than it had then. Cheap. */
+bool guest_threads_changed(const struct guest *g, const struct guest_opts *o);
 /*
  * Tells the thread of a vCPU, from whichever source. A thread that is already
  * known for this vCPU stays, and so does the number of a known thread: false then.
@@ -127,7 +135,7 @@ const struct guest_vcpu *guest_vcpu(const struct guest *g, unsigned int cpu);
  * -ENOENT: a name that no VM has; -ENXIO: the VM has no vsock; the message says
  * what there is.
  */
-int guest_spec_resolve(struct guest_spec *s, const struct guests *all, const struct guest **vm,
+int guest_spec_resolve(struct guest_spec *s, const struct guests *all, struct guest **vm,
 		       const struct log *log);
 
 const char *guest_vmm_name(enum guest_vmm vmm); /* "QEMU" */

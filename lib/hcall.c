@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FILE_MAX      (64u << 20)
 #define ID_MAX	      4095
 #define NAME_LEN_MAX  127
 #define PREFIX	      "__KVM_HOST_SMCCC_FUNC_"
@@ -33,15 +32,6 @@ const char *hcall_name(const struct hcall_names *h, uint32_t id)
 	if ((id & 0xffff0000) == SMCCC_FUNC_ID)
 		id &= 0xffff;
 	return h && id < h->n ? h->v[id] : NULL;
-}
-
-size_t hcall_names_count(const struct hcall_names *h)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; h && i < h->n; i++)
-		n += h->v[i] != NULL;
-	return n;
 }
 
 static bool is_name(const char *s, size_t len)
@@ -257,17 +247,5 @@ int hcall_names_parse(const void *data, size_t len, struct hcall_names **out)
 		hcall_names_free(h);
 	else
 		*out = h;
-	return ret;
-}
-
-int hcall_names_read(const char *path, struct hcall_names **out)
-{
-	struct buf b = { 0 };
-	int ret = read_file(path, FILE_MAX, &b);
-
-	*out = NULL;
-	if (!ret)
-		ret = hcall_names_parse(b.data, b.len, out);
-	buf_release(&b);
 	return ret;
 }

@@ -21,14 +21,11 @@ struct hcall_names; /* opaque, read-only once made */
  * damaged; -ENOENT: a BTF without that enum; -ENOMEM.
  */
 int hcall_names_parse(const void *data, size_t len, struct hcall_names **out);
-/* From a file of at most 64 MiB; the errors of read_file too. */
-int hcall_names_read(const char *path, struct hcall_names **out);
 void hcall_names_free(struct hcall_names *h);
 /*
  * The name, owned by h; NULL: unknown number, or h is NULL. The whole function id
  * (0xc6000000 + number) serves as well.
  */
 const char *hcall_name(const struct hcall_names *h, uint32_t id);
-size_t hcall_names_count(const struct hcall_names *h);
 
 #endif

@@ -128,12 +128,6 @@ static int read_stats(const struct instance *i, unsigned int cpu, struct buf *ou
 	return read_into(i, STATS_MAX, out, file);
 }
 
-int instance_cpu_stat(const struct instance *i, unsigned int cpu, struct buf *out)
-{
-	buf_printf(out, "CPU: %u\n", cpu);
-	return read_stats(i, cpu, out);
-}
-
 int instance_lost(const struct instance *i, unsigned int cpu, uint64_t *lost)
 {
 	static const char *const names[] = { "overrun: ", "dropped events: " };

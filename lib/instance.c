@@ -175,11 +175,6 @@ void instance_free(struct instance *i)
 	free(i);
 }
 
-const char *instance_name(const struct instance *i)
-{
-	return i->buffer->name;
-}
-
 const char *instance_path(const struct instance *i)
 {
 	return i->path;

@@ -46,7 +46,6 @@ int instance_set_pids(struct instance *i, const pid_t *pids, size_t n);
 int instance_start(struct instance *i); /* tracing_on 1 */
 int instance_stop(struct instance *i);	/* tracing_on 0 */
 
-const char *instance_name(const struct instance *i); /* "" = top */
 const char *instance_path(const struct instance *i); /* relative to the tracing dir: "." or "instances/x" */
 const char *instance_clock(const struct instance *i); /* in use after setup */
 /*
@@ -54,8 +53,6 @@ const char *instance_clock(const struct instance *i); /* in use after setup */
  * those that only a trigger may switch on are among them.
  */
 int instance_systems(const struct instance *i, struct strlist *out);
-/* "CPU: 0\nentries: ..." text of per_cpu/cpuN/stats with trace-cmd's heading. */
-int instance_cpu_stat(const struct instance *i, unsigned int cpu, struct buf *out);
 /* Lost events (overrun + dropped) of a CPU by its stats file. */
 int instance_lost(const struct instance *i, unsigned int cpu, uint64_t *lost);
 

@@ -35,6 +35,7 @@ struct peer {
 	uint64_t ready; /* CLOCK_BOOTTIME, ns */
 	atomic_bool closing;	 /* CLOSE was sent: an end of the stream is no loss */
 	int64_t closed;		 /* msg_now() then */
+	_Atomic unsigned int n_unused; /* CPUs whose data ended before it began */
 	_Atomic int lost;
 	struct peer_clock *clock_link; /* NULL: the agent has no counter for us */
 	struct msg_reader reader;
@@ -416,6 +417,23 @@ static ssize_t move_spliced(struct stream *x)
 }
 
 /*
+ * An end before CLOSE is a loss. But a CPU that was never online has no buffer in
+ * the kernel (ring_buffer_wait: -ENODEV), and trace-cmd's agent then ends its stream at once.
+ */
+static int early_end(struct stream *x)
+{
+	struct peer *p = x->p;
+	unsigned int n = x->d->stats->bytes ? p->source.n_cpus : atomic_fetch_add(&p->n_unused, 1) + 1;
+
+	if (n >= p->source.n_cpus)
+		return -ECONNRESET;
+	if (n == 1) /* there may be hundreds */
+		log_info(p->o.log, "guest %s: its agent has nothing of some of its %u CPUs (offline?)", p->name,
+			 p->source.n_cpus);
+	return 0;
+}
+
+/*
  * Until the agent ends the stream. After CLOSE (which all guests get before the
  * first is waited for) it may take its time, but a pause or endless pages end it.
  */
@@ -428,7 +446,7 @@ static int run(struct stream *x)
 		ssize_t n = x->copying ? move_copied(x) : move_spliced(x);
 
 		if (!n)
-			return atomic_load(&x->p->closing) ? 0 : -ECONNRESET;
+			return atomic_load(&x->p->closing) ? 0 : early_end(x);
 		if (n < 0 && n != -EAGAIN && n != -EINTR)
 			return (int)n;
 		if (n > 0) {

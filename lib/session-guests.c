@@ -108,7 +108,7 @@ static int make_spool(struct session_guests *all, struct session_guest *g, const
 
 int session_guests_prepare(struct session_guests *all, const struct record_plan *plan, const char *output)
 {
-	struct guest_opts go = { .log = all->log };
+	struct guest_opts go = { .root = all->root, .log = all->log };
 	int ret;
 
 	all->v = calloc(plan->n_guests ? plan->n_guests : 1, sizeof(*all->v));
@@ -317,6 +317,25 @@ int session_guests_drain(struct session_guests *all, struct recorder *rec, unsig
 		peer_counter(all->v[i].peer);
 	}
 	return ret;
+}
+
+void session_guests_look(struct session_guests *all, bool end)
+{
+	struct guest_opts go = { .root = all->root, .log = all->log };
+
+	for (size_t i = 0; i < all->n; i++) {
+		struct session_guest *g = &all->v[i];
+		int n;
+
+		if (!g->vm || !session_guest_takes_part(g) || (!end && !guest_threads_changed(g->vm, &go)))
+			continue;
+		n = guest_update_vcpus(g->vm, &go);
+		if (n > 0)
+			log_info(all->log, "guest %s: found %d more vCPU thread%s", g->spec.name, n,
+				 n == 1 ? "" : "s");
+		else if (n < 0)
+			log_debug(all->log, "guest %s: its vCPUs cannot be looked at: %s", g->spec.name, error_text(n));
+	}
 }
 
 void session_guests_sum(const struct session_guests *all, const struct recorder *rec,

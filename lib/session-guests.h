@@ -15,7 +15,7 @@
  */
 struct session_guest {
 	struct guest_spec spec;
-	const struct guest *vm; /* in `found`, or NULL */
+	struct guest *vm; /* in `found`, or NULL */
 	char *output;		/* trace-NAME.dat */
 	struct strlist args;
 	struct spool *spool;
@@ -39,6 +39,7 @@ struct session_guests {
 	struct guests found;
 	uint64_t host_trace_id;
 	const char *clock;
+	const char *root; /* session_opts.root */
 	uint64_t host_started; /* CLOCK_BOOTTIME, ns; 0: not known */
 	int stop_fd;
 	int timeout_ms; /* session_opts.guest_timeout_ms */
@@ -60,6 +61,11 @@ int session_guests_ask(struct session_guests *g, bool best_effort, struct record
 int session_guests_start(struct session_guests *g, bool best_effort);
 /* CLOSE to all, then the rest of their pages. The first error of the disk. */
 int session_guests_drain(struct session_guests *g, struct recorder *rec, unsigned int timeout_ms);
+/*
+ * While it runs: vCPUs may be plugged in. Looks for their threads in those VMs that
+ * have more or fewer threads than before; at the end in all of them.
+ */
+void session_guests_look(struct session_guests *g, bool end);
 /* Rows of the summary, from *n on. */
 void session_guests_sum(const struct session_guests *g, const struct recorder *rec,
 			struct session_summary *sum);

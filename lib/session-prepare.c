@@ -411,6 +411,7 @@ static int prepare_guests(struct session *s)
 	s->guests.clock = s->n_tracks ? s->tracks[0].source->clock : "boot";
 	s->guests.stop_fd = s->o->stop_fd;
 	s->guests.timeout_ms = s->o->guest_timeout_ms;
+	s->guests.root = s->o->root;
 	s->guests.tsync = s->plan->tsync;
 	s->guests.tsync_interval_ms = s->plan->tsync_interval_ms;
 	s->guests.log = s->log;

@@ -258,12 +258,13 @@ static int start_command(struct session *s)
 	return ret;
 }
 
-/* Each tick: room for the file, maps of the command, progress. -ENOSPC ends the recording. */
+/* Each tick: room for the file, maps of the command, the guests' threads, progress. -ENOSPC ends the recording. */
 static int tick(struct session *s)
 {
 	int ret = spool_reserve(s->spool, recorder_bytes(s->recorder));
 
 	keep_maps(s);
+	session_guests_look(&s->guests, false);
 	if (s->o->progress) {
 		session_sum(s);
 		s->o->progress(s->o->ctx, s->summary);
@@ -440,6 +441,7 @@ static int end(struct session *s, int ran)
 {
 	int ret = session_drain(s), error;
 
+	session_guests_look(&s->guests, true);
 	s->summary->disk_full = ran == -ENOSPC || ret == -ENOSPC;
 	session_sum(s);
 	spool_free_reserve(s->spool);

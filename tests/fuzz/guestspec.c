@@ -27,7 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct guest vm = { .name = (char *)(uintptr_t) "web", .cid = 5 };
 	const struct guests all = { &vm, 1 };
 	char *arg = strndup((const char *)data, size);
-	const struct guest *found;
+	struct guest *found;
 	struct guest_spec s;
 
 	if (arg && !guest_spec_parse(&s, arg, NULL)) {

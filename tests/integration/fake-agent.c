@@ -272,6 +272,15 @@ static enum next lose(struct agent *a)
 	return HOLD;
 }
 
+/* As trace-cmd's does for a CPU that was never online: its data ends before it began. */
+static enum next offline(struct agent *a)
+{
+	close(a->data[1]);
+	a->data[1] = -1;
+	right(a, AT_DATA);
+	return GO_ON;
+}
+
 /* Instead of pages: noise (0), pages whose size cannot be (1), last events that reach beyond (2). */
 static enum next bad_pages(struct agent *a)
 {
@@ -403,6 +412,7 @@ static const struct scenario scenarios[] = {
 	{ "lost-control", AT_DATA, lose, 1 },
 	{ "lost-data", AT_DATA, lose, 2 },
 	{ "lost-cpu", AT_DATA, lose, 3 },
+	{ "cpu-offline", AT_DATA, offline, 0 },
 	{ "pages-noise", AT_DATA, bad_pages, 0 },
 	{ "pages-commit", AT_DATA, bad_pages, 1 },
 	{ "pages-events", AT_DATA, bad_pages, 2 },

@@ -169,6 +169,7 @@ scenarios='
 3|lost-cpu|the data of its CPU 0: the agent closed the connection
 3|close-stall close-endless close-dribble|the data of its CPU [01]: no answer in time
 3|tells-more|its agent sent 90112 bytes of CPU 0, and 86016 came
+0|cpu-offline|its agent has nothing of some of its 2 CPUs
 0|pages-noise pages-commit pages-events control-noise page-part close-gone no-close-resp never-close-resp tells tells-half|'
 
 # Alone and with no --best-effort: nothing is recorded.
@@ -186,10 +187,10 @@ alone() {
 	untouched "$name"
 }
 
-# Those whose loss is told while the recording goes on: it goes on until then.
+# Those of which something is said while the recording goes on: it goes on until then.
 seen_at_once() {
 	case $1 in
-	data-close | lost-all | lost-data | lost-cpu) ;;
+	cpu-offline | data-close | lost-all | lost-data | lost-cpu) ;;
 	*) return 1 ;;
 	esac
 }
@@ -230,6 +231,8 @@ kept() {
 	# of 21 pages of its first CPU the last is good, and all of its second
 	pages-noise | pages-commit)
 		is "$(ticks trace-bad.dat)" 200 "$label$1: the good pages are in its file" ;;
+	cpu-offline)
+		is "$(ticks trace-bad.dat)" 2100 "$label$1: its other CPU's events are in its file" ;;
 	# 99 events of each of the 20
 	pages-events)
 		is "$(ticks trace-bad.dat)" 2180 "$label$1: the good events are in its file" ;;
@@ -390,6 +393,38 @@ refusals() {
 	untouched "$name"
 }
 
+# A VM in a /proc of our own: vCPU 2 comes and goes while it runs, 1 goes, and 3 comes
+# last of all. All four ran in the recording.
+hot_plug() {
+	local name="${label}vCPUs plugged in" root=$tmp/root task=$tmp/root/proc/900/task tid
+
+	new_tree
+	rm -rf "$root"
+	mkdir -p "$root/run" "$root/proc/900/fd" "$task"/{900,902,903} "$root"/coming/{904,905}
+	ln -s /usr/bin/cloud-hypervisor "$root/proc/900/exe"
+	ln -s / "$root/proc/900/root"
+	printf '%s\0' cloud-hypervisor --vsock cid=3,socket=/run/vsock >"$root/proc/900/cmdline"
+	for tid in 902 903; do echo "vcpu$((tid - 902))" >"$task/$tid/comm"; done
+	for tid in 904 905; do echo "vcpu$((tid - 902))" >"$root/coming/$tid/comm"; done
+	echo cloud-hyperviso >"$task/900/comm"
+	where=$root/run/vsock agent good fine 4
+	HYPTRACE_ROOT=$root record -e kvm -A "vm@unix:$root/run/vsock" -- sh -c '
+		mv "$1/coming/904" "$2"
+		while kill -0 $PPID && ! grep -q "^hyptrace: guest vm: found 1 more vCPU thread" "$3"; do sleep 0.01; done
+		rm -r "$2/903" "$2/904"
+		mv "$1/coming/905" "$2"' - "$root" "$task" "$tmp/err"
+	end_agents
+	is "$status" 0 "$name: exit status" || diag "$messages"
+	is "$(options trace.dat | sed -n 's/ *\([0-9]* [0-9]*\) \[guest cpu, host pid\]/\1/p')" "0 902
+1 903
+2 904
+3 905" "$name: GUEST has all threads"
+	is "$("$build/tests/tools/loadkshark" -g "$dat" "$tmp/out/trace-vm.dat" | sed -n 's/^guest .*, threads //p')" \
+		"902 903 904 905" "$name: KernelShark reads them"
+	is "$(ticks trace-vm.dat)" 8400 "$name: its events"
+	untouched "$name"
+}
+
 # Two that hang do so at the same time, and Ctrl-C ends the waiting.
 waiting() {
 	local name="${label}two that hang" start
@@ -453,6 +488,7 @@ good_ones() {
 	over_tcp
 	names_and_options
 	refusals
+	hot_plug
 	waiting
 	killed
 }

@@ -8,6 +8,10 @@ lab_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 lab_top=$(cd "$lab_dir/../.." && pwd)
 lab_cache=${HYPTRACE_LAB_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/hyptrace-lab}
 
+# In the order in which they need each other: vsock to oneself.
+# shellcheck disable=SC2034
+debian_modules="vsock vmw_vsock_virtio_transport_common vsock_loopback"
+
 lab_say() { printf 'lab: %s\n' "$*" >&2; }
 lab_die() { lab_say "$*"; exit 1; }
 

@@ -63,6 +63,20 @@ make_l2() {
 	mv "$lab_cache/boot/l2.new" "$lab_cache/boot/l2.cpio.gz"
 }
 
+# Debian's own kernel, for `debian`.
+make_debian() {
+	local dir=$lab_cache/debian package m
+	lab_apt arm64 bookworm apt-get update
+	package=$(lab_apt arm64 bookworm apt-cache show linux-image-cloud-arm64 | sed -n 's/^Depends: \([^ ,]*\).*/\1/p')
+	rm -rf "$dir"
+	mkdir -p "$dir/deb"
+	( cd "$dir/deb" && lab_apt arm64 bookworm apt-get download "$package" )
+	dpkg-deb -x "$dir"/deb/*.deb "$dir/deb"
+	mv "$dir"/deb/boot/vmlinuz-* "$dir/vmlinuz"
+	for m in $debian_modules; do find "$dir/deb/lib" -name "$m.ko" -exec mv {} "$dir/" \; ; done
+	rm -rf "$dir/deb"
+}
+
 # Debian 12's QEMU, 7.2, with one thread per CPU, sometimes runs stale code
 # after the kernel has patched a tracepoint in (README.md has figures); 8.1
 # mended that. So: the machine's QEMU if it is new enough, else the one of

@@ -96,3 +96,19 @@ built_kernel() {
 	cp "$lab_cache/kernel/Image" "$lab_cache/boot/Image.new"
 	mv "$lab_cache/boot/Image.new" "$lab_cache/boot/Image"
 }
+
+# A ready one that was given stays until another is asked for: nobody wants a build by surprise.
+prepare_kernel() {
+	local given=${HYPTRACE_LAB_KERNEL:-} now
+	now=$(cat "$lab_cache/stamps/kernel" 2>/dev/null) || now=
+	if [ -z "$given" ] && [ "${now#given }" != "$now" ]; then
+		now=${now#given }
+		lab_say "the kernel stays ${now% * *}, as given before (HYPTRACE_LAB_KERNEL=build builds one)"
+	elif [ -z "$given" ] || [ "$given" = build ]; then
+		lab_step kernel-build "$(lab_key 1 "$(kernel_config)")" build_kernel
+		lab_step kernel "built $(cat "$lab_cache/stamps/kernel-build")" built_kernel
+	else
+		[ -f "$given" ] || lab_die "no file $given"
+		lab_step kernel "given $given $(stat -c '%s %Y' "$given")" given_kernel
+	fi
+}

@@ -147,7 +147,7 @@ static void test_resolve(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		char msg[300] = "";
 		struct log log = { keep_message, msg };
-		const struct guest *vm;
+		struct guest *vm;
 		struct guest_spec s;
 
 		assert_int_equal(guest_spec_parse(&s, rows[i].arg, NULL), 0);
@@ -420,7 +420,10 @@ static void drop_tree(const char *dir)
 	free(cmd);
 }
 
-/* vCPU 1 is unplugged, vCPU 5 plugged in, and 0 stays, though its name is gone. */
+/*
+ * vCPU 1 is unplugged, vCPU 5 plugged in, and 0 stays, though its name is gone: of
+ * a recording all three are part.
+ */
 static void test_hot_plug(void **state)
 {
 	struct guest_opts o = { .root = fake_root };
@@ -428,21 +431,52 @@ static void test_hot_plug(void **state)
 
 	put("proc/70/task/71/comm", "CPU 0/KVM\n");
 	put("proc/70/task/72/comm", "CPU 1/KVM\n");
-	assert_int_equal(guest_update_vcpus(&g, &o), 0);
+	assert_true(guest_threads_changed(&g, &o));
+	assert_int_equal(guest_update_vcpus(&g, &o), 2);
 	assert_int_equal(g.n_vcpus, 2);
-	drop_tree("/proc/70/task/72");
+	assert_false(guest_threads_changed(&g, &o));
 	put("proc/70/task/71/comm", "renamed\n");
 	put("proc/70/task/80/comm", "CPU 5/KVM\n");
-	assert_int_equal(guest_update_vcpus(&g, &o), 0);
-	assert_int_equal(g.n_vcpus, 2);
+	assert_true(guest_threads_changed(&g, &o));
+	drop_tree("/proc/70/task/72");
+	assert_int_equal(guest_update_vcpus(&g, &o), 1);
+	assert_int_equal(g.n_vcpus, 3);
 	assert_int_equal(guest_vcpu(&g, 0)->tid, 71);
+	assert_int_equal(guest_vcpu(&g, 1)->tid, 72);
 	assert_int_equal(guest_vcpu(&g, 5)->tid, 80);
+	assert_int_equal(guest_update_vcpus(&g, &o), 0);
+
+	/* plugged in again: which of its two threads ran when, the map cannot say */
+	put("proc/70/task/81/comm", "CPU 1/KVM\n");
+	assert_int_equal(guest_update_vcpus(&g, &o), 0);
+	assert_int_equal(guest_vcpu(&g, 1)->tid, 72);
+	guest_release(&g);
 	drop_tree("/proc");
+}
+
+static void test_vm_that_ended(void **state)
+{
+	struct guest_opts o = { .root = fake_root };
+	struct guest g = { .pid = 70 };
+
+	put("proc/70/task/71/comm", "CPU 0/KVM\n");
+	assert_int_equal(guest_update_vcpus(&g, &o), 1);
+	drop_tree("/proc");
+	assert_false(guest_threads_changed(&g, &o));
 	assert_int_equal(guest_update_vcpus(&g, &o), -ENOENT);
-	assert_int_equal(g.n_vcpus, 2); /* what was known of a VM that ended stays */
+	assert_int_equal(guest_vcpu(&g, 0)->tid, 71);
+
+	/* another VM got its pid */
+	put("proc/70/task/91/comm", "CPU 0/KVM\n");
+	put("proc/70/task/92/comm", "CPU 1/KVM\n");
+	assert_int_equal(guest_update_vcpus(&g, &o), -ESRCH);
+	assert_int_equal(g.n_vcpus, 1);
+	assert_int_equal(guest_vcpu(&g, 0)->tid, 71);
 	g.pid = 0;
 	assert_int_equal(guest_update_vcpus(&g, &o), -ESRCH);
+	assert_false(guest_threads_changed(&g, &o));
 	guest_release(&g);
+	drop_tree("/proc");
 }
 
 /* A VMM in a container: QMP tells the numbers of its own pid namespace. */
@@ -882,7 +916,8 @@ int main(void)
 		cmocka_unit_test(test_resolve),	      cmocka_unit_test(test_vmm_of),
 		cmocka_unit_test(test_args),	      cmocka_unit_test(test_vhost_args),
 		cmocka_unit_test(test_config),	      cmocka_unit_test(test_vcpu_name),
-		cmocka_unit_test(test_hot_plug),      cmocka_unit_test(test_pid_namespace),
+		cmocka_unit_test(test_hot_plug),      cmocka_unit_test(test_vm_that_ended),
+		cmocka_unit_test(test_pid_namespace),
 		cmocka_unit_test(test_set_vcpu),      cmocka_unit_test(test_vm_list),
 		cmocka_unit_test(test_merge),	      cmocka_unit_test(test_libvirt),
 		cmocka_unit_test(test_libvirt_quiet), cmocka_unit_test(test_libvirt_cid),

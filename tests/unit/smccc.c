@@ -68,7 +68,7 @@ static void test_hcall_text(void **state)
 	struct hcall_names *h;
 
 	assert_int_equal(hcall_names_parse(text, strlen(text), &h), 0);
-	assert_int_equal(hcall_names_count(h), 2);
+	assert_string_equal(hcall_name(h, 0), "__kvm_hyp_init");
 	assert_string_equal(hcall_name(h, 9), "__kvm_vcpu_run");
 	assert_string_equal(hcall_name(h, 0xc6000009), "__kvm_vcpu_run");
 	assert_null(hcall_name(h, 1));
@@ -150,7 +150,6 @@ static void test_hcall_btf(void **state)
 
 	make_btf(&b, "__kvm_host_smccc_func");
 	assert_int_equal(hcall_names_parse(b.data, b.len, &h), 0);
-	assert_int_equal(hcall_names_count(h), 3);
 	assert_string_equal(hcall_name(h, 0), "__kvm_hyp_init");
 	assert_string_equal(hcall_name(h, 1), "__pkvm_init");
 	assert_string_equal(hcall_name(h, 2), "__kvm_adjust_pc");
@@ -167,7 +166,6 @@ static void test_hcall_btf(void **state)
 	make_btf(&b, "another");
 	assert_int_equal(hcall_names_parse(b.data, b.len, &h), -ENOENT);
 	buf_release(&b);
-	assert_int_equal(hcall_names_read("/nonexistent", &h), -ENOENT);
 }
 
 int main(void)

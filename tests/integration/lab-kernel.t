@@ -1,0 +1,45 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Which kernel `make lab` prepares: one that is built, which takes long, or one
+# that is given. The build itself is a FAKE here.
+# shellcheck disable=SC2016 # bash -c has its own $
+. tests/integration/lib.sh
+
+export HYPTRACE_LAB_CACHE=$tmp/cache
+mkdir -p "$HYPTRACE_LAB_CACHE/boot"
+echo first >"$tmp/first image"
+echo second >"$tmp/second"
+
+# prepare [KERNEL]: which one there is then, and what was said
+prepare() {
+	HYPTRACE_LAB_KERNEL=${1-} bash -euc '
+		. tests/lab/common.sh
+		. tests/lab/kernel.sh
+		build_kernel() {
+			mkdir -p "$lab_cache/kernel"
+			echo build >>"$lab_cache/builds"
+			echo "built $(wc -l <"$lab_cache/builds")" >"$lab_cache/kernel/Image"
+		}
+		prepare_kernel' 2>"$tmp/said"
+	echo "status $?: $(cat "$HYPTRACE_LAB_CACHE/boot/Image")"
+}
+
+is "$(prepare)" "status 0: built 1" "with nothing said and nothing there it is built"
+is "$(prepare; cat "$tmp/said")" "status 0: built 1" "and not again"
+is "$(prepare "$tmp/first image")" "status 0: first" "one that is given is taken"
+is "$(prepare; cat "$tmp/said")" "status 0: first
+lab: the kernel stays $tmp/first image, as given before (HYPTRACE_LAB_KERNEL=build builds one)" \
+	"and kept, with a word about it, when nothing is said"
+rm "$tmp/first image"
+is "$(prepare)" "status 0: first" "also when its file has gone"
+is "$(prepare "$tmp/second")" "status 0: second" "until another is given"
+is "$(prepare build)" "status 0: built 1" "or the built one is asked for"
+is "$(prepare; cat "$tmp/said")" "status 0: built 1" "which then stays"
+is "$(prepare "$tmp/none"; cat "$tmp/said")" "status 1: built 1
+lab: no file $tmp/none" "a file that is not there"
+rm -r "$tmp"/cache/stamps "$tmp"/cache/boot/*
+is "$(prepare "$tmp/second")" "status 0: second" "a ready one first of all"
+is "$(prepare)" "status 0: second" "stays"
+is "$(wc -l <"$HYPTRACE_LAB_CACHE/builds")" 1 "in all that it was built once"
+
+done_testing
