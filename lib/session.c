@@ -145,22 +145,44 @@ static int start_track(struct session *s, size_t i)
 	return ret;
 }
 
-/* Without them the recording is as good, but for the clocks of its guests. What they make in tracefs is not to be kept. */
-static int start_clocks(struct session *s)
+static int start_hosts(struct session *s)
 {
-	enum tsync_method m = s->plan->tsync;
-	int ret;
+	int ret = 0;
 
-	if (!s->guests.n || m == TSYNC_NONE || s->plan->keep)
-		return 0;
-	ret = session_clocks_start(&s->guests.clocks, s->undo, s->guests.clock,
-				   s->plan->tsync_interval_ms, m == TSYNC_AUTO || m == TSYNC_EXACT,
-				   s->log);
-	if (ret == -ENOMEM)
-		return ret;
+	if (s->n_tracks)
+		s->guests.host_started = boot_ns();
+	for (size_t i = s->n_tracks - (s->remote ? 1 : 0); i-- && !ret;)
+		ret = start_track(s, i);
+	s->started_at = now();
+	return ret;
+}
+
+/*
+ * The hypervisor first, for its start blocks >= 100 ms; last the host, which takes
+ * no time. But setting up a guest takes far longer while the hypervisor is traced,
+ * and a guest of trace-cmd's agent begins as soon as it is set up: the hypervisor
+ * is started while such are about to, the host as soon as they have.
+ */
+static int start_all(struct session *s)
+{
+	bool best_effort = s->plan->best_effort, late;
+	int ret = 0;
+
+	session_guests_await(&s->guests);
+	/* it is the last track */
+	if (s->remote)
+		ret = start_track(s, s->n_tracks - 1);
+	if (!ret)
+		ret = session_guests_ready(&s->guests, best_effort);
 	if (ret)
-		log_warn(s->log, "the guests' clocks are not tied by counters: %s", error_text(ret));
-	return 0;
+		return ret;
+	session_guests_start(&s->guests);
+	late = session_guests_trace(&s->guests);
+	if (!late)
+		ret = session_guests_started(&s->guests, best_effort);
+	if (!ret)
+		ret = start_hosts(s);
+	return ret || !late ? ret : session_guests_started(&s->guests, best_effort);
 }
 
 /* Readers first: the hypervisor's buffer is only polled while somebody reads it. */
@@ -179,25 +201,12 @@ static int arm(struct session *s)
 	for (size_t i = 0; i < s->n_tracks && !ret; i++)
 		ret = recorder_add(s->recorder, s->tracks[i].source, s->spool, i);
 	if (!ret)
-		ret = start_clocks(s);
-	/* setting up a guest takes long, more so while the hypervisor is traced */
-	if (!ret)
-		ret = session_guests_ask(&s->guests, s->plan->best_effort, s->recorder);
+		ret = session_guests_add(&s->guests, s->plan->best_effort, s->recorder);
 	if (!ret)
 		ret = hide_recorder(s);
 	if (!ret)
 		ret = set_pids(s);
-	/* the hypervisor is the last track and starts first: its start blocks >= 100 ms */
-	if (!ret && s->remote)
-		ret = start_track(s, s->n_tracks - 1);
-	if (!ret)
-		ret = session_guests_start(&s->guests, s->plan->best_effort);
-	if (s->n_tracks)
-		s->guests.host_started = boot_ns();
-	for (size_t i = s->n_tracks - (s->remote ? 1 : 0); i-- && !ret;)
-		ret = start_track(s, i);
-	s->started_at = now();
-	return ret;
+	return ret ? ret : start_all(s);
 }
 
 /* ---- running ---------------------------------------------------------------------------------- */
@@ -427,6 +436,7 @@ void session_release(struct session *s)
 /* Nothing was recorded: as if nothing had been. */
 static void abandon(struct session *s)
 {
+	session_guests_give_up(&s->guests);
 	if (s->recorder)
 		session_drain(s);
 	session_restore(s);
