@@ -270,17 +270,13 @@ static int mend_guest(const struct session_guest *g, struct session_buffer *row,
 	return ret;
 }
 
-static int write_guest(struct session_guests *all, struct session_guest *g, struct session_summary *sum,
-		       const struct finish_opts *fo)
+static int write_guest(struct session_guests *all, struct session_guest *g)
 {
-	int ret = mend_guest(g, row_of(g, sum), all->log);
+	struct finish_opts fo = { .log = all->log };
+	int ret = mend_guest(g, row_of(g, all->sum), all->log) ?: finish(g->spool, &fo);
 
-	if (!ret)
-		ret = finish(g->spool, fo);
-	if (ret) {
-		snprintf(sum->kept, sizeof(sum->kept), "%s", spool_dir(g->spool));
+	if (ret)
 		return ret;
-	}
 	ret = spool_remove(g->spool);
 	g->spool = NULL;
 	if (ret)
@@ -288,25 +284,40 @@ static int write_guest(struct session_guests *all, struct session_guest *g, stru
 	return 0;
 }
 
-int session_guests_write(struct session_guests *all, struct session_summary *sum,
-			 void (*writing)(void *ctx, uint64_t done, uint64_t total), void *ctx)
+static void write_one(void *ctx, size_t i)
 {
-	struct finish_opts fo = { .progress = writing, .ctx = ctx, .log = all->log };
+	struct session_guests *all = ctx;
+	struct session_guest *g = &all->v[i];
+
+	if (session_guest_takes_part(g)) {
+		g->write_error = write_guest(all, g);
+		return;
+	}
+	if (g->spool)
+		spool_remove(g->spool);
+	g->spool = NULL;
+}
+
+void session_guests_write(struct session_guests *all, struct session_summary *sum)
+{
+	all->sum = sum;
+	if (all->crew)
+		crew_begin(all->crew, write_one, all);
+}
+
+int session_guests_written(struct session_guests *all, struct session_summary *sum)
+{
 	int ret = 0;
 
+	if (all->crew)
+		crew_finish(all->crew);
 	for (size_t i = 0; i < all->n; i++) {
-		struct session_guest *g = &all->v[i];
-		int error;
+		const struct session_guest *g = &all->v[i];
 
-		if (!session_guest_takes_part(g)) {
-			if (g->spool)
-				spool_remove(g->spool);
-			g->spool = NULL;
+		if (!g->write_error)
 			continue;
-		}
-		error = write_guest(all, g, sum, &fo);
-		if (error && !ret)
-			ret = error;
+		snprintf(sum->kept, sizeof(sum->kept), "%s", spool_dir(g->spool));
+		ret = ret ? ret : g->write_error;
 	}
 	return ret;
 }

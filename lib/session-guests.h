@@ -114,9 +114,10 @@ int session_guests_note(struct session_guests *g, struct spool *host);
  */
 void session_guests_settle(struct session_guests *g, const struct recorder *rec,
 			   struct session_summary *sum);
-/* Writes their files and removes their spools. */
-int session_guests_write(struct session_guests *g, struct session_summary *sum,
-			 void (*writing)(void *ctx, uint64_t done, uint64_t total), void *ctx);
+/* Writes their files and removes their spools, and returns at once: fills in their rows of the summary. */
+void session_guests_write(struct session_guests *g, struct session_summary *sum);
+/* Waits for that. The first error. */
+int session_guests_written(struct session_guests *g, struct session_summary *sum);
 /* Nothing was recorded: their spools go. */
 void session_guests_abandon(struct session_guests *g);
 void session_guests_release(struct session_guests *g);

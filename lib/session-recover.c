@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "collect.h"
 #include "mend.h"
 #include "session-priv.h"
 
@@ -86,6 +87,7 @@ static int drain_rest(struct session *s)
 	session_sum(s);
 	session_keep_stats(s);
 	session_keep_names(s);
+	collect_symbols(s->spool, s->log);
 	return ret;
 }
 
@@ -172,7 +174,7 @@ static int recover(struct session *s, const char *output)
 	}
 	sum_spool(s);
 	ret = mend(s);
-	return ret ? ret : session_write(s, output);
+	return ret ? ret : session_write(s, output) ?: session_remove_spool(s);
 }
 
 int session_recover(const char *dir, const char *output, const struct session_opts *o,

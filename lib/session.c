@@ -408,7 +408,13 @@ int session_write(struct session *s, const char *output)
 		return ret;
 	}
 	s->summary->file_bytes = stat(path, &st) ? 0 : (uint64_t)st.st_size;
-	ret = spool_remove(s->spool);
+	return 0;
+}
+
+int session_remove_spool(struct session *s)
+{
+	int ret = spool_remove(s->spool);
+
 	s->spool = NULL;
 	if (ret)
 		log_warn(s->log, "cannot remove the spool: %s", error_text(ret));
@@ -446,6 +452,62 @@ static void abandon(struct session *s)
 	s->spool = NULL;
 }
 
+/* ---- the end -------------------------------------------------------------------------------------- */
+
+static void put_back(void *session, size_t i)
+{
+	session_restore(session);
+}
+
+static void keep_symbols(void *session, size_t i)
+{
+	struct session *s = session;
+
+	s->symbols_error = collect_symbols(s->spool, s->log);
+}
+
+/* Beside what its caller goes on with, if there is a thread to be had. crew_free() waits for it. */
+static struct crew *beside(crew_job *job, struct session *s)
+{
+	struct crew *c = NULL;
+
+	if (crew_new(&c, 1))
+		job(s, 0);
+	else
+		crew_begin(c, job, s);
+	return c;
+}
+
+static void note_guests(struct session *s)
+{
+	int ret = session_guests_note(&s->guests, s->spool);
+
+	if (ret)
+		log_warn(s->log, "the guests' vCPUs are not noted: %s", error_text(ret));
+	session_guests_settle(&s->guests, s->recorder, s->summary);
+}
+
+/* Putting tracefs back waits for the kernel most of the time, the rest does not wait for that. */
+static int finish_files(struct session *s)
+{
+	struct crew *restorer = s->plan->keep ? NULL : beside(put_back, s);
+	struct crew *symbols = beside(keep_symbols, s);
+	int ret = 0, error;
+
+	note_guests(s);
+	crew_free(symbols);
+	if (s->symbols_error)
+		log_warn(s->log, "the kernel's symbols are left out: %s", error_text(s->symbols_error));
+	session_guests_write(&s->guests, s->summary);
+	if (s->n_tracks) /* else of guests alone: nothing of the host's is to be written */
+		ret = session_write(s, NULL);
+	error = session_guests_written(&s->guests, s->summary);
+	crew_free(restorer);
+	if (!ret)
+		session_remove_spool(s);
+	return error ? error : ret;
+}
+
 static int end(struct session *s, int ran)
 {
 	int ret = session_drain(s), error;
@@ -463,23 +525,9 @@ static int end(struct session *s, int ran)
 	error = spool_set(s->spool, "state", "drained");
 	if (error)
 		log_warn(s->log, "%s/session: %s", spool_dir(s->spool), error_text(error));
-	if (!s->plan->keep)
-		session_restore(s);
 	s->summary->has_command_status = s->has_command && command_ended(&s->command);
 	s->summary->command_status = s->command.status;
-	error = session_guests_note(&s->guests, s->spool);
-	if (error)
-		log_warn(s->log, "the guests' vCPUs are not noted: %s", error_text(error));
-	session_guests_settle(&s->guests, s->recorder, s->summary);
-	error = session_guests_write(&s->guests, s->summary, s->o->writing, s->o->ctx);
-	if (s->n_tracks) {
-		int host = session_write(s, NULL);
-
-		error = error ? error : host;
-	} else { /* guests alone: nothing of the host's to be written */
-		spool_remove(s->spool);
-		s->spool = NULL;
-	}
+	error = finish_files(s);
 	if (error)
 		return error;
 	return ran ? ran : ret;
