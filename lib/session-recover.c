@@ -182,7 +182,7 @@ int session_recover(const char *dir, const char *output, const struct session_op
 {
 	static const struct record_plan no_plan;
 	struct session s = { .plan = &no_plan, .o = o, .log = o->log, .summary = summary, .fail_fd = -1,
-			     .command = { .pid = -1, .go = -1, .exec_error = -1 } };
+			     .command = command_none };
 	int ret;
 
 	*summary = (struct session_summary){ 0 };

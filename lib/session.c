@@ -282,17 +282,19 @@ static int tick(struct session *s)
 
 static int run(struct session *s)
 {
-	struct pollfd p[2] = { { .fd = s->o->stop_fd, .events = POLLIN },
-			       { .fd = s->fail_fd, .events = POLLIN } };
+	struct pollfd p[3] = { { .fd = s->o->stop_fd, .events = POLLIN },
+			       { .fd = s->fail_fd, .events = POLLIN },
+			       { .fd = s->command.end_fd, .events = POLLIN } };
+	bool look = s->has_command && s->command.end_fd < 0;
 	int timeout = s->procs.n ? FIRST_MAPS_MS : TICK_MS;
 	int ret = 0;
 
 	while (!ret) {
 		double next = now() + timeout / 1e3;
 
-		/* the end of a command is looked for often: nobody likes to wait for it */
+		/* the end of a command is looked for often, if need be: nobody likes to wait for it */
 		while (now() < next && !(s->has_command && command_ended(&s->command)))
-			if (poll(p, 2, s->has_command ? 10 : timeout) > 0)
+			if (poll(p, 3, look ? 10 : timeout) > 0)
 				break;
 		if (p[1].revents)
 			return s->failure;
@@ -537,7 +539,7 @@ int session_record(const struct record_plan *plan, const struct session_opts *o,
 		   struct session_summary *summary)
 {
 	struct session s = { .plan = plan, .o = o, .log = o->log, .summary = summary, .fail_fd = -1,
-			     .command = { .pid = -1, .go = -1, .exec_error = -1 } };
+			     .command = command_none };
 	int ret;
 
 	*summary = (struct session_summary){ 0 };
