@@ -447,6 +447,7 @@ static void abandon(struct session *s)
 	session_guests_give_up(&s->guests);
 	if (s->recorder)
 		session_drain(s);
+	session_clocks_stop(s->guests.clocks); /* they run before there is a recorder */
 	session_restore(s);
 	session_guests_abandon(&s->guests);
 	if (s->spool)
