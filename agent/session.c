@@ -20,6 +20,7 @@
 /* So many messages that make no sense here are answered before the peer is given up. */
 #define STRAY_MAX 8
 #define LAST_MS	  1000
+#define SEND_AT_ONCE 61440 /* bytes: with one more message, what a vsock packet carries */
 
 static struct msg_wait wait_for(const struct session *s)
 {
@@ -31,14 +32,6 @@ static struct msg_wait wait_for(const struct session *s)
 static struct msg_wait last_wait(const struct session *s)
 {
 	return (struct msg_wait){ .deadline = msg_now() + LAST_MS, .stop_fd = s->cancel_fd };
-}
-
-static int send_msg(struct session *s, enum msg_cmd cmd, struct msg_wait w)
-{
-	struct buf b = { 0 };
-
-	msg_add(&b, cmd, NULL, 0);
-	return msg_send_buf(s->fd, &b, &w);
 }
 
 static int refuse(struct session *s, const char *why)
@@ -115,22 +108,34 @@ static int answer(struct session *s)
 
 /* ---- the metadata ---------------------------------------------------------------- */
 
+/* One message more. 1, 0: there is no more data, or -errno. */
+static int add_data(struct buf *out, int fd)
+{
+	uint8_t bytes[MSG_DATA_MAX];
+	ssize_t n = read_all(fd, bytes, sizeof(bytes));
+
+	if (n > 0)
+		msg_add(out, MSG_SEND_DATA, bytes, (size_t)n);
+	return n > 0 ? 1 : (int)n;
+}
+
+/* vsock wakes the other side up for each send, which takes longer than what is sent. */
 static int send_file(struct session *s, int fd)
 {
-	uint8_t bytes[4096];
-	ssize_t n;
-	int ret = 0;
+	int more = 1, ret = 0;
 
-	while (!ret && (n = read_all(fd, bytes, sizeof(bytes))) != 0) {
+	while (!ret && more > 0) {
 		struct msg_wait w = wait_for(s);
 		struct buf b = { 0 };
 
-		if (n < 0)
-			return (int)n;
-		msg_add(&b, MSG_SEND_DATA, bytes, (size_t)n);
-		ret = msg_send_buf(s->fd, &b, &w);
+		while ((more = add_data(&b, fd)) > 0 && b.len < SEND_AT_ONCE)
+			;
+		if (!more)
+			msg_add(&b, MSG_FIN_DATA, NULL, 0);
+		ret = more < 0 ? more : msg_send_buf(s->fd, &b, &w);
+		buf_release(&b);
 	}
-	return ret ? ret : send_msg(s, MSG_FIN_DATA, wait_for(s));
+	return ret;
 }
 
 static int send_meta(struct session *s)

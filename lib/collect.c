@@ -117,27 +117,27 @@ int collect_formats(int tracing_dirfd, const struct strlist *systems, struct spo
 	return ret;
 }
 
+static int copy_names(int dirfd, const char *path, const char *name, struct spool *spool,
+		      const struct log *log)
+{
+	int ret = copy_text(dirfd, path, name, NAMES_MAX, spool);
+
+	if (ret && ret != -ENOSPC && ret != -ENOENT)
+		log_warn(log, "cannot read %s: %s; names are left out", path, error_text(ret));
+	return ret == -ENOSPC ? ret : 0;
+}
+
 int collect_names(int tracing_dirfd, struct spool *spool, const struct log *log)
 {
-	static const struct {
-		const char *path, *name;
-	} texts[] = {
-		{ "/proc/kallsyms", "kallsyms" },
-		{ "printk_formats", "printk_formats" },
-		{ "saved_cmdlines", "saved_cmdlines" },
-	};
-	int ret = 0;
+	int ret = copy_names(tracing_dirfd, "printk_formats", "printk_formats", spool, log);
+	int error = copy_names(tracing_dirfd, "saved_cmdlines", "saved_cmdlines", spool, log);
 
-	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
-		int error = copy_text(tracing_dirfd, texts[i].path, texts[i].name, NAMES_MAX, spool);
+	return ret ? ret : error;
+}
 
-		if (error == -ENOSPC)
-			ret = error;
-		else if (error && error != -ENOENT)
-			log_warn(log, "cannot read %s: %s; names are left out", texts[i].path,
-				 error_text(error));
-	}
-	return ret;
+int collect_symbols(struct spool *spool, const struct log *log)
+{
+	return copy_names(AT_FDCWD, "/proc/kallsyms", "kallsyms", spool, log);
 }
 
 static bool has_pid(struct buf *cmdlines, int pid)

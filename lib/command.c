@@ -8,8 +8,11 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+const struct command command_none = { .pid = -1, .go = -1, .exec_error = -1, .end_fd = -1 };
 
 static int become(const struct passwd *pw)
 {
@@ -45,7 +48,7 @@ int command_fork(struct command *c, char **argv, const char *user)
 	const struct passwd *pw = user ? getpwnam(user) : NULL;
 	int go[2], tell[2];
 
-	*c = (struct command){ .pid = -1, .go = -1, .exec_error = -1 };
+	*c = command_none;
 	if (user && !pw)
 		return -ENOENT;
 	if (pipe2(go, O_CLOEXEC) < 0)
@@ -64,6 +67,8 @@ int command_fork(struct command *c, char **argv, const char *user)
 	close(tell[1]);
 	c->go = go[1];
 	c->exec_error = tell[0];
+	if (c->pid > 0) /* of Linux 5.3 */
+		c->end_fd = (int)syscall(SYS_pidfd_open, c->pid, 0);
 	return c->pid < 0 ? -errno : 0;
 }
 
@@ -100,6 +105,7 @@ void command_release(struct command *c)
 
 	shut(&c->go); /* the child reads end-of-file and leaves */
 	shut(&c->exec_error);
+	shut(&c->end_fd);
 	if (held && c->pid > 0 && !c->ended)
 		waitpid(c->pid, &c->status, 0);
 }

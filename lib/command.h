@@ -9,9 +9,12 @@ struct command {
 	pid_t pid;
 	int go; /* pipe that holds it back; -1 once it runs */
 	int exec_error; /* pipe that tells what execvp said; -1 once read */
+	int end_fd; /* readable once it has ended; -1: this kernel cannot tell */
 	bool ended;
 	int status; /* of waitpid, when ended */
 };
+
+extern const struct command command_none;
 
 /* user: name to run as, or NULL. -ENOENT: no such user. */
 int command_fork(struct command *c, char **argv, const char *user);

@@ -39,14 +39,6 @@ static bool is_own(uint16_t id)
 	       id == DAT_BUFFER || id == DAT_DONE || id >= DAT_STRINGS;
 }
 
-static int set_number(struct spool *spool, const char *key, uint64_t n)
-{
-	char text[24];
-
-	snprintf(text, sizeof(text), "%llu", (unsigned long long)n);
-	return spool_set(spool, key, text);
-}
-
 /* TRACECLOCK: "local global [boot]", the one in brackets; else as the first buffer says. */
 static void clock_of(const struct job *j, char *out, size_t size)
 {
@@ -76,14 +68,14 @@ static int take_keys(struct job *j)
 		log_warn(j->o->log, "the clock of '%s' is %s, the hypervisor's is " CLOCK
 			 ": their times line up only where the two are the same", j->o->input,
 			 *clock ? clock : "not known");
-	ret = set_number(j->spool, "version", (uint64_t)j->info->version);
+	ret = spool_set_number(j->spool, "version", (uint64_t)j->info->version);
 	if (!ret)
-		ret = set_number(j->spool, "page_size", j->info->page_size);
+		ret = spool_set_number(j->spool, "page_size", j->info->page_size);
 	if (!ret)
 		ret = spool_set(j->spool, "compression", j->info->compression);
 	if (!ret && *clock)
 		ret = spool_set(j->spool, "clock_name", clock);
-	return ret ? ret : set_number(j->spool, "traceid", traceid);
+	return ret ? ret : spool_set_number(j->spool, "traceid", traceid);
 }
 
 static int copy_cpu(struct job *j, size_t buffer, size_t i)

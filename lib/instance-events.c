@@ -289,6 +289,11 @@ static int setup_event(struct instance *i, const struct strlist *systems,
 	return ret;
 }
 
+static bool is_listed(const struct instance *i, const char *system)
+{
+	return strcmp(system, "ftrace") && strcmp(system, INSTANCE_OWN_EVENTS) && has_enable(i, system, "");
+}
+
 static int list_systems(const struct instance *i, struct strlist *out)
 {
 	struct strlist all = { 0 };
@@ -298,7 +303,7 @@ static int list_systems(const struct instance *i, struct strlist *out)
 	if (ret && path)
 		log_err(i->log, "cannot list '%s': %s", path, strerror(-ret));
 	for (size_t n = 0; !ret && n < all.n; n++)
-		if (strcmp(all.v[n], "ftrace") && has_enable(i, all.v[n], ""))
+		if (is_listed(i, all.v[n]))
 			ret = strlist_add(out, all.v[n]);
 	strlist_release(&all);
 	free(path);

@@ -13,6 +13,9 @@
  */
 struct instance;
 
+/* The group of the events that hyptrace makes for itself (voff.h): -e finds none of them. */
+#define INSTANCE_OWN_EVENTS "hyptrace"
+
 struct instance_opts {
 	const struct record_plan *plan;
 	const char *clock; /* to use when the buffer's plan names none; NULL = leave it */

@@ -29,6 +29,7 @@ struct peer {
 	int control;
 	int *data;	 /* one per vCPU, -1 until start() */
 	uint32_t *ports; /* theirs */
+	uint32_t clock_port; /* of its counter; 0: the agent has none for us */
 	int start_fd;	 /* readable once start() is through */
 	bool started;
 	uint64_t trace_id;
@@ -37,8 +38,11 @@ struct peer {
 	int64_t closed;		 /* msg_now() then */
 	_Atomic unsigned int n_unused; /* CPUs whose data ended before it began */
 	_Atomic int lost;
-	struct peer_clock *clock_link; /* NULL: the agent has no counter for us */
+	struct peer_clock *clock_link; /* NULL: it is not asked for its counter */
 	struct msg_reader reader;
+	struct buf metadata;
+	bool metadata_whole;
+	int64_t metadata_end; /* msg_now() by which it must be there */
 	struct msg_sent told; /* by the agent, at its end */
 };
 
@@ -169,27 +173,42 @@ static int answer(struct peer *p, struct msg_trace_resp *resp)
 	return 0;
 }
 
-/* SEND_DATA ... FIN_DATA: headers and options of a trace.dat. */
-static int take_metadata(struct peer *p, struct buf *out)
+/* One of SEND_DATA ... FIN_DATA: headers and options of a trace.dat. */
+static int take_metadata(struct peer *p)
 {
-	int64_t end = patience(p);
+	struct msg_wait w = wait_until(p, p->metadata_end);
+	struct msg m;
+	/* one that is there already is not asked for its time */
+	int ret = msg_now() > p->metadata_end ? -ETIMEDOUT : msg_recv(p->control, &p->reader, &w, &m);
 
-	for (;;) {
-		struct msg_wait w = wait_until(p, end);
-		struct msg m;
-		/* one that is there already is not asked for its time */
-		int ret = msg_now() > end ? -ETIMEDOUT : msg_recv(p->control, &p->reader, &w, &m);
-
-		if (ret)
-			return failed(p, "waiting for its event formats", ret);
-		if (m.cmd == MSG_FIN_DATA)
-			return buf_status(out);
-		if (m.cmd != MSG_SEND_DATA)
-			return unexpected(p, "waiting for its event formats", &m);
-		if (m.data_len > METADATA_MAX - out->len)
-			return failed(p, "its event formats", -EFBIG);
-		buf_add(out, m.data, m.data_len);
+	if (ret)
+		return failed(p, "waiting for its event formats", ret);
+	if (m.cmd == MSG_FIN_DATA) {
+		p->metadata_whole = true;
+		p->ready = boot_ns();
+		return buf_status(&p->metadata);
 	}
+	if (m.cmd != MSG_SEND_DATA)
+		return unexpected(p, "waiting for its event formats", &m);
+	if (m.data_len > METADATA_MAX - p->metadata.len)
+		return failed(p, "its event formats", -EFBIG);
+	buf_add(&p->metadata, m.data, m.data_len);
+	return 0;
+}
+
+int peer_await(struct peer *p)
+{
+	p->metadata_end = patience(p);
+	return take_metadata(p);
+}
+
+int peer_receive(struct peer *p)
+{
+	int ret = 0;
+
+	while (!ret && !p->metadata_whole)
+		ret = take_metadata(p);
+	return ret;
 }
 
 /* Options that no agent has to give spoil the file when it is written: later is too late. */
@@ -228,32 +247,25 @@ static int check_texts(const struct spool *spool, uint32_t page_size)
 	return ret == -ENOENT ? -EBADMSG : ret;
 }
 
-static int keep_metadata(struct peer *p, struct spool *spool)
+int peer_keep(struct peer *p, struct spool *spool)
 {
-	struct buf metadata = { 0 };
-	int ret = take_metadata(p, &metadata);
+	int ret = peer_meta_keep(spool, &p->metadata, p->o.log) ?:
+		  check_texts(spool, p->source.page_size) ?: check_options(spool);
 
-	p->ready = boot_ns();
-	if (!ret) {
-		ret = peer_meta_keep(spool, &metadata, p->o.log) ?:
-		      check_texts(spool, p->source.page_size) ?: check_options(spool);
-		if (ret)
-			failed(p, "its event formats", ret);
-	}
-	buf_release(&metadata);
-	return ret;
+	buf_release(&p->metadata);
+	return ret ? failed(p, "its event formats", ret) : 0;
 }
 
 /* Before the metadata, as stock has it: what the guest records lies between the first answer and the last. */
-static void connect_clock(struct peer *p, const struct msg_trace_resp *resp)
+void peer_counter_begin(struct peer *p)
 {
 	struct transport_addr a = p->o.addr;
 	struct msg_wait w = wait_for(p);
 	int fd, ret;
 
-	if (strcmp(resp->proto, MSG_SYNC_COUNTER))
+	if (!p->clock_port)
 		return;
-	a.port = resp->tsync_port;
+	a.port = p->clock_port;
 	fd = transport_connect(&a, &w);
 	ret = fd < 0 ? fd : peer_clock_start(&p->clock_link, fd, p->o.counter_interval_ms);
 	if (ret)
@@ -274,7 +286,7 @@ static int take_ports(struct peer *p, struct msg_trace_resp *resp)
 	return 0;
 }
 
-static int converse(struct peer *p, struct spool *spool)
+static int converse(struct peer *p)
 {
 	struct msg_wait w = wait_for(p);
 	struct msg_trace_resp resp;
@@ -289,11 +301,11 @@ static int converse(struct peer *p, struct spool *spool)
 	if (ret)
 		return ret;
 	p->trace_id = resp.trace_id;
+	if (!strcmp(resp.proto, MSG_SYNC_COUNTER))
+		p->clock_port = resp.tsync_port;
 	ret = take_ports(p, &resp);
-	if (!ret)
-		connect_clock(p, &resp);
 	msg_trace_resp_release(&resp);
-	return ret ? ret : keep_metadata(p, spool);
+	return ret;
 }
 
 /* ---- a source ---------------------------------------------------------------------------------- */
@@ -518,7 +530,7 @@ static const struct source_ops peer_ops = {
 	.free = free_source,
 };
 
-int peer_open(struct peer **out, struct spool *spool, const struct peer_opts *o)
+int peer_open(struct peer **out, const struct peer_opts *o)
 {
 	struct peer *p = calloc(1, sizeof(*p));
 	int ret;
@@ -538,7 +550,7 @@ int peer_open(struct peer **out, struct spool *spool, const struct peer_opts *o)
 		return ret;
 	}
 	p->source = (struct source){ .ops = &peer_ops, .name = "", .path = ".", .clock = p->clock };
-	ret = converse(p, spool);
+	ret = converse(p);
 	if (ret) {
 		peer_free(p);
 		return ret;
@@ -559,6 +571,7 @@ void peer_free(struct peer *p)
 	if (p->start_fd >= 0)
 		close(p->start_fd);
 	msg_sent_release(&p->told);
+	buf_release(&p->metadata);
 	peer_clock_free(p->clock_link);
 	free(p->data);
 	free(p->ports);
@@ -575,6 +588,12 @@ struct source *peer_source(struct peer *p)
 uint64_t peer_trace_id(const struct peer *p)
 {
 	return p->trace_id;
+}
+
+/* Only our agents know that protocol, and only then are they known. */
+bool peer_begins_itself(const struct peer *p)
+{
+	return !p->clock_port;
 }
 
 uint64_t peer_ready(const struct peer *p)

@@ -12,7 +12,8 @@
  * A guest's buffer through its agent (trace-cmd's or ours), as a source. The
  * conversation: TRACE_REQ, TRACE_RESP, metadata, one connection per vCPU with
  * raw pages, CLOSE, the rest of the pages, CLOSE_RESP (msg.h). Every wait ends:
- * a message names the guest and the step that it was waiting for.
+ * a message names the guest and the step that it was waiting for. Calls that
+ * fail give -ETIMEDOUT, -ECONNREFUSED ..., -ENOTSUP: the agent said no.
  *
  * start() connects to the data of the vCPUs. Our agent begins to trace then, so
  * that all guests begin together; trace-cmd's begins by itself once it has sent
@@ -42,17 +43,26 @@ struct peer_opts {
 #define PEER_PATIENCE 5
 
 /*
- * Connects, asks, and takes the metadata into the spool (header_page, formats,
- * names, clock; buffer 0). The source may be added to a recorder then: its
- * threads wait for start().
- * -ETIMEDOUT, -ECONNREFUSED ..., -ENOTSUP: the agent said no.
+ * Connects, asks, and takes the answer: its CPUs are known. The source may be
+ * added to a recorder then: its threads wait for start().
  */
-int peer_open(struct peer **out, struct spool *spool, const struct peer_opts *o);
+int peer_open(struct peer **out, const struct peer_opts *o);
+/* Asks for its counter from now on, if its agent tells it. */
+void peer_counter_begin(struct peer *p);
+/* Waits for the beginning of its metadata: by then its agent has set up all that takes long. */
+int peer_await(struct peer *p);
+/* The rest of it: the agent is as far as it goes without start(). */
+int peer_receive(struct peer *p);
+/* What was received goes into the spool (header_page, formats, names, options), if it is good. */
+int peer_keep(struct peer *p, struct spool *spool);
 void peer_free(struct peer *p);
+
+/* Whether it traces once all of its metadata is sent, as trace-cmd's does, and not from start() on. */
+bool peer_begins_itself(const struct peer *p);
 
 struct source *peer_source(struct peer *p);
 uint64_t peer_trace_id(const struct peer *p); /* of the guest's file */
-/* CLOCK_BOOTTIME when all of its metadata was there, ns: its agent was not tracing before. */
+/* CLOCK_BOOTTIME when all of its metadata was there, ns; 0: not yet. Its agent was not tracing before. */
 uint64_t peer_ready(const struct peer *p);
 /* After stop(): the last questions about its counter go out. */
 void peer_counter_end(struct peer *p);

@@ -286,39 +286,63 @@ static int solve(const struct job *j, struct sync_result *out, const char **why)
 	return ret ? ret : out->n_knots ? 0 : -ENODATA;
 }
 
-static int sync_guest(struct session_guests *all, struct session_guest *g, const struct session_sync *host,
-		      struct spool *host_spool)
-{
-	struct job j = { .all = all, .g = g, .host = host ? &host->source : NULL };
-	size_t n = spool_n_buffers(host_spool);
-	struct session_sync guest;
-	const char *why = "";
-	int ret = session_sync_open(&guest, g->spool);
+/* All guests beside one host. */
+struct tying {
+	struct session_guests *all;
+	const struct sync_source *host;
+	bool hyp;
+};
 
+static void tie(void *ctx, size_t i)
+{
+	const struct tying *t = ctx;
+	struct session_guest *g = &t->all->v[i];
+	struct job j = { .all = t->all, .g = g, .host = t->host, .hyp = t->hyp };
+	struct session_sync guest;
+
+	if (!session_guest_takes_part(g))
+		return;
+	g->clock_why = "";
+	g->clock_error = session_sync_open(&guest, g->spool);
 	j.guest = &guest.source;
-	j.hyp = n && !strncmp(spool_buffer(host_spool, n - 1)->kind, "hyp-", 4);
 	j.n_known = known_vcpus(g, j.known, VCPUS_MAX);
-	if (!ret)
-		ret = solve(&j, &g->clock, &why);
+	if (!g->clock_error)
+		g->clock_error = solve(&j, &g->clock, &g->clock_why);
 	session_sync_close(&guest);
-	if (!ret)
-		ret = note_shift(all, g, &g->clock);
+}
+
+/* The options of both files. */
+static int note(struct session_guests *all, struct session_guest *g, struct spool *host)
+{
+	struct offset_vcpu known[VCPUS_MAX];
+
+	if (!g->clock_error)
+		note_shift(all, g, &g->clock);
 	else if (all->tsync != TSYNC_NONE)
 		log_warn(all->log, "guest %s: its clock could not be tied to the host's: %s", g->spec.name,
-			 ret == -ENODATA ? why : error_text(ret));
-	return host ? note_guest(g, j.known, j.n_known, host_spool) : 0;
+			 g->clock_error == -ENODATA ? g->clock_why : error_text(g->clock_error));
+	return host ? note_guest(g, known, known_vcpus(g, known, VCPUS_MAX), host) : 0;
 }
 
 int session_guests_note(struct session_guests *all, struct spool *host)
 {
-	bool buffers = spool_n_buffers(host) > 0;
+	size_t n = spool_n_buffers(host);
 	struct session_sync sync = { 0 };
-	int ret = all->n && buffers ? session_sync_open(&sync, host) : 0;
+	struct tying t = { .all = all };
+	int ret = all->n && n ? session_sync_open(&sync, host) : 0;
 
+	if (n && !ret) {
+		t.host = &sync.source;
+		t.hyp = !strncmp(spool_buffer(host, n - 1)->kind, "hyp-", 4);
+	}
+	if (all->n && !ret) {
+		crew_begin(all->crew, tie, &t);
+		crew_finish(all->crew);
+	}
 	for (size_t i = 0; i < all->n && !ret; i++)
 		if (session_guest_takes_part(&all->v[i]))
-			ret = sync_guest(all, &all->v[i], buffers ? &sync : NULL, host);
-	if (all->n && buffers)
+			ret = note(all, &all->v[i], n ? host : NULL);
+	if (all->n && n)
 		session_sync_close(&sync);
 	return ret;
 }

@@ -64,14 +64,6 @@ static int unique(const struct session_guests *all, const struct session_guest *
 	return 0;
 }
 
-static int set_number(struct spool *spool, const char *key, uint64_t n)
-{
-	char text[24];
-
-	snprintf(text, sizeof(text), "%llu", (unsigned long long)n);
-	return spool_set(spool, key, text);
-}
-
 /* recover goes by it: the same machine needs no word about a reboot. */
 static int set_boot_id(struct spool *spool)
 {
@@ -100,7 +92,7 @@ static int make_spool(struct session_guests *all, struct session_guest *g, const
 	if (!ret)
 		ret = set_boot_id(g->spool);
 	if (!ret)
-		ret = set_number(g->spool, "version", plan->file_version ? (uint64_t)plan->file_version : 7);
+		ret = spool_set_number(g->spool, "version", plan->file_version ? (uint64_t)plan->file_version : 7);
 	if (!ret)
 		ret = spool_set(g->spool, "compression", plan->compression ? plan->compression : "zstd");
 	return ret;
@@ -114,7 +106,10 @@ int session_guests_prepare(struct session_guests *all, const struct record_plan 
 	all->v = calloc(plan->n_guests ? plan->n_guests : 1, sizeof(*all->v));
 	if (!all->v)
 		return -ENOMEM;
-	ret = plan->n_guests ? guests_find(&all->found, &go) : 0;
+	ret = session_guests_open(all);
+	if (ret)
+		return ret;
+	ret = guests_find(&all->found, &go);
 	for (size_t i = 0; i < plan->n_guests && !ret; i++) {
 		struct session_guest *g = &all->v[all->n++];
 
@@ -127,168 +122,6 @@ int session_guests_prepare(struct session_guests *all, const struct record_plan 
 		if (!ret)
 			ret = g->output ? make_spool(all, g, plan) : -ENOMEM;
 	}
-	return ret;
-}
-
-/* ---- asking ---------------------------------------------------------------------------------- */
-
-static int address(const struct guest_spec *s, struct transport_addr *a, const struct log *log)
-{
-	*a = (struct transport_addr){ .port = s->port };
-	if (s->kind == GUEST_VSOCK) {
-		a->kind = TRANSPORT_VSOCK;
-		a->cid = s->cid;
-		return 0;
-	}
-	a->kind = s->kind == GUEST_TCP ? TRANSPORT_TCP : TRANSPORT_UNIX;
-	if (strlen(s->addr) >= sizeof(a->host)) {
-		log_err(log, "guest %s: its address is too long", s->name);
-		return -ENAMETOOLONG;
-	}
-	if (s->kind == GUEST_TCP && !transport_is_ip(s->addr)) {
-		log_err(log, "guest %s: '%s' is no numeric address", s->name, s->addr);
-		return -EINVAL;
-	}
-	strcpy(a->host, s->addr);
-	return 0;
-}
-
-struct asking {
-	struct session_guests *all;
-	struct session_guest *g;
-	pthread_t thread;
-	bool running;
-};
-
-/* All at once, as long as the slowest of them takes. Each one's error is its own. */
-static int in_parallel(struct session_guests *all, void *(*fn)(void *asking))
-{
-	struct asking *v = calloc(all->n ? all->n : 1, sizeof(*v));
-
-	if (!v)
-		return -ENOMEM;
-	for (size_t i = 0; i < all->n; i++) {
-		v[i] = (struct asking){ .all = all, .g = &all->v[i] };
-		v[i].running = !pthread_create(&v[i].thread, NULL, fn, &v[i]);
-		if (!v[i].running)
-			all->v[i].error = -EAGAIN;
-	}
-	for (size_t i = 0; i < all->n; i++)
-		if (v[i].running)
-			pthread_join(v[i].thread, NULL);
-	free(v);
-	return 0;
-}
-
-static int first_error(const struct session_guests *all)
-{
-	for (size_t i = 0; i < all->n; i++)
-		if (all->v[i].error)
-			return all->v[i].error;
-	return 0;
-}
-
-static void *ask(void *arg)
-{
-	struct asking *a = arg;
-	struct peer_opts o = { .name = a->g->spec.name, .args = &a->g->args, .clock = a->all->clock,
-			       .trace_id = a->all->host_trace_id, .stop_fd = a->all->stop_fd,
-			       .timeout_ms = a->all->timeout_ms, .log = a->all->log,
-			       .counter = a->all->clocks != NULL,
-			       .counter_interval_ms = a->all->tsync_interval_ms };
-
-	a->g->error = address(&a->g->spec, &o.addr, a->all->log);
-	if (!a->g->error)
-		a->g->error = peer_open(&a->g->peer, a->g->spool, &o);
-	return NULL;
-}
-
-static int add_source(const struct session_guests *all, struct session_guest *g, struct recorder *rec)
-{
-	struct source *source = peer_source(g->peer);
-	struct spool_buffer b = { .name = "", .clock = source->clock, .path = source->path,
-				  .kind = source->ops->kind, .page_size = source->page_size,
-				  .n_cpus = source->n_cpus };
-	int ret = spool_add_buffer(g->spool, &b);
-
-	if (!ret)
-		ret = set_number(g->spool, "traceid", peer_trace_id(g->peer));
-	if (!ret)
-		ret = spool_set(g->spool, "clock_name", source->clock);
-	if (!ret)
-		ret = spool_set(g->spool, "state", "armed");
-	if (!ret)
-		ret = recorder_add(rec, source, g->spool, 0);
-	if (ret)
-		log_err(all->log, "guest %s: cannot take the data of its %u CPUs: %s", g->spec.name,
-			source->n_cpus, error_text(ret));
-	return ret;
-}
-
-static void go_on_without(const struct session_guests *all, struct session_guest *g)
-{
-	if (g->dropped)
-		return;
-	g->dropped = true;
-	log_warn(all->log, "going on without guest %s (--best-effort)", g->spec.name);
-}
-
-/* How far apart they answered; trace-cmd's agents trace from then on. */
-static void say_answered(const struct session_guests *all)
-{
-	uint64_t first = UINT64_MAX, last = 0;
-
-	for (size_t i = 0; i < all->n; i++) {
-		uint64_t t = session_guest_takes_part(&all->v[i]) ? peer_ready(all->v[i].peer) : 0;
-
-		if (!t)
-			continue;
-		first = t < first ? t : first;
-		last = t > last ? t : last;
-	}
-	if (all->n > 1 && last)
-		log_info(all->log, "guests: answered within %.1f ms of each other",
-			 (double)(last - first) / 1e6);
-}
-
-int session_guests_ask(struct session_guests *all, bool best_effort, struct recorder *rec)
-{
-	int ret = in_parallel(all, ask);
-
-	for (size_t i = 0; i < all->n && !ret; i++) {
-		struct session_guest *g = &all->v[i];
-
-		if (session_guest_takes_part(g))
-			g->error = add_source(all, g, rec);
-		if (!session_guest_takes_part(g) && best_effort)
-			go_on_without(all, g);
-	}
-	if (!ret && !best_effort)
-		ret = first_error(all);
-	if (!ret)
-		say_answered(all);
-	return ret;
-}
-
-static void *start(void *arg)
-{
-	struct session_guest *g = ((struct asking *)arg)->g;
-	struct source *source = g->peer ? peer_source(g->peer) : NULL;
-
-	if (source && !g->error)
-		g->error = source->ops->start(source);
-	return NULL;
-}
-
-int session_guests_start(struct session_guests *all, bool best_effort)
-{
-	int ret = in_parallel(all, start);
-
-	if (!ret && !best_effort)
-		ret = first_error(all);
-	for (size_t i = 0; i < all->n && !ret; i++)
-		if (!session_guest_takes_part(&all->v[i]))
-			go_on_without(all, &all->v[i]);
 	return ret;
 }
 
@@ -456,17 +289,13 @@ static int mend_guest(const struct session_guest *g, struct session_buffer *row,
 	return ret;
 }
 
-static int write_guest(struct session_guests *all, struct session_guest *g, struct session_summary *sum,
-		       const struct finish_opts *fo)
+static int write_guest(struct session_guests *all, struct session_guest *g)
 {
-	int ret = mend_guest(g, row_of(g, sum), all->log);
+	struct finish_opts fo = { .log = all->log };
+	int ret = mend_guest(g, row_of(g, all->sum), all->log) ?: finish(g->spool, &fo);
 
-	if (!ret)
-		ret = finish(g->spool, fo);
-	if (ret) {
-		snprintf(sum->kept, sizeof(sum->kept), "%s", spool_dir(g->spool));
+	if (ret)
 		return ret;
-	}
 	ret = spool_remove(g->spool);
 	g->spool = NULL;
 	if (ret)
@@ -474,25 +303,40 @@ static int write_guest(struct session_guests *all, struct session_guest *g, stru
 	return 0;
 }
 
-int session_guests_write(struct session_guests *all, struct session_summary *sum,
-			 void (*writing)(void *ctx, uint64_t done, uint64_t total), void *ctx)
+static void write_one(void *ctx, size_t i)
 {
-	struct finish_opts fo = { .progress = writing, .ctx = ctx, .log = all->log };
+	struct session_guests *all = ctx;
+	struct session_guest *g = &all->v[i];
+
+	if (session_guest_takes_part(g)) {
+		g->write_error = write_guest(all, g);
+		return;
+	}
+	if (g->spool)
+		spool_remove(g->spool);
+	g->spool = NULL;
+}
+
+void session_guests_write(struct session_guests *all, struct session_summary *sum)
+{
+	all->sum = sum;
+	if (all->crew)
+		crew_begin(all->crew, write_one, all);
+}
+
+int session_guests_written(struct session_guests *all, struct session_summary *sum)
+{
 	int ret = 0;
 
+	if (all->crew)
+		crew_finish(all->crew);
 	for (size_t i = 0; i < all->n; i++) {
-		struct session_guest *g = &all->v[i];
-		int error;
+		const struct session_guest *g = &all->v[i];
 
-		if (!session_guest_takes_part(g)) {
-			if (g->spool)
-				spool_remove(g->spool);
-			g->spool = NULL;
+		if (!g->write_error)
 			continue;
-		}
-		error = write_guest(all, g, sum, &fo);
-		if (error && !ret)
-			ret = error;
+		snprintf(sum->kept, sizeof(sum->kept), "%s", spool_dir(g->spool));
+		ret = ret ? ret : g->write_error;
 	}
 	return ret;
 }
@@ -508,6 +352,7 @@ void session_guests_abandon(struct session_guests *all)
 
 void session_guests_release(struct session_guests *all)
 {
+	session_guests_close(all);
 	for (size_t i = 0; i < all->n; i++) {
 		struct session_guest *g = &all->v[i];
 

@@ -2,6 +2,9 @@
 #ifndef HYPTRACE_SESSION_GUESTS_H
 #define HYPTRACE_SESSION_GUESTS_H
 
+#include <stdatomic.h>
+
+#include "crew.h"
 #include "guest.h"
 #include "peer.h"
 #include "recorder.h"
@@ -21,8 +24,13 @@ struct session_guest {
 	struct spool *spool;
 	struct peer *peer; /* NULL until it has answered */
 	int error;	   /* of asking or starting it: it takes no part */
+	int not_added;	   /* the same, of the recorder */
 	bool dropped;	   /* and that was said */
+	bool kept;	   /* its metadata is in the spool */
 	struct sync_result clock; /* its clock against the host's */
+	int clock_error;	  /* why there is none */
+	const char *clock_why;	  /* -ENODATA: the same in words */
+	int write_error;	  /* of its file */
 	uint64_t started;	  /* by the host's clock, ns; 0: not known */
 	const struct msg_sent *told; /* by its agent in the end, or NULL */
 };
@@ -45,20 +53,50 @@ struct session_guests {
 	int timeout_ms; /* session_opts.guest_timeout_ms */
 	enum tsync_method tsync;
 	int64_t tsync_interval_ms;
-	struct session_clocks *clocks; /* the host's; NULL: guests are not asked for their counters */
+	bool counter;		       /* ask them for their counters */
+	struct session_clocks *clocks; /* the host's, beside those; NULL: it has none */
 	const struct log *log;
+
+	/* session-guests-ask.c */
+	struct crew *crew;    /* one thread for each guest; NULL: none was asked */
+	struct log peer_log;  /* silent once they are given up */
+	struct session_summary *sum; /* of session_guests_write() */
+	atomic_bool given_up;
+	int cancel_fd, clocks_fd; /* eventfds: give up; the host's clocks run */
+	int give_up_fd;		  /* readable: cancel_fd or stop_fd is */
 };
 
 /* Who they are and where; makes their spools. output: of the host's file. */
 int session_guests_prepare(struct session_guests *g, const struct record_plan *plan, const char *output);
+
 /*
- * Asks all of them, in parallel, which takes as long as the slowest guest takes
- * to be set up. The first error, unless best_effort. The recorder gets one
- * source for each.
+ * session-guests-ask.c. In this order; each with a thread per guest, and nothing
+ * waits for one guest that could wait for all. What is said to return errors
+ * gives the first guest's, or 0 with best_effort, when the others go on.
  */
-int session_guests_ask(struct session_guests *g, bool best_effort, struct recorder *rec);
-/* Starts those that have answered, in parallel. The first error, unless best_effort. */
-int session_guests_start(struct session_guests *g, bool best_effort);
+/* Asks all of them and returns: their agents take long to set up, and so does the host. */
+int session_guests_ask(struct session_guests *g);
+/* The host's clocks are read from now on (or cannot be): so may theirs. */
+void session_guests_clocks_run(struct session_guests *g);
+/* Waits until their CPUs are known. The recorder gets a source for each. Errors are the recorder's. */
+int session_guests_add(struct session_guests *g, bool best_effort, struct recorder *rec);
+/* Waits until only those are not ready that begin to trace once they are: what takes long is to be begun now. */
+void session_guests_await(struct session_guests *g);
+/* Waits until all of them are as far as they go before the start. Errors. */
+int session_guests_ready(struct session_guests *g, bool best_effort);
+/* Some of those that are ready trace already (peer_begins_itself()). */
+bool session_guests_trace(const struct session_guests *g);
+/* Starts them and returns. */
+void session_guests_start(struct session_guests *g);
+/* Waits until all are started, and what they told is in their spools. Errors. */
+int session_guests_started(struct session_guests *g, bool best_effort);
+/* Whatever they are being asked or waited for ends, without a word. */
+void session_guests_give_up(struct session_guests *g);
+
+/* What session_guests_prepare() and _release() have of it. */
+int session_guests_open(struct session_guests *g);
+void session_guests_close(struct session_guests *g);
+
 /* CLOSE to all, then the rest of their pages. The first error of the disk. */
 int session_guests_drain(struct session_guests *g, struct recorder *rec, unsigned int timeout_ms);
 /*
@@ -82,9 +120,10 @@ int session_guests_note(struct session_guests *g, struct spool *host);
  */
 void session_guests_settle(struct session_guests *g, const struct recorder *rec,
 			   struct session_summary *sum);
-/* Writes their files and removes their spools. */
-int session_guests_write(struct session_guests *g, struct session_summary *sum,
-			 void (*writing)(void *ctx, uint64_t done, uint64_t total), void *ctx);
+/* Writes their files and removes their spools, and returns at once: fills in their rows of the summary. */
+void session_guests_write(struct session_guests *g, struct session_summary *sum);
+/* Waits for that. The first error. */
+int session_guests_written(struct session_guests *g, struct session_summary *sum);
 /* Nothing was recorded: their spools go. */
 void session_guests_abandon(struct session_guests *g);
 void session_guests_release(struct session_guests *g);

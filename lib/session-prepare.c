@@ -36,14 +36,6 @@ char *session_tracing_dir(const struct session_opts *o)
 
 /* ---- the session file ---------------------------------------------------------------- */
 
-static int set_number(struct spool *spool, const char *key, uint64_t n)
-{
-	char text[24];
-
-	snprintf(text, sizeof(text), "%llu", (unsigned long long)n);
-	return spool_set(spool, key, text);
-}
-
 static int set_output(struct session *s)
 {
 	char cwd[PATH_MAX];
@@ -108,9 +100,9 @@ static int make_spool(struct session *s)
 	if (!ret)
 		ret = set_boot_id(s);
 	if (!ret)
-		ret = set_number(s->spool, "traceid", traceid);
+		ret = spool_set_number(s->spool, "traceid", traceid);
 	if (!ret)
-		ret = set_number(s->spool, "version", s->plan->file_version ? (uint64_t)s->plan->file_version : 7);
+		ret = spool_set_number(s->spool, "version", s->plan->file_version ? (uint64_t)s->plan->file_version : 7);
 	if (!ret)
 		ret = spool_set(s->spool, "compression", s->plan->compression ? s->plan->compression : "zstd");
 	if (!ret)
@@ -282,14 +274,21 @@ static int too_many(struct session *s)
 	return -E2BIG;
 }
 
+/* As one of the host's own: a top buffer that nobody asked for is left alone. */
+static bool is_recorded(const struct record_plan *plan, size_t i)
+{
+	const struct buffer_plan *b = &plan->buffers[i];
+
+	return !b->is_hyp && (i || !plan_is_empty(b));
+}
+
 static int prepare_hosts(struct session *s)
 {
 	for (size_t i = 0; i < s->plan->n_buffers; i++) {
 		const struct buffer_plan *b = &s->plan->buffers[i];
 		int ret;
 
-		/* a top buffer that nobody asked for is left alone */
-		if (b->is_hyp || (!i && plan_is_empty(b)))
+		if (!is_recorded(s->plan, i))
 			continue;
 		if (s->n_tracks == SESSION_BUFFERS_MAX - 1)
 			return too_many(s);
@@ -323,7 +322,7 @@ static int note_sched(struct session *s)
 			for (size_t e = 0; e < s->plan->buffers[b].n_events; e++)
 				filtered |= s->plan->buffers[b].events[e].filter != NULL;
 		if (sched && !filtered)
-			return set_number(s->spool, "sched_buffer", i);
+			return spool_set_number(s->spool, "sched_buffer", i);
 	}
 	return 0;
 }
@@ -400,24 +399,66 @@ static int note_clock(struct session *s)
 	return ret || !s->plan->date ? ret : note_date(s, clock);
 }
 
+/* ---- guests --------------------------------------------------------------------------------------- */
+
+/* Of the first buffer that will be recorded; that of a host with guests is boot unless named. */
+static const char *first_clock(const struct session *s)
+{
+	for (size_t i = 0; i < s->plan->n_buffers; i++)
+		if (is_recorded(s->plan, i) && s->plan->buffers[i].clock)
+			return s->plan->buffers[i].clock;
+		else if (is_recorded(s->plan, i))
+			break;
+	return "boot";
+}
+
+/* What they make in tracefs is not to be kept. */
+static bool want_clocks(const struct session *s)
+{
+	return s->plan->n_guests && s->plan->tsync != TSYNC_NONE && !s->plan->keep;
+}
+
+/* They are asked at once, and are set up while the host is. */
 static int prepare_guests(struct session *s)
 {
 	uint64_t id = 0;
+	int ret;
 
 	if (!s->plan->n_guests)
 		return 0;
 	parse_u64(spool_get(s->spool, "traceid"), &id);
 	s->guests.host_trace_id = id;
-	s->guests.clock = s->n_tracks ? s->tracks[0].source->clock : "boot";
+	s->guests.clock = first_clock(s);
 	s->guests.stop_fd = s->o->stop_fd;
 	s->guests.timeout_ms = s->o->guest_timeout_ms;
 	s->guests.root = s->o->root;
 	s->guests.tsync = s->plan->tsync;
 	s->guests.tsync_interval_ms = s->plan->tsync_interval_ms;
+	s->guests.counter = want_clocks(s) && counter_there();
 	s->guests.log = s->log;
-	return session_guests_prepare(&s->guests, s->plan, spool_get(s->spool, "output"));
+	ret = session_guests_prepare(&s->guests, s->plan, spool_get(s->spool, "output"));
+	return ret ? ret : session_guests_ask(&s->guests);
 }
 
+/* Without them the recording is as good, but for the clocks of its guests. */
+static int start_clocks(struct session *s)
+{
+	enum tsync_method m = s->plan->tsync;
+	int ret = 0;
+
+	if (want_clocks(s))
+		ret = session_clocks_start(&s->guests.clocks, s->undo, s->guests.clock,
+					   s->plan->tsync_interval_ms, m == TSYNC_AUTO || m == TSYNC_EXACT,
+					   s->log);
+	if (ret && ret != -ENOMEM) {
+		log_warn(s->log, "the guests' clocks are not tied by counters: %s", error_text(ret));
+		ret = 0;
+	}
+	session_guests_clocks_run(&s->guests);
+	return ret;
+}
+
+/* Before there are threads. */
 static int fork_command(struct session *s)
 {
 	int ret;
@@ -443,19 +484,21 @@ int session_prepare(struct session *s)
 	ret = make_spool(s);
 	if (!ret)
 		ret = make_undo(s);
+	if (!ret)
+		ret = fork_command(s);
 	if (!ret && hyp)
 		ret = prepare_remote(s, hyp);
+	if (!ret)
+		ret = prepare_guests(s);
+	if (!ret)
+		ret = start_clocks(s);
 	if (!ret)
 		ret = prepare_hosts(s);
 	if (!ret)
 		ret = prepare_texts(s);
-	if (!ret)
-		ret = prepare_guests(s);
 	if (!ret && !s->n_tracks && !s->guests.n) {
 		log_err(s->log, "nothing to record: name events (-e), a tracer (-p) or the hypervisor (-B hyp)");
 		ret = -EINVAL;
 	}
-	if (!ret)
-		ret = note_clock(s);
-	return ret ? ret : fork_command(s);
+	return ret ? ret : note_clock(s);
 }

@@ -40,6 +40,7 @@ struct session {
 	struct strlist procs; /* pids whose maps are kept (--proc-map) */
 	int fail_fd;	      /* eventfd: a recorder thread failed */
 	_Atomic int failure;
+	int symbols_error; /* of collect_symbols() */
 	double started_at; /* CLOCK_MONOTONIC, s */
 };
 
@@ -52,9 +53,10 @@ char *session_tracing_dir(const struct session_opts *o);
 int session_drain(struct session *s); /* stops and drains every track, first to last */
 void session_sum(struct session *s);	 /* fills in the summary */
 int session_keep_stats(struct session *s); /* CPUSTAT texts into the spool */
-int session_keep_names(struct session *s); /* symbols, formats of printk, names of tasks */
+int session_keep_names(struct session *s); /* formats of printk, names of tasks */
 int session_restore(struct session *s);	   /* tracefs, by the undo journal */
 int session_write(struct session *s, const char *output);
+int session_remove_spool(struct session *s); /* once the file is there and tracefs put back */
 void session_release(struct session *s);
 
 #endif

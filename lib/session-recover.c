@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "collect.h"
 #include "mend.h"
 #include "session-priv.h"
 
@@ -86,6 +87,7 @@ static int drain_rest(struct session *s)
 	session_sum(s);
 	session_keep_stats(s);
 	session_keep_names(s);
+	collect_symbols(s->spool, s->log);
 	return ret;
 }
 
@@ -172,7 +174,7 @@ static int recover(struct session *s, const char *output)
 	}
 	sum_spool(s);
 	ret = mend(s);
-	return ret ? ret : session_write(s, output);
+	return ret ? ret : session_write(s, output) ?: session_remove_spool(s);
 }
 
 int session_recover(const char *dir, const char *output, const struct session_opts *o,
@@ -180,7 +182,7 @@ int session_recover(const char *dir, const char *output, const struct session_op
 {
 	static const struct record_plan no_plan;
 	struct session s = { .plan = &no_plan, .o = o, .log = o->log, .summary = summary, .fail_fd = -1,
-			     .command = { .pid = -1, .go = -1, .exec_error = -1 } };
+			     .command = command_none };
 	int ret;
 
 	*summary = (struct session_summary){ 0 };

@@ -145,22 +145,44 @@ static int start_track(struct session *s, size_t i)
 	return ret;
 }
 
-/* Without them the recording is as good, but for the clocks of its guests. What they make in tracefs is not to be kept. */
-static int start_clocks(struct session *s)
+static int start_hosts(struct session *s)
 {
-	enum tsync_method m = s->plan->tsync;
-	int ret;
+	int ret = 0;
 
-	if (!s->guests.n || m == TSYNC_NONE || s->plan->keep)
-		return 0;
-	ret = session_clocks_start(&s->guests.clocks, s->undo, s->guests.clock,
-				   s->plan->tsync_interval_ms, m == TSYNC_AUTO || m == TSYNC_EXACT,
-				   s->log);
-	if (ret == -ENOMEM)
-		return ret;
+	if (s->n_tracks)
+		s->guests.host_started = boot_ns();
+	for (size_t i = s->n_tracks - (s->remote ? 1 : 0); i-- && !ret;)
+		ret = start_track(s, i);
+	s->started_at = now();
+	return ret;
+}
+
+/*
+ * The hypervisor first, for its start blocks >= 100 ms; last the host, which takes
+ * no time. But setting up a guest takes far longer while the hypervisor is traced,
+ * and a guest of trace-cmd's agent begins as soon as it is set up: the hypervisor
+ * is started while such are about to, the host as soon as they have.
+ */
+static int start_all(struct session *s)
+{
+	bool best_effort = s->plan->best_effort, late;
+	int ret = 0;
+
+	session_guests_await(&s->guests);
+	/* it is the last track */
+	if (s->remote)
+		ret = start_track(s, s->n_tracks - 1);
+	if (!ret)
+		ret = session_guests_ready(&s->guests, best_effort);
 	if (ret)
-		log_warn(s->log, "the guests' clocks are not tied by counters: %s", error_text(ret));
-	return 0;
+		return ret;
+	session_guests_start(&s->guests);
+	late = session_guests_trace(&s->guests);
+	if (!late)
+		ret = session_guests_started(&s->guests, best_effort);
+	if (!ret)
+		ret = start_hosts(s);
+	return ret || !late ? ret : session_guests_started(&s->guests, best_effort);
 }
 
 /* Readers first: the hypervisor's buffer is only polled while somebody reads it. */
@@ -179,25 +201,12 @@ static int arm(struct session *s)
 	for (size_t i = 0; i < s->n_tracks && !ret; i++)
 		ret = recorder_add(s->recorder, s->tracks[i].source, s->spool, i);
 	if (!ret)
-		ret = start_clocks(s);
-	/* setting up a guest takes long, more so while the hypervisor is traced */
-	if (!ret)
-		ret = session_guests_ask(&s->guests, s->plan->best_effort, s->recorder);
+		ret = session_guests_add(&s->guests, s->plan->best_effort, s->recorder);
 	if (!ret)
 		ret = hide_recorder(s);
 	if (!ret)
 		ret = set_pids(s);
-	/* the hypervisor is the last track and starts first: its start blocks >= 100 ms */
-	if (!ret && s->remote)
-		ret = start_track(s, s->n_tracks - 1);
-	if (!ret)
-		ret = session_guests_start(&s->guests, s->plan->best_effort);
-	if (s->n_tracks)
-		s->guests.host_started = boot_ns();
-	for (size_t i = s->n_tracks - (s->remote ? 1 : 0); i-- && !ret;)
-		ret = start_track(s, i);
-	s->started_at = now();
-	return ret;
+	return ret ? ret : start_all(s);
 }
 
 /* ---- running ---------------------------------------------------------------------------------- */
@@ -274,17 +283,19 @@ static int tick(struct session *s)
 
 static int run(struct session *s)
 {
-	struct pollfd p[2] = { { .fd = s->o->stop_fd, .events = POLLIN },
-			       { .fd = s->fail_fd, .events = POLLIN } };
+	struct pollfd p[3] = { { .fd = s->o->stop_fd, .events = POLLIN },
+			       { .fd = s->fail_fd, .events = POLLIN },
+			       { .fd = s->command.end_fd, .events = POLLIN } };
+	bool look = s->has_command && s->command.end_fd < 0;
 	int timeout = s->procs.n ? FIRST_MAPS_MS : TICK_MS;
 	int ret = 0;
 
 	while (!ret) {
 		double next = now() + timeout / 1e3;
 
-		/* the end of a command is looked for often: nobody likes to wait for it */
+		/* the end of a command is looked for often, if need be: nobody likes to wait for it */
 		while (now() < next && !(s->has_command && command_ended(&s->command)))
-			if (poll(p, 2, s->has_command ? 10 : timeout) > 0)
+			if (poll(p, 3, look ? 10 : timeout) > 0)
 				break;
 		if (p[1].revents)
 			return s->failure;
@@ -400,7 +411,13 @@ int session_write(struct session *s, const char *output)
 		return ret;
 	}
 	s->summary->file_bytes = stat(path, &st) ? 0 : (uint64_t)st.st_size;
-	ret = spool_remove(s->spool);
+	return 0;
+}
+
+int session_remove_spool(struct session *s)
+{
+	int ret = spool_remove(s->spool);
+
 	s->spool = NULL;
 	if (ret)
 		log_warn(s->log, "cannot remove the spool: %s", error_text(ret));
@@ -428,13 +445,71 @@ void session_release(struct session *s)
 /* Nothing was recorded: as if nothing had been. */
 static void abandon(struct session *s)
 {
+	session_guests_give_up(&s->guests);
 	if (s->recorder)
 		session_drain(s);
+	session_clocks_stop(s->guests.clocks); /* they run before there is a recorder */
 	session_restore(s);
 	session_guests_abandon(&s->guests);
 	if (s->spool)
 		spool_remove(s->spool);
 	s->spool = NULL;
+}
+
+/* ---- the end -------------------------------------------------------------------------------------- */
+
+static void put_back(void *session, size_t i)
+{
+	session_restore(session);
+}
+
+static void keep_symbols(void *session, size_t i)
+{
+	struct session *s = session;
+
+	s->symbols_error = collect_symbols(s->spool, s->log);
+}
+
+/* Beside what its caller goes on with, if there is a thread to be had. crew_free() waits for it. */
+static struct crew *beside(crew_job *job, struct session *s)
+{
+	struct crew *c = NULL;
+
+	if (crew_new(&c, 1))
+		job(s, 0);
+	else
+		crew_begin(c, job, s);
+	return c;
+}
+
+static void note_guests(struct session *s)
+{
+	int ret = session_guests_note(&s->guests, s->spool);
+
+	if (ret)
+		log_warn(s->log, "the guests' vCPUs are not noted: %s", error_text(ret));
+	session_guests_settle(&s->guests, s->recorder, s->summary);
+}
+
+/* Putting tracefs back waits for the kernel most of the time, the rest does not wait for that. */
+static int finish_files(struct session *s)
+{
+	struct crew *restorer = s->plan->keep ? NULL : beside(put_back, s);
+	struct crew *symbols = beside(keep_symbols, s);
+	int ret = 0, error;
+
+	note_guests(s);
+	crew_free(symbols);
+	if (s->symbols_error)
+		log_warn(s->log, "the kernel's symbols are left out: %s", error_text(s->symbols_error));
+	session_guests_write(&s->guests, s->summary);
+	if (s->n_tracks) /* else of guests alone: nothing of the host's is to be written */
+		ret = session_write(s, NULL);
+	error = session_guests_written(&s->guests, s->summary);
+	crew_free(restorer);
+	if (!ret)
+		session_remove_spool(s);
+	return error ? error : ret;
 }
 
 static int end(struct session *s, int ran)
@@ -455,23 +530,9 @@ static int end(struct session *s, int ran)
 	error = spool_set(s->spool, "state", "drained");
 	if (error)
 		log_warn(s->log, "%s/session: %s", spool_dir(s->spool), error_text(error));
-	if (!s->plan->keep)
-		session_restore(s);
 	s->summary->has_command_status = s->has_command && command_ended(&s->command);
 	s->summary->command_status = s->command.status;
-	error = session_guests_note(&s->guests, s->spool);
-	if (error)
-		log_warn(s->log, "the guests' vCPUs are not noted: %s", error_text(error));
-	session_guests_settle(&s->guests, s->recorder, s->summary);
-	error = session_guests_write(&s->guests, s->summary, s->o->writing, s->o->ctx);
-	if (s->n_tracks) {
-		int host = session_write(s, NULL);
-
-		error = error ? error : host;
-	} else { /* guests alone: nothing of the host's to be written */
-		spool_remove(s->spool);
-		s->spool = NULL;
-	}
+	error = finish_files(s);
 	if (error)
 		return error;
 	return ran ? ran : ret;
@@ -481,7 +542,7 @@ int session_record(const struct record_plan *plan, const struct session_opts *o,
 		   struct session_summary *summary)
 {
 	struct session s = { .plan = plan, .o = o, .log = o->log, .summary = summary, .fail_fd = -1,
-			     .command = { .pid = -1, .go = -1, .exec_error = -1 } };
+			     .command = command_none };
 	int ret;
 
 	*summary = (struct session_summary){ 0 };

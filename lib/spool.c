@@ -297,6 +297,14 @@ int spool_set(struct spool *s, const char *key, const char *value)
 	return ret ? ret : remember(s, key, value);
 }
 
+int spool_set_number(struct spool *s, const char *key, uint64_t n)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)n);
+	return spool_set(s, key, text);
+}
+
 const char *spool_get(const struct spool *s, const char *key)
 {
 	for (size_t i = s->keys.n; i--;)

@@ -36,6 +36,7 @@ char *spool_path(const struct spool *s, const char *name); /* malloc'ed */
 
 /* Keys of the session file. value must not hold a newline: -EINVAL. */
 int spool_set(struct spool *s, const char *key, const char *value);
+int spool_set_number(struct spool *s, const char *key, uint64_t n);
 const char *spool_get(const struct spool *s, const char *key); /* NULL: not there */
 
 /* Texts. */

@@ -9,13 +9,14 @@
 #include <unistd.h>
 
 #include "format.h"
+#include "instance.h"
 #include "page.h"
 
 #define SIZE_KB	 "128" /* per CPU: 3000 loads */
 #define CPUS_MAX 1024
 #define PAGE_MAX (64u << 10)
 #define TEXT_MAX (64u << 10)
-#define GROUP	 "hyptrace"
+#define GROUP	 INSTANCE_OWN_EVENTS
 
 struct voff_probe {
 	struct page_layout layout;

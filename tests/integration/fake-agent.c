@@ -222,6 +222,47 @@ static void nap(void)
 	usleep(20000);
 }
 
+/* ---- waiting for the host -------------------------------------------------------------- */
+
+/* Whether a file of the host's (fake) tracefs begins so. */
+static bool shows(const char *file, const char *text)
+{
+	char path[512], got[16] = "";
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", getenv("HYPTRACE_TRACING_DIR"), file);
+	f = fopen(path, "r");
+	if (!f || !fgets(got, sizeof(got), f))
+		got[0] = 0;
+	if (f)
+		fclose(f);
+	return !strncmp(got, text, strlen(text));
+}
+
+/* The data is only taken once the host traces: its clock was set after it was switched off. */
+static enum next data_after_host(struct agent *a)
+{
+	while (!shows("trace_clock", "boot") || !shows("tracing_on", "1"))
+		nap();
+	right(a, AT_PORTS);
+	return GO_ON;
+}
+
+/* The rest of the metadata comes once the hypervisor is traced. */
+static enum next rest_after_hyp(struct agent *a)
+{
+	struct bytes b = metadata(a->trace_id, a->cpus, SOUND), rest = { b.p + b.n / 2, b.n - b.n / 2 };
+
+	b.n /= 2;
+	send_part(a, &b);
+	while (!shows("hypervisor/tracing_on", "1"))
+		nap();
+	send_part(a, &rest);
+	message(a, FIN_DATA, "", 0);
+	drop(&b);
+	return GO_ON;
+}
+
 /* For ever: as much as goes (8180), or a byte now and then, which no pause ends (1). */
 static enum next endless(struct agent *a)
 {
@@ -348,6 +389,8 @@ static const struct scenario scenarios[] = {
 	{ "good", NEVER, hold, 0 },
 	{ "good-v6", AT_METADATA, flawed, V6 },
 	{ "good-zipped", AT_METADATA, flawed, ZIPPED },
+	{ "data-after-host", AT_PORTS, data_after_host, 0 },
+	{ "rest-after-hyp", AT_METADATA, rest_after_hyp, 0 },
 	{ "never-accepts", AT_ACCEPT, never, 0 },
 	{ "accept-close", AT_CONNECT, leave, 0 },
 	{ "connect-silent", AT_CONNECT, line, 0 },

@@ -455,6 +455,78 @@ waiting() {
 	untouched "$name"
 }
 
+# hold_up FILE: what writes to it is held up until somebody reads it.
+hold_up() {
+	rm "$tree/$1"
+	mkfifo "$tree/$1"
+}
+
+both_written() {
+	[ -e "$dat" ] && [ -e "$tmp/out/trace-vm.dat" ] && [ ! -e "$tmp/out/trace-vm.dat.spool" ]
+}
+
+# In which order things are done shows by who waits for whom: the other way round these hang.
+order() {
+	local name="${label}a guest is asked while the host is set up" pid
+
+	new_tree
+	hold_up trace
+	agent good fine
+	"$hyptrace" record -o "$dat" -e kvm -A "vm@unix:$tmp/fine" -- true 2>"$tmp/err" &
+	pid=$!
+	wait_for grep -q asked "$tmp/fine.log"
+	ok $? "$name: before the host's buffer is even cleared"
+	cat "$tree/trace"
+	wait $pid
+	is "$?" 0 "$name: exit status" || diag "$(<"$tmp/err")"
+	is "$(ticks trace-vm.dat)" $all_ticks "$name: its events"
+	end_agents
+
+	name="${label}an error of the host's ends the asking"
+	new_tree
+	agent silent bad
+	record -e nonsense -A "vm@unix:$tmp/bad" -- true
+	is "$status" 1 "$name: exit status"
+	like "$messages" "^hyptrace: -e nonsense: no such event" "$name: message"
+	unlike "$messages" "guest vm" "$name: the guest is not blamed"
+	end_agents
+	is "$(files)" '*' "$name: nothing is left"
+	untouched "$name"
+
+	name="${label}a guest that traces by itself"
+	new_tree
+	agent data-after-host fine
+	record -e kvm -A "vm@unix:$tmp/fine" -- true
+	end_agents
+	is "$status" 0 "$name: the host does not wait until it is connected" || diag "$messages"
+	is "$(ticks trace-vm.dat)" $all_ticks "$name: its events"
+	new_tree
+	agent rest-after-hyp fine
+	record -e kvm -B hyp -A "vm@unix:$tmp/fine" -- true
+	end_agents
+	is "$status" 0 "$name: the hypervisor does not wait until it is ready" || diag "$messages"
+	is "$(ticks trace-vm.dat)" $all_ticks "$name: its events"
+
+	name="${label}what is to be put back takes long"
+	new_tree
+	agent good fine
+	"$hyptrace" record -o "$dat" -e kvm -A "vm@unix:$tmp/fine" 2>"$tmp/err" &
+	pid=$!
+	wait_for grep -q data "$tmp/fine.log"
+	cp "$tree/trace_clock" "$tmp/clock"
+	hold_up trace_clock
+	kill -INT $pid
+	wait_for both_written
+	ok $? "$name: the files are written meanwhile"
+	is "$(files)" "trace-vm.dat trace.dat trace.dat.spool" "$name: the journal is kept until it is done"
+	cat "$tree/trace_clock" >"$tmp/put-back"
+	wait $pid
+	is "$?" 0 "$name: exit status" || diag "$(<"$tmp/err")"
+	is "$(<"$tmp/put-back")" local "$name: it is put back"
+	is "$(files)" "trace-vm.dat trace.dat" "$name: no spool is left"
+	end_agents
+}
+
 killed() {
 	local name="${label}kill -9" spool=$tmp/out/trace-vm.dat.spool
 
@@ -490,6 +562,7 @@ good_ones() {
 	refusals
 	hot_plug
 	waiting
+	order
 	killed
 }
 

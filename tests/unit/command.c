@@ -50,6 +50,26 @@ static void test_status(void **state)
 	command_release(&c);
 }
 
+static void test_end_is_told(void **state)
+{
+	char *argv[] = { "true", NULL };
+	struct pollfd p = { .events = POLLIN };
+	struct command c;
+
+	assert_int_equal(command_fork(&c, argv, NULL), 0);
+	p.fd = c.end_fd;
+	if (p.fd < 0) { /* an old kernel, or a sandbox */
+		command_release(&c);
+		skip();
+	}
+	assert_int_equal(poll(&p, 1, 0), 0);
+	assert_int_equal(command_go(&c), 0);
+	assert_int_equal(poll(&p, 1, 10000), 1);
+	assert_true(command_ended(&c));
+	command_release(&c);
+	assert_int_equal(c.end_fd, -1);
+}
+
 static void test_not_found(void **state)
 {
 	char *argv[] = { "/nowhere/to/be/found", NULL };
@@ -106,6 +126,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_runs_only_when_let_go), cmocka_unit_test(test_status),
+		cmocka_unit_test(test_end_is_told),
 		cmocka_unit_test(test_not_found),	      cmocka_unit_test(test_no_such_user),
 		cmocka_unit_test(test_never_let_go),	      cmocka_unit_test(test_signal),
 	};

@@ -16,7 +16,7 @@ static struct record_plan plan;
 static const char *const events[] = {
 	"kvm/kvm_entry",     "kvm/kvm_exit",	"kvm/kvm_ack_irq", "sched/sched_switch",
 	"sched/sched_waking", "sched/sched_wakeup", "irq/softirq_entry", "other/kvm",
-	"other/sched_switch",
+	"other/sched_switch", INSTANCE_OWN_EVENTS "/voff_1",
 };
 
 static const struct {

@@ -111,6 +111,11 @@ fails '-p nosuch' 'nosuch'
 fails '-C nosuch' 'nosuch'
 fails '-p function -l nosuch_function' 'nosuch_function'
 fails '' "cannot run '/nosuch/command': No such file or directory" /nosuch/command
+# While a guest is being set up and CNTVOFF is probed for, which is to be put back too.
+run 'hyptrace record -o no.dat -e nosuch -A Guest@3:823 -- true'
+refused 'nosuch' "refused: -e nosuch beside a guest"
+is "$(l1 'ls -d no.dat* 2>/dev/null')" "" "no file, no spool"
+unchanged "-e nosuch beside a guest"
 fails '--user nosuch' "no such user: 'nosuch'"
 
 # ---- disk full ------------------------------------------------------------------------------

@@ -67,7 +67,7 @@ is "$(wc -w <<<"$real1") $(wc -w <<<"$real2")" "2 4" "vCPU threads in /proc"
 
 # ---- each recorder with each agent --------------------------------------------------
 
-declare -A took
+declare -A took skew
 
 # pair RECORDER OPTIONS AGENT: records, and says how long all of it took beside the command
 pair() {
@@ -79,6 +79,7 @@ pair() {
 		cp $name.dat $name-Guest.dat /mnt/out
 		echo seconds \$(((\${to/./} - \${from/./}) / 1000 - 2000))"
 	recorded "recorder $1, agent $3"
+	skew[$name]=$(sed -nE 's/^hyptrace: .*(started (at most|within) [0-9.]+ ms).*/\1/p' <<<"$stderr")
 	took[$name]=$(awk '$1 == "seconds" { printf "%.1f", $2 / 1000 }' <<<"$output")
 	has_shift "$name-Guest"
 	merges "$name" "$name-Guest"
@@ -104,6 +105,7 @@ for agent in stock ours; do
 done
 diag "seconds beyond the command: hyptrace ${took[hyptrace-stock]} with stock's agent, ${took[hyptrace-ours]} with ours;" \
 	"trace-cmd ${took[trace-cmd-stock]} and ${took[trace-cmd-ours]}"
+diag "hyptrace: with stock's agent ${skew[hyptrace-stock]} before the host, with ours ${skew[hyptrace-ours]} of each other"
 diag "trace-cmd / hyptrace, both with stock's agent: $(
 	awk "BEGIN { print ${took[trace-cmd-stock]:-0} / (${took[hyptrace-stock]:-0} + 0.001) }")"
 
