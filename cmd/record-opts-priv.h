@@ -13,6 +13,7 @@ struct parse {
 	bool has_event; /* -f and -R have an event to belong to */
 	bool negate;	/* -v */
 	bool guest;  /* options are for the last -A */
+	bool guest_negate; /* -v among them */
 	bool output; /* -o was given */
 };
 

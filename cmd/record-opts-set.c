@@ -374,6 +374,7 @@ int set_guest(struct parse *p, const struct opt *o, const char *arg)
 	if (!record_plan_add_guest(p->plan, arg))
 		return opts_no_memory(p);
 	p->guest = true;
+	p->guest_negate = false;
 	p->has_event = false;
 	return 0;
 }
@@ -434,7 +435,9 @@ int opts_for_guest(struct parse *p, const struct opt *o, const char *arg)
 		return fail_opt(p, o, "", "empty");
 	if (strlist_add(&g->args, opt_name(&o->row, name)) || (o->row.arg && strlist_add(&g->args, arg)))
 		return opts_no_memory(p);
+	p->guest_negate |= o->row.key == 'v';
 	g->events |= o->row.key == 'e' || o->row.key == 'p';
+	g->on |= o->row.key == 'p' || o->row.key == 'R' || (o->row.key == 'e' && !p->guest_negate);
 	p->has_event |= o->row.key == 'e';
 	return 0;
 }

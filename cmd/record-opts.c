@@ -175,6 +175,35 @@ static bool anything_to_record(const struct record_plan *plan)
 	return false;
 }
 
+/* A trigger works for an event that is off too; the hypervisor's are all on when none is named. */
+static bool stays_empty(const struct buffer_plan *b)
+{
+	for (size_t i = 0; i < b->n_events; i++)
+		if (!b->events[i].negate || b->events[i].triggers.n)
+			return false;
+	return b->n_events && !b->tracer && !b->is_hyp;
+}
+
+static int only_off(struct parse *p, const char *what, const char *name)
+{
+	return opts_fail(p, "-v switches off the only events of %s%s, so nothing would be recorded "
+			    "there: leave it out (it does not mean verbose)", what, name);
+}
+
+/* -v alone makes an empty recording, and -v is what other programs call verbose. */
+static int check_negated(struct parse *p)
+{
+	const struct record_plan *plan = p->plan;
+
+	for (size_t i = 0; i < plan->n_buffers; i++)
+		if (stays_empty(&plan->buffers[i]))
+			return only_off(p, i ? "the buffer " : "the top buffer", plan->buffers[i].name);
+	for (size_t i = 0; i < plan->n_guests; i++)
+		if (plan->guests[i].events && !plan->guests[i].on)
+			return only_off(p, "the guest ", plan->guests[i].spec);
+	return 0;
+}
+
 /* what only the whole command line can tell */
 static int check(struct parse *p)
 {
@@ -197,7 +226,7 @@ static int check(struct parse *p)
 				 plan->compression);
 	if (!anything_to_record(plan))
 		return opts_fail(p, "nothing to record: give events (-e), a tracer (-p) or -B hyp");
-	return 0;
+	return check_negated(p);
 }
 
 int record_opts_parse(int argc, char **argv, struct record_plan *plan, struct opts_error *err)

@@ -97,14 +97,22 @@ static int failed(const struct peer *p, const char *step, int error)
 
 /* ---- asking --------------------------------------------------------------------------------- */
 
+/* The clock that the args name, the last one counting; NULL: they leave it to us. */
+static const char *own_clock(const struct strlist *args)
+{
+	const char *clock = NULL;
+
+	for (size_t i = 0; i + 1 < args->n; i++)
+		if (!strcmp(args->v[i], "-C"))
+			clock = args->v[i + 1];
+	return clock;
+}
+
 static int fill_request(const struct peer *p, struct msg_trace_req *req)
 {
-	bool clock = false;
 	int ret = 0;
 
-	for (size_t i = 0; i < p->o.args->n; i++)
-		clock |= !strcmp(p->o.args->v[i], "-C");
-	if (!clock && p->o.clock)
+	if (!own_clock(p->o.args) && p->o.clock)
 		ret = strlist_add(&req->args, "-C") ?: strlist_add(&req->args, p->o.clock);
 	for (size_t i = 0; i < p->o.args->n && !ret; i++)
 		ret = strlist_add(&req->args, p->o.args->v[i]);
@@ -532,6 +540,7 @@ static const struct source_ops peer_ops = {
 
 int peer_open(struct peer **out, const struct peer_opts *o)
 {
+	const char *clock = own_clock(o->args) ?: o->clock;
 	struct peer *p = calloc(1, sizeof(*p));
 	int ret;
 
@@ -542,7 +551,7 @@ int peer_open(struct peer **out, const struct peer_opts *o)
 	if (!p->o.timeout_ms)
 		p->o.timeout_ms = PEER_TIMEOUT_MS;
 	p->name = strdup(o->name);
-	p->clock = strdup(o->clock ? o->clock : "local");
+	p->clock = strdup(clock ? clock : "local");
 	p->start_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (!p->name || !p->clock || p->start_fd < 0) {
 		ret = p->start_fd < 0 ? -errno : -ENOMEM;

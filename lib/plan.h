@@ -39,6 +39,7 @@ struct guest_plan {
 	char *name;	     /* --name after it, or NULL: by the spec or the VM */
 	struct strlist args; /* the options after it, as trace-cmd's agent takes them: "-e", "sched" */
 	bool events;	     /* an -e or -p is among them */
+	bool on;	     /* a -p or -R is, or an -e that no -v came before */
 };
 
 /* --tsync: how the guests' clocks are tied to the host's. */

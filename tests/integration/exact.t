@@ -51,6 +51,11 @@ is "$(awk '/samples count/ { print $1 }' "$tmp/shift" | sort -u)" "$knots" "as m
 is "$(trace-cmd report -i "$dat" -i "$tmp/trace-vm.dat" 2>&1 >"$tmp/report")" "" "trace-cmd report takes both files"
 like "$(cat "$tmp/report")" 'trace-vm.dat: .*sched_' "... and shows the guest's events"
 
+HYPTRACE_TRACING_DIR=$tmp/host HYPTRACE_GUEST_TIMEOUT_MS=60000 timeout 200 "$hyptrace" record -q -o "$tmp/other.dat" \
+	-C boot -e sched -A "vm@unix:$tmp/sock" -e sched -C mono -- true
+is "$(trace-cmd dump --options -i "$tmp/other-vm.dat" | sed -nE 's/^"(.*)" \[clock\]$/\1/p')" mono \
+	"-C after -A: the guest's file names the guest's clock, not the host's"
+
 record --tsync-interval 0
 is "$knots" 4 "--tsync-interval 0: at the start and the end alone, and as far as the host's go"
 like "$(judge)" '^outside 0 widest [1-9][0-9]*$' "... 0 is within their bounds"

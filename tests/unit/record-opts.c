@@ -144,6 +144,12 @@ static const struct parse_case good[] = {
 	  "top: +a<traceoff if x > 3><stacktrace>; " },
 	{ { "-v", "-e", "a", "-R", "hist:keys=common_pid" }, "top: -a<hist:keys=common_pid>; " },
 	{ { "-e", "a", "-e", "b", "-f", "x" }, "top: +a +b{x}; " },
+	{ { "-p", "nop", "-v", "-e", "a" }, "top: -a p=nop; " },
+	{ { "-B", "hyp", "-v", "-e", "a" }, "top:; hyp(hyp): -a; " },
+	{ { "-v", "-A", "3", "-e", "a" }, "top:; guest 3 -e a; " },
+	{ { "-A", "3", "-e", "a", "-v", "-e", "b" }, "top:; guest 3 -e a -v -e b; " },
+	{ { "-A", "3", "-v", "-e", "a", "-R", "traceon" }, "top:; guest 3 -v -e a -R traceon; " },
+	{ { "-A", "3", "-v" }, "top:; guest 3 -v; " },
 	{ { "-e", "a", "-T" }, "top: +a O=stacktrace; " },
 	{ { "-i", "-e", "a" }, "top: +a; i " },
 
@@ -258,10 +264,17 @@ static const struct parse_case refused[] = {
 			       "remove its directory below 'instances', or give -v after -B" },
 };
 
+#define LEAVE_V_OUT "would be recorded there: leave it out (it does not mean verbose)"
+
 static const struct parse_case wrong[] = {
 	{ { NULL }, "nothing to record: give events (-e), a tracer (-p) or -B hyp" },
 	{ { "ls" }, "nothing to record: give events (-e), a tracer (-p) or -B hyp" },
 	{ { "-B", "x" }, "nothing to record: give events (-e), a tracer (-p) or -B hyp" },
+	{ { "-v", "-e", "a", "-e", "b" }, "-v switches off the only events of the top buffer, so nothing " LEAVE_V_OUT },
+	{ { "-e", "a", "-B", "x", "-v", "-e", "b" },
+	  "-v switches off the only events of the buffer x, so nothing " LEAVE_V_OUT },
+	{ { "-e", "a", "-A", "3", "-e", "a", "-A", "4", "-v", "-e", "b" },
+	  "-v switches off the only events of the guest 4, so nothing " LEAVE_V_OUT },
 	{ { "-f", "x" }, "-f x: must come after the -e that it is for" },
 	{ { "-R", "x" }, "-R x: must come after the -e that it is for" },
 	{ { "-e", "a", "-B", "x", "-f", "y" }, "-f y: must come after the -e that it is for" },
