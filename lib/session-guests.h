@@ -58,12 +58,12 @@ struct session_guests {
 	const struct log *log;
 
 	/* session-guests-ask.c */
-	struct crew *crew;    /* one thread for each guest; NULL: none was asked */
-	struct log peer_log;  /* silent once they are given up */
-	struct session_summary *sum; /* of session_guests_write() */
+	struct crew *crew;	     /* one thread for each guest; NULL: none was asked */
+	struct log peer_log;	     /* silent once they are given up */
 	atomic_bool given_up;
-	int cancel_fd, clocks_fd; /* eventfds: give up; the host's clocks run */
-	int give_up_fd;		  /* readable: cancel_fd or stop_fd is */
+	int cancel_fd, clocks_fd;    /* eventfds: give up; the host's clocks run */
+	int give_up_fd;		     /* readable: cancel_fd or stop_fd is */
+	struct session_summary *sum; /* of session_guests_write() */
 };
 
 /* Who they are and where; makes their spools. output: of the host's file. */

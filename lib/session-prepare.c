@@ -404,12 +404,14 @@ static int note_clock(struct session *s)
 /* Of the first buffer that will be recorded; that of a host with guests is boot unless named. */
 static const char *first_clock(const struct session *s)
 {
-	for (size_t i = 0; i < s->plan->n_buffers; i++)
-		if (is_recorded(s->plan, i) && s->plan->buffers[i].clock)
-			return s->plan->buffers[i].clock;
-		else if (is_recorded(s->plan, i))
-			break;
-	return "boot";
+	const char *clock = NULL;
+	size_t i = 0;
+
+	while (i < s->plan->n_buffers && !is_recorded(s->plan, i))
+		i++;
+	if (i < s->plan->n_buffers)
+		clock = s->plan->buffers[i].clock;
+	return clock ? clock : "boot";
 }
 
 /* What they make in tracefs is not to be kept. */

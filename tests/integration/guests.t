@@ -495,13 +495,13 @@ order() {
 
 	name="${label}a guest that traces by itself"
 	new_tree
-	agent data-after-host fine
+	agent good-data-after-host fine
 	record -e kvm -A "vm@unix:$tmp/fine" -- true
 	end_agents
 	is "$status" 0 "$name: the host does not wait until it is connected" || diag "$messages"
 	is "$(ticks trace-vm.dat)" $all_ticks "$name: its events"
 	new_tree
-	agent rest-after-hyp fine
+	agent good-rest-after-hyp fine
 	record -e kvm -B hyp -A "vm@unix:$tmp/fine" -- true
 	end_agents
 	is "$status" 0 "$name: the hypervisor does not wait until it is ready" || diag "$messages"
