@@ -234,13 +234,10 @@ static int export_to(struct output *out, const struct inputs *in, const struct e
 /* Clocks whose ticks only TSC2NSEC makes ns of. */
 static void warn_ticks(const struct inputs *in, const struct log *log)
 {
-	static const char *const clocks[] = { "counter", "x86-tsc", "ppc-tb" };
-
 	for (size_t i = 0; i < in->n; i++)
-		for (size_t k = 0; k < ARRAY_SIZE(clocks); k++)
-			if (!strcmp(in->v[i].time.clock, clocks[k]) && !in->v[i].time.mult)
-				log_warn(log, "%s: times are ticks of the clock %s, not ns",
-					 in->v[i].path, clocks[k]);
+		if (clock_in_ticks(in->v[i].time.clock) && !in->v[i].time.mult)
+			log_warn(log, "%s: times are ticks of the clock %s, not ns",
+				 in->v[i].path, in->v[i].time.clock);
 }
 
 static void say_counts(const struct export_counts *counts, const struct log *log)

@@ -12,8 +12,7 @@
 
 bool in_ticks(const struct guest_file *g)
 {
-	return !strcmp(g->file.clock, "counter") || !strcmp(g->file.clock, "x86-tsc") ||
-	       !strcmp(g->file.clock, "ppc-tb");
+	return clock_in_ticks(g->file.clock);
 }
 
 uint64_t guest_middle(const struct guest_file *g)

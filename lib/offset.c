@@ -9,6 +9,11 @@
 #define LONE_KNOT_NS 1000000000ull
 #define KNOT_BYTES   24 /* time, offset, scaling */
 
+bool clock_in_ticks(const char *clock)
+{
+	return !strcmp(clock, "counter") || !strcmp(clock, "x86-tsc") || !strcmp(clock, "ppc-tb");
+}
+
 /* ---- applying -------------------------------------------------------------- */
 
 /* Between two knots (or beyond them): 64-bit wrapping and rounding as stock's. */

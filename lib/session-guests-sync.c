@@ -72,6 +72,8 @@ static int note_guest(struct session_guest *g, const struct offset_vcpu *known, 
 
 static int note_shift(struct session_guests *all, struct session_guest *g, const struct sync_result *r)
 {
+	bool ticks = clock_in_ticks(peer_source(g->peer)->clock);
+	double median = (double)sync_median_bound(r);
 	struct offset_shift shift;
 	struct buf body = { 0 };
 	int ret = sync_time_shift(r, all->host_trace_id, peer_source(g->peer)->n_cpus, &shift);
@@ -83,8 +85,9 @@ static int note_shift(struct session_guests *all, struct session_guest *g, const
 	}
 	buf_release(&body);
 	if (!ret)
-		log_info(all->log, "guest %s: clock offset known to +- %.1f us (%s, %s; %llu of %llu events outside)",
-			 g->spec.name, (double)sync_median_bound(r) / 1e3, sync_class_name(r->class), r->method,
+		log_info(all->log, "guest %s: clock offset known to +- %.*f %s (%s, %s; %llu of %llu events outside)",
+			 g->spec.name, ticks ? 0 : 1, ticks ? median : median / 1e3, ticks ? "ticks" : "us",
+			 sync_class_name(r->class), r->method,
 			 (unsigned long long)r->outside, (unsigned long long)r->events);
 	return ret == -ENODATA ? 0 : ret;
 }

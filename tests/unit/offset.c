@@ -174,12 +174,19 @@ static void test_guest(void **state)
 	buf_release(&b);
 }
 
+static void test_clocks(void **state)
+{
+	assert_true(clock_in_ticks("counter") && clock_in_ticks("x86-tsc") && clock_in_ticks("ppc-tb"));
+	assert_false(clock_in_ticks("boot") || clock_in_ticks("local") || clock_in_ticks(""));
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_as_stock),   cmocka_unit_test(test_corners),
 		cmocka_unit_test(test_time_shift), cmocka_unit_test(test_fill),
 		cmocka_unit_test(test_guest),	   cmocka_unit_test(test_bounds),
+		cmocka_unit_test(test_clocks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
