@@ -13,7 +13,10 @@
 #define OFFSET_METHOD_LEN 16
 #define OFFSET_INTERPOLATE 1 /* flag of a TIME_SHIFT: lines between knots, else steps */
 
-/* A trace clock whose times are ticks, not ns: counter (arm64), x86-tsc, ppc-tb (kernel/trace/trace.c, trace_clocks). */
+/*
+ * A trace clock whose times are not ns: x86-tsc, ppc-tb, and counter, which counts events
+ * (kernel/trace/trace.c, trace_clocks).
+ */
 bool clock_in_ticks(const char *clock);
 
 struct offset_knot {
