@@ -20,6 +20,8 @@
 #define BACK_OFF     2		 /* slices */
 #define USUAL	     5000	 /* events that the beginning counts for */
 #define CUT_TAU	     3		 /* events */
+#define CUT_BURSTS   6		 /* windows' full of them, where that many can be missing */
+#define CUT_PART     0.01	 /* of the events outside: then they can */
 #define CUT_BACK     3		 /* slices */
 #define CUT_FAR	     10
 
@@ -247,8 +249,19 @@ static size_t judge(const struct problem *p, uint64_t t0, uint64_t t1, const str
 	return n;
 }
 
+/*
+ * How many more may be outside where the jump truly was. All events of a lost
+ * window are outside together, and the other offset has most of them inside by chance.
+ */
+static int64_t cut_tau(const struct problem *p)
+{
+	return CUT_TAU +
+	       (int64_t)(CUT_BURSTS * p->burst * num_min(p->part / CUT_PART, 1));
+}
+
 /* Between which events the fewest fall outside, and between which nearly so few. */
-static void place_cut(struct piece *a, struct piece *b, const struct verdict *v, size_t n)
+static void place_cut(struct piece *a, struct piece *b, const struct verdict *v, size_t n,
+		      int64_t tau)
 {
 	int64_t score = 0, best = 0;
 
@@ -260,7 +273,7 @@ static void place_cut(struct piece *a, struct piece *b, const struct verdict *v,
 	a->t1 = b->from = 0;
 	for (size_t i = 0; i < n; i++) {
 		score += (int)v[i].in_a - (int)v[i].in_b;
-		if (score < best - CUT_TAU)
+		if (score < best - tau)
 			continue;
 		a->t1 = a->t1 ? a->t1 : v[i].time + 1;
 		if (score == best)
@@ -345,7 +358,7 @@ int drift_cut(struct problem *p, struct piece *a, struct piece *b)
 	if (n && something_between(p, v, n))
 		part_them(p, a, b, v, n);
 	else
-		place_cut(a, b, v, n);
+		place_cut(a, b, v, n, cut_tau(p));
 	free(v);
 	while (a->last < p->n_slices && p->slices[a->last].t0 < a->t1)
 		a->last++;
