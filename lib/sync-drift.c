@@ -243,7 +243,7 @@ static int by_value(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* Half of the slices have no larger part of their events outside; `v`: room for all. */
+/* A quarter of the slices have no larger part of their events outside; `v`: room for all. */
 static double usual_part(const struct fit *f, double *v)
 {
 	size_t n = 0;
@@ -254,7 +254,7 @@ static double usual_part(const struct fit *f, double *v)
 	if (!n)
 		return 0;
 	qsort(v, n, sizeof(*v), by_value);
-	return v[n / 2];
+	return v[n / 4];
 }
 
 /*
@@ -268,7 +268,7 @@ static int doubt(struct fit *f)
 
 	if (!v)
 		return -ENOMEM;
-	part = usual_part(f, v);
+	part = num_min(usual_part(f, v), f->p->least);
 	free(v);
 	for (size_t i = 0; i < f->n; i++) {
 		double expect = part * f->s[i].n;

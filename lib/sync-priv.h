@@ -58,6 +58,7 @@ struct problem {
 	double rate;
 	double burst; /* events in a window, about */
 	double part;  /* of the events usually outside, as far as known */
+	double least; /* of the pieces' parts: what is usual in this capture */
 	struct slice *slices;
 	size_t n_slices;
 	struct sweeper sweeper;

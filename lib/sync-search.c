@@ -23,8 +23,8 @@
 #define SLACK_MAX     40000000 /* ns */
 #define SLACK_PART    64       /* of the host's capture at most: its ends are no windows */
 #define PLACES	      5	       /* to begin at, when the first has a jump in it, say */
-#define CHANCE_PART   3	       /* well below chance: one in so many of the events it leaves outside */
-#define AROUND	      2	       /* slices on each side that tell how well a track fits there */
+#define CHANCE_PART   3 /* well below chance: one in so many of the events it leaves outside */
+#define AROUND	      2 /* slices on each side that tell how well a track fits there */
 
 /* ---- finding where to begin -------------------------------------------------------------- */
 

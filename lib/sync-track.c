@@ -24,6 +24,7 @@
 #define CUT_PART     0.01	 /* of the events outside: then they can */
 #define CUT_BACK     3		 /* slices */
 #define CUT_FAR	     10
+#define CUT_GAP	     6 /* slices between two pieces: more is a third one's */
 
 int drift_slices(struct problem *p)
 {
@@ -255,8 +256,7 @@ static size_t judge(const struct problem *p, uint64_t t0, uint64_t t1, const str
  */
 static int64_t cut_tau(const struct problem *p)
 {
-	return CUT_TAU +
-	       (int64_t)(CUT_BURSTS * p->burst * num_min(p->part / CUT_PART, 1));
+	return CUT_TAU + (int64_t)(CUT_BURSTS * p->burst * num_min(p->least / CUT_PART, 1));
 }
 
 /* Between which events the fewest fall outside, and between which nearly so few. */
@@ -290,7 +290,7 @@ static void place_cut(struct piece *a, struct piece *b, const struct verdict *v,
 /* Events in neither, at the best of cuts: more than usual? */
 static bool something_between(const struct problem *p, const struct verdict *v, size_t n)
 {
-	double expect = p->part * (double)n;
+	double expect = p->least * (double)n;
 	size_t out_a = 0, out_b = 0, best;
 
 	for (size_t i = 0; i < n; i++)
@@ -311,13 +311,17 @@ static double half_way(const struct problem *p, const struct verdict *v, size_t 
 
 	for (size_t i = 0; i < n; i++)
 		chance += v[i].duty / (double)n;
-	return (num_max(1 - p->part, chance) + chance) / 2;
+	return (num_max(1 - p->least, chance) + chance) / 2;
 }
 
-/* There is a third piece between the two, that was not found: each ends by itself. */
+/*
+ * There is a third piece between the two, that was not found: each ends by
+ * itself, and no further out than it was followed.
+ */
 static void part_them(const struct problem *p, struct piece *a, struct piece *b,
 		      const struct verdict *v, size_t n)
 {
+	uint64_t end = p->slices[a->unseen - 1].t1, begin = p->slices[b->seen].t0;
 	double c = half_way(p, v, n), sum = 0, best = 0;
 
 	a->t1 = v[0].time;
@@ -337,6 +341,8 @@ static void part_them(const struct problem *p, struct piece *a, struct piece *b,
 			b->t0 = v[i + CUT_TAU < n ? i + CUT_TAU : n - 1].time;
 		}
 	}
+	a->t1 = a->t1 < end ? a->t1 : end;
+	b->t0 = b->t0 > begin ? b->t0 : begin;
 	if (b->t0 < a->t1)
 		b->t0 = a->t1;
 	a->to = b->from = b->t0;
@@ -355,7 +361,7 @@ int drift_cut(struct problem *p, struct piece *a, struct piece *b)
 	if (!v)
 		return -ENOMEM;
 	n = judge(p, t0, t1, &in_a, &in_b, v);
-	if (n && something_between(p, v, n))
+	if (n && (b->seen > a->unseen + CUT_GAP || something_between(p, v, n)))
 		part_them(p, a, b, v, n);
 	else
 		place_cut(a, b, v, n, cut_tau(p));

@@ -8,9 +8,11 @@
 #include "sync-math.h"
 #include "sync-priv.h"
 
-#define PART_FIRST 0.01 /* of the events outside, before anything is known */
-#define TIME_MAX   (1ull << 62)
-#define RATE_MAX   5e-4 /* what a kernel's clock can be slewed by */
+#define PART_FIRST   0.01 /* of the events outside, before anything is known */
+#define PIECE_EVENTS 1000 /* in a piece that tells what is usual */
+#define TRIM	     2	  /* slices */
+#define TIME_MAX     (1ull << 62)
+#define RATE_MAX     5e-4 /* what a kernel's clock can be slewed by */
 
 const char *sync_class_name(enum sync_class c)
 {
@@ -146,11 +148,59 @@ static bool meet(const struct problem *p, const struct piece *a, const struct pi
 	return x->low - play <= y->high && y->low <= x->high + play;
 }
 
+/* The least part of the events outside that any piece of some length has. */
+static double least_part(const struct problem *p, const struct pieces *all)
+{
+	double least = p->part;
+
+	for (size_t i = 0; i < all->n; i++) {
+		double n = 0, outside = 0;
+
+		for (size_t k = all->v[i].seen; k < all->v[i].unseen; k++) {
+			n += p->slices[k].n;
+			outside += p->slices[k].n - p->slices[k].best;
+		}
+		if (n >= PIECE_EVENTS)
+			least = num_min(least, outside / n);
+	}
+	return least;
+}
+
+/*
+ * Where a piece ends and no other one was found, its last slices may be another's.
+ * Returns whether anything is left.
+ */
+static bool trim_ends(const struct problem *p, struct piece *v, bool begin, bool end)
+{
+	size_t first = v->first + (begin && v->first ? TRIM : 0);
+	size_t last = v->last - (end && v->last < p->n_slices ? TRIM : 0);
+
+	if (first >= last || last > v->last)
+		return false;
+	v->first = v->seen = first;
+	v->last = v->unseen = last;
+	v->t0 = v->from = p->slices[first].t0;
+	v->t1 = v->to = p->slices[last - 1].t1;
+	return true;
+}
+
+static void trim_pieces(const struct problem *p, struct pieces *all)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < all->n; i++)
+		if (trim_ends(p, &all->v[i], !i, i + 1 == all->n))
+			all->v[n++] = all->v[i];
+	all->n = n;
+}
+
 static int join_pieces(struct problem *p, struct pieces *all)
 {
 	size_t n = 0;
 
 	qsort(all->v, all->n, sizeof(*all->v), by_first);
+	p->least = least_part(p, all);
+	trim_pieces(p, all);
 	for (size_t i = 0; i < all->n; i++) {
 		struct piece *last = n ? &all->v[n - 1] : NULL;
 		int ret;
