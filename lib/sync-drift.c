@@ -302,9 +302,6 @@ static double link_bound(const struct fit *f, size_t a, size_t b)
 {
 	double bound = 0;
 
-	for (size_t i = a; i <= b; i++)
-		if (f->unsure[i])
-			return FIT_FAR;
 	for (size_t i = a; i <= b; i++) {
 		double below = f->y[i] - f->low[i], above = f->high[i] - f->y[i];
 		double play = 0;
@@ -314,6 +311,14 @@ static double link_bound(const struct fit *f, size_t a, size_t b)
 		bound = num_max(bound, num_max(below, above) + play);
 	}
 	return bound + 1; /* stock rounds */
+}
+
+static bool link_unsure(const struct fit *f, size_t a, size_t b)
+{
+	for (size_t i = a; i <= b; i++)
+		if (f->unsure[i])
+			return true;
+	return false;
 }
 
 /* More knots on long lines: the bound differs along them. */
@@ -333,26 +338,31 @@ static int put_knots(const struct fit *f, struct sync_result *r)
 {
 	struct sync_knot *v = realloc(r->knots, (r->n_knots + f->n + 2) * sizeof(*v));
 	double before = 0;
+	bool doubted = false; /* the link before */
 
 	if (!v)
 		return -ENOMEM;
 	r->knots = v;
 	for (size_t a = 0, b; a < f->n; a = b) {
+		bool doubt = false;
 		double after = 0, bound;
 
 		b = fit_next_knot(f, a);
-		if (b < f->n)
+		if (b < f->n) {
 			after = link_bound(f, a, b);
+			doubt = link_unsure(f, a, b);
+		}
 		bound = num_ceil(num_max(before, after));
 		v[r->n_knots++] = (struct sync_knot){
 			.time = f->s[a].mid,
 			.offset = f->base + num_round(f->y[a]),
 			.bound = bound < FIT_FAR / 2 ? (uint64_t)bound : UINT64_MAX,
-			.class = bound >= FIT_FAR / 2 ? SYNC_NONE
-				 : f->hard	      ? SYNC_HARD
-						      : SYNC_SOFT,
+			.class = bound >= FIT_FAR / 2 || doubt || doubted ? SYNC_NONE
+				 : f->hard				  ? SYNC_HARD
+									  : SYNC_SOFT,
 		};
 		before = after;
+		doubted = doubt;
 	}
 	return 0;
 }

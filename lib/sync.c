@@ -316,6 +316,14 @@ static int fit_all(struct problem *p, const struct pieces *all, struct sync_resu
 	return ret;
 }
 
+/* What is in doubt served to check the map, and is vouched for no more. */
+static void drop_doubtful(struct sync_result *r)
+{
+	for (size_t i = 0; i < r->n_knots; i++)
+		if (r->knots[i].class == SYNC_NONE)
+			r->knots[i].bound = UINT64_MAX;
+}
+
 static int solve(struct problem *p, struct sync_result *r)
 {
 	struct pieces all = { 0 };
@@ -335,6 +343,7 @@ static int solve(struct problem *p, struct sync_result *r)
 			break;
 		all = (struct pieces){ .mapped = true };
 	}
+	drop_doubtful(r);
 	for (size_t i = 0; i < p->in->n_cpus && p->in->pids; i++)
 		r->map_changed = r->map_changed || (p->in->pids[i] && p->map[i] >= 0 &&
 						    p->threads[p->map[i]].pid != p->in->pids[i]);
