@@ -347,7 +347,9 @@ static int begin_anew(struct search *s, struct hit *h)
 		return 0;
 	s->k = best;
 	ret = look(s, h, p->slices[best].low - 1000, p->slices[best].high + 1000, SIZE_MAX);
-	if (!ret && h->rank < first.rank) {
+	/* what it does not reach any more is searched anew */
+	if (!ret && (double)h->outside * (double)first.events >
+			    (double)first.outside * (double)h->events) {
 		s->k = old;
 		ret = look(s, h, first.low - 1000, first.high + 1000, SIZE_MAX);
 	}
