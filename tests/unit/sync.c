@@ -36,29 +36,6 @@ static unsigned int seeds(unsigned int *first, bool *verbose, bool *small)
 	return n > 0 ? (unsigned int)n : SEEDS;
 }
 
-/* Whether the truth lies inside at every knot and in between. */
-static bool is_right(const struct gen *g, const struct sync_result *r, double *worst)
-{
-	bool right = true;
-
-	*worst = 0;
-	for (size_t i = 0; i < r->n_knots; i++)
-		for (int k = 0; k < 20; k++) {
-			uint64_t next =
-				i + 1 < r->n_knots ? r->knots[i + 1].time : r->knots[i].time;
-			uint64_t t =
-				r->knots[i].time + (next - r->knots[i].time) / 20 * (uint64_t)k;
-			uint64_t bound = sync_bound(r, t);
-			double off = num_abs((double)(sync_offset(r, t) - gen_truth(g, t)));
-
-			if (bound == UINT64_MAX || off <= (double)bound)
-				continue;
-			right = false;
-			*worst = num_max(*worst, off - (double)bound);
-		}
-	return right;
-}
-
 static bool map_right(const struct gen *g, const struct sync_result *r)
 {
 	for (size_t i = 0; i < r->n_vcpus; i++)
@@ -77,7 +54,7 @@ static void judge(struct gen *g, uint64_t seed, bool verbose, struct tally *t)
 
 	assert_int_equal(sync_solve(&g->in, &r, NULL), 0);
 	t->cpu += (double)(clock() - start) / CLOCKS_PER_SEC;
-	right = is_right(g, &r, &worst);
+	right = gen_right(g, &r, &worst);
 	t->seeds++;
 	t->none += r.class == SYNC_NONE;
 	t->hard += r.class == SYNC_HARD;
@@ -98,21 +75,6 @@ static void judge(struct gen *g, uint64_t seed, bool verbose, struct tally *t)
 	sync_result_release(&r);
 }
 
-static void usual(struct gen *g, uint64_t seed, bool small)
-{
-	static const unsigned int vcpus[] = { 1, 2, 2, 4, 4, 8, 16, 64 };
-
-	*g = (struct gen){ .state = seed * 7919 };
-	g->n_vcpus = vcpus[gen_u64(g) % (ARRAY_SIZE(vcpus) - (small ? 3 : 0))];
-	g->length = 0.5e9 + gen_one(g) * (small ? 0.2e9 : g->n_vcpus > 8 ? 1e9 : 4e9);
-	g->run = 50e3 * gen_times(g, 20);
-	g->gap = 20e3 * gen_times(g, 20);
-	g->idle = 2e6 + gen_one(g) * 10e6;
-	g->every = 20e3 * gen_times(g, 4);
-	g->first = 500 * gen_times(g, 20);
-	g->last = 500 * gen_times(g, 20);
-}
-
 typedef void (*shape_fn)(struct gen *g);
 
 static void run(const char *name, shape_fn shape, struct tally *t)
@@ -124,7 +86,7 @@ static void run(const char *name, shape_fn shape, struct tally *t)
 	for (unsigned int i = first; i - first < n; i++) {
 		struct gen g;
 
-		usual(&g, i, small);
+		gen_usual(&g, i, small);
 		shape(&g);
 		gen_make(&g);
 		judge(&g, i, verbose, t);
