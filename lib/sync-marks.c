@@ -227,7 +227,8 @@ static int spread_losses(struct marks *m, size_t n_lost)
 				return ret;
 		}
 	}
-	qsort(m->raises, m->n_raises, sizeof(*m->raises), by_thread);
+	if (m->n_raises)
+		qsort(m->raises, m->n_raises, sizeof(*m->raises), by_thread);
 	return 0;
 }
 

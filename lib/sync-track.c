@@ -322,24 +322,30 @@ static void part_them(const struct problem *p, struct piece *a, struct piece *b,
 		      const struct verdict *v, size_t n)
 {
 	uint64_t end = p->slices[a->unseen - 1].t1, begin = p->slices[b->seen].t0;
-	double c = half_way(p, v, n), sum = 0, best = 0;
+	double c = half_way(p, v, n), sum = 0, best = 0, margin;
 
-	a->t1 = v[0].time;
+	/* a few windows' full of another piece's events are inside by chance */
+	margin = (CUT_TAU + CUT_BURSTS * p->burst) * (1 - c);
 	for (size_t i = 0; i < n; i++) {
 		sum += v[i].in_a - c;
-		if (sum > best) {
-			best = sum;
-			a->t1 = v[i > CUT_TAU ? i - CUT_TAU : 0].time + 1;
-		}
+		best = num_max(best, sum);
+	}
+	a->t1 = v[0].time;
+	sum = 0;
+	for (size_t i = 0; i < n && sum < best - margin; i++) {
+		sum += v[i].in_a - c;
+		a->t1 = v[i].time + 1;
 	}
 	sum = best = 0;
-	b->t0 = v[n - 1].time;
 	for (size_t i = n; i-- > 0;) {
 		sum += v[i].in_b - c;
-		if (sum > best) {
-			best = sum;
-			b->t0 = v[i + CUT_TAU < n ? i + CUT_TAU : n - 1].time;
-		}
+		best = num_max(best, sum);
+	}
+	b->t0 = v[n - 1].time;
+	sum = 0;
+	for (size_t i = n; i-- > 0 && sum < best - margin;) {
+		sum += v[i].in_b - c;
+		b->t0 = v[i].time;
 	}
 	a->t1 = a->t1 < end ? a->t1 : end;
 	b->t0 = b->t0 > begin ? b->t0 : begin;

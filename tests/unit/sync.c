@@ -125,6 +125,11 @@ static void jumping(struct gen *g)
 	gen_clocks(g, 200, 0, 1 + gen_u64(g) % 2);
 }
 
+static void stepped(struct gen *g)
+{
+	gen_steps(g, 200);
+}
+
 static void dirty(struct gen *g)
 {
 	gen_clocks(g, 200, 0, 0);
@@ -183,6 +188,7 @@ static void always_inside(struct gen *g)
 TEST(clean)
 TEST(slewed)
 TEST(jumping)
+TEST(stepped)
 TEST(dirty)
 TEST(one_sided)
 TEST(unmapped)
@@ -234,6 +240,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_one_sided), cmocka_unit_test(test_unmapped),
 		cmocka_unit_test(test_misled),	  cmocka_unit_test(test_everything),
 		cmocka_unit_test(test_nothing),	  cmocka_unit_test(test_absurd),
+		cmocka_unit_test(test_stepped),
 	};
 
 	if (argc > 1) /* "test_clean", "*" */
