@@ -17,7 +17,8 @@
 #define SPLITS	   8
 #define BEND	   5e-6	 /* what a rate changes by unseen, when nothing is said */
 #define LINK_MAX   50e9	 /* ns between knots: stock multiplies in 64 bits */
-#define DOUBT_PART 0.05	 /* of a slice's events: as many more outside than usual are no jump */
+#define DOUBT_PART 0.05	 /* of a slice's events at most, and ... */
+#define DOUBT_CHANCE 3	 /* ... one in so many of those that chance would leave outside */
 #define ROOM_BEND  0.5	 /* part of the corridor, on each side of its middle, to find bends ... */
 #define ROOM_LAST  0.125 /* ... and for the result */
 
@@ -243,18 +244,40 @@ static int by_value(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* Half of the slices have no larger part of their events outside; `v`: room for all. */
+/*
+ * A quarter of the slices have no larger part of their events outside, and what is
+ * usual lies above that by two thirds of a deviation: windows are lost with all that is
+ * in them. `v`: room for all.
+ */
 static double usual_part(const struct fit *f, double *v)
 {
+	double events = 0, part;
 	size_t n = 0;
 
 	for (size_t i = 0; i < f->n; i++)
-		if (f->s[i].told && f->s[i].n)
+		if (f->s[i].told && f->s[i].n) {
 			v[n++] = (double)(f->s[i].n - f->s[i].best) / f->s[i].n;
+			events += f->s[i].n;
+		}
 	if (!n)
 		return 0;
 	qsort(v, n, sizeof(*v), by_value);
-	return v[n / 2];
+	part = v[n / 4];
+	return part + 0.67 * num_sqrt(2 * f->p->burst * part * (double)n / events);
+}
+
+/* As many more outside than usual are no jump: a small part of what chance would leave there. */
+static double doubt_part(const struct problem *p)
+{
+	double n = 0, outside = 0;
+
+	for (size_t i = 0; i < p->in->n_cpus; i++) {
+		if (p->map[i] < 0)
+			continue;
+		n += (double)p->in->cpus[i].n;
+		outside += (double)p->in->cpus[i].n * (1 - p->threads[p->map[i]].duty);
+	}
+	return n > 0 ? num_min(DOUBT_PART, outside / n / DOUBT_CHANCE) : DOUBT_PART;
 }
 
 /*
@@ -264,18 +287,19 @@ static double usual_part(const struct fit *f, double *v)
 static int doubt(struct fit *f)
 {
 	double *v = calloc(f->n, sizeof(*v)), part, sum = 0, usual = 0;
+	double more = doubt_part(f->p);
 	size_t since = 0;
 
 	if (!v)
 		return -ENOMEM;
-	part = usual_part(f, v);
+	part = num_min(usual_part(f, v), f->p->least);
 	free(v);
 	for (size_t i = 0; i < f->n; i++) {
 		double expect = part * f->s[i].n;
 
 		if (!f->s[i].told)
 			continue;
-		sum += (double)(f->s[i].n - f->s[i].best) - 1.3 * expect - DOUBT_PART * f->s[i].n;
+		sum += (double)(f->s[i].n - f->s[i].best) - 1.3 * expect - more * f->s[i].n;
 		usual += expect;
 		if (sum <= 0) {
 			sum = usual = 0;
@@ -302,9 +326,6 @@ static double link_bound(const struct fit *f, size_t a, size_t b)
 {
 	double bound = 0;
 
-	for (size_t i = a; i <= b; i++)
-		if (f->unsure[i])
-			return FIT_FAR;
 	for (size_t i = a; i <= b; i++) {
 		double below = f->y[i] - f->low[i], above = f->high[i] - f->y[i];
 		double play = 0;
@@ -314,6 +335,14 @@ static double link_bound(const struct fit *f, size_t a, size_t b)
 		bound = num_max(bound, num_max(below, above) + play);
 	}
 	return bound + 1; /* stock rounds */
+}
+
+static bool link_unsure(const struct fit *f, size_t a, size_t b)
+{
+	for (size_t i = a; i <= b; i++)
+		if (f->unsure[i])
+			return true;
+	return false;
 }
 
 /* More knots on long lines: the bound differs along them. */
@@ -333,26 +362,31 @@ static int put_knots(const struct fit *f, struct sync_result *r)
 {
 	struct sync_knot *v = realloc(r->knots, (r->n_knots + f->n + 2) * sizeof(*v));
 	double before = 0;
+	bool doubted = false; /* the link before */
 
 	if (!v)
 		return -ENOMEM;
 	r->knots = v;
 	for (size_t a = 0, b; a < f->n; a = b) {
+		bool doubt = false;
 		double after = 0, bound;
 
 		b = fit_next_knot(f, a);
-		if (b < f->n)
+		if (b < f->n) {
 			after = link_bound(f, a, b);
+			doubt = link_unsure(f, a, b);
+		}
 		bound = num_ceil(num_max(before, after));
 		v[r->n_knots++] = (struct sync_knot){
 			.time = f->s[a].mid,
 			.offset = f->base + num_round(f->y[a]),
 			.bound = bound < FIT_FAR / 2 ? (uint64_t)bound : UINT64_MAX,
-			.class = bound >= FIT_FAR / 2 ? SYNC_NONE
-				 : f->hard	      ? SYNC_HARD
-						      : SYNC_SOFT,
+			.class = bound >= FIT_FAR / 2 || doubt || doubted ? SYNC_NONE
+				 : f->hard				  ? SYNC_HARD
+									  : SYNC_SOFT,
 		};
 		before = after;
+		doubted = doubt;
 	}
 	return 0;
 }
@@ -413,13 +447,53 @@ static int put_cut(struct sync_result *r)
 	return 0;
 }
 
+/*
+ * Narrows the slices by anchors, where these agree with each other and with the
+ * windows; else all stays as it was. The corridor was made before.
+ */
+static int add_anchors(struct fit *f)
+{
+	struct slice *before = malloc(f->n * sizeof(*before));
+	size_t conflicts = f->conflicts, used = 0, dropped = 0;
+	int ret;
+
+	if (!before)
+		return -ENOMEM;
+	memcpy(before, f->s, f->n * sizeof(*before));
+	for (size_t i = 0; i < f->n; i++) {
+		struct slice *s = &f->s[i];
+		size_t n;
+
+		if (!s->told)
+			continue;
+		n = anchors_narrow(f->p->anchors, s, f->slope[i]);
+		if (s->low > s->high || (f->hard && s->low0 > s->high0)) {
+			*s = before[i];
+			dropped += n;
+		} else {
+			used += n;
+		}
+	}
+	/* the bends are the clocks', and known: a narrower corridor would show more than there are */
+	corridor(f, f->hard);
+	ret = fit_see_all(f);
+	if (!ret && f->conflicts > conflicts) {
+		memcpy(f->s, before, f->n * sizeof(*before));
+		dropped += used;
+		ret = narrow_all(f, f->hard);
+	}
+	f->p->anchors_dropped += dropped;
+	free(before);
+	return ret;
+}
+
 int drift_fit(struct problem *p, const struct piece *piece, struct sync_result *out)
 {
 	struct fit f;
 	size_t first = out->n_knots;
 	int ret = fit_init(&f, p, piece);
 
-	if (!ret && f.n > 1)
+	if (!ret && f.n > 1 && !p->ping)
 		ret = fit_passes(&f);
 	if (ret || f.n < 2 || !has_told(&f))
 		goto out;
@@ -429,6 +503,8 @@ int drift_fit(struct problem *p, const struct piece *piece, struct sync_result *
 		f.hard = false;
 		ret = narrow_all(&f, false);
 	}
+	if (!ret && p->anchors)
+		ret = add_anchors(&f);
 	if (ret)
 		goto out;
 	stab(&f, ROOM_LAST);

@@ -44,7 +44,15 @@ int sync_input_make(struct sync_input *in, const struct sync_host *h, const stru
 				   .windows = h->windows.v,
 				   .n_windows = h->windows.n,
 				   .begin = h->begin,
-				   .end = h->end };
+				   .end = h->end,
+				   .idles = g->idles.v,
+				   .n_idles = g->idles.n,
+				   .ticks = g->ticks,
+				   .n_ticks = g->n_ticks,
+				   .sleeps = h->sleeps.v,
+				   .n_sleeps = h->sleeps.n,
+				   .raises = h->raises,
+				   .n_raises = h->n_raises };
 	*pids = calloc(g->n_cpus + 1, sizeof(**pids));
 	if (!*pids)
 		return -ENOMEM;

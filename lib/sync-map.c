@@ -137,9 +137,12 @@ static struct standing stand(const struct problem *p, const struct sync_result *
 	return s;
 }
 
-static uint32_t margin(const struct problem *p, uint32_t out)
+/* Events of one window go together, but only every so manieth is looked at. */
+static uint32_t margin(const struct problem *p, size_t cpu, uint32_t out)
 {
-	return (uint32_t)(4 + 4 * num_sqrt(p->burst * out));
+	double burst = p->burst / (double)(p->in->cpus[cpu].n / CHECK_EVENTS + 1);
+
+	return (uint32_t)(4 + 4 * num_sqrt(num_max(burst, 1) * out));
 }
 
 /* The better one keeps a thread that two CPUs have. */
@@ -165,7 +168,7 @@ int map_check(struct problem *p, const struct sync_result *r, bool *changed)
 		struct standing s = stand(p, r, i);
 		int before = p->map[i];
 		bool clear = s.n >= CHECK_MIN && s.best <= s.n * (1 - PART_MIN) &&
-			     (s.second == UINT32_MAX || s.second >= s.best + margin(p, s.best));
+			     (s.second == UINT32_MAX || s.second >= s.best + margin(p, i, s.best));
 
 		if (clear)
 			p->map[i] = (int)s.thread;

@@ -4,7 +4,7 @@
 
 #include "sync.h"
 
-/* Shared by sync.c and sync-{windows,sweep,find,map,drift}.c. */
+/* Shared by sync.c and sync-*.c. */
 
 /* Host time in which a thread may have run its guest; sorted, apart from each other. */
 struct span {
@@ -58,9 +58,13 @@ struct problem {
 	double rate;
 	double burst; /* events in a window, about */
 	double part;  /* of the events usually outside, as far as known */
+	double least; /* of the pieces' parts: what is usual in this capture */
 	struct slice *slices;
 	size_t n_slices;
 	struct sweeper sweeper;
+	const struct anchors *anchors; /* NULL: none, or not yet */
+	size_t anchors_dropped;
+	bool ping; /* there are no windows: from the prior */
 	const struct log *log;
 };
 
@@ -134,5 +138,27 @@ int drift_track(struct problem *p, size_t from, size_t to, size_t k, int64_t low
 int drift_fit(struct problem *p, const struct piece *piece, struct sync_result *out);
 /* Where between two pieces the offset jumps. */
 int drift_cut(struct problem *p, struct piece *a, struct piece *b);
+
+/* ---- sync-anchor.c */
+#define ANCHORS_SPARE 3	 /* of a slice's, on each side: the tightest may be wrong */
+#define ANCHORS_WRONG 20 /* 1 in so many that fit nowhere: none is believed */
+
+/* The offset at a guest time lies in [low, high]; INT64_MIN, INT64_MAX: no limit. */
+struct anchor {
+	uint64_t time;
+	int64_t low, high;
+};
+
+struct anchors {
+	struct anchor *v; /* times ascend; those that tell more than the windows did */
+	size_t n, cap;
+	size_t offered, dropped; /* all that could be paired; those that contradict the windows */
+};
+
+/* All pairs that the result leaves. */
+int anchors_make(const struct problem *p, const struct sync_result *r, struct anchors *all);
+void anchors_release(struct anchors *all);
+/* Narrows a slice along `slope` by all but a few. Returns how many there are. */
+size_t anchors_narrow(const struct anchors *all, struct slice *s, double slope);
 
 #endif

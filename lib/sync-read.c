@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "format.h"
+#include "sync-marks.h"
 #include "sync-priv.h"
 
 /*
@@ -18,38 +19,15 @@
 
 /* ---- the events that matter --------------------------------------------------------- */
 
-struct place {
-	unsigned int offset, size; /* size 0: no such field */
-};
-
 struct known {
 	unsigned int id;
 	bool there, enter;
 	uint8_t kind;
-	struct place pid, reason, vcpu;
+	struct event_place pid, reason, vcpu;
 	uint64_t want; /* the reason that counts */
 };
 
 enum { KVM_ENTRY, KVM_EXIT, HYP_ENTER, HYP_EXIT, KNOWN };
-
-static struct place place_of(const struct event_format *f, const char *name)
-{
-	const struct event_field *v = event_format_field(f, name);
-	struct place none = { 0 };
-
-	if (!v || v->size > 8)
-		return none;
-	return (struct place){ v->offset, v->size };
-}
-
-static uint64_t get(const struct page_event *ev, struct place p)
-{
-	uint64_t v = 0;
-
-	if (ev->len >= p.size && p.offset <= ev->len - p.size)
-		memcpy(&v, ev->data + p.offset, p.size);
-	return v;
-}
 
 /* The number before a symbol: `{ 7, "eret_guest" }`; our own numbering when it is not told. */
 static uint64_t reason_number(const struct event_format *f, const char *symbol, uint64_t ours)
@@ -91,9 +69,9 @@ static int learn(const struct dat_text *text, struct known *all)
 			     .there = true,
 			     .enter = i == KVM_ENTRY || i == HYP_EXIT,
 			     .kind = i <= KVM_EXIT ? SYNC_KVM : SYNC_HYP,
-			     .pid = place_of(&f, "common_pid"),
-			     .reason = place_of(&f, "reason"),
-			     .vcpu = place_of(&f, "vcpu") };
+			     .pid = event_place_of(&f, "common_pid"),
+			     .reason = event_place_of(&f, "reason"),
+			     .vcpu = event_place_of(&f, "vcpu") };
 	if (i == HYP_ENTER)
 		k->want = reason_number(&f, "guest_exit", OUR_GUEST_EXIT);
 	if (i == HYP_EXIT)
@@ -117,6 +95,7 @@ struct points {
 	size_t n, cap;
 	struct gap *gaps;
 	size_t n_gaps;
+	struct marks *marks;
 	const struct page_layout *layout;
 	uint64_t begin, end;
 	uint64_t last;	      /* of the CPU at hand */
@@ -156,11 +135,11 @@ static int take_event(struct points *p, const struct page_event *ev)
 
 		if (!k->there || k->id != type)
 			continue;
-		if (k->kind == SYNC_HYP && get(ev, k->reason) != k->want)
+		if (k->kind == SYNC_HYP && event_get(ev, k->reason) != k->want)
 			return 0;
-		one.pid = (int32_t)get(ev, k->vcpu.size && k->kind == SYNC_HYP ? k->vcpu : k->pid);
+		one.pid = (int32_t)event_get(ev, k->vcpu.size && k->kind == SYNC_HYP ? k->vcpu : k->pid);
 		if (!one.pid)
-			one.pid = (int32_t)get(ev, k->pid);
+			one.pid = (int32_t)event_get(ev, k->pid);
 		if (k->kind == SYNC_HYP && ev->ts % TEXT_STEP)
 			p->coarse = false;
 		p->live[i] = ev->ts < p->live[i] ? ev->ts : p->live[i];
@@ -177,7 +156,7 @@ static int add_gap(struct points *p, uint64_t a, uint64_t b)
 		return -ENOMEM;
 	p->gaps = v;
 	v[p->n_gaps++] = (struct gap){ a, b };
-	return 0;
+	return marks_gap_host(p->marks, a, b);
 }
 
 static int host_page(void *to, unsigned int number, const void *data, size_t len)
@@ -199,6 +178,8 @@ static int host_page(void *to, unsigned int number, const void *data, size_t len
 		p->last = ev.ts;
 		if (!ret)
 			ret = take_event(p, &ev);
+		if (!ret && p->marks->any)
+			ret = marks_take_host(p->marks, &ev);
 	}
 	return ret;
 }
@@ -446,7 +427,8 @@ static int read_names(struct sync_host *h, const struct sync_source *s)
 
 int sync_host_read(struct sync_host *h, const struct sync_source *s, const struct log *log)
 {
-	struct points p = { 0 };
+	struct marks marks = { .any = false };
+	struct points p = { .marks = &marks };
 	bool have[2] = { false, false };
 	int ret;
 
@@ -454,11 +436,16 @@ int sync_host_read(struct sync_host *h, const struct sync_source *s, const struc
 	ret = read_names(h, s);
 	for (size_t i = 0; i < s->n_formats && !ret; i++)
 		ret = learn(&s->formats[i], p.known);
+	if (!ret)
+		ret = marks_learn_host(&marks, s->formats, s->n_formats);
 	for (size_t i = 0; i < s->n_buffers && !ret; i++) {
 		ret = take_buffer(h, &p, &s->buffers[i], have);
 		if (!ret)
 			ret = pair_buffer(h, &p, have);
 	}
+	if (!ret)
+		ret = marks_finish_host(&marks, h);
+	marks_release(&marks);
 	free(p.v);
 	free(p.gaps);
 	if (!ret)
@@ -474,5 +461,7 @@ void sync_host_release(struct sync_host *h)
 {
 	free(h->windows.v);
 	free(h->names);
+	free(h->sleeps.v);
+	free(h->raises);
 	*h = (struct sync_host){ 0 };
 }

@@ -23,6 +23,8 @@
 #define SLACK_MAX     40000000 /* ns */
 #define SLACK_PART    64       /* of the host's capture at most: its ends are no windows */
 #define PLACES	      5	       /* to begin at, when the first has a jump in it, say */
+#define CHANCE_PART   3 /* well below chance: one in so many of the events it leaves outside */
+#define AROUND	      2 /* slices on each side that tell how well a track fits there */
 
 /* ---- finding where to begin -------------------------------------------------------------- */
 
@@ -38,6 +40,7 @@ struct search {
 	struct problem *p;
 	size_t from, to, k; /* slices; k is where it begins */
 	bool mapped;
+	double luck; /* of the best hit: its events outside against those that chance would leave */
 	struct candidate cand[CANDIDATES];
 	struct hit hits[CANDIDATES];
 	int n;
@@ -211,6 +214,7 @@ static int search_once(struct search *s, double *rank)
 	uint64_t t0, t1;
 	int ret;
 
+	s->luck = 1;
 	chunk(s, &t0, &t1);
 	s->n = find_candidates(s->p, t0, t1, s->cand, CANDIDATES);
 	ret = s->n < 0 ? s->n : first_look(s, t0 + (t1 - t0) / 2);
@@ -219,6 +223,8 @@ static int search_once(struct search *s, double *rank)
 	if (!ret && is_clear(s)) {
 		memcpy(s->p->map, s->hits[0].map, s->p->in->n_cpus * sizeof(int));
 		*rank = s->hits[0].rank;
+		s->luck = (double)s->hits[0].outside /
+			  (part_by_chance(s, &s->hits[0]) * (double)s->hits[0].events + 1);
 		s->p->part = (double)s->hits[0].outside / (double)s->hits[0].events;
 		ret = 1;
 	}
@@ -261,19 +267,91 @@ static int search(struct problem *p, struct pieces *all, struct search *s)
 	return ret < 0 ? ret : found;
 }
 
+/* The best of several places to begin at; the first that lies well below chance will do. */
 static int search_places(struct problem *p, struct pieces *all, struct search *s, size_t from,
 			 size_t to)
 {
 	static const unsigned int eighths[PLACES] = { 4, 2, 6, 1, 7 };
-	int ret = 0;
+	size_t bytes = p->in->n_cpus * sizeof(*p->map);
+	struct search *best = calloc(1, sizeof(*best));
+	int *map = malloc(bytes), *before = malloc(bytes);
+	int ret = best && map && before ? 0 : -ENOMEM, found = 0;
 
-	for (int i = 0; i < PLACES && !ret; i++) {
+	if (!ret)
+		memcpy(before, p->map, bytes);
+	for (int i = 0; i < PLACES && ret >= 0; i++) {
 		size_t k = from + (to - from) * eighths[i] / 8;
 
 		if (i && (to - from < 6 || all->searches++ >= SEARCHES_MAX))
 			break;
 		*s = (struct search){ .p = p, .from = from, .to = to, .k = k };
+		memcpy(p->map, before, bytes);
 		ret = search(p, all, s);
+		if (ret == 1 && (!found || s->luck < best->luck)) {
+			found = 1;
+			*best = *s;
+			memcpy(map, p->map, bytes);
+		}
+		if (found && best->luck * CHANCE_PART < 1)
+			break;
+	}
+	if (found) {
+		*s = *best;
+		memcpy(p->map, map, bytes);
+		p->part = (double)s->hits[0].outside / (double)s->hits[0].events;
+	} else if (before) {
+		memcpy(p->map, before, bytes);
+	}
+	free(best);
+	free(map);
+	free(before);
+	return ret < 0 ? ret : found;
+}
+
+/* Events outside and all, of slice k and those beside it. */
+static double part_around(const struct problem *p, const struct piece *piece, size_t k, double *n)
+{
+	size_t a = k - piece->first > AROUND ? k - AROUND : piece->first;
+	size_t b = piece->last - k > AROUND ? k + AROUND + 1 : piece->last;
+	double outside = 0;
+
+	*n = 0;
+	for (size_t i = a; i < b; i++) {
+		*n += p->slices[i].n;
+		outside += p->slices[i].n - p->slices[i].best;
+	}
+	return *n > 0 ? outside / *n : 1;
+}
+
+/*
+ * A track that began beside the truth can still have met it on its way. Where it
+ * fits clearly better than where it began it is followed from there, both ways.
+ */
+static int begin_anew(struct search *s, struct hit *h)
+{
+	struct problem *p = s->p;
+	double n, other, here = part_around(p, &h->piece, s->k, &n), least = here;
+	size_t best = s->k, old = s->k;
+	struct hit first = *h;
+	int ret;
+
+	for (size_t i = h->piece.first; i < h->piece.last; i++) {
+		double part = part_around(p, &h->piece, i, &other);
+
+		if (other >= EVENTS_MIN && p->slices[i].told && part < least) {
+			least = part;
+			best = i;
+		}
+	}
+	if ((here - 1.3 * least) * n < 8 + 6 * num_sqrt(p->burst * least * n))
+		return 0;
+	s->k = best;
+	ret = look(s, h, p->slices[best].low - 1000, p->slices[best].high + 1000, SIZE_MAX);
+	/* what it does not reach any more is searched anew */
+	if (!ret && (double)h->outside * (double)first.events >
+			    (double)first.outside * (double)h->events) {
+		s->k = old;
+		ret = look(s, h, first.low - 1000, first.high + 1000, SIZE_MAX);
 	}
 	return ret;
 }
@@ -318,6 +396,8 @@ int search_pieces(struct problem *p, struct pieces *all, size_t from, size_t to)
 	if (ret == 1) {
 		all->mapped = true;
 		ret = look(s, &s->hits[0], s->hits[0].low - 1000, s->hits[0].high + 1000, SIZE_MAX);
+		if (!ret)
+			ret = begin_anew(s, &s->hits[0]);
 		hit = s->hits[0];
 		if (!ret && !fits_others(p, all, &hit))
 			goto out;

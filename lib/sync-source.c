@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "reader.h"
+#include "sync-marks.h"
 #include "sync-priv.h"
 
 /* ---- a trace.dat as a source ------------------------------------------------------ */
@@ -110,6 +111,7 @@ struct events {
 	const struct page_layout *layout;
 	struct sync_cpu *c;
 	size_t cap;
+	struct marks *marks;
 };
 
 static int guest_page(void *to, unsigned int number, const void *data, size_t len)
@@ -117,6 +119,8 @@ static int guest_page(void *to, unsigned int number, const void *data, size_t le
 	struct events *e = to;
 	struct page_reader r;
 	struct page_event ev;
+	bool first = true;
+	int ret;
 
 	e->c->cpu = number;
 	if (page_reader_init(&r, e->layout, data, len))
@@ -131,6 +135,15 @@ static int guest_page(void *to, unsigned int number, const void *data, size_t le
 			e->c->times = v;
 			e->cap = cap;
 		}
+		ret = first && r.missed ? marks_gap_guest(e->marks,
+							  e->c->n ? e->c->times[e->c->n - 1] : 0,
+							  ev.ts, number)
+					: 0;
+		if (!ret)
+			ret = marks_take_guest(e->marks, &ev, number);
+		if (ret)
+			return ret;
+		first = false;
 		e->c->times[e->c->n++] = ev.ts;
 	}
 	return 0;
@@ -162,7 +175,8 @@ static void finish_cpu(struct sync_guest *g, struct sync_cpu *c)
 int sync_guest_read(struct sync_guest *g, const struct sync_source *s, const struct log *log)
 {
 	const struct sync_buffer *b = s->n_buffers ? &s->buffers[0] : NULL;
-	int ret = 0;
+	struct marks marks = { .any = false };
+	int ret;
 
 	*g = (struct sync_guest){ 0 };
 	if (!b || !b->n_cpus)
@@ -171,13 +185,19 @@ int sync_guest_read(struct sync_guest *g, const struct sync_source *s, const str
 	if (!g->cpus)
 		return -ENOMEM;
 	g->n_cpus = b->n_cpus;
+	ret = marks_learn_guest(&marks, s->formats, s->n_formats);
 	for (unsigned int i = 0; i < b->n_cpus && !ret; i++) {
-		struct events e = { .g = g, .layout = &b->layout, .c = &g->cpus[i] };
+		struct events e = { .g = g, .layout = &b->layout, .c = &g->cpus[i],
+				    .marks = &marks };
 
 		e.c->cpu = i;
+		marks.clear = 0;
 		ret = b->walk(b->ctx, i, guest_page, &e);
 		finish_cpu(g, e.c);
 	}
+	if (!ret)
+		ret = marks_finish_guest(&marks, g);
+	marks_release(&marks);
 	if (ret)
 		sync_guest_release(g);
 	return ret;
@@ -188,5 +208,7 @@ void sync_guest_release(struct sync_guest *g)
 	for (size_t i = 0; i < g->n_cpus; i++)
 		free(g->cpus[i].times);
 	free(g->cpus);
+	free(g->idles.v);
+	free(g->ticks);
 	*g = (struct sync_guest){ 0 };
 }

@@ -14,6 +14,7 @@
 
 #define TAU_MIN	    3
 #define TAU_PART    1000 /* 0.1 % of the events */
+#define TAU_CHANCE  3	 /* and the root of the number outside */
 #define RADIX_MIN   96
 #define WIDTH_LIMIT (UINT32_MAX - 1) /* end points are kept in 32 bits */
 
@@ -260,7 +261,7 @@ static void profile(const struct scope *o)
 	best = most(w);
 	tau = s->n / TAU_PART > TAU_MIN ? s->n / TAU_PART : TAU_MIN;
 	/* those outside come in by chance as well */
-	chance = (size_t)(num_sqrt((double)(s->n - best)) / 2);
+	chance = s->n > best ? (size_t)num_sqrt((double)(s->n - best)) + TAU_CHANCE : 0;
 	tau = chance > tau ? chance : tau;
 	s->best = (uint32_t)best;
 	hull(w, best > tau ? best - tau : 0, width, &low, &high);

@@ -20,8 +20,11 @@
 #define BACK_OFF     2		 /* slices */
 #define USUAL	     5000	 /* events that the beginning counts for */
 #define CUT_TAU	     3		 /* events */
+#define CUT_BURSTS   6		 /* windows' full of them, where that many can be missing */
+#define CUT_PART     0.01	 /* of the events outside: then they can */
 #define CUT_BACK     3		 /* slices */
 #define CUT_FAR	     10
+#define CUT_GAP	     6 /* slices between two pieces: more is a third one's */
 
 int drift_slices(struct problem *p)
 {
@@ -247,8 +250,18 @@ static size_t judge(const struct problem *p, uint64_t t0, uint64_t t1, const str
 	return n;
 }
 
+/*
+ * How many more may be outside where the jump truly was. All events of a lost
+ * window are outside together, and the other offset has most of them inside by chance.
+ */
+static int64_t cut_tau(const struct problem *p)
+{
+	return CUT_TAU + (int64_t)(CUT_BURSTS * p->burst * num_min(p->least / CUT_PART, 1));
+}
+
 /* Between which events the fewest fall outside, and between which nearly so few. */
-static void place_cut(struct piece *a, struct piece *b, const struct verdict *v, size_t n)
+static void place_cut(struct piece *a, struct piece *b, const struct verdict *v, size_t n,
+		      int64_t tau)
 {
 	int64_t score = 0, best = 0;
 
@@ -260,7 +273,7 @@ static void place_cut(struct piece *a, struct piece *b, const struct verdict *v,
 	a->t1 = b->from = 0;
 	for (size_t i = 0; i < n; i++) {
 		score += (int)v[i].in_a - (int)v[i].in_b;
-		if (score < best - CUT_TAU)
+		if (score < best - tau)
 			continue;
 		a->t1 = a->t1 ? a->t1 : v[i].time + 1;
 		if (score == best)
@@ -277,7 +290,7 @@ static void place_cut(struct piece *a, struct piece *b, const struct verdict *v,
 /* Events in neither, at the best of cuts: more than usual? */
 static bool something_between(const struct problem *p, const struct verdict *v, size_t n)
 {
-	double expect = p->part * (double)n;
+	double expect = p->least * (double)n;
 	size_t out_a = 0, out_b = 0, best;
 
 	for (size_t i = 0; i < n; i++)
@@ -298,32 +311,44 @@ static double half_way(const struct problem *p, const struct verdict *v, size_t 
 
 	for (size_t i = 0; i < n; i++)
 		chance += v[i].duty / (double)n;
-	return (num_max(1 - p->part, chance) + chance) / 2;
+	return (num_max(1 - p->least, chance) + chance) / 2;
 }
 
-/* There is a third piece between the two, that was not found: each ends by itself. */
+/*
+ * There is a third piece between the two, that was not found: each ends by
+ * itself, and no further out than it was followed.
+ */
 static void part_them(const struct problem *p, struct piece *a, struct piece *b,
 		      const struct verdict *v, size_t n)
 {
-	double c = half_way(p, v, n), sum = 0, best = 0;
+	uint64_t end = p->slices[a->unseen - 1].t1, begin = p->slices[b->seen].t0;
+	double c = half_way(p, v, n), sum = 0, best = 0, margin;
 
-	a->t1 = v[0].time;
+	/* a few windows' full of another piece's events are inside by chance */
+	margin = (CUT_TAU + CUT_BURSTS * p->burst) * (1 - c);
 	for (size_t i = 0; i < n; i++) {
 		sum += v[i].in_a - c;
-		if (sum > best) {
-			best = sum;
-			a->t1 = v[i > CUT_TAU ? i - CUT_TAU : 0].time + 1;
-		}
+		best = num_max(best, sum);
+	}
+	a->t1 = v[0].time;
+	sum = 0;
+	for (size_t i = 0; i < n && sum < best - margin; i++) {
+		sum += v[i].in_a - c;
+		a->t1 = v[i].time + 1;
 	}
 	sum = best = 0;
-	b->t0 = v[n - 1].time;
 	for (size_t i = n; i-- > 0;) {
 		sum += v[i].in_b - c;
-		if (sum > best) {
-			best = sum;
-			b->t0 = v[i + CUT_TAU < n ? i + CUT_TAU : n - 1].time;
-		}
+		best = num_max(best, sum);
 	}
+	b->t0 = v[n - 1].time;
+	sum = 0;
+	for (size_t i = n; i-- > 0 && sum < best - margin;) {
+		sum += v[i].in_b - c;
+		b->t0 = v[i].time;
+	}
+	a->t1 = a->t1 < end ? a->t1 : end;
+	b->t0 = b->t0 > begin ? b->t0 : begin;
 	if (b->t0 < a->t1)
 		b->t0 = a->t1;
 	a->to = b->from = b->t0;
@@ -342,10 +367,10 @@ int drift_cut(struct problem *p, struct piece *a, struct piece *b)
 	if (!v)
 		return -ENOMEM;
 	n = judge(p, t0, t1, &in_a, &in_b, v);
-	if (n && something_between(p, v, n))
+	if (n && (b->seen > a->unseen + CUT_GAP || something_between(p, v, n)))
 		part_them(p, a, b, v, n);
 	else
-		place_cut(a, b, v, n);
+		place_cut(a, b, v, n, cut_tau(p));
 	free(v);
 	while (a->last < p->n_slices && p->slices[a->last].t0 < a->t1)
 		a->last++;

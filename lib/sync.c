@@ -8,9 +8,13 @@
 #include "sync-math.h"
 #include "sync-priv.h"
 
-#define PART_FIRST 0.01 /* of the events outside, before anything is known */
-#define TIME_MAX   (1ull << 62)
-#define RATE_MAX   5e-4 /* what a kernel's clock can be slewed by */
+#define PART_FIRST    0.01 /* of the events outside, before anything is known */
+#define ANCHOR_PASSES 2	   /* what is narrower tells more of them apart */
+#define PIECE_EVENTS  1000 /* in a piece that tells what is usual */
+#define TRIM	      2	   /* slices at an end that may be another's */
+#define MEET	      3	   /* slices that tell where a piece ends or begins */
+#define TIME_MAX      (1ull << 62)
+#define RATE_MAX      5e-4 /* what a kernel's clock can be slewed by */
 
 const char *sync_class_name(enum sync_class c)
 {
@@ -135,13 +139,80 @@ static int by_first(const void *a, const void *b)
 	return x->first < y->first ? -1 : x->first > y->first;
 }
 
+/* The narrowest of a few slices: in one with a jump in it the offset may be anything. */
+static const struct slice *sharpest(const struct problem *p, size_t from, size_t to)
+{
+	const struct slice *best = &p->slices[from];
+
+	for (size_t i = from; i < to; i++)
+		if (p->slices[i].high - p->slices[i].low < best->high - best->low)
+			best = &p->slices[i];
+	return best;
+}
+
 /* Do they meet without a jump? */
 static bool meet(const struct problem *p, const struct piece *a, const struct piece *b)
 {
-	const struct slice *x = &p->slices[a->last - 1], *y = &p->slices[b->first];
+	const struct slice *x =
+		sharpest(p, a->last - a->first > MEET ? a->last - MEET : a->first, a->last);
+	const struct slice *y =
+		sharpest(p, b->first, b->last - b->first > MEET ? b->first + MEET : b->last);
 	int64_t play = (int64_t)(p->rate * (double)(y->mid - x->mid)) + 1000;
 
 	return x->low - play <= y->high && y->low <= x->high + play;
+}
+
+/* The least part of the events outside that any piece of some length has, or nearly. */
+static double least_part(const struct problem *p, const struct pieces *all)
+{
+	double least = p->part;
+
+	for (size_t i = 0; i < all->n; i++) {
+		size_t a = all->v[i].seen, b = all->v[i].unseen;
+		double n = 0, outside = 0;
+
+		/* its ends can be another's */
+		if (b - a > 4 * TRIM) {
+			a += TRIM;
+			b -= TRIM;
+		}
+		for (size_t k = a; k < b; k++) {
+			n += p->slices[k].n;
+			outside += p->slices[k].n - p->slices[k].best;
+		}
+		if (n >= PIECE_EVENTS)
+			least = num_min(least,
+					(outside + num_sqrt(2 * p->burst * outside)) / n);
+	}
+	return least;
+}
+
+/*
+ * Where a piece ends and no other one was found, its last slices may be another's.
+ * Returns whether anything is left.
+ */
+static bool trim_ends(const struct problem *p, struct piece *v, bool begin, bool end)
+{
+	size_t first = v->first + (begin && v->first ? TRIM : 0);
+	size_t last = v->last - (end && v->last < p->n_slices ? TRIM : 0);
+
+	if (first >= last || last > v->last)
+		return false;
+	v->first = v->seen = first;
+	v->last = v->unseen = last;
+	v->t0 = v->from = p->slices[first].t0;
+	v->t1 = v->to = p->slices[last - 1].t1;
+	return true;
+}
+
+static void trim_pieces(const struct problem *p, struct pieces *all)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < all->n; i++)
+		if (trim_ends(p, &all->v[i], !i, i + 1 == all->n))
+			all->v[n++] = all->v[i];
+	all->n = n;
 }
 
 static int join_pieces(struct problem *p, struct pieces *all)
@@ -149,6 +220,8 @@ static int join_pieces(struct problem *p, struct pieces *all)
 	size_t n = 0;
 
 	qsort(all->v, all->n, sizeof(*all->v), by_first);
+	p->least = least_part(p, all);
+	trim_pieces(p, all);
 	for (size_t i = 0; i < all->n; i++) {
 		struct piece *last = n ? &all->v[n - 1] : NULL;
 		int ret;
@@ -264,6 +337,103 @@ static int fit_all(struct problem *p, const struct pieces *all, struct sync_resu
 	return ret;
 }
 
+/* What is in doubt served to check the map, and is vouched for no more. */
+static void drop_doubtful(struct sync_result *r)
+{
+	for (size_t i = 0; i < r->n_knots; i++)
+		if (r->knots[i].class == SYNC_NONE)
+			r->knots[i].bound = UINT64_MAX;
+}
+
+static bool any_mapped(const struct problem *p)
+{
+	for (size_t i = 0; i < p->in->n_cpus; i++)
+		if (p->map[i] >= 0)
+			return true;
+	return false;
+}
+
+/* ---- anchors -------------------------------------------------------------------------- */
+
+/* The line and all that belongs to it; *from keeps the old one. */
+static void swap_lines(struct sync_result *to, struct sync_result *from)
+{
+	struct sync_result old = *to;
+
+	to->knots = from->knots;
+	to->n_knots = from->n_knots;
+	to->cuts = from->cuts;
+	to->n_cuts = from->n_cuts;
+	to->bands = from->bands;
+	to->n_bands = from->n_bands;
+	from->knots = old.knots;
+	from->cuts = old.cuts;
+	from->bands = old.bands;
+}
+
+/*
+ * Fits again with what anchors tell beside the windows. Taken where the bound got
+ * narrower: anchors leave nothing out, but the line can lie worse.
+ */
+static int narrow_by_anchors(struct problem *p, const struct pieces *all, struct sync_result *r)
+{
+	int ret = 0;
+
+	for (int pass = 0; pass < ANCHOR_PASSES && !ret; pass++) {
+		uint64_t before = sync_median_bound(r);
+		struct sync_result other = { 0 };
+		struct anchors a;
+
+		ret = anchors_make(p, r, &a);
+		p->anchors = &a;
+		p->anchors_dropped = a.dropped;
+		if (!ret && a.n)
+			ret = fit_all(p, all, &other);
+		if (!pass)
+			r->anchors_dropped = p->anchors_dropped;
+		if (!ret && a.n && sync_median_bound(&other) < before) {
+			swap_lines(r, &other);
+			r->anchors = a.n - (p->anchors_dropped - a.dropped);
+			r->anchors_dropped = p->anchors_dropped;
+		} else {
+			pass = ANCHOR_PASSES;
+		}
+		p->anchors = NULL;
+		sync_result_release(&other);
+		anchors_release(&a);
+	}
+	return ret;
+}
+
+/* Without windows: a piece whose slices know what the prior tells. */
+static int narrow_prior(struct problem *p, struct sync_result *r)
+{
+	struct pieces all = { .n = 1 };
+	int ret;
+
+	if (!p->n_slices || !r->n_knots || !any_mapped(p))
+		return 0;
+	for (size_t i = 0; i < p->n_slices; i++) {
+		struct slice *s = &p->slices[i];
+		uint64_t bound = sync_bound(r, s->mid);
+
+		s->n = s->best = 0;
+		s->told = bound < INT64_MAX / 4;
+		s->low = s->low0 = sync_offset(r, s->mid) - (int64_t)bound;
+		s->high = s->high0 = sync_offset(r, s->mid) + (int64_t)bound;
+	}
+	all.v[0] = (struct piece){ 0, p->n_slices, 0, p->n_slices, p->guest0, p->guest1 + 1,
+				   p->guest0, p->guest1 + 1 };
+	p->ping = true;
+	ret = narrow_by_anchors(p, &all, r);
+	for (size_t i = 0; i < r->n_knots; i++)
+		r->knots[i].class = SYNC_PING;
+	r->class = SYNC_PING;
+	return ret;
+}
+
+/* ---- solving -------------------------------------------------------------------------- */
+
 static int solve(struct problem *p, struct sync_result *r)
 {
 	struct pieces all = { 0 };
@@ -283,18 +453,14 @@ static int solve(struct problem *p, struct sync_result *r)
 			break;
 		all = (struct pieces){ .mapped = true };
 	}
+	drop_doubtful(r);
+	if (!ret && r->n_knots)
+		ret = narrow_by_anchors(p, &all, r);
+	drop_doubtful(r);
 	for (size_t i = 0; i < p->in->n_cpus && p->in->pids; i++)
 		r->map_changed = r->map_changed || (p->in->pids[i] && p->map[i] >= 0 &&
 						    p->threads[p->map[i]].pid != p->in->pids[i]);
 	return ret;
-}
-
-static bool any_mapped(const struct problem *p)
-{
-	for (size_t i = 0; i < p->in->n_cpus; i++)
-		if (p->map[i] >= 0)
-			return true;
-	return false;
 }
 
 static bool any_vouched(const struct sync_result *r)
@@ -346,6 +512,8 @@ int sync_solve(const struct sync_input *in, struct sync_result *out, const struc
 		ret = count_events(&p, out);
 		if (!ret)
 			ret = use_prior(&p, out);
+		if (!ret && map_given(&p))
+			ret = narrow_prior(&p, out);
 	}
 	problem_release(&p);
 	if (ret)

@@ -72,6 +72,26 @@ int sync_windows_add(struct sync_windows *w, const struct sync_window *one);
 int sync_windows_pair(struct sync_windows *w, struct sync_point *v, size_t n, uint64_t begin,
 		      uint64_t end, uint64_t slack, uint64_t step);
 
+/*
+ * Anchors: a cause on one side and its effect on the other, whoever recorded entries
+ * and exits. Nothing says which belong together but what is known already.
+ *
+ * Sleeps: WFI of an idle guest traps (kvm_wfx_arm64, arch/arm64/kvm/handle_exit.c),
+ * and its thread sleeps until kvm_vcpu_wakeup (virt/kvm/kvm_main.c) before it enters
+ * the guest again. All of that lies between two events of the guest: power:cpu_idle
+ * with a state and with -1. They come as windows: the guest's with pid = CPU + 1 and
+ * the guest's times, the host's with its thread.
+ *
+ * Timer: kvm_timer_update_irq with level 1 (arch/arm64/kvm/arch_timer.c) comes before
+ * the guest's irq_handler_entry name=arch_timer. None was pending when the guest last
+ * had interrupts on.
+ */
+struct sync_tick {
+	uint64_t time;	/* of the handler's entry */
+	uint64_t clear; /* last event before it with interrupts on; 0: none */
+	unsigned int cpu;
+};
+
 /* What is known beforehand: |host - guest - offset| <= bound around `time`. */
 struct sync_prior {
 	bool valid;
@@ -90,6 +110,14 @@ struct sync_input {
 	/* Host thread of each of cpus[], 0 = not known; NULL: none is. Checked, and replaced when
 	 * wrong. */
 	const int32_t *pids;
+	/* Any of these may be missing. Idles and sleeps in any order; idles are joined. */
+	const struct sync_window *idles, *sleeps;
+	size_t n_idles, n_sleeps;
+	const struct sync_tick *ticks;
+	size_t n_ticks;
+	/* By thread, then time: enter tells a raise from a place where events were lost. */
+	const struct sync_point *raises;
+	size_t n_raises;
 	struct sync_prior prior;
 	double max_rate; /* of the clocks against each other; 0 = 5e-4 */
 	/*
@@ -136,6 +164,8 @@ struct sync_result {
 	uint64_t outside; /* of them, in no window with this offset */
 	uint64_t unsure;  /* of them, where nothing was known */
 	bool map_changed; /* the given vCPU map was wrong */
+	uint64_t anchors; /* that told more than the windows did, and were used */
+	uint64_t anchors_dropped; /* that contradict the windows */
 };
 
 /* 0 (also for class none), -ENOMEM, -EINVAL: no CPUs. */
@@ -213,6 +243,9 @@ struct sync_host {
 	uint64_t hyp_stray;	   /* of them further than the clock's error: 1 us */
 	struct offset_vcpu *names; /* vCPU threads by their names: "CPU 0/KVM" */
 	size_t n_names;
+	struct sync_windows sleeps; /* for anchors, as in struct sync_input */
+	struct sync_point *raises;
+	size_t n_raises;
 };
 int sync_host_read(struct sync_host *h, const struct sync_source *s, const struct log *log);
 void sync_host_release(struct sync_host *h);
@@ -222,6 +255,9 @@ struct sync_guest {
 	struct sync_cpu *cpus;
 	size_t n_cpus;
 	uint64_t first, last;
+	struct sync_windows idles; /* for anchors, as in struct sync_input */
+	struct sync_tick *ticks;
+	size_t n_ticks;
 };
 int sync_guest_read(struct sync_guest *g, const struct sync_source *s, const struct log *log);
 void sync_guest_release(struct sync_guest *g);

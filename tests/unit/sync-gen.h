@@ -21,6 +21,7 @@ struct gen_bend {
 	double offset; /* there */
 	double rate;
 	double pause; /* of the guest just before, in host time: the offset jumps */
+	double step;  /* its clock was set forward by: times just before were never shown */
 };
 
 struct gen {
@@ -44,6 +45,14 @@ struct gen {
 	struct sync_point *points;
 	size_t n_points, cap_points;
 	int32_t *pids, *true_pids;
+	/* anchors, when asked for: sleeps in half of the gaps, and a timer interrupt behind some */
+	bool anchors, no_entries;
+	double displaced_anchors; /* part of them */
+	struct sync_windows idles, sleeps;
+	struct sync_tick *ticks;
+	size_t n_ticks, cap_ticks;
+	struct sync_point *raises;
+	size_t n_raises;
 };
 
 static inline uint64_t gen_u64(struct gen *g)
@@ -139,6 +148,35 @@ static inline void gen_clocks(struct gen *g, double ppm, unsigned int slews, uns
 	}
 }
 
+/* The guest's clock is set forward once or twice: the offset falls by as much. */
+static inline void gen_steps(struct gen *g, double ppm)
+{
+	unsigned int n = 1 + gen_u64(g) % 2;
+
+	gen_clocks(g, ppm, 0, 0);
+	for (unsigned int i = 0; i < n; i++) {
+		const struct gen_bend *b = &g->bends[i];
+		double step = 300e3 + gen_exp(g, 20e6);
+		double c = g->length / (n + 1) * (i + 0.6 + 0.8 * gen_one(g));
+
+		g->bends[g->n_bends++] =
+			(struct gen_bend){ .c = c + step,
+					   .offset = b->offset + b->rate * (c - b->c) - step,
+					   .rate = b->rate,
+					   .step = step };
+	}
+}
+
+static inline bool gen_shown(const struct gen *g, uint64_t guest)
+{
+	double c = (double)(int64_t)(guest - g->guest0);
+
+	for (size_t i = 0; i < g->n_bends; i++)
+		if (c > g->bends[i].c - g->bends[i].step - 1 && c < g->bends[i].c)
+			return false;
+	return true;
+}
+
 static inline void gen_point(struct gen *g, double t, int32_t pid, bool enter, uint64_t host0)
 {
 	if (g->n_points == g->cap_points) {
@@ -178,11 +216,68 @@ static inline void gen_stay(struct gen *g, struct sync_cpu *c, size_t *cap, doub
 	}
 }
 
+static inline double gen_moved(struct gen *g)
+{
+	return gen_one(g) < g->displaced_anchors ? (2 * gen_one(g) - 1) * 1e6 : 0;
+}
+
+/* A timer is raised at h; its handler runs in the guest soon after entry at a. */
+static inline void gen_tick(struct gen *g, unsigned int cpu, double h, double clear, double a,
+			    uint64_t host0)
+{
+	double at = gen_guest(g, a + 1000 + gen_exp(g, 4000));
+	struct sync_point raise = { host0 + (uint64_t)num_round(h + gen_moved(g)),
+				    g->true_pids[cpu], SYNC_KVM, true };
+
+	if (at < 0 || clear < 0)
+		return;
+	if (g->n_ticks == g->cap_ticks) {
+		g->cap_ticks = g->cap_ticks * 2 + 64;
+		g->ticks = realloc(g->ticks, g->cap_ticks * sizeof(*g->ticks));
+		g->raises = realloc(g->raises, g->cap_ticks * sizeof(*g->raises));
+	}
+	g->raises[g->n_raises++] = raise;
+	g->ticks[g->n_ticks++] = (struct sync_tick){ g->guest0 + (uint64_t)num_round(at),
+						     g->guest0 + (uint64_t)num_round(clear), cpu };
+}
+
+/* Between an exit at b and the entry at a: what leads to the one and comes of the other. */
+static inline void gen_gap(struct gen *g, unsigned int cpu, double b, double a, uint64_t host0)
+{
+	double idle = gen_guest(g, b - gen_exp(g, 2000)), woken = gen_guest(g, a + gen_exp(g, 2000));
+	double clear = gen_guest(g, b - 3000), moved = gen_moved(g);
+	struct sync_window w = { .pid = (int32_t)cpu + 1 };
+
+	if (idle < 0 || woken < 0 || a - b < 10000)
+		return;
+	if (gen_one(g) < 0.3) {
+		gen_tick(g, cpu, a - 1000 - gen_exp(g, 1000), clear, a, host0);
+		return;
+	}
+	w.a = g->guest0 + (uint64_t)num_round(idle);
+	w.b = g->guest0 + (uint64_t)num_round(woken);
+	sync_windows_add(&g->idles, &w);
+	w = (struct sync_window){ host0 + (uint64_t)num_round(b + 500 + moved),
+				  host0 + (uint64_t)num_round(a - 500 + moved), g->true_pids[cpu],
+				  SYNC_KVM, false };
+	sync_windows_add(&g->sleeps, &w);
+}
+
+static inline int gen_by_thread(const void *a, const void *b)
+{
+	const struct sync_point *x = a, *y = b;
+
+	if (x->pid != y->pid)
+		return x->pid < y->pid ? -1 : 1;
+	return x->time < y->time ? -1 : x->time > y->time;
+}
+
 static inline void gen_vcpu(struct gen *g, unsigned int i, uint64_t host0)
 {
 	struct sync_cpu *c = &g->in.cpus[i];
 	int32_t pid = g->true_pids[i];
 	double end = g->length + gen_shift(g, g->length), t = gen_exp(g, g->gap);
+	double before = -1; /* exit */
 	size_t cap = 0;
 
 	c->cpu = i;
@@ -200,12 +295,15 @@ static inline void gen_vcpu(struct gen *g, unsigned int i, uint64_t host0)
 			}
 		}
 		b = b > end ? end : b;
-		if (b > a && !lost && !(gen_one(g) < g->lost_one_side))
+		if (b > a && !lost && !g->no_entries && !(gen_one(g) < g->lost_one_side))
 			gen_point(g, a, pid, true, host0);
 		if (b > a && !lost && !(gen_one(g) < g->lost_one_side))
 			gen_point(g, b, pid, false, host0);
 		if (b > a)
 			gen_stay(g, c, &cap, a, b);
+		if (g->anchors && b > a && before >= 5000)
+			gen_gap(g, i, before, a, host0);
+		before = b > a ? b : before;
 		t = (t > b ? t : b) + 500 + gen_exp(g, gen_one(g) < 0.05 ? g->idle : g->gap);
 	}
 	qsort(c->times, c->n, sizeof(*c->times), gen_by_time);
@@ -242,6 +340,55 @@ static inline void gen_make(struct gen *g)
 	sync_windows_pair(&g->windows, g->points, g->n_points, g->in.begin, g->in.end, 0, 0);
 	g->in.windows = g->windows.v;
 	g->in.n_windows = g->windows.n;
+	if (g->n_raises)
+		qsort(g->raises, g->n_raises, sizeof(*g->raises), gen_by_thread);
+	g->in.idles = g->idles.v;
+	g->in.n_idles = g->idles.n;
+	g->in.sleeps = g->sleeps.v;
+	g->in.n_sleeps = g->sleeps.n;
+	g->in.ticks = g->ticks;
+	g->in.n_ticks = g->n_ticks;
+	g->in.raises = g->raises;
+	g->in.n_raises = g->n_raises;
+}
+
+/* Of the usual kind; the clocks and what is wrong with it come from the caller. */
+static inline void gen_usual(struct gen *g, uint64_t seed, bool small)
+{
+	static const unsigned int vcpus[] = { 1, 2, 2, 4, 4, 8, 16, 64 };
+
+	*g = (struct gen){ .state = seed * 7919 };
+	g->n_vcpus = vcpus[gen_u64(g) % (ARRAY_SIZE(vcpus) - (small ? 3 : 0))];
+	g->length = 0.5e9 + gen_one(g) * (small ? 0.2e9 : g->n_vcpus > 8 ? 1e9 : 4e9);
+	g->run = 50e3 * gen_times(g, 20);
+	g->gap = 20e3 * gen_times(g, 20);
+	g->idle = 2e6 + gen_one(g) * 10e6;
+	g->every = 20e3 * gen_times(g, 4);
+	g->first = 500 * gen_times(g, 20);
+	g->last = 500 * gen_times(g, 20);
+}
+
+/* Whether the truth lies inside at every knot and in between. */
+static inline bool gen_right(const struct gen *g, const struct sync_result *r, double *worst)
+{
+	bool right = true;
+
+	*worst = 0;
+	for (size_t i = 0; i < r->n_knots; i++)
+		for (int k = 0; k < 20; k++) {
+			uint64_t next =
+				i + 1 < r->n_knots ? r->knots[i + 1].time : r->knots[i].time;
+			uint64_t t =
+				r->knots[i].time + (next - r->knots[i].time) / 20 * (uint64_t)k;
+			uint64_t bound = sync_bound(r, t);
+			double off = num_abs((double)(sync_offset(r, t) - gen_truth(g, t)));
+
+			if (bound == UINT64_MAX || off <= (double)bound || !gen_shown(g, t))
+				continue;
+			right = false;
+			*worst = num_max(*worst, off - (double)bound);
+		}
+	return right;
 }
 
 static inline void gen_release(struct gen *g)
@@ -250,6 +397,10 @@ static inline void gen_release(struct gen *g)
 		free(g->in.cpus[i].times);
 	free(g->in.cpus);
 	free(g->windows.v);
+	free(g->idles.v);
+	free(g->sleeps.v);
+	free(g->ticks);
+	free(g->raises);
 	free(g->points);
 	free(g->pids);
 	free(g->true_pids);

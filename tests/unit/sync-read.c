@@ -142,7 +142,7 @@ static void test_before(void **state)
 	struct pages *host = begin(), *hyp = begin();
 	uint64_t times[200];
 	struct sync_cpu cpu = { 0, times, 0 };
-	struct sync_guest g = { &cpu, 1, 0, 0 };
+	struct sync_guest g = { .cpus = &cpu, .n_cpus = 1 };
 	struct offset_vcpu vcpu = { 0, PID };
 	struct offset_knot none = { .offset = 0, .scaling = 1 };
 	struct offset_shift shift;

@@ -2,8 +2,8 @@
 /*
  * Synchronisation against a made-up truth. HYPTRACE_SYNC_SEEDS=N: as many
  * seeds of full size (1000 for the figures in Documentation/clock-sync.md);
- * =N,v: with a line for each that fails; =N,s: small ones. A test's name as the
- * argument runs only that.
+ * =N,v: with a line for each that is wrong; =N,s: small ones; =N,from=M: seeds M to
+ * M + N - 1. A test's name as the argument runs only that.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -24,37 +24,16 @@ struct tally {
 	double cpu;    /* s */
 };
 
-static unsigned int seeds(bool *verbose, bool *small)
+static unsigned int seeds(unsigned int *first, bool *verbose, bool *small)
 {
 	const char *env = getenv("HYPTRACE_SYNC_SEEDS");
+	const char *from = env ? strstr(env, "from=") : NULL;
 	int n = env ? atoi(env) : 0;
 
-	*verbose = env && strchr(env, 'v');
-	*small = !env || strchr(env, 's');
+	*first = from ? (unsigned int)atoi(from + 5) : 1;
+	*verbose = env && strstr(env, ",v");
+	*small = !env || strstr(env, ",s");
 	return n > 0 ? (unsigned int)n : SEEDS;
-}
-
-/* Whether the truth lies inside at every knot and in between. */
-static bool is_right(const struct gen *g, const struct sync_result *r, double *worst)
-{
-	bool right = true;
-
-	*worst = 0;
-	for (size_t i = 0; i < r->n_knots; i++)
-		for (int k = 0; k < 20; k++) {
-			uint64_t next =
-				i + 1 < r->n_knots ? r->knots[i + 1].time : r->knots[i].time;
-			uint64_t t =
-				r->knots[i].time + (next - r->knots[i].time) / 20 * (uint64_t)k;
-			uint64_t bound = sync_bound(r, t);
-			double off = num_abs((double)(sync_offset(r, t) - gen_truth(g, t)));
-
-			if (bound == UINT64_MAX || off <= (double)bound)
-				continue;
-			right = false;
-			*worst = num_max(*worst, off - (double)bound);
-		}
-	return right;
 }
 
 static bool map_right(const struct gen *g, const struct sync_result *r)
@@ -75,7 +54,7 @@ static void judge(struct gen *g, uint64_t seed, bool verbose, struct tally *t)
 
 	assert_int_equal(sync_solve(&g->in, &r, NULL), 0);
 	t->cpu += (double)(clock() - start) / CLOCKS_PER_SEC;
-	right = is_right(g, &r, &worst);
+	right = gen_right(g, &r, &worst);
 	t->seeds++;
 	t->none += r.class == SYNC_NONE;
 	t->hard += r.class == SYNC_HARD;
@@ -84,7 +63,7 @@ static void judge(struct gen *g, uint64_t seed, bool verbose, struct tally *t)
 	t->soft_wrong += r.class == SYNC_SOFT && !right;
 	t->map_wrong += !map_right(g, &r);
 	t->bounds += r.n_knots ? (double)sync_median_bound(&r) : 0;
-	if (verbose && (!right || r.class == SYNC_NONE || !map_right(g, &r)))
+	if (verbose && (!right || !map_right(g, &r)))
 		fprintf(stderr,
 			"# seed %llu: %s%s%s off by %.0f ns more, %u vcpus %.1f s %zu bends, %llu "
 			"events, "
@@ -96,36 +75,21 @@ static void judge(struct gen *g, uint64_t seed, bool verbose, struct tally *t)
 	sync_result_release(&r);
 }
 
-static void usual(struct gen *g, uint64_t seed, bool small)
-{
-	static const unsigned int vcpus[] = { 1, 2, 2, 4, 4, 8, 16, 64 };
-
-	*g = (struct gen){ .state = seed * 7919 };
-	g->n_vcpus = vcpus[gen_u64(g) % (ARRAY_SIZE(vcpus) - (small ? 3 : 0))];
-	g->length = 0.5e9 + gen_one(g) * (small ? 0.2e9 : g->n_vcpus > 8 ? 1e9 : 4e9);
-	g->run = 50e3 * gen_times(g, 20);
-	g->gap = 20e3 * gen_times(g, 20);
-	g->idle = 2e6 + gen_one(g) * 10e6;
-	g->every = 20e3 * gen_times(g, 4);
-	g->first = 500 * gen_times(g, 20);
-	g->last = 500 * gen_times(g, 20);
-}
-
 typedef void (*shape_fn)(struct gen *g);
 
 static void run(const char *name, shape_fn shape, struct tally *t)
 {
 	bool verbose, small;
-	unsigned int n = seeds(&verbose, &small);
+	unsigned int first, n = seeds(&first, &verbose, &small);
 
 	*t = (struct tally){ 0 };
-	for (unsigned int i = 0; i < n; i++) {
+	for (unsigned int i = first; i - first < n; i++) {
 		struct gen g;
 
-		usual(&g, i + 1, small);
+		gen_usual(&g, i, small);
 		shape(&g);
 		gen_make(&g);
-		judge(&g, i + 1, verbose, t);
+		judge(&g, i, verbose, t);
 		gen_release(&g);
 	}
 	fprintf(stderr,
@@ -159,6 +123,11 @@ static void slewed(struct gen *g)
 static void jumping(struct gen *g)
 {
 	gen_clocks(g, 200, 0, 1 + gen_u64(g) % 2);
+}
+
+static void stepped(struct gen *g)
+{
+	gen_steps(g, 200);
 }
 
 static void dirty(struct gen *g)
@@ -219,6 +188,7 @@ static void always_inside(struct gen *g)
 TEST(clean)
 TEST(slewed)
 TEST(jumping)
+TEST(stepped)
 TEST(dirty)
 TEST(one_sided)
 TEST(unmapped)
@@ -270,6 +240,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_one_sided), cmocka_unit_test(test_unmapped),
 		cmocka_unit_test(test_misled),	  cmocka_unit_test(test_everything),
 		cmocka_unit_test(test_nothing),	  cmocka_unit_test(test_absurd),
+		cmocka_unit_test(test_stepped),
 	};
 
 	if (argc > 1) /* "test_clean", "*" */
