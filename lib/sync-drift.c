@@ -362,31 +362,31 @@ static int put_knots(const struct fit *f, struct sync_result *r)
 {
 	struct sync_knot *v = realloc(r->knots, (r->n_knots + f->n + 2) * sizeof(*v));
 	double before = 0;
-	bool doubted = false; /* the link before */
+	bool unsure_before = false;
 
 	if (!v)
 		return -ENOMEM;
 	r->knots = v;
 	for (size_t a = 0, b; a < f->n; a = b) {
-		bool doubt = false;
+		bool unsure = false;
 		double after = 0, bound;
 
 		b = fit_next_knot(f, a);
 		if (b < f->n) {
 			after = link_bound(f, a, b);
-			doubt = link_unsure(f, a, b);
+			unsure = link_unsure(f, a, b);
 		}
 		bound = num_ceil(num_max(before, after));
 		v[r->n_knots++] = (struct sync_knot){
 			.time = f->s[a].mid,
 			.offset = f->base + num_round(f->y[a]),
 			.bound = bound < FIT_FAR / 2 ? (uint64_t)bound : UINT64_MAX,
-			.class = bound >= FIT_FAR / 2 || doubt || doubted ? SYNC_NONE
+			.class = bound >= FIT_FAR / 2 || unsure || unsure_before ? SYNC_NONE
 				 : f->hard				  ? SYNC_HARD
 									  : SYNC_SOFT,
 		};
 		before = after;
-		doubted = doubt;
+		unsure_before = unsure;
 	}
 	return 0;
 }

@@ -21,6 +21,7 @@
 #define USUAL	     5000	 /* events that the beginning counts for */
 #define CUT_TAU	     3		 /* events */
 #define CUT_BURSTS   6		 /* windows' full of them, where that many can be missing */
+#define PART_BURSTS  24		 /* ... where a third piece lies between two */
 #define CUT_PART     0.01	 /* of the events outside: then they can */
 #define CUT_BACK     3		 /* slices */
 #define CUT_FAR	     10
@@ -321,11 +322,17 @@ static double half_way(const struct problem *p, const struct verdict *v, size_t 
 static void part_them(const struct problem *p, struct piece *a, struct piece *b,
 		      const struct verdict *v, size_t n)
 {
-	uint64_t end = p->slices[a->unseen - 1].t1, begin = p->slices[b->seen].t0;
+	size_t last = a->unseen - 1, first = b->seen;
+	uint64_t end, begin;
 	double c = half_way(p, v, n), sum = 0, best = 0, margin;
 
-	/* a few windows' full of another piece's events are inside by chance */
-	margin = (CUT_TAU + CUT_BURSTS * p->burst) * (1 - c);
+	/* as at an end without a neighbour, the last slices may be another's */
+	last = last - a->seen > BACK_OFF ? last - BACK_OFF : a->seen;
+	first = b->unseen - first > BACK_OFF + 1 ? first + BACK_OFF : b->unseen - 1;
+	end = p->slices[last].t1;
+	begin = p->slices[first].t0;
+	/* some windows' full of another piece's events are inside by chance */
+	margin = (CUT_TAU + PART_BURSTS * p->burst) * (1 - c);
 	for (size_t i = 0; i < n; i++) {
 		sum += v[i].in_a - c;
 		best = num_max(best, sum);

@@ -337,14 +337,6 @@ static int fit_all(struct problem *p, const struct pieces *all, struct sync_resu
 	return ret;
 }
 
-/* What is in doubt served to check the map, and is vouched for no more. */
-static void drop_doubtful(struct sync_result *r)
-{
-	for (size_t i = 0; i < r->n_knots; i++)
-		if (r->knots[i].class == SYNC_NONE)
-			r->knots[i].bound = UINT64_MAX;
-}
-
 static bool any_mapped(const struct problem *p)
 {
 	for (size_t i = 0; i < p->in->n_cpus; i++)
@@ -371,6 +363,14 @@ static void swap_lines(struct sync_result *to, struct sync_result *from)
 	from->bands = old.bands;
 }
 
+/* What is in doubt served to check the map, and is vouched for no more. */
+static void drop_doubtful(struct sync_result *r)
+{
+	for (size_t i = 0; i < r->n_knots; i++)
+		if (r->knots[i].class == SYNC_NONE)
+			r->knots[i].bound = UINT64_MAX;
+}
+
 /*
  * Fits again with what anchors tell beside the windows. Taken where the bound got
  * narrower: anchors leave nothing out, but the line can lie worse.
@@ -389,6 +389,7 @@ static int narrow_by_anchors(struct problem *p, const struct pieces *all, struct
 		p->anchors_dropped = a.dropped;
 		if (!ret && a.n)
 			ret = fit_all(p, all, &other);
+		drop_doubtful(&other);
 		if (!pass)
 			r->anchors_dropped = p->anchors_dropped;
 		if (!ret && a.n && sync_median_bound(&other) < before) {
@@ -456,7 +457,6 @@ static int solve(struct problem *p, struct sync_result *r)
 	drop_doubtful(r);
 	if (!ret && r->n_knots)
 		ret = narrow_by_anchors(p, &all, r);
-	drop_doubtful(r);
 	for (size_t i = 0; i < p->in->n_cpus && p->in->pids; i++)
 		r->map_changed = r->map_changed || (p->in->pids[i] && p->map[i] >= 0 &&
 						    p->threads[p->map[i]].pid != p->in->pids[i]);
