@@ -49,8 +49,7 @@ static bool option_has(const struct reader *r, uint16_t id, const char *word)
  */
 static bool is_steady(const struct reader *r)
 {
-	static const char *const clocks[] = { "[local]", "[global]", "[perf]", "[mono_raw]",
-					      "[counter]" };
+	static const char *const clocks[] = { "[local]", "[global]", "[perf]", "[mono_raw]" };
 	bool steady = false;
 
 	if (option_has(r, DAT_TRACECLOCK, "[x86-tsc]"))
