@@ -338,12 +338,12 @@ names_and_options() {
 	agent good one
 	agent good two 1 7
 	record -e kvm -A "a@unix:$tmp/one" --name first -C mono -e net -f 'len > 9' -b 99 \
-		-A "unix:$tmp/two" -v -e foo -- true
+		-A "unix:$tmp/two" -e net -v -e foo -- true
 	end_agents
 	is "$status" 0 "$name: exit status" || diag "$messages"
 	is "$(files)" "x.y-first.z x.y-two.z x.y.z" "$name: -o shapes all names"
 	is "$(asked one)" "-C|mono|-e|net|-f|len > 9|-b|99" "$name: the first one's, with its own -C"
-	is "$(asked two)" "-C|boot|-v|-e|foo" "$name: the second one's"
+	is "$(asked two)" "-C|boot|-e|net|-v|-e|foo" "$name: the second one's"
 	is "$(head -qn 1 "$tree"/events/{kvm,sched}/enable | tr '\n' ' ')" "1 0 " "$name: the host's"
 	is "$(ticks x.y-first.z) $(ticks x.y-two.z)" "4200 2100" "$name: events of both"
 	is "$(trace-cmd dump --options "$dat" | grep -B 1 '\[trace id\]' | grep -c 'Guest name')" 2 "$name: GUEST of both"
