@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -130,11 +131,25 @@ static void nap(void)
 	nanosleep(&(struct timespec){ .tv_nsec = NUDGE_NS }, NULL);
 }
 
+/*
+ * Each worker opens a file of the spool and what it reads. Where there can be no room
+ * for all of them it is not tried: other threads would miss the descriptors meanwhile.
+ */
+static bool too_many(const struct source *s)
+{
+	struct rlimit most;
+
+	return !getrlimit(RLIMIT_NOFILE, &most) && s->n_cpus > most.rlim_cur / 2;
+}
+
 int recorder_add(struct recorder *r, struct source *s, struct spool *spool, size_t buffer)
 {
-	struct track *t = calloc(1, sizeof(*t));
+	struct track *t;
 	int ret = 0;
 
+	if (too_many(s))
+		return -EMFILE;
+	t = calloc(1, sizeof(*t));
 	if (!t)
 		return -ENOMEM;
 	t->rec = r;
