@@ -132,9 +132,7 @@ static int put_sleeps(const struct problem *p, const struct sync_result *r, stru
 			    covered(&in->cpus[i], r, &in->sleeps[k]))
 				ret = put_sleep(p, all, r, t, &in->sleeps[k]);
 	}
-	for (size_t i = 0; i < idle.n_threads; i++)
-		free(idle.threads[i].v);
-	free(idle.threads);
+	windows_release(&idle);
 	return ret;
 }
 
