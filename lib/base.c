@@ -311,6 +311,11 @@ const char *error_text(int error)
 	return error == -EBADMSG ? "it is damaged, or not what it should be" : strerror(-error);
 }
 
+void *grown(void *v, size_t n, size_t size)
+{
+	return n & (n - 1) ? v : realloc(v, (n ? 2 * n : 1) * size);
+}
+
 char *strf(const char *fmt, ...)
 {
 	char *s;

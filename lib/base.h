@@ -129,6 +129,12 @@ size_t utf8_len(const uint8_t *p, size_t left);
 /* strerror for people: what -EBADMSG means here is in no manual of theirs. */
 const char *error_text(int error);
 
+/*
+ * Room for one more behind n entries of that size, in an array that grows by this
+ * only. NULL: out of memory, v is as it was.
+ */
+void *grown(void *v, size_t n, size_t size);
+
 /* malloc'ed printf; NULL when out of memory. */
 char *strf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 

@@ -4,12 +4,6 @@
 
 #include "exact.h"
 
-/* Room for one more of n entries; doubles. NULL: out of memory, v is as it was. */
-static void *grown(void *v, size_t n, size_t size)
-{
-	return n & (n - 1) ? v : realloc(v, (n ? 2 * n : 1) * size);
-}
-
 int counter_log_shot(struct counter_log *l, const struct counter_shot *s)
 {
 	struct counter_shot *v = grown(l->shots, l->n_shots, sizeof(*v));

@@ -30,16 +30,12 @@ static bool know(const struct sync_result *r, uint64_t guest, struct known *k)
 
 static int put(struct anchors *all, const struct anchor *one)
 {
-	if (all->n == all->cap) {
-		size_t cap = all->cap ? all->cap * 2 : 256;
-		struct anchor *v = realloc(all->v, cap * sizeof(*v));
+	struct anchor *v = grown(all->v, all->n, sizeof(*v));
 
-		if (!v)
-			return -ENOMEM;
-		all->v = v;
-		all->cap = cap;
-	}
-	all->v[all->n++] = *one;
+	if (!v)
+		return -ENOMEM;
+	all->v = v;
+	v[all->n++] = *one;
 	return 0;
 }
 

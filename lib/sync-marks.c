@@ -106,33 +106,25 @@ static bool is_event(const struct mark_event *k, const struct page_event *ev)
 	return type == k->id;
 }
 
-static int put_point(struct sync_point **v, size_t *n, size_t *cap, const struct sync_point *one)
+static int put_point(struct sync_point **v, size_t *n, const struct sync_point *one)
 {
-	if (*n == *cap) {
-		size_t more = *cap ? *cap * 2 : 1024;
-		struct sync_point *grown = realloc(*v, more * sizeof(*grown));
+	struct sync_point *more = grown(*v, *n, sizeof(*more));
 
-		if (!grown)
-			return -ENOMEM;
-		*v = grown;
-		*cap = more;
-	}
-	(*v)[(*n)++] = *one;
+	if (!more)
+		return -ENOMEM;
+	*v = more;
+	more[(*n)++] = *one;
 	return 0;
 }
 
 static int put_tick(struct marks *m, const struct sync_tick *one)
 {
-	if (m->n_ticks == m->cap_ticks) {
-		size_t cap = m->cap_ticks ? m->cap_ticks * 2 : 1024;
-		struct sync_tick *v = realloc(m->ticks, cap * sizeof(*v));
+	struct sync_tick *v = grown(m->ticks, m->n_ticks, sizeof(*v));
 
-		if (!v)
-			return -ENOMEM;
-		m->ticks = v;
-		m->cap_ticks = cap;
-	}
-	m->ticks[m->n_ticks++] = *one;
+	if (!v)
+		return -ENOMEM;
+	m->ticks = v;
+	v[m->n_ticks++] = *one;
 	return 0;
 }
 
@@ -146,17 +138,17 @@ int marks_take_host(struct marks *m, const struct page_event *ev)
 	if (is_event(&k[HOST_WFX], ev) && !event_get(ev, k[HOST_WFX].field)) {
 		one.pid = (int32_t)event_get(ev, k[HOST_WFX].pid);
 		one.enter = true;
-		return put_point(&m->points, &m->n_points, &m->cap_points, &one);
+		return put_point(&m->points, &m->n_points, &one);
 	}
 	if (is_event(&k[HOST_WAKEUP], ev)) {
 		one.pid = (int32_t)event_get(ev, k[HOST_WAKEUP].pid);
-		return put_point(&m->points, &m->n_points, &m->cap_points, &one);
+		return put_point(&m->points, &m->n_points, &one);
 	}
 	if (is_event(&k[HOST_TIMER], ev) && event_get(ev, k[HOST_TIMER].field) == VTIMER &&
 	    event_get(ev, k[HOST_TIMER].other)) {
 		one.pid = (int32_t)event_get(ev, k[HOST_TIMER].pid);
 		one.enter = true;
-		return put_point(&m->raises, &m->n_raises, &m->cap_raises, &one);
+		return put_point(&m->raises, &m->n_raises, &one);
 	}
 	return 0;
 }
@@ -165,9 +157,9 @@ int marks_take_host(struct marks *m, const struct page_event *ev)
 int marks_gap_host(struct marks *m, uint64_t a, uint64_t b)
 {
 	const struct sync_point from = { .time = a }, to = { .time = b };
-	int ret = m->any ? put_point(&m->raises, &m->n_raises, &m->cap_raises, &from) : 0;
+	int ret = m->any ? put_point(&m->raises, &m->n_raises, &from) : 0;
 
-	return ret || !m->any ? ret : put_point(&m->raises, &m->n_raises, &m->cap_raises, &to);
+	return ret || !m->any ? ret : put_point(&m->raises, &m->n_raises, &to);
 }
 
 static int by_thread(const void *a, const void *b)
@@ -222,7 +214,7 @@ static int spread_losses(struct marks *m, size_t n_lost)
 			int ret;
 
 			one.pid = last;
-			ret = put_point(&m->raises, &m->n_raises, &m->cap_raises, &one);
+			ret = put_point(&m->raises, &m->n_raises, &one);
 			if (ret)
 				return ret;
 		}
@@ -252,7 +244,7 @@ int marks_finish_host(struct marks *m, struct sync_host *h)
 	h->raises = m->raises;
 	h->n_raises = m->n_raises;
 	m->raises = NULL;
-	m->n_raises = m->cap_raises = 0;
+	m->n_raises = 0;
 	return 0;
 }
 
@@ -275,7 +267,7 @@ int marks_take_guest(struct marks *m, const struct page_event *ev, unsigned int 
 		return 0;
 	if (is_event(&k[GUEST_IDLE], ev)) {
 		one.enter = (uint32_t)event_get(ev, k[GUEST_IDLE].field) != IDLE_EXIT;
-		ret = put_point(&m->points, &m->n_points, &m->cap_points, &one);
+		ret = put_point(&m->points, &m->n_points, &one);
 	} else if (is_event(&k[GUEST_IRQ], ev) && is_handler(&k[GUEST_IRQ], ev)) {
 		ret = put_tick(m, &(struct sync_tick){ ev->ts, m->clear, cpu });
 	}
@@ -289,9 +281,9 @@ int marks_gap_guest(struct marks *m, uint64_t a, uint64_t b, unsigned int cpu)
 {
 	const struct sync_point from = { a, (int32_t)cpu + 1, SYNC_KVM, true };
 	const struct sync_point to = { b, (int32_t)cpu + 1, SYNC_KVM, false };
-	int ret = m->any ? put_point(&m->points, &m->n_points, &m->cap_points, &from) : 0;
+	int ret = m->any ? put_point(&m->points, &m->n_points, &from) : 0;
 
-	return ret || !m->any ? ret : put_point(&m->points, &m->n_points, &m->cap_points, &to);
+	return ret || !m->any ? ret : put_point(&m->points, &m->n_points, &to);
 }
 
 int marks_finish_guest(struct marks *m, struct sync_guest *g)

@@ -20,9 +20,9 @@ struct marks {
 	struct mark_event known[MARKS_MAX];
 	bool any;
 	struct sync_point *points, *raises;
-	size_t n_points, cap_points, n_raises, cap_raises;
+	size_t n_points, n_raises;
 	struct sync_tick *ticks;
-	size_t n_ticks, cap_ticks;
+	size_t n_ticks;
 	uint64_t clear; /* of the CPU at hand: last event with interrupts on */
 };
 

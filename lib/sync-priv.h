@@ -151,7 +151,7 @@ struct anchor {
 
 struct anchors {
 	struct anchor *v; /* times ascend; those that tell more than the windows did */
-	size_t n, cap;
+	size_t n;
 	size_t offered, dropped; /* all that could be paired; those that contradict the windows */
 };
 

@@ -3,16 +3,14 @@
  * Anchors against a made-up truth, as in sync.c: they narrow, never widen, and
  * wrong ones do no harm.
  */
-#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
-#include "reader.h"
 #include "sync-gen.h"
+#include "sync-opened.h"
 
 #define DATA "tests/data/sync-anchors/" /* its README.md says how it was made */
 
@@ -196,27 +194,6 @@ static void test_lost(void **state)
 }
 
 /* ---- a real capture ------------------------------------------------------------------- */
-
-struct opened {
-	int fd;
-	struct reader *reader;
-	struct sync_source source;
-};
-
-static void open_one(struct opened *o, const char *path)
-{
-	o->fd = open(path, O_RDONLY);
-	assert_true(o->fd >= 0);
-	assert_int_equal(reader_open(&o->reader, o->fd, NULL), 0);
-	assert_int_equal(sync_source_reader(&o->source, o->reader), 0);
-}
-
-static void close_one(struct opened *o)
-{
-	sync_source_release(&o->source);
-	reader_close(o->reader);
-	close(o->fd);
-}
 
 /* The host's file as if that event had not been recorded. */
 static void leave_out(struct sync_source *s, const char *first_line)

@@ -1,46 +1,22 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* A real capture, read, synchronised, written anew and read again. */
 #include <errno.h>
-#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "../../cmd/cmd.h"
-#include "reader.h"
-#include "sync.h"
+#include "sync-opened.h"
 
 #define DATA "tests/data/sync/"
 
 /* tests/data/sync/README.md */
 #define LOW  32502753376
 #define HIGH 32502914640
-
-struct opened {
-	int fd;
-	struct reader *reader;
-	struct sync_source source;
-};
-
-static void open_one(struct opened *o, const char *path)
-{
-	o->fd = open(path, O_RDONLY);
-	assert_true(o->fd >= 0);
-	assert_int_equal(reader_open(&o->reader, o->fd, NULL), 0);
-	assert_int_equal(sync_source_reader(&o->source, o->reader), 0);
-}
-
-static void close_one(struct opened *o)
-{
-	sync_source_release(&o->source);
-	reader_close(o->reader);
-	close(o->fd);
-}
 
 static void expect_right(const struct sync_result *r)
 {
