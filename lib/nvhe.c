@@ -12,6 +12,9 @@
 #define HYPERCALL   (10 * MSEC) /* one that takes longer was interrupted */
 #define BOUND_SLACK SEC
 #define NARROW	    MSEC	 /* a bracket whose middle is better than an end */
+#define TIGHT	    (10 * USEC)	 /* one that needs no more spans to narrow it */
+#define PUTS	    4		 /* those are enough in any case, */
+#define PUTS_TIME   SEC		 /* ... and so is that */
 #define PUT_MIN	    SEC		 /* a first step forward that is less was just slow */
 #define OFFSET_MAX  (3600 * SEC) /* beyond the time since boot: no CNTVOFF */
 #define SPAN_MAX    (10 * SEC)	 /* longer spans of one vCPU are put before */
@@ -28,6 +31,8 @@ struct vm {
 	bool doubtful;	/* or else a hypercall took long */
 	int64_t offset; /* estimate */
 	int64_t low, high;
+	unsigned int puts; /* seen here, up to PUTS */
+	int64_t since;	   /* the first of them */
 	uint64_t stamp; /* of its last use */
 };
 
@@ -35,6 +40,7 @@ struct vm {
 struct owner {
 	int pid;
 	struct vm *vm; /* NULL: 0, as protected guests have */
+	bool moved;    /* it had another one before: the VM was stopped and resumed */
 };
 
 /* Where CNTVOFF may have been written since the record before. */
@@ -73,6 +79,7 @@ struct nvhe {
 	struct vm *guessed; /* what the guess about the first span has turned out to be */
 	struct vm *learnt;  /* loaded at the first record, as one that looked ahead has told */
 	bool sure;	/* structure tells that cur is right */
+	bool led;	/* another one has looked ahead: no VM is new */
 	bool settled;	/* the first step is no longer one of a span begun before the recording */
 	int64_t first;	/* time of the first record */
 	int pid;	/* last vCPU seen in this span */
@@ -196,9 +203,11 @@ static void own(struct nvhe *n, int pid, struct vm *vm)
 {
 	struct owner *o = owner_of(n, pid);
 
+	bool moved = o && (o->moved || o->vm != vm);
+
 	if (!o)
 		o = &n->owners[n->n_owners++ % N_PIDS];
-	*o = (struct owner){ pid, vm };
+	*o = (struct owner){ pid, vm, moved };
 }
 
 /*
@@ -293,13 +302,36 @@ void nvhe_known(struct nvhe *n, int vcpu_pid, int64_t low, int64_t high)
 		own(n, vcpu_pid, vm);
 }
 
-bool nvhe_guessing(const struct nvhe *n)
+bool nvhe_unsure(const struct nvhe *n)
 {
-	return n->cur && n->cur->guess;
+	if (n->cur && (n->cur->guess || n->cur->doubtful || !is_narrow(n->cur)))
+		return true;
+	for (size_t i = 0; i < N_VMS; i++) {
+		const struct vm *vm = &n->vms[i];
+
+		if (vm->used && vm->puts && vm->puts < PUTS && n->last - vm->since < PUTS_TIME &&
+		    (!is_narrow(vm) || vm->high - vm->low > TIGHT))
+			return true;
+	}
+	return false;
 }
 
 void nvhe_learn(struct nvhe *n, const struct nvhe *ahead)
 {
+	for (size_t i = 0; i < N_VMS; i++) {
+		const struct vm *vm = &ahead->vms[i];
+		const struct vm *have = vm_between(n, vm->low, vm->high, vm->offset);
+
+		if (vm->used && !vm->guess && is_narrow(vm) && !(have && is_narrow(have)))
+			nvhe_known(n, 0, vm->low, vm->high);
+	}
+	for (size_t i = 0; i < ahead->n_owners && i < N_PIDS; i++) {
+		const struct owner *o = &ahead->owners[i];
+
+		if (o->vm && is_narrow(o->vm) && !o->moved && !owner_of(n, o->pid))
+			nvhe_known(n, o->pid, o->vm->low, o->vm->high);
+	}
+	n->led = !nvhe_unsure(ahead);
 	if (!ahead->guessed || n->any)
 		return;
 	n->learnt = vm_new(n, ahead->guessed->offset);
@@ -394,6 +426,9 @@ static void put(struct nvhe *n, uint64_t raw)
 		took(n, (high - n->span_low) / 2);
 	}
 	vm_at_most(vm, high, pad(n));
+	if (!vm->puts)
+		vm->since = (int64_t)raw;
+	vm->puts += vm->puts < PUTS;
 	if (n->pid && n->span_low != INT64_MIN && high - n->span_low <= slow(n))
 		own(n, n->pid, vm);
 	if (vm->guess)
@@ -538,7 +573,7 @@ static void decide(struct nvhe *n, uint64_t raw, enum change change, int vcpu)
 	if (put_of_another(n, raw, change)) {
 		switch_to(n, NULL, raw, true);
 	} else if (best_candidate(n, raw, change, &best) && (!possible || best.gap < gap)) {
-		if (loads && best.vm && is_narrow(best.vm) && best.gap > slow(n))
+		if (loads && best.vm && is_narrow(best.vm) && best.gap > slow(n) && !n->led)
 			load_doubtful(n, raw);
 		else
 			switch_to(n, best.vm, raw, change == CHANGE_HVC && !(best.vm && best.others));

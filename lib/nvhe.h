@@ -28,12 +28,13 @@
  *   - bounds that the caller knows (nvhe_bounds).
  * Times without steps (protected mode, cores with VHE) come out as they went in.
  *
- * What cannot be repaired in one go: when a recording begins with a vCPU loaded, the
- * first span's offset is not known before its end. Without bounds its times stay
- * early; with bounds they are right to within the bounds (nvhe_guessing), unless
- * another nvhe has looked ahead (nvhe_learn). A negative CNTVOFF (a VM that
- * was restored and is older than its host) makes loaded times late, which without
- * bounds looks like the reverse.
+ * What cannot be repaired in one go: the first span of a VM's vCPU on this CPU. Its
+ * CNTVOFF is known only to within what the hypercall of the load took, which may be
+ * long, before its put; and when a recording begins with a vCPU loaded, not at all:
+ * its times stay early, or with bounds are right to within these. nvhe_unsure tells,
+ * and another nvhe that has looked ahead knows better (nvhe_learn). A negative CNTVOFF
+ * (a VM that was restored and is older than its host) makes loaded times late, which
+ * without bounds looks like the reverse.
  */
 
 struct nvhe_step {
@@ -72,11 +73,11 @@ void nvhe_bounds(struct nvhe *n, uint64_t from, uint64_t to);
  * from another CPU's steps or a probe.
  */
 void nvhe_known(struct nvhe *n, int vcpu_pid, int64_t low, int64_t high);
-/* A vCPU is loaded since before the first record, and where the bounds put it is all that is known. */
-bool nvhe_guessing(const struct nvhe *n);
+/* The next put is going to tell more of a CNTVOFF than is known: of the vCPU that is loaded, or was lately. */
+bool nvhe_unsure(const struct nvhe *n);
 /*
- * Before the first record: `ahead` was fed the same records, and knows by now what
- * it had to guess of the first ones.
+ * `ahead` was fed the records that come next, after all those before: what CNTVOFF it
+ * has found, of vCPUs that are new to n, and what it had to guess of the first ones.
  */
 void nvhe_learn(struct nvhe *n, const struct nvhe *ahead);
 /* Records were lost before the next one. */

@@ -20,9 +20,6 @@
 #define BLOCKED_NS 1000000
 /* How long the kernel keeps records back: it looks every 100 ms, later when it is busy. */
 #define POLL_NS 1000000000
-/* How much is held back, and how long, to learn the CNTVOFF it begins with. */
-#define AHEAD_MAX (1u << 20)
-#define AHEAD_NS 1000000000
 
 static int put_page(struct remote_reader *x, const void *page, size_t size)
 {
@@ -93,7 +90,7 @@ static const struct hypevent *event_of(const struct remote *r, const struct hypr
 	return id >= r->first_id && id - r->first_id < r->events.n ? &r->events.v[id - r->first_id] : NULL;
 }
 
-/* Out of nvhe_time: CNTVOFF has been seen. The record comes before the one that showed it. */
+/* CNTVOFF has been seen. The record comes before the one that showed it. */
 static void on_step(void *ctx, const struct nvhe_step *s)
 {
 	struct remote_reader *x = ctx;
@@ -117,44 +114,18 @@ static void note_vcpu(struct remote_reader *x, int vcpu)
 		return;
 	x->last_vcpu = vcpu;
 	/* what other CPUs have seen of it */
-	if (x->nvhe && v->high != UINT64_MAX)
-		nvhe_known(x->nvhe, vcpu, (int64_t)v->low, (int64_t)v->high);
+	if (x->hold && v->high != UINT64_MAX)
+		hold_known(x->hold, vcpu, (int64_t)v->low, (int64_t)v->high);
 }
 
-/*
- * Repaired times are right to within the bracket of CNTVOFF, which narrows as
- * the recording goes on: a step back of less than that is no step.
- */
-static uint64_t time_of(struct remote_reader *x, uint64_t ts, const char *reason, int vcpu)
+static int write_record(struct remote_reader *x, const struct hyprecord *rec, uint64_t ts)
 {
-	if (!x->nvhe)
-		return ts;
-	ts = nvhe_time(x->nvhe, ts, reason, vcpu);
-	if (x->repaired && ts < x->last_ts && x->last_ts - ts < STEP_BACK_NS)
-		ts = x->last_ts;
-	x->last_ts = ts;
-	return ts;
-}
+	int ret = 0;
 
-int remote_reader_record(void *ctx, const struct hyprecord *rec)
-{
-	struct remote_reader *x = ctx;
-	const struct hypevent *e = event_of(x->r, rec);
-	int vcpu = vcpu_of(e, rec), ret = 0;
-	uint64_t ts;
-
-	note_vcpu(x, vcpu);
-	if (rec->lost && x->nvhe)
-		nvhe_lost(x->nvhe);
-	if (rec->lost && !x->dry) {
+	if (rec->lost) {
 		x->d->stats->lost += rec->lost;
 		ret = page_write_lost(&x->w, rec->lost);
 	}
-	ts = time_of(x, rec->ts, reason_of(x->r, e, rec), vcpu);
-	if (x->dry)
-		return 0;
-	if (!ret)
-		ret = x->error;
 	if (!ret)
 		ret = page_write(&x->w, ts, rec->data, rec->len);
 	if (ret == -EMSGSIZE) {
@@ -163,6 +134,38 @@ int remote_reader_record(void *ctx, const struct hyprecord *rec)
 	}
 	x->d->stats->events++;
 	return ret;
+}
+
+/*
+ * Repaired times are right to within the bracket of CNTVOFF, which narrows as
+ * the recording goes on: a step back of less than that is no step.
+ */
+static int write_repaired(void *ctx, const struct hyprecord *rec)
+{
+	struct remote_reader *x = ctx;
+	uint64_t ts = rec->ts;
+
+	if (x->repaired && ts < x->last_ts && x->last_ts - ts < STEP_BACK_NS)
+		ts = x->last_ts;
+	x->last_ts = ts;
+	return x->error ? x->error : write_record(x, rec, ts);
+}
+
+int remote_reader_record(void *ctx, const struct hyprecord *rec)
+{
+	struct remote_reader *x = ctx;
+	const struct hypevent *e = event_of(x->r, rec);
+	int vcpu = vcpu_of(e, rec);
+
+	note_vcpu(x, vcpu);
+	if (!x->hold)
+		return write_record(x, rec, rec->ts);
+	return hold_add(x->hold, rec, reason_of(x->r, e, rec), vcpu);
+}
+
+int remote_reader_settle(struct remote_reader *x, bool end)
+{
+	return x->hold ? hold_release(x->hold, end) : 0;
 }
 
 /* ---- one CPU ---------------------------------------------------------------------- */
@@ -180,13 +183,13 @@ int remote_reader_open(struct remote_reader *x, struct remote *r, unsigned int c
 		return ret;
 	if (r->raw) /* Android traces in protected mode only, where times need no repair */
 		return 0;
-	x->nvhe = nvhe_new(cpu, on_step, x);
-	if (!x->nvhe)
+	x->hold = hold_new(cpu, on_step, write_repaired, x);
+	if (!x->hold)
 		return -ENOMEM;
 	pthread_mutex_lock(&r->lock);
 	for (size_t i = 0; i < r->n_voffs; i++)
 		if (r->voffs[i].high != UINT64_MAX)
-			nvhe_known(x->nvhe, r->voffs[i].vcpu, (int64_t)r->voffs[i].low,
+			hold_known(x->hold, r->voffs[i].vcpu, (int64_t)r->voffs[i].low,
 				   (int64_t)r->voffs[i].high);
 	pthread_mutex_unlock(&r->lock);
 	return 0;
@@ -194,10 +197,15 @@ int remote_reader_open(struct remote_reader *x, struct remote *r, unsigned int c
 
 int remote_reader_close(struct remote_reader *x, int ret)
 {
+	if (!ret) {
+		pthread_mutex_lock(&x->r->lock);
+		ret = remote_reader_settle(x, true);
+		pthread_mutex_unlock(&x->r->lock);
+	}
 	if (!ret)
 		ret = page_flush(&x->w, true);
 	page_writer_release(&x->w);
-	nvhe_free(x->nvhe);
+	hold_free(x->hold);
 	return ret;
 }
 
@@ -232,62 +240,6 @@ int remote_save_reasons(struct remote *r)
 
 /* ---- mainline's text ------------------------------------------------------------------ */
 
-/* from: as nvhe_bounds has it */
-static int feed(struct remote_reader *x, struct hyptext *t, const void *data, size_t len, uint64_t from)
-{
-	uint64_t bad = hyptext_bad_lines(t);
-	int ret;
-
-	nvhe_bounds(x->nvhe, from, boot_ns());
-	pthread_mutex_lock(&x->r->lock);
-	ret = hyptext_feed(t, data, len, remote_reader_record, x);
-	if (!ret)
-		ret = remote_save_reasons(x->r);
-	pthread_mutex_unlock(&x->r->lock);
-	if (x->dry)
-		return ret;
-	x->d->stats->bad += hyptext_bad_lines(t) - bad;
-	return ret ? ret : sync_page(x);
-}
-
-/*
- * A recording may begin with a vCPU loaded, and its CNTVOFF show only when that is
- * put: what is read till then is held back, while a dry run looks for it.
- */
-struct ahead {
-	struct buf text;
-	struct hyptext *t;
-	struct remote_reader x;
-	uint64_t from, since;
-	bool asked;
-};
-
-static void ahead_free(struct ahead *a)
-{
-	if (!a)
-		return;
-	hyptext_free(a->t);
-	nvhe_free(a->x.nvhe);
-	buf_release(&a->text);
-	free(a);
-}
-
-static struct ahead *ahead_new(const struct remote_reader *x)
-{
-	struct ahead *a = calloc(1, sizeof(*a));
-
-	if (!a)
-		return NULL;
-	a->x = (struct remote_reader){ .r = x->r, .cpu = x->cpu, .dry = true };
-	a->x.nvhe = nvhe_new(x->cpu, NULL, NULL);
-	a->t = hyptext_new(&x->r->events);
-	if (!a->x.nvhe || !a->t) {
-		ahead_free(a);
-		return NULL;
-	}
-	return a;
-}
-
 /* A vCPU running there is put when another thread comes in between, and loaded after. */
 static void interrupt_cpu(unsigned int cpu)
 {
@@ -301,41 +253,28 @@ static void interrupt_cpu(unsigned int cpu)
 		sched_setaffinity(0, sizeof(old), &old);
 }
 
-static int end_ahead(struct remote_reader *x, struct hyptext *t, struct ahead **held)
+static int feed(struct remote_reader *x, struct hyptext *t, const void *data, size_t len)
 {
-	struct ahead *a = *held;
+	uint64_t bad = hyptext_bad_lines(t);
+	bool unsure;
 	int ret;
 
-	if (!a)
-		return 0;
-	nvhe_learn(x->nvhe, a->x.nvhe);
-	ret = feed(x, t, a->text.data, a->text.len, a->from);
-	ahead_free(a);
-	*held = NULL;
-	return ret;
-}
-
-static int look_ahead(struct remote_reader *x, struct hyptext *t, struct ahead **held, const void *data, size_t len)
-{
-	struct ahead *a = *held;
-	int ret;
-
-	if (!a->since) {
-		a->since = boot_ns();
-		a->from = x->from;
-	}
-	buf_add(&a->text, data, len);
-	ret = buf_status(&a->text);
+	hold_bounds(x->hold, x->from, boot_ns());
+	pthread_mutex_lock(&x->r->lock);
+	ret = hyptext_feed(t, data, len, remote_reader_record, x);
 	if (!ret)
-		ret = feed(&a->x, a->t, data, len, a->from);
+		ret = remote_reader_settle(x, false);
+	if (!ret)
+		ret = remote_save_reasons(x->r);
+	pthread_mutex_unlock(&x->r->lock);
+	x->d->stats->bad += hyptext_bad_lines(t) - bad;
 	if (ret)
 		return ret;
-	if (!nvhe_guessing(a->x.nvhe) || a->text.len > AHEAD_MAX || boot_ns() - a->since > AHEAD_NS)
-		return end_ahead(x, t, held);
-	if (!a->asked)
+	unsure = hold_unsure(x->hold);
+	if (unsure && !x->asked)
 		interrupt_cpu(x->cpu);
-	a->asked = true;
-	return 0;
+	x->asked = unsure;
+	return sync_page(x);
 }
 
 /*
@@ -343,7 +282,7 @@ static int look_ahead(struct remote_reader *x, struct hyptext *t, struct ahead *
  * text or a signal comes. With tracing off, an interrupted read means empty: the
  * kernel looks for data before it looks for signals.
  */
-static int read_text(struct remote_reader *x, struct hyptext *t, struct ahead **held, int fd, void *chunk)
+static int read_text(struct remote_reader *x, struct hyptext *t, int fd, void *chunk)
 {
 	for (;;) {
 		uint64_t began = boot_ns();
@@ -364,11 +303,25 @@ static int read_text(struct remote_reader *x, struct hyptext *t, struct ahead **
 				rawpipe_wait(-1, x->d);
 			continue;
 		}
-		ret = *held ? look_ahead(x, t, held, chunk, (size_t)n)
-			    : feed(x, t, chunk, (size_t)n, x->from);
+		ret = feed(x, t, chunk, (size_t)n);
 		if (ret)
 			return ret;
 	}
+}
+
+/* Losses behind the last record. */
+static int end_text(struct remote_reader *x, struct hyptext *t)
+{
+	uint64_t lost = hyptext_pending_lost(t);
+	int ret;
+
+	pthread_mutex_lock(&x->r->lock);
+	ret = remote_reader_settle(x, true);
+	pthread_mutex_unlock(&x->r->lock);
+	if (ret || !lost)
+		return ret;
+	x->d->stats->lost += lost;
+	return page_write_lost(&x->w, lost);
 }
 
 static int drain_text(struct source *s, unsigned int cpu, struct drain *d)
@@ -377,7 +330,6 @@ static int drain_text(struct source *s, unsigned int cpu, struct drain *d)
 	struct hyptext *t = hyptext_new(&r->events);
 	void *chunk = malloc(TEXT_CHUNK);
 	int fd = open_pipe(r, cpu, "trace_pipe", 0);
-	struct ahead *held = NULL;
 	struct remote_reader x;
 	int ret;
 
@@ -385,17 +337,10 @@ static int drain_text(struct source *s, unsigned int cpu, struct drain *d)
 		ret = !t || !chunk ? -ENOMEM : fd == -ENODEV || fd == -ENXIO ? 0 : fd;
 	} else {
 		ret = remote_reader_open(&x, r, cpu, d);
-		if (!ret && !(held = ahead_new(&x)))
-			ret = -ENOMEM;
 		if (!ret)
-			ret = read_text(&x, t, &held, fd, chunk);
+			ret = read_text(&x, t, fd, chunk);
 		if (!ret)
-			ret = end_ahead(&x, t, &held);
-		ahead_free(held);
-		if (!ret && hyptext_pending_lost(t)) {
-			d->stats->lost += hyptext_pending_lost(t);
-			ret = page_write_lost(&x.w, hyptext_pending_lost(t));
-		}
+			ret = end_text(&x, t);
 		ret = remote_reader_close(&x, ret);
 	}
 	if (fd >= 0)

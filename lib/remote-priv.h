@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "page.h"
+#include "remote-hold.h"
 #include "remote.h"
 
 /* Shared by remote.c (finding, setting up), remote-drain.c (reading) and remote-feed.c (importing). */
@@ -61,19 +62,21 @@ struct remote_reader {
 	struct drain *d;
 	struct page_writer w;
 	off_t offset; /* in the spool's file, of the page being filled */
-	struct nvhe *nvhe; /* NULL: times are right as they are */
+	struct hold *hold; /* NULL: times are right as they are */
 	uint64_t from; /* no record to come is older than this, boot clock ns; 0: not known */
 	uint64_t last_ts;
 	bool repaired; /* a step of CNTVOFF was seen */
-	bool dry;      /* times are looked at, nothing is written */
+	bool asked;    /* for a put of the vCPU whose CNTVOFF is open */
 	int last_vcpu; /* the one seen last, which need not be looked up again */
-	int error;     /* of a CNTVOFF record written inside nvhe_time */
+	int error;     /* of a CNTVOFF record, written between two others */
 };
 int remote_reader_open(struct remote_reader *x, struct remote *r, unsigned int cpu, struct drain *d);
 /* Flushes, unless ret says that something failed, which is returned then. */
 int remote_reader_close(struct remote_reader *x, int ret);
-/* One record, ctx being the reader: repairs its time and writes it. Under the lock. */
+/* One record, ctx being the reader: repairs its time and writes it, by remote_reader_settle at the latest. Under the lock. */
 int remote_reader_record(void *ctx, const struct hyprecord *rec);
+/* What was read ends here; end: for good. Under the lock. */
+int remote_reader_settle(struct remote_reader *x, bool end);
 /* One raw page of the kernel; out: room for a record. */
 int remote_reader_page(struct remote_reader *x, const void *page, size_t len, uint8_t *out, size_t out_size);
 int remote_save_reasons(struct remote *r);

@@ -34,6 +34,7 @@ struct sim {
 	bool text;	    /* cut to microseconds */
 	bool long_runs;	    /* a guest may run for longer than its CNTVOFF */
 	int64_t interrupt;  /* one hypercall in ten takes up to that much longer */
+	bool busy;	    /* the host is never idle for seconds */
 	bool enters, exits; /* which events are on */
 	struct record *v;
 	size_t n, cap;
@@ -124,7 +125,7 @@ static inline void sim_span(struct sim *s, int vcpu, int64_t cntvoff)
 static inline void sim_host(struct sim *s)
 {
 	for (uint64_t i = rnd(s) % 4; i--;) {
-		pass(s, rnd(s) % 4 ? 3 * MSEC : 20 * SEC);
+		pass(s, s->busy || rnd(s) % 4 ? 3 * MSEC : 20 * SEC);
 		sim_record(s, "host_abort", 0);
 		pass(s, 3 * USEC);
 		sim_record(s, "eret_host", 0);
