@@ -3,26 +3,8 @@
 # An x86-64 host with Debian's stock kernel, recorded by stock trace-cmd, then by
 # hyptrace with its own agent: the offset by kvm windows alone, and that by the
 # exact method, hold the true one, which KVM tells (tsc-offset).
-# shellcheck source=tests/integration/lib.sh
-cd "$(dirname "$0")/../../.." || exit 1
-. tests/integration/lib.sh
-
-home=$(getent passwd "$(id -u)" | cut -d : -f 6)
-HOME=$home tests/lab/x86 build || {
-	echo "Bail out! the x86 lab cannot be built"
-	exit 1
-}
-
-# hyptrace with the libraries of the machine that it was built on, the loader too
-copy_hyptrace() {
-	local lib
-
-	mkdir -p "$tmp/out/own"
-	cp "$build/hyptrace" "$tmp/out/own/"
-	ldd "$build/hyptrace" | awk '{ for (i = 1; i <= NF; i++) if ($i ~ "^/") print $i }' | while read -r lib; do
-		cp -L "$lib" "$tmp/out/own/"
-	done
-}
+# shellcheck source=tests/lab/t/x86.sh
+. "$(dirname "$0")/x86.sh"
 
 # What L1 does after tests/lab/x86-record, whose offsets() it uses.
 own_recordings() {
@@ -31,7 +13,7 @@ own_recordings() {
 		cp -r /mnt/out/own /tmp/own
 		export HYPTRACE_GUEST_TIMEOUT_MS=60000
 		for clock in x86-tsc boot; do
-			own/ld-linux-x86-64.so.2 --library-path own own/hyptrace record --tsync exact -C $clock -o own-$clock.dat \
+			own/ld.so --library-path own own/hyptrace record --tsync exact -C $clock -o own-$clock.dat \
 				-e kvm:kvm_entry -e kvm:kvm_exit -A Guest@3:824 -e sched:sched_switch -e irq:irq_handler_entry \
 				-- sleep 2 2>/mnt/out/own-$clock.err
 			echo "status $?" >>/mnt/out/own-$clock.err
@@ -49,8 +31,8 @@ own_recordings() {
 
 record() {
 	rm -rf "$tmp/out"
-	copy_hyptrace
-	HOME=$home tests/lab/x86 run -t 500 -a "$build/hyptrace-agent" -o "$tmp/out" -- \
+	copy_hyptrace "$tmp/out/own"
+	x86 run -t 500 -a "$build/hyptrace-agent" -o "$tmp/out" -- \
 		"$(cat tests/lab/x86-record; own_recordings)" >"$tmp/log" 2>&1
 }
 

@@ -2,23 +2,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # A guest with room for a third vCPU, under KVM on x86-64 (QEMU's arm64 machine takes
 # none): recorded while it has two, and while the third is plugged in.
-cd "$(dirname "$0")/../../.." || exit 1
-. tests/integration/lib.sh
+# shellcheck source=tests/lab/t/x86.sh
+. "$(dirname "$0")/x86.sh"
 
-home=$(getent passwd "$(id -u)" | cut -d : -f 6)
-HOME=$home tests/lab/x86 build || {
-	echo "Bail out! the x86 lab cannot be built"
-	exit 1
-}
-
-# With the libraries that it was linked with: L1's are Debian 12's.
 bin=$tmp/out/bin
-mkdir -p "$bin"
-cp "$build/hyptrace" "$build/hyptrace-agent" "$bin/"
-ldd "$build/hyptrace" | sed -nE 's#.*=> (/[^ ]*) .*#\1#p' | xargs -I {} cp -L {} "$bin/"
-cp -L "$(ldd "$build/hyptrace" | sed -nE 's#^\s*(/[^ ]*/ld-linux[^ ]*) .*#\1#p')" "$bin/ld.so"
+copy_hyptrace "$bin"
+cp "$build/hyptrace-agent" "$bin/"
 
-HOME=$home tests/lab/x86 run -o "$tmp/out" -- "$(cat tests/lab/x86-hotplug)" >"$tmp/said" 2>"$tmp/err"
+x86 run -o "$tmp/out" -- "$(cat tests/lab/x86-hotplug)" >"$tmp/said" 2>"$tmp/err"
 ok $? "recorded" || diag "$(cat "$tmp/said" "$tmp/err")"
 
 # guest_cpus FILE: "CPU THREAD" of its GUEST
