@@ -122,6 +122,13 @@ static void load(struct world *w, int32_t vm)
 	assert_int_equal(voff_log_vcpu(&w->voff, vm, 502, 1), 0);
 }
 
+static void solve(const struct world *w, const struct exact_threads *threads, struct sync_result *r)
+{
+	const char *why;
+
+	assert_int_equal(exact_solve(&w->host_log, &w->guest_log, &w->voff, threads, r, &why), 0);
+}
+
 /* The largest error at any time of the guest's, not at knots alone, is within what is stated there. */
 static void judge(const struct world *w, const struct sync_result *r, uint64_t limit)
 {
@@ -155,11 +162,10 @@ static void drift_is_followed(void **state)
 	struct world w = { .host = { 5000000000, { 3, 40, -10 } }, .guest = { 77, { -100, -100, -60 } },
 			   .vm.voff = { 900000000 } };
 	struct sync_result r;
-	const char *why;
 
 	run(&w, 0.25);
 	load(&w, 90);
-	assert_int_equal(exact_solve(&w.host_log, &w.guest_log, &w.voff, &nobody, &r, &why), 0);
+	solve(&w, &nobody, &r);
 	assert_int_equal(r.class, SYNC_HARD);
 	assert_string_equal(r.method, "exact");
 	assert_int_equal(r.n_cuts, 0);
@@ -175,11 +181,10 @@ static void steady_clocks_within_a_microsecond(void **state)
 	struct world w = { .host = { 5000000000, { 3, 3, 3 } }, .guest = { 77, { -1, -1, -1 } },
 			   .vm.voff = { 900000000 } };
 	struct sync_result r;
-	const char *why;
 
 	run(&w, 0.25);
 	load(&w, 90);
-	assert_int_equal(exact_solve(&w.host_log, &w.guest_log, &w.voff, &nobody, &r, &why), 0);
+	solve(&w, &nobody, &r);
 	judge(&w, &r, 1000);
 	release(&w, &r);
 }
@@ -190,11 +195,10 @@ static void pause_is_cut(void **state)
 			   .vm = { { 900000000, 900000000 + 2 * HZ },
 				   START + 4 * HZ, START + 6 * HZ } };
 	struct sync_result r;
-	const char *why;
 
 	run(&w, 0.25);
 	load(&w, 90);
-	assert_int_equal(exact_solve(&w.host_log, &w.guest_log, &w.voff, &nobody, &r, &why), 0);
+	solve(&w, &nobody, &r);
 	assert_int_equal(r.class, SYNC_HARD);
 	assert_int_equal(r.n_cuts, 1);
 	assert_in_range(r.knots[r.cuts[0]].offset - r.knots[r.cuts[0] - 1].offset, 1999990000, 2000010000);
@@ -206,7 +210,6 @@ static void vm_is_found_among_others(void **state)
 {
 	struct world w = { .host = { 5000000000, { 0 } }, .guest = { 77, { 0 } }, .vm.voff = { 900000000 } };
 	struct sync_result r;
-	const char *why;
 
 	run(&w, 1);
 	for (int vm = 70; vm < 75; vm++)
@@ -214,7 +217,7 @@ static void vm_is_found_among_others(void **state)
 	/* 1 ms away: beyond what a question and its answer leave */
 	assert_int_equal(voff_log_load(&w.voff, 5000000000, 80, 900000000 + HZ / 1000, false), 0);
 	load(&w, 90);
-	assert_int_equal(exact_solve(&w.host_log, &w.guest_log, &w.voff, &nobody, &r, &why), 0);
+	solve(&w, &nobody, &r);
 	judge(&w, &r, 1000);
 	release(&w, &r);
 }
@@ -234,7 +237,7 @@ static void vms_started_together(void **state)
 	load(&w, 90);
 	assert_int_equal(exact_solve(&w.host_log, &w.guest_log, &w.voff, &nobody, &r, &why), -ENODATA);
 	assert_string_equal(why, "several VMs' CNTVOFFs fit its counter, and its vCPU threads are not known");
-	assert_int_equal(exact_solve(&w.host_log, &w.guest_log, &w.voff, &threads, &r, &why), 0);
+	solve(&w, &threads, &r);
 	judge(&w, &r, 1000);
 	release(&w, &r);
 }
@@ -243,10 +246,9 @@ static void protected_vm_has_none(void **state)
 {
 	struct world w = { .host = { 5000000000, { 0 } }, .guest = { 77, { 2, 2, 2 } }, .vm.voff = { 0 } };
 	struct sync_result r;
-	const char *why;
 
 	run(&w, 0.25);
-	assert_int_equal(exact_solve(&w.host_log, &w.guest_log, &w.voff, &nobody, &r, &why), 0);
+	solve(&w, &nobody, &r);
 	assert_int_equal(r.class, SYNC_HARD);
 	judge(&w, &r, 1000);
 	release(&w, &r);
@@ -302,12 +304,11 @@ static void lost_loads_make_it_soft(void **state)
 	struct world w = { .host = { 5000000000, { 0 } }, .guest = { 77, { 0 } },
 			   .vm = { { 900000000, 900000000 + HZ }, START + 4 * HZ, START + 5 * HZ } };
 	struct sync_result r;
-	const char *why;
 
 	run(&w, 0.25);
 	assert_int_equal(voff_log_load(&w.voff, clock_at(&w.host, START + HZ), 90, w.vm.voff[0], false), 0);
 	assert_int_equal(voff_log_load(&w.voff, clock_at(&w.host, START + 6 * HZ), 90, w.vm.voff[1], true), 0);
-	assert_int_equal(exact_solve(&w.host_log, &w.guest_log, &w.voff, &nobody, &r, &why), 0);
+	solve(&w, &nobody, &r);
 	assert_int_equal(r.class, SYNC_SOFT);
 	assert_int_equal(r.knots[r.cuts[0] - 1].class, SYNC_NONE);
 	/* nothing is vouched for from the last load with the old one to the first with the new one */
@@ -449,12 +450,11 @@ static void pause_after_the_last_snapshot(void **state)
 			   .vm = { { 900000000, 900000000 + 2 * HZ }, START + 4 * HZ, START + 6 * HZ } };
 	uint64_t late = 5000000000 + (6 * HZ + HZ / 2) * 16;
 	struct sync_result r;
-	const char *why;
 
 	run(&w, 0.25);
 	load(&w, 90);
 	w.guest_log.n_shots = w.guest_log.n_pings = 10;
-	assert_int_equal(exact_solve(&w.host_log, &w.guest_log, &w.voff, &nobody, &r, &why), 0);
+	solve(&w, &nobody, &r);
 	assert_int_equal(r.n_cuts, 1);
 	assert_in_range(sync_bound(&r, late - (uint64_t)r.knots[r.n_knots - 1].offset), 1, 100000);
 	judge(&w, &r, 100000);
@@ -482,7 +482,6 @@ static void knots_are_near_enough(void **state)
 	struct world w = { .guest = { 77, { 0 } }, .vm.voff = { 900000000 } };
 	struct offset_shift s;
 	struct sync_result r;
-	const char *why;
 
 	for (uint64_t n = START; n <= START + 200 * HZ; n += 200 * HZ) {
 		add_shot(&w.host_log, n, n * 16, 3);
@@ -490,7 +489,7 @@ static void knots_are_near_enough(void **state)
 		add_ping(&w.guest_log, &w.vm, n, 3000);
 	}
 	assert_int_equal(voff_log_load(&w.voff, START * 16, 90, 900000000, false), 0);
-	assert_int_equal(exact_solve(&w.host_log, &w.guest_log, &w.voff, &nobody, &r, &why), 0);
+	solve(&w, &nobody, &r);
 	assert_int_equal(sync_time_shift(&r, 1, 2, &s), 0);
 	for (uint32_t i = 1; i < s.cpus[0].n; i++)
 		assert_in_range(s.cpus[0].v[i].time - s.cpus[0].v[i - 1].time, 1, 50000000000);
