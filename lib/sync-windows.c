@@ -9,16 +9,12 @@
 
 int sync_windows_add(struct sync_windows *w, const struct sync_window *one)
 {
-	if (w->n == w->cap) {
-		size_t cap = w->cap ? w->cap * 2 : 256;
-		struct sync_window *v = realloc(w->v, cap * sizeof(*v));
+	struct sync_window *v = grown(w->v, w->n, sizeof(*v));
 
-		if (!v)
-			return -ENOMEM;
-		w->v = v;
-		w->cap = cap;
-	}
-	w->v[w->n++] = *one;
+	if (!v)
+		return -ENOMEM;
+	w->v = v;
+	v[w->n++] = *one;
 	return 0;
 }
 
@@ -167,22 +163,19 @@ static struct thread *thread_find(struct problem *p, int32_t pid)
 static int list_threads(struct problem *p)
 {
 	const struct sync_input *in = p->in;
-	size_t cap = 0;
 	int32_t last = 0;
 
 	for (size_t i = 0; i < in->n_windows; i++) {
 		int32_t pid = in->windows[i].pid;
+		struct thread *v;
 
 		if (!pid || pid == last || thread_find(p, pid))
 			continue;
 		last = pid;
-		if (p->n_threads == cap) {
-			struct thread *v = realloc(p->threads, (cap = cap * 2 + 16) * sizeof(*v));
-
-			if (!v)
-				return -ENOMEM;
-			p->threads = v;
-		}
+		v = grown(p->threads, p->n_threads, sizeof(*v));
+		if (!v)
+			return -ENOMEM;
+		p->threads = v;
 		p->threads[p->n_threads++] = (struct thread){ .pid = pid };
 		qsort(p->threads, p->n_threads, sizeof(*p->threads), by_pid);
 	}
