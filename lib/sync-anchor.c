@@ -44,7 +44,18 @@ static int32_t thread_of(const struct problem *p, size_t cpu)
 	return p->map[cpu] < 0 ? 0 : p->threads[p->map[cpu]].pid;
 }
 
-/* ---- sleeps ------------------------------------------------------------------------ */
+/* So many that do not fit mean that they are not what they are taken for. */
+static void judge(struct anchors *all, size_t from, size_t offered, size_t dropped)
+{
+	bool wrong = dropped * ANCHORS_WRONG > offered;
+
+	if (wrong)
+		all->n = from;
+	all->offered += offered;
+	all->dropped += wrong ? offered : dropped;
+}
+
+/* ---- deeds ------------------------------------------------------------------------- */
 
 /* One end of the offset's range, where it tells more than is known. */
 static int put_end(struct anchors *all, const struct sync_result *r, const struct anchor *one)
@@ -56,49 +67,124 @@ static int put_end(struct anchors *all, const struct sync_result *r, const struc
 	return put(all, one);
 }
 
-/*
- * A sleep that the host saw lies inside one of the CPU's idle spans: if it can be
- * no other one, it began after the span did and ended before it.
- */
-static int put_sleep(const struct problem *p, struct anchors *all, const struct sync_result *r,
-		     const struct thread *idle, const struct sync_window *w)
+/* Both sides' deeds of one kind and key, in order; the guest's apart from each other. */
+struct match {
+	const struct problem *p;
+	const struct sync_result *r;
+	const struct sync_deed *guest, *host;
+	size_t n_guest, n_host;
+};
+
+/* Whether for any offset that is known to be possible the host's can begin in the guest's. */
+static bool can_be(const struct known *k, int64_t play, const struct sync_deed *guest,
+		   const struct sync_deed *host)
 {
+	return (int64_t)(host->a - guest->b) <= k->high + play &&
+	       (int64_t)(host->a - guest->a) >= k->low - play;
+}
+
+/* Of the clocks, from one end to the other. */
+static int64_t play_of(const struct problem *p, const struct sync_deed *d)
+{
+	return (int64_t)(p->rate * (double)(d->b - d->a)) + 1;
+}
+
+/*
+ * A sleep is one of an idle CPU. Anything else can come of what the guest did not trace: then
+ * the one that was traced has left its own nearby. So there must be no second one, and none lost.
+ */
+static bool alone(const struct match *m, size_t i, const struct known *k,
+		  const struct sync_deed *guest)
+{
+	const struct sync_input *in = m->p->in;
+	int64_t play = play_of(m->p, guest);
+
+	if (guest->kind == SYNC_SLEEP)
+		return true;
+	return !(i && can_be(k, play, guest, &m->host[i - 1])) &&
+	       !(i + 1 < m->n_host && can_be(k, play, guest, &m->host[i + 1])) &&
+	       !sync_gap_between(in->host_gaps, in->n_host_gaps,
+				 guest->a + (uint64_t)(k->low - play),
+				 guest->b + (uint64_t)(k->high + play));
+}
+
+static size_t deed_lower(const struct sync_deed *v, size_t n, uint64_t time)
+{
+	size_t low = 0;
+
+	while (low < n) {
+		size_t mid = low + (n - low) / 2;
+
+		if (v[mid].b < time)
+			low = mid + 1;
+		else
+			n = mid;
+	}
+	return low;
+}
+
+#define LOOKED_AT 64 /* deeds that are too short to be the one, before it is given up */
+
+/* The one deed that the host's can be, UNSURE or NOWHERE. */
+#define UNSURE	SIZE_MAX
+#define NOWHERE (SIZE_MAX - 1)
+static size_t find_deed(const struct match *m, const struct sync_deed *w, const struct known *k)
+{
+	size_t found = NOWHERE;
+	size_t first = deed_lower(m->guest, m->n_guest, w->a - (uint64_t)k->high);
+
+	for (size_t i = first; i < m->n_guest; i++) {
+		const struct sync_deed *v = &m->guest[i];
+		int64_t low = (int64_t)(w->b - v->b), high = (int64_t)(w->a - v->a);
+		int64_t play = play_of(m->p, v);
+
+		if (high < k->low - play)
+			break;
+		if (i - first == LOOKED_AT)
+			return UNSURE;
+		if (low > high + play || low > k->high + play)
+			continue;
+		if (found != NOWHERE)
+			return UNSURE;
+		found = i;
+	}
+	return found;
+}
+
+/* What the host saw of a deed began after it did and ended before it. */
+static int put_deed(const struct match *m, size_t i, struct anchors *all, size_t *offered,
+		    size_t *dropped)
+{
+	const struct sync_input *in = m->p->in;
+	const struct sync_result *r = m->r;
+	const struct sync_deed *w = &m->host[i], *v;
 	uint64_t guess = w->a - (uint64_t)sync_offset(r, r->knots[0].time);
-	const struct span *found = NULL;
 	struct known k;
+	size_t found;
 	int ret;
 
 	/* the offset is a function of the guest's time: twice is near enough */
-	if (!know(r, w->a - (uint64_t)sync_offset(r, guess), &k))
+	if (!know(r, w->a - (uint64_t)sync_offset(r, guess), &k) ||
+	    sync_gap_between(in->guest_gaps, in->n_guest_gaps, w->a - (uint64_t)k.high,
+			     w->b - (uint64_t)k.low))
 		return 0;
-	for (size_t i = span_at(idle, w->a - (uint64_t)k.high); i < idle->n; i++) {
-		const struct span *v = &idle->v[i];
-		int64_t low = (int64_t)(w->b - v->b), high = (int64_t)(w->a - v->a);
-		/* of the clocks, from one end to the other */
-		int64_t play = (int64_t)(p->rate * (double)(v->b - v->a)) + 1;
-
-		if (high < k.low - play)
-			break;
-		if (low > high + play || low > k.high + play)
-			continue;
-		if (found) /* it can be another one */
-			return 0;
-		found = v;
-	}
-	all->offered++;
-	if (!found) {
-		all->dropped++;
+	found = find_deed(m, w, &k);
+	if (found == UNSURE || (found != NOWHERE && !alone(m, i, &k, &m->guest[found])))
+		return 0;
+	++*offered;
+	if (found == NOWHERE) {
+		++*dropped;
 		return 0;
 	}
-	ret = put_end(all, r, &(struct anchor){ found->b, (int64_t)(w->b - found->b), INT64_MAX });
+	v = &m->guest[found];
+	ret = put_end(all, r, &(struct anchor){ v->b, (int64_t)(w->b - v->b), INT64_MAX });
 	return ret ? ret
-		   : put_end(all, r,
-			     &(struct anchor){ found->a, INT64_MIN, (int64_t)(w->a - found->a) });
+		   : put_end(all, r, &(struct anchor){ v->a, INT64_MIN, (int64_t)(w->a - v->a) });
 }
 
-/* Idle spans are known from the CPU's first event to its last. */
+/* Deeds are known from the CPU's first event to its last. */
 static bool covered(const struct sync_cpu *c, const struct sync_result *r,
-		    const struct sync_window *w)
+		    const struct sync_deed *w)
 {
 	uint64_t bound = sync_median_bound(r), first, last;
 
@@ -109,26 +195,148 @@ static bool covered(const struct sync_cpu *c, const struct sync_result *r,
 	return w->a > first && w->b < last;
 }
 
-static int put_sleeps(const struct problem *p, const struct sync_result *r, struct anchors *all)
+static bool same_deed(const struct sync_deed *x, const struct sync_deed *y)
+{
+	return x->kind == y->kind && x->key == y->key;
+}
+
+static int by_deed(const void *a, const void *b)
+{
+	const struct sync_deed *x = a, *y = b;
+
+	if (x->kind != y->kind)
+		return x->kind < y->kind ? -1 : 1;
+	if (x->key != y->key)
+		return x->key < y->key ? -1 : 1;
+	return x->a < y->a ? -1 : x->a > y->a;
+}
+
+/* A copy in order, what overlaps joined. */
+static struct sync_deed *guest_deeds(const struct sync_input *in, size_t *n)
+{
+	struct sync_deed *v = malloc((in->n_guest_deeds + 1) * sizeof(*v));
+
+	*n = 0;
+	if (!v)
+		return NULL;
+	memcpy(v, in->guest_deeds, in->n_guest_deeds * sizeof(*v));
+	qsort(v, in->n_guest_deeds, sizeof(*v), by_deed);
+	for (size_t i = 0; i < in->n_guest_deeds; i++) {
+		if (!*n || !same_deed(&v[i], &v[*n - 1]) || v[i].a > v[*n - 1].b)
+			v[(*n)++] = v[i];
+		else if (v[i].b > v[*n - 1].b)
+			v[*n - 1].b = v[i].b;
+	}
+	return v;
+}
+
+/* CPU number `cpu` of the input, whose thread it is */
+struct owner {
+	int32_t pid;
+	int32_t cpu;
+};
+
+static int by_pid(const void *a, const void *b)
+{
+	const struct owner *x = a, *y = b;
+
+	return x->pid < y->pid ? -1 : x->pid > y->pid;
+}
+
+static struct owner *owners_of(const struct problem *p)
+{
+	struct owner *v = malloc((p->in->n_cpus + 1) * sizeof(*v));
+
+	for (size_t i = 0; v && i < p->in->n_cpus; i++)
+		v[i] = (struct owner){ thread_of(p, i), (int32_t)i };
+	if (v)
+		qsort(v, p->in->n_cpus, sizeof(*v), by_pid);
+	return v;
+}
+
+/* Those of the guest's own threads, in order; now with the CPU's place instead of the thread. */
+static struct sync_deed *host_deeds(const struct problem *p, const struct owner *owners, size_t *n)
 {
 	const struct sync_input *in = p->in;
-	struct sync_input as_windows = { .windows = (struct sync_window *)in->idles,
-					 .n_windows = in->n_idles };
-	struct problem idle = { .in = &as_windows };
-	int ret = in->n_sleeps && in->n_idles ? windows_threads(&idle) : 0;
+	struct sync_deed *v = malloc((in->n_host_deeds + 1) * sizeof(*v));
 
-	for (size_t i = 0; i < in->n_cpus && !ret; i++) {
-		const struct thread *t = NULL;
+	*n = 0;
+	for (size_t i = 0; v && i < in->n_host_deeds; i++) {
+		const struct owner want = { .pid = in->host_deeds[i].pid }, *o;
 
-		for (size_t k = 0; k < idle.n_threads; k++)
-			if (idle.threads[k].pid == (int32_t)in->cpus[i].cpu + 1)
-				t = &idle.threads[k];
-		for (size_t k = 0; t && k < in->n_sleeps && !ret; k++)
-			if (in->sleeps[k].pid == thread_of(p, i) &&
-			    covered(&in->cpus[i], r, &in->sleeps[k]))
-				ret = put_sleep(p, all, r, t, &in->sleeps[k]);
+		o = bsearch(&want, owners, in->n_cpus, sizeof(*owners), by_pid);
+		if (!o || !o->pid)
+			continue;
+		v[*n] = in->host_deeds[i];
+		v[*n].pid = o->cpu;
+		if (v[*n].kind == SYNC_SLEEP)
+			v[*n].key = in->cpus[o->cpu].cpu;
+		++*n;
 	}
-	windows_release(&idle);
+	if (v)
+		qsort(v, *n, sizeof(*v), by_deed);
+	return v;
+}
+
+static int match_all(const struct match *m, struct anchors *all)
+{
+	size_t offered = 0, dropped = 0, from = all->n;
+	int ret = 0;
+
+	for (size_t i = 0; m->n_guest && i < m->n_host && !ret; i++)
+		if (covered(&m->p->in->cpus[m->host[i].pid], m->r, &m->host[i]))
+			ret = put_deed(m, i, all, &offered, &dropped);
+	judge(all, from, offered, dropped);
+	return ret;
+}
+
+/* Those that begin v and are the same deed as `of`. */
+static size_t count_same(const struct sync_deed *v, size_t n, const struct sync_deed *of)
+{
+	size_t i = 0;
+
+	while (i < n && same_deed(&v[i], of))
+		i++;
+	return i;
+}
+
+static int match_each(struct match *m, const struct sync_deed *guest, size_t n_guest,
+		      const struct sync_deed *host, size_t n_host, struct anchors *all)
+{
+	int ret = 0;
+
+	for (size_t i = 0, g = 0; i < n_host && !ret; i += m->n_host) {
+		m->host = host + i;
+		m->n_host = count_same(host + i, n_host - i, host + i);
+		while (g < n_guest && !same_deed(guest + g, host + i) &&
+		       by_deed(guest + g, host + i) < 0)
+			g++;
+		m->guest = guest + g;
+		m->n_guest = count_same(guest + g, n_guest - g, host + i);
+		ret = match_all(m, all);
+	}
+	return ret;
+}
+
+static int put_deeds(const struct problem *p, const struct sync_result *r, struct anchors *all)
+{
+	struct match m = { .p = p, .r = r };
+	struct sync_deed *guest, *host = NULL;
+	struct owner *owners;
+	size_t n_guest, n_host;
+	int ret = -ENOMEM;
+
+	if (!p->in->n_guest_deeds || !p->in->n_host_deeds)
+		return 0;
+	guest = guest_deeds(p->in, &n_guest);
+	owners = owners_of(p);
+	if (owners)
+		host = host_deeds(p, owners, &n_host);
+	if (guest && host)
+		ret = match_each(&m, guest, n_guest, host, n_host, all);
+	free(guest);
+	free(host);
+	free(owners);
 	return ret;
 }
 
@@ -141,7 +349,7 @@ static size_t raise_lower(const struct sync_input *in, int32_t pid, uint64_t tim
 
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
-		const struct sync_point *v = &in->raises[mid];
+		const struct sync_raise *v = &in->raises[mid];
 
 		if (v->pid < pid || (v->pid == pid && v->time < time))
 			low = mid + 1;
@@ -154,41 +362,47 @@ static size_t raise_lower(const struct sync_input *in, int32_t pid, uint64_t tim
 /*
  * When interrupts were on, at tick->clear, none was pending: what raised this one
  * came later. So the first raise that can have, or a later one, was before the
- * handler; if the one before it is known, and nothing was lost in between.
+ * handler; if one before it is known as well, and nothing was lost in between.
  */
 static int put_tick(const struct problem *p, const struct sync_result *r, struct anchors *all,
-		    const struct sync_tick *tick, int32_t pid)
+		    const struct sync_tick *tick, int32_t pid, size_t *offered, size_t *dropped)
 {
 	const struct sync_input *in = p->in;
-	struct known k;
+	struct known then, now;
+	uint64_t from, last;
 	size_t i;
 
-	if (!tick->clear || !know(r, tick->clear, &k))
+	if (!tick->clear || !know(r, tick->clear, &then) || !know(r, tick->time, &now))
 		return 0;
-	i = raise_lower(in, pid, tick->clear + (uint64_t)k.low);
-	if (!i || i >= in->n_raises || in->raises[i].pid != pid || in->raises[i - 1].pid != pid ||
-	    !in->raises[i].enter || !know(r, tick->time, &k))
+	from = tick->clear + (uint64_t)then.low;
+	last = tick->time + (uint64_t)now.high;
+	i = raise_lower(in, pid, from);
+	if (!i || i >= in->n_raises || in->raises[i].pid != pid || in->raises[i - 1].pid != pid)
 		return 0;
-	all->offered++;
-	if ((int64_t)(in->raises[i].time - tick->time) > k.high) {
-		all->dropped++;
+	last = in->raises[i].time < last ? in->raises[i].time : last;
+	if (sync_gap_between(in->host_gaps, in->n_host_gaps, from, last))
+		return 0;
+	++*offered;
+	if (last < in->raises[i].time) {
+		++*dropped;
 		return 0;
 	}
-	if ((int64_t)(in->raises[i].time - tick->time) <= k.low)
-		return 0;
-	return put(all, &(struct anchor){ tick->time, (int64_t)(in->raises[i].time - tick->time),
-					  INT64_MAX });
+	return put_end(all, r,
+		       &(struct anchor){ tick->time, (int64_t)(last - tick->time), INT64_MAX });
 }
 
 static int put_ticks(const struct problem *p, const struct sync_result *r, struct anchors *all)
 {
 	const struct sync_input *in = p->in;
+	size_t offered = 0, dropped = 0, from = all->n;
 	int ret = 0;
 
 	for (size_t i = 0; i < in->n_cpus && in->n_raises; i++)
 		for (size_t k = 0; k < in->n_ticks && thread_of(p, i) && !ret; k++)
 			if (in->ticks[k].cpu == in->cpus[i].cpu)
-				ret = put_tick(p, r, all, &in->ticks[k], thread_of(p, i));
+				ret = put_tick(p, r, all, &in->ticks[k], thread_of(p, i), &offered,
+					       &dropped);
+	judge(all, from, offered, dropped);
 	return ret;
 }
 
@@ -208,14 +422,9 @@ int anchors_make(const struct problem *p, const struct sync_result *r, struct an
 	*all = (struct anchors){ 0 };
 	if (!r->n_knots)
 		return 0;
-	ret = put_sleeps(p, r, all);
+	ret = put_deeds(p, r, all);
 	if (!ret)
 		ret = put_ticks(p, r, all);
-	/* so many that do not fit mean that they are not what they are taken for */
-	if (!ret && all->dropped * ANCHORS_WRONG > all->offered) {
-		all->dropped = all->offered;
-		all->n = 0;
-	}
 	if (all->n)
 		qsort(all->v, all->n, sizeof(*all->v), by_time);
 	return ret;

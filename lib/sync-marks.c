@@ -5,16 +5,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define VTIMER	  27 /* the virtual timer's interrupt: 16 + 11, Arm BSA's private peripherals */
-#define HANDLER	  "arch_timer" /* drivers/clocksource/arm_arch_timer.c */
-#define IDLE_EXIT UINT32_MAX   /* PWR_EVENT_EXIT, include/trace/events/power.h */
-#define LOC_MASK  0xffff       /* of a __data_loc: its offset; the rest is the length */
+#define VTIMER	      27 /* the virtual timer's interrupt: 16 + 11, Arm BSA's private peripherals */
+#define HANDLER	      "arch_timer" /* drivers/clocksource/arm_arch_timer.c */
+#define IDLE_EXIT     UINT32_MAX   /* PWR_EVENT_EXIT, include/trace/events/power.h */
+#define LOC_MASK      0xffff	   /* of a __data_loc: its offset; the rest is the length */
+#define PTP_CALL      0x86000001 /* ARM_SMCCC_VENDOR_HYP_KVM_PTP_FUNC_ID, include/linux/arm-smccc.h */
+#define IOC_TYPE(cmd) ((cmd) >> 8 & 0xff) /* _IOC_TYPE, include/uapi/asm-generic/ioctl.h */
+#define PTP_MAGIC     '='		  /* PTP_CLK_MAGIC, include/uapi/linux/ptp_clock.h */
+#define CLOCK_FD      3 /* CLOCKFD of a dynamic clock, include/linux/posix-timers_types.h */
 
 /* enum trace_flag_type, include/linux/trace_events.h */
 #define FLAGS_NOT_CLEAR (0x01 | 0x02 | 0x08 | 0x40) /* irqs off, not told, hardirq, NMI */
 
-enum { HOST_WFX, HOST_WAKEUP, HOST_TIMER };
-enum { GUEST_IDLE, GUEST_IRQ };
+enum {
+	HOST_WFX,
+	HOST_WAKEUP,
+	HOST_TIMER,
+	HOST_HVC,
+	GUEST_IDLE,
+	GUEST_IRQ,
+	GUEST_IOCTL,
+	GUEST_IOCTL_END,
+	GUEST_GETTIME,
+	GUEST_GETTIME_END,
+};
 
 /* ---- events --------------------------------------------------------------------------- */
 
@@ -35,14 +49,38 @@ struct event_place event_place_of(const struct event_format *f, const char *name
 				 : (struct event_place){ 0 };
 }
 
-static struct event_place place_if(const struct event_format *f, const char *name)
+/* Without the fields that are named it tells nothing. */
+struct wanted {
+	const char *name;
+	uint8_t what;
+	const char *field[MARK_FIELDS];
+};
+
+static const struct mark_event *mark_event_of(const struct marks *m, unsigned int id)
 {
-	return name ? event_place_of(f, name) : (struct event_place){ 0 };
+	for (size_t i = 0; i < m->n_known; i++)
+		if (m->known[i].id == id)
+			return &m->known[i];
+	return NULL;
 }
 
-struct wanted {
-	const char *name, *field, *other;
-};
+static void know_event(struct marks *m, const struct event_format *f, const struct wanted *w)
+{
+	struct mark_event *k = &m->known[m->n_known];
+
+	if (m->n_known == MARKS_MAX || mark_event_of(m, f->id))
+		return;
+	*k = (struct mark_event){ .id = f->id, .what = w->what };
+	k->pid = event_place_of(f, "common_pid");
+	for (size_t i = 0; i < MARK_FIELDS; i++) {
+		if (!w->field[i])
+			continue;
+		k->field[i] = event_place_of(f, w->field[i]);
+		if (!k->field[i].size)
+			return;
+	}
+	m->n_known++;
+}
 
 static int learn(struct marks *m, const struct dat_text *text, const struct wanted *all, size_t n)
 {
@@ -51,19 +89,12 @@ static int learn(struct marks *m, const struct dat_text *text, const struct want
 		struct event_format f;
 		int ret;
 
-		if (m->known[i].id || text->len < len || memcmp(text->data, all[i].name, len))
+		if (text->len < len || memcmp(text->data, all[i].name, len))
 			continue;
 		ret = event_format_parse(text->data, text->len, &f);
 		if (ret)
 			return ret == -ENOMEM ? ret : 0;
-		m->known[i] = (struct mark_event){ f.id, place_if(&f, all[i].field),
-						   place_if(&f, all[i].other),
-						   event_place_of(&f, "common_pid") };
-		/* without what it is about it tells nothing */
-		if ((all[i].field && !m->known[i].field.size) ||
-		    (all[i].other && !m->known[i].other.size))
-			m->known[i].id = 0;
-		m->any = m->any || m->known[i].id;
+		know_event(m, &f, &all[i]);
 		event_format_release(&f);
 	}
 	return 0;
@@ -72,9 +103,10 @@ static int learn(struct marks *m, const struct dat_text *text, const struct want
 int marks_learn_host(struct marks *m, const struct dat_text *formats, size_t n)
 {
 	static const struct wanted all[] = {
-		[HOST_WFX] = { "name: kvm_wfx_arm64\n", "is_wfe", NULL },
-		[HOST_WAKEUP] = { "name: kvm_vcpu_wakeup\n", NULL, NULL },
-		[HOST_TIMER] = { "name: kvm_timer_update_irq\n", "irq", "level" },
+		{ "name: kvm_wfx_arm64\n", HOST_WFX, { "is_wfe" } },
+		{ "name: kvm_vcpu_wakeup\n", HOST_WAKEUP, { NULL } },
+		{ "name: kvm_timer_update_irq\n", HOST_TIMER, { "irq", "level" } },
+		{ "name: kvm_hvc_arm64\n", HOST_HVC, { "r0" } },
 	};
 	int ret = 0;
 
@@ -86,8 +118,12 @@ int marks_learn_host(struct marks *m, const struct dat_text *formats, size_t n)
 int marks_learn_guest(struct marks *m, const struct dat_text *formats, size_t n)
 {
 	static const struct wanted all[] = {
-		[GUEST_IDLE] = { "name: cpu_idle\n", "state", NULL },
-		[GUEST_IRQ] = { "name: irq_handler_entry\n", "name", NULL },
+		{ "name: cpu_idle\n", GUEST_IDLE, { "state" } },
+		{ "name: irq_handler_entry\n", GUEST_IRQ, { "name" } },
+		{ "name: sys_enter_ioctl\n", GUEST_IOCTL, { "cmd" } },
+		{ "name: sys_exit_ioctl\n", GUEST_IOCTL_END, { NULL } },
+		{ "name: sys_enter_clock_gettime\n", GUEST_GETTIME, { "which_clock" } },
+		{ "name: sys_exit_clock_gettime\n", GUEST_GETTIME_END, { NULL } },
 	};
 	int ret = 0;
 
@@ -96,24 +132,35 @@ int marks_learn_guest(struct marks *m, const struct dat_text *formats, size_t n)
 	return ret;
 }
 
-static bool is_event(const struct mark_event *k, const struct page_event *ev)
+static const struct mark_event *event_of(const struct marks *m, const struct page_event *ev)
 {
 	uint16_t type;
 
-	if (!k->id || ev->len < sizeof(type))
-		return false;
+	if (!m->n_known || ev->len < sizeof(type))
+		return NULL;
 	memcpy(&type, ev->data, sizeof(type));
-	return type == k->id;
+	return mark_event_of(m, type);
 }
 
-static int put_point(struct sync_point **v, size_t *n, const struct sync_point *one)
+static int put_mark(struct marks *m, const struct mark *one)
 {
-	struct sync_point *more = grown(*v, *n, sizeof(*more));
+	struct mark *v = grown(m->v, m->n, sizeof(*v));
 
-	if (!more)
+	if (!v)
 		return -ENOMEM;
-	*v = more;
-	more[(*n)++] = *one;
+	m->v = v;
+	v[m->n++] = *one;
+	return 0;
+}
+
+static int put_raise(struct marks *m, const struct sync_raise *one)
+{
+	struct sync_raise *v = grown(m->raises, m->n_raises, sizeof(*v));
+
+	if (!v)
+		return -ENOMEM;
+	m->raises = v;
+	v[m->n_raises++] = *one;
 	return 0;
 }
 
@@ -128,181 +175,282 @@ static int put_tick(struct marks *m, const struct sync_tick *one)
 	return 0;
 }
 
+/* ---- gaps -------------------------------------------------------------------------------- */
+
+int marks_gap(struct marks *m, uint64_t a, uint64_t b)
+{
+	struct sync_gap *v;
+
+	if (!m->n_known)
+		return 0;
+	v = grown(m->gaps, m->n_gaps, sizeof(*v));
+	if (!v)
+		return -ENOMEM;
+	m->gaps = v;
+	v[m->n_gaps++] = (struct sync_gap){ a, b };
+	return 0;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct sync_gap *x = a, *y = b;
+
+	return x->a < y->a ? -1 : x->a > y->a;
+}
+
+static void join_gaps(struct marks *m)
+{
+	struct sync_gap *v = m->gaps;
+	size_t kept = 0;
+
+	if (m->n_gaps)
+		qsort(v, m->n_gaps, sizeof(*v), by_start);
+	for (size_t i = 0; i < m->n_gaps; i++) {
+		if (!kept || v[i].a > v[kept - 1].b)
+			v[kept++] = v[i];
+		else if (v[i].b > v[kept - 1].b)
+			v[kept - 1].b = v[i].b;
+	}
+	m->n_gaps = kept;
+}
+
+bool sync_gap_between(const struct sync_gap *v, size_t n, uint64_t a, uint64_t b)
+{
+	size_t low = 0, high = n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (v[mid].b < a)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < n && v[low].a <= b;
+}
+
+/* ---- deeds ------------------------------------------------------------------------------- */
+
+static int by_owner(const void *a, const void *b)
+{
+	const struct mark *x = a, *y = b;
+
+	if (x->call != y->call)
+		return x->call < y->call ? -1 : 1;
+	if (x->who != y->who)
+		return x->who < y->who ? -1 : 1;
+	if (x->key != y->key)
+		return x->key < y->key ? -1 : 1;
+	if (x->time != y->time)
+		return x->time < y->time ? -1 : 1;
+	return (int)y->enter - (int)x->enter;
+}
+
+static bool same_owner(const struct mark *x, const struct mark *y)
+{
+	return x->call == y->call && x->who == y->who && x->key == y->key;
+}
+
+static int put_deed(struct sync_deed **v, size_t *n, const struct mark *of, uint64_t a, uint64_t b,
+		    int32_t pid)
+{
+	struct sync_deed *more = grown(*v, *n, sizeof(*more));
+
+	if (!more)
+		return -ENOMEM;
+	*v = more;
+	more[(*n)++] = (struct sync_deed){ a, b, of->key, pid, of->kind };
+	return 0;
+}
+
 /* ---- the host ---------------------------------------------------------------------------- */
 
 int marks_take_host(struct marks *m, const struct page_event *ev)
 {
-	const struct mark_event *k = m->known;
-	struct sync_point one = { .time = ev->ts };
+	const struct mark_event *k = event_of(m, ev);
+	struct mark one = { .time = ev->ts, .kind = SYNC_SLEEP };
+	uint64_t v;
 
-	if (is_event(&k[HOST_WFX], ev) && !event_get(ev, k[HOST_WFX].field)) {
-		one.pid = (int32_t)event_get(ev, k[HOST_WFX].pid);
-		one.enter = true;
-		return put_point(&m->points, &m->n_points, &one);
-	}
-	if (is_event(&k[HOST_WAKEUP], ev)) {
-		one.pid = (int32_t)event_get(ev, k[HOST_WAKEUP].pid);
-		return put_point(&m->points, &m->n_points, &one);
-	}
-	if (is_event(&k[HOST_TIMER], ev) && event_get(ev, k[HOST_TIMER].field) == VTIMER &&
-	    event_get(ev, k[HOST_TIMER].other)) {
-		one.pid = (int32_t)event_get(ev, k[HOST_TIMER].pid);
-		one.enter = true;
-		return put_point(&m->raises, &m->n_raises, &one);
+	if (!k)
+		return 0;
+	v = event_get(ev, k->field[0]);
+	one.who = (int32_t)event_get(ev, k->pid);
+	one.call = k->what;
+	one.enter = true;
+	switch (k->what) {
+	case HOST_WFX:
+		return v ? 0 : put_mark(m, &one);
+	case HOST_WAKEUP:
+		one.call = HOST_WFX;
+		one.enter = false;
+		return put_mark(m, &one);
+	case HOST_TIMER:
+		if (v != VTIMER || !event_get(ev, k->field[1]))
+			return 0;
+		return put_raise(m, &(struct sync_raise){ ev->ts, one.who });
+	case HOST_HVC:
+		one.kind = SYNC_PTP;
+		return (uint32_t)v == PTP_CALL ? put_mark(m, &one) : 0;
 	}
 	return 0;
 }
 
-/* A loss is of all threads: pid 0, handed out at the end. */
-int marks_gap_host(struct marks *m, uint64_t a, uint64_t b)
-{
-	const struct sync_point from = { .time = a }, to = { .time = b };
-	int ret = m->any ? put_point(&m->raises, &m->n_raises, &from) : 0;
-
-	return ret || !m->any ? ret : put_point(&m->raises, &m->n_raises, &to);
-}
-
 static int by_thread(const void *a, const void *b)
 {
-	const struct sync_point *x = a, *y = b;
+	const struct sync_raise *x = a, *y = b;
 
 	if (x->pid != y->pid)
 		return x->pid < y->pid ? -1 : 1;
 	return x->time < y->time ? -1 : x->time > y->time;
 }
 
-/* Was anything lost between? The losses stand first, in pairs. */
-static bool lost_between(const struct sync_point *lost, size_t n, uint64_t a, uint64_t b)
+/* From one mark to the end that follows; alone where none does. */
+static int pair_host(const struct marks *m, struct sync_host *h)
 {
-	for (size_t i = 0; i + 1 < n; i += 2)
-		if (lost[i].time <= b && lost[i + 1].time >= a)
-			return true;
-	return false;
-}
-
-/* From a WFI to the wakeup that follows; alone where none does. */
-static int put_sleeps(const struct marks *m, struct sync_host *h, size_t n_lost)
-{
-	const struct sync_point *v = m->points;
 	int ret = 0;
 
-	for (size_t i = 0; i < m->n_points && !ret; i++) {
-		struct sync_window w = { v[i].time, v[i].time, v[i].pid, SYNC_KVM, false };
+	for (size_t i = 0; i < m->n && !ret; i++) {
+		const struct mark *v = &m->v[i], *end = v + 1;
 
-		if (!v[i].enter)
+		if (!v->enter)
 			continue;
-		if (i + 1 < m->n_points && !v[i + 1].enter && v[i + 1].pid == v[i].pid &&
-		    !lost_between(m->raises, n_lost, v[i].time, v[i + 1].time))
-			w.b = v[i + 1].time;
-		ret = sync_windows_add(&h->sleeps, &w);
+		if (i + 1 == m->n || end->enter || !same_owner(v, end) ||
+		    sync_gap_between(m->gaps, m->n_gaps, v->time, end->time))
+			end = v;
+		ret = put_deed(&h->deeds, &h->n_deeds, v, v->time, end->time, v->who);
 	}
 	return ret;
 }
 
-/* The first loss of each pair tells where raises end, the second where they go on. */
-static int spread_losses(struct marks *m, size_t n_lost)
-{
-	size_t n = m->n_raises;
-	int32_t last = 0;
-
-	for (size_t i = n_lost; i < n; i++) {
-		if (m->raises[i].pid == last)
-			continue;
-		last = m->raises[i].pid;
-		for (size_t k = 0; k < n_lost; k++) {
-			struct sync_point one = m->raises[k];
-			int ret;
-
-			one.pid = last;
-			ret = put_point(&m->raises, &m->n_raises, &one);
-			if (ret)
-				return ret;
-		}
-	}
-	if (m->n_raises)
-		qsort(m->raises, m->n_raises, sizeof(*m->raises), by_thread);
-	return 0;
-}
-
 int marks_finish_host(struct marks *m, struct sync_host *h)
 {
-	size_t n_lost = 0;
-	int ret;
-
-	/* losses come in pairs, and sorting by thread leaves them in order of time */
+	join_gaps(m);
 	if (m->n_raises)
 		qsort(m->raises, m->n_raises, sizeof(*m->raises), by_thread);
-	if (m->n_points)
-		qsort(m->points, m->n_points, sizeof(*m->points), by_thread);
-	while (n_lost < m->n_raises && !m->raises[n_lost].pid)
-		n_lost++;
-	ret = put_sleeps(m, h, n_lost);
-	if (!ret)
-		ret = spread_losses(m, n_lost);
-	if (ret)
-		return ret;
+	if (m->n)
+		qsort(m->v, m->n, sizeof(*m->v), by_owner);
 	h->raises = m->raises;
 	h->n_raises = m->n_raises;
 	m->raises = NULL;
-	m->n_raises = 0;
-	return 0;
+	h->gaps = m->gaps;
+	h->n_gaps = m->n_gaps;
+	m->gaps = NULL;
+	return pair_host(m, h);
 }
 
 /* ---- the guest -------------------------------------------------------------------------- */
 
 static bool is_handler(const struct mark_event *k, const struct page_event *ev)
 {
-	size_t at = event_get(ev, k->field) & LOC_MASK, len = sizeof(HANDLER);
+	size_t at = event_get(ev, k->field[0]) & LOC_MASK, len = sizeof(HANDLER);
 
 	return at < ev->len && ev->len - at >= len && !memcmp(ev->data + at, HANDLER, len);
 }
 
+/* The idle tasks of all CPUs have one number. */
+static int32_t task_of(const struct mark_event *k, const struct page_event *ev, unsigned int cpu)
+{
+	int32_t pid = (int32_t)event_get(ev, k->pid);
+
+	return pid ? pid : -1 - (int32_t)cpu;
+}
+
+/* A dynamic clock's number: a file descriptor's complement, and in three bits what it is. */
+static bool is_clock_fd(uint64_t id)
+{
+	return (int32_t)id < 0 && (id & 7) == CLOCK_FD;
+}
+
+static int take_known(struct marks *m, const struct mark_event *k, const struct page_event *ev,
+		      unsigned int cpu)
+{
+	uint64_t v = event_get(ev, k->field[0]);
+	struct mark one = { .time = ev->ts, .kind = SYNC_PTP, .call = k->what, .enter = true };
+
+	one.who = task_of(k, ev, cpu);
+	switch (k->what) {
+	case GUEST_IRQ:
+		if (!is_handler(k, ev))
+			return 0;
+		return put_tick(m, &(struct sync_tick){ ev->ts, m->clear, cpu });
+	case GUEST_IDLE:
+		one.kind = SYNC_SLEEP;
+		one.key = cpu;
+		one.who = 0;
+		one.enter = (uint32_t)v != IDLE_EXIT;
+		break;
+	case GUEST_IOCTL:
+		one.other = IOC_TYPE(v) != PTP_MAGIC;
+		break;
+	case GUEST_GETTIME:
+		one.other = !is_clock_fd(v);
+		break;
+	case GUEST_IOCTL_END:
+	case GUEST_GETTIME_END:
+		one.call--;
+		one.enter = false;
+		break;
+	}
+	return put_mark(m, &one);
+}
+
 int marks_take_guest(struct marks *m, const struct page_event *ev, unsigned int cpu)
 {
-	const struct mark_event *k = m->known;
-	struct sync_point one = { .time = ev->ts, .pid = (int32_t)cpu + 1 };
-	int ret = 0;
+	const struct mark_event *k = event_of(m, ev);
+	int ret = k ? take_known(m, k, ev, cpu) : 0;
 
-	if (!m->any || ev->len < 3)
-		return 0;
-	if (is_event(&k[GUEST_IDLE], ev)) {
-		one.enter = (uint32_t)event_get(ev, k[GUEST_IDLE].field) != IDLE_EXIT;
-		ret = put_point(&m->points, &m->n_points, &one);
-	} else if (is_event(&k[GUEST_IRQ], ev) && is_handler(&k[GUEST_IRQ], ev)) {
-		ret = put_tick(m, &(struct sync_tick){ ev->ts, m->clear, cpu });
-	}
-	if (!(ev->data[2] & FLAGS_NOT_CLEAR)) /* common_flags */
+	if (m->n_known && ev->len > 2 && !(ev->data[2] & FLAGS_NOT_CLEAR)) /* common_flags */
 		m->clear = ev->ts;
 	return ret;
 }
 
-/* It may have been idle all the time. */
-int marks_gap_guest(struct marks *m, uint64_t a, uint64_t b, unsigned int cpu)
+void marks_next_cpu(struct marks *m)
 {
-	const struct sync_point from = { a, (int32_t)cpu + 1, SYNC_KVM, true };
-	const struct sync_point to = { b, (int32_t)cpu + 1, SYNC_KVM, false };
-	int ret = m->any ? put_point(&m->points, &m->n_points, &from) : 0;
+	m->clear = 0;
+}
 
-	return ret || !m->any ? ret : put_point(&m->points, &m->n_points, &to);
+/* What lacks its end, or its beginning, lasts until the next mark of the same. */
+static int pair_owner(const struct mark *v, size_t n, struct sync_guest *g)
+{
+	struct sync_deed **to = &g->deeds;
+	int ret = 0;
+
+	if (!v[0].enter)
+		ret = put_deed(to, &g->n_deeds, v, g->first, v[0].time, 0);
+	for (size_t i = 1; i < n && !ret; i++)
+		if (v[i - 1].enter ? !v[i - 1].other : !v[i].enter)
+			ret = put_deed(to, &g->n_deeds, v, v[i - 1].time, v[i].time, 0);
+	if (!ret && v[n - 1].enter && !v[n - 1].other)
+		ret = put_deed(to, &g->n_deeds, v, v[n - 1].time, g->last, 0);
+	return ret;
 }
 
 int marks_finish_guest(struct marks *m, struct sync_guest *g)
 {
-	int ret = m->n_points ? sync_windows_pair(&g->idles, m->points, m->n_points, g->first,
-						  g->last, 0, 0)
-			      : 0;
+	int ret = 0;
 
+	join_gaps(m);
+	if (m->n)
+		qsort(m->v, m->n, sizeof(*m->v), by_owner);
+	for (size_t i = 0, to; i < m->n && !ret; i = to) {
+		for (to = i + 1; to < m->n && same_owner(&m->v[i], &m->v[to]); to++)
+			;
+		ret = pair_owner(m->v + i, to - i, g);
+	}
 	g->ticks = m->ticks;
 	g->n_ticks = m->n_ticks;
 	m->ticks = NULL;
-	m->n_ticks = 0;
+	g->gaps = m->gaps;
+	g->n_gaps = m->n_gaps;
+	m->gaps = NULL;
 	return ret;
 }
 
 void marks_release(struct marks *m)
 {
-	free(m->points);
+	free(m->v);
 	free(m->raises);
 	free(m->ticks);
+	free(m->gaps);
 	*m = (struct marks){ 0 };
 }

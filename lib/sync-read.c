@@ -92,7 +92,7 @@ struct gap {
 struct points {
 	struct known known[KNOWN];
 	struct sync_point *v;
-	size_t n, cap;
+	size_t n;
 	struct gap *gaps;
 	size_t n_gaps;
 	struct marks *marks;
@@ -108,16 +108,12 @@ struct points {
 
 static int add_point(struct points *p, const struct sync_point *one)
 {
-	if (p->n == p->cap) {
-		size_t cap = p->cap ? p->cap * 2 : 4096;
-		struct sync_point *v = realloc(p->v, cap * sizeof(*v));
+	struct sync_point *v = grown(p->v, p->n, sizeof(*v));
 
-		if (!v)
-			return -ENOMEM;
-		p->v = v;
-		p->cap = cap;
-	}
-	p->v[p->n++] = *one;
+	if (!v)
+		return -ENOMEM;
+	p->v = v;
+	v[p->n++] = *one;
 	p->n_kind[one->kind]++;
 	return 0;
 }
@@ -150,13 +146,13 @@ static int take_event(struct points *p, const struct page_event *ev)
 
 static int add_gap(struct points *p, uint64_t a, uint64_t b)
 {
-	struct gap *v = realloc(p->gaps, (p->n_gaps + 1) * sizeof(*v));
+	struct gap *v = grown(p->gaps, p->n_gaps, sizeof(*v));
 
 	if (!v)
 		return -ENOMEM;
 	p->gaps = v;
 	v[p->n_gaps++] = (struct gap){ a, b };
-	return marks_gap_host(p->marks, a, b);
+	return marks_gap(p->marks, a, b);
 }
 
 static int host_page(void *to, unsigned int number, const void *data, size_t len)
@@ -178,7 +174,7 @@ static int host_page(void *to, unsigned int number, const void *data, size_t len
 		p->last = ev.ts;
 		if (!ret)
 			ret = take_event(p, &ev);
-		if (!ret && p->marks->any)
+		if (!ret)
 			ret = marks_take_host(p->marks, &ev);
 	}
 	return ret;
@@ -416,7 +412,7 @@ static int read_names(struct sync_host *h, const struct sync_source *s)
 
 		if (!vcpu_name(line, len, &one))
 			continue;
-		v = realloc(h->names, (h->n_names + 1) * sizeof(*v));
+		v = grown(h->names, h->n_names, sizeof(*v));
 		if (!v)
 			return -ENOMEM;
 		h->names = v;
@@ -427,7 +423,7 @@ static int read_names(struct sync_host *h, const struct sync_source *s)
 
 int sync_host_read(struct sync_host *h, const struct sync_source *s, const struct log *log)
 {
-	struct marks marks = { .any = false };
+	struct marks marks = { .n_known = 0 };
 	struct points p = { .marks = &marks };
 	bool have[2] = { false, false };
 	int ret;
@@ -461,7 +457,8 @@ void sync_host_release(struct sync_host *h)
 {
 	free(h->windows.v);
 	free(h->names);
-	free(h->sleeps.v);
+	free(h->deeds);
 	free(h->raises);
+	free(h->gaps);
 	*h = (struct sync_host){ 0 };
 }

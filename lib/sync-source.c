@@ -109,43 +109,43 @@ struct events {
 	struct sync_guest *g;
 	const struct page_layout *layout;
 	struct sync_cpu *c;
-	size_t cap;
 	struct marks *marks;
+	bool lost; /* events, before the next one */
 };
+
+static int take_guest(struct events *e, const struct page_event *ev, bool lost)
+{
+	struct sync_cpu *c = e->c;
+	uint64_t *v = grown(c->times, c->n, sizeof(*v));
+	int ret = 0;
+
+	if (!v)
+		return -ENOMEM;
+	c->times = v;
+	if (lost)
+		ret = marks_gap(e->marks, c->n ? v[c->n - 1] : 0, ev->ts);
+	v[c->n++] = ev->ts;
+	return ret ? ret : marks_take_guest(e->marks, ev, c->cpu);
+}
 
 static int guest_page(void *to, unsigned int number, const void *data, size_t len)
 {
 	struct events *e = to;
 	struct page_reader r;
 	struct page_event ev;
-	bool first = true;
-	int ret;
+	int ret = 0;
 
 	e->c->cpu = number;
-	if (page_reader_init(&r, e->layout, data, len))
+	if (page_reader_init(&r, e->layout, data, len)) {
+		e->lost = true;
 		return 0;
-	while (page_next(&r, &ev) == 1) {
-		if (e->c->n == e->cap) {
-			size_t cap = e->cap ? e->cap * 2 : 4096;
-			uint64_t *v = realloc(e->c->times, cap * sizeof(*v));
-
-			if (!v)
-				return -ENOMEM;
-			e->c->times = v;
-			e->cap = cap;
-		}
-		ret = first && r.missed ? marks_gap_guest(e->marks,
-							  e->c->n ? e->c->times[e->c->n - 1] : 0,
-							  ev.ts, number)
-					: 0;
-		if (!ret)
-			ret = marks_take_guest(e->marks, &ev, number);
-		if (ret)
-			return ret;
-		first = false;
-		e->c->times[e->c->n++] = ev.ts;
 	}
-	return 0;
+	e->lost = e->lost || r.missed;
+	while (!ret && page_next(&r, &ev) == 1) {
+		ret = take_guest(e, &ev, e->lost);
+		e->lost = false;
+	}
+	return ret;
 }
 
 static int by_time(const void *a, const void *b)
@@ -174,7 +174,7 @@ static void finish_cpu(struct sync_guest *g, struct sync_cpu *c)
 int sync_guest_read(struct sync_guest *g, const struct sync_source *s, const struct log *log)
 {
 	const struct sync_buffer *b = s->n_buffers ? &s->buffers[0] : NULL;
-	struct marks marks = { .any = false };
+	struct marks marks = { .n_known = 0 };
 	int ret;
 
 	*g = (struct sync_guest){ 0 };
@@ -190,7 +190,7 @@ int sync_guest_read(struct sync_guest *g, const struct sync_source *s, const str
 				    .marks = &marks };
 
 		e.c->cpu = i;
-		marks.clear = 0;
+		marks_next_cpu(&marks);
 		ret = b->walk(b->ctx, i, guest_page, &e);
 		finish_cpu(g, e.c);
 	}
@@ -207,7 +207,8 @@ void sync_guest_release(struct sync_guest *g)
 	for (size_t i = 0; i < g->n_cpus; i++)
 		free(g->cpus[i].times);
 	free(g->cpus);
-	free(g->idles.v);
+	free(g->deeds);
 	free(g->ticks);
+	free(g->gaps);
 	*g = (struct sync_guest){ 0 };
 }

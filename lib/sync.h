@@ -52,7 +52,7 @@ struct sync_window {
 
 struct sync_windows {
 	struct sync_window *v;
-	size_t n, cap;
+	size_t n;
 };
 
 /* An entry into the guest or an exit from it. */
@@ -76,19 +76,50 @@ int sync_windows_pair(struct sync_windows *w, struct sync_point *v, size_t n, ui
  * Anchors: a cause on one side and its effect on the other, whoever recorded entries
  * and exits. Nothing says which belong together but what is known already.
  *
- * Sleeps: WFI of an idle guest traps (kvm_wfx_arm64, arch/arm64/kvm/handle_exit.c),
- * and its thread sleeps until kvm_vcpu_wakeup (virt/kvm/kvm_main.c) before it enters
- * the guest again. All of that lies between two events of the guest: power:cpu_idle
- * with a state and with -1. They come as windows: the guest's with pid = CPU + 1 and
- * the guest's times, the host's with its thread.
- *
- * Timer: kvm_timer_update_irq with level 1 (arch/arm64/kvm/arch_timer.c) comes before
+ * Deeds: what a host's thread saw of one lies between two events of the guest.
+ */
+enum sync_deed_kind {
+	/*
+	 * An idle CPU: power:cpu_idle with a state .. with -1. WFI traps (kvm_wfx_arm64,
+	 * arch/arm64/kvm/handle_exit.c), and the thread sleeps until kvm_vcpu_wakeup
+	 * (virt/kvm/kvm_main.c) before it enters the guest again.
+	 */
+	SYNC_SLEEP,
+	/*
+	 * KVM's PTP call (drivers/ptp/ptp_kvm_arm.c), out of a task's ioctl or clock_gettime:
+	 * kvm_hvc_arm64 with its number.
+	 */
+	SYNC_PTP,
+};
+
+struct sync_deed {
+	uint64_t a, b;
+	uint64_t key; /* those of one kind and key may be the same; of a guest's sleep: its CPU */
+	int32_t pid;  /* the host's thread; the guest's: 0 */
+	uint8_t kind;
+};
+
+/* Events were lost here, of any CPU. */
+struct sync_gap {
+	uint64_t a, b;
+};
+
+/* Were any between? They are in order, apart from each other. */
+bool sync_gap_between(const struct sync_gap *v, size_t n, uint64_t a, uint64_t b);
+
+/*
+ * Interrupts: kvm_timer_update_irq with level 1 (arch/arm64/kvm/arch_timer.c) comes before
  * the guest's irq_handler_entry name=arch_timer. None was pending when the guest last
  * had interrupts on.
  */
+struct sync_raise {
+	uint64_t time;
+	int32_t pid;
+};
+
 struct sync_tick {
 	uint64_t time;	/* of the handler's entry */
-	uint64_t clear; /* last event before it with interrupts on; 0: none */
+	uint64_t clear; /* it was raised later than this; 0: not known */
 	unsigned int cpu;
 };
 
@@ -110,14 +141,15 @@ struct sync_input {
 	/* Host thread of each of cpus[], 0 = not known; NULL: none is. Checked, and replaced when
 	 * wrong. */
 	const int32_t *pids;
-	/* Any of these may be missing. Idles and sleeps in any order; idles are joined. */
-	const struct sync_window *idles, *sleeps;
-	size_t n_idles, n_sleeps;
+	/* Any of these may be missing. Deeds and ticks come in any order. */
+	const struct sync_deed *guest_deeds, *host_deeds;
+	size_t n_guest_deeds, n_host_deeds;
 	const struct sync_tick *ticks;
 	size_t n_ticks;
-	/* By thread, then time: enter tells a raise from a place where events were lost. */
-	const struct sync_point *raises;
+	const struct sync_raise *raises; /* by thread, then time */
 	size_t n_raises;
+	const struct sync_gap *guest_gaps, *host_gaps; /* in order, apart from each other */
+	size_t n_guest_gaps, n_host_gaps;
 	struct sync_prior prior;
 	double max_rate; /* of the clocks against each other; 0 = 5e-4 */
 	/*
@@ -243,9 +275,13 @@ struct sync_host {
 	uint64_t hyp_stray;	   /* of them further than the clock's error: 1 us */
 	struct offset_vcpu *names; /* vCPU threads by their names: "CPU 0/KVM" */
 	size_t n_names;
-	struct sync_windows sleeps; /* for anchors, as in struct sync_input */
-	struct sync_point *raises;
+	/* for anchors, as in struct sync_input */
+	struct sync_deed *deeds;
+	size_t n_deeds;
+	struct sync_raise *raises;
 	size_t n_raises;
+	struct sync_gap *gaps;
+	size_t n_gaps;
 };
 int sync_host_read(struct sync_host *h, const struct sync_source *s, const struct log *log);
 void sync_host_release(struct sync_host *h);
@@ -255,9 +291,13 @@ struct sync_guest {
 	struct sync_cpu *cpus;
 	size_t n_cpus;
 	uint64_t first, last;
-	struct sync_windows idles; /* for anchors, as in struct sync_input */
+	/* for anchors, as in struct sync_input */
+	struct sync_deed *deeds;
+	size_t n_deeds;
 	struct sync_tick *ticks;
 	size_t n_ticks;
+	struct sync_gap *gaps;
+	size_t n_gaps;
 };
 int sync_guest_read(struct sync_guest *g, const struct sync_source *s, const struct log *log);
 void sync_guest_release(struct sync_guest *g);

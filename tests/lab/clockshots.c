@@ -4,8 +4,8 @@
  * guest, static. KVM's PTP call (/dev/ptp0 in the guest) gives the host's
  * CLOCK_REALTIME and the guest's CLOCK_MONOTONIC_RAW of one instant.
  *
- * usage: clockshots host|guest SECONDS
- * Prints, every 50 ms:
+ * usage: clockshots host|guest SECONDS [MS]
+ * Prints, every MS (50):
  *	host BOOT REAL-BOOT SLACK	at BOOT; the difference is true within SLACK
  *	guest BOOT REAL SLACK		when the guest's clock was BOOT, +- SLACK, the host's was REAL
  * all in ns. Exit status 3: no PTP call here.
@@ -77,12 +77,12 @@ static int guest(int fd)
 
 int main(int argc, char **argv)
 {
-	const struct timespec pause = { .tv_nsec = 50000000 };
-	int in_guest = argc == 3 && !strcmp(argv[1], "guest");
+	const struct timespec pause = { .tv_nsec = (argc == 4 ? atol(argv[3]) : 50) * 1000000 };
+	int in_guest = argc >= 3 && !strcmp(argv[1], "guest");
 	int fd = in_guest ? open("/dev/ptp0", O_RDONLY) : -1, ret = 0;
 	int64_t end;
 
-	if (argc != 3)
+	if (argc != 3 && argc != 4)
 		return 2;
 	if (in_guest && fd < 0) {
 		perror("/dev/ptp0");

@@ -18,7 +18,7 @@
 
 static void without(struct sync_input *in)
 {
-	in->n_idles = in->n_sleeps = in->n_ticks = in->n_raises = 0;
+	in->n_guest_deeds = in->n_host_deeds = in->n_ticks = in->n_raises = 0;
 }
 
 /* Windows wider than what anchors tell: events come late behind entries, and end early. */
@@ -28,6 +28,13 @@ static void make(struct gen *g, uint64_t seed)
 	gen_clocks(g, 200, 0, 0);
 	g->anchors = true;
 	g->first = g->last = 15e3;
+}
+
+static int gen_by_gap(const void *a, const void *b)
+{
+	const struct sync_gap *x = a, *y = b;
+
+	return x->a < y->a ? -1 : x->a > y->a;
 }
 
 struct both {
@@ -82,7 +89,17 @@ static void test_windows(void **state)
 	assert_true(with < less * 0.8);
 }
 
-/* Entries were not recorded: anchors narrow what a ping told. */
+/* Entries were not recorded: a ping tells what is known. */
+static void make_pinged(struct gen *g)
+{
+	g->no_entries = true;
+	gen_make(g);
+	g->in.prior = (struct sync_prior){ true, g->guest0,
+					   g->offset0 + (int64_t)(gen_u64(g) % 300000) - 150000,
+					   151000 };
+	g->in.max_rate = 3e-4;
+}
+
 static void test_exits(void **state)
 {
 	double with = 0, less = 0;
@@ -92,13 +109,7 @@ static void test_exits(void **state)
 		struct both b;
 
 		make(&g, seed);
-		g.no_entries = true;
-		gen_make(&g);
-		g.in.prior = (struct sync_prior){ true, g.guest0,
-						  g.offset0 + (int64_t)(gen_u64(&g) % 300000) -
-							  150000,
-						  151000 };
-		g.in.max_rate = 3e-4;
+		make_pinged(&g);
 		solve_both(&g, &b);
 		assert_int_equal(b.with.class, SYNC_PING);
 		assert_string_equal(b.with.method, "ping");
@@ -153,21 +164,23 @@ static void test_displaced(void **state)
 /* Half of the raises are lost, in stretches of 20 that are marked: what follows one is no cause. */
 static size_t lose_raises(struct gen *g, bool marked)
 {
-	struct sync_point *v = calloc(2 * g->n_raises + 2, sizeof(*v));
-	size_t n = 0;
+	struct sync_gap *gaps = calloc(g->n_raises + 1, sizeof(*gaps));
+	size_t n = 0, n_gaps = 0;
 
-	assert_non_null(v);
+	assert_non_null(gaps);
 	for (size_t i = 0; i < g->n_raises; i++) {
-		struct sync_point one = g->raises[i];
-		bool lost = i / 20 % 2;
+		const struct sync_raise one = g->raises[i];
 
-		one.enter = !lost;
-		if (!lost || marked)
-			v[n++] = one;
+		if (i / 20 % 2 == 0)
+			g->raises[n++] = one;
+		else if (marked)
+			gaps[n_gaps++] = (struct sync_gap){ one.time, one.time };
 	}
-	free(g->raises);
-	g->raises = v;
-	g->in.raises = v;
+	free(g->host_gaps);
+	g->host_gaps = gaps;
+	qsort(gaps, n_gaps, sizeof(*gaps), gen_by_gap);
+	g->in.host_gaps = gaps;
+	g->in.n_host_gaps = n_gaps;
 	return n;
 }
 
@@ -183,7 +196,7 @@ static void test_lost(void **state)
 			make(&g, seed);
 			gen_make(&g);
 			g.in.n_raises = lose_raises(&g, marked);
-			g.in.n_idles = 0; /* timers alone */
+			g.in.n_guest_deeds = 0; /* timers alone */
 			solve_both(&g, &b);
 			bad[marked] += b.with.anchors_dropped > 0;
 			assert_true(!marked || b.right);
@@ -193,7 +206,78 @@ static void test_lost(void **state)
 	assert_true(bad[0] > SEEDS / 2); /* or this test tells nothing */
 }
 
-/* ---- a real capture ------------------------------------------------------------------- */
+/* ---- calls ------------------------------------------------------------------------------ */
+
+struct calls {
+	double untraced, unseen, displaced;
+	bool twice;
+	/* what comes of it */
+	unsigned int bad;
+	uint64_t used, dropped;
+	double with, without;
+};
+
+static void calls(struct calls *c)
+{
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		struct gen g;
+		struct both b;
+
+		make(&g, seed);
+		g.n_vcpus = 2; /* many of them call at once, and nothing can be told */
+		g.calls = 0.1;
+		g.untraced = c->untraced;
+		g.unseen = c->unseen;
+		g.displaced_anchors = c->displaced;
+		g.twice = c->twice;
+		make_pinged(&g);
+		solve_both(&g, &b);
+		c->bad += !b.right;
+		c->used += b.with.anchors;
+		c->dropped += b.with.anchors_dropped;
+		c->with += (double)sync_median_bound(&b.with) / SEEDS;
+		c->without += (double)sync_median_bound(&b.without) / SEEDS;
+		release_both(&g, &b);
+	}
+	fprintf(stderr,
+		"# calls, %.0f %% untraced, %.0f %% unseen, %.0f %% displaced%s: %u of %u wrong, "
+		"%.1f us, without anchors %.1f us\n",
+		c->untraced * 100, c->unseen * 100, c->displaced * 100,
+		c->twice ? ", one more behind each" : "", c->bad, SEEDS, c->with / 1e3,
+		c->without / 1e3);
+	assert_int_equal(c->bad, 0);
+}
+
+static void test_calls(void **state)
+{
+	struct calls all = { .bad = 0 };
+
+	calls(&all);
+	assert_true(all.used > 0 && !all.dropped);
+	assert_true(all.with < all.without / 5);
+}
+
+/* Calls that the guest did not trace, that the host lost, that are not what they seem. */
+static void test_calls_wrong(void **state)
+{
+	struct calls some[] = { { .untraced = 0.02 }, { .untraced = 0.5 }, { .unseen = 0.1 },
+				{ .untraced = 0.5, .unseen = 0.02 }, { .displaced = 0.01 },
+				{ .displaced = 1 } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(some); i++)
+		calls(&some[i]);
+}
+
+/* Each time a second one, always too late: it is not known which of the two it was. */
+static void test_calls_twice(void **state)
+{
+	struct calls all = { .twice = true };
+
+	calls(&all);
+	assert_int_equal(all.used, 0);
+}
+
+/* ---- real captures -------------------------------------------------------------------- */
 
 /* The host's file as if that event had not been recorded. */
 static void leave_out(struct sync_source *s, const char *first_line)
@@ -209,72 +293,99 @@ static void leave_out(struct sync_source *s, const char *first_line)
 	s->n_formats = n;
 }
 
-/* What the exact method wrote when it was recorded. */
-static void expect_truth(const struct sync_result *r, const struct reader *guest)
+/* What the exact method wrote when it was recorded: the truth. */
+static void read_truth(const struct reader *guest, struct offset_shift *exact)
 {
 	const struct reader_option *o = reader_option(guest, DAT_TIME_SHIFT);
-	struct offset_shift exact;
 
 	assert_non_null(o);
-	assert_int_equal(offset_shift_decode(o->data.data, o->data.len, &exact), 0);
-	for (size_t i = 0; i < r->n_knots; i++) {
-		uint64_t t = r->knots[i].time;
-		int64_t off = (int64_t)(offset_shift_apply(&exact, 0, t) - t) - r->knots[i].offset;
-
-		assert_true(off <= (int64_t)r->knots[i].bound &&
-			    off >= -(int64_t)r->knots[i].bound);
-	}
-	offset_shift_release(&exact);
+	assert_int_equal(offset_shift_decode(o->data.data, o->data.len, exact), 0);
 }
 
-/* vCPU 0 is thread 112, 1 is 113; the exact offset about the middle of it: README.md */
-#define MIDDLE 26011844235
-#define EXACT  35628444000
-
-static void test_capture(void **state)
+static int64_t truth_at(const struct offset_shift *exact, uint64_t t)
 {
-	const struct offset_vcpu vcpus[] = { { 0, 112 }, { 1, 113 } };
-	struct sync_prior prior = { true, MIDDLE, EXACT, 0 };
+	return (int64_t)(offset_shift_apply(exact, 0, t) - t);
+}
+
+static void expect_truth(const struct sync_result *r, const struct offset_shift *exact)
+{
+	assert_true(r->n_knots > 1);
+	for (size_t i = 0; i < r->n_knots; i++) {
+		const struct sync_knot *k = &r->knots[i];
+		int64_t off = truth_at(exact, k->time) - k->offset;
+
+		assert_true(off <= (int64_t)k->bound && off >= -(int64_t)k->bound);
+	}
+}
+
+/* With a ping of +- 500 us that is off by `off` itself; the median bound with anchors. */
+static uint64_t solve_capture(struct sync_input *in, const struct sync_guest *g, int64_t off,
+			      const struct offset_shift *exact)
+{
+	uint64_t middle = g->first + (g->last - g->first) / 2, bound;
+	struct sync_result with, without_any;
+	struct sync_input bare = *in;
+
+	in->prior = (struct sync_prior){ true, middle, truth_at(exact, middle) + off, 500000 };
+	bare.prior = in->prior;
+	without(&bare);
+	assert_int_equal(sync_solve(in, &with, NULL), 0);
+	assert_int_equal(sync_solve(&bare, &without_any, NULL), 0);
+	fprintf(stderr,
+		"# prior %+lld us: %.1f us, without anchors %.1f us; %llu used, %llu dropped\n",
+		(long long)off / 1000, (double)sync_median_bound(&with) / 1e3,
+		(double)sync_median_bound(&without_any) / 1e3, (unsigned long long)with.anchors,
+		(unsigned long long)with.anchors_dropped);
+	assert_int_equal(with.class, SYNC_PING);
+	assert_int_equal(without_any.class, SYNC_PING);
+	assert_true(sync_median_bound(&with) * 2 < sync_median_bound(&without_any));
+	assert_true(with.anchors > 0);
+	expect_truth(&with, exact);
+	bound = sync_median_bound(&with);
+	sync_result_release(&with);
+	sync_result_release(&without_any);
+	return bound;
+}
+
+/* As if kvm_entry had not been recorded. */
+static void expect_capture(const char *host_file, const char *guest_file, size_t deeds,
+			   size_t ticks, uint64_t bound)
+{
 	struct opened host, guest;
+	struct offset_shift exact;
+	struct sync_input in;
 	struct sync_guest g;
 	struct sync_host h;
+	int32_t *pids;
 
-	open_one(&host, DATA "trace.dat");
-	open_one(&guest, DATA "trace-Guest.dat");
+	open_one(&host, host_file);
+	open_one(&guest, guest_file);
 	leave_out(&host.source, "name: kvm_entry\n");
 	assert_int_equal(sync_host_read(&h, &host.source, NULL), 0);
 	assert_int_equal(sync_guest_read(&g, &guest.source, NULL), 0);
-	assert_true(h.sleeps.n > 200 && h.n_raises > 100 && g.idles.n > 200 && g.n_ticks > 100);
-	for (int64_t off = -400000; off <= 400000; off += 200000) {
-		struct sync_result with, without_any;
-		struct sync_input in;
-		int32_t *pids;
-
-		prior.offset = EXACT + off;
-		prior.bound = 500000;
-		assert_int_equal(sync_input_make(&in, &h, &g, vcpus, 2, &pids), 0);
-		in.prior = prior;
-		assert_int_equal(sync_solve(&in, &with, NULL), 0);
-		without(&in);
-		assert_int_equal(sync_solve(&in, &without_any, NULL), 0);
-		fprintf(stderr,
-			"# prior %+lld us: %.1f us, without anchors %.1f us; %llu used, %llu dropped\n",
-			(long long)off / 1000, (double)sync_median_bound(&with) / 1e3,
-			(double)sync_median_bound(&without_any) / 1e3,
-			(unsigned long long)with.anchors, (unsigned long long)with.anchors_dropped);
-		assert_int_equal(with.class, SYNC_PING);
-		assert_int_equal(without_any.class, SYNC_PING);
-		assert_true(sync_median_bound(&with) * 2 < sync_median_bound(&without_any));
-		assert_true(with.anchors > 0);
-		expect_truth(&with, guest.reader);
-		sync_result_release(&with);
-		sync_result_release(&without_any);
-		free(pids);
-	}
+	assert_true(h.n_deeds > deeds && g.n_deeds > deeds);
+	assert_true(ticks ? h.n_raises > ticks && g.n_ticks > ticks : !h.n_raises && !g.n_ticks);
+	read_truth(guest.reader, &exact);
+	/* the threads are known by their names */
+	assert_int_equal(sync_input_make(&in, &h, &g, NULL, 0, &pids), 0);
+	for (int64_t off = -400000; off <= 400000; off += 200000)
+		assert_true(solve_capture(&in, &g, off, &exact) < bound);
+	free(pids);
+	offset_shift_release(&exact);
 	sync_guest_release(&g);
 	sync_host_release(&h);
 	close_one(&host);
 	close_one(&guest);
+}
+
+static void test_capture(void **state)
+{
+	expect_capture(DATA "trace.dat", DATA "trace-Guest.dat", 200, 100, 80000);
+}
+
+static void test_capture_ptp(void **state)
+{
+	expect_capture(DATA "ptp.dat", DATA "ptp-Guest.dat", 100, 0, 160000);
 }
 
 int main(void)
@@ -284,7 +395,11 @@ int main(void)
 		cmocka_unit_test(test_exits),
 		cmocka_unit_test(test_displaced),
 		cmocka_unit_test(test_lost),
+		cmocka_unit_test(test_calls),
+		cmocka_unit_test(test_calls_wrong),
+		cmocka_unit_test(test_calls_twice),
 		cmocka_unit_test(test_capture),
+		cmocka_unit_test(test_capture_ptp),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,11 +48,16 @@ struct gen {
 	/* anchors, when asked for: sleeps in half of the gaps, and a timer interrupt behind some */
 	bool anchors, no_entries;
 	double displaced_anchors; /* part of them */
-	struct sync_windows idles, sleeps;
+	/* or calls instead, in that part of the gaps; that part of them by one side only */
+	double calls, untraced, unseen;
+	bool twice; /* an untraced one behind each */
+	struct sync_deed *guest_deeds, *host_deeds;
+	size_t n_guest_deeds, n_host_deeds;
 	struct sync_tick *ticks;
-	size_t n_ticks, cap_ticks;
-	struct sync_point *raises;
+	size_t n_ticks;
+	struct sync_raise *raises;
 	size_t n_raises;
+	struct sync_gap *host_gaps;
 };
 
 static inline uint64_t gen_u64(struct gen *g)
@@ -226,19 +231,50 @@ static inline void gen_tick(struct gen *g, unsigned int cpu, double h, double cl
 			    uint64_t host0)
 {
 	double at = gen_guest(g, a + 1000 + gen_exp(g, 4000));
-	struct sync_point raise = { host0 + (uint64_t)num_round(h + gen_moved(g)),
-				    g->true_pids[cpu], SYNC_KVM, true };
+	struct sync_raise raise = { host0 + (uint64_t)num_round(h + gen_moved(g)),
+				    g->true_pids[cpu] };
 
 	if (at < 0 || clear < 0)
 		return;
-	if (g->n_ticks == g->cap_ticks) {
-		g->cap_ticks = g->cap_ticks * 2 + 64;
-		g->ticks = realloc(g->ticks, g->cap_ticks * sizeof(*g->ticks));
-		g->raises = realloc(g->raises, g->cap_ticks * sizeof(*g->raises));
-	}
+	g->ticks = grown(g->ticks, g->n_ticks, sizeof(*g->ticks));
+	g->raises = grown(g->raises, g->n_raises, sizeof(*g->raises));
 	g->raises[g->n_raises++] = raise;
 	g->ticks[g->n_ticks++] = (struct sync_tick){ g->guest0 + (uint64_t)num_round(at),
 						     g->guest0 + (uint64_t)num_round(clear), cpu };
+}
+
+static inline void gen_guest_deed(struct gen *g, struct sync_deed one, double a, double b)
+{
+	one.a = g->guest0 + (uint64_t)num_round(a);
+	one.b = g->guest0 + (uint64_t)num_round(b);
+	g->guest_deeds = grown(g->guest_deeds, g->n_guest_deeds, sizeof(one));
+	g->guest_deeds[g->n_guest_deeds++] = one;
+}
+
+static inline void gen_host_deed(struct gen *g, struct sync_deed one, double a, double b,
+				 uint64_t host0)
+{
+	one.a = host0 + (uint64_t)num_round(a);
+	one.b = host0 + (uint64_t)num_round(b);
+	g->host_deeds = grown(g->host_deeds, g->n_host_deeds, sizeof(one));
+	g->host_deeds[g->n_host_deeds++] = one;
+}
+
+/* A call that leaves the guest between an exit at b and the entry at a. */
+static inline void gen_call(struct gen *g, unsigned int cpu, double b, double a, uint64_t host0)
+{
+	double from = gen_guest(g, b - gen_exp(g, 2000)), to = gen_guest(g, a + gen_exp(g, 2000));
+	struct sync_deed call = { .kind = SYNC_PTP, .pid = g->true_pids[cpu] };
+	double at = b + 500 + gen_moved(g);
+
+	if (from < 0 || to < 0 || gen_one(g) >= g->calls)
+		return;
+	if (gen_one(g) >= g->untraced)
+		gen_guest_deed(g, call, from, to);
+	if (gen_one(g) >= g->unseen)
+		gen_host_deed(g, call, at, at, host0);
+	if (g->twice)
+		gen_host_deed(g, call, at + 30e3, at + 30e3, host0);
 }
 
 /* Between an exit at b and the entry at a: what leads to the one and comes of the other. */
@@ -246,26 +282,25 @@ static inline void gen_gap(struct gen *g, unsigned int cpu, double b, double a, 
 {
 	double idle = gen_guest(g, b - gen_exp(g, 2000)), woken = gen_guest(g, a + gen_exp(g, 2000));
 	double clear = gen_guest(g, b - 3000), moved = gen_moved(g);
-	struct sync_window w = { .pid = (int32_t)cpu + 1 };
+	struct sync_deed deed = { .key = cpu, .kind = SYNC_SLEEP, .pid = g->true_pids[cpu] };
 
+	if (g->calls > 0) {
+		gen_call(g, cpu, b, a, host0);
+		return;
+	}
 	if (idle < 0 || woken < 0 || a - b < 10000)
 		return;
 	if (gen_one(g) < 0.3) {
 		gen_tick(g, cpu, a - 1000 - gen_exp(g, 1000), clear, a, host0);
 		return;
 	}
-	w.a = g->guest0 + (uint64_t)num_round(idle);
-	w.b = g->guest0 + (uint64_t)num_round(woken);
-	sync_windows_add(&g->idles, &w);
-	w = (struct sync_window){ host0 + (uint64_t)num_round(b + 500 + moved),
-				  host0 + (uint64_t)num_round(a - 500 + moved), g->true_pids[cpu],
-				  SYNC_KVM, false };
-	sync_windows_add(&g->sleeps, &w);
+	gen_guest_deed(g, deed, idle, woken);
+	gen_host_deed(g, deed, b + 500 + moved, a - 500 + moved, host0);
 }
 
 static inline int gen_by_thread(const void *a, const void *b)
 {
-	const struct sync_point *x = a, *y = b;
+	const struct sync_raise *x = a, *y = b;
 
 	if (x->pid != y->pid)
 		return x->pid < y->pid ? -1 : 1;
@@ -342,10 +377,10 @@ static inline void gen_make(struct gen *g)
 	g->in.n_windows = g->windows.n;
 	if (g->n_raises)
 		qsort(g->raises, g->n_raises, sizeof(*g->raises), gen_by_thread);
-	g->in.idles = g->idles.v;
-	g->in.n_idles = g->idles.n;
-	g->in.sleeps = g->sleeps.v;
-	g->in.n_sleeps = g->sleeps.n;
+	g->in.guest_deeds = g->guest_deeds;
+	g->in.n_guest_deeds = g->n_guest_deeds;
+	g->in.host_deeds = g->host_deeds;
+	g->in.n_host_deeds = g->n_host_deeds;
 	g->in.ticks = g->ticks;
 	g->in.n_ticks = g->n_ticks;
 	g->in.raises = g->raises;
@@ -397,8 +432,9 @@ static inline void gen_release(struct gen *g)
 		free(g->in.cpus[i].times);
 	free(g->in.cpus);
 	free(g->windows.v);
-	free(g->idles.v);
-	free(g->sleeps.v);
+	free(g->guest_deeds);
+	free(g->host_deeds);
+	free(g->host_gaps);
 	free(g->ticks);
 	free(g->raises);
 	free(g->points);

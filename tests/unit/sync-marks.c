@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* What of a guest's and a host's events becomes deeds. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sync-marks.h"
+
+#define COMMON                                                                                     \
+	"format:\n"                                                                                \
+	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"                     \
+	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"                     \
+	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
+#define FIELD(name, at)		 "\tfield:unsigned long " name ";\toffset:" at ";\tsize:8;\tsigned:0;\n"
+#define FORMAT(name, id, fields) "name: " name "\nID: " id "\n" COMMON fields "\nprint fmt: \"\"\n"
+
+enum { IOCTL = 1, IOCTL_END, GETTIME, GETTIME_END, HVC };
+
+static const char *const texts[] = {
+	FORMAT("sys_enter_ioctl", "1", FIELD("fd", "8") FIELD("cmd", "16")),
+	FORMAT("sys_exit_ioctl", "2", FIELD("ret", "8")),
+	FORMAT("sys_enter_clock_gettime", "3", FIELD("which_clock", "8")),
+	FORMAT("sys_exit_clock_gettime", "4", FIELD("ret", "8")),
+	FORMAT("kvm_hvc_arm64", "5", FIELD("vcpu_pc", "8") FIELD("r0", "16")),
+};
+
+#define PRECISE	 0xc0403d08 /* PTP_SYS_OFFSET_PRECISE */
+#define TCGETS	 0x5401
+#define PTP_FD3	 0xffffffe3 /* ~3 << 3 | 3: descriptor 3's clock */
+#define REALTIME 0
+
+struct one {
+	uint64_t time;
+	uint16_t type;
+	int32_t pid;
+	unsigned int cpu;
+	uint64_t v[2]; /* the fields */
+};
+
+static void take(struct marks *m, const struct one *all, size_t n, bool host)
+{
+	struct dat_text formats[ARRAY_SIZE(texts)];
+
+	*m = (struct marks){ 0 };
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+		formats[i] = (struct dat_text){ texts[i], strlen(texts[i]) };
+	assert_int_equal(host ? marks_learn_host(m, formats, ARRAY_SIZE(texts))
+			      : marks_learn_guest(m, formats, ARRAY_SIZE(texts)),
+			 0);
+	for (size_t i = 0; i < n; i++) {
+		uint8_t data[24] = { 0 };
+		struct page_event ev = { .ts = all[i].time, .data = data, .len = sizeof(data) };
+
+		memcpy(data, &all[i].type, 2);
+		memcpy(data + 4, &all[i].pid, 4);
+		memcpy(data + 8, all[i].v, 16);
+		assert_int_equal(
+			host ? marks_take_host(m, &ev) : marks_take_guest(m, &ev, all[i].cpu), 0);
+	}
+}
+
+static void expect_guest(const struct one *all, size_t n, const struct sync_deed *want,
+			 size_t n_want)
+{
+	struct sync_guest g = { .first = 1, .last = 1000 };
+	struct marks m;
+
+	take(&m, all, n, false);
+	assert_int_equal(marks_finish_guest(&m, &g), 0);
+	assert_int_equal(g.n_deeds, n_want);
+	for (size_t i = 0; i < n_want; i++) {
+		assert_int_equal(g.deeds[i].a, want[i].a);
+		assert_int_equal(g.deeds[i].b, want[i].b);
+		assert_int_equal(g.deeds[i].key, want[i].key);
+		assert_int_equal(g.deeds[i].kind, want[i].kind);
+	}
+	free(g.deeds);
+	marks_release(&m);
+}
+
+static void test_ioctl(void **state)
+{
+	const struct one all[] = {
+		{ 10, IOCTL, 7, 0, { 3, PRECISE } }, { 20, IOCTL_END, 7, 0, { 0 } },
+		{ 30, IOCTL, 7, 0, { 1, TCGETS } },  { 40, IOCTL_END, 7, 0, { 0 } },
+		{ 50, IOCTL, 7, 0, { 3, PRECISE } }, { 55, IOCTL, 8, 1, { 1, TCGETS } },
+		{ 58, IOCTL_END, 8, 1, { 0 } },	     { 60, IOCTL_END, 7, 1, { 0 } },
+	};
+	const struct sync_deed want[] = { { 10, 20, 0, 0, SYNC_PTP }, { 50, 60, 0, 0, SYNC_PTP } };
+
+	expect_guest(all, ARRAY_SIZE(all), want, ARRAY_SIZE(want));
+}
+
+/* What lacks its end lasts until the task's next call; what lacks its beginning, from its last. */
+static void test_lost(void **state)
+{
+	const struct one all[] = {
+		{ 10, IOCTL_END, 7, 0, { 0 } },	     { 20, IOCTL, 7, 0, { 3, PRECISE } },
+		{ 30, IOCTL, 7, 0, { 1, TCGETS } },  { 40, IOCTL_END, 7, 0, { 0 } },
+		{ 50, IOCTL_END, 7, 0, { 0 } },	     { 60, IOCTL, 8, 0, { 1, TCGETS } },
+		{ 70, IOCTL, 8, 0, { 3, PRECISE } },
+	};
+	const struct sync_deed want[] = { { 1, 10, 0, 0, SYNC_PTP },
+					  { 20, 30, 0, 0, SYNC_PTP },
+					  { 40, 50, 0, 0, SYNC_PTP },
+					  { 70, 1000, 0, 0, SYNC_PTP } };
+
+	expect_guest(all, ARRAY_SIZE(all), want, ARRAY_SIZE(want));
+}
+
+/* A clock of a descriptor, not the others; an ioctl within it ends nothing. */
+static void test_gettime(void **state)
+{
+	const struct one all[] = {
+		{ 10, GETTIME, 7, 0, { REALTIME } }, { 20, GETTIME_END, 7, 0, { 0 } },
+		{ 30, GETTIME, 7, 0, { PTP_FD3 } },  { 35, IOCTL_END, 9, 0, { 0 } },
+		{ 40, GETTIME_END, 7, 0, { 0 } },
+	};
+	const struct sync_deed want[] = { { 1, 35, 0, 0, SYNC_PTP }, { 30, 40, 0, 0, SYNC_PTP } };
+
+	expect_guest(all, ARRAY_SIZE(all), want, ARRAY_SIZE(want));
+}
+
+static void test_host(void **state)
+{
+	const struct one all[] = {
+		{ 20, HVC, 101, 0, { 0, 0x86000001 } },
+		{ 10, HVC, 100, 0, { 0, 0x86000001 } },
+		{ 30, HVC, 100, 0, { 0, 0x84000000 } },
+	};
+	struct sync_host h = { .begin = 1 };
+	struct marks m;
+
+	take(&m, all, ARRAY_SIZE(all), true);
+	assert_int_equal(marks_finish_host(&m, &h), 0);
+	assert_int_equal(h.n_deeds, 2);
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(h.deeds[i].a, 10 * (i + 1));
+		assert_int_equal(h.deeds[i].b, h.deeds[i].a);
+		assert_int_equal(h.deeds[i].pid, 100 + i);
+		assert_int_equal(h.deeds[i].kind, SYNC_PTP);
+	}
+	free(h.deeds);
+	marks_release(&m);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_ioctl),
+		cmocka_unit_test(test_lost),
+		cmocka_unit_test(test_gettime),
+		cmocka_unit_test(test_host),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
