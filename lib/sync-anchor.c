@@ -340,18 +340,30 @@ static int put_deeds(const struct problem *p, const struct sync_result *r, struc
 	return ret;
 }
 
-/* ---- timer interrupts ------------------------------------------------------------- */
+/* ---- interrupts -------------------------------------------------------------------- */
 
-/* First of a thread's raises not before `time`, as they are sorted; n: none. */
-static size_t raise_lower(const struct sync_input *in, int32_t pid, uint64_t time)
+/* One CPU's ticks of one line, in order, and its thread. */
+struct line {
+	const struct problem *p;
+	const struct sync_result *r;
+	const struct sync_tick *v;
+	size_t n;
+	int32_t pid;
+};
+
+/* First of the line's raises not before `time`, or where it would be. */
+static size_t raise_lower(const struct line *l, uint64_t time)
 {
+	const struct sync_input *in = l->p->in;
 	size_t low = 0, high = in->n_raises;
 
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
 		const struct sync_raise *v = &in->raises[mid];
 
-		if (v->pid < pid || (v->pid == pid && v->time < time))
+		if (v->pid != l->pid	    ? v->pid < l->pid
+		    : v->line != l->v->line ? v->line < l->v->line
+					    : v->time < time)
 			low = mid + 1;
 		else
 			high = mid;
@@ -359,50 +371,141 @@ static size_t raise_lower(const struct sync_input *in, int32_t pid, uint64_t tim
 	return low;
 }
 
-/*
- * When interrupts were on, at tick->clear, none was pending: what raised this one
- * came later. So the first raise that can have, or a later one, was before the
- * handler; if one before it is known as well, and nothing was lost in between.
- */
-static int put_tick(const struct problem *p, const struct sync_result *r, struct anchors *all,
-		    const struct sync_tick *tick, int32_t pid, size_t *offered, size_t *dropped)
+static bool is_line(const struct line *l, size_t raise)
 {
-	const struct sync_input *in = p->in;
-	struct known then, now;
-	uint64_t from, last;
-	size_t i;
+	const struct sync_input *in = l->p->in;
 
-	if (!tick->clear || !know(r, tick->clear, &then) || !know(r, tick->time, &now))
-		return 0;
-	from = tick->clear + (uint64_t)then.low;
-	last = tick->time + (uint64_t)now.high;
-	i = raise_lower(in, pid, from);
-	if (!i || i >= in->n_raises || in->raises[i].pid != pid || in->raises[i - 1].pid != pid)
-		return 0;
-	last = in->raises[i].time < last ? in->raises[i].time : last;
-	if (sync_gap_between(in->host_gaps, in->n_host_gaps, from, last))
+	return raise < in->n_raises && in->raises[raise].pid == l->pid &&
+	       in->raises[raise].line == l->v->line;
+}
+
+/* Host time in which a tick was raised, for all offsets that are known to be possible. */
+struct when {
+	uint64_t from, to;
+};
+
+/* Only where it must have been recorded: between two that were, and nothing was lost. */
+static bool raised_when(const struct line *l, const struct sync_tick *tick, struct when *w)
+{
+	const struct sync_input *in = l->p->in;
+	struct known then, now;
+	size_t first;
+
+	if (!tick->clear || !know(l->r, tick->clear, &then) || !know(l->r, tick->time, &now))
+		return false;
+	*w = (struct when){ tick->clear + (uint64_t)then.low, tick->time + (uint64_t)now.high };
+	first = raise_lower(l, w->from);
+	return first && is_line(l, first - 1) && is_line(l, raise_lower(l, w->to)) &&
+	       !sync_gap_between(in->host_gaps, in->n_host_gaps, w->from, w->to);
+}
+
+/*
+ * It was raised after tick->clear: by the first raise that can have been or a later one,
+ * which was before the handler. And by the last that can have been before the handler or an
+ * earlier one, which was after tick->clear.
+ */
+static int put_tick(const struct line *l, struct anchors *all, const struct sync_tick *tick,
+		    size_t *offered, size_t *dropped)
+{
+	const struct sync_raise *raises = l->p->in->raises;
+	struct anchor low = { tick->time, 0, INT64_MAX }, high = { tick->clear, INT64_MIN, 0 };
+	struct when w;
+	size_t first, end;
+	int ret;
+
+	if (!raised_when(l, tick, &w))
 		return 0;
 	++*offered;
-	if (last < in->raises[i].time) {
+	first = raise_lower(l, w.from);
+	end = raise_lower(l, w.to + 1);
+	if (first == end) {
 		++*dropped;
 		return 0;
 	}
-	return put_end(all, r,
-		       &(struct anchor){ tick->time, (int64_t)(last - tick->time), INT64_MAX });
+	low.low = (int64_t)(raises[first].time - tick->time);
+	high.high = (int64_t)(raises[end - 1].time - tick->clear);
+	ret = put_end(all, l->r, &low);
+	return ret ? ret : put_end(all, l->r, &high);
+}
+
+/*
+ * Whether there are as many raises as ticks, in each stretch without a loss. Else some came
+ * without: what is told by the others' raises is wrong for these.
+ */
+static bool each_raised(const struct line *l)
+{
+	const struct sync_input *in = l->p->in;
+	struct when all = { 0 }, w;
+	size_t n = 0;
+
+	for (size_t i = 0; i < l->n; i++) {
+		if (!raised_when(l, &l->v[i], &w))
+			continue;
+		if (!n || sync_gap_between(in->host_gaps, in->n_host_gaps, all.from, w.to)) {
+			all.from = w.from;
+			n = 0;
+		}
+		if (++n > raise_lower(l, w.to + 1) - raise_lower(l, all.from))
+			return false;
+	}
+	return true;
+}
+
+static int put_line(const struct line *l, struct anchors *all)
+{
+	size_t offered = 0, dropped = 0, from = all->n;
+	int ret = 0;
+
+	for (size_t i = 0; i < l->n && !ret; i++)
+		ret = put_tick(l, all, &l->v[i], &offered, &dropped);
+	if (l->v->each && !each_raised(l))
+		dropped = offered;
+	judge(all, from, offered, dropped);
+	return ret;
+}
+
+static int by_line(const void *a, const void *b)
+{
+	const struct sync_tick *x = a, *y = b;
+
+	if (x->cpu != y->cpu)
+		return x->cpu < y->cpu ? -1 : 1;
+	if (x->line != y->line)
+		return x->line < y->line ? -1 : 1;
+	return x->time < y->time ? -1 : x->time > y->time;
+}
+
+static int32_t thread_of_number(const struct problem *p, unsigned int cpu)
+{
+	for (size_t i = 0; i < p->in->n_cpus; i++)
+		if (p->in->cpus[i].cpu == cpu)
+			return thread_of(p, i);
+	return 0;
 }
 
 static int put_ticks(const struct problem *p, const struct sync_result *r, struct anchors *all)
 {
-	const struct sync_input *in = p->in;
-	size_t offered = 0, dropped = 0, from = all->n;
+	struct line l = { .p = p, .r = r };
+	size_t n = p->in->n_raises ? p->in->n_ticks : 0;
+	struct sync_tick *v = n ? malloc(n * sizeof(*v)) : NULL;
 	int ret = 0;
 
-	for (size_t i = 0; i < in->n_cpus && in->n_raises; i++)
-		for (size_t k = 0; k < in->n_ticks && thread_of(p, i) && !ret; k++)
-			if (in->ticks[k].cpu == in->cpus[i].cpu)
-				ret = put_tick(p, r, all, &in->ticks[k], thread_of(p, i), &offered,
-					       &dropped);
-	judge(all, from, offered, dropped);
+	if (n && !v)
+		return -ENOMEM;
+	if (n) {
+		memcpy(v, p->in->ticks, n * sizeof(*v));
+		qsort(v, n, sizeof(*v), by_line);
+	}
+	for (size_t i = 0; i < n && !ret; i += l.n) {
+		l.v = v + i;
+		for (l.n = 1;
+		     i + l.n < n && l.v[l.n].cpu == l.v->cpu && l.v[l.n].line == l.v->line;)
+			l.n++;
+		l.pid = thread_of_number(p, l.v->cpu);
+		if (l.pid)
+			ret = put_line(&l, all);
+	}
+	free(v);
 	return ret;
 }
 

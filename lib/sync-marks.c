@@ -22,8 +22,10 @@ enum {
 	HOST_WAKEUP,
 	HOST_TIMER,
 	HOST_HVC,
+	HOST_VIRQ,
 	GUEST_IDLE,
 	GUEST_IRQ,
+	GUEST_VECTOR,
 	GUEST_IOCTL,
 	GUEST_IOCTL_END,
 	GUEST_GETTIME,
@@ -107,6 +109,9 @@ int marks_learn_host(struct marks *m, const struct dat_text *formats, size_t n)
 		{ "name: kvm_vcpu_wakeup\n", HOST_WAKEUP, { NULL } },
 		{ "name: kvm_timer_update_irq\n", HOST_TIMER, { "irq", "level" } },
 		{ "name: kvm_hvc_arm64\n", HOST_HVC, { "r0" } },
+		/* the second: before Linux 6.0 */
+		{ "name: kvm_inj_virq\n", HOST_VIRQ, { "vector", "reinjected" } },
+		{ "name: kvm_inj_virq\n", HOST_VIRQ, { "irq" } },
 	};
 	int ret = 0;
 
@@ -120,6 +125,11 @@ int marks_learn_guest(struct marks *m, const struct dat_text *formats, size_t n)
 	static const struct wanted all[] = {
 		{ "name: cpu_idle\n", GUEST_IDLE, { "state" } },
 		{ "name: irq_handler_entry\n", GUEST_IRQ, { "name" } },
+		{ "name: local_timer_entry\n", GUEST_VECTOR, { "vector" } },
+		{ "name: reschedule_entry\n", GUEST_VECTOR, { "vector" } },
+		{ "name: call_function_entry\n", GUEST_VECTOR, { "vector" } },
+		{ "name: call_function_single_entry\n", GUEST_VECTOR, { "vector" } },
+		{ "name: irq_work_entry\n", GUEST_VECTOR, { "vector" } },
 		{ "name: sys_enter_ioctl\n", GUEST_IOCTL, { "cmd" } },
 		{ "name: sys_exit_ioctl\n", GUEST_IOCTL_END, { NULL } },
 		{ "name: sys_enter_clock_gettime\n", GUEST_GETTIME, { "which_clock" } },
@@ -287,7 +297,11 @@ int marks_take_host(struct marks *m, const struct page_event *ev)
 	case HOST_TIMER:
 		if (v != VTIMER || !event_get(ev, k->field[1]))
 			return 0;
-		return put_raise(m, &(struct sync_raise){ ev->ts, one.who });
+		return put_raise(m, &(struct sync_raise){ ev->ts, one.who, VTIMER });
+	case HOST_VIRQ:
+		if (event_get(ev, k->field[1]))
+			return 0;
+		return put_raise(m, &(struct sync_raise){ ev->ts, one.who, (uint32_t)v });
 	case HOST_HVC:
 		one.kind = SYNC_PTP;
 		return (uint32_t)v == PTP_CALL ? put_mark(m, &one) : 0;
@@ -301,6 +315,8 @@ static int by_thread(const void *a, const void *b)
 
 	if (x->pid != y->pid)
 		return x->pid < y->pid ? -1 : 1;
+	if (x->line != y->line)
+		return x->line < y->line ? -1 : 1;
 	return x->time < y->time ? -1 : x->time > y->time;
 }
 
@@ -361,6 +377,16 @@ static bool is_clock_fd(uint64_t id)
 	return (int32_t)id < 0 && (id & 7) == CLOCK_FD;
 }
 
+/* Interrupts are off from the vector on: this one was injected after the last that was taken. */
+static int take_vector(struct marks *m, uint32_t vector, uint64_t time, unsigned int cpu)
+{
+	struct sync_tick one = { time, m->clear, cpu, vector, true };
+
+	one.clear = m->taken > one.clear ? m->taken : one.clear;
+	m->taken = time;
+	return put_tick(m, &one);
+}
+
 static int take_known(struct marks *m, const struct mark_event *k, const struct page_event *ev,
 		      unsigned int cpu)
 {
@@ -372,7 +398,9 @@ static int take_known(struct marks *m, const struct mark_event *k, const struct 
 	case GUEST_IRQ:
 		if (!is_handler(k, ev))
 			return 0;
-		return put_tick(m, &(struct sync_tick){ ev->ts, m->clear, cpu });
+		return put_tick(m, &(struct sync_tick){ ev->ts, m->clear, cpu, VTIMER, false });
+	case GUEST_VECTOR:
+		return take_vector(m, (uint32_t)v, ev->ts, cpu);
 	case GUEST_IDLE:
 		one.kind = SYNC_SLEEP;
 		one.key = cpu;
@@ -406,7 +434,7 @@ int marks_take_guest(struct marks *m, const struct page_event *ev, unsigned int 
 
 void marks_next_cpu(struct marks *m)
 {
-	m->clear = 0;
+	m->clear = m->taken = 0;
 }
 
 /* What lacks its end, or its beginning, lasts until the next mark of the same. */

@@ -40,6 +40,7 @@ struct marks {
 	struct sync_gap *gaps;
 	size_t n_gaps;
 	uint64_t clear; /* of the CPU at hand: last event with interrupts on */
+	uint64_t taken; /* ... last handler of a vector */
 };
 
 /* Where a field is; size 0 when there is none, or it does not fit 8 bytes. */

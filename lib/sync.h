@@ -108,19 +108,24 @@ struct sync_gap {
 bool sync_gap_between(const struct sync_gap *v, size_t n, uint64_t a, uint64_t b);
 
 /*
- * Interrupts: kvm_timer_update_irq with level 1 (arch/arm64/kvm/arch_timer.c) comes before
- * the guest's irq_handler_entry name=arch_timer. None was pending when the guest last
- * had interrupts on.
+ * Interrupts. arm64's timer: kvm_timer_update_irq with level 1 (arch/arm64/kvm/arch_timer.c)
+ * comes before the guest's irq_handler_entry name=arch_timer. None was pending when the
+ * guest last had interrupts on.
+ * x86: kvm_inj_virq (arch/x86/kvm/) comes before the guest's irq_vectors:*_entry of that
+ * vector, one before each, and with nothing in between that has interrupts on.
  */
 struct sync_raise {
 	uint64_t time;
 	int32_t pid;
+	uint32_t line; /* its number */
 };
 
 struct sync_tick {
 	uint64_t time;	/* of the handler's entry */
 	uint64_t clear; /* it was raised later than this; 0: not known */
 	unsigned int cpu;
+	uint32_t line;
+	bool each; /* has a raise of its own, or some come without */
 };
 
 /* What is known beforehand: |host - guest - offset| <= bound around `time`. */
@@ -146,7 +151,7 @@ struct sync_input {
 	size_t n_guest_deeds, n_host_deeds;
 	const struct sync_tick *ticks;
 	size_t n_ticks;
-	const struct sync_raise *raises; /* by thread, then time */
+	const struct sync_raise *raises; /* by thread, line, then time */
 	size_t n_raises;
 	const struct sync_gap *guest_gaps, *host_gaps; /* in order, apart from each other */
 	size_t n_guest_gaps, n_host_gaps;

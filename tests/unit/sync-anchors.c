@@ -14,7 +14,8 @@
 
 #define DATA "tests/data/sync-anchors/" /* its README.md says how it was made */
 
-#define SEEDS 30
+#define SEEDS	   30
+#define SEEDS_EACH 6 /* of each kind of calls and injections */
 
 static void without(struct sync_input *in)
 {
@@ -219,7 +220,7 @@ struct calls {
 
 static void calls(struct calls *c)
 {
-	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+	for (uint64_t seed = 1; seed <= SEEDS_EACH; seed++) {
 		struct gen g;
 		struct both b;
 
@@ -235,15 +236,15 @@ static void calls(struct calls *c)
 		c->bad += !b.right;
 		c->used += b.with.anchors;
 		c->dropped += b.with.anchors_dropped;
-		c->with += (double)sync_median_bound(&b.with) / SEEDS;
-		c->without += (double)sync_median_bound(&b.without) / SEEDS;
+		c->with += (double)sync_median_bound(&b.with) / SEEDS_EACH;
+		c->without += (double)sync_median_bound(&b.without) / SEEDS_EACH;
 		release_both(&g, &b);
 	}
 	fprintf(stderr,
 		"# calls, %.0f %% untraced, %.0f %% unseen, %.0f %% displaced%s: %u of %u wrong, "
 		"%.1f us, without anchors %.1f us\n",
 		c->untraced * 100, c->unseen * 100, c->displaced * 100,
-		c->twice ? ", one more behind each" : "", c->bad, SEEDS, c->with / 1e3,
+		c->twice ? ", one more behind each" : "", c->bad, SEEDS_EACH, c->with / 1e3,
 		c->without / 1e3);
 	assert_int_equal(c->bad, 0);
 }
@@ -275,6 +276,67 @@ static void test_calls_twice(void **state)
 
 	calls(&all);
 	assert_int_equal(all.used, 0);
+}
+
+/* ---- injections ------------------------------------------------------------------------- */
+
+struct injections {
+	double silent, displaced;
+	bool lost; /* half of them, marked */
+	/* what comes of it */
+	unsigned int bad;
+	uint64_t used;
+	double with, without;
+};
+
+static void injections(struct injections *c)
+{
+	for (uint64_t seed = 1; seed <= SEEDS_EACH; seed++) {
+		struct gen g;
+		struct both b;
+
+		make(&g, seed);
+		g.injected = true;
+		g.silent = c->silent;
+		g.displaced_anchors = c->displaced;
+		make_pinged(&g);
+		if (c->lost)
+			g.in.n_raises = lose_raises(&g, true);
+		solve_both(&g, &b);
+		c->bad += !b.right;
+		c->used += b.with.anchors;
+		c->with += (double)sync_median_bound(&b.with) / SEEDS_EACH;
+		c->without += (double)sync_median_bound(&b.without) / SEEDS_EACH;
+		release_both(&g, &b);
+	}
+	fprintf(stderr,
+		"# injections, %.0f %% silent, %.0f %% displaced%s: %u of %u wrong, %.1f us, without "
+		"anchors %.1f us\n",
+		c->silent * 100, c->displaced * 100, c->lost ? ", half of them lost" : "", c->bad,
+		SEEDS_EACH, c->with / 1e3, c->without / 1e3);
+	assert_int_equal(c->bad, 0);
+}
+
+static void test_injections(void **state)
+{
+	struct injections all = { .bad = 0 }, lost = { .lost = true };
+
+	injections(&all);
+	assert_true(all.used > 0 && all.with < all.without / 5);
+	injections(&lost);
+	assert_true(lost.used > 0 && lost.with < lost.without / 2);
+}
+
+/* Some, or nearly all, come without: APICv. */
+static void test_injections_wrong(void **state)
+{
+	struct injections some[] = { { .silent = 0.01 }, { .silent = 0.2 }, { .silent = 0.97 },
+				     { .displaced = 0.01 }, { .displaced = 1 } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(some); i++)
+		injections(&some[i]);
+	assert_int_equal(some[1].used, 0);
+	assert_int_equal(some[2].used, 0);
 }
 
 /* ---- real captures -------------------------------------------------------------------- */
@@ -349,7 +411,7 @@ static uint64_t solve_capture(struct sync_input *in, const struct sync_guest *g,
 
 /* As if kvm_entry had not been recorded. */
 static void expect_capture(const char *host_file, const char *guest_file, size_t deeds,
-			   size_t ticks, uint64_t bound)
+			   size_t ticks, uint64_t bound, int64_t known)
 {
 	struct opened host, guest;
 	struct offset_shift exact;
@@ -363,9 +425,10 @@ static void expect_capture(const char *host_file, const char *guest_file, size_t
 	leave_out(&host.source, "name: kvm_entry\n");
 	assert_int_equal(sync_host_read(&h, &host.source, NULL), 0);
 	assert_int_equal(sync_guest_read(&g, &guest.source, NULL), 0);
-	assert_true(h.n_deeds > deeds && g.n_deeds > deeds);
+	assert_true(deeds ? h.n_deeds > deeds && g.n_deeds > deeds : !h.n_deeds && !g.n_deeds);
 	assert_true(ticks ? h.n_raises > ticks && g.n_ticks > ticks : !h.n_raises && !g.n_ticks);
 	read_truth(guest.reader, &exact);
+	assert_true(!known || truth_at(&exact, g.first) == known);
 	/* the threads are known by their names */
 	assert_int_equal(sync_input_make(&in, &h, &g, NULL, 0, &pids), 0);
 	for (int64_t off = -400000; off <= 400000; off += 200000)
@@ -380,12 +443,18 @@ static void expect_capture(const char *host_file, const char *guest_file, size_t
 
 static void test_capture(void **state)
 {
-	expect_capture(DATA "trace.dat", DATA "trace-Guest.dat", 200, 100, 80000);
+	expect_capture(DATA "trace.dat", DATA "trace-Guest.dat", 200, 100, 80000, 0);
 }
 
 static void test_capture_ptp(void **state)
 {
-	expect_capture(DATA "ptp.dat", DATA "ptp-Guest.dat", 100, 0, 160000);
+	expect_capture(DATA "ptp.dat", DATA "ptp-Guest.dat", 100, 0, 160000, 0);
+}
+
+/* In ticks. The file's TIME_SHIFT is KVM's tsc-offset. */
+static void test_capture_x86(void **state)
+{
+	expect_capture(DATA "x86.dat", DATA "x86-Guest.dat", 0, 500, 400000, 21756318337);
 }
 
 int main(void)
@@ -398,8 +467,11 @@ int main(void)
 		cmocka_unit_test(test_calls),
 		cmocka_unit_test(test_calls_wrong),
 		cmocka_unit_test(test_calls_twice),
+		cmocka_unit_test(test_injections),
+		cmocka_unit_test(test_injections_wrong),
 		cmocka_unit_test(test_capture),
 		cmocka_unit_test(test_capture_ptp),
+		cmocka_unit_test(test_capture_x86),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -51,6 +51,9 @@ struct gen {
 	/* or calls instead, in that part of the gaps; that part of them by one side only */
 	double calls, untraced, unseen;
 	bool twice; /* an untraced one behind each */
+	/* or interrupts that are injected; that part of them by the hardware, unseen */
+	bool injected;
+	double silent;
 	struct sync_deed *guest_deeds, *host_deeds;
 	size_t n_guest_deeds, n_host_deeds;
 	struct sync_tick *ticks;
@@ -232,7 +235,7 @@ static inline void gen_tick(struct gen *g, unsigned int cpu, double h, double cl
 {
 	double at = gen_guest(g, a + 1000 + gen_exp(g, 4000));
 	struct sync_raise raise = { host0 + (uint64_t)num_round(h + gen_moved(g)),
-				    g->true_pids[cpu] };
+				    g->true_pids[cpu], 27 };
 
 	if (at < 0 || clear < 0)
 		return;
@@ -240,7 +243,29 @@ static inline void gen_tick(struct gen *g, unsigned int cpu, double h, double cl
 	g->raises = grown(g->raises, g->n_raises, sizeof(*g->raises));
 	g->raises[g->n_raises++] = raise;
 	g->ticks[g->n_ticks++] = (struct sync_tick){ g->guest0 + (uint64_t)num_round(at),
-						     g->guest0 + (uint64_t)num_round(clear), cpu };
+						     g->guest0 + (uint64_t)num_round(clear), cpu,
+						     27, false };
+}
+
+/* An interrupt is injected at an entry at a, and taken at once. */
+static inline void gen_injected(struct gen *g, unsigned int cpu, double clear, double a,
+				uint64_t host0)
+{
+	double at = gen_guest(g, a + 500 + gen_exp(g, 2000));
+	uint32_t vector = 236 + gen_u64(g) % 3;
+	double h = a - gen_exp(g, 300) + gen_moved(g);
+
+	if (at < 0 || clear < 0 || gen_one(g) < 0.3)
+		return;
+	g->ticks = grown(g->ticks, g->n_ticks, sizeof(*g->ticks));
+	g->ticks[g->n_ticks++] = (struct sync_tick){ g->guest0 + (uint64_t)num_round(at),
+						     g->guest0 + (uint64_t)num_round(clear), cpu,
+						     vector, true };
+	if (gen_one(g) < g->silent)
+		return;
+	g->raises = grown(g->raises, g->n_raises, sizeof(*g->raises));
+	g->raises[g->n_raises++] = (struct sync_raise){ host0 + (uint64_t)num_round(h),
+							g->true_pids[cpu], vector };
 }
 
 static inline void gen_guest_deed(struct gen *g, struct sync_deed one, double a, double b)
@@ -284,6 +309,10 @@ static inline void gen_gap(struct gen *g, unsigned int cpu, double b, double a, 
 	double clear = gen_guest(g, b - 3000), moved = gen_moved(g);
 	struct sync_deed deed = { .key = cpu, .kind = SYNC_SLEEP, .pid = g->true_pids[cpu] };
 
+	if (g->injected) {
+		gen_injected(g, cpu, clear, a, host0);
+		return;
+	}
 	if (g->calls > 0) {
 		gen_call(g, cpu, b, a, host0);
 		return;
@@ -304,6 +333,8 @@ static inline int gen_by_thread(const void *a, const void *b)
 
 	if (x->pid != y->pid)
 		return x->pid < y->pid ? -1 : 1;
+	if (x->line != y->line)
+		return x->line < y->line ? -1 : 1;
 	return x->time < y->time ? -1 : x->time > y->time;
 }
 

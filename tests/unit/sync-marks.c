@@ -17,7 +17,7 @@
 #define FIELD(name, at)		 "\tfield:unsigned long " name ";\toffset:" at ";\tsize:8;\tsigned:0;\n"
 #define FORMAT(name, id, fields) "name: " name "\nID: " id "\n" COMMON fields "\nprint fmt: \"\"\n"
 
-enum { IOCTL = 1, IOCTL_END, GETTIME, GETTIME_END, HVC };
+enum { IOCTL = 1, IOCTL_END, GETTIME, GETTIME_END, HVC, VIRQ, TIMER, RESCHEDULE };
 
 static const char *const texts[] = {
 	FORMAT("sys_enter_ioctl", "1", FIELD("fd", "8") FIELD("cmd", "16")),
@@ -25,6 +25,9 @@ static const char *const texts[] = {
 	FORMAT("sys_enter_clock_gettime", "3", FIELD("which_clock", "8")),
 	FORMAT("sys_exit_clock_gettime", "4", FIELD("ret", "8")),
 	FORMAT("kvm_hvc_arm64", "5", FIELD("vcpu_pc", "8") FIELD("r0", "16")),
+	FORMAT("kvm_inj_virq", "6", FIELD("vector", "8") FIELD("reinjected", "16")),
+	FORMAT("local_timer_entry", "7", FIELD("vector", "8")),
+	FORMAT("reschedule_entry", "8", FIELD("vector", "8")),
 };
 
 #define PRECISE	 0xc0403d08 /* PTP_SYS_OFFSET_PRECISE */
@@ -55,6 +58,7 @@ static void take(struct marks *m, const struct one *all, size_t n, bool host)
 		struct page_event ev = { .ts = all[i].time, .data = data, .len = sizeof(data) };
 
 		memcpy(data, &all[i].type, 2);
+		data[2] = all[i].type > VIRQ; /* common_flags: interrupts are off */
 		memcpy(data + 4, &all[i].pid, 4);
 		memcpy(data + 8, all[i].v, 16);
 		assert_int_equal(
@@ -147,13 +151,59 @@ static void test_host(void **state)
 	marks_release(&m);
 }
 
+/* An injection came after whatever had interrupts on, and after the vector taken before. */
+static void test_vectors(void **state)
+{
+	const struct one all[] = {
+		{ 10, IOCTL, 7, 0, { 1, TCGETS } },   { 20, TIMER, 7, 0, { 236, 0 } },
+		{ 30, RESCHEDULE, 7, 0, { 253, 0 } }, { 40, IOCTL_END, 7, 0, { 0 } },
+		{ 50, TIMER, 7, 0, { 236, 0 } },
+	};
+	const struct sync_tick want[] = { { 20, 10, 0, 236, true },
+					  { 30, 20, 0, 253, true },
+					  { 50, 40, 0, 236, true } };
+	struct marks m;
+
+	take(&m, all, ARRAY_SIZE(all), false);
+	assert_int_equal(m.n_ticks, ARRAY_SIZE(want));
+	for (size_t i = 0; i < m.n_ticks; i++) {
+		assert_int_equal(m.ticks[i].time, want[i].time);
+		assert_int_equal(m.ticks[i].clear, want[i].clear);
+		assert_int_equal(m.ticks[i].line, want[i].line);
+		assert_true(m.ticks[i].each);
+	}
+	marks_next_cpu(&m);
+	assert_true(!m.clear && !m.taken);
+	marks_release(&m);
+}
+
+static void test_injections(void **state)
+{
+	const struct one all[] = {
+		{ 30, VIRQ, 100, 0, { 236, 0 } },
+		{ 20, VIRQ, 100, 0, { 236, 1 } },
+		{ 10, VIRQ, 100, 0, { 253, 0 } },
+	};
+	struct sync_host h = { .begin = 1 };
+	struct marks m;
+
+	take(&m, all, ARRAY_SIZE(all), true);
+	assert_int_equal(marks_finish_host(&m, &h), 0);
+	assert_int_equal(h.n_raises, 2);
+	assert_int_equal(h.raises[0].time, 30);
+	assert_int_equal(h.raises[0].line, 236);
+	assert_int_equal(h.raises[1].time, 10);
+	assert_int_equal(h.raises[1].line, 253);
+	free(h.raises);
+	marks_release(&m);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ioctl),
-		cmocka_unit_test(test_lost),
-		cmocka_unit_test(test_gettime),
-		cmocka_unit_test(test_host),
+		cmocka_unit_test(test_ioctl),	cmocka_unit_test(test_lost),
+		cmocka_unit_test(test_gettime), cmocka_unit_test(test_host),
+		cmocka_unit_test(test_vectors), cmocka_unit_test(test_injections),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
