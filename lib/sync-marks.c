@@ -14,6 +14,12 @@
 #define PTP_MAGIC     '='		  /* PTP_CLK_MAGIC, include/uapi/linux/ptp_clock.h */
 #define CLOCK_FD      3 /* CLOCKFD of a dynamic clock, include/linux/posix-timers_types.h */
 
+/* KVM_TRACE_MMIO_*, include/trace/events/kvm.h */
+#define MMIO_ASKED 0
+#define MMIO_READ  1
+#define MMIO_WRITE 2
+#define MMIO_PAGE  0xfff /* the smallest page: in it a virtual address and an IPA agree */
+
 /* enum trace_flag_type, include/linux/trace_events.h */
 #define FLAGS_NOT_CLEAR (0x01 | 0x02 | 0x08 | 0x40) /* irqs off, not told, hardirq, NMI */
 
@@ -23,6 +29,7 @@ enum {
 	HOST_TIMER,
 	HOST_HVC,
 	HOST_VIRQ,
+	HOST_MMIO,
 	GUEST_IDLE,
 	GUEST_IRQ,
 	GUEST_VECTOR,
@@ -30,6 +37,10 @@ enum {
 	GUEST_IOCTL_END,
 	GUEST_GETTIME,
 	GUEST_GETTIME_END,
+	GUEST_READ,
+	GUEST_READ_END,
+	GUEST_WRITE,
+	GUEST_WRITE_END,
 };
 
 /* ---- events --------------------------------------------------------------------------- */
@@ -109,6 +120,7 @@ int marks_learn_host(struct marks *m, const struct dat_text *formats, size_t n)
 		{ "name: kvm_vcpu_wakeup\n", HOST_WAKEUP, { NULL } },
 		{ "name: kvm_timer_update_irq\n", HOST_TIMER, { "irq", "level" } },
 		{ "name: kvm_hvc_arm64\n", HOST_HVC, { "r0" } },
+		{ "name: kvm_mmio\n", HOST_MMIO, { "type", "len", "gpa", "val" } },
 		/* the second: before Linux 6.0 */
 		{ "name: kvm_inj_virq\n", HOST_VIRQ, { "vector", "reinjected" } },
 		{ "name: kvm_inj_virq\n", HOST_VIRQ, { "irq" } },
@@ -134,6 +146,10 @@ int marks_learn_guest(struct marks *m, const struct dat_text *formats, size_t n)
 		{ "name: sys_exit_ioctl\n", GUEST_IOCTL_END, { NULL } },
 		{ "name: sys_enter_clock_gettime\n", GUEST_GETTIME, { "which_clock" } },
 		{ "name: sys_exit_clock_gettime\n", GUEST_GETTIME_END, { NULL } },
+		{ "name: rwmmio_read\n", GUEST_READ, { "addr", "width" } },
+		{ "name: rwmmio_post_read\n", GUEST_READ_END, { "addr", "width" } },
+		{ "name: rwmmio_write\n", GUEST_WRITE, { "addr", "width", "val" } },
+		{ "name: rwmmio_post_write\n", GUEST_WRITE_END, { "addr", "width", "val" } },
 	};
 	int ret = 0;
 
@@ -273,7 +289,42 @@ static int put_deed(struct sync_deed **v, size_t *n, const struct mark *of, uint
 	return 0;
 }
 
+struct access {
+	bool write;
+	uint64_t address, bytes, value;
+};
+
+/*
+ * What both sides know of it. Of the value only what there is room for: two with one key
+ * may be the same, two with different keys never are.
+ */
+static uint64_t access_key(const struct access *a)
+{
+	uint64_t small = (a->address & MMIO_PAGE) << 5 | (a->bytes & 15) << 1 | a->write;
+	uint64_t value = a->bytes < 8 ? a->value & ((1ull << 8 * a->bytes) - 1) : a->value;
+
+	/* 2^64 divided by the golden ratio spreads it over the upper bits */
+	return a->write ? value * 0x9e3779b97f4a7c15ull >> 17 << 17 | small : small;
+}
+
 /* ---- the host ---------------------------------------------------------------------------- */
+
+static int take_mmio(struct marks *m, const struct mark_event *k, const struct page_event *ev,
+		     struct mark *one)
+{
+	uint64_t type = event_get(ev, k->field[0]);
+	struct access a = { .write = type == MMIO_WRITE,
+			    .bytes = event_get(ev, k->field[1]),
+			    .address = event_get(ev, k->field[2]),
+			    .value = event_get(ev, k->field[3]) };
+
+	if (type > MMIO_WRITE)
+		return 0;
+	one->kind = SYNC_MMIO;
+	one->key = access_key(&a);
+	one->enter = type != MMIO_READ;
+	return put_mark(m, one);
+}
 
 int marks_take_host(struct marks *m, const struct page_event *ev)
 {
@@ -302,6 +353,8 @@ int marks_take_host(struct marks *m, const struct page_event *ev)
 		if (event_get(ev, k->field[1]))
 			return 0;
 		return put_raise(m, &(struct sync_raise){ ev->ts, one.who, (uint32_t)v });
+	case HOST_MMIO:
+		return take_mmio(m, k, ev, &one);
 	case HOST_HVC:
 		one.kind = SYNC_PTP;
 		return (uint32_t)v == PTP_CALL ? put_mark(m, &one) : 0;
@@ -387,6 +440,24 @@ static int take_vector(struct marks *m, uint32_t vector, uint64_t time, unsigned
 	return put_tick(m, &one);
 }
 
+/* Its width is in bits. */
+static uint64_t guest_access(const struct mark_event *k, const struct page_event *ev)
+{
+	const struct access a = { .write = k->what >= GUEST_WRITE,
+				  .address = event_get(ev, k->field[0]),
+				  .bytes = event_get(ev, k->field[1]) / 8,
+				  .value = event_get(ev, k->field[2]) };
+
+	return access_key(&a);
+}
+
+/* Of what the one before it in the list begins. */
+static bool is_end(uint8_t what)
+{
+	return what == GUEST_IOCTL_END || what == GUEST_GETTIME_END || what == GUEST_READ_END ||
+	       what == GUEST_WRITE_END;
+}
+
 static int take_known(struct marks *m, const struct mark_event *k, const struct page_event *ev,
 		      unsigned int cpu)
 {
@@ -413,11 +484,17 @@ static int take_known(struct marks *m, const struct mark_event *k, const struct 
 	case GUEST_GETTIME:
 		one.other = !is_clock_fd(v);
 		break;
-	case GUEST_IOCTL_END:
-	case GUEST_GETTIME_END:
+	case GUEST_READ:
+	case GUEST_READ_END:
+	case GUEST_WRITE:
+	case GUEST_WRITE_END:
+		one.kind = SYNC_MMIO;
+		one.key = guest_access(k, ev);
+		break;
+	}
+	if (is_end(k->what)) {
 		one.call--;
 		one.enter = false;
-		break;
 	}
 	return put_mark(m, &one);
 }

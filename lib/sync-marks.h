@@ -7,8 +7,8 @@
 
 /* The events that anchors are made of, out of pages: shared by sync-{read,source,marks}.c. */
 
-#define MARKS_MAX   12
-#define MARK_FIELDS 2
+#define MARKS_MAX   16
+#define MARK_FIELDS 4
 
 /* What a guest's CPU or task, or a host's thread, began or ended. */
 struct mark {

@@ -90,6 +90,12 @@ enum sync_deed_kind {
 	 * kvm_hvc_arm64 with its number.
 	 */
 	SYNC_PTP,
+	/*
+	 * An access to a device that is emulated: rwmmio_read .. rwmmio_post_read, or the
+	 * same of a write (include/asm-generic/io.h); kvm_mmio (arch/arm64/kvm/mmio.c), of a
+	 * read from where it is asked for to where it is known.
+	 */
+	SYNC_MMIO,
 };
 
 struct sync_deed {

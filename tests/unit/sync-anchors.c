@@ -451,6 +451,11 @@ static void test_capture_ptp(void **state)
 	expect_capture(DATA "ptp.dat", DATA "ptp-Guest.dat", 100, 0, 160000, 0);
 }
 
+static void test_capture_mmio(void **state)
+{
+	expect_capture(DATA "mmio.dat", DATA "mmio-Guest.dat", 200, 0, 250000, 0);
+}
+
 /* In ticks. The file's TIME_SHIFT is KVM's tsc-offset. */
 static void test_capture_x86(void **state)
 {
@@ -471,6 +476,7 @@ int main(void)
 		cmocka_unit_test(test_injections_wrong),
 		cmocka_unit_test(test_capture),
 		cmocka_unit_test(test_capture_ptp),
+		cmocka_unit_test(test_capture_mmio),
 		cmocka_unit_test(test_capture_x86),
 	};
 

@@ -17,7 +17,21 @@
 #define FIELD(name, at)		 "\tfield:unsigned long " name ";\toffset:" at ";\tsize:8;\tsigned:0;\n"
 #define FORMAT(name, id, fields) "name: " name "\nID: " id "\n" COMMON fields "\nprint fmt: \"\"\n"
 
-enum { IOCTL = 1, IOCTL_END, GETTIME, GETTIME_END, HVC, VIRQ, TIMER, RESCHEDULE };
+enum {
+	IOCTL = 1,
+	IOCTL_END,
+	GETTIME,
+	GETTIME_END,
+	HVC,
+	VIRQ,
+	TIMER,
+	RESCHEDULE,
+	MMIO,
+	READ,
+	READ_END,
+	WRITE,
+	WRITE_END
+};
 
 static const char *const texts[] = {
 	FORMAT("sys_enter_ioctl", "1", FIELD("fd", "8") FIELD("cmd", "16")),
@@ -28,6 +42,14 @@ static const char *const texts[] = {
 	FORMAT("kvm_inj_virq", "6", FIELD("vector", "8") FIELD("reinjected", "16")),
 	FORMAT("local_timer_entry", "7", FIELD("vector", "8")),
 	FORMAT("reschedule_entry", "8", FIELD("vector", "8")),
+	FORMAT("kvm_mmio", "9",
+	       FIELD("type", "8") FIELD("len", "16") FIELD("gpa", "24") FIELD("val", "32")),
+	FORMAT("rwmmio_read", "10", FIELD("addr", "8") FIELD("width", "16")),
+	FORMAT("rwmmio_post_read", "11",
+	       FIELD("addr", "8") FIELD("width", "16") FIELD("val", "24")),
+	FORMAT("rwmmio_write", "12", FIELD("addr", "8") FIELD("width", "16") FIELD("val", "24")),
+	FORMAT("rwmmio_post_write", "13",
+	       FIELD("addr", "8") FIELD("width", "16") FIELD("val", "24")),
 };
 
 #define PRECISE	 0xc0403d08 /* PTP_SYS_OFFSET_PRECISE */
@@ -40,7 +62,7 @@ struct one {
 	uint16_t type;
 	int32_t pid;
 	unsigned int cpu;
-	uint64_t v[2]; /* the fields */
+	uint64_t v[4]; /* the fields */
 };
 
 static void take(struct marks *m, const struct one *all, size_t n, bool host)
@@ -54,13 +76,13 @@ static void take(struct marks *m, const struct one *all, size_t n, bool host)
 			      : marks_learn_guest(m, formats, ARRAY_SIZE(texts)),
 			 0);
 	for (size_t i = 0; i < n; i++) {
-		uint8_t data[24] = { 0 };
+		uint8_t data[40] = { 0 };
 		struct page_event ev = { .ts = all[i].time, .data = data, .len = sizeof(data) };
 
 		memcpy(data, &all[i].type, 2);
 		data[2] = all[i].type > VIRQ; /* common_flags: interrupts are off */
 		memcpy(data + 4, &all[i].pid, 4);
-		memcpy(data + 8, all[i].v, 16);
+		memcpy(data + 8, all[i].v, sizeof(all[i].v));
 		assert_int_equal(
 			host ? marks_take_host(m, &ev) : marks_take_guest(m, &ev, all[i].cpu), 0);
 	}
@@ -198,12 +220,64 @@ static void test_injections(void **state)
 	marks_release(&m);
 }
 
+#define VIRTUAL 0xffffffc08116d000ull
+#define IPA	0x9000000ull
+
+/* The same deeds on both sides, whatever differs between them, and no other two the same. */
+static void test_mmio(void **state)
+{
+	const struct one guest[] = {
+		{ 10, READ, 7, 0, { VIRTUAL + 0x18, 16 } },
+		{ 12, WRITE, 7, 0, { VIRTUAL, 16, 0x78 } }, /* an interrupt's */
+		{ 14, WRITE_END, 7, 0, { VIRTUAL, 16, 0x78 } },
+		{ 20, READ_END, 7, 0, { VIRTUAL + 0x18, 16, 0x90 } },
+		{ 30, WRITE, 7, 0, { VIRTUAL, 16, 0x79 } },
+		{ 40, WRITE_END, 7, 1, { VIRTUAL, 16, 0x79 } },
+		{ 50, WRITE, 7, 0, { VIRTUAL, 32, 0x79 } },
+		{ 60, WRITE_END, 7, 0, { VIRTUAL, 32, 0x79 } },
+		{ 70, WRITE, 7, 0, { VIRTUAL + 4, 16, 0x79 } },
+		{ 80, WRITE_END, 7, 0, { VIRTUAL + 4, 16, 0x79 } },
+	};
+	const struct one host[] = {
+		{ 111, MMIO, 100, 0, { 0, 2, IPA + 0x18, 0 } },
+		{ 113, MMIO, 100, 0, { 2, 2, IPA, 0xff0078 } },
+		{ 119, MMIO, 100, 0, { 1, 2, IPA + 0x18, 0x90 } },
+		{ 135, MMIO, 100, 0, { 2, 2, IPA, 0x79 } },
+		{ 155, MMIO, 100, 0, { 2, 4, IPA, 0x79 } },
+		{ 175, MMIO, 100, 0, { 2, 2, IPA + 4, 0x79 } },
+	};
+	struct sync_guest g = { .first = 1, .last = 1000 };
+	struct sync_host h = { .begin = 1 };
+	struct marks m;
+
+	take(&m, guest, ARRAY_SIZE(guest), false);
+	assert_int_equal(marks_finish_guest(&m, &g), 0);
+	marks_release(&m);
+	take(&m, host, ARRAY_SIZE(host), true);
+	assert_int_equal(marks_finish_host(&m, &h), 0);
+	marks_release(&m);
+	assert_int_equal(g.n_deeds, 5);
+	assert_int_equal(h.n_deeds, 5);
+	for (size_t i = 0; i < 5; i++)
+		for (size_t k = 0; k < 5; k++) {
+			const struct sync_deed *x = &g.deeds[i], *y = &h.deeds[k];
+			bool inside = x->a + 100 < y->a && y->b < x->b + 100;
+			bool nested = x->a == 10 && y->a == 113;
+
+			assert_int_equal(x->kind, SYNC_MMIO);
+			assert_int_equal(x->key == y->key, inside && !nested);
+		}
+	free(g.deeds);
+	free(h.deeds);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ioctl),	cmocka_unit_test(test_lost),
 		cmocka_unit_test(test_gettime), cmocka_unit_test(test_host),
 		cmocka_unit_test(test_vectors), cmocka_unit_test(test_injections),
+		cmocka_unit_test(test_mmio),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
