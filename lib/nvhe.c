@@ -1,93 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "nvhe.h"
-
 #include <stdlib.h>
 #include <string.h>
 
+#include "nvhe-priv.h"
+
 #define TIME_MASK   ((1ull << 59) - 1)
-#define USEC	    1000ll
-#define MSEC	    1000000ll
-#define SEC	    1000000000ll
-#define JITTER	    MSEC	/* time may go back by less */
 #define HYPERCALL   (10 * MSEC) /* one that takes longer was interrupted */
 #define BOUND_SLACK SEC
-#define NARROW	    MSEC	 /* a bracket whose middle is better than an end */
-#define TIGHT	    (10 * USEC)	 /* one that needs no more spans to narrow it */
-#define PUTS	    4		 /* those are enough in any case, */
-#define PUTS_TIME   SEC		 /* ... and so is that */
 #define PUT_MIN	    SEC		 /* a first step forward that is less was just slow */
 #define OFFSET_MAX  (3600 * SEC) /* beyond the time since boot: no CNTVOFF */
 #define SPAN_MAX    (10 * SEC)	 /* longer spans of one vCPU are put before */
-#define HOP_MAX	    (MSEC / 10)
 #define SLOW_HOPS   20
-#define FIT_PPM	    1 /* what a fit of the clock moves CNTVOFF by, about */
-#define N_VMS	    16
-#define N_PIDS	    64
-
-/* One CNTVOFF. */
-struct vm {
-	bool used;
-	bool guess;	/* from bounds only */
-	bool doubtful;	/* or else a hypercall took long */
-	int64_t offset; /* estimate */
-	int64_t low, high;
-	unsigned int puts; /* seen here, up to PUTS */
-	int64_t since;	   /* the first of them */
-	uint64_t stamp; /* of its last use */
-};
-
-/* Whose offset a vCPU thread has. */
-struct owner {
-	int pid;
-	struct vm *vm; /* NULL: 0, as protected guests have */
-	bool moved;    /* it had another one before: the VM was stopped and resumed */
-};
-
-/* Where CNTVOFF may have been written since the record before. */
-enum change {
-	CHANGE_NO,
-	CHANGE_HVC, /* inside a hypercall: load or put */
-	CHANGE_ANY, /* records are missing */
-};
-
-enum kind {
-	KIND_OTHER, /* no reason: an event of its own */
-	KIND_HVC,
-	KIND_ERET_HOST,
-	KIND_GUEST, /* eret_guest, guest_exit */
-	KIND_REST,
-};
-
-struct nvhe {
-	unsigned int cpu;
-	void (*step)(void *ctx, const struct nvhe_step *s);
-	void *ctx;
-
-	int64_t from, to;
-	uint64_t raw;	/* time as recorded, modulo 2^59, of the last record */
-	int64_t last;	/* repaired time of it */
-	enum kind kind; /* of it */
-	bool any;	/* there was one */
-	bool in_hvc;	/* a hypercall is being handled */
-	bool lost;
-	int64_t slop; /* what the recorded time may lack: text is cut to microseconds */
-	int64_t hop;  /* how long a short hypercall takes */
-	int64_t usual; /* ... and one that changes CNTVOFF, as far as records show: about the median */
-
-	struct vm *cur;	    /* loaded; NULL: none */
-	int64_t span_low;   /* CNTVOFF is at least that since it was loaded; INT64_MIN: not known */
-	struct vm *guessed; /* what the guess about the first span has turned out to be */
-	struct vm *learnt;  /* loaded at the first record, as one that looked ahead has told */
-	bool sure;	/* structure tells that cur is right */
-	bool led;	/* another one has looked ahead: no VM is new */
-	bool settled;	/* the first step is no longer one of a span begun before the recording */
-	int64_t first;	/* time of the first record */
-	int pid;	/* last vCPU seen in this span */
-	uint64_t stamp;
-	struct vm vms[N_VMS];
-	struct owner owners[N_PIDS];
-	size_t n_owners; /* taken in turn when full */
-};
 
 struct nvhe *nvhe_new(unsigned int cpu, void (*step)(void *ctx, const struct nvhe_step *s),
 		      void *ctx)
@@ -147,125 +70,6 @@ static bool gap_with(const struct nvhe *n, const struct vm *vm, uint64_t raw, in
 	return *gap > -JITTER && in_bounds(n, t);
 }
 
-/* ---- what is known of VMs --------------------------------------------------------- */
-
-static bool is_narrow(const struct vm *vm)
-{
-	return vm->low != INT64_MIN && vm->high != INT64_MAX && vm->high - vm->low <= NARROW;
-}
-
-/* By how much CNTVOFF may lie beside what was seen of it. */
-static int64_t tolerance(const struct vm *vm)
-{
-	int64_t t = vm->high - vm->low + HOP_MAX / 5 + llabs(vm->offset) / 1000000 * FIT_PPM;
-
-	return is_narrow(vm) && t < JITTER ? t : JITTER;
-}
-
-/* Can it be the one that is between low and high? */
-static bool vm_fits(const struct vm *vm, int64_t low, int64_t high)
-{
-	int64_t t = tolerance(vm);
-
-	if (!is_narrow(vm))
-		return vm->offset - t <= high && vm->offset + t >= low;
-	return vm->low - t <= high && vm->high + t >= low;
-}
-
-static struct vm *vm_new(struct nvhe *n, int64_t offset)
-{
-	struct vm *vm = &n->vms[0];
-
-	for (size_t i = 0; i < N_VMS && vm->used; i++)
-		if (!n->vms[i].used || n->vms[i].stamp < vm->stamp)
-			vm = &n->vms[i];
-	for (size_t i = 0; i < n->n_owners && i < N_PIDS; i++)
-		if (n->owners[i].vm == vm)
-			n->owners[i] = (struct owner){ 0 };
-	if (n->guessed == vm)
-		n->guessed = NULL;
-	if (n->learnt == vm)
-		n->learnt = NULL;
-	*vm = (struct vm){ .used = true, .offset = offset, .low = INT64_MIN, .high = INT64_MAX };
-	vm->stamp = ++n->stamp;
-	return vm;
-}
-
-static struct owner *owner_of(struct nvhe *n, int pid)
-{
-	for (size_t i = 0; i < n->n_owners && i < N_PIDS; i++)
-		if (n->owners[i].pid == pid)
-			return &n->owners[i];
-	return NULL;
-}
-
-static void own(struct nvhe *n, int pid, struct vm *vm)
-{
-	struct owner *o = owner_of(n, pid);
-
-	bool moved = o && (o->moved || o->vm != vm);
-
-	if (!o)
-		o = &n->owners[n->n_owners++ % N_PIDS];
-	*o = (struct owner){ pid, vm, moved };
-}
-
-/*
- * The offset is at least (at most) this. What does not agree with the other side
- * is newer: in ns the offset moves when the kernel fits its clock again. The
- * estimate is the middle of a narrow bracket, else `pad` from the newer end.
- */
-static void vm_at_least(struct vm *vm, int64_t low, int64_t pad)
-{
-	if (low > vm->high)
-		vm->high = INT64_MAX;
-	if (low > vm->low)
-		vm->low = low;
-	vm->offset = vm->high == INT64_MAX || vm->high - vm->low > NARROW
-			     ? vm->low + pad
-			     : vm->low + (vm->high - vm->low) / 2;
-}
-
-static void vm_at_most(struct vm *vm, int64_t high, int64_t pad)
-{
-	if (high < vm->low)
-		vm->low = INT64_MIN;
-	if (high < vm->high)
-		vm->high = high;
-	vm->offset = vm->low == INT64_MIN || vm->high - vm->low > NARROW
-			     ? vm->high - pad
-			     : vm->low + (vm->high - vm->low) / 2;
-}
-
-static struct vm *vm_near(struct nvhe *n, int64_t offset, int64_t within)
-{
-	struct vm *best = NULL;
-
-	for (size_t i = 0; i < N_VMS; i++) {
-		struct vm *vm = &n->vms[i];
-		int64_t away = llabs(vm->offset - offset);
-
-		if (vm->used && !vm->guess && away < within && (!best || away < llabs(best->offset - offset)))
-			best = vm;
-	}
-	return best;
-}
-
-/* The one that is between low and high, and nearest to `offset`. */
-static struct vm *vm_between(struct nvhe *n, int64_t low, int64_t high, int64_t offset)
-{
-	struct vm *best = NULL;
-
-	for (size_t i = 0; i < N_VMS; i++) {
-		struct vm *vm = &n->vms[i];
-
-		if (vm->used && !vm->guess && vm_fits(vm, low, high) &&
-		    (!best || llabs(vm->offset - offset) < llabs(best->offset - offset)))
-			best = vm;
-	}
-	return best;
-}
-
 /* A guess is what the bounds leave, at its early end. */
 static void guess_within_bounds(struct nvhe *n, uint64_t raw)
 {
@@ -277,66 +81,6 @@ static void guess_within_bounds(struct nvhe *n, uint64_t raw)
 	vm->low = vm->offset > vm->low ? vm->offset : vm->low;
 	if (n->to && diff((uint64_t)n->to, raw) < vm->high)
 		vm->high = diff((uint64_t)n->to, raw);
-}
-
-void nvhe_known(struct nvhe *n, int vcpu_pid, int64_t low, int64_t high)
-{
-	const int64_t middle = low + (high - low) / 2;
-	struct vm *vm = NULL;
-
-	if (low > high)
-		return;
-	if (low || high) {
-		vm = vm_between(n, low, high, middle);
-		if (!vm)
-			vm = vm_new(n, middle);
-		vm_at_least(vm, low, 0);
-		vm_at_most(vm, high, 0);
-		vm->offset = vm->low + (vm->high - vm->low) / 2;
-	}
-	if (vm && n->cur && n->cur->guess && middle >= n->cur->low && middle <= n->cur->high) {
-		n->cur->used = false;
-		n->cur = n->guessed = vm;
-	}
-	if (vcpu_pid)
-		own(n, vcpu_pid, vm);
-}
-
-bool nvhe_unsure(const struct nvhe *n)
-{
-	if (n->cur && (n->cur->guess || n->cur->doubtful || !is_narrow(n->cur)))
-		return true;
-	for (size_t i = 0; i < N_VMS; i++) {
-		const struct vm *vm = &n->vms[i];
-
-		if (vm->used && vm->puts && vm->puts < PUTS && n->last - vm->since < PUTS_TIME &&
-		    (!is_narrow(vm) || vm->high - vm->low > TIGHT))
-			return true;
-	}
-	return false;
-}
-
-void nvhe_learn(struct nvhe *n, const struct nvhe *ahead)
-{
-	for (size_t i = 0; i < N_VMS; i++) {
-		const struct vm *vm = &ahead->vms[i];
-		const struct vm *have = vm_between(n, vm->low, vm->high, vm->offset);
-
-		if (vm->used && !vm->guess && is_narrow(vm) && !(have && is_narrow(have)))
-			nvhe_known(n, 0, vm->low, vm->high);
-	}
-	for (size_t i = 0; i < ahead->n_owners && i < N_PIDS; i++) {
-		const struct owner *o = &ahead->owners[i];
-
-		if (o->vm && is_narrow(o->vm) && !o->moved && !owner_of(n, o->pid))
-			nvhe_known(n, o->pid, o->vm->low, o->vm->high);
-	}
-	n->led = !nvhe_unsure(ahead);
-	if (!ahead->guessed || n->any)
-		return;
-	n->learnt = vm_new(n, ahead->guessed->offset);
-	n->learnt->low = ahead->guessed->low;
-	n->learnt->high = ahead->guessed->high;
 }
 
 /* ---- steps ------------------------------------------------------------------------- */
@@ -380,7 +124,7 @@ static void load(struct nvhe *n, struct vm *vm, uint64_t raw)
 	int64_t idle = !n->in_hvc && n->from > n->last ? n->from - n->last : 0, t;
 
 	n->span_low = n->cur ? INT64_MIN : diff((uint64_t)n->last, raw) - n->slop;
-	if (!n->cur && !is_narrow(vm)) /* else at the put: it may have been another VM's */
+	if (!n->cur && !vm_is_narrow(vm)) /* else at the put: it may have been another VM's */
 		vm_at_least(vm, n->span_low, pad(n) + idle);
 	vm->stamp = ++n->stamp;
 	n->cur = vm;
@@ -395,7 +139,7 @@ static void load(struct nvhe *n, struct vm *vm, uint64_t raw)
  */
 static struct vm *vm_of_span(struct nvhe *n, int64_t high)
 {
-	const struct owner *o = n->pid ? owner_of(n, n->pid) : NULL;
+	const struct owner *o = n->pid ? vm_owner(n, n->pid) : NULL;
 	const int64_t low = n->span_low;
 	struct vm *vm;
 
@@ -403,10 +147,10 @@ static struct vm *vm_of_span(struct nvhe *n, int64_t high)
 		return n->cur;
 	if (o && o->vm && vm_fits(o->vm, low, high))
 		return o->vm;
-	if (is_narrow(n->cur) && vm_fits(n->cur, low, high))
+	if (vm_is_narrow(n->cur) && vm_fits(n->cur, low, high))
 		return n->cur;
 	vm = vm_between(n, low, high, high - pad(n));
-	if (vm && llabs(vm->offset - high) <= slow(n) + tolerance(vm))
+	if (vm && llabs(vm->offset - high) <= slow(n) + vm_tolerance(vm))
 		return vm;
 	return vm_fits(n->cur, low, high) ? n->cur : NULL;
 }
@@ -430,7 +174,7 @@ static void put(struct nvhe *n, uint64_t raw)
 		vm->since = (int64_t)raw;
 	vm->puts += vm->puts < PUTS;
 	if (n->pid && n->span_low != INT64_MIN && high - n->span_low <= slow(n))
-		own(n, n->pid, vm);
+		vm_own(n, n->pid, vm);
 	if (vm->guess)
 		n->guessed = vm;
 	vm->guess = false;
@@ -477,7 +221,7 @@ static bool best_candidate(struct nvhe *n, uint64_t raw, enum change change, str
 
 		if (!vm->used || vm == n->cur || !gap_with(n, vm, raw, &gap))
 			continue;
-		if (loads && (gap > HYPERCALL || gap < -tolerance(vm) - pad(n)))
+		if (loads && (gap > HYPERCALL || gap < -vm_tolerance(vm) - pad(n)))
 			continue;
 		out->others |= found;
 		if (found && gap >= out->gap)
@@ -492,12 +236,12 @@ static bool best_candidate(struct nvhe *n, uint64_t raw, enum change change, str
 /* The vCPU's pid knows better than a guess, and better than a hypercall's length. */
 static bool pid_decides(struct nvhe *n, uint64_t raw, int vcpu)
 {
-	struct owner *o = vcpu ? owner_of(n, vcpu) : NULL;
+	struct owner *o = vcpu ? vm_owner(n, vcpu) : NULL;
 	int64_t gap;
 
 	if (!o || o->vm == n->cur || !gap_with(n, o->vm, raw, &gap))
 		return false;
-	if (n->sure && (!n->cur || !o->vm || gap > HYPERCALL || gap < -tolerance(o->vm)))
+	if (n->sure && (!n->cur || !o->vm || gap > HYPERCALL || gap < -vm_tolerance(o->vm)))
 		return false;
 	if (n->cur && n->cur->doubtful)
 		n->cur->used = n->cur->doubtful = false;
@@ -529,7 +273,7 @@ static void put_of_unknown(struct nvhe *n, uint64_t raw)
 	n->span_low = INT64_MIN;
 	n->cur = vm ? vm : vm_new(n, up);
 	if (pid)
-		own(n, pid, n->cur);
+		vm_own(n, pid, n->cur);
 	put(n, raw);
 	n->sure = true;
 }
@@ -573,7 +317,7 @@ static void decide(struct nvhe *n, uint64_t raw, enum change change, int vcpu)
 	if (put_of_another(n, raw, change)) {
 		switch_to(n, NULL, raw, true);
 	} else if (best_candidate(n, raw, change, &best) && (!possible || best.gap < gap)) {
-		if (loads && best.vm && is_narrow(best.vm) && best.gap > slow(n) && !n->led)
+		if (loads && best.vm && vm_is_narrow(best.vm) && best.gap > slow(n) && !n->led)
 			load_doubtful(n, raw);
 		else
 			switch_to(n, best.vm, raw, change == CHANGE_HVC && !(best.vm && best.others));
@@ -587,7 +331,7 @@ static void decide(struct nvhe *n, uint64_t raw, enum change change, int vcpu)
 /* The first record, or the first one after the time went wrong. */
 static void begin(struct nvhe *n, uint64_t raw, int vcpu)
 {
-	struct owner *o = vcpu ? owner_of(n, vcpu) : NULL;
+	struct owner *o = vcpu ? vm_owner(n, vcpu) : NULL;
 	int64_t t;
 
 	n->sure = false;
@@ -647,7 +391,7 @@ static void advance(struct nvhe *n, enum kind kind, uint64_t raw, int64_t t, int
 	if (vcpu) {
 		n->pid = vcpu;
 		if (n->sure)
-			own(n, vcpu, n->cur);
+			vm_own(n, vcpu, n->cur);
 	}
 	n->kind = kind;
 	n->raw = raw;
