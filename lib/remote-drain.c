@@ -163,9 +163,20 @@ int remote_reader_record(void *ctx, const struct hyprecord *rec)
 	return hold_add(x->hold, rec, reason_of(x->r, e, rec), vcpu);
 }
 
-int remote_reader_settle(struct remote_reader *x, bool end)
+int remote_reader_settle(struct remote_reader *x)
 {
-	return x->hold ? hold_release(x->hold, end) : 0;
+	return x->hold ? hold_release(x->hold, false) : 0;
+}
+
+static int settle_last(struct remote_reader *x)
+{
+	int ret = 0;
+
+	pthread_mutex_lock(&x->r->lock);
+	if (x->hold)
+		ret = hold_release(x->hold, true);
+	pthread_mutex_unlock(&x->r->lock);
+	return ret;
 }
 
 /* ---- one CPU ---------------------------------------------------------------------- */
@@ -197,11 +208,8 @@ int remote_reader_open(struct remote_reader *x, struct remote *r, unsigned int c
 
 int remote_reader_close(struct remote_reader *x, int ret)
 {
-	if (!ret) {
-		pthread_mutex_lock(&x->r->lock);
-		ret = remote_reader_settle(x, true);
-		pthread_mutex_unlock(&x->r->lock);
-	}
+	if (!ret)
+		ret = settle_last(x);
 	if (!ret)
 		ret = page_flush(&x->w, true);
 	page_writer_release(&x->w);
@@ -263,7 +271,7 @@ static int feed(struct remote_reader *x, struct hyptext *t, const void *data, si
 	pthread_mutex_lock(&x->r->lock);
 	ret = hyptext_feed(t, data, len, remote_reader_record, x);
 	if (!ret)
-		ret = remote_reader_settle(x, false);
+		ret = remote_reader_settle(x);
 	if (!ret)
 		ret = remote_save_reasons(x->r);
 	pthread_mutex_unlock(&x->r->lock);
@@ -313,11 +321,8 @@ static int read_text(struct remote_reader *x, struct hyptext *t, int fd, void *c
 static int end_text(struct remote_reader *x, struct hyptext *t)
 {
 	uint64_t lost = hyptext_pending_lost(t);
-	int ret;
+	int ret = settle_last(x);
 
-	pthread_mutex_lock(&x->r->lock);
-	ret = remote_reader_settle(x, true);
-	pthread_mutex_unlock(&x->r->lock);
 	if (ret || !lost)
 		return ret;
 	x->d->stats->lost += lost;

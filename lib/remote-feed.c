@@ -79,7 +79,7 @@ int remote_feed_text(struct remote_feed *f, const void *text, size_t len)
 	int ret = hyptext_feed(f->text, text, len, take_line, f);
 
 	for (unsigned int i = 0; i < f->n && !ret; i++)
-		ret = remote_reader_settle(&f->cpus[i].reader, false);
+		ret = remote_reader_settle(&f->cpus[i].reader);
 	return ret ? ret : remote_save_reasons(f->r);
 }
 

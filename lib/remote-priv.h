@@ -73,10 +73,13 @@ struct remote_reader {
 int remote_reader_open(struct remote_reader *x, struct remote *r, unsigned int cpu, struct drain *d);
 /* Flushes, unless ret says that something failed, which is returned then. */
 int remote_reader_close(struct remote_reader *x, int ret);
-/* One record, ctx being the reader: repairs its time and writes it, by remote_reader_settle at the latest. Under the lock. */
+/*
+ * One record, ctx being the reader: repairs its time and writes it, by the next
+ * remote_reader_settle or soon after. Under the lock.
+ */
 int remote_reader_record(void *ctx, const struct hyprecord *rec);
-/* What was read ends here; end: for good. Under the lock. */
-int remote_reader_settle(struct remote_reader *x, bool end);
+/* What was read ends here, and more may come. Under the lock. */
+int remote_reader_settle(struct remote_reader *x);
 /* One raw page of the kernel; out: room for a record. */
 int remote_reader_page(struct remote_reader *x, const void *page, size_t len, uint8_t *out, size_t out_size);
 int remote_save_reasons(struct remote *r);
