@@ -137,6 +137,18 @@ static inline void sim_host(struct sim *s)
 	pass(s, 3 * MSEC);
 }
 
+/* Two vCPUs of each VM, the first two with pids 87 and 88, in any order. */
+static inline void sim_guests(struct sim *s, const int64_t *cntvoff, size_t n_vms, int spans)
+{
+	for (int i = 0; i < spans; i++) {
+		size_t vm = rnd(s) % n_vms;
+
+		sim_host(s);
+		sim_span(s, 87 + (int)(vm * 2 + rnd(s) % 2), cntvoff[vm]);
+	}
+	sim_host(s);
+}
+
 static inline void sim_free(struct sim *s)
 {
 	free(s->v);

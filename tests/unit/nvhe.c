@@ -123,17 +123,6 @@ static void no_reasons_nothing_changes(void **state)
 static const int64_t one_vm[] = { 9947590123 };
 static const int64_t three_vms[] = { 9947590123, 64123456789, 9987590123 };
 
-static void sim_guests(struct sim *s, const int64_t *cntvoff, size_t n_vms, int spans)
-{
-	for (int i = 0; i < spans; i++) {
-		size_t vm = rnd(s) % n_vms;
-
-		sim_host(s);
-		sim_span(s, 87 + (int)(vm * 2 + rnd(s) % 2), cntvoff[vm]);
-	}
-	sim_host(s);
-}
-
 static void check_guests(const int64_t *cntvoff, size_t n_vms, bool text, int64_t bounds)
 {
 	for (uint64_t seed = 1; seed < 30; seed++) {

@@ -81,17 +81,6 @@ static struct run repair(const struct sim *s, size_t chunk, bool bounds)
 	return r;
 }
 
-static void sim_guests(struct sim *s, const int64_t *cntvoff, size_t n_vms, int spans)
-{
-	for (int i = 0; i < spans; i++) {
-		size_t vm = rnd(s) % n_vms;
-
-		sim_host(s);
-		sim_span(s, 87 + (int)(vm * 2 + rnd(s) % 2), cntvoff[vm]);
-	}
-	sim_host(s);
-}
-
 /* Each VM's first load on the CPU takes long, or the recording begins inside a span. */
 static void first_spans(void **state)
 {
