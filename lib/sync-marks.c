@@ -373,6 +373,12 @@ static int by_thread(const void *a, const void *b)
 	return x->time < y->time ? -1 : x->time > y->time;
 }
 
+void sync_raises_sort(struct sync_raise *v, size_t n)
+{
+	if (n)
+		qsort(v, n, sizeof(*v), by_thread);
+}
+
 /* From one mark to the end that follows; alone where none does. */
 static int pair_host(const struct marks *m, struct sync_host *h)
 {
@@ -394,8 +400,7 @@ static int pair_host(const struct marks *m, struct sync_host *h)
 int marks_finish_host(struct marks *m, struct sync_host *h)
 {
 	join_gaps(m);
-	if (m->n_raises)
-		qsort(m->raises, m->n_raises, sizeof(*m->raises), by_thread);
+	sync_raises_sort(m->raises, m->n_raises);
 	if (m->n)
 		qsort(m->v, m->n, sizeof(*m->v), by_owner);
 	h->raises = m->raises;

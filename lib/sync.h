@@ -126,6 +126,9 @@ struct sync_raise {
 	uint32_t line; /* its number */
 };
 
+/* By thread, line, then time. */
+void sync_raises_sort(struct sync_raise *v, size_t n);
+
 struct sync_tick {
 	uint64_t time;	/* of the handler's entry */
 	uint64_t clear; /* it was raised later than this; 0: not known */
@@ -157,7 +160,7 @@ struct sync_input {
 	size_t n_guest_deeds, n_host_deeds;
 	const struct sync_tick *ticks;
 	size_t n_ticks;
-	const struct sync_raise *raises; /* by thread, line, then time */
+	const struct sync_raise *raises; /* as sync_raises_sort leaves them */
 	size_t n_raises;
 	const struct sync_gap *guest_gaps, *host_gaps; /* in order, apart from each other */
 	size_t n_guest_gaps, n_host_gaps;

@@ -327,17 +327,6 @@ static inline void gen_gap(struct gen *g, unsigned int cpu, double b, double a, 
 	gen_host_deed(g, deed, b + 500 + moved, a - 500 + moved, host0);
 }
 
-static inline int gen_by_thread(const void *a, const void *b)
-{
-	const struct sync_raise *x = a, *y = b;
-
-	if (x->pid != y->pid)
-		return x->pid < y->pid ? -1 : 1;
-	if (x->line != y->line)
-		return x->line < y->line ? -1 : 1;
-	return x->time < y->time ? -1 : x->time > y->time;
-}
-
 static inline void gen_vcpu(struct gen *g, unsigned int i, uint64_t host0)
 {
 	struct sync_cpu *c = &g->in.cpus[i];
@@ -406,8 +395,7 @@ static inline void gen_make(struct gen *g)
 	sync_windows_pair(&g->windows, g->points, g->n_points, g->in.begin, g->in.end, 0, 0);
 	g->in.windows = g->windows.v;
 	g->in.n_windows = g->windows.n;
-	if (g->n_raises)
-		qsort(g->raises, g->n_raises, sizeof(*g->raises), gen_by_thread);
+	sync_raises_sort(g->raises, g->n_raises);
 	g->in.guest_deeds = g->guest_deeds;
 	g->in.n_guest_deeds = g->n_guest_deeds;
 	g->in.host_deeds = g->host_deeds;
