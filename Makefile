@@ -58,14 +58,14 @@ LDFLAGS += $(SANFLAGS) $(CROSS_LDFLAGS) -pthread
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-7s %s\n' $(1) $(2))
 
-LIB_SRC := $(wildcard lib/*.c)
+LIB_SRC := $(wildcard lib/*/*.c)
 CMD_SRC := $(wildcard cmd/*.c)
 ifeq ($(PROTOBUF_C),1)
 PACKAGES += libprotobuf-c
-LIB_SRC := $(filter-out lib/perfetto-none.c,$(LIB_SRC))
+LIB_SRC := $(filter-out lib/export/perfetto-none.c,$(LIB_SRC))
 PERFETTO_OBJ := $(O)/gen/perfetto.pb-c.o
 else
-LIB_SRC := $(filter-out $(filter-out %-none.c,$(wildcard lib/perfetto-*.c)),$(LIB_SRC))
+LIB_SRC := $(filter-out lib/export/perfetto.c $(filter-out %-none.c,$(wildcard lib/export/perfetto-*.c)),$(LIB_SRC))
 endif
 UNIT_SRC := $(wildcard tests/unit/*.c)
 FUZZ_SRC := $(filter-out tests/fuzz/main.c,$(wildcard tests/fuzz/*.c))
@@ -100,16 +100,16 @@ $(O)/%.o: %.c
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(PKG_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
-$(O)/gen/perfetto.pb-c.c: lib/perfetto.proto
+$(O)/gen/perfetto.pb-c.c: lib/export/perfetto.proto
 	$(call say,PROTOC,$<)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(PROTOC_C) -Ilib --c_out=$(@D) $<
+	$(Q)$(PROTOC_C) -Ilib/export --c_out=$(@D) $<
 $(O)/gen/perfetto.pb-c.h: $(O)/gen/perfetto.pb-c.c ;
 $(O)/gen/perfetto.pb-c.o: $(O)/gen/perfetto.pb-c.c
 	$(call say,CC,$<)
 	$(Q)$(CC) $(PKG_CFLAGS) $(CFLAGS) -c -o $@ $<
-$(filter $(O)/lib/perfetto-%,$(LIB_OBJ)): CPPFLAGS += -I$(O)/gen
-$(filter $(O)/lib/perfetto-%,$(LIB_OBJ)): | $(PERFETTO_OBJ:%.o=%.c)
+$(filter $(O)/lib/export/perfetto%,$(LIB_OBJ)): CPPFLAGS += -I$(O)/gen
+$(filter $(O)/lib/export/perfetto%,$(LIB_OBJ)): | $(PERFETTO_OBJ:%.o=%.c)
 
 $(O)/libhyptrace.a: $(LIB_OBJ)
 	$(call say,AR,$@)
@@ -127,12 +127,12 @@ $(O)/hyptrace-agent: $(AGENT_OBJ) $(O)/libhyptrace.a
 	$(Q)$(CC) $(LDFLAGS) $(if $(SAN),,-static -Wl,--gc-sections) -o $@ $^
 
 # libtraceevent's plugins: the decode tables and themselves, no more
-decode = $(1:%=$(O)/lib/%.o)
+decode = $(1:%=$(O)/lib/decode/%.o)
 $(O)/plugins/hyp.so: $(O)/plugins/hyp-reason.o $(call decode,esr hcall hyp-printk smccc symbols sysreg)
 $(O)/plugins/kvm-arm64.so: $(call decode,esr smccc sysreg)
 $(O)/plugins/crosvm.so: $(call decode,crosvm)
 $(O)/plugins/hypertrace.so: $(O)/plugins/hypertrace-record.o $(call decode,hypertrace hypertrace-desc)
-PLUGIN_SHARED := $(O)/plugins/plugin.o $(O)/plugins/relay.o $(O)/lib/base.o $(O)/lib/field.o
+PLUGIN_SHARED := $(O)/plugins/plugin.o $(O)/plugins/relay.o $(O)/lib/util/base.o $(O)/lib/util/field.o
 $(LIB_OBJ) $(PLUGIN_OBJ): CFLAGS += -fPIC
 # All plugins export the same names, and are loaded into one global scope: -Bsymbolic
 $(O)/plugins/%.so: $(O)/plugins/%.o $(PLUGIN_SHARED) plugins/plugin.map
@@ -151,7 +151,7 @@ $(O)/plugins/kernelshark/%.o: plugins/kernelshark/%.cpp
 	$(Q)$(CXX) $(CPPFLAGS) $(PKG_CFLAGS) $(filter-out -std=% -Wstrict-prototypes -Wmissing-prototypes,$(CFLAGS)) \
 		-std=c++17 -MMD -MP -c -o $@ $<
 $(KSHARK_SO): $(KSHARK_OBJ) $(O)/plugins/plugin.o $(O)/plugins/hyp-reason.o \
-		$(O)/plugins/hypertrace-record.o $(call decode,base crosvm field hypertrace)
+		$(O)/plugins/hypertrace-record.o $(call decode,crosvm hypertrace) $(O)/lib/util/base.o $(O)/lib/util/field.o
 	$(call say,LD,$@)
 	$(Q)$(CXX) $(LDFLAGS) -shared -Wl,-Bsymbolic,--version-script=plugins/kernelshark/plugin.map -o $@ $^ \
 		-lkshark-gui -lkshark-plot $(shell $(PKG_CONFIG) --libs libkshark libtracecmd libtraceevent)
@@ -259,7 +259,7 @@ install: all
 		install -D -m 644 $$p $(DESTDIR)$(mandir)/man$${p##*.}/$${p##*/}; done
 
 format:
-	clang-format -i $(LIB_SRC) lib/*.h $(CMD_SRC) $(wildcard cmd/*.h) $(UNIT_SRC) $(FUZZ_SRC)
+	clang-format -i $$(git ls-files '*.c' '*.h' '*.cpp' '*.hpp')
 
 clean:
 	rm -rf build build-*

@@ -2,9 +2,9 @@
 #ifndef HYPTRACE_AGENT_H
 #define HYPTRACE_AGENT_H
 
-#include "plan.h"
-#include "transport.h"
-#include "undo.h"
+#include "tracefs/plan.h"
+#include "wire/transport.h"
+#include "tracefs/undo.h"
 
 /* hyptrace-agent: what its parts share. */
 

@@ -58,7 +58,7 @@ static int add_event(struct narrow *nw, const struct event_plan *e, const char *
 		return -ENOMEM;
 	nw->v = v;
 	one = &v[nw->n++];
-	*one = (struct event_plan){ .name = strf("%s:%s", system, event), .negate = e->negate };
+	*one = (struct event_plan){ .name = str_printf("%s:%s", system, event), .negate = e->negate };
 	if (e->filter)
 		one->filter = strdup(e->filter);
 	for (size_t i = 0; i < e->triggers.n && !ret; i++)
@@ -85,7 +85,7 @@ static int each_event(struct narrow *nw, const char *system, const char *event)
 
 static int each_system(struct narrow *nw, int dirfd, const char *system)
 {
-	char *path = strf("events/%s", system);
+	char *path = str_printf("events/%s", system);
 	DIR *d = path ? open_dir_at(dirfd, path) : NULL;
 	struct dirent *de;
 	int ret = path ? 0 : -ENOMEM;

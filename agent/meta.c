@@ -9,8 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "dat-options.h"
-#include "dat-out.h"
+#include "dat/options.h"
+#include "dat/out.h"
 
 /*
  * What the recorder puts in front of the pages: a trace.dat of version 7, not
@@ -107,13 +107,13 @@ static int by_name(const void *a, const void *b)
 
 static int list_formats(const struct meta *m, const char *system, struct strlist *out)
 {
-	char *dir = strf("events/%s", system);
+	char *dir = str_printf("events/%s", system);
 	DIR *d = dir ? open_dir_at(m->tracing_dirfd, dir) : NULL;
 	struct dirent *de;
 	int ret = d ? 0 : -errno;
 
 	while (!ret && d && (de = readdir(d))) {
-		char *path = strf("events/%s/%s/format", system, de->d_name);
+		char *path = str_printf("events/%s/%s/format", system, de->d_name);
 
 		if (!path)
 			ret = -ENOMEM;
@@ -214,7 +214,7 @@ static void put_front(struct out *w)
 
 static int put_options(struct out *w)
 {
-	char *clock_path = strf("%s/trace_clock", w->m->instance_path);
+	char *clock_path = str_printf("%s/trace_clock", w->m->instance_path);
 	struct dat_options o = { 0 };
 	struct buf clock = { 0 };
 	uint64_t next = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
 /*
- * The agent takes no regular expressions (request.c), which lib/instance-func.c
+ * The agent takes no regular expressions (request.c), which lib/tracefs/instance-func.c
  * would: these stand in for the C library's and save 70 KiB of the static file.
  * Not by <regex.h>, whose prototype has a variable-length array.
  */

@@ -2,7 +2,7 @@
 #ifndef HYPTRACE_AGENT_PORTS_H
 #define HYPTRACE_AGENT_PORTS_H
 
-#include "transport.h"
+#include "wire/transport.h"
 
 /*
  * The ports of one session, for the data of each CPU and for time

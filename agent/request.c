@@ -41,7 +41,7 @@ struct opt {
 static int refuse(struct parse *p, const char *what, const char *why)
 {
 	if (!*p->why)
-		*p->why = strf("%.60s: %s", what, why);
+		*p->why = str_printf("%.60s: %s", what, why);
 	return *p->why ? -EINVAL : -ENOMEM;
 }
 
@@ -150,7 +150,7 @@ static int set_filter(struct parse *p, const char *arg)
 
 	if (!e || !one_line(arg))
 		return refuse(p, "-f", e ? "not a filter" : "no event before it");
-	text = e->filter ? strf("(%s)&&(%s)", e->filter, arg) : strdup(arg);
+	text = e->filter ? str_printf("(%s)&&(%s)", e->filter, arg) : strdup(arg);
 	if (!text)
 		return -ENOMEM;
 	free(e->filter);

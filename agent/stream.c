@@ -176,7 +176,7 @@ static int run(struct stream *s)
 static int open_raw(const struct stream *s)
 {
 	const struct streams_opts *o = &s->all->o;
-	char *path = strf("%s/per_cpu/cpu%u/trace_pipe_raw", o->instance_path, s->cpu);
+	char *path = str_printf("%s/per_cpu/cpu%u/trace_pipe_raw", o->instance_path, s->cpu);
 	int fd = path ? openat(o->tracing_dirfd, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC) : -1;
 	int ret = fd < 0 ? path ? -errno : -ENOMEM : fd;
 

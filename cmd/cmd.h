@@ -2,7 +2,7 @@
 #ifndef HYPTRACE_CMD_H
 #define HYPTRACE_CMD_H
 
-#include "session.h"
+#include "session/session.h"
 
 /* Exit statuses of every command. */
 enum {
@@ -33,19 +33,19 @@ int cmd_sync(int argc, char **argv);
 /* ---- what commands share: messages on stderr, and the end of a recording ---- */
 
 /* Messages "hyptrace: ..." on stderr; ctx is a struct say. */
-struct say {
+struct console {
 	bool quiet;    /* no LOG_INFO */
 	bool progress; /* a line of progress stands on the terminal: wipe it first */
 };
-void say_log(void *ctx, enum log_level level, const char *msg);
-struct log say_to_log(struct say *say);
+void console_log(void *ctx, enum log_level level, const char *msg);
+struct log console_as_log(struct console *console);
 /* "3.4M", "812K" into out; returns out. */
-const char *say_size(uint64_t bytes, char *out, size_t size);
+const char *size_text(uint64_t bytes, char *out, size_t size);
 
 /* Live progress on a terminal (callbacks of session_opts; ctx is a struct say). */
 void progress_recording(void *ctx, const struct session_summary *so_far);
 void progress_writing(void *ctx, uint64_t done, uint64_t total);
-void progress_end(struct say *say);
+void progress_end(struct console *console);
 /* The lines at the end: what was recorded, what was lost and what would help. */
 void print_summary(const struct session_summary *sum, const char *output, bool quiet);
 

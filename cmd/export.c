@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "cmd.h"
-#include "export-json.h"
-#include "export.h"
-#include "perfetto.h"
+#include "export/json-lines.h"
+#include "export/export.h"
+#include "export/perfetto.h"
 
 static const char usage[] =
 	"usage: hyptrace export --perfetto OUT [OPTION...] [FILE...]\n"
@@ -159,7 +159,7 @@ static int close_output(struct output *out, int ret, const struct log *log)
 		ret = -errno;
 	if (!ret)
 		return 0;
-	log_err(log, "cannot write '%s': %s", out->path, error_text(ret));
+	log_err(log, "cannot write '%s': %s", out->path, errno_text(ret));
 	if (out->made)
 		unlink(out->path);
 	return ret;
@@ -196,7 +196,7 @@ static int read_desc(const char *path, struct hypertrace_desc **desc, const stru
 	if (ret == -EBADMSG)
 		log_err(log, "%s: line %u makes no sense", path, line);
 	else if (ret)
-		log_err(log, "cannot read '%s': %s", path, error_text(ret));
+		log_err(log, "cannot read '%s': %s", path, errno_text(ret));
 	buf_release(&text);
 	return ret;
 }
@@ -274,12 +274,12 @@ static int export_files(const struct export_opts *o, const struct log *log)
 int cmd_export(int argc, char **argv)
 {
 	struct export_opts o = { 0 };
-	struct say say = { 0 };
-	struct log log = say_to_log(&say);
+	struct console console = { 0 };
+	struct log log = console_as_log(&console);
 	int status;
 
 	if (parse_options(&o, argc, argv, &status)) {
-		say.quiet = o.quiet;
+		console.quiet = o.quiet;
 		if (o.perfetto && !perfetto_built()) {
 			log_err(&log,
 				"this hyptrace was built without libprotobuf-c, so it cannot write "

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "import.h"
+#include "session/import.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -43,8 +43,8 @@ static int check(const struct import_opts *o)
 static int run(const struct import_opts *given, bool quiet)
 {
 	struct import_opts o = *given;
-	struct say say = { .quiet = quiet };
-	struct log log = say_to_log(&say);
+	struct console console = { .quiet = quiet };
+	struct log log = console_as_log(&console);
 	struct remote_fed fed;
 
 	o.log = &log;

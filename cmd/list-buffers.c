@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "list-priv.h"
-#include "remote.h"
+#include "record/remote.h"
 
 #define TEXT_MAX (8u << 20)
 
@@ -96,7 +96,7 @@ static int by_text(const void *a, const void *b)
 /* Names of the hypervisor's events, sorted. */
 static int hyp_events(int tracing, const char *path, struct strlist *out)
 {
-	char *events = strf("%s/events/%s", path, system_of(path));
+	char *events = str_printf("%s/events/%s", path, system_of(path));
 	DIR *d = events ? open_dir_at(tracing, events) : NULL;
 	struct dirent *e;
 	int ret = events ? 0 : -ENOMEM;
@@ -118,7 +118,7 @@ static int hyp_events(int tracing, const char *path, struct strlist *out)
 
 static bool hyp_event_on(int dir, const char *path, const char *event)
 {
-	char *file = strf("events/%s/%s/enable", system_of(path), event), on[8] = "";
+	char *file = str_printf("events/%s/%s/enable", system_of(path), event), on[8] = "";
 
 	if (file)
 		read_word(dir, file, on, sizeof(on));
@@ -133,7 +133,7 @@ static void print_buffer(const struct list *l, const struct buffer_state *b)
 	char size[24] = "varies";
 
 	if (b->size_kb)
-		say_size(b->size_kb * 1024, size, sizeof(size));
+		size_text(b->size_kb * 1024, size, sizeof(size));
 	fprintf(l->out, "%-20s %-5s %8s %4u %7zu  %-10s %s\n",
 		b->layout  ? "(hypervisor)"
 		: *b->name ? b->name
@@ -224,7 +224,7 @@ static int show_instances(const struct list *l)
 	if (names.n)
 		qsort(names.v, names.n, sizeof(*names.v), by_text);
 	for (size_t i = 0; !ret && i < names.n; i++) {
-		char *path = strf("instances/%s", names.v[i]);
+		char *path = str_printf("instances/%s", names.v[i]);
 
 		ret = path ? show_buffer(l, names.v[i], path, false) : -ENOMEM;
 		free(path);
@@ -315,7 +315,7 @@ static int show_events(const struct list *l, const char *glob, const char *hyp,
 		json_array(l->json);
 	}
 	for (size_t i = 0; i < hyp_names->n; i++) {
-		char *full = strf("%s:%s", system_of(hyp), hyp_names->v[i]);
+		char *full = str_printf("%s:%s", system_of(hyp), hyp_names->v[i]);
 
 		if (!full)
 			return -ENOMEM;

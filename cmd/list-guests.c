@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <string.h>
 
-#include "guest.h"
+#include "guest/guest.h"
 #include "list-priv.h"
 
 #define PROBE_MS 1000

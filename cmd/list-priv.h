@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "cmd.h"
-#include "json.h"
+#include "util/json.h"
 
 /* What `hyptrace list` shows, each as a table on out, or into json (then out is NULL). */
 struct list {

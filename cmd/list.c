@@ -7,7 +7,7 @@
 #include <tracefs.h>
 #include <unistd.h>
 
-#include "guest.h"
+#include "guest/guest.h"
 #include "list-priv.h"
 
 static const char usage[] =
@@ -104,7 +104,7 @@ static bool parse_options(struct list_opts *o, int argc, char **argv, int *statu
 
 static void verbose_log(void *ctx, enum log_level level, const char *msg)
 {
-	say_log(ctx, level == LOG_DEBUG ? LOG_INFO : level, msg);
+	console_log(ctx, level == LOG_DEBUG ? LOG_INFO : level, msg);
 }
 
 /* -1 with a message when it cannot be opened. */
@@ -146,11 +146,11 @@ static int list_all(struct list *l, const struct list_opts *o)
 int cmd_list(int argc, char **argv)
 {
 	struct list_opts o = { 0 };
-	struct say say = { 0 };
+	struct console console = { 0 };
 	struct buf text = { 0 };
 	struct json json = { .out = &text };
 	struct list l = { .tracing = -1 };
-	struct log log = say_to_log(&say);
+	struct log log = console_as_log(&console);
 	bool traced;
 	int ret;
 

@@ -2,7 +2,7 @@
 #ifndef HYPTRACE_CMD_OPTS_H
 #define HYPTRACE_CMD_OPTS_H
 
-#include "base.h"
+#include "util/base.h"
 
 /* Command lines in the grammar of a trace-cmd command, by a table. */
 

@@ -180,7 +180,7 @@ int set_filter(struct parse *p, const struct opt *o, const char *arg)
 		return ret;
 	if (!e->filter)
 		return replace(p, &e->filter, arg);
-	both = strf("(%s)&&(%s)", e->filter, arg);
+	both = str_printf("(%s)&&(%s)", e->filter, arg);
 	if (!both)
 		return opts_no_memory(p);
 	free(e->filter);
@@ -394,7 +394,7 @@ int set_tsync(struct parse *p, const struct opt *o, const char *arg)
 		const char *name;
 		enum tsync_method method;
 	} methods[] = {
-		{ "auto", TSYNC_AUTO }, { "exact", TSYNC_EXACT }, { "hyp", TSYNC_HYP },
+		{ "auto", TSYNC_AUTO }, { "exact", TSYNC_COUNTER }, { "hyp", TSYNC_HYP },
 		{ "kvm", TSYNC_KVM },	{ "ping", TSYNC_PING },	  { "none", TSYNC_NONE },
 	};
 

@@ -3,7 +3,7 @@
 #define HYPTRACE_RECORD_OPTS_H
 
 #include "opts.h"
-#include "plan.h"
+#include "tracefs/plan.h"
 
 /* The command line of `hyptrace record`: the grammar of trace-cmd-record(1), 3.1.6. */
 

@@ -30,8 +30,8 @@ static int guest_timeout_ms(void)
 
 static int record(const struct record_plan *plan)
 {
-	struct say say = { .quiet = plan->quiet };
-	struct log log = say_to_log(&say);
+	struct console console = { .quiet = plan->quiet };
+	struct log log = console_as_log(&console);
 	struct session_summary sum;
 	struct session_opts o = {
 		.tracing_dir = getenv("HYPTRACE_TRACING_DIR"),
@@ -40,7 +40,7 @@ static int record(const struct record_plan *plan)
 		.guest_timeout_ms = guest_timeout_ms(),
 		.progress = progress_recording,
 		.writing = progress_writing,
-		.ctx = &say,
+		.ctx = &console,
 		.log = &log,
 	};
 	int ret;
@@ -52,7 +52,7 @@ static int record(const struct record_plan *plan)
 	if (!plan->command && !plan->quiet && isatty(STDERR_FILENO))
 		fputs("hyptrace: Ctrl-C ends the recording\n", stderr);
 	ret = session_record(plan, &o, &sum);
-	progress_end(&say);
+	progress_end(&console);
 	close(o.stop_fd);
 	if (!ret || sum.file_bytes || *sum.kept)
 		print_summary(&sum, plan->output, plan->quiet);

@@ -20,13 +20,13 @@ static const char usage[] =
 
 static int recover(const char *dir, const char *output, bool quiet)
 {
-	struct say say = { .quiet = quiet };
-	struct log log = say_to_log(&say);
+	struct console console = { .quiet = quiet };
+	struct log log = console_as_log(&console);
 	struct session_summary sum;
-	struct session_opts o = { .tracing_dir = getenv("HYPTRACE_TRACING_DIR"), .stop_fd = -1, .writing = progress_writing, .ctx = &say, .log = &log };
+	struct session_opts o = { .tracing_dir = getenv("HYPTRACE_TRACING_DIR"), .stop_fd = -1, .writing = progress_writing, .ctx = &console, .log = &log };
 	int ret = session_recover(dir, output, &o, &sum);
 
-	progress_end(&say);
+	progress_end(&console);
 	if (sum.file_bytes || *sum.kept)
 		print_summary(&sum, sum.output, quiet);
 	return ret ? EXIT_FAILED : EXIT_OK;

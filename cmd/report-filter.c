@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "filter-syntax.h"
+#include "read/filter-syntax.h"
 #include "report-priv.h"
 
 /* The filters of one file, in libtraceevent's form: any of v, none of negated. */

@@ -19,7 +19,7 @@ struct tep_event **report_events(const struct report_file *f, bool by_system)
 static int set_flag(const struct report *r, struct report_file *f, const char *pattern, int flag)
 {
 	struct tep_event **events = report_events(f, false);
-	char *whole = strf("^%s$", pattern);
+	char *whole = str_printf("^%s$", pattern);
 	regex_t regex;
 	int ret;
 
@@ -61,7 +61,7 @@ static int add_symbols(const struct report *r, struct report_file *f)
 		return 0;
 	ret = read_file(r->o->kallsyms, KALLSYMS_MAX, &text);
 	if (ret)
-		log_err(r->log, "cannot read '%s': %s", r->o->kallsyms, error_text(ret));
+		log_err(r->log, "cannot read '%s': %s", r->o->kallsyms, errno_text(ret));
 	else if (buf_str(&text))
 		tep_parse_kallsyms(f->in.tep, buf_str(&text));
 	else

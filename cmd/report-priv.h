@@ -6,10 +6,10 @@
 #include <traceevent/trace-seq.h>
 
 #include "cmd.h"
-#include "inputs.h"
-#include "merge.h"
+#include "read/inputs.h"
+#include "read/merge.h"
 #include "report-opts.h"
-#include "tepfile.h"
+#include "read/tepfile.h"
 
 /* Shared by report.c and report-*.c. */
 

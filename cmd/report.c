@@ -204,7 +204,7 @@ static int set_plugin_options(const struct report_opts *o)
 static void drop_warning(void *ctx, enum log_level level, const char *msg)
 {
 	if (level <= LOG_ERROR)
-		say_log(ctx, level, msg);
+		console_log(ctx, level, msg);
 }
 
 /* -T means nothing without a filter. */
@@ -218,8 +218,8 @@ static bool only_filters(const struct report *r)
 
 static int report(const struct report_opts *o)
 {
-	struct say say = { .quiet = o->quiet };
-	struct log log = { .fn = o->quiet ? drop_warning : say_log, .ctx = &say };
+	struct console console = { .quiet = o->quiet };
+	struct log log = { .fn = o->quiet ? drop_warning : console_log, .ctx = &console };
 	struct report r = { .o = o, .log = &log };
 	char *room = malloc(OUTPUT_BUFFER); /* stdout's until the end */
 	struct pager pager;

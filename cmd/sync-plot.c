@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sync-math.h"
+#include "sync/math.h"
 #include "sync-priv.h"
 
 #define WIDTH  900

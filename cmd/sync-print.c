@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "json.h"
+#include "util/json.h"
 #include "sync-priv.h"
 
 bool in_ticks(const struct guest_file *g)

@@ -5,8 +5,8 @@
 #include <stdio.h>
 
 #include "cmd.h"
-#include "reader.h"
-#include "sync.h"
+#include "dat/reader.h"
+#include "sync/sync.h"
 
 /* Shared by sync.c, sync-print.c and sync-write.c. */
 

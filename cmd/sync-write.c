@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "sync-write.h"
+#include "sync/write.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "dat-options.h"
+#include "dat/options.h"
 #include "sync-priv.h"
 
 /* Options that the writer makes itself. */

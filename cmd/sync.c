@@ -226,8 +226,8 @@ static int show(const struct sync_job *job, const struct sync_opts *o)
 
 static int run(const struct sync_opts *o, char **paths, int n)
 {
-	struct say say = { .quiet = o->quiet };
-	struct log log = say_to_log(&say);
+	struct console console = { .quiet = o->quiet };
+	struct log log = console_as_log(&console);
 	struct sync_job job = { .host.fd = -1, .log = &log };
 	int ret = job_read(&job, paths, n), status = EXIT_OK;
 

@@ -2,7 +2,7 @@
 /* crosvm's trace points: lines in the host's trace_marker, decoded; other lines are left alone. */
 #include <inttypes.h>
 
-#include "crosvm.h"
+#include "decode/crosvm.h"
 #include "plugin.h"
 
 const char TEP_PLUGIN_ALIAS[] = "crosvm";

@@ -9,13 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "esr.h"
-#include "hcall.h"
-#include "hyp-printk.h"
+#include "decode/esr.h"
+#include "decode/hcall.h"
+#include "decode/hyp-printk.h"
 #include "hyp-reason.h"
 #include "plugin.h"
-#include "smccc.h"
-#include "symbols.h"
+#include "decode/smccc.h"
+#include "decode/symbols.h"
 
 #define FILE_MAX (64u << 20)
 

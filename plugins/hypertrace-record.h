@@ -2,7 +2,7 @@
 #ifndef HYPTRACE_HYPERTRACE_RECORD_H
 #define HYPTRACE_HYPERTRACE_RECORD_H
 
-#include "hypertrace.h"
+#include "decode/hypertrace.h"
 #include "plugin.h"
 
 /*

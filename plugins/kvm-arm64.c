@@ -7,9 +7,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "esr.h"
+#include "decode/esr.h"
 #include "plugin.h"
-#include "smccc.h"
+#include "decode/smccc.h"
 
 const char TEP_PLUGIN_ALIAS[] = "kvm-arm64";
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "field.h"
+#include "util/field.h"
 
 static size_t view_len(const struct view *v)
 {

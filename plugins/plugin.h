@@ -5,7 +5,7 @@
 #include <traceevent/event-parse.h>
 #include <traceevent/trace-seq.h>
 
-#include "base.h"
+#include "util/base.h"
 
 /*
  * What the libtraceevent plugins share: reading a record's fields without

@@ -49,7 +49,7 @@ static struct tep_event *decoy_new(struct tep_handle *tep, const char *sys, cons
 
 	while (tep_find_event(tep, id))
 		id++;
-	text = strf(format, event, id);
+	text = str_printf(format, event, id);
 	if (text && !tep_parse_event(tep, text, strlen(text), sys))
 		decoy = tep_find_event(tep, id);
 	free(text);

@@ -9,7 +9,7 @@
 #include <kernelshark/libkshark-tepdata.h>
 #include <trace-cmd.h>
 
-#include "crosvm.h"
+#include "decode/crosvm.h"
 #include "hyp-reason.h"
 #include "hypertrace-record.h"
 

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "page.h"
-#include "spool.h"
+#include "dat/page.h"
+#include "record/spool.h"
 
 #define CPUS 4
 #define FORMATS "tests/data/formats"

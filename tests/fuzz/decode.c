@@ -3,13 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "crosvm.h"
-#include "esr.h"
-#include "hcall.h"
-#include "hyp-printk.h"
-#include "hypertrace.h"
-#include "smccc.h"
-#include "symbols.h"
+#include "decode/crosvm.h"
+#include "decode/esr.h"
+#include "decode/hcall.h"
+#include "decode/hyp-printk.h"
+#include "decode/hypertrace.h"
+#include "decode/smccc.h"
+#include "decode/symbols.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -20,11 +20,11 @@
 
 #include "../unit/plugin-rig.h"
 
-#include "dat-options.h"
-#include "export-json.h"
-#include "offset.h"
-#include "page.h"
-#include "perfetto.h"
+#include "dat/options.h"
+#include "export/json-lines.h"
+#include "dat/offset.h"
+#include "dat/page.h"
+#include "export/perfetto.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

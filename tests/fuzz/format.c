@@ -4,7 +4,7 @@
 #include <string.h>
 #include <traceevent/event-parse.h>
 
-#include "hypevents.h"
+#include "hyp/events.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hypevents.h"
+#include "hyp/events.h"
 
 /* A few events of all kinds, for the fuzzers of the two transcoders. */
 

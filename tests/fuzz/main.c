@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base.h"
+#include "util/base.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -142,7 +142,7 @@ static int read_dir(struct corpus *c, const char *path)
 	if (n < 0)
 		return -1;
 	for (int i = 0; i < n; i++) {
-		char *file = strf("%s/%s", path, names[i]->d_name);
+		char *file = str_printf("%s/%s", path, names[i]->d_name);
 
 		if (names[i]->d_name[0] != '.' && file && !ret)
 			ret = read_path(c, file);

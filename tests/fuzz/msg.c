@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "msg.h"
+#include "wire/msg.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
-#include "page.h"
+#include "util/base.h"
+#include "dat/page.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "merge.h"
+#include "read/merge.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "guest-priv.h"
-#include "json.h"
+#include "guest/guest-priv.h"
+#include "util/json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "merge.h"
-#include "writer.h"
+#include "read/merge.h"
+#include "dat/writer.h"
 
 struct piece {
 	const struct reader_info *info;

@@ -25,10 +25,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "dat-options.h"
-#include "offset.h"
-#include "page.h"
-#include "writer.h"
+#include "dat/options.h"
+#include "dat/offset.h"
+#include "dat/page.h"
+#include "dat/writer.h"
 
 #define FORMATS "tests/data/formats"
 #define CPUS	4 /* that may have records */

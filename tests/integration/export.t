@@ -19,7 +19,7 @@ json() {
 
 # A packet a line, without what every track's packet has.
 packets() { # FILE
-	protoc --decode=perfetto.protos.Trace -I lib lib/perfetto.proto <"$1" | tr -s '\n ' '  ' |
+	protoc --decode=perfetto.protos.Trace -I lib lib/export/perfetto.proto <"$1" | tr -s '\n ' '  ' |
 		sed 's/ *packet {/\n&/g' |
 		sed 's/^ *packet { *//; s/ *} *$//; s/trusted_packet_sequence_id: [0-9]* //; s/child_ordering: 3 //' |
 		grep .

@@ -360,7 +360,7 @@ static void wait_until_read(struct cpu *c)
  * What is out of the FIFO need not be on disk yet. But the reader takes one page
  * after the other: with an empty one gone too, all before it are.
  */
-static void finish(struct cpu *c)
+static void dat_from_spool(struct cpu *c)
 {
 	end_page(c);
 	wait_until_read(c);
@@ -387,7 +387,7 @@ int main(int argc, char **argv)
 	f.start = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 	s->feed(&f);
 	for (int i = 0; i < CPUS; i++)
-		finish(&f.cpus[i]);
+		dat_from_spool(&f.cpus[i]);
 	if (f.n)
 		qsort(f.v, f.n, sizeof(*f.v), by_time);
 	for (size_t i = 0; i < f.n; i++)

@@ -18,9 +18,9 @@
 
 #include "../unit/plugin-rig.h"
 
-#include "dat-options.h"
-#include "page.h"
-#include "writer.h"
+#include "dat/options.h"
+#include "dat/page.h"
+#include "dat/writer.h"
 
 #define FORMATS "tests/data/formats"
 #define FFA	"u64 func_id; u64 res_a1; u64 res_a2; u64 res_a3; u64 res_a4; int handled; int err"

@@ -22,9 +22,9 @@
 
 #include "../unit/plugin-rig.h"
 
-#include "dat-options.h"
-#include "page.h"
-#include "writer.h"
+#include "dat/options.h"
+#include "dat/page.h"
+#include "dat/writer.h"
 
 #define FORMATS "tests/data/formats"
 #define CPUS	2

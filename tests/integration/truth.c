@@ -19,9 +19,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "offset.h"
-#include "reader.h"
-#include "sync.h"
+#include "dat/offset.h"
+#include "dat/reader.h"
+#include "sync/sync.h"
 
 #define JUMP_NS 100000 /* two shots that differ by more have a jump between them */
 

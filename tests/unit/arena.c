@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "arena.h"
+#include "util/arena.h"
 
 #include <setjmp.h>
 #include <string.h>

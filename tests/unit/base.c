@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "base.h"
+#include "util/base.h"
 
 static void test_cursor(void **state)
 {

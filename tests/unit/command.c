@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "command.h"
+#include "util/command.h"
 
 static void wait_end(struct command *c)
 {

@@ -7,7 +7,7 @@
  * around them, and the programs that judge what comes out.
  */
 
-#include "writer.h"
+#include "dat/writer.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -24,7 +24,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "dat-options.h"
+#include "dat/options.h"
 
 /* ids of tests/data/formats */
 enum { SCHED_SWITCH = 244, KVM_EXIT = 61, KVM_ENTRY = 62, HYP_ENTER = 20001, HYP_EXIT = 20002 };
@@ -272,7 +272,7 @@ static inline struct pages *add_buffer(struct fixture *x, const char *name, uint
 }
 
 /* The pages are complete: says where they are. */
-static inline void finish(struct fixture *x)
+static inline void dat_from_spool(struct fixture *x)
 {
 	for (size_t b = 0; b < x->f.n_buffers; b++) {
 		for (uint32_t i = 0; i < x->buffers[b].n_cpus; i++) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* lib/dat-options.c, and what stock makes of the options in a file. */
+/* lib/dat/options.c, and what stock makes of the options in a file. */
 #include "dat-fixture.h"
 
 static void test_options(void **state)
@@ -20,7 +20,7 @@ static void test_options(void **state)
 	dat_options_add_procmaps(o, 87, "/usr/bin/qemu-system-aarch64", maps, sizeof(maps) - 1);
 	dat_options_add_procmaps(o, 88, "nothing", "", 0);
 	assert_int_equal(o->n, 5);
-	finish(x);
+	dat_from_spool(x);
 	for_each_form(x, form)
 	{
 		assert_int_equal(write_dat(x), 0);
@@ -49,7 +49,7 @@ static void test_date(void **state)
 	add_pages(add_buffer(x, "", 4096, 1), 5000000000, 1);
 	dat_options_add_uname(&x->options);
 	dat_options_add_date(&x->options, 2000000);
-	finish(x);
+	dat_from_spool(x);
 	assert_int_equal(write_dat(x), 0);
 	expect_output("- 0 7000000000 kvm_entry: PC: 0xffff800080028df0\n", 0, "%s/datdump %s",
 		      tools(), x->path);
@@ -57,7 +57,7 @@ static void test_date(void **state)
 		 x->path));
 	unlink(x->path);
 	dat_options_add_date(&x->options, -4000000);
-	finish(x);
+	dat_from_spool(x);
 	assert_int_equal(write_dat(x), 0);
 	expect_output("- 0 3000000000 kvm_entry: PC: 0xffff800080028df0\n", 0, "%s/datdump %s",
 		      tools(), x->path);
@@ -70,7 +70,7 @@ static void test_raw_clock(void **state)
 
 	add_pages(add_buffer(x, "", 4096, 1), 1234567, 1);
 	dat_options_add_clock(&x->options, "boot");
-	finish(x);
+	dat_from_spool(x);
 	for_each_form(x, form)
 	{
 		assert_int_equal(write_dat(x), 0);
@@ -89,7 +89,7 @@ static void test_large_times(void **state)
 	add_pages(add_buffer(x, "", 4096, 1), 123456789012345678, 1);
 	dat_options_add_tsc2nsec(&x->options, 1, 0, 0);
 	dat_options_add_clock(&x->options, "boot");
-	finish(x);
+	dat_from_spool(x);
 	for_each_form(x, form)
 	{
 		assert_int_equal(write_dat(x), 0);
@@ -109,7 +109,7 @@ static void test_stats(void **state)
 
 	add_pages(add_buffer(x, "", 4096, 1), 1000000, 1);
 	add_pages(add_buffer(x, "hyp", 4096, 1), 1000000, 1);
-	finish(x);
+	dat_from_spool(x);
 	x->cpus[0][0].stat = "CPU: 0\nentries: 0\noverrun: 3\n";
 	x->cpus[1][0].stat = "CPU: 0\nentries: 0\noverrun: 4\n";
 	for_each_form(x, form)

@@ -3,7 +3,7 @@
  * Syndromes and exit reasons. The tables themselves are compared with the kernel's
  * headers by tests/integration/tables.t.
  */
-#include "esr.h"
+#include "decode/esr.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -7,7 +7,7 @@
 #ifndef FAKE_TRACEFS_H
 #define FAKE_TRACEFS_H
 
-#include "base.h"
+#include "util/base.h"
 
 #include <fcntl.h>
 #include <ftw.h>

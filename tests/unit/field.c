@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "field.h"
+#include "util/field.h"
 
 #include <errno.h>
 #include <setjmp.h>

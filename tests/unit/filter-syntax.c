@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "base.h"
-#include "filter-syntax.h"
+#include "util/base.h"
+#include "read/filter-syntax.h"
 
 static void test_right(void **state)
 {

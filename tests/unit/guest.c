@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Guests: -A, command lines, `vm list`, libvirt and QMP (both faked), merging. */
-#include "guest-priv.h"
+#include "guest/guest-priv.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -414,7 +414,7 @@ static void put(const char *path, const char *text)
 
 static void drop_tree(const char *dir)
 {
-	char *cmd = strf("rm -rf %s%s", fake_root, dir);
+	char *cmd = str_printf("rm -rf %s%s", fake_root, dir);
 
 	assert_int_equal(system(cmd), 0);
 	free(cmd);

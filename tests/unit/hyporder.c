@@ -26,7 +26,7 @@ static void make_runs(struct fixture *x, enum fault fault)
 			top->lost = 1;
 		}
 	}
-	finish(x);
+	dat_from_spool(x);
 }
 
 static void expect_order(struct fixture *x, int status, const char *expected)

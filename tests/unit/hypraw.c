@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "page.h"
+#include "dat/page.h"
 #include "tep.h"
 
 #define TYPE "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n"

@@ -4,7 +4,7 @@
  * (fake-tracefs.h): which events a name stands for, what is written where, what
  * is said when it cannot be.
  */
-#include "instance.h"
+#include "tracefs/instance.h"
 #include "fake-tracefs.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* JSON: what is written reads back, what is not JSON is refused. */
-#include "json.h"
+#include "util/json.h"
 
 #include <errno.h>
 #include <math.h>

@@ -2,7 +2,7 @@
 /* Records of several files by time, and what their options make of the times. */
 #include "dat-fixture.h"
 
-#include "merge.h"
+#include "read/merge.h"
 
 struct opened {
 	int fds[2];
@@ -14,7 +14,7 @@ static void add_file(struct opened *o, struct fixture *x, const char *name, unsi
 {
 	struct reader *r;
 
-	finish(x);
+	dat_from_spool(x);
 	assert_int_equal(write_dat(x), 0);
 	o->fds[o->n] = open(x->path, O_RDONLY);
 	assert_true(o->fds[o->n] >= 0);

@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "msg.h"
+#include "wire/msg.h"
 
 static void parse(const struct buf *b, struct msg *m)
 {

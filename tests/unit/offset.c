@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "offset.h"
+#include "dat/offset.h"
 
 /* What libtracecmd does (timestamp_correction_calc), written down plainly. */
 static uint64_t stock_line(const struct offset_knot *min, const struct offset_knot *max,

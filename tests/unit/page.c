@@ -10,8 +10,8 @@
 #include <cmocka.h>
 #include <traceevent/kbuffer.h>
 
-#include "base.h"
-#include "page.h"
+#include "util/base.h"
+#include "dat/page.h"
 
 #define PAGE_MAX 65536
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* record_plan: adding buffers, releasing what was filled in. */
-#include "plan.h"
+#include "tracefs/plan.h"
 
 #include <setjmp.h>
 #include <stdlib.h>

@@ -15,7 +15,7 @@
 #include <traceevent/trace-seq.h>
 #include <unistd.h>
 
-#include "base.h"
+#include "util/base.h"
 
 struct rig {
 	struct tep_handle *tep;

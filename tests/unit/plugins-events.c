@@ -9,7 +9,7 @@
 
 #include "plugin-rows.h"
 
-#include "hypevents.h"
+#include "hyp/events.h"
 
 /* The talk's listing (standard virtio, host side), as the kernel meant it. */
 static struct row talk[] = {
@@ -264,8 +264,8 @@ static void test_reasons(void **state)
 	rig_add(&r, &e);
 	for (size_t i = 0; i <= hyp_reasons_n; i++) {
 		const uint64_t values[] = { i, 0 };
-		char *text = i < hyp_reasons_n ? strf("reason=%s vcpu=0", hyp_reasons[i])
-					       : strf("reason=%zu vcpu=0", i);
+		char *text = i < hyp_reasons_n ? str_printf("reason=%s vcpu=0", hyp_reasons[i])
+					       : str_printf("reason=%zu vcpu=0", i);
 
 		rig_record(&e, values, NULL, 0, &b);
 		assert_string_equal(rig_print(&r, b.data, b.len), text);

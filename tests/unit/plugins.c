@@ -178,7 +178,7 @@ static void check_markers(const char *first, const char *last)
 
 static void link_plugin(const char *dir, const char *name)
 {
-	char *from = strf("%s/%s", rig_plugins(), name), *to = strf("%s/%s", dir, name);
+	char *from = str_printf("%s/%s", rig_plugins(), name), *to = str_printf("%s/%s", dir, name);
 
 	assert_int_equal(symlink(from, to), 0);
 	free(from);
@@ -187,7 +187,7 @@ static void link_plugin(const char *dir, const char *name)
 
 static void remove_dir(const char *dir, const char *name)
 {
-	char *path = strf("%s/%s", dir, name);
+	char *path = str_printf("%s/%s", dir, name);
 
 	unlink(path);
 	rmdir(dir);

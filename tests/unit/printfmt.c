@@ -9,14 +9,14 @@
 #include <cmocka.h>
 #include <event-parse.h>
 
-#include "printfmt.h"
+#include "decode/printfmt.h"
 
 #define HEAD "name: x\nID: 700\nformat:\n" \
 	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n" \
 	"\tfield:int a;\toffset:8;\tsize:4;\tsigned:1;\n" \
 	"\tfield:int b;\toffset:12;\tsize:4;\tsigned:1;\n\nprint fmt: "
 
-static void test_mended(void **state)
+static void test_sanitized(void **state)
 {
 	static const struct {
 		const char *fmt, *want; /* NULL: left as it is */
@@ -45,12 +45,12 @@ static void test_mended(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct buf in = { 0 }, out = { 0 };
-		bool mended;
+		bool sanitized;
 
 		buf_printf(&in, "%s%s", HEAD, rows[i].fmt);
-		mended = printfmt_mend((char *)in.data, in.len, &out);
-		assert_int_equal(mended, rows[i].want != NULL);
-		if (mended)
+		sanitized = printfmt_rewrite((char *)in.data, in.len, &out);
+		assert_int_equal(sanitized, rows[i].want != NULL);
+		if (sanitized)
 			assert_string_equal(buf_str(&out) + strlen(HEAD), rows[i].want);
 		else
 			assert_int_equal(out.len, 0);
@@ -68,7 +68,7 @@ static const char *print(const char *format, const void *data, int size)
 	struct trace_seq s;
 
 	tep_set_long_size(tep, 8);
-	assert_true(printfmt_mend(format, strlen(format), &out));
+	assert_true(printfmt_rewrite(format, strlen(format), &out));
 	assert_int_equal(tep_parse_event(tep, buf_str(&out), out.len, "kvm"), 0);
 	trace_seq_init(&s);
 	tep_print_event(tep, &s, &record, "%s", TEP_PRINT_INFO);
@@ -122,7 +122,7 @@ static void test_libtraceevent_reads_it(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_mended),
+		cmocka_unit_test(test_sanitized),
 		cmocka_unit_test(test_libtraceevent_reads_wfx),
 		cmocka_unit_test(test_libtraceevent_reads_it),
 	};

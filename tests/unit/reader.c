@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "reader.h"
+#include "dat/reader.h"
 
 #define PAGE 4096
 #define PAGES 25 /* two chunks and a half */

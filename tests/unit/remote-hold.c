@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "nvhe-sim.h"
-#include "remote-hold.h"
+#include "record/remote-hold.h"
 
 struct run {
 	const struct sim *s;

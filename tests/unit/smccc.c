@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* SMCCC function ids, and the names of host_hcall's ids from text and BTF. */
-#include "smccc.h"
+#include "decode/smccc.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "hcall.h"
+#include "decode/hcall.h"
 
 static void test_text(void **state)
 {

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "spool.h"
+#include "record/spool.h"
 
 struct fixture {
 	char base[64], dir[80];

@@ -134,9 +134,9 @@ static void expect_written(void)
 static void test_write(void **state)
 {
 	char dir[] = "/tmp/hyptrace-sync.XXXXXX", *home = getcwd(NULL, 0);
-	char *guest = strf("%s/" DATA "trace-Guest.dat", home),
-	     *same = strf("cmp -s g.dat.orig %s", guest);
-	char *host = strf("%s/" DATA "trace.dat", home);
+	char *guest = str_printf("%s/" DATA "trace-Guest.dat", home),
+	     *same = str_printf("cmp -s g.dat.orig %s", guest);
+	char *host = str_printf("%s/" DATA "trace.dat", home);
 
 	assert_non_null(mkdtemp(dir));
 	assert_int_equal(chdir(dir), 0);

@@ -8,8 +8,8 @@
  * lost or bent on the way.
  */
 
-#include "sync-math.h"
-#include "sync.h"
+#include "sync/math.h"
+#include "sync/sync.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -239,8 +239,8 @@ static inline void gen_tick(struct gen *g, unsigned int cpu, double h, double cl
 
 	if (at < 0 || clear < 0)
 		return;
-	g->ticks = grown(g->ticks, g->n_ticks, sizeof(*g->ticks));
-	g->raises = grown(g->raises, g->n_raises, sizeof(*g->raises));
+	g->ticks = array_grow(g->ticks, g->n_ticks, sizeof(*g->ticks));
+	g->raises = array_grow(g->raises, g->n_raises, sizeof(*g->raises));
 	g->raises[g->n_raises++] = raise;
 	g->ticks[g->n_ticks++] = (struct sync_tick){ g->guest0 + (uint64_t)num_round(at),
 						     g->guest0 + (uint64_t)num_round(clear), cpu,
@@ -257,13 +257,13 @@ static inline void gen_injected(struct gen *g, unsigned int cpu, double clear, d
 
 	if (at < 0 || clear < 0 || gen_one(g) < 0.3)
 		return;
-	g->ticks = grown(g->ticks, g->n_ticks, sizeof(*g->ticks));
+	g->ticks = array_grow(g->ticks, g->n_ticks, sizeof(*g->ticks));
 	g->ticks[g->n_ticks++] = (struct sync_tick){ g->guest0 + (uint64_t)num_round(at),
 						     g->guest0 + (uint64_t)num_round(clear), cpu,
 						     vector, true };
 	if (gen_one(g) < g->silent)
 		return;
-	g->raises = grown(g->raises, g->n_raises, sizeof(*g->raises));
+	g->raises = array_grow(g->raises, g->n_raises, sizeof(*g->raises));
 	g->raises[g->n_raises++] = (struct sync_raise){ host0 + (uint64_t)num_round(h),
 							g->true_pids[cpu], vector };
 }
@@ -272,7 +272,7 @@ static inline void gen_guest_deed(struct gen *g, struct sync_deed one, double a,
 {
 	one.a = g->guest0 + (uint64_t)num_round(a);
 	one.b = g->guest0 + (uint64_t)num_round(b);
-	g->guest_deeds = grown(g->guest_deeds, g->n_guest_deeds, sizeof(one));
+	g->guest_deeds = array_grow(g->guest_deeds, g->n_guest_deeds, sizeof(one));
 	g->guest_deeds[g->n_guest_deeds++] = one;
 }
 
@@ -281,7 +281,7 @@ static inline void gen_host_deed(struct gen *g, struct sync_deed one, double a, 
 {
 	one.a = host0 + (uint64_t)num_round(a);
 	one.b = host0 + (uint64_t)num_round(b);
-	g->host_deeds = grown(g->host_deeds, g->n_host_deeds, sizeof(one));
+	g->host_deeds = array_grow(g->host_deeds, g->n_host_deeds, sizeof(one));
 	g->host_deeds[g->n_host_deeds++] = one;
 }
 

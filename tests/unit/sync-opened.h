@@ -6,8 +6,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "reader.h"
-#include "sync.h"
+#include "dat/reader.h"
+#include "sync/sync.h"
 
 struct opened {
 	int fd;

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "sync.h"
+#include "sync/sync.h"
 
 #define PID 77
 #define MS  1000000ull
@@ -99,7 +99,7 @@ static struct sync_host read_host(struct pages *host, struct pages *hyp)
 	struct sync_host h;
 
 	for (int i = 0; i < 4; i++) {
-		char *path = strf("tests/data/formats/%s", names[i]);
+		char *path = str_printf("tests/data/formats/%s", names[i]);
 
 		assert_int_equal(read_file(path, 1 << 16, &files[i]), 0);
 		texts[i] = (struct dat_text){ buf_str(&files[i]), files[i].len };

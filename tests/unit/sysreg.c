@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* System register names. */
-#include "sysreg.h"
+#include "decode/sysreg.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -53,7 +53,7 @@ static void test_range(void **state)
 #define R(...) +1
 enum {
 	ENTRIES = 0
-#include "sysreg-table.h"
+#include "decode/sysreg-table.h"
 };
 #undef R
 

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "page.h"
-#include "tasks.h"
+#include "dat/page.h"
+#include "record/tasks.h"
 
 #define SWITCH_ID 318
 

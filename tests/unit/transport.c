@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "transport.h"
+#include "wire/transport.h"
 
 #define LONG_NAME 90 /* of a directory; two of them are more than sun_path takes */
 

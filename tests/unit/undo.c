@@ -3,7 +3,7 @@
  * The journal of changes, on a fake tracefs of plain files (fake-tracefs.h):
  * what is noted before a change, what is written to put it back.
  */
-#include "undo.h"
+#include "tracefs/undo.h"
 #include "fake-tracefs.h"
 
 #include <errno.h>

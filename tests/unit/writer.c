@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * lib/writer.c, judged by the programs that are to read its files: trace-cmd,
+ * lib/dat/writer.c, judged by the programs that are to read its files: trace-cmd,
  * and through tests/tools libtracecmd and libkshark.
  */
 #include "dat-fixture.h"
@@ -24,7 +24,7 @@ static void make_small(struct fixture *x)
 	add_buffer(x, "empty", 4096, 2);
 	dat_options_add_tsc2nsec(&x->options, 1, 0, 0);
 	dat_options_add_clock(&x->options, "boot");
-	finish(x);
+	dat_from_spool(x);
 }
 
 // clang-format off
@@ -141,7 +141,7 @@ static void test_page_sizes(void **state)
 			hyp = add_buffer(x, "hyp", sizes[s][1], 2);
 			add_pages(&hyp[0], 1000100, 3);
 			add_pages(&hyp[1], 1000200, 13);
-			finish(x);
+			dat_from_spool(x);
 			x->f.compression = n & 1 ? "zstd" : "none";
 			assert_int_equal(write_dat(x), 0);
 			expect_events(x, "-", n + n / 3, true);
@@ -162,7 +162,7 @@ static void test_page_sizes_zstd(void **state)
 		add_pages(top, 1000000, n);
 		hyp = add_buffer(x, "hyp", 16384, 1);
 		add_pages(hyp, 1000100, 12);
-		finish(x);
+		dat_from_spool(x);
 		assert_int_equal(write_dat(x), 0);
 		expect_events(x, "hyp", 12, n);
 		drop_buffers(x);
@@ -176,7 +176,7 @@ static void test_no_top(void **state)
 	for_each_form(x, form)
 	{
 		add_pages(add_buffer(x, "hyp", form->version == 6 ? 4096 : 16384, 1), 1000000, 12);
-		finish(x);
+		dat_from_spool(x);
 		assert_int_equal(write_dat(x), 0);
 		expect_output("12\n", 0, "trace-cmd report %s 2>/dev/null | grep -c kvm_entry",
 			      x->path);
@@ -198,7 +198,7 @@ static void test_cpu_numbers(void **state)
 
 			add_pages(&top[n - 1], 1000000, 2);
 			add_pages(&hyp[MAX_CPUS - n], 1000000, 3);
-			finish(x);
+			dat_from_spool(x);
 			assert_int_equal(write_dat(x), 0);
 			expect_events(x, "-", 2, true);
 			expect_events(x, "hyp", 3, true);
@@ -229,7 +229,7 @@ static void test_chunks(void **state)
 
 		add_pages(&top[0], 1000000, 10);
 		add_pages(&top[2], 1000001, 25);
-		finish(x);
+		dat_from_spool(x);
 		seen[0] = 0;
 		assert_int_equal(write_dat(x), 0);
 		assert_int_equal(seen[0], 35 * 4096);
@@ -256,7 +256,7 @@ static void test_lost(void **state)
 		pages_cut(top);
 		top->lost = -1;
 		add_entry(top, 3000000, 87);
-		finish(x);
+		dat_from_spool(x);
 		assert_int_equal(write_dat(x), 0);
 		expect_output("- 0 1000000 kvm_entry: PC: 0xffff800080028df0\n"
 			      "- 0 2000000 [17 events lost]\n"
@@ -300,7 +300,7 @@ static void test_fix_page(void **state)
 	add_pages(&top[1], 5000000, 1);
 	x->buffers[0].fix_page = fix;
 	x->buffers[0].fix_ctx = &f;
-	finish(x);
+	dat_from_spool(x);
 	assert_int_equal(write_dat(x), 0);
 	assert_int_equal(f.n[0], 11);
 	assert_int_equal(f.n[1], 1);
@@ -318,7 +318,7 @@ static void test_source(void **state)
 	struct pages *top = add_buffer(x, "", 4096, 1);
 
 	add_pages(top, 1000000, 4);
-	finish(x);
+	dat_from_spool(x);
 	x->cpus[0][0].offset = 4096;
 	x->cpus[0][0].size = 2 * 4096;
 	assert_int_equal(write_dat(x), 0);

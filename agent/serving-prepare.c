@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "serving.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "dat/page.h"
+
+/* ---- the undo ---------------------------------------------------------------- */
+
+static int open_undo(struct session *s)
+{
+	struct agent *a = s->agent;
+	int ret;
+
+	/* --early has begun one, which is to be ended with this recording */
+	if (s->boot && a->boot.early) {
+		s->undo = a->boot.early;
+		s->journal = a->journal != NULL;
+		a->boot.early = NULL;
+		return 0;
+	}
+	ret = undo_open(&s->undo, a->tracing_dir, a->journal, s->log);
+	s->journal = !ret && a->journal;
+	/* the place for it may have gone with the initramfs */
+	if (ret && ret != -EEXIST && a->journal) {
+		log_warn(s->log, "no journal: a kill -9 would leave tracefs as it is then");
+		ret = undo_open(&s->undo, a->tracing_dir, NULL, s->log);
+	}
+	return ret;
+}
+
+/* --early switched on what only a recorder of the top buffer can take over. */
+static void end_early(struct agent *a)
+{
+	if (!a->boot.early)
+		return;
+	log_warn(&a->log, "what --early recorded is given up for another buffer");
+	undo_all(a->boot.early);
+	undo_free(a->boot.early);
+	a->boot.early = NULL;
+	a->boot.top = false;
+	if (a->journal)
+		unlink(a->journal);
+}
+
+void session_put_back(struct session *s)
+{
+	instance_free(s->inst);
+	s->inst = NULL;
+	if (!s->undo)
+		return;
+	if (undo_all(s->undo) > 0)
+		log_err(s->log, "not everything in tracefs could be put back");
+	undo_free(s->undo);
+	s->undo = NULL;
+	if (s->journal)
+		unlink(s->agent->journal);
+}
+
+/* ---- the buffer ---------------------------------------------------------------- */
+
+static char *file_of(const struct session *s, const char *name)
+{
+	const char *path = instance_path(s->inst);
+
+	/* "." is no part of a path for the journal */
+	return strcmp(path, ".") ? str_printf("%s/%s", path, name) : strdup(name);
+}
+
+/* The instance's own sub-buffer size, where the kernel has one; else header_page's. */
+static int find_page_size(struct session *s)
+{
+	int dirfd = undo_dirfd(s->undo);
+	char *path = file_of(s, "buffer_subbuf_size_kb"), *kb = NULL;
+	struct page_layout layout;
+	struct buf text = { 0 };
+	uint64_t n = 0;
+	int ret = path ? 0 : -ENOMEM;
+
+	if (!ret && !undo_read(s->undo, path, &kb) && !parse_u64(kb, &n) && n && n <= 1024) {
+		s->page_size = (uint32_t)n * 1024;
+	} else if (!ret) {
+		ret = read_file_at(dirfd, "events/header_page", 4096, &text);
+		if (!ret)
+			ret = page_layout_parse((char *)text.data, text.len, &layout);
+		if (!ret)
+			s->page_size = layout.size;
+	}
+	buf_release(&text);
+	free(path);
+	free(kb);
+	return ret;
+}
+
+static int find_cpus(struct session *s)
+{
+	char *path = file_of(s, "per_cpu");
+	DIR *d = path ? open_dir_at(undo_dirfd(s->undo), path) : NULL;
+	struct dirent *de;
+	unsigned int cpu;
+
+	while (d && (de = readdir(d)))
+		if (sscanf(de->d_name, "cpu%u", &cpu) == 1 && cpu < MSG_CPUS_MAX &&
+		    cpu + 1 > s->n_cpus)
+			s->n_cpus = cpu + 1;
+	if (d)
+		closedir(d);
+	free(path);
+	return s->n_cpus ? 0 : -ENODEV;
+}
+
+static int find_facts(struct session *s)
+{
+	char *path = file_of(s, "trace_clock");
+	int ret = path ? undo_read(s->undo, path, &s->clock) : -ENOMEM;
+
+	free(path);
+	if (!ret)
+		ret = find_page_size(s);
+	return ret ? ret : find_cpus(s);
+}
+
+/* ---- a boot trace ---------------------------------------------------------------- */
+
+/* Its buffer stays as it is, with its clock and its size; the request's events come on top. */
+static int join_boot(struct session *s)
+{
+	const struct buffer_plan *b = s->buffer;
+	char *path = file_of(s, "set_event"), *on = file_of(s, "tracing_on");
+	bool less = b->tracer || b->size_kb || b->subbuf_kb || b->cpumask;
+	int ret = path && on ? 0 : -ENOMEM;
+
+	log_info(s->log, "the buffer holds a boot trace: it is not cleared");
+	/* it is on, and is to go on */
+	if (!ret)
+		ret = undo_save(s->undo, on);
+	for (size_t i = 0; i < b->n_events && !ret; i++) {
+		const struct event_plan *e = &b->events[i];
+
+		less |= e->filter || e->triggers.n || e->negate;
+		if (e->negate)
+			continue;
+		ret = undo_add(s->undo, path, strcmp(e->name, "all") ? e->name : "*:*");
+		if (ret)
+			log_err(s->log, "-e %s: %s", e->name, strerror(-ret));
+	}
+	if (less)
+		log_warn(s->log, "of the request only its events are added to a boot trace");
+	free(path);
+	free(on);
+	return ret;
+}
+
+static int set_pids(struct session *s)
+{
+	size_t n = s->plan.pids.n;
+	pid_t *pids;
+	uint64_t pid;
+	int ret;
+
+	if (!n)
+		return 0;
+	pids = calloc(n, sizeof(*pids));
+	if (!pids)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		if (!parse_u64(s->plan.pids.v[i], &pid))
+			pids[i] = (pid_t)pid;
+	ret = instance_set_pids(s->inst, pids, n);
+	free(pids);
+	return ret;
+}
+
+/* ---- all of it
+ * ----------------------------------------------------------------------------------- */
+
+static int setup(struct session *s)
+{
+	struct instance_opts o = { .plan = &s->plan, .log = s->log };
+	int ret = instance_open(&s->inst, s->undo, s->buffer, &o);
+
+	if (!ret)
+		ret = s->boot ? join_boot(s) : instance_setup(s->inst);
+	if (!ret && !s->boot)
+		ret = set_pids(s);
+	return ret ? ret : find_facts(s);
+}
+
+int session_prepare(struct session *s, char **why)
+{
+	struct agent *a = s->agent;
+	int ret = request_parse(&s->plan, &s->req.args, s->log, why);
+
+	if (ret)
+		return ret;
+	s->buffer = request_buffer(&s->plan);
+	if (!s->buffer) {
+		*why = strdup("only one buffer of a guest can be recorded");
+		return -EINVAL;
+	}
+	s->boot = boot_take(a, s->buffer->name);
+	if (!s->boot)
+		end_early(a);
+	ret = open_undo(s);
+	if (!ret)
+		ret = allow_apply(&a->allow, undo_dirfd(s->undo), s->buffer, s->log, why);
+	if (!ret)
+		ret = setup(s);
+	if (ret && !*why)
+		*why = str_printf("cannot set up tracing: %s (the agent's log says more)",
+			    strerror(-ret));
+	return ret;
+}

@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "agent.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "clock/marks.h"
+#include "serving.h"
+#include "thread.h"
+
+/* So many messages that make no sense here are answered before the peer is given up. */
+#define STRAY_MAX 8
+#define LAST_MS	  1000
+#define SEND_AT_ONCE 61440 /* bytes: with one more message, what a vsock packet carries */
+
+static struct msg_wait wait_for(const struct session *s)
+{
+	return (struct msg_wait){ .deadline = msg_now() + s->agent->timeout_ms,
+				  .stop_fd = s->cancel_fd };
+}
+
+/* For what comes last: the next recorder may be waiting for this one. */
+static struct msg_wait last_wait(const struct session *s)
+{
+	return (struct msg_wait){ .deadline = msg_now() + LAST_MS, .stop_fd = s->cancel_fd };
+}
+
+static int refuse(struct session *s, const char *why)
+{
+	struct msg_wait w = last_wait(s);
+	struct buf b = { 0 };
+
+	log_warn(s->log, "refused: %s", why);
+	msg_add_refusal(&b, why);
+	return msg_send_buf(s->fd, &b, &w);
+}
+
+/* ---- the answer ---------------------------------------------------------------- */
+
+static int open_ports(struct session *s)
+{
+	struct transport_addr local;
+	struct ports *p;
+	int ret = transport_local(s->fd, &local);
+
+	if (!ret)
+		ret = ports_open(&p, &local, &s->peer, s->n_cpus + 1);
+	if (!ret)
+		atomic_store(&s->ports, p);
+	else
+		log_err(s->log, "cannot open the ports for the data: %s", strerror(-ret));
+	return ret;
+}
+
+static int open_sync(struct session *s)
+{
+	struct sync_opts o = {
+		.undo = s->undo,
+		.clock = s->clock,
+		.ports = s->ports,
+		.port = s->n_cpus,
+		.timeout_ms = s->agent->timeout_ms,
+		.cancel_fd = s->cancel_fd,
+		.log = s->log,
+	};
+	int ret;
+
+	s->proto = sync_protocol(&s->req.protos);
+	if (!*s->proto)
+		return 0;
+	ret = sync_start(&s->sync, &o);
+	if (ret) {
+		log_warn(s->log, "no time synchronisation: %s", strerror(-ret));
+		s->proto = "";
+	}
+	return 0;
+}
+
+static int answer(struct session *s)
+{
+	struct msg_trace_resp r = { .cpus = s->n_cpus,
+				    .page_size = s->page_size,
+				    .trace_id = s->trace_id };
+	struct msg_wait w = wait_for(s);
+	struct buf b = { 0 };
+
+	r.ports = calloc(s->n_cpus, sizeof(*r.ports));
+	if (!r.ports)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < s->n_cpus; i++)
+		r.ports[i] = ports_number(s->ports, i);
+	strcpy(r.proto, s->proto);
+	if (*s->proto)
+		r.tsync_port = ports_number(s->ports, s->n_cpus);
+	msg_add_trace_resp(&b, &r);
+	free(r.ports);
+	return msg_send_buf(s->fd, &b, &w);
+}
+
+/* ---- the metadata ---------------------------------------------------------------- */
+
+/* One message more. 1, 0: there is no more data, or -errno. */
+static int add_data(struct buf *out, int fd)
+{
+	uint8_t bytes[MSG_DATA_MAX];
+	ssize_t n = read_all(fd, bytes, sizeof(bytes));
+
+	if (n > 0)
+		msg_add(out, MSG_SEND_DATA, bytes, (size_t)n);
+	return n > 0 ? 1 : (int)n;
+}
+
+/* vsock wakes the other side up for each send, which takes longer than what is sent. */
+static int send_file(struct session *s, int fd)
+{
+	int more = 1, ret = 0;
+
+	while (!ret && more > 0) {
+		struct msg_wait w = wait_for(s);
+		struct buf b = { 0 };
+
+		while ((more = add_data(&b, fd)) > 0 && b.len < SEND_AT_ONCE)
+			;
+		if (!more)
+			msg_add(&b, MSG_FIN_DATA, NULL, 0);
+		ret = more < 0 ? more : msg_send_buf(s->fd, &b, &w);
+		buf_release(&b);
+	}
+	return ret;
+}
+
+static int send_meta(struct session *s)
+{
+	struct strlist systems = { 0 };
+	struct meta m = {
+		.tracing_dirfd = undo_dirfd(s->undo),
+		.proc_fd = s->agent->proc_fd,
+		.instance_path = instance_path(s->inst),
+		.page_size = s->page_size,
+		.n_cpus = s->n_cpus,
+		.trace_id = s->trace_id,
+		.systems = &systems,
+	};
+	int fd, ret = instance_systems(s->inst, &systems);
+
+	fd = ret ? ret : meta_make(&m, s->log);
+	strlist_release(&systems);
+	if (fd < 0)
+		return fd;
+	ret = send_file(s, fd);
+	close(fd);
+	return ret;
+}
+
+/* ---- recording ---------------------------------------------------------------- */
+
+static int start_streams(struct session *s)
+{
+	struct streams_opts o = {
+		.tracing_dirfd = undo_dirfd(s->undo),
+		.instance_path = instance_path(s->inst),
+		.page_size = s->page_size,
+		.n_cpus = s->n_cpus,
+		.ports = s->ports,
+		.sleep_us = s->plan.sleep_us,
+		.timeout_ms = s->agent->timeout_ms,
+		.cancel_fd = s->cancel_fd,
+		.failed_fd = s->failed_fd,
+		.ready_fd = s->ready_fd,
+		.log = s->log,
+	};
+
+	return streams_start(&s->streams, &o);
+}
+
+/*
+ * Once the recorder has connected to all CPUs, which it does to all of its guests
+ * at a time: so they begin together, however long each took to be set up.
+ */
+static int start_tracing(struct session *s, eventfd_t *connected)
+{
+	int clock = clock_marks_system(s->clock);
+	struct timespec now;
+	eventfd_t more;
+
+	if (eventfd_read(s->ready_fd, &more) < 0)
+		return 0;
+	*connected += more;
+	if (*connected < s->n_cpus)
+		return 0;
+	if (clock >= 0 && !s->boot && !clock_gettime(clock, &now))
+		s->sent.started = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	return instance_start(s->inst);
+}
+
+/* 1: the recorder says that it is enough; 0: go on; else it is over. */
+static int take_message(struct session *s, unsigned int *stray)
+{
+	struct msg m;
+	int ret = msg_reader_step(&s->reader, s->fd, &m);
+
+	if (ret <= 0)
+		return ret;
+	if (m.cmd == MSG_CLOSE)
+		return 1;
+	if (m.cmd == MSG_NOT_SUPP)
+		return 0;
+	if (++*stray > STRAY_MAX)
+		return -EPROTO;
+	return refuse(s, "only CLOSE makes sense now");
+}
+
+static int trace_until_close(struct session *s)
+{
+	struct pollfd p[4] = { { .fd = s->fd, .events = POLLIN },
+			       { .fd = s->cancel_fd, .events = POLLIN },
+			       { .fd = s->failed_fd, .events = POLLIN },
+			       { .fd = s->ready_fd, .events = POLLIN } };
+	eventfd_t connected = 0;
+	unsigned int stray = 0;
+
+	for (;;) {
+		int ret = 0;
+
+		if (poll(p, 4, -1) < 0 && errno != EINTR)
+			return -errno;
+		if (p[1].revents)
+			return -ECANCELED;
+		if (p[3].revents)
+			ret = start_tracing(s, &connected);
+		if (!ret && p[0].revents)
+			ret = take_message(s, &stray);
+		if (ret)
+			return ret < 0 ? ret : 0;
+		if (p[2].revents)
+			return -EPIPE;
+	}
+}
+
+static void summary(struct session *s)
+{
+	uint64_t bytes = 0, lost = 0;
+
+	s->sent.cpus = calloc(s->n_cpus, sizeof(*s->sent.cpus));
+	for (uint32_t i = 0; i < s->n_cpus && s->sent.cpus; i++) {
+		struct msg_sent_cpu *one = &s->sent.cpus[i];
+
+		s->sent.n_cpus = i + 1;
+		one->bytes = streams_bytes(s->streams, i);
+		/* 0 when the kernel does not tell: then the recorder goes by the pages */
+		instance_lost(s->inst, i, &one->lost);
+		log_debug(s->log, "cpu %u: sent %" PRIu64 " bytes, %" PRIu64 " events lost", i, one->bytes,
+			  one->lost);
+		bytes += one->bytes;
+		lost += one->lost;
+	}
+	log_info(s->log, "sent %" PRIu64 " bytes%s, %" PRIu64 " events lost", bytes,
+		 streams_spliced(s->streams) ? " by splice" : "", lost);
+}
+
+static int record(struct session *s)
+{
+	int ret = start_streams(s), ended;
+
+	if (!ret)
+		ret = trace_until_close(s);
+	instance_stop(s->inst);
+	if (!s->streams)
+		return ret;
+	/* what is left is for a recorder that listens still */
+	if (ret)
+		session_cancel(s);
+	ended = streams_finish(s->streams);
+	summary(s);
+	return ended && (!ret || ret == -EPIPE) ? ended : ret;
+}
+
+/* ---- the whole ---------------------------------------------------------------- */
+
+static int run(struct session *s)
+{
+	char *why = NULL;
+	int ret = session_prepare(s, &why);
+
+	if (ret) {
+		/* first, so that who tries again at once is served */
+		session_put_back(s);
+		atomic_store(&s->ending, true);
+		refuse(s, why ? why : strerror(-ret));
+		free(why);
+		return ret;
+	}
+	ret = open_ports(s);
+	if (!ret)
+		ret = open_sync(s);
+	if (!ret)
+		ret = answer(s);
+	if (!ret)
+		ret = send_meta(s);
+	if (!ret)
+		ret = record(s);
+	if (ret) {
+		atomic_store(&s->ending, true);
+		session_cancel(s);
+	}
+	sync_finish(s->sync);
+	return ret;
+}
+
+static int send_close_resp(struct session *s)
+{
+	struct msg_wait w = last_wait(s);
+	struct buf b = { 0 };
+
+	msg_add_close_resp(&b, &s->sent);
+	return msg_send_buf(s->fd, &b, &w);
+}
+
+static void *session_thread(void *arg)
+{
+	struct session *s = arg;
+	int ret = run(s);
+
+	sync_free(s->sync);
+	streams_free(s->streams);
+	session_put_back(s);
+	atomic_store(&s->ending, true);
+	if (!ret)
+		ret = send_close_resp(s);
+	if (ret)
+		log_warn(s->log, "the recording ended early: %s",
+			 ret == -ENODATA ? "the recorder went away" : strerror(-ret));
+	else
+		log_info(s->log, "the recording is complete");
+	close(s->fd);
+	s->fd = -1;
+	eventfd_write(s->done_fd, 1);
+	return NULL;
+}
+
+int session_start(struct session **out, struct agent *a, int fd, const struct transport_addr *peer,
+		  struct msg_trace_req *req, int done_fd)
+{
+	struct session *s = calloc(1, sizeof(*s));
+	int ret = s ? 0 : -ENOMEM;
+
+	if (ret) {
+		msg_trace_req_release(req);
+		close(fd);
+		return ret;
+	}
+	*s = (struct session){ .agent = a,
+			       .log = &a->log,
+			       .fd = fd,
+			       .peer = *peer,
+			       .req = *req,
+			       .done_fd = done_fd,
+			       .proto = "" };
+	s->cancel_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	s->failed_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	s->ready_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (s->cancel_fd < 0 || s->failed_fd < 0 || s->ready_fd < 0 ||
+	    getrandom(&s->trace_id, sizeof(s->trace_id), 0) != sizeof(s->trace_id))
+		ret = -errno;
+	if (!ret)
+		ret = thread_start(&s->thread, session_thread, s);
+	if (!ret) {
+		*out = s;
+		return 0;
+	}
+	close(fd);
+	session_free(s);
+	return ret;
+}
+
+bool session_offer(struct session *s, uint32_t port, int fd)
+{
+	struct ports *p = atomic_load(&s->ports);
+
+	return p && ports_offer(p, port, fd);
+}
+
+bool session_ending(struct session *s)
+{
+	return atomic_load(&s->ending);
+}
+
+void session_cancel(struct session *s)
+{
+	eventfd_write(s->cancel_fd, 1);
+}
+
+void session_free(struct session *s)
+{
+	/* here, not in the thread: session_offer looks at them */
+	ports_free(s->ports);
+	msg_trace_req_release(&s->req);
+	record_plan_release(&s->plan);
+	if (s->cancel_fd >= 0)
+		close(s->cancel_fd);
+	if (s->failed_fd >= 0)
+		close(s->failed_fd);
+	if (s->ready_fd >= 0)
+		close(s->ready_fd);
+	msg_sent_release(&s->sent);
+	free(s->clock);
+	free(s);
+}
+
+void session_join(struct session *s)
+{
+	pthread_join(s->thread, NULL);
+	session_free(s);
+}

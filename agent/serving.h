@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef HYPTRACE_AGENT_SESSION_PRIV_H
+#define HYPTRACE_AGENT_SESSION_PRIV_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "agent.h"
+#include "tracefs/instance.h"
+#include "stream.h"
+#include "timesync.h"
+
+/* One recording, from the request to tracefs as it was. */
+struct session {
+	struct agent *agent;
+	const struct log *log;
+	pthread_t thread;
+	int fd; /* control */
+	struct transport_addr peer;
+	int done_fd;
+	int cancel_fd; /* readable: give up every wait */
+	int failed_fd; /* readable: a CPU's connection is over */
+	int ready_fd;  /* the number of CPUs whose connections are made is added up here */
+	struct msg_reader reader;
+	struct msg_trace_req req;
+	uint64_t trace_id;
+
+	/* session-prepare.c */
+	struct record_plan plan;
+	struct buffer_plan *buffer; /* the one of the plan that is recorded */
+	struct undo *undo;
+	bool journal; /* the undo has one on disk */
+	bool boot;    /* the buffer holds a boot trace: it has been on for long */
+	struct instance *inst;
+	char *clock;
+	uint32_t page_size;
+	uint32_t n_cpus;
+
+	struct ports *_Atomic ports;
+	struct streams *streams;
+	struct sync *sync;
+	const char *proto;
+	struct msg_sent sent; /* for the end: what was sent */
+	atomic_bool ending;
+};
+
+/*
+ * From the request to a buffer that is ready to start. On failure *why (may
+ * stay NULL) tells the recorder what was wrong; what was changed is for
+ * session_put_back.
+ */
+int session_prepare(struct session *s, char **why);
+/* tracefs as it was before; the instance is gone then. */
+void session_put_back(struct session *s);
+void session_free(struct session *s);
+
+#endif

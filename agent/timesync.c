@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "timesync.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "clock/counter.h"
+#include "thread.h"
+
+/*
+ * Stock takes 339 probes per CPU, one CPU after the other; the best of these is
+ * as good for all that can be measured, and the recorder waits far less.
+ */
+#define PROBES 64
+
+struct sync {
+	struct sync_opts o;
+	pthread_t thread;
+	bool running;
+	int finish_fd; /* readable: the recording is over, do not wait for long */
+	int fd;
+	uint32_t series;
+	struct clock_marks *clock;
+	struct msg_reader reader;
+	struct sync_probe probes[PROBES];
+	struct msg_ptp_probes seen;
+};
+
+const char *sync_protocol(const struct strlist *offered)
+{
+	if (counter_there() && strlist_has(offered, MSG_SYNC_COUNTER))
+		return MSG_SYNC_COUNTER;
+	return strlist_has(offered, MSG_SYNC_PTP) ? MSG_SYNC_PTP : "";
+}
+
+bool sync_choose(const struct sync_probe *p, size_t n, int64_t *ts, int64_t *offset)
+{
+	int64_t low = INT64_MIN, high = INT64_MAX, shortest = INT64_MAX;
+
+	for (size_t i = 0; i < n; i++) {
+		int64_t way = p[i].back - p[i].sent;
+
+		if (!p[i].sent || !p[i].back || !p[i].seen || way < 0)
+			continue;
+		if (way < shortest) {
+			shortest = way;
+			*ts = p[i].sent + way / 2;
+		}
+		/* after it was sent and before it was back: each limit by the probe that was best there */
+		low = p[i].seen - p[i].back > low ? p[i].seen - p[i].back : low;
+		high = p[i].seen - p[i].sent < high ? p[i].seen - p[i].sent : high;
+	}
+	if (shortest == INT64_MAX)
+		return false;
+	*offset = low + (high - low) / 2;
+	/* a recorder drops a sample with 0 in it, and with it the whole guest's */
+	if (!*offset)
+		*offset = 1;
+	return true;
+}
+
+/* ---- one pass ---------------------------------------------------------------- */
+
+static int send_buf(struct sync *s, struct buf *b)
+{
+	struct msg_wait w = { .deadline = msg_now() + s->o.timeout_ms, .stop_fd = s->o.cancel_fd };
+
+	return msg_send_buf(s->fd, b, &w);
+}
+
+static int receive(struct sync *s, uint32_t id, struct msg_sync *sync)
+{
+	struct msg_wait w = { .deadline = msg_now() + s->o.timeout_ms, .stop_fd = s->o.cancel_fd };
+	struct msg m;
+	int ret = msg_recv(s->fd, &s->reader, &w, &m);
+
+	if (!ret)
+		ret = msg_get_sync(&m, sync);
+	return ret ? ret : msg_sync_is(sync, MSG_SYNC_PTP, id) ? 0 : -EPROTO;
+}
+
+static int begin_pass(struct sync *s)
+{
+	struct buf b = { 0 };
+	struct msg_sync sync;
+	int ret;
+
+	msg_add_ptp_start(&b, ++s->series, MSG_PTP_FASTEST | MSG_PTP_MARKER);
+	ret = send_buf(s, &b);
+	return ret ? ret : receive(s, MSG_PTP_START, &sync);
+}
+
+static int probe(struct sync *s, uint32_t number)
+{
+	struct buf b = { 0 };
+	struct msg_sync sync;
+	uint32_t got;
+	int ret;
+
+	msg_add_ptp_probe(&b, number);
+	clock_marks_set(s->clock, 2 * (number - 1));
+	ret = send_buf(s, &b);
+	if (!ret)
+		ret = receive(s, MSG_PTP_PROBE, &sync);
+	clock_marks_set(s->clock, 2 * (number - 1) + 1);
+	if (!ret)
+		ret = msg_get_ptp_probe(&sync, &got);
+	return ret ? ret : got == number ? 0 : -EPROTO;
+}
+
+/* The host's times; the numbers in there count from 1. */
+static int end_pass(struct sync *s)
+{
+	struct buf b = { 0 };
+	struct msg_sync sync;
+	int ret;
+
+	msg_add_sync(&b, MSG_SYNC_PTP, MSG_PTP_END, NULL, 0);
+	ret = send_buf(s, &b);
+	if (!ret)
+		ret = receive(s, MSG_PTP_PROBES, &sync);
+	if (!ret)
+		ret = msg_get_ptp_probes(&sync, &s->seen);
+	if (ret)
+		return ret;
+	clock_marks_collect(s->clock);
+	for (uint32_t i = 0; i < PROBES; i++) {
+		s->probes[i].sent = clock_marks_get(s->clock, 2 * i);
+		s->probes[i].back = clock_marks_get(s->clock, 2 * i + 1);
+		s->probes[i].seen = s->seen.ids[i] == i + 1 ? s->seen.ts[i] : 0;
+	}
+	return 0;
+}
+
+static int pass(struct sync *s, uint16_t cpu)
+{
+	int64_t ts = 0, offset = 0;
+	struct buf b = { 0 };
+	cpu_set_t set;
+	int ret;
+
+	CPU_ZERO(&set);
+	if (cpu < CPU_SETSIZE)
+		CPU_SET(cpu, &set);
+	/* of a CPU that is offline, another one's clock is as good */
+	sched_setaffinity(0, sizeof(set), &set);
+	clock_marks_clear(s->clock);
+	ret = begin_pass(s);
+	for (uint32_t i = 1; i <= PROBES && !ret; i++)
+		ret = probe(s, i);
+	if (!ret)
+		ret = end_pass(s);
+	if (ret)
+		return ret;
+	if (!sync_choose(s->probes, PROBES, &ts, &offset))
+		log_warn(s->o.log, "time synchronisation: no probe of CPU %u came back whole", cpu);
+	msg_add_ptp_offset(&b, ts, offset);
+	return send_buf(s, &b);
+}
+
+/* ---- our own recorder's question ------------------------------------------------ */
+
+/* taken: the counter when the question was. */
+static int answer_counter(struct sync *s, const struct msg_sync *question, uint64_t taken)
+{
+	struct msg_counter_shot shot = { .first = taken };
+	struct counter_shot c = { 0 };
+	struct buf b = { 0 };
+	int ret = msg_get_counter_ask(question, &shot.number);
+
+	if (ret)
+		return ret;
+	counter_shoot(s->clock, &c);
+	shot.counter = c.counter;
+	shot.slack = c.slack;
+	shot.clock = c.clock;
+	shot.last = counter_read();
+	msg_add_counter_shot(&b, &shot);
+	return send_buf(s, &b);
+}
+
+/* ---- the thread ---------------------------------------------------------------- */
+
+/* For the next request: as long as the recording, then a while. */
+static int next_request(struct sync *s, struct msg *m)
+{
+	struct msg_wait w = { .deadline = INT64_MAX, .stop_fd = s->finish_fd };
+	int ret = msg_recv(s->fd, &s->reader, &w, m);
+
+	if (ret != -ECANCELED)
+		return ret;
+	w = (struct msg_wait){ .deadline = msg_now() + s->o.timeout_ms, .stop_fd = s->o.cancel_fd };
+	return msg_recv(s->fd, &s->reader, &w, m);
+}
+
+static int serve_requests(struct sync *s)
+{
+	struct msg_wait w = { .deadline = msg_now() + s->o.timeout_ms, .stop_fd = s->o.cancel_fd };
+	struct msg_sync sync;
+	uint64_t taken;
+	uint16_t cpu;
+	struct msg m;
+	int ret;
+
+	s->fd = ports_accept(s->o.ports, s->o.port, &w);
+	if (s->fd < 0)
+		return s->fd;
+	for (;;) {
+		ret = next_request(s, &m);
+		taken = counter_read();
+		if (!ret)
+			ret = msg_get_sync(&m, &sync);
+		if (ret)
+			return ret == -ENODATA ? 0 : ret;
+		if (msg_sync_is(&sync, MSG_SYNC_COUNTER, MSG_COUNTER_ASK)) {
+			ret = answer_counter(s, &sync, taken);
+			if (ret)
+				return ret;
+			continue;
+		}
+		if (msg_sync_is(&sync, MSG_SYNC_NONE, MSG_SYNC_STOP))
+			return 0;
+		if (!msg_sync_is(&sync, MSG_SYNC_NONE, MSG_SYNC_PROBE) ||
+		    msg_get_sync_probe(&sync, &cpu))
+			return -EPROTO;
+		ret = pass(s, cpu);
+		if (ret)
+			return ret;
+	}
+}
+
+static void *sync_thread(void *arg)
+{
+	struct sync *s = arg;
+	int ret = serve_requests(s);
+
+	if (ret && ret != -ECANCELED)
+		log_warn(s->o.log, "time synchronisation ended: %s", strerror(-ret));
+	if (s->fd >= 0)
+		close(s->fd);
+	s->fd = -1;
+	return NULL;
+}
+
+int sync_start(struct sync **out, const struct sync_opts *o)
+{
+	struct sync *s = calloc(1, sizeof(*s));
+	int ret;
+
+	if (!s)
+		return -ENOMEM;
+	s->o = *o;
+	s->fd = -1;
+	s->finish_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	ret = s->finish_fd < 0 ? -errno : clock_marks_open(&s->clock, o->undo, o->clock, 2 * PROBES);
+	if (!ret) {
+		ret = thread_start(&s->thread, sync_thread, s);
+		s->running = !ret;
+	}
+	if (ret)
+		sync_free(s);
+	else
+		*out = s;
+	return ret;
+}
+
+void sync_finish(struct sync *s)
+{
+	if (!s || !s->running)
+		return;
+	eventfd_write(s->finish_fd, 1);
+	pthread_join(s->thread, NULL);
+	s->running = false;
+}
+
+void sync_free(struct sync *s)
+{
+	if (!s)
+		return;
+	sync_finish(s);
+	clock_marks_free(s->clock);
+	if (s->finish_fd >= 0)
+		close(s->finish_fd);
+	free(s);
+}

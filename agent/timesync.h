@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef HYPTRACE_AGENT_SYNC_H
+#define HYPTRACE_AGENT_SYNC_H
+
+#include "ports.h"
+#include "tracefs/undo.h"
+
+/*
+ * The guest's side of time synchronisation: answers the recorder's requests on
+ * a connection and in a thread of its own, until it says STOP or goes away.
+ *
+ * hyptrace's recorder asks for the counter (msg.h). In stock's "ptp" it is the
+ * guest that probes, chooses and tells the offset. Nothing better than its probes
+ * can go in there: KVM's PTP call gives the guest the host's CLOCK_REALTIME, and
+ * of the host's trace clock a guest knows no more than when it saw each probe.
+ */
+struct sync;
+
+/* One probe: sent and back by the guest's clock, seen by the host's. */
+struct sync_probe {
+	int64_t sent, back, seen; /* ns; 0: not known */
+};
+
+struct sync_opts {
+	struct undo *undo;
+	const char *clock; /* the trace clock in use */
+	struct ports *ports;
+	size_t port;
+	int64_t timeout_ms; /* for the connection, and for each answer */
+	int cancel_fd;
+	const struct log *log;
+};
+
+/* The protocol to be used with a recorder that offers these; "": none. */
+const char *sync_protocol(const struct strlist *offered);
+/* The clock is read by trace_marker_raw, in an instance of its own, unless it is one of the
+ * system's. */
+int sync_start(struct sync **out, const struct sync_opts *o);
+/* Waits for the recorder's last pass, at most o.timeout_ms without a message. */
+void sync_finish(struct sync *s);
+void sync_free(struct sync *s);
+
+/*
+ * ts (guest's) of the probe with the shortest way, and the offset: the middle of
+ * what all probes leave of it. false: none is good.
+ */
+bool sync_choose(const struct sync_probe *p, size_t n, int64_t *ts, int64_t *offset);
+
+#endif

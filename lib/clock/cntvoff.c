@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "clock/cntvoff.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "dat/format.h"
+#include "tracefs/instance.h"
+#include "dat/page.h"
+
+#define SIZE_KB	 "128" /* per CPU: 3000 loads */
+#define CPUS_MAX 1024
+#define PAGE_MAX (64u << 10)
+#define TEXT_MAX (64u << 10)
+#define GROUP	 INSTANCE_OWN_EVENTS
+
+struct cntvoff_probe {
+	struct page_layout layout;
+	struct event_field cntvoff, id, vm, pid;
+	uint16_t type;
+	uint8_t *page;
+	int *fds; /* trace_pipe_raw of each CPU, -1: offline */
+	size_t n_fds;
+	struct load *loads; /* of one drain, all CPUs */
+	size_t n_loads, cap;
+	bool lost; /* some of them */
+};
+
+struct load {
+	uint64_t time, cntvoff;
+	int32_t vm, pid;
+	unsigned int id;
+};
+
+/* ---- setting it up ------------------------------------------------------------------ */
+
+static int take_field(const struct event_format *f, const char *name, size_t size, struct event_field *out)
+{
+	const struct event_field *field = event_format_field(f, name);
+
+	if (!field || field->size != size)
+		return -EINVAL;
+	*out = *field;
+	out->type = out->name = NULL; /* the format's */
+	return 0;
+}
+
+static int read_event(struct cntvoff_probe *p, int dirfd, const char *event)
+{
+	char *path = str_printf("events/" GROUP "/%s/format", event);
+	struct event_format f = { 0 };
+	struct buf text = { 0 };
+	int ret = path ? read_file_at(dirfd, path, TEXT_MAX, &text) : -ENOMEM;
+
+	if (!ret)
+		ret = event_format_parse((char *)text.data, text.len, &f);
+	if (!ret)
+		ret = take_field(&f, "voff", 8, &p->cntvoff) ?: take_field(&f, "id", 4, &p->id) ?:
+		      take_field(&f, "vm", 4, &p->vm) ?: take_field(&f, "common_pid", 4, &p->pid);
+	p->type = (uint16_t)f.id;
+	event_format_release(&f);
+	buf_release(&text);
+	free(path);
+	return ret;
+}
+
+static int read_layout(struct cntvoff_probe *p, int dirfd)
+{
+	struct buf text = { 0 };
+	int ret = read_file_at(dirfd, "events/header_page", TEXT_MAX, &text);
+
+	if (!ret)
+		ret = page_layout_parse((char *)text.data, text.len, &p->layout);
+	buf_release(&text);
+	if (ret)
+		return ret;
+	if (p->layout.size > PAGE_MAX)
+		return -EMSGSIZE;
+	p->page = malloc(p->layout.size);
+	return p->page ? 0 : -ENOMEM;
+}
+
+/* The event first: it goes last, once the instance does not use it any more. */
+static int make_event(struct undo *u, const char *event)
+{
+	char *define = str_printf("f:" GROUP "/%s kvm_timer_vcpu_load voff=vcpu->kvm->arch.timer_data.voffset "
+			    "id=vcpu->vcpu_id vm=vcpu->kvm->userspace_pid", event);
+	char *remove = str_printf("-:" GROUP "/%s", event);
+	size_t mark = undo_mark(u);
+	int ret = define && remove ? undo_at_end(u, "dynamic_events", remove) : -ENOMEM;
+
+	if (!ret) {
+		ret = undo_poke(u, "dynamic_events", define);
+		if (ret)
+			undo_drop(u, mark);
+	}
+	free(define);
+	free(remove);
+	return ret;
+}
+
+static int poke(struct undo *u, const char *instance, const char *file, const char *value)
+{
+	char *path = str_printf("%s/%s", instance, file);
+	int ret = path ? undo_poke(u, path, value) : -ENOMEM;
+
+	free(path);
+	return ret;
+}
+
+static int make_instance(struct undo *u, const char *instance, const char *clock, const char *event)
+{
+	char *enable = str_printf("events/" GROUP "/%s/enable", event);
+	int ret = enable ? undo_mkdir(u, instance) : -ENOMEM;
+
+	if (!ret)
+		ret = poke(u, instance, "buffer_size_kb", SIZE_KB) ?: poke(u, instance, "trace_clock", clock) ?:
+		      poke(u, instance, enable, "1");
+	free(enable);
+	return ret;
+}
+
+static int open_pipes(struct cntvoff_probe *p, int dirfd, const char *instance)
+{
+	p->fds = calloc(CPUS_MAX, sizeof(*p->fds));
+	if (!p->fds)
+		return -ENOMEM;
+	for (; p->n_fds < CPUS_MAX; p->n_fds++) {
+		char *path = str_printf("%s/per_cpu/cpu%zu/trace_pipe_raw", instance, p->n_fds);
+
+		if (!path)
+			return -ENOMEM;
+		p->fds[p->n_fds] = openat(dirfd, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+		free(path);
+		if (p->fds[p->n_fds] < 0 && errno == ENOENT)
+			break;
+	}
+	return p->n_fds ? 0 : -ENOENT;
+}
+
+int cntvoff_probe_open(struct cntvoff_probe **out, struct undo *u, const char *clock)
+{
+	struct cntvoff_probe *p = calloc(1, sizeof(*p));
+	char *instance = str_printf("instances/hyptrace-voff-%d", (int)getpid());
+	char *event = str_printf("voff_%d", (int)getpid());
+	size_t mark = undo_mark(u);
+	int ret = p && instance && event ? make_event(u, event) : -ENOMEM;
+
+	if (!ret)
+		ret = read_event(p, undo_dirfd(u), event) ?: read_layout(p, undo_dirfd(u)) ?:
+		      make_instance(u, instance, clock, event) ?: open_pipes(p, undo_dirfd(u), instance);
+	free(instance);
+	free(event);
+	if (!ret) {
+		*out = p;
+		return 0;
+	}
+	cntvoff_probe_free(p);
+	undo_to(u, mark);
+	return ret;
+}
+
+void cntvoff_probe_free(struct cntvoff_probe *p)
+{
+	if (!p)
+		return;
+	for (size_t i = 0; i < p->n_fds; i++)
+		if (p->fds[i] >= 0)
+			close(p->fds[i]);
+	free(p->fds);
+	free(p->page);
+	free(p->loads);
+	free(p);
+}
+
+/* ---- reading ---------------------------------------------------------------------------- */
+
+static bool get(const struct page_event *e, const struct event_field *f, void *out)
+{
+	if (f->offset + f->size > e->len)
+		return false;
+	memcpy(out, e->data + f->offset, f->size);
+	return true;
+}
+
+static int take_load(struct cntvoff_probe *p, const struct page_event *e)
+{
+	struct load l = { .time = e->ts };
+	uint16_t type;
+
+	if (e->len < sizeof(type))
+		return 0;
+	memcpy(&type, e->data, sizeof(type));
+	if (type != p->type || !get(e, &p->cntvoff, &l.cntvoff) || !get(e, &p->vm, &l.vm) ||
+	    !get(e, &p->pid, &l.pid) || !get(e, &p->id, &l.id))
+		return 0;
+	if (p->n_loads == p->cap) {
+		size_t cap = p->cap ? 2 * p->cap : 1024;
+		struct load *v = realloc(p->loads, cap * sizeof(*v));
+
+		if (!v)
+			return -ENOMEM;
+		p->loads = v;
+		p->cap = cap;
+	}
+	p->loads[p->n_loads++] = l;
+	return 0;
+}
+
+static int take_page(struct cntvoff_probe *p, size_t len)
+{
+	struct page_reader r;
+	struct page_event e;
+	int ret = page_reader_init(&r, &p->layout, p->page, len);
+
+	if (!ret)
+		p->lost |= r.missed;
+	while (!ret && (ret = page_next(&r, &e)) == 1)
+		ret = take_load(p, &e);
+	if (ret != -EBADMSG)
+		return ret;
+	p->lost = true;
+	return 0;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct load *x = a, *y = b;
+
+	return x->time < y->time ? -1 : x->time > y->time;
+}
+
+/*
+ * Which VMs lost records cannot be told, nor when between two drains: any of
+ * them may have changed before it was seen to.
+ */
+int cntvoff_probe_drain(struct cntvoff_probe *p, struct cntvoff_log *log)
+{
+	int ret = 0;
+	ssize_t n;
+
+	p->n_loads = 0;
+	p->lost = false;
+	for (size_t i = 0; i < p->n_fds && !ret; i++)
+		while (!ret && p->fds[i] >= 0 && (n = read(p->fds[i], p->page, p->layout.size)) > 0)
+			ret = take_page(p, (size_t)n);
+	if (p->n_loads)
+		qsort(p->loads, p->n_loads, sizeof(*p->loads), by_time);
+	for (size_t i = 0; i < p->n_loads && !ret; i++) {
+		const struct load *l = &p->loads[i];
+
+		ret = cntvoff_log_load(log, l->time, l->vm, l->cntvoff, p->lost);
+		if (!ret)
+			ret = cntvoff_log_vcpu(log, l->vm, l->pid, l->id);
+	}
+	if (p->lost)
+		cntvoff_log_lost(log);
+	return ret;
+}

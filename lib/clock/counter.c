@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "clock/counter.h"
+
+#include <errno.h>
+
+#if defined(__aarch64__)
+
+bool counter_there(void)
+{
+	return true;
+}
+
+uint64_t counter_read(void)
+{
+	uint64_t n;
+
+	/* without the barriers the read drifts past the clock's */
+	__asm__ volatile("isb\n\tmrs %0, cntvct_el0\n\tisb" : "=r"(n) : : "memory");
+	return n;
+}
+
+#elif defined(__x86_64__)
+
+#include <x86intrin.h>
+
+bool counter_there(void)
+{
+	return true;
+}
+
+uint64_t counter_read(void)
+{
+	uint64_t n;
+
+	_mm_lfence();
+	n = __rdtsc();
+	_mm_lfence();
+	return n;
+}
+
+#else
+
+bool counter_there(void)
+{
+	return false;
+}
+
+uint64_t counter_read(void)
+{
+	return 0;
+}
+
+#endif
+
+int counter_shoot(struct clock_marks *marks, struct counter_shot *out)
+{
+	uint64_t before[COUNTER_MARKS], after[COUNTER_MARKS];
+
+	if (!counter_there())
+		return -ENOTSUP;
+	clock_marks_clear(marks);
+	for (size_t i = 0; i < COUNTER_MARKS; i++) {
+		before[i] = counter_read();
+		clock_marks_set(marks, i);
+		after[i] = counter_read();
+	}
+	clock_marks_collect(marks);
+	*out = (struct counter_shot){ .slack = UINT64_MAX };
+	for (size_t i = 0; i < COUNTER_MARKS; i++) {
+		int64_t clock = clock_marks_get(marks, i);
+		uint64_t slack = (after[i] - before[i] + 1) / 2;
+
+		/* a thread that moved to a CPU whose counter is behind: no bracket */
+		if (clock <= 0 || after[i] < before[i] || slack >= out->slack)
+			continue;
+		*out = (struct counter_shot){ before[i] + (after[i] - before[i]) / 2, slack,
+					      (uint64_t)clock };
+	}
+	return out->slack == UINT64_MAX ? -ENODATA : 0;
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "dat/writer-parts.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+void dat_put_magic(struct dat_out *o, int version, uint32_t page_size)
+{
+	static const uint8_t magic[] = { 0x17, 0x08, 0x44, 't', 'r', 'a', 'c', 'i', 'n', 'g' };
+	const char digit[] = { (char)('0' + version), '\0' };
+	const uint8_t big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
+	const uint8_t long_size = 8; /* 64-bit kernels only: see page.h */
+
+	dat_out_write(o, magic, sizeof(magic));
+	dat_out_write(o, digit, sizeof(digit));
+	dat_out_write(o, &big_endian, 1);
+	dat_out_write(o, &long_size, 1);
+	dat_out_u32(o, page_size);
+}
+
+/* ---- texts of tracefs ---------------------------------------------------- */
+
+static void add_u32(struct buf *b, uint32_t v)
+{
+	buf_add(b, &v, sizeof(v));
+}
+
+static void add_u64(struct buf *b, uint64_t v)
+{
+	buf_add(b, &v, sizeof(v));
+}
+
+static void add_text64(struct buf *b, const struct dat_text *t)
+{
+	add_u64(b, t->len);
+	buf_add(b, t->data, t->len);
+}
+
+static void add_text32(struct buf *b, const struct dat_text *t)
+{
+	add_u32(b, (uint32_t)t->len);
+	buf_add(b, t->data, t->len);
+}
+
+static void add_formats(struct buf *b, const struct dat_text *formats, size_t n)
+{
+	add_u32(b, (uint32_t)n);
+	for (size_t i = 0; i < n; i++)
+		add_text64(b, &formats[i]);
+}
+
+int dat_part(const struct dat_file *f, uint16_t id, struct buf *out)
+{
+	switch (id) {
+	case DAT_HEADER_INFO:
+		buf_add(out, "header_page", sizeof("header_page"));
+		add_text64(out, &f->header_page);
+		buf_add(out, "header_event", sizeof("header_event"));
+		add_text64(out, &f->header_event);
+		break;
+	case DAT_FTRACE_EVENTS:
+		add_formats(out, f->ftrace, f->n_ftrace);
+		break;
+	case DAT_EVENT_FORMATS:
+		add_u32(out, (uint32_t)f->n_systems);
+		for (size_t i = 0; i < f->n_systems; i++) {
+			buf_add(out, f->systems[i].name, strlen(f->systems[i].name) + 1);
+			add_formats(out, f->systems[i].formats, f->systems[i].n);
+		}
+		break;
+	case DAT_KALLSYMS:
+		add_text32(out, &f->kallsyms);
+		break;
+	case DAT_PRINTK:
+		add_text32(out, &f->printk);
+		break;
+	case DAT_CMDLINES:
+		add_text64(out, &f->cmdlines);
+		break;
+	default:
+		return -EINVAL;
+	}
+	return buf_status(out);
+}
+
+/* ---- options -------------------------------------------------------------- */
+
+void dat_add_option(struct buf *out, uint16_t id, const void *data, uint32_t len)
+{
+	buf_add(out, &id, sizeof(id));
+	add_u32(out, len);
+	buf_add(out, data, len);
+}
+
+static void add_string(struct buf *out, uint16_t id, const char *s)
+{
+	dat_add_option(out, id, s, (uint32_t)strlen(s) + 1);
+}
+
+/*
+ * Stock shows all CPUSTATs as one text. What tells the buffers apart is a
+ * heading, itself a CPUSTAT.
+ */
+static void add_stats(struct buf *out, const struct dat_buffer *b)
+{
+	bool headed = !b->name[0];
+
+	for (uint32_t i = 0; i < b->n_cpus; i++) {
+		if (!b->cpus[i].stat)
+			continue;
+		if (!headed) {
+			struct buf head = { 0 };
+			const char *s;
+
+			buf_printf(&head, "\nBuffer: %s\n\n", b->name);
+			s = buf_str(&head);
+			if (s)
+				add_string(out, DAT_CPUSTAT, s);
+			else
+				out->bad = true;
+			buf_release(&head);
+			headed = true;
+		}
+		add_string(out, DAT_CPUSTAT, b->cpus[i].stat);
+	}
+}
+
+void dat_add_options(struct buf *out, const struct dat_file *f)
+{
+	for (size_t i = 0; i < f->n_options; i++)
+		dat_add_option(out, f->options[i].id, f->options[i].data, f->options[i].len);
+	for (size_t i = 0; i < f->n_buffers; i++)
+		add_stats(out, &f->buffers[i]);
+}
+
+/* ---- what a file has ------------------------------------------------------ */
+
+uint32_t dat_max_cpus(const struct dat_file *f)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < f->n_buffers; i++)
+		if (f->buffers[i].n_cpus > n)
+			n = f->buffers[i].n_cpus;
+	return n;
+}
+
+uint64_t dat_buffer_size(const struct dat_buffer *b)
+{
+	uint64_t size = 0;
+
+	for (uint32_t i = 0; i < b->n_cpus; i++)
+		size += b->cpus[i].fd < 0 ? 0 : b->cpus[i].size;
+	return size;
+}
+
+const struct dat_buffer *dat_top(const struct dat_file *f)
+{
+	return f->n_buffers && !f->buffers[0].name[0] ? &f->buffers[0] : NULL;
+}
+
+const struct dat_option *dat_find_option(const struct dat_file *f, uint16_t id)
+{
+	for (size_t i = 0; i < f->n_options; i++)
+		if (f->options[i].id == id)
+			return &f->options[i];
+	return NULL;
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "decode/crosvm.h"
+
+#include <ctype.h>
+#include <string.h>
+
+static bool starts(const struct piece *p, const char *s)
+{
+	size_t n = strlen(s);
+
+	return p->len >= n && !memcmp(p->p, s, n);
+}
+
+static void skip(struct piece *p, size_t n)
+{
+	p->p += n;
+	p->len -= n;
+}
+
+/* Digits and the space behind them. */
+static bool take_id(struct piece *p, uint64_t *id)
+{
+	size_t n = 0;
+
+	for (*id = 0; n < p->len && isdigit((unsigned char)p->p[n]); n++) {
+		uint64_t digit = (uint64_t)(p->p[n] - '0');
+
+		if (*id > (UINT64_MAX - digit) / 10)
+			return false;
+		*id = *id * 10 + digit;
+	}
+	if (!n || n == p->len || p->p[n] != ' ')
+		return false;
+	skip(p, n + 1);
+	return true;
+}
+
+static void take_category(struct piece *p, struct piece *category)
+{
+	size_t n = 0;
+
+	while (n < p->len && (isalnum((unsigned char)p->p[n]) || p->p[n] == '_'))
+		n++;
+	if (!n || n == p->len || p->p[n] != ' ')
+		return;
+	*category = (struct piece){ p->p, n };
+	skip(p, n + 1);
+}
+
+/* Length of the "(...)" at the start of p, 0 when it does not end. */
+static size_t group(const struct piece *p)
+{
+	bool quoted = false;
+	int depth = 0;
+
+	for (size_t i = 0; i < p->len; i++) {
+		char c = p->p[i];
+
+		if (quoted && c == '\\')
+			i++;
+		else if (c == '"')
+			quoted = !quoted;
+		else if (!quoted && c == '(')
+			depth++;
+		else if (!quoted && c == ')' && !--depth)
+			return i + 1;
+	}
+	return 0;
+}
+
+bool crosvm_arg(struct piece *args, struct piece *expr, struct piece *value)
+{
+	size_t n = starts(args, "(") ? group(args) : 0, colon = 1;
+
+	if (!n)
+		return false;
+	while (colon + 1 < n && !(args->p[colon] == ':' && args->p[colon + 1] == ' '))
+		colon++;
+	if (colon + 2 > n - 1) /* no value: all of it is the expression */
+		colon = n - 1;
+	*expr = (struct piece){ args->p + 1, colon - 1 };
+	*value = colon == n - 1 ? (struct piece){ args->p + colon, 0 }
+				: (struct piece){ args->p + colon + 2, n - 1 - (colon + 2) };
+	skip(args, n);
+	return true;
+}
+
+static bool all_args(struct piece args)
+{
+	struct piece expr, value;
+
+	while (args.len)
+		if (!crosvm_arg(&args, &expr, &value))
+			return false;
+	return true;
+}
+
+/* Names may hold " - " and parentheses: the arguments are what is whole to the end. */
+static void split_args(struct piece rest, struct crosvm_line *out)
+{
+	out->name = rest;
+	for (size_t i = 0; i + 4 <= rest.len; i++) {
+		struct piece args = { rest.p + i + 3, rest.len - i - 3 };
+
+		if (memcmp(rest.p + i, " - (", 4) || !all_args(args))
+			continue;
+		out->name.len = i;
+		out->args = args;
+		return;
+	}
+}
+
+bool crosvm_line_parse(const char *line, size_t len, struct crosvm_line *out)
+{
+	struct piece p = { line, len };
+
+	*out = (struct crosvm_line){ 0 };
+	if (!take_id(&p, &out->id))
+		return false;
+	if (!starts(&p, "Enter: ") && !starts(&p, "Exit: "))
+		take_category(&p, &out->category);
+	out->enter = starts(&p, "Enter: ");
+	if (!out->enter && !starts(&p, "Exit: "))
+		return false;
+	skip(&p, out->enter ? strlen("Enter: ") : strlen("Exit: "));
+	if (!p.len)
+		return false;
+	if (out->enter)
+		split_args(p, out);
+	else
+		out->name = p;
+	return true;
+}

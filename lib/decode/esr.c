@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "decode/esr.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+enum {
+	EC_WFX = 0x01,
+	EC_CP15_32 = 0x03,
+	EC_CP15_64 = 0x04,
+	EC_CP14_MR = 0x05,
+	EC_CP14_LS = 0x06,
+	EC_CP14_64 = 0x0c,
+	EC_SVC32 = 0x11,
+	EC_SMC32 = 0x13,
+	EC_SVC64 = 0x15,
+	EC_SMC64 = 0x17,
+	EC_SYS64 = 0x18,
+	EC_ERET = 0x1a,
+	EC_IABT_LOW = 0x20,
+	EC_IABT_CUR = 0x21,
+	EC_DABT_LOW = 0x24,
+	EC_DABT_CUR = 0x25,
+	EC_WATCHPT_LOW = 0x34,
+	EC_WATCHPT_CUR = 0x35,
+	EC_BRK64 = 0x3c,
+};
+
+static const char *const ec_names[64] = {
+	[0x00] = "UNKNOWN",	[0x01] = "WFx",		[0x03] = "CP15_32",
+	[0x04] = "CP15_64",	[0x05] = "CP14_MR",	[0x06] = "CP14_LS",
+	[0x07] = "FP_ASIMD",	[0x08] = "CP10_ID",	[0x09] = "PAC",
+	[0x0a] = "OTHER",	[0x0c] = "CP14_64",	[0x0d] = "BTI",
+	[0x0e] = "ILL",		[0x11] = "SVC32",	[0x12] = "HVC32",
+	[0x13] = "SMC32",	[0x15] = "SVC64",	[0x16] = "HVC64",
+	[0x17] = "SMC64",	[0x18] = "SYS64",	[0x19] = "SVE",
+	[0x1a] = "ERET",	[0x1c] = "FPAC",	[0x1d] = "SME",
+	[0x1f] = "IMP_DEF",	[0x20] = "IABT_LOW",	[0x21] = "IABT_CUR",
+	[0x22] = "PC_ALIGN",	[0x24] = "DABT_LOW",	[0x25] = "DABT_CUR",
+	[0x26] = "SP_ALIGN",	[0x27] = "MOPS",	[0x28] = "FP_EXC32",
+	[0x2c] = "FP_EXC64",	[0x2d] = "GCS",		[0x2f] = "SERROR",
+	[0x30] = "BREAKPT_LOW", [0x31] = "BREAKPT_CUR", [0x32] = "SOFTSTP_LOW",
+	[0x33] = "SOFTSTP_CUR", [0x34] = "WATCHPT_LOW", [0x35] = "WATCHPT_CUR",
+	[0x38] = "BKPT32",	[0x3a] = "VECTOR32",	[0x3c] = "BRK64",
+};
+
+static const char *const faults[64] = {
+	[0x00] = "level 0 address size fault",
+	[0x01] = "level 1 address size fault",
+	[0x02] = "level 2 address size fault",
+	[0x03] = "level 3 address size fault",
+	[0x04] = "level 0 translation fault",
+	[0x05] = "level 1 translation fault",
+	[0x06] = "level 2 translation fault",
+	[0x07] = "level 3 translation fault",
+	[0x08] = "level 0 access flag fault",
+	[0x09] = "level 1 access flag fault",
+	[0x0a] = "level 2 access flag fault",
+	[0x0b] = "level 3 access flag fault",
+	[0x0c] = "level 0 permission fault",
+	[0x0d] = "level 1 permission fault",
+	[0x0e] = "level 2 permission fault",
+	[0x0f] = "level 3 permission fault",
+	[0x10] = "synchronous external abort",
+	[0x11] = "synchronous tag check fault",
+	[0x12] = "level -2 synchronous external abort (translation table walk)",
+	[0x13] = "level -1 synchronous external abort (translation table walk)",
+	[0x14] = "level 0 synchronous external abort (translation table walk)",
+	[0x15] = "level 1 synchronous external abort (translation table walk)",
+	[0x16] = "level 2 synchronous external abort (translation table walk)",
+	[0x17] = "level 3 synchronous external abort (translation table walk)",
+	[0x18] = "synchronous parity or ECC error",
+	[0x1b] = "level -1 synchronous parity error (translation table walk)",
+	[0x1c] = "level 0 synchronous parity error (translation table walk)",
+	[0x1d] = "level 1 synchronous parity error (translation table walk)",
+	[0x1e] = "level 2 synchronous parity error (translation table walk)",
+	[0x1f] = "level 3 synchronous parity error (translation table walk)",
+	[0x21] = "alignment fault",
+	[0x22] = "level -2 granule protection fault (translation table walk)",
+	[0x23] = "level -1 granule protection fault (translation table walk)",
+	[0x24] = "level 0 granule protection fault (translation table walk)",
+	[0x25] = "level 1 granule protection fault (translation table walk)",
+	[0x26] = "level 2 granule protection fault (translation table walk)",
+	[0x27] = "level 3 granule protection fault (translation table walk)",
+	[0x28] = "granule protection fault",
+	[0x29] = "level -1 address size fault",
+	[0x2a] = "level -2 translation fault",
+	[0x2b] = "level -1 translation fault",
+	[0x2c] = "level -2 address size fault",
+	[0x30] = "TLB conflict abort",
+	[0x31] = "unsupported atomic hardware update fault",
+	[0x34] = "implementation fault (lockdown abort)",
+	[0x35] = "implementation fault (unsupported exclusive)",
+};
+
+static bool bit(uint64_t v, unsigned int n)
+{
+	return v >> n & 1;
+}
+
+static unsigned int bits(uint64_t v, unsigned int high, unsigned int low)
+{
+	return (unsigned int)(v >> low) & ((1u << (high - low + 1)) - 1);
+}
+
+const char *esr_ec_name(unsigned int ec)
+{
+	return ec < ARRAY_SIZE(ec_names) ? ec_names[ec] : NULL;
+}
+
+const char *esr_fault(unsigned int fsc)
+{
+	return fsc < ARRAY_SIZE(faults) ? faults[fsc] : NULL;
+}
+
+bool esr_abort(uint64_t esr, struct esr_abort *a)
+{
+	unsigned int ec = esr_ec(esr);
+	bool data = ec == EC_DABT_LOW || ec == EC_DABT_CUR;
+
+	*a = (struct esr_abort){ 0 };
+	if (!data && ec != EC_IABT_LOW && ec != EC_IABT_CUR)
+		return false;
+	a->fetch = !data;
+	a->write = data && bit(esr, 6);
+	a->lower = ec == EC_IABT_LOW || ec == EC_DABT_LOW;
+	a->fsc = bits(esr, 5, 0);
+	a->fault_known = esr_fault(a->fsc) != NULL;
+	a->far_valid = !(a->fsc == 0x10 && bit(esr, 10)); /* FnV: of external aborts only */
+	a->external = bit(esr, 9);
+	a->s1ptw = bit(esr, 7);
+	a->cache = data && bit(esr, 8);
+	if (data && bit(esr, 24)) {
+		a->size = 1u << bits(esr, 23, 22);
+		a->sign_extend = bit(esr, 21);
+		a->reg = bits(esr, 20, 16);
+		a->wide = bit(esr, 15);
+		a->acqrel = bit(esr, 14);
+	}
+	return true;
+}
+
+bool esr_sys64(uint64_t esr, struct sysreg *r, unsigned int *rt, bool *read)
+{
+	if (esr_ec(esr) != EC_SYS64)
+		return false;
+	r->op0 = (uint8_t)bits(esr, 21, 20);
+	r->op2 = (uint8_t)bits(esr, 19, 17);
+	r->op1 = (uint8_t)bits(esr, 16, 14);
+	r->crn = (uint8_t)bits(esr, 13, 10);
+	r->crm = (uint8_t)bits(esr, 4, 1);
+	*rt = bits(esr, 9, 5);
+	*read = bit(esr, 0);
+	return true;
+}
+
+/* ---- text --------------------------------------------------------------------- */
+
+struct line {
+	char *p;
+	size_t left;
+};
+
+__attribute__((format(printf, 2, 3))) static void put(struct line *l, const char *fmt, ...)
+{
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(l->p, l->left, fmt, ap);
+	va_end(ap);
+	if (n < 0)
+		return;
+	if ((size_t)n >= l->left)
+		n = l->left ? (int)l->left - 1 : 0;
+	l->p += n;
+	l->left -= (size_t)n;
+}
+
+static void put_reg(struct line *l, bool wide, unsigned int reg)
+{
+	if (reg == 31)
+		put(l, wide ? "xzr" : "wzr");
+	else
+		put(l, "%c%u", wide ? 'x' : 'w', reg);
+}
+
+static void abort_text(struct line *l, const struct esr_abort *a)
+{
+	put(l, "%s", a->fetch ? "fetch" : a->write ? "write" : "read");
+	if (a->size) {
+		put(l, " of %u byte%s %s ", a->size, a->size > 1 ? "s" : "",
+		    a->write ? "from" : "to");
+		put_reg(l, a->wide, a->reg);
+	}
+	if (a->fault_known)
+		put(l, ", %s", esr_fault(a->fsc));
+	else
+		put(l, ", fault status 0x%02x", a->fsc);
+	if (a->s1ptw)
+		put(l, ", on a stage 1 walk");
+	if (a->cache)
+		put(l, ", cache maintenance");
+	if (a->sign_extend)
+		put(l, ", sign-extended");
+	if (a->acqrel)
+		put(l, ", acquire/release");
+	if (!a->far_valid)
+		put(l, ", FAR not valid");
+}
+
+static void sys64_text(struct line *l, uint64_t esr)
+{
+	char name[SYSREG_NAME_MAX];
+	struct sysreg r;
+	unsigned int rt;
+	bool read;
+
+	esr_sys64(esr, &r, &rt, &read);
+	sysreg_text(&r, name, sizeof(name));
+	if (r.op0 < 2) { /* an instruction, with a register or none */
+		put(l, "%s", name);
+		if (rt == 31)
+			return;
+		put(l, ", ");
+	} else {
+		put(l, "%s %s %s ", read ? "read" : "write", name, read ? "to" : "from");
+	}
+	put_reg(l, true, rt);
+}
+
+/* MCR, MRC: coprocessor registers of a 32-bit guest. */
+static void cp32_text(struct line *l, uint64_t esr, unsigned int cp)
+{
+	put(l, "%s p%u, %u, r%u, c%u, c%u, %u", bit(esr, 0) ? "mrc" : "mcr", cp, bits(esr, 16, 14),
+	    bits(esr, 9, 5), bits(esr, 13, 10), bits(esr, 4, 1), bits(esr, 19, 17));
+}
+
+static void cp64_text(struct line *l, uint64_t esr, unsigned int cp)
+{
+	put(l, "%s p%u, %u, r%u, r%u, c%u", bit(esr, 0) ? "mrrc" : "mcrr", cp, bits(esr, 19, 16),
+	    bits(esr, 9, 5), bits(esr, 14, 10), bits(esr, 4, 1));
+}
+
+static void other_text(struct line *l, uint64_t esr)
+{
+	static const char *const wf[] = { "wfi", "wfe", "wfit", "wfet" };
+	static const char *const eret[] = { "eret", "eret", "eretaa", "eretab" };
+	unsigned int ec = esr_ec(esr);
+
+	if (ec == EC_WFX)
+		put(l, "%s", wf[bits(esr, 1, 0)]);
+	else if (ec == EC_ERET)
+		put(l, "%s", eret[bits(esr, 1, 0)]);
+	else if ((ec >= EC_SVC64 && ec <= EC_SMC64) || (ec >= EC_SVC32 && ec < EC_SMC32))
+		put(l, "#%u", bits(esr, 15, 0));
+	else if (ec == EC_BRK64)
+		put(l, "#0x%x", bits(esr, 15, 0));
+	else if (ec == EC_CP15_32 || ec == EC_CP14_MR)
+		cp32_text(l, esr, ec == EC_CP15_32 ? 15 : 14);
+	else if (ec == EC_CP15_64 || ec == EC_CP14_64)
+		cp64_text(l, esr, ec == EC_CP15_64 ? 15 : 14);
+	else if (ec == EC_WATCHPT_LOW || ec == EC_WATCHPT_CUR)
+		put(l, "%s", bit(esr, 6) ? "write" : "read");
+}
+
+const char *esr_iss_text(uint64_t esr, char *out, size_t size)
+{
+	struct line l = { out, size };
+	struct esr_abort a;
+
+	put(&l, "%s", "");
+	if (esr_abort(esr, &a))
+		abort_text(&l, &a);
+	else if (esr_ec(esr) == EC_SYS64)
+		sys64_text(&l, esr);
+	else
+		other_text(&l, esr);
+	return out;
+}
+
+const char *esr_text(uint64_t esr, char *out, size_t size)
+{
+	const char *name = esr_ec_name(esr_ec(esr));
+	struct line l = { out, size };
+	char iss[ESR_TEXT_MAX];
+
+	if (name)
+		put(&l, "%s", name);
+	else
+		put(&l, "EC 0x%02x", esr_ec(esr));
+	if (*esr_iss_text(esr, iss, sizeof(iss)))
+		put(&l, " %s", iss);
+	return out;
+}
+
+/* ---- kvm_exit ------------------------------------------------------------------- */
+
+const char *kvm_exit_arm_name(uint32_t ret)
+{
+	static const char *const names[] = { "IRQ", "SERROR", "TRAP", "IL" };
+
+	if (ret == 0xbadca11) /* HVC_STUB_ERR */
+		return "HYP_GONE";
+	return ret < ARRAY_SIZE(names) ? names[ret] : NULL;
+}
+
+const char *pstate_mode_name(uint32_t spsr)
+{
+	static const char *const names[32] = {
+		[0x00] = "EL0t",       [0x04] = "EL1t",	      [0x05] = "EL1h",
+		[0x08] = "EL2t",       [0x09] = "EL2h",	      [0x0c] = "EL3t",
+		[0x0d] = "EL3h",       [0x10] = "32-bit USR", [0x11] = "32-bit FIQ",
+		[0x12] = "32-bit IRQ", [0x13] = "32-bit SVC", [0x17] = "32-bit ABT",
+		[0x1a] = "32-bit HYP", [0x1b] = "32-bit UND", [0x1f] = "32-bit SYS",
+	};
+
+	return names[spsr & 0x1f];
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_ESR_H
+#define HYPTRACE_ESR_H
+
+#include "util/base.h"
+#include "decode/sysreg.h"
+
+/*
+ * The exception syndrome (ESR_EL2) and the reason of an arm64 kvm_exit. Pure:
+ * no allocation, no I/O. The numbers are the Arm architecture's; where Linux has
+ * a name for one (arch/arm64/include/asm/esr.h, kvm_arm.h, mm/fault.c), it is used.
+ */
+
+static inline unsigned int esr_ec(uint64_t esr)
+{
+	return (unsigned int)(esr >> 26) & 0x3f;
+}
+
+/* As kvm_exit prints it: "DABT_LOW", "SYS64"; NULL: unallocated. */
+const char *esr_ec_name(unsigned int ec);
+
+/* The fault status of an abort: "level 2 translation fault"; NULL: reserved. */
+const char *esr_fault(unsigned int fsc);
+
+struct esr_abort {
+	bool fetch, write; /* neither: a read */
+	bool lower;	   /* from a lower exception level */
+	unsigned int fsc;
+	bool fault_known; /* FSC leaves the fields below as they are */
+	bool far_valid;
+	bool external; /* EA */
+	bool cache;    /* CM: by a cache maintenance instruction */
+	bool s1ptw;    /* on a stage 2 walk for a stage 1 walk */
+	/* of a data access that the syndrome describes, else size is 0 */
+	unsigned int size; /* bytes */
+	unsigned int reg;  /* 31 is the zero register */
+	bool wide;	   /* x rather than w */
+	bool sign_extend;
+	bool acqrel;
+};
+
+/* False: not an instruction or data abort. */
+bool esr_abort(uint64_t esr, struct esr_abort *a);
+/* A trapped MSR, MRS or system instruction (EC SYS64), else false. */
+bool esr_sys64(uint64_t esr, struct sysreg *r, unsigned int *rt, bool *read);
+
+#define ESR_TEXT_MAX 224 /* bytes that esr_text needs at most */
+
+/*
+ * One line: "DABT_LOW write of 4 bytes from w1, level 2 translation fault",
+ * "SYS64 write ICC_SGI1R_EL1 from x1", "WFx wfi". Returns out.
+ */
+const char *esr_text(uint64_t esr, char *out, size_t size);
+/* The same without the class in front; "" when there is nothing more to say. */
+const char *esr_iss_text(uint64_t esr, char *out, size_t size);
+
+/* ---- kvm_exit -------------------------------------------------------------- */
+
+#define KVM_EXIT_ARM_TRAP 2 /* `ret`: only then does esr_ec mean anything */
+
+/* Of the field `ret`: "IRQ", "SERROR", "TRAP", "IL", "HYP_GONE"; NULL otherwise. */
+const char *kvm_exit_arm_name(uint32_t ret);
+
+/* Mode of a saved program status, "EL1h", "32-bit USR"; NULL: reserved. */
+const char *pstate_mode_name(uint32_t spsr);
+
+#endif

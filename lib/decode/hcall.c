@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "decode/hcall.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ID_MAX	      4095
+#define NAME_LEN_MAX  127
+#define PREFIX	      "__KVM_HOST_SMCCC_FUNC_"
+#define ENUM_NAME     "__kvm_host_smccc_func"
+#define SMCCC_FUNC_ID 0xc6000000u /* fast, SMC64, vendor hypervisor */
+
+struct hcall_names {
+	char **v; /* by number; holes are NULL */
+	size_t n;
+};
+
+void hcall_names_free(struct hcall_names *h)
+{
+	if (!h)
+		return;
+	for (size_t i = 0; i < h->n; i++)
+		free(h->v[i]);
+	free(h->v);
+	free(h);
+}
+
+const char *hcall_name(const struct hcall_names *h, uint32_t id)
+{
+	if ((id & 0xffff0000) == SMCCC_FUNC_ID)
+		id &= 0xffff;
+	return h && id < h->n ? h->v[id] : NULL;
+}
+
+static bool is_name(const char *s, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (!isalnum((unsigned char)s[i]) && s[i] != '_' && s[i] != '.')
+			return false;
+	return len && len <= NAME_LEN_MAX;
+}
+
+static int grow(struct hcall_names *h, size_t n)
+{
+	char **v;
+
+	if (n <= h->n)
+		return 0;
+	v = realloc(h->v, n * sizeof(*v));
+	if (!v)
+		return -ENOMEM;
+	memset(v + h->n, 0, (n - h->n) * sizeof(*v));
+	h->v = v;
+	h->n = n;
+	return 0;
+}
+
+static int add(struct hcall_names *h, uint64_t id, const char *name, size_t len)
+{
+	if (id > ID_MAX || !is_name(name, len))
+		return -EBADMSG;
+	if (grow(h, id + 1))
+		return -ENOMEM;
+	free(h->v[id]);
+	h->v[id] = strndup(name, len);
+	return h->v[id] ? 0 : -ENOMEM;
+}
+
+/* ---- text ---------------------------------------------------------------------- */
+
+static int add_line(struct hcall_names *h, const char *line, size_t len)
+{
+	char text[NAME_LEN_MAX + 64], *end, *name;
+	const char *hash = memchr(line, '#', len);
+	uint64_t id;
+
+	if (hash)
+		len = (size_t)(hash - line);
+	while (len && isspace((unsigned char)line[len - 1]))
+		len--;
+	while (len && isspace((unsigned char)*line)) {
+		line++;
+		len--;
+	}
+	if (!len)
+		return 0;
+	if (len >= sizeof(text) || memchr(line, 0, len))
+		return -EBADMSG;
+	memcpy(text, line, len);
+	text[len] = 0;
+	end = text + strcspn(text, " \t");
+	name = end + strspn(end, " \t");
+	*end = 0;
+	if (name >= text + len || parse_u64(text, &id))
+		return -EBADMSG;
+	return add(h, id, name, strlen(name));
+}
+
+static int parse_text(struct hcall_names *h, const void *data, size_t len)
+{
+	struct cursor c = cursor_at(data, len);
+	const char *line;
+	size_t n;
+	int ret = 0;
+
+	while (!ret && cursor_line(&c, &line, &n))
+		ret = add_line(h, line, n);
+	return ret;
+}
+
+/* ---- BTF: Documentation/bpf/btf.rst ------------------------------------------------- */
+
+#define BTF_MAGIC  0xeb9f
+#define KIND_ENUM  6
+#define KIND_64	   19
+#define ENTRY_MASK 0xffff
+
+struct btf {
+	struct cursor types;
+	const char *strings;
+	size_t strings_len;
+};
+
+static const char *btf_string(const struct btf *b, uint32_t offset)
+{
+	if (offset >= b->strings_len)
+		return NULL;
+	return memchr(b->strings + offset, 0, b->strings_len - offset) ? b->strings + offset : NULL;
+}
+
+/* Bytes behind the 12 of a type; SIZE_MAX: a kind that we do not know. */
+static size_t btf_tail(unsigned int kind, size_t vlen)
+{
+	/* INT, ARRAY, STRUCT, UNION, ENUM, ..., FUNC_PROTO, VAR, DATASEC, ..., DECL_TAG */
+	static const uint8_t fixed[] = { [1] = 4, [3] = 12, [14] = 4, [17] = 4 };
+	static const uint8_t each[] = {
+		[4] = 12, [5] = 12, [6] = 8, [13] = 8, [15] = 12, [19] = 12
+	};
+
+	if (!kind || kind > KIND_64)
+		return SIZE_MAX;
+	return (kind < sizeof(fixed) ? fixed[kind] : 0) + vlen * each[kind];
+}
+
+static int btf_open(struct btf *b, const uint8_t *data, size_t len)
+{
+	struct cursor c = cursor_at(data, len);
+	uint32_t header, type_off, type_len, str_off, str_len;
+
+	if (cursor_u16(&c) != BTF_MAGIC)
+		return -EBADMSG;
+	cursor_u16(&c); /* version, flags */
+	header = cursor_u32(&c);
+	type_off = cursor_u32(&c);
+	type_len = cursor_u32(&c);
+	str_off = cursor_u32(&c);
+	str_len = cursor_u32(&c);
+	if (c.bad || header > len || type_off > len - header ||
+	    type_len > len - header - type_off || str_off > len - header ||
+	    str_len > len - header - str_off)
+		return -EBADMSG;
+	b->types = cursor_at(data + header + type_off, type_len);
+	b->strings = (const char *)data + header + str_off;
+	b->strings_len = str_len;
+	return 0;
+}
+
+/*
+ * A function's name without the prefix; NULL for the rest of the enum: MIN_PKVM,
+ * PKVM_ONLY and MAX mark borders and have the number of a neighbour.
+ */
+static const char *function(const char *name)
+{
+	const size_t prefix = strlen(PREFIX);
+
+	if (strncmp(name, PREFIX, prefix))
+		return NULL;
+	for (const char *p = name + prefix; *p; p++)
+		if (islower((unsigned char)*p))
+			return name + prefix;
+	return NULL;
+}
+
+static int add_enum(struct hcall_names *h, struct btf *b, struct cursor c, size_t vlen, bool wide)
+{
+	/* 0 is a #define of the kernel, not in the enum */
+	int ret = add(h, 0, "__kvm_hyp_init", strlen("__kvm_hyp_init"));
+
+	for (size_t i = 0; i < vlen && !ret; i++) {
+		const char *name = btf_string(b, cursor_u32(&c));
+		uint64_t value = cursor_u32(&c);
+
+		if (wide)
+			value |= (uint64_t)cursor_u32(&c) << 32;
+		if (c.bad || !name)
+			return -EBADMSG;
+		name = function(name);
+		if (name)
+			ret = add(h, value, name, strlen(name));
+	}
+	return ret;
+}
+
+static int parse_btf(struct hcall_names *h, const void *data, size_t len)
+{
+	struct btf b;
+	int ret = btf_open(&b, data, len);
+
+	while (!ret && cursor_left(&b.types)) {
+		uint32_t name_off = cursor_u32(&b.types), info = cursor_u32(&b.types);
+		unsigned int kind = info >> 24 & 0x1f;
+		size_t vlen = info & ENTRY_MASK, tail = btf_tail(kind, vlen);
+		struct cursor entries;
+		const char *name;
+
+		cursor_u32(&b.types); /* size or type */
+		entries = b.types;
+		if (tail == SIZE_MAX || !cursor_take(&b.types, tail) || b.types.bad)
+			return -EBADMSG;
+		name = btf_string(&b, name_off);
+		if ((kind == KIND_ENUM || kind == KIND_64) && name && !strcmp(name, ENUM_NAME))
+			return add_enum(h, &b, entries, vlen, kind == KIND_64);
+	}
+	return ret ? ret : -ENOENT;
+}
+
+/* ---- either ---------------------------------------------------------------------- */
+
+int hcall_names_parse(const void *data, size_t len, struct hcall_names **out)
+{
+	struct hcall_names *h = calloc(1, sizeof(*h));
+	struct cursor c = cursor_at(data, len);
+	int ret;
+
+	*out = NULL;
+	if (!h)
+		return -ENOMEM;
+	if (cursor_u16(&c) == BTF_MAGIC)
+		ret = parse_btf(h, data, len);
+	else
+		ret = parse_text(h, data, len);
+	if (!ret && !h->n)
+		ret = -EBADMSG;
+	if (ret)
+		hcall_names_free(h);
+	else
+		*out = h;
+	return ret;
+}

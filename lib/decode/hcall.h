@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_HCALL_H
+#define HYPTRACE_HCALL_H
+
+#include "util/base.h"
+
+/*
+ * Names of the hypercalls that the host makes to pKVM (the event host_hcall).
+ * The numbers are positions in the kernel's enum __kvm_host_smccc_func, which
+ * changes with every kernel, so they come from a file:
+ *
+ *  - BTF, as in /sys/kernel/btf/vmlinux of that kernel; the prefix
+ *    __KVM_HOST_SMCCC_FUNC_ is taken off the names;
+ *  - or text: lines "NUMBER NAME", numbers as in C, '#' starts a comment.
+ */
+
+struct hcall_names; /* opaque, read-only once made */
+
+/*
+ * From the bytes of a file, which are copied. -EBADMSG: neither of the two, or
+ * damaged; -ENOENT: a BTF without that enum; -ENOMEM.
+ */
+int hcall_names_parse(const void *data, size_t len, struct hcall_names **out);
+void hcall_names_free(struct hcall_names *h);
+/*
+ * The name, owned by h; NULL: unknown number, or h is NULL. The whole function id
+ * (0xc6000000 + number) serves as well.
+ */
+const char *hcall_name(const struct hcall_names *h, uint32_t id);
+
+#endif

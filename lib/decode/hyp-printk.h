@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_HYP_PRINTK_H
+#define HYPTRACE_HYP_PRINTK_H
+
+#include "util/base.h"
+
+/*
+ * The hypervisor's own printk: a record holds the number of a format and its
+ * arguments; no file in tracefs gives the formats, so a text file does: lines
+ * "NUMBER FORMAT", a '#' at the start makes a comment.
+ */
+struct hyp_formats; /* opaque */
+
+int hyp_formats_parse(const void *data, size_t len,
+		      struct hyp_formats **out); /* -EBADMSG, -ENOMEM */
+void hyp_formats_free(struct hyp_formats *f);
+/* NULL: unknown, or f is NULL */
+const char *hyp_format(const struct hyp_formats *f, uint64_t id);
+
+/*
+ * Appends the text. Integer conversions and %c and %p take the next argument,
+ * %s cannot be told from a record and shows the number; arguments that are not
+ * there show as '?'.
+ */
+void hyp_format_print(const char *fmt, const uint64_t *args, size_t n, struct buf *out);
+
+#endif

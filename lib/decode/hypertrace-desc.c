@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "decode/hypertrace.h"
+
+#define EVENTS_MAX 65536
+
+enum kind { KIND_UNSIGNED, KIND_SIGNED, KIND_HEX, KIND_BOOL, KIND_CHAR, KIND_FLOAT, KIND_ENUM };
+
+struct value {
+	uint64_t number;
+	char *text;
+};
+
+struct arg {
+	char *name;
+	enum kind kind;
+	unsigned int bits;
+	struct value *values; /* of an enum */
+	size_t n_values;
+};
+
+struct event {
+	uint64_t number;
+	char *name;
+	struct arg args[HYPERTRACE_ARGS_MAX - 1];
+	size_t n_args;
+};
+
+struct hypertrace_desc {
+	struct event **v; /* sorted by number */
+	size_t n;
+};
+
+/* ---- reading ------------------------------------------------------------------------ */
+
+static void event_free(struct event *e)
+{
+	if (!e)
+		return;
+	for (size_t i = 0; i < e->n_args; i++) {
+		for (size_t k = 0; k < e->args[i].n_values; k++)
+			free(e->args[i].values[k].text);
+		free(e->args[i].values);
+		free(e->args[i].name);
+	}
+	free(e->name);
+	free(e);
+}
+
+void hypertrace_desc_free(struct hypertrace_desc *d)
+{
+	if (!d)
+		return;
+	for (size_t i = 0; i < d->n; i++)
+		event_free(d->v[i]);
+	free(d->v);
+	free(d);
+}
+
+static bool is_word(const char *s)
+{
+	size_t n = 0;
+
+	for (; s[n]; n++)
+		if (!isalnum((unsigned char)s[n]) && !strchr("_.-", s[n]))
+			return false;
+	return n > 0;
+}
+
+/* "0=idle,1=busy)": cuts the text up. */
+static int parse_enum(char *text, struct arg *a)
+{
+	char *close = strrchr(text, ')'), *save = NULL;
+
+	if (!close || close[1])
+		return -EBADMSG;
+	*close = 0;
+	for (char *s = strtok_r(text, ",", &save); s; s = strtok_r(NULL, ",", &save)) {
+		char *eq = strchr(s, '=');
+		struct value *v;
+
+		if (!eq || !is_word(eq + 1))
+			return -EBADMSG;
+		*eq = 0;
+		v = realloc(a->values, (a->n_values + 1) * sizeof(*v));
+		if (!v)
+			return -ENOMEM;
+		a->values = v;
+		if (parse_u64(s, &v[a->n_values].number))
+			return -EBADMSG;
+		v[a->n_values].text = strdup(eq + 1);
+		if (!v[a->n_values].text)
+			return -ENOMEM;
+		a->n_values++;
+	}
+	return a->n_values ? 0 : -EBADMSG;
+}
+
+static int parse_type(char *text, struct arg *a)
+{
+	static const struct {
+		const char *name;
+		enum kind kind;
+		unsigned int bits;
+	} types[] = {
+		{ "u8", KIND_UNSIGNED, 8 },   { "u16", KIND_UNSIGNED, 16 },
+		{ "u32", KIND_UNSIGNED, 32 }, { "u64", KIND_UNSIGNED, 64 },
+		{ "s8", KIND_SIGNED, 8 },     { "s16", KIND_SIGNED, 16 },
+		{ "s32", KIND_SIGNED, 32 },   { "s64", KIND_SIGNED, 64 },
+		{ "hex", KIND_HEX, 64 },      { "bool", KIND_BOOL, 64 },
+		{ "char", KIND_CHAR, 8 },     { "f64", KIND_FLOAT, 64 },
+	};
+
+	if (!strncmp(text, "enum(", 5)) {
+		a->kind = KIND_ENUM;
+		return parse_enum(text + 5, a);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++)
+		if (!strcmp(text, types[i].name)) {
+			a->kind = types[i].kind;
+			a->bits = types[i].bits;
+			return 0;
+		}
+	return -EBADMSG;
+}
+
+static int parse_arg(char *text, struct event *e)
+{
+	char *colon = strchr(text, ':');
+	struct arg *a;
+
+	if (!colon || e->n_args == ARRAY_SIZE(e->args))
+		return -EBADMSG;
+	*colon = 0;
+	if (!is_word(text))
+		return -EBADMSG;
+	a = &e->args[e->n_args++];
+	a->name = strdup(text);
+	return a->name ? parse_type(colon + 1, a) : -ENOMEM;
+}
+
+static int parse_event(char *text, struct event *e)
+{
+	char *save = NULL, *num = strtok_r(text, " \t\r", &save), *name, *s;
+	int ret = 0;
+
+	name = strtok_r(NULL, " \t\r", &save);
+	if (!num || !name || !is_word(name) || parse_u64(num, &e->number))
+		return -EBADMSG;
+	e->name = strdup(name);
+	if (!e->name)
+		return -ENOMEM;
+	while (!ret && (s = strtok_r(NULL, " \t\r", &save)))
+		ret = parse_arg(s, e);
+	return ret;
+}
+
+static int insert(struct hypertrace_desc *d, struct event *e)
+{
+	struct event **v = realloc(d->v, (d->n + 1) * sizeof(*v));
+	size_t at = d->n;
+
+	if (!v)
+		return -ENOMEM;
+	d->v = v;
+	while (at && v[at - 1]->number > e->number)
+		at--;
+	if ((at && v[at - 1]->number == e->number) || d->n == EVENTS_MAX)
+		return -EBADMSG;
+	memmove(v + at + 1, v + at, (d->n - at) * sizeof(*v));
+	v[at] = e;
+	d->n++;
+	return 0;
+}
+
+static int add_line(struct hypertrace_desc *d, const char *line, size_t len)
+{
+	const char *hash = memchr(line, '#', len);
+	struct event *e;
+	char *text;
+	int ret;
+
+	if (memchr(line, 0, len))
+		return -EBADMSG;
+	text = strndup(line, hash ? (size_t)(hash - line) : len);
+	if (!text)
+		return -ENOMEM;
+	if (!text[strspn(text, " \t\r")]) {
+		free(text);
+		return 0;
+	}
+	e = calloc(1, sizeof(*e));
+	ret = e ? parse_event(text, e) : -ENOMEM;
+	if (!ret)
+		ret = insert(d, e);
+	if (ret)
+		event_free(e);
+	free(text);
+	return ret;
+}
+
+int hypertrace_desc_parse(const void *data, size_t len, struct hypertrace_desc **out,
+			  unsigned int *line)
+{
+	struct hypertrace_desc *d = calloc(1, sizeof(*d));
+	struct cursor c = cursor_at(data, len);
+	const char *text;
+	size_t n;
+	int ret = d ? 0 : -ENOMEM;
+
+	*out = NULL;
+	*line = 0;
+	while (!ret && cursor_line(&c, &text, &n)) {
+		(*line)++;
+		ret = add_line(d, text, n);
+	}
+	if (ret)
+		hypertrace_desc_free(d);
+	else
+		*out = d;
+	return ret;
+}
+
+/* ---- text ----------------------------------------------------------------------------- */
+
+static const struct event *find(const struct hypertrace_desc *d, uint64_t number)
+{
+	size_t low = 0, high = d ? d->n : 0;
+
+	while (low < high) {
+		size_t mid = (low + high) / 2;
+
+		if (d->v[mid]->number == number)
+			return d->v[mid];
+		if (d->v[mid]->number < number)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return NULL;
+}
+
+static void put_char(uint8_t c, struct buf *out)
+{
+	if (isprint(c))
+		buf_printf(out, "'%c'", c);
+	else
+		buf_printf(out, "'\\x%02x'", c);
+}
+
+static void put_enum(const struct arg *a, uint64_t value, struct buf *out)
+{
+	for (size_t i = 0; i < a->n_values; i++)
+		if (a->values[i].number == value) {
+			buf_addstr(out, a->values[i].text);
+			return;
+		}
+	buf_printf(out, "0x%" PRIx64, value);
+}
+
+static void put_value(const struct arg *a, uint64_t value, struct buf *out)
+{
+	unsigned int unused = 64 - a->bits;
+	double f;
+
+	switch (a->kind) {
+	case KIND_UNSIGNED:
+		buf_printf(out, "%" PRIu64, value << unused >> unused);
+		break;
+	case KIND_SIGNED:
+		buf_printf(out, "%" PRId64, (int64_t)(value << unused) >> unused);
+		break;
+	case KIND_HEX:
+		buf_printf(out, "0x%" PRIx64, value);
+		break;
+	case KIND_BOOL:
+		buf_addstr(out, value ? "true" : "false");
+		break;
+	case KIND_CHAR:
+		put_char((uint8_t)value, out);
+		break;
+	case KIND_FLOAT:
+		memcpy(&f, &value, sizeof(f));
+		buf_printf(out, "%g", f);
+		break;
+	case KIND_ENUM:
+		put_enum(a, value, out);
+		break;
+	}
+}
+
+static const struct event *find_event(const struct hypertrace_desc *d,
+				      const struct hypertrace_event *e)
+{
+	return e->n_args ? find(d, e->arg[0]) : NULL;
+}
+
+const char *hypertrace_name(const struct hypertrace_desc *d, const struct hypertrace_event *e)
+{
+	const struct event *known = find_event(d, e);
+
+	return known ? known->name : NULL;
+}
+
+const char *hypertrace_arg(const struct hypertrace_desc *d, const struct hypertrace_event *e,
+			   size_t i, struct buf *out)
+{
+	const struct event *known = find_event(d, e);
+
+	if (known && i && i <= known->n_args) {
+		put_value(&known->args[i - 1], e->arg[i], out);
+		return known->args[i - 1].name;
+	}
+	buf_printf(out, i ? "0x%" PRIx64 : "%" PRIu64, e->arg[i]);
+	return NULL;
+}
+
+void hypertrace_text(const struct hypertrace_desc *d, const struct hypertrace_event *e,
+		     struct buf *out)
+{
+	const struct event *known = find_event(d, e);
+	size_t next = known ? 1 : 0;
+
+	buf_addstr(out, HYPERTRACE_EVENT);
+	if (e->has_client)
+		buf_printf(out, " client=%" PRIu64, e->client);
+	if (e->has_cpu)
+		buf_printf(out, " cpu=0x%" PRIx64, e->cpu);
+	if (known) {
+		buf_printf(out, " %s(", known->name);
+		for (; next <= known->n_args && next < e->n_args; next++) {
+			buf_printf(out, "%s%s=", next > 1 ? ", " : "", known->args[next - 1].name);
+			hypertrace_arg(d, e, next, out);
+		}
+		buf_addstr(out, ")");
+	}
+	for (; next < e->n_args; next++) {
+		buf_printf(out, " arg%zu=", next + 1);
+		hypertrace_arg(d, e, next, out);
+	}
+}

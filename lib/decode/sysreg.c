@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "decode/sysreg.h"
+
+#include <stdio.h>
+
+#define KEY(op0, op1, crn, crm, op2)                                                               \
+	((uint16_t)((op0) << 14 | (op1) << 11 | (crn) << 7 | (crm) << 3 | (op2)))
+
+struct entry {
+	uint16_t key;
+	const char *name;
+};
+
+#define R(op0, op1, crn, crm, op2, name) { KEY(op0, op1, crn, crm, op2), name },
+static const struct entry table[] = {
+#include "decode/sysreg-table.h"
+};
+#undef R
+
+static bool in_range(const struct sysreg *r)
+{
+	return r->op0 < 4 && r->op1 < 8 && r->crn < 16 && r->crm < 16 && r->op2 < 8;
+}
+
+const char *sysreg_name(const struct sysreg *r)
+{
+	uint16_t key = KEY(r->op0, r->op1, r->crn, r->crm, r->op2);
+	size_t low = 0, high = ARRAY_SIZE(table);
+
+	if (!in_range(r))
+		return NULL;
+	while (low < high) {
+		size_t mid = (low + high) / 2;
+
+		if (table[mid].key == key)
+			return table[mid].name;
+		if (table[mid].key < key)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return NULL;
+}
+
+const char *sysreg_text(const struct sysreg *r, char *out, size_t size)
+{
+	const char *name = sysreg_name(r);
+
+	if (name)
+		snprintf(out, size, "%s", name);
+	else if (r->op0 >= 2)
+		snprintf(out, size, "S%u_%u_C%u_C%u_%u", r->op0, r->op1, r->crn, r->crm, r->op2);
+	else
+		snprintf(out, size, "sys %u,%u,C%u,C%u,%u", r->op0, r->op1, r->crn, r->crm, r->op2);
+	return out;
+}

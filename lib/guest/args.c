@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "guest/guest-priv.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/json.h"
+
+bool guest_vmm_of(const char *exe, enum guest_vmm *vmm)
+{
+	static const struct {
+		const char *name;
+		bool prefix; /* "firecracker-v1.4.1-x86_64", "qemu-system-aarch64" */
+		enum guest_vmm vmm;
+	} rows[] = {
+		{ "qemu-system-", true, GUEST_VMM_QEMU },
+		{ "qemu-kvm", false, GUEST_VMM_QEMU },
+		{ "kvm", false, GUEST_VMM_QEMU },
+		{ "crosvm", true, GUEST_VMM_CROSVM },
+		{ "lkvm", true, GUEST_VMM_KVMTOOL },
+		{ "vm", false, GUEST_VMM_KVMTOOL },
+		{ "cloud-hypervisor", true, GUEST_VMM_CLOUD_HYPERVISOR },
+		{ "firecracker", true, GUEST_VMM_FIRECRACKER },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		size_t len = strlen(rows[i].name);
+
+		if (strncmp(exe, rows[i].name, len) || (!rows[i].prefix && exe[len]))
+			continue;
+		*vmm = rows[i].vmm;
+		return true;
+	}
+	return false;
+}
+
+void guest_args_release(struct guest_args *a)
+{
+	free(a->name);
+	free(a->uds);
+	free(a->qmp);
+	free(a->vhost_socket);
+	free(a->api);
+	free(a->config);
+	*a = (struct guest_args){ 0 };
+}
+
+/* ---- a command line, argument after argument ---- */
+
+struct argv {
+	struct cursor c;
+	const char *arg; /* the one at hand */
+};
+
+static const char *next_arg(struct argv *v)
+{
+	return v->arg = cursor_left(&v->c) ? cursor_str(&v->c) : NULL;
+}
+
+/*
+ * The value when the argument at hand is this option: "--cid 3" (takes the next
+ * argument) or "--cid=3". QEMU takes one dash for two.
+ */
+static const char *option(struct argv *v, const char *name)
+{
+	const char *arg = v->arg;
+	size_t len = strlen(name);
+
+	if (!arg) /* an option before this one took the last */
+		return NULL;
+	if (arg[0] == '-' && arg[1] == '-' && name[1] != '-')
+		arg++;
+	if (strncmp(arg, name, len))
+		return NULL;
+	if (name[1] == '-' && arg[len] == '=')
+		return arg + len + 1;
+	if (arg[len])
+		return NULL;
+	return next_arg(v);
+}
+
+/* One option's text up to the next single ','. Returns where the next one begins, or NULL. */
+static const char *one_option(const char *p, struct buf *text)
+{
+	while (*p && !(p[0] == ',' && p[1] != ',')) {
+		if (*p == ',')
+			p++;
+		buf_add(text, p++, 1);
+	}
+	return *p ? p + 1 : NULL;
+}
+
+char *guest_arg_value(const char *arg, const char *key)
+{
+	size_t len = strlen(key);
+	char *found = NULL;
+
+	while (arg && !found) {
+		struct buf text = { 0 };
+		const char *s;
+
+		arg = one_option(arg, &text);
+		s = buf_str(&text);
+		if (s && !strncmp(s, key, len) && s[len] == '=')
+			found = strdup(s + len + 1);
+		buf_release(&text);
+	}
+	return found;
+}
+
+/* The first option of the list when it has no key: "NAME,debug-threads=on". */
+static char *first_value(const char *arg)
+{
+	struct buf text = { 0 };
+	const char *s;
+	char *first = NULL;
+
+	one_option(arg, &text);
+	s = buf_str(&text);
+	if (s && *s && !strchr(s, '='))
+		first = strdup(s);
+	buf_release(&text);
+	return first;
+}
+
+static void set_str(char **to, char *value)
+{
+	if (!value)
+		return;
+	free(*to);
+	*to = value;
+}
+
+static void set_cid(struct guest_args *a, const char *text)
+{
+	if (text)
+		guest_cid_parse(text, &a->cid);
+}
+
+/* A key's value as a CID: "cid=3,socket=..." */
+static void set_cid_of(struct guest_args *a, const char *arg, const char *key)
+{
+	char *value = guest_arg_value(arg, key);
+
+	set_cid(a, value);
+	free(value);
+}
+
+/* ---- QEMU ---- */
+
+/* What must be put together at the end: -chardev and the -mon, -device that use it. */
+struct qemu_chardevs {
+	struct strlist ids, paths;
+	char *mon, *vsock;
+};
+
+static void qemu_chardev(struct qemu_chardevs *q, const char *arg)
+{
+	char *id = guest_arg_value(arg, "id"), *path = guest_arg_value(arg, "path");
+
+	if (id && path && !strncmp(arg, "socket,", 7) && !strlist_add(&q->ids, id) &&
+	    strlist_add(&q->paths, path))
+		free(q->ids.v[--q->ids.n]); /* the two lists stay even */
+	free(id);
+	free(path);
+}
+
+static void qemu_mon(struct qemu_chardevs *q, const char *arg)
+{
+	char *mode = guest_arg_value(arg, "mode"), *id = guest_arg_value(arg, "chardev");
+
+	if (!id)
+		id = first_value(arg);
+	if (mode && !strcmp(mode, "control"))
+		set_str(&q->mon, id);
+	else
+		free(id);
+	free(mode);
+}
+
+/* -qmp unix:PATH,server=on,wait=off */
+static void qemu_qmp(struct guest_args *a, const char *arg)
+{
+	struct buf text = { 0 };
+	const char *s;
+
+	if (strncmp(arg, "unix:", 5))
+		return;
+	one_option(arg + 5, &text);
+	s = buf_str(&text);
+	if (s && *s)
+		set_str(&a->qmp, strdup(s));
+	buf_release(&text);
+}
+
+/* libvirt writes {"driver":"vhost-vsock-pci","guest-cid":3,...} */
+static void qemu_device_json(struct guest_args *a, struct qemu_chardevs *q, const char *arg)
+{
+	struct json_value dev, v;
+	uint64_t cid;
+
+	if (json_parse(arg, strlen(arg), &dev))
+		return;
+	if (json_member(dev, "guest-cid", &v) && json_get_u64(v, &cid) && cid && cid < UINT32_MAX)
+		a->cid = (uint32_t)cid;
+	if (strstr(arg, "\"vhost-user-vsock") && json_member(dev, "chardev", &v))
+		set_str(&q->vsock, json_get_str(v));
+}
+
+static void qemu_device(struct guest_args *a, struct qemu_chardevs *q, const char *arg)
+{
+	if (*arg == '{') {
+		qemu_device_json(a, q, arg);
+		return;
+	}
+	if (!strncmp(arg, "vhost-vsock", 11))
+		set_cid_of(a, arg, "guest-cid");
+	else if (!strncmp(arg, "vhost-user-vsock", 16))
+		set_str(&q->vsock, guest_arg_value(arg, "chardev"));
+}
+
+static void qemu_name(struct guest_args *a, const char *arg)
+{
+	char *name = guest_arg_value(arg, "guest");
+
+	set_str(&a->name, name ? name : first_value(arg));
+}
+
+static void qemu_end(struct guest_args *a, struct qemu_chardevs *q)
+{
+	for (size_t i = 0; i < q->ids.n && i < q->paths.n; i++) {
+		if (q->mon && !a->qmp && !strcmp(q->ids.v[i], q->mon))
+			set_str(&a->qmp, strdup(q->paths.v[i]));
+		if (q->vsock && !strcmp(q->ids.v[i], q->vsock))
+			set_str(&a->vhost_socket, strdup(q->paths.v[i]));
+	}
+	strlist_release(&q->ids);
+	strlist_release(&q->paths);
+	free(q->mon);
+	free(q->vsock);
+}
+
+static void qemu_args(struct guest_args *a, struct argv *v)
+{
+	struct qemu_chardevs q = { 0 };
+	const char *val;
+
+	while (next_arg(v)) {
+		if ((val = option(v, "-name")))
+			qemu_name(a, val);
+		else if ((val = option(v, "-device")))
+			qemu_device(a, &q, val);
+		else if ((val = option(v, "-qmp")) || (val = option(v, "-qmp-pretty")))
+			qemu_qmp(a, val);
+		else if ((val = option(v, "-chardev")))
+			qemu_chardev(&q, val);
+		else if ((val = option(v, "-mon")))
+			qemu_mon(&q, val);
+	}
+	qemu_end(a, &q);
+}
+
+/* ---- the others ---- */
+
+/* --vsock 3, --vsock cid=3,device=..., --vsock cid=3,socket=PATH */
+static void vsock_arg(struct guest_args *a, const char *arg)
+{
+	char *first = first_value(arg);
+
+	if (first)
+		set_cid(a, first);
+	else
+		set_cid_of(a, arg, "cid");
+	free(first);
+	set_str(&a->uds, guest_arg_value(arg, "socket"));
+}
+
+static void other_args(struct guest_args *a, enum guest_vmm vmm, struct argv *v)
+{
+	const char *name = vmm == GUEST_VMM_FIRECRACKER ? "--id" : "--name", *val;
+
+	while (next_arg(v)) {
+		if ((val = option(v, name)) ||
+		    (vmm == GUEST_VMM_KVMTOOL && (val = option(v, "-n"))))
+			set_str(&a->name, strdup(val));
+		else if ((val = option(v, "--cid")))
+			set_cid(a, val);
+		else if ((val = option(v, "--vsock")))
+			vsock_arg(a, val);
+		else if ((val = option(v, "--api-sock")))
+			set_str(&a->api, strdup(val));
+		else if ((val = option(v, "--api-socket"))) /* [path=]PATH or fd=N */
+			set_str(&a->api,
+				strchr(val, '=') ? guest_arg_value(val, "path") : strdup(val));
+		else if ((val = option(v, "--config-file")))
+			set_str(&a->config, strdup(val));
+	}
+}
+
+int guest_args_parse(struct guest_args *a, enum guest_vmm vmm, const char *cmdline, size_t len)
+{
+	struct argv v = { .c = cursor_at(cmdline, len) };
+
+	next_arg(&v); /* its own name */
+	if (vmm == GUEST_VMM_QEMU)
+		qemu_args(a, &v);
+	else
+		other_args(a, vmm, &v);
+	return v.c.bad ? -EBADMSG : 0;
+}
+
+int guest_config_parse(struct guest_args *a, const char *text, size_t len)
+{
+	struct json_value all, config, vsock, v;
+	uint64_t cid;
+
+	if (json_parse(text, len, &all))
+		return -EBADMSG;
+	if (!json_member(all, "config",
+			 &config)) /* cloud-hypervisor's vm.info has it one step down */
+		config = all;
+	if (!json_member(config, "vsock", &vsock))
+		return 0;
+	if (!a->cid && (json_member(vsock, "guest_cid", &v) || json_member(vsock, "cid", &v)) &&
+	    json_get_u64(v, &cid) && cid < UINT32_MAX)
+		a->cid = (uint32_t)cid;
+	if (!a->uds && (json_member(vsock, "uds_path", &v) || json_member(vsock, "socket", &v)))
+		a->uds = json_get_str(v);
+	return 0;
+}
+
+/* ---- vhost-device-vsock: a QEMU guest's vsock outside of QEMU ---- */
+
+static void vhost_row(struct guest_args *a, const char *arg)
+{
+	*a = (struct guest_args){ 0 };
+	set_cid_of(a, arg, "guest-cid");
+	if (!a->cid)
+		set_cid_of(a, arg, "guest_cid");
+	set_str(&a->vhost_socket, guest_arg_value(arg, "socket"));
+	set_str(&a->uds, guest_arg_value(arg, "uds-path"));
+	if (!a->uds)
+		set_str(&a->uds, guest_arg_value(arg, "uds_path"));
+}
+
+size_t guest_vhost_args(const char *cmdline, size_t len, struct guest_args *rows, size_t max)
+{
+	struct argv v = { .c = cursor_at(cmdline, len) };
+	struct guest_args single = { 0 };
+	const char *val;
+	size_t n = 0;
+
+	next_arg(&v);
+	while (next_arg(&v)) {
+		if ((val = option(&v, "--vm"))) {
+			if (n < max)
+				vhost_row(&rows[n++], val);
+		} else if ((val = option(&v, "--guest-cid"))) {
+			set_cid(&single, val);
+		} else if ((val = option(&v, "--socket"))) {
+			set_str(&single.vhost_socket, strdup(val));
+		} else if ((val = option(&v, "--uds-path"))) {
+			set_str(&single.uds, strdup(val));
+		}
+	}
+	if (single.vhost_socket && n < max)
+		rows[n++] = single;
+	else
+		guest_args_release(&single);
+	return n;
+}

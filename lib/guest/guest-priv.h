@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_GUEST_PRIV_H
+#define HYPTRACE_GUEST_PRIV_H
+
+#include "guest/guest.h"
+#include "wire/transport.h"
+
+/* ---- guest.c ---- */
+
+int guest_timeout(const struct guest_opts *o);
+const char *guest_root(const struct guest_opts *o);
+/* An empty row at the end, or NULL. */
+struct guest *guests_add(struct guests *g);
+/* Adds a VM, or what it tells to the one of the same CID or name. Takes what `more` holds. */
+int guests_merge(struct guests *g, struct guest *more);
+
+/* ---- guest-args.c: command lines ---- */
+
+/* What a VMM's command line says; strings are malloc'ed or NULL. */
+struct guest_args {
+	char *name;
+	uint32_t cid;
+	char *uds;	    /* as written: may be relative */
+	char *qmp;	    /* path of a QMP socket */
+	char *vhost_socket; /* QEMU's vhost-user-vsock: the socket of vhost-device-vsock */
+	char *api;	    /* Firecracker's, cloud-hypervisor's API socket */
+	char *config;	    /* Firecracker's --config-file */
+};
+
+/* By the name of the executable; false: no VMM we know. */
+bool guest_vmm_of(const char *exe, enum guest_vmm *vmm);
+/* cmdline: arguments ended by NUL, as in /proc/PID/cmdline. */
+int guest_args_parse(struct guest_args *a, enum guest_vmm vmm, const char *cmdline, size_t len);
+void guest_args_release(struct guest_args *a);
+/* The value of key in "a=1,key=2,..." (",," is a comma in QEMU), malloc'ed; NULL: none. */
+char *guest_arg_value(const char *arg, const char *key);
+/* A whole decimal number that can be a guest's CID. */
+bool guest_cid_parse(const char *s, uint32_t *cid);
+/*
+ * Firecracker's configuration, cloud-hypervisor's vm.info: the vsock's CID and
+ * socket, unless the arguments told them.
+ */
+int guest_config_parse(struct guest_args *a, const char *text, size_t len);
+
+/*
+ * vhost-device-vsock's arguments, one row per VM it serves. Returns the number
+ * of rows (each to be released), at most max.
+ */
+size_t guest_vhost_args(const char *cmdline, size_t len, struct guest_args *rows, size_t max);
+
+/* ---- the sources ---- */
+
+int guests_from_proc(struct guests *g, const struct guest_opts *o);
+int guests_from_libvirt(struct guests *g, const struct guest_opts *o);
+int guests_from_vm_list(struct guests *g, const struct guest_opts *o);
+/* The output of `vm list`: Rust's pretty-debug of the VMs. -EBADMSG: it ends in the middle. */
+int guest_vm_list_parse(struct guests *g, const char *text, size_t len);
+
+/* What of libvirt is used; loaded at run time, a fake in the tests. */
+struct guest_libvirt {
+	void *(*connect)(const char *uri);
+	void *(*connect_read_only)(const char *uri);
+	int (*close)(void *conn);
+	int (*list)(void *conn, void ***domains, unsigned int flags);
+	const char *(*name)(void *domain);
+	char *(*xml)(void *domain, unsigned int flags);
+	int (*domain_free)(void *domain);
+	int (*monitor)(void *domain, const char *cmd, char **result, unsigned int flags);
+};
+int guest_libvirt_ask(struct guests *g, const struct guest_libvirt *api, const char *uri,
+		      const struct log *log);
+/* The CID in a domain's XML: <vsock><cid address='3'/></vsock>. */
+uint32_t guest_libvirt_cid(const char *xml);
+
+/* ---- guest-vcpu.c, guest-qmp.c ---- */
+
+/* "CPU 3/KVM", "crosvm_vcpu3", "vcpu3", "kvm-vcpu-3", "fc_vcpu 3". */
+bool guest_vcpu_name(const char *comm, unsigned int *cpu);
+/* /proc/PID as a directory descriptor, and what is needed beside it. */
+struct guest_proc {
+	int dir;
+	const char *qmp; /* path to connect to, or NULL */
+	const struct guest_opts *o;
+};
+int guest_find_vcpus(struct guest *g, const struct guest_proc *p);
+/* Whether the process has a KVM vCPU open. */
+bool guest_has_vcpu_fd(int dir);
+/* The thread's number here, when tid is its number in the VMM's pid namespace; 0: none such. */
+pid_t guest_host_tid(int dir, pid_t tid);
+/* vCPUs by the answer to query-cpus-fast; dir: /proc/PID, or -1. */
+int guest_cpus_fast(struct guest *g, int dir, const char *text, size_t len, enum guest_how how);
+int guest_ask_qmp(struct guest *g, const struct guest_proc *p);
+
+/* ---- guest-sock.c ---- */
+
+struct msg_wait guest_wait(int timeout_ms);
+int guest_sock_write(int fd, const char *text, const struct msg_wait *w);
+/*
+ * Reads on into `in` until there is more than was. 0: end of stream; -EFBIG
+ * beyond 1 MiB, -ETIMEDOUT.
+ */
+ssize_t guest_sock_read(int fd, struct buf *in, const struct msg_wait *w);
+/* The body of a GET on an HTTP server behind a UNIX socket. */
+int guest_http_get(const char *path, const char *what, struct buf *body, int timeout_ms);
+
+#endif

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "guest/guest-priv.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * libvirt, loaded when it is there. Of its API, stable since 0.9.13, by the
+ * names and types of libvirt/libvirt-domain.h and libvirt-qemu.h.
+ */
+#define VIR_CONNECT_LIST_DOMAINS_ACTIVE 1u
+
+static void *no_monitor_connect(const char *uri)
+{
+	return NULL;
+}
+
+static int no_monitor(void *domain, const char *cmd, char **result, unsigned int flags)
+{
+	return -1;
+}
+
+/* libvirt prints its errors on stderr, unless told not to. */
+static void hush(void *data, void *error)
+{
+}
+
+static bool load(void *lib, void *qemu, struct guest_libvirt *api)
+{
+	void (*set_error_func)(void *, void (*)(void *, void *));
+	const struct {
+		void *fn;
+		void *lib;
+		const char *name;
+	} syms[] = {
+		{ &api->connect, lib, "virConnectOpen" },
+		{ &api->connect_read_only, lib, "virConnectOpenReadOnly" },
+		{ &api->close, lib, "virConnectClose" },
+		{ &api->list, lib, "virConnectListAllDomains" },
+		{ &api->name, lib, "virDomainGetName" },
+		{ &api->xml, lib, "virDomainGetXMLDesc" },
+		{ &api->domain_free, lib, "virDomainFree" },
+		{ &set_error_func, lib, "virSetErrorFunc" },
+		{ &api->monitor, qemu, "virDomainQemuMonitorCommand" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(syms); i++) {
+		void *sym = syms[i].lib ? dlsym(syms[i].lib, syms[i].name) : NULL;
+
+		if (!sym && syms[i].lib == lib)
+			return false;
+		memcpy(syms[i].fn, &sym, sizeof(sym));
+	}
+	if (!api->monitor) {
+		api->monitor = no_monitor;
+		api->connect = no_monitor_connect;
+	}
+	set_error_func(NULL, hush);
+	return true;
+}
+
+/* The value of an attribute in the tag that begins at p; "" when there is none. */
+static void attribute(const char *p, const char *name, char *out, size_t size)
+{
+	const char *end = strchr(p, '>');
+	size_t len = strlen(name), n = 0;
+
+	for (; end && p < end; p++) {
+		char quote = p[0] == ' ' && !strncmp(p + 1, name, len) && p[len + 1] == '='
+				     ? p[len + 2]
+				     : 0;
+
+		if (quote != '\'' && quote != '"')
+			continue;
+		for (p += len + 3; p < end && *p != quote && n + 1 < size; p++)
+			out[n++] = *p;
+		break;
+	}
+	out[n] = 0;
+}
+
+uint32_t guest_libvirt_cid(const char *xml)
+{
+	const char *vsock = strstr(xml, "<vsock"), *cid = vsock ? strstr(vsock, "<cid") : NULL;
+	const char *end = vsock ? strstr(vsock, "</vsock>") : NULL;
+	char text[16];
+	uint32_t value = GUEST_NO_CID;
+
+	if (!cid || !end || cid > end)
+		return GUEST_NO_CID;
+	attribute(cid, "address", text, sizeof(text));
+	return guest_cid_parse(text, &value) ? value : GUEST_NO_CID;
+}
+
+/* <domain type='kvm'>: QEMU, or whatever /proc knows better */
+static enum guest_vmm vmm_of(const char *xml)
+{
+	const char *domain = strstr(xml, "<domain");
+	char type[16];
+
+	if (!domain)
+		return GUEST_VMM_OTHER;
+	attribute(domain, "type", type, sizeof(type));
+	return !strcmp(type, "kvm") || !strcmp(type, "qemu") ? GUEST_VMM_QEMU : GUEST_VMM_OTHER;
+}
+
+static const struct guest *known(const struct guests *g, const char *name, uint32_t cid)
+{
+	for (size_t i = 0; i < g->n; i++)
+		if ((cid && g->v[i].cid == cid) || (g->v[i].name && !strcmp(g->v[i].name, name)))
+			return &g->v[i];
+	return NULL;
+}
+
+static bool threads_known(const struct guest *g)
+{
+	for (size_t i = 0; i < g->n_vcpus; i++)
+		if (!g->vcpus[i].tid)
+			return false;
+	return g->n_vcpus > 0;
+}
+
+/*
+ * Only when nothing else told the threads: libvirt marks a domain as tainted by
+ * a monitor command ("custom-monitor"), harmless as this one is.
+ */
+static void ask_monitor(struct guest *vm, const struct guest_libvirt *api, void *domain)
+{
+	char *answer = NULL;
+
+	if (api->monitor(domain, "{\"execute\":\"query-cpus-fast\"}", &answer, 0) >= 0 && answer)
+		guest_cpus_fast(vm, -1, answer, strlen(answer), GUEST_HOW_LIBVIRT);
+	free(answer);
+}
+
+/* Reads one domain. *deaf: its threads are not known and this connection cannot ask. */
+static int add_domain(struct guests *g, const struct guest_libvirt *api, void *domain,
+		      bool writable, bool *deaf)
+{
+	struct guest vm = { .sources = GUEST_FROM_LIBVIRT };
+	const char *name = api->name(domain);
+	const struct guest *before;
+	char *xml = api->xml(domain, 0);
+	int ret = 0;
+
+	vm.name = name ? strdup(name) : NULL;
+	if (vm.name && xml && *xml) {
+		vm.vmm = vmm_of(xml);
+		vm.cid = guest_libvirt_cid(xml);
+		before = known(g, vm.name, vm.cid);
+		if (!before || !threads_known(before)) {
+			*deaf |= !writable;
+			if (writable)
+				ask_monitor(&vm, api, domain);
+		}
+		ret = guests_merge(g, &vm);
+	}
+	guest_release(&vm);
+	free(xml);
+	return ret;
+}
+
+static int ask_connection(struct guests *g, const struct guest_libvirt *api, void *conn,
+			  bool writable, bool *deaf)
+{
+	void **domains = NULL;
+	int n = api->list(conn, &domains, VIR_CONNECT_LIST_DOMAINS_ACTIVE), ret = 0;
+
+	for (int i = 0; i < n; i++) {
+		if (!ret)
+			ret = add_domain(g, api, domains[i], writable, deaf);
+		api->domain_free(domains[i]);
+	}
+	free(domains);
+	return ret;
+}
+
+int guest_libvirt_ask(struct guests *g, const struct guest_libvirt *api, const char *uri,
+		      const struct log *log)
+{
+	void *conn = api->connect_read_only(uri);
+	bool deaf = false;
+	int ret;
+
+	if (!conn) {
+		log_debug(log, "libvirt is installed but does not answer at %s",
+			  uri ? uri : "its default URI");
+		return 0;
+	}
+	ret = ask_connection(g, api, conn, false, &deaf);
+	api->close(conn);
+	conn = !ret && deaf ? api->connect(uri) : NULL;
+	if (conn) {
+		ret = ask_connection(g, api, conn, true, &deaf);
+		api->close(conn);
+	}
+	return ret;
+}
+
+int guests_from_libvirt(struct guests *g, const struct guest_opts *o)
+{
+	/* a session's daemon would be started by asking; the system's is there or not */
+	const char *uri = getenv("LIBVIRT_DEFAULT_URI") ? NULL : "qemu:///system";
+	struct guest_libvirt api = { 0 };
+	void *lib, *qemu;
+	int ret = 0;
+
+	if (*guest_root(o))
+		return 0; /* libvirt tells of this machine, not of a tree */
+	lib = dlopen("libvirt.so.0", RTLD_NOW | RTLD_LOCAL);
+	if (!lib)
+		return 0;
+	qemu = dlopen("libvirt-qemu.so.0", RTLD_NOW | RTLD_LOCAL);
+	if (load(lib, qemu, &api))
+		ret = guest_libvirt_ask(g, &api, uri, o ? o->log : NULL);
+	/* libvirt keeps threads and exit handlers: it is not unloaded */
+	return ret;
+}

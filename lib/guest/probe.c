@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "guest/guest-priv.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+const char *guest_answer_name(enum guest_answer a)
+{
+	static const char *const names[] = { "unreachable", "refused", "silent", "listens" };
+
+	return a < ARRAY_SIZE(names) ? names[a] : "unreachable";
+}
+
+static enum guest_answer answer_of(int error)
+{
+	switch (error) {
+	case 0:
+		return GUEST_LISTENS;
+	case ECONNRESET: /* vsock's word for a closed port */
+	case ECONNREFUSED:
+		return GUEST_REFUSED;
+	case ETIMEDOUT:
+		return GUEST_SILENT;
+	default:
+		return GUEST_UNREACHABLE;
+	}
+}
+
+static enum guest_answer probe(const struct transport_addr *a, int timeout_ms)
+{
+	struct msg_wait w = guest_wait(timeout_ms);
+	int fd = transport_connect(a, &w);
+
+	if (fd >= 0)
+		close(fd);
+	return answer_of(fd < 0 ? -fd : 0);
+}
+
+enum guest_answer guest_probe_agent(uint32_t cid, uint32_t port, int timeout_ms)
+{
+	struct transport_addr a = { .kind = TRANSPORT_VSOCK, .cid = cid, .port = port };
+
+	return probe(&a, timeout_ms);
+}
+
+enum guest_answer guest_probe_unix(const char *path, uint32_t port, int timeout_ms)
+{
+	struct transport_addr a = { .kind = TRANSPORT_UNIX, .port = port };
+
+	if (strlen(path) >= sizeof(a.host))
+		return GUEST_UNREACHABLE;
+	strcpy(a.host, path);
+	return probe(&a, timeout_ms);
+}

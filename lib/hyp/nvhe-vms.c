@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* What is known of VMs' CNTVOFFs, and of whose they are. */
+#include <stdlib.h>
+
+#include "hyp/nvhe-priv.h"
+
+#define NARROW	  MSEC	      /* a bracket whose middle is better than an end */
+#define TIGHT	  (10 * USEC) /* one that needs no more spans to narrow it */
+#define PUTS_TIME SEC	      /* in which PUTS may come, and tell */
+#define FIT_PPM	  1	      /* what a fit of the clock moves CNTVOFF by, about */
+
+bool vm_is_narrow(const struct vm *vm)
+{
+	return vm->low != INT64_MIN && vm->high != INT64_MAX && vm->high - vm->low <= NARROW;
+}
+
+int64_t vm_tolerance(const struct vm *vm)
+{
+	int64_t t = vm->high - vm->low + HOP_MAX / 5 + llabs(vm->offset) / 1000000 * FIT_PPM;
+
+	return vm_is_narrow(vm) && t < JITTER ? t : JITTER;
+}
+
+bool vm_fits(const struct vm *vm, int64_t low, int64_t high)
+{
+	int64_t t = vm_tolerance(vm);
+
+	if (!vm_is_narrow(vm))
+		return vm->offset - t <= high && vm->offset + t >= low;
+	return vm->low - t <= high && vm->high + t >= low;
+}
+
+struct vm *vm_new(struct nvhe *n, int64_t offset)
+{
+	struct vm *vm = &n->vms[0];
+
+	for (size_t i = 0; i < N_VMS && vm->used; i++)
+		if (!n->vms[i].used || n->vms[i].stamp < vm->stamp)
+			vm = &n->vms[i];
+	for (size_t i = 0; i < n->n_owners && i < N_PIDS; i++)
+		if (n->owners[i].vm == vm)
+			n->owners[i] = (struct owner){ 0 };
+	if (n->guessed == vm)
+		n->guessed = NULL;
+	if (n->learnt == vm)
+		n->learnt = NULL;
+	*vm = (struct vm){ .used = true, .offset = offset, .low = INT64_MIN, .high = INT64_MAX };
+	vm->stamp = ++n->stamp;
+	return vm;
+}
+
+struct owner *vm_owner(struct nvhe *n, int pid)
+{
+	for (size_t i = 0; i < n->n_owners && i < N_PIDS; i++)
+		if (n->owners[i].pid == pid)
+			return &n->owners[i];
+	return NULL;
+}
+
+void vm_own(struct nvhe *n, int pid, struct vm *vm)
+{
+	struct owner *o = vm_owner(n, pid);
+
+	bool moved = o && (o->moved || o->vm != vm);
+
+	if (!o)
+		o = &n->owners[n->n_owners++ % N_PIDS];
+	*o = (struct owner){ pid, vm, moved };
+}
+
+void vm_at_least(struct vm *vm, int64_t low, int64_t pad)
+{
+	if (low > vm->high)
+		vm->high = INT64_MAX;
+	if (low > vm->low)
+		vm->low = low;
+	vm->offset = vm->high == INT64_MAX || vm->high - vm->low > NARROW
+			     ? vm->low + pad
+			     : vm->low + (vm->high - vm->low) / 2;
+}
+
+void vm_at_most(struct vm *vm, int64_t high, int64_t pad)
+{
+	if (high < vm->low)
+		vm->low = INT64_MIN;
+	if (high < vm->high)
+		vm->high = high;
+	vm->offset = vm->low == INT64_MIN || vm->high - vm->low > NARROW
+			     ? vm->high - pad
+			     : vm->low + (vm->high - vm->low) / 2;
+}
+
+struct vm *vm_near(struct nvhe *n, int64_t offset, int64_t within)
+{
+	struct vm *best = NULL;
+
+	for (size_t i = 0; i < N_VMS; i++) {
+		struct vm *vm = &n->vms[i];
+		int64_t away = llabs(vm->offset - offset);
+
+		if (vm->used && !vm->guess && away < within &&
+		    (!best || away < llabs(best->offset - offset)))
+			best = vm;
+	}
+	return best;
+}
+
+struct vm *vm_between(struct nvhe *n, int64_t low, int64_t high, int64_t offset)
+{
+	struct vm *best = NULL;
+
+	for (size_t i = 0; i < N_VMS; i++) {
+		struct vm *vm = &n->vms[i];
+
+		if (vm->used && !vm->guess && vm_fits(vm, low, high) &&
+		    (!best || llabs(vm->offset - offset) < llabs(best->offset - offset)))
+			best = vm;
+	}
+	return best;
+}
+
+void nvhe_known(struct nvhe *n, int vcpu_pid, int64_t low, int64_t high)
+{
+	const int64_t middle = low + (high - low) / 2;
+	struct vm *vm = NULL;
+
+	if (low > high)
+		return;
+	if (low || high) {
+		vm = vm_between(n, low, high, middle);
+		if (!vm)
+			vm = vm_new(n, middle);
+		vm_at_least(vm, low, 0);
+		vm_at_most(vm, high, 0);
+		vm->offset = vm->low + (vm->high - vm->low) / 2;
+	}
+	if (vm && n->cur && n->cur->guess && middle >= n->cur->low && middle <= n->cur->high) {
+		n->cur->used = false;
+		n->cur = n->guessed = vm;
+	}
+	if (vcpu_pid)
+		vm_own(n, vcpu_pid, vm);
+}
+
+bool nvhe_unsure(const struct nvhe *n)
+{
+	if (n->cur && (n->cur->guess || n->cur->doubtful || !vm_is_narrow(n->cur)))
+		return true;
+	for (size_t i = 0; i < N_VMS; i++) {
+		const struct vm *vm = &n->vms[i];
+
+		if (vm->used && vm->puts && vm->puts < PUTS && n->last - vm->since < PUTS_TIME &&
+		    (!vm_is_narrow(vm) || vm->high - vm->low > TIGHT))
+			return true;
+	}
+	return false;
+}
+
+void nvhe_learn(struct nvhe *n, const struct nvhe *ahead)
+{
+	for (size_t i = 0; i < N_VMS; i++) {
+		const struct vm *vm = &ahead->vms[i], *have;
+
+		if (!vm->used || vm->guess || !vm_is_narrow(vm))
+			continue;
+		have = vm_between(n, vm->low, vm->high, vm->offset);
+		if (!have || !vm_is_narrow(have))
+			nvhe_known(n, 0, vm->low, vm->high);
+	}
+	for (size_t i = 0; i < ahead->n_owners && i < N_PIDS; i++) {
+		const struct owner *o = &ahead->owners[i];
+
+		if (o->vm && vm_is_narrow(o->vm) && !o->moved && !vm_owner(n, o->pid))
+			nvhe_known(n, o->pid, o->vm->low, o->vm->high);
+	}
+	n->led = !nvhe_unsure(ahead);
+	if (!ahead->guessed || n->any)
+		return;
+	n->learnt = vm_new(n, ahead->guessed->offset);
+	n->learnt->low = ahead->guessed->low;
+	n->learnt->high = ahead->guessed->high;
+}

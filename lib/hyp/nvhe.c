@@ -1,0 +1,434 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <stdlib.h>
+#include <string.h>
+
+#include "hyp/nvhe-priv.h"
+
+#define TIME_MASK   ((1ull << 59) - 1)
+#define HYPERCALL   (10 * MSEC) /* one that takes longer was interrupted */
+#define BOUND_SLACK SEC
+#define PUT_MIN	    SEC		 /* a first step forward that is less was just slow */
+#define OFFSET_MAX  (3600 * SEC) /* beyond the time since boot: no CNTVOFF */
+#define SPAN_MAX    (10 * SEC)	 /* longer spans of one vCPU are put before */
+#define SLOW_HOPS   20
+
+struct nvhe *nvhe_new(unsigned int cpu, void (*step)(void *ctx, const struct nvhe_step *s),
+		      void *ctx)
+{
+	struct nvhe *n = calloc(1, sizeof(*n));
+
+	if (!n)
+		return NULL;
+	n->cpu = cpu;
+	n->step = step;
+	n->ctx = ctx;
+	n->slop = 999;
+	n->span_low = INT64_MIN;
+	return n;
+}
+
+void nvhe_free(struct nvhe *n)
+{
+	free(n);
+}
+
+void nvhe_bounds(struct nvhe *n, uint64_t from, uint64_t to)
+{
+	n->from = (int64_t)(from & TIME_MASK);
+	n->to = (int64_t)(to & TIME_MASK);
+}
+
+void nvhe_lost(struct nvhe *n)
+{
+	n->lost = true;
+}
+
+/* ---- times -------------------------------------------------------------------- */
+
+/* a - b for times modulo 2^59. */
+static int64_t diff(uint64_t a, uint64_t b)
+{
+	return (int64_t)((a - b) << 5) >> 5;
+}
+
+static int64_t time_with(const struct vm *vm, uint64_t raw)
+{
+	return (int64_t)((raw + (vm ? (uint64_t)vm->offset : 0)) & TIME_MASK);
+}
+
+static bool in_bounds(const struct nvhe *n, int64_t t)
+{
+	return (!n->from || t >= n->from - BOUND_SLACK) && (!n->to || t <= n->to + BOUND_SLACK);
+}
+
+/* Time since the record before, if vm is loaded. False: that cannot be. */
+static bool gap_with(const struct nvhe *n, const struct vm *vm, uint64_t raw, int64_t *gap)
+{
+	int64_t t = time_with(vm, raw);
+
+	*gap = diff((uint64_t)t, (uint64_t)n->last);
+	return *gap > -JITTER && in_bounds(n, t);
+}
+
+/* A guess is what the bounds leave, at its early end. */
+static void guess_within_bounds(struct nvhe *n, uint64_t raw)
+{
+	struct vm *vm = n->cur;
+	int64_t t = time_with(vm, raw);
+
+	if (n->from && t < n->from)
+		vm->offset += n->from - t;
+	vm->low = vm->offset > vm->low ? vm->offset : vm->low;
+	if (n->to && diff((uint64_t)n->to, raw) < vm->high)
+		vm->high = diff((uint64_t)n->to, raw);
+}
+
+/* ---- steps ------------------------------------------------------------------------- */
+
+static void report(struct nvhe *n, const struct vm *vm, int64_t ts, bool loaded)
+{
+	struct nvhe_step s = {
+		.ts = (uint64_t)ts,
+		.offset = vm->offset,
+		.low = vm->low == INT64_MIN ? 0 : (uint64_t)vm->low,
+		.high = vm->high == INT64_MAX ? UINT64_MAX : (uint64_t)vm->high,
+		.vcpu_pid = n->pid,
+		.cpu = n->cpu,
+		.loaded = loaded,
+	};
+
+	if (n->step && vm->offset <= ts + OFFSET_MAX)
+		n->step(n->ctx, &s);
+}
+
+/* How far the true offset may be from an end of its bracket: the rest of a hypercall. */
+static int64_t pad(const struct nvhe *n)
+{
+	return n->slop + n->hop;
+}
+
+/* A hypercall that takes longer is an odd one. */
+static int64_t slow(const struct nvhe *n)
+{
+	return HOP_MAX + SLOW_HOPS * (n->hop > n->usual ? n->hop : n->usual) + n->slop;
+}
+
+static void took(struct nvhe *n, int64_t time)
+{
+	n->usual += time > n->usual ? n->usual / 4 + USEC : -n->usual / 4;
+}
+
+static void load(struct nvhe *n, struct vm *vm, uint64_t raw)
+{
+	/* in a hypercall the load follows the record before at once */
+	int64_t idle = !n->in_hvc && n->from > n->last ? n->from - n->last : 0, t;
+
+	n->span_low = n->cur ? INT64_MIN : diff((uint64_t)n->last, raw) - n->slop;
+	if (!n->cur && !vm_is_narrow(vm)) /* else at the put: it may have been another VM's */
+		vm_at_least(vm, n->span_low, pad(n) + idle);
+	vm->stamp = ++n->stamp;
+	n->cur = vm;
+	n->pid = 0;
+	t = time_with(vm, raw);
+	report(n, vm, t > n->last ? t : n->last, true);
+}
+
+/*
+ * Whose span it was, now that its CNTVOFF is known from both ends: two VMs that were
+ * started or stopped together are told apart by microseconds.
+ */
+static struct vm *vm_of_span(struct nvhe *n, int64_t high)
+{
+	const struct owner *o = n->pid ? vm_owner(n, n->pid) : NULL;
+	const int64_t low = n->span_low;
+	struct vm *vm;
+
+	if (n->cur->guess || low > high)
+		return n->cur;
+	if (o && o->vm && vm_fits(o->vm, low, high))
+		return o->vm;
+	if (vm_is_narrow(n->cur) && vm_fits(n->cur, low, high))
+		return n->cur;
+	vm = vm_between(n, low, high, high - pad(n));
+	if (vm && llabs(vm->offset - high) <= slow(n) + vm_tolerance(vm))
+		return vm;
+	return vm_fits(n->cur, low, high) ? n->cur : NULL;
+}
+
+static void put(struct nvhe *n, uint64_t raw)
+{
+	const int64_t high = diff(raw, n->raw) + n->slop;
+	struct vm *vm = vm_of_span(n, high);
+
+	if (vm != n->cur && n->cur->doubtful)
+		n->cur->used = false;
+	if (!vm)
+		vm = vm_new(n, high - pad(n));
+	vm->doubtful = false;
+	if (n->span_low != INT64_MIN) {
+		vm_at_least(vm, n->span_low, pad(n));
+		took(n, (high - n->span_low) / 2);
+	}
+	vm_at_most(vm, high, pad(n));
+	if (!vm->puts)
+		vm->since = (int64_t)raw;
+	vm->puts += vm->puts < PUTS;
+	if (n->pid && n->span_low != INT64_MIN && high - n->span_low <= slow(n))
+		vm_own(n, n->pid, vm);
+	if (vm->guess)
+		n->guessed = vm;
+	vm->guess = false;
+	n->cur = NULL;
+	report(n, vm, (int64_t)raw, false);
+	n->pid = 0;
+}
+
+static void switch_to(struct nvhe *n, struct vm *vm, uint64_t raw, bool sure)
+{
+	if (vm)
+		load(n, vm, raw);
+	else
+		put(n, raw);
+	n->sure = sure;
+}
+
+/* ---- which offset ------------------------------------------------------------------- */
+
+/* What can have been loaded or put. */
+struct candidate {
+	struct vm *vm; /* NULL: none is loaded */
+	int64_t gap;
+	bool others; /* there are */
+};
+
+/*
+ * The one that makes the gap shortest; false: none is possible. In a hypercall a
+ * loaded one can only go, and what comes must make it a short one.
+ */
+static bool best_candidate(struct nvhe *n, uint64_t raw, enum change change, struct candidate *out)
+{
+	const bool loads = change == CHANGE_HVC && !n->cur;
+	bool found = false;
+	int64_t gap;
+
+	*out = (struct candidate){ 0 };
+	if (n->cur && gap_with(n, NULL, raw, &gap)) {
+		out->gap = gap;
+		found = true;
+	}
+	for (size_t i = 0; i < N_VMS && !(change == CHANGE_HVC && n->cur && n->sure); i++) {
+		struct vm *vm = &n->vms[i];
+
+		if (!vm->used || vm == n->cur || !gap_with(n, vm, raw, &gap))
+			continue;
+		if (loads && (gap > HYPERCALL || gap < -vm_tolerance(vm) - pad(n)))
+			continue;
+		out->others |= found;
+		if (found && gap >= out->gap)
+			continue;
+		out->vm = vm;
+		out->gap = gap;
+		found = true;
+	}
+	return found;
+}
+
+/* The vCPU's pid knows better than a guess, and better than a hypercall's length. */
+static bool pid_decides(struct nvhe *n, uint64_t raw, int vcpu)
+{
+	struct owner *o = vcpu ? vm_owner(n, vcpu) : NULL;
+	int64_t gap;
+
+	if (!o || o->vm == n->cur || !gap_with(n, o->vm, raw, &gap))
+		return false;
+	if (n->sure && (!n->cur || !o->vm || gap > HYPERCALL || gap < -vm_tolerance(o->vm)))
+		return false;
+	if (n->cur && n->cur->doubtful)
+		n->cur->used = n->cur->doubtful = false;
+	n->cur = o->vm;
+	return true;
+}
+
+/*
+ * A vCPU that we took for another one is put: the step is about as large as it
+ * should be, and the time before it was wrong.
+ */
+static bool put_of_another(struct nvhe *n, uint64_t raw, enum change change)
+{
+	int64_t up = diff(raw, n->raw);
+
+	int64_t gap;
+
+	return change == CHANGE_HVC && n->cur && up > JITTER && in_bounds(n, (int64_t)raw) &&
+	       !gap_with(n, NULL, raw, &gap) && llabs(up - n->cur->offset) < (n->sure ? HYPERCALL : n->cur->offset / 2);
+}
+
+/* The first step seen is forward: a vCPU was loaded when the recording began, and is put. */
+static void put_of_unknown(struct nvhe *n, uint64_t raw)
+{
+	int64_t up = diff(raw, n->raw);
+	struct vm *vm = vm_near(n, up, HYPERCALL);
+	int pid = n->pid;
+
+	n->span_low = INT64_MIN;
+	n->cur = vm ? vm : vm_new(n, up);
+	if (pid)
+		vm_own(n, pid, n->cur);
+	put(n, raw);
+	n->sure = true;
+}
+
+/* Nothing that is known explains the time. */
+static void load_new(struct nvhe *n, uint64_t raw, enum change change)
+{
+	int64_t t = n->in_hvc || n->last > n->from ? n->last : n->from;
+	struct vm *was = n->cur;
+
+	n->cur = NULL;
+	load(n, vm_new(n, diff((uint64_t)t, raw)), raw);
+	n->sure = change == CHANGE_HVC && !was;
+}
+
+/*
+ * One VM is known, but its hypercall would have taken long: a new one is as likely,
+ * and the vCPU's pid, or the put, is going to tell. Meanwhile the earlier of both
+ * holds, so that times need not go back.
+ */
+static void load_doubtful(struct nvhe *n, uint64_t raw)
+{
+	struct vm *vm = vm_new(n, diff((uint64_t)n->last, raw));
+
+	vm->doubtful = true;
+	load(n, vm, raw);
+	n->sure = false;
+}
+
+static void decide(struct nvhe *n, uint64_t raw, enum change change, int vcpu)
+{
+	int64_t gap;
+	bool possible = gap_with(n, n->cur, raw, &gap);
+	const bool loads = change == CHANGE_HVC && !n->cur;
+	struct candidate best;
+
+	if (pid_decides(n, raw, vcpu))
+		return;
+	if (possible && (change == CHANGE_NO || gap <= (change == CHANGE_HVC ? JITTER : PUT_MIN)))
+		return;
+	if (put_of_another(n, raw, change)) {
+		switch_to(n, NULL, raw, true);
+	} else if (best_candidate(n, raw, change, &best) && (!possible || best.gap < gap)) {
+		if (loads && best.vm && vm_is_narrow(best.vm) && best.gap > slow(n) && !n->led)
+			load_doubtful(n, raw);
+		else
+			switch_to(n, best.vm, raw, change == CHANGE_HVC && !(best.vm && best.others));
+	} else if (possible && !n->cur && !n->settled && change == CHANGE_HVC && gap > PUT_MIN) {
+		put_of_unknown(n, raw);
+	} else if (!possible) {
+		load_new(n, raw, change);
+	}
+}
+
+/* The first record, or the first one after the time went wrong. */
+static void begin(struct nvhe *n, uint64_t raw, int vcpu)
+{
+	struct owner *o = vcpu ? vm_owner(n, vcpu) : NULL;
+	int64_t t;
+
+	n->sure = false;
+	n->span_low = INT64_MIN;
+	n->cur = n->learnt ? n->learnt : o ? o->vm : NULL;
+	if (!in_bounds(n, time_with(n->cur, raw)))
+		n->cur = NULL;
+	for (size_t i = 0; i < N_VMS && !in_bounds(n, time_with(n->cur, raw)); i++)
+		if (n->vms[i].used && in_bounds(n, time_with(&n->vms[i], raw)))
+			n->cur = &n->vms[i];
+	if (in_bounds(n, time_with(n->cur, raw)))
+		return;
+	t = n->from ? n->from : n->to;
+	n->cur = vm_new(n, diff((uint64_t)t, raw));
+	n->cur->guess = true;
+}
+
+/* ---- structure ---------------------------------------------------------------------- */
+
+static enum kind kind_of(const char *reason)
+{
+	if (!reason)
+		return KIND_OTHER;
+	if (!strcmp(reason, "hvc"))
+		return KIND_HVC;
+	if (!strcmp(reason, "eret_host"))
+		return KIND_ERET_HOST;
+	if (!strcmp(reason, "eret_guest") || !strcmp(reason, "guest_exit"))
+		return KIND_GUEST;
+	return KIND_REST;
+}
+
+static enum change change_before(const struct nvhe *n, enum kind kind)
+{
+	if (n->lost)
+		return CHANGE_ANY;
+	if (kind == KIND_GUEST) /* what runs a vCPU loads none */
+		return CHANGE_NO;
+	if (n->in_hvc)
+		return CHANGE_HVC;
+	/* other events alone, or exits without their enters: something is switched off */
+	if (n->kind == KIND_OTHER || (n->kind == KIND_ERET_HOST && kind == KIND_ERET_HOST))
+		return CHANGE_ANY;
+	return CHANGE_NO;
+}
+
+static void advance(struct nvhe *n, enum kind kind, uint64_t raw, int64_t t, int vcpu)
+{
+	/* EL2's own SMCs and other events come inside */
+	if (kind != KIND_REST && kind != KIND_OTHER)
+		n->in_hvc = kind == KIND_HVC;
+	if (!n->any)
+		n->first = t;
+	/* a second vCPU without a step between: this host has no steps */
+	if (n->sure || n->lost || t - n->first > SPAN_MAX || (vcpu && n->pid && vcpu != n->pid))
+		n->settled = true;
+	if (vcpu) {
+		n->pid = vcpu;
+		if (n->sure)
+			vm_own(n, vcpu, n->cur);
+	}
+	n->kind = kind;
+	n->raw = raw;
+	n->last = t;
+	n->any = true;
+	n->lost = false;
+}
+
+uint64_t nvhe_time(struct nvhe *n, uint64_t ts, const char *reason, int vcpu)
+{
+	const struct vm *before = n->cur;
+	const uint64_t raw = ts & TIME_MASK;
+	const enum kind kind = kind_of(reason);
+	const enum change change = change_before(n, kind);
+	int64_t t;
+
+	if (ts % 1000)
+		n->slop = 0;
+	if (n->lost) {
+		n->sure = false;
+		n->in_hvc = false;
+		n->span_low = INT64_MIN;
+	}
+	if (n->any && !in_bounds(n, n->last) && n->to && n->last > n->to)
+		n->any = false;
+	if (n->any)
+		decide(n, raw, change, vcpu);
+	else
+		begin(n, raw, vcpu);
+	if (n->cur && n->cur->guess)
+		guess_within_bounds(n, raw);
+	t = time_with(n->cur, raw);
+	if (n->in_hvc && n->cur == before && kind == KIND_ERET_HOST && t - n->last < HOP_MAX)
+		n->hop = t > n->last ? t - n->last : 0;
+	/* estimates are good to microseconds: a step does not go back by them */
+	if (n->any && n->cur != before && t < n->last && n->last - t < JITTER)
+		t = n->last;
+	advance(n, kind, raw, t, vcpu);
+	return (uint64_t)t;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_FILETIME_H
+#define HYPTRACE_FILETIME_H
+
+#include "dat/offset.h"
+#include "dat/reader.h"
+
+/*
+ * What a trace.dat's options make of the time stamps in its pages, in the order
+ * of stock (libtracecmd, timestamp_calc): TIME_SHIFT by CPU, TSC2NSEC's
+ * mult and shift, then DATE and OFFSET. Stock leaves TIME_SHIFT out for the
+ * instances of a guest's file; here it applies to all buffers, since they have
+ * one clock.
+ */
+struct filetime {
+	struct offset_shift shift; /* empty: none */
+	uint32_t mult, tsc_shift;  /* TSC2NSEC; mult 0: none */
+	double ns_per_tick;	   /* in place of TSC2NSEC; 0: none */
+	int64_t add;		   /* ns */
+	char clock[32];		   /* "boot"; "" when the file does not say */
+	/*
+	 * Shown as seconds. As in stock: not when the clock is one that stock does
+	 * not know for nanoseconds ("boot", "counter"), unless it is converted.
+	 */
+	bool seconds;
+};
+
+enum {
+	FILETIME_RAW = 1,     /* leave the time stamps as they are */
+	FILETIME_NO_DATE = 2, /* leave DATE out */
+};
+
+/* Zeroes *t first. -EBADMSG: an option makes no sense (the log says which); -ENOMEM. */
+int filetime_read(struct filetime *t, const struct reader *r, unsigned int flags,
+		  const struct log *log);
+void filetime_release(struct filetime *t);
+/* Ticks of a clock of that many per second into ns, instead of what the file says. */
+void filetime_set_hz(struct filetime *t, uint64_t hz);
+uint64_t filetime_apply(const struct filetime *t, unsigned int cpu, uint64_t ts);
+
+#endif

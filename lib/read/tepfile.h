@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_TEPFILE_H
+#define HYPTRACE_TEPFILE_H
+
+#include <traceevent/event-parse.h>
+
+#include "read/merge.h"
+#include "dat/reader.h"
+
+/*
+ * Gives libtraceevent what a trace.dat tells of its records: the page header,
+ * event formats, symbols, printk formats and tasks' names. Plugins, and handlers
+ * of the caller's, come before it: libtraceevent looks for them as it parses.
+ *
+ * *failed (may be NULL): formats that libtraceevent could not parse; their
+ * records print as their fields. -EBADMSG: a format has a field farther in than
+ * TEPFILE_RECORD_MAX, where no record reaches (the log says which); -ENOMEM.
+ */
+int tepfile_load(struct tep_handle *tep, const struct reader *r, size_t *failed,
+		 const struct log *log);
+
+/*
+ * libtraceevent reads fields and strings without asking where the record ends:
+ * it is to be given records that lie aligned, with zeros behind them. This is
+ * room for one of them.
+ */
+#define TEPFILE_RECORD_MAX 65536 /* bytes: no kernel's record is longer, and no field farther in   \
+				  */
+
+struct padded {
+	uint8_t *data;
+	size_t used; /* bytes; behind them all are 0 */
+};
+
+/* Zero-initialised = empty. -ENOMEM. */
+int padded_init(struct padded *p);
+void padded_release(struct padded *p);
+/* *out points into p, and is good until the next call. */
+void padded_record(struct padded *p, const struct merge_record *m, struct tep_record *out);
+
+#endif

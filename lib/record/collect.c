@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "record/collect.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FORMAT_MAX (1u << 20)
+#define NAMES_MAX (128u << 20)
+
+static unsigned int format_id(struct buf *format)
+{
+	const char *text = buf_str(format), *line = text ? strstr(text, "\nID:") : NULL;
+	unsigned int id;
+
+	return line && sscanf(line + 1, "ID: %u", &id) == 1 ? id : 0;
+}
+
+static int add_format(int systemfd, const char *system, const char *event, struct buf *out,
+		      unsigned int *max_id)
+{
+	char path[300];
+	struct buf format = { 0 };
+	unsigned int id;
+	int ret;
+
+	snprintf(path, sizeof(path), "%s/format", event);
+	ret = read_file_at(systemfd, path, FORMAT_MAX, &format);
+	if (!ret) {
+		id = format_id(&format);
+		if (id > *max_id)
+			*max_id = id;
+		buf_printf(out, "%s %zu\n", system, format.len);
+		buf_add(out, format.data, format.len);
+	}
+	buf_release(&format);
+	/* enable and filter of the system, and events that vanish while we look */
+	return ret == -ENOENT || ret == -ENOTDIR ? 0 : ret;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static int list_dir(int dirfd, const char *path, struct strlist *out)
+{
+	DIR *d = open_dir_at(dirfd, path);
+	struct dirent *e;
+	int ret = 0;
+
+	if (!d)
+		return -errno;
+	while ((e = readdir(d)) && !ret)
+		if (e->d_name[0] != '.')
+			ret = strlist_add(out, e->d_name);
+	closedir(d);
+	if (!ret && out->n)
+		qsort(out->v, out->n, sizeof(*out->v), by_name);
+	return ret;
+}
+
+static int add_system(int dirfd, const char *system, struct buf *out, unsigned int *max_id)
+{
+	struct strlist events = { 0 };
+	char *path = str_printf("events/%s", system);
+	int ret = path ? list_dir(dirfd, path, &events) : -ENOMEM;
+	int fd = ret ? -1 : openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (!ret && fd < 0)
+		ret = -errno;
+	for (size_t i = 0; i < events.n && !ret; i++)
+		ret = add_format(fd, system, events.v[i], out, max_id);
+	if (fd >= 0)
+		close(fd);
+	free(path);
+	strlist_release(&events);
+	return ret;
+}
+
+static int copy_text(int dirfd, const char *path, const char *name, size_t max, struct spool *spool)
+{
+	struct buf text = { 0 };
+	int ret = read_file_at(dirfd, path, max, &text);
+
+	if (!ret)
+		ret = spool_put_text(spool, name, text.data, text.len);
+	buf_release(&text);
+	return ret;
+}
+
+int collect_formats(int tracing_dirfd, const struct strlist *systems, struct spool *spool,
+		    unsigned int *max_id, const struct log *log)
+{
+	struct buf formats = { 0 };
+	int ret = copy_text(tracing_dirfd, "events/header_page", "header_page", FORMAT_MAX, spool);
+
+	*max_id = 0;
+	if (!ret)
+		ret = copy_text(tracing_dirfd, "events/header_event", "header_event", FORMAT_MAX, spool);
+	if (!ret)
+		ret = add_system(tracing_dirfd, "ftrace", &formats, max_id);
+	for (size_t i = 0; i < systems->n && !ret; i++)
+		if (strcmp(systems->v[i], "ftrace"))
+			ret = add_system(tracing_dirfd, systems->v[i], &formats, max_id);
+	if (!ret)
+		ret = buf_status(&formats);
+	if (!ret)
+		ret = spool_put_text(spool, "formats", formats.data, formats.len);
+	if (ret)
+		log_err(log, "cannot read the event formats: %s", errno_text(ret));
+	buf_release(&formats);
+	return ret;
+}
+
+static int copy_names(int dirfd, const char *path, const char *name, struct spool *spool,
+		      const struct log *log)
+{
+	int ret = copy_text(dirfd, path, name, NAMES_MAX, spool);
+
+	if (ret && ret != -ENOSPC && ret != -ENOENT)
+		log_warn(log, "cannot read %s: %s; names are left out", path, errno_text(ret));
+	return ret == -ENOSPC ? ret : 0;
+}
+
+int collect_names(int tracing_dirfd, struct spool *spool, const struct log *log)
+{
+	int ret = copy_names(tracing_dirfd, "printk_formats", "printk_formats", spool, log);
+	int error = copy_names(tracing_dirfd, "saved_cmdlines", "saved_cmdlines", spool, log);
+
+	return ret ? ret : error;
+}
+
+int collect_symbols(struct spool *spool, const struct log *log)
+{
+	return copy_names(AT_FDCWD, "/proc/kallsyms", "kallsyms", spool, log);
+}
+
+static bool has_pid(struct buf *cmdlines, int pid)
+{
+	const char *line;
+	size_t len;
+	struct cursor c = cursor_at(cmdlines->data, cmdlines->len);
+
+	while (cursor_line(&c, &line, &len))
+		if (atoi(line) == pid)
+			return true;
+	return false;
+}
+
+int collect_pids(struct spool *spool, const int *pids, size_t n)
+{
+	struct buf known = { 0 }, more = { 0 };
+	int ret = spool_get_text(spool, "saved_cmdlines", &known);
+
+	if (ret == -ENOENT)
+		ret = 0;
+	buf_addstr(&known, ""); /* so that atoi in has_pid finds an end */
+	if (!buf_str(&known))
+		ret = -ENOMEM;
+	for (size_t i = 0; i < n && !ret; i++) {
+		struct buf comm = { 0 };
+		char path[48];
+
+		snprintf(path, sizeof(path), "/proc/%d/comm", pids[i]);
+		if (!has_pid(&known, pids[i]) && !read_file(path, 4096, &comm))
+			buf_printf(&more, "%d %s", pids[i], buf_str(&comm));
+		buf_release(&comm);
+	}
+	if (!ret && more.len)
+		ret = spool_append_text(spool, "saved_cmdlines", more.data, more.len);
+	buf_release(&known);
+	buf_release(&more);
+	return ret;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_FINISH_H
+#define HYPTRACE_FINISH_H
+
+#include "record/spool.h"
+
+/*
+ * From a spool to a trace.dat: the last step of a recording, and what
+ * `hyptrace recover` does with a spool that was left behind.
+ *
+ * Keys of the session file used here:
+ *   output         where the file goes (a path, made absolute by the session)
+ *   version, compression, clock, traceid, uname, date_offset_us
+ *   page_size      of the machine that recorded, when it is not this one
+ *   clock_name     of a guest, whose TRACECLOCK is among its options
+ *   sched_buffer   number of the host buffer with complete sched_switch records
+ */
+
+struct dat_from_spool_opts {
+	const char *output; /* NULL: the session's own */
+	void (*progress)(void *ctx, uint64_t done, uint64_t total);
+	void *ctx;
+	const struct log *log;
+};
+
+/*
+ * The text "options" holds further options as they stand in the file: u16 id,
+ * u32 length, bytes.
+ *
+ * Writes OUTPUT.part and renames it. Existing texts "stat.N.C" give CPUSTAT.
+ * On error there is no output, and the spool is as it was.
+ */
+int dat_from_spool(struct spool *spool, const struct dat_from_spool_opts *o);
+
+#endif

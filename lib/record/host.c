@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "record/host.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "record/rawpipe.h"
+
+struct host {
+	struct source source;
+	int dirfd;
+	char *name, *path, *clock;
+	const struct log *log;
+};
+
+static struct host *host_of(struct source *s)
+{
+	return (struct host *)s; /* its first member */
+}
+
+static int write_on(struct host *h, const char *value)
+{
+	int fd = openat(h->dirfd, "tracing_on", O_WRONLY | O_CLOEXEC);
+	int ret = fd < 0 ? -errno : write_all(fd, value, strlen(value));
+
+	if (fd >= 0)
+		close(fd);
+	if (ret)
+		log_err(h->log, "cannot write %s to %s/tracing_on: %s", value, h->path, strerror(-ret));
+	return ret;
+}
+
+static int start(struct source *s)
+{
+	return write_on(host_of(s), "1");
+}
+
+static int stop(struct source *s)
+{
+	return write_on(host_of(s), "0");
+}
+
+static int drain(struct source *s, unsigned int cpu, struct drain *d)
+{
+	return rawpipe_drain(host_of(s)->dirfd, cpu, s->page_size, d);
+}
+
+static int read_stats(const struct host *h, unsigned int cpu, struct buf *out)
+{
+	char path[48];
+
+	snprintf(path, sizeof(path), "per_cpu/cpu%u/stats", cpu);
+	return read_file_at(h->dirfd, path, 65536, out);
+}
+
+static uint64_t value_of(const char *stats, const char *key)
+{
+	const char *line = stats ? strstr(stats, key) : NULL;
+
+	return line ? strtoull(line + strlen(key), NULL, 10) : 0;
+}
+
+/* overrun: overwritten unread; "dropped events": no room in a buffer that does not overwrite */
+static int count(struct source *s, unsigned int cpu, uint64_t *events, uint64_t *lost)
+{
+	struct buf stats = { 0 };
+	int ret = read_stats(host_of(s), cpu, &stats);
+
+	if (!ret) {
+		*events = value_of(buf_str(&stats), "\nread events: ");
+		*lost = value_of(buf_str(&stats), "\noverrun: ") +
+			value_of(buf_str(&stats), "\ncommit overrun: ") +
+			value_of(buf_str(&stats), "\ndropped events: ");
+	}
+	buf_release(&stats);
+	return ret;
+}
+
+static int stat_text(struct source *s, unsigned int cpu, const struct drain_stats *st, struct buf *out)
+{
+	buf_printf(out, "CPU: %u\n", cpu);
+	return read_stats(host_of(s), cpu, out);
+}
+
+static void free_source(struct source *s)
+{
+	host_free(host_of(s));
+}
+
+static const struct source_ops host_ops = {
+	.kind = "host",
+	.start = start,
+	.stop = stop,
+	.drain = drain,
+	.count = count,
+	.stat = stat_text,
+	.free = free_source,
+};
+
+/* Sub-buffers may be larger than a page since Linux 6.8. */
+static uint32_t sub_buffer_size(int dirfd)
+{
+	struct buf text = { 0 };
+	uint32_t size = (uint32_t)sysconf(_SC_PAGESIZE);
+
+	if (!read_file_at(dirfd, "buffer_subbuf_size_kb", 64, &text) && buf_str(&text)) {
+		unsigned long kb = strtoul((char *)text.data, NULL, 10);
+
+		if (kb && kb <= 1024)
+			size = (uint32_t)kb * 1024;
+	}
+	buf_release(&text);
+	return size;
+}
+
+static unsigned int count_cpus(int dirfd)
+{
+	unsigned int n = 0;
+	char path[48];
+
+	do
+		snprintf(path, sizeof(path), "per_cpu/cpu%u", n);
+	while (!faccessat(dirfd, path, F_OK, 0) && ++n < 65536);
+	return n;
+}
+
+int host_open(struct host **out, int tracing_dirfd, const char *name, const char *path,
+	      const char *clock, const struct log *log)
+{
+	struct host *h = calloc(1, sizeof(*h));
+	int ret;
+
+	if (!h)
+		return -ENOMEM;
+	h->log = log;
+	h->name = strdup(name);
+	h->path = strdup(path);
+	h->clock = strdup(clock);
+	h->dirfd = openat(tracing_dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ret = h->dirfd < 0 ? -errno : !h->name || !h->path || !h->clock ? -ENOMEM : 0;
+	if (ret) {
+		host_free(h);
+		return ret;
+	}
+	h->source = (struct source){
+		.ops = &host_ops,
+		.name = h->name,
+		.path = h->path,
+		.clock = h->clock,
+		.page_size = sub_buffer_size(h->dirfd),
+		.n_cpus = count_cpus(h->dirfd),
+	};
+	*out = h;
+	return 0;
+}
+
+void host_free(struct host *h)
+{
+	if (!h)
+		return;
+	if (h->dirfd >= 0)
+		close(h->dirfd);
+	free(h->name);
+	free(h->path);
+	free(h->clock);
+	free(h);
+}
+
+struct source *host_source(struct host *h)
+{
+	return &h->source;
+}

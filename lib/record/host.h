@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_HOST_H
+#define HYPTRACE_HOST_H
+
+#include "record/source.h"
+
+/*
+ * A host buffer (the top one or an instance) as a source: how it is started,
+ * stopped, drained and counted. Setting it up is instance.h's business, so that
+ * `recover` can drain one whose setting up died with its recorder.
+ */
+struct host;
+
+/* path: relative to the tracing directory, "." for the top buffer. */
+int host_open(struct host **out, int tracing_dirfd, const char *name, const char *path,
+	      const char *clock, const struct log *log);
+void host_free(struct host *h);
+struct source *host_source(struct host *h);
+
+#endif

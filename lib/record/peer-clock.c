@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "record/peer-clock.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "wire/msg.h"
+
+#define OUTER_ROUNDS 8 /* questions at the start and at the end */
+#define INNER_ROUNDS 2
+#define LAST_MS	     2000
+
+struct peer_clock {
+	int fd;
+	int end_fd; /* readable: the recording is over */
+	int64_t interval_ms;
+	uint32_t number;
+	pthread_t thread;
+	bool running;
+	struct counter_log log;
+	struct msg_reader reader;
+};
+
+/* For as long as the recording; then a little longer. */
+static int receive(struct peer_clock *c, struct msg *m)
+{
+	struct msg_wait w = { .deadline = INT64_MAX, .stop_fd = c->end_fd };
+	int ret = msg_recv(c->fd, &c->reader, &w, m);
+
+	if (ret != -ECANCELED)
+		return ret;
+	w = (struct msg_wait){ .deadline = msg_now() + LAST_MS, .stop_fd = -1 };
+	return msg_recv(c->fd, &c->reader, &w, m);
+}
+
+static int ask(struct peer_clock *c, struct counter_ping *ping, struct msg_counter_shot *shot)
+{
+	struct msg_wait w = { .deadline = msg_now() + LAST_MS, .stop_fd = -1 };
+	struct msg_sync sync;
+	struct buf b = { 0 };
+	struct msg m;
+	int ret;
+
+	msg_add_counter_ask(&b, ++c->number);
+	ping->sent = counter_read();
+	ret = msg_send_buf(c->fd, &b, &w);
+	if (!ret)
+		ret = receive(c, &m);
+	ping->back = counter_read();
+	if (!ret)
+		ret = msg_get_sync(&m, &sync);
+	if (!ret && !msg_sync_is(&sync, MSG_SYNC_COUNTER, MSG_COUNTER_SHOT))
+		ret = -EPROTO;
+	if (!ret)
+		ret = msg_get_counter_shot(&sync, shot);
+	if (!ret && shot->number != c->number)
+		ret = -EPROTO;
+	ping->first = shot->first;
+	ping->last = shot->last;
+	return ret;
+}
+
+/*
+ * All questions bound CNTVOFF; of the snapshots the narrowest is kept. While its VM is
+ * stopped by the VMM no message goes to a guest (vhost_transport_send_pkt() of
+ * drivers/vhost/vsock.c), but the connection lasts: the next round asks again.
+ */
+static int ask_some(struct peer_clock *c, int rounds)
+{
+	struct counter_shot best = { .slack = UINT64_MAX };
+	struct msg_counter_shot shot;
+	struct counter_ping ping;
+	int ret = 0;
+
+	for (int i = 0; i < rounds && !ret; i++) {
+		ret = ask(c, &ping, &shot);
+		if (!ret)
+			ret = counter_log_ping(&c->log, &ping);
+		/* whatever the agent says, its snapshot was made between question and answer */
+		if (ret || !shot.clock || shot.slack >= best.slack || shot.counter < shot.first ||
+		    shot.counter > shot.last)
+			continue;
+		best = (struct counter_shot){ shot.counter, shot.slack, shot.clock };
+	}
+	if (ret == -EHOSTUNREACH)
+		ret = 0;
+	return best.clock && counter_log_shot(&c->log, &best) ? -ENOMEM : ret;
+}
+
+static void *converse(void *arg)
+{
+	struct peer_clock *c = arg;
+	struct pollfd p = { .fd = c->end_fd, .events = POLLIN };
+	struct msg_wait w = { .stop_fd = -1 };
+	int ret = ask_some(c, OUTER_ROUNDS), n;
+	struct buf b = { 0 };
+
+	while (!ret && (n = poll(&p, 1, c->interval_ms ? (int)c->interval_ms : -1)) <= 0)
+		if (!n)
+			ret = ask_some(c, INNER_ROUNDS);
+	if (!ret)
+		ret = ask_some(c, OUTER_ROUNDS);
+	w.deadline = msg_now() + LAST_MS;
+	if (!ret) {
+		msg_add_sync(&b, MSG_SYNC_NONE, MSG_SYNC_STOP, NULL, 0);
+		msg_send_buf(c->fd, &b, &w);
+	}
+	/* the agent waits for more as long as this is open */
+	close(c->fd);
+	c->fd = -1;
+	return NULL;
+}
+
+int peer_clock_start(struct peer_clock **out, int fd, int64_t interval_ms)
+{
+	struct peer_clock *c = calloc(1, sizeof(*c));
+	int ret;
+
+	if (!c) {
+		close(fd);
+		return -ENOMEM;
+	}
+	c->fd = fd;
+	c->interval_ms = interval_ms;
+	c->end_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	ret = c->end_fd < 0 ? errno : pthread_create(&c->thread, NULL, converse, c);
+	c->running = !ret;
+	if (!ret)
+		*out = c;
+	else
+		peer_clock_free(c);
+	return -ret;
+}
+
+void peer_clock_end(struct peer_clock *c)
+{
+	eventfd_write(c->end_fd, 1);
+}
+
+const struct counter_log *peer_clock_log(struct peer_clock *c)
+{
+	peer_clock_end(c);
+	if (c->running)
+		pthread_join(c->thread, NULL);
+	c->running = false;
+	return &c->log;
+}
+
+void peer_clock_free(struct peer_clock *c)
+{
+	if (!c)
+		return;
+	if (c->end_fd >= 0)
+		peer_clock_log(c);
+	if (c->fd >= 0)
+		close(c->fd);
+	if (c->end_fd >= 0)
+		close(c->end_fd);
+	counter_log_release(&c->log);
+	free(c);
+}

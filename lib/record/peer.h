@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_PEER_H
+#define HYPTRACE_PEER_H
+
+#include "sync/counter-method.h"
+#include "wire/msg.h"
+#include "record/source.h"
+#include "record/spool.h"
+#include "wire/transport.h"
+
+/*
+ * A guest's buffer through its agent (trace-cmd's or ours), as a source. The
+ * conversation: TRACE_REQ, TRACE_RESP, metadata, one connection per vCPU with
+ * raw pages, CLOSE, the rest of the pages, CLOSE_RESP (msg.h). Every wait ends:
+ * a message names the guest and the step that it was waiting for. Calls that
+ * fail give -ETIMEDOUT, -ECONNREFUSED ..., -ENOTSUP: the agent said no.
+ *
+ * start() connects to the data of the vCPUs. Our agent begins to trace then, so
+ * that all guests begin together; trace-cmd's begins by itself once it has sent
+ * the metadata (its start_threads(), tracecmd_enable_tracing()).
+ */
+struct peer;
+
+struct peer_opts {
+	const char *name;	    /* of the guest, for messages */
+	struct transport_addr addr; /* of the agent's control port */
+	const struct strlist *args; /* trace-cmd record's options for the guest: "-e", "sched" ... */
+	const char *clock;	    /* asked for with -C unless args name one */
+	uint64_t trace_id;	    /* of the host's file */
+	bool counter;		    /* ask for its counter all the while (peer-clock.h) */
+	int64_t counter_interval_ms;
+	int timeout_ms;		    /* for each answer; <= 0: PEER_TIMEOUT_MS */
+	int stop_fd;		    /* readable: give up opening; -1: none */
+	const struct log *log;
+};
+
+#define PEER_TIMEOUT_MS 10000
+/*
+ * A peer that sends a little now and then never lets a timeout pass: all of the
+ * metadata, all data connections together, and all pages after CLOSE take at
+ * most so many timeouts each.
+ */
+#define PEER_PATIENCE 5
+
+/*
+ * Connects, asks, and takes the answer: its CPUs are known. The source may be
+ * added to a recorder then: its threads wait for start().
+ */
+int peer_open(struct peer **out, const struct peer_opts *o);
+/* Asks for its counter from now on, if its agent tells it. */
+void peer_counter_begin(struct peer *p);
+/* Waits for the beginning of its metadata: by then its agent has set up all that takes long. */
+int peer_await(struct peer *p);
+/* The rest of it: the agent is as far as it goes without start(). */
+int peer_receive(struct peer *p);
+/* What was received goes into the spool (header_page, formats, names, options), if it is good. */
+int peer_keep(struct peer *p, struct spool *spool);
+void peer_free(struct peer *p);
+
+/* Whether it traces once all of its metadata is sent, as trace-cmd's does, and not from start() on. */
+bool peer_begins_itself(const struct peer *p);
+
+struct source *peer_source(struct peer *p);
+uint64_t peer_trace_id(const struct peer *p); /* of the guest's file */
+/* CLOCK_BOOTTIME when all of its metadata was there, ns; 0: not yet. Its agent was not tracing before. */
+uint64_t peer_ready(const struct peer *p);
+/* After stop(): the last questions about its counter go out. */
+void peer_counter_end(struct peer *p);
+/* What it answered, waiting for the last answers; NULL: its agent cannot tell. */
+const struct counter_log *peer_counter(const struct peer *p);
+/* 0 while it lives; else why it was lost before it was told to stop. */
+int peer_lost(const struct peer *p);
+/*
+ * Once all its pages are there: waits until the agent is done. What it says that
+ * it sent, the peer's; NULL: it does not tell (trace-cmd's), or is lost.
+ */
+const struct msg_sent *peer_finish(struct peer *p);
+
+#endif

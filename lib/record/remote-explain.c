@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Why there is no hypervisor buffer: every cause that can be seen, in plain words. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "record/remote.h"
+
+#define CONFIG_MAX (4u << 20)
+
+/* The running kernel's configuration: /proc/config.gz, else /boot/config-RELEASE. */
+static int read_config(const char *root, const char *release, struct buf *out)
+{
+	char path[512], chunk[16384];
+	gzFile gz;
+	int n;
+
+	snprintf(path, sizeof(path), "%s/proc/config.gz", root);
+	gz = gzopen(path, "rb");
+	if (!gz) {
+		snprintf(path, sizeof(path), "%s/boot/config-%s", root, release);
+		return read_file(path, CONFIG_MAX, out);
+	}
+	while ((n = gzread(gz, chunk, sizeof(chunk))) > 0 && out->len < CONFIG_MAX)
+		buf_add(out, chunk, (size_t)n);
+	gzclose(gz);
+	return n < 0 ? -EBADMSG : buf_status(out);
+}
+
+/* 1: the option is y; 0: it is not; -1: no configuration to be read */
+static int config_has(struct buf *config, const char *option)
+{
+	const char *text = config->len ? buf_str(config) : NULL;
+	char line[128];
+
+	if (!text)
+		return -1;
+	snprintf(line, sizeof(line), "\nCONFIG_%s=y\n", option);
+	return strstr(text, line) || !strncmp(text, line + 1, strlen(line + 1));
+}
+
+static void explain_config(const char *root, const char *release, const struct log *log)
+{
+	struct buf config = { 0 };
+	int has;
+
+	read_config(root, release, &config);
+	has = config_has(&config, "NVHE_EL2_DEBUG");
+	if (has < 0)
+		log_info(log, "the kernel's configuration cannot be read (no /proc/config.gz, no "
+			      "/boot/config-%s): it must have CONFIG_NVHE_EL2_DEBUG=y", release);
+	else if (!has)
+		log_err(log, "this kernel was built without CONFIG_NVHE_EL2_DEBUG=y, which brings the "
+			     "hypervisor's trace events");
+	buf_release(&config);
+}
+
+static void explain_cmdline(const char *root, const struct log *log)
+{
+	struct buf text = { 0 };
+	char path[512];
+	const char *mode;
+
+	snprintf(path, sizeof(path), "%s/proc/cmdline", root);
+	if (read_file(path, 65536, &text) || !buf_str(&text)) {
+		buf_release(&text);
+		return;
+	}
+	mode = strstr(buf_str(&text), "kvm-arm.mode=");
+	if (!mode)
+		log_err(log, "the kernel was booted without kvm-arm.mode=: boot with "
+			     "kvm-arm.mode=protected (or nvhe), VHE has no hypervisor of its own to trace");
+	else if (strncmp(mode, "kvm-arm.mode=protected", 22) && strncmp(mode, "kvm-arm.mode=nvhe", 17))
+		log_err(log, "the kernel was booted with %.*s: it must be kvm-arm.mode=protected or nvhe",
+			(int)strcspn(mode, " \n"), mode);
+	else
+		log_info(log, "booted with %.*s; see the boot log whether KVM came up "
+			      "(dmesg | grep -i kvm)", (int)strcspn(mode, " \n"), mode);
+	buf_release(&text);
+}
+
+void remote_explain(int tracing_dirfd, const char *root, const struct log *log)
+{
+	unsigned int major = 0, minor = 0;
+	struct utsname u;
+
+	log_err(log, "no hypervisor buffer: none of remotes/hypervisor, hypervisor, hyp is in tracefs");
+	if (uname(&u) < 0)
+		return;
+	if (strcmp(u.machine, "aarch64")) {
+		log_err(log, "this is a %s machine: pKVM's hypervisor runs on arm64 only", u.machine);
+		return;
+	}
+	if (tracing_dirfd < 0 || faccessat(tracing_dirfd, "events", R_OK | X_OK, 0)) {
+		log_err(log, "tracefs cannot be read: %s (root is needed)", strerror(errno));
+		return;
+	}
+	if (sscanf(u.release, "%u.%u", &major, &minor) == 2 && !strstr(u.release, "android") &&
+	    (major < 7 || (major == 7 && minor < 1)))
+		log_err(log, "kernel %s is too old: hypervisor tracing came with Linux 7.1 (and Android's "
+			     "5.15 and later)", u.release);
+	explain_config(root, u.release, log);
+	explain_cmdline(root, log);
+}

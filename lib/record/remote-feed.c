@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "record/remote-feed.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "record/remote-priv.h"
+
+struct one_cpu {
+	struct remote_reader reader;
+	struct drain drain;
+	struct drain_stats stats;
+};
+
+struct remote_feed {
+	struct remote *r;
+	struct hyptext *text;
+	uint8_t *record; /* room for one, of raw pages */
+	size_t record_size;
+	struct one_cpu *cpus;
+	unsigned int n; /* of them opened */
+	uint64_t bad;	/* lines of CPUs that are none of ours */
+};
+
+static int open_cpu(struct remote_feed *f, struct spool *spool, size_t buffer)
+{
+	struct one_cpu *c = &f->cpus[f->n];
+	int ret;
+
+	c->drain = (struct drain){ .out = spool_pages_fd(spool, buffer, f->n), .stop_fd = -1,
+				   .stats = &c->stats };
+	if (c->drain.out < 0)
+		return c->drain.out;
+	ret = remote_reader_open(&c->reader, f->r, f->n, &c->drain);
+	if (ret)
+		close(c->drain.out);
+	else
+		f->n++;
+	return ret;
+}
+
+int remote_feed_open(struct remote_feed **out, struct remote *r, struct spool *spool, size_t buffer)
+{
+	struct remote_feed *f = calloc(1, sizeof(*f));
+	struct remote_fed nothing;
+	int ret = 0;
+
+	if (!f)
+		return -ENOMEM;
+	f->r = r;
+	f->record_size = r->source.page_size + 2 * HYP_RECORD_EXTRA;
+	f->text = hyptext_new(&r->events);
+	f->record = malloc(f->record_size);
+	f->cpus = calloc(r->source.n_cpus, sizeof(*f->cpus));
+	if (!f->text || !f->record || !f->cpus)
+		ret = -ENOMEM;
+	while (!ret && f->n < r->source.n_cpus)
+		ret = open_cpu(f, spool, buffer);
+	if (ret)
+		return remote_feed_close(f, ret, &nothing);
+	*out = f;
+	return 0;
+}
+
+static int take_line(void *ctx, const struct hyprecord *rec)
+{
+	struct remote_feed *f = ctx;
+
+	if (rec->cpu >= f->n) {
+		f->bad++;
+		return 0;
+	}
+	return remote_reader_record(&f->cpus[rec->cpu].reader, rec);
+}
+
+int remote_feed_text(struct remote_feed *f, const void *text, size_t len)
+{
+	int ret = hyptext_feed(f->text, text, len, take_line, f);
+
+	for (unsigned int i = 0; i < f->n && !ret; i++)
+		ret = remote_reader_settle(&f->cpus[i].reader);
+	return ret ? ret : remote_save_reasons(f->r);
+}
+
+int remote_feed_page(struct remote_feed *f, unsigned int cpu, const void *page, size_t len)
+{
+	if (cpu >= f->n)
+		return -EINVAL;
+	return remote_reader_page(&f->cpus[cpu].reader, page, len, f->record, f->record_size);
+}
+
+void remote_feed_again(struct remote *r)
+{
+	for (size_t i = 0; i < r->n_cntvoffs; i++)
+		r->cntvoffs[i].said = false;
+}
+
+int remote_feed_close(struct remote_feed *f, int ret, struct remote_fed *out)
+{
+	uint64_t lost = f->text ? hyptext_pending_lost(f->text) : 0;
+
+	*out = (struct remote_fed){ .lost = lost, .bad = f->bad };
+	if (f->text)
+		out->bad += hyptext_bad_lines(f->text);
+	for (unsigned int i = 0; i < f->n; i++) {
+		struct one_cpu *c = &f->cpus[i];
+
+		ret = remote_reader_close(&c->reader, ret);
+		close(c->drain.out);
+		out->events += c->stats.events;
+		out->lost += c->stats.lost;
+		out->bad += c->stats.bad;
+	}
+	hyptext_free(f->text);
+	free(f->record);
+	free(f->cpus);
+	free(f);
+	return ret;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_REMOTE_H
+#define HYPTRACE_REMOTE_H
+
+#include "hyp/events.h"
+#include "hyp/nvhe.h"
+#include "dat/page.h"
+#include "tracefs/plan.h"
+#include "record/source.h"
+#include "record/spool.h"
+#include "tracefs/undo.h"
+
+/*
+ * The hypervisor's trace buffer in tracefs. Three layouts, probed in this order:
+ *   remotes/hypervisor  mainline >= 7.1: text only (trace_pipe)
+ *   hypervisor          Android 16, 6.12 and later: raw pages
+ *   hyp                 Android 14/15: raw pages
+ * Its records are rewritten while they are read (hypevents.h).
+ */
+struct remote;
+
+#define REMOTE_DEFAULT_KB 2048 /* per CPU; the kernel's own default of 7 loses events at once */
+
+/* Path of the instance relative to dirfd, or NULL: none. */
+const char *remote_find(int tracing_dirfd);
+/*
+ * Logs why there is no hypervisor buffer: what of architecture, kernel version,
+ * CONFIG_NVHE_EL2_DEBUG, kvm-arm.mode, tracefs and permission is in the way.
+ * root: "" (or a test's tree that holds proc/ and boot/).
+ */
+void remote_explain(int tracing_dirfd, const char *root, const struct log *log);
+
+/*
+ * Finds and locks it (flock on its directory: a second hyptrace gets -EBUSY with
+ * a message) and reads its events. -ENOENT: not there (see remote_explain).
+ */
+int remote_open(struct remote **out, struct undo *u, const struct log *log);
+void remote_free(struct remote *r);
+
+/* Whether an event name of the command line names events here: "hyp_enter", "hyp:*", "hypervisor:hyp_exit", "all". */
+bool remote_has_event(const struct remote *r, const char *name);
+
+/*
+ * Buffer size, then events: those of the plan, all of them when it names none.
+ * -EBUSY: tracing is on, a reader is open; the message says which.
+ */
+int remote_setup(struct remote *r, const struct buffer_plan *b);
+
+/* Gives the events their ids in the file (hypevents_number) and keeps the formats in the spool. */
+int remote_number(struct remote *r, unsigned int first_id, struct spool *spool);
+/* For `recover`: the events as the spool kept them. path: of the spool_buffer. */
+int remote_reopen(struct remote **out, const char *tracing_dir, const struct spool_buffer *b,
+		  const struct spool *spool, const struct log *log);
+/*
+ * What was read from such a buffer before, elsewhere (remote-feed.h): its events
+ * are those in the spool's "hyp_formats". path: as in the kernel. raw: the layout
+ * of the pages, NULL for text.
+ */
+int remote_import(struct remote **out, const char *path, const struct page_layout *raw, unsigned int n_cpus,
+		  struct spool *spool, const struct log *log);
+/* The events with what the recording added (reasons), for writing the file. */
+int remote_load_events(struct hypevents *e, unsigned int *first_id, const struct spool *spool);
+
+/*
+ * Format texts for the file: the hypervisor's events, hyp_unknown, and hyp_cntvoff,
+ * our own record of what a plain-nVHE host lets us see of a vCPU's CNTVOFF:
+ * "vcpu=87 offset=9947588488 low=9947373488 high=9947588488" (ns).
+ */
+size_t remote_n_formats(const struct hypevents *e);
+void remote_format(const struct hypevents *e, size_t i, struct buf *out);
+
+/* Names of the vCPU threads seen, into the spool (collect_pids). */
+int remote_collect_pids(struct remote *r);
+
+/* The remote as the recorder sees it; owned by the remote. */
+struct source *remote_source(struct remote *r);
+
+/* Where reasons found and CNTVOFF estimates are kept while recording; set before draining. */
+void remote_set_spool(struct remote *r, struct spool *spool);
+
+size_t remote_n_events(const struct remote *r); /* switched on by remote_setup */
+uint64_t remote_size_kb(const struct remote *r); /* per CPU */
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_SPOOL_FORMATS_H
+#define HYPTRACE_SPOOL_FORMATS_H
+
+#include "hyp/events.h"
+#include "record/spool.h"
+#include "dat/writer.h"
+
+/*
+ * The event formats of a spool as its file will have them: the texts of tracefs
+ * (collect.h), then the hypervisor's, rewritten (remote.h).
+ */
+struct spool_formats {
+	struct dat_system *systems; /* "ftrace" first, when there */
+	size_t n_systems;
+	struct dat_text *texts; /* all of them; the systems point into it */
+	size_t n_texts;
+
+	/* private */
+	struct buf kept;
+	struct buf *sanitized; /* host formats whose print fmt libtraceevent could not parse */
+	size_t n_sanitized;
+	struct buf *hyp_texts;
+	size_t n_hyp_texts;
+	struct hypevents hyp;
+	bool have_hyp;
+};
+
+/* *f is to be released also after an error. -ENOENT: none were kept; -EBADMSG. */
+int spool_formats_load(struct spool_formats *f, const struct spool *spool);
+void spool_formats_release(struct spool_formats *f);
+
+#endif

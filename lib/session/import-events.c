@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "session/import-priv.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The hypervisor's events: as a copy of the kernel's directory tells, or those that are known. */
+
+#define TEXT_MAX (1u << 20)
+
+/*
+ * Only names and print formats matter in text, and the fields that they name:
+ * mainline 7.1 (include/asm/kvm_hypevents.h), and Android's of 2023 to 2026.
+ */
+static const struct {
+	const char *name, *fields, *print_fmt;
+} known[] = {
+	{ "hyp_enter", "u8 reason;pid_t vcpu", "\"reason=%s vcpu=%d\", __hyp_enter_exit_reason_str(REC->reason), REC->vcpu" },
+	{ "hyp_exit", "u8 reason;pid_t vcpu", "\"reason=%s vcpu=%d\", __hyp_enter_exit_reason_str(REC->reason), REC->vcpu" },
+	{ "host_hcall", "unsigned int id;u8 invalid", "\"id=%u invalid=%u\", REC->id, REC->invalid" },
+	{ "host_smc", "u64 id;u8 forwarded", "\"id=%llu forwarded=%u\", REC->id, REC->forwarded" },
+	{ "host_mem_abort", "u64 esr;u64 addr", "\"esr=0x%llx addr=0x%llx\", REC->esr, REC->addr" },
+	{ "psci_mem_protect", "u64 count;u64 was", "\"count=%llu was=%llu\", REC->count, REC->was" },
+	{ "vcpu_illegal_trap", "u64 esr", "\"esr_el2=%llx\", REC->esr" },
+	{ "iommu_idmap", "u64 from;u64 to;int prot", "\"from=0x%llx to=0x%llx prot=0x%x\", REC->from, REC->to, REC->prot" },
+	{ "iommu_idmap_complete", "u8 map", "\"map=%d\", REC->map" },
+	{ "power_lock", "pid_t vm;u64 device;u8 lock;int ret",
+	  "\"vm=%d device=0x%llx lock=%d ret=%d\", REC->vm, REC->device, REC->lock, REC->ret" },
+	{ "selftest", "u64 id", "\"id=%llu\", REC->id" },
+};
+
+static unsigned int size_of(const char *type, size_t len)
+{
+	static const struct {
+		const char *name;
+		unsigned int size;
+	} types[] = { { "u8", 1 }, { "u64", 8 }, { "int", 4 }, { "pid_t", 4 }, { "unsigned int", 4 } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++)
+		if (strlen(types[i].name) == len && !strncmp(types[i].name, type, len))
+			return types[i].size;
+	return 0;
+}
+
+/* "u8 reason;pid_t vcpu" as a format file has it */
+static void add_fields(struct buf *out, const char *fields)
+{
+	unsigned int at = 2;
+
+	while (*fields) {
+		size_t len = strcspn(fields, ";"), type = len;
+		unsigned int size;
+
+		while (fields[type - 1] != ' ')
+			type--;
+		size = size_of(fields, type - 1);
+		buf_printf(out, "\tfield:%.*s;\toffset:%u;\tsize:%u;\tsigned:%d;\n", (int)len, fields, at, size,
+			   fields[0] != 'u');
+		at += size;
+		fields += len + (fields[len] == ';');
+	}
+}
+
+static void add_format(struct buf *out, const struct buf *format)
+{
+	buf_printf(out, "%zu\n", format->len);
+	buf_add(out, format->data, format->len);
+}
+
+static void add_known(struct buf *out)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
+		struct buf f = { 0 };
+
+		buf_printf(&f, "name: %s\nID: %zu\nformat:\n"
+			   "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n", known[i].name, i);
+		add_fields(&f, known[i].fields);
+		buf_printf(&f, "\nprint fmt: %s\n", known[i].print_fmt);
+		add_format(out, &f);
+		buf_release(&f);
+	}
+}
+
+/* ---- a directory ----------------------------------------------------------------------- */
+
+static int add_file(struct buf *out, int dirfd, const char *name, size_t *n)
+{
+	char *path = str_printf("%s/format", name);
+	struct buf format = { 0 };
+	int ret = path ? read_file_at(dirfd, path, TEXT_MAX, &format) : -ENOMEM;
+
+	if (!ret) {
+		add_format(out, &format);
+		++*n;
+	} else if (ret == -ENOENT || ret == -ENOTDIR) {
+		ret = 0; /* header_page, enable ... */
+	}
+	buf_release(&format);
+	free(path);
+	return ret;
+}
+
+static int add_dir(struct buf *out, const char *path, size_t *n, const struct log *log)
+{
+	DIR *d = opendir(path);
+	struct dirent *e;
+	int ret = d ? 0 : -errno;
+
+	*n = 0;
+	while (!ret && (e = readdir(d)))
+		if (e->d_name[0] != '.')
+			ret = add_file(out, dirfd(d), e->d_name, n);
+	if (d)
+		closedir(d);
+	if (ret)
+		log_err(log, "cannot read the events in '%s': %s", path, errno_text(ret));
+	return ret;
+}
+
+static bool is_dir(const char *path)
+{
+	int fd = path ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+/* events/hypervisor or events/hyp below it, when it is all of events/ */
+static char *events_dir(const char *path, const char **system)
+{
+	char *below = str_printf("%s/hypervisor", path);
+
+	*system = "hypervisor";
+	if (is_dir(below))
+		return below;
+	free(below);
+	below = str_printf("%s/hyp", path);
+	if (is_dir(below)) {
+		*system = "hyp";
+		return below;
+	}
+	free(below);
+	return strdup(path);
+}
+
+int import_events(struct spool *spool, const char *events, bool raw, unsigned int first_id, const struct log *log)
+{
+	struct buf formats = { 0 }, text = { 0 };
+	const char *system = "hypervisor";
+	char *dir = events ? events_dir(events, &system) : NULL;
+	size_t n = 1;
+	int ret = 0;
+
+	if (events)
+		ret = dir ? add_dir(&formats, dir, &n, log) : -ENOMEM;
+	else
+		add_known(&formats);
+	if (!ret && !n) {
+		log_err(log, "'%s' holds no event formats (NAME/format)", dir);
+		ret = -ENOENT;
+	}
+	buf_printf(&text, "%u %s %s\n", first_id, system, raw ? "raw" : "text");
+	if (formats.len)
+		buf_add(&text, formats.data, formats.len);
+	if (!ret)
+		ret = formats.bad ? -ENOMEM : buf_status(&text);
+	if (!ret)
+		ret = spool_put_text(spool, "hyp_formats", text.data, text.len);
+	buf_release(&formats);
+	buf_release(&text);
+	free(dir);
+	return ret;
+}
+
+/* header_page lies in events/, and in a copy beside the events or above them. */
+int import_layout(const char *events, struct page_layout *out, const struct log *log)
+{
+	struct buf text = { 0 };
+	int ret = -ENOENT;
+
+	for (int above = 0; above < 2 && ret == -ENOENT; above++) {
+		char *path = str_printf("%s%s/header_page", events, above ? "/.." : "");
+
+		ret = path ? read_file(path, TEXT_MAX, &text) : -ENOMEM;
+		free(path);
+	}
+	if (!ret)
+		ret = page_layout_parse((char *)text.data, text.len, out);
+	if (ret)
+		log_err(log, "cannot use header_page in or above '%s': %s", events, errno_text(ret));
+	buf_release(&text);
+	return ret;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_IMPORT_PRIV_H
+#define HYPTRACE_IMPORT_PRIV_H
+
+#include "dat/page.h"
+#include "record/spool.h"
+
+/* Shared by import.c and import-events.c. */
+
+/* The events into the spool, with ids from first_id on. events: import_opts.events. */
+int import_events(struct spool *spool, const char *events, bool raw, unsigned int first_id, const struct log *log);
+/* The layout of raw pages, from its header_page. */
+int import_layout(const char *events, struct page_layout *out, const struct log *log);
+
+#endif

@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "session/import.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "record/finish.h"
+#include "dat/format.h"
+#include "session/import-priv.h"
+#include "record/peer-meta.h"
+#include "dat/reader.h"
+
+#define CHUNK	 (1u << 20)
+#define CPUS_MAX 4096
+#define CLOCK	 "boot" /* of every hypervisor's buffer */
+
+struct job {
+	const struct import_opts *o;
+	struct reader *reader;
+	const struct reader_info *info;
+	int fd;
+	struct spool *spool;
+	struct page_layout layout; /* of raw pages */
+	unsigned int n_cpus;	   /* of the hypervisor's buffer */
+};
+
+/* ---- the host's file ------------------------------------------------------------------ */
+
+/* What the writer, or finish() by the session's keys, puts in by itself. */
+static bool is_own(uint16_t id)
+{
+	return id == DAT_CPUCOUNT || id == DAT_CPUSTAT || id == DAT_TRACEID || id == DAT_VERSION ||
+	       id == DAT_BUFFER || id == DAT_DONE || id >= DAT_STRINGS;
+}
+
+/* TRACECLOCK: "local global [boot]", the one in brackets; else as the first buffer says. */
+static void clock_of(const struct job *j, char *out, size_t size)
+{
+	const struct reader_option *o = reader_option(j->reader, DAT_TRACECLOCK);
+	const char *open, *close;
+
+	snprintf(out, size, "%s", j->info->n_buffers ? j->info->buffers[0].clock : "");
+	if (!o)
+		return;
+	open = memchr(o->data.data, '[', o->data.len);
+	close = open ? memchr(open, ']', o->data.len - (size_t)(open - o->data.data)) : NULL;
+	if (close)
+		snprintf(out, size, "%.*s", (int)(close - open - 1), open + 1);
+}
+
+static int take_keys(struct job *j)
+{
+	const struct reader_option *id = reader_option(j->reader, DAT_TRACEID);
+	char clock[64];
+	uint64_t traceid = 0;
+	int ret;
+
+	if (id && id->data.len >= sizeof(traceid))
+		memcpy(&traceid, id->data.data, sizeof(traceid));
+	clock_of(j, clock, sizeof(clock));
+	if (strcmp(clock, CLOCK))
+		log_warn(j->o->log, "the clock of '%s' is %s, the hypervisor's is " CLOCK
+			 ": their times line up only where the two are the same", j->o->input,
+			 *clock ? clock : "not known");
+	ret = spool_set_number(j->spool, "version", (uint64_t)j->info->version);
+	if (!ret)
+		ret = spool_set_number(j->spool, "page_size", j->info->page_size);
+	if (!ret)
+		ret = spool_set(j->spool, "compression", j->info->compression);
+	if (!ret && *clock)
+		ret = spool_set(j->spool, "clock_name", clock);
+	return ret ? ret : spool_set_number(j->spool, "traceid", traceid);
+}
+
+static int copy_cpu(struct job *j, size_t buffer, size_t i)
+{
+	uint32_t size = j->info->buffers[buffer].page_size;
+	int fd = spool_pages_fd(j->spool, buffer, j->info->buffers[buffer].cpus[i].cpu);
+	struct reader_pages *pages;
+	const uint8_t *page;
+	int ret = fd < 0 ? fd : reader_pages_open(&pages, j->reader, buffer, i);
+
+	if (!ret) {
+		while ((ret = reader_pages_next(pages, &page)) == 1) {
+			ret = write_all(fd, page, size);
+			if (ret)
+				break;
+		}
+		reader_pages_close(pages);
+	}
+	if (fd >= 0)
+		close(fd);
+	return ret;
+}
+
+/* CPUSTATs stand in the order of buffers and CPUs. */
+static int copy_stat(struct job *j, size_t buffer, unsigned int cpu, size_t number)
+{
+	char name[48];
+
+	snprintf(name, sizeof(name), "stat.%zu.%u", buffer, cpu);
+	for (size_t i = 0; i < j->info->n_options; i++)
+		if (j->info->options[i].id == DAT_CPUSTAT && !number--)
+			return spool_put_text(j->spool, name, j->info->options[i].data.data,
+					      strnlen(j->info->options[i].data.data, j->info->options[i].data.len));
+	return 0;
+}
+
+static int copy_buffer(struct job *j, size_t i, size_t *stat)
+{
+	const struct reader_buffer *in = &j->info->buffers[i];
+	struct spool_buffer b = { .name = in->name, .clock = *in->clock ? in->clock : "local", .path = in->name,
+				  .kind = "host", .page_size = in->page_size };
+	const struct reader_option *o = reader_option(j->reader, DAT_CPUCOUNT);
+	uint32_t count = 0;
+	int ret;
+
+	if (o && o->data.len >= sizeof(count))
+		memcpy(&count, o->data.data, sizeof(count));
+
+	if (!strcmp(in->name, "hyp")) {
+		log_err(j->o->log, "'%s' has a buffer of the hypervisor's already", j->o->input);
+		return -EEXIST;
+	}
+	for (size_t k = 0; k < in->n_cpus; k++)
+		b.n_cpus = in->cpus[k].cpu >= b.n_cpus ? in->cpus[k].cpu + 1 : b.n_cpus;
+	/* CPUs without data need not be listed */
+	b.n_cpus = count > b.n_cpus ? count : b.n_cpus;
+	if (b.n_cpus > CPUS_MAX)
+		return -EBADMSG;
+	j->n_cpus = b.n_cpus > j->n_cpus ? b.n_cpus : j->n_cpus;
+	ret = spool_add_buffer(j->spool, &b);
+	for (size_t k = 0; k < in->n_cpus && !ret; k++)
+		ret = copy_cpu(j, i, k) ?: copy_stat(j, i, in->cpus[k].cpu, (*stat)++);
+	return ret;
+}
+
+static int take_host(struct job *j)
+{
+	size_t stat = 0;
+	int ret = spool_keep_info(j->spool, j->info, is_own);
+
+	if (!ret)
+		ret = take_keys(j);
+	for (size_t i = 0; i < j->info->n_buffers && !ret; i++)
+		ret = copy_buffer(j, i, &stat);
+	return ret;
+}
+
+/* ---- the hypervisor's ------------------------------------------------------------------------ */
+
+static unsigned int highest_id(const struct job *j)
+{
+	unsigned int max = 0;
+
+	for (size_t i = 0; i < j->info->n_formats; i++) {
+		const struct dat_text *t = &j->info->formats[i].text;
+		struct event_format f;
+
+		if (event_format_parse(t->data, t->len, &f))
+			continue;
+		max = f.id > max ? f.id : max;
+		event_format_release(&f);
+	}
+	return max;
+}
+
+/* Every line of the text, in pieces. */
+static int walk_text(const struct job *j, int (*take)(void *to, const void *data, size_t len), void *to)
+{
+	int fd = open(j->o->text, O_RDONLY | O_CLOEXEC);
+	char *chunk = malloc(CHUNK);
+	int ret = fd < 0 ? -errno : chunk ? 0 : -ENOMEM;
+	ssize_t n;
+
+	while (!ret && (n = read_all(fd, chunk, CHUNK)) != 0)
+		ret = n < 0 ? (int)n : take(to, chunk, (size_t)n);
+	if (ret)
+		log_err(j->o->log, "cannot take in '%s': %s", j->o->text, errno_text(ret));
+	free(chunk);
+	if (fd >= 0)
+		close(fd);
+	return ret;
+}
+
+struct cpu_scan {
+	unsigned int n_cpus, number, digits;
+	bool at_start, in_number;
+};
+
+/* "[003]" at the start of a line; the pieces may part it. */
+static int scan_cpus(void *to, const void *data, size_t len)
+{
+	struct cpu_scan *s = to;
+
+	for (const char *c = data; len--; c++) {
+		if (s->in_number && isdigit((unsigned char)*c) && s->digits < 5) {
+			s->number = s->number * 10 + (unsigned int)(*c - '0');
+			s->digits++;
+		} else {
+			if (s->in_number && *c == ']' && s->digits && s->number < CPUS_MAX && s->number >= s->n_cpus)
+				s->n_cpus = s->number + 1;
+			s->in_number = s->at_start && *c == '[';
+			s->number = s->digits = 0;
+		}
+		s->at_start = *c == '\n';
+	}
+	return 0;
+}
+
+static int feed_text(void *to, const void *data, size_t len)
+{
+	return remote_feed_text(to, data, len);
+}
+
+static int feed_raw_cpu(const struct job *j, struct remote_feed *feed, unsigned int cpu, uint32_t size)
+{
+	char *path = str_printf("%s/cpu%u", j->o->raw, cpu);
+	int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	void *page = malloc(size);
+	int ret = !path || !page ? -ENOMEM : fd < 0 && errno != ENOENT ? -errno : 0;
+	ssize_t n = 0;
+
+	while (!ret && fd >= 0 && (n = read_all(fd, page, size)) == (ssize_t)size)
+		ret = remote_feed_page(feed, cpu, page, size);
+	if (!ret && n > 0)
+		log_warn(j->o->log, "'%s': its last page is cut off", path);
+	if (ret || n < 0)
+		log_err(j->o->log, "cannot take in '%s': %s", path ? path : "", errno_text(ret ? ret : (int)n));
+	if (fd >= 0)
+		close(fd);
+	free(page);
+	free(path);
+	return ret ? ret : n < 0 ? (int)n : 0;
+}
+
+static int count_raw(struct job *j)
+{
+	bool any = false;
+
+	for (unsigned int cpu = 0; cpu < CPUS_MAX; cpu++) {
+		char *path = str_printf("%s/cpu%u", j->o->raw, cpu);
+
+		if (!path)
+			return -ENOMEM;
+		if (!access(path, F_OK)) {
+			any = true;
+			j->n_cpus = cpu >= j->n_cpus ? cpu + 1 : j->n_cpus;
+		}
+		free(path);
+	}
+	if (any)
+		return import_layout(j->o->events, &j->layout, j->o->log);
+	log_err(j->o->log, "no files cpu0, cpu1 ... in '%s'", j->o->raw);
+	return -ENOENT;
+}
+
+static int count_cpus(struct job *j)
+{
+	struct cpu_scan scan = { .at_start = true };
+	int ret;
+
+	if (j->o->raw)
+		return count_raw(j);
+	ret = walk_text(j, scan_cpus, &scan);
+	if (!ret && !scan.n_cpus) {
+		log_err(j->o->log, "'%s' has no line of a hypervisor's trace (\"[003]   80.929138: hyp_enter ...\")",
+			j->o->text);
+		ret = -EBADMSG;
+	}
+	j->n_cpus = scan.n_cpus > j->n_cpus ? scan.n_cpus : j->n_cpus;
+	return ret;
+}
+
+static int feed_once(struct job *j, struct remote *remote, size_t buffer, struct remote_fed *out)
+{
+	struct remote_feed *feed;
+	int ret = remote_feed_open(&feed, remote, j->spool, buffer);
+
+	if (ret)
+		return ret;
+	if (j->o->text)
+		ret = walk_text(j, feed_text, feed);
+	for (unsigned int cpu = 0; j->o->raw && cpu < j->n_cpus && !ret; cpu++)
+		ret = feed_raw_cpu(j, feed, cpu, remote_source(remote)->page_size);
+	return remote_feed_close(feed, ret, out);
+}
+
+static int empty_cpu(const struct job *j, size_t buffer, unsigned int cpu)
+{
+	int fd = spool_pages_fd(j->spool, buffer, cpu), ret = fd < 0 ? fd : 0;
+
+	if (!ret && ftruncate(fd, 0) < 0)
+		ret = -errno;
+	if (fd >= 0)
+		close(fd);
+	return ret;
+}
+
+/*
+ * Text twice: what CNTVOFF is becomes clear on the way, and times before that are
+ * early by some microseconds. (Raw pages need no repair.)
+ */
+static int feed_all(struct job *j, struct remote *remote, size_t buffer, struct remote_fed *out)
+{
+	int ret = feed_once(j, remote, buffer, out);
+
+	if (ret || j->o->raw)
+		return ret;
+	for (unsigned int cpu = 0; cpu < j->n_cpus && !ret; cpu++)
+		ret = empty_cpu(j, buffer, cpu);
+	remote_feed_again(remote);
+	return ret ? ret : feed_once(j, remote, buffer, out);
+}
+
+static int take_hyp(struct job *j, struct remote_fed *out)
+{
+	struct remote *remote = NULL;
+	struct spool_buffer b = { .name = "hyp", .clock = CLOCK, .path = "remotes/hypervisor" };
+	int ret = count_cpus(j);
+
+	if (!ret)
+		ret = import_events(j->spool, j->o->events, j->o->raw, highest_id(j) + 1, j->o->log);
+	if (!ret) {
+		ret = remote_import(&remote, b.path, j->o->raw ? &j->layout : NULL, j->n_cpus, j->spool, j->o->log);
+		if (ret)
+			log_err(j->o->log, "the hypervisor's events cannot be used: %s", errno_text(ret));
+	}
+	if (ret)
+		return ret;
+	b.kind = remote_source(remote)->ops->kind;
+	b.page_size = remote_source(remote)->page_size;
+	b.n_cpus = j->n_cpus;
+	ret = spool_add_buffer(j->spool, &b);
+	if (!ret)
+		ret = feed_all(j, remote, spool_n_buffers(j->spool) - 1, out);
+	remote_free(remote);
+	return ret;
+}
+
+/* ---- both -------------------------------------------------------------------------------------- */
+
+static int open_input(struct job *j)
+{
+	struct stat in, out;
+	int ret;
+
+	j->fd = open(j->o->input, O_RDONLY | O_CLOEXEC);
+	if (j->fd < 0 || fstat(j->fd, &in)) {
+		ret = -errno;
+		log_err(j->o->log, "cannot open '%s': %s", j->o->input, errno_text(ret));
+		return ret;
+	}
+	if (!stat(j->o->output, &out) && in.st_dev == out.st_dev && in.st_ino == out.st_ino) {
+		log_err(j->o->log, "'%s' is the input: name another file with -o", j->o->output);
+		return -EINVAL;
+	}
+	ret = reader_open(&j->reader, j->fd, j->o->log);
+	if (!ret)
+		j->info = reader_info(j->reader);
+	else
+		log_err(j->o->log, "cannot read '%s': %s", j->o->input, errno_text(ret));
+	return ret;
+}
+
+static int make_spool(struct job *j)
+{
+	char *dir = str_printf("%s.spool", j->o->output);
+	int ret = dir ? spool_create(&j->spool, dir, j->o->log) : -ENOMEM;
+
+	if (ret)
+		log_err(j->o->log, "cannot make the spool '%s': %s", dir ? dir : "", errno_text(ret));
+	free(dir);
+	return ret;
+}
+
+int import(const struct import_opts *o, struct remote_fed *out)
+{
+	struct job j = { .o = o, .fd = -1 };
+	struct dat_from_spool_opts fo = { .output = o->output, .log = o->log };
+	int ret = open_input(&j);
+
+	*out = (struct remote_fed){ 0 };
+	if (!ret)
+		ret = make_spool(&j);
+	if (!ret) {
+		ret = take_host(&j);
+		if (ret && ret != -EEXIST)
+			log_err(o->log, "cannot take in '%s': %s", o->input, errno_text(ret));
+	}
+	if (!ret)
+		ret = take_hyp(&j, out);
+	if (!ret)
+		ret = dat_from_spool(j.spool, &fo);
+	if (j.spool)
+		spool_remove(j.spool);
+	reader_close(j.reader);
+	if (j.fd >= 0)
+		close(j.fd);
+	return ret;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_IMPORT_H
+#define HYPTRACE_IMPORT_H
+
+#include "record/remote-feed.h"
+
+/*
+ * Adds what was read from a hypervisor's trace buffer without hyptrace to a
+ * host's trace.dat, as the buffer "hyp" that a recording would have had.
+ */
+struct import_opts {
+	const char *input;  /* the host's file */
+	const char *output; /* must not be the input */
+	/* One of the two: */
+	const char *text; /* file of lines: cat trace_pipe, cat trace */
+	const char *raw;  /* directory of files cpuN, whole pages of per_cpu/cpuN/trace_pipe_raw */
+	/*
+	 * A copy of the kernel's events/hypervisor (or events/hyp, or of all of
+	 * events/): NAME/format, and header_page for raw pages. NULL: the events that
+	 * kernels are known to have, for text alone.
+	 */
+	const char *events;
+	const struct log *log;
+};
+
+/* -EEXIST: the file has a hypervisor's buffer. Without output on error; the log says why. */
+int import(const struct import_opts *o, struct remote_fed *out);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_SESSION_PRIV_H
+#define HYPTRACE_SESSION_PRIV_H
+
+#include "util/command.h"
+#include "record/host.h"
+#include "tracefs/instance.h"
+#include "record/recorder.h"
+#include "record/remote.h"
+#include "session/guests.h"
+#include "session/session.h"
+#include "tracefs/undo.h"
+
+/* Shared by session.c (the road), session-prepare.c (its first part) and session-recover.c. */
+
+struct session_track {
+	struct source *source;
+	struct instance *instance; /* NULL for the hypervisor, and when recovering */
+	struct host *host;	   /* NULL for the hypervisor */
+	bool started;
+	uint64_t size_kb;
+};
+
+struct session {
+	const struct record_plan *plan;
+	const struct session_opts *o;
+	const struct log *log;
+	struct session_summary *summary;
+	char *tracing_dir;
+	struct undo *undo;
+	struct spool *spool;
+	struct remote *remote;
+	struct recorder *recorder;
+	/* tracks[i] is buffer i of the spool; armed from the last to the first */
+	struct session_track tracks[SESSION_BUFFERS_MAX];
+	size_t n_tracks;
+	struct session_guests guests;
+	struct command command;
+	bool has_command;
+	struct strlist procs; /* pids whose maps are kept (--proc-map) */
+	int fail_fd;	      /* eventfd: a recorder thread failed */
+	_Atomic int failure;
+	int symbols_error; /* of collect_symbols() */
+	double started_at; /* CLOCK_MONOTONIC, s */
+};
+
+/* session-prepare.c: all up to, but not including, switching anything on. */
+int session_prepare(struct session *s);
+/* Where tracefs is: malloc'ed, or NULL with a message. */
+char *session_tracing_dir(const struct session_opts *o);
+
+/* session.c */
+int session_drain(struct session *s); /* stops and drains every track, first to last */
+void session_sum(struct session *s);	 /* fills in the summary */
+int session_keep_stats(struct session *s); /* CPUSTAT texts into the spool */
+int session_keep_names(struct session *s); /* formats of printk, names of tasks */
+int session_restore(struct session *s);	   /* tracefs, by the undo journal */
+int session_write(struct session *s, const char *output);
+int session_remove_spool(struct session *s); /* once the file is there and tracefs put back */
+void session_release(struct session *s);
+
+#endif

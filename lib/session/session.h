@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_SESSION_H
+#define HYPTRACE_SESSION_H
+
+#include "tracefs/plan.h"
+#include "record/spool.h"
+
+/*
+ * One recording from beginning to end: prepare, arm (the hypervisor first, its
+ * start blocks; then the host), run, stop in reverse, write the file, put
+ * tracefs back. Also finishes what a killed recorder left.
+ */
+
+struct session_buffer {
+	char name[64];	 /* "" = top */
+	uint64_t bytes;	 /* of pages */
+	uint64_t events;
+	uint64_t lost;
+	uint64_t bad;	 /* hypervisor records or lines, a guest's pages, that made no sense */
+	uint64_t size_kb; /* buffer size per CPU; 0 = not known */
+	bool guest;	  /* a guest's, in a file of its own */
+	int guest_lost;	  /* -errno: it was lost before the end; what it sent is kept */
+};
+
+#define SESSION_BUFFERS_MAX 64
+
+struct session_summary {
+	struct session_buffer buffers[SESSION_BUFFERS_MAX];
+	size_t n_buffers;
+	uint64_t file_bytes;
+	double seconds;		 /* tracing was on */
+	int command_status;	 /* as waitpid gives it, when has_command_status */
+	bool has_command_status;
+	bool disk_full;		 /* ended early for that */
+	int not_restored;	 /* entries of tracefs that could not be put back */
+	char output[4096];	 /* the file, written or not */
+	char kept[4096];	 /* the spool, when it could not be made into a file; else "" */
+};
+
+struct session_opts {
+	const char *tracing_dir; /* NULL: where tracefs is mounted */
+	const char *root; /* prefix of /proc and /sys for the guests' processes; NULL: this machine's */
+	/* Readable when the recording is to end: a signalfd of the caller's. -1: only the command ends it. */
+	int stop_fd;
+	/*
+	 * For each answer of a guest's agent, and with PEER_PATIENCE for all of one
+	 * step (peer.h). 0: PEER_TIMEOUT_MS. `hyptrace record` takes it from the
+	 * environment, HYPTRACE_GUEST_TIMEOUT_MS: tests wait less, slow guests longer.
+	 */
+	int guest_timeout_ms;
+	/* Called twice a second while recording. */
+	void (*progress)(void *ctx, const struct session_summary *so_far);
+	/* While the file is written. */
+	void (*writing)(void *ctx, uint64_t done, uint64_t total);
+	void *ctx;
+	const struct log *log;
+};
+
+/* 0, or -errno: nothing was recorded, or (summary->kept) what was recorded lies in the spool. */
+int session_record(const struct record_plan *plan, const struct session_opts *o,
+		   struct session_summary *summary);
+
+/*
+ * Finishes the spool in dir: stops and drains what still traces, puts tracefs
+ * back (when the machine has not been rebooted since), writes the file to
+ * output or, when NULL, to where the recording was to go, and removes the spool.
+ */
+int session_recover(const char *dir, const char *output, const struct session_opts *o,
+		    struct session_summary *summary);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_EXACT_PRIV_H
+#define HYPTRACE_EXACT_PRIV_H
+
+#include "sync/counter-method.h"
+
+/* Shared by exact.c, exact-curve.c and exact-windows.c. */
+
+/* ---- exact-curve.c */
+
+#define CURVE_STEP 2e-3 /* no clock is slewed by so much: it was set */
+
+/* From shot i to i + 1 a chord, off[i] ns being the furthest that the clock can be from it. */
+struct curve {
+	struct counter_shot *v;
+	size_t n;
+	double *off;
+	double ns; /* of a tick, about */
+};
+
+/* -ENODATA: fewer than two snapshots; -ERANGE: the clock was set; -ENOMEM. Release it in any case. */
+int curve_make(struct curve *c, const struct counter_log *l);
+void curve_release(struct curve *c);
+/* Beyond the shots the outer chords go on. */
+uint64_t curve_clock(const struct curve *c, uint64_t counter);
+uint64_t curve_counter(const struct curve *c, uint64_t clock);
+/* How far the clock can be from the curve between two values of the counter, ns. */
+double curve_off(const struct curve *c, uint64_t from, uint64_t to);
+/* How far the curve leaves its own chord between two values of the counter, ns. */
+double curve_sag(const struct curve *c, uint64_t from, uint64_t to);
+
+/* ---- exact.c */
+
+/*
+ * CNTVOFF from `start` on, a value of the guest's counter. It may have begun
+ * anywhere from `from` on: in between nothing is known.
+ */
+struct epoch {
+	uint64_t from, start; /* 0, 0: the first */
+	uint64_t end;	      /* last value seen in it */
+	uint64_t cntvoff, slack; /* ticks */
+};
+
+struct counter_method {
+	struct curve host, guest;
+	struct epoch *epochs;
+	size_t n;
+	struct sync_result *out;
+	uint64_t *points; /* of the guest's counter, where knots are wanted */
+	size_t n_points;
+};
+
+int counter_method_begin(struct counter_method *j, const struct counter_log *host, const struct counter_log *guest,
+		const char **why);
+int counter_method_add_epoch(struct counter_method *j, const struct epoch *e);
+/* As many epochs as needed, each offset between the latest question and the earliest answer. */
+int counter_method_pings(struct counter_method *j, const struct counter_log *guest);
+int counter_method_knots(struct counter_method *j, enum sync_class class);
+/* ret: what failed before, and is returned. */
+int counter_method_end(struct counter_method *j, int ret);
+
+#endif

@@ -1,0 +1,477 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sync/counter-method-priv.h"
+
+#define ROUNDING 3	     /* ns: two clocks' whole ns, and ours */
+#define KNOTS_NS 40000000000 /* further apart stock's interpolation overflows */
+
+/* ---- CNTVOFF ------------------------------------------------------------------------- */
+
+static bool ping_fits(const struct counter_ping *p, uint64_t cntvoff)
+{
+	return (int64_t)(cntvoff - (p->sent - p->first)) >= 0 && (int64_t)(p->back - p->last - cntvoff) >= 0;
+}
+
+/* All answers of the guest agree with the VM's CNTVOFFs. */
+static bool vm_fits(const struct counter_log *guest, const struct cntvoff_log *cntvoff, int32_t vm)
+{
+	for (size_t i = 0; i < guest->n_pings; i++) {
+		bool fits = false;
+
+		for (size_t k = 0; k < cntvoff->n_spans && !fits; k++)
+			fits = cntvoff->spans[k].vm == vm && ping_fits(&guest->pings[i], cntvoff->spans[k].cntvoff);
+		if (!fits)
+			return false;
+	}
+	return guest->n_pings > 0;
+}
+
+static bool zero_fits(const struct counter_log *guest)
+{
+	for (size_t i = 0; i < guest->n_pings; i++)
+		if (!ping_fits(&guest->pings[i], 0))
+			return false;
+	return guest->n_pings > 0;
+}
+
+static bool vm_has(const struct cntvoff_log *cntvoff, int32_t vm, const struct counter_threads *t)
+{
+	for (size_t i = 0; i < cntvoff->n_vcpus; i++)
+		for (size_t k = 0; k < t->n && cntvoff->vcpus[i].vm == vm; k++)
+			if (t->v[k].pid && t->v[k].pid == (uint32_t)cntvoff->vcpus[i].pid)
+				return true;
+	return false;
+}
+
+#define VM_NONE	   0
+#define VM_SEVERAL (-1)
+
+/* Of VMs that were started together the one whose threads are the guest's. */
+static int32_t find_vm(const struct counter_log *guest, const struct cntvoff_log *cntvoff, const struct counter_threads *t)
+{
+	int32_t found = VM_NONE;
+
+	for (size_t i = 0; i < cntvoff->n_spans; i++) {
+		int32_t vm = cntvoff->spans[i].vm;
+
+		if (vm == found || !vm_fits(guest, cntvoff, vm))
+			continue;
+		if (vm_has(cntvoff, vm, t))
+			return vm;
+		found = found ? VM_SEVERAL : vm;
+	}
+	return found;
+}
+
+int counter_method_add_epoch(struct counter_method *j, const struct epoch *e)
+{
+	struct epoch *v = realloc(j->epochs, (j->n + 1) * sizeof(*v));
+
+	if (!v)
+		return -ENOMEM;
+	j->epochs = v;
+	v[j->n++] = *e;
+	return 0;
+}
+
+/*
+ * While a VM is stopped its counter stands still, and no vCPU runs before the
+ * first load with the new offset: what the guest's counter shows then parts the
+ * events of both exactly.
+ */
+static int epochs_of_vm(struct counter_method *j, const struct cntvoff_log *cntvoff, int32_t vm)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < cntvoff->n_spans && !ret; i++) {
+		const struct cntvoff_span *s = &cntvoff->spans[i];
+		struct epoch e = { .cntvoff = s->cntvoff };
+
+		if (s->vm != vm)
+			continue;
+		e.end = curve_counter(&j->host, s->last) - s->cntvoff;
+		if (j->n) {
+			e.start = curve_counter(&j->host, s->first) - s->cntvoff;
+			e.from = s->vague ? j->epochs[j->n - 1].end : e.start;
+		}
+		if (j->n && (e.start <= j->epochs[j->n - 1].start || e.from > e.start))
+			return -ENODATA; /* a guest whose counter was set back */
+		ret = counter_method_add_epoch(j, &e);
+	}
+	return ret;
+}
+
+/* Records of CNTVOFF were lost where it changed. */
+static enum sync_class class_known(const struct counter_method *j)
+{
+	for (size_t i = 1; i < j->n; i++)
+		if (j->epochs[i].from < j->epochs[i].start)
+			return SYNC_SOFT;
+	return SYNC_HARD;
+}
+
+static int epochs_known(struct counter_method *j, const struct counter_log *guest, const struct cntvoff_log *cntvoff,
+			const struct counter_threads *threads, const char **why)
+{
+	int32_t vm = find_vm(guest, cntvoff, threads);
+	int ret;
+
+	if (vm == VM_SEVERAL) {
+		*why = "several VMs' CNTVOFFs fit its counter, and its vCPU threads are not known";
+		return -ENODATA;
+	}
+	if (!vm && !zero_fits(guest)) {
+		*why = cntvoff->n_spans ? "no VM's CNTVOFF fits its counter" : "its CNTVOFF is not known";
+		return -ENODATA;
+	}
+	if (!vm)
+		return counter_method_add_epoch(j, &(struct epoch){ 0 });
+	ret = epochs_of_vm(j, cntvoff, vm);
+	if (ret == -ENODATA)
+		*why = "its counter was set back";
+	for (size_t i = 0; i < cntvoff->n_vcpus && !ret; i++) {
+		struct sync_vcpu *v;
+
+		if (cntvoff->vcpus[i].vm != vm)
+			continue;
+		v = realloc(j->out->vcpus, (j->out->n_vcpus + 1) * sizeof(*v));
+		if (!v)
+			return -ENOMEM;
+		j->out->vcpus = v;
+		v[j->out->n_vcpus++] = (struct sync_vcpu){ .cpu = cntvoff->vcpus[i].id,
+							   .pid = cntvoff->vcpus[i].pid };
+	}
+	return ret;
+}
+
+/* What some of the pings leave of CNTVOFF. */
+struct range {
+	uint64_t low, high;
+	size_t from, to; /* pings, [from, to) */
+};
+
+static bool range_fits(const struct range *r, const struct counter_ping *p)
+{
+	return (int64_t)(r->high - (p->sent - p->first)) >= 0 && (int64_t)(p->back - p->last - r->low) >= 0;
+}
+
+static void range_narrow(struct range *r, const struct counter_ping *p)
+{
+	uint64_t a = p->sent - p->first, b = p->back - p->last;
+
+	r->low = (int64_t)(a - r->low) > 0 ? a : r->low;
+	r->high = (int64_t)(r->high - b) > 0 ? b : r->high;
+}
+
+static struct range range_of(const struct counter_log *guest, size_t from, size_t to)
+{
+	const struct counter_ping *p = &guest->pings[from];
+	struct range r = { p->sent - p->first, p->back - p->last, from, to };
+
+	for (size_t i = from + 1; i < to; i++)
+		range_narrow(&r, &guest->pings[i]);
+	return r;
+}
+
+/* The pings from `from` on that one CNTVOFF suits. */
+static struct range next_range(const struct counter_log *guest, size_t from)
+{
+	struct range r = range_of(guest, from, from + 1);
+
+	while (r.to < guest->n_pings && range_fits(&r, &guest->pings[r.to]))
+		range_narrow(&r, &guest->pings[r.to++]);
+	return r;
+}
+
+static int add_range(struct counter_method *j, const struct counter_log *guest, const struct range *r)
+{
+	struct epoch e = { .end = guest->pings[r->to - 1].last,
+			   .cntvoff = r->low + (r->high - r->low) / 2,
+			   .slack = (r->high - r->low + 1) / 2 };
+
+	if (j->n) {
+		e.from = j->epochs[j->n - 1].end;
+		e.start = guest->pings[r->from].first;
+	}
+	return counter_method_add_epoch(j, &e);
+}
+
+/*
+ * A ping on its way while the VM was stopped suits both: asked before, answered
+ * after. It tells of neither.
+ */
+int counter_method_pings(struct counter_method *j, const struct counter_log *guest)
+{
+	struct range now, next;
+	int ret = 0;
+
+	for (size_t i = 0; i < guest->n_pings; i++) {
+		const struct counter_ping *p = &guest->pings[i];
+
+		if ((int64_t)(p->back - p->last - (p->sent - p->first)) < 0)
+			return -ENODATA;
+	}
+	for (size_t i = 0; i < guest->n_pings && !ret; i = next.from) {
+		now = next_range(guest, i);
+		next = (struct range){ .from = now.to };
+		if (now.to < guest->n_pings) {
+			next = next_range(guest, now.to);
+			while (now.to > now.from + 1 && range_fits(&next, &guest->pings[now.to - 1]))
+				now.to--;
+			now = range_of(guest, now.from, now.to);
+		}
+		ret = add_range(j, guest, &now);
+	}
+	return ret;
+}
+
+/* ---- knots -------------------------------------------------------------------------------- */
+
+static int by_value(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+static bool is_start(const struct counter_method *j, uint64_t counter)
+{
+	for (size_t i = 1; i < j->n; i++)
+		if (j->epochs[i].start == counter)
+			return true;
+	return false;
+}
+
+static bool is_vague(const struct counter_method *j, uint64_t counter)
+{
+	for (size_t i = 1; i < j->n; i++)
+		if (counter > j->epochs[i].from && counter < j->epochs[i].start)
+			return true;
+	return false;
+}
+
+/* Knots want room between them: for one just before an epoch's start too. */
+static void add_point(struct counter_method *j, uint64_t at)
+{
+	uint64_t *last = j->n_points ? &j->points[j->n_points - 1] : NULL;
+
+	if (is_vague(j, at))
+		return;
+	if (!last || curve_clock(&j->guest, at) - curve_clock(&j->guest, *last) > 2)
+		j->points[j->n_points++] = at;
+	else if (is_start(j, at))
+		*last = at;
+}
+
+#define REACH 4 /* intervals beyond the snapshots */
+
+/*
+ * The recording begins before the first snapshot is there, and may go on after the
+ * last: as far as the host's go the curve does too, with a bound that grows.
+ */
+static size_t add_reach(const struct counter_method *j, uint64_t *points)
+{
+	const struct counter_shot *g = j->guest.v, *h = j->host.v;
+	size_t n = j->guest.n, used = 0;
+	uint64_t first = g[0].counter, last = g[n - 1].counter, from = h[0].counter - j->epochs[0].cntvoff;
+	uint64_t to = h[j->host.n - 1].counter - j->epochs[j->n - 1].cntvoff;
+	uint64_t before = REACH * (g[1].counter - first), after = REACH * (last - g[n - 2].counter);
+
+	before = before < first ? before : first;
+	if ((double)before * j->guest.ns > (double)g[0].clock / 2) /* no clock shows less than 0 */
+		before = 0;
+	if (from < first)
+		points[used++] = first - from < before ? from : first - before;
+	last = last > j->epochs[j->n - 1].start ? last : j->epochs[j->n - 1].start;
+	if (to > last)
+		points[used++] = to - last < after ? to : last + after;
+	return used;
+}
+
+static int choose_points(struct counter_method *j)
+{
+	const struct curve *g = &j->guest;
+	uint64_t first = g->v[0].counter;
+	size_t n = g->n + 2 * j->n + (size_t)((g->v[g->n - 1].clock - g->v[0].clock) / KNOTS_NS) + 3, used;
+
+	j->points = calloc(n, sizeof(*j->points));
+	if (!j->points)
+		return -ENOMEM;
+	used = add_reach(j, j->points);
+	first = used && j->points[0] < first ? j->points[0] : first;
+	for (size_t i = 0; i < g->n; i++) {
+		uint64_t parts = i ? (g->v[i].clock - g->v[i - 1].clock) / KNOTS_NS : 0;
+
+		for (uint64_t k = 1; k <= parts; k++)
+			j->points[used++] = g->v[i - 1].counter +
+					    (g->v[i].counter - g->v[i - 1].counter) / (parts + 1) * k;
+		j->points[used++] = g->v[i].counter;
+	}
+	for (size_t i = 1; i < j->n; i++) {
+		const struct epoch *e = &j->epochs[i];
+
+		if (e->start <= first)
+			continue;
+		j->points[used++] = e->start;
+		if (e->from < e->start && e->from > first)
+			j->points[used++] = e->from;
+	}
+	qsort(j->points, used, sizeof(*j->points), by_value);
+	for (size_t i = 0; i < used; i++)
+		add_point(j, j->points[i]);
+	return 0;
+}
+
+static size_t epoch_at(const struct counter_method *j, uint64_t counter)
+{
+	size_t i = j->n - 1;
+
+	while (i && j->epochs[i].start > counter)
+		i--;
+	return i;
+}
+
+static struct sync_knot *add_knot(struct counter_method *j, uint64_t counter, const struct epoch *e, enum sync_class class)
+{
+	struct sync_knot *k = &j->out->knots[j->out->n_knots++];
+
+	k->time = curve_clock(&j->guest, counter);
+	k->offset = (int64_t)(curve_clock(&j->host, counter + e->cntvoff) - k->time);
+	k->class = class;
+	return k;
+}
+
+/*
+ * Half width between two points of one epoch. Of two knots the larger bound holds in
+ * between: beyond the snapshots the outer one has it.
+ */
+static uint64_t bound_between(const struct counter_method *j, const struct epoch *e, uint64_t from, uint64_t to)
+{
+	uint64_t v = e->cntvoff;
+	double ns = curve_off(&j->guest, from, to) + curve_off(&j->host, from + v, to + v) +
+		    curve_sag(&j->host, from + v, to + v) + (double)e->slack * j->host.ns;
+
+	return (uint64_t)ceil(ns) + ROUNDING;
+}
+
+/* The last knot before an epoch: where that may have begun earlier, it vouches for nothing. */
+static void add_end(struct counter_method *j, uint64_t before, uint64_t at, const struct epoch *e, enum sync_class class)
+{
+	bool vague = e[1].from < e[1].start;
+	struct sync_knot *k = add_knot(j, at, e, vague ? SYNC_NONE : class);
+
+	k->time--;
+	k->bound = vague ? UINT64_MAX : bound_between(j, e, before, at);
+	j->out->cuts[j->out->n_cuts++] = j->out->n_knots;
+}
+
+/* One knot at each point; at the start of an epoch another just before it. */
+static void add_knots(struct counter_method *j, enum sync_class class)
+{
+	uint64_t last = j->guest.v[j->guest.n - 1].counter;
+
+	for (size_t i = 0; i < j->n_points; i++) {
+		uint64_t at = j->points[i], next = i + 1 < j->n_points ? j->points[i + 1] : at;
+		const struct epoch *e = &j->epochs[epoch_at(j, at)];
+		struct sync_knot *k;
+
+		if (i && e->start == at && e != j->epochs)
+			add_end(j, j->points[i - 1], at, e - 1, class);
+		k = add_knot(j, at, e, class);
+		if (next <= last)
+			k->bound = bound_between(j, e, at, next);
+		else
+			k->bound = bound_between(j, e, at > last && e->start < at ? j->points[i - 1] : at, at);
+	}
+}
+
+int counter_method_knots(struct counter_method *j, enum sync_class class)
+{
+	int ret = choose_points(j);
+
+	if (ret)
+		return ret;
+	j->out->knots = calloc(j->n_points + j->n, sizeof(*j->out->knots));
+	j->out->cuts = calloc(j->n, sizeof(*j->out->cuts));
+	if (!j->out->knots || !j->out->cuts)
+		return -ENOMEM;
+	add_knots(j, class);
+	j->out->class = class;
+	return 0;
+}
+
+/* ---- both methods ------------------------------------------------------------------------------ */
+
+/* Both clocks count ns, on one counter; a guest's stands still at times, but never runs ahead. */
+static bool belong(const struct curve *host, const struct curve *guest)
+{
+	return fabs(guest->ns / host->ns - 1) < CURVE_STEP &&
+	       guest->v[guest->n - 1].counter - guest->v[0].counter <=
+		       host->v[host->n - 1].counter - host->v[0].counter;
+}
+
+int counter_method_begin(struct counter_method *j, const struct counter_log *host, const struct counter_log *guest,
+		const char **why)
+{
+	int ret = curve_make(&j->host, host);
+
+	*why = ret == -ERANGE ? "the host's clock was set" : "too few snapshots of the host's counter";
+	if (ret)
+		return ret == -ERANGE ? -ENODATA : ret;
+	ret = curve_make(&j->guest, guest);
+	*why = ret == -ERANGE ? "its clock was set" : "too few snapshots of its counter";
+	if (ret)
+		return ret == -ERANGE ? -ENODATA : ret;
+	*why = "its clock and its counter do not belong together";
+	return belong(&j->host, &j->guest) ? 0 : -ENODATA;
+}
+
+int counter_method_end(struct counter_method *j, int ret)
+{
+	curve_release(&j->host);
+	curve_release(&j->guest);
+	free(j->epochs);
+	free(j->points);
+	if (ret)
+		sync_result_release(j->out);
+	return ret;
+}
+
+int counter_solve(const struct counter_log *host, const struct counter_log *guest,
+		const struct cntvoff_log *cntvoff, const struct counter_threads *threads, struct sync_result *out,
+		const char **why)
+{
+	struct counter_method j = { .out = out };
+	int ret;
+
+	*out = (struct sync_result){ .method = "exact" };
+	ret = counter_method_begin(&j, host, guest, why);
+	if (!ret)
+		ret = epochs_known(&j, guest, cntvoff, threads, why);
+	if (!ret)
+		ret = counter_method_knots(&j, class_known(&j));
+	return counter_method_end(&j, ret);
+}
+
+int counter_solve_pings(const struct counter_log *host, const struct counter_log *guest,
+	       struct sync_result *out, const char **why)
+{
+	struct counter_method j = { .out = out };
+	int ret;
+
+	*out = (struct sync_result){ .method = "ping" };
+	ret = counter_method_begin(&j, host, guest, why);
+	if (!ret) {
+		ret = counter_method_pings(&j, guest);
+		if (!ret && !j.n)
+			ret = -ENODATA;
+		*why = "its answers make no sense";
+	}
+	if (!ret)
+		ret = counter_method_knots(&j, SYNC_PING);
+	return counter_method_end(&j, ret);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_EXACT_H
+#define HYPTRACE_EXACT_H
+
+#include "clock/cntvoff-log.h"
+#include "clock/counter-log.h"
+#include "sync/sync.h"
+
+/*
+ * The exact method: a guest's counter is the host's less CNTVOFF, without any
+ * drift; snapshots on both sides tie the trace clocks to their counters. Pure:
+ * logs in, a sync_result out. Documentation/clock-sync.md has the maths.
+ */
+
+/* The guest's vCPU threads, as far as they are known. */
+struct counter_threads {
+	const struct offset_vcpu *v;
+	size_t n;
+};
+
+/*
+ * The guest's offset. The VM is the one whose CNTVOFF fits the pings; where several
+ * do, the one that has a thread of the guest's; where none
+ * does, an offset of 0 that fits them is taken: protected VMs have that, and no
+ * other by chance. -ENODATA with *why: it cannot be had; -ENOMEM.
+ * out->class is SYNC_HARD, or SYNC_SOFT where records of CNTVOFF were lost.
+ */
+int counter_solve(const struct counter_log *host, const struct counter_log *guest,
+		const struct cntvoff_log *cntvoff, const struct counter_threads *threads, struct sync_result *out,
+		const char **why);
+
+/* What a recording's events tell, besides the counters. */
+struct counter_events {
+	const struct sync_host *host;
+	const struct sync_guest *guest;
+	const struct offset_vcpu *vcpus; /* the map, as far as known */
+	size_t n_vcpus;
+};
+
+/*
+ * Without CNTVOFF, but with events: the windows (sync.h) bound it, all of a
+ * recording together, since it does not drift; where the pings show that the VM was
+ * stopped, all before and all after. -ENODATA: they do not, or it was stopped and
+ * no ping shows that; sync_files may still find something.
+ */
+int counter_solve_windows(const struct counter_log *host, const struct counter_log *guest,
+		  const struct counter_events *events, struct sync_result *out, const struct log *log);
+
+/*
+ * Without CNTVOFF: it does not change, so the pings alone bound it, all of them
+ * together. out->class is SYNC_PING.
+ */
+int counter_solve_pings(const struct counter_log *host, const struct counter_log *guest,
+	       struct sync_result *out, const char **why);
+
+#endif

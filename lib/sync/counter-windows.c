@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Windows and counters together: seen through the counters, what is left of the
+ * offset is one unknown number, CNTVOFF, which all windows bound together; a VM that
+ * was stopped has another one before than after.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sync/counter-method-priv.h"
+#include "sync/problem.h"
+
+/* The two clocks as seen through their counters: no drift. */
+#define NO_RATE 1e-8
+#define NO_BEND 1e-9
+
+/* Of the guest's time: values of its counter, [from, to). */
+struct part {
+	uint64_t from, to;
+};
+
+/* The guest's times in a part to the host's as they would be with this CNTVOFF. */
+static int map_guest(const struct counter_method *j, const struct part *part, uint64_t cntvoff, const struct sync_guest *in,
+		     struct sync_guest *out)
+{
+	*out = (struct sync_guest){ .cpus = calloc(in->n_cpus + 1, sizeof(*out->cpus)) };
+	if (!out->cpus)
+		return -ENOMEM;
+	for (; out->n_cpus < in->n_cpus; out->n_cpus++) {
+		const struct sync_cpu *c = &in->cpus[out->n_cpus];
+		struct sync_cpu *to = &out->cpus[out->n_cpus];
+
+		*to = (struct sync_cpu){ .cpu = c->cpu, .times = calloc(c->n + 1, sizeof(*to->times)) };
+		if (!to->times)
+			return -ENOMEM;
+		for (size_t i = 0; i < c->n; i++) {
+			uint64_t counter = curve_counter(&j->guest, c->times[i]), at;
+
+			if (counter < part->from || counter >= part->to)
+				continue;
+			at = curve_clock(&j->host, counter + cntvoff);
+			to->times[to->n++] = at;
+			out->first = out->last && out->first < at ? out->first : at;
+			out->last = out->last > at ? out->last : at;
+		}
+	}
+	return 0;
+}
+
+/* By what the curves may be wrong. */
+static uint64_t curves_off(const struct counter_method *j)
+{
+	const struct curve *h = &j->host, *g = &j->guest;
+
+	return (uint64_t)ceil(curve_off(h, h->v[0].counter, h->v[h->n - 1].counter) +
+			      curve_off(g, g->v[0].counter, g->v[g->n - 1].counter));
+}
+
+/* The windows that [from, to] may have to do with, wider by `off`. */
+static int widen(const struct sync_host *in, uint64_t from, uint64_t to, uint64_t off, struct sync_windows *out)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < in->windows.n && !ret; i++) {
+		struct sync_window w = in->windows.v[i];
+
+		w.a -= w.a > off ? off : w.a;
+		w.b += off;
+		if (w.b >= from && w.a <= to)
+			ret = sync_windows_add(out, &w);
+	}
+	return ret;
+}
+
+/* What all knots leave of the offset; false: they contradict each other, or one is not sure. */
+static bool common_range(const struct sync_result *r, int64_t *low, int64_t *high)
+{
+	*low = INT64_MIN;
+	*high = INT64_MAX;
+	for (size_t i = 0; i < r->n_knots; i++) {
+		const struct sync_knot *k = &r->knots[i];
+
+		if (k->class == SYNC_NONE || k->bound > INT64_MAX / 4)
+			return false;
+		*low = k->offset - (int64_t)k->bound > *low ? k->offset - (int64_t)k->bound : *low;
+		*high = k->offset + (int64_t)k->bound < *high ? k->offset + (int64_t)k->bound : *high;
+	}
+	return *low > INT64_MIN && *low <= *high;
+}
+
+/* Where the guest was paused the offset would jump within it. */
+static bool one_offset(const struct sync_result *r, const struct sync_guest *g)
+{
+	return r->n_knots && !r->n_cuts && r->knots[0].time <= g->first && r->knots[r->n_knots - 1].time >= g->last;
+}
+
+static int take_range(const struct counter_method *j, struct epoch *e, const struct sync_result *r)
+{
+	int64_t low, high;
+
+	if (!common_range(r, &low, &high))
+		return -ENODATA;
+	e->cntvoff += (uint64_t)(int64_t)llround((double)(low + (high - low) / 2) / j->host.ns);
+	e->slack = (uint64_t)ceil((double)(high - low) / 2 / j->host.ns) + 1;
+	return 0;
+}
+
+/* Takes over what the solver found besides the offset. */
+static void take_map(struct sync_result *out, struct sync_result *r)
+{
+	if (!out->n_vcpus) {
+		out->method = r->method;
+		out->vcpus = r->vcpus;
+		out->n_vcpus = r->n_vcpus;
+		r->vcpus = NULL;
+	}
+	out->events += r->events;
+	out->outside += r->outside;
+	out->unsure += r->unsure;
+	out->map_changed = out->map_changed || r->map_changed;
+}
+
+struct job {
+	struct counter_method *j;
+	const struct counter_events *events;
+	uint64_t off; /* ns, of the curves */
+	enum sync_class class;
+	const struct log *log;
+};
+
+/* Narrows an epoch's CNTVOFF from what the pings leave to what the windows do. */
+static int solve_part(struct job *job, struct epoch *e, const struct part *part)
+{
+	const struct counter_events *events = job->events;
+	uint64_t reach = (uint64_t)((double)e->slack * job->j->host.ns) + job->off + 1;
+	struct sync_windows windows = { 0 };
+	struct sync_guest mapped = { 0 };
+	struct sync_host host = *events->host;
+	struct sync_result r = { 0 };
+	struct sync_input in;
+	int32_t *pids = NULL;
+	int ret = map_guest(job->j, part, e->cntvoff, events->guest, &mapped);
+
+	host.begin = mapped.first - (mapped.first > reach ? reach : mapped.first);
+	host.begin = host.begin > events->host->begin ? host.begin : events->host->begin;
+	host.end = mapped.last + reach < events->host->end ? mapped.last + reach : events->host->end;
+	if (!ret)
+		ret = widen(events->host, host.begin, host.end, job->off, &windows);
+	host.windows = windows;
+	if (!ret)
+		ret = sync_input_make(&in, &host, &mapped, events->vcpus, events->n_vcpus, &pids);
+	if (!ret) {
+		in.prior = (struct sync_prior){ true, mapped.first, 0, reach };
+		in.max_rate = NO_RATE;
+		in.max_bend = NO_BEND;
+		ret = sync_solve(&in, &r, job->log);
+	}
+	if (!ret)
+		ret = r.class == SYNC_NONE || !one_offset(&r, &mapped) ? -ENODATA : take_range(job->j, e, &r);
+	if (!ret) {
+		job->class = r.class < job->class ? r.class : job->class;
+		take_map(job->j->out, &r);
+	}
+	sync_result_release(&r);
+	sync_guest_release(&mapped);
+	free(windows.v);
+	free(pids);
+	return ret;
+}
+
+/* ---- the moment of a pause -------------------------------------------------------------- */
+
+static const struct thread *thread_of(const struct problem *p, const struct sync_result *r, unsigned int cpu)
+{
+	int32_t pid = 0;
+
+	for (size_t i = 0; i < r->n_vcpus; i++)
+		pid = r->vcpus[i].cpu == cpu ? r->vcpus[i].pid : pid;
+	for (size_t i = 0; i < p->n_threads && pid; i++)
+		if (p->threads[i].pid == pid)
+			return &p->threads[i];
+	return NULL;
+}
+
+/* An event where its vCPU did not run with the one CNTVOFF happened with the other. */
+static bool fits(const struct job *job, const struct thread *t, const struct epoch *e, uint64_t counter)
+{
+	uint64_t slack = (uint64_t)((double)e->slack * job->j->host.ns) + job->off + 1;
+	bool unknown;
+
+	return span_distance(t, curve_clock(&job->j->host, counter + e->cntvoff), &unknown) <= slack;
+}
+
+static void narrow_by(const struct job *job, const struct thread *t, const struct sync_cpu *c, struct epoch *e)
+{
+	const struct part gap = { e->from, e->start };
+
+	for (size_t i = 0; i < c->n; i++) {
+		uint64_t counter = curve_counter(&job->j->guest, c->times[i]);
+
+		if (counter <= gap.from || counter >= gap.to)
+			continue;
+		if (counter > e->from && !fits(job, t, e, counter))
+			e->from = counter;
+		if (counter < e->start && !fits(job, t, e - 1, counter))
+			e->start = counter;
+	}
+}
+
+/* Between the last event that the new CNTVOFF suits ill and the first one that the old one does. */
+static int narrow_starts(struct job *job)
+{
+	struct sync_host host = *job->events->host;
+	struct sync_input in = { .windows = host.windows.v, .n_windows = host.windows.n };
+	struct problem p = { .in = &in, .log = job->log };
+	int ret = windows_threads(&p);
+
+	for (size_t i = 1; i < job->j->n && !ret; i++) {
+		struct epoch *e = &job->j->epochs[i], before = *e;
+
+		for (size_t k = 0; k < job->events->guest->n_cpus; k++) {
+			const struct sync_cpu *c = &job->events->guest->cpus[k];
+			const struct thread *t = thread_of(&p, job->j->out, c->cpu);
+
+			if (t)
+				narrow_by(job, t, c, e);
+		}
+		if (e->from >= e->start) /* they contradict each other */
+			*e = before;
+	}
+	windows_release(&p);
+	return ret;
+}
+
+static int solve(struct job *job)
+{
+	struct counter_method *j = job->j;
+	int ret = 0;
+
+	for (size_t i = 0; i < j->n && !ret; i++) {
+		struct part part = { j->epochs[i].start, i + 1 < j->n ? j->epochs[i + 1].from : UINT64_MAX };
+
+		ret = solve_part(job, &j->epochs[i], &part);
+	}
+	if (!ret && j->n > 1)
+		ret = narrow_starts(job);
+	return ret ? ret : counter_method_knots(j, job->class);
+}
+
+int counter_solve_windows(const struct counter_log *host, const struct counter_log *guest,
+		  const struct counter_events *events, struct sync_result *out, const struct log *log)
+{
+	struct counter_method j = { .out = out };
+	struct job job = { .j = &j, .events = events, .class = SYNC_HARD, .log = log };
+	const char *why;
+	int ret;
+
+	*out = (struct sync_result){ .method = "none" };
+	if (!events->guest->n_cpus)
+		return -ENODATA;
+	ret = counter_method_begin(&j, host, guest, &why);
+	if (!ret)
+		ret = counter_method_pings(&j, guest);
+	if (!ret && !j.n)
+		ret = -ENODATA;
+	if (!ret) {
+		job.off = curves_off(&j);
+		ret = solve(&job);
+	}
+	return counter_method_end(&j, ret);
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sync/math.h"
+#include "sync/problem.h"
+
+/* Which host thread is which guest CPU, from who could have run its events. */
+
+#define SOLVE_EVENTS 48 /* per CPU, to begin with */
+#define SOLVE_REACH  16 /* slices on each side */
+#define CHECK_EVENTS 512
+#define CHECK_MIN    30
+#define PART_MIN     0.6 /* of a CPU's events inside: less is no match */
+
+void map_unknown(struct problem *p)
+{
+	for (size_t i = 0; i < p->in->n_cpus; i++)
+		p->map[i] = -1;
+}
+
+struct pair {
+	double part;
+	uint32_t n, best;
+	size_t cpu, thread;
+};
+
+static int by_part(const void *a, const void *b)
+{
+	const struct pair *x = a, *y = b;
+
+	if (x->part != y->part)
+		return x->part > y->part ? -1 : 1;
+	return x->best > y->best ? -1 : x->best < y->best;
+}
+
+/* A stretch about slice k with events enough for each CPU. */
+static struct slice around(const struct problem *p, size_t k)
+{
+	struct slice s = p->slices[k];
+	uint64_t want = SOLVE_EVENTS * p->in->n_cpus;
+
+	for (size_t i = 1; i <= SOLVE_REACH && slice_events(p, s.t0, s.t1) < want; i++) {
+		s.t0 = p->slices[k > i ? k - i : 0].t0;
+		s.t1 = p->slices[k + i < p->n_slices ? k + i : p->n_slices - 1].t1;
+	}
+	s.rate = p->rate;
+	s.slope = 0;
+	return s;
+}
+
+static int score_pairs(struct problem *p, size_t k, int64_t low, int64_t high, struct pair *v)
+{
+	struct slice s = around(p, k);
+	int ret = 0;
+
+	s.offset = low + (high - low) / 2;
+	for (size_t i = 0; i < p->in->n_cpus && !ret; i++)
+		for (size_t t = 0; t < p->n_threads && !ret; t++) {
+			ret = sweep_pair(p, &s, low, high, i, t);
+			*v++ = (struct pair){ s.n ? (double)s.best / s.n : 0, s.n, s.best, i, t };
+		}
+	return ret;
+}
+
+int map_solve(struct problem *p, size_t k, int64_t low, int64_t high, int *map, uint64_t *covered)
+{
+	size_t n = p->in->n_cpus * p->n_threads;
+	struct pair *v = calloc(n + 1, sizeof(*v));
+	bool *taken = calloc(p->n_threads + 1, sizeof(*taken));
+	int ret = v && taken ? 0 : -ENOMEM;
+
+	*covered = 0;
+	for (size_t i = 0; i < p->in->n_cpus; i++)
+		map[i] = -1;
+	if (!ret)
+		ret = score_pairs(p, k, low, high, v);
+	if (!ret)
+		qsort(v, n, sizeof(*v), by_part);
+	for (size_t i = 0; i < n && !ret; i++) {
+		if (v[i].part < PART_MIN || map[v[i].cpu] >= 0 || taken[v[i].thread])
+			continue;
+		map[v[i].cpu] = (int)v[i].thread;
+		taken[v[i].thread] = true;
+		*covered += v[i].best;
+	}
+	free(v);
+	free(taken);
+	return ret;
+}
+
+/* ---- checking -------------------------------------------------------------------------- */
+
+static uint32_t outside_of(const struct problem *p, const struct sync_result *r, size_t cpu,
+			   size_t thread, uint32_t *n)
+{
+	const struct sync_cpu *c = &p->in->cpus[cpu];
+	size_t step = c->n / CHECK_EVENTS + 1;
+	uint32_t out = 0;
+	bool unknown;
+
+	*n = 0;
+	for (size_t i = 0; i < c->n; i += step) {
+		uint64_t bound = sync_bound(r, c->times[i]);
+		uint64_t at = c->times[i] + (uint64_t)sync_offset(r, c->times[i]);
+
+		if (bound == UINT64_MAX || at < p->host0 || at > p->host1)
+			continue;
+		++*n;
+		out += span_distance(&p->threads[thread], at, &unknown) > bound / 4;
+	}
+	return out;
+}
+
+struct standing {
+	uint32_t n, best, second; /* events, and outside of the two best threads */
+	size_t thread;
+};
+
+static struct standing stand(const struct problem *p, const struct sync_result *r, size_t cpu)
+{
+	struct standing s = { .best = UINT32_MAX, .second = UINT32_MAX };
+
+	for (size_t t = 0; t < p->n_threads; t++) {
+		uint32_t n, out = outside_of(p, r, cpu, t, &n);
+
+		s.n = n > s.n ? n : s.n;
+		if (out < s.best) {
+			s.second = s.best;
+			s.best = out;
+			s.thread = t;
+		} else if (out < s.second) {
+			s.second = out;
+		}
+	}
+	return s;
+}
+
+/* Events of one window go together, but only every so manieth is looked at. */
+static uint32_t margin(const struct problem *p, size_t cpu, uint32_t out)
+{
+	double burst = p->burst / (double)(p->in->cpus[cpu].n / CHECK_EVENTS + 1);
+
+	return (uint32_t)(4 + 4 * num_sqrt(num_max(burst, 1) * out));
+}
+
+/* The better one keeps a thread that two CPUs have. */
+static void no_doubles(const struct problem *p, const struct sync_result *r)
+{
+	for (size_t i = 0; i < p->in->n_cpus; i++)
+		for (size_t k = i + 1; k < p->in->n_cpus; k++) {
+			uint32_t a, b, na, nb;
+
+			if (p->map[i] < 0 || p->map[i] != p->map[k])
+				continue;
+			a = outside_of(p, r, i, (size_t)p->map[i], &na);
+			b = outside_of(p, r, k, (size_t)p->map[k], &nb);
+			p->map[(uint64_t)a * (nb + 1) <= (uint64_t)b * (na + 1) ? k : i] = -1;
+		}
+}
+
+int map_check(struct problem *p, const struct sync_result *r, bool *changed)
+{
+	*changed = false;
+	for (size_t i = 0; i < p->in->n_cpus; i++) {
+		bool given = p->in->pids && p->in->pids[i];
+		struct standing s = stand(p, r, i);
+		int before = p->map[i];
+		bool clear = s.n >= CHECK_MIN && s.best <= s.n * (1 - PART_MIN) &&
+			     (s.second == UINT32_MAX || s.second >= s.best + margin(p, i, s.best));
+
+		if (clear)
+			p->map[i] = (int)s.thread;
+		else if (!given)
+			p->map[i] = -1;
+		*changed = *changed || p->map[i] != before;
+	}
+	no_doubles(p, r);
+	return 0;
+}

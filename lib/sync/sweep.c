@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sync/math.h"
+#include "sync/problem.h"
+
+/*
+ * Each event c and each window [a, b] that it may lie in give a range [a - c,
+ * b - c] of the offset. The end points, sorted, tell how many events are inside
+ * at each offset.
+ */
+
+#define TAU_MIN	    3
+#define TAU_PART    1000 /* 0.1 % of the events */
+#define TAU_CHANCE  3	 /* and the root of the number outside */
+#define RADIX_MIN   96
+#define WIDTH_LIMIT (UINT32_MAX - 1) /* end points are kept in 32 bits */
+
+void sweeper_release(struct sweeper *w)
+{
+	free(w->lows);
+	free(w->highs);
+	free(w->scratch);
+	*w = (struct sweeper){ 0 };
+}
+
+static int sweeper_grow(struct sweeper *w)
+{
+	size_t cap = w->cap ? w->cap * 2 : 4096;
+	uint32_t **all[] = { &w->lows, &w->highs, &w->scratch };
+
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+		uint32_t *v = realloc(*all[i], cap * sizeof(*v));
+
+		if (!v)
+			return -ENOMEM;
+		*all[i] = v;
+	}
+	w->cap = cap;
+	return 0;
+}
+
+/* ---- sorting ----------------------------------------------------------------------- */
+
+static void sort_few(uint32_t *v, size_t n)
+{
+	for (size_t gap = n / 2; gap; gap /= 2)
+		for (size_t i = gap; i < n; i++) {
+			uint32_t x = v[i];
+			size_t j = i;
+
+			for (; j >= gap && v[j - gap] > x; j -= gap)
+				v[j] = v[j - gap];
+			v[j] = x;
+		}
+}
+
+static void sort_u32(uint32_t *v, uint32_t *tmp, size_t n, uint32_t max)
+{
+	uint32_t *from = v, *to = tmp;
+
+	if (n < RADIX_MIN) {
+		sort_few(v, n);
+		return;
+	}
+	for (unsigned int shift = 0; shift < 32 && max >> shift; shift += 8) {
+		size_t at[257] = { 0 };
+		uint32_t *swap;
+
+		for (size_t i = 0; i < n; i++)
+			at[((from[i] >> shift) & 255) + 1]++;
+		for (size_t i = 1; i < 256; i++)
+			at[i] += at[i - 1];
+		for (size_t i = 0; i < n; i++)
+			to[at[(from[i] >> shift) & 255]++] = from[i];
+		swap = from;
+		from = to;
+		to = swap;
+	}
+	if (from != v)
+		memcpy(v, from, n * sizeof(*v));
+}
+
+/* ---- ranges -------------------------------------------------------------------------- */
+
+size_t cpu_lower(const struct sync_cpu *c, uint64_t time)
+{
+	size_t low = 0, high = c->n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (c->times[mid] < time)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+uint64_t slice_events(const struct problem *p, uint64_t t0, uint64_t t1)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < p->in->n_cpus; i++)
+		n += cpu_lower(&p->in->cpus[i], t1) - cpu_lower(&p->in->cpus[i], t0);
+	return n;
+}
+
+/* What one sweep looks for: offsets from `low` on, `width` of them. */
+struct scope {
+	struct sweeper *w;
+	const struct problem *p;
+	struct slice *s;
+	int64_t low; /* against the line */
+	int64_t width;
+};
+
+static int put_range(struct sweeper *w, int64_t low, int64_t high)
+{
+	if (w->n_lows == w->cap) {
+		int ret = sweeper_grow(w);
+
+		if (ret)
+			return ret;
+	}
+	w->lows[w->n_lows++] = (uint32_t)low;
+	w->highs[w->n_highs++] = (uint32_t)high;
+	return 0;
+}
+
+/*
+ * The ranges of one event, which would be at host time `at` with the line and
+ * the lowest offset; `play`: what the line may be off by then.
+ */
+static int put_event(const struct scope *o, const struct thread *t, size_t k, uint64_t at,
+		     int64_t play)
+{
+	int64_t low = -1, high = -1; /* the range so far; overlapping ones count once */
+	int ret = 0;
+
+	for (; k < t->n && !ret; k++) {
+		int64_t a = (int64_t)(t->v[k].a - at) - play;
+		int64_t b = (int64_t)((uint64_t)t->v[k].b - at) + play;
+
+		if (a > o->width)
+			break;
+		if (b < 0)
+			continue;
+		a = a < 0 ? 0 : a;
+		b = b > o->width ? o->width : b;
+		if (high >= 0 && a > high) {
+			ret = put_range(o->w, low, high);
+			high = -1;
+		}
+		if (high < 0)
+			low = a;
+		high = b > high ? b : high;
+	}
+	if (ret || high < 0)
+		return ret;
+	if (!low && high == o->width)
+		o->w->full++;
+	else
+		ret = put_range(o->w, low, high);
+	return ret;
+}
+
+static int put_cpu(const struct scope *o, const struct sync_cpu *c, const struct thread *t)
+{
+	const struct slice *s = o->s;
+	size_t i = cpu_lower(c, s->t0), end = cpu_lower(c, s->t1), k = SIZE_MAX;
+	int ret = 0;
+
+	for (; i < end && !ret; i++) {
+		double dt = (double)(int64_t)(c->times[i] - s->mid);
+		int64_t play = (int64_t)num_ceil(num_abs(dt) * s->rate);
+		uint64_t at =
+			c->times[i] + (uint64_t)(s->offset + num_round(dt * s->slope) + o->low);
+
+		/* what lies beyond the host's capture tells nothing */
+		if ((int64_t)(at - o->p->host0) < 0 ||
+		    (int64_t)(o->p->host1 - at - (uint64_t)o->width) < 0)
+			continue;
+		if (k == SIZE_MAX)
+			k = span_at(t, at > (uint64_t)play ? at - (uint64_t)play : 0);
+		while (k < t->n && t->v[k].b + (uint64_t)play < at)
+			k++;
+		o->s->n++;
+		ret = put_event(o, t, k, at, play);
+	}
+	return ret;
+}
+
+/* ---- the profile ------------------------------------------------------------------------ */
+
+/* Most events inside at once. */
+static size_t most(const struct sweeper *w)
+{
+	size_t now = w->full, best = now;
+
+	for (size_t i = 0, j = 0; i < w->n_lows;) {
+		if (w->lows[i] <= w->highs[j]) {
+			now++;
+			i++;
+			best = now > best ? now : best;
+		} else {
+			now--;
+			j++;
+		}
+	}
+	return best;
+}
+
+/* The hull of where at least `need` are inside. */
+static void hull(const struct sweeper *w, size_t need, uint32_t width, uint32_t *low,
+		 uint32_t *high)
+{
+	size_t now = w->full, i = 0, j = 0;
+
+	*low = 0;
+	*high = width;
+	if (now >= need)
+		return;
+	while (i < w->n_lows) {
+		if (w->lows[i] > w->highs[j]) {
+			now--;
+			j++;
+			continue;
+		}
+		*low = w->lows[i++];
+		if (++now >= need)
+			break;
+	}
+	now = w->full;
+	i = w->n_lows;
+	j = w->n_highs;
+	while (j) {
+		if (i && w->lows[i - 1] > w->highs[j - 1]) {
+			now--;
+			i--;
+			continue;
+		}
+		*high = w->highs[--j];
+		if (++now >= need)
+			break;
+	}
+}
+
+static void profile(const struct scope *o)
+{
+	struct sweeper *w = o->w;
+	struct slice *s = o->s;
+	uint32_t width = (uint32_t)o->width, low, high;
+	size_t tau, chance, best;
+
+	sort_u32(w->lows, w->scratch, w->n_lows, width);
+	sort_u32(w->highs, w->scratch, w->n_highs, width);
+	best = most(w);
+	tau = s->n / TAU_PART > TAU_MIN ? s->n / TAU_PART : TAU_MIN;
+	/* those outside come in by chance as well */
+	chance = s->n > best ? (size_t)num_sqrt((double)(s->n - best)) + TAU_CHANCE : 0;
+	tau = chance > tau ? chance : tau;
+	s->best = (uint32_t)best;
+	hull(w, best > tau ? best - tau : 0, width, &low, &high);
+	s->low = s->offset + o->low + low;
+	s->high = s->offset + o->low + high;
+	hull(w, best, width, &low, &high);
+	s->low0 = s->offset + o->low + low;
+	s->high0 = s->offset + o->low + high;
+	s->told = s->n > 0;
+}
+
+static int sweep(struct problem *p, struct slice *s, int64_t low, int64_t high, size_t only,
+		 size_t on)
+{
+	struct scope o = { .w = &p->sweeper, .p = p, .s = s, .low = low - s->offset };
+	int ret = 0;
+
+	if (high < low || (uint64_t)(high - low) > WIDTH_LIMIT)
+		return -ERANGE;
+	o.width = high - low;
+	o.w->n_lows = o.w->n_highs = o.w->full = 0;
+	s->n = 0;
+	for (size_t i = 0; i < p->in->n_cpus && !ret; i++) {
+		size_t thread = only == SIZE_MAX ? (size_t)p->map[i] : on;
+
+		if (only == SIZE_MAX ? p->map[i] >= 0 : i == only)
+			ret = put_cpu(&o, &p->in->cpus[i], &p->threads[thread]);
+	}
+	if (!ret)
+		profile(&o);
+	return ret;
+}
+
+int sweep_slice(struct problem *p, struct slice *s, int64_t low, int64_t high)
+{
+	return sweep(p, s, low, high, SIZE_MAX, 0);
+}
+
+int sweep_pair(struct problem *p, struct slice *s, int64_t low, int64_t high, size_t cpu, size_t on)
+{
+	return sweep(p, s, low, high, cpu, on);
+}

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "sync/write.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Everything that the new file is made of. */
+struct rewrite {
+	const struct reader *r;
+	const struct reader_info *info;
+	struct dat_file file;
+	int pages; /* all of them, unpacked */
+	uint64_t used;
+	char **stats; /* CPUSTAT texts */
+	size_t n_stats;
+	const struct log *log;
+};
+
+/* ---- texts ----------------------------------------------------------------------- */
+
+/* Formats of one system stand together; those of "ftrace" come by themselves. */
+static int group_systems(struct rewrite *w)
+{
+	const struct reader_info *info = w->info;
+	struct dat_text *texts = calloc(info->n_formats + 1, sizeof(*texts));
+	struct dat_system *systems = calloc(info->n_formats + 1, sizeof(*systems));
+	struct dat_system *last = NULL;
+
+	w->file.ftrace = texts;
+	w->file.systems = systems;
+	if (!texts || !systems)
+		return -ENOMEM;
+	for (size_t i = 0; i < info->n_formats; i++) {
+		const struct reader_format *f = &info->formats[i];
+
+		texts[i] = f->text;
+		if (!strcmp(f->system, "ftrace") && w->file.n_ftrace == i) {
+			w->file.n_ftrace++;
+			continue;
+		}
+		if (!last || strcmp(last->name, f->system)) {
+			last = &systems[w->file.n_systems++];
+			*last = (struct dat_system){ .name = f->system, .formats = &texts[i] };
+		}
+		last->n++;
+	}
+	return 0;
+}
+
+static int take_stats(struct rewrite *w)
+{
+	w->stats = calloc(w->info->n_options + 1, sizeof(*w->stats));
+	if (!w->stats)
+		return -ENOMEM;
+	for (size_t i = 0; i < w->info->n_options; i++) {
+		const struct reader_option *o = &w->info->options[i];
+
+		if (o->id != DAT_CPUSTAT)
+			continue;
+		w->stats[w->n_stats] = strndup(o->data.data, o->data.len);
+		if (!w->stats[w->n_stats++])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* ---- pages ------------------------------------------------------------------------- */
+
+static int unpack_cpu(struct rewrite *w, size_t buffer, size_t i, struct dat_cpu *cpu)
+{
+	uint32_t size = w->info->buffers[buffer].page_size;
+	struct reader_pages *pages;
+	const uint8_t *page;
+	int ret = reader_pages_open(&pages, w->r, buffer, i);
+
+	if (ret)
+		return ret;
+	*cpu = (struct dat_cpu){ .fd = w->pages, .offset = w->used };
+	while ((ret = reader_pages_next(pages, &page)) == 1) {
+		ret = write_all(w->pages, page, size);
+		if (ret)
+			break;
+		cpu->size += size;
+	}
+	w->used += cpu->size;
+	reader_pages_close(pages);
+	return ret;
+}
+
+static int unpack_buffer(struct rewrite *w, size_t i, size_t *stat)
+{
+	const struct reader_buffer *b = &w->info->buffers[i];
+	struct dat_buffer *out = &w->file.buffers[i];
+	uint32_t n = 0;
+	int ret = 0;
+
+	for (size_t k = 0; k < b->n_cpus; k++)
+		n = b->cpus[k].cpu >= n ? b->cpus[k].cpu + 1 : n;
+	*out = (struct dat_buffer){ .name = b->name, .clock = b->clock, .page_size = b->page_size };
+	out->cpus = calloc(n + 1, sizeof(*out->cpus));
+	if (!out->cpus)
+		return -ENOMEM;
+	out->n_cpus = n;
+	for (uint32_t k = 0; k < n; k++)
+		out->cpus[k].fd = -1;
+	for (size_t k = 0; k < b->n_cpus && !ret; k++) {
+		struct dat_cpu *cpu = &out->cpus[b->cpus[k].cpu];
+
+		ret = unpack_cpu(w, i, k, cpu);
+		if (*stat < w->n_stats)
+			cpu->stat = w->stats[(*stat)++];
+	}
+	return ret;
+}
+
+static int unpack(struct rewrite *w)
+{
+	size_t stat = 0;
+	int ret = 0;
+
+	w->file.buffers = calloc(w->info->n_buffers + 1, sizeof(*w->file.buffers));
+	if (!w->file.buffers)
+		return -ENOMEM;
+	w->file.n_buffers = w->info->n_buffers;
+	for (size_t i = 0; i < w->info->n_buffers && !ret; i++)
+		ret = unpack_buffer(w, i, &stat);
+	return ret;
+}
+
+/* ---- the file ------------------------------------------------------------------------- */
+
+/* A file without a name beside path, which is where there is room for it. */
+static int open_beside(const char *path)
+{
+	char *name = str_printf("%s.pages.XXXXXX", path);
+	int fd;
+
+	if (!name)
+		return -ENOMEM;
+	fd = mkstemp(name);
+	if (fd < 0)
+		fd = -errno;
+	else
+		unlink(name);
+	free(name);
+	return fd;
+}
+
+static void fill_file(struct rewrite *w, const struct dat_option *options, size_t n)
+{
+	const struct reader_info *info = w->info;
+
+	w->file.version = info->version;
+	w->file.compression = info->compression;
+	w->file.page_size = info->page_size;
+	w->file.header_page = info->header_page;
+	w->file.header_event = info->header_event;
+	w->file.kallsyms = info->kallsyms;
+	w->file.printk = info->printk;
+	w->file.cmdlines = info->cmdlines;
+	w->file.options = options;
+	w->file.n_options = n;
+}
+
+static int put_in_place(const char *path, const char *fresh)
+{
+	char *orig = str_printf("%s.orig", path);
+	int ret = 0;
+
+	if (!orig)
+		return -ENOMEM;
+	/* a hard link, so that path is there all the time; the first one kept stays */
+	if (link(path, orig) < 0 && errno != EEXIST)
+		ret = -errno;
+	if (!ret && rename(fresh, path) < 0)
+		ret = -errno;
+	free(orig);
+	return ret;
+}
+
+static int write_beside(struct rewrite *w, const char *path)
+{
+	char *fresh = str_printf("%s.new", path);
+	struct stat st;
+	int fd, ret = 0;
+
+	if (!fresh)
+		return -ENOMEM;
+	fd = open(fresh, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (fd < 0) {
+		ret = -errno;
+		free(fresh);
+		return ret;
+	}
+	ret = dat_write(&w->file, fd, w->log);
+	if (!ret && (stat(path, &st) < 0 || fchmod(fd, st.st_mode & 07777) < 0 || fsync(fd) < 0))
+		ret = -errno;
+	if (close(fd) < 0 && !ret)
+		ret = -errno;
+	if (!ret)
+		ret = put_in_place(path, fresh);
+	if (ret)
+		unlink(fresh);
+	free(fresh);
+	return ret;
+}
+
+static void release(struct rewrite *w)
+{
+	for (size_t i = 0; i < w->file.n_buffers && w->file.buffers; i++)
+		free(w->file.buffers[i].cpus);
+	for (size_t i = 0; i < w->n_stats; i++)
+		free(w->stats[i]);
+	free(w->stats);
+	free(w->file.buffers);
+	free((void *)w->file.ftrace);
+	free((void *)w->file.systems);
+	if (w->pages >= 0)
+		close(w->pages);
+}
+
+int sync_rewrite(const struct reader *r, const char *path, const struct dat_option *options,
+		 size_t n, const struct log *log)
+{
+	struct rewrite w = { .r = r, .info = reader_info(r), .log = log };
+	int ret;
+
+	w.pages = open_beside(path);
+	ret = w.pages < 0 ? w.pages : group_systems(&w);
+	if (!ret)
+		ret = take_stats(&w);
+	if (!ret)
+		ret = unpack(&w);
+	fill_file(&w, options, n);
+	if (!ret)
+		ret = write_beside(&w, path);
+	release(&w);
+	return ret;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_INSTANCE_H
+#define HYPTRACE_INSTANCE_H
+
+#include "tracefs/plan.h"
+#include "tracefs/undo.h"
+
+/*
+ * A host tracefs buffer: the top one or instances/<name>. Made ready as a
+ * buffer_plan says; every change is journalled in the undo, which puts it back.
+ * Messages go to the log of the options and name the file, the value and what
+ * the kernel said.
+ */
+struct instance;
+
+/* The group of the events that hyptrace makes for itself (voff.h): -e finds none of them. */
+#define INSTANCE_OWN_EVENTS "hyptrace"
+
+struct instance_opts {
+	const struct record_plan *plan;
+	const char *clock; /* to use when the buffer's plan names none; NULL = leave it */
+	const struct log *log;
+};
+
+/*
+ * Opens the instance, makes its directory when it is not there. Does not touch
+ * anything else yet. The undo, the plans and the strings of o stay the caller's
+ * and must outlive the instance.
+ */
+int instance_open(struct instance **out, struct undo *u, const struct buffer_plan *b,
+		  const struct instance_opts *o);
+void instance_free(struct instance *i);
+/*
+ * Configures: tracing_on 0, buffer cleared, all events and pid filters off,
+ * tracer nop, then clock, sub-buffer size, size, cpumask, options, function
+ * filters, tracer, events with filters and triggers; --cmdlines-size and
+ * --max-graph-depth, which are files of the top directory. To be done before
+ * trace_pipe_raw is opened: the kernel changes no tracer while that is read.
+ *
+ * An event that matches nothing is -ENOENT with a message that names it (with
+ * plan->ignore_event_errors: a warning). What goes wrong with one event of many
+ * that a pattern matches is a warning.
+ */
+int instance_setup(struct instance *i);
+/* Keeps these tasks (a list for set_event_notrace_pid) out of the trace; nothing where the kernel cannot. */
+int instance_hide_pids(struct instance *i, const char *pids);
+/* Traces these tasks only (and their children, if the plan says so); replaces an earlier list. */
+int instance_set_pids(struct instance *i, const pid_t *pids, size_t n);
+int instance_start(struct instance *i); /* tracing_on 1 */
+int instance_stop(struct instance *i);	/* tracing_on 0 */
+
+const char *instance_path(const struct instance *i); /* relative to the tracing dir: "." or "instances/x" */
+const char *instance_clock(const struct instance *i); /* in use after setup */
+/*
+ * Names of the systems with an event switched on, for the formats to be kept;
+ * those that only a trigger may switch on are among them.
+ */
+int instance_systems(const struct instance *i, struct strlist *out);
+/* Lost events (overrun + dropped) of a CPU by its stats file. */
+int instance_lost(const struct instance *i, unsigned int cpu, uint64_t *lost);
+
+#endif

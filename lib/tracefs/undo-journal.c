@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "tracefs/undo-journal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define JOURNAL_MAX  (64u << 20)
+#define PATH_LEN_MAX 1024
+
+static const char *const op_names[] = {
+	[ENTRY_WRITE] = "write",
+	[ENTRY_LIST] = "list",
+	[ENTRY_RMDIR] = "rmdir",
+	[ENTRY_ENABLE] = "enable",
+};
+
+/* ---- lines ---------------------------------------------------------------- */
+
+static void add_escaped(struct buf *b, const char *s)
+{
+	for (; *s; s++) {
+		unsigned char ch = (unsigned char)*s;
+
+		if (ch == '%' || ch < 0x20 || ch > 0x7e)
+			buf_printf(b, "%%%02x", ch);
+		else
+			buf_add(b, s, 1);
+	}
+}
+
+static int hex_digit(char ch)
+{
+	if (ch >= '0' && ch <= '9')
+		return ch - '0';
+	if (ch >= 'a' && ch <= 'f')
+		return ch - 'a' + 10;
+	return ch >= 'A' && ch <= 'F' ? ch - 'A' + 10 : -1;
+}
+
+/* In place; -EBADMSG for anything that add_escaped() would not have written. */
+static int unescape(char *s)
+{
+	char *to = s;
+
+	for (; *s; s++) {
+		unsigned char ch = (unsigned char)*s;
+
+		if (ch < 0x20 || ch > 0x7e)
+			return -EBADMSG;
+		if (ch == '%') {
+			int hi = hex_digit(s[1]);
+			int lo = hi < 0 ? -1 : hex_digit(s[2]);
+
+			if (lo < 0 || !(hi << 4 | lo))
+				return -EBADMSG;
+			ch = (unsigned char)(hi << 4 | lo);
+			s += 2;
+		}
+		*to++ = (char)ch;
+	}
+	*to = 0;
+	return 0;
+}
+
+bool journal_path_ok(const char *path)
+{
+	const char *p = path;
+
+	if (!*path || strlen(path) > PATH_LEN_MAX)
+		return false;
+	for (const char *c = path; *c; c++)
+		if ((unsigned char)*c < 0x20 || *c == 0x7f)
+			return false;
+	for (;;) {
+		size_t len = strcspn(p, "/");
+
+		if (!len || (len == 1 && p[0] == '.') || (len == 2 && !strncmp(p, "..", 2)))
+			return false;
+		if (!p[len])
+			return true;
+		p += len + 1;
+	}
+}
+
+static bool entry_ok(enum entry_op op, const char *path, const char *value)
+{
+	size_t len = strlen(path);
+
+	if (!journal_path_ok(path))
+		return false;
+	switch (op) {
+	case ENTRY_RMDIR:
+		return !*value && !strncmp(path, "instances/", 10) && !strchr(path + 10, '/');
+	case ENTRY_ENABLE:
+		return len > 7 && !strcmp(path + len - 7, "/enable") &&
+		       (!strcmp(value, "0") || !strcmp(value, "1"));
+	case ENTRY_WRITE:
+		return !strchr(value, '\n');
+	case ENTRY_LIST:
+		break;
+	}
+	return true;
+}
+
+static int keep(struct journal *j, enum entry_op op, const char *path, const char *value, off_t at)
+{
+	struct entry *v = realloc(j->v, (j->n + 1) * sizeof(*v));
+	struct entry e = { .op = op, .at = at };
+
+	if (!v)
+		return -ENOMEM;
+	j->v = v;
+	e.path = strdup(path);
+	e.value = strdup(value);
+	if (!e.path || !e.value) {
+		free(e.path);
+		free(e.value);
+		return -ENOMEM;
+	}
+	v[j->n++] = e;
+	return 0;
+}
+
+static int parse_line(struct journal *j, char *line, off_t at)
+{
+	char *path = strchr(line, '\t'), *value;
+	size_t op;
+
+	if (!path)
+		return -EBADMSG;
+	*path++ = 0;
+	for (op = 0; op < ARRAY_SIZE(op_names) && strcmp(line, op_names[op]); op++)
+		;
+	if (op == ARRAY_SIZE(op_names))
+		return -EBADMSG;
+	value = strchr(path, '\t');
+	if (!value != (op == ENTRY_RMDIR))
+		return -EBADMSG;
+	if (value)
+		*value++ = 0;
+	if (unescape(path) || (value && unescape(value)))
+		return -EBADMSG;
+	if (!entry_ok(op, path, value ? value : ""))
+		return -EBADMSG;
+	return keep(j, op, path, value ? value : "", at);
+}
+
+/* ---- the file ------------------------------------------------------------- */
+
+int journal_create(struct journal *j, const char *path)
+{
+	*j = (struct journal){ .fd = -1 };
+	if (!path)
+		return 0;
+	j->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (j->fd < 0)
+		return -errno;
+	flock(j->fd, LOCK_EX | LOCK_NB);
+	return 0;
+}
+
+static int parse_all(struct journal *j, const struct buf *text, size_t *number)
+{
+	struct cursor c = cursor_at(text->data, text->len);
+	const char *line;
+	size_t len;
+	int ret = 0;
+
+	for (*number = 1; !ret && cursor_line(&c, &line, &len); ++*number) {
+		off_t at = (off_t)((const uint8_t *)line - text->data);
+		char *copy;
+
+		/* no newline: cut by the writer's death before the change was made */
+		if ((size_t)at + len == text->len)
+			break;
+		if (memchr(line, 0, len))
+			return -EBADMSG;
+		copy = strndup(line, len);
+		ret = copy ? parse_line(j, copy, at) : -ENOMEM;
+		free(copy);
+		if (ret)
+			return ret;
+		j->end = at + (off_t)len + 1;
+	}
+	return ret;
+}
+
+/* A recording writes to it, a link or a device is none of ours. */
+static int open_journal(const char *path)
+{
+	struct stat st;
+	int fd = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	int ret = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) < 0)
+		ret = -errno;
+	else if (!S_ISREG(st.st_mode))
+		ret = -EBADMSG;
+	else if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+		ret = errno == EWOULDBLOCK ? -EBUSY : -errno;
+	if (!ret)
+		return fd;
+	close(fd);
+	return ret;
+}
+
+int journal_load(struct journal *j, const char *path, size_t *line)
+{
+	struct buf text = { 0 };
+	int ret;
+
+	*j = (struct journal){ .fd = open_journal(path) };
+	*line = 0;
+	if (j->fd < 0)
+		return j->fd;
+	ret = read_file(path, JOURNAL_MAX, &text);
+	if (!ret)
+		ret = parse_all(j, &text, line);
+	buf_release(&text);
+	if (!ret && lseek(j->fd, j->end, SEEK_SET) < 0)
+		ret = -errno;
+	if (ret)
+		journal_close(j);
+	return ret;
+}
+
+static void entry_release(struct entry *e)
+{
+	free(e->path);
+	free(e->value);
+}
+
+void journal_close(struct journal *j)
+{
+	for (size_t i = 0; i < j->n; i++)
+		entry_release(&j->v[i]);
+	free(j->v);
+	if (j->fd >= 0)
+		close(j->fd);
+	*j = (struct journal){ .fd = -1 };
+}
+
+static void cut(struct journal *j, off_t end)
+{
+	j->end = end;
+	/* a journal that cannot be cut gets the same changes undone twice: harmless */
+	if (j->fd >= 0 && !ftruncate(j->fd, end))
+		lseek(j->fd, end, SEEK_SET);
+}
+
+int journal_add(struct journal *j, enum entry_op op, const char *path, const char *value)
+{
+	struct buf line = { 0 };
+	off_t at = j->end;
+	int ret;
+
+	if (!entry_ok(op, path, value))
+		return -EINVAL;
+	buf_printf(&line, "%s\t", op_names[op]);
+	add_escaped(&line, path);
+	if (op != ENTRY_RMDIR) {
+		buf_addstr(&line, "\t");
+		add_escaped(&line, value);
+	}
+	buf_addstr(&line, "\n");
+	ret = buf_status(&line);
+	if (!ret)
+		ret = keep(j, op, path, value, at);
+	if (ret)
+		goto out;
+	j->end += (off_t)line.len;
+	if (j->fd >= 0)
+		ret = write_all(j->fd, line.data, line.len);
+	if (ret)
+		journal_pop(j);
+out:
+	buf_release(&line);
+	return ret;
+}
+
+void journal_pop(struct journal *j)
+{
+	struct entry *e = &j->v[--j->n];
+
+	cut(j, e->at);
+	entry_release(e);
+}

@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "tracefs/undo-list.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LIST_MAX (16u << 20)
+
+/* From here on function names are written by number: see func_index(). */
+#define MANY_FUNCS 32
+
+enum list_kind {
+	LIST_EVENTS,  /* set_event */
+	LIST_FUNCS,   /* set_ftrace_filter, set_ftrace_notrace */
+	LIST_GRAPH,   /* set_graph_function, set_graph_notrace */
+	LIST_PIDS,    /* set_event_pid, set_ftrace_pid ... */
+	LIST_TRIGGER, /* an event's trigger file */
+	LIST_OTHER,
+};
+
+const char *path_last(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static enum list_kind list_kind(const char *path)
+{
+	const char *name = path_last(path);
+	size_t len = strlen(name);
+
+	if (!strcmp(name, "set_event"))
+		return LIST_EVENTS;
+	if (!strncmp(name, "set_ftrace_", 11) && strcmp(name + len - 4, "_pid"))
+		return LIST_FUNCS;
+	if (!strncmp(name, "set_graph_", 10))
+		return LIST_GRAPH;
+	if (len > 4 && !strcmp(name + len - 4, "_pid"))
+		return LIST_PIDS;
+	return strcmp(name, "trigger") ? LIST_OTHER : LIST_TRIGGER;
+}
+
+/* An event whose enable file says "0*" is on for a trigger only. */
+static bool soft_only(int dirfd, const char *path, const char *line)
+{
+	size_t dir = (size_t)(path_last(path) - path);
+	const char *colon = strchr(line, ':');
+	struct buf text = { 0 };
+	char *enable;
+	bool soft;
+
+	if (!colon || strchr(colon + 1, ':')) /* sys:event:mod:name waits for a module */
+		return false;
+	enable = str_printf("%.*sevents/%.*s/%s/enable", (int)dir, path, (int)(colon - line), line,
+		      colon + 1);
+	if (!enable)
+		return false;
+	soft = !read_file_at(dirfd, enable, 64, &text) && text.len && text.data[0] == '0';
+	buf_release(&text);
+	free(enable);
+	return soft;
+}
+
+/* "func [module]" is taken as "func:mod:module" only. */
+static void add_func(struct buf *out, const char *line, bool graph)
+{
+	const char *mod = strstr(line, " [");
+	const char *end = mod ? strchr(mod, ']') : NULL;
+
+	if (!end) {
+		buf_printf(out, "%s\n", line);
+		return;
+	}
+	buf_add(out, line, (size_t)(mod - line));
+	if (!graph)
+		buf_printf(out, ":mod:%.*s", (int)(end - mod - 2), mod + 2);
+	buf_addstr(out, "\n");
+}
+
+/*
+ * traceoff:unlimited and traceoff:count=5 are taken as traceoff and traceoff:5;
+ * a histogram's state is ":pause" before its filter.
+ */
+static void add_trigger(struct buf *out, const char *line)
+{
+	const char *filter = strstr(line, " if ");
+	size_t len = filter ? (size_t)(filter - line) : strlen(line);
+	const char *colon = memrchr(line, ':', len);
+	const char *state = strstr(line, " [paused]");
+	const char *end = state ? state : strstr(line, " [active]");
+	bool hist = !strncmp(line, "hist:", 5);
+
+	if (!hist)
+		end = NULL;
+	if (end && end < line + len)
+		len = (size_t)(end - line);
+	if (!hist && colon && !strncmp(colon, ":unlimited", 10))
+		buf_add(out, line, (size_t)(colon - line));
+	else if (!hist && colon && !strncmp(colon, ":count=", 7))
+		buf_printf(out, "%.*s:%.*s", (int)(colon - line), line,
+			   (int)(line + len - colon - 7), colon + 7);
+	else
+		buf_add(out, line, len);
+	if (hist && state)
+		buf_addstr(out, ":pause");
+	if (filter)
+		buf_add(out, filter, end ? (size_t)(end - filter) : strlen(filter));
+	buf_addstr(out, "\n");
+}
+
+static void add_line(int dirfd, const char *path, const char *line, struct buf *out)
+{
+	switch (list_kind(path)) {
+	case LIST_EVENTS:
+		if (!soft_only(dirfd, path, line))
+			buf_printf(out, "%s\n", line);
+		break;
+	case LIST_FUNCS:
+		if (!strchr(line, ':') || strstr(line, ":mod:"))
+			add_func(out, line, false);
+		break;
+	case LIST_GRAPH:
+		add_func(out, line, true);
+		break;
+	case LIST_TRIGGER:
+		add_trigger(out, line);
+		break;
+	case LIST_PIDS:
+	case LIST_OTHER:
+		buf_printf(out, "%s\n", line);
+		break;
+	}
+}
+
+int list_read(int dirfd, const char *path, struct buf *out)
+{
+	struct buf text = { 0 };
+	struct cursor c;
+	const char *line;
+	size_t len;
+	int ret = read_file_at(dirfd, path, LIST_MAX, &text);
+
+	c = cursor_at(text.data, ret ? 0 : text.len);
+	while (cursor_line(&c, &line, &len)) {
+		char *copy = strndup(line, len);
+
+		if (!copy) {
+			ret = -ENOMEM;
+			break;
+		}
+		if (*copy && *copy != '#' && strcmp(copy, "no pid"))
+			add_line(dirfd, path, copy, out);
+		free(copy);
+	}
+	buf_release(&text);
+	return ret ? ret : buf_status(out);
+}
+
+/* ---- numbers for function names ------------------------------------------ */
+
+/*
+ * A name costs the kernel a walk over all its functions (60,000), a number does
+ * not; so a long list is written by the numbers of available_filter_functions.
+ */
+struct func_index {
+	struct func_number {
+		const char *name;
+		size_t number; /* from 1, as the kernel counts */
+	} * v;
+	size_t n;
+	struct buf names;
+};
+
+static int by_name(const void *a, const void *b)
+{
+	const struct func_number *x = a, *y = b;
+
+	return strcmp(x->name, y->name);
+}
+
+static size_t count_lines(const char *text)
+{
+	size_t n = 0;
+
+	while ((text = strchr(text, '\n'))) {
+		text++;
+		n++;
+	}
+	return n;
+}
+
+static int func_index_open(struct func_index *fi, int dirfd)
+{
+	struct buf text = { 0 };
+	struct cursor c;
+	const char *line;
+	size_t len;
+	char *p, *save;
+	int ret = read_file_at(dirfd, "available_filter_functions", 4 * LIST_MAX, &text);
+
+	c = cursor_at(text.data, ret ? 0 : text.len);
+	while (cursor_line(&c, &line, &len)) {
+		char *copy = strndup(line, len);
+
+		if (copy)
+			add_func(&fi->names, copy, false);
+		free(copy);
+	}
+	buf_release(&text);
+	p = (char *)buf_str(&fi->names);
+	if (ret || !p)
+		return ret ? ret : -ENOMEM;
+	fi->v = calloc(count_lines(p) + 1, sizeof(*fi->v));
+	if (!fi->v)
+		return -ENOMEM;
+	for (p = strtok_r(p, "\n", &save); p; p = strtok_r(NULL, "\n", &save)) {
+		fi->v[fi->n] = (struct func_number){ .name = p, .number = fi->n + 1 };
+		fi->n++;
+	}
+	qsort(fi->v, fi->n, sizeof(*fi->v), by_name);
+	return 0;
+}
+
+static void func_index_close(struct func_index *fi)
+{
+	free(fi->v);
+	buf_release(&fi->names);
+}
+
+static int write_line(int fd, const char *line)
+{
+	struct buf b = { 0 };
+	int ret;
+
+	buf_printf(&b, "%s\n", line);
+	ret = buf_status(&b);
+	if (!ret)
+		ret = write_all(fd, b.data, b.len);
+	buf_release(&b);
+	return ret;
+}
+
+/* Writes the numbers of all functions of that name; false: no such name. */
+static bool write_number(int fd, const struct func_index *fi, const char *name, int *ret)
+{
+	struct func_number key = { .name = name };
+	const struct func_number *f = bsearch(&key, fi->v, fi->n, sizeof(*f), by_name);
+	char number[32];
+
+	if (!f)
+		return false;
+	while (f > fi->v && !strcmp(f[-1].name, name))
+		f--;
+	for (; f < fi->v + fi->n && !strcmp(f->name, name) && !*ret; f++) {
+		snprintf(number, sizeof(number), "%zu", f->number);
+		*ret = write_line(fd, number);
+	}
+	return true;
+}
+
+/* ---- writing ------------------------------------------------------------- */
+
+static int write_entry(int fd, const struct func_index *fi, const char *line)
+{
+	int ret = 0;
+
+	if (fi->n && write_number(fd, fi, line, &ret))
+		return ret;
+	return write_line(fd, line);
+}
+
+/*
+ * Lines that wait for a module ("*:*:mod:name") are shown newest first, so they
+ * are written last one first; the order of the others does not matter.
+ */
+static int mods_last(const char *lines, struct buf *out)
+{
+	const char *end = lines + strlen(lines), *p = lines;
+
+	while (p < end) {
+		size_t len = strcspn(p, "\n");
+
+		if (!memmem(p, len, ":mod:", 5))
+			buf_printf(out, "%.*s\n", (int)len, p);
+		p += len + 1;
+	}
+	while (end > lines) {
+		const char *nl = memrchr(lines, '\n', (size_t)(end - lines - 1));
+		size_t len;
+
+		p = nl ? nl + 1 : lines;
+		len = strcspn(p, "\n");
+		if (memmem(p, len, ":mod:", 5))
+			buf_printf(out, "%.*s\n", (int)len, p);
+		end = p;
+	}
+	return buf_str(out) ? 0 : -ENOMEM;
+}
+
+static int write_lines(int fd, const struct func_index *fi, const char *lines, bool go_on,
+		       char **refused)
+{
+	char *copy = strdup(lines), *line, *save;
+	int ret = copy ? 0 : -ENOMEM;
+
+	for (line = copy ? strtok_r(copy, "\n", &save) : NULL; line;
+	     line = strtok_r(NULL, "\n", &save)) {
+		int err = write_entry(fd, fi, line);
+
+		if (err && !ret) {
+			ret = err;
+			*refused = strdup(line);
+		}
+		if (err && !go_on)
+			break;
+	}
+	free(copy);
+	return ret;
+}
+
+/* The kernel takes pids all or nothing, and waits for RCU on each write. */
+static int write_pids(int fd, const char *lines, char **refused)
+{
+	int ret = write_all(fd, lines, strlen(lines));
+
+	if (ret)
+		*refused = strdup(lines);
+	return ret;
+}
+
+static int open_list(int dirfd, const char *path, int flags)
+{
+	int fd = openat(dirfd, path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | flags);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static bool has_line(const char *lines, const char *line, size_t len)
+{
+	for (const char *p = lines; *p; p = strchrnul(p, '\n') + 1) {
+		if (!strncmp(p, line, len) && (p[len] == '\n' || !p[len]))
+			return true;
+		if (!*strchrnul(p, '\n'))
+			break;
+	}
+	return false;
+}
+
+/*
+ * The lines of a that b has not, each after prefix, last one first: the kernel
+ * shows the newest trigger first.
+ */
+static void lines_only_in(const char *a, const char *b, const char *prefix, struct buf *out)
+{
+	const char *end = a + strlen(a);
+
+	while (end > a) {
+		const char *nl = memrchr(a, '\n', (size_t)(end - a - 1));
+		const char *line = nl ? nl + 1 : a;
+		size_t len = strcspn(line, "\n");
+
+		if (len && !has_line(b, line, len))
+			buf_printf(out, "%s%.*s\n", prefix, (int)len, line);
+		end = line;
+	}
+}
+
+/* O_TRUNC clears histograms only: triggers go one by one, the others stay as they are. */
+static int write_triggers(int dirfd, const char *path, const char *lines, bool go_on,
+			  char **refused)
+{
+	struct buf now = { 0 }, todo = { 0 };
+	struct func_index none = { 0 };
+	int fd = -1, ret = list_read(dirfd, path, &now);
+	const char *old = buf_str(&now);
+
+	if (ret || !old)
+		goto out;
+	lines_only_in(old, lines, "!", &todo);
+	lines_only_in(lines, old, "", &todo);
+	ret = buf_str(&todo) ? 0 : -ENOMEM;
+	if (ret || !todo.len)
+		goto out;
+	fd = ret = open_list(dirfd, path, 0);
+	if (fd >= 0)
+		ret = write_lines(fd, &none, buf_str(&todo), go_on, refused);
+out:
+	if (fd >= 0)
+		close(fd);
+	buf_release(&now);
+	buf_release(&todo);
+	return ret;
+}
+
+int list_write(int dirfd, const char *path, const char *lines, bool go_on, char **refused)
+{
+	enum list_kind kind = list_kind(path);
+	struct func_index fi = { 0 };
+	struct buf sorted = { 0 };
+	int fd, ret;
+
+	if (kind == LIST_TRIGGER)
+		return write_triggers(dirfd, path, lines, go_on, refused);
+	if (strstr(lines, ":mod:")) {
+		ret = mods_last(lines, &sorted);
+		if (ret)
+			return ret;
+		lines = buf_str(&sorted);
+	}
+	if (kind == LIST_FUNCS && count_lines(lines) > MANY_FUNCS)
+		func_index_open(&fi, dirfd); /* without it: by name, slowly */
+	fd = open_list(dirfd, path, O_TRUNC);
+	if (fd < 0) {
+		ret = fd;
+		goto out;
+	}
+	if (kind == LIST_PIDS && *lines)
+		ret = write_pids(fd, lines, refused);
+	else
+		ret = write_lines(fd, &fi, lines, go_on, refused);
+	if (close(fd) < 0 && !ret)
+		ret = -errno;
+out:
+	func_index_close(&fi);
+	buf_release(&sorted);
+	return ret;
+}
+
+int list_append(int dirfd, const char *path, const char *line)
+{
+	int fd = open_list(dirfd, path, O_APPEND);
+	int ret;
+
+	if (fd < 0)
+		return fd;
+	ret = write_line(fd, line);
+	if (close(fd) < 0 && !ret)
+		ret = -errno;
+	return ret;
+}

@@ -1,0 +1,483 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "tracefs/undo.h"
+#include "tracefs/undo-journal.h"
+#include "tracefs/undo-list.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define VALUE_MAX (1u << 20)
+
+#define CMDLINES_MAX 32768 /* the kernel's PID_MAX_DEFAULT */
+
+/* A buffer is busy until its last reader is gone: worth a moment. */
+#define BUSY_TRIES   10
+#define BUSY_WAIT_NS 20000000L
+
+struct undo {
+	int dirfd;
+	struct journal journal;
+	char *refused;
+	struct log log;
+};
+
+/* ---- opening -------------------------------------------------------------- */
+
+static int undo_new(struct undo **out, const char *tracing_dir, const struct log *log)
+{
+	struct undo *u = calloc(1, sizeof(*u));
+	int ret;
+
+	if (!u)
+		return -ENOMEM;
+	u->journal.fd = -1;
+	if (log)
+		u->log = *log;
+	u->dirfd = open(tracing_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (u->dirfd < 0) {
+		ret = -errno;
+		log_err(log, "cannot open the tracing directory '%s': %s%s", tracing_dir,
+			strerror(-ret), ret == -EACCES || ret == -EPERM ? " (be root)" : "");
+		undo_free(u);
+		return ret;
+	}
+	*out = u;
+	return 0;
+}
+
+int undo_open(struct undo **out, const char *tracing_dir, const char *journal,
+	      const struct log *log)
+{
+	struct undo *u;
+	int ret = undo_new(&u, tracing_dir, log);
+
+	if (ret)
+		return ret;
+	ret = journal_create(&u->journal, journal);
+	if (ret) {
+		log_err(log, "cannot create the journal '%s': %s", journal, strerror(-ret));
+		undo_free(u);
+		return ret;
+	}
+	*out = u;
+	return 0;
+}
+
+int undo_load(struct undo **out, const char *tracing_dir, const char *journal,
+	      const struct log *log)
+{
+	struct undo *u;
+	size_t line;
+	int ret = undo_new(&u, tracing_dir, log);
+
+	if (ret)
+		return ret;
+	ret = journal_load(&u->journal, journal, &line);
+	if (!ret) {
+		*out = u;
+		return 0;
+	}
+	if (ret == -EBADMSG)
+		log_err(log, "the journal '%s' makes no sense at line %zu", journal, line);
+	else if (ret == -EBUSY)
+		log_err(log, "the journal '%s' belongs to a recording that still runs", journal);
+	else
+		log_err(log, "cannot read the journal '%s': %s", journal, strerror(-ret));
+	undo_free(u);
+	return ret;
+}
+
+void undo_free(struct undo *u)
+{
+	if (!u)
+		return;
+	journal_close(&u->journal);
+	if (u->dirfd >= 0)
+		close(u->dirfd);
+	free(u->refused);
+	free(u);
+}
+
+int undo_dirfd(const struct undo *u)
+{
+	return u->dirfd;
+}
+
+const char *undo_refused(const struct undo *u)
+{
+	return u->refused;
+}
+
+size_t undo_mark(const struct undo *u)
+{
+	return u->journal.n;
+}
+
+/* ---- values --------------------------------------------------------------- */
+
+static char *between(const char *s, size_t len)
+{
+	while (len && (s[len - 1] == ' ' || s[len - 1] == '\t'))
+		len--;
+	return strndup(s, len);
+}
+
+/* What to write to get back to what the file shows. */
+static char *value_of(const char *path, const char *text)
+{
+	const char *name = path_last(path);
+	size_t len = strcspn(text, "\n");
+	const char *open = memchr(text, '[', len);
+	const char *close = open ? memchr(open, ']', (size_t)(text + len - open)) : NULL;
+	const char *expanded = strstr(text, "(expanded: ");
+
+	if (!strcmp(name, "filter"))
+		return strncmp(text, "none\n", 5) ? between(text, len) : strdup("0");
+	if (!strcmp(name, "enable"))
+		return strndup(text, strcspn(text, "*\n"));
+	/* shown rounded up, maybe beyond what may be written; the largest gives the same */
+	if (!strcmp(name, "saved_cmdlines_size") && strtoul(text, NULL, 10) > CMDLINES_MAX)
+		return str_printf("%d", CMDLINES_MAX);
+	if (!strncmp(name, "buffer_", 7)) {
+		if (expanded)
+			text = expanded + strlen("(expanded: ");
+		return strndup(text, strcspn(text, " )\n"));
+	}
+	return close ? strndup(open + 1, (size_t)(close - open - 1)) : between(text, len);
+}
+
+int undo_read(struct undo *u, const char *path, char **value)
+{
+	struct buf text = { 0 };
+	int ret = read_file_at(u->dirfd, path, VALUE_MAX, &text);
+
+	*value = NULL;
+	if (!ret) {
+		const char *s = buf_str(&text);
+
+		*value = s ? value_of(path, s) : NULL;
+		ret = *value ? 0 : -ENOMEM;
+	}
+	buf_release(&text);
+	return ret;
+}
+
+/* One write(2), with the newline that echo would add. No O_TRUNC unless asked. */
+static int put_value(struct undo *u, const char *path, const char *value, int flags)
+{
+	int fd = openat(u->dirfd, path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | flags);
+	struct buf b = { 0 };
+	int ret;
+
+	if (fd < 0)
+		return -errno;
+	if (!(flags & O_TRUNC))
+		buf_printf(&b, "%s\n", value);
+	ret = buf_status(&b);
+	if (!ret)
+		ret = write_all(fd, b.data, b.len);
+	if (close(fd) < 0 && !ret)
+		ret = -errno;
+	buf_release(&b);
+	return ret;
+}
+
+/* ---- changes -------------------------------------------------------------- */
+
+/* What happens below an instance of ours ends with its rmdir. */
+static bool in_own_instance(const struct undo *u, const char *path)
+{
+	for (size_t i = 0; i < u->journal.n; i++) {
+		const struct entry *e = &u->journal.v[i];
+		size_t len = strlen(e->path);
+
+		if (e->op == ENTRY_RMDIR && !strncmp(path, e->path, len) && path[len] == '/')
+			return true;
+	}
+	return false;
+}
+
+static int remember(struct undo *u, enum entry_op op, const char *path, const char *value)
+{
+	int ret;
+
+	if (in_own_instance(u, path))
+		return 0;
+	ret = journal_add(&u->journal, op, path, value);
+	if (ret)
+		log_err(&u->log, "cannot note the state of '%s' in the journal: %s", path,
+			strerror(-ret));
+	return ret;
+}
+
+static int remember_value(struct undo *u, const char *path, const char *value)
+{
+	if (strcmp(value, "0") && strcmp(value, "1"))
+		return remember(u, ENTRY_WRITE, path, value);
+	return remember(u, strcmp(path_last(path), "enable") ? ENTRY_WRITE : ENTRY_ENABLE, path,
+			value);
+}
+
+/* Each dir/SUB/name; a SUB without the file is passed over. */
+static int save_each(struct undo *u, const char *dir, const char *name)
+{
+	DIR *d = open_dir_at(u->dirfd, dir);
+	struct dirent *de;
+	int ret = 0;
+
+	if (!d)
+		return -errno;
+	while (!ret && (de = readdir(d))) {
+		char *path = str_printf("%s/%s/%s", dir, de->d_name, name);
+
+		if (!path)
+			ret = -ENOMEM;
+		else if (de->d_name[0] != '.' && !faccessat(u->dirfd, path, F_OK, 0))
+			ret = undo_save(u, path);
+		free(path);
+	}
+	closedir(d);
+	return ret;
+}
+
+/* A file that shows "X": its members differ. */
+static int save_members(struct undo *u, const char *path)
+{
+	const char *name = path_last(path);
+	bool enable = !strcmp(name, "enable");
+	int ret = -ENOMEM;
+	char *dir = str_printf("%.*s%s", (int)(name - path), path, enable ? "." : "per_cpu");
+
+	if (dir && enable && name > path)
+		dir[name - path - 1] = 0; /* "events/kvm/enable": in events/kvm */
+	if (dir)
+		ret = save_each(u, dir, name);
+	free(dir);
+	return ret;
+}
+
+static int save_value(struct undo *u, const char *path, const char *value)
+{
+	return strcmp(value, "X") ? remember_value(u, path, value) : save_members(u, path);
+}
+
+int undo_save(struct undo *u, const char *path)
+{
+	char *value;
+	int ret;
+
+	if (in_own_instance(u, path))
+		return 0;
+	ret = undo_read(u, path, &value);
+	if (!ret)
+		ret = save_value(u, path, value);
+	free(value);
+	return ret;
+}
+
+void undo_drop(struct undo *u, size_t mark)
+{
+	while (u->journal.n > mark)
+		journal_pop(&u->journal);
+}
+
+int undo_write(struct undo *u, const char *path, const char *value)
+{
+	size_t mark = undo_mark(u);
+	char *old;
+	int ret = undo_read(u, path, &old);
+
+	if (ret || !strcmp(old, value))
+		goto out;
+	ret = save_value(u, path, old);
+	if (ret)
+		goto out;
+	ret = put_value(u, path, value, 0);
+	if (!ret)
+		goto out;
+	if (!strcmp(path_last(path), "filter"))
+		put_value(u, path, old, 0);
+	undo_drop(u, mark);
+out:
+	free(old);
+	return ret;
+}
+
+static void forget_refused(struct undo *u)
+{
+	free(u->refused);
+	u->refused = NULL;
+}
+
+static int save_list(struct undo *u, const char *path, struct buf *old)
+{
+	int ret = list_read(u->dirfd, path, old);
+
+	if (!ret && !buf_str(old))
+		ret = -ENOMEM;
+	return ret;
+}
+
+/* "a\nb" and "a\nb\n" are the same list. */
+static bool same_list(const char *a, const char *b)
+{
+	size_t la = strlen(a), lb = strlen(b);
+
+	while (la && a[la - 1] == '\n')
+		la--;
+	while (lb && b[lb - 1] == '\n')
+		lb--;
+	return la == lb && !memcmp(a, b, la);
+}
+
+int undo_list(struct undo *u, const char *path, const char *value)
+{
+	struct buf old = { 0 };
+	int ret = save_list(u, path, &old);
+
+	forget_refused(u);
+	/* kept even when nothing changes now: events are then switched one by one */
+	if (!ret)
+		ret = remember(u, ENTRY_LIST, path, buf_str(&old));
+	if (!ret && !same_list(buf_str(&old), value))
+		ret = list_write(u->dirfd, path, value, false, &u->refused);
+	buf_release(&old);
+	return ret;
+}
+
+int undo_add(struct undo *u, const char *path, const char *line)
+{
+	size_t mark = undo_mark(u);
+	struct buf old = { 0 };
+	int ret = save_list(u, path, &old);
+
+	forget_refused(u);
+	if (!ret)
+		ret = remember(u, ENTRY_LIST, path, buf_str(&old));
+	buf_release(&old);
+	if (ret)
+		return ret;
+	ret = list_append(u->dirfd, path, line);
+	if (ret) {
+		u->refused = strdup(line);
+		undo_drop(u, mark);
+	}
+	return ret;
+}
+
+int undo_mkdir(struct undo *u, const char *path)
+{
+	int ret;
+
+	/* not after the journal's line: a recovery would remove somebody else's instance */
+	if (!faccessat(u->dirfd, path, F_OK, 0))
+		return -EEXIST;
+	ret = remember(u, ENTRY_RMDIR, path, "");
+	if (ret)
+		return ret;
+	if (!mkdirat(u->dirfd, path, 0750))
+		return 0;
+	ret = -errno;
+	journal_pop(&u->journal);
+	return ret;
+}
+
+int undo_poke(struct undo *u, const char *path, const char *value)
+{
+	return put_value(u, path, value, *value ? 0 : O_TRUNC);
+}
+
+int undo_at_end(struct undo *u, const char *path, const char *value)
+{
+	return remember(u, ENTRY_WRITE, path, value);
+}
+
+/* ---- putting back --------------------------------------------------------- */
+
+/* An instance that cannot be removed must at least not go on tracing. */
+static void quiet(struct undo *u, const char *instance)
+{
+	static const char *const files[][2] = {
+		{ "tracing_on", "0" },
+		{ "set_event", "" },
+		{ "current_tracer", "nop" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		char *path = str_printf("%s/%s", instance, files[i][0]);
+
+		if (path)
+			undo_poke(u, path, files[i][1]);
+		free(path);
+	}
+}
+
+static int put_back_once(struct undo *u, const struct entry *e)
+{
+	char *refused = NULL;
+	int ret = 0;
+
+	switch (e->op) {
+	case ENTRY_WRITE:
+	case ENTRY_ENABLE:
+		ret = put_value(u, e->path, e->value, 0);
+		/* a filter that was refused before is refused again: that is its old state */
+		if (ret == -EINVAL && !strcmp(path_last(e->path), "filter"))
+			ret = 0;
+		break;
+	case ENTRY_LIST:
+		ret = list_write(u->dirfd, e->path, e->value, true, &refused);
+		if (refused)
+			log_err(&u->log, "cannot put '%.*s' back into '%s'",
+				(int)strcspn(refused, "\n"), refused, e->path);
+		free(refused);
+		break;
+	case ENTRY_RMDIR:
+		if (unlinkat(u->dirfd, e->path, AT_REMOVEDIR) < 0 && errno != ENOENT)
+			ret = -errno;
+		break;
+	}
+	return ret;
+}
+
+static int put_back(struct undo *u, const struct entry *e)
+{
+	int ret = put_back_once(u, e);
+
+	for (int i = 0; ret == -EBUSY && i < BUSY_TRIES; i++) {
+		nanosleep(&(struct timespec){ .tv_nsec = BUSY_WAIT_NS }, NULL);
+		ret = put_back_once(u, e);
+	}
+	if (!ret)
+		return 0;
+	if (e->op == ENTRY_RMDIR) {
+		log_err(&u->log, "cannot remove '%s': %s", e->path, strerror(-ret));
+		quiet(u, e->path);
+	} else {
+		log_err(&u->log, "cannot put '%s' back: %s", e->path, strerror(-ret));
+	}
+	return ret;
+}
+
+int undo_to(struct undo *u, size_t mark)
+{
+	int failed = 0;
+
+	while (u->journal.n > mark) {
+		if (put_back(u, &u->journal.v[u->journal.n - 1]))
+			failed++;
+		journal_pop(&u->journal);
+	}
+	return failed;
+}
+
+int undo_all(struct undo *u)
+{
+	return undo_to(u, 0);
+}

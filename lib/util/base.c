@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "util/base.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+void log_msg(const struct log *log, enum log_level level, const char *fmt, ...)
+{
+	char msg[1024];
+	va_list ap;
+
+	if (!log || !log->fn)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(msg, sizeof(msg), fmt, ap);
+	va_end(ap);
+	log->fn(log->ctx, level, msg);
+}
+
+struct cursor cursor_at(const void *data, size_t len)
+{
+	return (struct cursor){ .p = data, .end = (const uint8_t *)data + len };
+}
+
+size_t cursor_left(const struct cursor *c)
+{
+	return (size_t)(c->end - c->p);
+}
+
+const void *cursor_take(struct cursor *c, size_t len)
+{
+	const uint8_t *p = c->p;
+
+	if (c->bad || len > cursor_left(c)) {
+		c->bad = true;
+		return NULL;
+	}
+	c->p += len;
+	return p;
+}
+
+#define CURSOR_INT(name, type)                          \
+	type name(struct cursor *c)                     \
+	{                                               \
+		const void *p = cursor_take(c, sizeof(type)); \
+		type v = 0;                             \
+							\
+		if (p)                                  \
+			memcpy(&v, p, sizeof(v));       \
+		return v;                               \
+	}
+
+CURSOR_INT(cursor_u8, uint8_t)
+CURSOR_INT(cursor_u16, uint16_t)
+CURSOR_INT(cursor_u32, uint32_t)
+CURSOR_INT(cursor_u64, uint64_t)
+
+const char *cursor_str(struct cursor *c)
+{
+	const char *s = (const char *)c->p;
+	const uint8_t *nul = c->bad ? NULL : memchr(c->p, 0, cursor_left(c));
+
+	if (!nul) {
+		c->bad = true;
+		return NULL;
+	}
+	c->p = nul + 1;
+	return s;
+}
+
+bool cursor_line(struct cursor *c, const char **line, size_t *len)
+{
+	const uint8_t *nl;
+
+	if (c->bad || c->p == c->end)
+		return false;
+	nl = memchr(c->p, '\n', cursor_left(c));
+	*line = (const char *)c->p;
+	*len = (size_t)((nl ? nl : c->end) - c->p);
+	c->p = nl ? nl + 1 : c->end;
+	return true;
+}
+
+void buf_release(struct buf *b)
+{
+	free(b->data);
+	*b = (struct buf){ 0 };
+}
+
+static bool buf_room(struct buf *b, size_t len)
+{
+	size_t cap = b->cap ? b->cap : 256;
+	uint8_t *data;
+
+	if (b->bad)
+		return false;
+	if (len < b->cap - b->len)
+		return true;
+	while (cap - b->len <= len) {
+		if (cap > SIZE_MAX / 2)
+			goto fail;
+		cap *= 2;
+	}
+	data = realloc(b->data, cap);
+	if (!data)
+		goto fail;
+	b->data = data;
+	b->cap = cap;
+	return true;
+fail:
+	buf_release(b);
+	b->bad = true;
+	return false;
+}
+
+void buf_add(struct buf *b, const void *data, size_t len)
+{
+	if (!len || !buf_room(b, len))
+		return;
+	memcpy(b->data + b->len, data, len);
+	b->len += len;
+}
+
+void buf_addstr(struct buf *b, const char *s)
+{
+	buf_add(b, s, strlen(s));
+}
+
+void buf_printf(struct buf *b, const char *fmt, ...)
+{
+	va_list ap, again;
+	int n;
+
+	va_start(ap, fmt);
+	va_copy(again, ap);
+	n = vsnprintf(NULL, 0, fmt, ap);
+	if (n >= 0 && buf_room(b, (size_t)n + 1)) {
+		vsnprintf((char *)b->data + b->len, (size_t)n + 1, fmt, again);
+		b->len += (size_t)n;
+	}
+	va_end(again);
+	va_end(ap);
+}
+
+const char *buf_str(struct buf *b)
+{
+	if (!buf_room(b, 1))
+		return NULL;
+	b->data[b->len] = 0;
+	return (const char *)b->data;
+}
+
+int buf_status(const struct buf *b)
+{
+	return b->bad ? -ENOMEM : 0;
+}
+
+int strlist_add(struct strlist *l, const char *s)
+{
+	char **v = realloc(l->v, (l->n + 1) * sizeof(*v));
+
+	if (!v)
+		return -ENOMEM;
+	l->v = v;
+	v[l->n] = strdup(s);
+	if (!v[l->n])
+		return -ENOMEM;
+	l->n++;
+	return 0;
+}
+
+bool strlist_has(const struct strlist *l, const char *s)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (!strcmp(l->v[i], s))
+			return true;
+	return false;
+}
+
+void strlist_release(struct strlist *l)
+{
+	for (size_t i = 0; i < l->n; i++)
+		free(l->v[i]);
+	free(l->v);
+	*l = (struct strlist){ 0 };
+}
+
+ssize_t read_all(int fd, void *data, size_t len)
+{
+	size_t done = 0;
+
+	while (done < len) {
+		ssize_t n = read(fd, (uint8_t *)data + done, len - done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (!n)
+			break;
+		done += (size_t)n;
+	}
+	return (ssize_t)done;
+}
+
+int write_all(int fd, const void *data, size_t len)
+{
+	const uint8_t *p = data;
+
+	while (len) {
+		ssize_t n = write(fd, p, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (!n)
+			return -EIO;
+		p += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+int read_file_at(int dirfd, const char *path, size_t max, struct buf *out)
+{
+	uint8_t chunk[16384];
+	ssize_t n;
+	int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	while ((n = read_all(fd, chunk, sizeof(chunk))) > 0) {
+		if ((size_t)n > max || out->len > max - (size_t)n) {
+			n = -EFBIG;
+			break;
+		}
+		buf_add(out, chunk, (size_t)n);
+	}
+	close(fd);
+	return n < 0 ? (int)n : buf_status(out);
+}
+
+int read_file(const char *path, size_t max, struct buf *out)
+{
+	return read_file_at(AT_FDCWD, path, max, out);
+}
+
+DIR *open_dir_at(int dirfd, const char *path)
+{
+	int fd = openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), error;
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!d && fd >= 0) {
+		error = errno;
+		close(fd);
+		errno = error;
+	}
+	return d;
+}
+
+int write_file_at(int dirfd, const char *path, const void *data, size_t len)
+{
+	int fd = openat(dirfd, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	int ret;
+
+	if (fd < 0)
+		return -errno;
+	ret = write_all(fd, data, len);
+	if (close(fd) < 0 && !ret)
+		ret = -errno;
+	return ret;
+}
+
+int parse_u64(const char *s, uint64_t *out)
+{
+	bool hex = s[0] == '0' && (s[1] == 'x' || s[1] == 'X');
+	unsigned long long v;
+	char *end;
+
+	if (hex)
+		s += 2;
+	/* strtoull takes blanks and signs; a number begins with a digit */
+	if (hex ? !strchr("0123456789abcdefABCDEF", *s) || !*s : *s < '0' || *s > '9')
+		return -EINVAL;
+	errno = 0;
+	v = strtoull(s, &end, hex ? 16 : 10);
+	if (errno)
+		return -errno;
+	if (*end)
+		return -EINVAL;
+	*out = v;
+	return 0;
+}
+
+uint64_t boot_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_BOOTTIME, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+const char *errno_text(int error)
+{
+	return error == -EBADMSG ? "it is damaged, or not what it should be" : strerror(-error);
+}
+
+void *array_grow(void *v, size_t n, size_t size)
+{
+	return n & (n - 1) ? v : realloc(v, (n ? 2 * n : 1) * size);
+}
+
+char *str_printf(const char *fmt, ...)
+{
+	char *s;
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vasprintf(&s, fmt, ap);
+	va_end(ap);
+	return n < 0 ? NULL : s;
+}
+
+size_t utf8_len(const uint8_t *p, size_t left)
+{
+	uint8_t lo = 0x80, hi = 0xbf;
+	size_t n;
+
+	if (p[0] < 0x80)
+		return 1;
+	if (p[0] >= 0xc2 && p[0] <= 0xdf)
+		n = 2;
+	else if ((p[0] & 0xf0) == 0xe0)
+		n = 3;
+	else if (p[0] >= 0xf0 && p[0] <= 0xf4)
+		n = 4;
+	else
+		return 0;
+	if (p[0] == 0xe0)
+		lo = 0xa0;
+	else if (p[0] == 0xed)
+		hi = 0x9f;
+	else if (p[0] == 0xf0)
+		lo = 0x90;
+	else if (p[0] == 0xf4)
+		hi = 0x8f;
+	if (left < n || p[1] < lo || p[1] > hi)
+		return 0;
+	for (size_t i = 2; i < n; i++)
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+	return n;
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_BASE_H
+#define HYPTRACE_BASE_H
+
+#include <dirent.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/*
+ * What every module uses: bounds-checked reading of foreign bytes, the log
+ * callback, whole reads and writes, growing byte buffers and string lists.
+ *
+ * Errors: 0 (or a count) on success, -errno otherwise, unless a call says
+ * something else. Nothing here prints or exits.
+ */
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+/* ---- log ---------------------------------------------------------------- */
+
+enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
+
+/*
+ * Where a module says what it did or what is in the way: one line without a
+ * newline, lower case, no full stop. Passed down by the command; a NULL log or
+ * a NULL fn drops the message.
+ */
+struct log {
+	void (*fn)(void *ctx, enum log_level level, const char *msg);
+	void *ctx;
+};
+
+void log_msg(const struct log *log, enum log_level level, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+#define log_err(log, ...) log_msg(log, LOG_ERROR, __VA_ARGS__)
+#define log_warn(log, ...) log_msg(log, LOG_WARN, __VA_ARGS__)
+#define log_info(log, ...) log_msg(log, LOG_INFO, __VA_ARGS__)
+#define log_debug(log, ...) log_msg(log, LOG_DEBUG, __VA_ARGS__)
+
+/* ---- cursor: bytes that somebody else wrote ------------------------------ */
+
+/*
+ * A place in a byte range. A read past the end returns zeros or NULL and sets
+ * `bad`, which stays set: check it once after a run of reads.
+ */
+struct cursor {
+	const uint8_t *p;
+	const uint8_t *end;
+	bool bad;
+};
+
+struct cursor cursor_at(const void *data, size_t len);
+size_t cursor_left(const struct cursor *c);
+/* The next len bytes (owned by the range), or NULL and bad. */
+const void *cursor_take(struct cursor *c, size_t len);
+/* Native-endian integers: ring-buffer pages and the files made from them. */
+uint8_t cursor_u8(struct cursor *c);
+uint16_t cursor_u16(struct cursor *c);
+uint32_t cursor_u32(struct cursor *c);
+uint64_t cursor_u64(struct cursor *c);
+/* A NUL-ended string inside the range, or NULL and bad. */
+const char *cursor_str(struct cursor *c);
+/*
+ * The next line without its '\n' (the last one may lack it). Returns false at
+ * the end of the range. The line is not NUL-ended.
+ */
+bool cursor_line(struct cursor *c, const char **line, size_t *len);
+
+/* ---- growing bytes ------------------------------------------------------- */
+
+/* Zero-initialised = empty. A failed allocation sets bad and drops the data. */
+struct buf {
+	uint8_t *data;
+	size_t len, cap;
+	bool bad;
+};
+
+void buf_release(struct buf *b);
+void buf_add(struct buf *b, const void *data, size_t len);
+void buf_addstr(struct buf *b, const char *s);
+void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* NUL-ends the data (the NUL is not counted in len); "" when empty, NULL when bad. */
+const char *buf_str(struct buf *b);
+/* -ENOMEM when an earlier call failed, else 0. */
+int buf_status(const struct buf *b);
+
+/* ---- string lists -------------------------------------------------------- */
+
+/* Zero-initialised = empty; owns copies of its strings. */
+struct strlist {
+	char **v;
+	size_t n;
+};
+
+int strlist_add(struct strlist *l, const char *s); /* 0 or -ENOMEM */
+bool strlist_has(const struct strlist *l, const char *s);
+void strlist_release(struct strlist *l);
+
+/* ---- files --------------------------------------------------------------- */
+
+/* Reads until len bytes, end of file (short count) or an error. Retries EINTR. */
+ssize_t read_all(int fd, void *data, size_t len);
+/* Writes everything or returns -errno. Retries EINTR. */
+int write_all(int fd, const void *data, size_t len);
+/* The whole of a file (tracefs files report size 0), at most max bytes: -EFBIG beyond. */
+int read_file(const char *path, size_t max, struct buf *out);
+int read_file_at(int dirfd, const char *path, size_t max, struct buf *out);
+/* To be read with readdir; NULL and errno. */
+DIR *open_dir_at(int dirfd, const char *path);
+/* Creates or truncates, writes, closes. */
+int write_file_at(int dirfd, const char *path, const void *data, size_t len);
+
+/* Strict decimal (or 0x... hexadecimal) number: the whole string, no sign. -EINVAL, -ERANGE. */
+int parse_u64(const char *s, uint64_t *out);
+
+/* Now, ns of CLOCK_BOOTTIME, which the trace clock "boot" is. */
+uint64_t boot_ns(void);
+
+/*
+ * Length of the UTF-8 sequence at p (1-4), or 0: not one. Over-long forms,
+ * surrogates and what lies above U+10FFFF are none (Unicode, table 3-7).
+ */
+size_t utf8_len(const uint8_t *p, size_t left);
+
+/* strerror for people: what -EBADMSG means here is in no manual of theirs. */
+const char *errno_text(int error);
+
+/*
+ * Room for one more behind n entries of that size, in an array that grows by this
+ * only. NULL: out of memory, v is as it was.
+ */
+void *array_grow(void *v, size_t n, size_t size);
+
+/* malloc'ed printf; NULL when out of memory. */
+char *str_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "util/json.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static void newline(struct json *j)
+{
+	if (j->compact)
+		return;
+	buf_addstr(j->out, "\n");
+	for (unsigned int i = 0; i < j->depth; i++)
+		buf_addstr(j->out, "  ");
+}
+
+/* What stands before a value or a key: a comma after another one, and its line. */
+static void before(struct json *j)
+{
+	uint64_t bit = 1ull << j->depth;
+
+	if (j->keyed) {
+		j->keyed = false;
+		return;
+	}
+	if (j->used & bit)
+		buf_addstr(j->out, ",");
+	j->used |= bit;
+	if (j->depth)
+		newline(j);
+}
+
+static void begin(struct json *j, const char *bracket)
+{
+	before(j);
+	buf_addstr(j->out, bracket);
+	if (j->depth < JSON_DEPTH)
+		j->depth++;
+	j->used &= ~(1ull << j->depth);
+}
+
+static void end(struct json *j, const char *bracket)
+{
+	bool used = j->used & (1ull << j->depth);
+
+	if (j->depth)
+		j->depth--;
+	if (used)
+		newline(j);
+	buf_addstr(j->out, bracket);
+	if (!j->depth && !j->compact)
+		buf_addstr(j->out, "\n");
+}
+
+void json_object(struct json *j)
+{
+	begin(j, "{");
+}
+
+void json_object_end(struct json *j)
+{
+	end(j, "}");
+}
+
+void json_array(struct json *j)
+{
+	begin(j, "[");
+}
+
+void json_array_end(struct json *j)
+{
+	end(j, "]");
+}
+
+static void add_char(struct buf *out, uint8_t c)
+{
+	static const char named[] = "\"\\\b\f\n\r\t", letter[] = "\"\\bfnrt";
+	const char *at = c ? strchr(named, c) : NULL;
+
+	if (at)
+		buf_printf(out, "\\%c", letter[at - named]);
+	else if (c < 0x20 || c == 0x7f)
+		buf_printf(out, "\\u%04x", c);
+	else
+		buf_add(out, &c, 1);
+}
+
+/* Bytes that stand for themselves: nearly all of nearly all texts. */
+static size_t plain_len(const uint8_t *p, size_t len)
+{
+	size_t n = 0;
+
+	while (n < len && p[n] >= 0x20 && p[n] < 0x7f && p[n] != '"' && p[n] != '\\')
+		n++;
+	return n;
+}
+
+static void add_quoted(struct buf *out, const char *s, size_t len)
+{
+	const uint8_t *p = (const uint8_t *)s;
+
+	buf_addstr(out, "\"");
+	while (len) {
+		size_t plain = plain_len(p, len), n;
+
+		buf_add(out, p, plain);
+		p += plain;
+		len -= plain;
+		if (!len)
+			break;
+		n = utf8_len(p, len);
+		if (!n)
+			buf_addstr(out, "\xef\xbf\xbd");
+		else if (n == 1)
+			add_char(out, *p);
+		else
+			buf_add(out, p, n);
+		n = n ? n : 1;
+		p += n;
+		len -= n;
+	}
+	buf_addstr(out, "\"");
+}
+
+void json_key(struct json *j, const char *key)
+{
+	before(j);
+	add_quoted(j->out, key, strlen(key));
+	buf_addstr(j->out, j->compact ? ":" : ": ");
+	j->keyed = true;
+}
+
+void json_strn(struct json *j, const char *s, size_t len)
+{
+	before(j);
+	add_quoted(j->out, s, len);
+}
+
+void json_str(struct json *j, const char *s)
+{
+	if (s)
+		json_strn(j, s, strlen(s));
+	else
+		json_null(j);
+}
+
+static void add_decimal(struct buf *out, uint64_t v)
+{
+	char digits[20];
+	size_t at = sizeof(digits);
+
+	do {
+		digits[--at] = (char)('0' + v % 10);
+		v /= 10;
+	} while (v);
+	buf_add(out, digits + at, sizeof(digits) - at);
+}
+
+void json_u64(struct json *j, uint64_t v)
+{
+	before(j);
+	add_decimal(j->out, v);
+}
+
+void json_i64(struct json *j, int64_t v)
+{
+	before(j);
+	if (v < 0)
+		buf_addstr(j->out, "-");
+	add_decimal(j->out, v < 0 ? -(uint64_t)v : (uint64_t)v);
+}
+
+void json_double(struct json *j, double v)
+{
+	before(j);
+	if (isfinite(v))
+		buf_printf(j->out, "%.15g", v);
+	else
+		buf_addstr(j->out, "null");
+}
+
+void json_bool(struct json *j, bool v)
+{
+	before(j);
+	buf_addstr(j->out, v ? "true" : "false");
+}
+
+void json_null(struct json *j)
+{
+	before(j);
+	buf_addstr(j->out, "null");
+}
+
+void json_key_str(struct json *j, const char *key, const char *s)
+{
+	json_key(j, key);
+	json_str(j, s);
+}
+
+void json_key_u64(struct json *j, const char *key, uint64_t v)
+{
+	json_key(j, key);
+	json_u64(j, v);
+}
+
+void json_key_bool(struct json *j, const char *key, bool v)
+{
+	json_key(j, key);
+	json_bool(j, v);
+}

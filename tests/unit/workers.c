@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "util/workers.h"
+
+#define N 5
+
+struct work {
+	struct workers *c;
+	pthread_barrier_t all, second; /* everybody's; of the second stage, and the test's */
+	pthread_t threads[N];
+	atomic_int before, after;
+};
+
+static void meet(void *ctx, size_t i)
+{
+	struct work *w = ctx;
+
+	w->threads[i] = pthread_self();
+	w->before++;
+	pthread_barrier_wait(&w->all); /* for ever if it were one after the other */
+}
+
+static void in_stages(void *ctx, size_t i)
+{
+	struct work *w = ctx;
+
+	if (i == N - 1) /* is through before it was anywhere */
+		return;
+	w->before++;
+	workers_reach(w->c, i, 1);
+	pthread_barrier_wait(&w->second);
+	w->after++;
+}
+
+static int setup(void **state)
+{
+	struct work *w = calloc(1, sizeof(*w));
+
+	pthread_barrier_init(&w->all, NULL, N);
+	pthread_barrier_init(&w->second, NULL, N); /* N - 1 members and the test */
+	*state = w;
+	return workers_new(&w->c, N);
+}
+
+static int teardown(void **state)
+{
+	struct work *w = *state;
+
+	workers_free(w->c);
+	pthread_barrier_destroy(&w->all);
+	pthread_barrier_destroy(&w->second);
+	free(w);
+	return 0;
+}
+
+static void all_work_at_a_time(void **state)
+{
+	struct work *w = *state;
+
+	workers_begin(w->c, meet, w);
+	workers_finish(w->c);
+	assert_int_equal(w->before, N);
+}
+
+static void they_stay_the_same(void **state)
+{
+	struct work *w = *state;
+	pthread_t first[N];
+
+	workers_begin(w->c, meet, w);
+	workers_finish(w->c);
+	memcpy(first, w->threads, sizeof(first));
+	for (int i = 0; i < 20; i++) {
+		workers_begin(w->c, meet, w);
+		workers_finish(w->c);
+	}
+	assert_int_equal(w->before, 21 * N);
+	for (int i = 0; i < N; i++)
+		assert_true(pthread_equal(first[i], w->threads[i]));
+}
+
+static void stages_are_waited_for(void **state)
+{
+	struct work *w = *state;
+
+	workers_begin(w->c, in_stages, w);
+	workers_await(w->c, 1);
+	assert_int_equal(w->before, N - 1);
+	assert_int_equal(w->after, 0); /* each of them waits for us */
+	pthread_barrier_wait(&w->second);
+	workers_finish(w->c);
+	assert_int_equal(w->after, N - 1);
+}
+
+/* A job that nobody has waited for is waited for by workers_free. */
+static void the_last_job_is_done(void **state)
+{
+	struct work *w = *state;
+
+	workers_begin(w->c, meet, w);
+	workers_free(w->c);
+	w->c = NULL;
+	assert_int_equal(w->before, N);
+}
+
+static void nobody(void **state)
+{
+	struct workers *c;
+
+	assert_int_equal(workers_new(&c, 0), 0);
+	workers_begin(c, meet, NULL);
+	workers_await(c, 1);
+	workers_finish(c);
+	workers_free(c);
+	workers_free(NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(all_work_at_a_time, setup, teardown),
+		cmocka_unit_test_setup_teardown(they_stay_the_same, setup, teardown),
+		cmocka_unit_test_setup_teardown(stages_are_waited_for, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_last_job_is_done, setup, teardown),
+		cmocka_unit_test(nobody),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
