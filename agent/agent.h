@@ -83,13 +83,12 @@ void session_join(struct session *s);
  * The command line of a request, strictly: what trace-cmd record takes and what
  * makes sense in a guest. -EINVAL with *why (malloc'ed) for everything else.
  */
-int request_parse(struct record_plan *plan, const struct strlist *args, const struct log *log,
-		  char **why);
+int request_parse(struct record_plan *plan, const struct strlist *args, const struct log *log, char **why);
 /* The one buffer that is to be recorded; NULL: more than one is asked for. */
 struct buffer_plan *request_buffer(struct record_plan *plan);
 /* Narrows the events to those that are allowed. -EACCES with *why: nothing is left. */
-int allow_apply(const struct strlist *allow, int tracing_dirfd, struct buffer_plan *b,
-		const struct log *log, char **why);
+int allow_apply(const struct strlist *allow, int tracing_dirfd, struct buffer_plan *b, const struct log *log,
+		char **why);
 
 /* ---- meta.c ------------------------------------------------------------------------------ */
 

@@ -45,8 +45,7 @@ struct narrow {
 	size_t dropped;
 };
 
-static int add_event(struct narrow *nw, const struct event_plan *e, const char *system,
-		     const char *event)
+static int add_event(struct narrow *nw, const struct event_plan *e, const char *system, const char *event)
 {
 	struct event_plan *v, *one;
 	int ret = 0;
@@ -147,8 +146,8 @@ static const char *way_around(const struct buffer_plan *b)
 	return NULL;
 }
 
-int allow_apply(const struct strlist *allow, int dirfd, struct buffer_plan *b,
-		const struct log *log, char **why)
+int allow_apply(const struct strlist *allow, int dirfd, struct buffer_plan *b, const struct log *log,
+		char **why)
 {
 	struct narrow nw = { .allow = allow, .old = b };
 	const char *way;

@@ -151,8 +151,7 @@ void boot_find(struct agent *a)
 	if (a->boot.top)
 		log_info(&a->log, "the kernel records since its boot: the first recorder gets it");
 	for (size_t i = 0; i < a->boot.instances.n; i++)
-		log_info(&a->log,
-			 "the buffer '%s' is from boot: the first recorder with -B %s gets it",
+		log_info(&a->log, "the buffer '%s' is from boot: the first recorder with -B %s gets it",
 			 a->boot.instances.v[i], a->boot.instances.v[i]);
 }
 

@@ -68,8 +68,7 @@ static void put(enum log_level level, const char *msg)
 	int n;
 
 	if (priorities)
-		n = snprintf(line, sizeof(line), "<%d>hyptrace-agent: %s\n",
-			     3 << 3 | severity[level], msg);
+		n = snprintf(line, sizeof(line), "<%d>hyptrace-agent: %s\n", 3 << 3 | severity[level], msg);
 	else
 		n = snprintf(line, sizeof(line), "hyptrace-agent: %s%s\n",
 			     level == LOG_ERROR ? "error: " : "", msg);

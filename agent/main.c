@@ -60,8 +60,8 @@ static int usage_error(struct agent *a, const char *what, const char *why)
 	return -EINVAL;
 }
 
-static int parse_number(struct agent *a, const char *word, const char *arg, uint64_t min,
-			uint64_t max, uint64_t *n)
+static int parse_number(struct agent *a, const char *word, const char *arg, uint64_t min, uint64_t max,
+			uint64_t *n)
 {
 	if (parse_u64(arg, n) || *n < min || *n > max)
 		return usage_error(a, word, "not a number that can be");
@@ -181,8 +181,7 @@ static int enter_tracing_dir(struct agent *a)
 	} else if (stat("/sys/kernel/tracing/trace", &st) < 0) {
 		if (!stat("/sys/kernel/debug/tracing/trace", &st))
 			dir = "/sys/kernel/debug/tracing";
-		else if (mount("tracefs", dir, "tracefs", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) <
-			 0)
+		else if (mount("tracefs", dir, "tracefs", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
 			log_err(&a->log, "cannot mount tracefs on %s: %s", dir, strerror(errno));
 	}
 	if (chdir(dir) < 0 || faccessat(AT_FDCWD, "trace", F_OK, 0) < 0) {
@@ -194,14 +193,12 @@ static int enter_tracing_dir(struct agent *a)
 	return 0;
 }
 
-static const char *const journals[] = { "/run/hyptrace-agent.journal",
-					"/dev/.hyptrace-agent.journal" };
+static const char *const journals[] = { "/run/hyptrace-agent.journal", "/dev/.hyptrace-agent.journal" };
 
 /* It is believed after a crash: no other user may have written it. */
 static bool ours(const struct stat *st)
 {
-	return S_ISREG(st->st_mode) && st->st_uid == geteuid() && !(st->st_mode & 0022) &&
-	       st->st_nlink == 1;
+	return S_ISREG(st->st_mode) && st->st_uid == geteuid() && !(st->st_mode & 0022) && st->st_nlink == 1;
 }
 
 /* /run, or /dev, which Android and an initramfs have; neither need live longer than the kernel. */

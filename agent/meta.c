@@ -200,9 +200,7 @@ static int put_section(struct out *w, uint16_t id)
 
 static void put_front(struct out *w)
 {
-	static const uint8_t magic[] = {
-		0x17, 0x08, 0x44, 't', 'r', 'a', 'c', 'i', 'n', 'g', '7', 0
-	};
+	static const uint8_t magic[] = { 0x17, 0x08, 0x44, 't', 'r', 'a', 'c', 'i', 'n', 'g', '7', 0 };
 	const uint8_t machine[] = { __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__, 8 };
 
 	dat_out_write(&w->o, magic, sizeof(magic));
@@ -220,8 +218,7 @@ static int put_options(struct out *w)
 	uint64_t next = 0;
 	int ret = clock_path ? 0 : -ENOMEM;
 
-	if (!ret && !read_file_at(w->m->tracing_dirfd, clock_path, TEXT_MAX, &clock) &&
-	    buf_str(&clock))
+	if (!ret && !read_file_at(w->m->tracing_dirfd, clock_path, TEXT_MAX, &clock) && buf_str(&clock))
 		ret = dat_options_add_clock(&o, buf_str(&clock));
 	if (!ret)
 		ret = dat_options_add_uname(&o);

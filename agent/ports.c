@@ -39,8 +39,8 @@ static int open_port(struct port *port, const struct transport_addr *local, uint
 	return port->wake < 0 ? port->wake : 0;
 }
 
-int ports_open(struct ports **out, const struct transport_addr *local,
-	       const struct transport_addr *peer, size_t n)
+int ports_open(struct ports **out, const struct transport_addr *local, const struct transport_addr *peer,
+	       size_t n)
 {
 	struct ports *p = calloc(1, sizeof(*p) + n * sizeof(p->v[0]));
 	uint32_t base = 0;

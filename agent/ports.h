@@ -12,8 +12,8 @@
 struct ports;
 
 /* For connections from peer's machine to local's address. */
-int ports_open(struct ports **out, const struct transport_addr *local,
-	       const struct transport_addr *peer, size_t n);
+int ports_open(struct ports **out, const struct transport_addr *local, const struct transport_addr *peer,
+	       size_t n);
 void ports_free(struct ports *p);
 uint32_t ports_number(const struct ports *p, size_t i);
 /* Waits for the one connection of a port, then closes the port. fd or -errno. */

@@ -155,8 +155,8 @@ static int filter_calls(void)
 	f[n++] = JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 0, 1);
 	f[n++] = STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS);
 	for (i = 0; i < ARRAY_SIZE(calls); i++)
-		f[n++] = JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)calls[i],
-			      (uint8_t)(ARRAY_SIZE(calls) - i), 0);
+		f[n++] = JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)calls[i], (uint8_t)(ARRAY_SIZE(calls) - i),
+			      0);
 	f[n++] = STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
 	f[n++] = STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 	prog.len = (unsigned short)n;

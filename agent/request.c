@@ -197,8 +197,7 @@ static int set_clock(struct parse *p, const char *arg)
 static int add_name(struct parse *p, struct strlist *l, const char *opt, const char *arg)
 {
 	if (!function_name(arg))
-		return refuse(p, opt,
-			      "not a function's name (expressions are not taken from afar)");
+		return refuse(p, opt, "not a function's name (expressions are not taken from afar)");
 	return strlist_add(l, arg);
 }
 
@@ -233,8 +232,7 @@ static int set_mask(struct parse *p, const char *arg)
 {
 	free(buffer(p)->cpumask);
 	buffer(p)->cpumask = NULL;
-	if (strcmp(arg, "-1") &&
-	    (!only(arg, ",", WORD_MAX) || arg[strspn(arg, "0123456789abcdefABCDEF,")]))
+	if (strcmp(arg, "-1") && (!only(arg, ",", WORD_MAX) || arg[strspn(arg, "0123456789abcdefABCDEF,")]))
 		return refuse(p, "-M", "not a mask");
 	buffer(p)->cpumask = strdup(arg);
 	return buffer(p)->cpumask ? 0 : -ENOMEM;
@@ -365,8 +363,7 @@ static const struct opt *by_key(char key)
 static const struct opt *by_name(const char *name, size_t len)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(opts); i++)
-		if (opts[i].name && strlen(opts[i].name) == len &&
-		    !strncmp(opts[i].name, name, len))
+		if (opts[i].name && strlen(opts[i].name) == len && !strncmp(opts[i].name, name, len))
 			return &opts[i];
 	return NULL;
 }
@@ -417,8 +414,7 @@ static int parse_word(struct parse *p, const struct strlist *args, size_t *i)
 	return ret;
 }
 
-int request_parse(struct record_plan *plan, const struct strlist *args, const struct log *log,
-		  char **why)
+int request_parse(struct record_plan *plan, const struct strlist *args, const struct log *log, char **why)
 {
 	struct parse p = { .plan = plan, .log = log, .why = why };
 	int ret = 0;

@@ -110,8 +110,7 @@ static void accept_some(struct server *s)
 			add_pending(s, fd, &peer);
 			continue;
 		}
-		log_warn(&s->a->log, "%s may not connect",
-			 transport_text(&peer, text, sizeof(text)));
+		log_warn(&s->a->log, "%s may not connect", transport_text(&peer, text, sizeof(text)));
 		close(fd);
 	}
 }
@@ -168,14 +167,12 @@ static int take_connect(struct server *s, struct pending *p)
 	if (!end)
 		return n < (ssize_t)sizeof(line) - 1 ? -EAGAIN : -EBADMSG;
 	*end = 0;
-	if (sscanf(line, "CONNECT %u", &port) != 1 ||
-	    recv(p->fd, line, (size_t)(end - line) + 1, 0) < 0)
+	if (sscanf(line, "CONNECT %u", &port) != 1 || recv(p->fd, line, (size_t)(end - line) + 1, 0) < 0)
 		return -EBADMSG;
 	len = snprintf(line, sizeof(line), "OK %u\n", port);
 	if (port == s->a->addr.port)
 		return msg_send(p->fd, line, (size_t)len, &w);
-	if (!s->session || msg_send(p->fd, line, (size_t)len, &w) ||
-	    !session_offer(s->session, port, p->fd))
+	if (!s->session || msg_send(p->fd, line, (size_t)len, &w) || !session_offer(s->session, port, p->fd))
 		return -ECONNREFUSED;
 	return 1;
 }

@@ -105,8 +105,7 @@ static int find_cpus(struct session *s)
 	unsigned int cpu;
 
 	while (d && (de = readdir(d)))
-		if (sscanf(de->d_name, "cpu%u", &cpu) == 1 && cpu < MSG_CPUS_MAX &&
-		    cpu + 1 > s->n_cpus)
+		if (sscanf(de->d_name, "cpu%u", &cpu) == 1 && cpu < MSG_CPUS_MAX && cpu + 1 > s->n_cpus)
 			s->n_cpus = cpu + 1;
 	if (d)
 		closedir(d);
@@ -212,7 +211,6 @@ int session_prepare(struct session *s, char **why)
 	if (!ret)
 		ret = setup(s);
 	if (ret && !*why)
-		*why = str_printf("cannot set up tracing: %s (the agent's log says more)",
-			    strerror(-ret));
+		*why = str_printf("cannot set up tracing: %s (the agent's log says more)", strerror(-ret));
 	return ret;
 }

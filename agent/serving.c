@@ -18,14 +18,13 @@
 #include "thread.h"
 
 /* So many messages that make no sense here are answered before the peer is given up. */
-#define STRAY_MAX 8
-#define LAST_MS	  1000
+#define STRAY_MAX    8
+#define LAST_MS	     1000
 #define SEND_AT_ONCE 61440 /* bytes: with one more message, what a vsock packet carries */
 
 static struct msg_wait wait_for(const struct session *s)
 {
-	return (struct msg_wait){ .deadline = msg_now() + s->agent->timeout_ms,
-				  .stop_fd = s->cancel_fd };
+	return (struct msg_wait){ .deadline = msg_now() + s->agent->timeout_ms, .stop_fd = s->cancel_fd };
 }
 
 /* For what comes last: the next recorder may be waiting for this one. */
@@ -87,9 +86,7 @@ static int open_sync(struct session *s)
 
 static int answer(struct session *s)
 {
-	struct msg_trace_resp r = { .cpus = s->n_cpus,
-				    .page_size = s->page_size,
-				    .trace_id = s->trace_id };
+	struct msg_trace_resp r = { .cpus = s->n_cpus, .page_size = s->page_size, .trace_id = s->trace_id };
 	struct msg_wait w = wait_for(s);
 	struct buf b = { 0 };
 

@@ -64,8 +64,7 @@ static ssize_t empty_some(struct stream *s, size_t left)
 	int ret;
 
 	while (!s->no_splice_out) {
-		n = splice(s->pipe[0], NULL, s->sock, NULL, left,
-			   SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+		n = splice(s->pipe[0], NULL, s->sock, NULL, left, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
 		if (n > 0) {
 			s->bytes += (size_t)n;
 			return n;
@@ -245,9 +244,7 @@ int streams_start(struct streams **out, const struct streams_opts *o)
 	for (; s->n < o->n_cpus && !ret; s->n++) {
 		struct stream *one = &s->v[s->n];
 
-		*one = (struct stream){
-			.all = s, .cpu = s->n, .sock = -1, .raw = -1, .pipe = { -1, -1 }
-		};
+		*one = (struct stream){ .all = s, .cpu = s->n, .sock = -1, .raw = -1, .pipe = { -1, -1 } };
 		ret = thread_start(&one->thread, stream_thread, one);
 		one->running = !ret;
 	}

@@ -226,8 +226,7 @@ static int serve_requests(struct sync *s)
 		}
 		if (msg_sync_is(&sync, MSG_SYNC_NONE, MSG_SYNC_STOP))
 			return 0;
-		if (!msg_sync_is(&sync, MSG_SYNC_NONE, MSG_SYNC_PROBE) ||
-		    msg_get_sync_probe(&sync, &cpu))
+		if (!msg_sync_is(&sync, MSG_SYNC_NONE, MSG_SYNC_PROBE) || msg_get_sync_probe(&sync, &cpu))
 			return -EPROTO;
 		ret = pass(s, cpu);
 		if (ret)

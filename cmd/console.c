@@ -118,8 +118,10 @@ void print_summary(const struct session_summary *sum, const char *output, bool q
 	char size[16];
 
 	if (*sum->kept) {
-		fprintf(stderr, "hyptrace: what was recorded is kept in '%s': "
-				"hyptrace recover %s -o FILE\n", sum->kept, sum->kept);
+		fprintf(stderr,
+			"hyptrace: what was recorded is kept in '%s': "
+			"hyptrace recover %s -o FILE\n",
+			sum->kept, sum->kept);
 		return;
 	}
 	if (!quiet) {
@@ -133,17 +135,21 @@ void print_summary(const struct session_summary *sum, const char *output, bool q
 		const struct session_buffer *b = &sum->buffers[i];
 
 		if (b->guest_lost)
-			fprintf(stderr, "hyptrace: guest %s was lost before the end: what it sent is in "
-					"its file\n", b->name);
+			fprintf(stderr,
+				"hyptrace: guest %s was lost before the end: what it sent is in "
+				"its file\n",
+				b->name);
 		if (b->lost)
 			print_lost(b);
 		if (b->bad && b->guest)
-			fprintf(stderr, "hyptrace: guest %s: %llu pages made no sense: their events are lost\n",
+			fprintf(stderr,
+				"hyptrace: guest %s: %llu pages made no sense: their events are lost\n",
 				b->name, (unsigned long long)b->bad);
 		else if (b->bad)
-			fprintf(stderr, "hyptrace: %s: %llu records or pages were not understood (records "
-					"with a time are kept as hyp_unknown)\n", label(b),
-				(unsigned long long)b->bad);
+			fprintf(stderr,
+				"hyptrace: %s: %llu records or pages were not understood (records "
+				"with a time are kept as hyp_unknown)\n",
+				label(b), (unsigned long long)b->bad);
 	}
 	if (sum->has_command_status && WIFSIGNALED(sum->command_status))
 		fprintf(stderr, "hyptrace: the command was killed by signal %d\n",

@@ -124,14 +124,12 @@ static bool is_input(const struct inputs *in, const struct stat *st)
 	struct stat other;
 
 	for (size_t i = 0; i < in->n; i++)
-		if (!fstat(in->v[i].fd, &other) && other.st_dev == st->st_dev &&
-		    other.st_ino == st->st_ino)
+		if (!fstat(in->v[i].fd, &other) && other.st_dev == st->st_dev && other.st_ino == st->st_ino)
 			return true;
 	return false;
 }
 
-static int open_output(struct output *out, const char *path, const struct inputs *in,
-		       const struct log *log)
+static int open_output(struct output *out, const char *path, const struct inputs *in, const struct log *log)
 {
 	struct stat st;
 
@@ -167,8 +165,7 @@ static int close_output(struct output *out, int ret, const struct log *log)
 
 /* ---- the two forms ------------------------------------------------------------------- */
 
-static int export_lines(const struct inputs *in, int fd, struct export_counts *counts,
-			const struct log *log)
+static int export_lines(const struct inputs *in, int fd, struct export_counts *counts, const struct log *log)
 {
 	struct export_json *j = export_json_new(fd);
 	int ret = j ? export_run(in, export_json_record, j, counts, log) : -ENOMEM;
@@ -215,14 +212,9 @@ static int export_perfetto(const struct inputs *in, int fd, const struct hypertr
 	return ret;
 }
 static int export_to(struct output *out, const struct inputs *in, const struct export_opts *o,
-		     const struct hypertrace_desc *desc, struct export_counts *counts,
-		     const struct log *log)
+		     const struct hypertrace_desc *desc, struct export_counts *counts, const struct log *log)
 {
-	int ret = open_output(out,
-			      o->perfetto ? o->perfetto
-			      : o->output ? o->output
-					  : "-",
-			      in, log);
+	int ret = open_output(out, o->perfetto ? o->perfetto : o->output ? o->output : "-", in, log);
 
 	if (ret)
 		return ret;
@@ -236,8 +228,8 @@ static void warn_ticks(const struct inputs *in, const struct log *log)
 {
 	for (size_t i = 0; i < in->n; i++)
 		if (clock_in_ticks(in->v[i].time.clock) && !in->v[i].time.mult)
-			log_warn(log, "%s: times are ticks of the clock %s, not ns",
-				 in->v[i].path, in->v[i].time.clock);
+			log_warn(log, "%s: times are ticks of the clock %s, not ns", in->v[i].path,
+				 in->v[i].time.clock);
 }
 
 static void say_counts(const struct export_counts *counts, const struct log *log)
@@ -281,9 +273,8 @@ int cmd_export(int argc, char **argv)
 	if (parse_options(&o, argc, argv, &status)) {
 		console.quiet = o.quiet;
 		if (o.perfetto && !perfetto_built()) {
-			log_err(&log,
-				"this hyptrace was built without libprotobuf-c, so it cannot write "
-				"for Perfetto");
+			log_err(&log, "this hyptrace was built without libprotobuf-c, so it cannot write "
+				      "for Perfetto");
 			status = EXIT_FAILED;
 		} else {
 			status = export_files(&o, &log);

@@ -24,7 +24,8 @@ static void usage(FILE *out)
 	for (size_t i = 0; i < command_rows_n; i++)
 		fprintf(out, "  %-10s %s\n", command_rows[i].name, command_rows[i].summary);
 	fputs("\n`hyptrace COMMAND -h` tells a command's options, hyptrace-COMMAND(1) all about it.\n"
-	      "Recordings are read by report, and by trace-cmd report and kernelshark.\n", out);
+	      "Recordings are read by report, and by trace-cmd report and kernelshark.\n",
+	      out);
 }
 
 static const struct command_row *find(const char *name)

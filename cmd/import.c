@@ -36,7 +36,8 @@ static int check(const struct import_opts *o)
 	if (o->raw && !o->events)
 		return wrong("--hyp-raw needs --events: the pages do not tell what their ids mean");
 	if (!o->input || !o->output)
-		return wrong(o->input ? "-o is needed: the file to write" : "-i is needed: the host's trace.dat");
+		return wrong(o->input ? "-o is needed: the file to write"
+				      : "-i is needed: the host's trace.dat");
 	return EXIT_OK;
 }
 
@@ -51,7 +52,8 @@ static int run(const struct import_opts *given, bool quiet)
 	if (import(&o, &fed))
 		return EXIT_FAILED;
 	if (fed.bad)
-		log_warn(&log, "%llu %s made no sense; they are in the file as hyp_unknown where they had a time",
+		log_warn(&log,
+			 "%llu %s made no sense; they are in the file as hyp_unknown where they had a time",
 			 (unsigned long long)fed.bad, o.text ? "lines" : "pages or records");
 	log_info(&log, "hyp %llu events (%llu lost): %s", (unsigned long long)fed.events,
 		 (unsigned long long)fed.lost, o.output);

@@ -138,8 +138,7 @@ static void print_buffer(const struct list *l, const struct buffer_state *b)
 		b->layout  ? "(hypervisor)"
 		: *b->name ? b->name
 			   : "(host)",
-		b->on ? "on" : "off", size, b->cpus, b->events, b->clock,
-		b->layout ? b->layout : b->tracer);
+		b->on ? "on" : "off", size, b->cpus, b->events, b->clock, b->layout ? b->layout : b->tracer);
 }
 
 static void buffer_to_json(struct json *j, const struct buffer_state *b)
@@ -178,8 +177,7 @@ static int read_hyp(struct buffer_state *b, int tracing)
 	for (size_t i = 0; i < names.n; i++)
 		b->events += hyp_event_on(b->dir, b->path, names.v[i]);
 	strlist_release(&names);
-	b->layout =
-		faccessat(b->dir, "per_cpu/cpu0/trace_pipe_raw", F_OK, 0) ? "text" : "raw pages";
+	b->layout = faccessat(b->dir, "per_cpu/cpu0/trace_pipe_raw", F_OK, 0) ? "text" : "raw pages";
 	return ret;
 }
 
@@ -242,8 +240,8 @@ int list_buffers(struct list *l)
 		json_key(l->json, "buffers");
 		json_array(l->json);
 	} else if (l->tracing >= 0) {
-		fprintf(l->out, "%-20s %-5s %8s %4s %7s  %-10s %s\n", "BUFFER", "STATE", "SIZE/CPU",
-			"CPUS", "EVENTS", "CLOCK", "TRACER");
+		fprintf(l->out, "%-20s %-5s %8s %4s %7s  %-10s %s\n", "BUFFER", "STATE", "SIZE/CPU", "CPUS",
+			"EVENTS", "CLOCK", "TRACER");
 	}
 	if (hyp)
 		ret = show_buffer(l, system_of(hyp), hyp, true);

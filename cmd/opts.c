@@ -56,9 +56,7 @@ static int getopt_tables(const struct opts_table *t, struct getopt_text *g)
 	*c++ = ':'; /* a missing argument is told from an unknown option */
 	for (size_t i = 0; i < t->n; i++) {
 		const struct opt_row *o = row_at(t, i);
-		int has_arg = !o->arg	       ? no_argument
-			      : *o->arg == '[' ? optional_argument
-					       : required_argument;
+		int has_arg = !o->arg ? no_argument : *o->arg == '[' ? optional_argument : required_argument;
 
 		if (o->key) {
 			*c++ = o->key;
@@ -110,8 +108,7 @@ static int bad_option(const struct opts_table *t, int c, const char *arg, struct
 		return opts_error(err, "option '%.*s' needs an argument", len, name);
 	if (find_row(t, optopt))
 		return opts_error(err, "option '%.*s' takes no argument", len, name);
-	return opts_error(err, "option '%.*s' is unknown or not unique: see %s -h", len, name,
-			  t->command);
+	return opts_error(err, "option '%.*s' is unknown or not unique: see %s -h", len, name, t->command);
 }
 
 static int apply_row(const struct opt_row *o, const char *arg, opts_apply *apply, void *ctx,

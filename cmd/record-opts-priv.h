@@ -9,12 +9,12 @@
 struct parse {
 	struct record_plan *plan;
 	struct opts_error *err;
-	size_t buffer;	/* the one that options belong to: the last -B, 0 = top */
-	bool has_event; /* -f and -R have an event to belong to */
-	bool negate;	/* -v */
-	bool guest;  /* options are for the last -A */
+	size_t buffer;	   /* the one that options belong to: the last -B, 0 = top */
+	bool has_event;	   /* -f and -R have an event to belong to */
+	bool negate;	   /* -v */
+	bool guest;	   /* options are for the last -A */
 	bool guest_negate; /* -v among them */
-	bool output; /* -o was given */
+	bool output;	   /* -o was given */
 };
 
 struct opt;
@@ -44,8 +44,8 @@ struct buffer_plan *opts_buffer(struct parse *p);
 opt_set set_flag, set_text, set_u64;
 /* into the current buffer's field at o->off */
 opt_set set_buffer_u64, add_to_list;
-opt_set set_help, set_sleep, set_depth, set_prio, set_event, set_filter, set_trigger, set_negate,
-	set_buffer, set_tracer, set_clock, set_cpumask, set_pids, set_output, set_compression,
-	set_version, set_guest, set_guest_name, set_tsync, set_tsync_interval;
+opt_set set_help, set_sleep, set_depth, set_prio, set_event, set_filter, set_trigger, set_negate, set_buffer,
+	set_tracer, set_clock, set_cpumask, set_pids, set_output, set_compression, set_version, set_guest,
+	set_guest_name, set_tsync, set_tsync_interval;
 
 #endif

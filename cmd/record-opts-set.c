@@ -218,17 +218,15 @@ int set_buffer(struct parse *p, const struct opt *o, const char *arg)
 	if (!*arg || strchr(arg, '/') || !strcmp(arg, ".") || !strcmp(arg, ".."))
 		return fail_opt(p, o, arg, "not a name for a buffer");
 	if (p->negate)
-		return opts_fail(
-			p,
-			"-v before -B %s would delete that buffer, which record does not do"
-			": remove its directory below 'instances', or give -v after -B",
-			arg);
+		return opts_fail(p,
+				 "-v before -B %s would delete that buffer, which record does not do"
+				 ": remove its directory below 'instances', or give -v after -B",
+				 arg);
 	if (p->guest && !hyp)
-		return opts_fail(
-			p,
-			"-B %s after -A: instances in a guest are not served; give the host's "
-			"-B before -A",
-			arg);
+		return opts_fail(p,
+				 "-B %s after -A: instances in a guest are not served; give the host's "
+				 "-B before -A",
+				 arg);
 	p->guest = false; /* the hypervisor's is never a guest's */
 	p->has_event = false;
 	for (i = 1; i < p->plan->n_buffers; i++) {
@@ -296,8 +294,7 @@ int set_clock(struct parse *p, const struct opt *o, const char *arg)
 
 int set_cpumask(struct parse *p, const struct opt *o, const char *arg)
 {
-	if (strcmp(arg, "-1") &&
-	    (!strcspn(arg, ",") || arg[strspn(arg, "0123456789abcdefABCDEF,")]))
+	if (strcmp(arg, "-1") && (!strcspn(arg, ",") || arg[strspn(arg, "0123456789abcdefABCDEF,")]))
 		return fail_opt(p, o, arg, "not a mask: hexadecimal digits, or -1 for all CPUs");
 	return replace(p, &opts_buffer(p)->cpumask, arg);
 }
@@ -395,7 +392,7 @@ int set_tsync(struct parse *p, const struct opt *o, const char *arg)
 		enum tsync_method method;
 	} methods[] = {
 		{ "auto", TSYNC_AUTO }, { "exact", TSYNC_COUNTER }, { "hyp", TSYNC_HYP },
-		{ "kvm", TSYNC_KVM },	{ "ping", TSYNC_PING },	  { "none", TSYNC_NONE },
+		{ "kvm", TSYNC_KVM },	{ "ping", TSYNC_PING },	    { "none", TSYNC_NONE },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(methods); i++)

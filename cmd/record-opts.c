@@ -26,51 +26,44 @@
 
 static const struct opt opts[] = {
 	HEADING("Events"),
-	OPT('e', NULL, "EVENT", "event: system, system:event, event, globs, all", set_event,
-	    FOR_GUEST),
+	OPT('e', NULL, "EVENT", "event: system, system:event, event, globs, all", set_event, FOR_GUEST),
 	OPT('f', NULL, "FILTER", "filter of the -e before it", set_filter, FOR_GUEST),
 	OPT('R', NULL, "TRIGGER", "trigger for the -e before it", set_trigger, FOR_GUEST),
-	OPT('v', NULL, NULL, "switch the events of the following -e off again", set_negate,
-	    FOR_GUEST),
-	OPT('T', NULL, NULL, "a stack trace with every event", add_to_list, .off = BUFFER(options),
-	    FOR_GUEST, HOST_ONLY, .also = "stacktrace"),
-	OPT('i', NULL, NULL, "go on when an event is not there", set_flag,
-	    .off = PLAN(ignore_event_errors)),
+	OPT('v', NULL, NULL, "switch the events of the following -e off again", set_negate, FOR_GUEST),
+	OPT('T', NULL, NULL, "a stack trace with every event", add_to_list, .off = BUFFER(options), FOR_GUEST,
+	    HOST_ONLY, .also = "stacktrace"),
+	OPT('i', NULL, NULL, "go on when an event is not there", set_flag, .off = PLAN(ignore_event_errors)),
 
 	HEADING("Buffers"),
-	OPT('B', NULL, "NAME", "options after it are for this instance; hyp: the hypervisor",
-	    set_buffer),
+	OPT('B', NULL, "NAME", "options after it are for this instance; hyp: the hypervisor", set_buffer),
 	OPT('b', NULL, "KIB", "size of the buffer per CPU", set_buffer_u64, .off = BUFFER(size_kb),
 	    FOR_GUEST),
-	OPT(0, "subbuf-size", "KIB", "size of the buffer's pages", set_buffer_u64,
-	    .off = BUFFER(subbuf_kb), HOST_ONLY, FOR_GUEST),
+	OPT(0, "subbuf-size", "KIB", "size of the buffer's pages", set_buffer_u64, .off = BUFFER(subbuf_kb),
+	    HOST_ONLY, FOR_GUEST),
 	OPT('C', NULL, "CLOCK", "trace clock", set_clock, FOR_GUEST),
-	OPT('M', NULL, "MASK", "CPUs to trace, hexadecimal; -1: all", set_cpumask, HOST_ONLY,
-	    FOR_GUEST),
+	OPT('M', NULL, "MASK", "CPUs to trace, hexadecimal; -1: all", set_cpumask, HOST_ONLY, FOR_GUEST),
 	OPT('O', NULL, "OPTION", "ftrace option to set (noOPTION: to clear)", add_to_list,
 	    .off = BUFFER(options), HOST_ONLY, FOR_GUEST),
-	OPT(0, "cmdlines-size", "N", "task names that the kernel keeps", set_u64,
-	    .off = PLAN(cmdlines_size)),
+	OPT(0, "cmdlines-size", "N", "task names that the kernel keeps", set_u64, .off = PLAN(cmdlines_size)),
 
 	HEADING("Guests"),
 	OPT('A', NULL, "GUEST", "a guest by name, CID or address; options after it are the guest's",
 	    set_guest),
 	OPT(0, "name", "NAME", "what the guest before it is called", set_guest_name),
-	OPT(0, "tsync", "METHOD", "guests' clocks by: exact, hyp, kvm, ping, none (auto)",
-	    set_tsync),
+	OPT(0, "tsync", "METHOD", "guests' clocks by: exact, hyp, kvm, ping, none (auto)", set_tsync),
 	OPT(0, "tsync-interval", "MS", "between looks at the guests' clocks; 0: start and end (250)",
 	    set_tsync_interval),
 
 	HEADING("Functions"),
 	OPT('p', NULL, "TRACER", "function, function_graph ...", set_tracer, HOST_ONLY, FOR_GUEST),
-	OPT('l', NULL, "FUNC", "trace this function only", add_to_list, .off = BUFFER(funcs),
-	    FOR_GUEST, HOST_ONLY),
-	OPT('n', NULL, "FUNC", "do not trace this function", add_to_list, .off = BUFFER(notrace),
-	    FOR_GUEST, HOST_ONLY),
+	OPT('l', NULL, "FUNC", "trace this function only", add_to_list, .off = BUFFER(funcs), FOR_GUEST,
+	    HOST_ONLY),
+	OPT('n', NULL, "FUNC", "do not trace this function", add_to_list, .off = BUFFER(notrace), FOR_GUEST,
+	    HOST_ONLY),
 	OPT('g', NULL, "FUNC", "graph this function", add_to_list, .off = BUFFER(graph), HOST_ONLY,
 	    FOR_GUEST),
-	OPT('d', NULL, NULL, "no function tracing by other tracers", add_to_list,
-	    .off = BUFFER(options), HOST_ONLY, .also = "nofunction-trace", FOR_GUEST),
+	OPT('d', NULL, NULL, "no function tracing by other tracers", add_to_list, .off = BUFFER(options),
+	    HOST_ONLY, .also = "nofunction-trace", FOR_GUEST),
 	OPT(0, "max-graph-depth", "N", "depth of function_graph", set_depth, HOST_ONLY, FOR_GUEST),
 	OPT(0, "func-stack", NULL, "a stack trace with every function (needs -l)", set_flag,
 	    .off = PLAN(func_stack)),
@@ -78,10 +71,8 @@ static const struct opt opts[] = {
 	HEADING("Tasks"),
 	OPT('F', NULL, NULL, "trace the command only", set_flag, .off = PLAN(filter_command)),
 	OPT('P', NULL, "PID,...", "trace these processes only", set_pids),
-	OPT('c', NULL, NULL, "with -F or -P: their children too", set_flag,
-	    .off = PLAN(follow_children)),
-	OPT(0, "no-filter", NULL, "trace the recorder itself too", set_flag,
-	    .off = PLAN(no_filter)),
+	OPT('c', NULL, NULL, "with -F or -P: their children too", set_flag, .off = PLAN(follow_children)),
+	OPT(0, "no-filter", NULL, "trace the recorder itself too", set_flag, .off = PLAN(no_filter)),
 	OPT(0, "user", "NAME", "run the command as this user", set_text, .off = PLAN(user)),
 	OPT(0, "proc-map", NULL, "keep the address maps of the traced processes", set_flag,
 	    .off = PLAN(proc_map)),
@@ -93,8 +84,7 @@ static const struct opt opts[] = {
 	OPT(0, "date", NULL, "keep the time of day in the file", set_flag, .off = PLAN(date)),
 	OPT('s', NULL, "USECS", "sleep of the recorder between two reads", set_sleep),
 	OPT('r', NULL, "PRIO", "real-time priority of the recorder", set_prio),
-	OPT('k', NULL, NULL, "leave the tracing files as they are at the end", set_flag,
-	    .off = PLAN(keep)),
+	OPT('k', NULL, NULL, "leave the tracing files as they are at the end", set_flag, .off = PLAN(keep)),
 	OPT(0, "best-effort", NULL, "record what is there, say what is not", set_flag,
 	    .off = PLAN(best_effort)),
 	OPT('q', "quiet", NULL, "print errors only", set_flag, .off = PLAN(quiet)),
@@ -123,8 +113,7 @@ static const struct opt opts[] = {
 	REFUSED(0, "module", "", "write the module behind the function: -l 'FUNC:mod:MODULE'"),
 	REFUSED(0, "nofifos", NULL, NO_FIFOS),
 	REFUSED(0, "nosplice", NULL, "splice is used only where it works: leave it out"),
-	REFUSED(0, "notimeout", NULL,
-		"a guest that does not answer is given up after 10 s: leave it out"),
+	REFUSED(0, "notimeout", NULL, "a guest that does not answer is given up after 10 s: leave it out"),
 	REFUSED(0, "poll", NULL, "-s sets how often the buffers are read"),
 	REFUSED(0, "profile", NULL, NO_PROFILE),
 	REFUSED(0, "proxy", "", NO_PROXY),
@@ -133,8 +122,7 @@ static const struct opt opts[] = {
 		"pages are kept beside the output file while recording: choose the place with -o"),
 	REFUSED(0, "ts-offset", "", "give it to the report: trace-cmd report --ts-offset"),
 	REFUSED(0, "tsc2nsec", NULL, "for times in nanoseconds use -C boot or -C mono"),
-	REFUSED(0, "verbose", "[LEVEL]",
-		"messages have no levels: leave it out, or use -q for errors only"),
+	REFUSED(0, "verbose", "[LEVEL]", "messages have no levels: leave it out, or use -q for errors only"),
 };
 
 static const struct opts_table table = {
@@ -156,9 +144,8 @@ static int apply(void *ctx, const struct opt_row *row, const char *arg)
 	if (p->guest && o->for_guest)
 		return opts_for_guest(p, o, arg);
 	if (o->host && opts_buffer(p)->is_hyp)
-		return opts_fail(
-			p, "%s has no meaning for the hypervisor's buffer: give it before -B %s",
-			opt_name(row, name), opts_buffer(p)->name);
+		return opts_fail(p, "%s has no meaning for the hypervisor's buffer: give it before -B %s",
+				 opt_name(row, name), opts_buffer(p)->name);
 	return o->set(p, o, arg ? arg : "");
 }
 
@@ -186,8 +173,10 @@ static bool stays_empty(const struct buffer_plan *b)
 
 static int only_off(struct parse *p, const char *what, const char *name)
 {
-	return opts_fail(p, "-v switches off the only events of %s%s, so nothing would be recorded "
-			    "there: leave it out (it does not mean verbose)", what, name);
+	return opts_fail(p,
+			 "-v switches off the only events of %s%s, so nothing would be recorded "
+			 "there: leave it out (it does not mean verbose)",
+			 what, name);
 }
 
 /* -v alone makes an empty recording, and -v is what other programs call verbose. */
@@ -218,9 +207,8 @@ static int check(struct parse *p)
 	if (plan->proc_map && !plan->command && !plan->pids.n)
 		return opts_fail(p, "--proc-map needs a command, or -P");
 	if (plan->func_stack && !plan->buffers[0].funcs.n)
-		return opts_fail(p,
-				 "--func-stack needs -l before any -B: the stacks of all functions "
-				 "can bring the machine to a stop");
+		return opts_fail(p, "--func-stack needs -l before any -B: the stacks of all functions "
+				    "can bring the machine to a stop");
 	if (plan->file_version == 6 && plan->compression && strcmp(plan->compression, "none"))
 		return opts_fail(p, "--compression %s: files of version 6 are not compressed",
 				 plan->compression);

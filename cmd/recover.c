@@ -7,23 +7,26 @@
 
 #include "cmd.h"
 
-static const char usage[] =
-	"usage: hyptrace recover [-q] [-o FILE] DIR\n"
-	"\n"
-	"Finishes the recording in the spool DIR (trace.dat.spool) of a recorder that\n"
-	"was killed: drains what still lies in the kernel's buffers, puts tracefs back\n"
-	"as it was, writes the trace file and removes DIR.\n"
-	"\n"
-	"  -o FILE, --output FILE   write to FILE, not to where the recording was to go\n"
-	"  -q, --quiet              errors only\n"
-	"  -h, --help               this text\n";
+static const char usage[] = "usage: hyptrace recover [-q] [-o FILE] DIR\n"
+			    "\n"
+			    "Finishes the recording in the spool DIR (trace.dat.spool) of a recorder that\n"
+			    "was killed: drains what still lies in the kernel's buffers, puts tracefs back\n"
+			    "as it was, writes the trace file and removes DIR.\n"
+			    "\n"
+			    "  -o FILE, --output FILE   write to FILE, not to where the recording was to go\n"
+			    "  -q, --quiet              errors only\n"
+			    "  -h, --help               this text\n";
 
 static int recover(const char *dir, const char *output, bool quiet)
 {
 	struct console console = { .quiet = quiet };
 	struct log log = console_as_log(&console);
 	struct session_summary sum;
-	struct session_opts o = { .tracing_dir = getenv("HYPTRACE_TRACING_DIR"), .stop_fd = -1, .writing = progress_writing, .ctx = &console, .log = &log };
+	struct session_opts o = { .tracing_dir = getenv("HYPTRACE_TRACING_DIR"),
+				  .stop_fd = -1,
+				  .writing = progress_writing,
+				  .ctx = &console,
+				  .log = &log };
 	int ret = session_recover(dir, output, &o, &sum);
 
 	progress_end(&console);

@@ -42,12 +42,11 @@ static int add_text(const struct report *r, struct report_file *f, const char *t
 
 static void add_pid(struct buf *text, int pid)
 {
-	buf_printf(text, "%s(common_pid==%d)||(pid==%d)||(next_pid==%d)",
-		   text->len ? "||" : ".*:", pid, pid, pid);
+	buf_printf(text, "%s(common_pid==%d)||(pid==%d)||(next_pid==%d)", text->len ? "||" : ".*:", pid, pid,
+		   pid);
 }
 
-static void add_comm(const struct report *r, struct report_file *f, const char *comm,
-		     struct buf *text)
+static void add_comm(const struct report *r, struct report_file *f, const char *comm, struct buf *text)
 {
 	struct tep_cmdline *c = tep_data_pid_from_comm(f->in.tep, comm, NULL);
 
@@ -58,8 +57,7 @@ static void add_comm(const struct report *r, struct report_file *f, const char *
 }
 
 /* --pid and --comm of a list together are one filter, over what says whose an event is. */
-static int add_tasks(const struct report *r, struct report_file *f,
-		     const struct report_filters *list)
+static int add_tasks(const struct report *r, struct report_file *f, const struct report_filters *list)
 {
 	struct buf text = { 0 };
 	bool any = false;
@@ -81,8 +79,7 @@ static int add_tasks(const struct report *r, struct report_file *f,
 	return ret;
 }
 
-static int add_filter(const struct report *r, struct report_file *f,
-		      const struct report_filter *filter)
+static int add_filter(const struct report *r, struct report_file *f, const struct report_filter *filter)
 {
 	char why[256];
 	int ret = filter_syntax(filter->text, why, sizeof(why));
@@ -93,8 +90,7 @@ static int add_filter(const struct report *r, struct report_file *f,
 	return ret;
 }
 
-static int add_list(const struct report *r, struct report_file *f,
-		    const struct report_filters *list)
+static int add_list(const struct report *r, struct report_file *f, const struct report_filters *list)
 {
 	int ret = add_tasks(r, f, list);
 

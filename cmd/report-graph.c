@@ -35,8 +35,7 @@ static bool get(const struct tep_event *event, const char *name, const struct te
 	return field && !tep_read_number_field(field, rec->data, value);
 }
 
-static bool get_times(const struct tep_event *ret, const struct tep_record *rec,
-		      unsigned long long *duration)
+static bool get_times(const struct tep_event *ret, const struct tep_record *rec, unsigned long long *duration)
 {
 	unsigned long long called, returned;
 
@@ -94,8 +93,7 @@ static void put_depth(struct trace_seq *s, const struct graph *g, unsigned long 
 /* ---- handlers -------------------------------------------------------------------------- */
 
 /* The return of a function that was entered by a record of this pid, when it comes next. */
-static bool leaf_duration(struct graph *g, int pid, unsigned long long func,
-			  unsigned long long *duration)
+static bool leaf_duration(struct graph *g, int pid, unsigned long long func, unsigned long long *duration)
 {
 	struct merge_record rec = *g->r->rec, next;
 	struct tep_record ret = { 0 };
@@ -105,14 +103,12 @@ static bool leaf_duration(struct graph *g, int pid, unsigned long long func,
 	if (merge_peek(g->r->merge, &rec, &next) != 1 || !next.data || next.missed)
 		return false;
 	padded_record(&g->next, &next, &ret);
-	return tep_data_type(g->f->in.tep, &ret) == g->ret->id &&
-	       tep_data_pid(g->f->in.tep, &ret) == pid && get(g->ret, "func", &ret, &returned) &&
-	       returned == func && get_times(g->ret, &ret, duration);
+	return tep_data_type(g->f->in.tep, &ret) == g->ret->id && tep_data_pid(g->f->in.tep, &ret) == pid &&
+	       get(g->ret, "func", &ret, &returned) && returned == func && get_times(g->ret, &ret, duration);
 }
 
 /* -1: not as a function graph, but by the event's own format. */
-static int print_entry(struct trace_seq *s, struct tep_record *rec, struct tep_event *event,
-		       void *context)
+static int print_entry(struct trace_seq *s, struct tep_record *rec, struct tep_event *event, void *context)
 {
 	struct graph *g = context;
 	unsigned long long func, depth, duration;
@@ -136,8 +132,7 @@ static int print_entry(struct trace_seq *s, struct tep_record *rec, struct tep_e
 	return 0;
 }
 
-static int print_return(struct trace_seq *s, struct tep_record *rec, struct tep_event *event,
-			void *context)
+static int print_return(struct trace_seq *s, struct tep_record *rec, struct tep_event *event, void *context)
 {
 	struct graph *g = context;
 	unsigned long long func, depth, duration;

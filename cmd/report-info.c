@@ -92,8 +92,7 @@ static int check_formats(const struct report *r, const struct report_file *f)
 {
 	if (!f->in.format_failures)
 		return 0;
-	log_err(r->log, "%s: %zu event formats cannot be parsed", f->in.path,
-		f->in.format_failures);
+	log_err(r->log, "%s: %zu event formats cannot be parsed", f->in.path, f->in.format_failures);
 	return -EBADMSG;
 }
 

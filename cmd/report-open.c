@@ -143,8 +143,7 @@ static int check_buffers(const struct report *r)
 
 static int open_input(const struct report *r, struct report_file *f)
 {
-	unsigned int flags =
-		(r->o->raw_ts ? FILETIME_RAW : 0) | (r->o->no_date ? FILETIME_NO_DATE : 0);
+	unsigned int flags = (r->o->raw_ts ? FILETIME_RAW : 0) | (r->o->no_date ? FILETIME_NO_DATE : 0);
 	uint64_t hz = f->opts->hz ? f->opts->hz : r->o->hz;
 	struct filetime *t = &f->in.time;
 	int ret = input_open(&f->in, f->opts->path, flags, r->log);

@@ -282,15 +282,14 @@ static const struct opt opts[] = {
 	OPT('q', NULL, NULL, "print errors only, no warnings", set_flag, AT(quiet)),
 
 	HEADING("Plugins of libtraceevent"),
-	OPT('O', NULL, "OPTION", "option of a plugin: [PLUGIN:]OPTION[=VALUE]", add_text,
-	    AT(plugins)),
+	OPT('O', NULL, "OPTION", "option of a plugin: [PLUGIN:]OPTION[=VALUE]", add_text, AT(plugins)),
 	OPT('L', NULL, NULL, "none of the system's plugins", set_flag, AT(no_system_plugins)),
 	OPT('N', NULL, NULL, "no plugins at all", set_flag, AT(no_plugins)),
 
 	HEADING("About the file, instead of its events"),
 	OPT(0, "cpus", NULL, "CPUs that have events", set_what, .value = REPORT_CPUS),
-	OPT(0, "first-event", NULL, "... and the time of the first one", set_cpus_shown,
-	    AT(first_event), .value = REPORT_CPUS),
+	OPT(0, "first-event", NULL, "... and the time of the first one", set_cpus_shown, AT(first_event),
+	    .value = REPORT_CPUS),
 	OPT(0, "last-event", NULL, "... and of the last one", set_cpus_shown, AT(last_event),
 	    .value = REPORT_CPUS),
 	OPT('E', NULL, NULL, "names of the events that it has formats of", set_what,
@@ -377,9 +376,8 @@ void report_opts_release(struct report_opts *o)
 
 void report_opts_usage(struct buf *out)
 {
-	buf_addstr(out,
-		   "usage: hyptrace report [OPTION...] [FILE...]\n\n"
-		   "Prints the events of trace.dat files as text, in the order of their times.\n");
+	buf_addstr(out, "usage: hyptrace report [OPTION...] [FILE...]\n\n"
+			"Prints the events of trace.dat files as text, in the order of their times.\n");
 	opts_usage(&table, out);
 	buf_addstr(out, "\nThe grammar is that of trace-cmd-report(1).\n");
 }

@@ -172,16 +172,15 @@ static void print_at(const char *what, uint64_t ns, uint64_t at, FILE *out)
 {
 	fprintf(out, "%s Latency: %llu.%03llu usecs at timestamp: %llu.%06llu\n", what,
 		(unsigned long long)ns / 1000, (unsigned long long)ns % 1000,
-		(unsigned long long)at / 1000000000,
-		(unsigned long long)((at + 500) % 1000000000) / 1000);
+		(unsigned long long)at / 1000000000, (unsigned long long)((at + 500) % 1000000000) / 1000);
 }
 
 static void print_stats(const struct stats *s, FILE *out)
 {
 	uint64_t mean = s->total / s->n;
 
-	fprintf(out, "\nAverage wakeup latency: %llu.%03llu usecs\n",
-		(unsigned long long)mean / 1000, (unsigned long long)mean % 1000);
+	fprintf(out, "\nAverage wakeup latency: %llu.%03llu usecs\n", (unsigned long long)mean / 1000,
+		(unsigned long long)mean % 1000);
 	print_at("Maximum", s->max, s->max_at, out);
 	print_at("Minimum", s->min, s->min_at, out);
 	fputc('\n', out);

@@ -92,8 +92,8 @@ struct events {
 static void check_ts(struct events *e, const struct merge_record *m)
 {
 	if (e->r->o->ts_check && e->last_ts > m->ts)
-		log_warn(e->r->log, "record on cpu %u went backwards: %llu to %llu delta: -%llu",
-			 m->cpu, (unsigned long long)e->last_ts, (unsigned long long)m->ts,
+		log_warn(e->r->log, "record on cpu %u went backwards: %llu to %llu delta: -%llu", m->cpu,
+			 (unsigned long long)e->last_ts, (unsigned long long)m->ts,
 			 (unsigned long long)(e->last_ts - m->ts));
 	e->last_ts = m->ts;
 }
@@ -114,8 +114,7 @@ static int show_record(struct events *e, struct merge_record *m)
 	if (skip)
 		return 0;
 	padded_record(&e->padded, m, &rec);
-	if ((f->filter && !filter_match(f->filter, f, m, &rec)) ||
-	    in_interrupt(e->r, f->in.tep, &rec))
+	if ((f->filter && !filter_match(f->filter, f, m, &rec)) || in_interrupt(e->r, f->in.tep, &rec))
 		return 0;
 	check_ts(e, m);
 	if (m->missed)

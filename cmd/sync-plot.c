@@ -24,8 +24,7 @@ struct plot {
 
 static double at_x(const struct plot *p, uint64_t t)
 {
-	return MARGIN +
-	       (WIDTH - 2.0 * MARGIN) * (double)(int64_t)(t - p->t0) / (double)(p->t1 - p->t0 + 1);
+	return MARGIN + (WIDTH - 2.0 * MARGIN) * (double)(int64_t)(t - p->t0) / (double)(p->t1 - p->t0 + 1);
 }
 
 static double at_y(const struct plot *p, int64_t offset)
@@ -66,8 +65,7 @@ static void draw_bands(const struct plot *p, const struct sync_result *r)
 	const struct sync_band *b = r->bands;
 
 	for (size_t i = 0, end; i < r->n_bands; i = end) {
-		for (end = i + 1; end < r->n_bands && !cut_between(r, b[end - 1].time, b[end].time);
-		     end++)
+		for (end = i + 1; end < r->n_bands && !cut_between(r, b[end - 1].time, b[end].time); end++)
 			;
 		buf_addstr(p->out, "<polygon class=\"band\" points=\"");
 		for (size_t k = i; k < end; k++)
@@ -84,8 +82,7 @@ static void draw_line(const struct plot *p, const struct sync_result *r)
 		const struct sync_knot *k = &r->knots[i];
 
 		if (!i || is_cut(r, i))
-			buf_printf(p->out, "%s<polyline class=\"line\" points=\"",
-				   i ? "\"/>\n" : "");
+			buf_printf(p->out, "%s<polyline class=\"line\" points=\"", i ? "\"/>\n" : "");
 		buf_printf(p->out, "%.1f,%.1f ", at_x(p, k->time), at_y(p, k->offset));
 	}
 	if (r->n_knots)
@@ -101,8 +98,7 @@ static void draw_own(const struct plot *p, const struct guest_file *g)
 		for (uint32_t i = 0; i < g->shift.cpus[c].n && n < DOTS; i++, n++) {
 			const struct offset_knot *k = &g->shift.cpus[c].v[i];
 
-			buf_printf(p->out,
-				   "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"4\" class=\"own\"/>\n",
+			buf_printf(p->out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"4\" class=\"own\"/>\n",
 				   at_x(p, k->time), at_y(p, k->offset));
 		}
 }
@@ -116,8 +112,7 @@ static void draw_grid(const struct plot *p, const char *unit)
 	for (int i = 0; (p->high - p->low) / step > 9; i++)
 		step *= steps[i % 3];
 	for (double v = num_ceil(p->low / step) * step; v <= p->high; v += step) {
-		double y = p->top + MARGIN +
-			   (HEIGHT - 2.0 * MARGIN) * (p->high - v) / (p->high - p->low);
+		double y = p->top + MARGIN + (HEIGHT - 2.0 * MARGIN) * (p->high - v) / (p->high - p->low);
 
 		buf_printf(p->out,
 			   "<line class=\"grid\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>\n"
@@ -158,9 +153,8 @@ static void draw_text(const struct plot *p, const struct guest_file *g)
 	draw_legend(p, g);
 	buf_printf(p->out, "<text x=\"%d\" y=\"%.0f\">%.3f s</text>\n", WIDTH - MARGIN - 40,
 		   p->top + HEIGHT - 30, (double)(p->t1 - p->t0) / 1e9);
-	buf_printf(p->out,
-		   "<rect x=\"%d\" y=\"%.0f\" width=\"%d\" height=\"%d\" class=\"frame\"/>\n",
-		   MARGIN, p->top + MARGIN, WIDTH - 2 * MARGIN, HEIGHT - 2 * MARGIN);
+	buf_printf(p->out, "<rect x=\"%d\" y=\"%.0f\" width=\"%d\" height=\"%d\" class=\"frame\"/>\n", MARGIN,
+		   p->top + MARGIN, WIDTH - 2 * MARGIN, HEIGHT - 2 * MARGIN);
 }
 
 static void draw_guest(struct plot *p, const struct guest_file *g)

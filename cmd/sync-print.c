@@ -60,8 +60,7 @@ static void print_guest(const struct guest_file *g, FILE *out)
 	fprintf(out, ", by %s, %zu of %zu vCPUs matched\n", r->method, matched, r->n_vcpus);
 	print_vcpus(g, out);
 	fprintf(out, "  offset %" PRId64 " %s +- %" PRIu64 " at %" PRIu64 ", drift %+.3f ppm",
-		sync_offset(r, guest_middle(g)), unit, middle_bound(g), guest_middle(g),
-		sync_drift_ppm(r));
+		sync_offset(r, guest_middle(g)), unit, middle_bound(g), guest_middle(g), sync_drift_ppm(r));
 	if (r->n_cuts)
 		fprintf(out, ", %zu jump%s", r->n_cuts, r->n_cuts == 1 ? "" : "s");
 	fprintf(out, "\n  coverage %.3f %%, %" PRIu64 " of %" PRIu64 " events outside\n",
@@ -81,16 +80,14 @@ static void print_shift(const struct guest_file *g, FILE *out)
 		fprintf(out,
 			"  with the file's own offsets %" PRIu64 " of %" PRIu64
 			" events are outside, by up to %" PRIu64 " %s\n",
-			g->check.outside, g->check.events, g->check.worst,
-			in_ticks(g) ? "ticks" : "ns");
+			g->check.outside, g->check.events, g->check.worst, in_ticks(g) ? "ticks" : "ns");
 }
 
 void print_table(const struct sync_job *job, FILE *out)
 {
 	const struct sync_host *h = &job->windows;
 
-	fprintf(out, "%s: %zu windows, %zu of them the hypervisor's", job->host.path, h->windows.n,
-		h->n_hyp);
+	fprintf(out, "%s: %zu windows, %zu of them the hypervisor's", job->host.path, h->windows.n, h->n_hyp);
 	if (h->lost)
 		fprintf(out, ", events lost at %" PRIu64 " places", h->lost);
 	fputc('\n', out);

@@ -84,8 +84,7 @@ static bool drop_guest(const struct sync_job *job, const struct reader_option *o
 	if (o->id != DAT_GUEST || offset_guest_decode(o->data.data, o->data.len, &g))
 		return false;
 	for (size_t i = 0; i < job->n_guests; i++)
-		drop = drop ||
-		       (has_offset(&job->guests[i]) && job->guests[i].file.id == g.trace_id);
+		drop = drop || (has_offset(&job->guests[i]) && job->guests[i].file.id == g.trace_id);
 	offset_guest_release(&g);
 	return drop;
 }
@@ -112,8 +111,8 @@ static int write_host(const struct sync_job *job)
 	if (!ret)
 		ret = sync_rewrite(job->host.reader, job->host.path, o.v, o.n, job->log);
 	if (!ret)
-		log_info(job->log, "%s: vCPU threads written, the original is %s.orig",
-			 job->host.path, job->host.path);
+		log_info(job->log, "%s: vCPU threads written, the original is %s.orig", job->host.path,
+			 job->host.path);
 	dat_options_release(&o);
 	return ret;
 }
@@ -127,8 +126,7 @@ int write_files(struct sync_job *job)
 		const struct guest_file *g = &job->guests[i];
 
 		if (!has_offset(g)) {
-			log_warn(job->log, "%s: no offset was found, it stays as it is",
-				 g->file.path);
+			log_warn(job->log, "%s: no offset was found, it stays as it is", g->file.path);
 			continue;
 		}
 		any = true;

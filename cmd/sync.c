@@ -50,8 +50,7 @@ static void find_clock(struct trace_file *f)
 
 	if (!o)
 		return;
-	snprintf(text, sizeof(text), "%.*s", (int)(o->data.len < 511 ? o->data.len : 511),
-		 o->data.data);
+	snprintf(text, sizeof(text), "%.*s", (int)(o->data.len < 511 ? o->data.len : 511), o->data.data);
 	if (strchr(text, '['))
 		sscanf(strchr(text, '[') + 1, "%31[^]]", f->clock);
 }
@@ -78,8 +77,7 @@ static int open_trace(struct trace_file *f, const char *path, const struct log *
 }
 
 /* The host's GUEST option of this guest, if it has one. */
-static bool guest_option(const struct sync_job *job, const struct guest_file *g,
-			 struct offset_guest *out)
+static bool guest_option(const struct sync_job *job, const struct guest_file *g, struct offset_guest *out)
 {
 	const struct reader_info *info = reader_info(job->host.reader);
 
@@ -131,12 +129,11 @@ static int solve_guest(struct sync_job *job, struct guest_file *g)
 	if (!g->name)
 		g->name = name_of(g->file.path);
 	if (strcmp(job->host.clock, g->file.clock))
-		log_warn(job->log, "%s is in the clock '%s' and %s in '%s'", job->host.path,
-			 job->host.clock, g->file.path, g->file.clock);
+		log_warn(job->log, "%s is in the clock '%s' and %s in '%s'", job->host.path, job->host.clock,
+			 g->file.path, g->file.clock);
 	ret = g->name ? sync_guest_read(&g->events, &g->file.source, job->log) : -ENOMEM;
 	if (!ret)
-		ret = sync_input_make(&g->in, &job->windows, &g->events, known.vcpus, known.n,
-				      &g->pids);
+		ret = sync_input_make(&g->in, &job->windows, &g->events, known.vcpus, known.n, &g->pids);
 	if (!ret && g->events.n_cpus)
 		ret = job->host.source.steady && g->file.source.steady
 			      ? sync_solve_steady(&g->in, &g->result, job->log)

@@ -37,8 +37,7 @@ struct tep_plugin_option TEP_PLUGIN_OPTIONS[] = {
 			  .value = "" },
 	[OPT_SYMBOLS_OFFSET] = { .name = (char *)"symbols_offset",
 				 .plugin_alias = (char *)"hyp",
-				 .description =
-					 (char *)"added to an address before it is looked up",
+				 .description = (char *)"added to an address before it is looked up",
 				 .value = "" },
 	[OPT_PRINTK] = { .name = (char *)"printk",
 			 .plugin_alias = (char *)"hyp",
@@ -183,8 +182,7 @@ static void print_smc(struct trace_seq *s, struct view *v)
 	trace_seq_printf(s, "id=%" PRIu64, id);
 	for (size_t i = 0; i < ARRAY_SIZE(flags); i++)
 		if (view_has(v, flags[i]))
-			trace_seq_printf(s, " %s=%u", flags[i],
-					 (unsigned int)view_u64(v, flags[i]));
+			trace_seq_printf(s, " %s=%u", flags[i], (unsigned int)view_u64(v, flags[i]));
 	put_smccc(s, id);
 }
 
@@ -203,8 +201,7 @@ static void print_mem_abort(struct trace_seq *s, struct view *v)
 
 	trace_seq_printf(s, "esr=0x%" PRIx64 " addr=0x%" PRIx64, esr, addr);
 	if (explain()) /* for the host, IPA and PA are the same */
-		trace_seq_printf(s, " (%s, ipa 0x%" PRIx64 ")", esr_text(esr, text, sizeof(text)),
-				 addr);
+		trace_seq_printf(s, " (%s, ipa 0x%" PRIx64 ")", esr_text(esr, text, sizeof(text)), addr);
 }
 
 static void print_illegal_trap(struct trace_seq *s, struct view *v)
@@ -238,8 +235,7 @@ static void print_ffa_call(struct trace_seq *s, struct view *v)
 
 static void print_mem_protect(struct trace_seq *s, struct view *v)
 {
-	trace_seq_printf(s, "count=%" PRIu64 " was=%" PRIu64, view_u64(v, "count"),
-			 view_u64(v, "was"));
+	trace_seq_printf(s, "count=%" PRIu64 " was=%" PRIu64, view_u64(v, "count"), view_u64(v, "was"));
 }
 
 /* ---- memory for devices ------------------------------------------------------------------ */
@@ -266,8 +262,7 @@ static void print_idmap_complete(struct trace_seq *s, struct view *v)
 static void print_power_lock(struct trace_seq *s, struct view *v)
 {
 	trace_seq_printf(s, "vm=%d device=0x%" PRIx64 " lock=%u ret=%d", (int)view_s64(v, "vm"),
-			 view_u64(v, "device"), (unsigned int)view_u64(v, "lock"),
-			 (int)view_s64(v, "ret"));
+			 view_u64(v, "device"), (unsigned int)view_u64(v, "lock"), (int)view_s64(v, "ret"));
 	put_task(s, v, "vm");
 }
 
@@ -322,8 +317,7 @@ static void put_message(struct trace_seq *s, uint64_t id, const uint64_t *args, 
 
 static void print_printk4(struct trace_seq *s, struct view *v)
 {
-	const uint64_t args[] = { view_u64(v, "a"), view_u64(v, "b"), view_u64(v, "c"),
-				  view_u64(v, "d") };
+	const uint64_t args[] = { view_u64(v, "a"), view_u64(v, "b"), view_u64(v, "c"), view_u64(v, "d") };
 
 	put_message(s, view_u64(v, "fmt_id"), args, ARRAY_SIZE(args));
 }
@@ -377,8 +371,8 @@ int TEP_PLUGIN_LOADER(struct tep_handle *tep)
 	files.users++;
 	for (size_t i = 0; i < ARRAY_SIZE(systems); i++) {
 		for (size_t k = 0; k < ARRAY_SIZE(switches); k++)
-			tep_register_event_handler(tep, -1, systems[i], switches[k].event,
-						   decode_switch, (void *)&switches[k]);
+			tep_register_event_handler(tep, -1, systems[i], switches[k].event, decode_switch,
+						   (void *)&switches[k]);
 		decoders_register(tep, systems[i], decoders, ARRAY_SIZE(decoders));
 	}
 	return 0;
@@ -388,8 +382,8 @@ int TEP_PLUGIN_UNLOADER(struct tep_handle *tep)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(systems); i++) {
 		for (size_t k = 0; k < ARRAY_SIZE(switches); k++)
-			tep_unregister_event_handler(tep, -1, systems[i], switches[k].event,
-						     decode_switch, (void *)&switches[k]);
+			tep_unregister_event_handler(tep, -1, systems[i], switches[k].event, decode_switch,
+						     (void *)&switches[k]);
 		decoders_unregister(tep, systems[i], decoders, ARRAY_SIZE(decoders));
 	}
 	if (--files.users)

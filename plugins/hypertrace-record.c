@@ -23,8 +23,7 @@ static void read_args(struct view *v, struct hypertrace_event *e)
 
 bool hypertrace_record(struct view *v, struct hypertrace_event *e)
 {
-	*e = (struct hypertrace_event){ .has_cpu = view_has(v, "cpu"),
-					.has_client = view_has(v, "client") };
+	*e = (struct hypertrace_event){ .has_cpu = view_has(v, "cpu"), .has_client = view_has(v, "client") };
 	e->cpu = view_u64(v, "cpu");
 	e->client = view_u64(v, "client");
 	read_args(v, e);

@@ -66,9 +66,8 @@ static void print_guest_fault(struct trace_seq *s, struct view *v)
 {
 	uint64_t hsr = view_u64(v, "hsr");
 
-	trace_seq_printf(
-		s, "ipa %#" PRIx64 ", hsr %#08" PRIx64 ", hxfar %#08" PRIx64 ", pc %#016" PRIx64,
-		view_u64(v, "ipa"), hsr, view_u64(v, "hxfar"), view_u64(v, "vcpu_pc"));
+	trace_seq_printf(s, "ipa %#" PRIx64 ", hsr %#08" PRIx64 ", hxfar %#08" PRIx64 ", pc %#016" PRIx64,
+			 view_u64(v, "ipa"), hsr, view_u64(v, "hxfar"), view_u64(v, "vcpu_pc"));
 	put_esr(s, hsr);
 }
 
@@ -81,17 +80,15 @@ static void print_mmio_nisv(struct trace_seq *s, struct view *v)
 {
 	uint64_t esr = view_u64(v, "esr");
 
-	trace_seq_printf(
-		s, "ipa %#016" PRIx64 ", esr %#016" PRIx64 ", far %#016" PRIx64 ", pc %#016" PRIx64,
-		view_u64(v, "ipa"), esr, view_u64(v, "far"), view_u64(v, "vcpu_pc"));
+	trace_seq_printf(s, "ipa %#016" PRIx64 ", esr %#016" PRIx64 ", far %#016" PRIx64 ", pc %#016" PRIx64,
+			 view_u64(v, "ipa"), esr, view_u64(v, "far"), view_u64(v, "vcpu_pc"));
 	put_esr(s, esr);
 }
 
 static void print_mmio_emulate(struct trace_seq *s, struct view *v)
 {
-	trace_seq_printf(
-		s, "Emulate MMIO at: 0x%016" PRIx64 " (instr: %08" PRIx64 ", cpsr: %08" PRIx64 ")",
-		view_u64(v, "vcpu_pc"), view_u64(v, "instr"), view_u64(v, "cpsr"));
+	trace_seq_printf(s, "Emulate MMIO at: 0x%016" PRIx64 " (instr: %08" PRIx64 ", cpsr: %08" PRIx64 ")",
+			 view_u64(v, "vcpu_pc"), view_u64(v, "instr"), view_u64(v, "cpsr"));
 }
 
 static const char *const mmio_types[] = { "unsatisfied-read", "read", "write" };
@@ -104,14 +101,14 @@ static void print_mmio(struct trace_seq *s, struct view *v)
 		trace_seq_printf(s, "mmio %s", mmio_types[type]);
 	else
 		trace_seq_printf(s, "mmio 0x%" PRIx64, type);
-	trace_seq_printf(s, " len %u gpa 0x%" PRIx64 " val 0x%" PRIx64,
-			 (unsigned int)view_u64(v, "len"), view_u64(v, "gpa"), view_u64(v, "val"));
+	trace_seq_printf(s, " len %u gpa 0x%" PRIx64 " val 0x%" PRIx64, (unsigned int)view_u64(v, "len"),
+			 view_u64(v, "gpa"), view_u64(v, "val"));
 }
 
 static void print_wfx(struct trace_seq *s, struct view *v)
 {
-	trace_seq_printf(s, "guest executed wf%c at: 0x%016" PRIx64,
-			 view_u64(v, "is_wfe") ? 'e' : 'i', view_u64(v, "vcpu_pc"));
+	trace_seq_printf(s, "guest executed wf%c at: 0x%016" PRIx64, view_u64(v, "is_wfe") ? 'e' : 'i',
+			 view_u64(v, "vcpu_pc"));
 }
 
 static void print_hvc(struct trace_seq *s, struct view *v)
@@ -155,8 +152,7 @@ static void print_sys_access(struct trace_seq *s, struct view *v)
 static void print_forward_sysreg(struct trace_seq *s, struct view *v)
 {
 	uint32_t reg = (uint32_t)view_u64(v, "sysreg");
-	struct sysreg r = { reg >> 19 & 3, reg >> 16 & 7, reg >> 12 & 15, reg >> 8 & 15,
-			    reg >> 5 & 7 };
+	struct sysreg r = { reg >> 19 & 3, reg >> 16 & 7, reg >> 12 & 15, reg >> 8 & 15, reg >> 5 & 7 };
 	char name[SYSREG_NAME_MAX];
 
 	trace_seq_printf(s, "%" PRIx64 " %c (%u,%u,%u,%u,%u)", view_u64(v, "pc"),
@@ -173,9 +169,8 @@ static void print_set_way_flush(struct trace_seq *s, struct view *v)
 
 static void print_toggle_cache(struct trace_seq *s, struct view *v)
 {
-	trace_seq_printf(s, "VM op at 0x%016" PRIx64 " (cache was %s, now %s)",
-			 view_u64(v, "vcpu_pc"), on_off(view_u64(v, "was")),
-			 on_off(view_u64(v, "now")));
+	trace_seq_printf(s, "VM op at 0x%016" PRIx64 " (cache was %s, now %s)", view_u64(v, "vcpu_pc"),
+			 on_off(view_u64(v, "was")), on_off(view_u64(v, "now")));
 }
 
 /* ---- nested guests ------------------------------------------------------------------- */
@@ -220,8 +215,7 @@ static void print_nested_exception(struct trace_seq *s, struct view *v)
 	uint64_t esr = view_u64(v, "esr_el2");
 	int64_t type = view_s64(v, "type");
 
-	trace_seq_printf(s,
-			 "%s: esr_el2 0x%" PRIx64 " elr_el2: 0x%" PRIx64 " spsr_el2: 0x%08" PRIx64,
+	trace_seq_printf(s, "%s: esr_el2 0x%" PRIx64 " elr_el2: 0x%" PRIx64 " spsr_el2: 0x%08" PRIx64,
 			 exception_name(type), esr, view_u64(v, "pc"), view_u64(v, "spsr_el2"));
 	put_mode(s, view_u64(v, "source_mode"));
 	trace_seq_printf(s, " hcr_el2: %" PRIx64, view_u64(v, "hcr_el2"));
@@ -270,8 +264,8 @@ static void print_vgic_pending(struct trace_seq *s, struct view *v)
 {
 	uint32_t irq = (uint32_t)view_u64(v, "irq");
 
-	trace_seq_printf(s, "VCPU: %" PRId64 ", IRQ %d, level: %d", view_s64(v, "vcpu_id"),
-			 (int)irq, (int)view_s64(v, "level"));
+	trace_seq_printf(s, "VCPU: %" PRId64 ", IRQ %d, level: %d", view_s64(v, "vcpu_id"), (int)irq,
+			 (int)view_s64(v, "level"));
 	put_irq(s, irq);
 }
 
@@ -306,8 +300,7 @@ static void print_timer_map(struct trace_seq *s, struct view *v)
 	trace_seq_printf(s, "VCPU: %" PRId64, view_s64(v, "vcpu_id"));
 	for (size_t i = 0; i < ARRAY_SIZE(map); i++)
 		if (view_has(v, map[i].field))
-			trace_seq_printf(s, ", %s: %d", map[i].text,
-					 (int)view_s64(v, map[i].field));
+			trace_seq_printf(s, ", %s: %d", map[i].text, (int)view_s64(v, map[i].field));
 	for (size_t i = 0; i < ARRAY_SIZE(map) && explain(); i++) {
 		const char *name = timer_name(view_s64(v, map[i].field));
 
@@ -327,12 +320,11 @@ static void print_timer_state(struct trace_seq *s, struct view *v)
 	int64_t idx = view_s64(v, "timer_idx");
 	const char *name = timer_name(idx);
 
-	trace_seq_printf(s, "CTL: %#08" PRIx64 " CVAL: %#16" PRIx64 " arch_timer_ctx_index: %d",
-			 ctl, view_u64(v, "cval"), (int)idx);
+	trace_seq_printf(s, "CTL: %#08" PRIx64 " CVAL: %#16" PRIx64 " arch_timer_ctx_index: %d", ctl,
+			 view_u64(v, "cval"), (int)idx);
 	if (explain())
-		trace_seq_printf(s, " (%s %s%s%s)", name ? name : "timer",
-				 ctl & 1 ? "enabled" : "disabled", ctl & 2 ? ", masked" : "",
-				 ctl & 4 ? ", condition met" : "");
+		trace_seq_printf(s, " (%s %s%s%s)", name ? name : "timer", ctl & 1 ? "enabled" : "disabled",
+				 ctl & 2 ? ", masked" : "", ctl & 4 ? ", condition met" : "");
 }
 
 static void print_timer_save(struct trace_seq *s, struct view *v)
@@ -375,15 +367,11 @@ static const struct decoder decoders[] = {
 	{ "kvm_wfx_arm64", print_wfx, { "vcpu_pc", "is_wfe" } },
 	{ "kvm_hvc_arm64", print_hvc, { "vcpu_pc", "r0", "imm" } },
 	{ "kvm_handle_sys_reg", print_handle_sys_reg, { "hsr" } },
-	{ "kvm_sys_access",
-	  print_sys_access,
-	  { "vcpu_pc", "is_write", "Op0", "Op1", "CRn", "CRm", "Op2" } },
+	{ "kvm_sys_access", print_sys_access, { "vcpu_pc", "is_write", "Op0", "Op1", "CRn", "CRm", "Op2" } },
 	{ "kvm_forward_sysreg_trap", print_forward_sysreg, { "pc", "sysreg", "is_read" } },
 	{ "kvm_set_way_flush", print_set_way_flush, { "vcpu_pc", "cache" } },
 	{ "kvm_toggle_cache", print_toggle_cache, { "vcpu_pc", "was", "now" } },
-	{ "kvm_nested_eret",
-	  print_nested_eret,
-	  { "elr_el2", "spsr_el2", "target_mode", "hcr_el2" } },
+	{ "kvm_nested_eret", print_nested_eret, { "elr_el2", "spsr_el2", "target_mode", "hcr_el2" } },
 	{ "kvm_inject_nested_exception",
 	  print_nested_exception,
 	  { "esr_el2", "type", "spsr_el2", "pc", "source_mode", "hcr_el2" } },
@@ -411,8 +399,7 @@ static int decode_shared(struct trace_seq *s, struct tep_record *record, struct 
 
 	relay_retire(r);
 	for (size_t i = 0; i < ARRAY_SIZE(shared); i++)
-		if (!strcmp(event->name, shared[i].event) &&
-		    !decode(s, record, event, (void *)&shared[i]))
+		if (!strcmp(event->name, shared[i].event) && !decode(s, record, event, (void *)&shared[i]))
 			return 0;
 	/* the stock plugin knows x86's; of another format it would print half a line */
 	if (view_has(&v, "exit_reason") || view_has(&v, "vcpu_id"))

@@ -60,8 +60,7 @@ struct decoder {
  */
 int decode(struct trace_seq *s, struct tep_record *record, struct tep_event *event, void *context);
 void decoders_register(struct tep_handle *tep, const char *sys, const struct decoder *v, size_t n);
-void decoders_unregister(struct tep_handle *tep, const char *sys, const struct decoder *v,
-			 size_t n);
+void decoders_unregister(struct tep_handle *tep, const char *sys, const struct decoder *v, size_t n);
 
 /* ---- more than one plugin for an event -------------------------------------------- */
 
@@ -82,13 +81,11 @@ struct relay;
  * Registers func, which gets the relay as its context. sys and event must stay.
  * -1: no memory, func is not registered.
  */
-int relay_new(struct tep_handle *tep, const char *sys, const char *event,
-	      tep_event_handler_func func);
+int relay_new(struct tep_handle *tep, const char *sys, const char *event, tep_event_handler_func func);
 /* All relays of that tep in this plugin. */
 void relays_free(struct tep_handle *tep);
 /* What the next handler in line says; -1 and nothing printed when there is none. */
-int relay_pass(struct relay *r, struct trace_seq *s, struct tep_record *record,
-	       struct tep_event *event);
+int relay_pass(struct relay *r, struct trace_seq *s, struct tep_record *record, struct tep_event *event);
 /* To be called by func at its start. */
 void relay_retire(struct relay *r);
 

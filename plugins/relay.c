@@ -77,8 +77,7 @@ static void register_past_decoys(struct tep_handle *tep, struct relay *r)
 		swap_system(decoys[n], r->sys);
 }
 
-int relay_new(struct tep_handle *tep, const char *sys, const char *event,
-	      tep_event_handler_func func)
+int relay_new(struct tep_handle *tep, const char *sys, const char *event, tep_event_handler_func func)
 {
 	struct relay *r = calloc(1, sizeof(*r));
 	struct tep_event *real;
@@ -128,8 +127,7 @@ void relay_retire(struct relay *r)
 	r->retired = true;
 }
 
-int relay_pass(struct relay *r, struct trace_seq *s, struct tep_record *record,
-	       struct tep_event *event)
+int relay_pass(struct relay *r, struct trace_seq *s, struct tep_record *record, struct tep_event *event)
 {
 	const unsigned int len = s->len;
 	int ret = -1;

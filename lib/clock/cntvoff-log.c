@@ -37,8 +37,9 @@ int cntvoff_log_load(struct cntvoff_log *l, uint64_t time, int32_t vm, uint64_t 
 	if (!v)
 		return -ENOMEM;
 	l->spans = v;
-	v[l->n_spans++] = (struct cntvoff_span){ .vm = vm, .cntvoff = cntvoff, .first = time, .last = time,
-					      .vague = vague };
+	v[l->n_spans++] = (struct cntvoff_span){
+		.vm = vm, .cntvoff = cntvoff, .first = time, .last = time, .vague = vague
+	};
 	return 0;
 }
 

@@ -8,7 +8,7 @@
 
 /* From `first` to `last` (ns, host's trace clock) vCPUs of VM `vm` were loaded with this CNTVOFF. */
 struct cntvoff_span {
-	int32_t vm; /* pid of its VMM */
+	int32_t vm;	  /* pid of its VMM */
 	uint64_t cntvoff; /* ticks: guest = host - voff */
 	uint64_t first, last;
 	bool vague; /* records were lost before it: it may have begun earlier */

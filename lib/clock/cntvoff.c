@@ -87,8 +87,10 @@ static int read_layout(struct cntvoff_probe *p, int dirfd)
 /* The event first: it goes last, once the instance does not use it any more. */
 static int make_event(struct undo *u, const char *event)
 {
-	char *define = str_printf("f:" GROUP "/%s kvm_timer_vcpu_load voff=vcpu->kvm->arch.timer_data.voffset "
-			    "id=vcpu->vcpu_id vm=vcpu->kvm->userspace_pid", event);
+	char *define =
+		str_printf("f:" GROUP "/%s kvm_timer_vcpu_load voff=vcpu->kvm->arch.timer_data.voffset "
+			   "id=vcpu->vcpu_id vm=vcpu->kvm->userspace_pid",
+			   event);
 	char *remove = str_printf("-:" GROUP "/%s", event);
 	size_t mark = undo_mark(u);
 	int ret = define && remove ? undo_at_end(u, "dynamic_events", remove) : -ENOMEM;

@@ -16,7 +16,7 @@
 struct clock_sampler {
 	struct clock_marks *marks;
 	struct cntvoff_probe *probe; /* NULL: this kernel has none */
-	bool tsc;		  /* look into debugfs instead */
+	bool tsc;		     /* look into debugfs instead */
 	struct counter_log host;
 	struct cntvoff_log cntvoff;
 	int64_t interval_ms;
@@ -82,8 +82,8 @@ static int start(struct clock_sampler *c, struct undo *u, const char *clock, boo
 	return -ret;
 }
 
-int clock_sampler_start(struct clock_sampler **out, struct undo *u, const char *clock,
-			 int64_t interval_ms, bool probe, const struct log *log)
+int clock_sampler_start(struct clock_sampler **out, struct undo *u, const char *clock, int64_t interval_ms,
+			bool probe, const struct log *log)
 {
 	struct clock_sampler *c = calloc(1, sizeof(*c));
 	int ret;

@@ -16,8 +16,8 @@ struct clock_sampler;
  * interval_ms: between snapshots; 0: at the start and at the end only. probe:
  * CNTVOFF too. -ENOTSUP: no counter.
  */
-int clock_sampler_start(struct clock_sampler **out, struct undo *u, const char *clock,
-			 int64_t interval_ms, bool probe, const struct log *log);
+int clock_sampler_start(struct clock_sampler **out, struct undo *u, const char *clock, int64_t interval_ms,
+			bool probe, const struct log *log);
 /* The last snapshot; reads nothing of tracefs any more. To be called before the undo. */
 void clock_sampler_stop(struct clock_sampler *c);
 void clock_sampler_free(struct clock_sampler *c);

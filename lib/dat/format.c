@@ -117,8 +117,7 @@ static int field_parse(struct event_field *f, struct span line)
 	if (ret)
 		return ret;
 	f->is_signed = is_signed;
-	if (!has_offset || !has_size || f->size > FIELD_END_MAX ||
-	    f->offset > FIELD_END_MAX - f->size)
+	if (!has_offset || !has_size || f->size > FIELD_END_MAX || f->offset > FIELD_END_MAX - f->size)
 		return -EBADMSG;
 	return 0;
 }

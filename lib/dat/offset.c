@@ -17,8 +17,8 @@ bool clock_in_ticks(const char *clock)
 /* ---- applying -------------------------------------------------------------- */
 
 /* Between two knots (or beyond them): 64-bit wrapping and rounding as stock's. */
-static uint64_t between(const struct offset_knot *min, const struct offset_knot *max,
-			uint32_t flags, uint64_t ts)
+static uint64_t between(const struct offset_knot *min, const struct offset_knot *max, uint32_t flags,
+			uint64_t ts)
 {
 	uint64_t cor = (uint64_t)min->offset;
 
@@ -87,8 +87,8 @@ static int fill_table(struct offset_table *t, const struct offset_knot *v, uint3
 	return 0;
 }
 
-int offset_shift_fill(struct offset_shift *s, uint64_t peer, uint32_t n_cpus,
-		      const struct offset_knot *v, uint32_t n)
+int offset_shift_fill(struct offset_shift *s, uint64_t peer, uint32_t n_cpus, const struct offset_knot *v,
+		      uint32_t n)
 {
 	int ret = 0;
 
@@ -109,8 +109,8 @@ int offset_shift_fill(struct offset_shift *s, uint64_t peer, uint32_t n_cpus,
 	return ret;
 }
 
-int offset_shift_set_bounds(struct offset_shift *s, const uint64_t *bounds, uint32_t n,
-			    const char *method, const char *class)
+int offset_shift_set_bounds(struct offset_shift *s, const uint64_t *bounds, uint32_t n, const char *method,
+			    const char *class)
 {
 	uint64_t *copy = calloc(n ? n : 1, sizeof(*copy));
 
@@ -153,7 +153,8 @@ static struct offset_table bounds_table(const struct offset_shift *s)
 	for (uint32_t k = 0; k < t->n && out.v; k++) {
 		uint64_t bound = s->bounds[k < s->n_bounds ? k : s->n_bounds - 1];
 
-		out.v[k] = (struct offset_knot){ .time = t->v[k].time, .scaling = (int64_t)mark,
+		out.v[k] = (struct offset_knot){ .time = t->v[k].time,
+						 .scaling = (int64_t)mark,
 						 .offset = bound > INT64_MAX ? INT64_MAX : (int64_t)bound };
 	}
 	return out;
@@ -205,7 +206,8 @@ static int take_bounds(struct offset_shift *s)
 		return -ENOMEM;
 	s->n_bounds = t->n;
 	for (uint32_t k = 0; k < t->n; k++)
-		s->bounds[k] = t->v[k].offset >= 0 && t->v[k].offset < INT64_MAX ? (uint64_t)t->v[k].offset : UINT64_MAX;
+		s->bounds[k] = t->v[k].offset >= 0 && t->v[k].offset < INT64_MAX ? (uint64_t)t->v[k].offset
+										 : UINT64_MAX;
 	mark = (mark >> 8 & 0xff) < ARRAY_SIZE(methods) ? mark : BOUND_MARK;
 	strcpy(s->method, methods[mark >> 8 & 0xff]);
 	strcpy(s->class, classes[(mark & 0xff) < ARRAY_SIZE(classes) ? mark & 0xff : 0]);

@@ -10,7 +10,7 @@
  * them (libtracecmd, timestamp_host_sync), and the GUEST option. No I/O.
  */
 
-#define OFFSET_METHOD_LEN 16
+#define OFFSET_METHOD_LEN  16
 #define OFFSET_INTERPOLATE 1 /* flag of a TIME_SHIFT: lines between knots, else steps */
 
 /*
@@ -41,8 +41,8 @@ struct offset_shift {
 	/*
 	 * hyptrace's own: how wrong the knots can be, and where that is from. bounds:
 	 * NULL, or half widths in ns (UINT64_MAX: nothing is known); between two knots the
-	 * larger one holds; as many as the knots of a CPU. In the file they are the table of one CPU more than the
-	 * guest has: stock stumbles over whatever it does not know, but not over that.
+	 * larger one holds; as many as the knots of a CPU. In the file they are the table of one CPU more
+	 * than the guest has: stock stumbles over whatever it does not know, but not over that.
 	 */
 	uint64_t *bounds;
 	uint32_t n_bounds;
@@ -63,12 +63,12 @@ uint64_t offset_shift_apply(const struct offset_shift *s, uint32_t cpu, uint64_t
  * (it takes the last CPU's number of knots for all fractions). A lone knot is
  * doubled 1 s later. -ENOMEM, -EINVAL: no knots, or times that do not ascend.
  */
-int offset_shift_fill(struct offset_shift *s, uint64_t peer, uint32_t n_cpus,
-		      const struct offset_knot *v, uint32_t n);
+int offset_shift_fill(struct offset_shift *s, uint64_t peer, uint32_t n_cpus, const struct offset_knot *v,
+		      uint32_t n);
 void offset_shift_release(struct offset_shift *s);
 /* Copies n bounds; the words are cut to their length. -ENOMEM. */
-int offset_shift_set_bounds(struct offset_shift *s, const uint64_t *bounds, uint32_t n,
-			    const char *method, const char *class);
+int offset_shift_set_bounds(struct offset_shift *s, const uint64_t *bounds, uint32_t n, const char *method,
+			    const char *class);
 
 /* The bytes of a TIME_SHIFT option; buf_status tells whether memory lasted. */
 void offset_shift_encode(const struct offset_shift *s, struct buf *out);

@@ -109,8 +109,7 @@ static uint32_t commit_word(const struct page_layout *l, const uint8_t *page)
 	return l->commit_size == 8 ? (uint32_t)cursor_u64(&c) : cursor_u32(&c);
 }
 
-int page_reader_init(struct page_reader *r, const struct page_layout *layout, const void *page,
-		     size_t len)
+int page_reader_init(struct page_reader *r, const struct page_layout *layout, const void *page, size_t len)
 {
 	const uint8_t *p = page;
 	uint32_t commit, used;
@@ -317,8 +316,7 @@ int page_write(struct page_writer *w, uint64_t ts, const void *data, size_t len)
 	if (w->used && ts - w->last_ts > TS_MASK)
 		need += 8;
 	limit = w->size - (w->page_missed_count ? MISSED_SIZE : 0);
-	if (w->used &&
-	    (ts < w->last_ts || ts - w->last_ts > EXTEND_MAX || w->used + need > limit)) {
+	if (w->used && (ts < w->last_ts || ts - w->last_ts > EXTEND_MAX || w->used + need > limit)) {
 		ret = page_end(w);
 		if (ret)
 			return ret;

@@ -54,8 +54,7 @@ struct page_reader {
  * Begins with one page of `len` bytes. -EBADMSG when the header cannot be true
  * (commit beyond the page). An empty page is fine.
  */
-int page_reader_init(struct page_reader *r, const struct page_layout *layout, const void *page,
-		     size_t len);
+int page_reader_init(struct page_reader *r, const struct page_layout *layout, const void *page, size_t len);
 /*
  * 1: *ev filled in. 0: end of the page. -EBADMSG: a corrupt event; what came
  * before is good, and nothing comes after.

@@ -28,8 +28,11 @@ int reader_pages_open(struct reader_pages **out, const struct reader *r, size_t 
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return -ENOMEM;
-	*p = (struct reader_pages){ .r = r, .page_size = b->page_size, .at = b->cpus[cpu].offset,
-				    .end = b->cpus[cpu].offset + b->cpus[cpu].size, .zipped = r->zstd };
+	*p = (struct reader_pages){ .r = r,
+				    .page_size = b->page_size,
+				    .at = b->cpus[cpu].offset,
+				    .end = b->cpus[cpu].offset + b->cpus[cpu].size,
+				    .zipped = r->zstd };
 	if (p->zipped && p->end - p->at >= sizeof(n)) {
 		if (reader_read(r, p->at, &n, sizeof(n))) {
 			reader_pages_close(p);

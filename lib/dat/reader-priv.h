@@ -36,7 +36,7 @@ struct reader_buffer *reader_add_buffer(struct reader *r, const char *name, cons
 #define READER_BODY_MAX (512u << 20)
 /* Of version 7's together: a few bytes of the file can name the same section many times. */
 #define READER_SECTIONS_MAX (256u << 20)
-#define READER_CPUS_MAX 65536
-#define READER_BUFFERS_MAX 1024
+#define READER_CPUS_MAX	    65536
+#define READER_BUFFERS_MAX  1024
 
 #endif

@@ -8,10 +8,10 @@
 
 #include "dat/reader-priv.h"
 
-#define SECTION_HEAD 16 /* u16 id, u16 flags, u32 name, u64 size */
+#define SECTION_HEAD	   16 /* u16 id, u16 flags, u32 name, u64 size */
 #define SECTION_COMPRESSED 1
-#define FRONT_MAX 256 /* magic, version, compression: strings of a few bytes */
-#define CLOCK_MAX 4096
+#define FRONT_MAX	   256 /* magic, version, compression: strings of a few bytes */
+#define CLOCK_MAX	   4096
 
 int reader_bad(const struct reader *r, const char *what)
 {
@@ -300,8 +300,8 @@ static int v6_options(struct reader *r, struct cursor *c, struct v6_instance *v,
 		data = cursor_take(c, len);
 		if (!data)
 			return reader_bad(r, "an option is cut off");
-		ret = id == DAT_BUFFER ? take_instance(r, data, len, v, n) :
-					 reader_add_option(r, id, data, len);
+		ret = id == DAT_BUFFER ? take_instance(r, data, len, v, n)
+				       : reader_add_option(r, id, data, len);
 	}
 	return ret;
 }

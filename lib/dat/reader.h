@@ -31,7 +31,7 @@ struct reader_cpu {
 };
 
 struct reader_buffer {
-	const char *name; /* "" = top */
+	const char *name;  /* "" = top */
 	const char *clock; /* "boot"; "" when the file does not say */
 	uint32_t page_size;
 	size_t n_cpus;

@@ -68,8 +68,8 @@ static int load(struct copy *c, uint64_t first, size_t n)
 		return 0;
 	ret = read_at(cpu->fd, c->w->pages, n * size, cpu->offset + first * size);
 	if (ret) {
-		log_err(c->w->log, "cannot read the pages of cpu %u of buffer '%s': %s", c->cpu,
-			c->b->name, strerror(-ret));
+		log_err(c->w->log, "cannot read the pages of cpu %u of buffer '%s': %s", c->cpu, c->b->name,
+			strerror(-ret));
 		return ret;
 	}
 	for (size_t i = 0; i < n && c->b->fix_page; i++) {

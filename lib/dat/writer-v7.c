@@ -49,8 +49,7 @@ static int put_zipped(struct v7 *v, uint16_t id, const char *desc, const struct 
 	return n < 0 ? (int)n : o->err;
 }
 
-static int put_section(struct v7 *v, uint16_t id, bool zip, const char *desc,
-		       const struct buf *body)
+static int put_section(struct v7 *v, uint16_t id, bool zip, const char *desc, const struct buf *body)
 {
 	if (body->bad)
 		return -ENOMEM;
@@ -102,8 +101,7 @@ static void buffer_head(struct buf *out, const struct dat_buffer *b, uint64_t se
 }
 
 /* pad: empty pages after those of the last CPU that has any. */
-static int put_cpus(struct dat_writer *w, const struct dat_buffer *b, uint64_t pad,
-		    struct buf *option)
+static int put_cpus(struct dat_writer *w, const struct dat_buffer *b, uint64_t pad, struct buf *option)
 {
 	uint32_t last = 0;
 

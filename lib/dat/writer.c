@@ -65,8 +65,7 @@ static int check_options(const struct dat_file *f)
 	for (size_t i = 0; i < f->n_options; i++) {
 		const struct dat_option *o = &f->options[i];
 		bool own = o->id == DAT_DONE || o->id == DAT_CPUSTAT || o->id == DAT_BUFFER ||
-			   o->id == DAT_CPUCOUNT ||
-			   (o->id >= DAT_STRINGS && o->id <= DAT_BUFFER_TEXT);
+			   o->id == DAT_CPUCOUNT || (o->id >= DAT_STRINGS && o->id <= DAT_BUFFER_TEXT);
 
 		if (own || o->len > TEXT_MAX || (o->len && !o->data))
 			return -EINVAL;
@@ -129,7 +128,6 @@ int dat_write(const struct dat_file *f, int fd, const struct log *log)
 	if (!ret)
 		ret = write_file(&w, fd);
 	if (ret)
-		log_err(log, "cannot write a version %d trace file: %s", f->version,
-			strerror(-ret));
+		log_err(log, "cannot write a version %d trace file: %s", f->version, strerror(-ret));
 	return ret;
 }

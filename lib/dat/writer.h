@@ -10,14 +10,14 @@
  */
 
 struct dat_cpu {
-	int fd;		    /* file of whole pages, or -1: empty */
-	uint64_t offset;    /* of the first byte in fd; 0 normally */
-	uint64_t size;	    /* bytes; a multiple of the page size */
-	const char *stat;   /* CPUSTAT text ("CPU: 0\nentries: ..."), or NULL */
+	int fd;		  /* file of whole pages, or -1: empty */
+	uint64_t offset;  /* of the first byte in fd; 0 normally */
+	uint64_t size;	  /* bytes; a multiple of the page size */
+	const char *stat; /* CPUSTAT text ("CPU: 0\nentries: ..."), or NULL */
 };
 
 struct dat_buffer {
-	const char *name; /* "" is the top buffer, which comes first when there is one */
+	const char *name;  /* "" is the top buffer, which comes first when there is one */
 	const char *clock; /* "boot" */
 	uint32_t page_size;
 	uint32_t n_cpus;
@@ -36,7 +36,7 @@ struct dat_system {
 	const struct dat_text {
 		const char *data;
 		size_t len;
-	} *formats;
+	} * formats;
 };
 
 struct dat_option {
@@ -47,11 +47,29 @@ struct dat_option {
 
 /* Option ids of trace-cmd.dat.v7(5). */
 enum {
-	DAT_DONE = 0, DAT_DATE = 1, DAT_CPUSTAT = 2, DAT_BUFFER = 3, DAT_TRACECLOCK = 4,
-	DAT_UNAME = 5, DAT_HOOK = 6, DAT_OFFSET = 7, DAT_CPUCOUNT = 8, DAT_VERSION = 9,
-	DAT_PROCMAPS = 10, DAT_TRACEID = 11, DAT_TIME_SHIFT = 12, DAT_GUEST = 13, DAT_TSC2NSEC = 14,
-	DAT_STRINGS = 15, DAT_HEADER_INFO = 16, DAT_FTRACE_EVENTS = 17, DAT_EVENT_FORMATS = 18,
-	DAT_KALLSYMS = 19, DAT_PRINTK = 20, DAT_CMDLINES = 21, DAT_BUFFER_TEXT = 22,
+	DAT_DONE = 0,
+	DAT_DATE = 1,
+	DAT_CPUSTAT = 2,
+	DAT_BUFFER = 3,
+	DAT_TRACECLOCK = 4,
+	DAT_UNAME = 5,
+	DAT_HOOK = 6,
+	DAT_OFFSET = 7,
+	DAT_CPUCOUNT = 8,
+	DAT_VERSION = 9,
+	DAT_PROCMAPS = 10,
+	DAT_TRACEID = 11,
+	DAT_TIME_SHIFT = 12,
+	DAT_GUEST = 13,
+	DAT_TSC2NSEC = 14,
+	DAT_STRINGS = 15,
+	DAT_HEADER_INFO = 16,
+	DAT_FTRACE_EVENTS = 17,
+	DAT_EVENT_FORMATS = 18,
+	DAT_KALLSYMS = 19,
+	DAT_PRINTK = 20,
+	DAT_CMDLINES = 21,
+	DAT_BUFFER_TEXT = 22,
 };
 
 struct dat_file {

@@ -27,21 +27,18 @@ enum {
 };
 
 static const char *const ec_names[64] = {
-	[0x00] = "UNKNOWN",	[0x01] = "WFx",		[0x03] = "CP15_32",
-	[0x04] = "CP15_64",	[0x05] = "CP14_MR",	[0x06] = "CP14_LS",
-	[0x07] = "FP_ASIMD",	[0x08] = "CP10_ID",	[0x09] = "PAC",
-	[0x0a] = "OTHER",	[0x0c] = "CP14_64",	[0x0d] = "BTI",
-	[0x0e] = "ILL",		[0x11] = "SVC32",	[0x12] = "HVC32",
-	[0x13] = "SMC32",	[0x15] = "SVC64",	[0x16] = "HVC64",
-	[0x17] = "SMC64",	[0x18] = "SYS64",	[0x19] = "SVE",
-	[0x1a] = "ERET",	[0x1c] = "FPAC",	[0x1d] = "SME",
-	[0x1f] = "IMP_DEF",	[0x20] = "IABT_LOW",	[0x21] = "IABT_CUR",
-	[0x22] = "PC_ALIGN",	[0x24] = "DABT_LOW",	[0x25] = "DABT_CUR",
-	[0x26] = "SP_ALIGN",	[0x27] = "MOPS",	[0x28] = "FP_EXC32",
-	[0x2c] = "FP_EXC64",	[0x2d] = "GCS",		[0x2f] = "SERROR",
-	[0x30] = "BREAKPT_LOW", [0x31] = "BREAKPT_CUR", [0x32] = "SOFTSTP_LOW",
-	[0x33] = "SOFTSTP_CUR", [0x34] = "WATCHPT_LOW", [0x35] = "WATCHPT_CUR",
-	[0x38] = "BKPT32",	[0x3a] = "VECTOR32",	[0x3c] = "BRK64",
+	[0x00] = "UNKNOWN",	[0x01] = "WFx",		[0x03] = "CP15_32",	[0x04] = "CP15_64",
+	[0x05] = "CP14_MR",	[0x06] = "CP14_LS",	[0x07] = "FP_ASIMD",	[0x08] = "CP10_ID",
+	[0x09] = "PAC",		[0x0a] = "OTHER",	[0x0c] = "CP14_64",	[0x0d] = "BTI",
+	[0x0e] = "ILL",		[0x11] = "SVC32",	[0x12] = "HVC32",	[0x13] = "SMC32",
+	[0x15] = "SVC64",	[0x16] = "HVC64",	[0x17] = "SMC64",	[0x18] = "SYS64",
+	[0x19] = "SVE",		[0x1a] = "ERET",	[0x1c] = "FPAC",	[0x1d] = "SME",
+	[0x1f] = "IMP_DEF",	[0x20] = "IABT_LOW",	[0x21] = "IABT_CUR",	[0x22] = "PC_ALIGN",
+	[0x24] = "DABT_LOW",	[0x25] = "DABT_CUR",	[0x26] = "SP_ALIGN",	[0x27] = "MOPS",
+	[0x28] = "FP_EXC32",	[0x2c] = "FP_EXC64",	[0x2d] = "GCS",		[0x2f] = "SERROR",
+	[0x30] = "BREAKPT_LOW", [0x31] = "BREAKPT_CUR", [0x32] = "SOFTSTP_LOW", [0x33] = "SOFTSTP_CUR",
+	[0x34] = "WATCHPT_LOW", [0x35] = "WATCHPT_CUR", [0x38] = "BKPT32",	[0x3a] = "VECTOR32",
+	[0x3c] = "BRK64",
 };
 
 static const char *const faults[64] = {
@@ -189,8 +186,7 @@ static void abort_text(struct line *l, const struct esr_abort *a)
 {
 	put(l, "%s", a->fetch ? "fetch" : a->write ? "write" : "read");
 	if (a->size) {
-		put(l, " of %u byte%s %s ", a->size, a->size > 1 ? "s" : "",
-		    a->write ? "from" : "to");
+		put(l, " of %u byte%s %s ", a->size, a->size > 1 ? "s" : "", a->write ? "from" : "to");
 		put_reg(l, a->wide, a->reg);
 	}
 	if (a->fault_known)
@@ -308,10 +304,9 @@ const char *kvm_exit_arm_name(uint32_t ret)
 const char *pstate_mode_name(uint32_t spsr)
 {
 	static const char *const names[32] = {
-		[0x00] = "EL0t",       [0x04] = "EL1t",	      [0x05] = "EL1h",
-		[0x08] = "EL2t",       [0x09] = "EL2h",	      [0x0c] = "EL3t",
-		[0x0d] = "EL3h",       [0x10] = "32-bit USR", [0x11] = "32-bit FIQ",
-		[0x12] = "32-bit IRQ", [0x13] = "32-bit SVC", [0x17] = "32-bit ABT",
+		[0x00] = "EL0t",       [0x04] = "EL1t",	      [0x05] = "EL1h",	     [0x08] = "EL2t",
+		[0x09] = "EL2h",       [0x0c] = "EL3t",	      [0x0d] = "EL3h",	     [0x10] = "32-bit USR",
+		[0x11] = "32-bit FIQ", [0x12] = "32-bit IRQ", [0x13] = "32-bit SVC", [0x17] = "32-bit ABT",
 		[0x1a] = "32-bit HYP", [0x1b] = "32-bit UND", [0x1f] = "32-bit SYS",
 	};
 

@@ -135,9 +135,7 @@ static size_t btf_tail(unsigned int kind, size_t vlen)
 {
 	/* INT, ARRAY, STRUCT, UNION, ENUM, ..., FUNC_PROTO, VAR, DATASEC, ..., DECL_TAG */
 	static const uint8_t fixed[] = { [1] = 4, [3] = 12, [14] = 4, [17] = 4 };
-	static const uint8_t each[] = {
-		[4] = 12, [5] = 12, [6] = 8, [13] = 8, [15] = 12, [19] = 12
-	};
+	static const uint8_t each[] = { [4] = 12, [5] = 12, [6] = 8, [13] = 8, [15] = 12, [19] = 12 };
 
 	if (!kind || kind > KIND_64)
 		return SIZE_MAX;
@@ -157,9 +155,8 @@ static int btf_open(struct btf *b, const uint8_t *data, size_t len)
 	type_len = cursor_u32(&c);
 	str_off = cursor_u32(&c);
 	str_len = cursor_u32(&c);
-	if (c.bad || header > len || type_off > len - header ||
-	    type_len > len - header - type_off || str_off > len - header ||
-	    str_len > len - header - str_off)
+	if (c.bad || header > len || type_off > len - header || type_len > len - header - type_off ||
+	    str_off > len - header || str_len > len - header - str_off)
 		return -EBADMSG;
 	b->types = cursor_at(data + header + type_off, type_len);
 	b->strings = (const char *)data + header + str_off;

@@ -11,8 +11,7 @@
  */
 struct hyp_formats; /* opaque */
 
-int hyp_formats_parse(const void *data, size_t len,
-		      struct hyp_formats **out); /* -EBADMSG, -ENOMEM */
+int hyp_formats_parse(const void *data, size_t len, struct hyp_formats **out); /* -EBADMSG, -ENOMEM */
 void hyp_formats_free(struct hyp_formats *f);
 /* NULL: unknown, or f is NULL */
 const char *hyp_format(const struct hyp_formats *f, uint64_t id);

@@ -108,12 +108,10 @@ static int parse_type(char *text, struct arg *a)
 		enum kind kind;
 		unsigned int bits;
 	} types[] = {
-		{ "u8", KIND_UNSIGNED, 8 },   { "u16", KIND_UNSIGNED, 16 },
-		{ "u32", KIND_UNSIGNED, 32 }, { "u64", KIND_UNSIGNED, 64 },
-		{ "s8", KIND_SIGNED, 8 },     { "s16", KIND_SIGNED, 16 },
-		{ "s32", KIND_SIGNED, 32 },   { "s64", KIND_SIGNED, 64 },
-		{ "hex", KIND_HEX, 64 },      { "bool", KIND_BOOL, 64 },
-		{ "char", KIND_CHAR, 8 },     { "f64", KIND_FLOAT, 64 },
+		{ "u8", KIND_UNSIGNED, 8 },   { "u16", KIND_UNSIGNED, 16 }, { "u32", KIND_UNSIGNED, 32 },
+		{ "u64", KIND_UNSIGNED, 64 }, { "s8", KIND_SIGNED, 8 },	    { "s16", KIND_SIGNED, 16 },
+		{ "s32", KIND_SIGNED, 32 },   { "s64", KIND_SIGNED, 64 },   { "hex", KIND_HEX, 64 },
+		{ "bool", KIND_BOOL, 64 },    { "char", KIND_CHAR, 8 },	    { "f64", KIND_FLOAT, 64 },
 	};
 
 	if (!strncmp(text, "enum(", 5)) {
@@ -204,8 +202,7 @@ static int add_line(struct hypertrace_desc *d, const char *line, size_t len)
 	return ret;
 }
 
-int hypertrace_desc_parse(const void *data, size_t len, struct hypertrace_desc **out,
-			  unsigned int *line)
+int hypertrace_desc_parse(const void *data, size_t len, struct hypertrace_desc **out, unsigned int *line)
 {
 	struct hypertrace_desc *d = calloc(1, sizeof(*d));
 	struct cursor c = cursor_at(data, len);
@@ -294,8 +291,7 @@ static void put_value(const struct arg *a, uint64_t value, struct buf *out)
 	}
 }
 
-static const struct event *find_event(const struct hypertrace_desc *d,
-				      const struct hypertrace_event *e)
+static const struct event *find_event(const struct hypertrace_desc *d, const struct hypertrace_event *e)
 {
 	return e->n_args ? find(d, e->arg[0]) : NULL;
 }
@@ -307,8 +303,8 @@ const char *hypertrace_name(const struct hypertrace_desc *d, const struct hypert
 	return known ? known->name : NULL;
 }
 
-const char *hypertrace_arg(const struct hypertrace_desc *d, const struct hypertrace_event *e,
-			   size_t i, struct buf *out)
+const char *hypertrace_arg(const struct hypertrace_desc *d, const struct hypertrace_event *e, size_t i,
+			   struct buf *out)
 {
 	const struct event *known = find_event(d, e);
 
@@ -320,8 +316,7 @@ const char *hypertrace_arg(const struct hypertrace_desc *d, const struct hypertr
 	return NULL;
 }
 
-void hypertrace_text(const struct hypertrace_desc *d, const struct hypertrace_event *e,
-		     struct buf *out)
+void hypertrace_text(const struct hypertrace_desc *d, const struct hypertrace_event *e, struct buf *out)
 {
 	const struct event *known = find_event(d, e);
 	size_t next = known ? 1 : 0;

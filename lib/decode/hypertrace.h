@@ -39,8 +39,7 @@ bool hypertrace_line_parse(const char *line, size_t len, struct hypertrace_event
 struct hypertrace_desc; /* opaque */
 
 /* -EBADMSG with *line the number of the line that makes no sense; -ENOMEM. */
-int hypertrace_desc_parse(const void *data, size_t len, struct hypertrace_desc **out,
-			  unsigned int *line);
+int hypertrace_desc_parse(const void *data, size_t len, struct hypertrace_desc **out, unsigned int *line);
 void hypertrace_desc_free(struct hypertrace_desc *d);
 
 /*
@@ -48,8 +47,7 @@ void hypertrace_desc_free(struct hypertrace_desc *d);
  * the event, else "guest_hypertrace arg1=1 arg2=0xcafe"; what a description does
  * not name follows as argN=. d may be NULL.
  */
-void hypertrace_text(const struct hypertrace_desc *d, const struct hypertrace_event *e,
-		     struct buf *out);
+void hypertrace_text(const struct hypertrace_desc *d, const struct hypertrace_event *e, struct buf *out);
 
 /* The event's name in the description (which owns it); NULL: it is not described, or d is NULL. */
 const char *hypertrace_name(const struct hypertrace_desc *d, const struct hypertrace_event *e);
@@ -57,7 +55,7 @@ const char *hypertrace_name(const struct hypertrace_desc *d, const struct hypert
  * Appends the value of e->arg[i], 1 <= i < n_args, as hypertrace_text has it.
  * Returns the argument's name in the description (which owns it) or NULL.
  */
-const char *hypertrace_arg(const struct hypertrace_desc *d, const struct hypertrace_event *e,
-			   size_t i, struct buf *out);
+const char *hypertrace_arg(const struct hypertrace_desc *d, const struct hypertrace_event *e, size_t i,
+			   struct buf *out);
 
 #endif

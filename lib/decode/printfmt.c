@@ -54,8 +54,8 @@ static const char *rewrite_choice(const char *p, struct buf *out)
 		end = close_paren(p + n);
 		if (!end)
 			return NULL;
-		buf_printf(out, "((%.*s) ? \"%s\" : \"%s\")", (int)(end - 1 - (p + n)), p + n,
-			   choices[i].yes, choices[i].no);
+		buf_printf(out, "((%.*s) ? \"%s\" : \"%s\")", (int)(end - 1 - (p + n)), p + n, choices[i].yes,
+			   choices[i].no);
 		return end;
 	}
 	return NULL;
@@ -112,8 +112,9 @@ static bool mend(const char *p, struct buf *out)
 			p += 2;
 			continue;
 		}
-		next = !string && *p == 's' && !isalnum((unsigned char)p[-1]) && p[-1] != '_' ?
-			       rewrite_choice(p, out) : NULL;
+		next = !string && *p == 's' && !isalnum((unsigned char)p[-1]) && p[-1] != '_'
+			       ? rewrite_choice(p, out)
+			       : NULL;
 		if (next) {
 			sanitized = true;
 			p = next;

@@ -130,8 +130,7 @@ static const char *const arch[] = {
 };
 
 static const char *const workaround_3[] = { "SMCCC_ARCH_WORKAROUND_3" };
-static const char *const workaround_2_1[] = { "SMCCC_ARCH_WORKAROUND_2",
-					      "SMCCC_ARCH_WORKAROUND_1" };
+static const char *const workaround_2_1[] = { "SMCCC_ARCH_WORKAROUND_2", "SMCCC_ARCH_WORKAROUND_1" };
 static const char *const pv_time[] = { "PV_TIME_FEATURES", "PV_TIME_ST" };
 
 static const char *const kvm[] = {
@@ -183,8 +182,7 @@ struct smccc_id smccc_split(uint32_t id)
 
 const char *smccc_owner_name(unsigned int owner)
 {
-	static const char *const names[] = { "Arch", "CPU",    "SiP",	   "OEM",
-					     "Std",  "StdHyp", "VendorHyp" };
+	static const char *const names[] = { "Arch", "CPU", "SiP", "OEM", "Std", "StdHyp", "VendorHyp" };
 
 	if (owner < ARRAY_SIZE(names))
 		return names[owner];
@@ -213,8 +211,7 @@ const char *smccc_text(uint32_t id, char *out, size_t size)
 	else if (s.fast && general(s.func))
 		snprintf(out, size, "%s %s %s%s", owner, general(s.func), width, sve);
 	else
-		snprintf(out, size, "%s 0x%04x %s%s%s", owner, s.func, width,
-			 s.fast ? "" : " yielding", sve);
+		snprintf(out, size, "%s 0x%04x %s%s%s", owner, s.func, width, s.fast ? "" : " yielding", sve);
 	return out;
 }
 

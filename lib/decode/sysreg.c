@@ -3,8 +3,7 @@
 
 #include <stdio.h>
 
-#define KEY(op0, op1, crn, crm, op2)                                                               \
-	((uint16_t)((op0) << 14 | (op1) << 11 | (crn) << 7 | (crm) << 3 | (op2)))
+#define KEY(op0, op1, crn, crm, op2) ((uint16_t)((op0) << 14 | (op1) << 11 | (crn) << 7 | (crm) << 3 | (op2)))
 
 struct entry {
 	uint16_t key;

@@ -13,8 +13,7 @@
 
 static int record_pid(const struct export_record *r)
 {
-	const struct tep_format_field *f =
-		r->event ? tep_find_common_field(r->event, "common_pid") : NULL;
+	const struct tep_format_field *f = r->event ? tep_find_common_field(r->event, "common_pid") : NULL;
 	uint64_t pid;
 
 	if (!field_is_number(f) || !field_number(f, r->tep.data, (size_t)r->tep.size, &pid))
@@ -43,8 +42,8 @@ static void fill_record(const struct inputs *in, const struct merge_record *m, s
 	r->pid = record_pid(r);
 }
 
-static int walk(const struct inputs *in, struct merge *m, struct padded *room, export_fn *fn,
-		void *ctx, struct export_counts *counts)
+static int walk(const struct inputs *in, struct merge *m, struct padded *room, export_fn *fn, void *ctx,
+		struct export_counts *counts)
 {
 	struct merge_record rec;
 	struct export_record r;
@@ -105,6 +104,5 @@ bool export_number(const struct export_record *r, const char *field, uint64_t *o
 
 bool export_is_hyp(const struct export_record *r)
 {
-	return r->event &&
-	       (!strcmp(r->event->system, "hypervisor") || !strcmp(r->event->system, "hyp"));
+	return r->event && (!strcmp(r->event->system, "hypervisor") || !strcmp(r->event->system, "hyp"));
 }

@@ -59,8 +59,7 @@ static void put_number(struct json *json, const struct tep_format_field *f, uint
 		json_u64(json, v);
 }
 
-static void put_array(struct json *json, const struct tep_format_field *f, const uint8_t *data,
-		      size_t n)
+static void put_array(struct json *json, const struct tep_format_field *f, const uint8_t *data, size_t n)
 {
 	size_t size = field_item_size(f);
 	unsigned int shift = 64 - 8 * (unsigned int)size;
@@ -77,8 +76,7 @@ static void put_array(struct json *json, const struct tep_format_field *f, const
 	json_array_end(json);
 }
 
-static void put_field(struct json *json, const struct tep_format_field *f,
-		      const struct tep_record *rec)
+static void put_field(struct json *json, const struct tep_format_field *f, const struct tep_record *rec)
 {
 	size_t len = (size_t)rec->size, n;
 	const uint8_t *data;

@@ -82,9 +82,8 @@ static const ProtobufCFieldDescriptor *find_member(const struct tep_event *e)
 	}
 	if (!member)
 		member = protobuf_c_message_descriptor_get_field_by_name(d, e->name);
-	return member && member->type == PROTOBUF_C_TYPE_MESSAGE && strcmp(member->name, "generic")
-		       ? member
-		       : NULL;
+	return member && member->type == PROTOBUF_C_TYPE_MESSAGE && strcmp(member->name, "generic") ? member
+												    : NULL;
 }
 
 static size_t count_fields(const struct tep_event *e)
@@ -158,8 +157,7 @@ static void set_field(struct arena *a, ProtobufCMessage *m, const struct target 
 	}
 }
 
-static void set_known(struct arena *a, ftrace_event *e, const struct plan *p,
-		      const struct export_record *r)
+static void set_known(struct arena *a, ftrace_event *e, const struct plan *p, const struct export_record *r)
 {
 	const ProtobufCMessageDescriptor *d = p->member->descriptor;
 	ProtobufCMessage *m = arena_alloc(a, d->sizeof_message);
@@ -177,8 +175,7 @@ static void set_known(struct arena *a, ftrace_event *e, const struct plan *p,
 /* Addresses of code, which a name says more about. */
 static bool is_code(const char *name)
 {
-	static const char *const names[] = { "ip",	 "parent_ip", "func",
-					     "function", "caller",    "call_site" };
+	static const char *const names[] = { "ip", "parent_ip", "func", "function", "caller", "call_site" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (!strcmp(name, names[i]))
@@ -186,8 +183,7 @@ static bool is_code(const char *name)
 	return false;
 }
 
-static void set_value(struct arena *a, generic_field *g, const struct tep_format_field *f,
-		      uint64_t v)
+static void set_value(struct arena *a, generic_field *g, const struct tep_format_field *f, uint64_t v)
 {
 	const char *symbol = is_code(f->name) ? tep_find_function(f->event->tep, v) : NULL;
 
@@ -203,8 +199,7 @@ static void set_value(struct arena *a, generic_field *g, const struct tep_format
 }
 
 /* "1,2,3" */
-static char *array_text(struct arena *a, const struct tep_format_field *f, const uint8_t *data,
-			size_t n)
+static char *array_text(struct arena *a, const struct tep_format_field *f, const uint8_t *data, size_t n)
 {
 	size_t size = field_item_size(f);
 	struct buf text = { 0 };
@@ -231,8 +226,8 @@ static void set_generic_field(struct arena *a, generic_field *g, const struct te
 		if (field_number(f, r->tep.data, len, &v))
 			set_value(a, g, f, v);
 	} else if (field_bytes(f, r->tep.data, len, &data, &n) == 1) {
-		g->str_value = f->flags & TEP_FIELD_IS_STRING ? arena_text(a, data, n)
-							      : array_text(a, f, data, n);
+		g->str_value =
+			f->flags & TEP_FIELD_IS_STRING ? arena_text(a, data, n) : array_text(a, f, data, n);
 	}
 }
 
@@ -383,8 +378,7 @@ int pf_ftrace_finish(struct pf_ftrace *f)
 
 /* ---- all of it ---------------------------------------------------------------------- */
 
-struct pf_ftrace *pf_ftrace_new(struct pf_out *out, const struct inputs *in,
-				const uint32_t *machines)
+struct pf_ftrace *pf_ftrace_new(struct pf_out *out, const struct inputs *in, const uint32_t *machines)
 {
 	struct pf_ftrace *f = calloc(1, sizeof(*f));
 

@@ -74,12 +74,10 @@ static int new_track(struct pf_hyp *h, struct cpu *c)
 	int ret = 0;
 
 	if (!h->parents[c->input])
-		ret = pf_track(&pf->tracks, machine, 0, "Hypervisor (EL2)", 0,
-			       &h->parents[c->input]);
+		ret = pf_track(&pf->tracks, machine, 0, "Hypervisor (EL2)", 0, &h->parents[c->input]);
 	name = arena_printf(&c->arena, "CPU %u", c->cpu);
 	if (!ret)
-		ret = pf_track(&pf->tracks, machine, h->parents[c->input], name, (int)c->cpu,
-			       &c->track);
+		ret = pf_track(&pf->tracks, machine, h->parents[c->input], name, (int)c->cpu, &c->track);
 	return c->arena.bad ? -ENOMEM : ret;
 }
 
@@ -146,8 +144,8 @@ static int drop_slice(struct pf_hyp *h, struct cpu *c)
 	ret = pf_ftrace_add(pf->ftrace, &c->enter, true);
 	pf_arg_text(&c->args, "end", "lost", 4);
 	if (!ret)
-		ret = pf_instant(&pf->tracks, pf->machines[c->input], c->track, c->enter.ts,
-				 CATEGORY, slice_name(c), &c->args);
+		ret = pf_instant(&pf->tracks, pf->machines[c->input], c->track, c->enter.ts, CATEGORY,
+				 slice_name(c), &c->args);
 	return ret;
 }
 

@@ -110,8 +110,8 @@ static struct lane *open_lane(struct thread *t, uint64_t id, const char *name)
 
 /* ---- spans ---------------------------------------------------------------------------- */
 
-static int begin_span(struct pf_marker *m, struct thread *t, const struct export_record *r,
-		      uint64_t id, const char *key, const char *name, const struct pf_args *args)
+static int begin_span(struct pf_marker *m, struct thread *t, const struct export_record *r, uint64_t id,
+		      const char *key, const char *name, const struct pf_args *args)
 {
 	struct lane *l = free_lane(t);
 	struct pf *pf = m->pf;
@@ -126,12 +126,12 @@ static int begin_span(struct pf_marker *m, struct thread *t, const struct export
 	l->id = id;
 	snprintf(l->name, sizeof(l->name), "%s", key);
 	return ret ? ret
-		   : pf_begin(&pf->tracks, pf->machines[t->input], l->track, r->ts, kinds[t->kind],
-			      name, args);
+		   : pf_begin(&pf->tracks, pf->machines[t->input], l->track, r->ts, kinds[t->kind], name,
+			      args);
 }
 
-static int instant(struct pf_marker *m, struct thread *t, const struct export_record *r,
-		   const char *name, const struct pf_args *args)
+static int instant(struct pf_marker *m, struct thread *t, const struct export_record *r, const char *name,
+		   const struct pf_args *args)
 {
 	struct lane *l = free_lane(t);
 	struct pf *pf = m->pf;
@@ -140,12 +140,12 @@ static int instant(struct pf_marker *m, struct thread *t, const struct export_re
 	l = l ? l : &t->lanes[0];
 	ret = lane_track(m, t, l, r);
 	return ret ? ret
-		   : pf_instant(&pf->tracks, pf->machines[t->input], l->track, r->ts,
-				kinds[t->kind], name, args);
+		   : pf_instant(&pf->tracks, pf->machines[t->input], l->track, r->ts, kinds[t->kind], name,
+				args);
 }
 
-static int end_span(struct pf_marker *m, struct thread *t, const struct export_record *r,
-		    uint64_t id, const char *key, const char *name, const struct pf_args *args)
+static int end_span(struct pf_marker *m, struct thread *t, const struct export_record *r, uint64_t id,
+		    const char *key, const char *name, const struct pf_args *args)
 {
 	struct lane *l = open_lane(t, id, key);
 	struct pf *pf = m->pf;
@@ -158,8 +158,7 @@ static int end_span(struct pf_marker *m, struct thread *t, const struct export_r
 
 /* ---- crosvm ----------------------------------------------------------------------------- */
 
-static int crosvm_record(struct pf_marker *m, const struct export_record *r,
-			 const struct crosvm_line *line)
+static int crosvm_record(struct pf_marker *m, const struct export_record *r, const struct crosvm_line *line)
 {
 	struct arena *a = &m->pf->arena;
 	struct pf_args args = { .arena = a };
@@ -202,8 +201,7 @@ static size_t span_name(const char *name, int *way)
 	return len;
 }
 
-static void hypertrace_args(struct pf_marker *m, const struct hypertrace_event *e,
-			    struct pf_args *args)
+static void hypertrace_args(struct pf_marker *m, const struct hypertrace_event *e, struct pf_args *args)
 {
 	struct buf value = { 0 };
 	char number[24];
@@ -259,8 +257,7 @@ int pf_marker_record(struct pf_marker *m, const struct export_record *r)
 
 	if (strcmp(r->event->name, "print") || strcmp(r->event->system, "ftrace"))
 		return 0;
-	if (field_bytes(tep_find_field(r->event, "buf"), r->tep.data, (size_t)r->tep.size, &data,
-			&n) != 1)
+	if (field_bytes(tep_find_field(r->event, "buf"), r->tep.data, (size_t)r->tep.size, &data, &n) != 1)
 		return 0;
 	n = strnlen((const char *)data, n);
 	while (n && (data[n - 1] == '\n' || data[n - 1] == '\r'))

@@ -9,8 +9,8 @@ bool perfetto_built(void)
 	return false;
 }
 
-int perfetto_new(struct perfetto **out, int fd, const struct inputs *in,
-		 const struct hypertrace_desc *desc, const struct log *log)
+int perfetto_new(struct perfetto **out, int fd, const struct inputs *in, const struct hypertrace_desc *desc,
+		 const struct log *log)
 {
 	*out = NULL;
 	return -ENOSYS;

@@ -61,11 +61,11 @@ struct pf_args {
 int pf_track(struct pf_tracks *t, uint32_t machine, uint64_t parent, const char *name, int rank,
 	     uint64_t *uuid);
 /* name and category are valid UTF-8. args may be NULL. */
-int pf_begin(struct pf_tracks *t, uint32_t machine, uint64_t track, uint64_t ts,
-	     const char *category, const char *name, const struct pf_args *args);
+int pf_begin(struct pf_tracks *t, uint32_t machine, uint64_t track, uint64_t ts, const char *category,
+	     const char *name, const struct pf_args *args);
 int pf_end(struct pf_tracks *t, uint32_t machine, uint64_t track, uint64_t ts);
-int pf_instant(struct pf_tracks *t, uint32_t machine, uint64_t track, uint64_t ts,
-	       const char *category, const char *name, const struct pf_args *args);
+int pf_instant(struct pf_tracks *t, uint32_t machine, uint64_t track, uint64_t ts, const char *category,
+	       const char *name, const struct pf_args *args);
 
 void pf_arg_u64(struct pf_args *a, const char *name, uint64_t v);
 void pf_arg_i64(struct pf_args *a, const char *name, int64_t v);

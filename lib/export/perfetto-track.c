@@ -64,8 +64,8 @@ static int put_event(struct pf_tracks *t, uint32_t machine, uint64_t track, uint
 	return pf_put(t->out, machine, &p);
 }
 
-int pf_begin(struct pf_tracks *t, uint32_t machine, uint64_t track, uint64_t ts,
-	     const char *category, const char *name, const struct pf_args *args)
+int pf_begin(struct pf_tracks *t, uint32_t machine, uint64_t track, uint64_t ts, const char *category,
+	     const char *name, const struct pf_args *args)
 {
 	return put_event(t, machine, track, ts, SLICE_BEGIN, category, name, args);
 }
@@ -75,8 +75,8 @@ int pf_end(struct pf_tracks *t, uint32_t machine, uint64_t track, uint64_t ts)
 	return put_event(t, machine, track, ts, SLICE_END, NULL, NULL, NULL);
 }
 
-int pf_instant(struct pf_tracks *t, uint32_t machine, uint64_t track, uint64_t ts,
-	       const char *category, const char *name, const struct pf_args *args)
+int pf_instant(struct pf_tracks *t, uint32_t machine, uint64_t track, uint64_t ts, const char *category,
+	       const char *name, const struct pf_args *args)
 {
 	return put_event(t, machine, track, ts, INSTANT, category, name, args);
 }

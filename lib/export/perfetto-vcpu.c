@@ -47,9 +47,8 @@ struct pf_vcpus {
 static void name_vcpu(struct vcpu *c, const struct input *in, const struct offset_vcpu *vcpu)
 {
 	/* "CPU 0/KVM", "crosvm_vcpu0": the next best */
-	const char *comm = tep_is_pid_registered(in->tep, c->tid)
-				   ? tep_data_comm_from_pid(in->tep, c->tid)
-				   : "vCPU thread";
+	const char *comm = tep_is_pid_registered(in->tep, c->tid) ? tep_data_comm_from_pid(in->tep, c->tid)
+								  : "vCPU thread";
 
 	if (vcpu)
 		snprintf(c->label, sizeof(c->label), "vCPU %u", vcpu->cpu);

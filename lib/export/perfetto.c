@@ -69,8 +69,7 @@ static int put_system(struct perfetto *p, size_t i)
  */
 static int put_clocks(struct perfetto *p, size_t i, uint64_t ts)
 {
-	Perfetto__Protos__ClockSnapshot__Clock clock =
-		PERFETTO__PROTOS__CLOCK_SNAPSHOT__CLOCK__INIT;
+	Perfetto__Protos__ClockSnapshot__Clock clock = PERFETTO__PROTOS__CLOCK_SNAPSHOT__CLOCK__INIT;
 	Perfetto__Protos__ClockSnapshot__Clock *clocks[] = { &clock };
 	Perfetto__Protos__ClockSnapshot snap = PERFETTO__PROTOS__CLOCK_SNAPSHOT__INIT;
 	Perfetto__Protos__RemoteClockSync__SyncedClocks pair =
@@ -101,8 +100,7 @@ static int put_clocks(struct perfetto *p, size_t i, uint64_t ts)
 /* PROCMAPS: "PID LINES COMMAND" in hexadecimal, then so many lines. */
 static int put_process(struct perfetto *p, size_t i, const struct dat_text *maps)
 {
-	Perfetto__Protos__ProcessTree__Process process =
-		PERFETTO__PROTOS__PROCESS_TREE__PROCESS__INIT;
+	Perfetto__Protos__ProcessTree__Process process = PERFETTO__PROTOS__PROCESS_TREE__PROCESS__INIT;
 	Perfetto__Protos__ProcessTree__Process *processes[] = { &process };
 	Perfetto__Protos__ProcessTree tree = PERFETTO__PROTOS__PROCESS_TREE__INIT;
 	pf_packet packet = PF_PACKET_INIT;
@@ -276,16 +274,16 @@ static int check_cpus(const struct inputs *in, const struct log *log)
 
 				if (cpu <= CPU_MAX)
 					continue;
-				log_err(log, "%s has a CPU %u: Perfetto takes none above %d",
-					in->v[i].path, cpu, CPU_MAX);
+				log_err(log, "%s has a CPU %u: Perfetto takes none above %d", in->v[i].path,
+					cpu, CPU_MAX);
 				return -ERANGE;
 			}
 	}
 	return 0;
 }
 
-int perfetto_new(struct perfetto **out, int fd, const struct inputs *in,
-		 const struct hypertrace_desc *desc, const struct log *log)
+int perfetto_new(struct perfetto **out, int fd, const struct inputs *in, const struct hypertrace_desc *desc,
+		 const struct log *log)
 {
 	struct perfetto *p = calloc(1, sizeof(*p));
 	int ret = p ? check_cpus(in, log) : -ENOMEM;

@@ -20,8 +20,8 @@ bool perfetto_built(void);
  * Writes to fd; fd, in and desc (NULL: none) stay the caller's and must outlive
  * it. -ERANGE: a CPU number that Perfetto refuses (the log says which); -ENOMEM.
  */
-int perfetto_new(struct perfetto **out, int fd, const struct inputs *in,
-		 const struct hypertrace_desc *desc, const struct log *log);
+int perfetto_new(struct perfetto **out, int fd, const struct inputs *in, const struct hypertrace_desc *desc,
+		 const struct log *log);
 void perfetto_free(struct perfetto *p);
 /* An export_fn; ctx is the struct perfetto. -ENOMEM, -errno from the file. */
 int perfetto_record(void *ctx, const struct export_record *r);

@@ -281,8 +281,7 @@ static void other_args(struct guest_args *a, enum guest_vmm vmm, struct argv *v)
 	const char *name = vmm == GUEST_VMM_FIRECRACKER ? "--id" : "--name", *val;
 
 	while (next_arg(v)) {
-		if ((val = option(v, name)) ||
-		    (vmm == GUEST_VMM_KVMTOOL && (val = option(v, "-n"))))
+		if ((val = option(v, name)) || (vmm == GUEST_VMM_KVMTOOL && (val = option(v, "-n"))))
 			set_str(&a->name, strdup(val));
 		else if ((val = option(v, "--cid")))
 			set_cid(a, val);
@@ -291,8 +290,7 @@ static void other_args(struct guest_args *a, enum guest_vmm vmm, struct argv *v)
 		else if ((val = option(v, "--api-sock")))
 			set_str(&a->api, strdup(val));
 		else if ((val = option(v, "--api-socket"))) /* [path=]PATH or fd=N */
-			set_str(&a->api,
-				strchr(val, '=') ? guest_arg_value(val, "path") : strdup(val));
+			set_str(&a->api, strchr(val, '=') ? guest_arg_value(val, "path") : strdup(val));
 		else if ((val = option(v, "--config-file")))
 			set_str(&a->config, strdup(val));
 	}
@@ -317,8 +315,7 @@ int guest_config_parse(struct guest_args *a, const char *text, size_t len)
 
 	if (json_parse(text, len, &all))
 		return -EBADMSG;
-	if (!json_member(all, "config",
-			 &config)) /* cloud-hypervisor's vm.info has it one step down */
+	if (!json_member(all, "config", &config)) /* cloud-hypervisor's vm.info has it one step down */
 		config = all;
 	if (!json_member(config, "vsock", &vsock))
 		return 0;

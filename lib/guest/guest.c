@@ -7,17 +7,17 @@
 
 const char *guest_vmm_name(enum guest_vmm vmm)
 {
-	static const char *const names[] = {
-		"other", "QEMU", "crosvm", "kvmtool", "cloud-hypervisor", "Firecracker", "AVF"
-	};
+	static const char *const names[] = { "other",	    "QEMU", "crosvm", "kvmtool", "cloud-hypervisor",
+					     "Firecracker", "AVF" };
 
 	return vmm < ARRAY_SIZE(names) ? names[vmm] : "other";
 }
 
 const char *guest_how_name(enum guest_how how)
 {
-	static const char *const names[] = { "none",	"name",	   "debugfs", "qmp",
-					     "libvirt", "syscall", "trace" };
+	static const char *const names[] = {
+		"none", "name", "debugfs", "qmp", "libvirt", "syscall", "trace"
+	};
 
 	return how < ARRAY_SIZE(names) ? names[how] : "none";
 }
@@ -165,8 +165,7 @@ int guests_find(struct guests *out, const struct guest_opts *o)
 		guests_from_vm_list,
 		guests_from_libvirt,
 	};
-	static const unsigned int bit[] = { GUEST_FROM_PROC, GUEST_FROM_VM_LIST,
-					    GUEST_FROM_LIBVIRT };
+	static const unsigned int bit[] = { GUEST_FROM_PROC, GUEST_FROM_VM_LIST, GUEST_FROM_LIBVIRT };
 	struct guests found = { 0 };
 	int ret = 0;
 
@@ -205,8 +204,8 @@ static int no_such_vm(const struct guest_spec *s, const struct guests *all, cons
 		log_err(log, "no VM is named '%s' here; there are: %s (or say %s@CID)", s->name,
 			buf_str(&have), s->name);
 	else
-		log_err(log, "no VM is named '%s' here: say %s@CID (hyptrace list --guests)",
-			s->name, s->name);
+		log_err(log, "no VM is named '%s' here: say %s@CID (hyptrace list --guests)", s->name,
+			s->name);
 	buf_release(&have);
 	return -ENOENT;
 }
@@ -225,8 +224,7 @@ static int take_address(struct guest_spec *s, const struct guest *g, const struc
 		return 0;
 	}
 	if (!g->cid) {
-		log_err(log,
-			"VM '%s' (pid %d) has no vsock device; give it one, or say %s@ADDRESS:PORT",
+		log_err(log, "VM '%s' (pid %d) has no vsock device; give it one, or say %s@ADDRESS:PORT",
 			s->name, g->pid, s->name);
 		return -ENXIO;
 	}

@@ -65,9 +65,8 @@ enum guest_how {
 };
 
 struct guest_vcpu {
-	unsigned int
-		cpu; /* the VMM's number; with DEBUGFS and SYSCALL KVM's id (on x86 the APIC id) */
-	pid_t tid;   /* 0: not known */
+	unsigned int cpu; /* the VMM's number; with DEBUGFS and SYSCALL KVM's id (on x86 the APIC id) */
+	pid_t tid;	  /* 0: not known */
 	enum guest_how how;
 };
 
@@ -95,8 +94,7 @@ struct guests {
 };
 
 struct guest_opts {
-	const char *
-		root; /* prefix of all paths; NULL or "": this machine. Else libvirt is not asked */
+	const char *root;      /* prefix of all paths; NULL or "": this machine. Else libvirt is not asked */
 	unsigned int skip;     /* GUEST_FROM_*: sources not to ask */
 	int timeout_ms;	       /* for each answer waited for; 0: 500 */
 	const struct log *log; /* what could not be asked, as LOG_DEBUG */

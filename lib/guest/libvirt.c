@@ -67,9 +67,7 @@ static void attribute(const char *p, const char *name, char *out, size_t size)
 	size_t len = strlen(name), n = 0;
 
 	for (; end && p < end; p++) {
-		char quote = p[0] == ' ' && !strncmp(p + 1, name, len) && p[len + 1] == '='
-				     ? p[len + 2]
-				     : 0;
+		char quote = p[0] == ' ' && !strncmp(p + 1, name, len) && p[len + 1] == '=' ? p[len + 2] : 0;
 
 		if (quote != '\'' && quote != '"')
 			continue;
@@ -135,8 +133,8 @@ static void ask_monitor(struct guest *vm, const struct guest_libvirt *api, void 
 }
 
 /* Reads one domain. *deaf: its threads are not known and this connection cannot ask. */
-static int add_domain(struct guests *g, const struct guest_libvirt *api, void *domain,
-		      bool writable, bool *deaf)
+static int add_domain(struct guests *g, const struct guest_libvirt *api, void *domain, bool writable,
+		      bool *deaf)
 {
 	struct guest vm = { .sources = GUEST_FROM_LIBVIRT };
 	const char *name = api->name(domain);
@@ -161,8 +159,8 @@ static int add_domain(struct guests *g, const struct guest_libvirt *api, void *d
 	return ret;
 }
 
-static int ask_connection(struct guests *g, const struct guest_libvirt *api, void *conn,
-			  bool writable, bool *deaf)
+static int ask_connection(struct guests *g, const struct guest_libvirt *api, void *conn, bool writable,
+			  bool *deaf)
 {
 	void **domains = NULL;
 	int n = api->list(conn, &domains, VIR_CONNECT_LIST_DOMAINS_ACTIVE), ret = 0;

@@ -98,8 +98,7 @@ static char *reachable(const struct scan *s, int pid, const char *path)
 	bool jailed;
 
 	if (*path != '/') {
-		char *cwd = str_printf("%s/proc/%d/cwd", root, pid),
-		     *real = cwd ? realpath(cwd, NULL) : NULL;
+		char *cwd = str_printf("%s/proc/%d/cwd", root, pid), *real = cwd ? realpath(cwd, NULL) : NULL;
 		char *full = cwd ? str_printf("%s/%s", real ? real : cwd, path) : NULL;
 
 		free(real);
@@ -204,8 +203,8 @@ static int look_at(struct scan *s, struct process *p)
 	int ret;
 
 	if (!strncmp(p->exe, "vhost-device-vsock", 18)) {
-		size_t n = guest_vhost_args(text, p->cmdline.len, s->vhost + s->n_vhost,
-					    VHOST_MAX - s->n_vhost);
+		size_t n =
+			guest_vhost_args(text, p->cmdline.len, s->vhost + s->n_vhost, VHOST_MAX - s->n_vhost);
 
 		while (n--)
 			s->vhost_pid[s->n_vhost++] = p->pid;

@@ -25,9 +25,8 @@ int guest_cpus_fast(struct guest *g, int dir, const char *text, size_t len, enum
 	if (!json_member(all, "return", &list))
 		return -ENOMSG;
 	while (json_item(list, &at, &row)) {
-		if (!json_member(row, "cpu-index", &v) || !json_get_u64(v, &cpu) ||
-		    cpu >= UINT_MAX || !json_member(row, "thread-id", &v) ||
-		    !json_get_u64(v, &tid) || !tid || tid > INT_MAX)
+		if (!json_member(row, "cpu-index", &v) || !json_get_u64(v, &cpu) || cpu >= UINT_MAX ||
+		    !json_member(row, "thread-id", &v) || !json_get_u64(v, &tid) || !tid || tid > INT_MAX)
 			continue;
 		if (dir >= 0)
 			tid = (uint64_t)guest_host_tid(dir, (pid_t)tid);
@@ -90,8 +89,8 @@ int guest_ask_qmp(struct guest *g, const struct guest_proc *p)
 	if (!ret)
 		ret = guest_cpus_fast(g, p->dir, (char *)line.data, line.len, GUEST_HOW_QMP);
 	if (ret)
-		log_debug(p->o ? p->o->log : NULL, "pid %d: no answer on QMP socket %s: %s", g->pid,
-			  p->qmp, strerror(-ret));
+		log_debug(p->o ? p->o->log : NULL, "pid %d: no answer on QMP socket %s: %s", g->pid, p->qmp,
+			  strerror(-ret));
 	if (fd >= 0)
 		close(fd);
 	buf_release(&in);

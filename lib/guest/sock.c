@@ -68,8 +68,7 @@ int guest_http_get(const char *path, const char *what, struct buf *out, int time
 
 	if (fd < 0)
 		return fd;
-	buf_printf(&request,
-		   "GET %s HTTP/1.1\r\nHost: localhost\r\nAccept: application/json\r\n\r\n", what);
+	buf_printf(&request, "GET %s HTTP/1.1\r\nHost: localhost\r\nAccept: application/json\r\n\r\n", what);
 	text = buf_str(&request);
 	ret = text ? guest_sock_write(fd, text, &w) : -ENOMEM;
 	while (!ret && n > 0 && !http_body(&in, &body, &len))

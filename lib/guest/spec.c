@@ -44,8 +44,7 @@ static int set_port(struct guest_spec *s, const char *arg, const char *text, con
 	uint64_t max = s->kind == GUEST_TCP ? 65535 : UINT32_MAX - 1u;
 
 	if (!all_digits(text) || parse_u64(text, &port) || !port || port > max) {
-		log_err(log, "guest '%s': '%s' is no port (1 to %llu)", arg, text,
-			(unsigned long long)max);
+		log_err(log, "guest '%s': '%s' is no port (1 to %llu)", arg, text, (unsigned long long)max);
 		return -EINVAL;
 	}
 	s->port = (uint32_t)port;

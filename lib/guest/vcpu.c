@@ -198,8 +198,8 @@ static void vm_debugfs(struct guest *g, int kvm, const char *vm)
 		if (strncmp(e->d_name, "vcpu", 4) || !guest_vcpu_name(e->d_name, &cpu))
 			continue;
 		snprintf(path, sizeof(path), "%s/pid", e->d_name);
-		if (read_line(dirfd(d), path, line, sizeof(line)) && !parse_u64(line, &tid) &&
-		    tid && tid <= INT_MAX)
+		if (read_line(dirfd(d), path, line, sizeof(line)) && !parse_u64(line, &tid) && tid &&
+		    tid <= INT_MAX)
 			guest_set_vcpu(g, cpu, (pid_t)tid, GUEST_HOW_DEBUGFS);
 	}
 	if (d)
@@ -297,8 +297,7 @@ pid_t guest_host_tid(int dir, pid_t tid)
 		snprintf(path, sizeof(path), "task/%d/status", tids[i]);
 		if (!read_file_at(dir, path, 65536, &text) && buf_str(&text) &&
 		    (line = strstr((char *)text.data, "\nNSpid:"))) {
-			text.data[(size_t)(line - (char *)text.data) + 1 +
-				  strcspn(line + 1, "\n")] = 0;
+			text.data[(size_t)(line - (char *)text.data) + 1 + strcspn(line + 1, "\n")] = 0;
 			last = strrchr(line, '\t');
 			if (last && atoi(last + 1) == tid)
 				found = tids[i];
@@ -347,8 +346,7 @@ static int living(const struct guest *g, int dir, struct guest *out)
 		char path[32];
 
 		snprintf(path, sizeof(path), "task/%d", v->tid);
-		if (v->tid && !faccessat(dir, path, F_OK, 0) &&
-		    !guest_set_vcpu(out, v->cpu, v->tid, v->how))
+		if (v->tid && !faccessat(dir, path, F_OK, 0) && !guest_set_vcpu(out, v->cpu, v->tid, v->how))
 			return -ENOMEM;
 	}
 	return 0;

@@ -46,13 +46,11 @@ static void add_utf8(struct buf *out, uint32_t u)
 	else if (u < 0x800)
 		buf_add(out, (uint8_t[]){ 0xc0 | u >> 6, 0x80 | (u & 0x3f) }, 2);
 	else if (u < 0x10000)
-		buf_add(out,
-			(uint8_t[]){ 0xe0 | u >> 12, 0x80 | (u >> 6 & 0x3f), 0x80 | (u & 0x3f) },
-			3);
+		buf_add(out, (uint8_t[]){ 0xe0 | u >> 12, 0x80 | (u >> 6 & 0x3f), 0x80 | (u & 0x3f) }, 3);
 	else
 		buf_add(out,
-			(uint8_t[]){ 0xf0 | (u >> 18 & 7), 0x80 | (u >> 12 & 0x3f),
-				     0x80 | (u >> 6 & 0x3f), 0x80 | (u & 0x3f) },
+			(uint8_t[]){ 0xf0 | (u >> 18 & 7), 0x80 | (u >> 12 & 0x3f), 0x80 | (u >> 6 & 0x3f),
+				     0x80 | (u & 0x3f) },
 			4);
 }
 
@@ -136,8 +134,7 @@ static void blanks(struct cursor *c)
 
 static bool is_word(int ch)
 {
-	return ch == '_' || (ch >= '0' && ch <= '9') || (ch >= 'a' && ch <= 'z') ||
-	       (ch >= 'A' && ch <= 'Z');
+	return ch == '_' || (ch >= '0' && ch <= '9') || (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z');
 }
 
 static void field(struct cursor *c, struct guest *vm)

@@ -68,8 +68,7 @@ static bool is_type(const char *s)
 {
 	size_t n = strlen(s);
 
-	if ((!strncmp(s, "__data_loc ", 11) || !strncmp(s, "__rel_loc ", 10)) &&
-	    !strcmp(s + n - 2, "[]"))
+	if ((!strncmp(s, "__data_loc ", 11) || !strncmp(s, "__rel_loc ", 10)) && !strcmp(s + n - 2, "[]"))
 		n -= 2;
 	for (size_t i = 0; i < n; i++)
 		if (!isalnum((unsigned char)s[i]) && !strchr("_ *", s[i]))
@@ -124,8 +123,7 @@ static int event_fill(struct hypevent *ev, bool raw)
 	ev->name = strdup(ev->fmt.name);
 	ev->hyp_id = ev->fmt.id;
 	ev->body_len = body_len(&ev->fmt);
-	ev->as_text =
-		!raw && (!ev->pattern || !ev->pattern->invertible || ev->body_len > HYP_BODY_MAX);
+	ev->as_text = !raw && (!ev->pattern || !ev->pattern->invertible || ev->body_len > HYP_BODY_MAX);
 	ev->vcpu_offset = ev->as_text ? -1 : vcpu_offset(&ev->fmt);
 	return ev->name ? 0 : -ENOMEM;
 }
@@ -155,8 +153,7 @@ int hypevents_add(struct hypevents *e, const char *format_text, size_t len)
 		return ret;
 	if (!format_ok(&ev.fmt))
 		ret = -EBADMSG;
-	else if (hypevents_by_hyp_id(e, ev.fmt.id) ||
-		 hypevents_by_name(e, ev.fmt.name, strlen(ev.fmt.name)))
+	else if (hypevents_by_hyp_id(e, ev.fmt.id) || hypevents_by_name(e, ev.fmt.name, strlen(ev.fmt.name)))
 		ret = -EEXIST;
 	else
 		ret = event_fill(&ev, e->raw);
@@ -229,15 +226,14 @@ int hypevents_reason(struct hypevents *e, const char *s, size_t len)
 static void put_head(const char *name, unsigned int id, struct buf *out)
 {
 	buf_printf(out, "name: %s\nID: %u\nformat:\n", name, id);
-	buf_addstr(out,
-		   "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
-		   "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
-		   "\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
-		   "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n");
+	buf_addstr(out, "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+			"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+			"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
+			"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n");
 }
 
-static void put_field(const char *type, const char *name, size_t offset, unsigned int size,
-		      bool is_signed, struct buf *out)
+static void put_field(const char *type, const char *name, size_t offset, unsigned int size, bool is_signed,
+		      struct buf *out)
 {
 	buf_printf(out, "\tfield:%s%s%s;\toffset:%zu;\tsize:%u;\tsigned:%d;\n", type,
 		   type[strlen(type) - 1] == '*' ? "" : " ", name, offset, size, is_signed);
@@ -287,17 +283,14 @@ static void list_field(const struct event_field *f, struct buf *fmt, struct buf 
 		buf_printf(args, ", __get_str(%.*s)", n, f->name);
 	} else if (!strncmp(f->type, "__data_loc", 10)) {
 		buf_printf(fmt, "%s%.*s=%%s", sep, n, f->name);
-		buf_printf(
-			args,
-			", __print_hex(__get_dynamic_array(%.*s), __get_dynamic_array_len(%.*s))",
-			n, f->name, n, f->name);
+		buf_printf(args, ", __print_hex(__get_dynamic_array(%.*s), __get_dynamic_array_len(%.*s))", n,
+			   f->name, n, f->name);
 	} else if (elems && !strcmp(f->type, "char")) {
 		buf_printf(fmt, "%s%.*s=%%s", sep, n, f->name);
 		buf_printf(args, ", REC->%.*s", n, f->name);
 	} else if (elems) {
 		buf_printf(fmt, "%s%.*s=%%s", sep, n, f->name);
-		buf_printf(args, ", __print_array(REC->%.*s, %u, %u)", n, f->name, elems,
-			   f->size / elems);
+		buf_printf(args, ", __print_array(REC->%.*s, %u, %u)", n, f->name, elems, f->size / elems);
 	} else if (!f->name[n] && f->size <= 8 && conv[f->is_signed][f->size]) {
 		buf_printf(fmt, "%s%.*s=%s", sep, n, f->name, conv[f->is_signed][f->size]);
 		buf_printf(args, ", REC->%.*s", n, f->name);
@@ -327,8 +320,7 @@ static void fields_format(const struct hypevents *e, const struct hypevent *ev, 
 
 		/* what the text does not show is not in the record */
 		if (e->raw || hyptext_pattern_has(ev->pattern, i))
-			put_field(v->type, v->name, hyp_written_offset(f, v), v->size, v->is_signed,
-				  out);
+			put_field(v->type, v->name, hyp_written_offset(f, v), v->size, v->is_signed, out);
 	}
 	/* also without fields, as the kernel's own formats: libtraceevent wants both blank lines */
 	buf_addstr(out, "\nprint fmt: ");
@@ -357,13 +349,12 @@ static uint32_t data_loc(size_t offset, size_t len)
 	return (uint32_t)len << 16 | (uint32_t)offset;
 }
 
-size_t hyp_put_unknown(const struct hypevents *e, int id, const char *text, size_t len,
-		       const void *data, size_t data_len, uint8_t *out)
+size_t hyp_put_unknown(const struct hypevents *e, int id, const char *text, size_t len, const void *data,
+		       size_t data_len, uint8_t *out)
 {
 	const uint16_t type = (uint16_t)e->unknown_id;
 	const size_t text_at = HYP_HEADER_SIZE + 12, data_at = text_at + len + 1;
-	const uint32_t body[] = { (uint32_t)id, data_loc(text_at, len + 1),
-				  data_loc(data_at, data_len) };
+	const uint32_t body[] = { (uint32_t)id, data_loc(text_at, len + 1), data_loc(data_at, data_len) };
 
 	memset(out, 0, HYP_HEADER_SIZE);
 	memcpy(out, &type, sizeof(type));

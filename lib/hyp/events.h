@@ -132,7 +132,6 @@ uint64_t hyptext_pending_lost(const struct hyptext *t);
  * format describes become hyp_unknown records. -EBADMSG: shorter than its format
  * says.
  */
-ssize_t hypraw_record(const struct hypevents *e, const void *data, size_t len, uint8_t *out,
-		      size_t size);
+ssize_t hypraw_record(const struct hypevents *e, const void *data, size_t len, uint8_t *out, size_t size);
 
 #endif

@@ -72,9 +72,9 @@ struct nvhe {
 	struct vm *learnt;  /* loaded at the first record, as one that looked ahead has told */
 	bool sure;	    /* structure tells that cur is right */
 	bool led;	    /* another one has looked ahead: no VM is new */
-	bool settled;  /* the first step is no longer one of a span begun before the recording */
-	int64_t first; /* time of the first record */
-	int pid;       /* last vCPU seen in this span */
+	bool settled;	    /* the first step is no longer one of a span begun before the recording */
+	int64_t first;	    /* time of the first record */
+	int pid;	    /* last vCPU seen in this span */
 	uint64_t stamp;
 	struct vm vms[N_VMS];
 	struct owner owners[N_PIDS];

@@ -85,9 +85,8 @@ void vm_at_most(struct vm *vm, int64_t high, int64_t pad)
 		vm->low = INT64_MIN;
 	if (high < vm->high)
 		vm->high = high;
-	vm->offset = vm->low == INT64_MIN || vm->high - vm->low > NARROW
-			     ? vm->high - pad
-			     : vm->low + (vm->high - vm->low) / 2;
+	vm->offset = vm->low == INT64_MIN || vm->high - vm->low > NARROW ? vm->high - pad
+									 : vm->low + (vm->high - vm->low) / 2;
 }
 
 struct vm *vm_near(struct nvhe *n, int64_t offset, int64_t within)
@@ -98,8 +97,7 @@ struct vm *vm_near(struct nvhe *n, int64_t offset, int64_t within)
 		struct vm *vm = &n->vms[i];
 		int64_t away = llabs(vm->offset - offset);
 
-		if (vm->used && !vm->guess && away < within &&
-		    (!best || away < llabs(best->offset - offset)))
+		if (vm->used && !vm->guess && away < within && (!best || away < llabs(best->offset - offset)))
 			best = vm;
 	}
 	return best;

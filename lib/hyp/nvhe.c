@@ -12,8 +12,7 @@
 #define SPAN_MAX    (10 * SEC)	 /* longer spans of one vCPU are put before */
 #define SLOW_HOPS   20
 
-struct nvhe *nvhe_new(unsigned int cpu, void (*step)(void *ctx, const struct nvhe_step *s),
-		      void *ctx)
+struct nvhe *nvhe_new(unsigned int cpu, void (*step)(void *ctx, const struct nvhe_step *s), void *ctx)
 {
 	struct nvhe *n = calloc(1, sizeof(*n));
 
@@ -260,7 +259,8 @@ static bool put_of_another(struct nvhe *n, uint64_t raw, enum change change)
 	int64_t gap;
 
 	return change == CHANGE_HVC && n->cur && up > JITTER && in_bounds(n, (int64_t)raw) &&
-	       !gap_with(n, NULL, raw, &gap) && llabs(up - n->cur->offset) < (n->sure ? HYPERCALL : n->cur->offset / 2);
+	       !gap_with(n, NULL, raw, &gap) &&
+	       llabs(up - n->cur->offset) < (n->sure ? HYPERCALL : n->cur->offset / 2);
 }
 
 /* The first step seen is forward: a vCPU was loaded when the recording began, and is put. */

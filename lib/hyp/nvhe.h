@@ -56,8 +56,7 @@ struct nvhe; /* the state of one physical CPU */
  * step (may be NULL) is called out of nvhe_time, before it returns the time of
  * the record that shows the step. NULL: out of memory.
  */
-struct nvhe *nvhe_new(unsigned int cpu, void (*step)(void *ctx, const struct nvhe_step *s),
-		      void *ctx);
+struct nvhe *nvhe_new(unsigned int cpu, void (*step)(void *ctx, const struct nvhe_step *s), void *ctx);
 void nvhe_free(struct nvhe *n);
 /*
  * The records fed next were made between `from` and `to` on the boot clock: give
@@ -73,7 +72,8 @@ void nvhe_bounds(struct nvhe *n, uint64_t from, uint64_t to);
  * from another CPU's steps or a probe.
  */
 void nvhe_known(struct nvhe *n, int vcpu_pid, int64_t low, int64_t high);
-/* The next put is going to tell more of a CNTVOFF than is known: of the vCPU that is loaded, or was lately. */
+/* The next put is going to tell more of a CNTVOFF than is known: of the vCPU that is loaded, or was lately.
+ */
 bool nvhe_unsure(const struct nvhe *n);
 /*
  * `ahead` was fed the records that come next, after all those before: what CNTVOFF it

@@ -53,8 +53,7 @@ static ssize_t known(const struct hypevent *ev, const uint8_t *data, size_t len,
 	return (ssize_t)(HYP_HEADER_SIZE + body);
 }
 
-ssize_t hypraw_record(const struct hypevents *e, const void *data, size_t len, uint8_t *out,
-		      size_t size)
+ssize_t hypraw_record(const struct hypevents *e, const void *data, size_t len, uint8_t *out, size_t size)
 {
 	const struct hypevent *ev;
 	uint16_t id;

@@ -117,8 +117,8 @@ static bool take_pointer(struct rest *t, uint8_t *at)
 }
 
 /* Up to the next literal, or all. */
-static bool take_string(const struct pattern_item *next, const struct event_field *f,
-			struct rest *t, uint8_t *at)
+static bool take_string(const struct pattern_item *next, const struct event_field *f, struct rest *t,
+			uint8_t *at)
 {
 	size_t left = (size_t)(t->end - t->p), n = left;
 
@@ -161,8 +161,8 @@ static bool take_literal(const struct pattern_item *it, struct rest *t)
 	return true;
 }
 
-static bool take_item(const struct pattern_item *it, const struct event_field *f, struct rest *t,
-		      uint8_t *at, struct pattern_reason *reason)
+static bool take_item(const struct pattern_item *it, const struct event_field *f, struct rest *t, uint8_t *at,
+		      struct pattern_reason *reason)
 {
 	switch (it->conv) {
 	case CONV_SIGNED:
@@ -183,9 +183,8 @@ static bool take_item(const struct pattern_item *it, const struct event_field *f
 	}
 }
 
-bool hyptext_pattern_match(const struct hyptext_pattern *p, const struct event_format *f,
-			   const char *text, size_t len, uint8_t *rec,
-			   struct pattern_reason *reason)
+bool hyptext_pattern_match(const struct hyptext_pattern *p, const struct event_format *f, const char *text,
+			   size_t len, uint8_t *rec, struct pattern_reason *reason)
 {
 	struct rest t = { text, text + len };
 
@@ -220,8 +219,7 @@ static const char *length_of(const struct pattern_item *it, const struct event_f
 	return f->size == 1 ? "hh" : "h";
 }
 
-static void print_number(const struct pattern_item *it, const struct event_field *f,
-			 struct buf *out)
+static void print_number(const struct pattern_item *it, const struct event_field *f, struct buf *out)
 {
 	buf_printf(out, "%%%s%s", it->zero ? "0" : "", it->left ? "-" : "");
 	if (it->width)
@@ -229,8 +227,7 @@ static void print_number(const struct pattern_item *it, const struct event_field
 	buf_printf(out, "%s%c", length_of(it, f), it->letter);
 }
 
-static void print_conv(const struct pattern_item *it, const struct event_field *f, bool raw,
-		       struct buf *out)
+static void print_conv(const struct pattern_item *it, const struct event_field *f, bool raw, struct buf *out)
 {
 	switch (it->conv) {
 	case CONV_NONE:
@@ -281,7 +278,7 @@ void hyptext_pattern_print(const struct hyptext_pattern *p, const struct hypeven
 		if (p->v[i].conv == CONV_REASON && !e->raw)
 			print_reasons(e, name, out);
 		else
-			buf_printf(out, "%sREC->%.*s",
-				   p->v[i].conv == CONV_SYMBOL ? "(void *)" : "", n, name);
+			buf_printf(out, "%sREC->%.*s", p->v[i].conv == CONV_SYMBOL ? "(void *)" : "", n,
+				   name);
 	}
 }

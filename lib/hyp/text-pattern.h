@@ -56,9 +56,8 @@ struct pattern_reason {
  * Parses the text behind the event's name into rec, a zeroed record in the
  * written form. False: the text is not what this format prints.
  */
-bool hyptext_pattern_match(const struct hyptext_pattern *p, const struct event_format *f,
-			   const char *text, size_t len, uint8_t *rec,
-			   struct pattern_reason *reason);
+bool hyptext_pattern_match(const struct hyptext_pattern *p, const struct event_format *f, const char *text,
+			   size_t len, uint8_t *rec, struct pattern_reason *reason);
 
 /* Whether the field is in the text. */
 bool hyptext_pattern_has(const struct hyptext_pattern *p, size_t field);
@@ -87,8 +86,8 @@ size_t hyp_written_offset(const struct event_format *f, const struct event_field
  * its NUL. The caller has the room: len + data_len + HYP_RECORD_EXTRA. They
  * return the record's length.
  */
-size_t hyp_put_unknown(const struct hypevents *e, int id, const char *text, size_t len,
-		       const void *data, size_t data_len, uint8_t *out);
+size_t hyp_put_unknown(const struct hypevents *e, int id, const char *text, size_t len, const void *data,
+		       size_t data_len, uint8_t *out);
 size_t hyp_put_text_event(const struct hypevent *ev, const char *text, size_t len, uint8_t *out);
 void hyp_put_text(uint8_t *at, const char *text, size_t len);
 

@@ -102,8 +102,8 @@ static bool take_time(struct cursor *c, uint64_t *ns)
 
 	while (c->p < c->end && *c->p == ' ')
 		c->p++;
-	if (!take_number(c, &sec, &digits) || !take_word(c, ".") ||
-	    !take_number(c, &usec, &digits) || digits != 6)
+	if (!take_number(c, &sec, &digits) || !take_word(c, ".") || !take_number(c, &usec, &digits) ||
+	    digits != 6)
 		return false;
 	return !__builtin_mul_overflow(sec, (uint64_t)NSEC_PER_SEC, ns) &&
 	       !__builtin_add_overflow(*ns, usec * 1000, ns);
@@ -134,8 +134,7 @@ static size_t cut_text(struct hyptext *t, size_t len)
 	return HYP_TEXT_MAX;
 }
 
-static int emit_unknown(struct hyptext *t, struct hyprecord *r, int id, const char *text,
-			size_t len)
+static int emit_unknown(struct hyptext *t, struct hyprecord *r, int id, const char *text, size_t len)
 {
 	t->bad++;
 	if (len > HYP_TEXT_MAX)
@@ -202,8 +201,8 @@ static int event_line(struct hyptext *t, struct cursor c)
 	struct hyprecord r = { 0 };
 	uint64_t id;
 
-	if (!take_word(&c, "[") || !take_cpu(&c, &r.cpu) || !take_word(&c, "]\t") ||
-	    !take_time(&c, &r.ts) || !take_word(&c, ": ")) {
+	if (!take_word(&c, "[") || !take_cpu(&c, &r.cpu) || !take_word(&c, "]\t") || !take_time(&c, &r.ts) ||
+	    !take_word(&c, ": ")) {
 		t->bad++;
 		return 0;
 	}

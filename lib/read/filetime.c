@@ -87,9 +87,7 @@ static int take_option(struct filetime *t, const struct reader_option *o, unsign
 
 static bool clock_counts_ns(const char *clock)
 {
-	static const char *const clocks[] = {
-		"local", "global", "uptime", "perf", "tsc2nsec", "tai"
-	};
+	static const char *const clocks[] = { "local", "global", "uptime", "perf", "tsc2nsec", "tai" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(clocks); i++)
 		if (!strcmp(clock, clocks[i]))
@@ -97,8 +95,7 @@ static bool clock_counts_ns(const char *clock)
 	return !strncmp(clock, "mono", 4);
 }
 
-int filetime_read(struct filetime *t, const struct reader *r, unsigned int flags,
-		  const struct log *log)
+int filetime_read(struct filetime *t, const struct reader *r, unsigned int flags, const struct log *log)
 {
 	const struct reader_info *info = reader_info(r);
 	int ret = 0;

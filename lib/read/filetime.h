@@ -31,8 +31,7 @@ enum {
 };
 
 /* Zeroes *t first. -EBADMSG: an option makes no sense (the log says which); -ENOMEM. */
-int filetime_read(struct filetime *t, const struct reader *r, unsigned int flags,
-		  const struct log *log);
+int filetime_read(struct filetime *t, const struct reader *r, unsigned int flags, const struct log *log);
 void filetime_release(struct filetime *t);
 /* Ticks of a clock of that many per second into ns, instead of what the file says. */
 void filetime_set_hz(struct filetime *t, uint64_t hz);

@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EXPRESSION_MAX 400 /* libtraceevent's text for errors has 1024 bytes, and takes it twice   \
-			    */
+#define EXPRESSION_MAX                                                                                       \
+	400 /* libtraceevent's text for errors has 1024 bytes, and takes it twice                            \
+	     */
 #define DEPTH_MAX 64
 #define ALNUM	  "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 #define ASCII	  ALNUM " \t\n!\"#$%&'()*+-./:;<=>?@[\\]^_`{|}~"
@@ -111,9 +112,8 @@ static int value(struct parse *s)
 static int comparison(struct parse *s)
 {
 	/* longer ones first */
-	static const char *const operators[] = { "==", "!=", "=~", "!~", ">=", "<=", "<<",
-						 ">>", ">",  "<",  "&",	 "|",  "^",  "+",
-						 "-",  "*",  "/",  "%",	 NULL };
+	static const char *const operators[] = { "==", "!=", "=~", "!~", ">=", "<=", "<<", ">>", ">", "<",
+						 "&",  "|",  "^",  "+",	 "-",  "*",  "/",  "%",	 NULL };
 	int ret = field(s);
 
 	if (ret)

@@ -160,8 +160,7 @@ void inputs_release(struct inputs *in)
 	*in = (struct inputs){ 0 };
 }
 
-const struct offset_vcpu *input_vcpu(const struct input *in, int64_t tid,
-				     const struct offset_guest **guest)
+const struct offset_vcpu *input_vcpu(const struct input *in, int64_t tid, const struct offset_guest **guest)
 {
 	for (size_t g = 0; g < in->n_guests; g++)
 		for (uint32_t i = 0; i < in->guests[g].n; i++)

@@ -49,7 +49,6 @@ struct merge_input input_for_merge(const struct input *in);
 int inputs_open(struct inputs *in, const struct strlist *paths, const struct log *log);
 void inputs_release(struct inputs *in);
 /* The vCPU that a host thread runs, by the file's GUEST options; NULL: none is known. */
-const struct offset_vcpu *input_vcpu(const struct input *in, int64_t tid,
-				     const struct offset_guest **guest);
+const struct offset_vcpu *input_vcpu(const struct input *in, int64_t tid, const struct offset_guest **guest);
 
 #endif

@@ -55,8 +55,7 @@ static void damage(struct merge *m, struct stream *s, int error)
 		return;
 	s->damaged = true;
 	log_warn(m->log, "%s: CPU %u%s%s has a damaged page (%s): records are missing",
-		 m->inputs[s->input].name, s->cpu, *buffer ? " of buffer " : "", buffer,
-		 errno_text(error));
+		 m->inputs[s->input].name, s->cpu, *buffer ? " of buffer " : "", buffer, errno_text(error));
 }
 
 /* 1: a page is begun; 0: there is none. */
@@ -146,8 +145,7 @@ static const struct stream *earliest(const struct merge *m, size_t input, size_t
 	for (size_t i = 0; i < m->n; i++) {
 		const struct stream *s = m->heap[i];
 
-		if (s->input == input && s->buffer == buffer && has_record(s) &&
-		    (!first || before(s, first)))
+		if (s->input == input && s->buffer == buffer && has_record(s) && (!first || before(s, first)))
 			first = s;
 	}
 	return first;
@@ -283,8 +281,8 @@ static size_t count_cpus(const struct merge_input *inputs, size_t n)
 	return count;
 }
 
-int merge_open(struct merge **out, const struct merge_input *inputs, size_t n, merge_want *want,
-	       void *ctx, const struct log *log)
+int merge_open(struct merge **out, const struct merge_input *inputs, size_t n, merge_want *want, void *ctx,
+	       const struct log *log)
 {
 	size_t room = count_cpus(inputs, n) + 1;
 	struct merge *m = calloc(1, sizeof(*m));

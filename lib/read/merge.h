@@ -41,8 +41,8 @@ typedef bool merge_want(void *ctx, size_t input, size_t buffer, unsigned int cpu
  * Inputs (and their readers) stay the caller's and must outlive the merge.
  * -ENOMEM, -errno from the files.
  */
-int merge_open(struct merge **out, const struct merge_input *inputs, size_t n, merge_want *want,
-	       void *ctx, const struct log *log);
+int merge_open(struct merge **out, const struct merge_input *inputs, size_t n, merge_want *want, void *ctx,
+	       const struct log *log);
 void merge_close(struct merge *m);
 /*
  * 1: *rec; 0: the end; -ENOMEM. Damaged pages do not end it: what is lost there

@@ -59,15 +59,13 @@ static int check_formats(struct tep_handle *tep, const struct log *log)
 
 		if (!reaches_beyond(e->format.common_fields) && !reaches_beyond(e->format.fields))
 			continue;
-		log_err(log, "the format of event '%s' has a field where no record reaches",
-			e->name);
+		log_err(log, "the format of event '%s' has a field where no record reaches", e->name);
 		return -EBADMSG;
 	}
 	return 0;
 }
 
-int tepfile_load(struct tep_handle *tep, const struct reader *r, size_t *failed,
-		 const struct log *log)
+int tepfile_load(struct tep_handle *tep, const struct reader *r, size_t *failed, const struct log *log)
 {
 	const struct reader_info *info = reader_info(r);
 	int ret;

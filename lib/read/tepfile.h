@@ -16,16 +16,16 @@
  * records print as their fields. -EBADMSG: a format has a field farther in than
  * TEPFILE_RECORD_MAX, where no record reaches (the log says which); -ENOMEM.
  */
-int tepfile_load(struct tep_handle *tep, const struct reader *r, size_t *failed,
-		 const struct log *log);
+int tepfile_load(struct tep_handle *tep, const struct reader *r, size_t *failed, const struct log *log);
 
 /*
  * libtraceevent reads fields and strings without asking where the record ends:
  * it is to be given records that lie aligned, with zeros behind them. This is
  * room for one of them.
  */
-#define TEPFILE_RECORD_MAX 65536 /* bytes: no kernel's record is longer, and no field farther in   \
-				  */
+#define TEPFILE_RECORD_MAX                                                                                   \
+	65536 /* bytes: no kernel's record is longer, and no field farther in                                \
+	       */
 
 struct padded {
 	uint8_t *data;

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #define FORMAT_MAX (1u << 20)
-#define NAMES_MAX (128u << 20)
+#define NAMES_MAX  (128u << 20)
 
 static unsigned int format_id(struct buf *format)
 {

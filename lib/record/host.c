@@ -128,8 +128,8 @@ static unsigned int count_cpus(int dirfd)
 	return n;
 }
 
-int host_open(struct host **out, int tracing_dirfd, const char *name, const char *path,
-	      const char *clock, const struct log *log)
+int host_open(struct host **out, int tracing_dirfd, const char *name, const char *path, const char *clock,
+	      const struct log *log)
 {
 	struct host *h = calloc(1, sizeof(*h));
 	int ret;

@@ -12,8 +12,8 @@
 struct host;
 
 /* path: relative to the tracing directory, "." for the top buffer. */
-int host_open(struct host **out, int tracing_dirfd, const char *name, const char *path,
-	      const char *clock, const struct log *log);
+int host_open(struct host **out, int tracing_dirfd, const char *name, const char *path, const char *clock,
+	      const struct log *log);
 void host_free(struct host *h);
 struct source *host_source(struct host *h);
 

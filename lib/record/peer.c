@@ -18,7 +18,7 @@
 #include "record/peer-meta.h"
 #include "record/spool-formats.h"
 
-#define PIPE_WANTED (1u << 20)
+#define PIPE_WANTED  (1u << 20)
 #define METADATA_MAX (256u << 20)
 #define LAST_MS	     1000 /* at least, for what is there already */
 
@@ -27,15 +27,15 @@ struct peer {
 	struct peer_opts o;
 	char *name, *clock;
 	int control;
-	int *data;	 /* one per vCPU, -1 until start() */
-	uint32_t *ports; /* theirs */
+	int *data;	     /* one per vCPU, -1 until start() */
+	uint32_t *ports;     /* theirs */
 	uint32_t clock_port; /* of its counter; 0: the agent has none for us */
-	int start_fd;	 /* readable once start() is through */
+	int start_fd;	     /* readable once start() is through */
 	bool started;
 	uint64_t trace_id;
-	uint64_t ready; /* CLOCK_BOOTTIME, ns */
-	atomic_bool closing;	 /* CLOSE was sent: an end of the stream is no loss */
-	int64_t closed;		 /* msg_now() then */
+	uint64_t ready;		       /* CLOCK_BOOTTIME, ns */
+	atomic_bool closing;	       /* CLOSE was sent: an end of the stream is no loss */
+	int64_t closed;		       /* msg_now() then */
 	_Atomic unsigned int n_unused; /* CPUs whose data ended before it began */
 	_Atomic int lost;
 	struct peer_clock *clock_link; /* NULL: it is not asked for its counter */
@@ -230,7 +230,8 @@ static int check_options(const struct spool *spool)
 		uint16_t id = cursor_u16(&c);
 
 		cursor_take(&c, cursor_u32(&c));
-		if (c.bad || id == DAT_DONE || id == DAT_BUFFER || (id >= DAT_STRINGS && id <= DAT_BUFFER_TEXT))
+		if (c.bad || id == DAT_DONE || id == DAT_BUFFER ||
+		    (id >= DAT_STRINGS && id <= DAT_BUFFER_TEXT))
 			ret = -EBADMSG;
 	}
 	buf_release(&kept);
@@ -243,7 +244,8 @@ static int check_texts(const struct spool *spool, uint32_t page_size)
 	struct page_layout layout;
 	struct spool_formats formats = { 0 };
 	struct buf page = { 0 }, event = { 0 };
-	int ret = spool_get_text(spool, "header_page", &page) ?: spool_get_text(spool, "header_event", &event);
+	int ret =
+		spool_get_text(spool, "header_page", &page) ?: spool_get_text(spool, "header_event", &event);
 
 	ret = ret ?: page_layout_parse((char *)page.data, page.len, &layout);
 	if (!ret && layout.data_offset >= page_size)
@@ -416,7 +418,8 @@ static ssize_t move_copied(struct stream *x)
 
 static ssize_t move_spliced(struct stream *x)
 {
-	ssize_t left, n = splice(x->fd, NULL, x->pipe[1], NULL, PIPE_WANTED, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+	ssize_t left,
+		n = splice(x->fd, NULL, x->pipe[1], NULL, PIPE_WANTED, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
 
 	if (n < 0 && errno == EINVAL) {
 		x->copying = true;
@@ -448,8 +451,8 @@ static int early_end(struct stream *x)
 	if (n >= p->source.n_cpus)
 		return -ECONNRESET;
 	if (n == 1) /* there may be hundreds */
-		log_info(p->o.log, "guest %s: its agent has nothing of some of its %u CPUs (offline?)", p->name,
-			 p->source.n_cpus);
+		log_info(p->o.log, "guest %s: its agent has nothing of some of its %u CPUs (offline?)",
+			 p->name, p->source.n_cpus);
 	return 0;
 }
 

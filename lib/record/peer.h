@@ -29,8 +29,8 @@ struct peer_opts {
 	uint64_t trace_id;	    /* of the host's file */
 	bool counter;		    /* ask for its counter all the while (peer-clock.h) */
 	int64_t counter_interval_ms;
-	int timeout_ms;		    /* for each answer; <= 0: PEER_TIMEOUT_MS */
-	int stop_fd;		    /* readable: give up opening; -1: none */
+	int timeout_ms; /* for each answer; <= 0: PEER_TIMEOUT_MS */
+	int stop_fd;	/* readable: give up opening; -1: none */
 	const struct log *log;
 };
 

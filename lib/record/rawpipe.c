@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #define PIPE_WANTED (1u << 20)
-#define WAIT_MS 100
+#define WAIT_MS	    100
 
 struct rawpipe {
 	int in, out;
@@ -33,8 +33,7 @@ static int open_raw(int dirfd, unsigned int cpu)
 	return fd < 0 ? -errno : fd;
 }
 
-static int rawpipe_open(struct rawpipe *r, int dirfd, unsigned int cpu, uint32_t page_size,
-			struct drain *d)
+static int rawpipe_open(struct rawpipe *r, int dirfd, unsigned int cpu, uint32_t page_size, struct drain *d)
 {
 	int size;
 
@@ -70,8 +69,7 @@ static void rawpipe_close(struct rawpipe *r)
 static int empty_pipe(struct rawpipe *r, size_t left)
 {
 	while (left) {
-		ssize_t n = r->copying ? -1 :
-					 splice(r->pipe[0], NULL, r->out, NULL, left, SPLICE_F_MOVE);
+		ssize_t n = r->copying ? -1 : splice(r->pipe[0], NULL, r->out, NULL, left, SPLICE_F_MOVE);
 
 		if (n < 0 && !r->copying && errno == EINTR)
 			continue;

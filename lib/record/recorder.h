@@ -24,7 +24,8 @@ struct recorder_opts {
 };
 
 int recorder_new(struct recorder **out, const struct recorder_opts *o);
-/* Starts the threads that drain s into buffer number `buffer` of the spool. The source must live until recorder_free. */
+/* Starts the threads that drain s into buffer number `buffer` of the spool. The source must live until
+ * recorder_free. */
 int recorder_add(struct recorder *r, struct source *s, struct spool *spool, size_t buffer);
 /*
  * The source's tracing is off: drains what is left of it and joins its threads.

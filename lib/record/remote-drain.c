@@ -26,8 +26,8 @@ static int put_page(struct remote_reader *x, const void *page, size_t size)
 	size_t done = 0;
 
 	while (done < size) {
-		ssize_t n = pwrite(x->d->out, (const uint8_t *)page + done, size - done,
-				   x->offset + (off_t)done);
+		ssize_t n =
+			pwrite(x->d->out, (const uint8_t *)page + done, size - done, x->offset + (off_t)done);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -359,7 +359,8 @@ static int drain_text(struct source *s, unsigned int cpu, struct drain *d)
 
 static bool is_text(const void *page, size_t len)
 {
-	return len > 4 && (!memcmp(page, "CPU:", 4) || (*(const char *)page == '[' && isdigit(((const uint8_t *)page)[1])));
+	return len > 4 && (!memcmp(page, "CPU:", 4) ||
+			   (*(const char *)page == '[' && isdigit(((const uint8_t *)page)[1])));
 }
 
 int remote_reader_page(struct remote_reader *x, const void *page, size_t len, uint8_t *out, size_t out_size)
@@ -370,8 +371,10 @@ int remote_reader_page(struct remote_reader *x, const void *page, size_t len, ui
 	int more = 0, ret = page_reader_init(&pr, &x->r->layout, page, len);
 
 	if (ret && is_text(page, len)) {
-		log_err(x->r->log, "%s: trace_pipe_raw of this kernel gives text (Android 6.12 before July "
-				   "2025): a newer kernel is needed", x->r->path);
+		log_err(x->r->log,
+			"%s: trace_pipe_raw of this kernel gives text (Android 6.12 before July "
+			"2025): a newer kernel is needed",
+			x->r->path);
 		return -EPROTO;
 	}
 	if (ret) { /* builds between two Android fixes hand out such pages: count, go on */

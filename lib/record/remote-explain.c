@@ -52,8 +52,10 @@ static void explain_config(const char *root, const char *release, const struct l
 	read_config(root, release, &config);
 	has = config_has(&config, "NVHE_EL2_DEBUG");
 	if (has < 0)
-		log_info(log, "the kernel's configuration cannot be read (no /proc/config.gz, no "
-			      "/boot/config-%s): it must have CONFIG_NVHE_EL2_DEBUG=y", release);
+		log_info(log,
+			 "the kernel's configuration cannot be read (no /proc/config.gz, no "
+			 "/boot/config-%s): it must have CONFIG_NVHE_EL2_DEBUG=y",
+			 release);
 	else if (!has)
 		log_err(log, "this kernel was built without CONFIG_NVHE_EL2_DEBUG=y, which brings the "
 			     "hypervisor's trace events");
@@ -79,8 +81,10 @@ static void explain_cmdline(const char *root, const struct log *log)
 		log_err(log, "the kernel was booted with %.*s: it must be kvm-arm.mode=protected or nvhe",
 			(int)strcspn(mode, " \n"), mode);
 	else
-		log_info(log, "booted with %.*s; see the boot log whether KVM came up "
-			      "(dmesg | grep -i kvm)", (int)strcspn(mode, " \n"), mode);
+		log_info(log,
+			 "booted with %.*s; see the boot log whether KVM came up "
+			 "(dmesg | grep -i kvm)",
+			 (int)strcspn(mode, " \n"), mode);
 	buf_release(&text);
 }
 
@@ -102,8 +106,10 @@ void remote_explain(int tracing_dirfd, const char *root, const struct log *log)
 	}
 	if (sscanf(u.release, "%u.%u", &major, &minor) == 2 && !strstr(u.release, "android") &&
 	    (major < 7 || (major == 7 && minor < 1)))
-		log_err(log, "kernel %s is too old: hypervisor tracing came with Linux 7.1 (and Android's "
-			     "5.15 and later)", u.release);
+		log_err(log,
+			"kernel %s is too old: hypervisor tracing came with Linux 7.1 (and Android's "
+			"5.15 and later)",
+			u.release);
 	explain_config(root, u.release, log);
 	explain_cmdline(root, log);
 }

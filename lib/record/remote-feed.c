@@ -28,7 +28,8 @@ static int open_cpu(struct remote_feed *f, struct spool *spool, size_t buffer)
 	struct one_cpu *c = &f->cpus[f->n];
 	int ret;
 
-	c->drain = (struct drain){ .out = spool_pages_fd(spool, buffer, f->n), .stop_fd = -1,
+	c->drain = (struct drain){ .out = spool_pages_fd(spool, buffer, f->n),
+				   .stop_fd = -1,
 				   .stats = &c->stats };
 	if (c->drain.out < 0)
 		return c->drain.out;

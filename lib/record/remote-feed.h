@@ -20,7 +20,8 @@ int remote_feed_page(struct remote_feed *f, unsigned int cpu, const void *page, 
 struct remote_fed {
 	uint64_t events, lost, bad; /* bad: lines, pages or records that made no sense */
 };
-/* Between two passes over the same: what the first one found of CNTVOFF is known from the start of the second. */
+/* Between two passes over the same: what the first one found of CNTVOFF is known from the start of the
+ * second. */
 void remote_feed_again(struct remote *r);
 /* Ends it and frees f; ret: what failed before, and is returned then. */
 int remote_feed_close(struct remote_feed *f, int ret, struct remote_fed *out);

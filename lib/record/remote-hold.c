@@ -28,7 +28,8 @@ struct held {
 	int vcpu;
 };
 
-struct hold *hold_new(unsigned int cpu, void (*step)(void *ctx, const struct nvhe_step *s), hold_fn fn, void *ctx)
+struct hold *hold_new(unsigned int cpu, void (*step)(void *ctx, const struct nvhe_step *s), hold_fn fn,
+		      void *ctx)
 {
 	struct hold *h = calloc(1, sizeof(*h));
 
@@ -77,7 +78,11 @@ static uint64_t repair(struct nvhe *n, uint64_t ts, uint64_t lost, const char *r
 
 int hold_add(struct hold *h, const struct hyprecord *rec, const char *reason, int vcpu)
 {
-	struct held r = { .ts = rec->ts, .lost = rec->lost, .reason = reason, .len = rec->len, .cpu = rec->cpu,
+	struct held r = { .ts = rec->ts,
+			  .lost = rec->lost,
+			  .reason = reason,
+			  .len = rec->len,
+			  .cpu = rec->cpu,
 			  .vcpu = vcpu };
 
 	if (!h->held.len) {

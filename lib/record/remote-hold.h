@@ -16,7 +16,8 @@ struct hold;
 typedef int (*hold_fn)(void *ctx, const struct hyprecord *rec);
 
 /* step and fn get ctx. NULL: out of memory. */
-struct hold *hold_new(unsigned int cpu, void (*step)(void *ctx, const struct nvhe_step *s), hold_fn fn, void *ctx);
+struct hold *hold_new(unsigned int cpu, void (*step)(void *ctx, const struct nvhe_step *s), hold_fn fn,
+		      void *ctx);
 void hold_free(struct hold *h);
 /* As nvhe.h has them. */
 void hold_bounds(struct hold *h, uint64_t from, uint64_t to);

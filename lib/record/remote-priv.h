@@ -61,9 +61,9 @@ struct remote_reader {
 	unsigned int cpu;
 	struct drain *d;
 	struct page_writer w;
-	off_t offset; /* in the spool's file, of the page being filled */
+	off_t offset;	   /* in the spool's file, of the page being filled */
 	struct hold *hold; /* NULL: times are right as they are */
-	uint64_t from; /* no record to come is older than this, boot clock ns; 0: not known */
+	uint64_t from;	   /* no record to come is older than this, boot clock ns; 0: not known */
 	uint64_t last_ts;
 	bool repaired; /* a step of CNTVOFF was seen */
 	bool asked;    /* for a put of the vCPU whose CNTVOFF is open */

@@ -369,7 +369,8 @@ static int claim(struct remote *r)
 	if (on) {
 		log_err(r->log,
 			"the hypervisor's buffer is in use: %s/tracing_on is 1 (somebody else is tracing; "
-			"write 0 to it if not)", r->path);
+			"write 0 to it if not)",
+			r->path);
 		return -EBUSY;
 	}
 	ret = poke_file(r, "trace", "0");
@@ -391,7 +392,8 @@ static int set_size(struct remote *r, uint64_t kb)
 	if (ret == -EBUSY)
 		log_err(r->log,
 			"the hypervisor's buffer is in use: somebody reads %s/trace_pipe or trace; "
-			"its size cannot be set while a reader is open", r->path);
+			"its size cannot be set while a reader is open",
+			r->path);
 	else if (ret)
 		log_err(r->log, "cannot set %s/buffer_size_kb to %s: %s", r->path, value, errno_text(ret));
 	else

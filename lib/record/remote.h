@@ -37,7 +37,8 @@ void remote_explain(int tracing_dirfd, const char *root, const struct log *log);
 int remote_open(struct remote **out, struct undo *u, const struct log *log);
 void remote_free(struct remote *r);
 
-/* Whether an event name of the command line names events here: "hyp_enter", "hyp:*", "hypervisor:hyp_exit", "all". */
+/* Whether an event name of the command line names events here: "hyp_enter", "hyp:*", "hypervisor:hyp_exit",
+ * "all". */
 bool remote_has_event(const struct remote *r, const char *name);
 
 /*
@@ -78,7 +79,7 @@ struct source *remote_source(struct remote *r);
 /* Where reasons found and CNTVOFF estimates are kept while recording; set before draining. */
 void remote_set_spool(struct remote *r, struct spool *spool);
 
-size_t remote_n_events(const struct remote *r); /* switched on by remote_setup */
+size_t remote_n_events(const struct remote *r);	 /* switched on by remote_setup */
 uint64_t remote_size_kb(const struct remote *r); /* per CPU */
 
 #endif

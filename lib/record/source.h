@@ -51,8 +51,8 @@ struct source_ops {
 
 struct source {
 	const struct source_ops *ops;
-	const char *name;   /* of the buffer; "" = top */
-	const char *path;   /* relative to the tracing directory */
+	const char *name; /* of the buffer; "" = top */
+	const char *path; /* relative to the tracing directory */
 	const char *clock;
 	uint32_t page_size; /* bytes */
 	unsigned int n_cpus;

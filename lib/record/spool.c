@@ -11,9 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define TEXT_MAX (256u << 20)
-#define BUFFERS_MAX 1024
-#define CPUS_MAX 65536
+#define TEXT_MAX     (256u << 20)
+#define BUFFERS_MAX  1024
+#define CPUS_MAX     65536
 #define RESERVE_STEP (4u << 20)
 
 struct spool {
@@ -128,8 +128,7 @@ fail:
 }
 
 /* "key<TAB>value" lines; fn gets NUL-ended copies. A last line without newline was cut by a kill. */
-static int each_pair(struct buf *text, int (*fn)(void *ctx, const char *key, const char *value),
-		     void *ctx)
+static int each_pair(struct buf *text, int (*fn)(void *ctx, const char *key, const char *value), void *ctx)
 {
 	char *p = (char *)buf_str(text), *nl, *tab;
 	int ret = p ? 0 : -ENOMEM;
@@ -154,11 +153,11 @@ static int load_key(void *ctx, const char *key, const char *value)
 static int load_buffer_key(void *ctx, const char *key, const char *value)
 {
 	struct spool_buffer *b = ctx;
-	const char **text = !strcmp(key, "name")  ? &b->name :
-		      !strcmp(key, "clock") ? &b->clock :
-		      !strcmp(key, "path")  ? &b->path :
-		      !strcmp(key, "kind")  ? &b->kind :
-					      NULL;
+	const char **text = !strcmp(key, "name")    ? &b->name
+			    : !strcmp(key, "clock") ? &b->clock
+			    : !strcmp(key, "path")  ? &b->path
+			    : !strcmp(key, "kind")  ? &b->kind
+						    : NULL;
 	uint64_t n;
 
 	if (text) {

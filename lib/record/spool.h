@@ -47,7 +47,7 @@ int spool_get_text(const struct spool *s, const char *name, struct buf *out);
 
 /* Buffers: numbered from 0 in the order of spool_add_buffer, which copies the strings. */
 struct spool_buffer {
-	const char *name;   /* "" = top */
+	const char *name; /* "" = top */
 	const char *clock;
 	const char *path;   /* relative to the tracing directory */
 	const char *kind;   /* "host", "hyp-text", "hyp-raw" */

@@ -17,7 +17,7 @@ struct tasks {
 	struct page_reader reader;
 	bool in_page;
 	struct tasks_format f;
-	int current;   /* since the last switch; -1: not known */
+	int current;	/* since the last switch; -1: not known */
 	bool have_next; /* the switch that ends it */
 	uint64_t next_ts;
 	int next_from, next_to;
@@ -35,7 +35,9 @@ int tasks_format_parse(const char *text, size_t len, struct tasks_format *out)
 	prev = event_format_field(&f, "prev_pid");
 	next = event_format_field(&f, "next_pid");
 	if (prev && next && prev->size == 4 && next->size == 4)
-		*out = (struct tasks_format){ .id = f.id, .prev_pid = prev->offset, .next_pid = next->offset };
+		*out = (struct tasks_format){ .id = f.id,
+					      .prev_pid = prev->offset,
+					      .next_pid = next->offset };
 	else
 		ret = -EBADMSG;
 	event_format_release(&f);

@@ -15,7 +15,7 @@
 struct tasks;
 
 struct tasks_format {
-	unsigned int id;		/* of sched_switch in the file */
+	unsigned int id;		 /* of sched_switch in the file */
 	unsigned int prev_pid, next_pid; /* offsets in the record, bytes */
 };
 

@@ -100,9 +100,13 @@ static int address(const struct guest_spec *s, struct transport_addr *a, const s
 
 static int open_peer(struct session_guests *all, struct session_guest *g)
 {
-	struct peer_opts o = { .name = g->spec.name, .args = &g->args, .clock = all->clock,
-			       .trace_id = all->host_trace_id, .stop_fd = all->give_up_fd,
-			       .timeout_ms = all->timeout_ms, .log = &all->peer_log,
+	struct peer_opts o = { .name = g->spec.name,
+			       .args = &g->args,
+			       .clock = all->clock,
+			       .trace_id = all->host_trace_id,
+			       .stop_fd = all->give_up_fd,
+			       .timeout_ms = all->timeout_ms,
+			       .log = &all->peer_log,
 			       .counter = all->counter,
 			       .counter_interval_ms = all->tsync_interval_ms };
 	int ret = address(&g->spec, &o.addr, all->log);
@@ -175,8 +179,11 @@ void session_guests_clocks_run(struct session_guests *all)
 static int add_source(const struct session_guests *all, struct session_guest *g, struct recorder *rec)
 {
 	struct source *source = peer_source(g->peer);
-	struct spool_buffer b = { .name = "", .clock = source->clock, .path = source->path,
-				  .kind = source->ops->kind, .page_size = source->page_size,
+	struct spool_buffer b = { .name = "",
+				  .clock = source->clock,
+				  .path = source->path,
+				  .kind = source->ops->kind,
+				  .page_size = source->page_size,
 				  .n_cpus = source->n_cpus };
 	int ret = spool_add_buffer(g->spool, &b);
 

@@ -85,10 +85,11 @@ static int note_shift(struct session_guests *all, struct session_guest *g, const
 	}
 	buf_release(&body);
 	if (!ret)
-		log_info(all->log, "guest %s: clock offset known to +- %.*f %s (%s, %s; %llu of %llu events outside)",
+		log_info(all->log,
+			 "guest %s: clock offset known to +- %.*f %s (%s, %s; %llu of %llu events outside)",
 			 g->spec.name, ticks ? 0 : 1, ticks ? median : median / 1e3, ticks ? "ticks" : "us",
-			 sync_class_name(r->class), r->method,
-			 (unsigned long long)r->outside, (unsigned long long)r->events);
+			 sync_class_name(r->class), r->method, (unsigned long long)r->outside,
+			 (unsigned long long)r->events);
 	return ret == -ENODATA ? 0 : ret;
 }
 
@@ -163,11 +164,12 @@ static int by_exact(const struct job *j, struct sync_result *out, const char **w
 	if (!clocks || !log)
 		return -ENODATA;
 	ret = counter_solve(clock_sampler_host(clocks), log, clock_sampler_cntvoff(clocks), &threads, out,
-			  why);
+			    why);
 	if (!ret && j->host)
 		ret = check(j, out);
 	if (!ret && out->outside > out->events / DOUBT_PARTS) {
-		log_warn(j->all->log, "guest %s: by the counters %llu of %llu events are where it did not run",
+		log_warn(j->all->log,
+			 "guest %s: by the counters %llu of %llu events are where it did not run",
 			 j->g->spec.name, (unsigned long long)out->outside, (unsigned long long)out->events);
 		*why = "the counters contradict the events";
 		ret = -ENODATA;

@@ -84,15 +84,18 @@ static int make_spool(struct session_guests *all, struct session_guest *g, const
 	int ret = dir ? spool_create(&g->spool, dir, all->log) : -ENOMEM;
 
 	if (ret)
-		log_err(all->log, ret == -EEXIST ? "'%s' holds an unfinished recording: hyptrace recover it" :
-						   "cannot make the spool '%s'", dir ? dir : "");
+		log_err(all->log,
+			ret == -EEXIST ? "'%s' holds an unfinished recording: hyptrace recover it"
+				       : "cannot make the spool '%s'",
+			dir ? dir : "");
 	free(dir);
 	if (!ret)
 		ret = spool_set(g->spool, "output", g->output);
 	if (!ret)
 		ret = set_boot_id(g->spool);
 	if (!ret)
-		ret = spool_set_number(g->spool, "version", plan->file_version ? (uint64_t)plan->file_version : 7);
+		ret = spool_set_number(g->spool, "version",
+				       plan->file_version ? (uint64_t)plan->file_version : 7);
 	if (!ret)
 		ret = spool_set(g->spool, "compression", plan->compression ? plan->compression : "zstd");
 	return ret;
@@ -167,7 +170,8 @@ void session_guests_refresh_vcpus(struct session_guests *all, bool end)
 			log_info(all->log, "guest %s: found %d more vCPU thread%s", g->spec.name, n,
 				 n == 1 ? "" : "s");
 		else if (n < 0)
-			log_debug(all->log, "guest %s: its vCPUs cannot be looked at: %s", g->spec.name, errno_text(n));
+			log_debug(all->log, "guest %s: its vCPUs cannot be looked at: %s", g->spec.name,
+				  errno_text(n));
 	}
 }
 
@@ -208,8 +212,8 @@ static void check_sent(const struct session_guests *all, const struct session_gu
 
 		if (came == sent)
 			continue;
-		log_err(all->log, "guest %s: its agent sent %llu bytes of CPU %u, and %llu came", g->spec.name,
-			 (unsigned long long)sent, cpu, (unsigned long long)came);
+		log_err(all->log, "guest %s: its agent sent %llu bytes of CPU %u, and %llu came",
+			g->spec.name, (unsigned long long)sent, cpu, (unsigned long long)came);
 		if (row)
 			row->guest_lost = -EIO;
 	}
@@ -243,13 +247,13 @@ static void say_skew(const struct session_guests *all)
 			   ((double)t - (double)all->host_started) / 1e6);
 	}
 	if (text.len && buf_str(&text))
-		log_info(all->log, "started within %.1f ms of each other: host 0%s", (double)(last - first) / 1e6,
-			 buf_str(&text));
+		log_info(all->log, "started within %.1f ms of each other: host 0%s",
+			 (double)(last - first) / 1e6, buf_str(&text));
 	buf_release(&text);
 }
 
 void session_guests_verify_totals(struct session_guests *all, const struct recorder *rec,
-			   struct session_summary *sum)
+				  struct session_summary *sum)
 {
 	for (size_t i = 0; i < all->n; i++) {
 		struct session_guest *g = &all->v[i];
@@ -270,8 +274,7 @@ void session_guests_verify_totals(struct session_guests *all, const struct recor
  * The pages say what was lost before them, but not always how much; the guest's
  * kernel has counted it, if its agent tells.
  */
-static int sanitize_guest(const struct session_guest *g, struct session_buffer *row,
-		      const struct log *log)
+static int sanitize_guest(const struct session_guest *g, struct session_buffer *row, const struct log *log)
 {
 	struct sanitized m;
 	int ret = sanitize_buffer(g->spool, 0, &m);

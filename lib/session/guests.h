@@ -19,19 +19,19 @@
 struct session_guest {
 	struct guest_spec spec;
 	struct guest *vm; /* in `found`, or NULL */
-	char *output;		/* trace-NAME.dat */
+	char *output;	  /* trace-NAME.dat */
 	struct strlist args;
 	struct spool *spool;
-	struct peer *peer; /* NULL until it has answered */
-	int error;	   /* of asking or starting it: it takes no part */
-	int not_added;	   /* the same, of the recorder */
-	bool dropped;	   /* and that was said */
-	bool kept;	   /* its metadata is in the spool */
-	struct sync_result clock; /* its clock against the host's */
-	int clock_error;	  /* why there is none */
-	const char *clock_why;	  /* -ENODATA: the same in words */
-	int write_error;	  /* of its file */
-	uint64_t started;	  /* by the host's clock, ns; 0: not known */
+	struct peer *peer;	     /* NULL until it has answered */
+	int error;		     /* of asking or starting it: it takes no part */
+	int not_added;		     /* the same, of the recorder */
+	bool dropped;		     /* and that was said */
+	bool kept;		     /* its metadata is in the spool */
+	struct sync_result clock;    /* its clock against the host's */
+	int clock_error;	     /* why there is none */
+	const char *clock_why;	     /* -ENODATA: the same in words */
+	int write_error;	     /* of its file */
+	uint64_t started;	     /* by the host's clock, ns; 0: not known */
 	const struct msg_sent *told; /* by its agent in the end, or NULL */
 };
 
@@ -47,19 +47,19 @@ struct session_guests {
 	struct guests found;
 	uint64_t host_trace_id;
 	const char *clock;
-	const char *root; /* session_opts.root */
+	const char *root;      /* session_opts.root */
 	uint64_t host_started; /* CLOCK_BOOTTIME, ns; 0: not known */
 	int stop_fd;
 	int timeout_ms; /* session_opts.guest_timeout_ms */
 	enum tsync_method tsync;
 	int64_t tsync_interval_ms;
-	bool counter;		       /* ask them for their counters */
+	bool counter;		      /* ask them for their counters */
 	struct clock_sampler *clocks; /* the host's, beside those; NULL: it has none */
 	const struct log *log;
 
 	/* session-guests-ask.c */
-	struct workers *workers;	     /* one thread for each guest; NULL: none was asked */
-	struct log peer_log;	     /* silent once they are given up */
+	struct workers *workers; /* one thread for each guest; NULL: none was asked */
+	struct log peer_log;	 /* silent once they are given up */
 	atomic_bool given_up;
 	int cancel_fd, clocks_fd;    /* eventfds: give up; the host's clocks run */
 	int give_up_fd;		     /* readable: cancel_fd or stop_fd is */
@@ -80,7 +80,8 @@ int session_guests_ask(struct session_guests *g);
 void session_guests_clocks_run(struct session_guests *g);
 /* Waits until their CPUs are known. The recorder gets a source for each. Errors are the recorder's. */
 int session_guests_add(struct session_guests *g, bool best_effort, struct recorder *rec);
-/* Waits until only those are not ready that begin to trace once they are: what takes long is to be begun now. */
+/* Waits until only those are not ready that begin to trace once they are: what takes long is to be begun now.
+ */
 void session_guests_await(struct session_guests *g);
 /* Waits until all of them are as far as they go before the start. Errors. */
 int session_guests_ready(struct session_guests *g, bool best_effort);
@@ -119,7 +120,7 @@ int session_guests_align_clocks(struct session_guests *g, struct spool *host);
  * which may tell of a loss, and says how far apart all began.
  */
 void session_guests_verify_totals(struct session_guests *g, const struct recorder *rec,
-			   struct session_summary *sum);
+				  struct session_summary *sum);
 /* Writes their files and removes their spools, and returns at once: fills in their rows of the summary. */
 void session_guests_write(struct session_guests *g, struct session_summary *sum);
 /* Waits for that. The first error. */

@@ -19,14 +19,17 @@
 static const struct {
 	const char *name, *fields, *print_fmt;
 } known[] = {
-	{ "hyp_enter", "u8 reason;pid_t vcpu", "\"reason=%s vcpu=%d\", __hyp_enter_exit_reason_str(REC->reason), REC->vcpu" },
-	{ "hyp_exit", "u8 reason;pid_t vcpu", "\"reason=%s vcpu=%d\", __hyp_enter_exit_reason_str(REC->reason), REC->vcpu" },
+	{ "hyp_enter", "u8 reason;pid_t vcpu",
+	  "\"reason=%s vcpu=%d\", __hyp_enter_exit_reason_str(REC->reason), REC->vcpu" },
+	{ "hyp_exit", "u8 reason;pid_t vcpu",
+	  "\"reason=%s vcpu=%d\", __hyp_enter_exit_reason_str(REC->reason), REC->vcpu" },
 	{ "host_hcall", "unsigned int id;u8 invalid", "\"id=%u invalid=%u\", REC->id, REC->invalid" },
 	{ "host_smc", "u64 id;u8 forwarded", "\"id=%llu forwarded=%u\", REC->id, REC->forwarded" },
 	{ "host_mem_abort", "u64 esr;u64 addr", "\"esr=0x%llx addr=0x%llx\", REC->esr, REC->addr" },
 	{ "psci_mem_protect", "u64 count;u64 was", "\"count=%llu was=%llu\", REC->count, REC->was" },
 	{ "vcpu_illegal_trap", "u64 esr", "\"esr_el2=%llx\", REC->esr" },
-	{ "iommu_idmap", "u64 from;u64 to;int prot", "\"from=0x%llx to=0x%llx prot=0x%x\", REC->from, REC->to, REC->prot" },
+	{ "iommu_idmap", "u64 from;u64 to;int prot",
+	  "\"from=0x%llx to=0x%llx prot=0x%x\", REC->from, REC->to, REC->prot" },
 	{ "iommu_idmap_complete", "u8 map", "\"map=%d\", REC->map" },
 	{ "power_lock", "pid_t vm;u64 device;u8 lock;int ret",
 	  "\"vm=%d device=0x%llx lock=%d ret=%d\", REC->vm, REC->device, REC->lock, REC->ret" },
@@ -58,8 +61,8 @@ static void add_fields(struct buf *out, const char *fields)
 		while (fields[type - 1] != ' ')
 			type--;
 		size = size_of(fields, type - 1);
-		buf_printf(out, "\tfield:%.*s;\toffset:%u;\tsize:%u;\tsigned:%d;\n", (int)len, fields, at, size,
-			   fields[0] != 'u');
+		buf_printf(out, "\tfield:%.*s;\toffset:%u;\tsize:%u;\tsigned:%d;\n", (int)len, fields, at,
+			   size, fields[0] != 'u');
 		at += size;
 		fields += len + (fields[len] == ';');
 	}
@@ -76,8 +79,10 @@ static void add_known(struct buf *out)
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
 		struct buf f = { 0 };
 
-		buf_printf(&f, "name: %s\nID: %zu\nformat:\n"
-			   "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n", known[i].name, i);
+		buf_printf(&f,
+			   "name: %s\nID: %zu\nformat:\n"
+			   "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n",
+			   known[i].name, i);
 		add_fields(&f, known[i].fields);
 		buf_printf(&f, "\nprint fmt: %s\n", known[i].print_fmt);
 		add_format(out, &f);
@@ -148,7 +153,8 @@ static char *events_dir(const char *path, const char **system)
 	return strdup(path);
 }
 
-int import_events(struct spool *spool, const char *events, bool raw, unsigned int first_id, const struct log *log)
+int import_events(struct spool *spool, const char *events, bool raw, unsigned int first_id,
+		  const struct log *log)
 {
 	struct buf formats = { 0 }, text = { 0 };
 	const char *system = "hypervisor";

@@ -8,7 +8,8 @@
 /* Shared by import.c and import-events.c. */
 
 /* The events into the spool, with ids from first_id on. events: import_opts.events. */
-int import_events(struct spool *spool, const char *events, bool raw, unsigned int first_id, const struct log *log);
+int import_events(struct spool *spool, const char *events, bool raw, unsigned int first_id,
+		  const struct log *log);
 /* The layout of raw pages, from its header_page. */
 int import_layout(const char *events, struct page_layout *out, const struct log *log);
 

@@ -65,9 +65,10 @@ static int take_keys(struct job *j)
 		memcpy(&traceid, id->data.data, sizeof(traceid));
 	clock_of(j, clock, sizeof(clock));
 	if (strcmp(clock, CLOCK))
-		log_warn(j->o->log, "the clock of '%s' is %s, the hypervisor's is " CLOCK
-			 ": their times line up only where the two are the same", j->o->input,
-			 *clock ? clock : "not known");
+		log_warn(j->o->log,
+			 "the clock of '%s' is %s, the hypervisor's is " CLOCK
+			 ": their times line up only where the two are the same",
+			 j->o->input, *clock ? clock : "not known");
 	ret = spool_set_number(j->spool, "version", (uint64_t)j->info->version);
 	if (!ret)
 		ret = spool_set_number(j->spool, "page_size", j->info->page_size);
@@ -107,16 +108,20 @@ static int copy_stat(struct job *j, size_t buffer, unsigned int cpu, size_t numb
 	snprintf(name, sizeof(name), "stat.%zu.%u", buffer, cpu);
 	for (size_t i = 0; i < j->info->n_options; i++)
 		if (j->info->options[i].id == DAT_CPUSTAT && !number--)
-			return spool_put_text(j->spool, name, j->info->options[i].data.data,
-					      strnlen(j->info->options[i].data.data, j->info->options[i].data.len));
+			return spool_put_text(
+				j->spool, name, j->info->options[i].data.data,
+				strnlen(j->info->options[i].data.data, j->info->options[i].data.len));
 	return 0;
 }
 
 static int copy_buffer(struct job *j, size_t i, size_t *stat)
 {
 	const struct reader_buffer *in = &j->info->buffers[i];
-	struct spool_buffer b = { .name = in->name, .clock = *in->clock ? in->clock : "local", .path = in->name,
-				  .kind = "host", .page_size = in->page_size };
+	struct spool_buffer b = { .name = in->name,
+				  .clock = *in->clock ? in->clock : "local",
+				  .path = in->name,
+				  .kind = "host",
+				  .page_size = in->page_size };
 	const struct reader_option *o = reader_option(j->reader, DAT_CPUCOUNT);
 	uint32_t count = 0;
 	int ret;
@@ -204,7 +209,8 @@ static int scan_cpus(void *to, const void *data, size_t len)
 			s->number = s->number * 10 + (unsigned int)(*c - '0');
 			s->digits++;
 		} else {
-			if (s->in_number && *c == ']' && s->digits && s->number < CPUS_MAX && s->number >= s->n_cpus)
+			if (s->in_number && *c == ']' && s->digits && s->number < CPUS_MAX &&
+			    s->number >= s->n_cpus)
 				s->n_cpus = s->number + 1;
 			s->in_number = s->at_start && *c == '[';
 			s->number = s->digits = 0;
@@ -232,7 +238,8 @@ static int feed_raw_cpu(const struct job *j, struct remote_feed *feed, unsigned 
 	if (!ret && n > 0)
 		log_warn(j->o->log, "'%s': its last page is cut off", path);
 	if (ret || n < 0)
-		log_err(j->o->log, "cannot take in '%s': %s", path ? path : "", errno_text(ret ? ret : (int)n));
+		log_err(j->o->log, "cannot take in '%s': %s", path ? path : "",
+			errno_text(ret ? ret : (int)n));
 	if (fd >= 0)
 		close(fd);
 	free(page);
@@ -270,7 +277,8 @@ static int count_cpus(struct job *j)
 		return count_raw(j);
 	ret = walk_text(j, scan_cpus, &scan);
 	if (!ret && !scan.n_cpus) {
-		log_err(j->o->log, "'%s' has no line of a hypervisor's trace (\"[003]   80.929138: hyp_enter ...\")",
+		log_err(j->o->log,
+			"'%s' has no line of a hypervisor's trace (\"[003]   80.929138: hyp_enter ...\")",
 			j->o->text);
 		ret = -EBADMSG;
 	}
@@ -328,7 +336,8 @@ static int take_hyp(struct job *j, struct remote_fed *out)
 	if (!ret)
 		ret = import_events(j->spool, j->o->events, j->o->raw, highest_id(j) + 1, j->o->log);
 	if (!ret) {
-		ret = remote_import(&remote, b.path, j->o->raw ? &j->layout : NULL, j->n_cpus, j->spool, j->o->log);
+		ret = remote_import(&remote, b.path, j->o->raw ? &j->layout : NULL, j->n_cpus, j->spool,
+				    j->o->log);
 		if (ret)
 			log_err(j->o->log, "the hypervisor's events cannot be used: %s", errno_text(ret));
 	}

@@ -102,9 +102,11 @@ static int make_spool(struct session *s)
 	if (!ret)
 		ret = spool_set_number(s->spool, "traceid", traceid);
 	if (!ret)
-		ret = spool_set_number(s->spool, "version", s->plan->file_version ? (uint64_t)s->plan->file_version : 7);
+		ret = spool_set_number(s->spool, "version",
+				       s->plan->file_version ? (uint64_t)s->plan->file_version : 7);
 	if (!ret)
-		ret = spool_set(s->spool, "compression", s->plan->compression ? s->plan->compression : "zstd");
+		ret = spool_set(s->spool, "compression",
+				s->plan->compression ? s->plan->compression : "zstd");
 	if (!ret)
 		ret = spool_set(s->spool, "tracing_dir", s->tracing_dir);
 	return ret;
@@ -213,9 +215,8 @@ static int prepare_remote(struct session *s, struct buffer_plan *hyp)
 		return undo_all(s->undo) ? -EIO : route_all_events(s, hyp);
 	}
 	if (!ret)
-		log_info(s->log, "hyp: %s, %zu events, %llu KiB per CPU, %s",
-			 remote_source(s->remote)->path, remote_n_events(s->remote),
-			 (unsigned long long)remote_size_kb(s->remote),
+		log_info(s->log, "hyp: %s, %zu events, %llu KiB per CPU, %s", remote_source(s->remote)->path,
+			 remote_n_events(s->remote), (unsigned long long)remote_size_kb(s->remote),
 			 !strcmp(remote_source(s->remote)->ops->kind, "hyp-raw") ? "raw pages" : "text");
 	return ret;
 }
@@ -235,8 +236,8 @@ static int add_track(struct session *s, struct source *source, struct instance *
 	};
 
 	/* the track first: it owns what it was given, also when the spool cannot take it */
-	s->tracks[s->n_tracks++] = (struct session_track){ .source = source, .instance = i, .host = h,
-							   .size_kb = size_kb };
+	s->tracks[s->n_tracks++] =
+		(struct session_track){ .source = source, .instance = i, .host = h, .size_kb = size_kb };
 	return spool_add_buffer(s->spool, &b);
 }
 
@@ -253,15 +254,17 @@ static int prepare_host(struct session *s, const struct buffer_plan *b)
 		return ret;
 	ret = instance_setup(i);
 	if (!ret)
-		ret = host_open(&h, undo_dirfd(s->undo), b->name, instance_path(i), instance_clock(i), s->log);
+		ret = host_open(&h, undo_dirfd(s->undo), b->name, instance_path(i), instance_clock(i),
+				s->log);
 	if (ret) {
 		instance_free(i);
 		return ret;
 	}
 	if (s->remote && strcmp(instance_clock(i), "boot"))
-		log_warn(s->log, "%s%sthe hypervisor's clock is boot, this buffer's is %s: their times do not "
-				 "line up (leave out -C %s)", b->name, *b->name ? ": " : "",
-			 instance_clock(i), instance_clock(i));
+		log_warn(s->log,
+			 "%s%sthe hypervisor's clock is boot, this buffer's is %s: their times do not "
+			 "line up (leave out -C %s)",
+			 b->name, *b->name ? ": " : "", instance_clock(i), instance_clock(i));
 	if (clock && !b->clock)
 		log_info(s->log, "%s: clock boot, as everywhere in this recording (put back afterwards)",
 			 *b->name ? b->name : "host");
@@ -386,7 +389,8 @@ static int note_date(struct session *s, const char *clock)
 			 (long long)(now_ns(CLOCK_REALTIME) - now_ns(clocks[i].id)) / 1000);
 		return spool_set(s->spool, "date_offset_us", text);
 	}
-	log_err(s->log, "--date: the wall-clock time of clock %s is not known; use -C mono, boot, mono_raw or tai",
+	log_err(s->log,
+		"--date: the wall-clock time of clock %s is not known; use -C mono, boot, mono_raw or tai",
 		clock);
 	return -EINVAL;
 }
@@ -450,8 +454,8 @@ static int start_clocks(struct session *s)
 
 	if (want_clocks(s))
 		ret = clock_sampler_start(&s->guests.clocks, s->undo, s->guests.clock,
-					   s->plan->tsync_interval_ms, m == TSYNC_AUTO || m == TSYNC_COUNTER,
-					   s->log);
+					  s->plan->tsync_interval_ms, m == TSYNC_AUTO || m == TSYNC_COUNTER,
+					  s->log);
 	if (ret && ret != -ENOMEM) {
 		log_warn(s->log, "the guests' clocks are not tied by counters: %s", errno_text(ret));
 		ret = 0;
@@ -499,7 +503,8 @@ int session_prepare(struct session *s)
 	if (!ret)
 		ret = prepare_texts(s);
 	if (!ret && !s->n_tracks && !s->guests.n) {
-		log_err(s->log, "nothing to record: name events (-e), a tracer (-p) or the hypervisor (-B hyp)");
+		log_err(s->log,
+			"nothing to record: name events (-e), a tracer (-p) or the hypervisor (-B hyp)");
 		ret = -EINVAL;
 	}
 	return ret ? ret : note_clock(s);

@@ -145,7 +145,8 @@ static int mend(struct session *s)
 		if (ret)
 			log_err(s->log, "the guest's pages cannot be gone through: %s", errno_text(ret));
 		else if (m.bad)
-			log_warn(s->log, "%" PRIu64 " of the guest's pages made no sense: their events are lost",
+			log_warn(s->log,
+				 "%" PRIu64 " of the guest's pages made no sense: their events are lost",
 				 m.bad);
 	}
 	return ret;
@@ -181,7 +182,11 @@ int session_recover(const char *dir, const char *output, const struct session_op
 		    struct session_summary *summary)
 {
 	static const struct record_plan no_plan;
-	struct session s = { .plan = &no_plan, .o = o, .log = o->log, .summary = summary, .fail_fd = -1,
+	struct session s = { .plan = &no_plan,
+			     .o = o,
+			     .log = o->log,
+			     .summary = summary,
+			     .fail_fd = -1,
 			     .command = command_none };
 	int ret;
 

@@ -50,8 +50,8 @@ int session_prepare(struct session *s);
 char *session_tracing_dir(const struct session_opts *o);
 
 /* session.c */
-int session_drain(struct session *s); /* stops and drains every track, first to last */
-void session_sum(struct session *s);	 /* fills in the summary */
+int session_drain(struct session *s);	   /* stops and drains every track, first to last */
+void session_sum(struct session *s);	   /* fills in the summary */
 int session_keep_stats(struct session *s); /* CPUSTAT texts into the spool */
 int session_keep_names(struct session *s); /* formats of printk, names of tasks */
 int session_restore(struct session *s);	   /* tracefs, by the undo journal */

@@ -16,8 +16,8 @@
 #include "record/finish.h"
 #include "session/session-priv.h"
 
-#define TICK_MS 500
-#define FIRST_MAPS_MS 50 /* a command has its libraries mapped by then */
+#define TICK_MS		 500
+#define FIRST_MAPS_MS	 50 /* a command has its libraries mapped by then */
 #define DRAIN_TIMEOUT_MS 60000
 
 static double now(void)
@@ -188,8 +188,11 @@ static int start_all(struct session *s)
 /* Readers first: the hypervisor's buffer is only polled while somebody reads it. */
 static int arm(struct session *s)
 {
-	struct recorder_opts ro = { .sleep_us = s->plan->sleep_us, .rt_prio = s->plan->rt_prio,
-				    .failed = on_failure, .ctx = s, .log = s->log };
+	struct recorder_opts ro = { .sleep_us = s->plan->sleep_us,
+				    .rt_prio = s->plan->rt_prio,
+				    .failed = on_failure,
+				    .ctx = s,
+				    .log = s->log };
 	int ret = recorder_new(&s->recorder, &ro);
 
 	if (!ret)
@@ -267,7 +270,8 @@ static int start_command(struct session *s)
 	return ret;
 }
 
-/* Each tick: room for the file, maps of the command, the guests' threads, progress. -ENOSPC ends the recording. */
+/* Each tick: room for the file, maps of the command, the guests' threads, progress. -ENOSPC ends the
+ * recording. */
 static int tick(struct session *s)
 {
 	int ret = spool_reserve(s->spool, recorder_bytes(s->recorder));
@@ -397,8 +401,9 @@ int session_restore(struct session *s)
 
 int session_write(struct session *s, const char *output)
 {
-	struct dat_from_spool_opts fo = { .output = output, .progress = s->o->writing, .ctx = s->o->ctx,
-				  .log = s->log };
+	struct dat_from_spool_opts fo = {
+		.output = output, .progress = s->o->writing, .ctx = s->o->ctx, .log = s->log
+	};
 	const char *path = output ? output : spool_get(s->spool, "output");
 	struct stat st;
 	int ret;
@@ -541,7 +546,11 @@ static int end(struct session *s, int ran)
 int session_record(const struct record_plan *plan, const struct session_opts *o,
 		   struct session_summary *summary)
 {
-	struct session s = { .plan = plan, .o = o, .log = o->log, .summary = summary, .fail_fd = -1,
+	struct session s = { .plan = plan,
+			     .o = o,
+			     .log = o->log,
+			     .summary = summary,
+			     .fail_fd = -1,
 			     .command = command_none };
 	int ret;
 

@@ -12,11 +12,11 @@
  */
 
 struct session_buffer {
-	char name[64];	 /* "" = top */
-	uint64_t bytes;	 /* of pages */
+	char name[64];	/* "" = top */
+	uint64_t bytes; /* of pages */
 	uint64_t events;
 	uint64_t lost;
-	uint64_t bad;	 /* hypervisor records or lines, a guest's pages, that made no sense */
+	uint64_t bad;	  /* hypervisor records or lines, a guest's pages, that made no sense */
 	uint64_t size_kb; /* buffer size per CPU; 0 = not known */
 	bool guest;	  /* a guest's, in a file of its own */
 	int guest_lost;	  /* -errno: it was lost before the end; what it sent is kept */
@@ -28,13 +28,13 @@ struct session_summary {
 	struct session_buffer buffers[SESSION_BUFFERS_MAX];
 	size_t n_buffers;
 	uint64_t file_bytes;
-	double seconds;		 /* tracing was on */
-	int command_status;	 /* as waitpid gives it, when has_command_status */
+	double seconds;	    /* tracing was on */
+	int command_status; /* as waitpid gives it, when has_command_status */
 	bool has_command_status;
-	bool disk_full;		 /* ended early for that */
-	int not_restored;	 /* entries of tracefs that could not be put back */
-	char output[4096];	 /* the file, written or not */
-	char kept[4096];	 /* the spool, when it could not be made into a file; else "" */
+	bool disk_full;	   /* ended early for that */
+	int not_restored;  /* entries of tracefs that could not be put back */
+	char output[4096]; /* the file, written or not */
+	char kept[4096];   /* the spool, when it could not be made into a file; else "" */
 };
 
 struct session_opts {

@@ -65,8 +65,9 @@ static int open_buffers(struct spool_source *s, struct priv *p, const struct spo
 		struct sync_buffer *out = &s->source.buffers[i];
 
 		p->walkers[i] = (struct walker){ .spool = spool, .buffer = i, .page_size = b->page_size };
-		*out = (struct sync_buffer){ .layout = layout, .n_cpus = b->n_cpus, .walk = walk,
-					     .ctx = &p->walkers[i] };
+		*out = (struct sync_buffer){
+			.layout = layout, .n_cpus = b->n_cpus, .walk = walk, .ctx = &p->walkers[i]
+		};
 		if (!strncmp(b->kind, "hyp-", 4)) /* our own pages */
 			out->layout = page_layout_default;
 		out->layout.size = b->page_size;

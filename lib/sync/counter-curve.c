@@ -8,7 +8,7 @@
 
 #define SLEW_ALONE 5e-6 /* what a clock's rate may change by when nothing shows how it does */
 #define SLEW_LEAST 1e-7 /* ... by more than its rates beside show */
-#define WIDE	   4    /* brackets so many times wider than usual were interrupted */
+#define WIDE	   4	/* brackets so many times wider than usual were interrupted */
 
 static int by_value(const void *a, const void *b)
 {
@@ -51,8 +51,7 @@ static int take_shots(struct curve *c, const struct counter_log *l)
 
 static double slope(const struct curve *c, size_t i)
 {
-	return (double)(c->v[i + 1].clock - c->v[i].clock) /
-	       (double)(c->v[i + 1].counter - c->v[i].counter);
+	return (double)(c->v[i + 1].clock - c->v[i].clock) / (double)(c->v[i + 1].counter - c->v[i].counter);
 }
 
 /*
@@ -164,7 +163,6 @@ double curve_sag(const struct curve *c, uint64_t from, uint64_t to)
 	for (size_t i = curve_interval(c, from); i < c->n && c->v[i].counter < to; i++)
 		if (c->v[i].counter > from)
 			sag = fmax(sag, fabs((double)(int64_t)(c->v[i].clock - start) -
-					     base * (double)(c->v[i].counter - from) /
-						     (double)(to - from)));
+					     base * (double)(c->v[i].counter - from) / (double)(to - from)));
 	return sag;
 }

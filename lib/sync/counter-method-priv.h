@@ -36,8 +36,8 @@ double curve_sag(const struct curve *c, uint64_t from, uint64_t to);
  * anywhere from `from` on: in between nothing is known.
  */
 struct epoch {
-	uint64_t from, start; /* 0, 0: the first */
-	uint64_t end;	      /* last value seen in it */
+	uint64_t from, start;	 /* 0, 0: the first */
+	uint64_t end;		 /* last value seen in it */
 	uint64_t cntvoff, slack; /* ticks */
 };
 
@@ -50,8 +50,8 @@ struct counter_method {
 	size_t n_points;
 };
 
-int counter_method_begin(struct counter_method *j, const struct counter_log *host, const struct counter_log *guest,
-		const char **why);
+int counter_method_begin(struct counter_method *j, const struct counter_log *host,
+			 const struct counter_log *guest, const char **why);
 int counter_method_add_epoch(struct counter_method *j, const struct epoch *e);
 /* As many epochs as needed, each offset between the latest question and the earliest answer. */
 int counter_method_pings(struct counter_method *j, const struct counter_log *guest);

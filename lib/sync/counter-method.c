@@ -23,7 +23,8 @@ static bool vm_fits(const struct counter_log *guest, const struct cntvoff_log *c
 		bool fits = false;
 
 		for (size_t k = 0; k < cntvoff->n_spans && !fits; k++)
-			fits = cntvoff->spans[k].vm == vm && ping_fits(&guest->pings[i], cntvoff->spans[k].cntvoff);
+			fits = cntvoff->spans[k].vm == vm &&
+			       ping_fits(&guest->pings[i], cntvoff->spans[k].cntvoff);
 		if (!fits)
 			return false;
 	}
@@ -51,7 +52,8 @@ static bool vm_has(const struct cntvoff_log *cntvoff, int32_t vm, const struct c
 #define VM_SEVERAL (-1)
 
 /* Of VMs that were started together the one whose threads are the guest's. */
-static int32_t find_vm(const struct counter_log *guest, const struct cntvoff_log *cntvoff, const struct counter_threads *t)
+static int32_t find_vm(const struct counter_log *guest, const struct cntvoff_log *cntvoff,
+		       const struct counter_threads *t)
 {
 	int32_t found = VM_NONE;
 
@@ -114,8 +116,9 @@ static enum sync_class class_known(const struct counter_method *j)
 	return SYNC_HARD;
 }
 
-static int epochs_known(struct counter_method *j, const struct counter_log *guest, const struct cntvoff_log *cntvoff,
-			const struct counter_threads *threads, const char **why)
+static int epochs_known(struct counter_method *j, const struct counter_log *guest,
+			const struct cntvoff_log *cntvoff, const struct counter_threads *threads,
+			const char **why)
 {
 	int32_t vm = find_vm(guest, cntvoff, threads);
 	int ret;
@@ -142,8 +145,8 @@ static int epochs_known(struct counter_method *j, const struct counter_log *gues
 		if (!v)
 			return -ENOMEM;
 		j->out->vcpus = v;
-		v[j->out->n_vcpus++] = (struct sync_vcpu){ .cpu = cntvoff->vcpus[i].id,
-							   .pid = cntvoff->vcpus[i].pid };
+		v[j->out->n_vcpus++] =
+			(struct sync_vcpu){ .cpu = cntvoff->vcpus[i].id, .pid = cntvoff->vcpus[i].pid };
 	}
 	return ret;
 }
@@ -335,7 +338,8 @@ static size_t epoch_at(const struct counter_method *j, uint64_t counter)
 	return i;
 }
 
-static struct sync_knot *add_knot(struct counter_method *j, uint64_t counter, const struct epoch *e, enum sync_class class)
+static struct sync_knot *add_knot(struct counter_method *j, uint64_t counter, const struct epoch *e,
+				  enum sync_class class)
 {
 	struct sync_knot *k = &j->out->knots[j->out->n_knots++];
 
@@ -349,7 +353,8 @@ static struct sync_knot *add_knot(struct counter_method *j, uint64_t counter, co
  * Half width between two points of one epoch. Of two knots the larger bound holds in
  * between: beyond the snapshots the outer one has it.
  */
-static uint64_t bound_between(const struct counter_method *j, const struct epoch *e, uint64_t from, uint64_t to)
+static uint64_t bound_between(const struct counter_method *j, const struct epoch *e, uint64_t from,
+			      uint64_t to)
 {
 	uint64_t v = e->cntvoff;
 	double ns = curve_off(&j->guest, from, to) + curve_off(&j->host, from + v, to + v) +
@@ -359,7 +364,8 @@ static uint64_t bound_between(const struct counter_method *j, const struct epoch
 }
 
 /* The last knot before an epoch: where that may have begun earlier, it vouches for nothing. */
-static void add_end(struct counter_method *j, uint64_t before, uint64_t at, const struct epoch *e, enum sync_class class)
+static void add_end(struct counter_method *j, uint64_t before, uint64_t at, const struct epoch *e,
+		    enum sync_class class)
 {
 	bool vague = e[1].from < e[1].start;
 	struct sync_knot *k = add_knot(j, at, e, vague ? SYNC_NONE : class);
@@ -385,7 +391,8 @@ static void add_knots(struct counter_method *j, enum sync_class class)
 		if (next <= last)
 			k->bound = bound_between(j, e, at, next);
 		else
-			k->bound = bound_between(j, e, at > last && e->start < at ? j->points[i - 1] : at, at);
+			k->bound =
+				bound_between(j, e, at > last && e->start < at ? j->points[i - 1] : at, at);
 	}
 }
 
@@ -414,8 +421,8 @@ static bool belong(const struct curve *host, const struct curve *guest)
 		       host->v[host->n - 1].counter - host->v[0].counter;
 }
 
-int counter_method_begin(struct counter_method *j, const struct counter_log *host, const struct counter_log *guest,
-		const char **why)
+int counter_method_begin(struct counter_method *j, const struct counter_log *host,
+			 const struct counter_log *guest, const char **why)
 {
 	int ret = curve_make(&j->host, host);
 
@@ -442,8 +449,8 @@ int counter_method_end(struct counter_method *j, int ret)
 }
 
 int counter_solve(const struct counter_log *host, const struct counter_log *guest,
-		const struct cntvoff_log *cntvoff, const struct counter_threads *threads, struct sync_result *out,
-		const char **why)
+		  const struct cntvoff_log *cntvoff, const struct counter_threads *threads,
+		  struct sync_result *out, const char **why)
 {
 	struct counter_method j = { .out = out };
 	int ret;
@@ -458,7 +465,7 @@ int counter_solve(const struct counter_log *host, const struct counter_log *gues
 }
 
 int counter_solve_pings(const struct counter_log *host, const struct counter_log *guest,
-	       struct sync_result *out, const char **why)
+			struct sync_result *out, const char **why)
 {
 	struct counter_method j = { .out = out };
 	int ret;

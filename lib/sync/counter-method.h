@@ -26,8 +26,8 @@ struct counter_threads {
  * out->class is SYNC_HARD, or SYNC_SOFT where records of CNTVOFF were lost.
  */
 int counter_solve(const struct counter_log *host, const struct counter_log *guest,
-		const struct cntvoff_log *cntvoff, const struct counter_threads *threads, struct sync_result *out,
-		const char **why);
+		  const struct cntvoff_log *cntvoff, const struct counter_threads *threads,
+		  struct sync_result *out, const char **why);
 
 /* What a recording's events tell, besides the counters. */
 struct counter_events {
@@ -44,13 +44,14 @@ struct counter_events {
  * no ping shows that; sync_files may still find something.
  */
 int counter_solve_windows(const struct counter_log *host, const struct counter_log *guest,
-		  const struct counter_events *events, struct sync_result *out, const struct log *log);
+			  const struct counter_events *events, struct sync_result *out,
+			  const struct log *log);
 
 /*
  * Without CNTVOFF: it does not change, so the pings alone bound it, all of them
  * together. out->class is SYNC_PING.
  */
 int counter_solve_pings(const struct counter_log *host, const struct counter_log *guest,
-	       struct sync_result *out, const char **why);
+			struct sync_result *out, const char **why);
 
 #endif

@@ -22,8 +22,8 @@ struct part {
 };
 
 /* The guest's times in a part to the host's as they would be with this CNTVOFF. */
-static int map_guest(const struct counter_method *j, const struct part *part, uint64_t cntvoff, const struct sync_guest *in,
-		     struct sync_guest *out)
+static int map_guest(const struct counter_method *j, const struct part *part, uint64_t cntvoff,
+		     const struct sync_guest *in, struct sync_guest *out)
 {
 	*out = (struct sync_guest){ .cpus = calloc(in->n_cpus + 1, sizeof(*out->cpus)) };
 	if (!out->cpus)
@@ -59,7 +59,8 @@ static uint64_t curves_off(const struct counter_method *j)
 }
 
 /* The windows that [from, to] may have to do with, wider by `off`. */
-static int widen(const struct sync_host *in, uint64_t from, uint64_t to, uint64_t off, struct sync_windows *out)
+static int widen(const struct sync_host *in, uint64_t from, uint64_t to, uint64_t off,
+		 struct sync_windows *out)
 {
 	int ret = 0;
 
@@ -93,7 +94,8 @@ static bool common_range(const struct sync_result *r, int64_t *low, int64_t *hig
 /* Where the guest was paused the offset would jump within it. */
 static bool one_offset(const struct sync_result *r, const struct sync_guest *g)
 {
-	return r->n_knots && !r->n_cuts && r->knots[0].time <= g->first && r->knots[r->n_knots - 1].time >= g->last;
+	return r->n_knots && !r->n_cuts && r->knots[0].time <= g->first &&
+	       r->knots[r->n_knots - 1].time >= g->last;
 }
 
 static int take_range(const struct counter_method *j, struct epoch *e, const struct sync_result *r)
@@ -193,7 +195,8 @@ static bool fits(const struct job *job, const struct thread *t, const struct epo
 	return span_distance(t, curve_clock(&job->j->host, counter + e->cntvoff), &unknown) <= slack;
 }
 
-static void narrow_by(const struct job *job, const struct thread *t, const struct sync_cpu *c, struct epoch *e)
+static void narrow_by(const struct job *job, const struct thread *t, const struct sync_cpu *c,
+		      struct epoch *e)
 {
 	const struct part gap = { e->from, e->start };
 
@@ -250,7 +253,7 @@ static int solve(struct job *job)
 }
 
 int counter_solve_windows(const struct counter_log *host, const struct counter_log *guest,
-		  const struct counter_events *events, struct sync_result *out, const struct log *log)
+			  const struct counter_events *events, struct sync_result *out, const struct log *log)
 {
 	struct counter_method j = { .out = out };
 	struct job job = { .j = &j, .events = events, .class = SYNC_HARD, .log = log };

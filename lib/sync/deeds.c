@@ -36,8 +36,7 @@ static int64_t play_of(const struct problem *p, const struct sync_deed *d)
  * A sleep is one of an idle CPU. Anything else can come of what the guest did not trace: then
  * the one that was traced has left its own nearby. So there must be no second one, and none lost.
  */
-static bool alone(const struct match *m, size_t i, const struct known *k,
-		  const struct sync_deed *guest)
+static bool alone(const struct match *m, size_t i, const struct known *k, const struct sync_deed *guest)
 {
 	const struct sync_input *in = m->p->in;
 	int64_t play = play_of(m->p, guest);
@@ -46,8 +45,7 @@ static bool alone(const struct match *m, size_t i, const struct known *k,
 		return true;
 	return !(i && can_be(k, play, guest, &m->host[i - 1])) &&
 	       !(i + 1 < m->n_host && can_be(k, play, guest, &m->host[i + 1])) &&
-	       !sync_gap_between(in->host_gaps, in->n_host_gaps,
-				 guest->a + (uint64_t)(k->low - play),
+	       !sync_gap_between(in->host_gaps, in->n_host_gaps, guest->a + (uint64_t)(k->low - play),
 				 guest->b + (uint64_t)(k->high + play));
 }
 
@@ -95,8 +93,7 @@ static size_t find_deed(const struct match *m, const struct sync_deed *w, const 
 }
 
 /* What the host saw of a deed began after it did and ended before it. */
-static int put_deed(const struct match *m, size_t i, struct anchors *all, size_t *offered,
-		    size_t *dropped)
+static int put_deed(const struct match *m, size_t i, struct anchors *all, size_t *offered, size_t *dropped)
 {
 	const struct sync_input *in = m->p->in;
 	const struct sync_result *r = m->r;
@@ -121,13 +118,11 @@ static int put_deed(const struct match *m, size_t i, struct anchors *all, size_t
 	}
 	v = &m->guest[found];
 	ret = anchors_put(all, r, &(struct anchor){ v->b, (int64_t)(w->b - v->b), INT64_MAX });
-	return ret ? ret
-		   : anchors_put(all, r, &(struct anchor){ v->a, INT64_MIN, (int64_t)(w->a - v->a) });
+	return ret ? ret : anchors_put(all, r, &(struct anchor){ v->a, INT64_MIN, (int64_t)(w->a - v->a) });
 }
 
 /* Deeds are known from the CPU's first event to its last. */
-static bool covered(const struct sync_cpu *c, const struct sync_result *r,
-		    const struct sync_deed *w)
+static bool covered(const struct sync_cpu *c, const struct sync_result *r, const struct sync_deed *w)
 {
 	uint64_t bound = sync_median_bound(r), first, last;
 
@@ -251,8 +246,7 @@ static int match_each(struct match *m, const struct sync_deed *guest, size_t n_g
 	for (size_t i = 0, g = 0; i < n_host && !ret; i += m->n_host) {
 		m->host = host + i;
 		m->n_host = count_same(host + i, n_host - i, host + i);
-		while (g < n_guest && !same_deed(guest + g, host + i) &&
-		       by_deed(guest + g, host + i) < 0)
+		while (g < n_guest && !same_deed(guest + g, host + i) && by_deed(guest + g, host + i) < 0)
 			g++;
 		m->guest = guest + g;
 		m->n_guest = count_same(guest + g, n_guest - g, host + i);

@@ -13,14 +13,14 @@
  * and the corridor narrows.
  */
 
-#define PASSES	   5
-#define SPLITS	   8
-#define BEND	   5e-6	 /* what a rate changes by unseen, when nothing is said */
-#define LINK_MAX   50e9	 /* ns between knots: stock multiplies in 64 bits */
-#define DOUBT_PART 0.05	 /* of a slice's events at most, and ... */
-#define DOUBT_CHANCE 3	 /* ... one in so many of those that chance would leave outside */
-#define ROOM_BEND  0.5	 /* part of the corridor, on each side of its middle, to find bends ... */
-#define ROOM_LAST  0.125 /* ... and for the result */
+#define PASSES	     5
+#define SPLITS	     8
+#define BEND	     5e-6  /* what a rate changes by unseen, when nothing is said */
+#define LINK_MAX     50e9  /* ns between knots: stock multiplies in 64 bits */
+#define DOUBT_PART   0.05  /* of a slice's events at most, and ... */
+#define DOUBT_CHANCE 3	   /* ... one in so many of those that chance would leave outside */
+#define ROOM_BEND    0.5   /* part of the corridor, on each side of its middle, to find bends ... */
+#define ROOM_LAST    0.125 /* ... and for the result */
 
 /* ---- slices of a piece --------------------------------------------------------------- */
 
@@ -38,8 +38,8 @@ static int fit_init(struct fit *f, struct problem *p, const struct piece *piece)
 	f->bent = calloc(room, sizeof(double));
 	f->knot = calloc(room, sizeof(bool));
 	f->unsure = calloc(room, sizeof(bool));
-	if (!f->s || !f->low || !f->high || !f->y || !f->slope || !f->near || !f->bent ||
-	    !f->knot || !f->unsure)
+	if (!f->s || !f->low || !f->high || !f->y || !f->slope || !f->near || !f->bent || !f->knot ||
+	    !f->unsure)
 		return -ENOMEM;
 	f->bend = p->in->max_bend > 0 ? p->in->max_bend : BEND;
 	f->s[f->n++] = (struct slice){ .t0 = piece->t0, .t1 = piece->t0, .mid = piece->t0 };
@@ -63,8 +63,7 @@ static int fit_init(struct fit *f, struct problem *p, const struct piece *piece)
 		f->s[f->n++] = s;
 	}
 	if (piece->t1 - 1 > f->s[f->n - 1].mid)
-		f->s[f->n++] =
-			(struct slice){ .t0 = piece->t1, .t1 = piece->t1, .mid = piece->t1 - 1 };
+		f->s[f->n++] = (struct slice){ .t0 = piece->t1, .t1 = piece->t1, .mid = piece->t1 - 1 };
 	for (size_t i = 0; i < f->n; i++) {
 		f->s[i].rate = p->rate;
 		f->s[i].offset = f->base;
@@ -382,8 +381,8 @@ static int put_knots(const struct fit *f, struct sync_result *r)
 			.offset = f->base + num_round(f->y[a]),
 			.bound = bound < FIT_FAR / 2 ? (uint64_t)bound : UINT64_MAX,
 			.class = bound >= FIT_FAR / 2 || unsure || unsure_before ? SYNC_NONE
-				 : f->hard				  ? SYNC_HARD
-									  : SYNC_SOFT,
+				 : f->hard					 ? SYNC_HARD
+										 : SYNC_SOFT,
 		};
 		before = after;
 		unsure_before = unsure;
@@ -427,8 +426,7 @@ static int put_bands(const struct fit *f, struct sync_result *r)
 	for (size_t i = 0; i < f->n; i++)
 		if (f->high[i] - f->low[i] < FIT_FAR / 2)
 			v[r->n_bands++] =
-				(struct sync_band){ f->s[i].mid,
-						    f->base + (int64_t)num_floor(f->low[i]),
+				(struct sync_band){ f->s[i].mid, f->base + (int64_t)num_floor(f->low[i]),
 						    f->base + (int64_t)num_ceil(f->high[i]) };
 	return 0;
 }

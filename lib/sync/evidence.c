@@ -5,14 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define VTIMER	      27 /* the virtual timer's interrupt: 16 + 11, Arm BSA's private peripherals */
+#define VTIMER	      27	   /* the virtual timer's interrupt: 16 + 11, Arm BSA's private peripherals */
 #define HANDLER	      "arch_timer" /* drivers/clocksource/arm_arch_timer.c */
 #define IDLE_EXIT     UINT32_MAX   /* PWR_EVENT_EXIT, include/trace/events/power.h */
 #define LOC_MASK      0xffff	   /* of a __data_loc: its offset; the rest is the length */
-#define PTP_CALL      0x86000001 /* ARM_SMCCC_VENDOR_HYP_KVM_PTP_FUNC_ID, include/linux/arm-smccc.h */
+#define PTP_CALL      0x86000001   /* ARM_SMCCC_VENDOR_HYP_KVM_PTP_FUNC_ID, include/linux/arm-smccc.h */
 #define IOC_TYPE(cmd) ((cmd) >> 8 & 0xff) /* _IOC_TYPE, include/uapi/asm-generic/ioctl.h */
 #define PTP_MAGIC     '='		  /* PTP_CLK_MAGIC, include/uapi/linux/ptp_clock.h */
-#define CLOCK_FD      3 /* CLOCKFD of a dynamic clock, include/linux/posix-timers_types.h */
+#define CLOCK_FD      3			  /* CLOCKFD of a dynamic clock, include/linux/posix-timers_types.h */
 
 /* KVM_TRACE_MMIO_*, include/trace/events/kvm.h */
 #define MMIO_ASKED 0
@@ -58,8 +58,7 @@ struct event_place event_place_of(const struct event_format *f, const char *name
 {
 	const struct event_field *v = event_format_field(f, name);
 
-	return v && v->size <= 8 ? (struct event_place){ v->offset, v->size }
-				 : (struct event_place){ 0 };
+	return v && v->size <= 8 ? (struct event_place){ v->offset, v->size } : (struct event_place){ 0 };
 }
 
 /* Without the fields that are named it tells nothing. */

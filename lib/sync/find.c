@@ -173,8 +173,7 @@ static void correlate(struct transform *f, const struct problem *p, bool mapped)
 /* Guest time t0 would be at host0 + lag. */
 static int64_t lag_offset(const struct transform *f, const struct problem *p, size_t i)
 {
-	int64_t lag =
-		i > f->n - (f->t1 - f->t0) / f->bin - 1 ? (int64_t)i - (int64_t)f->n : (int64_t)i;
+	int64_t lag = i > f->n - (f->t1 - f->t0) / f->bin - 1 ? (int64_t)i - (int64_t)f->n : (int64_t)i;
 
 	return (int64_t)(p->host0 - f->t0) + lag * (int64_t)f->bin;
 }
@@ -197,8 +196,7 @@ static void mask_prior(const struct transform *f, const struct problem *p)
 }
 
 /* The highest places, each some way from those before. */
-static int take_peaks(const struct transform *f, const struct problem *p, struct candidate *v,
-		      size_t max)
+static int take_peaks(const struct transform *f, const struct problem *p, struct candidate *v, size_t max)
 {
 	size_t apart = APART_MIN / f->bin + 2, found = 0;
 	uint64_t slack = (apart + 2) * f->bin + (uint64_t)(p->rate * (double)(f->t1 - f->t0) / 2);

@@ -92,8 +92,8 @@ int map_solve(struct problem *p, size_t k, int64_t low, int64_t high, int *map, 
 
 /* ---- checking -------------------------------------------------------------------------- */
 
-static uint32_t outside_of(const struct problem *p, const struct sync_result *r, size_t cpu,
-			   size_t thread, uint32_t *n)
+static uint32_t outside_of(const struct problem *p, const struct sync_result *r, size_t cpu, size_t thread,
+			   uint32_t *n)
 {
 	const struct sync_cpu *c = &p->in->cpus[cpu];
 	size_t step = c->n / CHECK_EVENTS + 1;

@@ -82,8 +82,7 @@ uint64_t span_distance(const struct thread *t, uint64_t time, bool *unknown);
  * high. one_cpu >= 0: only that CPU (index), on thread `on`.
  */
 int sweep_slice(struct problem *p, struct slice *s, int64_t low, int64_t high);
-int sweep_pair(struct problem *p, struct slice *s, int64_t low, int64_t high, size_t cpu,
-	       size_t on);
+int sweep_pair(struct problem *p, struct slice *s, int64_t low, int64_t high, size_t cpu, size_t on);
 void sweeper_release(struct sweeper *w);
 /* First event not before `time`. */
 size_t cpu_lower(const struct sync_cpu *c, uint64_t time);
@@ -133,8 +132,8 @@ struct pieces {
 int drift_slices(struct problem *p);
 /* Follows the offset from slice k on, where it lies in [low, high]; at most `reach` slices each
  * way. */
-int drift_track(struct problem *p, size_t from, size_t to, size_t k, int64_t low, int64_t high,
-		size_t reach, struct piece *out, uint64_t *events, uint64_t *outside);
+int drift_track(struct problem *p, size_t from, size_t to, size_t k, int64_t low, int64_t high, size_t reach,
+		struct piece *out, uint64_t *events, uint64_t *outside);
 int drift_fit(struct problem *p, const struct piece *piece, struct sync_result *out);
 /* Where between two pieces the offset jumps. */
 int drift_cut(struct problem *p, struct piece *a, struct piece *b);

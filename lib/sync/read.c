@@ -56,8 +56,7 @@ static int learn(const struct dat_text *text, struct known *all)
 	struct known *k;
 	int i = 0, ret;
 
-	while (i < KNOWN &&
-	       (text->len < strlen(names[i]) || memcmp(text->data, names[i], strlen(names[i]))))
+	while (i < KNOWN && (text->len < strlen(names[i]) || memcmp(text->data, names[i], strlen(names[i]))))
 		i++;
 	if (i == KNOWN || all[i].there)
 		return 0;
@@ -197,8 +196,7 @@ static int put_gaps(struct sync_host *h, struct points *p, uint8_t kind)
 	return ret;
 }
 
-static int take_buffer(struct sync_host *h, struct points *p, const struct sync_buffer *b,
-		       const bool *have)
+static int take_buffer(struct sync_host *h, struct points *p, const struct sync_buffer *b, const bool *have)
 {
 	int ret = 0;
 
@@ -326,8 +324,7 @@ static void kvm_span(const struct sync_windows *w, uint64_t *from, uint64_t *to)
 }
 
 /* How far a hyp window leaves its kvm one, in ns; its widening is taken off again. */
-static uint64_t deviation(const struct sync_window *hyp, const struct sync_window *kvm,
-			  uint64_t step)
+static uint64_t deviation(const struct sync_window *hyp, const struct sync_window *kvm, uint64_t step)
 {
 	uint64_t a = hyp->a + HYP_SLACK, b = hyp->b - HYP_SLACK - step, before, behind;
 

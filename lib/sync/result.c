@@ -56,8 +56,7 @@ uint64_t sync_bound(const struct sync_result *r, uint64_t time)
 	i = knot_at(r, time);
 	if (i + 1 == r->n_knots || time == r->knots[i].time)
 		return r->knots[i].bound;
-	return r->knots[i].bound > r->knots[i + 1].bound ? r->knots[i].bound
-							 : r->knots[i + 1].bound;
+	return r->knots[i].bound > r->knots[i + 1].bound ? r->knots[i].bound : r->knots[i + 1].bound;
 }
 
 double sync_drift_ppm(const struct sync_result *r)
@@ -127,8 +126,8 @@ static void check_cpu(const struct problem *p, const struct sync_cpu *c, const s
 	}
 }
 
-int sync_check(const struct sync_input *in, const struct sync_result *map,
-	       const struct offset_shift *shift, struct sync_check *out)
+int sync_check(const struct sync_input *in, const struct sync_result *map, const struct offset_shift *shift,
+	       struct sync_check *out)
 {
 	struct problem p = { .in = in, .host0 = in->begin, .host1 = in->end };
 	int ret = windows_threads(&p);
@@ -149,8 +148,7 @@ int sync_check(const struct sync_input *in, const struct sync_result *map,
 
 /* ---- options ------------------------------------------------------------------------------ */
 
-int sync_time_shift(const struct sync_result *r, uint64_t host_id, uint32_t n_cpus,
-		    struct offset_shift *out)
+int sync_time_shift(const struct sync_result *r, uint64_t host_id, uint32_t n_cpus, struct offset_shift *out)
 {
 	struct offset_knot *v;
 	uint64_t *bounds;

@@ -23,8 +23,8 @@
 #define SLACK_MAX     40000000 /* ns */
 #define SLACK_PART    64       /* of the host's capture at most: its ends are no windows */
 #define PLACES	      5	       /* to begin at, when the first has a jump in it, say */
-#define CHANCE_PART   3 /* well below chance: one in so many of the events it leaves outside */
-#define AROUND	      2 /* slices on each side that tell how well a track fits there */
+#define CHANCE_PART   3	       /* well below chance: one in so many of the events it leaves outside */
+#define AROUND	      2	       /* slices on each side that tell how well a track fits there */
 
 /* ---- finding where to begin -------------------------------------------------------------- */
 
@@ -69,8 +69,7 @@ static void chunk(const struct search *s, uint64_t *t0, uint64_t *t1)
 static int look(struct search *s, struct hit *h, int64_t low, int64_t high, size_t reach)
 {
 	struct problem *p = s->p;
-	int ret = drift_track(p, s->from, s->to, s->k, low, high, reach, &h->piece, &h->events,
-			      &h->outside);
+	int ret = drift_track(p, s->from, s->to, s->k, low, high, reach, &h->piece, &h->events, &h->outside);
 
 	h->low = p->slices[s->k].low;
 	h->high = p->slices[s->k].high;
@@ -268,8 +267,7 @@ static int search(struct problem *p, struct pieces *all, struct search *s)
 }
 
 /* The best of several places to begin at; the first that lies well below chance will do. */
-static int search_places(struct problem *p, struct pieces *all, struct search *s, size_t from,
-			 size_t to)
+static int search_places(struct problem *p, struct pieces *all, struct search *s, size_t from, size_t to)
 {
 	static const unsigned int eighths[PLACES] = { 4, 2, 6, 1, 7 };
 	size_t bytes = p->in->n_cpus * sizeof(*p->map);
@@ -348,8 +346,7 @@ static int begin_anew(struct search *s, struct hit *h)
 	s->k = best;
 	ret = look(s, h, p->slices[best].low - 1000, p->slices[best].high + 1000, SIZE_MAX);
 	/* what it does not reach any more is searched anew */
-	if (!ret && (double)h->outside * (double)first.events >
-			    (double)first.outside * (double)h->events) {
+	if (!ret && (double)h->outside * (double)first.events > (double)first.outside * (double)h->events) {
 		s->k = old;
 		ret = look(s, h, first.low - 1000, first.high + 1000, SIZE_MAX);
 	}
@@ -370,10 +367,9 @@ static bool fits_others(const struct problem *p, const struct pieces *all, const
 		const struct piece *o = &all->v[i];
 		const struct slice *a = &p->slices[o->first], *b = &p->slices[o->last - 1];
 
-		if (o->last <= h->piece.first ? first->mid + (uint64_t)slice_middle(first) <
-							b->mid + (uint64_t)slice_middle(b)
-					      : last->mid + (uint64_t)slice_middle(last) >
-							a->mid + (uint64_t)slice_middle(a))
+		if (o->last <= h->piece.first
+			    ? first->mid + (uint64_t)slice_middle(first) < b->mid + (uint64_t)slice_middle(b)
+			    : last->mid + (uint64_t)slice_middle(last) > a->mid + (uint64_t)slice_middle(a))
 			return false;
 	}
 	return true;

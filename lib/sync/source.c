@@ -15,8 +15,7 @@ struct walker {
 };
 
 static int walk_reader(void *ctx, unsigned int cpu,
-		       int (*page)(void *to, unsigned int number, const void *data, size_t len),
-		       void *to)
+		       int (*page)(void *to, unsigned int number, const void *data, size_t len), void *to)
 {
 	const struct walker *w = ctx;
 	const struct reader_buffer *b = &reader_info(w->r)->buffers[w->buffer];
@@ -78,11 +77,10 @@ int sync_source_reader(struct sync_source *s, const struct reader *r)
 		formats[i] = info->formats[i].text;
 	for (size_t i = 0; i < info->n_buffers; i++) {
 		walkers[i] = (struct walker){ r, i };
-		s->buffers[i] =
-			(struct sync_buffer){ .layout = info->layout,
-					      .n_cpus = (unsigned int)info->buffers[i].n_cpus,
-					      .walk = walk_reader,
-					      .ctx = &walkers[i] };
+		s->buffers[i] = (struct sync_buffer){ .layout = info->layout,
+						      .n_cpus = (unsigned int)info->buffers[i].n_cpus,
+						      .walk = walk_reader,
+						      .ctx = &walkers[i] };
 		s->buffers[i].layout.size = info->buffers[i].page_size;
 	}
 	s->n_buffers = info->n_buffers;
@@ -186,8 +184,7 @@ int sync_guest_read(struct sync_guest *g, const struct sync_source *s, const str
 	g->n_cpus = b->n_cpus;
 	ret = marks_learn_guest(&marks, s->formats, s->n_formats);
 	for (unsigned int i = 0; i < b->n_cpus && !ret; i++) {
-		struct events e = { .g = g, .layout = &b->layout, .c = &g->cpus[i],
-				    .marks = &marks };
+		struct events e = { .g = g, .layout = &b->layout, .c = &g->cpus[i], .marks = &marks };
 
 		e.c->cpu = i;
 		marks_next_cpu(&marks);

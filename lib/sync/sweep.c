@@ -135,8 +135,7 @@ static int put_range(struct sweeper *w, int64_t low, int64_t high)
  * The ranges of one event, which would be at host time `at` with the line and
  * the lowest offset; `play`: what the line may be off by then.
  */
-static int put_event(const struct scope *o, const struct thread *t, size_t k, uint64_t at,
-		     int64_t play)
+static int put_event(const struct scope *o, const struct thread *t, size_t k, uint64_t at, int64_t play)
 {
 	int64_t low = -1, high = -1; /* the range so far; overlapping ones count once */
 	int ret = 0;
@@ -177,12 +176,10 @@ static int put_cpu(const struct scope *o, const struct sync_cpu *c, const struct
 	for (; i < end && !ret; i++) {
 		double dt = (double)(int64_t)(c->times[i] - s->mid);
 		int64_t play = (int64_t)num_ceil(num_abs(dt) * s->rate);
-		uint64_t at =
-			c->times[i] + (uint64_t)(s->offset + num_round(dt * s->slope) + o->low);
+		uint64_t at = c->times[i] + (uint64_t)(s->offset + num_round(dt * s->slope) + o->low);
 
 		/* what lies beyond the host's capture tells nothing */
-		if ((int64_t)(at - o->p->host0) < 0 ||
-		    (int64_t)(o->p->host1 - at - (uint64_t)o->width) < 0)
+		if ((int64_t)(at - o->p->host0) < 0 || (int64_t)(o->p->host1 - at - (uint64_t)o->width) < 0)
 			continue;
 		if (k == SIZE_MAX)
 			k = span_at(t, at > (uint64_t)play ? at - (uint64_t)play : 0);
@@ -215,8 +212,7 @@ static size_t most(const struct sweeper *w)
 }
 
 /* The hull of where at least `need` are inside. */
-static void hull(const struct sweeper *w, size_t need, uint32_t width, uint32_t *low,
-		 uint32_t *high)
+static void hull(const struct sweeper *w, size_t need, uint32_t width, uint32_t *low, uint32_t *high)
 {
 	size_t now = w->full, i = 0, j = 0;
 
@@ -273,8 +269,7 @@ static void profile(const struct scope *o)
 	s->told = s->n > 0;
 }
 
-static int sweep(struct problem *p, struct slice *s, int64_t low, int64_t high, size_t only,
-		 size_t on)
+static int sweep(struct problem *p, struct slice *s, int64_t low, int64_t high, size_t only, size_t on)
 {
 	struct scope o = { .w = &p->sweeper, .p = p, .s = s, .low = low - s->offset };
 	int ret = 0;

@@ -109,17 +109,14 @@ static bool map_given(struct problem *p)
 /* Times come from files: what no clock shows is not worth a try. */
 static bool ranges_ok(const struct problem *p)
 {
-	return p->guest0 <= p->guest1 && p->guest1 < TIME_MAX && p->host0 <= p->host1 &&
-	       p->host1 < TIME_MAX;
+	return p->guest0 <= p->guest1 && p->guest1 < TIME_MAX && p->host0 <= p->host1 && p->host1 < TIME_MAX;
 }
 
 static int problem_init(struct problem *p, const struct sync_input *in, const struct log *log)
 {
 	int ret;
 
-	*p = (struct problem){ .in = in,
-			       .log = log,
-			       .rate = in->max_rate > 0 ? in->max_rate : RATE_MAX };
+	*p = (struct problem){ .in = in, .log = log, .rate = in->max_rate > 0 ? in->max_rate : RATE_MAX };
 	p->map = calloc(in->n_cpus, sizeof(*p->map));
 	if (!p->map)
 		return -ENOMEM;
@@ -153,10 +150,8 @@ static const struct slice *sharpest(const struct problem *p, size_t from, size_t
 /* Do they meet without a jump? */
 static bool meet(const struct problem *p, const struct piece *a, const struct piece *b)
 {
-	const struct slice *x =
-		sharpest(p, a->last - a->first > MEET ? a->last - MEET : a->first, a->last);
-	const struct slice *y =
-		sharpest(p, b->first, b->last - b->first > MEET ? b->first + MEET : b->last);
+	const struct slice *x = sharpest(p, a->last - a->first > MEET ? a->last - MEET : a->first, a->last);
+	const struct slice *y = sharpest(p, b->first, b->last - b->first > MEET ? b->first + MEET : b->last);
 	int64_t play = (int64_t)(p->rate * (double)(y->mid - x->mid)) + 1000;
 
 	return x->low - play <= y->high && y->low <= x->high + play;
@@ -181,8 +176,7 @@ static double least_part(const struct problem *p, const struct pieces *all)
 			outside += p->slices[k].n - p->slices[k].best;
 		}
 		if (n >= PIECE_EVENTS)
-			least = num_min(least,
-					(outside + num_sqrt(2 * p->burst * outside)) / n);
+			least = num_min(least, (outside + num_sqrt(2 * p->burst * outside)) / n);
 	}
 	return least;
 }
@@ -310,8 +304,7 @@ static int use_prior(const struct problem *p, struct sync_result *r)
 		r->knots[i] = (struct sync_knot){
 			.time = i ? p->guest1 : p->guest0,
 			.offset = prior->offset,
-			.bound = prior->bound +
-				 (uint64_t)(p->rate * (double)(far0 > far1 ? far0 : far1)),
+			.bound = prior->bound + (uint64_t)(p->rate * (double)(far0 > far1 ? far0 : far1)),
 			.class = SYNC_PING,
 		};
 	r->method = "ping";
@@ -423,8 +416,8 @@ static int narrow_prior(struct problem *p, struct sync_result *r)
 		s->low = s->low0 = sync_offset(r, s->mid) - (int64_t)bound;
 		s->high = s->high0 = sync_offset(r, s->mid) + (int64_t)bound;
 	}
-	all.v[0] = (struct piece){ 0, p->n_slices, 0, p->n_slices, p->guest0, p->guest1 + 1,
-				   p->guest0, p->guest1 + 1 };
+	all.v[0] = (struct piece){ 0,	      p->n_slices,   0,		p->n_slices,
+				   p->guest0, p->guest1 + 1, p->guest0, p->guest1 + 1 };
 	p->ping = true;
 	ret = narrow_by_anchors(p, &all, r);
 	for (size_t i = 0; i < r->n_knots; i++)
@@ -496,8 +489,7 @@ int sync_solve(const struct sync_input *in, struct sync_result *out, const struc
 		forget(out);
 	if (!ret && out->n_knots) {
 		ret = count_events(&p, out);
-		if (!ret &&
-		    (!any_vouched(out) || (double)out->outside > OUTSIDE_MAX * (double)out->events))
+		if (!ret && (!any_vouched(out) || (double)out->outside > OUTSIDE_MAX * (double)out->events))
 			forget(out);
 	}
 	if (!ret && out->n_knots) {

@@ -69,8 +69,8 @@ int sync_windows_add(struct sync_windows *w, const struct sync_window *one);
  * unknown. begin, end: of the host's capture. slack: widens each window on both
  * sides (ns), for the clock's error; step: of the time stamps, which are cut off.
  */
-int sync_windows_pair(struct sync_windows *w, struct sync_point *v, size_t n, uint64_t begin,
-		      uint64_t end, uint64_t slack, uint64_t step);
+int sync_windows_pair(struct sync_windows *w, struct sync_point *v, size_t n, uint64_t begin, uint64_t end,
+		      uint64_t slack, uint64_t step);
 
 /*
  * Anchors: a cause on one side and its effect on the other, whoever recorded entries
@@ -206,11 +206,11 @@ struct sync_result {
 	size_t n_vcpus;
 	struct sync_band *bands;
 	size_t n_bands;
-	uint64_t events;  /* that could be checked */
-	uint64_t outside; /* of them, in no window with this offset */
-	uint64_t unsure;  /* of them, where nothing was known */
-	bool map_changed; /* the given vCPU map was wrong */
-	uint64_t anchors; /* that told more than the windows did, and were used */
+	uint64_t events;	  /* that could be checked */
+	uint64_t outside;	  /* of them, in no window with this offset */
+	uint64_t unsure;	  /* of them, where nothing was known */
+	bool map_changed;	  /* the given vCPU map was wrong */
+	uint64_t anchors;	  /* that told more than the windows did, and were used */
 	uint64_t anchors_dropped; /* that contradict the windows */
 };
 
@@ -237,8 +237,8 @@ struct sync_check {
 	uint64_t events, outside;
 	uint64_t worst; /* ns beyond the nearest window */
 };
-int sync_check(const struct sync_input *in, const struct sync_result *map,
-	       const struct offset_shift *shift, struct sync_check *out);
+int sync_check(const struct sync_input *in, const struct sync_result *map, const struct offset_shift *shift,
+	       struct sync_check *out);
 
 /* ---- files --------------------------------------------------------------------------- */
 
@@ -256,8 +256,7 @@ struct sync_buffer {
 	 * with the CPU's number. What it returns, if not 0, ends the walk.
 	 */
 	int (*walk)(void *ctx, unsigned int cpu,
-		    int (*page)(void *to, unsigned int number, const void *data, size_t len),
-		    void *to);
+		    int (*page)(void *to, unsigned int number, const void *data, size_t len), void *to);
 	void *ctx;
 };
 
@@ -336,8 +335,7 @@ int sync_files(const struct sync_source *host, const struct sync_source *guest,
  * The result as a TIME_SHIFT of n_cpus CPUs for the guest's file, and as a GUEST
  * option for the host's. -ENODATA: there is no offset to write.
  */
-int sync_time_shift(const struct sync_result *r, uint64_t host_id, uint32_t n_cpus,
-		    struct offset_shift *out);
+int sync_time_shift(const struct sync_result *r, uint64_t host_id, uint32_t n_cpus, struct offset_shift *out);
 int sync_guest_option(const struct sync_result *r, const char *name, uint64_t guest_id,
 		      struct offset_guest *out);
 

@@ -69,8 +69,8 @@ static bool raised_when(const struct line *l, const struct sync_tick *tick, stru
  * which was before the handler. And by the last that can have been before the handler or an
  * earlier one, which was after tick->clear.
  */
-static int put_tick(const struct line *l, struct anchors *all, const struct sync_tick *tick,
-		    size_t *offered, size_t *dropped)
+static int put_tick(const struct line *l, struct anchors *all, const struct sync_tick *tick, size_t *offered,
+		    size_t *dropped)
 {
 	const struct sync_raise *raises = l->p->in->raises;
 	struct anchor low = { tick->time, 0, INT64_MAX }, high = { tick->clear, INT64_MIN, 0 };
@@ -163,8 +163,7 @@ int anchors_ticks(const struct problem *p, const struct sync_result *r, struct a
 	}
 	for (size_t i = 0; i < n && !ret; i += l.n) {
 		l.v = v + i;
-		for (l.n = 1;
-		     i + l.n < n && l.v[l.n].cpu == l.v->cpu && l.v[l.n].line == l.v->line;)
+		for (l.n = 1; i + l.n < n && l.v[l.n].cpu == l.v->cpu && l.v[l.n].line == l.v->line;)
 			l.n++;
 		l.pid = thread_of_number(p, l.v->cpu);
 		if (l.pid)

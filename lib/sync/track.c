@@ -151,8 +151,8 @@ static int walk_on(struct walk *w, ptrdiff_t k, ptrdiff_t to, ptrdiff_t *end)
 	return 0;
 }
 
-int drift_track(struct problem *p, size_t from, size_t to, size_t k, int64_t low, int64_t high,
-		size_t reach, struct piece *out, uint64_t *events, uint64_t *outside)
+int drift_track(struct problem *p, size_t from, size_t to, size_t k, int64_t low, int64_t high, size_t reach,
+		struct piece *out, uint64_t *events, uint64_t *outside)
 {
 	struct slice *s = &p->slices[k];
 	struct walk w = { .p = p, .usual = { USUAL, USUAL * p->part } };
@@ -261,8 +261,7 @@ static int64_t cut_tau(const struct problem *p)
 }
 
 /* Between which events the fewest fall outside, and between which nearly so few. */
-static void place_cut(struct piece *a, struct piece *b, const struct verdict *v, size_t n,
-		      int64_t tau)
+static void place_cut(struct piece *a, struct piece *b, const struct verdict *v, size_t n, int64_t tau)
 {
 	int64_t score = 0, best = 0;
 
@@ -319,8 +318,8 @@ static double half_way(const struct problem *p, const struct verdict *v, size_t 
  * There is a third piece between the two, that was not found: each ends by
  * itself, and no further out than it was followed.
  */
-static void part_them(const struct problem *p, struct piece *a, struct piece *b,
-		      const struct verdict *v, size_t n)
+static void part_them(const struct problem *p, struct piece *a, struct piece *b, const struct verdict *v,
+		      size_t n)
 {
 	size_t last = a->unseen - 1, first = b->seen;
 	uint64_t end, begin;

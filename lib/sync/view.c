@@ -161,12 +161,12 @@ void fit_find_bends(struct fit *f)
 		slope = (f->y[b] - f->y[a]) / fit_dist(&f->s[a], &f->s[b]);
 		bend = a ? 1.5 * num_abs(slope - before) + f->bend : 0;
 		before = slope;
-		for (size_t i = a; bend > 0 && i < f->n &&
-				   (i < a + 2 || fit_dist(&f->s[a], &f->s[i]) < 2 * width / bend);
+		for (size_t i = a;
+		     bend > 0 && i < f->n && (i < a + 2 || fit_dist(&f->s[a], &f->s[i]) < 2 * width / bend);
 		     i++)
 			f->near[i] = num_max(f->near[i], bend);
-		for (size_t i = a; bend > 0 && i-- > 0 &&
-				   (i + 2 > a || fit_dist(&f->s[i], &f->s[a]) < 2 * width / bend);)
+		for (size_t i = a;
+		     bend > 0 && i-- > 0 && (i + 2 > a || fit_dist(&f->s[i], &f->s[a]) < 2 * width / bend);)
 			f->near[i] = num_max(f->near[i], bend);
 	}
 	for (size_t i = 0; i < f->n; i++) {

@@ -45,8 +45,7 @@ static uint64_t less(uint64_t v, uint64_t by)
 static int put_window(const struct pairing *p, const struct sync_point *at, uint64_t a, uint64_t b,
 		      bool unknown)
 {
-	struct sync_window w = { less(a, p->slack), b + p->slack + p->step, at->pid, at->kind,
-				 unknown };
+	struct sync_window w = { less(a, p->slack), b + p->slack + p->step, at->pid, at->kind, unknown };
 
 	return sync_windows_add(p->out, &w);
 }
@@ -70,8 +69,8 @@ static int pair_thread(const struct pairing *p, const struct sync_point *v, size
 	return ret;
 }
 
-int sync_windows_pair(struct sync_windows *w, struct sync_point *v, size_t n, uint64_t begin,
-		      uint64_t end, uint64_t slack, uint64_t step)
+int sync_windows_pair(struct sync_windows *w, struct sync_point *v, size_t n, uint64_t begin, uint64_t end,
+		      uint64_t slack, uint64_t step)
 {
 	const struct pairing p = { w, begin, end, slack, step };
 	int ret = 0;
@@ -117,8 +116,7 @@ static size_t join_spans(struct span *v, size_t n)
 }
 
 /* Where both allow it; known when both know. */
-static size_t cross_spans(const struct span *x, size_t nx, const struct span *y, size_t ny,
-			  struct span *out)
+static size_t cross_spans(const struct span *x, size_t nx, const struct span *y, size_t ny, struct span *out)
 {
 	size_t n = 0;
 
@@ -247,8 +245,8 @@ static size_t open_ends(const struct span *v, size_t n, struct span *out)
 	return join_spans(out, n + 2);
 }
 
-static int make_thread(struct thread *t, const struct span *kvm, size_t n_kvm,
-		       const struct span *hyp, size_t n_hyp)
+static int make_thread(struct thread *t, const struct span *kvm, size_t n_kvm, const struct span *hyp,
+		       size_t n_hyp)
 {
 	struct span *ends;
 

@@ -225,8 +225,8 @@ static void release(struct rewrite *w)
 		close(w->pages);
 }
 
-int sync_rewrite(const struct reader *r, const char *path, const struct dat_option *options,
-		 size_t n, const struct log *log)
+int sync_rewrite(const struct reader *r, const char *path, const struct dat_option *options, size_t n,
+		 const struct log *log)
 {
 	struct rewrite w = { .r = r, .info = reader_info(r), .log = log };
 	int ret;

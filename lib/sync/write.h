@@ -10,7 +10,7 @@
  * was there is kept as PATH.orig, unless there is one already. -errno: path is
  * as it was.
  */
-int sync_rewrite(const struct reader *r, const char *path, const struct dat_option *options,
-		 size_t n, const struct log *log);
+int sync_rewrite(const struct reader *r, const char *path, const struct dat_option *options, size_t n,
+		 const struct log *log);
 
 #endif

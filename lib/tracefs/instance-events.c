@@ -176,8 +176,7 @@ static int put_filter(struct instance *i, const char *system, const char *event,
 	return ret;
 }
 
-static int put_trigger(struct instance *i, const char *system, const char *event,
-		       const char *trigger)
+static int put_trigger(struct instance *i, const char *system, const char *event, const char *trigger)
 {
 	char *path = instance_file(i, "events/%s/%s/trigger", system, event);
 	int ret = path ? undo_add(i->undo, path, trigger) : -ENOMEM;
@@ -214,8 +213,8 @@ static int put_each(struct instance *i, const struct match *m, put_fn *put, cons
 }
 
 /* Fields differ from event to event: enough that one of many takes it. */
-static int put_all(struct instance *i, const struct event_plan *e, const struct matches *m,
-		   put_fn *put, const char *what, const char *value)
+static int put_all(struct instance *i, const struct event_plan *e, const struct matches *m, put_fn *put,
+		   const char *what, const char *value)
 {
 	struct tally t = { 0 };
 	char *path;
@@ -226,8 +225,8 @@ static int put_all(struct instance *i, const struct event_plan *e, const struct 
 	if (ret || !t.refused)
 		return ret;
 	if (t.done) {
-		log_warn(i->log, "-e %s: %zu of %zu events do not take the %s '%s'", e->name,
-			 t.refused, t.refused + t.done, what, value);
+		log_warn(i->log, "-e %s: %zu of %zu events do not take the %s '%s'", e->name, t.refused,
+			 t.refused + t.done, what, value);
 		return 0;
 	}
 	path = instance_file(i, "events/%s%s%s/%s", m->v[0].system, m->v[0].event ? "/" : "",
@@ -240,8 +239,7 @@ static int put_all(struct instance *i, const struct event_plan *e, const struct 
 
 /* ---- switching ------------------------------------------------------------------ */
 
-static int switch_one(struct instance *i, const struct event_plan *e, const struct match *m,
-		      bool exact)
+static int switch_one(struct instance *i, const struct event_plan *e, const struct match *m, bool exact)
 {
 	char *path = instance_file(i, "events/%s/%s%senable", m->system, m->event ? m->event : "",
 				   m->event ? "/" : "");
@@ -253,8 +251,7 @@ static int switch_one(struct instance *i, const struct event_plan *e, const stru
 	ret = undo_poke(i->undo, path, e->negate ? "0" : "1");
 	grave = exact || ret == -EACCES || ret == -EPERM || ret == -ENOMEM;
 	if (ret)
-		instance_complain(i, grave ? LOG_ERROR : LOG_WARN, path, e->negate ? "0" : "1", ret,
-				  NULL);
+		instance_complain(i, grave ? LOG_ERROR : LOG_WARN, path, e->negate ? "0" : "1", ret, NULL);
 	free(path);
 	return grave ? ret : 0;
 }
@@ -264,14 +261,13 @@ static int no_match(struct instance *i, const struct event_plan *e)
 	bool go_on = i->plan->ignore_event_errors || i->plan->best_effort;
 	enum log_level level = go_on ? LOG_WARN : LOG_ERROR;
 
-	log_msg(i->log, level, "-e %s: no such event or system in %s%s (see trace-cmd list -e)",
-		e->name, *i->buffer->name ? "the buffer " : "the top buffer", i->buffer->name);
+	log_msg(i->log, level, "-e %s: no such event or system in %s%s (see trace-cmd list -e)", e->name,
+		*i->buffer->name ? "the buffer " : "the top buffer", i->buffer->name);
 	return go_on ? 0 : -ENOENT;
 }
 
 /* Filters and triggers come before the switch, so that no event slips past them. */
-static int setup_event(struct instance *i, const struct strlist *systems,
-		       const struct event_plan *e)
+static int setup_event(struct instance *i, const struct strlist *systems, const struct event_plan *e)
 {
 	struct matches m = { 0 };
 	bool path = strchr(e->name, '/'); /* "../kvm" would be found */

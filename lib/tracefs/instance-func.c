@@ -85,8 +85,7 @@ static int expand(struct instance *i, const char *opt, const struct strlist *nam
 }
 
 /* Makes the names the content of a filter file; no names: clears it. */
-static int put_functions(struct instance *i, const char *opt, const char *path,
-			 const struct strlist *names)
+static int put_functions(struct instance *i, const char *opt, const char *path, const struct strlist *names)
 {
 	struct buf lines = { 0 };
 	int ret = 0;

@@ -17,16 +17,15 @@ struct instance {
 };
 
 /* The path of one of its files, relative to the tracing directory; NULL: out of memory. */
-char *instance_file(const struct instance *i, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
+char *instance_file(const struct instance *i, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 bool instance_has(const struct instance *i, const char *path);
 
 /*
  * Says that value could not be written to path, why (ret: -errno), and what the
  * kernel's error log has about it. choices: a file that lists what could be, or NULL.
  */
-void instance_complain(const struct instance *i, enum log_level level, const char *path,
-		       const char *value, int ret, const char *choices);
+void instance_complain(const struct instance *i, enum log_level level, const char *path, const char *value,
+		       int ret, const char *choices);
 /* undo_write to a path relative to the tracing directory, with the complaint. */
 int instance_put(struct instance *i, const char *path, const char *value, const char *choices);
 

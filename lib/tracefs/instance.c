@@ -99,20 +99,20 @@ static const char *hint(int ret)
 	return "";
 }
 
-void instance_complain(const struct instance *i, enum log_level level, const char *path,
-		       const char *value, int ret, const char *choices)
+void instance_complain(const struct instance *i, enum log_level level, const char *path, const char *value,
+		       int ret, const char *choices)
 {
 	char *says = kernel_says(i, value);
 	struct buf list = { 0 };
 
-	if (choices && ret == -EINVAL &&
-	    !read_file_at(undo_dirfd(i->undo), choices, TEXT_MAX, &list) && buf_str(&list)) {
+	if (choices && ret == -EINVAL && !read_file_at(undo_dirfd(i->undo), choices, TEXT_MAX, &list) &&
+	    buf_str(&list)) {
 		one_line((char *)list.data);
 		log_msg(i->log, level, "cannot write '%s' to '%s': %s (there are: %s)", value, path,
 			strerror(-ret), (char *)list.data);
 	} else {
-		log_msg(i->log, level, "cannot write '%s' to '%s': %s%s%s%s", value, path,
-			strerror(-ret), hint(ret), says ? ": " : "", says ? says : "");
+		log_msg(i->log, level, "cannot write '%s' to '%s': %s%s%s%s", value, path, strerror(-ret),
+			hint(ret), says ? ": " : "", says ? says : "");
 	}
 	buf_release(&list);
 	free(says);
@@ -220,8 +220,7 @@ int instance_put_list(struct instance *i, const char *file, const char *lines)
 /* What is there from before must neither be recorded nor narrow the recording. */
 static int setup_quiet(struct instance *i)
 {
-	static const char *const lists[] = { "set_event", "set_event_pid",
-					     "set_event_notrace_pid" };
+	static const char *const lists[] = { "set_event", "set_event_pid", "set_event_notrace_pid" };
 	char *trace = instance_file(i, "trace");
 	int ret = trace ? instance_put_file(i, "tracing_on", "0") : -ENOMEM;
 
@@ -232,8 +231,7 @@ static int setup_quiet(struct instance *i)
 	if (!ret) {
 		ret = undo_poke(i->undo, trace, "");
 		if (ret)
-			log_err(i->log, "cannot clear '%s': %s%s", trace, strerror(-ret),
-				hint(ret));
+			log_err(i->log, "cannot clear '%s': %s%s", trace, strerror(-ret), hint(ret));
 	}
 	free(trace);
 	return ret;

@@ -49,7 +49,7 @@ int instance_set_pids(struct instance *i, const pid_t *pids, size_t n);
 int instance_start(struct instance *i); /* tracing_on 1 */
 int instance_stop(struct instance *i);	/* tracing_on 0 */
 
-const char *instance_path(const struct instance *i); /* relative to the tracing dir: "." or "instances/x" */
+const char *instance_path(const struct instance *i);  /* relative to the tracing dir: "." or "instances/x" */
 const char *instance_clock(const struct instance *i); /* in use after setup */
 /*
  * Names of the systems with an event switched on, for the formats to be kept;

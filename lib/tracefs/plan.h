@@ -10,26 +10,26 @@
  */
 
 struct event_plan {
-	char *name;	/* as given: "kvm", "sched:sched_switch", "kvm_entry", "all", globs */
-	char *filter;	/* -f after it, or NULL; several are joined: (a)&&(b) */
+	char *name;		 /* as given: "kvm", "sched:sched_switch", "kvm_entry", "all", globs */
+	char *filter;		 /* -f after it, or NULL; several are joined: (a)&&(b) */
 	struct strlist triggers; /* -R after it */
-	bool negate;	/* -v came before: switch these off again */
+	bool negate;		 /* -v came before: switch these off again */
 };
 
 struct buffer_plan {
-	char *name;	/* "" for the top buffer, else the instance's (-B) */
-	bool is_hyp;	/* -B hyp / hypervisor (or its directory's own name) */
+	char *name;  /* "" for the top buffer, else the instance's (-B) */
+	bool is_hyp; /* -B hyp / hypervisor (or its directory's own name) */
 	struct event_plan *events;
 	size_t n_events;
-	char *tracer;		/* -p, NULL = nop */
-	struct strlist funcs;	/* -l */
-	struct strlist notrace; /* -n */
-	struct strlist graph;	/* -g */
-	struct strlist options; /* -O; -T is "stacktrace", -d is "nofunction-trace" here */
-	char *clock;		/* -C, NULL = the session's choice */
-	char *cpumask;		/* -M, as given (hex mask, or "-1" = all) */
-	uint64_t size_kb;	/* -b, per CPU; 0 = not given */
-	uint64_t subbuf_kb;	/* --subbuf-size; 0 = not given */
+	char *tracer;		 /* -p, NULL = nop */
+	struct strlist funcs;	 /* -l */
+	struct strlist notrace;	 /* -n */
+	struct strlist graph;	 /* -g */
+	struct strlist options;	 /* -O; -T is "stacktrace", -d is "nofunction-trace" here */
+	char *clock;		 /* -C, NULL = the session's choice */
+	char *cpumask;		 /* -M, as given (hex mask, or "-1" = all) */
+	uint64_t size_kb;	 /* -b, per CPU; 0 = not given */
+	uint64_t subbuf_kb;	 /* --subbuf-size; 0 = not given */
 	int64_t max_graph_depth; /* --max-graph-depth; -1 = not given */
 };
 
@@ -44,11 +44,11 @@ struct guest_plan {
 
 /* --tsync: how the guests' clocks are tied to the host's. */
 enum tsync_method {
-	TSYNC_AUTO,  /* the best that can be had */
+	TSYNC_AUTO,    /* the best that can be had */
 	TSYNC_COUNTER, /* counters and CNTVOFF (exact.h) */
-	TSYNC_HYP,   /* the hypervisor's windows (sync.h) */
-	TSYNC_KVM,   /* kvm_entry and kvm_exit */
-	TSYNC_PING,  /* counters, CNTVOFF bounded by questions and answers */
+	TSYNC_HYP,     /* the hypervisor's windows (sync.h) */
+	TSYNC_KVM,     /* kvm_entry and kvm_exit */
+	TSYNC_PING,    /* counters, CNTVOFF bounded by questions and answers */
 	TSYNC_NONE,
 };
 
@@ -57,27 +57,27 @@ struct record_plan {
 	size_t n_buffers;
 	struct guest_plan *guests;
 	size_t n_guests;
-	char *output;		/* -o, "trace.dat" by default */
-	char **command;		/* argv of the command, or NULL: until a signal; not owned */
-	struct strlist pids;	/* -P */
-	bool filter_command;	/* -F: only the command's (and -P's) pids */
-	bool follow_children;	/* -c, with -F or -P */
-	bool func_stack;	/* --func-stack */
-	uint64_t sleep_us;	/* -s: recorder's sleep between reads; 0 = not given */
-	int rt_prio;		/* -r; 0 = not given */
-	bool keep;		/* -k: leave tracing as it is set up */
+	char *output;		  /* -o, "trace.dat" by default */
+	char **command;		  /* argv of the command, or NULL: until a signal; not owned */
+	struct strlist pids;	  /* -P */
+	bool filter_command;	  /* -F: only the command's (and -P's) pids */
+	bool follow_children;	  /* -c, with -F or -P */
+	bool func_stack;	  /* --func-stack */
+	uint64_t sleep_us;	  /* -s: recorder's sleep between reads; 0 = not given */
+	int rt_prio;		  /* -r; 0 = not given */
+	bool keep;		  /* -k: leave tracing as it is set up */
 	bool ignore_event_errors; /* -i */
-	bool quiet;		/* -q */
-	bool date;		/* --date */
-	bool no_filter;		/* --no-filter: the recorder's own pids are traced too */
-	bool proc_map;		/* --proc-map */
-	char *user;		/* --user for the command */
-	char *compression;	/* --compression zstd or none; NULL = zstd (version 6: none) */
-	int file_version;	/* 6 or 7; 0 = default (7) */
+	bool quiet;		  /* -q */
+	bool date;		  /* --date */
+	bool no_filter;		  /* --no-filter: the recorder's own pids are traced too */
+	bool proc_map;		  /* --proc-map */
+	char *user;		  /* --user for the command */
+	char *compression;	  /* --compression zstd or none; NULL = zstd (version 6: none) */
+	int file_version;	  /* 6 or 7; 0 = default (7) */
 	enum tsync_method tsync;
 	int64_t tsync_interval_ms; /* --tsync-interval; 0 = start and end only; TSYNC_INTERVAL_MS */
-	uint64_t cmdlines_size; /* --cmdlines-size; 0 = not given */
-	bool best_effort;	/* --best-effort: record what is there */
+	uint64_t cmdlines_size;	   /* --cmdlines-size; 0 = not given */
+	bool best_effort;	   /* --best-effort: record what is there */
 };
 
 #define TSYNC_INTERVAL_MS 250 /* when not given */

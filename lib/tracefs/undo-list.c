@@ -56,8 +56,8 @@ static bool soft_only(int dirfd, const char *path, const char *line)
 
 	if (!colon || strchr(colon + 1, ':')) /* sys:event:mod:name waits for a module */
 		return false;
-	enable = str_printf("%.*sevents/%.*s/%s/enable", (int)dir, path, (int)(colon - line), line,
-		      colon + 1);
+	enable =
+		str_printf("%.*sevents/%.*s/%s/enable", (int)dir, path, (int)(colon - line), line, colon + 1);
 	if (!enable)
 		return false;
 	soft = !read_file_at(dirfd, enable, 64, &text) && text.len && text.data[0] == '0';
@@ -102,8 +102,8 @@ static void add_trigger(struct buf *out, const char *line)
 	if (!hist && colon && !strncmp(colon, ":unlimited", 10))
 		buf_add(out, line, (size_t)(colon - line));
 	else if (!hist && colon && !strncmp(colon, ":count=", 7))
-		buf_printf(out, "%.*s:%.*s", (int)(colon - line), line,
-			   (int)(line + len - colon - 7), colon + 7);
+		buf_printf(out, "%.*s:%.*s", (int)(colon - line), line, (int)(line + len - colon - 7),
+			   colon + 7);
 	else
 		buf_add(out, line, len);
 	if (hist && state)
@@ -302,14 +302,12 @@ static int mods_last(const char *lines, struct buf *out)
 	return buf_str(out) ? 0 : -ENOMEM;
 }
 
-static int write_lines(int fd, const struct func_index *fi, const char *lines, bool go_on,
-		       char **refused)
+static int write_lines(int fd, const struct func_index *fi, const char *lines, bool go_on, char **refused)
 {
 	char *copy = strdup(lines), *line, *save;
 	int ret = copy ? 0 : -ENOMEM;
 
-	for (line = copy ? strtok_r(copy, "\n", &save) : NULL; line;
-	     line = strtok_r(NULL, "\n", &save)) {
+	for (line = copy ? strtok_r(copy, "\n", &save) : NULL; line; line = strtok_r(NULL, "\n", &save)) {
 		int err = write_entry(fd, fi, line);
 
 		if (err && !ret) {
@@ -371,8 +369,7 @@ static void lines_only_in(const char *a, const char *b, const char *prefix, stru
 }
 
 /* O_TRUNC clears histograms only: triggers go one by one, the others stay as they are. */
-static int write_triggers(int dirfd, const char *path, const char *lines, bool go_on,
-			  char **refused)
+static int write_triggers(int dirfd, const char *path, const char *lines, bool go_on, char **refused)
 {
 	struct buf now = { 0 }, todo = { 0 };
 	struct func_index none = { 0 };

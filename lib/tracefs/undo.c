@@ -42,8 +42,8 @@ static int undo_new(struct undo **out, const char *tracing_dir, const struct log
 	u->dirfd = open(tracing_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (u->dirfd < 0) {
 		ret = -errno;
-		log_err(log, "cannot open the tracing directory '%s': %s%s", tracing_dir,
-			strerror(-ret), ret == -EACCES || ret == -EPERM ? " (be root)" : "");
+		log_err(log, "cannot open the tracing directory '%s': %s%s", tracing_dir, strerror(-ret),
+			ret == -EACCES || ret == -EPERM ? " (be root)" : "");
 		undo_free(u);
 		return ret;
 	}
@@ -51,8 +51,7 @@ static int undo_new(struct undo **out, const char *tracing_dir, const struct log
 	return 0;
 }
 
-int undo_open(struct undo **out, const char *tracing_dir, const char *journal,
-	      const struct log *log)
+int undo_open(struct undo **out, const char *tracing_dir, const char *journal, const struct log *log)
 {
 	struct undo *u;
 	int ret = undo_new(&u, tracing_dir, log);
@@ -69,8 +68,7 @@ int undo_open(struct undo **out, const char *tracing_dir, const char *journal,
 	return 0;
 }
 
-int undo_load(struct undo **out, const char *tracing_dir, const char *journal,
-	      const struct log *log)
+int undo_load(struct undo **out, const char *tracing_dir, const char *journal, const struct log *log)
 {
 	struct undo *u;
 	size_t line;
@@ -211,8 +209,7 @@ static int remember(struct undo *u, enum entry_op op, const char *path, const ch
 		return 0;
 	ret = journal_add(&u->journal, op, path, value);
 	if (ret)
-		log_err(&u->log, "cannot note the state of '%s' in the journal: %s", path,
-			strerror(-ret));
+		log_err(&u->log, "cannot note the state of '%s' in the journal: %s", path, strerror(-ret));
 	return ret;
 }
 
@@ -220,8 +217,7 @@ static int remember_value(struct undo *u, const char *path, const char *value)
 {
 	if (strcmp(value, "0") && strcmp(value, "1"))
 		return remember(u, ENTRY_WRITE, path, value);
-	return remember(u, strcmp(path_last(path), "enable") ? ENTRY_WRITE : ENTRY_ENABLE, path,
-			value);
+	return remember(u, strcmp(path_last(path), "enable") ? ENTRY_WRITE : ENTRY_ENABLE, path, value);
 }
 
 /* Each dir/SUB/name; a SUB without the file is passed over. */
@@ -434,8 +430,8 @@ static int put_back_once(struct undo *u, const struct entry *e)
 	case ENTRY_LIST:
 		ret = list_write(u->dirfd, e->path, e->value, true, &refused);
 		if (refused)
-			log_err(&u->log, "cannot put '%.*s' back into '%s'",
-				(int)strcspn(refused, "\n"), refused, e->path);
+			log_err(&u->log, "cannot put '%.*s' back into '%s'", (int)strcspn(refused, "\n"),
+				refused, e->path);
 		free(refused);
 		break;
 	case ENTRY_RMDIR:

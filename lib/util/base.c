@@ -44,15 +44,15 @@ const void *cursor_take(struct cursor *c, size_t len)
 	return p;
 }
 
-#define CURSOR_INT(name, type)                          \
-	type name(struct cursor *c)                     \
-	{                                               \
-		const void *p = cursor_take(c, sizeof(type)); \
-		type v = 0;                             \
-							\
-		if (p)                                  \
-			memcpy(&v, p, sizeof(v));       \
-		return v;                               \
+#define CURSOR_INT(name, type)                                                                               \
+	type name(struct cursor *c)                                                                          \
+	{                                                                                                    \
+		const void *p = cursor_take(c, sizeof(type));                                                \
+		type v = 0;                                                                                  \
+                                                                                                             \
+		if (p)                                                                                       \
+			memcpy(&v, p, sizeof(v));                                                            \
+		return v;                                                                                    \
 	}
 
 CURSOR_INT(cursor_u8, uint8_t)

@@ -36,9 +36,9 @@ struct log {
 void log_msg(const struct log *log, enum log_level level, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-#define log_err(log, ...) log_msg(log, LOG_ERROR, __VA_ARGS__)
-#define log_warn(log, ...) log_msg(log, LOG_WARN, __VA_ARGS__)
-#define log_info(log, ...) log_msg(log, LOG_INFO, __VA_ARGS__)
+#define log_err(log, ...)   log_msg(log, LOG_ERROR, __VA_ARGS__)
+#define log_warn(log, ...)  log_msg(log, LOG_WARN, __VA_ARGS__)
+#define log_info(log, ...)  log_msg(log, LOG_INFO, __VA_ARGS__)
 #define log_debug(log, ...) log_msg(log, LOG_DEBUG, __VA_ARGS__)
 
 /* ---- cursor: bytes that somebody else wrote ------------------------------ */

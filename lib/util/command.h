@@ -7,9 +7,9 @@
 /* The command that is traced: forked early, so that its pid can go into filters, run later. */
 struct command {
 	pid_t pid;
-	int go; /* pipe that holds it back; -1 once it runs */
+	int go;		/* pipe that holds it back; -1 once it runs */
 	int exec_error; /* pipe that tells what execvp said; -1 once read */
-	int end_fd; /* readable once it has ended; -1: this kernel cannot tell */
+	int end_fd;	/* readable once it has ended; -1: this kernel cannot tell */
 	bool ended;
 	int status; /* of waitpid, when ended */
 };

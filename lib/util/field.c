@@ -37,8 +37,8 @@ bool field_number(const struct tep_format_field *f, const void *record, size_t l
 }
 
 /* __data_loc and __rel_loc: length in the upper half, place in the lower. */
-static bool dynamic(const struct tep_format_field *f, const void *record, size_t len,
-		    uint64_t *offset, uint64_t *n)
+static bool dynamic(const struct tep_format_field *f, const void *record, size_t len, uint64_t *offset,
+		    uint64_t *n)
 {
 	const uint8_t *p = f->size == 4 ? within(record, len, (uint64_t)f->offset, 4) : NULL;
 	uint32_t loc;
@@ -53,8 +53,8 @@ static bool dynamic(const struct tep_format_field *f, const void *record, size_t
 	return true;
 }
 
-int field_bytes(const struct tep_format_field *f, const void *record, size_t len,
-		const uint8_t **data, size_t *n)
+int field_bytes(const struct tep_format_field *f, const void *record, size_t len, const uint8_t **data,
+		size_t *n)
 {
 	uint64_t offset, size;
 	const uint8_t *p;

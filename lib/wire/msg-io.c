@@ -20,8 +20,7 @@ int64_t msg_now(void)
 
 int msg_poll(int fd, short events, const struct msg_wait *w)
 {
-	struct pollfd p[2] = { { .fd = fd, .events = events },
-			       { .fd = w->stop_fd, .events = POLLIN } };
+	struct pollfd p[2] = { { .fd = fd, .events = events }, { .fd = w->stop_fd, .events = POLLIN } };
 
 	for (;;) {
 		int64_t left = w->deadline - msg_now();

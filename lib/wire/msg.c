@@ -190,8 +190,7 @@ void msg_add_trace_req(struct buf *out, const struct msg_trace_req *r)
 	size_t args = 4 + strings_len(&r->args);
 	size_t protos = strings_len(&r->protos) + 1;
 
-	add_head(out, MSG_TRACE_REQ, REQ_FIXED,
-		 (r->args.n ? 8 + args : 0) + (r->protos.n ? 8 + protos : 0));
+	add_head(out, MSG_TRACE_REQ, REQ_FIXED, (r->args.n ? 8 + args : 0) + (r->protos.n ? 8 + protos : 0));
 	add32(out, r->flags);
 	add32(out, 0);
 	add64(out, r->trace_id);

@@ -114,7 +114,7 @@ struct msg_sent {
 	struct msg_sent_cpu {
 		uint64_t bytes; /* of pages */
 		uint64_t lost;	/* events that its kernel has counted as lost */
-	} *cpus;
+	} * cpus;
 };
 
 /* For more CPUs than a message has room for (510) it tells nothing. */

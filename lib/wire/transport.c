@@ -116,8 +116,7 @@ const char *transport_text(const struct transport_addr *a, char *text, size_t le
 			snprintf(text, len, "vsock:%u:%u", a->cid, a->port);
 		break;
 	case TRANSPORT_TCP:
-		snprintf(text, len, strchr(a->host, ':') ? "tcp:[%s]:%u" : "tcp:%s:%u", a->host,
-			 a->port);
+		snprintf(text, len, strchr(a->host, ':') ? "tcp:[%s]:%u" : "tcp:%s:%u", a->host, a->port);
 		break;
 	case TRANSPORT_UNIX:
 		snprintf(text, len, "unix:%s", a->host);

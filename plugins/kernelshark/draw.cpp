@@ -139,22 +139,20 @@ class Plot
 {
       public:
 	Plot(KsCppArgV *argv)
-	    : _histo(argv->_histo), _graph(argv->_graph), _shapes(argv->_shapes),
-	      _bins(_graph->size()), _columns((size_t)_bins * COLOURS), _dots((size_t)_bins)
+	    : _histo(argv->_histo), _graph(argv->_graph), _shapes(argv->_shapes), _bins(_graph->size()),
+	      _columns((size_t)_bins * COLOURS), _dots((size_t)_bins)
 	{
 	}
 
 	void draw(const struct span *const *v, size_t n)
 	{
 		for (size_t i = 0; i < n; i++)
-			if (v[i]->start <= _histo->max && v[i]->end >= _histo->min &&
-			    _visible(v[i]))
+			if (v[i]->start <= _histo->max && v[i]->end >= _histo->min && _visible(v[i]))
 				_sort(v[i]);
 		/* the shorter and inner ones over the others, text over all */
-		std::stable_sort(_wide.begin(), _wide.end(),
-				 [](const struct span *a, const struct span *b) {
-					 return a->depth > b->depth;
-				 });
+		std::stable_sort(_wide.begin(), _wide.end(), [](const struct span *a, const struct span *b) {
+			return a->depth > b->depth;
+		});
 		_find_selected();
 		for (const struct span *s : _wide)
 			_text(s);
@@ -192,8 +190,8 @@ class Plot
 	bool _is_first_of_column(const struct span *s, double from, double to)
 	{
 		size_t column = (size_t)std::min((int)from, _bins - 1);
-		uint8_t bit = (uint8_t)(1u << (std::min(s->depth, 3u) +
-					       (s->kind == SPAN_HYPERTRACE ? 4 : 0)));
+		uint8_t bit =
+			(uint8_t)(1u << (std::min(s->depth, 3u) + (s->kind == SPAN_HYPERTRACE ? 4 : 0)));
 		bool first = !(_dots[column] & bit);
 
 		if (to - from >= 1)
@@ -267,16 +265,16 @@ class Plot
 			return;
 		_whole = _label_of(_histo, _selected);
 		_whole_width = width_of(font(), _whole) + font()->height / 2;
-		_whole_left = std::max(
-			std::min(_x(_column(_selected->start)), _x(_bins) - _whole_width), _x(0));
+		_whole_left =
+			std::max(std::min(_x(_column(_selected->start)), _x(_bins) - _whole_width), _x(0));
 	}
 
 	void _frame()
 	{
 		KsPlot::Rectangle *frame = new KsPlot::Rectangle;
 
-		place(frame, _whole_left, _top(_selected), _whole_left + _whole_width,
-		      _bottom(_selected), { 255, 255, 255 });
+		place(frame, _whole_left, _top(_selected), _whole_left + _whole_width, _bottom(_selected),
+		      { 255, 255, 255 });
 		_shapes->push_front(frame);
 	}
 
@@ -302,8 +300,8 @@ class Plot
 
 	void _put_text(const std::string &text, int left, const struct span *s)
 	{
-		KsPlot::TextBox *box = new KsPlot::TextBox(font(), text, KsPlot::Color(),
-							   KsPlot::Point(left, _bottom(s)));
+		KsPlot::TextBox *box =
+			new KsPlot::TextBox(font(), text, KsPlot::Color(), KsPlot::Point(left, _bottom(s)));
 
 		box->_size = 1;
 		_shapes->push_front(box);
@@ -323,8 +321,8 @@ class Plot
 			return;
 		column = new KsPlot::Rectangle;
 		place(column, _x(c),
-		      bottom - std::max(COLUMN_LEAST, (int)(std::min(sum, 1.f) * STRIP_HEIGHT)),
-		      _x(c) + 1, bottom, colours[most - share]);
+		      bottom - std::max(COLUMN_LEAST, (int)(std::min(sum, 1.f) * STRIP_HEIGHT)), _x(c) + 1,
+		      bottom, colours[most - share]);
 		_shapes->push_front(column);
 	}
 

@@ -205,8 +205,7 @@ static int read_record(struct spans *s, const struct spot *at, enum event_kind k
 	return ret;
 }
 
-static int take_row(struct spans *s, size_t row, const struct kshark_entry *e,
-		    const struct source *src)
+static int take_row(struct spans *s, size_t row, const struct kshark_entry *e, const struct source *src)
 {
 	const struct spot at = {
 		.row = row, .ts = e->ts, .machine = src->machine, .cpu = e->cpu, .pid = e->pid
@@ -332,8 +331,7 @@ bool scan_vcpu(const struct scan *s, int sd, int cpu, int *machine, int *pid)
 	for (int i = 0; i < s->n_guests; i++) {
 		const struct kshark_host_guest_map *g = &s->guests[i];
 
-		if (scan_machine(g->guest_id) != scan_machine(sd) || cpu < 0 ||
-		    cpu >= g->vcpu_count)
+		if (scan_machine(g->guest_id) != scan_machine(sd) || cpu < 0 || cpu >= g->vcpu_count)
 			continue;
 		*machine = scan_machine(g->host_id);
 		*pid = g->cpu_pid[cpu];

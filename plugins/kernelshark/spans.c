@@ -204,16 +204,14 @@ static void open_span(struct spans *s, struct span span, uint64_t id, uint32_t n
 	for (size_t i = 0; i < s->n_open; i++) {
 		const struct span *o = &s->open[i].span;
 
-		span.depth +=
-			o->kind == span.kind && o->machine == span.machine && o->pid == span.pid;
+		span.depth += o->kind == span.kind && o->machine == span.machine && o->pid == span.pid;
 	}
 	if (s->n_open == OPEN_MAX)
 		forget(s, 0);
 	s->open[s->n_open++] = (struct open_span){ id, name, span };
 }
 
-static bool matches(const struct open_span *o, enum span_kind kind, int machine, uint64_t id,
-		    uint32_t name)
+static bool matches(const struct open_span *o, enum span_kind kind, int machine, uint64_t id, uint32_t name)
 {
 	return o->span.kind == kind && o->span.machine == machine && o->id == id && o->name == name;
 }

@@ -13,7 +13,7 @@
 #include "dat/page.h"
 #include "record/spool.h"
 
-#define CPUS 4
+#define CPUS	4
 #define FORMATS "tests/data/formats"
 
 static uint32_t rnd(uint32_t *seed)
@@ -112,8 +112,9 @@ static int put_formats(struct spool *s)
 
 int main(int argc, char **argv)
 {
-	struct spool_buffer top = { .name = "", .clock = "boot", .path = ".", .kind = "host",
-				    .page_size = 4096, .n_cpus = CPUS };
+	struct spool_buffer top = {
+		.name = "", .clock = "boot", .path = ".", .kind = "host", .page_size = 4096, .n_cpus = CPUS
+	};
 	struct spool *s;
 	int ret;
 

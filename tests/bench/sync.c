@@ -11,7 +11,7 @@
 
 #include "../unit/sync-gen.h"
 
-#define EVERY   19.3e3 /* ns from one event or window of a vCPU to the next */
+#define EVERY	19.3e3 /* ns from one event or window of a vCPU to the next */
 #define N_VCPUS 4
 
 /* The most memory since the last fresh start. */
@@ -34,8 +34,14 @@ static long peak_kb(void)
 
 static void fill(struct gen *g, double n, bool dirty)
 {
-	*g = (struct gen){ .state = 1, .n_vcpus = N_VCPUS, .run = 100e3, .gap = 40e3, .idle = 1e6,
-			   .every = 12e3, .first = 1500, .last = 1500 };
+	*g = (struct gen){ .state = 1,
+			   .n_vcpus = N_VCPUS,
+			   .run = 100e3,
+			   .gap = 40e3,
+			   .idle = 1e6,
+			   .every = 12e3,
+			   .first = 1500,
+			   .last = 1500 };
 	g->length = n / N_VCPUS * EVERY;
 	g->lost_windows = dirty ? 0.1 : 0;
 	g->displaced = dirty ? 0.01 : 0;

@@ -9,10 +9,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define assert_true(x)                                                                             \
-	do {                                                                                       \
-		if (!(x))                                                                          \
-			abort();                                                                   \
+#define assert_true(x)                                                                                       \
+	do {                                                                                                 \
+		if (!(x))                                                                                    \
+			abort();                                                                             \
 	} while (0)
 #define assert_non_null(x)     assert_true((x) != NULL)
 #define assert_int_equal(a, b) assert_true((a) == (b))
@@ -29,16 +29,14 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define FIRST_ID 300
-#define REASON                                                                                     \
-	"\"reason=%s vcpu=%d\", __print_symbolic(REC->reason, { 5, \"guest_exit\" }, { 7, "        \
+#define REASON                                                                                               \
+	"\"reason=%s vcpu=%d\", __print_symbolic(REC->reason, { 5, \"guest_exit\" }, { 7, "                  \
 	"\"eret_guest\" }), REC->vcpu"
 
 static struct rig_event events[] = {
 	{ .sys = "ftrace", .name = "print", .fields = "unsigned long ip; char buf[]" },
 	{ .sys = "kvm", .name = "kvm_entry", .fields = "unsigned long vcpu_pc" },
-	{ .sys = "kvm",
-	  .name = "kvm_exit",
-	  .fields = "int ret; unsigned int esr_ec; unsigned long vcpu_pc" },
+	{ .sys = "kvm", .name = "kvm_exit", .fields = "int ret; unsigned int esr_ec; unsigned long vcpu_pc" },
 	{ .sys = "irq", .name = "irq_handler_entry", .fields = "int irq; __data_loc char[] name" },
 	{ .sys = "vendor",
 	  .name = "thing",
@@ -53,14 +51,8 @@ static struct rig_event events[] = {
 	  .fields = "u8 reason; pid_t vcpu",
 	  .packed = true,
 	  .print_fmt = REASON },
-	{ .sys = "hypervisor",
-	  .name = "host_mem_abort",
-	  .fields = "u64 esr; u64 addr",
-	  .packed = true },
-	{ .sys = "hypervisor",
-	  .name = "host_smc",
-	  .fields = "u64 id; u8 forwarded",
-	  .packed = true },
+	{ .sys = "hypervisor", .name = "host_mem_abort", .fields = "u64 esr; u64 addr", .packed = true },
+	{ .sys = "hypervisor", .name = "host_smc", .fields = "u64 id; u8 forwarded", .packed = true },
 	{ .sys = "hyp", .name = "hyp_enter", .fields = "" },
 	{ .sys = "hyp", .name = "hyp_exit", .fields = "" },
 };
@@ -73,9 +65,7 @@ static int make_file(void)
 	struct dat_text formats[ARRAY_SIZE(events)], header = { 0 }, header_event = { "none", 4 };
 	struct dat_system systems[ARRAY_SIZE(events)];
 	struct dat_cpu cpu = { .fd = -1 };
-	struct dat_buffer top = {
-		.name = "", .clock = "boot", .page_size = 4096, .n_cpus = 1, .cpus = &cpu
-	};
+	struct dat_buffer top = { .name = "", .clock = "boot", .page_size = 4096, .n_cpus = 1, .cpus = &cpu };
 	struct dat_options options = { 0 };
 	struct dat_file f = {
 		.version = 7, .page_size = 4096, .systems = systems, .buffers = &top, .n_buffers = 1
@@ -126,8 +116,7 @@ static const struct inputs *open_once(void)
 }
 
 /* The next record of the input, its bytes with room behind them as libtraceevent wants it. */
-static bool next(struct cursor *c, const struct inputs *in, struct padded *room,
-		 struct export_record *r)
+static bool next(struct cursor *c, const struct inputs *in, struct padded *room, struct export_record *r)
 {
 	uint8_t event = cursor_u8(c), cpu = cursor_u8(c), lost = cursor_u8(c), len = cursor_u8(c);
 	const void *data = cursor_take(c, len);

@@ -59,8 +59,7 @@ static void flip(struct buf *b)
 
 static void set(struct buf *b)
 {
-	static const uint8_t odd[] = { 0,   1,	 0x7f, 0x80, 0xff, '\n', ' ',
-				       '%', '"', ':',  ';',  '9',  '-' };
+	static const uint8_t odd[] = { 0, 1, 0x7f, 0x80, 0xff, '\n', ' ', '%', '"', ':', ';', '9', '-' };
 
 	if (b->len)
 		b->data[below(b->len)] = odd[below(sizeof(odd))];

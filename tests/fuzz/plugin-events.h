@@ -9,10 +9,14 @@
  */
 #include <stdlib.h>
 
-#define assert_true(x)		do { if (!(x)) abort(); } while (0)
-#define assert_non_null(x)	assert_true((x) != NULL)
-#define assert_int_equal(a, b)	assert_true((a) == (b))
-#define fail_msg(...)		abort()
+#define assert_true(x)                                                                                       \
+	do {                                                                                                 \
+		if (!(x))                                                                                    \
+			abort();                                                                             \
+	} while (0)
+#define assert_non_null(x)     assert_true((x) != NULL)
+#define assert_int_equal(a, b) assert_true((a) == (b))
+#define fail_msg(...)	       abort()
 
 #include "../unit/plugin-rig.h"
 

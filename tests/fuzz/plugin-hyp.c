@@ -7,9 +7,9 @@
 
 #define FFA "u64 func_id; u64 res_a1; u64 res_a2; u64 res_a3; u64 res_a4; int handled; int err"
 
-#define EVENT(event_name, event_fields)                                                            \
-	{                                                                                          \
-		.sys = "hypervisor", .name = event_name, .fields = event_fields, .packed = true    \
+#define EVENT(event_name, event_fields)                                                                      \
+	{                                                                                                    \
+		.sys = "hypervisor", .name = event_name, .fields = event_fields, .packed = true              \
 	}
 
 static struct rig_event events[] = {

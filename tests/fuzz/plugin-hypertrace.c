@@ -13,9 +13,7 @@ static struct rig_event events[] = {
 
 /* The other form of the event: libtraceevent gives a handler to the first of a name. */
 static struct rig_event arrays[] = {
-	{ .sys = "qemu",
-	  .name = "guest_hypertrace",
-	  .fields = "u32 client; __data_loc u64[] args" },
+	{ .sys = "qemu", .name = "guest_hypertrace", .fields = "u32 client; __data_loc u64[] args" },
 };
 
 static void array(const uint8_t *data, size_t size)

@@ -5,9 +5,9 @@
 
 #include "plugin-events.h"
 
-#define EVENT(event_name, event_fields)                                                            \
-	{                                                                                          \
-		.sys = "kvm", .name = event_name, .fields = event_fields                           \
+#define EVENT(event_name, event_fields)                                                                      \
+	{                                                                                                    \
+		.sys = "kvm", .name = event_name, .fields = event_fields                                     \
 	}
 
 static struct rig_event events[] = {

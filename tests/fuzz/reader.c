@@ -33,8 +33,7 @@ static void merge_records(const struct reader *r)
 	struct buf copy = { 0 };
 	struct merge *m;
 
-	if (!filetime_read(&in[0].time, r, 0, NULL) &&
-	    !merge_open(&m, in, 2, few_cpus, NULL, NULL)) {
+	if (!filetime_read(&in[0].time, r, 0, NULL) && !merge_open(&m, in, 2, few_cpus, NULL, NULL)) {
 		for (int i = 0; merge_next(m, &rec) == 1; i++) {
 			if (i % 3 == 0 && merge_peek(m, &rec, &next) < 0)
 				abort();

@@ -21,8 +21,7 @@ static void vm_list(const char *text, size_t size)
 
 	guest_vm_list_parse(&g, text, size);
 	for (size_t i = 0; i < g.n; i++) {
-		must(g.v[i].cid && g.v[i].cid != UINT32_MAX &&
-		     g.v[i].sources == GUEST_FROM_VM_LIST);
+		must(g.v[i].cid && g.v[i].cid != UINT32_MAX && g.v[i].sources == GUEST_FROM_VM_LIST);
 		for (size_t k = 0; k < i; k++)
 			must(g.v[i].cid != g.v[k].cid);
 	}

@@ -56,8 +56,7 @@ static void copy_buffers(struct piece *p)
 			die("out of memory");
 		for (size_t i = 0; i < from->n_cpus; i++) {
 			v[b].cpus[i].fd = memfd_create("cpu", MFD_CLOEXEC);
-			if (page_writer_init(&p->writers[b][i], from->page_size, to_fd,
-					     &v[b].cpus[i]))
+			if (page_writer_init(&p->writers[b][i], from->page_size, to_fd, &v[b].cpus[i]))
 				die("cannot write pages");
 		}
 	}
@@ -91,8 +90,7 @@ static void copy_texts(struct piece *p)
 		const struct reader_option *o = &info->options[i];
 
 		if (o->id != DAT_CPUSTAT && o->id != DAT_CPUCOUNT)
-			options[k++] =
-				(struct dat_option){ o->id, o->data.data, (uint32_t)o->data.len };
+			options[k++] = (struct dat_option){ o->id, o->data.data, (uint32_t)o->data.len };
 	}
 	p->file.ftrace = texts;
 	p->file.n_ftrace = ftrace;

@@ -30,11 +30,11 @@
 #include "dat/page.h"
 #include "dat/writer.h"
 
-#define FORMATS "tests/data/formats"
-#define CPUS	4 /* that may have records */
+#define FORMATS	 "tests/data/formats"
+#define CPUS	 4 /* that may have records */
 #define CPUS_MAX 2048
-#define BUFFERS 4
-#define FIELDS	8
+#define BUFFERS	 4
+#define FIELDS	 8
 
 struct field {
 	const char *decl;
@@ -285,8 +285,7 @@ static void put_guest(const char *line)
 		die(line);
 	g.name = name;
 	g.trace_id = id;
-	for (line += used;
-	     g.n < 8 && sscanf(line, " %u:%u%n", &vcpus[g.n].cpu, &vcpus[g.n].pid, &used) == 2;
+	for (line += used; g.n < 8 && sscanf(line, " %u:%u%n", &vcpus[g.n].cpu, &vcpus[g.n].pid, &used) == 2;
 	     line += used)
 		g.n++;
 	offset_guest_encode(&g, &b);
@@ -347,8 +346,7 @@ static struct buffer *take_line(struct buffer *b, char *line)
 		must(dat_options_add_clock(&options, rest));
 	else if ((rest = after(line, "tsc")) && sscanf(rest, "%u %u", &n, &shift) == 2)
 		must(dat_options_add_tsc2nsec(&options, n, shift, 0));
-	else if ((rest = after(line, "cpus")) && sscanf(rest, "%u", &n) == 1 && n >= CPUS &&
-		 n <= CPUS_MAX)
+	else if ((rest = after(line, "cpus")) && sscanf(rest, "%u", &n) == 1 && n >= CPUS && n <= CPUS_MAX)
 		n_cpus = n;
 	else if ((rest = after(line, "task")))
 		buf_printf(&cmdlines, "%s\n", rest);
@@ -401,8 +399,7 @@ static size_t make_systems(struct dat_system *systems, struct dat_text *texts)
 	for (size_t i = 1; i < ARRAY_SIZE(events); i++) {
 		texts[i] = format_text(i);
 		if (!n || strcmp(systems[n - 1].name, events[i].sys))
-			systems[n++] =
-				(struct dat_system){ .name = events[i].sys, .formats = &texts[i] };
+			systems[n++] = (struct dat_system){ .name = events[i].sys, .formats = &texts[i] };
 		systems[n - 1].n++;
 	}
 	return n;
@@ -433,17 +430,14 @@ static void write_file(const char *path)
 
 		for (uint32_t c = 0; c < CPUS; c++) {
 			must(page_flush(&b->w[c], true));
-			b->cpus[c] =
-				(struct dat_cpu){ .fd = b->fd[c],
-						  .size = (uint64_t)lseek(b->fd[c], 0, SEEK_END) };
+			b->cpus[c] = (struct dat_cpu){ .fd = b->fd[c],
+						       .size = (uint64_t)lseek(b->fd[c], 0, SEEK_END) };
 		}
 		for (uint32_t c = CPUS; c < n_cpus; c++)
 			b->cpus[c].fd = -1;
-		dat_buffers[i] = (struct dat_buffer){ .name = b->name,
-						      .clock = "mono",
-						      .page_size = 4096,
-						      .n_cpus = n_cpus,
-						      .cpus = b->cpus };
+		dat_buffers[i] = (struct dat_buffer){
+			.name = b->name, .clock = "mono", .page_size = 4096, .n_cpus = n_cpus, .cpus = b->cpus
+		};
 	}
 	must(fd < 0 ? -errno : dat_write(&f, fd, NULL));
 }

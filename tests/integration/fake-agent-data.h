@@ -63,17 +63,17 @@ static const char header_event[] = "# compressed entry header\n"
 				   "\tarray       :   32 bits\n\n\tpadding     : type == 29\n"
 				   "\ttime_extend : type == 30\n\ttime_stamp : type == 31\n"
 				   "\tdata max type_len  == 28\n";
-#define COMMON                                                                                     \
-	"format:\n\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"            \
-	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"                     \
-	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"             \
+#define COMMON                                                                                               \
+	"format:\n\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"                      \
+	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"                               \
+	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"                       \
 	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
-static const char function[] = "name: function\nID: 1\n" COMMON
-			       "\tfield:unsigned long ip;\toffset:8;\tsize:8;\tsigned:0;\n\n"
-			       "print fmt: \" %ps\", (void *)REC->ip\n";
-static const char guest_tick[] = "name: guest_tick\nID: 316\n" COMMON
-				 "\tfield:unsigned int n;\toffset:8;\tsize:4;\tsigned:0;\n\n"
-				 "print fmt: \"n=%u\", REC->n\n";
+static const char function[] =
+	"name: function\nID: 1\n" COMMON "\tfield:unsigned long ip;\toffset:8;\tsize:8;\tsigned:0;\n\n"
+	"print fmt: \" %ps\", (void *)REC->ip\n";
+static const char guest_tick[] =
+	"name: guest_tick\nID: 316\n" COMMON "\tfield:unsigned int n;\toffset:8;\tsize:4;\tsigned:0;\n\n"
+	"print fmt: \"n=%u\", REC->n\n";
 
 /* ---- metadata ------------------------------------------------------------------------- */
 
@@ -93,8 +93,8 @@ enum flaw {
 	CUT,
 };
 
-static inline void put_section(struct bytes *out, struct bytes *options, uint16_t id,
-			       struct bytes *body, enum flaw flaw)
+static inline void put_section(struct bytes *out, struct bytes *options, uint16_t id, struct bytes *body,
+			       enum flaw flaw)
 {
 	bool zip = flaw == ZIPPED || flaw == BENT || flaw == BOMB;
 	size_t max = ZSTD_compressBound(body->n), n;
@@ -161,8 +161,7 @@ static inline struct bytes formats(enum flaw flaw)
 /* kallsyms, printk (both with a u32 length), names of tasks (u64) */
 static inline struct bytes names(uint16_t id)
 {
-	static const char *const texts[] = { "ffff800080000000 T _text\n", "",
-					     "0 <idle>\n77 guest-task\n" };
+	static const char *const texts[] = { "ffff800080000000 T _text\n", "", "0 <idle>\n77 guest-task\n" };
 	const char *s = texts[id - 19];
 	struct bytes b = { 0 };
 
@@ -184,8 +183,7 @@ static inline void put_option(struct bytes *b, uint16_t id, const void *data, si
 static inline void put_options(struct bytes *b, uint64_t trace_id, uint32_t cpus, enum flaw flaw)
 {
 	static const char clocks[] = "local global counter uptime perf mono mono_raw [boot] tai\n";
-	static const char uname[] = "Linux guest 6.12.0 aarch64",
-			  version[] = "3.1.6 not-a-git-repo";
+	static const char uname[] = "Linux guest 6.12.0 aarch64", version[] = "3.1.6 not-a-git-repo";
 
 	put_option(b, 4, clocks, sizeof(clocks));
 	put_option(b, 5, uname, sizeof(uname));

@@ -14,17 +14,7 @@
 
 #include "fake-agent.h"
 
-enum step {
-	AT_ACCEPT,
-	AT_CONNECT,
-	AT_ANSWER,
-	AT_METADATA,
-	AT_PORTS,
-	AT_DATA,
-	AT_CLOSE,
-	AT_END,
-	NEVER
-};
+enum step { AT_ACCEPT, AT_CONNECT, AT_ANSWER, AT_METADATA, AT_PORTS, AT_DATA, AT_CLOSE, AT_END, NEVER };
 enum next { GO_ON, HOLD, LEAVE };
 
 /* At this step of the conversation `act` is done instead of what is right. */

@@ -73,13 +73,11 @@ static inline bool get(int fd, void *data, size_t n)
 
 static inline int listen_tcp(uint32_t *port)
 {
-	struct sockaddr_in in = { .sin_family = AF_INET,
-				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in in = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	socklen_t len = sizeof(in);
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 
-	if (fd < 0 || bind(fd, (void *)&in, len) || listen(fd, 8) ||
-	    getsockname(fd, (void *)&in, &len))
+	if (fd < 0 || bind(fd, (void *)&in, len) || listen(fd, 8) || getsockname(fd, (void *)&in, &len))
 		die("tcp");
 	*port = ntohs(in.sin_port);
 	return fd;
@@ -173,8 +171,8 @@ static inline bool take_request(struct agent *a)
 	return true;
 }
 
-static inline void answer_with(struct agent *a, uint32_t cpus, uint32_t page_size,
-			       const void *ports, size_t n)
+static inline void answer_with(struct agent *a, uint32_t cpus, uint32_t page_size, const void *ports,
+			       size_t n)
 {
 	struct bytes b = { 0 };
 

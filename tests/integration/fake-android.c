@@ -102,9 +102,8 @@ static size_t add_fields(char *out, size_t size, const char *list, unsigned int 
 	size_t n = 0;
 
 	while (next_field(&list, &f)) {
-		n += (size_t)snprintf(out + n, size - n,
-				      "\tfield:%s %s;\toffset:%u;\tsize:%u;\tsigned:%d;\n", f.type,
-				      f.name, offset, f.size, f.is_signed);
+		n += (size_t)snprintf(out + n, size - n, "\tfield:%s %s;\toffset:%u;\tsize:%u;\tsigned:%d;\n",
+				      f.type, f.name, offset, f.size, f.is_signed);
 		offset += f.size;
 	}
 	return n + (size_t)snprintf(out + n, size - n, n ? "\n" : "");
@@ -118,8 +117,7 @@ static void put_format(char *path, const struct event *e, unsigned int id, bool 
 	char text[4096];
 	size_t n = (size_t)snprintf(text, sizeof(text), "name: %s\nID: %u\nformat:\n", e->name, id);
 
-	n += add_fields(text + n, sizeof(text) - n,
-			hyp ? "unsigned short common_type" : host_common, 0);
+	n += add_fields(text + n, sizeof(text) - n, hyp ? "unsigned short common_type" : host_common, 0);
 	n += add_fields(text + n, sizeof(text) - n, e->fields, hyp ? 2 : 8);
 	snprintf(text + n, sizeof(text) - n, "print fmt: %s\n", e->print);
 	put_text(path, text);
@@ -151,8 +149,7 @@ static void make_hyp(const char *dir, const struct layout *l)
 	for (size_t i = 0; i < N_EVENTS; i++) {
 		if (!(events[i].in & l->in))
 			continue;
-		snprintf(event, sizeof(event), "%s/%s/events/%s/%s", dir, l->dir, l->dir,
-			 events[i].name);
+		snprintf(event, sizeof(event), "%s/%s/events/%s/%s", dir, l->dir, l->dir, events[i].name);
 		make_event(event, &events[i], id++, true);
 	}
 	for (int cpu = 0; cpu < CPUS; cpu++) {
@@ -249,9 +246,7 @@ static void make_host_page(const char *dir)
 		int64_t prev_state;
 		char next_comm[16];
 		int32_t next_pid, next_prio;
-	} sw = {
-		.type = 4, .prev_comm = "swapper/0", .next_comm = "vcpu-worker", .next_pid = 4242
-	};
+	} sw = { .type = 4, .prev_comm = "swapper/0", .next_comm = "vcpu-worker", .next_pid = 4242 };
 	struct {
 		uint16_t type;
 		uint8_t flags, preempt;

@@ -57,8 +57,7 @@ struct feed {
 
 /* ---- what must be seen --------------------------------------------------------------- */
 
-static void expect(struct feed *f, uint64_t ts, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
+static void expect(struct feed *f, uint64_t ts, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 static void expect(struct feed *f, uint64_t ts, const char *fmt, ...)
 {
 	struct expect *e;
@@ -75,8 +74,7 @@ static void expect(struct feed *f, uint64_t ts, const char *fmt, ...)
 	va_end(ap);
 }
 
-static void expect_event(struct feed *f, unsigned int cpu, uint64_t ts, const char *name,
-			 const char *text)
+static void expect_event(struct feed *f, unsigned int cpu, uint64_t ts, const char *name, const char *text)
 {
 	expect(f, ts, "[%03u] %llu.%09llu: %s:%s%s", cpu, (unsigned long long)ts / 1000000000,
 	       (unsigned long long)ts % 1000000000, name, *text ? " " : "", text);
@@ -340,8 +338,7 @@ static void open_feed(struct feed *f, const char *dir)
 		if (events[i].in & f->l->in)
 			f->events[f->n_events++] = &events[i];
 	for (int i = 0; i < CPUS; i++) {
-		snprintf(path, sizeof(path), "%s/%s/per_cpu/cpu%d/trace_pipe_raw", dir, f->l->dir,
-			 i);
+		snprintf(path, sizeof(path), "%s/%s/per_cpu/cpu%d/trace_pipe_raw", dir, f->l->dir, i);
 		f->cpus[i].fd = open(path, O_WRONLY); /* waits for the reader */
 		if (f->cpus[i].fd < 0)
 			die(path);

@@ -26,10 +26,10 @@
 #define FFA	"u64 func_id; u64 res_a1; u64 res_a2; u64 res_a3; u64 res_a4; int handled; int err"
 
 #define REASON_FMT "\"reason=%s vcpu=%d\", __hyp_enter_exit_reason_str(REC->reason), REC->vcpu"
-#define HYP(event_name, event_fields, fmt)                                                         \
-	{                                                                                          \
-		.sys = "hypervisor", .name = event_name, .fields = event_fields, .packed = true,   \
-		.print_fmt = fmt                                                                   \
+#define HYP(event_name, event_fields, fmt)                                                                   \
+	{                                                                                                    \
+		.sys = "hypervisor", .name = event_name, .fields = event_fields, .packed = true,             \
+		.print_fmt = fmt                                                                             \
 	}
 
 static struct rig_event print = { .sys = "ftrace",
@@ -43,19 +43,15 @@ static struct {
 	uint64_t values[RIG_FIELDS_MAX];
 } hyp[] = {
 	{ HYP("hyp_enter", "u8 reason; pid_t vcpu", REASON_FMT), { 5, 100 } },
-	{ HYP("host_hcall", "unsigned int id; u8 invalid",
-	      "\"id=%u invalid=%u\", REC->id, REC->invalid"),
+	{ HYP("host_hcall", "unsigned int id; u8 invalid", "\"id=%u invalid=%u\", REC->id, REC->invalid"),
 	  { 9, 0 } },
-	{ HYP("host_smc", "u64 id; u8 forwarded",
-	      "\"id=%llu forwarded=%u\", REC->id, REC->forwarded"),
+	{ HYP("host_smc", "u64 id; u8 forwarded", "\"id=%llu forwarded=%u\", REC->id, REC->forwarded"),
 	  { 0xc4000003, 1 } },
-	{ HYP("host_mem_abort", "u64 esr; u64 addr",
-	      "\"esr=0x%llx addr=0x%llx\", REC->esr, REC->addr"),
+	{ HYP("host_mem_abort", "u64 esr; u64 addr", "\"esr=0x%llx addr=0x%llx\", REC->esr, REC->addr"),
 	  { 0x93c08047, 0x40001000 } },
 	{ HYP("host_ffa_call", FFA, "\"ffa_func=0x%llx\", REC->func_id"),
 	  { 0x84000073, 1, 2, 3, 0x1a, 1, 0 } },
-	{ HYP("psci_mem_protect", "u64 count; u64 was",
-	      "\"count=%llu was=%llu\", REC->count, REC->was"),
+	{ HYP("psci_mem_protect", "u64 count; u64 was", "\"count=%llu was=%llu\", REC->count, REC->was"),
 	  { 2, 1 } },
 	{ HYP("iommu_idmap", "u64 from; u64 to; int prot", "\"from=0x%llx\", REC->from"),
 	  { 0x40000000, 0x40004000, 7 } },
@@ -66,8 +62,7 @@ static struct {
 	{ HYP("func", "unsigned long ip; unsigned long parent",
 	      "\"%ps <- %ps\", (void *)REC->ip, (void *)REC->parent"),
 	  { 0x1000, 0x2000 } },
-	{ HYP("__hyp_printk", "u16 fmt_id; u64 a; u64 b; u64 c; u64 d",
-	      "hyp_printk_fmt(REC->fmt_id)"),
+	{ HYP("__hyp_printk", "u16 fmt_id; u64 a; u64 b; u64 c; u64 d", "hyp_printk_fmt(REC->fmt_id)"),
 	  { 3, 1, 2, 3, 4 } },
 	{ HYP("selftest", "u64 id", "\"id=%llu\", REC->id"), { 7 } },
 	{ HYP("vendor_thing", "u32 what", "\"what=%u\", REC->what"), { 8 } },
@@ -98,8 +93,8 @@ static int to_fd(void *ctx, const void *page, size_t size)
 	return write_all(*(int *)ctx, page, size);
 }
 
-static void put(struct page_writer *w, const struct rig_event *e, const uint64_t *values,
-		const void *tail, size_t len)
+static void put(struct page_writer *w, const struct rig_event *e, const uint64_t *values, const void *tail,
+		size_t len)
 {
 	static uint64_t ts = 1000000000;
 	const int pid = 100;
@@ -142,14 +137,11 @@ int main(int argc, char **argv)
 				       "ffff800080002000 t end\n";
 	struct dat_text hypervisor[ARRAY_SIZE(hyp)], android[ARRAY_SIZE(hyp)];
 	struct dat_text ftrace = format_text(&print);
-	struct dat_system systems[] = { formats_of("hypervisor", hypervisor),
-					formats_of("hyp", android) };
+	struct dat_system systems[] = { formats_of("hypervisor", hypervisor), formats_of("hyp", android) };
 	FILE *pages = tmpfile();
 	int fd = pages ? fileno(pages) : -1, out;
 	struct dat_cpu cpu = { .fd = fd };
-	struct dat_buffer top = {
-		.name = "", .clock = "mono", .page_size = 4096, .n_cpus = 1, .cpus = &cpu
-	};
+	struct dat_buffer top = { .name = "", .clock = "mono", .page_size = 4096, .n_cpus = 1, .cpus = &cpu };
 	struct dat_file f = { .version = 7,
 			      .page_size = 4096,
 			      .header_page = file_text(FORMATS "/header_page"),

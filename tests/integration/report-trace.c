@@ -37,8 +37,7 @@ static struct rig_event events[] = {
 	  .id = 11 },
 	{ .sys = "ftrace",
 	  .name = "funcgraph_exit",
-	  .fields =
-		  "unsigned long func; int depth; unsigned int overrun; u64 calltime; u64 rettime",
+	  .fields = "unsigned long func; int depth; unsigned int overrun; u64 calltime; u64 rettime",
 	  .print_fmt = "\"<-- %ps (%d)\", (void *)REC->func, REC->depth",
 	  .id = 10 },
 	{ .sys = "ftrace",

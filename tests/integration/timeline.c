@@ -147,8 +147,8 @@ static int take(char *line)
 	int pid, n = 0, ret;
 
 	line[strcspn(line, "\n")] = 0;
-	if (sscanf(line, "%7s %u %d %u %31s%n", buffer, &cpu, &pid, &us, name, &n) != 5 ||
-	    cpu >= CPUS || !(e = event(name)))
+	if (sscanf(line, "%7s %u %d %u %31s%n", buffer, &cpu, &pid, &us, name, &n) != 5 || cpu >= CPUS ||
+	    !(e = event(name)))
 		return -1;
 	rest = line + n + (line[n] == ' ');
 	if (!strcmp(name, "print")) {
@@ -159,8 +159,7 @@ static int take(char *line)
 		rig_record(e, values, NULL, 0, &b);
 	}
 	memcpy(b.data + 4, &pid, sizeof(pid));
-	ret = page_write(&cpus[!strcmp(buffer, "hyp")][cpu].w, START_NS + us * 1000ull, b.data,
-			 b.len);
+	ret = page_write(&cpus[!strcmp(buffer, "hyp")][cpu].w, START_NS + us * 1000ull, b.data, b.len);
 	buf_release(&b);
 	return ret;
 }
@@ -176,8 +175,7 @@ static size_t systems_of(struct dat_system *systems)
 		if (i == 0)
 			continue; /* ftrace's own is given apart */
 		if (!n || strcmp(systems[n - 1].name, events[i].sys) != 0)
-			systems[n++] = (struct dat_system){ .name = events[i].sys,
-							    .formats = &formats[i] };
+			systems[n++] = (struct dat_system){ .name = events[i].sys, .formats = &formats[i] };
 		systems[n - 1].n++;
 	}
 	return n;
@@ -222,8 +220,7 @@ static void close_pages(struct dat_cpu dat[BUFFERS][CPUS])
 		assert_int_equal(page_flush(&c->w, true), 0);
 		page_writer_release(&c->w);
 		dat[i / CPUS][i % CPUS] =
-			(struct dat_cpu){ .fd = c->fd,
-					  .size = (uint64_t)lseek(c->fd, 0, SEEK_END) };
+			(struct dat_cpu){ .fd = c->fd, .size = (uint64_t)lseek(c->fd, 0, SEEK_END) };
 	}
 }
 
@@ -238,16 +235,8 @@ int main(int argc, char **argv)
 	struct dat_cpu dat[BUFFERS][CPUS];
 	struct dat_options options = { 0 };
 	struct dat_buffer buffers[BUFFERS] = {
-		{ .name = "",
-		  .clock = "boot",
-		  .page_size = 4096,
-		  .n_cpus = CPUS,
-		  .cpus = dat[TOP] },
-		{ .name = "hyp",
-		  .clock = "boot",
-		  .page_size = 4096,
-		  .n_cpus = CPUS,
-		  .cpus = dat[HYP] },
+		{ .name = "", .clock = "boot", .page_size = 4096, .n_cpus = CPUS, .cpus = dat[TOP] },
+		{ .name = "hyp", .clock = "boot", .page_size = 4096, .n_cpus = CPUS, .cpus = dat[HYP] },
 	};
 	struct dat_file f = { .version = 7,
 			      .compression = "zstd",

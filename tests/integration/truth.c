@@ -43,7 +43,8 @@ static int read_shots(const char *path, const char *who, struct shots *out)
 	if (!f)
 		return -1;
 	while (fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "%15s %" SCNd64 " %" SCNd64 " %" SCNd64, word, &s.boot, &s.value, &s.slack) != 4 ||
+		if (sscanf(line, "%15s %" SCNd64 " %" SCNd64 " %" SCNd64, word, &s.boot, &s.value,
+			   &s.slack) != 4 ||
 		    strcmp(word, who))
 			continue;
 		out->v = realloc(out->v, (out->n + 1) * sizeof(s));
@@ -116,8 +117,10 @@ static void check(const struct offset_shift *shift, const struct shots *truth, i
 		if (k < shift->n_bounds && shift->bounds[k] == UINT64_MAX)
 			continue;
 		if (verbose)
-			printf("# %" PRIu64 " offset %" PRId64 " bound %" PRIu64 " error %" PRId64 " or %" PRId64 "\n",
-			       t->v[k].time, t->v[k].offset, k < shift->n_bounds ? shift->bounds[k] : 0, a_err, b_err);
+			printf("# %" PRIu64 " offset %" PRId64 " bound %" PRIu64 " error %" PRId64
+			       " or %" PRId64 "\n",
+			       t->v[k].time, t->v[k].offset, k < shift->n_bounds ? shift->bounds[k] : 0,
+			       a_err, b_err);
 		s->between += llabs(a->value - b->value) > JUMP_NS;
 		judge(s, err, a->slack > b->slack ? a->slack : b->slack,
 		      k < shift->n_bounds ? shift->bounds[k] : 0);
@@ -179,7 +182,8 @@ int main(int argc, char **argv)
 	fd = open(argv[1], O_RDONLY);
 	if (fd >= 0 && !reader_open(&r, fd, NULL))
 		o = reader_option(r, DAT_TIME_SHIFT);
-	if (!o || offset_shift_decode(o->data.data, o->data.len, &shift) || !shift.n_cpus || !shift.cpus[0].n) {
+	if (!o || offset_shift_decode(o->data.data, o->data.len, &shift) || !shift.n_cpus ||
+	    !shift.cpus[0].n) {
 		fprintf(stderr, "%s: no TIME_SHIFT\n", argv[1]);
 		return 1;
 	}
@@ -192,11 +196,10 @@ int main(int argc, char **argv)
 	part = vouched(&shift, &events);
 	if (shift.n_bounds)
 		qsort(shift.bounds, shift.n_bounds, sizeof(*shift.bounds), by_value);
-	printf("method %s class %s knots %u outside %u between %u median %" PRIu64 " worst %" PRId64 " error %" PRId64
-	       "..%" PRId64 " truth %" PRId64 " vouched %.0f%%\n",
-	       *shift.method ? shift.method : "-", *shift.class ? shift.class : "-", shift.cpus[0].n, s.outside,
-	       s.between, median(&shift), s.worst, s.low, s.high, slack,
-	       part);
+	printf("method %s class %s knots %u outside %u between %u median %" PRIu64 " worst %" PRId64
+	       " error %" PRId64 "..%" PRId64 " truth %" PRId64 " vouched %.0f%%\n",
+	       *shift.method ? shift.method : "-", *shift.class ? shift.class : "-", shift.cpus[0].n,
+	       s.outside, s.between, median(&shift), s.worst, s.low, s.high, slack, part);
 	sync_guest_release(&events);
 	sync_source_release(&source);
 	offset_shift_release(&shift);

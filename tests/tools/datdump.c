@@ -15,11 +15,10 @@
 
 #include <trace-cmd.h>
 
-static const char usage[] =
-	"usage: datdump [-c] [-p] [-P] FILE\n"
-	"  -c  one CPU after the other instead of by time\n"
-	"  -p  the task's pid after the cpu\n"
-	"  -P  with libtraceevent's plugins; without, the print format alone decides\n";
+static const char usage[] = "usage: datdump [-c] [-p] [-P] FILE\n"
+			    "  -c  one CPU after the other instead of by time\n"
+			    "  -p  the task's pid after the cpu\n"
+			    "  -P  with libtraceevent's plugins; without, the print format alone decides\n";
 
 struct dump {
 	const char *buffer;

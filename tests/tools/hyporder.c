@@ -263,13 +263,11 @@ static bool holds(const struct span *w, const struct span *p, uint64_t early)
 	return w->pid == p->pid && w->from <= p->from + early && p->from <= p->to && p->to <= w->to;
 }
 
-static void violation(struct order *o, int cpu, const struct cpu *c, const struct span *p,
-		      ssize_t i)
+static void violation(struct order *o, int cpu, const struct cpu *c, const struct span *p, ssize_t i)
 {
 	if (o->violations++ >= SHOWN)
 		return;
-	printf("cpu %d vcpu %d: hyp_exit %" PRIu64 " hyp_enter %" PRIu64, cpu, p->pid, p->from,
-	       p->to);
+	printf("cpu %d vcpu %d: hyp_exit %" PRIu64 " hyp_enter %" PRIu64, cpu, p->pid, p->from, p->to);
 	if (i >= 0)
 		printf(", the kvm_entry before %" PRIu64 " kvm_exit %" PRIu64 " vcpu %d",
 		       c->windows.v[i].from, c->windows.v[i].to, c->windows.v[i].pid);
@@ -376,8 +374,7 @@ static int verdict(struct order *o)
 			check_pair(o, i, &o->cpus[i].pairs.v[k]);
 		bare += without_pairs(&o->cpus[i]);
 	}
-	printf("pairs checked %" PRIu64 ", violations %" PRIu64
-	       ", within the microsecond cut %" PRIu64 "\n",
+	printf("pairs checked %" PRIu64 ", violations %" PRIu64 ", within the microsecond cut %" PRIu64 "\n",
 	       o->checked, o->violations, o->cut);
 	printf("left out: pairs at the edges %" PRIu64 ", next to lost events %" PRIu64
 	       ", incomplete %" PRIu64 "; from kvm_entry to kvm_exit without a pair %" PRIu64 "\n",
@@ -409,8 +406,7 @@ static bool find_events(struct tep_handle *tep, struct reader *host, struct read
 	hyp->reason_first = "eret_guest";
 	hyp->reason_last = "guest_exit";
 	if (!host->first || !host->last || !hyp->first || !hyp->last) {
-		fprintf(stderr,
-			"hyporder: no format of kvm_entry, kvm_exit, hyp_exit or hyp_enter\n");
+		fprintf(stderr, "hyporder: no format of kvm_entry, kvm_exit, hyp_exit or hyp_enter\n");
 		return false;
 	}
 	hyp->vcpu_first = tep_find_field(hyp->first, "vcpu");

@@ -95,8 +95,8 @@ static int report(const struct load *l, int sd, const struct stream_stat *s)
 	struct kshark_data_stream *stream = kshark_get_data_stream(l->ctx, sd);
 	const char *name = stream_name(stream);
 
-	printf("%s %s: %zu entries, %zu kinds of event, %zu tasks\n", stream->file, name, s->n,
-	       s->kinds, stream->tasks->count);
+	printf("%s %s: %zu entries, %zu kinds of event, %zu tasks\n", stream->file, name, s->n, s->kinds,
+	       stream->tasks->count);
 	if (s->unsorted) {
 		printf("%s %s: %zu entries are earlier than the one before\n", stream->file, name,
 		       s->unsorted);

@@ -18,22 +18,22 @@
 #define PROBE_ID 1234
 
 /* Of the probe's event. */
-#define FORMAT(cntvoff, size)                                                                         \
-	"name: voff\nID: 1234\nformat:\n"                                                          \
-	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"                     \
-	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"                     \
-	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"             \
-	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"                               \
-	"\tfield:unsigned long __probe_ip;\toffset:8;\tsize:8;\tsigned:0;\n"                       \
-	"\tfield:u64 " cntvoff ";\toffset:16;\tsize:" size ";\tsigned:0;\n"                           \
-	"\tfield:s32 id;\toffset:24;\tsize:4;\tsigned:1;\n"                                        \
-	"\tfield:s32 vm;\toffset:28;\tsize:4;\tsigned:1;\n\n"                                      \
+#define FORMAT(cntvoff, size)                                                                                \
+	"name: voff\nID: 1234\nformat:\n"                                                                    \
+	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"                               \
+	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"                               \
+	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"                       \
+	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"                                         \
+	"\tfield:unsigned long __probe_ip;\toffset:8;\tsize:8;\tsigned:0;\n"                                 \
+	"\tfield:u64 " cntvoff ";\toffset:16;\tsize:" size ";\tsigned:0;\n"                                  \
+	"\tfield:s32 id;\toffset:24;\tsize:4;\tsigned:1;\n"                                                  \
+	"\tfield:s32 vm;\toffset:28;\tsize:4;\tsigned:1;\n\n"                                                \
 	"print fmt: \"(%lx)\", REC->__probe_ip\n"
 
-#define HEADER_PAGE(data)                                                                          \
-	"\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n"                                 \
-	"\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n"                                \
-	"\tfield: char overwrite;\toffset:8;\tsize:1;\tsigned:0;\n"                                \
+#define HEADER_PAGE(data)                                                                                    \
+	"\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n"                                           \
+	"\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n"                                          \
+	"\tfield: char overwrite;\toffset:8;\tsize:1;\tsigned:0;\n"                                          \
 	"\tfield: char data;\toffset:16;\tsize:" data ";\tsigned:0;\n"
 
 static struct fake fake;
@@ -159,10 +159,10 @@ static void put_loads(int cpu, const struct load *v, size_t n)
 	page_writer_release(&w);
 }
 
-#define PUT(cpu, ...)                                                                              \
-	do {                                                                                       \
-		const struct load v_[] = { __VA_ARGS__ };                                          \
-		put_loads(cpu, v_, ARRAY_SIZE(v_));                                                \
+#define PUT(cpu, ...)                                                                                        \
+	do {                                                                                                 \
+		const struct load v_[] = { __VA_ARGS__ };                                                    \
+		put_loads(cpu, v_, ARRAY_SIZE(v_));                                                          \
 	} while (0)
 
 static void assert_span(const struct cntvoff_log *l, size_t i, struct cntvoff_span want)
@@ -209,8 +209,7 @@ static void loads_come_in_order_of_time(void **state)
 	assert_int_equal(cntvoff_probe_open(&p, undo, "boot"), 0);
 	assert_int_equal(cntvoff_probe_drain(p, &l), 0);
 	assert_int_equal(l.n_spans, 0);
-	PUT(0, { 100, 5, 90, 91, 0, 0 }, { 300, 5, 90, 91, 0, 0 },
-	    { 310, 1ull << 40, 80, 81, 0, 0 });
+	PUT(0, { 100, 5, 90, 91, 0, 0 }, { 300, 5, 90, 91, 0, 0 }, { 310, 1ull << 40, 80, 81, 0, 0 });
 	PUT(2, { 200, 7, 90, 92, 1, 0 });
 	assert_int_equal(cntvoff_probe_drain(p, &l), 0);
 	assert_int_equal(l.n_spans, 4);
@@ -330,14 +329,9 @@ static void instance_without_cpus(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(probe_comes_and_goes),
-		T(loads_come_in_order_of_time),
-		T(losses_are_told),
-		T(nonsense_is_passed_over),
-		T(kernel_without_such_events),
-		T(format_without_the_field),
-		T(pages_too_large),
-		T(instance_without_cpus),
+		T(probe_comes_and_goes),    T(loads_come_in_order_of_time), T(losses_are_told),
+		T(nonsense_is_passed_over), T(kernel_without_such_events),  T(format_without_the_field),
+		T(pages_too_large),	    T(instance_without_cpus),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

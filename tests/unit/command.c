@@ -125,10 +125,13 @@ static void test_signal(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_runs_only_when_let_go), cmocka_unit_test(test_status),
+		cmocka_unit_test(test_runs_only_when_let_go),
+		cmocka_unit_test(test_status),
 		cmocka_unit_test(test_end_is_told),
-		cmocka_unit_test(test_not_found),	      cmocka_unit_test(test_no_such_user),
-		cmocka_unit_test(test_never_let_go),	      cmocka_unit_test(test_signal),
+		cmocka_unit_test(test_not_found),
+		cmocka_unit_test(test_no_such_user),
+		cmocka_unit_test(test_never_let_go),
+		cmocka_unit_test(test_signal),
 	};
 
 	return cmocka_run_group_tests_name("command", tests, NULL, NULL);

@@ -72,7 +72,8 @@ static void add_ping(struct counter_log *l, const struct vm *v, uint64_t n, uint
 static void add_late_ping(struct counter_log *l, const struct vm *v)
 {
 	uint64_t n = v->resumed_at + HZ / 100;
-	struct counter_ping p = { v->paused_at - 1000, n + 1000, guest_counter(v, n), guest_counter(v, n + 100) };
+	struct counter_ping p = { v->paused_at - 1000, n + 1000, guest_counter(v, n),
+				  guest_counter(v, n + 100) };
 
 	assert_int_equal(counter_log_ping(l, &p), 0);
 }
@@ -116,7 +117,9 @@ static void load(struct world *w, int32_t vm)
 
 		if (w->vm.paused_at && n >= w->vm.paused_at && !after)
 			continue;
-		assert_int_equal(cntvoff_log_load(&w->cntvoff, clock_at(&w->host, n), vm, w->vm.cntvoff[after], false), 0);
+		assert_int_equal(
+			cntvoff_log_load(&w->cntvoff, clock_at(&w->host, n), vm, w->vm.cntvoff[after], false),
+			0);
 	}
 	assert_int_equal(cntvoff_log_vcpu(&w->cntvoff, vm, 501, 0), 0);
 	assert_int_equal(cntvoff_log_vcpu(&w->cntvoff, vm, 502, 1), 0);
@@ -159,7 +162,8 @@ static void release(struct world *w, struct sync_result *r)
 static void drift_is_followed(void **state)
 {
 	/* two clocks that NTP slews against each other, and changes its mind */
-	struct world w = { .host = { 5000000000, { 3, 40, -10 } }, .guest = { 77, { -100, -100, -60 } },
+	struct world w = { .host = { 5000000000, { 3, 40, -10 } },
+			   .guest = { 77, { -100, -100, -60 } },
 			   .vm.cntvoff = { 900000000 } };
 	struct sync_result r;
 
@@ -178,7 +182,8 @@ static void drift_is_followed(void **state)
 
 static void steady_clocks_within_a_microsecond(void **state)
 {
-	struct world w = { .host = { 5000000000, { 3, 3, 3 } }, .guest = { 77, { -1, -1, -1 } },
+	struct world w = { .host = { 5000000000, { 3, 3, 3 } },
+			   .guest = { 77, { -1, -1, -1 } },
 			   .vm.cntvoff = { 900000000 } };
 	struct sync_result r;
 
@@ -191,9 +196,9 @@ static void steady_clocks_within_a_microsecond(void **state)
 
 static void pause_is_cut(void **state)
 {
-	struct world w = { .host = { 5000000000, { 3, 3, 3 } }, .guest = { 77, { -9, -9, -9 } },
-			   .vm = { { 900000000, 900000000 + 2 * HZ },
-				   START + 4 * HZ, START + 6 * HZ } };
+	struct world w = { .host = { 5000000000, { 3, 3, 3 } },
+			   .guest = { 77, { -9, -9, -9 } },
+			   .vm = { { 900000000, 900000000 + 2 * HZ }, START + 4 * HZ, START + 6 * HZ } };
 	struct sync_result r;
 
 	run(&w, 0.25);
@@ -208,12 +213,16 @@ static void pause_is_cut(void **state)
 
 static void vm_is_found_among_others(void **state)
 {
-	struct world w = { .host = { 5000000000, { 0 } }, .guest = { 77, { 0 } }, .vm.cntvoff = { 900000000 } };
+	struct world w = { .host = { 5000000000, { 0 } },
+			   .guest = { 77, { 0 } },
+			   .vm.cntvoff = { 900000000 } };
 	struct sync_result r;
 
 	run(&w, 1);
 	for (int vm = 70; vm < 75; vm++)
-		assert_int_equal(cntvoff_log_load(&w.cntvoff, 5000000000, vm, 123456789 + (uint64_t)vm * HZ, false), 0);
+		assert_int_equal(
+			cntvoff_log_load(&w.cntvoff, 5000000000, vm, 123456789 + (uint64_t)vm * HZ, false),
+			0);
 	/* 1 ms away: beyond what a question and its answer leave */
 	assert_int_equal(cntvoff_log_load(&w.cntvoff, 5000000000, 80, 900000000 + HZ / 1000, false), 0);
 	load(&w, 90);
@@ -225,7 +234,9 @@ static void vm_is_found_among_others(void **state)
 /* Two that were started within 50 us: what a question and its answer leave suits both. */
 static void vms_started_together(void **state)
 {
-	struct world w = { .host = { 5000000000, { 0 } }, .guest = { 77, { 0 } }, .vm.cntvoff = { 900000000 } };
+	struct world w = { .host = { 5000000000, { 0 } },
+			   .guest = { 77, { 0 } },
+			   .vm.cntvoff = { 900000000 } };
 	const struct offset_vcpu vcpus[] = { { 0, 0 }, { 1, 502 } };
 	const struct counter_threads threads = { vcpus, 2 };
 	struct sync_result r;
@@ -256,9 +267,9 @@ static void protected_vm_has_none(void **state)
 
 static void without_cntvoff_pings_remain(void **state)
 {
-	struct world w = { .host = { 5000000000, { 3, 3, 3 } }, .guest = { 77, { -9, -9, -9 } },
-			   .vm = { { 900000000, 900000000 + 2 * HZ },
-				   START + 4 * HZ, START + 6 * HZ } };
+	struct world w = { .host = { 5000000000, { 3, 3, 3 } },
+			   .guest = { 77, { -9, -9, -9 } },
+			   .vm = { { 900000000, 900000000 + 2 * HZ }, START + 4 * HZ, START + 6 * HZ } };
 	struct sync_result r;
 	const char *why;
 
@@ -280,7 +291,8 @@ static void without_cntvoff_pings_remain(void **state)
 
 		if (r.knots[i].class == SYNC_NONE)
 			continue;
-		/* c is off by what the guest's clock is slewed by: 9 ppm of 10 s, of no account for the offset */
+		/* c is off by what the guest's clock is slewed by: 9 ppm of 10 s, of no account for the
+		 * offset */
 		assert_in_range(llabs(r.knots[i].offset - truth), 0, r.knots[i].bound + 1000);
 	}
 	release(&w, &r);
@@ -288,7 +300,9 @@ static void without_cntvoff_pings_remain(void **state)
 
 static void a_wrong_cntvoff_is_refused(void **state)
 {
-	struct world w = { .host = { 5000000000, { 0 } }, .guest = { 77, { 0 } }, .vm.cntvoff = { 900000000 } };
+	struct world w = { .host = { 5000000000, { 0 } },
+			   .guest = { 77, { 0 } },
+			   .vm.cntvoff = { 900000000 } };
 	struct sync_result r;
 	const char *why;
 
@@ -301,26 +315,34 @@ static void a_wrong_cntvoff_is_refused(void **state)
 
 static void lost_loads_make_it_soft(void **state)
 {
-	struct world w = { .host = { 5000000000, { 0 } }, .guest = { 77, { 0 } },
+	struct world w = { .host = { 5000000000, { 0 } },
+			   .guest = { 77, { 0 } },
 			   .vm = { { 900000000, 900000000 + HZ }, START + 4 * HZ, START + 5 * HZ } };
 	struct sync_result r;
 
 	run(&w, 0.25);
-	assert_int_equal(cntvoff_log_load(&w.cntvoff, clock_at(&w.host, START + HZ), 90, w.vm.cntvoff[0], false), 0);
-	assert_int_equal(cntvoff_log_load(&w.cntvoff, clock_at(&w.host, START + 6 * HZ), 90, w.vm.cntvoff[1], true), 0);
+	assert_int_equal(
+		cntvoff_log_load(&w.cntvoff, clock_at(&w.host, START + HZ), 90, w.vm.cntvoff[0], false), 0);
+	assert_int_equal(
+		cntvoff_log_load(&w.cntvoff, clock_at(&w.host, START + 6 * HZ), 90, w.vm.cntvoff[1], true),
+		0);
 	solve(&w, &nobody, &r);
 	assert_int_equal(r.class, SYNC_SOFT);
 	assert_int_equal(r.knots[r.cuts[0] - 1].class, SYNC_NONE);
 	/* nothing is vouched for from the last load with the old one to the first with the new one */
 	for (uint64_t n = START + 1 * HZ + HZ / 2; n < START + 6 * HZ; n += HZ / 4)
-		assert_int_equal(sync_bound(&r, clock_at(&w.guest, guest_counter(&w.vm, n) + w.vm.cntvoff[0])), UINT64_MAX);
+		assert_int_equal(
+			sync_bound(&r, clock_at(&w.guest, guest_counter(&w.vm, n) + w.vm.cntvoff[0])),
+			UINT64_MAX);
 	judge(&w, &r, 1000);
 	release(&w, &r);
 }
 
 static void a_clock_that_was_set_is_refused(void **state)
 {
-	struct world w = { .host = { 5000000000, { 0 } }, .guest = { 77, { 0 } }, .vm.cntvoff = { 900000000 } };
+	struct world w = { .host = { 5000000000, { 0 } },
+			   .guest = { 77, { 0 } },
+			   .vm.cntvoff = { 900000000 } };
 	struct sync_result r;
 	const char *why;
 
@@ -406,7 +428,8 @@ static void windows_once(struct world *w, uint64_t limit, size_t cuts)
 /* No slice alone knows the rates so well: what the ends leave, 10 us, and the snapshots' slack. */
 static void windows_bound_cntvoff_together(void **state)
 {
-	struct world w = { .host = { 5000000000, { 3, 3, 3 } }, .guest = { 77, { -120, -120, -120 } },
+	struct world w = { .host = { 5000000000, { 3, 3, 3 } },
+			   .guest = { 77, { -120, -120, -120 } },
 			   .vm.cntvoff = { 900000000 } };
 
 	run(&w, 0.25);
@@ -416,7 +439,8 @@ static void windows_bound_cntvoff_together(void **state)
 /* The VM is stopped for a while: one CNTVOFF before, one after, and the events tell where. */
 static void windows_find_a_pause(void **state)
 {
-	struct world w = { .host = { 5000000000, { 3, 3, 3 } }, .guest = { 77, { -9, -9, -9 } },
+	struct world w = { .host = { 5000000000, { 3, 3, 3 } },
+			   .guest = { 77, { -9, -9, -9 } },
 			   .vm = { { 900000000, 900000000 + 2 * HZ }, START + 4 * HZ, START + 6 * HZ } };
 
 	run(&w, 0.25);
@@ -426,7 +450,8 @@ static void windows_find_a_pause(void **state)
 /* ... but no snapshot was made since: not the old CNTVOFF for all. */
 static void windows_refuse_a_pause_unseen(void **state)
 {
-	struct world w = { .host = { 5000000000, { 3, 3, 3 } }, .guest = { 77, { -9, -9, -9 } },
+	struct world w = { .host = { 5000000000, { 3, 3, 3 } },
+			   .guest = { 77, { -9, -9, -9 } },
 			   .vm = { { 900000000, 900000000 + 2 * HZ }, START + 4 * HZ, START + 6 * HZ } };
 	const struct offset_vcpu map[] = { { 0, 500 }, { 1, 501 } };
 	struct sync_host h;
@@ -446,7 +471,8 @@ static void windows_refuse_a_pause_unseen(void **state)
 /* CNTVOFF is known, but the last snapshot is from before it changed. */
 static void pause_after_the_last_snapshot(void **state)
 {
-	struct world w = { .host = { 5000000000, { 3, 3, 3 } }, .guest = { 77, { -9, -9, -9 } },
+	struct world w = { .host = { 5000000000, { 3, 3, 3 } },
+			   .guest = { 77, { -9, -9, -9 } },
 			   .vm = { { 900000000, 900000000 + 2 * HZ }, START + 4 * HZ, START + 6 * HZ } };
 	uint64_t late = 5000000000 + (6 * HZ + HZ / 2) * 16;
 	struct sync_result r;

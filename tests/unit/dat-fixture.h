@@ -104,8 +104,8 @@ struct common {
 	int32_t pid;
 };
 
-static inline void add_switch(struct pages *p, uint64_t ts, const char *prev, int prev_pid,
-			      const char *next, int next_pid)
+static inline void add_switch(struct pages *p, uint64_t ts, const char *prev, int prev_pid, const char *next,
+			      int next_pid)
 {
 	struct {
 		struct common c;
@@ -147,8 +147,7 @@ static inline void add_exit(struct pages *p, uint64_t ts, int pid)
 	pages_add(p, ts, &r, sizeof(r));
 }
 
-static inline void add_hyp(struct pages *p, uint64_t ts, uint16_t type, uint8_t reason,
-			   int32_t vcpu)
+static inline void add_hyp(struct pages *p, uint64_t ts, uint16_t type, uint8_t reason, int32_t vcpu)
 {
 	struct __attribute__((packed)) {
 		struct common c;
@@ -261,11 +260,9 @@ static inline struct pages *add_buffer(struct fixture *x, const char *name, uint
 	size_t b = x->f.n_buffers++;
 
 	assert_true(b < ARRAY_SIZE(x->buffers));
-	x->buffers[b] = (struct dat_buffer){ .name = name,
-					     .clock = "boot",
-					     .page_size = page_size,
-					     .n_cpus = n_cpus,
-					     .cpus = x->cpus[b] };
+	x->buffers[b] = (struct dat_buffer){
+		.name = name, .clock = "boot", .page_size = page_size, .n_cpus = n_cpus, .cpus = x->cpus[b]
+	};
 	for (uint32_t i = 0; i < n_cpus; i++)
 		x->pages[b][i] = pages_new(page_size);
 	return x->pages[b];
@@ -359,11 +356,11 @@ static inline const char *tools(void)
 	return dir;
 }
 
-#define expect_output(expected, status, ...)                                                       \
-	do {                                                                                       \
-		char *out_ = run(status, __VA_ARGS__);                                             \
-		assert_string_equal(out_, expected);                                               \
-		free(out_);                                                                        \
+#define expect_output(expected, status, ...)                                                                 \
+	do {                                                                                                 \
+		char *out_ = run(status, __VA_ARGS__);                                                       \
+		assert_string_equal(out_, expected);                                                         \
+		free(out_);                                                                                  \
 	} while (0)
 
 static const struct form {
@@ -371,8 +368,8 @@ static const struct form {
 	const char *compression;
 } forms[] = { { 7, "zstd" }, { 7, "none" }, { 6, NULL } };
 
-#define for_each_form(x, form)                                                                     \
-	for (const struct form *form = forms; form < forms + ARRAY_SIZE(forms); form++)            \
+#define for_each_form(x, form)                                                                               \
+	for (const struct form *form = forms; form < forms + ARRAY_SIZE(forms); form++)                      \
 		if ((x)->f.version = form->version, (x)->f.compression = form->compression, 1)
 
 /* n pages that hold one event each, `from` ns on, 1 us apart. */
@@ -392,9 +389,8 @@ static inline void expect_events(struct fixture *x, const char *buffer, unsigned
 	expect_output(expected, 0, "%s/datdump %s | grep -c '^%s '", tools(), x->path, buffer);
 	expect_output(expected, 0, "%s/datdump -c %s | grep -c '^%s '", tools(), x->path, buffer);
 	if (kshark)
-		expect_output(expected, 0,
-			      "%s/loadkshark %s | sed -n 's/.* %s: \\([0-9]*\\) .*/\\1/p'", tools(),
-			      x->path, buffer);
+		expect_output(expected, 0, "%s/loadkshark %s | sed -n 's/.* %s: \\([0-9]*\\) .*/\\1/p'",
+			      tools(), x->path, buffer);
 }
 
 static inline void drop_buffers(struct fixture *x)

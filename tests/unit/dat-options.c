@@ -36,8 +36,7 @@ static void test_options(void **state)
 			      "57 2 /usr/bin/qemu-system-aarch64\n"
 			      "aaaab000 aaaac000 /usr/bin/qemu-system-aarch64\n"
 			      "ffff0000 ffff1000 /usr/lib/libc.so.6\n",
-			      0, "trace-cmd dump --options -i %s | sed -n '/TSC2NSEC/,/libc/p'",
-			      x->path);
+			      0, "trace-cmd dump --options -i %s | sed -n '/TSC2NSEC/,/libc/p'", x->path);
 		unlink(x->path);
 	}
 }
@@ -51,16 +50,15 @@ static void test_date(void **state)
 	dat_options_add_date(&x->options, 2000000);
 	dat_from_spool(x);
 	assert_int_equal(write_dat(x), 0);
-	expect_output("- 0 7000000000 kvm_entry: PC: 0xffff800080028df0\n", 0, "%s/datdump %s",
-		      tools(), x->path);
-	free(run(0, "trace-cmd report --uname %s | grep -F \"$(uname -srm | cut -d' ' -f2)\"",
-		 x->path));
+	expect_output("- 0 7000000000 kvm_entry: PC: 0xffff800080028df0\n", 0, "%s/datdump %s", tools(),
+		      x->path);
+	free(run(0, "trace-cmd report --uname %s | grep -F \"$(uname -srm | cut -d' ' -f2)\"", x->path));
 	unlink(x->path);
 	dat_options_add_date(&x->options, -4000000);
 	dat_from_spool(x);
 	assert_int_equal(write_dat(x), 0);
-	expect_output("- 0 3000000000 kvm_entry: PC: 0xffff800080028df0\n", 0, "%s/datdump %s",
-		      tools(), x->path);
+	expect_output("- 0 3000000000 kvm_entry: PC: 0xffff800080028df0\n", 0, "%s/datdump %s", tools(),
+		      x->path);
 }
 
 /* Without TSC2NSEC stock prints the numbers of clock boot as they are. */
@@ -95,10 +93,9 @@ static void test_large_times(void **state)
 		assert_int_equal(write_dat(x), 0);
 		expect_output("- 0 123456789012345678 kvm_entry: PC: 0xffff800080028df0\n", 0,
 			      "%s/datdump %s", tools(), x->path);
-		expect_output(
-			"123456789.012346\n", 0,
-			"trace-cmd report -N %s | sed -n 's/.*\\] *\\(.*\\): kvm_entry.*/\\1/p'",
-			x->path);
+		expect_output("123456789.012346\n", 0,
+			      "trace-cmd report -N %s | sed -n 's/.*\\] *\\(.*\\): kvm_entry.*/\\1/p'",
+			      x->path);
 		unlink(x->path);
 	}
 }
@@ -117,8 +114,7 @@ static void test_stats(void **state)
 		assert_int_equal(write_dat(x), 0);
 		expect_output("CPU: 0\nentries: 0\noverrun: 3\n\n\nBuffer: hyp\n\n\n"
 			      "CPU: 0\nentries: 0\noverrun: 4\n",
-			      0, "trace-cmd report --stat %s | sed -n '/^CPU: 0/,/overrun: 4/p'",
-			      x->path);
+			      0, "trace-cmd report --stat %s | sed -n '/^CPU: 0/,/overrun: 4/p'", x->path);
 		unlink(x->path);
 	}
 }
@@ -127,8 +123,7 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		T(test_options),     T(test_date),  T(test_raw_clock),
-		T(test_large_times), T(test_stats),
+		T(test_options), T(test_date), T(test_raw_clock), T(test_large_times), T(test_stats),
 	};
 
 	return cmocka_run_group_tests_name("dat-options", tests, NULL, NULL);

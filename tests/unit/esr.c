@@ -39,10 +39,8 @@ static void test_text(void **state)
 		/* no syndrome, on a stage 1 walk, reserved fault status */
 		{ 0x920000ff, "DABT_LOW write, fault status 0x3f, on a stage 1 walk" },
 		/* 1 byte to wzr, sign-extended; 8 bytes to x30 with acquire */
-		{ 0x933f0007,
-		  "DABT_LOW read of 1 byte to wzr, level 3 translation fault, sign-extended" },
-		{ 0x93dec007,
-		  "DABT_LOW read of 8 bytes to x30, level 3 translation fault, acquire/release" },
+		{ 0x933f0007, "DABT_LOW read of 1 byte to wzr, level 3 translation fault, sign-extended" },
+		{ 0x93dec007, "DABT_LOW read of 8 bytes to x30, level 3 translation fault, acquire/release" },
 		{ 0x96000410, "DABT_CUR read, synchronous external abort, FAR not valid" },
 		{ 0x92000147, "DABT_LOW write, level 3 translation fault, cache maintenance" },
 		/* ISS2 above bit 31 does not count */

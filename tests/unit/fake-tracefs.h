@@ -32,8 +32,7 @@ static inline void fake_log(void *ctx, enum log_level level, const char *msg)
 	struct fake *f = ctx;
 	size_t len = strlen(f->log);
 
-	snprintf(f->log + len, sizeof(f->log) - len, "%s%s\n", level == LOG_WARN ? "warning: " : "",
-		 msg);
+	snprintf(f->log + len, sizeof(f->log) - len, "%s%s\n", level == LOG_WARN ? "warning: " : "", msg);
 }
 
 static inline void fake_open(struct fake *f)

@@ -24,9 +24,7 @@ struct fixture {
 static int setup(void **state)
 {
 	/* the text lies behind the fixed fields: at 37, "late" and its NUL */
-	const uint64_t values[] = {
-		UINT64_MAX, (uint64_t)-2, (uint32_t)-3, 0xfe, 5u << 16 | 37, 0
-	};
+	const uint64_t values[] = { UINT64_MAX, (uint64_t)-2, (uint32_t)-3, 0xfe, 5u << 16 | 37, 0 };
 	struct fixture *f = calloc(1, sizeof(*f));
 
 	assert_non_null(f);
@@ -90,9 +88,8 @@ static void test_bytes(void **state)
 	assert_int_equal(field_bytes(tail, f->rec.data, f->rec.len, &data, &n), 1);
 	assert_int_equal(n, 9);
 	assert_memory_equal(data, "abc\0late", 9);
-	assert_int_equal(
-		field_bytes(tep_find_field(f->event, "byte"), f->rec.data, f->rec.len, &data, &n),
-		0);
+	assert_int_equal(field_bytes(tep_find_field(f->event, "byte"), f->rec.data, f->rec.len, &data, &n),
+			 0);
 	assert_int_equal(field_bytes(NULL, f->rec.data, f->rec.len, &data, &n), 0);
 }
 

@@ -53,8 +53,7 @@ static void test_wrong(void **state)
 		{ "x: a == b", "neither a number nor a string in quotes at 'b'" },
 		{ "x: a == 5x", "neither a number nor a string in quotes at '5x'" },
 		{ "x: a == \"b,c\"", "only ASCII without a comma is understood at ',c\"'" },
-		{ "x: a == \"\303\244\"",
-		  "only ASCII without a comma is understood at '\303\244\"'" },
+		{ "x: a == \"\303\244\"", "only ASCII without a comma is understood at '\303\244\"'" },
 		{ "x: a == \"b", "a string is not closed at '\"b'" },
 		{ "x: a == -1", "no negative numbers here (a field of 4 bytes holds -1 as "
 				"0xffffffffffffffff) at '-1'" },

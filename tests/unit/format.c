@@ -16,8 +16,8 @@ static int parse(const char *text, struct event_format *f)
 	return event_format_parse(text, strlen(text), f);
 }
 
-static void check_field(const struct event_field *f, const char *type, const char *name,
-			unsigned int offset, unsigned int size, bool is_signed)
+static void check_field(const struct event_field *f, const char *type, const char *name, unsigned int offset,
+			unsigned int size, bool is_signed)
 {
 	assert_string_equal(f->type, type);
 	assert_string_equal(f->name, name);
@@ -86,8 +86,7 @@ static void no_fields(void **state)
 {
 	struct event_format f;
 
-	assert_int_equal(
-		parse("name: hyp_exit\nID: 12\nformat:\n" COMMON "\nprint fmt: \" \", \n", &f), 0);
+	assert_int_equal(parse("name: hyp_exit\nID: 12\nformat:\n" COMMON "\nprint fmt: \" \", \n", &f), 0);
 	assert_int_equal(f.n_common, 1);
 	assert_int_equal(f.n_fields, 0);
 	assert_string_equal(f.print_fmt, "\" \",");
@@ -97,9 +96,9 @@ static void no_fields(void **state)
 /* the text may be cut after any byte */
 static void truncated(void **state)
 {
-	static const char text[] = "name: selftest\nID: 2\nformat:\n" COMMON
-				   "\n\tfield:u64 id;\toffset:2;\tsize:8;\tsigned:0;\n"
-				   "\nprint fmt: \"id=%llu\", REC->id\n";
+	static const char text[] =
+		"name: selftest\nID: 2\nformat:\n" COMMON "\n\tfield:u64 id;\toffset:2;\tsize:8;\tsigned:0;\n"
+		"\nprint fmt: \"id=%llu\", REC->id\n";
 	struct event_format f;
 
 	for (size_t len = 0; len < sizeof(text); len++) {

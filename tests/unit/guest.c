@@ -49,8 +49,7 @@ static void test_spec(void **state)
 		{ "g@[fe80::1%eth0]:9", GUEST_TCP, "g", 0, 9, "fe80::1%eth0" },
 		{ "[::1]", GUEST_TCP, "::1", 0, 823, "::1" },
 		{ "::1", GUEST_TCP, "::1", 0, 823, "::1" },
-		{ "fe80::1:9", GUEST_TCP, "fe80::1", 0, 9,
-		  "fe80::1" }, /* the last ':', as trace-cmd */
+		{ "fe80::1:9", GUEST_TCP, "fe80::1", 0, 9, "fe80::1" }, /* the last ':', as trace-cmd */
 		{ "unix:/run/v.sock", GUEST_UNIX, "v.sock", 0, 823, "/run/v.sock" },
 		{ "unix:v.sock:9", GUEST_UNIX, "v.sock", 0, 9, "v.sock" },
 		{ "g@unix:/a@b:c/v.sock", GUEST_UNIX, "g", 0, 823, "/a@b:c/v.sock" },
@@ -128,8 +127,7 @@ static void test_resolve(void **state)
 		{ "mine@5", 0, GUEST_VSOCK, "mine", NULL, 5 },
 		{ "7", 0, GUEST_VSOCK, "7", NULL, 7 }, /* nothing is known of it */
 		{ "fc", 0, GUEST_UNIX, "fc", "/run/fc.sock", 0 },
-		{ "3", 0, GUEST_VSOCK, "3", NULL,
-		  3 }, /* the CID of a UNIX socket is no CID of ours */
+		{ "3", 0, GUEST_VSOCK, "3", NULL, 3 }, /* the CID of a UNIX socket is no CID of ours */
 		{ "unix:/run/fc.sock", 0, GUEST_UNIX, "fc", "/run/fc.sock", 0 },
 		{ "vm.dot", 0, GUEST_VSOCK, "vm.dot", NULL, 6 },
 		{ "no.dot", 0, GUEST_TCP, "no.dot", "no.dot", 0 },
@@ -228,9 +226,8 @@ static void test_args(void **state)
 		uint32_t cid;
 		const char *uds, *qmp, *vhost;
 	} rows[] = {
-		{ GUEST_VMM_QEMU,
-		  "qemu|-name|Guest,debug-threads=on|-device|vhost-vsock-pci,guest-cid=3", "Guest",
-		  3, NULL, NULL, NULL },
+		{ GUEST_VMM_QEMU, "qemu|-name|Guest,debug-threads=on|-device|vhost-vsock-pci,guest-cid=3",
+		  "Guest", 3, NULL, NULL, NULL },
 		{ GUEST_VMM_QEMU,
 		  "qemu|--name|debug-threads=on,guest=a,,b|--device|vhost-vsock-device,id=x,guest-"
 		  "cid=7",
@@ -240,38 +237,34 @@ static void test_args(void **state)
 		  "qemu|-device|{\"driver\":\"vhost-vsock-pci\",\"id\":\"vsock0\",\"guest-cid\":9,"
 		  "\"vhostfd\":\"30\"}",
 		  NULL, 9, NULL, NULL, NULL },
-		{ GUEST_VMM_QEMU, "qemu|-device|virtio-net,guest-cid=3|-append|guest-cid=4", NULL,
-		  0, NULL, NULL, NULL },
+		{ GUEST_VMM_QEMU, "qemu|-device|virtio-net,guest-cid=3|-append|guest-cid=4", NULL, 0, NULL,
+		  NULL, NULL },
 		{ GUEST_VMM_QEMU, "qemu|-qmp|unix:/run/q,,1.sock,server=on,wait=off", NULL, 0, NULL,
 		  "/run/q,1.sock", NULL },
-		{ GUEST_VMM_QEMU, "qemu|-qmp|tcp:localhost:4444,server", NULL, 0, NULL, NULL,
-		  NULL },
+		{ GUEST_VMM_QEMU, "qemu|-qmp|tcp:localhost:4444,server", NULL, 0, NULL, NULL, NULL },
 		{ GUEST_VMM_QEMU,
 		  "qemu|-mon|chardev=m,mode=control|-chardev|socket,id=x,path=/"
 		  "x|-chardev|socket,id=m,path=/run/m,server=on",
 		  NULL, 0, NULL, "/run/m", NULL },
-		{ GUEST_VMM_QEMU, "qemu|-chardev|socket,id=m,path=/run/m|-mon|m,mode=readline",
+		{ GUEST_VMM_QEMU, "qemu|-chardev|socket,id=m,path=/run/m|-mon|m,mode=readline", NULL, 0, NULL,
+		  NULL, NULL },
+		{ GUEST_VMM_QEMU, "qemu|-chardev|socket,id=m,fd=31,server=on|-mon|chardev=m,mode=control",
 		  NULL, 0, NULL, NULL, NULL },
 		{ GUEST_VMM_QEMU,
-		  "qemu|-chardev|socket,id=m,fd=31,server=on|-mon|chardev=m,mode=control", NULL, 0,
-		  NULL, NULL, NULL },
-		{ GUEST_VMM_QEMU,
-		  "qemu|-chardev|socket,id=v,path=/run/v4|-device|vhost-user-vsock-pci,chardev=v",
-		  NULL, 0, NULL, NULL, "/run/v4" },
-		{ GUEST_VMM_QEMU, "qemu|-device|vhost-vsock-pci,guest-cid=|-name|", NULL, 0, NULL,
-		  NULL, NULL },
-		{ GUEST_VMM_QEMU, "qemu|-name", NULL, 0, NULL, NULL, NULL }, /* cut off */
-		{ GUEST_VMM_CROSVM, "crosvm|run|--name|m|--cid|2048|x", "m", 2048, NULL, NULL,
+		  "qemu|-chardev|socket,id=v,path=/run/v4|-device|vhost-user-vsock-pci,chardev=v", NULL, 0,
+		  NULL, NULL, "/run/v4" },
+		{ GUEST_VMM_QEMU, "qemu|-device|vhost-vsock-pci,guest-cid=|-name|", NULL, 0, NULL, NULL,
 		  NULL },
-		{ GUEST_VMM_CROSVM, "crosvm|run|--vsock|cid=4,device=/dev/vhost-vsock", NULL, 4,
-		  NULL, NULL, NULL },
+		{ GUEST_VMM_QEMU, "qemu|-name", NULL, 0, NULL, NULL, NULL }, /* cut off */
+		{ GUEST_VMM_CROSVM, "crosvm|run|--name|m|--cid|2048|x", "m", 2048, NULL, NULL, NULL },
+		{ GUEST_VMM_CROSVM, "crosvm|run|--vsock|cid=4,device=/dev/vhost-vsock", NULL, 4, NULL, NULL,
+		  NULL },
 		{ GUEST_VMM_CROSVM, "crosvm|run|--vsock=5", NULL, 5, NULL, NULL, NULL },
 		{ GUEST_VMM_CROSVM, "crosvm|run|--vsock|6|--name=n", "n", 6, NULL, NULL, NULL },
 		{ GUEST_VMM_KVMTOOL, "lkvm|run|-n|k|--vsock|8", "k", 8, NULL, NULL, NULL },
 		{ GUEST_VMM_CLOUD_HYPERVISOR, "ch|--vsock|cid=3,socket=/tmp/ch.vsock", NULL, 3,
 		  "/tmp/ch.vsock", NULL, NULL },
-		{ GUEST_VMM_FIRECRACKER, "firecracker|--id|fc1|--api-sock|/a", "fc1", 0, NULL, NULL,
-		  NULL },
+		{ GUEST_VMM_FIRECRACKER, "firecracker|--id|fc1|--api-sock|/a", "fc1", 0, NULL, NULL, NULL },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -304,8 +297,7 @@ static void test_vhost_args(void **state)
 	assert_string_equal(rows[1].vhost_socket, "/s4");
 	guest_args_release(&rows[0]);
 	guest_args_release(&rows[1]);
-	len = cmdline("vhost-device-vsock|--guest-cid=6|--socket=/s6|--uds-path=/u6", line,
-		      sizeof(line));
+	len = cmdline("vhost-device-vsock|--guest-cid=6|--socket=/s6|--uds-path=/u6", line, sizeof(line));
 	assert_int_equal(guest_vhost_args(line, len, rows, 2), 1);
 	assert_int_equal(rows[0].cid, 6);
 	assert_string_equal(rows[0].uds, "/u6");
@@ -321,8 +313,8 @@ static void test_config(void **state)
 		const char *uds;
 	} rows[] = {
 		{ "{\"vsock\": {\"guest_cid\": 3, \"uds_path\": \"./v.sock\"}}", 0, 3, "./v.sock" },
-		{ "{\"config\":{\"vsock\":{\"cid\":4,\"socket\":\"/v\"}},\"state\":\"Running\"}", 0,
-		  4, "/v" },
+		{ "{\"config\":{\"vsock\":{\"cid\":4,\"socket\":\"/v\"}},\"state\":\"Running\"}", 0, 4,
+		  "/v" },
 		{ "{\"vsock\": null}", 0, 0, NULL },
 		{ "{\"boot-source\": {}}", 0, 0, NULL },
 		{ "{\"vsock\": {\"guest_cid\": 99999999999}}", 0, 0, NULL },
@@ -332,8 +324,7 @@ static void test_config(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct guest_args a = { 0 };
 
-		assert_int_equal(guest_config_parse(&a, rows[i].text, strlen(rows[i].text)),
-				 rows[i].ret);
+		assert_int_equal(guest_config_parse(&a, rows[i].text, strlen(rows[i].text)), rows[i].ret);
 		assert_int_equal(a.cid, rows[i].cid);
 		same(a.uds, rows[i].uds);
 		guest_args_release(&a);
@@ -542,10 +533,10 @@ static void test_vm_list(void **state)
 		  "        hostConsoleName: None,\n    },\n]\n",
 		  0, 2, 2048, "a \"b\" \xc3\xa4\n" },
 		/* {:?}, and structs inside */
-		{ "[VirtualMachineDebugInfo { x: Y { cid: 7, name: \"n\" }, cid: 8, l: [1, 2] }]",
-		  0, 1, 8, NULL },
-		{ "[VirtualMachineDebugInfo { cid: -1 }, V { cid: 4294967295 }, V { cid: 0 }]", 0,
-		  0, 0, NULL },
+		{ "[VirtualMachineDebugInfo { x: Y { cid: 7, name: \"n\" }, cid: 8, l: [1, 2] }]", 0, 1, 8,
+		  NULL },
+		{ "[VirtualMachineDebugInfo { cid: -1 }, V { cid: 4294967295 }, V { cid: 0 }]", 0, 0, 0,
+		  NULL },
 		{ "[V { cid: 3 }, V { cid: ", -EBADMSG, 1, 3, NULL }, /* what was whole stays */
 		{ "[V { cid: 3 }, 5]", -EBADMSG, 1, 3, NULL },
 		{ "[V { cid }]", -EBADMSG, 0, 0, NULL },
@@ -556,8 +547,7 @@ static void test_vm_list(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct guests g = { 0 };
 
-		assert_int_equal(guest_vm_list_parse(&g, rows[i].text, strlen(rows[i].text)),
-				 rows[i].ret);
+		assert_int_equal(guest_vm_list_parse(&g, rows[i].text, strlen(rows[i].text)), rows[i].ret);
 		assert_int_equal(g.n, rows[i].n);
 		if (g.n) {
 			assert_int_equal(g.v[0].cid, rows[i].cid);
@@ -573,10 +563,9 @@ static void test_vm_list(void **state)
 static void add(struct guests *g, enum guest_vmm vmm, const char *name, pid_t pid, uint32_t cid,
 		const char *uds)
 {
-	struct guest more = { .vmm = vmm,
-			      .pid = pid,
-			      .cid = cid,
-			      .sources = pid ? GUEST_FROM_PROC : GUEST_FROM_VM_LIST };
+	struct guest more = {
+		.vmm = vmm, .pid = pid, .cid = cid, .sources = pid ? GUEST_FROM_PROC : GUEST_FROM_VM_LIST
+	};
 
 	more.name = name ? strdup(name) : NULL;
 	more.uds = uds ? strdup(uds) : NULL;
@@ -591,8 +580,7 @@ static void test_merge(void **state)
 	add(&g, GUEST_VMM_CROSVM, NULL, 10, 2048, NULL);
 	add(&g, GUEST_VMM_QEMU, "web", 11, 0, NULL);
 	add(&g, GUEST_VMM_FIRECRACKER, "a", 12, 3, "/a");
-	add(&g, GUEST_VMM_FIRECRACKER, "b", 13, 3,
-	    "/b"); /* the same CID, but it is the VMM's own */
+	add(&g, GUEST_VMM_FIRECRACKER, "b", 13, 3, "/b"); /* the same CID, but it is the VMM's own */
 	assert_int_equal(g.n, 4);
 	add(&g, GUEST_VMM_AVF, "microdroid", 0, 2048, NULL); /* by CID */
 	add(&g, GUEST_VMM_QEMU, "web", 0, 5, NULL);	     /* by name */
@@ -601,9 +589,8 @@ static void test_merge(void **state)
 	assert_int_equal(g.v[0].vmm, GUEST_VMM_CROSVM);
 	assert_int_equal(g.v[0].sources, GUEST_FROM_PROC | GUEST_FROM_VM_LIST);
 	assert_int_equal(g.v[1].cid, 5);
-	add(&g, GUEST_VMM_AVF, NULL, 0, 3, NULL); /* a vhost CID 3 is none of the two above */
-	add(&g, GUEST_VMM_QEMU, "web", 20, 6,
-	    NULL); /* another pid: another VM, whatever its name */
+	add(&g, GUEST_VMM_AVF, NULL, 0, 3, NULL);    /* a vhost CID 3 is none of the two above */
+	add(&g, GUEST_VMM_QEMU, "web", 20, 6, NULL); /* another pid: another VM, whatever its name */
 	assert_int_equal(g.n, 6);
 	guests_release(&g);
 }
@@ -736,9 +723,7 @@ static void test_libvirt_quiet(void **state)
 static void test_libvirt_cid(void **state)
 {
 	assert_int_equal(
-		guest_libvirt_cid(
-			"<vsock model=\"virtio\">\n <cid address=\"12\" auto='no'/></vsock>"),
-		12);
+		guest_libvirt_cid("<vsock model=\"virtio\">\n <cid address=\"12\" auto='no'/></vsock>"), 12);
 	assert_int_equal(guest_libvirt_cid("<vsock><cid auto='yes'/></vsock>"), 0);
 	assert_int_equal(guest_libvirt_cid("<vsock></vsock><cid address='3'/>"), 0);
 	assert_int_equal(guest_libvirt_cid("<vsock><cid address='x'/></vsock>"), 0);
@@ -822,8 +807,7 @@ static void test_qmp(void **state)
 		NULL,
 	};
 	static const char *const broken[] = { "{\"QMP\": {}}\n",
-					      "{\"error\": {\"class\": \"GenericError\"}}\n",
-					      NULL };
+					      "{\"error\": {\"class\": \"GenericError\"}}\n", NULL };
 	static const char *const closes[] = { "{\"QM", NULL };
 	struct guest_opts o = { .timeout_ms = 5000 };
 	struct fake_server s;
@@ -869,8 +853,7 @@ static void test_qmp_busy(void **state)
 
 static void test_probe_unix(void **state)
 {
-	static const char *const ok[] = { "", "OK 1073741824\n", NULL },
-				 *const none[] = { "", NULL },
+	static const char *const ok[] = { "", "OK 1073741824\n", NULL }, *const none[] = { "", NULL },
 				 *const strange[] = { "", "220 smtp\n", NULL };
 	struct fake_server s;
 
@@ -887,12 +870,11 @@ static void test_probe_unix(void **state)
 
 static void test_http(void **state)
 {
-	static const char *const
-		ok[] = { "",
-			 "HTTP/1.1 200 \r\nServer: Firecracker API\r\nContent-Length: 2\r\n\r\n{}",
-			 NULL },
-		*const missing[] = { "", "HTTP/1.1 404 \r\nContent-Length: 0\r\n\r\n", NULL },
-		*const cut[] = { "", "HTTP/1.1 200 \r\nContent-Length: 9\r\n\r\n{}", NULL };
+	static const char
+		*const ok[] = { "", "HTTP/1.1 200 \r\nServer: Firecracker API\r\nContent-Length: 2\r\n\r\n{}",
+				NULL },
+		       *const missing[] = { "", "HTTP/1.1 404 \r\nContent-Length: 0\r\n\r\n", NULL },
+		       *const cut[] = { "", "HTTP/1.1 200 \r\nContent-Length: 9\r\n\r\n{}", NULL };
 	struct buf body = { 0 };
 	struct fake_server s;
 
@@ -917,12 +899,12 @@ int main(void)
 		cmocka_unit_test(test_args),	      cmocka_unit_test(test_vhost_args),
 		cmocka_unit_test(test_config),	      cmocka_unit_test(test_vcpu_name),
 		cmocka_unit_test(test_hot_plug),      cmocka_unit_test(test_vm_that_ended),
-		cmocka_unit_test(test_pid_namespace),
-		cmocka_unit_test(test_set_vcpu),      cmocka_unit_test(test_vm_list),
-		cmocka_unit_test(test_merge),	      cmocka_unit_test(test_libvirt),
-		cmocka_unit_test(test_libvirt_quiet), cmocka_unit_test(test_libvirt_cid),
-		cmocka_unit_test(test_qmp),	      cmocka_unit_test(test_qmp_busy),
-		cmocka_unit_test(test_probe_unix),    cmocka_unit_test(test_http),
+		cmocka_unit_test(test_pid_namespace), cmocka_unit_test(test_set_vcpu),
+		cmocka_unit_test(test_vm_list),	      cmocka_unit_test(test_merge),
+		cmocka_unit_test(test_libvirt),	      cmocka_unit_test(test_libvirt_quiet),
+		cmocka_unit_test(test_libvirt_cid),   cmocka_unit_test(test_qmp),
+		cmocka_unit_test(test_qmp_busy),      cmocka_unit_test(test_probe_unix),
+		cmocka_unit_test(test_http),
 	};
 
 	return cmocka_run_group_tests(tests, make_root, drop_root);

@@ -32,8 +32,8 @@ static void kernel_format(struct buf *out, const char *name, unsigned int id, co
 
 	buf_printf(out, "name: %s\nID: %u\nformat:\n" TYPE "\n", name, id);
 	for (size_t i = 0; f[i].decl; i++) {
-		buf_printf(out, "\tfield:%s;\toffset:%u;\tsize:%u;\tsigned:%d;\n", f[i].decl,
-			   offset, f[i].size, f[i].is_signed);
+		buf_printf(out, "\tfield:%s;\toffset:%u;\tsize:%u;\tsigned:%d;\n", f[i].decl, offset,
+			   f[i].size, f[i].is_signed);
 		offset += f[i].size;
 	}
 	buf_printf(out, "%sprint fmt: %s\n", f[0].decl ? "\n" : "", print_fmt);
@@ -49,14 +49,14 @@ static void add(struct hypevents *e, const char *name, unsigned int id, const st
 	buf_release(&text);
 }
 
-#define FFA_FIELDS                                                                                 \
-	{ "u64 func_id", 8, 0 }, { "u64 res_a1", 8, 0 }, { "u64 res_a2", 8, 0 },                   \
-		{ "u64 res_a3", 8, 0 }, { "u64 res_a4", 8, 0 }, { "int handled", 4, 1 },           \
-	{                                                                                          \
-		"int err", 4, 1                                                                    \
+#define FFA_FIELDS                                                                                           \
+	{ "u64 func_id", 8, 0 }, { "u64 res_a1", 8, 0 }, { "u64 res_a2", 8, 0 }, { "u64 res_a3", 8, 0 },     \
+		{ "u64 res_a4", 8, 0 }, { "int handled", 4, 1 },                                             \
+	{                                                                                                    \
+		"int err", 4, 1                                                                              \
 	}
-#define FFA_FMT                                                                                    \
-	"\"ffa_func=0x%llx a1=0x%llx a2=0x%llx a3=0x%llx a4=%llx handled=%d err=%d\", "            \
+#define FFA_FMT                                                                                              \
+	"\"ffa_func=0x%llx a1=0x%llx a2=0x%llx a3=0x%llx a4=%llx handled=%d err=%d\", "                      \
 	"REC->func_id, REC->res_a1, REC->res_a2, REC->res_a3, REC->res_a4, REC->handled, REC->err"
 
 static const struct known {
@@ -126,12 +126,7 @@ static const struct known {
 	  { 0x1000, 0x2000, 0x80000007 },
 	  "from=0x1000 to=0x2000 prot=0x80000007",
 	  "from=0x1000 to=0x2000 prot=0x80000007" },
-	{ "iommu_idmap_complete",
-	  { { "bool map", 1, 0 } },
-	  "\"map=%d\", REC->map",
-	  { 1 },
-	  "map=1",
-	  "map=1" },
+	{ "iommu_idmap_complete", { { "bool map", 1, 0 } }, "\"map=%d\", REC->map", { 1 }, "map=1", "map=1" },
 	{ "vcpu_illegal_trap",
 	  { { "u64 esr", 8, 0 } },
 	  "\"esr_el2=%llx\", REC->esr",
@@ -139,10 +134,7 @@ static const struct known {
 	  "esr_el2=62300000",
 	  "esr_el2=62300000" },
 	{ "power_lock",
-	  { { "pid_t vm", 4, 1 },
-	    { "u64 device", 8, 0 },
-	    { "bool lock", 1, 0 },
-	    { "int ret", 4, 1 } },
+	  { { "pid_t vm", 4, 1 }, { "u64 device", 8, 0 }, { "bool lock", 1, 0 }, { "int ret", 4, 1 } },
 	  "\"vm=%d device=0x%llx lock=%d ret=%d\", REC->vm, REC->device, REC->lock, REC->ret",
 	  { (uint64_t)-1, 0xbeef, 0, (uint64_t)-110 },
 	  "vm=-1 device=0xbeef lock=0 ret=-110",
@@ -168,21 +160,13 @@ static const struct known {
 	  "mapped 3 pages at 0x1000" },
 	/* not of any kernel: types, signs, widths */
 	{ "vendor_small",
-	  { { "s8 a", 1, 1 },
-	    { "s16 b", 2, 1 },
-	    { "s32 c", 4, 1 },
-	    { "s64 d", 8, 1 },
-	    { "u16 e", 2, 0 } },
+	  { { "s8 a", 1, 1 }, { "s16 b", 2, 1 }, { "s32 c", 4, 1 }, { "s64 d", 8, 1 }, { "u16 e", 2, 0 } },
 	  "\"%d|%d|%d|%lld|%u\", REC->a, REC->b, REC->c, REC->d, REC->e",
 	  { 0x80, 0xffff, 0xfffffffe, (uint64_t)-3, 65535 },
 	  "-128|-1|-2|-3|65535",
 	  "-128|-1|-2|-3|65535" },
 	{ "vendor_width",
-	  { { "u32 a", 4, 0 },
-	    { "u32 b", 4, 0 },
-	    { "u64 c", 8, 0 },
-	    { "int d", 4, 1 },
-	    { "u32 e", 4, 0 } },
+	  { { "u32 a", 4, 0 }, { "u32 b", 4, 0 }, { "u64 c", 8, 0 }, { "int d", 4, 1 }, { "u32 e", 4, 0 } },
 	  "\"[%5u] [%08x] [0x%016llx] [%-4d] [%#x] 100%%\", REC->a, REC->b, REC->c, REC->d, REC->e",
 	  { 7, 0xab, 0xcd, (uint64_t)-5, 0x10 },
 	  "[    7] [000000ab] [0x00000000000000cd] [-5  ] [0x10] 100%",
@@ -283,8 +267,7 @@ static void text_events_print(void **state)
 
 		if (!known[i].text)
 			continue;
-		snprintf(line, sizeof(line), "[000]\t    1.000001: %s %s\n", known[i].name,
-			 known[i].text);
+		snprintf(line, sizeof(line), "[000]\t    1.000001: %s %s\n", known[i].name, known[i].text);
 		assert_int_equal(hyptext_feed(t, line, strlen(line), keep, &l), 0);
 		memcpy(&id, l.data, 2);
 		assert_int_equal(id, 2000 + i);
@@ -300,8 +283,7 @@ static void text_events_print(void **state)
 /* Which events keep their fields on the way through text. */
 static void which_are_kept_as_text(void **state)
 {
-	static const char *const as_text[] = { "__hyp_printk",	  "func",
-					       "func_ret",	  "hyp_printk",
+	static const char *const as_text[] = { "__hyp_printk",	  "func",	   "func_ret", "hyp_printk",
 					       "vendor_function", "vendor_no_text" };
 	struct hypevents e;
 	size_t n = 0;
@@ -316,17 +298,14 @@ static void which_are_kept_as_text(void **state)
 
 /* ---- the text of a format ------------------------------------------------------------ */
 
-#define COMMON                                                                                     \
-	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"                     \
-	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"                     \
-	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"             \
+#define COMMON                                                                                               \
+	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"                               \
+	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"                               \
+	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"                       \
 	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
 
-static const struct field enter_fields[] = { { "u8 reason", 1, 0 },
-					     { "pid_t vcpu", 4, 1 },
-					     { NULL, 0, 0 } };
-static const char enter_fmt[] =
-	"\"reason=%s vcpu=%d\", __hyp_enter_exit_reason_str(REC->reason), REC->vcpu";
+static const struct field enter_fields[] = { { "u8 reason", 1, 0 }, { "pid_t vcpu", 4, 1 }, { NULL, 0, 0 } };
+static const char enter_fmt[] = "\"reason=%s vcpu=%d\", __hyp_enter_exit_reason_str(REC->reason), REC->vcpu";
 static const struct field no_fields[] = { { NULL, 0, 0 } };
 static const struct field id_field[] = { { "u64 id", 8, 0 }, { NULL, 0, 0 } };
 
@@ -382,9 +361,7 @@ static void formats_of_mainline(void **state)
 
 static void fields_without_text_are_left_out(void **state)
 {
-	static const struct field f[] = { { "u32 shown", 4, 0 },
-					  { "u32 hidden", 4, 0 },
-					  { NULL, 0, 0 } };
+	static const struct field f[] = { { "u32 shown", 4, 0 }, { "u32 hidden", 4, 0 }, { NULL, 0, 0 } };
 	struct hypevents e;
 
 	assert_int_equal(hypevents_init(&e, "hypervisor"), 0);
@@ -435,16 +412,11 @@ static void formats_refused(void **state)
 		"name: a\nID: 1\nformat:\n",
 		"name: a\nID: 1\nformat:\n\tfield:int "
 		"common_type;\toffset:0;\tsize:4;\tsigned:1;\n",
-		"name: a\nID: 1\nformat:\n" TYPE
-		"\n\tfield:int x;\toffset:1;\tsize:4;\tsigned:1;\n",
-		"name: a\nID: 1\nformat:\n" TYPE
-		"\tfield:u64 common_x;\toffset:2;\tsize:8;\tsigned:0;\n",
-		"name: a\nID: 1\nformat:\n" TYPE
-		"\n\tfield:int x[;\toffset:2;\tsize:4;\tsigned:1;\n",
-		"name: a\nID: 1\nformat:\n" TYPE
-		"\n\tfield:int x:y;\toffset:2;\tsize:4;\tsigned:1;\n",
-		"name: a\nID: 1\nformat:\n" TYPE
-		"\n\tfield:i%t x;\toffset:2;\tsize:4;\tsigned:1;\n",
+		"name: a\nID: 1\nformat:\n" TYPE "\n\tfield:int x;\toffset:1;\tsize:4;\tsigned:1;\n",
+		"name: a\nID: 1\nformat:\n" TYPE "\tfield:u64 common_x;\toffset:2;\tsize:8;\tsigned:0;\n",
+		"name: a\nID: 1\nformat:\n" TYPE "\n\tfield:int x[;\toffset:2;\tsize:4;\tsigned:1;\n",
+		"name: a\nID: 1\nformat:\n" TYPE "\n\tfield:int x:y;\toffset:2;\tsize:4;\tsigned:1;\n",
+		"name: a\nID: 1\nformat:\n" TYPE "\n\tfield:i%t x;\toffset:2;\tsize:4;\tsigned:1;\n",
 	};
 	struct hypevents e;
 

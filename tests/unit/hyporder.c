@@ -62,25 +62,17 @@ static void test_hyporder(void **state)
 	} cases[] = {
 		{ 0, NONE, 0, "pairs checked 20, violations 0, within the microsecond cut 0\n" },
 		/* then eret_guest is 300 ns before kvm_entry */
-		{ -2000, NONE, 0,
-		  "pairs checked 20, violations 0, within the microsecond cut 20\n" },
+		{ -2000, NONE, 0, "pairs checked 20, violations 0, within the microsecond cut 20\n" },
 		/* then 1300 ns; the first one is before all host events */
-		{ -3000, NONE, 1,
-		  "pairs checked 19, violations 19, within the microsecond cut 0\n" },
+		{ -3000, NONE, 1, "pairs checked 19, violations 19, within the microsecond cut 0\n" },
 		/* then guest_exit is after kvm_exit */
-		{ 11000, NONE, 1,
-		  "pairs checked 20, violations 20, within the microsecond cut 0\n" },
-		{ 10000000000, NONE, 1,
-		  "pairs checked 0, violations 0, within the microsecond cut 0\n" },
-		{ 0, OTHER_VCPU, 1,
-		  "pairs checked 20, violations 1, within the microsecond cut 0\n" },
+		{ 11000, NONE, 1, "pairs checked 20, violations 20, within the microsecond cut 0\n" },
+		{ 10000000000, NONE, 1, "pairs checked 0, violations 0, within the microsecond cut 0\n" },
+		{ 0, OTHER_VCPU, 1, "pairs checked 20, violations 1, within the microsecond cut 0\n" },
 		{ 0, NO_ENTRY, 3, "pairs checked 0, violations 0, within the microsecond cut 0\n" },
-		{ 0, NO_GUEST_EXIT, 3,
-		  "pairs checked 0, violations 0, within the microsecond cut 0\n" },
-		{ 0, ONE_EXIT_LOST, 0,
-		  "pairs checked 19, violations 0, within the microsecond cut 0\n" },
-		{ 0, ONE_EXIT_MISSING, 3,
-		  "pairs checked 19, violations 0, within the microsecond cut 0\n" },
+		{ 0, NO_GUEST_EXIT, 3, "pairs checked 0, violations 0, within the microsecond cut 0\n" },
+		{ 0, ONE_EXIT_LOST, 0, "pairs checked 19, violations 0, within the microsecond cut 0\n" },
+		{ 0, ONE_EXIT_MISSING, 3, "pairs checked 19, violations 0, within the microsecond cut 0\n" },
 	};
 	struct fixture *x = *state;
 

@@ -15,12 +15,10 @@
 
 static const char *const formats[] = {
 	"name: hyp_enter\nID: 1\nformat:\n" TYPE "print fmt: \" \", \n",
-	"name: host_hcall\nID: 3\nformat:\n" TYPE
-	"\tfield:unsigned int id;\toffset:2;\tsize:4;\tsigned:0;\n"
+	"name: host_hcall\nID: 3\nformat:\n" TYPE "\tfield:unsigned int id;\toffset:2;\tsize:4;\tsigned:0;\n"
 	"\tfield:u8 invalid;\toffset:6;\tsize:1;\tsigned:0;\n\n"
 	"print fmt: \"id=%u invalid=%u\", REC->id, REC->invalid\n",
-	"name: vcpu_run\nID: 4\nformat:\n" TYPE
-	"\tfield:pid_t vcpu;\toffset:2;\tsize:4;\tsigned:1;\n\n"
+	"name: vcpu_run\nID: 4\nformat:\n" TYPE "\tfield:pid_t vcpu;\toffset:2;\tsize:4;\tsigned:1;\n\n"
 	"print fmt: \"vcpu=%d\", REC->vcpu\n",
 	"name: vendor_say\nID: 5\nformat:\n" TYPE
 	"\tfield:__data_loc char[] what;\toffset:2;\tsize:4;\tsigned:0;\n\n"
@@ -36,8 +34,8 @@ static void init(struct hypevents *e)
 	assert_int_equal(hypevents_number(e, 0x1234), 0);
 }
 
-static void check(const struct hypevents *e, const void *rec, size_t len, const void *want,
-		  size_t want_len, const char *text)
+static void check(const struct hypevents *e, const void *rec, size_t len, const void *want, size_t want_len,
+		  const char *text)
 {
 	struct tep_handle *tep = judge_new(e);
 	uint8_t out[128];
@@ -58,8 +56,7 @@ static void known_records(void **state)
 	check(&e, "\1\0", 2, "\x34\x12\0\0\0\0\0\0", 8, " ");
 	check(&e, "\3\0\x2a\0\0\0\1", 7, "\x35\x12\0\0\0\0\0\0\x2a\0\0\0\1", 13, "id=42 invalid=1");
 	/* the kernel's padding stays behind */
-	check(&e, "\3\0\x2a\0\0\0\1\xee", 8, "\x35\x12\0\0\0\0\0\0\x2a\0\0\0\1", 13,
-	      "id=42 invalid=1");
+	check(&e, "\3\0\x2a\0\0\0\1\xee", 8, "\x35\x12\0\0\0\0\0\0\x2a\0\0\0\1", 13, "id=42 invalid=1");
 	/* a vCPU's pid is the record's */
 	check(&e, "\4\0\x57\0\0\0", 6, "\x36\x12\0\0\x57\0\0\0\x57\0\0\0", 12, "vcpu=87");
 	/* strings move with the record */
@@ -72,10 +69,9 @@ static void unknown_record(void **state)
 	struct hypevents e;
 
 	init(&e);
-	check(&e, "\x63\0\xca\xfe", 4,
-	      "\x38\x12\0\0\0\0\0\0\x63\0\0\0\x14\0\1\0\x15\0\2\0\0\xca\xfe", 23, "id=99 ca fe");
-	check(&e, "\x63\0", 2, "\x38\x12\0\0\0\0\0\0\x63\0\0\0\x14\0\1\0\x15\0\0\0\0", 21,
-	      "id=99 ");
+	check(&e, "\x63\0\xca\xfe", 4, "\x38\x12\0\0\0\0\0\0\x63\0\0\0\x14\0\1\0\x15\0\2\0\0\xca\xfe", 23,
+	      "id=99 ca fe");
+	check(&e, "\x63\0", 2, "\x38\x12\0\0\0\0\0\0\x63\0\0\0\x14\0\1\0\x15\0\0\0\0", 21, "id=99 ");
 	hypevents_release(&e);
 }
 
@@ -89,8 +85,7 @@ static void refused(void **state)
 	assert_int_equal(hypraw_record(&e, "", 0, out, sizeof(out)), -EBADMSG);
 	assert_int_equal(hypraw_record(&e, "\3\0\x2a\0\0\0", 6, out, sizeof(out)), -EBADMSG);
 	assert_int_equal(hypraw_record(&e, "\3\0\x2a\0\0\0\1", 7, out, 7 + HYP_RECORD_EXTRA), 13);
-	assert_int_equal(hypraw_record(&e, "\3\0\x2a\0\0\0\1", 7, out, 6 + HYP_RECORD_EXTRA),
-			 -EMSGSIZE);
+	assert_int_equal(hypraw_record(&e, "\3\0\x2a\0\0\0\1", 7, out, 6 + HYP_RECORD_EXTRA), -EMSGSIZE);
 	hypevents_release(&e);
 }
 

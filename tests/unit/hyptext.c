@@ -12,9 +12,9 @@
 #include "tep.h"
 
 #define TYPE "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n"
-#define HYP_FIELDS                                                                                 \
-	"\tfield:u8 reason;\toffset:2;\tsize:1;\tsigned:0;\n"                                      \
-	"\tfield:pid_t vcpu;\toffset:3;\tsize:4;\tsigned:1;\n\n"                                   \
+#define HYP_FIELDS                                                                                           \
+	"\tfield:u8 reason;\toffset:2;\tsize:1;\tsigned:0;\n"                                                \
+	"\tfield:pid_t vcpu;\toffset:3;\tsize:4;\tsigned:1;\n\n"                                             \
 	"print fmt: \"reason=%s vcpu=%d\", __hyp_enter_exit_reason_str(REC->reason), REC->vcpu\n"
 
 static const char *const formats[] = {
@@ -77,10 +77,9 @@ static int note(void *ctx, const struct hyprecord *r)
 	judge_print(s->tep, r->data, r->len, text, sizeof(text));
 	if (r->lost)
 		snprintf(lost, sizeof(lost), " lost=%llu", (unsigned long long)r->lost);
-	s->len +=
-		(size_t)snprintf(s->out + s->len, sizeof(s->out) - s->len,
-				 "%u %llu pid=%d%s %s: %s\n", r->cpu, (unsigned long long)r->ts,
-				 pid, lost, id < 704 ? s->e.v[id - 700].name : "hyp_unknown", text);
+	s->len += (size_t)snprintf(s->out + s->len, sizeof(s->out) - s->len, "%u %llu pid=%d%s %s: %s\n",
+				   r->cpu, (unsigned long long)r->ts, pid, lost,
+				   id < 704 ? s->e.v[id - 700].name : "hyp_unknown", text);
 	return 0;
 }
 
@@ -99,13 +98,12 @@ static const char sample[] = "[003]\t   80.929138: hyp_enter reason=hvc vcpu=0\n
 			     "[1023]\t    0.000000: UNKNOWN id=77\n"
 			     "[001]\t   81.000000: hyp_printk mapped 3 pages, 100% done\n";
 
-static const char expected[] =
-	"3 80929138000 pid=0 hyp_enter: reason=hvc vcpu=0\n"
-	"3 80929140000 pid=87 hyp_exit: reason=eret_guest vcpu=87\n"
-	"3 80929300000 pid=87 lost=15 hyp_enter: reason=guest_exit vcpu=87\n"
-	"0 576460855000001000 pid=0 lost=5 selftest: id=18446744073709551615\n"
-	"1023 0 pid=0 hyp_unknown: id=77 \n"
-	"1 81000000000 pid=0 hyp_printk: mapped 3 pages, 100% done\n";
+static const char expected[] = "3 80929138000 pid=0 hyp_enter: reason=hvc vcpu=0\n"
+			       "3 80929140000 pid=87 hyp_exit: reason=eret_guest vcpu=87\n"
+			       "3 80929300000 pid=87 lost=15 hyp_enter: reason=guest_exit vcpu=87\n"
+			       "0 576460855000001000 pid=0 lost=5 selftest: id=18446744073709551615\n"
+			       "1023 0 pid=0 hyp_unknown: id=77 \n"
+			       "1 81000000000 pid=0 hyp_printk: mapped 3 pages, 100% done\n";
 
 static void sample_text(void **state)
 {
@@ -126,8 +124,7 @@ static void chunks_of_any_length(void **state)
 		for (size_t at = 0; at < strlen(sample); at += n) {
 			size_t left = strlen(sample) - at;
 
-			assert_int_equal(
-				hyptext_feed(s->t, sample + at, left < n ? left : n, note, s), 0);
+			assert_int_equal(hyptext_feed(s->t, sample + at, left < n ? left : n, note, s), 0);
 		}
 		assert_string_equal(s->out, expected);
 	}
@@ -225,9 +222,8 @@ static void overlong_lines(void **state)
 	assert_int_equal(hyptext_feed(s->t, text, 20035, note, s), 0);
 	assert_int_equal(hyptext_bad_lines(s->t), 1);
 	for (size_t at = 0; at < 20035; at += 1000)
-		assert_int_equal(hyptext_feed(s->t, text + at,
-					      20035 - at < 1000 ? 20035 - at : 1000, note, s),
-				 0);
+		assert_int_equal(
+			hyptext_feed(s->t, text + at, 20035 - at < 1000 ? 20035 - at : 1000, note, s), 0);
 	assert_int_equal(hyptext_bad_lines(s->t), 2);
 	assert_string_equal(s->out, "0 2000000000 pid=0 selftest: id=2\n"
 				    "0 2000000000 pid=0 selftest: id=2\n");
@@ -250,10 +246,10 @@ static void nul_bytes(void **state)
 	struct setup *s = *state;
 
 	assert_int_equal(hyptext_feed(s->t, text, sizeof(text) - 1, note, s), 0);
-	assert_string_equal(
-		s->out, "0 1000000000 pid=0 hyp_printk: a?b\n"
-			"0 1000000000 pid=0 hyp_unknown: id=2 selftest id=1?\n"
-			"0 1000000000 pid=0 hyp_unknown: id=-1 selftest?and more than its name\n");
+	assert_string_equal(s->out,
+			    "0 1000000000 pid=0 hyp_printk: a?b\n"
+			    "0 1000000000 pid=0 hyp_unknown: id=2 selftest id=1?\n"
+			    "0 1000000000 pid=0 hyp_unknown: id=-1 selftest?and more than its name\n");
 	assert_int_equal(hyptext_bad_lines(s->t), 3);
 }
 
@@ -264,10 +260,9 @@ static void new_reasons_are_numbered(void **state)
 	char text[64];
 	uint8_t record[13] = { 700 & 0xff, 700 >> 8, 0, 0, 5, 0, 0, 0, 129, 5, 0, 0, 0 };
 
-	feed(s,
-	     "[000]\t    1.000000: hyp_enter reason=nap vcpu=0\n"
-	     "[000]\t    1.000000: hyp_enter reason=doze vcpu=x\n" /* not a whole line: no reason */
-	     "[000]\t    1.000000: hyp_enter reason=sleep vcpu=-5\n");
+	feed(s, "[000]\t    1.000000: hyp_enter reason=nap vcpu=0\n"
+		"[000]\t    1.000000: hyp_enter reason=doze vcpu=x\n" /* not a whole line: no reason */
+		"[000]\t    1.000000: hyp_enter reason=sleep vcpu=-5\n");
 	assert_int_equal(s->e.extra_reasons.n, 2);
 	assert_string_equal(s->e.extra_reasons.v[0], "nap");
 	assert_string_equal(s->e.extra_reasons.v[1], "sleep");

@@ -14,8 +14,10 @@ static struct undo *undo;
 static struct record_plan plan;
 
 static const char *const events[] = {
-	"kvm/kvm_entry",     "kvm/kvm_exit",	"kvm/kvm_ack_irq", "sched/sched_switch",
-	"sched/sched_waking", "sched/sched_wakeup", "irq/softirq_entry", "other/kvm",
+	"kvm/kvm_entry",      "kvm/kvm_exit",
+	"kvm/kvm_ack_irq",    "sched/sched_switch",
+	"sched/sched_waking", "sched/sched_wakeup",
+	"irq/softirq_entry",  "other/kvm",
 	"other/sched_switch", INSTANCE_OWN_EVENTS "/voff_1",
 };
 
@@ -68,8 +70,8 @@ static void make_buffer(const char *dir)
 			snprintf(path, sizeof(path), "%sevents/%s/%s", dir, events[n], parts[p][0]);
 			fake_put(&fake, path, parts[p][1]);
 		}
-		snprintf(path, sizeof(path), "%sevents/%.*s/enable", dir,
-			 (int)strcspn(events[n], "/"), events[n]);
+		snprintf(path, sizeof(path), "%sevents/%.*s/enable", dir, (int)strcspn(events[n], "/"),
+			 events[n]);
 		fake_put(&fake, path, "0\n");
 	}
 	/* ftrace's own: formats without an enable file */
@@ -138,11 +140,10 @@ static const char *enabled(const char *dir)
 		size_t len = strcspn(events[n], "/");
 
 		if (strncmp(last, events[n], len + 1)) {
-			snprintf(path, sizeof(path), "%sevents/%.*s/enable", dir, (int)len,
-				 events[n]);
+			snprintf(path, sizeof(path), "%sevents/%.*s/enable", dir, (int)len, events[n]);
 			if (!strcmp(fake_line(&fake, path), "1"))
-				snprintf(out + strlen(out), sizeof(out) - strlen(out), "%.*s ",
-					 (int)len, events[n]);
+				snprintf(out + strlen(out), sizeof(out) - strlen(out), "%.*s ", (int)len,
+					 events[n]);
 		}
 		last = events[n];
 		snprintf(path, sizeof(path), "%sevents/%s/enable", dir, events[n]);
@@ -188,8 +189,9 @@ static void test_names(void **state)
 
 static void test_unknown_names(void **state)
 {
-	static const char *const names[] = { "nosuch", "kvm:nosuch", "nosuch:kvm_entry", "ftrace",
-					     "ftrace:function", "../kvm", "x*" };
+	static const char *const names[] = { "nosuch", "kvm:nosuch",	  "nosuch:kvm_entry",
+					     "ftrace", "ftrace:function", "../kvm",
+					     "x*" };
 	struct buffer_plan *b = &plan.buffers[0];
 	char want[128];
 
@@ -197,8 +199,10 @@ static void test_unknown_names(void **state)
 		fake.log[0] = 0;
 		add_event(b, names[n]);
 		assert_int_equal(setup_top(), -ENOENT);
-		snprintf(want, sizeof(want), "-e %s: no such event or system in the top buffer "
-					     "(see trace-cmd list -e)\n", names[n]);
+		snprintf(want, sizeof(want),
+			 "-e %s: no such event or system in the top buffer "
+			 "(see trace-cmd list -e)\n",
+			 names[n]);
 		assert_string_equal(fake.log, want);
 		free(b->events[--b->n_events].name);
 	}
@@ -250,10 +254,11 @@ static void test_refused_filter(void **state)
 	struct event_plan *e = add_event(b, "kvm:kvm_entry");
 
 	e->filter = strdup("foo == 1");
-	fake_put(&fake, "error_log", "[  1.0] event filter parse error: error: Too many operands\n"
-				     "  Command: bar\n          ^\n"
-				     "[  2.0] event filter parse error: error: Field not found\n"
-				     "  Command: foo == 1\n               ^\n");
+	fake_put(&fake, "error_log",
+		 "[  1.0] event filter parse error: error: Too many operands\n"
+		 "  Command: bar\n          ^\n"
+		 "[  2.0] event filter parse error: error: Field not found\n"
+		 "  Command: foo == 1\n               ^\n");
 	unlinkat(fake.fd, "events/kvm/kvm_entry/filter", 0);
 	assert_int_equal(mkdirat(fake.fd, "events/kvm/kvm_entry/filter", 0755), 0);
 	assert_int_equal(setup_top(), -EISDIR);
@@ -375,8 +380,7 @@ static void test_functions(void **state)
 	assert_int_equal(strlist_add(&b->funcs, "^[kb].*_[ik][nv][im]t*$"), 0);
 	assert_int_equal(strlist_add(&b->notrace, "schedule"), 0);
 	assert_int_equal(setup_top(), 0);
-	assert_string_equal(fake_get(&fake, "set_ftrace_filter"),
-			    "sched*\nkvm_init\nbr_kvm:mod:bridge\n");
+	assert_string_equal(fake_get(&fake, "set_ftrace_filter"), "sched*\nkvm_init\nbr_kvm:mod:bridge\n");
 	assert_string_equal(fake_get(&fake, "set_ftrace_notrace"), "schedule\n");
 	assert_string_equal(fake_line(&fake, "current_tracer"), "function");
 	assert_string_equal(fake_line(&fake, "options/func_stack_trace"), "1");
@@ -517,8 +521,7 @@ static void test_error_log(void **state)
 	add_event(b, "nosuch");
 	fake_put(&fake, "error_log", "[  1.0] somebody's: error: x\n  Command: y\n");
 	assert_int_equal(setup_top(), -ENOENT);
-	assert_string_equal(fake_get(&fake, "error_log"),
-			    "[  1.0] somebody's: error: x\n  Command: y\n");
+	assert_string_equal(fake_get(&fake, "error_log"), "[  1.0] somebody's: error: x\n  Command: y\n");
 }
 
 static void test_not_tracefs(void **state)
@@ -543,12 +546,24 @@ static void test_not_tracefs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(test_names),	     T(test_unknown_names),   T(test_negate),
-		T(test_filter),	     T(test_refused_filter),  T(test_trigger),
-		T(test_values),	     T(test_full_masks),      T(test_unknown_option),
-		T(test_clock),	     T(test_functions),	      T(test_graph),
-		T(test_function_command), T(test_no_such_function), T(test_pids),
-		T(test_run),	     T(test_instances),	      T(test_error_log),
+		T(test_names),
+		T(test_unknown_names),
+		T(test_negate),
+		T(test_filter),
+		T(test_refused_filter),
+		T(test_trigger),
+		T(test_values),
+		T(test_full_masks),
+		T(test_unknown_option),
+		T(test_clock),
+		T(test_functions),
+		T(test_graph),
+		T(test_function_command),
+		T(test_no_such_function),
+		T(test_pids),
+		T(test_run),
+		T(test_instances),
+		T(test_error_log),
 		T(test_not_tracefs),
 	};
 

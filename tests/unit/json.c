@@ -72,10 +72,9 @@ static void test_layout(void **state)
 	struct json j = { .out = &out, .compact = true };
 
 	write_all_kinds(&j);
-	assert_string_equal(
-		buf_str(&out),
-		"{\"a\":[18446744073709551615,-9223372036854775808,0.5,null,null,[],{}],"
-		"\"s\":null,\"t\":true,\"f\":false,\"n\":3,\"z\":\"a\\u0000b\"}");
+	assert_string_equal(buf_str(&out),
+			    "{\"a\":[18446744073709551615,-9223372036854775808,0.5,null,null,[],{}],"
+			    "\"s\":null,\"t\":true,\"f\":false,\"n\":3,\"z\":\"a\\u0000b\"}");
 	out.len = 0;
 	j = (struct json){ .out = &out };
 	write_all_kinds(&j);
@@ -132,8 +131,7 @@ static void test_valid(void **state)
 	struct json_value v;
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		if (json_parse(rows[i].text, strlen(rows[i].text), &v) !=
-		    (rows[i].ok ? 0 : -EBADMSG))
+		if (json_parse(rows[i].text, strlen(rows[i].text), &v) != (rows[i].ok ? 0 : -EBADMSG))
 			fail_msg("'%s' is %staken", rows[i].text, rows[i].ok ? "not " : "");
 }
 
@@ -184,9 +182,8 @@ static void test_read(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_strings), cmocka_unit_test(test_layout),
-		cmocka_unit_test(test_valid),	cmocka_unit_test(test_depth),
-		cmocka_unit_test(test_read),
+		cmocka_unit_test(test_strings), cmocka_unit_test(test_layout), cmocka_unit_test(test_valid),
+		cmocka_unit_test(test_depth),	cmocka_unit_test(test_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -94,8 +94,7 @@ static void test_order(void **state)
 
 	for_each_form(x, form)
 	{
-		struct pages *top = add_buffer(x, "", 4096, 2),
-			     *hyp = add_buffer(x, "hyp", 4096, 2);
+		struct pages *top = add_buffer(x, "", 4096, 2), *hyp = add_buffer(x, "hyp", 4096, 2);
 
 		add_entry(&top[0], 2000000, 87);
 		add_exit(&top[0], 2000500, 87);
@@ -241,8 +240,7 @@ static void test_damage(void **state)
 }
 
 /* The time of one record at 1000000 ns, and whether it is shown in seconds. */
-static void expect_time(struct fixture *x, unsigned int flags, uint64_t hz, uint64_t ts,
-			bool seconds)
+static void expect_time(struct fixture *x, unsigned int flags, uint64_t hz, uint64_t ts, bool seconds)
 {
 	struct pages *top = add_buffer(x, "", 4096, 1);
 	struct opened o = { 0 };

@@ -193,8 +193,7 @@ static void test_bad_params(void **state)
 	assert_int_equal(PARAMS("\0\0\0\0\xff\xff\xff\xff\0\0\0\1a\0"), -EBADMSG);
 	/* half a header, args twice */
 	assert_int_equal(PARAMS("\0\0\0\0\0"), -EBADMSG);
-	assert_int_equal(PARAMS("\0\0\0\0\0\0\0\6\0\0\0\1a\0\0\0\0\0\0\0\0\6\0\0\0\1a\0"),
-			 -EBADMSG);
+	assert_int_equal(PARAMS("\0\0\0\0\0\0\0\6\0\0\0\1a\0\0\0\0\0\0\0\0\6\0\0\0\1a\0"), -EBADMSG);
 	/* one that nobody knows yet */
 	assert_int_equal(PARAMS("\0\0\0\7\0\0\0\2xy"), 0);
 	/* protocols without the last NUL, without any */
@@ -380,12 +379,12 @@ static void test_reader_garbage(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sizes),	       cmocka_unit_test(test_plain),
-		cmocka_unit_test(test_refusal),	       cmocka_unit_test(test_close_resp),
-		cmocka_unit_test(test_trace_req),
-		cmocka_unit_test(test_bad_params),     cmocka_unit_test(test_trace_resp),
-		cmocka_unit_test(test_sync),	       cmocka_unit_test(test_reader),
-		cmocka_unit_test(test_reader_garbage), cmocka_unit_test(test_counter),
+		cmocka_unit_test(test_sizes),	   cmocka_unit_test(test_plain),
+		cmocka_unit_test(test_refusal),	   cmocka_unit_test(test_close_resp),
+		cmocka_unit_test(test_trace_req),  cmocka_unit_test(test_bad_params),
+		cmocka_unit_test(test_trace_resp), cmocka_unit_test(test_sync),
+		cmocka_unit_test(test_reader),	   cmocka_unit_test(test_reader_garbage),
+		cmocka_unit_test(test_counter),
 	};
 
 	return cmocka_run_group_tests_name("msg", tests, NULL, NULL);

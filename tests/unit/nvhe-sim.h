@@ -64,8 +64,7 @@ static inline void sim_init(struct sim *s, uint64_t seed)
 static inline void sim_record(struct sim *s, const char *reason, int vcpu)
 {
 	uint64_t raw = (uint64_t)(s->now - s->offset);
-	bool enter = !strcmp(reason, "hvc") || !strcmp(reason, "guest_exit") ||
-		     !strcmp(reason, "host_abort");
+	bool enter = !strcmp(reason, "hvc") || !strcmp(reason, "guest_exit") || !strcmp(reason, "host_abort");
 
 	if (!(enter ? s->enters : s->exits))
 		return;
@@ -157,8 +156,7 @@ static inline void sim_free(struct sim *s)
 /* The caller knows when tracing was switched on, and the time now; nothing between. */
 #define SINCE_START -1
 
-static inline void give_bounds(struct nvhe *n, const struct sim *s, const struct record *r,
-			       int64_t bounds)
+static inline void give_bounds(struct nvhe *n, const struct sim *s, const struct record *r, int64_t bounds)
 {
 	int64_t chunk = bounds > 0 ? r->truth / bounds * bounds : 0;
 

@@ -60,8 +60,7 @@ static void lab_excerpt(void **state)
 		/* as text shows it: cut to us, once more by 2^59 for each step back */
 		if (i && lab[i].ts < lab[i - 1].ts)
 			wraps++;
-		have = nvhe_time(n, (lab[i].ts + (wraps << 59)) / 1000 * 1000, lab[i].reason,
-				 lab[i].vcpu);
+		have = nvhe_time(n, (lab[i].ts + (wraps << 59)) / 1000 * 1000, lab[i].reason, lab[i].vcpu);
 		assert_in_range(have, lab[i].want - 2 * USEC, lab[i].want + 2 * USEC);
 	}
 	assert_int_equal(steps.n, 2);
@@ -95,8 +94,7 @@ static void without_steps_nothing_changes(void **state)
 		for (size_t i = 0; i < s.n; i++) { /* what clock fits do */
 			if (!(rnd(&s) % 50))
 				s.v[i].ts -= rnd(&s) % (999 * USEC);
-			assert_int_equal(nvhe_time(n, s.v[i].ts, s.v[i].reason, s.v[i].vcpu),
-					 s.v[i].ts);
+			assert_int_equal(nvhe_time(n, s.v[i].ts, s.v[i].reason, s.v[i].vcpu), s.v[i].ts);
 		}
 		assert_int_equal(steps.n, 0);
 		nvhe_free(n);
@@ -140,8 +138,7 @@ static void check_guests(const int64_t *cntvoff, size_t n_vms, bool text, int64_
 			int64_t truth = cntvoff[(steps.v[i].vcpu_pid - 87) / 2];
 
 			assert_false(steps.v[i].loaded);
-			assert_true(steps.v[i].low <= (uint64_t)truth &&
-				    (uint64_t)truth <= steps.v[i].high);
+			assert_true(steps.v[i].low <= (uint64_t)truth && (uint64_t)truth <= steps.v[i].high);
 			assert_true(steps.v[i].high - steps.v[i].low < 15 * USEC);
 		}
 		nvhe_free(n);
@@ -298,9 +295,8 @@ static size_t wrong_ppm(const int64_t *cntvoff, size_t n_vms, int64_t bounds)
 			give_bounds(n, &s, &s.v[i], bounds);
 			if (s.v[i].lost)
 				nvhe_lost(n);
-			wrong +=
-				llabs((int64_t)nvhe_time(n, s.v[i].ts, s.v[i].reason, s.v[i].vcpu) -
-				      s.v[i].truth) > ERROR_MAX;
+			wrong += llabs((int64_t)nvhe_time(n, s.v[i].ts, s.v[i].reason, s.v[i].vcpu) -
+				       s.v[i].truth) > ERROR_MAX;
 			all++;
 		}
 		nvhe_free(n);
@@ -387,8 +383,7 @@ static void begun_loaded_and_known(void **state)
 
 	n = nvhe_new(1, NULL, NULL);
 	nvhe_known(n, 87, one_vm[0] - 2 * USEC, one_vm[0] + 2 * USEC);
-	assert_in_range(worst(&s, n, 1, 0), 0,
-			ERROR_MAX); /* from the first record that names the vCPU */
+	assert_in_range(worst(&s, n, 1, 0), 0, ERROR_MAX); /* from the first record that names the vCPU */
 	nvhe_free(n);
 	sim_free(&s);
 }
@@ -467,8 +462,7 @@ static void negative_offset(void **state)
 	sim_guests(&s, restored, 1, 200);
 	assert_in_range(worst(&s, n, 0, 100 * MSEC), 0, ERROR_MAX);
 	assert_in_range(steps.v[1].offset + 86400 * SEC + 10 * USEC, 0, 20 * USEC);
-	assert_true((int64_t)steps.v[1].low <= restored[0] &&
-		    restored[0] <= (int64_t)steps.v[1].high);
+	assert_true((int64_t)steps.v[1].low <= restored[0] && restored[0] <= (int64_t)steps.v[1].high);
 	nvhe_free(n);
 	sim_free(&s);
 }
@@ -480,8 +474,7 @@ static void negative_offset(void **state)
  */
 static void moved_by_the_clocks_wrap(void **state)
 {
-	static const int64_t moved[] = { 9947590123 - 5 * (1ll << 41),
-					 9947590123 + 7 * (1ll << 41) };
+	static const int64_t moved[] = { 9947590123 - 5 * (1ll << 41), 9947590123 + 7 * (1ll << 41) };
 
 	for (size_t i = 0; i < ARRAY_SIZE(moved); i++) {
 		struct nvhe *n = nvhe_new(1, NULL, NULL);
@@ -500,8 +493,7 @@ static void moved_by_the_clocks_wrap(void **state)
 
 static void any_input(void **state)
 {
-	static const char *const reasons[] = { "hvc",	     "eret_host", "eret_guest",
-					       "guest_exit", "smc",	  NULL };
+	static const char *const reasons[] = { "hvc", "eret_host", "eret_guest", "guest_exit", "smc", NULL };
 	struct nvhe *n = nvhe_new(1, NULL, NULL);
 	struct sim s;
 
@@ -512,8 +504,7 @@ static void any_input(void **state)
 		if (what % 100 == 0)
 			nvhe_bounds(n, what % 3 ? a : 0, what % 5 ? b : 0);
 		if (what % 100 == 1)
-			nvhe_known(n, (int)(a % 50), (int64_t)a >> 6,
-				   ((int64_t)a >> 6) + (int64_t)(b >> 40));
+			nvhe_known(n, (int)(a % 50), (int64_t)a >> 6, ((int64_t)a >> 6) + (int64_t)(b >> 40));
 		if (what % 100 == 2)
 			nvhe_lost(n);
 		nvhe_time(n, a >> (b % 64), reasons[what % 6], (int)(b % 100 > 80 ? b % 70 : 0));

@@ -11,8 +11,7 @@
 #include "dat/offset.h"
 
 /* What libtracecmd does (timestamp_correction_calc), written down plainly. */
-static uint64_t stock_line(const struct offset_knot *min, const struct offset_knot *max,
-			   uint64_t ts)
+static uint64_t stock_line(const struct offset_knot *min, const struct offset_knot *max, uint64_t ts)
 {
 	int64_t delta = (int64_t)(max->time - min->time);
 	int64_t rise = (int64_t)(ts - min->time) * (max->offset - min->offset);
@@ -51,16 +50,14 @@ static void test_as_stock(void **state)
 		struct offset_table t = { v, 1 + (uint32_t)rand() % 9 };
 
 		for (uint32_t i = 0; i < t.n; i++) {
-			v[i].time =
-				(i ? v[i - 1].time : 1000000) + 1 + (uint64_t)rand() % 1000000000;
+			v[i].time = (i ? v[i - 1].time : 1000000) + 1 + (uint64_t)rand() % 1000000000;
 			v[i].offset = rand() - RAND_MAX / 2;
 			v[i].scaling = 1;
 		}
 		for (int k = 0; k < 20; k++) {
 			uint64_t ts = k < (int)t.n ? v[k].time : (uint64_t)rand() * 2;
 
-			assert_int_equal(offset_apply(&t, OFFSET_INTERPOLATE, ts),
-					 stock(v, (int)t.n, ts));
+			assert_int_equal(offset_apply(&t, OFFSET_INTERPOLATE, ts), stock(v, (int)t.n, ts));
 		}
 	}
 }
@@ -84,9 +81,7 @@ static void test_corners(void **state)
 
 static void test_time_shift(void **state)
 {
-	const struct offset_knot v[] = { { 10, -5, 1, 0 },
-					 { 20, 7, 1, 0 },
-					 { 40, INT64_MIN, 1, 0 } };
+	const struct offset_knot v[] = { { 10, -5, 1, 0 }, { 20, 7, 1, 0 }, { 40, INT64_MIN, 1, 0 } };
 	struct offset_shift s, back;
 	struct buf b = { 0 };
 

@@ -121,9 +121,8 @@ static void write_recs(struct sink *s, const struct rec *recs, size_t n)
 	assert_int_equal(page_writer_init(&w, s->size, keep_page, s), 0);
 	for (size_t i = 0; i < n; i++) {
 		if (recs[i].lost)
-			assert_int_equal(
-				page_write_lost(&w, recs[i].lost == UINT64_MAX ? 0 : recs[i].lost),
-				0);
+			assert_int_equal(page_write_lost(&w, recs[i].lost == UINT64_MAX ? 0 : recs[i].lost),
+					 0);
 		assert_int_equal(page_write(&w, recs[i].ts, recs[i].data, recs[i].len), 0);
 		if (!(rnd() % 16))
 			assert_non_null(page_writer_peek(&w));
@@ -187,8 +186,7 @@ static void check_with_kbuffer(const struct sink *s, const struct rec *recs, siz
 			uint64_t lost = recs[i].lost;
 
 			assert_true(i < n);
-			assert_int_equal(kbuffer_missed_events(k),
-					 lost == UINT64_MAX ? -1 : (int)lost);
+			assert_int_equal(kbuffer_missed_events(k), lost == UINT64_MAX ? -1 : (int)lost);
 			check_rec(&recs[i++], ts, data, (size_t)kbuffer_event_size(k));
 		}
 	}
@@ -198,15 +196,10 @@ static void check_with_kbuffer(const struct sink *s, const struct rec *recs, siz
 
 static struct rec random_rec(uint64_t ts)
 {
-	static const uint64_t steps[] = { 1,
-					  100,
-					  5000,
-					  1ull << 27,
-					  (1ull << 27) - 1,
-					  1ull << 35,
-					  (1ull << 59) - 1,
-					  1ull << 59,
-					  1ull << 61 };
+	static const uint64_t steps[] = {
+		1,	    100,       5000, 1ull << 27, (1ull << 27) - 1, 1ull << 35, (1ull << 59) - 1,
+		1ull << 59, 1ull << 61
+	};
 	uint64_t pick = rnd() % 64;
 	struct rec r = { .len = rnd() % 2 ? rnd() % 24 : rnd() % sizeof(r.data) };
 

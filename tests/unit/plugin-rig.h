@@ -104,11 +104,10 @@ static inline void rig_put_header(struct buf *text, const struct rig_event *e)
 	buf_printf(text, "name: %s\nID: %d\nformat:\n", e->name, e->id);
 	buf_addstr(text, "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n");
 	if (!e->short_header)
-		buf_addstr(text,
-			   "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
-			   "\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;"
-			   "\tsigned:0;\n"
-			   "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n");
+		buf_addstr(text, "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+				 "\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;"
+				 "\tsigned:0;\n"
+				 "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n");
 	buf_addstr(text, "\n");
 }
 

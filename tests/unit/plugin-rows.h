@@ -24,22 +24,21 @@ static inline void check_rows(struct rig *r, struct row *rows, size_t n)
 	buf_release(&b);
 }
 
-#define KVM(event_name, event_fields)                                                              \
-	{                                                                                          \
-		.sys = "kvm", .name = event_name, .fields = event_fields                           \
+#define KVM(event_name, event_fields)                                                                        \
+	{                                                                                                    \
+		.sys = "kvm", .name = event_name, .fields = event_fields                                     \
 	}
-#define EXIT_FMT                                                                                   \
-	"\"%s: HSR_EC: 0x%04x (%s), PC: 0x%016lx\", __print_symbolic(REC->ret, { 0, \"IRQ\" }), "  \
+#define EXIT_FMT                                                                                             \
+	"\"%s: HSR_EC: 0x%04x (%s), PC: 0x%016lx\", __print_symbolic(REC->ret, { 0, \"IRQ\" }), "            \
 	"REC->esr_ec, __print_symbolic(REC->esr_ec, { 0, \"UNKNOWN\" }), REC->vcpu_pc"
-#define KVM_EXIT                                                                                   \
-	{                                                                                          \
-		"kvm", "kvm_exit", "int ret; unsigned int esr_ec; unsigned long vcpu_pc",          \
-			EXIT_FMT, .id = 0                                                          \
+#define KVM_EXIT                                                                                             \
+	{                                                                                                    \
+		"kvm", "kvm_exit", "int ret; unsigned int esr_ec; unsigned long vcpu_pc", EXIT_FMT, .id = 0  \
 	}
 
-#define HYP(name, fields, fmt)                                                                     \
-	{                                                                                          \
-		"hypervisor", name, fields, fmt, .packed = true                                    \
+#define HYP(name, fields, fmt)                                                                               \
+	{                                                                                                    \
+		"hypervisor", name, fields, fmt, .packed = true                                              \
 	}
 
 #endif

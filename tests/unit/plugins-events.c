@@ -24,12 +24,8 @@ static struct row talk[] = {
 	{ KVM("kvm_mmio", "u32 type; u32 len; u64 gpa; u64 val"),
 	  { 2, 4, 0xa003a50, 1 },
 	  "mmio write len 4 gpa 0xa003a50 val 0x1" },
-	{ KVM("kvm_entry", "unsigned long vcpu_pc"),
-	  { 0xfffffff00872cd78 },
-	  "PC: 0xfffffff00872cd78" },
-	{ KVM_EXIT,
-	  { 2, 1, 0xfffffff008be07e8 },
-	  "TRAP: HSR_EC: 0x0001 (WFx), PC: 0xfffffff008be07e8" },
+	{ KVM("kvm_entry", "unsigned long vcpu_pc"), { 0xfffffff00872cd78 }, "PC: 0xfffffff00872cd78" },
+	{ KVM_EXIT, { 2, 1, 0xfffffff008be07e8 }, "TRAP: HSR_EC: 0x0001 (WFx), PC: 0xfffffff008be07e8" },
 	{ KVM("kvm_wfx_arm64", "unsigned long vcpu_pc; bool is_wfe"),
 	  { 0xfffffff008be07e8, 0 },
 	  "guest executed wfi at: 0xfffffff008be07e8" },
@@ -50,8 +46,7 @@ static struct row talk[] = {
 	{ KVM("kvm_timer_update_irq", "unsigned long vcpu_id; __u32 irq; int level"),
 	  { 0, 27, 0 },
 	  "VCPU: 0, IRQ 27, level 0 (PPI 11, virtual timer)" },
-	{ KVM("kvm_timer_restore_state",
-	      "unsigned long ctl; unsigned long long cval; int timer_idx"),
+	{ KVM("kvm_timer_restore_state", "unsigned long ctl; unsigned long long cval; int timer_idx"),
 	  { 5, 0xf6643c1, 1 },
 	  "CTL: 0x000005 CVAL:        0xf6643c1 arch_timer_ctx_index: 1 (vtimer enabled, "
 	  "condition met)" },
@@ -61,9 +56,7 @@ static struct row talk[] = {
 	{ KVM("kvm_mmio", "u32 type; u32 len; u64 gpa; u64 val"),
 	  { 0, 4, 0xa003a60, 0 },
 	  "mmio unsatisfied-read len 4 gpa 0xa003a60 val 0x0" },
-	{ KVM_EXIT,
-	  { 0, 0, 0xffffffffc0080f32 },
-	  "IRQ: HSR_EC: 0x0000 (UNKNOWN), PC: 0xffffffffc0080f32" },
+	{ KVM_EXIT, { 0, 0, 0xffffffffc0080f32 }, "IRQ: HSR_EC: 0x0000 (UNKNOWN), PC: 0xffffffffc0080f32" },
 };
 
 static void test_kvm_talk(void **state)
@@ -81,9 +74,8 @@ static void test_kvm_talk(void **state)
 }
 
 static struct row others[] = {
-	{ KVM("kvm_sys_access",
-	      "unsigned long vcpu_pc; bool is_write; const char * name; u8 Op0; u8 Op1; u8 "
-	      "CRn; u8 CRm; u8 Op2"),
+	{ KVM("kvm_sys_access", "unsigned long vcpu_pc; bool is_write; const char * name; u8 Op0; u8 Op1; u8 "
+				"CRn; u8 CRm; u8 Op2"),
 	  { 0xffff8000805595ac, 1, 0xffff800080967860, 3, 0, 12, 11, 5 },
 	  "PC: ffff8000805595ac ICC_SGI1R_EL1 (3,0,12,11,5) write" },
 	{ KVM("kvm_handle_sys_reg", "unsigned long hsr"),
@@ -111,9 +103,7 @@ static struct row others[] = {
 	  { 0x1000, 0xb8000020, 0x60000305 },
 	  "Emulate MMIO at: 0x0000000000001000 (instr: b8000020, cpsr: 60000305)" },
 	{ KVM("kvm_access_fault", "unsigned long ipa"), { 0x40000000 }, "IPA: 40000000" },
-	{ KVM("kvm_timer_hrtimer_expire", "int timer_idx"),
-	  { 3 },
-	  "arch_timer_ctx_index: 3 (hptimer)" },
+	{ KVM("kvm_timer_hrtimer_expire", "int timer_idx"), { 3 }, "arch_timer_ctx_index: 3 (hptimer)" },
 	{ KVM("kvm_nested_eret", "struct kvm_vcpu * vcpu; unsigned long elr_el2; unsigned "
 				 "long spsr_el2; unsigned long target_mode; unsigned long "
 				 "hcr_el2"),

@@ -35,12 +35,10 @@ static bool stock_dir(char *out, size_t size)
 static void check_both_archs(const char *first, bool stock, const char *last)
 {
 	struct rig_event arm = KVM_EXIT, arm_entry = KVM("kvm_entry", "unsigned long vcpu_pc");
-	struct rig_event x86 = {
-		.sys = "kvm",
-		.name = "kvm_exit",
-		.fields = "unsigned int exit_reason; unsigned long guest_rip; u32 isa; "
-			  "u64 info1; u64 info2"
-	};
+	struct rig_event x86 = { .sys = "kvm",
+				 .name = "kvm_exit",
+				 .fields = "unsigned int exit_reason; unsigned long guest_rip; u32 isa; "
+					   "u64 info1; u64 info2" };
 	struct rig_event x86_entry = KVM("kvm_entry", "unsigned int vcpu_id; unsigned long rip");
 	const uint64_t trap[] = { 2, 0x16, 0x1000 }, hlt[] = { 12, 0xffffffff81000000, 1, 0, 0 };
 	const uint64_t entry[] = { 1, 0xffffffff81000000 };
@@ -63,8 +61,7 @@ static void check_both_archs(const char *first, bool stock, const char *last)
 	rig_add(&r, &x86);
 	rig_add(&r, &x86_entry);
 	rig_record(&x86, hlt, NULL, 0, &b);
-	assert_string_equal(rig_print(&r, b.data, b.len),
-			    "reason HLT rip 0xffffffff81000000 info 0 0");
+	assert_string_equal(rig_print(&r, b.data, b.len), "reason HLT rip 0xffffffff81000000 info 0 0");
 	rig_record(&x86_entry, entry, NULL, 0, &b);
 	assert_string_equal(rig_print(&r, b.data, b.len), " vcpu 1 rip 0xffffffff81000000");
 	rig_close(&r);
@@ -85,9 +82,8 @@ static void test_order(void **state)
 	check_both_archs(NULL, true, rig_plugins());
 	check_both_archs(rig_plugins(), true, NULL);
 	check_both_archs(rig_plugins(), false, stock);
-	check_both_archs(rig_plugins(), true,
-			 rig_plugins());	      /* ours twice: installed, and in the tree */
-	check_both_archs(rig_plugins(), true, stock); /* stock's twice */
+	check_both_archs(rig_plugins(), true, rig_plugins()); /* ours twice: installed, and in the tree */
+	check_both_archs(rig_plugins(), true, stock);	      /* stock's twice */
 }
 
 /* The decoy does not outlive its work: a tool that looks for events finds the file's own. */
@@ -116,10 +112,10 @@ static void test_decoy(void **state)
 
 /* ---- trace_marker -------------------------------------------------------------------------- */
 
-#define PRINT                                                                                      \
-	{                                                                                          \
-		"ftrace", "print", "unsigned long ip; char buf[]",                                 \
-			"\"%ps: %s\", (void *)REC->ip, REC->buf", .id = 5                          \
+#define PRINT                                                                                                \
+	{                                                                                                    \
+		"ftrace", "print", "unsigned long ip; char buf[]", "\"%ps: %s\", (void *)REC->ip, REC->buf", \
+			.id = 5                                                                              \
 	}
 
 static const struct {
@@ -148,8 +144,7 @@ static const struct {
 	{ "Hello world.", "tracing_mark_write: Hello world." },
 	{ "fuse server: handle_message: in_header=InHeader { len: 64 }",
 	  "tracing_mark_write: fuse server: handle_message: in_header=InHeader { len: 64 }" },
-	{ "99999999999999999999 A Enter: b",
-	  "tracing_mark_write: 99999999999999999999 A Enter: b" },
+	{ "99999999999999999999 A Enter: b", "tracing_mark_write: 99999999999999999999 A Enter: b" },
 	{ "5 Enter: ", "tracing_mark_write: 5 Enter: " },
 	{ "guest_hypertrace arg1=x", "tracing_mark_write: guest_hypertrace arg1=x" },
 	{ "guest_hypertrace arg2=1", "tracing_mark_write: guest_hypertrace arg2=1" },
@@ -274,9 +269,7 @@ static void test_plain(void **state)
 		{ HYP("host_smc", "u64 id; u8 forwarded", NULL),
 		  { 0x84000000, 0 },
 		  "id=2214592512 forwarded=0" },
-		{ KVM("kvm_handle_sys_reg", "unsigned long hsr"),
-		  { 0x623a3016 },
-		  "HSR 0x623a3016" },
+		{ KVM("kvm_handle_sys_reg", "unsigned long hsr"), { 0x623a3016 }, "HSR 0x623a3016" },
 	};
 	struct rig r;
 
@@ -333,9 +326,8 @@ static void test_hypertrace_desc(void **state)
 	rig_add(&r, &array);
 	values[1] = sizeof(args) << 16 | array.len;
 	rig_record(&array, values, args, sizeof(args), &b);
-	assert_string_equal(
-		rig_print(&r, b.data, b.len),
-		"guest_hypertrace client=7 state(what=busy, ok=true, c='x', f=3.125, n=-1)");
+	assert_string_equal(rig_print(&r, b.data, b.len),
+			    "guest_hypertrace client=7 state(what=busy, ok=true, c='x', f=3.125, n=-1)");
 	rig_close(&r);
 	add_option("hypertrace:desc", "");
 	buf_release(&b);
@@ -365,9 +357,8 @@ static void test_short(void **state)
 {
 	struct rig_event events[] = {
 		KVM_EXIT,
-		KVM("kvm_sys_access",
-		    "unsigned long vcpu_pc; bool is_write; const char * name; u8 Op0; "
-		    "u8 Op1; u8 CRn; u8 CRm; u8 Op2"),
+		KVM("kvm_sys_access", "unsigned long vcpu_pc; bool is_write; const char * name; u8 Op0; "
+				      "u8 Op1; u8 CRn; u8 CRm; u8 Op2"),
 		HYP("hyp_enter", "u8 reason; pid_t vcpu", NULL),
 		HYP("host_mem_abort", "u64 esr; u64 addr", NULL),
 		HYP("hyp_printk", "u16 fmt_id; __data_loc u64[] args", NULL),

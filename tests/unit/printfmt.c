@@ -11,9 +11,10 @@
 
 #include "decode/printfmt.h"
 
-#define HEAD "name: x\nID: 700\nformat:\n" \
-	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n" \
-	"\tfield:int a;\toffset:8;\tsize:4;\tsigned:1;\n" \
+#define HEAD                                                                                                 \
+	"name: x\nID: 700\nformat:\n"                                                                        \
+	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n"                             \
+	"\tfield:int a;\toffset:8;\tsize:4;\tsigned:1;\n"                                                    \
 	"\tfield:int b;\toffset:12;\tsize:4;\tsigned:1;\n\nprint fmt: "
 
 static void test_sanitized(void **state)
@@ -83,8 +84,7 @@ static const char *print(const char *format, const void *data, int size)
 /* arch/arm64/kvm/trace_arm.h: what stock report shows without a plugin */
 static void test_libtraceevent_reads_wfx(void **state)
 {
-	static const char wfx[] =
-		HEAD "\"guest executed wf%c at: 0x%x\", REC->a ? 'e' : 'i', REC->b\n";
+	static const char wfx[] = HEAD "\"guest executed wf%c at: 0x%x\", REC->a ? 'e' : 'i', REC->b\n";
 	uint8_t data[16] = { 0 };
 
 	memcpy(data, &(uint16_t){ 700 }, 2);

@@ -15,10 +15,13 @@
 
 #include "dat/reader.h"
 
-#define PAGE 4096
+#define PAGE  4096
 #define PAGES 25 /* two chunks and a half */
 
-#define TEXT(s) { s, sizeof(s) - 1 }
+#define TEXT(s)                                                                                              \
+	{                                                                                                    \
+		s, sizeof(s) - 1                                                                             \
+	}
 
 static const char header_page[] = "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n"
 				  "\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n"
@@ -41,9 +44,11 @@ static int pages_file(uint8_t seed)
 static int make(int version, const char *compression)
 {
 	static const struct dat_text ftrace[] = { TEXT("name: function\nID: 1\n") };
-	static const struct dat_text kvm[] = { TEXT("name: kvm_entry\nID: 400\n"), TEXT("name: kvm_exit\nID: 401\n") };
+	static const struct dat_text kvm[] = { TEXT("name: kvm_entry\nID: 400\n"),
+					       TEXT("name: kvm_exit\nID: 401\n") };
 	static const struct dat_system systems[] = { { "kvm", 2, kvm } };
-	static const struct dat_option options[] = { { DAT_UNAME, "Linux", 6 }, { DAT_TRACEID, "12345678", 8 } };
+	static const struct dat_option options[] = { { DAT_UNAME, "Linux", 6 },
+						     { DAT_TRACEID, "12345678", 8 } };
 	struct dat_cpu top[] = { { .fd = pages_file(1), .size = PAGES * PAGE }, { .fd = -1 } };
 	struct dat_cpu hyp[] = { { .fd = -1 }, { .fd = pages_file(100), .size = PAGES * PAGE } };
 	struct dat_buffer buffers[] = {
@@ -51,12 +56,22 @@ static int make(int version, const char *compression)
 		{ .name = "hyp", .clock = "boot", .page_size = PAGE, .n_cpus = 2, .cpus = hyp },
 	};
 	struct dat_file f = {
-		.version = version, .compression = compression, .page_size = PAGE,
-		.header_page = TEXT(header_page), .header_event = TEXT("# compressed entry header\n"),
-		.ftrace = ftrace, .n_ftrace = 1, .systems = systems, .n_systems = 1,
-		.kallsyms = TEXT("ffff800080000000 T _text\n"), .printk = TEXT("0x1 : \"x\"\n"),
+		.version = version,
+		.compression = compression,
+		.page_size = PAGE,
+		.header_page = TEXT(header_page),
+		.header_event = TEXT("# compressed entry header\n"),
+		.ftrace = ftrace,
+		.n_ftrace = 1,
+		.systems = systems,
+		.n_systems = 1,
+		.kallsyms = TEXT("ffff800080000000 T _text\n"),
+		.printk = TEXT("0x1 : \"x\"\n"),
 		.cmdlines = TEXT("112 CPU 0/KVM\n"),
-		.buffers = buffers, .n_buffers = 2, .options = options, .n_options = 2,
+		.buffers = buffers,
+		.n_buffers = 2,
+		.options = options,
+		.n_options = 2,
 	};
 	int fd = memfd_create("trace.dat", MFD_CLOEXEC);
 
@@ -220,7 +235,7 @@ static void test_bent(void **state)
 
 /* ---- chains of options ---------------------------------------------------------------- */
 
-#define FRONT "\x17\x08\x44tracing7\0\0\x08\0\x10\0\0none\0\0"
+#define FRONT	    "\x17\x08\x44tracing7\0\0\x08\0\x10\0\0none\0\0"
 #define CHAIN_FIRST (sizeof(FRONT) - 1 + 8)
 
 #define ADD(b, type, v) buf_add(b, &(type){ v }, sizeof(type))
@@ -340,8 +355,12 @@ static void test_one_section_often(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_v7_zstd), cmocka_unit_test(test_v7_none), cmocka_unit_test(test_v6),
-		cmocka_unit_test(test_cut_off), cmocka_unit_test(test_bent), cmocka_unit_test(test_chain),
+		cmocka_unit_test(test_v7_zstd),
+		cmocka_unit_test(test_v7_none),
+		cmocka_unit_test(test_v6),
+		cmocka_unit_test(test_cut_off),
+		cmocka_unit_test(test_bent),
+		cmocka_unit_test(test_chain),
 		cmocka_unit_test(test_one_section_often),
 		cmocka_unit_test(test_converted),
 	};

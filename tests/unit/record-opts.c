@@ -52,11 +52,16 @@ static void dump(struct buf *out, const struct record_plan *p)
 		bool on;
 		const char *name;
 	} flags[] = {
-		{ p->filter_command, "F" },   { p->follow_children, "c" },
-		{ p->func_stack, "func-stack" }, { p->keep, "k" },
-		{ p->ignore_event_errors, "i" }, { p->quiet, "q" },
-		{ p->date, "date" },	      { p->no_filter, "no-filter" },
-		{ p->proc_map, "proc-map" },  { p->best_effort, "best-effort" },
+		{ p->filter_command, "F" },
+		{ p->follow_children, "c" },
+		{ p->func_stack, "func-stack" },
+		{ p->keep, "k" },
+		{ p->ignore_event_errors, "i" },
+		{ p->quiet, "q" },
+		{ p->date, "date" },
+		{ p->no_filter, "no-filter" },
+		{ p->proc_map, "proc-map" },
+		{ p->best_effort, "best-effort" },
 	};
 
 	for (size_t i = 0; i < p->n_buffers; i++)
@@ -405,7 +410,6 @@ int main(void)
 		cmocka_unit_test(test_help),
 	};
 
-	print_message("%zu command lines\n",
-		      ARRAY_SIZE(good) + ARRAY_SIZE(refused) + ARRAY_SIZE(wrong));
+	print_message("%zu command lines\n", ARRAY_SIZE(good) + ARRAY_SIZE(refused) + ARRAY_SIZE(wrong));
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

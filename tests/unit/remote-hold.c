@@ -49,8 +49,11 @@ static void give(struct run *r)
 {
 	const struct record *v = &r->s->v[r->given];
 	uint8_t data[16] = { 0 };
-	struct hyprecord rec = { .ts = v->ts, .cpu = (unsigned int)(r->given % 5), .data = data,
-				 .len = sizeof(r->given) + r->given % 7, .lost = v->lost ? 7 : 0 };
+	struct hyprecord rec = { .ts = v->ts,
+				 .cpu = (unsigned int)(r->given % 5),
+				 .data = data,
+				 .len = sizeof(r->given) + r->given % 7,
+				 .lost = v->lost ? 7 : 0 };
 
 	memcpy(data, &r->given, sizeof(r->given));
 	assert_int_equal(hold_add(r->hold, &rec, v->reason, v->vcpu), 0);
@@ -227,12 +230,9 @@ static void a_failure_is_told(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(first_spans),
-		cmocka_unit_test(vms_close_together),
-		cmocka_unit_test(offset_changes),
-		cmocka_unit_test(losses),
-		cmocka_unit_test(what_is_held),
-		cmocka_unit_test(a_failure_is_told),
+		cmocka_unit_test(first_spans),	  cmocka_unit_test(vms_close_together),
+		cmocka_unit_test(offset_changes), cmocka_unit_test(losses),
+		cmocka_unit_test(what_is_held),	  cmocka_unit_test(a_failure_is_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -33,8 +33,9 @@ struct fixture {
 
 static int setup(void **state)
 {
-	static const struct spool_buffer b = { .name = "", .clock = "boot", .path = ".", .kind = "guest",
-					       .page_size = PAGE, .n_cpus = 2 };
+	static const struct spool_buffer b = {
+		.name = "", .clock = "boot", .path = ".", .kind = "guest", .page_size = PAGE, .n_cpus = 2
+	};
 	struct fixture *f = calloc(1, sizeof(*f));
 
 	strcpy(f->base, "/tmp/hyptrace-mend-XXXXXX");

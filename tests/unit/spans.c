@@ -33,8 +33,8 @@ static size_t leave(struct spans *s, int64_t ts, int cpu, int pid, int left, int
 	return p.row;
 }
 
-static size_t tell(int (*func)(struct spans *s, const struct spot *at), struct spans *s, int64_t ts,
-		   int cpu, int pid)
+static size_t tell(int (*func)(struct spans *s, const struct spot *at), struct spans *s, int64_t ts, int cpu,
+		   int pid)
 {
 	struct spot p = at(ts, cpu, pid);
 

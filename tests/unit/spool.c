@@ -94,8 +94,12 @@ static void test_texts(void **state)
 	buf_release(&b);
 }
 
-static const struct spool_buffer hyp = { .name = "hyp", .clock = "boot", .path = "remotes/hypervisor",
-					 .kind = "hyp-text", .page_size = 4096, .n_cpus = 4 };
+static const struct spool_buffer hyp = { .name = "hyp",
+					 .clock = "boot",
+					 .path = "remotes/hypervisor",
+					 .kind = "hyp-text",
+					 .page_size = 4096,
+					 .n_cpus = 4 };
 
 static void test_buffers(void **state)
 {

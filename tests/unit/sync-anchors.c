@@ -85,8 +85,8 @@ static void test_windows(void **state)
 		}
 		release_both(&g, &b);
 	}
-	fprintf(stderr, "# mean of the median bounds: %.1f us, without anchors %.1f us\n",
-		with / SEEDS / 1e3, less / SEEDS / 1e3);
+	fprintf(stderr, "# mean of the median bounds: %.1f us, without anchors %.1f us\n", with / SEEDS / 1e3,
+		less / SEEDS / 1e3);
 	assert_true(with < less * 0.8);
 }
 
@@ -96,8 +96,7 @@ static void make_pinged(struct gen *g)
 	g->no_entries = true;
 	gen_make(g);
 	g->in.prior = (struct sync_prior){ true, g->guest0,
-					   g->offset0 + (int64_t)(gen_u64(g) % 300000) - 150000,
-					   151000 };
+					   g->offset0 + (int64_t)(gen_u64(g) % 300000) - 150000, 151000 };
 	g->in.max_rate = 3e-4;
 }
 
@@ -115,8 +114,7 @@ static void test_exits(void **state)
 		assert_int_equal(b.with.class, SYNC_PING);
 		assert_string_equal(b.with.method, "ping");
 		if (!b.right)
-			fprintf(stderr, "# seed %u off by %.0f ns more\n", (unsigned int)seed,
-				b.worst);
+			fprintf(stderr, "# seed %u off by %.0f ns more\n", (unsigned int)seed, b.worst);
 		assert_true(b.right);
 		with += (double)sync_median_bound(&b.with);
 		less += (double)sync_median_bound(&b.without);
@@ -145,8 +143,8 @@ static void wrong(double part, bool lost, unsigned int *bad, double *bound)
 		*bound += b.with.n_knots ? (double)sync_median_bound(&b.with) / SEEDS : 0;
 		release_both(&g, &b);
 	}
-	fprintf(stderr, "# %.0f %% of the anchors displaced%s: %u of %u wrong, %.1f us\n",
-		part * 100, lost ? ", 10 % of the windows lost" : "", *bad, SEEDS, *bound / 1e3);
+	fprintf(stderr, "# %.0f %% of the anchors displaced%s: %u of %u wrong, %.1f us\n", part * 100,
+		lost ? ", 10 % of the windows lost" : "", *bad, SEEDS, *bound / 1e3);
 }
 
 static void test_displaced(void **state)
@@ -261,9 +259,9 @@ static void test_calls(void **state)
 /* Calls that the guest did not trace, that the host lost, that are not what they seem. */
 static void test_calls_wrong(void **state)
 {
-	struct calls some[] = { { .untraced = 0.02 }, { .untraced = 0.5 }, { .unseen = 0.1 },
-				{ .untraced = 0.5, .unseen = 0.02 }, { .displaced = 0.01 },
-				{ .displaced = 1 } };
+	struct calls some[] = { { .untraced = 0.02 },  { .untraced = 0.5 },
+				{ .unseen = 0.1 },     { .untraced = 0.5, .unseen = 0.02 },
+				{ .displaced = 0.01 }, { .displaced = 1 } };
 
 	for (size_t i = 0; i < ARRAY_SIZE(some); i++)
 		calls(&some[i]);
@@ -312,8 +310,8 @@ static void injections(struct injections *c)
 	fprintf(stderr,
 		"# injections, %.0f %% silent, %.0f %% displaced%s: %u of %u wrong, %.1f us, without "
 		"anchors %.1f us\n",
-		c->silent * 100, c->displaced * 100, c->lost ? ", half of them lost" : "", c->bad,
-		SEEDS_EACH, c->with / 1e3, c->without / 1e3);
+		c->silent * 100, c->displaced * 100, c->lost ? ", half of them lost" : "", c->bad, SEEDS_EACH,
+		c->with / 1e3, c->without / 1e3);
 	assert_int_equal(c->bad, 0);
 }
 
@@ -330,8 +328,11 @@ static void test_injections(void **state)
 /* Some, or nearly all, come without: APICv. */
 static void test_injections_wrong(void **state)
 {
-	struct injections some[] = { { .silent = 0.01 }, { .silent = 0.2 }, { .silent = 0.97 },
-				     { .displaced = 0.01 }, { .displaced = 1 } };
+	struct injections some[] = { { .silent = 0.01 },
+				     { .silent = 0.2 },
+				     { .silent = 0.97 },
+				     { .displaced = 0.01 },
+				     { .displaced = 1 } };
 
 	for (size_t i = 0; i < ARRAY_SIZE(some); i++)
 		injections(&some[i]);
@@ -348,8 +349,7 @@ static void leave_out(struct sync_source *s, const char *first_line)
 	size_t n = 0;
 
 	for (size_t i = 0; i < s->n_formats; i++)
-		if (v[i].len < strlen(first_line) ||
-		    memcmp(v[i].data, first_line, strlen(first_line)))
+		if (v[i].len < strlen(first_line) || memcmp(v[i].data, first_line, strlen(first_line)))
 			v[n++] = v[i];
 	assert_int_equal(n + 1, s->n_formats);
 	s->n_formats = n;
@@ -393,8 +393,7 @@ static uint64_t solve_capture(struct sync_input *in, const struct sync_guest *g,
 	without(&bare);
 	assert_int_equal(sync_solve(in, &with, NULL), 0);
 	assert_int_equal(sync_solve(&bare, &without_any, NULL), 0);
-	fprintf(stderr,
-		"# prior %+lld us: %.1f us, without anchors %.1f us; %llu used, %llu dropped\n",
+	fprintf(stderr, "# prior %+lld us: %.1f us, without anchors %.1f us; %llu used, %llu dropped\n",
 		(long long)off / 1000, (double)sync_median_bound(&with) / 1e3,
 		(double)sync_median_bound(&without_any) / 1e3, (unsigned long long)with.anchors,
 		(unsigned long long)with.anchors_dropped);
@@ -410,8 +409,8 @@ static uint64_t solve_capture(struct sync_input *in, const struct sync_guest *g,
 }
 
 /* As if kvm_entry had not been recorded. */
-static void expect_capture(const char *host_file, const char *guest_file, size_t deeds,
-			   size_t ticks, uint64_t bound, int64_t known)
+static void expect_capture(const char *host_file, const char *guest_file, size_t deeds, size_t ticks,
+			   uint64_t bound, int64_t known)
 {
 	struct opened host, guest;
 	struct offset_shift exact;

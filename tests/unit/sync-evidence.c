@@ -9,10 +9,10 @@
 
 #include "sync/evidence.h"
 
-#define COMMON                                                                                     \
-	"format:\n"                                                                                \
-	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"                     \
-	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"                     \
+#define COMMON                                                                                               \
+	"format:\n"                                                                                          \
+	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"                               \
+	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"                               \
 	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
 #define FIELD(name, at)		 "\tfield:unsigned long " name ";\toffset:" at ";\tsize:8;\tsigned:0;\n"
 #define FORMAT(name, id, fields) "name: " name "\nID: " id "\n" COMMON fields "\nprint fmt: \"\"\n"
@@ -42,14 +42,11 @@ static const char *const texts[] = {
 	FORMAT("kvm_inj_virq", "6", FIELD("vector", "8") FIELD("reinjected", "16")),
 	FORMAT("local_timer_entry", "7", FIELD("vector", "8")),
 	FORMAT("reschedule_entry", "8", FIELD("vector", "8")),
-	FORMAT("kvm_mmio", "9",
-	       FIELD("type", "8") FIELD("len", "16") FIELD("gpa", "24") FIELD("val", "32")),
+	FORMAT("kvm_mmio", "9", FIELD("type", "8") FIELD("len", "16") FIELD("gpa", "24") FIELD("val", "32")),
 	FORMAT("rwmmio_read", "10", FIELD("addr", "8") FIELD("width", "16")),
-	FORMAT("rwmmio_post_read", "11",
-	       FIELD("addr", "8") FIELD("width", "16") FIELD("val", "24")),
+	FORMAT("rwmmio_post_read", "11", FIELD("addr", "8") FIELD("width", "16") FIELD("val", "24")),
 	FORMAT("rwmmio_write", "12", FIELD("addr", "8") FIELD("width", "16") FIELD("val", "24")),
-	FORMAT("rwmmio_post_write", "13",
-	       FIELD("addr", "8") FIELD("width", "16") FIELD("val", "24")),
+	FORMAT("rwmmio_post_write", "13", FIELD("addr", "8") FIELD("width", "16") FIELD("val", "24")),
 };
 
 #define PRECISE	 0xc0403d08 /* PTP_SYS_OFFSET_PRECISE */
@@ -83,13 +80,11 @@ static void take(struct marks *m, const struct one *all, size_t n, bool host)
 		data[2] = all[i].type > VIRQ; /* common_flags: interrupts are off */
 		memcpy(data + 4, &all[i].pid, 4);
 		memcpy(data + 8, all[i].v, sizeof(all[i].v));
-		assert_int_equal(
-			host ? marks_take_host(m, &ev) : marks_take_guest(m, &ev, all[i].cpu), 0);
+		assert_int_equal(host ? marks_take_host(m, &ev) : marks_take_guest(m, &ev, all[i].cpu), 0);
 	}
 }
 
-static void expect_guest(const struct one *all, size_t n, const struct sync_deed *want,
-			 size_t n_want)
+static void expect_guest(const struct one *all, size_t n, const struct sync_deed *want, size_t n_want)
 {
 	struct sync_guest g = { .first = 1, .last = 1000 };
 	struct marks m;

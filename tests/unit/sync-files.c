@@ -35,8 +35,7 @@ static void expect_right(const struct sync_result *r)
 
 static void test_capture(void **state)
 {
-	const struct offset_vcpu right[] = { { 0, 100 }, { 1, 102 } },
-				 wrong[] = { { 0, 102 }, { 1, 100 } };
+	const struct offset_vcpu right[] = { { 0, 100 }, { 1, 102 } }, wrong[] = { { 0, 102 }, { 1, 100 } };
 	struct opened host, guest;
 	struct sync_result r;
 

@@ -28,9 +28,9 @@ struct gen {
 	uint64_t state;
 	/* what is made */
 	unsigned int n_vcpus;
-	double length;		   /* ns */
-	double run, gap, idle;	   /* mean ns inside, outside, and of the long sleeps */
-	double every, first, last; /* ns between events; least from entry and to exit */
+	double length;				       /* ns */
+	double run, gap, idle;			       /* mean ns inside, outside, and of the long sleeps */
+	double every, first, last;		       /* ns between events; least from entry and to exit */
 	double lost_windows, displaced, lost_one_side; /* parts, 0..1 */
 	bool wrong_map, unknown_map;
 	bool nothing; /* events have nothing to do with the windows */
@@ -167,11 +167,10 @@ static inline void gen_steps(struct gen *g, double ppm)
 		double step = 300e3 + gen_exp(g, 20e6);
 		double c = g->length / (n + 1) * (i + 0.6 + 0.8 * gen_one(g));
 
-		g->bends[g->n_bends++] =
-			(struct gen_bend){ .c = c + step,
-					   .offset = b->offset + b->rate * (c - b->c) - step,
-					   .rate = b->rate,
-					   .step = step };
+		g->bends[g->n_bends++] = (struct gen_bend){ .c = c + step,
+							    .offset = b->offset + b->rate * (c - b->c) - step,
+							    .rate = b->rate,
+							    .step = step };
 	}
 }
 
@@ -230,12 +229,10 @@ static inline double gen_moved(struct gen *g)
 }
 
 /* A timer is raised at h; its handler runs in the guest soon after entry at a. */
-static inline void gen_tick(struct gen *g, unsigned int cpu, double h, double clear, double a,
-			    uint64_t host0)
+static inline void gen_tick(struct gen *g, unsigned int cpu, double h, double clear, double a, uint64_t host0)
 {
 	double at = gen_guest(g, a + 1000 + gen_exp(g, 4000));
-	struct sync_raise raise = { host0 + (uint64_t)num_round(h + gen_moved(g)),
-				    g->true_pids[cpu], 27 };
+	struct sync_raise raise = { host0 + (uint64_t)num_round(h + gen_moved(g)), g->true_pids[cpu], 27 };
 
 	if (at < 0 || clear < 0)
 		return;
@@ -243,13 +240,11 @@ static inline void gen_tick(struct gen *g, unsigned int cpu, double h, double cl
 	g->raises = array_grow(g->raises, g->n_raises, sizeof(*g->raises));
 	g->raises[g->n_raises++] = raise;
 	g->ticks[g->n_ticks++] = (struct sync_tick){ g->guest0 + (uint64_t)num_round(at),
-						     g->guest0 + (uint64_t)num_round(clear), cpu,
-						     27, false };
+						     g->guest0 + (uint64_t)num_round(clear), cpu, 27, false };
 }
 
 /* An interrupt is injected at an entry at a, and taken at once. */
-static inline void gen_injected(struct gen *g, unsigned int cpu, double clear, double a,
-				uint64_t host0)
+static inline void gen_injected(struct gen *g, unsigned int cpu, double clear, double a, uint64_t host0)
 {
 	double at = gen_guest(g, a + 500 + gen_exp(g, 2000));
 	uint32_t vector = 236 + gen_u64(g) % 3;
@@ -258,14 +253,14 @@ static inline void gen_injected(struct gen *g, unsigned int cpu, double clear, d
 	if (at < 0 || clear < 0 || gen_one(g) < 0.3)
 		return;
 	g->ticks = array_grow(g->ticks, g->n_ticks, sizeof(*g->ticks));
-	g->ticks[g->n_ticks++] = (struct sync_tick){ g->guest0 + (uint64_t)num_round(at),
-						     g->guest0 + (uint64_t)num_round(clear), cpu,
-						     vector, true };
+	g->ticks[g->n_ticks++] =
+		(struct sync_tick){ g->guest0 + (uint64_t)num_round(at),
+				    g->guest0 + (uint64_t)num_round(clear), cpu, vector, true };
 	if (gen_one(g) < g->silent)
 		return;
 	g->raises = array_grow(g->raises, g->n_raises, sizeof(*g->raises));
-	g->raises[g->n_raises++] = (struct sync_raise){ host0 + (uint64_t)num_round(h),
-							g->true_pids[cpu], vector };
+	g->raises[g->n_raises++] =
+		(struct sync_raise){ host0 + (uint64_t)num_round(h), g->true_pids[cpu], vector };
 }
 
 static inline void gen_guest_deed(struct gen *g, struct sync_deed one, double a, double b)
@@ -276,8 +271,7 @@ static inline void gen_guest_deed(struct gen *g, struct sync_deed one, double a,
 	g->guest_deeds[g->n_guest_deeds++] = one;
 }
 
-static inline void gen_host_deed(struct gen *g, struct sync_deed one, double a, double b,
-				 uint64_t host0)
+static inline void gen_host_deed(struct gen *g, struct sync_deed one, double a, double b, uint64_t host0)
 {
 	one.a = host0 + (uint64_t)num_round(a);
 	one.b = host0 + (uint64_t)num_round(b);
@@ -430,10 +424,8 @@ static inline bool gen_right(const struct gen *g, const struct sync_result *r, d
 	*worst = 0;
 	for (size_t i = 0; i < r->n_knots; i++)
 		for (int k = 0; k < 20; k++) {
-			uint64_t next =
-				i + 1 < r->n_knots ? r->knots[i + 1].time : r->knots[i].time;
-			uint64_t t =
-				r->knots[i].time + (next - r->knots[i].time) / 20 * (uint64_t)k;
+			uint64_t next = i + 1 < r->n_knots ? r->knots[i + 1].time : r->knots[i].time;
+			uint64_t t = r->knots[i].time + (next - r->knots[i].time) / 20 * (uint64_t)k;
 			uint64_t bound = sync_bound(r, t);
 			double off = num_abs((double)(sync_offset(r, t) - gen_truth(g, t)));
 

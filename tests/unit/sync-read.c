@@ -93,9 +93,7 @@ static struct sync_host read_host(struct pages *host, struct pages *hyp)
 					 { page_layout_default, 1, walk, hyp } };
 	struct dat_text texts[4];
 	struct buf files[4] = { 0 };
-	struct sync_source s = {
-		.buffers = buffers, .n_buffers = 2, .formats = texts, .n_formats = 4
-	};
+	struct sync_source s = { .buffers = buffers, .n_buffers = 2, .formats = texts, .n_formats = 4 };
 	struct sync_host h;
 
 	for (int i = 0; i < 4; i++) {

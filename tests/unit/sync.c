@@ -69,9 +69,9 @@ static void judge(struct gen *g, uint64_t seed, bool verbose, struct tally *t)
 			"events, "
 			"%llu outside, %zu knots %zu cuts, bound %.0f\n",
 			(unsigned long long)seed, sync_class_name(r.class), right ? "" : " WRONG",
-			map_right(g, &r) ? "" : " MAP", worst, g->n_vcpus, g->length / 1e9,
-			g->n_bends, (unsigned long long)r.events, (unsigned long long)r.outside,
-			r.n_knots, r.n_cuts, r.n_knots ? (double)sync_median_bound(&r) : 0);
+			map_right(g, &r) ? "" : " MAP", worst, g->n_vcpus, g->length / 1e9, g->n_bends,
+			(unsigned long long)r.events, (unsigned long long)r.outside, r.n_knots, r.n_cuts,
+			r.n_knots ? (double)sync_median_bound(&r) : 0);
 	sync_result_release(&r);
 }
 
@@ -95,8 +95,8 @@ static void run(const char *name, shape_fn shape, struct tally *t)
 	fprintf(stderr,
 		"# %s: %u seeds: %u hard (%u wrong), %u soft (%u wrong), %u none, %u wrong maps, "
 		"mean bound %.1f us, %.2f s\n",
-		name, t->seeds, t->hard, t->hard_wrong, t->soft, t->soft_wrong, t->none,
-		t->map_wrong, t->bounds / (t->seeds - t->none + 1e-9) / 1e3, t->cpu);
+		name, t->seeds, t->hard, t->hard_wrong, t->soft, t->soft_wrong, t->none, t->map_wrong,
+		t->bounds / (t->seeds - t->none + 1e-9) / 1e3, t->cpu);
 }
 
 static void expect(const struct tally *t)
@@ -177,13 +177,13 @@ static void always_inside(struct gen *g)
 	g->run = 1e12;
 }
 
-#define TEST(shape)                                                                                \
-	static void test_##shape(void **state)                                                     \
-	{                                                                                          \
-		struct tally t;                                                                    \
-                                                                                                   \
-		run(#shape, shape, &t);                                                            \
-		expect(&t);                                                                        \
+#define TEST(shape)                                                                                          \
+	static void test_##shape(void **state)                                                               \
+	{                                                                                                    \
+		struct tally t;                                                                              \
+                                                                                                             \
+		run(#shape, shape, &t);                                                                      \
+		expect(&t);                                                                                  \
 	}
 TEST(clean)
 TEST(slewed)

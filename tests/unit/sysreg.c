@@ -15,16 +15,11 @@ static void test_names(void **state)
 		struct sysreg r;
 		const char *name;
 	} rows[] = {
-		{ { 3, 0, 1, 0, 0 }, "SCTLR_EL1" },
-		{ { 3, 0, 12, 11, 5 }, "ICC_SGI1R_EL1" },
-		{ { 3, 3, 14, 3, 1 }, "CNTV_CTL_EL0" },
-		{ { 3, 4, 5, 2, 0 }, "ESR_EL2" },
-		{ { 2, 0, 0, 3, 4 }, "DBGBVR3_EL1" },
-		{ { 3, 3, 14, 8, 5 }, "PMEVCNTR5_EL0" },
-		{ { 1, 3, 7, 14, 1 }, "DC CIVAC" },
-		{ { 1, 0, 8, 3, 1 }, "TLBI VAE1IS" },
-		{ { 3, 0, 15, 2, 0 }, "S3_0_C15_C2_0" },
-		{ { 1, 7, 15, 15, 7 }, "sys 1,7,C15,C15,7" },
+		{ { 3, 0, 1, 0, 0 }, "SCTLR_EL1" },	 { { 3, 0, 12, 11, 5 }, "ICC_SGI1R_EL1" },
+		{ { 3, 3, 14, 3, 1 }, "CNTV_CTL_EL0" },	 { { 3, 4, 5, 2, 0 }, "ESR_EL2" },
+		{ { 2, 0, 0, 3, 4 }, "DBGBVR3_EL1" },	 { { 3, 3, 14, 8, 5 }, "PMEVCNTR5_EL0" },
+		{ { 1, 3, 7, 14, 1 }, "DC CIVAC" },	 { { 1, 0, 8, 3, 1 }, "TLBI VAE1IS" },
+		{ { 3, 0, 15, 2, 0 }, "S3_0_C15_C2_0" }, { { 1, 7, 15, 15, 7 }, "sys 1,7,C15,C15,7" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -63,8 +58,8 @@ static void test_all(void **state)
 	size_t n = 0;
 
 	for (unsigned int key = 0; key < 1 << 16; key++) {
-		const struct sysreg r = { key >> 14 & 3, key >> 11 & 7, key >> 7 & 15,
-					  key >> 3 & 15, key & 7 };
+		const struct sysreg r = { key >> 14 & 3, key >> 11 & 7, key >> 7 & 15, key >> 3 & 15,
+					  key & 7 };
 		const char *name = sysreg_name(&r);
 
 		if (name) {

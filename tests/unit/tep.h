@@ -33,8 +33,7 @@ static inline struct tep_handle *judge_new(const struct hypevents *e)
 }
 
 /* What trace-cmd report would print of a record, behind the event's name. */
-static inline void judge_print(struct tep_handle *tep, const void *data, size_t len, char *out,
-			       size_t size)
+static inline void judge_print(struct tep_handle *tep, const void *data, size_t len, char *out, size_t size)
 {
 	struct tep_record rec = { .data = (void *)data, .size = (int)len };
 	struct trace_seq s;

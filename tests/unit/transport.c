@@ -24,9 +24,8 @@
 
 static void test_text(void **state)
 {
-	static const char *const texts[] = { "vsock:823",	   "vsock:3:823",
-					     "tcp:192.0.2.1:5000", "tcp:[2001:db8::1]:5000",
-					     "unix:/run/agent" };
+	static const char *const texts[] = { "vsock:823", "vsock:3:823", "tcp:192.0.2.1:5000",
+					     "tcp:[2001:db8::1]:5000", "unix:/run/agent" };
 	char text[64];
 
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
@@ -54,9 +53,9 @@ static void test_left_out(void **state)
 static void test_bad_text(void **state)
 {
 	static const char *const texts[] = {
-		"",	     "vsocks",	     "vsock:",	      "vsock:x",	  "vsock:3:",
-		"vsock::3",  "tcp:",	     "tcp:localhost", "tcp:192.0.2.1:",	  "tcp:192.0.2.1:65536",
-		"tcp:[::1",  "tcp:[::1]x",   "unix:",	      "vsock:4294967296", "tcp:192.0.2.256",
+		"",	     "vsocks",	   "vsock:",	    "vsock:x",		"vsock:3:",
+		"vsock::3",  "tcp:",	   "tcp:localhost", "tcp:192.0.2.1:",	"tcp:192.0.2.1:65536",
+		"tcp:[::1",  "tcp:[::1]x", "unix:",	    "vsock:4294967296", "tcp:192.0.2.256",
 		"/run/agent"
 	};
 	char path[200] = "unix:/";
@@ -278,7 +277,7 @@ static const struct {
 	const char *answer;
 	int ret;
 } answers[] = {
-	{ "OK 1073741824\n", 0 },      { "OK\n", 0 },	    { "", -ECONNREFUSED },
+	{ "OK 1073741824\n", 0 },   { "OK\n", 0 },	    { "", -ECONNREFUSED },
 	{ "ERR\n", -ECONNREFUSED }, { "O", -ECONNREFUSED }, { "220 smtp ready\n", -ECONNREFUSED },
 };
 

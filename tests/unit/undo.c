@@ -74,8 +74,7 @@ static void test_values(void **state)
 		{ "events/a/b/enable", "0\n", "enable\tevents/a/b/enable\t0\n" },
 		{ "events/a/b/enable", "1*\n", "enable\tevents/a/b/enable\t1\n" },
 		{ "events/a/b/filter", "none\n", "write\tevents/a/b/filter\t0\n" },
-		{ "events/a/b/filter", "name == \"[x]\"\n",
-		  "write\tevents/a/b/filter\tname == \"[x]\"\n" },
+		{ "events/a/b/filter", "name == \"[x]\"\n", "write\tevents/a/b/filter\tname == \"[x]\"\n" },
 		{ "events/a/b/filter", "foo == 1\n^\nparse_error: Field not found\n",
 		  "write\tevents/a/b/filter\tfoo == 1\n" },
 		{ "options/odd", "100% \xc3\xa9\ttab\n", "write\toptions/odd\t100%25 %c3%a9%09tab\n" },
@@ -145,16 +144,14 @@ static void test_lists(void **state)
 	static const struct {
 		const char *path, *text, *noted;
 	} cases[] = {
-		{ "set_event", "kvm:kvm_exit\nsched:sched_switch\n",
-		  "kvm:kvm_exit%0asched:sched_switch%0a" },
+		{ "set_event", "kvm:kvm_exit\nsched:sched_switch\n", "kvm:kvm_exit%0asched:sched_switch%0a" },
 		{ "set_event", "*:*:mod:bridge\n", "*:*:mod:bridge%0a" },
 		{ "set_event", "soft:off\nsoft:on\n", "soft:on%0a" },
 		{ "instances/x/set_event", "soft:off\nsoft:on\n", "soft:off%0asoft:on%0a" },
 		{ "set_event_pid", "1\n2\n", "1%0a2%0a" },
 		{ "set_ftrace_pid", "no pid\n", "" },
 		{ "set_ftrace_filter", "#### all functions enabled ####\n", "" },
-		{ "set_ftrace_filter",
-		  "schedule\nbr_init [bridge]\nx:mod:y\nschedule:traceoff:unlimited\n",
+		{ "set_ftrace_filter", "schedule\nbr_init [bridge]\nx:mod:y\nschedule:traceoff:unlimited\n",
 		  "schedule%0abr_init:mod:bridge%0ax:mod:y%0a" },
 		{ "set_graph_function", "schedule\nbr_init [bridge]\n", "schedule%0abr_init%0a" },
 		{ "set_graph_notrace", "#### no functions disabled ####\n", "" },
@@ -170,8 +167,7 @@ static void test_lists(void **state)
 		fake_put(&fake, cases[n].path, cases[n].text);
 		assert_int_equal(undo_list(u, cases[n].path, ""), 0);
 		assert_string_equal(journal(), want);
-		assert_string_equal(fake_get(&fake, cases[n].path),
-				    *cases[n].noted ? "" : cases[n].text);
+		assert_string_equal(fake_get(&fake, cases[n].path), *cases[n].noted ? "" : cases[n].text);
 		u = again(u);
 		assert_int_equal(undo_all(u), 0);
 		undo_free(u);
@@ -543,12 +539,12 @@ static void test_many_functions(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(test_values),	       T(test_no_change),      T(test_newest_first),
-		T(test_lists),	       T(test_list_lines),     T(test_triggers),
-		T(test_mixed),	       T(test_instance),       T(test_instance_stays),
-		T(test_failed_change), T(test_clear),	       T(test_in_memory),
-		T(test_journal_in_use), T(test_hostile_journal), T(test_cut_journal),
-		T(test_damaged_journal), T(test_many_events),  T(test_many_functions),
+		T(test_values),		 T(test_no_change),	  T(test_newest_first),
+		T(test_lists),		 T(test_list_lines),	  T(test_triggers),
+		T(test_mixed),		 T(test_instance),	  T(test_instance_stays),
+		T(test_failed_change),	 T(test_clear),		  T(test_in_memory),
+		T(test_journal_in_use),	 T(test_hostile_journal), T(test_cut_journal),
+		T(test_damaged_journal), T(test_many_events),	  T(test_many_functions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

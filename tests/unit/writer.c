@@ -82,8 +82,7 @@ static void test_kernelshark(void **state)
 		expect_output("FILE -: 6 entries, 3 kinds of event, 3 tasks\n"
 			      "FILE hyp: 4 entries, 2 kinds of event, 1 tasks\n"
 			      "FILE empty: 0 entries, 0 kinds of event, 0 tasks\n",
-			      0, "%s/loadkshark -e empty %s | sed 's|^/[^ ]*|FILE|'", tools(),
-			      x->path);
+			      0, "%s/loadkshark -e empty %s | sed 's|^/[^ ]*|FILE|'", tools(), x->path);
 		free(run(1, "%s/loadkshark %s", tools(), x->path));
 		unlink(x->path);
 	}
@@ -98,8 +97,7 @@ static void test_dump(void **state)
 	{
 		assert_int_equal(write_dat(x), 0);
 		expect_output("File FILE is a valid trace-cmd file\n", 0,
-			      "trace-cmd dump --validate -i %s | sed 's|/tmp/[^ ]*|FILE|'",
-			      x->path);
+			      "trace-cmd dump --validate -i %s | sed 's|/tmp/[^ ]*|FILE|'", x->path);
 		expect_output("[Kallsyms, 53 bytes]\n[Trace printk, 25 bytes]\n"
 			      "[Saved command lines, 22 bytes]\n",
 			      0,
@@ -178,8 +176,7 @@ static void test_no_top(void **state)
 		add_pages(add_buffer(x, "hyp", form->version == 6 ? 4096 : 16384, 1), 1000000, 12);
 		dat_from_spool(x);
 		assert_int_equal(write_dat(x), 0);
-		expect_output("12\n", 0, "trace-cmd report %s 2>/dev/null | grep -c kvm_entry",
-			      x->path);
+		expect_output("12\n", 0, "trace-cmd report %s 2>/dev/null | grep -c kvm_entry", x->path);
 		expect_events(x, "hyp", 12, false);
 		drop_buffers(x);
 	}
@@ -235,8 +232,8 @@ static void test_chunks(void **state)
 		assert_int_equal(seen[0], 35 * 4096);
 		assert_int_equal(seen[1], 35 * 4096);
 		expect_events(x, "-", 35, true);
-		expect_output("- 2 1024001 kvm_entry: PC: 0xffff800080028df0\n", 0,
-			      "%s/datdump %s | tail -1", tools(), x->path);
+		expect_output("- 2 1024001 kvm_entry: PC: 0xffff800080028df0\n", 0, "%s/datdump %s | tail -1",
+			      tools(), x->path);
 		drop_buffers(x);
 	}
 }
@@ -304,8 +301,8 @@ static void test_fix_page(void **state)
 	assert_int_equal(write_dat(x), 0);
 	assert_int_equal(f.n[0], 11);
 	assert_int_equal(f.n[1], 1);
-	expect_output("- 1 6000000 kvm_entry: PC: 0xffff800080028df0\n", 0,
-		      "%s/datdump %s | tail -1", tools(), x->path);
+	expect_output("- 1 6000000 kvm_entry: PC: 0xffff800080028df0\n", 0, "%s/datdump %s | tail -1",
+		      tools(), x->path);
 	unlink(x->path);
 	f.ret = -EBADMSG;
 	assert_int_equal(write_dat(x), -EBADMSG);
@@ -340,12 +337,12 @@ static void test_bad_args(void **state)
 
 	make_small(x);
 	good = x->f;
-#define expect(ret, ...)                                                                           \
-	do {                                                                                       \
-		__VA_ARGS__;                                                                       \
-		assert_int_equal(write_dat(x), ret);                                               \
-		unlink(x->path);                                                                   \
-		x->f = good;                                                                       \
+#define expect(ret, ...)                                                                                     \
+	do {                                                                                                 \
+		__VA_ARGS__;                                                                                 \
+		assert_int_equal(write_dat(x), ret);                                                         \
+		unlink(x->path);                                                                             \
+		x->f = good;                                                                                 \
 	} while (0)
 	expect(-ENOTSUP, x->f.version = 5);
 	expect(-ENOTSUP, x->f.version = 8);
