@@ -5,6 +5,7 @@
 
 #include "clock/cntvoff-log.h"
 #include "util/base.h"
+#include "util/array.h"
 
 /* The VM's span that holds or precedes the time; *last: nothing of it comes after. */
 static struct cntvoff_span *span_before(const struct cntvoff_log *l, int32_t vm, uint64_t time, bool *last)

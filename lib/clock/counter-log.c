@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "clock/counter-log.h"
+#include "util/array.h"
 
 int counter_log_shot(struct counter_log *l, const struct counter_shot *s)
 {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "dat/format.h"
+#include "util/array.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -4,6 +4,7 @@
 
 #include "sync/anchor.h"
 #include "sync/math.h"
+#include "util/array.h"
 
 /*
  * Anchors: a cause on one side and its effect on the other leave a range of the

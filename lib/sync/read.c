@@ -7,6 +7,7 @@
 #include "dat/format.h"
 #include "sync/evidence.h"
 #include "sync/problem.h"
+#include "util/array.h"
 
 /*
  * Windows and events out of pages. Kept are 16 bytes for each entry or exit and

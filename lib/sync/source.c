@@ -6,6 +6,7 @@
 #include "dat/reader.h"
 #include "sync/evidence.h"
 #include "sync/problem.h"
+#include "util/array.h"
 
 /* ---- a trace.dat as a source ------------------------------------------------------ */
 

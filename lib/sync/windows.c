@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sync/problem.h"
+#include "util/array.h"
 
 /* ---- entries and exits to windows ------------------------------------------------ */
 

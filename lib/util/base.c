@@ -311,11 +311,6 @@ const char *errno_text(int error)
 	return error == -EBADMSG ? "it is damaged, or not what it should be" : strerror(-error);
 }
 
-void *array_grow(void *v, size_t n, size_t size)
-{
-	return n & (n - 1) ? v : realloc(v, (n ? 2 * n : 1) * size);
-}
-
 char *str_printf(const char *fmt, ...)
 {
 	char *s;

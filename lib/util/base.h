@@ -129,12 +129,6 @@ size_t utf8_len(const uint8_t *p, size_t left);
 /* strerror for people: what -EBADMSG means here is in no manual of theirs. */
 const char *errno_text(int error);
 
-/*
- * Room for one more behind n entries of that size, in an array that grows by this
- * only. NULL: out of memory, v is as it was.
- */
-void *array_grow(void *v, size_t n, size_t size);
-
 /* malloc'ed printf; NULL when out of memory. */
 char *str_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 

@@ -10,6 +10,7 @@
 
 #include "sync/math.h"
 #include "sync/sync.h"
+#include "util/array.h"
 
 #include <stdlib.h>
 #include <string.h>
