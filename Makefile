@@ -48,7 +48,8 @@ PROTOBUF_C := $(shell command -v $(PROTOC_C) >/dev/null && $(PKG_CONFIG) --exist
 
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
 	-Wvla -Wno-unused-parameter $(if $(WERROR),-Werror)
-OPT ?= -O2 -g
+# sanitised code is for tests: half the compiling, and lines are all that their reports show
+OPT ?= $(if $(SAN),-O1 -g1,-O2 -g)
 comma := ,
 SANFLAGS := $(if $(SAN),-fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
 CPPFLAGS += -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DHYPTRACE_VERSION='"$(VERSION)"' -Ilib
@@ -79,8 +80,8 @@ AGENT_OBJ := $(AGENT_SRC:%.c=$(O)/%.o)
 PLUGINS := hyp kvm-arm64 crosvm hypertrace
 PLUGIN_SO := $(PLUGINS:%=$(O)/plugins/%.so)
 PLUGIN_OBJ := $(patsubst %.c,$(O)/%.o,$(wildcard plugins/*.c))
-# all commands but main(), for the tests of the command line
-CMD_LIB_OBJ := $(filter-out $(O)/cmd/hyptrace.o,$(CMD_OBJ))
+# all commands but main(), for the tests of the command line: each takes what it calls
+CMD_LIB := $(O)/cmd/commands.a
 UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(O)/tests/unit/%)
 FUZZ_BIN := $(FUZZ_SRC:tests/fuzz/%.c=$(O)/tests/fuzz/%)
 TOOL_BIN := $(TOOL_SRC:tests/tools/%.c=$(O)/tests/tools/%)
@@ -111,7 +112,9 @@ $(O)/gen/perfetto.pb-c.o: $(O)/gen/perfetto.pb-c.c
 $(filter $(O)/lib/export/perfetto%,$(LIB_OBJ)): CPPFLAGS += -I$(O)/gen
 $(filter $(O)/lib/export/perfetto%,$(LIB_OBJ)): | $(PERFETTO_OBJ:%.o=%.c)
 
+$(CMD_LIB): $(filter-out $(O)/cmd/hyptrace.o,$(CMD_OBJ))
 $(O)/libhyptrace.a: $(LIB_OBJ)
+$(O)/%.a:
 	$(call say,AR,$@)
 	$(Q)rm -f $@
 	$(Q)$(AR) rcs $@ $^
@@ -165,7 +168,10 @@ kernelshark-left-out:
 
 # ---- tests -------------------------------------------------------------------
 
-$(O)/tests/unit/%: $(O)/tests/unit/%.o $(CMD_LIB_OBJ) $(O)/libhyptrace.a
+# what a test itself does takes less time than optimising it
+$(O)/tests/unit/% $(O)/tests/integration/% $(O)/tests/fuzz/% $(O)/tests/tools/%: OPT := -O0 -g$(if $(SAN),1)
+
+$(O)/tests/unit/%: $(O)/tests/unit/%.o $(CMD_LIB) $(O)/libhyptrace.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(PKG_LIBS) -lcmocka
 
