@@ -13,7 +13,10 @@ x86_64 | aarch64) ;;
 *) skip_all "no counter that hyptrace reads on $(uname -m)" ;;
 esac
 
-for side in host guest; do "$build/tests/integration/fake-android" "$tmp/$side" android16; done
+for side in host guest; do
+	"$build/tests/integration/fake-android" "$tmp/$side" android16
+	pages_once "$tmp/$side"
+done
 : >"$tmp/agent.log"
 HYPTRACE_TRACING_DIR=$tmp/guest "$build/hyptrace-agent" --listen "unix:$tmp/sock" --journal none 2>"$tmp/agent.log" &
 agent=$!

@@ -49,24 +49,11 @@ control_files() {
 	)
 }
 
-fifo=()
-
-# Plain files are always readable, and recorders that wait for pages on three CPUs
-# would do so in circles: the host's pages come through FIFOs that stay open.
 new_tree() {
-	local cpu raw
-
 	rm -rf "$tree" "$tmp/out"
 	mkdir "$tmp/out"
 	"$make_tree" "$tree" android16
-	for cpu in 0 1 2; do
-		raw=$tree/per_cpu/cpu$cpu/trace_pipe_raw
-		mv "$raw" "$tmp/page"
-		mkfifo "$raw"
-		[ -z "${fifo[cpu]-}" ] || exec {fifo[cpu]}>&-
-		exec {fifo[cpu]}<>"$raw"
-		cat "$tmp/page" >&"${fifo[cpu]}"
-	done
+	pages_once "$tree"
 	control_files >"$tmp/before"
 }
 
