@@ -84,7 +84,7 @@ PLUGIN_OBJ := $(patsubst %.c,$(O)/%.o,$(wildcard plugins/*.c))
 CMD_LIB := $(O)/cmd/commands.a
 UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(O)/tests/unit/%)
 FUZZ_BIN := $(FUZZ_SRC:tests/fuzz/%.c=$(O)/tests/fuzz/%)
-TOOL_BIN := $(TOOL_SRC:tests/tools/%.c=$(O)/tests/tools/%)
+TOOL_BIN := $(patsubst %failmalloc,%failmalloc.so,$(TOOL_SRC:tests/tools/%.c=$(O)/tests/tools/%))
 INTEG_BIN := $(INTEG_SRC:tests/integration/%.c=$(O)/tests/integration/%)
 
 all: $(if $(CMD_SRC),$(O)/hyptrace) $(O)/hyptrace-agent $(PLUGIN_SO) kernelshark
@@ -186,6 +186,12 @@ $(O)/tests/tools/%: tests/tools/%.c
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(PKG_CFLAGS) $(TOOL_CFLAGS) $(CFLAGS) -o $@ $< $(LDFLAGS) $(TOOL_LIBS) $(PKG_LIBS)
+
+# a preload
+$(O)/tests/tools/%.so: tests/tools/%.c
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -fPIC -shared -o $@ $<
 
 $(O)/tests/fuzz/%: $(O)/tests/fuzz/%.o $(O)/tests/fuzz/main.o $(O)/libhyptrace.a
 	$(call say,LD,$@)

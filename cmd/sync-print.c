@@ -65,9 +65,6 @@ static void print_guest(const struct guest_file *g, FILE *out)
 		fprintf(out, ", %zu jump%s", r->n_cuts, r->n_cuts == 1 ? "" : "s");
 	fprintf(out, "\n  coverage %.3f %%, %" PRIu64 " of %" PRIu64 " events outside\n",
 		sync_coverage(r) * 100, r->outside, r->events);
-	if (r->anchors || r->anchors_dropped)
-		fprintf(out, "  anchors: %" PRIu64 " used, %" PRIu64 " dropped\n", r->anchors,
-			r->anchors_dropped);
 }
 
 static void print_shift(const struct guest_file *g, FILE *out)
@@ -191,11 +188,6 @@ static void json_guest(struct json *j, const struct guest_file *g)
 	key_double(j, "coverage", r->n_knots ? sync_coverage(r) : NAN);
 	json_key_u64(j, "events", r->events);
 	json_key_u64(j, "outside", r->outside);
-	json_key(j, "anchors");
-	json_object(j);
-	json_key_u64(j, "used", r->anchors);
-	json_key_u64(j, "dropped", r->anchors_dropped);
-	json_object_end(j);
 	json_vcpus(j, r);
 	json_shift(j, g);
 	json_knots(j, r);

@@ -445,53 +445,13 @@ static int put_cut(struct sync_result *r)
 	return 0;
 }
 
-/*
- * Narrows the slices by anchors, where these agree with each other and with the
- * windows; else all stays as it was. The corridor was made before.
- */
-static int add_anchors(struct fit *f)
-{
-	struct slice *before = malloc(f->n * sizeof(*before));
-	size_t conflicts = f->conflicts, used = 0, dropped = 0;
-	int ret;
-
-	if (!before)
-		return -ENOMEM;
-	memcpy(before, f->s, f->n * sizeof(*before));
-	for (size_t i = 0; i < f->n; i++) {
-		struct slice *s = &f->s[i];
-		size_t n;
-
-		if (!s->told)
-			continue;
-		n = anchors_narrow(f->p->anchors, s, f->slope[i]);
-		if (s->low > s->high || (f->hard && s->low0 > s->high0)) {
-			*s = before[i];
-			dropped += n;
-		} else {
-			used += n;
-		}
-	}
-	/* the bends are the clocks', and known: a narrower corridor would show more than there are */
-	corridor(f, f->hard);
-	ret = fit_see_all(f);
-	if (!ret && f->conflicts > conflicts) {
-		memcpy(f->s, before, f->n * sizeof(*before));
-		dropped += used;
-		ret = narrow_all(f, f->hard);
-	}
-	f->p->anchors_dropped += dropped;
-	free(before);
-	return ret;
-}
-
 int drift_fit(struct problem *p, const struct piece *piece, struct sync_result *out)
 {
 	struct fit f;
 	size_t first = out->n_knots;
 	int ret = fit_init(&f, p, piece);
 
-	if (!ret && f.n > 1 && !p->ping)
+	if (!ret && f.n > 1)
 		ret = fit_passes(&f);
 	if (ret || f.n < 2 || !has_told(&f))
 		goto out;
@@ -501,8 +461,6 @@ int drift_fit(struct problem *p, const struct piece *piece, struct sync_result *
 		f.hard = false;
 		ret = narrow_all(&f, false);
 	}
-	if (!ret && p->anchors)
-		ret = add_anchors(&f);
 	if (ret)
 		goto out;
 	stab(&f, ROOM_LAST);

@@ -44,19 +44,7 @@ int sync_input_make(struct sync_input *in, const struct sync_host *h, const stru
 				   .windows = h->windows.v,
 				   .n_windows = h->windows.n,
 				   .begin = h->begin,
-				   .end = h->end,
-				   .guest_deeds = g->deeds,
-				   .n_guest_deeds = g->n_deeds,
-				   .guest_gaps = g->gaps,
-				   .n_guest_gaps = g->n_gaps,
-				   .ticks = g->ticks,
-				   .n_ticks = g->n_ticks,
-				   .host_deeds = h->deeds,
-				   .n_host_deeds = h->n_deeds,
-				   .host_gaps = h->gaps,
-				   .n_host_gaps = h->n_gaps,
-				   .raises = h->raises,
-				   .n_raises = h->n_raises };
+				   .end = h->end };
 	*pids = calloc(g->n_cpus + 1, sizeof(**pids));
 	if (!*pids)
 		return -ENOMEM;

@@ -62,9 +62,6 @@ struct problem {
 	struct slice *slices;
 	size_t n_slices;
 	struct sweeper sweeper;
-	const struct anchors *anchors; /* NULL: none, or not yet */
-	size_t anchors_dropped;
-	bool ping; /* there are no windows: from the prior */
 	const struct log *log;
 };
 
@@ -137,27 +134,5 @@ int drift_track(struct problem *p, size_t from, size_t to, size_t k, int64_t low
 int drift_fit(struct problem *p, const struct piece *piece, struct sync_result *out);
 /* Where between two pieces the offset jumps. */
 int drift_cut(struct problem *p, struct piece *a, struct piece *b);
-
-/* ---- sync-anchor.c */
-#define ANCHORS_SPARE 3	 /* of a slice's, on each side: the tightest may be wrong */
-#define ANCHORS_WRONG 20 /* 1 in so many that fit nowhere: none is believed */
-
-/* The offset at a guest time lies in [low, high]; INT64_MIN, INT64_MAX: no limit. */
-struct anchor {
-	uint64_t time;
-	int64_t low, high;
-};
-
-struct anchors {
-	struct anchor *v; /* times ascend; those that tell more than the windows did */
-	size_t n;
-	size_t offered, dropped; /* all that could be paired; those that contradict the windows */
-};
-
-/* All pairs that the result leaves. */
-int anchors_make(const struct problem *p, const struct sync_result *r, struct anchors *all);
-void anchors_release(struct anchors *all);
-/* Narrows a slice along `slope` by all but a few. Returns how many there are. */
-size_t anchors_narrow(const struct anchors *all, struct slice *s, double slope);
 
 #endif

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "dat/format.h"
-#include "sync/evidence.h"
 #include "sync/problem.h"
 #include "util/array.h"
 
@@ -19,6 +18,28 @@
 #define STRAY_PART 100	/* 1 in so many hyp windows outside of kvm's: the clocks do not agree */
 
 /* ---- the events that matter --------------------------------------------------------- */
+
+/* Where a field is; size 0: there is none, or it does not fit 8 bytes. */
+struct event_place {
+	unsigned int offset, size;
+};
+
+static struct event_place event_place_of(const struct event_format *f, const char *name)
+{
+	const struct event_field *v = event_format_field(f, name);
+
+	return v && v->size <= 8 ? (struct event_place){ v->offset, v->size } : (struct event_place){ 0 };
+}
+
+/* The field's value; 0 beyond the event's end. */
+static uint64_t event_get(const struct page_event *ev, struct event_place p)
+{
+	uint64_t v = 0;
+
+	if (ev->len >= p.size && p.offset <= ev->len - p.size)
+		memcpy(&v, ev->data + p.offset, p.size);
+	return v;
+}
 
 struct known {
 	unsigned int id;
@@ -95,7 +116,6 @@ struct points {
 	size_t n;
 	struct gap *gaps;
 	size_t n_gaps;
-	struct marks *marks;
 	const struct page_layout *layout;
 	uint64_t begin, end;
 	uint64_t last;	      /* of the CPU at hand */
@@ -152,7 +172,7 @@ static int add_gap(struct points *p, uint64_t a, uint64_t b)
 		return -ENOMEM;
 	p->gaps = v;
 	v[p->n_gaps++] = (struct gap){ a, b };
-	return marks_gap(p->marks, a, b);
+	return 0;
 }
 
 static int host_page(void *to, unsigned int number, const void *data, size_t len)
@@ -174,8 +194,6 @@ static int host_page(void *to, unsigned int number, const void *data, size_t len
 		p->last = ev.ts;
 		if (!ret)
 			ret = take_event(p, &ev);
-		if (!ret)
-			ret = marks_take_host(p->marks, &ev);
 	}
 	return ret;
 }
@@ -421,8 +439,7 @@ static int read_names(struct sync_host *h, const struct sync_source *s)
 
 int sync_host_read(struct sync_host *h, const struct sync_source *s, const struct log *log)
 {
-	struct marks marks = { .n_known = 0 };
-	struct points p = { .marks = &marks };
+	struct points p = { .n = 0 };
 	bool have[2] = { false, false };
 	int ret;
 
@@ -430,16 +447,11 @@ int sync_host_read(struct sync_host *h, const struct sync_source *s, const struc
 	ret = read_names(h, s);
 	for (size_t i = 0; i < s->n_formats && !ret; i++)
 		ret = learn(&s->formats[i], p.known);
-	if (!ret)
-		ret = marks_learn_host(&marks, s->formats, s->n_formats);
 	for (size_t i = 0; i < s->n_buffers && !ret; i++) {
 		ret = take_buffer(h, &p, &s->buffers[i], have);
 		if (!ret)
 			ret = pair_buffer(h, &p, have);
 	}
-	if (!ret)
-		ret = marks_finish_host(&marks, h);
-	marks_release(&marks);
 	free(p.v);
 	free(p.gaps);
 	if (!ret)
@@ -455,8 +467,5 @@ void sync_host_release(struct sync_host *h)
 {
 	free(h->windows.v);
 	free(h->names);
-	free(h->deeds);
-	free(h->raises);
-	free(h->gaps);
 	*h = (struct sync_host){ 0 };
 }

@@ -227,8 +227,10 @@ static int search_once(struct search *s, double *rank)
 		s->p->part = (double)s->hits[0].outside / (double)s->hits[0].events;
 		ret = 1;
 	}
-	for (int i = 0; i < s->n; i++)
+	for (int i = 0; i < s->n; i++) {
 		free(s->hits[i].map);
+		s->hits[i].map = NULL;
+	}
 	return ret;
 }
 
@@ -273,10 +275,13 @@ static int search_places(struct problem *p, struct pieces *all, struct search *s
 	size_t bytes = p->in->n_cpus * sizeof(*p->map);
 	struct search *best = calloc(1, sizeof(*best));
 	int *map = malloc(bytes), *before = malloc(bytes);
-	int ret = best && map && before ? 0 : -ENOMEM, found = 0;
+	int ret = 0, found = 0;
 
-	if (!ret)
-		memcpy(before, p->map, bytes);
+	if (!best || !map || !before) {
+		ret = -ENOMEM;
+		goto out;
+	}
+	memcpy(before, p->map, bytes);
 	for (int i = 0; i < PLACES && ret >= 0; i++) {
 		size_t k = from + (to - from) * eighths[i] / 8;
 
@@ -297,9 +302,10 @@ static int search_places(struct problem *p, struct pieces *all, struct search *s
 		*s = *best;
 		memcpy(p->map, map, bytes);
 		p->part = (double)s->hits[0].outside / (double)s->hits[0].events;
-	} else if (before) {
+	} else {
 		memcpy(p->map, before, bytes);
 	}
+out:
 	free(best);
 	free(map);
 	free(before);

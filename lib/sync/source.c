@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "dat/reader.h"
-#include "sync/evidence.h"
 #include "sync/problem.h"
 #include "util/array.h"
 
@@ -108,23 +107,17 @@ struct events {
 	struct sync_guest *g;
 	const struct page_layout *layout;
 	struct sync_cpu *c;
-	struct marks *marks;
-	bool lost; /* events, before the next one */
 };
 
-static int take_guest(struct events *e, const struct page_event *ev, bool lost)
+static int take_guest(struct sync_cpu *c, uint64_t time)
 {
-	struct sync_cpu *c = e->c;
 	uint64_t *v = array_grow(c->times, c->n, sizeof(*v));
-	int ret = 0;
 
 	if (!v)
 		return -ENOMEM;
 	c->times = v;
-	if (lost)
-		ret = marks_gap(e->marks, c->n ? v[c->n - 1] : 0, ev->ts);
-	v[c->n++] = ev->ts;
-	return ret ? ret : marks_take_guest(e->marks, ev, c->cpu);
+	v[c->n++] = time;
+	return 0;
 }
 
 static int guest_page(void *to, unsigned int number, const void *data, size_t len)
@@ -135,15 +128,10 @@ static int guest_page(void *to, unsigned int number, const void *data, size_t le
 	int ret = 0;
 
 	e->c->cpu = number;
-	if (page_reader_init(&r, e->layout, data, len)) {
-		e->lost = true;
+	if (page_reader_init(&r, e->layout, data, len))
 		return 0;
-	}
-	e->lost = e->lost || r.missed;
-	while (!ret && page_next(&r, &ev) == 1) {
-		ret = take_guest(e, &ev, e->lost);
-		e->lost = false;
-	}
+	while (!ret && page_next(&r, &ev) == 1)
+		ret = take_guest(e->c, ev.ts);
 	return ret;
 }
 
@@ -173,8 +161,7 @@ static void finish_cpu(struct sync_guest *g, struct sync_cpu *c)
 int sync_guest_read(struct sync_guest *g, const struct sync_source *s, const struct log *log)
 {
 	const struct sync_buffer *b = s->n_buffers ? &s->buffers[0] : NULL;
-	struct marks marks = { .n_known = 0 };
-	int ret;
+	int ret = 0;
 
 	*g = (struct sync_guest){ 0 };
 	if (!b || !b->n_cpus)
@@ -183,18 +170,13 @@ int sync_guest_read(struct sync_guest *g, const struct sync_source *s, const str
 	if (!g->cpus)
 		return -ENOMEM;
 	g->n_cpus = b->n_cpus;
-	ret = marks_learn_guest(&marks, s->formats, s->n_formats);
 	for (unsigned int i = 0; i < b->n_cpus && !ret; i++) {
-		struct events e = { .g = g, .layout = &b->layout, .c = &g->cpus[i], .marks = &marks };
+		struct events e = { .g = g, .layout = &b->layout, .c = &g->cpus[i] };
 
 		e.c->cpu = i;
-		marks_next_cpu(&marks);
 		ret = b->walk(b->ctx, i, guest_page, &e);
 		finish_cpu(g, e.c);
 	}
-	if (!ret)
-		ret = marks_finish_guest(&marks, g);
-	marks_release(&marks);
 	if (ret)
 		sync_guest_release(g);
 	return ret;
@@ -205,8 +187,5 @@ void sync_guest_release(struct sync_guest *g)
 	for (size_t i = 0; i < g->n_cpus; i++)
 		free(g->cpus[i].times);
 	free(g->cpus);
-	free(g->deeds);
-	free(g->ticks);
-	free(g->gaps);
 	*g = (struct sync_guest){ 0 };
 }

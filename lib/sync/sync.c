@@ -8,13 +8,12 @@
 #include "sync/math.h"
 #include "sync/problem.h"
 
-#define PART_FIRST    0.01 /* of the events outside, before anything is known */
-#define ANCHOR_PASSES 2	   /* what is narrower tells more of them apart */
-#define PIECE_EVENTS  1000 /* in a piece that tells what is usual */
-#define TRIM	      2	   /* slices at an end that may be another's */
-#define MEET	      3	   /* slices that tell where a piece ends or begins */
-#define TIME_MAX      (1ull << 62)
-#define RATE_MAX      5e-4 /* what a kernel's clock can be slewed by */
+#define PART_FIRST   0.01 /* of the events outside, before anything is known */
+#define PIECE_EVENTS 1000 /* in a piece that tells what is usual */
+#define TRIM	     2	  /* slices at an end that may be another's */
+#define MEET	     3	  /* slices that tell where a piece ends or begins */
+#define TIME_MAX     (1ull << 62)
+#define RATE_MAX     5e-4 /* what a kernel's clock can be slewed by */
 
 const char *sync_class_name(enum sync_class c)
 {
@@ -338,92 +337,12 @@ static bool any_mapped(const struct problem *p)
 	return false;
 }
 
-/* ---- anchors -------------------------------------------------------------------------- */
-
-/* The line and all that belongs to it; *from keeps the old one. */
-static void swap_lines(struct sync_result *to, struct sync_result *from)
-{
-	struct sync_result old = *to;
-
-	to->knots = from->knots;
-	to->n_knots = from->n_knots;
-	to->cuts = from->cuts;
-	to->n_cuts = from->n_cuts;
-	to->bands = from->bands;
-	to->n_bands = from->n_bands;
-	from->knots = old.knots;
-	from->cuts = old.cuts;
-	from->bands = old.bands;
-}
-
 /* What is in doubt served to check the map, and is vouched for no more. */
 static void drop_doubtful(struct sync_result *r)
 {
 	for (size_t i = 0; i < r->n_knots; i++)
 		if (r->knots[i].class == SYNC_NONE)
 			r->knots[i].bound = UINT64_MAX;
-}
-
-/*
- * Fits again with what anchors tell beside the windows. Taken where the bound got
- * narrower: anchors leave nothing out, but the line can lie worse.
- */
-static int narrow_by_anchors(struct problem *p, const struct pieces *all, struct sync_result *r)
-{
-	int ret = 0;
-
-	for (int pass = 0; pass < ANCHOR_PASSES && !ret; pass++) {
-		uint64_t before = sync_median_bound(r);
-		struct sync_result other = { 0 };
-		struct anchors a;
-
-		ret = anchors_make(p, r, &a);
-		p->anchors = &a;
-		p->anchors_dropped = a.dropped;
-		if (!ret && a.n)
-			ret = fit_all(p, all, &other);
-		drop_doubtful(&other);
-		if (!pass)
-			r->anchors_dropped = p->anchors_dropped;
-		if (!ret && a.n && sync_median_bound(&other) < before) {
-			swap_lines(r, &other);
-			r->anchors = a.n - (p->anchors_dropped - a.dropped);
-			r->anchors_dropped = p->anchors_dropped;
-		} else {
-			pass = ANCHOR_PASSES;
-		}
-		p->anchors = NULL;
-		sync_result_release(&other);
-		anchors_release(&a);
-	}
-	return ret;
-}
-
-/* Without windows: a piece whose slices know what the prior tells. */
-static int narrow_prior(struct problem *p, struct sync_result *r)
-{
-	struct pieces all = { .n = 1 };
-	int ret;
-
-	if (!p->n_slices || !r->n_knots || !any_mapped(p))
-		return 0;
-	for (size_t i = 0; i < p->n_slices; i++) {
-		struct slice *s = &p->slices[i];
-		uint64_t bound = sync_bound(r, s->mid);
-
-		s->n = s->best = 0;
-		s->told = bound < INT64_MAX / 4;
-		s->low = s->low0 = sync_offset(r, s->mid) - (int64_t)bound;
-		s->high = s->high0 = sync_offset(r, s->mid) + (int64_t)bound;
-	}
-	all.v[0] = (struct piece){ 0,	      p->n_slices,   0,		p->n_slices,
-				   p->guest0, p->guest1 + 1, p->guest0, p->guest1 + 1 };
-	p->ping = true;
-	ret = narrow_by_anchors(p, &all, r);
-	for (size_t i = 0; i < r->n_knots; i++)
-		r->knots[i].class = SYNC_PING;
-	r->class = SYNC_PING;
-	return ret;
 }
 
 /* ---- solving -------------------------------------------------------------------------- */
@@ -448,8 +367,6 @@ static int solve(struct problem *p, struct sync_result *r)
 		all = (struct pieces){ .mapped = true };
 	}
 	drop_doubtful(r);
-	if (!ret && r->n_knots)
-		ret = narrow_by_anchors(p, &all, r);
 	for (size_t i = 0; i < p->in->n_cpus && p->in->pids; i++)
 		r->map_changed = r->map_changed || (p->in->pids[i] && p->map[i] >= 0 &&
 						    p->threads[p->map[i]].pid != p->in->pids[i]);
@@ -504,8 +421,6 @@ int sync_solve(const struct sync_input *in, struct sync_result *out, const struc
 		ret = count_events(&p, out);
 		if (!ret)
 			ret = use_prior(&p, out);
-		if (!ret && map_given(&p))
-			ret = narrow_prior(&p, out);
 	}
 	problem_release(&p);
 	if (ret)

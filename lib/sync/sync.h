@@ -72,71 +72,6 @@ int sync_windows_add(struct sync_windows *w, const struct sync_window *one);
 int sync_windows_pair(struct sync_windows *w, struct sync_point *v, size_t n, uint64_t begin, uint64_t end,
 		      uint64_t slack, uint64_t step);
 
-/*
- * Anchors: a cause on one side and its effect on the other, whoever recorded entries
- * and exits. Nothing says which belong together but what is known already.
- *
- * Deeds: what a host's thread saw of one lies between two events of the guest.
- */
-enum sync_deed_kind {
-	/*
-	 * An idle CPU: power:cpu_idle with a state .. with -1. WFI traps (kvm_wfx_arm64,
-	 * arch/arm64/kvm/handle_exit.c), and the thread sleeps until kvm_vcpu_wakeup
-	 * (virt/kvm/kvm_main.c) before it enters the guest again.
-	 */
-	SYNC_SLEEP,
-	/*
-	 * KVM's PTP call (drivers/ptp/ptp_kvm_arm.c), out of a task's ioctl or clock_gettime:
-	 * kvm_hvc_arm64 with its number.
-	 */
-	SYNC_PTP,
-	/*
-	 * An access to a device that is emulated: rwmmio_read .. rwmmio_post_read, or the
-	 * same of a write (include/asm-generic/io.h); kvm_mmio (arch/arm64/kvm/mmio.c), of a
-	 * read from where it is asked for to where it is known.
-	 */
-	SYNC_MMIO,
-};
-
-struct sync_deed {
-	uint64_t a, b;
-	uint64_t key; /* those of one kind and key may be the same; of a guest's sleep: its CPU */
-	int32_t pid;  /* the host's thread; the guest's: 0 */
-	uint8_t kind;
-};
-
-/* Events were lost here, of any CPU. */
-struct sync_gap {
-	uint64_t a, b;
-};
-
-/* Were any between? They are in order, apart from each other. */
-bool sync_gap_between(const struct sync_gap *v, size_t n, uint64_t a, uint64_t b);
-
-/*
- * Interrupts. arm64's timer: kvm_timer_update_irq with level 1 (arch/arm64/kvm/arch_timer.c)
- * comes before the guest's irq_handler_entry name=arch_timer. None was pending when the
- * guest last had interrupts on.
- * x86: kvm_inj_virq (arch/x86/kvm/) comes before the guest's irq_vectors:*_entry of that
- * vector, one before each, and with nothing in between that has interrupts on.
- */
-struct sync_raise {
-	uint64_t time;
-	int32_t pid;
-	uint32_t line; /* its number */
-};
-
-/* By thread, line, then time. */
-void sync_raises_sort(struct sync_raise *v, size_t n);
-
-struct sync_tick {
-	uint64_t time;	/* of the handler's entry */
-	uint64_t clear; /* it was raised later than this; 0: not known */
-	unsigned int cpu;
-	uint32_t line;
-	bool each; /* has a raise of its own, or some come without */
-};
-
 /* What is known beforehand: |host - guest - offset| <= bound around `time`. */
 struct sync_prior {
 	bool valid;
@@ -155,15 +90,6 @@ struct sync_input {
 	/* Host thread of each of cpus[], 0 = not known; NULL: none is. Checked, and replaced when
 	 * wrong. */
 	const int32_t *pids;
-	/* Any of these may be missing. Deeds and ticks come in any order. */
-	const struct sync_deed *guest_deeds, *host_deeds;
-	size_t n_guest_deeds, n_host_deeds;
-	const struct sync_tick *ticks;
-	size_t n_ticks;
-	const struct sync_raise *raises; /* as sync_raises_sort leaves them */
-	size_t n_raises;
-	const struct sync_gap *guest_gaps, *host_gaps; /* in order, apart from each other */
-	size_t n_guest_gaps, n_host_gaps;
 	struct sync_prior prior;
 	double max_rate; /* of the clocks against each other; 0 = 5e-4 */
 	/*
@@ -206,12 +132,10 @@ struct sync_result {
 	size_t n_vcpus;
 	struct sync_band *bands;
 	size_t n_bands;
-	uint64_t events;	  /* that could be checked */
-	uint64_t outside;	  /* of them, in no window with this offset */
-	uint64_t unsure;	  /* of them, where nothing was known */
-	bool map_changed;	  /* the given vCPU map was wrong */
-	uint64_t anchors;	  /* that told more than the windows did, and were used */
-	uint64_t anchors_dropped; /* that contradict the windows */
+	uint64_t events;  /* that could be checked */
+	uint64_t outside; /* of them, in no window with this offset */
+	uint64_t unsure;  /* of them, where nothing was known */
+	bool map_changed; /* the given vCPU map was wrong */
 };
 
 /* 0 (also for class none), -ENOMEM, -EINVAL: no CPUs. */
@@ -288,13 +212,6 @@ struct sync_host {
 	uint64_t hyp_stray;	   /* of them further than the clock's error: 1 us */
 	struct offset_vcpu *names; /* vCPU threads by their names: "CPU 0/KVM" */
 	size_t n_names;
-	/* for anchors, as in struct sync_input */
-	struct sync_deed *deeds;
-	size_t n_deeds;
-	struct sync_raise *raises;
-	size_t n_raises;
-	struct sync_gap *gaps;
-	size_t n_gaps;
 };
 int sync_host_read(struct sync_host *h, const struct sync_source *s, const struct log *log);
 void sync_host_release(struct sync_host *h);
@@ -304,13 +221,6 @@ struct sync_guest {
 	struct sync_cpu *cpus;
 	size_t n_cpus;
 	uint64_t first, last;
-	/* for anchors, as in struct sync_input */
-	struct sync_deed *deeds;
-	size_t n_deeds;
-	struct sync_tick *ticks;
-	size_t n_ticks;
-	struct sync_gap *gaps;
-	size_t n_gaps;
 };
 int sync_guest_read(struct sync_guest *g, const struct sync_source *s, const struct log *log);
 void sync_guest_release(struct sync_guest *g);
