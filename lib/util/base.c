@@ -190,12 +190,15 @@ void strlist_release(struct strlist *l)
 	*l = (struct strlist){ 0 };
 }
 
-ssize_t read_all(int fd, void *data, size_t len)
+/* read, or pread at *offset. */
+static ssize_t read_loop(int fd, void *data, size_t len, const uint64_t *offset)
 {
 	size_t done = 0;
 
 	while (done < len) {
-		ssize_t n = read(fd, (uint8_t *)data + done, len - done);
+		uint8_t *to = (uint8_t *)data + done;
+		ssize_t n = offset ? pread(fd, to, len - done, (off_t)(*offset + done))
+				   : read(fd, to, len - done);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -208,23 +211,43 @@ ssize_t read_all(int fd, void *data, size_t len)
 	return (ssize_t)done;
 }
 
-int write_all(int fd, const void *data, size_t len)
+/* write, or pwrite at *offset. */
+static int write_loop(int fd, const void *data, size_t len, const uint64_t *offset)
 {
-	const uint8_t *p = data;
+	size_t done = 0;
 
-	while (len) {
-		ssize_t n = write(fd, p, len);
+	while (done < len) {
+		const uint8_t *from = (const uint8_t *)data + done;
+		ssize_t n = offset ? pwrite(fd, from, len - done, (off_t)(*offset + done))
+				   : write(fd, from, len - done);
 
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n < 0)
-			return -errno;
-		if (!n)
-			return -EIO;
-		p += n;
-		len -= (size_t)n;
+		if (n <= 0)
+			return n ? -errno : -EIO;
+		done += (size_t)n;
 	}
 	return 0;
+}
+
+ssize_t read_all(int fd, void *data, size_t len)
+{
+	return read_loop(fd, data, len, NULL);
+}
+
+ssize_t pread_all(int fd, void *data, size_t len, uint64_t offset)
+{
+	return read_loop(fd, data, len, &offset);
+}
+
+int write_all(int fd, const void *data, size_t len)
+{
+	return write_loop(fd, data, len, NULL);
+}
+
+int pwrite_all(int fd, const void *data, size_t len, uint64_t offset)
+{
+	return write_loop(fd, data, len, &offset);
 }
 
 int read_file_at(int dirfd, const char *path, size_t max, struct buf *out)

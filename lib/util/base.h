@@ -102,10 +102,12 @@ void strlist_release(struct strlist *l);
 
 /* ---- files --------------------------------------------------------------- */
 
-/* Reads until len bytes, end of file (short count) or an error. Retries EINTR. */
+/* Read until len bytes, end of file (short count) or an error. Retry EINTR. offset in bytes. */
 ssize_t read_all(int fd, void *data, size_t len);
-/* Writes everything or returns -errno. Retries EINTR. */
+ssize_t pread_all(int fd, void *data, size_t len, uint64_t offset);
+/* Write everything or return -errno. Retry EINTR. */
 int write_all(int fd, const void *data, size_t len);
+int pwrite_all(int fd, const void *data, size_t len, uint64_t offset);
 /* The whole of a file (tracefs files report size 0), at most max bytes: -EFBIG beyond. */
 int read_file(const char *path, size_t max, struct buf *out);
 int read_file_at(int dirfd, const char *path, size_t max, struct buf *out);
