@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* The log, the cursor, byte buffers, string lists, whole files and numbers. */
 #include "util/base.h"
+#include "util/array.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -86,6 +88,26 @@ bool cursor_line(struct cursor *c, const char **line, size_t *len)
 	return true;
 }
 
+int cursor_peek(const struct cursor *c)
+{
+	return c->bad || c->p == c->end ? -1 : *c->p;
+}
+
+bool cursor_accept(struct cursor *c, char ch)
+{
+	if (cursor_peek(c) != ch)
+		return false;
+	c->p++;
+	return true;
+}
+
+void cursor_blanks(struct cursor *c)
+{
+	while (cursor_accept(c, ' ') || cursor_accept(c, '\t') || cursor_accept(c, '\n') ||
+	       cursor_accept(c, '\r'))
+		;
+}
+
 void buf_release(struct buf *b)
 {
 	free(b->data);
@@ -147,6 +169,18 @@ void buf_printf(struct buf *b, const char *fmt, ...)
 	va_end(ap);
 }
 
+void buf_add_utf8(struct buf *b, uint32_t u)
+{
+	static const uint8_t lead[] = { 0, 0, 0xc0, 0xe0, 0xf0 };
+	size_t n = u < 0x80 ? 1 : u < 0x800 ? 2 : u < 0x10000 ? 3 : 4;
+	uint8_t bytes[4];
+
+	for (size_t i = n; i-- > 1; u >>= 6)
+		bytes[i] = 0x80 | (u & 0x3f);
+	bytes[0] = lead[n] | (uint8_t)u;
+	buf_add(b, bytes, n);
+}
+
 const char *buf_str(struct buf *b)
 {
 	if (!buf_room(b, 1))
@@ -162,7 +196,7 @@ int buf_status(const struct buf *b)
 
 int strlist_add(struct strlist *l, const char *s)
 {
-	char **v = realloc(l->v, (l->n + 1) * sizeof(*v));
+	char **v = array_grow(l->v, l->n, sizeof(*v));
 
 	if (!v)
 		return -ENOMEM;
@@ -319,6 +353,14 @@ int parse_u64(const char *s, uint64_t *out)
 		return -EINVAL;
 	*out = v;
 	return 0;
+}
+
+int hex_value(int ch)
+{
+	if (ch >= '0' && ch <= '9')
+		return ch - '0';
+	ch |= 0x20;
+	return ch >= 'a' && ch <= 'f' ? ch - 'a' + 10 : -1;
 }
 
 uint64_t boot_ns(void)
