@@ -131,10 +131,10 @@ $(O)/hyptrace-agent: $(AGENT_OBJ) $(O)/libhyptrace.a
 
 # libtraceevent's plugins: the decode tables and themselves, no more
 decode = $(1:%=$(O)/lib/decode/%.o)
-$(O)/plugins/hyp.so: $(O)/plugins/hyp-reason.o $(call decode,esr hcall hyp-printk smccc symbols sysreg)
+$(O)/plugins/hyp.so: $(O)/plugins/hyp-reason.o $(call decode,esr hcall hyp-printk numbered smccc symbols sysreg)
 $(O)/plugins/kvm-arm64.so: $(call decode,esr smccc sysreg)
 $(O)/plugins/crosvm.so: $(call decode,crosvm)
-$(O)/plugins/hypertrace.so: $(O)/plugins/hypertrace-record.o $(call decode,hypertrace hypertrace-desc)
+$(O)/plugins/hypertrace.so: $(O)/plugins/hypertrace-record.o $(call decode,hypertrace hypertrace-desc numbered)
 PLUGIN_SHARED := $(O)/plugins/plugin.o $(O)/plugins/relay.o $(O)/lib/util/base.o $(O)/lib/util/field.o
 $(LIB_OBJ) $(PLUGIN_OBJ): CFLAGS += -fPIC
 # All plugins export the same names, and are loaded into one global scope: -Bsymbolic

@@ -8,7 +8,7 @@
 /*
  * The exception syndrome (ESR_EL2) and the reason of an arm64 kvm_exit. Pure:
  * no allocation, no I/O. The numbers are the Arm architecture's; where Linux has
- * a name for one (arch/arm64/include/asm/esr.h, kvm_arm.h, mm/fault.c), it is used.
+ * a name for one (asm/esr.h, asm/kvm_arm.h and mm/fault.c of arch/arm64), it is used.
  */
 
 static inline unsigned int esr_ec(uint64_t esr)

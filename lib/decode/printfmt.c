@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* The host's print formats in words that libtraceevent can parse. */
 #include "decode/printfmt.h"
 
 #include <ctype.h>
@@ -99,16 +100,16 @@ static bool rewrite_elvis(struct buf *out)
 }
 
 /* Walks the print format; strings are left alone. */
-static bool mend(const char *p, struct buf *out)
+static bool rewrite_words(const char *p, struct buf *out)
 {
-	bool string = false, sanitized = false;
+	bool string = false, rewritten = false;
 	const char *next;
 
 	while (*p) {
 		if (*p == '"' && p[-1] != '\\')
 			string = !string;
 		if (!string && p[0] == '?' && p[1] == ':' && rewrite_elvis(out)) {
-			sanitized = true;
+			rewritten = true;
 			p += 2;
 			continue;
 		}
@@ -116,13 +117,13 @@ static bool mend(const char *p, struct buf *out)
 			       ? rewrite_choice(p, out)
 			       : NULL;
 		if (next) {
-			sanitized = true;
+			rewritten = true;
 			p = next;
 			continue;
 		}
 		buf_add(out, p++, 1);
 	}
-	return sanitized;
+	return rewritten;
 }
 
 /* "? 'x' : 'y'" at p: where its four quotes are. */
@@ -142,7 +143,7 @@ static bool char_choice(char *p, char *quote[4])
 	return true;
 }
 
-static size_t count(const char *text, const char *what)
+static size_t occurrences(const char *text, const char *what)
 {
 	size_t n = 0;
 
@@ -162,7 +163,7 @@ static bool rewrite_chars(char *fmt)
 
 	for (p = fmt; (p = strchr(p, '?')); p++)
 		choices_n += char_choice(p, quote);
-	if (!choices_n || choices_n != count(fmt, "%c") || 4 * choices_n != count(fmt, "'"))
+	if (!choices_n || choices_n != occurrences(fmt, "%c") || 4 * choices_n != occurrences(fmt, "'"))
 		return false;
 	for (p = fmt; (p = strchr(p, '?')); p++)
 		if (char_choice(p, quote))
@@ -178,16 +179,16 @@ bool printfmt_rewrite(const char *text, size_t len, struct buf *out)
 	static const char head[] = "\nprint fmt: ";
 	char *copy = strndup(text, len), *fmt = copy ? strstr(copy, head) : NULL;
 	size_t before = out->len;
-	bool sanitized = false;
+	bool rewritten = false;
 
 	if (fmt && (strchr(fmt, '?') || strstr(fmt, "str_"))) {
 		fmt += strlen(head);
-		sanitized = rewrite_chars(fmt);
+		rewritten = rewrite_chars(fmt);
 		buf_add(out, copy, (size_t)(fmt - copy));
-		sanitized |= mend(fmt, out);
+		rewritten |= rewrite_words(fmt, out);
 	}
-	if (!sanitized)
+	if (!rewritten)
 		out->len = before;
 	free(copy);
-	return sanitized;
+	return rewritten;
 }

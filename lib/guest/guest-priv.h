@@ -14,7 +14,7 @@ struct guest *guests_add(struct guests *g);
 /* Adds a VM, or what it tells to the one of the same CID or name. Takes what `more` holds. */
 int guests_merge(struct guests *g, struct guest *more);
 
-/* ---- guest-args.c: command lines ---- */
+/* ---- args.c: command lines ---- */
 
 /* What a VMM's command line says; strings are malloc'ed or NULL. */
 struct guest_args {
@@ -72,7 +72,24 @@ int guest_libvirt_ask(struct guests *g, const struct guest_libvirt *api, const c
 /* The CID in a domain's XML: <vsock><cid address='3'/></vsock>. */
 uint32_t guest_libvirt_cid(const char *xml);
 
-/* ---- guest-vcpu.c, guest-qmp.c ---- */
+/* ---- threads.c: below /proc/PID, of which dir is a descriptor ---- */
+
+/* The first line of a small file, without its newline. False: it cannot be read. */
+bool guest_read_line(int dir, const char *path, char *line, size_t size);
+/* The next entry whose name is a number; -1: no more. */
+long guest_next_number(DIR *d);
+/*
+ * Numbers of a directory's entries, ascending: threads (where a name is there
+ * twice, the first is the vCPU, the later one inherited its name) or
+ * descriptors. Returns how many; *out is the caller's to free.
+ */
+size_t guest_numbers(int dir, const char *path, int **out);
+/* Threads of the process; 0: not known. */
+uint64_t guest_count_threads(int dir);
+/* The thread's number here, when tid is its number in the VMM's pid namespace; 0: none such. */
+pid_t guest_host_tid(int dir, pid_t tid);
+
+/* ---- vcpu.c, qmp.c ---- */
 
 /* "CPU 3/KVM", "crosvm_vcpu3", "vcpu3", "kvm-vcpu-3", "fc_vcpu 3". */
 bool guest_vcpu_name(const char *comm, unsigned int *cpu);
@@ -85,13 +102,11 @@ struct guest_proc {
 int guest_find_vcpus(struct guest *g, const struct guest_proc *p);
 /* Whether the process has a KVM vCPU open. */
 bool guest_has_vcpu_fd(int dir);
-/* The thread's number here, when tid is its number in the VMM's pid namespace; 0: none such. */
-pid_t guest_host_tid(int dir, pid_t tid);
 /* vCPUs by the answer to query-cpus-fast; dir: /proc/PID, or -1. */
 int guest_cpus_fast(struct guest *g, int dir, const char *text, size_t len, enum guest_how how);
 int guest_ask_qmp(struct guest *g, const struct guest_proc *p);
 
-/* ---- guest-sock.c ---- */
+/* ---- sock.c ---- */
 
 struct msg_wait guest_wait(int timeout_ms);
 int guest_sock_write(int fd, const char *text, const struct msg_wait *w);
