@@ -383,8 +383,6 @@ static int make_spool(struct job *j)
 	char *dir = str_printf("%s.spool", j->o->output);
 	int ret = dir ? spool_create(&j->spool, dir, j->o->log) : -ENOMEM;
 
-	if (ret)
-		log_err(j->o->log, "cannot make the spool '%s': %s", dir ? dir : "", errno_text(ret));
 	free(dir);
 	return ret;
 }

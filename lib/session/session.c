@@ -14,6 +14,7 @@
 
 #include "record/collect.h"
 #include "record/finish.h"
+#include "session/guests-ask.h"
 #include "session/session-priv.h"
 
 #define TICK_MS		 500
@@ -168,21 +169,21 @@ static int start_all(struct session *s)
 	bool best_effort = s->plan->best_effort, late;
 	int ret = 0;
 
-	session_guests_await(&s->guests);
+	guests_ask_await(&s->guests);
 	/* it is the last track */
 	if (s->remote)
 		ret = start_track(s, s->n_tracks - 1);
 	if (!ret)
-		ret = session_guests_ready(&s->guests, best_effort);
+		ret = guests_ask_ready(&s->guests, best_effort);
 	if (ret)
 		return ret;
-	session_guests_start(&s->guests);
-	late = session_guests_trace(&s->guests);
+	guests_ask_start(&s->guests);
+	late = guests_ask_tracing(&s->guests);
 	if (!late)
-		ret = session_guests_started(&s->guests, best_effort);
+		ret = guests_ask_started(&s->guests, best_effort);
 	if (!ret)
 		ret = start_hosts(s);
-	return ret || !late ? ret : session_guests_started(&s->guests, best_effort);
+	return ret || !late ? ret : guests_ask_started(&s->guests, best_effort);
 }
 
 /* Readers first: the hypervisor's buffer is only polled while somebody reads it. */
@@ -204,7 +205,7 @@ static int arm(struct session *s)
 	for (size_t i = 0; i < s->n_tracks && !ret; i++)
 		ret = recorder_add(s->recorder, s->tracks[i].source, s->spool, i);
 	if (!ret)
-		ret = session_guests_add(&s->guests, s->plan->best_effort, s->recorder);
+		ret = guests_ask_add(&s->guests, s->plan->best_effort, s->recorder);
 	if (!ret)
 		ret = hide_recorder(s);
 	if (!ret)
@@ -450,7 +451,7 @@ void session_release(struct session *s)
 /* Nothing was recorded: as if nothing had been. */
 static void abandon(struct session *s)
 {
-	session_guests_give_up(&s->guests);
+	guests_ask_give_up(&s->guests);
 	if (s->recorder)
 		session_drain(s);
 	clock_sampler_stop(s->guests.clocks); /* they run before there is a recorder */

@@ -22,7 +22,7 @@ struct session_buffer {
 	int guest_lost;	  /* -errno: it was lost before the end; what it sent is kept */
 };
 
-#define SESSION_BUFFERS_MAX 64
+#define SESSION_BUFFERS_MAX SPOOL_BUFFERS_MAX
 
 struct session_summary {
 	struct session_buffer buffers[SESSION_BUFFERS_MAX];
