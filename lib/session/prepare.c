@@ -8,31 +8,11 @@
 #include <sys/random.h>
 #include <sys/utsname.h>
 #include <time.h>
-#include <tracefs.h>
 #include <unistd.h>
 
 #include "record/collect.h"
 #include "session/session-priv.h"
-
-char *session_tracing_dir(const struct session_opts *o)
-{
-	const char *dir = o->tracing_dir;
-
-	if (dir) /* libtracefs is to look there too */
-		tracefs_set_tracing_dir((char *)(uintptr_t)dir);
-	else
-		dir = tracefs_tracing_dir(); /* mounts it when it is not */
-	if (!dir || access(dir, F_OK)) {
-		log_err(o->log, "tracefs is not mounted and cannot be (mount -t tracefs tracefs "
-				"/sys/kernel/tracing as root)");
-		return NULL;
-	}
-	if (access(dir, R_OK | X_OK)) {
-		log_err(o->log, "cannot read %s: %s (root is needed)", dir, strerror(errno));
-		return NULL;
-	}
-	return strdup(dir);
-}
+#include "tracefs/mount.h"
 
 /* ---- the session file ---------------------------------------------------------------- */
 
@@ -484,7 +464,7 @@ int session_prepare(struct session *s)
 	struct buffer_plan *hyp = hyp_plan(s);
 	int ret;
 
-	s->tracing_dir = session_tracing_dir(s->o);
+	s->tracing_dir = tracefs_dir(s->o->tracing_dir, s->log);
 	if (!s->tracing_dir)
 		return -ENOENT;
 	ret = make_spool(s);

@@ -46,8 +46,6 @@ struct session {
 
 /* session-prepare.c: all up to, but not including, switching anything on. */
 int session_prepare(struct session *s);
-/* Where tracefs is: malloc'ed, or NULL with a message. */
-char *session_tracing_dir(const struct session_opts *o);
 
 /* session.c */
 int session_drain(struct session *s);	   /* stops and drains every track, first to last */
