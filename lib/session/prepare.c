@@ -225,7 +225,9 @@ static int prepare_host(struct session *s, const struct buffer_plan *b)
 {
 	/* one clock for all: the hypervisor knows no other, and guests need one that runs on */
 	const char *clock = s->remote || s->plan->n_guests ? "boot" : NULL;
-	struct instance_opts io = { .plan = s->plan, .clock = clock, .log = s->log };
+	struct instance_opts io = {
+		.plan = s->plan, .clock = clock, .log = s->log, .match = instance_match_functions
+	};
 	struct instance *i;
 	struct host *h = NULL;
 	int ret = instance_open(&i, s->undo, b, &io);
