@@ -38,7 +38,7 @@ PKG_CONFIG := PKG_CONFIG_SYSROOT_DIR=$(SYSROOT) \
 CROSS_LDFLAGS := -L$(SYSROOT)/usr/lib/aarch64-linux-gnu -Wl,-rpath-link,$(SYSROOT)/usr/lib/aarch64-linux-gnu
 endif
 
-PACKAGES := libtracefs libtraceevent libzstd zlib
+PACKAGES := libtraceevent libzstd zlib
 PKG_CFLAGS = $(shell $(PKG_CONFIG) --cflags $(PACKAGES))
 PKG_LIBS = $(shell $(PKG_CONFIG) --libs $(PACKAGES)) -lm
 
@@ -136,7 +136,7 @@ $(O)/plugins/kvm-arm64.so: $(call decode,esr smccc sysreg)
 $(O)/plugins/crosvm.so: $(call decode,crosvm)
 $(O)/plugins/hypertrace.so: $(O)/plugins/hypertrace-record.o $(call decode,hypertrace hypertrace-desc numbered)
 PLUGIN_SHARED := $(O)/plugins/plugin.o $(O)/plugins/relay.o $(O)/lib/util/base.o $(O)/lib/util/field.o
-$(LIB_OBJ) $(PLUGIN_OBJ): CFLAGS += -fPIC
+$(LIB_OBJ) $(PLUGIN_OBJ): CFLAGS += -fPIC -ffunction-sections -fdata-sections
 # All plugins export the same names, and are loaded into one global scope: -Bsymbolic
 $(O)/plugins/%.so: $(O)/plugins/%.o $(PLUGIN_SHARED) plugins/plugin.map
 	$(call say,LD,$@)

@@ -33,7 +33,7 @@ struct server {
 	int signal_fd, done_fd;
 	struct pending *pending[PENDING_MAX]; /* oldest first */
 	size_t n_pending;
-	struct session *session;
+	struct serving *session;
 };
 
 /* ---- who may connect ---------------------------------------------------------------- */
@@ -122,7 +122,7 @@ static void end_session(struct server *s)
 	eventfd_t n;
 
 	if (s->session)
-		session_join(s->session);
+		serving_join(s->session);
 	s->session = NULL;
 	eventfd_read(s->done_fd, &n);
 }
@@ -134,7 +134,7 @@ static void begin(struct server *s, size_t i, const struct msg *m)
 	char text[128];
 	int ret;
 
-	if (s->session && session_ending(s->session))
+	if (s->session && serving_ending(s->session))
 		end_session(s);
 	if (s->session) {
 		refuse(s, i, "busy: another recorder is at work");
@@ -146,7 +146,7 @@ static void begin(struct server *s, size_t i, const struct msg *m)
 		return;
 	}
 	log_info(&s->a->log, "a recorder from %s", transport_text(&p->peer, text, sizeof(text)));
-	ret = session_start(&s->session, s->a, p->fd, &p->peer, &req, s->done_fd);
+	ret = serving_start(&s->session, s->a, p->fd, &p->peer, &req, s->done_fd);
 	if (ret)
 		log_err(&s->a->log, "cannot serve it: %s", strerror(-ret));
 	forget(s, i, false);
@@ -172,7 +172,7 @@ static int take_connect(struct server *s, struct pending *p)
 	len = snprintf(line, sizeof(line), "OK %u\n", port);
 	if (port == s->a->addr.port)
 		return msg_send(p->fd, line, (size_t)len, &w);
-	if (!s->session || msg_send(p->fd, line, (size_t)len, &w) || !session_offer(s->session, port, p->fd))
+	if (!s->session || msg_send(p->fd, line, (size_t)len, &w) || !serving_offer(s->session, port, p->fd))
 		return -ECONNREFUSED;
 	return 1;
 }
@@ -282,7 +282,7 @@ int serve(struct agent *a)
 	while (!ret)
 		ret = step(&s);
 	if (s.session) {
-		session_cancel(s.session);
+		serving_cancel(s.session);
 		end_session(&s);
 	}
 	while (s.n_pending)

@@ -12,7 +12,7 @@
 
 /* ---- the undo ---------------------------------------------------------------- */
 
-static int open_undo(struct session *s)
+static int open_undo(struct serving *s)
 {
 	struct agent *a = s->agent;
 	int ret;
@@ -48,7 +48,7 @@ static void end_early(struct agent *a)
 		unlink(a->journal);
 }
 
-void session_put_back(struct session *s)
+void serving_put_back(struct serving *s)
 {
 	instance_free(s->inst);
 	s->inst = NULL;
@@ -64,7 +64,7 @@ void session_put_back(struct session *s)
 
 /* ---- the buffer ---------------------------------------------------------------- */
 
-static char *file_of(const struct session *s, const char *name)
+static char *file_of(const struct serving *s, const char *name)
 {
 	const char *path = instance_path(s->inst);
 
@@ -73,7 +73,7 @@ static char *file_of(const struct session *s, const char *name)
 }
 
 /* The instance's own sub-buffer size, where the kernel has one; else header_page's. */
-static int find_page_size(struct session *s)
+static int find_page_size(struct serving *s)
 {
 	int dirfd = undo_dirfd(s->undo);
 	char *path = file_of(s, "buffer_subbuf_size_kb"), *kb = NULL;
@@ -97,7 +97,7 @@ static int find_page_size(struct session *s)
 	return ret;
 }
 
-static int find_cpus(struct session *s)
+static int find_cpus(struct serving *s)
 {
 	char *path = file_of(s, "per_cpu");
 	DIR *d = path ? open_dir_at(undo_dirfd(s->undo), path) : NULL;
@@ -113,7 +113,7 @@ static int find_cpus(struct session *s)
 	return s->n_cpus ? 0 : -ENODEV;
 }
 
-static int find_facts(struct session *s)
+static int find_facts(struct serving *s)
 {
 	char *path = file_of(s, "trace_clock");
 	int ret = path ? undo_read(s->undo, path, &s->clock) : -ENOMEM;
@@ -127,7 +127,7 @@ static int find_facts(struct session *s)
 /* ---- a boot trace ---------------------------------------------------------------- */
 
 /* Its buffer stays as it is, with its clock and its size; the request's events come on top. */
-static int join_boot(struct session *s)
+static int join_boot(struct serving *s)
 {
 	const struct buffer_plan *b = s->buffer;
 	char *path = file_of(s, "set_event"), *on = file_of(s, "tracing_on");
@@ -155,7 +155,7 @@ static int join_boot(struct session *s)
 	return ret;
 }
 
-static int set_pids(struct session *s)
+static int set_pids(struct serving *s)
 {
 	size_t n = s->plan.pids.n;
 	pid_t *pids;
@@ -178,7 +178,7 @@ static int set_pids(struct session *s)
 /* ---- all of it
  * ----------------------------------------------------------------------------------- */
 
-static int setup(struct session *s)
+static int setup(struct serving *s)
 {
 	struct instance_opts o = { .plan = &s->plan, .log = s->log };
 	int ret = instance_open(&s->inst, s->undo, s->buffer, &o);
@@ -190,7 +190,7 @@ static int setup(struct session *s)
 	return ret ? ret : find_facts(s);
 }
 
-int session_prepare(struct session *s, char **why)
+int serving_prepare(struct serving *s, char **why)
 {
 	struct agent *a = s->agent;
 	int ret = request_parse(&s->plan, &s->req.args, s->log, why);

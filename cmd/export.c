@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* hyptrace export: recordings as a trace for Perfetto, or as lines of JSON. */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,21 +13,6 @@
 #include "export/export.h"
 #include "export/perfetto.h"
 
-static const char usage[] =
-	"usage: hyptrace export --perfetto OUT [OPTION...] [FILE...]\n"
-	"       hyptrace export --json [-o OUT] [OPTION...] [FILE...]\n"
-	"\n"
-	"Turns recordings, trace.dat or the FILEs, into another form: all their events on\n"
-	"the host's clock. Files of guests join their host's.\n"
-	"\n"
-	"  -p, --perfetto OUT          a trace for Perfetto's UI and trace_processor\n"
-	"  -j, --json                  an event a line, as JSON\n"
-	"  -i, --input FILE            another way to name a file\n"
-	"  -o, --output OUT            where --json goes; - is standard output, the default\n"
-	"  --hypertrace-desc FILE      names of hypertrace events and their arguments\n"
-	"  -q, --quiet                 errors only\n"
-	"  -h, --help                  this text\n";
-
 struct export_opts {
 	const char *perfetto, *output, *desc;
 	bool json, quiet;
@@ -36,34 +21,34 @@ struct export_opts {
 
 /* ---- command line ------------------------------------------------------------------ */
 
-enum { OPT_DESC = 256 };
+#define EXPORT(field) .off = offsetof(struct export_opts, field)
 
-static int take_option(struct export_opts *o, int c)
-{
-	switch (c) {
-	case 'p':
-		o->perfetto = optarg;
-		return 0;
-	case 'j':
-		o->json = true;
-		return 0;
-	case 'i':
-		return strlist_add(&o->files, optarg);
-	case 'o':
-		o->output = optarg;
-		return 0;
-	case OPT_DESC:
-		o->desc = optarg;
-		return 0;
-	case 'q':
-		o->quiet = true;
-		return 0;
-	default:
-		return -EINVAL;
-	}
-}
+static const struct opt export_rows[] = {
+	OPT('p', "perfetto", "OUT", "a trace for Perfetto's UI and trace_processor", opts_set_text,
+	    EXPORT(perfetto)),
+	OPT('j', "json", NULL, "an event a line, as JSON", opts_set_flag, EXPORT(json)),
+	OPT('i', "input", "FILE", "another way to name a file", opts_add_text, EXPORT(files)),
+	OPT('o', "output", "OUT", "where --json goes; - is standard output, the default", opts_set_text,
+	    EXPORT(output)),
+	OPT(0, "hypertrace-desc", "FILE", "names of hypertrace events and their arguments", opts_set_text,
+	    EXPORT(desc)),
+	OPT('q', "quiet", NULL, "errors only", opts_set_flag, EXPORT(quiet)),
+	OPT('h', "help", NULL, "this text", opts_help),
+};
 
-static int check_options(const struct export_opts *o)
+static const struct opts_table export_table = {
+	.command = "export",
+	.usage = "usage: hyptrace export --perfetto OUT [OPTION...] [FILE...]\n"
+		 "       hyptrace export --json [-o OUT] [OPTION...] [FILE...]\n"
+		 "\n"
+		 "Turns recordings, trace.dat or the FILEs, into another form: all their events on\n"
+		 "the host's clock. Files of guests join their host's.\n"
+		 "\n",
+	.rows = export_rows,
+	.n = ARRAY_SIZE(export_rows),
+};
+
+static int export_check(const struct export_opts *o)
 {
 	const char *wrong = NULL;
 
@@ -79,36 +64,22 @@ static int check_options(const struct export_opts *o)
 }
 
 /* False: there is nothing to do but exit with *status. */
-static bool parse_options(struct export_opts *o, int argc, char **argv, int *status)
+static bool export_parse(struct export_opts *o, int argc, char **argv, int *status)
 {
-	static const struct option options[] = {
-		{ "perfetto", required_argument, NULL, 'p' },
-		{ "json", no_argument, NULL, 'j' },
-		{ "input", required_argument, NULL, 'i' },
-		{ "output", required_argument, NULL, 'o' },
-		{ "hypertrace-desc", required_argument, NULL, OPT_DESC },
-		{ "quiet", no_argument, NULL, 'q' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
-	int c, ret = 0;
+	struct opts_error err;
+	int ret = opts_parse(&export_table, &argc, argv, o, &err);
 
-	*status = EXIT_USAGE;
-	while (!ret && (c = getopt_long(argc, argv, "p:ji:o:qh", options, NULL)) >= 0) {
-		if (c == 'h') {
-			fputs(usage, stdout);
-			*status = EXIT_OK;
-			return false;
-		}
-		ret = take_option(o, c);
+	if (ret) {
+		*status = command_stopped(&export_table, ret, &err);
+		return false;
 	}
-	for (; !ret && optind < argc; optind++)
-		ret = strlist_add(&o->files, argv[optind]);
-	if (!ret && !o->files.n)
-		ret = strlist_add(&o->files, "trace.dat");
-	if (!ret)
-		ret = check_options(o);
-	return !ret;
+	*status = EXIT_USAGE;
+	for (int i = 1; i < argc; i++)
+		if (strlist_add(&o->files, argv[i]))
+			return false;
+	if (!o->files.n && strlist_add(&o->files, "trace.dat"))
+		return false;
+	return !export_check(o);
 }
 
 /* ---- output ------------------------------------------------------------------------- */
@@ -270,7 +241,7 @@ int cmd_export(int argc, char **argv)
 	struct log log = console_as_log(&console);
 	int status;
 
-	if (parse_options(&o, argc, argv, &status)) {
+	if (export_parse(&o, argc, argv, &status)) {
 		console.quiet = o.quiet;
 		if (o.perfetto && !perfetto_built()) {
 			log_err(&log, "this hyptrace was built without libprotobuf-c, so it cannot write "

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* hyptrace sync: computes the offsets of guests' clocks from recordings, with a bound on each. */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <libgen.h>
 #include <stdio.h>
@@ -11,25 +11,36 @@
 
 #include "sync-priv.h"
 
-static const char usage[] =
-	"usage: hyptrace sync [--json] [--plot FILE.svg] [--write] [--check] HOST.dat "
-	"GUEST.dat...\n"
-	"\n"
-	"Computes the offset of each guest's clock from when its vCPUs could run, with a\n"
-	"bound, and what the offsets in the files would do to causality.\n"
-	"\n"
-	"  -j, --json         for programs\n"
-	"  -p, --plot FILE    draw the offset's range over time as SVG\n"
-	"  -w, --write        put the offsets into the files; the originals are kept as FILE.orig\n"
-	"  -c, --check        exit status 1 when events lie where their vCPU could not run, with\n"
-	"                     the files' own offsets (or with the computed ones if they have "
-	"none)\n"
-	"  -q, --quiet        errors only\n"
-	"  -h, --help         this text\n";
-
-struct sync_opts {
+struct sync_line {
 	bool json, write, check, quiet;
 	const char *plot;
+};
+
+#define SYNC(field) .off = offsetof(struct sync_line, field)
+
+static const struct opt sync_rows[] = {
+	OPT('j', "json", NULL, "for programs", opts_set_flag, SYNC(json)),
+	OPT('p', "plot", "FILE", "draw the offset's range over time as SVG", opts_set_text, SYNC(plot)),
+	OPT('w', "write", NULL, "put the offsets into the files; the originals are kept as FILE.orig",
+	    opts_set_flag, SYNC(write)),
+	OPT('c', "check", NULL,
+	    "exit status 1 when events lie where their vCPU could not run, with\n"
+	    "the files' own offsets (or with the computed ones if they have none)",
+	    opts_set_flag, SYNC(check)),
+	OPT('q', "quiet", NULL, "errors only", opts_set_flag, SYNC(quiet)),
+	OPT('h', "help", NULL, "this text", opts_help),
+};
+
+static const struct opts_table sync_table = {
+	.command = "sync",
+	.usage = "usage: hyptrace sync [--json] [--plot FILE.svg] [--write] [--check] HOST.dat "
+		 "GUEST.dat...\n"
+		 "\n"
+		 "Computes the offset of each guest's clock from when its vCPUs could run, with a\n"
+		 "bound, and what the offsets in the files would do to causality.\n"
+		 "\n",
+	.rows = sync_rows,
+	.n = ARRAY_SIZE(sync_rows),
 };
 
 /* ---- files ------------------------------------------------------------------------- */
@@ -202,7 +213,7 @@ static bool any_outside(const struct sync_job *job)
 	return false;
 }
 
-static int show(const struct sync_job *job, const struct sync_opts *o)
+static int show(const struct sync_job *job, const struct sync_line *o)
 {
 	struct buf text = { 0 };
 	int ret = 0;
@@ -221,7 +232,7 @@ static int show(const struct sync_job *job, const struct sync_opts *o)
 	return ret;
 }
 
-static int run(const struct sync_opts *o, char **paths, int n)
+static int sync_run(const struct sync_line *o, char **paths, int n)
 {
 	struct console console = { .quiet = o->quiet };
 	struct log log = console_as_log(&console);
@@ -244,45 +255,15 @@ static int run(const struct sync_opts *o, char **paths, int n)
 
 int cmd_sync(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "json", no_argument, NULL, 'j' },
-		{ "plot", required_argument, NULL, 'p' },
-		{ "write", no_argument, NULL, 'w' },
-		{ "check", no_argument, NULL, 'c' },
-		{ "quiet", no_argument, NULL, 'q' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
-	struct sync_opts o = { 0 };
-	int c;
+	struct sync_line o = { 0 };
+	struct opts_error err;
+	int ret = opts_parse(&sync_table, &argc, argv, &o, &err);
 
-	while ((c = getopt_long(argc, argv, "jp:wcqh", options, NULL)) >= 0) {
-		switch (c) {
-		case 'j':
-			o.json = true;
-			break;
-		case 'p':
-			o.plot = optarg;
-			break;
-		case 'w':
-			o.write = true;
-			break;
-		case 'c':
-			o.check = true;
-			break;
-		case 'q':
-			o.quiet = true;
-			break;
-		case 'h':
-			fputs(usage, stdout);
-			return EXIT_OK;
-		default:
-			return EXIT_USAGE;
-		}
-	}
-	if (argc - optind < 2) {
-		fputs(usage, stderr);
+	if (ret)
+		return command_stopped(&sync_table, ret, &err);
+	if (argc < 3) {
+		command_usage(&sync_table, stderr);
 		return EXIT_USAGE;
 	}
-	return run(&o, argv + optind, argc - optind);
+	return sync_run(&o, argv + 1, argc - 1);
 }

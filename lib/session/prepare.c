@@ -12,7 +12,6 @@
 #include <sys/random.h>
 #include <sys/utsname.h>
 #include <time.h>
-#include <tracefs.h>
 #include <unistd.h>
 
 #include "clock/marks.h"
@@ -20,27 +19,7 @@
 #include "session/new-spool.h"
 #include "session/guests-ask.h"
 #include "session/session-priv.h"
-
-/* Where tracefs is: malloc'ed, or NULL with a message. */
-static char *find_tracing_dir(const struct session_opts *o)
-{
-	const char *dir = o->tracing_dir;
-
-	if (dir) /* libtracefs is to look there too */
-		tracefs_set_tracing_dir((char *)(uintptr_t)dir);
-	else
-		dir = tracefs_tracing_dir(); /* mounts it when it is not */
-	if (!dir || access(dir, F_OK)) {
-		log_err(o->log, "tracefs is not mounted and cannot be (mount -t tracefs tracefs "
-				"/sys/kernel/tracing as root)");
-		return NULL;
-	}
-	if (access(dir, R_OK | X_OK)) {
-		log_err(o->log, "cannot read %s: %s (root is needed)", dir, strerror(errno));
-		return NULL;
-	}
-	return strdup(dir);
-}
+#include "tracefs/mount.h"
 
 /* ---- the session file ---------------------------------------------------------------- */
 
@@ -225,7 +204,9 @@ static int prepare_host(struct session *s, const struct buffer_plan *b)
 {
 	/* one clock for all: the hypervisor knows no other, and guests need one that runs on */
 	const char *clock = s->remote || s->plan->n_guests ? "boot" : NULL;
-	struct instance_opts io = { .plan = s->plan, .clock = clock, .log = s->log };
+	struct instance_opts io = {
+		.plan = s->plan, .clock = clock, .log = s->log, .match = instance_match_functions
+	};
 	struct instance *i;
 	struct host *h = NULL;
 	int ret = instance_open(&i, s->undo, b, &io);
@@ -465,7 +446,7 @@ int session_prepare(struct session *s)
 	struct buffer_plan *hyp = hyp_plan(s);
 	int ret;
 
-	s->tracing_dir = find_tracing_dir(s->o);
+	s->tracing_dir = tracefs_dir(s->o->tracing_dir, s->log);
 	if (!s->tracing_dir)
 		return -ENOENT;
 	ret = make_spool(s) ?: make_undo(s) ?: fork_command(s);

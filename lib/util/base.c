@@ -216,6 +216,17 @@ bool strlist_has(const struct strlist *l, const char *s)
 	return false;
 }
 
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+void strlist_sort(struct strlist *l)
+{
+	if (l->n)
+		qsort(l->v, l->n, sizeof(*l->v), by_text);
+}
+
 void strlist_release(struct strlist *l)
 {
 	for (size_t i = 0; i < l->n; i++)

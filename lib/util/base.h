@@ -107,6 +107,7 @@ struct strlist {
 
 int strlist_add(struct strlist *l, const char *s); /* 0 or -ENOMEM */
 bool strlist_has(const struct strlist *l, const char *s);
+void strlist_sort(struct strlist *l); /* in the order of strcmp */
 void strlist_release(struct strlist *l);
 
 /* ---- files --------------------------------------------------------------- */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The command line of record: words in, the plan (or the message) out. */
-#include "../../cmd/record-opts.h"
+/* The grammar of record: words in, the plan (or the message) out. */
+#include "tracefs/grammar.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -84,13 +84,13 @@ static void dump(struct buf *out, const struct record_plan *p)
 	if (p->sleep_us)
 		buf_printf(out, "s=%llu ", (unsigned long long)p->sleep_us);
 	if (p->rt_prio)
-		buf_printf(out, "r=%d ", p->rt_prio);
+		buf_printf(out, "r=%llu ", (unsigned long long)p->rt_prio);
 	if (p->user)
 		buf_printf(out, "user=%s ", p->user);
 	if (p->compression)
 		buf_printf(out, "compression=%s ", p->compression);
 	if (p->file_version)
-		buf_printf(out, "v%d ", p->file_version);
+		buf_printf(out, "v%llu ", (unsigned long long)p->file_version);
 	if (p->cmdlines_size)
 		buf_printf(out, "cmdlines=%llu ", (unsigned long long)p->cmdlines_size);
 	for (char **c = p->command; c && *c; c++)
@@ -118,7 +118,7 @@ static int run(const struct parse_case *c, char *text, size_t size)
 		snprintf(words[argc], sizeof(words[argc]), "%s", c->argv[argc - 1]);
 		argv[argc] = words[argc];
 	}
-	ret = record_opts_parse(argc, argv, &plan, &err);
+	ret = grammar_parse_line(&plan, argc, argv, &err);
 	if (!ret)
 		dump(&out, &plan);
 	snprintf(text, size, "%s", ret ? err.text : buf_str(&out));
@@ -257,7 +257,7 @@ static const struct parse_case refused[] = {
 	{ { "--ts-offset", "5" }, "--ts-offset is not served: give it to the report: "
 				  "trace-cmd report --ts-offset" },
 	{ { "--tsc2nsec" }, "--tsc2nsec is not served: for times in nanoseconds use -C boot or -C mono" },
-	{ { "--tsync", "ptp", "-e", "kvm" }, "--tsync ptp: unknown: use auto, exact, hyp, kvm, ping or none" },
+	{ { "--tsync", "ptp", "-e", "kvm" }, "--tsync ptp: unknown: use auto, counter, hyp, kvm, ping or none" },
 	{ { "--tsync-interval", "x", "-e", "kvm" }, "--tsync-interval x: not a number" },
 	{ { "--verbose" }, "--verbose is not served: messages have no levels: leave it out, or use "
 			   "-q for errors only" },
@@ -392,8 +392,8 @@ static void test_help(void **state)
 					    { { "-e", "a", "-h", "-Z" }, "" } };
 	struct buf out = { 0 };
 
-	check_all(cases, ARRAY_SIZE(cases), RECORD_OPTS_HELP);
-	record_opts_usage(&out);
+	check_all(cases, ARRAY_SIZE(cases), OPTS_STOP);
+	opts_usage(&grammar_table, &out);
 	assert_non_null(strstr(buf_str(&out), "\n  -b KIB                 size of the buffer per CPU\n"));
 	assert_non_null(strstr(buf_str(&out), "\n  -q, --quiet            print errors only\n"));
 	assert_non_null(strstr(buf_str(&out), "\nRecording:\n"));
