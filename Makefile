@@ -52,7 +52,7 @@ WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointe
 OPT ?= $(if $(SAN),-O1 -g1,-O2 -g)
 comma := ,
 SANFLAGS := $(if $(SAN),-fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
-CPPFLAGS += -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DHYPTRACE_VERSION='"$(VERSION)"' -Ilib
+CPPFLAGS += -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DHYPTRACE_VERSION='"$(VERSION)"' -Ilib -Iinclude
 CFLAGS += -std=gnu11 $(OPT) $(WARN) $(SANFLAGS) -pthread
 LDFLAGS += $(SANFLAGS) $(CROSS_LDFLAGS) -pthread
 
@@ -63,13 +63,13 @@ LIB_SRC := $(wildcard lib/*/*.c)
 CMD_SRC := $(wildcard cmd/*.c)
 ifeq ($(PROTOBUF_C),1)
 PACKAGES += libprotobuf-c
-LIB_SRC := $(filter-out lib/export/perfetto-none.c,$(LIB_SRC))
 PERFETTO_OBJ := $(O)/gen/perfetto.pb-c.o
+CPPFLAGS += -DHYPTRACE_PERFETTO
 else
-LIB_SRC := $(filter-out lib/export/perfetto.c $(filter-out %-none.c,$(wildcard lib/export/perfetto-*.c)),$(LIB_SRC))
+LIB_SRC := $(filter-out lib/export/perfetto%,$(LIB_SRC))
 endif
 UNIT_SRC := $(wildcard tests/unit/*.c)
-FUZZ_SRC := $(filter-out tests/fuzz/main.c,$(wildcard tests/fuzz/*.c))
+FUZZ_SRC := $(filter-out tests/fuzz/main.c $(if $(PERFETTO_OBJ),,tests/fuzz/export.c),$(wildcard tests/fuzz/*.c))
 TOOL_SRC := $(wildcard tests/tools/*.c)
 INTEG_SRC := $(wildcard tests/integration/*.c)
 AGENT_SRC := $(wildcard agent/*.c)

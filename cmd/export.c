@@ -8,9 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "api/handle.h"
 #include "cmd.h"
 #include "export/json-lines.h"
-#include "export/export.h"
 #include "export/perfetto.h"
 
 struct export_opts {
@@ -100,7 +100,7 @@ static bool is_input(const struct inputs *in, const struct stat *st)
 	return false;
 }
 
-static int open_output(struct output *out, const char *path, const struct inputs *in, const struct log *log)
+static int output_open(struct output *out, const char *path, const struct inputs *in, const struct log *log)
 {
 	struct stat st;
 
@@ -122,11 +122,11 @@ static int open_output(struct output *out, const char *path, const struct inputs
 	return 0;
 }
 
-static int close_output(struct output *out, int ret, const struct log *log)
+static int output_close(struct output *out, int ret, const struct log *log)
 {
-	if (out->fd > STDERR_FILENO && close(out->fd) && !ret)
+	if (out->fd > STDERR_FILENO && close(out->fd) && ret == 0)
 		ret = -errno;
-	if (!ret)
+	if (ret == 0)
 		return 0;
 	log_err(log, "cannot write '%s': %s", out->path, errno_text(ret));
 	if (out->made)
@@ -136,16 +136,64 @@ static int close_output(struct output *out, int ret, const struct log *log)
 
 /* ---- the two forms ------------------------------------------------------------------- */
 
-static int export_lines(const struct inputs *in, int fd, struct export_counts *counts, const struct log *log)
+struct export
+{
+	struct hyptrace *files;
+	const struct log *log;
+	uint64_t records, unknown; /* unknown: of no event that has a format */
+};
+
+/* Calls fn with each record. -ENOMEM or what fn returned. */
+static int export_records(struct export *e, int (*fn)(void *ctx, const struct timeline_record *r), void *ctx)
+{
+	struct hyptrace_event event = { .size = sizeof(event) };
+	int ret;
+
+	while ((ret = hyptrace_next(e->files, &event)) == 1) {
+		e->records += event.data_size > 0;
+		e->unknown += event.data_size && !event.name;
+		ret = fn(ctx, handle_record(e->files));
+		if (ret)
+			break;
+	}
+	return ret;
+}
+
+static int export_lines(struct export *e, int fd)
 {
 	struct export_json *j = export_json_new(fd);
-	int ret = j ? export_run(in, export_json_record, j, counts, log) : -ENOMEM;
+	int ret = j ? export_records(e, export_json_record, j) : -ENOMEM;
 
-	if (!ret)
+	if (ret == 0)
 		ret = export_json_flush(j);
 	export_json_free(j);
 	return ret;
 }
+
+#ifdef HYPTRACE_PERFETTO
+#define PERFETTO_BUILT true
+
+static int export_perfetto(struct export *e, int fd, const struct hypertrace_desc *desc)
+{
+	struct perfetto *p;
+	int ret = perfetto_new(&p, fd, handle_inputs(e->files), desc, e->log);
+
+	if (ret)
+		return ret;
+	ret = export_records(e, perfetto_record, p);
+	if (ret == 0)
+		ret = perfetto_finish(p);
+	perfetto_free(p);
+	return ret;
+}
+#else
+#define PERFETTO_BUILT false
+
+static int export_perfetto(struct export *e, int fd, const struct hypertrace_desc *desc)
+{
+	return -ENOSYS;
+}
+#endif
 
 #define DESC_MAX (16u << 20)
 
@@ -159,7 +207,7 @@ static int read_desc(const char *path, struct hypertrace_desc **desc, const stru
 	if (!path)
 		return 0;
 	ret = read_file(path, DESC_MAX, &text);
-	if (!ret)
+	if (ret == 0)
 		ret = hypertrace_desc_parse(text.data, text.len, desc, &line);
 	if (ret == -EBADMSG)
 		log_err(log, "%s: line %u makes no sense", path, line);
@@ -167,31 +215,6 @@ static int read_desc(const char *path, struct hypertrace_desc **desc, const stru
 		log_err(log, "cannot read '%s': %s", path, errno_text(ret));
 	buf_release(&text);
 	return ret;
-}
-
-static int export_perfetto(const struct inputs *in, int fd, const struct hypertrace_desc *desc,
-			   struct export_counts *counts, const struct log *log)
-{
-	struct perfetto *p;
-	int ret = perfetto_new(&p, fd, in, desc, log);
-
-	if (!ret)
-		ret = export_run(in, perfetto_record, p, counts, log);
-	if (!ret)
-		ret = perfetto_finish(p);
-	perfetto_free(p);
-	return ret;
-}
-static int export_to(struct output *out, const struct inputs *in, const struct export_opts *o,
-		     const struct hypertrace_desc *desc, struct export_counts *counts, const struct log *log)
-{
-	int ret = open_output(out, o->perfetto ? o->perfetto : o->output ? o->output : "-", in, log);
-
-	if (ret)
-		return ret;
-	ret = o->perfetto ? export_perfetto(in, out->fd, desc, counts, log)
-			  : export_lines(in, out->fd, counts, log);
-	return close_output(out, ret, log);
 }
 
 /* Clocks whose ticks only TSC2NSEC makes ns of. */
@@ -203,35 +226,47 @@ static void warn_ticks(const struct inputs *in, const struct log *log)
 				 in->v[i].time.clock);
 }
 
-static void say_counts(const struct export_counts *counts, const struct log *log)
+static int export_to(struct export *e, const struct export_opts *o, const struct hypertrace_desc *desc)
 {
-	if (counts->unknown)
-		log_warn(log, "%llu of %llu records are of events without a format",
-			 (unsigned long long)counts->unknown, (unsigned long long)counts->records);
-	if (counts->damaged)
-		log_err(log, "the files are damaged in %llu places: what lay there is missing",
-			(unsigned long long)counts->damaged);
+	const struct inputs *in = handle_inputs(e->files);
+	struct output out;
+	int ret = handle_load(e->files);
+
+	if (ret)
+		return ret;
+	warn_ticks(in, e->log);
+	ret = output_open(&out, o->perfetto ? o->perfetto : o->output ? o->output : "-", in, e->log);
+	if (ret)
+		return ret;
+	ret = o->perfetto ? export_perfetto(e, out.fd, desc) : export_lines(e, out.fd);
+	return output_close(&out, ret, e->log);
 }
 
-static int export_files(const struct export_opts *o, const struct log *log)
+static int export_files(const struct export_opts *o, struct log *log)
 {
-	struct export_counts counts = { 0 };
+	struct hyptrace_open_opts open_opts = { sizeof(open_opts), .log = handle_log_to, .log_ctx = log };
+	struct export e = { .log = log };
 	struct hypertrace_desc *desc;
-	struct inputs in = { 0 };
-	struct output out;
+	uint64_t damaged = 0;
 	int ret = read_desc(o->desc, &desc, log);
 
-	if (!ret)
-		ret = inputs_open(&in, &o->files, log);
-	if (!ret)
-		warn_ticks(&in, log);
-	if (!ret)
-		ret = export_to(&out, &in, o, desc, &counts, log);
-	if (!ret)
-		say_counts(&counts, log);
-	inputs_release(&in);
+	if (ret)
+		goto out;
+	ret = hyptrace_open(&e.files, (const char *const *)o->files.v, o->files.n, &open_opts);
+	if (ret)
+		goto out;
+	ret = export_to(&e, o, desc);
+	damaged = hyptrace_damaged(e.files);
+	if (ret == 0 && e.unknown)
+		log_warn(log, "%llu of %llu records are of events without a format",
+			 (unsigned long long)e.unknown, (unsigned long long)e.records);
+	if (ret == 0 && damaged)
+		log_err(log, "the files are damaged in %llu places: what lay there is missing",
+			(unsigned long long)damaged);
+out:
+	hyptrace_close(e.files);
 	hypertrace_desc_free(desc);
-	return ret || counts.damaged ? EXIT_FAILED : EXIT_OK;
+	return ret || damaged ? EXIT_FAILED : EXIT_OK;
 }
 
 int cmd_export(int argc, char **argv)
@@ -243,7 +278,7 @@ int cmd_export(int argc, char **argv)
 
 	if (export_parse(&o, argc, argv, &status)) {
 		console.quiet = o.quiet;
-		if (o.perfetto && !perfetto_built()) {
+		if (o.perfetto && !PERFETTO_BUILT) {
 			log_err(&log, "this hyptrace was built without libprotobuf-c, so it cannot write "
 				      "for Perfetto");
 			status = EXIT_FAILED;

@@ -99,7 +99,7 @@ static void put_field(struct json *json, const struct tep_format_field *f, const
 
 /* ---- records -------------------------------------------------------------------- */
 
-static void put_event(struct export_json *j, struct json *json, const struct export_record *r)
+static void put_event(struct export_json *j, struct json *json, const struct timeline_record *r)
 {
 	struct tep_record rec = r->tep;
 
@@ -116,7 +116,7 @@ static void put_event(struct export_json *j, struct json *json, const struct exp
 	json_key_str(json, "info", j->info.buffer);
 }
 
-static void put_unknown(struct json *json, const struct export_record *r)
+static void put_unknown(struct json *json, const struct timeline_record *r)
 {
 	const uint8_t *data = r->tep.data;
 
@@ -131,7 +131,7 @@ static void put_unknown(struct json *json, const struct export_record *r)
 }
 
 /* Where it is from. */
-static void put_place(struct json *json, const struct export_record *r)
+static void put_place(struct json *json, const struct timeline_record *r)
 {
 	const char *base = strrchr(r->in->path, '/');
 
@@ -145,7 +145,7 @@ static void put_place(struct json *json, const struct export_record *r)
 		json_key_u64(json, "lost", (uint64_t)r->missed);
 }
 
-int export_json_record(void *ctx, const struct export_record *r)
+int export_json_record(void *ctx, const struct timeline_record *r)
 {
 	struct export_json *j = ctx;
 	struct json json = { .out = &j->out, .compact = true };
@@ -159,7 +159,7 @@ int export_json_record(void *ctx, const struct export_record *r)
 			json_i64(&json, r->pid);
 		else
 			json_null(&json);
-		json_key_str(&json, "comm", export_comm(r));
+		json_key_str(&json, "comm", timeline_comm(r));
 		if (r->event)
 			put_event(j, &json, r);
 		else

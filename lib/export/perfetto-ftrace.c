@@ -120,7 +120,7 @@ static struct plan *make_plan(const struct tep_event *e)
 	return p;
 }
 
-static const struct plan *find_plan(struct pf_ftrace *f, const struct export_record *r)
+static const struct plan *find_plan(struct pf_ftrace *f, const struct timeline_record *r)
 {
 	struct plan **slot = &f->plans[r->input][r->id];
 
@@ -143,7 +143,7 @@ static void set_number(ProtobufCMessage *m, const ProtobufCFieldDescriptor *d, u
 }
 
 static void set_field(struct arena *a, ProtobufCMessage *m, const struct target *t,
-		      const struct export_record *r)
+		      const struct timeline_record *r)
 {
 	size_t len = (size_t)r->tep.size, n;
 	const uint8_t *data;
@@ -157,7 +157,7 @@ static void set_field(struct arena *a, ProtobufCMessage *m, const struct target 
 	}
 }
 
-static void set_known(struct arena *a, ftrace_event *e, const struct plan *p, const struct export_record *r)
+static void set_known(struct arena *a, ftrace_event *e, const struct plan *p, const struct timeline_record *r)
 {
 	const ProtobufCMessageDescriptor *d = p->member->descriptor;
 	ProtobufCMessage *m = arena_alloc(a, d->sizeof_message);
@@ -214,7 +214,7 @@ static char *array_text(struct arena *a, const struct tep_format_field *f, const
 }
 
 static void set_generic_field(struct arena *a, generic_field *g, const struct tep_format_field *f,
-			      const struct export_record *r)
+			      const struct timeline_record *r)
 {
 	size_t len = (size_t)r->tep.size, n;
 	const uint8_t *data;
@@ -231,7 +231,7 @@ static void set_generic_field(struct arena *a, generic_field *g, const struct te
 	}
 }
 
-static void set_generic(struct arena *a, ftrace_event *e, const struct export_record *r)
+static void set_generic(struct arena *a, ftrace_event *e, const struct timeline_record *r)
 {
 	size_t n = count_fields(r->event);
 	Perfetto__Protos__GenericFtraceEvent *g = arena_alloc(a, sizeof(*g));
@@ -252,7 +252,7 @@ static void set_generic(struct arena *a, ftrace_event *e, const struct export_re
 }
 
 /* A record that no format describes: that it was there, and its number. */
-static void set_unknown(struct arena *a, ftrace_event *e, const struct export_record *r)
+static void set_unknown(struct arena *a, ftrace_event *e, const struct timeline_record *r)
 {
 	Perfetto__Protos__GenericFtraceEvent *g = arena_alloc(a, sizeof(*g));
 	generic_field *field = arena_alloc(a, sizeof(*field));
@@ -338,7 +338,7 @@ int pf_ftrace_lost(struct pf_ftrace *f, size_t input, unsigned int cpu)
 	return ret;
 }
 
-int pf_ftrace_add(struct pf_ftrace *f, const struct export_record *r, bool generic)
+int pf_ftrace_add(struct pf_ftrace *f, const struct timeline_record *r, bool generic)
 {
 	const struct plan *plan = r->event ? find_plan(f, r) : NULL;
 	struct bundle *b = find_bundle(f, r->input, r->cpu);

@@ -23,7 +23,7 @@
 
 struct cpu {
 	struct cpu *next;
-	struct export_record enter; /* its bytes are in `bytes` */
+	struct timeline_record enter; /* its bytes are in `bytes` */
 	struct buf bytes;
 	bool open;
 	size_t input;
@@ -42,7 +42,7 @@ struct pf_hyp {
 	struct cpu *cpus[BUCKETS];
 };
 
-const char *pf_hyp_reason(struct arena *a, const struct export_record *r)
+const char *pf_hyp_reason(struct arena *a, const struct timeline_record *r)
 {
 	static const char key[] = "reason=";
 	struct tep_record rec = r->tep;
@@ -112,7 +112,7 @@ static const char *slice_name(struct cpu *c)
 	return c->told ? arena_text(&c->arena, c->told->name, strlen(c->told->name)) : "hyp";
 }
 
-static int open_slice(struct cpu *c, const struct export_record *r)
+static int open_slice(struct cpu *c, const struct timeline_record *r)
 {
 	uint64_t vcpu;
 
@@ -126,7 +126,7 @@ static int open_slice(struct cpu *c, const struct export_record *r)
 	c->enter.tep.data = c->bytes.data;
 	if (c->reason)
 		pf_arg_text(&c->args, "reason", c->reason, strlen(c->reason));
-	if (export_number(r, "vcpu", &vcpu) && vcpu)
+	if (timeline_number(r, "vcpu", &vcpu) && vcpu)
 		pf_arg_i64(&c->args, "vcpu", (int64_t)vcpu);
 	c->open = true;
 	return c->arena.bad ? -ENOMEM : buf_status(&c->bytes);
@@ -149,7 +149,7 @@ static int drop_slice(struct pf_hyp *h, struct cpu *c)
 	return ret;
 }
 
-static int close_slice(struct pf_hyp *h, struct cpu *c, const struct export_record *r)
+static int close_slice(struct pf_hyp *h, struct cpu *c, const struct timeline_record *r)
 {
 	struct pf *pf = h->pf;
 	uint32_t machine = pf->machines[c->input];
@@ -175,7 +175,7 @@ static int close_slice(struct pf_hyp *h, struct cpu *c, const struct export_reco
 }
 
 /* What was handled meanwhile: its fields and what they mean. */
-static int add_detail(struct pf_hyp *h, struct cpu *c, const struct export_record *r)
+static int add_detail(struct pf_hyp *h, struct cpu *c, const struct timeline_record *r)
 {
 	char text[ESR_TEXT_MAX > SMCCC_TEXT_MAX ? ESR_TEXT_MAX : SMCCC_TEXT_MAX];
 	const char *name = r->event->name;
@@ -184,12 +184,12 @@ static int add_detail(struct pf_hyp *h, struct cpu *c, const struct export_recor
 	if (c->open) {
 		c->told = r->event;
 		pf_arg_fields(&c->args, r);
-		if (export_number(r, "esr", &v)) {
+		if (timeline_number(r, "esr", &v)) {
 			esr_text(v, text, sizeof(text));
 			pf_arg_text(&c->args, "syndrome", text, strlen(text));
 		}
-		if ((!strcmp(name, "host_smc") && export_number(r, "id", &v)) ||
-		    export_number(r, "func_id", &v)) {
+		if ((!strcmp(name, "host_smc") && timeline_number(r, "id", &v)) ||
+		    timeline_number(r, "func_id", &v)) {
 			smccc_text((uint32_t)v, text, sizeof(text));
 			pf_arg_text(&c->args, "call", text, strlen(text));
 		}
@@ -197,7 +197,7 @@ static int add_detail(struct pf_hyp *h, struct cpu *c, const struct export_recor
 	return pf_ftrace_add(h->pf->ftrace, r, false);
 }
 
-int pf_hyp_record(struct pf_hyp *h, const struct export_record *r)
+int pf_hyp_record(struct pf_hyp *h, const struct timeline_record *r)
 {
 	struct cpu *c = find_cpu(h, r->input, r->cpu);
 	int ret = c ? 0 : add_cpu(h, r->input, r->cpu, &c);

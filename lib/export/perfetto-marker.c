@@ -48,7 +48,7 @@ struct pf_marker {
 
 /* ---- threads and lanes ----------------------------------------------------------------- */
 
-static struct thread *get_thread(struct pf_marker *m, const struct export_record *r, enum kind kind)
+static struct thread *get_thread(struct pf_marker *m, const struct timeline_record *r, enum kind kind)
 {
 	struct thread **at = &m->threads[(unsigned int)r->pid % BUCKETS], *t;
 
@@ -70,12 +70,12 @@ static struct thread *get_thread(struct pf_marker *m, const struct export_record
 }
 
 static int lane_track(struct pf_marker *m, const struct thread *t, struct lane *l,
-		      const struct export_record *r)
+		      const struct timeline_record *r)
 {
 	struct pf *pf = m->pf;
 	uint32_t machine = pf->machines[t->input];
 	uint64_t *parent = &m->parents[t->kind][t->input];
-	const char *comm = export_comm(r), *name;
+	const char *comm = timeline_comm(r), *name;
 	int ret = 0;
 
 	if (l->track)
@@ -110,7 +110,7 @@ static struct lane *open_lane(struct thread *t, uint64_t id, const char *name)
 
 /* ---- spans ---------------------------------------------------------------------------- */
 
-static int begin_span(struct pf_marker *m, struct thread *t, const struct export_record *r, uint64_t id,
+static int begin_span(struct pf_marker *m, struct thread *t, const struct timeline_record *r, uint64_t id,
 		      const char *key, const char *name, const struct pf_args *args)
 {
 	struct lane *l = free_lane(t);
@@ -130,7 +130,7 @@ static int begin_span(struct pf_marker *m, struct thread *t, const struct export
 			      args);
 }
 
-static int instant(struct pf_marker *m, struct thread *t, const struct export_record *r, const char *name,
+static int instant(struct pf_marker *m, struct thread *t, const struct timeline_record *r, const char *name,
 		   const struct pf_args *args)
 {
 	struct lane *l = free_lane(t);
@@ -144,7 +144,7 @@ static int instant(struct pf_marker *m, struct thread *t, const struct export_re
 				args);
 }
 
-static int end_span(struct pf_marker *m, struct thread *t, const struct export_record *r, uint64_t id,
+static int end_span(struct pf_marker *m, struct thread *t, const struct timeline_record *r, uint64_t id,
 		    const char *key, const char *name, const struct pf_args *args)
 {
 	struct lane *l = open_lane(t, id, key);
@@ -158,7 +158,7 @@ static int end_span(struct pf_marker *m, struct thread *t, const struct export_r
 
 /* ---- crosvm ----------------------------------------------------------------------------- */
 
-static int crosvm_record(struct pf_marker *m, const struct export_record *r, const struct crosvm_line *line)
+static int crosvm_record(struct pf_marker *m, const struct timeline_record *r, const struct crosvm_line *line)
 {
 	struct arena *a = &m->pf->arena;
 	struct pf_args args = { .arena = a };
@@ -222,7 +222,7 @@ static void hypertrace_args(struct pf_marker *m, const struct hypertrace_event *
 	buf_release(&value);
 }
 
-static int hypertrace_record(struct pf_marker *m, const struct export_record *r,
+static int hypertrace_record(struct pf_marker *m, const struct timeline_record *r,
 			     const struct hypertrace_event *e)
 {
 	struct arena *a = &m->pf->arena;
@@ -248,7 +248,7 @@ static int hypertrace_record(struct pf_marker *m, const struct export_record *r,
 	return instant(m, t, r, text, &args);
 }
 
-int pf_marker_record(struct pf_marker *m, const struct export_record *r)
+int pf_marker_record(struct pf_marker *m, const struct timeline_record *r)
 {
 	struct crosvm_line line;
 	struct hypertrace_event e;

@@ -36,7 +36,7 @@ void pf_ftrace_free(struct pf_ftrace *f);
  * Events that Perfetto knows are written as it knows them, unless `generic`;
  * others as names and values.
  */
-int pf_ftrace_add(struct pf_ftrace *f, const struct export_record *r, bool generic);
+int pf_ftrace_add(struct pf_ftrace *f, const struct timeline_record *r, bool generic);
 /* Events were lost on the CPU before the next one. */
 int pf_ftrace_lost(struct pf_ftrace *f, size_t input, unsigned int cpu);
 int pf_ftrace_finish(struct pf_ftrace *f);
@@ -72,7 +72,7 @@ void pf_arg_i64(struct pf_args *a, const char *name, int64_t v);
 void pf_arg_hex(struct pf_args *a, const char *name, uint64_t v);
 void pf_arg_text(struct pf_args *a, const char *name, const char *text, size_t len);
 /* All of the event's fields, each called "EVENT.FIELD". */
-void pf_arg_fields(struct pf_args *a, const struct export_record *r);
+void pf_arg_fields(struct pf_args *a, const struct timeline_record *r);
 
 /* ---- what is made of them ------------------------------------------------------------ */
 
@@ -93,18 +93,18 @@ struct pf {
 struct pf_hyp;
 struct pf_hyp *pf_hyp_new(struct pf *pf);
 void pf_hyp_free(struct pf_hyp *h);
-int pf_hyp_record(struct pf_hyp *h, const struct export_record *r);
+int pf_hyp_record(struct pf_hyp *h, const struct timeline_record *r);
 int pf_hyp_lost(struct pf_hyp *h, size_t input, unsigned int cpu);
 int pf_hyp_finish(struct pf_hyp *h);
 /* Why the hypervisor was entered or left: "hvc", in the arena; NULL: the event does not say. */
-const char *pf_hyp_reason(struct arena *a, const struct export_record *r);
+const char *pf_hyp_reason(struct arena *a, const struct timeline_record *r);
 
 /* vCPUs, by host thread: perfetto-vcpu.c. */
 struct pf_vcpus;
 struct pf_vcpus *pf_vcpus_new(struct pf *pf);
 void pf_vcpus_free(struct pf_vcpus *v);
 /* Any record; only those that tell of vCPUs count. */
-int pf_vcpus_record(struct pf_vcpus *v, const struct export_record *r);
+int pf_vcpus_record(struct pf_vcpus *v, const struct timeline_record *r);
 /* Events of this file were lost: what was going on is not known any more. */
 void pf_vcpus_lost(struct pf_vcpus *v, size_t input);
 
@@ -112,6 +112,6 @@ void pf_vcpus_lost(struct pf_vcpus *v, size_t input);
 struct pf_marker;
 struct pf_marker *pf_marker_new(struct pf *pf, const struct hypertrace_desc *desc);
 void pf_marker_free(struct pf_marker *m);
-int pf_marker_record(struct pf_marker *m, const struct export_record *r);
+int pf_marker_record(struct pf_marker *m, const struct timeline_record *r);
 
 #endif

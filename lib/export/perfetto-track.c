@@ -147,7 +147,7 @@ static bool is_hex(const char *name)
 	return false;
 }
 
-void pf_arg_fields(struct pf_args *a, const struct export_record *r)
+void pf_arg_fields(struct pf_args *a, const struct timeline_record *r)
 {
 	size_t len = (size_t)r->tep.size, n;
 	const uint8_t *data;

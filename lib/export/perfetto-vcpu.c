@@ -133,18 +133,18 @@ static int end_state(struct pf_vcpus *v, const struct vcpu *c, struct state *s, 
 	return ret ? ret : pf_end(&pf->tracks, machine, s->track, ts);
 }
 
-static void begin_state(struct state *s, const struct export_record *r, const char *name)
+static void begin_state(struct state *s, const struct timeline_record *r, const char *name)
 {
 	s->on = true;
 	s->since = r->ts;
 	snprintf(s->name, sizeof(s->name), "%s", name);
-	s->has_pc = export_number(r, "vcpu_pc", &s->pc);
+	s->has_pc = timeline_number(r, "vcpu_pc", &s->pc);
 }
 
 /* ---- KVM ------------------------------------------------------------------------------ */
 
 /* x86: the format has the names, "reason EPT_VIOLATION rip 0x..." */
-static void x86_exit_name(const struct export_record *r, char *out, size_t size)
+static void x86_exit_name(const struct timeline_record *r, char *out, size_t size)
 {
 	static const char key[] = "reason ";
 	struct tep_record rec = r->tep;
@@ -160,17 +160,17 @@ static void x86_exit_name(const struct export_record *r, char *out, size_t size)
 	trace_seq_destroy(&s);
 }
 
-static void exit_name(const struct export_record *r, char *out, size_t size)
+static void exit_name(const struct timeline_record *r, char *out, size_t size)
 {
 	uint64_t ret, ec;
 	const char *name, *what = NULL;
 
-	if (!export_number(r, "ret", &ret)) {
+	if (!timeline_number(r, "ret", &ret)) {
 		x86_exit_name(r, out, size);
 		return;
 	}
 	name = kvm_exit_arm_name((uint32_t)ret);
-	if (ret == KVM_EXIT_ARM_TRAP && export_number(r, "esr_ec", &ec))
+	if (ret == KVM_EXIT_ARM_TRAP && timeline_number(r, "esr_ec", &ec))
 		what = esr_ec_name((unsigned int)ec);
 	if (!name)
 		snprintf(out, size, "exit %lld", (long long)ret);
@@ -178,7 +178,7 @@ static void exit_name(const struct export_record *r, char *out, size_t size)
 		snprintf(out, size, "%s%s%s", name, what ? " " : "", what ? what : "");
 }
 
-static int kvm_switch(struct pf_vcpus *v, const struct export_record *r, bool entry)
+static int kvm_switch(struct pf_vcpus *v, const struct timeline_record *r, bool entry)
 {
 	char name[48] = "guest";
 	struct vcpu *c;
@@ -198,14 +198,14 @@ static int kvm_switch(struct pf_vcpus *v, const struct export_record *r, bool en
 /* ---- the hypervisor --------------------------------------------------------------------- */
 
 /* mainline's: hyp_exit for eret_guest goes into the guest, hyp_enter for guest_exit comes out */
-static int hyp_switch(struct pf_vcpus *v, const struct export_record *r, bool in)
+static int hyp_switch(struct pf_vcpus *v, const struct timeline_record *r, bool in)
 {
 	const char *reason;
 	struct vcpu *c;
 	uint64_t tid;
 	int ret;
 
-	if (!export_number(r, "vcpu", &tid) || !tid || tid > INT32_MAX)
+	if (!timeline_number(r, "vcpu", &tid) || !tid || tid > INT32_MAX)
 		return 0;
 	reason = pf_hyp_reason(&v->pf->arena, r);
 	if (!reason || strcmp(reason, in ? "eret_guest" : "guest_exit"))
@@ -222,7 +222,7 @@ static int hyp_switch(struct pf_vcpus *v, const struct export_record *r, bool in
 	return ret;
 }
 
-int pf_vcpus_record(struct pf_vcpus *v, const struct export_record *r)
+int pf_vcpus_record(struct pf_vcpus *v, const struct timeline_record *r)
 {
 	const char *name = r->event->name;
 
@@ -231,7 +231,7 @@ int pf_vcpus_record(struct pf_vcpus *v, const struct export_record *r)
 
 		if (r->pid > 0 && (entry || !strcmp(name, "kvm_exit")))
 			return kvm_switch(v, r, entry);
-	} else if (export_is_hyp(r)) {
+	} else if (timeline_is_hyp(r)) {
 		bool in = !strcmp(name, "hyp_exit");
 
 		if (in || !strcmp(name, "hyp_enter"))

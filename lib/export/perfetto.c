@@ -194,18 +194,18 @@ static int begin(struct perfetto *p, uint64_t ts)
 
 /* ---- records ------------------------------------------------------------------------- */
 
-static int record_loss(struct perfetto *p, const struct export_record *r)
+static int record_loss(struct perfetto *p, const struct timeline_record *r)
 {
 	int ret = 0;
 
 	/* of which instance the hypervisor's events are, they tell themselves */
-	if (export_is_hyp(r) || (!r->event && *r->buffer->name))
+	if (timeline_is_hyp(r) || (!r->event && *r->buffer->name))
 		ret = pf_hyp_lost(p->hyp, r->input, r->cpu);
 	pf_vcpus_lost(p->vcpus, r->input);
 	return ret ? ret : pf_ftrace_lost(p->pf.ftrace, r->input, r->cpu);
 }
 
-int perfetto_record(void *ctx, const struct export_record *r)
+int perfetto_record(void *ctx, const struct timeline_record *r)
 {
 	struct perfetto *p = ctx;
 	int ret = 0;
@@ -219,7 +219,7 @@ int perfetto_record(void *ctx, const struct export_record *r)
 		return ret;
 	if (!r->event)
 		return pf_ftrace_add(p->pf.ftrace, r, true);
-	ret = export_is_hyp(r) ? pf_hyp_record(p->hyp, r) : pf_ftrace_add(p->pf.ftrace, r, false);
+	ret = timeline_is_hyp(r) ? pf_hyp_record(p->hyp, r) : pf_ftrace_add(p->pf.ftrace, r, false);
 	if (!ret)
 		ret = pf_vcpus_record(p->vcpus, r);
 	if (!ret)
@@ -253,11 +253,6 @@ static void number_machines(struct pf *pf)
 		host = 0;
 	for (size_t i = 0; i < pf->in->n; i++)
 		pf->machines[i] = i == host ? 0 : (uint32_t)i + 1;
-}
-
-bool perfetto_built(void)
-{
-	return true;
 }
 
 /* trace_processor gives up on a trace with a higher one. */
