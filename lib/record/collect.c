@@ -135,9 +135,13 @@ int collect_names(int tracing_dirfd, struct spool *spool, const struct log *log)
 	return ret ? ret : error;
 }
 
-int collect_symbols(struct spool *spool, const struct log *log)
+int collect_symbols(struct spool *spool, const char *root, const struct log *log)
 {
-	return copy_names(AT_FDCWD, "/proc/kallsyms", "kallsyms", spool, log);
+	char *path = str_printf("%s/proc/kallsyms", root ? root : "");
+	int ret = path ? copy_names(AT_FDCWD, path, "kallsyms", spool, log) : -ENOMEM;
+
+	free(path);
+	return ret;
 }
 
 static bool has_pid(struct buf *cmdlines, int pid)

@@ -17,7 +17,8 @@ int collect_formats(int tracing_dirfd, const struct strlist *systems, struct spo
 		    unsigned int *max_id, const struct log *log);
 /* A text that cannot be had is left out with a warning; -ENOSPC: it cannot be kept. */
 int collect_names(int tracing_dirfd, struct spool *spool, const struct log *log);
-int collect_symbols(struct spool *spool, const struct log *log); /* not of tracefs */
+/* Of the kernel itself: root/proc/kallsyms; root may be NULL. */
+int collect_symbols(struct spool *spool, const char *root, const struct log *log);
 /* "pid comm" lines from /proc for pids that saved_cmdlines lacks; appends to the spool's. */
 int collect_pids(struct spool *spool, const int *pids, size_t n);
 

@@ -97,7 +97,7 @@ static int drain_rest(struct session *s)
 	session_sum(s);
 	session_keep_stats(s);
 	session_keep_names(s);
-	collect_symbols(s->spool, s->log);
+	collect_symbols(s->spool, s->o->root, s->log);
 	return ret;
 }
 

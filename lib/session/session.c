@@ -473,7 +473,7 @@ static void keep_symbols(void *session, size_t i)
 {
 	struct session *s = session;
 
-	s->symbols_error = collect_symbols(s->spool, s->log);
+	s->symbols_error = collect_symbols(s->spool, s->o->root, s->log);
 }
 
 /* Beside what its caller goes on with, if there is a thread to be had. workers_free() waits for it. */

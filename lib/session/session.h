@@ -39,7 +39,7 @@ struct session_summary {
 
 struct session_opts {
 	const char *tracing_dir; /* NULL: where tracefs is mounted */
-	const char *root; /* prefix of /proc and /sys for the guests' processes; NULL: this machine's */
+	const char *root; /* prefix of /proc and /sys: guests' processes, symbols; NULL: this machine's */
 	/* Readable when the recording is to end: a signalfd of the caller's. -1: only the command ends it. */
 	int stop_fd;
 	/*

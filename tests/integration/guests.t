@@ -24,6 +24,7 @@ export ASAN_OPTIONS=detect_leaks=1:exitcode=99 UBSAN_OPTIONS=print_stacktrace=1
 ulimit -Sn 256 # descriptors; cpus-1024 wants more
 patient=20000 impatient=2000 # ms for an answer that comes, and for one that does not
 limit=60
+bare_machine
 all_ticks=4200 # of a good guest: 2 CPUs, 21 pages of 100
 
 command -v trace-cmd >/dev/null || skip_all "no trace-cmd to read the files with"

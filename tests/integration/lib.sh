@@ -97,6 +97,14 @@ wait_for() {
 	return 1
 }
 
+# bare_machine: recordings find no guests' processes and one symbol. The machine's own /proc/kallsyms
+# has 5 MB, which each of hundreds of recordings would copy, compress and write.
+bare_machine() {
+	export HYPTRACE_ROOT=$tmp/machine
+	mkdir -p "$HYPTRACE_ROOT/proc"
+	echo "ffff800080000000 T _text" >"$HYPTRACE_ROOT/proc/kallsyms"
+}
+
 # pages_once TREE: the pages of a fake tracefs (fake-android.c) come once, through FIFOs that
 # stay open. Plain files are always readable: a recorder that waits for more would do so in circles.
 declare -A page_fifos
