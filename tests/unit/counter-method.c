@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* The counter method on simulated clocks: the truth lies in every bound. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Messages between recorder and agent: made, taken apart, cut off and bent. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
