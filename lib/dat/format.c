@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Event format files of tracefs: a name, an id, fields, the print format. */
 #include "dat/format.h"
 #include "util/array.h"
 
@@ -96,45 +97,45 @@ static int field_declaration(struct event_field *f, struct span decl)
 /* "unsigned char common_flags;	offset:2;	size:1;	signed:0;" */
 static int field_parse(struct event_field *f, struct span line)
 {
-	bool has_offset = false, has_size = false;
 	unsigned int is_signed = 0;
 	int ret = field_declaration(f, span_part(&line));
 
-	while (!ret && line.len) {
-		struct span part = span_part(&line), v;
-
-		if (span_after(part, "offset:", &v)) {
-			ret = span_number(v, &f->offset);
-			has_offset = true;
-		} else if (span_after(part, "size:", &v)) {
-			ret = span_number(v, &f->size);
-			has_size = true;
-		} else if (span_after(part, "signed:", &v)) {
-			ret = span_number(v, &is_signed);
-		} else if (part.len) {
-			ret = -EBADMSG;
-		}
-	}
 	if (ret)
 		return ret;
+	f->offset = f->size = UINT32_MAX; /* until they are named */
+	while (line.len) {
+		struct span part = span_part(&line), v;
+		unsigned int *to;
+
+		if (!part.len)
+			continue;
+		if (span_after(part, "offset:", &v))
+			to = &f->offset;
+		else if (span_after(part, "size:", &v))
+			to = &f->size;
+		else if (span_after(part, "signed:", &v))
+			to = &is_signed;
+		else
+			return -EBADMSG;
+		if (span_number(v, to))
+			return -EBADMSG;
+	}
 	f->is_signed = is_signed;
-	if (!has_offset || !has_size || f->size > FIELD_END_MAX || f->offset > FIELD_END_MAX - f->size)
-		return -EBADMSG;
-	return 0;
+	return f->size > FIELD_END_MAX || f->offset > FIELD_END_MAX - f->size ? -EBADMSG : 0;
 }
 
 static int fields_add(struct event_field **v, size_t *n, struct span line)
 {
-	struct event_field f = { 0 }, *array_grow;
+	struct event_field f = { 0 };
 	int ret = field_parse(&f, line);
+	struct event_field *grown = ret ? NULL : array_grow(*v, *n, sizeof(**v));
 
-	array_grow = ret ? NULL : realloc(*v, (*n + 1) * sizeof(**v));
-	if (!array_grow) {
+	if (!grown) {
 		field_release(&f);
 		return ret ? ret : -ENOMEM;
 	}
-	*v = array_grow;
-	array_grow[(*n)++] = f;
+	*v = grown;
+	grown[(*n)++] = f;
 	return 0;
 }
 
@@ -145,7 +146,7 @@ struct parser {
 	bool has_id, in_format, fields_only; /* fields_only: behind the blank line */
 };
 
-static int parse_line(struct parser *p, struct span line)
+static int format_take_line(struct parser *p, struct span line)
 {
 	struct event_format *f = p->f;
 	struct span v;
@@ -185,19 +186,22 @@ static int parse_print_fmt(struct event_format *f, struct span first, const char
 	return span_dup(span_trim(all), &f->print_fmt);
 }
 
-static int parse_text(struct parser *p, const char *text, size_t len)
+static int format_text(struct parser *p, const char *text, size_t len)
 {
 	struct cursor c = cursor_at(text, len);
 	struct span line, v;
-	int ret = 0;
 
-	while (!ret && cursor_line(&c, &line.p, &line.len)) {
+	while (cursor_line(&c, &line.p, &line.len)) {
+		int ret;
+
 		line = span_trim(line);
 		if (span_after(line, "print fmt:", &v))
 			return parse_print_fmt(p->f, v, text + len);
-		ret = parse_line(p, line);
+		ret = format_take_line(p, line);
+		if (ret)
+			return ret;
 	}
-	return ret;
+	return span_dup((struct span){ "", 0 }, &p->f->print_fmt);
 }
 
 int event_format_parse(const char *text, size_t len, struct event_format *f)
@@ -207,14 +211,11 @@ int event_format_parse(const char *text, size_t len, struct event_format *f)
 
 	*f = (struct event_format){ 0 };
 	if (len && !memchr(text, 0, len))
-		ret = parse_text(&p, text, len);
-	if (!ret && (!f->name || !p.has_id || !p.in_format))
-		ret = -EBADMSG;
-	if (!ret && !f->print_fmt)
-		ret = span_dup((struct span){ "", 0 }, &f->print_fmt);
-	if (ret)
-		event_format_release(f);
-	return ret;
+		ret = format_text(&p, text, len);
+	if (!ret && f->name && p.has_id && p.in_format)
+		return 0;
+	event_format_release(f);
+	return ret ? ret : -EBADMSG;
 }
 
 void event_format_release(struct event_format *f)
