@@ -48,7 +48,7 @@ bool guest_vcpu_name(const char *comm, unsigned int *cpu)
 	return false;
 }
 
-static void by_names(struct guest *g, int dir)
+static void vcpus_by_names(struct guest *g, int dir)
 {
 	int *tids;
 	size_t n = guest_numbers(dir, "task", &tids);
@@ -65,8 +65,7 @@ static void by_names(struct guest *g, int dir)
 	free(tids);
 }
 
-/* ---- the open vCPUs: /proc/PID/fd/N -> anon_inode:kvm-vcpu:ID (Linux >= 4.17, all architectures)
- * ---- */
+/* ---- the open vCPUs: /proc/PID/fd/N -> anon_inode:kvm-vcpu:ID (Linux >= 4.17) ---- */
 
 struct vcpu_fd {
 	int fd;
@@ -140,7 +139,7 @@ static void vm_debugfs(struct guest *g, int kvm, const char *vm)
 }
 
 /* kvm/PID-FD/vcpuN/pid: pid 0 before the vCPU first ran */
-static void by_debugfs(struct guest *g, const struct guest_opts *o)
+static void vcpus_by_debugfs(struct guest *g, const struct guest_opts *o)
 {
 	char *path = str_printf("%s/sys/kernel/debug/kvm", guest_root(o)), prefix[16];
 	DIR *d = path ? open_dir_at(AT_FDCWD, path) : NULL;
@@ -196,7 +195,7 @@ static size_t n_known(const struct guest *g)
 	return n;
 }
 
-static void by_syscall(struct guest *g, int dir, const struct vcpu_fd *fds, size_t n)
+static void vcpus_by_syscall(struct guest *g, int dir, const struct vcpu_fd *fds, size_t n)
 {
 	int64_t deadline = msg_now() + SYSCALL_LOOK_MS;
 
@@ -218,14 +217,14 @@ int guest_find_vcpus(struct guest *g, const struct guest_proc *p)
 	size_t n;
 
 	g->n_threads = guest_count_threads(p->dir);
-	by_names(g, p->dir);
+	vcpus_by_names(g, p->dir);
 	n = vcpu_fds(p->dir, &fds);
 	if (n_known(g) < n)
-		by_debugfs(g, p->o);
+		vcpus_by_debugfs(g, p->o);
 	if (n_known(g) < n || !g->n_vcpus)
 		guest_ask_qmp(g, p);
 	if (n_known(g) < n)
-		by_syscall(g, p->dir, fds, n);
+		vcpus_by_syscall(g, p->dir, fds, n);
 	if (n_known(g) < n)
 		for (size_t i = 0; i < n; i++)
 			guest_set_vcpu(g, fds[i].id, 0, GUEST_HOW_NONE);
@@ -276,21 +275,21 @@ int guest_update_vcpus(struct guest *g, const struct guest_opts *o)
 {
 	struct guest_proc p = { .dir = open_proc(g, o), .o = o };
 	struct guest now;
-	int ret, found = 0;
+	int ret;
 
 	if (p.dir < 0)
 		return p.dir;
 	ret = living(g, p.dir, &now);
 	if (!ret && n_known(g) && !now.n_vcpus)
 		ret = -ESRCH; /* pids are used again */
-	if (!ret)
-		ret = guest_find_vcpus(&now, &p);
-	if (!ret)
-		g->n_threads = now.n_threads;
-	for (size_t i = 0; i < now.n_vcpus && !ret; i++)
+	if (ret || (ret = guest_find_vcpus(&now, &p)))
+		goto out;
+	g->n_threads = now.n_threads;
+	for (size_t i = 0; i < now.n_vcpus; i++)
 		if (guest_set_vcpu(g, now.vcpus[i].cpu, now.vcpus[i].tid, now.vcpus[i].how))
-			found += now.vcpus[i].tid != 0;
+			ret += now.vcpus[i].tid != 0;
+out:
 	guest_release(&now);
 	close(p.dir);
-	return ret ? ret : found;
+	return ret;
 }

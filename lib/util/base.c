@@ -340,9 +340,7 @@ int write_file_at(int dirfd, const char *path, const void *data, size_t len)
 	if (fd < 0)
 		return -errno;
 	ret = write_all(fd, data, len);
-	if (close(fd) < 0 && !ret)
-		ret = -errno;
-	return ret;
+	return close(fd) < 0 && !ret ? -errno : ret;
 }
 
 int parse_u64(const char *s, uint64_t *out)
