@@ -16,8 +16,6 @@ bool clock_in_ticks(const char *clock)
 	return !strcmp(clock, "counter") || !strcmp(clock, "x86-tsc") || !strcmp(clock, "ppc-tb");
 }
 
-/* ---- applying -------------------------------------------------------------- */
-
 /* Between two knots (or beyond them): 64-bit wrapping and rounding as stock's. */
 static uint64_t between_knots(const struct offset_knot *min, const struct offset_knot *max, uint32_t flags,
 			      uint64_t ts)
@@ -58,8 +56,6 @@ uint64_t offset_shift_apply(const struct offset_shift *s, uint32_t cpu, uint64_t
 {
 	return cpu < s->n_cpus ? offset_apply(&s->cpus[cpu], s->flags, ts) : ts;
 }
-
-/* ---- making ------------------------------------------------------------------ */
 
 void offset_shift_release(struct offset_shift *s)
 {
@@ -123,8 +119,6 @@ int offset_shift_set_bounds(struct offset_shift *s, const uint64_t *bounds, uint
 	snprintf(s->class, sizeof(s->class), "%s", class);
 	return 0;
 }
-
-/* ---- TIME_SHIFT ------------------------------------------------------------------ */
 
 /* The scaling of a bound: the mark, and what the words are in these tables. */
 #define BOUND_MARK 0x6874626f756e0000 /* "htboun", method, class */
@@ -290,8 +284,6 @@ int offset_shift_decode(const void *data, size_t len, struct offset_shift *s)
 		offset_shift_release(s);
 	return ret;
 }
-
-/* ---- GUEST ------------------------------------------------------------------------- */
 
 void offset_guest_release(struct offset_guest *g)
 {

@@ -32,8 +32,6 @@ const struct page_layout page_layout_default = {
 	.size = 4096,
 };
 
-/* ---- header_page ---------------------------------------------------------- */
-
 /* The number behind key ("offset:") in a line, or -1. */
 static int64_t number_after(const char *line, size_t len, const char *key)
 {
@@ -96,8 +94,6 @@ int page_layout_parse(const char *text, size_t len, struct page_layout *out)
 	*out = l;
 	return 0;
 }
-
-/* ---- reading -------------------------------------------------------------- */
 
 /*
  * The kernel adds its flags to the commit word as signed ints, so the upper half
@@ -205,8 +201,6 @@ int page_next(struct page_reader *r, struct page_event *ev)
 	r->p = r->end;
 	return 0;
 }
-
-/* ---- writing -------------------------------------------------------------- */
 
 size_t page_max_record(size_t size)
 {

@@ -20,15 +20,13 @@ void dat_put_magic(struct dat_out *o, int version, uint32_t page_size)
 	dat_out_u32(o, page_size);
 }
 
-/* ---- texts of tracefs ---------------------------------------------------- */
-
 static void add_u32(struct buf *b, uint32_t v)
 {
 	buf_add(b, &v, sizeof(v));
 }
 
 /* A text behind its length, of 4 or 8 bytes. */
-static void add_text(struct buf *b, const struct dat_text *t, size_t width)
+static void add_sized_text(struct buf *b, const struct dat_text *t, size_t width)
 {
 	uint64_t len = t->len;
 	uint32_t low = (uint32_t)len;
@@ -41,7 +39,7 @@ static void add_formats(struct buf *b, const struct dat_text *formats, size_t n)
 {
 	add_u32(b, (uint32_t)n);
 	for (size_t i = 0; i < n; i++)
-		add_text(b, &formats[i], 8);
+		add_sized_text(b, &formats[i], 8);
 }
 
 int dat_part(const struct dat_file *f, uint16_t id, struct buf *out)
@@ -49,9 +47,9 @@ int dat_part(const struct dat_file *f, uint16_t id, struct buf *out)
 	switch (id) {
 	case DAT_HEADER_INFO:
 		buf_add(out, "header_page", sizeof("header_page"));
-		add_text(out, &f->header_page, 8);
+		add_sized_text(out, &f->header_page, 8);
 		buf_add(out, "header_event", sizeof("header_event"));
-		add_text(out, &f->header_event, 8);
+		add_sized_text(out, &f->header_event, 8);
 		break;
 	case DAT_FTRACE_EVENTS:
 		add_formats(out, f->ftrace, f->n_ftrace);
@@ -64,19 +62,17 @@ int dat_part(const struct dat_file *f, uint16_t id, struct buf *out)
 		}
 		break;
 	case DAT_KALLSYMS:
-		add_text(out, &f->kallsyms, 4);
+		add_sized_text(out, &f->kallsyms, 4);
 		break;
 	case DAT_PRINTK:
-		add_text(out, &f->printk, 4);
+		add_sized_text(out, &f->printk, 4);
 		break;
 	case DAT_CMDLINES:
-		add_text(out, &f->cmdlines, 8);
+		add_sized_text(out, &f->cmdlines, 8);
 		break;
 	}
 	return buf_status(out);
 }
-
-/* ---- options -------------------------------------------------------------- */
 
 void dat_add_option(struct buf *out, uint16_t id, const void *data, uint32_t len)
 {
@@ -120,8 +116,6 @@ void dat_add_options(struct buf *out, const struct dat_file *f)
 	for (size_t i = 0; i < f->n_buffers; i++)
 		add_stats(out, &f->buffers[i]);
 }
-
-/* ---- what a file has ------------------------------------------------------ */
 
 uint32_t dat_max_cpus(const struct dat_file *f)
 {

@@ -144,8 +144,6 @@ out:
 	return ret ? ret : o->err;
 }
 
-/* ---- page sizes that differ ------------------------------------------------ */
-
 /*
  * Stock takes the page size in front of the file for the top buffer's, and
  * only the instances' from their BUFFER option.
@@ -177,8 +175,6 @@ static uint64_t pad_pages(const struct dat_writer *w)
 	per = dat_max_page(w->f) / top->page_size;
 	return per > 1 ? -used & (per - 1) : 0;
 }
-
-/* ---- the file ---------------------------------------------------------------- */
 
 static int v7_put_options(struct v7 *v)
 {

@@ -47,8 +47,6 @@ void guest_args_release(struct guest_args *a)
 	*a = (struct guest_args){ 0 };
 }
 
-/* ---- a command line, argument after argument ---- */
-
 struct argv {
 	struct cursor c;
 	const char *arg; /* the one at hand */
@@ -159,8 +157,6 @@ static void set_cid_of(struct guest_args *a, const char *arg, const char *key)
 	free(value);
 }
 
-/* ---- QEMU ---- */
-
 /* What must be put together at the end: -chardev and the -mon, -device that use it. */
 struct qemu_chardevs {
 	struct strlist ids, paths;
@@ -265,8 +261,6 @@ static void qemu_args(struct guest_args *a, struct argv *v)
 	qemu_end(a, &q);
 }
 
-/* ---- the others ---- */
-
 /* --vsock 3, --vsock cid=3,device=..., --vsock cid=3,socket=PATH */
 static void vsock_arg(struct guest_args *a, const char *arg)
 {
@@ -331,8 +325,6 @@ int guest_config_parse(struct guest_args *a, const char *text, size_t len)
 		a->uds = json_get_str(v);
 	return 0;
 }
-
-/* ---- vhost-device-vsock: a QEMU guest's vsock outside of QEMU ---- */
 
 static void vhost_row(struct guest_args *a, const char *arg)
 {

@@ -17,8 +17,6 @@
 #define SYSCALL_LOOK_MS 100    /* how long to look for threads in KVM_RUN */
 #define VCPUS_MAX	4096
 
-/* ---- by the thread's name ---- */
-
 bool guest_vcpu_name(const char *comm, unsigned int *cpu)
 {
 	static const struct {
@@ -65,8 +63,7 @@ static void vcpus_by_names(struct guest *g, int dir)
 	free(tids);
 }
 
-/* ---- the open vCPUs: /proc/PID/fd/N -> anon_inode:kvm-vcpu:ID (Linux >= 4.17) ---- */
-
+/* The open vCPUs: /proc/PID/fd/N -> anon_inode:kvm-vcpu:ID (Linux >= 4.17). */
 struct vcpu_fd {
 	int fd;
 	unsigned int id;
@@ -115,8 +112,6 @@ static size_t vcpu_fds(int dir, struct vcpu_fd **out)
 	return found;
 }
 
-/* ---- debugfs ---- */
-
 static void vm_debugfs(struct guest *g, int kvm, const char *vm)
 {
 	DIR *d = open_dir_at(kvm, vm);
@@ -153,8 +148,6 @@ static void vcpus_by_debugfs(struct guest *g, const struct guest_opts *o)
 		closedir(d);
 	free(path);
 }
-
-/* ---- threads that are in ioctl(vcpu fd, KVM_RUN) ---- */
 
 /* "NR 0xFD 0xae80 ..."; "running" while the guest runs, so look again */
 static bool in_kvm_run(int dir, int tid, int *fd)
@@ -205,8 +198,6 @@ static void vcpus_by_syscall(struct guest *g, int dir, const struct vcpu_fd *fds
 		nanosleep(&(struct timespec){ .tv_nsec = 2000000 }, NULL);
 }
 
-/* ---- all together ---- */
-
 /*
  * Names first: they are free of charge and carry the VMM's own numbers. The rest
  * only for vCPUs that have a descriptor but no thread yet.
@@ -231,8 +222,6 @@ int guest_find_vcpus(struct guest *g, const struct guest_proc *p)
 	free(fds);
 	return 0;
 }
-
-/* ---- once more ---- */
 
 /* The vCPUs whose threads still run. */
 static int living(const struct guest *g, int dir, struct guest *out)

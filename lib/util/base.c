@@ -216,7 +216,7 @@ bool strlist_has(const struct strlist *l, const char *s)
 	return false;
 }
 
-static int by_text(const void *a, const void *b)
+static int strings_in_order(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -224,7 +224,7 @@ static int by_text(const void *a, const void *b)
 void strlist_sort(struct strlist *l)
 {
 	if (l->n)
-		qsort(l->v, l->n, sizeof(*l->v), by_text);
+		qsort(l->v, l->n, sizeof(*l->v), strings_in_order);
 }
 
 void strlist_release(struct strlist *l)

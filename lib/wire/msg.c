@@ -25,8 +25,6 @@ const char *msg_name(uint32_t cmd)
 	return cmd < ARRAY_SIZE(names) ? names[cmd] : "unknown";
 }
 
-/* ---- big-endian -------------------------------------------------------------- */
-
 static uint32_t get32(struct cursor *c)
 {
 	return be32toh(cursor_u32(c));
@@ -48,8 +46,6 @@ static void add64(struct buf *b, uint64_t v)
 	v = htobe64(v);
 	buf_add(b, &v, sizeof(v));
 }
-
-/* ---- any message ---------------------------------------------------------------- */
 
 ssize_t msg_size(const void *head)
 {
@@ -114,8 +110,6 @@ char *msg_get_reason(const struct msg *m)
 	return text;
 }
 
-/* ---- CLOSE_RESP ---------------------------------------------------------------- */
-
 static const char sent_mark[8] = { 'h', 'y', 'p', 't', 'r', 'a', 'c', 'e' };
 
 #define SENT_HEAD (sizeof(sent_mark) + 8)
@@ -167,8 +161,6 @@ void msg_sent_release(struct msg_sent *s)
 	free(s->cpus);
 	*s = (struct msg_sent){ 0 };
 }
-
-/* ---- TRACE_REQ ---------------------------------------------------------------- */
 
 static void add_strings(struct buf *out, const struct strlist *l)
 {
@@ -283,8 +275,6 @@ void msg_trace_req_release(struct msg_trace_req *r)
 	*r = (struct msg_trace_req){ 0 };
 }
 
-/* ---- TRACE_RESP ---------------------------------------------------------------- */
-
 /* At most 16 characters; a name that fills all has no NUL. */
 static void add_proto(struct buf *out, const char *proto)
 {
@@ -369,8 +359,6 @@ void msg_trace_resp_release(struct msg_trace_resp *r)
 	free(r->ports);
 	*r = (struct msg_trace_resp){ 0 };
 }
-
-/* ---- TIME_SYNC ---------------------------------------------------------------- */
 
 void msg_add_sync(struct buf *out, const char *proto, uint32_t id, const void *payload, size_t len)
 {

@@ -14,8 +14,8 @@
  * otherwise. There is no version field: a longer fixed part than expected is
  * read as far as it is known.
  *
- * Source of the numbers: trace-cmd's lib/trace-cmd/trace-msg.c (messages),
- * lib/trace-cmd/trace-timesync.c (TIME_SYNC "none"), lib/trace-cmd/trace-timesync-ptp.c ("ptp").
+ * Source of the numbers: in lib/trace-cmd of trace-cmd, trace-msg (messages),
+ * trace-timesync (TIME_SYNC "none") and trace-timesync-ptp ("ptp").
  */
 
 #define MSG_MAX	     8192u

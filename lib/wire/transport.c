@@ -38,8 +38,6 @@ static int keep_or_close(int fd, int error)
 	return error;
 }
 
-/* ---- texts ---------------------------------------------------------------- */
-
 static int address_port(const char *s, uint32_t *port)
 {
 	uint64_t n;
@@ -135,8 +133,6 @@ const char *transport_text(const struct transport_addr *a, char *text, size_t le
 	}
 	return text;
 }
-
-/* ---- socket addresses ---------------------------------------------------------------- */
 
 static int to_tcp(const struct transport_addr *a, union sock *s, socklen_t *len)
 {
@@ -239,8 +235,6 @@ int transport_local(int fd, struct transport_addr *local)
 		return -errno;
 	return from_sock(&s, local);
 }
-
-/* ---- listening ---------------------------------------------------------------- */
 
 static int new_socket(const struct transport_addr *a, const union sock *s)
 {
@@ -350,8 +344,6 @@ bool transport_trusted_user(int fd)
 		return false;
 	return cred.uid == 0 || cred.uid == geteuid();
 }
-
-/* ---- connecting ---------------------------------------------------------------- */
 
 static int finish_connect(int fd, const struct msg_wait *w)
 {
