@@ -103,14 +103,14 @@ static int probe(struct sync *s, uint32_t number)
 	uint32_t got;
 	int ret;
 
-	msg_add_ptp_probe(&b, number);
+	msg_add_sync_number(&b, MSG_SYNC_PTP, MSG_PTP_PROBE, number);
 	clock_marks_set(s->clock, 2 * (number - 1));
 	ret = send_buf(s, &b);
 	if (!ret)
 		ret = receive(s, MSG_PTP_PROBE, &sync);
 	clock_marks_set(s->clock, 2 * (number - 1) + 1);
 	if (!ret)
-		ret = msg_get_ptp_probe(&sync, &got);
+		ret = msg_get_sync_number(&sync, &got);
 	return ret ? ret : got == number ? 0 : -EPROTO;
 }
 
@@ -172,7 +172,7 @@ static int answer_counter(struct sync *s, const struct msg_sync *question, uint6
 	struct msg_counter_shot shot = { .first = taken };
 	struct counter_shot c = { 0 };
 	struct buf b = { 0 };
-	int ret = msg_get_counter_ask(question, &shot.number);
+	int ret = msg_get_sync_number(question, &shot.number);
 
 	if (ret)
 		return ret;

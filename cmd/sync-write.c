@@ -8,13 +8,6 @@
 #include "dat/options.h"
 #include "sync-priv.h"
 
-/* Options that the writer makes itself. */
-static bool is_writers(uint16_t id)
-{
-	return id == DAT_DONE || id == DAT_CPUSTAT || id == DAT_BUFFER || id == DAT_CPUCOUNT ||
-	       (id >= DAT_STRINGS && id <= DAT_BUFFER_TEXT);
-}
-
 static int add_buf(struct dat_options *o, uint16_t id, struct buf *b)
 {
 	int ret = buf_status(b);
@@ -36,7 +29,7 @@ static int keep_options(const struct reader *r, struct dat_options *o,
 	for (size_t i = 0; i < info->n_options && !ret; i++) {
 		const struct reader_option *one = &info->options[i];
 
-		if (!is_writers(one->id) && !drop(job, one))
+		if (!dat_writes_option(one->id) && !drop(job, one))
 			ret = dat_options_add(o, one->id, one->data.data, one->data.len);
 	}
 	return ret;

@@ -34,7 +34,7 @@ static int take_headers(struct reader *r, struct cursor *c)
 	return 0;
 }
 
-static int take_formats(struct reader *r, const char *system, struct cursor *c)
+static int take_event_formats(struct reader *r, const char *system, struct cursor *c)
 {
 	uint32_t n = cursor_u32(c);
 	struct reader_format *v;
@@ -62,7 +62,7 @@ static int take_systems(struct reader *r, struct cursor *c)
 		return reader_bad(r, "the number of event systems");
 	for (uint32_t i = 0; i < n; i++) {
 		const char *system = cursor_str(c);
-		int ret = system ? take_formats(r, system, c) : reader_bad(r, "an event system");
+		int ret = system ? take_event_formats(r, system, c) : reader_bad(r, "an event system");
 
 		if (ret)
 			return ret;
@@ -82,7 +82,7 @@ int reader_part(struct reader *r, uint16_t id, struct cursor *c)
 	case DAT_HEADER_INFO:
 		return take_headers(r, c);
 	case DAT_FTRACE_EVENTS:
-		return take_formats(r, "ftrace", c);
+		return take_event_formats(r, "ftrace", c);
 	case DAT_EVENT_FORMATS:
 		return take_systems(r, c);
 	case DAT_KALLSYMS:

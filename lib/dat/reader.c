@@ -13,7 +13,7 @@
 #define CLOCK_MAX	   4096
 
 /* Where a CPU's pages are: u64 offset, u64 size. */
-static int take_cpu(const struct reader *r, struct reader_cpu *out, uint32_t cpu, struct cursor *c)
+static int take_cpu_place(const struct reader *r, struct reader_cpu *out, uint32_t cpu, struct cursor *c)
 {
 	uint64_t offset = cursor_u64(c), size = cursor_u64(c);
 
@@ -24,8 +24,6 @@ static int take_cpu(const struct reader *r, struct reader_cpu *out, uint32_t cpu
 	*out = (struct reader_cpu){ .cpu = cpu, .offset = offset, .size = size };
 	return 0;
 }
-
-/* ---- version 7 ---------------------------------------------------------------------- */
 
 static int section_at(struct reader *r, uint64_t offset, uint16_t want, struct cursor *out)
 {
@@ -67,7 +65,7 @@ static int v7_buffer(struct reader *r, struct cursor c)
 	if (!b)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++) {
-		int ret = take_cpu(r, &b->cpus[i], cursor_u32(&c), &c);
+		int ret = take_cpu_place(r, &b->cpus[i], cursor_u32(&c), &c);
 
 		if (ret)
 			return ret;
@@ -143,8 +141,6 @@ static int open_v7(struct reader *r, struct cursor *c)
 	return 0;
 }
 
-/* ---- version 6 ---------------------------------------------------------------------- */
-
 /* Behind the table, when there is a TRACECLOCK: u64 size, "[boot]" or "local [boot] ...". */
 static int take_v6_clock(struct reader *r, struct cursor *c, struct reader_buffer *b)
 {
@@ -176,7 +172,7 @@ static int take_flyrecord(struct reader *r, struct cursor *c, const char *name, 
 	if (!b)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++) {
-		int ret = take_cpu(r, &b->cpus[i], i, c);
+		int ret = take_cpu_place(r, &b->cpus[i], i, c);
 
 		if (ret)
 			return ret;
@@ -290,8 +286,6 @@ static int open_v6(struct reader *r, uint64_t front)
 		return reader_bad(r, "the number of CPUs");
 	return v6_buffers(r, &c, &whole, n_cpus);
 }
-
-/* ---- both ------------------------------------------------------------------------------ */
 
 static int open_dat(struct reader *r)
 {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "dat/writer-pages.h"
+/* Pages on their way into a trace.dat: read from the spool, fixed, compressed chunk by chunk. */
+#include "dat/writer-parts.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -20,11 +21,8 @@ struct copy {
 
 int dat_pages_init(struct dat_writer *w)
 {
-	uint32_t max = 0;
+	uint32_t max = dat_max_page(w->f);
 
-	for (size_t i = 0; i < w->f->n_buffers; i++)
-		if (w->f->buffers[i].page_size > max)
-			max = w->f->buffers[i].page_size;
 	if (!max)
 		return 0;
 	w->zipped_cap = zip_bound((size_t)max * CHUNK_PAGES);

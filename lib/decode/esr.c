@@ -136,8 +136,6 @@ bool esr_sys64(uint64_t esr, struct sysreg *r, unsigned int *rt, bool *read)
 	return true;
 }
 
-/* ---- text --------------------------------------------------------------------- */
-
 struct line {
 	char *p;
 	size_t left;
@@ -245,37 +243,28 @@ static void other_text(struct line *l, uint64_t esr)
 		esr_put(l, "%s", bit(esr, 6) ? "write" : "read");
 }
 
-const char *esr_iss_text(uint64_t esr, char *out, size_t size)
+const char *esr_text(uint64_t esr, char *out, size_t size)
 {
+	const char *name = esr_ec_name(esr_ec(esr));
 	struct line l = { out, size };
 	struct esr_abort a;
+	char *iss;
 
-	esr_put(&l, "%s", "");
+	if (name)
+		esr_put(&l, "%s ", name);
+	else
+		esr_put(&l, "EC 0x%02x ", esr_ec(esr));
+	iss = l.p;
 	if (esr_abort(esr, &a))
 		abort_text(&l, &a);
 	else if (esr_ec(esr) == EC_SYS64)
 		sys64_text(&l, esr);
 	else
 		other_text(&l, esr);
+	if (l.p == iss && iss > out && iss[-1] == ' ') /* nothing more to say */
+		iss[-1] = 0;
 	return out;
 }
-
-const char *esr_text(uint64_t esr, char *out, size_t size)
-{
-	const char *name = esr_ec_name(esr_ec(esr));
-	struct line l = { out, size };
-	char iss[ESR_TEXT_MAX];
-
-	if (name)
-		esr_put(&l, "%s", name);
-	else
-		esr_put(&l, "EC 0x%02x", esr_ec(esr));
-	if (*esr_iss_text(esr, iss, sizeof(iss)))
-		esr_put(&l, " %s", iss);
-	return out;
-}
-
-/* ---- kvm_exit ------------------------------------------------------------------- */
 
 const char *kvm_exit_arm_name(uint32_t ret)
 {

@@ -48,8 +48,6 @@ static int hcall_add(struct hcall_names *h, uint64_t id, const char *name)
 	return id > ID_MAX || !is_name(name, len) ? -EBADMSG : numbered_set(&h->names, id, name, len);
 }
 
-/* ---- text ---------------------------------------------------------------------- */
-
 static int hcall_line(void *names, char *line)
 {
 	char *number = line + strspn(line, " \t\v\f\r"), *end = number + strcspn(number, " \t");
@@ -62,8 +60,7 @@ static int hcall_line(void *names, char *line)
 	return parse_u64(number, &id) ? -EBADMSG : hcall_add(names, id, name);
 }
 
-/* ---- BTF: Documentation/bpf/btf.rst ------------------------------------------------- */
-
+/* BTF: Documentation/bpf/btf.rst */
 #define BTF_MAGIC  0xeb9f
 #define KIND_ENUM  6
 #define KIND_64	   19
@@ -175,8 +172,6 @@ static int parse_btf(struct hcall_names *h, const void *data, size_t len)
 	}
 	return -ENOENT;
 }
-
-/* ---- either ---------------------------------------------------------------------- */
 
 int hcall_names_parse(const void *data, size_t len, struct hcall_names **out)
 {

@@ -54,8 +54,6 @@ int hyp_formats_parse(const void *data, size_t len, struct hyp_formats **out)
 	return ret;
 }
 
-/* ---- printing -------------------------------------------------------------------- */
-
 struct spec {
 	bool zero, alt, left;
 	int width;
@@ -107,10 +105,11 @@ static void put_conversion(const struct spec *sp, uint64_t value, struct buf *ou
 		break;
 	case 'x':
 	case 'X':
-		if (sp->alt)
-			buf_printf(out, sp->zero ? "%#0*" PRIx64 : "%#*" PRIx64, width, cut);
-		else
-			buf_printf(out, sp->zero ? "%0*" PRIx64 : "%*" PRIx64, width, cut);
+		buf_printf(out,
+			   sp->alt    ? sp->zero ? "%#0*" PRIx64 : "%#*" PRIx64
+			   : sp->zero ? "%0*" PRIx64
+				      : "%*" PRIx64,
+			   width, cut);
 		break;
 	default: /* p, s */
 		buf_printf(out, "0x%" PRIx64, value);

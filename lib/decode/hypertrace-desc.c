@@ -39,8 +39,6 @@ struct hypertrace_desc {
 	size_t n;
 };
 
-/* ---- reading ------------------------------------------------------------------------ */
-
 static void event_free(struct event *e)
 {
 	if (!e)
@@ -213,8 +211,6 @@ int hypertrace_desc_parse(const void *data, size_t len, struct hypertrace_desc *
 		hypertrace_desc_free(d);
 	return ret;
 }
-
-/* ---- text ----------------------------------------------------------------------------- */
 
 static void put_char_value(uint8_t c, struct buf *out)
 {

@@ -3,31 +3,19 @@
 #include "decode/printfmt.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* include/linux/string_choices.h */
+/* include/linux/string_choices.h: str_YES_NO(condition) */
 static const struct {
-	const char *name, *yes, *no;
+	const char *yes, *no;
 } choices[] = {
-	{ "str_assert_deassert(", "assert", "deassert" },
-	{ "str_enable_disable(", "enable", "disable" },
-	{ "str_enabled_disabled(", "enabled", "disabled" },
-	{ "str_hi_lo(", "hi", "lo" },
-	{ "str_lo_hi(", "lo", "hi" },
-	{ "str_high_low(", "high", "low" },
-	{ "str_low_high(", "low", "high" },
-	{ "str_input_output(", "input", "output" },
-	{ "str_on_off(", "on", "off" },
-	{ "str_off_on(", "off", "on" },
-	{ "str_read_write(", "read", "write" },
-	{ "str_write_read(", "write", "read" },
-	{ "str_true_false(", "true", "false" },
-	{ "str_false_true(", "false", "true" },
-	{ "str_up_down(", "up", "down" },
-	{ "str_down_up(", "down", "up" },
-	{ "str_yes_no(", "yes", "no" },
-	{ "str_no_yes(", "no", "yes" },
+	{ "assert", "deassert" }, { "enable", "disable" }, { "enabled", "disabled" }, { "hi", "lo" },
+	{ "lo", "hi" },		  { "high", "low" },	   { "low", "high" },	      { "input", "output" },
+	{ "on", "off" },	  { "off", "on" },	   { "read", "write" },	      { "write", "read" },
+	{ "true", "false" },	  { "false", "true" },	   { "up", "down" },	      { "down", "up" },
+	{ "yes", "no" },	  { "no", "yes" },
 };
 
 /* Behind the ')' that closes what begins at p, or NULL. */
@@ -47,10 +35,11 @@ static const char *close_paren(const char *p)
 static const char *rewrite_choice(const char *p, struct buf *out)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(choices); i++) {
-		size_t n = strlen(choices[i].name);
+		char name[32];
+		size_t n = (size_t)snprintf(name, sizeof(name), "str_%s_%s(", choices[i].yes, choices[i].no);
 		const char *end;
 
-		if (strncmp(p, choices[i].name, n))
+		if (strncmp(p, name, n))
 			continue;
 		end = close_paren(p + n);
 		if (!end)

@@ -104,19 +104,6 @@ static const char *general(unsigned int func)
 	}
 }
 
-struct smccc_id smccc_split(uint32_t id)
-{
-	struct smccc_id s = {
-		.fast = id & FAST,
-		.smc64 = id & SMC64,
-		.owner = id >> 24 & OWNER_MAX,
-		.func = id & 0xffff,
-	};
-
-	s.sve_hint = s.fast && (id & SVE_HINT);
-	return s;
-}
-
 const char *smccc_owner_name(unsigned int owner)
 {
 	static const char *const names[] = { "Arch", "CPU", "SiP", "OEM", "Std", "StdHyp", "VendorHyp" };
@@ -139,16 +126,19 @@ const char *smccc_name(uint32_t id)
 
 const char *smccc_text(uint32_t id, char *out, size_t size)
 {
-	struct smccc_id s = smccc_split(id);
-	const char *name = smccc_name(id), *owner = smccc_owner_name(s.owner);
-	const char *width = s.smc64 ? "SMC64" : "SMC32", *sve = s.sve_hint ? " no-SVE" : "";
+	const char *name = smccc_name(id), *owner = smccc_owner_name(id >> 24 & OWNER_MAX);
+	const char *width = id & SMC64 ? "SMC64" : "SMC32";
+	unsigned int func = id & 0xffff;
+	bool fast = id & FAST;
+	/* SMCCC 1.3: no live SVE state; not part of the number */
+	const char *sve = fast && (id & SVE_HINT) ? " no-SVE" : "";
 
 	if (name)
 		snprintf(out, size, "%s %s%s", name, width, sve);
-	else if (s.fast && general(s.func))
-		snprintf(out, size, "%s %s %s%s", owner, general(s.func), width, sve);
+	else if (fast && general(func))
+		snprintf(out, size, "%s %s %s%s", owner, general(func), width, sve);
 	else
-		snprintf(out, size, "%s 0x%04x %s%s%s", owner, s.func, width, s.fast ? "" : " yielding", sve);
+		snprintf(out, size, "%s 0x%04x %s%s%s", owner, func, width, fast ? "" : " yielding", sve);
 	return out;
 }
 

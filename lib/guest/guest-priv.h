@@ -32,8 +32,6 @@ bool guest_vmm_of(const char *exe, enum guest_vmm *vmm);
 /* cmdline: arguments ended by NUL, as in /proc/PID/cmdline. */
 int guest_args_parse(struct guest_args *a, enum guest_vmm vmm, const char *cmdline, size_t len);
 void guest_args_release(struct guest_args *a);
-/* The value of key in "a=1,key=2,..." (",," is a comma in QEMU), malloc'ed; NULL: none. */
-char *guest_arg_value(const char *arg, const char *key);
 /* A whole decimal number that can be a guest's CID. */
 bool guest_cid_parse(const char *s, uint32_t *cid);
 /*
@@ -108,14 +106,16 @@ int guest_ask_qmp(struct guest *g, const struct guest_proc *p);
 
 /* ---- sock.c ---- */
 
+/* For one answer, from now on; nothing breaks it off. */
 struct msg_wait guest_wait(int timeout_ms);
+/* 0, -ETIMEDOUT or -errno. */
 int guest_sock_write(int fd, const char *text, const struct msg_wait *w);
 /*
  * Reads on into `in` until there is more than was. 0: end of stream; -EFBIG
  * beyond 1 MiB, -ETIMEDOUT.
  */
 ssize_t guest_sock_read(int fd, struct buf *in, const struct msg_wait *w);
-/* The body of a GET on an HTTP server behind a UNIX socket. */
+/* Appends the body of a GET on an HTTP server behind a UNIX socket. -EBADMSG: no 200, or cut off. */
 int guest_http_get(const char *path, const char *what, struct buf *body, int timeout_ms);
 
 #endif

@@ -17,8 +17,6 @@
 #define SYSCALL_LOOK_MS 100    /* how long to look for threads in KVM_RUN */
 #define VCPUS_MAX	4096
 
-/* ---- by the thread's name ---- */
-
 bool guest_vcpu_name(const char *comm, unsigned int *cpu)
 {
 	static const struct {
@@ -48,7 +46,7 @@ bool guest_vcpu_name(const char *comm, unsigned int *cpu)
 	return false;
 }
 
-static void by_names(struct guest *g, int dir)
+static void vcpus_by_names(struct guest *g, int dir)
 {
 	int *tids;
 	size_t n = guest_numbers(dir, "task", &tids);
@@ -65,9 +63,7 @@ static void by_names(struct guest *g, int dir)
 	free(tids);
 }
 
-/* ---- the open vCPUs: /proc/PID/fd/N -> anon_inode:kvm-vcpu:ID (Linux >= 4.17, all architectures)
- * ---- */
-
+/* The open vCPUs: /proc/PID/fd/N -> anon_inode:kvm-vcpu:ID (Linux >= 4.17). */
 struct vcpu_fd {
 	int fd;
 	unsigned int id;
@@ -116,8 +112,6 @@ static size_t vcpu_fds(int dir, struct vcpu_fd **out)
 	return found;
 }
 
-/* ---- debugfs ---- */
-
 static void vm_debugfs(struct guest *g, int kvm, const char *vm)
 {
 	DIR *d = open_dir_at(kvm, vm);
@@ -140,7 +134,7 @@ static void vm_debugfs(struct guest *g, int kvm, const char *vm)
 }
 
 /* kvm/PID-FD/vcpuN/pid: pid 0 before the vCPU first ran */
-static void by_debugfs(struct guest *g, const struct guest_opts *o)
+static void vcpus_by_debugfs(struct guest *g, const struct guest_opts *o)
 {
 	char *path = str_printf("%s/sys/kernel/debug/kvm", guest_root(o)), prefix[16];
 	DIR *d = path ? open_dir_at(AT_FDCWD, path) : NULL;
@@ -154,8 +148,6 @@ static void by_debugfs(struct guest *g, const struct guest_opts *o)
 		closedir(d);
 	free(path);
 }
-
-/* ---- threads that are in ioctl(vcpu fd, KVM_RUN) ---- */
 
 /* "NR 0xFD 0xae80 ..."; "running" while the guest runs, so look again */
 static bool in_kvm_run(int dir, int tid, int *fd)
@@ -196,7 +188,7 @@ static size_t n_known(const struct guest *g)
 	return n;
 }
 
-static void by_syscall(struct guest *g, int dir, const struct vcpu_fd *fds, size_t n)
+static void vcpus_by_syscall(struct guest *g, int dir, const struct vcpu_fd *fds, size_t n)
 {
 	int64_t deadline = msg_now() + SYSCALL_LOOK_MS;
 
@@ -205,8 +197,6 @@ static void by_syscall(struct guest *g, int dir, const struct vcpu_fd *fds, size
 	while (look_once(g, dir, fds, n), n_known(g) < n && msg_now() < deadline)
 		nanosleep(&(struct timespec){ .tv_nsec = 2000000 }, NULL);
 }
-
-/* ---- all together ---- */
 
 /*
  * Names first: they are free of charge and carry the VMM's own numbers. The rest
@@ -218,22 +208,20 @@ int guest_find_vcpus(struct guest *g, const struct guest_proc *p)
 	size_t n;
 
 	g->n_threads = guest_count_threads(p->dir);
-	by_names(g, p->dir);
+	vcpus_by_names(g, p->dir);
 	n = vcpu_fds(p->dir, &fds);
 	if (n_known(g) < n)
-		by_debugfs(g, p->o);
+		vcpus_by_debugfs(g, p->o);
 	if (n_known(g) < n || !g->n_vcpus)
 		guest_ask_qmp(g, p);
 	if (n_known(g) < n)
-		by_syscall(g, p->dir, fds, n);
+		vcpus_by_syscall(g, p->dir, fds, n);
 	if (n_known(g) < n)
 		for (size_t i = 0; i < n; i++)
 			guest_set_vcpu(g, fds[i].id, 0, GUEST_HOW_NONE);
 	free(fds);
 	return 0;
 }
-
-/* ---- once more ---- */
 
 /* The vCPUs whose threads still run. */
 static int living(const struct guest *g, int dir, struct guest *out)
@@ -276,21 +264,21 @@ int guest_update_vcpus(struct guest *g, const struct guest_opts *o)
 {
 	struct guest_proc p = { .dir = open_proc(g, o), .o = o };
 	struct guest now;
-	int ret, found = 0;
+	int ret;
 
 	if (p.dir < 0)
 		return p.dir;
 	ret = living(g, p.dir, &now);
 	if (!ret && n_known(g) && !now.n_vcpus)
 		ret = -ESRCH; /* pids are used again */
-	if (!ret)
-		ret = guest_find_vcpus(&now, &p);
-	if (!ret)
-		g->n_threads = now.n_threads;
-	for (size_t i = 0; i < now.n_vcpus && !ret; i++)
+	if (ret || (ret = guest_find_vcpus(&now, &p)))
+		goto out;
+	g->n_threads = now.n_threads;
+	for (size_t i = 0; i < now.n_vcpus; i++)
 		if (guest_set_vcpu(g, now.vcpus[i].cpu, now.vcpus[i].tid, now.vcpus[i].how))
-			found += now.vcpus[i].tid != 0;
+			ret += now.vcpus[i].tid != 0;
+out:
 	guest_release(&now);
 	close(p.dir);
-	return ret ? ret : found;
+	return ret;
 }

@@ -180,8 +180,6 @@ int guest_vm_list_parse(struct guests *g, const char *text, size_t len)
 	}
 }
 
-/* ---- running it ---- */
-
 static int spawn_list(const char *tool, pid_t *pid)
 {
 	char *argv[] = { (char *)tool, (char *)"list", NULL };

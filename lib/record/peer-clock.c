@@ -45,7 +45,7 @@ static int ask(struct peer_clock *c, struct counter_ping *ping, struct msg_count
 	struct msg m;
 	int ret;
 
-	msg_add_counter_ask(&b, ++c->number);
+	msg_add_sync_number(&b, MSG_SYNC_COUNTER, MSG_COUNTER_ASK, ++c->number);
 	ping->sent = counter_read();
 	ret = msg_send_buf(c->fd, &b, &w);
 	if (!ret)

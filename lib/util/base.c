@@ -216,7 +216,7 @@ bool strlist_has(const struct strlist *l, const char *s)
 	return false;
 }
 
-static int by_text(const void *a, const void *b)
+static int strings_in_order(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -224,7 +224,7 @@ static int by_text(const void *a, const void *b)
 void strlist_sort(struct strlist *l)
 {
 	if (l->n)
-		qsort(l->v, l->n, sizeof(*l->v), by_text);
+		qsort(l->v, l->n, sizeof(*l->v), strings_in_order);
 }
 
 void strlist_release(struct strlist *l)
@@ -340,9 +340,7 @@ int write_file_at(int dirfd, const char *path, const void *data, size_t len)
 	if (fd < 0)
 		return -errno;
 	ret = write_all(fd, data, len);
-	if (close(fd) < 0 && !ret)
-		ret = -errno;
-	return ret;
+	return close(fd) < 0 && !ret ? -errno : ret;
 }
 
 int parse_u64(const char *s, uint64_t *out)
