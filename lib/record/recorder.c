@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* The threads that drain sources into the spool: how they start, count and end. */
 #include "record/recorder.h"
 
 #include <errno.h>
@@ -41,16 +42,16 @@ struct track {
 struct recorder {
 	struct recorder_opts o;
 	struct track *tracks;
-	atomic_bool told;
+	atomic_bool failed; /* that was reported */
 };
 
-static void on_signal(int sig)
+static void on_nudge(int sig)
 {
 }
 
 int recorder_new(struct recorder **out, const struct recorder_opts *o)
 {
-	struct sigaction sa = { .sa_handler = on_signal }; /* no SA_RESTART: reads return */
+	struct sigaction sa = { .sa_handler = on_nudge }; /* no SA_RESTART: reads return */
 	struct recorder *r = calloc(1, sizeof(*r));
 
 	if (!r)
@@ -73,14 +74,14 @@ static void set_priority(const struct recorder *r)
 		log_warn(r->o.log, "cannot set real-time priority %d: %s", r->o.rt_prio, strerror(ret));
 }
 
-static void *work(void *arg)
+static void *drain_thread(void *arg)
 {
 	struct worker *w = arg;
 	struct recorder *r = w->track->rec;
 
 	set_priority(r);
 	w->error = w->track->s->ops->drain(w->track->s, w->cpu, &w->drain);
-	if (w->error && !atomic_exchange(&r->told, true) && r->o.failed)
+	if (w->error && !atomic_exchange(&r->failed, true) && r->o.failed)
 		r->o.failed(r->o.ctx, w->track->s, w->cpu, w->error);
 	atomic_store(&w->done, true);
 	return NULL;
@@ -107,7 +108,7 @@ static int start_worker(struct track *t, struct spool *spool, size_t buffer, uns
 	sigfillset(&all);
 	sigdelset(&all, RECORDER_SIGNAL);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	ret = pthread_create(&w->thread, NULL, work, w);
+	ret = pthread_create(&w->thread, NULL, drain_thread, w);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (ret)
 		return -ret;
@@ -135,11 +136,27 @@ static void nap(void)
  * Each worker opens a file of the spool and what it reads. Where there can be no room
  * for all of them it is not tried: other threads would miss the descriptors meanwhile.
  */
-static bool too_many(const struct source *s)
+static bool too_many_cpus(const struct source *s)
 {
 	struct rlimit most;
 
 	return !getrlimit(RLIMIT_NOFILE, &most) && s->n_cpus > most.rlim_cur / 2;
+}
+
+static struct track *track_new(struct recorder *r, struct source *s)
+{
+	struct track *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return NULL;
+	t->rec = r;
+	t->s = s;
+	t->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	t->workers = calloc(s->n_cpus, sizeof(*t->workers));
+	if (t->stop_fd >= 0 && t->workers)
+		return t;
+	track_free(t); /* errno stays */
+	return NULL;
 }
 
 int recorder_add(struct recorder *r, struct source *s, struct spool *spool, size_t buffer)
@@ -147,20 +164,11 @@ int recorder_add(struct recorder *r, struct source *s, struct spool *spool, size
 	struct track *t;
 	int ret = 0;
 
-	if (too_many(s))
+	if (too_many_cpus(s))
 		return -EMFILE;
-	t = calloc(1, sizeof(*t));
+	t = track_new(r, s);
 	if (!t)
-		return -ENOMEM;
-	t->rec = r;
-	t->s = s;
-	t->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	t->workers = calloc(s->n_cpus, sizeof(*t->workers));
-	if (t->stop_fd < 0 || !t->workers) {
-		ret = t->workers ? -errno : -ENOMEM;
-		track_free(t);
-		return ret;
-	}
+		return -errno;
 	t->next = r->tracks;
 	r->tracks = t;
 	for (unsigned int i = 0; i < s->n_cpus && !ret; i++)

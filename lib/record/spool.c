@@ -384,7 +384,7 @@ int spool_get_text(const struct spool *s, const char *name, struct buf *out)
 
 /* ---- buffers and pages ------------------------------------------------------------------- */
 
-static int copy_buffer(struct spool_buffer *to, const struct spool_buffer *from)
+static int spool_copy_buffer(struct spool_buffer *to, const struct spool_buffer *from)
 {
 	*to = *from;
 	to->name = strdup(from->name);
@@ -415,7 +415,7 @@ int spool_add_buffer(struct spool *s, const struct spool_buffer *b)
 
 	if (!copy)
 		return -ENOMEM;
-	ret = copy_buffer(copy, b) ?: write_buffer(s, b);
+	ret = spool_copy_buffer(copy, b) ?: write_buffer(s, b);
 	if (ret)
 		spool_buffer_release(copy);
 	else

@@ -23,7 +23,7 @@
 
 /* ---- the session file ---------------------------------------------------------------- */
 
-static int set_output(struct session *s)
+static int set_file_output(struct session *s)
 {
 	char cwd[PATH_MAX];
 	char *path;
@@ -51,7 +51,7 @@ static int set_uname(struct session *s)
 	return spool_set(s->spool, "uname", text);
 }
 
-static int make_spool(struct session *s)
+static int prepare_spool(struct session *s)
 {
 	uint64_t traceid = 0;
 	int ret = new_spool(&s->spool, s->plan->output, s->plan, s->log);
@@ -61,7 +61,7 @@ static int make_spool(struct session *s)
 	while (!traceid)
 		if (getrandom(&traceid, sizeof(traceid), 0) < 0)
 			return -errno;
-	return set_output(s) ?: set_uname(s) ?: spool_set_number(s->spool, "traceid", traceid) ?:
+	return set_file_output(s) ?: set_uname(s) ?: spool_set_number(s->spool, "traceid", traceid) ?:
 	       spool_set(s->spool, "tracing_dir", s->tracing_dir);
 }
 
@@ -349,7 +349,7 @@ static int set_date_offset(struct session *s, const char *clock)
 	return spool_set(s->spool, "date_offset_us", text);
 }
 
-static int set_clock(struct session *s)
+static int set_file_clock(struct session *s)
 {
 	const char *clock = s->n_tracks ? s->tracks[0].source->clock : "local";
 	int ret = spool_set(s->spool, "clock", clock);
@@ -441,7 +441,7 @@ static int prepare_buffers(struct session *s)
 	return -EINVAL;
 }
 
-int session_prepare(struct session *s)
+int session_prepare_all(struct session *s)
 {
 	struct buffer_plan *hyp = hyp_plan(s);
 	int ret;
@@ -449,8 +449,8 @@ int session_prepare(struct session *s)
 	s->tracing_dir = tracefs_dir(s->o->tracing_dir, s->log);
 	if (!s->tracing_dir)
 		return -ENOENT;
-	ret = make_spool(s) ?: make_undo(s) ?: fork_command(s);
+	ret = prepare_spool(s) ?: make_undo(s) ?: fork_command(s);
 	if (!ret && hyp)
 		ret = prepare_remote(s, hyp);
-	return ret ?: prepare_guests(s) ?: start_clocks(s) ?: prepare_buffers(s) ?: set_clock(s);
+	return ret ?: prepare_guests(s) ?: start_clocks(s) ?: prepare_buffers(s) ?: set_file_clock(s);
 }
