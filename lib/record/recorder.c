@@ -13,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "wire/msg.h"
+
 #define NUDGE_NS   5000000 /* between signals to a thread that is to stop */
 #define GIVE_UP_MS 5000	   /* for those of a source that cannot be drained */
 
@@ -127,11 +129,6 @@ static void track_free(struct track *t)
 	free(t);
 }
 
-static void nap(void)
-{
-	nanosleep(&(struct timespec){ .tv_nsec = NUDGE_NS }, NULL);
-}
-
 /*
  * Each worker opens a file of the spool and what it reads. Where there can be no room
  * for all of them it is not tried: other threads would miss the descriptors meanwhile.
@@ -191,19 +188,15 @@ static struct track *track_of(const struct recorder *r, const struct source *s)
 }
 
 /* Signals until it has come back: one may arrive just before the read goes to sleep. */
-static int join_worker(struct worker *w, const struct timespec *deadline)
+static int join_worker(struct worker *w, int64_t deadline)
 {
-	struct timespec now;
-
 	if (!w->running)
 		return 0;
 	while (!atomic_load(&w->done)) {
-		clock_gettime(CLOCK_MONOTONIC, &now);
-		if (now.tv_sec > deadline->tv_sec ||
-		    (now.tv_sec == deadline->tv_sec && now.tv_nsec > deadline->tv_nsec))
+		if (msg_now() > deadline)
 			return -ETIMEDOUT;
 		pthread_kill(w->thread, RECORDER_SIGNAL);
-		nap();
+		nanosleep(&(struct timespec){ .tv_nsec = NUDGE_NS }, NULL);
 	}
 	pthread_join(w->thread, NULL);
 	w->running = false;
@@ -213,21 +206,17 @@ static int join_worker(struct worker *w, const struct timespec *deadline)
 int recorder_finish(struct recorder *r, const struct source *s, unsigned int timeout_ms)
 {
 	struct track *t = track_of(r, s);
-	struct timespec deadline;
-	int ret = 0;
+	int64_t deadline = msg_now() + timeout_ms;
+	int ret;
 
 	if (!t)
 		return 0;
-	clock_gettime(CLOCK_MONOTONIC, &deadline);
-	deadline.tv_sec += timeout_ms / 1000;
 	atomic_store(&t->stopping, true);
-	if (write(t->stop_fd, &(uint64_t){ 1 }, sizeof(uint64_t)) < 0)
-		ret = -errno;
+	ret = eventfd_write(t->stop_fd, 1) < 0 ? -errno : 0;
 	for (unsigned int i = 0; i < s->n_cpus; i++) {
-		int error = join_worker(&t->workers[i], &deadline);
+		int error = join_worker(&t->workers[i], deadline);
 
-		if (error && !ret)
-			ret = error;
+		ret = ret ?: error;
 	}
 	return ret;
 }

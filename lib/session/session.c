@@ -78,7 +78,7 @@ static void on_failure(void *ctx, const struct source *source, unsigned int cpu,
 	if (error != -ENOSPC)
 		log_err(s->log, "%s%scpu %u: %s", source->name, *source->name ? ": " : "", cpu,
 			errno_text(error));
-	if (write(s->fail_fd, &(uint64_t){ 1 }, sizeof(uint64_t)) < 0)
+	if (eventfd_write(s->fail_fd, 1) < 0)
 		log_err(s->log, "eventfd: %s", strerror(errno));
 }
 
