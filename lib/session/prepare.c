@@ -19,6 +19,7 @@
 #include "session/new-spool.h"
 #include "session/guests-ask.h"
 #include "session/session-priv.h"
+#include "util/array.h"
 #include "tracefs/mount.h"
 
 /* ---- the session file ---------------------------------------------------------------- */
@@ -91,7 +92,7 @@ static bool plan_is_empty(const struct buffer_plan *b)
 
 static int move_event(struct buffer_plan *from, size_t i, struct buffer_plan *to)
 {
-	struct event_plan *v = realloc(to->events, (to->n_events + 1) * sizeof(*v));
+	struct event_plan *v = array_grow(to->events, to->n_events, sizeof(*v));
 
 	if (!v)
 		return -ENOMEM;
