@@ -53,7 +53,7 @@ static int peer_stop(struct source *s)
 	int ret;
 
 	atomic_store(&p->closing, true);
-	/* said already; or nothing was begun, and the end of the connection says it */
+	/* its loss was logged; or nothing was begun, and the agent sees the connection end */
 	if (p->lost || !p->started)
 		return 0;
 	p->closed = msg_now();
@@ -131,7 +131,7 @@ void peer_free(struct peer *p)
 	free(p);
 }
 
-/* ---- what is known of it ------------------------------------------------------------------ */
+/* ---- its state ------------------------------------------------------------------ */
 
 struct source *peer_source(struct peer *p)
 {
@@ -143,7 +143,7 @@ uint64_t peer_trace_id(const struct peer *p)
 	return p->trace_id;
 }
 
-/* Only our agents know that protocol, and only then are they known. */
+/* Only our agent has the counter's protocol; one that does not use it cannot be told from trace-cmd's. */
 bool peer_begins_itself(const struct peer *p)
 {
 	return !p->clock_port;

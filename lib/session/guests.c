@@ -16,7 +16,7 @@
 #include "session/guests-ask.h"
 #include "session/new-spool.h"
 
-/* What a guest records when nobody says what: who runs, and what wakes it. */
+/* What a guest records by default: who runs, and what wakes it. */
 static const char *const default_args[] = { "-i", "-e", "sched", "-e", "irq", "-e", "ipi", "-e", "timer" };
 
 /* ---- who and where ---------------------------------------------------------------------- */

@@ -114,7 +114,7 @@ static int route_all_events(struct session *s, struct buffer_plan *hyp)
 	return 0;
 }
 
-/* What the hypervisor does not have is the host's, and that is said once. */
+/* Events that the hypervisor does not have are the host's; one message names them. */
 static int route_events(struct session *s, struct buffer_plan *hyp)
 {
 	struct buf moved = { 0 };
@@ -135,7 +135,7 @@ static int route_events(struct session *s, struct buffer_plan *hyp)
 	return ret;
 }
 
-/* Its events can only be switched on and off: what they are asked beyond that is not done silently. */
+/* Its events can only be switched on and off: filters and triggers are refused. */
 static int check_hyp_events(struct session *s, const struct buffer_plan *hyp)
 {
 	for (size_t i = 0; i < hyp->n_events; i++) {
@@ -203,7 +203,8 @@ static int add_track(struct session *s, struct source *source, struct instance *
 
 static int prepare_host(struct session *s, const struct buffer_plan *b)
 {
-	/* one clock for all: the hypervisor knows no other, and guests need one that runs on */
+	/* one clock for all: the hypervisor has no other, and guests need one that does not stop in suspend
+	 */
 	const char *clock = s->remote || s->plan->n_guests ? "boot" : NULL;
 	struct instance_opts io = {
 		.plan = s->plan, .clock = clock, .log = s->log, .match = instance_match_functions
@@ -233,7 +234,7 @@ static int prepare_host(struct session *s, const struct buffer_plan *b)
 	return add_track(s, host_source(h), i, h, b->size_kb);
 }
 
-/* Whether buffer i of the plan is one of the host's to record: a top buffer that nobody asked for is not. */
+/* Whether buffer i of the plan is a host's to record; a top buffer without events and tracer is not. */
 static bool is_recorded(const struct record_plan *plan, size_t i)
 {
 	const struct buffer_plan *b = &plan->buffers[i];
