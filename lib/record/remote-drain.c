@@ -460,17 +460,12 @@ static int stat_text(struct source *s, unsigned int cpu, const struct drain_stat
 	return buf_status(out);
 }
 
-static void keep(struct source *s)
-{
-}
-
 const struct source_ops remote_text_ops = {
 	.kind = "hyp-text",
 	.start = remote_start,
 	.stop = remote_stop,
 	.drain = drain_text,
 	.stat = stat_text,
-	.free = keep,
 };
 
 const struct source_ops remote_raw_ops = {
@@ -479,5 +474,4 @@ const struct source_ops remote_raw_ops = {
 	.stop = remote_stop,
 	.drain = drain_raw,
 	.stat = stat_text,
-	.free = keep,
 };

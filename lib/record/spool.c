@@ -32,12 +32,35 @@ struct spool {
 	size_t n_buffers;
 };
 
+/* The strings of a buffer, in the order of its file; the numbers follow. */
+static const struct {
+	const char *key;
+	size_t offset;
+} buffer_texts[] = {
+	{ "name", offsetof(struct spool_buffer, name) },
+	{ "clock", offsetof(struct spool_buffer, clock) },
+	{ "path", offsetof(struct spool_buffer, path) },
+	{ "kind", offsetof(struct spool_buffer, kind) },
+};
+
+static const char **buffer_text(const struct spool_buffer *b, size_t i)
+{
+	return (const char **)((uintptr_t)b + buffer_texts[i].offset);
+}
+
 static void spool_buffer_release(struct spool_buffer *b)
 {
-	free((void *)(uintptr_t)b->name);
-	free((void *)(uintptr_t)b->clock);
-	free((void *)(uintptr_t)b->path);
-	free((void *)(uintptr_t)b->kind);
+	for (size_t i = 0; i < ARRAY_SIZE(buffer_texts); i++)
+		free((void *)(uintptr_t)*buffer_text(b, i));
+}
+
+static int buffer_set_text(struct spool_buffer *b, size_t i, const char *value)
+{
+	const char **text = buffer_text(b, i);
+
+	free((void *)(uintptr_t)*text);
+	*text = strdup(value);
+	return *text ? 0 : -ENOMEM;
 }
 
 void spool_close(struct spool *s)
@@ -74,8 +97,9 @@ static struct spool *spool_new(const char *dir)
 	return s;
 }
 
-static int keep_key(struct spool *s, const char *key, const char *value)
+static int keep_key(void *ctx, const char *key, const char *value)
 {
+	struct spool *s = ctx;
 	int ret = strlist_add(&s->keys, key);
 
 	if (ret)
@@ -167,26 +191,14 @@ static int load_pairs(struct spool *s, const char *name, size_t max,
 	return ret;
 }
 
-static int load_key(void *ctx, const char *key, const char *value)
-{
-	return keep_key(ctx, key, value);
-}
-
 static int load_buffer_key(void *ctx, const char *key, const char *value)
 {
 	struct spool_buffer *b = ctx;
-	const char **text = !strcmp(key, "name")    ? &b->name
-			    : !strcmp(key, "clock") ? &b->clock
-			    : !strcmp(key, "path")  ? &b->path
-			    : !strcmp(key, "kind")  ? &b->kind
-						    : NULL;
 	uint64_t n;
 
-	if (text) {
-		free((void *)(uintptr_t)*text);
-		*text = strdup(value);
-		return *text ? 0 : -ENOMEM;
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(buffer_texts); i++)
+		if (!strcmp(key, buffer_texts[i].key))
+			return buffer_set_text(b, i, value);
 	if (parse_u64(value, &n))
 		return -EBADMSG;
 	if (!strcmp(key, "page_size") && n >= 512 && n <= (1u << 20) && !(n & (n - 1)))
@@ -215,7 +227,6 @@ static int load_buffer(struct spool *s, const struct log *log)
 {
 	struct spool_buffer *b;
 	char name[32];
-	bool whole;
 	int ret;
 
 	snprintf(name, sizeof(name), "buffers/%zu", s->n_buffers);
@@ -236,8 +247,10 @@ static int load_buffer(struct spool *s, const struct log *log)
 		log_err(log, "'%s/%s' has more than %d CPUs", s->dir, name, SPOOL_CPUS_MAX);
 		return -EBADMSG;
 	}
-	whole = b->name && b->clock && b->path && b->kind && b->page_size && b->n_cpus;
-	return whole ? 0 : -EBADMSG;
+	for (size_t i = 0; i < ARRAY_SIZE(buffer_texts); i++)
+		if (!*buffer_text(b, i))
+			return -EBADMSG;
+	return b->page_size && b->n_cpus ? 0 : -EBADMSG;
 }
 
 static int load_spool(struct spool *s, const struct log *log)
@@ -248,7 +261,7 @@ static int load_spool(struct spool *s, const struct log *log)
 	s->dirfd = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (s->dirfd < 0)
 		return -errno;
-	ret = lock_session(s, 0) ?: load_pairs(s, "session", 1 << 20, load_key, s);
+	ret = lock_session(s, 0) ?: load_pairs(s, "session", 1 << 20, keep_key, s);
 	if (ret)
 		return ret;
 	version = spool_get(s, "spool");
@@ -344,6 +357,37 @@ const char *spool_get(const struct spool *s, const char *key)
 	return NULL;
 }
 
+static int boot_id_read(struct buf *out)
+{
+	int ret = read_file("/proc/sys/kernel/random/boot_id", 128, out);
+
+	if (ret)
+		return ret;
+	if (!buf_str(out))
+		return -ENOMEM;
+	out->data[strcspn((char *)out->data, "\n")] = 0;
+	return 0;
+}
+
+int spool_set_boot_id(struct spool *s)
+{
+	struct buf id = { 0 };
+	int ret = boot_id_read(&id) ?: spool_set(s, "boot_id", (char *)id.data);
+
+	buf_release(&id);
+	return ret;
+}
+
+bool spool_is_this_boot(const struct spool *s)
+{
+	const char *then = spool_get(s, "boot_id");
+	struct buf id = { 0 };
+	bool same = then && !boot_id_read(&id) && !strcmp((char *)id.data, then);
+
+	buf_release(&id);
+	return same;
+}
+
 static int text_name(char *out, size_t size, const char *name)
 {
 	if (strchr(name, '/') || name[0] == '.' || !*name)
@@ -384,16 +428,6 @@ int spool_get_text(const struct spool *s, const char *name, struct buf *out)
 
 /* ---- buffers and pages ------------------------------------------------------------------- */
 
-static int copy_buffer(struct spool_buffer *to, const struct spool_buffer *from)
-{
-	*to = *from;
-	to->name = strdup(from->name);
-	to->clock = strdup(from->clock);
-	to->path = strdup(from->path);
-	to->kind = strdup(from->kind);
-	return to->name && to->clock && to->path && to->kind ? 0 : -ENOMEM;
-}
-
 static int write_buffer(const struct spool *s, const struct spool_buffer *b)
 {
 	struct buf text = { 0 };
@@ -401,8 +435,9 @@ static int write_buffer(const struct spool *s, const struct spool_buffer *b)
 	int ret;
 
 	snprintf(name, sizeof(name), "buffers/%zu", s->n_buffers);
-	buf_printf(&text, "name\t%s\nclock\t%s\npath\t%s\nkind\t%s\npage_size\t%u\ncpus\t%u\n", b->name,
-		   b->clock, b->path, b->kind, b->page_size, b->n_cpus);
+	for (size_t i = 0; i < ARRAY_SIZE(buffer_texts); i++)
+		buf_printf(&text, "%s\t%s\n", buffer_texts[i].key, *buffer_text(b, i));
+	buf_printf(&text, "page_size\t%u\ncpus\t%u\n", b->page_size, b->n_cpus);
 	ret = buf_status(&text) ?: write_file_at(s->dirfd, name, text.data, text.len);
 	buf_release(&text);
 	return ret;
@@ -411,11 +446,15 @@ static int write_buffer(const struct spool *s, const struct spool_buffer *b)
 int spool_add_buffer(struct spool *s, const struct spool_buffer *b)
 {
 	struct spool_buffer *copy = next_buffer(s);
-	int ret;
+	int ret = 0;
 
 	if (!copy)
 		return -ENOMEM;
-	ret = copy_buffer(copy, b) ?: write_buffer(s, b);
+	for (size_t i = 0; i < ARRAY_SIZE(buffer_texts) && !ret; i++)
+		ret = buffer_set_text(copy, i, *buffer_text(b, i));
+	copy->page_size = b->page_size;
+	copy->n_cpus = b->n_cpus;
+	ret = ret ?: write_buffer(s, b);
 	if (ret)
 		spool_buffer_release(copy);
 	else

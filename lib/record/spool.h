@@ -49,6 +49,9 @@ int spool_set(struct spool *s, const char *key, const char *value);
 int spool_set_number(struct spool *s, const char *key, uint64_t n);
 /* The key's last value, the spool's; NULL: it has none. */
 const char *spool_get(const struct spool *s, const char *key);
+/* Sets the key boot_id to the running kernel's; whether that is the kernel that still runs. */
+int spool_set_boot_id(struct spool *s);
+bool spool_is_this_boot(const struct spool *s);
 
 /* Texts: whole files, written anew or appended to. -EINVAL, -ENAMETOOLONG: no name for one. */
 int spool_put_text(struct spool *s, const char *name, const void *data, size_t len);

@@ -52,7 +52,7 @@ int guests_ask_open(struct session_guests *all)
 	return ret || all->stop_fd < 0 ? ret : watch_fd(all, all->stop_fd);
 }
 
-static void close_fd(int fd)
+static void guests_close_fd(int fd)
 {
 	if (fd >= 0)
 		close(fd);
@@ -63,9 +63,9 @@ void guests_ask_close(struct session_guests *all)
 	workers_free(all->workers);
 	if (!all->v) /* never opened */
 		return;
-	close_fd(all->cancel_fd);
-	close_fd(all->clocks_fd);
-	close_fd(all->give_up_fd);
+	guests_close_fd(all->cancel_fd);
+	guests_close_fd(all->clocks_fd);
+	guests_close_fd(all->give_up_fd);
 }
 
 void guests_ask_give_up(struct session_guests *all)

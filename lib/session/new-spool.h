@@ -12,7 +12,4 @@
  */
 int new_spool(struct spool **out, const char *output, const struct record_plan *plan, const struct log *log);
 
-/* Whether the machine runs since before the spool was made: tracefs is still as its recorder left it. */
-bool new_spool_same_boot(const struct spool *s);
-
 #endif

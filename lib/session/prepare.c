@@ -19,11 +19,12 @@
 #include "session/new-spool.h"
 #include "session/guests-ask.h"
 #include "session/session-priv.h"
+#include "util/array.h"
 #include "tracefs/mount.h"
 
 /* ---- the session file ---------------------------------------------------------------- */
 
-static int set_output(struct session *s)
+static int set_file_output(struct session *s)
 {
 	char cwd[PATH_MAX];
 	char *path;
@@ -51,7 +52,7 @@ static int set_uname(struct session *s)
 	return spool_set(s->spool, "uname", text);
 }
 
-static int make_spool(struct session *s)
+static int prepare_spool(struct session *s)
 {
 	uint64_t traceid = 0;
 	int ret = new_spool(&s->spool, s->plan->output, s->plan, s->log);
@@ -61,7 +62,7 @@ static int make_spool(struct session *s)
 	while (!traceid)
 		if (getrandom(&traceid, sizeof(traceid), 0) < 0)
 			return -errno;
-	return set_output(s) ?: set_uname(s) ?: spool_set_number(s->spool, "traceid", traceid) ?:
+	return set_file_output(s) ?: set_uname(s) ?: spool_set_number(s->spool, "traceid", traceid) ?:
 	       spool_set(s->spool, "tracing_dir", s->tracing_dir);
 }
 
@@ -91,7 +92,7 @@ static bool plan_is_empty(const struct buffer_plan *b)
 
 static int move_event(struct buffer_plan *from, size_t i, struct buffer_plan *to)
 {
-	struct event_plan *v = realloc(to->events, (to->n_events + 1) * sizeof(*v));
+	struct event_plan *v = array_grow(to->events, to->n_events, sizeof(*v));
 
 	if (!v)
 		return -ENOMEM;
@@ -113,7 +114,7 @@ static int route_all_events(struct session *s, struct buffer_plan *hyp)
 	return 0;
 }
 
-/* What the hypervisor does not have is the host's, and that is said once. */
+/* Events that the hypervisor does not have are the host's; one message names them. */
 static int route_events(struct session *s, struct buffer_plan *hyp)
 {
 	struct buf moved = { 0 };
@@ -134,7 +135,7 @@ static int route_events(struct session *s, struct buffer_plan *hyp)
 	return ret;
 }
 
-/* Its events can only be switched on and off: what they are asked beyond that is not done silently. */
+/* Its events can only be switched on and off: filters and triggers are refused. */
 static int check_hyp_events(struct session *s, const struct buffer_plan *hyp)
 {
 	for (size_t i = 0; i < hyp->n_events; i++) {
@@ -202,7 +203,8 @@ static int add_track(struct session *s, struct source *source, struct instance *
 
 static int prepare_host(struct session *s, const struct buffer_plan *b)
 {
-	/* one clock for all: the hypervisor knows no other, and guests need one that runs on */
+	/* one clock for all: the hypervisor has no other, and guests need one that does not stop in suspend
+	 */
 	const char *clock = s->remote || s->plan->n_guests ? "boot" : NULL;
 	struct instance_opts io = {
 		.plan = s->plan, .clock = clock, .log = s->log, .match = instance_match_functions
@@ -232,7 +234,7 @@ static int prepare_host(struct session *s, const struct buffer_plan *b)
 	return add_track(s, host_source(h), i, h, b->size_kb);
 }
 
-/* Whether buffer i of the plan is one of the host's to record: a top buffer that nobody asked for is not. */
+/* Whether buffer i of the plan is a host's to record; a top buffer without events and tracer is not. */
 static bool is_recorded(const struct record_plan *plan, size_t i)
 {
 	const struct buffer_plan *b = &plan->buffers[i];
@@ -349,7 +351,7 @@ static int set_date_offset(struct session *s, const char *clock)
 	return spool_set(s->spool, "date_offset_us", text);
 }
 
-static int set_clock(struct session *s)
+static int set_file_clock(struct session *s)
 {
 	const char *clock = s->n_tracks ? s->tracks[0].source->clock : "local";
 	int ret = spool_set(s->spool, "clock", clock);
@@ -441,7 +443,7 @@ static int prepare_buffers(struct session *s)
 	return -EINVAL;
 }
 
-int session_prepare(struct session *s)
+int session_prepare_all(struct session *s)
 {
 	struct buffer_plan *hyp = hyp_plan(s);
 	int ret;
@@ -449,8 +451,8 @@ int session_prepare(struct session *s)
 	s->tracing_dir = tracefs_dir(s->o->tracing_dir, s->log);
 	if (!s->tracing_dir)
 		return -ENOENT;
-	ret = make_spool(s) ?: make_undo(s) ?: fork_command(s);
+	ret = prepare_spool(s) ?: make_undo(s) ?: fork_command(s);
 	if (!ret && hyp)
 		ret = prepare_remote(s, hyp);
-	return ret ?: prepare_guests(s) ?: start_clocks(s) ?: prepare_buffers(s) ?: set_clock(s);
+	return ret ?: prepare_guests(s) ?: start_clocks(s) ?: prepare_buffers(s) ?: set_file_clock(s);
 }

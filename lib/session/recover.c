@@ -11,7 +11,6 @@
 
 #include "record/collect.h"
 #include "record/sanitize.h"
-#include "session/new-spool.h"
 #include "session/session-priv.h"
 
 static int reopen_host(struct session *s, const struct spool_buffer *b, struct session_track *t)
@@ -175,7 +174,7 @@ static int recover_tracefs(struct session *s, bool armed)
 {
 	const char *dir = s->o->tracing_dir ? s->o->tracing_dir : spool_get(s->spool, "tracing_dir");
 
-	if (!new_spool_same_boot(s->spool)) {
+	if (!spool_is_this_boot(s->spool)) {
 		log_info(s->log, "the machine was rebooted since: there is nothing to put back in tracefs");
 		return 0;
 	}
@@ -185,7 +184,7 @@ static int recover_tracefs(struct session *s, bool armed)
 	return s->tracing_dir ? restore_tracefs(s, armed) : -ENOMEM;
 }
 
-static int recover_spool(struct session *s, const char *output)
+static int recover_recording(struct session *s, const char *output)
 {
 	const char *state = spool_get(s->spool, "state");
 	bool armed = state && !strcmp(state, "armed"), drained = state && !strcmp(state, "drained");
@@ -223,7 +222,7 @@ int session_recover(const char *dir, const char *output, const struct session_op
 	else if (ret)
 		log_err(o->log, "'%s' is no recording of hyptrace: %s", dir, errno_text(ret));
 	else
-		ret = recover_spool(&s, output);
+		ret = recover_recording(&s, output);
 	session_release(&s);
 	return ret;
 }

@@ -47,7 +47,7 @@ struct session {
 /* All calls return 0 or -errno, and log what a user has to know. */
 
 /* prepare.c: all up to, but not including, switching anything on. */
-int session_prepare(struct session *s);
+int session_prepare_all(struct session *s);
 
 /* session.c: stops and drains every track, first to last; goes on after errors and returns the first. */
 int session_drain(struct session *s);
