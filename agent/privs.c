@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* Drops every right that serving recorders does not need. */
 #include "agent.h"
 
 #include <errno.h>

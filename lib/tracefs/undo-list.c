@@ -113,7 +113,7 @@ static void add_trigger(struct buf *out, const char *line)
 	buf_addstr(out, "\n");
 }
 
-static void add_line(int dirfd, const char *path, const char *line, struct buf *out)
+static void list_add_line(int dirfd, const char *path, const char *line, struct buf *out)
 {
 	switch (list_kind(path)) {
 	case LIST_EVENTS:
@@ -154,7 +154,7 @@ int list_read(int dirfd, const char *path, struct buf *out)
 			break;
 		}
 		if (*copy && *copy != '#' && strcmp(copy, "no pid"))
-			add_line(dirfd, path, copy, out);
+			list_add_line(dirfd, path, copy, out);
 		free(copy);
 	}
 	buf_release(&text);
@@ -176,14 +176,14 @@ struct func_index {
 	struct buf names;
 };
 
-static int by_name(const void *a, const void *b)
+static int func_number_cmp(const void *a, const void *b)
 {
 	const struct func_number *x = a, *y = b;
 
 	return strcmp(x->name, y->name);
 }
 
-static size_t count_lines(const char *text)
+static size_t lines_in(const char *text)
 {
 	size_t n = 0;
 
@@ -215,14 +215,14 @@ static int func_index_open(struct func_index *fi, int dirfd)
 	p = (char *)buf_str(&fi->names);
 	if (ret || !p)
 		return ret ? ret : -ENOMEM;
-	fi->v = calloc(count_lines(p) + 1, sizeof(*fi->v));
+	fi->v = calloc(lines_in(p) + 1, sizeof(*fi->v));
 	if (!fi->v)
 		return -ENOMEM;
 	for (p = strtok_r(p, "\n", &save); p; p = strtok_r(NULL, "\n", &save)) {
 		fi->v[fi->n] = (struct func_number){ .name = p, .number = fi->n + 1 };
 		fi->n++;
 	}
-	qsort(fi->v, fi->n, sizeof(*fi->v), by_name);
+	qsort(fi->v, fi->n, sizeof(*fi->v), func_number_cmp);
 	return 0;
 }
 
@@ -249,7 +249,7 @@ static int write_line(int fd, const char *line)
 static bool write_number(int fd, const struct func_index *fi, const char *name, int *ret)
 {
 	struct func_number key = { .name = name };
-	const struct func_number *f = bsearch(&key, fi->v, fi->n, sizeof(*f), by_name);
+	const struct func_number *f = bsearch(&key, fi->v, fi->n, sizeof(*f), func_number_cmp);
 	char number[32];
 
 	if (!f)
@@ -409,7 +409,7 @@ int list_write(int dirfd, const char *path, const char *lines, bool go_on, char 
 			return ret;
 		lines = buf_str(&sorted);
 	}
-	if (kind == LIST_FUNCS && count_lines(lines) > MANY_FUNCS)
+	if (kind == LIST_FUNCS && lines_in(lines) > MANY_FUNCS)
 		func_index_open(&fi, dirfd); /* without it: by name, slowly */
 	fd = open_list(dirfd, path, O_TRUNC);
 	if (fd < 0) {

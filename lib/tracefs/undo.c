@@ -119,7 +119,7 @@ size_t undo_mark(const struct undo *u)
 
 /* ---- values --------------------------------------------------------------- */
 
-static char *between(const char *s, size_t len)
+static char *trimmed(const char *s, size_t len)
 {
 	while (len && (s[len - 1] == ' ' || s[len - 1] == '\t'))
 		len--;
@@ -127,7 +127,7 @@ static char *between(const char *s, size_t len)
 }
 
 /* What to write to get back to what the file shows. */
-static char *value_of(const char *path, const char *text)
+static char *shown_value(const char *path, const char *text)
 {
 	const char *name = path_last(path);
 	size_t len = strcspn(text, "\n");
@@ -136,7 +136,7 @@ static char *value_of(const char *path, const char *text)
 	const char *expanded = strstr(text, "(expanded: ");
 
 	if (!strcmp(name, "filter"))
-		return strncmp(text, "none\n", 5) ? between(text, len) : strdup("0");
+		return strncmp(text, "none\n", 5) ? trimmed(text, len) : strdup("0");
 	if (!strcmp(name, "enable"))
 		return strndup(text, strcspn(text, "*\n"));
 	/* shown rounded up, maybe beyond what may be written; the largest gives the same */
@@ -147,7 +147,7 @@ static char *value_of(const char *path, const char *text)
 			text = expanded + strlen("(expanded: ");
 		return strndup(text, strcspn(text, " )\n"));
 	}
-	return close ? strndup(open + 1, (size_t)(close - open - 1)) : between(text, len);
+	return close ? strndup(open + 1, (size_t)(close - open - 1)) : trimmed(text, len);
 }
 
 int undo_read(struct undo *u, const char *path, char **value)
@@ -159,7 +159,7 @@ int undo_read(struct undo *u, const char *path, char **value)
 	if (!ret) {
 		const char *s = buf_str(&text);
 
-		*value = s ? value_of(path, s) : NULL;
+		*value = s ? shown_value(path, s) : NULL;
 		ret = *value ? 0 : -ENOMEM;
 	}
 	buf_release(&text);
@@ -167,7 +167,7 @@ int undo_read(struct undo *u, const char *path, char **value)
 }
 
 /* One write(2), with the newline that echo would add. No O_TRUNC unless asked. */
-static int put_value(struct undo *u, const char *path, const char *value, int flags)
+static int undo_put(struct undo *u, const char *path, const char *value, int flags)
 {
 	int fd = openat(u->dirfd, path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | flags);
 	struct buf b = { 0 };
@@ -201,7 +201,7 @@ static bool in_own_instance(const struct undo *u, const char *path)
 	return false;
 }
 
-static int remember(struct undo *u, enum entry_op op, const char *path, const char *value)
+static int undo_note(struct undo *u, enum entry_op op, const char *path, const char *value)
 {
 	int ret;
 
@@ -213,11 +213,11 @@ static int remember(struct undo *u, enum entry_op op, const char *path, const ch
 	return ret;
 }
 
-static int remember_value(struct undo *u, const char *path, const char *value)
+static int undo_note_value(struct undo *u, const char *path, const char *value)
 {
 	if (strcmp(value, "0") && strcmp(value, "1"))
-		return remember(u, ENTRY_WRITE, path, value);
-	return remember(u, strcmp(path_last(path), "enable") ? ENTRY_WRITE : ENTRY_ENABLE, path, value);
+		return undo_note(u, ENTRY_WRITE, path, value);
+	return undo_note(u, strcmp(path_last(path), "enable") ? ENTRY_WRITE : ENTRY_ENABLE, path, value);
 }
 
 /* Each dir/SUB/name; a SUB without the file is passed over. */
@@ -260,7 +260,7 @@ static int save_members(struct undo *u, const char *path)
 
 static int save_value(struct undo *u, const char *path, const char *value)
 {
-	return strcmp(value, "X") ? remember_value(u, path, value) : save_members(u, path);
+	return strcmp(value, "X") ? undo_note_value(u, path, value) : save_members(u, path);
 }
 
 int undo_save(struct undo *u, const char *path)
@@ -294,11 +294,11 @@ int undo_write(struct undo *u, const char *path, const char *value)
 	ret = save_value(u, path, old);
 	if (ret)
 		goto out;
-	ret = put_value(u, path, value, 0);
+	ret = undo_put(u, path, value, 0);
 	if (!ret)
 		goto out;
 	if (!strcmp(path_last(path), "filter"))
-		put_value(u, path, old, 0);
+		undo_put(u, path, old, 0);
 	undo_drop(u, mark);
 out:
 	free(old);
@@ -340,7 +340,7 @@ int undo_list(struct undo *u, const char *path, const char *value)
 	forget_refused(u);
 	/* kept even when nothing changes now: events are then switched one by one */
 	if (!ret)
-		ret = remember(u, ENTRY_LIST, path, buf_str(&old));
+		ret = undo_note(u, ENTRY_LIST, path, buf_str(&old));
 	if (!ret && !same_list(buf_str(&old), value))
 		ret = list_write(u->dirfd, path, value, false, &u->refused);
 	buf_release(&old);
@@ -355,7 +355,7 @@ int undo_add(struct undo *u, const char *path, const char *line)
 
 	forget_refused(u);
 	if (!ret)
-		ret = remember(u, ENTRY_LIST, path, buf_str(&old));
+		ret = undo_note(u, ENTRY_LIST, path, buf_str(&old));
 	buf_release(&old);
 	if (ret)
 		return ret;
@@ -374,7 +374,7 @@ int undo_mkdir(struct undo *u, const char *path)
 	/* not after the journal's line: a recovery would remove somebody else's instance */
 	if (!faccessat(u->dirfd, path, F_OK, 0))
 		return -EEXIST;
-	ret = remember(u, ENTRY_RMDIR, path, "");
+	ret = undo_note(u, ENTRY_RMDIR, path, "");
 	if (ret)
 		return ret;
 	if (!mkdirat(u->dirfd, path, 0750))
@@ -386,18 +386,18 @@ int undo_mkdir(struct undo *u, const char *path)
 
 int undo_poke(struct undo *u, const char *path, const char *value)
 {
-	return put_value(u, path, value, *value ? 0 : O_TRUNC);
+	return undo_put(u, path, value, *value ? 0 : O_TRUNC);
 }
 
 int undo_at_end(struct undo *u, const char *path, const char *value)
 {
-	return remember(u, ENTRY_WRITE, path, value);
+	return undo_note(u, ENTRY_WRITE, path, value);
 }
 
 /* ---- putting back --------------------------------------------------------- */
 
 /* An instance that cannot be removed must at least not go on tracing. */
-static void quiet(struct undo *u, const char *instance)
+static void undo_silence(struct undo *u, const char *instance)
 {
 	static const char *const files[][2] = {
 		{ "tracing_on", "0" },
@@ -414,7 +414,7 @@ static void quiet(struct undo *u, const char *instance)
 	}
 }
 
-static int put_back_once(struct undo *u, const struct entry *e)
+static int undo_entry_once(struct undo *u, const struct entry *e)
 {
 	char *refused = NULL;
 	int ret = 0;
@@ -422,7 +422,7 @@ static int put_back_once(struct undo *u, const struct entry *e)
 	switch (e->op) {
 	case ENTRY_WRITE:
 	case ENTRY_ENABLE:
-		ret = put_value(u, e->path, e->value, 0);
+		ret = undo_put(u, e->path, e->value, 0);
 		/* a filter that was refused before is refused again: that is its old state */
 		if (ret == -EINVAL && !strcmp(path_last(e->path), "filter"))
 			ret = 0;
@@ -442,19 +442,19 @@ static int put_back_once(struct undo *u, const struct entry *e)
 	return ret;
 }
 
-static int put_back(struct undo *u, const struct entry *e)
+static int undo_entry(struct undo *u, const struct entry *e)
 {
-	int ret = put_back_once(u, e);
+	int ret = undo_entry_once(u, e);
 
 	for (int i = 0; ret == -EBUSY && i < BUSY_TRIES; i++) {
 		nanosleep(&(struct timespec){ .tv_nsec = BUSY_WAIT_NS }, NULL);
-		ret = put_back_once(u, e);
+		ret = undo_entry_once(u, e);
 	}
 	if (!ret)
 		return 0;
 	if (e->op == ENTRY_RMDIR) {
 		log_err(&u->log, "cannot remove '%s': %s", e->path, strerror(-ret));
-		quiet(u, e->path);
+		undo_silence(u, e->path);
 	} else {
 		log_err(&u->log, "cannot put '%s' back: %s", e->path, strerror(-ret));
 	}
@@ -466,7 +466,7 @@ int undo_to(struct undo *u, size_t mark)
 	int failed = 0;
 
 	while (u->journal.n > mark) {
-		if (put_back(u, &u->journal.v[u->journal.n - 1]))
+		if (undo_entry(u, &u->journal.v[u->journal.n - 1]))
 			failed++;
 		journal_pop(&u->journal);
 	}
