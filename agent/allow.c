@@ -99,7 +99,7 @@ static int narrow_system(struct narrow *nw, int dirfd, const char *system)
 	return ret;
 }
 
-static int narrow_all(struct narrow *nw, int dirfd)
+static int narrow_plan(struct narrow *nw, int dirfd)
 {
 	DIR *d = open_dir_at(dirfd, "events");
 	struct dirent *de;
@@ -147,7 +147,7 @@ int allow_apply(const struct strlist *allow, int dirfd, struct buffer_plan *b, c
 	if (!allow->n)
 		return 0;
 	way = way_around(b);
-	ret = way ? -EACCES : narrow_all(&nw, dirfd);
+	ret = way ? -EACCES : narrow_plan(&nw, dirfd);
 	if (!ret && b->n_events && !nw.out.n_events) {
 		way = "none of these events is allowed here";
 		ret = -EACCES;

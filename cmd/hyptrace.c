@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* The program: finds the command that is named, and lists them all. */
 #include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* hyptrace list: trace buffers of the host and the hypervisor, and their events. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

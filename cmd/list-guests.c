@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* hyptrace list: the machine's virtual machines. */
 #include <string.h>
 
 #include "guest/guest.h"

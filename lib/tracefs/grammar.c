@@ -43,12 +43,12 @@ static struct buffer_plan *grammar_buffer(struct grammar *g)
 
 /* ---- what options set ------------------------------------------------------ */
 
-static int add_name(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+static int plan_name(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
 	return *arg ? opts_add_text(ctx, o, arg, err) : opts_wrong(err, o, arg, "empty");
 }
 
-static int take_event(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+static int plan_event(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
 	struct grammar *g = ctx;
 
@@ -72,7 +72,7 @@ static struct event_plan *event_before(struct grammar *g, const struct opt *o, c
 	return NULL;
 }
 
-static int take_filter(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+static int plan_filter(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
 	struct event_plan *e = event_before(ctx, o, arg, err);
 	char *text;
@@ -87,20 +87,20 @@ static int take_filter(void *ctx, const struct opt *o, const char *arg, struct o
 	return 0;
 }
 
-static int take_trigger(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+static int plan_trigger(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
 	struct event_plan *e = event_before(ctx, o, arg, err);
 
 	return e ? strlist_add(&e->triggers, arg) : -EINVAL;
 }
 
-static int take_negate(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+static int plan_negate(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
 	((struct grammar *)ctx)->negate = true;
 	return 0;
 }
 
-static int take_buffer(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+static int plan_buffer(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
 	struct grammar *g = ctx;
 	bool hyp = !g->request && (!strcmp(arg, "hyp") || !strcmp(arg, "hypervisor"));
@@ -142,7 +142,7 @@ static bool latency_tracer(const char *name)
 	return false;
 }
 
-static int take_tracer(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+static int plan_tracer(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
 	struct grammar *g = ctx;
 	struct buffer_plan *b = grammar_buffer(g);
@@ -167,7 +167,7 @@ static int take_tracer(void *ctx, const struct opt *o, const char *arg, struct o
 	return 0;
 }
 
-static int take_clock(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+static int plan_clock(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
 	struct buffer_plan *b = ctx;
 
@@ -177,14 +177,14 @@ static int take_clock(void *ctx, const struct opt *o, const char *arg, struct op
 	return opts_set_copy(b, o, arg, err);
 }
 
-static int take_cpumask(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+static int plan_cpumask(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
 	if (strcmp(arg, "-1") && (!strcspn(arg, ",") || arg[strspn(arg, "0123456789abcdefABCDEF,")]))
 		return opts_wrong(err, o, arg, "not a mask: hexadecimal digits, or -1 for all CPUs");
 	return opts_set_copy(ctx, o, arg, err);
 }
 
-static int take_pids(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+static int plan_pids(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
 	const char *s = arg;
 
@@ -205,7 +205,7 @@ static int take_pids(void *ctx, const struct opt *o, const char *arg, struct opt
 	return 0;
 }
 
-static int take_output(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+static int plan_output(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
 	struct grammar *g = ctx;
 
@@ -215,7 +215,7 @@ static int take_output(void *ctx, const struct opt *o, const char *arg, struct o
 	return opts_set_copy(g->plan, o, arg, err);
 }
 
-static int take_compression(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+static int plan_compression(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
 	struct record_plan *plan = ctx;
 
@@ -239,7 +239,7 @@ static struct guest_plan *last_guest(struct grammar *g)
 	return &g->plan->guests[g->plan->n_guests - 1];
 }
 
-static int take_guest(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+static int plan_guest(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
 	struct grammar *g = ctx;
 
@@ -253,7 +253,7 @@ static int take_guest(void *ctx, const struct opt *o, const char *arg, struct op
 	return 0;
 }
 
-static int take_guest_name(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+static int plan_guest_name(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
 	struct grammar *g = ctx;
 
@@ -264,7 +264,7 @@ static int take_guest_name(void *ctx, const struct opt *o, const char *arg, stru
 	return opts_set_copy(last_guest(g), o, arg, err);
 }
 
-static int take_tsync(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+static int plan_tsync(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
 	static const struct {
 		const char *name;
@@ -284,7 +284,7 @@ static int take_tsync(void *ctx, const struct opt *o, const char *arg, struct op
 }
 
 /* As in trace-cmd: 0 is the start and the end only, less than 0 none at all. */
-static int take_tsync_interval(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+static int plan_tsync_interval(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
 	struct record_plan *plan = ctx, unused;
 	int ret;
@@ -337,41 +337,41 @@ static int give_to_guest(struct grammar *g, const struct opt *o, const char *arg
 
 static const struct opt rows[] = {
 	OPT_HEADING("Events"),
-	KEY('e', "EVENT", "event: system, system:event, event, globs, all", take_event, .flags = ANYWHERE),
-	KEY('f', "FILTER", "filter of the -e before it", take_filter, .flags = ANYWHERE),
-	KEY('R', "TRIGGER", "trigger for the -e before it", take_trigger, .flags = ANYWHERE),
-	KEY('v', NULL, "switch the events of the following -e off again", take_negate, .flags = ANYWHERE),
+	KEY('e', "EVENT", "event: system, system:event, event, globs, all", plan_event, .flags = ANYWHERE),
+	KEY('f', "FILTER", "filter of the -e before it", plan_filter, .flags = ANYWHERE),
+	KEY('R', "TRIGGER", "trigger for the -e before it", plan_trigger, .flags = ANYWHERE),
+	KEY('v', NULL, "switch the events of the following -e off again", plan_negate, .flags = ANYWHERE),
 	KEY('T', NULL, "a stack trace with every event", opts_add_text, BUFFER(options, HOSTS),
 	    .text = "stacktrace"),
 	KEY('i', NULL, "go on when an event is not there", opts_set_flag, PLAN(ignore_event_errors, AGENT)),
 
 	OPT_HEADING("Buffers"),
-	KEY('B', "NAME", "options after it are for this instance; hyp: the hypervisor", take_buffer,
+	KEY('B', "NAME", "options after it are for this instance; hyp: the hypervisor", plan_buffer,
 	    .flags = AGENT),
 	KEY('b', "KIB", "size of the buffer per CPU", opts_set_number, BUFFER(size_kb, ANYWHERE), .min = 1,
 	    .max = KIB_MAX),
 	NAME("subbuf-size", "KIB", "size of the buffer's pages", opts_set_number, BUFFER(subbuf_kb, HOSTS),
 	     .min = 1, .max = KIB_MAX),
-	KEY('C', "CLOCK", "trace clock", take_clock, BUFFER(clock, ANYWHERE)),
-	KEY('M', "MASK", "CPUs to trace, hexadecimal; -1: all", take_cpumask, BUFFER(cpumask, HOSTS)),
-	KEY('O', "OPTION", "ftrace option to set (noOPTION: to clear)", add_name, BUFFER(options, HOSTS)),
+	KEY('C', "CLOCK", "trace clock", plan_clock, BUFFER(clock, ANYWHERE)),
+	KEY('M', "MASK", "CPUs to trace, hexadecimal; -1: all", plan_cpumask, BUFFER(cpumask, HOSTS)),
+	KEY('O', "OPTION", "ftrace option to set (noOPTION: to clear)", plan_name, BUFFER(options, HOSTS)),
 	NAME("cmdlines-size", "N", "task names that the kernel keeps", opts_set_number,
 	     PLAN(cmdlines_size, AGENT), .min = 1, .max = INT64_MAX),
 
 	OPT_HEADING("Guests"),
-	KEY('A', "GUEST", "a guest by name, CID or address; options after it are the guest's", take_guest),
-	NAME("name", "NAME", "what the guest before it is called", take_guest_name,
+	KEY('A', "GUEST", "a guest by name, CID or address; options after it are the guest's", plan_guest),
+	NAME("name", "NAME", "what the guest before it is called", plan_guest_name,
 	     .off = offsetof(struct guest_plan, name)),
-	NAME("tsync", "METHOD", "guests' clocks by: counter, hyp, kvm, ping, none (auto)", take_tsync,
+	NAME("tsync", "METHOD", "guests' clocks by: counter, hyp, kvm, ping, none (auto)", plan_tsync,
 	     .flags = IN_PLAN),
 	NAME("tsync-interval", "MS", "between looks at the guests' clocks; 0: start and end (250)",
-	     take_tsync_interval, PLAN(tsync_interval_ms, SKIPPED), .max = INT32_MAX),
+	     plan_tsync_interval, PLAN(tsync_interval_ms, SKIPPED), .max = INT32_MAX),
 
 	OPT_HEADING("Functions"),
-	KEY('p', "TRACER", "function, function_graph ...", take_tracer, .flags = HOSTS),
-	KEY('l', "FUNC", "trace this function only", add_name, BUFFER(funcs, HOSTS)),
-	KEY('n', "FUNC", "do not trace this function", add_name, BUFFER(notrace, HOSTS)),
-	KEY('g', "FUNC", "graph this function", add_name, BUFFER(graph, HOSTS)),
+	KEY('p', "TRACER", "function, function_graph ...", plan_tracer, .flags = HOSTS),
+	KEY('l', "FUNC", "trace this function only", plan_name, BUFFER(funcs, HOSTS)),
+	KEY('n', "FUNC", "do not trace this function", plan_name, BUFFER(notrace, HOSTS)),
+	KEY('g', "FUNC", "graph this function", plan_name, BUFFER(graph, HOSTS)),
 	KEY('d', NULL, "no function tracing by other tracers", opts_add_text, BUFFER(options, HOSTS),
 	    .text = "nofunction-trace"),
 	NAME("max-graph-depth", "N", "depth of function_graph", opts_set_number,
@@ -381,7 +381,7 @@ static const struct opt rows[] = {
 
 	OPT_HEADING("Tasks"),
 	KEY('F', NULL, "trace the command only", opts_set_flag, PLAN(filter_command, 0)),
-	KEY('P', "PID,...", "trace these processes only", take_pids, .flags = AGENT | IN_PLAN),
+	KEY('P', "PID,...", "trace these processes only", plan_pids, .flags = AGENT | IN_PLAN),
 	KEY('c', NULL, "with -F or -P: their children too", opts_set_flag, PLAN(follow_children, AGENT)),
 	NAME("no-filter", NULL, "trace the recorder itself too", opts_set_flag, PLAN(no_filter, SKIPPED)),
 	NAME("user", "NAME", "run the command as this user", opts_set_copy, PLAN(user, 0)),
@@ -389,10 +389,10 @@ static const struct opt rows[] = {
 	     PLAN(proc_map, SKIPPED)),
 
 	OPT_HEADING("Recording"),
-	KEY('o', "FILE", "output file (trace.dat)", take_output, .off = offsetof(struct record_plan, output)),
+	KEY('o', "FILE", "output file (trace.dat)", plan_output, .off = offsetof(struct record_plan, output)),
 	NAME("file-version", "N", "6 or 7 (7)", opts_set_number, PLAN(file_version, SKIPPED), .min = 6,
 	     .max = 7),
-	NAME("compression", "NAME", "zstd, none or any (zstd)", take_compression, PLAN(compression, SKIPPED)),
+	NAME("compression", "NAME", "zstd, none or any (zstd)", plan_compression, PLAN(compression, SKIPPED)),
 	NAME("date", NULL, "keep the time of day in the file", opts_set_flag, PLAN(date, SKIPPED)),
 	KEY('s', "USECS", "sleep of the recorder between two reads", opts_set_number, PLAN(sleep_us, AGENT),
 	    .max = INT64_MAX),

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* The journal of undo: entries in memory and in a file, which is checked when it is read back. */
 #include "tracefs/undo-journal.h"
+#include "util/array.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -107,23 +109,27 @@ static bool entry_ok(enum entry_op op, const char *path, const char *value)
 	return true;
 }
 
+static void entry_release(struct entry *e)
+{
+	free(e->path);
+	free(e->value);
+}
+
 static int journal_keep(struct journal *j, enum entry_op op, const char *path, const char *value, off_t at)
 {
-	struct entry *v = realloc(j->v, (j->n + 1) * sizeof(*v));
-	struct entry e = { .op = op, .at = at };
+	struct entry *v = array_grow(j->v, j->n, sizeof(*v)), *e;
 
 	if (!v)
 		return -ENOMEM;
 	j->v = v;
-	e.path = strdup(path);
-	e.value = strdup(value);
-	if (!e.path || !e.value) {
-		free(e.path);
-		free(e.value);
-		return -ENOMEM;
+	e = &v[j->n];
+	*e = (struct entry){ .op = op, .path = strdup(path), .value = strdup(value), .at = at };
+	if (e->path && e->value) {
+		j->n++;
+		return 0;
 	}
-	v[j->n++] = e;
-	return 0;
+	entry_release(e);
+	return -ENOMEM;
 }
 
 static int journal_parse_line(struct journal *j, char *line, off_t at)
@@ -169,11 +175,11 @@ static int journal_parse(struct journal *j, const struct buf *text, size_t *numb
 	struct cursor c = cursor_at(text->data, text->len);
 	const char *line;
 	size_t len;
-	int ret = 0;
 
-	for (*number = 1; !ret && cursor_line(&c, &line, &len); ++*number) {
+	for (*number = 1; cursor_line(&c, &line, &len); ++*number) {
 		off_t at = (off_t)((const uint8_t *)line - text->data);
 		char *copy;
+		int ret;
 
 		/* no newline: cut by the writer's death before the change was made */
 		if ((size_t)at + len == text->len)
@@ -187,7 +193,7 @@ static int journal_parse(struct journal *j, const struct buf *text, size_t *numb
 			return ret;
 		j->end = at + (off_t)len + 1;
 	}
-	return ret;
+	return 0;
 }
 
 /* A recording writes to it, a link or a device is none of ours. */
@@ -229,12 +235,6 @@ int journal_load(struct journal *j, const char *path, size_t *line)
 	if (ret)
 		journal_close(j);
 	return ret;
-}
-
-static void entry_release(struct entry *e)
-{
-	free(e->path);
-	free(e->value);
 }
 
 void journal_close(struct journal *j)

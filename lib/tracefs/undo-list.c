@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Files of tracefs that hold a list: read in the form in which they can be written back. */
 #include "tracefs/undo-list.h"
 
 #include <errno.h>
@@ -51,18 +52,15 @@ static bool soft_only(int dirfd, const char *path, const char *line)
 	size_t dir = (size_t)(path_last(path) - path);
 	const char *colon = strchr(line, ':');
 	struct buf text = { 0 };
-	char *enable;
+	char enable[1024];
 	bool soft;
 
 	if (!colon || strchr(colon + 1, ':')) /* sys:event:mod:name waits for a module */
 		return false;
-	enable =
-		str_printf("%.*sevents/%.*s/%s/enable", (int)dir, path, (int)(colon - line), line, colon + 1);
-	if (!enable)
-		return false;
+	snprintf(enable, sizeof(enable), "%.*sevents/%.*s/%s/enable", (int)dir, path, (int)(colon - line),
+		 line, colon + 1);
 	soft = !read_file_at(dirfd, enable, 64, &text) && text.len && text.data[0] == '0';
 	buf_release(&text);
-	free(enable);
 	return soft;
 }
 
@@ -232,16 +230,12 @@ static void func_index_close(struct func_index *fi)
 	buf_release(&fi->names);
 }
 
-static int write_line(int fd, const char *line)
+int write_line(int fd, const char *line)
 {
-	struct buf b = { 0 };
-	int ret;
+	char *text = str_printf("%s\n", line);
+	int ret = text ? write_all(fd, text, strlen(text)) : -ENOMEM;
 
-	buf_printf(&b, "%s\n", line);
-	ret = buf_status(&b);
-	if (!ret)
-		ret = write_all(fd, b.data, b.len);
-	buf_release(&b);
+	free(text);
 	return ret;
 }
 

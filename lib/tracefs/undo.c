@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Changes tracefs, and puts it back: each old value is in the journal before the new one is written. */
 #include "tracefs/undo.h"
 #include "tracefs/undo-journal.h"
 #include "tracefs/undo-list.h"
@@ -6,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -59,13 +61,13 @@ int undo_open(struct undo **out, const char *tracing_dir, const char *journal, c
 	if (ret)
 		return ret;
 	ret = journal_create(&u->journal, journal);
-	if (ret) {
-		log_err(log, "cannot create the journal '%s': %s", journal, strerror(-ret));
-		undo_free(u);
-		return ret;
+	if (!ret) {
+		*out = u;
+		return 0;
 	}
-	*out = u;
-	return 0;
+	log_err(log, "cannot create the journal '%s': %s", journal, strerror(-ret));
+	undo_free(u);
+	return ret;
 }
 
 int undo_load(struct undo **out, const char *tracing_dir, const char *journal, const struct log *log)
@@ -155,34 +157,23 @@ int undo_read(struct undo *u, const char *path, char **value)
 	struct buf text = { 0 };
 	int ret = read_file_at(u->dirfd, path, VALUE_MAX, &text);
 
-	*value = NULL;
-	if (!ret) {
-		const char *s = buf_str(&text);
-
-		*value = s ? shown_value(path, s) : NULL;
-		ret = *value ? 0 : -ENOMEM;
-	}
+	*value = !ret && buf_str(&text) ? shown_value(path, buf_str(&text)) : NULL;
 	buf_release(&text);
-	return ret;
+	return ret || *value ? ret : -ENOMEM;
 }
 
 /* One write(2), with the newline that echo would add. No O_TRUNC unless asked. */
 static int undo_put(struct undo *u, const char *path, const char *value, int flags)
 {
 	int fd = openat(u->dirfd, path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | flags);
-	struct buf b = { 0 };
-	int ret;
+	int ret = 0;
 
 	if (fd < 0)
 		return -errno;
 	if (!(flags & O_TRUNC))
-		buf_printf(&b, "%s\n", value);
-	ret = buf_status(&b);
-	if (!ret)
-		ret = write_all(fd, b.data, b.len);
+		ret = write_line(fd, value);
 	if (close(fd) < 0 && !ret)
 		ret = -errno;
-	buf_release(&b);
 	return ret;
 }
 
@@ -271,8 +262,9 @@ int undo_save(struct undo *u, const char *path)
 	if (in_own_instance(u, path))
 		return 0;
 	ret = undo_read(u, path, &value);
-	if (!ret)
-		ret = save_value(u, path, value);
+	if (ret)
+		return ret;
+	ret = save_value(u, path, value);
 	free(value);
 	return ret;
 }
@@ -305,19 +297,16 @@ out:
 	return ret;
 }
 
-static void forget_refused(struct undo *u)
-{
-	free(u->refused);
-	u->refused = NULL;
-}
-
+/* Reads and journals a list; forgets what was refused before. */
 static int save_list(struct undo *u, const char *path, struct buf *old)
 {
 	int ret = list_read(u->dirfd, path, old);
 
-	if (!ret && !buf_str(old))
-		ret = -ENOMEM;
-	return ret;
+	free(u->refused);
+	u->refused = NULL;
+	if (ret)
+		return ret;
+	return buf_str(old) ? undo_note(u, ENTRY_LIST, path, buf_str(old)) : -ENOMEM;
 }
 
 /* "a\nb" and "a\nb\n" are the same list. */
@@ -337,10 +326,7 @@ int undo_list(struct undo *u, const char *path, const char *value)
 	struct buf old = { 0 };
 	int ret = save_list(u, path, &old);
 
-	forget_refused(u);
 	/* kept even when nothing changes now: events are then switched one by one */
-	if (!ret)
-		ret = undo_note(u, ENTRY_LIST, path, buf_str(&old));
 	if (!ret && !same_list(buf_str(&old), value))
 		ret = list_write(u->dirfd, path, value, false, &u->refused);
 	buf_release(&old);
@@ -353,9 +339,6 @@ int undo_add(struct undo *u, const char *path, const char *line)
 	struct buf old = { 0 };
 	int ret = save_list(u, path, &old);
 
-	forget_refused(u);
-	if (!ret)
-		ret = undo_note(u, ENTRY_LIST, path, buf_str(&old));
 	buf_release(&old);
 	if (ret)
 		return ret;
@@ -406,11 +389,10 @@ static void undo_silence(struct undo *u, const char *instance)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
-		char *path = str_printf("%s/%s", instance, files[i][0]);
+		char path[1100];
 
-		if (path)
-			undo_poke(u, path, files[i][1]);
-		free(path);
+		snprintf(path, sizeof(path), "%s/%s", instance, files[i][0]);
+		undo_poke(u, path, files[i][1]);
 	}
 }
 
