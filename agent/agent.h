@@ -59,13 +59,13 @@ struct agent {
 /* Until SIGTERM, SIGINT or SIGHUP (blocked by the caller). 0 or -errno. */
 int serve(struct agent *a);
 
-/* ---- session.c ---------------------------------------------------------------------- */
+/* ---- serving.c ---------------------------------------------------------------------- */
 
 struct serving;
 
 /*
  * Begins to serve a request in a thread of its own. fd and what req owns are the
- * session's then. done_fd gets a byte when it has ended.
+ * serving's then. done_fd gets a byte when it has ended.
  */
 int serving_start(struct serving **out, struct agent *a, int fd, const struct transport_addr *peer,
 		  struct msg_trace_req *req, int done_fd);

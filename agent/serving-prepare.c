@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* From a request to a buffer that is ready to start, and back to what tracefs was. */
 #include "serving.h"
 
 #include <dirent.h>
@@ -12,7 +13,7 @@
 
 /* ---- the undo ---------------------------------------------------------------- */
 
-static int open_undo(struct serving *s)
+static int serving_open_undo(struct serving *s)
 {
 	struct agent *a = s->agent;
 	int ret;
@@ -64,43 +65,47 @@ void serving_put_back(struct serving *s)
 
 /* ---- the buffer ---------------------------------------------------------------- */
 
-static char *file_of(const struct serving *s, const char *name)
-{
-	const char *path = instance_path(s->inst);
+#define SERVING_PATH 400 /* bytes: an instance's name is 255 at most */
 
-	/* "." is no part of a path for the journal */
-	return strcmp(path, ".") ? str_printf("%s/%s", path, name) : strdup(name);
+static const char *serving_file(const struct serving *s, char path[SERVING_PATH], const char *name)
+{
+	const char *dir = instance_path(s->inst);
+	bool top = !strcmp(dir, "."); /* which is no part of a path for the journal */
+
+	snprintf(path, SERVING_PATH, "%s%s%s", top ? "" : dir, top ? "" : "/", name);
+	return path;
 }
 
 /* The instance's own sub-buffer size, where the kernel has one; else header_page's. */
-static int find_page_size(struct serving *s)
+static int serving_find_page_size(struct serving *s)
 {
-	int dirfd = undo_dirfd(s->undo);
-	char *path = file_of(s, "buffer_subbuf_size_kb"), *kb = NULL;
 	struct page_layout layout;
 	struct buf text = { 0 };
+	char path[SERVING_PATH];
+	char *kb = NULL;
 	uint64_t n = 0;
-	int ret = path ? 0 : -ENOMEM;
+	bool own = !undo_read(s->undo, serving_file(s, path, "buffer_subbuf_size_kb"), &kb) &&
+		   !parse_u64(kb, &n) && n && n <= 1024;
+	int ret = 0;
 
-	if (!ret && !undo_read(s->undo, path, &kb) && !parse_u64(kb, &n) && n && n <= 1024) {
-		s->page_size = (uint32_t)n * 1024;
-	} else if (!ret) {
-		ret = read_file_at(dirfd, "events/header_page", 4096, &text);
-		if (!ret)
-			ret = page_layout_parse((char *)text.data, text.len, &layout);
-		if (!ret)
-			s->page_size = layout.size;
-	}
-	buf_release(&text);
-	free(path);
 	free(kb);
+	if (own) {
+		s->page_size = (uint32_t)n * 1024;
+		return 0;
+	}
+	ret = read_file_at(undo_dirfd(s->undo), "events/header_page", 4096, &text);
+	if (!ret)
+		ret = page_layout_parse((char *)text.data, text.len, &layout);
+	if (!ret)
+		s->page_size = layout.size;
+	buf_release(&text);
 	return ret;
 }
 
-static int find_cpus(struct serving *s)
+static int serving_find_cpus(struct serving *s)
 {
-	char *path = file_of(s, "per_cpu");
-	DIR *d = path ? open_dir_at(undo_dirfd(s->undo), path) : NULL;
+	char path[SERVING_PATH];
+	DIR *d = open_dir_at(undo_dirfd(s->undo), serving_file(s, path, "per_cpu"));
 	struct dirent *de;
 	unsigned int cpu;
 
@@ -109,19 +114,18 @@ static int find_cpus(struct serving *s)
 			s->n_cpus = cpu + 1;
 	if (d)
 		closedir(d);
-	free(path);
 	return s->n_cpus ? 0 : -ENODEV;
 }
 
-static int find_facts(struct serving *s)
+static int serving_find_facts(struct serving *s)
 {
-	char *path = file_of(s, "trace_clock");
-	int ret = path ? undo_read(s->undo, path, &s->clock) : -ENOMEM;
+	char path[SERVING_PATH];
+	int ret = undo_read(s->undo, serving_file(s, path, "trace_clock"), &s->clock);
 
-	free(path);
-	if (!ret)
-		ret = find_page_size(s);
-	return ret ? ret : find_cpus(s);
+	if (ret)
+		return ret;
+	ret = serving_find_page_size(s);
+	return ret ? ret : serving_find_cpus(s);
 }
 
 /* ---- a boot trace ---------------------------------------------------------------- */
@@ -130,14 +134,14 @@ static int find_facts(struct serving *s)
 static int join_boot(struct serving *s)
 {
 	const struct buffer_plan *b = s->buffer;
-	char *path = file_of(s, "set_event"), *on = file_of(s, "tracing_on");
 	bool less = b->tracer || b->size_kb || b->subbuf_kb || b->cpumask;
-	int ret = path && on ? 0 : -ENOMEM;
+	char path[SERVING_PATH];
+	int ret;
 
 	log_info(s->log, "the buffer holds a boot trace: it is not cleared");
 	/* it is on, and is to go on */
-	if (!ret)
-		ret = undo_save(s->undo, on);
+	ret = undo_save(s->undo, serving_file(s, path, "tracing_on"));
+	serving_file(s, path, "set_event");
 	for (size_t i = 0; i < b->n_events && !ret; i++) {
 		const struct event_plan *e = &b->events[i];
 
@@ -150,12 +154,10 @@ static int join_boot(struct serving *s)
 	}
 	if (less)
 		log_warn(s->log, "of the request only its events are added to a boot trace");
-	free(path);
-	free(on);
 	return ret;
 }
 
-static int set_pids(struct serving *s)
+static int serving_set_pids(struct serving *s)
 {
 	size_t n = s->plan.pids.n;
 	pid_t *pids;
@@ -175,19 +177,20 @@ static int set_pids(struct serving *s)
 	return ret;
 }
 
-/* ---- all of it
- * ----------------------------------------------------------------------------------- */
+/* ---- all of it ---------------------------------------------------------------- */
 
-static int setup(struct serving *s)
+static int serving_setup(struct serving *s)
 {
 	struct instance_opts o = { .plan = &s->plan, .log = s->log };
 	int ret = instance_open(&s->inst, s->undo, s->buffer, &o);
 
-	if (!ret)
-		ret = s->boot ? join_boot(s) : instance_setup(s->inst);
-	if (!ret && !s->boot)
-		ret = set_pids(s);
-	return ret ? ret : find_facts(s);
+	if (ret)
+		return ret;
+	ret = s->boot ? join_boot(s) : instance_setup(s->inst);
+	if (ret)
+		return ret;
+	ret = s->boot ? 0 : serving_set_pids(s);
+	return ret ? ret : serving_find_facts(s);
 }
 
 int serving_prepare(struct serving *s, char **why)
@@ -205,11 +208,11 @@ int serving_prepare(struct serving *s, char **why)
 	s->boot = boot_take(a, s->buffer->name);
 	if (!s->boot)
 		end_early(a);
-	ret = open_undo(s);
+	ret = serving_open_undo(s);
 	if (!ret)
 		ret = allow_apply(&a->allow, undo_dirfd(s->undo), s->buffer, s->log, why);
 	if (!ret)
-		ret = setup(s);
+		ret = serving_setup(s);
 	if (ret && !*why)
 		*why = str_printf("cannot set up tracing: %s (the agent's log says more)", strerror(-ret));
 	return ret;

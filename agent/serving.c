@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* One recording of a recorder: the answer, the metadata, the pages, the end. */
 #include "agent.h"
 
 #include <errno.h>
@@ -22,20 +23,20 @@
 #define LAST_MS	     1000
 #define SEND_AT_ONCE 61440 /* bytes: with one more message, what a vsock packet carries */
 
-static struct msg_wait wait_for(const struct serving *s)
+static struct msg_wait serving_wait(const struct serving *s)
 {
 	return (struct msg_wait){ .deadline = msg_now() + s->agent->timeout_ms, .stop_fd = s->cancel_fd };
 }
 
 /* For what comes last: the next recorder may be waiting for this one. */
-static struct msg_wait last_wait(const struct serving *s)
+static struct msg_wait serving_last_wait(const struct serving *s)
 {
 	return (struct msg_wait){ .deadline = msg_now() + LAST_MS, .stop_fd = s->cancel_fd };
 }
 
-static int refuse(struct serving *s, const char *why)
+static int serving_refuse(struct serving *s, const char *why)
 {
-	struct msg_wait w = last_wait(s);
+	struct msg_wait w = serving_last_wait(s);
 	struct buf b = { 0 };
 
 	log_warn(s->log, "refused: %s", why);
@@ -45,7 +46,7 @@ static int refuse(struct serving *s, const char *why)
 
 /* ---- the answer ---------------------------------------------------------------- */
 
-static int open_ports(struct serving *s)
+static int serving_open_ports(struct serving *s)
 {
 	struct transport_addr local;
 	struct ports *p;
@@ -53,14 +54,15 @@ static int open_ports(struct serving *s)
 
 	if (!ret)
 		ret = ports_open(&p, &local, &s->peer, s->n_cpus + 1);
-	if (!ret)
-		atomic_store(&s->ports, p);
-	else
+	if (ret) {
 		log_err(s->log, "cannot open the ports for the data: %s", strerror(-ret));
-	return ret;
+		return ret;
+	}
+	atomic_store(&s->ports, p);
+	return 0;
 }
 
-static int open_sync(struct serving *s)
+static int serving_open_sync(struct serving *s)
 {
 	struct sync_opts o = {
 		.undo = s->undo,
@@ -84,10 +86,10 @@ static int open_sync(struct serving *s)
 	return 0;
 }
 
-static int answer(struct serving *s)
+static int serving_answer(struct serving *s)
 {
 	struct msg_trace_resp r = { .cpus = s->n_cpus, .page_size = s->page_size, .trace_id = s->trace_id };
-	struct msg_wait w = wait_for(s);
+	struct msg_wait w = serving_wait(s);
 	struct buf b = { 0 };
 
 	r.ports = calloc(s->n_cpus, sizeof(*r.ports));
@@ -122,7 +124,7 @@ static int send_file(struct serving *s, int fd)
 	int more = 1, ret = 0;
 
 	while (!ret && more > 0) {
-		struct msg_wait w = wait_for(s);
+		struct msg_wait w = serving_wait(s);
 		struct buf b = { 0 };
 
 		while ((more = add_data(&b, fd)) > 0 && b.len < SEND_AT_ONCE)
@@ -213,7 +215,7 @@ static int take_message(struct serving *s, unsigned int *stray)
 		return 0;
 	if (++*stray > STRAY_MAX)
 		return -EPROTO;
-	return refuse(s, "only CLOSE makes sense now");
+	return serving_refuse(s, "only CLOSE makes sense now");
 }
 
 static int trace_until_close(struct serving *s)
@@ -243,7 +245,7 @@ static int trace_until_close(struct serving *s)
 	}
 }
 
-static void summary(struct serving *s)
+static void serving_sum(struct serving *s)
 {
 	uint64_t bytes = 0, lost = 0;
 
@@ -264,7 +266,7 @@ static void summary(struct serving *s)
 		 streams_spliced(s->streams) ? " by splice" : "", lost);
 }
 
-static int record(struct serving *s)
+static int serving_record(struct serving *s)
 {
 	int ret = start_streams(s), ended;
 
@@ -277,14 +279,17 @@ static int record(struct serving *s)
 	if (ret)
 		serving_cancel(s);
 	ended = streams_finish(s->streams);
-	summary(s);
+	serving_sum(s);
 	return ended && (!ret || ret == -EPIPE) ? ended : ret;
 }
 
 /* ---- the whole ---------------------------------------------------------------- */
 
-static int run(struct serving *s)
+static int serving_run(struct serving *s)
 {
+	static int (*const steps[])(struct serving *) = {
+		serving_open_ports, serving_open_sync, serving_answer, send_meta, serving_record,
+	};
 	char *why = NULL;
 	int ret = serving_prepare(s, &why);
 
@@ -292,19 +297,12 @@ static int run(struct serving *s)
 		/* first, so that who tries again at once is served */
 		serving_put_back(s);
 		atomic_store(&s->ending, true);
-		refuse(s, why ? why : strerror(-ret));
+		serving_refuse(s, why ? why : strerror(-ret));
 		free(why);
 		return ret;
 	}
-	ret = open_ports(s);
-	if (!ret)
-		ret = open_sync(s);
-	if (!ret)
-		ret = answer(s);
-	if (!ret)
-		ret = send_meta(s);
-	if (!ret)
-		ret = record(s);
+	for (size_t i = 0; i < ARRAY_SIZE(steps) && !ret; i++)
+		ret = steps[i](s);
 	if (ret) {
 		atomic_store(&s->ending, true);
 		serving_cancel(s);
@@ -315,7 +313,7 @@ static int run(struct serving *s)
 
 static int send_close_resp(struct serving *s)
 {
-	struct msg_wait w = last_wait(s);
+	struct msg_wait w = serving_last_wait(s);
 	struct buf b = { 0 };
 
 	msg_add_close_resp(&b, &s->sent);
@@ -325,7 +323,7 @@ static int send_close_resp(struct serving *s)
 static void *serving_thread(void *arg)
 {
 	struct serving *s = arg;
-	int ret = run(s);
+	int ret = serving_run(s);
 
 	sync_free(s->sync);
 	streams_free(s->streams);
@@ -348,12 +346,12 @@ int serving_start(struct serving **out, struct agent *a, int fd, const struct tr
 		  struct msg_trace_req *req, int done_fd)
 {
 	struct serving *s = calloc(1, sizeof(*s));
-	int ret = s ? 0 : -ENOMEM;
+	int ret = 0;
 
-	if (ret) {
+	if (!s) {
 		msg_trace_req_release(req);
 		close(fd);
-		return ret;
+		return -ENOMEM;
 	}
 	*s = (struct serving){ .agent = a,
 			       .log = &a->log,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef HYPTRACE_AGENT_SESSION_PRIV_H
-#define HYPTRACE_AGENT_SESSION_PRIV_H
+#ifndef HYPTRACE_AGENT_SERVING_H
+#define HYPTRACE_AGENT_SERVING_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -25,7 +25,7 @@ struct serving {
 	struct msg_trace_req req;
 	uint64_t trace_id;
 
-	/* session-prepare.c */
+	/* set by serving_prepare */
 	struct record_plan plan;
 	struct buffer_plan *buffer; /* the one of the plan that is recorded */
 	struct undo *undo;

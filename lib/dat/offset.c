@@ -123,7 +123,7 @@ int offset_shift_set_bounds(struct offset_shift *s, const uint64_t *bounds, uint
 /* The scaling of a bound: the mark, and what the words are in these tables. */
 #define BOUND_MARK 0x6874626f756e0000 /* "htboun", method, class */
 
-static const char *const methods[] = { "", "exact", "hyp windows", "kvm windows", "ping" };
+static const char *const methods[] = { "", "counter", "hyp windows", "kvm windows", "ping" };
 static const char *const classes[] = { "none", "ping", "soft", "hard" };
 
 static uint64_t word_index(const char *const *words, size_t n, const char *word)

@@ -455,7 +455,7 @@ int counter_solve(const struct counter_log *host, const struct counter_log *gues
 	struct counter_method j = { .out = out };
 	int ret;
 
-	*out = (struct sync_result){ .method = "exact" };
+	*out = (struct sync_result){ .method = "counter" };
 	ret = counter_method_begin(&j, host, guest, why);
 	if (!ret)
 		ret = epochs_known(&j, guest, cntvoff, threads, why);

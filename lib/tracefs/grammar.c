@@ -43,12 +43,12 @@ static struct buffer_plan *grammar_buffer(struct grammar *g)
 
 /* ---- what options set ------------------------------------------------------ */
 
-static int add_name(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+static int plan_name(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
 	return *arg ? opts_add_text(ctx, o, arg, err) : opts_wrong(err, o, arg, "empty");
 }
 
-static int take_event(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+static int plan_event(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
 	struct grammar *g = ctx;
 
@@ -72,7 +72,7 @@ static struct event_plan *event_before(struct grammar *g, const struct opt *o, c
 	return NULL;
 }
 
-static int take_filter(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+static int plan_filter(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
 	struct event_plan *e = event_before(ctx, o, arg, err);
 	char *text;
@@ -87,20 +87,20 @@ static int take_filter(void *ctx, const struct opt *o, const char *arg, struct o
 	return 0;
 }
 
-static int take_trigger(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+static int plan_trigger(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
 	struct event_plan *e = event_before(ctx, o, arg, err);
 
 	return e ? strlist_add(&e->triggers, arg) : -EINVAL;
 }
 
-static int take_negate(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+static int plan_negate(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
 	((struct grammar *)ctx)->negate = true;
 	return 0;
 }
 
-static int take_buffer(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+static int plan_buffer(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
 	struct grammar *g = ctx;
 	bool hyp = !g->request && (!strcmp(arg, "hyp") || !strcmp(arg, "hypervisor"));
@@ -142,7 +142,7 @@ static bool latency_tracer(const char *name)
 	return false;
 }
 
-static int take_tracer(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+static int plan_tracer(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
 	struct grammar *g = ctx;
 	struct buffer_plan *b = grammar_buffer(g);
@@ -167,7 +167,7 @@ static int take_tracer(void *ctx, const struct opt *o, const char *arg, struct o
 	return 0;
 }
 
-static int take_clock(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+static int plan_clock(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
 	struct buffer_plan *b = ctx;
 
@@ -177,14 +177,14 @@ static int take_clock(void *ctx, const struct opt *o, const char *arg, struct op
 	return opts_set_copy(b, o, arg, err);
 }
 
-static int take_cpumask(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+static int plan_cpumask(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
 	if (strcmp(arg, "-1") && (!strcspn(arg, ",") || arg[strspn(arg, "0123456789abcdefABCDEF,")]))
 		return opts_wrong(err, o, arg, "not a mask: hexadecimal digits, or -1 for all CPUs");
 	return opts_set_copy(ctx, o, arg, err);
 }
 
-static int take_pids(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+static int plan_pids(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
 	const char *s = arg;
 
@@ -205,7 +205,7 @@ static int take_pids(void *ctx, const struct opt *o, const char *arg, struct opt
 	return 0;
 }
 
-static int take_output(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+static int plan_output(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
 	struct grammar *g = ctx;
 
@@ -215,7 +215,7 @@ static int take_output(void *ctx, const struct opt *o, const char *arg, struct o
 	return opts_set_copy(g->plan, o, arg, err);
 }
 
-static int take_compression(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+static int plan_compression(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
 	struct record_plan *plan = ctx;
 
@@ -239,7 +239,7 @@ static struct guest_plan *last_guest(struct grammar *g)
 	return &g->plan->guests[g->plan->n_guests - 1];
 }
 
-static int take_guest(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+static int plan_guest(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
 	struct grammar *g = ctx;
 
@@ -253,7 +253,7 @@ static int take_guest(void *ctx, const struct opt *o, const char *arg, struct op
 	return 0;
 }
 
-static int take_guest_name(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+static int plan_guest_name(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
 	struct grammar *g = ctx;
 
@@ -264,7 +264,7 @@ static int take_guest_name(void *ctx, const struct opt *o, const char *arg, stru
 	return opts_set_copy(last_guest(g), o, arg, err);
 }
 
-static int take_tsync(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+static int plan_tsync(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
 	static const struct {
 		const char *name;
@@ -284,7 +284,7 @@ static int take_tsync(void *ctx, const struct opt *o, const char *arg, struct op
 }
 
 /* As in trace-cmd: 0 is the start and the end only, less than 0 none at all. */
-static int take_tsync_interval(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+static int plan_tsync_interval(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
 	struct record_plan *plan = ctx, unused;
 	int ret;
@@ -323,132 +323,123 @@ static int give_to_guest(struct grammar *g, const struct opt *o, const char *arg
 #define NO_NET	   "not sent over a network: record into a file and copy it, or use trace-cmd record -N"
 #define NO_PROFILE "profiles are not made by this version: use trace-cmd profile"
 
-#define PLAN(field)   .off = offsetof(struct record_plan, field)
-#define BUFFER(field) .off = offsetof(struct buffer_plan, field)
-#define ANYWHERE      (GUEST | AGENT)
-#define HOSTS	      (NOT_HYP | GUEST | AGENT) /* of a buffer, but not of the hypervisor's */
-#define KIB_MAX	      (INT64_MAX >> 10)		/* the kernel shifts it */
+/* clang-format off */
+#define KEY(k, arg, help, ...)	    OPT(k, NULL, arg, help, __VA_ARGS__)
+#define NAME(name, arg, help, ...)  OPT(0, name, arg, help, __VA_ARGS__)
+#define NO_KEY(k, arg, ...)	    OPT_REFUSED(k, NULL, arg, __VA_ARGS__)
+#define NO_NAME(name, arg, ...)	    OPT_REFUSED(0, name, arg, __VA_ARGS__)
+/* clang-format on */
+#define PLAN(field, f)	 .off = offsetof(struct record_plan, field), .flags = IN_PLAN | (f)
+#define BUFFER(field, f) .off = offsetof(struct buffer_plan, field), .flags = IN_BUFFER | (f)
+#define ANYWHERE	 (GUEST | AGENT)
+#define HOSTS		 (NOT_HYP | GUEST | AGENT) /* of a buffer, but not of the hypervisor's */
+#define KIB_MAX		 (INT64_MAX >> 10)	   /* the kernel shifts it */
 
 static const struct opt rows[] = {
 	OPT_HEADING("Events"),
-	OPT('e', NULL, "EVENT", "event: system, system:event, event, globs, all", take_event,
-	    .flags = ANYWHERE),
-	OPT('f', NULL, "FILTER", "filter of the -e before it", take_filter, .flags = ANYWHERE),
-	OPT('R', NULL, "TRIGGER", "trigger for the -e before it", take_trigger, .flags = ANYWHERE),
-	OPT('v', NULL, NULL, "switch the events of the following -e off again", take_negate,
-	    .flags = ANYWHERE),
-	OPT('T', NULL, NULL, "a stack trace with every event", opts_add_text, .flags = HOSTS | IN_BUFFER,
-	    BUFFER(options), .text = "stacktrace"),
-	OPT('i', NULL, NULL, "go on when an event is not there", opts_set_flag, .flags = AGENT | IN_PLAN,
-	    PLAN(ignore_event_errors)),
+	KEY('e', "EVENT", "event: system, system:event, event, globs, all", plan_event, .flags = ANYWHERE),
+	KEY('f', "FILTER", "filter of the -e before it", plan_filter, .flags = ANYWHERE),
+	KEY('R', "TRIGGER", "trigger for the -e before it", plan_trigger, .flags = ANYWHERE),
+	KEY('v', NULL, "switch the events of the following -e off again", plan_negate, .flags = ANYWHERE),
+	KEY('T', NULL, "a stack trace with every event", opts_add_text, BUFFER(options, HOSTS),
+	    .text = "stacktrace"),
+	KEY('i', NULL, "go on when an event is not there", opts_set_flag, PLAN(ignore_event_errors, AGENT)),
 
 	OPT_HEADING("Buffers"),
-	OPT('B', NULL, "NAME", "options after it are for this instance; hyp: the hypervisor", take_buffer,
+	KEY('B', "NAME", "options after it are for this instance; hyp: the hypervisor", plan_buffer,
 	    .flags = AGENT),
-	OPT('b', NULL, "KIB", "size of the buffer per CPU", opts_set_number, .flags = ANYWHERE | IN_BUFFER,
-	    BUFFER(size_kb), .min = 1, .max = KIB_MAX),
-	OPT(0, "subbuf-size", "KIB", "size of the buffer's pages", opts_set_number,
-	    .flags = HOSTS | IN_BUFFER, BUFFER(subbuf_kb), .min = 1, .max = KIB_MAX),
-	OPT('C', NULL, "CLOCK", "trace clock", take_clock, .flags = ANYWHERE | IN_BUFFER, BUFFER(clock)),
-	OPT('M', NULL, "MASK", "CPUs to trace, hexadecimal; -1: all", take_cpumask,
-	    .flags = HOSTS | IN_BUFFER, BUFFER(cpumask)),
-	OPT('O', NULL, "OPTION", "ftrace option to set (noOPTION: to clear)", add_name,
-	    .flags = HOSTS | IN_BUFFER, BUFFER(options)),
-	OPT(0, "cmdlines-size", "N", "task names that the kernel keeps", opts_set_number,
-	    .flags = AGENT | IN_PLAN, PLAN(cmdlines_size), .min = 1, .max = INT64_MAX),
+	KEY('b', "KIB", "size of the buffer per CPU", opts_set_number, BUFFER(size_kb, ANYWHERE), .min = 1,
+	    .max = KIB_MAX),
+	NAME("subbuf-size", "KIB", "size of the buffer's pages", opts_set_number, BUFFER(subbuf_kb, HOSTS),
+	     .min = 1, .max = KIB_MAX),
+	KEY('C', "CLOCK", "trace clock", plan_clock, BUFFER(clock, ANYWHERE)),
+	KEY('M', "MASK", "CPUs to trace, hexadecimal; -1: all", plan_cpumask, BUFFER(cpumask, HOSTS)),
+	KEY('O', "OPTION", "ftrace option to set (noOPTION: to clear)", plan_name, BUFFER(options, HOSTS)),
+	NAME("cmdlines-size", "N", "task names that the kernel keeps", opts_set_number,
+	     PLAN(cmdlines_size, AGENT), .min = 1, .max = INT64_MAX),
 
 	OPT_HEADING("Guests"),
-	OPT('A', NULL, "GUEST", "a guest by name, CID or address; options after it are the guest's",
-	    take_guest),
-	OPT(0, "name", "NAME", "what the guest before it is called", take_guest_name,
-	    .off = offsetof(struct guest_plan, name)),
-	OPT(0, "tsync", "METHOD", "guests' clocks by: counter, hyp, kvm, ping, none (auto)", take_tsync,
-	    .flags = IN_PLAN),
-	OPT(0, "tsync-interval", "MS", "between looks at the guests' clocks; 0: start and end (250)",
-	    take_tsync_interval, .flags = IN_PLAN | SKIPPED, PLAN(tsync_interval_ms), .max = INT32_MAX),
+	KEY('A', "GUEST", "a guest by name, CID or address; options after it are the guest's", plan_guest),
+	NAME("name", "NAME", "what the guest before it is called", plan_guest_name,
+	     .off = offsetof(struct guest_plan, name)),
+	NAME("tsync", "METHOD", "guests' clocks by: counter, hyp, kvm, ping, none (auto)", plan_tsync,
+	     .flags = IN_PLAN),
+	NAME("tsync-interval", "MS", "between looks at the guests' clocks; 0: start and end (250)",
+	     plan_tsync_interval, PLAN(tsync_interval_ms, SKIPPED), .max = INT32_MAX),
 
 	OPT_HEADING("Functions"),
-	OPT('p', NULL, "TRACER", "function, function_graph ...", take_tracer, .flags = HOSTS),
-	OPT('l', NULL, "FUNC", "trace this function only", add_name, .flags = HOSTS | IN_BUFFER,
-	    BUFFER(funcs)),
-	OPT('n', NULL, "FUNC", "do not trace this function", add_name, .flags = HOSTS | IN_BUFFER,
-	    BUFFER(notrace)),
-	OPT('g', NULL, "FUNC", "graph this function", add_name, .flags = HOSTS | IN_BUFFER, BUFFER(graph)),
-	OPT('d', NULL, NULL, "no function tracing by other tracers", opts_add_text,
-	    .flags = HOSTS | IN_BUFFER, BUFFER(options), .text = "nofunction-trace"),
-	OPT(0, "max-graph-depth", "N", "depth of function_graph", opts_set_number, .flags = HOSTS | IN_BUFFER,
-	    BUFFER(max_graph_depth), .max = INT32_MAX),
-	OPT(0, "func-stack", NULL, "a stack trace with every function (needs -l)", opts_set_flag,
-	    .flags = AGENT | IN_PLAN, PLAN(func_stack)),
+	KEY('p', "TRACER", "function, function_graph ...", plan_tracer, .flags = HOSTS),
+	KEY('l', "FUNC", "trace this function only", plan_name, BUFFER(funcs, HOSTS)),
+	KEY('n', "FUNC", "do not trace this function", plan_name, BUFFER(notrace, HOSTS)),
+	KEY('g', "FUNC", "graph this function", plan_name, BUFFER(graph, HOSTS)),
+	KEY('d', NULL, "no function tracing by other tracers", opts_add_text, BUFFER(options, HOSTS),
+	    .text = "nofunction-trace"),
+	NAME("max-graph-depth", "N", "depth of function_graph", opts_set_number,
+	     BUFFER(max_graph_depth, HOSTS), .max = INT32_MAX),
+	NAME("func-stack", NULL, "a stack trace with every function (needs -l)", opts_set_flag,
+	     PLAN(func_stack, AGENT)),
 
 	OPT_HEADING("Tasks"),
-	OPT('F', NULL, NULL, "trace the command only", opts_set_flag, .flags = IN_PLAN, PLAN(filter_command)),
-	OPT('P', NULL, "PID,...", "trace these processes only", take_pids, .flags = AGENT | IN_PLAN),
-	OPT('c', NULL, NULL, "with -F or -P: their children too", opts_set_flag, .flags = AGENT | IN_PLAN,
-	    PLAN(follow_children)),
-	OPT(0, "no-filter", NULL, "trace the recorder itself too", opts_set_flag, .flags = IN_PLAN | SKIPPED,
-	    PLAN(no_filter)),
-	OPT(0, "user", "NAME", "run the command as this user", opts_set_copy, .flags = IN_PLAN, PLAN(user)),
-	OPT(0, "proc-map", NULL, "keep the address maps of the traced processes", opts_set_flag,
-	    .flags = IN_PLAN | SKIPPED, PLAN(proc_map)),
+	KEY('F', NULL, "trace the command only", opts_set_flag, PLAN(filter_command, 0)),
+	KEY('P', "PID,...", "trace these processes only", plan_pids, .flags = AGENT | IN_PLAN),
+	KEY('c', NULL, "with -F or -P: their children too", opts_set_flag, PLAN(follow_children, AGENT)),
+	NAME("no-filter", NULL, "trace the recorder itself too", opts_set_flag, PLAN(no_filter, SKIPPED)),
+	NAME("user", "NAME", "run the command as this user", opts_set_copy, PLAN(user, 0)),
+	NAME("proc-map", NULL, "keep the address maps of the traced processes", opts_set_flag,
+	     PLAN(proc_map, SKIPPED)),
 
 	OPT_HEADING("Recording"),
-	OPT('o', NULL, "FILE", "output file (trace.dat)", take_output, PLAN(output)),
-	OPT(0, "file-version", "N", "6 or 7 (7)", opts_set_number, .flags = IN_PLAN | SKIPPED,
-	    PLAN(file_version), .min = 6, .max = 7),
-	OPT(0, "compression", "NAME", "zstd, none or any (zstd)", take_compression,
-	    .flags = IN_PLAN | SKIPPED, PLAN(compression)),
-	OPT(0, "date", NULL, "keep the time of day in the file", opts_set_flag, .flags = IN_PLAN | SKIPPED,
-	    PLAN(date)),
-	OPT('s', NULL, "USECS", "sleep of the recorder between two reads", opts_set_number,
-	    .flags = AGENT | IN_PLAN, PLAN(sleep_us), .max = INT64_MAX),
-	OPT('r', NULL, "PRIO", "real-time priority of the recorder", opts_set_number,
-	    .flags = IN_PLAN | SKIPPED, PLAN(rt_prio), .min = 1, .max = 99),
-	OPT('k', NULL, NULL, "leave the tracing files as they are at the end", opts_set_flag,
-	    .flags = IN_PLAN, PLAN(keep)),
-	OPT(0, "best-effort", NULL, "record what is there, say what is not", opts_set_flag, .flags = IN_PLAN,
-	    PLAN(best_effort)),
-	OPT('q', "quiet", NULL, "print errors only", opts_set_flag, .flags = IN_PLAN | SKIPPED, PLAN(quiet)),
+	KEY('o', "FILE", "output file (trace.dat)", plan_output, .off = offsetof(struct record_plan, output)),
+	NAME("file-version", "N", "6 or 7 (7)", opts_set_number, PLAN(file_version, SKIPPED), .min = 6,
+	     .max = 7),
+	NAME("compression", "NAME", "zstd, none or any (zstd)", plan_compression, PLAN(compression, SKIPPED)),
+	NAME("date", NULL, "keep the time of day in the file", opts_set_flag, PLAN(date, SKIPPED)),
+	KEY('s', "USECS", "sleep of the recorder between two reads", opts_set_number, PLAN(sleep_us, AGENT),
+	    .max = INT64_MAX),
+	KEY('r', "PRIO", "real-time priority of the recorder", opts_set_number, PLAN(rt_prio, SKIPPED),
+	    .min = 1, .max = 99),
+	KEY('k', NULL, "leave the tracing files as they are at the end", opts_set_flag, PLAN(keep, 0)),
+	NAME("best-effort", NULL, "record what is there, say what is not", opts_set_flag,
+	     PLAN(best_effort, 0)),
+	OPT('q', "quiet", NULL, "print errors only", opts_set_flag, PLAN(quiet, SKIPPED)),
 	OPT('h', "help", NULL, "print this text", opts_help),
 
 	/* options of trace-cmd that are refused */
-	OPT_REFUSED('a', NULL, NULL,
-		    "the formats of every system with an event switched on are kept: name further ones "
-		    "with -e",
-		    .flags = SKIPPED),
-	OPT_REFUSED('D', NULL, NULL,
-		    "would switch function tracing off for everybody: use -d, or sysctl "
-		    "kernel.ftrace_enabled=0",
-		    .flags = SKIPPED),
-	OPT_REFUSED('G', NULL, NULL, NO_PROFILE),
-	OPT_REFUSED('H', NULL, "", NO_PROFILE),
-	OPT_REFUSED('N', NULL, "", NO_NET),
-	OPT_REFUSED('S', NULL, NULL, NO_PROFILE, .flags = SKIPPED),
-	OPT_REFUSED('V', NULL, "", NO_NET),
-	OPT_REFUSED('m', NULL, "",
-		    "the file's size is not bounded: bound the time (record ... sleep 10), or use "
-		    "trace-cmd record -m"),
-	OPT_REFUSED('t', NULL, NULL, NO_NET),
-	OPT_REFUSED(0, "by-comm", NULL, NO_PROFILE),
-	OPT_REFUSED(0, "daemonize", NULL, "run it in the background of the shell (&)"),
-	OPT_REFUSED(0, "debug", NULL, "messages have no levels: leave it out", .flags = SKIPPED),
-	OPT_REFUSED(0, "fork", NULL, "run it in the background of the shell (&)"),
-	OPT_REFUSED(0, "module", "", "write the module behind the function: -l 'FUNC:mod:MODULE'"),
-	OPT_REFUSED(0, "nofifos", NULL, NO_FIFOS, .flags = SKIPPED),
-	OPT_REFUSED(0, "nosplice", NULL, "splice is used only where it works: leave it out",
-		    .flags = SKIPPED),
-	OPT_REFUSED(0, "notimeout", NULL, "a guest that does not answer is given up after 10 s: leave it out",
-		    .flags = SKIPPED),
-	OPT_REFUSED(0, "poll", NULL, "-s sets how often the buffers are read", .flags = SKIPPED),
-	OPT_REFUSED(0, "profile", NULL, NO_PROFILE),
-	OPT_REFUSED(0, "proxy", "", NO_PROXY),
-	OPT_REFUSED(0, "stderr", NULL, "messages go to stderr anyway: leave it out"),
-	OPT_REFUSED(0, "temp", "",
-		    "pages are kept beside the output file while recording: choose the place with -o"),
-	OPT_REFUSED(0, "ts-offset", "", "give it to the report: trace-cmd report --ts-offset"),
-	OPT_REFUSED(0, "tsc2nsec", NULL, "for times in nanoseconds use -C boot or -C mono"),
-	OPT_REFUSED(0, "verbose", "[=LEVEL]",
-		    "messages have no levels: leave it out, or use -q for errors only"),
+	NO_KEY('a', NULL,
+	       "the formats of every system with an event switched on are kept: name further ones "
+	       "with -e",
+	       .flags = SKIPPED),
+	NO_KEY('D', NULL,
+	       "would switch function tracing off for everybody: use -d, or sysctl "
+	       "kernel.ftrace_enabled=0",
+	       .flags = SKIPPED),
+	NO_KEY('G', NULL, NO_PROFILE),
+	NO_KEY('H', "", NO_PROFILE),
+	NO_KEY('N', "", NO_NET),
+	NO_KEY('S', NULL, NO_PROFILE, .flags = SKIPPED),
+	NO_KEY('V', "", NO_NET),
+	NO_KEY('m', "",
+	       "the file's size is not bounded: bound the time (record ... sleep 10), or use "
+	       "trace-cmd record -m"),
+	NO_KEY('t', NULL, NO_NET),
+	NO_NAME("by-comm", NULL, NO_PROFILE),
+	NO_NAME("daemonize", NULL, "run it in the background of the shell (&)"),
+	NO_NAME("debug", NULL, "messages have no levels: leave it out", .flags = SKIPPED),
+	NO_NAME("fork", NULL, "run it in the background of the shell (&)"),
+	NO_NAME("module", "", "write the module behind the function: -l 'FUNC:mod:MODULE'"),
+	NO_NAME("nofifos", NULL, NO_FIFOS, .flags = SKIPPED),
+	NO_NAME("nosplice", NULL, "splice is used only where it works: leave it out", .flags = SKIPPED),
+	NO_NAME("notimeout", NULL, "a guest that does not answer is given up after 10 s: leave it out",
+		.flags = SKIPPED),
+	NO_NAME("poll", NULL, "-s sets how often the buffers are read", .flags = SKIPPED),
+	NO_NAME("profile", NULL, NO_PROFILE),
+	NO_NAME("proxy", "", NO_PROXY),
+	NO_NAME("stderr", NULL, "messages go to stderr anyway: leave it out"),
+	NO_NAME("temp", "",
+		"pages are kept beside the output file while recording: choose the place with -o"),
+	NO_NAME("ts-offset", "", "give it to the report: trace-cmd report --ts-offset"),
+	NO_NAME("tsc2nsec", NULL, "for times in nanoseconds use -C boot or -C mono"),
+	NO_NAME("verbose", "[=LEVEL]", "messages have no levels: leave it out, or use -q for errors only"),
 };
 
 /* ---- the two ways in ---------------------------------------------------------- */

@@ -94,14 +94,14 @@ char *tracefs_dir(const char *given, const struct log *log)
 {
 	char *dir = given && *given ? strdup(given) : find_or_mount();
 
-	if (!dir || access(dir, F_OK)) {
+	if (dir && !access(dir, R_OK | X_OK))
+		return dir;
+	if (dir)
+		log_err(log, "cannot open '%s': %s%s", dir, strerror(errno),
+			errno == EACCES ? " (root is needed)" : "");
+	else
 		log_err(log, "tracefs is not mounted and cannot be (mount -t tracefs tracefs " DEFAULT_DIR
 			     " as root)");
-	} else if (access(dir, R_OK | X_OK)) {
-		log_err(log, "cannot read %s: %s (root is needed)", dir, strerror(errno));
-	} else {
-		return dir;
-	}
 	free(dir);
 	return NULL;
 }

@@ -74,7 +74,7 @@ static void dump(struct buf *out, const struct record_plan *p)
 			buf_printf(out, " %s", p->guests[i].args.v[a]);
 		buf_addstr(out, "; ");
 	}
-	if (strcmp(p->output, "trace.dat"))
+	if (p->output && strcmp(p->output, "trace.dat"))
 		buf_printf(out, "o=%s ", p->output);
 	for (size_t i = 0; i < ARRAY_SIZE(flags); i++)
 		if (flags[i].on)
@@ -104,8 +104,8 @@ struct parse_case {
 	const char *want;	    /* the plan, or the message */
 };
 
-/* Parses, writes the plan or the message to text. */
-static int run(const struct parse_case *c, char *text, size_t size)
+/* Parses as `request` says, writes the plan or the message to text. */
+static int parse_words(const struct parse_case *c, bool request, char *text, size_t size)
 {
 	struct record_plan plan = { 0 };
 	struct opts_error err;
@@ -118,7 +118,8 @@ static int run(const struct parse_case *c, char *text, size_t size)
 		snprintf(words[argc], sizeof(words[argc]), "%s", c->argv[argc - 1]);
 		argv[argc] = words[argc];
 	}
-	ret = grammar_parse_line(&plan, argc, argv, &err);
+	ret = request ? grammar_parse_request(&plan, argc, argv, NULL, &err)
+		      : grammar_parse_line(&plan, argc, argv, &err);
 	if (!ret)
 		dump(&out, &plan);
 	snprintf(text, size, "%s", ret ? err.text : buf_str(&out));
@@ -349,15 +350,50 @@ static const struct parse_case wrong[] = {
 	{ { "--compression", "gzip" }, "--compression gzip: unknown: use zstd, none or any" },
 	{ { "-e", "a", "--compression", "zstd", "--file-version", "6" },
 	  "--compression zstd: files of version 6 are not compressed" },
+	{ { "--tsync", "exactly", "-e", "a" }, "--tsync exactly: unknown: use auto, counter, hyp, kvm, ping or none" },
+};
+
+/* What a recorder may send to an agent. */
+static const struct parse_case requests[] = {
+	{ { NULL }, "top:; " },
+	{ { "-C", "boot", "-e", "sched", "-f", "a", "-f", "b", "-R", "traceoff" }, "top: +sched{(a)&&(b)}<traceoff> C=boot; " },
+	{ { "-B", "hyp", "-e", "a" }, "top:; hyp: +a; " },
+	{ { "-B", "x", "-e", "a", "-T", "-d", "-M", "3", "-l", "f*" }, "top:; x: +a l=f* O=stacktrace O=nofunction-trace M=3; " },
+	{ { "-p", "wakeup", "-P", "1,2", "-c", "-i", "-s", "5" }, "top: p=wakeup; c i P=1 P=2 s=5 " },
+	{ { "-v", "-e", "a", "--func-stack" }, "top: -a; func-stack " },
+	/* recorders send these, and they mean nothing here */
+	{ { "-a", "-D", "-S", "-q", "-r", "5", "--nosplice", "--nofifos", "--no-filter", "--notimeout", "--debug",
+	    "--poll", "--date", "--proc-map", "--tsync-interval", "9", "--compression", "x", "--file-version", "y" }, "top:; " },
+};
+
+static const struct parse_case refused_requests[] = {
+	{ { "-e", "a", "reboot", "-f" }, "command: nothing is run here" },
+	{ { "-e", "a", "--", "reboot" }, "command: nothing is run here" },
+	{ { "-" }, "command: nothing is run here" },
+	{ { "-o", "/etc/passwd" }, "-o: this option is not for a guest" },
+	{ { "-A", "3" }, "-A: this option is not for a guest" },
+	{ { "-F" }, "-F: this option is not for a guest" },
+	{ { "-k" }, "-k: this option is not for a guest" },
+	{ { "-N", "x" }, "-N: this option is not for a guest" },
+	{ { "-h" }, "-h: this option is not for a guest" },
+	{ { "--user", "x" }, "--user: this option is not for a guest" },
+	{ { "--temp", "/etc" }, "--temp: this option is not for a guest" },
+	{ { "-Z" }, "option '-Z' is not known here" },
+	{ { "--subbuf", "4" }, "option '--subbuf' is not known here" },
+	{ { "-e" }, "option '-e' needs an argument" },
+	{ { "-f", "x" }, "-f x: must come after the -e that it is for" },
+	{ { "-B", "../x" }, "-B ../x: not a name for a buffer" },
+	{ { "-b", "x" }, "-b x: not a number" },
+	{ { "-P", "1,x" }, "-P 1,x: not a list of process numbers" },
 };
 /* clang-format on */
 
-static void check_all(const struct parse_case *c, size_t n, int want_ret)
+static void check_words(const struct parse_case *c, size_t n, bool request, int want_ret)
 {
 	char text[1024];
 
 	for (; n--; c++) {
-		int ret = run(c, text, sizeof(text));
+		int ret = parse_words(c, request, text, sizeof(text));
 
 		if (ret != want_ret || strcmp(text, c->want)) {
 			print_error("words:");
@@ -368,6 +404,11 @@ static void check_all(const struct parse_case *c, size_t n, int want_ret)
 		assert_string_equal(text, c->want);
 		assert_int_equal(ret, want_ret);
 	}
+}
+
+static void check_all(const struct parse_case *c, size_t n, int want_ret)
+{
+	check_words(c, n, false, want_ret);
 }
 
 static void test_good(void **state)
@@ -383,6 +424,30 @@ static void test_refused(void **state)
 static void test_wrong(void **state)
 {
 	check_all(wrong, ARRAY_SIZE(wrong), -EINVAL);
+}
+
+static void test_requests(void **state)
+{
+	check_words(requests, ARRAY_SIZE(requests), true, 0);
+	check_words(refused_requests, ARRAY_SIZE(refused_requests), true, -EINVAL);
+}
+
+static void test_methods(void **state)
+{
+	static const char *const words[] = { "counter", "exact" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		char line[4][16] = { "record", "--tsync" },
+		     *argv[] = { line[0], line[1], line[2], line[3], NULL };
+		struct record_plan plan = { 0 };
+		struct opts_error err;
+
+		strcpy(line[2], words[i]);
+		strcpy(line[3], "-ekvm");
+		assert_int_equal(grammar_parse_line(&plan, 4, argv, &err), 0);
+		assert_int_equal(plan.tsync, TSYNC_COUNTER);
+		record_plan_release(&plan);
+	}
 }
 
 static void test_help(void **state)
@@ -404,10 +469,8 @@ static void test_help(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_good),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_wrong),
-		cmocka_unit_test(test_help),
+		cmocka_unit_test(test_good),	 cmocka_unit_test(test_refused), cmocka_unit_test(test_wrong),
+		cmocka_unit_test(test_requests), cmocka_unit_test(test_methods), cmocka_unit_test(test_help),
 	};
 
 	print_message("%zu command lines\n", ARRAY_SIZE(good) + ARRAY_SIZE(refused) + ARRAY_SIZE(wrong));
