@@ -19,7 +19,7 @@ static int take_what(void *ctx, const struct opt *o, const char *arg, struct opt
 	return 0;
 }
 
-static int take_formats(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+static int set_formats(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
 	((struct report_opts *)ctx)->event = arg;
 	return take_what(ctx, o, arg, err);
@@ -231,7 +231,7 @@ static const struct opt report_rows[] = {
 	OPT('E', NULL, NULL, "names of the events that it has formats of", take_what,
 	    .flags = REPORT_EVENT_NAMES),
 	OPT(0, "events", NULL, "formats of all events", take_what, .flags = REPORT_FORMATS),
-	OPT(0, "event", "EVENT", "formats of events that match: [SYSTEM:]EVENT", take_formats,
+	OPT(0, "event", "EVENT", "formats of events that match: [SYSTEM:]EVENT", set_formats,
 	    .flags = REPORT_FORMATS),
 	OPT(0, "check-events", NULL, "exit with 1 when a format cannot be parsed", take_what,
 	    .flags = REPORT_CHECK),

@@ -32,23 +32,19 @@ struct plan {
 };
 
 struct bundle {
-	struct bundle *next;
-	size_t input;
-	unsigned int cpu;
-	bool lost; /* events, before the first one */
+	struct pf_item item; /* number: the CPU */
+	bool lost;	     /* events, before the first one */
 	struct arena arena;
 	ftrace_event *v[BUNDLE_EVENTS];
 	size_t n;
 };
 
-#define BUCKETS 256
-
 struct pf_ftrace {
 	struct pf_out *out;
 	const struct inputs *in;
 	const uint32_t *machines;
-	struct plan ***plans;		 /* by input and event id */
-	struct bundle *bundles[BUCKETS]; /* by CPU */
+	struct plan ***plans; /* by input and event id */
+	struct pf_map bundles;
 };
 
 /* ---- plans ------------------------------------------------------------------------ */
@@ -62,7 +58,7 @@ static bool must_fit(const struct tep_event *e)
 	return !strcmp(e->system, "kvm");
 }
 
-static bool fits(const struct tep_format_field *from, const ProtobufCFieldDescriptor *to)
+static bool target_fits(const struct tep_format_field *from, const ProtobufCFieldDescriptor *to)
 {
 	if (to->type == PROTOBUF_C_TYPE_STRING)
 		return from->flags & TEP_FIELD_IS_STRING;
@@ -111,7 +107,7 @@ static struct plan *make_plan(const struct tep_event *e)
 		const ProtobufCFieldDescriptor *to =
 			protobuf_c_message_descriptor_get_field_by_name(d, f->name);
 
-		if (to && fits(f, to))
+		if (to && target_fits(f, to))
 			p->v[p->n++] = (struct target){ f, to };
 	}
 	/* a message without fields says what it says by being there */
@@ -274,25 +270,15 @@ static void set_unknown(struct arena *a, ftrace_event *e, const struct timeline_
 
 /* ---- bundles ------------------------------------------------------------------------ */
 
-static struct bundle *find_bundle(struct pf_ftrace *f, size_t input, unsigned int cpu)
+static struct bundle *get_bundle(struct pf_ftrace *f, size_t input, unsigned int cpu)
 {
-	struct bundle **at = &f->bundles[cpu % BUCKETS], *b;
+	struct bundle *b = pf_map_find(&f->bundles, input, cpu, 0);
 
-	for (b = *at; b; b = b->next)
-		if (b->input == input && b->cpu == cpu)
-			return b;
-	b = calloc(1, sizeof(*b));
-	if (!b)
-		return NULL;
-	b->input = input;
-	b->cpu = cpu;
-	b->next = *at;
-	*at = b;
-	return b;
+	return b ? b : pf_map_add(&f->bundles, sizeof(*b), input, cpu, 0);
 }
 
 /* What waited for its end comes late (perfetto-hyp.c); few do, and not by much. */
-static void sort(struct bundle *b)
+static void bundle_sort(struct bundle *b)
 {
 	for (size_t i = 1; i < b->n; i++) {
 		ftrace_event *e = b->v[i];
@@ -304,24 +290,26 @@ static void sort(struct bundle *b)
 	}
 }
 
-static int flush(struct pf_ftrace *f, struct bundle *b)
+static int bundle_flush(void *ftrace, void *bundle)
 {
+	struct pf_ftrace *f = ftrace;
+	struct bundle *b = bundle;
 	Perfetto__Protos__FtraceEventBundle m = PERFETTO__PROTOS__FTRACE_EVENT_BUNDLE__INIT;
 	pf_packet p = PF_PACKET_INIT;
 	int ret = b->arena.bad ? -ENOMEM : 0;
 
 	if (!b->n && !b->lost)
 		return ret;
-	sort(b);
+	bundle_sort(b);
 	m.has_cpu = true;
-	m.cpu = b->cpu;
+	m.cpu = b->item.number;
 	m.n_event = b->n;
 	m.event = b->v;
 	m.has_lost_events = b->lost;
 	m.lost_events = b->lost;
 	p.ftrace_events = &m;
-	if (!ret)
-		ret = pf_put(f->out, f->machines[b->input], &p);
+	if (ret == 0)
+		ret = pf_put(f->out, f->machines[b->item.input], &p);
 	arena_reset(&b->arena);
 	b->n = 0;
 	b->lost = false;
@@ -330,8 +318,8 @@ static int flush(struct pf_ftrace *f, struct bundle *b)
 
 int pf_ftrace_lost(struct pf_ftrace *f, size_t input, unsigned int cpu)
 {
-	struct bundle *b = find_bundle(f, input, cpu);
-	int ret = b ? flush(f, b) : -ENOMEM;
+	struct bundle *b = get_bundle(f, input, cpu);
+	int ret = b ? bundle_flush(f, b) : -ENOMEM;
 
 	if (b)
 		b->lost = true;
@@ -341,7 +329,7 @@ int pf_ftrace_lost(struct pf_ftrace *f, size_t input, unsigned int cpu)
 int pf_ftrace_add(struct pf_ftrace *f, const struct timeline_record *r, bool generic)
 {
 	const struct plan *plan = r->event ? find_plan(f, r) : NULL;
-	struct bundle *b = find_bundle(f, r->input, r->cpu);
+	struct bundle *b = get_bundle(f, r->input, r->cpu);
 	ftrace_event *e;
 
 	if (!b || (r->event && !plan))
@@ -363,17 +351,12 @@ int pf_ftrace_add(struct pf_ftrace *f, const struct timeline_record *r, bool gen
 	b->v[b->n++] = e;
 	if (b->n < BUNDLE_EVENTS && b->arena.used < BUNDLE_BYTES)
 		return b->arena.bad ? -ENOMEM : 0;
-	return flush(f, b);
+	return bundle_flush(f, b);
 }
 
 int pf_ftrace_finish(struct pf_ftrace *f)
 {
-	int ret = 0;
-
-	for (size_t i = 0; i < BUCKETS; i++)
-		for (struct bundle *b = f->bundles[i]; b && !ret; b = b->next)
-			ret = flush(f, b);
-	return ret;
+	return pf_map_each(&f->bundles, bundle_flush, f);
 }
 
 /* ---- all of it ---------------------------------------------------------------------- */
@@ -402,18 +385,16 @@ struct pf_ftrace *pf_ftrace_new(struct pf_out *out, const struct inputs *in, con
 	return f;
 }
 
+static void bundle_release(void *bundle)
+{
+	arena_release(&((struct bundle *)bundle)->arena);
+}
+
 void pf_ftrace_free(struct pf_ftrace *f)
 {
 	if (!f)
 		return;
-	for (size_t i = 0; i < BUCKETS; i++)
-		while (f->bundles[i]) {
-			struct bundle *next = f->bundles[i]->next;
-
-			arena_release(&f->bundles[i]->arena);
-			free(f->bundles[i]);
-			f->bundles[i] = next;
-		}
+	pf_map_release(&f->bundles, bundle_release);
 	for (size_t i = 0; i < f->in->n; i++) {
 		for (size_t id = 0; f->plans[i] && id < IDS; id++)
 			if (f->plans[i][id]) /* hardly any is there, and each call costs under ASan */

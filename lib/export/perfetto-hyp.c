@@ -19,27 +19,24 @@
 #include "decode/smccc.h"
 
 #define CATEGORY "hyp"
-#define BUCKETS	 256
 
 struct cpu {
-	struct cpu *next;
+	struct pf_item item;	      /* number: the CPU */
 	struct timeline_record enter; /* its bytes are in `bytes` */
 	struct buf bytes;
 	bool open;
-	size_t input;
-	unsigned int cpu;
 	uint64_t track;
-	/* what is known of the open one */
+	/* of the open one */
 	struct arena arena;
 	struct pf_args args;
 	const char *reason;
-	const struct tep_event *told; /* the last event in between */
+	const struct tep_event *within; /* the last event in between */
 };
 
 struct pf_hyp {
 	struct pf *pf;
 	uint64_t *parents; /* tracks, by input; 0: not yet */
-	struct cpu *cpus[BUCKETS];
+	struct pf_map cpus;
 };
 
 const char *pf_hyp_reason(struct arena *a, const struct timeline_record *r)
@@ -69,38 +66,28 @@ const char *pf_hyp_reason(struct arena *a, const struct timeline_record *r)
 static int new_track(struct pf_hyp *h, struct cpu *c)
 {
 	struct pf *pf = h->pf;
-	uint32_t machine = pf->machines[c->input];
-	const char *name;
-	int ret = 0;
+	uint32_t machine = pf->machines[c->item.input];
+	uint64_t *parent = &h->parents[c->item.input];
+	const char *name = arena_printf(&c->arena, "CPU %u", c->item.number);
 
-	if (!h->parents[c->input])
-		ret = pf_track(&pf->tracks, machine, 0, "Hypervisor (EL2)", 0, &h->parents[c->input]);
-	name = arena_printf(&c->arena, "CPU %u", c->cpu);
-	if (!ret)
-		ret = pf_track(&pf->tracks, machine, h->parents[c->input], name, (int)c->cpu, &c->track);
-	return c->arena.bad ? -ENOMEM : ret;
-}
+	if (!*parent) {
+		int ret = pf_track(&pf->tracks, machine, 0, "Hypervisor (EL2)", 0, parent);
 
-static struct cpu *find_cpu(struct pf_hyp *h, size_t input, unsigned int cpu)
-{
-	for (struct cpu *c = h->cpus[cpu % BUCKETS]; c; c = c->next)
-		if (c->input == input && c->cpu == cpu)
-			return c;
-	return NULL;
-}
-
-static int add_cpu(struct pf_hyp *h, size_t input, unsigned int cpu, struct cpu **out)
-{
-	struct cpu *c = calloc(1, sizeof(*c));
-
-	if (!c)
+		if (ret)
+			return ret;
+	}
+	if (c->arena.bad)
 		return -ENOMEM;
-	c->input = input;
-	c->cpu = cpu;
-	c->next = h->cpus[cpu % BUCKETS];
-	h->cpus[cpu % BUCKETS] = c;
-	*out = c;
-	return new_track(h, c);
+	return pf_track(&pf->tracks, machine, *parent, name, (int)c->item.number, &c->track);
+}
+
+static int get_cpu(struct pf_hyp *h, size_t input, unsigned int cpu, struct cpu **out)
+{
+	*out = pf_map_find(&h->cpus, input, cpu, 0);
+	if (*out)
+		return 0;
+	*out = pf_map_add(&h->cpus, sizeof(**out), input, cpu, 0);
+	return *out ? new_track(h, *out) : -ENOMEM;
 }
 
 /* ---- one time in the hypervisor ----------------------------------------------------- */
@@ -109,7 +96,7 @@ static const char *slice_name(struct cpu *c)
 {
 	if (c->reason)
 		return c->reason;
-	return c->told ? arena_text(&c->arena, c->told->name, strlen(c->told->name)) : "hyp";
+	return c->within ? arena_text(&c->arena, c->within->name, strlen(c->within->name)) : "hyp";
 }
 
 static int open_slice(struct cpu *c, const struct timeline_record *r)
@@ -118,7 +105,7 @@ static int open_slice(struct cpu *c, const struct timeline_record *r)
 
 	arena_reset(&c->arena);
 	c->args = (struct pf_args){ .arena = &c->arena };
-	c->told = NULL;
+	c->within = NULL;
 	c->reason = pf_hyp_reason(&c->arena, r);
 	c->bytes.len = 0;
 	buf_add(&c->bytes, r->tep.data, (size_t)r->tep.size);
@@ -132,7 +119,7 @@ static int open_slice(struct cpu *c, const struct timeline_record *r)
 	return c->arena.bad ? -ENOMEM : buf_status(&c->bytes);
 }
 
-/* No end was seen: the time it took is not known. */
+/* No end was seen: how long it took is unknown. */
 static int drop_slice(struct pf_hyp *h, struct cpu *c)
 {
 	struct pf *pf = h->pf;
@@ -142,17 +129,17 @@ static int drop_slice(struct pf_hyp *h, struct cpu *c)
 		return 0;
 	c->open = false;
 	ret = pf_ftrace_add(pf->ftrace, &c->enter, true);
+	if (ret)
+		return ret;
 	pf_arg_text(&c->args, "end", "lost", 4);
-	if (!ret)
-		ret = pf_instant(&pf->tracks, pf->machines[c->input], c->track, c->enter.ts, CATEGORY,
-				 slice_name(c), &c->args);
-	return ret;
+	return pf_instant(&pf->tracks, pf->machines[c->item.input], c->track, c->enter.ts, CATEGORY,
+			  slice_name(c), &c->args);
 }
 
 static int close_slice(struct pf_hyp *h, struct cpu *c, const struct timeline_record *r)
 {
 	struct pf *pf = h->pf;
-	uint32_t machine = pf->machines[c->input];
+	uint32_t machine = pf->machines[c->item.input];
 	const char *left = pf_hyp_reason(&c->arena, r);
 	int ret;
 
@@ -164,14 +151,13 @@ static int close_slice(struct pf_hyp *h, struct cpu *c, const struct timeline_re
 	if (left)
 		pf_arg_text(&c->args, "left_for", left, strlen(left));
 	ret = pf_ftrace_add(pf->ftrace, &c->enter, false);
-	if (!ret)
-		ret = pf_ftrace_add(pf->ftrace, r, false);
-	if (!ret)
-		ret = pf_begin(&pf->tracks, machine, c->track, c->enter.ts, CATEGORY, slice_name(c),
-			       &c->args);
-	if (!ret)
-		ret = pf_end(&pf->tracks, machine, c->track, r->ts);
-	return ret;
+	if (ret)
+		return ret;
+	ret = pf_ftrace_add(pf->ftrace, r, false);
+	if (ret)
+		return ret;
+	ret = pf_begin(&pf->tracks, machine, c->track, c->enter.ts, CATEGORY, slice_name(c), &c->args);
+	return ret ? ret : pf_end(&pf->tracks, machine, c->track, r->ts);
 }
 
 /* What was handled meanwhile: its fields and what they mean. */
@@ -182,7 +168,7 @@ static int add_detail(struct pf_hyp *h, struct cpu *c, const struct timeline_rec
 	uint64_t v;
 
 	if (c->open) {
-		c->told = r->event;
+		c->within = r->event;
 		pf_arg_fields(&c->args, r);
 		if (timeline_number(r, "esr", &v)) {
 			esr_text(v, text, sizeof(text));
@@ -199,8 +185,8 @@ static int add_detail(struct pf_hyp *h, struct cpu *c, const struct timeline_rec
 
 int pf_hyp_record(struct pf_hyp *h, const struct timeline_record *r)
 {
-	struct cpu *c = find_cpu(h, r->input, r->cpu);
-	int ret = c ? 0 : add_cpu(h, r->input, r->cpu, &c);
+	struct cpu *c;
+	int ret = get_cpu(h, r->input, r->cpu, &c);
 
 	if (ret)
 		return ret;
@@ -215,7 +201,7 @@ int pf_hyp_record(struct pf_hyp *h, const struct timeline_record *r)
 
 int pf_hyp_lost(struct pf_hyp *h, size_t input, unsigned int cpu)
 {
-	struct cpu *c = find_cpu(h, input, cpu);
+	struct cpu *c = pf_map_find(&h->cpus, input, cpu, 0);
 
 	return c ? drop_slice(h, c) : 0;
 }
@@ -223,28 +209,24 @@ int pf_hyp_lost(struct pf_hyp *h, size_t input, unsigned int cpu)
 /* ---- all of it ------------------------------------------------------------------------ */
 
 /* Recording ended in the hypervisor: such slices stay open. */
-static int leave_open(struct pf_hyp *h, struct cpu *c)
+static int leave_open(void *hyp, void *cpu)
 {
-	struct pf *pf = h->pf;
+	struct pf *pf = ((struct pf_hyp *)hyp)->pf;
+	struct cpu *c = cpu;
 	int ret;
 
 	if (!c->open)
 		return 0;
 	ret = pf_ftrace_add(pf->ftrace, &c->enter, false);
-	if (!ret)
-		ret = pf_begin(&pf->tracks, pf->machines[c->input], c->track, c->enter.ts, CATEGORY,
-			       slice_name(c), &c->args);
-	return ret;
+	if (ret)
+		return ret;
+	return pf_begin(&pf->tracks, pf->machines[c->item.input], c->track, c->enter.ts, CATEGORY,
+			slice_name(c), &c->args);
 }
 
 int pf_hyp_finish(struct pf_hyp *h)
 {
-	int ret = 0;
-
-	for (size_t i = 0; i < BUCKETS; i++)
-		for (struct cpu *c = h->cpus[i]; c && !ret; c = c->next)
-			ret = leave_open(h, c);
-	return ret;
+	return pf_map_each(&h->cpus, leave_open, h);
 }
 
 struct pf_hyp *pf_hyp_new(struct pf *pf)
@@ -262,19 +244,19 @@ struct pf_hyp *pf_hyp_new(struct pf *pf)
 	return h;
 }
 
+static void cpu_release(void *cpu)
+{
+	struct cpu *c = cpu;
+
+	arena_release(&c->arena);
+	buf_release(&c->bytes);
+}
+
 void pf_hyp_free(struct pf_hyp *h)
 {
 	if (!h)
 		return;
-	for (size_t i = 0; i < BUCKETS; i++)
-		while (h->cpus[i]) {
-			struct cpu *next = h->cpus[i]->next;
-
-			arena_release(&h->cpus[i]->arena);
-			buf_release(&h->cpus[i]->bytes);
-			free(h->cpus[i]);
-			h->cpus[i] = next;
-		}
+	pf_map_release(&h->cpus, cpu_release);
 	free(h->parents);
 	free(h);
 }

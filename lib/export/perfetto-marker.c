@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Spans that programs tell of in trace_marker: crosvm's by its Enter and Exit
+ * Spans that programs write into trace_marker: crosvm's by its Enter and Exit
  * lines, hypertrace's by events that a description calls X_start and X_end.
  * What overlaps in a thread is spread over lanes, tracks of the same name, for
  * slices of one track must nest.
@@ -14,7 +14,6 @@
 #include "util/field.h"
 #include "export/perfetto-priv.h"
 
-#define BUCKETS	    256
 #define THREADS_MAX 4096
 #define LANES	    16
 
@@ -31,10 +30,7 @@ struct lane {
 
 /* What one thread does of one kind. */
 struct thread {
-	struct thread *next;
-	size_t input;
-	int tid;
-	enum kind kind;
+	struct pf_item item; /* number: the thread; kind: enum kind */
 	struct lane lanes[LANES];
 };
 
@@ -42,50 +38,41 @@ struct pf_marker {
 	struct pf *pf;
 	const struct hypertrace_desc *desc;
 	uint64_t *parents[KINDS]; /* tracks by input */
-	struct thread *threads[BUCKETS];
-	size_t n;
+	struct pf_map threads;
 };
 
 /* ---- threads and lanes ----------------------------------------------------------------- */
 
-static struct thread *get_thread(struct pf_marker *m, const struct timeline_record *r, enum kind kind)
+/* 0 with *out NULL when there are too many. */
+static int get_thread(struct pf_marker *m, const struct timeline_record *r, enum kind kind,
+		      struct thread **out)
 {
-	struct thread **at = &m->threads[(unsigned int)r->pid % BUCKETS], *t;
-
-	for (t = *at; t; t = t->next)
-		if (t->input == r->input && t->tid == r->pid && t->kind == kind)
-			return t;
-	if (m->n == THREADS_MAX)
-		return NULL;
-	t = calloc(1, sizeof(*t));
-	if (!t)
-		return NULL;
-	t->input = r->input;
-	t->tid = r->pid;
-	t->kind = kind;
-	t->next = *at;
-	*at = t;
-	m->n++;
-	return t;
+	*out = pf_map_find(&m->threads, r->input, (unsigned int)r->pid, kind);
+	if (*out || m->threads.n == THREADS_MAX)
+		return 0;
+	*out = pf_map_add(&m->threads, sizeof(**out), r->input, (unsigned int)r->pid, kind);
+	return *out ? 0 : -ENOMEM;
 }
 
 static int lane_track(struct pf_marker *m, const struct thread *t, struct lane *l,
 		      const struct timeline_record *r)
 {
 	struct pf *pf = m->pf;
-	uint32_t machine = pf->machines[t->input];
-	uint64_t *parent = &m->parents[t->kind][t->input];
+	uint32_t machine = pf->machines[t->item.input];
+	uint64_t *parent = &m->parents[t->item.kind][t->item.input];
 	const char *comm = timeline_comm(r), *name;
-	int ret = 0;
+	int tid = (int)t->item.number;
 
 	if (l->track)
 		return 0;
-	if (!*parent)
-		ret = pf_track(&pf->tracks, machine, 0, kinds[t->kind], 2, parent);
-	name = arena_printf(&pf->arena, "%s %d", comm ? comm : "thread", t->tid);
-	if (!ret)
-		ret = pf_track(&pf->tracks, machine, *parent, name, t->tid, &l->track);
-	return ret;
+	if (!*parent) {
+		int ret = pf_track(&pf->tracks, machine, 0, kinds[t->item.kind], 2, parent);
+
+		if (ret)
+			return ret;
+	}
+	name = arena_printf(&pf->arena, "%s %d", comm ? comm : "thread", tid);
+	return pf_track(&pf->tracks, machine, *parent, name, tid, &l->track);
 }
 
 static struct lane *free_lane(struct thread *t)
@@ -120,18 +107,22 @@ static int begin_span(struct pf_marker *m, struct thread *t, const struct timeli
 	if (!l) /* ends of so many were lost that the first one is taken for ended */
 		l = &t->lanes[0];
 	ret = lane_track(m, t, l, r);
-	if (!ret && l->open)
-		ret = pf_end(&pf->tracks, pf->machines[t->input], l->track, r->ts);
+	if (ret)
+		return ret;
+	if (l->open) {
+		ret = pf_end(&pf->tracks, pf->machines[t->item.input], l->track, r->ts);
+		if (ret)
+			return ret;
+	}
 	l->open = true;
 	l->id = id;
 	snprintf(l->name, sizeof(l->name), "%s", key);
-	return ret ? ret
-		   : pf_begin(&pf->tracks, pf->machines[t->input], l->track, r->ts, kinds[t->kind], name,
-			      args);
+	return pf_begin(&pf->tracks, pf->machines[t->item.input], l->track, r->ts, kinds[t->item.kind], name,
+			args);
 }
 
-static int instant(struct pf_marker *m, struct thread *t, const struct timeline_record *r, const char *name,
-		   const struct pf_args *args)
+static int mark_instant(struct pf_marker *m, struct thread *t, const struct timeline_record *r,
+			const char *name, const struct pf_args *args)
 {
 	struct lane *l = free_lane(t);
 	struct pf *pf = m->pf;
@@ -140,8 +131,8 @@ static int instant(struct pf_marker *m, struct thread *t, const struct timeline_
 	l = l ? l : &t->lanes[0];
 	ret = lane_track(m, t, l, r);
 	return ret ? ret
-		   : pf_instant(&pf->tracks, pf->machines[t->input], l->track, r->ts, kinds[t->kind], name,
-				args);
+		   : pf_instant(&pf->tracks, pf->machines[t->item.input], l->track, r->ts,
+				kinds[t->item.kind], name, args);
 }
 
 static int end_span(struct pf_marker *m, struct thread *t, const struct timeline_record *r, uint64_t id,
@@ -151,23 +142,24 @@ static int end_span(struct pf_marker *m, struct thread *t, const struct timeline
 	struct pf *pf = m->pf;
 
 	if (!l) /* its begin was lost, or lies in another thread */
-		return instant(m, t, r, name, args);
+		return mark_instant(m, t, r, name, args);
 	l->open = false;
-	return pf_end(&pf->tracks, pf->machines[t->input], l->track, r->ts);
+	return pf_end(&pf->tracks, pf->machines[t->item.input], l->track, r->ts);
 }
 
 /* ---- crosvm ----------------------------------------------------------------------------- */
 
-static int crosvm_record(struct pf_marker *m, const struct timeline_record *r, const struct crosvm_line *line)
+static int crosvm_span(struct pf_marker *m, const struct timeline_record *r, const struct crosvm_line *line)
 {
 	struct arena *a = &m->pf->arena;
 	struct pf_args args = { .arena = a };
-	struct thread *t = get_thread(m, r, CROSVM);
+	struct thread *t;
+	int ret = get_thread(m, r, CROSVM, &t);
 	const char *name = arena_text(a, line->name.p, line->name.len);
 	struct piece left = line->args, expr, value;
 
-	if (!t)
-		return m->n == THREADS_MAX ? 0 : -ENOMEM;
+	if (ret || !t)
+		return ret;
 	if (line->category.p)
 		pf_arg_text(&args, "category", line->category.p, line->category.len);
 	pf_arg_u64(&args, "id", line->id);
@@ -222,19 +214,20 @@ static void hypertrace_args(struct pf_marker *m, const struct hypertrace_event *
 	buf_release(&value);
 }
 
-static int hypertrace_record(struct pf_marker *m, const struct timeline_record *r,
-			     const struct hypertrace_event *e)
+static int hypertrace_span(struct pf_marker *m, const struct timeline_record *r,
+			   const struct hypertrace_event *e)
 {
 	struct arena *a = &m->pf->arena;
 	struct pf_args args = { .arena = a };
-	struct thread *t = get_thread(m, r, HYPERTRACE);
+	struct thread *t;
+	int ret = get_thread(m, r, HYPERTRACE, &t);
 	const char *name = hypertrace_name(m->desc, e);
 	char *text, *key;
 	size_t len;
 	int way;
 
-	if (!t)
-		return m->n == THREADS_MAX ? 0 : -ENOMEM;
+	if (ret || !t)
+		return ret;
 	if (!name && e->n_args)
 		name = arena_printf(a, "%llu", (unsigned long long)e->arg[0]);
 	hypertrace_args(m, e, &args);
@@ -245,7 +238,7 @@ static int hypertrace_record(struct pf_marker *m, const struct timeline_record *
 		return begin_span(m, t, r, 0, key, key, &args);
 	if (way < 0)
 		return end_span(m, t, r, 0, key, text, &args);
-	return instant(m, t, r, text, &args);
+	return mark_instant(m, t, r, text, &args);
 }
 
 int pf_marker_record(struct pf_marker *m, const struct timeline_record *r)
@@ -263,9 +256,9 @@ int pf_marker_record(struct pf_marker *m, const struct timeline_record *r)
 	while (n && (data[n - 1] == '\n' || data[n - 1] == '\r'))
 		n--;
 	if (crosvm_line_parse((const char *)data, n, &line))
-		return crosvm_record(m, r, &line);
+		return crosvm_span(m, r, &line);
 	if (hypertrace_line_parse((const char *)data, n, &e))
-		return hypertrace_record(m, r, &e);
+		return hypertrace_span(m, r, &e);
 	return 0;
 }
 
@@ -293,13 +286,7 @@ void pf_marker_free(struct pf_marker *m)
 {
 	if (!m)
 		return;
-	for (size_t i = 0; i < BUCKETS; i++)
-		while (m->threads[i]) {
-			struct thread *next = m->threads[i]->next;
-
-			free(m->threads[i]);
-			m->threads[i] = next;
-		}
+	pf_map_release(&m->threads, NULL);
 	for (size_t k = 0; k < KINDS; k++)
 		free(m->parents[k]);
 	free(m);

@@ -6,7 +6,7 @@
 #include "export/perfetto.h"
 #include "perfetto.pb-c.h"
 
-/* Shared by lib/perfetto-*.c. All calls return 0, -ENOMEM or -errno of the file. */
+/* Shared by perfetto.c and perfetto-*.c. Calls return 0, -ENOMEM or -errno of the file. */
 
 /* ---- packets ---------------------------------------------------------------------- */
 
@@ -20,9 +20,38 @@ struct pf_out {
 	size_t packed_size;
 };
 
+/* Appends a packet of that machine; sets its machine_id. */
 int pf_put(struct pf_out *o, uint32_t machine, pf_packet *p);
+/* Writes what is not written yet. */
 int pf_flush(struct pf_out *o);
 void pf_out_release(struct pf_out *o);
+
+/* ---- what is kept by CPU or thread: perfetto-map.c ----------------------------------- */
+
+/* Objects of structs that begin with this, by input, number and kind. */
+struct pf_item {
+	struct pf_item *next;
+	size_t input;
+	unsigned int number; /* a CPU, or a thread's id */
+	unsigned int kind;
+};
+
+#define PF_BUCKETS 256
+
+/* Zero-initialised = empty. */
+struct pf_map {
+	struct pf_item *v[PF_BUCKETS];
+	size_t n;
+};
+
+/* NULL: there is none. */
+void *pf_map_find(const struct pf_map *m, size_t input, unsigned int number, unsigned int kind);
+/* A new one of that many bytes, zeroed but for its keys; the map's. NULL: out of memory. */
+void *pf_map_add(struct pf_map *m, size_t size, size_t input, unsigned int number, unsigned int kind);
+/* Calls fn with each; what it returns, if not 0, ends that. */
+int pf_map_each(const struct pf_map *m, int (*fn)(void *ctx, void *item), void *ctx);
+/* Frees all, each after release (NULL: nothing to release in it). */
+void pf_map_release(struct pf_map *m, void (*release)(void *item));
 
 /* ---- the kernels' events: perfetto-ftrace.c ----------------------------------------- */
 
@@ -103,9 +132,9 @@ const char *pf_hyp_reason(struct arena *a, const struct timeline_record *r);
 struct pf_vcpus;
 struct pf_vcpus *pf_vcpus_new(struct pf *pf);
 void pf_vcpus_free(struct pf_vcpus *v);
-/* Any record; only those that tell of vCPUs count. */
+/* Any record; only those of kvm and of the hypervisor count. */
 int pf_vcpus_record(struct pf_vcpus *v, const struct timeline_record *r);
-/* Events of this file were lost: what was going on is not known any more. */
+/* Events of this file were lost: what was going on is unknown from there on. */
 void pf_vcpus_lost(struct pf_vcpus *v, size_t input);
 
 /* What programs write into trace_marker, crosvm and hypertrace: perfetto-marker.c. */

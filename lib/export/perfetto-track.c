@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Tracks of our own in a Perfetto trace, and the slices and arguments on them. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +11,7 @@ enum { SLICE_BEGIN = 1, SLICE_END = 2, INSTANT = 3 };
 enum { ORDER_EXPLICIT = 3 };
 
 /* Track events need a sequence; names are written out, so that it has no state. */
-static uint32_t sequence(uint32_t machine)
+static uint32_t track_sequence(uint32_t machine)
 {
 	return machine + 1;
 }
@@ -33,12 +34,12 @@ int pf_track(struct pf_tracks *t, uint32_t machine, uint64_t parent, const char 
 	d.sibling_order_rank = rank;
 	p.track_descriptor = &d;
 	p.has_trusted_packet_sequence_id = true;
-	p.trusted_packet_sequence_id = sequence(machine);
+	p.trusted_packet_sequence_id = track_sequence(machine);
 	return pf_put(t->out, machine, &p);
 }
 
-static int put_event(struct pf_tracks *t, uint32_t machine, uint64_t track, uint64_t ts, int type,
-		     const char *category, const char *name, const struct pf_args *args)
+static int track_event(struct pf_tracks *t, uint32_t machine, uint64_t track, uint64_t ts, int type,
+		       const char *category, const char *name, const struct pf_args *args)
 {
 	Perfetto__Protos__TrackEvent e = PERFETTO__PROTOS__TRACK_EVENT__INIT;
 	pf_packet p = PF_PACKET_INIT;
@@ -59,7 +60,7 @@ static int put_event(struct pf_tracks *t, uint32_t machine, uint64_t track, uint
 	p.has_timestamp = true;
 	p.timestamp = ts;
 	p.has_trusted_packet_sequence_id = true;
-	p.trusted_packet_sequence_id = sequence(machine);
+	p.trusted_packet_sequence_id = track_sequence(machine);
 	p.track_event = &e;
 	return pf_put(t->out, machine, &p);
 }
@@ -67,23 +68,23 @@ static int put_event(struct pf_tracks *t, uint32_t machine, uint64_t track, uint
 int pf_begin(struct pf_tracks *t, uint32_t machine, uint64_t track, uint64_t ts, const char *category,
 	     const char *name, const struct pf_args *args)
 {
-	return put_event(t, machine, track, ts, SLICE_BEGIN, category, name, args);
+	return track_event(t, machine, track, ts, SLICE_BEGIN, category, name, args);
 }
 
 int pf_end(struct pf_tracks *t, uint32_t machine, uint64_t track, uint64_t ts)
 {
-	return put_event(t, machine, track, ts, SLICE_END, NULL, NULL, NULL);
+	return track_event(t, machine, track, ts, SLICE_END, NULL, NULL, NULL);
 }
 
 int pf_instant(struct pf_tracks *t, uint32_t machine, uint64_t track, uint64_t ts, const char *category,
 	       const char *name, const struct pf_args *args)
 {
-	return put_event(t, machine, track, ts, INSTANT, category, name, args);
+	return track_event(t, machine, track, ts, INSTANT, category, name, args);
 }
 
 /* ---- args ------------------------------------------------------------------------- */
 
-static Perfetto__Protos__DebugAnnotation *add(struct pf_args *a, const char *name)
+static Perfetto__Protos__DebugAnnotation *arg_add(struct pf_args *a, const char *name)
 {
 	Perfetto__Protos__DebugAnnotation *d;
 
@@ -100,7 +101,7 @@ static Perfetto__Protos__DebugAnnotation *add(struct pf_args *a, const char *nam
 
 void pf_arg_u64(struct pf_args *a, const char *name, uint64_t v)
 {
-	Perfetto__Protos__DebugAnnotation *d = add(a, name);
+	Perfetto__Protos__DebugAnnotation *d = arg_add(a, name);
 
 	if (d) {
 		d->has_uint_value = true;
@@ -110,7 +111,7 @@ void pf_arg_u64(struct pf_args *a, const char *name, uint64_t v)
 
 void pf_arg_i64(struct pf_args *a, const char *name, int64_t v)
 {
-	Perfetto__Protos__DebugAnnotation *d = add(a, name);
+	Perfetto__Protos__DebugAnnotation *d = arg_add(a, name);
 
 	if (d) {
 		d->has_int_value = true;
@@ -120,7 +121,7 @@ void pf_arg_i64(struct pf_args *a, const char *name, int64_t v)
 
 void pf_arg_hex(struct pf_args *a, const char *name, uint64_t v)
 {
-	Perfetto__Protos__DebugAnnotation *d = add(a, name);
+	Perfetto__Protos__DebugAnnotation *d = arg_add(a, name);
 
 	if (d) {
 		d->has_pointer_value = true;
@@ -130,7 +131,7 @@ void pf_arg_hex(struct pf_args *a, const char *name, uint64_t v)
 
 void pf_arg_text(struct pf_args *a, const char *name, const char *text, size_t len)
 {
-	Perfetto__Protos__DebugAnnotation *d = add(a, name);
+	Perfetto__Protos__DebugAnnotation *d = arg_add(a, name);
 
 	if (d)
 		d->string_value = arena_text(a->arena, text, len);

@@ -13,7 +13,6 @@
 #include "export/perfetto-priv.h"
 
 #define CATEGORY  "vcpu"
-#define BUCKETS	  256
 #define VCPUS_MAX 4096
 
 /* What goes on until the next event ends it. */
@@ -26,9 +25,7 @@ struct state {
 };
 
 struct vcpu {
-	struct vcpu *next;
-	size_t input;
-	int tid;
+	struct pf_item item; /* number: the thread */
 	uint64_t parent;
 	struct state kvm, hyp;
 	char label[64];
@@ -37,9 +34,8 @@ struct vcpu {
 
 struct pf_vcpus {
 	struct pf *pf;
-	struct vcpu *v[BUCKETS];
-	size_t n;
-	uint64_t **guests; /* tracks by input and guest; the last one's name is not known */
+	struct pf_map vcpus;
+	uint64_t **guests; /* tracks by input and guest; the last one's name is unknown */
 };
 
 /* ---- vCPUs and their tracks --------------------------------------------------------- */
@@ -47,23 +43,24 @@ struct pf_vcpus {
 static void name_vcpu(struct vcpu *c, const struct input *in, const struct offset_vcpu *vcpu)
 {
 	/* "CPU 0/KVM", "crosvm_vcpu0": the next best */
-	const char *comm = tep_is_pid_registered(in->tep, c->tid) ? tep_data_comm_from_pid(in->tep, c->tid)
-								  : "vCPU thread";
+	int tid = (int)c->item.number;
+	const char *comm =
+		tep_is_pid_registered(in->tep, tid) ? tep_data_comm_from_pid(in->tep, tid) : "vCPU thread";
 
 	if (vcpu)
 		snprintf(c->label, sizeof(c->label), "vCPU %u", vcpu->cpu);
 	else
-		snprintf(c->label, sizeof(c->label), "%s %d", comm, c->tid);
-	c->rank = vcpu ? (int)vcpu->cpu : c->tid;
+		snprintf(c->label, sizeof(c->label), "%s %d", comm, tid);
+	c->rank = vcpu ? (int)vcpu->cpu : tid;
 }
 
 static int guest_track(struct pf_vcpus *v, struct vcpu *c)
 {
 	struct pf *pf = v->pf;
-	const struct input *in = &pf->in->v[c->input];
+	const struct input *in = &pf->in->v[c->item.input];
 	const struct offset_guest *guest = NULL;
-	const struct offset_vcpu *vcpu = input_vcpu(in, c->tid, &guest);
-	uint64_t *track = &v->guests[c->input][guest ? (size_t)(guest - in->guests) : in->n_guests];
+	const struct offset_vcpu *vcpu = input_vcpu(in, c->item.number, &guest);
+	uint64_t *track = &v->guests[c->item.input][guest ? (size_t)(guest - in->guests) : in->n_guests];
 	struct arena *a = &pf->arena;
 	const char *name = arena_printf(a, "Guest %s", guest && guest->name ? guest->name : "");
 	int ret;
@@ -72,37 +69,19 @@ static int guest_track(struct pf_vcpus *v, struct vcpu *c)
 	c->parent = *track;
 	if (*track)
 		return 0;
-	ret = pf_track(&pf->tracks, pf->machines[c->input], 0, guest ? name : "Guests", 1, track);
+	ret = pf_track(&pf->tracks, pf->machines[c->item.input], 0, guest ? name : "Guests", 1, track);
 	c->parent = *track;
 	return ret;
-}
-
-static struct vcpu *find_vcpu(struct pf_vcpus *v, size_t input, int tid)
-{
-	for (struct vcpu *c = v->v[(unsigned int)tid % BUCKETS]; c; c = c->next)
-		if (c->input == input && c->tid == tid)
-			return c;
-	return NULL;
 }
 
 /* *out is NULL when there are too many. */
 static int get_vcpu(struct pf_vcpus *v, size_t input, int tid, struct vcpu **out)
 {
-	struct vcpu *c = find_vcpu(v, input, tid);
-
-	*out = c;
-	if (c || v->n == VCPUS_MAX)
+	*out = pf_map_find(&v->vcpus, input, (unsigned int)tid, 0);
+	if (*out || v->vcpus.n == VCPUS_MAX)
 		return 0;
-	c = calloc(1, sizeof(*c));
-	if (!c)
-		return -ENOMEM;
-	c->input = input;
-	c->tid = tid;
-	c->next = v->v[(unsigned int)tid % BUCKETS];
-	v->v[(unsigned int)tid % BUCKETS] = c;
-	v->n++;
-	*out = c;
-	return guest_track(v, c);
+	*out = pf_map_add(&v->vcpus, sizeof(**out), input, (unsigned int)tid, 0);
+	return *out ? guest_track(v, *out) : -ENOMEM;
 }
 
 static int state_track(struct pf_vcpus *v, const struct vcpu *c, struct state *s, const char *by)
@@ -112,7 +91,7 @@ static int state_track(struct pf_vcpus *v, const struct vcpu *c, struct state *s
 
 	if (s->track)
 		return 0;
-	return pf_track(&pf->tracks, pf->machines[c->input], c->parent, name, c->rank, &s->track);
+	return pf_track(&pf->tracks, pf->machines[c->item.input], c->parent, name, c->rank, &s->track);
 }
 
 /* ---- states --------------------------------------------------------------------------- */
@@ -121,7 +100,7 @@ static int end_state(struct pf_vcpus *v, const struct vcpu *c, struct state *s, 
 {
 	struct pf *pf = v->pf;
 	struct pf_args args = { .arena = &pf->arena };
-	uint32_t machine = pf->machines[c->input];
+	uint32_t machine = pf->machines[c->item.input];
 	int ret;
 
 	if (!s->on || ts < s->since)
@@ -187,8 +166,9 @@ static int kvm_switch(struct pf_vcpus *v, const struct timeline_record *r, bool 
 	if (ret || !c)
 		return ret;
 	ret = state_track(v, c, &c->kvm, "KVM");
-	if (!ret)
-		ret = end_state(v, c, &c->kvm, r->ts);
+	if (ret)
+		return ret;
+	ret = end_state(v, c, &c->kvm, r->ts);
 	if (!entry)
 		exit_name(r, name, sizeof(name));
 	begin_state(&c->kvm, r, name);
@@ -214,7 +194,7 @@ static int hyp_switch(struct pf_vcpus *v, const struct timeline_record *r, bool 
 	if (ret || !c)
 		return ret;
 	ret = state_track(v, c, &c->hyp, "EL2");
-	if (!ret && !in)
+	if (ret == 0 && !in)
 		ret = end_state(v, c, &c->hyp, r->ts);
 	c->hyp.on = false;
 	if (in)
@@ -240,12 +220,18 @@ int pf_vcpus_record(struct pf_vcpus *v, const struct timeline_record *r)
 	return 0;
 }
 
+static int vcpu_lost(void *input, void *vcpu)
+{
+	struct vcpu *c = vcpu;
+
+	if (c->item.input == *(size_t *)input)
+		c->kvm.on = c->hyp.on = false;
+	return 0;
+}
+
 void pf_vcpus_lost(struct pf_vcpus *v, size_t input)
 {
-	for (size_t i = 0; i < BUCKETS; i++)
-		for (struct vcpu *c = v->v[i]; c; c = c->next)
-			if (c->input == input)
-				c->kvm.on = c->hyp.on = false;
+	pf_map_each(&v->vcpus, vcpu_lost, &input);
 }
 
 /* ---- all of it -------------------------------------------------------------------------- */
@@ -276,13 +262,7 @@ void pf_vcpus_free(struct pf_vcpus *v)
 {
 	if (!v)
 		return;
-	for (size_t i = 0; i < BUCKETS; i++)
-		while (v->v[i]) {
-			struct vcpu *next = v->v[i]->next;
-
-			free(v->v[i]);
-			v->v[i] = next;
-		}
+	pf_map_release(&v->vcpus, NULL);
 	for (size_t i = 0; i < v->pf->in->n; i++)
 		free(v->guests[i]);
 	free(v->guests);

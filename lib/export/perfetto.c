@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* hyptrace export --perfetto: what comes first in a trace, and which part takes which record. */
 #include "export/perfetto.h"
 
 #include <errno.h>
@@ -65,7 +66,7 @@ static int put_system(struct perfetto *p, size_t i)
 
 /*
  * All times are the host's already: a guest's clock is the host's, which Perfetto
- * wants to be told by two readings of both.
+ * takes from two readings of both.
  */
 static int put_clocks(struct perfetto *p, size_t i, uint64_t ts)
 {
@@ -156,40 +157,48 @@ static int put_tasks(struct perfetto *p, size_t i, uint64_t ts)
 	struct cursor c = cursor_at(info->cmdlines.data, info->cmdlines.len);
 	const char *line;
 	size_t len;
-	int ret = 0;
+	int ret;
 
-	for (size_t o = 0; o < info->n_options && !ret; o++)
-		if (info->options[o].id == DAT_PROCMAPS)
-			ret = put_process(p, i, &info->options[o].data);
-	while (!ret && cursor_line(&c, &line, &len)) {
+	for (size_t o = 0; o < info->n_options; o++) {
+		if (info->options[o].id != DAT_PROCMAPS)
+			continue;
+		ret = put_process(p, i, &info->options[o].data);
+		if (ret)
+			return ret;
+	}
+	while (cursor_line(&c, &line, &len)) {
 		arena_reset(&p->pf.arena);
 		ret = put_thread(p, i, ts, line, len);
+		if (ret)
+			return ret;
 	}
-	return ret;
+	return 0;
 }
 
 static int put_machine(struct perfetto *p, size_t i, uint64_t ts)
 {
 	int ret = put_system(p, i);
 
-	if (!ret)
-		ret = put_clocks(p, i, ts);
+	if (ret)
+		return ret;
+	ret = put_clocks(p, i, ts);
 	return ret ? ret : put_tasks(p, i, ts);
 }
 
 /* The host comes first: Perfetto takes the first machine that it meets for the host. */
-static int begin(struct perfetto *p, uint64_t ts)
+static int trace_begin(struct perfetto *p, uint64_t ts)
 {
-	int ret = 0;
+	size_t n = p->pf.in->n;
 
 	p->begun = true;
-	for (size_t i = 0; i < p->pf.in->n && !ret; i++)
-		if (!p->pf.machines[i])
-			ret = put_machine(p, i, ts);
-	for (size_t i = 0; i < p->pf.in->n && !ret; i++)
-		if (p->pf.machines[i])
-			ret = put_machine(p, i, ts);
-	return ret;
+	for (size_t i = 0; i < 2 * n; i++) {
+		bool host = i < n;
+		int ret = host == !p->pf.machines[i % n] ? put_machine(p, i % n, ts) : 0;
+
+		if (ret)
+			return ret;
+	}
+	return 0;
 }
 
 /* ---- records ------------------------------------------------------------------------- */
@@ -198,11 +207,27 @@ static int record_loss(struct perfetto *p, const struct timeline_record *r)
 {
 	int ret = 0;
 
-	/* of which instance the hypervisor's events are, they tell themselves */
+	/* the hypervisor's events say themselves of which instance they are */
 	if (timeline_is_hyp(r) || (!r->event && *r->buffer->name))
 		ret = pf_hyp_lost(p->hyp, r->input, r->cpu);
 	pf_vcpus_lost(p->vcpus, r->input);
 	return ret ? ret : pf_ftrace_lost(p->pf.ftrace, r->input, r->cpu);
+}
+
+static int record_event(struct perfetto *p, const struct timeline_record *r)
+{
+	bool hyp = timeline_is_hyp(r);
+	int ret = hyp ? pf_hyp_record(p->hyp, r) : pf_ftrace_add(p->pf.ftrace, r, !r->event);
+
+	if (ret || !r->event)
+		return ret;
+	ret = pf_vcpus_record(p->vcpus, r);
+	if (ret)
+		return ret;
+	ret = pf_marker_record(p->marker, r);
+	if (ret)
+		return ret;
+	return p->pf.arena.bad ? -ENOMEM : 0;
 }
 
 int perfetto_record(void *ctx, const struct timeline_record *r)
@@ -212,31 +237,22 @@ int perfetto_record(void *ctx, const struct timeline_record *r)
 
 	arena_reset(&p->pf.arena);
 	if (!p->begun)
-		ret = begin(p, r->ts);
-	if (!ret && r->missed)
+		ret = trace_begin(p, r->ts);
+	if (ret == 0 && r->missed)
 		ret = record_loss(p, r);
-	if (ret || !r->tep.size)
-		return ret;
-	if (!r->event)
-		return pf_ftrace_add(p->pf.ftrace, r, true);
-	ret = timeline_is_hyp(r) ? pf_hyp_record(p->hyp, r) : pf_ftrace_add(p->pf.ftrace, r, false);
-	if (!ret)
-		ret = pf_vcpus_record(p->vcpus, r);
-	if (!ret)
-		ret = pf_marker_record(p->marker, r);
-	if (!ret && p->pf.arena.bad)
-		ret = -ENOMEM;
-	return ret;
+	return ret || !r->tep.size ? ret : record_event(p, r);
 }
 
 int perfetto_finish(struct perfetto *p)
 {
-	int ret = p->begun ? 0 : begin(p, 0);
+	int ret = p->begun ? 0 : trace_begin(p, 0);
 
-	if (!ret)
-		ret = pf_hyp_finish(p->hyp);
-	if (!ret)
-		ret = pf_ftrace_finish(p->pf.ftrace);
+	if (ret)
+		return ret;
+	ret = pf_hyp_finish(p->hyp);
+	if (ret)
+		return ret;
+	ret = pf_ftrace_finish(p->pf.ftrace);
 	return ret ? ret : pf_flush(&p->pf.out);
 }
 
