@@ -13,7 +13,6 @@
 
 #define BUNDLE_EVENTS 128
 #define BUNDLE_BYTES  (64u << 10)
-#define IDS	      65536 /* of a record's u16 */
 
 typedef Perfetto__Protos__FtraceEvent ftrace_event;
 typedef Perfetto__Protos__GenericFtraceEvent__Field generic_field;
@@ -26,6 +25,7 @@ struct target {
 
 /* How one event of one file is written. */
 struct plan {
+	struct pf_item item;			/* number: the id */
 	const ProtobufCFieldDescriptor *member; /* of FtraceEvent; NULL: generic */
 	size_t n;
 	struct target v[];
@@ -37,14 +37,6 @@ struct bundle {
 	struct arena arena;
 	ftrace_event *v[BUNDLE_EVENTS];
 	size_t n;
-};
-
-struct pf_ftrace {
-	struct pf_out *out;
-	const struct inputs *in;
-	const uint32_t *machines;
-	struct plan ***plans; /* by input and event id */
-	struct pf_map bundles;
 };
 
 /* ---- plans ------------------------------------------------------------------------ */
@@ -91,17 +83,13 @@ static size_t count_fields(const struct tep_event *e)
 	return n;
 }
 
-static struct plan *make_plan(const struct tep_event *e)
+static void fill_plan(struct plan *p, const struct tep_event *e, size_t n)
 {
-	size_t n = count_fields(e);
-	struct plan *p = calloc(1, sizeof(*p) + n * sizeof(p->v[0]));
 	const ProtobufCMessageDescriptor *d;
 
-	if (!p)
-		return NULL;
 	p->member = find_member(e);
 	if (!p->member)
-		return p;
+		return;
 	d = p->member->descriptor;
 	for (const struct tep_format_field *f = e->format.fields; f; f = f->next) {
 		const ProtobufCFieldDescriptor *to =
@@ -113,16 +101,20 @@ static struct plan *make_plan(const struct tep_event *e)
 	/* a message without fields says what it says by being there */
 	if ((d->n_fields && !p->n) || (must_fit(e) && p->n < n))
 		p->member = NULL;
-	return p;
 }
 
-static const struct plan *find_plan(struct pf_ftrace *f, const struct timeline_record *r)
+static const struct plan *get_plan(struct perfetto *pf, const struct timeline_record *r)
 {
-	struct plan **slot = &f->plans[r->input][r->id];
+	struct plan *p = pf_map_find(&pf->plans, r->input, r->id, 0);
+	size_t n;
 
-	if (!*slot)
-		*slot = make_plan(r->event);
-	return *slot;
+	if (p)
+		return p;
+	n = count_fields(r->event);
+	p = pf_map_add(&pf->plans, sizeof(*p) + n * sizeof(p->v[0]), r->input, r->id, 0);
+	if (p)
+		fill_plan(p, r->event, n);
+	return p;
 }
 
 /* ---- known events ------------------------------------------------------------------- */
@@ -270,11 +262,11 @@ static void set_unknown(struct arena *a, ftrace_event *e, const struct timeline_
 
 /* ---- bundles ------------------------------------------------------------------------ */
 
-static struct bundle *get_bundle(struct pf_ftrace *f, size_t input, unsigned int cpu)
+static struct bundle *get_bundle(struct perfetto *pf, size_t input, unsigned int cpu)
 {
-	struct bundle *b = pf_map_find(&f->bundles, input, cpu, 0);
+	struct bundle *b = pf_map_find(&pf->bundles, input, cpu, 0);
 
-	return b ? b : pf_map_add(&f->bundles, sizeof(*b), input, cpu, 0);
+	return b ? b : pf_map_add(&pf->bundles, sizeof(*b), input, cpu, 0);
 }
 
 /* What waited for its end comes late (perfetto-hyp.c); few do, and not by much. */
@@ -290,9 +282,9 @@ static void bundle_sort(struct bundle *b)
 	}
 }
 
-static int bundle_flush(void *ftrace, void *bundle)
+static int bundle_flush(void *perfetto, void *bundle)
 {
-	struct pf_ftrace *f = ftrace;
+	struct perfetto *pf = perfetto;
 	struct bundle *b = bundle;
 	Perfetto__Protos__FtraceEventBundle m = PERFETTO__PROTOS__FTRACE_EVENT_BUNDLE__INIT;
 	pf_packet p = PF_PACKET_INIT;
@@ -309,27 +301,27 @@ static int bundle_flush(void *ftrace, void *bundle)
 	m.lost_events = b->lost;
 	p.ftrace_events = &m;
 	if (ret == 0)
-		ret = pf_put(f->out, f->machines[b->item.input], &p);
+		ret = pf_put(&pf->out, pf->machines[b->item.input], &p);
 	arena_reset(&b->arena);
 	b->n = 0;
 	b->lost = false;
 	return ret;
 }
 
-int pf_ftrace_lost(struct pf_ftrace *f, size_t input, unsigned int cpu)
+int pf_ftrace_lost(struct perfetto *pf, size_t input, unsigned int cpu)
 {
-	struct bundle *b = get_bundle(f, input, cpu);
-	int ret = b ? bundle_flush(f, b) : -ENOMEM;
+	struct bundle *b = get_bundle(pf, input, cpu);
+	int ret = b ? bundle_flush(pf, b) : -ENOMEM;
 
 	if (b)
 		b->lost = true;
 	return ret;
 }
 
-int pf_ftrace_add(struct pf_ftrace *f, const struct timeline_record *r, bool generic)
+int pf_ftrace_add(struct perfetto *pf, const struct timeline_record *r, bool generic)
 {
-	const struct plan *plan = r->event ? find_plan(f, r) : NULL;
-	struct bundle *b = get_bundle(f, r->input, r->cpu);
+	const struct plan *plan = r->event ? get_plan(pf, r) : NULL;
+	struct bundle *b = get_bundle(pf, r->input, r->cpu);
 	ftrace_event *e;
 
 	if (!b || (r->event && !plan))
@@ -351,38 +343,12 @@ int pf_ftrace_add(struct pf_ftrace *f, const struct timeline_record *r, bool gen
 	b->v[b->n++] = e;
 	if (b->n < BUNDLE_EVENTS && b->arena.used < BUNDLE_BYTES)
 		return b->arena.bad ? -ENOMEM : 0;
-	return bundle_flush(f, b);
+	return bundle_flush(pf, b);
 }
 
-int pf_ftrace_finish(struct pf_ftrace *f)
+int pf_ftrace_finish(struct perfetto *pf)
 {
-	return pf_map_each(&f->bundles, bundle_flush, f);
-}
-
-/* ---- all of it ---------------------------------------------------------------------- */
-
-struct pf_ftrace *pf_ftrace_new(struct pf_out *out, const struct inputs *in, const uint32_t *machines)
-{
-	struct pf_ftrace *f = calloc(1, sizeof(*f));
-
-	if (!f)
-		return NULL;
-	f->out = out;
-	f->in = in;
-	f->machines = machines;
-	f->plans = calloc(in->n + 1, sizeof(*f->plans));
-	if (!f->plans) {
-		free(f);
-		return NULL;
-	}
-	for (size_t i = 0; i < in->n; i++) {
-		f->plans[i] = calloc(IDS, sizeof(**f->plans));
-		if (!f->plans[i]) {
-			pf_ftrace_free(f);
-			return NULL;
-		}
-	}
-	return f;
+	return pf_map_each(&pf->bundles, bundle_flush, pf);
 }
 
 static void bundle_release(void *bundle)
@@ -390,17 +356,8 @@ static void bundle_release(void *bundle)
 	arena_release(&((struct bundle *)bundle)->arena);
 }
 
-void pf_ftrace_free(struct pf_ftrace *f)
+void pf_ftrace_release(struct perfetto *pf)
 {
-	if (!f)
-		return;
-	pf_map_release(&f->bundles, bundle_release);
-	for (size_t i = 0; i < f->in->n; i++) {
-		for (size_t id = 0; f->plans[i] && id < IDS; id++)
-			if (f->plans[i][id]) /* hardly any is there, and each call costs under ASan */
-				free(f->plans[i][id]);
-		free(f->plans[i]);
-	}
-	free(f->plans);
-	free(f);
+	pf_map_release(&pf->bundles, bundle_release);
+	pf_map_release(&pf->plans, NULL);
 }

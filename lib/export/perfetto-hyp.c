@@ -33,61 +33,32 @@ struct cpu {
 	const struct tep_event *within; /* the last event in between */
 };
 
-struct pf_hyp {
-	struct pf *pf;
-	uint64_t *parents; /* tracks, by input; 0: not yet */
-	struct pf_map cpus;
-};
-
 const char *pf_hyp_reason(struct arena *a, const struct timeline_record *r)
 {
-	static const char key[] = "reason=";
-	struct tep_record rec = r->tep;
-	const char *at, *reason = NULL;
-	struct trace_seq s;
-
-	if (!tep_find_field(r->event, "reason"))
-		return NULL;
-	trace_seq_init(&s);
-	/* numbers differ from kernel to kernel: the format knows the names */
-	tep_print_event(r->in->tep, &s, &rec, "%s", TEP_PRINT_INFO);
-	trace_seq_terminate(&s);
-	at = strstr(s.buffer, key);
-	if (at) {
-		at += strlen(key);
-		reason = arena_text(a, at, strcspn(at, " "));
-	}
-	trace_seq_destroy(&s);
-	return reason;
+	/* numbers differ from kernel to kernel: the format has the names */
+	return tep_find_field(r->event, "reason") ? pf_word(a, r, "reason=") : NULL;
 }
 
-/* ---- CPUs ------------------------------------------------------------------------- */
-
-static int new_track(struct pf_hyp *h, struct cpu *c)
+static int new_track(struct perfetto *pf, struct cpu *c)
 {
-	struct pf *pf = h->pf;
-	uint32_t machine = pf->machines[c->item.input];
-	uint64_t *parent = &h->parents[c->item.input];
 	const char *name = arena_printf(&c->arena, "CPU %u", c->item.number);
+	uint64_t parent;
+	int ret = pf_parent(pf, c->item.input, 0, PF_HYP, "Hypervisor (EL2)", &parent);
 
-	if (!*parent) {
-		int ret = pf_track(&pf->tracks, machine, 0, "Hypervisor (EL2)", 0, parent);
-
-		if (ret)
-			return ret;
-	}
+	if (ret)
+		return ret;
 	if (c->arena.bad)
 		return -ENOMEM;
-	return pf_track(&pf->tracks, machine, *parent, name, (int)c->item.number, &c->track);
+	return pf_track(pf, c->item.input, parent, name, (int)c->item.number, &c->track);
 }
 
-static int get_cpu(struct pf_hyp *h, size_t input, unsigned int cpu, struct cpu **out)
+static int get_cpu(struct perfetto *pf, size_t input, unsigned int cpu, struct cpu **out)
 {
-	*out = pf_map_find(&h->cpus, input, cpu, 0);
+	*out = pf_map_find(&pf->cpus, input, cpu, 0);
 	if (*out)
 		return 0;
-	*out = pf_map_add(&h->cpus, sizeof(**out), input, cpu, 0);
-	return *out ? new_track(h, *out) : -ENOMEM;
+	*out = pf_map_add(&pf->cpus, sizeof(**out), input, cpu, 0);
+	return *out ? new_track(pf, *out) : -ENOMEM;
 }
 
 /* ---- one time in the hypervisor ----------------------------------------------------- */
@@ -120,48 +91,44 @@ static int open_slice(struct cpu *c, const struct timeline_record *r)
 }
 
 /* No end was seen: how long it took is unknown. */
-static int drop_slice(struct pf_hyp *h, struct cpu *c)
+static int drop_slice(struct perfetto *pf, struct cpu *c)
 {
-	struct pf *pf = h->pf;
 	int ret;
 
 	if (!c->open)
 		return 0;
 	c->open = false;
-	ret = pf_ftrace_add(pf->ftrace, &c->enter, true);
+	ret = pf_ftrace_add(pf, &c->enter, true);
 	if (ret)
 		return ret;
 	pf_arg_text(&c->args, "end", "lost", 4);
-	return pf_instant(&pf->tracks, pf->machines[c->item.input], c->track, c->enter.ts, CATEGORY,
-			  slice_name(c), &c->args);
+	return pf_instant(pf, c->item.input, c->track, c->enter.ts, CATEGORY, slice_name(c), &c->args);
 }
 
-static int close_slice(struct pf_hyp *h, struct cpu *c, const struct timeline_record *r)
+static int close_slice(struct perfetto *pf, struct cpu *c, const struct timeline_record *r)
 {
-	struct pf *pf = h->pf;
-	uint32_t machine = pf->machines[c->item.input];
 	const char *left = pf_hyp_reason(&c->arena, r);
 	int ret;
 
 	if (!c->open || r->ts < c->enter.ts) {
-		ret = drop_slice(h, c);
-		return ret ? ret : pf_ftrace_add(pf->ftrace, r, true);
+		ret = drop_slice(pf, c);
+		return ret ? ret : pf_ftrace_add(pf, r, true);
 	}
 	c->open = false;
 	if (left)
 		pf_arg_text(&c->args, "left_for", left, strlen(left));
-	ret = pf_ftrace_add(pf->ftrace, &c->enter, false);
+	ret = pf_ftrace_add(pf, &c->enter, false);
 	if (ret)
 		return ret;
-	ret = pf_ftrace_add(pf->ftrace, r, false);
+	ret = pf_ftrace_add(pf, r, false);
 	if (ret)
 		return ret;
-	ret = pf_begin(&pf->tracks, machine, c->track, c->enter.ts, CATEGORY, slice_name(c), &c->args);
-	return ret ? ret : pf_end(&pf->tracks, machine, c->track, r->ts);
+	ret = pf_begin(pf, c->item.input, c->track, c->enter.ts, CATEGORY, slice_name(c), &c->args);
+	return ret ? ret : pf_end(pf, c->item.input, c->track, r->ts);
 }
 
 /* What was handled meanwhile: its fields and what they mean. */
-static int add_detail(struct pf_hyp *h, struct cpu *c, const struct timeline_record *r)
+static int add_detail(struct perfetto *pf, struct cpu *c, const struct timeline_record *r)
 {
 	char text[ESR_TEXT_MAX > SMCCC_TEXT_MAX ? ESR_TEXT_MAX : SMCCC_TEXT_MAX];
 	const char *name = r->event->name;
@@ -180,68 +147,52 @@ static int add_detail(struct pf_hyp *h, struct cpu *c, const struct timeline_rec
 			pf_arg_text(&c->args, "call", text, strlen(text));
 		}
 	}
-	return pf_ftrace_add(h->pf->ftrace, r, false);
+	return pf_ftrace_add(pf, r, false);
 }
 
-int pf_hyp_record(struct pf_hyp *h, const struct timeline_record *r)
+int pf_hyp_record(struct perfetto *pf, const struct timeline_record *r)
 {
 	struct cpu *c;
-	int ret = get_cpu(h, r->input, r->cpu, &c);
+	int ret = get_cpu(pf, r->input, r->cpu, &c);
 
 	if (ret)
 		return ret;
 	if (!strcmp(r->event->name, "hyp_enter")) {
-		ret = drop_slice(h, c);
+		ret = drop_slice(pf, c);
 		return ret ? ret : open_slice(c, r);
 	}
 	if (!strcmp(r->event->name, "hyp_exit"))
-		return close_slice(h, c, r);
-	return add_detail(h, c, r);
+		return close_slice(pf, c, r);
+	return add_detail(pf, c, r);
 }
 
-int pf_hyp_lost(struct pf_hyp *h, size_t input, unsigned int cpu)
+int pf_hyp_lost(struct perfetto *pf, size_t input, unsigned int cpu)
 {
-	struct cpu *c = pf_map_find(&h->cpus, input, cpu, 0);
+	struct cpu *c = pf_map_find(&pf->cpus, input, cpu, 0);
 
-	return c ? drop_slice(h, c) : 0;
+	return c ? drop_slice(pf, c) : 0;
 }
 
 /* ---- all of it ------------------------------------------------------------------------ */
 
 /* Recording ended in the hypervisor: such slices stay open. */
-static int leave_open(void *hyp, void *cpu)
+static int leave_open(void *perfetto, void *cpu)
 {
-	struct pf *pf = ((struct pf_hyp *)hyp)->pf;
+	struct perfetto *pf = perfetto;
 	struct cpu *c = cpu;
 	int ret;
 
 	if (!c->open)
 		return 0;
-	ret = pf_ftrace_add(pf->ftrace, &c->enter, false);
+	ret = pf_ftrace_add(pf, &c->enter, false);
 	if (ret)
 		return ret;
-	return pf_begin(&pf->tracks, pf->machines[c->item.input], c->track, c->enter.ts, CATEGORY,
-			slice_name(c), &c->args);
+	return pf_begin(pf, c->item.input, c->track, c->enter.ts, CATEGORY, slice_name(c), &c->args);
 }
 
-int pf_hyp_finish(struct pf_hyp *h)
+int pf_hyp_finish(struct perfetto *pf)
 {
-	return pf_map_each(&h->cpus, leave_open, h);
-}
-
-struct pf_hyp *pf_hyp_new(struct pf *pf)
-{
-	struct pf_hyp *h = calloc(1, sizeof(*h));
-
-	if (!h)
-		return NULL;
-	h->pf = pf;
-	h->parents = calloc(pf->in->n + 1, sizeof(*h->parents));
-	if (!h->parents) {
-		free(h);
-		return NULL;
-	}
-	return h;
+	return pf_map_each(&pf->cpus, leave_open, pf);
 }
 
 static void cpu_release(void *cpu)
@@ -252,11 +203,7 @@ static void cpu_release(void *cpu)
 	buf_release(&c->bytes);
 }
 
-void pf_hyp_free(struct pf_hyp *h)
+void pf_hyp_release(struct perfetto *pf)
 {
-	if (!h)
-		return;
-	pf_map_release(&h->cpus, cpu_release);
-	free(h->parents);
-	free(h);
+	pf_map_release(&pf->cpus, cpu_release);
 }

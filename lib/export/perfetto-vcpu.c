@@ -32,12 +32,6 @@ struct vcpu {
 	int rank;
 };
 
-struct pf_vcpus {
-	struct pf *pf;
-	struct pf_map vcpus;
-	uint64_t **guests; /* tracks by input and guest; the last one's name is unknown */
-};
-
 /* ---- vCPUs and their tracks --------------------------------------------------------- */
 
 static void name_vcpu(struct vcpu *c, const struct input *in, const struct offset_vcpu *vcpu)
@@ -54,62 +48,53 @@ static void name_vcpu(struct vcpu *c, const struct input *in, const struct offse
 	c->rank = vcpu ? (int)vcpu->cpu : tid;
 }
 
-static int guest_track(struct pf_vcpus *v, struct vcpu *c)
+static int guest_track(struct perfetto *pf, struct vcpu *c)
 {
-	struct pf *pf = v->pf;
 	const struct input *in = &pf->in->v[c->item.input];
 	const struct offset_guest *guest = NULL;
 	const struct offset_vcpu *vcpu = input_vcpu(in, c->item.number, &guest);
-	uint64_t *track = &v->guests[c->item.input][guest ? (size_t)(guest - in->guests) : in->n_guests];
-	struct arena *a = &pf->arena;
-	const char *name = arena_printf(a, "Guest %s", guest && guest->name ? guest->name : "");
-	int ret;
+	/* the last number is that of guests without a name */
+	size_t number = guest ? (size_t)(guest - in->guests) : in->n_guests;
+	const char *name = arena_printf(&pf->arena, "Guest %s", guest && guest->name ? guest->name : "");
 
 	name_vcpu(c, in, vcpu);
-	c->parent = *track;
-	if (*track)
-		return 0;
-	ret = pf_track(&pf->tracks, pf->machines[c->item.input], 0, guest ? name : "Guests", 1, track);
-	c->parent = *track;
-	return ret;
+	return pf_parent(pf, c->item.input, (unsigned int)number, PF_GUEST, guest ? name : "Guests",
+			 &c->parent);
 }
 
 /* *out is NULL when there are too many. */
-static int get_vcpu(struct pf_vcpus *v, size_t input, int tid, struct vcpu **out)
+static int get_vcpu(struct perfetto *pf, size_t input, int tid, struct vcpu **out)
 {
-	*out = pf_map_find(&v->vcpus, input, (unsigned int)tid, 0);
-	if (*out || v->vcpus.n == VCPUS_MAX)
+	*out = pf_map_find(&pf->vcpus, input, (unsigned int)tid, 0);
+	if (*out || pf->vcpus.n == VCPUS_MAX)
 		return 0;
-	*out = pf_map_add(&v->vcpus, sizeof(**out), input, (unsigned int)tid, 0);
-	return *out ? guest_track(v, *out) : -ENOMEM;
+	*out = pf_map_add(&pf->vcpus, sizeof(**out), input, (unsigned int)tid, 0);
+	return *out ? guest_track(pf, *out) : -ENOMEM;
 }
 
-static int state_track(struct pf_vcpus *v, const struct vcpu *c, struct state *s, const char *by)
+static int state_track(struct perfetto *pf, const struct vcpu *c, struct state *s, const char *by)
 {
-	struct pf *pf = v->pf;
 	const char *name = arena_printf(&pf->arena, "%s (%s)", c->label, by);
 
 	if (s->track)
 		return 0;
-	return pf_track(&pf->tracks, pf->machines[c->item.input], c->parent, name, c->rank, &s->track);
+	return pf_track(pf, c->item.input, c->parent, name, c->rank, &s->track);
 }
 
 /* ---- states --------------------------------------------------------------------------- */
 
-static int end_state(struct pf_vcpus *v, const struct vcpu *c, struct state *s, uint64_t ts)
+static int end_state(struct perfetto *pf, const struct vcpu *c, struct state *s, uint64_t ts)
 {
-	struct pf *pf = v->pf;
 	struct pf_args args = { .arena = &pf->arena };
-	uint32_t machine = pf->machines[c->item.input];
 	int ret;
 
 	if (!s->on || ts < s->since)
 		return 0;
 	if (s->has_pc)
 		pf_arg_hex(&args, "pc", s->pc);
-	ret = pf_begin(&pf->tracks, machine, s->track, s->since, CATEGORY,
+	ret = pf_begin(pf, c->item.input, s->track, s->since, CATEGORY,
 		       arena_text(&pf->arena, s->name, sizeof(s->name)), &args);
-	return ret ? ret : pf_end(&pf->tracks, machine, s->track, ts);
+	return ret ? ret : pf_end(pf, c->item.input, s->track, ts);
 }
 
 static void begin_state(struct state *s, const struct timeline_record *r, const char *name)
@@ -122,30 +107,15 @@ static void begin_state(struct state *s, const struct timeline_record *r, const 
 
 /* ---- KVM ------------------------------------------------------------------------------ */
 
-/* x86: the format has the names, "reason EPT_VIOLATION rip 0x..." */
-static void x86_exit_name(const struct timeline_record *r, char *out, size_t size)
-{
-	static const char key[] = "reason ";
-	struct tep_record rec = r->tep;
-	struct trace_seq s;
-	const char *at;
-
-	trace_seq_init(&s);
-	tep_print_event(r->in->tep, &s, &rec, "%s", TEP_PRINT_INFO);
-	trace_seq_terminate(&s);
-	at = strstr(s.buffer, key);
-	at = at ? at + strlen(key) : "exit";
-	snprintf(out, size, "%.*s", (int)strcspn(at, " "), at);
-	trace_seq_destroy(&s);
-}
-
-static void exit_name(const struct timeline_record *r, char *out, size_t size)
+static void exit_name(struct arena *a, const struct timeline_record *r, char *out, size_t size)
 {
 	uint64_t ret, ec;
 	const char *name, *what = NULL;
 
 	if (!timeline_number(r, "ret", &ret)) {
-		x86_exit_name(r, out, size);
+		/* x86: the format has the names, "reason EPT_VIOLATION rip 0x..." */
+		name = pf_word(a, r, "reason ");
+		snprintf(out, size, "%s", name ? name : "exit");
 		return;
 	}
 	name = kvm_exit_arm_name((uint32_t)ret);
@@ -157,20 +127,20 @@ static void exit_name(const struct timeline_record *r, char *out, size_t size)
 		snprintf(out, size, "%s%s%s", name, what ? " " : "", what ? what : "");
 }
 
-static int kvm_switch(struct pf_vcpus *v, const struct timeline_record *r, bool entry)
+static int kvm_switch(struct perfetto *pf, const struct timeline_record *r, bool entry)
 {
 	char name[48] = "guest";
 	struct vcpu *c;
-	int ret = get_vcpu(v, r->input, r->pid, &c);
+	int ret = get_vcpu(pf, r->input, r->pid, &c);
 
 	if (ret || !c)
 		return ret;
-	ret = state_track(v, c, &c->kvm, "KVM");
+	ret = state_track(pf, c, &c->kvm, "KVM");
 	if (ret)
 		return ret;
-	ret = end_state(v, c, &c->kvm, r->ts);
+	ret = end_state(pf, c, &c->kvm, r->ts);
 	if (!entry)
-		exit_name(r, name, sizeof(name));
+		exit_name(&pf->arena, r, name, sizeof(name));
 	begin_state(&c->kvm, r, name);
 	return ret;
 }
@@ -178,7 +148,7 @@ static int kvm_switch(struct pf_vcpus *v, const struct timeline_record *r, bool 
 /* ---- the hypervisor --------------------------------------------------------------------- */
 
 /* mainline's: hyp_exit for eret_guest goes into the guest, hyp_enter for guest_exit comes out */
-static int hyp_switch(struct pf_vcpus *v, const struct timeline_record *r, bool in)
+static int hyp_switch(struct perfetto *pf, const struct timeline_record *r, bool in)
 {
 	const char *reason;
 	struct vcpu *c;
@@ -187,22 +157,22 @@ static int hyp_switch(struct pf_vcpus *v, const struct timeline_record *r, bool 
 
 	if (!timeline_number(r, "vcpu", &tid) || !tid || tid > INT32_MAX)
 		return 0;
-	reason = pf_hyp_reason(&v->pf->arena, r);
+	reason = pf_hyp_reason(&pf->arena, r);
 	if (!reason || strcmp(reason, in ? "eret_guest" : "guest_exit"))
 		return 0;
-	ret = get_vcpu(v, r->input, (int)tid, &c);
+	ret = get_vcpu(pf, r->input, (int)tid, &c);
 	if (ret || !c)
 		return ret;
-	ret = state_track(v, c, &c->hyp, "EL2");
+	ret = state_track(pf, c, &c->hyp, "EL2");
 	if (ret == 0 && !in)
-		ret = end_state(v, c, &c->hyp, r->ts);
+		ret = end_state(pf, c, &c->hyp, r->ts);
 	c->hyp.on = false;
 	if (in)
 		begin_state(&c->hyp, r, "guest");
 	return ret;
 }
 
-int pf_vcpus_record(struct pf_vcpus *v, const struct timeline_record *r)
+int pf_vcpus_record(struct perfetto *pf, const struct timeline_record *r)
 {
 	const char *name = r->event->name;
 
@@ -210,12 +180,12 @@ int pf_vcpus_record(struct pf_vcpus *v, const struct timeline_record *r)
 		bool entry = !strcmp(name, "kvm_entry");
 
 		if (r->pid > 0 && (entry || !strcmp(name, "kvm_exit")))
-			return kvm_switch(v, r, entry);
+			return kvm_switch(pf, r, entry);
 	} else if (timeline_is_hyp(r)) {
 		bool in = !strcmp(name, "hyp_exit");
 
 		if (in || !strcmp(name, "hyp_enter"))
-			return hyp_switch(v, r, in);
+			return hyp_switch(pf, r, in);
 	}
 	return 0;
 }
@@ -229,42 +199,7 @@ static int vcpu_lost(void *input, void *vcpu)
 	return 0;
 }
 
-void pf_vcpus_lost(struct pf_vcpus *v, size_t input)
+void pf_vcpus_lost(struct perfetto *pf, size_t input)
 {
-	pf_map_each(&v->vcpus, vcpu_lost, &input);
-}
-
-/* ---- all of it -------------------------------------------------------------------------- */
-
-struct pf_vcpus *pf_vcpus_new(struct pf *pf)
-{
-	struct pf_vcpus *v = calloc(1, sizeof(*v));
-
-	if (!v)
-		return NULL;
-	v->pf = pf;
-	v->guests = calloc(pf->in->n + 1, sizeof(*v->guests));
-	if (!v->guests) {
-		free(v);
-		return NULL;
-	}
-	for (size_t i = 0; i < pf->in->n; i++) {
-		v->guests[i] = calloc(pf->in->v[i].n_guests + 1, sizeof(**v->guests));
-		if (!v->guests[i]) {
-			pf_vcpus_free(v);
-			return NULL;
-		}
-	}
-	return v;
-}
-
-void pf_vcpus_free(struct pf_vcpus *v)
-{
-	if (!v)
-		return;
-	pf_map_release(&v->vcpus, NULL);
-	for (size_t i = 0; i < v->pf->in->n; i++)
-		free(v->guests[i]);
-	free(v->guests);
-	free(v);
+	pf_map_each(&pf->vcpus, vcpu_lost, &input);
 }
