@@ -27,6 +27,8 @@ PKG_CONFIG ?= pkg-config
 
 prefix ?= /usr/local
 bindir ?= $(prefix)/bin
+libdir ?= $(prefix)/lib
+includedir ?= $(prefix)/include
 mandir ?= $(prefix)/share/man
 DESTDIR ?=
 
@@ -87,7 +89,10 @@ FUZZ_BIN := $(FUZZ_SRC:tests/fuzz/%.c=$(O)/tests/fuzz/%)
 TOOL_BIN := $(patsubst %failmalloc,%failmalloc.so,$(TOOL_SRC:tests/tools/%.c=$(O)/tests/tools/%))
 INTEG_BIN := $(INTEG_SRC:tests/integration/%.c=$(O)/tests/integration/%)
 
-all: $(if $(CMD_SRC),$(O)/hyptrace) $(O)/hyptrace-agent $(PLUGIN_SO) kernelshark
+LIBRARY := $(O)/libhyptrace.so
+SONAME := libhyptrace.so.0
+
+all: $(if $(CMD_SRC),$(O)/hyptrace) $(O)/hyptrace-agent $(if $(SAN),,$(LIBRARY)) $(PLUGIN_SO) kernelshark
 
 ifeq ($(ARCH_SUFFIX),-arm64)
 $(LIB_OBJ) $(CMD_OBJ): | $(SYSROOT)
@@ -118,6 +123,12 @@ $(O)/%.a:
 	$(call say,AR,$@)
 	$(Q)rm -f $@
 	$(Q)$(AR) rcs $@ $^
+
+# for programs of others: include/hyptrace.h, and what its calls need
+$(LIBRARY): $(filter $(O)/lib/api/%,$(LIB_OBJ)) $(O)/libhyptrace.a lib/api/libhyptrace.map
+	$(call say,LD,$@)
+	$(Q)$(CC) $(LDFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,--version-script=lib/api/libhyptrace.map \
+		-Wl,-z,defs -Wl,--as-needed -o $@ $(filter %.o %.a,$^) $(PKG_LIBS)
 
 $(O)/hyptrace: $(CMD_OBJ) $(O)/libhyptrace.a
 	$(call say,LD,$@)
@@ -265,6 +276,13 @@ ksharkdir ?= $(shell sed -n 's/^.define KS_PLUGIN_INSTALL_PREFIX "\(.*\)"/\1/p' 
 install: all
 	install -D -m 755 $(O)/hyptrace $(DESTDIR)$(bindir)/hyptrace
 	install -D -m 755 $(O)/hyptrace-agent $(DESTDIR)$(bindir)/hyptrace-agent
+	install -D -m 644 include/hyptrace.h $(DESTDIR)$(includedir)/hyptrace.h
+	install -D -m 755 $(LIBRARY) $(DESTDIR)$(libdir)/libhyptrace.so.$(VERSION)
+	ln -sf libhyptrace.so.$(VERSION) $(DESTDIR)$(libdir)/$(SONAME)
+	ln -sf $(SONAME) $(DESTDIR)$(libdir)/libhyptrace.so
+	install -d $(DESTDIR)$(libdir)/pkgconfig
+	sed 's,@prefix@,$(prefix),; s,@libdir@,$(libdir),; s,@includedir@,$(includedir),; s,@version@,$(VERSION),' \
+		lib/api/hyptrace.pc.in >$(DESTDIR)$(libdir)/pkgconfig/hyptrace.pc
 	install -D -m 644 -t $(DESTDIR)$(plugindir) $(PLUGIN_SO)
 	[ ! -e $(KSHARK_SO) ] || install -D -m 644 -t $(DESTDIR)$(ksharkdir) $(KSHARK_SO)
 	set -e; for p in Documentation/*.[1-8]; do \

@@ -16,7 +16,7 @@
 struct graph {
 	struct report *r;
 	struct report_file *f;
-	const struct tep_event *ret; /* funcgraph_exit, once it is known */
+	const struct tep_event *ret; /* funcgraph_exit; NULL: not looked up yet */
 	struct tep_plugin_option options[3];
 };
 

@@ -120,12 +120,7 @@ static int check_buffers(const struct report *r)
 
 /* ---- files -------------------------------------------------------------------------- */
 
-struct report_buffer *report_buffer(const struct report_file *f, const struct timeline_record *m)
-{
-	return &f->buffers[m->buffer - f->info->buffers];
-}
-
-/* What is to be known before formats are parsed: handlers register for those behind them. */
+/* What comes before the formats are parsed: handlers register for those behind them. */
 static int file_begin(struct report *r, struct report_file *f)
 {
 	const struct report_opts *o = r->o;

@@ -9,7 +9,7 @@
 enum report_filter_kind { FILTER_TEXT, FILTER_PID, FILTER_COMM };
 
 struct report_filter {
-	char *text; /* libtraceevent's grammar; a pid or a task's name after --pid and --comm */
+	char *text;	   /* libtraceevent's grammar; a pid or a task's name after --pid and --comm */
 	unsigned int kind; /* enum report_filter_kind */
 	bool negate;
 };

@@ -46,7 +46,11 @@ struct report {
 int report_open(struct report *r);
 void report_close(struct report *r);
 /* The buffer in the file's list that a record is from. */
-struct report_buffer *report_buffer(const struct report_file *f, const struct timeline_record *m);
+static inline struct report_buffer *report_buffer(const struct report_file *f,
+						  const struct timeline_record *m)
+{
+	return &f->buffers[m->buffer - f->info->buffers];
+}
 /* libtraceevent's list of the events, NULL-ended; NULL: there are none. */
 struct tep_event **report_events(const struct report_file *f, bool by_system);
 

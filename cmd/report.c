@@ -160,7 +160,7 @@ static int events_open(struct events *e)
 	return r->o->wakeup ? wakeups_open(&e->wakeups, r->files[0].in->tep) : 0;
 }
 
-static int show_events(struct report *r)
+static int print_events(struct report *r)
 {
 	struct events e = { .r = r };
 	int ret = events_open(&e);
@@ -225,7 +225,7 @@ static int report_print(struct report *r)
 	open_labels(r);
 	if (only_filters(r))
 		return 0;
-	return r->o->what == REPORT_EVENTS ? show_events(r) : report_info(r, stdout);
+	return r->o->what == REPORT_EVENTS ? print_events(r) : report_info(r, stdout);
 }
 
 static int report_files(const struct report_opts *o)

@@ -8,6 +8,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 /*
  * libhyptrace: reads the recordings of a host, its hypervisor and its guests as one
@@ -204,6 +205,7 @@ int hyptrace_record(const struct hyptrace_plan *plan, const struct hyptrace_reco
 int hyptrace_recover(const char *spool, const char *output, const struct hyptrace_record_opts *opts,
 		     struct hyptrace_summary *summary);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -61,6 +61,20 @@ void logger_call(void *ctx, enum log_level level, const char *message)
 	l->fn(l->ctx, (enum hyptrace_log_level)level, message);
 }
 
+static int handle_fill(struct hyptrace *h, const char *const *paths, size_t n, unsigned int flags)
+{
+	unsigned int time_flags = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (strlist_add(&h->paths, paths[i]))
+			return -ENOMEM;
+	if (flags & HYPTRACE_RAW_TIMES)
+		time_flags |= FILETIME_RAW;
+	if (flags & HYPTRACE_NO_DATE)
+		time_flags |= FILETIME_NO_DATE;
+	return inputs_open(&h->in, h->paths.v, n, time_flags, &h->log);
+}
+
 int hyptrace_open(struct hyptrace **out, const char *const *paths, size_t n,
 		  const struct hyptrace_open_opts *opts)
 {
@@ -79,13 +93,7 @@ int hyptrace_open(struct hyptrace **out, const char *const *paths, size_t n,
 	h->logger = (struct logger){ o.log, o.log_ctx };
 	h->log = (struct log){ o.log ? logger_call : NULL, &h->logger };
 	trace_seq_init(&h->text);
-	for (size_t i = 0; i < n && !ret; i++)
-		ret = strlist_add(&h->paths, paths[i]);
-	if (!ret)
-		ret = inputs_open(&h->in, h->paths.v, n,
-				  (o.flags & HYPTRACE_RAW_TIMES ? FILETIME_RAW : 0) |
-					  (o.flags & HYPTRACE_NO_DATE ? FILETIME_NO_DATE : 0),
-				  &h->log);
+	ret = handle_fill(h, paths, n, o.flags);
 	if (ret) {
 		hyptrace_close(h);
 		return ret;
@@ -129,14 +137,16 @@ static void fill_event(const struct timeline_record *r, struct hyptrace_event *e
 int hyptrace_next(struct hyptrace *h, struct hyptrace_event *event)
 {
 	struct hyptrace_event e;
-	int ret = handle_load(h);
+	int ret;
 
-	if (ret)
-		return ret;
-	if (!h->timeline)
+	if (!h->timeline) {
+		ret = handle_load(h);
+		if (ret)
+			return ret;
 		ret = timeline_open(&h->timeline, &h->in, h->want, h->want_ctx, &h->log);
-	if (ret)
-		return ret;
+		if (ret)
+			return ret;
+	}
 	h->has_record = false;
 	ret = timeline_next(h->timeline, &h->record);
 	if (ret != 1)

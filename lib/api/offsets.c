@@ -62,16 +62,22 @@ static int offsets_of_guest(struct hyptrace *h, struct input *in, const struct s
 	if (ret)
 		return ret;
 	ret = offsets_solve(windows, host, &guest, option_of_guest(&h->in.v[0], in), &result, &h->log);
-	if (!ret)
-		ret = sync_time_shift(&result, h->in.v[0].trace_id, shift_cpus(in), &shift);
-	if (!ret) {
-		offset_shift_release(&in->time.shift);
-		in->time.shift = shift;
-		in->guest = true;
+	if (ret)
+		goto out;
+	ret = sync_time_shift(&result, h->in.v[0].trace_id, shift_cpus(in), &shift);
+	if (ret == -ENODATA) { /* there is no offset: what the file has stays */
+		ret = 0;
+		goto out;
 	}
+	if (ret)
+		goto out;
+	offset_shift_release(&in->time.shift);
+	in->time.shift = shift;
+	in->guest = true;
+out:
 	sync_result_release(&result);
 	sync_source_release(&guest);
-	return ret == -ENODATA ? 0 : ret;
+	return ret;
 }
 
 int hyptrace_sync(struct hyptrace *h)
@@ -87,7 +93,7 @@ int hyptrace_sync(struct hyptrace *h)
 	if (ret)
 		return ret;
 	ret = sync_host_read(&windows, &host, &h->log);
-	for (size_t i = 1; i < h->in.n && !ret; i++)
+	for (size_t i = 1; i < h->in.n && ret == 0; i++)
 		ret = offsets_of_guest(h, &h->in.v[i], &windows, &host);
 	sync_host_release(&windows);
 	sync_source_release(&host);

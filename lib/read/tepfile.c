@@ -7,8 +7,8 @@
 #include <string.h>
 
 /* libtraceevent wants its texts to end with a NUL, and some of them to be its own. */
-static int parse_text(struct tep_handle *tep, const struct dat_text *text,
-		      int (*parse)(struct tep_handle *tep, const char *text))
+static int tepfile_text(struct tep_handle *tep, const struct dat_text *text,
+			int (*parse)(struct tep_handle *tep, const char *text))
 {
 	char *copy;
 
@@ -83,9 +83,9 @@ int tepfile_load(struct tep_handle *tep, const struct reader *r, size_t *failed,
 	ret = check_offsets(tep, log);
 	if (ret)
 		return ret;
-	if (parse_text(tep, &info->kallsyms, tep_parse_kallsyms) ||
-	    parse_text(tep, &info->printk, tep_parse_printk_formats) ||
-	    parse_text(tep, &info->cmdlines, tep_parse_saved_cmdlines))
+	if (tepfile_text(tep, &info->kallsyms, tep_parse_kallsyms) ||
+	    tepfile_text(tep, &info->printk, tep_parse_printk_formats) ||
+	    tepfile_text(tep, &info->cmdlines, tep_parse_saved_cmdlines))
 		return -ENOMEM;
 	return 0;
 }

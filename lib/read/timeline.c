@@ -10,6 +10,7 @@
 
 /* common_type comes first in every kernel's records. */
 #define TYPE_SIZE 2
+#define PIDS	  256
 
 struct timeline {
 	const struct inputs *in;
@@ -17,23 +18,25 @@ struct timeline {
 	struct merge *merge;
 	struct merge_record rec;
 	struct padded room, next_room;
-	/* of the last event, whose records often come in a row */
-	const struct tep_event *pid_event;
-	const struct tep_format_field *pid_field;
+	/* where events have their pid, by the low bits of their ids */
+	struct {
+		const struct tep_event *event;
+		const struct tep_format_field *field;
+	} pids[PIDS];
 };
 
 static int record_pid(struct timeline *t, const struct timeline_record *r)
 {
+	const struct tep_format_field **field = &t->pids[r->id % PIDS].field;
 	uint64_t pid;
 
 	if (!r->event)
 		return -1;
-	if (r->event != t->pid_event) {
-		t->pid_event = r->event;
-		t->pid_field = tep_find_common_field(r->event, "common_pid");
+	if (r->event != t->pids[r->id % PIDS].event) {
+		t->pids[r->id % PIDS].event = r->event;
+		*field = tep_find_common_field(r->event, "common_pid");
 	}
-	if (!field_is_number(t->pid_field) ||
-	    !field_number(t->pid_field, r->tep.data, (size_t)r->tep.size, &pid))
+	if (!field_is_number(*field) || !field_number(*field, r->tep.data, (size_t)r->tep.size, &pid))
 		return -1;
 	return (int)(int32_t)pid;
 }
