@@ -6,7 +6,7 @@
 
 #include "cmd.h"
 #include "dat/reader.h"
-#include "sync/sync.h"
+#include "sync/evidence.h"
 
 /* Shared by sync.c, sync-print.c and sync-write.c. */
 

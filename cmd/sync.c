@@ -142,13 +142,11 @@ static int solve_guest(struct sync_job *job, struct guest_file *g)
 	if (strcmp(job->host.clock, g->file.clock))
 		log_warn(job->log, "%s is in the clock '%s' and %s in '%s'", job->host.path, job->host.clock,
 			 g->file.path, g->file.clock);
-	ret = g->name ? sync_guest_read(&g->events, &g->file.source, job->log) : -ENOMEM;
+	ret = g->name ? sync_guest_read(&g->events, &g->file.source) : -ENOMEM;
 	if (!ret)
 		ret = sync_input_make(&g->in, &job->windows, &g->events, known.vcpus, known.n, &g->pids);
 	if (!ret && g->events.n_cpus)
-		ret = job->host.source.steady && g->file.source.steady
-			      ? sync_solve_steady(&g->in, &g->result, job->log)
-			      : sync_solve(&g->in, &g->result, job->log);
+		ret = sync_solve(&g->in, &g->result, job->log);
 	if (!ret)
 		ret = read_shift(g, job->log);
 	if (!ret && g->has_shift)

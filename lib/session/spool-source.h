@@ -3,7 +3,7 @@
 #define HYPTRACE_SESSION_SYNC_H
 
 #include "record/spool.h"
-#include "sync/sync.h"
+#include "sync/source.h"
 
 /*
  * Clock offsets of a recording's guests, from the pages in the spools: once all
