@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* hyptrace sync --plot: where the offsets can be over time, as SVG. */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "sync-priv.h"
@@ -34,7 +33,7 @@ static double at_y(const struct plot *p, int64_t offset)
 	return p->top + MARGIN + (HEIGHT - 2.0 * MARGIN) * (p->high - us) / (p->high - p->low);
 }
 
-static void widen(struct plot *p, int64_t offset)
+static void plot_widen(struct plot *p, int64_t offset)
 {
 	double us = (double)(offset - p->base) / 1e3;
 
@@ -159,12 +158,12 @@ static void draw_guest(struct plot *p, const struct guest_file *g)
 	p->low = -1;
 	p->high = 1;
 	for (size_t i = 0; i < r->n_bands; i++) {
-		widen(p, r->bands[i].low);
-		widen(p, r->bands[i].high);
+		plot_widen(p, r->bands[i].low);
+		plot_widen(p, r->bands[i].high);
 	}
 	for (uint32_t c = 0; g->has_shift && c < g->shift.n_cpus; c++)
 		for (uint32_t i = 0; i < g->shift.cpus[c].n; i++) {
-			widen(p, g->shift.cpus[c].v[i].offset);
+			plot_widen(p, g->shift.cpus[c].v[i].offset);
 			if (g->shift.cpus[c].v[i].time < p->t0)
 				p->t0 = g->shift.cpus[c].v[i].time;
 			if (g->shift.cpus[c].v[i].time > p->t1)

@@ -8,7 +8,7 @@
 #include "dat/reader.h"
 #include "sync/evidence.h"
 
-/* Shared by sync.c, sync-print.c and sync-write.c. */
+/* Shared by sync.c, sync-plot.c, sync-print.c and sync-write.c. */
 
 struct trace_file {
 	const char *path;
