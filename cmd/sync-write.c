@@ -16,7 +16,7 @@ static bool is_writers(uint16_t id)
 	       (id >= DAT_STRINGS && id <= DAT_BUFFER_TEXT);
 }
 
-static int add_option(struct dat_options *o, uint16_t id, struct buf *b)
+static int add_encoded(struct dat_options *o, uint16_t id, struct buf *b)
 {
 	int ret = buf_status(b);
 
@@ -69,7 +69,7 @@ static int write_guest_file(const struct sync_job *job, const struct guest_file 
 	if (ret)
 		goto out;
 	offset_shift_encode(&shift, &bytes);
-	ret = add_option(&o, DAT_TIME_SHIFT, &bytes);
+	ret = add_encoded(&o, DAT_TIME_SHIFT, &bytes);
 	if (ret)
 		goto out;
 	ret = sync_rewrite(g->file.reader, g->file.path, o.v, o.n, job->log);
@@ -110,7 +110,7 @@ static int add_guest(struct dat_options *o, const struct guest_file *g)
 		return ret;
 	offset_guest_encode(&option, &bytes);
 	offset_guest_release(&option);
-	return add_option(o, DAT_GUEST, &bytes);
+	return add_encoded(o, DAT_GUEST, &bytes);
 }
 
 static int write_host_file(const struct sync_job *job)

@@ -65,7 +65,7 @@ static uint64_t reason_number(const struct event_format *f, const char *symbol, 
 	return strtoull(p + 1, NULL, 0);
 }
 
-/* The canonical numbers of hypevents.h */
+/* Our own numbering of the hypervisor's reasons */
 #define OUR_GUEST_EXIT 5
 #define OUR_ERET_GUEST 7
 

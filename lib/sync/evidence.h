@@ -2,7 +2,7 @@
 #ifndef HYPTRACE_SYNC_EVIDENCE_H
 #define HYPTRACE_SYNC_EVIDENCE_H
 
-#include "sync/source.h"
+#include "sync/evidence-source.h"
 #include "sync/sync.h"
 
 /* What the pages of a host and of a guest say of their clocks. */

@@ -24,7 +24,7 @@ void sync_result_release(struct sync_result *r)
 	*r = (struct sync_result){ 0 };
 }
 
-static bool knot_before(const void *entry, const void *key)
+static bool result_knot_before(const void *entry, const void *key)
 {
 	const struct sync_knot *k = entry;
 	const uint64_t *time = key;
@@ -35,7 +35,7 @@ static bool knot_before(const void *entry, const void *key)
 /* The last knot that is not after the time; the first for a time before all. */
 static size_t knot_at(const struct sync_result *r, uint64_t time)
 {
-	size_t i = array_lower_bound(r->knots, r->n_knots, sizeof(*r->knots), knot_before, &time);
+	size_t i = array_lower_bound(r->knots, r->n_knots, sizeof(*r->knots), result_knot_before, &time);
 
 	return i ? i - 1 : 0;
 }

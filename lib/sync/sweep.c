@@ -132,7 +132,7 @@ struct scope {
 	int64_t width;
 };
 
-static int add_range(struct sweeper *w, int64_t low, int64_t high)
+static int sweep_range(struct sweeper *w, int64_t low, int64_t high)
 {
 	if (w->n == w->cap && sweeper_grow(w))
 		return -ENOMEM;
@@ -145,7 +145,7 @@ static int add_range(struct sweeper *w, int64_t low, int64_t high)
  * The ranges of one event, which would be at host time `at` with the line and
  * the lowest offset; `play`: what the line may be off by then.
  */
-static int add_event(const struct scope *o, const struct thread *t, size_t k, uint64_t at, int64_t play)
+static int sweep_event(const struct scope *o, const struct thread *t, size_t k, uint64_t at, int64_t play)
 {
 	int64_t low = -1, high = -1; /* the range so far; overlapping ones count once */
 
@@ -160,7 +160,7 @@ static int add_event(const struct scope *o, const struct thread *t, size_t k, ui
 		a = a < 0 ? 0 : a;
 		b = b > o->width ? o->width : b;
 		if (high >= 0 && a > high) {
-			if (add_range(o->w, low, high))
+			if (sweep_range(o->w, low, high))
 				return -ENOMEM;
 			high = -1;
 		}
@@ -171,12 +171,12 @@ static int add_event(const struct scope *o, const struct thread *t, size_t k, ui
 	if (high < 0)
 		return 0;
 	if (low || high < o->width)
-		return add_range(o->w, low, high);
+		return sweep_range(o->w, low, high);
 	o->w->full++;
 	return 0;
 }
 
-static int add_cpu(const struct scope *o, const struct sync_cpu *c, const struct thread *t)
+static int sweep_cpu(const struct scope *o, const struct sync_cpu *c, const struct thread *t)
 {
 	struct slice *s = o->s;
 	size_t end = cpu_lower(c, s->t1), k = SIZE_MAX;
@@ -194,7 +194,7 @@ static int add_cpu(const struct scope *o, const struct sync_cpu *c, const struct
 		while (k < t->n && t->v[k].b + (uint64_t)play < at)
 			k++;
 		s->n++;
-		if (add_event(o, t, k, at, play))
+		if (sweep_event(o, t, k, at, play))
 			return -ENOMEM;
 	}
 	return 0;
@@ -296,7 +296,7 @@ int sweep_slice(struct problem *p, struct slice *s, int64_t low, int64_t high)
 	if (ret)
 		return ret;
 	for (size_t i = 0; i < p->in->n_cpus; i++)
-		if (p->map[i] >= 0 && add_cpu(&o, &p->in->cpus[i], &p->threads[p->map[i]]))
+		if (p->map[i] >= 0 && sweep_cpu(&o, &p->in->cpus[i], &p->threads[p->map[i]]))
 			return -ENOMEM;
 	sweep_profile(&o);
 	return 0;
@@ -309,7 +309,7 @@ int sweep_pair(struct problem *p, struct slice *s, int64_t low, int64_t high, si
 
 	if (ret)
 		return ret;
-	if (add_cpu(&o, &p->in->cpus[cpu], &p->threads[on]))
+	if (sweep_cpu(&o, &p->in->cpus[cpu], &p->threads[on]))
 		return -ENOMEM;
 	sweep_profile(&o);
 	return 0;

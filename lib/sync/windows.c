@@ -303,7 +303,7 @@ void windows_release(struct problem *p)
 
 /* ---- looking up ------------------------------------------------------------------------ */
 
-static bool span_before(const void *entry, const void *key)
+static bool ends_before(const void *entry, const void *key)
 {
 	const struct span *s = entry;
 	const uint64_t *time = key;
@@ -313,7 +313,7 @@ static bool span_before(const void *entry, const void *key)
 
 size_t thread_span_at(const struct thread *t, uint64_t time)
 {
-	return array_lower_bound(t->v, t->n, sizeof(*t->v), span_before, &time);
+	return array_lower_bound(t->v, t->n, sizeof(*t->v), ends_before, &time);
 }
 
 uint64_t thread_distance(const struct thread *t, uint64_t time, bool *unknown)

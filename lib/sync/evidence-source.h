@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#ifndef HYPTRACE_SYNC_SOURCE_H
-#define HYPTRACE_SYNC_SOURCE_H
+#ifndef HYPTRACE_SYNC_EVIDENCE_SOURCE_H
+#define HYPTRACE_SYNC_EVIDENCE_SOURCE_H
 
 #include "dat/page.h"
 #include "dat/writer.h"
