@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* What hyptrace sync prints: the table and the JSON. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -44,7 +45,7 @@ static void print_vcpus(const struct guest_file *g, FILE *out)
 	fputc('\n', out);
 }
 
-static void print_guest(const struct guest_file *g, FILE *out)
+static void print_guest_table(const struct guest_file *g, FILE *out)
 {
 	const struct sync_result *r = &g->result;
 	const char *unit = in_ticks(g) ? "ticks" : "ns";
@@ -94,7 +95,7 @@ void print_table(const struct sync_job *job, FILE *out)
 			" ns, %" PRIu64 " violation%s\n",
 			h->hyp_checked, h->hyp_worst, h->hyp_stray, h->hyp_stray == 1 ? "" : "s");
 	for (size_t i = 0; i < job->n_guests; i++) {
-		print_guest(&job->guests[i], out);
+		print_guest_table(&job->guests[i], out);
 		print_shift(&job->guests[i], out);
 	}
 }
@@ -113,7 +114,7 @@ static void key_double(struct json *j, const char *key, double v)
 	json_double(j, v);
 }
 
-/* null: not known */
+/* null: unbounded */
 static void key_bound(struct json *j, uint64_t v)
 {
 	json_key(j, "bound");

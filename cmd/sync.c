@@ -2,8 +2,6 @@
 /* hyptrace sync: computes the offsets of guests' clocks from recordings, with a bound on each. */
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +43,7 @@ static const struct opts_table sync_table = {
 
 /* ---- files ------------------------------------------------------------------------- */
 
-static void close_file(struct trace_file *f)
+static void close_trace(struct trace_file *f)
 {
 	sync_source_release(&f->source);
 	reader_close(f->reader);
@@ -130,36 +128,44 @@ static int read_shift(struct guest_file *g, const struct log *log)
 	return ret == -ENOMEM ? ret : 0;
 }
 
+/* With the vCPU threads of the host's GUEST option, as far as it has them. */
+static int solve_guest_with(struct sync_job *job, struct guest_file *g, const struct offset_guest *option)
+{
+	int ret = sync_guest_read(&g->events, &g->file.source);
+
+	if (ret)
+		return ret;
+	ret = sync_input_make(&g->in, &job->windows, &g->events, option->vcpus, option->n, &g->pids);
+	if (ret)
+		return ret;
+	if (g->events.n_cpus)
+		ret = sync_solve(&g->in, &g->result, job->log);
+	if (ret)
+		return ret;
+	ret = read_shift(g, job->log);
+	if (ret || !g->has_shift)
+		return ret;
+	return sync_check(&g->in, &g->result, &g->shift, &g->check);
+}
+
 static int solve_guest(struct sync_job *job, struct guest_file *g)
 {
-	struct offset_guest known = { 0 };
-	int ret;
+	struct offset_guest option = { 0 };
+	int ret = -ENOMEM;
 
-	if (guest_option(job, g, &known))
-		g->name = strdup(known.name);
-	if (!g->name)
-		g->name = name_of(g->file.path);
+	g->name = guest_option(job, g, &option) ? strdup(option.name) : name_of(g->file.path);
 	if (strcmp(job->host.clock, g->file.clock))
 		log_warn(job->log, "%s is in the clock '%s' and %s in '%s'", job->host.path, job->host.clock,
 			 g->file.path, g->file.clock);
-	ret = g->name ? sync_guest_read(&g->events, &g->file.source, job->log) : -ENOMEM;
-	if (!ret)
-		ret = sync_input_make(&g->in, &job->windows, &g->events, known.vcpus, known.n, &g->pids);
-	if (!ret && g->events.n_cpus)
-		ret = job->host.source.steady && g->file.source.steady
-			      ? sync_solve_steady(&g->in, &g->result, job->log)
-			      : sync_solve(&g->in, &g->result, job->log);
-	if (!ret)
-		ret = read_shift(g, job->log);
-	if (!ret && g->has_shift)
-		ret = sync_check(&g->in, &g->result, &g->shift, &g->check);
+	if (g->name)
+		ret = solve_guest_with(job, g, &option);
 	if (!ret && g->result.map_changed)
 		log_warn(job->log, "%s: the vCPU threads given for it are others'", g->file.path);
-	offset_guest_release(&known);
+	offset_guest_release(&option);
 	return ret;
 }
 
-static void job_release(struct sync_job *job)
+static void sync_job_release(struct sync_job *job)
 {
 	for (size_t i = 0; i < job->n_guests; i++) {
 		struct guest_file *g = &job->guests[i];
@@ -169,35 +175,41 @@ static void job_release(struct sync_job *job)
 		sync_guest_release(&g->events);
 		sync_result_release(&g->result);
 		offset_shift_release(&g->shift);
-		close_file(&g->file);
+		close_trace(&g->file);
 	}
 	free(job->guests);
 	sync_host_release(&job->windows);
-	close_file(&job->host);
+	close_trace(&job->host);
 }
 
-static int job_read(struct sync_job *job, char **paths, int n)
+static int sync_job_read(struct sync_job *job, char **paths, int n)
 {
 	int ret = open_trace(&job->host, paths[0], job->log);
 
-	if (!ret)
-		ret = sync_host_read(&job->windows, &job->host.source, job->log);
-	if (!ret && !job->windows.windows.n)
+	if (ret)
+		return ret;
+	ret = sync_host_read(&job->windows, &job->host.source, job->log);
+	if (ret)
+		return ret;
+	if (!job->windows.windows.n)
 		log_warn(job->log, "%s has no kvm_entry and kvm_exit events: record with -e kvm",
 			 job->host.path);
 	job->guests = calloc((size_t)n, sizeof(*job->guests));
-	if (!ret && !job->guests)
-		ret = -ENOMEM;
-	for (int i = 1; i < n && !ret; i++) {
+	if (!job->guests)
+		return -ENOMEM;
+	for (int i = 1; i < n; i++) {
 		struct guest_file *g = &job->guests[job->n_guests++];
 
 		g->file.fd = -1;
 		g->result.method = "none";
 		ret = open_trace(&g->file, paths[i], job->log);
-		if (!ret)
-			ret = solve_guest(job, g);
+		if (ret)
+			return ret;
+		ret = solve_guest(job, g);
+		if (ret)
+			return ret;
 	}
-	return ret;
+	return 0;
 }
 
 /* ---- the command ----------------------------------------------------------------------- */
@@ -213,23 +225,31 @@ static bool any_outside(const struct sync_job *job)
 	return false;
 }
 
-static int show(const struct sync_job *job, const struct sync_line *o)
+static int show_json(const struct sync_job *job)
 {
 	struct buf text = { 0 };
-	int ret = 0;
+	int ret;
 
-	if (o->json) {
-		print_json(job, &text);
-		ret = buf_status(&text);
-		if (!ret)
-			fputs(buf_str(&text), stdout);
-		buf_release(&text);
-	} else if (!o->quiet) {
-		print_table(job, stdout);
-	}
-	if (!ret && (fflush(stdout) || ferror(stdout)))
-		ret = -EIO;
+	print_json(job, &text);
+	ret = buf_status(&text);
+	if (!ret)
+		fputs(buf_str(&text), stdout);
+	buf_release(&text);
 	return ret;
+}
+
+static int sync_outputs(struct sync_job *job, const struct sync_line *o)
+{
+	int ret = o->json ? show_json(job) : 0;
+
+	if (ret)
+		return ret;
+	if (!o->json && !o->quiet)
+		print_table(job, stdout);
+	if (fflush(stdout) || ferror(stdout))
+		return -EIO;
+	ret = o->plot ? plot_svg(job, o->plot) : 0;
+	return ret || !o->write ? ret : write_files(job);
 }
 
 static int sync_run(const struct sync_line *o, char **paths, int n)
@@ -237,19 +257,14 @@ static int sync_run(const struct sync_line *o, char **paths, int n)
 	struct console console = { .quiet = o->quiet };
 	struct log log = console_as_log(&console);
 	struct sync_job job = { .host.fd = -1, .log = &log };
-	int ret = job_read(&job, paths, n), status = EXIT_OK;
+	int ret = sync_job_read(&job, paths, n), status;
 
 	if (!ret)
-		ret = show(&job, o);
-	if (!ret && o->plot)
-		ret = plot_svg(&job, o->plot);
-	if (!ret && o->write)
-		ret = write_files(&job);
+		ret = sync_outputs(&job, o);
 	if (ret)
 		log_err(&log, "cannot synchronise: %s", strerror(-ret));
-	if (ret || (o->check && any_outside(&job)))
-		status = EXIT_FAILED;
-	job_release(&job);
+	status = ret || (o->check && any_outside(&job)) ? EXIT_FAILED : EXIT_OK;
+	sync_job_release(&job);
 	return status;
 }
 

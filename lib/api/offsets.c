@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "api/handle-priv.h"
-#include "sync/sync.h"
+#include "sync/evidence.h"
 
 /* The vCPU threads of a guest by the host's GUEST option; NULL: it has none. */
 static const struct offset_guest *option_of_guest(const struct input *host, const struct input *guest)
@@ -28,40 +28,30 @@ static uint32_t shift_cpus(const struct input *in)
 	return n;
 }
 
-static int offsets_solve(const struct sync_host *windows, const struct sync_source *host,
-			 const struct sync_source *guest, const struct offset_guest *option,
-			 struct sync_result *result, const struct log *log)
+static int offsets_solve(const struct sync_host *host, const struct sync_source *guest,
+			 const struct offset_guest *option, struct sync_result *result, const struct log *log)
 {
-	struct sync_guest events = { 0 };
-	struct sync_input in;
-	int32_t *pids = NULL;
-	int ret = sync_guest_read(&events, guest, log);
+	struct sync_guest events;
+	int ret = sync_guest_read(&events, guest);
 
 	if (ret)
-		goto out;
-	ret = sync_input_make(&in, windows, &events, option ? option->vcpus : NULL, option ? option->n : 0,
-			      &pids);
-	if (ret || !events.n_cpus)
-		goto out;
-	ret = host->steady && guest->steady ? sync_solve_steady(&in, result, log)
-					    : sync_solve(&in, result, log);
-out:
-	free(pids);
+		return ret;
+	ret = sync_solve_evidence(host, &events, option ? option->vcpus : NULL, option ? option->n : 0, NULL,
+				  result, log);
 	sync_guest_release(&events);
 	return ret;
 }
 
-static int offsets_of_guest(struct hyptrace *h, struct input *in, const struct sync_host *windows,
-			    const struct sync_source *host)
+static int offsets_of_guest(struct hyptrace *h, struct input *in, const struct sync_host *host)
 {
-	struct sync_result result = { .method = "none" };
+	struct sync_result result = { 0 };
 	struct offset_shift shift;
 	struct sync_source guest;
 	int ret = sync_source_reader(&guest, in->reader);
 
 	if (ret)
 		return ret;
-	ret = offsets_solve(windows, host, &guest, option_of_guest(&h->in.v[0], in), &result, &h->log);
+	ret = offsets_solve(host, &guest, option_of_guest(&h->in.v[0], in), &result, &h->log);
 	if (ret)
 		goto out;
 	ret = sync_time_shift(&result, h->in.v[0].trace_id, shift_cpus(in), &shift);
@@ -82,21 +72,21 @@ out:
 
 int hyptrace_sync(struct hyptrace *h)
 {
-	struct sync_host windows = { 0 };
-	struct sync_source host;
+	struct sync_host host;
+	struct sync_source source;
 	int ret;
 
 	if (h->in.n < 2)
 		return -EINVAL;
 	handle_rewind(h);
-	ret = sync_source_reader(&host, h->in.v[0].reader);
+	ret = sync_source_reader(&source, h->in.v[0].reader);
 	if (ret)
 		return ret;
-	ret = sync_host_read(&windows, &host, &h->log);
+	ret = sync_host_read(&host, &source, &h->log);
 	for (size_t i = 1; i < h->in.n && ret == 0; i++)
-		ret = offsets_of_guest(h, &h->in.v[i], &windows, &host);
-	sync_host_release(&windows);
-	sync_source_release(&host);
+		ret = offsets_of_guest(h, &h->in.v[i], &host);
+	sync_host_release(&host);
+	sync_source_release(&source);
 	return ret;
 }
 

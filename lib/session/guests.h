@@ -10,7 +10,7 @@
 #include "record/recorder.h"
 #include "clock/sampler.h"
 #include "session/session.h"
-#include "sync/sync.h"
+#include "sync/result.h"
 
 /*
  * The guests of a recording: found here, asked and started all at once

@@ -8,10 +8,10 @@
  * lost or bent on the way.
  */
 
-#include "sync/math.h"
 #include "sync/sync.h"
 #include "util/array.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,6 +42,7 @@ struct gen {
 	size_t n_bends;
 	/* the data */
 	struct sync_input in;
+	struct sync_cpu *cpus;
 	struct sync_windows windows;
 	struct sync_point *points;
 	size_t n_points, cap_points;
@@ -103,7 +104,7 @@ static inline double gen_shift(const struct gen *g, double c)
 
 static inline int64_t gen_truth(const struct gen *g, uint64_t guest)
 {
-	return g->offset0 + num_round(gen_shift(g, (double)(int64_t)(guest - g->guest0)));
+	return g->offset0 + llround(gen_shift(g, (double)(int64_t)(guest - g->guest0)));
 }
 
 /* Guest time of a host one, both from their starts; -1: the guest was paused. */
@@ -175,15 +176,7 @@ static inline void gen_point(struct gen *g, double t, int32_t pid, bool enter, u
 		g->cap_points = g->cap_points * 2 + 1024;
 		g->points = realloc(g->points, g->cap_points * sizeof(*g->points));
 	}
-	g->points[g->n_points++] =
-		(struct sync_point){ host0 + (uint64_t)num_round(t), pid, SYNC_KVM, enter };
-}
-
-static inline int gen_by_time(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
+	g->points[g->n_points++] = (struct sync_point){ host0 + (uint64_t)llround(t), pid, SYNC_KVM, enter };
 }
 
 /* The events of one stay in the guest, [a, b] in host time. */
@@ -204,13 +197,13 @@ static inline void gen_stay(struct gen *g, struct sync_cpu *c, size_t *cap, doub
 			*cap = *cap * 2 + 256;
 			c->times = realloc(c->times, *cap * sizeof(*c->times));
 		}
-		c->times[c->n++] = g->guest0 + (uint64_t)num_round(t);
+		c->times[c->n++] = g->guest0 + (uint64_t)llround(t);
 	}
 }
 
 static inline void gen_vcpu(struct gen *g, unsigned int i, uint64_t host0)
 {
-	struct sync_cpu *c = &g->in.cpus[i];
+	struct sync_cpu *c = &g->cpus[i];
 	int32_t pid = g->true_pids[i];
 	double end = g->length + gen_shift(g, g->length), t = gen_exp(g, g->gap);
 	size_t cap = 0;
@@ -238,7 +231,7 @@ static inline void gen_vcpu(struct gen *g, unsigned int i, uint64_t host0)
 			gen_stay(g, c, &cap, a, b);
 		t = (t > b ? t : b) + 500 + gen_exp(g, gen_one(g) < 0.05 ? g->idle : g->gap);
 	}
-	qsort(c->times, c->n, sizeof(*c->times), gen_by_time);
+	qsort(c->times, c->n, sizeof(*c->times), compare_u64);
 }
 
 static inline void gen_pids(struct gen *g)
@@ -264,7 +257,8 @@ static inline void gen_make(struct gen *g)
 	host0 = g->guest0 + (uint64_t)g->offset0;
 	gen_pids(g);
 	g->in.n_cpus = g->n_vcpus;
-	g->in.cpus = calloc(g->n_vcpus, sizeof(*g->in.cpus));
+	g->cpus = calloc(g->n_vcpus, sizeof(*g->cpus));
+	g->in.cpus = g->cpus;
 	for (unsigned int i = 0; i < g->n_vcpus; i++)
 		gen_vcpu(g, i, host0);
 	g->in.begin = host0;
@@ -301,12 +295,12 @@ static inline bool gen_right(const struct gen *g, const struct sync_result *r, d
 			uint64_t next = i + 1 < r->n_knots ? r->knots[i + 1].time : r->knots[i].time;
 			uint64_t t = r->knots[i].time + (next - r->knots[i].time) / 20 * (uint64_t)k;
 			uint64_t bound = sync_bound(r, t);
-			double off = num_abs((double)(sync_offset(r, t) - gen_truth(g, t)));
+			double off = fabs((double)(sync_offset(r, t) - gen_truth(g, t)));
 
 			if (bound == UINT64_MAX || off <= (double)bound || !gen_shown(g, t))
 				continue;
 			right = false;
-			*worst = num_max(*worst, off - (double)bound);
+			*worst = fmax(*worst, off - (double)bound);
 		}
 	return right;
 }
@@ -314,8 +308,8 @@ static inline bool gen_right(const struct gen *g, const struct sync_result *r, d
 static inline void gen_release(struct gen *g)
 {
 	for (unsigned int i = 0; i < g->n_vcpus; i++)
-		free(g->in.cpus[i].times);
-	free(g->in.cpus);
+		free(g->cpus[i].times);
+	free(g->cpus);
 	free(g->windows.v);
 	free(g->points);
 	free(g->pids);

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * A host's evidence: windows out of the pages of its buffers. Kept are 16 bytes for
+ * each entry or exit; pages pass one at a time.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "dat/format.h"
-#include "sync/problem.h"
+#include "sync/evidence.h"
 #include "util/array.h"
-
-/*
- * Windows and events out of pages. Kept are 16 bytes for each entry or exit and
- * 8 for each guest event; pages pass one at a time.
- */
 
 #define HYP_SLACK  1000 /* ns: the kernel refits the hypervisor's clock and warns above this */
 #define TEXT_STEP  1000 /* ns: the resolution of the hypervisor's text */
@@ -41,7 +40,7 @@ static uint64_t event_get(const struct page_event *ev, struct event_place p)
 	return v;
 }
 
-struct known {
+struct host_event {
 	unsigned int id;
 	bool there, enter;
 	uint8_t kind;
@@ -49,9 +48,9 @@ struct known {
 	uint64_t want; /* the reason that counts */
 };
 
-enum { KVM_ENTRY, KVM_EXIT, HYP_ENTER, HYP_EXIT, KNOWN };
+enum { KVM_ENTRY, KVM_EXIT, HYP_ENTER, HYP_EXIT, HOST_EVENTS };
 
-/* The number before a symbol: `{ 7, "eret_guest" }`; our own numbering when it is not told. */
+/* The number before a symbol: `{ 7, "eret_guest" }`; our own numbering without one. */
 static uint64_t reason_number(const struct event_format *f, const char *symbol, uint64_t ours)
 {
 	char quoted[32];
@@ -66,38 +65,39 @@ static uint64_t reason_number(const struct event_format *f, const char *symbol, 
 	return strtoull(p + 1, NULL, 0);
 }
 
-/* The canonical numbers of hypevents.h */
+/* Our own numbering of the hypervisor's reasons */
 #define OUR_GUEST_EXIT 5
 #define OUR_ERET_GUEST 7
 
-static int learn(const struct dat_text *text, struct known *all)
+static int find_host_event(const struct dat_text *text, struct host_event *all)
 {
-	static const char *const names[KNOWN] = { "name: kvm_entry\n", "name: kvm_exit\n",
-						  "name: hyp_enter\n", "name: hyp_exit\n" };
+	static const char *const names[HOST_EVENTS] = { "name: kvm_entry\n", "name: kvm_exit\n",
+							"name: hyp_enter\n", "name: hyp_exit\n" };
 	struct event_format f;
-	struct known *k;
+	struct host_event *k;
 	int i = 0, ret;
 
-	while (i < KNOWN && (text->len < strlen(names[i]) || memcmp(text->data, names[i], strlen(names[i]))))
+	while (i < HOST_EVENTS &&
+	       (text->len < strlen(names[i]) || memcmp(text->data, names[i], strlen(names[i]))))
 		i++;
-	if (i == KNOWN || all[i].there)
+	if (i == HOST_EVENTS || all[i].there)
 		return 0;
 	ret = event_format_parse(text->data, text->len, &f);
 	if (ret)
 		return ret == -ENOMEM ? ret : 0;
 	k = &all[i];
-	*k = (struct known){ .id = f.id,
-			     .there = true,
-			     .enter = i == KVM_ENTRY || i == HYP_EXIT,
-			     .kind = i <= KVM_EXIT ? SYNC_KVM : SYNC_HYP,
-			     .pid = event_place_of(&f, "common_pid"),
-			     .reason = event_place_of(&f, "reason"),
-			     .vcpu = event_place_of(&f, "vcpu") };
+	*k = (struct host_event){ .id = f.id,
+				  .there = true,
+				  .enter = i == KVM_ENTRY || i == HYP_EXIT,
+				  .kind = i <= KVM_EXIT ? SYNC_KVM : SYNC_HYP,
+				  .pid = event_place_of(&f, "common_pid"),
+				  .reason = event_place_of(&f, "reason"),
+				  .vcpu = event_place_of(&f, "vcpu") };
 	if (i == HYP_ENTER)
 		k->want = reason_number(&f, "guest_exit", OUR_GUEST_EXIT);
 	if (i == HYP_EXIT)
 		k->want = reason_number(&f, "eret_guest", OUR_ERET_GUEST);
-	/* without its reason it does not tell who is entered */
+	/* without its reason it may be any entry or exit of the hypervisor */
 	if (k->kind == SYNC_HYP && !k->reason.size)
 		k->there = false;
 	event_format_release(&f);
@@ -111,22 +111,22 @@ struct gap {
 };
 
 struct points {
-	struct known known[KNOWN];
+	struct host_event known[HOST_EVENTS];
 	struct sync_point *v;
 	size_t n;
 	struct gap *gaps;
 	size_t n_gaps;
 	const struct page_layout *layout;
 	uint64_t begin, end;
-	uint64_t last;	      /* of the CPU at hand */
-	uint64_t live[KNOWN]; /* first of each kind of event */
+	uint64_t last;		    /* of the CPU at hand */
+	uint64_t live[HOST_EVENTS]; /* first of each kind of event */
 	size_t n_kind[2];
 	struct gap covered[2]; /* by the buffer that has this kind */
 	bool coarse;
 	uint64_t step; /* of the hypervisor's times */
 };
 
-static int add_point(struct points *p, const struct sync_point *one)
+static int add_host_point(struct points *p, const struct sync_point *one)
 {
 	struct sync_point *v = array_grow(p->v, p->n, sizeof(*v));
 
@@ -138,15 +138,15 @@ static int add_point(struct points *p, const struct sync_point *one)
 	return 0;
 }
 
-static int take_event(struct points *p, const struct page_event *ev)
+static int take_host_event(struct points *p, const struct page_event *ev)
 {
 	uint16_t type;
 
 	if (ev->len < sizeof(type))
 		return 0;
 	memcpy(&type, ev->data, sizeof(type));
-	for (int i = 0; i < KNOWN; i++) {
-		const struct known *k = &p->known[i];
+	for (int i = 0; i < HOST_EVENTS; i++) {
+		const struct host_event *k = &p->known[i];
 		struct sync_point one = { .time = ev->ts, .kind = k->kind, .enter = k->enter };
 
 		if (!k->there || k->id != type)
@@ -159,12 +159,12 @@ static int take_event(struct points *p, const struct page_event *ev)
 		if (k->kind == SYNC_HYP && ev->ts % TEXT_STEP)
 			p->coarse = false;
 		p->live[i] = ev->ts < p->live[i] ? ev->ts : p->live[i];
-		return one.pid > 0 ? add_point(p, &one) : 0;
+		return one.pid > 0 ? add_host_point(p, &one) : 0;
 	}
 	return 0;
 }
 
-static int add_gap(struct points *p, uint64_t a, uint64_t b)
+static int add_host_gap(struct points *p, uint64_t a, uint64_t b)
 {
 	struct gap *v = array_grow(p->gaps, p->n_gaps, sizeof(*v));
 
@@ -175,50 +175,44 @@ static int add_gap(struct points *p, uint64_t a, uint64_t b)
 	return 0;
 }
 
-static int host_page(void *to, unsigned int number, const void *data, size_t len)
+static int take_host_page(void *to, unsigned int number, const void *data, size_t len)
 {
 	struct points *p = to;
 	struct page_reader r;
 	struct page_event ev;
 	bool first = true;
-	int ret = 0;
 
 	if (page_reader_init(&r, p->layout, data, len))
-		return add_gap(p, p->last, UINT64_MAX);
-	while (!ret && page_next(&r, &ev) == 1) {
-		if (first && r.missed)
-			ret = add_gap(p, p->last, ev.ts);
-		first = false;
+		return add_host_gap(p, p->last, UINT64_MAX);
+	for (; page_next(&r, &ev) == 1; first = false) {
+		if (first && r.missed && add_host_gap(p, p->last, ev.ts))
+			return -ENOMEM;
 		p->begin = ev.ts < p->begin ? ev.ts : p->begin;
 		p->end = ev.ts > p->end ? ev.ts : p->end;
 		p->last = ev.ts;
-		if (!ret)
-			ret = take_event(p, &ev);
+		if (take_host_event(p, &ev))
+			return -ENOMEM;
 	}
-	return ret;
+	return 0;
 }
 
 /* Lost events of a buffer hide entries and exits of every thread. */
 static int put_gaps(struct sync_host *h, struct points *p, uint8_t kind)
 {
-	int ret = 0;
-
-	for (size_t i = 0; i < p->n_gaps && !ret; i++) {
+	for (size_t i = 0; i < p->n_gaps; i++) {
 		struct sync_window w = { p->gaps[i].a, p->gaps[i].b, 0, kind, true };
 
 		w.a = w.a < h->begin ? h->begin : w.a;
 		w.b = w.b > h->end ? h->end : w.b;
-		if (w.a <= w.b)
-			ret = sync_windows_add(&h->windows, &w);
+		if (w.a <= w.b && sync_windows_add(&h->windows, &w))
+			return -ENOMEM;
 	}
 	h->lost += p->n_gaps;
-	return ret;
+	return 0;
 }
 
-static int take_buffer(struct sync_host *h, struct points *p, const struct sync_buffer *b, const bool *have)
+static int read_points(struct points *p, const struct sync_buffer *b, const bool *have)
 {
-	int ret = 0;
-
 	p->layout = &b->layout;
 	p->n = p->n_gaps = 0;
 	p->n_kind[0] = p->n_kind[1] = 0;
@@ -226,17 +220,21 @@ static int take_buffer(struct sync_host *h, struct points *p, const struct sync_
 	p->end = 0;
 	p->coarse = true;
 	memset(p->live, 0xff, sizeof(p->live));
-	for (unsigned int cpu = 0; cpu < b->n_cpus && !ret; cpu++) {
+	for (unsigned int cpu = 0; cpu < b->n_cpus; cpu++) {
+		int ret;
+
 		p->last = 0;
-		ret = b->walk(b->ctx, cpu, host_page, p);
+		ret = b->walk(b->ctx, cpu, take_host_page, p);
+		if (ret)
+			return ret;
 	}
-	/* the same events in a second buffer tell nothing more */
+	/* the same events in a second buffer add nothing */
 	for (size_t i = 0; i < p->n && (have[0] || have[1]);)
 		if (have[p->v[i].kind])
 			p->v[i] = p->v[--p->n];
 		else
 			i++;
-	return ret;
+	return 0;
 }
 
 /*
@@ -258,44 +256,41 @@ static void set_range(struct sync_host *h, const struct points *p, const bool *h
 static int pair_buffer(struct sync_host *h, struct points *p, bool *have)
 {
 	bool hyp = p->n_kind[SYNC_HYP] && !have[SYNC_HYP];
+	uint64_t step = hyp && p->coarse ? TEXT_STEP : 0;
 	uint8_t kind = hyp ? SYNC_HYP : SYNC_KVM;
 	size_t before = h->windows.n;
-	int ret;
 
 	if (!p->n)
 		return 0;
 	set_range(h, p, have);
-	ret = sync_windows_pair(&h->windows, p->v, p->n, p->begin, p->end, hyp ? HYP_SLACK : 0,
-				hyp && p->coarse ? TEXT_STEP : 0);
+	if (sync_windows_pair(&h->windows, p->v, p->n, p->begin, p->end, hyp ? HYP_SLACK : 0, step))
+		return -ENOMEM;
 	have[kind] = true;
 	p->covered[kind] = (struct gap){ p->begin, p->end };
 	if (hyp) {
 		h->n_hyp = h->windows.n - before;
-		p->step = p->coarse ? TEXT_STEP : 0;
+		p->step = step;
 	}
-	return ret ? ret : put_gaps(h, p, kind);
+	return put_gaps(h, p, kind);
 }
 
 /* The buffers do not begin and end together: before and after, the kind is not known. */
 static int put_uncovered(struct sync_host *h, const struct points *p, const bool *have)
 {
-	int ret = 0;
-
 	for (uint8_t kind = 0; kind < 2; kind++) {
-		struct sync_window before = { h->begin, p->covered[kind].a, 0, kind, true };
-		struct sync_window after = { p->covered[kind].b, h->end, 0, kind, true };
+		const struct sync_window around[] = { { h->begin, p->covered[kind].a, 0, kind, true },
+						      { p->covered[kind].b, h->end, 0, kind, true } };
 
-		if (!ret && have[kind] && before.a < before.b)
-			ret = sync_windows_add(&h->windows, &before);
-		if (!ret && have[kind] && after.a < after.b)
-			ret = sync_windows_add(&h->windows, &after);
+		for (size_t i = 0; i < ARRAY_SIZE(around) && have[kind]; i++)
+			if (around[i].a < around[i].b && sync_windows_add(&h->windows, &around[i]))
+				return -ENOMEM;
 	}
-	return ret;
+	return 0;
 }
 
 /* ---- hyp against host ------------------------------------------------------------------- */
 
-static int by_start(const void *a, const void *b)
+static int compare_windows(const void *a, const void *b)
 {
 	const struct sync_window *x = a, *y = b;
 
@@ -307,7 +302,7 @@ static int by_start(const void *a, const void *b)
 static bool windows_sorted(const struct sync_windows *w)
 {
 	for (size_t i = 1; i < w->n; i++)
-		if (by_start(&w->v[i - 1], &w->v[i]) > 0)
+		if (compare_windows(&w->v[i - 1], &w->v[i]) > 0)
 			return false;
 	return true;
 }
@@ -383,7 +378,7 @@ static void check_hyp(struct sync_host *h, uint64_t step, const struct log *log)
 		return;
 	kvm_span(w, &from, &to);
 	if (!windows_sorted(w))
-		qsort(w->v, w->n, sizeof(*w->v), by_start);
+		qsort(w->v, w->n, sizeof(*w->v), compare_windows);
 	for (size_t i = 0; i < w->n; i++) {
 		const struct sync_window *hyp = &w->v[i], *kvm;
 		uint64_t off;
@@ -437,29 +432,39 @@ static int read_names(struct sync_host *h, const struct sync_source *s)
 	return 0;
 }
 
+static int read_buffers(struct sync_host *h, struct points *p, const struct sync_source *s)
+{
+	bool have[2] = { false, false };
+
+	for (size_t i = 0; i < s->n_formats; i++)
+		if (find_host_event(&s->formats[i], p->known))
+			return -ENOMEM;
+	for (size_t i = 0; i < s->n_buffers; i++) {
+		int ret = read_points(p, &s->buffers[i], have);
+
+		if (ret)
+			return ret;
+		if (pair_buffer(h, p, have))
+			return -ENOMEM;
+	}
+	return put_uncovered(h, p, have);
+}
+
 int sync_host_read(struct sync_host *h, const struct sync_source *s, const struct log *log)
 {
 	struct points p = { .n = 0 };
-	bool have[2] = { false, false };
 	int ret;
 
-	*h = (struct sync_host){ 0 };
+	*h = (struct sync_host){ .steady = s->steady };
 	ret = read_names(h, s);
-	for (size_t i = 0; i < s->n_formats && !ret; i++)
-		ret = learn(&s->formats[i], p.known);
-	for (size_t i = 0; i < s->n_buffers && !ret; i++) {
-		ret = take_buffer(h, &p, &s->buffers[i], have);
-		if (!ret)
-			ret = pair_buffer(h, &p, have);
-	}
+	if (!ret)
+		ret = read_buffers(h, &p, s);
 	free(p.v);
 	free(p.gaps);
-	if (!ret)
-		ret = put_uncovered(h, &p, have);
-	if (!ret)
-		check_hyp(h, p.step, log);
 	if (ret)
 		sync_host_release(h);
+	else
+		check_hyp(h, p.step, log);
 	return ret;
 }
 

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include <complex.h>
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "sync/math.h"
-#include "sync/problem.h"
-
 /*
  * A cold start: how many events would fall into windows at each offset at all,
  * coarsely, is the correlation of the events' histogram with the windows' share
  * of each bin: two Fourier transforms.
  */
+#include <complex.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sync/solver.h"
 
 #define BITS_MAX  20
 #define BIN_MIN	  20000	 /* ns */
@@ -65,7 +64,7 @@ static void fill_roots(struct transform *f)
 
 	f->root[0] = 1;
 	for (size_t bit = f->n / 4; bit; bit /= 2) {
-		double half = num_sqrt((1 + c) / 2);
+		double half = sqrt((1 + c) / 2);
 
 		s = c < 0 ? 1 : s / (2 * half);
 		c = c < 0 ? 0 : half;
@@ -178,7 +177,7 @@ static int64_t lag_offset(const struct transform *f, const struct problem *p, si
 	return (int64_t)(p->host0 - f->t0) + lag * (int64_t)f->bin;
 }
 
-/* What is known beforehand leaves only some of the lags. */
+/* A prior leaves only some of the lags. */
 static void mask_prior(const struct transform *f, const struct problem *p)
 {
 	const struct sync_prior *prior = &p->in->prior;
@@ -188,9 +187,9 @@ static void mask_prior(const struct transform *f, const struct problem *p)
 	for (size_t i = 0; i < f->n; i++) {
 		int64_t d = lag_offset(f, p, i) - prior->offset;
 		double far = (double)prior->bound + 2.0 * (double)f->bin +
-			     p->rate * num_abs((double)(int64_t)(f->t0 - prior->time));
+			     p->rate * fabs((double)(int64_t)(f->t0 - prior->time));
 
-		if (num_abs((double)d) > far)
+		if (fabs((double)d) > far)
 			f->sum[i] = -1;
 	}
 }
@@ -209,8 +208,7 @@ static int take_peaks(const struct transform *f, const struct problem *p, struct
 				best = i;
 		if (creal(f->sum[best]) <= 0)
 			break;
-		v[found] = (struct candidate){ lag_offset(f, p, best), slack,
-					       creal(f->sum[best]) / (double)f->n };
+		v[found] = (struct candidate){ lag_offset(f, p, best), slack };
 		for (size_t k = 0; k <= 2 * apart; k++)
 			f->sum[(best + k - apart) & (f->n - 1)] = -1;
 	}
@@ -220,20 +218,18 @@ static int take_peaks(const struct transform *f, const struct problem *p, struct
 int find_candidates(struct problem *p, uint64_t t0, uint64_t t1, struct candidate *v, size_t max)
 {
 	struct transform f;
-	bool mapped = false;
 	int ret = transform_init(&f, p, t0, t1);
 
-	for (size_t i = 0; i < p->in->n_cpus; i++)
-		mapped = mapped || p->map[i] >= 0;
-	if (!ret) {
-		correlate(&f, p, mapped);
-		/* the inverse, up to the order: conj in and out; the result is real */
-		for (size_t i = 0; i < f.n; i++)
-			f.sum[i] = conj(f.sum[i]);
-		fourier(&f, f.sum);
-		mask_prior(&f, p);
-		ret = take_peaks(&f, p, v, max);
-	}
+	if (ret)
+		goto out;
+	correlate(&f, p, map_any(p));
+	/* the inverse, up to the order: conj in and out; the result is real */
+	for (size_t i = 0; i < f.n; i++)
+		f.sum[i] = conj(f.sum[i]);
+	fourier(&f, f.sum);
+	mask_prior(&f, p);
+	ret = take_peaks(&f, p, v, max);
+out:
 	transform_release(&f);
 	return ret;
 }

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_SYNC_EVIDENCE_H
+#define HYPTRACE_SYNC_EVIDENCE_H
+
+#include "sync/evidence-source.h"
+#include "sync/sync.h"
+
+/* What the pages of a host and of a guest say of their clocks. */
+
+/* A host's: read once, it serves any number of guests, in several threads at a time. */
+struct sync_host {
+	struct sync_windows windows;
+	uint64_t begin, end; /* ns; where its events exclude anything */
+	uint64_t lost;	     /* stretches with lost events */
+	size_t n_hyp;	     /* hyp windows; 0 also when they were of no use */
+	/* kvm_entry <= eret_guest <= guest_exit <= kvm_exit: */
+	uint64_t hyp_checked;	   /* hyp windows that could be checked */
+	uint64_t hyp_worst;	   /* how far one lies outside of kvm's, ns */
+	uint64_t hyp_stray;	   /* of them further than the clock's error: 1 us */
+	struct offset_vcpu *names; /* vCPU threads by their names: "CPU 0/KVM" */
+	size_t n_names;
+	bool steady; /* as struct sync_source's */
+};
+/* One pass over all pages. 0, -ENOMEM, or what a walk returned: then *h is empty. */
+int sync_host_read(struct sync_host *h, const struct sync_source *s, const struct log *log);
+void sync_host_release(struct sync_host *h);
+
+/* The events of a guest: of its first buffer, the one that a TIME_SHIFT shifts. */
+struct sync_guest {
+	struct sync_cpu *cpus;
+	size_t n_cpus;
+	uint64_t first, last; /* times */
+	bool steady;
+};
+/* As sync_host_read. A source without buffers is a guest without CPUs. */
+int sync_guest_read(struct sync_guest *g, const struct sync_source *s);
+void sync_guest_release(struct sync_guest *g);
+
+/*
+ * Input of both, which it borrows. *pids (n_cpus long, to be freed by the caller also
+ * on error) is the vCPU map: the given one's, else by name. 0 or -ENOMEM.
+ */
+int sync_input_make(struct sync_input *in, const struct sync_host *h, const struct sync_guest *g,
+		    const struct offset_vcpu *vcpus, size_t n_vcpus, int32_t **pids);
+
+/*
+ * The guest's offsets by its events and the host's windows. vcpus: the map as far as it
+ * is given. prior: may be NULL. As sync_solve; a guest without CPUs has class none.
+ */
+int sync_solve_evidence(const struct sync_host *h, const struct sync_guest *g,
+			const struct offset_vcpu *vcpus, size_t n_vcpus, const struct sync_prior *prior,
+			struct sync_result *out, const struct log *log);
+
+#endif
