@@ -55,7 +55,7 @@ static int resolve_guest(struct session_guests *all, struct session_guest *g, co
 	return g->spec.name ? 0 : -ENOMEM;
 }
 
-static int check_guest_name(const struct session_guests *all, const struct session_guest *g)
+static int check_unique_name(const struct session_guests *all, const struct session_guest *g)
 {
 	for (const struct session_guest *other = all->v; other < g; other++)
 		if (!strcmp(other->spec.name, g->spec.name)) {
@@ -70,7 +70,7 @@ static int make_guest(struct session_guests *all, struct session_guest *g, const
 		      const char *output)
 {
 	const struct guest_plan *p = &plan->guests[g - all->v];
-	int ret = resolve_guest(all, g, p) ?: check_guest_name(all, g) ?: set_args(g, p);
+	int ret = resolve_guest(all, g, p) ?: check_unique_name(all, g) ?: set_args(g, p);
 
 	if (ret)
 		return ret;
