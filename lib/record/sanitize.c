@@ -18,7 +18,7 @@ struct rewriter {
 	bool gap;    /* what came before the next page is gone */
 };
 
-static int spool_layout(const struct spool *s, uint32_t page_size, struct page_layout *layout)
+static int sanitize_layout(const struct spool *s, uint32_t page_size, struct page_layout *layout)
 {
 	struct buf text = { 0 };
 	int ret = spool_get_text(s, "header_page", &text);
@@ -113,7 +113,7 @@ int sanitize_buffer(const struct spool *s, size_t buffer, struct sanitized *out)
 	*out = (struct sanitized){ 0 };
 	if (!b)
 		return -EINVAL;
-	ret = spool_layout(s, b->page_size, &m.layout);
+	ret = sanitize_layout(s, b->page_size, &m.layout);
 	if (ret)
 		return ret;
 	m.page = malloc(b->page_size);
