@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tracefs/mount.h"
+#include "tracefs/dir.h"
 #include "util/opts.h"
 
 #define TIMEOUT_MS 60000

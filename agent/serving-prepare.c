@@ -2,7 +2,6 @@
 /* From a request to a buffer that is ready to start, and back to what tracefs was. */
 #include "serving.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 #include <unistd.h>
 
 #include "dat/page.h"
+#include "tracefs/dir.h"
 
 /* ---- the undo ---------------------------------------------------------------- */
 
@@ -102,21 +102,6 @@ static int serving_find_page_size(struct serving *s)
 	return ret;
 }
 
-static int serving_find_cpus(struct serving *s)
-{
-	char path[SERVING_PATH];
-	DIR *d = open_dir_at(undo_dirfd(s->undo), serving_file(s, path, "per_cpu"));
-	struct dirent *de;
-	unsigned int cpu;
-
-	while (d && (de = readdir(d)))
-		if (sscanf(de->d_name, "cpu%u", &cpu) == 1 && cpu < MSG_CPUS_MAX && cpu + 1 > s->n_cpus)
-			s->n_cpus = cpu + 1;
-	if (d)
-		closedir(d);
-	return s->n_cpus ? 0 : -ENODEV;
-}
-
 static int serving_find_facts(struct serving *s)
 {
 	char path[SERVING_PATH];
@@ -125,7 +110,12 @@ static int serving_find_facts(struct serving *s)
 	if (ret)
 		return ret;
 	ret = serving_find_page_size(s);
-	return ret ? ret : serving_find_cpus(s);
+	if (ret)
+		return ret;
+	s->n_cpus = tracefs_cpus(undo_dirfd(s->undo), serving_file(s, path, "per_cpu"));
+	if (s->n_cpus > MSG_CPUS_MAX)
+		s->n_cpus = MSG_CPUS_MAX;
+	return s->n_cpus ? 0 : -ENODEV;
 }
 
 /* ---- a boot trace ---------------------------------------------------------------- */

@@ -8,7 +8,7 @@
 
 #include "guest/guest.h"
 #include "list-priv.h"
-#include "tracefs/mount.h"
+#include "tracefs/dir.h"
 
 struct list_opts {
 	bool guests, buffers, events, json, verbose;

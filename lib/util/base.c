@@ -332,6 +332,22 @@ DIR *open_dir_at(int dirfd, const char *path)
 	return d;
 }
 
+int read_dir_at(int dirfd, const char *path, struct strlist *out)
+{
+	DIR *d = open_dir_at(dirfd, path);
+	struct dirent *de;
+	int ret = 0;
+
+	if (!d)
+		return -errno;
+	while (!ret && (de = readdir(d)))
+		if (de->d_name[0] != '.')
+			ret = strlist_add(out, de->d_name);
+	closedir(d);
+	strlist_sort(out);
+	return ret;
+}
+
 int write_file_at(int dirfd, const char *path, const void *data, size_t len)
 {
 	int fd = openat(dirfd, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);

@@ -121,6 +121,8 @@ int pwrite_all(int fd, const void *data, size_t len, uint64_t offset);
 /* The whole of a file (tracefs files report size 0), at most max bytes: -EFBIG beyond. */
 int read_file(const char *path, size_t max, struct buf *out);
 int read_file_at(int dirfd, const char *path, size_t max, struct buf *out);
+/* Adds the names in a directory, sorted, but for those that begin with a dot. */
+int read_dir_at(int dirfd, const char *path, struct strlist *out);
 /* To be read with readdir; NULL and errno. */
 DIR *open_dir_at(int dirfd, const char *path);
 /* Creates or truncates, writes, closes. */
