@@ -269,9 +269,7 @@ int meta_make(const struct meta *m, const struct log *log)
 
 	if (fd < 0)
 		return -errno;
-	ret = dat_out_init(&w.o, fd);
-	if (!ret)
-		ret = meta_all(&w);
+	ret = dat_out_init(&w.o, fd) ?: meta_all(&w);
 	dat_out_release(&w.o);
 	buf_release(&w.strings);
 	buf_release(&w.options);

@@ -94,10 +94,12 @@ static int serving_find_page_size(struct serving *s)
 		return 0;
 	}
 	ret = read_file_at(undo_dirfd(s->undo), "events/header_page", 4096, &text);
-	if (!ret)
-		ret = page_layout_parse((char *)text.data, text.len, &layout);
+	if (ret)
+		goto out;
+	ret = page_layout_parse((char *)text.data, text.len, &layout);
 	if (!ret)
 		s->page_size = layout.size;
+out:
 	buf_release(&text);
 	return ret;
 }
@@ -199,10 +201,13 @@ int serving_prepare(struct serving *s, char **why)
 	if (!s->boot)
 		end_early(a);
 	ret = serving_open_undo(s);
-	if (!ret)
-		ret = allow_apply(&a->allow, undo_dirfd(s->undo), s->buffer, s->log, why);
-	if (!ret)
-		ret = serving_setup(s);
+	if (ret)
+		goto out;
+	ret = allow_apply(&a->allow, undo_dirfd(s->undo), s->buffer, s->log, why);
+	if (ret)
+		goto out;
+	ret = serving_setup(s);
+out:
 	if (ret && !*why)
 		*why = str_printf("cannot set up tracing: %s (the agent's log says more)", strerror(-ret));
 	return ret;

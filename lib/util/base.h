@@ -134,6 +134,9 @@ int parse_u64(const char *s, uint64_t *out);
 /* The value of a hexadecimal digit; -1: it is none. */
 int hex_value(int ch);
 
+/* A descriptor that becomes readable at SIGINT, SIGTERM or SIGHUP, which are blocked. -errno. */
+int stop_signals(void);
+
 /* Now, ns of CLOCK_BOOTTIME, which the trace clock "boot" is. */
 uint64_t boot_ns(void);
 
