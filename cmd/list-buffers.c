@@ -225,7 +225,7 @@ static int show_buffers(const struct list *l)
 	return ret;
 }
 
-int list_buffers(struct list *l)
+int list_all_buffers(struct list *l)
 {
 	int ret;
 

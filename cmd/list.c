@@ -90,7 +90,7 @@ static int list_all(struct list *l, const struct list_opts *o)
 	if (o->guests)
 		ret = list_guests(l);
 	if (!ret && o->buffers)
-		ret = list_buffers(l);
+		ret = list_all_buffers(l);
 	if (!ret && o->events)
 		ret = list_events(l, o->glob);
 	if (l->json)
