@@ -20,7 +20,7 @@
 #include "session/guests-ask.h"
 #include "session/session-priv.h"
 #include "util/array.h"
-#include "tracefs/mount.h"
+#include "tracefs/dir.h"
 
 /* ---- the session file ---------------------------------------------------------------- */
 
