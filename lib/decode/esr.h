@@ -53,8 +53,6 @@ bool esr_sys64(uint64_t esr, struct sysreg *r, unsigned int *rt, bool *read);
  */
 const char *esr_text(uint64_t esr, char *out, size_t size);
 
-/* ---- kvm_exit -------------------------------------------------------------- */
-
 #define KVM_EXIT_ARM_TRAP 2 /* `ret`: only then does esr_ec mean anything */
 
 /* Of the field `ret`: "IRQ", "SERROR", "TRAP", "IL", "HYP_GONE"; NULL otherwise. */
