@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Takes s off the front of p, if it stands there. */
-static bool take_word(struct piece *p, const char *s)
+static bool take_prefix(struct piece *p, const char *s)
 {
 	size_t n = strlen(s);
 
@@ -122,11 +122,11 @@ bool crosvm_line_parse(const char *line, size_t len, struct crosvm_line *out)
 	*out = (struct crosvm_line){ 0 };
 	if (!take_id(&p, &out->id))
 		return false;
-	out->enter = take_word(&p, "Enter: ");
-	if (!out->enter && !take_word(&p, "Exit: ")) {
+	out->enter = take_prefix(&p, "Enter: ");
+	if (!out->enter && !take_prefix(&p, "Exit: ")) {
 		take_category(&p, &out->category);
-		out->enter = take_word(&p, "Enter: ");
-		if (!out->enter && !take_word(&p, "Exit: "))
+		out->enter = take_prefix(&p, "Enter: ");
+		if (!out->enter && !take_prefix(&p, "Exit: "))
 			return false;
 	}
 	if (!p.len)

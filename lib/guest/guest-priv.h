@@ -74,8 +74,6 @@ uint32_t guest_libvirt_cid(const char *xml);
 
 /* The first line of a small file, without its newline. False: it cannot be read. */
 bool guest_read_line(int dir, const char *path, char *line, size_t size);
-/* The next entry whose name is a number; -1: no more. */
-long guest_next_number(DIR *d);
 /*
  * Numbers of a directory's entries, ascending: threads (where a name is there
  * twice, the first is the vCPU, the later one inherited its name) or
