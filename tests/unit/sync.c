@@ -18,7 +18,7 @@
 
 /* Of each kind, small ones: a sample. Those without a result take several times as long. */
 #ifdef __SANITIZE_ADDRESS__
-#define SEEDS	   3
+#define SEEDS	   2
 #define SEEDS_NONE 1
 #else
 #define SEEDS	   7
