@@ -109,7 +109,7 @@ static int use_result(const struct offsets_guest *g, const struct input *host, s
 
 /* ---- all of them ----------------------------------------------------------------------- */
 
-static int read_host(struct offsets *o, const struct log *log)
+static int offsets_read_host(struct offsets *o, const struct log *log)
 {
 	struct sync_source source;
 	int ret = sync_source_reader(&source, o->host->reader);
@@ -131,7 +131,7 @@ int handle_sync(struct hyptrace *h, struct offsets *o)
 	if (h->in.n < 2)
 		return -EINVAL;
 	handle_rewind(h);
-	ret = read_host(o, &h->log);
+	ret = offsets_read_host(o, &h->log);
 	if (ret)
 		return ret;
 	o->guests = calloc(h->in.n - 1, sizeof(*o->guests));
