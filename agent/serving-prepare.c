@@ -75,23 +75,18 @@ static char *file_of(const struct session *s, const char *name)
 /* The instance's own sub-buffer size, where the kernel has one; else header_page's. */
 static int find_page_size(struct session *s)
 {
-	int dirfd = undo_dirfd(s->undo);
 	char *path = file_of(s, "buffer_subbuf_size_kb"), *kb = NULL;
 	struct page_layout layout;
-	struct buf text = { 0 };
 	uint64_t n = 0;
 	int ret = path ? 0 : -ENOMEM;
 
 	if (!ret && !undo_read(s->undo, path, &kb) && !parse_u64(kb, &n) && n && n <= 1024) {
 		s->page_size = (uint32_t)n * 1024;
 	} else if (!ret) {
-		ret = read_file_at(dirfd, "events/header_page", 4096, &text);
-		if (!ret)
-			ret = page_layout_parse((char *)text.data, text.len, &layout);
+		ret = page_layout_read(undo_dirfd(s->undo), "events/header_page", &layout);
 		if (!ret)
 			s->page_size = layout.size;
 	}
-	buf_release(&text);
 	free(path);
 	free(kb);
 	return ret;

@@ -68,14 +68,10 @@ static int read_event(struct cntvoff_probe *p, int dirfd, const char *event)
 	return ret;
 }
 
-static int read_layout(struct cntvoff_probe *p, int dirfd)
+static int page_new(struct cntvoff_probe *p, int dirfd)
 {
-	struct buf text = { 0 };
-	int ret = read_file_at(dirfd, "events/header_page", TEXT_MAX, &text);
+	int ret = page_layout_read(dirfd, "events/header_page", &p->layout);
 
-	if (!ret)
-		ret = page_layout_parse((char *)text.data, text.len, &p->layout);
-	buf_release(&text);
 	if (ret)
 		return ret;
 	if (p->layout.size > PAGE_MAX)
@@ -153,7 +149,7 @@ int cntvoff_probe_open(struct cntvoff_probe **out, struct undo *u, const char *c
 	int ret = p && instance && event ? make_event(u, event) : -ENOMEM;
 
 	if (!ret)
-		ret = read_event(p, undo_dirfd(u), event) ?: read_layout(p, undo_dirfd(u)) ?:
+		ret = read_event(p, undo_dirfd(u), event) ?: page_new(p, undo_dirfd(u)) ?:
 		      make_instance(u, instance, clock, event) ?: open_pipes(p, undo_dirfd(u), instance);
 	free(instance);
 	free(event);

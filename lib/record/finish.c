@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* From a spool to a trace.dat. */
 #include "record/finish.h"
 
 #include <errno.h>
@@ -12,6 +13,7 @@
 #include "dat/options.h"
 #include "hyp/events.h"
 #include "dat/page.h"
+#include "record/repair.h"
 #include "record/spool-formats.h"
 #include "record/tasks.h"
 #include "dat/writer.h"
@@ -255,14 +257,6 @@ static int add_buffers(struct job *j)
 
 /* ---- options ------------------------------------------------------------------------------ */
 
-static uint64_t number(const struct job *j, const char *key, uint64_t otherwise)
-{
-	const char *value = spool_get(j->spool, key);
-	uint64_t n;
-
-	return value && !parse_u64(value, &n) ? n : otherwise;
-}
-
 static int add_procmaps_of(struct job *j, const char *pid)
 {
 	struct buf maps = { 0 }, comm = { 0 };
@@ -341,7 +335,7 @@ static int add_options(struct job *j)
 {
 	const char *date = spool_get(j->spool, "date_offset_us"), *uname = spool_get(j->spool, "uname");
 	struct dat_options *o = &j->options;
-	int ret = dat_options_add_traceid(o, number(j, "traceid", 0));
+	int ret = dat_options_add_traceid(o, spool_get_number(j->spool, "traceid", 0));
 
 	if (!ret)
 		ret = add_kept_options(j);
@@ -386,18 +380,20 @@ static void job_release(struct job *j)
 	buf_release(&j->cmdlines);
 }
 
-static int prepare(struct job *j)
+static int job_prepare(struct job *j)
 {
 	const char *compression = spool_get(j->spool, "compression");
 	int ret = load_texts(j);
 
-	j->file.version = (int)number(j, "version", 7);
+	if (ret)
+		return ret;
+	j->file.version = (int)spool_get_number(j->spool, "version", 7);
 	j->file.compression = compression ? compression : "zstd";
-	j->file.page_size = (uint32_t)number(j, "page_size", (uint64_t)sysconf(_SC_PAGESIZE));
+	j->file.page_size =
+		(uint32_t)spool_get_number(j->spool, "page_size", (uint64_t)sysconf(_SC_PAGESIZE));
 	j->file.progress = j->o->progress;
 	j->file.progress_ctx = j->o->ctx;
-	if (!ret)
-		ret = spool_formats_load(&j->formats, j->spool);
+	ret = spool_formats_load(&j->formats, j->spool);
 	if (ret)
 		return ret;
 	place_formats(j);
@@ -431,8 +427,10 @@ int dat_from_spool(struct spool *spool, const struct dat_from_spool_opts *o)
 {
 	struct job j = { .spool = spool, .o = o };
 	const char *output = o->output ? o->output : spool_get(spool, "output");
-	int ret = output ? prepare(&j) : -EBADMSG;
+	int ret = output ? spool_repair(spool, o->log) : -EBADMSG;
 
+	if (!ret)
+		ret = job_prepare(&j);
 	if (ret)
 		log_err(o->log, "'%s' cannot be made into a trace file: %s", spool_dir(spool),
 			errno_text(ret));

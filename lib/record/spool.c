@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* The directory that a recording is kept in while it runs. */
 #include "record/spool.h"
 
 #include <dirent.h>
@@ -215,6 +216,8 @@ static int load_buffers(struct spool *s)
 	}
 }
 
+static int rewrite_complete(struct spool *s);
+
 int spool_open(struct spool **out, const char *dir, const struct log *log)
 {
 	struct spool *s = spool_new(dir, log);
@@ -234,6 +237,8 @@ int spool_open(struct spool **out, const char *dir, const struct log *log)
 		ret = -EBADMSG;
 	if (!ret)
 		ret = load_buffers(s);
+	if (!ret)
+		ret = rewrite_complete(s);
 	if (ret) {
 		spool_close(s);
 		return ret;
@@ -261,6 +266,8 @@ int spool_remove(struct spool *s)
 	int ret;
 
 	remove_files(s->dirfd, "pages");
+	remove_files(s->dirfd, "pages.new");
+	remove_files(s->dirfd, "rewritten");
 	remove_files(s->dirfd, "buffers");
 	remove_files(s->dirfd, "texts");
 	unlinkat(s->dirfd, "reserve", 0);
@@ -312,6 +319,47 @@ const char *spool_get(const struct spool *s, const char *key)
 	return NULL;
 }
 
+uint64_t spool_get_number(const struct spool *s, const char *key, uint64_t otherwise)
+{
+	const char *value = spool_get(s, key);
+	uint64_t n;
+
+	return value && !parse_u64(value, &n) ? n : otherwise;
+}
+
+static int boot_id_read(struct buf *out)
+{
+	int ret = read_file("/proc/sys/kernel/random/boot_id", 128, out);
+
+	if (ret)
+		return ret;
+	if (!buf_str(out))
+		return -ENOMEM;
+	out->data[strcspn((char *)out->data, "\n")] = 0;
+	return 0;
+}
+
+int spool_set_boot_id(struct spool *s)
+{
+	struct buf id = { 0 };
+	int ret = boot_id_read(&id);
+
+	if (!ret)
+		ret = spool_set(s, "boot_id", (char *)id.data);
+	buf_release(&id);
+	return ret;
+}
+
+bool spool_is_this_boot(const struct spool *s)
+{
+	const char *then = spool_get(s, "boot_id");
+	struct buf id = { 0 };
+	bool same = then && !boot_id_read(&id) && !strcmp((char *)id.data, then);
+
+	buf_release(&id);
+	return same;
+}
+
 static int text_name(char *out, size_t size, const char *name)
 {
 	if (strchr(name, '/') || name[0] == '.' || !*name)
@@ -348,6 +396,11 @@ int spool_get_text(const struct spool *s, const char *name, struct buf *out)
 	int ret = text_name(path, sizeof(path), name);
 
 	return ret ? ret : read_file_at(s->dirfd, path, TEXT_MAX, out);
+}
+
+int spool_page_layout(const struct spool *s, struct page_layout *out)
+{
+	return page_layout_read(s->dirfd, "texts/header_page", out);
 }
 
 static char *dup_or_null(const char *s)
@@ -412,6 +465,61 @@ int spool_pages_fd(const struct spool *s, size_t buffer, unsigned int cpu)
 		return ret;
 	}
 	return fd;
+}
+
+/* ---- other pages in the place of these ------------------------------------------- */
+
+int spool_rewrite_begin(struct spool *s)
+{
+	remove_files(s->dirfd, "pages.new");
+	return mkdirat(s->dirfd, "pages.new", 0700) < 0 ? -errno : 0;
+}
+
+int spool_rewrite_fd(const struct spool *s, size_t buffer, unsigned int cpu)
+{
+	char name[48];
+	int fd;
+
+	snprintf(name, sizeof(name), "pages.new/%zu.%u", buffer, cpu);
+	fd = openat(s->dirfd, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	return fd < 0 ? -errno : fd;
+}
+
+/* Moves the files of rewritten/, if there is one, to pages/. */
+static int rewrite_complete(struct spool *s)
+{
+	DIR *d = open_dir_at(s->dirfd, "rewritten");
+	struct dirent *e;
+	int ret = 0;
+
+	if (!d)
+		return errno == ENOENT ? 0 : -errno;
+	while (!ret && (e = readdir(d))) {
+		char name[300];
+
+		if (e->d_name[0] == '.')
+			continue;
+		snprintf(name, sizeof(name), "pages/%s", e->d_name);
+		ret = renameat(dirfd(d), e->d_name, s->dirfd, name) < 0 ? -errno : 0;
+	}
+	closedir(d);
+	if (!ret)
+		ret = spool_set(s, "rewritten", "1");
+	if (!ret && unlinkat(s->dirfd, "rewritten", AT_REMOVEDIR) < 0)
+		ret = -errno;
+	return ret;
+}
+
+int spool_rewrite_end(struct spool *s)
+{
+	if (renameat(s->dirfd, "pages.new", s->dirfd, "rewritten") < 0)
+		return -errno;
+	return rewrite_complete(s);
+}
+
+bool spool_is_rewritten(const struct spool *s)
+{
+	return spool_get(s, "rewritten");
 }
 
 int spool_reserve(struct spool *s, uint64_t recorded)

@@ -64,20 +64,6 @@ static int unique(const struct session_guests *all, const struct session_guest *
 	return 0;
 }
 
-/* recover goes by it: the same machine needs no word about a reboot. */
-static int set_boot_id(struct spool *spool)
-{
-	struct buf id = { 0 };
-	int ret = read_file("/proc/sys/kernel/random/boot_id", 128, &id);
-
-	if (!ret && buf_str(&id)) {
-		id.data[strcspn((char *)id.data, "\n")] = 0;
-		ret = spool_set(spool, "boot_id", (char *)id.data);
-	}
-	buf_release(&id);
-	return ret;
-}
-
 static int make_spool(struct session_guests *all, struct session_guest *g, const struct record_plan *plan)
 {
 	char *dir = str_printf("%s.spool", g->output);
@@ -92,7 +78,7 @@ static int make_spool(struct session_guests *all, struct session_guest *g, const
 	if (!ret)
 		ret = spool_set(g->spool, "output", g->output);
 	if (!ret)
-		ret = set_boot_id(g->spool);
+		ret = spool_set_boot_id(g->spool); /* recover goes by it */
 	if (!ret)
 		ret = spool_set_number(g->spool, "version",
 				       plan->file_version ? (uint64_t)plan->file_version : 7);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* What was read from a hypervisor's buffer without hyptrace joins a host's file, by way of a spool. */
 #include "session/import.h"
 
 #include <ctype.h>
@@ -14,6 +15,7 @@
 #include "dat/format.h"
 #include "session/import-priv.h"
 #include "record/peer-meta.h"
+#include "record/repair.h"
 #include "dat/reader.h"
 
 #define CHUNK	 (1u << 20)
@@ -268,7 +270,7 @@ static int count_raw(struct job *j)
 	return -ENOENT;
 }
 
-static int count_cpus(struct job *j)
+static int import_count_cpus(struct job *j)
 {
 	struct cpu_scan scan = { .at_start = true };
 	int ret;
@@ -286,7 +288,7 @@ static int count_cpus(struct job *j)
 	return ret;
 }
 
-static int feed_once(struct job *j, struct remote *remote, size_t buffer, struct remote_fed *out)
+static int feed_all(struct job *j, struct remote *remote, size_t buffer, struct remote_fed *out)
 {
 	struct remote_feed *feed;
 	int ret = remote_feed_open(&feed, remote, j->spool, buffer);
@@ -300,55 +302,40 @@ static int feed_once(struct job *j, struct remote *remote, size_t buffer, struct
 	return remote_feed_close(feed, ret, out);
 }
 
-static int empty_cpu(const struct job *j, size_t buffer, unsigned int cpu)
+static int feed_hyp(struct job *j, struct remote *remote, const char *path, struct remote_fed *out)
 {
-	int fd = spool_pages_fd(j->spool, buffer, cpu), ret = fd < 0 ? fd : 0;
+	struct spool_buffer b = { .name = "hyp",
+				  .clock = CLOCK,
+				  .path = path,
+				  .kind = remote_source(remote)->ops->kind,
+				  .page_size = remote_source(remote)->page_size,
+				  .n_cpus = j->n_cpus };
+	int ret = spool_add_buffer(j->spool, &b);
 
-	if (!ret && ftruncate(fd, 0) < 0)
-		ret = -errno;
-	if (fd >= 0)
-		close(fd);
-	return ret;
-}
-
-/*
- * Text twice: what CNTVOFF is becomes clear on the way, and times before that are
- * early by some microseconds. (Raw pages need no repair.)
- */
-static int feed_all(struct job *j, struct remote *remote, size_t buffer, struct remote_fed *out)
-{
-	int ret = feed_once(j, remote, buffer, out);
-
-	if (ret || j->o->raw)
+	if (ret)
 		return ret;
-	for (unsigned int cpu = 0; cpu < j->n_cpus && !ret; cpu++)
-		ret = empty_cpu(j, buffer, cpu);
-	remote_feed_again(remote);
-	return ret ? ret : feed_once(j, remote, buffer, out);
+	/* of text nobody knows what host it is of; raw pages need no repair */
+	ret = j->o->text ? spool_want_repair(j->spool) : 0;
+	return ret ? ret : feed_all(j, remote, spool_n_buffers(j->spool) - 1, out);
 }
 
 static int take_hyp(struct job *j, struct remote_fed *out)
 {
-	struct remote *remote = NULL;
-	struct spool_buffer b = { .name = "hyp", .clock = CLOCK, .path = "remotes/hypervisor" };
-	int ret = count_cpus(j);
+	static const char path[] = "remotes/hypervisor";
+	struct remote *remote;
+	int ret = import_count_cpus(j);
 
-	if (!ret)
-		ret = import_events(j->spool, j->o->events, j->o->raw, highest_id(j) + 1, j->o->log);
-	if (!ret) {
-		ret = remote_import(&remote, b.path, j->o->raw ? &j->layout : NULL, j->n_cpus, j->spool,
-				    j->o->log);
-		if (ret)
-			log_err(j->o->log, "the hypervisor's events cannot be used: %s", errno_text(ret));
-	}
 	if (ret)
 		return ret;
-	b.kind = remote_source(remote)->ops->kind;
-	b.page_size = remote_source(remote)->page_size;
-	b.n_cpus = j->n_cpus;
-	ret = spool_add_buffer(j->spool, &b);
-	if (!ret)
-		ret = feed_all(j, remote, spool_n_buffers(j->spool) - 1, out);
+	ret = import_events(j->spool, j->o->events, j->o->raw, highest_id(j) + 1, j->o->log);
+	if (ret)
+		return ret;
+	ret = remote_import(&remote, path, j->o->raw ? &j->layout : NULL, j->n_cpus, j->spool, j->o->log);
+	if (ret) {
+		log_err(j->o->log, "the hypervisor's events cannot be used: %s", errno_text(ret));
+		return ret;
+	}
+	ret = feed_hyp(j, remote, path, out);
 	remote_free(remote);
 	return ret;
 }

@@ -64,19 +64,6 @@ static int set_uname(struct session *s)
 	return spool_set(s->spool, "uname", text);
 }
 
-static int set_boot_id(struct session *s)
-{
-	struct buf id = { 0 };
-	int ret = read_file("/proc/sys/kernel/random/boot_id", 128, &id);
-
-	if (!ret && buf_str(&id)) {
-		id.data[strcspn((char *)id.data, "\n")] = 0;
-		ret = spool_set(s->spool, "boot_id", (char *)id.data);
-	}
-	buf_release(&id);
-	return ret;
-}
-
 static int make_spool(struct session *s)
 {
 	char *dir = str_printf("%s.spool", s->plan->output);
@@ -98,7 +85,7 @@ static int make_spool(struct session *s)
 	if (!ret)
 		ret = set_uname(s);
 	if (!ret)
-		ret = set_boot_id(s);
+		ret = spool_set_boot_id(s->spool);
 	if (!ret)
 		ret = spool_set_number(s->spool, "traceid", traceid);
 	if (!ret)

@@ -12,20 +12,6 @@
 #include "record/sanitize.h"
 #include "session/session-priv.h"
 
-static bool same_boot(const struct session *s)
-{
-	const char *then = spool_get(s->spool, "boot_id");
-	struct buf id = { 0 };
-	bool same = false;
-
-	if (then && !read_file("/proc/sys/kernel/random/boot_id", 128, &id) && buf_str(&id)) {
-		id.data[strcspn((char *)id.data, "\n")] = 0;
-		same = !strcmp((char *)id.data, then);
-	}
-	buf_release(&id);
-	return same;
-}
-
 static int reopen(struct session *s, const struct spool_buffer *b, struct session_track *t)
 {
 	int dirfd, ret;
@@ -159,7 +145,7 @@ static int recover(struct session *s, const char *output)
 	const char *dir = s->o->tracing_dir ? s->o->tracing_dir : spool_get(s->spool, "tracing_dir");
 	int ret = 0;
 
-	if (!same_boot(s)) {
+	if (!spool_is_this_boot(s->spool)) {
 		log_info(s->log, "the machine was rebooted since: there is nothing to put back in tracefs");
 	} else if (dir) {
 		s->tracing_dir = strdup(dir);

@@ -14,6 +14,7 @@
 
 #include "record/collect.h"
 #include "record/finish.h"
+#include "record/repair.h"
 #include "session/session-priv.h"
 
 #define TICK_MS		 500
@@ -270,11 +271,22 @@ static int start_command(struct session *s)
 	return ret;
 }
 
+/* A repair of the hypervisor's times writes its pages once more before the file is written: spool_reserve
+ * keeps a quarter. */
+static uint64_t reserve_for(struct session *s)
+{
+	uint64_t bytes = recorder_bytes(s->recorder);
+
+	if (s->remote && remote_is_early(s->remote))
+		bytes += 4 * recorder_totals(s->recorder, remote_source(s->remote)).bytes;
+	return bytes;
+}
+
 /* Each tick: room for the file, maps of the command, the guests' threads, progress. -ENOSPC ends the
  * recording. */
 static int tick(struct session *s)
 {
-	int ret = spool_reserve(s->spool, recorder_bytes(s->recorder));
+	int ret = spool_reserve(s->spool, reserve_for(s));
 
 	keep_maps(s);
 	session_guests_refresh_vcpus(&s->guests, false);
@@ -503,6 +515,8 @@ static int finish_files(struct session *s)
 	struct workers *symbols = beside(keep_symbols, s);
 	int ret = 0, error;
 
+	/* if it fails it is tried again, and said, as the file is written */
+	spool_repair(s->spool, s->log);
 	note_guests(s);
 	workers_free(symbols);
 	if (s->symbols_error)

@@ -39,22 +39,11 @@ static int walk(void *ctx, unsigned int cpu,
 	return ret;
 }
 
-static int read_layout(const struct spool *spool, struct page_layout *layout)
-{
-	struct buf text = { 0 };
-	int ret = spool_get_text(spool, "header_page", &text);
-
-	if (!ret)
-		ret = page_layout_parse((char *)text.data, text.len, layout);
-	buf_release(&text);
-	return ret;
-}
-
 static int open_buffers(struct spool_source *s, struct priv *p, const struct spool *spool)
 {
 	size_t n = spool_n_buffers(spool);
 	struct page_layout layout;
-	int ret = read_layout(spool, &layout);
+	int ret = spool_page_layout(spool, &layout);
 
 	s->source.buffers = calloc(n ? n : 1, sizeof(*s->source.buffers));
 	p->walkers = calloc(n ? n : 1, sizeof(*p->walkers));
