@@ -20,6 +20,9 @@
 /* What steps back by less is within what is known of CNTVOFF, which narrows as records come. */
 #define STEP_BACK_NS 1000000
 
+/* A wider bracket is no help to other CPUs: what they see may say more. */
+#define WIDEST_NS 1000000
+
 enum pass { PASS_FIND, PASS_SHARE, PASS_WRITE };
 
 /* Of a vCPU's thread, ns: low <= CNTVOFF <= high. */
@@ -135,7 +138,7 @@ static void share(struct repair_cpu *x, int vcpu)
 		return;
 	x->last_vcpu = vcpu;
 	v = cntvoff_find(x->r, vcpu);
-	if (v && !v->moved)
+	if (v && !v->moved && v->high - v->low <= WIDEST_NS)
 		nvhe_known(x->nvhe, vcpu, (int64_t)v->low, (int64_t)v->high);
 }
 
