@@ -28,7 +28,9 @@ struct vm {
 struct owner {
 	int pid;
 	struct vm *vm; /* NULL: 0, as protected guests have */
-	bool moved;    /* it had another one before: the VM was stopped and resumed */
+	bool owned;    /* in this pass */
+	bool moved;    /* ... one, and then another: the VM was stopped and resumed, or one was wrong */
+	bool doubtful; /* moved in the pass before: the pid is no evidence */
 };
 
 /*

@@ -54,11 +54,14 @@ struct owner *vm_owner(struct nvhe *n, int pid)
 void vm_own(struct nvhe *n, int pid, struct vm *vm)
 {
 	struct owner *o = vm_owner(n, pid);
-	bool moved = o && (o->moved || o->vm != vm);
 
-	if (!o)
+	if (!o) {
 		o = &n->owners[n->n_owners++ % N_PIDS];
-	*o = (struct owner){ pid, vm, moved };
+		*o = (struct owner){ .pid = pid };
+	}
+	o->moved |= o->owned && o->vm != vm;
+	o->owned = true;
+	o->vm = vm;
 }
 
 void vm_at_least(struct vm *vm, int64_t low, int64_t pad)
@@ -155,7 +158,9 @@ void vm_learn(struct nvhe *n, const struct nvhe *before)
 	for (size_t i = 0; i < before->n_owners && i < N_PIDS; i++) {
 		const struct owner *o = &before->owners[i];
 
-		if (o->vm && vm_is_narrow(o->vm) && !o->moved)
+		if (o->moved)
+			n->owners[n->n_owners++] = (struct owner){ .pid = o->pid, .doubtful = true };
+		else if (o->vm && vm_is_narrow(o->vm))
 			nvhe_known(n, o->pid, o->vm->low, o->vm->high);
 	}
 }

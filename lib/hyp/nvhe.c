@@ -280,7 +280,7 @@ static bool pid_decides(struct nvhe *n, uint64_t raw, int vcpu)
 	struct owner *o = vcpu ? vm_owner(n, vcpu) : NULL;
 	int64_t gap;
 
-	if (!o || o->vm == n->cur || !gap_with(n, o->vm, raw, &gap))
+	if (!o || o->doubtful || o->vm == n->cur || !gap_with(n, o->vm, raw, &gap))
 		return false;
 	if (n->sure && (!n->cur || !o->vm || gap > HYPERCALL || gap < -vm_tolerance(o->vm)))
 		return false;
@@ -386,7 +386,7 @@ static void begin(struct nvhe *n, uint64_t raw, int vcpu)
 
 	n->sure = false;
 	n->span_low = INT64_MIN;
-	n->cur = o ? o->vm : NULL;
+	n->cur = o && !o->doubtful ? o->vm : NULL;
 	if (!in_bounds(n, time_with(n->cur, raw)))
 		n->cur = NULL;
 	for (size_t i = 0; i < N_VMS && !in_bounds(n, time_with(n->cur, raw)); i++)
@@ -491,7 +491,7 @@ static void advance(struct nvhe *n, enum kind kind, uint64_t raw, int64_t t, int
 	if (vcpu) {
 		const struct owner *o = n->at_start ? vm_owner(n, vcpu) : NULL;
 
-		if (o && o->vm == n->cur)
+		if (o && o->vm == n->cur && !o->doubtful)
 			start_shown(n, n->cur);
 		n->pid = vcpu;
 		if (n->sure)
