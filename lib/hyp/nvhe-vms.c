@@ -113,6 +113,13 @@ struct vm *vm_between(struct nvhe *n, int64_t low, int64_t high, int64_t offset)
 	return best;
 }
 
+static void vm_narrow(struct vm *vm, int64_t low, int64_t high)
+{
+	vm_at_least(vm, low, 0);
+	vm_at_most(vm, high, 0);
+	vm->offset = vm->low + (vm->high - vm->low) / 2;
+}
+
 /* The VM whose CNTVOFF is between low and high, made when new. */
 static struct vm *vm_known(struct nvhe *n, int64_t low, int64_t high)
 {
@@ -121,26 +128,31 @@ static struct vm *vm_known(struct nvhe *n, int64_t low, int64_t high)
 
 	if (!vm)
 		vm = vm_new(n, middle);
-	vm_at_least(vm, low, 0);
-	vm_at_most(vm, high, 0);
-	vm->offset = vm->low + (vm->high - vm->low) / 2;
+	vm_narrow(vm, low, high);
 	return vm;
 }
 
 void nvhe_known(struct nvhe *n, int vcpu_pid, int64_t low, int64_t high)
 {
-	const struct owner *o = vcpu_pid ? vm_owner(n, vcpu_pid) : NULL;
+	struct owner *o = vcpu_pid ? vm_owner(n, vcpu_pid) : NULL;
 	struct vm *vm = NULL;
 
-	if (low > high || (o && (!o->vm || vm_is_narrow(o->vm))))
+	if (low > high || (o && (o->doubtful || !o->vm)))
 		return;
+	if (o && vm_is_narrow(o->vm)) { /* this CPU shows it as well: no other one, but perhaps more of it */
+		if (low <= o->vm->high && high >= o->vm->low)
+			vm_narrow(o->vm, low, high);
+		return;
+	}
 	if (low || high)
 		vm = vm_known(n, low, high);
 	if (vm && n->cur && n->cur->guess && vm->offset >= n->cur->low && vm->offset <= n->cur->high) {
 		n->cur->used = false;
 		n->cur = vm;
 	}
-	if (vcpu_pid)
+	if (o)
+		o->vm = vm;
+	else if (vcpu_pid)
 		vm_own(n, vcpu_pid, vm);
 }
 

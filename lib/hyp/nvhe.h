@@ -80,7 +80,7 @@ void nvhe_free(struct nvhe *n);
 void nvhe_bounds(struct nvhe *n, uint64_t from, uint64_t to);
 /*
  * The CNTVOFF of a vCPU's thread (0: of some vCPU) is between low and high, ns:
- * another CPU's steps show it. Changes nothing when this CPU's show it as well.
+ * another CPU's steps show it. What this CPU's show holds, and can become narrower.
  */
 void nvhe_known(struct nvhe *n, int vcpu_pid, int64_t low, int64_t high);
 /* Records were lost before the next one. */

@@ -98,6 +98,18 @@ static bool cntvoff_narrow(struct cntvoff *v, const struct nvhe_step *s)
 	return news;
 }
 
+/* Before they are written: nothing is said yet. Those that move are said as they do. */
+static void cntvoff_begin(struct repair *r)
+{
+	for (size_t i = 0; i < r->n_cntvoffs; i++) {
+		struct cntvoff *v = &r->cntvoffs[i];
+
+		v->said = false;
+		if (v->moved)
+			*v = (struct cntvoff){ .vcpu = v->vcpu, .high = UINT64_MAX };
+	}
+}
+
 static int cntvoff_write(struct repair_cpu *x, const struct cntvoff *v, uint64_t ts)
 {
 	struct cntvoff_record rec = {
@@ -251,8 +263,8 @@ static int repair_passes(struct repair *r)
 	for (r->pass = PASS_FIND; r->pass <= PASS_WRITE; r->pass++) {
 		if (r->pass == PASS_WRITE && !r->changed)
 			break;
-		if (r->pass == PASS_WRITE) /* what is written is said as it becomes clear */
-			r->n_cntvoffs = 0;
+		if (r->pass == PASS_WRITE)
+			cntvoff_begin(r);
 		for (unsigned int cpu = 0; cpu < r->buffer->n_cpus; cpu++) {
 			int ret = repair_cpu(r, cpu);
 
