@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* hyptrace import: its command line and its summary. */
 #include "session/import.h"
 
 #include <getopt.h>
@@ -29,7 +30,7 @@ static int wrong(const char *why)
 	return EXIT_USAGE;
 }
 
-static int check(const struct import_opts *o)
+static int import_check(const struct import_opts *o)
 {
 	if (!o->text == !o->raw)
 		return wrong("one of --hyp and --hyp-raw is needed");
@@ -41,7 +42,7 @@ static int check(const struct import_opts *o)
 	return EXIT_OK;
 }
 
-static int run(const struct import_opts *given, bool quiet)
+static int import_run(const struct import_opts *given, bool quiet)
 {
 	struct import_opts o = *given;
 	struct console console = { .quiet = quiet };
@@ -103,6 +104,6 @@ int cmd_import(int argc, char **argv)
 		fputs(usage, stderr);
 		return EXIT_USAGE;
 	}
-	ret = check(&o);
-	return ret ? ret : run(&o, quiet);
+	ret = import_check(&o);
+	return ret ? ret : import_run(&o, quiet);
 }

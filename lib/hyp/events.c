@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* The set of the hypervisor's events, from their format files, and the numbers of reasons. */
 #include "hyp/events.h"
 
 #include <ctype.h>
@@ -7,6 +8,7 @@
 #include <string.h>
 
 #include "hyp/text-pattern.h"
+#include "util/array.h"
 
 #define ID_MAX	     32767 /* KernelShark's int16 */
 #define REASON_MAX   255   /* a u8 */
@@ -42,7 +44,7 @@ void hypevents_release(struct hypevents *e)
 	*e = (struct hypevents){ 0 };
 }
 
-static bool is_word(const char *s, size_t len)
+static bool is_event_word(const char *s, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
 		if (!isalnum((unsigned char)s[i]) && s[i] != '_')
@@ -55,7 +57,7 @@ static bool is_field_name(const char *s)
 {
 	size_t n = strcspn(s, "[");
 
-	if (!is_word(s, n) || isdigit((unsigned char)*s))
+	if (!is_event_word(s, n) || isdigit((unsigned char)*s))
 		return false;
 	if (!s[n])
 		return true;
@@ -81,7 +83,7 @@ static bool format_ok(const struct event_format *f)
 {
 	unsigned int header = hyp_kernel_header(f);
 
-	if (!is_word(f->name, strlen(f->name)) || f->id > UINT16_MAX || !f->n_common)
+	if (!is_event_word(f->name, strlen(f->name)) || f->id > UINT16_MAX || !f->n_common)
 		return false;
 	if (f->common[0].offset || f->common[0].size != 2 || header > HYP_HEADER_SIZE)
 		return false;
@@ -128,16 +130,20 @@ static int event_fill(struct hypevent *ev, bool raw)
 	return ev->name ? 0 : -ENOMEM;
 }
 
-static int insert(struct hypevents *e, const struct hypevent *ev)
+static bool event_before(const void *event, const void *hyp_id)
 {
-	struct hypevent *v = realloc(e->v, (e->n + 1) * sizeof(*v));
-	size_t at = e->n;
+	return ((const struct hypevent *)event)->hyp_id < *(const unsigned int *)hyp_id;
+}
+
+static int event_insert(struct hypevents *e, const struct hypevent *ev)
+{
+	struct hypevent *v = array_grow(e->v, e->n, sizeof(*v));
+	size_t at;
 
 	if (!v)
 		return -ENOMEM;
 	e->v = v;
-	while (at && v[at - 1].hyp_id > ev->hyp_id)
-		at--;
+	at = array_lower_bound(v, e->n, sizeof(*v), event_before, &ev->hyp_id);
 	memmove(v + at + 1, v + at, (e->n - at) * sizeof(*v));
 	v[at] = *ev;
 	e->n++;
@@ -151,16 +157,21 @@ int hypevents_add(struct hypevents *e, const char *format_text, size_t len)
 
 	if (ret)
 		return ret;
+	ret = -EBADMSG;
 	if (!format_ok(&ev.fmt))
-		ret = -EBADMSG;
-	else if (hypevents_by_hyp_id(e, ev.fmt.id) || hypevents_by_name(e, ev.fmt.name, strlen(ev.fmt.name)))
-		ret = -EEXIST;
-	else
-		ret = event_fill(&ev, e->raw);
-	if (!ret)
-		ret = insert(e, &ev);
+		goto fail;
+	ret = -EEXIST;
+	if (hypevents_by_hyp_id(e, ev.fmt.id) || hypevents_by_name(e, ev.fmt.name, strlen(ev.fmt.name)))
+		goto fail;
+	ret = event_fill(&ev, e->raw);
 	if (ret)
-		event_release(&ev);
+		goto fail;
+	ret = event_insert(e, &ev);
+	if (ret)
+		goto fail;
+	return 0;
+fail:
+	event_release(&ev);
 	return ret;
 }
 
@@ -176,19 +187,9 @@ int hypevents_number(struct hypevents *e, unsigned int first_id)
 
 const struct hypevent *hypevents_by_hyp_id(const struct hypevents *e, unsigned int hyp_id)
 {
-	size_t low = 0, high = e->n;
+	size_t i = array_lower_bound(e->v, e->n, sizeof(*e->v), event_before, &hyp_id);
 
-	while (low < high) {
-		size_t mid = (low + high) / 2;
-
-		if (e->v[mid].hyp_id == hyp_id)
-			return &e->v[mid];
-		if (e->v[mid].hyp_id < hyp_id)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return NULL;
+	return i < e->n && e->v[i].hyp_id == hyp_id ? &e->v[i] : NULL;
 }
 
 const struct hypevent *hypevents_by_name(const struct hypevents *e, const char *name, size_t len)
@@ -204,7 +205,7 @@ int hypevents_reason(struct hypevents *e, const char *s, size_t len)
 	char word[NAME_MAX_LEN + 1];
 	int ret;
 
-	if (!is_word(s, len))
+	if (!is_event_word(s, len))
 		return -EINVAL;
 	memcpy(word, s, len);
 	word[len] = 0;

@@ -102,7 +102,7 @@ bool vm_is_narrow(const struct vm *vm);
 /* By how much CNTVOFF may lie beside what was seen of it. */
 int64_t vm_tolerance(const struct vm *vm);
 /* Can it be the one that is between low and high? */
-bool vm_fits(const struct vm *vm, int64_t low, int64_t high);
+bool vm_fits_bracket(const struct vm *vm, int64_t low, int64_t high);
 /* Takes the place of the one that was used longest ago, if it must. */
 struct vm *vm_new(struct nvhe *n, int64_t offset);
 /* NULL: of that vCPU nothing is known. */

@@ -19,7 +19,7 @@ int64_t vm_tolerance(const struct vm *vm)
 	return vm_is_narrow(vm) && t < JITTER ? t : JITTER;
 }
 
-bool vm_fits(const struct vm *vm, int64_t low, int64_t high)
+bool vm_fits_bracket(const struct vm *vm, int64_t low, int64_t high)
 {
 	int64_t t = vm_tolerance(vm);
 
@@ -106,7 +106,7 @@ struct vm *vm_between(struct nvhe *n, int64_t low, int64_t high, int64_t offset)
 	for (size_t i = 0; i < N_VMS; i++) {
 		struct vm *vm = &n->vms[i];
 
-		if (vm->used && !vm->guess && vm_fits(vm, low, high) &&
+		if (vm->used && !vm->guess && vm_fits_bracket(vm, low, high) &&
 		    (!best || llabs(vm->offset - offset) < llabs(best->offset - offset)))
 			best = vm;
 	}

@@ -114,7 +114,7 @@ static void guess_within_bounds(struct nvhe *n, uint64_t raw)
 
 /* ---- steps ------------------------------------------------------------------------- */
 
-static void report(struct nvhe *n, const struct vm *vm, int64_t ts, bool loaded)
+static void step_report(struct nvhe *n, const struct vm *vm, int64_t ts, bool loaded)
 {
 	struct nvhe_step s = {
 		.ts = (uint64_t)ts,
@@ -159,7 +159,7 @@ static void took(struct nvhe *n, int64_t time)
 	n->usual += time > n->usual ? n->usual / 4 + USEC : -n->usual / 4;
 }
 
-static void load(struct nvhe *n, struct vm *vm, uint64_t raw)
+static void vcpu_load(struct nvhe *n, struct vm *vm, uint64_t raw)
 {
 	int64_t t;
 
@@ -173,7 +173,7 @@ static void load(struct nvhe *n, struct vm *vm, uint64_t raw)
 	n->cur = vm;
 	n->pid = 0;
 	t = time_with(vm, raw);
-	report(n, vm, t > n->last ? t : n->last, true);
+	step_report(n, vm, t > n->last ? t : n->last, true);
 }
 
 /*
@@ -188,17 +188,17 @@ static struct vm *vm_of_span(struct nvhe *n, int64_t high)
 
 	if (n->cur->guess || low > high)
 		return n->cur;
-	if (o && o->vm && vm_fits(o->vm, low, high))
+	if (o && o->vm && vm_fits_bracket(o->vm, low, high))
 		return o->vm;
-	if (vm_is_narrow(n->cur) && vm_fits(n->cur, low, high))
+	if (vm_is_narrow(n->cur) && vm_fits_bracket(n->cur, low, high))
 		return n->cur;
 	vm = vm_between(n, low, high, high - pad(n));
 	if (vm && llabs(vm->offset - high) <= slow(n) + vm_tolerance(vm))
 		return vm;
-	return vm_fits(n->cur, low, high) ? n->cur : NULL;
+	return vm_fits_bracket(n->cur, low, high) ? n->cur : NULL;
 }
 
-static void put(struct nvhe *n, uint64_t raw)
+static void vcpu_put(struct nvhe *n, uint64_t raw)
 {
 	const int64_t high = nvhe_diff(raw, n->raw) + n->slop;
 	struct vm *vm = vm_of_span(n, high);
@@ -220,16 +220,16 @@ static void put(struct nvhe *n, uint64_t raw)
 		start_shown(n, vm);
 	n->at_start = false;
 	n->cur = NULL;
-	report(n, vm, (int64_t)raw, false);
+	step_report(n, vm, (int64_t)raw, false);
 	n->pid = 0;
 }
 
 static void switch_to(struct nvhe *n, struct vm *vm, uint64_t raw, bool sure)
 {
 	if (vm)
-		load(n, vm, raw);
+		vcpu_load(n, vm, raw);
 	else
-		put(n, raw);
+		vcpu_put(n, raw);
 	n->sure = sure;
 }
 
@@ -316,7 +316,7 @@ static void put_of_unknown(struct nvhe *n, uint64_t raw)
 	n->cur = vm ? vm : vm_new(n, up);
 	if (pid)
 		vm_own(n, pid, n->cur);
-	put(n, raw);
+	vcpu_put(n, raw);
 	n->sure = true;
 }
 
@@ -335,7 +335,7 @@ static void load_new(struct nvhe *n, uint64_t raw, enum change change)
 	if (was)
 		n->at_start = false;
 	n->cur = NULL;
-	load(n, vm_new(n, nvhe_diff((uint64_t)n->last, raw)), raw);
+	vcpu_load(n, vm_new(n, nvhe_diff((uint64_t)n->last, raw)), raw);
 	n->sure = change == CHANGE_HVC && !was;
 }
 
@@ -349,7 +349,7 @@ static void load_doubtful(struct nvhe *n, uint64_t raw)
 	struct vm *vm = vm_new(n, nvhe_diff((uint64_t)n->last, raw));
 
 	vm->doubtful = true;
-	load(n, vm, raw);
+	vcpu_load(n, vm, raw);
 	n->sure = false;
 }
 
@@ -379,7 +379,7 @@ static void decide(struct nvhe *n, uint64_t raw, enum change change, int vcpu)
 }
 
 /* The first record, or the first one after the time went wrong: nothing but bounds and pids help. */
-static void begin(struct nvhe *n, uint64_t raw, int vcpu)
+static void start_blind(struct nvhe *n, uint64_t raw, int vcpu)
 {
 	struct owner *o = vcpu ? vm_owner(n, vcpu) : NULL;
 	int64_t t;
@@ -442,7 +442,7 @@ static void start_new(struct nvhe *n, uint64_t raw, int vcpu)
 	if (!placed && n->any)
 		decide(n, raw, CHANGE_ANY, vcpu);
 	else if (!placed)
-		begin(n, raw, vcpu);
+		start_blind(n, raw, vcpu);
 	n->begun++;
 	n->at_start = true;
 	if (!v)
@@ -453,7 +453,7 @@ static void start_new(struct nvhe *n, uint64_t raw, int vcpu)
 
 /* ---- structure ---------------------------------------------------------------------- */
 
-static enum kind kind_of(const char *reason)
+static enum kind reason_kind(const char *reason)
 {
 	if (!reason)
 		return KIND_OTHER;
@@ -508,7 +508,7 @@ uint64_t nvhe_time(struct nvhe *n, uint64_t ts, const char *reason, int vcpu)
 {
 	const struct vm *before = n->cur;
 	const uint64_t raw = ts & TIME_MASK;
-	const enum kind kind = kind_of(reason);
+	const enum kind kind = reason_kind(reason);
 	const enum change change = change_before(n, kind);
 	int64_t t;
 
@@ -521,7 +521,7 @@ uint64_t nvhe_time(struct nvhe *n, uint64_t ts, const char *reason, int vcpu)
 	else if (n->any)
 		decide(n, raw, change, vcpu);
 	else
-		begin(n, raw, vcpu);
+		start_blind(n, raw, vcpu);
 	if (n->cur && n->cur->guess)
 		guess_within_bounds(n, raw);
 	t = time_with(n->cur, raw);

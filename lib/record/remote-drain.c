@@ -95,14 +95,15 @@ static int note_early(struct remote_reader *x, uint64_t ts)
 
 static int write_record(struct remote_reader *x, const struct hyprecord *rec)
 {
-	int ret = 0;
+	int ret;
 
 	if (rec->lost) {
 		x->d->stats->lost += rec->lost;
 		ret = page_write_lost(&x->w, rec->lost);
+		if (ret)
+			return ret;
 	}
-	if (!ret)
-		ret = page_write(&x->w, rec->ts, rec->data, rec->len);
+	ret = page_write(&x->w, rec->ts, rec->data, rec->len);
 	if (ret == -EMSGSIZE) {
 		x->d->stats->bad++;
 		return 0;

@@ -402,7 +402,7 @@ static int claim(struct remote *r)
 	return ret;
 }
 
-static int set_size(struct remote *r, uint64_t kb)
+static int remote_set_size(struct remote *r, uint64_t kb)
 {
 	char value[24];
 	int ret;
@@ -461,7 +461,7 @@ int remote_setup(struct remote *r, const struct buffer_plan *b)
 
 	if (ret)
 		return ret;
-	ret = set_size(r, b->size_kb ? b->size_kb : REMOTE_DEFAULT_KB);
+	ret = remote_set_size(r, b->size_kb ? b->size_kb : REMOTE_DEFAULT_KB);
 	if (ret)
 		return ret;
 	ret = clear_at_end(r);

@@ -303,6 +303,20 @@ int spool_want_repair(struct spool *spool)
 	return spool_put_text(spool, MARK, "", 0);
 }
 
+static int repair_buffers(struct spool *spool)
+{
+	int ret = spool_rewrite_begin(spool);
+
+	if (ret)
+		return ret;
+	for (size_t i = 0; i < spool_n_buffers(spool); i++) {
+		ret = strcmp(spool_buffer(spool, i)->kind, "hyp-text") ? 0 : repair_buffer(spool, i);
+		if (ret)
+			return ret;
+	}
+	return spool_rewrite_end(spool);
+}
+
 int spool_repair(struct spool *spool, const struct log *log)
 {
 	struct buf mark = { 0 };
@@ -311,12 +325,7 @@ int spool_repair(struct spool *spool, const struct log *log)
 	buf_release(&mark);
 	if (ret || spool_is_rewritten(spool))
 		return ret == -ENOENT ? 0 : ret;
-	ret = spool_rewrite_begin(spool);
-	for (size_t i = 0; i < spool_n_buffers(spool) && !ret; i++)
-		if (!strcmp(spool_buffer(spool, i)->kind, "hyp-text"))
-			ret = repair_buffer(spool, i);
-	if (!ret)
-		ret = spool_rewrite_end(spool);
+	ret = repair_buffers(spool);
 	if (ret)
 		log_err(log, "the times of the hypervisor's records cannot be repaired: %s", errno_text(ret));
 	return ret;

@@ -72,12 +72,15 @@ static int take_keys(struct job *j)
 			 ": their times line up only where the two are the same",
 			 j->o->input, *clock ? clock : "not known");
 	ret = spool_set_number(j->spool, "version", (uint64_t)j->info->version);
-	if (!ret)
-		ret = spool_set_number(j->spool, "page_size", j->info->page_size);
-	if (!ret)
-		ret = spool_set(j->spool, "compression", j->info->compression);
-	if (!ret && *clock)
-		ret = spool_set(j->spool, "clock_name", clock);
+	if (ret)
+		return ret;
+	ret = spool_set_number(j->spool, "page_size", j->info->page_size);
+	if (ret)
+		return ret;
+	ret = spool_set(j->spool, "compression", j->info->compression);
+	if (ret)
+		return ret;
+	ret = *clock ? spool_set(j->spool, "clock_name", clock) : 0;
 	return ret ? ret : spool_set_number(j->spool, "traceid", traceid);
 }
 
@@ -87,18 +90,21 @@ static int copy_cpu(struct job *j, size_t buffer, size_t i)
 	int fd = spool_pages_fd(j->spool, buffer, j->info->buffers[buffer].cpus[i].cpu);
 	struct reader_pages *pages;
 	const uint8_t *page;
-	int ret = fd < 0 ? fd : reader_pages_open(&pages, j->reader, buffer, i);
+	int ret;
 
-	if (!ret) {
-		while ((ret = reader_pages_next(pages, &page)) == 1) {
-			ret = write_all(fd, page, size);
-			if (ret)
-				break;
-		}
-		reader_pages_close(pages);
+	if (fd < 0)
+		return fd;
+	ret = reader_pages_open(&pages, j->reader, buffer, i);
+	if (ret)
+		goto out;
+	while ((ret = reader_pages_next(pages, &page)) == 1) {
+		ret = write_all(fd, page, size);
+		if (ret)
+			break;
 	}
-	if (fd >= 0)
-		close(fd);
+	reader_pages_close(pages);
+out:
+	close(fd);
 	return ret;
 }
 
@@ -153,8 +159,9 @@ static int take_host(struct job *j)
 	size_t stat = 0;
 	int ret = spool_keep_info(j->spool, j->info, is_own);
 
-	if (!ret)
-		ret = take_keys(j);
+	if (ret)
+		return ret;
+	ret = take_keys(j);
 	for (size_t i = 0; i < j->info->n_buffers && !ret; i++)
 		ret = copy_buffer(j, i, &stat);
 	return ret;
@@ -278,14 +285,16 @@ static int import_count_cpus(struct job *j)
 	if (j->o->raw)
 		return count_raw(j);
 	ret = walk_text(j, scan_cpus, &scan);
-	if (!ret && !scan.n_cpus) {
+	if (ret)
+		return ret;
+	if (!scan.n_cpus) {
 		log_err(j->o->log,
 			"'%s' has no line of a hypervisor's trace (\"[003]   80.929138: hyp_enter ...\")",
 			j->o->text);
-		ret = -EBADMSG;
+		return -EBADMSG;
 	}
 	j->n_cpus = scan.n_cpus > j->n_cpus ? scan.n_cpus : j->n_cpus;
-	return ret;
+	return 0;
 }
 
 static int feed_all(struct job *j, struct remote *remote, size_t buffer, struct remote_fed *out)
@@ -342,7 +351,7 @@ static int take_hyp(struct job *j, struct remote_fed *out)
 
 /* ---- both -------------------------------------------------------------------------------------- */
 
-static int open_input(struct job *j)
+static int import_open(struct job *j)
 {
 	struct stat in, out;
 	int ret;
@@ -365,7 +374,7 @@ static int open_input(struct job *j)
 	return ret;
 }
 
-static int make_spool(struct job *j)
+static int import_spool(struct job *j)
 {
 	char *dir = str_printf("%s.spool", j->o->output);
 	int ret = dir ? spool_create(&j->spool, dir, j->o->log) : -ENOMEM;
@@ -380,20 +389,24 @@ int import(const struct import_opts *o, struct remote_fed *out)
 {
 	struct job j = { .o = o, .fd = -1 };
 	struct dat_from_spool_opts fo = { .output = o->output, .log = o->log };
-	int ret = open_input(&j);
+	int ret = import_open(&j);
 
 	*out = (struct remote_fed){ 0 };
-	if (!ret)
-		ret = make_spool(&j);
-	if (!ret) {
-		ret = take_host(&j);
-		if (ret && ret != -EEXIST)
-			log_err(o->log, "cannot take in '%s': %s", o->input, errno_text(ret));
-	}
-	if (!ret)
-		ret = take_hyp(&j, out);
-	if (!ret)
-		ret = dat_from_spool(j.spool, &fo);
+	if (ret)
+		goto out;
+	ret = import_spool(&j);
+	if (ret)
+		goto out;
+	ret = take_host(&j);
+	if (ret && ret != -EEXIST)
+		log_err(o->log, "cannot take in '%s': %s", o->input, errno_text(ret));
+	if (ret)
+		goto out;
+	ret = take_hyp(&j, out);
+	if (ret)
+		goto out;
+	ret = dat_from_spool(j.spool, &fo);
+out:
 	if (j.spool)
 		spool_remove(j.spool);
 	reader_close(j.reader);

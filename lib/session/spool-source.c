@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* A spool as the synchronisation of clocks reads files. */
 #include "session/spool-source.h"
 
 #include <errno.h>
@@ -20,8 +21,8 @@ struct priv {
 	struct walker *walkers;
 };
 
-static int walk(void *ctx, unsigned int cpu,
-		int (*take)(void *to, unsigned int number, const void *data, size_t len), void *to)
+static int spool_walk(void *ctx, unsigned int cpu,
+		      int (*take)(void *to, unsigned int number, const void *data, size_t len), void *to)
 {
 	const struct walker *w = ctx;
 	void *page = malloc(w->page_size);
@@ -39,7 +40,7 @@ static int walk(void *ctx, unsigned int cpu,
 	return ret;
 }
 
-static int open_buffers(struct spool_source *s, struct priv *p, const struct spool *spool)
+static int open_spool_buffers(struct spool_source *s, struct priv *p, const struct spool *spool)
 {
 	size_t n = spool_n_buffers(spool);
 	struct page_layout layout;
@@ -55,7 +56,7 @@ static int open_buffers(struct spool_source *s, struct priv *p, const struct spo
 
 		p->walkers[i] = (struct walker){ .spool = spool, .buffer = i, .page_size = b->page_size };
 		*out = (struct sync_buffer){
-			.layout = layout, .n_cpus = b->n_cpus, .walk = walk, .ctx = &p->walkers[i]
+			.layout = layout, .n_cpus = b->n_cpus, .walk = spool_walk, .ctx = &p->walkers[i]
 		};
 		if (!strncmp(b->kind, "hyp-", 4)) /* our own pages */
 			out->layout = page_layout_default;
@@ -74,19 +75,22 @@ int spool_source_open(struct spool_source *s, const struct spool *spool)
 	if (!p)
 		return -ENOMEM;
 	ret = spool_formats_load(&p->formats, spool);
-	if (!ret)
-		ret = open_buffers(s, p, spool);
-	if (!ret && spool_get_text(spool, "saved_cmdlines", &p->cmdlines) == -ENOMEM)
-		ret = -ENOMEM;
-	if (ret) {
-		spool_source_close(s);
-		return ret;
-	}
+	if (ret)
+		goto fail;
+	ret = open_spool_buffers(s, p, spool);
+	if (ret)
+		goto fail;
+	ret = -ENOMEM;
+	if (spool_get_text(spool, "saved_cmdlines", &p->cmdlines) == -ENOMEM)
+		goto fail;
 	s->source.formats = p->formats.texts;
 	s->source.n_formats = p->formats.n_texts;
 	s->source.cmdlines = p->cmdlines.len ? buf_str(&p->cmdlines) : NULL;
 	s->source.cmdlines_len = p->cmdlines.len;
 	return 0;
+fail:
+	spool_source_close(s);
+	return ret;
 }
 
 void spool_source_close(struct spool_source *s)
