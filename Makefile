@@ -27,6 +27,8 @@ PKG_CONFIG ?= pkg-config
 
 prefix ?= /usr/local
 bindir ?= $(prefix)/bin
+libdir ?= $(prefix)/lib
+includedir ?= $(prefix)/include
 mandir ?= $(prefix)/share/man
 DESTDIR ?=
 
@@ -38,7 +40,7 @@ PKG_CONFIG := PKG_CONFIG_SYSROOT_DIR=$(SYSROOT) \
 CROSS_LDFLAGS := -L$(SYSROOT)/usr/lib/aarch64-linux-gnu -Wl,-rpath-link,$(SYSROOT)/usr/lib/aarch64-linux-gnu
 endif
 
-PACKAGES := libtracefs libtraceevent libzstd zlib
+PACKAGES := libtraceevent libzstd zlib
 PKG_CFLAGS = $(shell $(PKG_CONFIG) --cflags $(PACKAGES))
 PKG_LIBS = $(shell $(PKG_CONFIG) --libs $(PACKAGES)) -lm
 
@@ -48,10 +50,11 @@ PROTOBUF_C := $(shell command -v $(PROTOC_C) >/dev/null && $(PKG_CONFIG) --exist
 
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
 	-Wvla -Wno-unused-parameter $(if $(WERROR),-Werror)
-OPT ?= -O2 -g
+# sanitised code is for tests: half the compiling, and lines are all that their reports show
+OPT ?= $(if $(SAN),-O1 -g1,-O2 -g)
 comma := ,
 SANFLAGS := $(if $(SAN),-fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
-CPPFLAGS += -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DHYPTRACE_VERSION='"$(VERSION)"' -Ilib
+CPPFLAGS += -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DHYPTRACE_VERSION='"$(VERSION)"' -Ilib -Iinclude
 CFLAGS += -std=gnu11 $(OPT) $(WARN) $(SANFLAGS) -pthread
 LDFLAGS += $(SANFLAGS) $(CROSS_LDFLAGS) -pthread
 
@@ -62,13 +65,13 @@ LIB_SRC := $(wildcard lib/*/*.c)
 CMD_SRC := $(wildcard cmd/*.c)
 ifeq ($(PROTOBUF_C),1)
 PACKAGES += libprotobuf-c
-LIB_SRC := $(filter-out lib/export/perfetto-none.c,$(LIB_SRC))
 PERFETTO_OBJ := $(O)/gen/perfetto.pb-c.o
+CPPFLAGS += -DHYPTRACE_PERFETTO
 else
-LIB_SRC := $(filter-out lib/export/perfetto.c $(filter-out %-none.c,$(wildcard lib/export/perfetto-*.c)),$(LIB_SRC))
+LIB_SRC := $(filter-out lib/export/perfetto%,$(LIB_SRC))
 endif
 UNIT_SRC := $(wildcard tests/unit/*.c)
-FUZZ_SRC := $(filter-out tests/fuzz/main.c,$(wildcard tests/fuzz/*.c))
+FUZZ_SRC := $(filter-out tests/fuzz/main.c $(if $(PERFETTO_OBJ),,tests/fuzz/export.c),$(wildcard tests/fuzz/*.c))
 TOOL_SRC := $(wildcard tests/tools/*.c)
 INTEG_SRC := $(wildcard tests/integration/*.c)
 AGENT_SRC := $(wildcard agent/*.c)
@@ -79,14 +82,17 @@ AGENT_OBJ := $(AGENT_SRC:%.c=$(O)/%.o)
 PLUGINS := hyp kvm-arm64 crosvm hypertrace
 PLUGIN_SO := $(PLUGINS:%=$(O)/plugins/%.so)
 PLUGIN_OBJ := $(patsubst %.c,$(O)/%.o,$(wildcard plugins/*.c))
-# all commands but main(), for the tests of the command line
-CMD_LIB_OBJ := $(filter-out $(O)/cmd/hyptrace.o,$(CMD_OBJ))
+# all commands but main(), for the tests of the command line: each takes what it calls
+CMD_LIB := $(O)/cmd/commands.a
 UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(O)/tests/unit/%)
 FUZZ_BIN := $(FUZZ_SRC:tests/fuzz/%.c=$(O)/tests/fuzz/%)
-TOOL_BIN := $(TOOL_SRC:tests/tools/%.c=$(O)/tests/tools/%)
+TOOL_BIN := $(patsubst %failmalloc,%failmalloc.so,$(TOOL_SRC:tests/tools/%.c=$(O)/tests/tools/%))
 INTEG_BIN := $(INTEG_SRC:tests/integration/%.c=$(O)/tests/integration/%)
 
-all: $(if $(CMD_SRC),$(O)/hyptrace) $(O)/hyptrace-agent $(PLUGIN_SO) kernelshark
+LIBRARY := $(O)/libhyptrace.so
+SONAME := libhyptrace.so.0
+
+all: $(if $(CMD_SRC),$(O)/hyptrace) $(O)/hyptrace-agent $(if $(SAN),,$(LIBRARY)) $(PLUGIN_SO) kernelshark
 
 ifeq ($(ARCH_SUFFIX),-arm64)
 $(LIB_OBJ) $(CMD_OBJ): | $(SYSROOT)
@@ -111,10 +117,18 @@ $(O)/gen/perfetto.pb-c.o: $(O)/gen/perfetto.pb-c.c
 $(filter $(O)/lib/export/perfetto%,$(LIB_OBJ)): CPPFLAGS += -I$(O)/gen
 $(filter $(O)/lib/export/perfetto%,$(LIB_OBJ)): | $(PERFETTO_OBJ:%.o=%.c)
 
+$(CMD_LIB): $(filter-out $(O)/cmd/hyptrace.o,$(CMD_OBJ))
 $(O)/libhyptrace.a: $(LIB_OBJ)
+$(O)/%.a:
 	$(call say,AR,$@)
 	$(Q)rm -f $@
 	$(Q)$(AR) rcs $@ $^
+
+# for programs of others: include/hyptrace.h, and what its calls need
+$(LIBRARY): $(filter $(O)/lib/api/%,$(LIB_OBJ)) $(O)/libhyptrace.a lib/api/libhyptrace.map
+	$(call say,LD,$@)
+	$(Q)$(CC) $(LDFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,--version-script=lib/api/libhyptrace.map \
+		-Wl,-z,defs -Wl,--as-needed -o $@ $(filter %.o %.a,$^) $(PKG_LIBS)
 
 $(O)/hyptrace: $(CMD_OBJ) $(O)/libhyptrace.a
 	$(call say,LD,$@)
@@ -128,12 +142,12 @@ $(O)/hyptrace-agent: $(AGENT_OBJ) $(O)/libhyptrace.a
 
 # libtraceevent's plugins: the decode tables and themselves, no more
 decode = $(1:%=$(O)/lib/decode/%.o)
-$(O)/plugins/hyp.so: $(O)/plugins/hyp-reason.o $(call decode,esr hcall hyp-printk smccc symbols sysreg)
+$(O)/plugins/hyp.so: $(O)/plugins/hyp-reason.o $(call decode,esr hcall hyp-printk numbered smccc symbols sysreg)
 $(O)/plugins/kvm-arm64.so: $(call decode,esr smccc sysreg)
 $(O)/plugins/crosvm.so: $(call decode,crosvm)
-$(O)/plugins/hypertrace.so: $(O)/plugins/hypertrace-record.o $(call decode,hypertrace hypertrace-desc)
+$(O)/plugins/hypertrace.so: $(O)/plugins/hypertrace-record.o $(call decode,hypertrace hypertrace-desc numbered)
 PLUGIN_SHARED := $(O)/plugins/plugin.o $(O)/plugins/relay.o $(O)/lib/util/base.o $(O)/lib/util/field.o
-$(LIB_OBJ) $(PLUGIN_OBJ): CFLAGS += -fPIC
+$(LIB_OBJ) $(PLUGIN_OBJ): CFLAGS += -fPIC -ffunction-sections -fdata-sections
 # All plugins export the same names, and are loaded into one global scope: -Bsymbolic
 $(O)/plugins/%.so: $(O)/plugins/%.o $(PLUGIN_SHARED) plugins/plugin.map
 	$(call say,LD,$@)
@@ -165,7 +179,10 @@ kernelshark-left-out:
 
 # ---- tests -------------------------------------------------------------------
 
-$(O)/tests/unit/%: $(O)/tests/unit/%.o $(CMD_LIB_OBJ) $(O)/libhyptrace.a
+# what a test itself does takes less time than optimising it
+$(O)/tests/unit/% $(O)/tests/integration/% $(O)/tests/fuzz/% $(O)/tests/tools/%: OPT := -O0 -g$(if $(SAN),1)
+
+$(O)/tests/unit/%: $(O)/tests/unit/%.o $(CMD_LIB) $(O)/libhyptrace.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(PKG_LIBS) -lcmocka
 
@@ -180,6 +197,12 @@ $(O)/tests/tools/%: tests/tools/%.c
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(PKG_CFLAGS) $(TOOL_CFLAGS) $(CFLAGS) -o $@ $< $(LDFLAGS) $(TOOL_LIBS) $(PKG_LIBS)
+
+# a preload
+$(O)/tests/tools/%.so: tests/tools/%.c
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -fPIC -shared -o $@ $<
 
 $(O)/tests/fuzz/%: $(O)/tests/fuzz/%.o $(O)/tests/fuzz/main.o $(O)/libhyptrace.a
 	$(call say,LD,$@)
@@ -253,6 +276,13 @@ ksharkdir ?= $(shell sed -n 's/^.define KS_PLUGIN_INSTALL_PREFIX "\(.*\)"/\1/p' 
 install: all
 	install -D -m 755 $(O)/hyptrace $(DESTDIR)$(bindir)/hyptrace
 	install -D -m 755 $(O)/hyptrace-agent $(DESTDIR)$(bindir)/hyptrace-agent
+	install -D -m 644 include/hyptrace.h $(DESTDIR)$(includedir)/hyptrace.h
+	install -D -m 755 $(LIBRARY) $(DESTDIR)$(libdir)/libhyptrace.so.$(VERSION)
+	ln -sf libhyptrace.so.$(VERSION) $(DESTDIR)$(libdir)/$(SONAME)
+	ln -sf $(SONAME) $(DESTDIR)$(libdir)/libhyptrace.so
+	install -d $(DESTDIR)$(libdir)/pkgconfig
+	sed 's,@prefix@,$(prefix),; s,@libdir@,$(libdir),; s,@includedir@,$(includedir),; s,@version@,$(VERSION),' \
+		lib/api/hyptrace.pc.in >$(DESTDIR)$(libdir)/pkgconfig/hyptrace.pc
 	install -D -m 644 -t $(DESTDIR)$(plugindir) $(PLUGIN_SO)
 	[ ! -e $(KSHARK_SO) ] || install -D -m 644 -t $(DESTDIR)$(ksharkdir) $(KSHARK_SO)
 	set -e; for p in Documentation/*.[1-8]; do \

@@ -59,23 +59,23 @@ struct agent {
 /* Until SIGTERM, SIGINT or SIGHUP (blocked by the caller). 0 or -errno. */
 int serve(struct agent *a);
 
-/* ---- session.c ---------------------------------------------------------------------- */
+/* ---- serving.c ---------------------------------------------------------------------- */
 
-struct session;
+struct serving;
 
 /*
  * Begins to serve a request in a thread of its own. fd and what req owns are the
- * session's then. done_fd gets a byte when it has ended.
+ * serving's then. done_fd gets a byte when it has ended.
  */
-int session_start(struct session **out, struct agent *a, int fd, const struct transport_addr *peer,
+int serving_start(struct serving **out, struct agent *a, int fd, const struct transport_addr *peer,
 		  struct msg_trace_req *req, int done_fd);
 /* A connection to one of its ports that came through the agent's own socket. */
-bool session_offer(struct session *s, uint32_t port, int fd);
+bool serving_offer(struct serving *s, uint32_t port, int fd);
 /* Nothing but its end is left to come: it may be joined at once. */
-bool session_ending(struct session *s);
-void session_cancel(struct session *s);
+bool serving_ending(struct serving *s);
+void serving_cancel(struct serving *s);
 /* Waits for its end and frees it. */
-void session_join(struct session *s);
+void serving_join(struct serving *s);
 
 /* ---- request.c, allow.c --------------------------------------------------------------- */
 

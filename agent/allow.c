@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* --allow: narrows the events of a request to those that the guest lets be traced. */
 #include "agent.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fnmatch.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,7 +14,7 @@
 #define EVENTS_MAX 8192
 
 /* trace-cmd's grammar for events: "all", "system:event", or a name for both. */
-static bool matches(const char *pattern, const char *system, const char *event)
+static bool event_matches(const char *pattern, const char *system, const char *event)
 {
 	const char *colon = strchr(pattern, ':');
 	char head[128];
@@ -29,10 +31,10 @@ static bool matches(const char *pattern, const char *system, const char *event)
 	return (!len || !fnmatch(head, system, 0)) && (!colon[1] || !fnmatch(colon + 1, event, 0));
 }
 
-static bool allowed(const struct strlist *allow, const char *system, const char *event)
+static bool is_allowed(const struct strlist *allow, const char *system, const char *event)
 {
 	for (size_t i = 0; i < allow->n; i++)
-		if (matches(allow->v[i], system, event))
+		if (event_matches(allow->v[i], system, event))
 			return true;
 	return false;
 }
@@ -40,65 +42,64 @@ static bool allowed(const struct strlist *allow, const char *system, const char 
 struct narrow {
 	const struct strlist *allow;
 	const struct buffer_plan *old;
-	struct event_plan *v;
-	size_t n;
+	struct buffer_plan out; /* its events only */
 	size_t dropped;
 };
 
-static int add_event(struct narrow *nw, const struct event_plan *e, const char *system, const char *event)
+static int narrow_add(struct narrow *nw, const struct event_plan *e, const char *system, const char *event)
 {
-	struct event_plan *v, *one;
-	int ret = 0;
+	struct event_plan *one;
+	char name[520];
 
-	if (nw->n == EVENTS_MAX)
+	if (nw->out.n_events == EVENTS_MAX)
 		return -E2BIG;
-	v = realloc(nw->v, (nw->n + 1) * sizeof(*v));
-	if (!v)
+	snprintf(name, sizeof(name), "%s:%s", system, event);
+	one = buffer_plan_add_event(&nw->out, name, e->negate);
+	if (!one)
 		return -ENOMEM;
-	nw->v = v;
-	one = &v[nw->n++];
-	*one = (struct event_plan){ .name = str_printf("%s:%s", system, event), .negate = e->negate };
-	if (e->filter)
-		one->filter = strdup(e->filter);
-	for (size_t i = 0; i < e->triggers.n && !ret; i++)
-		ret = strlist_add(&one->triggers, e->triggers.v[i]);
-	return ret || !one->name || (e->filter && !one->filter) ? -ENOMEM : 0;
+	if (e->filter && !(one->filter = strdup(e->filter)))
+		return -ENOMEM;
+	for (size_t i = 0; i < e->triggers.n; i++)
+		if (strlist_add(&one->triggers, e->triggers.v[i]))
+			return -ENOMEM;
+	return 0;
 }
 
-static int each_event(struct narrow *nw, const char *system, const char *event)
+static int narrow_event(struct narrow *nw, const char *system, const char *event)
 {
 	int ret = 0;
 
 	for (size_t i = 0; i < nw->old->n_events && !ret; i++) {
 		const struct event_plan *e = &nw->old->events[i];
 
-		if (!matches(e->name, system, event))
+		if (!event_matches(e->name, system, event))
 			continue;
-		if (allowed(nw->allow, system, event))
-			ret = add_event(nw, e, system, event);
+		if (is_allowed(nw->allow, system, event))
+			ret = narrow_add(nw, e, system, event);
 		else if (!e->negate)
 			nw->dropped++;
 	}
 	return ret;
 }
 
-static int each_system(struct narrow *nw, int dirfd, const char *system)
+static int narrow_system(struct narrow *nw, int dirfd, const char *system)
 {
-	char *path = str_printf("events/%s", system);
-	DIR *d = path ? open_dir_at(dirfd, path) : NULL;
+	char path[300];
 	struct dirent *de;
-	int ret = path ? 0 : -ENOMEM;
+	int ret = 0;
+	DIR *d;
 
-	while (!ret && d && (de = readdir(d)))
+	snprintf(path, sizeof(path), "events/%s", system);
+	d = open_dir_at(dirfd, path);
+	while (d && !ret && (de = readdir(d)))
 		if (de->d_name[0] != '.' && de->d_type == DT_DIR)
-			ret = each_event(nw, system, de->d_name);
+			ret = narrow_event(nw, system, de->d_name);
 	if (d)
 		closedir(d);
-	free(path);
 	return ret;
 }
 
-static int each(struct narrow *nw, int dirfd)
+static int narrow_plan(struct narrow *nw, int dirfd)
 {
 	DIR *d = open_dir_at(dirfd, "events");
 	struct dirent *de;
@@ -108,19 +109,9 @@ static int each(struct narrow *nw, int dirfd)
 		return -errno;
 	while (!ret && (de = readdir(d)))
 		if (de->d_name[0] != '.' && de->d_type == DT_DIR)
-			ret = each_system(nw, dirfd, de->d_name);
+			ret = narrow_system(nw, dirfd, de->d_name);
 	closedir(d);
 	return ret;
-}
-
-static void release(struct event_plan *v, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		free(v[i].name);
-		free(v[i].filter);
-		strlist_release(&v[i].triggers);
-	}
-	free(v);
 }
 
 /* Those that cannot switch on another event. */
@@ -156,21 +147,21 @@ int allow_apply(const struct strlist *allow, int dirfd, struct buffer_plan *b, c
 	if (!allow->n)
 		return 0;
 	way = way_around(b);
-	ret = way ? -EACCES : each(&nw, dirfd);
-	if (!ret && b->n_events && !nw.n) {
+	ret = way ? -EACCES : narrow_plan(&nw, dirfd);
+	if (!ret && b->n_events && !nw.out.n_events) {
 		way = "none of these events is allowed here";
 		ret = -EACCES;
 	}
 	if (way)
 		*why = strdup(way);
 	if (ret) {
-		release(nw.v, nw.n);
+		event_plans_release(nw.out.events, nw.out.n_events);
 		return ret;
 	}
 	if (nw.dropped)
 		log_warn(log, "%zu events of the request are not allowed and left out", nw.dropped);
-	release(b->events, b->n_events);
-	b->events = nw.v;
-	b->n_events = nw.n;
+	event_plans_release(b->events, b->n_events);
+	b->events = nw.out.events;
+	b->n_events = nw.out.n_events;
 	return 0;
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* What was recorded before the first recorder came: by --early, or since the kernel's boot. */
 #include "agent.h"
 
 #include <errno.h>
@@ -12,7 +13,7 @@
 
 /* ---- --early -------------------------------------------------------------------------- */
 
-static int open_undo(struct agent *a, struct undo **u)
+static int boot_open_undo(struct agent *a, struct undo **u)
 {
 	int ret = undo_open(u, a->tracing_dir, a->journal, &a->log);
 
@@ -31,22 +32,23 @@ static int early_setup(struct agent *a, struct undo *u, char *events)
 
 	if (ret)
 		log_warn(&a->log, "--early: the clock stays as it is: %s", strerror(-ret));
-	ret = 0;
-	while (!ret && (name = strsep(&rest, ","))) {
+	while ((name = strsep(&rest, ","))) {
 		if (!*name)
 			continue;
 		ret = undo_add(u, "set_event", strcmp(name, "all") ? name : "*:*");
-		if (ret)
+		if (ret) {
 			log_err(&a->log, "--early %s: %s", name, strerror(-ret));
+			return ret;
+		}
 	}
-	return ret ? ret : undo_write(u, "tracing_on", "1");
+	return undo_write(u, "tracing_on", "1");
 }
 
 int boot_early(struct agent *a, const char *events)
 {
 	char *copy = strdup(events);
 	struct undo *u = NULL;
-	int ret = copy ? open_undo(a, &u) : -ENOMEM;
+	int ret = copy ? boot_open_undo(a, &u) : -ENOMEM;
 
 	if (!ret)
 		ret = early_setup(a, u, copy);
@@ -67,7 +69,7 @@ int boot_early(struct agent *a, const char *events)
 
 /* ---- by the kernel's command line -------------------------------------------------------- */
 
-static const char *value_of(const char *word, const char *key)
+static const char *boot_value(const char *word, const char *key)
 {
 	size_t len = strlen(key);
 
@@ -75,7 +77,7 @@ static const char *value_of(const char *word, const char *key)
 }
 
 /* "foo^traceoff@..,sched:*": the name of an instance. */
-static void add_instance(struct boot *b, const char *text)
+static void boot_add_instance(struct boot *b, const char *text)
 {
 	char *name = strndup(text, strcspn(text, "^@,. =\""));
 
@@ -88,20 +90,20 @@ static void add_instance(struct boot *b, const char *text)
  * As the kernel's Documentation/trace/boottrace.rst and kernel-parameters.txt
  * name them; on the command line a '-' is as good as a '_'.
  */
-static void parse_word(struct boot *b, const char *word)
+static void boot_parse_word(struct boot *b, const char *word)
 {
 	const char *v;
 
-	if (value_of(word, "trace_event=") || value_of(word, "ftrace=") ||
-	    value_of(word, "kernel.trace_event ") || value_of(word, "kernel.trace_event=") ||
-	    value_of(word, "ftrace.event.") || value_of(word, "ftrace.events ") ||
-	    value_of(word, "ftrace.events="))
+	if (boot_value(word, "trace_event=") || boot_value(word, "ftrace=") ||
+	    boot_value(word, "kernel.trace_event ") || boot_value(word, "kernel.trace_event=") ||
+	    boot_value(word, "ftrace.event.") || boot_value(word, "ftrace.events ") ||
+	    boot_value(word, "ftrace.events="))
 		b->top = true;
-	v = value_of(word, "trace_instance=");
+	v = boot_value(word, "trace_instance=");
 	if (!v)
-		v = value_of(word, "ftrace.instance.");
+		v = boot_value(word, "ftrace.instance.");
 	if (v)
-		add_instance(b, v);
+		boot_add_instance(b, v);
 }
 
 void boot_parse(struct boot *b, const char *text)
@@ -114,7 +116,7 @@ void boot_parse(struct boot *b, const char *text)
 
 		if (next && word + strlen(word) + 1 == next)
 			word[strlen(word)] = ' ';
-		parse_word(b, word);
+		boot_parse_word(b, word);
 	}
 	free(copy);
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* Where the agent's messages go: stderr, syslog or the kernel's log, never too many. */
 #include "agent.h"
 
 #include <fcntl.h>
@@ -60,7 +61,7 @@ static int throttle(void)
 	return -1;
 }
 
-static void put(enum log_level level, const char *msg)
+static void log_line(enum log_level level, const char *msg)
 {
 	/* facility daemon (3), severities err, warning, info, debug */
 	static const int severity[] = { 3, 4, 6, 7 };
@@ -98,7 +99,7 @@ void agent_log(void *ctx, enum log_level level, const char *msg)
 		return;
 	if (dropped) {
 		snprintf(text, sizeof(text), "%d lines left out", dropped);
-		put(LOG_WARN, text);
+		log_line(LOG_WARN, text);
 	}
-	put(level, msg);
+	log_line(level, msg);
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* hyptrace-agent: its options, the tracing directory, what a killed agent left, and the start. */
 #include "agent.h"
 
 #include <errno.h>
@@ -7,41 +8,26 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "tracefs/mount.h"
+#include "util/opts.h"
 
 #define TIMEOUT_MS 60000
 #define BACKLOG	   64
 
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
-struct options {
+struct agent_line {
+	struct agent *a;
 	const char *early;
 	const char *journal; /* NULL: the first place that will do; "": in memory */
-	bool daemon;
-	bool help, version;
+	uint64_t number;     /* of an option that is one */
+	bool daemon, verbose, version;
 };
 
-static const char usage_text[] =
-	"usage: hyptrace-agent [OPTIONS]\n"
-	"Lets hyptrace record -A and trace-cmd record -A trace this guest.\n"
-	"\n"
-	"  -p, --port PORT        port to listen on (823)\n"
-	"      --listen ADDRESS   vsock (default); tcp:ADDR[:PORT], for the recorder at ADDR\n"
-	"                         only; unix:PATH\n"
-	"      --cid N            vsock: let this CID connect too (2, the host, always may)\n"
-	"      --allow EVENTS     only these events may be traced, e.g. 'sched:*' (repeatable)\n"
-	"      --early EVENTS     record these from now on, for the first recorder "
-	"(comma-separated)\n"
-	"      --timeout SECONDS  for each wait on a recorder (60)\n"
-	"      --journal FILE     where to note what was changed in tracefs; none: nowhere\n"
-	"  -D, --daemon           go to the background, messages to the system's log\n"
-	"  -v, --verbose          say more\n"
-	"  -h, --help\n"
-	"      --version\n";
-
-static void say(int fd, const char *text)
+static void print_text(int fd, const char *text)
 {
 	if (write(fd, text, strlen(text)) < 0)
 		_exit(EXIT_FAILED);
@@ -49,31 +35,24 @@ static void say(int fd, const char *text)
 
 /* ---- options ---------------------------------------------------------------- */
 
-static bool is(const char *word, const char *key, const char *name)
+static int take_journal(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
-	return (key && !strcmp(word, key)) || !strcmp(word, name);
-}
-
-static int usage_error(struct agent *a, const char *what, const char *why)
-{
-	log_err(&a->log, "%s: %s (hyptrace-agent -h tells the options)", what, why);
-	return -EINVAL;
-}
-
-static int parse_number(struct agent *a, const char *word, const char *arg, uint64_t min, uint64_t max,
-			uint64_t *n)
-{
-	if (parse_u64(arg, n) || *n < min || *n > max)
-		return usage_error(a, word, "not a number that can be");
+	((struct agent_line *)ctx)->journal = strcmp(arg, "none") ? arg : "";
 	return 0;
 }
 
-static int parse_listen(struct agent *a, const char *arg)
+static int take_allow(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
+	return strlist_add(&((struct agent_line *)ctx)->a->allow, arg);
+}
+
+static int take_listen(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+{
+	struct agent *a = ((struct agent_line *)ctx)->a;
 	uint32_t port = a->addr.port;
 
 	if (transport_parse(&a->addr, arg))
-		return usage_error(a, arg, "not an address: vsock, tcp:ADDR[:PORT], unix:PATH");
+		return opts_wrong(err, o, arg, "not an address: vsock, tcp:ADDR[:PORT], unix:PATH");
 	a->addr.cid = TRANSPORT_CID_ANY;
 	if (a->addr.kind == TRANSPORT_UNIX)
 		a->addr.port = port;
@@ -86,82 +65,81 @@ static int parse_listen(struct agent *a, const char *arg)
 	return 0;
 }
 
-/* With an argument. 1: taken, 0: not one of these, or -errno. */
-static int parse_with(struct agent *a, struct options *o, const char *word, const char *arg)
+static int take_agent_port(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
-	uint64_t n = 0;
-	int ret;
+	struct agent_line *l = ctx;
+	int ret = opts_set_number(l, o, arg, err);
 
-	if (is(word, NULL, "--early")) {
-		o->early = arg;
-	} else if (is(word, NULL, "--journal")) {
-		o->journal = strcmp(arg, "none") ? arg : "";
-	} else if (is(word, NULL, "--allow")) {
-		ret = strlist_add(&a->allow, arg);
-		return ret ? ret : 1;
-	} else if (is(word, NULL, "--listen")) {
-		ret = parse_listen(a, arg);
-		return ret ? ret : 1;
-	} else if (is(word, "-p", "--port")) {
-		ret = parse_number(a, word, arg, 0, UINT32_MAX - 1, &n);
-		a->addr.port = (uint32_t)n;
-		return ret ? ret : 1;
-	} else if (is(word, NULL, "--timeout")) {
-		ret = parse_number(a, word, arg, 1, 86400, &n);
-		a->timeout_ms = (int64_t)n * 1000;
-		return ret ? ret : 1;
-	} else if (is(word, NULL, "--cid")) {
-		if (a->n_cids == ARRAY_SIZE(a->cids))
-			return usage_error(a, word, "too many");
-		ret = parse_number(a, word, arg, 0, UINT32_MAX - 1, &n);
-		a->cids[a->n_cids++] = (uint32_t)n;
-		return ret ? ret : 1;
-	} else {
-		return 0;
-	}
-	return 1;
+	if (!ret)
+		l->a->addr.port = (uint32_t)l->number;
+	return ret;
 }
 
-/* Without one. */
-static bool parse_flag(struct options *o, const char *word)
+static int take_timeout(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
-	if (is(word, "-D", "--daemon"))
-		o->daemon = true;
-	else if (is(word, "-h", "--help"))
-		o->help = true;
-	else if (is(word, NULL, "--version"))
-		o->version = true;
-	else if (is(word, "-v", "--verbose"))
-		log_verbose();
-	else
-		return false;
-	return true;
+	struct agent_line *l = ctx;
+	int ret = opts_set_number(l, o, arg, err);
+
+	if (!ret)
+		l->a->timeout_ms = (int64_t)l->number * 1000;
+	return ret;
 }
 
-static int parse(struct agent *a, struct options *o, int argc, char **argv)
+static int take_cid(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
-	for (int i = 1; i < argc; i++) {
-		const char *word = argv[i], *eq = NULL;
-		char name[32];
-		int ret;
+	struct agent_line *l = ctx;
+	int ret = opts_set_number(l, o, arg, err);
 
-		if (parse_flag(o, word))
-			continue;
-		if (!strncmp(word, "--", 2))
-			eq = strchr(word, '=');
-		if (eq && (size_t)(eq - word) < sizeof(name)) {
-			memcpy(name, word, (size_t)(eq - word));
-			name[eq - word] = 0;
-			ret = parse_with(a, o, name, eq + 1);
-		} else {
-			ret = parse_with(a, o, word, i + 1 < argc ? argv[i + 1] : "");
-			if (ret > 0 && ++i == argc)
-				return usage_error(a, word, "needs an argument");
-		}
-		if (ret <= 0)
-			return ret ? ret : usage_error(a, word, "no such option");
-	}
+	if (ret)
+		return ret;
+	if (l->a->n_cids == ARRAY_SIZE(l->a->cids))
+		return opts_wrong(err, o, arg, "too many");
+	l->a->cids[l->a->n_cids++] = (uint32_t)l->number;
 	return 0;
+}
+
+#define LINE(field) .off = offsetof(struct agent_line, field)
+
+static const struct opt agent_rows[] = {
+	OPT('p', "port", "PORT", "port to listen on (823)", take_agent_port, LINE(number),
+	    .max = UINT32_MAX - 1),
+	OPT(0, "listen", "ADDRESS",
+	    "vsock (default); tcp:ADDR[:PORT], for the recorder at ADDR\n"
+	    "only; unix:PATH",
+	    take_listen),
+	OPT(0, "cid", "N", "vsock: let this CID connect too (2, the host, always may)", take_cid,
+	    LINE(number), .max = UINT32_MAX - 1),
+	OPT(0, "allow", "EVENTS", "only these events may be traced, e.g. 'sched:*' (repeatable)", take_allow),
+	OPT(0, "early", "EVENTS", "record these from now on, for the first recorder\n(comma-separated)",
+	    opts_set_text, LINE(early)),
+	OPT(0, "timeout", "SECONDS", "for each wait on a recorder (60)", take_timeout, LINE(number), .min = 1,
+	    .max = 86400),
+	OPT(0, "journal", "FILE", "where to note what was changed in tracefs; none: nowhere", take_journal),
+	OPT('D', "daemon", NULL, "go to the background, messages to the system's log", opts_set_flag,
+	    LINE(daemon)),
+	OPT('v', "verbose", NULL, "say more", opts_set_flag, LINE(verbose)),
+	OPT('h', "help", NULL, "print this text", opts_help),
+	OPT(0, "version", NULL, "print the version", opts_set_flag, LINE(version)),
+};
+
+static const struct opts_table agent_table = {
+	.command = "hyptrace-agent",
+	.usage = "usage: hyptrace-agent [OPTIONS]\n"
+		 "Lets hyptrace record -A and trace-cmd record -A trace this guest.\n"
+		 "\n",
+	.rows = agent_rows,
+	.n = ARRAY_SIZE(agent_rows),
+};
+
+static int print_usage_text(void)
+{
+	struct buf text = { 0 };
+
+	opts_usage(&agent_table, &text);
+	if (buf_str(&text))
+		print_text(STDOUT_FILENO, buf_str(&text));
+	buf_release(&text);
+	return EXIT_OK;
 }
 
 /* ---- places ---------------------------------------------------------------- */
@@ -172,31 +150,28 @@ static int parse(struct agent *a, struct options *o, int argc, char **argv)
  */
 static int enter_tracing_dir(struct agent *a)
 {
-	const char *fake = getenv("HYPTRACE_TRACING_DIR"), *dir = "/sys/kernel/tracing";
-	struct stat st;
+	const char *fake = getenv("HYPTRACE_TRACING_DIR");
+	char *dir = tracefs_dir(fake, &a->log);
+	int ret = 0;
 
-	if (fake && *fake) {
-		dir = fake;
+	if (!dir)
+		return -ENOENT;
+	if (fake && *fake)
 		log_info(&a->log, "tracing directory %s (HYPTRACE_TRACING_DIR): a fake", fake);
-	} else if (stat("/sys/kernel/tracing/trace", &st) < 0) {
-		if (!stat("/sys/kernel/debug/tracing/trace", &st))
-			dir = "/sys/kernel/debug/tracing";
-		else if (mount("tracefs", dir, "tracefs", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
-			log_err(&a->log, "cannot mount tracefs on %s: %s", dir, strerror(errno));
-	}
 	if (chdir(dir) < 0 || faccessat(AT_FDCWD, "trace", F_OK, 0) < 0) {
+		ret = -errno;
 		log_err(&a->log, "cannot use the tracing directory '%s': %s", dir, strerror(errno));
-		return -errno;
 	}
+	free(dir);
 	a->tracing_dir = ".";
 	a->proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return 0;
+	return ret;
 }
 
 static const char *const journals[] = { "/run/hyptrace-agent.journal", "/dev/.hyptrace-agent.journal" };
 
 /* It is believed after a crash: no other user may have written it. */
-static bool ours(const struct stat *st)
+static bool is_our_journal(const struct stat *st)
 {
 	return S_ISREG(st->st_mode) && st->st_uid == geteuid() && !(st->st_mode & 0022) && st->st_nlink == 1;
 }
@@ -211,7 +186,7 @@ static const char *find_journal(void)
 		memcpy(dir, journals[i], 4);
 		if (access(dir, W_OK) < 0)
 			continue;
-		if (lstat(journals[i], &st) < 0 || ours(&st))
+		if (lstat(journals[i], &st) < 0 || is_our_journal(&st))
 			return journals[i];
 	}
 	return NULL;
@@ -224,7 +199,7 @@ static int recover_from(struct agent *a, const char *journal)
 	struct stat st;
 	int ret;
 
-	if (lstat(journal, &st) < 0 || !ours(&st))
+	if (lstat(journal, &st) < 0 || !is_our_journal(&st))
 		return 0;
 	ret = undo_load(&u, a->tracing_dir, journal, &a->log);
 	if (ret == -EBUSY)
@@ -240,12 +215,12 @@ static int recover_from(struct agent *a, const char *journal)
 }
 
 /* It may have been started when there was no /run yet: all places are looked at. */
-static int recover(struct agent *a, const struct options *o)
+static int recover_all(struct agent *a, const struct agent_line *l)
 {
 	int ret = 0;
 
-	if (o->journal)
-		return *o->journal ? recover_from(a, o->journal) : 0;
+	if (l->journal)
+		return *l->journal ? recover_from(a, l->journal) : 0;
 	for (size_t i = 0; i < ARRAY_SIZE(journals) && !ret; i++)
 		ret = recover_from(a, journals[i]);
 	return ret;
@@ -299,30 +274,40 @@ static void block_signals(void)
 	signal(SIGPIPE, SIG_IGN);
 }
 
-static int run(struct agent *a, const struct options *o)
+/* Until a signal: recorders are waited for and served. */
+static int listen_and_serve(struct agent *a, bool daemon)
+{
+	int ret = listen_at(a);
+
+	if (ret)
+		return ret;
+	ret = daemon ? go_background(a) : 0;
+	if (ret)
+		return ret;
+	privs_drop(&a->log);
+	ret = serve(a);
+	if (ret)
+		log_err(&a->log, "cannot go on: %s", strerror(-ret));
+	return ret;
+}
+
+static int agent_run(struct agent *a, const struct agent_line *l)
 {
 	int ret = enter_tracing_dir(a);
 
 	if (ret)
 		return ret;
-	a->journal = o->journal ? (*o->journal ? o->journal : NULL) : find_journal();
-	ret = recover(a, o);
+	a->journal = l->journal ? (*l->journal ? l->journal : NULL) : find_journal();
+	ret = recover_all(a, l);
 	if (ret)
 		return ret;
 	/* before anything that could fail or wait */
-	ret = o->early ? boot_early(a, o->early) : 0;
-	if (!ret && !o->early)
+	if (l->early)
+		ret = boot_early(a, l->early);
+	else
 		boot_find(a);
 	if (!ret)
-		ret = listen_at(a);
-	if (!ret && o->daemon)
-		ret = go_background(a);
-	if (!ret) {
-		privs_drop(&a->log);
-		ret = serve(a);
-		if (ret)
-			log_err(&a->log, "cannot go on: %s", strerror(-ret));
-	}
+		ret = listen_and_serve(a, l->daemon);
 	if (a->boot.early && a->journal) {
 		boot_release(&a->boot);
 		unlink(a->journal);
@@ -344,18 +329,28 @@ int main(int argc, char **argv)
 		.n_cids = 1,
 		.timeout_ms = TIMEOUT_MS,
 	};
-	struct options o = { 0 };
-	int status = EXIT_OK;
+	struct agent_line l = { .a = &a };
+	struct opts_error err;
+	int status, ret;
 
 	/* one heap for all threads: arenas would cost megabytes */
 	mallopt(M_ARENA_MAX, 1);
-	if (parse(&a, &o, argc, argv)) {
+	ret = opts_parse(&agent_table, &argc, argv, &l, &err);
+	if (!ret && argc > 1)
+		ret = opts_error(&err, "%s: no such option", argv[1]);
+	if (ret == OPTS_STOP) {
+		status = print_usage_text();
+	} else if (ret) {
+		log_err(&a.log, "%s (hyptrace-agent -h lists the options)", err.text);
 		status = EXIT_USAGE;
-	} else if (o.help || o.version) {
-		say(STDOUT_FILENO, o.help ? usage_text : "hyptrace-agent " HYPTRACE_VERSION "\n");
+	} else if (l.version) {
+		print_text(STDOUT_FILENO, "hyptrace-agent " HYPTRACE_VERSION "\n");
+		status = EXIT_OK;
 	} else {
+		if (l.verbose)
+			log_verbose();
 		block_signals();
-		status = run(&a, &o) ? EXIT_FAILED : EXIT_OK;
+		status = agent_run(&a, &l) ? EXIT_FAILED : EXIT_OK;
 	}
 	strlist_release(&a.allow);
 	return status;

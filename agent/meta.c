@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* The head of a trace.dat that the recorder puts before the pages. */
 #include "agent.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -35,7 +37,7 @@ static const uint16_t section_ids[] = { DAT_HEADER_INFO, DAT_FTRACE_EVENTS, DAT_
 
 /* ---- sections ---------------------------------------------------------------- */
 
-static void section_begin(struct out *w, uint16_t id, const char *name)
+static void meta_begin(struct out *w, uint16_t id, const char *name)
 {
 	dat_out_u16(&w->o, id);
 	dat_out_u16(&w->o, 0);
@@ -45,12 +47,12 @@ static void section_begin(struct out *w, uint16_t id, const char *name)
 	buf_add(&w->strings, name, strlen(name) + 1);
 }
 
-static void section_end(struct out *w)
+static void meta_end(struct out *w)
 {
 	dat_out_patch(&w->o, w->size_at, w->o.pos - w->size_at - 8);
 }
 
-static void add_option(struct out *w, uint16_t id, const void *data, uint32_t len)
+static void meta_option(struct out *w, uint16_t id, const void *data, uint32_t len)
 {
 	buf_add(&w->options, &id, sizeof(id));
 	buf_add(&w->options, &len, sizeof(len));
@@ -59,7 +61,7 @@ static void add_option(struct out *w, uint16_t id, const void *data, uint32_t le
 
 /* ---- texts of tracefs ---------------------------------------------------------------- */
 
-static int put_text64(struct out *w, int dirfd, const char *path)
+static int meta_text64(struct out *w, int dirfd, const char *path)
 {
 	struct buf text = { 0 };
 	int ret = read_file_at(dirfd, path, TEXT_MAX, &text);
@@ -73,7 +75,7 @@ static int put_text64(struct out *w, int dirfd, const char *path)
 }
 
 /* Piece by piece, its size (32 or 64 bits) before it. What cannot be read is empty. */
-static void copy_text(struct out *w, int dirfd, const char *path, int size_bytes)
+static void meta_copy(struct out *w, int dirfd, const char *path, int size_bytes)
 {
 	uint64_t at = w->o.pos, len = 0;
 	int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC);
@@ -100,48 +102,40 @@ static void copy_text(struct out *w, int dirfd, const char *path, int size_bytes
 		w->o.err = -EIO;
 }
 
-static int by_name(const void *a, const void *b)
+static int meta_list_formats(const struct meta *m, const char *system, struct strlist *out)
 {
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static int list_formats(const struct meta *m, const char *system, struct strlist *out)
-{
-	char *dir = str_printf("events/%s", system);
-	DIR *d = dir ? open_dir_at(m->tracing_dirfd, dir) : NULL;
+	char path[640];
 	struct dirent *de;
-	int ret = d ? 0 : -errno;
+	int ret = 0;
+	DIR *d;
 
-	while (!ret && d && (de = readdir(d))) {
-		char *path = str_printf("events/%s/%s/format", system, de->d_name);
-
-		if (!path)
-			ret = -ENOMEM;
-		else if (de->d_name[0] != '.' && !faccessat(m->tracing_dirfd, path, F_OK, 0))
+	snprintf(path, sizeof(path), "events/%s", system);
+	d = open_dir_at(m->tracing_dirfd, path);
+	if (!d)
+		return -errno;
+	while (!ret && (de = readdir(d))) {
+		snprintf(path, sizeof(path), "events/%s/%s/format", system, de->d_name);
+		if (de->d_name[0] != '.' && !faccessat(m->tracing_dirfd, path, F_OK, 0))
 			ret = strlist_add(out, path);
-		free(path);
 	}
-	if (d)
-		closedir(d);
-	free(dir);
-	if (out->n)
-		qsort(out->v, out->n, sizeof(*out->v), by_name);
+	closedir(d);
+	strlist_sort(out);
 	return ret;
 }
 
-static int put_formats(struct out *w, const char *system)
+static int meta_formats(struct out *w, const char *system)
 {
 	struct strlist paths = { 0 };
-	int ret = list_formats(w->m, system, &paths);
+	int ret = meta_list_formats(w->m, system, &paths);
 
 	dat_out_u32(&w->o, (uint32_t)paths.n);
 	for (size_t i = 0; i < paths.n && !ret; i++)
-		ret = put_text64(w, w->m->tracing_dirfd, paths.v[i]);
+		ret = meta_text64(w, w->m->tracing_dirfd, paths.v[i]);
 	strlist_release(&paths);
 	return ret;
 }
 
-static int put_systems(struct out *w)
+static int meta_systems(struct out *w)
 {
 	const struct strlist *s = w->m->systems;
 	uint32_t n = 0;
@@ -154,12 +148,12 @@ static int put_systems(struct out *w)
 		if (!strcmp(s->v[i], "ftrace"))
 			continue;
 		dat_out_write(&w->o, s->v[i], strlen(s->v[i]) + 1);
-		ret = put_formats(w, s->v[i]);
+		ret = meta_formats(w, s->v[i]);
 	}
 	return ret;
 }
 
-static int put_headers(struct out *w)
+static int meta_headers(struct out *w)
 {
 	static const char *const names[] = { "header_page", "header_event" };
 	int ret = 0;
@@ -169,28 +163,28 @@ static int put_headers(struct out *w)
 
 		strcat(path, names[i]);
 		dat_out_write(&w->o, names[i], strlen(names[i]) + 1);
-		ret = put_text64(w, w->m->tracing_dirfd, path);
+		ret = meta_text64(w, w->m->tracing_dirfd, path);
 	}
 	return ret;
 }
 
-static int put_section(struct out *w, uint16_t id)
+static int meta_section(struct out *w, uint16_t id)
 {
 	switch (id) {
 	case DAT_HEADER_INFO:
-		return put_headers(w);
+		return meta_headers(w);
 	case DAT_FTRACE_EVENTS:
-		return put_formats(w, "ftrace");
+		return meta_formats(w, "ftrace");
 	case DAT_EVENT_FORMATS:
-		return put_systems(w);
+		return meta_systems(w);
 	case DAT_KALLSYMS:
-		copy_text(w, w->m->proc_fd, "kallsyms", 4);
+		meta_copy(w, w->m->proc_fd, "kallsyms", 4);
 		break;
 	case DAT_PRINTK:
-		copy_text(w, w->m->tracing_dirfd, "printk_formats", 4);
+		meta_copy(w, w->m->tracing_dirfd, "printk_formats", 4);
 		break;
 	case DAT_CMDLINES:
-		copy_text(w, w->m->tracing_dirfd, "saved_cmdlines", 8);
+		meta_copy(w, w->m->tracing_dirfd, "saved_cmdlines", 8);
 		break;
 	}
 	return w->o.err;
@@ -198,7 +192,7 @@ static int put_section(struct out *w, uint16_t id)
 
 /* ---- the file ---------------------------------------------------------------- */
 
-static void put_front(struct out *w)
+static void meta_front(struct out *w)
 {
 	static const uint8_t magic[] = { 0x17, 0x08, 0x44, 't', 'r', 'a', 'c', 'i', 'n', 'g', '7', 0 };
 	const uint8_t machine[] = { __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__, 8 };
@@ -210,62 +204,68 @@ static void put_front(struct out *w)
 	dat_out_write(&w->o, "none\0", 6);
 }
 
-static int put_options(struct out *w)
+static int meta_options(struct out *w)
 {
-	char *clock_path = str_printf("%s/trace_clock", w->m->instance_path);
 	struct dat_options o = { 0 };
 	struct buf clock = { 0 };
+	char clock_path[400];
 	uint64_t next = 0;
-	int ret = clock_path ? 0 : -ENOMEM;
+	int ret;
 
-	if (!ret && !read_file_at(w->m->tracing_dirfd, clock_path, TEXT_MAX, &clock) && buf_str(&clock))
+	snprintf(clock_path, sizeof(clock_path), "%s/trace_clock", w->m->instance_path);
+	if (!read_file_at(w->m->tracing_dirfd, clock_path, TEXT_MAX, &clock) && buf_str(&clock)) {
 		ret = dat_options_add_clock(&o, buf_str(&clock));
-	if (!ret)
-		ret = dat_options_add_uname(&o);
-	if (!ret)
-		ret = dat_options_add_version(&o, "hyptrace-agent " HYPTRACE_VERSION);
-	if (!ret)
-		ret = dat_options_add_traceid(&o, w->m->trace_id);
+		if (ret)
+			goto out;
+	}
+	ret = dat_options_add_uname(&o);
+	if (ret)
+		goto out;
+	ret = dat_options_add_version(&o, "hyptrace-agent " HYPTRACE_VERSION);
+	if (ret)
+		goto out;
+	ret = dat_options_add_traceid(&o, w->m->trace_id);
 	for (size_t i = 0; i < o.n && !ret; i++)
-		add_option(w, o.v[i].id, o.v[i].data, o.v[i].len);
-	add_option(w, DAT_CPUCOUNT, &w->m->n_cpus, sizeof(w->m->n_cpus));
-	add_option(w, DAT_DONE, &next, sizeof(next));
+		meta_option(w, o.v[i].id, o.v[i].data, o.v[i].len);
+	meta_option(w, DAT_CPUCOUNT, &w->m->n_cpus, sizeof(w->m->n_cpus));
+	meta_option(w, DAT_DONE, &next, sizeof(next));
+out:
 	dat_options_release(&o);
 	buf_release(&clock);
-	free(clock_path);
 	return ret ? ret : buf_status(&w->options);
 }
 
-static int put_all(struct out *w)
+static int meta_all(struct out *w)
 {
 	static const char *const names[] = { "headers",	 "ftrace events", "events format",
 					     "kallsyms", "printk",	  "command lines" };
 	uint64_t options_at, at;
 	int ret = 0;
 
-	put_front(w);
+	meta_front(w);
 	options_at = w->o.pos;
 	dat_out_u64(&w->o, 0);
 	for (size_t i = 0; i < ARRAY_SIZE(section_ids) && !ret; i++) {
 		at = w->o.pos;
-		section_begin(w, section_ids[i], names[i]);
-		ret = put_section(w, section_ids[i]);
-		section_end(w);
-		add_option(w, section_ids[i], &at, sizeof(at));
+		meta_begin(w, section_ids[i], names[i]);
+		ret = meta_section(w, section_ids[i]);
+		meta_end(w);
+		meta_option(w, section_ids[i], &at, sizeof(at));
 	}
-	if (!ret)
-		ret = put_options(w);
+	if (ret)
+		return ret;
+	ret = meta_options(w);
 	if (ret)
 		return ret;
 	at = w->o.pos;
-	section_begin(w, DAT_DONE, "options");
+	meta_begin(w, DAT_DONE, "options");
 	dat_out_write(&w->o, w->options.data, w->options.len);
-	section_end(w);
+	meta_end(w);
 	dat_out_patch(&w->o, options_at, at);
 	/* its own name is in it too */
-	section_begin(w, DAT_STRINGS, "strings");
+	meta_begin(w, DAT_STRINGS, "strings");
 	dat_out_write(&w->o, w->strings.data, w->strings.len);
-	section_end(w);
+	meta_end(w);
 	return w->strings.bad ? -ENOMEM : dat_out_flush(&w->o);
 }
 
@@ -278,7 +278,7 @@ int meta_make(const struct meta *m, const struct log *log)
 		return -errno;
 	ret = dat_out_init(&w.o, fd);
 	if (!ret)
-		ret = put_all(&w);
+		ret = meta_all(&w);
 	dat_out_release(&w.o);
 	buf_release(&w.strings);
 	buf_release(&w.options);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* The ports for one recording's data, and the connections that come to them. */
 #include "ports.h"
 
 #include <errno.h>
@@ -22,7 +23,7 @@ struct ports {
 	struct port v[];
 };
 
-static int open_port(struct port *port, const struct transport_addr *local, uint32_t number)
+static int port_open(struct port *port, const struct transport_addr *local, uint32_t number)
 {
 	struct transport_addr a = *local;
 
@@ -55,7 +56,7 @@ int ports_open(struct ports **out, const struct transport_addr *local, const str
 		base = (uint32_t)msg_now();
 	base = 0x10000 + (base & 0x3fffff00);
 	while (p->n < n && !ret) {
-		ret = open_port(&p->v[p->n], local, base + (uint32_t)p->n);
+		ret = port_open(&p->v[p->n], local, base + (uint32_t)p->n);
 		p->n += !ret;
 	}
 	if (ret)
@@ -84,7 +85,7 @@ uint32_t ports_number(const struct ports *p, size_t i)
 	return p->v[i].number;
 }
 
-static int take_given(struct ports *p, struct port *port)
+static int port_take_given(struct ports *p, struct port *port)
 {
 	int fd;
 
@@ -107,7 +108,7 @@ int ports_accept(struct ports *p, size_t i, const struct msg_wait *w)
 		if (ret)
 			return ret;
 		if (p->peer.kind == TRANSPORT_UNIX) {
-			ret = take_given(p, port);
+			ret = port_take_given(p, port);
 			break;
 		}
 		ret = transport_accept(port->wake, &peer);

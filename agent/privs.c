@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* Drops every right that serving recorders does not need. */
 #include "agent.h"
 
 #include <errno.h>
@@ -49,80 +50,19 @@ static int drop_capabilities(void)
 #endif
 
 /* The C library's and ours; the same kernel call has several names over the years. */
+/* clang-format off */
 static const int calls[] = {
-	SYS_read,
-	SYS_write,
-	SYS_pread64,
-	SYS_pwrite64,
-	SYS_readv,
-	SYS_writev,
-	SYS_close,
-	SYS_lseek,
-	SYS_openat,
-	SYS_mkdirat,
-	SYS_unlinkat,
-	SYS_faccessat,
-	SYS_newfstatat,
-	SYS_fstat,
-	SYS_fcntl,
-	SYS_ftruncate,
-	SYS_flock,
-	SYS_getdents64,
-	SYS_readlinkat,
-	SYS_splice,
-	SYS_pipe2,
-	SYS_ppoll,
-	SYS_eventfd2,
-	SYS_signalfd4,
-	SYS_memfd_create,
-	SYS_socket,
-	SYS_bind,
-	SYS_listen,
-	SYS_accept4,
-	SYS_connect,
-	SYS_getsockname,
-	SYS_getpeername,
-	SYS_setsockopt,
-	SYS_getsockopt,
-	SYS_sendto,
-	SYS_recvfrom,
-	SYS_sendmsg,
-	SYS_recvmsg,
-	SYS_shutdown,
-	SYS_futex,
-	SYS_clone,
-	SYS_set_robust_list,
-	SYS_exit,
-	SYS_exit_group,
-	SYS_mmap,
-	SYS_munmap,
-	SYS_mremap,
-	SYS_mprotect,
-	SYS_madvise,
-	SYS_brk,
-	SYS_rt_sigprocmask,
-	SYS_rt_sigaction,
-	SYS_rt_sigreturn,
-	SYS_sigaltstack,
-	SYS_tgkill,
-	SYS_getpid,
-	SYS_gettid,
-	SYS_geteuid,
-	SYS_getuid,
-	SYS_uname,
-	SYS_clock_gettime,
-	SYS_clock_nanosleep,
-	SYS_nanosleep,
-	SYS_gettimeofday,
-	SYS_getrandom,
-	SYS_sched_setaffinity,
-	SYS_sched_getaffinity,
-	SYS_sched_yield,
-	SYS_getcpu,
-	SYS_restart_syscall,
-	SYS_prlimit64,
-	SYS_sysinfo,
-	SYS_fchmod,
+	SYS_read, SYS_write, SYS_pread64, SYS_pwrite64, SYS_readv, SYS_writev, SYS_close, SYS_lseek,
+	SYS_openat, SYS_mkdirat, SYS_unlinkat, SYS_faccessat, SYS_newfstatat, SYS_fstat, SYS_fcntl,
+	SYS_ftruncate, SYS_flock, SYS_getdents64, SYS_readlinkat, SYS_splice, SYS_pipe2, SYS_ppoll,
+	SYS_eventfd2, SYS_signalfd4, SYS_memfd_create, SYS_socket, SYS_bind, SYS_listen, SYS_accept4,
+	SYS_connect, SYS_getsockname, SYS_getpeername, SYS_setsockopt, SYS_getsockopt, SYS_sendto,
+	SYS_recvfrom, SYS_sendmsg, SYS_recvmsg, SYS_shutdown, SYS_futex, SYS_clone, SYS_set_robust_list,
+	SYS_exit, SYS_exit_group, SYS_mmap, SYS_munmap, SYS_mremap, SYS_mprotect, SYS_madvise, SYS_brk,
+	SYS_rt_sigprocmask, SYS_rt_sigaction, SYS_rt_sigreturn, SYS_sigaltstack, SYS_tgkill, SYS_getpid,
+	SYS_gettid, SYS_geteuid, SYS_getuid, SYS_uname, SYS_clock_gettime, SYS_clock_nanosleep,
+	SYS_nanosleep, SYS_gettimeofday, SYS_getrandom, SYS_sched_setaffinity, SYS_sched_getaffinity,
+	SYS_sched_yield, SYS_getcpu, SYS_restart_syscall, SYS_prlimit64,
 #ifdef SYS_rseq
 	SYS_rseq,
 #endif
@@ -135,7 +75,9 @@ static const int calls[] = {
 #ifdef SYS_faccessat2
 	SYS_faccessat2,
 #endif
+	SYS_sysinfo, SYS_fchmod,
 };
+/* clang-format on */
 
 #if defined(ARCH) && !defined(__SANITIZE_ADDRESS__)
 #define STMT(c, v)	 ((struct sock_filter)BPF_STMT(c, v))

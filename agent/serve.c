@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* Accepts recorders, and starts serving the first that asks for a recording. */
 #include "agent.h"
 
 #include <errno.h>
@@ -33,7 +34,7 @@ struct server {
 	int signal_fd, done_fd;
 	struct pending *pending[PENDING_MAX]; /* oldest first */
 	size_t n_pending;
-	struct session *session;
+	struct serving *serving;
 };
 
 /* ---- who may connect ---------------------------------------------------------------- */
@@ -56,7 +57,7 @@ static bool may_connect(const struct agent *a, int fd, const struct transport_ad
 
 /* ---- pending connections ---------------------------------------------------------------- */
 
-static void forget(struct server *s, size_t i, bool close_it)
+static void pending_drop(struct server *s, size_t i, bool close_it)
 {
 	if (close_it)
 		close(s->pending[i]->fd);
@@ -65,7 +66,7 @@ static void forget(struct server *s, size_t i, bool close_it)
 	memmove(&s->pending[i], &s->pending[i + 1], (s->n_pending - i) * sizeof(s->pending[0]));
 }
 
-static void refuse(struct server *s, size_t i, const char *why)
+static void pending_refuse(struct server *s, size_t i, const char *why)
 {
 	/* now or never */
 	struct msg_wait w = { .deadline = msg_now(), .stop_fd = -1 };
@@ -74,10 +75,10 @@ static void refuse(struct server *s, size_t i, const char *why)
 	log_warn(&s->a->log, "refused: %s", why);
 	msg_add_refusal(&b, why);
 	msg_send_buf(s->pending[i]->fd, &b, &w);
-	forget(s, i, true);
+	pending_drop(s, i, true);
 }
 
-static void add_pending(struct server *s, int fd, const struct transport_addr *peer)
+static void pending_add(struct server *s, int fd, const struct transport_addr *peer)
 {
 	struct pending *p = calloc(1, sizeof(*p));
 	int64_t ms = s->a->timeout_ms < REQUEST_MS ? s->a->timeout_ms : REQUEST_MS;
@@ -87,7 +88,7 @@ static void add_pending(struct server *s, int fd, const struct transport_addr *p
 		return;
 	}
 	if (s->n_pending == PENDING_MAX)
-		forget(s, 0, true);
+		pending_drop(s, 0, true);
 	p->fd = fd;
 	p->peer = *peer;
 	p->deadline = msg_now() + ms;
@@ -107,7 +108,7 @@ static void accept_some(struct server *s)
 		if (fd < 0)
 			return;
 		if (may_connect(s->a, fd, &peer)) {
-			add_pending(s, fd, &peer);
+			pending_add(s, fd, &peer);
 			continue;
 		}
 		log_warn(&s->a->log, "%s may not connect", transport_text(&peer, text, sizeof(text)));
@@ -117,43 +118,43 @@ static void accept_some(struct server *s)
 
 /* ---- what they want ---------------------------------------------------------------- */
 
-static void end_session(struct server *s)
+static void end_serving(struct server *s)
 {
 	eventfd_t n;
 
-	if (s->session)
-		session_join(s->session);
-	s->session = NULL;
+	if (s->serving)
+		serving_join(s->serving);
+	s->serving = NULL;
 	eventfd_read(s->done_fd, &n);
 }
 
-static void begin(struct server *s, size_t i, const struct msg *m)
+static void pending_begin(struct server *s, size_t i, const struct msg *m)
 {
 	struct pending *p = s->pending[i];
 	struct msg_trace_req req;
 	char text[128];
 	int ret;
 
-	if (s->session && session_ending(s->session))
-		end_session(s);
-	if (s->session) {
-		refuse(s, i, "busy: another recorder is at work");
+	if (s->serving && serving_ending(s->serving))
+		end_serving(s);
+	if (s->serving) {
+		pending_refuse(s, i, "busy: another recorder is at work");
 		return;
 	}
 	ret = msg_get_trace_req(m, &req);
 	if (ret) {
-		refuse(s, i, "the request makes no sense");
+		pending_refuse(s, i, "the request makes no sense");
 		return;
 	}
 	log_info(&s->a->log, "a recorder from %s", transport_text(&p->peer, text, sizeof(text)));
-	ret = session_start(&s->session, s->a, p->fd, &p->peer, &req, s->done_fd);
+	ret = serving_start(&s->serving, s->a, p->fd, &p->peer, &req, s->done_fd);
 	if (ret)
 		log_err(&s->a->log, "cannot serve it: %s", strerror(-ret));
-	forget(s, i, false);
+	pending_drop(s, i, false);
 }
 
 /* "CONNECT port\n" of a UNIX socket. 1: done with the connection, 0: go on, -errno: away with it */
-static int take_connect(struct server *s, struct pending *p)
+static int pending_connect(struct server *s, struct pending *p)
 {
 	char line[32];
 	ssize_t n = recv(p->fd, line, sizeof(line) - 1, MSG_PEEK | MSG_DONTWAIT);
@@ -172,26 +173,26 @@ static int take_connect(struct server *s, struct pending *p)
 	len = snprintf(line, sizeof(line), "OK %u\n", port);
 	if (port == s->a->addr.port)
 		return msg_send(p->fd, line, (size_t)len, &w);
-	if (!s->session || msg_send(p->fd, line, (size_t)len, &w) || !session_offer(s->session, port, p->fd))
+	if (!s->serving || msg_send(p->fd, line, (size_t)len, &w) || !serving_offer(s->serving, port, p->fd))
 		return -ECONNREFUSED;
 	return 1;
 }
 
-static void serve_pending(struct server *s, size_t i)
+static void pending_serve(struct server *s, size_t i)
 {
 	struct pending *p = s->pending[i];
 	struct msg m;
 	int ret = 0;
 
 	if (p->peer.kind == TRANSPORT_UNIX && !p->reader.have)
-		ret = take_connect(s, p);
+		ret = pending_connect(s, p);
 	if (ret == -EAGAIN) {
 		/* the half of a line stays in the socket, which stays readable */
 		poll(NULL, 0, 10);
 		return;
 	}
 	if (ret > 0) {
-		forget(s, i, false);
+		pending_drop(s, i, false);
 		return;
 	}
 	if (!ret)
@@ -199,25 +200,25 @@ static void serve_pending(struct server *s, size_t i)
 	if (ret < 0) {
 		if (ret == -EBADMSG)
 			log_warn(&s->a->log, "a connection that makes no sense");
-		forget(s, i, true);
+		pending_drop(s, i, true);
 		return;
 	}
 	if (!ret)
 		return;
 	if (m.cmd == MSG_TRACE_REQ)
-		begin(s, i, &m);
+		pending_begin(s, i, &m);
 	else if (m.cmd == MSG_CLOSE)
-		forget(s, i, true);
+		pending_drop(s, i, true);
 	else
-		refuse(s, i, "only TRACE_REQ makes sense first");
+		pending_refuse(s, i, "only TRACE_REQ makes sense first");
 }
 
-static void expire(struct server *s)
+static void pending_expire(struct server *s)
 {
 	int64_t now = msg_now();
 
 	while (s->n_pending && s->pending[0]->deadline <= now)
-		forget(s, 0, true);
+		pending_drop(s, 0, true);
 }
 
 /* ---- the loop ---------------------------------------------------------------- */
@@ -234,7 +235,7 @@ static int next_expiry(const struct server *s)
 }
 
 /* 1: asked to end. */
-static int step(struct server *s)
+static int server_step(struct server *s)
 {
 	struct pollfd p[3 + PENDING_MAX] = {
 		{ .fd = s->signal_fd, .events = POLLIN },
@@ -250,18 +251,18 @@ static int step(struct server *s)
 	if (p[0].revents)
 		return 1;
 	if (p[1].revents)
-		end_session(s);
+		end_serving(s);
 	/* from the last one, for they move up when one goes */
 	for (size_t i = n; i-- > 0;)
 		if (p[3 + i].revents)
-			serve_pending(s, i);
+			pending_serve(s, i);
 	if (p[2].revents)
 		accept_some(s);
-	expire(s);
+	pending_expire(s);
 	return 0;
 }
 
-static int open_fds(struct server *s)
+static int server_open_fds(struct server *s)
 {
 	sigset_t set;
 
@@ -277,16 +278,16 @@ static int open_fds(struct server *s)
 int serve(struct agent *a)
 {
 	struct server s = { .a = a, .signal_fd = -1, .done_fd = -1 };
-	int ret = open_fds(&s);
+	int ret = server_open_fds(&s);
 
 	while (!ret)
-		ret = step(&s);
-	if (s.session) {
-		session_cancel(s.session);
-		end_session(&s);
+		ret = server_step(&s);
+	if (s.serving) {
+		serving_cancel(s.serving);
+		end_serving(&s);
 	}
 	while (s.n_pending)
-		forget(&s, 0, true);
+		pending_drop(&s, 0, true);
 	if (s.signal_fd >= 0)
 		close(s.signal_fd);
 	if (s.done_fd >= 0)

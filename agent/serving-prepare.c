@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* From a request to a buffer that is ready to start, and back to what tracefs was. */
 #include "serving.h"
 
 #include <dirent.h>
@@ -12,7 +13,7 @@
 
 /* ---- the undo ---------------------------------------------------------------- */
 
-static int open_undo(struct session *s)
+static int serving_open_undo(struct serving *s)
 {
 	struct agent *a = s->agent;
 	int ret;
@@ -48,7 +49,7 @@ static void end_early(struct agent *a)
 		unlink(a->journal);
 }
 
-void session_put_back(struct session *s)
+void serving_put_back(struct serving *s)
 {
 	instance_free(s->inst);
 	s->inst = NULL;
@@ -64,38 +65,43 @@ void session_put_back(struct session *s)
 
 /* ---- the buffer ---------------------------------------------------------------- */
 
-static char *file_of(const struct session *s, const char *name)
-{
-	const char *path = instance_path(s->inst);
+#define SERVING_PATH 400 /* bytes: an instance's name is 255 at most */
 
-	/* "." is no part of a path for the journal */
-	return strcmp(path, ".") ? str_printf("%s/%s", path, name) : strdup(name);
+static const char *serving_file(const struct serving *s, char path[SERVING_PATH], const char *name)
+{
+	const char *dir = instance_path(s->inst);
+	bool top = !strcmp(dir, "."); /* which is no part of a path for the journal */
+
+	snprintf(path, SERVING_PATH, "%s%s%s", top ? "" : dir, top ? "" : "/", name);
+	return path;
 }
 
 /* The instance's own sub-buffer size, where the kernel has one; else header_page's. */
-static int find_page_size(struct session *s)
+static int serving_find_page_size(struct serving *s)
 {
-	char *path = file_of(s, "buffer_subbuf_size_kb"), *kb = NULL;
 	struct page_layout layout;
+	char path[SERVING_PATH];
+	char *kb = NULL;
 	uint64_t n = 0;
-	int ret = path ? 0 : -ENOMEM;
+	bool own = !undo_read(s->undo, serving_file(s, path, "buffer_subbuf_size_kb"), &kb) &&
+		   !parse_u64(kb, &n) && n && n <= 1024;
+	int ret = 0;
 
-	if (!ret && !undo_read(s->undo, path, &kb) && !parse_u64(kb, &n) && n && n <= 1024) {
-		s->page_size = (uint32_t)n * 1024;
-	} else if (!ret) {
-		ret = page_layout_read(undo_dirfd(s->undo), "events/header_page", &layout);
-		if (!ret)
-			s->page_size = layout.size;
-	}
-	free(path);
 	free(kb);
+	if (own) {
+		s->page_size = (uint32_t)n * 1024;
+		return 0;
+	}
+	ret = page_layout_read(undo_dirfd(s->undo), "events/header_page", &layout);
+	if (!ret)
+		s->page_size = layout.size;
 	return ret;
 }
 
-static int find_cpus(struct session *s)
+static int serving_find_cpus(struct serving *s)
 {
-	char *path = file_of(s, "per_cpu");
-	DIR *d = path ? open_dir_at(undo_dirfd(s->undo), path) : NULL;
+	char path[SERVING_PATH];
+	DIR *d = open_dir_at(undo_dirfd(s->undo), serving_file(s, path, "per_cpu"));
 	struct dirent *de;
 	unsigned int cpu;
 
@@ -104,35 +110,34 @@ static int find_cpus(struct session *s)
 			s->n_cpus = cpu + 1;
 	if (d)
 		closedir(d);
-	free(path);
 	return s->n_cpus ? 0 : -ENODEV;
 }
 
-static int find_facts(struct session *s)
+static int serving_find_facts(struct serving *s)
 {
-	char *path = file_of(s, "trace_clock");
-	int ret = path ? undo_read(s->undo, path, &s->clock) : -ENOMEM;
+	char path[SERVING_PATH];
+	int ret = undo_read(s->undo, serving_file(s, path, "trace_clock"), &s->clock);
 
-	free(path);
-	if (!ret)
-		ret = find_page_size(s);
-	return ret ? ret : find_cpus(s);
+	if (ret)
+		return ret;
+	ret = serving_find_page_size(s);
+	return ret ? ret : serving_find_cpus(s);
 }
 
 /* ---- a boot trace ---------------------------------------------------------------- */
 
 /* Its buffer stays as it is, with its clock and its size; the request's events come on top. */
-static int join_boot(struct session *s)
+static int join_boot(struct serving *s)
 {
 	const struct buffer_plan *b = s->buffer;
-	char *path = file_of(s, "set_event"), *on = file_of(s, "tracing_on");
 	bool less = b->tracer || b->size_kb || b->subbuf_kb || b->cpumask;
-	int ret = path && on ? 0 : -ENOMEM;
+	char path[SERVING_PATH];
+	int ret;
 
 	log_info(s->log, "the buffer holds a boot trace: it is not cleared");
 	/* it is on, and is to go on */
-	if (!ret)
-		ret = undo_save(s->undo, on);
+	ret = undo_save(s->undo, serving_file(s, path, "tracing_on"));
+	serving_file(s, path, "set_event");
 	for (size_t i = 0; i < b->n_events && !ret; i++) {
 		const struct event_plan *e = &b->events[i];
 
@@ -145,12 +150,10 @@ static int join_boot(struct session *s)
 	}
 	if (less)
 		log_warn(s->log, "of the request only its events are added to a boot trace");
-	free(path);
-	free(on);
 	return ret;
 }
 
-static int set_pids(struct session *s)
+static int serving_set_pids(struct serving *s)
 {
 	size_t n = s->plan.pids.n;
 	pid_t *pids;
@@ -170,22 +173,23 @@ static int set_pids(struct session *s)
 	return ret;
 }
 
-/* ---- all of it
- * ----------------------------------------------------------------------------------- */
+/* ---- all of it ---------------------------------------------------------------- */
 
-static int setup(struct session *s)
+static int serving_setup(struct serving *s)
 {
 	struct instance_opts o = { .plan = &s->plan, .log = s->log };
 	int ret = instance_open(&s->inst, s->undo, s->buffer, &o);
 
-	if (!ret)
-		ret = s->boot ? join_boot(s) : instance_setup(s->inst);
-	if (!ret && !s->boot)
-		ret = set_pids(s);
-	return ret ? ret : find_facts(s);
+	if (ret)
+		return ret;
+	ret = s->boot ? join_boot(s) : instance_setup(s->inst);
+	if (ret)
+		return ret;
+	ret = s->boot ? 0 : serving_set_pids(s);
+	return ret ? ret : serving_find_facts(s);
 }
 
-int session_prepare(struct session *s, char **why)
+int serving_prepare(struct serving *s, char **why)
 {
 	struct agent *a = s->agent;
 	int ret = request_parse(&s->plan, &s->req.args, s->log, why);
@@ -200,11 +204,11 @@ int session_prepare(struct session *s, char **why)
 	s->boot = boot_take(a, s->buffer->name);
 	if (!s->boot)
 		end_early(a);
-	ret = open_undo(s);
+	ret = serving_open_undo(s);
 	if (!ret)
 		ret = allow_apply(&a->allow, undo_dirfd(s->undo), s->buffer, s->log, why);
 	if (!ret)
-		ret = setup(s);
+		ret = serving_setup(s);
 	if (ret && !*why)
 		*why = str_printf("cannot set up tracing: %s (the agent's log says more)", strerror(-ret));
 	return ret;

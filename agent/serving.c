@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* One recording of a recorder: the answer, the metadata, the pages, the end. */
 #include "agent.h"
 
 #include <errno.h>
@@ -22,20 +23,20 @@
 #define LAST_MS	     1000
 #define SEND_AT_ONCE 61440 /* bytes: with one more message, what a vsock packet carries */
 
-static struct msg_wait wait_for(const struct session *s)
+static struct msg_wait serving_wait(const struct serving *s)
 {
 	return (struct msg_wait){ .deadline = msg_now() + s->agent->timeout_ms, .stop_fd = s->cancel_fd };
 }
 
 /* For what comes last: the next recorder may be waiting for this one. */
-static struct msg_wait last_wait(const struct session *s)
+static struct msg_wait serving_last_wait(const struct serving *s)
 {
 	return (struct msg_wait){ .deadline = msg_now() + LAST_MS, .stop_fd = s->cancel_fd };
 }
 
-static int refuse(struct session *s, const char *why)
+static int serving_refuse(struct serving *s, const char *why)
 {
-	struct msg_wait w = last_wait(s);
+	struct msg_wait w = serving_last_wait(s);
 	struct buf b = { 0 };
 
 	log_warn(s->log, "refused: %s", why);
@@ -45,7 +46,7 @@ static int refuse(struct session *s, const char *why)
 
 /* ---- the answer ---------------------------------------------------------------- */
 
-static int open_ports(struct session *s)
+static int serving_open_ports(struct serving *s)
 {
 	struct transport_addr local;
 	struct ports *p;
@@ -53,14 +54,15 @@ static int open_ports(struct session *s)
 
 	if (!ret)
 		ret = ports_open(&p, &local, &s->peer, s->n_cpus + 1);
-	if (!ret)
-		atomic_store(&s->ports, p);
-	else
+	if (ret) {
 		log_err(s->log, "cannot open the ports for the data: %s", strerror(-ret));
-	return ret;
+		return ret;
+	}
+	atomic_store(&s->ports, p);
+	return 0;
 }
 
-static int open_sync(struct session *s)
+static int serving_open_sync(struct serving *s)
 {
 	struct sync_opts o = {
 		.undo = s->undo,
@@ -84,10 +86,10 @@ static int open_sync(struct session *s)
 	return 0;
 }
 
-static int answer(struct session *s)
+static int serving_answer(struct serving *s)
 {
 	struct msg_trace_resp r = { .cpus = s->n_cpus, .page_size = s->page_size, .trace_id = s->trace_id };
-	struct msg_wait w = wait_for(s);
+	struct msg_wait w = serving_wait(s);
 	struct buf b = { 0 };
 
 	r.ports = calloc(s->n_cpus, sizeof(*r.ports));
@@ -117,12 +119,12 @@ static int add_data(struct buf *out, int fd)
 }
 
 /* vsock wakes the other side up for each send, which takes longer than what is sent. */
-static int send_file(struct session *s, int fd)
+static int send_file(struct serving *s, int fd)
 {
 	int more = 1, ret = 0;
 
 	while (!ret && more > 0) {
-		struct msg_wait w = wait_for(s);
+		struct msg_wait w = serving_wait(s);
 		struct buf b = { 0 };
 
 		while ((more = add_data(&b, fd)) > 0 && b.len < SEND_AT_ONCE)
@@ -135,7 +137,7 @@ static int send_file(struct session *s, int fd)
 	return ret;
 }
 
-static int send_meta(struct session *s)
+static int send_meta(struct serving *s)
 {
 	struct strlist systems = { 0 };
 	struct meta m = {
@@ -160,7 +162,7 @@ static int send_meta(struct session *s)
 
 /* ---- recording ---------------------------------------------------------------- */
 
-static int start_streams(struct session *s)
+static int start_streams(struct serving *s)
 {
 	struct streams_opts o = {
 		.tracing_dirfd = undo_dirfd(s->undo),
@@ -183,7 +185,7 @@ static int start_streams(struct session *s)
  * Once the recorder has connected to all CPUs, which it does to all of its guests
  * at a time: so they begin together, however long each took to be set up.
  */
-static int start_tracing(struct session *s, eventfd_t *connected)
+static int start_tracing(struct serving *s, eventfd_t *connected)
 {
 	int clock = clock_marks_system(s->clock);
 	struct timespec now;
@@ -200,7 +202,7 @@ static int start_tracing(struct session *s, eventfd_t *connected)
 }
 
 /* 1: the recorder says that it is enough; 0: go on; else it is over. */
-static int take_message(struct session *s, unsigned int *stray)
+static int take_message(struct serving *s, unsigned int *stray)
 {
 	struct msg m;
 	int ret = msg_reader_step(&s->reader, s->fd, &m);
@@ -213,10 +215,10 @@ static int take_message(struct session *s, unsigned int *stray)
 		return 0;
 	if (++*stray > STRAY_MAX)
 		return -EPROTO;
-	return refuse(s, "only CLOSE makes sense now");
+	return serving_refuse(s, "only CLOSE makes sense now");
 }
 
-static int trace_until_close(struct session *s)
+static int trace_until_close(struct serving *s)
 {
 	struct pollfd p[4] = { { .fd = s->fd, .events = POLLIN },
 			       { .fd = s->cancel_fd, .events = POLLIN },
@@ -243,7 +245,7 @@ static int trace_until_close(struct session *s)
 	}
 }
 
-static void summary(struct session *s)
+static void serving_sum(struct serving *s)
 {
 	uint64_t bytes = 0, lost = 0;
 
@@ -264,7 +266,7 @@ static void summary(struct session *s)
 		 streams_spliced(s->streams) ? " by splice" : "", lost);
 }
 
-static int record(struct session *s)
+static int serving_record(struct serving *s)
 {
 	int ret = start_streams(s), ended;
 
@@ -275,61 +277,57 @@ static int record(struct session *s)
 		return ret;
 	/* what is left is for a recorder that listens still */
 	if (ret)
-		session_cancel(s);
+		serving_cancel(s);
 	ended = streams_finish(s->streams);
-	summary(s);
+	serving_sum(s);
 	return ended && (!ret || ret == -EPIPE) ? ended : ret;
 }
 
 /* ---- the whole ---------------------------------------------------------------- */
 
-static int run(struct session *s)
+static int serving_run(struct serving *s)
 {
+	static int (*const steps[])(struct serving *) = {
+		serving_open_ports, serving_open_sync, serving_answer, send_meta, serving_record,
+	};
 	char *why = NULL;
-	int ret = session_prepare(s, &why);
+	int ret = serving_prepare(s, &why);
 
 	if (ret) {
 		/* first, so that who tries again at once is served */
-		session_put_back(s);
+		serving_put_back(s);
 		atomic_store(&s->ending, true);
-		refuse(s, why ? why : strerror(-ret));
+		serving_refuse(s, why ? why : strerror(-ret));
 		free(why);
 		return ret;
 	}
-	ret = open_ports(s);
-	if (!ret)
-		ret = open_sync(s);
-	if (!ret)
-		ret = answer(s);
-	if (!ret)
-		ret = send_meta(s);
-	if (!ret)
-		ret = record(s);
+	for (size_t i = 0; i < ARRAY_SIZE(steps) && !ret; i++)
+		ret = steps[i](s);
 	if (ret) {
 		atomic_store(&s->ending, true);
-		session_cancel(s);
+		serving_cancel(s);
 	}
 	sync_finish(s->sync);
 	return ret;
 }
 
-static int send_close_resp(struct session *s)
+static int send_close_resp(struct serving *s)
 {
-	struct msg_wait w = last_wait(s);
+	struct msg_wait w = serving_last_wait(s);
 	struct buf b = { 0 };
 
 	msg_add_close_resp(&b, &s->sent);
 	return msg_send_buf(s->fd, &b, &w);
 }
 
-static void *session_thread(void *arg)
+static void *serving_thread(void *arg)
 {
-	struct session *s = arg;
-	int ret = run(s);
+	struct serving *s = arg;
+	int ret = serving_run(s);
 
 	sync_free(s->sync);
 	streams_free(s->streams);
-	session_put_back(s);
+	serving_put_back(s);
 	atomic_store(&s->ending, true);
 	if (!ret)
 		ret = send_close_resp(s);
@@ -344,18 +342,18 @@ static void *session_thread(void *arg)
 	return NULL;
 }
 
-int session_start(struct session **out, struct agent *a, int fd, const struct transport_addr *peer,
+int serving_start(struct serving **out, struct agent *a, int fd, const struct transport_addr *peer,
 		  struct msg_trace_req *req, int done_fd)
 {
-	struct session *s = calloc(1, sizeof(*s));
-	int ret = s ? 0 : -ENOMEM;
+	struct serving *s = calloc(1, sizeof(*s));
+	int ret = 0;
 
-	if (ret) {
+	if (!s) {
 		msg_trace_req_release(req);
 		close(fd);
-		return ret;
+		return -ENOMEM;
 	}
-	*s = (struct session){ .agent = a,
+	*s = (struct serving){ .agent = a,
 			       .log = &a->log,
 			       .fd = fd,
 			       .peer = *peer,
@@ -369,36 +367,36 @@ int session_start(struct session **out, struct agent *a, int fd, const struct tr
 	    getrandom(&s->trace_id, sizeof(s->trace_id), 0) != sizeof(s->trace_id))
 		ret = -errno;
 	if (!ret)
-		ret = thread_start(&s->thread, session_thread, s);
+		ret = thread_start(&s->thread, serving_thread, s);
 	if (!ret) {
 		*out = s;
 		return 0;
 	}
 	close(fd);
-	session_free(s);
+	serving_free(s);
 	return ret;
 }
 
-bool session_offer(struct session *s, uint32_t port, int fd)
+bool serving_offer(struct serving *s, uint32_t port, int fd)
 {
 	struct ports *p = atomic_load(&s->ports);
 
 	return p && ports_offer(p, port, fd);
 }
 
-bool session_ending(struct session *s)
+bool serving_ending(struct serving *s)
 {
 	return atomic_load(&s->ending);
 }
 
-void session_cancel(struct session *s)
+void serving_cancel(struct serving *s)
 {
 	eventfd_write(s->cancel_fd, 1);
 }
 
-void session_free(struct session *s)
+void serving_free(struct serving *s)
 {
-	/* here, not in the thread: session_offer looks at them */
+	/* here, not in the thread: serving_offer looks at them */
 	ports_free(s->ports);
 	msg_trace_req_release(&s->req);
 	record_plan_release(&s->plan);
@@ -413,8 +411,8 @@ void session_free(struct session *s)
 	free(s);
 }
 
-void session_join(struct session *s)
+void serving_join(struct serving *s)
 {
 	pthread_join(s->thread, NULL);
-	session_free(s);
+	serving_free(s);
 }

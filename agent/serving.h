@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef HYPTRACE_AGENT_SESSION_PRIV_H
-#define HYPTRACE_AGENT_SESSION_PRIV_H
+#ifndef HYPTRACE_AGENT_SERVING_H
+#define HYPTRACE_AGENT_SERVING_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -11,7 +11,7 @@
 #include "timesync.h"
 
 /* One recording, from the request to tracefs as it was. */
-struct session {
+struct serving {
 	struct agent *agent;
 	const struct log *log;
 	pthread_t thread;
@@ -25,7 +25,7 @@ struct session {
 	struct msg_trace_req req;
 	uint64_t trace_id;
 
-	/* session-prepare.c */
+	/* set by serving_prepare */
 	struct record_plan plan;
 	struct buffer_plan *buffer; /* the one of the plan that is recorded */
 	struct undo *undo;
@@ -47,11 +47,11 @@ struct session {
 /*
  * From the request to a buffer that is ready to start. On failure *why (may
  * stay NULL) tells the recorder what was wrong; what was changed is for
- * session_put_back.
+ * serving_put_back.
  */
-int session_prepare(struct session *s, char **why);
+int serving_prepare(struct serving *s, char **why);
 /* tracefs as it was before; the instance is gone then. */
-void session_put_back(struct session *s);
-void session_free(struct session *s);
+void serving_put_back(struct serving *s);
+void serving_free(struct serving *s);
 
 #endif

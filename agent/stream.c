@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* Carries the pages of each CPU to the recorder. */
 #include "stream.h"
 
 #include <errno.h>
@@ -38,7 +39,7 @@ struct streams {
 	struct stream v[];
 };
 
-static struct msg_wait send_wait(const struct stream *s)
+static struct msg_wait stream_wait(const struct stream *s)
 {
 	return (struct msg_wait){ .deadline = msg_now() + s->all->o.timeout_ms,
 				  .stop_fd = s->all->o.cancel_fd };
@@ -46,9 +47,9 @@ static struct msg_wait send_wait(const struct stream *s)
 
 /* ---- moving ---------------------------------------------------------------- */
 
-static int send_copy(struct stream *s, const void *data, size_t len)
+static int stream_copy(struct stream *s, const void *data, size_t len)
 {
-	struct msg_wait w = send_wait(s);
+	struct msg_wait w = stream_wait(s);
 	int ret = msg_send(s->sock, data, len, &w);
 
 	if (!ret)
@@ -57,9 +58,9 @@ static int send_copy(struct stream *s, const void *data, size_t len)
 }
 
 /* What is in the pipe, by the copy if need be. Bytes, or -errno. */
-static ssize_t empty_some(struct stream *s, size_t left)
+static ssize_t stream_empty(struct stream *s, size_t left)
 {
-	struct msg_wait w = send_wait(s);
+	struct msg_wait w = stream_wait(s);
 	ssize_t n;
 	int ret;
 
@@ -84,12 +85,12 @@ static ssize_t empty_some(struct stream *s, size_t left)
 	n = read_all(s->pipe[0], s->page, left < s->all->o.page_size ? left : s->all->o.page_size);
 	if (n <= 0)
 		return n ? n : -EIO;
-	ret = send_copy(s, s->page, (size_t)n);
+	ret = stream_copy(s, s->page, (size_t)n);
 	return ret ? ret : n;
 }
 
 /* Whole sub-buffers. Bytes moved, 0: none is full, or -errno. */
-static ssize_t move_full(struct stream *s)
+static ssize_t stream_full(struct stream *s)
 {
 	ssize_t n, left, done;
 
@@ -105,7 +106,7 @@ static ssize_t move_full(struct stream *s)
 	if (n < 0)
 		return -errno;
 	for (left = n; left; left -= done) {
-		done = empty_some(s, (size_t)left);
+		done = stream_empty(s, (size_t)left);
 		if (done < 0)
 			return done;
 	}
@@ -113,7 +114,7 @@ static ssize_t move_full(struct stream *s)
 }
 
 /* One sub-buffer by read(2), which also gives those that are filled in part. */
-static ssize_t move_any(struct stream *s)
+static ssize_t stream_any(struct stream *s)
 {
 	ssize_t n = read_all(s->raw, s->page, s->all->o.page_size);
 	int ret;
@@ -123,12 +124,12 @@ static ssize_t move_any(struct stream *s)
 	if (n <= 0)
 		return n;
 	memset(s->page + n, 0, s->all->o.page_size - (size_t)n);
-	ret = send_copy(s, s->page, s->all->o.page_size);
+	ret = stream_copy(s, s->page, s->all->o.page_size);
 	return ret ? ret : n;
 }
 
 /* Until there may be data, tracing is off, or the peer or the session are gone. */
-static int wait_data(struct stream *s)
+static int stream_wait_data(struct stream *s)
 {
 	const struct streams_opts *o = &s->all->o;
 	struct pollfd p[4] = {
@@ -154,25 +155,25 @@ static int wait_data(struct stream *s)
 	return 0;
 }
 
-static int run(struct stream *s)
+static int stream_run(struct stream *s)
 {
 	ssize_t n = 0;
 
 	while (n >= 0 && !atomic_load(&s->all->finishing)) {
-		n = s->no_splice_in ? move_any(s) : move_full(s);
+		n = s->no_splice_in ? stream_any(s) : stream_full(s);
 		if (n <= 0 || s->no_splice_in)
-			n = n < 0 ? n : wait_data(s);
+			n = n < 0 ? n : stream_wait_data(s);
 	}
-	while (n >= 0 && (n = move_full(s)) > 0)
+	while (n >= 0 && (n = stream_full(s)) > 0)
 		;
-	while (n >= 0 && (n = move_any(s)) > 0)
+	while (n >= 0 && (n = stream_any(s)) > 0)
 		;
 	return (int)n;
 }
 
 /* ---- threads ---------------------------------------------------------------- */
 
-static int open_raw(const struct stream *s)
+static int stream_open_raw(const struct stream *s)
 {
 	const struct streams_opts *o = &s->all->o;
 	char *path = str_printf("%s/per_cpu/cpu%u/trace_pipe_raw", o->instance_path, s->cpu);
@@ -183,9 +184,9 @@ static int open_raw(const struct stream *s)
 	return ret;
 }
 
-static int prepare(struct stream *s)
+static int stream_prepare(struct stream *s)
 {
-	struct msg_wait w = send_wait(s);
+	struct msg_wait w = stream_wait(s);
 
 	s->sock = ports_accept(s->all->o.ports, s->cpu, &w);
 	if (s->sock < 0)
@@ -195,13 +196,13 @@ static int prepare(struct stream *s)
 		return -ENOMEM;
 	if (pipe2(s->pipe, O_NONBLOCK | O_CLOEXEC) < 0)
 		return -errno;
-	s->raw = open_raw(s);
+	s->raw = stream_open_raw(s);
 	/* a CPU that is offline has nothing to tell */
 	if (s->raw < 0 && s->raw != -ENODEV && s->raw != -ENXIO)
 		return s->raw;
 	eventfd_write(s->all->o.ready_fd, 1);
 	s->no_splice_in = s->all->o.page_size != (uint32_t)sysconf(_SC_PAGESIZE);
-	return s->raw < 0 ? 0 : run(s);
+	return s->raw < 0 ? 0 : stream_run(s);
 }
 
 static void close_fd(int *fd)
@@ -215,7 +216,7 @@ static void *stream_thread(void *arg)
 {
 	struct stream *s = arg;
 
-	s->ret = prepare(s);
+	s->ret = stream_prepare(s);
 	/* the buffer first: while it is read, the kernel changes no tracer */
 	close_fd(&s->raw);
 	close_fd(&s->pipe[0]);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* The guest's side of time synchronisation. */
 #include "timesync.h"
 
 #include <errno.h>
@@ -67,66 +68,69 @@ bool sync_choose(const struct sync_probe *p, size_t n, int64_t *ts, int64_t *off
 
 /* ---- one pass ---------------------------------------------------------------- */
 
-static int send_buf(struct sync *s, struct buf *b)
+static int sync_send(struct sync *s, struct buf *b)
 {
 	struct msg_wait w = { .deadline = msg_now() + s->o.timeout_ms, .stop_fd = s->o.cancel_fd };
 
 	return msg_send_buf(s->fd, b, &w);
 }
 
-static int receive(struct sync *s, uint32_t id, struct msg_sync *sync)
+static int sync_receive(struct sync *s, uint32_t id, struct msg_sync *sync)
 {
 	struct msg_wait w = { .deadline = msg_now() + s->o.timeout_ms, .stop_fd = s->o.cancel_fd };
 	struct msg m;
 	int ret = msg_recv(s->fd, &s->reader, &w, &m);
 
-	if (!ret)
-		ret = msg_get_sync(&m, sync);
+	if (ret)
+		return ret;
+	ret = msg_get_sync(&m, sync);
 	return ret ? ret : msg_sync_is(sync, MSG_SYNC_PTP, id) ? 0 : -EPROTO;
 }
 
-static int begin_pass(struct sync *s)
+static int pass_begin(struct sync *s)
 {
 	struct buf b = { 0 };
 	struct msg_sync sync;
 	int ret;
 
 	msg_add_ptp_start(&b, ++s->series, MSG_PTP_FASTEST | MSG_PTP_MARKER);
-	ret = send_buf(s, &b);
-	return ret ? ret : receive(s, MSG_PTP_START, &sync);
+	ret = sync_send(s, &b);
+	return ret ? ret : sync_receive(s, MSG_PTP_START, &sync);
 }
 
-static int probe(struct sync *s, uint32_t number)
+static int pass_probe(struct sync *s, uint32_t number)
 {
 	struct buf b = { 0 };
 	struct msg_sync sync;
 	uint32_t got;
 	int ret;
 
-	msg_add_ptp_probe(&b, number);
+	msg_add_sync_number(&b, MSG_SYNC_PTP, MSG_PTP_PROBE, number);
 	clock_marks_set(s->clock, 2 * (number - 1));
-	ret = send_buf(s, &b);
+	ret = sync_send(s, &b);
 	if (!ret)
-		ret = receive(s, MSG_PTP_PROBE, &sync);
+		ret = sync_receive(s, MSG_PTP_PROBE, &sync);
 	clock_marks_set(s->clock, 2 * (number - 1) + 1);
 	if (!ret)
-		ret = msg_get_ptp_probe(&sync, &got);
+		ret = msg_get_sync_number(&sync, &got);
 	return ret ? ret : got == number ? 0 : -EPROTO;
 }
 
 /* The host's times; the numbers in there count from 1. */
-static int end_pass(struct sync *s)
+static int pass_end(struct sync *s)
 {
 	struct buf b = { 0 };
 	struct msg_sync sync;
 	int ret;
 
 	msg_add_sync(&b, MSG_SYNC_PTP, MSG_PTP_END, NULL, 0);
-	ret = send_buf(s, &b);
-	if (!ret)
-		ret = receive(s, MSG_PTP_PROBES, &sync);
-	if (!ret)
-		ret = msg_get_ptp_probes(&sync, &s->seen);
+	ret = sync_send(s, &b);
+	if (ret)
+		return ret;
+	ret = sync_receive(s, MSG_PTP_PROBES, &sync);
+	if (ret)
+		return ret;
+	ret = msg_get_ptp_probes(&sync, &s->seen);
 	if (ret)
 		return ret;
 	clock_marks_collect(s->clock);
@@ -138,7 +142,7 @@ static int end_pass(struct sync *s)
 	return 0;
 }
 
-static int pass(struct sync *s, uint16_t cpu)
+static int sync_pass(struct sync *s, uint16_t cpu)
 {
 	int64_t ts = 0, offset = 0;
 	struct buf b = { 0 };
@@ -151,28 +155,28 @@ static int pass(struct sync *s, uint16_t cpu)
 	/* of a CPU that is offline, another one's clock is as good */
 	sched_setaffinity(0, sizeof(set), &set);
 	clock_marks_clear(s->clock);
-	ret = begin_pass(s);
+	ret = pass_begin(s);
 	for (uint32_t i = 1; i <= PROBES && !ret; i++)
-		ret = probe(s, i);
+		ret = pass_probe(s, i);
 	if (!ret)
-		ret = end_pass(s);
+		ret = pass_end(s);
 	if (ret)
 		return ret;
 	if (!sync_choose(s->probes, PROBES, &ts, &offset))
 		log_warn(s->o.log, "time synchronisation: no probe of CPU %u came back whole", cpu);
 	msg_add_ptp_offset(&b, ts, offset);
-	return send_buf(s, &b);
+	return sync_send(s, &b);
 }
 
 /* ---- our own recorder's question ------------------------------------------------ */
 
 /* taken: the counter when the question was. */
-static int answer_counter(struct sync *s, const struct msg_sync *question, uint64_t taken)
+static int sync_answer_counter(struct sync *s, const struct msg_sync *question, uint64_t taken)
 {
 	struct msg_counter_shot shot = { .first = taken };
 	struct counter_shot c = { 0 };
 	struct buf b = { 0 };
-	int ret = msg_get_counter_ask(question, &shot.number);
+	int ret = msg_get_sync_number(question, &shot.number);
 
 	if (ret)
 		return ret;
@@ -182,7 +186,7 @@ static int answer_counter(struct sync *s, const struct msg_sync *question, uint6
 	shot.clock = c.clock;
 	shot.last = counter_read();
 	msg_add_counter_shot(&b, &shot);
-	return send_buf(s, &b);
+	return sync_send(s, &b);
 }
 
 /* ---- the thread ---------------------------------------------------------------- */
@@ -219,7 +223,7 @@ static int serve_requests(struct sync *s)
 		if (ret)
 			return ret == -ENODATA ? 0 : ret;
 		if (msg_sync_is(&sync, MSG_SYNC_COUNTER, MSG_COUNTER_ASK)) {
-			ret = answer_counter(s, &sync, taken);
+			ret = sync_answer_counter(s, &sync, taken);
 			if (ret)
 				return ret;
 			continue;
@@ -228,7 +232,7 @@ static int serve_requests(struct sync *s)
 			return 0;
 		if (!msg_sync_is(&sync, MSG_SYNC_NONE, MSG_SYNC_PROBE) || msg_get_sync_probe(&sync, &cpu))
 			return -EPROTO;
-		ret = pass(s, cpu);
+		ret = sync_pass(s, cpu);
 		if (ret)
 			return ret;
 	}

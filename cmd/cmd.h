@@ -2,7 +2,10 @@
 #ifndef HYPTRACE_CMD_H
 #define HYPTRACE_CMD_H
 
+#include <stdio.h>
+
 #include "session/session.h"
+#include "util/opts.h"
 
 /* Exit statuses of every command. */
 enum {
@@ -30,9 +33,14 @@ int cmd_recover(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_sync(int argc, char **argv);
 
-/* ---- what commands share: messages on stderr, and the end of a recording ---- */
+/* ---- what commands share: options, messages on stderr, the end of a recording ---- */
 
-/* Messages "hyptrace: ..." on stderr; ctx is a struct say. */
+/* Prints the usage text of the table. */
+void command_usage(const struct opts_table *t, FILE *out);
+/* After opts_parse gave ret, not 0: prints the usage or the error, returns what to exit with. */
+int command_stopped(const struct opts_table *t, int ret, const struct opts_error *err);
+
+/* Messages "hyptrace: ..." on stderr; ctx is a struct console. */
 struct console {
 	bool quiet;    /* no LOG_INFO */
 	bool progress; /* a line of progress stands on the terminal: wipe it first */
@@ -42,7 +50,7 @@ struct log console_as_log(struct console *console);
 /* "3.4M", "812K" into out; returns out. */
 const char *size_text(uint64_t bytes, char *out, size_t size);
 
-/* Live progress on a terminal (callbacks of session_opts; ctx is a struct say). */
+/* Live progress on a terminal (callbacks of session_opts; ctx is a struct console). */
 void progress_recording(void *ctx, const struct session_summary *so_far);
 void progress_writing(void *ctx, uint64_t done, uint64_t total);
 void progress_end(struct console *console);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* What commands say on the terminal: usage, messages, progress, the summary of a recording. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -8,6 +9,26 @@
 #include <unistd.h>
 
 #include "cmd.h"
+
+void command_usage(const struct opts_table *t, FILE *out)
+{
+	struct buf text = { 0 };
+
+	opts_usage(t, &text);
+	if (buf_str(&text))
+		fputs(buf_str(&text), out);
+	buf_release(&text);
+}
+
+int command_stopped(const struct opts_table *t, int ret, const struct opts_error *err)
+{
+	if (ret == OPTS_STOP) {
+		command_usage(t, stdout);
+		return EXIT_OK;
+	}
+	fprintf(stderr, "hyptrace %s: %s\n", t->command, err->text);
+	return EXIT_USAGE;
+}
 
 void progress_end(struct console *console)
 {

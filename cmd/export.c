@@ -1,32 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* hyptrace export: recordings as a trace for Perfetto, or as lines of JSON. */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "api/handle.h"
 #include "cmd.h"
 #include "export/json-lines.h"
-#include "export/export.h"
 #include "export/perfetto.h"
-
-static const char usage[] =
-	"usage: hyptrace export --perfetto OUT [OPTION...] [FILE...]\n"
-	"       hyptrace export --json [-o OUT] [OPTION...] [FILE...]\n"
-	"\n"
-	"Turns recordings, trace.dat or the FILEs, into another form: all their events on\n"
-	"the host's clock. Files of guests join their host's.\n"
-	"\n"
-	"  -p, --perfetto OUT          a trace for Perfetto's UI and trace_processor\n"
-	"  -j, --json                  an event a line, as JSON\n"
-	"  -i, --input FILE            another way to name a file\n"
-	"  -o, --output OUT            where --json goes; - is standard output, the default\n"
-	"  --hypertrace-desc FILE      names of hypertrace events and their arguments\n"
-	"  -q, --quiet                 errors only\n"
-	"  -h, --help                  this text\n";
 
 struct export_opts {
 	const char *perfetto, *output, *desc;
@@ -36,34 +21,34 @@ struct export_opts {
 
 /* ---- command line ------------------------------------------------------------------ */
 
-enum { OPT_DESC = 256 };
+#define EXPORT(field) .off = offsetof(struct export_opts, field)
 
-static int take_option(struct export_opts *o, int c)
-{
-	switch (c) {
-	case 'p':
-		o->perfetto = optarg;
-		return 0;
-	case 'j':
-		o->json = true;
-		return 0;
-	case 'i':
-		return strlist_add(&o->files, optarg);
-	case 'o':
-		o->output = optarg;
-		return 0;
-	case OPT_DESC:
-		o->desc = optarg;
-		return 0;
-	case 'q':
-		o->quiet = true;
-		return 0;
-	default:
-		return -EINVAL;
-	}
-}
+static const struct opt export_rows[] = {
+	OPT('p', "perfetto", "OUT", "a trace for Perfetto's UI and trace_processor", opts_set_text,
+	    EXPORT(perfetto)),
+	OPT('j', "json", NULL, "an event a line, as JSON", opts_set_flag, EXPORT(json)),
+	OPT('i', "input", "FILE", "another way to name a file", opts_add_text, EXPORT(files)),
+	OPT('o', "output", "OUT", "where --json goes; - is standard output, the default", opts_set_text,
+	    EXPORT(output)),
+	OPT(0, "hypertrace-desc", "FILE", "names of hypertrace events and their arguments", opts_set_text,
+	    EXPORT(desc)),
+	OPT('q', "quiet", NULL, "errors only", opts_set_flag, EXPORT(quiet)),
+	OPT('h', "help", NULL, "this text", opts_help),
+};
 
-static int check_options(const struct export_opts *o)
+static const struct opts_table export_table = {
+	.command = "export",
+	.usage = "usage: hyptrace export --perfetto OUT [OPTION...] [FILE...]\n"
+		 "       hyptrace export --json [-o OUT] [OPTION...] [FILE...]\n"
+		 "\n"
+		 "Turns recordings, trace.dat or the FILEs, into another form: all their events on\n"
+		 "the host's clock. Files of guests join their host's.\n"
+		 "\n",
+	.rows = export_rows,
+	.n = ARRAY_SIZE(export_rows),
+};
+
+static int export_check(const struct export_opts *o)
 {
 	const char *wrong = NULL;
 
@@ -79,36 +64,22 @@ static int check_options(const struct export_opts *o)
 }
 
 /* False: there is nothing to do but exit with *status. */
-static bool parse_options(struct export_opts *o, int argc, char **argv, int *status)
+static bool export_parse(struct export_opts *o, int argc, char **argv, int *status)
 {
-	static const struct option options[] = {
-		{ "perfetto", required_argument, NULL, 'p' },
-		{ "json", no_argument, NULL, 'j' },
-		{ "input", required_argument, NULL, 'i' },
-		{ "output", required_argument, NULL, 'o' },
-		{ "hypertrace-desc", required_argument, NULL, OPT_DESC },
-		{ "quiet", no_argument, NULL, 'q' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
-	int c, ret = 0;
+	struct opts_error err;
+	int ret = opts_parse(&export_table, &argc, argv, o, &err);
 
-	*status = EXIT_USAGE;
-	while (!ret && (c = getopt_long(argc, argv, "p:ji:o:qh", options, NULL)) >= 0) {
-		if (c == 'h') {
-			fputs(usage, stdout);
-			*status = EXIT_OK;
-			return false;
-		}
-		ret = take_option(o, c);
+	if (ret) {
+		*status = command_stopped(&export_table, ret, &err);
+		return false;
 	}
-	for (; !ret && optind < argc; optind++)
-		ret = strlist_add(&o->files, argv[optind]);
-	if (!ret && !o->files.n)
-		ret = strlist_add(&o->files, "trace.dat");
-	if (!ret)
-		ret = check_options(o);
-	return !ret;
+	*status = EXIT_USAGE;
+	for (int i = 1; i < argc; i++)
+		if (strlist_add(&o->files, argv[i]))
+			return false;
+	if (!o->files.n && strlist_add(&o->files, "trace.dat"))
+		return false;
+	return !export_check(o);
 }
 
 /* ---- output ------------------------------------------------------------------------- */
@@ -129,7 +100,7 @@ static bool is_input(const struct inputs *in, const struct stat *st)
 	return false;
 }
 
-static int open_output(struct output *out, const char *path, const struct inputs *in, const struct log *log)
+static int output_open(struct output *out, const char *path, const struct inputs *in, const struct log *log)
 {
 	struct stat st;
 
@@ -151,11 +122,11 @@ static int open_output(struct output *out, const char *path, const struct inputs
 	return 0;
 }
 
-static int close_output(struct output *out, int ret, const struct log *log)
+static int output_close(struct output *out, int ret, const struct log *log)
 {
-	if (out->fd > STDERR_FILENO && close(out->fd) && !ret)
+	if (out->fd > STDERR_FILENO && close(out->fd) && ret == 0)
 		ret = -errno;
-	if (!ret)
+	if (ret == 0)
 		return 0;
 	log_err(log, "cannot write '%s': %s", out->path, errno_text(ret));
 	if (out->made)
@@ -165,16 +136,64 @@ static int close_output(struct output *out, int ret, const struct log *log)
 
 /* ---- the two forms ------------------------------------------------------------------- */
 
-static int export_lines(const struct inputs *in, int fd, struct export_counts *counts, const struct log *log)
+struct export
+{
+	struct hyptrace *files;
+	const struct log *log;
+	uint64_t records, unknown; /* unknown: of no event that has a format */
+};
+
+/* Calls fn with each record. -ENOMEM or what fn returned. */
+static int export_records(struct export *e, int (*fn)(void *ctx, const struct timeline_record *r), void *ctx)
+{
+	struct hyptrace_event event = { .size = sizeof(event) };
+	int ret;
+
+	while ((ret = hyptrace_next(e->files, &event)) == 1) {
+		e->records += event.data_size > 0;
+		e->unknown += event.data_size && !event.name;
+		ret = fn(ctx, handle_record(e->files));
+		if (ret)
+			break;
+	}
+	return ret;
+}
+
+static int export_lines(struct export *e, int fd)
 {
 	struct export_json *j = export_json_new(fd);
-	int ret = j ? export_run(in, export_json_record, j, counts, log) : -ENOMEM;
+	int ret = j ? export_records(e, export_json_record, j) : -ENOMEM;
 
-	if (!ret)
+	if (ret == 0)
 		ret = export_json_flush(j);
 	export_json_free(j);
 	return ret;
 }
+
+#ifdef HYPTRACE_PERFETTO
+#define PERFETTO_BUILT true
+
+static int export_perfetto(struct export *e, int fd, const struct hypertrace_desc *desc)
+{
+	struct perfetto *p;
+	int ret = perfetto_new(&p, fd, handle_inputs(e->files), desc, e->log);
+
+	if (ret)
+		return ret;
+	ret = export_records(e, perfetto_record, p);
+	if (ret == 0)
+		ret = perfetto_finish(p);
+	perfetto_free(p);
+	return ret;
+}
+#else
+#define PERFETTO_BUILT false
+
+static int export_perfetto(struct export *e, int fd, const struct hypertrace_desc *desc)
+{
+	return -ENOSYS;
+}
+#endif
 
 #define DESC_MAX (16u << 20)
 
@@ -188,7 +207,7 @@ static int read_desc(const char *path, struct hypertrace_desc **desc, const stru
 	if (!path)
 		return 0;
 	ret = read_file(path, DESC_MAX, &text);
-	if (!ret)
+	if (ret == 0)
 		ret = hypertrace_desc_parse(text.data, text.len, desc, &line);
 	if (ret == -EBADMSG)
 		log_err(log, "%s: line %u makes no sense", path, line);
@@ -196,31 +215,6 @@ static int read_desc(const char *path, struct hypertrace_desc **desc, const stru
 		log_err(log, "cannot read '%s': %s", path, errno_text(ret));
 	buf_release(&text);
 	return ret;
-}
-
-static int export_perfetto(const struct inputs *in, int fd, const struct hypertrace_desc *desc,
-			   struct export_counts *counts, const struct log *log)
-{
-	struct perfetto *p;
-	int ret = perfetto_new(&p, fd, in, desc, log);
-
-	if (!ret)
-		ret = export_run(in, perfetto_record, p, counts, log);
-	if (!ret)
-		ret = perfetto_finish(p);
-	perfetto_free(p);
-	return ret;
-}
-static int export_to(struct output *out, const struct inputs *in, const struct export_opts *o,
-		     const struct hypertrace_desc *desc, struct export_counts *counts, const struct log *log)
-{
-	int ret = open_output(out, o->perfetto ? o->perfetto : o->output ? o->output : "-", in, log);
-
-	if (ret)
-		return ret;
-	ret = o->perfetto ? export_perfetto(in, out->fd, desc, counts, log)
-			  : export_lines(in, out->fd, counts, log);
-	return close_output(out, ret, log);
 }
 
 /* Clocks whose ticks only TSC2NSEC makes ns of. */
@@ -232,35 +226,47 @@ static void warn_ticks(const struct inputs *in, const struct log *log)
 				 in->v[i].time.clock);
 }
 
-static void say_counts(const struct export_counts *counts, const struct log *log)
+static int export_to(struct export *e, const struct export_opts *o, const struct hypertrace_desc *desc)
 {
-	if (counts->unknown)
-		log_warn(log, "%llu of %llu records are of events without a format",
-			 (unsigned long long)counts->unknown, (unsigned long long)counts->records);
-	if (counts->damaged)
-		log_err(log, "the files are damaged in %llu places: what lay there is missing",
-			(unsigned long long)counts->damaged);
+	const struct inputs *in = handle_inputs(e->files);
+	struct output out;
+	int ret = handle_load(e->files);
+
+	if (ret)
+		return ret;
+	warn_ticks(in, e->log);
+	ret = output_open(&out, o->perfetto ? o->perfetto : o->output ? o->output : "-", in, e->log);
+	if (ret)
+		return ret;
+	ret = o->perfetto ? export_perfetto(e, out.fd, desc) : export_lines(e, out.fd);
+	return output_close(&out, ret, e->log);
 }
 
-static int export_files(const struct export_opts *o, const struct log *log)
+static int export_files(const struct export_opts *o, struct log *log)
 {
-	struct export_counts counts = { 0 };
+	struct hyptrace_open_opts open_opts = { sizeof(open_opts), .log = handle_log_to, .log_ctx = log };
+	struct export e = { .log = log };
 	struct hypertrace_desc *desc;
-	struct inputs in = { 0 };
-	struct output out;
+	uint64_t damaged = 0;
 	int ret = read_desc(o->desc, &desc, log);
 
-	if (!ret)
-		ret = inputs_open(&in, &o->files, log);
-	if (!ret)
-		warn_ticks(&in, log);
-	if (!ret)
-		ret = export_to(&out, &in, o, desc, &counts, log);
-	if (!ret)
-		say_counts(&counts, log);
-	inputs_release(&in);
+	if (ret)
+		goto out;
+	ret = hyptrace_open(&e.files, (const char *const *)o->files.v, o->files.n, &open_opts);
+	if (ret)
+		goto out;
+	ret = export_to(&e, o, desc);
+	damaged = hyptrace_damaged(e.files);
+	if (ret == 0 && e.unknown)
+		log_warn(log, "%llu of %llu records are of events without a format",
+			 (unsigned long long)e.unknown, (unsigned long long)e.records);
+	if (ret == 0 && damaged)
+		log_err(log, "the files are damaged in %llu places: what lay there is missing",
+			(unsigned long long)damaged);
+out:
+	hyptrace_close(e.files);
 	hypertrace_desc_free(desc);
-	return ret || counts.damaged ? EXIT_FAILED : EXIT_OK;
+	return ret || damaged ? EXIT_FAILED : EXIT_OK;
 }
 
 int cmd_export(int argc, char **argv)
@@ -270,9 +276,9 @@ int cmd_export(int argc, char **argv)
 	struct log log = console_as_log(&console);
 	int status;
 
-	if (parse_options(&o, argc, argv, &status)) {
+	if (export_parse(&o, argc, argv, &status)) {
 		console.quiet = o.quiet;
-		if (o.perfetto && !perfetto_built()) {
+		if (o.perfetto && !PERFETTO_BUILT) {
 			log_err(&log, "this hyptrace was built without libprotobuf-c, so it cannot write "
 				      "for Perfetto");
 			status = EXIT_FAILED;

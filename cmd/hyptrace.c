@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* The program: finds the command that is named, and lists them all. */
 #include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +29,7 @@ static void usage(FILE *out)
 	      out);
 }
 
-static const struct command_row *find(const char *name)
+static const struct command_row *find_command(const char *name)
 {
 	for (size_t i = 0; i < command_rows_n; i++)
 		if (!strcmp(command_rows[i].name, name))
@@ -53,7 +54,7 @@ int main(int argc, char **argv)
 		puts("hyptrace " HYPTRACE_VERSION);
 		return EXIT_OK;
 	}
-	row = find(name);
+	row = find_command(name);
 	if (!row) {
 		fprintf(stderr, "hyptrace: no command '%s' (hyptrace -h lists them)\n", name);
 		return EXIT_USAGE;

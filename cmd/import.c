@@ -1,30 +1,47 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* hyptrace import: its command line and its summary. */
+/* hyptrace import: adds a capture of the hypervisor's trace_pipe to a trace.dat. */
 #include "session/import.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cmd.h"
 
-static const char usage[] =
-	"usage: hyptrace import --hyp FILE [OPTIONS] -i trace.dat -o out.dat\n"
-	"       hyptrace import --hyp-raw DIR --events DIR [OPTIONS] -i trace.dat -o out.dat\n"
-	"\n"
-	"Adds what was read from the hypervisor's trace buffer by other means to a\n"
-	"trace.dat of its host.\n"
-	"\n"
-	"  --hyp FILE                lines of its trace_pipe or trace, of one CPU or all\n"
-	"  --hyp-raw DIR             files cpu0, cpu1 ...: pages of per_cpu/cpuN/trace_pipe_raw\n"
-	"  --events DIR              copy of the kernel's events/hypervisor (Android: events/hyp);\n"
-	"                            without it the events that kernels are known to have\n"
-	"  -i FILE, --input FILE     the host's trace.dat\n"
-	"  -o FILE, --output FILE    the file to write\n"
-	"  -q, --quiet               errors and warnings only\n"
-	"  -h, --help                this text\n";
+struct import_line {
+	struct import_opts o;
+	bool quiet;
+};
 
-static int wrong(const char *why)
+#define IMPORT(field) .off = offsetof(struct import_line, field)
+
+static const struct opt import_rows[] = {
+	OPT(0, "hyp", "FILE", "lines of its trace_pipe or trace, of one CPU or all", opts_set_text,
+	    IMPORT(o.text)),
+	OPT(0, "hyp-raw", "DIR", "files cpu0, cpu1 ...: pages of per_cpu/cpuN/trace_pipe_raw", opts_set_text,
+	    IMPORT(o.raw)),
+	OPT(0, "events", "DIR",
+	    "copy of the kernel's events/hypervisor (Android: events/hyp);\n"
+	    "without it the events that kernels are known to have",
+	    opts_set_text, IMPORT(o.events)),
+	OPT('i', "input", "FILE", "the host's trace.dat", opts_set_text, IMPORT(o.input)),
+	OPT('o', "output", "FILE", "the file to write", opts_set_text, IMPORT(o.output)),
+	OPT('q', "quiet", NULL, "errors and warnings only", opts_set_flag, IMPORT(quiet)),
+	OPT('h', "help", NULL, "this text", opts_help),
+};
+
+static const struct opts_table import_table = {
+	.command = "import",
+	.usage = "usage: hyptrace import --hyp FILE [OPTIONS] -i trace.dat -o out.dat\n"
+		 "       hyptrace import --hyp-raw DIR --events DIR [OPTIONS] -i trace.dat -o out.dat\n"
+		 "\n"
+		 "Adds what was read from the hypervisor's trace buffer by other means to a\n"
+		 "trace.dat of its host.\n"
+		 "\n",
+	.rows = import_rows,
+	.n = ARRAY_SIZE(import_rows),
+};
+
+static int import_wrong(const char *why)
 {
 	fprintf(stderr, "hyptrace import: %s\n", why);
 	return EXIT_USAGE;
@@ -33,16 +50,16 @@ static int wrong(const char *why)
 static int import_check(const struct import_opts *o)
 {
 	if (!o->text == !o->raw)
-		return wrong("one of --hyp and --hyp-raw is needed");
+		return import_wrong("one of --hyp and --hyp-raw is needed");
 	if (o->raw && !o->events)
-		return wrong("--hyp-raw needs --events: the pages do not tell what their ids mean");
+		return import_wrong("--hyp-raw needs --events: the pages do not tell what their ids mean");
 	if (!o->input || !o->output)
-		return wrong(o->input ? "-o is needed: the file to write"
-				      : "-i is needed: the host's trace.dat");
+		return import_wrong(o->input ? "-o is needed: the file to write"
+					     : "-i is needed: the host's trace.dat");
 	return EXIT_OK;
 }
 
-static int import_run(const struct import_opts *given, bool quiet)
+static int import_file(const struct import_opts *given, bool quiet)
 {
 	struct import_opts o = *given;
 	struct console console = { .quiet = quiet };
@@ -63,47 +80,16 @@ static int import_run(const struct import_opts *given, bool quiet)
 
 int cmd_import(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "hyp", required_argument, NULL, 'H' },    { "hyp-raw", required_argument, NULL, 'R' },
-		{ "events", required_argument, NULL, 'E' }, { "input", required_argument, NULL, 'i' },
-		{ "output", required_argument, NULL, 'o' }, { "quiet", no_argument, NULL, 'q' },
-		{ "help", no_argument, NULL, 'h' },	    { 0 },
-	};
-	struct import_opts o = { 0 };
-	bool quiet = false;
-	int c, ret;
+	struct import_line l = { 0 };
+	struct opts_error err;
+	int ret = opts_parse(&import_table, &argc, argv, &l, &err);
 
-	while ((c = getopt_long(argc, argv, "i:o:qh", options, NULL)) >= 0) {
-		switch (c) {
-		case 'H':
-			o.text = optarg;
-			break;
-		case 'R':
-			o.raw = optarg;
-			break;
-		case 'E':
-			o.events = optarg;
-			break;
-		case 'i':
-			o.input = optarg;
-			break;
-		case 'o':
-			o.output = optarg;
-			break;
-		case 'q':
-			quiet = true;
-			break;
-		case 'h':
-			fputs(usage, stdout);
-			return EXIT_OK;
-		default:
-			return EXIT_USAGE;
-		}
-	}
-	if (optind != argc) {
-		fputs(usage, stderr);
+	if (ret)
+		return command_stopped(&import_table, ret, &err);
+	if (argc != 1) {
+		command_usage(&import_table, stderr);
 		return EXIT_USAGE;
 	}
-	ret = import_check(&o);
-	return ret ? ret : import_run(&o, quiet);
+	ret = import_check(&l.o);
+	return ret ? ret : import_file(&l.o, l.quiet);
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* hyptrace list: trace buffers of the host and the hypervisor, and their events. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -49,7 +50,7 @@ static uint64_t read_size_kb(int dir)
 	return parse_u64(text, &kb) ? 0 : kb;
 }
 
-static unsigned int count_cpus(int dir)
+static unsigned int count_cpu_dirs(int dir)
 {
 	DIR *d = open_dir_at(dir, "per_cpu");
 	unsigned int n = 0;
@@ -62,7 +63,7 @@ static unsigned int count_cpus(int dir)
 	return n;
 }
 
-static size_t count_lines(int dir, const char *file)
+static size_t count_entries(int dir, const char *file)
 {
 	struct buf text = { 0 };
 	const char *line;
@@ -88,11 +89,6 @@ static const char *system_of(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-static int by_text(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 /* Names of the hypervisor's events, sorted. */
 static int hyp_events(int tracing, const char *path, struct strlist *out)
 {
@@ -111,8 +107,7 @@ static int hyp_events(int tracing, const char *path, struct strlist *out)
 	if (d)
 		closedir(d);
 	free(events);
-	if (!ret && out->n)
-		qsort(out->v, out->n, sizeof(*out->v), by_text);
+	strlist_sort(out);
 	return ret;
 }
 
@@ -166,7 +161,7 @@ static void buffer_to_json(struct json *j, const struct buffer_state *b)
 static void read_host(struct buffer_state *b)
 {
 	read_word(b->dir, "current_tracer", b->tracer, sizeof(b->tracer));
-	b->events = count_lines(b->dir, "set_event");
+	b->events = count_entries(b->dir, "set_event");
 }
 
 static int read_hyp(struct buffer_state *b, int tracing)
@@ -193,7 +188,7 @@ static int show_buffer(const struct list *l, const char *name, const char *path,
 	read_word(b.dir, "tracing_on", on, sizeof(on));
 	b.on = *on == '1';
 	b.size_kb = read_size_kb(b.dir);
-	b.cpus = count_cpus(b.dir);
+	b.cpus = count_cpu_dirs(b.dir);
 	read_word(b.dir, "trace_clock", b.clock, sizeof(b.clock));
 	if (hyp)
 		ret = read_hyp(&b, l->tracing);
@@ -219,8 +214,7 @@ static int show_instances(const struct list *l)
 			ret = strlist_add(&names, e->d_name);
 	if (d)
 		closedir(d);
-	if (names.n)
-		qsort(names.v, names.n, sizeof(*names.v), by_text);
+	strlist_sort(&names);
 	for (size_t i = 0; !ret && i < names.n; i++) {
 		char *path = str_printf("instances/%s", names.v[i]);
 
@@ -258,7 +252,7 @@ int list_buffers(struct list *l)
 
 /* ---- events ---- */
 
-static bool matches(const char *glob, const char *system, const char *event, const char *full)
+static bool glob_matches(const char *glob, const char *system, const char *event, const char *full)
 {
 	if (strchr(glob, ':'))
 		return !fnmatch(glob, full, 0);
@@ -274,7 +268,7 @@ static void show_event(const struct list *l, const char *glob, const char *buffe
 		return;
 	memcpy(system, full, (size_t)(colon - full));
 	system[colon - full] = 0;
-	if (!matches(glob, system, colon + 1, full))
+	if (!glob_matches(glob, system, colon + 1, full))
 		return;
 	if (l->out) {
 		fprintf(l->out, "%-11s %s\n", buffer, full);
@@ -305,8 +299,8 @@ static int host_events(const struct list *l, struct strlist *out)
 	return ret == -ENOMEM ? ret : 0;
 }
 
-static int show_events(const struct list *l, const char *glob, const char *hyp,
-		       const struct strlist *hyp_names, const struct strlist *host_names)
+static int show_both_events(const struct list *l, const char *glob, const char *hyp,
+			    const struct strlist *hyp_names, const struct strlist *host_names)
 {
 	if (l->json) {
 		json_key(l->json, "events");
@@ -336,7 +330,7 @@ int list_events(struct list *l, const char *glob)
 	if (!ret && l->tracing >= 0)
 		ret = host_events(l, &host_names);
 	if (!ret && glob) {
-		ret = show_events(l, glob, hyp, &hyp_names, &host_names);
+		ret = show_both_events(l, glob, hyp, &hyp_names, &host_names);
 	} else if (!ret && l->json) {
 		json_key(l->json, "events_available");
 		json_object(l->json);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* hyptrace list: the machine's virtual machines. */
 #include <string.h>
 
 #include "guest/guest.h"
@@ -6,7 +7,7 @@
 
 #define PROBE_MS 1000
 
-static const char *probe(const struct list *l, const struct guest *g)
+static const char *probe_guest(const struct list *l, const struct guest *g)
 {
 	if (!l->probe || (!g->cid && !g->uds))
 		return NULL;
@@ -51,7 +52,7 @@ static void guest_to_json(const struct list *l, const struct guest *g)
 	}
 	json_array_end(j);
 	if (l->probe)
-		json_key_str(j, "agent", probe(l, g));
+		json_key_str(j, "agent", probe_guest(l, g));
 	json_object_end(j);
 }
 
@@ -65,7 +66,7 @@ static void add_plain(struct buf *b, const char *s)
 	}
 }
 
-static void print_number(FILE *out, const char *fmt, const char *none, uint64_t v)
+static void print_number_or(FILE *out, const char *fmt, const char *none, uint64_t v)
 {
 	char text[24] = "-";
 
@@ -80,19 +81,19 @@ static void print_threads(FILE *out, const struct guest *g)
 		fputs("-", out);
 	for (size_t i = 0; i < g->n_vcpus; i++) {
 		fprintf(out, "%s%u:", i ? " " : "", g->vcpus[i].cpu);
-		print_number(out, "%s", "?", (uint64_t)g->vcpus[i].tid);
+		print_number_or(out, "%s", "?", (uint64_t)g->vcpus[i].tid);
 	}
 }
 
-static void print_guest(const struct list *l, const struct guest *g, int width)
+static void list_guest(const struct list *l, const struct guest *g, int width)
 {
-	const char *agent = probe(l, g);
+	const char *agent = probe_guest(l, g);
 	struct buf name = { 0 };
 
 	add_plain(&name, g->name ? g->name : "-");
 	fprintf(l->out, "%-*s  %-16s ", width, buf_str(&name), guest_vmm_name(g->vmm));
-	print_number(l->out, "%7s ", "-", (uint64_t)g->pid);
-	print_number(l->out, "%10s  ", "-", g->cid);
+	print_number_or(l->out, "%7s ", "-", (uint64_t)g->pid);
+	print_number_or(l->out, "%10s  ", "-", g->cid);
 	if (l->probe)
 		fprintf(l->out, "%-11s  ", agent ? agent : "-");
 	print_threads(l->out, g);
@@ -119,7 +120,7 @@ static void print_guests(const struct list *l, const struct guests *g)
 	fprintf(l->out, "%-*s  %-16s %7s %10s  %s%s\n", width, "NAME", "VMM", "PID", "CID",
 		l->probe ? "AGENT        " : "", "VCPU:THREAD");
 	for (size_t i = 0; i < g->n; i++)
-		print_guest(l, &g->v[i], width);
+		list_guest(l, &g->v[i], width);
 }
 
 int list_guests(struct list *l)

@@ -1,29 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* hyptrace list: the machine's guests, trace buffers and events. */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tracefs.h>
 #include <unistd.h>
 
 #include "guest/guest.h"
 #include "list-priv.h"
-
-static const char usage[] =
-	"usage: hyptrace list [--guests] [--buffers] [--events [GLOB]] [--probe[=PORT]] [--json]\n"
-	"\n"
-	"Shows what there is to record: without options guests, buffers and how many events.\n"
-	"\n"
-	"  -g, --guests           the machine's virtual machines: VMM, pid, CID, vCPU threads\n"
-	"  -b, --buffers          the host's trace buffers and the hypervisor's, and their state\n"
-	"  -e, --events [GLOB]    events of the hypervisor and the host; GLOB matches an event,\n"
-	"                         a system, or system:event\n"
-	"  -p, --probe[=PORT]     with the guests: does something listen on the agent's port "
-	"(823)?\n"
-	"  -j, --json             for programs\n"
-	"  -v, --verbose          what could not be asked, and why\n"
-	"  -h, --help             this text\n";
+#include "tracefs/mount.h"
 
 struct list_opts {
 	bool guests, buffers, events, json, verbose;
@@ -31,76 +16,52 @@ struct list_opts {
 	uint32_t probe;
 };
 
-static int parse_port(const char *text, uint32_t *port)
+static int take_port(void *ctx, const struct opt *row, const char *arg, struct opts_error *err)
 {
 	uint64_t n = GUEST_PORT;
 
-	if (text && (parse_u64(text, &n) || !n || n >= UINT32_MAX)) {
-		fprintf(stderr, "hyptrace: --probe: '%s' is no port\n", text);
-		return -EINVAL;
-	}
-	*port = (uint32_t)n;
+	if (arg && (parse_u64(arg, &n) || !n || n >= UINT32_MAX))
+		return opts_wrong(err, row, arg, "not a port");
+	((struct list_opts *)ctx)->probe = (uint32_t)n;
 	return 0;
 }
 
-/* --events takes its GLOB with '=' or as the next word */
-static const char *event_glob(int argc, char **argv)
+static int take_glob(void *ctx, const struct opt *row, const char *arg, struct opts_error *err)
 {
-	if (optarg)
-		return optarg;
-	if (optind < argc && argv[optind][0] != '-')
-		return argv[optind++];
-	return "*";
+	struct list_opts *o = ctx;
+
+	o->events = true;
+	o->glob = arg ? arg : "*";
+	return 0;
 }
 
-static const struct option options[] = {
-	{ "guests", no_argument, NULL, 'g' },	    { "buffers", no_argument, NULL, 'b' },
-	{ "events", optional_argument, NULL, 'e' }, { "probe", optional_argument, NULL, 'p' },
-	{ "json", no_argument, NULL, 'j' },	    { "verbose", no_argument, NULL, 'v' },
-	{ "help", no_argument, NULL, 'h' },	    { 0 },
+#define LIST(field) .off = offsetof(struct list_opts, field)
+
+static const struct opt list_rows[] = {
+	OPT('g', "guests", NULL, "the machine's virtual machines: VMM, pid, CID, vCPU threads", opts_set_flag,
+	    LIST(guests)),
+	OPT('b', "buffers", NULL, "the host's trace buffers and the hypervisor's, and their state",
+	    opts_set_flag, LIST(buffers)),
+	OPT('e', "events", "[GLOB]",
+	    "events of the hypervisor and the host; GLOB matches an event,\n"
+	    "a system, or system:event",
+	    take_glob),
+	OPT('p', "probe", "[=PORT]", "with the guests: does something listen on the agent's port (823)?",
+	    take_port),
+	OPT('j', "json", NULL, "for programs", opts_set_flag, LIST(json)),
+	OPT('v', "verbose", NULL, "what could not be asked, and why", opts_set_flag, LIST(verbose)),
+	OPT('h', "help", NULL, "this text", opts_help),
 };
 
-/* False: *status is what to end with. */
-static bool parse_options(struct list_opts *o, int argc, char **argv, int *status)
-{
-	int c;
-
-	*status = EXIT_USAGE;
-	while ((c = getopt_long(argc, argv, "gbe::p::jvh", options, NULL)) >= 0) {
-		switch (c) {
-		case 'g':
-			o->guests = true;
-			break;
-		case 'b':
-			o->buffers = true;
-			break;
-		case 'e':
-			o->events = true;
-			o->glob = event_glob(argc, argv);
-			break;
-		case 'p':
-			if (parse_port(optarg, &o->probe))
-				return false;
-			break;
-		case 'j':
-			o->json = true;
-			break;
-		case 'v':
-			o->verbose = true;
-			break;
-		case 'h':
-			fputs(usage, stdout);
-			*status = EXIT_OK;
-			return false;
-		default:
-			return false;
-		}
-	}
-	if (optind == argc)
-		return true;
-	fprintf(stderr, "hyptrace: list takes no '%s'\n%s", argv[optind], usage);
-	return false;
-}
+static const struct opts_table list_table = {
+	.command = "list",
+	.usage = "usage: hyptrace list [--guests] [--buffers] [--events [GLOB]] [--probe[=PORT]] [--json]\n"
+		 "\n"
+		 "Shows what there is to record: without options guests, buffers and how many events.\n"
+		 "\n",
+	.rows = list_rows,
+	.n = ARRAY_SIZE(list_rows),
+};
 
 static void verbose_log(void *ctx, enum log_level level, const char *msg)
 {
@@ -110,19 +71,13 @@ static void verbose_log(void *ctx, enum log_level level, const char *msg)
 /* -1 with a message when it cannot be opened. */
 static int open_tracing_dir(const struct log *log)
 {
-	const char *dir = getenv("HYPTRACE_TRACING_DIR");
-	int fd;
+	char *dir = tracefs_dir(getenv("HYPTRACE_TRACING_DIR"), log);
+	int fd = dir ? open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 
-	if (!dir || !*dir)
-		dir = tracefs_tracing_dir();
-	if (!dir) {
-		log_err(log, "no tracefs here: is it mounted on /sys/kernel/tracing?");
-		return -1;
-	}
-	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
+	if (dir && fd < 0)
 		log_err(log, "cannot open '%s': %s%s", dir, strerror(errno),
 			errno == EACCES ? " (are you root?)" : "");
+	free(dir);
 	return fd;
 }
 
@@ -151,11 +106,18 @@ int cmd_list(int argc, char **argv)
 	struct json json = { .out = &text };
 	struct list l = { .tracing = -1 };
 	struct log log = console_as_log(&console);
+	struct opts_error err;
 	bool traced;
 	int ret;
 
-	if (!parse_options(&o, argc, argv, &ret))
-		return ret;
+	ret = opts_parse(&list_table, &argc, argv, &o, &err);
+	if (ret)
+		return command_stopped(&list_table, ret, &err);
+	if (argc > 1) {
+		fprintf(stderr, "hyptrace: list takes no '%s'\n", argv[1]);
+		command_usage(&list_table, stderr);
+		return EXIT_USAGE;
+	}
 	if (!o.guests && !o.buffers && !o.events)
 		o.guests = o.buffers = o.events = true;
 	traced = o.buffers || o.events;

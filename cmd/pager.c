@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* Shows what a command prints through the user's pager. */
 #include "pager.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* hyptrace record: the command line becomes a plan, which the session carries out. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,18 +7,7 @@
 #include <unistd.h>
 
 #include "cmd.h"
-#include "record-opts.h"
-
-static int print_usage(void)
-{
-	struct buf text = { 0 };
-
-	record_opts_usage(&text);
-	if (buf_str(&text))
-		fputs(buf_str(&text), stdout);
-	buf_release(&text);
-	return EXIT_OK;
-}
+#include "tracefs/grammar.h"
 
 /* Tests wait less, guests under emulation may need longer. 0: the default. */
 static int guest_timeout_ms(void)
@@ -28,7 +18,7 @@ static int guest_timeout_ms(void)
 	return text && !parse_u64(text, &ms) && ms <= 3600000 ? (int)ms : 0;
 }
 
-static int record(const struct record_plan *plan)
+static int record_plan_run(const struct record_plan *plan)
 {
 	struct console console = { .quiet = plan->quiet };
 	struct log log = console_as_log(&console);
@@ -67,17 +57,10 @@ static int record(const struct record_plan *plan)
 int cmd_record(int argc, char **argv)
 {
 	struct record_plan plan = { 0 };
-	struct opts_error err = { "" };
-	int ret = record_opts_parse(argc, argv, &plan, &err);
+	struct opts_error err;
+	int ret = grammar_parse_line(&plan, argc, argv, &err);
 
-	if (ret == RECORD_OPTS_HELP) {
-		ret = print_usage();
-	} else if (ret) {
-		fprintf(stderr, "hyptrace record: %s\n", err.text);
-		ret = EXIT_USAGE;
-	} else {
-		ret = record(&plan);
-	}
+	ret = ret ? command_stopped(&grammar_table, ret, &err) : record_plan_run(&plan);
 	record_plan_release(&plan);
 	return ret;
 }

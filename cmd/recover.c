@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include <getopt.h>
+/* hyptrace recover: finishes what a killed recorder left behind. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,17 +7,31 @@
 
 #include "cmd.h"
 
-static const char usage[] = "usage: hyptrace recover [-q] [-o FILE] DIR\n"
-			    "\n"
-			    "Finishes the recording in the spool DIR (trace.dat.spool) of a recorder that\n"
-			    "was killed: drains what still lies in the kernel's buffers, puts tracefs back\n"
-			    "as it was, writes the trace file and removes DIR.\n"
-			    "\n"
-			    "  -o FILE, --output FILE   write to FILE, not to where the recording was to go\n"
-			    "  -q, --quiet              errors only\n"
-			    "  -h, --help               this text\n";
+struct recover_opts {
+	const char *output;
+	bool quiet;
+};
 
-static int recover(const char *dir, const char *output, bool quiet)
+static const struct opt recover_rows[] = {
+	OPT('o', "output", "FILE", "write to FILE, not to where the recording was to go", opts_set_text,
+	    .off = offsetof(struct recover_opts, output)),
+	OPT('q', "quiet", NULL, "errors only", opts_set_flag, .off = offsetof(struct recover_opts, quiet)),
+	OPT('h', "help", NULL, "this text", opts_help),
+};
+
+static const struct opts_table recover_table = {
+	.command = "recover",
+	.usage = "usage: hyptrace recover [-q] [-o FILE] DIR\n"
+		 "\n"
+		 "Finishes the recording in the spool DIR (trace.dat.spool) of a recorder that\n"
+		 "was killed: drains what still lies in the kernel's buffers, puts tracefs back\n"
+		 "as it was, writes the trace file and removes DIR.\n"
+		 "\n",
+	.rows = recover_rows,
+	.n = ARRAY_SIZE(recover_rows),
+};
+
+static int recover_spool(const char *dir, const char *output, bool quiet)
 {
 	struct console console = { .quiet = quiet };
 	struct log log = console_as_log(&console);
@@ -37,34 +51,15 @@ static int recover(const char *dir, const char *output, bool quiet)
 
 int cmd_recover(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "output", required_argument, NULL, 'o' },
-		{ "quiet", no_argument, NULL, 'q' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
-	const char *output = NULL;
-	bool quiet = false;
-	int c;
+	struct recover_opts o = { 0 };
+	struct opts_error err;
+	int ret = opts_parse(&recover_table, &argc, argv, &o, &err);
 
-	while ((c = getopt_long(argc, argv, "o:qh", options, NULL)) >= 0) {
-		switch (c) {
-		case 'o':
-			output = optarg;
-			break;
-		case 'q':
-			quiet = true;
-			break;
-		case 'h':
-			fputs(usage, stdout);
-			return EXIT_OK;
-		default:
-			return EXIT_USAGE;
-		}
-	}
-	if (optind + 1 != argc) {
-		fputs(usage, stderr);
+	if (ret)
+		return command_stopped(&recover_table, ret, &err);
+	if (argc != 2) {
+		command_usage(&recover_table, stderr);
 		return EXIT_USAGE;
 	}
-	return recover(argv[optind], output, quiet);
+	return recover_spool(argv[1], o.output, o.quiet);
 }

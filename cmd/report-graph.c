@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "report-priv.h"
-
 /*
  * function_graph's two events as a call tree: an entry whose return is the
  * buffer's next record is a leaf, printed as one line. libtraceevent has no
  * plugin for them; the columns are those of trace-cmd and of the kernel itself.
  */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report-priv.h"
 
 #define INDENT	  2
 #define DEPTH_MAX 256 /* the kernel's own limit is 50 */
@@ -17,8 +16,7 @@
 struct graph {
 	struct report *r;
 	struct report_file *f;
-	const struct tep_event *ret; /* funcgraph_exit, once it is known */
-	struct padded next;
+	const struct tep_event *ret; /* funcgraph_exit; NULL: not looked up yet */
 	struct tep_plugin_option options[3];
 };
 
@@ -27,19 +25,20 @@ enum { TAILPRINT, DEPTH };
 /* ---- fields -------------------------------------------------------------------------- */
 
 /* false: an event without this field. */
-static bool get(const struct tep_event *event, const char *name, const struct tep_record *rec,
-		unsigned long long *value)
+static bool graph_field(const struct tep_event *event, const char *name, const struct tep_record *rec,
+			unsigned long long *value)
 {
 	struct tep_format_field *field = tep_find_field((struct tep_event *)event, name);
 
 	return field && !tep_read_number_field(field, rec->data, value);
 }
 
-static bool get_times(const struct tep_event *ret, const struct tep_record *rec, unsigned long long *duration)
+static bool graph_times(const struct tep_event *ret, const struct tep_record *rec,
+			unsigned long long *duration)
 {
 	unsigned long long called, returned;
 
-	if (!get(ret, "calltime", rec, &called) || !get(ret, "rettime", rec, &returned))
+	if (!graph_field(ret, "calltime", rec, &called) || !graph_field(ret, "rettime", rec, &returned))
 		return false;
 	*duration = returned - called;
 	return true;
@@ -48,7 +47,7 @@ static bool get_times(const struct tep_event *ret, const struct tep_record *rec,
 /* ---- columns --------------------------------------------------------------------------- */
 
 /* "+ 12.345 us |  " */
-static void put_duration(struct trace_seq *s, unsigned long long ns)
+static void graph_put_duration(struct trace_seq *s, unsigned long long ns)
 {
 	static const struct {
 		unsigned long long above;
@@ -67,14 +66,14 @@ static void put_duration(struct trace_seq *s, unsigned long long ns)
 	trace_seq_printf(s, "%c %s us %*s|  ", mark, text, len < 7 ? 7 - len : 0, "");
 }
 
-static void put_indent(struct trace_seq *s, unsigned long long depth)
+static void graph_put_indent(struct trace_seq *s, unsigned long long depth)
 {
 	int d = (int)depth;
 
 	trace_seq_printf(s, "%*s", d < 0 ? 0 : d > DEPTH_MAX ? DEPTH_MAX * INDENT : d * INDENT, "");
 }
 
-static void put_function(struct trace_seq *s, struct tep_handle *tep, unsigned long long addr)
+static void graph_put_function(struct trace_seq *s, struct tep_handle *tep, unsigned long long addr)
 {
 	const char *name = tep_find_function(tep, addr);
 
@@ -84,7 +83,7 @@ static void put_function(struct trace_seq *s, struct tep_handle *tep, unsigned l
 		trace_seq_printf(s, "%llx", addr);
 }
 
-static void put_depth(struct trace_seq *s, const struct graph *g, unsigned long long depth)
+static void graph_put_depth(struct trace_seq *s, const struct graph *g, unsigned long long depth)
 {
 	if (g->options[DEPTH].set)
 		trace_seq_printf(s, " (%lld)", (long long)depth);
@@ -93,22 +92,22 @@ static void put_depth(struct trace_seq *s, const struct graph *g, unsigned long 
 /* ---- handlers -------------------------------------------------------------------------- */
 
 /* The return of a function that was entered by a record of this pid, when it comes next. */
-static bool leaf_duration(struct graph *g, int pid, unsigned long long func, unsigned long long *duration)
+static bool graph_leaf_duration(struct graph *g, int pid, unsigned long long func,
+				unsigned long long *duration)
 {
-	struct merge_record rec = *g->r->rec, next;
-	struct tep_record ret = { 0 };
+	struct timeline_record next;
 	unsigned long long returned;
 
 	/* what was lost between them is no leaf */
-	if (merge_peek(g->r->merge, &rec, &next) != 1 || !next.data || next.missed)
+	if (handle_peek(g->r->handle, &next) != 1 || next.event != g->ret || next.missed)
 		return false;
-	padded_record(&g->next, &next, &ret);
-	return tep_data_type(g->f->in.tep, &ret) == g->ret->id && tep_data_pid(g->f->in.tep, &ret) == pid &&
-	       get(g->ret, "func", &ret, &returned) && returned == func && get_times(g->ret, &ret, duration);
+	return tep_data_pid(g->f->in->tep, &next.tep) == pid &&
+	       graph_field(g->ret, "func", &next.tep, &returned) && returned == func &&
+	       graph_times(g->ret, &next.tep, duration);
 }
 
 /* -1: not as a function graph, but by the event's own format. */
-static int print_entry(struct trace_seq *s, struct tep_record *rec, struct tep_event *event, void *context)
+static int graph_entry(struct trace_seq *s, struct tep_record *rec, struct tep_event *event, void *context)
 {
 	struct graph *g = context;
 	unsigned long long func, depth, duration;
@@ -116,45 +115,45 @@ static int print_entry(struct trace_seq *s, struct tep_record *rec, struct tep_e
 
 	if (!g->ret)
 		g->ret = tep_find_event_by_name(event->tep, "ftrace", "funcgraph_exit");
-	if (!g->ret || !get(event, "func", rec, &func) || !get(event, "depth", rec, &depth))
+	if (!g->ret || !graph_field(event, "func", rec, &func) || !graph_field(event, "depth", rec, &depth))
 		return -1;
-	leaf = leaf_duration(g, tep_data_pid(event->tep, rec), func, &duration);
+	leaf = graph_leaf_duration(g, tep_data_pid(event->tep, rec), func, &duration);
 	if (leaf)
-		put_duration(s, duration);
+		graph_put_duration(s, duration);
 	else
 		trace_seq_printf(s, "%13s|  ", "");
-	put_indent(s, depth);
-	put_function(s, event->tep, func);
+	graph_put_indent(s, depth);
+	graph_put_function(s, event->tep, func);
 	trace_seq_puts(s, leaf ? "();" : "() {");
-	put_depth(s, g, depth);
+	graph_put_depth(s, g, depth);
 	if (leaf)
-		g->f->buffers[g->r->rec->buffer].skip_next = true;
+		report_buffer(g->f, handle_record(g->r->handle))->skip_next = true;
 	return 0;
 }
 
-static int print_return(struct trace_seq *s, struct tep_record *rec, struct tep_event *event, void *context)
+static int graph_return(struct trace_seq *s, struct tep_record *rec, struct tep_event *event, void *context)
 {
 	struct graph *g = context;
 	unsigned long long func, depth, duration;
 	const char *name;
 
-	if (!get_times(event, rec, &duration) || !get(event, "depth", rec, &depth))
+	if (!graph_times(event, rec, &duration) || !graph_field(event, "depth", rec, &depth))
 		return -1;
-	put_duration(s, duration);
-	put_indent(s, depth);
+	graph_put_duration(s, duration);
+	graph_put_indent(s, depth);
 	trace_seq_putc(s, '}');
-	name = g->options[TAILPRINT].set && get(event, "func", rec, &func)
+	name = g->options[TAILPRINT].set && graph_field(event, "func", rec, &func)
 		       ? tep_find_function(event->tep, func)
 		       : NULL;
 	if (name)
 		trace_seq_printf(s, " /* %s */", name);
-	put_depth(s, g, depth);
+	graph_put_depth(s, g, depth);
 	return 0;
 }
 
 int graph_open(struct report *r, struct report_file *f)
 {
-	struct tep_handle *tep = f->in.tep;
+	struct tep_handle *tep = f->in->tep;
 	struct graph *g = calloc(1, sizeof(*g));
 
 	if (!g)
@@ -171,14 +170,10 @@ int graph_open(struct report *r, struct report_file *f)
 		.plugin_alias = "fgraph",
 		.description = "Show the depth of each entry",
 	};
-	if (padded_init(&g->next)) {
-		free(g);
-		return -ENOMEM;
-	}
 	f->graph = g;
 	tep_plugin_add_options("ftrace", g->options);
-	if (tep_register_event_handler(tep, -1, "ftrace", "funcgraph_entry", print_entry, g) < 0 ||
-	    tep_register_event_handler(tep, -1, "ftrace", "funcgraph_exit", print_return, g) < 0)
+	if (tep_register_event_handler(tep, -1, "ftrace", "funcgraph_entry", graph_entry, g) < 0 ||
+	    tep_register_event_handler(tep, -1, "ftrace", "funcgraph_exit", graph_return, g) < 0)
 		return -ENOMEM;
 	return 0;
 }
@@ -188,6 +183,5 @@ void graph_close(struct report_file *f)
 	if (!f->graph)
 		return;
 	tep_plugin_remove_options(f->graph->options);
-	padded_release(&f->graph->next);
 	free(f->graph);
 }

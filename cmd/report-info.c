@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* What hyptrace report prints about files instead of their events: --cpus, --events, --stat ... */
 #include <errno.h>
 #include <regex.h>
 #include <stdio.h>
@@ -10,7 +11,7 @@
 
 /* ---- events and formats ---------------------------------------------------------------- */
 
-static int print_names(const struct report_file *f, FILE *out)
+static int info_names(const struct report_file *f, FILE *out)
 {
 	struct tep_event **events = report_events(f, true);
 
@@ -36,14 +37,15 @@ static int pattern_parse(struct pattern *p, const char *text, const struct log *
 	p->both = colon;
 	ret = regcomp(&p->system, system, REG_ICASE | REG_NOSUB);
 	free(system);
-	if (!ret) {
-		ret = regcomp(&p->event, colon ? colon + 1 : text, REG_ICASE | REG_NOSUB);
-		if (ret)
-			regfree(&p->system);
-	}
 	if (ret)
-		log_err(log, "'%s' is not a regular expression", text);
-	return ret ? -EINVAL : 0;
+		goto fail;
+	ret = regcomp(&p->event, colon ? colon + 1 : text, REG_ICASE | REG_NOSUB);
+	if (ret == 0)
+		return 0;
+	regfree(&p->system);
+fail:
+	log_err(log, "'%s' is not a regular expression", text);
+	return -EINVAL;
 }
 
 static bool format_matches(const struct pattern *p, const struct reader_format *f)
@@ -65,7 +67,7 @@ static bool format_matches(const struct pattern *p, const struct reader_format *
 	return p->both ? system && event : system || event;
 }
 
-static int print_formats(const struct report *r, const struct report_file *f, FILE *out)
+static int info_formats(const struct report *r, const struct report_file *f, FILE *out)
 {
 	const char *system = "";
 	struct pattern p;
@@ -88,11 +90,11 @@ static int print_formats(const struct report *r, const struct report_file *f, FI
 	return 0;
 }
 
-static int check_formats(const struct report *r, const struct report_file *f)
+static int info_check(const struct report *r, const struct report_file *f)
 {
-	if (!f->in.format_failures)
+	if (!f->in->format_failures)
 		return 0;
-	log_err(r->log, "%s: %zu event formats cannot be parsed", f->in.path, f->in.format_failures);
+	log_err(r->log, "%s: %zu event formats cannot be parsed", f->in->path, f->in->format_failures);
 	return -EBADMSG;
 }
 
@@ -113,14 +115,14 @@ static bool only_cpu(void *ctx, size_t input, size_t buffer, unsigned int cpu)
 /* 1: it has events, and these are the times of the first and, when asked for, the last. */
 static int cpu_times(const struct report *r, struct one_cpu *c, uint64_t *first, uint64_t *last)
 {
-	struct merge_record rec;
-	struct merge *m;
+	struct timeline_record rec;
+	struct timeline *t;
 	bool any = false;
-	int ret = merge_open(&m, r->inputs, r->n, only_cpu, c, r->log);
+	int ret = timeline_open(&t, handle_inputs(r->handle), only_cpu, c, r->log);
 
 	if (ret)
 		return ret;
-	while ((ret = merge_next(m, &rec)) == 1) {
+	while ((ret = timeline_next(t, &rec)) == 1) {
 		if (!any)
 			*first = rec.ts;
 		*last = rec.ts;
@@ -128,11 +130,11 @@ static int cpu_times(const struct report *r, struct one_cpu *c, uint64_t *first,
 		if (!r->o->last_event)
 			break;
 	}
-	merge_close(m);
+	timeline_close(t);
 	return ret < 0 ? ret : any;
 }
 
-static int print_cpu(const struct report *r, struct one_cpu *c, FILE *out)
+static int info_cpu(const struct report *r, struct one_cpu *c, FILE *out)
 {
 	uint64_t first = 0, last = 0;
 	int ret = cpu_times(r, c, &first, &last);
@@ -142,11 +144,11 @@ static int print_cpu(const struct report *r, struct one_cpu *c, FILE *out)
 	fprintf(out, "  %u", c->cpu);
 	if (r->o->first_event) {
 		fputs("\tFirst event:", out);
-		print_time(r, c->input, first, out);
+		line_time(r, &r->files[c->input], first, out);
 	}
 	if (r->o->last_event) {
 		fputs("\tLast event:", out);
-		print_time(r, c->input, last, out);
+		line_time(r, &r->files[c->input], last, out);
 	}
 	fputc('\n', out);
 	return 0;
@@ -158,29 +160,27 @@ static bool cpus_shown(const struct report *r, const struct report_file *f, size
 	return r->o->buffers.n ? f->buffers[buffer].wanted : !*f->info->buffers[buffer].name;
 }
 
-static int print_cpus(const struct report *r, size_t input, FILE *out)
+static int info_cpus(const struct report *r, size_t input, FILE *out)
 {
 	const struct report_file *f = &r->files[input];
-	int ret = 0;
 
-	fprintf(out, "List of CPUs in %s with data:\n", f->in.path);
-	for (size_t b = 0; b < f->info->n_buffers; b++) {
-		if (!cpus_shown(r, f, b))
-			continue;
-		for (size_t i = 0; i < f->info->buffers[b].n_cpus && !ret; i++) {
+	fprintf(out, "List of CPUs in %s with data:\n", f->in->path);
+	for (size_t b = 0; b < f->info->n_buffers; b++)
+		for (size_t i = 0; i < f->info->buffers[b].n_cpus && cpus_shown(r, f, b); i++) {
 			struct one_cpu c = { input, b, f->info->buffers[b].cpus[i].cpu };
+			int ret = info_cpu(r, &c, out);
 
-			ret = print_cpu(r, &c, out);
+			if (ret)
+				return ret;
 		}
-	}
-	return ret;
+	return 0;
 }
 
 /* ---- texts of the file ---------------------------------------------------------------------- */
 
-static void print_option(const struct report_file *f, uint16_t id, const char *what, FILE *out)
+static void info_option(const struct report_file *f, uint16_t id, const char *what, FILE *out)
 {
-	const struct reader_option *o = reader_option(f->in.reader, id);
+	const struct reader_option *o = reader_option(f->in->reader, id);
 
 	if (o)
 		fprintf(out, "%.*s\n", (int)o->data.len, o->data.data);
@@ -188,7 +188,7 @@ static void print_option(const struct report_file *f, uint16_t id, const char *w
 		fprintf(out, " %s was not recorded in this file\n", what);
 }
 
-static void print_stats(const struct report_file *f, FILE *out)
+static void info_stats(const struct report_file *f, FILE *out)
 {
 	bool any = false;
 
@@ -218,8 +218,7 @@ static void print_stats(const struct report_file *f, FILE *out)
 	}
 }
 
-/* ---- which ------------------------------------------------------------------------------------
- */
+/* ---- which of them ------------------------------------------------------------------ */
 
 /* What trace-cmd prints behind "cpus=4" in place of the events. */
 static bool has_head(enum report_what what)
@@ -227,55 +226,57 @@ static bool has_head(enum report_what what)
 	return what == REPORT_STAT || what == REPORT_UNAME || what == REPORT_VERSION;
 }
 
-static int print_file(const struct report *r, size_t input, FILE *out)
+static int info_file(const struct report *r, size_t input, FILE *out)
 {
 	const struct report_file *f = &r->files[input];
 
 	if (has_head(r->o->what))
-		report_print_head(r, f);
+		line_head(r, f);
 	else if (r->n > 1 && r->o->what != REPORT_CPUS)
-		fprintf(out, "%s:\n", f->in.path);
+		fprintf(out, "%s:\n", f->in->path);
 	switch (r->o->what) {
 	case REPORT_CHECK:
-		return check_formats(r, f);
+		return info_check(r, f);
 	case REPORT_CPUS:
-		return print_cpus(r, input, out);
+		return info_cpus(r, input, out);
 	case REPORT_ENDIAN:
 		fprintf(out, "file is little endian and host is %s endian\n",
 			__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? "little" : "big");
 		return 0;
 	case REPORT_EVENT_NAMES:
-		return print_names(f, out);
+		return info_names(f, out);
 	case REPORT_FORMATS:
-		return print_formats(r, f, out);
+		return info_formats(r, f, out);
 	case REPORT_FUNCTIONS:
-		tep_print_funcs(f->in.tep);
+		tep_print_funcs(f->in->tep);
 		return 0;
 	case REPORT_PAGE_SIZE:
 		fprintf(out, "file page size is %u, and host page size is %d\n", f->info->page_size,
 			getpagesize());
 		return 0;
 	case REPORT_PRINTK:
-		tep_print_printk(f->in.tep);
+		tep_print_printk(f->in->tep);
 		return 0;
 	case REPORT_STAT:
-		print_stats(f, out);
+		info_stats(f, out);
 		return 0;
-	case REPORT_UNAME: /* in stock it tells the version, too */
-		print_option(f, DAT_UNAME, "uname", out);
-		print_option(f, DAT_VERSION, "version", out);
+	case REPORT_UNAME: /* stock prints the version with it, too */
+		info_option(f, DAT_UNAME, "uname", out);
+		info_option(f, DAT_VERSION, "version", out);
 		return 0;
 	default:
-		print_option(f, DAT_VERSION, "version", out);
+		info_option(f, DAT_VERSION, "version", out);
 		return 0;
 	}
 }
 
 int report_info(const struct report *r, FILE *out)
 {
-	int ret = 0;
+	for (size_t i = 0; i < r->n; i++) {
+		int ret = info_file(r, i, out);
 
-	for (size_t i = 0; i < r->n && !ret; i++)
-		ret = print_file(r, i, out);
-	return ret;
+		if (ret)
+			return ret;
+	}
+	return 0;
 }

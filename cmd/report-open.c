@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* Opens the files of hyptrace report, with the plugins, flags and filters that its options ask for. */
 #include <errno.h>
 #include <regex.h>
 #include <stdlib.h>
@@ -10,13 +11,13 @@
 
 struct tep_event **report_events(const struct report_file *f, bool by_system)
 {
-	if (!tep_get_events_count(f->in.tep))
+	if (!tep_get_events_count(f->in->tep))
 		return NULL;
-	return tep_list_events(f->in.tep, by_system ? TEP_EVENT_SORT_SYSTEM : TEP_EVENT_SORT_ID);
+	return tep_list_events(f->in->tep, by_system ? TEP_EVENT_SORT_SYSTEM : TEP_EVENT_SORT_ID);
 }
 
 /* Events or systems that a whole regular expression matches. */
-static int set_flag(const struct report *r, struct report_file *f, const char *pattern, int flag)
+static int flag_events(const struct report *r, struct report_file *f, const char *pattern, int flag)
 {
 	struct tep_event **events = report_events(f, false);
 	char *whole = str_printf("^%s$", pattern);
@@ -39,14 +40,15 @@ static int set_flag(const struct report *r, struct report_file *f, const char *p
 	return 0;
 }
 
-static int set_flags(const struct report *r, struct report_file *f)
+static int flag_all(const struct report *r, struct report_file *f)
 {
+	const struct report_opts *o = r->o;
 	int ret = 0;
 
-	for (size_t i = 0; i < r->o->raw.n && !ret; i++)
-		ret = set_flag(r, f, r->o->raw.v[i], TEP_EVENT_FL_PRINTRAW);
-	for (size_t i = 0; i < r->o->no_handler.n && !ret; i++)
-		ret = set_flag(r, f, r->o->no_handler.v[i], TEP_EVENT_FL_NOHANDLE);
+	for (size_t i = 0; i < o->raw.n && ret == 0; i++)
+		ret = flag_events(r, f, o->raw.v[i], TEP_EVENT_FL_PRINTRAW);
+	for (size_t i = 0; i < o->no_handler.n && ret == 0; i++)
+		ret = flag_events(r, f, o->no_handler.v[i], TEP_EVENT_FL_NOHANDLE);
 	return ret;
 }
 
@@ -63,34 +65,11 @@ static int add_symbols(const struct report *r, struct report_file *f)
 	if (ret)
 		log_err(r->log, "cannot read '%s': %s", r->o->kallsyms, errno_text(ret));
 	else if (buf_str(&text))
-		tep_parse_kallsyms(f->in.tep, buf_str(&text));
+		tep_parse_kallsyms(f->in->tep, buf_str(&text));
 	else
 		ret = -ENOMEM;
 	buf_release(&text);
 	return ret;
-}
-
-/* Handlers register for formats that are parsed after them. */
-static int load(struct report *r, struct report_file *f)
-{
-	const struct report_opts *o = r->o;
-	int ret = 0;
-
-	if (o->no_plugins)
-		tep_set_flag(f->in.tep, TEP_DISABLE_PLUGINS);
-	if (o->no_system_plugins)
-		tep_set_flag(f->in.tep, TEP_DISABLE_SYS_PLUGINS);
-	if (!o->no_plugins && !o->no_system_plugins)
-		ret = graph_open(r, f);
-	return ret ? ret : input_load(&f->in, r->log);
-}
-
-unsigned int report_top_cpus(const struct report_file *f)
-{
-	for (size_t i = 0; i < f->info->n_buffers; i++)
-		if (!*f->info->buffers[i].name)
-			return (unsigned int)f->info->buffers[i].n_cpus;
-	return 0;
 }
 
 /* ---- labels ---------------------------------------------------------------------- */
@@ -100,17 +79,17 @@ static bool buffer_wanted(const struct report_opts *o, const char *name)
 	return !o->buffers.n || strlist_has(&o->buffers, name);
 }
 
-static int open_buffers(const struct report *r, struct report_file *f)
+static int file_buffers(const struct report *r, struct report_file *f)
 {
-	const char *slash = strrchr(f->in.path, '/');
+	const char *slash = strrchr(f->in->path, '/');
 
-	f->label = r->o->n_inputs < 2 ? "" : slash ? slash + 1 : f->in.path;
+	f->label = r->o->n_inputs < 2 ? "" : slash ? slash + 1 : f->in->path;
 	f->buffers = calloc(f->info->n_buffers + 1, sizeof(*f->buffers));
 	if (!f->buffers)
 		return -ENOMEM;
-	for (size_t i = 0; i < f->info->n_buffers; i++) {
-		const struct reader_buffer *from = &f->info->buffers[i];
-		struct report_buffer *b = &f->buffers[i];
+	for (; f->n_buffers < f->info->n_buffers; f->n_buffers++) {
+		const struct reader_buffer *from = &f->info->buffers[f->n_buffers];
+		struct report_buffer *b = &f->buffers[f->n_buffers];
 
 		b->label = *from->name ? from->name : f->label;
 		b->wanted = buffer_wanted(r->o, from->name);
@@ -132,7 +111,7 @@ static int check_buffers(const struct report *r)
 				there = there || !strcmp(r->files[k].info->buffers[b].name, name);
 		if (!there) {
 			log_err(r->log, "no buffer '%s' in %s", name,
-				r->n > 1 ? "these files" : r->files[0].in.path);
+				r->n > 1 ? "these files" : r->files[0].in->path);
 			return -ENOENT;
 		}
 	}
@@ -141,73 +120,94 @@ static int check_buffers(const struct report *r)
 
 /* ---- files -------------------------------------------------------------------------- */
 
-static int open_input(const struct report *r, struct report_file *f)
+/* What comes before the formats are parsed: handlers register for those behind them. */
+static int file_begin(struct report *r, struct report_file *f)
 {
-	unsigned int flags = (r->o->raw_ts ? FILETIME_RAW : 0) | (r->o->no_date ? FILETIME_NO_DATE : 0);
-	uint64_t hz = f->opts->hz ? f->opts->hz : r->o->hz;
-	struct filetime *t = &f->in.time;
-	int ret = input_open(&f->in, f->opts->path, flags, r->log);
+	const struct report_opts *o = r->o;
+	uint64_t hz = f->opts->hz ? f->opts->hz : o->hz;
+	struct filetime *t = &f->in->time;
+	int ret;
+
+	f->info = reader_info(f->in->reader);
+	if (!o->raw_ts) {
+		t->add = (int64_t)((uint64_t)t->add + (uint64_t)f->opts->ts_offset);
+		if (hz)
+			filetime_set_hz(t, hz);
+	}
+	ret = file_buffers(r, f);
+	if (ret)
+		return ret;
+	if (o->no_plugins)
+		tep_set_flag(f->in->tep, TEP_DISABLE_PLUGINS);
+	if (o->no_system_plugins)
+		tep_set_flag(f->in->tep, TEP_DISABLE_SYS_PLUGINS);
+	return o->no_plugins || o->no_system_plugins ? 0 : graph_open(r, f);
+}
+
+static int file_finish(struct report *r, struct report_file *f)
+{
+	int ret = add_symbols(r, f);
 
 	if (ret)
 		return ret;
-	f->info = reader_info(f->in.reader);
-	if (r->o->raw_ts)
-		return 0;
-	t->add = (int64_t)((uint64_t)t->add + (uint64_t)f->opts->ts_offset);
-	if (hz)
-		filetime_set_hz(t, hz);
-	return 0;
+	ret = flag_all(r, f);
+	return ret ? ret : filters_open(r, f);
 }
 
-static int open_file(struct report *r, struct report_file *f)
+static int open_handle(struct report *r)
 {
-	int ret = open_input(r, f);
+	struct hyptrace_open_opts opts = { sizeof(opts), .log = handle_log_to, .log_ctx = (void *)r->log };
+	const struct report_opts *o = r->o;
+	const char **paths = calloc(o->n_inputs, sizeof(*paths));
+	int ret;
 
-	if (!ret)
-		ret = open_buffers(r, f);
-	if (!ret)
-		ret = load(r, f);
-	if (!ret)
-		ret = add_symbols(r, f);
-	if (!ret)
-		ret = set_flags(r, f);
-	return ret ? ret : filters_open(r, f);
+	if (!paths)
+		return -ENOMEM;
+	for (size_t i = 0; i < o->n_inputs; i++)
+		paths[i] = o->inputs[i].path;
+	opts.flags = (o->raw_ts ? HYPTRACE_RAW_TIMES : 0) | (o->no_date ? HYPTRACE_NO_DATE : 0);
+	ret = hyptrace_open(&r->handle, paths, o->n_inputs, &opts);
+	free(paths);
+	return ret;
 }
 
 int report_open(struct report *r)
 {
 	const struct report_opts *o = r->o;
-	int ret = 0;
+	int ret = open_handle(r);
 
+	if (ret)
+		return ret;
 	r->files = calloc(o->n_inputs, sizeof(*r->files));
-	r->inputs = calloc(o->n_inputs, sizeof(*r->inputs));
-	if (!r->files || !r->inputs)
+	if (!r->files)
 		return -ENOMEM;
-	for (; r->n < o->n_inputs && !ret; r->n++) {
+	for (; r->n < o->n_inputs && ret == 0; r->n++) {
 		struct report_file *f = &r->files[r->n];
 
 		f->opts = &o->inputs[r->n];
-		ret = open_file(r, f);
-		r->inputs[r->n] = input_for_merge(&f->in);
+		f->in = &handle_inputs(r->handle)->v[r->n];
+		ret = file_begin(r, f);
 	}
+	if (ret)
+		return ret;
+	ret = handle_load(r->handle);
+	for (size_t i = 0; i < r->n && ret == 0; i++)
+		ret = file_finish(r, &r->files[i]);
 	return ret ? ret : check_buffers(r);
-}
-
-static void close_file(struct report_file *f)
-{
-	for (size_t i = 0; f->buffers && i < f->info->n_buffers; i++)
-		free(f->buffers[i].shown);
-	free(f->buffers);
-	filter_free(f->filter);
-	input_release(&f->in);
-	graph_close(f);
 }
 
 void report_close(struct report *r)
 {
-	merge_close(r->merge);
 	for (size_t i = 0; i < r->n; i++)
-		close_file(&r->files[i]);
+		filter_free(r->files[i].filter);
+	hyptrace_close(r->handle);
+	for (size_t i = 0; i < r->n; i++) {
+		struct report_file *f = &r->files[i];
+
+		graph_close(f);
+		for (size_t b = 0; b < f->n_buffers; b++)
+			free(f->buffers[b].shown);
+		free(f->buffers);
+	}
 	free(r->files);
-	free(r->inputs);
 }

@@ -2,13 +2,15 @@
 #ifndef HYPTRACE_REPORT_OPTS_H
 #define HYPTRACE_REPORT_OPTS_H
 
-#include "opts.h"
+#include "util/opts.h"
 
 /* The command line of `hyptrace report`: the grammar of trace-cmd-report(1), 3.1.6. */
 
+enum report_filter_kind { FILTER_TEXT, FILTER_PID, FILTER_COMM };
+
 struct report_filter {
-	char *text; /* libtraceevent's grammar; a pid or a task's name after --pid and --comm */
-	enum { FILTER_TEXT, FILTER_PID, FILTER_COMM } kind;
+	char *text;	   /* libtraceevent's grammar; a pid or a task's name after --pid and --comm */
+	unsigned int kind; /* enum report_filter_kind */
 	bool negate;
 };
 
@@ -63,6 +65,7 @@ struct report_opts {
 	bool raw_fields, latency, wakeup;
 	bool no_plugins, no_system_plugins;
 	bool no_pager, quiet;
+	bool negate; /* -v: of the filters that follow */
 };
 
 enum { REPORT_OPTS_HELP = 1 };

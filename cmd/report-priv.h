@@ -5,11 +5,9 @@
 #include <traceevent/event-parse.h>
 #include <traceevent/trace-seq.h>
 
+#include "api/handle.h"
 #include "cmd.h"
-#include "read/inputs.h"
-#include "read/merge.h"
 #include "report-opts.h"
-#include "read/tepfile.h"
 
 /* Shared by report.c and report-*.c. */
 
@@ -22,47 +20,47 @@ struct report_buffer {
 
 struct report_file {
 	const struct report_input *opts;
-	struct input in;
+	struct input *in; /* the handle's */
 	const struct reader_info *info;
 	const char *label;     /* of the top buffer's lines; "" for a lone file */
 	struct filter *filter; /* NULL: none */
 	struct graph *graph;   /* NULL: not without plugins */
 	struct report_buffer *buffers;
+	size_t n_buffers;
 };
 
 struct report {
 	const struct report_opts *o;
 	const struct log *log;
 	struct report_file *files;
-	struct merge_input *inputs; /* the same files, for the merge */
 	size_t n;
-	struct merge *merge;
-	const struct merge_record *rec; /* the one that is being printed */
+	struct hyptrace *handle; /* on all of them */
 	bool labels;
 	size_t label_width;
 	bool terminal; /* where the text ends up, perhaps through a pager */
 };
 
-/* report.c: "cpus=4" of a file. */
-void report_print_head(const struct report *r, const struct report_file *f);
-
 /* ---- report-open.c: files, formats and plugins -------------------------------------- */
 
-/* 0 or -errno, said in the log. */
+/* Opens all files; the log has what is wrong. -errno; report_close in any case. */
 int report_open(struct report *r);
 void report_close(struct report *r);
+/* The buffer in the file's list that a record is from. */
+static inline struct report_buffer *report_buffer(const struct report_file *f,
+						  const struct timeline_record *m)
+{
+	return &f->buffers[m->buffer - f->info->buffers];
+}
 /* libtraceevent's list of the events, NULL-ended; NULL: there are none. */
 struct tep_event **report_events(const struct report_file *f, bool by_system);
-/* The number of CPUs of the file's top buffer. */
-unsigned int report_top_cpus(const struct report_file *f);
 
 /* ---- report-filter.c: -F, --pid, --comm ------------------------------------------------ */
 
+/* Into f->filter, which stays NULL without any. -EINVAL: a wrong one, the log has it; -ENOMEM. */
 int filters_open(struct report *r, struct report_file *f);
 void filter_free(struct filter *f);
 /* Is a record shown? A stack trace is when the record before it on the CPU was. */
-bool filter_match(struct filter *f, const struct report_file *file, const struct merge_record *m,
-		  struct tep_record *rec);
+bool filter_match(struct filter *f, const struct report_file *file, struct timeline_record *m);
 
 /* ---- report-graph.c: function_graph ------------------------------------------------------ */
 
@@ -73,16 +71,17 @@ void graph_close(struct report_file *f);
 /* ---- report-line.c: one record, one line --------------------------------------------------- */
 
 struct line;
+/* time_base: what --align-ts takes off, ns. -ENOMEM. */
 int line_open(struct line **out, const struct report *r, uint64_t time_base);
 void line_free(struct line *l);
-/* The name in front, when there are several. */
-void line_label(const struct report *r, const char *label);
+/* "cpus=4" of a file. */
+void line_head(const struct report *r, const struct report_file *f);
 /* What was lost on a CPU before the record, or at its end. */
-void line_lost(struct line *l, const struct report_buffer *b, const struct merge_record *m);
-void line_print(struct line *l, const struct report_file *f, const struct merge_record *m,
-		struct tep_record *rec);
-/* "    20.105093" as in a line; all digits when asked for. */
-void print_time(const struct report *r, size_t file, uint64_t ts, FILE *out);
+void line_lost(struct line *l, const struct report_file *f, const struct timeline_record *m);
+/* The record, without the end of its line. */
+void line_print(struct line *l, const struct report_file *f, struct timeline_record *m);
+/* "    20.105093" as in a line, of that file; all digits when asked for. */
+void line_time(const struct report *r, const struct report_file *f, uint64_t ts, FILE *out);
 
 /* ---- report-wakeup.c: -w ----------------------------------------------------------------- */
 
@@ -96,7 +95,7 @@ void wakeups_free(struct wakeups *w);
 
 /* ---- report-info.c: about the file, instead of its events ----------------------------------- */
 
-/* What o->what asks for. 0 or -errno. */
+/* What o->what asks for. -EINVAL: a wrong pattern; -EBADMSG: formats that cannot be parsed; -ENOMEM. */
 int report_info(const struct report *r, FILE *out);
 
 #endif

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* report -w: from sched_wakeup (or _new) of a task to the sched_switch that it begins to run at. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "report-priv.h"
-
-/* From sched_wakeup (or _new) of a task to the sched_switch that it begins to run at. */
 
 struct stats {
 	uint64_t n, total;
@@ -32,7 +31,7 @@ struct wakeups {
 
 /* ---- who waits ----------------------------------------------------------------------- */
 
-static struct waiting *find(struct waiting *v, size_t room, int pid)
+static struct waiting *waiting_find(struct waiting *v, size_t room, int pid)
 {
 	size_t i = ((uint32_t)pid * 2654435761u) & (room - 1);
 
@@ -41,7 +40,7 @@ static struct waiting *find(struct waiting *v, size_t room, int pid)
 	return &v[i];
 }
 
-static int grow(struct wakeups *w)
+static int waiting_grow(struct wakeups *w)
 {
 	size_t room = w->room ? w->room * 2 : 1024;
 	struct waiting *v = calloc(room, sizeof(*v));
@@ -50,28 +49,28 @@ static int grow(struct wakeups *w)
 		return -ENOMEM;
 	for (size_t i = 0; i < w->room; i++)
 		if (w->tasks[i].pid)
-			*find(v, room, w->tasks[i].pid) = w->tasks[i];
+			*waiting_find(v, room, w->tasks[i].pid) = w->tasks[i];
 	free(w->tasks);
 	w->tasks = v;
 	w->room = room;
 	return 0;
 }
 
-static int woken(struct wakeups *w, int pid, uint64_t ts)
+static int task_woken(struct wakeups *w, int pid, uint64_t ts)
 {
 	struct waiting *t;
 
 	if (!pid)
 		return 0;
-	if (w->used * 2 >= w->room && grow(w))
+	if (w->used * 2 >= w->room && waiting_grow(w))
 		return -ENOMEM;
-	t = find(w->tasks, w->room, pid);
+	t = waiting_find(w->tasks, w->room, pid);
 	w->used += !t->pid;
 	*t = (struct waiting){ pid, ts };
 	return 0;
 }
 
-static void add(struct stats *s, uint64_t ns, uint64_t at)
+static void stats_add(struct stats *s, uint64_t ns, uint64_t at)
 {
 	if (!s->n || ns > s->max) {
 		s->max = ns;
@@ -85,25 +84,25 @@ static void add(struct stats *s, uint64_t ns, uint64_t at)
 	s->n++;
 }
 
-static void runs(struct wakeups *w, int pid, bool rt, uint64_t ts, FILE *out)
+static void task_runs(struct wakeups *w, int pid, bool rt, uint64_t ts, FILE *out)
 {
-	struct waiting *t = pid && w->room ? find(w->tasks, w->room, pid) : NULL;
+	struct waiting *t = pid && w->room ? waiting_find(w->tasks, w->room, pid) : NULL;
 	uint64_t ns;
 
 	if (!t || !t->since)
 		return;
 	ns = ts - t->since;
 	t->since = 0;
-	add(&w->all, ns, ts);
+	stats_add(&w->all, ns, ts);
 	if (rt)
-		add(&w->rt, ns, ts);
+		stats_add(&w->rt, ns, ts);
 	fprintf(out, " Latency: %llu.%03llu usecs", (unsigned long long)ns / 1000,
 		(unsigned long long)ns % 1000);
 }
 
 /* ---- records --------------------------------------------------------------------------- */
 
-static bool number(struct tep_format_field *f, const struct tep_record *rec, int *out)
+static bool wakeup_number(struct tep_format_field *f, const struct tep_record *rec, int *out)
 {
 	unsigned long long v;
 
@@ -118,22 +117,22 @@ int wakeups_record(struct wakeups *w, struct tep_handle *tep, struct tep_record 
 	int id = tep_data_type(tep, rec), pid, prio, success;
 
 	if (id == w->switch_id) {
-		if (number(w->next_prio, rec, &prio) && number(w->next_pid, rec, &pid))
-			runs(w, pid, prio < 100, rec->ts, out);
+		if (wakeup_number(w->next_prio, rec, &prio) && wakeup_number(w->next_pid, rec, &pid))
+			task_runs(w, pid, prio < 100, rec->ts, out);
 		return 0;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(w->woken); i++) {
 		const struct wakeup_event *e = &w->woken[i];
 
-		if (id != e->id || (number(e->success, rec, &success) && !success) ||
-		    !number(e->pid, rec, &pid))
+		if (id != e->id || (wakeup_number(e->success, rec, &success) && !success) ||
+		    !wakeup_number(e->pid, rec, &pid))
 			continue;
-		return woken(w, pid, rec->ts);
+		return task_woken(w, pid, rec->ts);
 	}
 	return 0;
 }
 
-static void find_wakeup(struct tep_handle *tep, const char *name, struct wakeup_event *e)
+static void wakeup_find(struct tep_handle *tep, const char *name, struct wakeup_event *e)
 {
 	struct tep_event *event = tep_find_event_by_name(tep, "sched", name);
 
@@ -153,8 +152,8 @@ int wakeups_open(struct wakeups **out, struct tep_handle *tep)
 	*out = NULL;
 	if (!w)
 		return -ENOMEM;
-	find_wakeup(tep, "sched_wakeup", &w->woken[0]);
-	find_wakeup(tep, "sched_wakeup_new", &w->woken[1]);
+	wakeup_find(tep, "sched_wakeup", &w->woken[0]);
+	wakeup_find(tep, "sched_wakeup_new", &w->woken[1]);
 	if (event) {
 		w->switch_id = event->id;
 		w->next_pid = tep_find_field(event, "next_pid");
@@ -168,32 +167,32 @@ int wakeups_open(struct wakeups **out, struct tep_handle *tep)
 	return 0;
 }
 
-static void print_at(const char *what, uint64_t ns, uint64_t at, FILE *out)
+static void stats_print_at(const char *what, uint64_t ns, uint64_t at, FILE *out)
 {
 	fprintf(out, "%s Latency: %llu.%03llu usecs at timestamp: %llu.%06llu\n", what,
 		(unsigned long long)ns / 1000, (unsigned long long)ns % 1000,
 		(unsigned long long)at / 1000000000, (unsigned long long)((at + 500) % 1000000000) / 1000);
 }
 
-static void print_stats(const struct stats *s, FILE *out)
+static void stats_print(const struct stats *s, FILE *out)
 {
 	uint64_t mean = s->total / s->n;
 
 	fprintf(out, "\nAverage wakeup latency: %llu.%03llu usecs\n", (unsigned long long)mean / 1000,
 		(unsigned long long)mean % 1000);
-	print_at("Maximum", s->max, s->max_at, out);
-	print_at("Minimum", s->min, s->min_at, out);
+	stats_print_at("Maximum", s->max, s->max_at, out);
+	stats_print_at("Minimum", s->min, s->min_at, out);
 	fputc('\n', out);
 }
 
 void wakeups_finish(const struct wakeups *w, FILE *out)
 {
 	if (w->all.n)
-		print_stats(&w->all, out);
+		stats_print(&w->all, out);
 	if (!w->rt.n)
 		return;
 	fputs("RT task timings:\n", out);
-	print_stats(&w->rt, out);
+	stats_print(&w->rt, out);
 }
 
 void wakeups_free(struct wakeups *w)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* hyptrace report: prints the events of trace.dat files as text, one line each. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +25,7 @@ static bool cpu_wanted(const struct report_opts *o, unsigned int cpu)
 	return !o->n_cpus;
 }
 
-static bool want(void *ctx, size_t input, size_t buffer, unsigned int cpu)
+static bool record_wanted(void *ctx, size_t input, size_t buffer, unsigned int cpu)
 {
 	const struct report *r = ctx;
 
@@ -43,7 +44,7 @@ static bool in_interrupt(const struct report *r, struct tep_handle *tep, struct 
 
 /* ---- labels and heads ------------------------------------------------------------------ */
 
-static void widen(struct report *r, const char *label)
+static void label_widen(struct report *r, const char *label)
 {
 	if (strlen(label) > r->label_width)
 		r->label_width = strlen(label);
@@ -53,13 +54,7 @@ static void open_labels(struct report *r)
 {
 	r->labels = r->n > 1;
 	for (size_t i = 0; i < r->n; i++)
-		widen(r, r->files[i].label);
-}
-
-void report_print_head(const struct report *r, const struct report_file *f)
-{
-	line_label(r, f->label);
-	printf("cpus=%u\n", report_top_cpus(f));
+		label_widen(r, r->files[i].label);
 }
 
 /* As in stock, the names of a file's instances widen the lines behind its head. */
@@ -70,10 +65,10 @@ static void print_heads(struct report *r)
 	for (size_t i = 0; i < r->n; i++) {
 		const struct report_file *f = &r->files[i];
 
-		report_print_head(r, f);
+		line_head(r, f);
 		for (size_t b = 0; b < f->info->n_buffers; b++) {
 			instances = instances || *f->info->buffers[b].name;
-			widen(r, f->buffers[b].label);
+			label_widen(r, f->buffers[b].label);
 		}
 	}
 	r->labels = r->labels || instances;
@@ -85,11 +80,10 @@ struct events {
 	struct report *r;
 	struct line *line;
 	struct wakeups *wakeups;
-	struct padded padded;
 	uint64_t last_ts; /* --ts-check */
 };
 
-static void check_ts(struct events *e, const struct merge_record *m)
+static void check_ts(struct events *e, const struct timeline_record *m)
 {
 	if (e->r->o->ts_check && e->last_ts > m->ts)
 		log_warn(e->r->log, "record on cpu %u went backwards: %llu to %llu delta: -%llu", m->cpu,
@@ -98,42 +92,37 @@ static void check_ts(struct events *e, const struct merge_record *m)
 	e->last_ts = m->ts;
 }
 
-static int show_record(struct events *e, struct merge_record *m)
+static int show_record(struct events *e, struct timeline_record *m)
 {
 	struct report_file *f = &e->r->files[m->input];
-	struct report_buffer *b = &f->buffers[m->buffer];
+	struct report_buffer *b = report_buffer(f, m);
 	bool skip = b->skip_next;
-	struct tep_record rec;
 	int ret = 0;
 
 	b->skip_next = false;
-	if (!m->data) {
-		line_lost(e->line, b, m);
+	if (!m->tep.size) {
+		line_lost(e->line, f, m);
 		return 0;
 	}
-	if (skip)
-		return 0;
-	padded_record(&e->padded, m, &rec);
-	if ((f->filter && !filter_match(f->filter, f, m, &rec)) || in_interrupt(e->r, f->in.tep, &rec))
+	if (skip || (f->filter && !filter_match(f->filter, f, m)) || in_interrupt(e->r, f->in->tep, &m->tep))
 		return 0;
 	check_ts(e, m);
 	if (m->missed)
-		line_lost(e->line, b, m);
-	e->r->rec = m;
-	line_print(e->line, f, m, &rec);
+		line_lost(e->line, f, m);
+	line_print(e->line, f, m);
 	if (e->wakeups)
-		ret = wakeups_record(e->wakeups, f->in.tep, &rec, stdout);
+		ret = wakeups_record(e->wakeups, f->in->tep, &m->tep, stdout);
 	putc_unlocked('\n', stdout);
 	return ret;
 }
 
 static int show_all(struct events *e)
 {
-	struct merge_record m;
+	struct hyptrace_event event = { .size = sizeof(event) };
 	int ret;
 
-	while ((ret = merge_next(e->r->merge, &m)) == 1) {
-		ret = show_record(e, &m);
+	while ((ret = hyptrace_next(e->r->handle, &event)) == 1) {
+		ret = show_record(e, handle_record(e->r->handle));
 		/* whoever reads it may have seen enough */
 		if (ret || ferror(stdout))
 			return ret;
@@ -144,43 +133,51 @@ static int show_all(struct events *e)
 /* The first time of all, whatever is shown. */
 static int first_time(const struct report *r, uint64_t *ts)
 {
-	struct merge_record rec;
-	struct merge *m;
-	int ret = merge_open(&m, r->inputs, r->n, NULL, NULL, NULL);
+	struct timeline_record rec;
+	struct timeline *t;
+	int ret = timeline_open(&t, handle_inputs(r->handle), NULL, NULL, NULL);
 
 	if (ret)
 		return ret;
-	ret = merge_next(m, &rec);
+	ret = timeline_next(t, &rec);
 	*ts = ret == 1 ? rec.ts : 0;
-	merge_close(m);
+	timeline_close(t);
 	return ret < 0 ? ret : 0;
 }
 
-static int show_events(struct report *r)
+static int events_open(struct events *e)
 {
-	struct events e = { .r = r };
+	struct report *r = e->r;
 	uint64_t base = 0;
 	int ret = r->o->align_ts ? first_time(r, &base) : 0;
 
-	if (!ret)
-		ret = merge_open(&r->merge, r->inputs, r->n, want, r, r->log);
-	if (!ret)
-		ret = line_open(&e.line, r, base);
-	if (!ret)
-		ret = padded_init(&e.padded);
-	if (!ret && r->o->wakeup)
-		ret = wakeups_open(&e.wakeups, r->files[0].in.tep);
-	if (!ret) {
-		print_heads(r);
-		ret = show_all(&e);
-	}
-	if (!ret && e.wakeups)
+	if (ret)
+		return ret;
+	ret = line_open(&e->line, r, base);
+	if (ret)
+		return ret;
+	handle_want(r->handle, record_wanted, r);
+	return r->o->wakeup ? wakeups_open(&e->wakeups, r->files[0].in->tep) : 0;
+}
+
+static int print_events(struct report *r)
+{
+	struct events e = { .r = r };
+	int ret = events_open(&e);
+
+	if (ret)
+		goto out;
+	print_heads(r);
+	ret = show_all(&e);
+	if (ret)
+		goto out;
+	if (e.wakeups)
 		wakeups_finish(e.wakeups, stdout);
-	wakeups_free(e.wakeups);
-	padded_release(&e.padded);
-	line_free(e.line);
-	if (!ret && merge_damaged(r->merge))
+	if (hyptrace_damaged(r->handle))
 		ret = -EBADMSG; /* the log has said where */
+out:
+	wakeups_free(e.wakeups);
+	line_free(e.line);
 	return ret;
 }
 
@@ -215,7 +212,23 @@ static bool only_filters(const struct report *r)
 	return false;
 }
 
-static int report(const struct report_opts *o)
+/* What the options ask for, on standard output. */
+static int report_print(struct report *r)
+{
+	int ret = set_plugin_options(r->o);
+
+	if (ret)
+		return ret;
+	ret = report_open(r);
+	if (ret)
+		return ret;
+	open_labels(r);
+	if (only_filters(r))
+		return 0;
+	return r->o->what == REPORT_EVENTS ? print_events(r) : report_info(r, stdout);
+}
+
+static int report_files(const struct report_opts *o)
 {
 	struct console console = { .quiet = o->quiet };
 	struct log log = { .fn = o->quiet ? drop_warning : console_log, .ctx = &console };
@@ -229,17 +242,11 @@ static int report(const struct report_opts *o)
 	r.terminal = pager.terminal;
 	if (room)
 		setvbuf(stdout, room, _IOFBF, OUTPUT_BUFFER);
-	ret = set_plugin_options(o);
-	if (!ret)
-		ret = report_open(&r);
-	if (!ret)
-		open_labels(&r);
-	if (!ret && !only_filters(&r))
-		ret = o->what == REPORT_EVENTS ? show_events(&r) : report_info(&r, stdout);
+	ret = report_print(&r);
 	report_close(&r);
 	if (ret == -ENOMEM)
 		log_err(&log, "out of memory");
-	if (!pager_finish(&pager) && !ret) {
+	if (!pager_finish(&pager) && ret == 0) {
 		ret = -EIO;
 		log_err(&log, "cannot write the report: %s", strerror(errno ? errno : EIO));
 	}
@@ -269,7 +276,7 @@ int cmd_report(int argc, char **argv)
 		fprintf(stderr, "hyptrace report: %s\n", err.text);
 		ret = EXIT_USAGE;
 	} else {
-		ret = report(&o);
+		ret = report_files(&o);
 	}
 	report_opts_release(&o);
 	return ret;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* hyptrace sync --plot: where the offsets can be over time, as SVG. */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include <math.h>
 #include <string.h>
 
-#include "sync/math.h"
 #include "sync-priv.h"
 
 #define WIDTH  900
@@ -34,20 +33,12 @@ static double at_y(const struct plot *p, int64_t offset)
 	return p->top + MARGIN + (HEIGHT - 2.0 * MARGIN) * (p->high - us) / (p->high - p->low);
 }
 
-static void widen(struct plot *p, int64_t offset)
+static void plot_widen(struct plot *p, int64_t offset)
 {
 	double us = (double)(offset - p->base) / 1e3;
 
-	p->low = num_min(p->low, us);
-	p->high = num_max(p->high, us);
-}
-
-static bool is_cut(const struct sync_result *r, size_t knot)
-{
-	for (size_t i = 0; i < r->n_cuts; i++)
-		if (r->cuts[i] == knot)
-			return true;
-	return false;
+	p->low = fmin(p->low, us);
+	p->high = fmax(p->high, us);
 }
 
 /* Does a new piece begin between these guest times? */
@@ -81,7 +72,7 @@ static void draw_line(const struct plot *p, const struct sync_result *r)
 	for (size_t i = 0; i < r->n_knots; i++) {
 		const struct sync_knot *k = &r->knots[i];
 
-		if (!i || is_cut(r, i))
+		if (!i || sync_is_cut(r, i))
 			buf_printf(p->out, "%s<polyline class=\"line\" points=\"", i ? "\"/>\n" : "");
 		buf_printf(p->out, "%.1f,%.1f ", at_x(p, k->time), at_y(p, k->offset));
 	}
@@ -111,7 +102,7 @@ static void draw_grid(const struct plot *p, const char *unit)
 
 	for (int i = 0; (p->high - p->low) / step > 9; i++)
 		step *= steps[i % 3];
-	for (double v = num_ceil(p->low / step) * step; v <= p->high; v += step) {
+	for (double v = ceil(p->low / step) * step; v <= p->high; v += step) {
 		double y = p->top + MARGIN + (HEIGHT - 2.0 * MARGIN) * (p->high - v) / (p->high - p->low);
 
 		buf_printf(p->out,
@@ -167,12 +158,12 @@ static void draw_guest(struct plot *p, const struct guest_file *g)
 	p->low = -1;
 	p->high = 1;
 	for (size_t i = 0; i < r->n_bands; i++) {
-		widen(p, r->bands[i].low);
-		widen(p, r->bands[i].high);
+		plot_widen(p, r->bands[i].low);
+		plot_widen(p, r->bands[i].high);
 	}
 	for (uint32_t c = 0; g->has_shift && c < g->shift.n_cpus; c++)
 		for (uint32_t i = 0; i < g->shift.cpus[c].n; i++) {
-			widen(p, g->shift.cpus[c].v[i].offset);
+			plot_widen(p, g->shift.cpus[c].v[i].offset);
 			if (g->shift.cpus[c].v[i].time < p->t0)
 				p->t0 = g->shift.cpus[c].v[i].time;
 			if (g->shift.cpus[c].v[i].time > p->t1)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* What hyptrace sync prints: the table and the JSON. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -44,7 +45,7 @@ static void print_vcpus(const struct guest_file *g, FILE *out)
 	fputc('\n', out);
 }
 
-static void print_guest(const struct guest_file *g, FILE *out)
+static void print_guest_table(const struct guest_file *g, FILE *out)
 {
 	const struct sync_result *r = &g->result;
 	const char *unit = in_ticks(g) ? "ticks" : "ns";
@@ -65,9 +66,6 @@ static void print_guest(const struct guest_file *g, FILE *out)
 		fprintf(out, ", %zu jump%s", r->n_cuts, r->n_cuts == 1 ? "" : "s");
 	fprintf(out, "\n  coverage %.3f %%, %" PRIu64 " of %" PRIu64 " events outside\n",
 		sync_coverage(r) * 100, r->outside, r->events);
-	if (r->anchors || r->anchors_dropped)
-		fprintf(out, "  anchors: %" PRIu64 " used, %" PRIu64 " dropped\n", r->anchors,
-			r->anchors_dropped);
 }
 
 static void print_shift(const struct guest_file *g, FILE *out)
@@ -97,7 +95,7 @@ void print_table(const struct sync_job *job, FILE *out)
 			" ns, %" PRIu64 " violation%s\n",
 			h->hyp_checked, h->hyp_worst, h->hyp_stray, h->hyp_stray == 1 ? "" : "s");
 	for (size_t i = 0; i < job->n_guests; i++) {
-		print_guest(&job->guests[i], out);
+		print_guest_table(&job->guests[i], out);
 		print_shift(&job->guests[i], out);
 	}
 }
@@ -116,7 +114,7 @@ static void key_double(struct json *j, const char *key, double v)
 	json_double(j, v);
 }
 
-/* null: not known */
+/* null: unbounded */
 static void key_bound(struct json *j, uint64_t v)
 {
 	json_key(j, "bound");
@@ -191,11 +189,6 @@ static void json_guest(struct json *j, const struct guest_file *g)
 	key_double(j, "coverage", r->n_knots ? sync_coverage(r) : NAN);
 	json_key_u64(j, "events", r->events);
 	json_key_u64(j, "outside", r->outside);
-	json_key(j, "anchors");
-	json_object(j);
-	json_key_u64(j, "used", r->anchors);
-	json_key_u64(j, "dropped", r->anchors_dropped);
-	json_object_end(j);
 	json_vcpus(j, r);
 	json_shift(j, g);
 	json_knots(j, r);

@@ -6,9 +6,9 @@
 
 #include "cmd.h"
 #include "dat/reader.h"
-#include "sync/sync.h"
+#include "sync/evidence.h"
 
-/* Shared by sync.c, sync-print.c and sync-write.c. */
+/* Shared by sync.c, sync-plot.c, sync-print.c and sync-write.c. */
 
 struct trace_file {
 	const char *path;

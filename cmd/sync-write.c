@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* hyptrace sync --write: the offsets into the guests' files, the vCPU threads into the host's. */
 #include "sync/write.h"
 
 #include <errno.h>
@@ -8,14 +9,7 @@
 #include "dat/options.h"
 #include "sync-priv.h"
 
-/* Options that the writer makes itself. */
-static bool is_writers(uint16_t id)
-{
-	return id == DAT_DONE || id == DAT_CPUSTAT || id == DAT_BUFFER || id == DAT_CPUCOUNT ||
-	       (id >= DAT_STRINGS && id <= DAT_BUFFER_TEXT);
-}
-
-static int add_buf(struct dat_options *o, uint16_t id, struct buf *b)
+static int add_encoded(struct dat_options *o, uint16_t id, struct buf *b)
 {
 	int ret = buf_status(b);
 
@@ -31,15 +25,18 @@ static int keep_options(const struct reader *r, struct dat_options *o,
 			const struct sync_job *job)
 {
 	const struct reader_info *info = reader_info(r);
-	int ret = 0;
 
-	for (size_t i = 0; i < info->n_options && !ret; i++) {
+	for (size_t i = 0; i < info->n_options; i++) {
 		const struct reader_option *one = &info->options[i];
 
-		if (!is_writers(one->id) && !drop(job, one))
+		int ret = 0;
+
+		if (!dat_writes_option(one->id) && !drop(job, one))
 			ret = dat_options_add(o, one->id, one->data.data, one->data.len);
+		if (ret)
+			return ret;
 	}
-	return ret;
+	return 0;
 }
 
 static bool drop_shift(const struct sync_job *job, const struct reader_option *o)
@@ -52,24 +49,27 @@ static bool has_offset(const struct guest_file *g)
 	return g->result.n_knots > 0;
 }
 
-static int write_guest(const struct sync_job *job, const struct guest_file *g)
+static int write_guest_file(const struct sync_job *job, const struct guest_file *g)
 {
 	struct dat_options o = { 0 };
-	struct offset_shift shift = { 0 };
+	struct offset_shift shift;
 	struct buf bytes = { 0 };
 	int ret = sync_time_shift(&g->result, job->host.id, (uint32_t)g->events.n_cpus, &shift);
 
-	if (!ret)
-		ret = keep_options(g->file.reader, &o, drop_shift, job);
-	if (!ret) {
-		offset_shift_encode(&shift, &bytes);
-		ret = add_buf(&o, DAT_TIME_SHIFT, &bytes);
-	}
-	if (!ret)
-		ret = sync_rewrite(g->file.reader, g->file.path, o.v, o.n, job->log);
+	if (ret)
+		return ret;
+	ret = keep_options(g->file.reader, &o, drop_shift, job);
+	if (ret)
+		goto out;
+	offset_shift_encode(&shift, &bytes);
+	ret = add_encoded(&o, DAT_TIME_SHIFT, &bytes);
+	if (ret)
+		goto out;
+	ret = sync_rewrite(g->file.reader, g->file.path, o.v, o.n, job->log);
 	if (!ret)
 		log_info(job->log, "%s: offsets written, the original is %s.orig", g->file.path,
 			 g->file.path);
+out:
 	offset_shift_release(&shift);
 	dat_options_release(&o);
 	return ret;
@@ -89,30 +89,37 @@ static bool drop_guest(const struct sync_job *job, const struct reader_option *o
 	return drop;
 }
 
-static int write_host(const struct sync_job *job)
+/* The guest's vCPU threads. */
+static int add_guest(struct dat_options *o, const struct guest_file *g)
+{
+	struct offset_guest option;
+	struct buf bytes = { 0 };
+	int ret;
+
+	if (!has_offset(g) || !g->file.id)
+		return 0;
+	ret = sync_guest_option(&g->result, g->name, g->file.id, &option);
+	if (ret)
+		return ret;
+	offset_guest_encode(&option, &bytes);
+	offset_guest_release(&option);
+	return add_encoded(o, DAT_GUEST, &bytes);
+}
+
+static int write_host_file(const struct sync_job *job)
 {
 	struct dat_options o = { 0 };
 	int ret = keep_options(job->host.reader, &o, drop_guest, job);
 
-	for (size_t i = 0; i < job->n_guests && !ret; i++) {
-		const struct guest_file *g = &job->guests[i];
-		struct offset_guest option = { 0 };
-		struct buf bytes = { 0 };
-
-		if (!has_offset(g) || !g->file.id)
-			continue;
-		ret = sync_guest_option(&g->result, g->name, g->file.id, &option);
-		if (!ret) {
-			offset_guest_encode(&option, &bytes);
-			ret = add_buf(&o, DAT_GUEST, &bytes);
-		}
-		offset_guest_release(&option);
-	}
-	if (!ret)
-		ret = sync_rewrite(job->host.reader, job->host.path, o.v, o.n, job->log);
+	for (size_t i = 0; i < job->n_guests && !ret; i++)
+		ret = add_guest(&o, &job->guests[i]);
+	if (ret)
+		goto out;
+	ret = sync_rewrite(job->host.reader, job->host.path, o.v, o.n, job->log);
 	if (!ret)
 		log_info(job->log, "%s: vCPU threads written, the original is %s.orig", job->host.path,
 			 job->host.path);
+out:
 	dat_options_release(&o);
 	return ret;
 }
@@ -120,17 +127,19 @@ static int write_host(const struct sync_job *job)
 int write_files(struct sync_job *job)
 {
 	bool any = false;
-	int ret = 0;
 
-	for (size_t i = 0; i < job->n_guests && !ret; i++) {
+	for (size_t i = 0; i < job->n_guests; i++) {
 		const struct guest_file *g = &job->guests[i];
+		int ret;
 
 		if (!has_offset(g)) {
 			log_warn(job->log, "%s: no offset was found, it stays as it is", g->file.path);
 			continue;
 		}
 		any = true;
-		ret = write_guest(job, g);
+		ret = write_guest_file(job, g);
+		if (ret)
+			return ret;
 	}
-	return ret || !any ? ret : write_host(job);
+	return any ? write_host_file(job) : 0;
 }

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* hyptrace sync: computes the offsets of guests' clocks from recordings, with a bound on each. */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
-#include <inttypes.h>
-#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,30 +9,41 @@
 
 #include "sync-priv.h"
 
-static const char usage[] =
-	"usage: hyptrace sync [--json] [--plot FILE.svg] [--write] [--check] HOST.dat "
-	"GUEST.dat...\n"
-	"\n"
-	"Computes the offset of each guest's clock from when its vCPUs could run, with a\n"
-	"bound, and what the offsets in the files would do to causality.\n"
-	"\n"
-	"  -j, --json         for programs\n"
-	"  -p, --plot FILE    draw the offset's range over time as SVG\n"
-	"  -w, --write        put the offsets into the files; the originals are kept as FILE.orig\n"
-	"  -c, --check        exit status 1 when events lie where their vCPU could not run, with\n"
-	"                     the files' own offsets (or with the computed ones if they have "
-	"none)\n"
-	"  -q, --quiet        errors only\n"
-	"  -h, --help         this text\n";
-
-struct sync_opts {
+struct sync_line {
 	bool json, write, check, quiet;
 	const char *plot;
 };
 
+#define SYNC(field) .off = offsetof(struct sync_line, field)
+
+static const struct opt sync_rows[] = {
+	OPT('j', "json", NULL, "for programs", opts_set_flag, SYNC(json)),
+	OPT('p', "plot", "FILE", "draw the offset's range over time as SVG", opts_set_text, SYNC(plot)),
+	OPT('w', "write", NULL, "put the offsets into the files; the originals are kept as FILE.orig",
+	    opts_set_flag, SYNC(write)),
+	OPT('c', "check", NULL,
+	    "exit status 1 when events lie where their vCPU could not run, with\n"
+	    "the files' own offsets (or with the computed ones if they have none)",
+	    opts_set_flag, SYNC(check)),
+	OPT('q', "quiet", NULL, "errors only", opts_set_flag, SYNC(quiet)),
+	OPT('h', "help", NULL, "this text", opts_help),
+};
+
+static const struct opts_table sync_table = {
+	.command = "sync",
+	.usage = "usage: hyptrace sync [--json] [--plot FILE.svg] [--write] [--check] HOST.dat "
+		 "GUEST.dat...\n"
+		 "\n"
+		 "Computes the offset of each guest's clock from when its vCPUs could run, with a\n"
+		 "bound, and what the offsets in the files would do to causality.\n"
+		 "\n",
+	.rows = sync_rows,
+	.n = ARRAY_SIZE(sync_rows),
+};
+
 /* ---- files ------------------------------------------------------------------------- */
 
-static void close_file(struct trace_file *f)
+static void close_trace(struct trace_file *f)
 {
 	sync_source_release(&f->source);
 	reader_close(f->reader);
@@ -119,36 +128,44 @@ static int read_shift(struct guest_file *g, const struct log *log)
 	return ret == -ENOMEM ? ret : 0;
 }
 
+/* With the vCPU threads of the host's GUEST option, as far as it has them. */
+static int solve_guest_with(struct sync_job *job, struct guest_file *g, const struct offset_guest *option)
+{
+	int ret = sync_guest_read(&g->events, &g->file.source);
+
+	if (ret)
+		return ret;
+	ret = sync_input_make(&g->in, &job->windows, &g->events, option->vcpus, option->n, &g->pids);
+	if (ret)
+		return ret;
+	if (g->events.n_cpus)
+		ret = sync_solve(&g->in, &g->result, job->log);
+	if (ret)
+		return ret;
+	ret = read_shift(g, job->log);
+	if (ret || !g->has_shift)
+		return ret;
+	return sync_check(&g->in, &g->result, &g->shift, &g->check);
+}
+
 static int solve_guest(struct sync_job *job, struct guest_file *g)
 {
-	struct offset_guest known = { 0 };
-	int ret;
+	struct offset_guest option = { 0 };
+	int ret = -ENOMEM;
 
-	if (guest_option(job, g, &known))
-		g->name = strdup(known.name);
-	if (!g->name)
-		g->name = name_of(g->file.path);
+	g->name = guest_option(job, g, &option) ? strdup(option.name) : name_of(g->file.path);
 	if (strcmp(job->host.clock, g->file.clock))
 		log_warn(job->log, "%s is in the clock '%s' and %s in '%s'", job->host.path, job->host.clock,
 			 g->file.path, g->file.clock);
-	ret = g->name ? sync_guest_read(&g->events, &g->file.source, job->log) : -ENOMEM;
-	if (!ret)
-		ret = sync_input_make(&g->in, &job->windows, &g->events, known.vcpus, known.n, &g->pids);
-	if (!ret && g->events.n_cpus)
-		ret = job->host.source.steady && g->file.source.steady
-			      ? sync_solve_steady(&g->in, &g->result, job->log)
-			      : sync_solve(&g->in, &g->result, job->log);
-	if (!ret)
-		ret = read_shift(g, job->log);
-	if (!ret && g->has_shift)
-		ret = sync_check(&g->in, &g->result, &g->shift, &g->check);
+	if (g->name)
+		ret = solve_guest_with(job, g, &option);
 	if (!ret && g->result.map_changed)
 		log_warn(job->log, "%s: the vCPU threads given for it are others'", g->file.path);
-	offset_guest_release(&known);
+	offset_guest_release(&option);
 	return ret;
 }
 
-static void job_release(struct sync_job *job)
+static void sync_job_release(struct sync_job *job)
 {
 	for (size_t i = 0; i < job->n_guests; i++) {
 		struct guest_file *g = &job->guests[i];
@@ -158,35 +175,41 @@ static void job_release(struct sync_job *job)
 		sync_guest_release(&g->events);
 		sync_result_release(&g->result);
 		offset_shift_release(&g->shift);
-		close_file(&g->file);
+		close_trace(&g->file);
 	}
 	free(job->guests);
 	sync_host_release(&job->windows);
-	close_file(&job->host);
+	close_trace(&job->host);
 }
 
-static int job_read(struct sync_job *job, char **paths, int n)
+static int sync_job_read(struct sync_job *job, char **paths, int n)
 {
 	int ret = open_trace(&job->host, paths[0], job->log);
 
-	if (!ret)
-		ret = sync_host_read(&job->windows, &job->host.source, job->log);
-	if (!ret && !job->windows.windows.n)
+	if (ret)
+		return ret;
+	ret = sync_host_read(&job->windows, &job->host.source, job->log);
+	if (ret)
+		return ret;
+	if (!job->windows.windows.n)
 		log_warn(job->log, "%s has no kvm_entry and kvm_exit events: record with -e kvm",
 			 job->host.path);
 	job->guests = calloc((size_t)n, sizeof(*job->guests));
-	if (!ret && !job->guests)
-		ret = -ENOMEM;
-	for (int i = 1; i < n && !ret; i++) {
+	if (!job->guests)
+		return -ENOMEM;
+	for (int i = 1; i < n; i++) {
 		struct guest_file *g = &job->guests[job->n_guests++];
 
 		g->file.fd = -1;
 		g->result.method = "none";
 		ret = open_trace(&g->file, paths[i], job->log);
-		if (!ret)
-			ret = solve_guest(job, g);
+		if (ret)
+			return ret;
+		ret = solve_guest(job, g);
+		if (ret)
+			return ret;
 	}
-	return ret;
+	return 0;
 }
 
 /* ---- the command ----------------------------------------------------------------------- */
@@ -202,87 +225,60 @@ static bool any_outside(const struct sync_job *job)
 	return false;
 }
 
-static int show(const struct sync_job *job, const struct sync_opts *o)
+static int show_json(const struct sync_job *job)
 {
 	struct buf text = { 0 };
-	int ret = 0;
+	int ret;
 
-	if (o->json) {
-		print_json(job, &text);
-		ret = buf_status(&text);
-		if (!ret)
-			fputs(buf_str(&text), stdout);
-		buf_release(&text);
-	} else if (!o->quiet) {
-		print_table(job, stdout);
-	}
-	if (!ret && (fflush(stdout) || ferror(stdout)))
-		ret = -EIO;
+	print_json(job, &text);
+	ret = buf_status(&text);
+	if (!ret)
+		fputs(buf_str(&text), stdout);
+	buf_release(&text);
 	return ret;
 }
 
-static int run(const struct sync_opts *o, char **paths, int n)
+static int sync_outputs(struct sync_job *job, const struct sync_line *o)
+{
+	int ret = o->json ? show_json(job) : 0;
+
+	if (ret)
+		return ret;
+	if (!o->json && !o->quiet)
+		print_table(job, stdout);
+	if (fflush(stdout) || ferror(stdout))
+		return -EIO;
+	ret = o->plot ? plot_svg(job, o->plot) : 0;
+	return ret || !o->write ? ret : write_files(job);
+}
+
+static int sync_run(const struct sync_line *o, char **paths, int n)
 {
 	struct console console = { .quiet = o->quiet };
 	struct log log = console_as_log(&console);
 	struct sync_job job = { .host.fd = -1, .log = &log };
-	int ret = job_read(&job, paths, n), status = EXIT_OK;
+	int ret = sync_job_read(&job, paths, n), status;
 
 	if (!ret)
-		ret = show(&job, o);
-	if (!ret && o->plot)
-		ret = plot_svg(&job, o->plot);
-	if (!ret && o->write)
-		ret = write_files(&job);
+		ret = sync_outputs(&job, o);
 	if (ret)
 		log_err(&log, "cannot synchronise: %s", strerror(-ret));
-	if (ret || (o->check && any_outside(&job)))
-		status = EXIT_FAILED;
-	job_release(&job);
+	status = ret || (o->check && any_outside(&job)) ? EXIT_FAILED : EXIT_OK;
+	sync_job_release(&job);
 	return status;
 }
 
 int cmd_sync(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "json", no_argument, NULL, 'j' },
-		{ "plot", required_argument, NULL, 'p' },
-		{ "write", no_argument, NULL, 'w' },
-		{ "check", no_argument, NULL, 'c' },
-		{ "quiet", no_argument, NULL, 'q' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
-	struct sync_opts o = { 0 };
-	int c;
+	struct sync_line o = { 0 };
+	struct opts_error err;
+	int ret = opts_parse(&sync_table, &argc, argv, &o, &err);
 
-	while ((c = getopt_long(argc, argv, "jp:wcqh", options, NULL)) >= 0) {
-		switch (c) {
-		case 'j':
-			o.json = true;
-			break;
-		case 'p':
-			o.plot = optarg;
-			break;
-		case 'w':
-			o.write = true;
-			break;
-		case 'c':
-			o.check = true;
-			break;
-		case 'q':
-			o.quiet = true;
-			break;
-		case 'h':
-			fputs(usage, stdout);
-			return EXIT_OK;
-		default:
-			return EXIT_USAGE;
-		}
-	}
-	if (argc - optind < 2) {
-		fputs(usage, stderr);
+	if (ret)
+		return command_stopped(&sync_table, ret, &err);
+	if (argc < 3) {
+		command_usage(&sync_table, stderr);
 		return EXIT_USAGE;
 	}
-	return run(&o, argv + optind, argc - optind);
+	return sync_run(&o, argv + 1, argc - 1);
 }

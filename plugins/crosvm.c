@@ -7,7 +7,7 @@
 
 const char TEP_PLUGIN_ALIAS[] = "crosvm";
 
-static void put(struct trace_seq *s, const struct piece *p)
+static void crosvm_put(struct trace_seq *s, const struct piece *p)
 {
 	trace_seq_printf(s, "%.*s", (int)p->len, p->p);
 }
@@ -19,21 +19,21 @@ static void print_line(struct trace_seq *s, const struct crosvm_line *l)
 
 	trace_seq_printf(s, "crosvm %" PRIu64 " ", l->id);
 	if (l->category.len) {
-		put(s, &l->category);
+		crosvm_put(s, &l->category);
 		trace_seq_puts(s, " ");
 	}
 	trace_seq_puts(s, l->enter ? "enter " : "exit ");
-	put(s, &l->name);
+	crosvm_put(s, &l->name);
 	while (crosvm_arg(&args, &expr, &value)) {
 		trace_seq_puts(s, sep);
-		put(s, &expr);
+		crosvm_put(s, &expr);
 		trace_seq_puts(s, "=");
-		put(s, &value);
+		crosvm_put(s, &value);
 		sep = ", ";
 	}
 }
 
-static int decode_print(struct trace_seq *s, struct tep_record *record, struct tep_event *event,
+static int crosvm_print(struct trace_seq *s, struct tep_record *record, struct tep_event *event,
 			void *context)
 {
 	struct view v = { event, record, false };
@@ -51,7 +51,7 @@ static int decode_print(struct trace_seq *s, struct tep_record *record, struct t
 
 int TEP_PLUGIN_LOADER(struct tep_handle *tep)
 {
-	return relay_new(tep, "ftrace", "print", decode_print);
+	return relay_new(tep, "ftrace", "print", crosvm_print);
 }
 
 int TEP_PLUGIN_UNLOADER(struct tep_handle *tep)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Names of the reasons why the hypervisor was entered or left. */
 #include "hyp-reason.h"
 
 #include <stdlib.h>

@@ -56,14 +56,14 @@ static struct {
 	struct hyp_formats *formats;
 } files;
 
-static const char *option(int i)
+static const char *hyp_option(int i)
 {
 	const char *value = TEP_PLUGIN_OPTIONS[i].value;
 
 	return value && *value ? value : NULL;
 }
 
-static bool explain(void)
+static bool hyp_explain(void)
 {
 	return !TEP_PLUGIN_OPTIONS[OPT_PLAIN].set;
 }
@@ -88,20 +88,20 @@ static void read_option(int i, int (*parse)(const void *data, size_t len))
 	struct buf b = { 0 };
 	int ret;
 
-	if (!option(i))
+	if (!hyp_option(i))
 		return;
-	ret = read_file(option(i), FILE_MAX, &b);
+	ret = read_file(hyp_option(i), FILE_MAX, &b);
 	if (!ret)
 		ret = parse(b.data, b.len);
 	if (ret)
-		plugin_warn("hyp", "cannot use %s %s: %s", TEP_PLUGIN_OPTIONS[i].name, option(i),
+		plugin_warn("hyp", "cannot use %s %s: %s", TEP_PLUGIN_OPTIONS[i].name, hyp_option(i),
 			    strerror(-ret));
 	buf_release(&b);
 }
 
 static void read_options(void)
 {
-	const char *offset = option(OPT_SYMBOLS_OFFSET);
+	const char *offset = hyp_option(OPT_SYMBOLS_OFFSET);
 	bool minus = offset && *offset == '-';
 
 	if (files.read)
@@ -123,7 +123,7 @@ static void put_task(struct trace_seq *s, struct view *v, const char *field)
 	int pid = (int)view_s64(v, field);
 	const char *comm = pid > 0 ? tep_data_comm_from_pid(v->event->tep, pid) : NULL;
 
-	if (explain() && comm && strcmp(comm, "<...>") != 0)
+	if (hyp_explain() && comm && strcmp(comm, "<...>") != 0)
 		trace_seq_printf(s, " (%s)", comm);
 }
 
@@ -161,7 +161,7 @@ static void print_hcall(struct trace_seq *s, struct view *v)
 	if (!name)
 		name = print_symbol(v->event, "id", id);
 	trace_seq_printf(s, "id=%u invalid=%u", id, (unsigned int)view_u64(v, "invalid"));
-	if (explain() && name)
+	if (hyp_explain() && name)
 		trace_seq_printf(s, " (%s)", name);
 }
 
@@ -169,7 +169,7 @@ static void put_smccc(struct trace_seq *s, uint64_t id)
 {
 	char text[SMCCC_TEXT_MAX];
 
-	if (explain())
+	if (hyp_explain())
 		trace_seq_printf(s, " (0x%08x %s)", (uint32_t)id,
 				 smccc_text((uint32_t)id, text, sizeof(text)));
 }
@@ -186,11 +186,11 @@ static void print_smc(struct trace_seq *s, struct view *v)
 	put_smccc(s, id);
 }
 
-static void put_esr(struct trace_seq *s, uint64_t esr)
+static void hyp_put_esr(struct trace_seq *s, uint64_t esr)
 {
 	char text[ESR_TEXT_MAX];
 
-	if (explain())
+	if (hyp_explain())
 		trace_seq_printf(s, " (%s)", esr_text(esr, text, sizeof(text)));
 }
 
@@ -200,7 +200,7 @@ static void print_mem_abort(struct trace_seq *s, struct view *v)
 	char text[ESR_TEXT_MAX];
 
 	trace_seq_printf(s, "esr=0x%" PRIx64 " addr=0x%" PRIx64, esr, addr);
-	if (explain()) /* for the host, IPA and PA are the same */
+	if (hyp_explain()) /* for the host, IPA and PA are the same */
 		trace_seq_printf(s, " (%s, ipa 0x%" PRIx64 ")", esr_text(esr, text, sizeof(text)), addr);
 }
 
@@ -209,7 +209,7 @@ static void print_illegal_trap(struct trace_seq *s, struct view *v)
 	uint64_t esr = view_u64(v, "esr");
 
 	trace_seq_printf(s, "esr_el2=%" PRIx64, esr);
-	put_esr(s, esr);
+	hyp_put_esr(s, esr);
 }
 
 static void print_ffa_call(struct trace_seq *s, struct view *v)
@@ -229,7 +229,7 @@ static void print_ffa_call(struct trace_seq *s, struct view *v)
 	if (view_has(v, "vm_handle"))
 		trace_seq_printf(s, " vm_handle=0x%" PRIx64, view_u64(v, "vm_handle"));
 	put_smccc(s, id);
-	if (explain() && ffa_error_name(err))
+	if (hyp_explain() && ffa_error_name(err))
 		trace_seq_printf(s, " (%s)", ffa_error_name(err));
 }
 
@@ -246,7 +246,7 @@ static void print_idmap(struct trace_seq *s, struct view *v)
 
 	trace_seq_printf(s, "from=0x%" PRIx64 " to=0x%" PRIx64 " prot=0x%x", from, to,
 			 (unsigned int)view_u64(v, "prot"));
-	if (explain() && to > from)
+	if (hyp_explain() && to > from)
 		trace_seq_printf(s, " (%" PRIu64 " KiB)", (to - from) / 1024);
 }
 
@@ -255,7 +255,7 @@ static void print_idmap_complete(struct trace_seq *s, struct view *v)
 	uint64_t map = view_u64(v, "map");
 
 	trace_seq_printf(s, "map=%u", (unsigned int)map);
-	if (explain())
+	if (hyp_explain())
 		trace_seq_puts(s, map ? " (mapped)" : " (unmapped)");
 }
 

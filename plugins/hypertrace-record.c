@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Arguments of a hypertrace event that is a record of its own, not a line of text. */
 #include "hypertrace-record.h"
 
 #include <stdio.h>

@@ -59,7 +59,7 @@ static void print_event(struct trace_seq *s, const struct hypertrace_event *e)
 }
 
 /* A line in trace_marker. */
-static int decode_print(struct trace_seq *s, struct tep_record *record, struct tep_event *event,
+static int hypertrace_print(struct trace_seq *s, struct tep_record *record, struct tep_event *event,
 			void *context)
 {
 	struct view v = { event, record, false };
@@ -94,7 +94,7 @@ int TEP_PLUGIN_LOADER(struct tep_handle *tep)
 {
 	users++;
 	tep_register_event_handler(tep, -1, NULL, HYPERTRACE_EVENT, decode_record, NULL);
-	return relay_new(tep, "ftrace", "print", decode_print);
+	return relay_new(tep, "ftrace", "print", hypertrace_print);
 }
 
 int TEP_PLUGIN_UNLOADER(struct tep_handle *tep)

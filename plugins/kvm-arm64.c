@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * KVM's events on arm64, in the kernel's own words (arch/arm64/kvm/trace_arm.h,
- * trace_handle_exit.h, vgic/trace.h), with what the numbers mean in parentheses
+ * arch/arm64/kvm/trace_handle_exit.h, arch/arm64/kvm/vgic/trace.h), with what the numbers mean in parentheses
  * behind them.
  */
 #include <inttypes.h>
@@ -20,16 +20,16 @@ struct tep_plugin_option TEP_PLUGIN_OPTIONS[] = {
 	{ .name = NULL },
 };
 
-static bool explain(void)
+static bool kvm_explain(void)
 {
 	return !TEP_PLUGIN_OPTIONS[0].set;
 }
 
-static void put_esr(struct trace_seq *s, uint64_t esr)
+static void kvm_put_esr(struct trace_seq *s, uint64_t esr)
 {
 	char text[ESR_TEXT_MAX];
 
-	if (explain())
+	if (kvm_explain())
 		trace_seq_printf(s, " (%s)", esr_text(esr, text, sizeof(text)));
 }
 
@@ -68,7 +68,7 @@ static void print_guest_fault(struct trace_seq *s, struct view *v)
 
 	trace_seq_printf(s, "ipa %#" PRIx64 ", hsr %#08" PRIx64 ", hxfar %#08" PRIx64 ", pc %#016" PRIx64,
 			 view_u64(v, "ipa"), hsr, view_u64(v, "hxfar"), view_u64(v, "vcpu_pc"));
-	put_esr(s, hsr);
+	kvm_put_esr(s, hsr);
 }
 
 static void print_access_fault(struct trace_seq *s, struct view *v)
@@ -82,7 +82,7 @@ static void print_mmio_nisv(struct trace_seq *s, struct view *v)
 
 	trace_seq_printf(s, "ipa %#016" PRIx64 ", esr %#016" PRIx64 ", far %#016" PRIx64 ", pc %#016" PRIx64,
 			 view_u64(v, "ipa"), esr, view_u64(v, "far"), view_u64(v, "vcpu_pc"));
-	put_esr(s, esr);
+	kvm_put_esr(s, esr);
 }
 
 static void print_mmio_emulate(struct trace_seq *s, struct view *v)
@@ -118,7 +118,7 @@ static void print_hvc(struct trace_seq *s, struct view *v)
 
 	trace_seq_printf(s, "HVC at 0x%016" PRIx64 " (r0: 0x%016" PRIx64 ", imm: 0x%" PRIx64 ")",
 			 view_u64(v, "vcpu_pc"), r0, imm);
-	if (explain() && !imm) /* other immediates are not SMCCC calls */
+	if (kvm_explain() && !imm) /* other immediates are not SMCCC calls */
 		trace_seq_printf(s, " (%s)", smccc_text((uint32_t)r0, text, sizeof(text)));
 }
 
@@ -129,10 +129,10 @@ static void print_handle_sys_reg(struct trace_seq *s, struct view *v)
 	uint64_t hsr = view_u64(v, "hsr");
 
 	trace_seq_printf(s, "HSR 0x%08" PRIx64, hsr);
-	put_esr(s, hsr);
+	kvm_put_esr(s, hsr);
 }
 
-/* The name's pointer means nothing outside of that kernel: it is told from the encoding. */
+/* The name's pointer means nothing outside of that kernel: the encoding says which it is. */
 static void print_sys_access(struct trace_seq *s, struct view *v)
 {
 	struct sysreg r = {
@@ -157,7 +157,7 @@ static void print_forward_sysreg(struct trace_seq *s, struct view *v)
 
 	trace_seq_printf(s, "%" PRIx64 " %c (%u,%u,%u,%u,%u)", view_u64(v, "pc"),
 			 view_u64(v, "is_read") ? 'R' : 'W', r.op0, r.op1, r.crn, r.crm, r.op2);
-	if (explain())
+	if (kvm_explain())
 		trace_seq_printf(s, " (%s)", sysreg_text(&r, name, sizeof(name)));
 }
 
@@ -193,7 +193,7 @@ static void print_nested_eret(struct trace_seq *s, struct view *v)
 	trace_seq_printf(s, " hcr_el2: %" PRIx64, view_u64(v, "hcr_el2"));
 }
 
-/* enum exception_type of asm/ptrace.h */
+/* enum exception_type of arch/arm64/include/asm/ptrace.h */
 static const char *exception_name(int64_t type)
 {
 	switch (type) {
@@ -220,7 +220,7 @@ static void print_nested_exception(struct trace_seq *s, struct view *v)
 	put_mode(s, view_u64(v, "source_mode"));
 	trace_seq_printf(s, " hcr_el2: %" PRIx64, view_u64(v, "hcr_el2"));
 	if (!type)
-		put_esr(s, esr);
+		kvm_put_esr(s, esr);
 }
 
 /* ---- interrupts and timers --------------------------------------------------------------- */
@@ -233,7 +233,7 @@ static void put_irq(struct trace_seq *s, uint32_t irq)
 		[27] = "virtual timer", [28] = "hyp virtual timer", [30] = "physical timer"
 	};
 
-	if (!explain())
+	if (!kvm_explain())
 		return;
 	if (irq < 16)
 		trace_seq_printf(s, " (SGI %u)", irq);
@@ -247,7 +247,7 @@ static void put_irq(struct trace_seq *s, uint32_t irq)
 		trace_seq_puts(s, " (LPI)");
 }
 
-/* KVM_ARM_IRQ_TYPE_... of arm64's asm/kvm.h */
+/* KVM_ARM_IRQ_TYPE_... of arch/arm64/include/uapi/asm/kvm.h */
 static const char *const irq_types[] = { "CPU", "VGIC SPI", "VGIC PPI" };
 
 static void print_irq_line(struct trace_seq *s, struct view *v)
@@ -301,7 +301,7 @@ static void print_timer_map(struct trace_seq *s, struct view *v)
 	for (size_t i = 0; i < ARRAY_SIZE(map); i++)
 		if (view_has(v, map[i].field))
 			trace_seq_printf(s, ", %s: %d", map[i].text, (int)view_s64(v, map[i].field));
-	for (size_t i = 0; i < ARRAY_SIZE(map) && explain(); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(map) && kvm_explain(); i++) {
 		const char *name = timer_name(view_s64(v, map[i].field));
 
 		if (!view_has(v, map[i].field) || !name)
@@ -322,7 +322,7 @@ static void print_timer_state(struct trace_seq *s, struct view *v)
 
 	trace_seq_printf(s, "CTL: %#08" PRIx64 " CVAL: %#16" PRIx64 " arch_timer_ctx_index: %d", ctl,
 			 view_u64(v, "cval"), (int)idx);
-	if (explain())
+	if (kvm_explain())
 		trace_seq_printf(s, " (%s %s%s%s)", name ? name : "timer", ctl & 1 ? "enabled" : "disabled",
 				 ctl & 2 ? ", masked" : "", ctl & 4 ? ", condition met" : "");
 }
@@ -335,7 +335,7 @@ static void print_timer_save(struct trace_seq *s, struct view *v)
 
 static void put_timer(struct trace_seq *s, int64_t idx)
 {
-	if (explain() && timer_name(idx))
+	if (kvm_explain() && timer_name(idx))
 		trace_seq_printf(s, " (%s)", timer_name(idx));
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* What the libtraceevent plugins share: fields of records, tables of events, warnings. */
 #include "plugin.h"
 
 #include <ctype.h>

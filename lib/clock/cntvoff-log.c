@@ -31,7 +31,7 @@ int cntvoff_log_load(struct cntvoff_log *l, uint64_t time, int32_t vm, uint64_t 
 		before->last = time;
 		before->lossy = false;
 	}
-	/* one that another CPU kept back tells nothing new */
+	/* one that another CPU kept back is older than what is there */
 	if (!last || (before && before->cntvoff == cntvoff))
 		return 0;
 	v = array_grow(l->spans, l->n_spans, sizeof(*v));

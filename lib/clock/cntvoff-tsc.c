@@ -8,7 +8,7 @@
 
 #include "clock/cntvoff.h"
 
-static int read_number(const char *vcpu, const char *name, int64_t *out)
+static int read_tsc_number(const char *vcpu, const char *name, int64_t *out)
 {
 	char *path = str_printf("%s/%s", vcpu, name);
 	struct buf text = { 0 };
@@ -26,8 +26,8 @@ static bool is_scaled(const char *vcpu)
 {
 	int64_t ratio, bits;
 
-	return !read_number(vcpu, "tsc-scaling-ratio", &ratio) &&
-	       !read_number(vcpu, "tsc-scaling-ratio-frac-bits", &bits) && bits >= 0 && bits < 63 &&
+	return !read_tsc_number(vcpu, "tsc-scaling-ratio", &ratio) &&
+	       !read_tsc_number(vcpu, "tsc-scaling-ratio-frac-bits", &bits) && bits >= 0 && bits < 63 &&
 	       ratio != (int64_t)1 << bits;
 }
 
@@ -35,12 +35,12 @@ static int take_vcpu(const char *vcpu, int32_t vm, unsigned int id, uint64_t tim
 {
 	int64_t offset, pid;
 
-	if (is_scaled(vcpu) || read_number(vcpu, "tsc-offset", &offset))
+	if (is_scaled(vcpu) || read_tsc_number(vcpu, "tsc-offset", &offset))
 		return 0;
 	/* guest = host + offset; since when is known only as far as it was looked at */
 	if (cntvoff_log_load(log, time, vm, -(uint64_t)offset, true))
 		return -ENOMEM;
-	return read_number(vcpu, "pid", &pid) ? 0 : cntvoff_log_vcpu(log, vm, (int32_t)pid, id);
+	return read_tsc_number(vcpu, "pid", &pid) ? 0 : cntvoff_log_vcpu(log, vm, (int32_t)pid, id);
 }
 
 static int take_vm(const char *vm_dir, int32_t vm, uint64_t time, struct cntvoff_log *log)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* A probe on kvm_timer_vcpu_load: what CNTVOFF each VM has, from a trace instance of its own. */
 #include "clock/cntvoff.h"
 
 #include <errno.h>
@@ -9,8 +10,9 @@
 #include <unistd.h>
 
 #include "dat/format.h"
-#include "tracefs/instance.h"
 #include "dat/page.h"
+#include "tracefs/instance.h"
+#include "util/array.h"
 
 #define SIZE_KB	 "128" /* per CPU: 3000 loads */
 #define CPUS_MAX 1024
@@ -26,7 +28,7 @@ struct cntvoff_probe {
 	int *fds; /* trace_pipe_raw of each CPU, -1: offline */
 	size_t n_fds;
 	struct load *loads; /* of one drain, all CPUs */
-	size_t n_loads, cap;
+	size_t n_loads;
 	bool lost; /* some of them */
 };
 
@@ -68,7 +70,7 @@ static int read_event(struct cntvoff_probe *p, int dirfd, const char *event)
 	return ret;
 }
 
-static int page_new(struct cntvoff_probe *p, int dirfd)
+static int read_probe_layout(struct cntvoff_probe *p, int dirfd)
 {
 	int ret = page_layout_read(dirfd, "events/header_page", &p->layout);
 
@@ -101,7 +103,7 @@ static int make_event(struct undo *u, const char *event)
 	return ret;
 }
 
-static int poke(struct undo *u, const char *instance, const char *file, const char *value)
+static int poke_instance(struct undo *u, const char *instance, const char *file, const char *value)
 {
 	char *path = str_printf("%s/%s", instance, file);
 	int ret = path ? undo_poke(u, path, value) : -ENOMEM;
@@ -116,8 +118,8 @@ static int make_instance(struct undo *u, const char *instance, const char *clock
 	int ret = enable ? undo_mkdir(u, instance) : -ENOMEM;
 
 	if (!ret)
-		ret = poke(u, instance, "buffer_size_kb", SIZE_KB) ?: poke(u, instance, "trace_clock", clock) ?:
-		      poke(u, instance, enable, "1");
+		ret = poke_instance(u, instance, "buffer_size_kb", SIZE_KB) ?: poke_instance(u, instance, "trace_clock", clock) ?:
+		      poke_instance(u, instance, enable, "1");
 	free(enable);
 	return ret;
 }
@@ -149,7 +151,7 @@ int cntvoff_probe_open(struct cntvoff_probe **out, struct undo *u, const char *c
 	int ret = p && instance && event ? make_event(u, event) : -ENOMEM;
 
 	if (!ret)
-		ret = read_event(p, undo_dirfd(u), event) ?: page_new(p, undo_dirfd(u)) ?:
+		ret = read_event(p, undo_dirfd(u), event) ?: read_probe_layout(p, undo_dirfd(u)) ?:
 		      make_instance(u, instance, clock, event) ?: open_pipes(p, undo_dirfd(u), instance);
 	free(instance);
 	free(event);
@@ -177,7 +179,7 @@ void cntvoff_probe_free(struct cntvoff_probe *p)
 
 /* ---- reading ---------------------------------------------------------------------------- */
 
-static bool get(const struct page_event *e, const struct event_field *f, void *out)
+static bool load_field(const struct page_event *e, const struct event_field *f, void *out)
 {
 	if (f->offset + f->size > e->len)
 		return false;
@@ -187,29 +189,24 @@ static bool get(const struct page_event *e, const struct event_field *f, void *o
 
 static int take_load(struct cntvoff_probe *p, const struct page_event *e)
 {
-	struct load l = { .time = e->ts };
+	struct load l = { .time = e->ts }, *v;
 	uint16_t type;
 
 	if (e->len < sizeof(type))
 		return 0;
 	memcpy(&type, e->data, sizeof(type));
-	if (type != p->type || !get(e, &p->cntvoff, &l.cntvoff) || !get(e, &p->vm, &l.vm) ||
-	    !get(e, &p->pid, &l.pid) || !get(e, &p->id, &l.id))
+	if (type != p->type || !load_field(e, &p->cntvoff, &l.cntvoff) || !load_field(e, &p->vm, &l.vm) ||
+	    !load_field(e, &p->pid, &l.pid) || !load_field(e, &p->id, &l.id))
 		return 0;
-	if (p->n_loads == p->cap) {
-		size_t cap = p->cap ? 2 * p->cap : 1024;
-		struct load *v = realloc(p->loads, cap * sizeof(*v));
-
-		if (!v)
-			return -ENOMEM;
-		p->loads = v;
-		p->cap = cap;
-	}
-	p->loads[p->n_loads++] = l;
+	v = array_grow(p->loads, p->n_loads, sizeof(*v));
+	if (!v)
+		return -ENOMEM;
+	p->loads = v;
+	v[p->n_loads++] = l;
 	return 0;
 }
 
-static int take_page(struct cntvoff_probe *p, size_t len)
+static int take_loads(struct cntvoff_probe *p, size_t len)
 {
 	struct page_reader r;
 	struct page_event e;
@@ -225,36 +222,38 @@ static int take_page(struct cntvoff_probe *p, size_t len)
 	return 0;
 }
 
-static int by_time(const void *a, const void *b)
+static int compare_loads(const void *a, const void *b)
 {
 	const struct load *x = a, *y = b;
 
 	return x->time < y->time ? -1 : x->time > y->time;
 }
 
+static int log_load(struct cntvoff_log *log, const struct load *l, bool lost)
+{
+	int ret = cntvoff_log_load(log, l->time, l->vm, l->cntvoff, lost);
+
+	return ret ? ret : cntvoff_log_vcpu(log, l->vm, l->pid, l->id);
+}
+
 /*
- * Which VMs lost records cannot be told, nor when between two drains: any of
- * them may have changed before it was seen to.
+ * Lost records do not say whose they were, nor when between two drains: any VM may
+ * have changed before its next record.
  */
 int cntvoff_probe_drain(struct cntvoff_probe *p, struct cntvoff_log *log)
 {
-	int ret = 0;
 	ssize_t n;
+	int ret = 0;
 
 	p->n_loads = 0;
 	p->lost = false;
 	for (size_t i = 0; i < p->n_fds && !ret; i++)
 		while (!ret && p->fds[i] >= 0 && (n = read(p->fds[i], p->page, p->layout.size)) > 0)
-			ret = take_page(p, (size_t)n);
+			ret = take_loads(p, (size_t)n);
 	if (p->n_loads)
-		qsort(p->loads, p->n_loads, sizeof(*p->loads), by_time);
-	for (size_t i = 0; i < p->n_loads && !ret; i++) {
-		const struct load *l = &p->loads[i];
-
-		ret = cntvoff_log_load(log, l->time, l->vm, l->cntvoff, p->lost);
-		if (!ret)
-			ret = cntvoff_log_vcpu(log, l->vm, l->pid, l->id);
-	}
+		qsort(p->loads, p->n_loads, sizeof(*p->loads), compare_loads);
+	for (size_t i = 0; i < p->n_loads && !ret; i++)
+		ret = log_load(log, &p->loads[i], p->lost);
 	if (p->lost)
 		cntvoff_log_lost(log);
 	return ret;

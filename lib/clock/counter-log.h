@@ -18,8 +18,10 @@ struct counter_log {
 	size_t n_pings;
 };
 
-int counter_log_shot(struct counter_log *l, const struct counter_shot *s); /* -ENOMEM */
+/* Appends a copy. 0 or -ENOMEM. */
+int counter_log_shot(struct counter_log *l, const struct counter_shot *s);
 int counter_log_ping(struct counter_log *l, const struct counter_ping *p);
+/* Leaves it empty. */
 void counter_log_release(struct counter_log *l);
 
 #endif

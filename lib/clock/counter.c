@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* The machine's counter, and snapshots that tie it to a trace clock. */
 #include "clock/counter.h"
 
 #include <errno.h>

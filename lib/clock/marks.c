@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Marks in time by a trace clock: the system's own one of that name, or a trace buffer's. */
 #include "clock/marks.h"
 
 #include <errno.h>
@@ -120,7 +121,7 @@ void clock_marks_set(struct clock_marks *c, size_t i)
 	}
 }
 
-static void take_page(struct clock_marks *c, size_t len)
+static void take_marks(struct clock_marks *c, size_t len)
 {
 	struct page_reader r;
 	struct page_event e;
@@ -151,7 +152,7 @@ void clock_marks_collect(struct clock_marks *c)
 		if (fd < 0)
 			continue;
 		while ((n = read(fd, c->page, c->layout.size)) > 0)
-			take_page(c, (size_t)n);
+			take_marks(c, (size_t)n);
 		close(fd);
 	}
 }

@@ -5,16 +5,19 @@
 #include "tracefs/undo.h"
 
 /*
- * When did that happen, by the trace clock? Its name tells whether the system
- * has the same clock for programs; else a mark in a trace buffer tells.
+ * When something happened by a trace clock. Where programs have a clock of that name,
+ * they read it; else a mark in a trace buffer has the time.
  */
 struct clock_marks;
 
 /* The system's clock (a clockid_t) that is the trace clock of this name, or -1. */
 int clock_marks_system(const char *clock);
-/* n: marks of one pass. The instance it may make is put back by the undo. */
+/*
+ * n: marks of one pass. The instance it may make is put back by the undo. 0, -ENOMEM,
+ * or an error of tracefs; the caller frees *out.
+ */
 int clock_marks_open(struct clock_marks **out, struct undo *u, const char *clock, size_t n);
-void clock_marks_free(struct clock_marks *c);
+void clock_marks_free(struct clock_marks *c); /* takes NULL */
 /* Forgets all marks. */
 void clock_marks_clear(struct clock_marks *c);
 /* Mark i is now. */

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* A thread that samples the host's counter and its VMs' CNTVOFF while a recording runs. */
 #include "clock/sampler.h"
 
 #include <errno.h>
@@ -27,18 +28,21 @@ struct clock_sampler {
 	const struct log *log;
 };
 
-static int shoot(struct clock_sampler *c)
+static int take_sample(struct clock_sampler *c)
 {
 	struct counter_shot s;
 	int ret = counter_shoot(c->marks, &s);
 
-	if (!ret)
-		ret = counter_log_shot(&c->host, &s);
-	return !ret && c->tsc ? cntvoff_tsc_read(CNTVOFF_KVM_DIR, s.clock, &c->cntvoff) : ret;
+	if (ret)
+		return ret;
+	ret = counter_log_shot(&c->host, &s);
+	if (ret || !c->tsc)
+		return ret;
+	return cntvoff_tsc_read(CNTVOFF_KVM_DIR, s.clock, &c->cntvoff);
 }
 
 /* In a thread of its own: a recording's start and end block for longer than an interval. */
-static void *watch(void *arg)
+static void *sample_thread(void *arg)
 {
 	struct clock_sampler *c = arg;
 	struct pollfd p = { .fd = c->stop_fd, .events = POLLIN };
@@ -54,7 +58,7 @@ static void *watch(void *arg)
 		if (c->probe)
 			ret = cntvoff_probe_drain(c->probe, &c->cntvoff);
 		if (!ret && c->interval_ms > 0 && since >= c->interval_ms) {
-			ret = shoot(c);
+			ret = take_sample(c);
 			since = 0;
 		}
 	}
@@ -62,7 +66,7 @@ static void *watch(void *arg)
 	return NULL;
 }
 
-static int start(struct clock_sampler *c, struct undo *u, const char *clock, bool probe)
+static int start_sampler(struct clock_sampler *c, struct undo *u, const char *clock, bool probe)
 {
 	int ret = clock_marks_open(&c->marks, u, clock, COUNTER_MARKS);
 
@@ -74,10 +78,10 @@ static int start(struct clock_sampler *c, struct undo *u, const char *clock, boo
 	if (ret)
 		log_debug(c->log, "no probe for CNTVOFF: %s", errno_text(ret));
 	c->tsc = probe && !c->probe;
-	ret = shoot(c);
+	ret = take_sample(c);
 	if (ret)
 		return ret;
-	ret = pthread_create(&c->thread, NULL, watch, c);
+	ret = pthread_create(&c->thread, NULL, sample_thread, c);
 	c->running = !ret;
 	return -ret;
 }
@@ -93,7 +97,7 @@ int clock_sampler_start(struct clock_sampler **out, struct undo *u, const char *
 	c->interval_ms = interval_ms;
 	c->log = log;
 	c->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	ret = c->stop_fd < 0 ? -errno : !counter_there() ? -ENOTSUP : start(c, u, clock, probe);
+	ret = c->stop_fd < 0 ? -errno : !counter_there() ? -ENOTSUP : start_sampler(c, u, clock, probe);
 	if (!ret) {
 		*out = c;
 		return 0;
@@ -117,7 +121,7 @@ void clock_sampler_stop(struct clock_sampler *c)
 	if (c->probe && !c->error)
 		c->error = cntvoff_probe_drain(c->probe, &c->cntvoff);
 	if (!c->error)
-		c->error = shoot(c);
+		c->error = take_sample(c);
 	if (c->error)
 		log_warn(c->log, "the host's counter was not read to the end: %s", errno_text(c->error));
 	cntvoff_probe_free(c->probe);

@@ -1,75 +1,44 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Event format files of tracefs: a name, an id, fields, the print format. */
 #include "dat/format.h"
-#include "util/array.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/array.h"
+
 #define FIELD_END_MAX 65536
 
-/* A stretch of the text. */
-struct span {
-	const char *p;
-	size_t len;
-};
-
-static struct span span_trim(struct span s)
+/* Cuts blanks off the end; what follows those in front. */
+static char *trim(char *s)
 {
-	while (s.len && (*s.p == ' ' || *s.p == '\t')) {
-		s.p++;
-		s.len--;
-	}
-	while (s.len && (s.p[s.len - 1] == ' ' || s.p[s.len - 1] == '\t' || s.p[s.len - 1] == '\r'))
-		s.len--;
+	size_t len;
+
+	s += strspn(s, " \t");
+	len = strlen(s);
+	while (len && strchr(" \t\r", s[len - 1]))
+		s[--len] = 0;
 	return s;
 }
 
-/* What follows `prefix` at the start of a line. */
-static bool span_after(struct span line, const char *prefix, struct span *rest)
+/* What follows `prefix` at the start of s; NULL: something else is there. */
+static char *after(char *s, const char *prefix)
 {
 	size_t n = strlen(prefix);
 
-	if (line.len < n || memcmp(line.p, prefix, n))
-		return false;
-	*rest = (struct span){ line.p + n, line.len - n };
-	return true;
+	return strncmp(s, prefix, n) ? NULL : s + n;
 }
 
-/* Takes what stands before the next ';' (or all). */
-static struct span span_part(struct span *s)
+static int parse_u32(const char *s, unsigned int *out)
 {
-	const char *semi = memchr(s->p, ';', s->len);
-	struct span part = { s->p, semi ? (size_t)(semi - s->p) : s->len };
-	size_t taken = part.len + (semi ? 1 : 0);
+	uint64_t v;
 
-	s->p += taken;
-	s->len -= taken;
-	return span_trim(part);
-}
-
-static int span_number(struct span s, unsigned int *out)
-{
-	unsigned int v = 0;
-
-	if (!s.len)
+	if (!*s || s[strspn(s, "0123456789")] || parse_u64(s, &v) || v > UINT32_MAX)
 		return -EBADMSG;
-	for (size_t i = 0; i < s.len; i++) {
-		if (s.p[i] < '0' || s.p[i] > '9' || v > (UINT32_MAX - 9) / 10)
-			return -EBADMSG;
-		v = v * 10 + (unsigned int)(s.p[i] - '0');
-	}
-	*out = v;
+	*out = (unsigned int)v;
 	return 0;
 }
-
-static int span_dup(struct span s, char **out)
-{
-	*out = strndup(s.p, s.len);
-	return *out ? 0 : -ENOMEM;
-}
-
-/* ---- fields ----------------------------------------------------------------- */
 
 static void field_release(struct event_field *f)
 {
@@ -78,97 +47,94 @@ static void field_release(struct event_field *f)
 }
 
 /* "unsigned long ip": the name is the last word, with the [n] of an array. */
-static int field_declaration(struct event_field *f, struct span decl)
+static int field_declaration(struct event_field *f, char *decl)
 {
-	size_t cut = decl.len;
-	int ret;
+	size_t cut = strlen(decl);
 
-	while (cut && decl.p[cut - 1] != ' ' && decl.p[cut - 1] != '\t' && decl.p[cut - 1] != '*')
+	while (cut && !strchr(" \t*", decl[cut - 1]))
 		cut--;
-	if (!cut || cut == decl.len)
+	if (!cut || !decl[cut])
 		return -EBADMSG;
-	ret = span_dup((struct span){ decl.p + cut, decl.len - cut }, &f->name);
-	if (ret)
-		return ret;
-	return span_dup(span_trim((struct span){ decl.p, cut }), &f->type);
+	f->name = strdup(decl + cut);
+	decl[cut] = 0;
+	f->type = strdup(trim(decl));
+	return f->name && f->type ? 0 : -ENOMEM;
 }
 
 /* "unsigned char common_flags;	offset:2;	size:1;	signed:0;" */
-static int field_parse(struct event_field *f, struct span line)
+static int field_parse(struct event_field *f, char *line)
 {
-	bool has_offset = false, has_size = false;
 	unsigned int is_signed = 0;
-	int ret = field_declaration(f, span_part(&line));
+	int ret = field_declaration(f, trim(strsep(&line, ";")));
 
-	while (!ret && line.len) {
-		struct span part = span_part(&line), v;
-
-		if (span_after(part, "offset:", &v)) {
-			ret = span_number(v, &f->offset);
-			has_offset = true;
-		} else if (span_after(part, "size:", &v)) {
-			ret = span_number(v, &f->size);
-			has_size = true;
-		} else if (span_after(part, "signed:", &v)) {
-			ret = span_number(v, &is_signed);
-		} else if (part.len) {
-			ret = -EBADMSG;
-		}
-	}
 	if (ret)
 		return ret;
+	f->offset = f->size = UINT32_MAX; /* until they are named */
+	while (line) {
+		char *part = trim(strsep(&line, ";")), *v;
+
+		if (!*part)
+			continue;
+		if ((v = after(part, "offset:")))
+			ret = parse_u32(v, &f->offset);
+		else if ((v = after(part, "size:")))
+			ret = parse_u32(v, &f->size);
+		else if ((v = after(part, "signed:")))
+			ret = parse_u32(v, &is_signed);
+		else
+			ret = -EBADMSG;
+		if (ret)
+			return ret;
+	}
 	f->is_signed = is_signed;
-	if (!has_offset || !has_size || f->size > FIELD_END_MAX || f->offset > FIELD_END_MAX - f->size)
-		return -EBADMSG;
-	return 0;
+	return f->size > FIELD_END_MAX || f->offset > FIELD_END_MAX - f->size ? -EBADMSG : 0;
 }
 
-static int fields_add(struct event_field **v, size_t *n, struct span line)
+static int fields_add(struct event_field **v, size_t *n, char *line)
 {
-	struct event_field f = { 0 }, *array_grow;
+	struct event_field f = { 0 };
 	int ret = field_parse(&f, line);
+	struct event_field *grown = ret ? NULL : array_grow(*v, *n, sizeof(**v));
 
-	array_grow = ret ? NULL : realloc(*v, (*n + 1) * sizeof(**v));
-	if (!array_grow) {
+	if (!grown) {
 		field_release(&f);
 		return ret ? ret : -ENOMEM;
 	}
-	*v = array_grow;
-	array_grow[(*n)++] = f;
+	*v = grown;
+	grown[(*n)++] = f;
 	return 0;
 }
-
-/* ---- the file ----------------------------------------------------------------- */
 
 struct parser {
 	struct event_format *f;
 	bool has_id, in_format, fields_only; /* fields_only: behind the blank line */
 };
 
-static int parse_line(struct parser *p, struct span line)
+static int format_take_line(struct parser *p, char *line)
 {
 	struct event_format *f = p->f;
-	struct span v;
+	char *v;
 
-	if (!line.len) {
+	if (!*line) {
 		p->fields_only = p->fields_only || f->n_common;
 		return 0;
 	}
-	if (span_after(line, "field:", &v)) {
+	if ((v = after(line, "field:"))) {
 		if (!p->in_format)
 			return -EBADMSG;
 		return p->fields_only ? fields_add(&f->fields, &f->n_fields, v)
 				      : fields_add(&f->common, &f->n_common, v);
 	}
-	if (span_after(line, "name:", &v) && !f->name) {
-		v = span_trim(v);
-		return v.len ? span_dup(v, &f->name) : -EBADMSG;
+	if ((v = after(line, "name:")) && !f->name) {
+		v = trim(v);
+		f->name = *v ? strdup(v) : NULL;
+		return f->name ? 0 : *v ? -ENOMEM : -EBADMSG;
 	}
-	if (span_after(line, "ID:", &v) && !p->has_id) {
+	if ((v = after(line, "ID:")) && !p->has_id) {
 		p->has_id = true;
-		return span_number(span_trim(v), &f->id);
+		return parse_u32(trim(v), &f->id);
 	}
-	if (span_after(line, "format:", &v) && !p->in_format && !span_trim(v).len) {
+	if ((v = after(line, "format:")) && !p->in_format && !*trim(v)) {
 		p->in_format = true;
 		return 0;
 	}
@@ -176,45 +142,47 @@ static int parse_line(struct parser *p, struct span line)
 }
 
 /* The print format may have several lines: it is all the rest. */
-static int parse_print_fmt(struct event_format *f, struct span first, const char *end)
+static int take_print_fmt(struct event_format *f, char *rest)
 {
-	struct span all = { first.p, (size_t)(end - first.p) };
+	size_t len = strlen(rest);
 
-	while (all.len && all.p[all.len - 1] == '\n')
-		all.len--;
-	return span_dup(span_trim(all), &f->print_fmt);
+	while (len && rest[len - 1] == '\n')
+		rest[--len] = 0;
+	f->print_fmt = strdup(trim(rest));
+	return f->print_fmt ? 0 : -ENOMEM;
 }
 
-static int parse_text(struct parser *p, const char *text, size_t len)
+static int format_text(struct parser *p, char *text)
 {
-	struct cursor c = cursor_at(text, len);
-	struct span line, v;
-	int ret = 0;
+	while (text && *text) {
+		char *print_fmt = after(text + strspn(text, " \t"), "print fmt:");
+		int ret;
 
-	while (!ret && cursor_line(&c, &line.p, &line.len)) {
-		line = span_trim(line);
-		if (span_after(line, "print fmt:", &v))
-			return parse_print_fmt(p->f, v, text + len);
-		ret = parse_line(p, line);
+		if (print_fmt)
+			return take_print_fmt(p->f, print_fmt);
+		ret = format_take_line(p, trim(strsep(&text, "\n")));
+		if (ret)
+			return ret;
 	}
-	return ret;
+	return take_print_fmt(p->f, (char[]){ "" });
 }
 
 int event_format_parse(const char *text, size_t len, struct event_format *f)
 {
 	struct parser p = { .f = f };
-	int ret = -EBADMSG;
+	char *copy;
+	int ret;
 
 	*f = (struct event_format){ 0 };
-	if (len && !memchr(text, 0, len))
-		ret = parse_text(&p, text, len);
-	if (!ret && (!f->name || !p.has_id || !p.in_format))
-		ret = -EBADMSG;
-	if (!ret && !f->print_fmt)
-		ret = span_dup((struct span){ "", 0 }, &f->print_fmt);
-	if (ret)
-		event_format_release(f);
-	return ret;
+	if (!len || memchr(text, 0, len))
+		return -EBADMSG;
+	copy = strndup(text, len);
+	ret = copy ? format_text(&p, copy) : -ENOMEM;
+	free(copy);
+	if (!ret && f->name && p.has_id && p.in_format)
+		return 0;
+	event_format_release(f);
+	return ret ? ret : -EBADMSG;
 }
 
 void event_format_release(struct event_format *f)

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Offset tables: applied to a time stamp, made, and the bytes of TIME_SHIFT and GUEST. */
 #include "dat/offset.h"
+#include "util/array.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -14,11 +16,9 @@ bool clock_in_ticks(const char *clock)
 	return !strcmp(clock, "counter") || !strcmp(clock, "x86-tsc") || !strcmp(clock, "ppc-tb");
 }
 
-/* ---- applying -------------------------------------------------------------- */
-
 /* Between two knots (or beyond them): 64-bit wrapping and rounding as stock's. */
-static uint64_t between(const struct offset_knot *min, const struct offset_knot *max, uint32_t flags,
-			uint64_t ts)
+static uint64_t between_knots(const struct offset_knot *min, const struct offset_knot *max, uint32_t flags,
+			      uint64_t ts)
 {
 	uint64_t cor = (uint64_t)min->offset;
 
@@ -34,33 +34,28 @@ static uint64_t between(const struct offset_knot *min, const struct offset_knot 
 	return (min->frac < 64 ? ts >> min->frac : 0) + cor;
 }
 
+static bool not_after(const void *knot, const void *ts)
+{
+	return ((const struct offset_knot *)knot)->time <= *(const uint64_t *)ts;
+}
+
 uint64_t offset_apply(const struct offset_table *t, uint32_t flags, uint64_t ts)
 {
-	uint32_t low = 0, high;
+	const struct offset_knot *low = t->v;
 
 	if (!t->n)
 		return ts;
 	if (t->n == 1)
 		return ts + (uint64_t)t->v[0].offset;
-	high = t->n - 1;
 	/* the last knot that is not behind ts, but never the very last one */
-	while (high - low > 1) {
-		uint32_t mid = low + (high - low) / 2;
-
-		if (t->v[mid].time <= ts)
-			low = mid;
-		else
-			high = mid;
-	}
-	return between(&t->v[low], &t->v[low + 1], flags, ts);
+	low += array_lower_bound(t->v + 1, t->n - 2, sizeof(*t->v), not_after, &ts);
+	return between_knots(low, low + 1, flags, ts);
 }
 
 uint64_t offset_shift_apply(const struct offset_shift *s, uint32_t cpu, uint64_t ts)
 {
 	return cpu < s->n_cpus ? offset_apply(&s->cpus[cpu], s->flags, ts) : ts;
 }
-
-/* ---- making ------------------------------------------------------------------ */
 
 void offset_shift_release(struct offset_shift *s)
 {
@@ -90,8 +85,6 @@ static int fill_table(struct offset_table *t, const struct offset_knot *v, uint3
 int offset_shift_fill(struct offset_shift *s, uint64_t peer, uint32_t n_cpus, const struct offset_knot *v,
 		      uint32_t n)
 {
-	int ret = 0;
-
 	*s = (struct offset_shift){ .peer = peer, .flags = OFFSET_INTERPOLATE };
 	if (!n || !n_cpus)
 		return -EINVAL;
@@ -102,11 +95,12 @@ int offset_shift_fill(struct offset_shift *s, uint64_t peer, uint32_t n_cpus, co
 	if (!s->cpus)
 		return -ENOMEM;
 	s->n_cpus = n_cpus;
-	for (uint32_t i = 0; i < n_cpus && !ret; i++)
-		ret = fill_table(&s->cpus[i], v, n);
-	if (ret)
-		offset_shift_release(s);
-	return ret;
+	for (uint32_t i = 0; i < n_cpus; i++)
+		if (fill_table(&s->cpus[i], v, n)) {
+			offset_shift_release(s);
+			return -ENOMEM;
+		}
+	return 0;
 }
 
 int offset_shift_set_bounds(struct offset_shift *s, const uint64_t *bounds, uint32_t n, const char *method,
@@ -126,12 +120,10 @@ int offset_shift_set_bounds(struct offset_shift *s, const uint64_t *bounds, uint
 	return 0;
 }
 
-/* ---- TIME_SHIFT ------------------------------------------------------------------ */
-
 /* The scaling of a bound: the mark, and what the words are in these tables. */
 #define BOUND_MARK 0x6874626f756e0000 /* "htboun", method, class */
 
-static const char *const methods[] = { "", "exact", "hyp windows", "kvm windows", "ping" };
+static const char *const methods[] = { "", "counter", "hyp windows", "kvm windows", "ping" };
 static const char *const classes[] = { "none", "ping", "soft", "hard" };
 
 static uint64_t word_index(const char *const *words, size_t n, const char *word)
@@ -216,7 +208,7 @@ static int take_bounds(struct offset_shift *s)
 	return 0;
 }
 
-static int take_table(struct cursor *c, struct offset_table *t)
+static int decode_table(struct cursor *c, struct offset_table *t)
 {
 	uint32_t n = cursor_u32(c);
 
@@ -235,7 +227,7 @@ static int take_table(struct cursor *c, struct offset_table *t)
 	return 0;
 }
 
-static int by_time(const void *a, const void *b)
+static int knots_by_time(const void *a, const void *b)
 {
 	const struct offset_knot *x = a, *y = b;
 
@@ -246,17 +238,16 @@ static void tidy_table(struct offset_table *t)
 {
 	uint32_t kept = 0;
 
-	qsort(t->v, t->n, sizeof(*t->v), by_time);
+	qsort(t->v, t->n, sizeof(*t->v), knots_by_time);
 	for (uint32_t k = 0; k < t->n; k++)
 		if (!k || t->v[k].time != t->v[kept - 1].time)
 			t->v[kept++] = t->v[k];
 	t->n = kept;
 }
 
-static int take_shift(struct cursor *c, struct offset_shift *s)
+static int decode_shift(struct cursor *c, struct offset_shift *s)
 {
 	uint32_t n;
-	int ret = 0;
 
 	s->peer = cursor_u64(c);
 	s->flags = cursor_u32(c);
@@ -267,10 +258,12 @@ static int take_shift(struct cursor *c, struct offset_shift *s)
 	if (!s->cpus)
 		return -ENOMEM;
 	s->n_cpus = n;
-	for (uint32_t i = 0; i < n && !ret; i++)
-		ret = take_table(c, &s->cpus[i]);
-	if (ret)
-		return ret;
+	for (uint32_t i = 0; i < n; i++) {
+		int ret = decode_table(c, &s->cpus[i]);
+
+		if (ret)
+			return ret;
+	}
 	if (cursor_left(c))
 		for (uint32_t i = 0; i < n; i++)
 			for (uint32_t k = 0; k < s->cpus[i].n; k++)
@@ -286,13 +279,11 @@ int offset_shift_decode(const void *data, size_t len, struct offset_shift *s)
 	int ret;
 
 	*s = (struct offset_shift){ 0 };
-	ret = take_shift(&c, s);
+	ret = decode_shift(&c, s);
 	if (ret)
 		offset_shift_release(s);
 	return ret;
 }
-
-/* ---- GUEST ------------------------------------------------------------------------- */
 
 void offset_guest_release(struct offset_guest *g)
 {
@@ -321,7 +312,7 @@ int offset_guest_decode(const void *data, size_t len, struct offset_guest *g)
 	g->trace_id = cursor_u64(&c);
 	g->n = cursor_u32(&c);
 	if (c.bad || g->n > cursor_left(&c) / 8) {
-		*g = (struct offset_guest){ 0 };
+		offset_guest_release(g);
 		return -EBADMSG;
 	}
 	g->name = strdup(name);

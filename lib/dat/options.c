@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* The options of a trace.dat that its writer is given. */
 #include "dat/options.h"
+#include "util/array.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -22,7 +24,7 @@ int dat_options_add(struct dat_options *o, uint16_t id, const void *data, size_t
 
 	if (len > INT32_MAX)
 		return -EINVAL;
-	v = realloc(o->v, (o->n + 1) * sizeof(*v));
+	v = array_grow(o->v, o->n, sizeof(*v));
 	if (!v)
 		return -ENOMEM;
 	o->v = v;
@@ -41,7 +43,7 @@ int dat_options_add_text(struct dat_options *o, uint16_t id, const char *text)
 }
 
 /* Takes the text out of b, and b with it. */
-static int add_buf(struct dat_options *o, uint16_t id, struct buf *b)
+static int add_text_of(struct dat_options *o, uint16_t id, struct buf *b)
 {
 	const char *text = buf_str(b);
 	int ret = text ? dat_options_add_text(o, id, text) : -ENOMEM;
@@ -55,7 +57,7 @@ int dat_options_add_clock(struct dat_options *o, const char *text)
 	struct buf b = { 0 };
 
 	buf_printf(&b, strchr(text, '[') ? "%s" : "[%s]", text);
-	return add_buf(o, DAT_TRACECLOCK, &b);
+	return add_text_of(o, DAT_TRACECLOCK, &b);
 }
 
 int dat_options_add_tsc2nsec(struct dat_options *o, uint32_t mult, uint32_t shift, uint64_t offset)
@@ -81,7 +83,7 @@ int dat_options_add_uname(struct dat_options *o)
 	if (uname(&u) < 0)
 		return -errno;
 	buf_printf(&b, "%s %s %s %s", u.sysname, u.nodename, u.release, u.machine);
-	return add_buf(o, DAT_UNAME, &b);
+	return add_text_of(o, DAT_UNAME, &b);
 }
 
 int dat_options_add_version(struct dat_options *o, const char *version)
@@ -133,7 +135,7 @@ int dat_options_add_procmaps(struct dat_options *o, int pid, const char *command
 		/* stock reads one word and drops the whole option when there is none */
 		buf_printf(&all, "%x %x %s\n", (unsigned int)pid, n, *command ? command : "-");
 		buf_add(&all, list.data, list.len);
-		ret = list.bad ? -ENOMEM : add_buf(o, DAT_PROCMAPS, &all);
+		ret = list.bad ? -ENOMEM : add_text_of(o, DAT_PROCMAPS, &all);
 	}
 	buf_release(&all);
 	buf_release(&list);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* The file being written: one buffer in front of pwrite. */
 #include "dat/out.h"
+#include "util/base.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define OUT_SIZE (256u << 10)
 
@@ -24,26 +25,15 @@ void dat_out_release(struct dat_out *o)
 	o->used = 0;
 }
 
-static void write_at(struct dat_out *o, const uint8_t *p, size_t len, uint64_t at)
+static void out_write_at(struct dat_out *o, const void *p, size_t len, uint64_t at)
 {
-	while (len && !o->err) {
-		ssize_t n = pwrite(o->fd, p, len, (off_t)at);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0) {
-			o->err = n ? -errno : -EIO;
-			return;
-		}
-		p += n;
-		at += (size_t)n;
-		len -= (size_t)n;
-	}
+	if (!o->err)
+		o->err = pwrite_all(o->fd, p, len, at);
 }
 
 int dat_out_flush(struct dat_out *o)
 {
-	write_at(o, o->buf, o->used, o->pos - o->used);
+	out_write_at(o, o->buf, o->used, o->pos - o->used);
 	o->used = 0;
 	return o->err;
 }
@@ -55,7 +45,7 @@ void dat_out_write(struct dat_out *o, const void *data, size_t len)
 	if (len > OUT_SIZE - o->used)
 		dat_out_flush(o);
 	if (len >= OUT_SIZE) {
-		write_at(o, data, len, o->pos);
+		out_write_at(o, data, len, o->pos);
 	} else if (len) {
 		memcpy(o->buf + o->used, data, len);
 		o->used += len;
@@ -94,5 +84,5 @@ void dat_out_align(struct dat_out *o, uint32_t align)
 void dat_out_patch(struct dat_out *o, uint64_t at, uint64_t v)
 {
 	dat_out_flush(o);
-	write_at(o, (const uint8_t *)&v, sizeof(v), at);
+	out_write_at(o, &v, sizeof(v), at);
 }

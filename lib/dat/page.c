@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Pages of the kernel's ring buffer: where things are in one, its events read, and pages written. */
 #include "dat/page.h"
 
 #include <errno.h>
@@ -31,8 +32,6 @@ const struct page_layout page_layout_default = {
 	.data_offset = HEADER_SIZE,
 	.size = 4096,
 };
-
-/* ---- header_page ---------------------------------------------------------- */
 
 /* The number behind key ("offset:") in a line, or -1. */
 static int64_t number_after(const char *line, size_t len, const char *key)
@@ -217,8 +216,6 @@ int page_next(struct page_reader *r, struct page_event *ev)
 	return 0;
 }
 
-/* ---- writing -------------------------------------------------------------- */
-
 size_t page_max_record(size_t size)
 {
 	const size_t room = HEADER_SIZE + 8 + MISSED_SIZE;
@@ -292,7 +289,7 @@ static void put_u32(struct page_writer *w, uint32_t v)
 	w->used += sizeof(v);
 }
 
-static void put_head(struct page_writer *w, unsigned int type, uint64_t delta)
+static void put_event_head(struct page_writer *w, unsigned int type, uint64_t delta)
 {
 	uint32_t d = (uint32_t)(delta & TS_MASK);
 
@@ -304,11 +301,11 @@ static void put_record(struct page_writer *w, uint64_t delta, const void *data, 
 	size_t padded = len ? (len + 3) & ~(size_t)3 : 4;
 
 	if (delta > TS_MASK) {
-		put_head(w, TYPE_EXTEND, delta);
+		put_event_head(w, TYPE_EXTEND, delta);
 		put_u32(w, (uint32_t)(delta >> TS_SHIFT));
 		delta = 0;
 	}
-	put_head(w, padded > SMALL_MAX ? 0 : (unsigned int)(padded / 4), delta);
+	put_event_head(w, padded > SMALL_MAX ? 0 : (unsigned int)(padded / 4), delta);
 	if (padded > SMALL_MAX)
 		put_u32(w, (uint32_t)padded + 4);
 	/* a peek may have left the count of lost events where the padding goes */

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* The pages of one CPU in a trace.dat, in order: as they are, or chunk by chunk out of zstd. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,11 +18,31 @@ struct reader_pages {
 	size_t plain_len, plain_at;
 };
 
+static int pages_room(uint8_t **data, size_t len)
+{
+	uint8_t *v = realloc(*data, len ? len : 1);
+
+	if (!v)
+		return -ENOMEM;
+	*data = v;
+	return 0;
+}
+
+/* Compressed pages begin with the number of chunks. */
+static int take_chunks(struct reader_pages *p)
+{
+	if (p->end - p->at < sizeof(p->chunks))
+		return 0;
+	p->at += sizeof(p->chunks);
+	p->end += sizeof(p->chunks); /* trace-cmd convert does not count this number in */
+	return reader_read(p->r, p->at - sizeof(p->chunks), &p->chunks, sizeof(p->chunks));
+}
+
 int reader_pages_open(struct reader_pages **out, const struct reader *r, size_t buffer, size_t cpu)
 {
 	const struct reader_buffer *b = &r->info.buffers[buffer];
 	struct reader_pages *p;
-	uint32_t n;
+	int ret;
 
 	if (buffer >= r->info.n_buffers || cpu >= b->n_cpus)
 		return -EINVAL;
@@ -33,24 +54,12 @@ int reader_pages_open(struct reader_pages **out, const struct reader *r, size_t 
 				    .at = b->cpus[cpu].offset,
 				    .end = b->cpus[cpu].offset + b->cpus[cpu].size,
 				    .zipped = r->zstd };
-	if (p->zipped && p->end - p->at >= sizeof(n)) {
-		if (reader_read(r, p->at, &n, sizeof(n))) {
-			reader_pages_close(p);
-			return -EBADMSG;
-		}
-		p->chunks = n;
-		p->at += sizeof(n);
-		p->end += sizeof(n); /* trace-cmd convert does not count this number in */
-	}
-	if (!p->zipped) {
-		p->plain = malloc(p->page_size);
-		if (!p->plain) {
-			reader_pages_close(p);
-			return -ENOMEM;
-		}
-	}
-	*out = p;
-	return 0;
+	ret = p->zipped ? take_chunks(p) : pages_room(&p->plain, p->page_size);
+	if (ret)
+		reader_pages_close(p);
+	else
+		*out = p;
+	return ret;
 }
 
 void reader_pages_close(struct reader_pages *p)
@@ -62,35 +71,24 @@ void reader_pages_close(struct reader_pages *p)
 	free(p);
 }
 
-static int grow(uint8_t **data, size_t len)
-{
-	uint8_t *v = realloc(*data, len ? len : 1);
-
-	if (!v)
-		return -ENOMEM;
-	*data = v;
-	return 0;
-}
-
 /* u32 compressed, u32 plain size, data */
 static int next_chunk(struct reader_pages *p)
 {
 	uint32_t head[2];
 	int ret;
 
-	if (p->end - p->at < sizeof(head) || reader_read(p->r, p->at, head, sizeof(head)))
+	if (p->end - p->at < sizeof(head))
 		return -EBADMSG;
+	ret = reader_read(p->r, p->at, head, sizeof(head));
+	if (ret)
+		return ret;
 	p->at += sizeof(head);
 	if (head[0] > p->end - p->at || head[0] > CHUNK_MAX || head[1] > CHUNK_MAX || !head[1] ||
 	    head[1] % p->page_size)
 		return -EBADMSG;
-	ret = grow(&p->packed, head[0]);
-	if (!ret)
-		ret = grow(&p->plain, head[1]);
-	if (!ret)
-		ret = reader_read(p->r, p->at, p->packed, head[0]);
-	if (!ret)
-		ret = reader_unzip(p->packed, head[0], p->plain, head[1]);
+	ret = pages_room(&p->packed, head[0]) ?: pages_room(&p->plain, head[1])
+		?: reader_read(p->r, p->at, p->packed, head[0])
+		?: reader_unzip(p->packed, head[0], p->plain, head[1]);
 	if (ret)
 		return ret;
 	p->at += head[0];

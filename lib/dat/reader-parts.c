@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* The texts of a trace.dat: the same bytes in both versions, in version 7 each in a section. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "dat/reader-priv.h"
-
-/* The texts of a trace.dat: the same bytes in both versions, in v7 each in a section. */
+#include "util/array.h"
 
 static struct dat_text take_text(struct cursor *c, uint64_t len)
 {
@@ -34,7 +34,7 @@ static int take_headers(struct reader *r, struct cursor *c)
 	return 0;
 }
 
-static int take_formats(struct reader *r, const char *system, struct cursor *c)
+static int take_event_formats(struct reader *r, const char *system, struct cursor *c)
 {
 	uint32_t n = cursor_u32(c);
 	struct reader_format *v;
@@ -57,16 +57,17 @@ static int take_formats(struct reader *r, const char *system, struct cursor *c)
 static int take_systems(struct reader *r, struct cursor *c)
 {
 	uint32_t n = cursor_u32(c);
-	int ret = 0;
 
 	if (c->bad || n > cursor_left(c))
 		return reader_bad(r, "the number of event systems");
-	for (uint32_t i = 0; i < n && !ret; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		const char *system = cursor_str(c);
+		int ret = system ? take_event_formats(r, system, c) : reader_bad(r, "an event system");
 
-		ret = system ? take_formats(r, system, c) : reader_bad(r, "an event system");
+		if (ret)
+			return ret;
 	}
-	return ret;
+	return 0;
 }
 
 static int take_one(struct reader *r, struct cursor *c, struct dat_text *out, uint64_t len)
@@ -81,7 +82,7 @@ int reader_part(struct reader *r, uint16_t id, struct cursor *c)
 	case DAT_HEADER_INFO:
 		return take_headers(r, c);
 	case DAT_FTRACE_EVENTS:
-		return take_formats(r, "ftrace", c);
+		return take_event_formats(r, "ftrace", c);
 	case DAT_EVENT_FORMATS:
 		return take_systems(r, c);
 	case DAT_KALLSYMS:
@@ -95,7 +96,7 @@ int reader_part(struct reader *r, uint16_t id, struct cursor *c)
 
 int reader_add_option(struct reader *r, uint16_t id, const void *data, size_t len)
 {
-	struct reader_option *v = realloc(r->info.options, (r->info.n_options + 1) * sizeof(*v));
+	struct reader_option *v = array_grow(r->info.options, r->info.n_options, sizeof(*v));
 
 	if (!v)
 		return -ENOMEM;
@@ -107,7 +108,7 @@ int reader_add_option(struct reader *r, uint16_t id, const void *data, size_t le
 struct reader_buffer *reader_add_buffer(struct reader *r, const char *name, const char *clock,
 					uint32_t page_size, size_t n_cpus)
 {
-	struct reader_buffer *v = realloc(r->info.buffers, (r->info.n_buffers + 1) * sizeof(*v));
+	struct reader_buffer *v = array_grow(r->info.buffers, r->info.n_buffers, sizeof(*v));
 
 	if (!v)
 		return NULL;

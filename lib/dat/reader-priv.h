@@ -4,7 +4,7 @@
 
 #include "dat/reader.h"
 
-/* Shared by reader.c, reader-parts.c (texts, both versions) and reader-pages.c. */
+/* Inside the reader: its bytes, the parts that both versions have, its pages. */
 
 struct reader {
 	int fd;
@@ -18,16 +18,25 @@ struct reader {
 	uint64_t sections_size; /* of version 7, unpacked; bytes */
 };
 
-/* A body that lives as long as the reader: len bytes at offset, unpacked when `zipped`. */
+/* Room for bytes that live as long as the reader; NULL: out of memory. */
+struct buf *reader_add_body(struct reader *r);
+/*
+ * Such a body: len bytes at offset, unpacked when `zipped`. -EBADMSG (logged): not
+ * in the file, or damaged; -ENOMEM; else what the read call said.
+ */
 int reader_body(struct reader *r, uint64_t offset, uint64_t len, bool zipped, struct cursor *out);
-/* Exactly len bytes at offset, or -EBADMSG. */
+/* Exactly len bytes at offset; -EBADMSG: the file is shorter; else what the read call said. */
 int reader_read(const struct reader *r, uint64_t offset, void *data, size_t len);
+/* Logs what is wrong with the file; -EBADMSG. */
 int reader_bad(const struct reader *r, const char *what);
-/* zstd: exactly `usize` bytes come out, else -EBADMSG. */
+/* The same when the error is -EBADMSG; any other error is passed on for the caller to log. */
+int reader_failed(const struct reader *r, int error, const char *what);
+/* zstd: exactly `usize` bytes come out, else -EBADMSG; -ENOMEM. */
 int reader_unzip(const void *in, size_t csize, void *out, size_t usize);
 
-/* The bytes of one part (DAT_HEADER_INFO ... DAT_CMDLINES). */
+/* Takes one part (DAT_HEADER_INFO ... DAT_CMDLINES) into r->info. -EBADMSG (logged), -ENOMEM. */
 int reader_part(struct reader *r, uint16_t id, struct cursor *c);
+/* -ENOMEM. The data stay where they are. */
 int reader_add_option(struct reader *r, uint16_t id, const void *data, size_t len);
 /* A buffer with room for n_cpus; NULL: out of memory. */
 struct reader_buffer *reader_add_buffer(struct reader *r, const char *name, const char *clock,

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Opens a trace.dat: the front, then the options and sections of version 7 or the parts of version 6. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
-#include <zstd.h>
 
 #include "dat/reader-priv.h"
 
@@ -13,97 +12,18 @@
 #define FRONT_MAX	   256 /* magic, version, compression: strings of a few bytes */
 #define CLOCK_MAX	   4096
 
-int reader_bad(const struct reader *r, const char *what)
+/* Where a CPU's pages are: u64 offset, u64 size. */
+static int take_cpu_place(const struct reader *r, struct reader_cpu *out, uint32_t cpu, struct cursor *c)
 {
-	log_err(r->log, "not a whole trace.dat: %s", what);
-	return -EBADMSG;
-}
+	uint64_t offset = cursor_u64(c), size = cursor_u64(c);
 
-int reader_read(const struct reader *r, uint64_t offset, void *data, size_t len)
-{
-	size_t done = 0;
-
-	if (offset > r->size || len > r->size - offset)
-		return -EBADMSG;
-	while (done < len) {
-		ssize_t n = pread(r->fd, (uint8_t *)data + done, len - done, (off_t)(offset + done));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n ? -errno : -EBADMSG;
-		done += (size_t)n;
-	}
+	if (cpu >= READER_CPUS_MAX)
+		return reader_bad(r, "a CPU's number");
+	if (offset > r->size || size > r->size - offset)
+		return reader_bad(r, "a CPU's pages lie beyond the file");
+	*out = (struct reader_cpu){ .cpu = cpu, .offset = offset, .size = size };
 	return 0;
 }
-
-int reader_unzip(const void *in, size_t csize, void *out, size_t usize)
-{
-	size_t n = ZSTD_decompress(out, usize, in, csize);
-
-	return ZSTD_isError(n) || n != usize ? -EBADMSG : 0;
-}
-
-/* A block: u32 compressed, u32 plain size, data. */
-static int unzip_body(struct buf *body)
-{
-	struct cursor c = cursor_at(body->data, body->len);
-	uint32_t csize = cursor_u32(&c), usize = cursor_u32(&c);
-	const void *in = cursor_take(&c, csize);
-	struct buf plain = { 0 };
-	int ret;
-
-	if (!in || usize > READER_BODY_MAX)
-		return -EBADMSG;
-	plain.data = malloc(usize ? usize : 1);
-	if (!plain.data)
-		return -ENOMEM;
-	plain.len = plain.cap = usize;
-	ret = reader_unzip(in, csize, plain.data, usize);
-	if (ret) {
-		buf_release(&plain);
-		return ret;
-	}
-	buf_release(body);
-	*body = plain;
-	return 0;
-}
-
-/* Room for bytes that live as long as the reader; NULL: out of memory. */
-static struct buf *add_body(struct reader *r)
-{
-	struct buf *v = realloc(r->bodies, (r->n_bodies + 1) * sizeof(*v));
-
-	if (!v)
-		return NULL;
-	r->bodies = v;
-	v[r->n_bodies] = (struct buf){ 0 };
-	return &v[r->n_bodies++];
-}
-
-int reader_body(struct reader *r, uint64_t offset, uint64_t len, bool zipped, struct cursor *out)
-{
-	struct buf *b;
-	int ret;
-
-	if (len > READER_BODY_MAX || offset > r->size || len > r->size - offset)
-		return reader_bad(r, "a section reaches beyond the file");
-	b = add_body(r);
-	if (!b)
-		return -ENOMEM;
-	*b = (struct buf){ .data = malloc(len ? len : 1), .len = len, .cap = len };
-	if (!b->data)
-		return -ENOMEM;
-	ret = reader_read(r, offset, b->data, len);
-	if (!ret && zipped)
-		ret = r->zstd ? unzip_body(b) : -EBADMSG;
-	if (ret)
-		return reader_bad(r, "a section cannot be read");
-	*out = cursor_at(b->data, b->len);
-	return 0;
-}
-
-/* ---- version 7 ---------------------------------------------------------------------- */
 
 static int section_at(struct reader *r, uint64_t offset, uint16_t want, struct cursor *out)
 {
@@ -113,20 +33,21 @@ static int section_at(struct reader *r, uint64_t offset, uint16_t want, struct c
 	int ret = reader_read(r, offset, head, sizeof(head));
 
 	if (ret)
-		return reader_bad(r, "a section lies beyond the file");
+		return reader_failed(r, ret, "a section lies beyond the file");
 	id = cursor_u16(&c);
 	flags = cursor_u16(&c);
 	cursor_u32(&c);
 	if (id != want)
 		return reader_bad(r, "a section is not what its option says");
 	ret = reader_body(r, offset + SECTION_HEAD, cursor_u64(&c), flags & SECTION_COMPRESSED, out);
-	r->sections_size += ret ? 0 : cursor_left(out);
-	if (r->sections_size > READER_SECTIONS_MAX)
-		return reader_bad(r, "its sections are too large together");
-	return ret;
+	if (ret)
+		return ret;
+	r->sections_size += cursor_left(out);
+	return r->sections_size > READER_SECTIONS_MAX ? reader_bad(r, "its sections are too large together")
+						      : 0;
 }
 
-static int take_buffer(struct reader *r, struct cursor c)
+static int v7_buffer(struct reader *r, struct cursor c)
 {
 	const char *name, *clock;
 	struct reader_buffer *b;
@@ -144,26 +65,21 @@ static int take_buffer(struct reader *r, struct cursor c)
 	if (!b)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++) {
-		struct reader_cpu *cpu = &b->cpus[i];
+		int ret = take_cpu_place(r, &b->cpus[i], cursor_u32(&c), &c);
 
-		cpu->cpu = cursor_u32(&c);
-		cpu->offset = cursor_u64(&c);
-		cpu->size = cursor_u64(&c);
-		if (cpu->cpu >= READER_CPUS_MAX)
-			return reader_bad(r, "a CPU's number");
-		if (cpu->offset > r->size || cpu->size > r->size - cpu->offset)
-			return reader_bad(r, "a CPU's pages lie beyond the file");
+		if (ret)
+			return ret;
 	}
 	return 0;
 }
 
-static int take_option(struct reader *r, uint16_t id, const void *data, uint32_t len)
+static int v7_option(struct reader *r, uint16_t id, const void *data, uint32_t len)
 {
 	struct cursor c = cursor_at(data, len), body;
 	int ret;
 
 	if (id == DAT_BUFFER)
-		return take_buffer(r, c);
+		return v7_buffer(r, c);
 	if (id == DAT_STRINGS || id == DAT_BUFFER_TEXT)
 		return 0;
 	if (id < DAT_HEADER_INFO || id > DAT_CMDLINES)
@@ -174,16 +90,15 @@ static int take_option(struct reader *r, uint16_t id, const void *data, uint32_t
 	return ret ? ret : reader_part(r, id, &body);
 }
 
-static int take_options(struct reader *r, struct cursor *c, uint64_t *next)
+static int v7_options(struct reader *r, struct cursor *c, uint64_t *next)
 {
-	int ret = 0;
-
 	*next = 0;
-	while (!ret && cursor_left(c)) {
+	while (cursor_left(c)) {
 		uint16_t id = cursor_u16(c);
 		uint32_t len = cursor_u32(c);
 		const void *data = cursor_take(c, len);
 		struct cursor d = cursor_at(data, data ? len : 0);
+		int ret;
 
 		if (c->bad)
 			return reader_bad(r, "an option is cut off");
@@ -191,16 +106,17 @@ static int take_options(struct reader *r, struct cursor *c, uint64_t *next)
 			*next = len >= 8 ? cursor_u64(&d) : 0;
 			return 0;
 		}
-		ret = take_option(r, id, data, len);
+		ret = v7_option(r, id, data, len);
+		if (ret)
+			return ret;
 	}
-	return ret;
+	return 0;
 }
 
 static int open_v7(struct reader *r, struct cursor *c)
 {
 	const char *name = cursor_str(c), *version = cursor_str(c);
 	uint64_t next = cursor_u64(c), last = 0;
-	int ret = 0;
 
 	if (c->bad || !version)
 		return reader_bad(r, "the front");
@@ -210,21 +126,20 @@ static int open_v7(struct reader *r, struct cursor *c)
 		log_err(r->log, "compressed with %s, which is not supported", name);
 		return -ENOTSUP;
 	}
-	while (next && !ret) {
+	while (next) {
 		struct cursor body;
+		int ret;
 
 		/* writers append; a chain that goes back may be a ring */
 		if (next <= last)
 			return reader_bad(r, "its options go backwards");
 		last = next;
-		ret = section_at(r, next, DAT_DONE, &body);
-		if (!ret)
-			ret = take_options(r, &body, &next);
+		ret = section_at(r, next, DAT_DONE, &body) ?: v7_options(r, &body, &next);
+		if (ret)
+			return ret;
 	}
-	return ret;
+	return 0;
 }
-
-/* ---- version 6 ---------------------------------------------------------------------- */
 
 /* Behind the table, when there is a TRACECLOCK: u64 size, "[boot]" or "local [boot] ...". */
 static int take_v6_clock(struct reader *r, struct cursor *c, struct reader_buffer *b)
@@ -233,7 +148,7 @@ static int take_v6_clock(struct reader *r, struct cursor *c, struct reader_buffe
 	const char *text = len < CLOCK_MAX ? cursor_take(c, (size_t)len) : NULL;
 	const char *open = text ? memchr(text, '[', (size_t)len) : NULL;
 	const char *close = open ? memchr(open, ']', (size_t)(text + len - open)) : NULL;
-	struct buf *copy = close ? add_body(r) : NULL;
+	struct buf *copy = close ? reader_add_body(r) : NULL;
 
 	/* stock takes the local clock then */
 	if (!close)
@@ -257,11 +172,10 @@ static int take_flyrecord(struct reader *r, struct cursor *c, const char *name, 
 	if (!b)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++) {
-		b->cpus[i].cpu = i;
-		b->cpus[i].offset = cursor_u64(c);
-		b->cpus[i].size = cursor_u64(c);
-		if (b->cpus[i].offset > r->size || b->cpus[i].size > r->size - b->cpus[i].offset)
-			return reader_bad(r, "a CPU's pages lie beyond the file");
+		int ret = take_cpu_place(r, &b->cpus[i], i, c);
+
+		if (ret)
+			return ret;
 	}
 	return reader_option(r, DAT_TRACECLOCK) ? take_v6_clock(r, c, b) : 0;
 }
@@ -287,12 +201,11 @@ static int take_instance(struct reader *r, const void *data, uint32_t len, struc
 
 static int v6_options(struct reader *r, struct cursor *c, struct v6_instance *v, size_t *n)
 {
-	int ret = 0;
-
-	while (!ret) {
+	for (;;) {
 		uint16_t id = cursor_u16(c);
 		uint32_t len;
 		const void *data;
+		int ret;
 
 		if (id == DAT_DONE)
 			return c->bad ? reader_bad(r, "its options are cut off") : 0;
@@ -302,34 +215,50 @@ static int v6_options(struct reader *r, struct cursor *c, struct v6_instance *v,
 			return reader_bad(r, "an option is cut off");
 		ret = id == DAT_BUFFER ? take_instance(r, data, len, v, n)
 				       : reader_add_option(r, id, data, len);
+		if (ret)
+			return ret;
 	}
-	return ret;
+}
+
+/* Each instance's table of CPUs, where its option says. */
+static int v6_instances(struct reader *r, const struct cursor *whole, const struct v6_instance *v, size_t n,
+			uint32_t n_cpus)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct cursor at = *whole;
+		int ret;
+
+		if (!cursor_take(&at, v[i].offset < SIZE_MAX ? (size_t)v[i].offset : SIZE_MAX))
+			return reader_bad(r, "a buffer lies beyond the file");
+		ret = take_flyrecord(r, &at, v[i].name, n_cpus);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+static bool v6_mark(struct cursor *c, const char mark[10])
+{
+	return cursor_left(c) >= 10 && !memcmp(c->p, mark, 10);
 }
 
 static int v6_buffers(struct reader *r, struct cursor *c, const struct cursor *whole, uint32_t n_cpus)
 {
 	struct v6_instance *v = calloc(READER_BUFFERS_MAX, sizeof(*v));
-	const char *mark = cursor_take(c, 10);
 	size_t n = 0;
-	int ret = v ? 0 : -ENOMEM;
+	int ret = 0;
 
-	/* the agent's metadata ends here */
-	if (!ret && mark && !memcmp(mark, "options  ", 10)) {
+	if (!v)
+		return -ENOMEM;
+	/* the agent's metadata ends before the options */
+	if (v6_mark(c, "options  ")) {
+		cursor_take(c, 10);
 		ret = v6_options(r, c, v, &n);
-		mark = NULL;
-	} else if (mark) {
-		c->p -= 10;
 	}
-	if (!ret && cursor_left(c) >= 10 && !memcmp(c->p, "flyrecord", 10))
+	if (!ret && v6_mark(c, "flyrecord"))
 		ret = take_flyrecord(r, c, "", n_cpus);
-	for (size_t i = 0; i < n && !ret; i++) {
-		struct cursor at = *whole;
-
-		if (!cursor_take(&at, v[i].offset < SIZE_MAX ? (size_t)v[i].offset : SIZE_MAX))
-			ret = reader_bad(r, "a buffer lies beyond the file");
-		else
-			ret = take_flyrecord(r, &at, v[i].name, n_cpus);
-	}
+	if (!ret)
+		ret = v6_instances(r, whole, v, n, n_cpus);
 	free(v);
 	return ret;
 }
@@ -347,19 +276,18 @@ static int open_v6(struct reader *r, uint64_t front)
 	r->info.compression = "none";
 	c = whole;
 	cursor_take(&c, front);
-	for (uint16_t id = DAT_HEADER_INFO; id <= DAT_CMDLINES && !ret; id++)
+	for (uint16_t id = DAT_HEADER_INFO; id <= DAT_CMDLINES; id++) {
 		ret = reader_part(r, id, &c);
-	if (ret)
-		return ret;
+		if (ret)
+			return ret;
+	}
 	n_cpus = cursor_u32(&c);
 	if (c.bad || n_cpus > READER_CPUS_MAX)
 		return reader_bad(r, "the number of CPUs");
 	return v6_buffers(r, &c, &whole, n_cpus);
 }
 
-/* ---- both ------------------------------------------------------------------------------ */
-
-static int open_file(struct reader *r)
+static int open_dat(struct reader *r)
 {
 	static const uint8_t magic[] = { 0x17, 0x08, 0x44, 't', 'r', 'a', 'c', 'i', 'n', 'g' };
 	struct cursor c;
@@ -400,16 +328,17 @@ int reader_open(struct reader **out, int fd, const struct log *log)
 	r->fd = fd;
 	r->log = log;
 	r->info.layout = page_layout_default;
-	ret = fstat(fd, &st) < 0 ? -errno : 0;
-	r->size = ret ? 0 : (uint64_t)st.st_size;
-	if (!ret)
-		ret = open_file(r);
-	if (ret) {
-		reader_close(r);
-		return ret;
+	if (fstat(fd, &st) < 0) {
+		ret = -errno;
+	} else {
+		r->size = (uint64_t)st.st_size;
+		ret = open_dat(r);
 	}
-	*out = r;
-	return 0;
+	if (ret)
+		reader_close(r);
+	else
+		*out = r;
+	return ret;
 }
 
 void reader_close(struct reader *r)

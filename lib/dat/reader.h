@@ -54,20 +54,25 @@ struct reader_info {
 
 /*
  * fd stays the caller's and must stay open. -EBADMSG: no trace.dat, or one that
- * contradicts itself (the log says where); -ENOTSUP: another version, byte
- * order, or compression.
+ * contradicts itself (the log says where); -ENOTSUP (logged): another version,
+ * byte order, or compression; -ENOMEM; else what the read call said (-EIO).
  */
 int reader_open(struct reader **out, int fd, const struct log *log);
+/* Frees it and all that its info points to. Takes NULL. */
 void reader_close(struct reader *r);
+/* Owned by r. */
 const struct reader_info *reader_info(const struct reader *r);
 /* The first option with this id, or NULL. */
 const struct reader_option *reader_option(const struct reader *r, uint16_t id);
 
 /* One CPU's pages from first to last; several can be open at once. */
 struct reader_pages;
-/* cpu: index in the buffer's list. */
+/*
+ * buffer and cpu: indices in the lists. 0, -EINVAL: no such index, -ENOMEM, -EBADMSG,
+ * or what the read call said. Close it before the reader.
+ */
 int reader_pages_open(struct reader_pages **out, const struct reader *r, size_t buffer, size_t cpu);
-/* 1: *page (page_size bytes, until the next call); 0: the end; -EBADMSG, -errno. */
+/* 1: *page (page_size bytes, until the next call); 0: the end; -EBADMSG: damaged; -ENOMEM, -EIO ... */
 int reader_pages_next(struct reader_pages *p, const uint8_t **page);
 void reader_pages_close(struct reader_pages *p);
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "dat/writer-pages.h"
+/* Pages on their way into a trace.dat: read from the spool, fixed, compressed chunk by chunk. */
+#include "dat/writer-parts.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Pages in a compressed chunk: stock's number. */
 #define CHUNK_PAGES 10
@@ -21,11 +21,8 @@ struct copy {
 
 int dat_pages_init(struct dat_writer *w)
 {
-	uint32_t max = 0;
+	uint32_t max = dat_max_page(w->f);
 
-	for (size_t i = 0; i < w->f->n_buffers; i++)
-		if (w->f->buffers[i].page_size > max)
-			max = w->f->buffers[i].page_size;
 	if (!max)
 		return 0;
 	w->zipped_cap = zip_bound((size_t)max * CHUNK_PAGES);
@@ -41,39 +38,24 @@ void dat_pages_release(struct dat_writer *w)
 	w->pages = w->zipped = NULL;
 }
 
-static int read_at(int fd, uint8_t *p, size_t len, uint64_t at)
-{
-	while (len) {
-		ssize_t n = pread(fd, p, len, (off_t)at);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n ? -errno : -EIO;
-		p += n;
-		at += (size_t)n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
-
 /* Reads n pages from page `first` on into w->pages and has them fixed. */
-static int load(struct copy *c, uint64_t first, size_t n)
+static int load_pages(struct copy *c, uint64_t first, size_t n)
 {
 	const struct dat_cpu *cpu = &c->b->cpus[c->cpu];
 	size_t size = c->b->page_size;
-	int ret;
+	ssize_t got;
 
 	if (!n)
 		return 0;
-	ret = read_at(cpu->fd, c->w->pages, n * size, cpu->offset + first * size);
-	if (ret) {
+	got = pread_all(cpu->fd, c->w->pages, n * size, cpu->offset + first * size);
+	if (got < (ssize_t)(n * size)) {
+		got = got < 0 ? got : -EIO;
 		log_err(c->w->log, "cannot read the pages of cpu %u of buffer '%s': %s", c->cpu, c->b->name,
-			strerror(-ret));
-		return ret;
+			strerror((int)-got));
+		return (int)got;
 	}
 	for (size_t i = 0; i < n && c->b->fix_page; i++) {
-		ret = c->b->fix_page(c->b->fix_ctx, c->cpu, c->w->pages + i * size, size);
+		int ret = c->b->fix_page(c->b->fix_ctx, c->cpu, c->w->pages + i * size, size);
 		if (ret < 0)
 			return ret;
 	}
@@ -118,7 +100,7 @@ static int copy_pages(struct copy *c)
 		size_t n = left < CHUNK_PAGES ? (size_t)left : CHUNK_PAGES;
 		uint64_t on_disk = c->n_pages > at ? c->n_pages - at : 0;
 		size_t real = on_disk < n ? (size_t)on_disk : n;
-		int ret = load(c, at, real);
+		int ret = load_pages(c, at, real);
 
 		if (ret)
 			return ret;

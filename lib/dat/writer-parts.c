@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* What both versions of a trace.dat are made of: the magic, the texts, the options. */
 #include "dat/writer-parts.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 void dat_put_magic(struct dat_out *o, int version, uint32_t page_size)
 {
@@ -19,27 +20,18 @@ void dat_put_magic(struct dat_out *o, int version, uint32_t page_size)
 	dat_out_u32(o, page_size);
 }
 
-/* ---- texts of tracefs ---------------------------------------------------- */
-
 static void add_u32(struct buf *b, uint32_t v)
 {
 	buf_add(b, &v, sizeof(v));
 }
 
-static void add_u64(struct buf *b, uint64_t v)
+/* A text behind its length, of 4 or 8 bytes. */
+static void add_sized_text(struct buf *b, const struct dat_text *t, size_t width)
 {
-	buf_add(b, &v, sizeof(v));
-}
+	uint64_t len = t->len;
+	uint32_t low = (uint32_t)len;
 
-static void add_text64(struct buf *b, const struct dat_text *t)
-{
-	add_u64(b, t->len);
-	buf_add(b, t->data, t->len);
-}
-
-static void add_text32(struct buf *b, const struct dat_text *t)
-{
-	add_u32(b, (uint32_t)t->len);
+	buf_add(b, width == 4 ? (const void *)&low : &len, width);
 	buf_add(b, t->data, t->len);
 }
 
@@ -47,7 +39,7 @@ static void add_formats(struct buf *b, const struct dat_text *formats, size_t n)
 {
 	add_u32(b, (uint32_t)n);
 	for (size_t i = 0; i < n; i++)
-		add_text64(b, &formats[i]);
+		add_sized_text(b, &formats[i], 8);
 }
 
 int dat_part(const struct dat_file *f, uint16_t id, struct buf *out)
@@ -55,9 +47,9 @@ int dat_part(const struct dat_file *f, uint16_t id, struct buf *out)
 	switch (id) {
 	case DAT_HEADER_INFO:
 		buf_add(out, "header_page", sizeof("header_page"));
-		add_text64(out, &f->header_page);
+		add_sized_text(out, &f->header_page, 8);
 		buf_add(out, "header_event", sizeof("header_event"));
-		add_text64(out, &f->header_event);
+		add_sized_text(out, &f->header_event, 8);
 		break;
 	case DAT_FTRACE_EVENTS:
 		add_formats(out, f->ftrace, f->n_ftrace);
@@ -70,21 +62,17 @@ int dat_part(const struct dat_file *f, uint16_t id, struct buf *out)
 		}
 		break;
 	case DAT_KALLSYMS:
-		add_text32(out, &f->kallsyms);
+		add_sized_text(out, &f->kallsyms, 4);
 		break;
 	case DAT_PRINTK:
-		add_text32(out, &f->printk);
+		add_sized_text(out, &f->printk, 4);
 		break;
 	case DAT_CMDLINES:
-		add_text64(out, &f->cmdlines);
+		add_sized_text(out, &f->cmdlines, 8);
 		break;
-	default:
-		return -EINVAL;
 	}
 	return buf_status(out);
 }
-
-/* ---- options -------------------------------------------------------------- */
 
 void dat_add_option(struct buf *out, uint16_t id, const void *data, uint32_t len)
 {
@@ -93,14 +81,14 @@ void dat_add_option(struct buf *out, uint16_t id, const void *data, uint32_t len
 	buf_add(out, data, len);
 }
 
-static void add_string(struct buf *out, uint16_t id, const char *s)
+static void add_stat(struct buf *out, const char *text)
 {
-	dat_add_option(out, id, s, (uint32_t)strlen(s) + 1);
+	dat_add_option(out, DAT_CPUSTAT, text, (uint32_t)strlen(text) + 1);
 }
 
 /*
- * Stock shows all CPUSTATs as one text. What tells the buffers apart is a
- * heading, itself a CPUSTAT.
+ * Stock shows all CPUSTATs as one text. A heading, itself a CPUSTAT, separates
+ * the buffers.
  */
 static void add_stats(struct buf *out, const struct dat_buffer *b)
 {
@@ -110,19 +98,14 @@ static void add_stats(struct buf *out, const struct dat_buffer *b)
 		if (!b->cpus[i].stat)
 			continue;
 		if (!headed) {
-			struct buf head = { 0 };
-			const char *s;
+			char *head = str_printf("\nBuffer: %s\n\n", b->name);
 
-			buf_printf(&head, "\nBuffer: %s\n\n", b->name);
-			s = buf_str(&head);
-			if (s)
-				add_string(out, DAT_CPUSTAT, s);
-			else
-				out->bad = true;
-			buf_release(&head);
+			out->bad |= !head;
+			add_stat(out, head ? head : "");
+			free(head);
 			headed = true;
 		}
-		add_string(out, DAT_CPUSTAT, b->cpus[i].stat);
+		add_stat(out, b->cpus[i].stat);
 	}
 }
 
@@ -134,8 +117,6 @@ void dat_add_options(struct buf *out, const struct dat_file *f)
 		add_stats(out, &f->buffers[i]);
 }
 
-/* ---- what a file has ------------------------------------------------------ */
-
 uint32_t dat_max_cpus(const struct dat_file *f)
 {
 	uint32_t n = 0;
@@ -144,6 +125,16 @@ uint32_t dat_max_cpus(const struct dat_file *f)
 		if (f->buffers[i].n_cpus > n)
 			n = f->buffers[i].n_cpus;
 	return n;
+}
+
+uint32_t dat_max_page(const struct dat_file *f)
+{
+	uint32_t max = 0;
+
+	for (size_t i = 0; i < f->n_buffers; i++)
+		if (f->buffers[i].page_size > max)
+			max = f->buffers[i].page_size;
+	return max;
 }
 
 uint64_t dat_buffer_size(const struct dat_buffer *b)

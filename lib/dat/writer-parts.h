@@ -31,7 +31,8 @@ struct dat_place {
 /* "tracing", version, byte order, size of long, page size. */
 void dat_put_magic(struct dat_out *o, int version, uint32_t page_size);
 
-/* The bytes of section `id` (DAT_HEADER_INFO ... DAT_CMDLINES) as both versions have them. */
+/* Appends the bytes of section `id` (DAT_HEADER_INFO ... DAT_CMDLINES), as both versions have them. -ENOMEM.
+ */
 int dat_part(const struct dat_file *f, uint16_t id, struct buf *out);
 
 /* Options have the same form in both versions. */
@@ -46,8 +47,14 @@ void dat_add_options(struct buf *out, const struct dat_file *f);
 int dat_put_cpu(struct dat_writer *w, const struct dat_buffer *b, unsigned int cpu, uint64_t pad,
 		struct dat_place *place);
 
+/* Room for one chunk of the largest pages: all the memory that the pages take. -ENOMEM. */
+int dat_pages_init(struct dat_writer *w);
+void dat_pages_release(struct dat_writer *w);
+
 /* Most CPUs any buffer has. */
 uint32_t dat_max_cpus(const struct dat_file *f);
+/* The largest page size of any buffer, bytes; 0: there is no buffer. */
+uint32_t dat_max_page(const struct dat_file *f);
 /* Bytes of pages in a buffer. */
 uint64_t dat_buffer_size(const struct dat_buffer *b);
 /* The top buffer, or NULL. */

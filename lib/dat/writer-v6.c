@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * trace-cmd.dat.v6(5): the parts one after the other, no sections, nothing
+ * compressed. One page size and one number of CPUs for all buffers.
+ */
 #include "dat/writer-parts.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/*
- * trace-cmd.dat.v6(5): the parts one after the other, no sections, nothing
- * compressed. One page size and one number of CPUs for all buffers.
- */
-
 /* As trace-cmd writes it: the chosen clock alone, after each table. Stock reads the first. */
-static void put_clock(struct dat_writer *w)
+static void v6_put_clock(struct dat_writer *w)
 {
 	const char *clock = w->f->n_buffers ? w->f->buffers[0].clock : NULL;
 
@@ -26,7 +25,7 @@ static void put_clock(struct dat_writer *w)
 }
 
 /* "flyrecord", the table of {offset, size}, the clock; then the pages. */
-static int put_buffer(struct dat_writer *w, const struct dat_buffer *b, uint32_t n_cpus)
+static int v6_put_buffer(struct dat_writer *w, const struct dat_buffer *b, uint32_t n_cpus)
 {
 	uint64_t table;
 
@@ -34,7 +33,7 @@ static int put_buffer(struct dat_writer *w, const struct dat_buffer *b, uint32_t
 	table = w->out.pos;
 	for (uint32_t i = 0; i < 2 * n_cpus; i++)
 		dat_out_u64(&w->out, 0);
-	put_clock(w);
+	v6_put_clock(w);
 	for (uint32_t i = 0; b && i < b->n_cpus; i++) {
 		struct dat_place place;
 		int ret = dat_put_cpu(w, b, i, 0, &place);
@@ -48,7 +47,7 @@ static int put_buffer(struct dat_writer *w, const struct dat_buffer *b, uint32_t
 }
 
 /* Notes in at[] where each instance's offset is to go once it is known. */
-static int put_options(struct dat_writer *w, uint64_t *at)
+static int v6_put_options(struct dat_writer *w, uint64_t *at)
 {
 	const struct dat_file *f = w->f;
 	struct dat_out *o = &w->out;
@@ -75,7 +74,7 @@ static int put_options(struct dat_writer *w, uint64_t *at)
 	return ret ? ret : o->err;
 }
 
-static int put_parts(struct dat_writer *w)
+static int v6_put_parts(struct dat_writer *w)
 {
 	for (uint16_t id = DAT_HEADER_INFO; id <= DAT_CMDLINES; id++) {
 		struct buf body = { 0 };
@@ -101,16 +100,14 @@ int dat_write_v6(struct dat_writer *w)
 	if (!at)
 		return -ENOMEM;
 	dat_put_magic(&w->out, 6, f->n_buffers ? f->buffers[0].page_size : f->page_size);
-	ret = put_parts(w);
+	ret = v6_put_parts(w);
 	if (ret)
 		goto out;
 	dat_out_u32(&w->out, n_cpus);
-	ret = put_options(w, at);
-	if (!ret)
-		ret = put_buffer(w, top, n_cpus);
+	ret = v6_put_options(w, at) ?: v6_put_buffer(w, top, n_cpus);
 	for (size_t i = top ? 1 : 0; i < f->n_buffers && !ret; i++) {
 		dat_out_patch(&w->out, at[i], w->out.pos);
-		ret = put_buffer(w, &f->buffers[i], n_cpus);
+		ret = v6_put_buffer(w, &f->buffers[i], n_cpus);
 	}
 out:
 	free(at);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* trace-cmd.dat.v7(5): sections, found through options. */
 #include "dat/writer-parts.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* trace-cmd.dat.v7(5): sections, found through options. */
 
 #define SECTION_COMPRESSED 1
 /* id, flags, string id, size */
@@ -49,7 +48,7 @@ static int put_zipped(struct v7 *v, uint16_t id, const char *desc, const struct 
 	return n < 0 ? (int)n : o->err;
 }
 
-static int put_section(struct v7 *v, uint16_t id, bool zip, const char *desc, const struct buf *body)
+static int v7_put_section(struct v7 *v, uint16_t id, bool zip, const char *desc, const struct buf *body)
 {
 	if (body->bad)
 		return -ENOMEM;
@@ -62,7 +61,7 @@ static int put_section(struct v7 *v, uint16_t id, bool zip, const char *desc, co
 	return v->w->out.err;
 }
 
-static int put_parts(struct v7 *v)
+static int v7_put_parts(struct v7 *v)
 {
 	static const char *const desc[] = {
 		[DAT_HEADER_INFO] = "headers",
@@ -76,10 +75,8 @@ static int put_parts(struct v7 *v)
 	for (uint16_t id = DAT_HEADER_INFO; id <= DAT_CMDLINES; id++) {
 		uint64_t at = v->w->out.pos;
 		struct buf body = { 0 };
-		int ret = dat_part(v->w->f, id, &body);
+		int ret = dat_part(v->w->f, id, &body) ?: v7_put_section(v, id, true, desc[id], &body);
 
-		if (!ret)
-			ret = put_section(v, id, true, desc[id], &body);
 		buf_release(&body);
 		if (ret)
 			return ret;
@@ -121,7 +118,7 @@ static int put_cpus(struct dat_writer *w, const struct dat_buffer *b, uint64_t p
 	return 0;
 }
 
-static int put_buffer(struct v7 *v, const struct dat_buffer *b, uint64_t pad)
+static int v7_put_buffer(struct v7 *v, const struct dat_buffer *b, uint64_t pad)
 {
 	struct dat_out *o = &v->w->out;
 	uint64_t at = o->pos;
@@ -147,18 +144,6 @@ out:
 	return ret ? ret : o->err;
 }
 
-/* ---- page sizes that differ ------------------------------------------------ */
-
-static uint32_t largest_page(const struct dat_file *f)
-{
-	uint32_t max = 0;
-
-	for (size_t i = 0; i < f->n_buffers; i++)
-		if (f->buffers[i].page_size > max)
-			max = f->buffers[i].page_size;
-	return max;
-}
-
 /*
  * Stock takes the page size in front of the file for the top buffer's, and
  * only the instances' from their BUFFER option.
@@ -169,7 +154,7 @@ static uint32_t front_page_size(const struct dat_file *f)
 
 	if (top && dat_buffer_size(top))
 		return top->page_size;
-	return f->n_buffers ? largest_page(f) : f->page_size;
+	return f->n_buffers ? dat_max_page(f) : f->page_size;
 }
 
 /*
@@ -187,13 +172,11 @@ static uint64_t pad_pages(const struct dat_writer *w)
 	if (!w->zip || !top || !dat_buffer_size(top))
 		return 0;
 	used = 1 + dat_buffer_size(top) / top->page_size;
-	per = largest_page(w->f) / top->page_size;
+	per = dat_max_page(w->f) / top->page_size;
 	return per > 1 ? -used & (per - 1) : 0;
 }
 
-/* ---- the file ---------------------------------------------------------------- */
-
-static int put_options(struct v7 *v)
+static int v7_put_options(struct v7 *v)
 {
 	uint32_t n_cpus = dat_max_cpus(v->w->f);
 	uint64_t next = 0;
@@ -202,10 +185,10 @@ static int put_options(struct v7 *v)
 	/* without it KernelShark finds no entries */
 	dat_add_option(&v->options, DAT_CPUCOUNT, &n_cpus, sizeof(n_cpus));
 	dat_add_option(&v->options, DAT_DONE, &next, sizeof(next));
-	return put_section(v, DAT_DONE, false, "options", &v->options);
+	return v7_put_section(v, DAT_DONE, false, "options", &v->options);
 }
 
-static void put_front(struct dat_writer *w)
+static void v7_put_front(struct dat_writer *w)
 {
 	const char *name = w->zip ? "zstd" : "none";
 	const char *version = w->zip ? zip_version() : "";
@@ -226,23 +209,23 @@ static int put_strings(struct v7 *v)
 	return v->strings.bad ? -ENOMEM : o->err;
 }
 
-static int put_all(struct v7 *v)
+static int v7_put_all(struct v7 *v)
 {
 	const struct dat_file *f = v->w->f;
 	struct dat_out *o = &v->w->out;
 	uint64_t at, options;
 	int ret;
 
-	put_front(v->w);
+	v7_put_front(v->w);
 	at = o->pos;
 	dat_out_u64(o, 0);
-	ret = put_parts(v);
+	ret = v7_put_parts(v);
 	for (size_t i = 0; i < f->n_buffers && !ret; i++)
-		ret = put_buffer(v, &f->buffers[i], i == 0 ? pad_pages(v->w) : 0);
+		ret = v7_put_buffer(v, &f->buffers[i], i == 0 ? pad_pages(v->w) : 0);
 	if (ret)
 		return ret;
 	options = o->pos;
-	ret = put_options(v);
+	ret = v7_put_options(v);
 	if (ret)
 		return ret;
 	dat_out_patch(o, at, options);
@@ -252,7 +235,7 @@ static int put_all(struct v7 *v)
 int dat_write_v7(struct dat_writer *w)
 {
 	struct v7 v = { .w = w };
-	int ret = put_all(&v);
+	int ret = v7_put_all(&v);
 
 	buf_release(&v.strings);
 	buf_release(&v.options);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Writes a trace.dat: what no file can hold is refused first, then one of the two versions is made. */
 #include "dat/writer.h"
 
 #include <errno.h>
 #include <string.h>
 
-#include "dat/writer-pages.h"
+#include "dat/writer-parts.h"
 
 /* What a mapping can begin at, and the kernel's largest sub-buffer (RB_WRITE_MASK + 1). */
 #define PAGE_MIN 4096u
@@ -25,7 +26,7 @@ static bool texts_ok(const struct dat_text *t, size_t n)
 	return true;
 }
 
-static int check_texts(const struct dat_file *f)
+static int writer_check_texts(const struct dat_file *f)
 {
 	const struct dat_text one[] = { f->header_page, f->header_event, f->kallsyms, f->printk,
 					f->cmdlines };
@@ -59,21 +60,24 @@ static int check_buffer(const struct dat_file *f, size_t i)
 	return 0;
 }
 
-/* Those that the writer makes itself are not the caller's to give. */
-static int check_options(const struct dat_file *f)
+bool dat_writes_option(uint16_t id)
+{
+	return id == DAT_DONE || id == DAT_CPUSTAT || id == DAT_BUFFER || id == DAT_CPUCOUNT ||
+	       (id >= DAT_STRINGS && id <= DAT_BUFFER_TEXT);
+}
+
+static int writer_check_options(const struct dat_file *f)
 {
 	for (size_t i = 0; i < f->n_options; i++) {
 		const struct dat_option *o = &f->options[i];
-		bool own = o->id == DAT_DONE || o->id == DAT_CPUSTAT || o->id == DAT_BUFFER ||
-			   o->id == DAT_CPUCOUNT || (o->id >= DAT_STRINGS && o->id <= DAT_BUFFER_TEXT);
 
-		if (own || o->len > TEXT_MAX || (o->len && !o->data))
+		if (dat_writes_option(o->id) || o->len > TEXT_MAX || (o->len && !o->data))
 			return -EINVAL;
 	}
 	return 0;
 }
 
-static int check(const struct dat_file *f)
+static int writer_check(const struct dat_file *f)
 {
 	int ret;
 
@@ -84,30 +88,25 @@ static int check(const struct dat_file *f)
 		return -ENOTSUP;
 	if (!page_size_ok(f->page_size) || (f->n_buffers && !f->buffers))
 		return -EINVAL;
-	ret = check_texts(f);
-	if (!ret)
-		ret = check_options(f);
+	ret = writer_check_texts(f) ?: writer_check_options(f);
 	for (size_t i = 0; i < f->n_buffers && !ret; i++)
 		ret = check_buffer(f, i);
 	return ret;
 }
 
-static bool is_zipped(const struct dat_file *f)
+/* Of version 7, unless it is not wanted. */
+static int zip_start(struct dat_writer *w)
 {
-	return f->version == 7 && (!f->compression || strcmp(f->compression, "none"));
+	if (w->f->version != 7 || (w->f->compression && !strcmp(w->f->compression, "none")))
+		return 0;
+	w->zip = zip_open(w->f->level);
+	return w->zip ? 0 : -errno;
 }
 
-static int write_file(struct dat_writer *w, int fd)
+static int write_dat(struct dat_writer *w, int fd)
 {
-	int ret = dat_out_init(&w->out, fd);
+	int ret = dat_out_init(&w->out, fd) ?: dat_pages_init(w) ?: zip_start(w);
 
-	if (!ret)
-		ret = dat_pages_init(w);
-	if (!ret && is_zipped(w->f)) {
-		w->zip = zip_open(w->f->level);
-		if (!w->zip)
-			ret = -errno;
-	}
 	if (!ret)
 		ret = w->f->version == 6 ? dat_write_v6(w) : dat_write_v7(w);
 	if (!ret)
@@ -121,12 +120,13 @@ static int write_file(struct dat_writer *w, int fd)
 int dat_write(const struct dat_file *f, int fd, const struct log *log)
 {
 	struct dat_writer w = { .f = f, .log = log };
-	int ret = check(f);
+	int ret = writer_check(f);
 
-	for (size_t i = 0; i < f->n_buffers && !ret; i++)
-		w.total += dat_buffer_size(&f->buffers[i]);
-	if (!ret)
-		ret = write_file(&w, fd);
+	if (!ret) {
+		for (size_t i = 0; i < f->n_buffers; i++)
+			w.total += dat_buffer_size(&f->buffers[i]);
+		ret = write_dat(&w, fd);
+	}
 	if (ret)
 		log_err(log, "cannot write a version %d trace file: %s", f->version, strerror(-ret));
 	return ret;

@@ -72,6 +72,10 @@ enum {
 	DAT_BUFFER_TEXT = 22,
 };
 
+/* Whether the writer makes these options itself, which dat_write then refuses: BUFFER, CPUSTAT, CPUCOUNT,
+ * sections. */
+bool dat_writes_option(uint16_t id);
+
 struct dat_file {
 	int version;		 /* 6 or 7 */
 	const char *compression; /* "zstd" or NULL, "none" (7 only; 6 is always uncompressed) */
@@ -89,7 +93,7 @@ struct dat_file {
 	size_t n_options;
 	/*
 	 * The writer itself writes BUFFER (all buffers), CPUSTAT, CPUCOUNT, and the
-	 * section options of v7; dat-options.h makes most others. The caller gives
+	 * section options of v7; options.h makes most others. The caller gives
 	 * TRACEID, TRACECLOCK, TSC2NSEC, UNAME, VERSION, DATE, PROCMAPS, GUEST,
 	 * TIME_SHIFT. Stock warns about ids that it does not know, and reads on.
 	 */

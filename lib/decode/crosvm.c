@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* crosvm's lines in trace_marker, taken apart. */
 #include "decode/crosvm.h"
 
 #include <ctype.h>

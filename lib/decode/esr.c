@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Arm's exception syndromes in words. */
 #include "decode/esr.h"
 
 #include <stdarg.h>
@@ -41,44 +42,28 @@ static const char *const ec_names[64] = {
 	[0x3c] = "BRK64",
 };
 
+#define LEVELS(at, fault)                                                                                    \
+	[at] = "level 0 " fault, [at + 1] = "level 1 " fault, [at + 2] = "level 2 " fault,                   \
+	[at + 3] = "level 3 " fault
+#define WALK " (translation table walk)"
+
 static const char *const faults[64] = {
-	[0x00] = "level 0 address size fault",
-	[0x01] = "level 1 address size fault",
-	[0x02] = "level 2 address size fault",
-	[0x03] = "level 3 address size fault",
-	[0x04] = "level 0 translation fault",
-	[0x05] = "level 1 translation fault",
-	[0x06] = "level 2 translation fault",
-	[0x07] = "level 3 translation fault",
-	[0x08] = "level 0 access flag fault",
-	[0x09] = "level 1 access flag fault",
-	[0x0a] = "level 2 access flag fault",
-	[0x0b] = "level 3 access flag fault",
-	[0x0c] = "level 0 permission fault",
-	[0x0d] = "level 1 permission fault",
-	[0x0e] = "level 2 permission fault",
-	[0x0f] = "level 3 permission fault",
+	LEVELS(0x00, "address size fault"),
+	LEVELS(0x04, "translation fault"),
+	LEVELS(0x08, "access flag fault"),
+	LEVELS(0x0c, "permission fault"),
 	[0x10] = "synchronous external abort",
 	[0x11] = "synchronous tag check fault",
-	[0x12] = "level -2 synchronous external abort (translation table walk)",
-	[0x13] = "level -1 synchronous external abort (translation table walk)",
-	[0x14] = "level 0 synchronous external abort (translation table walk)",
-	[0x15] = "level 1 synchronous external abort (translation table walk)",
-	[0x16] = "level 2 synchronous external abort (translation table walk)",
-	[0x17] = "level 3 synchronous external abort (translation table walk)",
+	[0x12] = "level -2 synchronous external abort" WALK,
+	[0x13] = "level -1 synchronous external abort" WALK,
+	LEVELS(0x14, "synchronous external abort" WALK),
 	[0x18] = "synchronous parity or ECC error",
-	[0x1b] = "level -1 synchronous parity error (translation table walk)",
-	[0x1c] = "level 0 synchronous parity error (translation table walk)",
-	[0x1d] = "level 1 synchronous parity error (translation table walk)",
-	[0x1e] = "level 2 synchronous parity error (translation table walk)",
-	[0x1f] = "level 3 synchronous parity error (translation table walk)",
+	[0x1b] = "level -1 synchronous parity error" WALK,
+	LEVELS(0x1c, "synchronous parity error" WALK),
 	[0x21] = "alignment fault",
-	[0x22] = "level -2 granule protection fault (translation table walk)",
-	[0x23] = "level -1 granule protection fault (translation table walk)",
-	[0x24] = "level 0 granule protection fault (translation table walk)",
-	[0x25] = "level 1 granule protection fault (translation table walk)",
-	[0x26] = "level 2 granule protection fault (translation table walk)",
-	[0x27] = "level 3 granule protection fault (translation table walk)",
+	[0x22] = "level -2 granule protection fault" WALK,
+	[0x23] = "level -1 granule protection fault" WALK,
+	LEVELS(0x24, "granule protection fault" WALK),
 	[0x28] = "granule protection fault",
 	[0x29] = "level -1 address size fault",
 	[0x2a] = "level -2 translation fault",
@@ -151,14 +136,12 @@ bool esr_sys64(uint64_t esr, struct sysreg *r, unsigned int *rt, bool *read)
 	return true;
 }
 
-/* ---- text --------------------------------------------------------------------- */
-
 struct line {
 	char *p;
 	size_t left;
 };
 
-__attribute__((format(printf, 2, 3))) static void put(struct line *l, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static void esr_put(struct line *l, const char *fmt, ...)
 {
 	va_list ap;
 	int n;
@@ -174,35 +157,35 @@ __attribute__((format(printf, 2, 3))) static void put(struct line *l, const char
 	l->left -= (size_t)n;
 }
 
-static void put_reg(struct line *l, bool wide, unsigned int reg)
+static void esr_put_reg(struct line *l, bool wide, unsigned int reg)
 {
 	if (reg == 31)
-		put(l, wide ? "xzr" : "wzr");
+		esr_put(l, wide ? "xzr" : "wzr");
 	else
-		put(l, "%c%u", wide ? 'x' : 'w', reg);
+		esr_put(l, "%c%u", wide ? 'x' : 'w', reg);
 }
 
 static void abort_text(struct line *l, const struct esr_abort *a)
 {
-	put(l, "%s", a->fetch ? "fetch" : a->write ? "write" : "read");
+	esr_put(l, "%s", a->fetch ? "fetch" : a->write ? "write" : "read");
 	if (a->size) {
-		put(l, " of %u byte%s %s ", a->size, a->size > 1 ? "s" : "", a->write ? "from" : "to");
-		put_reg(l, a->wide, a->reg);
+		esr_put(l, " of %u byte%s %s ", a->size, a->size > 1 ? "s" : "", a->write ? "from" : "to");
+		esr_put_reg(l, a->wide, a->reg);
 	}
 	if (a->fault_known)
-		put(l, ", %s", esr_fault(a->fsc));
+		esr_put(l, ", %s", esr_fault(a->fsc));
 	else
-		put(l, ", fault status 0x%02x", a->fsc);
+		esr_put(l, ", fault status 0x%02x", a->fsc);
 	if (a->s1ptw)
-		put(l, ", on a stage 1 walk");
+		esr_put(l, ", on a stage 1 walk");
 	if (a->cache)
-		put(l, ", cache maintenance");
+		esr_put(l, ", cache maintenance");
 	if (a->sign_extend)
-		put(l, ", sign-extended");
+		esr_put(l, ", sign-extended");
 	if (a->acqrel)
-		put(l, ", acquire/release");
+		esr_put(l, ", acquire/release");
 	if (!a->far_valid)
-		put(l, ", FAR not valid");
+		esr_put(l, ", FAR not valid");
 }
 
 static void sys64_text(struct line *l, uint64_t esr)
@@ -215,27 +198,27 @@ static void sys64_text(struct line *l, uint64_t esr)
 	esr_sys64(esr, &r, &rt, &read);
 	sysreg_text(&r, name, sizeof(name));
 	if (r.op0 < 2) { /* an instruction, with a register or none */
-		put(l, "%s", name);
+		esr_put(l, "%s", name);
 		if (rt == 31)
 			return;
-		put(l, ", ");
+		esr_put(l, ", ");
 	} else {
-		put(l, "%s %s %s ", read ? "read" : "write", name, read ? "to" : "from");
+		esr_put(l, "%s %s %s ", read ? "read" : "write", name, read ? "to" : "from");
 	}
-	put_reg(l, true, rt);
+	esr_put_reg(l, true, rt);
 }
 
 /* MCR, MRC: coprocessor registers of a 32-bit guest. */
 static void cp32_text(struct line *l, uint64_t esr, unsigned int cp)
 {
-	put(l, "%s p%u, %u, r%u, c%u, c%u, %u", bit(esr, 0) ? "mrc" : "mcr", cp, bits(esr, 16, 14),
-	    bits(esr, 9, 5), bits(esr, 13, 10), bits(esr, 4, 1), bits(esr, 19, 17));
+	esr_put(l, "%s p%u, %u, r%u, c%u, c%u, %u", bit(esr, 0) ? "mrc" : "mcr", cp, bits(esr, 16, 14),
+		bits(esr, 9, 5), bits(esr, 13, 10), bits(esr, 4, 1), bits(esr, 19, 17));
 }
 
 static void cp64_text(struct line *l, uint64_t esr, unsigned int cp)
 {
-	put(l, "%s p%u, %u, r%u, r%u, c%u", bit(esr, 0) ? "mrrc" : "mcrr", cp, bits(esr, 19, 16),
-	    bits(esr, 9, 5), bits(esr, 14, 10), bits(esr, 4, 1));
+	esr_put(l, "%s p%u, %u, r%u, r%u, c%u", bit(esr, 0) ? "mrrc" : "mcrr", cp, bits(esr, 19, 16),
+		bits(esr, 9, 5), bits(esr, 14, 10), bits(esr, 4, 1));
 }
 
 static void other_text(struct line *l, uint64_t esr)
@@ -245,52 +228,43 @@ static void other_text(struct line *l, uint64_t esr)
 	unsigned int ec = esr_ec(esr);
 
 	if (ec == EC_WFX)
-		put(l, "%s", wf[bits(esr, 1, 0)]);
+		esr_put(l, "%s", wf[bits(esr, 1, 0)]);
 	else if (ec == EC_ERET)
-		put(l, "%s", eret[bits(esr, 1, 0)]);
+		esr_put(l, "%s", eret[bits(esr, 1, 0)]);
 	else if ((ec >= EC_SVC64 && ec <= EC_SMC64) || (ec >= EC_SVC32 && ec < EC_SMC32))
-		put(l, "#%u", bits(esr, 15, 0));
+		esr_put(l, "#%u", bits(esr, 15, 0));
 	else if (ec == EC_BRK64)
-		put(l, "#0x%x", bits(esr, 15, 0));
+		esr_put(l, "#0x%x", bits(esr, 15, 0));
 	else if (ec == EC_CP15_32 || ec == EC_CP14_MR)
 		cp32_text(l, esr, ec == EC_CP15_32 ? 15 : 14);
 	else if (ec == EC_CP15_64 || ec == EC_CP14_64)
 		cp64_text(l, esr, ec == EC_CP15_64 ? 15 : 14);
 	else if (ec == EC_WATCHPT_LOW || ec == EC_WATCHPT_CUR)
-		put(l, "%s", bit(esr, 6) ? "write" : "read");
-}
-
-const char *esr_iss_text(uint64_t esr, char *out, size_t size)
-{
-	struct line l = { out, size };
-	struct esr_abort a;
-
-	put(&l, "%s", "");
-	if (esr_abort(esr, &a))
-		abort_text(&l, &a);
-	else if (esr_ec(esr) == EC_SYS64)
-		sys64_text(&l, esr);
-	else
-		other_text(&l, esr);
-	return out;
+		esr_put(l, "%s", bit(esr, 6) ? "write" : "read");
 }
 
 const char *esr_text(uint64_t esr, char *out, size_t size)
 {
 	const char *name = esr_ec_name(esr_ec(esr));
 	struct line l = { out, size };
-	char iss[ESR_TEXT_MAX];
+	struct esr_abort a;
+	char *iss;
 
 	if (name)
-		put(&l, "%s", name);
+		esr_put(&l, "%s ", name);
 	else
-		put(&l, "EC 0x%02x", esr_ec(esr));
-	if (*esr_iss_text(esr, iss, sizeof(iss)))
-		put(&l, " %s", iss);
+		esr_put(&l, "EC 0x%02x ", esr_ec(esr));
+	iss = l.p;
+	if (esr_abort(esr, &a))
+		abort_text(&l, &a);
+	else if (esr_ec(esr) == EC_SYS64)
+		sys64_text(&l, esr);
+	else
+		other_text(&l, esr);
+	if (l.p == iss && iss > out && iss[-1] == ' ') /* nothing more to say */
+		iss[-1] = 0;
 	return out;
 }
-
-/* ---- kvm_exit ------------------------------------------------------------------- */
 
 const char *kvm_exit_arm_name(uint32_t ret)
 {

@@ -8,7 +8,8 @@
 /*
  * The exception syndrome (ESR_EL2) and the reason of an arm64 kvm_exit. Pure:
  * no allocation, no I/O. The numbers are the Arm architecture's; where Linux has
- * a name for one (arch/arm64/include/asm/esr.h, kvm_arm.h, mm/fault.c), it is used.
+ * a name for one (arch/arm64/include/asm/esr.h,
+ * arch/arm64/include/asm/kvm_arm.h, arch/arm64/mm/fault.c), it is used.
  */
 
 static inline unsigned int esr_ec(uint64_t esr)
@@ -51,8 +52,6 @@ bool esr_sys64(uint64_t esr, struct sysreg *r, unsigned int *rt, bool *read);
  * "SYS64 write ICC_SGI1R_EL1 from x1", "WFx wfi". Returns out.
  */
 const char *esr_text(uint64_t esr, char *out, size_t size);
-/* The same without the class in front; "" when there is nothing more to say. */
-const char *esr_iss_text(uint64_t esr, char *out, size_t size);
 
 /* ---- kvm_exit -------------------------------------------------------------- */
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Names of the host's hypercalls, out of a kernel's BTF or a text. */
 #include "decode/hcall.h"
+#include "decode/numbered.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -13,17 +15,14 @@
 #define SMCCC_FUNC_ID 0xc6000000u /* fast, SMC64, vendor hypervisor */
 
 struct hcall_names {
-	char **v; /* by number; holes are NULL */
-	size_t n;
+	struct numbered names;
 };
 
 void hcall_names_free(struct hcall_names *h)
 {
 	if (!h)
 		return;
-	for (size_t i = 0; i < h->n; i++)
-		free(h->v[i]);
-	free(h->v);
+	numbered_release(&h->names);
 	free(h);
 }
 
@@ -31,7 +30,7 @@ const char *hcall_name(const struct hcall_names *h, uint32_t id)
 {
 	if ((id & 0xffff0000) == SMCCC_FUNC_ID)
 		id &= 0xffff;
-	return h && id < h->n ? h->v[id] : NULL;
+	return h ? numbered_get(&h->names, id) : NULL;
 }
 
 static bool is_name(const char *s, size_t len)
@@ -42,76 +41,26 @@ static bool is_name(const char *s, size_t len)
 	return len && len <= NAME_LEN_MAX;
 }
 
-static int grow(struct hcall_names *h, size_t n)
+static int hcall_add(struct hcall_names *h, uint64_t id, const char *name)
 {
-	char **v;
+	size_t len = strlen(name);
 
-	if (n <= h->n)
-		return 0;
-	v = realloc(h->v, n * sizeof(*v));
-	if (!v)
-		return -ENOMEM;
-	memset(v + h->n, 0, (n - h->n) * sizeof(*v));
-	h->v = v;
-	h->n = n;
-	return 0;
+	return id > ID_MAX || !is_name(name, len) ? -EBADMSG : numbered_set(&h->names, id, name, len);
 }
 
-static int add(struct hcall_names *h, uint64_t id, const char *name, size_t len)
+static int hcall_line(void *names, char *line)
 {
-	if (id > ID_MAX || !is_name(name, len))
-		return -EBADMSG;
-	if (grow(h, id + 1))
-		return -ENOMEM;
-	free(h->v[id]);
-	h->v[id] = strndup(name, len);
-	return h->v[id] ? 0 : -ENOMEM;
-}
-
-/* ---- text ---------------------------------------------------------------------- */
-
-static int add_line(struct hcall_names *h, const char *line, size_t len)
-{
-	char text[NAME_LEN_MAX + 64], *end, *name;
-	const char *hash = memchr(line, '#', len);
+	char *number = line + strspn(line, " \t\v\f\r"), *end = number + strcspn(number, " \t");
+	char *name = end + strspn(end, " \t");
 	uint64_t id;
 
-	if (hash)
-		len = (size_t)(hash - line);
-	while (len && isspace((unsigned char)line[len - 1]))
-		len--;
-	while (len && isspace((unsigned char)*line)) {
-		line++;
-		len--;
-	}
-	if (!len)
-		return 0;
-	if (len >= sizeof(text) || memchr(line, 0, len))
+	if (!*name)
 		return -EBADMSG;
-	memcpy(text, line, len);
-	text[len] = 0;
-	end = text + strcspn(text, " \t");
-	name = end + strspn(end, " \t");
 	*end = 0;
-	if (name >= text + len || parse_u64(text, &id))
-		return -EBADMSG;
-	return add(h, id, name, strlen(name));
+	return parse_u64(number, &id) ? -EBADMSG : hcall_add(names, id, name);
 }
 
-static int parse_text(struct hcall_names *h, const void *data, size_t len)
-{
-	struct cursor c = cursor_at(data, len);
-	const char *line;
-	size_t n;
-	int ret = 0;
-
-	while (!ret && cursor_line(&c, &line, &n))
-		ret = add_line(h, line, n);
-	return ret;
-}
-
-/* ---- BTF: Documentation/bpf/btf.rst ------------------------------------------------- */
-
+/* BTF: Documentation/bpf/btf.rst */
 #define BTF_MAGIC  0xeb9f
 #define KIND_ENUM  6
 #define KIND_64	   19
@@ -168,7 +117,7 @@ static int btf_open(struct btf *b, const uint8_t *data, size_t len)
  * A function's name without the prefix; NULL for the rest of the enum: MIN_PKVM,
  * PKVM_ONLY and MAX mark borders and have the number of a neighbour.
  */
-static const char *function(const char *name)
+static const char *function_name(const char *name)
 {
 	const size_t prefix = strlen(PREFIX);
 
@@ -183,7 +132,7 @@ static const char *function(const char *name)
 static int add_enum(struct hcall_names *h, struct btf *b, struct cursor c, size_t vlen, bool wide)
 {
 	/* 0 is a #define of the kernel, not in the enum */
-	int ret = add(h, 0, "__kvm_hyp_init", strlen("__kvm_hyp_init"));
+	int ret = hcall_add(h, 0, "__kvm_hyp_init");
 
 	for (size_t i = 0; i < vlen && !ret; i++) {
 		const char *name = btf_string(b, cursor_u32(&c));
@@ -193,9 +142,8 @@ static int add_enum(struct hcall_names *h, struct btf *b, struct cursor c, size_
 			value |= (uint64_t)cursor_u32(&c) << 32;
 		if (c.bad || !name)
 			return -EBADMSG;
-		name = function(name);
-		if (name)
-			ret = add(h, value, name, strlen(name));
+		name = function_name(name);
+		ret = name ? hcall_add(h, value, name) : 0;
 	}
 	return ret;
 }
@@ -205,7 +153,9 @@ static int parse_btf(struct hcall_names *h, const void *data, size_t len)
 	struct btf b;
 	int ret = btf_open(&b, data, len);
 
-	while (!ret && cursor_left(&b.types)) {
+	if (ret)
+		return ret;
+	while (cursor_left(&b.types)) {
 		uint32_t name_off = cursor_u32(&b.types), info = cursor_u32(&b.types);
 		unsigned int kind = info >> 24 & 0x1f;
 		size_t vlen = info & ENTRY_MASK, tail = btf_tail(kind, vlen);
@@ -220,10 +170,8 @@ static int parse_btf(struct hcall_names *h, const void *data, size_t len)
 		if ((kind == KIND_ENUM || kind == KIND_64) && name && !strcmp(name, ENUM_NAME))
 			return add_enum(h, &b, entries, vlen, kind == KIND_64);
 	}
-	return ret ? ret : -ENOENT;
+	return -ENOENT;
 }
-
-/* ---- either ---------------------------------------------------------------------- */
 
 int hcall_names_parse(const void *data, size_t len, struct hcall_names **out)
 {
@@ -237,9 +185,7 @@ int hcall_names_parse(const void *data, size_t len, struct hcall_names **out)
 	if (cursor_u16(&c) == BTF_MAGIC)
 		ret = parse_btf(h, data, len);
 	else
-		ret = parse_text(h, data, len);
-	if (!ret && !h->n)
-		ret = -EBADMSG;
+		ret = text_lines(data, len, true, hcall_line, h, NULL) ?: h->names.n ? 0 : -EBADMSG;
 	if (ret)
 		hcall_names_free(h);
 	else

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* The hypervisor's printk: formats by number, and a record's arguments put into one. */
 #include "decode/hyp-printk.h"
+#include "decode/numbered.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -11,85 +13,46 @@
 #define WIDTH_MAX 99
 
 struct hyp_formats {
-	char **v; /* by number; holes are NULL */
-	size_t n;
+	struct numbered formats;
 };
 
 void hyp_formats_free(struct hyp_formats *f)
 {
 	if (!f)
 		return;
-	for (size_t i = 0; i < f->n; i++)
-		free(f->v[i]);
-	free(f->v);
+	numbered_release(&f->formats);
 	free(f);
 }
 
 const char *hyp_format(const struct hyp_formats *f, uint64_t id)
 {
-	return f && id < f->n ? f->v[id] : NULL;
+	return f ? numbered_get(&f->formats, id) : NULL;
 }
 
-static int add(struct hyp_formats *f, uint64_t id, const char *text)
+static int format_line(void *formats, char *line)
 {
-	if (id > ID_MAX)
-		return -EBADMSG;
-	if (id >= f->n) {
-		char **v = realloc(f->v, (id + 1) * sizeof(*v));
-
-		if (!v)
-			return -ENOMEM;
-		memset(v + f->n, 0, (id + 1 - f->n) * sizeof(*v));
-		f->v = v;
-		f->n = id + 1;
-	}
-	free(f->v[id]);
-	f->v[id] = strdup(text);
-	return f->v[id] ? 0 : -ENOMEM;
-}
-
-static int add_line(struct hyp_formats *f, const char *line, size_t len)
-{
-	char *text, *fmt;
+	char *fmt = line + strcspn(line, " \t");
+	struct hyp_formats *f = formats;
 	uint64_t id;
-	int ret = -EBADMSG;
 
-	if (!len || *line == '#')
-		return 0;
-	if (memchr(line, 0, len))
+	if (!*fmt)
 		return -EBADMSG;
-	text = strndup(line, len);
-	if (!text)
-		return -ENOMEM;
-	fmt = text + strcspn(text, " \t");
-	if (*fmt) {
-		*fmt++ = 0;
-		if (!parse_u64(text, &id))
-			ret = add(f, id, fmt);
-	}
-	free(text);
-	return ret;
+	*fmt++ = 0;
+	if (parse_u64(line, &id) || id > ID_MAX)
+		return -EBADMSG;
+	return numbered_set(&f->formats, id, fmt, strlen(fmt));
 }
 
 int hyp_formats_parse(const void *data, size_t len, struct hyp_formats **out)
 {
 	struct hyp_formats *f = calloc(1, sizeof(*f));
-	struct cursor c = cursor_at(data, len);
-	int ret = f ? 0 : -ENOMEM;
-	const char *line;
-	size_t n;
+	int ret = f ? text_lines(data, len, false, format_line, f, NULL) : -ENOMEM;
 
-	*out = NULL;
-	while (!ret && cursor_line(&c, &line, &n))
-		ret = add_line(f, line, n);
+	*out = ret ? NULL : f;
 	if (ret)
 		hyp_formats_free(f);
-	else
-		*out = f;
 	return ret;
 }
-
-/* ---- printing -------------------------------------------------------------------- */
 
 struct spec {
 	bool zero, alt, left;
@@ -119,7 +82,7 @@ static const char *parse_spec(const char *p, struct spec *sp)
 	return *p && strchr("diuxXopcs%", *p) ? p + 1 : NULL;
 }
 
-static void put_number(const struct spec *sp, uint64_t value, struct buf *out)
+static void put_conversion(const struct spec *sp, uint64_t value, struct buf *out)
 {
 	unsigned int unused = 64 - (sp->bits < 8 ? 8 : sp->bits);
 	uint64_t cut = value << unused >> unused;
@@ -142,10 +105,11 @@ static void put_number(const struct spec *sp, uint64_t value, struct buf *out)
 		break;
 	case 'x':
 	case 'X':
-		if (sp->alt)
-			buf_printf(out, sp->zero ? "%#0*" PRIx64 : "%#*" PRIx64, width, cut);
-		else
-			buf_printf(out, sp->zero ? "%0*" PRIx64 : "%*" PRIx64, width, cut);
+		buf_printf(out,
+			   sp->alt    ? sp->zero ? "%#0*" PRIx64 : "%#*" PRIx64
+			   : sp->zero ? "%0*" PRIx64
+				      : "%*" PRIx64,
+			   width, cut);
 		break;
 	default: /* p, s */
 		buf_printf(out, "0x%" PRIx64, value);
@@ -169,7 +133,7 @@ void hyp_format_print(const char *fmt, const uint64_t *args, size_t n, struct bu
 		if (!end || sp.letter == '%') {
 			buf_addstr(out, "%");
 		} else if (used < n) {
-			put_number(&sp, args[used++], out);
+			put_conversion(&sp, args[used++], out);
 		} else {
 			buf_addstr(out, "?");
 		}

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* The user's description of hypertrace events: read, and an event's text by it. */
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -6,6 +7,8 @@
 #include <string.h>
 
 #include "decode/hypertrace.h"
+#include "decode/numbered.h"
+#include "util/array.h"
 
 #define EVENTS_MAX 65536
 
@@ -36,8 +39,6 @@ struct hypertrace_desc {
 	size_t n;
 };
 
-/* ---- reading ------------------------------------------------------------------------ */
-
 static void event_free(struct event *e)
 {
 	if (!e)
@@ -62,7 +63,7 @@ void hypertrace_desc_free(struct hypertrace_desc *d)
 	free(d);
 }
 
-static bool is_word(const char *s)
+static bool is_name_word(const char *s)
 {
 	size_t n = 0;
 
@@ -84,10 +85,10 @@ static int parse_enum(char *text, struct arg *a)
 		char *eq = strchr(s, '=');
 		struct value *v;
 
-		if (!eq || !is_word(eq + 1))
+		if (!eq || !is_name_word(eq + 1))
 			return -EBADMSG;
 		*eq = 0;
-		v = realloc(a->values, (a->n_values + 1) * sizeof(*v));
+		v = array_grow(a->values, a->n_values, sizeof(*v));
 		if (!v)
 			return -ENOMEM;
 		a->values = v;
@@ -135,7 +136,7 @@ static int parse_arg(char *text, struct event *e)
 	if (!colon || e->n_args == ARRAY_SIZE(e->args))
 		return -EBADMSG;
 	*colon = 0;
-	if (!is_word(text))
+	if (!is_name_word(text))
 		return -EBADMSG;
 	a = &e->args[e->n_args++];
 	a->name = strdup(text);
@@ -145,30 +146,42 @@ static int parse_arg(char *text, struct event *e)
 static int parse_event(char *text, struct event *e)
 {
 	char *save = NULL, *num = strtok_r(text, " \t\r", &save), *name, *s;
-	int ret = 0;
 
 	name = strtok_r(NULL, " \t\r", &save);
-	if (!num || !name || !is_word(name) || parse_u64(num, &e->number))
+	if (!num || !name || !is_name_word(name) || parse_u64(num, &e->number))
 		return -EBADMSG;
 	e->name = strdup(name);
 	if (!e->name)
 		return -ENOMEM;
-	while (!ret && (s = strtok_r(NULL, " \t\r", &save)))
-		ret = parse_arg(s, e);
-	return ret;
+	while ((s = strtok_r(NULL, " \t\r", &save))) {
+		int ret = parse_arg(s, e);
+
+		if (ret)
+			return ret;
+	}
+	return 0;
 }
 
-static int insert(struct hypertrace_desc *d, struct event *e)
+static bool number_below(const void *event, const void *number)
 {
-	struct event **v = realloc(d->v, (d->n + 1) * sizeof(*v));
-	size_t at = d->n;
+	return (*(struct event *const *)event)->number < *(const uint64_t *)number;
+}
+
+/* Where the event of that number is, or would be. */
+static size_t place_of(const struct hypertrace_desc *d, uint64_t number)
+{
+	return array_lower_bound(d->v, d->n, sizeof(*d->v), number_below, &number);
+}
+
+static int desc_insert(struct hypertrace_desc *d, struct event *e)
+{
+	size_t at = place_of(d, e->number);
+	struct event **v = array_grow(d->v, d->n, sizeof(*v));
 
 	if (!v)
 		return -ENOMEM;
 	d->v = v;
-	while (at && v[at - 1]->number > e->number)
-		at--;
-	if ((at && v[at - 1]->number == e->number) || d->n == EVENTS_MAX)
+	if ((at < d->n && v[at]->number == e->number) || d->n == EVENTS_MAX)
 		return -EBADMSG;
 	memmove(v + at + 1, v + at, (d->n - at) * sizeof(*v));
 	v[at] = e;
@@ -176,73 +189,30 @@ static int insert(struct hypertrace_desc *d, struct event *e)
 	return 0;
 }
 
-static int add_line(struct hypertrace_desc *d, const char *line, size_t len)
+static int desc_line(void *desc, char *line)
 {
-	const char *hash = memchr(line, '#', len);
-	struct event *e;
-	char *text;
-	int ret;
+	struct event *e = calloc(1, sizeof(*e));
+	int ret = e ? parse_event(line, e) ?: desc_insert(desc, e) : -ENOMEM;
 
-	if (memchr(line, 0, len))
-		return -EBADMSG;
-	text = strndup(line, hash ? (size_t)(hash - line) : len);
-	if (!text)
-		return -ENOMEM;
-	if (!text[strspn(text, " \t\r")]) {
-		free(text);
-		return 0;
-	}
-	e = calloc(1, sizeof(*e));
-	ret = e ? parse_event(text, e) : -ENOMEM;
-	if (!ret)
-		ret = insert(d, e);
 	if (ret)
 		event_free(e);
-	free(text);
 	return ret;
 }
 
 int hypertrace_desc_parse(const void *data, size_t len, struct hypertrace_desc **out, unsigned int *line)
 {
 	struct hypertrace_desc *d = calloc(1, sizeof(*d));
-	struct cursor c = cursor_at(data, len);
-	const char *text;
-	size_t n;
-	int ret = d ? 0 : -ENOMEM;
+	int ret;
 
-	*out = NULL;
 	*line = 0;
-	while (!ret && cursor_line(&c, &text, &n)) {
-		(*line)++;
-		ret = add_line(d, text, n);
-	}
+	ret = d ? text_lines(data, len, true, desc_line, d, line) : -ENOMEM;
+	*out = ret ? NULL : d;
 	if (ret)
 		hypertrace_desc_free(d);
-	else
-		*out = d;
 	return ret;
 }
 
-/* ---- text ----------------------------------------------------------------------------- */
-
-static const struct event *find(const struct hypertrace_desc *d, uint64_t number)
-{
-	size_t low = 0, high = d ? d->n : 0;
-
-	while (low < high) {
-		size_t mid = (low + high) / 2;
-
-		if (d->v[mid]->number == number)
-			return d->v[mid];
-		if (d->v[mid]->number < number)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return NULL;
-}
-
-static void put_char(uint8_t c, struct buf *out)
+static void put_char_value(uint8_t c, struct buf *out)
 {
 	if (isprint(c))
 		buf_printf(out, "'%c'", c);
@@ -250,7 +220,7 @@ static void put_char(uint8_t c, struct buf *out)
 		buf_printf(out, "'\\x%02x'", c);
 }
 
-static void put_enum(const struct arg *a, uint64_t value, struct buf *out)
+static void put_enum_value(const struct arg *a, uint64_t value, struct buf *out)
 {
 	for (size_t i = 0; i < a->n_values; i++)
 		if (a->values[i].number == value) {
@@ -260,7 +230,7 @@ static void put_enum(const struct arg *a, uint64_t value, struct buf *out)
 	buf_printf(out, "0x%" PRIx64, value);
 }
 
-static void put_value(const struct arg *a, uint64_t value, struct buf *out)
+static void put_arg(const struct arg *a, uint64_t value, struct buf *out)
 {
 	unsigned int unused = 64 - a->bits;
 	double f;
@@ -279,21 +249,23 @@ static void put_value(const struct arg *a, uint64_t value, struct buf *out)
 		buf_addstr(out, value ? "true" : "false");
 		break;
 	case KIND_CHAR:
-		put_char((uint8_t)value, out);
+		put_char_value((uint8_t)value, out);
 		break;
 	case KIND_FLOAT:
 		memcpy(&f, &value, sizeof(f));
 		buf_printf(out, "%g", f);
 		break;
 	case KIND_ENUM:
-		put_enum(a, value, out);
+		put_enum_value(a, value, out);
 		break;
 	}
 }
 
 static const struct event *find_event(const struct hypertrace_desc *d, const struct hypertrace_event *e)
 {
-	return e->n_args ? find(d, e->arg[0]) : NULL;
+	size_t at = d && e->n_args ? place_of(d, e->arg[0]) : 0;
+
+	return d && e->n_args && at < d->n && d->v[at]->number == e->arg[0] ? d->v[at] : NULL;
 }
 
 const char *hypertrace_name(const struct hypertrace_desc *d, const struct hypertrace_event *e)
@@ -309,7 +281,7 @@ const char *hypertrace_arg(const struct hypertrace_desc *d, const struct hypertr
 	const struct event *known = find_event(d, e);
 
 	if (known && i && i <= known->n_args) {
-		put_value(&known->args[i - 1], e->arg[i], out);
+		put_arg(&known->args[i - 1], e->arg[i], out);
 		return known->args[i - 1].name;
 	}
 	buf_printf(out, i ? "0x%" PRIx64 : "%" PRIu64, e->arg[i]);

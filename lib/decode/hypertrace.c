@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* A line of QEMU's log, or of our guest library's, as a hypertrace event. */
 #include "decode/hypertrace.h"
 
 #include <ctype.h>
@@ -8,7 +9,7 @@
 #define WORD_MAX 32
 
 /* The next word of the line; its length is 0 at the end. */
-static size_t word(const char **p, const char *end, const char **w)
+static size_t next_word(const char **p, const char *end, const char **w)
 {
 	while (*p < end && isspace((unsigned char)**p))
 		(*p)++;
@@ -18,7 +19,7 @@ static size_t word(const char **p, const char *end, const char **w)
 	return (size_t)(*p - *w);
 }
 
-static bool number(const char *s, size_t len, uint64_t *out)
+static bool word_number(const char *s, size_t len, uint64_t *out)
 {
 	char text[WORD_MAX];
 
@@ -34,13 +35,13 @@ static uint64_t arg_number(const char *s, size_t len)
 {
 	uint64_t n;
 
-	if (len <= 3 || memcmp(s, "arg", 3) || !number(s + 3, len - 3, &n))
+	if (len <= 3 || memcmp(s, "arg", 3) || !word_number(s + 3, len - 3, &n))
 		return 0;
 	return n;
 }
 
 /* Arguments come in order: what follows a gap is not an event that we know. */
-static bool set(struct hypertrace_event *e, const char *key, size_t len, uint64_t value)
+static bool set_key(struct hypertrace_event *e, const char *key, size_t len, uint64_t value)
 {
 	if (len == 3 && !memcmp(key, "cpu", 3)) {
 		e->has_cpu = true;
@@ -59,7 +60,7 @@ static bool set(struct hypertrace_event *e, const char *key, size_t len, uint64_
 }
 
 /* "TID@SEC.USEC:" in front of the name, where the name starts. */
-static const char *event_name(const char *line, size_t len)
+static const char *name_in_line(const char *line, size_t len)
 {
 	const size_t name = strlen(HYPERTRACE_EVENT);
 	const char *p = line, *colon;
@@ -77,20 +78,20 @@ static const char *event_name(const char *line, size_t len)
 
 bool hypertrace_line_parse(const char *line, size_t len, struct hypertrace_event *out)
 {
-	const char *p = event_name(line, len), *end = line + len, *w;
+	const char *p = name_in_line(line, len), *end = line + len, *w;
 	size_t n;
 
 	*out = (struct hypertrace_event){ 0 };
 	if (!p)
 		return false;
 	p += strlen(HYPERTRACE_EVENT);
-	while ((n = word(&p, end, &w))) {
+	while ((n = next_word(&p, end, &w))) {
 		const char *eq = memchr(w, '=', n);
 		uint64_t value;
 
-		if (!eq || !number(eq + 1, (size_t)(w + n - eq - 1), &value))
+		if (!eq || !word_number(eq + 1, (size_t)(w + n - eq - 1), &value))
 			return false;
-		if (!set(out, w, (size_t)(eq - w), value))
+		if (!set_key(out, w, (size_t)(eq - w), value))
 			return false;
 	}
 	return out->n_args > 0;

@@ -1,32 +1,21 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* The host's print formats in words that libtraceevent can parse. */
 #include "decode/printfmt.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* include/linux/string_choices.h */
+/* include/linux/string_choices.h: str_YES_NO(condition) */
 static const struct {
-	const char *name, *yes, *no;
+	const char *yes, *no;
 } choices[] = {
-	{ "str_assert_deassert(", "assert", "deassert" },
-	{ "str_enable_disable(", "enable", "disable" },
-	{ "str_enabled_disabled(", "enabled", "disabled" },
-	{ "str_hi_lo(", "hi", "lo" },
-	{ "str_lo_hi(", "lo", "hi" },
-	{ "str_high_low(", "high", "low" },
-	{ "str_low_high(", "low", "high" },
-	{ "str_input_output(", "input", "output" },
-	{ "str_on_off(", "on", "off" },
-	{ "str_off_on(", "off", "on" },
-	{ "str_read_write(", "read", "write" },
-	{ "str_write_read(", "write", "read" },
-	{ "str_true_false(", "true", "false" },
-	{ "str_false_true(", "false", "true" },
-	{ "str_up_down(", "up", "down" },
-	{ "str_down_up(", "down", "up" },
-	{ "str_yes_no(", "yes", "no" },
-	{ "str_no_yes(", "no", "yes" },
+	{ "assert", "deassert" }, { "enable", "disable" }, { "enabled", "disabled" }, { "hi", "lo" },
+	{ "lo", "hi" },		  { "high", "low" },	   { "low", "high" },	      { "input", "output" },
+	{ "on", "off" },	  { "off", "on" },	   { "read", "write" },	      { "write", "read" },
+	{ "true", "false" },	  { "false", "true" },	   { "up", "down" },	      { "down", "up" },
+	{ "yes", "no" },	  { "no", "yes" },
 };
 
 /* Behind the ')' that closes what begins at p, or NULL. */
@@ -46,10 +35,11 @@ static const char *close_paren(const char *p)
 static const char *rewrite_choice(const char *p, struct buf *out)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(choices); i++) {
-		size_t n = strlen(choices[i].name);
+		char name[32];
+		size_t n = (size_t)snprintf(name, sizeof(name), "str_%s_%s(", choices[i].yes, choices[i].no);
 		const char *end;
 
-		if (strncmp(p, choices[i].name, n))
+		if (strncmp(p, name, n))
 			continue;
 		end = close_paren(p + n);
 		if (!end)
@@ -99,16 +89,16 @@ static bool rewrite_elvis(struct buf *out)
 }
 
 /* Walks the print format; strings are left alone. */
-static bool mend(const char *p, struct buf *out)
+static bool rewrite_words(const char *p, struct buf *out)
 {
-	bool string = false, sanitized = false;
+	bool string = false, rewritten = false;
 	const char *next;
 
 	while (*p) {
 		if (*p == '"' && p[-1] != '\\')
 			string = !string;
 		if (!string && p[0] == '?' && p[1] == ':' && rewrite_elvis(out)) {
-			sanitized = true;
+			rewritten = true;
 			p += 2;
 			continue;
 		}
@@ -116,13 +106,13 @@ static bool mend(const char *p, struct buf *out)
 			       ? rewrite_choice(p, out)
 			       : NULL;
 		if (next) {
-			sanitized = true;
+			rewritten = true;
 			p = next;
 			continue;
 		}
 		buf_add(out, p++, 1);
 	}
-	return sanitized;
+	return rewritten;
 }
 
 /* "? 'x' : 'y'" at p: where its four quotes are. */
@@ -142,7 +132,7 @@ static bool char_choice(char *p, char *quote[4])
 	return true;
 }
 
-static size_t count(const char *text, const char *what)
+static size_t occurrences(const char *text, const char *what)
 {
 	size_t n = 0;
 
@@ -162,7 +152,7 @@ static bool rewrite_chars(char *fmt)
 
 	for (p = fmt; (p = strchr(p, '?')); p++)
 		choices_n += char_choice(p, quote);
-	if (!choices_n || choices_n != count(fmt, "%c") || 4 * choices_n != count(fmt, "'"))
+	if (!choices_n || choices_n != occurrences(fmt, "%c") || 4 * choices_n != occurrences(fmt, "'"))
 		return false;
 	for (p = fmt; (p = strchr(p, '?')); p++)
 		if (char_choice(p, quote))
@@ -178,16 +168,16 @@ bool printfmt_rewrite(const char *text, size_t len, struct buf *out)
 	static const char head[] = "\nprint fmt: ";
 	char *copy = strndup(text, len), *fmt = copy ? strstr(copy, head) : NULL;
 	size_t before = out->len;
-	bool sanitized = false;
+	bool rewritten = false;
 
 	if (fmt && (strchr(fmt, '?') || strstr(fmt, "str_"))) {
 		fmt += strlen(head);
-		sanitized = rewrite_chars(fmt);
+		rewritten = rewrite_chars(fmt);
 		buf_add(out, copy, (size_t)(fmt - copy));
-		sanitized |= mend(fmt, out);
+		rewritten |= rewrite_words(fmt, out);
 	}
-	if (!sanitized)
+	if (!rewritten)
 		out->len = before;
 	free(copy);
-	return sanitized;
+	return rewritten;
 }

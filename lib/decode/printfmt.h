@@ -12,7 +12,7 @@
  * `a ? 'e' : 'i'` becomes "%s" of `a ? "e" : "i"`: for kvm_wfx_arm64 stock prints wf>c<.
  */
 
-/* Appends a format file's text, mended. False: there was nothing to mend, and nothing was added. */
+/* Appends a format file's text, rewritten. False: nothing needed it, and nothing was added. */
 bool printfmt_rewrite(const char *text, size_t len, struct buf *out);
 
 #endif

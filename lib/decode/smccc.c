@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* SMC and HVC function ids in words: who is called, and what it is called. */
 #include "decode/smccc.h"
 
 #include <stdio.h>
@@ -19,109 +20,45 @@ struct range {
 	size_t n;
 };
 
+/* clang-format off */
 static const char *const psci[] = {
-	"PSCI_VERSION",
-	"PSCI_CPU_SUSPEND",
-	"PSCI_CPU_OFF",
-	"PSCI_CPU_ON",
-	"PSCI_AFFINITY_INFO",
-	"PSCI_MIGRATE",
-	"PSCI_MIGRATE_INFO_TYPE",
-	"PSCI_MIGRATE_INFO_UP_CPU",
-	"PSCI_SYSTEM_OFF",
-	"PSCI_SYSTEM_RESET",
-	"PSCI_FEATURES",
-	"PSCI_CPU_FREEZE",
-	"PSCI_CPU_DEFAULT_SUSPEND",
-	"PSCI_NODE_HW_STATE",
-	"PSCI_SYSTEM_SUSPEND",
-	"PSCI_SET_SUSPEND_MODE",
-	"PSCI_STAT_RESIDENCY",
-	"PSCI_STAT_COUNT",
-	"PSCI_SYSTEM_RESET2",
-	"PSCI_MEM_PROTECT",
-	"PSCI_MEM_PROTECT_CHECK_RANGE",
+	"PSCI_VERSION", "PSCI_CPU_SUSPEND", "PSCI_CPU_OFF", "PSCI_CPU_ON", "PSCI_AFFINITY_INFO",
+	"PSCI_MIGRATE", "PSCI_MIGRATE_INFO_TYPE", "PSCI_MIGRATE_INFO_UP_CPU", "PSCI_SYSTEM_OFF",
+	"PSCI_SYSTEM_RESET", "PSCI_FEATURES", "PSCI_CPU_FREEZE", "PSCI_CPU_DEFAULT_SUSPEND",
+	"PSCI_NODE_HW_STATE", "PSCI_SYSTEM_SUSPEND", "PSCI_SET_SUSPEND_MODE", "PSCI_STAT_RESIDENCY",
+	"PSCI_STAT_COUNT", "PSCI_SYSTEM_RESET2", "PSCI_MEM_PROTECT", "PSCI_MEM_PROTECT_CHECK_RANGE",
 	"PSCI_SYSTEM_OFF2",
 };
 
 static const char *const sdei[] = {
-	[0x00] = "SDEI_VERSION",
-	[0x01] = "SDEI_EVENT_REGISTER",
-	[0x02] = "SDEI_EVENT_ENABLE",
-	[0x03] = "SDEI_EVENT_DISABLE",
-	[0x04] = "SDEI_EVENT_CONTEXT",
-	[0x05] = "SDEI_EVENT_COMPLETE",
-	[0x06] = "SDEI_EVENT_COMPLETE_AND_RESUME",
-	[0x07] = "SDEI_EVENT_UNREGISTER",
-	[0x08] = "SDEI_EVENT_STATUS",
-	[0x09] = "SDEI_EVENT_GET_INFO",
-	[0x0a] = "SDEI_EVENT_ROUTING_SET",
-	[0x0b] = "SDEI_PE_MASK",
-	[0x0c] = "SDEI_PE_UNMASK",
-	[0x0d] = "SDEI_INTERRUPT_BIND",
-	[0x0e] = "SDEI_INTERRUPT_RELEASE",
-	[0x0f] = "SDEI_EVENT_SIGNAL",
-	[0x11] = "SDEI_PRIVATE_RESET",
-	[0x12] = "SDEI_SHARED_RESET",
+	"SDEI_VERSION", "SDEI_EVENT_REGISTER", "SDEI_EVENT_ENABLE", "SDEI_EVENT_DISABLE",
+	"SDEI_EVENT_CONTEXT", "SDEI_EVENT_COMPLETE", "SDEI_EVENT_COMPLETE_AND_RESUME",
+	"SDEI_EVENT_UNREGISTER", "SDEI_EVENT_STATUS", "SDEI_EVENT_GET_INFO",
+	"SDEI_EVENT_ROUTING_SET", "SDEI_PE_MASK", "SDEI_PE_UNMASK", "SDEI_INTERRUPT_BIND",
+	"SDEI_INTERRUPT_RELEASE", "SDEI_EVENT_SIGNAL", NULL, "SDEI_PRIVATE_RESET",
+	"SDEI_SHARED_RESET",
 };
 
 static const char *const trng[] = {
-	"TRNG_VERSION",
-	"TRNG_FEATURES",
-	"TRNG_GET_UUID",
-	"TRNG_RND",
+	"TRNG_VERSION", "TRNG_FEATURES", "TRNG_GET_UUID", "TRNG_RND",
 };
 
 /* from 0x60 */
 static const char *const ffa[] = {
-	"FFA_ERROR",
-	"FFA_SUCCESS",
-	"FFA_INTERRUPT",
-	"FFA_VERSION",
-	"FFA_FEATURES",
-	"FFA_RX_RELEASE",
-	"FFA_RXTX_MAP",
-	"FFA_RXTX_UNMAP",
-	"FFA_PARTITION_INFO_GET",
-	"FFA_ID_GET",
-	"FFA_MSG_POLL",
-	"FFA_MSG_WAIT",
-	"FFA_YIELD",
-	"FFA_RUN",
-	"FFA_MSG_SEND",
-	"FFA_MSG_SEND_DIRECT_REQ",
-	"FFA_MSG_SEND_DIRECT_RESP",
-	"FFA_MEM_DONATE",
-	"FFA_MEM_LEND",
-	"FFA_MEM_SHARE",
-	"FFA_MEM_RETRIEVE_REQ",
-	"FFA_MEM_RETRIEVE_RESP",
-	"FFA_MEM_RELINQUISH",
-	"FFA_MEM_RECLAIM",
-	"FFA_MEM_OP_PAUSE",
-	"FFA_MEM_OP_RESUME",
-	"FFA_MEM_FRAG_RX",
-	"FFA_MEM_FRAG_TX",
-	"FFA_NORMAL_WORLD_RESUME",
-	"FFA_NOTIFICATION_BITMAP_CREATE",
-	"FFA_NOTIFICATION_BITMAP_DESTROY",
-	"FFA_NOTIFICATION_BIND",
-	"FFA_NOTIFICATION_UNBIND",
-	"FFA_NOTIFICATION_SET",
-	"FFA_NOTIFICATION_GET",
-	"FFA_NOTIFICATION_INFO_GET",
-	"FFA_RX_ACQUIRE",
-	"FFA_SPM_ID_GET",
-	"FFA_MSG_SEND2",
-	"FFA_SECONDARY_EP_REGISTER",
-	"FFA_MEM_PERM_GET",
-	"FFA_MEM_PERM_SET",
-	"FFA_CONSOLE_LOG",
-	"FFA_PARTITION_INFO_GET_REGS",
-	"FFA_EL3_INTR_HANDLE",
-	"FFA_MSG_SEND_DIRECT_REQ2",
-	"FFA_MSG_SEND_DIRECT_RESP2",
+	"FFA_ERROR", "FFA_SUCCESS", "FFA_INTERRUPT", "FFA_VERSION", "FFA_FEATURES",
+	"FFA_RX_RELEASE", "FFA_RXTX_MAP", "FFA_RXTX_UNMAP", "FFA_PARTITION_INFO_GET", "FFA_ID_GET",
+	"FFA_MSG_POLL", "FFA_MSG_WAIT", "FFA_YIELD", "FFA_RUN", "FFA_MSG_SEND",
+	"FFA_MSG_SEND_DIRECT_REQ", "FFA_MSG_SEND_DIRECT_RESP", "FFA_MEM_DONATE", "FFA_MEM_LEND",
+	"FFA_MEM_SHARE", "FFA_MEM_RETRIEVE_REQ", "FFA_MEM_RETRIEVE_RESP", "FFA_MEM_RELINQUISH",
+	"FFA_MEM_RECLAIM", "FFA_MEM_OP_PAUSE", "FFA_MEM_OP_RESUME", "FFA_MEM_FRAG_RX",
+	"FFA_MEM_FRAG_TX", "FFA_NORMAL_WORLD_RESUME", "FFA_NOTIFICATION_BITMAP_CREATE",
+	"FFA_NOTIFICATION_BITMAP_DESTROY", "FFA_NOTIFICATION_BIND", "FFA_NOTIFICATION_UNBIND",
+	"FFA_NOTIFICATION_SET", "FFA_NOTIFICATION_GET", "FFA_NOTIFICATION_INFO_GET",
+	"FFA_RX_ACQUIRE", "FFA_SPM_ID_GET", "FFA_MSG_SEND2", "FFA_SECONDARY_EP_REGISTER",
+	"FFA_MEM_PERM_GET", "FFA_MEM_PERM_SET", "FFA_CONSOLE_LOG", "FFA_PARTITION_INFO_GET_REGS",
+	"FFA_EL3_INTR_HANDLE", "FFA_MSG_SEND_DIRECT_REQ2", "FFA_MSG_SEND_DIRECT_RESP2",
 };
+/* clang-format on */
 
 static const char *const arch[] = {
 	[0] = "SMCCC_VERSION",
@@ -167,19 +104,6 @@ static const char *general(unsigned int func)
 	}
 }
 
-struct smccc_id smccc_split(uint32_t id)
-{
-	struct smccc_id s = {
-		.fast = id & FAST,
-		.smc64 = id & SMC64,
-		.owner = id >> 24 & OWNER_MAX,
-		.func = id & 0xffff,
-	};
-
-	s.sve_hint = s.fast && (id & SVE_HINT);
-	return s;
-}
-
 const char *smccc_owner_name(unsigned int owner)
 {
 	static const char *const names[] = { "Arch", "CPU", "SiP", "OEM", "Std", "StdHyp", "VendorHyp" };
@@ -202,16 +126,19 @@ const char *smccc_name(uint32_t id)
 
 const char *smccc_text(uint32_t id, char *out, size_t size)
 {
-	struct smccc_id s = smccc_split(id);
-	const char *name = smccc_name(id), *owner = smccc_owner_name(s.owner);
-	const char *width = s.smc64 ? "SMC64" : "SMC32", *sve = s.sve_hint ? " no-SVE" : "";
+	const char *name = smccc_name(id), *owner = smccc_owner_name(id >> 24 & OWNER_MAX);
+	const char *width = id & SMC64 ? "SMC64" : "SMC32";
+	unsigned int func = id & 0xffff;
+	bool fast = id & FAST;
+	/* SMCCC 1.3: no live SVE state; not part of the number */
+	const char *sve = fast && (id & SVE_HINT) ? " no-SVE" : "";
 
 	if (name)
 		snprintf(out, size, "%s %s%s", name, width, sve);
-	else if (s.fast && general(s.func))
-		snprintf(out, size, "%s %s %s%s", owner, general(s.func), width, sve);
+	else if (fast && general(func))
+		snprintf(out, size, "%s %s %s%s", owner, general(func), width, sve);
 	else
-		snprintf(out, size, "%s 0x%04x %s%s%s", owner, s.func, width, s.fast ? "" : " yielding", sve);
+		snprintf(out, size, "%s 0x%04x %s%s%s", owner, func, width, fast ? "" : " yielding", sve);
 	return out;
 }
 

@@ -10,18 +10,12 @@
  * architecture's and KVM's own calls. Pure tables.
  */
 
-struct smccc_id {
-	bool fast, smc64;
-	bool sve_hint;	    /* SMCCC 1.3: no live SVE state; not part of the number */
-	unsigned int owner; /* 0-63 */
-	unsigned int func;  /* 0-0xffff */
-};
-
-/* The id is in w0: upper halves of registers do not count. */
-struct smccc_id smccc_split(uint32_t id);
-/* "Arch", "Std", "VendorHyp", "TOS"...; "reserved" for numbers that have no owner. */
+/* "Arch", "Std", "VendorHyp", "TOS"...; "reserved" for numbers (0 to 63) that have no owner. */
 const char *smccc_owner_name(unsigned int owner);
-/* "PSCI_CPU_ON", "FFA_MEM_SHARE", "KVM_PTP" for both widths; NULL: not in the tables. */
+/*
+ * "PSCI_CPU_ON", "FFA_MEM_SHARE", "KVM_PTP" for both widths; NULL: not in the tables.
+ * The id is in w0: upper halves of registers do not count.
+ */
 const char *smccc_name(uint32_t id);
 
 #define SMCCC_TEXT_MAX 64

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Symbols by address, out of a text like /proc/kallsyms. */
 #include "decode/symbols.h"
+#include "util/array.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -16,7 +18,7 @@ struct symbol {
 
 struct symbols {
 	struct symbol *v; /* sorted by address */
-	size_t n, cap;
+	size_t n;
 };
 
 void symbols_free(struct symbols *s)
@@ -29,35 +31,15 @@ void symbols_free(struct symbols *s)
 	free(s);
 }
 
-static int add(struct symbols *s, uint64_t addr, const char *name, size_t len)
-{
-	if (s->n == s->cap) {
-		size_t cap = s->cap ? 2 * s->cap : 256;
-		struct symbol *v = realloc(s->v, cap * sizeof(*v));
-
-		if (!v)
-			return -ENOMEM;
-		s->v = v;
-		s->cap = cap;
-	}
-	s->v[s->n] = (struct symbol){ addr, strndup(name, len) };
-	if (!s->v[s->n].name)
-		return -ENOMEM;
-	s->n++;
-	return 0;
-}
-
 /* "ffff800080010000 T name [module]"; an empty line adds nothing. */
-static int add_line(struct symbols *s, const char *line, size_t len)
+static int symbol_line(struct symbols *s, const char *line, size_t len)
 {
+	struct symbol *v;
 	uint64_t addr = 0;
 	size_t i = 0, name;
 
-	while (i < len && isxdigit((unsigned char)line[i])) {
-		char c = (char)tolower((unsigned char)line[i++]);
-
-		addr = addr << 4 | (uint64_t)(isdigit((unsigned char)c) ? c - '0' : c - 'a' + 10);
-	}
+	for (; i < len && hex_value(line[i]) >= 0; i++)
+		addr = addr << 4 | (uint64_t)hex_value(line[i]);
 	if (!len)
 		return 0;
 	if (!i || i > ADDR_LEN_MAX || len - i < 4 || line[i] != ' ' || line[i + 2] != ' ')
@@ -67,7 +49,12 @@ static int add_line(struct symbols *s, const char *line, size_t len)
 		i++;
 	if (i == name || i - name > NAME_LEN_MAX)
 		return -EBADMSG;
-	return add(s, addr, line + name, i - name);
+	v = array_grow(s->v, s->n, sizeof(*v));
+	if (!v)
+		return -ENOMEM;
+	s->v = v;
+	v[s->n] = (struct symbol){ addr, strndup(line + name, i - name) };
+	return v[s->n].name ? s->n++, 0 : -ENOMEM;
 }
 
 static int by_addr(const void *a, const void *b)
@@ -87,7 +74,7 @@ int symbols_parse(const void *data, size_t len, struct symbols **out)
 
 	*out = NULL;
 	while (!ret && cursor_line(&c, &line, &n))
-		ret = add_line(s, line, n);
+		ret = symbol_line(s, line, n);
 	if (ret) {
 		symbols_free(s);
 		return ret;
@@ -98,20 +85,17 @@ int symbols_parse(const void *data, size_t len, struct symbols **out)
 	return 0;
 }
 
+static bool not_above(const void *entry, const void *addr)
+{
+	return ((const struct symbol *)entry)->addr <= *(const uint64_t *)addr;
+}
+
 const char *symbols_find(const struct symbols *s, uint64_t addr, uint64_t *offset)
 {
-	size_t low = 0, high = s ? s->n : 0;
+	size_t n = s ? array_lower_bound(s->v, s->n, sizeof(*s->v), not_above, &addr) : 0;
 
-	while (low < high) {
-		size_t mid = (low + high) / 2;
-
-		if (s->v[mid].addr <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (!low)
+	if (!n)
 		return NULL;
-	*offset = addr - s->v[low - 1].addr;
-	return s->v[low - 1].name;
+	*offset = addr - s->v[n - 1].addr;
+	return s->v[n - 1].name;
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Names of arm64 system registers and instructions, by binary search in a sorted table. */
 #include "decode/sysreg.h"
+#include "util/array.h"
 
 #include <stdio.h>
 
@@ -21,24 +23,17 @@ static bool in_range(const struct sysreg *r)
 	return r->op0 < 4 && r->op1 < 8 && r->crn < 16 && r->crm < 16 && r->op2 < 8;
 }
 
+static bool key_below(const void *row, const void *key)
+{
+	return ((const struct entry *)row)->key < *(const uint16_t *)key;
+}
+
 const char *sysreg_name(const struct sysreg *r)
 {
 	uint16_t key = KEY(r->op0, r->op1, r->crn, r->crm, r->op2);
-	size_t low = 0, high = ARRAY_SIZE(table);
+	size_t at = array_lower_bound(table, ARRAY_SIZE(table), sizeof(table[0]), key_below, &key);
 
-	if (!in_range(r))
-		return NULL;
-	while (low < high) {
-		size_t mid = (low + high) / 2;
-
-		if (table[mid].key == key)
-			return table[mid].name;
-		if (table[mid].key < key)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return NULL;
+	return in_range(r) && at < ARRAY_SIZE(table) && table[at].key == key ? table[at].name : NULL;
 }
 
 const char *sysreg_text(const struct sysreg *r, char *out, size_t size)

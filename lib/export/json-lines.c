@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* hyptrace export --json: a line for each record. */
 #include "export/json-lines.h"
 
 #include <errno.h>
@@ -41,7 +42,7 @@ int export_json_flush(struct export_json *j)
 {
 	int ret = buf_status(&j->out);
 
-	if (!ret)
+	if (ret == 0)
 		ret = write_all(j->fd, j->out.data, j->out.len);
 	j->out.len = 0;
 	return ret;
@@ -49,7 +50,7 @@ int export_json_flush(struct export_json *j)
 
 /* ---- fields --------------------------------------------------------------------- */
 
-static void put_number(struct json *json, const struct tep_format_field *f, uint64_t v)
+static void line_number(struct json *json, const struct tep_format_field *f, uint64_t v)
 {
 	if (!strcmp(f->type, "bool") || !strcmp(f->type, "_Bool"))
 		json_bool(json, v);
@@ -59,7 +60,7 @@ static void put_number(struct json *json, const struct tep_format_field *f, uint
 		json_u64(json, v);
 }
 
-static void put_array(struct json *json, const struct tep_format_field *f, const uint8_t *data, size_t n)
+static void line_array(struct json *json, const struct tep_format_field *f, const uint8_t *data, size_t n)
 {
 	size_t size = field_item_size(f);
 	unsigned int shift = 64 - 8 * (unsigned int)size;
@@ -76,7 +77,7 @@ static void put_array(struct json *json, const struct tep_format_field *f, const
 	json_array_end(json);
 }
 
-static void put_field(struct json *json, const struct tep_format_field *f, const struct tep_record *rec)
+static void line_field(struct json *json, const struct tep_format_field *f, const struct tep_record *rec)
 {
 	size_t len = (size_t)rec->size, n;
 	const uint8_t *data;
@@ -85,7 +86,7 @@ static void put_field(struct json *json, const struct tep_format_field *f, const
 	json_key(json, f->name);
 	if (field_is_number(f)) {
 		if (field_number(f, rec->data, len, &v))
-			put_number(json, f, v);
+			line_number(json, f, v);
 		else
 			json_null(json);
 	} else if (field_bytes(f, rec->data, len, &data, &n) != 1) {
@@ -93,13 +94,13 @@ static void put_field(struct json *json, const struct tep_format_field *f, const
 	} else if (f->flags & TEP_FIELD_IS_STRING) {
 		json_strn(json, (const char *)data, strnlen((const char *)data, n));
 	} else {
-		put_array(json, f, data, n);
+		line_array(json, f, data, n);
 	}
 }
 
 /* ---- records -------------------------------------------------------------------- */
 
-static void put_event(struct export_json *j, struct json *json, const struct export_record *r)
+static void line_event(struct export_json *j, struct json *json, const struct timeline_record *r)
 {
 	struct tep_record rec = r->tep;
 
@@ -108,7 +109,7 @@ static void put_event(struct export_json *j, struct json *json, const struct exp
 	json_key(json, "fields");
 	json_object(json);
 	for (const struct tep_format_field *f = r->event->format.fields; f; f = f->next)
-		put_field(json, f, &rec);
+		line_field(json, f, &rec);
 	json_object_end(json);
 	trace_seq_reset(&j->info);
 	tep_print_event(r->in->tep, &j->info, &rec, "%s", TEP_PRINT_INFO);
@@ -116,7 +117,7 @@ static void put_event(struct export_json *j, struct json *json, const struct exp
 	json_key_str(json, "info", j->info.buffer);
 }
 
-static void put_unknown(struct json *json, const struct export_record *r)
+static void line_unknown(struct json *json, const struct timeline_record *r)
 {
 	const uint8_t *data = r->tep.data;
 
@@ -131,7 +132,7 @@ static void put_unknown(struct json *json, const struct export_record *r)
 }
 
 /* Where it is from. */
-static void put_place(struct json *json, const struct export_record *r)
+static void line_place(struct json *json, const struct timeline_record *r)
 {
 	const char *base = strrchr(r->in->path, '/');
 
@@ -145,13 +146,13 @@ static void put_place(struct json *json, const struct export_record *r)
 		json_key_u64(json, "lost", (uint64_t)r->missed);
 }
 
-int export_json_record(void *ctx, const struct export_record *r)
+int export_json_record(void *ctx, const struct timeline_record *r)
 {
 	struct export_json *j = ctx;
 	struct json json = { .out = &j->out, .compact = true };
 
 	json_object(&json);
-	put_place(&json, r);
+	line_place(&json, r);
 	if (r->tep.size) {
 		json_key_u64(&json, "time", r->ts);
 		json_key(&json, "pid");
@@ -159,11 +160,11 @@ int export_json_record(void *ctx, const struct export_record *r)
 			json_i64(&json, r->pid);
 		else
 			json_null(&json);
-		json_key_str(&json, "comm", export_comm(r));
+		json_key_str(&json, "comm", timeline_comm(r));
 		if (r->event)
-			put_event(j, &json, r);
+			line_event(j, &json, r);
 		else
-			put_unknown(&json, r);
+			line_unknown(&json, r);
 	}
 	json_object_end(&json);
 	buf_addstr(&j->out, "\n");

@@ -13,7 +13,6 @@
 
 #define BUNDLE_EVENTS 128
 #define BUNDLE_BYTES  (64u << 10)
-#define IDS	      65536 /* of a record's u16 */
 
 typedef Perfetto__Protos__FtraceEvent ftrace_event;
 typedef Perfetto__Protos__GenericFtraceEvent__Field generic_field;
@@ -26,29 +25,18 @@ struct target {
 
 /* How one event of one file is written. */
 struct plan {
+	struct pf_item item;			/* number: the id */
 	const ProtobufCFieldDescriptor *member; /* of FtraceEvent; NULL: generic */
 	size_t n;
 	struct target v[];
 };
 
 struct bundle {
-	struct bundle *next;
-	size_t input;
-	unsigned int cpu;
-	bool lost; /* events, before the first one */
+	struct pf_item item; /* number: the CPU */
+	bool lost;	     /* events, before the first one */
 	struct arena arena;
 	ftrace_event *v[BUNDLE_EVENTS];
 	size_t n;
-};
-
-#define BUCKETS 256
-
-struct pf_ftrace {
-	struct pf_out *out;
-	const struct inputs *in;
-	const uint32_t *machines;
-	struct plan ***plans;		 /* by input and event id */
-	struct bundle *bundles[BUCKETS]; /* by CPU */
 };
 
 /* ---- plans ------------------------------------------------------------------------ */
@@ -62,7 +50,7 @@ static bool must_fit(const struct tep_event *e)
 	return !strcmp(e->system, "kvm");
 }
 
-static bool fits(const struct tep_format_field *from, const ProtobufCFieldDescriptor *to)
+static bool target_fits(const struct tep_format_field *from, const ProtobufCFieldDescriptor *to)
 {
 	if (to->type == PROTOBUF_C_TYPE_STRING)
 		return from->flags & TEP_FIELD_IS_STRING;
@@ -95,38 +83,38 @@ static size_t count_fields(const struct tep_event *e)
 	return n;
 }
 
-static struct plan *make_plan(const struct tep_event *e)
+static void fill_plan(struct plan *p, const struct tep_event *e, size_t n)
 {
-	size_t n = count_fields(e);
-	struct plan *p = calloc(1, sizeof(*p) + n * sizeof(p->v[0]));
 	const ProtobufCMessageDescriptor *d;
 
-	if (!p)
-		return NULL;
 	p->member = find_member(e);
 	if (!p->member)
-		return p;
+		return;
 	d = p->member->descriptor;
 	for (const struct tep_format_field *f = e->format.fields; f; f = f->next) {
 		const ProtobufCFieldDescriptor *to =
 			protobuf_c_message_descriptor_get_field_by_name(d, f->name);
 
-		if (to && fits(f, to))
+		if (to && target_fits(f, to))
 			p->v[p->n++] = (struct target){ f, to };
 	}
 	/* a message without fields says what it says by being there */
 	if ((d->n_fields && !p->n) || (must_fit(e) && p->n < n))
 		p->member = NULL;
-	return p;
 }
 
-static const struct plan *find_plan(struct pf_ftrace *f, const struct export_record *r)
+static const struct plan *get_plan(struct perfetto *pf, const struct timeline_record *r)
 {
-	struct plan **slot = &f->plans[r->input][r->id];
+	struct plan *p = pf_map_find(&pf->plans, r->input, r->id, 0);
+	size_t n;
 
-	if (!*slot)
-		*slot = make_plan(r->event);
-	return *slot;
+	if (p)
+		return p;
+	n = count_fields(r->event);
+	p = pf_map_add(&pf->plans, sizeof(*p) + n * sizeof(p->v[0]), r->input, r->id, 0);
+	if (p)
+		fill_plan(p, r->event, n);
+	return p;
 }
 
 /* ---- known events ------------------------------------------------------------------- */
@@ -143,7 +131,7 @@ static void set_number(ProtobufCMessage *m, const ProtobufCFieldDescriptor *d, u
 }
 
 static void set_field(struct arena *a, ProtobufCMessage *m, const struct target *t,
-		      const struct export_record *r)
+		      const struct timeline_record *r)
 {
 	size_t len = (size_t)r->tep.size, n;
 	const uint8_t *data;
@@ -157,7 +145,7 @@ static void set_field(struct arena *a, ProtobufCMessage *m, const struct target 
 	}
 }
 
-static void set_known(struct arena *a, ftrace_event *e, const struct plan *p, const struct export_record *r)
+static void set_known(struct arena *a, ftrace_event *e, const struct plan *p, const struct timeline_record *r)
 {
 	const ProtobufCMessageDescriptor *d = p->member->descriptor;
 	ProtobufCMessage *m = arena_alloc(a, d->sizeof_message);
@@ -214,7 +202,7 @@ static char *array_text(struct arena *a, const struct tep_format_field *f, const
 }
 
 static void set_generic_field(struct arena *a, generic_field *g, const struct tep_format_field *f,
-			      const struct export_record *r)
+			      const struct timeline_record *r)
 {
 	size_t len = (size_t)r->tep.size, n;
 	const uint8_t *data;
@@ -231,7 +219,7 @@ static void set_generic_field(struct arena *a, generic_field *g, const struct te
 	}
 }
 
-static void set_generic(struct arena *a, ftrace_event *e, const struct export_record *r)
+static void set_generic(struct arena *a, ftrace_event *e, const struct timeline_record *r)
 {
 	size_t n = count_fields(r->event);
 	Perfetto__Protos__GenericFtraceEvent *g = arena_alloc(a, sizeof(*g));
@@ -252,7 +240,7 @@ static void set_generic(struct arena *a, ftrace_event *e, const struct export_re
 }
 
 /* A record that no format describes: that it was there, and its number. */
-static void set_unknown(struct arena *a, ftrace_event *e, const struct export_record *r)
+static void set_unknown(struct arena *a, ftrace_event *e, const struct timeline_record *r)
 {
 	Perfetto__Protos__GenericFtraceEvent *g = arena_alloc(a, sizeof(*g));
 	generic_field *field = arena_alloc(a, sizeof(*field));
@@ -274,25 +262,15 @@ static void set_unknown(struct arena *a, ftrace_event *e, const struct export_re
 
 /* ---- bundles ------------------------------------------------------------------------ */
 
-static struct bundle *find_bundle(struct pf_ftrace *f, size_t input, unsigned int cpu)
+static struct bundle *get_bundle(struct perfetto *pf, size_t input, unsigned int cpu)
 {
-	struct bundle **at = &f->bundles[cpu % BUCKETS], *b;
+	struct bundle *b = pf_map_find(&pf->bundles, input, cpu, 0);
 
-	for (b = *at; b; b = b->next)
-		if (b->input == input && b->cpu == cpu)
-			return b;
-	b = calloc(1, sizeof(*b));
-	if (!b)
-		return NULL;
-	b->input = input;
-	b->cpu = cpu;
-	b->next = *at;
-	*at = b;
-	return b;
+	return b ? b : pf_map_add(&pf->bundles, sizeof(*b), input, cpu, 0);
 }
 
 /* What waited for its end comes late (perfetto-hyp.c); few do, and not by much. */
-static void sort(struct bundle *b)
+static void bundle_sort(struct bundle *b)
 {
 	for (size_t i = 1; i < b->n; i++) {
 		ftrace_event *e = b->v[i];
@@ -304,44 +282,46 @@ static void sort(struct bundle *b)
 	}
 }
 
-static int flush(struct pf_ftrace *f, struct bundle *b)
+static int bundle_flush(void *perfetto, void *bundle)
 {
+	struct perfetto *pf = perfetto;
+	struct bundle *b = bundle;
 	Perfetto__Protos__FtraceEventBundle m = PERFETTO__PROTOS__FTRACE_EVENT_BUNDLE__INIT;
 	pf_packet p = PF_PACKET_INIT;
 	int ret = b->arena.bad ? -ENOMEM : 0;
 
 	if (!b->n && !b->lost)
 		return ret;
-	sort(b);
+	bundle_sort(b);
 	m.has_cpu = true;
-	m.cpu = b->cpu;
+	m.cpu = b->item.number;
 	m.n_event = b->n;
 	m.event = b->v;
 	m.has_lost_events = b->lost;
 	m.lost_events = b->lost;
 	p.ftrace_events = &m;
-	if (!ret)
-		ret = pf_put(f->out, f->machines[b->input], &p);
+	if (ret == 0)
+		ret = pf_put(&pf->out, pf->machines[b->item.input], &p);
 	arena_reset(&b->arena);
 	b->n = 0;
 	b->lost = false;
 	return ret;
 }
 
-int pf_ftrace_lost(struct pf_ftrace *f, size_t input, unsigned int cpu)
+int pf_ftrace_lost(struct perfetto *pf, size_t input, unsigned int cpu)
 {
-	struct bundle *b = find_bundle(f, input, cpu);
-	int ret = b ? flush(f, b) : -ENOMEM;
+	struct bundle *b = get_bundle(pf, input, cpu);
+	int ret = b ? bundle_flush(pf, b) : -ENOMEM;
 
 	if (b)
 		b->lost = true;
 	return ret;
 }
 
-int pf_ftrace_add(struct pf_ftrace *f, const struct export_record *r, bool generic)
+int pf_ftrace_add(struct perfetto *pf, const struct timeline_record *r, bool generic)
 {
-	const struct plan *plan = r->event ? find_plan(f, r) : NULL;
-	struct bundle *b = find_bundle(f, r->input, r->cpu);
+	const struct plan *plan = r->event ? get_plan(pf, r) : NULL;
+	struct bundle *b = get_bundle(pf, r->input, r->cpu);
 	ftrace_event *e;
 
 	if (!b || (r->event && !plan))
@@ -363,62 +343,21 @@ int pf_ftrace_add(struct pf_ftrace *f, const struct export_record *r, bool gener
 	b->v[b->n++] = e;
 	if (b->n < BUNDLE_EVENTS && b->arena.used < BUNDLE_BYTES)
 		return b->arena.bad ? -ENOMEM : 0;
-	return flush(f, b);
+	return bundle_flush(pf, b);
 }
 
-int pf_ftrace_finish(struct pf_ftrace *f)
+int pf_ftrace_finish(struct perfetto *pf)
 {
-	int ret = 0;
-
-	for (size_t i = 0; i < BUCKETS; i++)
-		for (struct bundle *b = f->bundles[i]; b && !ret; b = b->next)
-			ret = flush(f, b);
-	return ret;
+	return pf_map_each(&pf->bundles, bundle_flush, pf);
 }
 
-/* ---- all of it ---------------------------------------------------------------------- */
-
-struct pf_ftrace *pf_ftrace_new(struct pf_out *out, const struct inputs *in, const uint32_t *machines)
+static void bundle_release(void *bundle)
 {
-	struct pf_ftrace *f = calloc(1, sizeof(*f));
-
-	if (!f)
-		return NULL;
-	f->out = out;
-	f->in = in;
-	f->machines = machines;
-	f->plans = calloc(in->n + 1, sizeof(*f->plans));
-	if (!f->plans) {
-		free(f);
-		return NULL;
-	}
-	for (size_t i = 0; i < in->n; i++) {
-		f->plans[i] = calloc(IDS, sizeof(**f->plans));
-		if (!f->plans[i]) {
-			pf_ftrace_free(f);
-			return NULL;
-		}
-	}
-	return f;
+	arena_release(&((struct bundle *)bundle)->arena);
 }
 
-void pf_ftrace_free(struct pf_ftrace *f)
+void pf_ftrace_release(struct perfetto *pf)
 {
-	if (!f)
-		return;
-	for (size_t i = 0; i < BUCKETS; i++)
-		while (f->bundles[i]) {
-			struct bundle *next = f->bundles[i]->next;
-
-			arena_release(&f->bundles[i]->arena);
-			free(f->bundles[i]);
-			f->bundles[i] = next;
-		}
-	for (size_t i = 0; i < f->in->n; i++) {
-		for (size_t id = 0; f->plans[i] && id < IDS; id++)
-			free(f->plans[i][id]);
-		free(f->plans[i]);
-	}
-	free(f->plans);
-	free(f);
+	pf_map_release(&pf->bundles, bundle_release);
+	pf_map_release(&pf->plans, NULL);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Spans that programs tell of in trace_marker: crosvm's by its Enter and Exit
+ * Spans that programs write into trace_marker: crosvm's by its Enter and Exit
  * lines, hypertrace's by events that a description calls X_start and X_end.
  * What overlaps in a thread is spread over lanes, tracks of the same name, for
  * slices of one track must nest.
@@ -14,13 +14,10 @@
 #include "util/field.h"
 #include "export/perfetto-priv.h"
 
-#define BUCKETS	    256
 #define THREADS_MAX 4096
 #define LANES	    16
 
-enum kind { CROSVM, HYPERTRACE, KINDS };
-
-static const char *const kinds[KINDS] = { "crosvm", "hypertrace" };
+static const char *const kinds[] = { [PF_CROSVM] = "crosvm", [PF_HYPERTRACE] = "hypertrace" };
 
 struct lane {
 	uint64_t track; /* 0: not made yet */
@@ -31,61 +28,37 @@ struct lane {
 
 /* What one thread does of one kind. */
 struct thread {
-	struct thread *next;
-	size_t input;
-	int tid;
-	enum kind kind;
+	struct pf_item item; /* number: the thread; kind: enum pf_parent */
 	struct lane lanes[LANES];
-};
-
-struct pf_marker {
-	struct pf *pf;
-	const struct hypertrace_desc *desc;
-	uint64_t *parents[KINDS]; /* tracks by input */
-	struct thread *threads[BUCKETS];
-	size_t n;
 };
 
 /* ---- threads and lanes ----------------------------------------------------------------- */
 
-static struct thread *get_thread(struct pf_marker *m, const struct export_record *r, enum kind kind)
+/* 0 with *out NULL when there are too many. */
+static int get_thread(struct perfetto *pf, const struct timeline_record *r, enum pf_parent kind,
+		      struct thread **out)
 {
-	struct thread **at = &m->threads[(unsigned int)r->pid % BUCKETS], *t;
-
-	for (t = *at; t; t = t->next)
-		if (t->input == r->input && t->tid == r->pid && t->kind == kind)
-			return t;
-	if (m->n == THREADS_MAX)
-		return NULL;
-	t = calloc(1, sizeof(*t));
-	if (!t)
-		return NULL;
-	t->input = r->input;
-	t->tid = r->pid;
-	t->kind = kind;
-	t->next = *at;
-	*at = t;
-	m->n++;
-	return t;
+	*out = pf_map_find(&pf->threads, r->input, (unsigned int)r->pid, kind);
+	if (*out || pf->threads.n == THREADS_MAX)
+		return 0;
+	*out = pf_map_add(&pf->threads, sizeof(**out), r->input, (unsigned int)r->pid, kind);
+	return *out ? 0 : -ENOMEM;
 }
 
-static int lane_track(struct pf_marker *m, const struct thread *t, struct lane *l,
-		      const struct export_record *r)
+static int lane_track(struct perfetto *pf, const struct thread *t, struct lane *l,
+		      const struct timeline_record *r)
 {
-	struct pf *pf = m->pf;
-	uint32_t machine = pf->machines[t->input];
-	uint64_t *parent = &m->parents[t->kind][t->input];
-	const char *comm = export_comm(r), *name;
-	int ret = 0;
+	const char *comm = timeline_comm(r), *name;
+	int tid = (int)t->item.number, ret;
+	uint64_t parent;
 
 	if (l->track)
 		return 0;
-	if (!*parent)
-		ret = pf_track(&pf->tracks, machine, 0, kinds[t->kind], 2, parent);
-	name = arena_printf(&pf->arena, "%s %d", comm ? comm : "thread", t->tid);
-	if (!ret)
-		ret = pf_track(&pf->tracks, machine, *parent, name, t->tid, &l->track);
-	return ret;
+	ret = pf_parent(pf, t->item.input, 0, t->item.kind, kinds[t->item.kind], &parent);
+	if (ret)
+		return ret;
+	name = arena_printf(&pf->arena, "%s %d", comm ? comm : "thread", tid);
+	return pf_track(pf, t->item.input, parent, name, tid, &l->track);
 }
 
 static struct lane *free_lane(struct thread *t)
@@ -110,71 +83,70 @@ static struct lane *open_lane(struct thread *t, uint64_t id, const char *name)
 
 /* ---- spans ---------------------------------------------------------------------------- */
 
-static int begin_span(struct pf_marker *m, struct thread *t, const struct export_record *r, uint64_t id,
+static int begin_span(struct perfetto *pf, struct thread *t, const struct timeline_record *r, uint64_t id,
 		      const char *key, const char *name, const struct pf_args *args)
 {
 	struct lane *l = free_lane(t);
-	struct pf *pf = m->pf;
 	int ret;
 
 	if (!l) /* ends of so many were lost that the first one is taken for ended */
 		l = &t->lanes[0];
-	ret = lane_track(m, t, l, r);
-	if (!ret && l->open)
-		ret = pf_end(&pf->tracks, pf->machines[t->input], l->track, r->ts);
+	ret = lane_track(pf, t, l, r);
+	if (ret)
+		return ret;
+	if (l->open) {
+		ret = pf_end(pf, t->item.input, l->track, r->ts);
+		if (ret)
+			return ret;
+	}
 	l->open = true;
 	l->id = id;
 	snprintf(l->name, sizeof(l->name), "%s", key);
-	return ret ? ret
-		   : pf_begin(&pf->tracks, pf->machines[t->input], l->track, r->ts, kinds[t->kind], name,
-			      args);
+	return pf_begin(pf, t->item.input, l->track, r->ts, kinds[t->item.kind], name, args);
 }
 
-static int instant(struct pf_marker *m, struct thread *t, const struct export_record *r, const char *name,
-		   const struct pf_args *args)
+static int mark_instant(struct perfetto *pf, struct thread *t, const struct timeline_record *r,
+			const char *name, const struct pf_args *args)
 {
 	struct lane *l = free_lane(t);
-	struct pf *pf = m->pf;
 	int ret;
 
 	l = l ? l : &t->lanes[0];
-	ret = lane_track(m, t, l, r);
-	return ret ? ret
-		   : pf_instant(&pf->tracks, pf->machines[t->input], l->track, r->ts, kinds[t->kind], name,
-				args);
+	ret = lane_track(pf, t, l, r);
+	return ret ? ret : pf_instant(pf, t->item.input, l->track, r->ts, kinds[t->item.kind], name, args);
 }
 
-static int end_span(struct pf_marker *m, struct thread *t, const struct export_record *r, uint64_t id,
+static int end_span(struct perfetto *pf, struct thread *t, const struct timeline_record *r, uint64_t id,
 		    const char *key, const char *name, const struct pf_args *args)
 {
 	struct lane *l = open_lane(t, id, key);
-	struct pf *pf = m->pf;
 
 	if (!l) /* its begin was lost, or lies in another thread */
-		return instant(m, t, r, name, args);
+		return mark_instant(pf, t, r, name, args);
 	l->open = false;
-	return pf_end(&pf->tracks, pf->machines[t->input], l->track, r->ts);
+	return pf_end(pf, t->item.input, l->track, r->ts);
 }
 
 /* ---- crosvm ----------------------------------------------------------------------------- */
 
-static int crosvm_record(struct pf_marker *m, const struct export_record *r, const struct crosvm_line *line)
+static int crosvm_span(struct perfetto *pf, const struct timeline_record *r, const struct crosvm_line *line)
 {
-	struct arena *a = &m->pf->arena;
+	struct arena *a = &pf->arena;
 	struct pf_args args = { .arena = a };
-	struct thread *t = get_thread(m, r, CROSVM);
+	struct thread *t;
+	int ret = get_thread(pf, r, PF_CROSVM, &t);
 	const char *name = arena_text(a, line->name.p, line->name.len);
 	struct piece left = line->args, expr, value;
 
-	if (!t)
-		return m->n == THREADS_MAX ? 0 : -ENOMEM;
+	if (ret || !t)
+		return ret;
 	if (line->category.p)
 		pf_arg_text(&args, "category", line->category.p, line->category.len);
 	pf_arg_u64(&args, "id", line->id);
 	while (left.p && crosvm_arg(&left, &expr, &value))
 		pf_arg_text(&args, arena_text(a, expr.p, expr.len), value.p, value.len);
-	return line->enter ? begin_span(m, t, r, line->id, "", name, &args)
-			   : end_span(m, t, r, line->id, "", name, &args);
+	return line->enter ? begin_span(pf, t, r, line->id, "", name, &args)
+			   : end_span(pf, t, r, line->id, "", name, &args);
 }
 
 /* ---- hypertrace --------------------------------------------------------------------------- */
@@ -201,7 +173,7 @@ static size_t span_name(const char *name, int *way)
 	return len;
 }
 
-static void hypertrace_args(struct pf_marker *m, const struct hypertrace_event *e, struct pf_args *args)
+static void hypertrace_args(struct perfetto *pf, const struct hypertrace_event *e, struct pf_args *args)
 {
 	struct buf value = { 0 };
 	char number[24];
@@ -214,7 +186,7 @@ static void hypertrace_args(struct pf_marker *m, const struct hypertrace_event *
 		const char *name;
 
 		value.len = 0;
-		name = hypertrace_arg(m->desc, e, i, &value);
+		name = hypertrace_arg(pf->desc, e, i, &value);
 		snprintf(number, sizeof(number), "arg%zu", i + 1);
 		if (buf_str(&value))
 			pf_arg_text(args, name ? name : number, buf_str(&value), value.len);
@@ -222,33 +194,34 @@ static void hypertrace_args(struct pf_marker *m, const struct hypertrace_event *
 	buf_release(&value);
 }
 
-static int hypertrace_record(struct pf_marker *m, const struct export_record *r,
-			     const struct hypertrace_event *e)
+static int hypertrace_span(struct perfetto *pf, const struct timeline_record *r,
+			   const struct hypertrace_event *e)
 {
-	struct arena *a = &m->pf->arena;
+	struct arena *a = &pf->arena;
 	struct pf_args args = { .arena = a };
-	struct thread *t = get_thread(m, r, HYPERTRACE);
-	const char *name = hypertrace_name(m->desc, e);
+	struct thread *t;
+	int ret = get_thread(pf, r, PF_HYPERTRACE, &t);
+	const char *name = hypertrace_name(pf->desc, e);
 	char *text, *key;
 	size_t len;
 	int way;
 
-	if (!t)
-		return m->n == THREADS_MAX ? 0 : -ENOMEM;
+	if (ret || !t)
+		return ret;
 	if (!name && e->n_args)
 		name = arena_printf(a, "%llu", (unsigned long long)e->arg[0]);
-	hypertrace_args(m, e, &args);
+	hypertrace_args(pf, e, &args);
 	text = arena_text(a, name ? name : HYPERTRACE_EVENT, 256);
 	len = span_name(text, &way);
 	key = arena_printf(a, "%.*s", (int)(len < 63 ? len : 63), text);
 	if (way > 0)
-		return begin_span(m, t, r, 0, key, key, &args);
+		return begin_span(pf, t, r, 0, key, key, &args);
 	if (way < 0)
-		return end_span(m, t, r, 0, key, text, &args);
-	return instant(m, t, r, text, &args);
+		return end_span(pf, t, r, 0, key, text, &args);
+	return mark_instant(pf, t, r, text, &args);
 }
 
-int pf_marker_record(struct pf_marker *m, const struct export_record *r)
+int pf_marker_record(struct perfetto *pf, const struct timeline_record *r)
 {
 	struct crosvm_line line;
 	struct hypertrace_event e;
@@ -263,44 +236,8 @@ int pf_marker_record(struct pf_marker *m, const struct export_record *r)
 	while (n && (data[n - 1] == '\n' || data[n - 1] == '\r'))
 		n--;
 	if (crosvm_line_parse((const char *)data, n, &line))
-		return crosvm_record(m, r, &line);
+		return crosvm_span(pf, r, &line);
 	if (hypertrace_line_parse((const char *)data, n, &e))
-		return hypertrace_record(m, r, &e);
+		return hypertrace_span(pf, r, &e);
 	return 0;
-}
-
-/* ---- all of it ---------------------------------------------------------------------------- */
-
-struct pf_marker *pf_marker_new(struct pf *pf, const struct hypertrace_desc *desc)
-{
-	struct pf_marker *m = calloc(1, sizeof(*m));
-
-	if (!m)
-		return NULL;
-	m->pf = pf;
-	m->desc = desc;
-	for (size_t k = 0; k < KINDS; k++) {
-		m->parents[k] = calloc(pf->in->n + 1, sizeof(*m->parents[k]));
-		if (!m->parents[k]) {
-			pf_marker_free(m);
-			return NULL;
-		}
-	}
-	return m;
-}
-
-void pf_marker_free(struct pf_marker *m)
-{
-	if (!m)
-		return;
-	for (size_t i = 0; i < BUCKETS; i++)
-		while (m->threads[i]) {
-			struct thread *next = m->threads[i]->next;
-
-			free(m->threads[i]);
-			m->threads[i] = next;
-		}
-	for (size_t k = 0; k < KINDS; k++)
-		free(m->parents[k]);
-	free(m);
 }

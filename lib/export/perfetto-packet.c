@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Packets of a Perfetto trace, packed and written in order. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -10,7 +11,7 @@ int pf_flush(struct pf_out *o)
 {
 	int ret = buf_status(&o->bytes);
 
-	if (!ret)
+	if (ret == 0)
 		ret = write_all(o->fd, o->bytes.data, o->bytes.len);
 	o->bytes.len = 0;
 	return ret;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Tracks of our own in a Perfetto trace, and the slices and arguments on them. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,18 +12,19 @@ enum { SLICE_BEGIN = 1, SLICE_END = 2, INSTANT = 3 };
 enum { ORDER_EXPLICIT = 3 };
 
 /* Track events need a sequence; names are written out, so that it has no state. */
-static uint32_t sequence(uint32_t machine)
+static int track_put(struct perfetto *pf, size_t input, pf_packet *p)
 {
-	return machine + 1;
+	p->has_trusted_packet_sequence_id = true;
+	p->trusted_packet_sequence_id = pf->machines[input] + 1;
+	return pf_put(&pf->out, pf->machines[input], p);
 }
 
-int pf_track(struct pf_tracks *t, uint32_t machine, uint64_t parent, const char *name, int rank,
-	     uint64_t *uuid)
+int pf_track(struct perfetto *pf, size_t input, uint64_t parent, const char *name, int rank, uint64_t *uuid)
 {
 	Perfetto__Protos__TrackDescriptor d = PERFETTO__PROTOS__TRACK_DESCRIPTOR__INIT;
 	pf_packet p = PF_PACKET_INIT;
 
-	*uuid = ++t->last_uuid;
+	*uuid = ++pf->last_uuid;
 	d.has_uuid = true;
 	d.uuid = *uuid;
 	d.name = (char *)name;
@@ -32,13 +35,32 @@ int pf_track(struct pf_tracks *t, uint32_t machine, uint64_t parent, const char 
 	d.has_sibling_order_rank = true;
 	d.sibling_order_rank = rank;
 	p.track_descriptor = &d;
-	p.has_trusted_packet_sequence_id = true;
-	p.trusted_packet_sequence_id = sequence(machine);
-	return pf_put(t->out, machine, &p);
+	return track_put(pf, input, &p);
 }
 
-static int put_event(struct pf_tracks *t, uint32_t machine, uint64_t track, uint64_t ts, int type,
-		     const char *category, const char *name, const struct pf_args *args)
+struct parent {
+	struct pf_item item;
+	uint64_t uuid;
+};
+
+int pf_parent(struct perfetto *pf, size_t input, unsigned int number, enum pf_parent kind, const char *name,
+	      uint64_t *uuid)
+{
+	struct parent *p = pf_map_find(&pf->parents, input, number, kind);
+	int ret = 0;
+
+	if (!p) {
+		p = pf_map_add(&pf->parents, sizeof(*p), input, number, kind);
+		if (!p)
+			return -ENOMEM;
+		ret = pf_track(pf, input, 0, name, kind < PF_CROSVM ? (int)kind : PF_CROSVM, &p->uuid);
+	}
+	*uuid = p->uuid;
+	return ret;
+}
+
+static int track_event(struct perfetto *pf, size_t input, uint64_t track, uint64_t ts, int type,
+		       const char *category, const char *name, const struct pf_args *args)
 {
 	Perfetto__Protos__TrackEvent e = PERFETTO__PROTOS__TRACK_EVENT__INIT;
 	pf_packet p = PF_PACKET_INIT;
@@ -58,32 +80,30 @@ static int put_event(struct pf_tracks *t, uint32_t machine, uint64_t track, uint
 	}
 	p.has_timestamp = true;
 	p.timestamp = ts;
-	p.has_trusted_packet_sequence_id = true;
-	p.trusted_packet_sequence_id = sequence(machine);
 	p.track_event = &e;
-	return pf_put(t->out, machine, &p);
+	return track_put(pf, input, &p);
 }
 
-int pf_begin(struct pf_tracks *t, uint32_t machine, uint64_t track, uint64_t ts, const char *category,
+int pf_begin(struct perfetto *pf, size_t input, uint64_t track, uint64_t ts, const char *category,
 	     const char *name, const struct pf_args *args)
 {
-	return put_event(t, machine, track, ts, SLICE_BEGIN, category, name, args);
+	return track_event(pf, input, track, ts, SLICE_BEGIN, category, name, args);
 }
 
-int pf_end(struct pf_tracks *t, uint32_t machine, uint64_t track, uint64_t ts)
+int pf_end(struct perfetto *pf, size_t input, uint64_t track, uint64_t ts)
 {
-	return put_event(t, machine, track, ts, SLICE_END, NULL, NULL, NULL);
+	return track_event(pf, input, track, ts, SLICE_END, NULL, NULL, NULL);
 }
 
-int pf_instant(struct pf_tracks *t, uint32_t machine, uint64_t track, uint64_t ts, const char *category,
+int pf_instant(struct perfetto *pf, size_t input, uint64_t track, uint64_t ts, const char *category,
 	       const char *name, const struct pf_args *args)
 {
-	return put_event(t, machine, track, ts, INSTANT, category, name, args);
+	return track_event(pf, input, track, ts, INSTANT, category, name, args);
 }
 
 /* ---- args ------------------------------------------------------------------------- */
 
-static Perfetto__Protos__DebugAnnotation *add(struct pf_args *a, const char *name)
+static Perfetto__Protos__DebugAnnotation *arg_add(struct pf_args *a, const char *name)
 {
 	Perfetto__Protos__DebugAnnotation *d;
 
@@ -100,7 +120,7 @@ static Perfetto__Protos__DebugAnnotation *add(struct pf_args *a, const char *nam
 
 void pf_arg_u64(struct pf_args *a, const char *name, uint64_t v)
 {
-	Perfetto__Protos__DebugAnnotation *d = add(a, name);
+	Perfetto__Protos__DebugAnnotation *d = arg_add(a, name);
 
 	if (d) {
 		d->has_uint_value = true;
@@ -110,7 +130,7 @@ void pf_arg_u64(struct pf_args *a, const char *name, uint64_t v)
 
 void pf_arg_i64(struct pf_args *a, const char *name, int64_t v)
 {
-	Perfetto__Protos__DebugAnnotation *d = add(a, name);
+	Perfetto__Protos__DebugAnnotation *d = arg_add(a, name);
 
 	if (d) {
 		d->has_int_value = true;
@@ -120,7 +140,7 @@ void pf_arg_i64(struct pf_args *a, const char *name, int64_t v)
 
 void pf_arg_hex(struct pf_args *a, const char *name, uint64_t v)
 {
-	Perfetto__Protos__DebugAnnotation *d = add(a, name);
+	Perfetto__Protos__DebugAnnotation *d = arg_add(a, name);
 
 	if (d) {
 		d->has_pointer_value = true;
@@ -130,7 +150,7 @@ void pf_arg_hex(struct pf_args *a, const char *name, uint64_t v)
 
 void pf_arg_text(struct pf_args *a, const char *name, const char *text, size_t len)
 {
-	Perfetto__Protos__DebugAnnotation *d = add(a, name);
+	Perfetto__Protos__DebugAnnotation *d = arg_add(a, name);
 
 	if (d)
 		d->string_value = arena_text(a->arena, text, len);
@@ -147,7 +167,7 @@ static bool is_hex(const char *name)
 	return false;
 }
 
-void pf_arg_fields(struct pf_args *a, const struct export_record *r)
+void pf_arg_fields(struct pf_args *a, const struct timeline_record *r)
 {
 	size_t len = (size_t)r->tep.size, n;
 	const uint8_t *data;
@@ -168,4 +188,22 @@ void pf_arg_fields(struct pf_args *a, const struct export_record *r)
 			pf_arg_text(a, name, (const char *)data, n);
 		}
 	}
+}
+
+const char *pf_word(struct arena *a, const struct timeline_record *r, const char *key)
+{
+	struct tep_record rec = r->tep;
+	const char *at, *word = NULL;
+	struct trace_seq s;
+
+	trace_seq_init(&s);
+	tep_print_event(r->in->tep, &s, &rec, "%s", TEP_PRINT_INFO);
+	trace_seq_terminate(&s);
+	at = strstr(s.buffer, key);
+	if (at) {
+		at += strlen(key);
+		word = arena_text(a, at, strcspn(at, " "));
+	}
+	trace_seq_destroy(&s);
+	return word;
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* hyptrace export --perfetto: what comes first in a trace, and which part takes which record. */
 #include "export/perfetto.h"
 
 #include <errno.h>
@@ -12,14 +13,6 @@
 /* Of BuiltinClock and TracePacket.SequenceFlags. */
 enum { CLOCK_ID_BOOTTIME = 6 };
 enum { SEQ_INCREMENTAL_STATE_CLEARED = 1 };
-
-struct perfetto {
-	struct pf pf;
-	struct pf_hyp *hyp;
-	struct pf_vcpus *vcpus;
-	struct pf_marker *marker;
-	bool begun;
-};
 
 /* ---- what comes first -------------------------------------------------------------- */
 
@@ -41,11 +34,11 @@ static void split_uname(struct arena *a, char *text, Perfetto__Protos__Utsname *
 
 static int put_system(struct perfetto *p, size_t i)
 {
-	const struct input *in = &p->pf.in->v[i];
+	const struct input *in = &p->in->v[i];
 	const struct reader_option *uname = reader_option(in->reader, DAT_UNAME);
 	Perfetto__Protos__SystemInfo info = PERFETTO__PROTOS__SYSTEM_INFO__INIT;
 	Perfetto__Protos__Utsname u = PERFETTO__PROTOS__UTSNAME__INIT;
-	struct arena *a = &p->pf.arena;
+	struct arena *a = &p->arena;
 	pf_packet packet = PF_PACKET_INIT;
 
 	info.machine_name = arena_text(a, in->machine, strlen(in->machine));
@@ -55,17 +48,17 @@ static int put_system(struct perfetto *p, size_t i)
 	}
 	packet.system_info = &info;
 	packet.has_trusted_packet_sequence_id = true;
-	packet.trusted_packet_sequence_id = p->pf.machines[i] + 1;
+	packet.trusted_packet_sequence_id = p->machines[i] + 1;
 	packet.has_first_packet_on_sequence = true;
 	packet.first_packet_on_sequence = true;
 	packet.has_sequence_flags = true;
 	packet.sequence_flags = SEQ_INCREMENTAL_STATE_CLEARED;
-	return pf_put(&p->pf.out, p->pf.machines[i], &packet);
+	return pf_put(&p->out, p->machines[i], &packet);
 }
 
 /*
  * All times are the host's already: a guest's clock is the host's, which Perfetto
- * wants to be told by two readings of both.
+ * takes from two readings of both.
  */
 static int put_clocks(struct perfetto *p, size_t i, uint64_t ts)
 {
@@ -84,7 +77,7 @@ static int put_clocks(struct perfetto *p, size_t i, uint64_t ts)
 	clock.timestamp = ts ? ts : 1; /* 0 is taken for no reading */
 	snap.n_clocks = 1;
 	snap.clocks = clocks;
-	if (!p->pf.machines[i]) {
+	if (!p->machines[i]) {
 		snap.has_primary_trace_clock = true;
 		snap.primary_trace_clock = CLOCK_ID_BOOTTIME;
 		packet.clock_snapshot = &snap;
@@ -94,7 +87,7 @@ static int put_clocks(struct perfetto *p, size_t i, uint64_t ts)
 		sync.synced_clocks = pairs;
 		packet.remote_clock_sync = &sync;
 	}
-	return pf_put(&p->pf.out, p->pf.machines[i], &packet);
+	return pf_put(&p->out, p->machines[i], &packet);
 }
 
 /* PROCMAPS: "PID LINES COMMAND" in hexadecimal, then so many lines. */
@@ -113,7 +106,7 @@ static int put_process(struct perfetto *p, size_t i, const struct dat_text *maps
 
 	if (!cursor_line(&c, &line, &len))
 		return 0;
-	text = arena_text(&p->pf.arena, line, len);
+	text = arena_text(&p->arena, line, len);
 	if (sscanf(text, "%x %*x %n", &pid, &skip) != 1 || !skip || !pid || pid > INT32_MAX)
 		return 0;
 	command = text + skip;
@@ -124,7 +117,7 @@ static int put_process(struct perfetto *p, size_t i, const struct dat_text *maps
 	tree.n_processes = 1;
 	tree.processes = processes;
 	packet.process_tree = &tree;
-	return pf_put(&p->pf.out, p->pf.machines[i], &packet);
+	return pf_put(&p->out, p->machines[i], &packet);
 }
 
 /*
@@ -135,7 +128,7 @@ static int put_thread(struct perfetto *p, size_t i, uint64_t ts, const char *lin
 {
 	Perfetto__Protos__GenericKernelTaskRenameEvent e =
 		PERFETTO__PROTOS__GENERIC_KERNEL_TASK_RENAME_EVENT__INIT;
-	char *text = arena_text(&p->pf.arena, line, len), *comm;
+	char *text = arena_text(&p->arena, line, len), *comm;
 	pf_packet packet = PF_PACKET_INIT;
 	long tid = strtol(text, &comm, 10);
 
@@ -147,117 +140,127 @@ static int put_thread(struct perfetto *p, size_t i, uint64_t ts, const char *lin
 	packet.generic_kernel_task_rename_event = &e;
 	packet.has_timestamp = true;
 	packet.timestamp = ts;
-	return pf_put(&p->pf.out, p->pf.machines[i], &packet);
+	return pf_put(&p->out, p->machines[i], &packet);
 }
 
 static int put_tasks(struct perfetto *p, size_t i, uint64_t ts)
 {
-	const struct reader_info *info = reader_info(p->pf.in->v[i].reader);
+	const struct reader_info *info = reader_info(p->in->v[i].reader);
 	struct cursor c = cursor_at(info->cmdlines.data, info->cmdlines.len);
 	const char *line;
 	size_t len;
-	int ret = 0;
+	int ret;
 
-	for (size_t o = 0; o < info->n_options && !ret; o++)
-		if (info->options[o].id == DAT_PROCMAPS)
-			ret = put_process(p, i, &info->options[o].data);
-	while (!ret && cursor_line(&c, &line, &len)) {
-		arena_reset(&p->pf.arena);
-		ret = put_thread(p, i, ts, line, len);
+	for (size_t o = 0; o < info->n_options; o++) {
+		if (info->options[o].id != DAT_PROCMAPS)
+			continue;
+		ret = put_process(p, i, &info->options[o].data);
+		if (ret)
+			return ret;
 	}
-	return ret;
+	while (cursor_line(&c, &line, &len)) {
+		arena_reset(&p->arena);
+		ret = put_thread(p, i, ts, line, len);
+		if (ret)
+			return ret;
+	}
+	return 0;
 }
 
 static int put_machine(struct perfetto *p, size_t i, uint64_t ts)
 {
 	int ret = put_system(p, i);
 
-	if (!ret)
-		ret = put_clocks(p, i, ts);
+	if (ret)
+		return ret;
+	ret = put_clocks(p, i, ts);
 	return ret ? ret : put_tasks(p, i, ts);
 }
 
 /* The host comes first: Perfetto takes the first machine that it meets for the host. */
-static int begin(struct perfetto *p, uint64_t ts)
+static int trace_begin(struct perfetto *p, uint64_t ts)
 {
-	int ret = 0;
+	size_t n = p->in->n;
 
 	p->begun = true;
-	for (size_t i = 0; i < p->pf.in->n && !ret; i++)
-		if (!p->pf.machines[i])
-			ret = put_machine(p, i, ts);
-	for (size_t i = 0; i < p->pf.in->n && !ret; i++)
-		if (p->pf.machines[i])
-			ret = put_machine(p, i, ts);
-	return ret;
+	for (size_t i = 0; i < 2 * n; i++) {
+		bool host = i < n;
+		int ret = host == !p->machines[i % n] ? put_machine(p, i % n, ts) : 0;
+
+		if (ret)
+			return ret;
+	}
+	return 0;
 }
 
 /* ---- records ------------------------------------------------------------------------- */
 
-static int record_loss(struct perfetto *p, const struct export_record *r)
+static int record_loss(struct perfetto *p, const struct timeline_record *r)
 {
 	int ret = 0;
 
-	/* of which instance the hypervisor's events are, they tell themselves */
-	if (export_is_hyp(r) || (!r->event && *r->buffer->name))
-		ret = pf_hyp_lost(p->hyp, r->input, r->cpu);
-	pf_vcpus_lost(p->vcpus, r->input);
-	return ret ? ret : pf_ftrace_lost(p->pf.ftrace, r->input, r->cpu);
+	/* the hypervisor's events say themselves of which instance they are */
+	if (timeline_is_hyp(r) || (!r->event && *r->buffer->name))
+		ret = pf_hyp_lost(p, r->input, r->cpu);
+	pf_vcpus_lost(p, r->input);
+	return ret ? ret : pf_ftrace_lost(p, r->input, r->cpu);
 }
 
-int perfetto_record(void *ctx, const struct export_record *r)
+static int record_event(struct perfetto *p, const struct timeline_record *r)
+{
+	bool hyp = timeline_is_hyp(r);
+	int ret = hyp ? pf_hyp_record(p, r) : pf_ftrace_add(p, r, !r->event);
+
+	if (ret || !r->event)
+		return ret;
+	ret = pf_vcpus_record(p, r);
+	if (ret)
+		return ret;
+	ret = pf_marker_record(p, r);
+	if (ret)
+		return ret;
+	return p->arena.bad ? -ENOMEM : 0;
+}
+
+int perfetto_record(void *ctx, const struct timeline_record *r)
 {
 	struct perfetto *p = ctx;
 	int ret = 0;
 
-	arena_reset(&p->pf.arena);
+	arena_reset(&p->arena);
 	if (!p->begun)
-		ret = begin(p, r->ts);
-	if (!ret && r->missed)
+		ret = trace_begin(p, r->ts);
+	if (ret == 0 && r->missed)
 		ret = record_loss(p, r);
-	if (ret || !r->tep.size)
-		return ret;
-	if (!r->event)
-		return pf_ftrace_add(p->pf.ftrace, r, true);
-	ret = export_is_hyp(r) ? pf_hyp_record(p->hyp, r) : pf_ftrace_add(p->pf.ftrace, r, false);
-	if (!ret)
-		ret = pf_vcpus_record(p->vcpus, r);
-	if (!ret)
-		ret = pf_marker_record(p->marker, r);
-	if (!ret && p->pf.arena.bad)
-		ret = -ENOMEM;
-	return ret;
+	return ret || !r->tep.size ? ret : record_event(p, r);
 }
 
 int perfetto_finish(struct perfetto *p)
 {
-	int ret = p->begun ? 0 : begin(p, 0);
+	int ret = p->begun ? 0 : trace_begin(p, 0);
 
-	if (!ret)
-		ret = pf_hyp_finish(p->hyp);
-	if (!ret)
-		ret = pf_ftrace_finish(p->pf.ftrace);
-	return ret ? ret : pf_flush(&p->pf.out);
+	if (ret)
+		return ret;
+	ret = pf_hyp_finish(p);
+	if (ret)
+		return ret;
+	ret = pf_ftrace_finish(p);
+	return ret ? ret : pf_flush(&p->out);
 }
 
 /* ---- all of it ------------------------------------------------------------------------ */
 
 /* The first file that is no guest's is the host's; each other one is a machine of its own. */
-static void number_machines(struct pf *pf)
+static void number_machines(struct perfetto *p)
 {
 	size_t host = 0;
 
-	while (host < pf->in->n && pf->in->v[host].guest)
+	while (host < p->in->n && p->in->v[host].guest)
 		host++;
-	if (host == pf->in->n)
+	if (host == p->in->n)
 		host = 0;
-	for (size_t i = 0; i < pf->in->n; i++)
-		pf->machines[i] = i == host ? 0 : (uint32_t)i + 1;
-}
-
-bool perfetto_built(void)
-{
-	return true;
+	for (size_t i = 0; i < p->in->n; i++)
+		p->machines[i] = i == host ? 0 : (uint32_t)i + 1;
 }
 
 /* trace_processor gives up on a trace with a higher one. */
@@ -285,29 +288,24 @@ static int check_cpus(const struct inputs *in, const struct log *log)
 int perfetto_new(struct perfetto **out, int fd, const struct inputs *in, const struct hypertrace_desc *desc,
 		 const struct log *log)
 {
-	struct perfetto *p = calloc(1, sizeof(*p));
-	int ret = p ? check_cpus(in, log) : -ENOMEM;
+	int ret = check_cpus(in, log);
+	struct perfetto *p;
 
 	*out = NULL;
-	if (ret) {
-		free(p);
+	if (ret)
 		return ret;
-	}
-	p->pf.in = in;
-	p->pf.out.fd = fd;
-	p->pf.tracks.out = &p->pf.out;
-	p->pf.machines = calloc(in->n + 1, sizeof(*p->pf.machines));
-	if (p->pf.machines) {
-		number_machines(&p->pf);
-		p->pf.ftrace = pf_ftrace_new(&p->pf.out, in, p->pf.machines);
-		p->hyp = pf_hyp_new(&p->pf);
-		p->vcpus = pf_vcpus_new(&p->pf);
-		p->marker = pf_marker_new(&p->pf, desc);
-	}
-	if (!p->pf.ftrace || !p->hyp || !p->vcpus || !p->marker) {
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return -ENOMEM;
+	p->in = in;
+	p->desc = desc;
+	p->out.fd = fd;
+	p->machines = calloc(in->n + 1, sizeof(*p->machines));
+	if (!p->machines) {
 		perfetto_free(p);
 		return -ENOMEM;
 	}
+	number_machines(p);
 	*out = p;
 	return 0;
 }
@@ -316,12 +314,13 @@ void perfetto_free(struct perfetto *p)
 {
 	if (!p)
 		return;
-	pf_marker_free(p->marker);
-	pf_vcpus_free(p->vcpus);
-	pf_hyp_free(p->hyp);
-	pf_ftrace_free(p->pf.ftrace);
-	arena_release(&p->pf.arena);
-	pf_out_release(&p->pf.out);
-	free(p->pf.machines);
+	pf_ftrace_release(p);
+	pf_hyp_release(p);
+	pf_map_release(&p->vcpus, NULL);
+	pf_map_release(&p->threads, NULL);
+	pf_map_release(&p->parents, NULL);
+	arena_release(&p->arena);
+	pf_out_release(&p->out);
+	free(p->machines);
 	free(p);
 }

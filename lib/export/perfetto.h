@@ -2,7 +2,7 @@
 #ifndef HYPTRACE_PERFETTO_H
 #define HYPTRACE_PERFETTO_H
 
-#include "export/export.h"
+#include "read/timeline.h"
 #include "decode/hypertrace.h"
 
 /*
@@ -13,8 +13,7 @@
  */
 struct perfetto; /* opaque */
 
-/* Whether libprotobuf-c was there at build time; without it the calls return -ENOSYS. */
-bool perfetto_built(void);
+/* There with HYPTRACE_PERFETTO only, when libprotobuf-c was there at build time. */
 
 /*
  * Writes to fd; fd, in and desc (NULL: none) stay the caller's and must outlive
@@ -23,8 +22,8 @@ bool perfetto_built(void);
 int perfetto_new(struct perfetto **out, int fd, const struct inputs *in, const struct hypertrace_desc *desc,
 		 const struct log *log);
 void perfetto_free(struct perfetto *p);
-/* An export_fn; ctx is the struct perfetto. -ENOMEM, -errno from the file. */
-int perfetto_record(void *ctx, const struct export_record *r);
+/* Takes the next record; ctx is the struct perfetto. -ENOMEM, -errno from the file. */
+int perfetto_record(void *ctx, const struct timeline_record *r);
 /* Writes what is held back; no records after it. */
 int perfetto_finish(struct perfetto *p);
 

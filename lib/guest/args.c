@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Command lines of VMMs and of vhost-device-vsock: what they say of a guest. */
 #include "guest/guest-priv.h"
 
 #include <errno.h>
@@ -46,14 +47,12 @@ void guest_args_release(struct guest_args *a)
 	*a = (struct guest_args){ 0 };
 }
 
-/* ---- a command line, argument after argument ---- */
-
 struct argv {
 	struct cursor c;
 	const char *arg; /* the one at hand */
 };
 
-static const char *next_arg(struct argv *v)
+static const char *argv_next(struct argv *v)
 {
 	return v->arg = cursor_left(&v->c) ? cursor_str(&v->c) : NULL;
 }
@@ -62,7 +61,7 @@ static const char *next_arg(struct argv *v)
  * The value when the argument at hand is this option: "--cid 3" (takes the next
  * argument) or "--cid=3". QEMU takes one dash for two.
  */
-static const char *option(struct argv *v, const char *name)
+static const char *argv_option(struct argv *v, const char *name)
 {
 	const char *arg = v->arg;
 	size_t len = strlen(name);
@@ -77,7 +76,7 @@ static const char *option(struct argv *v, const char *name)
 		return arg + len + 1;
 	if (arg[len])
 		return NULL;
-	return next_arg(v);
+	return argv_next(v);
 }
 
 /* One option's text up to the next single ','. Returns where the next one begins, or NULL. */
@@ -91,7 +90,8 @@ static const char *one_option(const char *p, struct buf *text)
 	return *p ? p + 1 : NULL;
 }
 
-char *guest_arg_value(const char *arg, const char *key)
+/* The value of key in "a=1,key=2,..." (",," is a comma in QEMU), malloc'ed; NULL: none. */
+static char *arg_value(const char *arg, const char *key)
 {
 	size_t len = strlen(key);
 	char *found = NULL;
@@ -109,19 +109,29 @@ char *guest_arg_value(const char *arg, const char *key)
 	return found;
 }
 
-/* The first option of the list when it has no key: "NAME,debug-threads=on". */
-static char *first_value(const char *arg)
+/* The first option's text; NULL: empty, or no memory. */
+static char *first_option(const char *arg)
 {
 	struct buf text = { 0 };
 	const char *s;
-	char *first = NULL;
+	char *first;
 
 	one_option(arg, &text);
 	s = buf_str(&text);
-	if (s && *s && !strchr(s, '='))
-		first = strdup(s);
+	first = s && *s ? strdup(s) : NULL;
 	buf_release(&text);
 	return first;
+}
+
+/* The first option of the list when it has no key: "NAME,debug-threads=on". */
+static char *first_value(const char *arg)
+{
+	char *first = first_option(arg);
+
+	if (first && !strchr(first, '='))
+		return first;
+	free(first);
+	return NULL;
 }
 
 static void set_str(char **to, char *value)
@@ -141,13 +151,11 @@ static void set_cid(struct guest_args *a, const char *text)
 /* A key's value as a CID: "cid=3,socket=..." */
 static void set_cid_of(struct guest_args *a, const char *arg, const char *key)
 {
-	char *value = guest_arg_value(arg, key);
+	char *value = arg_value(arg, key);
 
 	set_cid(a, value);
 	free(value);
 }
-
-/* ---- QEMU ---- */
 
 /* What must be put together at the end: -chardev and the -mon, -device that use it. */
 struct qemu_chardevs {
@@ -157,7 +165,7 @@ struct qemu_chardevs {
 
 static void qemu_chardev(struct qemu_chardevs *q, const char *arg)
 {
-	char *id = guest_arg_value(arg, "id"), *path = guest_arg_value(arg, "path");
+	char *id = arg_value(arg, "id"), *path = arg_value(arg, "path");
 
 	if (id && path && !strncmp(arg, "socket,", 7) && !strlist_add(&q->ids, id) &&
 	    strlist_add(&q->paths, path))
@@ -168,7 +176,7 @@ static void qemu_chardev(struct qemu_chardevs *q, const char *arg)
 
 static void qemu_mon(struct qemu_chardevs *q, const char *arg)
 {
-	char *mode = guest_arg_value(arg, "mode"), *id = guest_arg_value(arg, "chardev");
+	char *mode = arg_value(arg, "mode"), *id = arg_value(arg, "chardev");
 
 	if (!id)
 		id = first_value(arg);
@@ -182,16 +190,8 @@ static void qemu_mon(struct qemu_chardevs *q, const char *arg)
 /* -qmp unix:PATH,server=on,wait=off */
 static void qemu_qmp(struct guest_args *a, const char *arg)
 {
-	struct buf text = { 0 };
-	const char *s;
-
-	if (strncmp(arg, "unix:", 5))
-		return;
-	one_option(arg + 5, &text);
-	s = buf_str(&text);
-	if (s && *s)
-		set_str(&a->qmp, strdup(s));
-	buf_release(&text);
+	if (!strncmp(arg, "unix:", 5))
+		set_str(&a->qmp, first_option(arg + 5));
 }
 
 /* libvirt writes {"driver":"vhost-vsock-pci","guest-cid":3,...} */
@@ -217,12 +217,12 @@ static void qemu_device(struct guest_args *a, struct qemu_chardevs *q, const cha
 	if (!strncmp(arg, "vhost-vsock", 11))
 		set_cid_of(a, arg, "guest-cid");
 	else if (!strncmp(arg, "vhost-user-vsock", 16))
-		set_str(&q->vsock, guest_arg_value(arg, "chardev"));
+		set_str(&q->vsock, arg_value(arg, "chardev"));
 }
 
 static void qemu_name(struct guest_args *a, const char *arg)
 {
-	char *name = guest_arg_value(arg, "guest");
+	char *name = arg_value(arg, "guest");
 
 	set_str(&a->name, name ? name : first_value(arg));
 }
@@ -246,22 +246,20 @@ static void qemu_args(struct guest_args *a, struct argv *v)
 	struct qemu_chardevs q = { 0 };
 	const char *val;
 
-	while (next_arg(v)) {
-		if ((val = option(v, "-name")))
+	while (argv_next(v)) {
+		if ((val = argv_option(v, "-name")))
 			qemu_name(a, val);
-		else if ((val = option(v, "-device")))
+		else if ((val = argv_option(v, "-device")))
 			qemu_device(a, &q, val);
-		else if ((val = option(v, "-qmp")) || (val = option(v, "-qmp-pretty")))
+		else if ((val = argv_option(v, "-qmp")) || (val = argv_option(v, "-qmp-pretty")))
 			qemu_qmp(a, val);
-		else if ((val = option(v, "-chardev")))
+		else if ((val = argv_option(v, "-chardev")))
 			qemu_chardev(&q, val);
-		else if ((val = option(v, "-mon")))
+		else if ((val = argv_option(v, "-mon")))
 			qemu_mon(&q, val);
 	}
 	qemu_end(a, &q);
 }
-
-/* ---- the others ---- */
 
 /* --vsock 3, --vsock cid=3,device=..., --vsock cid=3,socket=PATH */
 static void vsock_arg(struct guest_args *a, const char *arg)
@@ -273,25 +271,26 @@ static void vsock_arg(struct guest_args *a, const char *arg)
 	else
 		set_cid_of(a, arg, "cid");
 	free(first);
-	set_str(&a->uds, guest_arg_value(arg, "socket"));
+	set_str(&a->uds, arg_value(arg, "socket"));
 }
 
 static void other_args(struct guest_args *a, enum guest_vmm vmm, struct argv *v)
 {
 	const char *name = vmm == GUEST_VMM_FIRECRACKER ? "--id" : "--name", *val;
 
-	while (next_arg(v)) {
-		if ((val = option(v, name)) || (vmm == GUEST_VMM_KVMTOOL && (val = option(v, "-n"))))
+	while (argv_next(v)) {
+		if ((val = argv_option(v, name)) ||
+		    (vmm == GUEST_VMM_KVMTOOL && (val = argv_option(v, "-n"))))
 			set_str(&a->name, strdup(val));
-		else if ((val = option(v, "--cid")))
+		else if ((val = argv_option(v, "--cid")))
 			set_cid(a, val);
-		else if ((val = option(v, "--vsock")))
+		else if ((val = argv_option(v, "--vsock")))
 			vsock_arg(a, val);
-		else if ((val = option(v, "--api-sock")))
+		else if ((val = argv_option(v, "--api-sock")))
 			set_str(&a->api, strdup(val));
-		else if ((val = option(v, "--api-socket"))) /* [path=]PATH or fd=N */
-			set_str(&a->api, strchr(val, '=') ? guest_arg_value(val, "path") : strdup(val));
-		else if ((val = option(v, "--config-file")))
+		else if ((val = argv_option(v, "--api-socket"))) /* [path=]PATH or fd=N */
+			set_str(&a->api, strchr(val, '=') ? arg_value(val, "path") : strdup(val));
+		else if ((val = argv_option(v, "--config-file")))
 			set_str(&a->config, strdup(val));
 	}
 }
@@ -300,7 +299,7 @@ int guest_args_parse(struct guest_args *a, enum guest_vmm vmm, const char *cmdli
 {
 	struct argv v = { .c = cursor_at(cmdline, len) };
 
-	next_arg(&v); /* its own name */
+	argv_next(&v); /* its own name */
 	if (vmm == GUEST_VMM_QEMU)
 		qemu_args(a, &v);
 	else
@@ -327,18 +326,16 @@ int guest_config_parse(struct guest_args *a, const char *text, size_t len)
 	return 0;
 }
 
-/* ---- vhost-device-vsock: a QEMU guest's vsock outside of QEMU ---- */
-
 static void vhost_row(struct guest_args *a, const char *arg)
 {
 	*a = (struct guest_args){ 0 };
 	set_cid_of(a, arg, "guest-cid");
 	if (!a->cid)
 		set_cid_of(a, arg, "guest_cid");
-	set_str(&a->vhost_socket, guest_arg_value(arg, "socket"));
-	set_str(&a->uds, guest_arg_value(arg, "uds-path"));
+	set_str(&a->vhost_socket, arg_value(arg, "socket"));
+	set_str(&a->uds, arg_value(arg, "uds-path"));
 	if (!a->uds)
-		set_str(&a->uds, guest_arg_value(arg, "uds_path"));
+		set_str(&a->uds, arg_value(arg, "uds_path"));
 }
 
 size_t guest_vhost_args(const char *cmdline, size_t len, struct guest_args *rows, size_t max)
@@ -348,16 +345,16 @@ size_t guest_vhost_args(const char *cmdline, size_t len, struct guest_args *rows
 	const char *val;
 	size_t n = 0;
 
-	next_arg(&v);
-	while (next_arg(&v)) {
-		if ((val = option(&v, "--vm"))) {
+	argv_next(&v);
+	while (argv_next(&v)) {
+		if ((val = argv_option(&v, "--vm"))) {
 			if (n < max)
 				vhost_row(&rows[n++], val);
-		} else if ((val = option(&v, "--guest-cid"))) {
+		} else if ((val = argv_option(&v, "--guest-cid"))) {
 			set_cid(&single, val);
-		} else if ((val = option(&v, "--socket"))) {
+		} else if ((val = argv_option(&v, "--socket"))) {
 			set_str(&single.vhost_socket, strdup(val));
-		} else if ((val = option(&v, "--uds-path"))) {
+		} else if ((val = argv_option(&v, "--uds-path"))) {
 			set_str(&single.uds, strdup(val));
 		}
 	}

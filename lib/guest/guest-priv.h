@@ -14,7 +14,7 @@ struct guest *guests_add(struct guests *g);
 /* Adds a VM, or what it tells to the one of the same CID or name. Takes what `more` holds. */
 int guests_merge(struct guests *g, struct guest *more);
 
-/* ---- guest-args.c: command lines ---- */
+/* ---- args.c: command lines ---- */
 
 /* What a VMM's command line says; strings are malloc'ed or NULL. */
 struct guest_args {
@@ -32,8 +32,6 @@ bool guest_vmm_of(const char *exe, enum guest_vmm *vmm);
 /* cmdline: arguments ended by NUL, as in /proc/PID/cmdline. */
 int guest_args_parse(struct guest_args *a, enum guest_vmm vmm, const char *cmdline, size_t len);
 void guest_args_release(struct guest_args *a);
-/* The value of key in "a=1,key=2,..." (",," is a comma in QEMU), malloc'ed; NULL: none. */
-char *guest_arg_value(const char *arg, const char *key);
 /* A whole decimal number that can be a guest's CID. */
 bool guest_cid_parse(const char *s, uint32_t *cid);
 /*
@@ -72,7 +70,24 @@ int guest_libvirt_ask(struct guests *g, const struct guest_libvirt *api, const c
 /* The CID in a domain's XML: <vsock><cid address='3'/></vsock>. */
 uint32_t guest_libvirt_cid(const char *xml);
 
-/* ---- guest-vcpu.c, guest-qmp.c ---- */
+/* ---- threads.c: below /proc/PID, of which dir is a descriptor ---- */
+
+/* The first line of a small file, without its newline. False: it cannot be read. */
+bool guest_read_line(int dir, const char *path, char *line, size_t size);
+/* The next entry whose name is a number; -1: no more. */
+long guest_next_number(DIR *d);
+/*
+ * Numbers of a directory's entries, ascending: threads (where a name is there
+ * twice, the first is the vCPU, the later one inherited its name) or
+ * descriptors. Returns how many; *out is the caller's to free.
+ */
+size_t guest_numbers(int dir, const char *path, int **out);
+/* Threads of the process; 0: not known. */
+uint64_t guest_count_threads(int dir);
+/* The thread's number here, when tid is its number in the VMM's pid namespace; 0: none such. */
+pid_t guest_host_tid(int dir, pid_t tid);
+
+/* ---- vcpu.c, qmp.c ---- */
 
 /* "CPU 3/KVM", "crosvm_vcpu3", "vcpu3", "kvm-vcpu-3", "fc_vcpu 3". */
 bool guest_vcpu_name(const char *comm, unsigned int *cpu);
@@ -85,22 +100,22 @@ struct guest_proc {
 int guest_find_vcpus(struct guest *g, const struct guest_proc *p);
 /* Whether the process has a KVM vCPU open. */
 bool guest_has_vcpu_fd(int dir);
-/* The thread's number here, when tid is its number in the VMM's pid namespace; 0: none such. */
-pid_t guest_host_tid(int dir, pid_t tid);
 /* vCPUs by the answer to query-cpus-fast; dir: /proc/PID, or -1. */
 int guest_cpus_fast(struct guest *g, int dir, const char *text, size_t len, enum guest_how how);
 int guest_ask_qmp(struct guest *g, const struct guest_proc *p);
 
-/* ---- guest-sock.c ---- */
+/* ---- sock.c ---- */
 
+/* For one answer, from now on; nothing breaks it off. */
 struct msg_wait guest_wait(int timeout_ms);
+/* 0, -ETIMEDOUT or -errno. */
 int guest_sock_write(int fd, const char *text, const struct msg_wait *w);
 /*
  * Reads on into `in` until there is more than was. 0: end of stream; -EFBIG
  * beyond 1 MiB, -ETIMEDOUT.
  */
 ssize_t guest_sock_read(int fd, struct buf *in, const struct msg_wait *w);
-/* The body of a GET on an HTTP server behind a UNIX socket. */
+/* Appends the body of a GET on an HTTP server behind a UNIX socket. -EBADMSG: no 200, or cut off. */
 int guest_http_get(const char *path, const char *what, struct buf *body, int timeout_ms);
 
 #endif

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* A VM and the list of them: rows, what several sources know of one VM, its vCPUs. */
 #include "guest/guest-priv.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "util/array.h"
 
 const char *guest_vmm_name(enum guest_vmm vmm)
 {
@@ -50,7 +53,7 @@ void guests_release(struct guests *g)
 
 struct guest *guests_add(struct guests *g)
 {
-	struct guest *v = realloc(g->v, (g->n + 1) * sizeof(*v));
+	struct guest *v = array_grow(g->v, g->n, sizeof(*v));
 
 	if (!v)
 		return NULL;
@@ -84,7 +87,7 @@ bool guest_set_vcpu(struct guest *g, unsigned int cpu, pid_t tid, enum guest_how
 		g->vcpus[at].how = how;
 		return true;
 	}
-	v = realloc(g->vcpus, (g->n_vcpus + 1) * sizeof(*v));
+	v = array_grow(g->vcpus, g->n_vcpus, sizeof(*v));
 	if (!v)
 		return false;
 	g->vcpus = v;
@@ -144,122 +147,4 @@ int guests_merge(struct guests *g, struct guest *more)
 		guest_set_vcpu(to, more->vcpus[i].cpu, more->vcpus[i].tid, more->vcpus[i].how);
 	guest_release(more);
 	return 0;
-}
-
-static int by_pid(const void *a, const void *b)
-{
-	const struct guest *x = a, *y = b;
-
-	/* those without a pid come last, by CID */
-	if (!x->pid != !y->pid)
-		return !x->pid - !y->pid;
-	if (x->pid != y->pid)
-		return x->pid < y->pid ? -1 : 1;
-	return x->cid < y->cid ? -1 : x->cid > y->cid;
-}
-
-int guests_find(struct guests *out, const struct guest_opts *o)
-{
-	static int (*const ask[])(struct guests *, const struct guest_opts *) = {
-		guests_from_proc, /* first: it alone knows pids, and saves libvirt a question */
-		guests_from_vm_list,
-		guests_from_libvirt,
-	};
-	static const unsigned int bit[] = { GUEST_FROM_PROC, GUEST_FROM_VM_LIST, GUEST_FROM_LIBVIRT };
-	struct guests found = { 0 };
-	int ret = 0;
-
-	for (size_t i = 0; !ret && i < ARRAY_SIZE(ask); i++)
-		if (!o || !(o->skip & bit[i]))
-			ret = ask[i](&found, o);
-	if (ret)
-		guests_release(&found);
-	else if (found.n)
-		qsort(found.v, found.n, sizeof(*found.v), by_pid);
-	*out = found;
-	return ret;
-}
-
-static struct guest *find_vm(const struct guest_spec *s, const struct guests *all)
-{
-	for (size_t i = 0; i < all->n; i++) {
-		struct guest *g = &all->v[i];
-
-		if (s->kind == GUEST_VSOCK  ? !g->uds && g->cid == s->cid
-		    : s->kind == GUEST_UNIX ? g->uds && !strcmp(g->uds, s->addr)
-					    : g->name && !strcmp(g->name, s->name))
-			return g;
-	}
-	return NULL;
-}
-
-static int no_such_vm(const struct guest_spec *s, const struct guests *all, const struct log *log)
-{
-	struct buf have = { 0 };
-
-	for (size_t i = 0; i < all->n; i++)
-		if (all->v[i].name)
-			buf_printf(&have, "%s%s", have.len ? ", " : "", all->v[i].name);
-	if (have.len)
-		log_err(log, "no VM is named '%s' here; there are: %s (or say %s@CID)", s->name,
-			buf_str(&have), s->name);
-	else
-		log_err(log, "no VM is named '%s' here: say %s@CID (hyptrace list --guests)", s->name,
-			s->name);
-	buf_release(&have);
-	return -ENOENT;
-}
-
-/* The address of a VM that was named. */
-static int take_address(struct guest_spec *s, const struct guest *g, const struct log *log)
-{
-	if (g->uds) {
-		char *path = strdup(g->uds);
-
-		if (!path)
-			return -ENOMEM;
-		free(s->addr);
-		s->addr = path;
-		s->kind = GUEST_UNIX;
-		return 0;
-	}
-	if (!g->cid) {
-		log_err(log, "VM '%s' (pid %d) has no vsock device; give it one, or say %s@ADDRESS:PORT",
-			s->name, g->pid, s->name);
-		return -ENXIO;
-	}
-	s->kind = GUEST_VSOCK;
-	s->cid = g->cid;
-	return 0;
-}
-
-/* A VM's name may stand for its address in a file's name, if it is fit for one. */
-static int take_name(struct guest_spec *s, const struct guest *g)
-{
-	char *name;
-
-	if (s->named || !g->name || !*g->name || *g->name == '.' || strchr(g->name, '/'))
-		return 0;
-	name = strdup(g->name);
-	if (!name)
-		return -ENOMEM;
-	free(s->name);
-	s->name = name;
-	return 0;
-}
-
-int guest_spec_resolve(struct guest_spec *s, const struct guests *all, struct guest **vm,
-		       const struct log *log)
-{
-	/* "vm.example" looks like an address, but may be a VM's name */
-	bool maybe_name = s->kind == GUEST_TCP && !s->named;
-
-	*vm = find_vm(s, all);
-	if (s->kind == GUEST_BY_NAME && !*vm)
-		return no_such_vm(s, all, log);
-	if (!*vm)
-		return 0;
-	if (s->kind == GUEST_BY_NAME || maybe_name)
-		return take_address(s, *vm, log);
-	return take_name(s, *vm);
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* The VMs that libvirt knows, by its library when that is installed. */
 #include "guest/guest-priv.h"
 
 #include <dlfcn.h>
@@ -7,7 +8,7 @@
 
 /*
  * libvirt, loaded when it is there. Of its API, stable since 0.9.13, by the
- * names and types of libvirt/libvirt-domain.h and libvirt-qemu.h.
+ * names and types of include/libvirt/libvirt-domain.h and include/libvirt/libvirt-qemu.h.
  */
 #define VIR_CONNECT_LIST_DOMAINS_ACTIVE 1u
 
@@ -26,7 +27,7 @@ static void hush(void *data, void *error)
 {
 }
 
-static bool load(void *lib, void *qemu, struct guest_libvirt *api)
+static bool libvirt_load(void *lib, void *qemu, struct guest_libvirt *api)
 {
 	void (*set_error_func)(void *, void (*)(void *, void *));
 	const struct {
@@ -92,7 +93,7 @@ uint32_t guest_libvirt_cid(const char *xml)
 }
 
 /* <domain type='kvm'>: QEMU, or whatever /proc knows better */
-static enum guest_vmm vmm_of(const char *xml)
+static enum guest_vmm vmm_of_xml(const char *xml)
 {
 	const char *domain = strstr(xml, "<domain");
 	char type[16];
@@ -103,7 +104,7 @@ static enum guest_vmm vmm_of(const char *xml)
 	return !strcmp(type, "kvm") || !strcmp(type, "qemu") ? GUEST_VMM_QEMU : GUEST_VMM_OTHER;
 }
 
-static const struct guest *known(const struct guests *g, const char *name, uint32_t cid)
+static const struct guest *found_before(const struct guests *g, const char *name, uint32_t cid)
 {
 	for (size_t i = 0; i < g->n; i++)
 		if ((cid && g->v[i].cid == cid) || (g->v[i].name && !strcmp(g->v[i].name, name)))
@@ -144,9 +145,9 @@ static int add_domain(struct guests *g, const struct guest_libvirt *api, void *d
 
 	vm.name = name ? strdup(name) : NULL;
 	if (vm.name && xml && *xml) {
-		vm.vmm = vmm_of(xml);
+		vm.vmm = vmm_of_xml(xml);
 		vm.cid = guest_libvirt_cid(xml);
-		before = known(g, vm.name, vm.cid);
+		before = found_before(g, vm.name, vm.cid);
 		if (!before || !threads_known(before)) {
 			*deaf |= !writable;
 			if (writable)
@@ -166,8 +167,7 @@ static int ask_connection(struct guests *g, const struct guest_libvirt *api, voi
 	int n = api->list(conn, &domains, VIR_CONNECT_LIST_DOMAINS_ACTIVE), ret = 0;
 
 	for (int i = 0; i < n; i++) {
-		if (!ret)
-			ret = add_domain(g, api, domains[i], writable, deaf);
+		ret = ret ? ret : add_domain(g, api, domains[i], writable, deaf);
 		api->domain_free(domains[i]);
 	}
 	free(domains);
@@ -210,7 +210,7 @@ int guests_from_libvirt(struct guests *g, const struct guest_opts *o)
 	if (!lib)
 		return 0;
 	qemu = dlopen("libvirt-qemu.so.0", RTLD_NOW | RTLD_LOCAL);
-	if (load(lib, qemu, &api))
+	if (libvirt_load(lib, qemu, &api))
 		ret = guest_libvirt_ask(g, &api, uri, o ? o->log : NULL);
 	/* libvirt keeps threads and exit handlers: it is not unloaded */
 	return ret;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Whether an agent listens in a guest: a connection, closed at once. */
 #include "guest/guest-priv.h"
 
 #include <errno.h>
@@ -27,7 +28,7 @@ static enum guest_answer answer_of(int error)
 	}
 }
 
-static enum guest_answer probe(const struct transport_addr *a, int timeout_ms)
+static enum guest_answer probe_addr(const struct transport_addr *a, int timeout_ms)
 {
 	struct msg_wait w = guest_wait(timeout_ms);
 	int fd = transport_connect(a, &w);
@@ -41,7 +42,7 @@ enum guest_answer guest_probe_agent(uint32_t cid, uint32_t port, int timeout_ms)
 {
 	struct transport_addr a = { .kind = TRANSPORT_VSOCK, .cid = cid, .port = port };
 
-	return probe(&a, timeout_ms);
+	return probe_addr(&a, timeout_ms);
 }
 
 enum guest_answer guest_probe_unix(const char *path, uint32_t port, int timeout_ms)
@@ -51,5 +52,5 @@ enum guest_answer guest_probe_unix(const char *path, uint32_t port, int timeout_
 	if (strlen(path) >= sizeof(a.host))
 		return GUEST_UNREACHABLE;
 	strcpy(a.host, path);
-	return probe(&a, timeout_ms);
+	return probe_addr(&a, timeout_ms);
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* VMs among this machine's processes, by /proc: executables, command lines, open vCPUs. */
 #include "guest/guest-priv.h"
 
 #include <dirent.h>
@@ -45,6 +46,20 @@ static const char *exe_name(char *link)
 	return slash ? slash + 1 : link;
 }
 
+static int read_cmdline(int dir, struct buf *out)
+{
+	int ret = read_file_at(dir, "cmdline", CMDLINE_MAX, out);
+
+	if (ret)
+		return ret;
+	if (!out->len)
+		return -ENOENT; /* a kernel thread, a zombie */
+	/* a process that writes its title there need not end it */
+	if (out->data[out->len - 1])
+		buf_add(out, "", 1);
+	return buf_status(out);
+}
+
 static int process_open(struct process *p, int proc, const char *pid)
 {
 	uint64_t n;
@@ -57,14 +72,7 @@ static int process_open(struct process *p, int proc, const char *pid)
 	p->dir = openat(proc, pid, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (p->dir < 0)
 		return -errno;
-	ret = read_file_at(p->dir, "cmdline", CMDLINE_MAX, &p->cmdline);
-	if (!ret && !p->cmdline.len)
-		ret = -ENOENT; /* a kernel thread, a zombie */
-	/* a process that writes its title there need not end it */
-	if (!ret && p->cmdline.data[p->cmdline.len - 1])
-		buf_add(&p->cmdline, "", 1);
-	if (!ret)
-		ret = buf_status(&p->cmdline);
+	ret = read_cmdline(p->dir, &p->cmdline);
 	if (ret) {
 		close(p->dir);
 		buf_release(&p->cmdline);
@@ -277,14 +285,17 @@ int guests_from_proc(struct guests *g, const struct guest_opts *o)
 	DIR *d = path ? opendir(path) : NULL;
 	int ret = path && s ? 0 : -ENOMEM;
 
-	if (!ret && !d)
+	if (ret)
+		goto out;
+	if (!d) {
 		log_debug(o ? o->log : NULL, "cannot open %s: %s", path, strerror(errno));
-	if (!ret && d) {
-		s->o = o;
-		s->out = g;
-		ret = scan_proc(s, d);
-		join_vhost(s);
+		goto out;
 	}
+	s->o = o;
+	s->out = g;
+	ret = scan_proc(s, d);
+	join_vhost(s);
+out:
 	if (d)
 		closedir(d);
 	if (s)

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * QEMU's machine protocol: a greeting, qmp_capabilities, then commands; one JSON
+ * object a line, events in between. A monitor serves one client at a time: when
+ * somebody else holds it there is no greeting, and the timeout ends the wait.
+ */
 #include "guest/guest-priv.h"
 
 #include <errno.h>
@@ -7,12 +12,6 @@
 #include <unistd.h>
 
 #include "util/json.h"
-
-/*
- * QEMU's machine protocol: a greeting, qmp_capabilities, then commands; one JSON
- * object a line, events in between. A monitor serves one client at a time: when
- * somebody else holds it there is no greeting, and the timeout ends the wait.
- */
 
 int guest_cpus_fast(struct guest *g, int dir, const char *text, size_t len, enum guest_how how)
 {
@@ -37,7 +36,7 @@ int guest_cpus_fast(struct guest *g, int dir, const char *text, size_t len, enum
 }
 
 /* The next line that is an answer ("return", or the greeting); events are passed over. */
-static int answer(int fd, struct buf *in, struct buf *line, const struct msg_wait *w)
+static int qmp_answer(int fd, struct buf *in, struct buf *line, const struct msg_wait *w)
 {
 	struct json_value all, v;
 
@@ -68,32 +67,35 @@ static int answer(int fd, struct buf *in, struct buf *line, const struct msg_wai
 	}
 }
 
-int guest_ask_qmp(struct guest *g, const struct guest_proc *p)
+static int qmp_query(struct guest *g, const struct guest_proc *p, int fd, const struct msg_wait *w)
 {
 	static const char *const say[] = { "", "{\"execute\":\"qmp_capabilities\"}\n",
 					   "{\"execute\":\"query-cpus-fast\"}\n" };
-	struct msg_wait w = guest_wait(guest_timeout(p->o));
 	struct buf in = { 0 }, line = { 0 };
-	int fd, ret = 0;
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < ARRAY_SIZE(say); i++)
+		ret = guest_sock_write(fd, say[i], w) ?: qmp_answer(fd, &in, &line, w);
+	if (!ret)
+		ret = guest_cpus_fast(g, p->dir, (char *)line.data, line.len, GUEST_HOW_QMP);
+	buf_release(&in);
+	buf_release(&line);
+	return ret;
+}
+
+int guest_ask_qmp(struct guest *g, const struct guest_proc *p)
+{
+	struct msg_wait w = guest_wait(guest_timeout(p->o));
+	int fd, ret;
 
 	if (!p->qmp)
 		return 0;
 	fd = transport_connect_path(p->qmp, &w);
-	if (fd < 0)
-		ret = fd;
-	for (size_t i = 0; !ret && i < ARRAY_SIZE(say); i++) {
-		ret = guest_sock_write(fd, say[i], &w);
-		if (!ret)
-			ret = answer(fd, &in, &line, &w);
-	}
-	if (!ret)
-		ret = guest_cpus_fast(g, p->dir, (char *)line.data, line.len, GUEST_HOW_QMP);
+	ret = fd < 0 ? fd : qmp_query(g, p, fd, &w);
+	if (fd >= 0)
+		close(fd);
 	if (ret)
 		log_debug(p->o ? p->o->log : NULL, "pid %d: no answer on QMP socket %s: %s", g->pid, p->qmp,
 			  strerror(-ret));
-	if (fd >= 0)
-		close(fd);
-	buf_release(&in);
-	buf_release(&line);
 	return ret;
 }

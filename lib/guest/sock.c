@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* UNIX sockets of VMMs: lines for QMP, one GET for HTTP. */
 #include "guest/guest-priv.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #define ANSWER_MAX (1u << 20)
 
-/* For one answer; there is nothing that could break it off. */
 struct msg_wait guest_wait(int timeout_ms)
 {
 	return (struct msg_wait){ .deadline = msg_now() + timeout_ms, .stop_fd = -1 };
@@ -59,28 +60,24 @@ static bool http_body(struct buf *in, const char **body, size_t *len)
 
 int guest_http_get(const char *path, const char *what, struct buf *out, int timeout_ms)
 {
+	char *request =
+		str_printf("GET %s HTTP/1.1\r\nHost: localhost\r\nAccept: application/json\r\n\r\n", what);
 	struct msg_wait w = guest_wait(timeout_ms);
-	struct buf in = { 0 }, request = { 0 };
-	const char *body = NULL, *text;
-	ssize_t n = 1;
+	struct buf in = { 0 };
+	const char *body = NULL;
 	size_t len = 0;
-	int fd = transport_connect_path(path, &w), ret;
+	int fd = request ? transport_connect_path(path, &w) : -ENOMEM;
+	ssize_t n = fd < 0 ? fd : guest_sock_write(fd, request, &w) ?: 1;
 
-	if (fd < 0)
-		return fd;
-	buf_printf(&request, "GET %s HTTP/1.1\r\nHost: localhost\r\nAccept: application/json\r\n\r\n", what);
-	text = buf_str(&request);
-	ret = text ? guest_sock_write(fd, text, &w) : -ENOMEM;
-	while (!ret && n > 0 && !http_body(&in, &body, &len))
+	while (n > 0 && !http_body(&in, &body, &len))
 		n = guest_sock_read(fd, &in, &w);
-	if (!ret && n < 0)
-		ret = (int)n;
-	else if (!ret && (!body || strncmp((char *)in.data, "HTTP/1.1 200", 12)))
-		ret = -EBADMSG;
-	if (!ret)
+	if (n >= 0 && (!body || strncmp((char *)in.data, "HTTP/1.1 200", 12)))
+		n = -EBADMSG;
+	if (n >= 0)
 		buf_add(out, body, len);
-	buf_release(&request);
+	if (fd >= 0)
+		close(fd);
 	buf_release(&in);
-	close(fd);
-	return ret ? ret : buf_status(out);
+	free(request);
+	return n < 0 ? (int)n : buf_status(out);
 }

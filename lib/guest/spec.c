@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* The argument of -A: taken apart, and completed by what runs here. */
 #include "guest/guest-priv.h"
 
 #include <arpa/inet.h>
@@ -21,7 +22,7 @@ static bool all_digits(const char *s)
 	return *s && strspn(s, "0123456789") == strlen(s);
 }
 
-static int check_name(const char *arg, const char *name, const struct log *log)
+static int check_guest_name(const char *arg, const char *name, const struct log *log)
 {
 	bool ok = *name && *name != '.' && strlen(name) <= NAME_LENGTH_MAX;
 
@@ -157,7 +158,7 @@ static int parse_address(struct guest_spec *s, const char *arg, char *rest, cons
 	return port ? set_port(s, arg, port, log) : 0;
 }
 
-static int parse(struct guest_spec *s, const char *arg, char *text, const struct log *log)
+static int spec_split(struct guest_spec *s, const char *arg, char *text, const struct log *log)
 {
 	char *unix_at = !strncmp(text, "unix:", 5) ? text : strstr(text, "@unix:");
 	char *at = unix_at == text ? NULL : unix_at ? unix_at : strrchr(text, '@');
@@ -172,7 +173,7 @@ static int parse(struct guest_spec *s, const char *arg, char *text, const struct
 			return -ENOMEM;
 	}
 	ret = unix_at ? parse_unix(s, arg, rest + 5, log) : parse_address(s, arg, rest, log);
-	return ret ? ret : check_name(arg, s->name, log);
+	return ret ? ret : check_guest_name(arg, s->name, log);
 }
 
 int guest_spec_parse(struct guest_spec *out, const char *arg, const struct log *log)
@@ -181,9 +182,93 @@ int guest_spec_parse(struct guest_spec *out, const char *arg, const struct log *
 	int ret;
 
 	*out = (struct guest_spec){ .port = GUEST_PORT };
-	ret = text ? parse(out, arg, text, log) : -ENOMEM;
+	ret = text ? spec_split(out, arg, text, log) : -ENOMEM;
 	free(text);
 	if (ret)
 		guest_spec_release(out);
 	return ret;
+}
+
+static struct guest *vm_of_spec(const struct guest_spec *s, const struct guests *all)
+{
+	for (size_t i = 0; i < all->n; i++) {
+		struct guest *g = &all->v[i];
+
+		if (s->kind == GUEST_VSOCK  ? !g->uds && g->cid == s->cid
+		    : s->kind == GUEST_UNIX ? g->uds && !strcmp(g->uds, s->addr)
+					    : g->name && !strcmp(g->name, s->name))
+			return g;
+	}
+	return NULL;
+}
+
+static int no_such_vm(const struct guest_spec *s, const struct guests *all, const struct log *log)
+{
+	struct buf have = { 0 };
+
+	for (size_t i = 0; i < all->n; i++)
+		if (all->v[i].name)
+			buf_printf(&have, "%s%s", have.len ? ", " : "", all->v[i].name);
+	if (have.len)
+		log_err(log, "no VM is named '%s' here; there are: %s (or say %s@CID)", s->name,
+			buf_str(&have), s->name);
+	else
+		log_err(log, "no VM is named '%s' here: say %s@CID (hyptrace list --guests)", s->name,
+			s->name);
+	buf_release(&have);
+	return -ENOENT;
+}
+
+/* The address of a VM that was named. */
+static int take_address(struct guest_spec *s, const struct guest *g, const struct log *log)
+{
+	if (g->uds) {
+		char *path = strdup(g->uds);
+
+		if (!path)
+			return -ENOMEM;
+		free(s->addr);
+		s->addr = path;
+		s->kind = GUEST_UNIX;
+		return 0;
+	}
+	if (!g->cid) {
+		log_err(log, "VM '%s' (pid %d) has no vsock device; give it one, or say %s@ADDRESS:PORT",
+			s->name, g->pid, s->name);
+		return -ENXIO;
+	}
+	s->kind = GUEST_VSOCK;
+	s->cid = g->cid;
+	return 0;
+}
+
+/* A VM's name may stand for its address in a file's name, if it is fit for one. */
+static int take_name(struct guest_spec *s, const struct guest *g)
+{
+	char *name;
+
+	if (s->named || !g->name || !*g->name || *g->name == '.' || strchr(g->name, '/'))
+		return 0;
+	name = strdup(g->name);
+	if (!name)
+		return -ENOMEM;
+	free(s->name);
+	s->name = name;
+	return 0;
+}
+
+int guest_spec_resolve(struct guest_spec *s, const struct guests *all, struct guest **vm,
+		       const struct log *log)
+{
+	/* "vm.example" looks like an address, but may be a VM's name */
+	bool maybe_name = s->kind == GUEST_TCP && !s->named;
+
+	*vm = vm_of_spec(s, all);
+	if (s->kind == GUEST_BY_NAME && !*vm)
+		return no_such_vm(s, all, log);
+	if (!*vm)
+		return 0;
+	if (s->kind == GUEST_BY_NAME || maybe_name)
+		return take_address(s, *vm, log);
+	return take_name(s, *vm);
 }

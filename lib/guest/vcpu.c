@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* The host threads of a VM's vCPUs: by name, debugfs, QMP, or caught in KVM_RUN. */
 #include "guest/guest-priv.h"
 
 #include <dirent.h>
@@ -15,8 +16,6 @@
 #define KVM_RUN_IOCTL	0xae80 /* _IO(KVMIO, 0x80) */
 #define SYSCALL_LOOK_MS 100    /* how long to look for threads in KVM_RUN */
 #define VCPUS_MAX	4096
-
-/* ---- by the thread's name ---- */
 
 bool guest_vcpu_name(const char *comm, unsigned int *cpu)
 {
@@ -47,94 +46,24 @@ bool guest_vcpu_name(const char *comm, unsigned int *cpu)
 	return false;
 }
 
-/* ---- small reads below /proc/PID ---- */
-
-/* The first line of a small file, without its newline. */
-static bool read_line(int dir, const char *path, char *line, size_t size)
-{
-	int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
-	ssize_t n;
-
-	if (fd < 0)
-		return false;
-	n = read(fd, line, size - 1);
-	close(fd);
-	if (n < 0)
-		return false;
-	line[n] = 0;
-	line[strcspn(line, "\n")] = 0;
-	return true;
-}
-
-/* The next entry whose name is a number; -1: no more. */
-static long next_number(DIR *d)
-{
-	struct dirent *e;
-
-	while ((e = readdir(d))) {
-		uint64_t n;
-
-		if (!parse_u64(e->d_name, &n) && n <= INT_MAX)
-			return (long)n;
-	}
-	return -1;
-}
-
-static int by_number(const void *a, const void *b)
-{
-	return *(const int *)a - *(const int *)b;
-}
-
-/*
- * Numbers of a directory's entries, ascending: threads (where a name is there
- * twice, the first is the vCPU, the later one inherited its name) or
- * descriptors. Returns how many, malloc'ed.
- */
-static size_t numbers(int dir, const char *path, int **out)
-{
-	DIR *d = open_dir_at(dir, path);
-	int *v = NULL;
-	size_t n = 0, cap = 0;
-	long x;
-
-	while (d && (x = next_number(d)) >= 0) {
-		if (n == cap) {
-			int *more = realloc(v, (cap = cap ? 2 * cap : 64) * sizeof(*v));
-
-			if (!more)
-				break;
-			v = more;
-		}
-		v[n++] = (int)x;
-	}
-	if (d)
-		closedir(d);
-	if (n)
-		qsort(v, n, sizeof(*v), by_number);
-	*out = v;
-	return n;
-}
-
-static void by_names(struct guest *g, int dir)
+static void vcpus_by_names(struct guest *g, int dir)
 {
 	int *tids;
-	size_t n = numbers(dir, "task", &tids);
+	size_t n = guest_numbers(dir, "task", &tids);
 
 	for (size_t i = 0; i < n; i++) {
 		char path[32], comm[64];
 		unsigned int cpu;
 
 		snprintf(path, sizeof(path), "task/%d/comm", tids[i]);
-		if (read_line(dir, path, comm, sizeof(comm)) && guest_vcpu_name(comm, &cpu) &&
+		if (guest_read_line(dir, path, comm, sizeof(comm)) && guest_vcpu_name(comm, &cpu) &&
 		    g->n_vcpus < VCPUS_MAX)
 			guest_set_vcpu(g, cpu, tids[i], GUEST_HOW_NAME);
 	}
 	free(tids);
 }
 
-/* ---- the open vCPUs: /proc/PID/fd/N -> anon_inode:kvm-vcpu:ID (Linux >= 4.17, all architectures)
- * ---- */
-
+/* The open vCPUs: /proc/PID/fd/N -> anon_inode:kvm-vcpu:ID (Linux >= 4.17). */
 struct vcpu_fd {
 	int fd;
 	unsigned int id;
@@ -160,7 +89,7 @@ bool guest_has_vcpu_fd(int dir)
 	unsigned int id;
 	long fd;
 
-	while (d && !found && (fd = next_number(d)) >= 0)
+	while (d && !found && (fd = guest_next_number(d)) >= 0)
 		found = vcpu_of_fd(dir, (int)fd, &id);
 	if (d)
 		closedir(d);
@@ -170,7 +99,7 @@ bool guest_has_vcpu_fd(int dir)
 static size_t vcpu_fds(int dir, struct vcpu_fd **out)
 {
 	int *fds;
-	size_t n = numbers(dir, "fd", &fds), found = 0;
+	size_t n = guest_numbers(dir, "fd", &fds), found = 0;
 	struct vcpu_fd *v = calloc(n + 1, sizeof(*v));
 
 	for (size_t i = 0; v && i < n && found < VCPUS_MAX; i++) {
@@ -182,8 +111,6 @@ static size_t vcpu_fds(int dir, struct vcpu_fd **out)
 	*out = v;
 	return found;
 }
-
-/* ---- debugfs ---- */
 
 static void vm_debugfs(struct guest *g, int kvm, const char *vm)
 {
@@ -198,7 +125,7 @@ static void vm_debugfs(struct guest *g, int kvm, const char *vm)
 		if (strncmp(e->d_name, "vcpu", 4) || !guest_vcpu_name(e->d_name, &cpu))
 			continue;
 		snprintf(path, sizeof(path), "%s/pid", e->d_name);
-		if (read_line(dirfd(d), path, line, sizeof(line)) && !parse_u64(line, &tid) && tid &&
+		if (guest_read_line(dirfd(d), path, line, sizeof(line)) && !parse_u64(line, &tid) && tid &&
 		    tid <= INT_MAX)
 			guest_set_vcpu(g, cpu, (pid_t)tid, GUEST_HOW_DEBUGFS);
 	}
@@ -207,7 +134,7 @@ static void vm_debugfs(struct guest *g, int kvm, const char *vm)
 }
 
 /* kvm/PID-FD/vcpuN/pid: pid 0 before the vCPU first ran */
-static void by_debugfs(struct guest *g, const struct guest_opts *o)
+static void vcpus_by_debugfs(struct guest *g, const struct guest_opts *o)
 {
 	char *path = str_printf("%s/sys/kernel/debug/kvm", guest_root(o)), prefix[16];
 	DIR *d = path ? open_dir_at(AT_FDCWD, path) : NULL;
@@ -222,8 +149,6 @@ static void by_debugfs(struct guest *g, const struct guest_opts *o)
 	free(path);
 }
 
-/* ---- threads that are in ioctl(vcpu fd, KVM_RUN) ---- */
-
 /* "NR 0xFD 0xae80 ..."; "running" while the guest runs, so look again */
 static bool in_kvm_run(int dir, int tid, int *fd)
 {
@@ -231,7 +156,7 @@ static bool in_kvm_run(int dir, int tid, int *fd)
 	unsigned long long arg_fd, request;
 
 	snprintf(path, sizeof(path), "task/%d/syscall", tid);
-	if (!read_line(dir, path, line, sizeof(line)) ||
+	if (!guest_read_line(dir, path, line, sizeof(line)) ||
 	    sscanf(line, "%*d 0x%llx 0x%llx", &arg_fd, &request) != 2 || request != KVM_RUN_IOCTL)
 		return false;
 	*fd = (int)arg_fd;
@@ -241,7 +166,7 @@ static bool in_kvm_run(int dir, int tid, int *fd)
 static size_t look_once(struct guest *g, int dir, const struct vcpu_fd *fds, size_t n)
 {
 	int *tids, fd;
-	size_t n_tids = numbers(dir, "task", &tids), found = 0;
+	size_t n_tids = guest_numbers(dir, "task", &tids), found = 0;
 
 	for (size_t t = 0; t < n_tids; t++) {
 		if (!in_kvm_run(dir, tids[t], &fd))
@@ -254,14 +179,6 @@ static size_t look_once(struct guest *g, int dir, const struct vcpu_fd *fds, siz
 	return found;
 }
 
-/* The kernel counts them in the directory's links (proc_task_getattr in fs/proc/base.c). */
-static uint64_t count_threads(int dir)
-{
-	struct stat st;
-
-	return fstatat(dir, "task", &st, 0) ? 0 : st.st_nlink;
-}
-
 static size_t n_known(const struct guest *g)
 {
 	size_t n = 0;
@@ -271,7 +188,7 @@ static size_t n_known(const struct guest *g)
 	return n;
 }
 
-static void by_syscall(struct guest *g, int dir, const struct vcpu_fd *fds, size_t n)
+static void vcpus_by_syscall(struct guest *g, int dir, const struct vcpu_fd *fds, size_t n)
 {
 	int64_t deadline = msg_now() + SYSCALL_LOOK_MS;
 
@@ -279,35 +196,6 @@ static void by_syscall(struct guest *g, int dir, const struct vcpu_fd *fds, size
 		return; /* CONFIG_HAVE_ARCH_TRACEHOOK, or not allowed */
 	while (look_once(g, dir, fds, n), n_known(g) < n && msg_now() < deadline)
 		nanosleep(&(struct timespec){ .tv_nsec = 2000000 }, NULL);
-}
-
-/* ---- all together ---- */
-
-pid_t guest_host_tid(int dir, pid_t tid)
-{
-	int *tids;
-	size_t n = numbers(dir, "task", &tids);
-	pid_t found = 0;
-
-	for (size_t i = 0; i < n && !found; i++) {
-		struct buf text = { 0 };
-		char path[40];
-		const char *line, *last;
-
-		snprintf(path, sizeof(path), "task/%d/status", tids[i]);
-		if (!read_file_at(dir, path, 65536, &text) && buf_str(&text) &&
-		    (line = strstr((char *)text.data, "\nNSpid:"))) {
-			text.data[(size_t)(line - (char *)text.data) + 1 + strcspn(line + 1, "\n")] = 0;
-			last = strrchr(line, '\t');
-			if (last && atoi(last + 1) == tid)
-				found = tids[i];
-		} else if (tids[i] == tid) {
-			found = tid;
-		}
-		buf_release(&text);
-	}
-	free(tids);
-	return found;
 }
 
 /*
@@ -319,23 +207,21 @@ int guest_find_vcpus(struct guest *g, const struct guest_proc *p)
 	struct vcpu_fd *fds;
 	size_t n;
 
-	g->n_threads = count_threads(p->dir);
-	by_names(g, p->dir);
+	g->n_threads = guest_count_threads(p->dir);
+	vcpus_by_names(g, p->dir);
 	n = vcpu_fds(p->dir, &fds);
 	if (n_known(g) < n)
-		by_debugfs(g, p->o);
+		vcpus_by_debugfs(g, p->o);
 	if (n_known(g) < n || !g->n_vcpus)
 		guest_ask_qmp(g, p);
 	if (n_known(g) < n)
-		by_syscall(g, p->dir, fds, n);
+		vcpus_by_syscall(g, p->dir, fds, n);
 	if (n_known(g) < n)
 		for (size_t i = 0; i < n; i++)
 			guest_set_vcpu(g, fds[i].id, 0, GUEST_HOW_NONE);
 	free(fds);
 	return 0;
 }
-
-/* ---- once more ---- */
 
 /* The vCPUs whose threads still run. */
 static int living(const struct guest *g, int dir, struct guest *out)
@@ -367,7 +253,7 @@ static int open_proc(const struct guest *g, const struct guest_opts *o)
 bool guest_threads_changed(const struct guest *g, const struct guest_opts *o)
 {
 	int dir = open_proc(g, o);
-	uint64_t n = dir < 0 ? 0 : count_threads(dir);
+	uint64_t n = dir < 0 ? 0 : guest_count_threads(dir);
 
 	if (dir >= 0)
 		close(dir);
@@ -378,21 +264,21 @@ int guest_update_vcpus(struct guest *g, const struct guest_opts *o)
 {
 	struct guest_proc p = { .dir = open_proc(g, o), .o = o };
 	struct guest now;
-	int ret, found = 0;
+	int ret;
 
 	if (p.dir < 0)
 		return p.dir;
 	ret = living(g, p.dir, &now);
 	if (!ret && n_known(g) && !now.n_vcpus)
 		ret = -ESRCH; /* pids are used again */
-	if (!ret)
-		ret = guest_find_vcpus(&now, &p);
-	if (!ret)
-		g->n_threads = now.n_threads;
-	for (size_t i = 0; i < now.n_vcpus && !ret; i++)
+	if (ret || (ret = guest_find_vcpus(&now, &p)))
+		goto out;
+	g->n_threads = now.n_threads;
+	for (size_t i = 0; i < now.n_vcpus; i++)
 		if (guest_set_vcpu(g, now.vcpus[i].cpu, now.vcpus[i].tid, now.vcpus[i].how))
-			found += now.vcpus[i].tid != 0;
+			ret += now.vcpus[i].tid != 0;
+out:
 	guest_release(&now);
 	close(p.dir);
-	return ret ? ret : found;
+	return ret;
 }

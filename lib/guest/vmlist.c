@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Android's `vm list`: run, and its output read. */
 #include "guest/guest-priv.h"
 
 #include <errno.h>
@@ -32,72 +33,44 @@ extern char **environ;
  * Fields come and go with Android's versions, so only `name` and `cid` of the
  * struct itself are taken and everything else is stepped over.
  */
-static int peek(const struct cursor *c)
-{
-	return c->bad || c->p == c->end ? -1 : *c->p;
-}
-
-static void add_utf8(struct buf *out, uint32_t u)
-{
-	if (!out)
-		return;
-	if (u < 0x80)
-		buf_add(out, &(uint8_t){ (uint8_t)u }, 1);
-	else if (u < 0x800)
-		buf_add(out, (uint8_t[]){ 0xc0 | u >> 6, 0x80 | (u & 0x3f) }, 2);
-	else if (u < 0x10000)
-		buf_add(out, (uint8_t[]){ 0xe0 | u >> 12, 0x80 | (u >> 6 & 0x3f), 0x80 | (u & 0x3f) }, 3);
-	else
-		buf_add(out,
-			(uint8_t[]){ 0xf0 | (u >> 18 & 7), 0x80 | (u >> 12 & 0x3f), 0x80 | (u >> 6 & 0x3f),
-				     0x80 | (u & 0x3f) },
-			4);
-}
 
 /* \u{7f} */
 static void unicode_escape(struct cursor *c, struct buf *out)
 {
 	uint32_t u = 0;
-	uint8_t ch = cursor_u8(c);
 
-	if (ch != '{')
-		c->bad = true;
-	while (!c->bad && (ch = cursor_u8(c)) != '}') {
-		uint32_t d = ch >= '0' && ch <= '9' ? ch - (uint32_t)'0' : (ch | 0x20u) - 'a' + 10u;
+	c->bad |= !cursor_accept(c, '{');
+	while (!c->bad && !cursor_accept(c, '}')) {
+		int d = hex_value(cursor_u8(c));
 
-		if (d > 15 || u > 0x10ffff)
-			c->bad = true;
-		u = u << 4 | (d & 15);
+		u = u << 4 | ((unsigned int)d & 0xf);
+		c->bad |= d < 0 || u > 0x10ffff;
 	}
-	if (u > 0x10ffff)
-		c->bad = true;
-	else
-		add_utf8(out, u);
+	if (!c->bad && out)
+		buf_add_utf8(out, u);
 }
 
 /* A quoted string; into out, unless that is NULL. */
 static void quoted(struct cursor *c, struct buf *out)
 {
 	static const char letter[] = "nrt0", meant[] = "\n\r\t";
-	uint8_t ch;
 
-	c->p++;
-	while (!c->bad && (ch = cursor_u8(c)) != '"') {
-		if (c->bad)
-			return;
+	cursor_u8(c);
+	while (!c->bad && !cursor_accept(c, '"')) {
+		uint8_t ch = cursor_u8(c);
+
 		if (ch == '\\') {
 			const char *at;
 
-			ch = cursor_u8(c);
-			if (ch == 'u') {
+			if (cursor_accept(c, 'u')) {
 				unicode_escape(c, out);
 				continue;
 			}
+			ch = cursor_u8(c);
 			at = ch ? strchr(letter, ch) : NULL;
-			if (at)
-				ch = (uint8_t)meant[at - letter];
+			ch = at ? (uint8_t)meant[at - letter] : ch;
 		}
-		if (out)
+		if (out && !c->bad)
 			buf_add(out, &ch, 1);
 	}
 }
@@ -108,7 +81,7 @@ static void skip_value(struct cursor *c)
 	unsigned int depth = 0;
 	int ch;
 
-	while ((ch = peek(c)) >= 0) {
+	while ((ch = cursor_peek(c)) >= 0) {
 		if (ch == '"') {
 			quoted(c, NULL);
 			continue;
@@ -124,47 +97,49 @@ static void skip_value(struct cursor *c)
 	c->bad = true;
 }
 
-static void blanks(struct cursor *c)
+/* Between fields: blanks and commas. */
+static void skip_between(struct cursor *c)
 {
-	int ch;
-
-	while ((ch = peek(c)) == ' ' || ch == '\n' || ch == '\t' || ch == '\r' || ch == ',')
-		c->p++;
+	do
+		cursor_blanks(c);
+	while (cursor_accept(c, ','));
 }
 
-static bool is_word(int ch)
+static bool rust_word(int ch)
 {
 	return ch == '_' || (ch >= '0' && ch <= '9') || (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z');
 }
 
-static void field(struct cursor *c, struct guest *vm)
+/* NAME: VALUE. False: something else. */
+static bool vm_field(struct cursor *c, struct guest *vm)
 {
 	const char *name = (const char *)c->p;
 	struct buf text = { 0 };
 	uint32_t cid = 0;
 	size_t len;
 
-	while (is_word(peek(c)))
+	while (rust_word(cursor_peek(c)))
 		c->p++;
 	len = (size_t)((const char *)c->p - name);
-	if (!len || cursor_u8(c) != ':') {
+	if (!len || !cursor_accept(c, ':')) {
 		c->bad = true;
-		return;
+		return false;
 	}
-	blanks(c);
-	if (len == 4 && !memcmp(name, "name", 4) && peek(c) == '"') {
+	skip_between(c);
+	if (len == 4 && !memcmp(name, "name", 4) && cursor_peek(c) == '"') {
 		quoted(c, &text);
 		if (!vm->name && text.len && buf_str(&text) && !memchr(text.data, 0, text.len))
 			vm->name = strdup((char *)text.data);
 	} else if (len == 3 && !memcmp(name, "cid", 3)) {
 		/* an i32 in AIDL: CIDs above 2^31 come out negative, and none are given */
-		while (peek(c) >= '0' && peek(c) <= '9')
+		while (cursor_peek(c) >= '0' && cursor_peek(c) <= '9')
 			buf_add(&text, c->p++, 1);
 		if (text.len && buf_str(&text) && guest_cid_parse((char *)text.data, &cid))
 			vm->cid = cid;
 	}
 	buf_release(&text);
 	skip_value(c);
+	return !c->bad;
 }
 
 static int parse_vm(struct guests *g, struct cursor *c)
@@ -172,45 +147,38 @@ static int parse_vm(struct guests *g, struct cursor *c)
 	struct guest vm = { .vmm = GUEST_VMM_AVF, .sources = GUEST_FROM_VM_LIST };
 	int ret = 0;
 
-	c->p++;
-	blanks(c);
-	while (!c->bad && peek(c) != '}') {
-		field(c, &vm);
-		blanks(c);
-	}
-	if (!c->bad) {
-		c->p++;
-		if (vm.cid)
-			ret = guests_merge(g, &vm);
-	}
+	do
+		skip_between(c);
+	while (cursor_peek(c) != '}' && vm_field(c, &vm));
+	if (cursor_accept(c, '}') && vm.cid)
+		ret = guests_merge(g, &vm);
 	guest_release(&vm);
 	return ret;
 }
 
 int guest_vm_list_parse(struct guests *g, const char *text, size_t len)
 {
-	struct cursor c = cursor_at(text, len);
-	int ret = 0, ch;
-
 	/* what stands before the list: a title, warnings of the tool */
-	while ((ch = peek(&c)) >= 0 && ch != '[')
-		c.p++;
-	if (ch < 0)
+	const char *list = len ? memchr(text, '[', len) : NULL;
+	struct cursor c = list ? cursor_at(list + 1, len - (size_t)(list + 1 - text)) : cursor_at(text, 0);
+
+	if (!list)
 		return len ? -EBADMSG : 0;
-	c.p++;
-	blanks(&c);
-	while (!ret && !c.bad && peek(&c) != ']') {
-		while (is_word(peek(&c)) || peek(&c) == ' ')
+	for (;;) {
+		int ret;
+
+		skip_between(&c);
+		if (cursor_peek(&c) == ']')
+			return 0;
+		while (rust_word(cursor_peek(&c)) || cursor_peek(&c) == ' ')
 			c.p++;
-		if (peek(&c) != '{')
+		if (!cursor_accept(&c, '{'))
 			return -EBADMSG;
 		ret = parse_vm(g, &c);
-		blanks(&c);
+		if (ret || c.bad)
+			return ret ? ret : -EBADMSG;
 	}
-	return ret ? ret : c.bad ? -EBADMSG : 0;
 }
-
-/* ---- running it ---- */
 
 static int spawn_list(const char *tool, pid_t *pid)
 {
@@ -276,17 +244,16 @@ int guests_from_vm_list(struct guests *g, const struct guest_opts *o)
 {
 	char *tool = str_printf("%s" VM_TOOL, guest_root(o));
 	struct buf out = { 0 };
-	int ret = tool ? 0 : -ENOMEM, asked;
+	int ret = 0;
 
-	if (tool && !access(tool, X_OK)) {
-		asked = run_list(tool, &out);
-		if (!asked)
-			asked = guest_vm_list_parse(g, (char *)out.data, out.len);
-		if (asked)
-			log_debug(o ? o->log : NULL, "%s list: %s", tool, strerror(-asked));
-		ret = asked == -ENOMEM ? asked : 0;
+	if (!tool)
+		return -ENOMEM;
+	if (!access(tool, X_OK)) {
+		ret = run_list(tool, &out) ?: guest_vm_list_parse(g, (char *)out.data, out.len);
+		if (ret)
+			log_debug(o ? o->log : NULL, "%s list: %s", tool, strerror(-ret));
 	}
 	buf_release(&out);
 	free(tool);
-	return ret;
+	return ret == -ENOMEM ? ret : 0;
 }

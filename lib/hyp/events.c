@@ -130,7 +130,7 @@ static int event_fill(struct hypevent *ev, bool raw)
 	return ev->name ? 0 : -ENOMEM;
 }
 
-static bool event_before(const void *event, const void *hyp_id)
+static bool hyp_event_before(const void *event, const void *hyp_id)
 {
 	return ((const struct hypevent *)event)->hyp_id < *(const unsigned int *)hyp_id;
 }
@@ -143,7 +143,7 @@ static int event_insert(struct hypevents *e, const struct hypevent *ev)
 	if (!v)
 		return -ENOMEM;
 	e->v = v;
-	at = array_lower_bound(v, e->n, sizeof(*v), event_before, &ev->hyp_id);
+	at = array_lower_bound(v, e->n, sizeof(*v), hyp_event_before, &ev->hyp_id);
 	memmove(v + at + 1, v + at, (e->n - at) * sizeof(*v));
 	v[at] = *ev;
 	e->n++;
@@ -187,7 +187,7 @@ int hypevents_number(struct hypevents *e, unsigned int first_id)
 
 const struct hypevent *hypevents_by_hyp_id(const struct hypevents *e, unsigned int hyp_id)
 {
-	size_t i = array_lower_bound(e->v, e->n, sizeof(*e->v), event_before, &hyp_id);
+	size_t i = array_lower_bound(e->v, e->n, sizeof(*e->v), hyp_event_before, &hyp_id);
 
 	return i < e->n && e->v[i].hyp_id == hyp_id ? &e->v[i] : NULL;
 }

@@ -8,7 +8,7 @@
 /*
  * The hypervisor's events, as its own format files tell them, and as we write
  * them: with the host's common header in front, ids above the host's, and a
- * print format that libtraceevent can parse (DESIGN.md decision 2). Then a file
+ * print format that libtraceevent can parse. Then a file
  * needs no plugin in stock tools.
  *
  * A record as written: u16 type, u8 flags, u8 preempt_count, s32 pid, then the

@@ -14,7 +14,7 @@
  *
  * Per physical CPU the time is taken modulo 2^59, and CNTVOFF is added back while
  * it is loaded. Evidence of when that is:
- *   - structure: CNTVOFF is written by a hypercall (arch_timer.c set_cntvoff), so
+ *   - structure: CNTVOFF is written by a hypercall (set_cntvoff of the kernel), so
  *     it changes between a hyp_enter hvc and the record after it, from 0 to a
  *     VM's or back, and nowhere else unless records are missing. A long time
  *     between other records is a long time;

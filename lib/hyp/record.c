@@ -4,7 +4,7 @@
 
 #include "hyp/text-pattern.h"
 
-static const struct hypevent *record_event(const struct hypevents *e, const uint8_t *data, size_t len)
+static const struct hypevent *written_event(const struct hypevents *e, const uint8_t *data, size_t len)
 {
 	const size_t first = e->unknown_id - e->n;
 	uint16_t id;
@@ -17,7 +17,7 @@ static const struct hypevent *record_event(const struct hypevents *e, const uint
 
 int hyp_record_vcpu(const struct hypevents *e, const uint8_t *data, size_t len)
 {
-	const struct hypevent *ev = record_event(e, data, len);
+	const struct hypevent *ev = written_event(e, data, len);
 	int32_t vcpu = 0;
 
 	if (ev && ev->vcpu_offset >= 0 && (size_t)ev->vcpu_offset + sizeof(vcpu) <= len)
@@ -27,7 +27,7 @@ int hyp_record_vcpu(const struct hypevents *e, const uint8_t *data, size_t len)
 
 const char *hyp_record_reason(const struct hypevents *e, const uint8_t *data, size_t len)
 {
-	const struct hypevent *ev = record_event(e, data, len);
+	const struct hypevent *ev = written_event(e, data, len);
 	const struct event_field *f = ev && !ev->as_text ? event_format_field(&ev->fmt, "reason") : NULL;
 	size_t at = f ? hyp_written_offset(&ev->fmt, f) : 0, number;
 

@@ -71,7 +71,7 @@ static bool line_word(struct cursor *c, const char *word)
 }
 
 /* A decimal number; *digits says how many there were. */
-static bool line_number(struct cursor *c, uint64_t *v, size_t *digits)
+static bool text_number(struct cursor *c, uint64_t *v, size_t *digits)
 {
 	const uint8_t *start = c->p;
 
@@ -88,21 +88,21 @@ static bool line_cpu(struct cursor *c, unsigned int *cpu)
 	uint64_t v;
 	size_t digits;
 
-	if (!line_number(c, &v, &digits) || v > CPU_MAX)
+	if (!text_number(c, &v, &digits) || v > CPU_MAX)
 		return false;
 	*cpu = (unsigned int)v;
 	return true;
 }
 
 /* "   80.929138": seconds, then exactly six digits. */
-static bool line_time(struct cursor *c, uint64_t *ns)
+static bool text_time(struct cursor *c, uint64_t *ns)
 {
 	uint64_t sec, usec;
 	size_t digits;
 
 	while (c->p < c->end && *c->p == ' ')
 		c->p++;
-	if (!line_number(c, &sec, &digits) || !line_word(c, ".") || !line_number(c, &usec, &digits) ||
+	if (!text_number(c, &sec, &digits) || !line_word(c, ".") || !text_number(c, &usec, &digits) ||
 	    digits != 6)
 		return false;
 	return !__builtin_mul_overflow(sec, (uint64_t)NSEC_PER_SEC, ns) &&
@@ -191,7 +191,7 @@ static bool is_unknown_id(struct cursor c, uint64_t *id)
 {
 	size_t digits;
 
-	return line_word(&c, "UNKNOWN id=") && line_number(&c, id, &digits) && !cursor_left(&c) &&
+	return line_word(&c, "UNKNOWN id=") && text_number(&c, id, &digits) && !cursor_left(&c) &&
 	       *id <= UINT16_MAX;
 }
 
@@ -201,7 +201,7 @@ static int event_line(struct hyptext *t, struct cursor c)
 	struct hyprecord r = { 0 };
 	uint64_t id;
 
-	if (!line_word(&c, "[") || !line_cpu(&c, &r.cpu) || !line_word(&c, "]\t") || !line_time(&c, &r.ts) ||
+	if (!line_word(&c, "[") || !line_cpu(&c, &r.cpu) || !line_word(&c, "]\t") || !text_time(&c, &r.ts) ||
 	    !line_word(&c, ": ")) {
 		t->bad++;
 		return 0;
@@ -233,7 +233,7 @@ static int lost_line(struct hyptext *t, struct cursor c)
 	size_t digits;
 	uint64_t n;
 
-	if (!line_cpu(&c, &cpu) || !line_word(&c, " [LOST ") || !line_number(&c, &n, &digits) ||
+	if (!line_cpu(&c, &cpu) || !line_word(&c, " [LOST ") || !text_number(&c, &n, &digits) ||
 	    !line_word(&c, " EVENTS]") || cursor_left(&c)) {
 		t->bad++;
 		return 0;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Corrected times: what the options of a trace.dat do to the time stamps in its pages. */
 #include "read/filetime.h"
 
 #include <errno.h>
@@ -6,12 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/array.h"
+
 #define NS_PER_SEC 1e9
 
 /* ---- options -------------------------------------------------------------------- */
 
 /* DATE is in us, OFFSET in ns; both are texts for strtoll. */
-static void take_number(struct filetime *t, const struct dat_text *text, int64_t unit)
+static void filetime_add_number(struct filetime *t, const struct dat_text *text, int64_t unit)
 {
 	char copy[32] = "";
 
@@ -20,7 +23,7 @@ static void take_number(struct filetime *t, const struct dat_text *text, int64_t
 }
 
 /* The word in brackets: "local [boot] mono". */
-static void take_clock(struct filetime *t, const struct dat_text *text)
+static void filetime_set_clock(struct filetime *t, const struct dat_text *text)
 {
 	const char *open = memchr(text->data, '[', text->len), *close;
 	size_t len;
@@ -36,7 +39,7 @@ static void take_clock(struct filetime *t, const struct dat_text *text)
 	}
 }
 
-static int take_shift(struct filetime *t, const struct dat_text *text, const struct log *log)
+static int filetime_set_shift(struct filetime *t, const struct dat_text *text, const struct log *log)
 {
 	int ret;
 
@@ -50,7 +53,7 @@ static int take_shift(struct filetime *t, const struct dat_text *text, const str
 	return ret;
 }
 
-static void take_tsc(struct filetime *t, const struct dat_text *text)
+static void filetime_set_tsc(struct filetime *t, const struct dat_text *text)
 {
 	struct cursor c = cursor_at(text->data, text->len);
 
@@ -60,25 +63,25 @@ static void take_tsc(struct filetime *t, const struct dat_text *text)
 	t->tsc_shift = cursor_u32(&c);
 }
 
-static int take_option(struct filetime *t, const struct reader_option *o, unsigned int flags,
-		       const struct log *log)
+static int filetime_set_option(struct filetime *t, const struct reader_option *o, unsigned int flags,
+			       const struct log *log)
 {
 	if (o->id == DAT_TRACECLOCK)
-		take_clock(t, &o->data);
+		filetime_set_clock(t, &o->data);
 	if (flags & FILETIME_RAW)
 		return 0;
 	switch (o->id) {
 	case DAT_DATE:
 		if (!(flags & FILETIME_NO_DATE))
-			take_number(t, &o->data, 1000);
+			filetime_add_number(t, &o->data, 1000);
 		return 0;
 	case DAT_OFFSET:
-		take_number(t, &o->data, 1);
+		filetime_add_number(t, &o->data, 1);
 		return 0;
 	case DAT_TIME_SHIFT:
-		return take_shift(t, &o->data, log);
+		return filetime_set_shift(t, &o->data, log);
 	case DAT_TSC2NSEC:
-		take_tsc(t, &o->data);
+		filetime_set_tsc(t, &o->data);
 		return 0;
 	default:
 		return 0;
@@ -98,11 +101,16 @@ static bool clock_counts_ns(const char *clock)
 int filetime_read(struct filetime *t, const struct reader *r, unsigned int flags, const struct log *log)
 {
 	const struct reader_info *info = reader_info(r);
-	int ret = 0;
 
 	*t = (struct filetime){ 0 };
-	for (size_t i = 0; i < info->n_options && !ret; i++)
-		ret = take_option(t, &info->options[i], flags, log);
+	for (size_t i = 0; i < info->n_options; i++) {
+		int ret = filetime_set_option(t, &info->options[i], flags, log);
+
+		if (ret) {
+			filetime_release(t);
+			return ret;
+		}
+	}
 	/* in version 6 the clock stands behind the table of CPUs */
 	if (!t->clock[0] && info->version == 6 && info->n_buffers)
 		snprintf(t->clock, sizeof(t->clock), "%s", info->buffers[0].clock);
@@ -110,9 +118,7 @@ int filetime_read(struct filetime *t, const struct reader *r, unsigned int flags
 		t->seconds = true;
 	else
 		t->seconds = !(flags & FILETIME_RAW) && clock_counts_ns(t->clock);
-	if (ret)
-		filetime_release(t);
-	return ret;
+	return 0;
 }
 
 void filetime_release(struct filetime *t)
@@ -129,7 +135,7 @@ void filetime_set_hz(struct filetime *t, uint64_t hz)
 
 /* ---- applying --------------------------------------------------------------------- */
 
-static uint64_t to_ns(const struct filetime *t, uint64_t ts)
+static uint64_t filetime_to_ns(const struct filetime *t, uint64_t ts)
 {
 	if (t->ns_per_tick > 0) {
 		double ns = (double)ts * t->ns_per_tick;
@@ -141,7 +147,30 @@ static uint64_t to_ns(const struct filetime *t, uint64_t ts)
 	return t->tsc_shift < 128 ? (uint64_t)((unsigned __int128)ts * t->mult >> t->tsc_shift) : 0;
 }
 
+static bool knot_before(const void *entry, const void *key)
+{
+	return ((const struct offset_knot *)entry)->time < *(const uint64_t *)key;
+}
+
+uint64_t filetime_bound(const struct filetime *t, uint64_t ts)
+{
+	const struct offset_table *knots = t->shift.cpus;
+	const uint64_t *bounds = t->shift.bounds;
+	size_t i;
+
+	if (!bounds || !knots || !knots->n || ts < knots->v[0].time)
+		return UINT64_MAX;
+	i = array_lower_bound(knots->v, knots->n, sizeof(*knots->v), knot_before, &ts);
+	if (i == knots->n)
+		return UINT64_MAX;
+	if (t->shift.n_bounds == 1) /* the knot behind it is a copy (offset_shift_fill) */
+		return bounds[0];
+	if (t->shift.n_bounds != knots->n)
+		return UINT64_MAX;
+	return ts == knots->v[i].time || bounds[i] > bounds[i - 1] ? bounds[i] : bounds[i - 1];
+}
+
 uint64_t filetime_apply(const struct filetime *t, unsigned int cpu, uint64_t ts)
 {
-	return to_ns(t, offset_shift_apply(&t->shift, cpu, ts)) + (uint64_t)t->add;
+	return filetime_to_ns(t, offset_shift_apply(&t->shift, cpu, ts)) + (uint64_t)t->add;
 }

@@ -32,9 +32,16 @@ enum {
 
 /* Zeroes *t first. -EBADMSG: an option makes no sense (the log says which); -ENOMEM. */
 int filetime_read(struct filetime *t, const struct reader *r, unsigned int flags, const struct log *log);
+/* Frees what it holds; zeroed ones are fine. */
 void filetime_release(struct filetime *t);
 /* Ticks of a clock of that many per second into ns, instead of what the file says. */
 void filetime_set_hz(struct filetime *t, uint64_t hz);
+/* The corrected time of a time stamp of that CPU (ticks of the file's clock): ns, or ticks still. */
 uint64_t filetime_apply(const struct filetime *t, unsigned int cpu, uint64_t ts);
+/*
+ * How far from the truth that of a guest can be, ns: by the bounds in its TIME_SHIFT.
+ * UINT64_MAX: unknown, there are none, or ts lies before the first or behind the last of them.
+ */
+uint64_t filetime_bound(const struct filetime *t, uint64_t ts);
 
 #endif

@@ -5,13 +5,13 @@
 #include <stddef.h>
 
 /*
- * libtraceevent 1.7 reads through a NULL pointer when a filter ends in the middle
- * of a comparison, and writes past its error text when a wrong one is long. This
- * is asked before it gets a filter "EVENT,...[: EXPRESSION]" of somebody else's.
+ * Checks a foreign filter "EVENT,...[: EXPRESSION]" before libtraceevent gets it:
+ * version 1.7 reads through a NULL pointer when a filter ends in the middle of a
+ * comparison, and writes past its error text when a wrong one is long.
  *
  * 0, or -EINVAL with a line in why: operators need something on both sides,
- * comparisons to be joined by && and ||, parentheses to be closed. What fields
- * there are is not known here.
+ * comparisons to be joined by && and ||, parentheses to be closed. Whether an
+ * event has the fields is not checked.
  */
 int filter_syntax(const char *filter, char *why, size_t size);
 

@@ -1,24 +1,65 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Opens trace.dat files that belong together and finds out whose guest each one is. */
 #include "read/inputs.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "dat/options.h"
+#include "util/array.h"
+
+/*
+ * libtraceevent keeps its plugins' options and some state of its parser once for the
+ * whole process, so one thread at a time may load or unload.
+ */
+static pthread_mutex_t tep_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- files ---------------------------------------------------------------------- */
 
-static int say_unread(const struct input *in, int ret, const struct log *log)
+static int read_failed(const struct input *in, int ret, const struct log *log)
 {
-	if (ret)
-		log_err(log, "cannot read '%s': %s", in->path, errno_text(ret));
+	log_err(log, "cannot read '%s': %s", in->path, errno_text(ret));
 	return ret;
 }
 
-int input_open(struct input *in, const char *path, unsigned int flags, const struct log *log)
+/* The GUEST options; one that makes no sense names no guest. */
+static int read_guests(struct input *in, const struct log *log)
+{
+	const struct reader_info *info = reader_info(in->reader);
+	const struct reader_option *id = reader_option(in->reader, DAT_TRACEID);
+
+	if (id && id->data.len >= sizeof(in->trace_id)) {
+		struct cursor c = cursor_at(id->data.data, id->data.len);
+
+		in->trace_id = cursor_u64(&c);
+	}
+	for (size_t i = 0; i < info->n_options; i++) {
+		const struct dat_text *data = &info->options[i].data;
+		struct offset_guest *v;
+		int ret;
+
+		if (info->options[i].id != DAT_GUEST)
+			continue;
+		v = array_grow(in->guests, in->n_guests, sizeof(*v));
+		if (!v)
+			return -ENOMEM;
+		in->guests = v;
+		ret = offset_guest_decode(data->data, data->len, &v[in->n_guests]);
+		if (ret == -ENOMEM)
+			return ret;
+		if (ret)
+			log_warn(log, "%s: one of its GUEST options makes no sense", in->path);
+		else
+			in->n_guests++;
+	}
+	return 0;
+}
+
+static int input_open(struct input *in, const char *path, unsigned int flags, const struct log *log)
 {
 	int ret;
 
@@ -29,22 +70,17 @@ int input_open(struct input *in, const char *path, unsigned int flags, const str
 		return ret;
 	}
 	ret = reader_open(&in->reader, in->fd, log);
-	if (!ret)
-		ret = filetime_read(&in->time, in->reader, flags, log);
-	if (!ret) {
-		in->tep = tep_alloc();
-		ret = in->tep ? 0 : -ENOMEM;
-	}
-	return say_unread(in, ret, log);
+	if (ret)
+		return read_failed(in, ret, log);
+	ret = filetime_read(&in->time, in->reader, flags, log);
+	if (ret)
+		return read_failed(in, ret, log);
+	in->tep = tep_alloc();
+	ret = in->tep ? read_guests(in, log) : -ENOMEM;
+	return ret ? read_failed(in, ret, log) : 0;
 }
 
-int input_load(struct input *in, const struct log *log)
-{
-	in->plugins = tep_load_plugins(in->tep);
-	return say_unread(in, tepfile_load(in->tep, in->reader, &in->format_failures, log), log);
-}
-
-void input_release(struct input *in)
+static void input_release(struct input *in)
 {
 	for (size_t g = 0; g < in->n_guests; g++)
 		offset_guest_release(&in->guests[g]);
@@ -59,47 +95,7 @@ void input_release(struct input *in)
 		close(in->fd);
 }
 
-struct merge_input input_for_merge(const struct input *in)
-{
-	return (struct merge_input){ .name = in->path, .reader = in->reader, .time = in->time };
-}
-
 /* ---- whose guest ------------------------------------------------------------------ */
-
-static int add_guest(struct input *in, const struct dat_text *data)
-{
-	struct offset_guest *v = realloc(in->guests, (in->n_guests + 1) * sizeof(*v));
-	int ret;
-
-	if (!v)
-		return -ENOMEM;
-	in->guests = v;
-	ret = offset_guest_decode(data->data, data->len, &v[in->n_guests]);
-	if (!ret)
-		in->n_guests++;
-	return ret;
-}
-
-static int read_guests(struct input *in, const struct log *log)
-{
-	const struct reader_info *info = reader_info(in->reader);
-	const struct reader_option *id = reader_option(in->reader, DAT_TRACEID);
-	int ret = 0;
-
-	if (id && id->data.len >= sizeof(in->trace_id)) {
-		struct cursor c = cursor_at(id->data.data, id->data.len);
-
-		in->trace_id = cursor_u64(&c);
-	}
-	for (size_t i = 0; i < info->n_options && !ret; i++) {
-		if (info->options[i].id != DAT_GUEST)
-			continue;
-		ret = add_guest(in, &info->options[i].data);
-		if (ret == -EBADMSG)
-			log_err(log, "not a whole trace.dat: its GUEST");
-	}
-	return say_unread(in, ret, log);
-}
 
 /* What some other file calls the machine that was traced into this one; NULL: none does. */
 static const char *guest_name(const struct inputs *all, const struct input *in)
@@ -119,7 +115,7 @@ static int name_machine(const struct inputs *all, struct input *in)
 	const char *name = guest_name(all, in), *base = strrchr(in->path, '/');
 	size_t len;
 
-	in->guest = name || in->time.shift.n_cpus;
+	in->guest = name || reader_option(in->reader, DAT_TIME_SHIFT);
 	if (name && *name) {
 		in->machine = strdup(name);
 	} else {
@@ -132,34 +128,6 @@ static int name_machine(const struct inputs *all, struct input *in)
 	return in->machine ? 0 : -ENOMEM;
 }
 
-int inputs_open(struct inputs *in, const struct strlist *paths, const struct log *log)
-{
-	int ret = 0;
-
-	*in = (struct inputs){ .v = calloc(paths->n + 1, sizeof(*in->v)) };
-	if (!in->v)
-		return -ENOMEM;
-	for (size_t i = 0; i < paths->n && !ret; i++) {
-		in->n++;
-		ret = input_open(&in->v[i], paths->v[i], 0, log);
-		if (!ret)
-			ret = read_guests(&in->v[i], log);
-		if (!ret)
-			ret = input_load(&in->v[i], log);
-	}
-	for (size_t i = 0; i < in->n && !ret; i++)
-		ret = name_machine(in, &in->v[i]);
-	return ret;
-}
-
-void inputs_release(struct inputs *in)
-{
-	for (size_t i = 0; i < in->n; i++)
-		input_release(&in->v[i]);
-	free(in->v);
-	*in = (struct inputs){ 0 };
-}
-
 const struct offset_vcpu *input_vcpu(const struct input *in, int64_t tid, const struct offset_guest **guest)
 {
 	for (size_t g = 0; g < in->n_guests; g++)
@@ -169,4 +137,52 @@ const struct offset_vcpu *input_vcpu(const struct input *in, int64_t tid, const 
 				return &in->guests[g].vcpus[i];
 			}
 	return NULL;
+}
+
+/* ---- all of them -------------------------------------------------------------------- */
+
+int inputs_open(struct inputs *in, char *const *paths, size_t n, unsigned int flags, const struct log *log)
+{
+	*in = (struct inputs){ .v = calloc(n + 1, sizeof(*in->v)) };
+	if (!in->v)
+		return -ENOMEM;
+	for (; in->n < n; in->n++) {
+		int ret = input_open(&in->v[in->n], paths[in->n], flags, log);
+
+		if (ret) {
+			in->n++;
+			return ret;
+		}
+	}
+	for (size_t i = 0; i < n; i++)
+		if (name_machine(in, &in->v[i]))
+			return -ENOMEM;
+	return 0;
+}
+
+int inputs_load(struct inputs *in, const struct log *log)
+{
+	int ret = 0;
+
+	pthread_mutex_lock(&tep_lock);
+	for (size_t i = 0; i < in->n && !ret; i++) {
+		struct input *one = &in->v[i];
+
+		one->plugins = tep_load_plugins(one->tep);
+		ret = tepfile_load(one->tep, one->reader, &one->format_failures, log);
+		if (ret)
+			read_failed(one, ret, log);
+	}
+	pthread_mutex_unlock(&tep_lock);
+	return ret;
+}
+
+void inputs_release(struct inputs *in)
+{
+	pthread_mutex_lock(&tep_lock);
+	for (size_t i = 0; i < in->n; i++)
+		input_release(&in->v[i]);
+	pthread_mutex_unlock(&tep_lock);
+	free(in->v);
+	*in = (struct inputs){ 0 };
 }

@@ -2,8 +2,7 @@
 #ifndef HYPTRACE_INPUTS_H
 #define HYPTRACE_INPUTS_H
 
-#include "read/merge.h"
-#include "dat/offset.h"
+#include "read/filetime.h"
 #include "read/tepfile.h"
 
 /*
@@ -16,14 +15,12 @@ struct input {
 	struct reader *reader;
 	struct filetime time;
 	struct tep_handle *tep;
-	struct tep_plugin_list *plugins;
-	size_t format_failures; /* formats that libtraceevent could not parse */
-
-	/* By inputs_open only. */
-	uint64_t trace_id; /* 0: none */
-	char *machine;	   /* the guest's name, else the file's without ".dat" */
+	struct tep_plugin_list *plugins; /* NULL before inputs_load */
+	size_t format_failures;		 /* formats that libtraceevent could not parse */
+	uint64_t trace_id;		 /* 0: none */
+	char *machine;			 /* the guest's name, else the file's without ".dat" */
 	bool guest;
-	/* the guests that this file tells of, with the host threads of their vCPUs */
+	/* the guests that this file names, with the host threads of their vCPUs */
 	struct offset_guest *guests;
 	size_t n_guests;
 };
@@ -34,21 +31,15 @@ struct inputs {
 };
 
 /*
- * One file, in two steps: between them the caller may correct in->time, and give
- * in->tep flags and handlers, which come before the plugins and the formats that
- * input_load adds. flags: FILETIME_*. The log says what is wrong with which file:
- * -errno. *in must be released in any case.
+ * In two steps: between them the caller may correct each input's time, and give its
+ * tep flags and handlers, which come before the plugins and the formats that
+ * inputs_load adds. flags: FILETIME_*; paths must outlive *in. -errno: the log says
+ * what is wrong with which file. *in must be released in any case.
  */
-int input_open(struct input *in, const char *path, unsigned int flags, const struct log *log);
-int input_load(struct input *in, const struct log *log);
-void input_release(struct input *in);
-/* For merge_open, as long as *in is open. */
-struct merge_input input_for_merge(const struct input *in);
-
-/* All files, loaded and with whose guest they are. The rest as input_open. */
-int inputs_open(struct inputs *in, const struct strlist *paths, const struct log *log);
+int inputs_open(struct inputs *in, char *const *paths, size_t n, unsigned int flags, const struct log *log);
+int inputs_load(struct inputs *in, const struct log *log);
 void inputs_release(struct inputs *in);
-/* The vCPU that a host thread runs, by the file's GUEST options; NULL: none is known. */
+/* The vCPU that a host thread runs, by the file's GUEST options, and whose; NULL: none. */
 const struct offset_vcpu *input_vcpu(const struct input *in, int64_t tid, const struct offset_guest **guest);
 
 #endif

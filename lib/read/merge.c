@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Merges the pages of all CPUs into one order by time: a heap of the CPUs' next records. */
 #include "read/merge.h"
 
 #include <errno.h>
@@ -28,15 +29,14 @@ struct merge {
 	struct stream **heap; /* the earliest record at [0] */
 	size_t n;
 	bool taken;  /* heap[0] was given out and has to go on */
-	bool peeked; /* ... and did so already: what was given out is in `held` */
-	struct buf held;
+	bool peeked; /* ... and did so already */
 	uint64_t damaged;
 };
 
 /* ---- one CPU -------------------------------------------------------------------- */
 
 /* What is lost before a record adds up; with an unknown number in it the sum is unknown. */
-static void add_missed(struct stream *s, int64_t n)
+static void stream_add_missed(struct stream *s, int64_t n)
 {
 	if (s->missed < 0 || n < 0 || s->missed > INT64_MAX - n)
 		s->missed = -1;
@@ -44,46 +44,47 @@ static void add_missed(struct stream *s, int64_t n)
 		s->missed += n;
 }
 
-static void damage(struct merge *m, struct stream *s, int error)
+static void stream_damage(struct merge *m, struct stream *s, int error)
 {
 	const struct reader_info *info = reader_info(m->inputs[s->input].reader);
 	const char *buffer = info->buffers[s->buffer].name;
 
 	m->damaged++;
-	add_missed(s, -1);
+	stream_add_missed(s, -1);
 	if (s->damaged)
 		return;
 	s->damaged = true;
-	log_warn(m->log, "%s: CPU %u%s%s has a damaged page (%s): records are missing",
-		 m->inputs[s->input].name, s->cpu, *buffer ? " of buffer " : "", buffer, errno_text(error));
+	log_warn(m->log, "%s: CPU %u%s%s has a %s page (%s): records are missing", m->inputs[s->input].name,
+		 s->cpu, *buffer ? " of buffer " : "", buffer, error == -EBADMSG ? "damaged" : "unreadable",
+		 errno_text(error));
 }
 
 /* 1: a page is begun; 0: there is none. */
-static int next_page(struct merge *m, struct stream *s)
+static int stream_next_page(struct merge *m, struct stream *s)
 {
 	const uint8_t *page;
 	int ret = reader_pages_next(s->pages, &page);
 
-	if (ret == -ENOMEM || !ret)
+	if (ret == 0 || ret == -ENOMEM)
 		return ret;
 	if (ret < 0) { /* nothing behind it can be found */
-		damage(m, s, ret);
+		stream_damage(m, s, ret);
 		return 0;
 	}
 	ret = page_reader_init(&s->page, &s->layout, page, s->layout.size);
 	if (ret) {
-		damage(m, s, ret);
+		stream_damage(m, s, ret);
 		return 1;
 	}
 	if (s->page.missed)
-		add_missed(s, s->page.missed_count && s->page.missed_count <= INT64_MAX
-				      ? (int64_t)s->page.missed_count
-				      : -1);
+		stream_add_missed(s, s->page.missed_count && s->page.missed_count <= INT64_MAX
+					     ? (int64_t)s->page.missed_count
+					     : -1);
 	s->in_page = true;
 	return 1;
 }
 
-static bool has_record(const struct stream *s)
+static bool stream_has_record(const struct stream *s)
 {
 	return !s->last || s->missed;
 }
@@ -103,9 +104,9 @@ static int stream_next(struct merge *m, struct stream *s)
 			return 1;
 		}
 		if (ret < 0)
-			damage(m, s, ret);
+			stream_damage(m, s, ret);
 		s->in_page = false;
-		ret = next_page(m, s);
+		ret = stream_next_page(m, s);
 		if (ret < 0)
 			return ret;
 		if (ret)
@@ -113,7 +114,7 @@ static int stream_next(struct merge *m, struct stream *s)
 		s->last = true;
 		s->ev.data = NULL;
 		s->ev.len = 0;
-		return has_record(s);
+		return stream_has_record(s);
 	}
 }
 
@@ -132,35 +133,36 @@ static void stream_record(const struct stream *s, struct merge_record *rec)
 
 /* ---- the heap --------------------------------------------------------------------- */
 
-static bool before(const struct stream *a, const struct stream *b)
+static bool stream_before(const struct stream *a, const struct stream *b)
 {
 	return a->ts != b->ts ? a->ts < b->ts : a->order < b->order;
 }
 
 /* The earliest stream of one buffer; NULL: it has no more records. */
-static const struct stream *earliest(const struct merge *m, size_t input, size_t buffer)
+static const struct stream *heap_earliest(const struct merge *m, size_t input, size_t buffer)
 {
 	const struct stream *first = NULL;
 
 	for (size_t i = 0; i < m->n; i++) {
 		const struct stream *s = m->heap[i];
 
-		if (s->input == input && s->buffer == buffer && has_record(s) && (!first || before(s, first)))
+		if (s->input == input && s->buffer == buffer && stream_has_record(s) &&
+		    (!first || stream_before(s, first)))
 			first = s;
 	}
 	return first;
 }
 
-static void sift_down(struct merge *m, size_t i)
+static void heap_sift_down(struct merge *m, size_t i)
 {
 	struct stream *s = m->heap[i];
 
 	for (;;) {
 		size_t child = 2 * i + 1;
 
-		if (child + 1 < m->n && before(m->heap[child + 1], m->heap[child]))
+		if (child + 1 < m->n && stream_before(m->heap[child + 1], m->heap[child]))
 			child++;
-		if (child >= m->n || !before(m->heap[child], s))
+		if (child >= m->n || !stream_before(m->heap[child], s))
 			break;
 		m->heap[i] = m->heap[child];
 		i = child;
@@ -169,23 +171,23 @@ static void sift_down(struct merge *m, size_t i)
 }
 
 /* After heap[0] went on: ret is what stream_next said. */
-static void settle(struct merge *m, int ret)
+static void heap_settle(struct merge *m, int ret)
 {
 	if (!ret)
 		m->heap[0] = m->heap[--m->n];
 	if (m->n)
-		sift_down(m, 0);
+		heap_sift_down(m, 0);
 }
 
 int merge_next(struct merge *m, struct merge_record *rec)
 {
 	if (m->taken) {
-		int ret = m->peeked ? has_record(m->heap[0]) : stream_next(m, m->heap[0]);
+		int ret = m->peeked ? stream_has_record(m->heap[0]) : stream_next(m, m->heap[0]);
 
 		m->taken = m->peeked = false;
 		if (ret < 0)
 			return ret;
-		settle(m, ret);
+		heap_settle(m, ret);
 	}
 	if (!m->n)
 		return 0;
@@ -194,7 +196,7 @@ int merge_next(struct merge *m, struct merge_record *rec)
 	return 1;
 }
 
-int merge_peek(struct merge *m, struct merge_record *rec, struct merge_record *next)
+int merge_peek(struct merge *m, const struct merge_record *rec, struct merge_record *next)
 {
 	const struct stream *s;
 	int ret;
@@ -202,18 +204,12 @@ int merge_peek(struct merge *m, struct merge_record *rec, struct merge_record *n
 	if (!m->taken)
 		return 0;
 	if (!m->peeked) {
-		m->held.len = 0;
-		buf_add(&m->held, rec->data, rec->len);
-		ret = buf_status(&m->held);
-		if (!ret)
-			ret = stream_next(m, m->heap[0]);
+		ret = stream_next(m, m->heap[0]);
 		if (ret < 0)
 			return ret;
 		m->peeked = true;
-		if (rec->len)
-			rec->data = m->held.data;
 	}
-	s = earliest(m, rec->input, rec->buffer);
+	s = heap_earliest(m, rec->input, rec->buffer);
 	if (s)
 		stream_record(s, next);
 	return !!s;
@@ -226,7 +222,7 @@ uint64_t merge_damaged(const struct merge *m)
 
 /* ---- opening ------------------------------------------------------------------------ */
 
-static int add_stream(struct merge *m, size_t input, size_t buffer, size_t index)
+static int merge_add_stream(struct merge *m, size_t input, size_t buffer, size_t index)
 {
 	const struct reader *r = m->inputs[input].reader;
 	const struct reader_buffer *b = &reader_info(r)->buffers[buffer];
@@ -243,32 +239,35 @@ static int add_stream(struct merge *m, size_t input, size_t buffer, size_t index
 		return ret;
 	m->n_streams++;
 	if (ret)
-		damage(m, s, ret);
+		stream_damage(m, s, ret);
 	ret = ret ? 0 : stream_next(m, s);
 	if (ret == 1)
 		m->heap[m->n++] = s;
 	return ret < 0 ? ret : 0;
 }
 
-static int add_buffers(struct merge *m, size_t input, bool top, merge_want *want, void *ctx)
+/* The top buffers of an input, or its instances. */
+static int merge_add_buffers(struct merge *m, size_t input, bool top, merge_want *want, void *ctx)
 {
 	const struct reader_info *info = reader_info(m->inputs[input].reader);
-	int ret = 0;
 
 	for (size_t b = 0; b < info->n_buffers; b++) {
 		if (!*info->buffers[b].name != top)
 			continue;
-		for (size_t i = 0; i < info->buffers[b].n_cpus && !ret; i++) {
+		for (size_t i = 0; i < info->buffers[b].n_cpus; i++) {
 			const struct reader_cpu *cpu = &info->buffers[b].cpus[i];
+			int ret = 0;
 
 			if (cpu->size && (!want || want(ctx, input, b, cpu->cpu)))
-				ret = add_stream(m, input, b, i);
+				ret = merge_add_stream(m, input, b, i);
+			if (ret)
+				return ret;
 		}
 	}
-	return ret;
+	return 0;
 }
 
-static size_t count_cpus(const struct merge_input *inputs, size_t n)
+static size_t merge_count_cpus(const struct merge_input *inputs, size_t n)
 {
 	size_t count = 0;
 
@@ -284,30 +283,30 @@ static size_t count_cpus(const struct merge_input *inputs, size_t n)
 int merge_open(struct merge **out, const struct merge_input *inputs, size_t n, merge_want *want, void *ctx,
 	       const struct log *log)
 {
-	size_t room = count_cpus(inputs, n) + 1;
+	size_t room = merge_count_cpus(inputs, n) + 1;
 	struct merge *m = calloc(1, sizeof(*m));
-	int ret = 0;
+	int ret = -ENOMEM;
 
 	if (!m)
-		return -ENOMEM;
+		return ret;
 	m->inputs = inputs;
 	m->log = log;
 	m->streams = calloc(room, sizeof(*m->streams));
 	m->heap = calloc(room, sizeof(struct stream *));
 	if (!m->streams || !m->heap)
-		ret = -ENOMEM;
-	for (size_t i = 0; i < n && !ret; i++)
-		ret = add_buffers(m, i, true, want, ctx);
-	for (size_t i = 0; i < n && !ret; i++)
-		ret = add_buffers(m, i, false, want, ctx);
-	if (ret) {
-		merge_close(m);
-		return ret;
+		goto fail;
+	for (size_t i = 0; i < 2 * n; i++) {
+		ret = merge_add_buffers(m, i % n, i < n, want, ctx);
+		if (ret)
+			goto fail;
 	}
 	for (size_t i = m->n; i-- > 0;)
-		sift_down(m, i);
+		heap_sift_down(m, i);
 	*out = m;
 	return 0;
+fail:
+	merge_close(m);
+	return ret;
 }
 
 void merge_close(struct merge *m)
@@ -318,6 +317,5 @@ void merge_close(struct merge *m)
 		reader_pages_close(m->streams[i].pages);
 	free(m->streams);
 	free(m->heap);
-	buf_release(&m->held);
 	free(m);
 }

@@ -26,9 +26,10 @@ struct merge_record {
 	unsigned int cpu;     /* as the file numbers it */
 	uint64_t ts;	      /* corrected: ns of the host's clock, or ticks */
 	uint64_t raw;	      /* as it stands in the page */
-	const uint8_t *data;  /* the record (may be unaligned) until the next call; NULL: none, */
-	size_t len;	      /* the CPU's end, which tells of the loss before it only */
-	int64_t missed;	      /* events lost before it on this CPU; -1: some */
+	/* The record (may be unaligned) until the next call; NULL: the CPU's end, after a loss. */
+	const uint8_t *data;
+	size_t len;	/* bytes */
+	int64_t missed; /* events lost before it on this CPU; -1: some */
 };
 
 /*
@@ -38,22 +39,22 @@ struct merge_record {
 typedef bool merge_want(void *ctx, size_t input, size_t buffer, unsigned int cpu);
 
 /*
- * Inputs (and their readers) stay the caller's and must outlive the merge.
- * -ENOMEM, -errno from the files.
+ * Inputs (and their readers) stay the caller's and must outlive the merge, which
+ * merge_close frees. -ENOMEM, -errno from the files.
  */
 int merge_open(struct merge **out, const struct merge_input *inputs, size_t n, merge_want *want, void *ctx,
 	       const struct log *log);
 void merge_close(struct merge *m);
 /*
  * 1: *rec; 0: the end; -ENOMEM. Damaged pages do not end it: what is lost there
- * counts as lost events before the CPU's next record, and merge_damaged tells.
+ * counts as lost events before the CPU's next record and in merge_damaged.
  */
 int merge_next(struct merge *m, struct merge_record *rec);
 /*
  * The next record of the buffer that *rec is from, where *rec is the last one
- * that merge_next gave, without taking it: 1, 0 or -ENOMEM. Moves rec->data.
+ * that merge_next gave, without taking it: 1, 0 or -ENOMEM. rec->data is not valid after it.
  */
-int merge_peek(struct merge *m, struct merge_record *rec, struct merge_record *next);
+int merge_peek(struct merge *m, const struct merge_record *rec, struct merge_record *next);
 /* Damaged places so far; the log said where the first on each CPU is. */
 uint64_t merge_damaged(const struct merge *m);
 

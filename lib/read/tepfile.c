@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Fills a tep_handle of libtraceevent from a trace.dat, and gives it records that it can read safely. */
 #include "read/tepfile.h"
 
 #include <errno.h>
@@ -6,8 +7,8 @@
 #include <string.h>
 
 /* libtraceevent wants its texts to end with a NUL, and some of them to be its own. */
-static int with_text(struct tep_handle *tep, const struct dat_text *text,
-		     int (*parse)(struct tep_handle *tep, const char *text))
+static int tepfile_text(struct tep_handle *tep, const struct dat_text *text,
+			int (*parse)(struct tep_handle *tep, const char *text))
 {
 	char *copy;
 
@@ -23,7 +24,7 @@ static int with_text(struct tep_handle *tep, const struct dat_text *text,
 	return 0;
 }
 
-static unsigned int max_cpus(const struct reader_info *info)
+static unsigned int tepfile_cpus(const struct reader_info *info)
 {
 	size_t max = 0;
 
@@ -50,7 +51,7 @@ static bool reaches_beyond(const struct tep_format_field *f)
 	return false;
 }
 
-static int check_formats(struct tep_handle *tep, const struct log *log)
+static int check_offsets(struct tep_handle *tep, const struct log *log)
 {
 	int n = tep_get_events_count(tep);
 
@@ -76,17 +77,17 @@ int tepfile_load(struct tep_handle *tep, const struct reader *r, size_t *failed,
 	tep_set_file_bigendian(tep, TEP_LITTLE_ENDIAN);
 	tep_set_long_size(tep, 8);
 	tep_set_page_size(tep, (int)info->page_size);
-	tep_set_cpus(tep, (int)max_cpus(info));
+	tep_set_cpus(tep, (int)tepfile_cpus(info));
 	tep_parse_header_page(tep, (char *)info->header_page.data, info->header_page.len, 8);
 	parse_formats(tep, info, failed);
-	ret = check_formats(tep, log);
-	if (!ret)
-		ret = with_text(tep, &info->kallsyms, tep_parse_kallsyms);
-	if (!ret)
-		ret = with_text(tep, &info->printk, tep_parse_printk_formats);
-	if (!ret)
-		ret = with_text(tep, &info->cmdlines, tep_parse_saved_cmdlines);
-	return ret;
+	ret = check_offsets(tep, log);
+	if (ret)
+		return ret;
+	if (tepfile_text(tep, &info->kallsyms, tep_parse_kallsyms) ||
+	    tepfile_text(tep, &info->printk, tep_parse_printk_formats) ||
+	    tepfile_text(tep, &info->cmdlines, tep_parse_saved_cmdlines))
+		return -ENOMEM;
+	return 0;
 }
 
 /* ---- records ---------------------------------------------------------------------- */

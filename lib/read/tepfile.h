@@ -8,9 +8,9 @@
 #include "dat/reader.h"
 
 /*
- * Gives libtraceevent what a trace.dat tells of its records: the page header,
+ * Gives libtraceevent what a trace.dat says about its records: the page header,
  * event formats, symbols, printk formats and tasks' names. Plugins, and handlers
- * of the caller's, come before it: libtraceevent looks for them as it parses.
+ * of the caller's, are to be registered before: libtraceevent looks for them as it parses.
  *
  * *failed (may be NULL): formats that libtraceevent could not parse; their
  * records print as their fields. -EBADMSG: a format has a field farther in than
@@ -19,13 +19,10 @@
 int tepfile_load(struct tep_handle *tep, const struct reader *r, size_t *failed, const struct log *log);
 
 /*
- * libtraceevent reads fields and strings without asking where the record ends:
- * it is to be given records that lie aligned, with zeros behind them. This is
- * room for one of them.
+ * libtraceevent reads fields and strings without asking where the record ends: it
+ * needs records that lie aligned, with zeros behind them. This is room for one.
  */
-#define TEPFILE_RECORD_MAX                                                                                   \
-	65536 /* bytes: no kernel's record is longer, and no field farther in                                \
-	       */
+#define TEPFILE_RECORD_MAX 65536 /* bytes: no kernel's record is longer, and no field farther in */
 
 struct padded {
 	uint8_t *data;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* The texts beside the pages: event formats, symbols and names, copied from tracefs and /proc to the spool.
+ */
 #include "record/collect.h"
 
 #include <dirent.h>
@@ -20,8 +22,8 @@ static unsigned int format_id(struct buf *format)
 	return line && sscanf(line + 1, "ID: %u", &id) == 1 ? id : 0;
 }
 
-static int add_format(int systemfd, const char *system, const char *event, struct buf *out,
-		      unsigned int *max_id)
+static int collect_format(int systemfd, const char *system, const char *event, struct buf *out,
+			  unsigned int *max_id)
 {
 	char path[300];
 	struct buf format = { 0 };
@@ -42,7 +44,7 @@ static int add_format(int systemfd, const char *system, const char *event, struc
 	return ret == -ENOENT || ret == -ENOTDIR ? 0 : ret;
 }
 
-static int by_name(const void *a, const void *b)
+static int by_string(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -60,67 +62,69 @@ static int list_dir(int dirfd, const char *path, struct strlist *out)
 			ret = strlist_add(out, e->d_name);
 	closedir(d);
 	if (!ret && out->n)
-		qsort(out->v, out->n, sizeof(*out->v), by_name);
+		qsort(out->v, out->n, sizeof(*out->v), by_string);
 	return ret;
 }
 
-static int add_system(int dirfd, const char *system, struct buf *out, unsigned int *max_id)
+static int collect_system(int dirfd, const char *system, struct buf *out, unsigned int *max_id)
 {
 	struct strlist events = { 0 };
-	char *path = str_printf("events/%s", system);
-	int ret = path ? list_dir(dirfd, path, &events) : -ENOMEM;
-	int fd = ret ? -1 : openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char path[300];
+	int fd, ret;
 
-	if (!ret && fd < 0)
-		ret = -errno;
+	snprintf(path, sizeof(path), "events/%s", system);
+	fd = openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	ret = list_dir(dirfd, path, &events);
 	for (size_t i = 0; i < events.n && !ret; i++)
-		ret = add_format(fd, system, events.v[i], out, max_id);
-	if (fd >= 0)
-		close(fd);
-	free(path);
+		ret = collect_format(fd, system, events.v[i], out, max_id);
+	close(fd);
 	strlist_release(&events);
 	return ret;
 }
 
-static int copy_text(int dirfd, const char *path, const char *name, size_t max, struct spool *spool)
+static int keep_file(int dirfd, const char *path, const char *name, size_t max, struct spool *spool)
 {
 	struct buf text = { 0 };
-	int ret = read_file_at(dirfd, path, max, &text);
+	int ret = read_file_at(dirfd, path, max, &text) ?: spool_put_text(spool, name, text.data, text.len);
 
-	if (!ret)
-		ret = spool_put_text(spool, name, text.data, text.len);
 	buf_release(&text);
 	return ret;
+}
+
+/* Of all systems, ftrace first. */
+static int collect_systems(int dirfd, const struct strlist *systems, struct buf *out, unsigned int *max_id)
+{
+	int ret = collect_system(dirfd, "ftrace", out, max_id);
+
+	for (size_t i = 0; i < systems->n && !ret; i++)
+		if (strcmp(systems->v[i], "ftrace"))
+			ret = collect_system(dirfd, systems->v[i], out, max_id);
+	return ret ?: buf_status(out);
 }
 
 int collect_formats(int tracing_dirfd, const struct strlist *systems, struct spool *spool,
 		    unsigned int *max_id, const struct log *log)
 {
 	struct buf formats = { 0 };
-	int ret = copy_text(tracing_dirfd, "events/header_page", "header_page", FORMAT_MAX, spool);
+	int ret;
 
 	*max_id = 0;
-	if (!ret)
-		ret = copy_text(tracing_dirfd, "events/header_event", "header_event", FORMAT_MAX, spool);
-	if (!ret)
-		ret = add_system(tracing_dirfd, "ftrace", &formats, max_id);
-	for (size_t i = 0; i < systems->n && !ret; i++)
-		if (strcmp(systems->v[i], "ftrace"))
-			ret = add_system(tracing_dirfd, systems->v[i], &formats, max_id);
-	if (!ret)
-		ret = buf_status(&formats);
-	if (!ret)
-		ret = spool_put_text(spool, "formats", formats.data, formats.len);
+	ret = keep_file(tracing_dirfd, "events/header_page", "header_page", FORMAT_MAX, spool) ?:
+	      keep_file(tracing_dirfd, "events/header_event", "header_event", FORMAT_MAX, spool) ?:
+	      collect_systems(tracing_dirfd, systems, &formats, max_id) ?:
+	      spool_put_text(spool, "formats", formats.data, formats.len);
 	if (ret)
 		log_err(log, "cannot read the event formats: %s", errno_text(ret));
 	buf_release(&formats);
 	return ret;
 }
 
-static int copy_names(int dirfd, const char *path, const char *name, struct spool *spool,
+static int keep_names(int dirfd, const char *path, const char *name, struct spool *spool,
 		      const struct log *log)
 {
-	int ret = copy_text(dirfd, path, name, NAMES_MAX, spool);
+	int ret = keep_file(dirfd, path, name, NAMES_MAX, spool);
 
 	if (ret && ret != -ENOSPC && ret != -ENOENT)
 		log_warn(log, "cannot read %s: %s; names are left out", path, errno_text(ret));
@@ -129,15 +133,19 @@ static int copy_names(int dirfd, const char *path, const char *name, struct spoo
 
 int collect_names(int tracing_dirfd, struct spool *spool, const struct log *log)
 {
-	int ret = copy_names(tracing_dirfd, "printk_formats", "printk_formats", spool, log);
-	int error = copy_names(tracing_dirfd, "saved_cmdlines", "saved_cmdlines", spool, log);
+	int ret = keep_names(tracing_dirfd, "printk_formats", "printk_formats", spool, log);
+	int error = keep_names(tracing_dirfd, "saved_cmdlines", "saved_cmdlines", spool, log);
 
-	return ret ? ret : error;
+	return ret ?: error;
 }
 
-int collect_symbols(struct spool *spool, const struct log *log)
+int collect_symbols(struct spool *spool, const char *root, const struct log *log)
 {
-	return copy_names(AT_FDCWD, "/proc/kallsyms", "kallsyms", spool, log);
+	char *path = str_printf("%s/proc/kallsyms", root ? root : "");
+	int ret = path ? keep_names(AT_FDCWD, path, "kallsyms", spool, log) : -ENOMEM;
+
+	free(path);
+	return ret;
 }
 
 static bool has_pid(struct buf *cmdlines, int pid)
@@ -154,26 +162,26 @@ static bool has_pid(struct buf *cmdlines, int pid)
 
 int collect_pids(struct spool *spool, const int *pids, size_t n)
 {
-	struct buf known = { 0 }, more = { 0 };
-	int ret = spool_get_text(spool, "saved_cmdlines", &known);
+	struct buf listed = { 0 }, more = { 0 };
+	int ret = spool_get_text(spool, "saved_cmdlines", &listed);
 
-	if (ret == -ENOENT)
-		ret = 0;
-	buf_addstr(&known, ""); /* so that atoi in has_pid finds an end */
-	if (!buf_str(&known))
-		ret = -ENOMEM;
+	if (ret && ret != -ENOENT)
+		goto out;
+	/* so that atoi in has_pid finds an end */
+	ret = buf_str(&listed) ? 0 : -ENOMEM;
 	for (size_t i = 0; i < n && !ret; i++) {
 		struct buf comm = { 0 };
 		char path[48];
 
 		snprintf(path, sizeof(path), "/proc/%d/comm", pids[i]);
-		if (!has_pid(&known, pids[i]) && !read_file(path, 4096, &comm))
+		if (!has_pid(&listed, pids[i]) && !read_file(path, 4096, &comm))
 			buf_printf(&more, "%d %s", pids[i], buf_str(&comm));
 		buf_release(&comm);
 	}
 	if (!ret && more.len)
 		ret = spool_append_text(spool, "saved_cmdlines", more.data, more.len);
-	buf_release(&known);
+out:
+	buf_release(&listed);
 	buf_release(&more);
 	return ret;
 }

@@ -12,13 +12,18 @@
  * After it: kallsyms, printk_formats, saved_cmdlines.
  */
 
-/* systems: those with recorded events. max_id: the largest id among the formats. */
+/*
+ * header_page, header_event and formats. systems: those with recorded events.
+ * *max_id: the largest id among the formats. 0 or -errno, which is logged.
+ */
 int collect_formats(int tracing_dirfd, const struct strlist *systems, struct spool *spool,
 		    unsigned int *max_id, const struct log *log);
-/* A text that cannot be had is left out with a warning; -ENOSPC: it cannot be kept. */
+/* printk_formats, saved_cmdlines. What cannot be read is left out with a warning; -ENOSPC: it cannot be kept.
+ */
 int collect_names(int tracing_dirfd, struct spool *spool, const struct log *log);
-int collect_symbols(struct spool *spool, const struct log *log); /* not of tracefs */
-/* "pid comm" lines from /proc for pids that saved_cmdlines lacks; appends to the spool's. */
+/* kallsyms of the kernel itself: root/proc/kallsyms; root may be NULL. As collect_names(). */
+int collect_symbols(struct spool *spool, const char *root, const struct log *log);
+/* Appends "pid comm" lines from /proc for those pids that saved_cmdlines lacks. 0 or -errno. */
 int collect_pids(struct spool *spool, const int *pids, size_t n);
 
 #endif

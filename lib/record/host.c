@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* A buffer of the host's tracefs as a source for the recorder. */
 #include "record/host.h"
 
 #include <errno.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include "record/rawpipe.h"
+#include "record/spool.h"
 
 struct host {
 	struct source source;
@@ -22,7 +24,7 @@ static struct host *host_of(struct source *s)
 	return (struct host *)s; /* its first member */
 }
 
-static int write_on(struct host *h, const char *value)
+static int set_tracing(struct host *h, const char *value)
 {
 	int fd = openat(h->dirfd, "tracing_on", O_WRONLY | O_CLOEXEC);
 	int ret = fd < 0 ? -errno : write_all(fd, value, strlen(value));
@@ -34,22 +36,22 @@ static int write_on(struct host *h, const char *value)
 	return ret;
 }
 
-static int start(struct source *s)
+static int host_start(struct source *s)
 {
-	return write_on(host_of(s), "1");
+	return set_tracing(host_of(s), "1");
 }
 
-static int stop(struct source *s)
+static int host_stop(struct source *s)
 {
-	return write_on(host_of(s), "0");
+	return set_tracing(host_of(s), "0");
 }
 
-static int drain(struct source *s, unsigned int cpu, struct drain *d)
+static int host_drain(struct source *s, unsigned int cpu, struct drain *d)
 {
 	return rawpipe_drain(host_of(s)->dirfd, cpu, s->page_size, d);
 }
 
-static int read_stats(const struct host *h, unsigned int cpu, struct buf *out)
+static int read_cpu_stats(const struct host *h, unsigned int cpu, struct buf *out)
 {
 	char path[48];
 
@@ -57,7 +59,7 @@ static int read_stats(const struct host *h, unsigned int cpu, struct buf *out)
 	return read_file_at(h->dirfd, path, 65536, out);
 }
 
-static uint64_t value_of(const char *stats, const char *key)
+static uint64_t stats_value(const char *stats, const char *key)
 {
 	const char *line = stats ? strstr(stats, key) : NULL;
 
@@ -65,40 +67,34 @@ static uint64_t value_of(const char *stats, const char *key)
 }
 
 /* overrun: overwritten unread; "dropped events": no room in a buffer that does not overwrite */
-static int count(struct source *s, unsigned int cpu, uint64_t *events, uint64_t *lost)
+static int host_count(struct source *s, unsigned int cpu, uint64_t *events, uint64_t *lost)
 {
 	struct buf stats = { 0 };
-	int ret = read_stats(host_of(s), cpu, &stats);
+	int ret = read_cpu_stats(host_of(s), cpu, &stats);
 
 	if (!ret) {
-		*events = value_of(buf_str(&stats), "\nread events: ");
-		*lost = value_of(buf_str(&stats), "\noverrun: ") +
-			value_of(buf_str(&stats), "\ncommit overrun: ") +
-			value_of(buf_str(&stats), "\ndropped events: ");
+		*events = stats_value(buf_str(&stats), "\nread events: ");
+		*lost = stats_value(buf_str(&stats), "\noverrun: ") +
+			stats_value(buf_str(&stats), "\ncommit overrun: ") +
+			stats_value(buf_str(&stats), "\ndropped events: ");
 	}
 	buf_release(&stats);
 	return ret;
 }
 
-static int stat_text(struct source *s, unsigned int cpu, const struct drain_stats *st, struct buf *out)
+static int host_stat(struct source *s, unsigned int cpu, const struct drain_stats *st, struct buf *out)
 {
 	buf_printf(out, "CPU: %u\n", cpu);
-	return read_stats(host_of(s), cpu, out);
-}
-
-static void free_source(struct source *s)
-{
-	host_free(host_of(s));
+	return read_cpu_stats(host_of(s), cpu, out);
 }
 
 static const struct source_ops host_ops = {
 	.kind = "host",
-	.start = start,
-	.stop = stop,
-	.drain = drain,
-	.count = count,
-	.stat = stat_text,
-	.free = free_source,
+	.start = host_start,
+	.stop = host_stop,
+	.drain = host_drain,
+	.count = host_count,
+	.stat = host_stat,
 };
 
 /* Sub-buffers may be larger than a page since Linux 6.8. */
@@ -117,14 +113,14 @@ static uint32_t sub_buffer_size(int dirfd)
 	return size;
 }
 
-static unsigned int count_cpus(int dirfd)
+static unsigned int count_host_cpus(int dirfd)
 {
 	unsigned int n = 0;
 	char path[48];
 
 	do
 		snprintf(path, sizeof(path), "per_cpu/cpu%u", n);
-	while (!faccessat(dirfd, path, F_OK, 0) && ++n < 65536);
+	while (!faccessat(dirfd, path, F_OK, 0) && ++n < SPOOL_CPUS_MAX);
 	return n;
 }
 
@@ -141,8 +137,8 @@ int host_open(struct host **out, int tracing_dirfd, const char *name, const char
 	h->path = strdup(path);
 	h->clock = strdup(clock);
 	h->dirfd = openat(tracing_dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	ret = h->dirfd < 0 ? -errno : !h->name || !h->path || !h->clock ? -ENOMEM : 0;
-	if (ret) {
+	if (h->dirfd < 0 || !h->name || !h->path || !h->clock) {
+		ret = h->dirfd < 0 ? -errno : -ENOMEM;
 		host_free(h);
 		return ret;
 	}
@@ -152,7 +148,7 @@ int host_open(struct host **out, int tracing_dirfd, const char *name, const char
 		.path = h->path,
 		.clock = h->clock,
 		.page_size = sub_buffer_size(h->dirfd),
-		.n_cpus = count_cpus(h->dirfd),
+		.n_cpus = count_host_cpus(h->dirfd),
 	};
 	*out = h;
 	return 0;

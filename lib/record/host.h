@@ -11,10 +11,11 @@
  */
 struct host;
 
-/* path: relative to the tracing directory, "." for the top buffer. */
+/* path: relative to the tracing directory, "." for the top buffer. Free with host_free(). 0 or -errno. */
 int host_open(struct host **out, int tracing_dirfd, const char *name, const char *path, const char *clock,
 	      const struct log *log);
 void host_free(struct host *h);
+/* The host's; lives as long. */
 struct source *host_source(struct host *h);
 
 #endif

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Samples a guest's counter through its agent, by questions and answers in a thread of its own. */
 #include "record/peer-clock.h"
 
 #include <errno.h>
@@ -26,7 +27,7 @@ struct peer_clock {
 };
 
 /* For as long as the recording; then a little longer. */
-static int receive(struct peer_clock *c, struct msg *m)
+static int take_shot_answer(struct peer_clock *c, struct msg *m)
 {
 	struct msg_wait w = { .deadline = INT64_MAX, .stop_fd = c->end_fd };
 	int ret = msg_recv(c->fd, &c->reader, &w, m);
@@ -37,7 +38,7 @@ static int receive(struct peer_clock *c, struct msg *m)
 	return msg_recv(c->fd, &c->reader, &w, m);
 }
 
-static int ask(struct peer_clock *c, struct counter_ping *ping, struct msg_counter_shot *shot)
+static int ask_counter(struct peer_clock *c, struct counter_ping *ping, struct msg_counter_shot *shot)
 {
 	struct msg_wait w = { .deadline = msg_now() + LAST_MS, .stop_fd = -1 };
 	struct msg_sync sync;
@@ -45,23 +46,21 @@ static int ask(struct peer_clock *c, struct counter_ping *ping, struct msg_count
 	struct msg m;
 	int ret;
 
-	msg_add_counter_ask(&b, ++c->number);
+	msg_add_sync_number(&b, MSG_SYNC_COUNTER, MSG_COUNTER_ASK, ++c->number);
 	ping->sent = counter_read();
-	ret = msg_send_buf(c->fd, &b, &w);
-	if (!ret)
-		ret = receive(c, &m);
+	ret = msg_send_buf(c->fd, &b, &w) ?: take_shot_answer(c, &m);
 	ping->back = counter_read();
-	if (!ret)
-		ret = msg_get_sync(&m, &sync);
-	if (!ret && !msg_sync_is(&sync, MSG_SYNC_COUNTER, MSG_COUNTER_SHOT))
-		ret = -EPROTO;
-	if (!ret)
-		ret = msg_get_counter_shot(&sync, shot);
-	if (!ret && shot->number != c->number)
-		ret = -EPROTO;
+	ret = ret ?: msg_get_sync(&m, &sync);
+	if (ret)
+		return ret;
+	if (!msg_sync_is(&sync, MSG_SYNC_COUNTER, MSG_COUNTER_SHOT))
+		return -EPROTO;
+	ret = msg_get_counter_shot(&sync, shot);
+	if (ret)
+		return ret;
 	ping->first = shot->first;
 	ping->last = shot->last;
-	return ret;
+	return shot->number == c->number ? 0 : -EPROTO;
 }
 
 /*
@@ -69,7 +68,7 @@ static int ask(struct peer_clock *c, struct counter_ping *ping, struct msg_count
  * stopped by the VMM no message goes to a guest (vhost_transport_send_pkt() of
  * drivers/vhost/vsock.c), but the connection lasts: the next round asks again.
  */
-static int ask_some(struct peer_clock *c, int rounds)
+static int ask_rounds(struct peer_clock *c, int rounds)
 {
 	struct counter_shot best = { .slack = UINT64_MAX };
 	struct msg_counter_shot shot;
@@ -77,9 +76,7 @@ static int ask_some(struct peer_clock *c, int rounds)
 	int ret = 0;
 
 	for (int i = 0; i < rounds && !ret; i++) {
-		ret = ask(c, &ping, &shot);
-		if (!ret)
-			ret = counter_log_ping(&c->log, &ping);
+		ret = ask_counter(c, &ping, &shot) ?: counter_log_ping(&c->log, &ping);
 		/* whatever the agent says, its snapshot was made between question and answer */
 		if (ret || !shot.clock || shot.slack >= best.slack || shot.counter < shot.first ||
 		    shot.counter > shot.last)
@@ -91,21 +88,26 @@ static int ask_some(struct peer_clock *c, int rounds)
 	return best.clock && counter_log_shot(&c->log, &best) ? -ENOMEM : ret;
 }
 
-static void *converse(void *arg)
+/* Until the recording is over; then the last questions. */
+static int ask_all(struct peer_clock *c)
 {
-	struct peer_clock *c = arg;
 	struct pollfd p = { .fd = c->end_fd, .events = POLLIN };
-	struct msg_wait w = { .stop_fd = -1 };
-	int ret = ask_some(c, OUTER_ROUNDS), n;
-	struct buf b = { 0 };
+	int ret = ask_rounds(c, OUTER_ROUNDS), n;
 
 	while (!ret && (n = poll(&p, 1, c->interval_ms ? (int)c->interval_ms : -1)) <= 0)
 		if (!n)
-			ret = ask_some(c, INNER_ROUNDS);
-	if (!ret)
-		ret = ask_some(c, OUTER_ROUNDS);
-	w.deadline = msg_now() + LAST_MS;
-	if (!ret) {
+			ret = ask_rounds(c, INNER_ROUNDS);
+	return ret ?: ask_rounds(c, OUTER_ROUNDS);
+}
+
+static void *clock_thread(void *arg)
+{
+	struct peer_clock *c = arg;
+	struct buf b = { 0 };
+
+	if (!ask_all(c)) {
+		struct msg_wait w = { .deadline = msg_now() + LAST_MS, .stop_fd = -1 };
+
 		msg_add_sync(&b, MSG_SYNC_NONE, MSG_SYNC_STOP, NULL, 0);
 		msg_send_buf(c->fd, &b, &w);
 	}
@@ -127,7 +129,7 @@ int peer_clock_start(struct peer_clock **out, int fd, int64_t interval_ms)
 	c->fd = fd;
 	c->interval_ms = interval_ms;
 	c->end_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	ret = c->end_fd < 0 ? errno : pthread_create(&c->thread, NULL, converse, c);
+	ret = c->end_fd < 0 ? errno : pthread_create(&c->thread, NULL, clock_thread, c);
 	c->running = !ret;
 	if (!ret)
 		*out = c;

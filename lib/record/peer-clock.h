@@ -11,11 +11,17 @@
  */
 struct peer_clock;
 
-/* fd: connected to the agent's port, the peer_clock's from now on. interval_ms 0: start and end only. */
+/*
+ * Begins to ask. fd: connected to the agent's port, the peer_clock's from now on,
+ * closed by it also when this fails. interval_ms: between questions; 0: start and
+ * end only. 0 or -errno.
+ */
 int peer_clock_start(struct peer_clock **out, int fd, int64_t interval_ms);
-/* The last questions; does not wait for their answers, peer_clock_log does (at most 2 s). */
+/* Sends the last questions; does not wait for their answers. */
 void peer_clock_end(struct peer_clock *c);
+/* Ends it and waits for the last answers, at most 2 s. The samples, the peer_clock's. */
 const struct counter_log *peer_clock_log(struct peer_clock *c);
+/* Ends it. Takes NULL. */
 void peer_clock_free(struct peer_clock *c);
 
 #endif

@@ -1,44 +1,51 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* The texts and options of a trace.dat, an agent's metadata for one, as a spool keeps them. */
 #include "record/peer-meta.h"
 
 #include <errno.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "dat/page.h"
 #include "dat/reader.h"
+#include "record/spool-formats.h"
 
-static int put(struct spool *spool, const char *name, struct dat_text t)
+static int keep_text(struct spool *spool, const char *name, struct dat_text t)
 {
 	return t.len ? spool_put_text(spool, name, t.data, t.len) : 0;
 }
 
-static int put_formats(struct spool *spool, const struct reader_info *info)
+/* Ends a text that was put together in b. */
+static int keep_buf(struct spool *spool, const char *name, struct buf *b)
+{
+	int ret = buf_status(b) ?: spool_put_text(spool, name, b->data, b->len);
+
+	buf_release(b);
+	return ret;
+}
+
+static int keep_formats(struct spool *spool, const struct reader_info *info)
 {
 	struct buf all = { 0 };
-	int ret;
 
 	for (size_t i = 0; i < info->n_formats; i++) {
 		buf_printf(&all, "%s %zu\n", info->formats[i].system, info->formats[i].text.len);
 		buf_add(&all, info->formats[i].text.data, info->formats[i].text.len);
 	}
-	ret = buf_status(&all);
-	if (!ret)
-		ret = spool_put_text(spool, "formats", all.data, all.len);
-	buf_release(&all);
-	return ret;
+	return keep_buf(spool, "formats", &all);
 }
 
 /* Those that we write ourselves would be there twice. */
-static bool own(uint16_t id)
+static bool is_ours(uint16_t id)
 {
 	return id == DAT_TIME_SHIFT || id == DAT_GUEST || id == DAT_CPUCOUNT || id == DAT_CPUSTAT ||
 	       id == DAT_TRACEID || id == DAT_VERSION;
 }
 
-static int put_options(struct spool *spool, const struct reader_info *info, bool (*leave_out)(uint16_t id))
+static int keep_info_options(struct spool *spool, const struct reader_info *info,
+			     bool (*leave_out)(uint16_t id))
 {
 	struct buf all = { 0 };
-	int ret;
 
 	for (size_t i = 0; i < info->n_options; i++) {
 		const struct reader_option *o = &info->options[i];
@@ -50,42 +57,68 @@ static int put_options(struct spool *spool, const struct reader_info *info, bool
 		buf_add(&all, &len, sizeof(len));
 		buf_add(&all, o->data.data, o->data.len);
 	}
-	ret = buf_status(&all);
-	if (!ret)
-		ret = spool_put_text(spool, "options", all.data, all.len);
-	buf_release(&all);
-	return ret;
+	return keep_buf(spool, "options", &all);
 }
 
 int spool_keep_info(struct spool *spool, const struct reader_info *info, bool (*leave_out)(uint16_t id))
 {
-	int ret = put(spool, "header_page", info->header_page);
-
-	if (!ret)
-		ret = put(spool, "header_event", info->header_event);
-	if (!ret)
-		ret = put(spool, "kallsyms", info->kallsyms);
-	if (!ret)
-		ret = put(spool, "printk_formats", info->printk);
-	if (!ret)
-		ret = put(spool, "saved_cmdlines", info->cmdlines);
-	if (!ret)
-		ret = put_formats(spool, info);
-	return ret ? ret : put_options(spool, info, leave_out);
+	return keep_text(spool, "header_page", info->header_page) ?:
+	       keep_text(spool, "header_event", info->header_event) ?:
+	       keep_text(spool, "kallsyms", info->kallsyms) ?:
+	       keep_text(spool, "printk_formats", info->printk) ?:
+	       keep_text(spool, "saved_cmdlines", info->cmdlines) ?: keep_formats(spool, info) ?:
+	       keep_info_options(spool, info, leave_out);
 }
 
-int peer_meta_keep(struct spool *spool, const struct buf *metadata, const struct log *log)
+/* Options that no agent has to give spoil the file when it is written: later is too late. */
+static int check_kept_options(const struct spool *spool)
+{
+	struct buf kept = { 0 };
+	int ret = spool_get_text(spool, "options", &kept);
+	struct cursor c = cursor_at(kept.data, kept.len);
+
+	while (!ret && cursor_left(&c)) {
+		uint16_t id = cursor_u16(&c);
+
+		cursor_take(&c, cursor_u32(&c));
+		if (c.bad || id == DAT_DONE || id == DAT_BUFFER ||
+		    (id >= DAT_STRINGS && id <= DAT_BUFFER_TEXT))
+			ret = -EBADMSG;
+	}
+	buf_release(&kept);
+	return ret;
+}
+
+/* So do texts that are missing, or do not fit its pages. */
+static int check_kept_texts(const struct spool *spool, uint32_t page_size)
+{
+	struct page_layout layout;
+	struct spool_formats formats = { 0 };
+	struct buf page = { 0 }, event = { 0 };
+	int ret = spool_get_text(spool, "header_page", &page) ?:
+		  spool_get_text(spool, "header_event", &event) ?:
+		  page_layout_parse((char *)page.data, page.len, &layout);
+
+	if (!ret)
+		ret = layout.data_offset >= page_size ? -EBADMSG : spool_formats_load(&formats, spool);
+	spool_formats_release(&formats);
+	buf_release(&page);
+	buf_release(&event);
+	return ret == -ENOENT ? -EBADMSG : ret;
+}
+
+int peer_meta_keep(struct spool *spool, const struct buf *metadata, uint32_t page_size, const struct log *log)
 {
 	int fd = memfd_create("metadata", MFD_CLOEXEC);
 	struct reader *r = NULL;
-	int ret = fd < 0 ? -errno : write_all(fd, metadata->data, metadata->len);
+	int ret;
 
-	if (!ret)
-		ret = reader_open(&r, fd, log);
-	if (!ret)
-		ret = spool_keep_info(spool, reader_info(r), own);
+	if (fd < 0)
+		return -errno;
+	ret = write_all(fd, metadata->data, metadata->len) ?: reader_open(&r, fd, log);
+	ret = ret ?: spool_keep_info(spool, reader_info(r), is_ours) ?:
+		  check_kept_texts(spool, page_size) ?: check_kept_options(spool);
 	reader_close(r);
-	if (fd >= 0)
-		close(fd);
+	close(fd);
 	return ret;
 }

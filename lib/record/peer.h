@@ -47,32 +47,35 @@ struct peer_opts {
  * added to a recorder then: its threads wait for start().
  */
 int peer_open(struct peer **out, const struct peer_opts *o);
-/* Asks for its counter from now on, if its agent tells it. */
+/* Asks for its counter from now on, if its agent has that protocol; a failure is a warning. */
 void peer_counter_begin(struct peer *p);
 /* Waits for the beginning of its metadata: by then its agent has set up all that takes long. */
 int peer_await(struct peer *p);
-/* The rest of it: the agent is as far as it goes without start(). */
+/* Waits for the rest of the metadata: only start() is missing then. */
 int peer_receive(struct peer *p);
-/* What was received goes into the spool (header_page, formats, names, options), if it is good. */
+/* Checks what was received and keeps it in the spool: header_page, formats, names, options. */
 int peer_keep(struct peer *p, struct spool *spool);
+/* Closes its connections. The recorder must have finished with its source. Takes NULL. */
 void peer_free(struct peer *p);
 
 /* Whether it traces once all of its metadata is sent, as trace-cmd's does, and not from start() on. */
 bool peer_begins_itself(const struct peer *p);
 
+/* The peer's; lives as long. */
 struct source *peer_source(struct peer *p);
-uint64_t peer_trace_id(const struct peer *p); /* of the guest's file */
+/* Of the guest's file. */
+uint64_t peer_trace_id(const struct peer *p);
 /* CLOCK_BOOTTIME when all of its metadata was there, ns; 0: not yet. Its agent was not tracing before. */
 uint64_t peer_ready(const struct peer *p);
 /* After stop(): the last questions about its counter go out. */
 void peer_counter_end(struct peer *p);
-/* What it answered, waiting for the last answers; NULL: its agent cannot tell. */
+/* The samples of its counter, the peer's, once the last answers are there; NULL: it was not asked. */
 const struct counter_log *peer_counter(const struct peer *p);
-/* 0 while it lives; else why it was lost before it was told to stop. */
+/* 0 while it lives; else the -errno for which it was lost before it was to stop. */
 int peer_lost(const struct peer *p);
 /*
- * Once all its pages are there: waits until the agent is done. What it says that
- * it sent, the peer's; NULL: it does not tell (trace-cmd's), or is lost.
+ * Once all its pages are there: waits until the agent is done. What it sent by its
+ * own account, the peer's; NULL: it does not report it (trace-cmd's), or is lost.
  */
 const struct msg_sent *peer_finish(struct peer *p);
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* The threads that drain sources into the spool: how they start, count and end. */
 #include "record/recorder.h"
 
 #include <errno.h>
@@ -11,6 +12,8 @@
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "wire/msg.h"
 
 #define NUDGE_NS   5000000 /* between signals to a thread that is to stop */
 #define GIVE_UP_MS 5000	   /* for those of a source that cannot be drained */
@@ -41,16 +44,16 @@ struct track {
 struct recorder {
 	struct recorder_opts o;
 	struct track *tracks;
-	atomic_bool told;
+	atomic_bool failed; /* that was reported */
 };
 
-static void on_signal(int sig)
+static void on_nudge(int sig)
 {
 }
 
 int recorder_new(struct recorder **out, const struct recorder_opts *o)
 {
-	struct sigaction sa = { .sa_handler = on_signal }; /* no SA_RESTART: reads return */
+	struct sigaction sa = { .sa_handler = on_nudge }; /* no SA_RESTART: reads return */
 	struct recorder *r = calloc(1, sizeof(*r));
 
 	if (!r)
@@ -73,14 +76,14 @@ static void set_priority(const struct recorder *r)
 		log_warn(r->o.log, "cannot set real-time priority %d: %s", r->o.rt_prio, strerror(ret));
 }
 
-static void *work(void *arg)
+static void *drain_thread(void *arg)
 {
 	struct worker *w = arg;
 	struct recorder *r = w->track->rec;
 
 	set_priority(r);
 	w->error = w->track->s->ops->drain(w->track->s, w->cpu, &w->drain);
-	if (w->error && !atomic_exchange(&r->told, true) && r->o.failed)
+	if (w->error && !atomic_exchange(&r->failed, true) && r->o.failed)
 		r->o.failed(r->o.ctx, w->track->s, w->cpu, w->error);
 	atomic_store(&w->done, true);
 	return NULL;
@@ -107,7 +110,7 @@ static int start_worker(struct track *t, struct spool *spool, size_t buffer, uns
 	sigfillset(&all);
 	sigdelset(&all, RECORDER_SIGNAL);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	ret = pthread_create(&w->thread, NULL, work, w);
+	ret = pthread_create(&w->thread, NULL, drain_thread, w);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (ret)
 		return -ret;
@@ -126,20 +129,31 @@ static void track_free(struct track *t)
 	free(t);
 }
 
-static void nap(void)
-{
-	nanosleep(&(struct timespec){ .tv_nsec = NUDGE_NS }, NULL);
-}
-
 /*
  * Each worker opens a file of the spool and what it reads. Where there can be no room
  * for all of them it is not tried: other threads would miss the descriptors meanwhile.
  */
-static bool too_many(const struct source *s)
+static bool too_many_cpus(const struct source *s)
 {
 	struct rlimit most;
 
 	return !getrlimit(RLIMIT_NOFILE, &most) && s->n_cpus > most.rlim_cur / 2;
+}
+
+static struct track *track_new(struct recorder *r, struct source *s)
+{
+	struct track *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return NULL;
+	t->rec = r;
+	t->s = s;
+	t->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	t->workers = calloc(s->n_cpus, sizeof(*t->workers));
+	if (t->stop_fd >= 0 && t->workers)
+		return t;
+	track_free(t); /* errno stays */
+	return NULL;
 }
 
 int recorder_add(struct recorder *r, struct source *s, struct spool *spool, size_t buffer)
@@ -147,20 +161,11 @@ int recorder_add(struct recorder *r, struct source *s, struct spool *spool, size
 	struct track *t;
 	int ret = 0;
 
-	if (too_many(s))
+	if (too_many_cpus(s))
 		return -EMFILE;
-	t = calloc(1, sizeof(*t));
+	t = track_new(r, s);
 	if (!t)
-		return -ENOMEM;
-	t->rec = r;
-	t->s = s;
-	t->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	t->workers = calloc(s->n_cpus, sizeof(*t->workers));
-	if (t->stop_fd < 0 || !t->workers) {
-		ret = t->workers ? -errno : -ENOMEM;
-		track_free(t);
-		return ret;
-	}
+		return -errno;
 	t->next = r->tracks;
 	r->tracks = t;
 	for (unsigned int i = 0; i < s->n_cpus && !ret; i++)
@@ -183,19 +188,15 @@ static struct track *track_of(const struct recorder *r, const struct source *s)
 }
 
 /* Signals until it has come back: one may arrive just before the read goes to sleep. */
-static int join_worker(struct worker *w, const struct timespec *deadline)
+static int join_worker(struct worker *w, int64_t deadline)
 {
-	struct timespec now;
-
 	if (!w->running)
 		return 0;
 	while (!atomic_load(&w->done)) {
-		clock_gettime(CLOCK_MONOTONIC, &now);
-		if (now.tv_sec > deadline->tv_sec ||
-		    (now.tv_sec == deadline->tv_sec && now.tv_nsec > deadline->tv_nsec))
+		if (msg_now() > deadline)
 			return -ETIMEDOUT;
 		pthread_kill(w->thread, RECORDER_SIGNAL);
-		nap();
+		nanosleep(&(struct timespec){ .tv_nsec = NUDGE_NS }, NULL);
 	}
 	pthread_join(w->thread, NULL);
 	w->running = false;
@@ -205,21 +206,17 @@ static int join_worker(struct worker *w, const struct timespec *deadline)
 int recorder_finish(struct recorder *r, const struct source *s, unsigned int timeout_ms)
 {
 	struct track *t = track_of(r, s);
-	struct timespec deadline;
-	int ret = 0;
+	int64_t deadline = msg_now() + timeout_ms;
+	int ret;
 
 	if (!t)
 		return 0;
-	clock_gettime(CLOCK_MONOTONIC, &deadline);
-	deadline.tv_sec += timeout_ms / 1000;
 	atomic_store(&t->stopping, true);
-	if (write(t->stop_fd, &(uint64_t){ 1 }, sizeof(uint64_t)) < 0)
-		ret = -errno;
+	ret = eventfd_write(t->stop_fd, 1) < 0 ? -errno : 0;
 	for (unsigned int i = 0; i < s->n_cpus; i++) {
-		int error = join_worker(&t->workers[i], &deadline);
+		int error = join_worker(&t->workers[i], deadline);
 
-		if (error && !ret)
-			ret = error;
+		ret = ret ?: error;
 	}
 	return ret;
 }

@@ -23,14 +23,18 @@ struct recorder_opts {
 	const struct log *log;
 };
 
+/* Free with recorder_free(). 0 or -ENOMEM. */
 int recorder_new(struct recorder **out, const struct recorder_opts *o);
-/* Starts the threads that drain s into buffer number `buffer` of the spool. The source must live until
- * recorder_free. */
+/*
+ * Starts the threads that drain s into buffer number `buffer` of the spool. The
+ * source must live until recorder_free(). -EMFILE: too many CPUs for the limit of
+ * open files; or another -errno.
+ */
 int recorder_add(struct recorder *r, struct source *s, struct spool *spool, size_t buffer);
 /*
  * The source's tracing is off: drains what is left of it and joins its threads.
- * Returns the first error of one of them. Without end only if the kernel never says "empty":
- * see timeout_ms, after which -ETIMEDOUT is returned and the threads are left behind.
+ * Returns the first error of one of them. -ETIMEDOUT: a buffer did not run empty
+ * within timeout_ms, and its threads are left behind.
  */
 int recorder_finish(struct recorder *r, const struct source *s, unsigned int timeout_ms);
 /* Totals of one source so far. */
@@ -38,9 +42,12 @@ struct recorder_totals {
 	uint64_t bytes, events, lost, bad;
 };
 struct recorder_totals recorder_totals(const struct recorder *r, const struct source *s);
+/* Of one CPU, the recorder's; NULL: the source was not added. */
 const struct drain_stats *recorder_stats(const struct recorder *r, const struct source *s, unsigned int cpu);
-uint64_t recorder_bytes(const struct recorder *r); /* of all sources */
-/* All threads must have been joined. */
+/* Bytes of pages of all sources so far. */
+uint64_t recorder_bytes(const struct recorder *r);
+/* After recorder_finish() of each source; what a thread that was left behind uses is not freed. Takes NULL.
+ */
 void recorder_free(struct recorder *r);
 
 #endif

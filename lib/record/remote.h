@@ -14,7 +14,7 @@
  *   remotes/hypervisor  mainline >= 7.1: text only (trace_pipe)
  *   hypervisor          Android 16, 6.12 and later: raw pages
  *   hyp                 Android 14/15: raw pages
- * Its records are rewritten while they are read (hypevents.h).
+ * Its records are rewritten while they are read (hyp/events.h).
  */
 struct remote;
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Checks a guest's pages in its spool, and empties or cuts those that contradict themselves. */
 #include "record/sanitize.h"
 
 #include <errno.h>
@@ -17,26 +18,14 @@ struct rewriter {
 	bool gap;    /* what came before the next page is gone */
 };
 
-static int spool_layout(const struct spool *s, uint32_t page_size, struct page_layout *layout)
-{
-	struct buf text = { 0 };
-	int ret = spool_get_text(s, "header_page", &text);
-
-	if (!ret)
-		ret = page_layout_parse((char *)text.data, text.len, layout);
-	layout->size = page_size;
-	buf_release(&text);
-	return ret;
-}
-
-static void empty(struct rewriter *m)
+static void empty_page(struct rewriter *m)
 {
 	memset(m->page, 0, m->layout.size);
 	memcpy(m->page, &m->ts, sizeof(m->ts));
 }
 
 /* Counts the events; the bytes up to the end of the last one that makes sense. */
-static uint32_t count_events(struct rewriter *m, struct page_reader *r, bool *whole)
+static uint32_t count_page_events(struct rewriter *m, struct page_reader *r, bool *whole)
 {
 	const uint8_t *start = r->p, *good = r->p;
 	struct page_event ev;
@@ -61,12 +50,12 @@ static bool sanitize_page(struct rewriter *m)
 	if (!page_reader_init(&r, &m->layout, m->page, m->layout.size)) {
 		if (r.missed)
 			m->sum->lost += r.missed_count ? r.missed_count : 1;
-		used = count_events(m, &r, &whole);
+		used = count_page_events(m, &r, &whole);
 	}
 	m->gap = !whole;
 	m->sum->bad += !whole;
 	if (!used && !whole) {
-		empty(m);
+		empty_page(m);
 		return true;
 	}
 	if (whole && (!gap || r.missed))
@@ -112,9 +101,10 @@ int sanitize_buffer(const struct spool *s, size_t buffer, struct sanitized *out)
 	*out = (struct sanitized){ 0 };
 	if (!b)
 		return -EINVAL;
-	ret = spool_layout(s, b->page_size, &m.layout);
+	ret = spool_page_layout(s, &m.layout);
 	if (ret)
 		return ret;
+	m.layout.size = b->page_size;
 	m.page = malloc(b->page_size);
 	if (!m.page)
 		return -ENOMEM;

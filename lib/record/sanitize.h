@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#ifndef HYPTRACE_MEND_H
-#define HYPTRACE_MEND_H
+#ifndef HYPTRACE_SANITIZE_H
+#define HYPTRACE_SANITIZE_H
 
 #include "record/spool.h"
 

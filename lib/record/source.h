@@ -7,9 +7,9 @@
 #include "util/base.h"
 
 /*
- * What a host instance, the hypervisor's remote and (one day) a guest's agent
- * have in common for the recorder: a buffer of per-CPU pages that can be
- * started, stopped and drained.
+ * What a host instance, the hypervisor's remote and a guest's agent have in
+ * common for the recorder: a buffer of per-CPU pages that can be started, stopped
+ * and drained.
  */
 
 /* One CPU's drain, kept by the recorder and read by others while it runs. */
@@ -44,9 +44,8 @@ struct source_ops {
 	int (*drain)(struct source *s, unsigned int cpu, struct drain *d);
 	/* Events read and lost of a CPU, where the kernel counts them; NULL: drain_stats has them. */
 	int (*count)(struct source *s, unsigned int cpu, uint64_t *events, uint64_t *lost);
-	/* CPUSTAT text of a CPU. */
+	/* Appends the CPUSTAT text of a CPU to out; NULL: the source has none. */
 	int (*stat)(struct source *s, unsigned int cpu, const struct drain_stats *st, struct buf *out);
-	void (*free)(struct source *s);
 };
 
 struct source {

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The directory that a recording is kept in while it runs. */
+/*
+ * The directory that holds a recording until its trace.dat is written. Whoever
+ * opens one again finds files that a killed recorder or a stranger left: all
+ * numbers in them are bounded here.
+ */
 #include "record/spool.h"
 
 #include <dirent.h>
@@ -12,9 +16,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "util/array.h"
+
 #define TEXT_MAX     (256u << 20)
-#define BUFFERS_MAX  1024
-#define CPUS_MAX     65536
 #define RESERVE_STEP (4u << 20)
 
 struct spool {
@@ -26,15 +30,37 @@ struct spool {
 	struct strlist keys, values;
 	struct spool_buffer *buffers;
 	size_t n_buffers;
-	const struct log *log;
 };
 
-static void buffer_release(struct spool_buffer *b)
+/* The strings of a buffer, in the order of its file; the numbers follow. */
+static const struct {
+	const char *key;
+	size_t offset;
+} buffer_texts[] = {
+	{ "name", offsetof(struct spool_buffer, name) },
+	{ "clock", offsetof(struct spool_buffer, clock) },
+	{ "path", offsetof(struct spool_buffer, path) },
+	{ "kind", offsetof(struct spool_buffer, kind) },
+};
+
+static const char **buffer_text(const struct spool_buffer *b, size_t i)
 {
-	free((void *)(uintptr_t)b->name);
-	free((void *)(uintptr_t)b->clock);
-	free((void *)(uintptr_t)b->path);
-	free((void *)(uintptr_t)b->kind);
+	return (const char **)((uintptr_t)b + buffer_texts[i].offset);
+}
+
+static void spool_buffer_release(struct spool_buffer *b)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(buffer_texts); i++)
+		free((void *)(uintptr_t)*buffer_text(b, i));
+}
+
+static int buffer_set_text(struct spool_buffer *b, size_t i, const char *value)
+{
+	const char **text = buffer_text(b, i);
+
+	free((void *)(uintptr_t)*text);
+	*text = strdup(value);
+	return *text ? 0 : -ENOMEM;
 }
 
 void spool_close(struct spool *s)
@@ -42,7 +68,7 @@ void spool_close(struct spool *s)
 	if (!s)
 		return;
 	for (size_t i = 0; i < s->n_buffers; i++)
-		buffer_release(&s->buffers[i]);
+		spool_buffer_release(&s->buffers[i]);
 	free(s->buffers);
 	strlist_release(&s->keys);
 	strlist_release(&s->values);
@@ -56,14 +82,13 @@ void spool_close(struct spool *s)
 	free(s);
 }
 
-static struct spool *spool_new(const char *dir, const struct log *log)
+static struct spool *spool_new(const char *dir)
 {
 	struct spool *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return NULL;
 	s->dirfd = s->session_fd = s->reserve_fd = -1;
-	s->log = log;
 	s->dir = strdup(dir);
 	if (!s->dir) {
 		spool_close(s);
@@ -72,8 +97,9 @@ static struct spool *spool_new(const char *dir, const struct log *log)
 	return s;
 }
 
-static int remember(struct spool *s, const char *key, const char *value)
+static int keep_key(void *ctx, const char *key, const char *value)
 {
+	struct spool *s = ctx;
 	int ret = strlist_add(&s->keys, key);
 
 	if (ret)
@@ -94,158 +120,174 @@ static int lock_session(struct spool *s, int flags)
 	return 0;
 }
 
-int spool_create(struct spool **out, const char *dir, const struct log *log)
+static int make_dirs(struct spool *s)
 {
-	struct spool *s = spool_new(dir, log);
 	int ret;
 
-	if (!s)
-		return -ENOMEM;
-	if (mkdir(dir, 0700) < 0 && errno != EEXIST) {
-		ret = -errno;
-		goto fail;
-	}
-	s->dirfd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (s->dirfd < 0) {
-		ret = -errno;
-		goto fail;
-	}
+	if (mkdir(s->dir, 0700) < 0 && errno != EEXIST)
+		return -errno;
+	s->dirfd = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (s->dirfd < 0)
+		return -errno;
 	ret = lock_session(s, O_CREAT | O_EXCL);
 	if (ret)
-		goto fail;
+		return ret;
 	if (mkdirat(s->dirfd, "texts", 0700) < 0 || mkdirat(s->dirfd, "buffers", 0700) < 0 ||
-	    mkdirat(s->dirfd, "pages", 0700) < 0) {
-		ret = -errno;
-		goto fail;
+	    mkdirat(s->dirfd, "pages", 0700) < 0)
+		return -errno;
+	return spool_set(s, "spool", "1");
+}
+
+int spool_create(struct spool **out, const char *dir, const struct log *log)
+{
+	struct spool *s = spool_new(dir);
+	int ret = s ? make_dirs(s) : -ENOMEM;
+
+	if (!ret) {
+		*out = s;
+		return 0;
 	}
-	ret = spool_set(s, "spool", "1");
-	if (ret)
-		goto fail;
-	*out = s;
-	return 0;
-fail:
+	if (ret == -EEXIST)
+		log_err(log, "'%s' holds an unfinished recording: run `hyptrace recover %s`, or remove it",
+			dir, dir);
+	else
+		log_err(log, "cannot make the spool '%s': %s", dir, errno_text(ret));
 	spool_close(s);
 	return ret;
 }
+
+/* ---- opening one that was left ----------------------------------------------------------- */
 
 /* "key<TAB>value" lines; fn gets NUL-ended copies. A last line without newline was cut by a kill. */
 static int each_pair(struct buf *text, int (*fn)(void *ctx, const char *key, const char *value), void *ctx)
 {
 	char *p = (char *)buf_str(text), *nl, *tab;
-	int ret = p ? 0 : -ENOMEM;
 
-	while (!ret && (nl = strchr(p, '\n'))) {
+	if (!p)
+		return -ENOMEM;
+	for (; (nl = strchr(p, '\n')); p = nl + 1) {
+		int ret;
+
 		*nl = 0;
 		tab = strchr(p, '\t');
 		if (!tab)
 			return -EBADMSG;
 		*tab = 0;
 		ret = fn(ctx, p, tab + 1);
-		p = nl + 1;
+		if (ret)
+			return ret;
 	}
-	return ret;
+	return 0;
 }
 
-static int load_key(void *ctx, const char *key, const char *value)
+/* Reads such a file. */
+static int load_pairs(struct spool *s, const char *name, size_t max,
+		      int (*fn)(void *ctx, const char *key, const char *value), void *ctx)
 {
-	return remember(ctx, key, value);
+	struct buf text = { 0 };
+	int ret = read_file_at(s->dirfd, name, max, &text) ?: each_pair(&text, fn, ctx);
+
+	buf_release(&text);
+	return ret;
 }
 
 static int load_buffer_key(void *ctx, const char *key, const char *value)
 {
 	struct spool_buffer *b = ctx;
-	const char **text = !strcmp(key, "name")    ? &b->name
-			    : !strcmp(key, "clock") ? &b->clock
-			    : !strcmp(key, "path")  ? &b->path
-			    : !strcmp(key, "kind")  ? &b->kind
-						    : NULL;
 	uint64_t n;
 
-	if (text) {
-		free((void *)(uintptr_t)*text);
-		*text = strdup(value);
-		return *text ? 0 : -ENOMEM;
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(buffer_texts); i++)
+		if (!strcmp(key, buffer_texts[i].key))
+			return buffer_set_text(b, i, value);
 	if (parse_u64(value, &n))
 		return -EBADMSG;
 	if (!strcmp(key, "page_size") && n >= 512 && n <= (1u << 20) && !(n & (n - 1)))
 		b->page_size = (uint32_t)n;
-	else if (!strcmp(key, "cpus") && n && n <= CPUS_MAX)
+	else if (!strcmp(key, "cpus") && n && n <= UINT32_MAX)
 		b->n_cpus = (unsigned int)n;
 	else
 		return -EBADMSG;
 	return 0;
 }
 
-static int grow_buffers(struct spool *s)
+/* A zeroed one behind the others, not yet counted; or NULL. */
+static struct spool_buffer *next_buffer(struct spool *s)
 {
-	struct spool_buffer *v = realloc(s->buffers, (s->n_buffers + 1) * sizeof(*v));
+	struct spool_buffer *v = array_grow(s->buffers, s->n_buffers, sizeof(*v));
 
 	if (!v)
-		return -ENOMEM;
+		return NULL;
 	s->buffers = v;
 	v[s->n_buffers] = (struct spool_buffer){ 0 };
-	return 0;
+	return &v[s->n_buffers];
 }
 
-static int load_buffers(struct spool *s)
+/* -ENOENT: it was the last one before this. */
+static int load_buffer(struct spool *s, const struct log *log)
 {
-	for (;;) {
-		struct buf text = { 0 };
-		struct spool_buffer *b;
-		char name[32];
-		int ret;
+	struct spool_buffer *b;
+	char name[32];
+	int ret;
 
-		snprintf(name, sizeof(name), "buffers/%zu", s->n_buffers);
-		ret = read_file_at(s->dirfd, name, 65536, &text);
-		if (ret == -ENOENT)
-			return 0;
-		if (!ret)
-			ret = s->n_buffers < BUFFERS_MAX ? grow_buffers(s) : -EBADMSG;
-		if (ret) {
-			buf_release(&text);
-			return ret;
-		}
-		b = &s->buffers[s->n_buffers++];
-		ret = each_pair(&text, load_buffer_key, b);
-		buf_release(&text);
-		if (!ret && (!b->name || !b->clock || !b->path || !b->kind || !b->page_size || !b->n_cpus))
-			ret = -EBADMSG;
-		if (ret)
-			return ret;
+	snprintf(name, sizeof(name), "buffers/%zu", s->n_buffers);
+	if (faccessat(s->dirfd, name, F_OK, 0) < 0)
+		return -errno;
+	if (s->n_buffers == SPOOL_BUFFERS_MAX) {
+		log_err(log, "'%s' has more than %d buffers", s->dir, SPOOL_BUFFERS_MAX);
+		return -EBADMSG;
 	}
+	b = next_buffer(s);
+	if (!b)
+		return -ENOMEM;
+	s->n_buffers++;
+	ret = load_pairs(s, name, 65536, load_buffer_key, b);
+	if (ret)
+		return ret;
+	if (b->n_cpus > SPOOL_CPUS_MAX) {
+		log_err(log, "'%s/%s' has more than %d CPUs", s->dir, name, SPOOL_CPUS_MAX);
+		return -EBADMSG;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(buffer_texts); i++)
+		if (!*buffer_text(b, i))
+			return -EBADMSG;
+	return b->page_size && b->n_cpus ? 0 : -EBADMSG;
 }
 
 static int rewrite_complete(struct spool *s);
 
-int spool_open(struct spool **out, const char *dir, const struct log *log)
+static int load_spool(struct spool *s, const struct log *log)
 {
-	struct spool *s = spool_new(dir, log);
-	struct buf text = { 0 };
+	const char *version;
 	int ret;
 
-	if (!s)
-		return -ENOMEM;
-	s->dirfd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	ret = s->dirfd < 0 ? -errno : lock_session(s, 0);
-	if (!ret)
-		ret = read_file_at(s->dirfd, "session", 1 << 20, &text);
-	if (!ret)
-		ret = each_pair(&text, load_key, s);
-	buf_release(&text);
-	if (!ret && (!spool_get(s, "spool") || strcmp(spool_get(s, "spool"), "1")))
-		ret = -EBADMSG;
-	if (!ret)
-		ret = load_buffers(s);
-	if (!ret)
-		ret = rewrite_complete(s);
-	if (ret) {
-		spool_close(s);
+	s->dirfd = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (s->dirfd < 0)
+		return -errno;
+	ret = lock_session(s, 0) ?: load_pairs(s, "session", 1 << 20, keep_key, s);
+	if (ret)
 		return ret;
-	}
-	*out = s;
-	return 0;
+	version = spool_get(s, "spool");
+	if (!version || strcmp(version, "1"))
+		return -EBADMSG;
+	do
+		ret = load_buffer(s, log);
+	while (!ret);
+	return ret == -ENOENT ? rewrite_complete(s) : ret;
 }
+
+int spool_open(struct spool **out, const char *dir, const struct log *log)
+{
+	struct spool *s = spool_new(dir);
+	int ret = s ? load_spool(s, log) : -ENOMEM;
+
+	if (ret)
+		spool_close(s);
+	else
+		*out = s;
+	return ret;
+}
+
+/* ---- removing it ------------------------------------------------------------------------- */
 
 static void remove_files(int parent, const char *name)
 {
@@ -278,6 +320,8 @@ int spool_remove(struct spool *s)
 	return ret;
 }
 
+/* ---- keys and texts ---------------------------------------------------------------------- */
+
 const char *spool_dir(const struct spool *s)
 {
 	return s->dir;
@@ -296,11 +340,9 @@ int spool_set(struct spool *s, const char *key, const char *value)
 	if (strpbrk(key, "\t\n") || strchr(value, '\n'))
 		return -EINVAL;
 	buf_printf(&line, "%s\t%s\n", key, value);
-	ret = buf_status(&line);
-	if (!ret)
-		ret = write_all(s->session_fd, line.data, line.len);
+	ret = buf_status(&line) ?: write_all(s->session_fd, line.data, line.len);
 	buf_release(&line);
-	return ret ? ret : remember(s, key, value);
+	return ret ?: keep_key(s, key, value);
 }
 
 int spool_set_number(struct spool *s, const char *key, uint64_t n)
@@ -342,10 +384,8 @@ static int boot_id_read(struct buf *out)
 int spool_set_boot_id(struct spool *s)
 {
 	struct buf id = { 0 };
-	int ret = boot_id_read(&id);
+	int ret = boot_id_read(&id) ?: spool_set(s, "boot_id", (char *)id.data);
 
-	if (!ret)
-		ret = spool_set(s, "boot_id", (char *)id.data);
 	buf_release(&id);
 	return ret;
 }
@@ -372,7 +412,7 @@ int spool_put_text(struct spool *s, const char *name, const void *data, size_t l
 	char path[128];
 	int ret = text_name(path, sizeof(path), name);
 
-	return ret ? ret : write_file_at(s->dirfd, path, data, len);
+	return ret ?: write_file_at(s->dirfd, path, data, len);
 }
 
 int spool_append_text(struct spool *s, const char *name, const void *data, size_t len)
@@ -395,7 +435,7 @@ int spool_get_text(const struct spool *s, const char *name, struct buf *out)
 	char path[128];
 	int ret = text_name(path, sizeof(path), name);
 
-	return ret ? ret : read_file_at(s->dirfd, path, TEXT_MAX, out);
+	return ret ?: read_file_at(s->dirfd, path, TEXT_MAX, out);
 }
 
 int spool_page_layout(const struct spool *s, struct page_layout *out)
@@ -403,37 +443,37 @@ int spool_page_layout(const struct spool *s, struct page_layout *out)
 	return page_layout_read(s->dirfd, "texts/header_page", out);
 }
 
-static char *dup_or_null(const char *s)
+/* ---- buffers and pages ------------------------------------------------------------------- */
+
+static int write_buffer(const struct spool *s, const struct spool_buffer *b)
 {
-	return s ? strdup(s) : NULL;
+	struct buf text = { 0 };
+	char name[32];
+	int ret;
+
+	snprintf(name, sizeof(name), "buffers/%zu", s->n_buffers);
+	for (size_t i = 0; i < ARRAY_SIZE(buffer_texts); i++)
+		buf_printf(&text, "%s\t%s\n", buffer_texts[i].key, *buffer_text(b, i));
+	buf_printf(&text, "page_size\t%u\ncpus\t%u\n", b->page_size, b->n_cpus);
+	ret = buf_status(&text) ?: write_file_at(s->dirfd, name, text.data, text.len);
+	buf_release(&text);
+	return ret;
 }
 
 int spool_add_buffer(struct spool *s, const struct spool_buffer *b)
 {
-	struct buf text = { 0 };
-	struct spool_buffer *copy;
-	char name[32];
-	int ret = grow_buffers(s);
+	struct spool_buffer *copy = next_buffer(s);
+	int ret = 0;
 
+	if (!copy)
+		return -ENOMEM;
+	for (size_t i = 0; i < ARRAY_SIZE(buffer_texts) && !ret; i++)
+		ret = buffer_set_text(copy, i, *buffer_text(b, i));
+	copy->page_size = b->page_size;
+	copy->n_cpus = b->n_cpus;
+	ret = ret ?: write_buffer(s, b);
 	if (ret)
-		return ret;
-	copy = &s->buffers[s->n_buffers];
-	*copy = *b;
-	copy->name = dup_or_null(b->name);
-	copy->clock = dup_or_null(b->clock);
-	copy->path = dup_or_null(b->path);
-	copy->kind = dup_or_null(b->kind);
-	snprintf(name, sizeof(name), "buffers/%zu", s->n_buffers);
-	buf_printf(&text, "name\t%s\nclock\t%s\npath\t%s\nkind\t%s\npage_size\t%u\ncpus\t%u\n", b->name,
-		   b->clock, b->path, b->kind, b->page_size, b->n_cpus);
-	ret = buf_status(&text);
-	if (!ret && (!copy->name || !copy->clock || !copy->path || !copy->kind))
-		ret = -ENOMEM;
-	if (!ret)
-		ret = write_file_at(s->dirfd, name, text.data, text.len);
-	buf_release(&text);
-	if (ret)
-		buffer_release(copy);
+		spool_buffer_release(copy);
 	else
 		s->n_buffers++;
 	return ret;
@@ -521,6 +561,21 @@ bool spool_is_rewritten(const struct spool *s)
 {
 	return spool_get(s, "rewritten");
 }
+
+void spool_drop_missing_cpus(struct spool *s)
+{
+	for (size_t i = 0; i < s->n_buffers; i++) {
+		unsigned int n = 0;
+		char name[48];
+
+		do
+			snprintf(name, sizeof(name), "pages/%zu.%u", i, n);
+		while (!faccessat(s->dirfd, name, F_OK, 0) && ++n < s->buffers[i].n_cpus);
+		s->buffers[i].n_cpus = n ? n : 1;
+	}
+}
+
+/* ---- room for the file ------------------------------------------------------------------- */
 
 int spool_reserve(struct spool *s, uint64_t recorded)
 {

@@ -21,34 +21,46 @@
  */
 struct spool;
 
+/* A recording has at most so many buffers, each of at most so many CPUs (NR_CPUS of x86 with MAXSMP). */
+#define SPOOL_BUFFERS_MAX 64
+#define SPOOL_CPUS_MAX	  8192
+
 /*
- * Creates dir (mode 0700). -EEXIST when it is there already and holds a
- * session: it may be the only copy of a recording, and is never overwritten.
+ * Creates dir (mode 0700); the caller closes or removes the spool. -EEXIST when
+ * dir holds a session already: it may be the only copy of a recording, and is
+ * never overwritten. Errors are logged.
  */
 int spool_create(struct spool **out, const char *dir, const struct log *log);
-/* Opens one that a dead recorder left. -EBUSY: its recorder still lives. -ENOENT, -EBADMSG. */
+/*
+ * Opens one that a dead recorder left. -EBUSY: its recorder still lives. -ENOENT.
+ * -EBADMSG: no spool; what is beyond the limits above is logged.
+ */
 int spool_open(struct spool **out, const char *dir, const struct log *log);
 /* Frees; the directory stays. */
 void spool_close(struct spool *s);
-/* Frees and removes the directory. */
+/* Frees and removes the directory. 0 or -errno of the last step, the directory itself. */
 int spool_remove(struct spool *s);
 
+/* The directory as it was named; the spool's. */
 const char *spool_dir(const struct spool *s);
-char *spool_path(const struct spool *s, const char *name); /* malloc'ed */
+/* DIR/name, malloc'ed; NULL: out of memory. */
+char *spool_path(const struct spool *s, const char *name);
 
-/* Keys of the session file. value must not hold a newline: -EINVAL. */
+/* Appends a key to the session file. value must not hold a newline: -EINVAL. */
 int spool_set(struct spool *s, const char *key, const char *value);
 int spool_set_number(struct spool *s, const char *key, uint64_t n);
-const char *spool_get(const struct spool *s, const char *key); /* NULL: not there */
+/* The key's last value, the spool's; NULL: it has none. */
+const char *spool_get(const struct spool *s, const char *key);
+/* ... as a number; otherwise: it has none. */
 uint64_t spool_get_number(const struct spool *s, const char *key, uint64_t otherwise);
-/* The key boot_id, of the running kernel; whether it still runs. */
+/* Sets the key boot_id to the running kernel's; whether that is the kernel that still runs. */
 int spool_set_boot_id(struct spool *s);
 bool spool_is_this_boot(const struct spool *s);
 
-/* Texts. */
+/* Texts: whole files, written anew or appended to. -EINVAL, -ENAMETOOLONG: no name for one. */
 int spool_put_text(struct spool *s, const char *name, const void *data, size_t len);
 int spool_append_text(struct spool *s, const char *name, const void *data, size_t len);
-/* -ENOENT when it was never put. */
+/* Appends it to out. -ENOENT when it was never put. */
 int spool_get_text(const struct spool *s, const char *name, struct buf *out);
 
 /* What the text header_page says of the host's pages. Errors as page_layout_read. */
@@ -59,14 +71,21 @@ struct spool_buffer {
 	const char *name; /* "" = top */
 	const char *clock;
 	const char *path;   /* relative to the tracing directory */
-	const char *kind;   /* "host", "hyp-text", "hyp-raw" */
+	const char *kind;   /* "host", "hyp-text", "hyp-raw", "guest" */
 	uint32_t page_size; /* bytes */
 	unsigned int n_cpus;
 };
 int spool_add_buffer(struct spool *s, const struct spool_buffer *b);
 size_t spool_n_buffers(const struct spool *s);
+/* Buffer i, the spool's, until another is added; NULL: there are not so many. */
 const struct spool_buffer *spool_buffer(const struct spool *s, size_t i);
-/* A new descriptor of the file of pages, for reading and writing, at its end. */
+/*
+ * Makes n_cpus of each buffer the number of its files of pages, which a recorder
+ * makes from CPU 0 on, but at least 1: so that no file is made for CPUs that a
+ * spool only claims to have.
+ */
+void spool_drop_missing_cpus(struct spool *s);
+/* A new descriptor of the file of pages, made if need be, for reading and writing, at its end. Or -errno. */
 int spool_pages_fd(const struct spool *s, size_t buffer, unsigned int cpu);
 
 /*

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The guests of a recording up to their start: asked all at once, while the host is set up. */
+/*
+ * Asks the guests of a recording, all at once and while the host is set up, and
+ * starts them: a thread for each.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -9,18 +12,18 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "session/guests.h"
+#include "session/guests-ask.h"
 
-/* How far the asking of a guest is. */
+/* How far the asking of a guest is: stages of its worker. */
 enum {
 	ANSWERED = 1, /* its CPUs are known */
-	NEARLY,	      /* it may begin to trace at any time, or is waited for with peer_receive() only */
+	NEARLY,	      /* it may begin to trace at any time (peer_begins_itself()) */
 };
 
 /* ---- giving up -------------------------------------------------------------------------- */
 
-/* What goes wrong with guests because they were given up is of no interest. */
-static void unless_given_up(void *ctx, enum log_level level, const char *msg)
+/* Guests fail because they were given up: that is no news. */
+static void log_unless_given_up(void *ctx, enum log_level level, const char *msg)
 {
 	struct session_guests *all = ctx;
 
@@ -28,45 +31,44 @@ static void unless_given_up(void *ctx, enum log_level level, const char *msg)
 		log_msg(all->log, level, "%s", msg);
 }
 
-static int watch(struct session_guests *all, int fd)
+static int watch_fd(struct session_guests *all, int fd)
 {
 	struct epoll_event e = { .events = EPOLLIN };
 
 	return epoll_ctl(all->give_up_fd, EPOLL_CTL_ADD, fd, &e) < 0 ? -errno : 0;
 }
 
-int session_guests_open(struct session_guests *all)
+int guests_ask_open(struct session_guests *all)
 {
 	int ret;
 
-	all->peer_log = (struct log){ .fn = unless_given_up, .ctx = all };
+	all->peer_log = (struct log){ .fn = log_unless_given_up, .ctx = all };
 	all->cancel_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	all->clocks_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	/* one for all that ends the waiting: readable as soon as one of them is */
 	all->give_up_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (all->cancel_fd < 0 || all->clocks_fd < 0 || all->give_up_fd < 0)
 		return -errno;
-	ret = watch(all, all->cancel_fd);
-	return ret || all->stop_fd < 0 ? ret : watch(all, all->stop_fd);
+	ret = watch_fd(all, all->cancel_fd);
+	return ret || all->stop_fd < 0 ? ret : watch_fd(all, all->stop_fd);
 }
 
-static void shut(int fd)
+static void guests_close_fd(int fd)
 {
 	if (fd >= 0)
 		close(fd);
 }
 
-void session_guests_close(struct session_guests *all)
+void guests_ask_close(struct session_guests *all)
 {
 	workers_free(all->workers);
 	if (!all->v) /* never opened */
 		return;
-	shut(all->cancel_fd);
-	shut(all->clocks_fd);
-	shut(all->give_up_fd);
+	guests_close_fd(all->cancel_fd);
+	guests_close_fd(all->clocks_fd);
+	guests_close_fd(all->give_up_fd);
 }
 
-void session_guests_give_up(struct session_guests *all)
+void guests_ask_give_up(struct session_guests *all)
 {
 	if (!all->workers)
 		return;
@@ -77,7 +79,7 @@ void session_guests_give_up(struct session_guests *all)
 
 /* ---- asking ----------------------------------------------------------------------------- */
 
-static int address(const struct guest_spec *s, struct transport_addr *a, const struct log *log)
+static int agent_address(const struct guest_spec *s, struct transport_addr *a, const struct log *log)
 {
 	*a = (struct transport_addr){ .port = s->port };
 	if (s->kind == GUEST_VSOCK) {
@@ -109,12 +111,12 @@ static int open_peer(struct session_guests *all, struct session_guest *g)
 			       .log = &all->peer_log,
 			       .counter = all->counter,
 			       .counter_interval_ms = all->tsync_interval_ms };
-	int ret = address(&g->spec, &o.addr, all->log);
+	int ret = agent_address(&g->spec, &o.addr, all->log);
 
-	return ret ? ret : peer_open(&g->peer, &o);
+	return ret ?: peer_open(&g->peer, &o);
 }
 
-/* The host looks at its clocks before anybody does at a guest's. */
+/* The host samples its clock before anybody asks a guest for its own. */
 static int wait_clocks(const struct session_guests *all)
 {
 	struct pollfd p[2] = { { .fd = all->clocks_fd, .events = POLLIN },
@@ -126,7 +128,7 @@ static int wait_clocks(const struct session_guests *all)
 	return p[1].revents ? -ECANCELED : 0;
 }
 
-static int keep(struct session_guest *g)
+static int keep_metadata(struct session_guest *g)
 {
 	int ret = peer_keep(g->peer, g->spool);
 
@@ -148,27 +150,28 @@ static int prepare_guest(struct session_guests *all, struct session_guest *g, si
 	if (peer_begins_itself(g->peer))
 		workers_reach(all->workers, i, NEARLY);
 	ret = peer_receive(g->peer);
-	/* the host is not to wait for that when the guest traces already: see start() */
-	return ret || peer_begins_itself(g->peer) ? ret : keep(g);
+	/* where the guest traces by now the host is not to wait for that: start_guest() does it */
+	return ret || peer_begins_itself(g->peer) ? ret : keep_metadata(g);
 }
 
-static void ask(void *ctx, size_t i)
+static void ask_guest(void *ctx, size_t i)
 {
 	struct session_guests *all = ctx;
 
 	all->v[i].error = prepare_guest(all, &all->v[i], i);
 }
 
-int session_guests_ask(struct session_guests *all)
+int guests_ask_begin(struct session_guests *all)
 {
 	int ret = workers_new(&all->workers, all->n);
 
-	if (!ret)
-		workers_begin(all->workers, ask, all);
-	return ret;
+	if (ret)
+		return ret;
+	workers_begin(all->workers, ask_guest, all);
+	return 0;
 }
 
-void session_guests_clocks_run(struct session_guests *all)
+void guests_ask_clocks(struct session_guests *all)
 {
 	if (all->workers)
 		eventfd_write(all->clocks_fd, 1);
@@ -185,46 +188,42 @@ static int add_source(const struct session_guests *all, struct session_guest *g,
 				  .kind = source->ops->kind,
 				  .page_size = source->page_size,
 				  .n_cpus = source->n_cpus };
-	int ret = spool_add_buffer(g->spool, &b);
+	int ret = spool_add_buffer(g->spool, &b) ?:
+		  spool_set_number(g->spool, "traceid", peer_trace_id(g->peer)) ?:
+		  spool_set(g->spool, "clock_name", source->clock) ?:
+		  recorder_add(rec, source, g->spool, 0);
 
-	if (!ret)
-		ret = spool_set_number(g->spool, "traceid", peer_trace_id(g->peer));
-	if (!ret)
-		ret = spool_set(g->spool, "clock_name", source->clock);
-	if (!ret)
-		ret = recorder_add(rec, source, g->spool, 0);
 	if (ret)
 		log_err(all->log, "guest %s: cannot take the data of its %u CPUs: %s", g->spec.name,
 			source->n_cpus, errno_text(ret));
 	return ret;
 }
 
-int session_guests_add(struct session_guests *all, bool best_effort, struct recorder *rec)
+int guests_ask_add(struct session_guests *all, bool best_effort, struct recorder *rec)
 {
-	int ret = 0;
-
 	if (!all->workers)
 		return 0;
 	workers_await(all->workers, ANSWERED);
-	for (size_t i = 0; i < all->n && !ret; i++) {
+	for (size_t i = 0; i < all->n; i++) {
 		struct session_guest *g = &all->v[i];
 
-		/* its error is its thread's to set, as long as that is at work */
+		/* g->error is its thread's to set, as long as that is at work */
 		if (g->peer)
 			g->not_added = add_source(all, g, rec);
-		ret = best_effort ? 0 : g->not_added;
+		if (g->not_added && !best_effort)
+			return g->not_added;
 	}
-	return ret;
+	return 0;
 }
 
-void session_guests_await(struct session_guests *all)
+void guests_ask_await(struct session_guests *all)
 {
 	if (all->workers)
 		workers_await(all->workers, NEARLY);
 }
 
-/* The first error, or what goes wrong with each of them said. */
-static int take_errors(struct session_guests *all, bool best_effort)
+/* Returns the first error, or with best_effort logs who takes no part. */
+static int drop_failed(struct session_guests *all, bool best_effort)
 {
 	for (size_t i = 0; i < all->n; i++) {
 		struct session_guest *g = &all->v[i];
@@ -239,8 +238,8 @@ static int take_errors(struct session_guests *all, bool best_effort)
 	return 0;
 }
 
-/* How far apart they answered; trace-cmd's agents trace from then on. */
-static void say_answered(const struct session_guests *all)
+/* How far apart they answered: trace-cmd's agents trace from then on. */
+static void log_answered(const struct session_guests *all)
 {
 	uint64_t first = UINT64_MAX, last = 0;
 
@@ -257,7 +256,7 @@ static void say_answered(const struct session_guests *all)
 			 (double)(last - first) / 1e6);
 }
 
-int session_guests_ready(struct session_guests *all, bool best_effort)
+int guests_ask_ready(struct session_guests *all, bool best_effort)
 {
 	int ret;
 
@@ -265,16 +264,17 @@ int session_guests_ready(struct session_guests *all, bool best_effort)
 		return 0;
 	workers_finish(all->workers);
 	for (size_t i = 0; i < all->n; i++)
-		all->v[i].error = all->v[i].error ? all->v[i].error : all->v[i].not_added;
-	ret = take_errors(all, best_effort);
-	if (!ret)
-		say_answered(all);
-	return ret;
+		all->v[i].error = all->v[i].error ?: all->v[i].not_added;
+	ret = drop_failed(all, best_effort);
+	if (ret)
+		return ret;
+	log_answered(all);
+	return 0;
 }
 
 /* ---- starting ----------------------------------------------------------------------------- */
 
-bool session_guests_trace(const struct session_guests *all)
+bool guests_ask_tracing(const struct session_guests *all)
 {
 	for (size_t i = 0; i < all->n; i++)
 		if (session_guest_takes_part(&all->v[i]) && peer_begins_itself(all->v[i].peer))
@@ -282,31 +282,33 @@ bool session_guests_trace(const struct session_guests *all)
 	return false;
 }
 
-static void start(void *ctx, size_t i)
+static void start_guest(void *ctx, size_t i)
 {
 	struct session_guest *g = &((struct session_guests *)ctx)->v[i];
 
 	if (session_guest_takes_part(g) && !g->kept)
-		g->error = keep(g);
+		g->error = keep_metadata(g);
 	if (session_guest_takes_part(g))
 		g->error = peer_source(g->peer)->ops->start(peer_source(g->peer));
 }
 
-void session_guests_start(struct session_guests *all)
+void guests_ask_start(struct session_guests *all)
 {
 	if (all->workers)
-		workers_begin(all->workers, start, all);
+		workers_begin(all->workers, start_guest, all);
 }
 
-int session_guests_started(struct session_guests *all, bool best_effort)
+int guests_ask_started(struct session_guests *all, bool best_effort)
 {
-	int ret = 0;
-
 	if (!all->workers)
 		return 0;
 	workers_finish(all->workers);
-	for (size_t i = 0; i < all->n && !ret; i++)
-		if (session_guest_takes_part(&all->v[i]))
-			ret = spool_set(all->v[i].spool, "state", "armed");
-	return ret ? ret : take_errors(all, best_effort);
+	for (size_t i = 0; i < all->n; i++) {
+		int ret = session_guest_takes_part(&all->v[i]) ? spool_set(all->v[i].spool, "state", "armed")
+							       : 0;
+
+		if (ret)
+			return ret;
+	}
+	return drop_failed(all, best_effort);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The clocks of a recording's guests: which method, and what the files say of it. */
+/* The clocks of a recording's guests against the host's: by which method, and the options of both files. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,9 +7,11 @@
 #include "session/guests.h"
 #include "session/spool-source.h"
 #include "dat/writer.h"
+#include "sync/evidence.h"
+#include "util/array.h"
 
 #define VCPUS_MAX   1024
-#define DOUBT_PARTS 100 /* one event of so many outside: the counters tell something else than the events */
+#define DOUBT_PARTS 100 /* one event of so many outside: the counters contradict the events */
 
 /* u16 id, u32 length, bytes: how texts/options keeps them (finish.h) */
 static int put_option(struct spool *spool, uint16_t id, const struct buf *body)
@@ -28,8 +30,8 @@ static int put_option(struct spool *spool, uint16_t id, const struct buf *body)
 	return ret;
 }
 
-/* The threads that are known before the trace is looked at. */
-static size_t known_vcpus(const struct session_guest *g, struct offset_vcpu *out, size_t max)
+/* The vCPU threads that the VMM named. */
+static size_t vmm_vcpus(const struct session_guest *g, struct offset_vcpu *out, size_t max)
 {
 	size_t n = 0;
 
@@ -41,11 +43,11 @@ static size_t known_vcpus(const struct session_guest *g, struct offset_vcpu *out
 
 /*
  * For the host's file: whose vCPUs its threads are. What the trace showed goes
- * before what was known. Readers index the list by CPU: none is left out, 0 is
- * for those that nobody knows.
+ * before what the VMM said. Readers index the list by CPU: none is left out, 0 is
+ * for those without a thread.
  */
-static int note_guest(struct session_guest *g, const struct offset_vcpu *known, size_t n_known,
-		      struct spool *host)
+static int note_guest_option(struct session_guest *g, const struct offset_vcpu *known, size_t n_known,
+			     struct spool *host)
 {
 	unsigned int n = peer_source(g->peer)->n_cpus;
 	struct offset_guest guest = { .name = g->spec.name, .trace_id = peer_trace_id(g->peer), .n = n };
@@ -70,108 +72,130 @@ static int note_guest(struct session_guest *g, const struct offset_vcpu *known, 
 	return ret;
 }
 
-static int note_shift(struct session_guests *all, struct session_guest *g, const struct sync_result *r)
+static void log_bound(const struct session_guests *all, const struct session_guest *g,
+		      const struct sync_result *r)
 {
 	bool ticks = clock_in_ticks(peer_source(g->peer)->clock);
 	double median = (double)sync_median_bound(r);
-	struct offset_shift shift;
-	struct buf body = { 0 };
-	int ret = sync_time_shift(r, all->host_trace_id, peer_source(g->peer)->n_cpus, &shift);
 
-	if (!ret) {
-		offset_shift_encode(&shift, &body);
-		ret = put_option(g->spool, DAT_TIME_SHIFT, &body);
-		offset_shift_release(&shift);
-	}
-	buf_release(&body);
-	if (!ret)
-		log_info(all->log,
-			 "guest %s: clock offset known to +- %.*f %s (%s, %s; %llu of %llu events outside)",
-			 g->spec.name, ticks ? 0 : 1, ticks ? median : median / 1e3, ticks ? "ticks" : "us",
-			 sync_class_name(r->class), r->method, (unsigned long long)r->outside,
-			 (unsigned long long)r->events);
-	return ret == -ENODATA ? 0 : ret;
+	log_info(all->log, "guest %s: clock offset known to +- %.*f %s (%s, %s; %llu of %llu events outside)",
+		 g->spec.name, ticks ? 0 : 1, ticks ? median : median / 1e3, ticks ? "ticks" : "us",
+		 sync_class_name(r->class), r->method, (unsigned long long)r->outside,
+		 (unsigned long long)r->events);
 }
 
-/* ---- counters -------------------------------------------------------------------------- */
+/* For the guest's file. A result without knots has no offset to write. */
+static int note_shift(const struct session_guests *all, const struct session_guest *g)
+{
+	struct offset_shift shift;
+	struct buf body = { 0 };
+	int ret = sync_time_shift(&g->clock, all->host_trace_id, peer_source(g->peer)->n_cpus, &shift);
+
+	if (ret)
+		return ret == -ENODATA ? 0 : ret;
+	offset_shift_encode(&shift, &body);
+	offset_shift_release(&shift);
+	ret = put_option(g->spool, DAT_TIME_SHIFT, &body);
+	buf_release(&body);
+	if (!ret)
+		log_bound(all, g, &g->clock);
+	return ret;
+}
+
+/* ---- the methods ----------------------------------------------------------------------- */
+
+/* All guests beside one host, whose pages are read once. */
+struct aligning {
+	struct session_guests *all;
+	const struct sync_host *host; /* NULL: no windows, or not wanted */
+	bool hyp;		      /* the hypervisor was recorded */
+	int error;		      /* of reading the host */
+};
 
 /* One guest's clock. */
-struct job {
+struct guest_clock {
 	const struct session_guests *all;
 	const struct session_guest *g;
-	const struct sync_source *host; /* NULL: no buffer of the host's was recorded */
-	const struct sync_source *guest;
-	bool hyp; /* the host's last buffer is the hypervisor's */
-	struct offset_vcpu known[VCPUS_MAX];
-	size_t n_known;
+	const struct sync_host *host; /* NULL: no windows, or not wanted */
+	struct sync_guest events;     /* with a host */
+	bool hyp;
+	const struct counter_log *host_counter, *counter; /* NULL: not to be had */
+	const char **why;
+	struct offset_vcpu vcpus[VCPUS_MAX];
+	size_t n_vcpus;
 };
 
 /* Threads that the probe did not see. */
 static int add_vcpus(struct sync_result *r, const struct sync_input *in)
 {
-	struct sync_vcpu *v = realloc(r->vcpus, (r->n_vcpus + in->n_cpus + 1) * sizeof(*v));
-
-	if (!v)
-		return -ENOMEM;
-	r->vcpus = v;
 	for (size_t i = 0; i < in->n_cpus; i++) {
+		struct sync_vcpu *v;
 		bool there = false;
 
 		for (size_t k = 0; k < r->n_vcpus && !there; k++)
-			there = v[k].cpu == in->cpus[i].cpu;
-		if (!there && in->pids[i])
-			v[r->n_vcpus++] = (struct sync_vcpu){ .cpu = in->cpus[i].cpu, .pid = in->pids[i] };
+			there = r->vcpus[k].cpu == in->cpus[i].cpu;
+		if (there || !in->pids[i])
+			continue;
+		v = array_grow(r->vcpus, r->n_vcpus, sizeof(*v));
+		if (!v)
+			return -ENOMEM;
+		r->vcpus = v;
+		v[r->n_vcpus++] = (struct sync_vcpu){ .cpu = in->cpus[i].cpu, .pid = in->pids[i] };
 	}
 	return 0;
 }
 
 /* What the events say of an offset that does not come from them. */
-static int check(const struct job *j, struct sync_result *r)
+static int check_by_events(const struct guest_clock *c, struct sync_result *r)
 {
+	const struct sync_guest *g = &c->events;
 	struct offset_shift shift = { 0 };
 	struct sync_check found = { 0 };
-	struct sync_host h = { 0 };
-	struct sync_guest g = { 0 };
 	struct sync_input in;
 	int32_t *pids = NULL;
-	int ret = sync_host_read(&h, j->host, j->all->log);
+	int ret;
 
-	if (!ret)
-		ret = sync_guest_read(&g, j->guest, j->all->log);
-	if (!ret && h.windows.n && g.n_cpus) {
-		ret = sync_input_make(&in, &h, &g, j->known, j->n_known, &pids) ?: add_vcpus(r, &in) ?:
-		      sync_time_shift(r, 0, g.cpus[g.n_cpus - 1].cpu + 1, &shift);
-		if (!ret)
-			ret = sync_check(&in, r, &shift, &found);
-	}
+	r->events = r->outside = 0;
+	if (!c->host || !c->host->windows.n || !g->n_cpus)
+		return 0;
+	ret = sync_input_make(&in, c->host, g, c->vcpus, c->n_vcpus, &pids);
+	if (ret)
+		goto out;
+	ret = add_vcpus(r, &in);
+	if (ret)
+		goto out;
+	ret = sync_time_shift(r, 0, g->cpus[g->n_cpus - 1].cpu + 1, &shift);
+	if (ret)
+		goto out;
+	ret = sync_check(&in, r, &shift, &found);
 	r->events = found.events;
 	r->outside = found.outside;
+out:
 	offset_shift_release(&shift);
 	free(pids);
-	sync_guest_release(&g);
-	sync_host_release(&h);
 	return ret;
 }
 
-static int by_exact(const struct job *j, struct sync_result *out, const char **why)
+/* The counter method, "exact" to users. */
+static int by_counter(const struct guest_clock *c, struct sync_result *out)
 {
-	const struct clock_sampler *clocks = j->all->clocks;
-	const struct counter_log *log = peer_counter(j->g->peer);
-	const struct counter_threads threads = { j->known, j->n_known };
+	const struct counter_threads threads = { c->vcpus, c->n_vcpus };
 	int ret;
 
-	*why = !clocks ? "this machine's counter cannot be read" : "its agent does not tell its counter";
-	if (!clocks || !log)
+	*c->why = !c->host_counter ? "this machine's counter cannot be read"
+				   : "its agent does not tell its counter";
+	if (!c->host_counter || !c->counter)
 		return -ENODATA;
-	ret = counter_solve(clock_sampler_host(clocks), log, clock_sampler_cntvoff(clocks), &threads, out,
-			    why);
-	if (!ret && j->host)
-		ret = check(j, out);
+	ret = counter_solve(c->host_counter, c->counter, clock_sampler_cntvoff(c->all->clocks), &threads, out,
+			    c->why);
+	if (ret)
+		return ret;
+	ret = check_by_events(c, out);
 	if (!ret && out->outside > out->events / DOUBT_PARTS) {
-		log_warn(j->all->log,
+		log_warn(c->all->log,
 			 "guest %s: by the counters %llu of %llu events are where it did not run",
-			 j->g->spec.name, (unsigned long long)out->outside, (unsigned long long)out->events);
-		*why = "the counters contradict the events";
+			 c->g->spec.name, (unsigned long long)out->outside, (unsigned long long)out->events);
+		*c->why = "the counters contradict the events";
 		ret = -ENODATA;
 	}
 	if (ret)
@@ -179,58 +203,32 @@ static int by_exact(const struct job *j, struct sync_result *out, const char **w
 	return ret;
 }
 
-static int by_ping(const struct job *j, struct sync_result *out, const char **why)
+static int by_ping(const struct guest_clock *c, struct sync_result *out)
 {
-	const struct clock_sampler *clocks = j->all->clocks;
-	const struct counter_log *log = peer_counter(j->g->peer);
-
-	*why = "its agent does not tell its counter";
-	return clocks && log ? counter_solve_pings(clock_sampler_host(clocks), log, out, why) : -ENODATA;
+	*c->why = "its agent does not tell its counter";
+	if (!c->host_counter || !c->counter)
+		return -ENODATA;
+	return counter_solve_pings(c->host_counter, c->counter, out, c->why);
 }
 
-/* The windows with the counters' help; -ENODATA: without. */
-static int by_both(const struct job *j, const struct sync_source *host, struct sync_result *out)
+/* With the counters' help where they can be had. prior: may be NULL. */
+static int by_windows(const struct guest_clock *c, const struct sync_prior *prior, struct sync_result *out)
 {
-	const struct clock_sampler *clocks = j->all->clocks;
-	const struct counter_log *log = peer_counter(j->g->peer);
-	struct sync_host h = { 0 };
-	struct sync_guest g = { 0 };
-	struct counter_events e = { &h, &g, j->known, j->n_known };
-	int ret = clocks && log ? sync_host_read(&h, host, j->all->log) : -ENODATA;
-
-	if (!ret)
-		ret = sync_guest_read(&g, j->guest, j->all->log);
-	if (!ret)
-		ret = counter_solve_windows(clock_sampler_host(clocks), log, &e, out, j->all->log);
-	if (ret == -ENODATA && log)
-		log_debug(j->all->log, "guest %s: the windows without the counters", j->g->spec.name);
-	sync_guest_release(&g);
-	sync_host_release(&h);
-	return ret;
-}
-
-/* ---- which method ------------------------------------------------------------------------- */
-
-static int by_windows(const struct job *j, const struct sync_prior *prior, struct sync_result *out,
-		      const char **why)
-{
-	struct sync_source host;
+	const struct counter_events e = { c->host, &c->events, c->vcpus, c->n_vcpus };
 	int ret;
 
-	*why = "record -e kvm (or -B hyp) with it";
-	if (!j->host)
+	*c->why = "record -e kvm (or -B hyp) with it";
+	if (c->all->tsync == TSYNC_HYP && !c->hyp)
+		*c->why = "the hypervisor was not recorded";
+	if (!c->host)
 		return -ENODATA;
-	if (j->all->tsync == TSYNC_HYP && !j->hyp) {
-		*why = "the hypervisor was not recorded";
-		return -ENODATA;
+	if (c->host_counter && c->counter) {
+		ret = counter_solve_windows(c->host_counter, c->counter, &e, out, c->all->log);
+		if (ret != -ENODATA)
+			return ret;
+		log_debug(c->all->log, "guest %s: the windows without the counters", c->g->spec.name);
 	}
-	host = *j->host;
-	if (j->all->tsync == TSYNC_KVM && j->hyp)
-		host.n_buffers--;
-	ret = by_both(j, &host, out);
-	if (ret != -ENODATA)
-		return ret;
-	return sync_files(&host, j->guest, j->known, j->n_known, prior, out, j->all->log);
+	return sync_solve_evidence(c->host, &c->events, c->vcpus, c->n_vcpus, prior, out, c->all->log);
 }
 
 /* A ping's offset in mid-recording, unless it jumped. */
@@ -243,21 +241,22 @@ static struct sync_prior prior_of(const struct sync_result *ping)
 	return (struct sync_prior){ .valid = true, .time = k->time, .offset = k->offset, .bound = k->bound };
 }
 
-/* The exact method, then the events, then the answers alone. */
-static int by_best(const struct job *j, struct sync_result *out, const char **why)
+/* The counter method, then the events, then the answers alone. */
+static int by_best(const struct guest_clock *c, struct sync_result *out)
 {
 	struct sync_result ping = { 0 };
 	struct sync_prior prior;
-	int ret = by_exact(j, out, why);
+	int ret = by_counter(c, out);
 
 	if (ret != -ENODATA)
 		return ret;
-	log_debug(j->all->log, "guest %s: not exactly: %s", j->g->spec.name, *why);
-	ret = by_ping(j, &ping, why);
+	log_debug(c->all->log, "guest %s: not exactly: %s", c->g->spec.name, *c->why);
+	ret = by_ping(c, &ping);
+	if (ret && ret != -ENODATA)
+		return ret;
 	prior = prior_of(&ping);
-	if (!ret || ret == -ENODATA)
-		ret = by_windows(j, &prior, out, why);
-	if ((!ret && out->class == SYNC_NONE) || ret == -ENODATA) {
+	ret = by_windows(c, &prior, out);
+	if (ret == -ENODATA || (!ret && out->class == SYNC_NONE)) {
 		sync_result_release(out);
 		*out = ping;
 		return ping.n_knots ? 0 : -ENODATA;
@@ -267,23 +266,23 @@ static int by_best(const struct job *j, struct sync_result *out, const char **wh
 }
 
 /* -ENODATA with *why: there is no offset. */
-static int solve(const struct job *j, struct sync_result *out, const char **why)
+static int solve_clock(const struct guest_clock *c, struct sync_result *out)
 {
 	int ret = -ENODATA;
 
-	switch (j->all->tsync) {
+	switch (c->all->tsync) {
 	case TSYNC_AUTO:
-		ret = by_best(j, out, why);
+		ret = by_best(c, out);
 		break;
 	case TSYNC_COUNTER:
-		ret = by_exact(j, out, why);
+		ret = by_counter(c, out);
 		break;
 	case TSYNC_PING:
-		ret = by_ping(j, out, why);
+		ret = by_ping(c, out);
 		break;
 	case TSYNC_HYP:
 	case TSYNC_KVM:
-		ret = by_windows(j, NULL, out, why);
+		ret = by_windows(c, NULL, out);
 		break;
 	case TSYNC_NONE:
 		break;
@@ -291,63 +290,95 @@ static int solve(const struct job *j, struct sync_result *out, const char **why)
 	return ret ? ret : out->n_knots ? 0 : -ENODATA;
 }
 
-/* All guests beside one host. */
-struct tying {
-	struct session_guests *all;
-	const struct sync_source *host;
-	bool hyp;
-};
+/* ---- all guests ------------------------------------------------------------------------- */
 
-static void tie(void *ctx, size_t i)
+static int read_guest_events(struct guest_clock *c)
 {
-	const struct tying *t = ctx;
+	struct spool_source s;
+	int ret = spool_source_open(&s, c->g->spool);
+
+	if (ret)
+		return ret;
+	ret = sync_guest_read(&c->events, &s.source);
+	spool_source_close(&s);
+	return ret;
+}
+
+static void align_guest(void *ctx, size_t i)
+{
+	const struct aligning *t = ctx;
 	struct session_guest *g = &t->all->v[i];
-	struct job j = { .all = t->all, .g = g, .host = t->host, .hyp = t->hyp };
-	struct spool_source guest;
+	const struct clock_sampler *clocks = t->all->clocks;
+	struct guest_clock c = {
+		.all = t->all, .g = g, .host = t->host, .hyp = t->hyp, .why = &g->clock_why
+	};
 
 	if (!session_guest_takes_part(g))
 		return;
 	g->clock_why = "";
-	g->clock_error = spool_source_open(&guest, g->spool);
-	j.guest = &guest.source;
-	j.n_known = known_vcpus(g, j.known, VCPUS_MAX);
+	c.host_counter = clocks ? clock_sampler_host(clocks) : NULL;
+	c.counter = peer_counter(g->peer);
+	c.n_vcpus = vmm_vcpus(g, c.vcpus, VCPUS_MAX);
+	g->clock_error = t->error;
+	if (!g->clock_error && c.host)
+		g->clock_error = read_guest_events(&c);
 	if (!g->clock_error)
-		g->clock_error = solve(&j, &g->clock, &g->clock_why);
-	spool_source_close(&guest);
+		g->clock_error = solve_clock(&c, &g->clock);
+	sync_guest_release(&c.events);
 }
 
 /* The options of both files. */
-static int note(struct session_guests *all, struct session_guest *g, struct spool *host)
+static int note_clock(struct session_guests *all, struct session_guest *g, struct spool *host)
 {
-	struct offset_vcpu known[VCPUS_MAX];
+	struct offset_vcpu vcpus[VCPUS_MAX];
 
 	if (!g->clock_error)
-		note_shift(all, g, &g->clock);
-	else if (all->tsync != TSYNC_NONE)
+		g->clock_error = note_shift(all, g);
+	if (g->clock_error && all->tsync != TSYNC_NONE)
 		log_warn(all->log, "guest %s: its clock could not be tied to the host's: %s", g->spec.name,
 			 g->clock_error == -ENODATA ? g->clock_why : errno_text(g->clock_error));
-	return host ? note_guest(g, known, known_vcpus(g, known, VCPUS_MAX), host) : 0;
+	return host ? note_guest_option(g, vcpus, vmm_vcpus(g, vcpus, VCPUS_MAX), host) : 0;
+}
+
+/* One pass over the host's pages, for all guests. */
+static int read_host_events(struct session_guests *all, const struct spool *spool, struct aligning *t,
+			    struct sync_host *host)
+{
+	size_t n = spool_n_buffers(spool);
+	struct spool_source s;
+	int ret;
+
+	t->hyp = n && !strncmp(spool_buffer(spool, n - 1)->kind, "hyp-", 4);
+	if (!n || all->tsync == TSYNC_NONE || all->tsync == TSYNC_PING ||
+	    (all->tsync == TSYNC_HYP && !t->hyp))
+		return 0;
+	ret = spool_source_open(&s, spool);
+	if (ret)
+		return ret;
+	if (all->tsync == TSYNC_KVM && t->hyp)
+		s.source.n_buffers--;
+	t->error = sync_host_read(host, &s.source, all->log);
+	t->host = host;
+	spool_source_close(&s);
+	return 0;
 }
 
 int session_guests_align_clocks(struct session_guests *all, struct spool *host)
 {
-	size_t n = spool_n_buffers(host);
-	struct spool_source sync = { 0 };
-	struct tying t = { .all = all };
-	int ret = all->n && n ? spool_source_open(&sync, host) : 0;
+	struct sync_host evidence = { 0 };
+	struct aligning t = { .all = all };
+	int ret;
 
-	if (n && !ret) {
-		t.host = &sync.source;
-		t.hyp = !strncmp(spool_buffer(host, n - 1)->kind, "hyp-", 4);
-	}
-	if (all->n && !ret) {
-		workers_begin(all->workers, tie, &t);
-		workers_finish(all->workers);
-	}
+	if (!all->n)
+		return 0;
+	ret = read_host_events(all, host, &t, &evidence);
+	if (ret)
+		return ret;
+	workers_begin(all->workers, align_guest, &t);
+	workers_finish(all->workers);
+	sync_host_release(&evidence);
 	for (size_t i = 0; i < all->n && !ret; i++)
 		if (session_guest_takes_part(&all->v[i]))
-			ret = note(all, &all->v[i], n ? host : NULL);
-	if (all->n && n)
-		spool_source_close(&sync);
+			ret = note_clock(all, &all->v[i], spool_n_buffers(host) ? host : NULL);
 	return ret;
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* The guests of a recording at its two ends: who they are, and what becomes of their pages. */
 #include "session/guests.h"
 
 #include <errno.h>
@@ -10,17 +11,18 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "record/sanitize.h"
 #include "record/finish.h"
-#include "dat/writer.h"
+#include "record/sanitize.h"
+#include "session/guests-ask.h"
+#include "session/new-spool.h"
 
-/* What a guest records when nobody says what: who runs, and what wakes it. */
+/* What a guest records by default: who runs, and what wakes it. */
 static const char *const default_args[] = { "-i", "-e", "sched", "-e", "irq", "-e", "ipi", "-e", "timer" };
 
 /* ---- who and where ---------------------------------------------------------------------- */
 
 /* "trace.dat" and "vm1" make "trace-vm1.dat", as stock names it. */
-static char *output_of(const char *host, const char *name)
+static char *guest_output(const char *host, const char *name)
 {
 	const char *slash = strrchr(host, '/'), *dot = strrchr(host, '.');
 	size_t stem = dot && (!slash || dot > slash) ? (size_t)(dot - host) : strlen(host);
@@ -28,32 +30,32 @@ static char *output_of(const char *host, const char *name)
 	return str_printf("%.*s-%s%s", (int)stem, host, name, host + stem);
 }
 
-static int copy_args(struct session_guest *g, const struct guest_plan *p)
+static int set_args(struct session_guest *g, const struct guest_plan *p)
 {
+	const char *const *v = p->events ? NULL : default_args;
+	size_t n = p->events ? 0 : ARRAY_SIZE(default_args);
 	int ret = 0;
 
 	for (size_t i = 0; i < p->args.n && !ret; i++)
 		ret = strlist_add(&g->args, p->args.v[i]);
-	for (size_t i = 0; i < ARRAY_SIZE(default_args) && !p->events && !ret; i++)
-		ret = strlist_add(&g->args, default_args[i]);
+	for (size_t i = 0; i < n && !ret; i++)
+		ret = strlist_add(&g->args, v[i]);
 	return ret;
 }
 
-static int resolve(struct session_guests *all, struct session_guest *g, const struct guest_plan *p)
+static int resolve_guest(struct session_guests *all, struct session_guest *g, const struct guest_plan *p)
 {
-	int ret = guest_spec_parse(&g->spec, p->spec, all->log);
+	int ret = guest_spec_parse(&g->spec, p->spec, all->log)
+			  ?: guest_spec_resolve(&g->spec, &all->found, &g->vm, all->log);
 
-	if (!ret)
-		ret = guest_spec_resolve(&g->spec, &all->found, &g->vm, all->log);
-	if (!ret && p->name) {
-		free(g->spec.name);
-		g->spec.name = strdup(p->name);
-		ret = g->spec.name ? 0 : -ENOMEM;
-	}
-	return ret;
+	if (ret || !p->name)
+		return ret;
+	free(g->spec.name);
+	g->spec.name = strdup(p->name);
+	return g->spec.name ? 0 : -ENOMEM;
 }
 
-static int unique(const struct session_guests *all, const struct session_guest *g)
+static int check_guest_name(const struct session_guests *all, const struct session_guest *g)
 {
 	for (const struct session_guest *other = all->v; other < g; other++)
 		if (!strcmp(other->spec.name, g->spec.name)) {
@@ -64,27 +66,18 @@ static int unique(const struct session_guests *all, const struct session_guest *
 	return 0;
 }
 
-static int make_spool(struct session_guests *all, struct session_guest *g, const struct record_plan *plan)
+static int make_guest(struct session_guests *all, struct session_guest *g, const struct record_plan *plan,
+		      const char *output)
 {
-	char *dir = str_printf("%s.spool", g->output);
-	int ret = dir ? spool_create(&g->spool, dir, all->log) : -ENOMEM;
+	const struct guest_plan *p = &plan->guests[g - all->v];
+	int ret = resolve_guest(all, g, p) ?: check_guest_name(all, g) ?: set_args(g, p);
 
 	if (ret)
-		log_err(all->log,
-			ret == -EEXIST ? "'%s' holds an unfinished recording: hyptrace recover it"
-				       : "cannot make the spool '%s'",
-			dir ? dir : "");
-	free(dir);
-	if (!ret)
-		ret = spool_set(g->spool, "output", g->output);
-	if (!ret)
-		ret = spool_set_boot_id(g->spool); /* recover goes by it */
-	if (!ret)
-		ret = spool_set_number(g->spool, "version",
-				       plan->file_version ? (uint64_t)plan->file_version : 7);
-	if (!ret)
-		ret = spool_set(g->spool, "compression", plan->compression ? plan->compression : "zstd");
-	return ret;
+		return ret;
+	g->output = guest_output(output, g->spec.name);
+	if (!g->output)
+		return -ENOMEM;
+	return new_spool(&g->spool, g->output, plan, all->log) ?: spool_set(g->spool, "output", g->output);
 }
 
 int session_guests_prepare(struct session_guests *all, const struct record_plan *plan, const char *output)
@@ -95,21 +88,10 @@ int session_guests_prepare(struct session_guests *all, const struct record_plan 
 	all->v = calloc(plan->n_guests ? plan->n_guests : 1, sizeof(*all->v));
 	if (!all->v)
 		return -ENOMEM;
-	ret = session_guests_open(all);
-	if (ret)
-		return ret;
-	ret = guests_find(&all->found, &go);
-	for (size_t i = 0; i < plan->n_guests && !ret; i++) {
-		struct session_guest *g = &all->v[all->n++];
-
-		ret = resolve(all, g, &plan->guests[i]);
-		if (!ret)
-			ret = unique(all, g);
-		if (!ret)
-			ret = copy_args(g, &plan->guests[i]);
-		g->output = ret ? NULL : output_of(output, g->spec.name);
-		if (!ret)
-			ret = g->output ? make_spool(all, g, plan) : -ENOMEM;
+	ret = guests_ask_open(all) ?: guests_find(&all->found, &go);
+	while (!ret && all->n < plan->n_guests) {
+		all->n++;
+		ret = make_guest(all, &all->v[all->n - 1], plan, output);
 	}
 	return ret;
 }
@@ -132,10 +114,10 @@ int session_guests_drain(struct session_guests *all, struct recorder *rec, unsig
 		if (!all->v[i].peer)
 			continue;
 		error = recorder_finish(rec, peer_source(all->v[i].peer), timeout_ms);
-		if (error && !ret)
-			ret = error;
+		ret = ret ?: error;
 		spool_set(all->v[i].spool, "state", "drained");
-		/* the host's own last look comes after that of all guests */
+		/* waits for the guest's last samples: the host's own last one comes after those of all guests
+		 */
 		peer_counter(all->v[i].peer);
 	}
 	return ret;
@@ -177,9 +159,9 @@ void session_guests_sum(const struct session_guests *all, const struct recorder 
 	}
 }
 
-/* ---- what its agent says in the end ------------------------------------------------------------- */
+/* ---- what the agents report in the end ------------------------------------------------------------- */
 
-static struct session_buffer *row_of(const struct session_guest *g, struct session_summary *sum)
+static struct session_buffer *guest_row(const struct session_guest *g, struct session_summary *sum)
 {
 	for (size_t i = 0; i < sum->n_buffers; i++)
 		if (sum->buffers[i].guest && !strcmp(sum->buffers[i].name, g->spec.name))
@@ -194,7 +176,7 @@ static void check_sent(const struct session_guests *all, const struct session_gu
 	const struct source *source = peer_source(g->peer);
 
 	for (unsigned int cpu = 0; cpu < source->n_cpus; cpu++) {
-		uint64_t came = recorder_stats(rec, source, cpu)->bytes, sent = g->told->cpus[cpu].bytes;
+		uint64_t came = recorder_stats(rec, source, cpu)->bytes, sent = g->sent->cpus[cpu].bytes;
 
 		if (came == sent)
 			continue;
@@ -205,19 +187,19 @@ static void check_sent(const struct session_guests *all, const struct session_gu
 	}
 }
 
-/* When it began by the host's clock; before that: no agent but ours tells. */
-static void say_started(const struct session_guests *all, struct session_guest *g)
+/* When it began by the host's clock. Only our agent reports it; of others there is a bound. */
+static void find_start(const struct session_guests *all, struct session_guest *g)
 {
-	if (g->told && g->told->started && g->clock.n_knots && !strcmp(all->clock, "boot"))
-		g->started = (uint64_t)((int64_t)g->told->started + sync_offset(&g->clock, g->told->started));
+	if (g->sent && g->sent->started && g->clock.n_knots && !strcmp(all->clock, "boot"))
+		g->started = (uint64_t)((int64_t)g->sent->started + sync_offset(&g->clock, g->sent->started));
 	/* a boot trace was on before anybody asked, and some clocks cannot be read */
-	if (g->started || !all->host_started || (g->told && !g->told->started))
+	if (g->started || !all->host_started || (g->sent && !g->sent->started))
 		return;
 	log_info(all->log, "guest %s: started at most %.1f ms before the host", g->spec.name,
 		 ((double)all->host_started - (double)peer_ready(g->peer)) / 1e6);
 }
 
-static void say_skew(const struct session_guests *all)
+static void log_skew(const struct session_guests *all)
 {
 	uint64_t first = all->host_started, last = first;
 	struct buf text = { 0 };
@@ -246,19 +228,19 @@ void session_guests_verify_totals(struct session_guests *all, const struct recor
 
 		if (!session_guest_takes_part(g))
 			continue;
-		g->told = peer_finish(g->peer);
-		if (g->told)
-			check_sent(all, g, rec, row_of(g, sum));
-		say_started(all, g);
+		g->sent = peer_finish(g->peer);
+		if (g->sent)
+			check_sent(all, g, rec, guest_row(g, sum));
+		find_start(all, g);
 	}
-	say_skew(all);
+	log_skew(all);
 }
 
 /* ---- writing --------------------------------------------------------------------------------------- */
 
 /*
- * The pages say what was lost before them, but not always how much; the guest's
- * kernel has counted it, if its agent tells.
+ * The pages show that events were lost before them, but not always how many; the
+ * guest's kernel has counted them, and our agent reports that.
  */
 static int sanitize_guest(const struct session_guest *g, struct session_buffer *row, const struct log *log)
 {
@@ -266,8 +248,8 @@ static int sanitize_guest(const struct session_guest *g, struct session_buffer *
 	int ret = sanitize_buffer(g->spool, 0, &m);
 	uint64_t lost = 0;
 
-	for (uint32_t i = 0; g->told && i < g->told->n_cpus; i++)
-		lost += g->told->cpus[i].lost;
+	for (uint32_t i = 0; g->sent && i < g->sent->n_cpus; i++)
+		lost += g->sent->cpus[i].lost;
 	if (row) {
 		row->events = m.events;
 		row->lost = lost > m.lost ? lost : m.lost;
@@ -278,10 +260,10 @@ static int sanitize_guest(const struct session_guest *g, struct session_buffer *
 	return ret;
 }
 
-static int write_guest(struct session_guests *all, struct session_guest *g)
+static int write_guest_file(struct session_guests *all, struct session_guest *g)
 {
 	struct dat_from_spool_opts fo = { .log = all->log };
-	int ret = sanitize_guest(g, row_of(g, all->sum), all->log) ?: dat_from_spool(g->spool, &fo);
+	int ret = sanitize_guest(g, guest_row(g, all->sum), all->log) ?: dat_from_spool(g->spool, &fo);
 
 	if (ret)
 		return ret;
@@ -292,13 +274,13 @@ static int write_guest(struct session_guests *all, struct session_guest *g)
 	return 0;
 }
 
-static void write_one(void *ctx, size_t i)
+static void write_or_drop(void *ctx, size_t i)
 {
 	struct session_guests *all = ctx;
 	struct session_guest *g = &all->v[i];
 
 	if (session_guest_takes_part(g)) {
-		g->write_error = write_guest(all, g);
+		g->write_error = write_guest_file(all, g);
 		return;
 	}
 	if (g->spool)
@@ -310,7 +292,7 @@ void session_guests_write(struct session_guests *all, struct session_summary *su
 {
 	all->sum = sum;
 	if (all->workers)
-		workers_begin(all->workers, write_one, all);
+		workers_begin(all->workers, write_or_drop, all);
 }
 
 int session_guests_written(struct session_guests *all, struct session_summary *sum)
@@ -325,7 +307,7 @@ int session_guests_written(struct session_guests *all, struct session_summary *s
 		if (!g->write_error)
 			continue;
 		snprintf(sum->kept, sizeof(sum->kept), "%s", spool_dir(g->spool));
-		ret = ret ? ret : g->write_error;
+		ret = ret ?: g->write_error;
 	}
 	return ret;
 }
@@ -341,7 +323,7 @@ void session_guests_abandon(struct session_guests *all)
 
 void session_guests_release(struct session_guests *all)
 {
-	session_guests_close(all);
+	guests_ask_close(all);
 	for (size_t i = 0; i < all->n; i++) {
 		struct session_guest *g = &all->v[i];
 

@@ -37,8 +37,7 @@ struct job {
 /* What the writer, or finish() by the session's keys, puts in by itself. */
 static bool is_own(uint16_t id)
 {
-	return id == DAT_CPUCOUNT || id == DAT_CPUSTAT || id == DAT_TRACEID || id == DAT_VERSION ||
-	       id == DAT_BUFFER || id == DAT_DONE || id >= DAT_STRINGS;
+	return dat_writes_option(id) || id > DAT_BUFFER_TEXT || id == DAT_TRACEID || id == DAT_VERSION;
 }
 
 /* TRACECLOCK: "local global [boot]", the one in brackets; else as the first buffer says. */
@@ -379,8 +378,6 @@ static int import_spool(struct job *j)
 	char *dir = str_printf("%s.spool", j->o->output);
 	int ret = dir ? spool_create(&j->spool, dir, j->o->log) : -ENOMEM;
 
-	if (ret)
-		log_err(j->o->log, "cannot make the spool '%s': %s", dir ? dir : "", errno_text(ret));
 	free(dir);
 	return ret;
 }

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * All of a recording up to, but not including, switching anything on: the spool,
+ * the hypervisor's and the host's buffers, and the guests, which set up meanwhile.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -8,35 +12,19 @@
 #include <sys/random.h>
 #include <sys/utsname.h>
 #include <time.h>
-#include <tracefs.h>
 #include <unistd.h>
 
+#include "clock/marks.h"
 #include "record/collect.h"
+#include "session/new-spool.h"
+#include "session/guests-ask.h"
 #include "session/session-priv.h"
-
-char *session_tracing_dir(const struct session_opts *o)
-{
-	const char *dir = o->tracing_dir;
-
-	if (dir) /* libtracefs is to look there too */
-		tracefs_set_tracing_dir((char *)(uintptr_t)dir);
-	else
-		dir = tracefs_tracing_dir(); /* mounts it when it is not */
-	if (!dir || access(dir, F_OK)) {
-		log_err(o->log, "tracefs is not mounted and cannot be (mount -t tracefs tracefs "
-				"/sys/kernel/tracing as root)");
-		return NULL;
-	}
-	if (access(dir, R_OK | X_OK)) {
-		log_err(o->log, "cannot read %s: %s (root is needed)", dir, strerror(errno));
-		return NULL;
-	}
-	return strdup(dir);
-}
+#include "util/array.h"
+#include "tracefs/mount.h"
 
 /* ---- the session file ---------------------------------------------------------------- */
 
-static int set_output(struct session *s)
+static int set_file_output(struct session *s)
 {
 	char cwd[PATH_MAX];
 	char *path;
@@ -64,39 +52,18 @@ static int set_uname(struct session *s)
 	return spool_set(s->spool, "uname", text);
 }
 
-static int make_spool(struct session *s)
+static int prepare_spool(struct session *s)
 {
-	char *dir = str_printf("%s.spool", s->plan->output);
 	uint64_t traceid = 0;
-	int ret = dir ? spool_create(&s->spool, dir, s->log) : -ENOMEM;
+	int ret = new_spool(&s->spool, s->plan->output, s->plan, s->log);
 
-	if (ret == -EEXIST)
-		log_err(s->log, "'%s' holds an unfinished recording: run `hyptrace recover %s`, or remove it",
-			dir, dir);
-	else if (ret)
-		log_err(s->log, "cannot make the spool '%s': %s", dir ? dir : "", errno_text(ret));
-	free(dir);
 	if (ret)
 		return ret;
 	while (!traceid)
 		if (getrandom(&traceid, sizeof(traceid), 0) < 0)
 			return -errno;
-	ret = set_output(s);
-	if (!ret)
-		ret = set_uname(s);
-	if (!ret)
-		ret = spool_set_boot_id(s->spool);
-	if (!ret)
-		ret = spool_set_number(s->spool, "traceid", traceid);
-	if (!ret)
-		ret = spool_set_number(s->spool, "version",
-				       s->plan->file_version ? (uint64_t)s->plan->file_version : 7);
-	if (!ret)
-		ret = spool_set(s->spool, "compression",
-				s->plan->compression ? s->plan->compression : "zstd");
-	if (!ret)
-		ret = spool_set(s->spool, "tracing_dir", s->tracing_dir);
-	return ret;
+	return set_file_output(s) ?: set_uname(s) ?: spool_set_number(s->spool, "traceid", traceid) ?:
+	       spool_set(s->spool, "tracing_dir", s->tracing_dir);
 }
 
 static int make_undo(struct session *s)
@@ -125,7 +92,7 @@ static bool plan_is_empty(const struct buffer_plan *b)
 
 static int move_event(struct buffer_plan *from, size_t i, struct buffer_plan *to)
 {
-	struct event_plan *v = realloc(to->events, (to->n_events + 1) * sizeof(*v));
+	struct event_plan *v = array_grow(to->events, to->n_events, sizeof(*v));
 
 	if (!v)
 		return -ENOMEM;
@@ -138,14 +105,16 @@ static int move_event(struct buffer_plan *from, size_t i, struct buffer_plan *to
 /* Without a hypervisor (--best-effort) what was asked of it may be the host's. */
 static int route_all_events(struct session *s, struct buffer_plan *hyp)
 {
-	int ret = 0;
+	while (hyp->n_events) {
+		int ret = move_event(hyp, 0, &s->plan->buffers[0]);
 
-	while (hyp->n_events && !ret)
-		ret = move_event(hyp, 0, &s->plan->buffers[0]);
-	return ret;
+		if (ret)
+			return ret;
+	}
+	return 0;
 }
 
-/* DESIGN.md decision 5: what the hypervisor does not have is the host's, and that is said once. */
+/* Events that the hypervisor does not have are the host's; one message names them. */
 static int route_events(struct session *s, struct buffer_plan *hyp)
 {
 	struct buf moved = { 0 };
@@ -166,7 +135,7 @@ static int route_events(struct session *s, struct buffer_plan *hyp)
 	return ret;
 }
 
-/* Its events can only be switched on and off: what they are asked beyond that is not done silently. */
+/* Its events can only be switched on and off: filters and triggers are refused. */
 static int check_hyp_events(struct session *s, const struct buffer_plan *hyp)
 {
 	for (size_t i = 0; i < hyp->n_events; i++) {
@@ -183,29 +152,33 @@ static int check_hyp_events(struct session *s, const struct buffer_plan *hyp)
 
 /* ---- the hypervisor --------------------------------------------------------------------------- */
 
-static int prepare_remote(struct session *s, struct buffer_plan *hyp)
+static int setup_remote(struct session *s, struct buffer_plan *hyp)
 {
 	int ret = remote_open(&s->remote, s->undo, s->log);
 
 	if (ret == -ENOENT)
 		remote_explain(undo_dirfd(s->undo), "", s->log);
-	if (!ret)
-		ret = route_events(s, hyp);
-	if (!ret)
-		ret = check_hyp_events(s, hyp);
-	if (!ret)
-		ret = remote_setup(s->remote, hyp);
+	return ret ?: route_events(s, hyp) ?: check_hyp_events(s, hyp) ?: remote_setup(s->remote, hyp);
+}
+
+static int prepare_remote(struct session *s, struct buffer_plan *hyp)
+{
+	const struct source *source;
+	int ret = setup_remote(s, hyp);
+
 	if (ret && s->plan->best_effort) {
 		log_warn(s->log, "going on without the hypervisor (--best-effort)");
 		remote_free(s->remote);
 		s->remote = NULL;
 		return undo_all(s->undo) ? -EIO : route_all_events(s, hyp);
 	}
-	if (!ret)
-		log_info(s->log, "hyp: %s, %zu events, %llu KiB per CPU, %s", remote_source(s->remote)->path,
-			 remote_n_events(s->remote), (unsigned long long)remote_size_kb(s->remote),
-			 !strcmp(remote_source(s->remote)->ops->kind, "hyp-raw") ? "raw pages" : "text");
-	return ret;
+	if (ret)
+		return ret;
+	source = remote_source(s->remote);
+	log_info(s->log, "hyp: %s, %zu events, %llu KiB per CPU, %s", source->path,
+		 remote_n_events(s->remote), (unsigned long long)remote_size_kb(s->remote),
+		 !strcmp(source->ops->kind, "hyp-raw") ? "raw pages" : "text");
+	return 0;
 }
 
 /* ---- the host's buffers -------------------------------------------------------------------------- */
@@ -230,9 +203,12 @@ static int add_track(struct session *s, struct source *source, struct instance *
 
 static int prepare_host(struct session *s, const struct buffer_plan *b)
 {
-	/* one clock for all: the hypervisor knows no other, and guests need one that runs on */
+	/* one clock for all: the hypervisor has no other, and guests need one that does not stop in suspend
+	 */
 	const char *clock = s->remote || s->plan->n_guests ? "boot" : NULL;
-	struct instance_opts io = { .plan = s->plan, .clock = clock, .log = s->log };
+	struct instance_opts io = {
+		.plan = s->plan, .clock = clock, .log = s->log, .match = instance_match_functions
+	};
 	struct instance *i;
 	struct host *h = NULL;
 	int ret = instance_open(&i, s->undo, b, &io);
@@ -258,13 +234,7 @@ static int prepare_host(struct session *s, const struct buffer_plan *b)
 	return add_track(s, host_source(h), i, h, b->size_kb);
 }
 
-static int too_many(struct session *s)
-{
-	log_err(s->log, "more than %d buffers", SESSION_BUFFERS_MAX);
-	return -E2BIG;
-}
-
-/* As one of the host's own: a top buffer that nobody asked for is left alone. */
+/* Whether buffer i of the plan is a host's to record; a top buffer without events and tracer is not. */
 static bool is_recorded(const struct record_plan *plan, size_t i)
 {
 	const struct buffer_plan *b = &plan->buffers[i];
@@ -280,8 +250,10 @@ static int prepare_hosts(struct session *s)
 
 		if (!is_recorded(s->plan, i))
 			continue;
-		if (s->n_tracks == SESSION_BUFFERS_MAX - 1)
-			return too_many(s);
+		if (s->n_tracks == SESSION_BUFFERS_MAX - 1) {
+			log_err(s->log, "more than %d buffers", SESSION_BUFFERS_MAX);
+			return -E2BIG;
+		}
 		ret = prepare_host(s, b);
 		if (ret)
 			return ret;
@@ -291,14 +263,23 @@ static int prepare_hosts(struct session *s)
 
 /* ---- texts and ids ------------------------------------------------------------------------------- */
 
-/* sched_switch tells who ran only when all of it is recorded: no pid filter, no event filter. */
-static int note_sched(struct session *s)
+static bool has_filter(const struct record_plan *plan)
 {
-	if (s->plan->pids.n || s->plan->filter_command)
+	for (size_t b = 0; b < plan->n_buffers; b++)
+		for (size_t e = 0; e < plan->buffers[b].n_events; e++)
+			if (plan->buffers[b].events[e].filter)
+				return true;
+	return false;
+}
+
+/* sched_switch shows who ran only when all of it is recorded: no pid filter, no event filter. */
+static int set_sched_buffer(struct session *s)
+{
+	if (s->plan->pids.n || s->plan->filter_command || has_filter(s->plan))
 		return 0;
 	for (size_t i = 0; i < s->n_tracks; i++) {
 		struct strlist systems = { 0 };
-		bool filtered = false, sched;
+		bool sched;
 		int ret;
 
 		if (!s->tracks[i].instance)
@@ -308,56 +289,45 @@ static int note_sched(struct session *s)
 		strlist_release(&systems);
 		if (ret)
 			return ret;
-		for (size_t b = 0; b < s->plan->n_buffers; b++)
-			for (size_t e = 0; e < s->plan->buffers[b].n_events; e++)
-				filtered |= s->plan->buffers[b].events[e].filter != NULL;
-		if (sched && !filtered)
+		if (sched)
 			return spool_set_number(s->spool, "sched_buffer", i);
 	}
 	return 0;
 }
 
-static int collect_systems(struct session *s, struct strlist *systems)
+static int collect_events(struct session *s, unsigned int *max_id)
 {
+	struct strlist systems = { 0 };
 	int ret = 0;
 
 	for (size_t i = 0; i < s->n_tracks && !ret; i++)
 		if (s->tracks[i].instance)
-			ret = instance_systems(s->tracks[i].instance, systems);
+			ret = instance_systems(s->tracks[i].instance, &systems);
+	ret = ret ?: collect_formats(undo_dirfd(s->undo), &systems, s->spool, max_id, s->log);
+	strlist_release(&systems);
 	return ret;
+}
+
+/* The hypervisor's events get ids above all others. */
+static int number_remote(struct session *s, unsigned int first_id)
+{
+	if (!s->remote)
+		return 0;
+	remote_set_spool(s->remote, s->spool);
+	return remote_number(s->remote, first_id, s->spool)
+		       ?: add_track(s, remote_source(s->remote), NULL, NULL, remote_size_kb(s->remote));
 }
 
 static int prepare_texts(struct session *s)
 {
-	struct strlist systems = { 0 };
 	unsigned int max_id;
-	int ret = collect_systems(s, &systems);
 
-	if (!ret)
-		ret = collect_formats(undo_dirfd(s->undo), &systems, s->spool, &max_id, s->log);
-	strlist_release(&systems);
-	if (!ret && s->remote) {
-		remote_set_spool(s->remote, s->spool);
-		ret = remote_number(s->remote, max_id + 1, s->spool);
-		if (!ret)
-			ret = add_track(s, remote_source(s->remote), NULL, NULL, remote_size_kb(s->remote));
-	}
-	return ret ? ret : note_sched(s);
+	return collect_events(s, &max_id) ?: number_remote(s, max_id + 1) ?: set_sched_buffer(s);
 }
 
 /* ---- clock and date -------------------------------------------------------------------------------- */
 
-static const struct {
-	const char *name;
-	clockid_t id;
-} clocks[] = {
-	{ "boot", CLOCK_BOOTTIME },
-	{ "mono", CLOCK_MONOTONIC },
-	{ "mono_raw", CLOCK_MONOTONIC_RAW },
-	{ "tai", CLOCK_TAI },
-};
-
-static int64_t now_ns(clockid_t id)
+static int64_t clock_ns(clockid_t id)
 {
 	struct timespec ts;
 
@@ -365,34 +335,33 @@ static int64_t now_ns(clockid_t id)
 	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
-static int note_date(struct session *s, const char *clock)
+static int set_date_offset(struct session *s, const char *clock)
 {
+	int id = clock_marks_system(clock);
 	char text[32];
 
-	for (size_t i = 0; i < ARRAY_SIZE(clocks); i++) {
-		if (strcmp(clock, clocks[i].name))
-			continue;
-		snprintf(text, sizeof(text), "%lld",
-			 (long long)(now_ns(CLOCK_REALTIME) - now_ns(clocks[i].id)) / 1000);
-		return spool_set(s->spool, "date_offset_us", text);
+	if (id < 0) {
+		log_err(s->log,
+			"--date: the wall-clock time of clock %s is not known; use -C mono, boot, mono_raw "
+			"or tai",
+			clock);
+		return -EINVAL;
 	}
-	log_err(s->log,
-		"--date: the wall-clock time of clock %s is not known; use -C mono, boot, mono_raw or tai",
-		clock);
-	return -EINVAL;
+	snprintf(text, sizeof(text), "%lld", (long long)(clock_ns(CLOCK_REALTIME) - clock_ns(id)) / 1000);
+	return spool_set(s->spool, "date_offset_us", text);
 }
 
-static int note_clock(struct session *s)
+static int set_file_clock(struct session *s)
 {
 	const char *clock = s->n_tracks ? s->tracks[0].source->clock : "local";
 	int ret = spool_set(s->spool, "clock", clock);
 
-	return ret || !s->plan->date ? ret : note_date(s, clock);
+	return ret || !s->plan->date ? ret : set_date_offset(s, clock);
 }
 
 /* ---- guests --------------------------------------------------------------------------------------- */
 
-/* Of the first buffer that will be recorded; that of a host with guests is boot unless named. */
+/* The clock of the first buffer that will be recorded: with guests it is boot unless named. */
 static const char *first_clock(const struct session *s)
 {
 	const char *clock = NULL;
@@ -405,13 +374,13 @@ static const char *first_clock(const struct session *s)
 	return clock ? clock : "boot";
 }
 
-/* What they make in tracefs is not to be kept. */
+/* Not with --keep: what the clocks make in tracefs would stay. */
 static bool want_clocks(const struct session *s)
 {
 	return s->plan->n_guests && s->plan->tsync != TSYNC_NONE && !s->plan->keep;
 }
 
-/* They are asked at once, and are set up while the host is. */
+/* Asks all guests at once; they set up while the host does. */
 static int prepare_guests(struct session *s)
 {
 	uint64_t id = 0;
@@ -430,7 +399,7 @@ static int prepare_guests(struct session *s)
 	s->guests.counter = want_clocks(s) && counter_there();
 	s->guests.log = s->log;
 	ret = session_guests_prepare(&s->guests, s->plan, spool_get(s->spool, "output"));
-	return ret ? ret : session_guests_ask(&s->guests);
+	return ret ?: guests_ask_begin(&s->guests);
 }
 
 /* Without them the recording is as good, but for the clocks of its guests. */
@@ -443,12 +412,10 @@ static int start_clocks(struct session *s)
 		ret = clock_sampler_start(&s->guests.clocks, s->undo, s->guests.clock,
 					  s->plan->tsync_interval_ms, m == TSYNC_AUTO || m == TSYNC_COUNTER,
 					  s->log);
-	if (ret && ret != -ENOMEM) {
+	if (ret && ret != -ENOMEM)
 		log_warn(s->log, "the guests' clocks are not tied by counters: %s", errno_text(ret));
-		ret = 0;
-	}
-	session_guests_clocks_run(&s->guests);
-	return ret;
+	guests_ask_clocks(&s->guests);
+	return ret == -ENOMEM ? ret : 0;
 }
 
 /* Before there are threads. */
@@ -466,33 +433,26 @@ static int fork_command(struct session *s)
 	return ret;
 }
 
-int session_prepare(struct session *s)
+static int prepare_buffers(struct session *s)
+{
+	int ret = prepare_hosts(s) ?: prepare_texts(s);
+
+	if (ret || s->n_tracks || s->guests.n)
+		return ret;
+	log_err(s->log, "nothing to record: name events (-e), a tracer (-p) or the hypervisor (-B hyp)");
+	return -EINVAL;
+}
+
+int session_prepare_all(struct session *s)
 {
 	struct buffer_plan *hyp = hyp_plan(s);
 	int ret;
 
-	s->tracing_dir = session_tracing_dir(s->o);
+	s->tracing_dir = tracefs_dir(s->o->tracing_dir, s->log);
 	if (!s->tracing_dir)
 		return -ENOENT;
-	ret = make_spool(s);
-	if (!ret)
-		ret = make_undo(s);
-	if (!ret)
-		ret = fork_command(s);
+	ret = prepare_spool(s) ?: make_undo(s) ?: fork_command(s);
 	if (!ret && hyp)
 		ret = prepare_remote(s, hyp);
-	if (!ret)
-		ret = prepare_guests(s);
-	if (!ret)
-		ret = start_clocks(s);
-	if (!ret)
-		ret = prepare_hosts(s);
-	if (!ret)
-		ret = prepare_texts(s);
-	if (!ret && !s->n_tracks && !s->guests.n) {
-		log_err(s->log,
-			"nothing to record: name events (-e), a tracer (-p) or the hypervisor (-B hyp)");
-		ret = -EINVAL;
-	}
-	return ret ? ret : note_clock(s);
+	return ret ?: prepare_guests(s) ?: start_clocks(s) ?: prepare_buffers(s) ?: set_file_clock(s);
 }

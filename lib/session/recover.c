@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What a killed recorder left behind: drained, tracefs put back, made into a file. */
+/* Finishes what a killed recorder left: drains the buffers, puts tracefs back, writes the file. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,19 +13,10 @@
 #include "record/sanitize.h"
 #include "session/session-priv.h"
 
-static int reopen(struct session *s, const struct spool_buffer *b, struct session_track *t)
+static int reopen_host(struct session *s, const struct spool_buffer *b, struct session_track *t)
 {
-	int dirfd, ret;
+	int ret, dirfd = open(s->tracing_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	if (!strncmp(b->kind, "hyp-", 4)) {
-		ret = remote_reopen(&s->remote, s->tracing_dir, b, s->spool, s->log);
-		if (ret)
-			return ret;
-		remote_set_spool(s->remote, s->spool);
-		t->source = remote_source(s->remote);
-		return 0;
-	}
-	dirfd = open(s->tracing_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dirfd < 0)
 		return -errno;
 	ret = host_open(&t->host, dirfd, b->name, b->path, b->clock, s->log);
@@ -34,38 +26,69 @@ static int reopen(struct session *s, const struct spool_buffer *b, struct sessio
 	return ret;
 }
 
-/* A source that writes pages of another size than the spool holds cannot be the same buffer. */
-static int reopen_all(struct session *s)
+static int reopen_remote(struct session *s, const struct spool_buffer *b, struct session_track *t)
 {
-	for (size_t i = 0; i < spool_n_buffers(s->spool) && i < SESSION_BUFFERS_MAX; i++) {
-		const struct spool_buffer *b = spool_buffer(s->spool, i);
-		int ret = reopen(s, b, &s->tracks[i]);
+	int ret;
 
-		if (!ret && (s->tracks[i].source->page_size != b->page_size ||
-			     s->tracks[i].source->n_cpus != b->n_cpus))
-			ret = -ESTALE;
+	if (s->remote) /* a recorder makes one */
+		return -EBADMSG;
+	ret = remote_reopen(&s->remote, s->tracing_dir, b, s->spool, s->log);
+	if (ret)
+		return ret;
+	remote_set_spool(s->remote, s->spool);
+	t->source = remote_source(s->remote);
+	return 0;
+}
+
+/* A source that writes pages of another size than the spool holds cannot be the same buffer. */
+static int reopen_track(struct session *s, const struct spool_buffer *b, struct session_track *t)
+{
+	int ret = strncmp(b->kind, "hyp-", 4) ? reopen_host(s, b, t) : reopen_remote(s, b, t);
+
+	if (ret)
+		return ret;
+	return t->source->page_size == b->page_size && t->source->n_cpus == b->n_cpus ? 0 : -ESTALE;
+}
+
+static int reopen_tracks(struct session *s)
+{
+	for (size_t i = 0; i < spool_n_buffers(s->spool); i++) {
+		const struct spool_buffer *b = spool_buffer(s->spool, i);
+		struct session_track *t = &s->tracks[s->n_tracks++];
+		int ret = reopen_track(s, b, t);
+
 		if (ret) {
 			log_err(s->log, "cannot open %s again: %s", b->path, errno_text(ret));
 			return ret;
 		}
-		s->tracks[i].started = true;
-		s->n_tracks++;
+		t->started = true;
 	}
 	return 0;
 }
 
-static int drain_rest(struct session *s)
+static int begin_drain(struct session *s)
 {
 	struct recorder_opts ro = { .log = s->log };
-	int ret = reopen_all(s);
+	int ret = reopen_tracks(s);
 
+	if (ret)
+		return ret;
 	/* off first: a buffer that still traces never runs empty */
-	for (size_t i = 0; i < s->n_tracks && !ret; i++)
+	for (size_t i = 0; i < s->n_tracks; i++) {
 		ret = s->tracks[i].source->ops->stop(s->tracks[i].source);
-	if (!ret)
-		ret = recorder_new(&s->recorder, &ro);
+		if (ret)
+			return ret;
+	}
+	ret = recorder_new(&s->recorder, &ro);
 	for (size_t i = 0; i < s->n_tracks && !ret; i++)
 		ret = recorder_add(s->recorder, s->tracks[i].source, s->spool, i);
+	return ret;
+}
+
+static int drain_rest(struct session *s)
+{
+	int ret = begin_drain(s);
+
 	if (!s->recorder)
 		return ret;
 	if (session_drain(s) && !ret)
@@ -73,12 +96,12 @@ static int drain_rest(struct session *s)
 	session_sum(s);
 	session_keep_stats(s);
 	session_keep_names(s);
-	collect_symbols(s->spool, s->log);
+	collect_symbols(s->spool, s->o->root, s->log);
 	return ret;
 }
 
 /* The machine still runs as the recorder left it. */
-static int put_back(struct session *s, bool armed)
+static int restore_tracefs(struct session *s, bool armed)
 {
 	char *journal = spool_path(s->spool, "undo");
 	int ret = journal ? undo_load(&s->undo, s->tracing_dir, journal, s->log) : -ENOMEM;
@@ -96,61 +119,77 @@ static int put_back(struct session *s, bool armed)
 	return session_restore(s) ? -EIO : ret;
 }
 
+/* Bytes of a CPU's pages; 0 also when they cannot be seen. */
+static uint64_t pages_size(const struct spool *spool, size_t buffer, unsigned int cpu)
+{
+	int fd = spool_pages_fd(spool, buffer, cpu);
+	struct stat st;
+	uint64_t size;
+
+	if (fd < 0)
+		return 0;
+	size = fstat(fd, &st) ? 0 : (uint64_t)st.st_size;
+	close(fd);
+	return size;
+}
+
 /* The spool's buffers count for a summary even when nothing is drained. */
 static void sum_spool(struct session *s)
 {
 	s->summary->n_buffers = spool_n_buffers(s->spool);
-	for (size_t i = 0; i < s->summary->n_buffers && i < SESSION_BUFFERS_MAX; i++) {
+	for (size_t i = 0; i < s->summary->n_buffers; i++) {
 		const struct spool_buffer *b = spool_buffer(s->spool, i);
 		struct session_buffer *out = &s->summary->buffers[i];
 
-		strncpy(out->name, b->name, sizeof(out->name) - 1);
+		snprintf(out->name, sizeof(out->name), "%s", b->name);
 		out->bytes = 0;
-		for (unsigned int cpu = 0; cpu < b->n_cpus; cpu++) {
-			int fd = spool_pages_fd(s->spool, i, cpu);
-			struct stat st;
-
-			if (fd >= 0 && !fstat(fd, &st))
-				out->bytes += (uint64_t)st.st_size;
-			if (fd >= 0)
-				close(fd);
-		}
+		for (unsigned int cpu = 0; cpu < b->n_cpus; cpu++)
+			out->bytes += pages_size(s->spool, i, cpu);
 	}
 }
 
-/* A guest's pages as well as session_guests_write has them. */
-static int mend(struct session *s)
+/* As session_guests_write() does it. */
+static int sanitize_guests(struct session *s)
 {
-	struct sanitized m;
-	int ret = 0;
+	for (size_t i = 0; i < spool_n_buffers(s->spool); i++) {
+		struct sanitized m;
+		int ret;
 
-	for (size_t i = 0; i < spool_n_buffers(s->spool) && !ret; i++) {
 		if (strcmp(spool_buffer(s->spool, i)->kind, "guest"))
 			continue;
 		ret = sanitize_buffer(s->spool, i, &m);
-		if (ret)
+		if (ret) {
 			log_err(s->log, "the guest's pages cannot be gone through: %s", errno_text(ret));
-		else if (m.bad)
+			return ret;
+		}
+		if (m.bad)
 			log_warn(s->log,
 				 "%" PRIu64 " of the guest's pages made no sense: their events are lost",
 				 m.bad);
 	}
-	return ret;
+	return 0;
 }
 
-static int recover(struct session *s, const char *output)
+static int recover_tracefs(struct session *s, bool armed)
 {
-	const char *state = spool_get(s->spool, "state");
-	bool armed = state && !strcmp(state, "armed"), drained = state && !strcmp(state, "drained");
 	const char *dir = s->o->tracing_dir ? s->o->tracing_dir : spool_get(s->spool, "tracing_dir");
-	int ret = 0;
 
 	if (!spool_is_this_boot(s->spool)) {
 		log_info(s->log, "the machine was rebooted since: there is nothing to put back in tracefs");
-	} else if (dir) {
-		s->tracing_dir = strdup(dir);
-		ret = s->tracing_dir ? put_back(s, armed) : -ENOMEM;
+		return 0;
 	}
+	if (!dir)
+		return 0;
+	s->tracing_dir = strdup(dir);
+	return s->tracing_dir ? restore_tracefs(s, armed) : -ENOMEM;
+}
+
+static int recover_recording(struct session *s, const char *output)
+{
+	const char *state = spool_get(s->spool, "state");
+	bool armed = state && !strcmp(state, "armed"), drained = state && !strcmp(state, "drained");
+	int ret = recover_tracefs(s, armed);
+
 	if (ret)
 		return ret;
 	if (!armed && !drained) {
@@ -159,9 +198,9 @@ static int recover(struct session *s, const char *output)
 		s->spool = NULL;
 		return ret;
 	}
+	spool_drop_missing_cpus(s->spool);
 	sum_spool(s);
-	ret = mend(s);
-	return ret ? ret : session_write(s, output) ?: session_remove_spool(s);
+	return sanitize_guests(s) ?: session_write(s, output) ?: session_remove_spool(s);
 }
 
 int session_recover(const char *dir, const char *output, const struct session_opts *o,
@@ -183,7 +222,7 @@ int session_recover(const char *dir, const char *output, const struct session_op
 	else if (ret)
 		log_err(o->log, "'%s' is no recording of hyptrace: %s", dir, errno_text(ret));
 	else
-		ret = recover(&s, output);
+		ret = recover_recording(&s, output);
 	session_release(&s);
 	return ret;
 }

@@ -11,7 +11,7 @@
 #include "session/session.h"
 #include "tracefs/undo.h"
 
-/* Shared by session.c (the road), session-prepare.c (its first part) and session-recover.c. */
+/* Shared by session.c (the road), prepare.c (its first part) and recover.c. */
 
 struct session_track {
 	struct source *source;
@@ -44,19 +44,26 @@ struct session {
 	double started_at; /* CLOCK_MONOTONIC, s */
 };
 
-/* session-prepare.c: all up to, but not including, switching anything on. */
-int session_prepare(struct session *s);
-/* Where tracefs is: malloc'ed, or NULL with a message. */
-char *session_tracing_dir(const struct session_opts *o);
+/* All calls return 0 or -errno, and log what a user has to know. */
 
-/* session.c */
-int session_drain(struct session *s);	   /* stops and drains every track, first to last */
-void session_sum(struct session *s);	   /* fills in the summary */
-int session_keep_stats(struct session *s); /* CPUSTAT texts into the spool */
-int session_keep_names(struct session *s); /* formats of printk, names of tasks */
-int session_restore(struct session *s);	   /* tracefs, by the undo journal */
+/* prepare.c: all up to, but not including, switching anything on. */
+int session_prepare_all(struct session *s);
+
+/* session.c: stops and drains every track, first to last; goes on after errors and returns the first. */
+int session_drain(struct session *s);
+/* Fills in the summary from what was drained so far. */
+void session_sum(struct session *s);
+/* The CPUSTAT texts into the spool. */
+int session_keep_stats(struct session *s);
+/* The formats of printk and the names of tasks into the spool. */
+int session_keep_names(struct session *s);
+/* Puts tracefs back by the undo journal. 0, -errno, or a number of entries that could not be. */
+int session_restore(struct session *s);
+/* Makes the host's file from the spool. output: NULL, or instead of where it was to go. */
 int session_write(struct session *s, const char *output);
-int session_remove_spool(struct session *s); /* once the file is there and tracefs put back */
+/* Once the file is there and tracefs put back. 0, whatever could not be removed: that is a warning. */
+int session_remove_spool(struct session *s);
+/* Frees what the session has; the spool's directory stays. */
 void session_release(struct session *s);
 
 #endif

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The road of a recording once all is prepared: arm (readers, then the hypervisor,
+ * the guests, the host), run, stop in reverse, drain, write the files, put tracefs
+ * back.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -15,13 +20,14 @@
 #include "record/collect.h"
 #include "record/finish.h"
 #include "record/repair.h"
+#include "session/guests-ask.h"
 #include "session/session-priv.h"
 
 #define TICK_MS		 500
 #define FIRST_MAPS_MS	 50 /* a command has its libraries mapped by then */
 #define DRAIN_TIMEOUT_MS 60000
 
-static double now(void)
+static double now_s(void)
 {
 	struct timespec ts;
 
@@ -56,7 +62,7 @@ static void sum_track(struct session *s, size_t i)
 void session_sum(struct session *s)
 {
 	s->summary->n_buffers = s->n_tracks;
-	s->summary->seconds = s->started_at > 0 ? now() - s->started_at : 0;
+	s->summary->seconds = s->started_at > 0 ? now_s() - s->started_at : 0;
 	for (size_t i = 0; i < s->n_tracks; i++)
 		sum_track(s, i);
 	session_guests_sum(&s->guests, s->recorder, s->summary);
@@ -73,7 +79,7 @@ static void on_failure(void *ctx, const struct source *source, unsigned int cpu,
 	if (error != -ENOSPC)
 		log_err(s->log, "%s%scpu %u: %s", source->name, *source->name ? ": " : "", cpu,
 			errno_text(error));
-	if (write(s->fail_fd, &(uint64_t){ 1 }, sizeof(uint64_t)) < 0)
+	if (eventfd_write(s->fail_fd, 1) < 0)
 		log_err(s->log, "eventfd: %s", strerror(errno));
 }
 
@@ -113,7 +119,7 @@ static int hide_recorder(struct session *s)
 	return ret;
 }
 
-static int set_pids(struct session *s)
+static int filter_pids(struct session *s)
 {
 	size_t n = 0;
 	pid_t *pids;
@@ -138,12 +144,16 @@ static int set_pids(struct session *s)
 static int start_track(struct session *s, size_t i)
 {
 	struct session_track *t = &s->tracks[i];
-	int ret;
 
 	/* also when it fails half-way it must be stopped */
 	t->started = true;
-	ret = t->source->ops->start(t->source);
-	return ret;
+	return t->source->ops->start(t->source);
+}
+
+/* The hypervisor's is the last track. */
+static size_t host_tracks(const struct session *s)
+{
+	return s->n_tracks - (s->remote ? 1 : 0);
 }
 
 static int start_hosts(struct session *s)
@@ -152,9 +162,9 @@ static int start_hosts(struct session *s)
 
 	if (s->n_tracks)
 		s->guests.host_started = boot_ns();
-	for (size_t i = s->n_tracks - (s->remote ? 1 : 0); i-- && !ret;)
+	for (size_t i = host_tracks(s); i-- && !ret;)
 		ret = start_track(s, i);
-	s->started_at = now();
+	s->started_at = now_s();
 	return ret;
 }
 
@@ -169,21 +179,34 @@ static int start_all(struct session *s)
 	bool best_effort = s->plan->best_effort, late;
 	int ret = 0;
 
-	session_guests_await(&s->guests);
-	/* it is the last track */
+	guests_ask_await(&s->guests);
 	if (s->remote)
 		ret = start_track(s, s->n_tracks - 1);
-	if (!ret)
-		ret = session_guests_ready(&s->guests, best_effort);
+	ret = ret ?: guests_ask_ready(&s->guests, best_effort);
 	if (ret)
 		return ret;
-	session_guests_start(&s->guests);
-	late = session_guests_trace(&s->guests);
-	if (!late)
-		ret = session_guests_started(&s->guests, best_effort);
-	if (!ret)
-		ret = start_hosts(s);
-	return ret || !late ? ret : session_guests_started(&s->guests, best_effort);
+	guests_ask_start(&s->guests);
+	late = guests_ask_tracing(&s->guests);
+	if (late)
+		return start_hosts(s) ?: guests_ask_started(&s->guests, best_effort);
+	return guests_ask_started(&s->guests, best_effort) ?: start_hosts(s);
+}
+
+static int reserve_room(struct session *s)
+{
+	if (spool_reserve(s->spool, 0) != -ENOSPC)
+		return 0;
+	log_err(s->log, "no space left for a recording beside '%s'", spool_get(s->spool, "output"));
+	return -ENOSPC;
+}
+
+static int add_tracks(struct session *s)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < s->n_tracks && !ret; i++)
+		ret = recorder_add(s->recorder, s->tracks[i].source, s->spool, i);
+	return ret ?: guests_ask_add(&s->guests, s->plan->best_effort, s->recorder);
 }
 
 /* Readers first: the hypervisor's buffer is only polled while somebody reads it. */
@@ -194,66 +217,55 @@ static int arm(struct session *s)
 				    .failed = on_failure,
 				    .ctx = s,
 				    .log = s->log };
-	int ret = recorder_new(&s->recorder, &ro);
 
-	if (!ret)
-		ret = spool_set(s->spool, "state", "armed");
-	if (!ret && spool_reserve(s->spool, 0) == -ENOSPC) {
-		log_err(s->log, "no space left for a recording beside '%s'", spool_get(s->spool, "output"));
-		ret = -ENOSPC;
-	}
-	for (size_t i = 0; i < s->n_tracks && !ret; i++)
-		ret = recorder_add(s->recorder, s->tracks[i].source, s->spool, i);
-	if (!ret)
-		ret = session_guests_add(&s->guests, s->plan->best_effort, s->recorder);
-	if (!ret)
-		ret = hide_recorder(s);
-	if (!ret)
-		ret = set_pids(s);
-	return ret ? ret : start_all(s);
+	return recorder_new(&s->recorder, &ro) ?: spool_set(s->spool, "state", "armed") ?:
+	       reserve_room(s) ?: add_tracks(s) ?: hide_recorder(s) ?: filter_pids(s) ?: start_all(s);
 }
 
 /* ---- running ---------------------------------------------------------------------------------- */
 
-static void keep_maps_of(struct session *s, const char *pid)
+/* /proc/PID/NAME as text procNAME.PID, as long as there is such a process. */
+static void keep_proc(struct session *s, const char *pid, const char *name)
 {
 	char path[64], key[64];
 	struct buf text = { 0 };
 
-	snprintf(path, sizeof(path), "/proc/%.20s/maps", pid);
-	snprintf(key, sizeof(key), "procmaps.%.20s", pid);
+	snprintf(path, sizeof(path), "/proc/%.20s/%s", pid, name);
+	snprintf(key, sizeof(key), "proc%s.%.20s", name, pid);
 	if (!read_file(path, 16 << 20, &text) && text.len)
-		spool_put_text(s->spool, key, text.data, text.len);
-	buf_release(&text);
-	snprintf(path, sizeof(path), "/proc/%.20s/comm", pid);
-	snprintf(key, sizeof(key), "proccomm.%.20s", pid);
-	if (!read_file(path, 4096, &text) && text.len)
 		spool_put_text(s->spool, key, text.data, text.len);
 	buf_release(&text);
 }
 
 static void keep_maps(struct session *s)
 {
-	for (size_t i = 0; i < s->procs.n; i++)
-		keep_maps_of(s, s->procs.v[i]);
+	for (size_t i = 0; i < s->procs.n; i++) {
+		keep_proc(s, s->procs.v[i], "maps");
+		keep_proc(s, s->procs.v[i], "comm");
+	}
+}
+
+static int list_procs(struct session *s)
+{
+	char pid[24];
+	int ret = 0;
+
+	for (size_t i = 0; i < s->plan->pids.n && !ret; i++)
+		ret = strlist_add(&s->procs, s->plan->pids.v[i]);
+	if (ret || !s->has_command)
+		return ret;
+	snprintf(pid, sizeof(pid), "%d", (int)s->command.pid);
+	return strlist_add(&s->procs, pid);
 }
 
 static int choose_procs(struct session *s)
 {
 	struct buf list = { 0 };
-	char pid[24];
-	int ret = 0;
+	int ret = s->plan->proc_map ? list_procs(s) : 0;
 
-	if (!s->plan->proc_map)
-		return 0;
-	for (size_t i = 0; i < s->plan->pids.n && !ret; i++)
-		ret = strlist_add(&s->procs, s->plan->pids.v[i]);
-	snprintf(pid, sizeof(pid), "%d", (int)s->command.pid);
-	if (!ret && s->has_command)
-		ret = strlist_add(&s->procs, pid);
 	for (size_t i = 0; i < s->procs.n; i++)
 		buf_printf(&list, "%s ", s->procs.v[i]);
-	if (!ret && list.len)
+	if (!ret && s->procs.n)
 		ret = buf_str(&list) ? spool_set(s->spool, "procmaps", buf_str(&list)) : -ENOMEM;
 	buf_release(&list);
 	return ret;
@@ -271,9 +283,8 @@ static int start_command(struct session *s)
 	return ret;
 }
 
-/* A repair of the hypervisor's times writes its pages once more before the file is written: spool_reserve
- * keeps a quarter. */
-static uint64_t reserve_for(struct session *s)
+/* A repair writes the hypervisor's pages once more; the spool's reserve is a quarter of this. */
+static uint64_t bytes_to_reserve_for(const struct session *s)
 {
 	uint64_t bytes = recorder_bytes(s->recorder);
 
@@ -282,11 +293,10 @@ static uint64_t reserve_for(struct session *s)
 	return bytes;
 }
 
-/* Each tick: room for the file, maps of the command, the guests' threads, progress. -ENOSPC ends the
- * recording. */
+/* Twice a second: room for the file, maps of processes, the guests' threads, progress. -ENOSPC: no room. */
 static int tick(struct session *s)
 {
-	int ret = spool_reserve(s->spool, reserve_for(s));
+	int ret = spool_reserve(s->spool, bytes_to_reserve_for(s));
 
 	keep_maps(s);
 	session_guests_refresh_vcpus(&s->guests, false);
@@ -297,21 +307,21 @@ static int tick(struct session *s)
 	return ret == -ENOSPC ? ret : 0;
 }
 
-static int run(struct session *s)
+static int session_run(struct session *s)
 {
 	struct pollfd p[3] = { { .fd = s->o->stop_fd, .events = POLLIN },
 			       { .fd = s->fail_fd, .events = POLLIN },
 			       { .fd = s->command.end_fd, .events = POLLIN } };
-	bool look = s->has_command && s->command.end_fd < 0;
+	bool often = s->has_command && s->command.end_fd < 0;
 	int timeout = s->procs.n ? FIRST_MAPS_MS : TICK_MS;
 	int ret = 0;
 
 	while (!ret) {
-		double next = now() + timeout / 1e3;
+		double next = now_s() + timeout / 1e3;
 
-		/* the end of a command is looked for often, if need be: nobody likes to wait for it */
-		while (now() < next && !(s->has_command && command_ended(&s->command)))
-			if (poll(p, 3, look ? 10 : timeout) > 0)
+		/* without a descriptor for the end of the command it is polled for, so that nobody waits */
+		while (now_s() < next && !(s->has_command && command_ended(&s->command)))
+			if (poll(p, 3, often ? 10 : timeout) > 0)
 				break;
 		if (p[1].revents)
 			return s->failure;
@@ -348,24 +358,38 @@ static int finish_track(struct session *s, size_t i)
  */
 int session_drain(struct session *s)
 {
-	size_t hosts = s->n_tracks - (s->remote ? 1 : 0);
+	size_t hosts = host_tracks(s);
 	int ret = 0, error;
 
 	for (size_t i = 0; i < hosts; i++) {
 		error = stop_track(s, i);
-		ret = ret ? ret : error;
+		ret = ret ?: error;
 	}
 	error = session_guests_drain(&s->guests, s->recorder, DRAIN_TIMEOUT_MS);
-	ret = ret ? ret : error;
+	ret = ret ?: error;
 	clock_sampler_stop(s->guests.clocks);
 	for (size_t i = hosts; i < s->n_tracks; i++) {
 		error = stop_track(s, i);
-		ret = ret ? ret : error;
+		ret = ret ?: error;
 	}
 	for (size_t i = 0; i < s->n_tracks; i++) {
 		error = finish_track(s, i);
-		ret = ret ? ret : error;
+		ret = ret ?: error;
 	}
+	return ret;
+}
+
+static int keep_stat(struct session *s, size_t buffer, unsigned int cpu)
+{
+	struct source *source = s->tracks[buffer].source;
+	struct buf text = { 0 };
+	char name[48];
+	int ret = 0;
+
+	snprintf(name, sizeof(name), "stat.%zu.%u", buffer, cpu);
+	if (!source->ops->stat(source, cpu, recorder_stats(s->recorder, source, cpu), &text))
+		ret = spool_put_text(s->spool, name, text.data, text.len);
+	buf_release(&text);
 	return ret;
 }
 
@@ -373,32 +397,21 @@ int session_keep_stats(struct session *s)
 {
 	int ret = 0;
 
-	for (size_t i = 0; i < s->n_tracks; i++) {
-		struct source *source = s->tracks[i].source;
-
-		for (unsigned int cpu = 0; cpu < source->n_cpus && !ret; cpu++) {
-			struct buf text = { 0 };
-			char name[48];
-
-			snprintf(name, sizeof(name), "stat.%zu.%u", i, cpu);
-			if (!source->ops->stat(source, cpu, recorder_stats(s->recorder, source, cpu), &text))
-				ret = spool_put_text(s->spool, name, text.data, text.len);
-			buf_release(&text);
-		}
-	}
+	for (size_t i = 0; i < s->n_tracks; i++)
+		for (unsigned int cpu = 0; cpu < s->tracks[i].source->n_cpus && !ret; cpu++)
+			ret = keep_stat(s, i, cpu);
 	return ret;
 }
 
 int session_keep_names(struct session *s)
 {
-	int dirfd = open(s->tracing_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int ret = dirfd < 0 ? -errno : collect_names(dirfd, s->spool, s->log);
+	int ret, dirfd = open(s->tracing_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	if (dirfd >= 0)
-		close(dirfd);
-	if (!ret && s->remote)
-		ret = remote_collect_pids(s->remote);
-	return ret;
+	if (dirfd < 0)
+		return -errno;
+	ret = collect_names(dirfd, s->spool, s->log);
+	close(dirfd);
+	return ret || !s->remote ? ret : remote_collect_pids(s->remote);
 }
 
 int session_restore(struct session *s)
@@ -459,10 +472,10 @@ void session_release(struct session *s)
 		close(s->fail_fd);
 }
 
-/* Nothing was recorded: as if nothing had been. */
+/* Nothing was recorded: leaves no trace of the attempt. */
 static void abandon(struct session *s)
 {
-	session_guests_give_up(&s->guests);
+	guests_ask_give_up(&s->guests);
 	if (s->recorder)
 		session_drain(s);
 	clock_sampler_stop(s->guests.clocks); /* they run before there is a recorder */
@@ -475,19 +488,19 @@ static void abandon(struct session *s)
 
 /* ---- the end -------------------------------------------------------------------------------------- */
 
-static void put_back(void *session, size_t i)
+static void restore_job(void *session, size_t i)
 {
 	session_restore(session);
 }
 
-static void keep_symbols(void *session, size_t i)
+static void symbols_job(void *session, size_t i)
 {
 	struct session *s = session;
 
-	s->symbols_error = collect_symbols(s->spool, s->log);
+	s->symbols_error = collect_symbols(s->spool, s->o->root, s->log);
 }
 
-/* Beside what its caller goes on with, if there is a thread to be had. workers_free() waits for it. */
+/* Does the job in a thread, if one is to be had. workers_free() waits for it. */
 static struct workers *beside(workers_job *job, struct session *s)
 {
 	struct workers *c = NULL;
@@ -499,62 +512,63 @@ static struct workers *beside(workers_job *job, struct session *s)
 	return c;
 }
 
-static void note_guests(struct session *s)
+static void finish_guests(struct session *s)
 {
 	int ret = session_guests_align_clocks(&s->guests, s->spool);
 
 	if (ret)
-		log_warn(s->log, "the guests' vCPUs are not noted: %s", errno_text(ret));
+		log_warn(s->log, "the guests' vCPUs are left out: %s", errno_text(ret));
 	session_guests_verify_totals(&s->guests, s->recorder, s->summary);
 }
 
 /* Putting tracefs back waits for the kernel most of the time, the rest does not wait for that. */
 static int finish_files(struct session *s)
 {
-	struct workers *restorer = s->plan->keep ? NULL : beside(put_back, s);
-	struct workers *symbols = beside(keep_symbols, s);
+	struct workers *restorer = s->plan->keep ? NULL : beside(restore_job, s);
+	struct workers *symbols = beside(symbols_job, s);
 	int ret = 0, error;
 
-	/* if it fails it is tried again, and said, as the file is written */
+	/* if this fails, session_write tries it again and keeps the spool */
 	spool_repair(s->spool, s->log);
-	note_guests(s);
+	finish_guests(s);
 	workers_free(symbols);
 	if (s->symbols_error)
 		log_warn(s->log, "the kernel's symbols are left out: %s", errno_text(s->symbols_error));
 	session_guests_write(&s->guests, s->summary);
-	if (s->n_tracks) /* else of guests alone: nothing of the host's is to be written */
+	if (s->n_tracks) /* else guests alone were recorded: the host has no file */
 		ret = session_write(s, NULL);
 	error = session_guests_written(&s->guests, s->summary);
 	workers_free(restorer);
 	if (!ret)
 		session_remove_spool(s);
-	return error ? error : ret;
+	return error ?: ret;
 }
 
-static int end(struct session *s, int ran)
+static void keep_rest(struct session *s)
 {
-	int ret = session_drain(s), error;
+	int ret = session_keep_stats(s) ?: session_keep_names(s);
+
+	if (ret)
+		log_warn(s->log, "names and statistics are incomplete: %s", errno_text(ret));
+	ret = spool_set(s->spool, "state", "drained");
+	if (ret)
+		log_warn(s->log, "%s/session: %s", spool_dir(s->spool), errno_text(ret));
+}
+
+static int session_end(struct session *s, int ran)
+{
+	int drained = session_drain(s);
 
 	session_guests_refresh_vcpus(&s->guests, true);
-	s->summary->disk_full = ran == -ENOSPC || ret == -ENOSPC;
+	s->summary->disk_full = ran == -ENOSPC || drained == -ENOSPC;
 	session_sum(s);
 	spool_free_reserve(s->spool);
 	if (s->summary->disk_full)
 		log_err(s->log, "the disk is full: the recording ends here");
-	error = session_keep_stats(s);
-	if (!error)
-		error = session_keep_names(s);
-	if (error)
-		log_warn(s->log, "names and statistics are incomplete: %s", errno_text(error));
-	error = spool_set(s->spool, "state", "drained");
-	if (error)
-		log_warn(s->log, "%s/session: %s", spool_dir(s->spool), errno_text(error));
+	keep_rest(s);
 	s->summary->has_command_status = s->has_command && command_ended(&s->command);
 	s->summary->command_status = s->command.status;
-	error = finish_files(s);
-	if (error)
-		return error;
-	return ran ? ran : ret;
+	return finish_files(s) ?: ran ?: drained;
 }
 
 int session_record(const struct record_plan *plan, const struct session_opts *o,
@@ -570,17 +584,12 @@ int session_record(const struct record_plan *plan, const struct session_opts *o,
 
 	*summary = (struct session_summary){ 0 };
 	s.fail_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	ret = s.fail_fd < 0 ? -errno : session_prepare(&s);
-	if (!ret)
-		ret = choose_procs(&s);
-	if (!ret)
-		ret = arm(&s);
-	if (!ret)
-		ret = start_command(&s);
+	ret = s.fail_fd < 0 ? -errno : session_prepare_all(&s);
+	ret = ret ?: choose_procs(&s) ?: arm(&s) ?: start_command(&s);
 	if (ret)
 		abandon(&s);
 	else
-		ret = end(&s, run(&s));
+		ret = session_end(&s, session_run(&s));
 	session_release(&s);
 	return ret;
 }

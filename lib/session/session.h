@@ -17,12 +17,12 @@ struct session_buffer {
 	uint64_t events;
 	uint64_t lost;
 	uint64_t bad;	  /* hypervisor records or lines, a guest's pages, that made no sense */
-	uint64_t size_kb; /* buffer size per CPU; 0 = not known */
+	uint64_t size_kb; /* buffer size per CPU; 0 = unknown */
 	bool guest;	  /* a guest's, in a file of its own */
 	int guest_lost;	  /* -errno: it was lost before the end; what it sent is kept */
 };
 
-#define SESSION_BUFFERS_MAX 64
+#define SESSION_BUFFERS_MAX SPOOL_BUFFERS_MAX
 
 struct session_summary {
 	struct session_buffer buffers[SESSION_BUFFERS_MAX];
@@ -39,7 +39,7 @@ struct session_summary {
 
 struct session_opts {
 	const char *tracing_dir; /* NULL: where tracefs is mounted */
-	const char *root; /* prefix of /proc and /sys for the guests' processes; NULL: this machine's */
+	const char *root; /* prefix of /proc and /sys: guests' processes, symbols; NULL: this machine's */
 	/* Readable when the recording is to end: a signalfd of the caller's. -1: only the command ends it. */
 	int stop_fd;
 	/*

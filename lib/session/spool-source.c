@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* A spool as the synchronisation of clocks reads files. */
+/* A spool as a source of evidence: what was recorded, before it becomes a file. */
 #include "session/spool-source.h"
 
 #include <errno.h>
@@ -9,38 +9,40 @@
 
 #include "record/spool-formats.h"
 
-struct walker {
+struct spool_walk {
 	const struct spool *spool;
 	size_t buffer;
 	uint32_t page_size;
 };
 
-struct priv {
+struct spool_source_priv {
 	struct spool_formats formats;
 	struct buf cmdlines;
-	struct walker *walkers;
+	struct spool_walk *walkers;
 };
 
-static int spool_walk(void *ctx, unsigned int cpu,
-		      int (*take)(void *to, unsigned int number, const void *data, size_t len), void *to)
+static int walk_spool(void *ctx, unsigned int cpu, sync_page_fn take, void *to)
 {
-	const struct walker *w = ctx;
-	void *page = malloc(w->page_size);
-	int fd = spool_pages_fd(w->spool, w->buffer, cpu);
-	int ret = !page ? -ENOMEM : fd < 0 ? fd : 0;
+	const struct spool_walk *w = ctx;
+	int fd = spool_pages_fd(w->spool, w->buffer, cpu), ret = 0;
+	void *page;
 
+	if (fd < 0)
+		return fd;
+	page = malloc(w->page_size);
+	if (!page)
+		ret = -ENOMEM;
 	for (off_t at = 0; !ret; at += w->page_size) {
 		if (pread(fd, page, w->page_size, at) != (ssize_t)w->page_size)
 			break;
 		ret = take(to, cpu, page, w->page_size);
 	}
-	if (fd >= 0)
-		close(fd);
+	close(fd);
 	free(page);
 	return ret;
 }
 
-static int open_spool_buffers(struct spool_source *s, struct priv *p, const struct spool *spool)
+static int list_spool_buffers(struct spool_source *s, struct spool_source_priv *p, const struct spool *spool)
 {
 	size_t n = spool_n_buffers(spool);
 	struct page_layout layout;
@@ -54,9 +56,9 @@ static int open_spool_buffers(struct spool_source *s, struct priv *p, const stru
 		const struct spool_buffer *b = spool_buffer(spool, i);
 		struct sync_buffer *out = &s->source.buffers[i];
 
-		p->walkers[i] = (struct walker){ .spool = spool, .buffer = i, .page_size = b->page_size };
+		p->walkers[i] = (struct spool_walk){ .spool = spool, .buffer = i, .page_size = b->page_size };
 		*out = (struct sync_buffer){
-			.layout = layout, .n_cpus = b->n_cpus, .walk = spool_walk, .ctx = &p->walkers[i]
+			.layout = layout, .n_cpus = b->n_cpus, .walk = walk_spool, .ctx = &p->walkers[i]
 		};
 		if (!strncmp(b->kind, "hyp-", 4)) /* our own pages */
 			out->layout = page_layout_default;
@@ -68,34 +70,31 @@ static int open_spool_buffers(struct spool_source *s, struct priv *p, const stru
 
 int spool_source_open(struct spool_source *s, const struct spool *spool)
 {
-	struct priv *p = calloc(1, sizeof(*p));
+	struct spool_source_priv *p = calloc(1, sizeof(*p));
 	int ret;
 
 	*s = (struct spool_source){ .priv = p };
 	if (!p)
 		return -ENOMEM;
 	ret = spool_formats_load(&p->formats, spool);
-	if (ret)
-		goto fail;
-	ret = open_spool_buffers(s, p, spool);
-	if (ret)
-		goto fail;
-	ret = -ENOMEM;
-	if (spool_get_text(spool, "saved_cmdlines", &p->cmdlines) == -ENOMEM)
-		goto fail;
+	if (!ret)
+		ret = list_spool_buffers(s, p, spool);
+	if (!ret && spool_get_text(spool, "saved_cmdlines", &p->cmdlines) == -ENOMEM)
+		ret = -ENOMEM;
+	if (ret) {
+		spool_source_close(s);
+		return ret;
+	}
 	s->source.formats = p->formats.texts;
 	s->source.n_formats = p->formats.n_texts;
 	s->source.cmdlines = p->cmdlines.len ? buf_str(&p->cmdlines) : NULL;
 	s->source.cmdlines_len = p->cmdlines.len;
 	return 0;
-fail:
-	spool_source_close(s);
-	return ret;
 }
 
 void spool_source_close(struct spool_source *s)
 {
-	struct priv *p = s->priv;
+	struct spool_source_priv *p = s->priv;
 
 	free(s->source.buffers);
 	if (p) {

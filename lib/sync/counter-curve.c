@@ -1,27 +1,21 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* A clock over its counter. */
+/* A clock over its counter, from snapshots: a chord between each two, and how far it is off. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
 #include "sync/counter-method-priv.h"
+#include "util/array.h"
 
 #define SLEW_ALONE 5e-6 /* what a clock's rate may change by when nothing shows how it does */
 #define SLEW_LEAST 1e-7 /* ... by more than its rates beside show */
 #define WIDE	   4	/* brackets so many times wider than usual were interrupted */
 
-static int by_value(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
 static uint64_t usual_slack(const struct counter_log *l, uint64_t *scratch)
 {
 	for (size_t i = 0; i < l->n_shots; i++)
 		scratch[i] = l->shots[i].slack;
-	qsort(scratch, l->n_shots, sizeof(*scratch), by_value);
+	qsort(scratch, l->n_shots, sizeof(*scratch), compare_u64);
 	return scratch[l->n_shots / 2];
 }
 
@@ -49,25 +43,25 @@ static int take_shots(struct curve *c, const struct counter_log *l)
 	return 0;
 }
 
-static double slope(const struct curve *c, size_t i)
+static double chord_slope(const struct curve *c, size_t i)
 {
 	return (double)(c->v[i + 1].clock - c->v[i].clock) / (double)(c->v[i + 1].counter - c->v[i].counter);
 }
 
 /*
  * Within an interval the clock's rate lies between those that the chords beside
- * and its own show: with a range of r it leaves its chord of T ticks by at most
+ * it and its own show: with a range of r it leaves its chord of T ticks by at most
  * r T / 4.
  */
 static void find_off(struct curve *c, size_t i)
 {
-	double s = slope(c, i), range = 0, ticks = (double)(c->v[i + 1].counter - c->v[i].counter);
+	double s = chord_slope(c, i), range = 0, ticks = (double)(c->v[i + 1].counter - c->v[i].counter);
 	uint64_t slack = c->v[i].slack > c->v[i + 1].slack ? c->v[i].slack : c->v[i + 1].slack;
 
 	if (i)
-		range += fabs(s - slope(c, i - 1));
+		range += fabs(s - chord_slope(c, i - 1));
 	if (i + 2 < c->n)
-		range += fabs(s - slope(c, i + 1));
+		range += fabs(s - chord_slope(c, i + 1));
 	range += (c->n == 2 ? SLEW_ALONE : SLEW_LEAST) * s;
 	c->off[i] = ((double)slack + 1) * c->ns + range * ticks / 4;
 }
@@ -83,7 +77,7 @@ int curve_make(struct curve *c, const struct counter_log *l)
 	c->ns = (double)(c->v[c->n - 1].clock - c->v[0].clock) /
 		(double)(c->v[c->n - 1].counter - c->v[0].counter);
 	for (size_t i = 0; i + 1 < c->n; i++)
-		if (fabs(slope(c, i) / c->ns - 1) > CURVE_STEP)
+		if (fabs(chord_slope(c, i) / c->ns - 1) > CURVE_STEP)
 			return -ERANGE;
 	for (size_t i = 0; i + 1 < c->n; i++)
 		find_off(c, i);
@@ -96,20 +90,20 @@ void curve_release(struct curve *c)
 	free(c->off);
 }
 
+static bool counter_before(const void *entry, const void *key)
+{
+	return ((const struct counter_shot *)entry)->counter <= *(const uint64_t *)key;
+}
+
+static bool clock_before(const void *entry, const void *key)
+{
+	return ((const struct counter_shot *)entry)->clock <= *(const uint64_t *)key;
+}
+
 /* The interval that holds the counter's value; the outer ones go on. */
 static size_t curve_interval(const struct curve *c, uint64_t counter)
 {
-	size_t low = 0, high = c->n - 1;
-
-	while (high - low > 1) {
-		size_t mid = low + (high - low) / 2;
-
-		if (c->v[mid].counter <= counter)
-			low = mid;
-		else
-			high = mid;
-	}
-	return low;
+	return array_lower_bound(c->v + 1, c->n - 2, sizeof(*c->v), counter_before, &counter);
 }
 
 uint64_t curve_clock(const struct curve *c, uint64_t counter)
@@ -117,23 +111,15 @@ uint64_t curve_clock(const struct curve *c, uint64_t counter)
 	size_t i = curve_interval(c, counter);
 	double ticks = (double)(int64_t)(counter - c->v[i].counter);
 
-	return c->v[i].clock + (uint64_t)(int64_t)llround(ticks * slope(c, i));
+	return c->v[i].clock + (uint64_t)(int64_t)llround(ticks * chord_slope(c, i));
 }
 
 uint64_t curve_counter(const struct curve *c, uint64_t clock)
 {
-	size_t low = 0, high = c->n - 1;
+	size_t i = array_lower_bound(c->v + 1, c->n - 2, sizeof(*c->v), clock_before, &clock);
+	double ns = (double)(int64_t)(clock - c->v[i].clock);
 
-	while (high - low > 1) {
-		size_t mid = low + (high - low) / 2;
-
-		if (c->v[mid].clock <= clock)
-			low = mid;
-		else
-			high = mid;
-	}
-	return c->v[low].counter +
-	       (uint64_t)(int64_t)llround((double)(int64_t)(clock - c->v[low].clock) / slope(c, low));
+	return c->v[i].counter + (uint64_t)(int64_t)llround(ns / chord_slope(c, i));
 }
 
 double curve_off(const struct curve *c, uint64_t from, uint64_t to)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#ifndef HYPTRACE_EXACT_PRIV_H
-#define HYPTRACE_EXACT_PRIV_H
+#ifndef HYPTRACE_COUNTER_METHOD_PRIV_H
+#define HYPTRACE_COUNTER_METHOD_PRIV_H
 
 #include "sync/counter-method.h"
 
-/* Shared by exact.c, exact-curve.c and exact-windows.c. */
+/* Shared by counter-method.c, counter-curve.c and counter-windows.c. */
 
-/* ---- exact-curve.c */
+/* ---- counter-curve.c */
 
 #define CURVE_STEP 2e-3 /* no clock is slewed by so much: it was set */
 
@@ -29,11 +29,11 @@ double curve_off(const struct curve *c, uint64_t from, uint64_t to);
 /* How far the curve leaves its own chord between two values of the counter, ns. */
 double curve_sag(const struct curve *c, uint64_t from, uint64_t to);
 
-/* ---- exact.c */
+/* ---- counter-method.c */
 
 /*
  * CNTVOFF from `start` on, a value of the guest's counter. It may have begun
- * anywhere from `from` on: in between nothing is known.
+ * anywhere from `from` on: in between there is no bound.
  */
 struct epoch {
 	uint64_t from, start;	 /* 0, 0: the first */
@@ -50,13 +50,17 @@ struct counter_method {
 	size_t n_points;
 };
 
+/* Makes both curves. 0, -ENOMEM, -ENODATA with *why; counter_method_end it in any case. */
 int counter_method_begin(struct counter_method *j, const struct counter_log *host,
 			 const struct counter_log *guest, const char **why);
+/* Appends a copy. 0 or -ENOMEM. */
 int counter_method_add_epoch(struct counter_method *j, const struct epoch *e);
-/* As many epochs as needed, each offset between the latest question and the earliest answer. */
+/* As many epochs as needed, each offset between the latest question and the earliest answer.
+ * 0, -ENOMEM, -ENODATA: an answer before its question. */
 int counter_method_pings(struct counter_method *j, const struct counter_log *guest);
+/* Fills the result's knots, cuts and class. 0 or -ENOMEM. */
 int counter_method_knots(struct counter_method *j, enum sync_class class);
-/* ret: what failed before, and is returned. */
+/* Frees all but the result, that too on an error. ret: what failed before, and is returned. */
 int counter_method_end(struct counter_method *j, int ret);
 
 #endif

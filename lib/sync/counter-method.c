@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* The counter method: a guest's clock by the machine's counter and its CNTVOFF, or by pings. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "sync/counter-method-priv.h"
+#include "util/array.h"
 
 #define ROUNDING 3	     /* ns: two clocks' whole ns, and ours */
 #define KNOTS_NS 40000000000 /* further apart stock's interpolation overflows */
@@ -17,7 +19,7 @@ static bool ping_fits(const struct counter_ping *p, uint64_t cntvoff)
 }
 
 /* All answers of the guest agree with the VM's CNTVOFFs. */
-static bool vm_fits(const struct counter_log *guest, const struct cntvoff_log *cntvoff, int32_t vm)
+static bool pings_fit_vm(const struct counter_log *guest, const struct cntvoff_log *cntvoff, int32_t vm)
 {
 	for (size_t i = 0; i < guest->n_pings; i++) {
 		bool fits = false;
@@ -31,7 +33,7 @@ static bool vm_fits(const struct counter_log *guest, const struct cntvoff_log *c
 	return guest->n_pings > 0;
 }
 
-static bool zero_fits(const struct counter_log *guest)
+static bool pings_fit_zero(const struct counter_log *guest)
 {
 	for (size_t i = 0; i < guest->n_pings; i++)
 		if (!ping_fits(&guest->pings[i], 0))
@@ -52,15 +54,15 @@ static bool vm_has(const struct cntvoff_log *cntvoff, int32_t vm, const struct c
 #define VM_SEVERAL (-1)
 
 /* Of VMs that were started together the one whose threads are the guest's. */
-static int32_t find_vm(const struct counter_log *guest, const struct cntvoff_log *cntvoff,
-		       const struct counter_threads *t)
+static int32_t vm_of_pings(const struct counter_log *guest, const struct cntvoff_log *cntvoff,
+			   const struct counter_threads *t)
 {
 	int32_t found = VM_NONE;
 
 	for (size_t i = 0; i < cntvoff->n_spans; i++) {
 		int32_t vm = cntvoff->spans[i].vm;
 
-		if (vm == found || !vm_fits(guest, cntvoff, vm))
+		if (vm == found || !pings_fit_vm(guest, cntvoff, vm))
 			continue;
 		if (vm_has(cntvoff, vm, t))
 			return vm;
@@ -71,7 +73,7 @@ static int32_t find_vm(const struct counter_log *guest, const struct cntvoff_log
 
 int counter_method_add_epoch(struct counter_method *j, const struct epoch *e)
 {
-	struct epoch *v = realloc(j->epochs, (j->n + 1) * sizeof(*v));
+	struct epoch *v = array_grow(j->epochs, j->n, sizeof(*v));
 
 	if (!v)
 		return -ENOMEM;
@@ -87,9 +89,8 @@ int counter_method_add_epoch(struct counter_method *j, const struct epoch *e)
  */
 static int epochs_of_vm(struct counter_method *j, const struct cntvoff_log *cntvoff, int32_t vm)
 {
-	int ret = 0;
 
-	for (size_t i = 0; i < cntvoff->n_spans && !ret; i++) {
+	for (size_t i = 0; i < cntvoff->n_spans; i++) {
 		const struct cntvoff_span *s = &cntvoff->spans[i];
 		struct epoch e = { .cntvoff = s->cntvoff };
 
@@ -102,13 +103,14 @@ static int epochs_of_vm(struct counter_method *j, const struct cntvoff_log *cntv
 		}
 		if (j->n && (e.start <= j->epochs[j->n - 1].start || e.from > e.start))
 			return -ENODATA; /* a guest whose counter was set back */
-		ret = counter_method_add_epoch(j, &e);
+		if (counter_method_add_epoch(j, &e))
+			return -ENOMEM;
 	}
-	return ret;
+	return 0;
 }
 
 /* Records of CNTVOFF were lost where it changed. */
-static enum sync_class class_known(const struct counter_method *j)
+static enum sync_class class_of_epochs(const struct counter_method *j)
 {
 	for (size_t i = 1; i < j->n; i++)
 		if (j->epochs[i].from < j->epochs[i].start)
@@ -116,18 +118,36 @@ static enum sync_class class_known(const struct counter_method *j)
 	return SYNC_HARD;
 }
 
-static int epochs_known(struct counter_method *j, const struct counter_log *guest,
-			const struct cntvoff_log *cntvoff, const struct counter_threads *threads,
-			const char **why)
+/* The vCPU threads that the probe saw. */
+static int take_vcpus(struct sync_result *out, const struct cntvoff_log *cntvoff, int32_t vm)
 {
-	int32_t vm = find_vm(guest, cntvoff, threads);
+	for (size_t i = 0; i < cntvoff->n_vcpus; i++) {
+		const struct cntvoff_vcpu *one = &cntvoff->vcpus[i];
+		struct sync_vcpu *v;
+
+		if (one->vm != vm)
+			continue;
+		v = array_grow(out->vcpus, out->n_vcpus, sizeof(*v));
+		if (!v)
+			return -ENOMEM;
+		out->vcpus = v;
+		v[out->n_vcpus++] = (struct sync_vcpu){ .cpu = one->id, .pid = one->pid };
+	}
+	return 0;
+}
+
+static int epochs_by_cntvoff(struct counter_method *j, const struct counter_log *guest,
+			     const struct cntvoff_log *cntvoff, const struct counter_threads *threads,
+			     const char **why)
+{
+	int32_t vm = vm_of_pings(guest, cntvoff, threads);
 	int ret;
 
 	if (vm == VM_SEVERAL) {
 		*why = "several VMs' CNTVOFFs fit its counter, and its vCPU threads are not known";
 		return -ENODATA;
 	}
-	if (!vm && !zero_fits(guest)) {
+	if (!vm && !pings_fit_zero(guest)) {
 		*why = cntvoff->n_spans ? "no VM's CNTVOFF fits its counter" : "its CNTVOFF is not known";
 		return -ENODATA;
 	}
@@ -136,19 +156,7 @@ static int epochs_known(struct counter_method *j, const struct counter_log *gues
 	ret = epochs_of_vm(j, cntvoff, vm);
 	if (ret == -ENODATA)
 		*why = "its counter was set back";
-	for (size_t i = 0; i < cntvoff->n_vcpus && !ret; i++) {
-		struct sync_vcpu *v;
-
-		if (cntvoff->vcpus[i].vm != vm)
-			continue;
-		v = realloc(j->out->vcpus, (j->out->n_vcpus + 1) * sizeof(*v));
-		if (!v)
-			return -ENOMEM;
-		j->out->vcpus = v;
-		v[j->out->n_vcpus++] =
-			(struct sync_vcpu){ .cpu = cntvoff->vcpus[i].id, .pid = cntvoff->vcpus[i].pid };
-	}
-	return ret;
+	return ret ? ret : take_vcpus(j->out, cntvoff, vm);
 }
 
 /* What some of the pings leave of CNTVOFF. */
@@ -190,7 +198,7 @@ static struct range next_range(const struct counter_log *guest, size_t from)
 	return r;
 }
 
-static int add_range(struct counter_method *j, const struct counter_log *guest, const struct range *r)
+static int add_range_epoch(struct counter_method *j, const struct counter_log *guest, const struct range *r)
 {
 	struct epoch e = { .end = guest->pings[r->to - 1].last,
 			   .cntvoff = r->low + (r->high - r->low) / 2,
@@ -210,7 +218,6 @@ static int add_range(struct counter_method *j, const struct counter_log *guest, 
 int counter_method_pings(struct counter_method *j, const struct counter_log *guest)
 {
 	struct range now, next;
-	int ret = 0;
 
 	for (size_t i = 0; i < guest->n_pings; i++) {
 		const struct counter_ping *p = &guest->pings[i];
@@ -218,7 +225,7 @@ int counter_method_pings(struct counter_method *j, const struct counter_log *gue
 		if ((int64_t)(p->back - p->last - (p->sent - p->first)) < 0)
 			return -ENODATA;
 	}
-	for (size_t i = 0; i < guest->n_pings && !ret; i = next.from) {
+	for (size_t i = 0; i < guest->n_pings; i = next.from) {
 		now = next_range(guest, i);
 		next = (struct range){ .from = now.to };
 		if (now.to < guest->n_pings) {
@@ -227,19 +234,13 @@ int counter_method_pings(struct counter_method *j, const struct counter_log *gue
 				now.to--;
 			now = range_of(guest, now.from, now.to);
 		}
-		ret = add_range(j, guest, &now);
+		if (add_range_epoch(j, guest, &now))
+			return -ENOMEM;
 	}
-	return ret;
+	return 0;
 }
 
 /* ---- knots -------------------------------------------------------------------------------- */
-
-static int by_value(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
 
 static bool is_start(const struct counter_method *j, uint64_t counter)
 {
@@ -258,7 +259,7 @@ static bool is_vague(const struct counter_method *j, uint64_t counter)
 }
 
 /* Knots want room between them: for one just before an epoch's start too. */
-static void add_point(struct counter_method *j, uint64_t at)
+static void add_knot_point(struct counter_method *j, uint64_t at)
 {
 	uint64_t *last = j->n_points ? &j->points[j->n_points - 1] : NULL;
 
@@ -323,9 +324,9 @@ static int choose_points(struct counter_method *j)
 		if (e->from < e->start && e->from > first)
 			j->points[used++] = e->from;
 	}
-	qsort(j->points, used, sizeof(*j->points), by_value);
+	qsort(j->points, used, sizeof(*j->points), compare_u64);
 	for (size_t i = 0; i < used; i++)
-		add_point(j, j->points[i]);
+		add_knot_point(j, j->points[i]);
 	return 0;
 }
 
@@ -363,7 +364,7 @@ static uint64_t bound_between(const struct counter_method *j, const struct epoch
 	return (uint64_t)ceil(ns) + ROUNDING;
 }
 
-/* The last knot before an epoch: where that may have begun earlier, it vouches for nothing. */
+/* The last knot before an epoch: where that may have begun earlier, it has no bound. */
 static void add_end(struct counter_method *j, uint64_t before, uint64_t at, const struct epoch *e,
 		    enum sync_class class)
 {
@@ -455,12 +456,14 @@ int counter_solve(const struct counter_log *host, const struct counter_log *gues
 	struct counter_method j = { .out = out };
 	int ret;
 
-	*out = (struct sync_result){ .method = "exact" };
+	*out = (struct sync_result){ .method = "counter" };
 	ret = counter_method_begin(&j, host, guest, why);
+	if (ret)
+		goto out;
+	ret = epochs_by_cntvoff(&j, guest, cntvoff, threads, why);
 	if (!ret)
-		ret = epochs_known(&j, guest, cntvoff, threads, why);
-	if (!ret)
-		ret = counter_method_knots(&j, class_known(&j));
+		ret = counter_method_knots(&j, class_of_epochs(&j));
+out:
 	return counter_method_end(&j, ret);
 }
 
@@ -472,13 +475,12 @@ int counter_solve_pings(const struct counter_log *host, const struct counter_log
 
 	*out = (struct sync_result){ .method = "ping" };
 	ret = counter_method_begin(&j, host, guest, why);
-	if (!ret) {
-		ret = counter_method_pings(&j, guest);
-		if (!ret && !j.n)
-			ret = -ENODATA;
-		*why = "its answers make no sense";
-	}
+	if (ret)
+		goto out;
+	*why = "its answers make no sense";
+	ret = counter_method_pings(&j, guest);
 	if (!ret)
-		ret = counter_method_knots(&j, SYNC_PING);
+		ret = j.n ? counter_method_knots(&j, SYNC_PING) : -ENODATA;
+out:
 	return counter_method_end(&j, ret);
 }

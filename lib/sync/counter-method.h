@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#ifndef HYPTRACE_EXACT_H
-#define HYPTRACE_EXACT_H
+#ifndef HYPTRACE_COUNTER_METHOD_H
+#define HYPTRACE_COUNTER_METHOD_H
 
 #include "clock/cntvoff-log.h"
 #include "clock/counter-log.h"
-#include "sync/sync.h"
+#include "sync/evidence.h"
 
 /*
- * The exact method: a guest's counter is the host's less CNTVOFF, without any
+ * The counter method ("exact" to users): a guest's counter is the host's less CNTVOFF, without any
  * drift; snapshots on both sides tie the trace clocks to their counters. Pure:
  * logs in, a sync_result out. Documentation/clock-sync.md has the maths.
  */
 
-/* The guest's vCPU threads, as far as they are known. */
+/* The guest's vCPU threads, as far as they were found. */
 struct counter_threads {
 	const struct offset_vcpu *v;
 	size_t n;
@@ -29,11 +29,11 @@ int counter_solve(const struct counter_log *host, const struct counter_log *gues
 		  const struct cntvoff_log *cntvoff, const struct counter_threads *threads,
 		  struct sync_result *out, const char **why);
 
-/* What a recording's events tell, besides the counters. */
+/* A recording's events, as evidence besides the counters. */
 struct counter_events {
 	const struct sync_host *host;
 	const struct sync_guest *guest;
-	const struct offset_vcpu *vcpus; /* the map, as far as known */
+	const struct offset_vcpu *vcpus; /* the map, as far as given */
 	size_t n_vcpus;
 };
 
@@ -41,7 +41,7 @@ struct counter_events {
  * Without CNTVOFF, but with events: the windows (sync.h) bound it, all of a
  * recording together, since it does not drift; where the pings show that the VM was
  * stopped, all before and all after. -ENODATA: they do not, or it was stopped and
- * no ping shows that; sync_files may still find something.
+ * no ping shows that; sync_solve_evidence may still find something.
  */
 int counter_solve_windows(const struct counter_log *host, const struct counter_log *guest,
 			  const struct counter_events *events, struct sync_result *out,

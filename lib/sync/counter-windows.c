@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "sync/counter-method-priv.h"
-#include "sync/problem.h"
+#include "sync/solver.h"
 
 /* The two clocks as seen through their counters: no drift. */
 #define NO_RATE 1e-8
@@ -59,20 +59,18 @@ static uint64_t curves_off(const struct counter_method *j)
 }
 
 /* The windows that [from, to] may have to do with, wider by `off`. */
-static int widen(const struct sync_host *in, uint64_t from, uint64_t to, uint64_t off,
-		 struct sync_windows *out)
+static int widen_windows(const struct sync_host *in, uint64_t from, uint64_t to, uint64_t off,
+			 struct sync_windows *out)
 {
-	int ret = 0;
-
-	for (size_t i = 0; i < in->windows.n && !ret; i++) {
+	for (size_t i = 0; i < in->windows.n; i++) {
 		struct sync_window w = in->windows.v[i];
 
 		w.a -= w.a > off ? off : w.a;
 		w.b += off;
-		if (w.b >= from && w.a <= to)
-			ret = sync_windows_add(out, &w);
+		if (w.b >= from && w.a <= to && sync_windows_add(out, &w))
+			return -ENOMEM;
 	}
-	return ret;
+	return 0;
 }
 
 /* What all knots leave of the offset; false: they contradict each other, or one is not sure. */
@@ -124,7 +122,7 @@ static void take_map(struct sync_result *out, struct sync_result *r)
 	out->map_changed = out->map_changed || r->map_changed;
 }
 
-struct job {
+struct part_job {
 	struct counter_method *j;
 	const struct counter_events *events;
 	uint64_t off; /* ns, of the curves */
@@ -133,11 +131,10 @@ struct job {
 };
 
 /* Narrows an epoch's CNTVOFF from what the pings leave to what the windows do. */
-static int solve_part(struct job *job, struct epoch *e, const struct part *part)
+static int solve_part(struct part_job *job, struct epoch *e, const struct part *part)
 {
 	const struct counter_events *events = job->events;
 	uint64_t reach = (uint64_t)((double)e->slack * job->j->host.ns) + job->off + 1;
-	struct sync_windows windows = { 0 };
 	struct sync_guest mapped = { 0 };
 	struct sync_host host = *events->host;
 	struct sync_result r = { 0 };
@@ -145,57 +142,51 @@ static int solve_part(struct job *job, struct epoch *e, const struct part *part)
 	int32_t *pids = NULL;
 	int ret = map_guest(job->j, part, e->cntvoff, events->guest, &mapped);
 
+	host.windows = (struct sync_windows){ 0 };
+	if (ret)
+		goto out;
 	host.begin = mapped.first - (mapped.first > reach ? reach : mapped.first);
 	host.begin = host.begin > events->host->begin ? host.begin : events->host->begin;
 	host.end = mapped.last + reach < events->host->end ? mapped.last + reach : events->host->end;
-	if (!ret)
-		ret = widen(events->host, host.begin, host.end, job->off, &windows);
-	host.windows = windows;
-	if (!ret)
-		ret = sync_input_make(&in, &host, &mapped, events->vcpus, events->n_vcpus, &pids);
-	if (!ret) {
-		in.prior = (struct sync_prior){ true, mapped.first, 0, reach };
-		in.max_rate = NO_RATE;
-		in.max_bend = NO_BEND;
-		ret = sync_solve(&in, &r, job->log);
-	}
-	if (!ret)
-		ret = r.class == SYNC_NONE || !one_offset(&r, &mapped) ? -ENODATA : take_range(job->j, e, &r);
-	if (!ret) {
-		job->class = r.class < job->class ? r.class : job->class;
-		take_map(job->j->out, &r);
-	}
+	ret = widen_windows(events->host, host.begin, host.end, job->off, &host.windows);
+	if (ret)
+		goto out;
+	ret = sync_input_make(&in, &host, &mapped, events->vcpus, events->n_vcpus, &pids);
+	if (ret)
+		goto out;
+	in.prior = (struct sync_prior){ true, mapped.first, 0, reach };
+	in.steady = false;
+	in.max_rate = NO_RATE;
+	in.max_bend = NO_BEND;
+	ret = sync_solve(&in, &r, job->log);
+	if (ret)
+		goto out;
+	ret = r.class == SYNC_NONE || !one_offset(&r, &mapped) ? -ENODATA : take_range(job->j, e, &r);
+	if (ret)
+		goto out;
+	job->class = r.class < job->class ? r.class : job->class;
+	take_map(job->j->out, &r);
+out:
 	sync_result_release(&r);
 	sync_guest_release(&mapped);
-	free(windows.v);
+	free(host.windows.v);
 	free(pids);
 	return ret;
 }
 
 /* ---- the moment of a pause -------------------------------------------------------------- */
 
-static const struct thread *thread_of(const struct problem *p, const struct sync_result *r, unsigned int cpu)
-{
-	int32_t pid = 0;
-
-	for (size_t i = 0; i < r->n_vcpus; i++)
-		pid = r->vcpus[i].cpu == cpu ? r->vcpus[i].pid : pid;
-	for (size_t i = 0; i < p->n_threads && pid; i++)
-		if (p->threads[i].pid == pid)
-			return &p->threads[i];
-	return NULL;
-}
-
 /* An event where its vCPU did not run with the one CNTVOFF happened with the other. */
-static bool fits(const struct job *job, const struct thread *t, const struct epoch *e, uint64_t counter)
+static bool event_fits(const struct part_job *job, const struct thread *t, const struct epoch *e,
+		       uint64_t counter)
 {
 	uint64_t slack = (uint64_t)((double)e->slack * job->j->host.ns) + job->off + 1;
 	bool unknown;
 
-	return span_distance(t, curve_clock(&job->j->host, counter + e->cntvoff), &unknown) <= slack;
+	return thread_distance(t, curve_clock(&job->j->host, counter + e->cntvoff), &unknown) <= slack;
 }
 
-static void narrow_by(const struct job *job, const struct thread *t, const struct sync_cpu *c,
+static void narrow_by(const struct part_job *job, const struct thread *t, const struct sync_cpu *c,
 		      struct epoch *e)
 {
 	const struct part gap = { e->from, e->start };
@@ -205,15 +196,15 @@ static void narrow_by(const struct job *job, const struct thread *t, const struc
 
 		if (counter <= gap.from || counter >= gap.to)
 			continue;
-		if (counter > e->from && !fits(job, t, e, counter))
+		if (counter > e->from && !event_fits(job, t, e, counter))
 			e->from = counter;
-		if (counter < e->start && !fits(job, t, e - 1, counter))
+		if (counter < e->start && !event_fits(job, t, e - 1, counter))
 			e->start = counter;
 	}
 }
 
 /* Between the last event that the new CNTVOFF suits ill and the first one that the old one does. */
-static int narrow_starts(struct job *job)
+static int narrow_starts(struct part_job *job)
 {
 	struct sync_host host = *job->events->host;
 	struct sync_input in = { .windows = host.windows.v, .n_windows = host.windows.n };
@@ -225,7 +216,7 @@ static int narrow_starts(struct job *job)
 
 		for (size_t k = 0; k < job->events->guest->n_cpus; k++) {
 			const struct sync_cpu *c = &job->events->guest->cpus[k];
-			const struct thread *t = thread_of(&p, job->j->out, c->cpu);
+			const struct thread *t = windows_thread(&p, sync_pid(job->j->out, c->cpu));
 
 			if (t)
 				narrow_by(job, t, c, e);
@@ -237,26 +228,25 @@ static int narrow_starts(struct job *job)
 	return ret;
 }
 
-static int solve(struct job *job)
+static int solve_parts(struct part_job *job)
 {
 	struct counter_method *j = job->j;
-	int ret = 0;
 
-	for (size_t i = 0; i < j->n && !ret; i++) {
+	for (size_t i = 0; i < j->n; i++) {
 		struct part part = { j->epochs[i].start, i + 1 < j->n ? j->epochs[i + 1].from : UINT64_MAX };
+		int ret = solve_part(job, &j->epochs[i], &part);
 
-		ret = solve_part(job, &j->epochs[i], &part);
+		if (ret)
+			return ret;
 	}
-	if (!ret && j->n > 1)
-		ret = narrow_starts(job);
-	return ret ? ret : counter_method_knots(j, job->class);
+	return j->n > 1 ? narrow_starts(job) : 0;
 }
 
 int counter_solve_windows(const struct counter_log *host, const struct counter_log *guest,
 			  const struct counter_events *events, struct sync_result *out, const struct log *log)
 {
 	struct counter_method j = { .out = out };
-	struct job job = { .j = &j, .events = events, .class = SYNC_HARD, .log = log };
+	struct part_job job = { .j = &j, .events = events, .class = SYNC_HARD, .log = log };
 	const char *why;
 	int ret;
 
@@ -264,13 +254,17 @@ int counter_solve_windows(const struct counter_log *host, const struct counter_l
 	if (!events->guest->n_cpus)
 		return -ENODATA;
 	ret = counter_method_begin(&j, host, guest, &why);
-	if (!ret)
-		ret = counter_method_pings(&j, guest);
+	if (ret)
+		goto out;
+	ret = counter_method_pings(&j, guest);
 	if (!ret && !j.n)
 		ret = -ENODATA;
-	if (!ret) {
-		job.off = curves_off(&j);
-		ret = solve(&job);
-	}
+	if (ret)
+		goto out;
+	job.off = curves_off(&j);
+	ret = solve_parts(&job);
+	if (!ret)
+		ret = counter_method_knots(&j, job.class);
+out:
 	return counter_method_end(&j, ret);
 }

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "sync/fit.h"
-#include "sync/math.h"
-
 /*
  * One piece without a jump. The slices' bands, each spread by what the clocks'
  * rates can differ, leave a corridor; a line with few knots stays inside it.
  * Along that line the rates differ by far less, so the slices are swept again,
  * and the corridor narrows.
  */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "sync/fit.h"
+#include "util/array.h"
+
+/* Documentation/clock-sync.md has the reason for each number. */
 #define PASSES	     5
 #define SPLITS	     8
 #define BEND	     5e-6  /* what a rate changes by unseen, when nothing is said */
@@ -24,108 +25,84 @@
 
 /* ---- slices of a piece --------------------------------------------------------------- */
 
+static void add_node(struct fit *f, const struct slice *s)
+{
+	f->v[f->n++].s = *s;
+}
+
 static int fit_init(struct fit *f, struct problem *p, const struct piece *piece)
 {
-	size_t room = piece->last - piece->first + 2;
-
-	*f = (struct fit){ .p = p };
-	f->s = calloc(room, sizeof(*f->s));
-	f->low = calloc(room, sizeof(double));
-	f->high = calloc(room, sizeof(double));
-	f->y = calloc(room, sizeof(double));
-	f->slope = calloc(room, sizeof(double));
-	f->near = calloc(room, sizeof(double));
-	f->bent = calloc(room, sizeof(double));
-	f->knot = calloc(room, sizeof(bool));
-	f->unsure = calloc(room, sizeof(bool));
-	if (!f->s || !f->low || !f->high || !f->y || !f->slope || !f->near || !f->bent || !f->knot ||
-	    !f->unsure)
+	*f = (struct fit){ .p = p, .bend = p->in->max_bend > 0 ? p->in->max_bend : BEND };
+	f->v = calloc(piece->last - piece->first + 2, sizeof(*f->v));
+	if (!f->v)
 		return -ENOMEM;
-	f->bend = p->in->max_bend > 0 ? p->in->max_bend : BEND;
-	f->s[f->n++] = (struct slice){ .t0 = piece->t0, .t1 = piece->t0, .mid = piece->t0 };
+	add_node(f, &(struct slice){ .t0 = piece->t0, .t1 = piece->t0, .mid = piece->t0 });
 	for (size_t i = piece->first; i < piece->last; i++) {
 		struct slice s = p->slices[i];
 		bool cut = s.t0 < piece->t0 || s.t1 > piece->t1;
 
-		if (i < piece->seen || i >= piece->unseen)
-			s.told = false;
+		s.valid = s.valid && !cut && i >= piece->seen && i < piece->unseen;
 		s.t0 = s.t0 < piece->t0 ? piece->t0 : s.t0;
 		s.t1 = s.t1 > piece->t1 ? piece->t1 : s.t1;
 		if (s.t0 >= s.t1)
 			continue;
-		if (cut) {
+		if (cut)
 			s.mid = s.t0 + (s.t1 - s.t0) / 2;
-			s.told = false;
-		}
-		if (s.mid <= f->s[f->n - 1].mid)
+		if (s.mid <= f->v[f->n - 1].s.mid)
 			continue;
-		f->base = f->n == 1 || s.told ? s.low : f->base;
-		f->s[f->n++] = s;
+		f->base = f->n == 1 || s.valid ? s.low : f->base;
+		add_node(f, &s);
 	}
-	if (piece->t1 - 1 > f->s[f->n - 1].mid)
-		f->s[f->n++] = (struct slice){ .t0 = piece->t1, .t1 = piece->t1, .mid = piece->t1 - 1 };
+	if (piece->t1 - 1 > f->v[f->n - 1].s.mid)
+		add_node(f, &(struct slice){ .t0 = piece->t1, .t1 = piece->t1, .mid = piece->t1 - 1 });
 	for (size_t i = 0; i < f->n; i++) {
-		f->s[i].rate = p->rate;
-		f->s[i].offset = f->base;
-		f->s[i].slope = 0;
+		f->v[i].s.rate = p->rate;
+		f->v[i].s.offset = f->base;
+		f->v[i].s.slope = 0;
 	}
 	return 0;
 }
 
-static void fit_release(struct fit *f)
-{
-	free(f->s);
-	free(f->low);
-	free(f->high);
-	free(f->y);
-	free(f->slope);
-	free(f->near);
-	free(f->bent);
-	free(f->knot);
-	free(f->unsure);
-}
-
 /* ---- the corridor ---------------------------------------------------------------------- */
 
-/* Narrows node i by what its neighbour j allows. */
-static void narrow(struct fit *f, size_t i, size_t j)
+/* Narrows a node by what its neighbour allows. */
+static void narrow_node(struct fit *f, struct node *a, const struct node *b)
 {
-	const struct slice *a = &f->s[i], *b = &f->s[j];
-	double play = f->p->rate * num_abs(fit_dist(a, b));
-	double low = f->low[j] - play, high = f->high[j] + play;
+	double play = f->p->rate * fabs(fit_dist(a, b));
+	double low = b->low - play, high = b->high + play;
 
-	if (low > f->high[i] || high < f->low[i]) {
+	if (low > a->high || high < a->low) {
 		f->conflicts++;
 		return;
 	}
-	f->low[i] = low > f->low[i] ? low : f->low[i];
-	f->high[i] = high < f->high[i] ? high : f->high[i];
+	a->low = low > a->low ? low : a->low;
+	a->high = high < a->high ? high : a->high;
 }
 
-static void corridor(struct fit *f, bool hard)
+static void make_corridor(struct fit *f, bool hard)
 {
 	f->conflicts = 0;
 	for (size_t i = 0; i < f->n; i++) {
-		const struct slice *s = &f->s[i];
+		struct node *v = &f->v[i];
 
-		f->low[i] = s->told ? (double)((hard ? s->low0 : s->low) - f->base) : -FIT_FAR;
-		f->high[i] = s->told ? (double)((hard ? s->high0 : s->high) - f->base) : FIT_FAR;
+		v->low = v->s.valid ? (double)((hard ? v->s.low0 : v->s.low) - f->base) : -FIT_FAR;
+		v->high = v->s.valid ? (double)((hard ? v->s.high0 : v->s.high) - f->base) : FIT_FAR;
 	}
 	for (size_t i = 1; i < f->n; i++)
-		narrow(f, i, i - 1);
+		narrow_node(f, &f->v[i], &f->v[i - 1]);
 	for (size_t i = f->n - 1; i-- > 0;)
-		narrow(f, i, i + 1);
+		narrow_node(f, &f->v[i], &f->v[i + 1]);
 }
 
 /* ---- the line ------------------------------------------------------------------------------ */
 
 static void link_to(struct fit *f, size_t a, size_t b)
 {
-	double rise = f->y[b] - f->y[a], run = fit_dist(&f->s[a], &f->s[b]);
+	double rise = f->v[b].y - f->v[a].y, run = fit_dist(&f->v[a], &f->v[b]);
 
 	for (size_t i = a + 1; i < b; i++)
-		f->y[i] = f->y[a] + rise * fit_dist(&f->s[a], &f->s[i]) / run;
-	f->knot[b] = true;
+		f->v[i].y = f->v[a].y + rise * fit_dist(&f->v[a], &f->v[i]) / run;
+	f->v[b].knot = true;
 }
 
 /* From knot `a` as far as one line goes. Returns the next knot. */
@@ -135,9 +112,9 @@ static size_t stab_one(struct fit *f, size_t a, double room)
 	size_t i;
 
 	for (i = a + 1; i < f->n; i++) {
-		double run = fit_dist(&f->s[a], &f->s[i]), mid = (f->low[i] + f->high[i]) / 2;
-		double half = (f->high[i] - f->low[i]) * room;
-		double low = (mid - half - f->y[a]) / run, high = (mid + half - f->y[a]) / run;
+		double run = fit_dist(&f->v[a], &f->v[i]), mid = (f->v[i].low + f->v[i].high) / 2;
+		double half = (f->v[i].high - f->v[i].low) * room;
+		double low = (mid - half - f->v[a].y) / run, high = (mid + half - f->v[a].y) / run;
 
 		if (low > most || high < least || (run > LINK_MAX && i > a + 1))
 			break;
@@ -145,59 +122,58 @@ static size_t stab_one(struct fit *f, size_t a, double room)
 		most = high < most ? high : most;
 	}
 	i--;
-	f->y[i] = f->y[a] + (least + most) / 2 * fit_dist(&f->s[a], &f->s[i]);
+	f->v[i].y = f->v[a].y + (least + most) / 2 * fit_dist(&f->v[a], &f->v[i]);
 	link_to(f, a, i);
 	return i;
 }
 
-static void stab(struct fit *f, double room)
+static void stab_all(struct fit *f, double room)
 {
-	memset(f->knot, 0, f->n * sizeof(*f->knot));
-	f->knot[0] = true;
-	f->y[0] = (f->low[0] + f->high[0]) / 2;
+	for (size_t i = 0; i < f->n; i++)
+		f->v[i].knot = false;
+	f->v[0].knot = true;
+	f->v[0].y = (f->v[0].low + f->v[0].high) / 2;
 	for (size_t i = 0; i + 1 < f->n;)
 		i = stab_one(f, i, room);
 }
 
 /* Corridor, bends, and all slices seen from each. */
-static int narrow_all(struct fit *f, bool hard)
+static void narrow_all(struct fit *f, bool hard)
 {
 	size_t before;
-	int ret;
 
-	corridor(f, hard);
-	stab(f, ROOM_BEND);
+	make_corridor(f, hard);
+	stab_all(f, ROOM_BEND);
 	fit_find_bends(f);
 	before = f->conflicts;
-	ret = fit_see_all(f);
+	fit_see_all(f);
 	if (f->conflicts > before)
-		f->bend = num_min(f->bend * 4, f->p->rate);
-	return ret;
+		f->bend = fmin(f->bend * 4, f->p->rate);
 }
 
 static void set_lines(struct fit *f)
 {
 	for (size_t i = 0; i < f->n; i++) {
-		f->s[i].offset = f->base + num_round((f->low[i] + f->high[i]) / 2);
-		f->s[i].slope = f->slope[i];
+		f->v[i].s.offset = f->base + llround((f->v[i].low + f->v[i].high) / 2);
+		f->v[i].s.slope = f->v[i].slope;
 	}
 }
 
 static int sweep_again(struct fit *f)
 {
 	for (size_t i = 0; i < f->n; i++) {
-		struct slice *s = &f->s[i];
-		double width = f->high[i] - f->low[i], room = width / 8 + 2000;
-		int64_t low = f->base + (int64_t)num_floor(f->low[i] - room);
-		int64_t high = f->base + (int64_t)num_ceil(f->high[i] + room);
+		struct node *v = &f->v[i];
+		double width = v->high - v->low, room = width / 8 + 2000;
+		int64_t low = f->base + (int64_t)floor(v->low - room);
+		int64_t high = f->base + (int64_t)ceil(v->high + room);
 		int ret;
 
-		if (s->t0 == s->t1)
+		if (v->s.t0 == v->s.t1)
 			continue;
-		s->told = false;
+		v->s.valid = false;
 		if (width > UINT32_MAX / 2)
 			continue;
-		ret = sweep_slice(f->p, s, low, high);
+		ret = sweep_slice(f->p, &v->s, low, high);
 		if (ret)
 			return ret;
 	}
@@ -207,36 +183,49 @@ static int sweep_again(struct fit *f)
 static bool all_inside(const struct fit *f)
 {
 	for (size_t i = 0; i < f->n; i++)
-		if (f->s[i].t0 < f->s[i].t1 && f->s[i].best < f->s[i].n)
+		if (f->v[i].s.t0 < f->v[i].s.t1 && f->v[i].s.best < f->v[i].s.n)
 			return false;
 	return true;
 }
 
-static bool has_told(const struct fit *f)
+static bool any_valid(const struct fit *f)
 {
 	for (size_t i = 0; i < f->n; i++)
-		if (f->s[i].told)
+		if (f->v[i].s.valid)
 			return true;
 	return false;
 }
 
 static int fit_passes(struct fit *f)
 {
-	int ret = 0;
+	for (int pass = 0; pass < PASSES && any_valid(f); pass++) {
+		int ret;
 
-	for (int pass = 0; pass < PASSES && !ret && has_told(f); pass++) {
-		ret = narrow_all(f, false);
-		if (ret || (pass > 1 && !f->conflicts))
+		narrow_all(f, false);
+		if (pass > 1 && !f->conflicts)
 			break;
 		set_lines(f);
 		ret = sweep_again(f);
+		if (ret)
+			return ret;
 	}
-	return ret;
+	return 0;
 }
 
-/* ---- what cannot be vouched for ---------------------------------------------------------- */
+/* The corridor by all events where none is outside, else by the tau rule. */
+static void narrow_last(struct fit *f)
+{
+	f->hard = all_inside(f);
+	narrow_all(f, f->hard);
+	if (!f->hard || !f->conflicts)
+		return;
+	f->hard = false;
+	narrow_all(f, false);
+}
 
-static int by_value(const void *a, const void *b)
+/* ---- doubt --------------------------------------------------------------------------- */
+
+static int compare_doubles(const void *a, const void *b)
 {
 	const double *x = a, *y = b;
 
@@ -254,36 +243,30 @@ static double usual_part(const struct fit *f, double *v)
 	size_t n = 0;
 
 	for (size_t i = 0; i < f->n; i++)
-		if (f->s[i].told && f->s[i].n) {
-			v[n++] = (double)(f->s[i].n - f->s[i].best) / f->s[i].n;
-			events += f->s[i].n;
+		if (f->v[i].s.valid && f->v[i].s.n) {
+			v[n++] = (double)(f->v[i].s.n - f->v[i].s.best) / f->v[i].s.n;
+			events += f->v[i].s.n;
 		}
 	if (!n)
 		return 0;
-	qsort(v, n, sizeof(*v), by_value);
+	qsort(v, n, sizeof(*v), compare_doubles);
 	part = v[n / 4];
-	return part + 0.67 * num_sqrt(2 * f->p->burst * part * (double)n / events);
+	return part + 0.67 * sqrt(2 * f->p->burst * part * (double)n / events);
 }
 
 /* As many more outside than usual are no jump: a small part of what chance would leave there. */
 static double doubt_part(const struct problem *p)
 {
-	double n = 0, outside = 0;
+	double n, outside = events_by_chance(p, p->map, 0, UINT64_MAX, &n);
 
-	for (size_t i = 0; i < p->in->n_cpus; i++) {
-		if (p->map[i] < 0)
-			continue;
-		n += (double)p->in->cpus[i].n;
-		outside += (double)p->in->cpus[i].n * (1 - p->threads[p->map[i]].duty);
-	}
-	return n > 0 ? num_min(DOUBT_PART, outside / n / DOUBT_CHANCE) : DOUBT_PART;
+	return n > 0 ? fmin(DOUBT_PART, outside / n / DOUBT_CHANCE) : DOUBT_PART;
 }
 
 /*
  * A stretch with far more events outside than the piece has elsewhere was
  * followed by chance: a jump that was not seen, say. What is too much adds up.
  */
-static int doubt(struct fit *f)
+static int mark_doubtful(struct fit *f)
 {
 	double *v = calloc(f->n, sizeof(*v)), part, sum = 0, usual = 0;
 	double more = doubt_part(f->p);
@@ -291,33 +274,32 @@ static int doubt(struct fit *f)
 
 	if (!v)
 		return -ENOMEM;
-	part = num_min(usual_part(f, v), f->p->least);
+	part = fmin(usual_part(f, v), f->p->least);
 	free(v);
 	for (size_t i = 0; i < f->n; i++) {
-		double expect = part * f->s[i].n;
+		double expect = part * f->v[i].s.n;
 
-		if (!f->s[i].told)
+		if (!f->v[i].s.valid)
 			continue;
-		sum += (double)(f->s[i].n - f->s[i].best) - 1.3 * expect - more * f->s[i].n;
+		sum += (double)(f->v[i].s.n - f->v[i].s.best) - 1.3 * expect - more * f->v[i].s.n;
 		usual += expect;
 		if (sum <= 0) {
 			sum = usual = 0;
 			since = i + 1;
-		} else if (sum > 8 + 2 * f->p->burst + 6 * num_sqrt(f->p->burst * usual)) {
+		} else if (sum > 8 + 2 * f->p->burst + 6 * sqrt(f->p->burst * usual)) {
 			for (size_t k = since ? since - 1 : 0; k <= i + 1 && k < f->n; k++)
-				f->unsure[k] = true;
+				f->v[k].unsure = true;
 		}
 	}
 	return 0;
 }
 
-/* ---- the result ---------------------------------------------------------------------------------
- */
+/* ---- the result ----------------------------------------------------------------------- */
 
 /* How far the truth can leave the corridor between two nodes: it is convex but for bends. */
 static double bulge(const struct fit *f, size_t i)
 {
-	return (f->bend + f->near[i] + f->near[i - 1]) * fit_dist(&f->s[i - 1], &f->s[i]) / 2;
+	return (f->bend + f->v[i].near + f->v[i - 1].near) * fit_dist(&f->v[i - 1], &f->v[i]) / 2;
 }
 
 /* Half width of the truth about the line, anywhere between the knots a and b. */
@@ -326,12 +308,12 @@ static double link_bound(const struct fit *f, size_t a, size_t b)
 	double bound = 0;
 
 	for (size_t i = a; i <= b; i++) {
-		double below = f->y[i] - f->low[i], above = f->high[i] - f->y[i];
+		double below = f->v[i].y - f->v[i].low, above = f->v[i].high - f->v[i].y;
 		double play = 0;
 
 		if (i > a)
 			play = bulge(f, i);
-		bound = num_max(bound, num_max(below, above) + play);
+		bound = fmax(bound, fmax(below, above) + play);
 	}
 	return bound + 1; /* stock rounds */
 }
@@ -339,7 +321,7 @@ static double link_bound(const struct fit *f, size_t a, size_t b)
 static bool link_unsure(const struct fit *f, size_t a, size_t b)
 {
 	for (size_t i = a; i <= b; i++)
-		if (f->unsure[i])
+		if (f->v[i].unsure)
 			return true;
 	return false;
 }
@@ -353,7 +335,7 @@ static void split_links(struct fit *f)
 		b = fit_next_knot(f, a);
 		step = (b - a) / SPLITS + 1;
 		for (size_t i = a + step; i < b; i += step)
-			f->knot[i] = true;
+			f->v[i].knot = true;
 	}
 }
 
@@ -375,10 +357,10 @@ static int put_knots(const struct fit *f, struct sync_result *r)
 			after = link_bound(f, a, b);
 			unsure = link_unsure(f, a, b);
 		}
-		bound = num_ceil(num_max(before, after));
+		bound = ceil(fmax(before, after));
 		v[r->n_knots++] = (struct sync_knot){
-			.time = f->s[a].mid,
-			.offset = f->base + num_round(f->y[a]),
+			.time = f->v[a].s.mid,
+			.offset = f->base + llround(f->v[a].y),
 			.bound = bound < FIT_FAR / 2 ? (uint64_t)bound : UINT64_MAX,
 			.class = bound >= FIT_FAR / 2 || unsure || unsure_before ? SYNC_NONE
 				 : f->hard					 ? SYNC_HARD
@@ -390,14 +372,14 @@ static int put_knots(const struct fit *f, struct sync_result *r)
 	return 0;
 }
 
-/* A knot at `time`, as the line from knot `near` to knot `far` goes on, but not vouched for. */
+/* A knot at `time`, as the line from knot `near` to knot `far` goes on, but without a bound. */
 static void put_unsure(struct sync_result *r, size_t at, uint64_t time, size_t near, size_t far)
 {
 	const struct sync_knot *a = &r->knots[near], *b = &r->knots[far];
 	double slope = (double)(b->offset - a->offset) / (double)(int64_t)(b->time - a->time);
 	struct sync_knot k = { .time = time, .bound = UINT64_MAX };
 
-	k.offset = a->offset + num_round(slope * (double)(int64_t)(time - a->time));
+	k.offset = a->offset + llround(slope * (double)(int64_t)(time - a->time));
 	memmove(&r->knots[at + 1], &r->knots[at], (r->n_knots - at) * sizeof(k));
 	r->knots[at] = k;
 	r->n_knots++;
@@ -424,10 +406,10 @@ static int put_bands(const struct fit *f, struct sync_result *r)
 		return -ENOMEM;
 	r->bands = v;
 	for (size_t i = 0; i < f->n; i++)
-		if (f->high[i] - f->low[i] < FIT_FAR / 2)
+		if (f->v[i].high - f->v[i].low < FIT_FAR / 2)
 			v[r->n_bands++] =
-				(struct sync_band){ f->s[i].mid, f->base + (int64_t)num_floor(f->low[i]),
-						    f->base + (int64_t)num_ceil(f->high[i]) };
+				(struct sync_band){ f->v[i].s.mid, f->base + (int64_t)floor(f->v[i].low),
+						    f->base + (int64_t)ceil(f->v[i].high) };
 	return 0;
 }
 
@@ -437,52 +419,12 @@ static int put_cut(struct sync_result *r)
 
 	if (!r->n_knots)
 		return 0;
-	v = realloc(r->cuts, (r->n_cuts + 1) * sizeof(*v));
+	v = array_grow(r->cuts, r->n_cuts, sizeof(*v));
 	if (!v)
 		return -ENOMEM;
 	r->cuts = v;
 	v[r->n_cuts++] = r->n_knots;
 	return 0;
-}
-
-/*
- * Narrows the slices by anchors, where these agree with each other and with the
- * windows; else all stays as it was. The corridor was made before.
- */
-static int add_anchors(struct fit *f)
-{
-	struct slice *before = malloc(f->n * sizeof(*before));
-	size_t conflicts = f->conflicts, used = 0, dropped = 0;
-	int ret;
-
-	if (!before)
-		return -ENOMEM;
-	memcpy(before, f->s, f->n * sizeof(*before));
-	for (size_t i = 0; i < f->n; i++) {
-		struct slice *s = &f->s[i];
-		size_t n;
-
-		if (!s->told)
-			continue;
-		n = anchors_narrow(f->p->anchors, s, f->slope[i]);
-		if (s->low > s->high || (f->hard && s->low0 > s->high0)) {
-			*s = before[i];
-			dropped += n;
-		} else {
-			used += n;
-		}
-	}
-	/* the bends are the clocks', and known: a narrower corridor would show more than there are */
-	corridor(f, f->hard);
-	ret = fit_see_all(f);
-	if (!ret && f->conflicts > conflicts) {
-		memcpy(f->s, before, f->n * sizeof(*before));
-		dropped += used;
-		ret = narrow_all(f, f->hard);
-	}
-	f->p->anchors_dropped += dropped;
-	free(before);
-	return ret;
 }
 
 int drift_fit(struct problem *p, const struct piece *piece, struct sync_result *out)
@@ -491,32 +433,26 @@ int drift_fit(struct problem *p, const struct piece *piece, struct sync_result *
 	size_t first = out->n_knots;
 	int ret = fit_init(&f, p, piece);
 
-	if (!ret && f.n > 1 && !p->ping)
-		ret = fit_passes(&f);
-	if (ret || f.n < 2 || !has_told(&f))
+	if (ret || f.n < 2)
 		goto out;
-	f.hard = all_inside(&f);
-	ret = narrow_all(&f, f.hard);
-	if (!ret && f.hard && f.conflicts) {
-		f.hard = false;
-		ret = narrow_all(&f, false);
-	}
-	if (!ret && p->anchors)
-		ret = add_anchors(&f);
+	ret = fit_passes(&f);
+	if (ret || !any_valid(&f))
+		goto out;
+	narrow_last(&f);
+	stab_all(&f, ROOM_LAST);
+	split_links(&f);
+	ret = mark_doubtful(&f);
 	if (ret)
 		goto out;
-	stab(&f, ROOM_LAST);
-	split_links(&f);
-	ret = doubt(&f);
-	if (!ret)
-		ret = put_cut(out);
-	if (!ret)
-		ret = put_knots(&f, out);
-	if (!ret)
-		put_ends(piece, out, first);
-	if (!ret)
-		ret = put_bands(&f, out);
+	ret = put_cut(out);
+	if (ret)
+		goto out;
+	ret = put_knots(&f, out);
+	if (ret)
+		goto out;
+	put_ends(piece, out, first);
+	ret = put_bands(&f, out);
 out:
-	fit_release(&f);
+	free(f.v);
 	return ret;
 }

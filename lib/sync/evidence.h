@@ -1,65 +1,54 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#ifndef HYPTRACE_SYNC_MARKS_H
-#define HYPTRACE_SYNC_MARKS_H
+#ifndef HYPTRACE_SYNC_EVIDENCE_H
+#define HYPTRACE_SYNC_EVIDENCE_H
 
-#include "dat/format.h"
+#include "sync/evidence-source.h"
 #include "sync/sync.h"
 
-/* The events that anchors are made of, out of pages: shared by sync-{read,source,marks}.c. */
+/* What the pages of a host and of a guest say of their clocks. */
 
-#define MARKS_MAX   16
-#define MARK_FIELDS 4
-
-/* What a guest's CPU or task, or a host's thread, began or ended. */
-struct mark {
-	uint64_t time, key;
-	int32_t who;
-	uint8_t call; /* two of different calls do not end each other */
-	uint8_t kind;
-	bool enter;
-	bool other; /* of the same call, but no deed */
+/* A host's: read once, it serves any number of guests, in several threads at a time. */
+struct sync_host {
+	struct sync_windows windows;
+	uint64_t begin, end; /* ns; where its events exclude anything */
+	uint64_t lost;	     /* stretches with lost events */
+	size_t n_hyp;	     /* hyp windows; 0 also when they were of no use */
+	/* kvm_entry <= eret_guest <= guest_exit <= kvm_exit: */
+	uint64_t hyp_checked;	   /* hyp windows that could be checked */
+	uint64_t hyp_worst;	   /* how far one lies outside of kvm's, ns */
+	uint64_t hyp_stray;	   /* of them further than the clock's error: 1 us */
+	struct offset_vcpu *names; /* vCPU threads by their names: "CPU 0/KVM" */
+	size_t n_names;
+	bool steady; /* as struct sync_source's */
 };
+/* One pass over all pages. 0, -ENOMEM, or what a walk returned: then *h is empty. */
+int sync_host_read(struct sync_host *h, const struct sync_source *s, const struct log *log);
+void sync_host_release(struct sync_host *h);
 
-struct mark_event {
-	unsigned int id;
-	uint8_t what;
-	struct event_place {
-		unsigned int offset, size; /* size 0: no such field */
-	} field[MARK_FIELDS], pid;
+/* The events of a guest: of its first buffer, the one that a TIME_SHIFT shifts. */
+struct sync_guest {
+	struct sync_cpu *cpus;
+	size_t n_cpus;
+	uint64_t first, last; /* times */
+	bool steady;
 };
+/* As sync_host_read. A source without buffers is a guest without CPUs. */
+int sync_guest_read(struct sync_guest *g, const struct sync_source *s);
+void sync_guest_release(struct sync_guest *g);
 
-struct marks {
-	struct mark_event known[MARKS_MAX];
-	size_t n_known; /* 0: there is nothing to be taken */
-	struct mark *v;
-	size_t n;
-	struct sync_raise *raises;
-	size_t n_raises;
-	struct sync_tick *ticks;
-	size_t n_ticks;
-	struct sync_gap *gaps;
-	size_t n_gaps;
-	uint64_t clear; /* of the CPU at hand: last event with interrupts on */
-	uint64_t taken; /* ... last handler of a vector */
-};
+/*
+ * Input of both, which it borrows. *pids (n_cpus long, to be freed by the caller also
+ * on error) is the vCPU map: the given one's, else by name. 0 or -ENOMEM.
+ */
+int sync_input_make(struct sync_input *in, const struct sync_host *h, const struct sync_guest *g,
+		    const struct offset_vcpu *vcpus, size_t n_vcpus, int32_t **pids);
 
-/* Where a field is; size 0 when there is none, or it does not fit 8 bytes. */
-struct event_place event_place_of(const struct event_format *f, const char *name);
-/* A field of an event, as the place says; 0 beyond the event's end. */
-uint64_t event_get(const struct page_event *ev, struct event_place p);
-
-/* Which events are there. -ENOMEM. */
-int marks_learn_host(struct marks *m, const struct dat_text *formats, size_t n);
-int marks_learn_guest(struct marks *m, const struct dat_text *formats, size_t n);
-/* Each event of a page; those of a guest CPU's in order, and one CPU after the other. */
-int marks_take_host(struct marks *m, const struct page_event *ev);
-int marks_take_guest(struct marks *m, const struct page_event *ev, unsigned int cpu);
-void marks_next_cpu(struct marks *m);
-/* Events were lost between a and b. */
-int marks_gap(struct marks *m, uint64_t a, uint64_t b);
-/* What is left of it goes to the host, or the guest. */
-int marks_finish_host(struct marks *m, struct sync_host *h);
-int marks_finish_guest(struct marks *m, struct sync_guest *g);
-void marks_release(struct marks *m);
+/*
+ * The guest's offsets by its events and the host's windows. vcpus: the map as far as it
+ * is given. prior: may be NULL. As sync_solve; a guest without CPUs has class none.
+ */
+int sync_solve_evidence(const struct sync_host *h, const struct sync_guest *g,
+			const struct offset_vcpu *vcpus, size_t n_vcpus, const struct sync_prior *prior,
+			struct sync_result *out, const struct log *log);
 
 #endif

@@ -2,42 +2,47 @@
 #ifndef HYPTRACE_SYNC_FIT_H
 #define HYPTRACE_SYNC_FIT_H
 
-#include "sync/problem.h"
+#include "sync/solver.h"
 
-/* One piece being fitted: shared by sync-drift.c and sync-view.c. */
+/* One piece whose line is being fitted: shared by drift.c and view.c. */
 
 #define FIT_FAR 1e18 /* ns: no limit */
 
+struct node {
+	struct slice s;
+	double low, high;	    /* the corridor at the slice's mid, against the fit's base */
+	double seen_low, seen_high; /* ... as the other nodes narrow it */
+	double y;		    /* the line there */
+	double slope;		    /* the likeliest */
+	double near, bent;	    /* a bend near by, and all up to here */
+	bool knot;
+	bool unsure; /* far more events are outside than usual: no bound */
+};
+
 struct fit {
 	struct problem *p;
-	struct slice *s; /* the piece's; the first and the last have no length */
+	struct node *v; /* the piece's slices; the first and the last have no length */
 	size_t n;
 	int64_t base;
-	double *low, *high;  /* the corridor at each slice's mid, against base */
-	double *y;	     /* the line there */
-	double *slope;	     /* the likeliest */
-	double *near, *bent; /* a bend near by, and all up to here */
-	double bend;	     /* what the rate may change by besides */
-	bool *knot;
-	bool *unsure; /* far more events are outside than usual: not vouched for */
-	bool hard;
+	double bend; /* what the rate may change by besides the bends found */
+	bool hard;   /* no event is outside */
 	size_t conflicts;
 };
 
-static inline double fit_dist(const struct slice *a, const struct slice *b)
+static inline double fit_dist(const struct node *a, const struct node *b)
 {
-	return (double)(int64_t)(b->mid - a->mid);
+	return (double)(int64_t)(b->s.mid - a->s.mid);
 }
 
 static inline size_t fit_next_knot(const struct fit *f, size_t i)
 {
-	for (i++; i < f->n && !f->knot[i]; i++)
+	for (i++; i < f->n && !f->v[i].knot; i++)
 		;
 	return i;
 }
 
-/* Narrows the corridor at each slice by what all others allow, and finds the rates there. */
-int fit_see_all(struct fit *f);
+/* Narrows the corridor at each node by what all others allow, and finds the rates there. */
+void fit_see_all(struct fit *f);
 /* Where the line must bend, and by how much; near a bend it may have been earlier or later. */
 void fit_find_bends(struct fit *f);
 

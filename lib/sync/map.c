@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "sync/math.h"
-#include "sync/problem.h"
-
 /* Which host thread is which guest CPU, from who could have run its events. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "sync/solver.h"
 
 #define SOLVE_EVENTS 48 /* per CPU, to begin with */
 #define SOLVE_REACH  16 /* slices on each side */
@@ -14,19 +12,27 @@
 #define CHECK_MIN    30
 #define PART_MIN     0.6 /* of a CPU's events inside: less is no match */
 
-void map_unknown(struct problem *p)
+void map_clear(struct problem *p)
 {
 	for (size_t i = 0; i < p->in->n_cpus; i++)
 		p->map[i] = -1;
 }
 
+bool map_any(const struct problem *p)
+{
+	for (size_t i = 0; i < p->in->n_cpus; i++)
+		if (p->map[i] >= 0)
+			return true;
+	return false;
+}
+
 struct pair {
 	double part;
 	uint32_t n, best;
-	size_t cpu, thread;
+	size_t cpu, thread; /* indices */
 };
 
-static int by_part(const void *a, const void *b)
+static int compare_pairs(const void *a, const void *b)
 {
 	const struct pair *x = a, *y = b;
 
@@ -36,7 +42,7 @@ static int by_part(const void *a, const void *b)
 }
 
 /* A stretch about slice k with events enough for each CPU. */
-static struct slice around(const struct problem *p, size_t k)
+static struct slice slice_around(const struct problem *p, size_t k)
 {
 	struct slice s = p->slices[k];
 	uint64_t want = SOLVE_EVENTS * p->in->n_cpus;
@@ -52,39 +58,46 @@ static struct slice around(const struct problem *p, size_t k)
 
 static int score_pairs(struct problem *p, size_t k, int64_t low, int64_t high, struct pair *v)
 {
-	struct slice s = around(p, k);
-	int ret = 0;
+	struct slice s = slice_around(p, k);
 
 	s.offset = low + (high - low) / 2;
-	for (size_t i = 0; i < p->in->n_cpus && !ret; i++)
-		for (size_t t = 0; t < p->n_threads && !ret; t++) {
-			ret = sweep_pair(p, &s, low, high, i, t);
+	for (size_t i = 0; i < p->in->n_cpus; i++)
+		for (size_t t = 0; t < p->n_threads; t++) {
+			int ret = sweep_pair(p, &s, low, high, i, t);
+
+			if (ret)
+				return ret;
 			*v++ = (struct pair){ s.n ? (double)s.best / s.n : 0, s.n, s.best, i, t };
 		}
-	return ret;
+	return 0;
 }
 
-int map_solve(struct problem *p, size_t k, int64_t low, int64_t high, int *map, uint64_t *covered)
+/* The best pairs first, until each CPU or each thread is taken. */
+static void assign_pairs(struct problem *p, struct pair *v, size_t n, bool *taken)
+{
+	qsort(v, n, sizeof(*v), compare_pairs);
+	for (size_t i = 0; i < n; i++) {
+		if (v[i].part < PART_MIN || p->map[v[i].cpu] >= 0 || taken[v[i].thread])
+			continue;
+		p->map[v[i].cpu] = (int)v[i].thread;
+		taken[v[i].thread] = true;
+	}
+}
+
+int map_solve(struct problem *p, size_t k, int64_t low, int64_t high)
 {
 	size_t n = p->in->n_cpus * p->n_threads;
 	struct pair *v = calloc(n + 1, sizeof(*v));
 	bool *taken = calloc(p->n_threads + 1, sizeof(*taken));
-	int ret = v && taken ? 0 : -ENOMEM;
+	int ret = -ENOMEM;
 
-	*covered = 0;
-	for (size_t i = 0; i < p->in->n_cpus; i++)
-		map[i] = -1;
+	map_clear(p);
+	if (!v || !taken)
+		goto out;
+	ret = score_pairs(p, k, low, high, v);
 	if (!ret)
-		ret = score_pairs(p, k, low, high, v);
-	if (!ret)
-		qsort(v, n, sizeof(*v), by_part);
-	for (size_t i = 0; i < n && !ret; i++) {
-		if (v[i].part < PART_MIN || map[v[i].cpu] >= 0 || taken[v[i].thread])
-			continue;
-		map[v[i].cpu] = (int)v[i].thread;
-		taken[v[i].thread] = true;
-		*covered += v[i].best;
-	}
+		assign_pairs(p, v, n, taken);
+out:
 	free(v);
 	free(taken);
 	return ret;
@@ -108,7 +121,7 @@ static uint32_t outside_of(const struct problem *p, const struct sync_result *r,
 		if (bound == UINT64_MAX || at < p->host0 || at > p->host1)
 			continue;
 		++*n;
-		out += span_distance(&p->threads[thread], at, &unknown) > bound / 4;
+		out += thread_distance(&p->threads[thread], at, &unknown) > bound / 4;
 	}
 	return out;
 }
@@ -118,7 +131,7 @@ struct standing {
 	size_t thread;
 };
 
-static struct standing stand(const struct problem *p, const struct sync_result *r, size_t cpu)
+static struct standing cpu_standing(const struct problem *p, const struct sync_result *r, size_t cpu)
 {
 	struct standing s = { .best = UINT32_MAX, .second = UINT32_MAX };
 
@@ -137,12 +150,12 @@ static struct standing stand(const struct problem *p, const struct sync_result *
 	return s;
 }
 
-/* Events of one window go together, but only every so manieth is looked at. */
-static uint32_t margin(const struct problem *p, size_t cpu, uint32_t out)
+/* Events of one window go together, but only one in so many is looked at. */
+static uint32_t clear_margin(const struct problem *p, size_t cpu, uint32_t out)
 {
 	double burst = p->burst / (double)(p->in->cpus[cpu].n / CHECK_EVENTS + 1);
 
-	return (uint32_t)(4 + 4 * num_sqrt(num_max(burst, 1) * out));
+	return (uint32_t)(4 + 4 * sqrt(fmax(burst, 1) * out));
 }
 
 /* The better one keeps a thread that two CPUs have. */
@@ -160,22 +173,23 @@ static void no_doubles(const struct problem *p, const struct sync_result *r)
 		}
 }
 
-int map_check(struct problem *p, const struct sync_result *r, bool *changed)
+bool map_check(struct problem *p, const struct sync_result *r)
 {
-	*changed = false;
+	bool changed = false;
+
 	for (size_t i = 0; i < p->in->n_cpus; i++) {
 		bool given = p->in->pids && p->in->pids[i];
-		struct standing s = stand(p, r, i);
+		struct standing s = cpu_standing(p, r, i);
 		int before = p->map[i];
 		bool clear = s.n >= CHECK_MIN && s.best <= s.n * (1 - PART_MIN) &&
-			     (s.second == UINT32_MAX || s.second >= s.best + margin(p, i, s.best));
+			     (s.second == UINT32_MAX || s.second >= s.best + clear_margin(p, i, s.best));
 
 		if (clear)
 			p->map[i] = (int)s.thread;
 		else if (!given)
 			p->map[i] = -1;
-		*changed = *changed || p->map[i] != before;
+		changed = changed || p->map[i] != before;
 	}
 	no_doubles(p, r);
-	return 0;
+	return changed;
 }

@@ -1,28 +1,46 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* A guest's offsets as plain data: looking them up, and turning them into options. */
+#include "sync/result.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "sync/problem.h"
+#include "util/array.h"
 
-/* What a result says, and how it is written. */
-
-static size_t knot_at(const struct sync_result *r, uint64_t time)
+const char *sync_class_name(enum sync_class c)
 {
-	size_t low = 0, high = r->n_knots;
+	static const char *const names[] = { "none", "ping", "soft", "hard" };
 
-	while (high - low > 1) {
-		size_t mid = low + (high - low) / 2;
-
-		if (r->knots[mid].time <= time)
-			low = mid;
-		else
-			high = mid;
-	}
-	return low;
+	return names[c];
 }
 
-static bool is_cut(const struct sync_result *r, size_t knot)
+void sync_result_release(struct sync_result *r)
+{
+	free(r->knots);
+	free(r->cuts);
+	free(r->vcpus);
+	free(r->bands);
+	*r = (struct sync_result){ 0 };
+}
+
+static bool result_knot_before(const void *entry, const void *key)
+{
+	const struct sync_knot *k = entry;
+	const uint64_t *time = key;
+
+	return k->time <= *time;
+}
+
+/* The last knot that is not after the time; the first for a time before all. */
+static size_t knot_at(const struct sync_result *r, uint64_t time)
+{
+	size_t i = array_lower_bound(r->knots, r->n_knots, sizeof(*r->knots), result_knot_before, &time);
+
+	return i ? i - 1 : 0;
+}
+
+bool sync_is_cut(const struct sync_result *r, size_t knot)
 {
 	for (size_t i = 0; i < r->n_cuts; i++)
 		if (r->cuts[i] == knot)
@@ -64,7 +82,7 @@ double sync_drift_ppm(const struct sync_result *r)
 	double rise = 0, run = 0;
 
 	for (size_t i = 1; i < r->n_knots; i++) {
-		if (is_cut(r, i))
+		if (sync_is_cut(r, i))
 			continue;
 		rise += (double)(r->knots[i].offset - r->knots[i - 1].offset);
 		run += (double)(r->knots[i].time - r->knots[i - 1].time);
@@ -77,32 +95,29 @@ double sync_coverage(const struct sync_result *r)
 	return r->events ? 1 - (double)r->outside / (double)r->events : 0;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
+/* By halving the range of values: without room for a sorted copy, which could not be had. */
 uint64_t sync_median_bound(const struct sync_result *r)
 {
-	uint64_t *v = malloc((r->n_knots + 1) * sizeof(*v)), median = UINT64_MAX;
+	uint64_t low = 0, high = UINT64_MAX;
 	size_t n = 0;
 
-	for (size_t i = 0; i < r->n_knots && v; i++)
-		if (r->knots[i].bound != UINT64_MAX)
-			v[n++] = r->knots[i].bound;
-	if (n) {
-		qsort(v, n, sizeof(*v), by_value);
-		median = v[n / 2];
+	for (size_t i = 0; i < r->n_knots; i++)
+		n += r->knots[i].bound != UINT64_MAX;
+	while (n && low < high) {
+		uint64_t mid = low + (high - low) / 2;
+		size_t below = 0;
+
+		for (size_t i = 0; i < r->n_knots; i++)
+			below += r->knots[i].bound <= mid;
+		if (below > n / 2)
+			high = mid;
+		else
+			low = mid + 1;
 	}
-	free(v);
-	return median;
+	return high;
 }
 
-/* ---- checking other offsets ---------------------------------------------------------- */
-
-static int32_t pid_of(const struct sync_result *r, unsigned int cpu)
+int32_t sync_pid(const struct sync_result *r, unsigned int cpu)
 {
 	for (size_t i = 0; i < r->n_vcpus; i++)
 		if (r->vcpus[i].cpu == cpu)
@@ -110,66 +125,33 @@ static int32_t pid_of(const struct sync_result *r, unsigned int cpu)
 	return 0;
 }
 
-static void check_cpu(const struct problem *p, const struct sync_cpu *c, const struct thread *t,
-		      const struct offset_shift *shift, struct sync_check *out)
-{
-	for (size_t k = 0; k < c->n; k++) {
-		uint64_t at = offset_shift_apply(shift, c->cpu, c->times[k]), far;
-		bool unknown;
-
-		if (at < p->host0 || at > p->host1)
-			continue;
-		far = span_distance(t, at, &unknown);
-		out->events++;
-		out->outside += far > 0;
-		out->worst = far > out->worst ? far : out->worst;
-	}
-}
-
-int sync_check(const struct sync_input *in, const struct sync_result *map, const struct offset_shift *shift,
-	       struct sync_check *out)
-{
-	struct problem p = { .in = in, .host0 = in->begin, .host1 = in->end };
-	int ret = windows_threads(&p);
-
-	*out = (struct sync_check){ 0 };
-	if (!in->end)
-		p.host1 = UINT64_MAX;
-	for (size_t i = 0; i < in->n_cpus && !ret; i++) {
-		int32_t pid = pid_of(map, in->cpus[i].cpu);
-
-		for (size_t t = 0; t < p.n_threads && pid; t++)
-			if (p.threads[t].pid == pid)
-				check_cpu(&p, &in->cpus[i], &p.threads[t], shift, out);
-	}
-	windows_release(&p);
-	return ret;
-}
-
-/* ---- options ------------------------------------------------------------------------------ */
+/* ---- options of the files --------------------------------------------------------------- */
 
 int sync_time_shift(const struct sync_result *r, uint64_t host_id, uint32_t n_cpus, struct offset_shift *out)
 {
+	uint32_t n = (uint32_t)r->n_knots;
 	struct offset_knot *v;
 	uint64_t *bounds;
 	int ret = -ENOMEM;
 
 	*out = (struct offset_shift){ 0 };
-	if (!r->n_knots)
+	if (!n)
 		return -ENODATA;
-	v = calloc(r->n_knots, sizeof(*v));
-	bounds = calloc(r->n_knots, sizeof(*bounds));
-	for (size_t i = 0; i < r->n_knots && v && bounds; i++) {
+	v = calloc(n, sizeof(*v));
+	bounds = calloc(n, sizeof(*bounds));
+	if (!v || !bounds)
+		goto out;
+	for (uint32_t i = 0; i < n; i++) {
 		v[i] = (struct offset_knot){ r->knots[i].time, r->knots[i].offset, 1, 0 };
 		bounds[i] = r->knots[i].bound;
 	}
-	if (v && bounds)
-		ret = offset_shift_fill(out, host_id, n_cpus, v, (uint32_t)r->n_knots);
-	if (!ret)
-		ret = offset_shift_set_bounds(out, bounds, (uint32_t)r->n_knots, r->method,
-					      sync_class_name(r->class));
+	ret = offset_shift_fill(out, host_id, n_cpus, v, n);
+	if (ret)
+		goto out;
+	ret = offset_shift_set_bounds(out, bounds, n, r->method, sync_class_name(r->class));
 	if (ret)
 		offset_shift_release(out);
+out:
 	free(bounds);
 	free(v);
 	return ret;
@@ -191,6 +173,6 @@ int sync_guest_option(const struct sync_result *r, const char *name, uint64_t gu
 	}
 	out->n = n;
 	for (uint32_t i = 0; i < n; i++)
-		out->vcpus[i] = (struct offset_vcpu){ i, (uint32_t)pid_of(r, i) };
+		out->vcpus[i] = (struct offset_vcpu){ i, (uint32_t)sync_pid(r, i) };
 	return 0;
 }

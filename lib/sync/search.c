@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* A cold start: the likeliest offsets are followed, and the best one is taken where it is clear. */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "sync/math.h"
-#include "sync/problem.h"
+#include "sync/solver.h"
 
+/* Documentation/clock-sync.md has the reason for each number. */
 #define CHUNK_NS      1000000000ull
 #define CHUNK_MAX     16000000000ull
 #define CHUNK_EVENTS  1000
@@ -24,16 +26,16 @@
 #define SLACK_PART    64       /* of the host's capture at most: its ends are no windows */
 #define PLACES	      5	       /* to begin at, when the first has a jump in it, say */
 #define CHANCE_PART   3	       /* well below chance: one in so many of the events it leaves outside */
-#define AROUND	      2	       /* slices on each side that tell how well a track fits there */
+#define AROUND	      2	       /* slices on each side that show how well a track fits there */
+#define ROOM	      1000     /* ns on each side of an offset that is looked at again */
 
 /* ---- finding where to begin -------------------------------------------------------------- */
 
 struct hit {
 	int64_t low, high; /* at slice k */
-	struct piece piece;
-	uint64_t events, outside;
+	struct track track;
 	double rank;
-	int *map;
+	int *map; /* in maps */
 };
 
 struct search {
@@ -44,10 +46,18 @@ struct search {
 	struct candidate cand[CANDIDATES];
 	struct hit hits[CANDIDATES];
 	int n;
+	int *before; /* p->map before it, and with the best place */
+	int *best;
+	int maps[]; /* the hits', and these */
 };
 
+static void copy_map(const struct problem *p, int *to, const int *from)
+{
+	memcpy(to, from, p->in->n_cpus * sizeof(*to));
+}
+
 /* Slices about the middle of [from, to) with events enough. */
-static void chunk(const struct search *s, uint64_t *t0, uint64_t *t1)
+static void choose_chunk(const struct search *s, uint64_t *t0, uint64_t *t1)
 {
 	const struct slice *v = s->p->slices;
 	size_t a = s->k, b = s->k + 1;
@@ -66,62 +76,66 @@ static void chunk(const struct search *s, uint64_t *t0, uint64_t *t1)
 	*t1 = v[b - 1].t1;
 }
 
-static int look(struct search *s, struct hit *h, int64_t low, int64_t high, size_t reach)
+static int follow_hit(struct search *s, struct hit *h, int64_t low, int64_t high, size_t reach)
 {
 	struct problem *p = s->p;
-	int ret = drift_track(p, s->from, s->to, s->k, low, high, reach, &h->piece, &h->events, &h->outside);
+	int ret = tracks_follow(p, s->from, s->to, s->k, low, high, reach, &h->track);
 
 	h->low = p->slices[s->k].low;
 	h->high = p->slices[s->k].high;
-	h->rank = (double)h->events - (1.0 + OUTSIDE_COSTS) * (double)h->outside;
+	h->rank = (double)h->track.events - (1.0 + OUTSIDE_COSTS) * (double)h->track.outside;
 	return ret;
+}
+
+/* Again, from what an earlier look left, at slice k. */
+static int follow_again(struct search *s, struct hit *h, int64_t low, int64_t high, size_t reach)
+{
+	return follow_hit(s, h, low - ROOM, high + ROOM, reach);
 }
 
 /*
  * Near one candidate: what could be must end inside of what was looked at, or
- * there is more of it; a place without an end tells nothing.
+ * there is more of it; a place without an end is no hit.
  */
-static int look_near(struct search *s, struct hit *h, int64_t offset, int64_t slack)
+static int try_candidate(struct search *s, struct hit *h, int64_t offset, int64_t slack)
 {
 	int64_t most = (int64_t)((s->p->host1 - s->p->host0) / SLACK_PART);
-	int ret = 0;
 
 	most = most > SLACK_MAX ? SLACK_MAX : most;
 	for (; slack <= most; slack *= 2) {
-		ret = look(s, h, offset - slack, offset + slack, REACH_FIRST);
+		int ret = follow_hit(s, h, offset - slack, offset + slack, REACH_FIRST);
+
 		if (ret || (h->low > offset - slack && h->high < offset + slack))
 			return ret;
 	}
-	h->events = h->outside = 0;
+	h->track.events = h->track.outside = 0;
 	h->rank = 0;
 	return 0;
 }
 
-static int first_look(struct search *s, uint64_t mid)
+/* mid: guest time that the candidates' offsets hold for. */
+static int try_candidates(struct search *s, uint64_t mid)
 {
 	struct problem *p = s->p;
-	size_t bytes = p->in->n_cpus * sizeof(int);
-	uint64_t away = (uint64_t)(p->rate * num_abs((double)(int64_t)(p->slices[s->k].mid - mid)));
-	int ret = 0;
+	uint64_t away = (uint64_t)(p->rate * fabs((double)(int64_t)(p->slices[s->k].mid - mid)));
 
-	for (int i = 0; i < s->n && !ret; i++) {
+	for (int i = 0; i < s->n; i++) {
 		int64_t slack = (int64_t)(s->cand[i].slack + away), at = s->cand[i].offset;
 		struct hit *h = &s->hits[i];
-		uint64_t covered;
+		int ret = s->mapped ? 0 : map_solve(p, s->k, at - slack, at + slack);
 
-		h->map = malloc(bytes);
-		if (!h->map)
-			return -ENOMEM;
-		if (!s->mapped)
-			ret = map_solve(p, s->k, at - slack, at + slack, p->map, &covered);
-		memcpy(h->map, p->map, bytes);
-		if (!ret)
-			ret = look_near(s, h, at, slack);
+		if (ret)
+			return ret;
+		h->map = s->maps + (size_t)i * p->in->n_cpus;
+		copy_map(p, h->map, p->map);
+		ret = try_candidate(s, h, at, slack);
+		if (ret)
+			return ret;
 	}
-	return ret;
+	return 0;
 }
 
-static int by_rank(const void *a, const void *b)
+static int compare_hits(const void *a, const void *b)
 {
 	const struct hit *x = a, *y = b;
 
@@ -131,27 +145,27 @@ static int by_rank(const void *a, const void *b)
 /* Looks again at the best n, as far as `reach`, and sorts them. */
 static int look_again(struct search *s, int n, size_t reach)
 {
-	struct problem *p = s->p;
-	int ret = 0;
-
 	n = n < s->n ? n : s->n;
-	for (int i = 0; i < n && !ret; i++) {
+	for (int i = 0; i < n; i++) {
 		struct hit *h = &s->hits[i];
+		int ret;
 
-		if (!h->events) /* it told nothing */
+		if (!h->track.events)
 			continue;
-		memcpy(p->map, h->map, p->in->n_cpus * sizeof(int));
-		ret = look(s, h, h->low - 1000, h->high + 1000, reach);
+		copy_map(s->p, s->p->map, h->map);
+		ret = follow_again(s, h, h->low, h->high, reach);
+		if (ret)
+			return ret;
 	}
-	qsort(s->hits, (size_t)n, sizeof(*s->hits), by_rank);
-	return ret;
+	qsort(s->hits, (size_t)n, sizeof(*s->hits), compare_hits);
+	return 0;
 }
 
-static int close_look(struct search *s)
+static int look_closely(struct search *s)
 {
 	int ret;
 
-	qsort(s->hits, (size_t)s->n, sizeof(*s->hits), by_rank);
+	qsort(s->hits, (size_t)s->n, sizeof(*s->hits), compare_hits);
 	ret = look_again(s, SECOND, REACH_SECOND);
 	return ret ? ret : look_again(s, CLOSE, REACH_CLOSE);
 }
@@ -164,146 +178,131 @@ static bool same_place(const struct hit *a, const struct hit *b)
 /* The part of the events that would be outside if they had nothing to do with the windows. */
 static double part_by_chance(const struct search *s, const struct hit *h)
 {
-	const struct problem *p = s->p;
-	double n = 0, outside = 0;
+	double n, outside = events_by_chance(s->p, h->map, h->track.piece.t0, h->track.piece.t1, &n);
 
-	for (size_t i = 0; i < p->in->n_cpus; i++) {
-		const struct sync_cpu *c = &p->in->cpus[i];
-		size_t events = cpu_lower(c, h->piece.t1) - cpu_lower(c, h->piece.t0);
-
-		if (h->map[i] < 0)
-			continue;
-		n += (double)events;
-		outside += (double)events * (1 - p->threads[h->map[i]].duty);
-	}
 	return n > 0 ? outside / n : 0;
 }
 
 /* So few outside is no chance. */
 static bool beats_chance(const struct search *s, const struct hit *h)
 {
-	double chance = part_by_chance(s, h) * (double)h->events;
+	double events = (double)h->track.events, outside = (double)h->track.outside;
+	double chance = part_by_chance(s, h) * events;
 
-	if ((double)h->outside < OUTSIDE_CLEAN * (double)h->events)
-		return true;
-	return chance - (double)h->outside > CHANCE_SIGMAS * num_sqrt(chance * s->p->burst);
+	return outside < OUTSIDE_CLEAN * events ||
+	       chance - outside > CHANCE_SIGMAS * sqrt(chance * s->p->burst);
 }
 
 /* Is the best one good, and clearly better than any other place? */
 static bool is_clear(const struct search *s)
 {
 	const struct hit *best = &s->hits[0];
-	double margin = 8 + 6 * num_sqrt((double)best->outside * s->p->burst);
-	double part = (double)best->outside / (double)(best->events + 1);
+	double outside = (double)best->track.outside, margin = 8 + 6 * sqrt(outside * s->p->burst);
+	double part = outside / (double)(best->track.events + 1);
 
-	if (!s->n || best->events < EVENTS_MIN || part > OUTSIDE_MAX || !beats_chance(s, best))
+	if (!s->n || best->track.events < EVENTS_MIN || part > OUTSIDE_MAX || !beats_chance(s, best))
 		return false;
 	/* so many outside can be chance, unless anywhere else there are far more */
 	if (part > OUTSIDE_USUAL)
-		margin += (double)best->outside / 2;
+		margin += outside / 2;
 	for (int i = 1; i < s->n && i < CLOSE; i++)
 		if (!same_place(best, &s->hits[i]))
 			return best->rank - s->hits[i].rank >= (1 + OUTSIDE_COSTS) * margin;
 	return true;
 }
 
-/* 1: found, with the map in p->map; 0: not; -errno. *rank tells how well. */
-static int search_once(struct search *s, double *rank)
+/* 1: found, with the map in p->map and the hit in hits[0]; 0: not; -errno. */
+static int search_once(struct search *s, bool mapped)
 {
+	struct problem *p = s->p;
+	const struct track *best = &s->hits[0].track;
 	uint64_t t0, t1;
 	int ret;
 
+	s->mapped = mapped;
 	s->luck = 1;
-	chunk(s, &t0, &t1);
-	s->n = find_candidates(s->p, t0, t1, s->cand, CANDIDATES);
-	ret = s->n < 0 ? s->n : first_look(s, t0 + (t1 - t0) / 2);
-	if (!ret)
-		ret = close_look(s);
-	if (!ret && is_clear(s)) {
-		memcpy(s->p->map, s->hits[0].map, s->p->in->n_cpus * sizeof(int));
-		*rank = s->hits[0].rank;
-		s->luck = (double)s->hits[0].outside /
-			  (part_by_chance(s, &s->hits[0]) * (double)s->hits[0].events + 1);
-		s->p->part = (double)s->hits[0].outside / (double)s->hits[0].events;
-		ret = 1;
-	}
-	for (int i = 0; i < s->n; i++)
-		free(s->hits[i].map);
-	return ret;
+	choose_chunk(s, &t0, &t1);
+	s->n = find_candidates(p, t0, t1, s->cand, CANDIDATES);
+	if (s->n < 0)
+		return s->n;
+	ret = try_candidates(s, t0 + (t1 - t0) / 2);
+	if (ret)
+		return ret;
+	ret = look_closely(s);
+	if (ret || !is_clear(s))
+		return ret;
+	copy_map(p, p->map, s->hits[0].map);
+	s->luck = (double)best->outside / (part_by_chance(s, &s->hits[0]) * (double)best->events + 1);
+	p->part = (double)best->outside / (double)best->events;
+	return 1;
 }
 
 /* ---- pieces --------------------------------------------------------------------------------- */
 
-/* With the map that is given, and where that does badly without it. */
-static int search(struct problem *p, struct pieces *all, struct search *s)
+/* From slice k: with the map that there is, and where that does badly without it. As search_once. */
+static int search_place(struct search *s, const struct pieces *all, size_t k)
 {
-	double rank = 0, other = 0;
+	struct problem *p = s->p;
 	struct hit first;
 	int found = 0, ret;
-	int *map;
 
-	s->mapped = all->mapped;
-	if (s->mapped)
-		found = search_once(s, &rank);
-	if (found < 0 || all->n || p->n_threads < 2 ||
-	    (found && (double)s->hits[0].outside < OUTSIDE_USUAL * (double)s->hits[0].events))
-		return found;
+	s->k = k;
+	memset(s->hits, 0, sizeof(s->hits));
+	if (all->mapped)
+		found = search_once(s, true);
 	first = s->hits[0];
-	map = malloc(p->in->n_cpus * sizeof(*map));
-	if (!map)
-		return -ENOMEM;
-	memcpy(map, p->map, p->in->n_cpus * sizeof(*map));
-	map_unknown(p);
-	s->mapped = false;
-	ret = search_once(s, &other);
-	if (ret == 1 && (!found || other > rank * 1.02 + 50)) {
-		found = 1;
-	} else {
-		memcpy(p->map, map, p->in->n_cpus * sizeof(*map));
-		s->hits[0] = first;
-	}
-	free(map);
-	return ret < 0 ? ret : found;
+	if (found < 0 || all->n || p->n_threads < 2 ||
+	    (found && (double)first.track.outside < OUTSIDE_USUAL * (double)first.track.events))
+		return found;
+	copy_map(p, s->best, p->map);
+	map_clear(p);
+	ret = search_once(s, false);
+	if (ret < 0 || (ret && (!found || s->hits[0].rank > first.rank * 1.02 + 50)))
+		return ret;
+	copy_map(p, p->map, s->best);
+	s->hits[0] = first;
+	return found;
 }
 
 /* The best of several places to begin at; the first that lies well below chance will do. */
-static int search_places(struct problem *p, struct pieces *all, struct search *s, size_t from, size_t to)
+static int search_places(struct search *s, struct pieces *all)
 {
 	static const unsigned int eighths[PLACES] = { 4, 2, 6, 1, 7 };
-	size_t bytes = p->in->n_cpus * sizeof(*p->map);
-	struct search *best = calloc(1, sizeof(*best));
-	int *map = malloc(bytes), *before = malloc(bytes);
-	int ret = best && map && before ? 0 : -ENOMEM, found = 0;
+	struct problem *p = s->p;
+	int *map = s->best + p->in->n_cpus;
+	struct hit best = { 0 };
+	double luck = 0;
+	size_t k = 0;
+	int found = 0;
 
-	if (!ret)
-		memcpy(before, p->map, bytes);
-	for (int i = 0; i < PLACES && ret >= 0; i++) {
-		size_t k = from + (to - from) * eighths[i] / 8;
+	copy_map(p, s->before, p->map);
+	copy_map(p, map, p->map);
+	for (int i = 0; i < PLACES; i++) {
+		int ret;
 
-		if (i && (to - from < 6 || all->searches++ >= SEARCHES_MAX))
+		if (i && (s->to - s->from < 6 || all->searches++ >= SEARCHES_MAX))
 			break;
-		*s = (struct search){ .p = p, .from = from, .to = to, .k = k };
-		memcpy(p->map, before, bytes);
-		ret = search(p, all, s);
-		if (ret == 1 && (!found || s->luck < best->luck)) {
+		copy_map(p, p->map, s->before);
+		ret = search_place(s, all, s->from + (s->to - s->from) * eighths[i] / 8);
+		if (ret < 0)
+			return ret;
+		if (ret && (!found || s->luck < luck)) {
 			found = 1;
-			*best = *s;
-			memcpy(map, p->map, bytes);
+			luck = s->luck;
+			best = s->hits[0];
+			k = s->k;
+			copy_map(p, map, p->map);
 		}
-		if (found && best->luck * CHANCE_PART < 1)
+		if (found && luck * CHANCE_PART < 1)
 			break;
 	}
-	if (found) {
-		*s = *best;
-		memcpy(p->map, map, bytes);
-		p->part = (double)s->hits[0].outside / (double)s->hits[0].events;
-	} else if (before) {
-		memcpy(p->map, before, bytes);
-	}
-	free(best);
-	free(map);
-	free(before);
-	return ret < 0 ? ret : found;
+	copy_map(p, p->map, map);
+	if (!found)
+		return 0;
+	s->hits[0] = best;
+	s->k = k;
+	p->part = (double)best.track.outside / (double)best.track.events;
+	return 1;
 }
 
 /* Events outside and all, of slice k and those beside it. */
@@ -328,46 +327,47 @@ static double part_around(const struct problem *p, const struct piece *piece, si
 static int begin_anew(struct search *s, struct hit *h)
 {
 	struct problem *p = s->p;
-	double n, other, here = part_around(p, &h->piece, s->k, &n), least = here;
+	const struct piece *piece = &h->track.piece;
+	double n, other, here = part_around(p, piece, s->k, &n), least = here;
 	size_t best = s->k, old = s->k;
 	struct hit first = *h;
 	int ret;
 
-	for (size_t i = h->piece.first; i < h->piece.last; i++) {
-		double part = part_around(p, &h->piece, i, &other);
+	for (size_t i = piece->first; i < piece->last; i++) {
+		double part = part_around(p, piece, i, &other);
 
-		if (other >= EVENTS_MIN && p->slices[i].told && part < least) {
+		if (other >= EVENTS_MIN && p->slices[i].valid && part < least) {
 			least = part;
 			best = i;
 		}
 	}
-	if ((here - 1.3 * least) * n < 8 + 6 * num_sqrt(p->burst * least * n))
+	if ((here - 1.3 * least) * n < 8 + 6 * sqrt(p->burst * least * n))
 		return 0;
 	s->k = best;
-	ret = look(s, h, p->slices[best].low - 1000, p->slices[best].high + 1000, SIZE_MAX);
+	ret = follow_again(s, h, p->slices[best].low, p->slices[best].high, SIZE_MAX);
 	/* what it does not reach any more is searched anew */
-	if (!ret && (double)h->outside * (double)first.events > (double)first.outside * (double)h->events) {
-		s->k = old;
-		ret = look(s, h, first.low - 1000, first.high + 1000, SIZE_MAX);
-	}
-	return ret;
+	if (ret || (double)h->track.outside * (double)first.track.events <=
+			   (double)first.track.outside * (double)h->track.events)
+		return ret;
+	s->k = old;
+	return follow_again(s, h, first.low, first.high, SIZE_MAX);
 }
 
 /* Later in the guest is later in the host, and most of what is there could be checked. */
-static bool fits_others(const struct problem *p, const struct pieces *all, const struct hit *h)
+static bool fits_others(const struct problem *p, const struct pieces *all, const struct track *t)
 {
-	const struct slice *first = &p->slices[h->piece.first];
-	const struct slice *last = &p->slices[h->piece.last - 1];
+	const struct slice *first = &p->slices[t->piece.first];
+	const struct slice *last = &p->slices[t->piece.last - 1];
 
 	if (!all->n)
 		return true;
-	if (h->events < slice_events(p, h->piece.t0, h->piece.t1) / 2)
+	if (t->events < slice_events(p, t->piece.t0, t->piece.t1) / 2)
 		return false;
 	for (size_t i = 0; i < all->n; i++) {
 		const struct piece *o = &all->v[i];
 		const struct slice *a = &p->slices[o->first], *b = &p->slices[o->last - 1];
 
-		if (o->last <= h->piece.first
+		if (o->last <= t->piece.first
 			    ? first->mid + (uint64_t)slice_middle(first) < b->mid + (uint64_t)slice_middle(b)
 			    : last->mid + (uint64_t)slice_middle(last) > a->mid + (uint64_t)slice_middle(a))
 			return false;
@@ -375,35 +375,50 @@ static bool fits_others(const struct problem *p, const struct pieces *all, const
 	return true;
 }
 
+/* 1: found, with its piece last in *all; 0: not; -errno. */
+static int find_piece(struct search *s, struct pieces *all)
+{
+	struct hit *h = &s->hits[0];
+	int ret = search_places(s, all);
+
+	if (ret != 1)
+		return ret;
+	all->mapped = true;
+	ret = follow_again(s, h, h->low, h->high, SIZE_MAX);
+	if (ret)
+		return ret;
+	ret = begin_anew(s, h);
+	if (ret || !fits_others(s->p, all, &h->track))
+		return ret;
+	all->v[all->n++] = h->track.piece;
+	return 1;
+}
+
 int search_pieces(struct problem *p, struct pieces *all, size_t from, size_t to)
 {
+	size_t n = p->in->n_cpus;
 	struct search *s;
-	struct piece *piece;
-	struct hit hit;
+	struct piece piece;
 	int ret;
 
 	if (to - from < 1 || all->n == SEARCHES_MAX || all->searches++ >= SEARCHES_MAX)
 		return 0;
-	s = calloc(1, sizeof(*s));
+	s = calloc(1, sizeof(*s) + (CANDIDATES + 3) * n * sizeof(s->maps[0]));
 	if (!s)
 		return -ENOMEM;
-	ret = search_places(p, all, s, from, to);
-	piece = &all->v[all->n];
-	if (ret == 1) {
-		all->mapped = true;
-		ret = look(s, &s->hits[0], s->hits[0].low - 1000, s->hits[0].high + 1000, SIZE_MAX);
-		if (!ret)
-			ret = begin_anew(s, &s->hits[0]);
-		hit = s->hits[0];
-		if (!ret && !fits_others(p, all, &hit))
-			goto out;
-		*piece = hit.piece;
-		all->n++;
-		if (!ret && hit.piece.first - from >= 2)
-			ret = search_pieces(p, all, from, hit.piece.first);
-		if (!ret && to - hit.piece.last >= 2)
-			ret = search_pieces(p, all, hit.piece.last, to);
-	}
+	s->p = p;
+	s->from = from;
+	s->to = to;
+	s->before = s->maps + CANDIDATES * n;
+	s->best = s->before + n;
+	ret = find_piece(s, all);
+	if (ret != 1)
+		goto out;
+	piece = all->v[all->n - 1];
+	ret = piece.first - from < 2 ? 0 : search_pieces(p, all, from, piece.first);
+	if (ret)
+		goto out;
+	ret = to - piece.last < 2 ? 0 : search_pieces(p, all, piece.last, to);
 out:
 	free(s);
 	return ret;

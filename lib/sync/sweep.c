@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Each event c and each window [a, b] that it may lie in give a range [a - c,
+ * b - c] of the offset. The end points, sorted, show how many events are inside
+ * at each offset.
+ */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "sync/math.h"
-#include "sync/problem.h"
-
-/*
- * Each event c and each window [a, b] that it may lie in give a range [a - c,
- * b - c] of the offset. The end points, sorted, tell how many events are inside
- * at each offset.
- */
+#include "sync/solver.h"
+#include "util/array.h"
 
 #define TAU_MIN	    3
-#define TAU_PART    1000 /* 0.1 % of the events */
-#define TAU_CHANCE  3	 /* and the root of the number outside */
-#define RADIX_MIN   96
+#define TAU_PART    1000	     /* 0.1 % of the events */
+#define TAU_CHANCE  3		     /* and the root of the number outside */
+#define RADIX_MIN   96		     /* fewer sort faster by comparing */
 #define WIDTH_LIMIT (UINT32_MAX - 1) /* end points are kept in 32 bits */
 
 void sweeper_release(struct sweeper *w)
@@ -85,19 +85,16 @@ static void sort_u32(uint32_t *v, uint32_t *tmp, size_t n, uint32_t max)
 
 /* ---- ranges -------------------------------------------------------------------------- */
 
+static bool time_before(const void *entry, const void *key)
+{
+	const uint64_t *time = entry, *limit = key;
+
+	return *time < *limit;
+}
+
 size_t cpu_lower(const struct sync_cpu *c, uint64_t time)
 {
-	size_t low = 0, high = c->n;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (c->times[mid] < time)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return array_lower_bound(c->times, c->n, sizeof(*c->times), time_before, &time);
 }
 
 uint64_t slice_events(const struct problem *p, uint64_t t0, uint64_t t1)
@@ -109,6 +106,23 @@ uint64_t slice_events(const struct problem *p, uint64_t t0, uint64_t t1)
 	return n;
 }
 
+double events_by_chance(const struct problem *p, const int *map, uint64_t t0, uint64_t t1, double *n)
+{
+	double outside = 0;
+
+	*n = 0;
+	for (size_t i = 0; i < p->in->n_cpus; i++) {
+		const struct sync_cpu *c = &p->in->cpus[i];
+		double events = (double)(cpu_lower(c, t1) - cpu_lower(c, t0));
+
+		if (map[i] < 0)
+			continue;
+		*n += events;
+		outside += events * (1 - p->threads[map[i]].duty);
+	}
+	return outside;
+}
+
 /* What one sweep looks for: offsets from `low` on, `width` of them. */
 struct scope {
 	struct sweeper *w;
@@ -118,16 +132,12 @@ struct scope {
 	int64_t width;
 };
 
-static int put_range(struct sweeper *w, int64_t low, int64_t high)
+static int sweep_range(struct sweeper *w, int64_t low, int64_t high)
 {
-	if (w->n_lows == w->cap) {
-		int ret = sweeper_grow(w);
-
-		if (ret)
-			return ret;
-	}
-	w->lows[w->n_lows++] = (uint32_t)low;
-	w->highs[w->n_highs++] = (uint32_t)high;
+	if (w->n == w->cap && sweeper_grow(w))
+		return -ENOMEM;
+	w->lows[w->n] = (uint32_t)low;
+	w->highs[w->n++] = (uint32_t)high;
 	return 0;
 }
 
@@ -135,12 +145,11 @@ static int put_range(struct sweeper *w, int64_t low, int64_t high)
  * The ranges of one event, which would be at host time `at` with the line and
  * the lowest offset; `play`: what the line may be off by then.
  */
-static int put_event(const struct scope *o, const struct thread *t, size_t k, uint64_t at, int64_t play)
+static int sweep_event(const struct scope *o, const struct thread *t, size_t k, uint64_t at, int64_t play)
 {
 	int64_t low = -1, high = -1; /* the range so far; overlapping ones count once */
-	int ret = 0;
 
-	for (; k < t->n && !ret; k++) {
+	for (; k < t->n; k++) {
 		int64_t a = (int64_t)(t->v[k].a - at) - play;
 		int64_t b = (int64_t)((uint64_t)t->v[k].b - at) + play;
 
@@ -151,54 +160,54 @@ static int put_event(const struct scope *o, const struct thread *t, size_t k, ui
 		a = a < 0 ? 0 : a;
 		b = b > o->width ? o->width : b;
 		if (high >= 0 && a > high) {
-			ret = put_range(o->w, low, high);
+			if (sweep_range(o->w, low, high))
+				return -ENOMEM;
 			high = -1;
 		}
 		if (high < 0)
 			low = a;
 		high = b > high ? b : high;
 	}
-	if (ret || high < 0)
-		return ret;
-	if (!low && high == o->width)
-		o->w->full++;
-	else
-		ret = put_range(o->w, low, high);
-	return ret;
+	if (high < 0)
+		return 0;
+	if (low || high < o->width)
+		return sweep_range(o->w, low, high);
+	o->w->full++;
+	return 0;
 }
 
-static int put_cpu(const struct scope *o, const struct sync_cpu *c, const struct thread *t)
+static int sweep_cpu(const struct scope *o, const struct sync_cpu *c, const struct thread *t)
 {
-	const struct slice *s = o->s;
-	size_t i = cpu_lower(c, s->t0), end = cpu_lower(c, s->t1), k = SIZE_MAX;
-	int ret = 0;
+	struct slice *s = o->s;
+	size_t end = cpu_lower(c, s->t1), k = SIZE_MAX;
 
-	for (; i < end && !ret; i++) {
+	for (size_t i = cpu_lower(c, s->t0); i < end; i++) {
 		double dt = (double)(int64_t)(c->times[i] - s->mid);
-		int64_t play = (int64_t)num_ceil(num_abs(dt) * s->rate);
-		uint64_t at = c->times[i] + (uint64_t)(s->offset + num_round(dt * s->slope) + o->low);
+		int64_t play = (int64_t)ceil(fabs(dt) * s->rate);
+		uint64_t at = c->times[i] + (uint64_t)(s->offset + llround(dt * s->slope) + o->low);
 
-		/* what lies beyond the host's capture tells nothing */
+		/* nothing was recorded beyond the host's capture */
 		if ((int64_t)(at - o->p->host0) < 0 || (int64_t)(o->p->host1 - at - (uint64_t)o->width) < 0)
 			continue;
 		if (k == SIZE_MAX)
-			k = span_at(t, at > (uint64_t)play ? at - (uint64_t)play : 0);
+			k = thread_span_at(t, at > (uint64_t)play ? at - (uint64_t)play : 0);
 		while (k < t->n && t->v[k].b + (uint64_t)play < at)
 			k++;
-		o->s->n++;
-		ret = put_event(o, t, k, at, play);
+		s->n++;
+		if (sweep_event(o, t, k, at, play))
+			return -ENOMEM;
 	}
-	return ret;
+	return 0;
 }
 
 /* ---- the profile ------------------------------------------------------------------------ */
 
 /* Most events inside at once. */
-static size_t most(const struct sweeper *w)
+static size_t most_inside(const struct sweeper *w)
 {
 	size_t now = w->full, best = now;
 
-	for (size_t i = 0, j = 0; i < w->n_lows;) {
+	for (size_t i = 0, j = 0; i < w->n;) {
 		if (w->lows[i] <= w->highs[j]) {
 			now++;
 			i++;
@@ -212,7 +221,7 @@ static size_t most(const struct sweeper *w)
 }
 
 /* The hull of where at least `need` are inside. */
-static void hull(const struct sweeper *w, size_t need, uint32_t width, uint32_t *low, uint32_t *high)
+static void sweep_hull(const struct sweeper *w, size_t need, uint32_t width, uint32_t *low, uint32_t *high)
 {
 	size_t now = w->full, i = 0, j = 0;
 
@@ -220,7 +229,7 @@ static void hull(const struct sweeper *w, size_t need, uint32_t width, uint32_t 
 	*high = width;
 	if (now >= need)
 		return;
-	while (i < w->n_lows) {
+	while (i < w->n) {
 		if (w->lows[i] > w->highs[j]) {
 			now--;
 			j++;
@@ -231,8 +240,8 @@ static void hull(const struct sweeper *w, size_t need, uint32_t width, uint32_t 
 			break;
 	}
 	now = w->full;
-	i = w->n_lows;
-	j = w->n_highs;
+	i = w->n;
+	j = w->n;
 	while (j) {
 		if (i && w->lows[i - 1] > w->highs[j - 1]) {
 			now--;
@@ -245,57 +254,63 @@ static void hull(const struct sweeper *w, size_t need, uint32_t width, uint32_t 
 	}
 }
 
-static void profile(const struct scope *o)
+static void sweep_profile(const struct scope *o)
 {
 	struct sweeper *w = o->w;
 	struct slice *s = o->s;
 	uint32_t width = (uint32_t)o->width, low, high;
 	size_t tau, chance, best;
 
-	sort_u32(w->lows, w->scratch, w->n_lows, width);
-	sort_u32(w->highs, w->scratch, w->n_highs, width);
-	best = most(w);
+	sort_u32(w->lows, w->scratch, w->n, width);
+	sort_u32(w->highs, w->scratch, w->n, width);
+	best = most_inside(w);
 	tau = s->n / TAU_PART > TAU_MIN ? s->n / TAU_PART : TAU_MIN;
 	/* those outside come in by chance as well */
-	chance = s->n > best ? (size_t)num_sqrt((double)(s->n - best)) + TAU_CHANCE : 0;
+	chance = s->n > best ? (size_t)sqrt((double)(s->n - best)) + TAU_CHANCE : 0;
 	tau = chance > tau ? chance : tau;
 	s->best = (uint32_t)best;
-	hull(w, best > tau ? best - tau : 0, width, &low, &high);
+	sweep_hull(w, best > tau ? best - tau : 0, width, &low, &high);
 	s->low = s->offset + o->low + low;
 	s->high = s->offset + o->low + high;
-	hull(w, best, width, &low, &high);
+	sweep_hull(w, best, width, &low, &high);
 	s->low0 = s->offset + o->low + low;
 	s->high0 = s->offset + o->low + high;
-	s->told = s->n > 0;
+	s->valid = s->n > 0;
 }
 
-static int sweep(struct problem *p, struct slice *s, int64_t low, int64_t high, size_t only, size_t on)
+static int scope_begin(struct scope *o, struct problem *p, struct slice *s, int64_t low, int64_t high)
 {
-	struct scope o = { .w = &p->sweeper, .p = p, .s = s, .low = low - s->offset };
-	int ret = 0;
-
 	if (high < low || (uint64_t)(high - low) > WIDTH_LIMIT)
 		return -ERANGE;
-	o.width = high - low;
-	o.w->n_lows = o.w->n_highs = o.w->full = 0;
+	*o = (struct scope){ .w = &p->sweeper, .p = p, .s = s, .low = low - s->offset, .width = high - low };
+	o->w->n = o->w->full = 0;
 	s->n = 0;
-	for (size_t i = 0; i < p->in->n_cpus && !ret; i++) {
-		size_t thread = only == SIZE_MAX ? (size_t)p->map[i] : on;
-
-		if (only == SIZE_MAX ? p->map[i] >= 0 : i == only)
-			ret = put_cpu(&o, &p->in->cpus[i], &p->threads[thread]);
-	}
-	if (!ret)
-		profile(&o);
-	return ret;
+	return 0;
 }
 
 int sweep_slice(struct problem *p, struct slice *s, int64_t low, int64_t high)
 {
-	return sweep(p, s, low, high, SIZE_MAX, 0);
+	struct scope o;
+	int ret = scope_begin(&o, p, s, low, high);
+
+	if (ret)
+		return ret;
+	for (size_t i = 0; i < p->in->n_cpus; i++)
+		if (p->map[i] >= 0 && sweep_cpu(&o, &p->in->cpus[i], &p->threads[p->map[i]]))
+			return -ENOMEM;
+	sweep_profile(&o);
+	return 0;
 }
 
 int sweep_pair(struct problem *p, struct slice *s, int64_t low, int64_t high, size_t cpu, size_t on)
 {
-	return sweep(p, s, low, high, cpu, on);
+	struct scope o;
+	int ret = scope_begin(&o, p, s, low, high);
+
+	if (ret)
+		return ret;
+	if (sweep_cpu(&o, &p->in->cpus[cpu], &p->threads[on]))
+		return -ENOMEM;
+	sweep_profile(&o);
+	return 0;
 }

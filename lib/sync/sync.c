@@ -1,27 +1,23 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* The solver: from a guest's events and its host's windows to offsets with bounds. */
 #include "sync/sync.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "sync/math.h"
-#include "sync/problem.h"
+#include "sync/solver.h"
 
-#define PART_FIRST    0.01 /* of the events outside, before anything is known */
-#define ANCHOR_PASSES 2	   /* what is narrower tells more of them apart */
-#define PIECE_EVENTS  1000 /* in a piece that tells what is usual */
-#define TRIM	      2	   /* slices at an end that may be another's */
-#define MEET	      3	   /* slices that tell where a piece ends or begins */
-#define TIME_MAX      (1ull << 62)
-#define RATE_MAX      5e-4 /* what a kernel's clock can be slewed by */
-
-const char *sync_class_name(enum sync_class c)
-{
-	static const char *const names[] = { "none", "ping", "soft", "hard" };
-
-	return names[c];
-}
+/* Documentation/clock-sync.md has the reason for each number. */
+#define PART_FIRST   0.01 /* of the events outside, before any were looked at */
+#define BURST_MAX    50	  /* events in a window, for deviations */
+#define PIECE_EVENTS 1000 /* in a piece that shows what is usual */
+#define TRIM	     2	  /* slices at an end that may be another's */
+#define MEET	     3	  /* slices that show where a piece ends or begins */
+#define TIME_MAX     (1ull << 62)
+#define RATE_MAX     5e-4 /* what a kernel's clock can be slewed by */
+#define STEADY_RATE  1e-6 /* the two kernels may round the counter's rate differently */
+#define STEADY_BEND  1e-7
 
 /* ---- setting up ------------------------------------------------------------------------ */
 
@@ -47,29 +43,32 @@ static void set_duty(const struct problem *p, struct thread *t)
 	t->duty = p->host1 > p->host0 ? (double)sum / (double)(p->host1 - p->host0) : 1;
 }
 
-static void set_ranges(struct problem *p)
+static void set_host_range(struct problem *p)
 {
-	const struct sync_input *in = p->in;
-	size_t spans = 0, events = 0;
-
-	p->host0 = p->guest0 = UINT64_MAX;
+	p->host0 = UINT64_MAX;
 	for (size_t i = 0; i < p->n_threads; i++) {
 		const struct thread *t = &p->threads[i];
 
-		spans += t->n;
 		if (!t->n)
 			continue;
 		p->host0 = t->v[0].a < p->host0 ? t->v[0].a : p->host0;
 		p->host1 = t->v[t->n - 1].b > p->host1 ? t->v[t->n - 1].b : p->host1;
 	}
-	if (in->end) {
-		p->host0 = in->begin;
-		p->host1 = in->end;
+	if (p->in->end) {
+		p->host0 = p->in->begin;
+		p->host1 = p->in->end;
 	}
 	for (size_t i = 0; i < p->n_threads; i++)
 		set_duty(p, &p->threads[i]);
-	for (size_t i = 0; i < in->n_cpus; i++) {
-		const struct sync_cpu *c = &in->cpus[i];
+}
+
+static void set_guest_range(struct problem *p)
+{
+	size_t spans = 0, events = 0;
+
+	p->guest0 = UINT64_MAX;
+	for (size_t i = 0; i < p->in->n_cpus; i++) {
+		const struct sync_cpu *c = &p->in->cpus[i];
 
 		events += c->n;
 		if (!c->n)
@@ -77,33 +76,10 @@ static void set_ranges(struct problem *p)
 		p->guest0 = c->times[0] < p->guest0 ? c->times[0] : p->guest0;
 		p->guest1 = c->times[c->n - 1] > p->guest1 ? c->times[c->n - 1] : p->guest1;
 	}
-	p->burst = spans ? (double)events / (double)spans : 1;
-	p->part = PART_FIRST;
-	p->burst = p->burst < 1 ? 1 : p->burst > 50 ? 50 : p->burst;
-}
-
-static int thread_index(const struct problem *p, int32_t pid)
-{
 	for (size_t i = 0; i < p->n_threads; i++)
-		if (p->threads[i].pid == pid)
-			return (int)i;
-	return -1;
-}
-
-/* Returns whether anything of it is known. */
-static bool map_given(struct problem *p)
-{
-	bool any = false;
-
-	for (size_t i = 0; i < p->in->n_cpus; i++) {
-		p->map[i] = p->in->pids && p->in->pids[i] ? thread_index(p, p->in->pids[i]) : -1;
-		any = any || p->map[i] >= 0;
-	}
-	if (p->in->n_cpus == 1 && p->n_threads == 1) {
-		p->map[0] = 0;
-		any = true;
-	}
-	return any;
+		spans += p->threads[i].n;
+	p->burst = spans ? (double)events / (double)spans : 1;
+	p->burst = fmin(fmax(p->burst, 1), BURST_MAX);
 }
 
 /* Times come from files: what no clock shows is not worth a try. */
@@ -116,20 +92,41 @@ static int problem_init(struct problem *p, const struct sync_input *in, const st
 {
 	int ret;
 
-	*p = (struct problem){ .in = in, .log = log, .rate = in->max_rate > 0 ? in->max_rate : RATE_MAX };
+	*p = (struct problem){
+		.in = in, .log = log, .rate = in->max_rate > 0 ? in->max_rate : RATE_MAX, .part = PART_FIRST
+	};
 	p->map = calloc(in->n_cpus, sizeof(*p->map));
 	if (!p->map)
 		return -ENOMEM;
 	ret = windows_threads(p);
 	if (ret)
 		return ret;
-	set_ranges(p);
-	return ranges_ok(p) ? drift_slices(p) : 0;
+	set_host_range(p);
+	set_guest_range(p);
+	return ranges_ok(p) ? tracks_slices(p) : 0;
+}
+
+/* The input's map. Returns whether there is one. */
+static bool map_given(struct problem *p)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < p->in->n_cpus; i++) {
+		const struct thread *t = p->in->pids ? windows_thread(p, p->in->pids[i]) : NULL;
+
+		p->map[i] = t ? (int)(t - p->threads) : -1;
+		any = any || t;
+	}
+	if (p->in->n_cpus == 1 && p->n_threads == 1) {
+		p->map[0] = 0;
+		any = true;
+	}
+	return any;
 }
 
 /* ---- pieces --------------------------------------------------------------------------- */
 
-static int by_first(const void *a, const void *b)
+static int compare_pieces(const void *a, const void *b)
 {
 	const struct piece *x = a, *y = b;
 
@@ -147,8 +144,8 @@ static const struct slice *sharpest(const struct problem *p, size_t from, size_t
 	return best;
 }
 
-/* Do they meet without a jump? */
-static bool meet(const struct problem *p, const struct piece *a, const struct piece *b)
+/* Whether they meet without a jump. */
+static bool pieces_meet(const struct problem *p, const struct piece *a, const struct piece *b)
 {
 	const struct slice *x = sharpest(p, a->last - a->first > MEET ? a->last - MEET : a->first, a->last);
 	const struct slice *y = sharpest(p, b->first, b->last - b->first > MEET ? b->first + MEET : b->last);
@@ -176,7 +173,7 @@ static double least_part(const struct problem *p, const struct pieces *all)
 			outside += p->slices[k].n - p->slices[k].best;
 		}
 		if (n >= PIECE_EVENTS)
-			least = num_min(least, (outside + num_sqrt(2 * p->burst * outside)) / n);
+			least = fmin(least, (outside + sqrt(2 * p->burst * outside)) / n);
 	}
 	return least;
 }
@@ -213,89 +210,86 @@ static int join_pieces(struct problem *p, struct pieces *all)
 {
 	size_t n = 0;
 
-	qsort(all->v, all->n, sizeof(*all->v), by_first);
+	qsort(all->v, all->n, sizeof(*all->v), compare_pieces);
 	p->least = least_part(p, all);
 	trim_pieces(p, all);
 	for (size_t i = 0; i < all->n; i++) {
 		struct piece *last = n ? &all->v[n - 1] : NULL;
-		int ret;
 
-		if (last && meet(p, last, &all->v[i])) {
+		if (last && pieces_meet(p, last, &all->v[i])) {
 			for (size_t k = last->last; k < all->v[i].first; k++)
-				p->slices[k].told = false;
+				p->slices[k].valid = false;
 			last->last = all->v[i].last;
 			last->unseen = all->v[i].unseen;
 			last->t1 = last->to = all->v[i].t1;
 			continue;
 		}
-		if (last) {
-			ret = drift_cut(p, last, &all->v[i]);
-			if (ret)
-				return ret;
-		}
+		if (last && cut_pieces(p, last, &all->v[i]))
+			return -ENOMEM;
 		all->v[n++] = all->v[i];
 	}
 	all->n = n;
 	return 0;
 }
 
-/* ---- the result -------------------------------------------------------------------------------
- */
+/* ---- the result ----------------------------------------------------------------------- */
 
-void sync_result_release(struct sync_result *r)
-{
-	free(r->knots);
-	free(r->cuts);
-	free(r->vcpus);
-	free(r->bands);
-	*r = (struct sync_result){ 0 };
-}
-
-static void forget(struct sync_result *r)
+static void forget_knots(struct sync_result *r)
 {
 	r->n_knots = r->n_cuts = r->n_bands = 0;
 }
 
-static int count_events(struct problem *p, struct sync_result *r)
+static void count_cpu(const struct problem *p, const struct sync_cpu *c, const struct thread *t,
+		      struct sync_vcpu *v, struct sync_result *r)
+{
+	for (size_t k = 0; k < c->n; k++) {
+		uint64_t at = c->times[k] + (uint64_t)sync_offset(r, c->times[k]);
+		uint64_t bound = sync_bound(r, c->times[k]);
+		bool unknown;
+
+		if (at < p->host0 || at > p->host1 || bound == UINT64_MAX)
+			continue;
+		v->events++;
+		v->outside += thread_distance(t, at, &unknown) > bound;
+		r->unsure += unknown;
+	}
+	r->events += v->events;
+	r->outside += v->outside;
+}
+
+/* Of what is inside and outside with the result; without one the vCPUs are named alone. */
+static int count_inside(struct problem *p, struct sync_result *r)
 {
 	free(r->vcpus);
+	r->n_vcpus = 0;
 	r->vcpus = calloc(p->in->n_cpus, sizeof(*r->vcpus));
-	r->events = r->outside = r->unsure = 0;
 	if (!r->vcpus)
 		return -ENOMEM;
 	r->n_vcpus = p->in->n_cpus;
+	r->events = r->outside = r->unsure = 0;
 	for (size_t i = 0; i < r->n_vcpus; i++) {
-		const struct sync_cpu *c = &p->in->cpus[i];
-		struct sync_vcpu *v = &r->vcpus[i];
-		const struct thread *t = p->map[i] < 0 ? NULL : &p->threads[p->map[i]];
+		const struct thread *t = p->map[i] < 0 || !r->n_knots ? NULL : &p->threads[p->map[i]];
 
-		v->cpu = c->cpu;
-		v->pid = t && r->n_knots ? t->pid : 0;
-		for (size_t k = 0; k < c->n && v->pid; k++) {
-			uint64_t at = c->times[k] + (uint64_t)sync_offset(r, c->times[k]);
-			uint64_t bound = sync_bound(r, c->times[k]);
-			bool unknown;
-
-			if (at < p->host0 || at > p->host1 || bound == UINT64_MAX)
-				continue;
-			v->events++;
-			v->outside += span_distance(t, at, &unknown) > bound;
-			r->unsure += unknown;
-		}
-		r->events += v->events;
-		r->outside += v->outside;
+		r->vcpus[i] = (struct sync_vcpu){ .cpu = p->in->cpus[i].cpu, .pid = t ? t->pid : 0 };
+		if (t)
+			count_cpu(p, &p->in->cpus[i], t, &r->vcpus[i], r);
 	}
 	return 0;
+}
+
+static uint64_t time_apart(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : b - a;
 }
 
 static int use_prior(const struct problem *p, struct sync_result *r)
 {
 	const struct sync_prior *prior = &p->in->prior;
-	uint64_t far0 = prior->time > p->guest0 ? prior->time - p->guest0 : p->guest0 - prior->time;
-	uint64_t far1 = prior->time > p->guest1 ? prior->time - p->guest1 : p->guest1 - prior->time;
+	uint64_t far0 = time_apart(prior->time, p->guest0), far1 = time_apart(prior->time, p->guest1);
 
 	if (!prior->valid || p->guest0 >= p->guest1)
 		return 0;
+	free(r->knots);
 	r->knots = calloc(2, sizeof(*r->knots));
 	if (!r->knots)
 		return -ENOMEM;
@@ -312,7 +306,7 @@ static int use_prior(const struct problem *p, struct sync_result *r)
 	return 0;
 }
 
-static const char *method(const struct problem *p)
+static const char *windows_method(const struct problem *p)
 {
 	for (size_t i = 0; i < p->in->n_cpus; i++)
 		if (p->map[i] >= 0 && p->threads[p->map[i]].hyp)
@@ -320,43 +314,7 @@ static const char *method(const struct problem *p)
 	return "kvm windows";
 }
 
-static int fit_all(struct problem *p, const struct pieces *all, struct sync_result *r)
-{
-	int ret = 0;
-
-	forget(r);
-	for (size_t i = 0; i < all->n && !ret; i++)
-		ret = drift_fit(p, &all->v[i], r);
-	return ret;
-}
-
-static bool any_mapped(const struct problem *p)
-{
-	for (size_t i = 0; i < p->in->n_cpus; i++)
-		if (p->map[i] >= 0)
-			return true;
-	return false;
-}
-
-/* ---- anchors -------------------------------------------------------------------------- */
-
-/* The line and all that belongs to it; *from keeps the old one. */
-static void swap_lines(struct sync_result *to, struct sync_result *from)
-{
-	struct sync_result old = *to;
-
-	to->knots = from->knots;
-	to->n_knots = from->n_knots;
-	to->cuts = from->cuts;
-	to->n_cuts = from->n_cuts;
-	to->bands = from->bands;
-	to->n_bands = from->n_bands;
-	from->knots = old.knots;
-	from->cuts = old.cuts;
-	from->bands = old.bands;
-}
-
-/* What is in doubt served to check the map, and is vouched for no more. */
+/* Doubtful knots served to check the map; from here on they have no bound. */
 static void drop_doubtful(struct sync_result *r)
 {
 	for (size_t i = 0; i < r->n_knots; i++)
@@ -364,99 +322,7 @@ static void drop_doubtful(struct sync_result *r)
 			r->knots[i].bound = UINT64_MAX;
 }
 
-/*
- * Fits again with what anchors tell beside the windows. Taken where the bound got
- * narrower: anchors leave nothing out, but the line can lie worse.
- */
-static int narrow_by_anchors(struct problem *p, const struct pieces *all, struct sync_result *r)
-{
-	int ret = 0;
-
-	for (int pass = 0; pass < ANCHOR_PASSES && !ret; pass++) {
-		uint64_t before = sync_median_bound(r);
-		struct sync_result other = { 0 };
-		struct anchors a;
-
-		ret = anchors_make(p, r, &a);
-		p->anchors = &a;
-		p->anchors_dropped = a.dropped;
-		if (!ret && a.n)
-			ret = fit_all(p, all, &other);
-		drop_doubtful(&other);
-		if (!pass)
-			r->anchors_dropped = p->anchors_dropped;
-		if (!ret && a.n && sync_median_bound(&other) < before) {
-			swap_lines(r, &other);
-			r->anchors = a.n - (p->anchors_dropped - a.dropped);
-			r->anchors_dropped = p->anchors_dropped;
-		} else {
-			pass = ANCHOR_PASSES;
-		}
-		p->anchors = NULL;
-		sync_result_release(&other);
-		anchors_release(&a);
-	}
-	return ret;
-}
-
-/* Without windows: a piece whose slices know what the prior tells. */
-static int narrow_prior(struct problem *p, struct sync_result *r)
-{
-	struct pieces all = { .n = 1 };
-	int ret;
-
-	if (!p->n_slices || !r->n_knots || !any_mapped(p))
-		return 0;
-	for (size_t i = 0; i < p->n_slices; i++) {
-		struct slice *s = &p->slices[i];
-		uint64_t bound = sync_bound(r, s->mid);
-
-		s->n = s->best = 0;
-		s->told = bound < INT64_MAX / 4;
-		s->low = s->low0 = sync_offset(r, s->mid) - (int64_t)bound;
-		s->high = s->high0 = sync_offset(r, s->mid) + (int64_t)bound;
-	}
-	all.v[0] = (struct piece){ 0,	      p->n_slices,   0,		p->n_slices,
-				   p->guest0, p->guest1 + 1, p->guest0, p->guest1 + 1 };
-	p->ping = true;
-	ret = narrow_by_anchors(p, &all, r);
-	for (size_t i = 0; i < r->n_knots; i++)
-		r->knots[i].class = SYNC_PING;
-	r->class = SYNC_PING;
-	return ret;
-}
-
-/* ---- solving -------------------------------------------------------------------------- */
-
-static int solve(struct problem *p, struct sync_result *r)
-{
-	struct pieces all = { 0 };
-	bool changed = false, given = map_given(p);
-	int ret;
-
-	all.mapped = given;
-	for (int round = 0; round < 2; round++) {
-		ret = search_pieces(p, &all, 0, p->n_slices);
-		if (!ret)
-			ret = join_pieces(p, &all);
-		if (!ret)
-			ret = fit_all(p, &all, r);
-		if (!ret && r->n_knots && p->n_threads > 1)
-			ret = map_check(p, r, &changed);
-		if (ret || !changed)
-			break;
-		all = (struct pieces){ .mapped = true };
-	}
-	drop_doubtful(r);
-	if (!ret && r->n_knots)
-		ret = narrow_by_anchors(p, &all, r);
-	for (size_t i = 0; i < p->in->n_cpus && p->in->pids; i++)
-		r->map_changed = r->map_changed || (p->in->pids[i] && p->map[i] >= 0 &&
-						    p->threads[p->map[i]].pid != p->in->pids[i]);
-	return ret;
-}
-
-static bool any_vouched(const struct sync_result *r)
+static bool any_bounded(const struct sync_result *r)
 {
 	for (size_t i = 0; i < r->n_knots; i++)
 		if (r->knots[i].class != SYNC_NONE)
@@ -464,51 +330,172 @@ static bool any_vouched(const struct sync_result *r)
 	return false;
 }
 
-static enum sync_class worst_class(const struct sync_result *r)
+/* With one event outside no knot is hard. */
+static void set_classes(struct sync_result *r)
 {
-	enum sync_class c = SYNC_HARD;
+	r->class = r->outside ? SYNC_SOFT : SYNC_HARD;
+	for (size_t i = 0; i < r->n_knots; i++) {
+		enum sync_class *c = &r->knots[i].class;
 
-	for (size_t i = 0; i < r->n_knots; i++)
-		if (r->knots[i].class != SYNC_NONE && r->knots[i].class < c)
-			c = r->knots[i].class;
-	return r->outside && c == SYNC_HARD ? SYNC_SOFT : c;
+		*c = r->outside && *c == SYNC_HARD ? SYNC_SOFT : *c;
+		r->class = *c != SYNC_NONE && *c < r->class ? *c : r->class;
+	}
 }
 
-int sync_solve(const struct sync_input *in, struct sync_result *out, const struct log *log)
+/* ---- solving -------------------------------------------------------------------------- */
+
+static int fit_all(struct problem *p, const struct pieces *all, struct sync_result *r)
+{
+	forget_knots(r);
+	for (size_t i = 0; i < all->n; i++) {
+		int ret = drift_fit(p, &all->v[i], r);
+
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+/* Twice where the first result shows that the map was wrong. */
+static int solve_pieces(struct problem *p, struct sync_result *r)
+{
+	struct pieces all = { .mapped = map_given(p) };
+	int ret;
+
+	for (int round = 0; round < 2; round++) {
+		ret = search_pieces(p, &all, 0, p->n_slices);
+		if (ret)
+			return ret;
+		ret = join_pieces(p, &all);
+		if (ret)
+			return ret;
+		ret = fit_all(p, &all, r);
+		if (ret)
+			return ret;
+		if (!r->n_knots || p->n_threads < 2 || !map_check(p, r))
+			break;
+		all = (struct pieces){ .mapped = true };
+	}
+	drop_doubtful(r);
+	for (size_t i = 0; i < p->in->n_cpus && p->in->pids; i++)
+		r->map_changed = r->map_changed || (p->in->pids[i] && p->map[i] >= 0 &&
+						    p->threads[p->map[i]].pid != p->in->pids[i]);
+	return 0;
+}
+
+/* Whether the windows gave a result; with too many events outside it is none. */
+static int solve_windows(struct problem *p, struct sync_result *r)
+{
+	int ret;
+
+	if (!p->n_threads || !p->n_slices)
+		return 0;
+	ret = solve_pieces(p, r);
+	if (ret)
+		return ret;
+	if (!map_any(p))
+		forget_knots(r);
+	if (!r->n_knots)
+		return 0;
+	ret = count_inside(p, r);
+	if (ret)
+		return ret;
+	if (!any_bounded(r) || (double)r->outside > OUTSIDE_MAX * (double)r->events)
+		forget_knots(r);
+	return 0;
+}
+
+static int solve_once(const struct sync_input *in, struct sync_result *out, const struct log *log)
 {
 	struct problem p;
 	int ret;
 
 	*out = (struct sync_result){ .method = "none" };
-	if (!in->n_cpus)
-		return -EINVAL;
 	ret = problem_init(&p, in, log);
-	if (!ret && p.n_threads && p.n_slices)
-		ret = solve(&p, out);
-	if (!ret && !any_mapped(&p))
-		forget(out);
-	if (!ret && out->n_knots) {
-		ret = count_events(&p, out);
-		if (!ret && (!any_vouched(out) || (double)out->outside > OUTSIDE_MAX * (double)out->events))
-			forget(out);
+	if (ret)
+		goto out;
+	ret = solve_windows(&p, out);
+	if (ret)
+		goto out;
+	if (out->n_knots) {
+		out->method = windows_method(&p);
+		set_classes(out);
+		goto out;
 	}
-	if (!ret && out->n_knots) {
-		out->method = method(&p);
-		out->class = worst_class(out);
-		for (size_t i = 0; i < out->n_knots; i++)
-			if (out->outside && out->knots[i].class == SYNC_HARD)
-				out->knots[i].class = SYNC_SOFT;
-	} else if (!ret) {
-		forget(out);
-		map_unknown(&p);
-		ret = count_events(&p, out);
-		if (!ret)
-			ret = use_prior(&p, out);
-		if (!ret && map_given(&p))
-			ret = narrow_prior(&p, out);
-	}
+	forget_knots(out);
+	map_clear(&p);
+	ret = count_inside(&p, out);
+	if (ret)
+		goto out;
+	ret = use_prior(&p, out);
+out:
 	problem_release(&p);
 	if (ret)
 		sync_result_release(out);
+	return ret;
+}
+
+int sync_solve(const struct sync_input *in, struct sync_result *out, const struct log *log)
+{
+	struct sync_input steady = *in;
+	struct sync_result other;
+	int ret;
+
+	*out = (struct sync_result){ .method = "none" };
+	if (!in->n_cpus)
+		return -EINVAL;
+	if (!in->steady)
+		return solve_once(in, out, log);
+	steady.max_rate = STEADY_RATE;
+	steady.max_bend = STEADY_BEND;
+	ret = solve_once(&steady, out, log);
+	if (ret || out->class == SYNC_HARD)
+		return ret;
+	/* not that steady after all? */
+	ret = solve_once(in, &other, log);
+	if (ret || other.class > out->class) {
+		sync_result_release(out);
+		*out = other;
+	} else {
+		sync_result_release(&other);
+	}
+	return ret;
+}
+
+/* ---- checking other offsets ---------------------------------------------------------- */
+
+static void check_cpu(const struct problem *p, const struct sync_cpu *c, const struct thread *t,
+		      const struct offset_shift *shift, struct sync_check *out)
+{
+	for (size_t k = 0; k < c->n; k++) {
+		uint64_t at = offset_shift_apply(shift, c->cpu, c->times[k]), far;
+		bool unknown;
+
+		if (at < p->host0 || at > p->host1)
+			continue;
+		far = thread_distance(t, at, &unknown);
+		out->events++;
+		out->outside += far > 0;
+		out->worst = far > out->worst ? far : out->worst;
+	}
+}
+
+int sync_check(const struct sync_input *in, const struct sync_result *map, const struct offset_shift *shift,
+	       struct sync_check *out)
+{
+	struct problem p = { .in = in, .host0 = in->begin, .host1 = in->end ? in->end : UINT64_MAX };
+	int ret = windows_threads(&p);
+
+	*out = (struct sync_check){ 0 };
+	if (ret)
+		goto out;
+	for (size_t i = 0; i < in->n_cpus; i++) {
+		const struct thread *t = windows_thread(&p, sync_pid(map, in->cpus[i].cpu));
+
+		if (t)
+			check_cpu(&p, &in->cpus[i], t, shift, out);
+	}
+out:
+	windows_release(&p);
 	return ret;
 }

@@ -2,7 +2,7 @@
 #ifndef HYPTRACE_SYNC_H
 #define HYPTRACE_SYNC_H
 
-#include "dat/offset.h"
+#include "sync/result.h"
 
 /*
  * Clock synchronisation of a guest with its host from causality: a guest's
@@ -11,20 +11,8 @@
  *
  *	host time = guest time + sync_offset(result, guest time)
  *
- * Times are ns, or ticks when both files use a counter clock. Nothing here is
- * global; results are plain data.
+ * Times are ns, or ticks when both files use a counter clock.
  */
-
-enum sync_class {
-	SYNC_NONE, /* nothing can be said */
-	SYNC_PING, /* a message's round trip: +- RTT/2 */
-	SYNC_SOFT, /* nearly all events inside */
-	SYNC_HARD, /* every event inside, nothing lost unseen */
-};
-
-const char *sync_class_name(enum sync_class c); /* "none", "ping", "soft", "hard" */
-
-/* ---- what goes in ------------------------------------------------------------ */
 
 enum sync_kind {
 	SYNC_KVM, /* kvm_entry .. kvm_exit */
@@ -51,7 +39,7 @@ struct sync_window {
 };
 
 struct sync_windows {
-	struct sync_window *v;
+	struct sync_window *v; /* freed by whoever owns the struct */
 	size_t n;
 };
 
@@ -63,108 +51,41 @@ struct sync_point {
 	bool enter;
 };
 
+/* Appends a copy. -ENOMEM: w is as it was. */
 int sync_windows_add(struct sync_windows *w, const struct sync_window *one);
 /*
- * Pairs entries with exits (sorts v). What lacks its other half becomes
- * unknown. begin, end: of the host's capture. slack: widens each window on both
- * sides (ns), for the clock's error; step: of the time stamps, which are cut off.
+ * Pairs entries with exits (sorts v) and appends their windows; one that lacks its
+ * other half becomes an unknown window. begin, end: of the host's capture. slack:
+ * widens each window on both sides by the clock's error (ns); step: widens its end
+ * by the resolution of the time stamps (ns), which are cut off. 0 or -ENOMEM.
  */
 int sync_windows_pair(struct sync_windows *w, struct sync_point *v, size_t n, uint64_t begin, uint64_t end,
 		      uint64_t slack, uint64_t step);
 
-/*
- * Anchors: a cause on one side and its effect on the other, whoever recorded entries
- * and exits. Nothing says which belong together but what is known already.
- *
- * Deeds: what a host's thread saw of one lies between two events of the guest.
- */
-enum sync_deed_kind {
-	/*
-	 * An idle CPU: power:cpu_idle with a state .. with -1. WFI traps (kvm_wfx_arm64,
-	 * arch/arm64/kvm/handle_exit.c), and the thread sleeps until kvm_vcpu_wakeup
-	 * (virt/kvm/kvm_main.c) before it enters the guest again.
-	 */
-	SYNC_SLEEP,
-	/*
-	 * KVM's PTP call (drivers/ptp/ptp_kvm_arm.c), out of a task's ioctl or clock_gettime:
-	 * kvm_hvc_arm64 with its number.
-	 */
-	SYNC_PTP,
-	/*
-	 * An access to a device that is emulated: rwmmio_read .. rwmmio_post_read, or the
-	 * same of a write (include/asm-generic/io.h); kvm_mmio (arch/arm64/kvm/mmio.c), of a
-	 * read from where it is asked for to where it is known.
-	 */
-	SYNC_MMIO,
-};
-
-struct sync_deed {
-	uint64_t a, b;
-	uint64_t key; /* those of one kind and key may be the same; of a guest's sleep: its CPU */
-	int32_t pid;  /* the host's thread; the guest's: 0 */
-	uint8_t kind;
-};
-
-/* Events were lost here, of any CPU. */
-struct sync_gap {
-	uint64_t a, b;
-};
-
-/* Were any between? They are in order, apart from each other. */
-bool sync_gap_between(const struct sync_gap *v, size_t n, uint64_t a, uint64_t b);
-
-/*
- * Interrupts. arm64's timer: kvm_timer_update_irq with level 1 (arch/arm64/kvm/arch_timer.c)
- * comes before the guest's irq_handler_entry name=arch_timer. None was pending when the
- * guest last had interrupts on.
- * x86: kvm_inj_virq (arch/x86/kvm/) comes before the guest's irq_vectors:*_entry of that
- * vector, one before each, and with nothing in between that has interrupts on.
- */
-struct sync_raise {
-	uint64_t time;
-	int32_t pid;
-	uint32_t line; /* its number */
-};
-
-/* By thread, line, then time. */
-void sync_raises_sort(struct sync_raise *v, size_t n);
-
-struct sync_tick {
-	uint64_t time;	/* of the handler's entry */
-	uint64_t clear; /* it was raised later than this; 0: not known */
-	unsigned int cpu;
-	uint32_t line;
-	bool each; /* has a raise of its own, or some come without */
-};
-
-/* What is known beforehand: |host - guest - offset| <= bound around `time`. */
+/* A bound from elsewhere, a ping say: |host - guest - offset| <= bound around `time`. */
 struct sync_prior {
 	bool valid;
-	uint64_t time;
+	uint64_t time; /* guest */
 	int64_t offset;
 	uint64_t bound;
 };
 
+/* Everything is borrowed and only read: solvers in several threads may share it. */
 struct sync_input {
-	struct sync_cpu *cpus;
+	const struct sync_cpu *cpus;
 	size_t n_cpus;
-	struct sync_window *windows; /* sorted by the solver */
+	const struct sync_window *windows;
 	size_t n_windows;
-	uint64_t begin, end; /* of the host's capture; events beyond it tell nothing. 0, 0: of the
-				windows */
-	/* Host thread of each of cpus[], 0 = not known; NULL: none is. Checked, and replaced when
-	 * wrong. */
+	/* Of the host's capture: events beyond it are no evidence. 0, 0: of the windows. */
+	uint64_t begin, end;
+	/*
+	 * Host thread of each of cpus[], 0: not given; NULL: none is. They are checked
+	 * against the events, and replaced where these contradict them.
+	 */
 	const int32_t *pids;
-	/* Any of these may be missing. Deeds and ticks come in any order. */
-	const struct sync_deed *guest_deeds, *host_deeds;
-	size_t n_guest_deeds, n_host_deeds;
-	const struct sync_tick *ticks;
-	size_t n_ticks;
-	const struct sync_raise *raises; /* as sync_raises_sort leaves them */
-	size_t n_raises;
-	const struct sync_gap *guest_gaps, *host_gaps; /* in order, apart from each other */
-	size_t n_guest_gaps, n_host_gaps;
 	struct sync_prior prior;
+	/* Both clocks hardly drift: tries limits that suit such clocks first. */
+	bool steady;
 	double max_rate; /* of the clocks against each other; 0 = 5e-4 */
 	/*
 	 * What this rate may change by within a piece without being seen: 0 = 5e-6, for
@@ -173,61 +94,8 @@ struct sync_input {
 	double max_bend;
 };
 
-/* ---- what comes out ------------------------------------------------------------ */
-
-struct sync_knot {
-	uint64_t time;	/* guest */
-	int64_t offset; /* host = guest + offset */
-	uint64_t bound; /* half width: the truth lies in offset +- bound; between two knots the
-			   larger one holds, UINT64_MAX: nothing is known */
-	enum sync_class class;
-};
-
-struct sync_vcpu {
-	unsigned int cpu;
-	int32_t pid; /* 0: not found */
-	uint64_t events, outside;
-};
-
-/* For plots: what the offset may be at a guest time. */
-struct sync_band {
-	uint64_t time;
-	int64_t low, high;
-};
-
-struct sync_result {
-	enum sync_class class; /* the worst of the knots' */
-	const char *method;    /* "hyp windows", "kvm windows", "ping", "none" */
-	struct sync_knot *knots;
-	size_t n_knots;
-	size_t *cuts; /* knots that begin a new piece: the offset jumps there */
-	size_t n_cuts;
-	struct sync_vcpu *vcpus;
-	size_t n_vcpus;
-	struct sync_band *bands;
-	size_t n_bands;
-	uint64_t events;	  /* that could be checked */
-	uint64_t outside;	  /* of them, in no window with this offset */
-	uint64_t unsure;	  /* of them, where nothing was known */
-	bool map_changed;	  /* the given vCPU map was wrong */
-	uint64_t anchors;	  /* that told more than the windows did, and were used */
-	uint64_t anchors_dropped; /* that contradict the windows */
-};
-
-/* 0 (also for class none), -ENOMEM, -EINVAL: no CPUs. */
+/* 0 (also for class none), -ENOMEM, -EINVAL: no CPUs. Release *out after 0. */
 int sync_solve(const struct sync_input *in, struct sync_result *out, const struct log *log);
-void sync_result_release(struct sync_result *r);
-
-/* The offset at a guest time, rounded as stock rounds; 0 without knots. */
-int64_t sync_offset(const struct sync_result *r, uint64_t time);
-/* Its half width; UINT64_MAX: nothing is known there. */
-uint64_t sync_bound(const struct sync_result *r, uint64_t time);
-/* Mean drift over the whole, cuts left out, in ppm. */
-double sync_drift_ppm(const struct sync_result *r);
-/* Events inside / events, 0..1. */
-double sync_coverage(const struct sync_result *r);
-/* Half width at the middle of all knots that have one, sorted; UINT64_MAX without. */
-uint64_t sync_median_bound(const struct sync_result *r);
 
 /*
  * What any offsets (of the file itself, say) do to causality: for each event
@@ -237,106 +105,8 @@ struct sync_check {
 	uint64_t events, outside;
 	uint64_t worst; /* ns beyond the nearest window */
 };
+/* map: its vcpus alone are used. 0 or -ENOMEM. */
 int sync_check(const struct sync_input *in, const struct sync_result *map, const struct offset_shift *shift,
 	       struct sync_check *out);
-
-/* ---- files --------------------------------------------------------------------------- */
-
-#include "dat/page.h"
-#include "dat/writer.h"
-
-struct reader;
-
-/* One buffer whose pages can be walked, whatever holds them. */
-struct sync_buffer {
-	struct page_layout layout; /* with this buffer's page size */
-	unsigned int n_cpus;
-	/*
-	 * Walks the pages at index cpu of the buffer: calls `page` for each in order,
-	 * with the CPU's number. What it returns, if not 0, ends the walk.
-	 */
-	int (*walk)(void *ctx, unsigned int cpu,
-		    int (*page)(void *to, unsigned int number, const void *data, size_t len), void *to);
-	void *ctx;
-};
-
-/* A file, or what will be one. */
-struct sync_source {
-	struct sync_buffer *buffers;
-	size_t n_buffers;
-	const struct dat_text *formats; /* of all events */
-	size_t n_formats;
-	const char *cmdlines; /* "PID NAME" lines, or NULL: vCPU threads are known by name */
-	size_t cmdlines_len;
-	bool steady; /* NTP leaves its clock alone, and host and guest read the same counter */
-	void *own;   /* sync_source_reader's; NULL in one that the caller fills */
-};
-
-/* Makes one of a trace.dat. The reader must outlive it. */
-int sync_source_reader(struct sync_source *s, const struct reader *r);
-void sync_source_release(struct sync_source *s);
-
-/* Everything that the host's file tells, good for several guests. */
-struct sync_host {
-	struct sync_windows windows;
-	uint64_t begin, end; /* where its events exclude anything */
-	uint64_t lost;	     /* stretches with lost events */
-	size_t n_hyp;	     /* hyp windows; 0 also when they were of no use */
-	/* kvm_entry <= eret_guest <= guest_exit <= kvm_exit: */
-	uint64_t hyp_checked;	   /* hyp windows that could be */
-	uint64_t hyp_worst;	   /* how far one lies outside of kvm's, ns */
-	uint64_t hyp_stray;	   /* of them further than the clock's error: 1 us */
-	struct offset_vcpu *names; /* vCPU threads by their names: "CPU 0/KVM" */
-	size_t n_names;
-	/* for anchors, as in struct sync_input */
-	struct sync_deed *deeds;
-	size_t n_deeds;
-	struct sync_raise *raises;
-	size_t n_raises;
-	struct sync_gap *gaps;
-	size_t n_gaps;
-};
-int sync_host_read(struct sync_host *h, const struct sync_source *s, const struct log *log);
-void sync_host_release(struct sync_host *h);
-
-/* The events of a guest: of its first buffer, the one that a TIME_SHIFT shifts. */
-struct sync_guest {
-	struct sync_cpu *cpus;
-	size_t n_cpus;
-	uint64_t first, last;
-	/* for anchors, as in struct sync_input */
-	struct sync_deed *deeds;
-	size_t n_deeds;
-	struct sync_tick *ticks;
-	size_t n_ticks;
-	struct sync_gap *gaps;
-	size_t n_gaps;
-};
-int sync_guest_read(struct sync_guest *g, const struct sync_source *s, const struct log *log);
-void sync_guest_release(struct sync_guest *g);
-
-/* Input of both; *pids (malloc'ed, n_cpus long) is the map known: given ones, else by name. */
-int sync_input_make(struct sync_input *in, const struct sync_host *h, const struct sync_guest *g,
-		    const struct offset_vcpu *vcpus, size_t n_vcpus, int32_t **pids);
-/* Steady clocks hardly drift: narrower limits for the solver. */
-void sync_input_steady(struct sync_input *in);
-/* Takes both clocks as steady, and if all is not well then, tries it without. As sync_solve. */
-int sync_solve_steady(const struct sync_input *in, struct sync_result *out, const struct log *log);
-
-/*
- * All in one, for a recording's end: the guest's offsets against the host.
- * vcpus: the known map, or NULL. prior: may be NULL.
- */
-int sync_files(const struct sync_source *host, const struct sync_source *guest,
-	       const struct offset_vcpu *vcpus, size_t n_vcpus, const struct sync_prior *prior,
-	       struct sync_result *out, const struct log *log);
-
-/*
- * The result as a TIME_SHIFT of n_cpus CPUs for the guest's file, and as a GUEST
- * option for the host's. -ENODATA: there is no offset to write.
- */
-int sync_time_shift(const struct sync_result *r, uint64_t host_id, uint32_t n_cpus, struct offset_shift *out);
-int sync_guest_option(const struct sync_result *r, const char *name, uint64_t guest_id,
-		      struct offset_guest *out);
 
 #endif

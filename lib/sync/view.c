@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
+/*
+ * A piece's slices seen from each of them: all pairs of an offset and a rate that suit
+ * every slice in view form a convex set, whose extents narrow the corridor.
+ */
+#include <math.h>
 
 #include "sync/fit.h"
-#include "sync/math.h"
 
+/* Documentation/clock-sync.md has the reason for each number. */
 #define BISECTIONS 20
 #define VIEW	   150 /* slices on each side that are looked at together */
-
-/* ---- all slices together ------------------------------------------------------------------- */
 
 /*
  * The slices as node i sees them: with its rate s and offset y there, the truth
@@ -17,7 +17,7 @@
  * way. Those limits, d and play included, are low and high.
  */
 struct view {
-	double *d, *low, *high;
+	double d[2 * VIEW + 1], low[2 * VIEW + 1], high[2 * VIEW + 1];
 	size_t n;
 	double rate; /* |s| at most */
 };
@@ -28,7 +28,7 @@ static bool rates_of(const struct view *v, double y, double *least, double *most
 	double a = -v->rate, b = v->rate;
 
 	for (size_t j = 0; j < v->n; j++) {
-		double d = v->d[j], low = v->low[j] - y, high = v->high[j] - y;
+		double d = v->d[j], low = v->low[j] - y, high = v->high[j] - y, least_by, most_by;
 
 		if (d == 0) {
 			if (low > 0 || high < 0)
@@ -37,8 +37,10 @@ static bool rates_of(const struct view *v, double y, double *least, double *most
 		}
 		low /= d;
 		high /= d;
-		a = num_max(a, d > 0 ? low : high);
-		b = num_min(b, d > 0 ? high : low);
+		least_by = d > 0 ? low : high;
+		most_by = d > 0 ? high : low;
+		a = least_by > a ? least_by : a;
+		b = most_by < b ? most_by : b;
 	}
 	*least = a;
 	*most = b;
@@ -51,8 +53,10 @@ static bool offsets_of(const struct view *v, double s, double *least, double *mo
 	double a = -FIT_FAR, b = FIT_FAR;
 
 	for (size_t j = 0; j < v->n; j++) {
-		a = num_max(a, v->low[j] - s * v->d[j]);
-		b = num_min(b, v->high[j] - s * v->d[j]);
+		double low = v->low[j] - s * v->d[j], high = v->high[j] - s * v->d[j];
+
+		a = low > a ? low : a;
+		b = high < b ? high : b;
 	}
 	*least = a;
 	*most = b;
@@ -62,7 +66,7 @@ static bool offsets_of(const struct view *v, double s, double *least, double *mo
 typedef bool (*leaves_fn)(const struct view *v, double x, double *least, double *most);
 
 /* How far from x, which is possible, towards `end` it stays so: the set is convex. */
-static double reach(const struct view *v, leaves_fn leaves, double x, double end)
+static double view_reach(const struct view *v, leaves_fn leaves, double x, double end)
 {
 	double a, b;
 
@@ -85,7 +89,7 @@ static bool some_rate(const struct view *v, double guess, double *s)
 	double a = -v->rate, b = v->rate, least, most;
 
 	*s = guess;
-	if (num_abs(guess) <= v->rate && offsets_of(v, guess, &least, &most))
+	if (fabs(guess) <= v->rate && offsets_of(v, guess, &least, &most))
 		return true;
 
 	for (int i = 0; i < 2 * BISECTIONS; i++) {
@@ -112,40 +116,41 @@ static void fill_view(const struct fit *f, size_t i, struct view *v)
 	v->n = 0;
 	v->rate = f->p->rate;
 	for (size_t j = from; j < to; j++) {
-		double d = fit_dist(&f->s[i], &f->s[j]);
-		double bend = num_abs(f->bent[j] - f->bent[i]) + f->bend;
-		double play = num_min(bend, 2 * v->rate) * num_abs(d);
+		double d = fit_dist(&f->v[i], &f->v[j]);
+		double bend = fabs(f->v[j].bent - f->v[i].bent) + f->bend;
+		double play = fmin(bend, 2 * v->rate) * fabs(d);
 
 		v->d[v->n] = d;
-		v->low[v->n] = f->low[j] - play;
-		v->high[v->n++] = f->high[j] + play;
+		v->low[v->n] = f->v[j].low - play;
+		v->high[v->n++] = f->v[j].high + play;
 	}
 }
 
 /* Narrows node i by all others; its line becomes the middle of what is left. */
-static void see(struct fit *f, size_t i, struct view *v, double *low, double *high)
+static void see_node(struct fit *f, size_t i, struct view *v)
 {
 	size_t a = i ? i - 1 : 0, b = i + 1 < f->n ? i + 1 : i;
-	double guess = (f->y[b] - f->y[a]) / fit_dist(&f->s[a], &f->s[b]);
+	double guess = (f->v[b].y - f->v[a].y) / fit_dist(&f->v[a], &f->v[b]);
 	double s, least, most, slow, shigh, y;
+	struct node *node = &f->v[i];
 
 	fill_view(f, i, v);
-	*low = f->low[i];
-	*high = f->high[i];
+	node->seen_low = node->low;
+	node->seen_high = node->high;
 	if (!some_rate(v, guess, &s)) {
 		f->conflicts++;
-		f->slope[i] = 0;
-		f->s[i].rate = f->p->rate;
+		node->slope = 0;
+		node->s.rate = f->p->rate;
 		return;
 	}
 	offsets_of(v, s, &least, &most);
 	y = (least + most) / 2;
-	*low = reach(v, rates_of, y, f->low[i]);
-	*high = reach(v, rates_of, y, f->high[i]);
-	slow = reach(v, offsets_of, s, -v->rate);
-	shigh = reach(v, offsets_of, s, v->rate);
-	f->slope[i] = (slow + shigh) / 2;
-	f->s[i].rate = num_min((shigh - slow) / 2 + f->bend + f->near[i], 2 * v->rate);
+	node->seen_low = view_reach(v, rates_of, y, node->low);
+	node->seen_high = view_reach(v, rates_of, y, node->high);
+	slow = view_reach(v, offsets_of, s, -v->rate);
+	shigh = view_reach(v, offsets_of, s, v->rate);
+	node->slope = (slow + shigh) / 2;
+	node->s.rate = fmin((shigh - slow) / 2 + f->bend + node->near, 2 * v->rate);
 }
 
 void fit_find_bends(struct fit *f)
@@ -153,47 +158,40 @@ void fit_find_bends(struct fit *f)
 	double before = 0, sum = 0;
 	size_t last = 0;
 
-	memset(f->near, 0, f->n * sizeof(*f->near));
+	for (size_t i = 0; i < f->n; i++)
+		f->v[i].near = 0;
 	for (size_t a = 0, b; a + 1 < f->n; a = b) {
-		double slope, bend, width = f->high[a] - f->low[a];
+		double slope, bend, width = f->v[a].high - f->v[a].low;
 
 		b = fit_next_knot(f, a);
-		slope = (f->y[b] - f->y[a]) / fit_dist(&f->s[a], &f->s[b]);
-		bend = a ? 1.5 * num_abs(slope - before) + f->bend : 0;
+		slope = (f->v[b].y - f->v[a].y) / fit_dist(&f->v[a], &f->v[b]);
+		bend = a ? 1.5 * fabs(slope - before) + f->bend : 0;
 		before = slope;
 		for (size_t i = a;
-		     bend > 0 && i < f->n && (i < a + 2 || fit_dist(&f->s[a], &f->s[i]) < 2 * width / bend);
+		     bend > 0 && i < f->n && (i < a + 2 || fit_dist(&f->v[a], &f->v[i]) < 2 * width / bend);
 		     i++)
-			f->near[i] = num_max(f->near[i], bend);
+			f->v[i].near = fmax(f->v[i].near, bend);
 		for (size_t i = a;
-		     bend > 0 && i-- > 0 && (i + 2 > a || fit_dist(&f->s[i], &f->s[a]) < 2 * width / bend);)
-			f->near[i] = num_max(f->near[i], bend);
+		     bend > 0 && i-- > 0 && (i + 2 > a || fit_dist(&f->v[i], &f->v[a]) < 2 * width / bend);)
+			f->v[i].near = fmax(f->v[i].near, bend);
 	}
 	for (size_t i = 0; i < f->n; i++) {
-		sum += f->near[i];
-		f->bent[i] = sum;
-		last = f->near[i] > 0 ? i : last;
+		sum += f->v[i].near;
+		f->v[i].bent = sum;
+		last = f->v[i].near > 0 ? i : last;
 	}
 	if (last) /* these clocks are being slewed */
-		f->bend = num_max(f->bend, sum / (double)f->n);
+		f->bend = fmax(f->bend, sum / (double)f->n);
 }
 
-int fit_see_all(struct fit *f)
+void fit_see_all(struct fit *f)
 {
-	double *room = calloc(5 * (2 * VIEW + 1) + 2 * f->n, sizeof(*room));
-	struct view v = { .d = room };
-	double *low, *high;
+	struct view v;
 
-	if (!room)
-		return -ENOMEM;
-	v.low = room + 2 * VIEW + 1;
-	v.high = room + 2 * (2 * VIEW + 1);
-	low = room + 5 * (2 * VIEW + 1);
-	high = low + f->n;
 	for (size_t i = 0; i < f->n; i++)
-		see(f, i, &v, &low[i], &high[i]);
-	memcpy(f->low, low, f->n * sizeof(*low));
-	memcpy(f->high, high, f->n * sizeof(*high));
-	free(room);
-	return 0;
+		see_node(f, i, &v);
+	for (size_t i = 0; i < f->n; i++) {
+		f->v[i].low = f->v[i].seen_low;
+		f->v[i].high = f->v[i].seen_high;
+	}
 }

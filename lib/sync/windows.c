@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* A host's entries and exits to windows, and each thread's windows to sorted spans. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "sync/problem.h"
+#include "sync/solver.h"
 #include "util/array.h"
 
 /* ---- entries and exits to windows ------------------------------------------------ */
@@ -19,7 +20,7 @@ int sync_windows_add(struct sync_windows *w, const struct sync_window *one)
 	return 0;
 }
 
-static int by_thread(const void *a, const void *b)
+static int compare_points(const void *a, const void *b)
 {
 	const struct sync_point *x = a, *y = b;
 
@@ -38,15 +39,11 @@ struct pairing {
 	uint64_t begin, end, slack, step;
 };
 
-static uint64_t less(uint64_t v, uint64_t by)
-{
-	return v > by ? v - by : 0;
-}
-
 static int put_window(const struct pairing *p, const struct sync_point *at, uint64_t a, uint64_t b,
 		      bool unknown)
 {
-	struct sync_window w = { less(a, p->slack), b + p->slack + p->step, at->pid, at->kind, unknown };
+	struct sync_window w = { a > p->slack ? a - p->slack : 0, b + p->slack + p->step, at->pid, at->kind,
+				 unknown };
 
 	return sync_windows_add(p->out, &w);
 }
@@ -54,40 +51,36 @@ static int put_window(const struct pairing *p, const struct sync_point *at, uint
 /* All points of one thread and kind. */
 static int pair_thread(const struct pairing *p, const struct sync_point *v, size_t n)
 {
-	int ret = 0;
-
-	if (!v[0].enter)
-		ret = put_window(p, v, p->begin, v[0].time, true);
-	for (size_t i = 1; i < n && !ret; i++) {
+	if (!v[0].enter && put_window(p, v, p->begin, v[0].time, true))
+		return -ENOMEM;
+	for (size_t i = 1; i < n; i++) {
 		bool from = v[i - 1].enter, to = v[i].enter;
 
 		/* exit..entry is the one stretch where the guest surely did not run */
-		if (from || !to)
-			ret = put_window(p, v, v[i - 1].time, v[i].time, from == to);
+		if ((from || !to) && put_window(p, v, v[i - 1].time, v[i].time, from == to))
+			return -ENOMEM;
 	}
-	if (!ret && v[n - 1].enter)
-		ret = put_window(p, v, v[n - 1].time, p->end, true);
-	return ret;
+	return v[n - 1].enter ? put_window(p, v, v[n - 1].time, p->end, true) : 0;
 }
 
 int sync_windows_pair(struct sync_windows *w, struct sync_point *v, size_t n, uint64_t begin, uint64_t end,
 		      uint64_t slack, uint64_t step)
 {
 	const struct pairing p = { w, begin, end, slack, step };
-	int ret = 0;
 
-	qsort(v, n, sizeof(*v), by_thread);
-	for (size_t i = 0, to; i < n && !ret; i = to) {
+	qsort(v, n, sizeof(*v), compare_points);
+	for (size_t i = 0, to; i < n; i = to) {
 		for (to = i + 1; to < n && v[to].pid == v[i].pid && v[to].kind == v[i].kind; to++)
 			;
-		ret = pair_thread(&p, v + i, to - i);
+		if (pair_thread(&p, v + i, to - i))
+			return -ENOMEM;
 	}
-	return ret;
+	return 0;
 }
 
 /* ---- windows to spans -------------------------------------------------------------- */
 
-static int by_start(const void *a, const void *b)
+static int compare_spans(const void *a, const void *b)
 {
 	const struct span *x = a, *y = b;
 
@@ -103,7 +96,7 @@ static size_t join_spans(struct span *v, size_t n)
 	for (size_t i = 1; i < n && sorted; i++)
 		sorted = v[i - 1].a <= v[i].a;
 	if (!sorted)
-		qsort(v, n, sizeof(*v), by_start);
+		qsort(v, n, sizeof(*v), compare_spans);
 	for (size_t i = 0; i < n; i++) {
 		if (!kept || v[i].a > v[kept - 1].b) {
 			v[kept++] = v[i];
@@ -116,7 +109,7 @@ static size_t join_spans(struct span *v, size_t n)
 	return kept;
 }
 
-/* Where both allow it; known when both know. */
+/* Where both allow it; unknown where both are. */
 static size_t cross_spans(const struct span *x, size_t nx, const struct span *y, size_t ny, struct span *out)
 {
 	size_t n = 0;
@@ -135,28 +128,18 @@ static size_t cross_spans(const struct span *x, size_t nx, const struct span *y,
 	return n;
 }
 
-static int by_pid(const void *a, const void *b)
+static int compare_threads(const void *a, const void *b)
 {
 	const struct thread *x = a, *y = b;
 
 	return x->pid < y->pid ? -1 : x->pid > y->pid;
 }
 
-static struct thread *thread_find(struct problem *p, int32_t pid)
+const struct thread *windows_thread(const struct problem *p, int32_t pid)
 {
-	size_t low = 0, high = p->n_threads;
+	const struct thread key = { .pid = pid };
 
-	while (low < high) {
-		size_t mid = (low + high) / 2;
-
-		if (p->threads[mid].pid == pid)
-			return &p->threads[mid];
-		if (p->threads[mid].pid < pid)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return NULL;
+	return p->n_threads ? bsearch(&key, p->threads, p->n_threads, sizeof(key), compare_threads) : NULL;
 }
 
 static int list_threads(struct problem *p)
@@ -168,7 +151,7 @@ static int list_threads(struct problem *p)
 		int32_t pid = in->windows[i].pid;
 		struct thread *v;
 
-		if (!pid || pid == last || thread_find(p, pid))
+		if (!pid || pid == last || windows_thread(p, pid))
 			continue;
 		last = pid;
 		v = array_grow(p->threads, p->n_threads, sizeof(*v));
@@ -176,7 +159,7 @@ static int list_threads(struct problem *p)
 			return -ENOMEM;
 		p->threads = v;
 		p->threads[p->n_threads++] = (struct thread){ .pid = pid };
-		qsort(p->threads, p->n_threads, sizeof(*p->threads), by_pid);
+		qsort(p->threads, p->n_threads, sizeof(*p->threads), compare_threads);
 	}
 	return 0;
 }
@@ -187,7 +170,7 @@ struct kind_spans {
 	size_t *at; /* n_threads + 1 */
 };
 
-static void put_all(const struct sync_window *w, struct kind_spans *k, size_t i, bool fill)
+static void add_span(const struct sync_window *w, struct kind_spans *k, size_t i, bool fill)
 {
 	if (fill)
 		k->v[k->at[i]] = (struct span){ w->a, w->b, w->unknown };
@@ -197,19 +180,19 @@ static void put_all(const struct sync_window *w, struct kind_spans *k, size_t i,
 static void scatter(struct problem *p, uint8_t kind, struct kind_spans *k, bool fill)
 {
 	const struct sync_window *w = p->in->windows;
-	struct thread *t = NULL;
+	const struct thread *t = NULL;
 
 	for (size_t n = p->in->n_windows; n; n--, w++) {
 		if (w->kind != kind || w->b < w->a)
 			continue;
 		if (!w->pid) {
 			for (size_t i = 0; i < p->n_threads; i++)
-				put_all(w, k, i, fill);
+				add_span(w, k, i, fill);
 			continue;
 		}
 		if (!t || t->pid != w->pid)
-			t = thread_find(p, w->pid);
-		put_all(w, k, (size_t)(t - p->threads), fill);
+			t = windows_thread(p, w->pid);
+		add_span(w, k, (size_t)(t - p->threads), fill);
 	}
 }
 
@@ -274,8 +257,8 @@ static int make_thread(struct thread *t, const struct span *kvm, size_t n_kvm, c
 	return 0;
 }
 
-/* A thread that only has what holds for all of them tells nothing of its own. */
-static bool any_known(const struct span *v, size_t n)
+/* A thread that only has what holds for all of them has no evidence of its own. */
+static bool any_of_its_own(const struct span *v, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (!v[i].unknown)
@@ -288,17 +271,20 @@ int windows_threads(struct problem *p)
 	struct kind_spans kvm = { 0 }, hyp = { 0 };
 	int ret = list_threads(p);
 
-	if (!ret)
-		ret = kind_collect(p, SYNC_KVM, &kvm);
-	if (!ret)
-		ret = kind_collect(p, SYNC_HYP, &hyp);
+	if (ret)
+		goto out;
+	ret = kind_collect(p, SYNC_KVM, &kvm);
+	if (ret)
+		goto out;
+	ret = kind_collect(p, SYNC_HYP, &hyp);
 	for (size_t i = 0; i < p->n_threads && !ret; i++) {
 		struct span *k = kvm.v + kvm.at[i], *h = hyp.v + hyp.at[i];
 		size_t nk = join_spans(k, kvm.at[i + 1] - kvm.at[i]);
 		size_t nh = join_spans(h, hyp.at[i + 1] - hyp.at[i]);
 
-		ret = make_thread(&p->threads[i], k, nk, h, any_known(h, nh) ? nh : 0);
+		ret = make_thread(&p->threads[i], k, nk, h, any_of_its_own(h, nh) ? nh : 0);
 	}
+out:
 	free(kvm.v);
 	free(kvm.at);
 	free(hyp.v);
@@ -317,24 +303,22 @@ void windows_release(struct problem *p)
 
 /* ---- looking up ------------------------------------------------------------------------ */
 
-size_t span_at(const struct thread *t, uint64_t time)
+static bool ends_before(const void *entry, const void *key)
 {
-	size_t low = 0, high = t->n;
+	const struct span *s = entry;
+	const uint64_t *time = key;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (t->v[mid].b < time)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return s->b < *time;
 }
 
-uint64_t span_distance(const struct thread *t, uint64_t time, bool *unknown)
+size_t thread_span_at(const struct thread *t, uint64_t time)
 {
-	size_t i = span_at(t, time);
+	return array_lower_bound(t->v, t->n, sizeof(*t->v), ends_before, &time);
+}
+
+uint64_t thread_distance(const struct thread *t, uint64_t time, bool *unknown)
+{
+	size_t i = thread_span_at(t, time);
 	uint64_t best = UINT64_MAX;
 
 	*unknown = false;

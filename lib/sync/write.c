@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* A trace.dat written anew beside itself with other options, and put in its place. */
 #include "sync/write.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,7 +98,6 @@ static int unpack_buffer(struct rewrite *w, size_t i, size_t *stat)
 	const struct reader_buffer *b = &w->info->buffers[i];
 	struct dat_buffer *out = &w->file.buffers[i];
 	uint32_t n = 0;
-	int ret = 0;
 
 	for (size_t k = 0; k < b->n_cpus; k++)
 		n = b->cpus[k].cpu >= n ? b->cpus[k].cpu + 1 : n;
@@ -109,28 +108,33 @@ static int unpack_buffer(struct rewrite *w, size_t i, size_t *stat)
 	out->n_cpus = n;
 	for (uint32_t k = 0; k < n; k++)
 		out->cpus[k].fd = -1;
-	for (size_t k = 0; k < b->n_cpus && !ret; k++) {
+	for (size_t k = 0; k < b->n_cpus; k++) {
 		struct dat_cpu *cpu = &out->cpus[b->cpus[k].cpu];
+		int ret = unpack_cpu(w, i, k, cpu);
 
-		ret = unpack_cpu(w, i, k, cpu);
+		if (ret)
+			return ret;
 		if (*stat < w->n_stats)
 			cpu->stat = w->stats[(*stat)++];
 	}
-	return ret;
+	return 0;
 }
 
-static int unpack(struct rewrite *w)
+static int unpack_all(struct rewrite *w)
 {
 	size_t stat = 0;
-	int ret = 0;
 
 	w->file.buffers = calloc(w->info->n_buffers + 1, sizeof(*w->file.buffers));
 	if (!w->file.buffers)
 		return -ENOMEM;
 	w->file.n_buffers = w->info->n_buffers;
-	for (size_t i = 0; i < w->info->n_buffers && !ret; i++)
-		ret = unpack_buffer(w, i, &stat);
-	return ret;
+	for (size_t i = 0; i < w->info->n_buffers; i++) {
+		int ret = unpack_buffer(w, i, &stat);
+
+		if (ret)
+			return ret;
+	}
+	return 0;
 }
 
 /* ---- the file ------------------------------------------------------------------------- */
@@ -178,40 +182,46 @@ static int put_in_place(const char *path, const char *fresh)
 	/* a hard link, so that path is there all the time; the first one kept stays */
 	if (link(path, orig) < 0 && errno != EEXIST)
 		ret = -errno;
-	if (!ret && rename(fresh, path) < 0)
+	else if (rename(fresh, path) < 0)
 		ret = -errno;
 	free(orig);
 	return ret;
 }
 
+static int write_fresh(struct rewrite *w, const char *path, int fd)
+{
+	struct stat st;
+	int ret = dat_write(&w->file, fd, w->log);
+
+	if (ret)
+		return ret;
+	return stat(path, &st) < 0 || fchmod(fd, st.st_mode & 07777) < 0 || fsync(fd) < 0 ? -errno : 0;
+}
+
 static int write_beside(struct rewrite *w, const char *path)
 {
 	char *fresh = str_printf("%s.new", path);
-	struct stat st;
-	int fd, ret = 0;
+	int fd, ret;
 
 	if (!fresh)
 		return -ENOMEM;
 	fd = open(fresh, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	if (fd < 0) {
-		ret = -errno;
-		free(fresh);
-		return ret;
-	}
-	ret = dat_write(&w->file, fd, w->log);
-	if (!ret && (stat(path, &st) < 0 || fchmod(fd, st.st_mode & 07777) < 0 || fsync(fd) < 0))
-		ret = -errno;
+	ret = fd < 0 ? -errno : 0;
+	if (ret)
+		goto out;
+	ret = write_fresh(w, path, fd);
 	if (close(fd) < 0 && !ret)
 		ret = -errno;
 	if (!ret)
 		ret = put_in_place(path, fresh);
 	if (ret)
 		unlink(fresh);
+out:
 	free(fresh);
 	return ret;
 }
 
-static void release(struct rewrite *w)
+static void rewrite_release(struct rewrite *w)
 {
 	for (size_t i = 0; i < w->file.n_buffers && w->file.buffers; i++)
 		free(w->file.buffers[i].cpus);
@@ -233,13 +243,17 @@ int sync_rewrite(const struct reader *r, const char *path, const struct dat_opti
 
 	w.pages = open_beside(path);
 	ret = w.pages < 0 ? w.pages : group_systems(&w);
-	if (!ret)
-		ret = take_stats(&w);
-	if (!ret)
-		ret = unpack(&w);
+	if (ret)
+		goto out;
+	ret = take_stats(&w);
+	if (ret)
+		goto out;
+	ret = unpack_all(&w);
+	if (ret)
+		goto out;
 	fill_file(&w, options, n);
-	if (!ret)
-		ret = write_beside(&w, path);
-	release(&w);
+	ret = write_beside(&w, path);
+out:
+	rewrite_release(&w);
 	return ret;
 }

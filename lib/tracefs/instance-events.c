@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* The events of a buffer: what a name of the plan stands for, filters, triggers, switches. */
 #include "tracefs/instance-priv.h"
+#include "util/array.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -33,26 +35,14 @@ static void matches_release(struct matches *m)
 
 static int add_match(struct matches *m, const char *system, const char *event)
 {
-	struct match *v = realloc(m->v, (m->n + 1) * sizeof(*v));
-	struct match one = { 0 };
+	struct match *v = array_grow(m->v, m->n, sizeof(*v)), *one;
 
 	if (!v)
 		return -ENOMEM;
 	m->v = v;
-	one.system = strdup(system);
-	one.event = event ? strdup(event) : NULL;
-	if (!one.system || (event && !one.event)) {
-		free(one.system);
-		free(one.event);
-		return -ENOMEM;
-	}
-	v[m->n++] = one;
-	return 0;
-}
-
-static int by_name(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
+	one = &v[m->n++];
+	*one = (struct match){ .system = strdup(system), .event = event ? strdup(event) : NULL };
+	return !one->system || (event && !one->event) ? -ENOMEM : 0;
 }
 
 /* The directories in a directory, sorted. */
@@ -60,32 +50,31 @@ static int list_dirs(const struct instance *i, const char *path, struct strlist 
 {
 	DIR *d = open_dir_at(undo_dirfd(i->undo), path);
 	struct dirent *de;
-	int ret = d ? 0 : -errno;
+	int ret = 0;
 
-	while (!ret && d && (de = readdir(d)))
+	if (!d)
+		return -errno;
+	while (!ret && (de = readdir(d)))
 		if (de->d_name[0] != '.' && de->d_type == DT_DIR)
 			ret = strlist_add(out, de->d_name);
-	if (d)
-		closedir(d);
-	if (out->n)
-		qsort(out->v, out->n, sizeof(*out->v), by_name);
+	closedir(d);
+	strlist_sort(out);
 	return ret;
 }
 
 static bool has_enable(const struct instance *i, const char *system, const char *event)
 {
-	char *path = instance_file(i, "events/%s/%s%senable", system, event, *event ? "/" : "");
-	bool there = path && instance_has(i, path);
+	char path[INSTANCE_PATH];
 
-	free(path);
-	return there;
+	return instance_has(i,
+			    instance_file(i, path, "events/%s/%s%senable", system, event, *event ? "/" : ""));
 }
 
 /* The events of a system; without an enable file it is one of ftrace's own, for formats only. */
-static int list_events(const struct instance *i, const char *system, struct strlist *out)
+static int events_of(const struct instance *i, const char *system, struct strlist *out)
 {
-	char *path = instance_file(i, "events/%s", system);
-	int ret = path ? list_dirs(i, path, out) : -ENOMEM;
+	char path[INSTANCE_PATH];
+	int ret = list_dirs(i, instance_file(i, path, "events/%s", system), out);
 	size_t kept = 0;
 
 	for (size_t n = 0; n < out->n; n++) {
@@ -95,7 +84,6 @@ static int list_events(const struct instance *i, const char *system, struct strl
 			free(out->v[n]);
 	}
 	out->n = kept;
-	free(path);
 	return ret;
 }
 
@@ -112,7 +100,7 @@ static int match_events(const struct instance *i, const char *system, const char
 
 	if (!is_glob(pattern))
 		return has_enable(i, system, pattern) ? add_match(out, system, pattern) : 0;
-	ret = list_events(i, system, &events);
+	ret = events_of(i, system, &events);
 	for (size_t n = 0; !ret && n < events.n; n++)
 		if (!fnmatch(pattern, events.v[n], 0))
 			ret = add_match(out, system, events.v[n]);
@@ -132,9 +120,11 @@ static int match_name(const struct instance *i, const struct strlist *systems, c
 	const char *event = colon && colon[1] ? colon + 1 : "*";
 	bool whole = !strcmp(event, "*");
 	const char *pattern;
-	int ret = system ? 0 : -ENOMEM;
+	int ret = 0;
 
-	pattern = system && *system && strcmp(name, "all") ? system : "*";
+	if (!system)
+		return -ENOMEM;
+	pattern = *system && strcmp(name, "all") ? system : "*";
 	for (size_t n = 0; !ret && n < systems->n; n++) {
 		bool hit = !fnmatch(pattern, systems->v[n], 0);
 
@@ -169,24 +159,20 @@ static void tally_add(struct tally *t, int ret)
 
 static int put_filter(struct instance *i, const char *system, const char *event, const char *filter)
 {
-	char *path = instance_file(i, "events/%s/%s/filter", system, event);
-	int ret = path ? undo_write(i->undo, path, filter) : -ENOMEM;
+	char path[INSTANCE_PATH];
 
-	free(path);
-	return ret;
+	return undo_write(i->undo, instance_file(i, path, "events/%s/%s/filter", system, event), filter);
 }
 
 static int put_trigger(struct instance *i, const char *system, const char *event, const char *trigger)
 {
-	char *path = instance_file(i, "events/%s/%s/trigger", system, event);
-	int ret = path ? undo_add(i->undo, path, trigger) : -ENOMEM;
+	char path[INSTANCE_PATH];
+	int ret = undo_add(i->undo, instance_file(i, path, "events/%s/%s/trigger", system, event), trigger);
 
-	if (ret == -EEXIST) {
-		log_warn(i->log, "'%s' has a trigger like '%s' already", path, trigger);
-		ret = 0;
-	}
-	free(path);
-	return ret;
+	if (ret != -EEXIST)
+		return ret;
+	log_warn(i->o.log, "'%s' has a trigger like '%s' already", path, trigger);
+	return 0;
 }
 
 typedef int put_fn(struct instance *i, const char *system, const char *event, const char *value);
@@ -205,7 +191,7 @@ static int put_each(struct instance *i, const struct match *m, put_fn *put, cons
 		tally_add(t, put(i, m->system, m->event, value));
 		return 0;
 	}
-	ret = list_events(i, m->system, &events);
+	ret = events_of(i, m->system, &events);
 	for (size_t n = 0; !ret && n < events.n; n++)
 		tally_add(t, put(i, m->system, events.v[n], value));
 	strlist_release(&events);
@@ -213,11 +199,11 @@ static int put_each(struct instance *i, const struct match *m, put_fn *put, cons
 }
 
 /* Fields differ from event to event: enough that one of many takes it. */
-static int put_all(struct instance *i, const struct event_plan *e, const struct matches *m, put_fn *put,
-		   const char *what, const char *value)
+static int put_everywhere(struct instance *i, const struct event_plan *e, const struct matches *m,
+			  put_fn *put, const char *what, const char *value)
 {
 	struct tally t = { 0 };
-	char *path;
+	char path[INSTANCE_PATH];
 	int ret = 0;
 
 	for (size_t n = 0; !ret && n < m->n; n++)
@@ -225,15 +211,13 @@ static int put_all(struct instance *i, const struct event_plan *e, const struct 
 	if (ret || !t.refused)
 		return ret;
 	if (t.done) {
-		log_warn(i->log, "-e %s: %zu of %zu events do not take the %s '%s'", e->name, t.refused,
+		log_warn(i->o.log, "-e %s: %zu of %zu events do not take the %s '%s'", e->name, t.refused,
 			 t.refused + t.done, what, value);
 		return 0;
 	}
-	path = instance_file(i, "events/%s%s%s/%s", m->v[0].system, m->v[0].event ? "/" : "",
-			     m->v[0].event ? m->v[0].event : "", what);
-	if (path)
-		instance_complain(i, LOG_ERROR, path, value, t.ret, NULL);
-	free(path);
+	instance_file(i, path, "events/%s%s%s/%s", m->v[0].system, m->v[0].event ? "/" : "",
+		      m->v[0].event ? m->v[0].event : "", what);
+	instance_complain(i, LOG_ERROR, path, value, t.ret, NULL);
 	return t.ret;
 }
 
@@ -241,51 +225,55 @@ static int put_all(struct instance *i, const struct event_plan *e, const struct 
 
 static int switch_one(struct instance *i, const struct event_plan *e, const struct match *m, bool exact)
 {
-	char *path = instance_file(i, "events/%s/%s%senable", m->system, m->event ? m->event : "",
-				   m->event ? "/" : "");
+	const char *value = e->negate ? "0" : "1";
+	char path[INSTANCE_PATH];
 	bool grave;
 	int ret;
 
-	if (!path)
-		return -ENOMEM;
-	ret = undo_poke(i->undo, path, e->negate ? "0" : "1");
+	instance_file(i, path, "events/%s/%s%senable", m->system, m->event ? m->event : "",
+		      m->event ? "/" : "");
+	ret = undo_poke(i->undo, path, value);
 	grave = exact || ret == -EACCES || ret == -EPERM || ret == -ENOMEM;
 	if (ret)
-		instance_complain(i, grave ? LOG_ERROR : LOG_WARN, path, e->negate ? "0" : "1", ret, NULL);
-	free(path);
+		instance_complain(i, grave ? LOG_ERROR : LOG_WARN, path, value, ret, NULL);
 	return grave ? ret : 0;
 }
 
 static int no_match(struct instance *i, const struct event_plan *e)
 {
-	bool go_on = i->plan->ignore_event_errors || i->plan->best_effort;
+	bool go_on = i->o.plan->ignore_event_errors || i->o.plan->best_effort;
 	enum log_level level = go_on ? LOG_WARN : LOG_ERROR;
 
-	log_msg(i->log, level, "-e %s: no such event or system in %s%s (see trace-cmd list -e)", e->name,
+	log_msg(i->o.log, level, "-e %s: no such event or system in %s%s (see trace-cmd list -e)", e->name,
 		*i->buffer->name ? "the buffer " : "the top buffer", i->buffer->name);
 	return go_on ? 0 : -ENOENT;
 }
 
 /* Filters and triggers come before the switch, so that no event slips past them. */
-static int setup_event(struct instance *i, const struct strlist *systems, const struct event_plan *e)
+static int setup_one_event(struct instance *i, const struct strlist *systems, const struct event_plan *e)
 {
 	struct matches m = { 0 };
 	bool path = strchr(e->name, '/'); /* "../kvm" would be found */
 	int ret = path ? 0 : match_name(i, systems, e->name, &m);
 
-	if (!ret && !m.n)
+	if (ret)
+		goto out;
+	if (!m.n) {
 		ret = no_match(i, e);
-	if (!ret && m.n && e->filter && !e->negate)
-		ret = put_all(i, e, &m, put_filter, "filter", e->filter);
-	for (size_t n = 0; !ret && m.n && n < e->triggers.n; n++)
-		ret = put_all(i, e, &m, put_trigger, "trigger", e->triggers.v[n]);
+		goto out;
+	}
+	if (e->filter && !e->negate)
+		ret = put_everywhere(i, e, &m, put_filter, "filter", e->filter);
+	for (size_t n = 0; !ret && n < e->triggers.n; n++)
+		ret = put_everywhere(i, e, &m, put_trigger, "trigger", e->triggers.v[n]);
 	for (size_t n = 0; !ret && n < m.n; n++)
 		ret = switch_one(i, e, &m.v[n], m.n == 1 && m.v[n].event);
+out:
 	matches_release(&m);
 	return ret;
 }
 
-static bool is_listed(const struct instance *i, const char *system)
+static bool is_recordable(const struct instance *i, const char *system)
 {
 	return strcmp(system, "ftrace") && strcmp(system, INSTANCE_OWN_EVENTS) && has_enable(i, system, "");
 }
@@ -293,16 +281,15 @@ static bool is_listed(const struct instance *i, const char *system)
 static int list_systems(const struct instance *i, struct strlist *out)
 {
 	struct strlist all = { 0 };
-	char *path = instance_file(i, "events");
-	int ret = path ? list_dirs(i, path, &all) : -ENOMEM;
+	char path[INSTANCE_PATH];
+	int ret = list_dirs(i, instance_file(i, path, "events"), &all);
 
-	if (ret && path)
-		log_err(i->log, "cannot list '%s': %s", path, strerror(-ret));
+	if (ret)
+		log_err(i->o.log, "cannot list '%s': %s", path, strerror(-ret));
 	for (size_t n = 0; !ret && n < all.n; n++)
-		if (is_listed(i, all.v[n]))
+		if (is_recordable(i, all.v[n]))
 			ret = strlist_add(out, all.v[n]);
 	strlist_release(&all);
-	free(path);
 	return ret;
 }
 
@@ -316,7 +303,7 @@ int instance_setup_events(struct instance *i)
 	for (int negate = 0; negate < 2; negate++)
 		for (size_t n = 0; !ret && n < b->n_events; n++)
 			if (b->events[n].negate == negate)
-				ret = setup_event(i, &systems, &b->events[n]);
+				ret = setup_one_event(i, &systems, &b->events[n]);
 	strlist_release(&systems);
 	return ret;
 }

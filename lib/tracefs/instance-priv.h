@@ -9,15 +9,16 @@
 struct instance {
 	struct undo *undo;
 	const struct buffer_plan *buffer;
-	const struct record_plan *plan;
-	const char *want_clock;
-	const struct log *log;
+	struct instance_opts o;
 	char *path;  /* "." or "instances/x" */
 	char *clock; /* in use; NULL before setup */
 };
 
-/* The path of one of its files, relative to the tracing directory; NULL: out of memory. */
-char *instance_file(const struct instance *i, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+#define INSTANCE_PATH 640 /* bytes: two names of 255, and what is fixed */
+
+/* The path of one of its files, relative to the tracing directory; "" when it does not fit. Returns path. */
+const char *instance_file(const struct instance *i, char path[INSTANCE_PATH], const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 bool instance_has(const struct instance *i, const char *path);
 
 /*
@@ -26,16 +27,21 @@ bool instance_has(const struct instance *i, const char *path);
  */
 void instance_complain(const struct instance *i, enum log_level level, const char *path, const char *value,
 		       int ret, const char *choices);
+/* " (be root)" and the like, for a message about -errno; "" when there is nothing to say. */
+const char *instance_hint(int ret);
 /* undo_write to a path relative to the tracing directory, with the complaint. */
 int instance_put(struct instance *i, const char *path, const char *value, const char *choices);
+int instance_put_number(struct instance *i, const char *path, uint64_t n);
 
 /* The same for one of its own files. */
 int instance_put_file(struct instance *i, const char *file, const char *value);
 /* undo_list likewise; clearing a list that this kernel does not have is no error. */
 int instance_put_list(struct instance *i, const char *file, const char *lines);
+/* A whole file of its own, at most max bytes. */
+int instance_read(const struct instance *i, const char *file, size_t max, struct buf *out);
 
 /* Steps of instance_setup. */
-int instance_setup_functions(struct instance *i); /* instance-func.c */
-int instance_setup_events(struct instance *i);	  /* instance-events.c */
+int instance_setup_functions(struct instance *i);
+int instance_setup_events(struct instance *i);
 
 #endif

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* A buffer that is ready: whose tasks it records, its start and stop, and what it holds. */
 #include "tracefs/instance-priv.h"
 
 #include <errno.h>
@@ -11,58 +12,53 @@
 
 /* ---- pids -------------------------------------------------------------------- */
 
+/* What only some kernels have, and what they can do without. */
+static bool has_file(const struct instance *i, const char *file)
+{
+	char path[INSTANCE_PATH];
+
+	return instance_has(i, instance_file(i, path, "%s", file));
+}
+
 int instance_hide_pids(struct instance *i, const char *pids)
 {
 	static const char *const files[] = { "set_event_notrace_pid", "set_ftrace_notrace_pid" };
 	size_t n_files = i->buffer->tracer ? 2 : 1;
 	int ret = 0;
 
-	for (size_t n = 0; !ret && n < n_files; n++) {
-		char *path = instance_file(i, "%s", files[n]);
-
-		if (!path)
-			ret = -ENOMEM;
-		else if (instance_has(i, path))
+	for (size_t n = 0; !ret && n < n_files; n++)
+		if (has_file(i, files[n]))
 			ret = instance_put_list(i, files[n], pids);
-		free(path);
-	}
 	return ret;
 }
 
-/* What only some kernels have, and what they can do without. */
-static int put_if_there(struct instance *i, const char *file, const char *value)
+static int follow_children(struct instance *i)
 {
-	char *path = instance_file(i, "%s", file);
-	int ret = 0;
+	int ret = instance_put_file(i, "options/event-fork", "1");
 
-	if (!path)
-		ret = -ENOMEM;
-	else if (instance_has(i, path))
-		ret = instance_put(i, path, value, NULL);
-	free(path);
-	return ret;
+	return ret || !has_file(i, "options/function-fork")
+		       ? ret
+		       : instance_put_file(i, "options/function-fork", "1");
 }
 
 int instance_set_pids(struct instance *i, const pid_t *pids, size_t n)
 {
 	struct buf list = { 0 };
-	char *path;
 	int ret;
 
 	for (size_t p = 0; p < n; p++)
 		buf_printf(&list, "%d\n", pids[p]);
 	ret = buf_str(&list) ? 0 : -ENOMEM;
+	if (ret)
+		goto out;
 	/* first: a child must not slip out between the two */
-	if (!ret && i->plan->follow_children)
-		ret = instance_put_file(i, "options/event-fork", "1");
-	if (!ret && i->plan->follow_children)
-		ret = put_if_there(i, "options/function-fork", "1");
-	if (!ret)
-		ret = instance_put_list(i, "set_event_pid", buf_str(&list));
-	path = instance_file(i, "set_ftrace_pid");
-	if (!ret && path && instance_has(i, path))
+	ret = i->o.plan->follow_children ? follow_children(i) : 0;
+	if (ret)
+		goto out;
+	ret = instance_put_list(i, "set_event_pid", buf_str(&list));
+	if (!ret && has_file(i, "set_ftrace_pid"))
 		ret = instance_put_list(i, "set_ftrace_pid", buf_str(&list));
-	free(path);
+out:
 	buf_release(&list);
 	return ret;
 }
@@ -77,25 +73,15 @@ int instance_start(struct instance *i)
 /* Not journalled: at the end tracing_on goes back through the entries of start and setup. */
 int instance_stop(struct instance *i)
 {
-	char *path = instance_file(i, "tracing_on");
-	int ret = path ? undo_poke(i->undo, path, "0") : -ENOMEM;
+	char path[INSTANCE_PATH];
+	int ret = undo_poke(i->undo, instance_file(i, path, "tracing_on"), "0");
 
-	if (ret && path)
+	if (ret)
 		instance_complain(i, LOG_ERROR, path, "0", ret, NULL);
-	free(path);
 	return ret;
 }
 
 /* ---- what it holds ------------------------------------------------------------- */
-
-static int read_into(const struct instance *i, size_t max, struct buf *out, const char *file)
-{
-	char *path = instance_file(i, "%s", file);
-	int ret = path ? read_file_at(undo_dirfd(i->undo), path, max, out) : -ENOMEM;
-
-	free(path);
-	return ret;
-}
 
 int instance_systems(const struct instance *i, struct strlist *out)
 {
@@ -103,7 +89,7 @@ int instance_systems(const struct instance *i, struct strlist *out)
 	struct cursor c;
 	const char *line;
 	size_t len;
-	int ret = read_into(i, SET_EVENT_MAX, &text, "set_event");
+	int ret = instance_read(i, "set_event", SET_EVENT_MAX, &text);
 
 	c = cursor_at(text.data, ret ? 0 : text.len);
 	while (!ret && cursor_line(&c, &line, &len)) {
@@ -120,14 +106,6 @@ int instance_systems(const struct instance *i, struct strlist *out)
 	return ret;
 }
 
-static int read_stats(const struct instance *i, unsigned int cpu, struct buf *out)
-{
-	char file[40];
-
-	snprintf(file, sizeof(file), "per_cpu/cpu%u/stats", cpu);
-	return read_into(i, STATS_MAX, out, file);
-}
-
 int instance_lost(const struct instance *i, unsigned int cpu, uint64_t *lost)
 {
 	static const char *const names[] = { "overrun: ", "dropped events: " };
@@ -135,8 +113,11 @@ int instance_lost(const struct instance *i, unsigned int cpu, uint64_t *lost)
 	struct cursor c;
 	const char *line;
 	size_t len;
-	int ret = read_stats(i, cpu, &text);
+	char file[40];
+	int ret;
 
+	snprintf(file, sizeof(file), "per_cpu/cpu%u/stats", cpu);
+	ret = instance_read(i, file, STATS_MAX, &text);
 	*lost = 0;
 	c = cursor_at(text.data, ret ? 0 : text.len);
 	while (cursor_line(&c, &line, &len)) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* A buffer of the host's: opening it, writing to its files, and saying why that failed. */
 #include "tracefs/instance-priv.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,22 +12,20 @@
 
 /* ---- files ---------------------------------------------------------------- */
 
-char *instance_file(const struct instance *i, const char *fmt, ...)
+const char *instance_file(const struct instance *i, char path[INSTANCE_PATH], const char *fmt, ...)
 {
-	char *file, *path;
+	int head = 0, n;
 	va_list ap;
-	int n;
 
+	/* "." is no part of a path for the journal */
+	if (strcmp(i->path, "."))
+		head = snprintf(path, INSTANCE_PATH, "%s/", i->path);
+	if (head >= INSTANCE_PATH)
+		return strcpy(path, "");
 	va_start(ap, fmt);
-	n = vasprintf(&file, fmt, ap);
+	n = vsnprintf(path + head, INSTANCE_PATH - (size_t)head, fmt, ap);
 	va_end(ap);
-	if (n < 0)
-		return NULL;
-	if (!strcmp(i->path, "."))
-		return file;
-	path = str_printf("%s/%s", i->path, file);
-	free(file);
-	return path;
+	return head + n < INSTANCE_PATH ? path : strcpy(path, "");
 }
 
 bool instance_has(const struct instance *i, const char *path)
@@ -35,9 +33,16 @@ bool instance_has(const struct instance *i, const char *path)
 	return !faccessat(undo_dirfd(i->undo), path, F_OK, 0);
 }
 
+int instance_read(const struct instance *i, const char *file, size_t max, struct buf *out)
+{
+	char path[INSTANCE_PATH];
+
+	return read_file_at(undo_dirfd(i->undo), instance_file(i, path, "%s", file), max, out);
+}
+
 /* ---- complaints ------------------------------------------------------------ */
 
-static void one_line(char *s)
+static void join_lines(char *s)
 {
 	size_t len = strlen(s);
 
@@ -56,11 +61,10 @@ static void one_line(char *s)
  */
 static char *kernel_says(const struct instance *i, const char *value)
 {
-	char *path = instance_file(i, "error_log"), *says = NULL;
-	char *entry = NULL, *p, *error, *command;
+	char *says = NULL, *entry = NULL, *p, *error, *command;
 	struct buf text = { 0 };
 
-	if (!path || read_file_at(undo_dirfd(i->undo), path, TEXT_MAX, &text) || !buf_str(&text))
+	if (instance_read(i, "error_log", TEXT_MAX, &text) || !buf_str(&text))
 		goto out;
 	for (p = (char *)text.data; p; p = strchr(p, '\n')) {
 		p += *p == '\n';
@@ -81,11 +85,10 @@ static char *kernel_says(const struct instance *i, const char *value)
 		says = strdup(error);
 out:
 	buf_release(&text);
-	free(path);
 	return says;
 }
 
-static const char *hint(int ret)
+const char *instance_hint(int ret)
 {
 	switch (ret) {
 	case -EACCES:
@@ -107,12 +110,12 @@ void instance_complain(const struct instance *i, enum log_level level, const cha
 
 	if (choices && ret == -EINVAL && !read_file_at(undo_dirfd(i->undo), choices, TEXT_MAX, &list) &&
 	    buf_str(&list)) {
-		one_line((char *)list.data);
-		log_msg(i->log, level, "cannot write '%s' to '%s': %s (there are: %s)", value, path,
+		join_lines((char *)list.data);
+		log_msg(i->o.log, level, "cannot write '%s' to '%s': %s (there are: %s)", value, path,
 			strerror(-ret), (char *)list.data);
 	} else {
-		log_msg(i->log, level, "cannot write '%s' to '%s': %s%s%s%s", value, path, strerror(-ret),
-			hint(ret), says ? ": " : "", says ? says : "");
+		log_msg(i->o.log, level, "cannot write '%s' to '%s': %s%s%s%s", value, path, strerror(-ret),
+			instance_hint(ret), says ? ": " : "", says ? says : "");
 	}
 	buf_release(&list);
 	free(says);
@@ -120,16 +123,43 @@ void instance_complain(const struct instance *i, enum log_level level, const cha
 
 int instance_put(struct instance *i, const char *path, const char *value, const char *choices)
 {
-	int ret = path ? undo_write(i->undo, path, value) : -ENOMEM;
+	int ret = undo_write(i->undo, path, value);
 
-	if (ret && path)
+	if (ret)
 		instance_complain(i, LOG_ERROR, path, value, ret, choices);
+	return ret;
+}
+
+int instance_put_number(struct instance *i, const char *path, uint64_t n)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)n);
+	return instance_put(i, path, text, NULL);
+}
+
+int instance_put_file(struct instance *i, const char *file, const char *value)
+{
+	char path[INSTANCE_PATH];
+
+	return instance_put(i, instance_file(i, path, "%s", file), value, NULL);
+}
+
+int instance_put_list(struct instance *i, const char *file, const char *lines)
+{
+	char path[INSTANCE_PATH];
+	int ret = undo_list(i->undo, instance_file(i, path, "%s", file), lines);
+
+	if (ret == -ENOENT && !*lines)
+		return 0;
+	if (ret)
+		instance_complain(i, LOG_ERROR, path, lines, ret, NULL);
 	return ret;
 }
 
 /* ---- opening --------------------------------------------------------------- */
 
-static int make_dir(struct instance *i)
+static int instance_make_dir(struct instance *i)
 {
 	int ret;
 
@@ -138,7 +168,7 @@ static int make_dir(struct instance *i)
 	ret = undo_mkdir(i->undo, i->path);
 	if (!ret || ret == -EEXIST)
 		return 0;
-	log_err(i->log, "cannot make the buffer '%s': %s%s", i->path, strerror(-ret), hint(ret));
+	log_err(i->o.log, "cannot make the buffer '%s': %s%s", i->path, strerror(-ret), instance_hint(ret));
 	return ret;
 }
 
@@ -152,12 +182,10 @@ int instance_open(struct instance **out, struct undo *u, const struct buffer_pla
 		return ret;
 	i->undo = u;
 	i->buffer = b;
-	i->plan = o->plan;
-	i->want_clock = b->clock ? b->clock : o->clock;
-	i->log = o->log;
+	i->o = *o;
 	i->path = *b->name ? str_printf("instances/%s", b->name) : strdup(".");
 	if (i->path)
-		ret = make_dir(i);
+		ret = instance_make_dir(i);
 	if (ret) {
 		instance_free(i);
 		return ret;
@@ -183,222 +211,4 @@ const char *instance_path(const struct instance *i)
 const char *instance_clock(const struct instance *i)
 {
 	return i->clock;
-}
-
-/* ---- the steps of setup ----------------------------------------------------- */
-
-int instance_put_file(struct instance *i, const char *file, const char *value)
-{
-	char *path = instance_file(i, "%s", file);
-	int ret = instance_put(i, path, value, NULL);
-
-	free(path);
-	return ret;
-}
-
-static int put_number(struct instance *i, const char *path, uint64_t n)
-{
-	char text[24];
-
-	snprintf(text, sizeof(text), "%llu", (unsigned long long)n);
-	return instance_put(i, path, text, NULL);
-}
-
-int instance_put_list(struct instance *i, const char *file, const char *lines)
-{
-	char *path = instance_file(i, "%s", file);
-	int ret = path ? undo_list(i->undo, path, lines) : -ENOMEM;
-
-	if (ret == -ENOENT && !*lines)
-		ret = 0;
-	if (ret && path)
-		instance_complain(i, LOG_ERROR, path, lines, ret, NULL);
-	free(path);
-	return ret;
-}
-
-/* What is there from before must neither be recorded nor narrow the recording. */
-static int setup_quiet(struct instance *i)
-{
-	static const char *const lists[] = { "set_event", "set_event_pid", "set_event_notrace_pid" };
-	char *trace = instance_file(i, "trace");
-	int ret = trace ? instance_put_file(i, "tracing_on", "0") : -ENOMEM;
-
-	for (size_t n = 0; !ret && n < ARRAY_SIZE(lists); n++)
-		ret = instance_put_list(i, lists[n], "");
-	if (!ret)
-		ret = instance_put_file(i, "current_tracer", "nop");
-	if (!ret) {
-		ret = undo_poke(i->undo, trace, "");
-		if (ret)
-			log_err(i->log, "cannot clear '%s': %s%s", trace, strerror(-ret), hint(ret));
-	}
-	free(trace);
-	return ret;
-}
-
-static int setup_clock(struct instance *i)
-{
-	char *path = instance_file(i, "trace_clock");
-	int ret = path ? 0 : -ENOMEM;
-
-	if (!ret && i->want_clock)
-		ret = instance_put(i, path, i->want_clock, path);
-	if (!ret) {
-		free(i->clock);
-		ret = undo_read(i->undo, path, &i->clock);
-	}
-	free(path);
-	return ret;
-}
-
-/*
- * A change of the sub-buffers' size resizes the buffer, so its own size is put
- * back after it as well as before.
- */
-static int setup_size(struct instance *i)
-{
-	char *size = instance_file(i, "buffer_size_kb");
-	char *subbuf = instance_file(i, "buffer_subbuf_size_kb");
-	int ret = size && subbuf ? 0 : -ENOMEM;
-
-	if (!ret && i->buffer->subbuf_kb) {
-		if (instance_has(i, subbuf))
-			ret = undo_save(i->undo, size);
-		if (!ret)
-			ret = put_number(i, subbuf, i->buffer->subbuf_kb);
-	}
-	if (!ret && i->buffer->size_kb)
-		ret = put_number(i, size, i->buffer->size_kb);
-	free(size);
-	free(subbuf);
-	return ret;
-}
-
-/* CPUs with a directory in per_cpu, that is all possible ones. */
-static unsigned int count_cpus(const struct instance *i)
-{
-	char *path = instance_file(i, "per_cpu");
-	DIR *d = path ? open_dir_at(undo_dirfd(i->undo), path) : NULL;
-	unsigned int n = 0, cpu;
-	struct dirent *de;
-
-	while (d && (de = readdir(d)))
-		if (sscanf(de->d_name, "cpu%u", &cpu) == 1 && cpu + 1 > n)
-			n = cpu + 1;
-	if (d)
-		closedir(d);
-	free(path);
-	return n;
-}
-
-/* "3,ffffffff" for 34 CPUs */
-static void full_mask(unsigned int cpus, struct buf *out)
-{
-	unsigned int first = cpus % 32;
-
-	if (first || !cpus)
-		buf_printf(out, "%x", (1u << first) - 1);
-	for (unsigned int words = cpus / 32; words; words--)
-		buf_printf(out, "%sffffffff", out->len ? "," : "");
-}
-
-static int setup_cpumask(struct instance *i)
-{
-	struct buf mask = { 0 };
-	int ret;
-
-	if (!i->buffer->cpumask)
-		return 0;
-	if (strcmp(i->buffer->cpumask, "-1"))
-		return instance_put_file(i, "tracing_cpumask", i->buffer->cpumask);
-	full_mask(count_cpus(i), &mask);
-	ret = buf_str(&mask) ? instance_put_file(i, "tracing_cpumask", buf_str(&mask)) : -ENOMEM;
-	buf_release(&mask);
-	return ret;
-}
-
-/* "x", or "nox" for clearing x; an option's own name may begin with "no". */
-static int set_option(struct instance *i, const char *name)
-{
-	char *path = instance_file(i, "options/%s", name);
-	const char *value = "1";
-	int ret = path ? 0 : -ENOMEM;
-
-	if (!ret && !instance_has(i, path) && !strncmp(name, "no", 2)) {
-		free(path);
-		path = instance_file(i, "options/%s", name + 2);
-		ret = path ? 0 : -ENOMEM;
-		value = "0";
-	}
-	if (!ret && (strchr(name, '/') || !instance_has(i, path))) {
-		log_err(i->log, "there is no option '%s' for %s%s in this kernel", name,
-			*i->buffer->name ? "the buffer " : "the top buffer", i->buffer->name);
-		ret = -ENOENT;
-	}
-	if (!ret)
-		ret = instance_put(i, path, value, NULL);
-	free(path);
-	return ret;
-}
-
-static int setup_options(struct instance *i)
-{
-	const struct strlist *o = &i->buffer->options;
-	int ret = 0;
-
-	for (size_t n = 0; !ret && n < o->n; n++)
-		ret = set_option(i, o->v[n]);
-	return ret;
-}
-
-/* Files of the top directory, whatever the buffer. */
-static int setup_globals(struct instance *i)
-{
-	int ret = 0;
-
-	if (i->plan->cmdlines_size)
-		ret = put_number(i, "saved_cmdlines_size", i->plan->cmdlines_size);
-	if (!ret && i->buffer->max_graph_depth >= 0)
-		ret = put_number(i, "max_graph_depth", (uint64_t)i->buffer->max_graph_depth);
-	return ret;
-}
-
-/*
- * What the kernel logs about refused filters is passed on by then; a log that
- * was empty is left empty. What was in it cannot be put back.
- */
-static bool empty_error_log(struct instance *i, bool clear)
-{
-	char *path = instance_file(i, "error_log");
-	struct buf text = { 0 };
-	bool empty = !path || read_file_at(undo_dirfd(i->undo), path, TEXT_MAX, &text) || !text.len;
-
-	if (clear && !empty)
-		undo_poke(i->undo, path, "");
-	buf_release(&text);
-	free(path);
-	return empty;
-}
-
-int instance_setup(struct instance *i)
-{
-	static int (*const steps[])(struct instance *) = {
-		setup_quiet,
-		setup_clock,
-		setup_size,
-		setup_cpumask,
-		setup_options,
-		setup_globals,
-		instance_setup_functions,
-		instance_setup_events,
-	};
-	bool clean = empty_error_log(i, false);
-	int ret = 0;
-
-	for (size_t n = 0; !ret && n < ARRAY_SIZE(steps); n++)
-		ret = steps[n](i);
-	if (clean)
-		empty_error_log(i, true);
-	return ret;
 }

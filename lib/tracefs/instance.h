@@ -13,14 +13,22 @@
  */
 struct instance;
 
-/* The group of the events that hyptrace makes for itself (voff.h): -e finds none of them. */
+/* The group of the events that hyptrace makes for itself (clock/cntvoff.h): -e finds none of them. */
 #define INSTANCE_OWN_EVENTS "hyptrace"
 
 struct instance_opts {
 	const struct record_plan *plan;
 	const char *clock; /* to use when the buffer's plan names none; NULL = leave it */
 	const struct log *log;
+	/* Regular expressions for functions: instance_match_functions, or NULL: -EINVAL for each. */
+	int (*match)(int tracing_dirfd, const char *pattern, struct buf *out);
 };
+
+/*
+ * Adds the functions that can be traced and match, one a line as the filter files
+ * take them. -EINVAL: not a regular expression; -ENOENT: none matches.
+ */
+int instance_match_functions(int tracing_dirfd, const char *pattern, struct buf *out);
 
 /*
  * Opens the instance, makes its directory when it is not there. Does not touch
@@ -29,6 +37,7 @@ struct instance_opts {
  */
 int instance_open(struct instance **out, struct undo *u, const struct buffer_plan *b,
 		  const struct instance_opts *o);
+/* Takes NULL. */
 void instance_free(struct instance *i);
 /*
  * Configures: tracing_on 0, buffer cleared, all events and pid filters off,

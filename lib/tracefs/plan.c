@@ -1,17 +1,24 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* The plan of a recording: adds to its lists, and frees it. */
 #include "tracefs/plan.h"
+#include "util/array.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static void buffer_release(struct buffer_plan *b)
+void event_plans_release(struct event_plan *v, size_t n)
 {
-	for (size_t i = 0; i < b->n_events; i++) {
-		free(b->events[i].name);
-		free(b->events[i].filter);
-		strlist_release(&b->events[i].triggers);
+	for (size_t i = 0; i < n; i++) {
+		free(v[i].name);
+		free(v[i].filter);
+		strlist_release(&v[i].triggers);
 	}
-	free(b->events);
+	free(v);
+}
+
+static void buffer_plan_release(struct buffer_plan *b)
+{
+	event_plans_release(b->events, b->n_events);
 	strlist_release(&b->funcs);
 	strlist_release(&b->notrace);
 	strlist_release(&b->graph);
@@ -25,7 +32,7 @@ static void buffer_release(struct buffer_plan *b)
 void record_plan_release(struct record_plan *p)
 {
 	for (size_t i = 0; i < p->n_buffers; i++)
-		buffer_release(&p->buffers[i]);
+		buffer_plan_release(&p->buffers[i]);
 	free(p->buffers);
 	for (size_t i = 0; i < p->n_guests; i++) {
 		free(p->guests[i].spec);
@@ -42,26 +49,33 @@ void record_plan_release(struct record_plan *p)
 
 struct buffer_plan *record_plan_add_buffer(struct record_plan *p, const char *name)
 {
-	struct buffer_plan *v = realloc(p->buffers, (p->n_buffers + 1) * sizeof(*v));
-	struct buffer_plan b = { .max_graph_depth = -1 };
+	struct buffer_plan *v = array_grow(p->buffers, p->n_buffers, sizeof(*v));
 
 	if (!v)
 		return NULL;
 	p->buffers = v;
-	b.name = strdup(name);
-	if (!b.name)
-		return NULL;
-	v[p->n_buffers] = b;
-	return &v[p->n_buffers++];
+	v[p->n_buffers] = (struct buffer_plan){ .name = strdup(name), .max_graph_depth = -1 };
+	return v[p->n_buffers].name ? &v[p->n_buffers++] : NULL;
 }
 
 struct guest_plan *record_plan_add_guest(struct record_plan *p, const char *spec)
 {
-	struct guest_plan *v = realloc(p->guests, (p->n_guests + 1) * sizeof(*v));
+	struct guest_plan *v = array_grow(p->guests, p->n_guests, sizeof(*v));
 
 	if (!v)
 		return NULL;
 	p->guests = v;
 	v[p->n_guests] = (struct guest_plan){ .spec = strdup(spec) };
 	return v[p->n_guests].spec ? &v[p->n_guests++] : NULL;
+}
+
+struct event_plan *buffer_plan_add_event(struct buffer_plan *b, const char *name, bool negate)
+{
+	struct event_plan *v = array_grow(b->events, b->n_events, sizeof(*v));
+
+	if (!v)
+		return NULL;
+	b->events = v;
+	v[b->n_events] = (struct event_plan){ .name = strdup(name), .negate = negate };
+	return v[b->n_events].name ? &v[b->n_events++] : NULL;
 }

@@ -5,7 +5,7 @@
 #include "util/base.h"
 
 /*
- * What a recording is to be: filled in by the command line, carried out by the
+ * What a recording is to be: filled in by the grammar, carried out by the
  * session. Plain data; the words are those of trace-cmd-record(1).
  */
 
@@ -45,8 +45,8 @@ struct guest_plan {
 /* --tsync: how the guests' clocks are tied to the host's. */
 enum tsync_method {
 	TSYNC_AUTO,    /* the best that can be had */
-	TSYNC_COUNTER, /* counters and CNTVOFF (exact.h) */
-	TSYNC_HYP,     /* the hypervisor's windows (sync.h) */
+	TSYNC_COUNTER, /* counters and CNTVOFF */
+	TSYNC_HYP,     /* the hypervisor's windows */
 	TSYNC_KVM,     /* kvm_entry and kvm_exit */
 	TSYNC_PING,    /* counters, CNTVOFF bounded by questions and answers */
 	TSYNC_NONE,
@@ -64,7 +64,7 @@ struct record_plan {
 	bool follow_children;	  /* -c, with -F or -P */
 	bool func_stack;	  /* --func-stack */
 	uint64_t sleep_us;	  /* -s: recorder's sleep between reads; 0 = not given */
-	int rt_prio;		  /* -r; 0 = not given */
+	uint64_t rt_prio;	  /* -r; 0 = not given */
 	bool keep;		  /* -k: leave tracing as it is set up */
 	bool ignore_event_errors; /* -i */
 	bool quiet;		  /* -q */
@@ -73,7 +73,7 @@ struct record_plan {
 	bool proc_map;		  /* --proc-map */
 	char *user;		  /* --user for the command */
 	char *compression;	  /* --compression zstd or none; NULL = zstd (version 6: none) */
-	int file_version;	  /* 6 or 7; 0 = default (7) */
+	uint64_t file_version;	  /* 6 or 7; 0 = default (7) */
 	enum tsync_method tsync;
 	int64_t tsync_interval_ms; /* --tsync-interval; 0 = start and end only; TSYNC_INTERVAL_MS */
 	uint64_t cmdlines_size;	   /* --cmdlines-size; 0 = not given */
@@ -88,5 +88,9 @@ void record_plan_release(struct record_plan *p);
 struct buffer_plan *record_plan_add_buffer(struct record_plan *p, const char *name);
 /* Adds a guest; NULL: out of memory. */
 struct guest_plan *record_plan_add_guest(struct record_plan *p, const char *spec);
+/* Adds an event without filter or triggers; NULL: out of memory. The list grows by this call only. */
+struct event_plan *buffer_plan_add_event(struct buffer_plan *b, const char *name, bool negate);
+/* Frees n events and the array. */
+void event_plans_release(struct event_plan *v, size_t n);
 
 #endif

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* The journal of undo: entries in memory and in a file, which is checked when it is read back. */
 #include "tracefs/undo-journal.h"
+#include "util/array.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +35,7 @@ static void add_escaped(struct buf *b, const char *s)
 	}
 }
 
-static int hex_digit(char ch)
+static int journal_hex(char ch)
 {
 	if (ch >= '0' && ch <= '9')
 		return ch - '0';
@@ -53,8 +55,8 @@ static int unescape(char *s)
 		if (ch < 0x20 || ch > 0x7e)
 			return -EBADMSG;
 		if (ch == '%') {
-			int hi = hex_digit(s[1]);
-			int lo = hi < 0 ? -1 : hex_digit(s[2]);
+			int hi = journal_hex(s[1]);
+			int lo = hi < 0 ? -1 : journal_hex(s[2]);
 
 			if (lo < 0 || !(hi << 4 | lo))
 				return -EBADMSG;
@@ -107,26 +109,30 @@ static bool entry_ok(enum entry_op op, const char *path, const char *value)
 	return true;
 }
 
-static int keep(struct journal *j, enum entry_op op, const char *path, const char *value, off_t at)
+static void entry_release(struct entry *e)
 {
-	struct entry *v = realloc(j->v, (j->n + 1) * sizeof(*v));
-	struct entry e = { .op = op, .at = at };
+	free(e->path);
+	free(e->value);
+}
+
+static int journal_keep(struct journal *j, enum entry_op op, const char *path, const char *value, off_t at)
+{
+	struct entry *v = array_grow(j->v, j->n, sizeof(*v)), *e;
 
 	if (!v)
 		return -ENOMEM;
 	j->v = v;
-	e.path = strdup(path);
-	e.value = strdup(value);
-	if (!e.path || !e.value) {
-		free(e.path);
-		free(e.value);
-		return -ENOMEM;
+	e = &v[j->n];
+	*e = (struct entry){ .op = op, .path = strdup(path), .value = strdup(value), .at = at };
+	if (e->path && e->value) {
+		j->n++;
+		return 0;
 	}
-	v[j->n++] = e;
-	return 0;
+	entry_release(e);
+	return -ENOMEM;
 }
 
-static int parse_line(struct journal *j, char *line, off_t at)
+static int journal_parse_line(struct journal *j, char *line, off_t at)
 {
 	char *path = strchr(line, '\t'), *value;
 	size_t op;
@@ -147,7 +153,7 @@ static int parse_line(struct journal *j, char *line, off_t at)
 		return -EBADMSG;
 	if (!entry_ok(op, path, value ? value : ""))
 		return -EBADMSG;
-	return keep(j, op, path, value ? value : "", at);
+	return journal_keep(j, op, path, value ? value : "", at);
 }
 
 /* ---- the file ------------------------------------------------------------- */
@@ -164,16 +170,16 @@ int journal_create(struct journal *j, const char *path)
 	return 0;
 }
 
-static int parse_all(struct journal *j, const struct buf *text, size_t *number)
+static int journal_parse(struct journal *j, const struct buf *text, size_t *number)
 {
 	struct cursor c = cursor_at(text->data, text->len);
 	const char *line;
 	size_t len;
-	int ret = 0;
 
-	for (*number = 1; !ret && cursor_line(&c, &line, &len); ++*number) {
+	for (*number = 1; cursor_line(&c, &line, &len); ++*number) {
 		off_t at = (off_t)((const uint8_t *)line - text->data);
 		char *copy;
+		int ret;
 
 		/* no newline: cut by the writer's death before the change was made */
 		if ((size_t)at + len == text->len)
@@ -181,13 +187,13 @@ static int parse_all(struct journal *j, const struct buf *text, size_t *number)
 		if (memchr(line, 0, len))
 			return -EBADMSG;
 		copy = strndup(line, len);
-		ret = copy ? parse_line(j, copy, at) : -ENOMEM;
+		ret = copy ? journal_parse_line(j, copy, at) : -ENOMEM;
 		free(copy);
 		if (ret)
 			return ret;
 		j->end = at + (off_t)len + 1;
 	}
-	return ret;
+	return 0;
 }
 
 /* A recording writes to it, a link or a device is none of ours. */
@@ -222,19 +228,13 @@ int journal_load(struct journal *j, const char *path, size_t *line)
 		return j->fd;
 	ret = read_file(path, JOURNAL_MAX, &text);
 	if (!ret)
-		ret = parse_all(j, &text, line);
+		ret = journal_parse(j, &text, line);
 	buf_release(&text);
 	if (!ret && lseek(j->fd, j->end, SEEK_SET) < 0)
 		ret = -errno;
 	if (ret)
 		journal_close(j);
 	return ret;
-}
-
-static void entry_release(struct entry *e)
-{
-	free(e->path);
-	free(e->value);
 }
 
 void journal_close(struct journal *j)
@@ -247,7 +247,7 @@ void journal_close(struct journal *j)
 	*j = (struct journal){ .fd = -1 };
 }
 
-static void cut(struct journal *j, off_t end)
+static void journal_cut(struct journal *j, off_t end)
 {
 	j->end = end;
 	/* a journal that cannot be cut gets the same changes undone twice: harmless */
@@ -272,7 +272,7 @@ int journal_add(struct journal *j, enum entry_op op, const char *path, const cha
 	buf_addstr(&line, "\n");
 	ret = buf_status(&line);
 	if (!ret)
-		ret = keep(j, op, path, value, at);
+		ret = journal_keep(j, op, path, value, at);
 	if (ret)
 		goto out;
 	j->end += (off_t)line.len;
@@ -289,6 +289,6 @@ void journal_pop(struct journal *j)
 {
 	struct entry *e = &j->v[--j->n];
 
-	cut(j, e->at);
+	journal_cut(j, e->at);
 	entry_release(e);
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Files of tracefs that hold a list: read in the form in which they can be written back. */
 #include "tracefs/undo-list.h"
 
 #include <errno.h>
@@ -51,18 +52,15 @@ static bool soft_only(int dirfd, const char *path, const char *line)
 	size_t dir = (size_t)(path_last(path) - path);
 	const char *colon = strchr(line, ':');
 	struct buf text = { 0 };
-	char *enable;
+	char enable[1024];
 	bool soft;
 
 	if (!colon || strchr(colon + 1, ':')) /* sys:event:mod:name waits for a module */
 		return false;
-	enable =
-		str_printf("%.*sevents/%.*s/%s/enable", (int)dir, path, (int)(colon - line), line, colon + 1);
-	if (!enable)
-		return false;
+	snprintf(enable, sizeof(enable), "%.*sevents/%.*s/%s/enable", (int)dir, path, (int)(colon - line),
+		 line, colon + 1);
 	soft = !read_file_at(dirfd, enable, 64, &text) && text.len && text.data[0] == '0';
 	buf_release(&text);
-	free(enable);
 	return soft;
 }
 
@@ -113,7 +111,7 @@ static void add_trigger(struct buf *out, const char *line)
 	buf_addstr(out, "\n");
 }
 
-static void add_line(int dirfd, const char *path, const char *line, struct buf *out)
+static void list_add_line(int dirfd, const char *path, const char *line, struct buf *out)
 {
 	switch (list_kind(path)) {
 	case LIST_EVENTS:
@@ -154,7 +152,7 @@ int list_read(int dirfd, const char *path, struct buf *out)
 			break;
 		}
 		if (*copy && *copy != '#' && strcmp(copy, "no pid"))
-			add_line(dirfd, path, copy, out);
+			list_add_line(dirfd, path, copy, out);
 		free(copy);
 	}
 	buf_release(&text);
@@ -176,14 +174,14 @@ struct func_index {
 	struct buf names;
 };
 
-static int by_name(const void *a, const void *b)
+static int func_number_cmp(const void *a, const void *b)
 {
 	const struct func_number *x = a, *y = b;
 
 	return strcmp(x->name, y->name);
 }
 
-static size_t count_lines(const char *text)
+static size_t lines_in(const char *text)
 {
 	size_t n = 0;
 
@@ -215,14 +213,14 @@ static int func_index_open(struct func_index *fi, int dirfd)
 	p = (char *)buf_str(&fi->names);
 	if (ret || !p)
 		return ret ? ret : -ENOMEM;
-	fi->v = calloc(count_lines(p) + 1, sizeof(*fi->v));
+	fi->v = calloc(lines_in(p) + 1, sizeof(*fi->v));
 	if (!fi->v)
 		return -ENOMEM;
 	for (p = strtok_r(p, "\n", &save); p; p = strtok_r(NULL, "\n", &save)) {
 		fi->v[fi->n] = (struct func_number){ .name = p, .number = fi->n + 1 };
 		fi->n++;
 	}
-	qsort(fi->v, fi->n, sizeof(*fi->v), by_name);
+	qsort(fi->v, fi->n, sizeof(*fi->v), func_number_cmp);
 	return 0;
 }
 
@@ -232,16 +230,12 @@ static void func_index_close(struct func_index *fi)
 	buf_release(&fi->names);
 }
 
-static int write_line(int fd, const char *line)
+int write_line(int fd, const char *line)
 {
-	struct buf b = { 0 };
-	int ret;
+	char *text = str_printf("%s\n", line);
+	int ret = text ? write_all(fd, text, strlen(text)) : -ENOMEM;
 
-	buf_printf(&b, "%s\n", line);
-	ret = buf_status(&b);
-	if (!ret)
-		ret = write_all(fd, b.data, b.len);
-	buf_release(&b);
+	free(text);
 	return ret;
 }
 
@@ -249,7 +243,7 @@ static int write_line(int fd, const char *line)
 static bool write_number(int fd, const struct func_index *fi, const char *name, int *ret)
 {
 	struct func_number key = { .name = name };
-	const struct func_number *f = bsearch(&key, fi->v, fi->n, sizeof(*f), by_name);
+	const struct func_number *f = bsearch(&key, fi->v, fi->n, sizeof(*f), func_number_cmp);
 	char number[32];
 
 	if (!f)
@@ -409,7 +403,7 @@ int list_write(int dirfd, const char *path, const char *lines, bool go_on, char 
 			return ret;
 		lines = buf_str(&sorted);
 	}
-	if (kind == LIST_FUNCS && count_lines(lines) > MANY_FUNCS)
+	if (kind == LIST_FUNCS && lines_in(lines) > MANY_FUNCS)
 		func_index_open(&fi, dirfd); /* without it: by name, slowly */
 	fd = open_list(dirfd, path, O_TRUNC);
 	if (fd < 0) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Changes tracefs, and puts it back: each old value is in the journal before the new one is written. */
 #include "tracefs/undo.h"
 #include "tracefs/undo-journal.h"
 #include "tracefs/undo-list.h"
@@ -6,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -59,13 +61,13 @@ int undo_open(struct undo **out, const char *tracing_dir, const char *journal, c
 	if (ret)
 		return ret;
 	ret = journal_create(&u->journal, journal);
-	if (ret) {
-		log_err(log, "cannot create the journal '%s': %s", journal, strerror(-ret));
-		undo_free(u);
-		return ret;
+	if (!ret) {
+		*out = u;
+		return 0;
 	}
-	*out = u;
-	return 0;
+	log_err(log, "cannot create the journal '%s': %s", journal, strerror(-ret));
+	undo_free(u);
+	return ret;
 }
 
 int undo_load(struct undo **out, const char *tracing_dir, const char *journal, const struct log *log)
@@ -119,7 +121,7 @@ size_t undo_mark(const struct undo *u)
 
 /* ---- values --------------------------------------------------------------- */
 
-static char *between(const char *s, size_t len)
+static char *trimmed(const char *s, size_t len)
 {
 	while (len && (s[len - 1] == ' ' || s[len - 1] == '\t'))
 		len--;
@@ -127,7 +129,7 @@ static char *between(const char *s, size_t len)
 }
 
 /* What to write to get back to what the file shows. */
-static char *value_of(const char *path, const char *text)
+static char *shown_value(const char *path, const char *text)
 {
 	const char *name = path_last(path);
 	size_t len = strcspn(text, "\n");
@@ -136,7 +138,7 @@ static char *value_of(const char *path, const char *text)
 	const char *expanded = strstr(text, "(expanded: ");
 
 	if (!strcmp(name, "filter"))
-		return strncmp(text, "none\n", 5) ? between(text, len) : strdup("0");
+		return strncmp(text, "none\n", 5) ? trimmed(text, len) : strdup("0");
 	if (!strcmp(name, "enable"))
 		return strndup(text, strcspn(text, "*\n"));
 	/* shown rounded up, maybe beyond what may be written; the largest gives the same */
@@ -147,7 +149,7 @@ static char *value_of(const char *path, const char *text)
 			text = expanded + strlen("(expanded: ");
 		return strndup(text, strcspn(text, " )\n"));
 	}
-	return close ? strndup(open + 1, (size_t)(close - open - 1)) : between(text, len);
+	return close ? strndup(open + 1, (size_t)(close - open - 1)) : trimmed(text, len);
 }
 
 int undo_read(struct undo *u, const char *path, char **value)
@@ -155,34 +157,23 @@ int undo_read(struct undo *u, const char *path, char **value)
 	struct buf text = { 0 };
 	int ret = read_file_at(u->dirfd, path, VALUE_MAX, &text);
 
-	*value = NULL;
-	if (!ret) {
-		const char *s = buf_str(&text);
-
-		*value = s ? value_of(path, s) : NULL;
-		ret = *value ? 0 : -ENOMEM;
-	}
+	*value = !ret && buf_str(&text) ? shown_value(path, buf_str(&text)) : NULL;
 	buf_release(&text);
-	return ret;
+	return ret || *value ? ret : -ENOMEM;
 }
 
 /* One write(2), with the newline that echo would add. No O_TRUNC unless asked. */
-static int put_value(struct undo *u, const char *path, const char *value, int flags)
+static int undo_put(struct undo *u, const char *path, const char *value, int flags)
 {
 	int fd = openat(u->dirfd, path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | flags);
-	struct buf b = { 0 };
-	int ret;
+	int ret = 0;
 
 	if (fd < 0)
 		return -errno;
 	if (!(flags & O_TRUNC))
-		buf_printf(&b, "%s\n", value);
-	ret = buf_status(&b);
-	if (!ret)
-		ret = write_all(fd, b.data, b.len);
+		ret = write_line(fd, value);
 	if (close(fd) < 0 && !ret)
 		ret = -errno;
-	buf_release(&b);
 	return ret;
 }
 
@@ -201,7 +192,7 @@ static bool in_own_instance(const struct undo *u, const char *path)
 	return false;
 }
 
-static int remember(struct undo *u, enum entry_op op, const char *path, const char *value)
+static int undo_note(struct undo *u, enum entry_op op, const char *path, const char *value)
 {
 	int ret;
 
@@ -213,11 +204,11 @@ static int remember(struct undo *u, enum entry_op op, const char *path, const ch
 	return ret;
 }
 
-static int remember_value(struct undo *u, const char *path, const char *value)
+static int undo_note_value(struct undo *u, const char *path, const char *value)
 {
 	if (strcmp(value, "0") && strcmp(value, "1"))
-		return remember(u, ENTRY_WRITE, path, value);
-	return remember(u, strcmp(path_last(path), "enable") ? ENTRY_WRITE : ENTRY_ENABLE, path, value);
+		return undo_note(u, ENTRY_WRITE, path, value);
+	return undo_note(u, strcmp(path_last(path), "enable") ? ENTRY_WRITE : ENTRY_ENABLE, path, value);
 }
 
 /* Each dir/SUB/name; a SUB without the file is passed over. */
@@ -260,7 +251,7 @@ static int save_members(struct undo *u, const char *path)
 
 static int save_value(struct undo *u, const char *path, const char *value)
 {
-	return strcmp(value, "X") ? remember_value(u, path, value) : save_members(u, path);
+	return strcmp(value, "X") ? undo_note_value(u, path, value) : save_members(u, path);
 }
 
 int undo_save(struct undo *u, const char *path)
@@ -271,8 +262,9 @@ int undo_save(struct undo *u, const char *path)
 	if (in_own_instance(u, path))
 		return 0;
 	ret = undo_read(u, path, &value);
-	if (!ret)
-		ret = save_value(u, path, value);
+	if (ret)
+		return ret;
+	ret = save_value(u, path, value);
 	free(value);
 	return ret;
 }
@@ -294,30 +286,27 @@ int undo_write(struct undo *u, const char *path, const char *value)
 	ret = save_value(u, path, old);
 	if (ret)
 		goto out;
-	ret = put_value(u, path, value, 0);
+	ret = undo_put(u, path, value, 0);
 	if (!ret)
 		goto out;
 	if (!strcmp(path_last(path), "filter"))
-		put_value(u, path, old, 0);
+		undo_put(u, path, old, 0);
 	undo_drop(u, mark);
 out:
 	free(old);
 	return ret;
 }
 
-static void forget_refused(struct undo *u)
-{
-	free(u->refused);
-	u->refused = NULL;
-}
-
+/* Reads and journals a list; forgets what was refused before. */
 static int save_list(struct undo *u, const char *path, struct buf *old)
 {
 	int ret = list_read(u->dirfd, path, old);
 
-	if (!ret && !buf_str(old))
-		ret = -ENOMEM;
-	return ret;
+	free(u->refused);
+	u->refused = NULL;
+	if (ret)
+		return ret;
+	return buf_str(old) ? undo_note(u, ENTRY_LIST, path, buf_str(old)) : -ENOMEM;
 }
 
 /* "a\nb" and "a\nb\n" are the same list. */
@@ -337,10 +326,7 @@ int undo_list(struct undo *u, const char *path, const char *value)
 	struct buf old = { 0 };
 	int ret = save_list(u, path, &old);
 
-	forget_refused(u);
 	/* kept even when nothing changes now: events are then switched one by one */
-	if (!ret)
-		ret = remember(u, ENTRY_LIST, path, buf_str(&old));
 	if (!ret && !same_list(buf_str(&old), value))
 		ret = list_write(u->dirfd, path, value, false, &u->refused);
 	buf_release(&old);
@@ -353,9 +339,6 @@ int undo_add(struct undo *u, const char *path, const char *line)
 	struct buf old = { 0 };
 	int ret = save_list(u, path, &old);
 
-	forget_refused(u);
-	if (!ret)
-		ret = remember(u, ENTRY_LIST, path, buf_str(&old));
 	buf_release(&old);
 	if (ret)
 		return ret;
@@ -374,7 +357,7 @@ int undo_mkdir(struct undo *u, const char *path)
 	/* not after the journal's line: a recovery would remove somebody else's instance */
 	if (!faccessat(u->dirfd, path, F_OK, 0))
 		return -EEXIST;
-	ret = remember(u, ENTRY_RMDIR, path, "");
+	ret = undo_note(u, ENTRY_RMDIR, path, "");
 	if (ret)
 		return ret;
 	if (!mkdirat(u->dirfd, path, 0750))
@@ -386,18 +369,18 @@ int undo_mkdir(struct undo *u, const char *path)
 
 int undo_poke(struct undo *u, const char *path, const char *value)
 {
-	return put_value(u, path, value, *value ? 0 : O_TRUNC);
+	return undo_put(u, path, value, *value ? 0 : O_TRUNC);
 }
 
 int undo_at_end(struct undo *u, const char *path, const char *value)
 {
-	return remember(u, ENTRY_WRITE, path, value);
+	return undo_note(u, ENTRY_WRITE, path, value);
 }
 
 /* ---- putting back --------------------------------------------------------- */
 
 /* An instance that cannot be removed must at least not go on tracing. */
-static void quiet(struct undo *u, const char *instance)
+static void undo_silence(struct undo *u, const char *instance)
 {
 	static const char *const files[][2] = {
 		{ "tracing_on", "0" },
@@ -406,15 +389,14 @@ static void quiet(struct undo *u, const char *instance)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
-		char *path = str_printf("%s/%s", instance, files[i][0]);
+		char path[1100];
 
-		if (path)
-			undo_poke(u, path, files[i][1]);
-		free(path);
+		snprintf(path, sizeof(path), "%s/%s", instance, files[i][0]);
+		undo_poke(u, path, files[i][1]);
 	}
 }
 
-static int put_back_once(struct undo *u, const struct entry *e)
+static int undo_entry_once(struct undo *u, const struct entry *e)
 {
 	char *refused = NULL;
 	int ret = 0;
@@ -422,7 +404,7 @@ static int put_back_once(struct undo *u, const struct entry *e)
 	switch (e->op) {
 	case ENTRY_WRITE:
 	case ENTRY_ENABLE:
-		ret = put_value(u, e->path, e->value, 0);
+		ret = undo_put(u, e->path, e->value, 0);
 		/* a filter that was refused before is refused again: that is its old state */
 		if (ret == -EINVAL && !strcmp(path_last(e->path), "filter"))
 			ret = 0;
@@ -442,19 +424,19 @@ static int put_back_once(struct undo *u, const struct entry *e)
 	return ret;
 }
 
-static int put_back(struct undo *u, const struct entry *e)
+static int undo_entry(struct undo *u, const struct entry *e)
 {
-	int ret = put_back_once(u, e);
+	int ret = undo_entry_once(u, e);
 
 	for (int i = 0; ret == -EBUSY && i < BUSY_TRIES; i++) {
 		nanosleep(&(struct timespec){ .tv_nsec = BUSY_WAIT_NS }, NULL);
-		ret = put_back_once(u, e);
+		ret = undo_entry_once(u, e);
 	}
 	if (!ret)
 		return 0;
 	if (e->op == ENTRY_RMDIR) {
 		log_err(&u->log, "cannot remove '%s': %s", e->path, strerror(-ret));
-		quiet(u, e->path);
+		undo_silence(u, e->path);
 	} else {
 		log_err(&u->log, "cannot put '%s' back: %s", e->path, strerror(-ret));
 	}
@@ -466,7 +448,7 @@ int undo_to(struct undo *u, size_t mark)
 	int failed = 0;
 
 	while (u->journal.n > mark) {
-		if (put_back(u, &u->journal.v[u->journal.n - 1]))
+		if (undo_entry(u, &u->journal.v[u->journal.n - 1]))
 			failed++;
 		journal_pop(&u->journal);
 	}

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Memory for many small things, in chunks. */
 #include "util/arena.h"
 
 #include <stdio.h>
@@ -13,7 +14,7 @@ struct arena_chunk {
 	_Alignas(max_align_t) uint8_t data[];
 };
 
-static struct arena_chunk *add_chunk(struct arena *a, size_t n)
+static struct arena_chunk *arena_chunk_new(struct arena *a, size_t n)
 {
 	size_t size = n > CHUNK ? n : CHUNK;
 	struct arena_chunk *c = malloc(sizeof(*c) + size);
@@ -33,7 +34,7 @@ void *arena_alloc(struct arena *a, size_t n)
 
 	n = (n + align - 1) / align * align;
 	if (!c || n > c->size - c->used)
-		c = add_chunk(a, n);
+		c = arena_chunk_new(a, n);
 	if (!c) {
 		a->bad = true;
 		return NULL;
@@ -86,7 +87,7 @@ char *arena_printf(struct arena *a, const char *fmt, ...)
 	return out;
 }
 
-static void free_chunks(struct arena_chunk *c)
+static void arena_chunks_free(struct arena_chunk *c)
 {
 	while (c) {
 		struct arena_chunk *next = c->next;
@@ -99,7 +100,7 @@ static void free_chunks(struct arena_chunk *c)
 void arena_reset(struct arena *a)
 {
 	if (a->chunks) { /* one stays, for the next round */
-		free_chunks(a->chunks->next);
+		arena_chunks_free(a->chunks->next);
 		a->chunks->next = NULL;
 		a->chunks->used = 0;
 	}
@@ -109,6 +110,6 @@ void arena_reset(struct arena *a)
 
 void arena_release(struct arena *a)
 {
-	free_chunks(a->chunks);
+	arena_chunks_free(a->chunks);
 	*a = (struct arena){ 0 };
 }

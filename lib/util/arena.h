@@ -21,9 +21,11 @@ void *arena_alloc(struct arena *a, size_t n);
  * none becomes U+FFFD. "" when out of memory, and bad.
  */
 char *arena_text(struct arena *a, const void *text, size_t n);
+/* The same of a printed text. */
 char *arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* All that was handed out is void. */
+/* All that was handed out is void; one chunk is kept for what comes next. */
 void arena_reset(struct arena *a);
+/* Frees all of it: empty again. */
 void arena_release(struct arena *a);
 
 #endif

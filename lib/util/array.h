@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 /* Arrays that grow by one, and sorted ones that are searched. */
@@ -36,6 +37,14 @@ static inline size_t array_lower_bound(const void *v, size_t n, size_t size,
 			high = mid;
 	}
 	return low;
+}
+
+/* For qsort: uint64_t, ascending. */
+static inline int compare_u64(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
 }
 
 #endif

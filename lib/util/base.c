@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* The log, the cursor, byte buffers, string lists, whole files and numbers. */
 #include "util/base.h"
+#include "util/array.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -86,6 +88,26 @@ bool cursor_line(struct cursor *c, const char **line, size_t *len)
 	return true;
 }
 
+int cursor_peek(const struct cursor *c)
+{
+	return c->bad || c->p == c->end ? -1 : *c->p;
+}
+
+bool cursor_accept(struct cursor *c, char ch)
+{
+	if (cursor_peek(c) != ch)
+		return false;
+	c->p++;
+	return true;
+}
+
+void cursor_blanks(struct cursor *c)
+{
+	while (cursor_accept(c, ' ') || cursor_accept(c, '\t') || cursor_accept(c, '\n') ||
+	       cursor_accept(c, '\r'))
+		;
+}
+
 void buf_release(struct buf *b)
 {
 	free(b->data);
@@ -147,6 +169,18 @@ void buf_printf(struct buf *b, const char *fmt, ...)
 	va_end(ap);
 }
 
+void buf_add_utf8(struct buf *b, uint32_t u)
+{
+	static const uint8_t lead[] = { 0, 0, 0xc0, 0xe0, 0xf0 };
+	size_t n = u < 0x80 ? 1 : u < 0x800 ? 2 : u < 0x10000 ? 3 : 4;
+	uint8_t bytes[4];
+
+	for (size_t i = n; i-- > 1; u >>= 6)
+		bytes[i] = 0x80 | (u & 0x3f);
+	bytes[0] = lead[n] | (uint8_t)u;
+	buf_add(b, bytes, n);
+}
+
 const char *buf_str(struct buf *b)
 {
 	if (!buf_room(b, 1))
@@ -162,7 +196,7 @@ int buf_status(const struct buf *b)
 
 int strlist_add(struct strlist *l, const char *s)
 {
-	char **v = realloc(l->v, (l->n + 1) * sizeof(*v));
+	char **v = array_grow(l->v, l->n, sizeof(*v));
 
 	if (!v)
 		return -ENOMEM;
@@ -182,6 +216,17 @@ bool strlist_has(const struct strlist *l, const char *s)
 	return false;
 }
 
+static int strings_in_order(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+void strlist_sort(struct strlist *l)
+{
+	if (l->n)
+		qsort(l->v, l->n, sizeof(*l->v), strings_in_order);
+}
+
 void strlist_release(struct strlist *l)
 {
 	for (size_t i = 0; i < l->n; i++)
@@ -190,12 +235,15 @@ void strlist_release(struct strlist *l)
 	*l = (struct strlist){ 0 };
 }
 
-ssize_t read_all(int fd, void *data, size_t len)
+/* read, or pread at *offset. */
+static ssize_t read_loop(int fd, void *data, size_t len, const uint64_t *offset)
 {
 	size_t done = 0;
 
 	while (done < len) {
-		ssize_t n = read(fd, (uint8_t *)data + done, len - done);
+		uint8_t *to = (uint8_t *)data + done;
+		ssize_t n = offset ? pread(fd, to, len - done, (off_t)(*offset + done))
+				   : read(fd, to, len - done);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -208,23 +256,43 @@ ssize_t read_all(int fd, void *data, size_t len)
 	return (ssize_t)done;
 }
 
-int write_all(int fd, const void *data, size_t len)
+/* write, or pwrite at *offset. */
+static int write_loop(int fd, const void *data, size_t len, const uint64_t *offset)
 {
-	const uint8_t *p = data;
+	size_t done = 0;
 
-	while (len) {
-		ssize_t n = write(fd, p, len);
+	while (done < len) {
+		const uint8_t *from = (const uint8_t *)data + done;
+		ssize_t n = offset ? pwrite(fd, from, len - done, (off_t)(*offset + done))
+				   : write(fd, from, len - done);
 
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n < 0)
-			return -errno;
-		if (!n)
-			return -EIO;
-		p += n;
-		len -= (size_t)n;
+		if (n <= 0)
+			return n ? -errno : -EIO;
+		done += (size_t)n;
 	}
 	return 0;
+}
+
+ssize_t read_all(int fd, void *data, size_t len)
+{
+	return read_loop(fd, data, len, NULL);
+}
+
+ssize_t pread_all(int fd, void *data, size_t len, uint64_t offset)
+{
+	return read_loop(fd, data, len, &offset);
+}
+
+int write_all(int fd, const void *data, size_t len)
+{
+	return write_loop(fd, data, len, NULL);
+}
+
+int pwrite_all(int fd, const void *data, size_t len, uint64_t offset)
+{
+	return write_loop(fd, data, len, &offset);
 }
 
 int read_file_at(int dirfd, const char *path, size_t max, struct buf *out)
@@ -272,9 +340,7 @@ int write_file_at(int dirfd, const char *path, const void *data, size_t len)
 	if (fd < 0)
 		return -errno;
 	ret = write_all(fd, data, len);
-	if (close(fd) < 0 && !ret)
-		ret = -errno;
-	return ret;
+	return close(fd) < 0 && !ret ? -errno : ret;
 }
 
 int parse_u64(const char *s, uint64_t *out)
@@ -296,6 +362,14 @@ int parse_u64(const char *s, uint64_t *out)
 		return -EINVAL;
 	*out = v;
 	return 0;
+}
+
+int hex_value(int ch)
+{
+	if (ch >= '0' && ch <= '9')
+		return ch - '0';
+	ch |= 0x20;
+	return ch >= 'a' && ch <= 'f' ? ch - 'a' + 10 : -1;
 }
 
 uint64_t boot_ns(void)

@@ -70,6 +70,13 @@ const char *cursor_str(struct cursor *c);
  */
 bool cursor_line(struct cursor *c, const char **line, size_t *len);
 
+/* The next byte, which stays; -1: at the end, or bad. */
+int cursor_peek(const struct cursor *c);
+/* Steps over ch if it comes next. */
+bool cursor_accept(struct cursor *c, char ch);
+/* Steps over spaces, tabs and ends of lines. */
+void cursor_blanks(struct cursor *c);
+
 /* ---- growing bytes ------------------------------------------------------- */
 
 /* Zero-initialised = empty. A failed allocation sets bad and drops the data. */
@@ -83,6 +90,8 @@ void buf_release(struct buf *b);
 void buf_add(struct buf *b, const void *data, size_t len);
 void buf_addstr(struct buf *b, const char *s);
 void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* The UTF-8 of a code point up to U+10FFFF. */
+void buf_add_utf8(struct buf *b, uint32_t u);
 /* NUL-ends the data (the NUL is not counted in len); "" when empty, NULL when bad. */
 const char *buf_str(struct buf *b);
 /* -ENOMEM when an earlier call failed, else 0. */
@@ -98,14 +107,17 @@ struct strlist {
 
 int strlist_add(struct strlist *l, const char *s); /* 0 or -ENOMEM */
 bool strlist_has(const struct strlist *l, const char *s);
+void strlist_sort(struct strlist *l); /* in the order of strcmp */
 void strlist_release(struct strlist *l);
 
 /* ---- files --------------------------------------------------------------- */
 
-/* Reads until len bytes, end of file (short count) or an error. Retries EINTR. */
+/* Read until len bytes, end of file (short count) or an error. Retry EINTR. offset in bytes. */
 ssize_t read_all(int fd, void *data, size_t len);
-/* Writes everything or returns -errno. Retries EINTR. */
+ssize_t pread_all(int fd, void *data, size_t len, uint64_t offset);
+/* Write everything or return -errno. Retry EINTR. */
 int write_all(int fd, const void *data, size_t len);
+int pwrite_all(int fd, const void *data, size_t len, uint64_t offset);
 /* The whole of a file (tracefs files report size 0), at most max bytes: -EFBIG beyond. */
 int read_file(const char *path, size_t max, struct buf *out);
 int read_file_at(int dirfd, const char *path, size_t max, struct buf *out);
@@ -116,6 +128,9 @@ int write_file_at(int dirfd, const char *path, const void *data, size_t len);
 
 /* Strict decimal (or 0x... hexadecimal) number: the whole string, no sign. -EINVAL, -ERANGE. */
 int parse_u64(const char *s, uint64_t *out);
+
+/* The value of a hexadecimal digit; -1: it is none. */
+int hex_value(int ch);
 
 /* Now, ns of CLOCK_BOOTTIME, which the trace clock "boot" is. */
 uint64_t boot_ns(void);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* The command that is traced: forked and held back, let go, ended. */
 #include "util/command.h"
 
 #include <errno.h>
@@ -14,7 +15,7 @@
 
 const struct command command_none = { .pid = -1, .go = -1, .exec_error = -1, .end_fd = -1 };
 
-static int become(const struct passwd *pw)
+static int become_user(const struct passwd *pw)
 {
 	if (initgroups(pw->pw_name, pw->pw_gid) < 0 || setgid(pw->pw_gid) < 0 || setuid(pw->pw_uid) < 0)
 		return -errno;
@@ -24,7 +25,7 @@ static int become(const struct passwd *pw)
 	return 0;
 }
 
-static void child(char **argv, const struct passwd *pw, int go, int tell)
+static void run_child(char **argv, const struct passwd *pw, int go, int tell)
 {
 	sigset_t none;
 	char byte;
@@ -34,11 +35,9 @@ static void child(char **argv, const struct passwd *pw, int go, int tell)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	if (read_all(go, &byte, 1) != 1)
 		_exit(127); /* never let go */
-	ret = pw ? become(pw) : 0;
-	if (!ret) {
-		execvp(argv[0], argv);
-		ret = -errno;
-	}
+	ret = pw ? become_user(pw) : 0;
+	if (!ret)
+		ret = execvp(argv[0], argv) < 0 ? -errno : 0;
 	write_all(tell, &ret, sizeof(ret));
 	_exit(127);
 }
@@ -61,7 +60,7 @@ int command_fork(struct command *c, char **argv, const char *user)
 	c->pid = fork();
 	if (!c->pid) {
 		close(go[1]);
-		child(argv, pw, go[0], tell[1]);
+		run_child(argv, pw, go[0], tell[1]);
 	}
 	close(go[0]);
 	close(tell[1]);
@@ -72,7 +71,7 @@ int command_fork(struct command *c, char **argv, const char *user)
 	return c->pid < 0 ? -errno : 0;
 }
 
-static void shut(int *fd)
+static void close_once(int *fd)
 {
 	if (*fd >= 0)
 		close(*fd);
@@ -84,11 +83,11 @@ int command_go(struct command *c)
 	int error = 0;
 	int ret = write_all(c->go, "x", 1);
 
-	shut(&c->go);
+	close_once(&c->go);
 	/* the pipe closes by itself at exec */
 	if (!ret && read_all(c->exec_error, &error, sizeof(error)) == sizeof(error))
 		ret = error;
-	shut(&c->exec_error);
+	close_once(&c->exec_error);
 	return ret;
 }
 
@@ -103,9 +102,9 @@ void command_release(struct command *c)
 {
 	bool held = c->go >= 0;
 
-	shut(&c->go); /* the child reads end-of-file and leaves */
-	shut(&c->exec_error);
-	shut(&c->end_fd);
+	close_once(&c->go); /* the child reads end-of-file and leaves */
+	close_once(&c->exec_error);
+	close_once(&c->end_fd);
 	if (held && c->pid > 0 && !c->ended)
 		waitpid(c->pid, &c->status, 0);
 }

@@ -8,17 +8,18 @@
 struct command {
 	pid_t pid;
 	int go;		/* pipe that holds it back; -1 once it runs */
-	int exec_error; /* pipe that tells what execvp said; -1 once read */
-	int end_fd;	/* readable once it has ended; -1: this kernel cannot tell */
+	int exec_error; /* pipe that brings the error of execvp; -1 once read */
+	int end_fd;	/* readable once it has ended; -1: this kernel has no pidfd */
 	bool ended;
 	int status; /* of waitpid, when ended */
 };
 
 extern const struct command command_none;
 
-/* user: name to run as, or NULL. -ENOENT: no such user. */
+/* argv: NULL-ended, until command_go. user: name to run as, or NULL. -ENOENT: no such user; -errno of fork or
+ * pipe. */
 int command_fork(struct command *c, char **argv, const char *user);
-/* Lets it run; returns what execvp said (-ENOENT: not found), 0 when it runs. */
+/* Lets it run. 0 when it runs, else the error of execvp (-ENOENT: not found). */
 int command_go(struct command *c);
 /* Whether it has ended; does not wait. */
 bool command_ended(struct command *c);

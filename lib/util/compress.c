@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Blocks compressed with zstd, each a frame of its own. */
 #include "util/compress.h"
 
 #include <errno.h>

@@ -14,12 +14,13 @@ struct zip;
 
 /* Level 0 is zstd's default. NULL: out of memory, or no such level (errno). */
 struct zip *zip_open(int level);
+/* Takes NULL. */
 void zip_close(struct zip *z);
 /* The version text that goes into a trace.dat beside the name "zstd". */
 const char *zip_version(void);
 /* Most bytes that zip_block makes of len. */
 size_t zip_bound(size_t len);
-/* The bytes written to out, or -errno. */
+/* The number of bytes written to out, which has room for cap; -EIO: they do not fit. */
 ssize_t zip_block(struct zip *z, const void *in, size_t len, void *out, size_t cap);
 
 #endif

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* The values of a record's fields, never read beyond the record. */
 #include "util/field.h"
 
 #include <errno.h>
 
-static bool is_word(int size)
+static bool is_word_size(int size)
 {
 	return size == 1 || size == 2 || size == 4 || size == 8;
 }
@@ -11,7 +12,7 @@ static bool is_word(int size)
 bool field_is_number(const struct tep_format_field *f)
 {
 	return f && f->offset >= 0 && !(f->flags & (TEP_FIELD_IS_DYNAMIC | TEP_FIELD_IS_ARRAY)) &&
-	       is_word(f->size);
+	       is_word_size(f->size);
 }
 
 /* The bytes [offset, offset + n) of the record, or NULL. */
@@ -37,8 +38,8 @@ bool field_number(const struct tep_format_field *f, const void *record, size_t l
 }
 
 /* __data_loc and __rel_loc: length in the upper half, place in the lower. */
-static bool dynamic(const struct tep_format_field *f, const void *record, size_t len, uint64_t *offset,
-		    uint64_t *n)
+static bool dynamic_place(const struct tep_format_field *f, const void *record, size_t len, uint64_t *offset,
+			  uint64_t *n)
 {
 	const uint8_t *p = f->size == 4 ? within(record, len, (uint64_t)f->offset, 4) : NULL;
 	uint32_t loc;
@@ -66,7 +67,7 @@ int field_bytes(const struct tep_format_field *f, const void *record, size_t len
 	offset = (uint64_t)f->offset;
 	size = (uint64_t)f->size;
 	if (f->flags & TEP_FIELD_IS_DYNAMIC) {
-		if (!dynamic(f, record, len, &offset, &size))
+		if (!dynamic_place(f, record, len, &offset, &size))
 			return -EBADMSG;
 	} else if (!(f->flags & (TEP_FIELD_IS_ARRAY | TEP_FIELD_IS_STRING))) {
 		return 0;
@@ -83,5 +84,5 @@ int field_bytes(const struct tep_format_field *f, const void *record, size_t len
 
 size_t field_item_size(const struct tep_format_field *f)
 {
-	return f->elementsize <= 8 && is_word((int)f->elementsize) ? f->elementsize : 1;
+	return f->elementsize <= 8 && is_word_size((int)f->elementsize) ? f->elementsize : 1;
 }

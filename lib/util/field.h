@@ -18,12 +18,12 @@ bool field_number(const struct tep_format_field *f, const void *record, size_t l
 
 /*
  * The bytes of a string or an array, at a fixed place or where __data_loc or
- * __rel_loc say: 1. 0: f is neither. -EBADMSG: the record ends before them.
+ * __rel_loc point: 1. 0: f is neither. -EBADMSG: the record ends before them.
  * Without 1, *data is "" and *n is 0.
  */
 int field_bytes(const struct tep_format_field *f, const void *record, size_t len, const uint8_t **data,
 		size_t *n);
-/* Bytes of an array's item: 1, 2, 4 or 8; 1 when the format does not tell. */
+/* Bytes of an array's item: 1, 2, 4 or 8; 1 when the format does not say. */
 size_t field_item_size(const struct tep_format_field *f);
 
 #endif

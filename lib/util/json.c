@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* JSON, written into a buffer: commas, indentation and escapes. */
 #include "util/json.h"
 
 #include <inttypes.h>
@@ -6,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static void newline(struct json *j)
+static void json_newline(struct json *j)
 {
 	if (j->compact)
 		return;
@@ -16,7 +17,7 @@ static void newline(struct json *j)
 }
 
 /* What stands before a value or a key: a comma after another one, and its line. */
-static void before(struct json *j)
+static void json_before(struct json *j)
 {
 	uint64_t bit = 1ull << j->depth;
 
@@ -28,26 +29,26 @@ static void before(struct json *j)
 		buf_addstr(j->out, ",");
 	j->used |= bit;
 	if (j->depth)
-		newline(j);
+		json_newline(j);
 }
 
-static void begin(struct json *j, const char *bracket)
+static void json_begin(struct json *j, const char *bracket)
 {
-	before(j);
+	json_before(j);
 	buf_addstr(j->out, bracket);
 	if (j->depth < JSON_DEPTH)
 		j->depth++;
 	j->used &= ~(1ull << j->depth);
 }
 
-static void end(struct json *j, const char *bracket)
+static void json_end(struct json *j, const char *bracket)
 {
 	bool used = j->used & (1ull << j->depth);
 
 	if (j->depth)
 		j->depth--;
 	if (used)
-		newline(j);
+		json_newline(j);
 	buf_addstr(j->out, bracket);
 	if (!j->depth && !j->compact)
 		buf_addstr(j->out, "\n");
@@ -55,25 +56,25 @@ static void end(struct json *j, const char *bracket)
 
 void json_object(struct json *j)
 {
-	begin(j, "{");
+	json_begin(j, "{");
 }
 
 void json_object_end(struct json *j)
 {
-	end(j, "}");
+	json_end(j, "}");
 }
 
 void json_array(struct json *j)
 {
-	begin(j, "[");
+	json_begin(j, "[");
 }
 
 void json_array_end(struct json *j)
 {
-	end(j, "]");
+	json_end(j, "]");
 }
 
-static void add_char(struct buf *out, uint8_t c)
+static void json_add_char(struct buf *out, uint8_t c)
 {
 	static const char named[] = "\"\\\b\f\n\r\t", letter[] = "\"\\bfnrt";
 	const char *at = c ? strchr(named, c) : NULL;
@@ -87,7 +88,7 @@ static void add_char(struct buf *out, uint8_t c)
 }
 
 /* Bytes that stand for themselves: nearly all of nearly all texts. */
-static size_t plain_len(const uint8_t *p, size_t len)
+static size_t json_plain_len(const uint8_t *p, size_t len)
 {
 	size_t n = 0;
 
@@ -96,13 +97,13 @@ static size_t plain_len(const uint8_t *p, size_t len)
 	return n;
 }
 
-static void add_quoted(struct buf *out, const char *s, size_t len)
+static void json_add_quoted(struct buf *out, const char *s, size_t len)
 {
 	const uint8_t *p = (const uint8_t *)s;
 
 	buf_addstr(out, "\"");
 	while (len) {
-		size_t plain = plain_len(p, len), n;
+		size_t plain = json_plain_len(p, len), n;
 
 		buf_add(out, p, plain);
 		p += plain;
@@ -113,7 +114,7 @@ static void add_quoted(struct buf *out, const char *s, size_t len)
 		if (!n)
 			buf_addstr(out, "\xef\xbf\xbd");
 		else if (n == 1)
-			add_char(out, *p);
+			json_add_char(out, *p);
 		else
 			buf_add(out, p, n);
 		n = n ? n : 1;
@@ -125,16 +126,16 @@ static void add_quoted(struct buf *out, const char *s, size_t len)
 
 void json_key(struct json *j, const char *key)
 {
-	before(j);
-	add_quoted(j->out, key, strlen(key));
+	json_before(j);
+	json_add_quoted(j->out, key, strlen(key));
 	buf_addstr(j->out, j->compact ? ":" : ": ");
 	j->keyed = true;
 }
 
 void json_strn(struct json *j, const char *s, size_t len)
 {
-	before(j);
-	add_quoted(j->out, s, len);
+	json_before(j);
+	json_add_quoted(j->out, s, len);
 }
 
 void json_str(struct json *j, const char *s)
@@ -145,7 +146,7 @@ void json_str(struct json *j, const char *s)
 		json_null(j);
 }
 
-static void add_decimal(struct buf *out, uint64_t v)
+static void json_add_decimal(struct buf *out, uint64_t v)
 {
 	char digits[20];
 	size_t at = sizeof(digits);
@@ -159,21 +160,21 @@ static void add_decimal(struct buf *out, uint64_t v)
 
 void json_u64(struct json *j, uint64_t v)
 {
-	before(j);
-	add_decimal(j->out, v);
+	json_before(j);
+	json_add_decimal(j->out, v);
 }
 
 void json_i64(struct json *j, int64_t v)
 {
-	before(j);
+	json_before(j);
 	if (v < 0)
 		buf_addstr(j->out, "-");
-	add_decimal(j->out, v < 0 ? -(uint64_t)v : (uint64_t)v);
+	json_add_decimal(j->out, v < 0 ? -(uint64_t)v : (uint64_t)v);
 }
 
 void json_double(struct json *j, double v)
 {
-	before(j);
+	json_before(j);
 	if (isfinite(v))
 		buf_printf(j->out, "%.15g", v);
 	else
@@ -182,13 +183,13 @@ void json_double(struct json *j, double v)
 
 void json_bool(struct json *j, bool v)
 {
-	before(j);
+	json_before(j);
 	buf_addstr(j->out, v ? "true" : "false");
 }
 
 void json_null(struct json *j)
 {
-	before(j);
+	json_before(j);
 	buf_addstr(j->out, "null");
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Threads that do a job side by side, each for one thing. */
 #include "util/workers.h"
 
 #include <errno.h>
@@ -26,20 +27,20 @@ struct workers {
 };
 
 /* With the lock held: false when there will be no more jobs. */
-static bool next_job(struct workers *c, const struct member *m)
+static bool worker_next(struct workers *c, const struct member *m)
 {
 	while (m->stage == THROUGH && !c->over)
 		pthread_cond_wait(&c->changed, &c->lock);
 	return m->stage != THROUGH;
 }
 
-static void *work(void *arg)
+static void *worker_main(void *arg)
 {
 	struct member *m = arg;
 	struct workers *c = m->workers;
 
 	pthread_mutex_lock(&c->lock);
-	while (next_job(c, m)) {
+	while (worker_next(c, m)) {
 		workers_job *job = c->job;
 		void *ctx = c->ctx;
 
@@ -56,24 +57,24 @@ static void *work(void *arg)
 int workers_new(struct workers **out, size_t n)
 {
 	struct workers *c = calloc(1, sizeof(*c) + n * sizeof(c->v[0]));
-	int ret = 0;
 
 	if (!c)
 		return -ENOMEM;
 	pthread_mutex_init(&c->lock, NULL);
 	pthread_cond_init(&c->changed, NULL);
-	while (c->n < n && !ret) {
+	for (; c->n < n; c->n++) {
 		struct member *m = &c->v[c->n];
+		int error;
 
 		*m = (struct member){ .workers = c, .stage = THROUGH };
-		ret = -pthread_create(&m->thread, NULL, work, m);
-		c->n += !ret;
+		error = pthread_create(&m->thread, NULL, worker_main, m);
+		if (error) {
+			workers_free(c);
+			return -error;
+		}
 	}
-	if (ret)
-		workers_free(c);
-	else
-		*out = c;
-	return ret;
+	*out = c;
+	return 0;
 }
 
 void workers_free(struct workers *c)

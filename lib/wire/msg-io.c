@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Messages on a socket: sent and received whole, with a deadline and a way to break off. */
 #include "wire/msg.h"
 
 #include <errno.h>
@@ -74,10 +75,9 @@ int msg_recv(int fd, struct msg_reader *r, const struct msg_wait *w, struct msg 
 	for (;;) {
 		int ret = msg_reader_step(r, fd, m);
 
-		if (!ret)
-			ret = msg_poll(fd, POLLIN, w);
-		else
+		if (ret)
 			return ret < 0 ? ret : 0;
+		ret = msg_poll(fd, POLLIN, w);
 		if (ret)
 			return ret;
 	}
@@ -109,10 +109,8 @@ int msg_send(int fd, const void *bytes, size_t len, const struct msg_wait *w)
 
 int msg_send_buf(int fd, struct buf *b, const struct msg_wait *w)
 {
-	int ret = buf_status(b);
+	int ret = buf_status(b) ?: msg_send(fd, b->data, b->len, w);
 
-	if (!ret)
-		ret = msg_send(fd, b->data, b->len, w);
 	buf_release(b);
 	return ret;
 }

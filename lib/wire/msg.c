@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* What stands in the messages between a recorder and an agent, built and taken apart. */
 #include "wire/msg.h"
 
 #include <ctype.h>
@@ -24,8 +25,6 @@ const char *msg_name(uint32_t cmd)
 	return cmd < ARRAY_SIZE(names) ? names[cmd] : "unknown";
 }
 
-/* ---- big-endian -------------------------------------------------------------- */
-
 static uint32_t get32(struct cursor *c)
 {
 	return be32toh(cursor_u32(c));
@@ -47,8 +46,6 @@ static void add64(struct buf *b, uint64_t v)
 	v = htobe64(v);
 	buf_add(b, &v, sizeof(v));
 }
-
-/* ---- any message ---------------------------------------------------------------- */
 
 ssize_t msg_size(const void *head)
 {
@@ -89,8 +86,7 @@ static void add_head(struct buf *out, enum msg_cmd cmd, size_t fixed, size_t dat
 void msg_add(struct buf *out, enum msg_cmd cmd, const void *data, size_t len)
 {
 	add_head(out, cmd, 0, len);
-	if (len)
-		buf_add(out, data, len);
+	buf_add(out, data, len);
 }
 
 void msg_add_refusal(struct buf *out, const char *reason)
@@ -113,8 +109,6 @@ char *msg_get_reason(const struct msg *m)
 	}
 	return text;
 }
-
-/* ---- CLOSE_RESP ---------------------------------------------------------------- */
 
 static const char sent_mark[8] = { 'h', 'y', 'p', 't', 'r', 'a', 'c', 'e' };
 
@@ -168,97 +162,93 @@ void msg_sent_release(struct msg_sent *s)
 	*s = (struct msg_sent){ 0 };
 }
 
-/* ---- TRACE_REQ ---------------------------------------------------------------- */
-
-static size_t strings_len(const struct strlist *l)
-{
-	size_t len = 0;
-
-	for (size_t i = 0; i < l->n; i++)
-		len += strlen(l->v[i]) + 1;
-	return len;
-}
-
 static void add_strings(struct buf *out, const struct strlist *l)
 {
 	for (size_t i = 0; i < l->n; i++)
 		buf_add(out, l->v[i], strlen(l->v[i]) + 1);
 }
 
+/* be32 id, be32 length, and the bytes of b, which is released. */
+static void add_param(struct buf *out, uint32_t id, struct buf *b)
+{
+	out->bad |= b->bad;
+	add32(out, id);
+	add32(out, (uint32_t)b->len);
+	buf_add(out, b->data, b->len);
+	buf_release(b);
+}
+
 void msg_add_trace_req(struct buf *out, const struct msg_trace_req *r)
 {
-	size_t args = 4 + strings_len(&r->args);
-	size_t protos = strings_len(&r->protos) + 1;
+	struct buf args = { 0 }, protos = { 0 }, data = { 0 };
 
-	add_head(out, MSG_TRACE_REQ, REQ_FIXED, (r->args.n ? 8 + args : 0) + (r->protos.n ? 8 + protos : 0));
+	if (r->args.n) {
+		add32(&args, (uint32_t)r->args.n);
+		add_strings(&args, &r->args);
+		add_param(&data, PARAM_ARGS, &args);
+	}
+	if (r->protos.n) {
+		add_strings(&protos, &r->protos);
+		buf_add(&protos, "", 1); /* without this NUL stock drops the last one */
+		add_param(&data, PARAM_PROTOS, &protos);
+	}
+	add_head(out, MSG_TRACE_REQ, REQ_FIXED, data.len);
 	add32(out, r->flags);
 	add32(out, 0);
 	add64(out, r->trace_id);
-	if (r->args.n) {
-		add32(out, PARAM_ARGS);
-		add32(out, (uint32_t)args);
-		add32(out, (uint32_t)r->args.n);
-		add_strings(out, &r->args);
-	}
-	if (r->protos.n) {
-		add32(out, PARAM_PROTOS);
-		add32(out, (uint32_t)protos);
-		add_strings(out, &r->protos);
-		/* without this NUL stock drops the last one */
-		buf_add(out, "", 1);
-	}
+	out->bad |= data.bad;
+	buf_add(out, data.data, data.len);
+	buf_release(&data);
 }
 
 static int get_args(const uint8_t *data, size_t len, struct strlist *out)
 {
 	struct cursor c = cursor_at(data, len);
 	uint32_t n = get32(&c);
-	int ret = 0;
 
 	/* each takes a byte at least */
 	if (c.bad || n > cursor_left(&c) || out->n)
 		return -EBADMSG;
-	for (uint32_t i = 0; i < n && !ret; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		const char *s = cursor_str(&c);
+		int ret = s ? strlist_add(out, s) : -EBADMSG;
 
-		ret = s ? strlist_add(out, s) : -EBADMSG;
+		if (ret)
+			return ret;
 	}
-	return ret ? ret : cursor_left(&c) ? -EBADMSG : 0;
+	return cursor_left(&c) ? -EBADMSG : 0;
 }
 
 static int get_protos(const uint8_t *data, size_t len, struct strlist *out)
 {
 	struct cursor c = cursor_at(data, len);
-	int ret = 0;
 
-	while (!ret && cursor_left(&c)) {
+	while (cursor_left(&c)) {
 		const char *s = cursor_str(&c);
+		int ret = !s ? -EBADMSG : *s ? strlist_add(out, s) : 0;
 
-		if (!s)
-			return -EBADMSG;
-		if (*s)
-			ret = strlist_add(out, s);
+		if (ret)
+			return ret;
 	}
-	return ret;
+	return 0;
 }
 
 static int get_params(const struct msg *m, struct msg_trace_req *r)
 {
 	struct cursor c = cursor_at(m->data, m->data_len);
-	int ret = 0;
 
-	while (!ret && cursor_left(&c)) {
+	while (cursor_left(&c)) {
 		uint32_t id = get32(&c), len = get32(&c);
 		const uint8_t *data = cursor_take(&c, len);
+		int ret = c.bad		       ? -EBADMSG
+			  : id == PARAM_ARGS   ? get_args(data, len, &r->args)
+			  : id == PARAM_PROTOS ? get_protos(data, len, &r->protos)
+					       : 0;
 
-		if (c.bad)
-			return -EBADMSG;
-		if (id == PARAM_ARGS)
-			ret = get_args(data, len, &r->args);
-		else if (id == PARAM_PROTOS)
-			ret = get_protos(data, len, &r->protos);
+		if (ret)
+			return ret;
 	}
-	return ret;
+	return 0;
 }
 
 int msg_get_trace_req(const struct msg *m, struct msg_trace_req *r)
@@ -284,8 +274,6 @@ void msg_trace_req_release(struct msg_trace_req *r)
 	strlist_release(&r->protos);
 	*r = (struct msg_trace_req){ 0 };
 }
-
-/* ---- TRACE_RESP ---------------------------------------------------------------- */
 
 /* At most 16 characters; a name that fills all has no NUL. */
 static void add_proto(struct buf *out, const char *proto)
@@ -320,10 +308,8 @@ void msg_add_trace_resp(struct buf *out, const struct msg_trace_resp *r)
 	add64(out, r->trace_id);
 	add_proto(out, r->proto);
 	add32(out, r->tsync_port);
-	if (ports.bad)
-		out->bad = true;
-	else if (ports.len)
-		buf_add(out, ports.data, ports.len);
+	out->bad |= ports.bad;
+	buf_add(out, ports.data, ports.len);
 	buf_release(&ports);
 }
 
@@ -374,15 +360,12 @@ void msg_trace_resp_release(struct msg_trace_resp *r)
 	*r = (struct msg_trace_resp){ 0 };
 }
 
-/* ---- TIME_SYNC ---------------------------------------------------------------- */
-
 void msg_add_sync(struct buf *out, const char *proto, uint32_t id, const void *payload, size_t len)
 {
 	add_head(out, MSG_TIME_SYNC, SYNC_FIXED, len);
 	add_proto(out, proto);
 	add32(out, id);
-	if (len)
-		buf_add(out, payload, len);
+	buf_add(out, payload, len);
 }
 
 int msg_get_sync(const struct msg *m, struct msg_sync *s)
@@ -403,11 +386,6 @@ bool msg_sync_is(const struct msg_sync *s, const char *proto, uint32_t id)
 	return s->id == id && !strcmp(s->proto, proto);
 }
 
-void msg_add_sync_probe(struct buf *out, uint16_t cpu)
-{
-	msg_add_sync(out, MSG_SYNC_NONE, MSG_SYNC_PROBE, &cpu, sizeof(cpu));
-}
-
 int msg_get_sync_probe(const struct msg_sync *s, uint16_t *cpu)
 {
 	struct cursor c = cursor_at(s->payload, s->len);
@@ -423,44 +401,18 @@ void msg_add_ptp_start(struct buf *out, uint32_t series, uint32_t flags)
 	msg_add_sync(out, MSG_SYNC_PTP, MSG_PTP_START, v, sizeof(v));
 }
 
-int msg_get_ptp_start(const struct msg_sync *s, uint32_t *series, uint32_t *flags)
-{
-	struct cursor c = cursor_at(s->payload, s->len);
-
-	*series = get32(&c);
-	*flags = get32(&c);
-	return c.bad ? -EBADMSG : 0;
-}
-
-void msg_add_ptp_probe(struct buf *out, uint32_t number)
+void msg_add_sync_number(struct buf *out, const char *proto, uint32_t id, uint32_t number)
 {
 	number = htobe32(number);
-	msg_add_sync(out, MSG_SYNC_PTP, MSG_PTP_PROBE, &number, sizeof(number));
+	msg_add_sync(out, proto, id, &number, sizeof(number));
 }
 
-int msg_get_ptp_probe(const struct msg_sync *s, uint32_t *number)
+int msg_get_sync_number(const struct msg_sync *s, uint32_t *number)
 {
 	struct cursor c = cursor_at(s->payload, s->len);
 
 	*number = get32(&c);
 	return c.bad ? -EBADMSG : 0;
-}
-
-void msg_add_ptp_probes(struct buf *out, const struct msg_ptp_probes *p)
-{
-	struct buf b = { 0 };
-
-	add32(&b, p->series);
-	add32(&b, p->count);
-	for (size_t i = 0; i < MSG_PTP_SAMPLES; i++) {
-		add64(&b, (uint64_t)p->ts[i]);
-		add32(&b, p->ids[i]);
-	}
-	if (b.bad)
-		out->bad = true;
-	else
-		msg_add_sync(out, MSG_SYNC_PTP, MSG_PTP_PROBES, b.data, b.len);
-	buf_release(&b);
 }
 
 int msg_get_ptp_probes(const struct msg_sync *s, struct msg_ptp_probes *p)
@@ -479,20 +431,6 @@ int msg_get_ptp_probes(const struct msg_sync *s, struct msg_ptp_probes *p)
 		p->ids[i] = get32(&c);
 	}
 	return n < p->count ? -EBADMSG : 0;
-}
-
-void msg_add_counter_ask(struct buf *out, uint32_t number)
-{
-	number = htobe32(number);
-	msg_add_sync(out, MSG_SYNC_COUNTER, MSG_COUNTER_ASK, &number, sizeof(number));
-}
-
-int msg_get_counter_ask(const struct msg_sync *s, uint32_t *number)
-{
-	struct cursor c = cursor_at(s->payload, s->len);
-
-	*number = get32(&c);
-	return c.bad ? -EBADMSG : 0;
 }
 
 void msg_add_counter_shot(struct buf *out, const struct msg_counter_shot *shot)
@@ -521,13 +459,4 @@ void msg_add_ptp_offset(struct buf *out, int64_t ts, int64_t offset)
 	uint64_t v[2] = { htobe64((uint64_t)ts), htobe64((uint64_t)offset) };
 
 	msg_add_sync(out, MSG_SYNC_PTP, MSG_PTP_OFFSET, v, sizeof(v));
-}
-
-int msg_get_ptp_offset(const struct msg_sync *s, int64_t *ts, int64_t *offset)
-{
-	struct cursor c = cursor_at(s->payload, s->len);
-
-	*ts = (int64_t)get64(&c);
-	*offset = (int64_t)get64(&c);
-	return c.bad ? -EBADMSG : 0;
 }

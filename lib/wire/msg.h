@@ -14,8 +14,8 @@
  * otherwise. There is no version field: a longer fixed part than expected is
  * read as far as it is known.
  *
- * Source of the numbers: trace-cmd's lib/trace-cmd/trace-msg.c (messages),
- * trace-timesync.c (TIME_SYNC "none"), trace-timesync-ptp.c ("ptp").
+ * Source of the numbers: in lib/trace-cmd of trace-cmd, trace-msg (messages),
+ * trace-timesync (TIME_SYNC "none") and trace-timesync-ptp ("ptp").
  */
 
 #define MSG_MAX	     8192u
@@ -39,6 +39,12 @@ enum msg_cmd {
 };
 
 const char *msg_name(uint32_t cmd); /* "TRACE_REQ", or "unknown" */
+
+/*
+ * The msg_add calls append a message; buf_status tells whether memory lasted, and
+ * whether all of it found room. The msg_get calls take one apart: 0, or -EBADMSG for another
+ * message, or one that is too short or contradicts itself; -ENOMEM where something is allocated.
+ */
 
 /* ---- a message as it came ---------------------------------------------------------------- */
 
@@ -194,8 +200,14 @@ int msg_get_sync(const struct msg *m, struct msg_sync *s);
 bool msg_sync_is(const struct msg_sync *s, const char *proto, uint32_t id);
 
 /* "none" PROBE: a u16 in native byte order. */
-void msg_add_sync_probe(struct buf *out, uint16_t cpu);
 int msg_get_sync_probe(const struct msg_sync *s, uint16_t *cpu);
+
+/*
+ * A message that holds a number, and whose answer holds it again: "ptp" PROBE,
+ * numbered from 1; "counter" ASK, a number of the recorder's choice.
+ */
+void msg_add_sync_number(struct buf *out, const char *proto, uint32_t id, uint32_t number);
+int msg_get_sync_number(const struct msg_sync *s, uint32_t *number);
 
 #define MSG_PTP_LOOPS	339 /* most probes of one pass */
 #define MSG_PTP_SAMPLES (2 * MSG_PTP_LOOPS)
@@ -204,10 +216,6 @@ int msg_get_sync_probe(const struct msg_sync *s, uint16_t *cpu);
 
 /* START: its answer is the same message again. */
 void msg_add_ptp_start(struct buf *out, uint32_t series, uint32_t flags);
-int msg_get_ptp_start(const struct msg_sync *s, uint32_t *series, uint32_t *flags);
-/* PROBE: numbered from 1; the answer is the same message again. */
-void msg_add_ptp_probe(struct buf *out, uint32_t number);
-int msg_get_ptp_probe(const struct msg_sync *s, uint32_t *number);
 
 /* PROBES: when the host saw each probe. ids[i] 0: nothing in this place. */
 struct msg_ptp_probes {
@@ -217,13 +225,7 @@ struct msg_ptp_probes {
 	uint32_t ids[MSG_PTP_SAMPLES];
 };
 
-/* Always all places, as stock does. */
-void msg_add_ptp_probes(struct buf *out, const struct msg_ptp_probes *p);
 int msg_get_ptp_probes(const struct msg_sync *s, struct msg_ptp_probes *p);
-
-/* "counter" ASK: a number of the recorder's choice, which the answer has too. */
-void msg_add_counter_ask(struct buf *out, uint32_t number);
-int msg_get_counter_ask(const struct msg_sync *s, uint32_t *number);
 
 /* SHOT: the guest's counter when it took the question and when it answers, and a snapshot between. */
 struct msg_counter_shot {
@@ -237,6 +239,5 @@ int msg_get_counter_shot(const struct msg_sync *s, struct msg_counter_shot *shot
 
 /* OFFSET: ns of the guest's clock, and what to add to it to have the host's. */
 void msg_add_ptp_offset(struct buf *out, int64_t ts, int64_t offset);
-int msg_get_ptp_offset(const struct msg_sync *s, int64_t *ts, int64_t *offset);
 
 #endif

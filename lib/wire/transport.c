@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Stream sockets to or from a guest: vsock, TCP, UNIX, and their addresses as text. */
 #include "wire/transport.h"
 
 #include <arpa/inet.h>
@@ -27,9 +28,17 @@ union sock {
 	struct sockaddr_un un;
 };
 
-/* ---- texts ---------------------------------------------------------------- */
+/* fd, or the error; then fd is closed. */
+static int keep_or_close(int fd, int error)
+{
+	if (!error)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return error;
+}
 
-static int parse_port(const char *s, uint32_t *port)
+static int address_port(const char *s, uint32_t *port)
 {
 	uint64_t n;
 
@@ -45,12 +54,12 @@ static int parse_vsock(struct transport_addr *a, const char *s)
 	char cid[24];
 
 	if (!colon)
-		return parse_port(s, &a->port);
+		return address_port(s, &a->port);
 	if ((size_t)(colon - s) >= sizeof(cid))
 		return -EINVAL;
 	memcpy(cid, s, (size_t)(colon - s));
 	cid[colon - s] = 0;
-	return parse_port(cid, &a->cid) ? -EINVAL : parse_port(colon + 1, &a->port);
+	return address_port(cid, &a->cid) ? -EINVAL : address_port(colon + 1, &a->port);
 }
 
 bool transport_is_ip(const char *host)
@@ -82,7 +91,7 @@ static int parse_tcp(struct transport_addr *a, const char *s)
 		return -EINVAL;
 	if (!colon || !*colon)
 		return 0;
-	if (*colon != ':' || parse_port(colon + 1, &a->port) || a->port > UINT16_MAX)
+	if (*colon != ':' || address_port(colon + 1, &a->port) || a->port > UINT16_MAX)
 		return -EINVAL;
 	return 0;
 }
@@ -124,8 +133,6 @@ const char *transport_text(const struct transport_addr *a, char *text, size_t le
 	}
 	return text;
 }
-
-/* ---- socket addresses ---------------------------------------------------------------- */
 
 static int to_tcp(const struct transport_addr *a, union sock *s, socklen_t *len)
 {
@@ -229,8 +236,6 @@ int transport_local(int fd, struct transport_addr *local)
 	return from_sock(&s, local);
 }
 
-/* ---- listening ---------------------------------------------------------------- */
-
 static int new_socket(const struct transport_addr *a, const union sock *s)
 {
 	int fd = socket(s->any.sa_family, SOCK_FLAGS, 0), yes = 1, no = 0;
@@ -307,10 +312,7 @@ int transport_listen(const struct transport_addr *a, int backlog, uint32_t *port
 		ret = transport_local(fd, &local);
 		*port = local.port;
 	}
-	if (!ret)
-		return fd;
-	close(fd);
-	return ret;
+	return keep_or_close(fd, ret);
 }
 
 int transport_accept(int fd, struct transport_addr *peer)
@@ -328,13 +330,9 @@ int transport_accept(int fd, struct transport_addr *peer)
 	if (len < sizeof(sa_family_t))
 		s.any.sa_family = AF_UNIX;
 	ret = from_sock(&s, peer);
-	if (ret) {
-		close(sd);
-		return ret;
-	}
-	if (peer->kind == TRANSPORT_TCP)
+	if (!ret && peer->kind == TRANSPORT_TCP)
 		setsockopt(sd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
-	return sd;
+	return keep_or_close(sd, ret);
 }
 
 bool transport_trusted_user(int fd)
@@ -346,8 +344,6 @@ bool transport_trusted_user(int fd)
 		return false;
 	return cred.uid == 0 || cred.uid == geteuid();
 }
-
-/* ---- connecting ---------------------------------------------------------------- */
 
 static int finish_connect(int fd, const struct msg_wait *w)
 {
@@ -362,14 +358,15 @@ static int finish_connect(int fd, const struct msg_wait *w)
 }
 
 /* One byte at a time: what follows the line is not ours. */
-static int read_line(int fd, char *line, size_t size, const struct msg_wait *w)
+static int read_answer(int fd, char *line, size_t size, const struct msg_wait *w)
 {
 	for (size_t n = 0; n + 1 < size; n++) {
 		int ret = msg_poll(fd, POLLIN, w);
-		ssize_t got = ret ? 0 : recv(fd, line + n, 1, MSG_DONTWAIT);
+		ssize_t got;
 
 		if (ret)
 			return ret;
+		got = recv(fd, line + n, 1, MSG_DONTWAIT);
 		if (got <= 0)
 			return got ? -errno : -ECONNREFUSED;
 		line[n + 1] = 0;
@@ -383,13 +380,9 @@ int transport_say_connect(int fd, uint32_t port, const struct msg_wait *w)
 {
 	char line[64];
 	int len = snprintf(line, sizeof(line), "CONNECT %u\n", port);
-	int ret = msg_send(fd, line, (size_t)len, w);
+	int ret = msg_send(fd, line, (size_t)len, w) ?: read_answer(fd, line, sizeof(line), w);
 
-	if (!ret)
-		ret = read_line(fd, line, sizeof(line), w);
-	if (!ret && strncmp(line, "OK", 2))
-		ret = -ECONNREFUSED;
-	return ret;
+	return ret ? ret : strncmp(line, "OK", 2) ? -ECONNREFUSED : 0;
 }
 
 /* A full queue of a UNIX listener is EAGAIN, and nothing tells when there is room again. */
@@ -447,11 +440,7 @@ int transport_connect_path(const char *path, const struct msg_wait *w)
 	}
 	if (dirfd >= 0)
 		close(dirfd);
-	if (!ret)
-		return fd;
-	if (fd >= 0)
-		close(fd);
-	return ret;
+	return keep_or_close(fd, ret);
 }
 
 /* vsock and TCP */
@@ -459,30 +448,16 @@ static int connect_addr(const struct transport_addr *a, const struct msg_wait *w
 {
 	socklen_t len = 0;
 	union sock s;
-	int fd, ret = to_sock(a, &s, &len);
+	int ret = to_sock(a, &s, &len), fd = ret ? ret : new_socket(a, &s);
 
-	fd = ret ? ret : new_socket(a, &s);
-	if (fd < 0)
-		return fd;
-	ret = connect_once(fd, &s.any, len, w);
-	if (!ret)
-		return fd;
-	close(fd);
-	return ret;
+	return fd < 0 ? fd : keep_or_close(fd, connect_once(fd, &s.any, len, w));
 }
 
 int transport_connect(const struct transport_addr *a, const struct msg_wait *w)
 {
-	int fd, ret;
+	int fd = a->kind == TRANSPORT_UNIX ? transport_connect_path(a->host, w) : connect_addr(a, w);
 
-	if (a->kind != TRANSPORT_UNIX)
-		return connect_addr(a, w);
-	fd = transport_connect_path(a->host, w);
-	if (fd < 0 || !a->port)
+	if (fd < 0 || a->kind != TRANSPORT_UNIX || !a->port)
 		return fd;
-	ret = transport_say_connect(fd, a->port, w);
-	if (!ret)
-		return fd;
-	close(fd);
-	return ret;
+	return keep_or_close(fd, transport_say_connect(fd, a->port, w));
 }

@@ -57,7 +57,7 @@ int transport_local(int fd, struct transport_addr *local);
 
 /*
  * A connected descriptor, CONNECT done, or -errno. A UNIX path may be longer than
- * a socket address takes, and its listener's queue full: there is waited for room.
+ * a socket address takes; when its listener's queue is full, the call waits for room.
  */
 int transport_connect(const struct transport_addr *a, const struct msg_wait *w);
 /* A UNIX socket without CONNECT, whatever it speaks. */

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Boxes and columns of spans over a graph of KernelShark, and the marks of a double click. */
 #include "draw.hpp"
 
 #include <algorithm>
@@ -33,7 +34,7 @@ const KsPlot::Color colours[COLOURS] = {
 	{ 244, 140, 60 },		      /* host_abort */
 	{ 60, 200, 130 },		      /* guest_exit */
 	{ 170, 170, 170 },		      /* not reasons of an entry */
-	{ 170, 170, 170 }, { 170, 170, 170 }, /* unknown, or not told */
+	{ 170, 170, 170 }, { 170, 170, 170 }, /* unknown, or not given */
 	{ 120, 205, 205 },		      /* crosvm */
 	{ 250, 180, 195 },		      /* hypertrace */
 };

@@ -38,16 +38,16 @@ struct kshark_context *session()
 
 const struct scan *scan_now(const kshark_trace_histo *histo)
 {
-	static bool told;
+	static bool warned;
 
 	if (current && scan_is_of(current, histo))
 		return current;
 	draw_unselect();
 	scan_free(current);
 	current = scan_new(histo);
-	if (!current && !told) {
+	if (!current && !warned) {
 		fprintf(stderr, "hyptrace kernelshark: out of memory, nothing is drawn\n");
-		told = true;
+		warned = true;
 	}
 	return current;
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Reads spans out of the rows that KernelShark has loaded, stream by stream. */
 #include "scan.h"
 
 #include <errno.h>
@@ -56,7 +57,7 @@ static bool is_hyp(const char *system)
 	return !strcmp(system, "hypervisor") || !strcmp(system, "hyp");
 }
 
-static enum event_kind kind_of(const struct tep_event *e)
+static enum event_kind scan_kind(const struct tep_event *e)
 {
 	static const struct {
 		const char *system, *name; /* NULL: any */
@@ -94,7 +95,7 @@ static struct source *source_new(struct kshark_data_stream *stream)
 		const struct tep_event *e = tep_get_event(tep, i);
 
 		if (e && e->id >= 0 && e->id < IDS)
-			src->kind[e->id] = kind_of(e);
+			src->kind[e->id] = scan_kind(e);
 	}
 	return src;
 }
@@ -354,7 +355,7 @@ static void put_plain(struct buf *b, const char *text)
 	}
 }
 
-static void put_event(struct buf *b, const struct kshark_entry *e, bool with_name)
+static void scan_event(struct buf *b, const struct kshark_entry *e, bool with_name)
 {
 	char *name = kshark_get_event_name(e), *info = kshark_get_info(e);
 	const char *slash = name ? strchr(name, '/') : NULL;
@@ -397,10 +398,10 @@ char *scan_label(const struct kshark_trace_histo *histo, const struct span *span
 		put_duration(&b, span);
 		if (span->detail != span->first) {
 			buf_addstr(&b, ", ");
-			put_event(&b, histo->data[span->detail], true);
+			scan_event(&b, histo->data[span->detail], true);
 		}
 	} else {
-		put_event(&b, histo->data[span->first], false);
+		scan_event(&b, histo->data[span->first], false);
 		buf_addstr(&b, ", ");
 		put_duration(&b, span);
 	}

@@ -27,7 +27,7 @@ const struct spans *scan_spans(const struct scan *s);
 int scan_machine(int sd);
 /*
  * Of a guest's CPU: the host's number and the pid of the vCPU's thread, as the
- * option GUEST of the host's file has them. False: not a guest, or not told.
+ * option GUEST of the host's file has them. False: not a guest, or the file does not say.
  */
 bool scan_vcpu(const struct scan *s, int sd, int cpu, int *machine, int *pid);
 

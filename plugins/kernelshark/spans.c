@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Pairs events that begin and end something to spans, by CPU and by task. */
 #include "spans.h"
 
 #include <errno.h>
@@ -49,7 +50,7 @@ void spans_free(struct spans *s)
 	free(s);
 }
 
-static int add(struct spans *s, const struct span *span)
+static int spans_add(struct spans *s, const struct span *span)
 {
 	size_t cap = s->cap ? 2 * s->cap : 1024;
 	struct span *v;
@@ -66,7 +67,7 @@ static int add(struct spans *s, const struct span *span)
 	return 0;
 }
 
-static struct span span_at(enum span_kind kind, const struct spot *at)
+static struct span spans_at(enum span_kind kind, const struct spot *at)
 {
 	return (struct span){ .kind = kind,
 			      .machine = at->machine,
@@ -83,7 +84,7 @@ static int close_span(struct spans *s, struct span *span, const struct spot *at)
 {
 	span->end = at->ts;
 	span->last = at->row;
-	return add(s, span);
+	return spans_add(s, span);
 }
 
 /* ---- the hypervisor ---------------------------------------------------------------- */
@@ -109,7 +110,7 @@ int spans_hyp_enter(struct spans *s, const struct spot *at, int reason, int vcpu
 
 	if (!c)
 		return -ENOMEM;
-	c->span = span_at(SPAN_HYP, at);
+	c->span = spans_at(SPAN_HYP, at);
 	c->span.reason = reason;
 	if (vcpu > 0)
 		c->span.pid = vcpu;
@@ -193,7 +194,7 @@ static uint32_t hash(const char *name, size_t len)
 	return h;
 }
 
-static void forget(struct spans *s, size_t i)
+static void spans_forget(struct spans *s, size_t i)
 {
 	s->n_open--;
 	memmove(&s->open[i], &s->open[i + 1], (s->n_open - i) * sizeof(s->open[0]));
@@ -207,18 +208,18 @@ static void open_span(struct spans *s, struct span span, uint64_t id, uint32_t n
 		span.depth += o->kind == span.kind && o->machine == span.machine && o->pid == span.pid;
 	}
 	if (s->n_open == OPEN_MAX)
-		forget(s, 0);
+		spans_forget(s, 0);
 	s->open[s->n_open++] = (struct open_span){ id, name, span };
 }
 
-static bool matches(const struct open_span *o, enum span_kind kind, int machine, uint64_t id, uint32_t name)
+static bool spans_match(const struct open_span *o, enum span_kind kind, int machine, uint64_t id, uint32_t name)
 {
 	return o->span.kind == kind && o->span.machine == machine && o->id == id && o->name == name;
 }
 
 int spans_begin(struct spans *s, const struct spot *at, uint64_t id, const char *name, size_t len)
 {
-	open_span(s, span_at(SPAN_CROSVM, at), id, hash(name, len));
+	open_span(s, spans_at(SPAN_CROSVM, at), id, hash(name, len));
 	return 0;
 }
 
@@ -229,7 +230,7 @@ int spans_end(struct spans *s, const struct spot *at, uint64_t id, const char *n
 	int ret;
 
 	for (size_t i = s->n_open; i--;) {
-		if (!matches(&s->open[i], SPAN_CROSVM, at->machine, id, h))
+		if (!spans_match(&s->open[i], SPAN_CROSVM, at->machine, id, h))
 			continue;
 		if (s->open[i].span.pid == at->pid) {
 			found = i;
@@ -241,7 +242,7 @@ int spans_end(struct spans *s, const struct spot *at, uint64_t id, const char *n
 	if (found == s->n_open)
 		return 0;
 	ret = close_span(s, &s->open[found].span, at);
-	forget(s, found);
+	spans_forget(s, found);
 	return ret;
 }
 
@@ -250,13 +251,13 @@ int spans_hypertrace(struct spans *s, const struct spot *at, uint64_t source, ui
 	int ret = 0;
 
 	for (size_t i = s->n_open; i--;)
-		if (matches(&s->open[i], SPAN_HYPERTRACE, at->machine, source, 0)) {
+		if (spans_match(&s->open[i], SPAN_HYPERTRACE, at->machine, source, 0)) {
 			ret = close_span(s, &s->open[i].span, at);
-			forget(s, i);
+			spans_forget(s, i);
 			break;
 		}
 	if (number)
-		open_span(s, span_at(SPAN_HYPERTRACE, at), source, 0);
+		open_span(s, spans_at(SPAN_HYPERTRACE, at), source, 0);
 	return ret;
 }
 

@@ -12,7 +12,7 @@ extern "C" {
 
 /*
  * Pairs events into spans of time: the hypervisor's entries and exits, crosvm's
- * Enter and Exit, one hypertrace event and the next. Pure: events are told one
+ * Enter and Exit, one hypertrace event and the next. Pure: events are given one
  * after the other, in order of time, and only by where and when they were.
  *
  * A machine is any number that the caller gives to a host or guest. Rows are the
@@ -31,7 +31,7 @@ struct span {
 	enum span_kind kind;
 	int machine, cpu;   /* of its begin */
 	int pid;	    /* SPAN_HYP: the vCPU's thread when one of its ends names it */
-	int reason, left;   /* SPAN_HYP: of entry and exit, enum hyp_reason; -1: not told */
+	int reason, left;   /* SPAN_HYP: of entry and exit, enum hyp_reason; -1: not given */
 	unsigned int depth; /* of those of its kind and thread, how many it lies in */
 	int64_t start, end;
 	size_t first, last; /* rows */
@@ -45,7 +45,7 @@ void spans_free(struct spans *s);
 
 /* ---- events; 0 or -ENOMEM ------------------------------------------------------ */
 
-/* vcpu: the pid of its thread, 0 if not told. An entry twice forgets the first one. */
+/* vcpu: the pid of its thread, 0: not given. An entry twice forgets the first one. */
 int spans_hyp_enter(struct spans *s, const struct spot *at, int reason, int vcpu);
 int spans_hyp_exit(struct spans *s, const struct spot *at, int left, int vcpu);
 /*
@@ -63,7 +63,7 @@ int spans_kvm_entry(struct spans *s, const struct spot *at);
 int spans_lost(struct spans *s, const struct spot *at);
 
 /*
- * crosvm's ids are unique in a process, which is not known here: an end goes with
+ * crosvm's ids are unique in a process, which the events do not name: an end goes with
  * the begin of the same id and name, of the same thread if there is one.
  */
 int spans_begin(struct spans *s, const struct spot *at, uint64_t id, const char *name, size_t len);

@@ -103,20 +103,18 @@ static const struct inputs *open_once(void)
 {
 	static struct inputs in;
 	static char path[64];
-	struct strlist paths = { 0 };
+	char *paths[] = { path };
 
 	if (in.n)
 		return &in;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", make_file());
-	strlist_add(&paths, path);
-	assert_int_equal(inputs_open(&in, &paths, NULL), 0);
-	in.v[0].path = path;
-	strlist_release(&paths);
+	assert_int_equal(inputs_open(&in, paths, 1, 0, NULL), 0);
+	assert_int_equal(inputs_load(&in, NULL), 0);
 	return &in;
 }
 
 /* The next record of the input, its bytes with room behind them as libtraceevent wants it. */
-static bool next(struct cursor *c, const struct inputs *in, struct padded *room, struct export_record *r)
+static bool next(struct cursor *c, const struct inputs *in, struct padded *room, struct timeline_record *r)
 {
 	uint8_t event = cursor_u8(c), cpu = cursor_u8(c), lost = cursor_u8(c), len = cursor_u8(c);
 	const void *data = cursor_take(c, len);
@@ -125,13 +123,13 @@ static bool next(struct cursor *c, const struct inputs *in, struct padded *room,
 
 	if (c->bad)
 		return false;
-	*r = (struct export_record){ .in = in->v,
-				     .buffer = reader_info(in->v[0].reader)->buffers,
-				     .cpu = cpu % 4,
-				     .ts = ++ts - (lost & 2),
-				     .missed = lost & 1 ? -1 : 0,
-				     .id = FIRST_ID + event % (ARRAY_SIZE(events) + 1),
-				     .pid = 7 + (cpu & 64) };
+	*r = (struct timeline_record){ .in = in->v,
+				       .buffer = reader_info(in->v[0].reader)->buffers,
+				       .cpu = cpu % 4,
+				       .ts = ++ts - (lost & 2),
+				       .missed = lost & 1 ? -1 : 0,
+				       .id = FIRST_ID + event % (ARRAY_SIZE(events) + 1),
+				       .pid = 7 + (cpu & 64) };
 	if (len)
 		padded_record(room, &m, &r->tep);
 	if (len)
@@ -146,17 +144,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	struct cursor c = cursor_at(data, size);
 	struct export_json *json = export_json_new(fd);
-	struct export_record r;
+	struct timeline_record r;
 	struct perfetto *p = NULL;
 
 	assert_true(room.data || !padded_init(&room));
-	assert_true(!perfetto_built() || !perfetto_new(&p, fd, in, NULL, NULL));
+	assert_true(!perfetto_new(&p, fd, in, NULL, NULL));
 	while (next(&c, in, &room, &r)) {
 		assert_int_equal(export_json_record(json, &r), 0);
-		assert_true(!p || !perfetto_record(p, &r));
+		assert_int_equal(perfetto_record(p, &r), 0);
 	}
 	assert_int_equal(export_json_flush(json), 0);
-	assert_true(!p || !perfetto_finish(p));
+	assert_int_equal(perfetto_finish(p), 0);
 	export_json_free(json);
 	perfetto_free(p);
 	close(fd);

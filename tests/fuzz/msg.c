@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../unit/msg-host.h"
 #include "wire/msg.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -101,9 +102,8 @@ static void time_sync(const struct msg *m)
 		return;
 	msg_get_sync_probe(&s, &cpu);
 	msg_get_ptp_start(&s, &v[0], &v[1]);
-	msg_get_ptp_probe(&s, &v[0]);
 	msg_get_ptp_offset(&s, &ts, &offset);
-	msg_get_counter_ask(&s, &v[0]);
+	msg_get_sync_number(&s, &v[0]);
 	msg_get_counter_shot(&s, &shot);
 	if (msg_get_ptp_probes(&s, &p))
 		return;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* The hypertrace plugin over lines and records of any content. */
 #include "../../plugins/plugin.c"
 #include "../../plugins/relay.c"
 #include "../../plugins/hypertrace-record.c"

@@ -35,10 +35,10 @@ static void merge_records(const struct reader *r)
 
 	if (!filetime_read(&in[0].time, r, 0, NULL) && !merge_open(&m, in, 2, few_cpus, NULL, NULL)) {
 		for (int i = 0; merge_next(m, &rec) == 1; i++) {
-			if (i % 3 == 0 && merge_peek(m, &rec, &next) < 0)
-				abort();
 			copy.len = 0;
 			buf_add(&copy, rec.data, rec.len);
+			if (i % 3 == 0 && merge_peek(m, &rec, &next) < 0)
+				abort();
 		}
 		merge_close(m);
 	}

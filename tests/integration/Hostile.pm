@@ -217,7 +217,7 @@ sub requests {
 		refused('a command', qr/nothing is run here/, @plain, 'reboot', '-f'),
 		refused('a command after --', qr/nothing is run here/, @plain, '--', 'reboot'),
 		refused('an output file', qr/-o/, '-o', '/etc/passwd', @plain),
-		refused('an unknown option', qr/not known/, '--temp', '/etc', @plain),
+		refused('an unknown option', qr/not for a guest/, '--temp', '/etc', @plain),
 		refused('a path as an event', qr/-e/, '-e', '../../../etc'),
 		refused('dots as an event', qr/-e/, '-e', 'sched:..'),
 		refused('a path as an option of ftrace', qr/-O/, '-O', '../tracing_on'),

@@ -13,6 +13,7 @@ feed=$build/tests/integration/feed-android
 tree=$tmp/tracefs
 dat=$tmp/trace.dat
 export HYPTRACE_TRACING_DIR=$tree
+bare_machine
 
 command -v trace-cmd >/dev/null || skip_all "no trace-cmd to read the files with"
 
@@ -154,6 +155,7 @@ each_event() {
 	like "$(messages)" "^hyptrace: hyp: $hyp, $(all_events | wc -l) events, 2048 KiB per CPU, raw pages\$" \
 		"$name: it says what it records"
 	like "$(messages)" " hyp $(wc -l <"$tmp/out") events, .* \\(0 lost\\)" "$name: summary"
+	like "$(trace-cmd dump --kallsyms "$dat" 2>&1)" '^ffff800080000000 T _text$' "$name: the kernel's symbols"
 	untouched "$name: tracefs is as before"
 	# the kernel refuses anything but one digit and a newline; the fake began with the digit alone
 	is "$(find "$hyp_events" -name enable -size -2c -o -name enable -size +2c)" "" \

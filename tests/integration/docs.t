@@ -6,7 +6,7 @@
 
 hyptrace=$build/hyptrace
 pages=(Documentation/*.1)
-texts=("${pages[@]}" Documentation/*.md README.md CHANGELOG.md)
+texts=("${pages[@]}" Documentation/*.md README.md CONTRIBUTING.md CHANGELOG.md)
 
 # Nothing of this machine is touched: there is no tracefs.
 export HYPTRACE_TRACING_DIR=$tmp/no-tracefs

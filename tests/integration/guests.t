@@ -24,6 +24,7 @@ export ASAN_OPTIONS=detect_leaks=1:exitcode=99 UBSAN_OPTIONS=print_stacktrace=1
 ulimit -Sn 256 # descriptors; cpus-1024 wants more
 patient=20000 impatient=2000 # ms for an answer that comes, and for one that does not
 limit=60
+bare_machine
 all_ticks=4200 # of a good guest: 2 CPUs, 21 pages of 100
 
 command -v trace-cmd >/dev/null || skip_all "no trace-cmd to read the files with"
@@ -49,24 +50,11 @@ control_files() {
 	)
 }
 
-fifo=()
-
-# Plain files are always readable, and recorders that wait for pages on three CPUs
-# would do so in circles: the host's pages come through FIFOs that stay open.
 new_tree() {
-	local cpu raw
-
 	rm -rf "$tree" "$tmp/out"
 	mkdir "$tmp/out"
 	"$make_tree" "$tree" android16
-	for cpu in 0 1 2; do
-		raw=$tree/per_cpu/cpu$cpu/trace_pipe_raw
-		mv "$raw" "$tmp/page"
-		mkfifo "$raw"
-		[ -z "${fifo[cpu]-}" ] || exec {fifo[cpu]}>&-
-		exec {fifo[cpu]}<>"$raw"
-		cat "$tmp/page" >&"${fifo[cpu]}"
-	done
+	pages_once "$tree"
 	control_files >"$tmp/before"
 }
 

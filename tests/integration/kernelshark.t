@@ -45,10 +45,20 @@ my ($size, $width, $height, $stride, $colours) = @h[0, 4, 5, 12, 19];
 seek($f, $size + 12 * $colours, 0);
 my $ours = join "|", map { quotemeta pack("C3", reverse split / /) } keys %name;
 my (@strips, $open, $black, %mark, %seen);
+my ($above, $line, @shown) = ("", 0); # the row before: has it a graph's line, our colours in it
 for my $y (0 .. $height - 1) {
 	read($f, my $row, $stride) == $stride or exit 1;
 	my (%runs, $last, $from);
-	$black++ if $row =~ /\xff{3}.(?:\0{3}.){400,}\xff{3}./s;
+	if ($row eq $above) { # as most are: what it shows is known
+		$black++ if $line;
+		$strips[-1]{rows}[0]++ if $open;
+		$seen{$_}++ for @shown;
+		next;
+	}
+	$above = $row;
+	@shown = ();
+	$line = $row =~ /\xff{3}.(?:\0{3}.){400,}\xff{3}./s;
+	$black++ if $line;
 	if ($row !~ /$ours/o) { $open = 0; next }
 	my @px = unpack("(a4)*", substr($row, 0, 4 * $width));
 	for my $x (0 .. $width) {
@@ -56,11 +66,12 @@ for my $y (0 .. $height - 1) {
 		next if $x && $p eq $last;
 		if ($x) {
 			my $n = $name{join " ", reverse unpack("C3", $last)};
-			$seen{$n}++ if $n;
+			push @shown, $n if $n;
 			push @{$runs{$n}}, [$from, $x] if $n && ($n =~ /mark/ || $x - $from > 2);
 		}
 		($last, $from) = ($p, $x);
 	}
+	$seen{$_}++ for @shown;
 	for my $n ("mark-A", "mark-B") { # through all strips
 		my $run = delete $runs{$n};
 		$mark{$n} //= $run->[0][0] if $run && $run->[0][1] - $run->[0][0] < 4;

@@ -97,6 +97,31 @@ wait_for() {
 	return 1
 }
 
+# bare_machine: recordings find no guests' processes and one symbol. The machine's own /proc/kallsyms
+# has 5 MB, which each of hundreds of recordings would copy, compress and write.
+bare_machine() {
+	export HYPTRACE_ROOT=$tmp/machine
+	mkdir -p "$HYPTRACE_ROOT/proc"
+	echo "ffff800080000000 T _text" >"$HYPTRACE_ROOT/proc/kallsyms"
+}
+
+# pages_once TREE: the pages of a fake tracefs (fake-android.c) come once, through FIFOs that
+# stay open. Plain files are always readable: a recorder that waits for more would do so in circles.
+declare -A page_fifos
+pages_once() {
+	local raw fd
+
+	for raw in "$1"/per_cpu/cpu*/trace_pipe_raw; do
+		mv "$raw" "$tmp/page"
+		mkfifo "$raw"
+		fd=${page_fifos[$raw]-}
+		[ -z "$fd" ] || exec {fd}>&-
+		exec {fd}<>"$raw"
+		page_fifos[$raw]=$fd
+		cat "$tmp/page" >&"$fd"
+	done
+}
+
 done_testing() {
 	echo "1..$tests_run"
 	[ "$tests_failed" -eq 0 ]

@@ -284,7 +284,7 @@ is $? 0 "the guests alone need no tracefs"
 "$hyptrace" list nonsense >"$tmp/out" 2>&1
 is $? 2 "an argument that is none"
 "$hyptrace" list --probe=x >"$tmp/out" 2>&1
-is "$? $(cat "$tmp/out")" "2 hyptrace: --probe: 'x' is no port" "a port that is none"
+is "$? $(cat "$tmp/out")" "2 hyptrace list: -p x: not a port" "a port that is none"
 like "$("$hyptrace" list -h)" '^usage: hyptrace list' "-h"
 "$hyptrace" list >/dev/full 2>"$tmp/err"
 is $? 1 "a full disk is noticed"

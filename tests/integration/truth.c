@@ -21,7 +21,7 @@
 
 #include "dat/offset.h"
 #include "dat/reader.h"
-#include "sync/sync.h"
+#include "sync/evidence.h"
 
 #define JUMP_NS 100000 /* two shots that differ by more have a jump between them */
 
@@ -189,7 +189,7 @@ int main(int argc, char **argv)
 	}
 	slack = to_offsets(&guest, &host);
 	check(&shift, &guest, verbose, &s);
-	if (sync_source_reader(&source, r) || sync_guest_read(&events, &source, NULL)) {
+	if (sync_source_reader(&source, r) || sync_guest_read(&events, &source)) {
 		fprintf(stderr, "%s: its events cannot be read\n", argv[1]);
 		return 2;
 	}

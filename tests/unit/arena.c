@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Many pieces of memory that are freed together. */
 #include "util/arena.h"
 
 #include <setjmp.h>

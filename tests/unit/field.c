@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Fields of records whose bytes and offsets cannot be trusted. */
 #include "util/field.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Event formats: the kernel's own, and texts that are wrong. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -111,7 +111,9 @@ static struct event_plan *add_event(struct buffer_plan *b, const char *name)
 
 static struct instance *open_buffer(size_t n, const char *clock)
 {
-	struct instance_opts o = { .plan = &plan, .clock = clock, .log = &fake.to };
+	struct instance_opts o = {
+		.plan = &plan, .clock = clock, .log = &fake.to, .match = instance_match_functions
+	};
 	struct instance *i;
 
 	assert_int_equal(instance_open(&i, undo, &plan.buffers[n], &o), 0);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Messages between recorder and agent: made, taken apart, cut off and bent. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -12,6 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "msg-host.h"
 #include "wire/msg.h"
 
 static void parse(const struct buf *b, struct msg *m)
@@ -292,11 +294,11 @@ static void test_counter(void **state)
 	uint32_t number;
 	struct msg m;
 
-	msg_add_counter_ask(&b, 7);
+	msg_add_sync_number(&b, MSG_SYNC_COUNTER, MSG_COUNTER_ASK, 7);
 	parse(&b, &m);
 	assert_int_equal(msg_get_sync(&m, &s), 0);
 	assert_true(msg_sync_is(&s, "counter", MSG_COUNTER_ASK));
-	assert_int_equal(msg_get_counter_ask(&s, &number), 0);
+	assert_int_equal(msg_get_sync_number(&s, &number), 0);
 	assert_int_equal(number, 7);
 	assert_int_equal(msg_get_counter_shot(&s, &got), -EBADMSG);
 	buf_release(&b);

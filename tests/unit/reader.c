@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -236,6 +237,7 @@ static void test_bent(void **state)
 /* ---- chains of options ---------------------------------------------------------------- */
 
 #define FRONT	    "\x17\x08\x44tracing7\0\0\x08\0\x10\0\0none\0\0"
+#define FRONT_ZSTD  "\x17\x08\x44tracing7\0\0\x08\0\x10\0\0zstd\0\0"
 #define CHAIN_FIRST (sizeof(FRONT) - 1 + 8)
 
 #define ADD(b, type, v) buf_add(b, &(type){ v }, sizeof(type))
@@ -352,6 +354,83 @@ static void test_one_section_often(void **state)
 	assert_string_equal(said, "not a whole trace.dat: its sections are too large together");
 }
 
+/* ---- errors of the machine are not the file's ---------------------------------------- */
+
+/* From now on reading fd fails with EISDIR, as a disk's EIO would. */
+static void break_fd(int fd)
+{
+	int dir = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	assert_true(dir >= 0);
+	assert_int_equal(dup2(dir, fd), fd);
+	close(dir);
+}
+
+static void test_read_error(void **state)
+{
+	int fd = make(7, "none");
+	char said[128] = "";
+	struct log log = { .fn = log_into, .ctx = said };
+	struct reader *r;
+
+	break_fd(fd);
+	assert_int_equal(reader_open(&r, fd, &log), -EISDIR);
+	assert_string_equal(said, "");
+	close(fd);
+}
+
+static void test_read_error_in_pages(void **state)
+{
+	static const char *const compressions[] = { "zstd", "none" };
+	struct reader_pages *p;
+	const uint8_t *page;
+	struct reader *r;
+
+	for (size_t i = 0; i < ARRAY_SIZE(compressions); i++) {
+		int fd = make(7, compressions[i]);
+
+		assert_int_equal(reader_open(&r, fd, NULL), 0);
+		assert_int_equal(reader_pages_open(&p, r, 0, 0), 0);
+		break_fd(fd);
+		assert_int_equal(reader_pages_next(p, &page), -EISDIR);
+		reader_pages_close(p);
+		if (!strcmp(compressions[i], "zstd")) /* the number of chunks comes first */
+			assert_int_equal(reader_pages_open(&p, r, 0, 0), -EISDIR);
+		reader_close(r);
+		close(fd);
+	}
+}
+
+/* A section that says it unpacks to 400 MiB, in a process that may have half of it. */
+static void test_no_memory(void **state)
+{
+	struct rlimit before, few = { .rlim_cur = 200 << 20 };
+	struct buf b = { 0 };
+	char said[128];
+	size_t n;
+	int ret;
+
+#ifdef __SANITIZE_ADDRESS__
+	skip(); /* its shadow memory is larger than any limit */
+#endif
+	buf_add(&b, FRONT_ZSTD, sizeof(FRONT_ZSTD) - 1);
+	ADD(&b, uint64_t, sizeof(FRONT_ZSTD) - 1 + 8);
+	ADD(&b, uint16_t, DAT_DONE);
+	ADD(&b, uint16_t, 1); /* compressed */
+	ADD(&b, uint32_t, 0);
+	ADD(&b, uint64_t, 8 + 4);
+	ADD(&b, uint32_t, 4);
+	ADD(&b, uint32_t, 400u << 20);
+	ADD(&b, uint32_t, 0);
+	assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
+	few.rlim_max = before.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_AS, &few), 0);
+	ret = open_bytes(&b, &n, said);
+	setrlimit(RLIMIT_AS, &before);
+	assert_int_equal(ret, -ENOMEM);
+	assert_string_equal(said, "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -363,6 +442,9 @@ int main(void)
 		cmocka_unit_test(test_chain),
 		cmocka_unit_test(test_one_section_often),
 		cmocka_unit_test(test_converted),
+		cmocka_unit_test(test_read_error),
+		cmocka_unit_test(test_read_error_in_pages),
+		cmocka_unit_test(test_no_memory),
 	};
 
 	return cmocka_run_group_tests_name("reader", tests, NULL, NULL);

@@ -161,6 +161,55 @@ static void test_hostile(void **state)
 	assert_int_equal(reopen(f), -EBADMSG);
 }
 
+/* What no recorder writes is refused when it is opened: at most so many buffers and CPUs. */
+static void test_limits(void **state)
+{
+	static const char one[] = "name\thyp\nclock\tboot\npath\tp\nkind\tk\npage_size\t4096\ncpus\t%u\n";
+	struct fixture *f = *state;
+	char name[32], text[128];
+
+	snprintf(text, sizeof(text), one, SPOOL_CPUS_MAX);
+	for (unsigned int i = 0; i < SPOOL_BUFFERS_MAX; i++) {
+		snprintf(name, sizeof(name), "buffers/%u", i);
+		overwrite(f, name, text);
+	}
+	assert_int_equal(reopen(f), 0);
+	assert_int_equal(spool_n_buffers(f->s), SPOOL_BUFFERS_MAX);
+	snprintf(name, sizeof(name), "buffers/%u", SPOOL_BUFFERS_MAX);
+	overwrite(f, name, text);
+	assert_int_equal(reopen(f), -EBADMSG);
+	snprintf(text, sizeof(text), "%s/%s", f->dir, name);
+	assert_int_equal(unlink(text), 0);
+	snprintf(text, sizeof(text), one, SPOOL_CPUS_MAX + 1);
+	overwrite(f, "buffers/3", text);
+	assert_int_equal(reopen(f), -EBADMSG);
+}
+
+/* CPUs count as far as their files go, and no file is made for the others. */
+static void test_missing_cpus(void **state)
+{
+	struct spool_buffer many = hyp;
+	struct fixture *f = *state;
+	char path[128];
+
+	many.n_cpus = SPOOL_CPUS_MAX;
+	assert_int_equal(spool_add_buffer(f->s, &many), 0);
+	assert_int_equal(spool_add_buffer(f->s, &many), 0);
+	for (unsigned int cpu = 0; cpu < 3; cpu++)
+		close(spool_pages_fd(f->s, 0, cpu));
+	spool_drop_missing_cpus(f->s);
+	assert_int_equal(spool_buffer(f->s, 0)->n_cpus, 3);
+	assert_int_equal(spool_buffer(f->s, 1)->n_cpus, 1);
+	snprintf(path, sizeof(path), "%s/pages/0.3", f->dir);
+	assert_int_equal(access(path, F_OK), -1);
+	many.n_cpus = 2;
+	assert_int_equal(spool_add_buffer(f->s, &many), 0);
+	for (unsigned int cpu = 0; cpu < 3; cpu++)
+		close(spool_pages_fd(f->s, 2, cpu));
+	spool_drop_missing_cpus(f->s);
+	assert_int_equal(spool_buffer(f->s, 2)->n_cpus, 2);
+}
+
 static void test_reserve(void **state)
 {
 	struct fixture *f = *state;
@@ -270,6 +319,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_buffers, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_live_one_is_left_alone, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_hostile, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_limits, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_missing_cpus, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_reserve, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_rewrite, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_rewrite_completed, setup, teardown),

@@ -33,6 +33,22 @@ static void expect_right(const struct sync_result *r)
 	}
 }
 
+static int solve_files(const struct opened *host, const struct opened *guest, const struct offset_vcpu *vcpus,
+		       size_t n_vcpus, const struct sync_prior *prior, struct sync_result *r,
+		       const struct log *log)
+{
+	struct sync_host h;
+	struct sync_guest g;
+	int ret;
+
+	assert_int_equal(sync_host_read(&h, &host->source, log), 0);
+	assert_int_equal(sync_guest_read(&g, &guest->source), 0);
+	ret = sync_solve_evidence(&h, &g, vcpus, n_vcpus, prior, r, log);
+	sync_guest_release(&g);
+	sync_host_release(&h);
+	return ret;
+}
+
 static void test_capture(void **state)
 {
 	const struct offset_vcpu right[] = { { 0, 100 }, { 1, 102 } }, wrong[] = { { 0, 102 }, { 1, 100 } };
@@ -42,19 +58,19 @@ static void test_capture(void **state)
 	open_one(&host, DATA "trace.dat");
 	open_one(&guest, DATA "trace-Guest.dat");
 	assert_true(host.source.steady && guest.source.steady);
-	assert_int_equal(sync_files(&host.source, &guest.source, NULL, 0, NULL, &r, NULL), 0);
+	assert_int_equal(solve_files(&host, &guest, NULL, 0, NULL, &r, NULL), 0);
 	expect_right(&r);
 	sync_result_release(&r);
-	assert_int_equal(sync_files(&host.source, &guest.source, right, 2, NULL, &r, NULL), 0);
+	assert_int_equal(solve_files(&host, &guest, right, 2, NULL, &r, NULL), 0);
 	expect_right(&r);
 	assert_false(r.map_changed);
 	sync_result_release(&r);
-	assert_int_equal(sync_files(&host.source, &guest.source, wrong, 2, NULL, &r, NULL), 0);
+	assert_int_equal(solve_files(&host, &guest, wrong, 2, NULL, &r, NULL), 0);
 	expect_right(&r);
 	assert_true(r.map_changed);
 	sync_result_release(&r);
 	/* without any windows: nothing, or the ping that there was */
-	assert_int_equal(sync_files(&guest.source, &guest.source, NULL, 0, NULL, &r, NULL), 0);
+	assert_int_equal(solve_files(&guest, &guest, NULL, 0, NULL, &r, NULL), 0);
 	assert_int_equal(r.class, SYNC_NONE);
 	assert_int_equal(r.n_knots, 0);
 	sync_result_release(&r);
@@ -70,11 +86,11 @@ static void test_prior(void **state)
 
 	open_one(&host, DATA "trace.dat");
 	open_one(&guest, DATA "trace-Guest.dat");
-	assert_int_equal(sync_files(&host.source, &guest.source, NULL, 0, &prior, &r, NULL), 0);
+	assert_int_equal(solve_files(&host, &guest, NULL, 0, &prior, &r, NULL), 0);
 	expect_right(&r);
 	sync_result_release(&r);
 	host.source.n_formats = 0; /* no kvm events */
-	assert_int_equal(sync_files(&host.source, &guest.source, NULL, 0, &prior, &r, NULL), 0);
+	assert_int_equal(solve_files(&host, &guest, NULL, 0, &prior, &r, NULL), 0);
 	assert_int_equal(r.class, SYNC_PING);
 	assert_int_equal(sync_offset(&r, 21900000000), prior.offset);
 	assert_true(sync_bound(&r, 21900000000) >= prior.bound);

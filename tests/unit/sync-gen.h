@@ -8,10 +8,10 @@
  * lost or bent on the way.
  */
 
-#include "sync/math.h"
 #include "sync/sync.h"
 #include "util/array.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,26 +42,11 @@ struct gen {
 	size_t n_bends;
 	/* the data */
 	struct sync_input in;
+	struct sync_cpu *cpus;
 	struct sync_windows windows;
 	struct sync_point *points;
 	size_t n_points, cap_points;
 	int32_t *pids, *true_pids;
-	/* anchors, when asked for: sleeps in half of the gaps, and a timer interrupt behind some */
-	bool anchors, no_entries;
-	double displaced_anchors; /* part of them */
-	/* or calls instead, in that part of the gaps; that part of them by one side only */
-	double calls, untraced, unseen;
-	bool twice; /* an untraced one behind each */
-	/* or interrupts that are injected; that part of them by the hardware, unseen */
-	bool injected;
-	double silent;
-	struct sync_deed *guest_deeds, *host_deeds;
-	size_t n_guest_deeds, n_host_deeds;
-	struct sync_tick *ticks;
-	size_t n_ticks;
-	struct sync_raise *raises;
-	size_t n_raises;
-	struct sync_gap *host_gaps;
 };
 
 static inline uint64_t gen_u64(struct gen *g)
@@ -119,7 +104,7 @@ static inline double gen_shift(const struct gen *g, double c)
 
 static inline int64_t gen_truth(const struct gen *g, uint64_t guest)
 {
-	return g->offset0 + num_round(gen_shift(g, (double)(int64_t)(guest - g->guest0)));
+	return g->offset0 + llround(gen_shift(g, (double)(int64_t)(guest - g->guest0)));
 }
 
 /* Guest time of a host one, both from their starts; -1: the guest was paused. */
@@ -191,15 +176,7 @@ static inline void gen_point(struct gen *g, double t, int32_t pid, bool enter, u
 		g->cap_points = g->cap_points * 2 + 1024;
 		g->points = realloc(g->points, g->cap_points * sizeof(*g->points));
 	}
-	g->points[g->n_points++] =
-		(struct sync_point){ host0 + (uint64_t)num_round(t), pid, SYNC_KVM, enter };
-}
-
-static inline int gen_by_time(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
+	g->points[g->n_points++] = (struct sync_point){ host0 + (uint64_t)llround(t), pid, SYNC_KVM, enter };
 }
 
 /* The events of one stay in the guest, [a, b] in host time. */
@@ -220,114 +197,15 @@ static inline void gen_stay(struct gen *g, struct sync_cpu *c, size_t *cap, doub
 			*cap = *cap * 2 + 256;
 			c->times = realloc(c->times, *cap * sizeof(*c->times));
 		}
-		c->times[c->n++] = g->guest0 + (uint64_t)num_round(t);
+		c->times[c->n++] = g->guest0 + (uint64_t)llround(t);
 	}
-}
-
-static inline double gen_moved(struct gen *g)
-{
-	return gen_one(g) < g->displaced_anchors ? (2 * gen_one(g) - 1) * 1e6 : 0;
-}
-
-/* A timer is raised at h; its handler runs in the guest soon after entry at a. */
-static inline void gen_tick(struct gen *g, unsigned int cpu, double h, double clear, double a, uint64_t host0)
-{
-	double at = gen_guest(g, a + 1000 + gen_exp(g, 4000));
-	struct sync_raise raise = { host0 + (uint64_t)num_round(h + gen_moved(g)), g->true_pids[cpu], 27 };
-
-	if (at < 0 || clear < 0)
-		return;
-	g->ticks = array_grow(g->ticks, g->n_ticks, sizeof(*g->ticks));
-	g->raises = array_grow(g->raises, g->n_raises, sizeof(*g->raises));
-	g->raises[g->n_raises++] = raise;
-	g->ticks[g->n_ticks++] = (struct sync_tick){ g->guest0 + (uint64_t)num_round(at),
-						     g->guest0 + (uint64_t)num_round(clear), cpu, 27, false };
-}
-
-/* An interrupt is injected at an entry at a, and taken at once. */
-static inline void gen_injected(struct gen *g, unsigned int cpu, double clear, double a, uint64_t host0)
-{
-	double at = gen_guest(g, a + 500 + gen_exp(g, 2000));
-	uint32_t vector = 236 + gen_u64(g) % 3;
-	double h = a - gen_exp(g, 300) + gen_moved(g);
-
-	if (at < 0 || clear < 0 || gen_one(g) < 0.3)
-		return;
-	g->ticks = array_grow(g->ticks, g->n_ticks, sizeof(*g->ticks));
-	g->ticks[g->n_ticks++] =
-		(struct sync_tick){ g->guest0 + (uint64_t)num_round(at),
-				    g->guest0 + (uint64_t)num_round(clear), cpu, vector, true };
-	if (gen_one(g) < g->silent)
-		return;
-	g->raises = array_grow(g->raises, g->n_raises, sizeof(*g->raises));
-	g->raises[g->n_raises++] =
-		(struct sync_raise){ host0 + (uint64_t)num_round(h), g->true_pids[cpu], vector };
-}
-
-static inline void gen_guest_deed(struct gen *g, struct sync_deed one, double a, double b)
-{
-	one.a = g->guest0 + (uint64_t)num_round(a);
-	one.b = g->guest0 + (uint64_t)num_round(b);
-	g->guest_deeds = array_grow(g->guest_deeds, g->n_guest_deeds, sizeof(one));
-	g->guest_deeds[g->n_guest_deeds++] = one;
-}
-
-static inline void gen_host_deed(struct gen *g, struct sync_deed one, double a, double b, uint64_t host0)
-{
-	one.a = host0 + (uint64_t)num_round(a);
-	one.b = host0 + (uint64_t)num_round(b);
-	g->host_deeds = array_grow(g->host_deeds, g->n_host_deeds, sizeof(one));
-	g->host_deeds[g->n_host_deeds++] = one;
-}
-
-/* A call that leaves the guest between an exit at b and the entry at a. */
-static inline void gen_call(struct gen *g, unsigned int cpu, double b, double a, uint64_t host0)
-{
-	double from = gen_guest(g, b - gen_exp(g, 2000)), to = gen_guest(g, a + gen_exp(g, 2000));
-	struct sync_deed call = { .kind = SYNC_PTP, .pid = g->true_pids[cpu] };
-	double at = b + 500 + gen_moved(g);
-
-	if (from < 0 || to < 0 || gen_one(g) >= g->calls)
-		return;
-	if (gen_one(g) >= g->untraced)
-		gen_guest_deed(g, call, from, to);
-	if (gen_one(g) >= g->unseen)
-		gen_host_deed(g, call, at, at, host0);
-	if (g->twice)
-		gen_host_deed(g, call, at + 30e3, at + 30e3, host0);
-}
-
-/* Between an exit at b and the entry at a: what leads to the one and comes of the other. */
-static inline void gen_gap(struct gen *g, unsigned int cpu, double b, double a, uint64_t host0)
-{
-	double idle = gen_guest(g, b - gen_exp(g, 2000)), woken = gen_guest(g, a + gen_exp(g, 2000));
-	double clear = gen_guest(g, b - 3000), moved = gen_moved(g);
-	struct sync_deed deed = { .key = cpu, .kind = SYNC_SLEEP, .pid = g->true_pids[cpu] };
-
-	if (g->injected) {
-		gen_injected(g, cpu, clear, a, host0);
-		return;
-	}
-	if (g->calls > 0) {
-		gen_call(g, cpu, b, a, host0);
-		return;
-	}
-	if (idle < 0 || woken < 0 || a - b < 10000)
-		return;
-	if (gen_one(g) < 0.3) {
-		gen_tick(g, cpu, a - 1000 - gen_exp(g, 1000), clear, a, host0);
-		return;
-	}
-	gen_guest_deed(g, deed, idle, woken);
-	gen_host_deed(g, deed, b + 500 + moved, a - 500 + moved, host0);
 }
 
 static inline void gen_vcpu(struct gen *g, unsigned int i, uint64_t host0)
 {
-	struct sync_cpu *c = &g->in.cpus[i];
+	struct sync_cpu *c = &g->cpus[i];
 	int32_t pid = g->true_pids[i];
 	double end = g->length + gen_shift(g, g->length), t = gen_exp(g, g->gap);
-	double before = -1; /* exit */
 	size_t cap = 0;
 
 	c->cpu = i;
@@ -345,18 +223,15 @@ static inline void gen_vcpu(struct gen *g, unsigned int i, uint64_t host0)
 			}
 		}
 		b = b > end ? end : b;
-		if (b > a && !lost && !g->no_entries && !(gen_one(g) < g->lost_one_side))
+		if (b > a && !lost && !(gen_one(g) < g->lost_one_side))
 			gen_point(g, a, pid, true, host0);
 		if (b > a && !lost && !(gen_one(g) < g->lost_one_side))
 			gen_point(g, b, pid, false, host0);
 		if (b > a)
 			gen_stay(g, c, &cap, a, b);
-		if (g->anchors && b > a && before >= 5000)
-			gen_gap(g, i, before, a, host0);
-		before = b > a ? b : before;
 		t = (t > b ? t : b) + 500 + gen_exp(g, gen_one(g) < 0.05 ? g->idle : g->gap);
 	}
-	qsort(c->times, c->n, sizeof(*c->times), gen_by_time);
+	qsort(c->times, c->n, sizeof(*c->times), compare_u64);
 }
 
 static inline void gen_pids(struct gen *g)
@@ -382,7 +257,8 @@ static inline void gen_make(struct gen *g)
 	host0 = g->guest0 + (uint64_t)g->offset0;
 	gen_pids(g);
 	g->in.n_cpus = g->n_vcpus;
-	g->in.cpus = calloc(g->n_vcpus, sizeof(*g->in.cpus));
+	g->cpus = calloc(g->n_vcpus, sizeof(*g->cpus));
+	g->in.cpus = g->cpus;
 	for (unsigned int i = 0; i < g->n_vcpus; i++)
 		gen_vcpu(g, i, host0);
 	g->in.begin = host0;
@@ -390,15 +266,6 @@ static inline void gen_make(struct gen *g)
 	sync_windows_pair(&g->windows, g->points, g->n_points, g->in.begin, g->in.end, 0, 0);
 	g->in.windows = g->windows.v;
 	g->in.n_windows = g->windows.n;
-	sync_raises_sort(g->raises, g->n_raises);
-	g->in.guest_deeds = g->guest_deeds;
-	g->in.n_guest_deeds = g->n_guest_deeds;
-	g->in.host_deeds = g->host_deeds;
-	g->in.n_host_deeds = g->n_host_deeds;
-	g->in.ticks = g->ticks;
-	g->in.n_ticks = g->n_ticks;
-	g->in.raises = g->raises;
-	g->in.n_raises = g->n_raises;
 }
 
 /* Of the usual kind; the clocks and what is wrong with it come from the caller. */
@@ -428,12 +295,12 @@ static inline bool gen_right(const struct gen *g, const struct sync_result *r, d
 			uint64_t next = i + 1 < r->n_knots ? r->knots[i + 1].time : r->knots[i].time;
 			uint64_t t = r->knots[i].time + (next - r->knots[i].time) / 20 * (uint64_t)k;
 			uint64_t bound = sync_bound(r, t);
-			double off = num_abs((double)(sync_offset(r, t) - gen_truth(g, t)));
+			double off = fabs((double)(sync_offset(r, t) - gen_truth(g, t)));
 
 			if (bound == UINT64_MAX || off <= (double)bound || !gen_shown(g, t))
 				continue;
 			right = false;
-			*worst = num_max(*worst, off - (double)bound);
+			*worst = fmax(*worst, off - (double)bound);
 		}
 	return right;
 }
@@ -441,14 +308,9 @@ static inline bool gen_right(const struct gen *g, const struct sync_result *r, d
 static inline void gen_release(struct gen *g)
 {
 	for (unsigned int i = 0; i < g->n_vcpus; i++)
-		free(g->in.cpus[i].times);
-	free(g->in.cpus);
+		free(g->cpus[i].times);
+	free(g->cpus);
 	free(g->windows.v);
-	free(g->guest_deeds);
-	free(g->host_deeds);
-	free(g->host_gaps);
-	free(g->ticks);
-	free(g->raises);
 	free(g->points);
 	free(g->pids);
 	free(g->true_pids);

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "dat/reader.h"
-#include "sync/sync.h"
+#include "sync/evidence.h"
 
 struct opened {
 	int fd;

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "sync/sync.h"
+#include "sync/evidence.h"
 
 #define PID 77
 #define MS  1000000ull

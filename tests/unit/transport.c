@@ -93,7 +93,7 @@ static void test_same_host(void **state)
 /* ---- UNIX sockets ------------------------------------------------------------------------- */
 
 struct place {
-	char dir[512];
+	char dir[400];
 	struct transport_addr a;
 	int fd;
 };

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* Jobs by several threads: each is done once, and waited for. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>

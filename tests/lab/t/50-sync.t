@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Guests' clocks against the truth, which KVM's PTP call tells (clockshots.c):
 # guests with 2 and 4 vCPUs, on both kinds of host, plainly, stopped half-way by
-# QEMU's monitor and by a signal, and with all of the host's CPUs busy; by the exact
+# QEMU's monitor and by a signal, and with all of the host's CPUs busy; by the counter
 # method and by the hypervisor's windows. Stock's ptp is measured beside it.
 # A long recording, stopped half-way, is synchronised by the counters and then from its
 # files, by the windows alone.
@@ -100,11 +100,11 @@ for mode in ${HYPTRACE_LAB_MODES:-protected nvhe}; do
 	vm_up -m "$mode" -g 2 -a hyptrace-agent
 	begin_shots
 	for a in "${acts[@]}"; do
-		one "exact-$a" exact "$a"
+		one "counter-$a" counter "$a"
 		one "hyp-$a" hyp "$a"
 	done
 	if [ "$long" -gt 0 ]; then
-		seconds=$long one long exact stop
+		seconds=$long one long counter stop
 	fi
 	run "timeout 100 trace-cmd record -o ptp.dat -C boot -A Guest@3:823 -e sched -- sleep 1; cp ptp*.dat /mnt/out"
 	recorded "$mode: stock trace-cmd with hyptrace-agent, by ptp"
@@ -121,12 +121,12 @@ for mode in ${HYPTRACE_LAB_MODES:-protected nvhe}; do
 	is "$output" "1
 p:mine/wake wake_up_process" "$mode: kill -9 and recover take the probe away, and nobody else's" || diag "$stderr"
 	for a in "${acts[@]}"; do
-		judge "exact-$a" exact hard
+		judge "counter-$a" counter hard
 		# by the events alone, not every one of them is sure about a jump
 		judge "hyp-$a" 'hyp windows' 'hard|soft'
 	done
 	if [ "$long" -gt 0 ]; then
-		judge long exact hard
+		judge long counter hard
 		"$build/hyptrace" sync --write "$out/long.dat" "$out/long-Guest.dat" "$out/long-Guest2.dat" >"$tmp/sync" 2>&1
 		ok $? "$mode: $long s: hyptrace sync --write" || diag "$(cat "$tmp/sync")"
 		judge long 'hyp windows' 'hard|soft'
@@ -137,7 +137,7 @@ p:mine/wake wake_up_process" "$mode: kill -9 and recover take the probe away, an
 	lab down "$vm"
 done
 
-median exact 1000
+median counter 1000
 median 'hyp windows' 10000
 diag "all in ns; outside: knots where the truth (+- its own bound) is not within the file's bound
 $(cat "$table")"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # An x86-64 host with Debian's stock kernel, recorded by stock trace-cmd, then by
 # hyptrace with its own agent: the offset by kvm windows alone, and that by the
-# exact method, hold the true one, which KVM tells (tsc-offset).
+# counter method, hold the true one, which KVM tells (tsc-offset).
 # shellcheck source=tests/lab/t/x86.sh
 . "$(dirname "$0")/x86.sh"
 
@@ -13,7 +13,7 @@ own_recordings() {
 		cp -r /mnt/out/own /tmp/own
 		export HYPTRACE_GUEST_TIMEOUT_MS=60000
 		for clock in x86-tsc boot; do
-			own/ld.so --library-path own own/hyptrace record --tsync exact -C $clock -o own-$clock.dat \
+			own/ld.so --library-path own own/hyptrace record --tsync counter -C $clock -o own-$clock.dat \
 				-e kvm:kvm_entry -e kvm:kvm_exit -A Guest@3:824 -e sched:sched_switch -e irq:irq_handler_entry \
 				-- sleep 2 2>/mnt/out/own-$clock.err
 			echo "status $?" >>/mnt/out/own-$clock.err
@@ -68,8 +68,8 @@ for clock in x86-tsc boot; do
 	like "$said" '^status 0$' "$clock: recorded by hyptrace"
 	like "$said" ' host [1-9][0-9]* events, .* \(0 lost\); Guest [1-9][0-9]* events, .* \(0 lost\): ' \
 		"$clock: events of host and guest, none lost"
-	like "$said" "clock offset known to \\+- [0-9.]+ $unit \\(hard, exact; 0 of [1-9][0-9]* events outside\\)" \
-		"$clock: exact, hard, in $unit, and no event is outside"
+	like "$said" "clock offset known to \\+- [0-9.]+ $unit \\(hard, counter; 0 of [1-9][0-9]* events outside\\)" \
+		"$clock: counter, hard, in $unit, and no event is outside"
 	diag "$(grep 'clock offset' <<<"$said")"
 	like "$(cat "$file.events")" '[1-9][0-9]* +kvm_entry:' "$clock: stock reports the host's kvm_entry"
 	like "$(cat "$file.events")" '[1-9][0-9]* +kvm_exit:' "... and its kvm_exit"
@@ -87,5 +87,5 @@ is "$(awk -v truth="$truth" -F '[\t @[]+' '
 			if (truth < v[i] - bound || truth > v[i] + bound) print "offset", v[i], "bound", bound
 		}
 		if (knots < 4 || n < 2 * knots) print knots + 0, "knots in", n + 0, "lines"
-	}' "$tmp/out/own-x86-tsc.options")" "" "tsc-offset lies inside the exact method's bound at every knot"
+	}' "$tmp/out/own-x86-tsc.options")" "" "tsc-offset lies inside the counter method's bound at every knot"
 done_testing

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_H
+#define HYPTRACE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
+/*
+ * libhyptrace: reads the recordings of a host, its hypervisor and its guests as one
+ * timeline, computes the offsets of guests' clocks, records and recovers. hyptrace(3)
+ * has an example.
+ *
+ * Errors: calls return 0 or -errno unless they say otherwise; the log callback gets
+ * the reason in words. -EBADMSG: a file that is no trace.dat or contradicts itself;
+ * -ENOTSUP: a version, byte order or compression that is not read; -EINVAL: wrong
+ * arguments; -ENOMEM; and what the system says about files (-ENOENT, -EIO ...).
+ *
+ * Sizes: each struct begins with its size, which the caller sets to sizeof: a program
+ * that was built against an older or newer header works. A newer one's members that
+ * this library does not know must be 0 (-E2BIG).
+ *
+ * Threads: different handles may be used by different threads at the same time, one
+ * handle by one thread at a time. The library has no state of its own beside handles;
+ * libtraceevent's plugins, which it loads, are the process's.
+ *
+ * Memory: what a call returns belongs to its handle and is valid as long as the call
+ * says; handles are freed by their own call, for which NULL is fine.
+ */
+
+/* ---- log --------------------------------------------------------------------------- */
+
+enum hyptrace_log_level { HYPTRACE_ERROR, HYPTRACE_WARNING, HYPTRACE_INFO, HYPTRACE_DEBUG };
+
+/* message: one line without a newline, valid during the call. */
+typedef void hyptrace_log_fn(void *ctx, enum hyptrace_log_level level, const char *message);
+
+/* ---- reading ----------------------------------------------------------------------- */
+
+/* Files that were opened together. */
+struct hyptrace;
+
+enum {
+	HYPTRACE_RAW_TIMES = 1, /* times as recorded: no offset, date or conversion is applied */
+	HYPTRACE_NO_DATE = 2,	/* not the time of day, where the file has it (record --date) */
+};
+
+struct hyptrace_open_opts {
+	size_t size;
+	unsigned int flags; /* HYPTRACE_RAW_TIMES ... */
+	hyptrace_log_fn *log;
+	void *log_ctx;
+};
+
+/*
+ * hyptrace_open - open the trace.dat files of a host and its guests as one timeline
+ * @out: the handle, for hyptrace_close
+ * @paths: @n files, the host's first
+ * @opts: NULL for defaults
+ *
+ * Event formats and libtraceevent's plugins are not loaded before the first
+ * hyptrace_next.
+ */
+int hyptrace_open(struct hyptrace **out, const char *const *paths, size_t n,
+		  const struct hyptrace_open_opts *opts);
+void hyptrace_close(struct hyptrace *h);
+
+#define HYPTRACE_UNKNOWN UINT64_MAX /* of a bound */
+
+/* One event. Pointers are valid until the next call of hyptrace_next, _sync or _close. */
+struct hyptrace_event {
+	size_t size;
+	uint64_t time;	     /* ns of the host's clock; ticks where the clock has no ns */
+	uint64_t bound;	     /* the true time is within time +- bound ns; 0: the file's own clock is */
+			     /* the timeline's; HYPTRACE_UNKNOWN: nothing bounds the guest's offset */
+	const char *machine; /* the guest's name, or the file's without ".dat" */
+	const char *buffer;  /* "": the top buffer; "hyp": the hypervisor's */
+	const char *system;  /* "sched"; NULL: the file has no format for it */
+	const char *name;    /* "sched_switch"; NULL likewise */
+	const char *comm;    /* the task's name; NULL: unknown */
+	const void *data;    /* the record's bytes; NULL: no event, only a loss at a CPU's end */
+	size_t data_size;    /* bytes */
+	unsigned int file;   /* index of its path */
+	unsigned int cpu;
+	unsigned int id; /* the event's, in its file */
+	int pid;	 /* of the task; -1: unknown */
+	int64_t lost;	 /* events lost before it on this CPU; -1: an unknown number */
+};
+
+/*
+ * hyptrace_next - the next event of all files by time
+ *
+ * Returns 1 and fills *@event, 0 at the end, or -errno. Damaged places in a file do not
+ * end it: what is missing counts as lost, and in hyptrace_damaged.
+ */
+int hyptrace_next(struct hyptrace *h, struct hyptrace_event *event);
+/* Damaged places met so far. */
+uint64_t hyptrace_damaged(const struct hyptrace *h);
+
+enum hyptrace_kind {
+	HYPTRACE_UNSIGNED, /* number */
+	HYPTRACE_SIGNED,   /* (int64_t)number */
+	HYPTRACE_STRING,   /* data, data_size without the NUL, which may be missing */
+	HYPTRACE_BYTES,	   /* data: an array */
+};
+
+/* A field of an event; pointers as in struct hyptrace_event. */
+struct hyptrace_field {
+	size_t size;
+	const char *name;
+	enum hyptrace_kind kind;
+	uint64_t number;
+	const void *data;
+	size_t data_size; /* bytes */
+	size_t item_size; /* of an array: bytes of each item */
+};
+
+/*
+ * A field of the event that hyptrace_next gave last, by name or by its place in the
+ * event's format, from 0. -ENOENT: there is none; -EBADMSG: the record ends before it.
+ */
+int hyptrace_field(struct hyptrace *h, const char *name, struct hyptrace_field *field);
+int hyptrace_field_at(struct hyptrace *h, size_t index, struct hyptrace_field *field);
+/* That event's fields as `hyptrace report` prints them; NULL: out of memory, or no event. */
+const char *hyptrace_text(struct hyptrace *h);
+
+/* ---- offsets of guests' clocks ------------------------------------------------------- */
+
+/*
+ * hyptrace_sync - compute the offset of each guest's clock, as `hyptrace sync` does
+ *
+ * The first file is the host's. A guest whose offset can be computed gets it in place of
+ * what its file says; iteration begins anew, with times and bounds by it.
+ */
+int hyptrace_sync(struct hyptrace *h);
+
+/* host time = guest time + offset, in ns; in ticks where clocks have no ns */
+struct hyptrace_offset {
+	size_t size;
+	int64_t offset;
+	uint64_t bound;		/* half width; HYPTRACE_UNKNOWN */
+	const char *class_name; /* "hard": a proof, "soft", "ping", "none"; "": the file does not say */
+	const char *method;	/* "hyp windows", "kvm windows" ...; "": the file does not say */
+};
+
+/*
+ * hyptrace_offset - a guest's offset at a time of its own clock
+ * @file: index of its path
+ *
+ * By hyptrace_sync, else as its file has it. The words are valid until hyptrace_close or
+ * hyptrace_sync. -ENODATA: neither has an offset.
+ */
+int hyptrace_offset(const struct hyptrace *h, unsigned int file, uint64_t time,
+		    struct hyptrace_offset *offset);
+
+/* ---- recording ----------------------------------------------------------------------- */
+
+/* What is to be recorded. */
+struct hyptrace_plan;
+
+/*
+ * hyptrace_plan_parse - a plan from arguments as hyptrace-record(1) has them
+ * @argv: @argc of them, [0] is the command's name; copied
+ * @error: at most @error_size bytes of text when -EINVAL is returned; may be NULL
+ */
+int hyptrace_plan_parse(struct hyptrace_plan **out, int argc, const char *const *argv, char *error,
+			size_t error_size);
+void hyptrace_plan_free(struct hyptrace_plan *plan);
+
+struct hyptrace_record_opts {
+	size_t size;
+	int stop_fd;		 /* recording ends when it becomes readable; 0: with its command only */
+	int guest_timeout_ms;	 /* for an answer of a guest's agent; 0: the default */
+	const char *tracing_dir; /* NULL: where tracefs is mounted */
+	hyptrace_log_fn *log;
+	void *log_ctx;
+};
+
+struct hyptrace_summary {
+	size_t size;
+	uint64_t events, lost, bad; /* of all buffers; bad: records or pages that made no sense */
+	uint64_t file_bytes;
+	double seconds;	    /* tracing was on; 0 after a recovery, which does not count events either */
+	int guests_lost;    /* before the end; what they sent is kept */
+	int not_restored;   /* entries of tracefs that could not be put back */
+	int command_status; /* of the plan's command, as waitpid(2) has it; -1: there was none */
+	char output[4096];  /* the host's file */
+	char kept[4096];    /* the spool, when no file could be made of it: for hyptrace_recover */
+};
+
+/*
+ * hyptrace_record - carry out a plan: returns when its command has ended or stop_fd says so
+ * hyptrace_recover - make a file of the spool of a recorder that was killed
+ * @output: NULL for where the recording was to go
+ * @summary: may be NULL
+ *
+ * -errno: nothing was recorded, or (summary->kept) what was lies in the spool.
+ */
+int hyptrace_record(const struct hyptrace_plan *plan, const struct hyptrace_record_opts *opts,
+		    struct hyptrace_summary *summary);
+int hyptrace_recover(const char *spool, const char *output, const struct hyptrace_record_opts *opts,
+		     struct hyptrace_summary *summary);
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_API_HANDLE_PRIV_H
+#define HYPTRACE_API_HANDLE_PRIV_H
+
+#include <traceevent/trace-seq.h>
+
+#include "api/handle.h"
+
+/* Shared by the files of lib/api. */
+
+/* The caller's callback, the ctx of a struct log with logger_call. */
+struct logger {
+	hyptrace_log_fn *fn;
+	void *ctx;
+};
+void logger_call(void *ctx, enum log_level level, const char *message);
+
+struct hyptrace {
+	struct logger logger;
+	struct log log;
+	struct strlist paths;
+	struct inputs in;
+	bool loaded; /* formats and plugins */
+	merge_want *want;
+	void *want_ctx;
+	struct timeline *timeline; /* NULL: not begun */
+	bool has_record;
+	struct timeline_record record;
+	struct trace_seq text;
+};
+
+/* Iteration begins anew. */
+void handle_rewind(struct hyptrace *h);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_API_HANDLE_H
+#define HYPTRACE_API_HANDLE_H
+
+#include "hyptrace.h"
+#include "read/timeline.h"
+
+/*
+ * What hyptrace's own commands need beyond hyptrace.h: libtraceevent's side of a handle.
+ * Pointers are the handle's, valid as hyptrace.h has it for its own.
+ */
+
+/* A hyptrace_log_fn that hands on to a struct log, its ctx. */
+void handle_log_to(void *log, enum hyptrace_log_level level, const char *message);
+/* The same way back, for calls below: as long as the handle. */
+const struct log *handle_log(const struct hyptrace *h);
+
+/*
+ * The files. Until they are loaded the caller may correct each one's time, set flags of
+ * its tep and register handlers there.
+ */
+struct inputs *handle_inputs(struct hyptrace *h);
+/* Formats and plugins, now instead of with the first hyptrace_next. -ENOMEM, -EBADMSG. */
+int handle_load(struct hyptrace *h);
+/*
+ * Only those CPUs from the next hyptrace_next on, which begins anew; want and ctx as of
+ * merge_open.
+ */
+void handle_want(struct hyptrace *h, merge_want *want, void *ctx);
+/* The record of the event that hyptrace_next gave last. */
+struct timeline_record *handle_record(struct hyptrace *h);
+/* The one behind it in its buffer, without taking it: 1, 0 or -ENOMEM. */
+int handle_peek(struct hyptrace *h, struct timeline_record *next);
+/* hyptrace_text of its *len bytes, without an end; raw: fields as numbers. NULL as there. */
+const char *handle_text(struct hyptrace *h, bool raw, size_t *len);
+
+/* ---- size-tagged structs ------------------------------------------------------------- */
+
+/* Fills ours (of that size) from the caller's, which may be NULL: nothing. -EINVAL, -E2BIG. */
+int tagged_read(void *ours, size_t size, const void *theirs);
+/* Gives the caller as much of ours as its struct has room for. -EINVAL. */
+int tagged_write(void *theirs, const void *ours, size_t size);
+
+#endif

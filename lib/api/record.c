@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The recording half of hyptrace.h: plans, recording and recovering by a session. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/handle-priv.h"
+#include "session/session.h"
+#include "tracefs/grammar.h"
+
+struct hyptrace_plan {
+	struct strlist words; /* plan.command points into them */
+	char **argv;	      /* the same, in the order of the parser */
+	struct record_plan plan;
+};
+
+void hyptrace_plan_free(struct hyptrace_plan *plan)
+{
+	if (!plan)
+		return;
+	record_plan_release(&plan->plan);
+	strlist_release(&plan->words);
+	free(plan->argv);
+	free(plan);
+}
+
+static int plan_fill(struct hyptrace_plan *p, int argc, const char *const *argv, struct opts_error *err)
+{
+	int ret;
+
+	for (int i = 0; i < argc; i++)
+		if (strlist_add(&p->words, argv[i]))
+			return -ENOMEM;
+	p->argv = calloc((size_t)argc + 1, sizeof(*p->argv));
+	if (!p->argv)
+		return -ENOMEM;
+	memcpy(p->argv, p->words.v, (size_t)argc * sizeof(*p->argv));
+	ret = grammar_parse_line(&p->plan, argc, p->argv, err);
+	if (ret != OPTS_STOP)
+		return ret;
+	return opts_error(err, "-h is for the command line");
+}
+
+int hyptrace_plan_parse(struct hyptrace_plan **out, int argc, const char *const *argv, char *error,
+			size_t error_size)
+{
+	struct opts_error err = { "" };
+	struct hyptrace_plan *p;
+	int ret;
+
+	*out = NULL;
+	if (argc < 1)
+		return -EINVAL;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return -ENOMEM;
+	ret = plan_fill(p, argc, argv, &err);
+	if (error && error_size)
+		snprintf(error, error_size, "%s", err.text);
+	if (ret) {
+		hyptrace_plan_free(p);
+		return ret;
+	}
+	*out = p;
+	return 0;
+}
+
+/* ---- sessions ------------------------------------------------------------------------ */
+
+static int summary_out(const struct session_summary *s, struct hyptrace_summary *to)
+{
+	struct hyptrace_summary *o;
+	int ret;
+
+	if (!to)
+		return 0;
+	o = calloc(1, sizeof(*o));
+	if (!o)
+		return -ENOMEM;
+	o->file_bytes = s->file_bytes;
+	o->seconds = s->seconds;
+	o->not_restored = s->not_restored;
+	o->command_status = s->has_command_status ? s->command_status : -1;
+	for (size_t i = 0; i < s->n_buffers; i++) {
+		o->events += s->buffers[i].events;
+		o->lost += s->buffers[i].lost;
+		o->bad += s->buffers[i].bad;
+		o->guests_lost += !!s->buffers[i].guest_lost;
+	}
+	memcpy(o->output, s->output, sizeof(o->output));
+	memcpy(o->kept, s->kept, sizeof(o->kept));
+	ret = tagged_write(to, o, sizeof(*o));
+	free(o);
+	return ret;
+}
+
+struct session_call {
+	struct hyptrace_record_opts opts;
+	struct logger logger;
+	struct log log;
+	struct session_opts session;
+	struct session_summary summary;
+};
+
+static int call_init(struct session_call *c, const struct hyptrace_record_opts *opts)
+{
+	int ret = tagged_read(&c->opts, sizeof(c->opts), opts);
+
+	c->logger = (struct logger){ c->opts.log, c->opts.log_ctx };
+	c->log = (struct log){ c->opts.log ? logger_call : NULL, &c->logger };
+	c->session = (struct session_opts){ .tracing_dir = c->opts.tracing_dir,
+					    .stop_fd = c->opts.stop_fd > 0 ? c->opts.stop_fd : -1,
+					    .guest_timeout_ms = c->opts.guest_timeout_ms,
+					    .log = &c->log };
+	return ret;
+}
+
+/* Frees the call; ret goes on unless the summary cannot be given. */
+static int call_end(struct session_call *c, int ret, struct hyptrace_summary *summary)
+{
+	int given = summary_out(&c->summary, summary);
+
+	free(c);
+	return ret ? ret : given;
+}
+
+int hyptrace_record(const struct hyptrace_plan *plan, const struct hyptrace_record_opts *opts,
+		    struct hyptrace_summary *summary)
+{
+	struct session_call *c = calloc(1, sizeof(*c));
+	int ret = c ? call_init(c, opts) : -ENOMEM;
+
+	if (ret) {
+		free(c);
+		return ret;
+	}
+	ret = session_record(&plan->plan, &c->session, &c->summary);
+	return call_end(c, ret, summary);
+}
+
+int hyptrace_recover(const char *spool, const char *output, const struct hyptrace_record_opts *opts,
+		     struct hyptrace_summary *summary)
+{
+	struct session_call *c = calloc(1, sizeof(*c));
+	int ret = c ? call_init(c, opts) : -ENOMEM;
+
+	if (ret) {
+		free(c);
+		return ret;
+	}
+	ret = session_recover(spool, output, &c->session, &c->summary);
+	return call_end(c, ret, summary);
+}

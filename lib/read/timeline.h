@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_TIMELINE_H
+#define HYPTRACE_TIMELINE_H
+
+#include "read/inputs.h"
+#include "read/merge.h"
+
+/* The records of all inputs by corrected time, each with its event as libtraceevent knows it. */
+struct timeline; /* opaque */
+
+struct timeline_record {
+	size_t input; /* index of in */
+	const struct input *in;
+	const struct reader_buffer *buffer;
+	size_t index; /* of the CPU in the buffer's list */
+	unsigned int cpu;
+	uint64_t ts;		 /* ns of the host's clock; ticks where they are not converted */
+	uint64_t raw;		 /* as it stands in the page */
+	int64_t missed;		 /* events lost before it on this CPU; -1: some */
+	struct tep_record tep;	 /* its bytes, with zeros behind them; size 0: none, only a loss */
+	struct tep_event *event; /* NULL: no format has its id */
+	unsigned int id;
+	int pid; /* -1: the record has none */
+};
+
+/*
+ * want, ctx: as of merge_open. Inputs must be loaded and outlive the timeline, which
+ * timeline_close frees (NULL is fine). -ENOMEM, -errno from the files.
+ */
+int timeline_open(struct timeline **out, const struct inputs *in, merge_want *want, void *ctx,
+		  const struct log *log);
+void timeline_close(struct timeline *t);
+/* 1: *r, whose bytes are the timeline's until the next call; 0: the end; -ENOMEM. */
+int timeline_next(struct timeline *t, struct timeline_record *r);
+/* The record behind the last one in its buffer, without taking it: 1, 0 or -ENOMEM. */
+int timeline_peek(struct timeline *t, struct timeline_record *next);
+/* Damaged places in the files so far; the log said where the first on each CPU is. */
+uint64_t timeline_damaged(const struct timeline *t);
+
+/* The task's name by the file's table; NULL: unknown. */
+const char *timeline_comm(const struct timeline_record *r);
+/* A field of the event by name, its integer value; false: no such field, or a short record. */
+bool timeline_number(const struct timeline_record *r, const char *field, uint64_t *out);
+/* Whether it is of the hypervisor's own events. */
+bool timeline_is_hyp(const struct timeline_record *r);
+
+#endif

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The conversation with a guest's agent up to the start: the request, its answer, the metadata. */
+#include "record/peer-priv.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "record/peer-meta.h"
+
+#define METADATA_MAX (256u << 20)
+
+const char *peer_reason(int error)
+{
+	switch (error) {
+	case -ETIMEDOUT:
+		return "no answer in time";
+	case -ENODATA:
+	case -ECONNRESET:
+	case -EPIPE:
+		return "the agent closed the connection";
+	case -EBADMSG:
+		return "the answer makes no sense";
+	}
+	return errno_text(error);
+}
+
+int peer_failed(const struct peer *p, const char *step, int error)
+{
+	char addr[128];
+
+	log_err(p->o.log, "guest %s (%s): %s: %s", p->name, transport_text(&p->o.addr, addr, sizeof(addr)),
+		step, peer_reason(error));
+	return error;
+}
+
+const char *peer_named_clock(const struct strlist *args)
+{
+	const char *clock = NULL;
+
+	for (size_t i = 0; i + 1 < args->n; i++)
+		if (!strcmp(args->v[i], "-C"))
+			clock = args->v[i + 1];
+	return clock;
+}
+
+static int fill_request(const struct peer *p, struct msg_trace_req *req)
+{
+	int ret = 0;
+
+	req->trace_id = p->o.trace_id;
+	if (!peer_named_clock(p->o.args) && p->o.clock)
+		ret = strlist_add(&req->args, "-C") ?: strlist_add(&req->args, p->o.clock);
+	for (size_t i = 0; i < p->o.args->n && !ret; i++)
+		ret = strlist_add(&req->args, p->o.args->v[i]);
+	return ret || !p->o.counter ? ret : strlist_add(&req->protos, MSG_SYNC_COUNTER);
+}
+
+static int send_request(struct peer *p)
+{
+	struct msg_trace_req req = { 0 };
+	struct msg_wait w = peer_wait(p);
+	struct buf out = { 0 };
+	int ret = fill_request(p, &req);
+
+	if (!ret)
+		msg_add_trace_req(&out, &req);
+	msg_trace_req_release(&req);
+	ret = out.bad ? -E2BIG : ret ?: msg_send_buf(p->control, &out, &w);
+	buf_release(&out);
+	return ret ? peer_failed(p, "sending the request", ret) : 0;
+}
+
+static int peer_refused(const struct peer *p, const struct msg *m)
+{
+	char *reason = msg_get_reason(m);
+
+	log_err(p->o.log, "guest %s: its agent refuses the request%s%s", p->name, reason ? ": " : "",
+		reason ? reason : "");
+	free(reason);
+	return -ENOTSUP;
+}
+
+static int peer_unexpected(const struct peer *p, const char *step, const struct msg *m)
+{
+	char text[96];
+
+	snprintf(text, sizeof(text), "%s: %s", step, msg_name(m->cmd));
+	return peer_failed(p, text, -EBADMSG);
+}
+
+static int take_answer(struct peer *p, struct msg_trace_resp *resp)
+{
+	struct msg_wait w = peer_wait(p);
+	struct msg m;
+	int ret = msg_recv(p->control, &p->reader, &w, &m);
+
+	if (ret)
+		return peer_failed(p, "waiting for the answer to the request", ret);
+	if (m.cmd == MSG_NOT_SUPP)
+		return peer_refused(p, &m);
+	if (m.cmd != MSG_TRACE_RESP)
+		return peer_unexpected(p, "the answer to the request", &m);
+	ret = msg_get_trace_resp(&m, resp);
+	if (ret)
+		return peer_failed(p, "the answer to the request", ret);
+	if (resp->page_size < 4096 || resp->page_size > (1u << 20) ||
+	    (resp->page_size & (resp->page_size - 1)) || !resp->cpus) {
+		msg_trace_resp_release(resp);
+		return peer_failed(p, "the answer to the request", -EBADMSG);
+	}
+	return 0;
+}
+
+/* One of SEND_DATA ... FIN_DATA: headers and options of a trace.dat. */
+static int take_metadata(struct peer *p)
+{
+	struct msg_wait w = peer_wait_until(p, p->metadata_end);
+	struct msg m;
+	/* one that is there already is not asked for its time */
+	int ret = msg_now() > p->metadata_end ? -ETIMEDOUT : msg_recv(p->control, &p->reader, &w, &m);
+
+	if (ret)
+		return peer_failed(p, "waiting for its event formats", ret);
+	if (m.cmd == MSG_FIN_DATA) {
+		p->metadata_whole = true;
+		p->ready = boot_ns();
+		return buf_status(&p->metadata);
+	}
+	if (m.cmd != MSG_SEND_DATA)
+		return peer_unexpected(p, "waiting for its event formats", &m);
+	if (m.data_len > METADATA_MAX - p->metadata.len)
+		return peer_failed(p, "its event formats", -EFBIG);
+	buf_add(&p->metadata, m.data, m.data_len);
+	return 0;
+}
+
+int peer_await(struct peer *p)
+{
+	p->metadata_end = peer_patience(p);
+	return take_metadata(p);
+}
+
+int peer_receive(struct peer *p)
+{
+	int ret = 0;
+
+	while (!ret && !p->metadata_whole)
+		ret = take_metadata(p);
+	return ret;
+}
+
+int peer_keep(struct peer *p, struct spool *spool)
+{
+	int ret = peer_meta_keep(spool, &p->metadata, p->source.page_size, p->o.log);
+
+	buf_release(&p->metadata);
+	return ret ? peer_failed(p, "its event formats", ret) : 0;
+}
+
+/* Before the metadata, as stock has it: what the guest records lies between the first answer and the last. */
+void peer_counter_begin(struct peer *p)
+{
+	struct transport_addr a = p->o.addr;
+	struct msg_wait w = peer_wait(p);
+	int fd, ret;
+
+	if (!p->clock_port)
+		return;
+	a.port = p->clock_port;
+	fd = transport_connect(&a, &w);
+	ret = fd < 0 ? fd : peer_clock_start(&p->clock_link, fd, p->o.counter_interval_ms);
+	if (ret)
+		log_warn(p->o.log, "guest %s: its counter cannot be asked for: %s", p->name, errno_text(ret));
+}
+
+/* Its CPUs are known, their ports are for start(). */
+static int take_ports(struct peer *p, struct msg_trace_resp *resp)
+{
+	p->data = malloc(resp->cpus * sizeof(*p->data));
+	if (!p->data)
+		return -ENOMEM;
+	memset(p->data, -1, resp->cpus * sizeof(*p->data));
+	p->ports = resp->ports;
+	resp->ports = NULL;
+	p->source.n_cpus = resp->cpus;
+	p->source.page_size = resp->page_size;
+	return 0;
+}
+
+int peer_converse(struct peer *p)
+{
+	struct msg_wait w = peer_wait(p);
+	struct msg_trace_resp resp;
+	int ret;
+
+	p->control = transport_connect(&p->o.addr, &w);
+	if (p->control < 0)
+		return peer_failed(p, "connecting to its agent", p->control);
+	ret = send_request(p) ?: take_answer(p, &resp);
+	if (ret)
+		return ret;
+	p->trace_id = resp.trace_id;
+	if (!strcmp(resp.proto, MSG_SYNC_COUNTER))
+		p->clock_port = resp.tsync_port;
+	ret = take_ports(p, &resp);
+	msg_trace_resp_release(&resp);
+	return ret;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_PEER_PRIV_H
+#define HYPTRACE_PEER_PRIV_H
+
+#include <stdatomic.h>
+
+#include "record/peer-clock.h"
+#include "record/peer.h"
+
+/* Shared by peer.c (the source), peer-ask.c (the conversation before) and peer-stream.c (the pages). */
+
+struct peer {
+	struct source source;
+	struct peer_opts o;
+	char *name, *clock;
+	int control;
+	int *data;	     /* one per vCPU, -1 until start() */
+	uint32_t *ports;     /* theirs */
+	uint32_t clock_port; /* of its counter; 0: the agent has none for us */
+	int start_fd;	     /* readable once start() is through */
+	bool started;
+	uint64_t trace_id;
+	uint64_t ready;		       /* CLOCK_BOOTTIME, ns */
+	atomic_bool closing;	       /* CLOSE was sent: an end of the stream is no loss */
+	int64_t closed;		       /* msg_now() then */
+	_Atomic unsigned int n_unused; /* CPUs whose data ended before it began */
+	_Atomic int lost;
+	struct peer_clock *clock_link; /* NULL: it is not asked for its counter */
+	struct msg_reader reader;
+	struct buf metadata;
+	bool metadata_whole;
+	int64_t metadata_end; /* msg_now() by which it must be there */
+	struct msg_sent sent; /* by the agent's account, at its end */
+};
+
+static inline struct peer *peer_of(struct source *s)
+{
+	return (struct peer *)s; /* its first member */
+}
+
+/* msg_now() by which a step that takes several answers has to end. */
+static inline int64_t peer_patience(const struct peer *p)
+{
+	return msg_now() + (int64_t)p->o.timeout_ms * PEER_PATIENCE;
+}
+
+/* One answer. */
+static inline struct msg_wait peer_wait(const struct peer *p)
+{
+	return (struct msg_wait){ .deadline = msg_now() + p->o.timeout_ms, .stop_fd = p->o.stop_fd };
+}
+
+/* One answer of a step that has to end at `end`. */
+static inline struct msg_wait peer_wait_until(const struct peer *p, int64_t end)
+{
+	struct msg_wait w = peer_wait(p);
+
+	w.deadline = w.deadline < end ? w.deadline : end;
+	return w;
+}
+
+/* peer-ask.c: why a peer failed, in words. */
+const char *peer_reason(int error);
+/* Logs which guest, which step and why; returns the error. */
+int peer_failed(const struct peer *p, const char *step, int error);
+/* The clock that the args name with -C, the last one counting; NULL: none. */
+const char *peer_named_clock(const struct strlist *args);
+/* Connects, sends the request and takes the answer: CPUs, ports, trace id. Errors are logged. */
+int peer_converse(struct peer *p);
+
+/* peer-stream.c: source_ops.drain. */
+int peer_drain(struct source *s, unsigned int cpu, struct drain *d);
+
+#endif

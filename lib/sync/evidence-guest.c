@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* A guest's evidence: when its events happened, CPU by CPU. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "sync/evidence.h"
+#include "util/array.h"
+
+struct guest_walk {
+	const struct page_layout *layout;
+	struct sync_cpu *cpu;
+};
+
+static int add_time(struct sync_cpu *c, uint64_t time)
+{
+	uint64_t *v = array_grow(c->times, c->n, sizeof(*v));
+
+	if (!v)
+		return -ENOMEM;
+	c->times = v;
+	v[c->n++] = time;
+	return 0;
+}
+
+/* What was lost does not matter: no conclusion is drawn from an event that is missing. */
+static int take_guest_page(void *to, unsigned int number, const void *data, size_t len)
+{
+	struct guest_walk *walk = to;
+	struct page_reader r;
+	struct page_event ev;
+
+	walk->cpu->cpu = number;
+	if (page_reader_init(&r, walk->layout, data, len))
+		return 0;
+	while (page_next(&r, &ev) == 1)
+		if (add_time(walk->cpu, ev.ts))
+			return -ENOMEM;
+	return 0;
+}
+
+static void finish_cpu(struct sync_guest *g, struct sync_cpu *c)
+{
+	bool sorted = true;
+
+	for (size_t i = 1; i < c->n && sorted; i++)
+		sorted = c->times[i - 1] <= c->times[i];
+	if (!sorted)
+		qsort(c->times, c->n, sizeof(*c->times), compare_u64);
+	if (!c->n)
+		return;
+	if (!g->last || c->times[0] < g->first)
+		g->first = c->times[0];
+	if (c->times[c->n - 1] > g->last)
+		g->last = c->times[c->n - 1];
+}
+
+int sync_guest_read(struct sync_guest *g, const struct sync_source *s)
+{
+	const struct sync_buffer *b = s->buffers;
+
+	*g = (struct sync_guest){ .steady = s->steady };
+	if (!s->n_buffers || !b->n_cpus)
+		return 0;
+	g->cpus = calloc(b->n_cpus, sizeof(*g->cpus));
+	if (!g->cpus)
+		return -ENOMEM;
+	g->n_cpus = b->n_cpus;
+	for (unsigned int i = 0; i < b->n_cpus; i++) {
+		struct guest_walk walk = { &b->layout, &g->cpus[i] };
+		int ret;
+
+		g->cpus[i].cpu = i;
+		ret = b->walk(b->ctx, i, take_guest_page, &walk);
+		if (ret) {
+			sync_guest_release(g);
+			return ret;
+		}
+		finish_cpu(g, &g->cpus[i]);
+	}
+	return 0;
+}
+
+void sync_guest_release(struct sync_guest *g)
+{
+	for (size_t i = 0; i < g->n_cpus; i++)
+		free(g->cpus[i].times);
+	free(g->cpus);
+	*g = (struct sync_guest){ 0 };
+}

@@ -1,0 +1,476 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * A host's evidence: windows out of the pages of its buffers. Kept are 16 bytes for
+ * each entry or exit; pages pass one at a time.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dat/format.h"
+#include "sync/evidence.h"
+#include "util/array.h"
+
+#define HYP_SLACK  1000 /* ns: the kernel refits the hypervisor's clock and warns above this */
+#define TEXT_STEP  1000 /* ns: the resolution of the hypervisor's text */
+#define STRAY_PART 100	/* 1 in so many hyp windows outside of kvm's: the clocks do not agree */
+
+/* ---- the events that matter --------------------------------------------------------- */
+
+/* Where a field is; size 0: there is none, or it does not fit 8 bytes. */
+struct event_place {
+	unsigned int offset, size;
+};
+
+static struct event_place event_place_of(const struct event_format *f, const char *name)
+{
+	const struct event_field *v = event_format_field(f, name);
+
+	return v && v->size <= 8 ? (struct event_place){ v->offset, v->size } : (struct event_place){ 0 };
+}
+
+/* The field's value; 0 beyond the event's end. */
+static uint64_t event_get(const struct page_event *ev, struct event_place p)
+{
+	uint64_t v = 0;
+
+	if (ev->len >= p.size && p.offset <= ev->len - p.size)
+		memcpy(&v, ev->data + p.offset, p.size);
+	return v;
+}
+
+struct host_event {
+	unsigned int id;
+	bool there, enter;
+	uint8_t kind;
+	struct event_place pid, reason, vcpu;
+	uint64_t want; /* the reason that counts */
+};
+
+enum { KVM_ENTRY, KVM_EXIT, HYP_ENTER, HYP_EXIT, HOST_EVENTS };
+
+/* The number before a symbol: `{ 7, "eret_guest" }`; our own numbering without one. */
+static uint64_t reason_number(const struct event_format *f, const char *symbol, uint64_t ours)
+{
+	char quoted[32];
+	const char *p;
+
+	snprintf(quoted, sizeof(quoted), "\"%s\"", symbol);
+	p = strstr(f->print_fmt, quoted);
+	while (p && p > f->print_fmt && *p != '{')
+		p--;
+	if (!p || *p != '{')
+		return ours;
+	return strtoull(p + 1, NULL, 0);
+}
+
+/* Our own numbering of the hypervisor's reasons */
+#define OUR_GUEST_EXIT 5
+#define OUR_ERET_GUEST 7
+
+static int find_host_event(const struct dat_text *text, struct host_event *all)
+{
+	static const char *const names[HOST_EVENTS] = { "name: kvm_entry\n", "name: kvm_exit\n",
+							"name: hyp_enter\n", "name: hyp_exit\n" };
+	struct event_format f;
+	struct host_event *k;
+	int i = 0, ret;
+
+	while (i < HOST_EVENTS &&
+	       (text->len < strlen(names[i]) || memcmp(text->data, names[i], strlen(names[i]))))
+		i++;
+	if (i == HOST_EVENTS || all[i].there)
+		return 0;
+	ret = event_format_parse(text->data, text->len, &f);
+	if (ret)
+		return ret == -ENOMEM ? ret : 0;
+	k = &all[i];
+	*k = (struct host_event){ .id = f.id,
+				  .there = true,
+				  .enter = i == KVM_ENTRY || i == HYP_EXIT,
+				  .kind = i <= KVM_EXIT ? SYNC_KVM : SYNC_HYP,
+				  .pid = event_place_of(&f, "common_pid"),
+				  .reason = event_place_of(&f, "reason"),
+				  .vcpu = event_place_of(&f, "vcpu") };
+	if (i == HYP_ENTER)
+		k->want = reason_number(&f, "guest_exit", OUR_GUEST_EXIT);
+	if (i == HYP_EXIT)
+		k->want = reason_number(&f, "eret_guest", OUR_ERET_GUEST);
+	/* without its reason it may be any entry or exit of the hypervisor */
+	if (k->kind == SYNC_HYP && !k->reason.size)
+		k->there = false;
+	event_format_release(&f);
+	return 0;
+}
+
+/* ---- the host ---------------------------------------------------------------------------- */
+
+struct gap {
+	uint64_t a, b;
+};
+
+struct points {
+	struct host_event known[HOST_EVENTS];
+	struct sync_point *v;
+	size_t n;
+	struct gap *gaps;
+	size_t n_gaps;
+	const struct page_layout *layout;
+	uint64_t begin, end;
+	uint64_t last;		    /* of the CPU at hand */
+	uint64_t live[HOST_EVENTS]; /* first of each kind of event */
+	size_t n_kind[2];
+	struct gap covered[2]; /* by the buffer that has this kind */
+	bool coarse;
+	uint64_t step; /* of the hypervisor's times */
+};
+
+static int add_host_point(struct points *p, const struct sync_point *one)
+{
+	struct sync_point *v = array_grow(p->v, p->n, sizeof(*v));
+
+	if (!v)
+		return -ENOMEM;
+	p->v = v;
+	v[p->n++] = *one;
+	p->n_kind[one->kind]++;
+	return 0;
+}
+
+static int take_host_event(struct points *p, const struct page_event *ev)
+{
+	uint16_t type;
+
+	if (ev->len < sizeof(type))
+		return 0;
+	memcpy(&type, ev->data, sizeof(type));
+	for (int i = 0; i < HOST_EVENTS; i++) {
+		const struct host_event *k = &p->known[i];
+		struct sync_point one = { .time = ev->ts, .kind = k->kind, .enter = k->enter };
+
+		if (!k->there || k->id != type)
+			continue;
+		if (k->kind == SYNC_HYP && event_get(ev, k->reason) != k->want)
+			return 0;
+		one.pid = (int32_t)event_get(ev, k->vcpu.size && k->kind == SYNC_HYP ? k->vcpu : k->pid);
+		if (!one.pid)
+			one.pid = (int32_t)event_get(ev, k->pid);
+		if (k->kind == SYNC_HYP && ev->ts % TEXT_STEP)
+			p->coarse = false;
+		p->live[i] = ev->ts < p->live[i] ? ev->ts : p->live[i];
+		return one.pid > 0 ? add_host_point(p, &one) : 0;
+	}
+	return 0;
+}
+
+static int add_host_gap(struct points *p, uint64_t a, uint64_t b)
+{
+	struct gap *v = array_grow(p->gaps, p->n_gaps, sizeof(*v));
+
+	if (!v)
+		return -ENOMEM;
+	p->gaps = v;
+	v[p->n_gaps++] = (struct gap){ a, b };
+	return 0;
+}
+
+static int take_host_page(void *to, unsigned int number, const void *data, size_t len)
+{
+	struct points *p = to;
+	struct page_reader r;
+	struct page_event ev;
+	bool first = true;
+
+	if (page_reader_init(&r, p->layout, data, len))
+		return add_host_gap(p, p->last, UINT64_MAX);
+	for (; page_next(&r, &ev) == 1; first = false) {
+		if (first && r.missed && add_host_gap(p, p->last, ev.ts))
+			return -ENOMEM;
+		p->begin = ev.ts < p->begin ? ev.ts : p->begin;
+		p->end = ev.ts > p->end ? ev.ts : p->end;
+		p->last = ev.ts;
+		if (take_host_event(p, &ev))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Lost events of a buffer hide entries and exits of every thread. */
+static int put_gaps(struct sync_host *h, struct points *p, uint8_t kind)
+{
+	for (size_t i = 0; i < p->n_gaps; i++) {
+		struct sync_window w = { p->gaps[i].a, p->gaps[i].b, 0, kind, true };
+
+		w.a = w.a < h->begin ? h->begin : w.a;
+		w.b = w.b > h->end ? h->end : w.b;
+		if (w.a <= w.b && sync_windows_add(&h->windows, &w))
+			return -ENOMEM;
+	}
+	h->lost += p->n_gaps;
+	return 0;
+}
+
+static int read_points(struct points *p, const struct sync_buffer *b, const bool *have)
+{
+	p->layout = &b->layout;
+	p->n = p->n_gaps = 0;
+	p->n_kind[0] = p->n_kind[1] = 0;
+	p->begin = UINT64_MAX;
+	p->end = 0;
+	p->coarse = true;
+	memset(p->live, 0xff, sizeof(p->live));
+	for (unsigned int cpu = 0; cpu < b->n_cpus; cpu++) {
+		int ret;
+
+		p->last = 0;
+		ret = b->walk(b->ctx, cpu, take_host_page, p);
+		if (ret)
+			return ret;
+	}
+	/* the same events in a second buffer add nothing */
+	for (size_t i = 0; i < p->n && (have[0] || have[1]);)
+		if (have[p->v[i].kind])
+			p->v[i] = p->v[--p->n];
+		else
+			i++;
+	return 0;
+}
+
+/*
+ * The time in which the host's kvm events exclude anything: from when both were
+ * enabled. The hypervisor's, which is traced longer, only counts without them.
+ */
+static void set_range(struct sync_host *h, const struct points *p, const bool *have)
+{
+	bool kvm = p->n_kind[SYNC_KVM] && !have[SYNC_KVM];
+	const uint64_t *live = &p->live[kvm ? KVM_ENTRY : HYP_ENTER];
+	uint64_t from = live[0] > live[1] ? live[0] : live[1];
+
+	if (!kvm && have[SYNC_KVM])
+		return;
+	h->begin = from < p->end ? from : p->begin;
+	h->end = p->end;
+}
+
+static int pair_buffer(struct sync_host *h, struct points *p, bool *have)
+{
+	bool hyp = p->n_kind[SYNC_HYP] && !have[SYNC_HYP];
+	uint64_t step = hyp && p->coarse ? TEXT_STEP : 0;
+	uint8_t kind = hyp ? SYNC_HYP : SYNC_KVM;
+	size_t before = h->windows.n;
+
+	if (!p->n)
+		return 0;
+	set_range(h, p, have);
+	if (sync_windows_pair(&h->windows, p->v, p->n, p->begin, p->end, hyp ? HYP_SLACK : 0, step))
+		return -ENOMEM;
+	have[kind] = true;
+	p->covered[kind] = (struct gap){ p->begin, p->end };
+	if (hyp) {
+		h->n_hyp = h->windows.n - before;
+		p->step = step;
+	}
+	return put_gaps(h, p, kind);
+}
+
+/* The buffers do not begin and end together: before and after, the kind is not known. */
+static int put_uncovered(struct sync_host *h, const struct points *p, const bool *have)
+{
+	for (uint8_t kind = 0; kind < 2; kind++) {
+		const struct sync_window around[] = { { h->begin, p->covered[kind].a, 0, kind, true },
+						      { p->covered[kind].b, h->end, 0, kind, true } };
+
+		for (size_t i = 0; i < ARRAY_SIZE(around) && have[kind]; i++)
+			if (around[i].a < around[i].b && sync_windows_add(&h->windows, &around[i]))
+				return -ENOMEM;
+	}
+	return 0;
+}
+
+/* ---- hyp against host ------------------------------------------------------------------- */
+
+static int compare_windows(const void *a, const void *b)
+{
+	const struct sync_window *x = a, *y = b;
+
+	if (x->pid != y->pid)
+		return x->pid < y->pid ? -1 : 1;
+	return x->a < y->a ? -1 : x->a > y->a;
+}
+
+static bool windows_sorted(const struct sync_windows *w)
+{
+	for (size_t i = 1; i < w->n; i++)
+		if (compare_windows(&w->v[i - 1], &w->v[i]) > 0)
+			return false;
+	return true;
+}
+
+/* The thread's kvm window that hyp window i should be part of: the first it meets, or the last. */
+static const struct sync_window *kvm_around(const struct sync_windows *w, size_t i)
+{
+	const struct sync_window *hyp = &w->v[i], *last = NULL;
+	size_t k = i;
+
+	while (k-- > 0 && w->v[k].pid == hyp->pid && !last)
+		if (w->v[k].kind == SYNC_KVM)
+			last = &w->v[k];
+	if (last && last->b >= hyp->a + HYP_SLACK)
+		return last;
+	for (k = i + 1; k < w->n && w->v[k].pid == hyp->pid && w->v[k].a <= hyp->b; k++)
+		if (w->v[k].kind == SYNC_KVM)
+			return &w->v[k];
+	return last;
+}
+
+/* What the host's kvm events cover: the hypervisor is traced a little longer than the host. */
+static void kvm_span(const struct sync_windows *w, uint64_t *from, uint64_t *to)
+{
+	*from = UINT64_MAX;
+	*to = 0;
+	for (size_t i = 0; i < w->n; i++) {
+		if (w->v[i].kind != SYNC_KVM || w->v[i].unknown)
+			continue;
+		*from = w->v[i].a < *from ? w->v[i].a : *from;
+		*to = w->v[i].b > *to ? w->v[i].b : *to;
+	}
+}
+
+/* How far a hyp window leaves its kvm one, in ns; its widening is taken off again. */
+static uint64_t deviation(const struct sync_window *hyp, const struct sync_window *kvm, uint64_t step)
+{
+	uint64_t a = hyp->a + HYP_SLACK, b = hyp->b - HYP_SLACK - step, before, behind;
+
+	before = kvm->a > a ? kvm->a - a : 0;
+	behind = b > kvm->b ? b - kvm->b : 0;
+	return before > behind ? before : behind;
+}
+
+static void drop_hyp(struct sync_host *h, const struct log *log)
+{
+	struct sync_windows *w = &h->windows;
+	size_t kept = 0;
+
+	log_warn(log,
+		 "%llu of %llu hyp windows lie outside of kvm_entry..kvm_exit, by up to %llu ns: "
+		 "the "
+		 "hypervisor's clock is not the host's, its windows are left out",
+		 (unsigned long long)h->hyp_stray, (unsigned long long)h->hyp_checked,
+		 (unsigned long long)h->hyp_worst);
+	for (size_t i = 0; i < w->n; i++)
+		if (w->v[i].kind == SYNC_KVM)
+			w->v[kept++] = w->v[i];
+	w->n = kept;
+	h->n_hyp = 0;
+}
+
+/*
+ * kvm_entry <= eret_guest <= guest_exit <= kvm_exit, else the hypervisor's
+ * clock is not the host's, and its windows are of no use.
+ */
+static void check_hyp(struct sync_host *h, uint64_t step, const struct log *log)
+{
+	struct sync_windows *w = &h->windows;
+	uint64_t from, to;
+
+	if (!h->n_hyp)
+		return;
+	kvm_span(w, &from, &to);
+	if (!windows_sorted(w))
+		qsort(w->v, w->n, sizeof(*w->v), compare_windows);
+	for (size_t i = 0; i < w->n; i++) {
+		const struct sync_window *hyp = &w->v[i], *kvm;
+		uint64_t off;
+
+		if (hyp->kind != SYNC_HYP || hyp->unknown || hyp->b < from || hyp->a > to)
+			continue;
+		kvm = kvm_around(w, i);
+		if (!kvm || kvm->unknown)
+			continue;
+		off = deviation(hyp, kvm, step);
+		h->hyp_checked++;
+		h->hyp_stray += off > HYP_SLACK;
+		h->hyp_worst = off > h->hyp_worst ? off : h->hyp_worst;
+	}
+	if (h->hyp_stray > h->hyp_checked / STRAY_PART)
+		drop_hyp(h, log);
+}
+
+/* ---- names ---------------------------------------------------------------------------------- */
+
+/* "CPU 3/KVM" of QEMU, "crosvm_vcpu3". */
+static bool vcpu_name(const char *line, size_t len, struct offset_vcpu *v)
+{
+	char text[64], slash = 0;
+
+	if (len >= sizeof(text))
+		return false;
+	memcpy(text, line, len);
+	text[len] = '\0';
+	return (sscanf(text, "%u CPU %u%c", &v->pid, &v->cpu, &slash) == 3 && slash == '/') ||
+	       sscanf(text, "%u crosvm_vcpu%u", &v->pid, &v->cpu) == 2;
+}
+
+static int read_names(struct sync_host *h, const struct sync_source *s)
+{
+	struct cursor c = cursor_at(s->cmdlines, s->cmdlines ? s->cmdlines_len : 0);
+	const char *line;
+	size_t len;
+
+	while (cursor_line(&c, &line, &len)) {
+		struct offset_vcpu one, *v;
+
+		if (!vcpu_name(line, len, &one))
+			continue;
+		v = array_grow(h->names, h->n_names, sizeof(*v));
+		if (!v)
+			return -ENOMEM;
+		h->names = v;
+		v[h->n_names++] = one;
+	}
+	return 0;
+}
+
+static int read_buffers(struct sync_host *h, struct points *p, const struct sync_source *s)
+{
+	bool have[2] = { false, false };
+
+	for (size_t i = 0; i < s->n_formats; i++)
+		if (find_host_event(&s->formats[i], p->known))
+			return -ENOMEM;
+	for (size_t i = 0; i < s->n_buffers; i++) {
+		int ret = read_points(p, &s->buffers[i], have);
+
+		if (ret)
+			return ret;
+		if (pair_buffer(h, p, have))
+			return -ENOMEM;
+	}
+	return put_uncovered(h, p, have);
+}
+
+int sync_host_read(struct sync_host *h, const struct sync_source *s, const struct log *log)
+{
+	struct points p = { .n = 0 };
+	int ret;
+
+	*h = (struct sync_host){ .steady = s->steady };
+	ret = read_names(h, s);
+	if (!ret)
+		ret = read_buffers(h, &p, s);
+	free(p.v);
+	free(p.gaps);
+	if (ret)
+		sync_host_release(h);
+	else
+		check_hyp(h, p.step, log);
+	return ret;
+}
+
+void sync_host_release(struct sync_host *h)
+{
+	free(h->windows.v);
+	free(h->names);
+	*h = (struct sync_host){ 0 };
+}

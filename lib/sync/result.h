@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_SYNC_RESULT_H
+#define HYPTRACE_SYNC_RESULT_H
+
+#include "dat/offset.h"
+
+/*
+ * A guest's clock offset over time, with a bound: what the solver and the counter
+ * method compute, and what is written into files. Plain data.
+ */
+
+enum sync_class {
+	SYNC_NONE, /* no offset */
+	SYNC_PING, /* a message's round trip: +- RTT/2 */
+	SYNC_SOFT, /* nearly all events inside */
+	SYNC_HARD, /* every event inside, nothing lost unseen */
+};
+
+const char *sync_class_name(enum sync_class c); /* "none", "ping", "soft", "hard" */
+
+struct sync_knot {
+	uint64_t time;	/* guest */
+	int64_t offset; /* host = guest + offset */
+	/* Half width: the truth lies in offset +- bound. UINT64_MAX: unbounded. Between two
+	 * knots the larger one holds. */
+	uint64_t bound;
+	enum sync_class class;
+};
+
+struct sync_vcpu {
+	unsigned int cpu;
+	int32_t pid; /* 0: not found */
+	uint64_t events, outside;
+};
+
+/* For plots: what the offset may be at a guest time. */
+struct sync_band {
+	uint64_t time;
+	int64_t low, high;
+};
+
+struct sync_result {
+	enum sync_class class; /* the worst of the knots' */
+	const char *method;    /* "exact", "hyp windows", "kvm windows", "ping", "none" */
+	struct sync_knot *knots;
+	size_t n_knots;
+	size_t *cuts; /* knots that begin a new piece: the offset jumps there */
+	size_t n_cuts;
+	struct sync_vcpu *vcpus;
+	size_t n_vcpus;
+	struct sync_band *bands;
+	size_t n_bands;
+	uint64_t events;  /* that could be checked */
+	uint64_t outside; /* of them, in no window with this offset */
+	uint64_t unsure;  /* of them, in unknown windows */
+	bool map_changed; /* the given vCPU map was wrong */
+};
+
+/* Leaves it empty. */
+void sync_result_release(struct sync_result *r);
+
+/* The offset at a guest time, rounded as stock rounds; 0 without knots. */
+int64_t sync_offset(const struct sync_result *r, uint64_t time);
+/* Its half width; UINT64_MAX: unbounded. */
+uint64_t sync_bound(const struct sync_result *r, uint64_t time);
+/* Whether the offset jumps at this knot (an index). */
+bool sync_is_cut(const struct sync_result *r, size_t knot);
+/* Mean drift over the whole, cuts left out, in ppm. */
+double sync_drift_ppm(const struct sync_result *r);
+/* Events inside / events, 0..1. */
+double sync_coverage(const struct sync_result *r);
+/* The median half width of all knots that have one; UINT64_MAX without. */
+uint64_t sync_median_bound(const struct sync_result *r);
+
+/* The host thread of a guest CPU; 0: not found. */
+int32_t sync_pid(const struct sync_result *r, unsigned int cpu);
+
+/*
+ * The result as a TIME_SHIFT of n_cpus CPUs for the guest's file, and as a GUEST
+ * option for the host's; the caller releases both. -ENODATA: there is no offset to
+ * write; -ENOMEM.
+ */
+int sync_time_shift(const struct sync_result *r, uint64_t host_id, uint32_t n_cpus, struct offset_shift *out);
+int sync_guest_option(const struct sync_result *r, const char *name, uint64_t guest_id,
+		      struct offset_guest *out);
+
+#endif

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Slices of the guest's time, and the offset followed from one to the next. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "sync/solver.h"
+
+/* Documentation/clock-sync.md has the reason for each number. */
+#define STEP_MAX     20000000ull /* ns; a slice is one step or more */
+#define STEP_MIN     1000000ull
+#define STEPS	     50000
+#define SLICE_EVENTS 500
+#define BENT_EVENTS  120  /* ... where the rate may change much */
+#define BENT_PLAY    2000 /* ns that it may change the offset by in a step */
+#define SLICE_STEPS  25
+#define PRIOR_MAX    100000000ll /* a wider one is no longer a track */
+#define GROW	     1000	 /* ns besides the rate's */
+#define BACK_OFF     2		 /* slices */
+#define USUAL	     5000	 /* events that the beginning counts for */
+
+int tracks_slices(struct problem *p)
+{
+	uint64_t range = p->guest1 - p->guest0 + 1, step = range / 50;
+	bool bent = p->in->max_bend * STEP_MAX > BENT_PLAY;
+	uint64_t least = bent ? BENT_EVENTS : SLICE_EVENTS;
+
+	step = step < STEP_MIN ? STEP_MIN : step > STEP_MAX ? STEP_MAX : step;
+	if (bent && p->in->max_bend * (double)step > BENT_PLAY)
+		step = (uint64_t)(BENT_PLAY / p->in->max_bend) + STEP_MIN;
+	if (range / step > STEPS)
+		step = range / STEPS;
+	p->slices = calloc(range / step + 2, sizeof(*p->slices));
+	if (!p->slices)
+		return -ENOMEM;
+	for (uint64_t t = p->guest0, n = 0, len = 0; t <= p->guest1; t += step) {
+		struct slice *s = &p->slices[p->n_slices];
+
+		if (!len++)
+			s->t0 = t;
+		n += slice_events(p, t, t + step);
+		s->t1 = t + step > p->guest1 ? p->guest1 + 1 : t + step;
+		if (n < least && len < SLICE_STEPS && s->t1 <= p->guest1)
+			continue;
+		s->mid = s->t0 + (s->t1 - s->t0) / 2;
+		s->rate = p->rate;
+		p->n_slices++;
+		n = len = 0;
+	}
+	return 0;
+}
+
+/* What is usual for the events outside. */
+struct usual {
+	double n, outside;
+};
+
+/*
+ * More outside than usual adds up, less takes away: a sum that grows too high
+ * means that something changed where it began to.
+ */
+static double excess(const struct usual *u, const struct slice *s, double sum)
+{
+	double out = s->n - s->best, expect = u->n > 0 ? u->outside / u->n * s->n : 0;
+
+	sum += out - 1.3 * expect - 2;
+	return sum > 0 ? sum : 0;
+}
+
+static double too_much(const struct problem *p, const struct usual *u, const struct slice *s)
+{
+	double expect = u->n > 0 ? u->outside / u->n * s->n : 0;
+
+	return 8 + 6 * sqrt(p->burst * expect);
+}
+
+static void add_usual(struct usual *u, const struct slice *s)
+{
+	u->n = u->n * 0.95 + s->n;
+	u->outside = u->outside * 0.95 + (s->n - s->best);
+}
+
+struct walk {
+	struct problem *p;
+	struct usual usual;
+	struct track *out;
+};
+
+/* The slice after `prev`, swept where the offset can have got to. 1: too wide to follow. */
+static int walk_step(struct walk *w, struct slice *s, const struct slice *prev)
+{
+	double dt = fabs((double)(int64_t)(s->mid - prev->mid));
+	int64_t grow = (int64_t)(w->p->rate * dt) + GROW;
+	int64_t low = prev->low - grow, high = prev->high + grow;
+	int ret;
+
+	if (high - low > PRIOR_MAX)
+		return 1;
+	s->offset = low + (high - low) / 2;
+	s->slope = 0;
+	s->rate = w->p->rate;
+	ret = sweep_slice(w->p, s, low, high);
+	if (ret)
+		return ret;
+	w->out->events += s->n;
+	w->out->outside += s->n - s->best;
+	if (!s->n) {
+		s->valid = false;
+		s->low = low;
+		s->high = high;
+	}
+	return 0;
+}
+
+/* From slice k to `to` (exclusive; -1 = down to the first). *end: where it ends. */
+static int walk_on(struct walk *w, ptrdiff_t k, ptrdiff_t to, ptrdiff_t *end)
+{
+	struct slice *all = w->p->slices;
+	ptrdiff_t dir = to > k ? 1 : -1, i, since = k + dir;
+	double sum = 0;
+
+	for (i = k + dir; i != to; i += dir) {
+		struct slice *s = &all[i];
+		int ret = walk_step(w, s, &all[i - dir]);
+
+		if (ret < 0)
+			return ret;
+		if (ret)
+			break;
+		sum = excess(&w->usual, s, sum);
+		if (sum > too_much(w->p, &w->usual, s) && (i != since || sum > s->n / 2.0)) {
+			/* it may have begun before it showed */
+			for (i = since; i != k + dir && since - i != dir * BACK_OFF;)
+				i -= dir;
+			break;
+		}
+		if (sum > 0)
+			continue;
+		since = i + dir;
+		add_usual(&w->usual, s);
+	}
+	*end = i;
+	return 0;
+}
+
+int tracks_follow(struct problem *p, size_t from, size_t to, size_t k, int64_t low, int64_t high,
+		  size_t reach, struct track *out)
+{
+	struct slice *s = &p->slices[k];
+	struct walk w = { .p = p, .usual = { USUAL, USUAL * p->part }, .out = out };
+	ptrdiff_t begin = 0, end = 0;
+	size_t a = k - from > reach ? k - reach : from, b = to - k > reach ? k + reach : to;
+	int ret;
+
+	s->offset = low + (high - low) / 2;
+	s->slope = 0;
+	s->rate = p->rate;
+	ret = sweep_slice(p, s, low, high);
+	if (ret)
+		return ret;
+	add_usual(&w.usual, s);
+	*out = (struct track){ .events = s->n, .outside = s->n - s->best };
+	ret = walk_on(&w, (ptrdiff_t)k, (ptrdiff_t)b, &end);
+	if (ret)
+		return ret;
+	ret = walk_on(&w, (ptrdiff_t)k, (ptrdiff_t)a - 1, &begin);
+	if (ret)
+		return ret;
+	out->piece = (struct piece){ .first = (size_t)(begin + 1), .last = (size_t)end };
+	out->piece.seen = out->piece.first;
+	out->piece.unseen = out->piece.last;
+	out->piece.t0 = out->piece.from = p->slices[out->piece.first].t0;
+	out->piece.t1 = out->piece.to = p->slices[out->piece.last - 1].t1;
+	return 0;
+}

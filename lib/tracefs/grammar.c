@@ -1,0 +1,598 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The one grammar of record: a row for each option of trace-cmd record and of
+ * ours, what it sets in the plan, and what only a whole command line can show.
+ */
+#include "tracefs/grammar.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PID_LIMIT (4u << 20) /* PID_MAX_LIMIT of 64-bit kernels */
+
+/* One parse. */
+struct grammar {
+	struct record_plan *plan;
+	const struct log *log;
+	size_t buffer;	   /* the one that options belong to: the last -B, 0 = top */
+	bool request;	   /* of a recorder, to an agent */
+	bool has_event;	   /* -f and -R have an event to belong to */
+	bool negate;	   /* -v */
+	bool guest;	   /* options are for the last -A */
+	bool guest_negate; /* -v among them */
+	bool output;	   /* -o was given */
+};
+
+/* Flags of the rows. */
+enum {
+	IN_PLAN = 1,   /* `off` counts in the plan */
+	IN_BUFFER = 2, /* ... in the buffer */
+	NOT_HYP = 4,   /* means nothing for the hypervisor's buffer */
+	GUEST = 8,     /* after -A it is the guest's, and goes to its agent as it is */
+	AGENT = 16,    /* an agent takes it from a recorder */
+	SKIPPED = 32,  /* means nothing to an agent and harms nothing: recorders send it */
+};
+
+static struct buffer_plan *grammar_buffer(struct grammar *g)
+{
+	return &g->plan->buffers[g->buffer];
+}
+
+/* ---- what options set ------------------------------------------------------ */
+
+static int plan_name(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+{
+	return *arg ? opts_add_text(ctx, o, arg, err) : opts_wrong(err, o, arg, "empty");
+}
+
+static int plan_event(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+{
+	struct grammar *g = ctx;
+
+	if (!*arg)
+		return opts_wrong(err, o, arg, "empty");
+	if (!buffer_plan_add_event(grammar_buffer(g), arg, g->negate))
+		return -ENOMEM;
+	g->has_event = true;
+	return 0;
+}
+
+/* The event that -f or -R belongs to; NULL with the reason in err. */
+static struct event_plan *event_before(struct grammar *g, const struct opt *o, const char *arg,
+				       struct opts_error *err)
+{
+	struct buffer_plan *b = grammar_buffer(g);
+
+	if (g->has_event && *arg)
+		return &b->events[b->n_events - 1];
+	opts_wrong(err, o, arg, g->has_event ? "empty" : "must come after the -e that it is for");
+	return NULL;
+}
+
+static int plan_filter(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+{
+	struct event_plan *e = event_before(ctx, o, arg, err);
+	char *text;
+
+	if (!e)
+		return -EINVAL;
+	text = e->filter ? str_printf("(%s)&&(%s)", e->filter, arg) : strdup(arg);
+	if (!text)
+		return -ENOMEM;
+	free(e->filter);
+	e->filter = text;
+	return 0;
+}
+
+static int plan_trigger(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+{
+	struct event_plan *e = event_before(ctx, o, arg, err);
+
+	return e ? strlist_add(&e->triggers, arg) : -EINVAL;
+}
+
+static int plan_negate(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+{
+	((struct grammar *)ctx)->negate = true;
+	return 0;
+}
+
+static int plan_buffer(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+{
+	struct grammar *g = ctx;
+	bool hyp = !g->request && (!strcmp(arg, "hyp") || !strcmp(arg, "hypervisor"));
+	struct buffer_plan *b;
+
+	if (!*arg || strchr(arg, '/') || !strcmp(arg, ".") || !strcmp(arg, ".."))
+		return opts_wrong(err, o, arg, "not a name for a buffer");
+	if (g->negate)
+		return opts_error(err,
+				  "-v before -B %s would delete that buffer, which record does not do"
+				  ": remove its directory below 'instances', or give -v after -B",
+				  arg);
+	if (g->guest && !hyp)
+		return opts_error(err,
+				  "-B %s after -A: instances in a guest are not served; give the host's "
+				  "-B before -A",
+				  arg);
+	g->guest = false; /* the hypervisor's is never a guest's */
+	g->has_event = false;
+	for (g->buffer = 1; g->buffer < g->plan->n_buffers; g->buffer++)
+		if (hyp ? grammar_buffer(g)->is_hyp : !strcmp(grammar_buffer(g)->name, arg))
+			return 0;
+	b = record_plan_add_buffer(g->plan, arg);
+	if (!b)
+		return -ENOMEM;
+	b->is_hyp = hyp;
+	return 0;
+}
+
+/* These leave their result outside of the ring buffer, in the snapshot. */
+static bool latency_tracer(const char *name)
+{
+	static const char *const names[] = { "wakeup",	"wakeup_rt",  "wakeup_dl",
+					     "irqsoff", "preemptoff", "preemptirqsoff" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	return false;
+}
+
+static int plan_tracer(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+{
+	struct grammar *g = ctx;
+	struct buffer_plan *b = grammar_buffer(g);
+	size_t len;
+
+	if (b->tracer)
+		return opts_wrong(err, o, arg, "this buffer has a tracer already, and takes only one");
+	while (isspace((unsigned char)*arg))
+		arg++;
+	for (len = strlen(arg); len && isspace((unsigned char)arg[len - 1]); len--)
+		;
+	if (!len)
+		return opts_wrong(err, o, "", "empty");
+	b->tracer = strndup(arg, len);
+	if (!b->tracer)
+		return -ENOMEM;
+	if (!g->request && latency_tracer(b->tracer))
+		return opts_error(err,
+				  "-p %s: latency tracers are not recorded by this version"
+				  ": use trace-cmd record -p %s",
+				  b->tracer, b->tracer);
+	return 0;
+}
+
+static int plan_clock(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+{
+	struct buffer_plan *b = ctx;
+
+	if (*arg && b->is_hyp && strcmp(arg, "boot"))
+		return opts_wrong(err, o, arg,
+				  "the hypervisor's clock is always boot: for the host's, give -C before -B");
+	return opts_set_copy(b, o, arg, err);
+}
+
+static int plan_cpumask(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+{
+	if (strcmp(arg, "-1") && (!strcspn(arg, ",") || arg[strspn(arg, "0123456789abcdefABCDEF,")]))
+		return opts_wrong(err, o, arg, "not a mask: hexadecimal digits, or -1 for all CPUs");
+	return opts_set_copy(ctx, o, arg, err);
+}
+
+static int plan_pids(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+{
+	const char *s = arg;
+
+	do {
+		char text[24];
+		int len = (int)strcspn(s, ","), ret;
+		uint64_t pid;
+
+		snprintf(text, sizeof(text), "%.*s", len, s);
+		if (parse_u64(text, &pid) || !pid || pid > PID_LIMIT)
+			return opts_wrong(err, o, arg, "not a list of process numbers");
+		snprintf(text, sizeof(text), "%llu", (unsigned long long)pid);
+		ret = strlist_add(&((struct record_plan *)ctx)->pids, text);
+		if (ret)
+			return ret;
+		s += len;
+	} while (*s++);
+	return 0;
+}
+
+static int plan_output(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+{
+	struct grammar *g = ctx;
+
+	if (g->output)
+		return opts_wrong(err, o, arg, "only one output file");
+	g->output = true;
+	return opts_set_copy(g->plan, o, arg, err);
+}
+
+static int plan_compression(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+{
+	struct record_plan *plan = ctx;
+
+	if (!strcmp(arg, "any")) {
+		free(plan->compression);
+		plan->compression = NULL;
+		return 0;
+	}
+	if (!strcmp(arg, "zlib") || !strcmp(arg, "lzma"))
+		return opts_wrong(err, o, arg,
+				  "many builds of trace-cmd cannot read it: use zstd, none or any");
+	if (strcmp(arg, "zstd") && strcmp(arg, "none"))
+		return opts_wrong(err, o, arg, "unknown: use zstd, none or any");
+	return opts_set_copy(plan, o, arg, err);
+}
+
+/* ---- guests ------------------------------------------------------------------ */
+
+static struct guest_plan *last_guest(struct grammar *g)
+{
+	return &g->plan->guests[g->plan->n_guests - 1];
+}
+
+static int plan_guest(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+{
+	struct grammar *g = ctx;
+
+	if (!*arg)
+		return opts_wrong(err, o, arg, "empty");
+	if (!record_plan_add_guest(g->plan, arg))
+		return -ENOMEM;
+	g->guest = true;
+	g->guest_negate = false;
+	g->has_event = false;
+	return 0;
+}
+
+static int plan_guest_name(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+{
+	struct grammar *g = ctx;
+
+	if (!g->guest)
+		return opts_wrong(err, o, arg, "must come after the -A that it names");
+	if (!*arg || strchr(arg, '/') || arg[0] == '.')
+		return opts_wrong(err, o, arg, "not a name for a guest");
+	return opts_set_copy(last_guest(g), o, arg, err);
+}
+
+static int plan_tsync(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+{
+	static const struct {
+		const char *name;
+		enum tsync_method method;
+	} methods[] = {
+		{ "auto", TSYNC_AUTO },	    { "counter", TSYNC_COUNTER }, { "hyp", TSYNC_HYP },
+		{ "kvm", TSYNC_KVM },	    { "ping", TSYNC_PING },	  { "none", TSYNC_NONE },
+		{ "exact", TSYNC_COUNTER }, /* what counter was called */
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(methods); i++)
+		if (!strcmp(arg, methods[i].name)) {
+			((struct record_plan *)ctx)->tsync = methods[i].method;
+			return 0;
+		}
+	return opts_wrong(err, o, arg, "unknown: use auto, counter, hyp, kvm, ping or none");
+}
+
+/* As in trace-cmd: 0 is the start and the end only, less than 0 none at all. */
+static int plan_tsync_interval(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+{
+	struct record_plan *plan = ctx, unused;
+	int ret;
+
+	if (*arg != '-')
+		return opts_set_number(plan, o, arg, err);
+	ret = opts_set_number(&unused, o, arg + 1, err);
+	if (!ret)
+		plan->tsync = TSYNC_NONE;
+	return ret;
+}
+
+/* Hands an option on to the guest of the last -A. */
+static int give_to_guest(struct grammar *g, const struct opt *o, const char *arg, struct opts_error *err)
+{
+	struct guest_plan *guest = last_guest(g);
+	char name[32];
+
+	if ((o->key == 'f' || o->key == 'R') && !g->has_event)
+		return opts_wrong(err, o, arg, "must come after the -e that it is for");
+	if (o->arg && !*arg)
+		return opts_wrong(err, o, "", "empty");
+	if (strlist_add(&guest->args, opt_name(o, name)) || (o->arg && strlist_add(&guest->args, arg)))
+		return -ENOMEM;
+	g->guest_negate |= o->key == 'v';
+	guest->events |= o->key == 'e' || o->key == 'p';
+	guest->on |= o->key == 'p' || o->key == 'R' || (o->key == 'e' && !g->guest_negate);
+	g->has_event |= o->key == 'e';
+	return 0;
+}
+
+/* ---- the table ------------------------------------------------------------- */
+
+#define NO_PROXY   "an agent is reached directly, with -A"
+#define NO_FIFOS   "guests send their data over sockets only: leave it out"
+#define NO_NET	   "not sent over a network: record into a file and copy it, or use trace-cmd record -N"
+#define NO_PROFILE "profiles are not made by this version: use trace-cmd profile"
+
+/* clang-format off */
+#define KEY(k, arg, help, ...)	    OPT(k, NULL, arg, help, __VA_ARGS__)
+#define NAME(name, arg, help, ...)  OPT(0, name, arg, help, __VA_ARGS__)
+#define NO_KEY(k, arg, ...)	    OPT_REFUSED(k, NULL, arg, __VA_ARGS__)
+#define NO_NAME(name, arg, ...)	    OPT_REFUSED(0, name, arg, __VA_ARGS__)
+/* clang-format on */
+#define PLAN(field, f)	 .off = offsetof(struct record_plan, field), .flags = IN_PLAN | (f)
+#define BUFFER(field, f) .off = offsetof(struct buffer_plan, field), .flags = IN_BUFFER | (f)
+#define ANYWHERE	 (GUEST | AGENT)
+#define HOSTS		 (NOT_HYP | GUEST | AGENT) /* of a buffer, but not of the hypervisor's */
+#define KIB_MAX		 (INT64_MAX >> 10)	   /* the kernel shifts it */
+
+static const struct opt rows[] = {
+	OPT_HEADING("Events"),
+	KEY('e', "EVENT", "event: system, system:event, event, globs, all", plan_event, .flags = ANYWHERE),
+	KEY('f', "FILTER", "filter of the -e before it", plan_filter, .flags = ANYWHERE),
+	KEY('R', "TRIGGER", "trigger for the -e before it", plan_trigger, .flags = ANYWHERE),
+	KEY('v', NULL, "switch the events of the following -e off again", plan_negate, .flags = ANYWHERE),
+	KEY('T', NULL, "a stack trace with every event", opts_add_text, BUFFER(options, HOSTS),
+	    .text = "stacktrace"),
+	KEY('i', NULL, "go on when an event is not there", opts_set_flag, PLAN(ignore_event_errors, AGENT)),
+
+	OPT_HEADING("Buffers"),
+	KEY('B', "NAME", "options after it are for this instance; hyp: the hypervisor", plan_buffer,
+	    .flags = AGENT),
+	KEY('b', "KIB", "size of the buffer per CPU", opts_set_number, BUFFER(size_kb, ANYWHERE), .min = 1,
+	    .max = KIB_MAX),
+	NAME("subbuf-size", "KIB", "size of the buffer's pages", opts_set_number, BUFFER(subbuf_kb, HOSTS),
+	     .min = 1, .max = KIB_MAX),
+	KEY('C', "CLOCK", "trace clock", plan_clock, BUFFER(clock, ANYWHERE)),
+	KEY('M', "MASK", "CPUs to trace, hexadecimal; -1: all", plan_cpumask, BUFFER(cpumask, HOSTS)),
+	KEY('O', "OPTION", "ftrace option to set (noOPTION: to clear)", plan_name, BUFFER(options, HOSTS)),
+	NAME("cmdlines-size", "N", "task names that the kernel keeps", opts_set_number,
+	     PLAN(cmdlines_size, AGENT), .min = 1, .max = INT64_MAX),
+
+	OPT_HEADING("Guests"),
+	KEY('A', "GUEST", "a guest by name, CID or address; options after it are the guest's", plan_guest),
+	NAME("name", "NAME", "what the guest before it is called", plan_guest_name,
+	     .off = offsetof(struct guest_plan, name)),
+	NAME("tsync", "METHOD", "guests' clocks by: counter, hyp, kvm, ping, none (auto)", plan_tsync,
+	     .flags = IN_PLAN),
+	NAME("tsync-interval", "MS", "between looks at the guests' clocks; 0: start and end (250)",
+	     plan_tsync_interval, PLAN(tsync_interval_ms, SKIPPED), .max = INT32_MAX),
+
+	OPT_HEADING("Functions"),
+	KEY('p', "TRACER", "function, function_graph ...", plan_tracer, .flags = HOSTS),
+	KEY('l', "FUNC", "trace this function only", plan_name, BUFFER(funcs, HOSTS)),
+	KEY('n', "FUNC", "do not trace this function", plan_name, BUFFER(notrace, HOSTS)),
+	KEY('g', "FUNC", "graph this function", plan_name, BUFFER(graph, HOSTS)),
+	KEY('d', NULL, "no function tracing by other tracers", opts_add_text, BUFFER(options, HOSTS),
+	    .text = "nofunction-trace"),
+	NAME("max-graph-depth", "N", "depth of function_graph", opts_set_number,
+	     BUFFER(max_graph_depth, HOSTS), .max = INT32_MAX),
+	NAME("func-stack", NULL, "a stack trace with every function (needs -l)", opts_set_flag,
+	     PLAN(func_stack, AGENT)),
+
+	OPT_HEADING("Tasks"),
+	KEY('F', NULL, "trace the command only", opts_set_flag, PLAN(filter_command, 0)),
+	KEY('P', "PID,...", "trace these processes only", plan_pids, .flags = AGENT | IN_PLAN),
+	KEY('c', NULL, "with -F or -P: their children too", opts_set_flag, PLAN(follow_children, AGENT)),
+	NAME("no-filter", NULL, "trace the recorder itself too", opts_set_flag, PLAN(no_filter, SKIPPED)),
+	NAME("user", "NAME", "run the command as this user", opts_set_copy, PLAN(user, 0)),
+	NAME("proc-map", NULL, "keep the address maps of the traced processes", opts_set_flag,
+	     PLAN(proc_map, SKIPPED)),
+
+	OPT_HEADING("Recording"),
+	KEY('o', "FILE", "output file (trace.dat)", plan_output, .off = offsetof(struct record_plan, output)),
+	NAME("file-version", "N", "6 or 7 (7)", opts_set_number, PLAN(file_version, SKIPPED), .min = 6,
+	     .max = 7),
+	NAME("compression", "NAME", "zstd, none or any (zstd)", plan_compression, PLAN(compression, SKIPPED)),
+	NAME("date", NULL, "keep the time of day in the file", opts_set_flag, PLAN(date, SKIPPED)),
+	KEY('s', "USECS", "sleep of the recorder between two reads", opts_set_number, PLAN(sleep_us, AGENT),
+	    .max = INT64_MAX),
+	KEY('r', "PRIO", "real-time priority of the recorder", opts_set_number, PLAN(rt_prio, SKIPPED),
+	    .min = 1, .max = 99),
+	KEY('k', NULL, "leave the tracing files as they are at the end", opts_set_flag, PLAN(keep, 0)),
+	NAME("best-effort", NULL, "record what is there, say what is not", opts_set_flag,
+	     PLAN(best_effort, 0)),
+	OPT('q', "quiet", NULL, "print errors only", opts_set_flag, PLAN(quiet, SKIPPED)),
+	OPT('h', "help", NULL, "print this text", opts_help),
+
+	/* options of trace-cmd that are refused */
+	NO_KEY('a', NULL,
+	       "the formats of every system with an event switched on are kept: name further ones "
+	       "with -e",
+	       .flags = SKIPPED),
+	NO_KEY('D', NULL,
+	       "would switch function tracing off for everybody: use -d, or sysctl "
+	       "kernel.ftrace_enabled=0",
+	       .flags = SKIPPED),
+	NO_KEY('G', NULL, NO_PROFILE),
+	NO_KEY('H', "", NO_PROFILE),
+	NO_KEY('N', "", NO_NET),
+	NO_KEY('S', NULL, NO_PROFILE, .flags = SKIPPED),
+	NO_KEY('V', "", NO_NET),
+	NO_KEY('m', "",
+	       "the file's size is not bounded: bound the time (record ... sleep 10), or use "
+	       "trace-cmd record -m"),
+	NO_KEY('t', NULL, NO_NET),
+	NO_NAME("by-comm", NULL, NO_PROFILE),
+	NO_NAME("daemonize", NULL, "run it in the background of the shell (&)"),
+	NO_NAME("debug", NULL, "messages have no levels: leave it out", .flags = SKIPPED),
+	NO_NAME("fork", NULL, "run it in the background of the shell (&)"),
+	NO_NAME("module", "", "write the module behind the function: -l 'FUNC:mod:MODULE'"),
+	NO_NAME("nofifos", NULL, NO_FIFOS, .flags = SKIPPED),
+	NO_NAME("nosplice", NULL, "splice is used only where it works: leave it out", .flags = SKIPPED),
+	NO_NAME("notimeout", NULL, "a guest that does not answer is given up after 10 s: leave it out",
+		.flags = SKIPPED),
+	NO_NAME("poll", NULL, "-s sets how often the buffers are read", .flags = SKIPPED),
+	NO_NAME("profile", NULL, NO_PROFILE),
+	NO_NAME("proxy", "", NO_PROXY),
+	NO_NAME("stderr", NULL, "messages go to stderr anyway: leave it out"),
+	NO_NAME("temp", "",
+		"pages are kept beside the output file while recording: choose the place with -o"),
+	NO_NAME("ts-offset", "", "give it to the report: trace-cmd report --ts-offset"),
+	NO_NAME("tsc2nsec", NULL, "for times in nanoseconds use -C boot or -C mono"),
+	NO_NAME("verbose", "[=LEVEL]", "messages have no levels: leave it out, or use -q for errors only"),
+};
+
+/* ---- the two ways in ---------------------------------------------------------- */
+
+static int grammar_apply(struct grammar *g, const struct opt *o, const char *arg, struct opts_error *err)
+{
+	void *into = o->flags & IN_BUFFER ? (void *)grammar_buffer(g)
+		     : o->flags & IN_PLAN ? (void *)g->plan
+					  : g;
+
+	return o->set(into, o, arg, err);
+}
+
+static int apply_line(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+{
+	struct grammar *g = ctx;
+	char name[32];
+
+	if (o->instead)
+		return opts_error(err, "%s is not served: %s", opt_name(o, name), o->instead);
+	if (g->guest && o->flags & GUEST)
+		return give_to_guest(g, o, arg, err);
+	if (o->flags & NOT_HYP && grammar_buffer(g)->is_hyp)
+		return opts_error(err, "%s has no meaning for the hypervisor's buffer: give it before -B %s",
+				  opt_name(o, name), grammar_buffer(g)->name);
+	return grammar_apply(g, o, arg, err);
+}
+
+static int apply_request(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+{
+	struct grammar *g = ctx;
+	char name[32];
+
+	if (o->flags & AGENT)
+		return grammar_apply(g, o, arg, err);
+	if (!(o->flags & SKIPPED))
+		return opts_error(err, "%s: this option is not for a guest", opt_name(o, name));
+	log_debug(g->log, "%s is ignored", opt_name(o, name));
+	return 0;
+}
+
+const struct opts_table grammar_table = {
+	.command = "record",
+	.usage = "usage: hyptrace record [OPTION...] [--] [COMMAND [ARG...]]\n\n"
+		 "Records until the command ends, or until Ctrl-C.\n",
+	.foot = "\nThe grammar is that of trace-cmd-record(1).\n",
+	.rows = rows,
+	.n = ARRAY_SIZE(rows),
+	.in_order = true, /* the command's options are its own */
+	.dispatch = apply_line,
+};
+
+static const struct opts_table request_table = {
+	.rows = rows,
+	.n = ARRAY_SIZE(rows),
+	.in_order = true,
+	.whole_names = true,
+	.dispatch = apply_request,
+};
+
+int grammar_parse_request(struct record_plan *plan, int argc, char **argv, const struct log *log,
+			  struct opts_error *err)
+{
+	struct grammar g = { .plan = plan, .log = log, .request = true };
+	int ret;
+
+	if (!record_plan_add_buffer(plan, ""))
+		return -ENOMEM;
+	ret = opts_parse(&request_table, &argc, argv, &g, err);
+	if (!ret && argc > 1)
+		ret = opts_error(err, "command: nothing is run here");
+	return ret;
+}
+
+/* ---- what only the whole command line can show ------------------------------------ */
+
+static bool anything_to_record(const struct record_plan *plan)
+{
+	if (plan->n_guests)
+		return true;
+	for (size_t i = 0; i < plan->n_buffers; i++) {
+		const struct buffer_plan *b = &plan->buffers[i];
+
+		if (b->n_events || b->tracer || b->is_hyp)
+			return true;
+	}
+	return false;
+}
+
+/* A trigger works for an event that is off too; the hypervisor's are all on when none is named. */
+static bool stays_empty(const struct buffer_plan *b)
+{
+	for (size_t i = 0; i < b->n_events; i++)
+		if (!b->events[i].negate || b->events[i].triggers.n)
+			return false;
+	return b->n_events && !b->tracer && !b->is_hyp;
+}
+
+static int only_off(struct opts_error *err, const char *what, const char *name)
+{
+	return opts_error(err,
+			  "-v switches off the only events of %s%s, so nothing would be recorded "
+			  "there: leave it out (it does not mean verbose)",
+			  what, name);
+}
+
+/* -v alone makes an empty recording, and -v is what other programs call verbose. */
+static int check_negated(const struct record_plan *plan, struct opts_error *err)
+{
+	for (size_t i = 0; i < plan->n_buffers; i++)
+		if (stays_empty(&plan->buffers[i]))
+			return only_off(err, i ? "the buffer " : "the top buffer", plan->buffers[i].name);
+	for (size_t i = 0; i < plan->n_guests; i++)
+		if (plan->guests[i].events && !plan->guests[i].on)
+			return only_off(err, "the guest ", plan->guests[i].spec);
+	return 0;
+}
+
+static int check_line(const struct record_plan *plan, struct opts_error *err)
+{
+	if (plan->follow_children && !plan->filter_command && !plan->pids.n)
+		return opts_error(err, "-c goes with -F or -P only");
+	if (plan->filter_command && !plan->command && !plan->pids.n)
+		return opts_error(err, "-F needs a command to trace, or -P");
+	if (plan->user && !plan->command)
+		return opts_error(err, "--user needs a command to run");
+	if (plan->proc_map && !plan->command && !plan->pids.n)
+		return opts_error(err, "--proc-map needs a command, or -P");
+	if (plan->func_stack && !plan->buffers[0].funcs.n)
+		return opts_error(err, "--func-stack needs -l before any -B: the stacks of all functions "
+				       "can bring the machine to a stop");
+	if (plan->file_version == 6 && plan->compression && strcmp(plan->compression, "none"))
+		return opts_error(err, "--compression %s: files of version 6 are not compressed",
+				  plan->compression);
+	if (!anything_to_record(plan))
+		return opts_error(err, "nothing to record: give events (-e), a tracer (-p) or -B hyp");
+	return check_negated(plan, err);
+}
+
+int grammar_parse_line(struct record_plan *plan, int argc, char **argv, struct opts_error *err)
+{
+	struct grammar g = { .plan = plan };
+	int ret;
+
+	plan->output = strdup("trace.dat");
+	plan->tsync_interval_ms = TSYNC_INTERVAL_MS;
+	if (!plan->output || !record_plan_add_buffer(plan, "")) {
+		opts_error(err, "out of memory");
+		return -ENOMEM;
+	}
+	ret = opts_parse(&grammar_table, &argc, argv, &g, err);
+	if (ret)
+		return ret;
+	plan->command = argc > 1 ? argv + 1 : NULL;
+	return check_line(plan, err);
+}

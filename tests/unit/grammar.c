@@ -1,0 +1,478 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The grammar of record: words in, the plan (or the message) out. */
+#include "tracefs/grammar.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+static void dump_list(struct buf *out, const char *opt, const struct strlist *l)
+{
+	for (size_t i = 0; i < l->n; i++)
+		buf_printf(out, " %s=%s", opt, l->v[i]);
+}
+
+static void dump_buffer(struct buf *out, const struct buffer_plan *b)
+{
+	buf_printf(out, "%s%s:", *b->name ? b->name : "top", b->is_hyp ? "(hyp)" : "");
+	for (size_t i = 0; i < b->n_events; i++) {
+		const struct event_plan *e = &b->events[i];
+
+		buf_printf(out, " %s%s", e->negate ? "-" : "+", e->name);
+		if (e->filter)
+			buf_printf(out, "{%s}", e->filter);
+		for (size_t t = 0; t < e->triggers.n; t++)
+			buf_printf(out, "<%s>", e->triggers.v[t]);
+	}
+	if (b->tracer)
+		buf_printf(out, " p=%s", b->tracer);
+	dump_list(out, "l", &b->funcs);
+	dump_list(out, "n", &b->notrace);
+	dump_list(out, "g", &b->graph);
+	dump_list(out, "O", &b->options);
+	if (b->clock)
+		buf_printf(out, " C=%s", b->clock);
+	if (b->cpumask)
+		buf_printf(out, " M=%s", b->cpumask);
+	if (b->size_kb)
+		buf_printf(out, " b=%llu", (unsigned long long)b->size_kb);
+	if (b->subbuf_kb)
+		buf_printf(out, " subbuf=%llu", (unsigned long long)b->subbuf_kb);
+	if (b->max_graph_depth >= 0)
+		buf_printf(out, " depth=%lld", (long long)b->max_graph_depth);
+	buf_addstr(out, "; ");
+}
+
+/* Everything in the plan that is not as it would be without an option. */
+static void dump(struct buf *out, const struct record_plan *p)
+{
+	const struct {
+		bool on;
+		const char *name;
+	} flags[] = {
+		{ p->filter_command, "F" },
+		{ p->follow_children, "c" },
+		{ p->func_stack, "func-stack" },
+		{ p->keep, "k" },
+		{ p->ignore_event_errors, "i" },
+		{ p->quiet, "q" },
+		{ p->date, "date" },
+		{ p->no_filter, "no-filter" },
+		{ p->proc_map, "proc-map" },
+		{ p->best_effort, "best-effort" },
+	};
+
+	for (size_t i = 0; i < p->n_buffers; i++)
+		dump_buffer(out, &p->buffers[i]);
+	for (size_t i = 0; i < p->n_guests; i++) {
+		buf_printf(out, "guest %s", p->guests[i].spec);
+		if (p->guests[i].name)
+			buf_printf(out, " name=%s", p->guests[i].name);
+		for (size_t a = 0; a < p->guests[i].args.n; a++)
+			buf_printf(out, " %s", p->guests[i].args.v[a]);
+		buf_addstr(out, "; ");
+	}
+	if (p->output && strcmp(p->output, "trace.dat"))
+		buf_printf(out, "o=%s ", p->output);
+	for (size_t i = 0; i < ARRAY_SIZE(flags); i++)
+		if (flags[i].on)
+			buf_printf(out, "%s ", flags[i].name);
+	for (size_t i = 0; i < p->pids.n; i++)
+		buf_printf(out, "P=%s ", p->pids.v[i]);
+	if (p->sleep_us)
+		buf_printf(out, "s=%llu ", (unsigned long long)p->sleep_us);
+	if (p->rt_prio)
+		buf_printf(out, "r=%llu ", (unsigned long long)p->rt_prio);
+	if (p->user)
+		buf_printf(out, "user=%s ", p->user);
+	if (p->compression)
+		buf_printf(out, "compression=%s ", p->compression);
+	if (p->file_version)
+		buf_printf(out, "v%llu ", (unsigned long long)p->file_version);
+	if (p->cmdlines_size)
+		buf_printf(out, "cmdlines=%llu ", (unsigned long long)p->cmdlines_size);
+	for (char **c = p->command; c && *c; c++)
+		buf_printf(out, "%s%s", c == p->command ? "$ " : " ", *c);
+}
+
+#define MAX_ARGS 24
+
+struct parse_case {
+	const char *argv[MAX_ARGS]; /* after "record" */
+	const char *want;	    /* the plan, or the message */
+};
+
+/* Parses as `request` says, writes the plan or the message to text. */
+static int parse_words(const struct parse_case *c, bool request, char *text, size_t size)
+{
+	struct record_plan plan = { 0 };
+	struct opts_error err;
+	struct buf out = { 0 };
+	char words[MAX_ARGS][128], *argv[MAX_ARGS + 2] = { words[0] };
+	int argc = 1, ret;
+
+	strcpy(words[0], "record");
+	for (; c->argv[argc - 1]; argc++) {
+		snprintf(words[argc], sizeof(words[argc]), "%s", c->argv[argc - 1]);
+		argv[argc] = words[argc];
+	}
+	ret = request ? grammar_parse_request(&plan, argc, argv, NULL, &err)
+		      : grammar_parse_line(&plan, argc, argv, &err);
+	if (!ret)
+		dump(&out, &plan);
+	snprintf(text, size, "%s", ret ? err.text : buf_str(&out));
+	buf_release(&out);
+	record_plan_release(&plan);
+	return ret;
+}
+
+/* clang-format off */
+static const struct parse_case good[] = {
+	{ { "-A", "guest@3" }, "top:; guest guest@3; " },
+	{ { "-B", "hyp", "-e", "kvm", "-A", "3", "-e", "sched", "-f", "x", "-o", "a", "-A", "b", "-b", "9", "--name", "c" },
+	  "top:; hyp(hyp): +kvm; guest 3 -e sched -f x; guest b name=c -b 9; o=a " },
+	{ { "-A", "3", "-e", "sched", "-B", "hyp", "-e", "hyp_enter" },
+	  "top:; hyp(hyp): +hyp_enter; guest 3 -e sched; " },
+	/* events */
+	{ { "-e", "kvm" }, "top: +kvm; " },
+	{ { "-ekvm", "-e", "sched:sched_switch" }, "top: +kvm +sched:sched_switch; " },
+	{ { "-e", "all", "ls", "-l" }, "top: +all; $ ls -l" },
+	{ { "-e", "all", "--", "ls", "--x" }, "top: +all; $ ls --x" },
+	{ { "-e", "all", "--" }, "top: +all; " },
+	{ { "-e", "all", "ls", "-e", "kvm" }, "top: +all; $ ls -e kvm" },
+	{ { "-e", "sched:*wak*", "-v", "-e", "*stat*" }, "top: +sched:*wak* -*stat*; " },
+	{ { "-e", "a", "-f", "x == 1" }, "top: +a{x == 1}; " },
+	{ { "-e", "a", "-f", "x == 1", "-f", "y" }, "top: +a{(x == 1)&&(y)}; " },
+	{ { "-e", "a", "-f", "1", "-f", "2", "-f", "3" }, "top: +a{((1)&&(2))&&(3)}; " },
+	{ { "-e", "a", "-R", "traceoff if x > 3", "-R", "stacktrace" },
+	  "top: +a<traceoff if x > 3><stacktrace>; " },
+	{ { "-v", "-e", "a", "-R", "hist:keys=common_pid" }, "top: -a<hist:keys=common_pid>; " },
+	{ { "-e", "a", "-e", "b", "-f", "x" }, "top: +a +b{x}; " },
+	{ { "-p", "nop", "-v", "-e", "a" }, "top: -a p=nop; " },
+	{ { "-B", "hyp", "-v", "-e", "a" }, "top:; hyp(hyp): -a; " },
+	{ { "-v", "-A", "3", "-e", "a" }, "top:; guest 3 -e a; " },
+	{ { "-A", "3", "-e", "a", "-v", "-e", "b" }, "top:; guest 3 -e a -v -e b; " },
+	{ { "-A", "3", "-v", "-e", "a", "-R", "traceon" }, "top:; guest 3 -v -e a -R traceon; " },
+	{ { "-A", "3", "-v" }, "top:; guest 3 -v; " },
+	{ { "-e", "a", "-T" }, "top: +a O=stacktrace; " },
+	{ { "-i", "-e", "a" }, "top: +a; i " },
+
+	/* buffers */
+	{ { "-B", "hyp" }, "top:; hyp(hyp):; " },
+	{ { "-B", "hypervisor", "-e", "kvm", "-e", "hyp_enter", "-e", "hyp:*" },
+	  "top:; hypervisor(hyp): +kvm +hyp_enter +hyp:*; " },
+	{ { "-e", "a", "-B", "hyp", "-b", "512", "-B", "x", "-e", "b", "-b", "9", "sleep", "1" },
+	  "top: +a; hyp(hyp): b=512; x: +b b=9; $ sleep 1" },
+	{ { "-B", "x", "-e", "a", "-B", "y", "-e", "b", "-B", "x", "-e", "c" },
+	  "top:; x: +a +c; y: +b; " },
+	{ { "-B", "hyp", "-B", "x", "-e", "a", "-B", "hypervisor", "-b", "64" },
+	  "top:; hyp(hyp): b=64; x: +a; " },
+	{ { "-B", "hyp", "-C", "boot" }, "top:; hyp(hyp): C=boot; " },
+	{ { "-e", "a", "-v", "-e", "b", "-e", "c", "-o", "f" }, "top: +a -b -c; o=f " },
+	{ { "-e", "a", "-C", "mono", "-C", "global" }, "top: +a C=global; " },
+	{ { "-e", "a", "-M", "ff,0000000f" }, "top: +a M=ff,0000000f; " },
+	{ { "-e", "a", "-M", "-1", "-B", "x", "-M", "5" }, "top: +a M=-1; x: M=5; " },
+	{ { "-e", "a", "-O", "nograph-time", "-O", "sym-offset" },
+	  "top: +a O=nograph-time O=sym-offset; " },
+	{ { "-e", "a", "--subbuf-size", "16" }, "top: +a subbuf=16; " },
+	{ { "-e", "a", "--cmdlines-size=4096" }, "top: +a; cmdlines=4096 " },
+
+	/* functions */
+	{ { "-p", "function", "-l", "kvm_*", "-l", "vgic*", "-n", "x", "-g", "y" },
+	  "top: p=function l=kvm_* l=vgic* n=x g=y; " },
+	{ { "-p", "  function_graph ", "--max-graph-depth", "3" },
+	  "top: p=function_graph depth=3; " },
+	{ { "-p", "function_graph", "--max-graph-depth", "0" }, "top: p=function_graph depth=0; " },
+	{ { "-p", "nop", "-d" }, "top: p=nop O=nofunction-trace; " },
+	{ { "-p", "function", "-l", "schedule", "--func-stack" },
+	  "top: p=function l=schedule; func-stack " },
+	{ { "-p", "function", "-B", "x", "-p", "function_graph" },
+	  "top: p=function; x: p=function_graph; " },
+
+	/* tasks */
+	{ { "-e", "a", "-F", "ls" }, "top: +a; F $ ls" },
+	{ { "-e", "a", "-F", "-c", "ls" }, "top: +a; F c $ ls" },
+	{ { "-e", "a", "-P", "12,013", "-P", "7", "-c" }, "top: +a; c P=12 P=13 P=7 " },
+	{ { "-e", "a", "-F", "-P", "1" }, "top: +a; F P=1 " },
+	{ { "-e", "a", "--no-filter" }, "top: +a; no-filter " },
+	{ { "-e", "a", "--user", "nobody", "id" }, "top: +a; user=nobody $ id" },
+	{ { "-e", "a", "--proc-map", "id" }, "top: +a; proc-map $ id" },
+	{ { "-e", "a", "--proc-map", "-P", "3" }, "top: +a; proc-map P=3 " },
+
+	/* recording */
+	{ { "-e", "a", "-o", "x.dat" }, "top: +a; o=x.dat " },
+	{ { "-e", "a", "--file-version", "6" }, "top: +a; v6 " },
+	{ { "-e", "a", "--file-version", "7", "--compression", "zstd" },
+	  "top: +a; compression=zstd v7 " },
+	{ { "-e", "a", "--file-version", "6", "--compression", "none" },
+	  "top: +a; compression=none v6 " },
+	{ { "-e", "a", "--compression", "none", "--compression", "any" }, "top: +a; " },
+	{ { "-e", "a", "--file-version", "6", "--compression", "any" }, "top: +a; v6 " },
+	{ { "-e", "a", "--date" }, "top: +a; date " },
+	{ { "-e", "a", "-s", "500" }, "top: +a; s=500 " },
+	{ { "-e", "a", "-s", "0" }, "top: +a; " },
+	{ { "-e", "a", "-r", "99" }, "top: +a; r=99 " },
+	{ { "-k", "-e", "a" }, "top: +a; k " },
+	{ { "-q", "-e", "a" }, "top: +a; q " },
+	{ { "--quiet", "-e", "a" }, "top: +a; q " },
+	{ { "--best-effort", "-B", "hyp" }, "top:; hyp(hyp):; best-effort " },
+	{ { "-qike", "a" }, "top: +a; k i q " },
+	{ { "--best", "--cmdl", "9", "-e", "a" }, "top: +a; best-effort cmdlines=9 " },
+	{ { "-e", "a", "-b", "0x10" }, "top: +a b=16; " },
+};
+
+#define NO_NET \
+	"not sent over a network: record into a file and copy it, or use trace-cmd record -N"
+#define NO_PROFILE "profiles are not made by this version: use trace-cmd profile"
+
+static const struct parse_case refused[] = {
+	{ { "-a" }, "-a is not served: the formats of every system with an event switched on are "
+		    "kept: name further ones with -e" },
+	{ { "-D" }, "-D is not served: would switch function tracing off for everybody: use -d, or "
+		    "sysctl kernel.ftrace_enabled=0" },
+	{ { "-G" }, "-G is not served: " NO_PROFILE },
+	{ { "-H", "a,b" }, "-H is not served: " NO_PROFILE },
+	{ { "-N", "host:1" }, "-N is not served: " NO_NET },
+	{ { "-S" }, "-S is not served: " NO_PROFILE },
+	{ { "-V", "3:1" }, "-V is not served: " NO_NET },
+	{ { "-m", "100" }, "-m is not served: the file's size is not bounded: bound the time "
+			   "(record ... sleep 10), or use trace-cmd record -m" },
+	{ { "-t" }, "-t is not served: " NO_NET },
+	{ { "--by-comm" }, "--by-comm is not served: " NO_PROFILE },
+	{ { "--daemonize" }, "--daemonize is not served: run it in the background of the shell (&)" },
+	{ { "--debug" }, "--debug is not served: messages have no levels: leave it out" },
+	{ { "--fork" }, "--fork is not served: run it in the background of the shell (&)" },
+	{ { "--module", "snd" }, "--module is not served: write the module behind the function: "
+				 "-l 'FUNC:mod:MODULE'" },
+	{ { "--nofifos" }, "--nofifos is not served: guests send their data over sockets only: leave it out" },
+	{ { "--nosplice" }, "--nosplice is not served: splice is used only where it works: leave it out" },
+	{ { "--notimeout" }, "--notimeout is not served: a guest that does not answer is given up after 10 s: leave it out" },
+	{ { "--poll" }, "--poll is not served: -s sets how often the buffers are read" },
+	{ { "--profile" }, "--profile is not served: " NO_PROFILE },
+	{ { "--proxy", "3" }, "--proxy is not served: an agent is reached directly, with -A" },
+	{ { "--stderr" }, "--stderr is not served: messages go to stderr anyway: leave it out" },
+	{ { "--temp", "/tmp" }, "--temp is not served: pages are kept beside the output file while "
+				"recording: choose the place with -o" },
+	{ { "--ts-offset", "5" }, "--ts-offset is not served: give it to the report: "
+				  "trace-cmd report --ts-offset" },
+	{ { "--tsc2nsec" }, "--tsc2nsec is not served: for times in nanoseconds use -C boot or -C mono" },
+	{ { "--tsync", "ptp", "-e", "kvm" }, "--tsync ptp: unknown: use auto, counter, hyp, kvm, ping or none" },
+	{ { "--tsync-interval", "x", "-e", "kvm" }, "--tsync-interval x: not a number" },
+	{ { "--verbose" }, "--verbose is not served: messages have no levels: leave it out, or use "
+			   "-q for errors only" },
+	{ { "--verbose=3" }, "--verbose is not served: messages have no levels: leave it out, or use "
+			     "-q for errors only" },
+	{ { "-p", "wakeup_rt" }, "-p wakeup_rt: latency tracers are not recorded by this version: "
+				 "use trace-cmd record -p wakeup_rt" },
+	{ { "-v", "-B", "x" }, "-v before -B x would delete that buffer, which record does not do: "
+			       "remove its directory below 'instances', or give -v after -B" },
+};
+
+#define LEAVE_V_OUT "would be recorded there: leave it out (it does not mean verbose)"
+
+static const struct parse_case wrong[] = {
+	{ { NULL }, "nothing to record: give events (-e), a tracer (-p) or -B hyp" },
+	{ { "ls" }, "nothing to record: give events (-e), a tracer (-p) or -B hyp" },
+	{ { "-B", "x" }, "nothing to record: give events (-e), a tracer (-p) or -B hyp" },
+	{ { "-v", "-e", "a", "-e", "b" }, "-v switches off the only events of the top buffer, so nothing " LEAVE_V_OUT },
+	{ { "-e", "a", "-B", "x", "-v", "-e", "b" },
+	  "-v switches off the only events of the buffer x, so nothing " LEAVE_V_OUT },
+	{ { "-e", "a", "-A", "3", "-e", "a", "-A", "4", "-v", "-e", "b" },
+	  "-v switches off the only events of the guest 4, so nothing " LEAVE_V_OUT },
+	{ { "-f", "x" }, "-f x: must come after the -e that it is for" },
+	{ { "-R", "x" }, "-R x: must come after the -e that it is for" },
+	{ { "-e", "a", "-B", "x", "-f", "y" }, "-f y: must come after the -e that it is for" },
+	{ { "-e", "" }, "-e '': empty" },
+	{ { "-e", "a", "-f", "" }, "-f '': empty" },
+	{ { "-e" }, "option '-e' needs an argument" },
+	{ { "--user" }, "option '--user' needs an argument" },
+	{ { "--cmdlines-size", "x", "-e", "a" }, "--cmdlines-size x: not a number" },
+	{ { "--cmdlines-size", "0" }, "--cmdlines-size 0: must be at least 1" },
+	{ { "--date=now" }, "option '--date' takes no argument" },
+	{ { "-Z" }, "option '-Z' is unknown or not unique: see record -h" },
+	{ { "--date", "-Zq" }, "option '-Z' is unknown or not unique: see record -h" },
+	{ { "--nope" }, "option '--nope' is unknown or not unique: see record -h" },
+	{ { "--no" }, "option '--no' is unknown or not unique: see record -h" },
+	{ { "-b", "0" }, "-b 0: must be at least 1" },
+	{ { "-b", "-5" }, "-b -5: not a number" },
+	{ { "-b", "10k" }, "-b 10k: not a number" },
+	{ { "-b", "" }, "-b '': not a number" },
+	{ { "-b", "99999999999999999999" }, "-b 99999999999999999999: not a number" },
+	{ { "-b", "9007199254740992" }, "-b 9007199254740992: must be at most 9007199254740991" },
+	{ { "--subbuf-size", "0" }, "--subbuf-size 0: must be at least 1" },
+	{ { "-B", "" }, "-B '': not a name for a buffer" },
+	{ { "-B", "../x" }, "-B ../x: not a name for a buffer" },
+	{ { "-B", ".." }, "-B ..: not a name for a buffer" },
+	{ { "-C", "" }, "-C '': empty" },
+	{ { "-B", "hyp", "-C", "mono" }, "-C mono: the hypervisor's clock is always boot: for the "
+					 "host's, give -C before -B" },
+	{ { "-B", "hyp", "-p", "function" }, "-p has no meaning for the hypervisor's buffer: give it "
+					     "before -B hyp" },
+	{ { "-B", "hypervisor", "-T" }, "-T has no meaning for the hypervisor's buffer: give it before "
+					"-B hypervisor" },
+	{ { "-M", "0xff" }, "-M 0xff: not a mask: hexadecimal digits, or -1 for all CPUs" },
+	{ { "-M", "" }, "-M '': not a mask: hexadecimal digits, or -1 for all CPUs" },
+	{ { "-M", "-2" }, "-M -2: not a mask: hexadecimal digits, or -1 for all CPUs" },
+	{ { "-O", "" }, "-O '': empty" },
+	{ { "-l", "" }, "-l '': empty" },
+	{ { "-p", " " }, "-p '': empty" },
+	{ { "-p", "a", "-p", "b" }, "-p b: this buffer has a tracer already, and takes only one" },
+	{ { "--max-graph-depth", "-1" }, "--max-graph-depth -1: not a number" },
+	{ { "-p", "function", "--func-stack" }, "--func-stack needs -l before any -B: the stacks of "
+						"all functions can bring the machine to a stop" },
+	{ { "-P", "x" }, "-P x: not a list of process numbers" },
+	{ { "-P", "1,,2" }, "-P 1,,2: not a list of process numbers" },
+	{ { "-P", "0" }, "-P 0: not a list of process numbers" },
+	{ { "-P", "4194305" }, "-P 4194305: not a list of process numbers" },
+	{ { "-e", "a", "-c", "ls" }, "-c goes with -F or -P only" },
+	{ { "-e", "a", "-F" }, "-F needs a command to trace, or -P" },
+	{ { "-e", "a", "--user", "x" }, "--user needs a command to run" },
+	{ { "-e", "a", "--proc-map" }, "--proc-map needs a command, or -P" },
+	{ { "-A", "" }, "-A '': empty" },
+	{ { "--name", "x" }, "--name x: must come after the -A that it names" },
+	{ { "-A", "3", "--name", "a/b" }, "--name a/b: not a name for a guest" },
+	{ { "-e", "a", "-A", "3", "-f", "x" }, "-f x: must come after the -e that it is for" },
+	{ { "-A", "3", "-B", "x" }, "-B x after -A: instances in a guest are not served; give the host's -B "
+				    "before -A" },
+	{ { "-s", "1s" }, "-s 1s: not a number" },
+	{ { "-r", "0" }, "-r 0: must be at least 1" },
+	{ { "-r", "100" }, "-r 100: must be at most 99" },
+	{ { "-o", "" }, "-o '': empty" },
+	{ { "-o", "a", "-o", "b" }, "-o b: only one output file" },
+	{ { "--file-version", "8" }, "--file-version 8: must be at most 7" },
+	{ { "--file-version", "5" }, "--file-version 5: must be at least 6" },
+	{ { "--compression", "zlib" }, "--compression zlib: many builds of trace-cmd cannot read it: "
+				       "use zstd, none or any" },
+	{ { "--compression", "lzma" }, "--compression lzma: many builds of trace-cmd cannot read it: "
+				       "use zstd, none or any" },
+	{ { "--compression", "gzip" }, "--compression gzip: unknown: use zstd, none or any" },
+	{ { "-e", "a", "--compression", "zstd", "--file-version", "6" },
+	  "--compression zstd: files of version 6 are not compressed" },
+	{ { "--tsync", "exactly", "-e", "a" }, "--tsync exactly: unknown: use auto, counter, hyp, kvm, ping or none" },
+};
+
+/* What a recorder may send to an agent. */
+static const struct parse_case requests[] = {
+	{ { NULL }, "top:; " },
+	{ { "-C", "boot", "-e", "sched", "-f", "a", "-f", "b", "-R", "traceoff" }, "top: +sched{(a)&&(b)}<traceoff> C=boot; " },
+	{ { "-B", "hyp", "-e", "a" }, "top:; hyp: +a; " },
+	{ { "-B", "x", "-e", "a", "-T", "-d", "-M", "3", "-l", "f*" }, "top:; x: +a l=f* O=stacktrace O=nofunction-trace M=3; " },
+	{ { "-p", "wakeup", "-P", "1,2", "-c", "-i", "-s", "5" }, "top: p=wakeup; c i P=1 P=2 s=5 " },
+	{ { "-v", "-e", "a", "--func-stack" }, "top: -a; func-stack " },
+	/* recorders send these, and they mean nothing here */
+	{ { "-a", "-D", "-S", "-q", "-r", "5", "--nosplice", "--nofifos", "--no-filter", "--notimeout", "--debug",
+	    "--poll", "--date", "--proc-map", "--tsync-interval", "9", "--compression", "x", "--file-version", "y" }, "top:; " },
+};
+
+static const struct parse_case refused_requests[] = {
+	{ { "-e", "a", "reboot", "-f" }, "command: nothing is run here" },
+	{ { "-e", "a", "--", "reboot" }, "command: nothing is run here" },
+	{ { "-" }, "command: nothing is run here" },
+	{ { "-o", "/etc/passwd" }, "-o: this option is not for a guest" },
+	{ { "-A", "3" }, "-A: this option is not for a guest" },
+	{ { "-F" }, "-F: this option is not for a guest" },
+	{ { "-k" }, "-k: this option is not for a guest" },
+	{ { "-N", "x" }, "-N: this option is not for a guest" },
+	{ { "-h" }, "-h: this option is not for a guest" },
+	{ { "--user", "x" }, "--user: this option is not for a guest" },
+	{ { "--temp", "/etc" }, "--temp: this option is not for a guest" },
+	{ { "-Z" }, "option '-Z' is not known here" },
+	{ { "--subbuf", "4" }, "option '--subbuf' is not known here" },
+	{ { "-e" }, "option '-e' needs an argument" },
+	{ { "-f", "x" }, "-f x: must come after the -e that it is for" },
+	{ { "-B", "../x" }, "-B ../x: not a name for a buffer" },
+	{ { "-b", "x" }, "-b x: not a number" },
+	{ { "-P", "1,x" }, "-P 1,x: not a list of process numbers" },
+};
+/* clang-format on */
+
+static void check_words(const struct parse_case *c, size_t n, bool request, int want_ret)
+{
+	char text[1024];
+
+	for (; n--; c++) {
+		int ret = parse_words(c, request, text, sizeof(text));
+
+		if (ret != want_ret || strcmp(text, c->want)) {
+			print_error("words:");
+			for (int i = 0; c->argv[i]; i++)
+				print_error(" '%s'", c->argv[i]);
+			print_error(" (%d)\n", ret);
+		}
+		assert_string_equal(text, c->want);
+		assert_int_equal(ret, want_ret);
+	}
+}
+
+static void check_all(const struct parse_case *c, size_t n, int want_ret)
+{
+	check_words(c, n, false, want_ret);
+}
+
+static void test_good(void **state)
+{
+	check_all(good, ARRAY_SIZE(good), 0);
+}
+
+static void test_refused(void **state)
+{
+	check_all(refused, ARRAY_SIZE(refused), -EINVAL);
+}
+
+static void test_wrong(void **state)
+{
+	check_all(wrong, ARRAY_SIZE(wrong), -EINVAL);
+}
+
+static void test_requests(void **state)
+{
+	check_words(requests, ARRAY_SIZE(requests), true, 0);
+	check_words(refused_requests, ARRAY_SIZE(refused_requests), true, -EINVAL);
+}
+
+static void test_methods(void **state)
+{
+	static const char *const words[] = { "counter", "exact" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		char line[4][16] = { "record", "--tsync" },
+		     *argv[] = { line[0], line[1], line[2], line[3], NULL };
+		struct record_plan plan = { 0 };
+		struct opts_error err;
+
+		strcpy(line[2], words[i]);
+		strcpy(line[3], "-ekvm");
+		assert_int_equal(grammar_parse_line(&plan, 4, argv, &err), 0);
+		assert_int_equal(plan.tsync, TSYNC_COUNTER);
+		record_plan_release(&plan);
+	}
+}
+
+static void test_help(void **state)
+{
+	const struct parse_case cases[] = { { { "-h" }, "" },
+					    { { "--help" }, "" },
+					    { { "-e", "a", "-h", "-Z" }, "" } };
+	struct buf out = { 0 };
+
+	check_all(cases, ARRAY_SIZE(cases), OPTS_STOP);
+	opts_usage(&grammar_table, &out);
+	assert_non_null(strstr(buf_str(&out), "\n  -b KIB                 size of the buffer per CPU\n"));
+	assert_non_null(strstr(buf_str(&out), "\n  -q, --quiet            print errors only\n"));
+	assert_non_null(strstr(buf_str(&out), "\nRecording:\n"));
+	assert_null(strstr(buf_str(&out), "--profile"));
+	buf_release(&out);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_good),	 cmocka_unit_test(test_refused), cmocka_unit_test(test_wrong),
+		cmocka_unit_test(test_requests), cmocka_unit_test(test_methods), cmocka_unit_test(test_help),
+	};
+
+	print_message("%zu command lines\n", ARRAY_SIZE(good) + ARRAY_SIZE(refused) + ARRAY_SIZE(wrong));
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
