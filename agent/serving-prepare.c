@@ -80,7 +80,6 @@ static const char *serving_file(const struct serving *s, char path[SERVING_PATH]
 static int serving_find_page_size(struct serving *s)
 {
 	struct page_layout layout;
-	struct buf text = { 0 };
 	char path[SERVING_PATH];
 	char *kb = NULL;
 	uint64_t n = 0;
@@ -93,14 +92,9 @@ static int serving_find_page_size(struct serving *s)
 		s->page_size = (uint32_t)n * 1024;
 		return 0;
 	}
-	ret = read_file_at(undo_dirfd(s->undo), "events/header_page", 4096, &text);
-	if (ret)
-		goto out;
-	ret = page_layout_parse((char *)text.data, text.len, &layout);
+	ret = page_layout_read(undo_dirfd(s->undo), "events/header_page", &layout);
 	if (!ret)
 		s->page_size = layout.size;
-out:
-	buf_release(&text);
 	return ret;
 }
 

@@ -72,12 +72,8 @@ static int read_event(struct cntvoff_probe *p, int dirfd, const char *event)
 
 static int read_probe_layout(struct cntvoff_probe *p, int dirfd)
 {
-	struct buf text = { 0 };
-	int ret = read_file_at(dirfd, "events/header_page", TEXT_MAX, &text);
+	int ret = page_layout_read(dirfd, "events/header_page", &p->layout);
 
-	if (!ret)
-		ret = page_layout_parse((char *)text.data, text.len, &p->layout);
-	buf_release(&text);
 	if (ret)
 		return ret;
 	if (p->layout.size > PAGE_MAX)

@@ -51,7 +51,6 @@ int clock_marks_system(const char *clock)
 static int open_marker(struct clock_marks *c, const char *clock)
 {
 	int dirfd = undo_dirfd(c->undo), ret;
-	struct buf text = { 0 };
 
 	ret = undo_mkdir(c->undo, INSTANCE);
 	if (!ret)
@@ -59,10 +58,7 @@ static int open_marker(struct clock_marks *c, const char *clock)
 	if (!ret)
 		ret = undo_poke(c->undo, INSTANCE "/trace_clock", clock);
 	if (!ret)
-		ret = read_file_at(dirfd, "events/header_page", 4096, &text);
-	if (!ret)
-		ret = page_layout_parse((char *)text.data, text.len, &c->layout);
-	buf_release(&text);
+		ret = page_layout_read(dirfd, "events/header_page", &c->layout);
 	if (ret)
 		return ret;
 	if (c->layout.size > PAGE_MAX)

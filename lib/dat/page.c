@@ -20,6 +20,7 @@
 #define COMMIT_MASK	(PAGE_MISSED_STORED - 1)
 #define HEADER_SIZE	16
 #define MISSED_SIZE	8	   /* the count of lost events behind the data */
+#define HEADER_PAGE_MAX (1u << 20) /* of its text */
 #define PAGE_SIZE_LIMIT (1u << 20) /* the kernel counts the bytes of a page in 20 bits */
 
 /* The bit fields of struct ring_buffer_event lie the other way round on big-endian machines. */
@@ -94,6 +95,19 @@ int page_layout_parse(const char *text, size_t len, struct page_layout *out)
 	*out = l;
 	return 0;
 }
+
+int page_layout_read(int dirfd, const char *path, struct page_layout *out)
+{
+	struct buf text = { 0 };
+	int ret = read_file_at(dirfd, path, HEADER_PAGE_MAX, &text);
+
+	if (!ret)
+		ret = page_layout_parse((char *)text.data, text.len, out);
+	buf_release(&text);
+	return ret;
+}
+
+/* ---- reading -------------------------------------------------------------- */
 
 /*
  * The kernel adds its flags to the commit word as signed ints, so the upper half

@@ -35,6 +35,9 @@ extern const struct page_layout page_layout_default; /* 4096-byte page of a 64-b
  */
 int page_layout_parse(const char *text, size_t len, struct page_layout *out);
 
+/* The same of a file at dirfd (AT_FDCWD: a path). -ENOENT and so on as well. */
+int page_layout_read(int dirfd, const char *path, struct page_layout *out);
+
 struct page_event {
 	uint64_t ts;	     /* ns, or ticks of a counter clock */
 	const uint8_t *data; /* the record, inside the page; may be unaligned */

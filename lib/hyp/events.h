@@ -8,7 +8,7 @@
 /*
  * The hypervisor's events, as its own format files tell them, and as we write
  * them: with the host's common header in front, ids above the host's, and a
- * print format that libtraceevent can parse (DESIGN.md decision 2). Then a file
+ * print format that libtraceevent can parse. Then a file
  * needs no plugin in stock tools.
  *
  * A record as written: u16 type, u8 flags, u8 preempt_count, s32 pid, then the
@@ -89,6 +89,11 @@ const struct hypevent *hypevents_by_name(const struct hypevents *e, const char *
 void hypevents_format(const struct hypevents *e, size_t i, struct buf *out);
 
 /* ---- transcoding ------------------------------------------------------------ */
+
+/* Of a record in the written form: pid of the vCPU's thread that it names (0: none), text of its reason
+ * (NULL). */
+int hyp_record_vcpu(const struct hypevents *e, const uint8_t *data, size_t len);
+const char *hyp_record_reason(const struct hypevents *e, const uint8_t *data, size_t len);
 
 /* Room that a written record needs beyond the hypervisor's own one. */
 #define HYP_RECORD_EXTRA 32

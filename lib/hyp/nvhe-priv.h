@@ -11,7 +11,6 @@
 #define SEC	1000000000ll
 #define JITTER	MSEC /* time may go back by less */
 #define HOP_MAX (MSEC / 10)
-#define PUTS	4 /* of a VM: enough to know its CNTVOFF */
 #define N_VMS	16
 #define N_PIDS	64
 
@@ -22,16 +21,26 @@ struct vm {
 	bool doubtful;	/* or else a hypercall took long */
 	int64_t offset; /* estimate */
 	int64_t low, high;
-	unsigned int puts; /* seen here, up to PUTS */
-	int64_t since;	   /* the first of them */
-	uint64_t stamp;	   /* of its last use */
+	uint64_t stamp; /* of its last use */
 };
 
 /* Whose offset a vCPU thread has. */
 struct owner {
 	int pid;
 	struct vm *vm; /* NULL: 0, as protected guests have */
-	bool moved;    /* it had another one before: the VM was stopped and resumed */
+	bool owned;    /* in this pass */
+	bool moved;    /* ... one, and then another: the VM was stopped and resumed, or one was wrong */
+	bool doubtful; /* moved in the pass before: the pid is no evidence */
+};
+
+/*
+ * What was loaded when records began (0), or began again after a loss (1...), as
+ * evidence that came later has shown: before anything was loaded or put.
+ */
+struct start {
+	bool shown;
+	bool loaded;
+	int64_t offset, low, high;
 };
 
 /* Where CNTVOFF may have been written since the record before. */
@@ -66,15 +75,20 @@ struct nvhe {
 	int64_t usual; /* ... and one that changes CNTVOFF, as far as records show: about the median
 			*/
 
-	struct vm *cur;	    /* loaded; NULL: none */
-	int64_t span_low;   /* CNTVOFF is at least that since it was loaded; INT64_MIN: not known */
-	struct vm *guessed; /* what the guess about the first span has turned out to be */
-	struct vm *learnt;  /* loaded at the first record, as one that looked ahead has told */
-	bool sure;	    /* structure tells that cur is right */
-	bool led;	    /* another one has looked ahead: no VM is new */
-	bool settled;	    /* the first step is no longer one of a span begun before the recording */
-	int64_t first;	    /* time of the first record */
-	int pid;	    /* last vCPU seen in this span */
+	struct vm *cur;	  /* loaded; NULL: none */
+	int64_t span_low; /* CNTVOFF is at least that since it was loaded; INT64_MIN: not known */
+	bool sure;	  /* structure shows that cur is right */
+	bool again;	  /* not the first pass: no VM is new */
+	bool at_start; /* nothing was loaded or put since records began: evidence of cur is one of its start
+			*/
+	struct start *starts; /* of this pass */
+	size_t n_starts;      /* fewer than begun: no memory for more */
+	size_t begun;
+	struct start *earlier; /* of the pass before */
+	size_t n_earlier;
+	bool settled;  /* the first step is no longer one of a span begun before the recording */
+	int64_t first; /* time of the first record */
+	int pid;       /* last vCPU seen in this span */
 	uint64_t stamp;
 	struct vm vms[N_VMS];
 	struct owner owners[N_PIDS];
@@ -88,10 +102,10 @@ bool vm_is_narrow(const struct vm *vm);
 /* By how much CNTVOFF may lie beside what was seen of it. */
 int64_t vm_tolerance(const struct vm *vm);
 /* Can it be the one that is between low and high? */
-bool vm_fits(const struct vm *vm, int64_t low, int64_t high);
+bool vm_fits_bracket(const struct vm *vm, int64_t low, int64_t high);
 /* Takes the place of the one that was used longest ago, if it must. */
 struct vm *vm_new(struct nvhe *n, int64_t offset);
-/* NULL: nothing is known of that vCPU. */
+/* NULL: of that vCPU nothing is known. */
 struct owner *vm_owner(struct nvhe *n, int pid);
 void vm_own(struct nvhe *n, int pid, struct vm *vm);
 /*
@@ -101,6 +115,8 @@ void vm_own(struct nvhe *n, int pid, struct vm *vm);
  */
 void vm_at_least(struct vm *vm, int64_t low, int64_t pad);
 void vm_at_most(struct vm *vm, int64_t high, int64_t pad);
+/* What `before` has learnt of CNTVOFFs and vCPUs, into the empty n. */
+void vm_learn(struct nvhe *n, const struct nvhe *before);
 /* The nearest that is less than `within` away; NULL: none. */
 struct vm *vm_near(struct nvhe *n, int64_t offset, int64_t within);
 /* The one that is between low and high, and nearest to `offset`; NULL: none. */

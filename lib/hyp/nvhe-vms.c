@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What is known of VMs' CNTVOFFs, and of whose they are. */
+/* The VMs' CNTVOFFs that one CPU of a plain-nVHE host has shown, and whose vCPUs' they are. */
 #include <stdlib.h>
 
 #include "hyp/nvhe-priv.h"
 
-#define NARROW	  MSEC	      /* a bracket whose middle is better than an end */
-#define TIGHT	  (10 * USEC) /* one that needs no more spans to narrow it */
-#define PUTS_TIME SEC	      /* in which PUTS may come, and tell */
-#define FIT_PPM	  1	      /* what a fit of the clock moves CNTVOFF by, about */
+#define NARROW	MSEC /* a bracket whose middle is better than an end */
+#define FIT_PPM 1    /* what a fit of the clock moves CNTVOFF by, about */
 
 bool vm_is_narrow(const struct vm *vm)
 {
@@ -21,7 +19,7 @@ int64_t vm_tolerance(const struct vm *vm)
 	return vm_is_narrow(vm) && t < JITTER ? t : JITTER;
 }
 
-bool vm_fits(const struct vm *vm, int64_t low, int64_t high)
+bool vm_fits_bracket(const struct vm *vm, int64_t low, int64_t high)
 {
 	int64_t t = vm_tolerance(vm);
 
@@ -40,10 +38,6 @@ struct vm *vm_new(struct nvhe *n, int64_t offset)
 	for (size_t i = 0; i < n->n_owners && i < N_PIDS; i++)
 		if (n->owners[i].vm == vm)
 			n->owners[i] = (struct owner){ 0 };
-	if (n->guessed == vm)
-		n->guessed = NULL;
-	if (n->learnt == vm)
-		n->learnt = NULL;
 	*vm = (struct vm){ .used = true, .offset = offset, .low = INT64_MIN, .high = INT64_MAX };
 	vm->stamp = ++n->stamp;
 	return vm;
@@ -61,11 +55,13 @@ void vm_own(struct nvhe *n, int pid, struct vm *vm)
 {
 	struct owner *o = vm_owner(n, pid);
 
-	bool moved = o && (o->moved || o->vm != vm);
-
-	if (!o)
+	if (!o) {
 		o = &n->owners[n->n_owners++ % N_PIDS];
-	*o = (struct owner){ pid, vm, moved };
+		*o = (struct owner){ .pid = pid };
+	}
+	o->moved |= o->owned && o->vm != vm;
+	o->owned = true;
+	o->vm = vm;
 }
 
 void vm_at_least(struct vm *vm, int64_t low, int64_t pad)
@@ -110,71 +106,73 @@ struct vm *vm_between(struct nvhe *n, int64_t low, int64_t high, int64_t offset)
 	for (size_t i = 0; i < N_VMS; i++) {
 		struct vm *vm = &n->vms[i];
 
-		if (vm->used && !vm->guess && vm_fits(vm, low, high) &&
+		if (vm->used && !vm->guess && vm_fits_bracket(vm, low, high) &&
 		    (!best || llabs(vm->offset - offset) < llabs(best->offset - offset)))
 			best = vm;
 	}
 	return best;
 }
 
-void nvhe_known(struct nvhe *n, int vcpu_pid, int64_t low, int64_t high)
+static void vm_narrow(struct vm *vm, int64_t low, int64_t high)
+{
+	vm_at_least(vm, low, 0);
+	vm_at_most(vm, high, 0);
+	vm->offset = vm->low + (vm->high - vm->low) / 2;
+}
+
+/* The VM whose CNTVOFF is between low and high, made when new. */
+static struct vm *vm_known(struct nvhe *n, int64_t low, int64_t high)
 {
 	const int64_t middle = low + (high - low) / 2;
+	struct vm *vm = vm_between(n, low, high, middle);
+
+	if (!vm)
+		vm = vm_new(n, middle);
+	vm_narrow(vm, low, high);
+	return vm;
+}
+
+void nvhe_known(struct nvhe *n, int vcpu_pid, int64_t low, int64_t high)
+{
+	struct owner *o = vcpu_pid ? vm_owner(n, vcpu_pid) : NULL;
 	struct vm *vm = NULL;
 
-	if (low > high)
+	if (low > high || (o && (o->doubtful || !o->vm)))
 		return;
-	if (low || high) {
-		vm = vm_between(n, low, high, middle);
-		if (!vm)
-			vm = vm_new(n, middle);
-		vm_at_least(vm, low, 0);
-		vm_at_most(vm, high, 0);
-		vm->offset = vm->low + (vm->high - vm->low) / 2;
+	if (o && vm_is_narrow(o->vm)) { /* this CPU shows it as well: no other one, but perhaps more of it */
+		if (low <= o->vm->high && high >= o->vm->low)
+			vm_narrow(o->vm, low, high);
+		return;
 	}
-	if (vm && n->cur && n->cur->guess && middle >= n->cur->low && middle <= n->cur->high) {
+	if (low || high)
+		vm = vm_known(n, low, high);
+	if (vm && n->cur && n->cur->guess && vm->offset >= n->cur->low && vm->offset <= n->cur->high) {
 		n->cur->used = false;
-		n->cur = n->guessed = vm;
+		n->cur = vm;
 	}
-	if (vcpu_pid)
+	if (o)
+		o->vm = vm;
+	else if (vcpu_pid)
 		vm_own(n, vcpu_pid, vm);
 }
 
-bool nvhe_unsure(const struct nvhe *n)
-{
-	if (n->cur && (n->cur->guess || n->cur->doubtful || !vm_is_narrow(n->cur)))
-		return true;
-	for (size_t i = 0; i < N_VMS; i++) {
-		const struct vm *vm = &n->vms[i];
-
-		if (vm->used && vm->puts && vm->puts < PUTS && n->last - vm->since < PUTS_TIME &&
-		    (!vm_is_narrow(vm) || vm->high - vm->low > TIGHT))
-			return true;
-	}
-	return false;
-}
-
-void nvhe_learn(struct nvhe *n, const struct nvhe *ahead)
+void vm_learn(struct nvhe *n, const struct nvhe *before)
 {
 	for (size_t i = 0; i < N_VMS; i++) {
-		const struct vm *vm = &ahead->vms[i], *have;
+		const struct vm *vm = &before->vms[i], *have;
 
 		if (!vm->used || vm->guess || !vm_is_narrow(vm))
 			continue;
 		have = vm_between(n, vm->low, vm->high, vm->offset);
 		if (!have || !vm_is_narrow(have))
-			nvhe_known(n, 0, vm->low, vm->high);
+			vm_known(n, vm->low, vm->high);
 	}
-	for (size_t i = 0; i < ahead->n_owners && i < N_PIDS; i++) {
-		const struct owner *o = &ahead->owners[i];
+	for (size_t i = 0; i < before->n_owners && i < N_PIDS; i++) {
+		const struct owner *o = &before->owners[i];
 
-		if (o->vm && vm_is_narrow(o->vm) && !o->moved && !vm_owner(n, o->pid))
+		if (o->moved)
+			n->owners[n->n_owners++] = (struct owner){ .pid = o->pid, .doubtful = true };
+		else if (o->vm && vm_is_narrow(o->vm))
 			nvhe_known(n, o->pid, o->vm->low, o->vm->high);
 	}
-	n->led = !nvhe_unsure(ahead);
-	if (!ahead->guessed || n->any)
-		return;
-	n->learnt = vm_new(n, ahead->guessed->offset);
-	n->learnt->low = ahead->guessed->low;
-	n->learnt->high = ahead->guessed->high;
 }

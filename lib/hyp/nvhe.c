@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Times of a plain-nVHE host's hypervisor records, record by record: which VM's
+ * CNTVOFF is loaded, and since when.
+ */
 #include <stdlib.h>
 #include <string.h>
 
 #include "hyp/nvhe-priv.h"
+#include "util/array.h"
 
 #define TIME_MASK   ((1ull << 59) - 1)
 #define HYPERCALL   (10 * MSEC) /* one that takes longer was interrupted */
@@ -26,8 +31,34 @@ struct nvhe *nvhe_new(unsigned int cpu, void (*step)(void *ctx, const struct nvh
 	return n;
 }
 
+struct nvhe *nvhe_again(const struct nvhe *before, void (*step)(void *ctx, const struct nvhe_step *s),
+			void *ctx)
+{
+	struct nvhe *n = nvhe_new(before->cpu, step, ctx);
+
+	if (!n)
+		return NULL;
+	n->earlier = calloc(before->n_starts + 1, sizeof(*n->earlier));
+	if (!n->earlier) {
+		nvhe_free(n);
+		return NULL;
+	}
+	if (before->n_starts)
+		memcpy(n->earlier, before->starts, before->n_starts * sizeof(*n->earlier));
+	n->n_earlier = before->n_starts;
+	n->from = before->from;
+	n->to = before->to;
+	n->again = true;
+	vm_learn(n, before);
+	return n;
+}
+
 void nvhe_free(struct nvhe *n)
 {
+	if (!n)
+		return;
+	free(n->starts);
+	free(n->earlier);
 	free(n);
 }
 
@@ -44,8 +75,7 @@ void nvhe_lost(struct nvhe *n)
 
 /* ---- times -------------------------------------------------------------------- */
 
-/* a - b for times modulo 2^59. */
-static int64_t diff(uint64_t a, uint64_t b)
+int64_t nvhe_diff(uint64_t a, uint64_t b)
 {
 	return (int64_t)((a - b) << 5) >> 5;
 }
@@ -65,7 +95,7 @@ static bool gap_with(const struct nvhe *n, const struct vm *vm, uint64_t raw, in
 {
 	int64_t t = time_with(vm, raw);
 
-	*gap = diff((uint64_t)t, (uint64_t)n->last);
+	*gap = nvhe_diff((uint64_t)t, (uint64_t)n->last);
 	return *gap > -JITTER && in_bounds(n, t);
 }
 
@@ -78,13 +108,13 @@ static void guess_within_bounds(struct nvhe *n, uint64_t raw)
 	if (n->from && t < n->from)
 		vm->offset += n->from - t;
 	vm->low = vm->offset > vm->low ? vm->offset : vm->low;
-	if (n->to && diff((uint64_t)n->to, raw) < vm->high)
-		vm->high = diff((uint64_t)n->to, raw);
+	if (n->to && nvhe_diff((uint64_t)n->to, raw) < vm->high)
+		vm->high = nvhe_diff((uint64_t)n->to, raw);
 }
 
 /* ---- steps ------------------------------------------------------------------------- */
 
-static void report(struct nvhe *n, const struct vm *vm, int64_t ts, bool loaded)
+static void step_report(struct nvhe *n, const struct vm *vm, int64_t ts, bool loaded)
 {
 	struct nvhe_step s = {
 		.ts = (uint64_t)ts,
@@ -98,6 +128,18 @@ static void report(struct nvhe *n, const struct vm *vm, int64_t ts, bool loaded)
 
 	if (n->step && vm->offset <= ts + OFFSET_MAX)
 		n->step(n->ctx, &s);
+}
+
+/* Evidence of what is loaded, and was since records began: vm, or NULL. */
+static void start_shown(struct nvhe *n, const struct vm *vm)
+{
+	if (n->at_start && n->n_starts == n->begun)
+		n->starts[n->begun - 1] = (struct start){ .shown = true,
+							  .loaded = vm,
+							  .offset = vm ? vm->offset : 0,
+							  .low = vm ? vm->low : 0,
+							  .high = vm ? vm->high : 0 };
+	n->at_start = false;
 }
 
 /* How far the true offset may be from an end of its bracket: the rest of a hypercall. */
@@ -117,19 +159,21 @@ static void took(struct nvhe *n, int64_t time)
 	n->usual += time > n->usual ? n->usual / 4 + USEC : -n->usual / 4;
 }
 
-static void load(struct nvhe *n, struct vm *vm, uint64_t raw)
+static void vcpu_load(struct nvhe *n, struct vm *vm, uint64_t raw)
 {
-	/* in a hypercall the load follows the record before at once */
-	int64_t idle = !n->in_hvc && n->from > n->last ? n->from - n->last : 0, t;
+	int64_t t;
 
-	n->span_low = n->cur ? INT64_MIN : diff((uint64_t)n->last, raw) - n->slop;
+	if (!n->cur && n->in_hvc)
+		start_shown(n, NULL);
+	n->at_start = false;
+	n->span_low = n->cur ? INT64_MIN : nvhe_diff((uint64_t)n->last, raw) - n->slop;
 	if (!n->cur && !vm_is_narrow(vm)) /* else at the put: it may have been another VM's */
-		vm_at_least(vm, n->span_low, pad(n) + idle);
+		vm_at_least(vm, n->span_low, pad(n));
 	vm->stamp = ++n->stamp;
 	n->cur = vm;
 	n->pid = 0;
 	t = time_with(vm, raw);
-	report(n, vm, t > n->last ? t : n->last, true);
+	step_report(n, vm, t > n->last ? t : n->last, true);
 }
 
 /*
@@ -144,19 +188,19 @@ static struct vm *vm_of_span(struct nvhe *n, int64_t high)
 
 	if (n->cur->guess || low > high)
 		return n->cur;
-	if (o && o->vm && vm_fits(o->vm, low, high))
+	if (o && o->vm && vm_fits_bracket(o->vm, low, high))
 		return o->vm;
-	if (vm_is_narrow(n->cur) && vm_fits(n->cur, low, high))
+	if (vm_is_narrow(n->cur) && vm_fits_bracket(n->cur, low, high))
 		return n->cur;
 	vm = vm_between(n, low, high, high - pad(n));
 	if (vm && llabs(vm->offset - high) <= slow(n) + vm_tolerance(vm))
 		return vm;
-	return vm_fits(n->cur, low, high) ? n->cur : NULL;
+	return vm_fits_bracket(n->cur, low, high) ? n->cur : NULL;
 }
 
-static void put(struct nvhe *n, uint64_t raw)
+static void vcpu_put(struct nvhe *n, uint64_t raw)
 {
-	const int64_t high = diff(raw, n->raw) + n->slop;
+	const int64_t high = nvhe_diff(raw, n->raw) + n->slop;
 	struct vm *vm = vm_of_span(n, high);
 
 	if (vm != n->cur && n->cur->doubtful)
@@ -169,25 +213,23 @@ static void put(struct nvhe *n, uint64_t raw)
 		took(n, (high - n->span_low) / 2);
 	}
 	vm_at_most(vm, high, pad(n));
-	if (!vm->puts)
-		vm->since = (int64_t)raw;
-	vm->puts += vm->puts < PUTS;
 	if (n->pid && n->span_low != INT64_MIN && high - n->span_low <= slow(n))
 		vm_own(n, n->pid, vm);
-	if (vm->guess)
-		n->guessed = vm;
 	vm->guess = false;
+	if (n->in_hvc)
+		start_shown(n, vm);
+	n->at_start = false;
 	n->cur = NULL;
-	report(n, vm, (int64_t)raw, false);
+	step_report(n, vm, (int64_t)raw, false);
 	n->pid = 0;
 }
 
 static void switch_to(struct nvhe *n, struct vm *vm, uint64_t raw, bool sure)
 {
 	if (vm)
-		load(n, vm, raw);
+		vcpu_load(n, vm, raw);
 	else
-		put(n, raw);
+		vcpu_put(n, raw);
 	n->sure = sure;
 }
 
@@ -238,7 +280,7 @@ static bool pid_decides(struct nvhe *n, uint64_t raw, int vcpu)
 	struct owner *o = vcpu ? vm_owner(n, vcpu) : NULL;
 	int64_t gap;
 
-	if (!o || o->vm == n->cur || !gap_with(n, o->vm, raw, &gap))
+	if (!o || o->doubtful || o->vm == n->cur || !gap_with(n, o->vm, raw, &gap))
 		return false;
 	if (n->sure && (!n->cur || !o->vm || gap > HYPERCALL || gap < -vm_tolerance(o->vm)))
 		return false;
@@ -254,7 +296,7 @@ static bool pid_decides(struct nvhe *n, uint64_t raw, int vcpu)
  */
 static bool put_of_another(struct nvhe *n, uint64_t raw, enum change change)
 {
-	int64_t up = diff(raw, n->raw);
+	int64_t up = nvhe_diff(raw, n->raw);
 
 	int64_t gap;
 
@@ -266,7 +308,7 @@ static bool put_of_another(struct nvhe *n, uint64_t raw, enum change change)
 /* The first step seen is forward: a vCPU was loaded when the recording began, and is put. */
 static void put_of_unknown(struct nvhe *n, uint64_t raw)
 {
-	int64_t up = diff(raw, n->raw);
+	int64_t up = nvhe_diff(raw, n->raw);
 	struct vm *vm = vm_near(n, up, HYPERCALL);
 	int pid = n->pid;
 
@@ -274,18 +316,26 @@ static void put_of_unknown(struct nvhe *n, uint64_t raw)
 	n->cur = vm ? vm : vm_new(n, up);
 	if (pid)
 		vm_own(n, pid, n->cur);
-	put(n, raw);
+	vcpu_put(n, raw);
 	n->sure = true;
+}
+
+/* A step forward can be a put only where what was loaded is not known: when records began, or after a loss.
+ */
+static bool may_end_unknown(struct nvhe *n, uint64_t raw)
+{
+	return !n->settled || (n->at_start && !n->sure && vm_near(n, nvhe_diff(raw, n->raw), HYPERCALL));
 }
 
 /* Nothing that is known explains the time. */
 static void load_new(struct nvhe *n, uint64_t raw, enum change change)
 {
-	int64_t t = n->in_hvc || n->last > n->from ? n->last : n->from;
 	struct vm *was = n->cur;
 
+	if (was)
+		n->at_start = false;
 	n->cur = NULL;
-	load(n, vm_new(n, diff((uint64_t)t, raw)), raw);
+	vcpu_load(n, vm_new(n, nvhe_diff((uint64_t)n->last, raw)), raw);
 	n->sure = change == CHANGE_HVC && !was;
 }
 
@@ -296,10 +346,10 @@ static void load_new(struct nvhe *n, uint64_t raw, enum change change)
  */
 static void load_doubtful(struct nvhe *n, uint64_t raw)
 {
-	struct vm *vm = vm_new(n, diff((uint64_t)n->last, raw));
+	struct vm *vm = vm_new(n, nvhe_diff((uint64_t)n->last, raw));
 
 	vm->doubtful = true;
-	load(n, vm, raw);
+	vcpu_load(n, vm, raw);
 	n->sure = false;
 }
 
@@ -317,26 +367,26 @@ static void decide(struct nvhe *n, uint64_t raw, enum change change, int vcpu)
 	if (put_of_another(n, raw, change)) {
 		switch_to(n, NULL, raw, true);
 	} else if (best_candidate(n, raw, change, &best) && (!possible || best.gap < gap)) {
-		if (loads && best.vm && vm_is_narrow(best.vm) && best.gap > slow(n) && !n->led)
+		if (loads && best.vm && vm_is_narrow(best.vm) && best.gap > slow(n) && !n->again)
 			load_doubtful(n, raw);
 		else
 			switch_to(n, best.vm, raw, change == CHANGE_HVC && !(best.vm && best.others));
-	} else if (possible && !n->cur && !n->settled && change == CHANGE_HVC && gap > PUT_MIN) {
+	} else if (possible && loads && gap > PUT_MIN && may_end_unknown(n, raw)) {
 		put_of_unknown(n, raw);
 	} else if (!possible) {
 		load_new(n, raw, change);
 	}
 }
 
-/* The first record, or the first one after the time went wrong. */
-static void begin(struct nvhe *n, uint64_t raw, int vcpu)
+/* The first record, or the first one after the time went wrong: nothing but bounds and pids help. */
+static void start_blind(struct nvhe *n, uint64_t raw, int vcpu)
 {
 	struct owner *o = vcpu ? vm_owner(n, vcpu) : NULL;
 	int64_t t;
 
 	n->sure = false;
 	n->span_low = INT64_MIN;
-	n->cur = n->learnt ? n->learnt : o ? o->vm : NULL;
+	n->cur = o && !o->doubtful ? o->vm : NULL;
 	if (!in_bounds(n, time_with(n->cur, raw)))
 		n->cur = NULL;
 	for (size_t i = 0; i < N_VMS && !in_bounds(n, time_with(n->cur, raw)); i++)
@@ -345,13 +395,65 @@ static void begin(struct nvhe *n, uint64_t raw, int vcpu)
 	if (in_bounds(n, time_with(n->cur, raw)))
 		return;
 	t = n->from ? n->from : n->to;
-	n->cur = vm_new(n, diff((uint64_t)t, raw));
+	n->cur = vm_new(n, nvhe_diff((uint64_t)t, raw));
 	n->cur->guess = true;
+}
+
+/* ---- where records begin ------------------------------------------------------------ */
+
+/* The VM that the pass before has shown; NULL: none was loaded. */
+static struct vm *start_vm(struct nvhe *n, const struct start *s)
+{
+	struct vm *vm = s->loaded ? vm_between(n, s->low, s->high, s->offset) : NULL;
+
+	if (vm || !s->loaded)
+		return vm;
+	vm = vm_new(n, s->offset);
+	vm->low = s->low;
+	vm->high = s->high;
+	return vm;
+}
+
+/* As the pass before has shown it. False: it has not, or it cannot be. */
+static bool start_place(struct nvhe *n, const struct start *s, uint64_t raw)
+{
+	struct vm *vm = start_vm(n, s);
+	int64_t gap;
+
+	if (!s->shown || (n->any ? !gap_with(n, vm, raw, &gap) : !in_bounds(n, time_with(vm, raw))))
+		return false;
+	if (n->any && vm != n->cur)
+		switch_to(n, vm, raw, true);
+	n->cur = vm;
+	n->sure = true;
+	return true;
+}
+
+/* The first record of all, or the first one after a loss. */
+static void start_new(struct nvhe *n, uint64_t raw, int vcpu)
+{
+	const struct start none = { 0 }, *s = n->begun < n->n_earlier ? &n->earlier[n->begun] : &none;
+	struct start *v = n->n_starts == n->begun ? array_grow(n->starts, n->n_starts, sizeof(*v)) : NULL;
+	bool placed;
+
+	n->sure = n->in_hvc = n->at_start = false;
+	n->span_low = INT64_MIN;
+	placed = start_place(n, s, raw);
+	if (!placed && n->any)
+		decide(n, raw, CHANGE_ANY, vcpu);
+	else if (!placed)
+		start_blind(n, raw, vcpu);
+	n->begun++;
+	n->at_start = true;
+	if (!v)
+		return;
+	n->starts = v;
+	v[n->n_starts++] = placed ? *s : none;
 }
 
 /* ---- structure ---------------------------------------------------------------------- */
 
-static enum kind kind_of(const char *reason)
+static enum kind reason_kind(const char *reason)
 {
 	if (!reason)
 		return KIND_OTHER;
@@ -366,8 +468,6 @@ static enum kind kind_of(const char *reason)
 
 static enum change change_before(const struct nvhe *n, enum kind kind)
 {
-	if (n->lost)
-		return CHANGE_ANY;
 	if (kind == KIND_GUEST) /* what runs a vCPU loads none */
 		return CHANGE_NO;
 	if (n->in_hvc)
@@ -389,6 +489,10 @@ static void advance(struct nvhe *n, enum kind kind, uint64_t raw, int64_t t, int
 	if (n->sure || n->lost || t - n->first > SPAN_MAX || (vcpu && n->pid && vcpu != n->pid))
 		n->settled = true;
 	if (vcpu) {
+		const struct owner *o = n->at_start ? vm_owner(n, vcpu) : NULL;
+
+		if (o && o->vm == n->cur && !o->doubtful)
+			start_shown(n, n->cur);
 		n->pid = vcpu;
 		if (n->sure)
 			vm_own(n, vcpu, n->cur);
@@ -404,23 +508,20 @@ uint64_t nvhe_time(struct nvhe *n, uint64_t ts, const char *reason, int vcpu)
 {
 	const struct vm *before = n->cur;
 	const uint64_t raw = ts & TIME_MASK;
-	const enum kind kind = kind_of(reason);
+	const enum kind kind = reason_kind(reason);
 	const enum change change = change_before(n, kind);
 	int64_t t;
 
 	if (ts % 1000)
 		n->slop = 0;
-	if (n->lost) {
-		n->sure = false;
-		n->in_hvc = false;
-		n->span_low = INT64_MIN;
-	}
 	if (n->any && !in_bounds(n, n->last) && n->to && n->last > n->to)
 		n->any = false;
-	if (n->any)
+	if (n->lost || !n->begun)
+		start_new(n, raw, vcpu);
+	else if (n->any)
 		decide(n, raw, change, vcpu);
 	else
-		begin(n, raw, vcpu);
+		start_blind(n, raw, vcpu);
 	if (n->cur && n->cur->guess)
 		guess_within_bounds(n, raw);
 	t = time_with(n->cur, raw);

@@ -13,8 +13,8 @@
  * multiples of 2^59 ns (facts: "plain nVHE time").
  *
  * Per physical CPU the time is taken modulo 2^59, and CNTVOFF is added back while
- * it is loaded. When that is, is told by
- *   - structure: CNTVOFF is written by a hypercall (arch_timer.c set_cntvoff), so
+ * it is loaded. Evidence of when that is:
+ *   - structure: CNTVOFF is written by a hypercall (set_cntvoff of the kernel), so
  *     it changes between a hyp_enter hvc and the record after it, from 0 to a
  *     VM's or back, and nowhere else unless records are missing. A long time
  *     between other records is a long time;
@@ -22,20 +22,25 @@
  *     loaded: none, that of a VM seen before (a few are remembered), or, when the
  *     time steps back by more than 1 ms and none of these explains it, a new VM's;
  *   - the vCPU's pid, where records were lost, or where two VMs' CNTVOFFs are less
- *     apart than a hypercall may take: they were started, or stopped, together. Till
+ *     apart than a hypercall may take: they were started, or stopped, together. Until
  *     a record names the vCPU the earlier of the two times holds. What a VM's
  *     CNTVOFF is, is learnt at the put, from both ends of the span;
- *   - bounds that the caller knows (nvhe_bounds).
+ *   - bounds of the recording (nvhe_bounds).
  * Times without steps (protected mode, cores with VHE) come out as they went in.
  *
- * What cannot be repaired in one go: the first span of a VM's vCPU on this CPU. Its
- * CNTVOFF is known only to within what the hypercall of the load took, which may be
- * long, before its put; and when a recording begins with a vCPU loaded, not at all:
- * its times stay early, or with bounds are right to within these. nvhe_unsure tells,
- * and another nvhe that has looked ahead knows better (nvhe_learn). A negative CNTVOFF
- * (a VM that was restored and is older than its host) makes loaded times late, which
- * without bounds looks like the reverse.
+ * One pass over a CPU's records does not suffice: a VM's CNTVOFF is known to
+ * microseconds only at its first put, and which one was loaded when records began,
+ * or began again after a loss, only once a step or a vCPU's pid shows it. So all
+ * records are fed to one nvhe, then again to another that has learnt from the
+ * first (nvhe_again), and a third time when it was given more in between
+ * (nvhe_known, of other CPUs). What stays unknown: a vCPU loaded all the time
+ * whose CNTVOFF no CPU shows; its times stay early, or with bounds are right to
+ * within these. A negative CNTVOFF (a VM that was restored and is older than its
+ * host) makes loaded times late, which without bounds looks like the reverse.
  */
+
+/* a - b in ns, of two times as recorded: they are right modulo 2^59 ns. */
+int64_t nvhe_diff(uint64_t a, uint64_t b);
 
 struct nvhe_step {
 	uint64_t ts;	/* repaired ns of the first record after the step */
@@ -51,40 +56,38 @@ struct nvhe_step {
 	bool loaded; /* true: vcpu_load (step back); false: vcpu_put */
 };
 
-struct nvhe; /* the state of one physical CPU */
+struct nvhe; /* one pass over the records of one physical CPU */
+
 /*
- * step (may be NULL) is called out of nvhe_time, before it returns the time of
+ * step (may be NULL) is called from nvhe_time, before it returns the time of
  * the record that shows the step. NULL: out of memory.
  */
 struct nvhe *nvhe_new(unsigned int cpu, void (*step)(void *ctx, const struct nvhe_step *s), void *ctx);
+/*
+ * For the next pass over the same records: knows what `before` has learnt of
+ * CNTVOFFs and of whose they are, and what was loaded when records began; the
+ * bounds as well. `before` was fed all records and can be freed. NULL: out of memory.
+ */
+struct nvhe *nvhe_again(const struct nvhe *before, void (*step)(void *ctx, const struct nvhe_step *s),
+			void *ctx);
 void nvhe_free(struct nvhe *n);
 /*
- * The records fed next were made between `from` and `to` on the boot clock: give
- * it before the first record and again with each chunk read. from: when tracing
- * was switched on, later when a read found the buffer empty, less the time that
- * the kernel keeps records back (it polls every 100 ms). to: now, after the read.
- * 0: not known. Both are believed to a second only, so that a clock that is
- * slightly off does no harm.
+ * All records were made between `from` (tracing was switched on) and `to` (it was
+ * switched off) on the boot clock, ns; 0: not known. Set before the first record.
+ * Both are believed to a second only, so that a clock that is slightly off does no
+ * harm.
  */
 void nvhe_bounds(struct nvhe *n, uint64_t from, uint64_t to);
 /*
- * The CNTVOFF of a vCPU thread (0: of some vCPU) is between low and high, ns:
- * from another CPU's steps or a probe.
+ * The CNTVOFF of a vCPU's thread (0: of some vCPU) is between low and high, ns:
+ * another CPU's steps show it. What this CPU's show holds, and can become narrower.
  */
 void nvhe_known(struct nvhe *n, int vcpu_pid, int64_t low, int64_t high);
-/* The next put is going to tell more of a CNTVOFF than is known: of the vCPU that is loaded, or was lately.
- */
-bool nvhe_unsure(const struct nvhe *n);
-/*
- * `ahead` was fed the records that come next, after all those before: what CNTVOFF it
- * has found, of vCPUs that are new to n, and what it had to guess of the first ones.
- */
-void nvhe_learn(struct nvhe *n, const struct nvhe *ahead);
 /* Records were lost before the next one. */
 void nvhe_lost(struct nvhe *n);
 /*
- * Repaired time of the next record of this CPU, in order of the buffer. reason:
- * its text ("hvc"...), or NULL for records that have none; vcpu: pid or 0.
+ * Repaired time (ns) of the next record of this CPU, in order of the buffer.
+ * reason: its text ("hvc"...), or NULL for records that have none; vcpu: pid or 0.
  */
 uint64_t nvhe_time(struct nvhe *n, uint64_t ts, const char *reason, int vcpu);
 

@@ -36,7 +36,7 @@ static void move_dynamic(const struct event_format *f, uint8_t *out)
 	}
 }
 
-static ssize_t known(const struct hypevent *ev, const uint8_t *data, size_t len, uint8_t *out)
+static ssize_t raw_known(const struct hypevent *ev, const uint8_t *data, size_t len, uint8_t *out)
 {
 	const uint16_t type = (uint16_t)ev->id;
 	size_t header = hyp_kernel_header(&ev->fmt), body;
@@ -65,6 +65,6 @@ ssize_t hypraw_record(const struct hypevents *e, const void *data, size_t len, u
 	memcpy(&id, data, sizeof(id));
 	ev = hypevents_by_hyp_id(e, id);
 	if (ev)
-		return known(ev, data, len, out);
+		return raw_known(ev, data, len, out);
 	return (ssize_t)hyp_put_unknown(e, id, "", 0, (const uint8_t *)data + 2, len - 2, out);
 }

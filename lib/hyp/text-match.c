@@ -52,7 +52,7 @@ static int digit_of(const struct pattern_item *it, char c)
 }
 
 /* Digits as printf writes them: none needless unless filled up to the width. */
-static bool take_digits(const struct pattern_item *it, struct rest *t, uint64_t *v, size_t *n)
+static bool match_digits(const struct pattern_item *it, struct rest *t, uint64_t *v, size_t *n)
 {
 	const unsigned int base = it->conv == CONV_HEX ? 16 : 10;
 	const char *start = t->p;
@@ -67,8 +67,8 @@ static bool take_digits(const struct pattern_item *it, struct rest *t, uint64_t 
 	return *n && (*n == 1 || *start != '0' || it->zero);
 }
 
-static bool take_number(const struct pattern_item *it, const struct event_field *f, struct rest *t,
-			uint8_t *at)
+static bool match_number(const struct pattern_item *it, const struct event_field *f, struct rest *t,
+			 uint8_t *at)
 {
 	const char *start = t->p;
 	bool negative = false, filled;
@@ -82,7 +82,7 @@ static bool take_number(const struct pattern_item *it, const struct event_field 
 		negative = true;
 		t->p++;
 	}
-	if (!take_digits(it, t, &v, &digits) || (negative && !v))
+	if (!match_digits(it, t, &v, &digits) || (negative && !v))
 		return false;
 	if (it->zero && digits > 1 && t->p[-(ptrdiff_t)digits] == '0')
 		filled = true;
@@ -104,21 +104,21 @@ static bool take_number(const struct pattern_item *it, const struct event_field 
 }
 
 /* %p prints a hash: 16 digits. */
-static bool take_pointer(struct rest *t, uint8_t *at)
+static bool match_pointer(struct rest *t, uint8_t *at)
 {
 	static const struct pattern_item hex = { .conv = CONV_HEX, .letter = 'x', .zero = true };
 	size_t digits;
 	uint64_t v;
 
-	if (!take_digits(&hex, t, &v, &digits) || digits != 16)
+	if (!match_digits(&hex, t, &v, &digits) || digits != 16)
 		return false;
 	memcpy(at, &v, sizeof(v));
 	return true;
 }
 
 /* Up to the next literal, or all. */
-static bool take_string(const struct pattern_item *next, const struct event_field *f, struct rest *t,
-			uint8_t *at)
+static bool match_string(const struct pattern_item *next, const struct event_field *f, struct rest *t,
+			 uint8_t *at)
 {
 	size_t left = (size_t)(t->end - t->p), n = left;
 
@@ -136,7 +136,7 @@ static bool take_string(const struct pattern_item *next, const struct event_fiel
 	return true;
 }
 
-static bool take_char(struct rest *t, uint8_t *at)
+static bool match_char(struct rest *t, uint8_t *at)
 {
 	if (t->p == t->end || !*t->p)
 		return false;
@@ -144,7 +144,7 @@ static bool take_char(struct rest *t, uint8_t *at)
 	return true;
 }
 
-static bool take_reason(struct rest *t, struct pattern_reason *reason)
+static bool match_reason(struct rest *t, struct pattern_reason *reason)
 {
 	reason->text = t->p;
 	while (t->p < t->end && (isalnum((unsigned char)*t->p) || *t->p == '_'))
@@ -153,7 +153,7 @@ static bool take_reason(struct rest *t, struct pattern_reason *reason)
 	return reason->len && reason->len < 64;
 }
 
-static bool take_literal(const struct pattern_item *it, struct rest *t)
+static bool match_literal(const struct pattern_item *it, struct rest *t)
 {
 	if ((size_t)(t->end - t->p) < it->literal_len || memcmp(t->p, it->literal, it->literal_len))
 		return false;
@@ -161,23 +161,23 @@ static bool take_literal(const struct pattern_item *it, struct rest *t)
 	return true;
 }
 
-static bool take_item(const struct pattern_item *it, const struct event_field *f, struct rest *t, uint8_t *at,
-		      struct pattern_reason *reason)
+static bool match_item(const struct pattern_item *it, const struct event_field *f, struct rest *t,
+		       uint8_t *at, struct pattern_reason *reason)
 {
 	switch (it->conv) {
 	case CONV_SIGNED:
 	case CONV_UNSIGNED:
 	case CONV_HEX:
-		return take_number(it, f, t, at);
+		return match_number(it, f, t, at);
 	case CONV_POINTER:
-		return take_pointer(t, at);
+		return match_pointer(t, at);
 	case CONV_STRING:
-		return take_string(it + 1, f, t, at);
+		return match_string(it + 1, f, t, at);
 	case CONV_CHAR:
-		return take_char(t, at);
+		return match_char(t, at);
 	case CONV_REASON:
 		reason->field = it->field;
-		return take_reason(t, reason);
+		return match_reason(t, reason);
 	default:
 		return false;
 	}
@@ -189,13 +189,13 @@ bool hyptext_pattern_match(const struct hyptext_pattern *p, const struct event_f
 	struct rest t = { text, text + len };
 
 	*reason = (struct pattern_reason){ 0 };
-	for (const struct pattern_item *it = p->v; take_literal(it, &t); it++) {
+	for (const struct pattern_item *it = p->v; match_literal(it, &t); it++) {
 		const struct event_field *field;
 
 		if (it->conv == CONV_NONE)
 			return t.p == t.end;
 		field = &f->fields[it->field];
-		if (!take_item(it, field, &t, rec + hyp_written_offset(f, field), reason))
+		if (!match_item(it, field, &t, rec + hyp_written_offset(f, field), reason))
 			return false;
 	}
 	return false;
@@ -219,7 +219,7 @@ static const char *length_of(const struct pattern_item *it, const struct event_f
 	return f->size == 1 ? "hh" : "h";
 }
 
-static void print_number(const struct pattern_item *it, const struct event_field *f, struct buf *out)
+static void print_conv_number(const struct pattern_item *it, const struct event_field *f, struct buf *out)
 {
 	buf_printf(out, "%%%s%s", it->zero ? "0" : "", it->left ? "-" : "");
 	if (it->width)
@@ -246,7 +246,7 @@ static void print_conv(const struct pattern_item *it, const struct event_field *
 		buf_printf(out, "%%p%c", it->letter);
 		break;
 	default:
-		print_number(it, f, out);
+		print_conv_number(it, f, out);
 	}
 }
 

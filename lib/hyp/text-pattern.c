@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Takes the print format of an event of the hypervisor apart. */
 #include "hyp/text-pattern.h"
 
 #include <ctype.h>
@@ -71,7 +72,7 @@ static const char *skip_cast(const char *p)
 }
 
 /* The next argument; sets the item's field, and its conversion when it is a reason. */
-static bool next_arg(struct fmt_parser *x, struct pattern_item *it)
+static bool pattern_arg(struct fmt_parser *x, struct pattern_item *it)
 {
 	bool pointer = it->conv == CONV_POINTER || it->conv == CONV_SYMBOL;
 	bool reason = false;
@@ -227,7 +228,7 @@ static int next_item(struct fmt_parser *x)
 			buf_add(&x->literal, &c, 1);
 		} else if (x->p < x->end && *x->p == '%') {
 			buf_add(&x->literal, x->p++, 1);
-		} else if (!read_conv(x, &it) || !next_arg(x, &it) ||
+		} else if (!read_conv(x, &it) || !pattern_arg(x, &it) ||
 			   !field_fits(&it, &x->f->fields[it.field])) {
 			return -EBADMSG;
 		}

@@ -60,7 +60,7 @@ uint64_t hyptext_pending_lost(const struct hyptext *t)
 
 /* ---- words of a line ------------------------------------------------------------- */
 
-static bool take_word(struct cursor *c, const char *word)
+static bool line_word(struct cursor *c, const char *word)
 {
 	size_t n = strlen(word);
 
@@ -71,7 +71,7 @@ static bool take_word(struct cursor *c, const char *word)
 }
 
 /* A decimal number; *digits says how many there were. */
-static bool take_number(struct cursor *c, uint64_t *v, size_t *digits)
+static bool text_number(struct cursor *c, uint64_t *v, size_t *digits)
 {
 	const uint8_t *start = c->p;
 
@@ -83,26 +83,26 @@ static bool take_number(struct cursor *c, uint64_t *v, size_t *digits)
 	return *digits > 0;
 }
 
-static bool take_cpu(struct cursor *c, unsigned int *cpu)
+static bool line_cpu(struct cursor *c, unsigned int *cpu)
 {
 	uint64_t v;
 	size_t digits;
 
-	if (!take_number(c, &v, &digits) || v > CPU_MAX)
+	if (!text_number(c, &v, &digits) || v > CPU_MAX)
 		return false;
 	*cpu = (unsigned int)v;
 	return true;
 }
 
 /* "   80.929138": seconds, then exactly six digits. */
-static bool take_time(struct cursor *c, uint64_t *ns)
+static bool text_time(struct cursor *c, uint64_t *ns)
 {
 	uint64_t sec, usec;
 	size_t digits;
 
 	while (c->p < c->end && *c->p == ' ')
 		c->p++;
-	if (!take_number(c, &sec, &digits) || !take_word(c, ".") || !take_number(c, &usec, &digits) ||
+	if (!text_number(c, &sec, &digits) || !line_word(c, ".") || !text_number(c, &usec, &digits) ||
 	    digits != 6)
 		return false;
 	return !__builtin_mul_overflow(sec, (uint64_t)NSEC_PER_SEC, ns) &&
@@ -191,7 +191,7 @@ static bool is_unknown_id(struct cursor c, uint64_t *id)
 {
 	size_t digits;
 
-	return take_word(&c, "UNKNOWN id=") && take_number(&c, id, &digits) && !cursor_left(&c) &&
+	return line_word(&c, "UNKNOWN id=") && text_number(&c, id, &digits) && !cursor_left(&c) &&
 	       *id <= UINT16_MAX;
 }
 
@@ -201,8 +201,8 @@ static int event_line(struct hyptext *t, struct cursor c)
 	struct hyprecord r = { 0 };
 	uint64_t id;
 
-	if (!take_word(&c, "[") || !take_cpu(&c, &r.cpu) || !take_word(&c, "]\t") || !take_time(&c, &r.ts) ||
-	    !take_word(&c, ": ")) {
+	if (!line_word(&c, "[") || !line_cpu(&c, &r.cpu) || !line_word(&c, "]\t") || !text_time(&c, &r.ts) ||
+	    !line_word(&c, ": ")) {
 		t->bad++;
 		return 0;
 	}
@@ -233,21 +233,21 @@ static int lost_line(struct hyptext *t, struct cursor c)
 	size_t digits;
 	uint64_t n;
 
-	if (!take_cpu(&c, &cpu) || !take_word(&c, " [LOST ") || !take_number(&c, &n, &digits) ||
-	    !take_word(&c, " EVENTS]") || cursor_left(&c)) {
+	if (!line_cpu(&c, &cpu) || !line_word(&c, " [LOST ") || !text_number(&c, &n, &digits) ||
+	    !line_word(&c, " EVENTS]") || cursor_left(&c)) {
 		t->bad++;
 		return 0;
 	}
 	return add_lost(t, cpu, n);
 }
 
-static int one_line(struct hyptext *t, const char *line, size_t len)
+static int text_line(struct hyptext *t, const char *line, size_t len)
 {
 	struct cursor c = cursor_at(line, len);
 
 	if (!len)
 		return 0;
-	return take_word(&c, "CPU:") ? lost_line(t, c) : event_line(t, c);
+	return line_word(&c, "CPU:") ? lost_line(t, c) : event_line(t, c);
 }
 
 /* ---- lines ----------------------------------------------------------------------------- */
@@ -267,10 +267,10 @@ static int take_part(struct hyptext *t, const char *part, size_t len, bool whole
 	if (skip)
 		return 0;
 	if (whole && !have)
-		return one_line(t, part, len);
+		return text_line(t, part, len);
 	memcpy(t->line + have, part, len);
 	if (whole)
-		return one_line(t, t->line, have + len);
+		return text_line(t, t->line, have + len);
 	t->have = have + len;
 	return 0;
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* From a spool to a trace.dat. */
 #include "record/finish.h"
 
 #include <errno.h>
@@ -12,6 +13,7 @@
 #include "dat/options.h"
 #include "hyp/events.h"
 #include "dat/page.h"
+#include "record/repair.h"
 #include "record/spool-formats.h"
 #include "record/tasks.h"
 #include "dat/writer.h"
@@ -146,22 +148,27 @@ static int load_text(struct job *j, const char *name, struct buf *out, bool need
 
 static int load_texts(struct job *j)
 {
-	int ret = load_text(j, "header_page", &j->header_page, true);
+	const struct {
+		const char *name;
+		struct buf *text;
+		struct dat_text *out;
+		bool needed;
+	} texts[] = {
+		{ "header_page", &j->header_page, &j->file.header_page, true },
+		{ "header_event", &j->header_event, &j->file.header_event, true },
+		{ "kallsyms", &j->kallsyms, &j->file.kallsyms, false },
+		{ "printk_formats", &j->printk, &j->file.printk, false },
+		{ "saved_cmdlines", &j->cmdlines, &j->file.cmdlines, false },
+	};
 
-	if (!ret)
-		ret = load_text(j, "header_event", &j->header_event, true);
-	if (!ret)
-		ret = load_text(j, "kallsyms", &j->kallsyms, false);
-	if (!ret)
-		ret = load_text(j, "printk_formats", &j->printk, false);
-	if (!ret)
-		ret = load_text(j, "saved_cmdlines", &j->cmdlines, false);
-	j->file.header_page = as_text(&j->header_page);
-	j->file.header_event = as_text(&j->header_event);
-	j->file.kallsyms = as_text(&j->kallsyms);
-	j->file.printk = as_text(&j->printk);
-	j->file.cmdlines = as_text(&j->cmdlines);
-	return ret;
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		int ret = load_text(j, texts[i].name, texts[i].text, texts[i].needed);
+
+		if (ret)
+			return ret;
+		*texts[i].out = as_text(texts[i].text);
+	}
+	return 0;
 }
 
 /* "ftrace" goes to its own place in the file. */
@@ -198,7 +205,7 @@ static int load_stat(struct job *j, size_t buffer, unsigned int cpu, char **out)
 	return ret;
 }
 
-static int add_cpu(struct job *j, size_t buffer, unsigned int cpu, struct dat_buffer *b)
+static int job_add_cpu(struct job *j, size_t buffer, unsigned int cpu, struct dat_buffer *b)
 {
 	struct dat_cpu *c = &b->cpus[cpu];
 	char *stat_text = NULL;
@@ -218,50 +225,44 @@ static int add_cpu(struct job *j, size_t buffer, unsigned int cpu, struct dat_bu
 	return 0;
 }
 
-static int add_buffer(struct job *j, size_t i)
+static int job_add_buffer(struct job *j, size_t i)
 {
 	const struct spool_buffer *s = spool_buffer(j->spool, i);
 	struct dat_buffer *b = &j->file.buffers[i];
-	int ret = 0;
+	int ret;
 
 	*b = (struct dat_buffer){ .name = s->name, .clock = s->clock, .page_size = s->page_size };
 	b->cpus = calloc(s->n_cpus, sizeof(*b->cpus));
 	if (!b->cpus)
 		return -ENOMEM;
 	j->file.n_buffers++;
-	while (b->n_cpus < s->n_cpus && !ret) {
+	while (b->n_cpus < s->n_cpus) {
 		b->cpus[b->n_cpus].fd = -1;
-		ret = add_cpu(j, i, b->n_cpus, b);
-		b->n_cpus++;
+		ret = job_add_cpu(j, i, b->n_cpus++, b);
+		if (ret)
+			return ret;
 	}
-	if (!ret && !strncmp(s->kind, "hyp-", 4))
-		ret = open_pids(j, &j->pids[i], b);
-	return ret;
+	return strncmp(s->kind, "hyp-", 4) ? 0 : open_pids(j, &j->pids[i], b);
 }
 
-static int add_buffers(struct job *j)
+static int job_add_buffers(struct job *j)
 {
 	size_t n = spool_n_buffers(j->spool);
-	int ret = 0;
 
 	j->file.buffers = calloc(n ? n : 1, sizeof(*j->file.buffers));
 	j->pids = calloc(n ? n : 1, sizeof(*j->pids));
 	if (!j->file.buffers || !j->pids)
 		return -ENOMEM;
-	for (size_t i = 0; i < n && !ret; i++)
-		ret = add_buffer(j, i);
-	return ret;
+	for (size_t i = 0; i < n; i++) {
+		int ret = job_add_buffer(j, i);
+
+		if (ret)
+			return ret;
+	}
+	return 0;
 }
 
 /* ---- options ------------------------------------------------------------------------------ */
-
-static uint64_t number(const struct job *j, const char *key, uint64_t otherwise)
-{
-	const char *value = spool_get(j->spool, key);
-	uint64_t n;
-
-	return value && !parse_u64(value, &n) ? n : otherwise;
-}
 
 static int add_procmaps_of(struct job *j, const char *pid)
 {
@@ -271,14 +272,15 @@ static int add_procmaps_of(struct job *j, const char *pid)
 
 	snprintf(name, sizeof(name), "procmaps.%.20s", pid);
 	ret = load_text(j, name, &maps, false);
+	if (ret)
+		goto out;
 	snprintf(name, sizeof(name), "proccomm.%.20s", pid);
-	if (!ret)
-		ret = load_text(j, name, &comm, false);
-	if (!ret && maps.len && buf_str(&comm)) {
-		comm.data[strcspn((char *)comm.data, "\n")] = 0;
-		ret = dat_options_add_procmaps(&j->options, atoi(pid), (char *)comm.data, buf_str(&maps),
-					       maps.len);
-	}
+	ret = load_text(j, name, &comm, false);
+	if (ret || !maps.len || !buf_str(&comm))
+		goto out;
+	comm.data[strcspn((char *)comm.data, "\n")] = 0;
+	ret = dat_options_add_procmaps(&j->options, atoi(pid), (char *)comm.data, buf_str(&maps), maps.len);
+out:
 	buf_release(&maps);
 	buf_release(&comm);
 	return ret;
@@ -329,32 +331,40 @@ static int add_clock(struct job *j)
 	const char *clock = spool_get(j->spool, "clock"), *name = spool_get(j->spool, "clock_name");
 	int ret = clock ? dat_options_add_clock(&j->options, clock) : 0;
 
+	if (ret)
+		return ret;
 	if (!name)
 		name = clock ? clock : "";
 	/* "boot" in sec.usec: stock shows ns of clocks it does not know as raw numbers */
-	if (!ret && !strcmp(name, "boot") && !has_option(j, DAT_TSC2NSEC))
-		ret = dat_options_add_tsc2nsec(&j->options, 1, 0, 0);
-	return ret;
+	if (strcmp(name, "boot") || has_option(j, DAT_TSC2NSEC))
+		return 0;
+	return dat_options_add_tsc2nsec(&j->options, 1, 0, 0);
 }
 
 static int add_options(struct job *j)
 {
 	const char *date = spool_get(j->spool, "date_offset_us"), *uname = spool_get(j->spool, "uname");
 	struct dat_options *o = &j->options;
-	int ret = dat_options_add_traceid(o, number(j, "traceid", 0));
+	int ret = dat_options_add_traceid(o, spool_get_number(j->spool, "traceid", 0));
 
-	if (!ret)
-		ret = add_kept_options(j);
-	if (!ret)
-		ret = add_clock(j);
-	if (!ret && uname)
-		ret = dat_options_add_text(o, DAT_UNAME, uname);
-	if (!ret)
-		ret = dat_options_add_version(o, "hyptrace " HYPTRACE_VERSION);
-	if (!ret && date)
-		ret = dat_options_add_date(o, strtoll(date, NULL, 10));
-	if (!ret)
-		ret = add_procmaps(j);
+	if (ret)
+		return ret;
+	ret = add_kept_options(j);
+	if (ret)
+		return ret;
+	ret = add_clock(j);
+	if (ret)
+		return ret;
+	ret = uname ? dat_options_add_text(o, DAT_UNAME, uname) : 0;
+	if (ret)
+		return ret;
+	ret = dat_options_add_version(o, "hyptrace " HYPTRACE_VERSION);
+	if (ret)
+		return ret;
+	ret = date ? dat_options_add_date(o, strtoll(date, NULL, 10)) : 0;
+	if (ret)
+		return ret;
+	ret = add_procmaps(j);
 	j->file.options = o->v;
 	j->file.n_options = o->n;
 	return ret;
@@ -362,7 +372,7 @@ static int add_options(struct job *j)
 
 /* ---- the file ------------------------------------------------------------------------------ */
 
-static void job_release(struct job *j)
+static void job_free(struct job *j)
 {
 	for (size_t i = 0; i < j->file.n_buffers; i++) {
 		struct dat_buffer *b = &j->file.buffers[i];
@@ -386,26 +396,28 @@ static void job_release(struct job *j)
 	buf_release(&j->cmdlines);
 }
 
-static int prepare(struct job *j)
+static int job_prepare(struct job *j)
 {
 	const char *compression = spool_get(j->spool, "compression");
 	int ret = load_texts(j);
 
-	j->file.version = (int)number(j, "version", 7);
+	if (ret)
+		return ret;
+	j->file.version = (int)spool_get_number(j->spool, "version", 7);
 	j->file.compression = compression ? compression : "zstd";
-	j->file.page_size = (uint32_t)number(j, "page_size", (uint64_t)sysconf(_SC_PAGESIZE));
+	j->file.page_size =
+		(uint32_t)spool_get_number(j->spool, "page_size", (uint64_t)sysconf(_SC_PAGESIZE));
 	j->file.progress = j->o->progress;
 	j->file.progress_ctx = j->o->ctx;
-	if (!ret)
-		ret = spool_formats_load(&j->formats, j->spool);
+	ret = spool_formats_load(&j->formats, j->spool);
 	if (ret)
 		return ret;
 	place_formats(j);
-	ret = add_buffers(j);
+	ret = job_add_buffers(j);
 	return ret ? ret : add_options(j);
 }
 
-static int write_file(struct job *j, const char *output)
+static int job_write(struct job *j, const char *output)
 {
 	char *part = str_printf("%s.part", output);
 	int fd, ret;
@@ -431,13 +443,18 @@ int dat_from_spool(struct spool *spool, const struct dat_from_spool_opts *o)
 {
 	struct job j = { .spool = spool, .o = o };
 	const char *output = o->output ? o->output : spool_get(spool, "output");
-	int ret = output ? prepare(&j) : -EBADMSG;
+	int ret = output ? spool_repair(spool, o->log) : -EBADMSG;
 
 	if (ret)
-		log_err(o->log, "'%s' cannot be made into a trace file: %s", spool_dir(spool),
-			errno_text(ret));
-	else
-		ret = write_file(&j, output);
-	job_release(&j);
+		goto fail;
+	ret = job_prepare(&j);
+	if (ret)
+		goto fail;
+	ret = job_write(&j, output);
+	job_free(&j);
+	return ret;
+fail:
+	log_err(o->log, "'%s' cannot be made into a trace file: %s", spool_dir(spool), errno_text(ret));
+	job_free(&j);
 	return ret;
 }

@@ -42,7 +42,8 @@ static bool is_ours(uint16_t id)
 	       id == DAT_TRACEID || id == DAT_VERSION;
 }
 
-static int keep_info_options(struct spool *spool, const struct reader_info *info, bool (*leave_out)(uint16_t id))
+static int keep_info_options(struct spool *spool, const struct reader_info *info,
+			     bool (*leave_out)(uint16_t id))
 {
 	struct buf all = { 0 };
 

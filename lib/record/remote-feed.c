@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* What was read from a hypervisor's buffer elsewhere goes into a spool, as a recording would have put it
+ * there. */
 #include "record/remote-feed.h"
 
 #include <errno.h>
@@ -7,7 +9,7 @@
 
 #include "record/remote-priv.h"
 
-struct one_cpu {
+struct feed_cpu {
 	struct remote_reader reader;
 	struct drain drain;
 	struct drain_stats stats;
@@ -18,14 +20,14 @@ struct remote_feed {
 	struct hyptext *text;
 	uint8_t *record; /* room for one, of raw pages */
 	size_t record_size;
-	struct one_cpu *cpus;
+	struct feed_cpu *cpus;
 	unsigned int n; /* of them opened */
 	uint64_t bad;	/* lines of CPUs that are none of ours */
 };
 
-static int open_cpu(struct remote_feed *f, struct spool *spool, size_t buffer)
+static int feed_open_cpu(struct remote_feed *f, struct spool *spool, size_t buffer)
 {
-	struct one_cpu *c = &f->cpus[f->n];
+	struct feed_cpu *c = &f->cpus[f->n];
 	int ret;
 
 	c->drain = (struct drain){ .out = spool_pages_fd(spool, buffer, f->n),
@@ -45,7 +47,7 @@ int remote_feed_open(struct remote_feed **out, struct remote *r, struct spool *s
 {
 	struct remote_feed *f = calloc(1, sizeof(*f));
 	struct remote_fed nothing;
-	int ret = 0;
+	int ret;
 
 	if (!f)
 		return -ENOMEM;
@@ -55,16 +57,17 @@ int remote_feed_open(struct remote_feed **out, struct remote *r, struct spool *s
 	f->record = malloc(f->record_size);
 	f->cpus = calloc(r->source.n_cpus, sizeof(*f->cpus));
 	if (!f->text || !f->record || !f->cpus)
-		ret = -ENOMEM;
-	while (!ret && f->n < r->source.n_cpus)
-		ret = open_cpu(f, spool, buffer);
-	if (ret)
-		return remote_feed_close(f, ret, &nothing);
+		return remote_feed_close(f, -ENOMEM, &nothing);
+	while (f->n < r->source.n_cpus) {
+		ret = feed_open_cpu(f, spool, buffer);
+		if (ret)
+			return remote_feed_close(f, ret, &nothing);
+	}
 	*out = f;
 	return 0;
 }
 
-static int take_line(void *ctx, const struct hyprecord *rec)
+static int feed_line(void *ctx, const struct hyprecord *rec)
 {
 	struct remote_feed *f = ctx;
 
@@ -77,10 +80,8 @@ static int take_line(void *ctx, const struct hyprecord *rec)
 
 int remote_feed_text(struct remote_feed *f, const void *text, size_t len)
 {
-	int ret = hyptext_feed(f->text, text, len, take_line, f);
+	int ret = hyptext_feed(f->text, text, len, feed_line, f);
 
-	for (unsigned int i = 0; i < f->n && !ret; i++)
-		ret = remote_reader_settle(&f->cpus[i].reader);
 	return ret ? ret : remote_save_reasons(f->r);
 }
 
@@ -91,12 +92,6 @@ int remote_feed_page(struct remote_feed *f, unsigned int cpu, const void *page, 
 	return remote_reader_page(&f->cpus[cpu].reader, page, len, f->record, f->record_size);
 }
 
-void remote_feed_again(struct remote *r)
-{
-	for (size_t i = 0; i < r->n_cntvoffs; i++)
-		r->cntvoffs[i].said = false;
-}
-
 int remote_feed_close(struct remote_feed *f, int ret, struct remote_fed *out)
 {
 	uint64_t lost = f->text ? hyptext_pending_lost(f->text) : 0;
@@ -105,7 +100,7 @@ int remote_feed_close(struct remote_feed *f, int ret, struct remote_fed *out)
 	if (f->text)
 		out->bad += hyptext_bad_lines(f->text);
 	for (unsigned int i = 0; i < f->n; i++) {
-		struct one_cpu *c = &f->cpus[i];
+		struct feed_cpu *c = &f->cpus[i];
 
 		ret = remote_reader_close(&c->reader, ret);
 		close(c->drain.out);

@@ -6,7 +6,7 @@
 
 /*
  * Writes what was read from a hypervisor's buffer before, text or raw pages,
- * into a spool's buffer, as a recording would have: rewritten, times repaired.
+ * into a spool's buffer, as a recording would have: rewritten, times as they were.
  */
 struct remote_feed;
 
@@ -20,9 +20,6 @@ int remote_feed_page(struct remote_feed *f, unsigned int cpu, const void *page, 
 struct remote_fed {
 	uint64_t events, lost, bad; /* bad: lines, pages or records that made no sense */
 };
-/* Between two passes over the same: what the first one found of CNTVOFF is known from the start of the
- * second. */
-void remote_feed_again(struct remote *r);
 /* Ends it and frees f; ret: what failed before, and is returned then. */
 int remote_feed_close(struct remote_feed *f, int ret, struct remote_fed *out);
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* The hypervisor's trace instance: found, locked, set up, switched on and off. */
 #include "record/remote-priv.h"
 
 #include <dirent.h>
@@ -10,6 +11,9 @@
 #include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
+
+#include "record/collect.h"
+#include "record/remote-events.h"
 
 #define TRACEFS_TEXT_MAX (1u << 20)
 
@@ -38,7 +42,7 @@ void remote_free(struct remote *r)
 	pthread_mutex_destroy(&r->lock);
 	hypevents_release(&r->events);
 	strlist_release(&r->names);
-	free(r->cntvoffs);
+	free(r->vcpus);
 	if (r->dirfd >= 0)
 		close(r->dirfd);
 	free(r->path);
@@ -83,7 +87,7 @@ static int lock_dir(struct remote *r, int tracing_dirfd)
 	return 0;
 }
 
-static int add_event(struct remote *r, const char *name)
+static int remote_add_event(struct remote *r, const char *name)
 {
 	char path[300];
 	struct buf text = { 0 };
@@ -123,13 +127,13 @@ static int read_events(struct remote *r)
 
 		snprintf(format, sizeof(format), "%s/format", d->d_name);
 		if (d->d_name[0] != '.' && !faccessat(dirfd(dir), format, F_OK, 0))
-			ret = add_event(r, d->d_name);
+			ret = remote_add_event(r, d->d_name);
 	}
 	closedir(dir);
 	return ret;
 }
 
-static unsigned int count_cpus(int dirfd)
+static unsigned int remote_count_cpus(int dirfd)
 {
 	unsigned int n = 0;
 	char path[48];
@@ -140,29 +144,23 @@ static unsigned int count_cpus(int dirfd)
 	return n;
 }
 
-static int read_layout(struct remote *r)
-{
-	struct buf text = { 0 };
-	int ret = read_file_at(r->dirfd, "events/header_page", TRACEFS_TEXT_MAX, &text);
-
-	if (!ret)
-		ret = page_layout_parse((char *)text.data, text.len, &r->layout);
-	if (ret)
-		log_err(r->log, "cannot use %s/events/header_page: %s", r->path, errno_text(ret));
-	buf_release(&text);
-	return ret;
-}
-
 /* What recording and recovering need alike: CPUs, raw or text, page layout. */
-static int probe(struct remote *r)
+static int remote_probe(struct remote *r)
 {
-	r->source.n_cpus = count_cpus(r->dirfd);
+	int ret;
+
+	r->source.n_cpus = remote_count_cpus(r->dirfd);
 	if (!r->source.n_cpus) {
 		log_err(r->log, "%s/per_cpu has no CPUs", r->path);
 		return -ENOENT;
 	}
 	r->raw = exists_at(r->dirfd, "per_cpu/cpu0", "trace_pipe_raw");
-	return r->raw ? read_layout(r) : 0;
+	if (!r->raw)
+		return 0;
+	ret = page_layout_read(r->dirfd, "events/header_page", &r->layout);
+	if (ret)
+		log_err(r->log, "cannot use %s/events/header_page: %s", r->path, errno_text(ret));
+	return ret;
 }
 
 /*
@@ -179,9 +177,28 @@ static uint32_t whole_page(const struct page_layout *l)
 	return size;
 }
 
+static int remote_start(struct source *s);
+static int remote_stop(struct source *s);
+
+static const struct source_ops text_ops = {
+	.kind = "hyp-text",
+	.start = remote_start,
+	.stop = remote_stop,
+	.drain = remote_drain_text,
+	.stat = remote_stat,
+};
+
+static const struct source_ops raw_ops = {
+	.kind = "hyp-raw",
+	.start = remote_start,
+	.stop = remote_stop,
+	.drain = remote_drain_raw,
+	.stat = remote_stat,
+};
+
 static void fill_source(struct remote *r)
 {
-	r->source.ops = r->raw ? &remote_raw_ops : &remote_text_ops;
+	r->source.ops = r->raw ? &raw_ops : &text_ops;
 	r->source.name = "hyp";
 	r->source.path = r->path;
 	r->source.clock = "boot";
@@ -201,14 +218,32 @@ int remote_open(struct remote **out, struct undo *u, const struct log *log)
 		return -ENOMEM;
 	r->undo = u;
 	ret = lock_dir(r, undo_dirfd(u));
-	if (!ret)
-		ret = probe(r);
-	if (!ret)
-		ret = read_events(r);
+	if (ret)
+		goto fail;
+	ret = remote_probe(r);
+	if (ret)
+		goto fail;
+	ret = read_events(r);
+	if (ret)
+		goto fail;
+	fill_source(r);
+	*out = r;
+	return 0;
+fail:
+	remote_free(r);
+	return ret == -ENOENT ? -EBADMSG : ret; /* it is there, and lacks a part of itself */
+}
+
+/* The events as the spool has them; r is freed on error. */
+static int remote_from_spool(struct remote **out, struct remote *r, const struct spool *spool)
+{
+	int ret = remote_events_load(&r->events, spool);
+
 	if (ret) {
 		remote_free(r);
-		return ret == -ENOENT ? -EBADMSG : ret; /* it is there, and lacks a part of itself */
+		return ret;
 	}
+	r->saved_reasons = r->events.extra_reasons.n;
 	fill_source(r);
 	*out = r;
 	return 0;
@@ -227,24 +262,17 @@ int remote_reopen(struct remote **out, const char *tracing_dir, const struct spo
 	if (fd >= 0)
 		close(fd);
 	if (!ret)
-		ret = probe(r);
+		ret = remote_probe(r);
 	if (!ret)
-		ret = remote_load_events(&r->events, &r->first_id, spool);
-	if (ret) {
-		remote_free(r);
-		return ret;
-	}
-	r->saved_reasons = r->events.extra_reasons.n;
-	fill_source(r);
-	*out = r;
-	return 0;
+		return remote_from_spool(out, r, spool);
+	remote_free(r);
+	return ret;
 }
 
 int remote_import(struct remote **out, const char *path, const struct page_layout *raw, unsigned int n_cpus,
 		  struct spool *spool, const struct log *log)
 {
 	struct remote *r = remote_new(path, log);
-	int ret;
 
 	if (!r)
 		return -ENOMEM;
@@ -252,16 +280,8 @@ int remote_import(struct remote **out, const char *path, const struct page_layou
 	if (raw)
 		r->layout = *raw;
 	r->source.n_cpus = n_cpus;
-	ret = remote_load_events(&r->events, &r->first_id, spool);
-	if (ret) {
-		remote_free(r);
-		return ret;
-	}
-	r->saved_reasons = r->events.extra_reasons.n;
 	r->spool = spool;
-	fill_source(r);
-	*out = r;
-	return 0;
+	return remote_from_spool(out, r, spool);
 }
 
 /* ---- events of the command line ------------------------------------------- */
@@ -341,7 +361,7 @@ static int poke_file(struct remote *r, const char *name, const char *value)
 	return ret;
 }
 
-static int read_number(const struct remote *r, const char *name, uint64_t *out)
+static int remote_read_number(const struct remote *r, const char *name, uint64_t *out)
 {
 	struct buf text = { 0 };
 	int ret = read_file_at(r->dirfd, name, 4096, &text);
@@ -359,7 +379,7 @@ static int read_number(const struct remote *r, const char *name, uint64_t *out)
 static int claim(struct remote *r)
 {
 	uint64_t on;
-	int ret = read_number(r, "tracing_on", &on);
+	int ret = remote_read_number(r, "tracing_on", &on);
 
 	if (ret) {
 		log_err(r->log, "cannot read %s/tracing_on: %s%s", r->path, errno_text(ret),
@@ -382,7 +402,7 @@ static int claim(struct remote *r)
 	return ret;
 }
 
-static int set_size(struct remote *r, uint64_t kb)
+static int remote_set_size(struct remote *r, uint64_t kb)
 {
 	char value[24];
 	int ret;
@@ -423,31 +443,46 @@ static int set_events(struct remote *r, const struct buffer_plan *b)
 	return 0;
 }
 
+/* At the end what nobody read goes before the size is put back: it would be EBUSY. */
+static int clear_at_end(struct remote *r)
+{
+	char *trace = file_path(r, "trace");
+	int ret = trace ? 0 : -ENOMEM;
+
+	if (!ret && exists_at(r->dirfd, ".", "trace"))
+		ret = undo_at_end(r->undo, trace, "0");
+	free(trace);
+	return ret;
+}
+
 int remote_setup(struct remote *r, const struct buffer_plan *b)
 {
 	int ret = claim(r);
-	char *trace;
 
-	if (!ret)
-		ret = set_size(r, b->size_kb ? b->size_kb : REMOTE_DEFAULT_KB);
 	if (ret)
 		return ret;
-	/* at the end what nobody read goes before the size is put back: it would be EBUSY */
-	trace = file_path(r, "trace");
-	if (!trace)
-		ret = -ENOMEM;
-	else if (exists_at(r->dirfd, ".", "trace"))
-		ret = undo_at_end(r->undo, trace, "0");
-	free(trace);
+	ret = remote_set_size(r, b->size_kb ? b->size_kb : REMOTE_DEFAULT_KB);
+	if (ret)
+		return ret;
+	ret = clear_at_end(r);
 	return ret ? ret : set_events(r, b);
 }
 
-int remote_start(struct source *s)
+/* A bound for a repair of times, which does without if it cannot be kept. */
+static void keep_bound(struct remote *r, const char *key, uint64_t ns)
+{
+	if (r->spool && !r->raw && spool_set_number(r->spool, key, ns))
+		log_warn(r->log, "%s is not kept in the spool", key);
+}
+
+static int remote_start(struct source *s)
 {
 	struct remote *r = remote_of(s);
+	uint64_t now = boot_ns();
 	int ret;
 
-	atomic_store(&r->on_since, boot_ns());
+	atomic_store(&r->on_since, now);
+	keep_bound(r, "hyp_from", now);
 	ret = undo_file(r, "tracing_on", "1");
 	if (ret)
 		log_err(r->log, "cannot switch the hypervisor's tracing on (%s/tracing_on): %s", r->path,
@@ -455,22 +490,37 @@ int remote_start(struct source *s)
 	return ret;
 }
 
-int remote_stop(struct source *s)
+static int remote_stop(struct source *s)
 {
 	struct remote *r = remote_of(s);
 	int ret = poke_file(r, "tracing_on", "0");
 
 	if (ret)
 		log_err(r->log, "cannot write 0 to %s/tracing_on: %s", r->path, errno_text(ret));
+	else
+		keep_bound(r, "hyp_to", boot_ns());
 	return ret;
 }
 
 /* ---- what the spool keeps ------------------------------------------------------ */
 
+static int add_format_of(struct remote *r, const char *event, struct buf *out)
+{
+	struct buf format = { 0 };
+	char path[300];
+	int ret;
+
+	snprintf(path, sizeof(path), "events/%s/%s/format", r->events.system, event);
+	ret = read_file_at(r->dirfd, path, TRACEFS_TEXT_MAX, &format);
+	if (!ret)
+		remote_events_add(out, &format);
+	buf_release(&format);
+	return ret;
+}
+
 int remote_number(struct remote *r, unsigned int first_id, struct spool *spool)
 {
 	struct buf text = { 0 };
-	char head[64];
 	int ret = hypevents_number(&r->events, first_id);
 
 	if (!ret && first_id + remote_n_formats(&r->events) - 1 > INT16_MAX)
@@ -479,93 +529,23 @@ int remote_number(struct remote *r, unsigned int first_id, struct spool *spool)
 		log_err(r->log, "no room for the hypervisor's event ids above %u", first_id);
 		return ret;
 	}
-	r->first_id = first_id;
-	snprintf(head, sizeof(head), "%u %s %s\n", first_id, r->events.system, r->raw ? "raw" : "text");
-	buf_addstr(&text, head);
-	for (size_t i = 0; i < r->names.n && !ret; i++) {
-		struct buf format = { 0 };
-		char path[300];
-
-		snprintf(path, sizeof(path), "events/%s/%s/format", r->events.system, r->names.v[i]);
-		ret = read_file_at(r->dirfd, path, TRACEFS_TEXT_MAX, &format);
-		buf_printf(&text, "%zu\n", format.len);
-		buf_add(&text, format.data, format.len);
-		buf_release(&format);
-	}
+	remote_events_begin(&text, first_id, r->events.system, r->raw);
+	for (size_t i = 0; i < r->names.n && !ret; i++)
+		ret = add_format_of(r, r->names.v[i], &text);
 	if (!ret)
-		ret = buf_status(&text);
-	if (!ret)
-		ret = spool_put_text(spool, "hyp_formats", text.data, text.len);
+		return remote_events_save(spool, &text);
 	buf_release(&text);
 	return ret;
 }
 
-static int load_reasons(struct hypevents *e, const struct spool *spool)
+int remote_collect_pids(struct remote *r)
 {
-	struct buf text = { 0 };
-	int ret = spool_get_text(spool, "hyp_reasons", &text);
-	struct cursor c = cursor_at(text.data, text.len);
-	const char *line;
-	size_t len;
-
-	if (ret) {
-		buf_release(&text);
-		return ret == -ENOENT ? 0 : ret;
-	}
-	while (cursor_line(&c, &line, &len) && !ret) {
-		int n = hypevents_reason(e, line, len);
-
-		ret = n < 0 ? n : 0;
-	}
-	buf_release(&text);
-	return ret;
+	return collect_pids(r->spool, r->vcpus, r->n_vcpus);
 }
 
-static int load_formats(struct hypevents *e, unsigned int *first_id, struct cursor *c)
+bool remote_is_early(const struct remote *r)
 {
-	const char *line;
-	char head[128], system[64], kind[8];
-	size_t len;
-	int ret;
-
-	if (!cursor_line(c, &line, &len) || len >= sizeof(head))
-		return -EBADMSG;
-	memcpy(head, line, len);
-	head[len] = 0;
-	if (sscanf(head, "%u %63s %7s", first_id, system, kind) != 3)
-		return -EBADMSG;
-	ret = hypevents_init(e, system);
-	e->raw = !strcmp(kind, "raw");
-	while (!ret && cursor_line(c, &line, &len)) {
-		const char *format;
-		uint64_t n;
-
-		if (len >= sizeof(head))
-			return -EBADMSG;
-		memcpy(head, line, len);
-		head[len] = 0;
-		ret = parse_u64(head, &n);
-		format = ret ? NULL : cursor_take(c, n);
-		if (!ret)
-			ret = format ? hypevents_add(e, format, n) : -EBADMSG;
-	}
-	return ret ? ret : hypevents_number(e, *first_id);
-}
-
-int remote_load_events(struct hypevents *e, unsigned int *first_id, const struct spool *spool)
-{
-	struct buf text = { 0 };
-	struct cursor c;
-	int ret = spool_get_text(spool, "hyp_formats", &text);
-
-	if (!ret) {
-		c = cursor_at(text.data, text.len);
-		ret = load_formats(e, first_id, &c);
-	}
-	if (!ret)
-		ret = load_reasons(e, spool);
-	buf_release(&text);
-	return ret;
+	return atomic_load(&r->early);
 }
 
 void remote_set_spool(struct remote *r, struct spool *spool)

@@ -3,7 +3,6 @@
 #define HYPTRACE_REMOTE_H
 
 #include "hyp/events.h"
-#include "hyp/nvhe.h"
 #include "dat/page.h"
 #include "tracefs/plan.h"
 #include "record/source.h"
@@ -15,7 +14,7 @@
  *   remotes/hypervisor  mainline >= 7.1: text only (trace_pipe)
  *   hypervisor          Android 16, 6.12 and later: raw pages
  *   hyp                 Android 14/15: raw pages
- * Its records are rewritten while they are read (hypevents.h).
+ * Its records are rewritten while they are read (hyp/events.h).
  */
 struct remote;
 
@@ -47,7 +46,8 @@ bool remote_has_event(const struct remote *r, const char *name);
  */
 int remote_setup(struct remote *r, const struct buffer_plan *b);
 
-/* Gives the events their ids in the file (hypevents_number) and keeps the formats in the spool. */
+/* Gives the events their ids in the file, from first_id on, and keeps the formats in the spool. -ERANGE: too
+ * many. */
 int remote_number(struct remote *r, unsigned int first_id, struct spool *spool);
 /* For `recover`: the events as the spool kept them. path: of the spool_buffer. */
 int remote_reopen(struct remote **out, const char *tracing_dir, const struct spool_buffer *b,
@@ -59,26 +59,17 @@ int remote_reopen(struct remote **out, const char *tracing_dir, const struct spo
  */
 int remote_import(struct remote **out, const char *path, const struct page_layout *raw, unsigned int n_cpus,
 		  struct spool *spool, const struct log *log);
-/* The events with what the recording added (reasons), for writing the file. */
-int remote_load_events(struct hypevents *e, unsigned int *first_id, const struct spool *spool);
-
-/*
- * Format texts for the file: the hypervisor's events, hyp_unknown, and hyp_cntvoff,
- * our own record of what a plain-nVHE host lets us see of a vCPU's CNTVOFF:
- * "vcpu=87 offset=9947588488 low=9947373488 high=9947588488" (ns).
- */
-size_t remote_n_formats(const struct hypevents *e);
-void remote_format(const struct hypevents *e, size_t i, struct buf *out);
-
 /* Names of the vCPU threads seen, into the spool (collect_pids). */
 int remote_collect_pids(struct remote *r);
 
 /* The remote as the recorder sees it; owned by the remote. */
 struct source *remote_source(struct remote *r);
 
-/* Where reasons found and CNTVOFF estimates are kept while recording; set before draining. */
+/* Where reasons met and what a repair of times needs are kept while recording; set before draining. */
 void remote_set_spool(struct remote *r, struct spool *spool);
 
+/* Times need a repair (repair.h), which writes the pages once more. From any thread. */
+bool remote_is_early(const struct remote *r);
 size_t remote_n_events(const struct remote *r);	 /* switched on by remote_setup */
 uint64_t remote_size_kb(const struct remote *r); /* per CPU */
 

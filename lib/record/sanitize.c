@@ -18,18 +18,6 @@ struct rewriter {
 	bool gap;    /* what came before the next page is gone */
 };
 
-static int sanitize_layout(const struct spool *s, uint32_t page_size, struct page_layout *layout)
-{
-	struct buf text = { 0 };
-	int ret = spool_get_text(s, "header_page", &text);
-
-	if (!ret)
-		ret = page_layout_parse((char *)text.data, text.len, layout);
-	layout->size = page_size;
-	buf_release(&text);
-	return ret;
-}
-
 static void empty_page(struct rewriter *m)
 {
 	memset(m->page, 0, m->layout.size);
@@ -113,9 +101,10 @@ int sanitize_buffer(const struct spool *s, size_t buffer, struct sanitized *out)
 	*out = (struct sanitized){ 0 };
 	if (!b)
 		return -EINVAL;
-	ret = sanitize_layout(s, b->page_size, &m.layout);
+	ret = spool_page_layout(s, &m.layout);
 	if (ret)
 		return ret;
+	m.layout.size = b->page_size;
 	m.page = malloc(b->page_size);
 	if (!m.page)
 		return -ENOMEM;

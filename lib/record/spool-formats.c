@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* The event formats of a spool as its file will have them. */
 #include "record/spool-formats.h"
 
 #include <errno.h>
@@ -7,11 +8,12 @@
 #include <string.h>
 
 #include "decode/printfmt.h"
-#include "record/remote.h"
+#include "record/remote-events.h"
+#include "util/array.h"
 
-static int add_text(struct spool_formats *f, const char *data, size_t len)
+static int formats_add_text(struct spool_formats *f, const char *data, size_t len)
 {
-	struct dat_text *v = realloc(f->texts, (f->n_texts + 1) * sizeof(*v));
+	struct dat_text *v = array_grow(f->texts, f->n_texts, sizeof(*v));
 
 	if (!v)
 		return -ENOMEM;
@@ -21,9 +23,9 @@ static int add_text(struct spool_formats *f, const char *data, size_t len)
 }
 
 /* `texts` still moves as it grows: the systems get theirs at the end. */
-static int add_system(struct spool_formats *f, const char *name, size_t n)
+static int formats_add_system(struct spool_formats *f, const char *name, size_t n)
 {
-	struct dat_system *v = realloc(f->systems, (f->n_systems + 1) * sizeof(*v));
+	struct dat_system *v = array_grow(f->systems, f->n_systems, sizeof(*v));
 
 	if (!v)
 		return -ENOMEM;
@@ -54,9 +56,9 @@ static int split_formats(struct spool_formats *f)
 		text = cursor_take(&c, n);
 		if (!text)
 			return -EBADMSG;
-		ret = add_text(f, text, n);
+		ret = formats_add_text(f, text, n);
 		if (!ret && (!f->n_systems || strcmp(f->systems[f->n_systems - 1].name, system)))
-			ret = add_system(f, system, 0);
+			ret = formats_add_system(f, system, 0);
 		if (ret)
 			return ret;
 		f->systems[f->n_systems - 1].n++;
@@ -85,27 +87,23 @@ static int rewrite_formats(struct spool_formats *f)
 
 static int add_hyp_formats(struct spool_formats *f, const struct spool *spool)
 {
-	unsigned int first_id;
-	int ret = remote_load_events(&f->hyp, &first_id, spool);
+	int ret = remote_events_load(&f->hyp, spool);
 	size_t n;
 
-	if (ret == -ENOENT)
-		return 0;
-	f->have_hyp = true;
 	if (ret)
-		return ret;
+		return ret == -ENOENT ? 0 : ret;
 	n = remote_n_formats(&f->hyp);
 	f->hyp_texts = calloc(n, sizeof(*f->hyp_texts));
 	if (!f->hyp_texts)
 		return -ENOMEM;
-	ret = add_system(f, f->hyp.system, n);
+	ret = formats_add_system(f, f->hyp.system, n);
 	for (; f->n_hyp_texts < n && !ret; f->n_hyp_texts++) {
 		struct buf *b = &f->hyp_texts[f->n_hyp_texts];
 
 		remote_format(&f->hyp, f->n_hyp_texts, b);
 		ret = buf_status(b);
 		if (!ret)
-			ret = add_text(f, buf_str(b), b->len);
+			ret = formats_add_text(f, buf_str(b), b->len);
 	}
 	return ret;
 }
@@ -115,12 +113,15 @@ int spool_formats_load(struct spool_formats *f, const struct spool *spool)
 	const struct dat_text *t;
 	int ret = spool_get_text(spool, "formats", &f->kept);
 
-	if (!ret)
-		ret = split_formats(f);
-	if (!ret)
-		ret = rewrite_formats(f);
-	if (!ret)
-		ret = add_hyp_formats(f, spool);
+	if (ret)
+		return ret;
+	ret = split_formats(f);
+	if (ret)
+		return ret;
+	ret = rewrite_formats(f);
+	if (ret)
+		return ret;
+	ret = add_hyp_formats(f, spool);
 	t = f->texts;
 	for (size_t i = 0; i < f->n_systems; t += f->systems[i++].n)
 		f->systems[i].formats = t;
@@ -136,8 +137,7 @@ void spool_formats_release(struct spool_formats *f)
 	for (size_t i = 0; f->sanitized && i < f->n_sanitized; i++)
 		buf_release(&f->sanitized[i]);
 	free(f->sanitized);
-	if (f->have_hyp)
-		hypevents_release(&f->hyp);
+	hypevents_release(&f->hyp);
 	buf_release(&f->kept);
 	free(f->systems);
 	free(f->texts);

@@ -8,7 +8,7 @@
 
 /*
  * The event formats of a spool as its file will have them: the texts of tracefs
- * (collect.h), then the hypervisor's, rewritten (remote.h).
+ * (collect.h), then the hypervisor's, rewritten (remote-events.h).
  */
 struct spool_formats {
 	struct dat_system *systems; /* "ftrace" first, when there */
@@ -23,7 +23,6 @@ struct spool_formats {
 	struct buf *hyp_texts;
 	size_t n_hyp_texts;
 	struct hypevents hyp;
-	bool have_hyp;
 };
 
 /* *f is to be released also after an error. -ENOENT: none were kept; -EBADMSG. */

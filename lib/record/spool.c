@@ -253,6 +253,8 @@ static int load_buffer(struct spool *s, const struct log *log)
 	return b->page_size && b->n_cpus ? 0 : -EBADMSG;
 }
 
+static int rewrite_complete(struct spool *s);
+
 static int load_spool(struct spool *s, const struct log *log)
 {
 	const char *version;
@@ -270,7 +272,7 @@ static int load_spool(struct spool *s, const struct log *log)
 	do
 		ret = load_buffer(s, log);
 	while (!ret);
-	return ret == -ENOENT ? 0 : ret;
+	return ret == -ENOENT ? rewrite_complete(s) : ret;
 }
 
 int spool_open(struct spool **out, const char *dir, const struct log *log)
@@ -306,6 +308,8 @@ int spool_remove(struct spool *s)
 	int ret;
 
 	remove_files(s->dirfd, "pages");
+	remove_files(s->dirfd, "pages.new");
+	remove_files(s->dirfd, "rewritten");
 	remove_files(s->dirfd, "buffers");
 	remove_files(s->dirfd, "texts");
 	unlinkat(s->dirfd, "reserve", 0);
@@ -355,6 +359,14 @@ const char *spool_get(const struct spool *s, const char *key)
 		if (!strcmp(s->keys.v[i], key))
 			return s->values.v[i];
 	return NULL;
+}
+
+uint64_t spool_get_number(const struct spool *s, const char *key, uint64_t otherwise)
+{
+	const char *value = spool_get(s, key);
+	uint64_t n;
+
+	return value && !parse_u64(value, &n) ? n : otherwise;
 }
 
 static int boot_id_read(struct buf *out)
@@ -426,6 +438,11 @@ int spool_get_text(const struct spool *s, const char *name, struct buf *out)
 	return ret ?: read_file_at(s->dirfd, path, TEXT_MAX, out);
 }
 
+int spool_page_layout(const struct spool *s, struct page_layout *out)
+{
+	return page_layout_read(s->dirfd, "texts/header_page", out);
+}
+
 /* ---- buffers and pages ------------------------------------------------------------------- */
 
 static int write_buffer(const struct spool *s, const struct spool_buffer *b)
@@ -488,6 +505,61 @@ int spool_pages_fd(const struct spool *s, size_t buffer, unsigned int cpu)
 		return ret;
 	}
 	return fd;
+}
+
+/* ---- other pages in the place of these ------------------------------------------- */
+
+int spool_rewrite_begin(struct spool *s)
+{
+	remove_files(s->dirfd, "pages.new");
+	return mkdirat(s->dirfd, "pages.new", 0700) < 0 ? -errno : 0;
+}
+
+int spool_rewrite_fd(const struct spool *s, size_t buffer, unsigned int cpu)
+{
+	char name[48];
+	int fd;
+
+	snprintf(name, sizeof(name), "pages.new/%zu.%u", buffer, cpu);
+	fd = openat(s->dirfd, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	return fd < 0 ? -errno : fd;
+}
+
+/* Moves the files of rewritten/, if there is one, to pages/. */
+static int rewrite_complete(struct spool *s)
+{
+	DIR *d = open_dir_at(s->dirfd, "rewritten");
+	struct dirent *e;
+	int ret = 0;
+
+	if (!d)
+		return errno == ENOENT ? 0 : -errno;
+	while (!ret && (e = readdir(d))) {
+		char name[300];
+
+		if (e->d_name[0] == '.')
+			continue;
+		snprintf(name, sizeof(name), "pages/%s", e->d_name);
+		ret = renameat(dirfd(d), e->d_name, s->dirfd, name) < 0 ? -errno : 0;
+	}
+	closedir(d);
+	if (!ret)
+		ret = spool_set(s, "rewritten", "1");
+	if (!ret && unlinkat(s->dirfd, "rewritten", AT_REMOVEDIR) < 0)
+		ret = -errno;
+	return ret;
+}
+
+int spool_rewrite_end(struct spool *s)
+{
+	if (renameat(s->dirfd, "pages.new", s->dirfd, "rewritten") < 0)
+		return -errno;
+	return rewrite_complete(s);
+}
+
+bool spool_is_rewritten(const struct spool *s)
+{
+	return spool_get(s, "rewritten");
 }
 
 void spool_drop_missing_cpus(struct spool *s)

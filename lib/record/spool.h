@@ -2,6 +2,7 @@
 #ifndef HYPTRACE_SPOOL_H
 #define HYPTRACE_SPOOL_H
 
+#include "dat/page.h"
 #include "util/base.h"
 
 /*
@@ -15,6 +16,7 @@
  *   texts/NAME       header_page, formats, kallsyms, ...
  *   buffers/N        "key<TAB>value" lines of buffer N: name, clock, path ...
  *   pages/N.C        whole sub-buffers of buffer N, CPU C, in order
+ *   pages.new/N.C    ... that are to replace them; rewritten/N.C: that do so (spool_rewrite_end)
  *   reserve          room kept for writing the trace.dat when the disk is full
  */
 struct spool;
@@ -49,6 +51,8 @@ int spool_set(struct spool *s, const char *key, const char *value);
 int spool_set_number(struct spool *s, const char *key, uint64_t n);
 /* The key's last value, the spool's; NULL: it has none. */
 const char *spool_get(const struct spool *s, const char *key);
+/* ... as a number; otherwise: it has none. */
+uint64_t spool_get_number(const struct spool *s, const char *key, uint64_t otherwise);
 /* Sets the key boot_id to the running kernel's; whether that is the kernel that still runs. */
 int spool_set_boot_id(struct spool *s);
 bool spool_is_this_boot(const struct spool *s);
@@ -58,6 +62,9 @@ int spool_put_text(struct spool *s, const char *name, const void *data, size_t l
 int spool_append_text(struct spool *s, const char *name, const void *data, size_t len);
 /* Appends it to out. -ENOENT when it was never put. */
 int spool_get_text(const struct spool *s, const char *name, struct buf *out);
+
+/* What the text header_page says of the host's pages. Errors as page_layout_read. */
+int spool_page_layout(const struct spool *s, struct page_layout *out);
 
 /* Buffers: numbered from 0 in the order of spool_add_buffer, which copies the strings. */
 struct spool_buffer {
@@ -80,6 +87,17 @@ const struct spool_buffer *spool_buffer(const struct spool *s, size_t i);
 void spool_drop_missing_cpus(struct spool *s);
 /* A new descriptor of the file of pages, made if need be, for reading and writing, at its end. Or -errno. */
 int spool_pages_fd(const struct spool *s, size_t buffer, unsigned int cpu);
+
+/*
+ * Puts other pages in the place of what is there, once and for all: each file is
+ * written to a new descriptor, then spool_rewrite_end replaces all of them at once.
+ * What a kill leaves before that is dropped by the next spool_rewrite_begin; after
+ * it, spool_open completes it. 0, a descriptor, or -errno.
+ */
+int spool_rewrite_begin(struct spool *s);
+int spool_rewrite_fd(const struct spool *s, size_t buffer, unsigned int cpu);
+int spool_rewrite_end(struct spool *s);
+bool spool_is_rewritten(const struct spool *s);
 
 /*
  * Keeps room for the trace.dat in step with what was recorded (a quarter of

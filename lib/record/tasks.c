@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Walks a host CPU's sched_switch records, for the pids of hypervisor records. */
 #include "record/tasks.h"
 
 #include <errno.h>
@@ -71,7 +72,7 @@ void tasks_free(struct tasks *t)
 	free(t);
 }
 
-static bool next_page(struct tasks *t, bool *lost)
+static bool tasks_page(struct tasks *t, bool *lost)
 {
 	ssize_t n = pread(t->fd, t->page, t->layout.size, t->offset);
 
@@ -118,7 +119,7 @@ static bool find_next(struct tasks *t)
 			return true;
 		}
 		t->in_page = false;
-		if (!next_page(t, &lost))
+		if (!tasks_page(t, &lost))
 			return false;
 	}
 }

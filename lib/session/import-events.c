@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* The hypervisor's events: as a copy of the kernel's directory has them, or those that kernels are known to
+ * have. */
 #include "session/import-priv.h"
 
 #include <dirent.h>
@@ -8,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The hypervisor's events: as a copy of the kernel's directory tells, or those that are known. */
+#include "record/remote-events.h"
 
 #define TEXT_MAX (1u << 20)
 
@@ -68,12 +70,6 @@ static void add_fields(struct buf *out, const char *fields)
 	}
 }
 
-static void add_format(struct buf *out, const struct buf *format)
-{
-	buf_printf(out, "%zu\n", format->len);
-	buf_add(out, format->data, format->len);
-}
-
 static void add_known(struct buf *out)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
@@ -85,7 +81,7 @@ static void add_known(struct buf *out)
 			   known[i].name, i);
 		add_fields(&f, known[i].fields);
 		buf_printf(&f, "\nprint fmt: %s\n", known[i].print_fmt);
-		add_format(out, &f);
+		remote_events_add(out, &f);
 		buf_release(&f);
 	}
 }
@@ -99,7 +95,7 @@ static int add_file(struct buf *out, int dirfd, const char *name, size_t *n)
 	int ret = path ? read_file_at(dirfd, path, TEXT_MAX, &format) : -ENOMEM;
 
 	if (!ret) {
-		add_format(out, &format);
+		remote_events_add(out, &format);
 		++*n;
 	} else if (ret == -ENOENT || ret == -ENOTDIR) {
 		ret = 0; /* header_page, enable ... */
@@ -153,52 +149,57 @@ static char *events_dir(const char *path, const char **system)
 	return strdup(path);
 }
 
-int import_events(struct spool *spool, const char *events, bool raw, unsigned int first_id,
-		  const struct log *log)
+/* The formats of a directory, behind the head that names its system. */
+static int events_of_dir(struct buf *out, const char *events, bool raw, unsigned int first_id,
+			 const struct log *log)
 {
-	struct buf formats = { 0 }, text = { 0 };
-	const char *system = "hypervisor";
-	char *dir = events ? events_dir(events, &system) : NULL;
-	size_t n = 1;
-	int ret = 0;
+	const char *system;
+	char *dir = events_dir(events, &system);
+	size_t n;
+	int ret;
 
-	if (events)
-		ret = dir ? add_dir(&formats, dir, &n, log) : -ENOMEM;
-	else
-		add_known(&formats);
+	if (!dir)
+		return -ENOMEM;
+	remote_events_begin(out, first_id, system, raw);
+	ret = add_dir(out, dir, &n, log);
 	if (!ret && !n) {
 		log_err(log, "'%s' holds no event formats (NAME/format)", dir);
 		ret = -ENOENT;
 	}
-	buf_printf(&text, "%u %s %s\n", first_id, system, raw ? "raw" : "text");
-	if (formats.len)
-		buf_add(&text, formats.data, formats.len);
-	if (!ret)
-		ret = formats.bad ? -ENOMEM : buf_status(&text);
-	if (!ret)
-		ret = spool_put_text(spool, "hyp_formats", text.data, text.len);
-	buf_release(&formats);
-	buf_release(&text);
 	free(dir);
+	return ret;
+}
+
+int import_events(struct spool *spool, const char *events, bool raw, unsigned int first_id,
+		  const struct log *log)
+{
+	struct buf text = { 0 };
+	int ret = 0;
+
+	if (events) {
+		ret = events_of_dir(&text, events, raw, first_id, log);
+	} else {
+		remote_events_begin(&text, first_id, "hypervisor", raw);
+		add_known(&text);
+	}
+	if (!ret)
+		return remote_events_save(spool, &text);
+	buf_release(&text);
 	return ret;
 }
 
 /* header_page lies in events/, and in a copy beside the events or above them. */
 int import_layout(const char *events, struct page_layout *out, const struct log *log)
 {
-	struct buf text = { 0 };
 	int ret = -ENOENT;
 
 	for (int above = 0; above < 2 && ret == -ENOENT; above++) {
 		char *path = str_printf("%s%s/header_page", events, above ? "/.." : "");
 
-		ret = path ? read_file(path, TEXT_MAX, &text) : -ENOMEM;
+		ret = path ? page_layout_read(AT_FDCWD, path, out) : -ENOMEM;
 		free(path);
 	}
-	if (!ret)
-		ret = page_layout_parse((char *)text.data, text.len, out);
 	if (ret)
 		log_err(log, "cannot use header_page in or above '%s': %s", events, errno_text(ret));
-	buf_release(&text);
 	return ret;
 }

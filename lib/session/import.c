@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* What was read from a hypervisor's buffer without hyptrace joins a host's file, by way of a spool. */
 #include "session/import.h"
 
 #include <ctype.h>
@@ -14,6 +15,7 @@
 #include "dat/format.h"
 #include "session/import-priv.h"
 #include "record/peer-meta.h"
+#include "record/repair.h"
 #include "dat/reader.h"
 
 #define CHUNK	 (1u << 20)
@@ -69,12 +71,15 @@ static int take_keys(struct job *j)
 			 ": their times line up only where the two are the same",
 			 j->o->input, *clock ? clock : "not known");
 	ret = spool_set_number(j->spool, "version", (uint64_t)j->info->version);
-	if (!ret)
-		ret = spool_set_number(j->spool, "page_size", j->info->page_size);
-	if (!ret)
-		ret = spool_set(j->spool, "compression", j->info->compression);
-	if (!ret && *clock)
-		ret = spool_set(j->spool, "clock_name", clock);
+	if (ret)
+		return ret;
+	ret = spool_set_number(j->spool, "page_size", j->info->page_size);
+	if (ret)
+		return ret;
+	ret = spool_set(j->spool, "compression", j->info->compression);
+	if (ret)
+		return ret;
+	ret = *clock ? spool_set(j->spool, "clock_name", clock) : 0;
 	return ret ? ret : spool_set_number(j->spool, "traceid", traceid);
 }
 
@@ -84,18 +89,21 @@ static int copy_cpu(struct job *j, size_t buffer, size_t i)
 	int fd = spool_pages_fd(j->spool, buffer, j->info->buffers[buffer].cpus[i].cpu);
 	struct reader_pages *pages;
 	const uint8_t *page;
-	int ret = fd < 0 ? fd : reader_pages_open(&pages, j->reader, buffer, i);
+	int ret;
 
-	if (!ret) {
-		while ((ret = reader_pages_next(pages, &page)) == 1) {
-			ret = write_all(fd, page, size);
-			if (ret)
-				break;
-		}
-		reader_pages_close(pages);
+	if (fd < 0)
+		return fd;
+	ret = reader_pages_open(&pages, j->reader, buffer, i);
+	if (ret)
+		goto out;
+	while ((ret = reader_pages_next(pages, &page)) == 1) {
+		ret = write_all(fd, page, size);
+		if (ret)
+			break;
 	}
-	if (fd >= 0)
-		close(fd);
+	reader_pages_close(pages);
+out:
+	close(fd);
 	return ret;
 }
 
@@ -150,8 +158,9 @@ static int take_host(struct job *j)
 	size_t stat = 0;
 	int ret = spool_keep_info(j->spool, j->info, is_own);
 
-	if (!ret)
-		ret = take_keys(j);
+	if (ret)
+		return ret;
+	ret = take_keys(j);
 	for (size_t i = 0; i < j->info->n_buffers && !ret; i++)
 		ret = copy_buffer(j, i, &stat);
 	return ret;
@@ -267,7 +276,7 @@ static int count_raw(struct job *j)
 	return -ENOENT;
 }
 
-static int count_cpus(struct job *j)
+static int import_count_cpus(struct job *j)
 {
 	struct cpu_scan scan = { .at_start = true };
 	int ret;
@@ -275,17 +284,19 @@ static int count_cpus(struct job *j)
 	if (j->o->raw)
 		return count_raw(j);
 	ret = walk_text(j, scan_cpus, &scan);
-	if (!ret && !scan.n_cpus) {
+	if (ret)
+		return ret;
+	if (!scan.n_cpus) {
 		log_err(j->o->log,
 			"'%s' has no line of a hypervisor's trace (\"[003]   80.929138: hyp_enter ...\")",
 			j->o->text);
-		ret = -EBADMSG;
+		return -EBADMSG;
 	}
 	j->n_cpus = scan.n_cpus > j->n_cpus ? scan.n_cpus : j->n_cpus;
-	return ret;
+	return 0;
 }
 
-static int feed_once(struct job *j, struct remote *remote, size_t buffer, struct remote_fed *out)
+static int feed_all(struct job *j, struct remote *remote, size_t buffer, struct remote_fed *out)
 {
 	struct remote_feed *feed;
 	int ret = remote_feed_open(&feed, remote, j->spool, buffer);
@@ -299,62 +310,47 @@ static int feed_once(struct job *j, struct remote *remote, size_t buffer, struct
 	return remote_feed_close(feed, ret, out);
 }
 
-static int empty_cpu(const struct job *j, size_t buffer, unsigned int cpu)
+static int feed_hyp(struct job *j, struct remote *remote, const char *path, struct remote_fed *out)
 {
-	int fd = spool_pages_fd(j->spool, buffer, cpu), ret = fd < 0 ? fd : 0;
+	struct spool_buffer b = { .name = "hyp",
+				  .clock = CLOCK,
+				  .path = path,
+				  .kind = remote_source(remote)->ops->kind,
+				  .page_size = remote_source(remote)->page_size,
+				  .n_cpus = j->n_cpus };
+	int ret = spool_add_buffer(j->spool, &b);
 
-	if (!ret && ftruncate(fd, 0) < 0)
-		ret = -errno;
-	if (fd >= 0)
-		close(fd);
-	return ret;
-}
-
-/*
- * Text twice: what CNTVOFF is becomes clear on the way, and times before that are
- * early by some microseconds. (Raw pages need no repair.)
- */
-static int feed_all(struct job *j, struct remote *remote, size_t buffer, struct remote_fed *out)
-{
-	int ret = feed_once(j, remote, buffer, out);
-
-	if (ret || j->o->raw)
+	if (ret)
 		return ret;
-	for (unsigned int cpu = 0; cpu < j->n_cpus && !ret; cpu++)
-		ret = empty_cpu(j, buffer, cpu);
-	remote_feed_again(remote);
-	return ret ? ret : feed_once(j, remote, buffer, out);
+	/* of text nobody knows what host it is of; raw pages need no repair */
+	ret = j->o->text ? spool_want_repair(j->spool) : 0;
+	return ret ? ret : feed_all(j, remote, spool_n_buffers(j->spool) - 1, out);
 }
 
 static int take_hyp(struct job *j, struct remote_fed *out)
 {
-	struct remote *remote = NULL;
-	struct spool_buffer b = { .name = "hyp", .clock = CLOCK, .path = "remotes/hypervisor" };
-	int ret = count_cpus(j);
+	static const char path[] = "remotes/hypervisor";
+	struct remote *remote;
+	int ret = import_count_cpus(j);
 
-	if (!ret)
-		ret = import_events(j->spool, j->o->events, j->o->raw, highest_id(j) + 1, j->o->log);
-	if (!ret) {
-		ret = remote_import(&remote, b.path, j->o->raw ? &j->layout : NULL, j->n_cpus, j->spool,
-				    j->o->log);
-		if (ret)
-			log_err(j->o->log, "the hypervisor's events cannot be used: %s", errno_text(ret));
-	}
 	if (ret)
 		return ret;
-	b.kind = remote_source(remote)->ops->kind;
-	b.page_size = remote_source(remote)->page_size;
-	b.n_cpus = j->n_cpus;
-	ret = spool_add_buffer(j->spool, &b);
-	if (!ret)
-		ret = feed_all(j, remote, spool_n_buffers(j->spool) - 1, out);
+	ret = import_events(j->spool, j->o->events, j->o->raw, highest_id(j) + 1, j->o->log);
+	if (ret)
+		return ret;
+	ret = remote_import(&remote, path, j->o->raw ? &j->layout : NULL, j->n_cpus, j->spool, j->o->log);
+	if (ret) {
+		log_err(j->o->log, "the hypervisor's events cannot be used: %s", errno_text(ret));
+		return ret;
+	}
+	ret = feed_hyp(j, remote, path, out);
 	remote_free(remote);
 	return ret;
 }
 
 /* ---- both -------------------------------------------------------------------------------------- */
 
-static int open_input(struct job *j)
+static int import_open(struct job *j)
 {
 	struct stat in, out;
 	int ret;
@@ -377,7 +373,7 @@ static int open_input(struct job *j)
 	return ret;
 }
 
-static int make_spool(struct job *j)
+static int import_spool(struct job *j)
 {
 	char *dir = str_printf("%s.spool", j->o->output);
 	int ret = dir ? spool_create(&j->spool, dir, j->o->log) : -ENOMEM;
@@ -390,20 +386,24 @@ int import(const struct import_opts *o, struct remote_fed *out)
 {
 	struct job j = { .o = o, .fd = -1 };
 	struct dat_from_spool_opts fo = { .output = o->output, .log = o->log };
-	int ret = open_input(&j);
+	int ret = import_open(&j);
 
 	*out = (struct remote_fed){ 0 };
-	if (!ret)
-		ret = make_spool(&j);
-	if (!ret) {
-		ret = take_host(&j);
-		if (ret && ret != -EEXIST)
-			log_err(o->log, "cannot take in '%s': %s", o->input, errno_text(ret));
-	}
-	if (!ret)
-		ret = take_hyp(&j, out);
-	if (!ret)
-		ret = dat_from_spool(j.spool, &fo);
+	if (ret)
+		goto out;
+	ret = import_spool(&j);
+	if (ret)
+		goto out;
+	ret = take_host(&j);
+	if (ret && ret != -EEXIST)
+		log_err(o->log, "cannot take in '%s': %s", o->input, errno_text(ret));
+	if (ret)
+		goto out;
+	ret = take_hyp(&j, out);
+	if (ret)
+		goto out;
+	ret = dat_from_spool(j.spool, &fo);
+out:
 	if (j.spool)
 		spool_remove(j.spool);
 	reader_close(j.reader);

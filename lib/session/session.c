@@ -19,6 +19,7 @@
 
 #include "record/collect.h"
 #include "record/finish.h"
+#include "record/repair.h"
 #include "session/guests-ask.h"
 #include "session/session-priv.h"
 
@@ -282,10 +283,20 @@ static int start_command(struct session *s)
 	return ret;
 }
 
+/* A repair writes the hypervisor's pages once more; the spool's reserve is a quarter of this. */
+static uint64_t bytes_to_reserve_for(const struct session *s)
+{
+	uint64_t bytes = recorder_bytes(s->recorder);
+
+	if (s->remote && remote_is_early(s->remote))
+		bytes += 4 * recorder_totals(s->recorder, remote_source(s->remote)).bytes;
+	return bytes;
+}
+
 /* Twice a second: room for the file, maps of processes, the guests' threads, progress. -ENOSPC: no room. */
 static int tick(struct session *s)
 {
-	int ret = spool_reserve(s->spool, recorder_bytes(s->recorder));
+	int ret = spool_reserve(s->spool, bytes_to_reserve_for(s));
 
 	keep_maps(s);
 	session_guests_refresh_vcpus(&s->guests, false);
@@ -517,6 +528,8 @@ static int finish_files(struct session *s)
 	struct workers *symbols = beside(symbols_job, s);
 	int ret = 0, error;
 
+	/* if this fails, session_write tries it again and keeps the spool */
+	spool_repair(s->spool, s->log);
 	finish_guests(s);
 	workers_free(symbols);
 	if (s->symbols_error)

@@ -42,22 +42,11 @@ static int walk_spool(void *ctx, unsigned int cpu, sync_page_fn take, void *to)
 	return ret;
 }
 
-static int source_layout(const struct spool *spool, struct page_layout *layout)
-{
-	struct buf text = { 0 };
-	int ret = spool_get_text(spool, "header_page", &text);
-
-	if (!ret)
-		ret = page_layout_parse((char *)text.data, text.len, layout);
-	buf_release(&text);
-	return ret;
-}
-
-static int source_buffers(struct spool_source *s, struct spool_source_priv *p, const struct spool *spool)
+static int list_spool_buffers(struct spool_source *s, struct spool_source_priv *p, const struct spool *spool)
 {
 	size_t n = spool_n_buffers(spool);
 	struct page_layout layout;
-	int ret = source_layout(spool, &layout);
+	int ret = spool_page_layout(spool, &layout);
 
 	s->source.buffers = calloc(n ? n : 1, sizeof(*s->source.buffers));
 	p->walkers = calloc(n ? n : 1, sizeof(*p->walkers));
@@ -89,7 +78,7 @@ int spool_source_open(struct spool_source *s, const struct spool *spool)
 		return -ENOMEM;
 	ret = spool_formats_load(&p->formats, spool);
 	if (!ret)
-		ret = source_buffers(s, p, spool);
+		ret = list_spool_buffers(s, p, spool);
 	if (!ret && spool_get_text(spool, "saved_cmdlines", &p->cmdlines) == -ENOMEM)
 		ret = -ENOMEM;
 	if (ret) {

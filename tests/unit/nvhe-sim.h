@@ -153,24 +153,12 @@ static inline void sim_free(struct sim *s)
 	free(s->v);
 }
 
-/* The caller knows when tracing was switched on, and the time now; nothing between. */
-#define SINCE_START -1
+/* When tracing was switched on and off is known, or not. */
+#define UNBOUNDED false
+#define BOUNDED	  true
 
-static inline void give_bounds(struct nvhe *n, const struct sim *s, const struct record *r, int64_t bounds)
-{
-	int64_t chunk = bounds > 0 ? r->truth / bounds * bounds : 0;
-
-	if (bounds > 0)
-		nvhe_bounds(n, (uint64_t)chunk, (uint64_t)(chunk + bounds));
-	if (bounds == SINCE_START)
-		nvhe_bounds(n, (uint64_t)s->v[0].truth, (uint64_t)(r->truth + 100 * MSEC));
-}
-
-/*
- * Repairs all of it. bounds: the chunk a record came in, ns; 0: none; or
- * SINCE_START. Returns the largest error from record `from` on.
- */
-static inline int64_t worst(const struct sim *s, struct nvhe *n, size_t from, int64_t bounds)
+/* One pass. Returns the largest error from record `from` on, and how many are off by more than ERROR_MAX. */
+static inline int64_t sim_pass(const struct sim *s, struct nvhe *n, size_t from, size_t *wrong)
 {
 	int64_t max = 0;
 
@@ -178,13 +166,41 @@ static inline int64_t worst(const struct sim *s, struct nvhe *n, size_t from, in
 		const struct record *r = &s->v[i];
 		int64_t error;
 
-		give_bounds(n, s, r, bounds);
 		if (r->lost)
 			nvhe_lost(n);
 		error = llabs((int64_t)nvhe_time(n, r->ts, r->reason, r->vcpu) - r->truth);
 		if (i >= from && error > max)
 			max = error;
+		if (wrong && i >= from)
+			*wrong += error > ERROR_MAX;
 	}
+	return max;
+}
+
+/* n, which it frees, and another that has learnt from it: all passes but the last. */
+static inline struct nvhe *sim_learn(const struct sim *s, struct nvhe *n, bool bounded,
+				     void (*step)(void *ctx, const struct nvhe_step *s), void *ctx)
+{
+	if (bounded)
+		nvhe_bounds(n, (uint64_t)s->v[0].truth, (uint64_t)s->v[s->n - 1].truth);
+	for (int pass = 0; pass < 2; pass++) {
+		struct nvhe *next;
+
+		sim_pass(s, n, 0, NULL);
+		next = nvhe_again(n, pass ? step : NULL, ctx);
+		nvhe_free(n);
+		n = next;
+	}
+	return n;
+}
+
+/* Repairs all of it. Returns the largest error from record `from` on. */
+static inline int64_t worst(const struct sim *s, size_t from, bool bounded)
+{
+	struct nvhe *n = sim_learn(s, nvhe_new(1, NULL, NULL), bounded, NULL, NULL);
+	int64_t max = sim_pass(s, n, from, NULL);
+
+	nvhe_free(n);
 	return max;
 }
 

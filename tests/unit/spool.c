@@ -227,6 +227,75 @@ static void test_reserve(void **state)
 	assert_int_equal(stat(path, &st), -1);
 }
 
+static void check_pages(struct fixture *f, const char *want)
+{
+	int fd = spool_pages_fd(f->s, 0, 1);
+	char have[16] = "";
+
+	assert_true(pread(fd, have, sizeof(have) - 1, 0) >= 0);
+	assert_string_equal(have, want);
+	close(fd);
+}
+
+/* New pages take the place of the old ones at once, and once; a kill falls before that or after it. */
+static void test_rewrite(void **state)
+{
+	struct fixture *f = *state;
+	char path[128];
+	int fd;
+
+	assert_int_equal(spool_add_buffer(f->s, &hyp), 0);
+	overwrite(f, "pages/0.1", "old");
+	assert_int_equal(spool_rewrite_begin(f->s), 0);
+	fd = spool_rewrite_fd(f->s, 0, 1);
+	assert_int_equal(write(fd, "new", 3), 3);
+	close(fd);
+	assert_int_equal(reopen(f), 0); /* killed before */
+	assert_false(spool_is_rewritten(f->s));
+	check_pages(f, "old");
+
+	assert_int_equal(spool_rewrite_begin(f->s), 0); /* drops what was left */
+	snprintf(path, sizeof(path), "%s/pages.new/0.1", f->dir);
+	assert_int_equal(access(path, F_OK), -1);
+	overwrite(f, "pages.new/0.1", "newer");
+	assert_int_equal(spool_rewrite_end(f->s), 0);
+	assert_true(spool_is_rewritten(f->s));
+	check_pages(f, "newer");
+	assert_int_equal(reopen(f), 0);
+	assert_true(spool_is_rewritten(f->s));
+	check_pages(f, "newer");
+}
+
+/* Killed while the files are moved. */
+static void test_rewrite_completed(void **state)
+{
+	struct fixture *f = *state;
+	char path[128];
+
+	assert_int_equal(spool_add_buffer(f->s, &hyp), 0);
+	overwrite(f, "pages/0.0", "moved");
+	overwrite(f, "pages/0.1", "old");
+	snprintf(path, sizeof(path), "%s/rewritten", f->dir);
+	assert_int_equal(mkdir(path, 0700), 0);
+	overwrite(f, "rewritten/0.1", "new");
+	assert_int_equal(reopen(f), 0);
+	assert_true(spool_is_rewritten(f->s));
+	check_pages(f, "new");
+	assert_int_equal(access(path, F_OK), -1);
+}
+
+static void test_boot_id(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_false(spool_is_this_boot(f->s));
+	assert_int_equal(spool_set_boot_id(f->s), 0);
+	assert_int_equal(reopen(f), 0);
+	assert_true(spool_is_this_boot(f->s));
+	assert_int_equal(spool_set(f->s, "boot_id", "another"), 0);
+	assert_false(spool_is_this_boot(f->s));
+}
+
 static void test_remove(void **state)
 {
 	struct fixture *f = *state;
@@ -235,6 +304,8 @@ static void test_remove(void **state)
 	assert_int_equal(spool_add_buffer(f->s, &hyp), 0);
 	close(spool_pages_fd(f->s, 0, 0));
 	assert_int_equal(spool_reserve(f->s, 0), 0);
+	assert_int_equal(spool_rewrite_begin(f->s), 0);
+	close(spool_rewrite_fd(f->s, 0, 0));
 	assert_int_equal(spool_remove(f->s), 0);
 	f->s = NULL;
 	assert_int_equal(access(f->dir, F_OK), -1);
@@ -251,6 +322,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_limits, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_missing_cpus, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_reserve, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_rewrite, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_rewrite_completed, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_boot_id, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_remove, setup, teardown),
 	};
 

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Records in the written form: those of no fields are made, and any is asked for its vCPU and reason. */
+#include <string.h>
+
+#include "hyp/text-pattern.h"
+
+static const struct hypevent *written_event(const struct hypevents *e, const uint8_t *data, size_t len)
+{
+	const size_t first = e->unknown_id - e->n;
+	uint16_t id;
+
+	if (len < sizeof(id))
+		return NULL;
+	memcpy(&id, data, sizeof(id));
+	return id >= first && id - first < e->n ? &e->v[id - first] : NULL;
+}
+
+int hyp_record_vcpu(const struct hypevents *e, const uint8_t *data, size_t len)
+{
+	const struct hypevent *ev = written_event(e, data, len);
+	int32_t vcpu = 0;
+
+	if (ev && ev->vcpu_offset >= 0 && (size_t)ev->vcpu_offset + sizeof(vcpu) <= len)
+		memcpy(&vcpu, data + ev->vcpu_offset, sizeof(vcpu));
+	return vcpu;
+}
+
+const char *hyp_record_reason(const struct hypevents *e, const uint8_t *data, size_t len)
+{
+	const struct hypevent *ev = written_event(e, data, len);
+	const struct event_field *f = ev && !ev->as_text ? event_format_field(&ev->fmt, "reason") : NULL;
+	size_t at = f ? hyp_written_offset(&ev->fmt, f) : 0, number;
+
+	if (!f || f->size != 1 || at >= len)
+		return NULL;
+	number = data[at];
+	if (number < hyp_reasons_n)
+		return hyp_reasons[number];
+	number -= HYP_REASON_EXTRA;
+	return number < e->extra_reasons.n ? e->extra_reasons.v[number] : NULL;
+}
+
+/* __data_loc: length in the upper half, offset in the record in the lower. */
+static uint32_t data_loc(size_t offset, size_t len)
+{
+	return (uint32_t)len << 16 | (uint32_t)offset;
+}
+
+size_t hyp_put_unknown(const struct hypevents *e, int id, const char *text, size_t len, const void *data,
+		       size_t data_len, uint8_t *out)
+{
+	const uint16_t type = (uint16_t)e->unknown_id;
+	const size_t text_at = HYP_HEADER_SIZE + 12, data_at = text_at + len + 1;
+	const uint32_t body[] = { (uint32_t)id, data_loc(text_at, len + 1), data_loc(data_at, data_len) };
+
+	memset(out, 0, HYP_HEADER_SIZE);
+	memcpy(out, &type, sizeof(type));
+	memcpy(out + HYP_HEADER_SIZE, body, sizeof(body));
+	hyp_put_text(out + text_at, text, len);
+	if (data_len)
+		memcpy(out + data_at, data, data_len);
+	return data_at + data_len;
+}
+
+size_t hyp_put_text_event(const struct hypevent *ev, const char *text, size_t len, uint8_t *out)
+{
+	const uint16_t type = (uint16_t)ev->id;
+	const size_t text_at = HYP_HEADER_SIZE + 4;
+	const uint32_t loc = data_loc(text_at, len + 1);
+
+	memset(out, 0, HYP_HEADER_SIZE);
+	memcpy(out, &type, sizeof(type));
+	memcpy(out + HYP_HEADER_SIZE, &loc, sizeof(loc));
+	hyp_put_text(out + text_at, text, len);
+	return text_at + len + 1;
+}
+
+/* A C string; NUL bytes in the text become '?'. */
+void hyp_put_text(uint8_t *at, const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		at[i] = text[i] ? (uint8_t)text[i] : '?';
+	at[len] = 0;
+}

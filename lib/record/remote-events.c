@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The hypervisor's event formats: into the spool, out of it again, and as the file has them. */
+#include "record/remote-events.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+void remote_events_begin(struct buf *out, unsigned int first_id, const char *system, bool raw)
+{
+	buf_printf(out, "%u %s %s\n", first_id, system, raw ? "raw" : "text");
+}
+
+void remote_events_add(struct buf *out, const struct buf *format)
+{
+	buf_printf(out, "%zu\n", format->len);
+	buf_add(out, format->data, format->len);
+	out->bad |= format->bad;
+}
+
+int remote_events_save(struct spool *spool, struct buf *out)
+{
+	int ret = buf_status(out);
+
+	if (!ret)
+		ret = spool_put_text(spool, "hyp_formats", out->data, out->len);
+	buf_release(out);
+	return ret;
+}
+
+static int load_reasons(struct hypevents *e, const struct spool *spool)
+{
+	struct buf text = { 0 };
+	int ret = spool_get_text(spool, "hyp_reasons", &text);
+	struct cursor c = cursor_at(text.data, text.len);
+	const char *line;
+	size_t len;
+
+	if (ret == -ENOENT)
+		ret = 0;
+	while (!ret && cursor_line(&c, &line, &len)) {
+		int n = hypevents_reason(e, line, len);
+
+		ret = n < 0 ? n : 0;
+	}
+	buf_release(&text);
+	return ret;
+}
+
+/* A line as a C string. False: it is longer. */
+static bool short_line(struct cursor *c, char *out, size_t size)
+{
+	const char *line;
+	size_t len;
+
+	if (!cursor_line(c, &line, &len) || len >= size)
+		return false;
+	memcpy(out, line, len);
+	out[len] = 0;
+	return true;
+}
+
+static int load_format(struct hypevents *e, struct cursor *c)
+{
+	const char *format;
+	char head[32];
+	uint64_t n;
+
+	if (!short_line(c, head, sizeof(head)) || parse_u64(head, &n))
+		return -EBADMSG;
+	format = cursor_take(c, n);
+	return format ? hypevents_add(e, format, n) : -EBADMSG;
+}
+
+static int load_formats(struct hypevents *e, struct cursor *c)
+{
+	char head[128], system[64], kind[8];
+	unsigned int first_id;
+	int ret;
+
+	if (!short_line(c, head, sizeof(head)) || sscanf(head, "%u %63s %7s", &first_id, system, kind) != 3)
+		return -EBADMSG;
+	ret = hypevents_init(e, system);
+	e->raw = !strcmp(kind, "raw");
+	while (!ret && cursor_left(c))
+		ret = load_format(e, c);
+	return ret ? ret : hypevents_number(e, first_id);
+}
+
+int remote_events_load(struct hypevents *e, const struct spool *spool)
+{
+	struct buf text = { 0 };
+	struct cursor c;
+	int ret = spool_get_text(spool, "hyp_formats", &text);
+
+	*e = (struct hypevents){ 0 };
+	if (ret)
+		goto out;
+	c = cursor_at(text.data, text.len);
+	ret = load_formats(e, &c);
+	if (ret)
+		goto out;
+	ret = load_reasons(e, spool);
+out:
+	if (ret)
+		hypevents_release(e);
+	buf_release(&text);
+	return ret;
+}
+
+/* ---- formats for the file ------------------------------------------------------------ */
+
+uint16_t remote_cntvoff_id(const struct hypevents *e)
+{
+	return (uint16_t)(e->unknown_id + 1);
+}
+
+size_t remote_n_formats(const struct hypevents *e)
+{
+	return e->n + 2; /* hyp_unknown, hyp_cntvoff */
+}
+
+static void cntvoff_format(const struct hypevents *e, struct buf *out)
+{
+	buf_printf(out,
+		   "name: hyp_cntvoff\n"
+		   "ID: %u\n"
+		   "format:\n"
+		   "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+		   "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+		   "\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
+		   "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n"
+		   "\n"
+		   "\tfield:int vcpu;\toffset:8;\tsize:4;\tsigned:1;\n"
+		   "\tfield:s64 offset;\toffset:12;\tsize:8;\tsigned:1;\n"
+		   "\tfield:u64 low;\toffset:20;\tsize:8;\tsigned:0;\n"
+		   "\tfield:u64 high;\toffset:28;\tsize:8;\tsigned:0;\n"
+		   "\n"
+		   "print fmt: \"vcpu=%%d offset=%%lld low=%%llu high=%%llu\", REC->vcpu, REC->offset, "
+		   "REC->low, REC->high\n",
+		   remote_cntvoff_id(e));
+}
+
+void remote_format(const struct hypevents *e, size_t i, struct buf *out)
+{
+	if (i <= e->n)
+		hypevents_format(e, i, out);
+	else
+		cntvoff_format(e, out);
+}
