@@ -51,12 +51,13 @@ struct agent {
 	struct strlist allow;
 	int64_t timeout_ms; /* for every wait on a peer */
 	int listen_fd;
+	int signal_fd; /* readable: the agent is to end */
 	struct boot boot;
 };
 
 /* ---- serve.c ---------------------------------------------------------------------- */
 
-/* Until SIGTERM, SIGINT or SIGHUP (blocked by the caller). 0 or -errno. */
+/* Until a->signal_fd says that the agent is to end. 0 or -errno. */
 int serve(struct agent *a);
 
 /* ---- serving.c ---------------------------------------------------------------------- */

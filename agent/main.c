@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tracefs/mount.h"
+#include "tracefs/dir.h"
 #include "util/opts.h"
 
 #define TIMEOUT_MS 60000
@@ -262,18 +262,6 @@ static int go_background(struct agent *a)
 	return 0;
 }
 
-static void block_signals(void)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGHUP);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	signal(SIGPIPE, SIG_IGN);
-}
-
 /* Until a signal: recorders are waited for and served. */
 static int listen_and_serve(struct agent *a, bool daemon)
 {
@@ -293,7 +281,7 @@ static int listen_and_serve(struct agent *a, bool daemon)
 
 static int agent_run(struct agent *a, const struct agent_line *l)
 {
-	int ret = enter_tracing_dir(a);
+	int ret = a->signal_fd < 0 ? a->signal_fd : enter_tracing_dir(a);
 
 	if (ret)
 		return ret;
@@ -349,7 +337,8 @@ int main(int argc, char **argv)
 	} else {
 		if (l.verbose)
 			log_verbose();
-		block_signals();
+		signal(SIGPIPE, SIG_IGN);
+		a.signal_fd = stop_signals();
 		status = agent_run(&a, &l) ? EXIT_FAILED : EXIT_OK;
 	}
 	strlist_release(&a.allow);

@@ -2,7 +2,6 @@
 /* The head of a trace.dat that the recorder puts before the pages. */
 #include "agent.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -102,36 +101,30 @@ static void meta_copy(struct out *w, int dirfd, const char *path, int size_bytes
 		w->o.err = -EIO;
 }
 
-static int meta_list_formats(const struct meta *m, const char *system, struct strlist *out)
-{
-	char path[640];
-	struct dirent *de;
-	int ret = 0;
-	DIR *d;
-
-	snprintf(path, sizeof(path), "events/%s", system);
-	d = open_dir_at(m->tracing_dirfd, path);
-	if (!d)
-		return -errno;
-	while (!ret && (de = readdir(d))) {
-		snprintf(path, sizeof(path), "events/%s/%s/format", system, de->d_name);
-		if (de->d_name[0] != '.' && !faccessat(m->tracing_dirfd, path, F_OK, 0))
-			ret = strlist_add(out, path);
-	}
-	closedir(d);
-	strlist_sort(out);
-	return ret;
-}
-
 static int meta_formats(struct out *w, const char *system)
 {
-	struct strlist paths = { 0 };
-	int ret = meta_list_formats(w->m, system, &paths);
+	int dirfd = w->m->tracing_dirfd, ret;
+	struct strlist names = { 0 };
+	char path[640];
+	size_t n = 0;
 
-	dat_out_u32(&w->o, (uint32_t)paths.n);
-	for (size_t i = 0; i < paths.n && !ret; i++)
-		ret = meta_text64(w, w->m->tracing_dirfd, paths.v[i]);
-	strlist_release(&paths);
+	snprintf(path, sizeof(path), "events/%s", system);
+	ret = read_dir_at(dirfd, path, &names);
+	/* kept: those with a format */
+	for (size_t i = 0; i < names.n; i++) {
+		char *name = names.v[i];
+
+		snprintf(path, sizeof(path), "events/%s/%s/format", system, name);
+		names.v[i] = names.v[n];
+		names.v[n] = name;
+		n += !faccessat(dirfd, path, F_OK, 0);
+	}
+	dat_out_u32(&w->o, (uint32_t)n);
+	for (size_t i = 0; i < n && !ret; i++) {
+		snprintf(path, sizeof(path), "events/%s/%s/format", system, names.v[i]);
+		ret = meta_text64(w, dirfd, path);
+	}
+	strlist_release(&names);
 	return ret;
 }
 
@@ -276,9 +269,7 @@ int meta_make(const struct meta *m, const struct log *log)
 
 	if (fd < 0)
 		return -errno;
-	ret = dat_out_init(&w.o, fd);
-	if (!ret)
-		ret = meta_all(&w);
+	ret = dat_out_init(&w.o, fd) ?: meta_all(&w);
 	dat_out_release(&w.o);
 	buf_release(&w.strings);
 	buf_release(&w.options);

@@ -4,12 +4,10 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -31,7 +29,7 @@ struct pending {
 
 struct server {
 	struct agent *a;
-	int signal_fd, done_fd;
+	int done_fd;
 	struct pending *pending[PENDING_MAX]; /* oldest first */
 	size_t n_pending;
 	struct serving *serving;
@@ -238,7 +236,7 @@ static int next_expiry(const struct server *s)
 static int server_step(struct server *s)
 {
 	struct pollfd p[3 + PENDING_MAX] = {
-		{ .fd = s->signal_fd, .events = POLLIN },
+		{ .fd = s->a->signal_fd, .events = POLLIN },
 		{ .fd = s->done_fd, .events = POLLIN },
 		{ .fd = s->a->listen_fd, .events = POLLIN },
 	};
@@ -262,23 +260,10 @@ static int server_step(struct server *s)
 	return 0;
 }
 
-static int server_open_fds(struct server *s)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGHUP);
-	s->signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
-	s->done_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	return s->signal_fd < 0 || s->done_fd < 0 ? -errno : 0;
-}
-
 int serve(struct agent *a)
 {
-	struct server s = { .a = a, .signal_fd = -1, .done_fd = -1 };
-	int ret = server_open_fds(&s);
+	struct server s = { .a = a, .done_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC) };
+	int ret = s.done_fd < 0 ? -errno : 0;
 
 	while (!ret)
 		ret = server_step(&s);
@@ -288,8 +273,6 @@ int serve(struct agent *a)
 	}
 	while (s.n_pending)
 		pending_drop(&s, 0, true);
-	if (s.signal_fd >= 0)
-		close(s.signal_fd);
 	if (s.done_fd >= 0)
 		close(s.done_fd);
 	return ret < 0 ? ret : 0;

@@ -2,7 +2,6 @@
 /* From a request to a buffer that is ready to start, and back to what tracefs was. */
 #include "serving.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 #include <unistd.h>
 
 #include "dat/page.h"
+#include "tracefs/dir.h"
 
 /* ---- the undo ---------------------------------------------------------------- */
 
@@ -98,21 +98,6 @@ static int serving_find_page_size(struct serving *s)
 	return ret;
 }
 
-static int serving_find_cpus(struct serving *s)
-{
-	char path[SERVING_PATH];
-	DIR *d = open_dir_at(undo_dirfd(s->undo), serving_file(s, path, "per_cpu"));
-	struct dirent *de;
-	unsigned int cpu;
-
-	while (d && (de = readdir(d)))
-		if (sscanf(de->d_name, "cpu%u", &cpu) == 1 && cpu < MSG_CPUS_MAX && cpu + 1 > s->n_cpus)
-			s->n_cpus = cpu + 1;
-	if (d)
-		closedir(d);
-	return s->n_cpus ? 0 : -ENODEV;
-}
-
 static int serving_find_facts(struct serving *s)
 {
 	char path[SERVING_PATH];
@@ -121,7 +106,12 @@ static int serving_find_facts(struct serving *s)
 	if (ret)
 		return ret;
 	ret = serving_find_page_size(s);
-	return ret ? ret : serving_find_cpus(s);
+	if (ret)
+		return ret;
+	s->n_cpus = tracefs_cpus(undo_dirfd(s->undo), serving_file(s, path, "per_cpu"));
+	if (s->n_cpus > MSG_CPUS_MAX)
+		s->n_cpus = MSG_CPUS_MAX;
+	return s->n_cpus ? 0 : -ENODEV;
 }
 
 /* ---- a boot trace ---------------------------------------------------------------- */
@@ -205,10 +195,13 @@ int serving_prepare(struct serving *s, char **why)
 	if (!s->boot)
 		end_early(a);
 	ret = serving_open_undo(s);
-	if (!ret)
-		ret = allow_apply(&a->allow, undo_dirfd(s->undo), s->buffer, s->log, why);
-	if (!ret)
-		ret = serving_setup(s);
+	if (ret)
+		goto out;
+	ret = allow_apply(&a->allow, undo_dirfd(s->undo), s->buffer, s->log, why);
+	if (ret)
+		goto out;
+	ret = serving_setup(s);
+out:
 	if (ret && !*why)
 		*why = str_printf("cannot set up tracing: %s (the agent's log says more)", strerror(-ret));
 	return ret;

@@ -57,7 +57,4 @@ void progress_end(struct console *console);
 /* The lines at the end: what was recorded, what was lost and what would help. */
 void print_summary(const struct session_summary *sum, const char *output, bool quiet);
 
-/* A descriptor that becomes readable at SIGINT, SIGTERM or SIGHUP, which are blocked. -errno. */
-int stop_signals(void);
-
 #endif

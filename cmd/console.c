@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* What commands say on the terminal: usage, messages, progress, the summary of a recording. */
-#include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -178,19 +175,4 @@ void print_summary(const struct session_summary *sum, const char *output, bool q
 	else if (sum->has_command_status && WEXITSTATUS(sum->command_status))
 		fprintf(stderr, "hyptrace: the command exited with status %d\n",
 			WEXITSTATUS(sum->command_status));
-}
-
-int stop_signals(void)
-{
-	sigset_t set;
-	int fd;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
-		return -errno;
-	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return fd < 0 ? -errno : fd;
 }

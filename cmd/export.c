@@ -124,9 +124,9 @@ static int output_open(struct output *out, const char *path, const struct inputs
 
 static int output_close(struct output *out, int ret, const struct log *log)
 {
-	if (out->fd > STDERR_FILENO && close(out->fd) && ret == 0)
-		ret = -errno;
-	if (ret == 0)
+	if (out->fd > STDERR_FILENO && close(out->fd))
+		ret = ret ? ret : -errno;
+	if (!ret)
 		return 0;
 	log_err(log, "cannot write '%s': %s", out->path, errno_text(ret));
 	if (out->made)
@@ -162,10 +162,15 @@ static int export_records(struct export *e, int (*fn)(void *ctx, const struct ti
 static int export_lines(struct export *e, int fd)
 {
 	struct export_json *j = export_json_new(fd);
-	int ret = j ? export_records(e, export_json_record, j) : -ENOMEM;
+	int ret;
 
-	if (ret == 0)
-		ret = export_json_flush(j);
+	if (!j)
+		return -ENOMEM;
+	ret = export_records(e, export_json_record, j);
+	if (ret)
+		goto out;
+	ret = export_json_flush(j);
+out:
 	export_json_free(j);
 	return ret;
 }
@@ -181,8 +186,10 @@ static int export_perfetto(struct export *e, int fd, const struct hypertrace_des
 	if (ret)
 		return ret;
 	ret = export_records(e, perfetto_record, p);
-	if (ret == 0)
-		ret = perfetto_finish(p);
+	if (ret)
+		goto out;
+	ret = perfetto_finish(p);
+out:
 	perfetto_free(p);
 	return ret;
 }
@@ -207,8 +214,10 @@ static int read_desc(const char *path, struct hypertrace_desc **desc, const stru
 	if (!path)
 		return 0;
 	ret = read_file(path, DESC_MAX, &text);
-	if (ret == 0)
-		ret = hypertrace_desc_parse(text.data, text.len, desc, &line);
+	if (ret)
+		goto out;
+	ret = hypertrace_desc_parse(text.data, text.len, desc, &line);
+out:
 	if (ret == -EBADMSG)
 		log_err(log, "%s: line %u makes no sense", path, line);
 	else if (ret)
@@ -257,10 +266,12 @@ static int export_files(const struct export_opts *o, struct log *log)
 		goto out;
 	ret = export_to(&e, o, desc);
 	damaged = hyptrace_damaged(e.files);
-	if (ret == 0 && e.unknown)
+	if (ret)
+		goto out;
+	if (e.unknown)
 		log_warn(log, "%llu of %llu records are of events without a format",
 			 (unsigned long long)e.unknown, (unsigned long long)e.records);
-	if (ret == 0 && damaged)
+	if (damaged)
 		log_err(log, "the files are damaged in %llu places: what lay there is missing",
 			(unsigned long long)damaged);
 out:

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace list: trace buffers of the host and the hypervisor, and their events. */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
@@ -10,6 +9,7 @@
 
 #include "list-priv.h"
 #include "record/remote.h"
+#include "tracefs/dir.h"
 
 #define TEXT_MAX (8u << 20)
 
@@ -50,19 +50,6 @@ static uint64_t read_size_kb(int dir)
 	return parse_u64(text, &kb) ? 0 : kb;
 }
 
-static unsigned int count_cpu_dirs(int dir)
-{
-	DIR *d = open_dir_at(dir, "per_cpu");
-	unsigned int n = 0;
-	struct dirent *e;
-
-	while (d && (e = readdir(d)))
-		n += !strncmp(e->d_name, "cpu", 3);
-	if (d)
-		closedir(d);
-	return n;
-}
-
 static size_t count_entries(int dir, const char *file)
 {
 	struct buf text = { 0 };
@@ -92,32 +79,29 @@ static const char *system_of(const char *path)
 /* Names of the hypervisor's events, sorted. */
 static int hyp_events(int tracing, const char *path, struct strlist *out)
 {
-	char *events = str_printf("%s/events/%s", path, system_of(path));
-	DIR *d = events ? open_dir_at(tracing, events) : NULL;
-	struct dirent *e;
-	int ret = events ? 0 : -ENOMEM;
+	struct strlist names = { 0 };
+	char file[600];
+	int ret;
 
-	while (!ret && d && (e = readdir(d))) {
-		char file[300];
-
-		snprintf(file, sizeof(file), "%s/format", e->d_name);
-		if (e->d_name[0] != '.' && !faccessat(dirfd(d), file, F_OK, 0))
-			ret = strlist_add(out, e->d_name);
+	snprintf(file, sizeof(file), "%s/events/%s", path, system_of(path));
+	ret = read_dir_at(tracing, file, &names);
+	if (ret != -ENOMEM) /* not there, or gone */
+		ret = 0;
+	for (size_t i = 0; !ret && i < names.n; i++) {
+		snprintf(file, sizeof(file), "%s/events/%s/%s/format", path, system_of(path), names.v[i]);
+		if (!faccessat(tracing, file, F_OK, 0))
+			ret = strlist_add(out, names.v[i]);
 	}
-	if (d)
-		closedir(d);
-	free(events);
-	strlist_sort(out);
+	strlist_release(&names);
 	return ret;
 }
 
 static bool hyp_event_on(int dir, const char *path, const char *event)
 {
-	char *file = str_printf("events/%s/%s/enable", system_of(path), event), on[8] = "";
+	char file[600], on[8];
 
-	if (file)
-		read_word(dir, file, on, sizeof(on));
-	free(file);
+	snprintf(file, sizeof(file), "events/%s/%s/enable", system_of(path), event);
+	read_word(dir, file, on, sizeof(on));
 	return *on == '1';
 }
 
@@ -188,65 +172,70 @@ static int show_buffer(const struct list *l, const char *name, const char *path,
 	read_word(b.dir, "tracing_on", on, sizeof(on));
 	b.on = *on == '1';
 	b.size_kb = read_size_kb(b.dir);
-	b.cpus = count_cpu_dirs(b.dir);
+	b.cpus = tracefs_cpus(b.dir, "per_cpu");
 	read_word(b.dir, "trace_clock", b.clock, sizeof(b.clock));
 	if (hyp)
 		ret = read_hyp(&b, l->tracing);
 	else
 		read_host(&b);
-	if (!ret && l->out)
-		print_buffer(l, &b);
-	else if (!ret)
-		buffer_to_json(l->json, &b);
 	close(b.dir);
-	return ret;
+	if (ret)
+		return ret;
+	if (l->out)
+		print_buffer(l, &b);
+	else
+		buffer_to_json(l->json, &b);
+	return 0;
 }
 
 static int show_instances(const struct list *l)
 {
-	DIR *d = open_dir_at(l->tracing, "instances");
 	struct strlist names = { 0 };
-	struct dirent *e;
-	int ret = 0;
+	int ret = read_dir_at(l->tracing, "instances", &names);
 
-	while (!ret && d && (e = readdir(d)))
-		if (e->d_name[0] != '.')
-			ret = strlist_add(&names, e->d_name);
-	if (d)
-		closedir(d);
-	strlist_sort(&names);
+	if (ret != -ENOMEM) /* not there, or gone */
+		ret = 0;
 	for (size_t i = 0; !ret && i < names.n; i++) {
-		char *path = str_printf("instances/%s", names.v[i]);
+		char path[300];
 
-		ret = path ? show_buffer(l, names.v[i], path, false) : -ENOMEM;
-		free(path);
+		snprintf(path, sizeof(path), "instances/%s", names.v[i]);
+		ret = show_buffer(l, names.v[i], path, false);
 	}
 	strlist_release(&names);
 	return ret;
 }
 
-int list_buffers(struct list *l)
+static int show_buffers(const struct list *l)
 {
-	const char *hyp = l->tracing < 0 ? NULL : remote_find(l->tracing);
-	int ret = 0;
+	const char *hyp = remote_find(l->tracing);
+	int ret;
+
+	if (l->out)
+		fprintf(l->out, "%-20s %-5s %8s %4s %7s  %-10s %s\n", "BUFFER", "STATE", "SIZE/CPU", "CPUS",
+			"EVENTS", "CLOCK", "TRACER");
+	ret = hyp ? show_buffer(l, system_of(hyp), hyp, true) : 0;
+	if (ret)
+		return ret;
+	ret = show_buffer(l, "", ".", false);
+	if (ret)
+		return ret;
+	ret = show_instances(l);
+	if (!ret && !hyp && l->out)
+		remote_explain(l->tracing, l->root, l->log);
+	return ret;
+}
+
+int list_all_buffers(struct list *l)
+{
+	int ret;
 
 	if (l->json) {
 		json_key(l->json, "buffers");
 		json_array(l->json);
-	} else if (l->tracing >= 0) {
-		fprintf(l->out, "%-20s %-5s %8s %4s %7s  %-10s %s\n", "BUFFER", "STATE", "SIZE/CPU", "CPUS",
-			"EVENTS", "CLOCK", "TRACER");
 	}
-	if (hyp)
-		ret = show_buffer(l, system_of(hyp), hyp, true);
-	if (!ret && l->tracing >= 0)
-		ret = show_buffer(l, "", ".", false);
-	if (!ret && l->tracing >= 0)
-		ret = show_instances(l);
+	ret = l->tracing < 0 ? 0 : show_buffers(l);
 	if (l->json)
 		json_array_end(l->json);
-	else if (!ret && !hyp && l->tracing >= 0)
-		remote_explain(l->tracing, l->root, l->log);
 	return ret;
 }
 
@@ -321,26 +310,36 @@ static int show_both_events(const struct list *l, const char *glob, const char *
 	return 0;
 }
 
+static void show_totals(const struct list *l, size_t hyp, size_t host)
+{
+	if (l->json) {
+		json_key(l->json, "events_available");
+		json_object(l->json);
+		json_key_u64(l->json, "hypervisor", hyp);
+		json_key_u64(l->json, "host", host);
+		json_object_end(l->json);
+	} else if (l->tracing >= 0) {
+		fprintf(l->out, "events: %zu of the hypervisor, %zu of the host (list --events)\n", hyp,
+			host);
+	}
+}
+
 int list_events(struct list *l, const char *glob)
 {
 	const char *hyp = l->tracing < 0 ? NULL : remote_find(l->tracing);
 	struct strlist hyp_names = { 0 }, host_names = { 0 };
 	int ret = hyp ? hyp_events(l->tracing, hyp, &hyp_names) : 0;
 
-	if (!ret && l->tracing >= 0)
-		ret = host_events(l, &host_names);
-	if (!ret && glob) {
+	if (ret)
+		goto out;
+	ret = l->tracing < 0 ? 0 : host_events(l, &host_names);
+	if (ret)
+		goto out;
+	if (glob)
 		ret = show_both_events(l, glob, hyp, &hyp_names, &host_names);
-	} else if (!ret && l->json) {
-		json_key(l->json, "events_available");
-		json_object(l->json);
-		json_key_u64(l->json, "hypervisor", hyp_names.n);
-		json_key_u64(l->json, "host", host_names.n);
-		json_object_end(l->json);
-	} else if (!ret && l->tracing >= 0) {
-		fprintf(l->out, "events: %zu of the hypervisor, %zu of the host (list --events)\n",
-			hyp_names.n, host_names.n);
-	}
+	else
+		show_totals(l, hyp_names.n, host_names.n);
+out:
 	strlist_release(&hyp_names);
 	strlist_release(&host_names);
 	return ret;

@@ -17,7 +17,7 @@ struct list {
 	const struct log *log;
 };
 
-int list_buffers(struct list *l);
+int list_all_buffers(struct list *l);
 /* glob: NULL counts them only. Matches "event", "system" or "system:event". */
 int list_events(struct list *l, const char *glob);
 int list_guests(struct list *l);

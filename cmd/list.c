@@ -8,7 +8,7 @@
 
 #include "guest/guest.h"
 #include "list-priv.h"
-#include "tracefs/mount.h"
+#include "tracefs/dir.h"
 
 struct list_opts {
 	bool guests, buffers, events, json, verbose;
@@ -90,7 +90,7 @@ static int list_all(struct list *l, const struct list_opts *o)
 	if (o->guests)
 		ret = list_guests(l);
 	if (!ret && o->buffers)
-		ret = list_buffers(l);
+		ret = list_all_buffers(l);
 	if (!ret && o->events)
 		ret = list_events(l, o->glob);
 	if (l->json)

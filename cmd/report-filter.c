@@ -88,10 +88,9 @@ static int filter_add_checked(const struct report *r, struct report_file *f,
 	char why[256];
 	int ret = filter_syntax(filter->text, why, sizeof(why));
 
-	if (ret == 0)
-		return filter_add(r, f, filter->text, filter->negate);
-	log_err(r->log, "filter '%s': %s", filter->text, why);
-	return ret;
+	if (ret)
+		log_err(r->log, "filter '%s': %s", filter->text, why);
+	return ret ? ret : filter_add(r, f, filter->text, filter->negate);
 }
 
 static int filter_add_list(const struct report *r, struct report_file *f, const struct report_filters *list)

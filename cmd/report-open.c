@@ -43,13 +43,19 @@ static int flag_events(const struct report *r, struct report_file *f, const char
 static int flag_all(const struct report *r, struct report_file *f)
 {
 	const struct report_opts *o = r->o;
-	int ret = 0;
+	int ret;
 
-	for (size_t i = 0; i < o->raw.n && ret == 0; i++)
+	for (size_t i = 0; i < o->raw.n; i++) {
 		ret = flag_events(r, f, o->raw.v[i], TEP_EVENT_FL_PRINTRAW);
-	for (size_t i = 0; i < o->no_handler.n && ret == 0; i++)
+		if (ret)
+			return ret;
+	}
+	for (size_t i = 0; i < o->no_handler.n; i++) {
 		ret = flag_events(r, f, o->no_handler.v[i], TEP_EVENT_FL_NOHANDLE);
-	return ret;
+		if (ret)
+			return ret;
+	}
+	return 0;
 }
 
 #define KALLSYMS_MAX (256u << 20)
@@ -181,19 +187,24 @@ int report_open(struct report *r)
 	r->files = calloc(o->n_inputs, sizeof(*r->files));
 	if (!r->files)
 		return -ENOMEM;
-	for (; r->n < o->n_inputs && ret == 0; r->n++) {
+	while (r->n < o->n_inputs) {
 		struct report_file *f = &r->files[r->n];
 
 		f->opts = &o->inputs[r->n];
-		f->in = &handle_inputs(r->handle)->v[r->n];
+		f->in = &handle_inputs(r->handle)->v[r->n++];
 		ret = file_begin(r, f);
+		if (ret)
+			return ret;
 	}
+	ret = handle_load(r->handle);
 	if (ret)
 		return ret;
-	ret = handle_load(r->handle);
-	for (size_t i = 0; i < r->n && ret == 0; i++)
+	for (size_t i = 0; i < r->n; i++) {
 		ret = file_finish(r, &r->files[i]);
-	return ret ? ret : check_buffers(r);
+		if (ret)
+			return ret;
+	}
+	return check_buffers(r);
 }
 
 void report_close(struct report *r)

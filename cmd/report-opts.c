@@ -255,7 +255,7 @@ static const struct opt report_rows[] = {
 	OPT_REFUSED(0, "verbose", "[=LEVEL]", NO_LEVELS),
 };
 
-static const struct opts_table report_table = {
+const struct opts_table report_table = {
 	.command = "report",
 	.usage = "usage: hyptrace report [OPTION...] [FILE...]\n\n"
 		 "Prints the events of trace.dat files as text, in the order of their times.\n",
@@ -271,16 +271,18 @@ int report_opts_parse(int argc, char **argv, struct report_opts *o, struct opts_
 	int ret = opts_parse(&report_table, &argc, argv, o, err);
 
 	if (ret)
-		return ret == OPTS_STOP ? REPORT_OPTS_HELP : ret;
-	for (int i = 1; i < argc && !ret; i++)
-		ret = add_input(o, argv[i]);
-	if (!ret && !o->n_inputs)
-		ret = add_input(o, DEFAULT_FILE);
-	if (ret)
-		opts_error(err, "out of memory");
-	else if (o->wakeup && o->n_inputs > 1)
-		ret = opts_error(err, "-w needs one file: tasks of several cannot be told apart");
-	return ret;
+		return ret;
+	for (int i = 1; i < argc; i++)
+		if (add_input(o, argv[i]))
+			goto no_memory;
+	if (!o->n_inputs && add_input(o, DEFAULT_FILE))
+		goto no_memory;
+	if (o->wakeup && o->n_inputs > 1)
+		return opts_error(err, "-w needs one file: tasks of several cannot be told apart");
+	return 0;
+no_memory:
+	opts_error(err, "out of memory");
+	return -ENOMEM;
 }
 
 static void filters_release(struct report_filters *f)
@@ -302,9 +304,4 @@ void report_opts_release(struct report_opts *o)
 	free(o->cpus);
 	free(o->inputs);
 	*o = (struct report_opts){ 0 };
-}
-
-void report_opts_usage(struct buf *out)
-{
-	opts_usage(&report_table, out);
 }

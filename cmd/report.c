@@ -246,22 +246,10 @@ static int report_files(const struct report_opts *o)
 	report_close(&r);
 	if (ret == -ENOMEM)
 		log_err(&log, "out of memory");
-	if (!pager_finish(&pager) && ret == 0) {
-		ret = -EIO;
-		log_err(&log, "cannot write the report: %s", strerror(errno ? errno : EIO));
-	}
-	return ret ? EXIT_FAILED : EXIT_OK;
-}
-
-static int print_usage(void)
-{
-	struct buf text = { 0 };
-
-	report_opts_usage(&text);
-	if (buf_str(&text))
-		fputs(buf_str(&text), stdout);
-	buf_release(&text);
-	return EXIT_OK;
+	if (pager_finish(&pager) || ret)
+		return ret ? EXIT_FAILED : EXIT_OK;
+	log_err(&log, "cannot write the report: %s", strerror(errno ? errno : EIO));
+	return EXIT_FAILED;
 }
 
 int cmd_report(int argc, char **argv)
@@ -270,14 +258,7 @@ int cmd_report(int argc, char **argv)
 	struct opts_error err = { "" };
 	int ret = report_opts_parse(argc, argv, &o, &err);
 
-	if (ret == REPORT_OPTS_HELP) {
-		ret = print_usage();
-	} else if (ret) {
-		fprintf(stderr, "hyptrace report: %s\n", err.text);
-		ret = EXIT_USAGE;
-	} else {
-		ret = report_files(&o);
-	}
+	ret = ret ? command_stopped(&report_table, ret, &err) : report_files(&o);
 	report_opts_release(&o);
 	return ret;
 }

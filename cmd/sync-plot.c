@@ -81,7 +81,7 @@ static void draw_line(const struct plot *p, const struct sync_result *r)
 }
 
 /* The samples that the file itself came with. */
-static void draw_own(const struct plot *p, const struct guest_file *g)
+static void draw_own(const struct plot *p, const struct offsets_guest *g)
 {
 	unsigned int n = 0;
 
@@ -112,7 +112,7 @@ static void draw_grid(const struct plot *p, const char *unit)
 	}
 }
 
-static void draw_legend(const struct plot *p, const struct guest_file *g)
+static void draw_legend(const struct plot *p, const struct offsets_guest *g)
 {
 	double y = p->top + HEIGHT - 22;
 
@@ -129,7 +129,7 @@ static void draw_legend(const struct plot *p, const struct guest_file *g)
 			   y - 4, y);
 }
 
-static void draw_text(const struct plot *p, const struct guest_file *g)
+static void draw_text(const struct plot *p, const struct offsets_guest *g)
 {
 	buf_printf(p->out, "<text x=\"%d\" y=\"%.0f\">", MARGIN, p->top + 30);
 	for (const char *c = g->name; *c; c++) {
@@ -148,7 +148,7 @@ static void draw_text(const struct plot *p, const struct guest_file *g)
 		   p->top + MARGIN, WIDTH - 2 * MARGIN, HEIGHT - 2 * MARGIN);
 }
 
-static void draw_guest(struct plot *p, const struct guest_file *g)
+static void draw_guest(struct plot *p, const struct offsets_guest *g)
 {
 	const struct sync_result *r = &g->result;
 
@@ -188,10 +188,10 @@ int plot_svg(const struct sync_job *job, const char *path)
 		   "stroke-width:1.5}.own{fill:#c0392b}.frame{fill:none;stroke:#888}"
 		   ".grid{stroke:#ddd}.tick{text-anchor:end;font-size:11px}</style>\n"
 		   "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
-		   WIDTH, job->n_guests * HEIGHT);
-	for (size_t i = 0; i < job->n_guests; i++) {
+		   WIDTH, job->found.n_guests * HEIGHT);
+	for (size_t i = 0; i < job->found.n_guests; i++) {
 		p.top = (double)(i * HEIGHT);
-		draw_guest(&p, &job->guests[i]);
+		draw_guest(&p, &job->found.guests[i]);
 	}
 	buf_addstr(&out, "</svg>\n");
 	ret = buf_status(&out);

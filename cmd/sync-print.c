@@ -11,18 +11,18 @@
 #include "util/json.h"
 #include "sync-priv.h"
 
-bool in_ticks(const struct guest_file *g)
+bool in_ticks(const struct offsets_guest *g)
 {
-	return clock_in_ticks(g->file.clock);
+	return clock_in_ticks(g->file->time.clock);
 }
 
-uint64_t guest_middle(const struct guest_file *g)
+uint64_t guest_middle(const struct offsets_guest *g)
 {
 	return g->events.first + (g->events.last - g->events.first) / 2;
 }
 
 /* The half width there, or at the nearest place that has one. */
-static uint64_t middle_bound(const struct guest_file *g)
+static uint64_t middle_bound(const struct offsets_guest *g)
 {
 	uint64_t bound = sync_bound(&g->result, guest_middle(g));
 
@@ -31,7 +31,7 @@ static uint64_t middle_bound(const struct guest_file *g)
 
 /* ---- table -------------------------------------------------------------------------- */
 
-static void print_vcpus(const struct guest_file *g, FILE *out)
+static void print_vcpus(const struct offsets_guest *g, FILE *out)
 {
 	fputs("  vCPU threads:", out);
 	for (size_t i = 0; i < g->result.n_vcpus; i++) {
@@ -45,7 +45,7 @@ static void print_vcpus(const struct guest_file *g, FILE *out)
 	fputc('\n', out);
 }
 
-static void print_guest_table(const struct guest_file *g, FILE *out)
+static void print_guest_table(const struct offsets_guest *g, FILE *out)
 {
 	const struct sync_result *r = &g->result;
 	const char *unit = in_ticks(g) ? "ticks" : "ns";
@@ -68,7 +68,7 @@ static void print_guest_table(const struct guest_file *g, FILE *out)
 		sync_coverage(r) * 100, r->outside, r->events);
 }
 
-static void print_shift(const struct guest_file *g, FILE *out)
+static void print_shift(const struct offsets_guest *g, FILE *out)
 {
 	if (!g->has_shift)
 		fputs("  the file has no offsets of its own\n", out);
@@ -83,9 +83,10 @@ static void print_shift(const struct guest_file *g, FILE *out)
 
 void print_table(const struct sync_job *job, FILE *out)
 {
-	const struct sync_host *h = &job->windows;
+	const struct sync_host *h = &job->found.windows;
 
-	fprintf(out, "%s: %zu windows, %zu of them the hypervisor's", job->host.path, h->windows.n, h->n_hyp);
+	fprintf(out, "%s: %zu windows, %zu of them the hypervisor's", job->found.host->path, h->windows.n,
+		h->n_hyp);
 	if (h->lost)
 		fprintf(out, ", events lost at %" PRIu64 " places", h->lost);
 	fputc('\n', out);
@@ -94,9 +95,9 @@ void print_table(const struct sync_job *job, FILE *out)
 			"hyp against host: %" PRIu64 " windows checked, deviation up to %" PRIu64
 			" ns, %" PRIu64 " violation%s\n",
 			h->hyp_checked, h->hyp_worst, h->hyp_stray, h->hyp_stray == 1 ? "" : "s");
-	for (size_t i = 0; i < job->n_guests; i++) {
-		print_guest_table(&job->guests[i], out);
-		print_shift(&job->guests[i], out);
+	for (size_t i = 0; i < job->found.n_guests; i++) {
+		print_guest_table(&job->found.guests[i], out);
+		print_shift(&job->found.guests[i], out);
 	}
 }
 
@@ -156,7 +157,7 @@ static void json_vcpus(struct json *j, const struct sync_result *r)
 	json_array_end(j);
 }
 
-static void json_shift(struct json *j, const struct guest_file *g)
+static void json_shift(struct json *j, const struct offsets_guest *g)
 {
 	json_key(j, "file_time_shift");
 	if (!g->has_shift) {
@@ -169,7 +170,7 @@ static void json_shift(struct json *j, const struct guest_file *g)
 	json_object_end(j);
 }
 
-static void json_guest(struct json *j, const struct guest_file *g)
+static void json_guest(struct json *j, const struct offsets_guest *g)
 {
 	const struct sync_result *r = &g->result;
 
@@ -202,15 +203,15 @@ void print_json(const struct sync_job *job, struct buf *out)
 	json_object(&j);
 	json_key(&j, "hyp");
 	json_object(&j);
-	json_key_u64(&j, "windows", job->windows.n_hyp);
-	json_key_u64(&j, "checked", job->windows.hyp_checked);
-	json_key_u64(&j, "outside", job->windows.hyp_stray);
-	json_key_u64(&j, "worst", job->windows.hyp_worst);
+	json_key_u64(&j, "windows", job->found.windows.n_hyp);
+	json_key_u64(&j, "checked", job->found.windows.hyp_checked);
+	json_key_u64(&j, "outside", job->found.windows.hyp_stray);
+	json_key_u64(&j, "worst", job->found.windows.hyp_worst);
 	json_object_end(&j);
 	json_key(&j, "guests");
 	json_array(&j);
-	for (size_t i = 0; i < job->n_guests; i++)
-		json_guest(&j, &job->guests[i]);
+	for (size_t i = 0; i < job->found.n_guests; i++)
+		json_guest(&j, &job->found.guests[i]);
 	json_array_end(&j);
 	json_object_end(&j);
 }

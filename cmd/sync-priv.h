@@ -4,44 +4,20 @@
 
 #include <stdio.h>
 
+#include "api/offsets.h"
 #include "cmd.h"
-#include "dat/reader.h"
-#include "sync/evidence.h"
 
 /* Shared by sync.c, sync-plot.c, sync-print.c and sync-write.c. */
 
-struct trace_file {
-	const char *path;
-	int fd;
-	struct reader *reader;
-	struct sync_source source;
-	uint64_t id; /* TRACEID; 0 = none */
-	char clock[32];
-};
-
-struct guest_file {
-	struct trace_file file;
-	char *name;
-	struct sync_guest events;
-	struct sync_input in;
-	int32_t *pids;
-	struct sync_result result;
-	bool has_shift;
-	struct offset_shift shift; /* the file's own */
-	struct sync_check check;   /* ... and what it violates */
-};
-
 struct sync_job {
-	struct trace_file host;
-	struct sync_host windows;
-	struct guest_file *guests;
-	size_t n_guests;
+	struct hyptrace *files;
+	struct offsets found;
 	const struct log *log;
 };
 
 /* Guest time in the middle of the capture. */
-uint64_t guest_middle(const struct guest_file *g);
-bool in_ticks(const struct guest_file *g);
+uint64_t guest_middle(const struct offsets_guest *g);
+bool in_ticks(const struct offsets_guest *g);
 void print_table(const struct sync_job *job, FILE *out);
 void print_json(const struct sync_job *job, struct buf *out);
 /* All guests' bands, lines and own samples as an SVG. */

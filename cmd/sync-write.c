@@ -44,31 +44,31 @@ static bool drop_shift(const struct sync_job *job, const struct reader_option *o
 	return o->id == DAT_TIME_SHIFT;
 }
 
-static bool has_offset(const struct guest_file *g)
+static bool has_offset(const struct offsets_guest *g)
 {
 	return g->result.n_knots > 0;
 }
 
-static int write_guest_file(const struct sync_job *job, const struct guest_file *g)
+static int write_guest_file(const struct sync_job *job, const struct offsets_guest *g)
 {
 	struct dat_options o = { 0 };
 	struct offset_shift shift;
 	struct buf bytes = { 0 };
-	int ret = sync_time_shift(&g->result, job->host.id, (uint32_t)g->events.n_cpus, &shift);
+	int ret = sync_time_shift(&g->result, job->found.host->trace_id, (uint32_t)g->events.n_cpus, &shift);
 
 	if (ret)
 		return ret;
-	ret = keep_options(g->file.reader, &o, drop_shift, job);
+	ret = keep_options(g->file->reader, &o, drop_shift, job);
 	if (ret)
 		goto out;
 	offset_shift_encode(&shift, &bytes);
 	ret = add_encoded(&o, DAT_TIME_SHIFT, &bytes);
 	if (ret)
 		goto out;
-	ret = sync_rewrite(g->file.reader, g->file.path, o.v, o.n, job->log);
+	ret = sync_rewrite(g->file->reader, g->file->path, o.v, o.n, job->log);
 	if (!ret)
-		log_info(job->log, "%s: offsets written, the original is %s.orig", g->file.path,
-			 g->file.path);
+		log_info(job->log, "%s: offsets written, the original is %s.orig", g->file->path,
+			 g->file->path);
 out:
 	offset_shift_release(&shift);
 	dat_options_release(&o);
@@ -83,22 +83,23 @@ static bool drop_guest(const struct sync_job *job, const struct reader_option *o
 
 	if (o->id != DAT_GUEST || offset_guest_decode(o->data.data, o->data.len, &g))
 		return false;
-	for (size_t i = 0; i < job->n_guests; i++)
-		drop = drop || (has_offset(&job->guests[i]) && job->guests[i].file.id == g.trace_id);
+	for (size_t i = 0; i < job->found.n_guests; i++)
+		drop = drop || (has_offset(&job->found.guests[i]) &&
+				job->found.guests[i].file->trace_id == g.trace_id);
 	offset_guest_release(&g);
 	return drop;
 }
 
 /* The guest's vCPU threads. */
-static int add_guest(struct dat_options *o, const struct guest_file *g)
+static int add_guest(struct dat_options *o, const struct offsets_guest *g)
 {
 	struct offset_guest option;
 	struct buf bytes = { 0 };
 	int ret;
 
-	if (!has_offset(g) || !g->file.id)
+	if (!has_offset(g) || !g->file->trace_id)
 		return 0;
-	ret = sync_guest_option(&g->result, g->name, g->file.id, &option);
+	ret = sync_guest_option(&g->result, g->name, g->file->trace_id, &option);
 	if (ret)
 		return ret;
 	offset_guest_encode(&option, &bytes);
@@ -109,16 +110,16 @@ static int add_guest(struct dat_options *o, const struct guest_file *g)
 static int write_host_file(const struct sync_job *job)
 {
 	struct dat_options o = { 0 };
-	int ret = keep_options(job->host.reader, &o, drop_guest, job);
+	int ret = keep_options(job->found.host->reader, &o, drop_guest, job);
 
-	for (size_t i = 0; i < job->n_guests && !ret; i++)
-		ret = add_guest(&o, &job->guests[i]);
+	for (size_t i = 0; i < job->found.n_guests && !ret; i++)
+		ret = add_guest(&o, &job->found.guests[i]);
 	if (ret)
 		goto out;
-	ret = sync_rewrite(job->host.reader, job->host.path, o.v, o.n, job->log);
+	ret = sync_rewrite(job->found.host->reader, job->found.host->path, o.v, o.n, job->log);
 	if (!ret)
-		log_info(job->log, "%s: vCPU threads written, the original is %s.orig", job->host.path,
-			 job->host.path);
+		log_info(job->log, "%s: vCPU threads written, the original is %s.orig", job->found.host->path,
+			 job->found.host->path);
 out:
 	dat_options_release(&o);
 	return ret;
@@ -128,12 +129,12 @@ int write_files(struct sync_job *job)
 {
 	bool any = false;
 
-	for (size_t i = 0; i < job->n_guests; i++) {
-		const struct guest_file *g = &job->guests[i];
+	for (size_t i = 0; i < job->found.n_guests; i++) {
+		const struct offsets_guest *g = &job->found.guests[i];
 		int ret;
 
 		if (!has_offset(g)) {
-			log_warn(job->log, "%s: no offset was found, it stays as it is", g->file.path);
+			log_warn(job->log, "%s: no offset was found, it stays as it is", g->file->path);
 			continue;
 		}
 		any = true;

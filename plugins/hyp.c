@@ -91,8 +91,7 @@ static void read_option(int i, int (*parse)(const void *data, size_t len))
 	if (!hyp_option(i))
 		return;
 	ret = read_file(hyp_option(i), FILE_MAX, &b);
-	if (!ret)
-		ret = parse(b.data, b.len);
+	ret = ret ? ret : parse(b.data, b.len);
 	if (ret)
 		plugin_warn("hyp", "cannot use %s %s: %s", TEP_PLUGIN_OPTIONS[i].name, hyp_option(i),
 			    strerror(-ret));

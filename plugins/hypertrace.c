@@ -3,6 +3,7 @@
  * hypertrace events: as QEMU's ftrace backend or a guest's library writes them
  * into trace_marker, and as records of an event guest_hypertrace of any system.
  */
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,26 +26,34 @@ static struct hypertrace_desc *desc;
 static bool desc_read;
 static unsigned int users;
 
-static const struct hypertrace_desc *description(void)
+static pthread_mutex_t desc_lock = PTHREAD_MUTEX_INITIALIZER; /* records may be printed in any thread */
+
+static void read_description(const char *path)
 {
-	const char *path = TEP_PLUGIN_OPTIONS[0].value;
 	struct buf b = { 0 };
 	unsigned int line = 0;
-	int ret;
+	int ret = read_file(path, DESC_MAX, &b);
 
-	if (desc_read)
-		return desc;
-	desc_read = true;
-	if (!path || !*path)
-		return NULL;
-	ret = read_file(path, DESC_MAX, &b);
-	if (!ret)
-		ret = hypertrace_desc_parse(b.data, b.len, &desc, &line);
+	if (ret)
+		goto out;
+	ret = hypertrace_desc_parse(b.data, b.len, &desc, &line);
+out:
 	if (ret && line)
 		plugin_warn("hypertrace", "%s:%u: not understood", path, line);
 	else if (ret)
 		plugin_warn("hypertrace", "cannot read %s: %s", path, strerror(-ret));
 	buf_release(&b);
+}
+
+static const struct hypertrace_desc *description(void)
+{
+	const char *path = TEP_PLUGIN_OPTIONS[0].value;
+
+	pthread_mutex_lock(&desc_lock);
+	if (!desc_read && path && *path)
+		read_description(path);
+	desc_read = true;
+	pthread_mutex_unlock(&desc_lock);
 	return desc;
 }
 
@@ -60,7 +69,7 @@ static void print_event(struct trace_seq *s, const struct hypertrace_event *e)
 
 /* A line in trace_marker. */
 static int hypertrace_print(struct trace_seq *s, struct tep_record *record, struct tep_event *event,
-			void *context)
+			    void *context)
 {
 	struct view v = { event, record, false };
 	struct hypertrace_event e;

@@ -59,6 +59,7 @@ struct decoder {
  * format without the fields; "[record too short]" for a record without them.
  */
 int decode(struct trace_seq *s, struct tep_record *record, struct tep_event *event, void *context);
+/* n decoders of that system, which must stay until they are unregistered. */
 void decoders_register(struct tep_handle *tep, const char *sys, const struct decoder *v, size_t n);
 void decoders_unregister(struct tep_handle *tep, const char *sys, const struct decoder *v, size_t n);
 

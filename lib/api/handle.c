@@ -242,11 +242,6 @@ const char *hyptrace_text(struct hyptrace *h)
 
 /* ---- for our own commands ------------------------------------------------------------- */
 
-const struct log *handle_log(const struct hyptrace *h)
-{
-	return &h->log;
-}
-
 struct inputs *handle_inputs(struct hyptrace *h)
 {
 	return &h->in;

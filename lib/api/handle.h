@@ -12,8 +12,6 @@
 
 /* A hyptrace_log_fn that hands on to a struct log, its ctx. */
 void handle_log_to(void *log, enum hyptrace_log_level level, const char *message);
-/* The same way back, for calls below: as long as the handle. */
-const struct log *handle_log(const struct hyptrace *h);
 
 /*
  * The files. Until they are loaded the caller may correct each one's time, set flags of

@@ -95,60 +95,43 @@ static int summary_out(const struct session_summary *s, struct hyptrace_summary 
 	return ret;
 }
 
-struct session_call {
-	struct hyptrace_record_opts opts;
+/* Records the plan, or recovers the spool when there is none. */
+static int run_session(const struct record_plan *plan, const char *spool, const char *output,
+		       const struct hyptrace_record_opts *opts, struct hyptrace_summary *to)
+{
+	struct hyptrace_record_opts o = { 0 };
 	struct logger logger;
 	struct log log;
 	struct session_opts session;
-	struct session_summary summary;
-};
+	struct session_summary *summary;
+	int ret = tagged_read(&o, sizeof(o), opts), given;
 
-static int call_init(struct session_call *c, const struct hyptrace_record_opts *opts)
-{
-	int ret = tagged_read(&c->opts, sizeof(c->opts), opts);
-
-	c->logger = (struct logger){ c->opts.log, c->opts.log_ctx };
-	c->log = (struct log){ c->opts.log ? logger_call : NULL, &c->logger };
-	c->session = (struct session_opts){ .tracing_dir = c->opts.tracing_dir,
-					    .stop_fd = c->opts.stop_fd > 0 ? c->opts.stop_fd : -1,
-					    .guest_timeout_ms = c->opts.guest_timeout_ms,
-					    .log = &c->log };
-	return ret;
-}
-
-/* Frees the call; ret goes on unless the summary cannot be given. */
-static int call_end(struct session_call *c, int ret, struct hyptrace_summary *summary)
-{
-	int given = summary_out(&c->summary, summary);
-
-	free(c);
+	if (ret)
+		return ret;
+	logger = (struct logger){ o.log, o.log_ctx };
+	log = (struct log){ o.log ? logger_call : NULL, &logger };
+	session = (struct session_opts){ .tracing_dir = o.tracing_dir,
+					 .stop_fd = o.stop_fd > 0 ? o.stop_fd : -1,
+					 .guest_timeout_ms = o.guest_timeout_ms,
+					 .log = &log };
+	summary = calloc(1, sizeof(*summary));
+	if (!summary)
+		return -ENOMEM;
+	ret = plan ? session_record(plan, &session, summary)
+		   : session_recover(spool, output, &session, summary);
+	given = summary_out(summary, to);
+	free(summary);
 	return ret ? ret : given;
 }
 
 int hyptrace_record(const struct hyptrace_plan *plan, const struct hyptrace_record_opts *opts,
 		    struct hyptrace_summary *summary)
 {
-	struct session_call *c = calloc(1, sizeof(*c));
-	int ret = c ? call_init(c, opts) : -ENOMEM;
-
-	if (ret) {
-		free(c);
-		return ret;
-	}
-	ret = session_record(&plan->plan, &c->session, &c->summary);
-	return call_end(c, ret, summary);
+	return run_session(&plan->plan, NULL, NULL, opts, summary);
 }
 
 int hyptrace_recover(const char *spool, const char *output, const struct hyptrace_record_opts *opts,
 		     struct hyptrace_summary *summary)
 {
-	struct session_call *c = calloc(1, sizeof(*c));
-	int ret = c ? call_init(c, opts) : -ENOMEM;
-
-	if (ret) {
-		free(c);
-		return ret;
-	}
-	ret = session_recover(spool, output, &c->session, &c->summary);
-	return call_end(c, ret, summary);
+	return run_session(NULL, spool, output, opts, summary);
 }

@@ -18,8 +18,6 @@
 #define PAGE_MISSED_EVENTS (1u << 31) /* events were lost before this page */
 #define PAGE_MISSED_STORED (1u << 30) /* ... and their number (8 bytes) follows the data */
 
-/* ---- reading -------------------------------------------------------------- */
-
 /* Where things are in a page; page_layout_parse reads it from header_page. */
 struct page_layout {
 	unsigned int commit_offset; /* of the commit word; normally 8 */
@@ -69,8 +67,6 @@ int page_next(struct page_reader *r, struct page_event *ev);
  * without. What is in it stays.
  */
 void page_set_commit(const struct page_layout *layout, void *page, uint32_t commit);
-
-/* ---- writing --------------------------------------------------------------- */
 
 /* Largest record in bytes that fits into a page of `size` bytes, next to a count of lost events. */
 size_t page_max_record(size_t size);

@@ -5,11 +5,15 @@
 #include <ctype.h>
 #include <string.h>
 
-static bool starts(const struct piece *p, const char *s)
+/* Takes s off the front of p, if it stands there. */
+static bool take_prefix(struct piece *p, const char *s)
 {
 	size_t n = strlen(s);
 
-	return p->len >= n && !memcmp(p->p, s, n);
+	if (p->len < n || memcmp(p->p, s, n))
+		return false;
+	*p = (struct piece){ p->p + n, p->len - n };
+	return true;
 }
 
 static void skip(struct piece *p, size_t n)
@@ -71,7 +75,7 @@ static size_t group(const struct piece *p)
 
 bool crosvm_arg(struct piece *args, struct piece *expr, struct piece *value)
 {
-	size_t n = starts(args, "(") ? group(args) : 0, colon = 1;
+	size_t n = args->len && *args->p == '(' ? group(args) : 0, colon = 1;
 
 	if (!n)
 		return false;
@@ -118,12 +122,13 @@ bool crosvm_line_parse(const char *line, size_t len, struct crosvm_line *out)
 	*out = (struct crosvm_line){ 0 };
 	if (!take_id(&p, &out->id))
 		return false;
-	if (!starts(&p, "Enter: ") && !starts(&p, "Exit: "))
+	out->enter = take_prefix(&p, "Enter: ");
+	if (!out->enter && !take_prefix(&p, "Exit: ")) {
 		take_category(&p, &out->category);
-	out->enter = starts(&p, "Enter: ");
-	if (!out->enter && !starts(&p, "Exit: "))
-		return false;
-	skip(&p, out->enter ? strlen("Enter: ") : strlen("Exit: "));
+		out->enter = take_prefix(&p, "Enter: ");
+		if (!out->enter && !take_prefix(&p, "Exit: "))
+			return false;
+	}
 	if (!p.len)
 		return false;
 	if (out->enter)

@@ -122,20 +122,6 @@ bool esr_abort(uint64_t esr, struct esr_abort *a)
 	return true;
 }
 
-bool esr_sys64(uint64_t esr, struct sysreg *r, unsigned int *rt, bool *read)
-{
-	if (esr_ec(esr) != EC_SYS64)
-		return false;
-	r->op0 = (uint8_t)bits(esr, 21, 20);
-	r->op2 = (uint8_t)bits(esr, 19, 17);
-	r->op1 = (uint8_t)bits(esr, 16, 14);
-	r->crn = (uint8_t)bits(esr, 13, 10);
-	r->crm = (uint8_t)bits(esr, 4, 1);
-	*rt = bits(esr, 9, 5);
-	*read = bit(esr, 0);
-	return true;
-}
-
 struct line {
 	char *p;
 	size_t left;
@@ -188,14 +174,20 @@ static void abort_text(struct line *l, const struct esr_abort *a)
 		esr_put(l, ", FAR not valid");
 }
 
+/* A trapped MSR, MRS or system instruction. */
 static void sys64_text(struct line *l, uint64_t esr)
 {
+	const struct sysreg r = {
+		.op0 = (uint8_t)bits(esr, 21, 20),
+		.op2 = (uint8_t)bits(esr, 19, 17),
+		.op1 = (uint8_t)bits(esr, 16, 14),
+		.crn = (uint8_t)bits(esr, 13, 10),
+		.crm = (uint8_t)bits(esr, 4, 1),
+	};
+	unsigned int rt = bits(esr, 9, 5);
+	bool read = bit(esr, 0);
 	char name[SYSREG_NAME_MAX];
-	struct sysreg r;
-	unsigned int rt;
-	bool read;
 
-	esr_sys64(esr, &r, &rt, &read);
 	sysreg_text(&r, name, sizeof(name));
 	if (r.op0 < 2) { /* an instruction, with a register or none */
 		esr_put(l, "%s", name);

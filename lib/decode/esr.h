@@ -2,8 +2,8 @@
 #ifndef HYPTRACE_ESR_H
 #define HYPTRACE_ESR_H
 
-#include "util/base.h"
 #include "decode/sysreg.h"
+#include "util/base.h"
 
 /*
  * The exception syndrome (ESR_EL2) and the reason of an arm64 kvm_exit. Pure:
@@ -42,8 +42,6 @@ struct esr_abort {
 
 /* False: not an instruction or data abort. */
 bool esr_abort(uint64_t esr, struct esr_abort *a);
-/* A trapped MSR, MRS or system instruction (EC SYS64), else false. */
-bool esr_sys64(uint64_t esr, struct sysreg *r, unsigned int *rt, bool *read);
 
 #define ESR_TEXT_MAX 224 /* bytes that esr_text needs at most */
 
@@ -52,8 +50,6 @@ bool esr_sys64(uint64_t esr, struct sysreg *r, unsigned int *rt, bool *read);
  * "SYS64 write ICC_SGI1R_EL1 from x1", "WFx wfi". Returns out.
  */
 const char *esr_text(uint64_t esr, char *out, size_t size);
-
-/* ---- kvm_exit -------------------------------------------------------------- */
 
 #define KVM_EXIT_ARM_TRAP 2 /* `ret`: only then does esr_ec mean anything */
 

@@ -212,14 +212,6 @@ int hypertrace_desc_parse(const void *data, size_t len, struct hypertrace_desc *
 	return ret;
 }
 
-static void put_char_value(uint8_t c, struct buf *out)
-{
-	if (isprint(c))
-		buf_printf(out, "'%c'", c);
-	else
-		buf_printf(out, "'\\x%02x'", c);
-}
-
 static void put_enum_value(const struct arg *a, uint64_t value, struct buf *out)
 {
 	for (size_t i = 0; i < a->n_values; i++)
@@ -235,30 +227,20 @@ static void put_arg(const struct arg *a, uint64_t value, struct buf *out)
 	unsigned int unused = 64 - a->bits;
 	double f;
 
-	switch (a->kind) {
-	case KIND_UNSIGNED:
+	if (a->kind == KIND_UNSIGNED)
 		buf_printf(out, "%" PRIu64, value << unused >> unused);
-		break;
-	case KIND_SIGNED:
+	else if (a->kind == KIND_SIGNED)
 		buf_printf(out, "%" PRId64, (int64_t)(value << unused) >> unused);
-		break;
-	case KIND_HEX:
+	else if (a->kind == KIND_HEX)
 		buf_printf(out, "0x%" PRIx64, value);
-		break;
-	case KIND_BOOL:
+	else if (a->kind == KIND_BOOL)
 		buf_addstr(out, value ? "true" : "false");
-		break;
-	case KIND_CHAR:
-		put_char_value((uint8_t)value, out);
-		break;
-	case KIND_FLOAT:
-		memcpy(&f, &value, sizeof(f));
-		buf_printf(out, "%g", f);
-		break;
-	case KIND_ENUM:
+	else if (a->kind == KIND_CHAR)
+		buf_printf(out, isprint((uint8_t)value) ? "'%c'" : "'\\x%02x'", (uint8_t)value);
+	else if (a->kind == KIND_FLOAT)
+		buf_printf(out, "%g", (memcpy(&f, &value, sizeof(f)), f));
+	else
 		put_enum_value(a, value, out);
-		break;
-	}
 }
 
 static const struct event *find_event(const struct hypertrace_desc *d, const struct hypertrace_event *e)

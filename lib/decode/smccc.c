@@ -92,16 +92,9 @@ static const struct range ranges[] = {
 /* What every owner has. */
 static const char *general(unsigned int func)
 {
-	switch (func) {
-	case 0xff00:
-		return "CALL_COUNT";
-	case 0xff01:
-		return "CALL_UID";
-	case 0xff03:
-		return "CALL_REVISION";
-	default:
-		return NULL;
-	}
+	static const char *const names[] = { "CALL_COUNT", "CALL_UID", NULL, "CALL_REVISION" };
+
+	return func >= 0xff00 && func - 0xff00 < ARRAY_SIZE(names) ? names[func - 0xff00] : NULL;
 }
 
 const char *smccc_owner_name(unsigned int owner)

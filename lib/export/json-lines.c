@@ -42,8 +42,9 @@ int export_json_flush(struct export_json *j)
 {
 	int ret = buf_status(&j->out);
 
-	if (ret == 0)
-		ret = write_all(j->fd, j->out.data, j->out.len);
+	if (ret)
+		return ret;
+	ret = write_all(j->fd, j->out.data, j->out.len);
 	j->out.len = 0;
 	return ret;
 }

@@ -288,10 +288,12 @@ static int bundle_flush(void *perfetto, void *bundle)
 	struct bundle *b = bundle;
 	Perfetto__Protos__FtraceEventBundle m = PERFETTO__PROTOS__FTRACE_EVENT_BUNDLE__INIT;
 	pf_packet p = PF_PACKET_INIT;
-	int ret = b->arena.bad ? -ENOMEM : 0;
+	int ret;
 
+	if (b->arena.bad)
+		return -ENOMEM;
 	if (!b->n && !b->lost)
-		return ret;
+		return 0;
 	bundle_sort(b);
 	m.has_cpu = true;
 	m.cpu = b->item.number;
@@ -300,8 +302,7 @@ static int bundle_flush(void *perfetto, void *bundle)
 	m.has_lost_events = b->lost;
 	m.lost_events = b->lost;
 	p.ftrace_events = &m;
-	if (ret == 0)
-		ret = pf_put(&pf->out, pf->machines[b->item.input], &p);
+	ret = pf_put(&pf->out, pf->machines[b->item.input], &p);
 	arena_reset(&b->arena);
 	b->n = 0;
 	b->lost = false;

@@ -11,8 +11,9 @@ int pf_flush(struct pf_out *o)
 {
 	int ret = buf_status(&o->bytes);
 
-	if (ret == 0)
-		ret = write_all(o->fd, o->bytes.data, o->bytes.len);
+	if (ret)
+		return ret;
+	ret = write_all(o->fd, o->bytes.data, o->bytes.len);
 	o->bytes.len = 0;
 	return ret;
 }

@@ -164,7 +164,9 @@ static int hyp_switch(struct perfetto *pf, const struct timeline_record *r, bool
 	if (ret || !c)
 		return ret;
 	ret = state_track(pf, c, &c->hyp, "EL2");
-	if (ret == 0 && !in)
+	if (ret)
+		return ret;
+	if (!in)
 		ret = end_state(pf, c, &c->hyp, r->ts);
 	c->hyp.on = false;
 	if (in)

@@ -225,13 +225,13 @@ static int record_event(struct perfetto *p, const struct timeline_record *r)
 int perfetto_record(void *ctx, const struct timeline_record *r)
 {
 	struct perfetto *p = ctx;
-	int ret = 0;
+	int ret;
 
 	arena_reset(&p->arena);
-	if (!p->begun)
-		ret = trace_begin(p, r->ts);
-	if (ret == 0 && r->missed)
-		ret = record_loss(p, r);
+	ret = p->begun ? 0 : trace_begin(p, r->ts);
+	if (ret)
+		return ret;
+	ret = r->missed ? record_loss(p, r) : 0;
 	return ret || !r->tep.size ? ret : record_event(p, r);
 }
 

@@ -5,16 +5,14 @@
 #include "guest/guest.h"
 #include "wire/transport.h"
 
-/* ---- guest.c ---- */
-
+/* ms to wait for an answer; o may be NULL, here and below. */
 int guest_timeout(const struct guest_opts *o);
+/* The prefix of all paths, "" for this machine. */
 const char *guest_root(const struct guest_opts *o);
 /* An empty row at the end, or NULL. */
 struct guest *guests_add(struct guests *g);
-/* Adds a VM, or what it tells to the one of the same CID or name. Takes what `more` holds. */
+/* Adds a VM, or what it says to the one of the same CID or name. Takes what `more` holds. -ENOMEM. */
 int guests_merge(struct guests *g, struct guest *more);
-
-/* ---- args.c: command lines ---- */
 
 /* What a VMM's command line says; strings are malloc'ed or NULL. */
 struct guest_args {
@@ -29,14 +27,14 @@ struct guest_args {
 
 /* By the name of the executable; false: no VMM we know. */
 bool guest_vmm_of(const char *exe, enum guest_vmm *vmm);
-/* cmdline: arguments ended by NUL, as in /proc/PID/cmdline. */
+/* cmdline: arguments ended by NUL, as in /proc/PID/cmdline. -EBADMSG: the last one is cut off. */
 int guest_args_parse(struct guest_args *a, enum guest_vmm vmm, const char *cmdline, size_t len);
 void guest_args_release(struct guest_args *a);
 /* A whole decimal number that can be a guest's CID. */
 bool guest_cid_parse(const char *s, uint32_t *cid);
 /*
  * Firecracker's configuration, cloud-hypervisor's vm.info: the vsock's CID and
- * socket, unless the arguments told them.
+ * socket, unless the arguments gave them. -EBADMSG: not JSON.
  */
 int guest_config_parse(struct guest_args *a, const char *text, size_t len);
 
@@ -46,8 +44,8 @@ int guest_config_parse(struct guest_args *a, const char *text, size_t len);
  */
 size_t guest_vhost_args(const char *cmdline, size_t len, struct guest_args *rows, size_t max);
 
-/* ---- the sources ---- */
-
+/* Each merges what it finds into g. -ENOMEM only: a source that is missing or fails is logged for debugging.
+ */
 int guests_from_proc(struct guests *g, const struct guest_opts *o);
 int guests_from_libvirt(struct guests *g, const struct guest_opts *o);
 int guests_from_vm_list(struct guests *g, const struct guest_opts *o);
@@ -63,19 +61,19 @@ struct guest_libvirt {
 	const char *(*name)(void *domain);
 	char *(*xml)(void *domain, unsigned int flags);
 	int (*domain_free)(void *domain);
+	/* NULL: libvirt-qemu is not installed */
 	int (*monitor)(void *domain, const char *cmd, char **result, unsigned int flags);
 };
+/* Merges the running domains of that URI (NULL: libvirt's default) into g. -ENOMEM. */
 int guest_libvirt_ask(struct guests *g, const struct guest_libvirt *api, const char *uri,
 		      const struct log *log);
 /* The CID in a domain's XML: <vsock><cid address='3'/></vsock>. */
 uint32_t guest_libvirt_cid(const char *xml);
 
-/* ---- threads.c: below /proc/PID, of which dir is a descriptor ---- */
+/* Below, dir is a descriptor of /proc/PID. */
 
 /* The first line of a small file, without its newline. False: it cannot be read. */
 bool guest_read_line(int dir, const char *path, char *line, size_t size);
-/* The next entry whose name is a number; -1: no more. */
-long guest_next_number(DIR *d);
 /*
  * Numbers of a directory's entries, ascending: threads (where a name is there
  * twice, the first is the vCPU, the later one inherited its name) or
@@ -87,8 +85,6 @@ uint64_t guest_count_threads(int dir);
 /* The thread's number here, when tid is its number in the VMM's pid namespace; 0: none such. */
 pid_t guest_host_tid(int dir, pid_t tid);
 
-/* ---- vcpu.c, qmp.c ---- */
-
 /* "CPU 3/KVM", "crosvm_vcpu3", "vcpu3", "kvm-vcpu-3", "fc_vcpu 3". */
 bool guest_vcpu_name(const char *comm, unsigned int *cpu);
 /* /proc/PID as a directory descriptor, and what is needed beside it. */
@@ -97,14 +93,14 @@ struct guest_proc {
 	const char *qmp; /* path to connect to, or NULL */
 	const struct guest_opts *o;
 };
+/* Fills in g->vcpus, as many as can be found, and g->n_threads. 0. */
 int guest_find_vcpus(struct guest *g, const struct guest_proc *p);
 /* Whether the process has a KVM vCPU open. */
 bool guest_has_vcpu_fd(int dir);
-/* vCPUs by the answer to query-cpus-fast; dir: /proc/PID, or -1. */
+/* vCPUs by the answer to query-cpus-fast; dir: /proc/PID, or -1. -EBADMSG, -ENOMSG: another answer. */
 int guest_cpus_fast(struct guest *g, int dir, const char *text, size_t len, enum guest_how how);
+/* The same, asked at p->qmp; without one there is nothing to do: 0. -errno, logged for debugging. */
 int guest_ask_qmp(struct guest *g, const struct guest_proc *p);
-
-/* ---- sock.c ---- */
 
 /* For one answer, from now on; nothing breaks it off. */
 struct msg_wait guest_wait(int timeout_ms);

@@ -12,8 +12,6 @@
 #define GUEST_PORT   823 /* trace-cmd's and our agent's */
 #define GUEST_NO_CID 0	 /* CID 0 is the hypervisor's own and never a guest's */
 
-/* ---- -A ------------------------------------------------------------------ */
-
 enum guest_addr {
 	GUEST_BY_NAME, /* a VM of this machine: guest_spec_resolve finds its address */
 	GUEST_VSOCK,
@@ -41,8 +39,6 @@ struct guest_spec {
 int guest_spec_parse(struct guest_spec *out, const char *arg, const struct log *log);
 void guest_spec_release(struct guest_spec *s);
 
-/* ---- the machine's VMs ----------------------------------------------------- */
-
 enum guest_vmm {
 	GUEST_VMM_OTHER, /* has KVM vCPUs, but is none of these */
 	GUEST_VMM_QEMU,
@@ -50,7 +46,7 @@ enum guest_vmm {
 	GUEST_VMM_KVMTOOL,
 	GUEST_VMM_CLOUD_HYPERVISOR,
 	GUEST_VMM_FIRECRACKER,
-	GUEST_VMM_AVF, /* told by Android's `vm list` only */
+	GUEST_VMM_AVF, /* in Android's `vm list` only */
 };
 
 /* How a vCPU's thread was found. */
@@ -103,7 +99,7 @@ struct guest_opts {
 /*
  * Every VM of the machine, sorted by pid: from /proc, libvirt (when it is
  * installed) and Android's `vm list` (when it is there); each works without the
- * others, and what several tell of one VM is put together by CID and name. A
+ * others, and what several say of one VM is put together by CID and name. A
  * source that is missing or refuses is no error. -ENOMEM only.
  */
 int guests_find(struct guests *out, const struct guest_opts *o);
@@ -120,7 +116,7 @@ int guest_update_vcpus(struct guest *g, const struct guest_opts *o);
 /* Whether that may find something: the VMM has more or fewer threads than it had then. Cheap. */
 bool guest_threads_changed(const struct guest *g, const struct guest_opts *o);
 /*
- * Tells the thread of a vCPU, from whichever source. A thread that is already
+ * Sets the thread of a vCPU, from whichever source. A thread that is already
  * known for this vCPU stays, and so does the number of a known thread: false then.
  */
 bool guest_set_vcpu(struct guest *g, unsigned int cpu, pid_t tid, enum guest_how how);
@@ -138,8 +134,6 @@ int guest_spec_resolve(struct guest_spec *s, const struct guests *all, struct gu
 
 const char *guest_vmm_name(enum guest_vmm vmm); /* "QEMU" */
 const char *guest_how_name(enum guest_how how); /* "name" */
-
-/* ---- is there an agent? ---------------------------------------------------- */
 
 enum guest_answer {
 	GUEST_UNREACHABLE, /* no vsock on this host, no such CID, no such socket */

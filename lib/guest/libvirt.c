@@ -12,16 +12,6 @@
  */
 #define VIR_CONNECT_LIST_DOMAINS_ACTIVE 1u
 
-static void *no_monitor_connect(const char *uri)
-{
-	return NULL;
-}
-
-static int no_monitor(void *domain, const char *cmd, char **result, unsigned int flags)
-{
-	return -1;
-}
-
 /* libvirt prints its errors on stderr, unless told not to. */
 static void hush(void *data, void *error)
 {
@@ -52,10 +42,6 @@ static bool libvirt_load(void *lib, void *qemu, struct guest_libvirt *api)
 		if (!sym && syms[i].lib == lib)
 			return false;
 		memcpy(syms[i].fn, &sym, sizeof(sym));
-	}
-	if (!api->monitor) {
-		api->monitor = no_monitor;
-		api->connect = no_monitor_connect;
 	}
 	set_error_func(NULL, hush);
 	return true;
@@ -121,7 +107,7 @@ static bool threads_known(const struct guest *g)
 }
 
 /*
- * Only when nothing else told the threads: libvirt marks a domain as tainted by
+ * Only when the threads were not found otherwise: libvirt marks a domain as tainted by
  * a monitor command ("custom-monitor"), harmless as this one is.
  */
 static void ask_monitor(struct guest *vm, const struct guest_libvirt *api, void *domain)
@@ -188,7 +174,7 @@ int guest_libvirt_ask(struct guests *g, const struct guest_libvirt *api, const c
 	}
 	ret = ask_connection(g, api, conn, false, &deaf);
 	api->close(conn);
-	conn = !ret && deaf ? api->connect(uri) : NULL;
+	conn = !ret && deaf && api->monitor ? api->connect(uri) : NULL;
 	if (conn) {
 		ret = ask_connection(g, api, conn, true, &deaf);
 		api->close(conn);

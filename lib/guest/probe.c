@@ -13,29 +13,18 @@ const char *guest_answer_name(enum guest_answer a)
 	return a < ARRAY_SIZE(names) ? names[a] : "unreachable";
 }
 
-static enum guest_answer answer_of(int error)
-{
-	switch (error) {
-	case 0:
-		return GUEST_LISTENS;
-	case ECONNRESET: /* vsock's word for a closed port */
-	case ECONNREFUSED:
-		return GUEST_REFUSED;
-	case ETIMEDOUT:
-		return GUEST_SILENT;
-	default:
-		return GUEST_UNREACHABLE;
-	}
-}
-
 static enum guest_answer probe_addr(const struct transport_addr *a, int timeout_ms)
 {
 	struct msg_wait w = guest_wait(timeout_ms);
 	int fd = transport_connect(a, &w);
 
-	if (fd >= 0)
+	if (fd >= 0) {
 		close(fd);
-	return answer_of(fd < 0 ? -fd : 0);
+		return GUEST_LISTENS;
+	}
+	if (fd == -ECONNRESET || fd == -ECONNREFUSED) /* the first is vsock's word for a closed port */
+		return GUEST_REFUSED;
+	return fd == -ETIMEDOUT ? GUEST_SILENT : GUEST_UNREACHABLE;
 }
 
 enum guest_answer guest_probe_agent(uint32_t cid, uint32_t port, int timeout_ms)

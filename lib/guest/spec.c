@@ -22,7 +22,7 @@ static bool all_digits(const char *s)
 	return *s && strspn(s, "0123456789") == strlen(s);
 }
 
-static int check_guest_name(const char *arg, const char *name, const struct log *log)
+static int check_file_name(const char *arg, const char *name, const struct log *log)
 {
 	bool ok = *name && *name != '.' && strlen(name) <= NAME_LENGTH_MAX;
 
@@ -173,7 +173,7 @@ static int spec_split(struct guest_spec *s, const char *arg, char *text, const s
 			return -ENOMEM;
 	}
 	ret = unix_at ? parse_unix(s, arg, rest + 5, log) : parse_address(s, arg, rest, log);
-	return ret ? ret : check_guest_name(arg, s->name, log);
+	return ret ? ret : check_file_name(arg, s->name, log);
 }
 
 int guest_spec_parse(struct guest_spec *out, const char *arg, const struct log *log)

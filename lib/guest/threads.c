@@ -29,7 +29,8 @@ bool guest_read_line(int dir, const char *path, char *line, size_t size)
 	return true;
 }
 
-long guest_next_number(DIR *d)
+/* The next entry whose name is a number; -1: no more. */
+static long next_number(DIR *d)
 {
 	struct dirent *e;
 
@@ -54,7 +55,7 @@ size_t guest_numbers(int dir, const char *path, int **out)
 	size_t n = 0;
 	long x;
 
-	while (d && (x = guest_next_number(d)) >= 0) {
+	while (d && (x = next_number(d)) >= 0) {
 		int *more = array_grow(v, n, sizeof(*v));
 
 		if (!more)

@@ -82,20 +82,6 @@ static bool vcpu_of_fd(int dir, int fd, unsigned int *id)
 	return sscanf(link, "anon_inode:kvm-vcpu:%u%c", id, &tail) == 1;
 }
 
-bool guest_has_vcpu_fd(int dir)
-{
-	DIR *d = open_dir_at(dir, "fd");
-	bool found = false;
-	unsigned int id;
-	long fd;
-
-	while (d && !found && (fd = guest_next_number(d)) >= 0)
-		found = vcpu_of_fd(dir, (int)fd, &id);
-	if (d)
-		closedir(d);
-	return found;
-}
-
 static size_t vcpu_fds(int dir, struct vcpu_fd **out)
 {
 	int *fds;
@@ -110,6 +96,15 @@ static size_t vcpu_fds(int dir, struct vcpu_fd **out)
 	free(fds);
 	*out = v;
 	return found;
+}
+
+bool guest_has_vcpu_fd(int dir)
+{
+	struct vcpu_fd *v;
+	size_t n = vcpu_fds(dir, &v);
+
+	free(v);
+	return n > 0;
 }
 
 static void vm_debugfs(struct guest *g, int kvm, const char *vm)

@@ -165,13 +165,15 @@ int inputs_load(struct inputs *in, const struct log *log)
 	int ret = 0;
 
 	pthread_mutex_lock(&tep_lock);
-	for (size_t i = 0; i < in->n && !ret; i++) {
+	for (size_t i = 0; i < in->n; i++) {
 		struct input *one = &in->v[i];
 
 		one->plugins = tep_load_plugins(one->tep);
 		ret = tepfile_load(one->tep, one->reader, &one->format_failures, log);
-		if (ret)
+		if (ret) {
 			read_failed(one, ret, log);
+			break;
+		}
 	}
 	pthread_mutex_unlock(&tep_lock);
 	return ret;

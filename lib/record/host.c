@@ -15,7 +15,6 @@
 struct host {
 	struct source source;
 	int dirfd;
-	char *name, *path, *clock;
 	const struct log *log;
 };
 
@@ -32,7 +31,8 @@ static int set_tracing(struct host *h, const char *value)
 	if (fd >= 0)
 		close(fd);
 	if (ret)
-		log_err(h->log, "cannot write %s to %s/tracing_on: %s", value, h->path, strerror(-ret));
+		log_err(h->log, "cannot write %s to %s/tracing_on: %s", value, h->source.path,
+			strerror(-ret));
 	return ret;
 }
 
@@ -127,29 +127,24 @@ static unsigned int count_host_cpus(int dirfd)
 int host_open(struct host **out, int tracing_dirfd, const char *name, const char *path, const char *clock,
 	      const struct log *log)
 {
-	struct host *h = calloc(1, sizeof(*h));
-	int ret;
+	int fd = openat(tracing_dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct host *h;
 
-	if (!h)
+	if (fd < 0)
+		return -errno;
+	h = calloc(1, sizeof(*h));
+	if (!h) {
+		close(fd);
 		return -ENOMEM;
-	h->log = log;
-	h->name = strdup(name);
-	h->path = strdup(path);
-	h->clock = strdup(clock);
-	h->dirfd = openat(tracing_dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (h->dirfd < 0 || !h->name || !h->path || !h->clock) {
-		ret = h->dirfd < 0 ? -errno : -ENOMEM;
-		host_free(h);
-		return ret;
 	}
-	h->source = (struct source){
-		.ops = &host_ops,
-		.name = h->name,
-		.path = h->path,
-		.clock = h->clock,
-		.page_size = sub_buffer_size(h->dirfd),
-		.n_cpus = count_host_cpus(h->dirfd),
-	};
+	h->dirfd = fd;
+	h->log = log;
+	h->source = (struct source){ .ops = &host_ops,
+				     .name = name,
+				     .path = path,
+				     .clock = clock,
+				     .page_size = sub_buffer_size(fd),
+				     .n_cpus = count_host_cpus(fd) };
 	*out = h;
 	return 0;
 }
@@ -158,11 +153,7 @@ void host_free(struct host *h)
 {
 	if (!h)
 		return;
-	if (h->dirfd >= 0)
-		close(h->dirfd);
-	free(h->name);
-	free(h->path);
-	free(h->clock);
+	close(h->dirfd);
 	free(h);
 }
 

@@ -11,10 +11,13 @@
  */
 struct host;
 
-/* path: relative to the tracing directory, "." for the top buffer. Free with host_free(). 0 or -errno. */
+/*
+ * path: relative to the tracing directory, "." for the top buffer. The strings must
+ * live as long as the host, which is freed with host_free(). 0 or -errno.
+ */
 int host_open(struct host **out, int tracing_dirfd, const char *name, const char *path, const char *clock,
 	      const struct log *log);
-void host_free(struct host *h);
+void host_free(struct host *h); /* takes NULL */
 /* The host's; lives as long. */
 struct source *host_source(struct host *h);
 

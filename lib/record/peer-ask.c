@@ -30,7 +30,7 @@ int peer_failed(const struct peer *p, const char *step, int error)
 {
 	char addr[128];
 
-	log_err(p->o.log, "guest %s (%s): %s: %s", p->name, transport_text(&p->o.addr, addr, sizeof(addr)),
+	log_err(p->o.log, "guest %s (%s): %s: %s", p->o.name, transport_text(&p->o.addr, addr, sizeof(addr)),
 		step, peer_reason(error));
 	return error;
 }
@@ -76,7 +76,7 @@ static int peer_refused(const struct peer *p, const struct msg *m)
 {
 	char *reason = msg_get_reason(m);
 
-	log_err(p->o.log, "guest %s: its agent refuses the request%s%s", p->name, reason ? ": " : "",
+	log_err(p->o.log, "guest %s: its agent refuses the request%s%s", p->o.name, reason ? ": " : "",
 		reason ? reason : "");
 	free(reason);
 	return -ENOTSUP;
@@ -172,7 +172,8 @@ void peer_counter_begin(struct peer *p)
 	fd = transport_connect(&a, &w);
 	ret = fd < 0 ? fd : peer_clock_start(&p->clock_link, fd, p->o.counter_interval_ms);
 	if (ret)
-		log_warn(p->o.log, "guest %s: its counter cannot be asked for: %s", p->name, errno_text(ret));
+		log_warn(p->o.log, "guest %s: its counter cannot be asked for: %s", p->o.name,
+			 errno_text(ret));
 }
 
 /* Its CPUs are known, their ports are for start(). */

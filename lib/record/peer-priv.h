@@ -12,7 +12,6 @@
 struct peer {
 	struct source source;
 	struct peer_opts o;
-	char *name, *clock;
 	int control;
 	int *data;	     /* one per vCPU, -1 until start() */
 	uint32_t *ports;     /* theirs */

@@ -22,7 +22,7 @@ static int early_end(struct peer *p, const struct drain *d)
 		return -ECONNRESET;
 	if (n == 1) /* there may be hundreds */
 		log_info(p->o.log, "guest %s: its agent has nothing of some of its %u CPUs (offline?)",
-			 p->name, p->source.n_cpus);
+			 p->o.name, p->source.n_cpus);
 	return 0;
 }
 

@@ -87,11 +87,7 @@ static int peer_init(struct peer *p, const struct peer_opts *o)
 	p->start_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (p->start_fd < 0)
 		return -errno;
-	p->name = strdup(o->name);
-	p->clock = strdup(clock ? clock : "local");
-	if (!p->name || !p->clock)
-		return -ENOMEM;
-	p->source = (struct source){ .ops = &peer_ops, .name = "", .path = ".", .clock = p->clock };
+	p->source = (struct source){ .ops = &peer_ops, .name = "", .path = ".", .clock = clock ?: "local" };
 	return 0;
 }
 
@@ -126,8 +122,6 @@ void peer_free(struct peer *p)
 	peer_clock_free(p->clock_link);
 	free(p->data);
 	free(p->ports);
-	free(p->name);
-	free(p->clock);
 	free(p);
 }
 
@@ -198,7 +192,7 @@ const struct msg_sent *peer_finish(struct peer *p)
 		return NULL;
 	ret = take_sent(p);
 	if (ret < 0)
-		log_warn(p->o.log, "guest %s: its agent does not say that it is done: %s", p->name,
+		log_warn(p->o.log, "guest %s: its agent does not say that it is done: %s", p->o.name,
 			 peer_reason(ret));
 	return ret ? NULL : &p->sent;
 }

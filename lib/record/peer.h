@@ -21,6 +21,7 @@
  */
 struct peer;
 
+/* The strings and args must live as long as the peer. */
 struct peer_opts {
 	const char *name;	    /* of the guest, for messages */
 	struct transport_addr addr; /* of the agent's control port */

@@ -64,6 +64,18 @@ int recorder_new(struct recorder **out, const struct recorder_opts *o)
 	return 0;
 }
 
+int recorder_describe(struct spool *spool, const struct source *s)
+{
+	struct spool_buffer b = { .name = s->name,
+				  .clock = s->clock,
+				  .path = s->path,
+				  .kind = s->ops->kind,
+				  .page_size = s->page_size,
+				  .n_cpus = s->n_cpus };
+
+	return spool_add_buffer(spool, &b);
+}
+
 static void set_priority(const struct recorder *r)
 {
 	struct sched_param p = { .sched_priority = r->o.rt_prio };

@@ -25,6 +25,8 @@ struct recorder_opts {
 
 /* Free with recorder_free(). 0 or -ENOMEM. */
 int recorder_new(struct recorder **out, const struct recorder_opts *o);
+/* Adds a buffer for the source to the spool, behind those that it has. 0 or -errno. */
+int recorder_describe(struct spool *spool, const struct source *s);
 /*
  * Starts the threads that drain s into buffer number `buffer` of the spool. The
  * source must live until recorder_free(). -EMFILE: too many CPUs for the limit of

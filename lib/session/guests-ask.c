@@ -182,13 +182,7 @@ void guests_ask_clocks(struct session_guests *all)
 static int add_source(const struct session_guests *all, struct session_guest *g, struct recorder *rec)
 {
 	struct source *source = peer_source(g->peer);
-	struct spool_buffer b = { .name = "",
-				  .clock = source->clock,
-				  .path = source->path,
-				  .kind = source->ops->kind,
-				  .page_size = source->page_size,
-				  .n_cpus = source->n_cpus };
-	int ret = spool_add_buffer(g->spool, &b) ?:
+	int ret = recorder_describe(g->spool, source) ?:
 		  spool_set_number(g->spool, "traceid", peer_trace_id(g->peer)) ?:
 		  spool_set(g->spool, "clock_name", source->clock) ?:
 		  recorder_add(rec, source, g->spool, 0);

@@ -55,7 +55,7 @@ static int resolve_guest(struct session_guests *all, struct session_guest *g, co
 	return g->spec.name ? 0 : -ENOMEM;
 }
 
-static int check_guest_name(const struct session_guests *all, const struct session_guest *g)
+static int check_unique_name(const struct session_guests *all, const struct session_guest *g)
 {
 	for (const struct session_guest *other = all->v; other < g; other++)
 		if (!strcmp(other->spec.name, g->spec.name)) {
@@ -70,7 +70,7 @@ static int make_guest(struct session_guests *all, struct session_guest *g, const
 		      const char *output)
 {
 	const struct guest_plan *p = &plan->guests[g - all->v];
-	int ret = resolve_guest(all, g, p) ?: check_guest_name(all, g) ?: set_args(g, p);
+	int ret = resolve_guest(all, g, p) ?: check_unique_name(all, g) ?: set_args(g, p);
 
 	if (ret)
 		return ret;
@@ -260,7 +260,7 @@ static int sanitize_guest(const struct session_guest *g, struct session_buffer *
 	return ret;
 }
 
-static int write_guest_file(struct session_guests *all, struct session_guest *g)
+static int finish_guest(struct session_guests *all, struct session_guest *g)
 {
 	struct dat_from_spool_opts fo = { .log = all->log };
 	int ret = sanitize_guest(g, guest_row(g, all->sum), all->log) ?: dat_from_spool(g->spool, &fo);
@@ -280,7 +280,7 @@ static void write_or_drop(void *ctx, size_t i)
 	struct session_guest *g = &all->v[i];
 
 	if (session_guest_takes_part(g)) {
-		g->write_error = write_guest_file(all, g);
+		g->write_error = finish_guest(all, g);
 		return;
 	}
 	if (g->spool)

@@ -20,7 +20,7 @@
 #include "session/guests-ask.h"
 #include "session/session-priv.h"
 #include "util/array.h"
-#include "tracefs/mount.h"
+#include "tracefs/dir.h"
 
 /* ---- the session file ---------------------------------------------------------------- */
 
@@ -186,19 +186,10 @@ static int prepare_remote(struct session *s, struct buffer_plan *hyp)
 static int add_track(struct session *s, struct source *source, struct instance *i, struct host *h,
 		     uint64_t size_kb)
 {
-	struct spool_buffer b = {
-		.name = source->name,
-		.clock = source->clock,
-		.path = source->path,
-		.kind = source->ops->kind,
-		.page_size = source->page_size,
-		.n_cpus = source->n_cpus,
-	};
-
 	/* the track first: it owns what it was given, also when the spool cannot take it */
 	s->tracks[s->n_tracks++] =
 		(struct session_track){ .source = source, .instance = i, .host = h, .size_kb = size_kb };
-	return spool_add_buffer(s->spool, &b);
+	return recorder_describe(s->spool, source);
 }
 
 static int prepare_host(struct session *s, const struct buffer_plan *b)

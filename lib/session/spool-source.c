@@ -42,7 +42,7 @@ static int walk_spool(void *ctx, unsigned int cpu, sync_page_fn take, void *to)
 	return ret;
 }
 
-static int list_spool_buffers(struct spool_source *s, struct spool_source_priv *p, const struct spool *spool)
+static int source_buffers(struct spool_source *s, struct spool_source_priv *p, const struct spool *spool)
 {
 	size_t n = spool_n_buffers(spool);
 	struct page_layout layout;
@@ -78,7 +78,7 @@ int spool_source_open(struct spool_source *s, const struct spool *spool)
 		return -ENOMEM;
 	ret = spool_formats_load(&p->formats, spool);
 	if (!ret)
-		ret = list_spool_buffers(s, p, spool);
+		ret = source_buffers(s, p, spool);
 	if (!ret && spool_get_text(spool, "saved_cmdlines", &p->cmdlines) == -ENOMEM)
 		ret = -ENOMEM;
 	if (ret) {

@@ -3,7 +3,6 @@
 #include "tracefs/instance-priv.h"
 #include "util/array.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fnmatch.h>
 #include <stdlib.h>
@@ -45,23 +44,6 @@ static int add_match(struct matches *m, const char *system, const char *event)
 	return !one->system || (event && !one->event) ? -ENOMEM : 0;
 }
 
-/* The directories in a directory, sorted. */
-static int list_dirs(const struct instance *i, const char *path, struct strlist *out)
-{
-	DIR *d = open_dir_at(undo_dirfd(i->undo), path);
-	struct dirent *de;
-	int ret = 0;
-
-	if (!d)
-		return -errno;
-	while (!ret && (de = readdir(d)))
-		if (de->d_name[0] != '.' && de->d_type == DT_DIR)
-			ret = strlist_add(out, de->d_name);
-	closedir(d);
-	strlist_sort(out);
-	return ret;
-}
-
 static bool has_enable(const struct instance *i, const char *system, const char *event)
 {
 	char path[INSTANCE_PATH];
@@ -74,7 +56,7 @@ static bool has_enable(const struct instance *i, const char *system, const char 
 static int events_of(const struct instance *i, const char *system, struct strlist *out)
 {
 	char path[INSTANCE_PATH];
-	int ret = list_dirs(i, instance_file(i, path, "events/%s", system), out);
+	int ret = read_dir_at(undo_dirfd(i->undo), instance_file(i, path, "events/%s", system), out);
 	size_t kept = 0;
 
 	for (size_t n = 0; n < out->n; n++) {
@@ -282,7 +264,7 @@ static int list_systems(const struct instance *i, struct strlist *out)
 {
 	struct strlist all = { 0 };
 	char path[INSTANCE_PATH];
-	int ret = list_dirs(i, instance_file(i, path, "events"), &all);
+	int ret = read_dir_at(undo_dirfd(i->undo), instance_file(i, path, "events"), &all);
 
 	if (ret)
 		log_err(i->o.log, "cannot list '%s': %s", path, strerror(-ret));

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Makes a buffer ready as its plan says: the steps, and their order. */
+#include "tracefs/dir.h"
 #include "tracefs/instance-priv.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,22 +65,6 @@ static int setup_size(struct instance *i)
 	return instance_put_number(i, size, i->buffer->size_kb);
 }
 
-/* CPUs with a directory in per_cpu, that is all possible ones. */
-static unsigned int possible_cpus(const struct instance *i)
-{
-	char path[INSTANCE_PATH];
-	DIR *d = open_dir_at(undo_dirfd(i->undo), instance_file(i, path, "per_cpu"));
-	unsigned int n = 0, cpu;
-	struct dirent *de;
-
-	while (d && (de = readdir(d)))
-		if (sscanf(de->d_name, "cpu%u", &cpu) == 1 && cpu + 1 > n)
-			n = cpu + 1;
-	if (d)
-		closedir(d);
-	return n;
-}
-
 /* "3,ffffffff" for 34 CPUs */
 static void full_mask(unsigned int cpus, struct buf *out)
 {
@@ -95,6 +78,7 @@ static void full_mask(unsigned int cpus, struct buf *out)
 
 static int setup_cpumask(struct instance *i)
 {
+	char path[INSTANCE_PATH];
 	struct buf mask = { 0 };
 	int ret;
 
@@ -102,7 +86,7 @@ static int setup_cpumask(struct instance *i)
 		return 0;
 	if (strcmp(i->buffer->cpumask, "-1"))
 		return instance_put_file(i, "tracing_cpumask", i->buffer->cpumask);
-	full_mask(possible_cpus(i), &mask);
+	full_mask(tracefs_cpus(undo_dirfd(i->undo), instance_file(i, path, "per_cpu")), &mask);
 	ret = buf_str(&mask) ? instance_put_file(i, "tracing_cpumask", buf_str(&mask)) : -ENOMEM;
 	buf_release(&mask);
 	return ret;

@@ -227,11 +227,15 @@ int journal_load(struct journal *j, const char *path, size_t *line)
 	if (j->fd < 0)
 		return j->fd;
 	ret = read_file(path, JOURNAL_MAX, &text);
-	if (!ret)
-		ret = journal_parse(j, &text, line);
-	buf_release(&text);
-	if (!ret && lseek(j->fd, j->end, SEEK_SET) < 0)
+	if (ret)
+		goto out;
+	ret = journal_parse(j, &text, line);
+	if (ret)
+		goto out;
+	if (lseek(j->fd, j->end, SEEK_SET) < 0)
 		ret = -errno;
+out:
+	buf_release(&text);
 	if (ret)
 		journal_close(j);
 	return ret;
@@ -270,9 +274,7 @@ int journal_add(struct journal *j, enum entry_op op, const char *path, const cha
 		add_escaped(&line, value);
 	}
 	buf_addstr(&line, "\n");
-	ret = buf_status(&line);
-	if (!ret)
-		ret = journal_keep(j, op, path, value, at);
+	ret = buf_status(&line) ?: journal_keep(j, op, path, value, at);
 	if (ret)
 		goto out;
 	j->end += (off_t)line.len;

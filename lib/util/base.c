@@ -5,9 +5,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -332,6 +334,22 @@ DIR *open_dir_at(int dirfd, const char *path)
 	return d;
 }
 
+int read_dir_at(int dirfd, const char *path, struct strlist *out)
+{
+	DIR *d = open_dir_at(dirfd, path);
+	struct dirent *de;
+	int ret = 0;
+
+	if (!d)
+		return -errno;
+	while (!ret && (de = readdir(d)))
+		if (de->d_name[0] != '.')
+			ret = strlist_add(out, de->d_name);
+	closedir(d);
+	strlist_sort(out);
+	return ret;
+}
+
 int write_file_at(int dirfd, const char *path, const void *data, size_t len)
 {
 	int fd = openat(dirfd, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
@@ -370,6 +388,21 @@ int hex_value(int ch)
 		return ch - '0';
 	ch |= 0x20;
 	return ch >= 'a' && ch <= 'f' ? ch - 'a' + 10 : -1;
+}
+
+int stop_signals(void)
+{
+	sigset_t set;
+	int fd;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+		return -errno;
+	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return fd < 0 ? -errno : fd;
 }
 
 uint64_t boot_ns(void)

@@ -121,6 +121,8 @@ int pwrite_all(int fd, const void *data, size_t len, uint64_t offset);
 /* The whole of a file (tracefs files report size 0), at most max bytes: -EFBIG beyond. */
 int read_file(const char *path, size_t max, struct buf *out);
 int read_file_at(int dirfd, const char *path, size_t max, struct buf *out);
+/* Adds the names in a directory, sorted, but for those that begin with a dot. */
+int read_dir_at(int dirfd, const char *path, struct strlist *out);
 /* To be read with readdir; NULL and errno. */
 DIR *open_dir_at(int dirfd, const char *path);
 /* Creates or truncates, writes, closes. */
@@ -131,6 +133,9 @@ int parse_u64(const char *s, uint64_t *out);
 
 /* The value of a hexadecimal digit; -1: it is none. */
 int hex_value(int ch);
+
+/* A descriptor that becomes readable at SIGINT, SIGTERM or SIGHUP, which are blocked. -errno. */
+int stop_signals(void);
 
 /* Now, ns of CLOCK_BOOTTIME, which the trace clock "boot" is. */
 uint64_t boot_ns(void);

@@ -3,41 +3,28 @@
 #include "util/compress.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <zstd.h>
 
-struct zip {
-	ZSTD_CCtx *ctx;
-	int level;
-};
-
+/* struct zip is zstd's context, which remembers the level. */
 struct zip *zip_open(int level)
 {
-	struct zip *z;
+	ZSTD_CCtx *ctx;
 
 	if (level < ZSTD_minCLevel() || level > ZSTD_maxCLevel()) {
 		errno = EINVAL;
 		return NULL;
 	}
-	z = calloc(1, sizeof(*z));
-	if (!z)
-		return NULL;
-	z->level = level ? level : ZSTD_CLEVEL_DEFAULT;
-	z->ctx = ZSTD_createCCtx();
-	if (!z->ctx) {
-		free(z);
+	ctx = ZSTD_createCCtx();
+	if (ctx)
+		ZSTD_CCtx_setParameter(ctx, ZSTD_c_compressionLevel, level ? level : ZSTD_CLEVEL_DEFAULT);
+	else
 		errno = ENOMEM;
-		return NULL;
-	}
-	return z;
+	return (struct zip *)ctx;
 }
 
 void zip_close(struct zip *z)
 {
-	if (!z)
-		return;
-	ZSTD_freeCCtx(z->ctx);
-	free(z);
+	ZSTD_freeCCtx((ZSTD_CCtx *)z);
 }
 
 const char *zip_version(void)
@@ -52,7 +39,7 @@ size_t zip_bound(size_t len)
 
 ssize_t zip_block(struct zip *z, const void *in, size_t len, void *out, size_t cap)
 {
-	size_t n = ZSTD_compressCCtx(z->ctx, out, cap, in, len, z->level);
+	size_t n = ZSTD_compress2((ZSTD_CCtx *)z, out, cap, in, len);
 
 	return ZSTD_isError(n) ? -EIO : (ssize_t)n;
 }

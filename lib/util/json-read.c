@@ -129,33 +129,20 @@ static void json_members(struct cursor *c, unsigned int depth, char close)
 
 static void json_skip(struct cursor *c, unsigned int depth)
 {
+	int ch;
+
 	cursor_blanks(c);
-	if (depth > JSON_DEPTH) {
+	ch = cursor_peek(c);
+	if (depth > JSON_DEPTH)
 		c->bad = true;
-		return;
-	}
-	switch (cursor_peek(c)) {
-	case '{':
-		json_members(c, depth, '}');
-		break;
-	case '[':
-		json_members(c, depth, ']');
-		break;
-	case '"':
+	else if (ch == '{' || ch == '[')
+		json_members(c, depth, ch == '{' ? '}' : ']');
+	else if (ch == '"')
 		json_string(c, NULL);
-		break;
-	case 't':
-		json_word(c, "true");
-		break;
-	case 'f':
-		json_word(c, "false");
-		break;
-	case 'n':
-		json_word(c, "null");
-		break;
-	default:
+	else if (ch == 't' || ch == 'f' || ch == 'n')
+		json_word(c, ch == 't' ? "true" : ch == 'f' ? "false" : "null");
+	else
 		json_number(c);
-	}
 }
 
 /* Skips one value and returns where it stands. */

@@ -46,8 +46,6 @@ const char *msg_name(uint32_t cmd); /* "TRACE_REQ", or "unknown" */
  * message, or one that is too short or contradicts itself; -ENOMEM where something is allocated.
  */
 
-/* ---- a message as it came ---------------------------------------------------------------- */
-
 /* Points into the bytes it was read from. */
 struct msg {
 	uint32_t cmd;
@@ -61,8 +59,6 @@ struct msg {
 ssize_t msg_size(const void *head);
 /* A whole message. -EBADMSG: the sizes do not agree with len or with each other. */
 int msg_parse(struct msg *m, const void *bytes, size_t len);
-
-/* ---- sending and receiving ---------------------------------------------------------------- */
 
 /* How long to wait, and what ends the waiting before. */
 struct msg_wait {
@@ -94,8 +90,7 @@ int msg_send(int fd, const void *bytes, size_t len, const struct msg_wait *w);
 /* Sends what the msg_add calls put into b, and releases b. */
 int msg_send_buf(int fd, struct buf *b, const struct msg_wait *w);
 
-/* ---- without a fixed part: CLOSE, FIN_DATA, NOT_SUPP, SEND_DATA -- */
-
+/* CLOSE, FIN_DATA, NOT_SUPP, SEND_DATA have no fixed part. */
 /* len: at most MSG_DATA_MAX, else the buffer turns bad. */
 void msg_add(struct buf *out, enum msg_cmd cmd, const void *data, size_t len);
 /*
@@ -106,8 +101,6 @@ void msg_add(struct buf *out, enum msg_cmd cmd, const void *data, size_t len);
 void msg_add_refusal(struct buf *out, const char *reason);
 /* The reason, malloc'ed and made printable; NULL: none was given. */
 char *msg_get_reason(const struct msg *m);
-
-/* ---- CLOSE_RESP ---------------------------------------------------------------- */
 
 /*
  * What an agent has sent. Ours says so in the data of CLOSE_RESP: "hyptrace",
@@ -123,13 +116,11 @@ struct msg_sent {
 	} * cpus;
 };
 
-/* For more CPUs than a message has room for (510) it tells nothing. */
+/* For more CPUs than a message has room for (510) it has no figures. */
 void msg_add_close_resp(struct buf *out, const struct msg_sent *s);
-/* 0; -ENODATA: it tells nothing; -EBADMSG or -ENOMEM. */
+/* 0; -ENODATA: it has no figures; -EBADMSG or -ENOMEM. */
 int msg_get_close_resp(const struct msg *m, struct msg_sent *s);
 void msg_sent_release(struct msg_sent *s);
-
-/* ---- TRACE_REQ ---------------------------------------------------------------- */
 
 #define MSG_FLAG_FIFOS 1u
 
@@ -144,8 +135,6 @@ void msg_add_trace_req(struct buf *out, const struct msg_trace_req *r);
 /* -EBADMSG or -ENOMEM; what r owns is the caller's to release on success only. */
 int msg_get_trace_req(const struct msg *m, struct msg_trace_req *r);
 void msg_trace_req_release(struct msg_trace_req *r);
-
-/* ---- TRACE_RESP ---------------------------------------------------------------- */
 
 #define MSG_PROTO_LEN 16
 #define MSG_CPUS_MAX  1024u
@@ -163,8 +152,6 @@ struct msg_trace_resp {
 void msg_add_trace_resp(struct buf *out, const struct msg_trace_resp *r);
 int msg_get_trace_resp(const struct msg *m, struct msg_trace_resp *r);
 void msg_trace_resp_release(struct msg_trace_resp *r);
-
-/* ---- TIME_SYNC ---------------------------------------------------------------- */
 
 #define MSG_SYNC_NONE "none" /* the protocol's name in requests */
 #define MSG_SYNC_PTP  "ptp"

@@ -117,20 +117,14 @@ int transport_parse(struct transport_addr *a, const char *text)
 
 const char *transport_text(const struct transport_addr *a, char *text, size_t len)
 {
-	switch (a->kind) {
-	case TRANSPORT_VSOCK:
-		if (a->cid == TRANSPORT_CID_ANY)
-			snprintf(text, len, "vsock:%u", a->port);
-		else
-			snprintf(text, len, "vsock:%u:%u", a->cid, a->port);
-		break;
-	case TRANSPORT_TCP:
-		snprintf(text, len, strchr(a->host, ':') ? "tcp:[%s]:%u" : "tcp:%s:%u", a->host, a->port);
-		break;
-	case TRANSPORT_UNIX:
+	if (a->kind == TRANSPORT_UNIX)
 		snprintf(text, len, "unix:%s", a->host);
-		break;
-	}
+	else if (a->kind == TRANSPORT_TCP)
+		snprintf(text, len, strchr(a->host, ':') ? "tcp:[%s]:%u" : "tcp:%s:%u", a->host, a->port);
+	else if (a->cid == TRANSPORT_CID_ANY)
+		snprintf(text, len, "vsock:%u", a->port);
+	else
+		snprintf(text, len, "vsock:%u:%u", a->cid, a->port);
 	return text;
 }
 
@@ -155,17 +149,14 @@ static int to_tcp(const struct transport_addr *a, union sock *s, socklen_t *len)
 static int to_sock(const struct transport_addr *a, union sock *s, socklen_t *len)
 {
 	memset(s, 0, sizeof(*s));
-	switch (a->kind) {
-	case TRANSPORT_VSOCK:
+	if (a->kind == TRANSPORT_TCP)
+		return to_tcp(a, s, len);
+	if (a->kind == TRANSPORT_VSOCK) {
 		s->vm.svm_family = AF_VSOCK;
 		s->vm.svm_cid = a->cid;
 		s->vm.svm_port = a->port;
 		*len = sizeof(s->vm);
 		return 0;
-	case TRANSPORT_TCP:
-		return to_tcp(a, s, len);
-	case TRANSPORT_UNIX:
-		break;
 	}
 	if (strlen(a->host) >= sizeof(s->un.sun_path))
 		return -ENAMETOOLONG;

@@ -132,9 +132,11 @@ int spans_hyp_exit(struct spans *s, const struct spot *at, int left, int vcpu)
 	if (vcpu > 0)
 		c->span.pid = vcpu;
 	ret = close_span(s, &c->span, at);
-	if (!ret && c->span.reason == HYP_GUEST_EXIT)
+	if (ret)
+		return ret;
+	if (c->span.reason == HYP_GUEST_EXIT)
 		c->guest_exit = s->n;
-	return ret;
+	return 0;
 }
 
 int spans_hyp_event(struct spans *s, const struct spot *at, int reason)

@@ -50,7 +50,7 @@ int spans_hyp_enter(struct spans *s, const struct spot *at, int reason, int vcpu
 int spans_hyp_exit(struct spans *s, const struct spot *at, int left, int vcpu);
 /*
  * Another event of the hypervisor, which happens between the two: the detail, and
- * the reason where the entry did not tell it.
+ * the reason where the entry has none.
  */
 int spans_hyp_event(struct spans *s, const struct spot *at, int reason);
 /*
@@ -73,6 +73,7 @@ int spans_hypertrace(struct spans *s, const struct spot *at, uint64_t source, ui
 
 /* ---- spans, after the last event ------------------------------------------------- */
 
+/* Sorts them: nothing is added afterwards. 0 or -ENOMEM. */
 int spans_finish(struct spans *s);
 size_t spans_count(const struct spans *s, enum span_kind kind);
 /* The hypervisor's, sorted by start, which do not overlap. *v is owned by s. */

@@ -118,6 +118,31 @@ wrong=$(grep -oE '\]\([^)#]+\)' README.md | tr -d '])(' | grep -v '^http' | whil
 done)
 is "$wrong" "" "the files that the README links to are there"
 
+# ---- the code -------------------------------------------------------------------------
+
+# What stands in backquotes in the documents for developers is in the tree.
+for text in Documentation/architecture.md CONTRIBUTING.md; do
+	wrong=$(grep -oE '`[a-z][a-z0-9_./-]*/[a-z0-9_.-]+`' "$text" | tr -d '`' | grep -vE '^(build|remotes|instances)' | sort -u |
+		while read -r name; do
+			ls -d "$name" "lib/$name" "$name".[ch] "lib/$name".[ch] 2>/dev/null | grep -q . || echo "$name"
+		done)
+	is "$wrong" "" "$text names files that are there"
+	wrong=$(grep -oE '`[a-z_0-9]+\(\)`' "$text" | tr -d '`()' | sort -u | while read -r name; do
+		grep -qrE "^[a-z].*\b$name\(" lib cmd agent || echo "$name"
+	done)
+	is "$wrong" "" "$text names functions that are there"
+	wrong=$(grep -oE '\]\([^)#]+\)' "$text" | tr -d '])(' | while read -r file; do
+		[ -e "$(dirname "$text")/$file" ] || echo "$file"
+	done)
+	is "$wrong" "" "the files that $text links to are there"
+done
+# a journey: file after file, at most five
+is "$(awk '/^### /{ n = 0 } /^\| [0-9] \| `/ && ++n > 5' Documentation/architecture.md)" "" "no journey opens more than five files"
+while read -r file function; do
+	grep -qE "^[a-z].*\b$function\(" "$file"
+	ok $? "$file has $function()"
+done < <(sed -nE 's/^\| [0-9] \| `([^`]*)` \| `([a-z_0-9]+)\(\)`.*/\1 \2/p' Documentation/architecture.md)
+
 # ---- hostile peers -------------------------------------------------------------------------
 
 for side in recorder agent; do

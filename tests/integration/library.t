@@ -32,6 +32,17 @@ is "$(nm -D --defined-only "$root/usr/lib/libhyptrace.so" | sed 's/.* //' | grep
 is "$(nm -D --defined-only "$root/usr/lib/libhyptrace.so" | sed 's/.* //' | sort)" \
 	"$(grep -v typedef include/hyptrace.h | grep -oE '\bhyptrace_[a-z_]+\(' | tr -d '(' | sort -u)" "it exports what the header has"
 
+if command -v groff >/dev/null; then
+	is "$(groff -man -ww -z -Tutf8 "$page" 2>&1)" "" "groff has nothing to say about the man page"
+else
+	skip 1 "no groff"
+fi
+is "$(man -l -E UTF-8 "$page" 2>&1 >/dev/null)" "" "man shows it"
+for call in $(grep -v typedef include/hyptrace.h | grep -oE '\bhyptrace_[a-z_]+\(' | tr -d '('); do
+	grep -q "^\.BI \".* \**$call(" "$page"
+	ok $? "its SYNOPSIS has $call" || diag "$(grep -n "$call" "$page")"
+done
+
 # ---- the example --------------------------------------------------------------------
 
 sed -n '/^\.EX/,/^\.EE/p' "$page" | sed '/^\.E[XE]/d; /^\$/d; s/\\-/-/g; s/\\e/\\/g' >"$tmp/events.c"

@@ -6,10 +6,12 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "util/array.h"
 #include "util/base.h"
 
 static void test_cursor(void **state)
@@ -137,13 +139,82 @@ static void test_files(void **state)
 	close(fd);
 }
 
+static void test_files_at_offset(void **state)
+{
+	char got[8] = "";
+	int fd = memfd_create("offset", MFD_CLOEXEC), dir = open("/", O_RDONLY | O_DIRECTORY);
+
+	assert_int_equal(pwrite_all(fd, "abcdef", 6, 2), 0);
+	assert_int_equal(pread_all(fd, got, 4, 3), 4);
+	assert_string_equal(got, "bcde");
+	assert_int_equal(pread_all(fd, got, sizeof(got), 6), 2); /* short at the end */
+	assert_int_equal(pread_all(fd, got, 1, 100), 0);
+	assert_int_equal(lseek(fd, 0, SEEK_CUR), 0); /* its place has not moved */
+	assert_int_equal(pread_all(dir, got, 1, 0), -EISDIR);
+	assert_int_equal(pwrite_all(dir, got, 1, 0), -EBADF);
+	close(fd);
+	close(dir);
+}
+
+static void test_lexing(void **state)
+{
+	struct cursor c = cursor_at(" \t\r\n{x", 6);
+	struct buf b = { 0 };
+
+	cursor_blanks(&c);
+	assert_false(cursor_accept(&c, 'x'));
+	assert_int_equal(cursor_peek(&c), '{');
+	assert_true(cursor_accept(&c, '{'));
+	assert_true(cursor_accept(&c, 'x'));
+	assert_int_equal(cursor_peek(&c), -1);
+	assert_false(cursor_accept(&c, 'x'));
+	cursor_blanks(&c);
+	assert_false(c.bad);
+	assert_int_equal(hex_value('0'), 0);
+	assert_int_equal(hex_value('a'), 10);
+	assert_int_equal(hex_value('F'), 15);
+	assert_int_equal(hex_value('g'), -1);
+	assert_int_equal(hex_value('@'), -1);
+	buf_add_utf8(&b, 'a');
+	buf_add_utf8(&b, 0xe4);
+	buf_add_utf8(&b, 0x20ac);
+	buf_add_utf8(&b, 0x1f600);
+	assert_string_equal(buf_str(&b), "a\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80");
+	buf_release(&b);
+}
+
+static bool below(const void *entry, const void *key)
+{
+	return *(const int *)entry < *(const int *)key;
+}
+
+static void test_array(void **state)
+{
+	int *v = NULL;
+
+	for (int i = 0; i < 100; i++) {
+		v = array_grow(v, (size_t)i, sizeof(*v));
+		assert_non_null(v);
+		v[i] = 2 * i;
+	}
+	for (int key = -1; key <= 200; key++) {
+		size_t at = array_lower_bound(v, 100, sizeof(*v), below, &key);
+
+		assert_true(at == 100 || v[at] >= key);
+		assert_true(at == 0 || v[at - 1] < key);
+	}
+	assert_int_equal(array_lower_bound(NULL, 0, sizeof(*v), below, &(int){ 1 }), 0);
+	free(v);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cursor),	cmocka_unit_test(test_cursor_end),
 		cmocka_unit_test(test_lines),	cmocka_unit_test(test_buf),
 		cmocka_unit_test(test_numbers), cmocka_unit_test(test_strlist),
-		cmocka_unit_test(test_files),
+		cmocka_unit_test(test_files),	cmocka_unit_test(test_files_at_offset),
+		cmocka_unit_test(test_lexing),	cmocka_unit_test(test_array),
 	};
 
 	return cmocka_run_group_tests_name("base", tests, NULL, NULL);

@@ -2,6 +2,7 @@
 /* Records of several files by time, and what their options make of the times. */
 #include "dat-fixture.h"
 
+#include "read/inputs.h"
 #include "read/merge.h"
 
 struct opened {
@@ -301,6 +302,50 @@ static void test_wrong_shift(void **state)
 	close_files(&o);
 }
 
+/* A guest's times are wrong by no more than the bounds beside its offsets, and unbounded beyond. */
+static void test_bounds(void **state)
+{
+	static const struct offset_knot knots[] = { { 1000, 50, 1, 0 },
+						    { 2000, 60, 1, 0 },
+						    { 3000, 70, 1, 0 } };
+	static const uint64_t bounds[] = { 5, 9, 2 };
+	struct filetime t = { 0 };
+
+	assert_int_equal(filetime_bound(&t, 1000), UINT64_MAX);
+	assert_int_equal(offset_shift_fill(&t.shift, 1, 2, knots, 3), 0);
+	assert_int_equal(filetime_bound(&t, 1500), UINT64_MAX); /* of stock: no bounds */
+	assert_int_equal(offset_shift_set_bounds(&t.shift, bounds, 3, "hyp windows", "hard"), 0);
+	assert_int_equal(filetime_bound(&t, 999), UINT64_MAX);
+	assert_int_equal(filetime_bound(&t, 1000), 5);
+	assert_int_equal(filetime_bound(&t, 1001), 9);
+	assert_int_equal(filetime_bound(&t, 2500), 9);
+	assert_int_equal(filetime_bound(&t, 3000), 2);
+	assert_int_equal(filetime_bound(&t, 3001), UINT64_MAX);
+	filetime_release(&t);
+	assert_int_equal(offset_shift_fill(&t.shift, 1, 1, knots, 1), 0);
+	assert_int_equal(offset_shift_set_bounds(&t.shift, bounds, 1, "ping", "ping"), 0);
+	assert_int_equal(filetime_bound(&t, 1000), 5);
+	filetime_release(&t);
+}
+
+/* A file is read though one of its guests has no name that makes sense. */
+static void test_wrong_guest(void **state)
+{
+	struct fixture *x = *state;
+	char msg[1024] = "", *path = x->path;
+	struct log log = { print_log, msg };
+	struct inputs in;
+
+	add_buffer(x, "", 4096, 1);
+	dat_options_add(&x->options, DAT_GUEST, "x", 1);
+	dat_from_spool(x);
+	assert_int_equal(write_dat(x), 0);
+	assert_int_equal(inputs_open(&in, &path, 1, 0, &log), 0);
+	assert_non_null(strstr(msg, "one of its GUEST options makes no sense"));
+	assert_int_equal(in.v[0].n_guests, 0);
+	inputs_release(&in);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -310,6 +355,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_damage, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_times, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_wrong_shift, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_wrong_guest, setup, teardown),
+		cmocka_unit_test(test_bounds),
 	};
 
 	return cmocka_run_group_tests_name("merge", tests, NULL, NULL);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Finds tracefs, and mounts it where it is not. */
-#include "tracefs/mount.h"
+/* The tracing directory: where it is, and how many CPUs it has. */
+#include "tracefs/dir.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -104,4 +105,17 @@ char *tracefs_dir(const char *given, const struct log *log)
 			     " as root)");
 	free(dir);
 	return NULL;
+}
+
+unsigned int tracefs_cpus(int dirfd, const char *path)
+{
+	struct strlist names = { 0 };
+	unsigned int n = 0, cpu;
+
+	read_dir_at(dirfd, path, &names);
+	for (size_t i = 0; i < names.n; i++)
+		if (sscanf(names.v[i], "cpu%u", &cpu) == 1 && cpu + 1 > n)
+			n = cpu + 1;
+	strlist_release(&names);
+	return n;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#ifndef HYPTRACE_MOUNT_H
-#define HYPTRACE_MOUNT_H
+#ifndef HYPTRACE_TRACEFS_DIR_H
+#define HYPTRACE_TRACEFS_DIR_H
 
 #include "util/base.h"
 
@@ -17,5 +17,8 @@ char *tracefs_dir(const char *given, const struct log *log);
  * out of memory.
  */
 char *tracefs_mounted(const char *mountinfo, size_t len);
+
+/* CPUs with a directory in a buffer's per_cpu (path), which are all possible ones; 0: none. */
+unsigned int tracefs_cpus(int dirfd, const char *path);
 
 #endif
