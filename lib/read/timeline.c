@@ -125,11 +125,13 @@ void timeline_close(struct timeline *t)
 
 const char *timeline_comm(const struct timeline_record *r)
 {
-	if (!r->pid)
-		return "<idle>";
-	if (r->pid < 0 || !tep_is_pid_registered(r->in->tep, r->pid))
+	const char *comm;
+
+	if (r->pid < 0)
 		return NULL;
-	return tep_data_comm_from_pid(r->in->tep, r->pid);
+	comm = tep_data_comm_from_pid(r->in->tep, r->pid);
+	/* what libtraceevent calls tasks that it does not have; some may be called so */
+	return strcmp(comm, "<...>") || tep_is_pid_registered(r->in->tep, r->pid) ? comm : NULL;
 }
 
 bool timeline_number(const struct timeline_record *r, const char *field, uint64_t *out)
