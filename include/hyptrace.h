@@ -134,7 +134,8 @@ const char *hyptrace_text(struct hyptrace *h);
  * hyptrace_sync - compute the offset of each guest's clock, as `hyptrace sync` does
  *
  * The first file is the host's. A guest whose offset can be computed gets it in place of
- * what its file says; iteration begins anew, with times and bounds by it.
+ * what its file says, also with HYPTRACE_RAW_TIMES; iteration begins anew, with times and
+ * bounds by it.
  */
 int hyptrace_sync(struct hyptrace *h);
 
