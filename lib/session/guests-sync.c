@@ -176,7 +176,7 @@ out:
 	return ret;
 }
 
-/* The counter method, "exact" to users. */
+/* The counter method. */
 static int by_counter(const struct guest_clock *c, struct sync_result *out)
 {
 	const struct counter_threads threads = { c->vcpus, c->n_vcpus };

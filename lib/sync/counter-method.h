@@ -7,7 +7,7 @@
 #include "sync/evidence.h"
 
 /*
- * The counter method ("exact" to users): a guest's counter is the host's less CNTVOFF, without any
+ * The counter method: a guest's counter is the host's less CNTVOFF, without any
  * drift; snapshots on both sides tie the trace clocks to their counters. Pure:
  * logs in, a sync_result out. Documentation/clock-sync.md has the maths.
  */

@@ -41,7 +41,7 @@ struct sync_band {
 
 struct sync_result {
 	enum sync_class class; /* the worst of the knots' */
-	const char *method;    /* "exact", "hyp windows", "kvm windows", "ping", "none" */
+	const char *method;    /* "counter", "hyp windows", "kvm windows", "ping", "none" */
 	struct sync_knot *knots;
 	size_t n_knots;
 	size_t *cuts; /* knots that begin a new piece: the offset jumps there */
