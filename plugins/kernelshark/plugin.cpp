@@ -76,12 +76,12 @@ void draw_cpu(KsCppArgV *argv, const struct scan *scan, int sd, int cpu)
 	draw_spans(argv, v, n);
 }
 
-void draw(struct kshark_cpp_argv *argv_c, int sd, int val, int action);
+void draw_graph(struct kshark_cpp_argv *argv_c, int sd, int val, int action);
 
 bool has_handler(const struct kshark_data_stream *stream)
 {
 	for (const struct kshark_draw_handler *h = stream->draw_handlers; h; h = h->next)
-		if (h->draw_func == draw)
+		if (h->draw_func == draw_graph)
 			return true;
 	return false;
 }
@@ -108,11 +108,11 @@ void adopt(struct kshark_context *ctx)
 {
 	for_each_stream(ctx, [](struct kshark_data_stream *s) {
 		if (!has_handler(s) && !is_listed(s))
-			kshark_register_draw_handler(s, draw);
+			kshark_register_draw_handler(s, draw_graph);
 	});
 }
 
-void draw(struct kshark_cpp_argv *argv_c, int sd, int val, int action)
+void draw_graph(struct kshark_cpp_argv *argv_c, int sd, int val, int action)
 {
 	KsCppArgV *argv = KS_ARGV_TO_CPP(argv_c);
 	const struct scan *scan = scan_now(argv->_histo);
@@ -139,7 +139,7 @@ void leave()
 	if (ctx)
 		for_each_stream(ctx, [](struct kshark_data_stream *s) {
 			if (has_handler(s))
-				kshark_unregister_draw_handler(s, draw);
+				kshark_unregister_draw_handler(s, draw_graph);
 		});
 	scan_free(current);
 	current = nullptr;
@@ -151,7 +151,7 @@ int kshark_data_plugin_initializer(struct kshark_data_stream *stream)
 	if (is_user(stream->stream_id))
 		return 1;
 	users.push_back(stream->stream_id);
-	kshark_register_draw_handler(stream, draw);
+	kshark_register_draw_handler(stream, draw_graph);
 	return 1;
 }
 
@@ -163,7 +163,7 @@ int kshark_data_plugin_deinitializer(struct kshark_data_stream *stream)
 	if (!is_user(stream->stream_id))
 		return 0;
 	users.erase(std::find(users.begin(), users.end(), stream->stream_id));
-	kshark_unregister_draw_handler(stream, draw);
+	kshark_unregister_draw_handler(stream, draw_graph);
 	if (users.empty())
 		leave();
 	return 1;
