@@ -46,7 +46,7 @@ struct serving {
 
 /*
  * From the request to a buffer that is ready to start. On failure *why (may
- * stay NULL) tells the recorder what was wrong; what was changed is for
+ * stay NULL) says to the recorder what was wrong; what was changed is for
  * serving_put_back.
  */
 int serving_prepare(struct serving *s, char **why);

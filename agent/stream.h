@@ -20,7 +20,7 @@ struct streams_opts {
 	uint64_t sleep_us;   /* between reads; 0: as data comes */
 	int64_t timeout_ms;  /* for the connection, and for each page to be taken */
 	int cancel_fd;	     /* readable: give up at once */
-	int failed_fd;	     /* an eventfd that tells that one CPU's connection is over */
+	int failed_fd;	     /* an eventfd: readable once one CPU's connection is over */
 	int ready_fd;	     /* an eventfd to which each CPU adds 1 when it can send */
 	const struct log *log;
 };
