@@ -42,7 +42,7 @@ is "$output" 1 "it is still on"
 
 run 'cd $(mktemp -d) && chmod 777 . && setpriv --reuid 65534 --clear-groups hyptrace record -B hyp -o user.dat -- true
 	s=$?; ls; exit $s'
-refused "cannot read /sys/kernel/tracing: Permission denied \(root is needed\)" "only root can: that is said"
+refused "cannot open '/sys/kernel/tracing': Permission denied \(root is needed\)" "only root can: that is said"
 is "$output" "" "no file, no spool"
 
 # ---- kill -9 ------------------------------------------------------------------------------
