@@ -50,10 +50,10 @@ struct tep_plugin_option TEP_PLUGIN_OPTIONS[] = {
 static struct {
 	bool read;
 	unsigned int users;
-	struct hcall_names *hcalls;
-	struct symbols *symbols;
+	struct numbered hcalls;
+	struct symbols symbols;
 	uint64_t symbols_offset;
-	struct hyp_formats *formats;
+	struct numbered formats;
 } files;
 
 static const char *hyp_option(int i)
@@ -156,7 +156,7 @@ static void print_hcall(struct trace_seq *s, struct view *v)
 	const char *name;
 
 	read_options();
-	name = hcall_name(files.hcalls, id);
+	name = hcall_name(&files.hcalls, id);
 	if (!name)
 		name = print_symbol(v->event, "id", id);
 	trace_seq_printf(s, "id=%u invalid=%u", id, (unsigned int)view_u64(v, "invalid"));
@@ -273,7 +273,7 @@ static void put_symbol(struct trace_seq *s, struct view *v, uint64_t addr)
 	const char *name;
 
 	read_options();
-	name = symbols_find(files.symbols, addr + files.symbols_offset, &offset);
+	name = symbols_find(&files.symbols, addr + files.symbols_offset, &offset);
 	if (!name) {
 		name = tep_find_function(v->event->tep, addr);
 		offset = addr - tep_find_function_address(v->event->tep, addr);
@@ -301,7 +301,7 @@ static void put_message(struct trace_seq *s, uint64_t id, const uint64_t *args, 
 	struct buf b = { 0 };
 
 	read_options();
-	fmt = hyp_format(files.formats, id);
+	fmt = numbered_get(&files.formats, id);
 	if (fmt) {
 		hyp_format_print(fmt, args, n, &b);
 		if (buf_str(&b))
@@ -387,9 +387,9 @@ int TEP_PLUGIN_UNLOADER(struct tep_handle *tep)
 	}
 	if (--files.users)
 		return 0;
-	hcall_names_free(files.hcalls);
-	symbols_free(files.symbols);
-	hyp_formats_free(files.formats);
+	numbered_release(&files.hcalls);
+	symbols_release(&files.symbols);
+	numbered_release(&files.formats);
 	memset(&files, 0, sizeof(files));
 	return 0;
 }

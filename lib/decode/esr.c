@@ -95,33 +95,6 @@ const char *esr_fault(unsigned int fsc)
 	return fsc < ARRAY_SIZE(faults) ? faults[fsc] : NULL;
 }
 
-bool esr_abort(uint64_t esr, struct esr_abort *a)
-{
-	unsigned int ec = esr_ec(esr);
-	bool data = ec == EC_DABT_LOW || ec == EC_DABT_CUR;
-
-	*a = (struct esr_abort){ 0 };
-	if (!data && ec != EC_IABT_LOW && ec != EC_IABT_CUR)
-		return false;
-	a->fetch = !data;
-	a->write = data && bit(esr, 6);
-	a->lower = ec == EC_IABT_LOW || ec == EC_DABT_LOW;
-	a->fsc = bits(esr, 5, 0);
-	a->fault_known = esr_fault(a->fsc) != NULL;
-	a->far_valid = !(a->fsc == 0x10 && bit(esr, 10)); /* FnV: of external aborts only */
-	a->external = bit(esr, 9);
-	a->s1ptw = bit(esr, 7);
-	a->cache = data && bit(esr, 8);
-	if (data && bit(esr, 24)) {
-		a->size = 1u << bits(esr, 23, 22);
-		a->sign_extend = bit(esr, 21);
-		a->reg = bits(esr, 20, 16);
-		a->wide = bit(esr, 15);
-		a->acqrel = bit(esr, 14);
-	}
-	return true;
-}
-
 struct line {
 	char *p;
 	size_t left;
@@ -151,26 +124,29 @@ static void esr_put_reg(struct line *l, bool wide, unsigned int reg)
 		esr_put(l, "%c%u", wide ? 'x' : 'w', reg);
 }
 
-static void abort_text(struct line *l, const struct esr_abort *a)
+static void abort_text(struct line *l, uint64_t esr, bool data)
 {
-	esr_put(l, "%s", a->fetch ? "fetch" : a->write ? "write" : "read");
-	if (a->size) {
-		esr_put(l, " of %u byte%s %s ", a->size, a->size > 1 ? "s" : "", a->write ? "from" : "to");
-		esr_put_reg(l, a->wide, a->reg);
+	unsigned int fsc = bits(esr, 5, 0), size = 1u << bits(esr, 23, 22);
+	bool described = data && bit(esr, 24), write = data && bit(esr, 6);
+
+	esr_put(l, "%s", !data ? "fetch" : write ? "write" : "read");
+	if (described) {
+		esr_put(l, " of %u byte%s %s ", size, size > 1 ? "s" : "", write ? "from" : "to");
+		esr_put_reg(l, bit(esr, 15), bits(esr, 20, 16));
 	}
-	if (a->fault_known)
-		esr_put(l, ", %s", esr_fault(a->fsc));
+	if (esr_fault(fsc))
+		esr_put(l, ", %s", esr_fault(fsc));
 	else
-		esr_put(l, ", fault status 0x%02x", a->fsc);
-	if (a->s1ptw)
+		esr_put(l, ", fault status 0x%02x", fsc);
+	if (bit(esr, 7))
 		esr_put(l, ", on a stage 1 walk");
-	if (a->cache)
+	if (data && bit(esr, 8))
 		esr_put(l, ", cache maintenance");
-	if (a->sign_extend)
+	if (described && bit(esr, 21))
 		esr_put(l, ", sign-extended");
-	if (a->acqrel)
+	if (described && bit(esr, 14))
 		esr_put(l, ", acquire/release");
-	if (!a->far_valid)
+	if (fsc == 0x10 && bit(esr, 10)) /* FnV: of external aborts only */
 		esr_put(l, ", FAR not valid");
 }
 
@@ -237,19 +213,20 @@ static void other_text(struct line *l, uint64_t esr)
 
 const char *esr_text(uint64_t esr, char *out, size_t size)
 {
-	const char *name = esr_ec_name(esr_ec(esr));
+	unsigned int ec = esr_ec(esr);
+	bool data = ec == EC_DABT_LOW || ec == EC_DABT_CUR;
+	const char *name = esr_ec_name(ec);
 	struct line l = { out, size };
-	struct esr_abort a;
 	char *iss;
 
 	if (name)
 		esr_put(&l, "%s ", name);
 	else
-		esr_put(&l, "EC 0x%02x ", esr_ec(esr));
+		esr_put(&l, "EC 0x%02x ", ec);
 	iss = l.p;
-	if (esr_abort(esr, &a))
-		abort_text(&l, &a);
-	else if (esr_ec(esr) == EC_SYS64)
+	if (data || ec == EC_IABT_LOW || ec == EC_IABT_CUR)
+		abort_text(&l, esr, data);
+	else if (ec == EC_SYS64)
 		sys64_text(&l, esr);
 	else
 		other_text(&l, esr);

@@ -23,26 +23,6 @@ const char *esr_ec_name(unsigned int ec);
 /* The fault status of an abort: "level 2 translation fault"; NULL: reserved. */
 const char *esr_fault(unsigned int fsc);
 
-struct esr_abort {
-	bool fetch, write; /* neither: a read */
-	bool lower;	   /* from a lower exception level */
-	unsigned int fsc;
-	bool fault_known; /* FSC leaves the fields below as they are */
-	bool far_valid;
-	bool external; /* EA */
-	bool cache;    /* CM: by a cache maintenance instruction */
-	bool s1ptw;    /* on a stage 2 walk for a stage 1 walk */
-	/* of a data access that the syndrome describes, else size is 0 */
-	unsigned int size; /* bytes */
-	unsigned int reg;  /* 31 is the zero register */
-	bool wide;	   /* x rather than w */
-	bool sign_extend;
-	bool acqrel;
-};
-
-/* False: not an instruction or data abort. */
-bool esr_abort(uint64_t esr, struct esr_abort *a);
-
 #define ESR_TEXT_MAX 224 /* bytes that esr_text needs at most */
 
 /*

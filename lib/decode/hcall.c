@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Names of the host's hypercalls, out of a kernel's BTF or a text. */
 #include "decode/hcall.h"
-#include "decode/numbered.h"
 
 #include <ctype.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define ID_MAX	      4095
@@ -14,38 +12,25 @@
 #define ENUM_NAME     "__kvm_host_smccc_func"
 #define SMCCC_FUNC_ID 0xc6000000u /* fast, SMC64, vendor hypervisor */
 
-struct hcall_names {
-	struct numbered names;
-};
-
-void hcall_names_free(struct hcall_names *h)
-{
-	if (!h)
-		return;
-	numbered_release(&h->names);
-	free(h);
-}
-
-const char *hcall_name(const struct hcall_names *h, uint32_t id)
+const char *hcall_name(const struct numbered *names, uint32_t id)
 {
 	if ((id & 0xffff0000) == SMCCC_FUNC_ID)
 		id &= 0xffff;
-	return h ? numbered_get(&h->names, id) : NULL;
+	return numbered_get(names, id);
 }
 
-static bool is_name(const char *s, size_t len)
+static bool is_name(const char *s)
 {
-	for (size_t i = 0; i < len; i++)
-		if (!isalnum((unsigned char)s[i]) && s[i] != '_' && s[i] != '.')
-			return false;
-	return len && len <= NAME_LEN_MAX;
+	size_t len = 0;
+
+	while (isalnum((unsigned char)s[len]) || s[len] == '_' || s[len] == '.')
+		len++;
+	return len && len <= NAME_LEN_MAX && !s[len];
 }
 
-static int hcall_add(struct hcall_names *h, uint64_t id, const char *name)
+static int hcall_add(struct numbered *names, uint64_t id, const char *name)
 {
-	size_t len = strlen(name);
-
-	return id > ID_MAX || !is_name(name, len) ? -EBADMSG : numbered_set(&h->names, id, name, len);
+	return id > ID_MAX || !is_name(name) ? -EBADMSG : numbered_set(names, id, name);
 }
 
 static int hcall_line(void *names, char *line)
@@ -129,10 +114,10 @@ static const char *function_name(const char *name)
 	return NULL;
 }
 
-static int add_enum(struct hcall_names *h, struct btf *b, struct cursor c, size_t vlen, bool wide)
+static int add_enum(struct numbered *names, struct btf *b, struct cursor c, size_t vlen, bool wide)
 {
 	/* 0 is a #define of the kernel, not in the enum */
-	int ret = hcall_add(h, 0, "__kvm_hyp_init");
+	int ret = hcall_add(names, 0, "__kvm_hyp_init");
 
 	for (size_t i = 0; i < vlen && !ret; i++) {
 		const char *name = btf_string(b, cursor_u32(&c));
@@ -143,12 +128,12 @@ static int add_enum(struct hcall_names *h, struct btf *b, struct cursor c, size_
 		if (c.bad || !name)
 			return -EBADMSG;
 		name = function_name(name);
-		ret = name ? hcall_add(h, value, name) : 0;
+		ret = name ? hcall_add(names, value, name) : 0;
 	}
 	return ret;
 }
 
-static int parse_btf(struct hcall_names *h, const void *data, size_t len)
+static int parse_btf(struct numbered *names, const void *data, size_t len)
 {
 	struct btf b;
 	int ret = btf_open(&b, data, len);
@@ -168,27 +153,22 @@ static int parse_btf(struct hcall_names *h, const void *data, size_t len)
 			return -EBADMSG;
 		name = btf_string(&b, name_off);
 		if ((kind == KIND_ENUM || kind == KIND_64) && name && !strcmp(name, ENUM_NAME))
-			return add_enum(h, &b, entries, vlen, kind == KIND_64);
+			return add_enum(names, &b, entries, vlen, kind == KIND_64);
 	}
 	return -ENOENT;
 }
 
-int hcall_names_parse(const void *data, size_t len, struct hcall_names **out)
+int hcall_names_parse(const void *data, size_t len, struct numbered *out)
 {
-	struct hcall_names *h = calloc(1, sizeof(*h));
 	struct cursor c = cursor_at(data, len);
 	int ret;
 
-	*out = NULL;
-	if (!h)
-		return -ENOMEM;
+	*out = (struct numbered){ 0 };
 	if (cursor_u16(&c) == BTF_MAGIC)
-		ret = parse_btf(h, data, len);
+		ret = parse_btf(out, data, len);
 	else
-		ret = text_lines(data, len, true, hcall_line, h, NULL) ?: h->names.n ? 0 : -EBADMSG;
+		ret = text_lines(data, len, true, hcall_line, out, NULL) ?: out->n ? 0 : -EBADMSG;
 	if (ret)
-		hcall_names_free(h);
-	else
-		*out = h;
+		numbered_release(out);
 	return ret;
 }

@@ -2,7 +2,7 @@
 #ifndef HYPTRACE_HCALL_H
 #define HYPTRACE_HCALL_H
 
-#include "util/base.h"
+#include "decode/numbered.h"
 
 /*
  * Names of the hypercalls that the host makes to pKVM (the event host_hcall).
@@ -14,18 +14,12 @@
  *  - or text: lines "NUMBER NAME", numbers as in C, '#' starts a comment.
  */
 
-struct hcall_names; /* opaque, read-only once made */
-
 /*
  * From the bytes of a file, which are copied. -EBADMSG: neither of the two, or
- * damaged; -ENOENT: a BTF without that enum; -ENOMEM.
+ * damaged; -ENOENT: a BTF without that enum; -ENOMEM. On error *out is empty.
  */
-int hcall_names_parse(const void *data, size_t len, struct hcall_names **out);
-void hcall_names_free(struct hcall_names *h);
-/*
- * The name, owned by h; NULL: unknown number, or h is NULL. The whole function id
- * (0xc6000000 + number) serves as well.
- */
-const char *hcall_name(const struct hcall_names *h, uint32_t id);
+int hcall_names_parse(const void *data, size_t len, struct numbered *out);
+/* The name, owned by `names`, or NULL. The whole function id (0xc6000000 + number) serves as well. */
+const char *hcall_name(const struct numbered *names, uint32_t id);
 
 #endif

@@ -1,56 +1,34 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The hypervisor's printk: formats by number, and a record's arguments put into one. */
 #include "decode/hyp-printk.h"
-#include "decode/numbered.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define ID_MAX	  65535
 #define WIDTH_MAX 99
 
-struct hyp_formats {
-	struct numbered formats;
-};
-
-void hyp_formats_free(struct hyp_formats *f)
-{
-	if (!f)
-		return;
-	numbered_release(&f->formats);
-	free(f);
-}
-
-const char *hyp_format(const struct hyp_formats *f, uint64_t id)
-{
-	return f ? numbered_get(&f->formats, id) : NULL;
-}
-
 static int format_line(void *formats, char *line)
 {
 	char *fmt = line + strcspn(line, " \t");
-	struct hyp_formats *f = formats;
 	uint64_t id;
 
 	if (!*fmt)
 		return -EBADMSG;
 	*fmt++ = 0;
-	if (parse_u64(line, &id) || id > ID_MAX)
-		return -EBADMSG;
-	return numbered_set(&f->formats, id, fmt, strlen(fmt));
+	return parse_u64(line, &id) || id > ID_MAX ? -EBADMSG : numbered_set(formats, id, fmt);
 }
 
-int hyp_formats_parse(const void *data, size_t len, struct hyp_formats **out)
+int hyp_formats_parse(const void *data, size_t len, struct numbered *out)
 {
-	struct hyp_formats *f = calloc(1, sizeof(*f));
-	int ret = f ? text_lines(data, len, false, format_line, f, NULL) : -ENOMEM;
+	int ret;
 
-	*out = ret ? NULL : f;
+	*out = (struct numbered){ 0 };
+	ret = text_lines(data, len, false, format_line, out, NULL);
 	if (ret)
-		hyp_formats_free(f);
+		numbered_release(out);
 	return ret;
 }
 

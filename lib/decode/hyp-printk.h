@@ -2,19 +2,16 @@
 #ifndef HYPTRACE_HYP_PRINTK_H
 #define HYPTRACE_HYP_PRINTK_H
 
-#include "util/base.h"
+#include "decode/numbered.h"
 
 /*
  * The hypervisor's own printk: a record holds the number of a format and its
  * arguments; no file in tracefs gives the formats, so a text file does: lines
  * "NUMBER FORMAT", a '#' at the start makes a comment.
  */
-struct hyp_formats; /* opaque */
 
-int hyp_formats_parse(const void *data, size_t len, struct hyp_formats **out); /* -EBADMSG, -ENOMEM */
-void hyp_formats_free(struct hyp_formats *f);
-/* NULL: unknown, or f is NULL */
-const char *hyp_format(const struct hyp_formats *f, uint64_t id);
+/* -EBADMSG, -ENOMEM: *out is empty. */
+int hyp_formats_parse(const void *data, size_t len, struct numbered *out);
 
 /*
  * Appends the text. Integer conversions and %c and %p take the next argument,

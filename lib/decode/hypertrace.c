@@ -3,57 +3,28 @@
 #include "decode/hypertrace.h"
 
 #include <ctype.h>
-#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
-#define WORD_MAX 32
+#define BLANKS " \t\n\v\f\r"
 
-/* The next word of the line; its length is 0 at the end. */
-static size_t next_word(const char **p, const char *end, const char **w)
-{
-	while (*p < end && isspace((unsigned char)**p))
-		(*p)++;
-	*w = *p;
-	while (*p < end && !isspace((unsigned char)**p))
-		(*p)++;
-	return (size_t)(*p - *w);
-}
-
-static bool word_number(const char *s, size_t len, uint64_t *out)
-{
-	char text[WORD_MAX];
-
-	if (!len || len >= sizeof(text))
-		return false;
-	memcpy(text, s, len);
-	text[len] = 0;
-	return parse_u64(text, out) == 0;
-}
-
-/* "arg3" is 3; 0: not of that form. */
-static uint64_t arg_number(const char *s, size_t len)
+/* Arguments come in order: what follows a gap is not an event that we know. */
+static bool set_key(struct hypertrace_event *e, const char *key, uint64_t value)
 {
 	uint64_t n;
 
-	if (len <= 3 || memcmp(s, "arg", 3) || !word_number(s + 3, len - 3, &n))
-		return 0;
-	return n;
-}
-
-/* Arguments come in order: what follows a gap is not an event that we know. */
-static bool set_key(struct hypertrace_event *e, const char *key, size_t len, uint64_t value)
-{
-	if (len == 3 && !memcmp(key, "cpu", 3)) {
+	if (!strcmp(key, "cpu")) {
 		e->has_cpu = true;
 		e->cpu = value;
 		return true;
 	}
-	if (len == 6 && !memcmp(key, "client", 6)) {
+	if (!strcmp(key, "client")) {
 		e->has_client = true;
 		e->client = value;
 		return true;
 	}
-	if (e->n_args == HYPERTRACE_ARGS_MAX || arg_number(key, len) != e->n_args + 1)
+	if (e->n_args == HYPERTRACE_ARGS_MAX || strncmp(key, "arg", 3) || parse_u64(key + 3, &n) ||
+	    n != e->n_args + 1)
 		return false;
 	e->arg[e->n_args++] = value;
 	return true;
@@ -76,23 +47,32 @@ static const char *name_in_line(const char *line, size_t len)
 	return isspace((unsigned char)p[name]) ? p : NULL;
 }
 
-bool hypertrace_line_parse(const char *line, size_t len, struct hypertrace_event *out)
+/* "cpu=0x10 arg1=2 ...": cuts the text up. */
+static bool event_keys(struct hypertrace_event *e, char *text)
 {
-	const char *p = name_in_line(line, len), *end = line + len, *w;
-	size_t n;
+	char *save = NULL;
 
-	*out = (struct hypertrace_event){ 0 };
-	if (!p)
-		return false;
-	p += strlen(HYPERTRACE_EVENT);
-	while ((n = next_word(&p, end, &w))) {
-		const char *eq = memchr(w, '=', n);
+	for (char *w = strtok_r(text, BLANKS, &save); w; w = strtok_r(NULL, BLANKS, &save)) {
+		char *eq = strchr(w, '=');
 		uint64_t value;
 
-		if (!eq || !word_number(eq + 1, (size_t)(w + n - eq - 1), &value))
+		if (!eq || parse_u64(eq + 1, &value))
 			return false;
-		if (!set_key(out, w, (size_t)(eq - w), value))
+		*eq = 0;
+		if (!set_key(e, w, value))
 			return false;
 	}
-	return out->n_args > 0;
+	return e->n_args > 0;
+}
+
+bool hypertrace_line_parse(const char *line, size_t len, struct hypertrace_event *out)
+{
+	const char *p = name_in_line(line, len), *keys = p ? p + strlen(HYPERTRACE_EVENT) : NULL;
+	char *copy = keys && !memchr(line, 0, len) ? strndup(keys, (size_t)(line + len - keys)) : NULL;
+	bool ok;
+
+	*out = (struct hypertrace_event){ 0 };
+	ok = copy && event_keys(out, copy);
+	free(copy);
+	return ok;
 }

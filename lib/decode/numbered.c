@@ -39,9 +39,9 @@ int text_lines(const void *data, size_t len, bool trailing, int (*fn)(void *ctx,
 	return 0;
 }
 
-int numbered_set(struct numbered *t, size_t id, const char *text, size_t len)
+int numbered_set(struct numbered *t, size_t id, const char *text)
 {
-	char *copy = strndup(text, len);
+	char *copy = strdup(text);
 
 	if (copy && id >= t->n) {
 		char **v = realloc(t->v, (id + 1) * sizeof(*v));

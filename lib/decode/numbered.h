@@ -22,8 +22,8 @@ struct numbered {
 	size_t n;
 };
 
-/* Copies len bytes of text, in place of what the number had. -ENOMEM. */
-int numbered_set(struct numbered *t, size_t id, const char *text, size_t len);
+/* Copies the text, in place of what the number had. -ENOMEM. */
+int numbered_set(struct numbered *t, size_t id, const char *text);
 /* Owned by t; NULL: none of that number. */
 const char *numbered_get(const struct numbered *t, uint64_t id);
 void numbered_release(struct numbered *t);

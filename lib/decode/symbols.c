@@ -11,24 +11,12 @@
 #define ADDR_LEN_MAX 16
 #define NAME_LEN_MAX 255
 
-struct symbol {
-	uint64_t addr;
-	char *name;
-};
-
-struct symbols {
-	struct symbol *v; /* sorted by address */
-	size_t n;
-};
-
-void symbols_free(struct symbols *s)
+void symbols_release(struct symbols *s)
 {
-	if (!s)
-		return;
 	for (size_t i = 0; i < s->n; i++)
 		free(s->v[i].name);
 	free(s->v);
-	free(s);
+	*s = (struct symbols){ 0 };
 }
 
 /* "ffff800080010000 T name [module]"; an empty line adds nothing. */
@@ -64,24 +52,23 @@ static int by_addr(const void *a, const void *b)
 	return x->addr < y->addr ? -1 : x->addr > y->addr;
 }
 
-int symbols_parse(const void *data, size_t len, struct symbols **out)
+int symbols_parse(const void *data, size_t len, struct symbols *out)
 {
-	struct symbols *s = calloc(1, sizeof(*s));
 	struct cursor c = cursor_at(data, len);
-	int ret = s ? 0 : -ENOMEM;
 	const char *line;
 	size_t n;
 
-	*out = NULL;
-	while (!ret && cursor_line(&c, &line, &n))
-		ret = symbol_line(s, line, n);
-	if (ret) {
-		symbols_free(s);
-		return ret;
+	*out = (struct symbols){ 0 };
+	while (cursor_line(&c, &line, &n)) {
+		int ret = symbol_line(out, line, n);
+
+		if (ret) {
+			symbols_release(out);
+			return ret;
+		}
 	}
-	if (s->n)
-		qsort(s->v, s->n, sizeof(*s->v), by_addr);
-	*out = s;
+	if (out->n)
+		qsort(out->v, out->n, sizeof(*out->v), by_addr);
 	return 0;
 }
 
@@ -92,7 +79,7 @@ static bool not_above(const void *entry, const void *addr)
 
 const char *symbols_find(const struct symbols *s, uint64_t addr, uint64_t *offset)
 {
-	size_t n = s ? array_lower_bound(s->v, s->n, sizeof(*s->v), not_above, &addr) : 0;
+	size_t n = array_lower_bound(s->v, s->n, sizeof(*s->v), not_above, &addr);
 
 	if (!n)
 		return NULL;

@@ -29,15 +29,15 @@ static void numbers(const uint8_t *data, size_t size)
 
 static void hcalls(const uint8_t *data, size_t size)
 {
-	struct hcall_names *h;
+	struct numbered h;
 	uint32_t id = 0;
 
 	if (hcall_names_parse(data, size, &h))
 		return;
-	while (!hcall_name(h, id)) /* or there would be none */
+	while (!hcall_name(&h, id)) /* or there would be none */
 		if (++id > UINT16_MAX)
 			abort();
-	hcall_names_free(h);
+	numbered_release(&h);
 }
 
 static void marker(const uint8_t *data, size_t size)
@@ -76,23 +76,23 @@ static void description(const uint8_t *data, size_t size)
 static void hypervisor(const uint8_t *data, size_t size)
 {
 	static const uint64_t args[] = { 1, UINT64_MAX, 'c' };
-	struct hyp_formats *f;
-	struct symbols *s;
+	struct numbered f;
+	struct symbols s;
 	struct buf out = { 0 };
 	uint64_t offset;
 
 	if (!symbols_parse(data, size, &s)) {
-		symbols_find(s, 0x1000, &offset);
-		symbols_find(s, UINT64_MAX, &offset);
-		symbols_free(s);
+		symbols_find(&s, 0x1000, &offset);
+		symbols_find(&s, UINT64_MAX, &offset);
+		symbols_release(&s);
 	}
 	if (hyp_formats_parse(data, size, &f))
 		return;
 	for (uint64_t id = 0; id < 16; id++)
-		if (hyp_format(f, id))
-			hyp_format_print(hyp_format(f, id), args, ARRAY_SIZE(args), &out);
+		if (numbered_get(&f, id))
+			hyp_format_print(numbered_get(&f, id), args, ARRAY_SIZE(args), &out);
 	buf_release(&out);
-	hyp_formats_free(f);
+	numbered_release(&f);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -82,19 +82,6 @@ static void test_size(void **state)
 	assert_string_equal(text, "");
 }
 
-static void test_abort(void **state)
-{
-	struct esr_abort a;
-
-	assert_true(esr_abort(0x93810046, &a));
-	assert_true(a.lower && a.write && !a.fetch && !a.wide && a.far_valid);
-	assert_int_equal(a.size, 4);
-	assert_int_equal(a.reg, 1);
-	assert_int_equal(a.fsc, 6);
-	assert_false(esr_abort(0x623a3016, &a));
-	assert_int_equal(a.size, 0);
-}
-
 static void test_exit(void **state)
 {
 	assert_string_equal(kvm_exit_arm_name(0), "IRQ");
@@ -112,7 +99,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_text),
 		cmocka_unit_test(test_size),
-		cmocka_unit_test(test_abort),
 		cmocka_unit_test(test_exit),
 	};
 

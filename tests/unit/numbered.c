@@ -60,18 +60,18 @@ static void test_numbered(void **state)
 	struct numbered t = { 0 };
 
 	assert_null(numbered_get(&t, 0));
-	assert_int_equal(numbered_set(&t, 7, "seven!", 5), 0);
-	assert_int_equal(numbered_set(&t, 2, "two", 3), 0);
+	assert_int_equal(numbered_set(&t, 7, "seven"), 0);
+	assert_int_equal(numbered_set(&t, 2, "two"), 0);
 	assert_string_equal(numbered_get(&t, 7), "seven");
 	assert_null(numbered_get(&t, 3));
 	assert_null(numbered_get(&t, UINT64_MAX));
-	assert_int_equal(numbered_set(&t, 7, "sieben", 6), 0);
+	assert_int_equal(numbered_set(&t, 7, "sieben"), 0);
 	assert_string_equal(numbered_get(&t, 7), "sieben");
 	numbered_release(&t);
 	assert_int_equal(t.n, 0);
 }
 
-static int parse_hcalls(const char *text, struct hcall_names **out)
+static int parse_hcalls(const char *text, struct numbered *out)
 {
 	return hcall_names_parse(text, strlen(text), out);
 }
@@ -80,17 +80,16 @@ static void test_hcalls(void **state)
 {
 	static const char *const bad[] = { "",	      "# none\n", "1\n", "x name\n", "4096 name\n",
 					   "1 a-b\n", "1 a b\n" };
-	struct hcall_names *h;
+	struct numbered h;
 
 	assert_int_equal(parse_hcalls(" 0x3\tone # the first\n\n1 two \n", &h), 0);
-	assert_string_equal(hcall_name(h, 3), "one");
-	assert_string_equal(hcall_name(h, 0xc6000001), "two");
-	assert_null(hcall_name(h, 2));
-	assert_null(hcall_name(NULL, 1));
-	hcall_names_free(h);
+	assert_string_equal(hcall_name(&h, 3), "one");
+	assert_string_equal(hcall_name(&h, 0xc6000001), "two");
+	assert_null(hcall_name(&h, 2));
+	numbered_release(&h);
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		assert_int_equal(parse_hcalls(bad[i], &h), -EBADMSG);
-		assert_null(h);
+		assert_int_equal(h.n, 0);
 	}
 }
 
@@ -98,13 +97,13 @@ static void test_formats(void **state)
 {
 	static const char text[] = "# formats\n1 x=%d #%u \n0x10\t%#06x\n";
 	static const char *const bad[] = { "1\n", "x %d\n", "65536 %d\n", " \n" };
-	struct hyp_formats *f;
+	struct numbered f;
 
 	assert_int_equal(hyp_formats_parse(text, strlen(text), &f), 0);
-	assert_string_equal(hyp_format(f, 1), "x=%d #%u "); /* nothing of it is a comment */
-	assert_string_equal(hyp_format(f, 16), "%#06x");
-	assert_null(hyp_format(f, 2));
-	hyp_formats_free(f);
+	assert_string_equal(numbered_get(&f, 1), "x=%d #%u "); /* nothing of it is a comment */
+	assert_string_equal(numbered_get(&f, 16), "%#06x");
+	assert_null(numbered_get(&f, 2));
+	numbered_release(&f);
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
 		assert_int_equal(hyp_formats_parse(bad[i], strlen(bad[i]), &f), -EBADMSG);
 }
@@ -114,18 +113,17 @@ static void test_symbols(void **state)
 	static const char text[] = "FFFF0010 T b\nffff0000 t a [mod]\n\nffff0020 D c\n";
 	static const char *const bad[] = { "x T a\n", "10 T\n", "10  a\n", "11112222333344445 T a\n",
 					   "1 T  \n" };
-	struct symbols *s;
+	struct symbols s;
 	uint64_t offset;
 
 	assert_int_equal(symbols_parse(text, strlen(text), &s), 0);
-	assert_null(symbols_find(s, 0xfffeffff, &offset));
-	assert_string_equal(symbols_find(s, 0xffff0000, &offset), "a");
+	assert_null(symbols_find(&s, 0xfffeffff, &offset));
+	assert_string_equal(symbols_find(&s, 0xffff0000, &offset), "a");
 	assert_int_equal(offset, 0);
-	assert_string_equal(symbols_find(s, 0xffff001f, &offset), "b");
+	assert_string_equal(symbols_find(&s, 0xffff001f, &offset), "b");
 	assert_int_equal(offset, 15);
-	assert_string_equal(symbols_find(s, UINT64_MAX, &offset), "c");
-	assert_null(symbols_find(NULL, 1, &offset));
-	symbols_free(s);
+	assert_string_equal(symbols_find(&s, UINT64_MAX, &offset), "c");
+	symbols_release(&s);
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
 		assert_int_equal(symbols_parse(bad[i], strlen(bad[i]), &s), -EBADMSG);
 }

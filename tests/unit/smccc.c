@@ -65,21 +65,19 @@ static void test_hcall_text(void **state)
 	static const char text[] = "# pKVM's\n0 __kvm_hyp_init\n\n 0x9\t__kvm_vcpu_run # often\n";
 	static const char *const bad[] = { "",	      "# nothing\n", "nine __kvm_vcpu_run\n", "9\n",
 					   "9 a b\n", "99999 far\n", "9 na\x01me\n" };
-	struct hcall_names *h;
+	struct numbered h;
 
 	assert_int_equal(hcall_names_parse(text, strlen(text), &h), 0);
-	assert_string_equal(hcall_name(h, 0), "__kvm_hyp_init");
-	assert_string_equal(hcall_name(h, 9), "__kvm_vcpu_run");
-	assert_string_equal(hcall_name(h, 0xc6000009), "__kvm_vcpu_run");
-	assert_null(hcall_name(h, 1));
-	assert_null(hcall_name(h, 10));
-	assert_null(hcall_name(NULL, 9));
-	hcall_names_free(h);
+	assert_string_equal(hcall_name(&h, 0), "__kvm_hyp_init");
+	assert_string_equal(hcall_name(&h, 9), "__kvm_vcpu_run");
+	assert_string_equal(hcall_name(&h, 0xc6000009), "__kvm_vcpu_run");
+	assert_null(hcall_name(&h, 1));
+	assert_null(hcall_name(&h, 10));
+	numbered_release(&h);
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		assert_int_equal(hcall_names_parse(bad[i], strlen(bad[i]), &h), -EBADMSG);
-		assert_null(h);
+		assert_int_equal(h.n, 0);
 	}
-	hcall_names_free(NULL);
 }
 
 /* ---- BTF, made by hand ------------------------------------------------------------- */
@@ -144,17 +142,17 @@ static void make_btf(struct buf *out, const char *enum_name)
 
 static void test_hcall_btf(void **state)
 {
-	struct hcall_names *h;
+	struct numbered h;
 	struct buf b = { 0 };
 	size_t len;
 
 	make_btf(&b, "__kvm_host_smccc_func");
 	assert_int_equal(hcall_names_parse(b.data, b.len, &h), 0);
-	assert_string_equal(hcall_name(h, 0), "__kvm_hyp_init");
-	assert_string_equal(hcall_name(h, 1), "__pkvm_init");
-	assert_string_equal(hcall_name(h, 2), "__kvm_adjust_pc");
-	assert_null(hcall_name(h, 3));
-	hcall_names_free(h);
+	assert_string_equal(hcall_name(&h, 0), "__kvm_hyp_init");
+	assert_string_equal(hcall_name(&h, 1), "__pkvm_init");
+	assert_string_equal(hcall_name(&h, 2), "__kvm_adjust_pc");
+	assert_null(hcall_name(&h, 3));
+	numbered_release(&h);
 	for (len = 0; len < b.len; len++) { /* cut anywhere */
 		uint8_t *copy = malloc(len ? len : 1);
 
