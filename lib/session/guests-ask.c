@@ -49,7 +49,7 @@ int guests_ask_open(struct session_guests *all)
 	if (all->cancel_fd < 0 || all->clocks_fd < 0 || all->give_up_fd < 0)
 		return -errno;
 	ret = watch_fd(all, all->cancel_fd);
-	return ret || all->stop_fd < 0 ? ret : watch_fd(all, all->stop_fd);
+	return ret || all->o->stop_fd < 0 ? ret : watch_fd(all, all->o->stop_fd);
 }
 
 static void guests_close_fd(int fd)
@@ -107,10 +107,10 @@ static int open_peer(struct session_guests *all, struct session_guest *g)
 			       .clock = all->clock,
 			       .trace_id = all->host_trace_id,
 			       .stop_fd = all->give_up_fd,
-			       .timeout_ms = all->timeout_ms,
+			       .timeout_ms = all->o->guest_timeout_ms,
 			       .log = &all->peer_log,
 			       .counter = all->counter,
-			       .counter_interval_ms = all->tsync_interval_ms };
+			       .counter_interval_ms = all->plan->tsync_interval_ms };
 	int ret = agent_address(&g->spec, &o.addr, all->log);
 
 	return ret ?: peer_open(&g->peer, &o);
@@ -232,38 +232,14 @@ static int drop_failed(struct session_guests *all, bool best_effort)
 	return 0;
 }
 
-/* How far apart they answered: trace-cmd's agents trace from then on. */
-static void log_answered(const struct session_guests *all)
-{
-	uint64_t first = UINT64_MAX, last = 0;
-
-	for (size_t i = 0; i < all->n; i++) {
-		uint64_t t = session_guest_takes_part(&all->v[i]) ? peer_ready(all->v[i].peer) : 0;
-
-		if (!t)
-			continue;
-		first = t < first ? t : first;
-		last = t > last ? t : last;
-	}
-	if (all->n > 1 && last)
-		log_info(all->log, "guests: answered within %.1f ms of each other",
-			 (double)(last - first) / 1e6);
-}
-
 int guests_ask_ready(struct session_guests *all, bool best_effort)
 {
-	int ret;
-
 	if (!all->workers)
 		return 0;
 	workers_finish(all->workers);
 	for (size_t i = 0; i < all->n; i++)
 		all->v[i].error = all->v[i].error ?: all->v[i].not_added;
-	ret = drop_failed(all, best_effort);
-	if (ret)
-		return ret;
-	log_answered(all);
-	return 0;
+	return drop_failed(all, best_effort);
 }
 
 /* ---- starting ----------------------------------------------------------------------------- */

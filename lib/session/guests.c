@@ -14,7 +14,6 @@
 #include "record/finish.h"
 #include "record/sanitize.h"
 #include "session/guests-ask.h"
-#include "session/new-spool.h"
 
 /* What a guest records by default: who runs, and what wakes it. */
 static const char *const default_args[] = { "-i", "-e", "sched", "-e", "irq", "-e", "ipi", "-e", "timer" };
@@ -66,10 +65,21 @@ static int check_unique_name(const struct session_guests *all, const struct sess
 	return 0;
 }
 
-static int make_guest(struct session_guests *all, struct session_guest *g, const struct record_plan *plan,
-		      const char *output)
+int session_new_spool(struct spool **out, const char *output, const struct record_plan *plan,
+		      const struct log *log)
 {
-	const struct guest_plan *p = &plan->guests[g - all->v];
+	uint64_t version = plan->file_version ? (uint64_t)plan->file_version : 7;
+	char *dir = str_printf("%s.spool", output);
+	int ret = dir ? spool_create(out, dir, log) : -ENOMEM;
+
+	free(dir);
+	return ret ?: spool_set_boot_id(*out) ?: spool_set_number(*out, "version", version) ?:
+	       spool_set(*out, "compression", plan->compression ? plan->compression : "zstd");
+}
+
+static int make_guest(struct session_guests *all, struct session_guest *g, const char *output)
+{
+	const struct guest_plan *p = &all->plan->guests[g - all->v];
 	int ret = resolve_guest(all, g, p) ?: check_unique_name(all, g) ?: set_args(g, p);
 
 	if (ret)
@@ -77,21 +87,22 @@ static int make_guest(struct session_guests *all, struct session_guest *g, const
 	g->output = guest_output(output, g->spec.name);
 	if (!g->output)
 		return -ENOMEM;
-	return new_spool(&g->spool, g->output, plan, all->log) ?: spool_set(g->spool, "output", g->output);
+	return session_new_spool(&g->spool, g->output, all->plan, all->log)
+		       ?: spool_set(g->spool, "output", g->output);
 }
 
-int session_guests_prepare(struct session_guests *all, const struct record_plan *plan, const char *output)
+int session_guests_prepare(struct session_guests *all, const char *output)
 {
-	struct guest_opts go = { .root = all->root, .log = all->log };
+	struct guest_opts go = { .root = all->o->root, .log = all->log };
 	int ret;
 
-	all->v = calloc(plan->n_guests ? plan->n_guests : 1, sizeof(*all->v));
+	all->v = calloc(all->plan->n_guests, sizeof(*all->v));
 	if (!all->v)
 		return -ENOMEM;
 	ret = guests_ask_open(all) ?: guests_find(&all->found, &go);
-	while (!ret && all->n < plan->n_guests) {
+	while (!ret && all->n < all->plan->n_guests) {
 		all->n++;
-		ret = make_guest(all, &all->v[all->n - 1], plan, output);
+		ret = make_guest(all, &all->v[all->n - 1], output);
 	}
 	return ret;
 }
@@ -125,7 +136,7 @@ int session_guests_drain(struct session_guests *all, struct recorder *rec, unsig
 
 void session_guests_refresh_vcpus(struct session_guests *all, bool end)
 {
-	struct guest_opts go = { .root = all->root, .log = all->log };
+	struct guest_opts go = { .root = all->o->root, .log = all->log };
 
 	for (size_t i = 0; i < all->n; i++) {
 		struct session_guest *g = &all->v[i];

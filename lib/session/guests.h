@@ -46,14 +46,12 @@ struct session_guests {
 	struct session_guest *v;
 	size_t n;
 	struct guests found;
+	const struct record_plan *plan;
+	const struct session_opts *o;
 	uint64_t host_trace_id;
 	const char *clock;
-	const char *root;      /* session_opts.root */
 	uint64_t host_started; /* CLOCK_BOOTTIME, ns; 0: unknown */
-	int stop_fd;
-	int timeout_ms; /* session_opts.guest_timeout_ms */
 	enum tsync_method tsync;
-	int64_t tsync_interval_ms;
 	bool counter;		      /* ask them for their counters */
 	struct clock_sampler *clocks; /* the host's counter and clock; NULL: not sampled */
 	const struct log *log;
@@ -63,15 +61,22 @@ struct session_guests {
 	struct log peer_log;	 /* silent once they are given up */
 	atomic_bool given_up;
 	int cancel_fd, clocks_fd;    /* eventfds: give up; the host's clocks run */
-	int give_up_fd;		     /* readable: cancel_fd or stop_fd is */
+	int give_up_fd;		     /* readable: cancel_fd or o->stop_fd is */
 	struct session_summary *sum; /* of session_guests_write() */
 };
 
 /*
- * Finds the plan's guests and makes their spools. output: of the host's file. The
- * fields up to `log`, but for v, n, found and clocks, are the caller's to fill in before.
+ * Makes the spool OUTPUT.spool for one file of a recording and sets the keys that
+ * a host's and a guest's have in common: boot_id, version, compression. *out is
+ * set even when only a key could not be: the caller removes it.
  */
-int session_guests_prepare(struct session_guests *g, const struct record_plan *plan, const char *output);
+int session_new_spool(struct spool **out, const char *output, const struct record_plan *plan,
+		      const struct log *log);
+/*
+ * Finds the plan's guests and makes their spools. output: of the host's file. The
+ * fields from `plan` up to `log`, but for clocks, are the caller's to fill in before.
+ */
+int session_guests_prepare(struct session_guests *g, const char *output);
 /* Sends CLOSE to all, then takes the rest of their pages, for each at most timeout_ms. The first error. */
 int session_guests_drain(struct session_guests *g, struct recorder *rec, unsigned int timeout_ms);
 /*

@@ -8,7 +8,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include "record/remote-events.h"
 
@@ -38,31 +38,15 @@ static const struct {
 	{ "selftest", "u64 id", "\"id=%llu\", REC->id" },
 };
 
-static unsigned int size_of(const char *type, size_t len)
-{
-	static const struct {
-		const char *name;
-		unsigned int size;
-	} types[] = { { "u8", 1 }, { "u64", 8 }, { "int", 4 }, { "pid_t", 4 }, { "unsigned int", 4 } };
-
-	for (size_t i = 0; i < ARRAY_SIZE(types); i++)
-		if (strlen(types[i].name) == len && !strncmp(types[i].name, type, len))
-			return types[i].size;
-	return 0;
-}
-
 /* "u8 reason;pid_t vcpu" as a format file has it */
 static void add_fields(struct buf *out, const char *fields)
 {
 	unsigned int at = 2;
 
 	while (*fields) {
-		size_t len = strcspn(fields, ";"), type = len;
-		unsigned int size;
+		size_t len = strcspn(fields, ";");
+		unsigned int size = !strncmp(fields, "u8 ", 3) ? 1 : !strncmp(fields, "u64 ", 4) ? 8 : 4;
 
-		while (fields[type - 1] != ' ')
-			type--;
-		size = size_of(fields, type - 1);
 		buf_printf(out, "\tfield:%.*s;\toffset:%u;\tsize:%u;\tsigned:%d;\n", (int)len, fields, at,
 			   size, fields[0] != 'u');
 		at += size;
@@ -122,30 +106,21 @@ static int add_dir(struct buf *out, const char *path, size_t *n, const struct lo
 	return ret;
 }
 
-static bool is_dir(const char *path)
-{
-	int fd = path ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-
-	if (fd >= 0)
-		close(fd);
-	return fd >= 0;
-}
-
 /* events/hypervisor or events/hyp below it, when it is all of events/ */
 static char *events_dir(const char *path, const char **system)
 {
-	char *below = str_printf("%s/hypervisor", path);
+	static const char *const names[] = { "hypervisor", "hyp" };
+	struct stat st;
 
-	*system = "hypervisor";
-	if (is_dir(below))
-		return below;
-	free(below);
-	below = str_printf("%s/hyp", path);
-	if (is_dir(below)) {
-		*system = "hyp";
-		return below;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		char *below = str_printf("%s/%s", path, names[i]);
+
+		*system = names[i];
+		if (!below || (!stat(below, &st) && S_ISDIR(st.st_mode)))
+			return below;
+		free(below);
 	}
-	free(below);
+	*system = names[0];
 	return strdup(path);
 }
 

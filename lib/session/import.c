@@ -2,7 +2,6 @@
 /* What was read from a hypervisor's buffer without hyptrace joins a host's file, by way of a spool. */
 #include "session/import.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -184,8 +183,38 @@ static unsigned int highest_id(const struct job *j)
 	return max;
 }
 
-/* Every line of the text, in pieces. */
-static int walk_text(const struct job *j, int (*take)(void *to, const void *data, size_t len), void *to)
+/* Why the text could not be taken in; returns ret. */
+static int text_failed(const struct job *j, int ret)
+{
+	log_err(j->o->log, "cannot take in '%s': %s", j->o->text, errno_text(ret));
+	return ret;
+}
+
+/* The highest CPU of the lines, which begin with "[003]". */
+static int count_text(struct job *j, unsigned int *n_cpus)
+{
+	FILE *f = fopen(j->o->text, "re");
+	char *line = NULL;
+	size_t room = 0;
+	int ret;
+
+	*n_cpus = 0;
+	if (!f)
+		return text_failed(j, -errno);
+	while (errno = 0, getline(&line, &room, f) >= 0) {
+		size_t digits = line[0] == '[' ? strspn(line + 1, "0123456789") : 0;
+		unsigned long cpu = digits ? strtoul(line + 1, NULL, 10) : 0;
+
+		if (digits && digits <= 5 && line[1 + digits] == ']' && cpu < CPUS_MAX && cpu >= *n_cpus)
+			*n_cpus = (unsigned int)cpu + 1;
+	}
+	ret = -errno;
+	free(line);
+	fclose(f);
+	return ret ? text_failed(j, ret) : 0;
+}
+
+static int feed_text(const struct job *j, struct remote_feed *feed)
 {
 	int fd = open(j->o->text, O_RDONLY | O_CLOEXEC);
 	char *chunk = malloc(CHUNK);
@@ -193,44 +222,11 @@ static int walk_text(const struct job *j, int (*take)(void *to, const void *data
 	ssize_t n;
 
 	while (!ret && (n = read_all(fd, chunk, CHUNK)) != 0)
-		ret = n < 0 ? (int)n : take(to, chunk, (size_t)n);
-	if (ret)
-		log_err(j->o->log, "cannot take in '%s': %s", j->o->text, errno_text(ret));
+		ret = n < 0 ? (int)n : remote_feed_text(feed, chunk, (size_t)n);
 	free(chunk);
 	if (fd >= 0)
 		close(fd);
-	return ret;
-}
-
-struct cpu_scan {
-	unsigned int n_cpus, number, digits;
-	bool at_start, in_number;
-};
-
-/* "[003]" at the start of a line; the pieces may part it. */
-static int scan_cpus(void *to, const void *data, size_t len)
-{
-	struct cpu_scan *s = to;
-
-	for (const char *c = data; len--; c++) {
-		if (s->in_number && isdigit((unsigned char)*c) && s->digits < 5) {
-			s->number = s->number * 10 + (unsigned int)(*c - '0');
-			s->digits++;
-		} else {
-			if (s->in_number && *c == ']' && s->digits && s->number < CPUS_MAX &&
-			    s->number >= s->n_cpus)
-				s->n_cpus = s->number + 1;
-			s->in_number = s->at_start && *c == '[';
-			s->number = s->digits = 0;
-		}
-		s->at_start = *c == '\n';
-	}
-	return 0;
-}
-
-static int feed_text(void *to, const void *data, size_t len)
-{
-	return remote_feed_text(to, data, len);
+	return ret ? text_failed(j, ret) : 0;
 }
 
 static int feed_raw_cpu(const struct job *j, struct remote_feed *feed, unsigned int cpu, uint32_t size)
@@ -278,21 +274,21 @@ static int count_raw(struct job *j)
 
 static int import_count_cpus(struct job *j)
 {
-	struct cpu_scan scan = { .at_start = true };
+	unsigned int n;
 	int ret;
 
 	if (j->o->raw)
 		return count_raw(j);
-	ret = walk_text(j, scan_cpus, &scan);
+	ret = count_text(j, &n);
 	if (ret)
 		return ret;
-	if (!scan.n_cpus) {
+	if (!n) {
 		log_err(j->o->log,
 			"'%s' has no line of a hypervisor's trace (\"[003]   80.929138: hyp_enter ...\")",
 			j->o->text);
 		return -EBADMSG;
 	}
-	j->n_cpus = scan.n_cpus > j->n_cpus ? scan.n_cpus : j->n_cpus;
+	j->n_cpus = n > j->n_cpus ? n : j->n_cpus;
 	return 0;
 }
 
@@ -304,7 +300,7 @@ static int feed_all(struct job *j, struct remote *remote, size_t buffer, struct 
 	if (ret)
 		return ret;
 	if (j->o->text)
-		ret = walk_text(j, feed_text, feed);
+		ret = feed_text(j, feed);
 	for (unsigned int cpu = 0; j->o->raw && cpu < j->n_cpus && !ret; cpu++)
 		ret = feed_raw_cpu(j, feed, cpu, remote_source(remote)->page_size);
 	return remote_feed_close(feed, ret, out);

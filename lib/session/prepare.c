@@ -16,7 +16,6 @@
 
 #include "clock/marks.h"
 #include "record/collect.h"
-#include "session/new-spool.h"
 #include "session/guests-ask.h"
 #include "session/session-priv.h"
 #include "util/array.h"
@@ -55,7 +54,7 @@ static int set_uname(struct session *s)
 static int prepare_spool(struct session *s)
 {
 	uint64_t traceid = 0;
-	int ret = new_spool(&s->spool, s->plan->output, s->plan, s->log);
+	int ret = session_new_spool(&s->spool, s->plan->output, s->plan, s->log);
 
 	if (ret)
 		return ret;
@@ -85,11 +84,6 @@ static struct buffer_plan *hyp_plan(struct session *s)
 	return NULL;
 }
 
-static bool plan_is_empty(const struct buffer_plan *b)
-{
-	return !b->n_events && !b->tracer;
-}
-
 static int move_event(struct buffer_plan *from, size_t i, struct buffer_plan *to)
 {
 	struct event_plan *v = array_grow(to->events, to->n_events, sizeof(*v));
@@ -102,33 +96,24 @@ static int move_event(struct buffer_plan *from, size_t i, struct buffer_plan *to
 	return 0;
 }
 
-/* Without a hypervisor (--best-effort) what was asked of it may be the host's. */
-static int route_all_events(struct session *s, struct buffer_plan *hyp)
-{
-	while (hyp->n_events) {
-		int ret = move_event(hyp, 0, &s->plan->buffers[0]);
-
-		if (ret)
-			return ret;
-	}
-	return 0;
-}
-
-/* Events that the hypervisor does not have are the host's; one message names them. */
+/*
+ * Events that the hypervisor does not have are the host's; one message names them. So
+ * may be all of them when there is no hypervisor (--best-effort).
+ */
 static int route_events(struct session *s, struct buffer_plan *hyp)
 {
 	struct buf moved = { 0 };
 	int ret = 0;
 
 	for (size_t i = 0; i < hyp->n_events && !ret;) {
-		if (remote_has_event(s->remote, hyp->events[i].name)) {
+		if (s->remote && remote_has_event(s->remote, hyp->events[i].name)) {
 			i++;
 			continue;
 		}
 		buf_printf(&moved, " %s", hyp->events[i].name);
 		ret = move_event(hyp, i, &s->plan->buffers[0]);
 	}
-	if (moved.len)
+	if (s->remote && moved.len)
 		log_info(s->log, "not events of the hypervisor, so recorded in the host's buffer:%s",
 			 buf_str(&moved));
 	buf_release(&moved);
@@ -170,7 +155,7 @@ static int prepare_remote(struct session *s, struct buffer_plan *hyp)
 		log_warn(s->log, "going on without the hypervisor (--best-effort)");
 		remote_free(s->remote);
 		s->remote = NULL;
-		return undo_all(s->undo) ? -EIO : route_all_events(s, hyp);
+		return undo_all(s->undo) ? -EIO : route_events(s, hyp);
 	}
 	if (ret)
 		return ret;
@@ -230,7 +215,7 @@ static bool is_recorded(const struct record_plan *plan, size_t i)
 {
 	const struct buffer_plan *b = &plan->buffers[i];
 
-	return !b->is_hyp && (i || !plan_is_empty(b));
+	return !b->is_hyp && (i || b->n_events || b->tracer);
 }
 
 static int prepare_hosts(struct session *s)
@@ -374,22 +359,15 @@ static bool want_clocks(const struct session *s)
 /* Asks all guests at once; they set up while the host does. */
 static int prepare_guests(struct session *s)
 {
-	uint64_t id = 0;
 	int ret;
 
 	if (!s->plan->n_guests)
 		return 0;
-	parse_u64(spool_get(s->spool, "traceid"), &id);
-	s->guests.host_trace_id = id;
+	s->guests.host_trace_id = spool_get_number(s->spool, "traceid", 0);
 	s->guests.clock = first_clock(s);
-	s->guests.stop_fd = s->o->stop_fd;
-	s->guests.timeout_ms = s->o->guest_timeout_ms;
-	s->guests.root = s->o->root;
 	s->guests.tsync = s->plan->tsync;
-	s->guests.tsync_interval_ms = s->plan->tsync_interval_ms;
 	s->guests.counter = want_clocks(s) && counter_there();
-	s->guests.log = s->log;
-	ret = session_guests_prepare(&s->guests, s->plan, spool_get(s->spool, "output"));
+	ret = session_guests_prepare(&s->guests, spool_get(s->spool, "output"));
 	return ret ?: guests_ask_begin(&s->guests);
 }
 

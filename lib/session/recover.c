@@ -15,12 +15,8 @@
 
 static int reopen_host(struct session *s, const struct spool_buffer *b, struct session_track *t)
 {
-	int ret, dirfd = open(s->tracing_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int ret = host_open(&t->host, undo_dirfd(s->undo), b->name, b->path, b->clock, s->log);
 
-	if (dirfd < 0)
-		return -errno;
-	ret = host_open(&t->host, dirfd, b->name, b->path, b->clock, s->log);
-	close(dirfd);
 	if (!ret)
 		t->source = host_source(t->host);
 	return ret;

@@ -405,12 +405,8 @@ int session_keep_stats(struct session *s)
 
 int session_keep_names(struct session *s)
 {
-	int ret, dirfd = open(s->tracing_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int ret = collect_names(undo_dirfd(s->undo), s->spool, s->log);
 
-	if (dirfd < 0)
-		return -errno;
-	ret = collect_names(dirfd, s->spool, s->log);
-	close(dirfd);
 	return ret || !s->remote ? ret : remote_collect_pids(s->remote);
 }
 
@@ -579,7 +575,8 @@ int session_record(const struct record_plan *plan, const struct session_opts *o,
 			     .log = o->log,
 			     .summary = summary,
 			     .fail_fd = -1,
-			     .command = command_none };
+			     .command = command_none,
+			     .guests = { .plan = plan, .o = o, .log = o->log } };
 	int ret;
 
 	*summary = (struct session_summary){ 0 };
