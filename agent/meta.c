@@ -214,7 +214,7 @@ static int meta_options(struct out *w)
 	ret = dat_options_add_uname(&o);
 	if (ret)
 		goto out;
-	ret = dat_options_add_version(&o, "hyptrace-agent " HYPTRACE_VERSION);
+	ret = dat_options_add_text(&o, DAT_VERSION, "hyptrace-agent " HYPTRACE_VERSION);
 	if (ret)
 		goto out;
 	ret = dat_options_add_traceid(&o, w->m->trace_id);

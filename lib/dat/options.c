@@ -86,11 +86,6 @@ int dat_options_add_uname(struct dat_options *o)
 	return add_text_of(o, DAT_UNAME, &b);
 }
 
-int dat_options_add_version(struct dat_options *o, const char *version)
-{
-	return dat_options_add_text(o, DAT_VERSION, version);
-}
-
 int dat_options_add_date(struct dat_options *o, int64_t offset_us)
 {
 	char text[32];

@@ -35,8 +35,6 @@ int dat_options_add_tsc2nsec(struct dat_options *o, uint32_t mult, uint32_t shif
 int dat_options_add_traceid(struct dat_options *o, uint64_t id);
 /* UNAME: of the running kernel. */
 int dat_options_add_uname(struct dat_options *o);
-/* VERSION: of the program that writes, as free text. */
-int dat_options_add_version(struct dat_options *o, const char *version);
 /* DATE: us to add to a time stamp to make it the time of day. */
 int dat_options_add_date(struct dat_options *o, int64_t offset_us);
 /*

@@ -2,7 +2,9 @@
 /* Pages of the kernel's ring buffer: where things are in one, its events read, and pages written. */
 #include "dat/page.h"
 
+#include <ctype.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,33 +35,6 @@ const struct page_layout page_layout_default = {
 	.size = 4096,
 };
 
-/* The number behind key ("offset:") in a line, or -1. */
-static int64_t number_after(const char *line, size_t len, const char *key)
-{
-	const char *p = memmem(line, len, key, strlen(key));
-	const char *end = line + len;
-	int64_t v = 0;
-
-	if (!p)
-		return -1;
-	p += strlen(key);
-	if (p == end || *p < '0' || *p > '9')
-		return -1;
-	for (; p < end && *p >= '0' && *p <= '9'; p++) {
-		v = v * 10 + (*p - '0');
-		if (v > PAGE_SIZE_LIMIT)
-			return -1;
-	}
-	return v;
-}
-
-static bool line_names(const char *line, size_t len, const char *field)
-{
-	const char *p = memmem(line, len, field, strlen(field));
-
-	return p && p > line && p[-1] == ' ';
-}
-
 static bool layout_ok(const struct page_layout *l)
 {
 	return (l->commit_size == 4 || l->commit_size == 8) && l->commit_offset >= 8 &&
@@ -67,31 +42,40 @@ static bool layout_ok(const struct page_layout *l)
 	       l->size <= PAGE_SIZE_LIMIT;
 }
 
+/* "\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;"; lines of another form are left alone. */
+static int layout_line(struct page_layout *l, const char *line)
+{
+	const char *at = strstr(line, "offset:");
+	unsigned int offset, size;
+
+	if (!at || !isdigit((unsigned char)at[7]) || sscanf(at, "offset:%9u; size:%9u", &offset, &size) != 2)
+		return 0;
+	if (offset > PAGE_SIZE_LIMIT || size > PAGE_SIZE_LIMIT)
+		return 0;
+	if (strstr(line, " timestamp;") && (offset || size != 8))
+		return -EBADMSG;
+	if (strstr(line, " commit;")) {
+		l->commit_offset = offset;
+		l->commit_size = size;
+	} else if (strstr(line, " data;")) {
+		l->data_offset = offset;
+		l->size = offset + size;
+	}
+	return 0;
+}
+
 int page_layout_parse(const char *text, size_t len, struct page_layout *out)
 {
-	struct cursor c = cursor_at(text, len);
+	char *copy = strndup(text, len), *save = NULL;
 	struct page_layout l = { 0 };
-	const char *line;
-	size_t n;
+	int ret = copy ? 0 : -ENOMEM;
 
-	while (cursor_line(&c, &line, &n)) {
-		int64_t offset = number_after(line, n, "offset:");
-		int64_t size = number_after(line, n, "size:");
-
-		if (offset < 0 || size < 0)
-			continue;
-		if (line_names(line, n, "timestamp;") && (offset || size != 8))
-			return -EBADMSG;
-		if (line_names(line, n, "commit;")) {
-			l.commit_offset = (unsigned int)offset;
-			l.commit_size = (unsigned int)size;
-		} else if (line_names(line, n, "data;")) {
-			l.data_offset = (unsigned int)offset;
-			l.size = (unsigned int)(offset + size);
-		}
-	}
-	if (!layout_ok(&l))
-		return -EBADMSG;
+	for (char *line = copy ? strtok_r(copy, "\n", &save) : NULL; line && !ret;
+	     line = strtok_r(NULL, "\n", &save))
+		ret = layout_line(&l, line);
+	free(copy);
+	if (ret || !layout_ok(&l))
+		return ret ? ret : -EBADMSG;
 	*out = l;
 	return 0;
 }

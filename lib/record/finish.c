@@ -358,7 +358,7 @@ static int add_options(struct job *j)
 	ret = uname ? dat_options_add_text(o, DAT_UNAME, uname) : 0;
 	if (ret)
 		return ret;
-	ret = dat_options_add_version(o, "hyptrace " HYPTRACE_VERSION);
+	ret = dat_options_add_text(o, DAT_VERSION, "hyptrace " HYPTRACE_VERSION);
 	if (ret)
 		return ret;
 	ret = date ? dat_options_add_date(o, strtoll(date, NULL, 10)) : 0;

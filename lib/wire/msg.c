@@ -201,36 +201,25 @@ void msg_add_trace_req(struct buf *out, const struct msg_trace_req *r)
 	buf_release(&data);
 }
 
-static int get_args(const uint8_t *data, size_t len, struct strlist *out)
+/* All that is left; empty ones only when asked for. */
+static int get_strings(struct cursor *c, bool empty, struct strlist *out)
 {
-	struct cursor c = cursor_at(data, len);
-	uint32_t n = get32(&c);
-
-	/* each takes a byte at least */
-	if (c.bad || n > cursor_left(&c) || out->n)
-		return -EBADMSG;
-	for (uint32_t i = 0; i < n; i++) {
-		const char *s = cursor_str(&c);
-		int ret = s ? strlist_add(out, s) : -EBADMSG;
-
-		if (ret)
-			return ret;
-	}
-	return cursor_left(&c) ? -EBADMSG : 0;
-}
-
-static int get_protos(const uint8_t *data, size_t len, struct strlist *out)
-{
-	struct cursor c = cursor_at(data, len);
-
-	while (cursor_left(&c)) {
-		const char *s = cursor_str(&c);
-		int ret = !s ? -EBADMSG : *s ? strlist_add(out, s) : 0;
+	while (cursor_left(c)) {
+		const char *s = cursor_str(c);
+		int ret = !s ? -EBADMSG : *s || empty ? strlist_add(out, s) : 0;
 
 		if (ret)
 			return ret;
 	}
 	return 0;
+}
+
+static int get_args(struct cursor *c, struct strlist *out)
+{
+	uint32_t n = get32(c);
+	int ret = c->bad || out->n ? -EBADMSG : get_strings(c, true, out);
+
+	return ret ? ret : out->n == n ? 0 : -EBADMSG;
 }
 
 static int get_params(const struct msg *m, struct msg_trace_req *r)
@@ -239,10 +228,11 @@ static int get_params(const struct msg *m, struct msg_trace_req *r)
 
 	while (cursor_left(&c)) {
 		uint32_t id = get32(&c), len = get32(&c);
-		const uint8_t *data = cursor_take(&c, len);
+		const void *data = cursor_take(&c, len);
+		struct cursor param = cursor_at(data, c.bad ? 0 : len);
 		int ret = c.bad		       ? -EBADMSG
-			  : id == PARAM_ARGS   ? get_args(data, len, &r->args)
-			  : id == PARAM_PROTOS ? get_protos(data, len, &r->protos)
+			  : id == PARAM_ARGS   ? get_args(&param, &r->args)
+			  : id == PARAM_PROTOS ? get_strings(&param, false, &r->protos)
 					       : 0;
 
 		if (ret)

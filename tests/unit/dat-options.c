@@ -15,7 +15,7 @@ static void test_options(void **state)
 	add_pages(add_buffer(x, "", 4096, 1), 1000000, 1);
 	dat_options_add_tsc2nsec(o, 1, 0, 0);
 	dat_options_add_clock(o, "local global [boot] tai\n");
-	dat_options_add_version(o, "hyptrace 0");
+	dat_options_add_text(o, DAT_VERSION, "hyptrace 0");
 	dat_options_add_traceid(o, 0xE94985DD0673130C);
 	dat_options_add_procmaps(o, 87, "/usr/bin/qemu-system-aarch64", maps, sizeof(maps) - 1);
 	dat_options_add_procmaps(o, 88, "nothing", "", 0);
