@@ -11,8 +11,7 @@ static const char *probe_guest(const struct list *l, const struct guest *g)
 {
 	if (!l->probe || (!g->cid && !g->uds))
 		return NULL;
-	return guest_answer_name(g->uds ? guest_probe_unix(g->uds, l->probe, PROBE_MS)
-					: guest_probe_agent(g->cid, l->probe, PROBE_MS));
+	return guest_answer_name(guest_probe(g, l->probe, PROBE_MS));
 }
 
 static void json_number_or_null(struct json *j, const char *key, uint64_t v)

@@ -79,54 +79,52 @@ static const char *argv_option(struct argv *v, const char *name)
 	return argv_next(v);
 }
 
-/* One option's text up to the next single ','. Returns where the next one begins, or NULL. */
-static const char *one_option(const char *p, struct buf *text)
+/*
+ * The next of "a=1,key=2,..." (",," is a comma in QEMU), malloc'ed; NULL: it is empty.
+ * *arg: the one behind it, or NULL.
+ */
+static char *take_option(const char **arg)
 {
+	const char *p = *arg;
+	char *text = malloc(strlen(p) + 1);
+	size_t len = 0;
+
 	while (*p && !(p[0] == ',' && p[1] != ',')) {
 		if (*p == ',')
 			p++;
-		buf_add(text, p++, 1);
+		if (text)
+			text[len++] = *p;
+		p++;
 	}
-	return *p ? p + 1 : NULL;
+	*arg = *p ? p + 1 : NULL;
+	if (text && len) {
+		text[len] = 0;
+		return text;
+	}
+	free(text);
+	return NULL;
 }
 
-/* The value of key in "a=1,key=2,..." (",," is a comma in QEMU), malloc'ed; NULL: none. */
+/* The value of key, malloc'ed; NULL: none. */
 static char *arg_value(const char *arg, const char *key)
 {
 	size_t len = strlen(key);
 	char *found = NULL;
 
 	while (arg && !found) {
-		struct buf text = { 0 };
-		const char *s;
+		char *text = take_option(&arg);
 
-		arg = one_option(arg, &text);
-		s = buf_str(&text);
-		if (s && !strncmp(s, key, len) && s[len] == '=')
-			found = strdup(s + len + 1);
-		buf_release(&text);
+		if (text && !strncmp(text, key, len) && text[len] == '=')
+			found = strdup(text + len + 1);
+		free(text);
 	}
 	return found;
-}
-
-/* The first option's text; NULL: empty, or no memory. */
-static char *first_option(const char *arg)
-{
-	struct buf text = { 0 };
-	const char *s;
-	char *first;
-
-	one_option(arg, &text);
-	s = buf_str(&text);
-	first = s && *s ? strdup(s) : NULL;
-	buf_release(&text);
-	return first;
 }
 
 /* The first option of the list when it has no key: "NAME,debug-threads=on". */
 static char *first_value(const char *arg)
 {
-	char *first = first_option(arg);
+	char *first = take_option(&arg);
 
 	if (first && !strchr(first, '='))
 		return first;
@@ -190,8 +188,10 @@ static void qemu_mon(struct qemu_chardevs *q, const char *arg)
 /* -qmp unix:PATH,server=on,wait=off */
 static void qemu_qmp(struct guest_args *a, const char *arg)
 {
+	const char *path = arg + 5;
+
 	if (!strncmp(arg, "unix:", 5))
-		set_str(&a->qmp, first_option(arg + 5));
+		set_str(&a->qmp, take_option(&path));
 }
 
 /* libvirt writes {"driver":"vhost-vsock-pci","guest-cid":3,...} */

@@ -13,11 +13,19 @@ const char *guest_answer_name(enum guest_answer a)
 	return a < ARRAY_SIZE(names) ? names[a] : "unreachable";
 }
 
-static enum guest_answer probe_addr(const struct transport_addr *a, int timeout_ms)
+enum guest_answer guest_probe(const struct guest *g, uint32_t port, int timeout_ms)
 {
+	struct transport_addr a = { .kind = TRANSPORT_VSOCK, .cid = g->cid, .port = port };
 	struct msg_wait w = guest_wait(timeout_ms);
-	int fd = transport_connect(a, &w);
+	int fd;
 
+	if (g->uds) {
+		a.kind = TRANSPORT_UNIX;
+		if (strlen(g->uds) >= sizeof(a.host))
+			return GUEST_UNREACHABLE;
+		strcpy(a.host, g->uds);
+	}
+	fd = transport_connect(&a, &w);
 	if (fd >= 0) {
 		close(fd);
 		return GUEST_LISTENS;
@@ -25,21 +33,4 @@ static enum guest_answer probe_addr(const struct transport_addr *a, int timeout_
 	if (fd == -ECONNRESET || fd == -ECONNREFUSED) /* the first is vsock's word for a closed port */
 		return GUEST_REFUSED;
 	return fd == -ETIMEDOUT ? GUEST_SILENT : GUEST_UNREACHABLE;
-}
-
-enum guest_answer guest_probe_agent(uint32_t cid, uint32_t port, int timeout_ms)
-{
-	struct transport_addr a = { .kind = TRANSPORT_VSOCK, .cid = cid, .port = port };
-
-	return probe_addr(&a, timeout_ms);
-}
-
-enum guest_answer guest_probe_unix(const char *path, uint32_t port, int timeout_ms)
-{
-	struct transport_addr a = { .kind = TRANSPORT_UNIX, .port = port };
-
-	if (strlen(path) >= sizeof(a.host))
-		return GUEST_UNREACHABLE;
-	strcpy(a.host, path);
-	return probe_addr(&a, timeout_ms);
 }

@@ -241,14 +241,14 @@ static int feed_raw_cpu(const struct job *j, struct remote_feed *feed, unsigned 
 		ret = remote_feed_page(feed, cpu, page, size);
 	if (!ret && n > 0)
 		log_warn(j->o->log, "'%s': its last page is cut off", path);
-	if (ret || n < 0)
-		log_err(j->o->log, "cannot take in '%s': %s", path ? path : "",
-			errno_text(ret ? ret : (int)n));
+	ret = ret ? ret : n < 0 ? (int)n : 0;
+	if (ret)
+		log_err(j->o->log, "cannot take in '%s': %s", path ? path : "", errno_text(ret));
 	if (fd >= 0)
 		close(fd);
 	free(page);
 	free(path);
-	return ret ? ret : n < 0 ? (int)n : 0;
+	return ret;
 }
 
 static int count_raw(struct job *j)

@@ -836,19 +836,19 @@ static void test_qmp_busy(void **state)
 	struct guest_opts o = { .timeout_ms = 30 };
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
 	struct guest_proc p = { .dir = -1, .o = &o };
-	struct guest g = { 0 };
+	struct guest g = { 0 }, vm = { 0 };
 	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
 
 	snprintf(a.sun_path, sizeof(a.sun_path), "/tmp/hyptrace-unit-%d", getpid());
 	assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof(a)), 0);
 	assert_int_equal(listen(fd, 1), 0);
-	p.qmp = a.sun_path;
+	p.qmp = vm.uds = a.sun_path;
 	assert_int_equal(guest_ask_qmp(&g, &p), -ETIMEDOUT);
-	assert_int_equal(guest_probe_unix(a.sun_path, 823, 30), GUEST_SILENT);
+	assert_int_equal(guest_probe(&vm, 823, 30), GUEST_SILENT);
 	close(fd);
-	assert_int_equal(guest_probe_unix(a.sun_path, 823, 30), GUEST_REFUSED);
+	assert_int_equal(guest_probe(&vm, 823, 30), GUEST_REFUSED);
 	unlink(a.sun_path);
-	assert_int_equal(guest_probe_unix(a.sun_path, 823, 30), GUEST_UNREACHABLE);
+	assert_int_equal(guest_probe(&vm, 823, 30), GUEST_UNREACHABLE);
 }
 
 static void test_probe_unix(void **state)
@@ -856,15 +856,16 @@ static void test_probe_unix(void **state)
 	static const char *const ok[] = { "", "OK 1073741824\n", NULL }, *const none[] = { "", NULL },
 				 *const strange[] = { "", "220 smtp\n", NULL };
 	struct fake_server s;
+	struct guest vm = { .uds = s.path };
 
 	serve_start(&s, ok);
-	assert_int_equal(guest_probe_unix(s.path, 823, 5000), GUEST_LISTENS);
+	assert_int_equal(guest_probe(&vm, 823, 5000), GUEST_LISTENS);
 	serve_end(&s);
 	serve_start(&s, none);
-	assert_int_equal(guest_probe_unix(s.path, 823, 5000), GUEST_REFUSED);
+	assert_int_equal(guest_probe(&vm, 823, 5000), GUEST_REFUSED);
 	serve_end(&s);
 	serve_start(&s, strange);
-	assert_int_equal(guest_probe_unix(s.path, 823, 5000), GUEST_REFUSED);
+	assert_int_equal(guest_probe(&vm, 823, 5000), GUEST_REFUSED);
 	serve_end(&s);
 }
 
