@@ -196,18 +196,33 @@ int buf_status(const struct buf *b)
 	return b->bad ? -ENOMEM : 0;
 }
 
+int strlist_take(struct strlist *l, char *s)
+{
+	char **v = s ? array_grow(l->v, l->n, sizeof(*v)) : NULL;
+
+	if (!v) {
+		free(s);
+		return -ENOMEM;
+	}
+	l->v = v;
+	v[l->n++] = s;
+	return 0;
+}
+
 int strlist_add(struct strlist *l, const char *s)
 {
-	char **v = array_grow(l->v, l->n, sizeof(*v));
+	return strlist_take(l, strdup(s));
+}
 
-	if (!v)
-		return -ENOMEM;
-	l->v = v;
-	v[l->n] = strdup(s);
-	if (!v[l->n])
-		return -ENOMEM;
-	l->n++;
-	return 0;
+int strlist_add_lines(struct strlist *l, const void *text, size_t len)
+{
+	struct cursor c = cursor_at(text, len);
+	const char *line;
+	int ret = 0;
+
+	while (!ret && cursor_line(&c, &line, &len))
+		ret = strlist_take(l, strndup(line, len));
+	return ret;
 }
 
 bool strlist_has(const struct strlist *l, const char *s)
@@ -221,12 +236,6 @@ bool strlist_has(const struct strlist *l, const char *s)
 static int strings_in_order(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-void strlist_sort(struct strlist *l)
-{
-	if (l->n)
-		qsort(l->v, l->n, sizeof(*l->v), strings_in_order);
 }
 
 void strlist_release(struct strlist *l)
@@ -321,6 +330,15 @@ int read_file(const char *path, size_t max, struct buf *out)
 	return read_file_at(AT_FDCWD, path, max, out);
 }
 
+int read_lines_at(int dirfd, const char *path, size_t max, struct strlist *out)
+{
+	struct buf text = { 0 };
+	int ret = read_file_at(dirfd, path, max, &text) ?: strlist_add_lines(out, text.data, text.len);
+
+	buf_release(&text);
+	return ret;
+}
+
 DIR *open_dir_at(int dirfd, const char *path)
 {
 	int fd = openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), error;
@@ -346,7 +364,8 @@ int read_dir_at(int dirfd, const char *path, struct strlist *out)
 		if (de->d_name[0] != '.')
 			ret = strlist_add(out, de->d_name);
 	closedir(d);
-	strlist_sort(out);
+	if (out->n)
+		qsort(out->v, out->n, sizeof(*out->v), strings_in_order);
 	return ret;
 }
 
