@@ -91,21 +91,6 @@ struct buffer_plan *request_buffer(struct record_plan *plan);
 int allow_apply(const struct strlist *allow, int tracing_dirfd, struct buffer_plan *b, const struct log *log,
 		char **why);
 
-/* ---- meta.c ------------------------------------------------------------------------------ */
-
-struct meta {
-	int tracing_dirfd;
-	int proc_fd;
-	const char *instance_path; /* of the buffer: "." or "instances/x" */
-	uint32_t page_size;
-	uint32_t n_cpus;
-	uint64_t trace_id;
-	const struct strlist *systems;
-};
-
-/* A descriptor of the trace.dat without its pages, at offset 0; or -errno. */
-int meta_make(const struct meta *m, const struct log *log);
-
 /* ---- privs.c -------------------------------------------------------------------------------- */
 
 void privs_drop(const struct log *log);

@@ -5,8 +5,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -16,17 +14,14 @@
 
 #include "clock/marks.h"
 #include "serving.h"
+#include "stream.h"
 #include "thread.h"
+#include "timesync.h"
 
 /* So many messages that make no sense here are answered before the peer is given up. */
 #define STRAY_MAX    8
 #define LAST_MS	     1000
 #define SEND_AT_ONCE 61440 /* bytes: with one more message, what a vsock packet carries */
-
-static struct msg_wait serving_wait(const struct serving *s)
-{
-	return (struct msg_wait){ .deadline = msg_now() + s->agent->timeout_ms, .stop_fd = s->cancel_fd };
-}
 
 /* For what comes last: the next recorder may be waiting for this one. */
 static struct msg_wait serving_last_wait(const struct serving *s)
@@ -64,21 +59,12 @@ static int serving_open_ports(struct serving *s)
 
 static int serving_open_sync(struct serving *s)
 {
-	struct sync_opts o = {
-		.undo = s->undo,
-		.clock = s->clock,
-		.ports = s->ports,
-		.port = s->n_cpus,
-		.timeout_ms = s->agent->timeout_ms,
-		.cancel_fd = s->cancel_fd,
-		.log = s->log,
-	};
 	int ret;
 
 	s->proto = sync_protocol(&s->req.protos);
 	if (!*s->proto)
 		return 0;
-	ret = sync_start(&s->sync, &o);
+	ret = sync_start(&s->sync, s);
 	if (ret) {
 		log_warn(s->log, "no time synchronisation: %s", strerror(-ret));
 		s->proto = "";
@@ -139,20 +125,8 @@ static int send_file(struct serving *s, int fd)
 
 static int send_meta(struct serving *s)
 {
-	struct strlist systems = { 0 };
-	struct meta m = {
-		.tracing_dirfd = undo_dirfd(s->undo),
-		.proc_fd = s->agent->proc_fd,
-		.instance_path = instance_path(s->inst),
-		.page_size = s->page_size,
-		.n_cpus = s->n_cpus,
-		.trace_id = s->trace_id,
-		.systems = &systems,
-	};
-	int fd, ret = instance_systems(s->inst, &systems);
+	int fd = meta_make(s), ret;
 
-	fd = ret ? ret : meta_make(&m, s->log);
-	strlist_release(&systems);
 	if (fd < 0)
 		return fd;
 	ret = send_file(s, fd);
@@ -161,25 +135,6 @@ static int send_meta(struct serving *s)
 }
 
 /* ---- recording ---------------------------------------------------------------- */
-
-static int start_streams(struct serving *s)
-{
-	struct streams_opts o = {
-		.tracing_dirfd = undo_dirfd(s->undo),
-		.instance_path = instance_path(s->inst),
-		.page_size = s->page_size,
-		.n_cpus = s->n_cpus,
-		.ports = s->ports,
-		.sleep_us = s->plan.sleep_us,
-		.timeout_ms = s->agent->timeout_ms,
-		.cancel_fd = s->cancel_fd,
-		.failed_fd = s->failed_fd,
-		.ready_fd = s->ready_fd,
-		.log = s->log,
-	};
-
-	return streams_start(&s->streams, &o);
-}
 
 /*
  * Once the recorder has connected to all CPUs, which it does to all of its guests
@@ -268,7 +223,7 @@ static void serving_sum(struct serving *s)
 
 static int serving_record(struct serving *s)
 {
-	int ret = start_streams(s), ended;
+	int ret = streams_start(&s->streams, s), ended;
 
 	if (!ret)
 		ret = trace_until_close(s);
@@ -400,12 +355,9 @@ void serving_free(struct serving *s)
 	ports_free(s->ports);
 	msg_trace_req_release(&s->req);
 	record_plan_release(&s->plan);
-	if (s->cancel_fd >= 0)
-		close(s->cancel_fd);
-	if (s->failed_fd >= 0)
-		close(s->failed_fd);
-	if (s->ready_fd >= 0)
-		close(s->ready_fd);
+	fd_close(&s->cancel_fd);
+	fd_close(&s->failed_fd);
+	fd_close(&s->ready_fd);
 	msg_sent_release(&s->sent);
 	free(s->clock);
 	free(s);

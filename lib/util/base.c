@@ -380,6 +380,13 @@ int write_file_at(int dirfd, const char *path, const void *data, size_t len)
 	return close(fd) < 0 && !ret ? -errno : ret;
 }
 
+void fd_close(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
 int parse_u64(const char *s, uint64_t *out)
 {
 	bool hex = s[0] == '0' && (s[1] == 'x' || s[1] == 'X');

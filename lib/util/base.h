@@ -133,6 +133,9 @@ DIR *open_dir_at(int dirfd, const char *path);
 /* Creates or truncates, writes, closes. */
 int write_file_at(int dirfd, const char *path, const void *data, size_t len);
 
+/* Closes it, unless it is -1, which it is then. */
+void fd_close(int *fd);
+
 /* Strict decimal (or 0x... hexadecimal) number: the whole string, no sign. -EINVAL, -ERANGE. */
 int parse_u64(const char *s, uint64_t *out);
 
