@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "dat/page.h"
 #include "tracefs/dir.h"
@@ -16,51 +15,28 @@
 static int serving_open_undo(struct serving *s)
 {
 	struct agent *a = s->agent;
-	int ret;
 
 	/* --early has begun one, which is to be ended with this recording */
 	if (s->boot && a->boot.early) {
 		s->undo = a->boot.early;
-		s->journal = a->journal != NULL;
 		a->boot.early = NULL;
 		return 0;
 	}
-	ret = undo_open(&s->undo, a->tracing_dir, a->journal, s->log);
-	s->journal = !ret && a->journal;
-	/* the place for it may have gone with the initramfs */
-	if (ret && ret != -EEXIST && a->journal) {
-		log_warn(s->log, "no journal: a kill -9 would leave tracefs as it is then");
-		ret = undo_open(&s->undo, a->tracing_dir, NULL, s->log);
+	/* it switched on what only a recorder of the top buffer can take over */
+	if (!s->boot && a->boot.early) {
+		log_warn(s->log, "what --early recorded is given up for another buffer");
+		boot_end_early(a);
 	}
-	return ret;
-}
-
-/* --early switched on what only a recorder of the top buffer can take over. */
-static void end_early(struct agent *a)
-{
-	if (!a->boot.early)
-		return;
-	log_warn(&a->log, "what --early recorded is given up for another buffer");
-	undo_all(a->boot.early);
-	undo_free(a->boot.early);
-	a->boot.early = NULL;
-	a->boot.top = false;
-	if (a->journal)
-		unlink(a->journal);
+	return agent_undo_open(a, &s->undo);
 }
 
 void serving_put_back(struct serving *s)
 {
 	instance_free(s->inst);
 	s->inst = NULL;
-	if (!s->undo)
-		return;
-	if (undo_all(s->undo) > 0)
-		log_err(s->log, "not everything in tracefs could be put back");
-	undo_free(s->undo);
+	if (s->undo)
+		agent_undo_end(s->agent, s->undo);
 	s->undo = NULL;
-	if (s->journal)
-		unlink(s->agent->journal);
 }
 
 /* ---- the buffer ---------------------------------------------------------------- */
@@ -181,8 +157,6 @@ int serving_prepare(struct serving *s, char **why)
 		return -EINVAL;
 	}
 	s->boot = boot_take(a, s->buffer->name);
-	if (!s->boot)
-		end_early(a);
 	ret = serving_open_undo(s);
 	if (ret)
 		goto out;

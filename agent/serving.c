@@ -29,14 +29,13 @@ static struct msg_wait serving_last_wait(const struct serving *s)
 	return (struct msg_wait){ .deadline = msg_now() + LAST_MS, .stop_fd = s->cancel_fd };
 }
 
-static int serving_refuse(struct serving *s, const char *why)
+int agent_refuse(const struct agent *a, int fd, const char *why, struct msg_wait w)
 {
-	struct msg_wait w = serving_last_wait(s);
 	struct buf b = { 0 };
 
-	log_warn(s->log, "refused: %s", why);
+	log_warn(&a->log, "refused: %s", why);
 	msg_add_refusal(&b, why);
-	return msg_send_buf(s->fd, &b, &w);
+	return msg_send_buf(fd, &b, &w);
 }
 
 /* ---- the answer ---------------------------------------------------------------- */
@@ -170,7 +169,7 @@ static int take_message(struct serving *s, unsigned int *stray)
 		return 0;
 	if (++*stray > STRAY_MAX)
 		return -EPROTO;
-	return serving_refuse(s, "only CLOSE makes sense now");
+	return agent_refuse(s->agent, s->fd, "only CLOSE makes sense now", serving_last_wait(s));
 }
 
 static int trace_until_close(struct serving *s)
@@ -252,7 +251,7 @@ static int serving_run(struct serving *s)
 		/* first, so that who tries again at once is served */
 		serving_put_back(s);
 		atomic_store(&s->ending, true);
-		serving_refuse(s, why ? why : strerror(-ret));
+		agent_refuse(s->agent, s->fd, why ? why : strerror(-ret), serving_last_wait(s));
 		free(why);
 		return ret;
 	}

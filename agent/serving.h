@@ -28,8 +28,7 @@ struct serving {
 	struct record_plan plan;
 	struct buffer_plan *buffer; /* the one of the plan that is recorded */
 	struct undo *undo;
-	bool journal; /* the undo has one on disk */
-	bool boot;    /* the buffer holds a boot trace: it has been on for long */
+	bool boot; /* the buffer holds a boot trace: it has been on for long */
 	struct instance *inst;
 	char *clock;
 	uint32_t page_size;
