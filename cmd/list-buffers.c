@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -64,14 +63,6 @@ static size_t count_entries(int dir, const char *file)
 
 /* ---- the hypervisor's events: events/<system>/<event>/ ---- */
 
-/* "hypervisor" of "remotes/hypervisor" */
-static const char *system_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 /* Names of the hypervisor's events, sorted. */
 static int hyp_events(int tracing, const char *path, struct strlist *out)
 {
@@ -79,26 +70,17 @@ static int hyp_events(int tracing, const char *path, struct strlist *out)
 	char file[600];
 	int ret;
 
-	snprintf(file, sizeof(file), "%s/events/%s", path, system_of(path));
+	snprintf(file, sizeof(file), "%s/events/%s", path, basename(path));
 	ret = read_dir_at(tracing, file, &names);
 	if (ret != -ENOMEM) /* not there, or gone */
 		ret = 0;
 	for (size_t i = 0; !ret && i < names.n; i++) {
-		snprintf(file, sizeof(file), "%s/events/%s/%s/format", path, system_of(path), names.v[i]);
+		snprintf(file, sizeof(file), "%s/events/%s/%s/format", path, basename(path), names.v[i]);
 		if (!faccessat(tracing, file, F_OK, 0))
 			ret = strlist_add(out, names.v[i]);
 	}
 	strlist_release(&names);
 	return ret;
-}
-
-static bool hyp_event_on(int dir, const char *path, const char *event)
-{
-	char file[600], on[8];
-
-	snprintf(file, sizeof(file), "events/%s/%s/enable", system_of(path), event);
-	read_word(dir, file, on, sizeof(on));
-	return *on == '1';
 }
 
 /* ---- buffers ---- */
@@ -125,11 +107,7 @@ static void buffer_to_json(struct json *j, const struct buffer_state *b)
 	if (b->layout)
 		json_key_str(j, "layout", b->layout);
 	json_key_bool(j, "on", b->on);
-	json_key(j, "size_kb");
-	if (b->size_kb)
-		json_u64(j, b->size_kb);
-	else
-		json_null(j);
+	json_key_known(j, "size_kb", b->size_kb);
 	json_key_u64(j, "cpus", b->cpus);
 	json_key_u64(j, "events_on", b->events);
 	json_key_str(j, "clock", b->clock);
@@ -141,10 +119,14 @@ static void buffer_to_json(struct json *j, const struct buffer_state *b)
 static int read_hyp(struct buffer_state *b, int tracing)
 {
 	struct strlist names = { 0 };
+	char file[600], on[8];
 	int ret = hyp_events(tracing, b->path, &names);
 
-	for (size_t i = 0; i < names.n; i++)
-		b->events += hyp_event_on(b->dir, b->path, names.v[i]);
+	for (size_t i = 0; i < names.n; i++) {
+		snprintf(file, sizeof(file), "events/%s/%s/enable", basename(b->path), names.v[i]);
+		read_word(b->dir, file, on, sizeof(on));
+		b->events += *on == '1';
+	}
 	strlist_release(&names);
 	b->layout = faccessat(b->dir, "per_cpu/cpu0/trace_pipe_raw", F_OK, 0) ? "text" : "raw pages";
 	return ret;
@@ -205,7 +187,7 @@ static int show_buffers(const struct list *l)
 	if (l->out)
 		fprintf(l->out, "%-20s %-5s %8s %4s %7s  %-10s %s\n", "BUFFER", "STATE", "SIZE/CPU", "CPUS",
 			"EVENTS", "CLOCK", "TRACER");
-	ret = hyp ? show_buffer(l, system_of(hyp), hyp, true) : 0;
+	ret = hyp ? show_buffer(l, basename(hyp), hyp, true) : 0;
 	if (ret)
 		return ret;
 	ret = show_buffer(l, "", ".", false);
@@ -260,7 +242,7 @@ static void show_both_events(const struct list *l, const char *glob, const char 
 		json_array(l->json);
 	}
 	for (size_t i = 0; i < hyp_names->n; i++)
-		show_event(l, glob, "hypervisor", system_of(hyp), hyp_names->v[i]);
+		show_event(l, glob, "hypervisor", basename(hyp), hyp_names->v[i]);
 	for (size_t i = 0; i < host_names->n; i++) {
 		char *colon = strchr(host_names->v[i], ':');
 

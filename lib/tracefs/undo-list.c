@@ -23,16 +23,9 @@ enum list_kind {
 	LIST_OTHER,
 };
 
-const char *path_last(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 static enum list_kind list_kind(const char *path)
 {
-	const char *name = path_last(path);
+	const char *name = basename(path);
 	size_t len = strlen(name);
 
 	if (!strcmp(name, "set_event"))
@@ -49,7 +42,7 @@ static enum list_kind list_kind(const char *path)
 /* An event whose enable file says "0*" is on for a trigger only. */
 static bool soft_only(int dirfd, const char *path, const char *line)
 {
-	size_t dir = (size_t)(path_last(path) - path);
+	size_t dir = (size_t)(basename(path) - path);
 	const char *colon = strchr(line, ':');
 	struct buf text = { 0 };
 	char enable[1024];

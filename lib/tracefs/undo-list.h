@@ -25,7 +25,4 @@ int list_write(int dirfd, const char *path, const char *lines, bool go_on, char 
 /* One write(2) of the line, with the newline that echo would add. 0 or -errno. */
 int write_line(int fd, const char *line);
 
-/* The part of a path after its last '/'. */
-const char *path_last(const char *path);
-
 #endif

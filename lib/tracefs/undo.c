@@ -130,7 +130,7 @@ static char *trimmed(const char *s, size_t len)
 /* What to write to get back to what the file shows. */
 static char *shown_value(const char *path, const char *text)
 {
-	const char *name = path_last(path);
+	const char *name = basename(path);
 	size_t len = strcspn(text, "\n");
 	const char *open = memchr(text, '[', len);
 	const char *close = open ? memchr(open, ']', (size_t)(text + len - open)) : NULL;
@@ -225,7 +225,7 @@ static int save_each(struct undo *u, const char *dir, const char *name)
 /* A file that shows "X": its members differ. */
 static int save_members(struct undo *u, const char *path)
 {
-	const char *name = path_last(path);
+	const char *name = basename(path);
 	bool enable = !strcmp(name, "enable");
 	int ret = -ENOMEM;
 	char *dir = str_printf("%.*s%s", (int)(name - path), path, enable ? "." : "per_cpu");
@@ -278,7 +278,7 @@ int undo_write(struct undo *u, const char *path, const char *value)
 	ret = undo_put(u, path, value, 0);
 	if (!ret)
 		goto out;
-	if (!strcmp(path_last(path), "filter"))
+	if (!strcmp(basename(path), "filter"))
 		undo_put(u, path, old, 0);
 	undo_drop(u, mark);
 out:
@@ -394,7 +394,7 @@ static int undo_entry_once(struct undo *u, const struct entry *e)
 	case ENTRY_WRITE:
 		ret = undo_put(u, e->path, e->value, 0);
 		/* a filter that was refused before is refused again: that is its old state */
-		if (ret == -EINVAL && !strcmp(path_last(e->path), "filter"))
+		if (ret == -EINVAL && !strcmp(basename(e->path), "filter"))
 			ret = 0;
 		break;
 	case ENTRY_LIST:

@@ -458,31 +458,25 @@ char *str_printf(const char *fmt, ...)
 
 size_t utf8_len(const uint8_t *p, size_t left)
 {
-	uint8_t lo = 0x80, hi = 0xbf;
-	size_t n;
+	static const struct {
+		uint8_t first, last; /* of the first byte */
+		uint8_t low, high;   /* of the second */
+		uint8_t len;
+	} rows[] = {
+		{ 0xc2, 0xdf, 0x80, 0xbf, 2 }, { 0xe0, 0xe0, 0xa0, 0xbf, 3 }, { 0xe1, 0xec, 0x80, 0xbf, 3 },
+		{ 0xed, 0xed, 0x80, 0x9f, 3 }, { 0xee, 0xef, 0x80, 0xbf, 3 }, { 0xf0, 0xf0, 0x90, 0xbf, 4 },
+		{ 0xf1, 0xf3, 0x80, 0xbf, 4 }, { 0xf4, 0xf4, 0x80, 0x8f, 4 },
+	};
+	size_t i = 0;
 
 	if (p[0] < 0x80)
 		return 1;
-	if (p[0] >= 0xc2 && p[0] <= 0xdf)
-		n = 2;
-	else if ((p[0] & 0xf0) == 0xe0)
-		n = 3;
-	else if (p[0] >= 0xf0 && p[0] <= 0xf4)
-		n = 4;
-	else
+	while (i < ARRAY_SIZE(rows) && (p[0] < rows[i].first || p[0] > rows[i].last))
+		i++;
+	if (i == ARRAY_SIZE(rows) || left < rows[i].len || p[1] < rows[i].low || p[1] > rows[i].high)
 		return 0;
-	if (p[0] == 0xe0)
-		lo = 0xa0;
-	else if (p[0] == 0xed)
-		hi = 0x9f;
-	else if (p[0] == 0xf0)
-		lo = 0x90;
-	else if (p[0] == 0xf4)
-		hi = 0x8f;
-	if (left < n || p[1] < lo || p[1] > hi)
-		return 0;
-	for (size_t i = 2; i < n; i++)
-		if ((p[i] & 0xc0) != 0x80)
+	for (size_t k = 2; k < rows[i].len; k++)
+		if ((p[k] & 0xc0) != 0x80)
 			return 0;
-	return n;
+	return rows[i].len;
 }
