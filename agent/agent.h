@@ -33,15 +33,19 @@ int boot_early(struct agent *a, const char *events);
 void boot_find(struct agent *a);
 /* Whether the buffer holds a boot trace; afterwards it is an ordinary one. */
 bool boot_take(struct agent *a, const char *buffer);
-/* Words of a kernel command line, or of /proc/bootconfig, into b. */
-void boot_parse(struct boot *b, const char *cmdline);
-void boot_release(struct boot *b);
+/* Puts back what --early changed. */
+void boot_end_early(struct agent *a);
+
+/* An undo with the agent's journal, or in memory where that has no place. 0 or -errno, -EEXIST. */
+int agent_undo_open(struct agent *a, struct undo **u);
+/* tracefs as it was before, and no journal any more. */
+void agent_undo_end(struct agent *a, struct undo *u);
 
 /* ---- the agent ---------------------------------------------------------------- */
 
+/* Its working directory is the tracing directory. */
 struct agent {
 	struct log log;
-	const char *tracing_dir; /* "." : the working directory is the tracing directory */
 	int proc_fd;
 	const char *journal;	    /* NULL: in memory only */
 	struct transport_addr addr; /* to listen on */
@@ -70,6 +74,8 @@ struct serving;
  */
 int serving_start(struct serving **out, struct agent *a, int fd, const struct transport_addr *peer,
 		  struct msg_trace_req *req, int done_fd);
+/* Tells the recorder why it is not served. 0 or -errno. */
+int agent_refuse(const struct agent *a, int fd, const char *why, struct msg_wait w);
 /* A connection to one of its ports that came through the agent's own socket. */
 bool serving_offer(struct serving *s, uint32_t port, int fd);
 /* Nothing but its end is left to come: it may be joined at once. */
@@ -90,21 +96,6 @@ struct buffer_plan *request_buffer(struct record_plan *plan);
 /* Narrows the events to those that are allowed. -EACCES with *why: nothing is left. */
 int allow_apply(const struct strlist *allow, int tracing_dirfd, struct buffer_plan *b, const struct log *log,
 		char **why);
-
-/* ---- meta.c ------------------------------------------------------------------------------ */
-
-struct meta {
-	int tracing_dirfd;
-	int proc_fd;
-	const char *instance_path; /* of the buffer: "." or "instances/x" */
-	uint32_t page_size;
-	uint32_t n_cpus;
-	uint64_t trace_id;
-	const struct strlist *systems;
-};
-
-/* A descriptor of the trace.dat without its pages, at offset 0; or -errno. */
-int meta_make(const struct meta *m, const struct log *log);
 
 /* ---- privs.c -------------------------------------------------------------------------------- */
 

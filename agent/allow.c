@@ -2,7 +2,6 @@
 /* --allow: narrows the events of a request to those that the guest lets be traced. */
 #include "agent.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fnmatch.h>
 #include <stdio.h>
@@ -82,35 +81,25 @@ static int narrow_event(struct narrow *nw, const char *system, const char *event
 	return ret;
 }
 
-static int narrow_system(struct narrow *nw, int dirfd, const char *system)
-{
-	char path[300];
-	struct dirent *de;
-	int ret = 0;
-	DIR *d;
-
-	snprintf(path, sizeof(path), "events/%s", system);
-	d = open_dir_at(dirfd, path);
-	while (d && !ret && (de = readdir(d)))
-		if (de->d_name[0] != '.' && de->d_type == DT_DIR)
-			ret = narrow_event(nw, system, de->d_name);
-	if (d)
-		closedir(d);
-	return ret;
-}
-
 static int narrow_plan(struct narrow *nw, int dirfd)
 {
-	DIR *d = open_dir_at(dirfd, "events");
-	struct dirent *de;
-	int ret = 0;
+	struct strlist systems = { 0 };
+	int ret = read_dir_at(dirfd, "events", &systems);
 
-	if (!d)
-		return -errno;
-	while (!ret && (de = readdir(d)))
-		if (de->d_name[0] != '.' && de->d_type == DT_DIR)
-			ret = narrow_system(nw, dirfd, de->d_name);
-	closedir(d);
+	for (size_t i = 0; i < systems.n && !ret; i++) {
+		struct strlist events = { 0 };
+		char path[600];
+
+		snprintf(path, sizeof(path), "events/%s", systems.v[i]);
+		read_dir_at(dirfd, path, &events); /* a file has none */
+		for (size_t n = 0; n < events.n && !ret; n++) {
+			snprintf(path, sizeof(path), "events/%s/%s/.", systems.v[i], events.v[n]);
+			if (!faccessat(dirfd, path, F_OK, 0))
+				ret = narrow_event(nw, systems.v[i], events.v[n]);
+		}
+		strlist_release(&events);
+	}
+	strlist_release(&systems);
 	return ret;
 }
 

@@ -11,19 +11,30 @@
 /* The clock that the hypervisor's events have too. */
 #define EARLY_CLOCK "boot"
 
-/* ---- --early -------------------------------------------------------------------------- */
+/* ---- the undo --------------------------------------------------------------------------- */
 
-static int boot_open_undo(struct agent *a, struct undo **u)
+int agent_undo_open(struct agent *a, struct undo **u)
 {
-	int ret = undo_open(u, a->tracing_dir, a->journal, &a->log);
+	int ret = undo_open(u, ".", a->journal, &a->log);
 
-	/* so early there may be no place for it */
+	/* early there may be no place for it, or it may have gone with the initramfs */
 	if (ret && ret != -EEXIST && a->journal) {
-		a->journal = NULL;
-		ret = undo_open(u, a->tracing_dir, NULL, &a->log);
+		log_warn(&a->log, "no journal: a kill -9 would leave tracefs as it is then");
+		ret = undo_open(u, ".", NULL, &a->log);
 	}
 	return ret;
 }
+
+void agent_undo_end(struct agent *a, struct undo *u)
+{
+	if (undo_all(u) > 0)
+		log_err(&a->log, "not everything in tracefs could be put back");
+	undo_free(u);
+	if (a->journal)
+		unlink(a->journal);
+}
+
+/* ---- --early -------------------------------------------------------------------------- */
 
 static int early_setup(struct agent *a, struct undo *u, char *events)
 {
@@ -48,17 +59,14 @@ int boot_early(struct agent *a, const char *events)
 {
 	char *copy = strdup(events);
 	struct undo *u = NULL;
-	int ret = copy ? boot_open_undo(a, &u) : -ENOMEM;
+	int ret = copy ? agent_undo_open(a, &u) : -ENOMEM;
 
 	if (!ret)
 		ret = early_setup(a, u, copy);
 	free(copy);
 	if (ret) {
 		if (u)
-			undo_all(u);
-		undo_free(u);
-		if (a->journal && ret != -EEXIST)
-			unlink(a->journal);
+			agent_undo_end(a, u);
 		return ret;
 	}
 	a->boot.early = u;
@@ -106,7 +114,8 @@ static void boot_parse_word(struct boot *b, const char *word)
 		boot_add_instance(b, v);
 }
 
-void boot_parse(struct boot *b, const char *text)
+/* Words of a kernel command line, or of /proc/bootconfig. */
+static void boot_parse(struct boot *b, const char *text)
 {
 	char *copy = strdup(text), *rest = copy, *word;
 
@@ -122,22 +131,21 @@ void boot_parse(struct boot *b, const char *text)
 }
 
 /* Something is switched on still; else what there was is over. */
-static bool top_alive(const struct agent *a, int dirfd)
+static bool top_alive(void)
 {
-	struct buf text = { 0 };
-	bool alive = !read_file_at(dirfd, "set_event", CMDLINE_MAX, &text) && text.len;
+	struct buf events = { 0 }, tracer = { 0 };
+	bool alive = !read_file("set_event", CMDLINE_MAX, &events) && events.len;
 
-	buf_release(&text);
-	if (!alive && !read_file_at(dirfd, "current_tracer", 256, &text))
-		alive = text.len && strncmp((char *)text.data, "nop", 3);
-	buf_release(&text);
+	if (!alive && !read_file("current_tracer", 256, &tracer))
+		alive = tracer.len && strncmp((char *)tracer.data, "nop", 3);
+	buf_release(&events);
+	buf_release(&tracer);
 	return alive;
 }
 
 void boot_find(struct agent *a)
 {
 	static const char *const files[] = { "cmdline", "bootconfig" };
-	struct undo *u;
 
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
 		struct buf text = { 0 };
@@ -146,10 +154,7 @@ void boot_find(struct agent *a)
 			boot_parse(&a->boot, buf_str(&text));
 		buf_release(&text);
 	}
-	if (a->boot.top && !undo_open(&u, a->tracing_dir, NULL, &a->log)) {
-		a->boot.top = top_alive(a, undo_dirfd(u));
-		undo_free(u);
-	}
+	a->boot.top = a->boot.top && top_alive();
 	if (a->boot.top)
 		log_info(&a->log, "the kernel records since its boot: the first recorder gets it");
 	for (size_t i = 0; i < a->boot.instances.n; i++)
@@ -176,12 +181,11 @@ bool boot_take(struct agent *a, const char *buffer)
 	return false;
 }
 
-void boot_release(struct boot *b)
+void boot_end_early(struct agent *a)
 {
-	if (b->early) {
-		undo_all(b->early);
-		undo_free(b->early);
-	}
-	strlist_release(&b->instances);
-	*b = (struct boot){ 0 };
+	if (!a->boot.early)
+		return;
+	agent_undo_end(a, a->boot.early);
+	a->boot.early = NULL;
+	a->boot.top = false;
 }

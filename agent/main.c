@@ -14,8 +14,8 @@
 #include "tracefs/dir.h"
 #include "util/opts.h"
 
-#define TIMEOUT_MS 60000
-#define BACKLOG	   64
+#define TIMEOUT_S 60
+#define BACKLOG	  64
 
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
@@ -24,6 +24,7 @@ struct agent_line {
 	const char *early;
 	const char *journal; /* NULL: the first place that will do; "": in memory */
 	uint64_t number;     /* of an option that is one */
+	uint64_t timeout;    /* s */
 	bool daemon, verbose, version;
 };
 
@@ -75,16 +76,6 @@ static int take_agent_port(void *ctx, const struct opt *o, const char *arg, stru
 	return ret;
 }
 
-static int take_timeout(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
-{
-	struct agent_line *l = ctx;
-	int ret = opts_set_number(l, o, arg, err);
-
-	if (!ret)
-		l->a->timeout_ms = (int64_t)l->number * 1000;
-	return ret;
-}
-
 static int take_cid(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
 	struct agent_line *l = ctx;
@@ -112,8 +103,8 @@ static const struct opt agent_rows[] = {
 	OPT(0, "allow", "EVENTS", "only these events may be traced, e.g. 'sched:*' (repeatable)", take_allow),
 	OPT(0, "early", "EVENTS", "record these from now on, for the first recorder\n(comma-separated)",
 	    opts_set_text, LINE(early)),
-	OPT(0, "timeout", "SECONDS", "for each wait on a recorder (60)", take_timeout, LINE(number), .min = 1,
-	    .max = 86400),
+	OPT(0, "timeout", "SECONDS", "for each wait on a recorder (60)", opts_set_number, LINE(timeout),
+	    .min = 1, .max = 86400),
 	OPT(0, "journal", "FILE", "where to note what was changed in tracefs; none: nowhere", take_journal),
 	OPT('D', "daemon", NULL, "go to the background, messages to the system's log", opts_set_flag,
 	    LINE(daemon)),
@@ -163,7 +154,6 @@ static int enter_tracing_dir(struct agent *a)
 		log_err(&a->log, "cannot use the tracing directory '%s': %s", dir, strerror(errno));
 	}
 	free(dir);
-	a->tracing_dir = ".";
 	a->proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return ret;
 }
@@ -201,7 +191,7 @@ static int recover_from(struct agent *a, const char *journal)
 
 	if (lstat(journal, &st) < 0 || !is_our_journal(&st))
 		return 0;
-	ret = undo_load(&u, a->tracing_dir, journal, &a->log);
+	ret = undo_load(&u, ".", journal, &a->log);
 	if (ret == -EBUSY)
 		return ret;
 	if (!ret) {
@@ -296,11 +286,8 @@ static int agent_run(struct agent *a, const struct agent_line *l)
 		boot_find(a);
 	if (!ret)
 		ret = listen_and_serve(a, l->daemon);
-	if (a->boot.early && a->journal) {
-		boot_release(&a->boot);
-		unlink(a->journal);
-	}
-	boot_release(&a->boot);
+	boot_end_early(a);
+	strlist_release(&a->boot.instances);
 	if (a->listen_fd >= 0 && a->addr.kind == TRANSPORT_UNIX)
 		unlink(a->addr.host);
 	return ret;
@@ -315,9 +302,8 @@ int main(int argc, char **argv)
 		.addr = { .kind = TRANSPORT_VSOCK, .port = MSG_PORT, .cid = TRANSPORT_CID_ANY },
 		.cids = { TRANSPORT_CID_HOST },
 		.n_cids = 1,
-		.timeout_ms = TIMEOUT_MS,
 	};
-	struct agent_line l = { .a = &a };
+	struct agent_line l = { .a = &a, .timeout = TIMEOUT_S };
 	struct opts_error err;
 	int status, ret;
 
@@ -337,6 +323,7 @@ int main(int argc, char **argv)
 	} else {
 		if (l.verbose)
 			log_verbose();
+		a.timeout_ms = (int64_t)l.timeout * 1000;
 		signal(SIGPIPE, SIG_IGN);
 		a.signal_fd = stop_signals();
 		status = agent_run(&a, &l) ? EXIT_FAILED : EXIT_OK;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The head of a trace.dat that the recorder puts before the pages. */
-#include "agent.h"
+#include "serving.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,14 +25,12 @@
 
 struct out {
 	struct dat_out o;
-	const struct meta *m;
+	const struct serving *s;
+	const struct strlist *systems; /* with an event switched on */
 	struct buf strings;
 	struct buf options;
 	uint64_t size_at; /* of the section begun */
 };
-
-static const uint16_t section_ids[] = { DAT_HEADER_INFO, DAT_FTRACE_EVENTS, DAT_EVENT_FORMATS,
-					DAT_KALLSYMS,	 DAT_PRINTK,	    DAT_CMDLINES };
 
 /* ---- sections ---------------------------------------------------------------- */
 
@@ -103,7 +101,7 @@ static void meta_copy(struct out *w, int dirfd, const char *path, int size_bytes
 
 static int meta_formats(struct out *w, const char *system)
 {
-	int dirfd = w->m->tracing_dirfd, ret;
+	int dirfd = undo_dirfd(w->s->undo), ret;
 	struct strlist names = { 0 };
 	char path[640];
 	size_t n = 0;
@@ -130,7 +128,7 @@ static int meta_formats(struct out *w, const char *system)
 
 static int meta_systems(struct out *w)
 {
-	const struct strlist *s = w->m->systems;
+	const struct strlist *s = w->systems;
 	uint32_t n = 0;
 	int ret = 0;
 
@@ -156,31 +154,46 @@ static int meta_headers(struct out *w)
 
 		strcat(path, names[i]);
 		dat_out_write(&w->o, names[i], strlen(names[i]) + 1);
-		ret = meta_text64(w, w->m->tracing_dirfd, path);
+		ret = meta_text64(w, undo_dirfd(w->s->undo), path);
 	}
 	return ret;
 }
 
-static int meta_section(struct out *w, uint16_t id)
+static int meta_own_formats(struct out *w)
 {
-	switch (id) {
-	case DAT_HEADER_INFO:
-		return meta_headers(w);
-	case DAT_FTRACE_EVENTS:
-		return meta_formats(w, "ftrace");
-	case DAT_EVENT_FORMATS:
-		return meta_systems(w);
-	case DAT_KALLSYMS:
-		meta_copy(w, w->m->proc_fd, "kallsyms", 4);
-		break;
-	case DAT_PRINTK:
-		meta_copy(w, w->m->tracing_dirfd, "printk_formats", 4);
-		break;
-	case DAT_CMDLINES:
-		meta_copy(w, w->m->tracing_dirfd, "saved_cmdlines", 8);
-		break;
-	}
-	return w->o.err;
+	return meta_formats(w, "ftrace");
+}
+
+/* What is not made by `put` is a copy of a file, below /proc or the tracing directory. */
+static const struct section {
+	uint16_t id;
+	const char *name;
+	int (*put)(struct out *w);
+	const char *file;
+	int size_bytes;
+	bool proc;
+} sections[] = {
+	{ DAT_HEADER_INFO, "headers", .put = meta_headers },
+	{ DAT_FTRACE_EVENTS, "ftrace events", .put = meta_own_formats },
+	{ DAT_EVENT_FORMATS, "events format", .put = meta_systems },
+	{ DAT_KALLSYMS, "kallsyms", .file = "kallsyms", .size_bytes = 4, .proc = true },
+	{ DAT_PRINTK, "printk", .file = "printk_formats", .size_bytes = 4 },
+	{ DAT_CMDLINES, "command lines", .file = "saved_cmdlines", .size_bytes = 8 },
+};
+
+static int meta_section(struct out *w, const struct section *t)
+{
+	uint64_t at = w->o.pos;
+	int ret = 0;
+
+	meta_begin(w, t->id, t->name);
+	if (t->put)
+		ret = t->put(w);
+	else
+		meta_copy(w, t->proc ? w->s->agent->proc_fd : undo_dirfd(w->s->undo), t->file, t->size_bytes);
+	meta_end(w);
+	meta_option(w, t->id, &at, sizeof(at));
+	return ret;
 }
 
 /* ---- the file ---------------------------------------------------------------- */
@@ -192,7 +205,7 @@ static void meta_front(struct out *w)
 
 	dat_out_write(&w->o, magic, sizeof(magic));
 	dat_out_write(&w->o, machine, sizeof(machine));
-	dat_out_u32(&w->o, w->m->page_size);
+	dat_out_u32(&w->o, w->s->page_size);
 	/* compression's name and version */
 	dat_out_write(&w->o, "none\0", 6);
 }
@@ -200,29 +213,21 @@ static void meta_front(struct out *w)
 static int meta_options(struct out *w)
 {
 	struct dat_options o = { 0 };
-	struct buf clock = { 0 };
-	char clock_path[400];
 	uint64_t next = 0;
-	int ret;
+	char path[INSTANCE_PATH];
+	struct buf clock = { 0 };
+	int ret = 0;
 
-	snprintf(clock_path, sizeof(clock_path), "%s/trace_clock", w->m->instance_path);
-	if (!read_file_at(w->m->tracing_dirfd, clock_path, TEXT_MAX, &clock) && buf_str(&clock)) {
+	instance_file(w->s->inst, path, "trace_clock");
+	if (!read_file_at(undo_dirfd(w->s->undo), path, TEXT_MAX, &clock) && buf_str(&clock))
 		ret = dat_options_add_clock(&o, buf_str(&clock));
-		if (ret)
-			goto out;
-	}
-	ret = dat_options_add_uname(&o);
-	if (ret)
-		goto out;
-	ret = dat_options_add_text(&o, DAT_VERSION, "hyptrace-agent " HYPTRACE_VERSION);
-	if (ret)
-		goto out;
-	ret = dat_options_add_traceid(&o, w->m->trace_id);
+	ret = ret ?: dat_options_add_uname(&o);
+	ret = ret ?: dat_options_add_text(&o, DAT_VERSION, "hyptrace-agent " HYPTRACE_VERSION);
+	ret = ret ?: dat_options_add_traceid(&o, w->s->trace_id);
 	for (size_t i = 0; i < o.n && !ret; i++)
 		meta_option(w, o.v[i].id, o.v[i].data, o.v[i].len);
-	meta_option(w, DAT_CPUCOUNT, &w->m->n_cpus, sizeof(w->m->n_cpus));
+	meta_option(w, DAT_CPUCOUNT, &w->s->n_cpus, sizeof(w->s->n_cpus));
 	meta_option(w, DAT_DONE, &next, sizeof(next));
-out:
 	dat_options_release(&o);
 	buf_release(&clock);
 	return ret ? ret : buf_status(&w->options);
@@ -230,21 +235,14 @@ out:
 
 static int meta_all(struct out *w)
 {
-	static const char *const names[] = { "headers",	 "ftrace events", "events format",
-					     "kallsyms", "printk",	  "command lines" };
 	uint64_t options_at, at;
 	int ret = 0;
 
 	meta_front(w);
 	options_at = w->o.pos;
 	dat_out_u64(&w->o, 0);
-	for (size_t i = 0; i < ARRAY_SIZE(section_ids) && !ret; i++) {
-		at = w->o.pos;
-		meta_begin(w, section_ids[i], names[i]);
-		ret = meta_section(w, section_ids[i]);
-		meta_end(w);
-		meta_option(w, section_ids[i], &at, sizeof(at));
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(sections) && !ret; i++)
+		ret = meta_section(w, &sections[i]);
 	if (ret)
 		return ret;
 	ret = meta_options(w);
@@ -262,22 +260,24 @@ static int meta_all(struct out *w)
 	return w->strings.bad ? -ENOMEM : dat_out_flush(&w->o);
 }
 
-int meta_make(const struct meta *m, const struct log *log)
+int meta_make(const struct serving *s)
 {
-	struct out w = { .m = m };
+	struct strlist systems = { 0 };
+	struct out w = { .s = s, .systems = &systems };
 	int fd = memfd_create("metadata", MFD_CLOEXEC), ret;
 
 	if (fd < 0)
 		return -errno;
-	ret = dat_out_init(&w.o, fd) ?: meta_all(&w);
+	ret = instance_systems(s->inst, &systems) ?: dat_out_init(&w.o, fd) ?: meta_all(&w);
 	dat_out_release(&w.o);
+	strlist_release(&systems);
 	buf_release(&w.strings);
 	buf_release(&w.options);
 	if (!ret && lseek(fd, 0, SEEK_SET) < 0)
 		ret = -errno;
 	if (!ret)
 		return fd;
-	log_err(log, "cannot put together the event formats: %s", strerror(-ret));
+	log_err(s->log, "cannot put together the event formats: %s", strerror(-ret));
 	close(fd);
 	return ret;
 }

@@ -6,6 +6,7 @@
  */
 #include "agent.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,14 +27,9 @@ static bool has_only(const char *s, const char *extra)
 
 	if (!len || len > WORD_MAX)
 		return false;
-	for (; *s; s++) {
-		bool word = (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') ||
-			    (*s >= '0' && *s <= '9') || *s == '_';
-
-		if (!word && !strchr(extra, *s))
-			return false;
-	}
-	return true;
+	while (isalnum((unsigned char)*s) || *s == '_' || (*s && strchr(extra, *s)))
+		s++;
+	return !*s;
 }
 
 static bool is_plain(const char *s)

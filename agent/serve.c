@@ -66,13 +66,9 @@ static void pending_drop(struct server *s, size_t i, bool close_it)
 
 static void pending_refuse(struct server *s, size_t i, const char *why)
 {
-	/* now or never */
-	struct msg_wait w = { .deadline = msg_now(), .stop_fd = -1 };
-	struct buf b = { 0 };
+	struct msg_wait now_or_never = { .deadline = msg_now(), .stop_fd = -1 };
 
-	log_warn(&s->a->log, "refused: %s", why);
-	msg_add_refusal(&b, why);
-	msg_send_buf(s->pending[i]->fd, &b, &w);
+	agent_refuse(s->a, s->pending[i]->fd, why, now_or_never);
 	pending_drop(s, i, true);
 }
 

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "dat/page.h"
 #include "tracefs/dir.h"
@@ -16,74 +15,40 @@
 static int serving_open_undo(struct serving *s)
 {
 	struct agent *a = s->agent;
-	int ret;
 
 	/* --early has begun one, which is to be ended with this recording */
 	if (s->boot && a->boot.early) {
 		s->undo = a->boot.early;
-		s->journal = a->journal != NULL;
 		a->boot.early = NULL;
 		return 0;
 	}
-	ret = undo_open(&s->undo, a->tracing_dir, a->journal, s->log);
-	s->journal = !ret && a->journal;
-	/* the place for it may have gone with the initramfs */
-	if (ret && ret != -EEXIST && a->journal) {
-		log_warn(s->log, "no journal: a kill -9 would leave tracefs as it is then");
-		ret = undo_open(&s->undo, a->tracing_dir, NULL, s->log);
+	/* it switched on what only a recorder of the top buffer can take over */
+	if (!s->boot && a->boot.early) {
+		log_warn(s->log, "what --early recorded is given up for another buffer");
+		boot_end_early(a);
 	}
-	return ret;
-}
-
-/* --early switched on what only a recorder of the top buffer can take over. */
-static void end_early(struct agent *a)
-{
-	if (!a->boot.early)
-		return;
-	log_warn(&a->log, "what --early recorded is given up for another buffer");
-	undo_all(a->boot.early);
-	undo_free(a->boot.early);
-	a->boot.early = NULL;
-	a->boot.top = false;
-	if (a->journal)
-		unlink(a->journal);
+	return agent_undo_open(a, &s->undo);
 }
 
 void serving_put_back(struct serving *s)
 {
 	instance_free(s->inst);
 	s->inst = NULL;
-	if (!s->undo)
-		return;
-	if (undo_all(s->undo) > 0)
-		log_err(s->log, "not everything in tracefs could be put back");
-	undo_free(s->undo);
+	if (s->undo)
+		agent_undo_end(s->agent, s->undo);
 	s->undo = NULL;
-	if (s->journal)
-		unlink(s->agent->journal);
 }
 
 /* ---- the buffer ---------------------------------------------------------------- */
-
-#define SERVING_PATH 400 /* bytes: an instance's name is 255 at most */
-
-static const char *serving_file(const struct serving *s, char path[SERVING_PATH], const char *name)
-{
-	const char *dir = instance_path(s->inst);
-	bool top = !strcmp(dir, "."); /* which is no part of a path for the journal */
-
-	snprintf(path, SERVING_PATH, "%s%s%s", top ? "" : dir, top ? "" : "/", name);
-	return path;
-}
 
 /* The instance's own sub-buffer size, where the kernel has one; else header_page's. */
 static int serving_find_page_size(struct serving *s)
 {
 	struct page_layout layout;
-	char path[SERVING_PATH];
+	char path[INSTANCE_PATH];
 	char *kb = NULL;
 	uint64_t n = 0;
-	bool own = !undo_read(s->undo, serving_file(s, path, "buffer_subbuf_size_kb"), &kb) &&
+	bool own = !undo_read(s->undo, instance_file(s->inst, path, "buffer_subbuf_size_kb"), &kb) &&
 		   !parse_u64(kb, &n) && n && n <= 1024;
 	int ret = 0;
 
@@ -100,15 +65,15 @@ static int serving_find_page_size(struct serving *s)
 
 static int serving_find_facts(struct serving *s)
 {
-	char path[SERVING_PATH];
-	int ret = undo_read(s->undo, serving_file(s, path, "trace_clock"), &s->clock);
+	char path[INSTANCE_PATH];
+	int ret = undo_read(s->undo, instance_file(s->inst, path, "trace_clock"), &s->clock);
 
 	if (ret)
 		return ret;
 	ret = serving_find_page_size(s);
 	if (ret)
 		return ret;
-	s->n_cpus = tracefs_cpus(undo_dirfd(s->undo), serving_file(s, path, "per_cpu"));
+	s->n_cpus = tracefs_cpus(undo_dirfd(s->undo), instance_file(s->inst, path, "per_cpu"));
 	if (s->n_cpus > MSG_CPUS_MAX)
 		s->n_cpus = MSG_CPUS_MAX;
 	return s->n_cpus ? 0 : -ENODEV;
@@ -121,13 +86,13 @@ static int join_boot(struct serving *s)
 {
 	const struct buffer_plan *b = s->buffer;
 	bool less = b->tracer || b->size_kb || b->subbuf_kb || b->cpumask;
-	char path[SERVING_PATH];
+	char path[INSTANCE_PATH];
 	int ret;
 
 	log_info(s->log, "the buffer holds a boot trace: it is not cleared");
 	/* it is on, and is to go on */
-	ret = undo_save(s->undo, serving_file(s, path, "tracing_on"));
-	serving_file(s, path, "set_event");
+	ret = undo_save(s->undo, instance_file(s->inst, path, "tracing_on"));
+	instance_file(s->inst, path, "set_event");
 	for (size_t i = 0; i < b->n_events && !ret; i++) {
 		const struct event_plan *e = &b->events[i];
 
@@ -192,8 +157,6 @@ int serving_prepare(struct serving *s, char **why)
 		return -EINVAL;
 	}
 	s->boot = boot_take(a, s->buffer->name);
-	if (!s->boot)
-		end_early(a);
 	ret = serving_open_undo(s);
 	if (ret)
 		goto out;

@@ -5,8 +5,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -16,17 +14,14 @@
 
 #include "clock/marks.h"
 #include "serving.h"
+#include "stream.h"
 #include "thread.h"
+#include "timesync.h"
 
 /* So many messages that make no sense here are answered before the peer is given up. */
 #define STRAY_MAX    8
 #define LAST_MS	     1000
 #define SEND_AT_ONCE 61440 /* bytes: with one more message, what a vsock packet carries */
-
-static struct msg_wait serving_wait(const struct serving *s)
-{
-	return (struct msg_wait){ .deadline = msg_now() + s->agent->timeout_ms, .stop_fd = s->cancel_fd };
-}
 
 /* For what comes last: the next recorder may be waiting for this one. */
 static struct msg_wait serving_last_wait(const struct serving *s)
@@ -34,14 +29,13 @@ static struct msg_wait serving_last_wait(const struct serving *s)
 	return (struct msg_wait){ .deadline = msg_now() + LAST_MS, .stop_fd = s->cancel_fd };
 }
 
-static int serving_refuse(struct serving *s, const char *why)
+int agent_refuse(const struct agent *a, int fd, const char *why, struct msg_wait w)
 {
-	struct msg_wait w = serving_last_wait(s);
 	struct buf b = { 0 };
 
-	log_warn(s->log, "refused: %s", why);
+	log_warn(&a->log, "refused: %s", why);
 	msg_add_refusal(&b, why);
-	return msg_send_buf(s->fd, &b, &w);
+	return msg_send_buf(fd, &b, &w);
 }
 
 /* ---- the answer ---------------------------------------------------------------- */
@@ -64,21 +58,12 @@ static int serving_open_ports(struct serving *s)
 
 static int serving_open_sync(struct serving *s)
 {
-	struct sync_opts o = {
-		.undo = s->undo,
-		.clock = s->clock,
-		.ports = s->ports,
-		.port = s->n_cpus,
-		.timeout_ms = s->agent->timeout_ms,
-		.cancel_fd = s->cancel_fd,
-		.log = s->log,
-	};
 	int ret;
 
 	s->proto = sync_protocol(&s->req.protos);
 	if (!*s->proto)
 		return 0;
-	ret = sync_start(&s->sync, &o);
+	ret = sync_start(&s->sync, s);
 	if (ret) {
 		log_warn(s->log, "no time synchronisation: %s", strerror(-ret));
 		s->proto = "";
@@ -139,20 +124,8 @@ static int send_file(struct serving *s, int fd)
 
 static int send_meta(struct serving *s)
 {
-	struct strlist systems = { 0 };
-	struct meta m = {
-		.tracing_dirfd = undo_dirfd(s->undo),
-		.proc_fd = s->agent->proc_fd,
-		.instance_path = instance_path(s->inst),
-		.page_size = s->page_size,
-		.n_cpus = s->n_cpus,
-		.trace_id = s->trace_id,
-		.systems = &systems,
-	};
-	int fd, ret = instance_systems(s->inst, &systems);
+	int fd = meta_make(s), ret;
 
-	fd = ret ? ret : meta_make(&m, s->log);
-	strlist_release(&systems);
 	if (fd < 0)
 		return fd;
 	ret = send_file(s, fd);
@@ -161,25 +134,6 @@ static int send_meta(struct serving *s)
 }
 
 /* ---- recording ---------------------------------------------------------------- */
-
-static int start_streams(struct serving *s)
-{
-	struct streams_opts o = {
-		.tracing_dirfd = undo_dirfd(s->undo),
-		.instance_path = instance_path(s->inst),
-		.page_size = s->page_size,
-		.n_cpus = s->n_cpus,
-		.ports = s->ports,
-		.sleep_us = s->plan.sleep_us,
-		.timeout_ms = s->agent->timeout_ms,
-		.cancel_fd = s->cancel_fd,
-		.failed_fd = s->failed_fd,
-		.ready_fd = s->ready_fd,
-		.log = s->log,
-	};
-
-	return streams_start(&s->streams, &o);
-}
 
 /*
  * Once the recorder has connected to all CPUs, which it does to all of its guests
@@ -215,7 +169,7 @@ static int take_message(struct serving *s, unsigned int *stray)
 		return 0;
 	if (++*stray > STRAY_MAX)
 		return -EPROTO;
-	return serving_refuse(s, "only CLOSE makes sense now");
+	return agent_refuse(s->agent, s->fd, "only CLOSE makes sense now", serving_last_wait(s));
 }
 
 static int trace_until_close(struct serving *s)
@@ -268,7 +222,7 @@ static void serving_sum(struct serving *s)
 
 static int serving_record(struct serving *s)
 {
-	int ret = start_streams(s), ended;
+	int ret = streams_start(&s->streams, s), ended;
 
 	if (!ret)
 		ret = trace_until_close(s);
@@ -297,7 +251,7 @@ static int serving_run(struct serving *s)
 		/* first, so that who tries again at once is served */
 		serving_put_back(s);
 		atomic_store(&s->ending, true);
-		serving_refuse(s, why ? why : strerror(-ret));
+		agent_refuse(s->agent, s->fd, why ? why : strerror(-ret), serving_last_wait(s));
 		free(why);
 		return ret;
 	}
@@ -400,12 +354,9 @@ void serving_free(struct serving *s)
 	ports_free(s->ports);
 	msg_trace_req_release(&s->req);
 	record_plan_release(&s->plan);
-	if (s->cancel_fd >= 0)
-		close(s->cancel_fd);
-	if (s->failed_fd >= 0)
-		close(s->failed_fd);
-	if (s->ready_fd >= 0)
-		close(s->ready_fd);
+	fd_close(&s->cancel_fd);
+	fd_close(&s->failed_fd);
+	fd_close(&s->ready_fd);
 	msg_sent_release(&s->sent);
 	free(s->clock);
 	free(s);

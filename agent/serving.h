@@ -6,9 +6,8 @@
 #include <stdatomic.h>
 
 #include "agent.h"
+#include "ports.h"
 #include "tracefs/instance.h"
-#include "stream.h"
-#include "timesync.h"
 
 /* One recording, from the request to tracefs as it was. */
 struct serving {
@@ -29,8 +28,7 @@ struct serving {
 	struct record_plan plan;
 	struct buffer_plan *buffer; /* the one of the plan that is recorded */
 	struct undo *undo;
-	bool journal; /* the undo has one on disk */
-	bool boot;    /* the buffer holds a boot trace: it has been on for long */
+	bool boot; /* the buffer holds a boot trace: it has been on for long */
 	struct instance *inst;
 	char *clock;
 	uint32_t page_size;
@@ -44,12 +42,20 @@ struct serving {
 	atomic_bool ending;
 };
 
+/* For what the recorder is to do now: connect, answer, take a page. */
+static inline struct msg_wait serving_wait(const struct serving *s)
+{
+	return (struct msg_wait){ .deadline = msg_now() + s->agent->timeout_ms, .stop_fd = s->cancel_fd };
+}
+
 /*
  * From the request to a buffer that is ready to start. On failure *why (may
  * stay NULL) says to the recorder what was wrong; what was changed is for
  * serving_put_back.
  */
 int serving_prepare(struct serving *s, char **why);
+/* A descriptor of the trace.dat without its pages, at offset 0; or -errno. */
+int meta_make(const struct serving *s);
 /* tracefs as it was before; the instance is gone then. */
 void serving_put_back(struct serving *s);
 void serving_free(struct serving *s);

@@ -5,8 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -32,24 +30,18 @@ struct stream {
 };
 
 struct streams {
-	struct streams_opts o;
+	const struct serving *serving;
 	int finish_fd; /* readable: tracing is off */
 	atomic_bool finishing;
 	uint32_t n;
 	struct stream v[];
 };
 
-static struct msg_wait stream_wait(const struct stream *s)
-{
-	return (struct msg_wait){ .deadline = msg_now() + s->all->o.timeout_ms,
-				  .stop_fd = s->all->o.cancel_fd };
-}
-
 /* ---- moving ---------------------------------------------------------------- */
 
 static int stream_copy(struct stream *s, const void *data, size_t len)
 {
-	struct msg_wait w = stream_wait(s);
+	struct msg_wait w = serving_wait(s->all->serving);
 	int ret = msg_send(s->sock, data, len, &w);
 
 	if (!ret)
@@ -60,7 +52,7 @@ static int stream_copy(struct stream *s, const void *data, size_t len)
 /* What is in the pipe, by the copy if need be. Bytes, or -errno. */
 static ssize_t stream_empty(struct stream *s, size_t left)
 {
-	struct msg_wait w = stream_wait(s);
+	struct msg_wait w = serving_wait(s->all->serving);
 	ssize_t n;
 	int ret;
 
@@ -82,7 +74,8 @@ static ssize_t stream_empty(struct stream *s, size_t left)
 		if (ret)
 			return ret;
 	}
-	n = read_all(s->pipe[0], s->page, left < s->all->o.page_size ? left : s->all->o.page_size);
+	n = read_all(s->pipe[0], s->page,
+		     left < s->all->serving->page_size ? left : s->all->serving->page_size);
 	if (n <= 0)
 		return n ? n : -EIO;
 	ret = stream_copy(s, s->page, (size_t)n);
@@ -116,30 +109,31 @@ static ssize_t stream_full(struct stream *s)
 /* One sub-buffer by read(2), which also gives those that are filled in part. */
 static ssize_t stream_any(struct stream *s)
 {
-	ssize_t n = read_all(s->raw, s->page, s->all->o.page_size);
+	size_t size = s->all->serving->page_size;
+	ssize_t n = read_all(s->raw, s->page, size);
 	int ret;
 
 	if (n == -EAGAIN || n == -ENODEV)
 		return 0;
 	if (n <= 0)
 		return n;
-	memset(s->page + n, 0, s->all->o.page_size - (size_t)n);
-	ret = stream_copy(s, s->page, s->all->o.page_size);
+	memset(s->page + n, 0, size - (size_t)n);
+	ret = stream_copy(s, s->page, size);
 	return ret ? ret : n;
 }
 
 /* Until there may be data, tracing is off, or the peer or the session are gone. */
 static int stream_wait_data(struct stream *s)
 {
-	const struct streams_opts *o = &s->all->o;
+	uint64_t sleep_us = s->all->serving->plan.sleep_us;
 	struct pollfd p[4] = {
 		{ .fd = s->all->finish_fd, .events = POLLIN },
-		{ .fd = o->cancel_fd, .events = POLLIN },
+		{ .fd = s->all->serving->cancel_fd, .events = POLLIN },
 		{ .fd = s->sock },
 		/* copying must not take every page before it is full */
-		{ .fd = o->sleep_us || s->no_splice_in ? -1 : s->raw, .events = POLLIN },
+		{ .fd = sleep_us || s->no_splice_in ? -1 : s->raw, .events = POLLIN },
 	};
-	int ms = o->sleep_us ? (int)(o->sleep_us / 1000) + 1 : WAIT_MS;
+	int ms = sleep_us ? (int)(sleep_us / 1000) + 1 : WAIT_MS;
 
 	if (poll(p, 4, ms) < 0 && errno != EINTR)
 		return -errno;
@@ -175,23 +169,24 @@ static int stream_run(struct stream *s)
 
 static int stream_open_raw(const struct stream *s)
 {
-	const struct streams_opts *o = &s->all->o;
-	char *path = str_printf("%s/per_cpu/cpu%u/trace_pipe_raw", o->instance_path, s->cpu);
-	int fd = path ? openat(o->tracing_dirfd, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC) : -1;
-	int ret = fd < 0 ? path ? -errno : -ENOMEM : fd;
+	const struct serving *serving = s->all->serving;
+	char path[INSTANCE_PATH];
+	int fd = openat(undo_dirfd(serving->undo),
+			instance_file(serving->inst, path, "per_cpu/cpu%u/trace_pipe_raw", s->cpu),
+			O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 
-	free(path);
-	return ret;
+	return fd < 0 ? -errno : fd;
 }
 
 static int stream_prepare(struct stream *s)
 {
-	struct msg_wait w = stream_wait(s);
+	const struct serving *serving = s->all->serving;
+	struct msg_wait w = serving_wait(serving);
 
-	s->sock = ports_accept(s->all->o.ports, s->cpu, &w);
+	s->sock = ports_accept(serving->ports, s->cpu, &w);
 	if (s->sock < 0)
 		return s->sock;
-	s->page = malloc(s->all->o.page_size);
+	s->page = malloc(serving->page_size);
 	if (!s->page)
 		return -ENOMEM;
 	if (pipe2(s->pipe, O_NONBLOCK | O_CLOEXEC) < 0)
@@ -200,16 +195,9 @@ static int stream_prepare(struct stream *s)
 	/* a CPU that is offline has nothing to tell */
 	if (s->raw < 0 && s->raw != -ENODEV && s->raw != -ENXIO)
 		return s->raw;
-	eventfd_write(s->all->o.ready_fd, 1);
-	s->no_splice_in = s->all->o.page_size != (uint32_t)sysconf(_SC_PAGESIZE);
+	eventfd_write(serving->ready_fd, 1);
+	s->no_splice_in = serving->page_size != (uint32_t)sysconf(_SC_PAGESIZE);
 	return s->raw < 0 ? 0 : stream_run(s);
-}
-
-static void close_fd(int *fd)
-{
-	if (*fd >= 0)
-		close(*fd);
-	*fd = -1;
 }
 
 static void *stream_thread(void *arg)
@@ -218,31 +206,31 @@ static void *stream_thread(void *arg)
 
 	s->ret = stream_prepare(s);
 	/* the buffer first: while it is read, the kernel changes no tracer */
-	close_fd(&s->raw);
-	close_fd(&s->pipe[0]);
-	close_fd(&s->pipe[1]);
+	fd_close(&s->raw);
+	fd_close(&s->pipe[0]);
+	fd_close(&s->pipe[1]);
 	if (s->sock >= 0)
 		shutdown(s->sock, SHUT_WR);
-	close_fd(&s->sock);
+	fd_close(&s->sock);
 	free(s->page);
 	s->page = NULL;
 	if (s->ret)
-		eventfd_write(s->all->o.failed_fd, 1);
+		eventfd_write(s->all->serving->failed_fd, 1);
 	return NULL;
 }
 
-int streams_start(struct streams **out, const struct streams_opts *o)
+int streams_start(struct streams **out, const struct serving *serving)
 {
-	struct streams *s = calloc(1, sizeof(*s) + o->n_cpus * sizeof(s->v[0]));
+	struct streams *s = calloc(1, sizeof(*s) + serving->n_cpus * sizeof(s->v[0]));
 	int ret = 0;
 
 	if (!s)
 		return -ENOMEM;
-	s->o = *o;
+	s->serving = serving;
 	s->finish_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (s->finish_fd < 0)
 		ret = -errno;
-	for (; s->n < o->n_cpus && !ret; s->n++) {
+	for (; s->n < serving->n_cpus && !ret; s->n++) {
 		struct stream *one = &s->v[s->n];
 
 		*one = (struct stream){ .all = s, .cpu = s->n, .sock = -1, .raw = -1, .pipe = { -1, -1 } };
@@ -266,7 +254,7 @@ int streams_finish(struct streams *s)
 		s->v[i].running = false;
 		if (!s->v[i].ret)
 			continue;
-		log_debug(s->o.log, "cpu %u: %s", i, strerror(-s->v[i].ret));
+		log_debug(s->serving->log, "cpu %u: %s", i, strerror(-s->v[i].ret));
 		if (!ret)
 			ret = s->v[i].ret;
 	}
@@ -290,6 +278,6 @@ void streams_free(struct streams *s)
 {
 	if (!s)
 		return;
-	close_fd(&s->finish_fd);
+	fd_close(&s->finish_fd);
 	free(s);
 }

@@ -21,7 +21,7 @@
 #define PROBES 64
 
 struct sync {
-	struct sync_opts o;
+	const struct serving *serving;
 	pthread_t thread;
 	bool running;
 	int finish_fd; /* readable: the recording is over, do not wait for long */
@@ -70,14 +70,14 @@ bool sync_choose(const struct sync_probe *p, size_t n, int64_t *ts, int64_t *off
 
 static int sync_send(struct sync *s, struct buf *b)
 {
-	struct msg_wait w = { .deadline = msg_now() + s->o.timeout_ms, .stop_fd = s->o.cancel_fd };
+	struct msg_wait w = serving_wait(s->serving);
 
 	return msg_send_buf(s->fd, b, &w);
 }
 
 static int sync_receive(struct sync *s, uint32_t id, struct msg_sync *sync)
 {
-	struct msg_wait w = { .deadline = msg_now() + s->o.timeout_ms, .stop_fd = s->o.cancel_fd };
+	struct msg_wait w = serving_wait(s->serving);
 	struct msg m;
 	int ret = msg_recv(s->fd, &s->reader, &w, &m);
 
@@ -163,7 +163,7 @@ static int sync_pass(struct sync *s, uint16_t cpu)
 	if (ret)
 		return ret;
 	if (!sync_choose(s->probes, PROBES, &ts, &offset))
-		log_warn(s->o.log, "time synchronisation: no probe of CPU %u came back whole", cpu);
+		log_warn(s->serving->log, "time synchronisation: no probe of CPU %u came back whole", cpu);
 	msg_add_ptp_offset(&b, ts, offset);
 	return sync_send(s, &b);
 }
@@ -199,20 +199,20 @@ static int next_request(struct sync *s, struct msg *m)
 
 	if (ret != -ECANCELED)
 		return ret;
-	w = (struct msg_wait){ .deadline = msg_now() + s->o.timeout_ms, .stop_fd = s->o.cancel_fd };
+	w = serving_wait(s->serving);
 	return msg_recv(s->fd, &s->reader, &w, m);
 }
 
 static int serve_requests(struct sync *s)
 {
-	struct msg_wait w = { .deadline = msg_now() + s->o.timeout_ms, .stop_fd = s->o.cancel_fd };
+	struct msg_wait w = serving_wait(s->serving);
 	struct msg_sync sync;
 	uint64_t taken;
 	uint16_t cpu;
 	struct msg m;
 	int ret;
 
-	s->fd = ports_accept(s->o.ports, s->o.port, &w);
+	s->fd = ports_accept(s->serving->ports, s->serving->n_cpus, &w);
 	if (s->fd < 0)
 		return s->fd;
 	for (;;) {
@@ -244,24 +244,23 @@ static void *sync_thread(void *arg)
 	int ret = serve_requests(s);
 
 	if (ret && ret != -ECANCELED)
-		log_warn(s->o.log, "time synchronisation ended: %s", strerror(-ret));
-	if (s->fd >= 0)
-		close(s->fd);
-	s->fd = -1;
+		log_warn(s->serving->log, "time synchronisation ended: %s", strerror(-ret));
+	fd_close(&s->fd);
 	return NULL;
 }
 
-int sync_start(struct sync **out, const struct sync_opts *o)
+int sync_start(struct sync **out, const struct serving *serving)
 {
 	struct sync *s = calloc(1, sizeof(*s));
 	int ret;
 
 	if (!s)
 		return -ENOMEM;
-	s->o = *o;
+	s->serving = serving;
 	s->fd = -1;
 	s->finish_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	ret = s->finish_fd < 0 ? -errno : clock_marks_open(&s->clock, o->undo, o->clock, 2 * PROBES);
+	ret = s->finish_fd < 0 ? -errno
+			       : clock_marks_open(&s->clock, serving->undo, serving->clock, 2 * PROBES);
 	if (!ret) {
 		ret = thread_start(&s->thread, sync_thread, s);
 		s->running = !ret;
@@ -288,7 +287,6 @@ void sync_free(struct sync *s)
 		return;
 	sync_finish(s);
 	clock_marks_free(s->clock);
-	if (s->finish_fd >= 0)
-		close(s->finish_fd);
+	fd_close(&s->finish_fd);
 	free(s);
 }

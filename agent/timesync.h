@@ -2,8 +2,7 @@
 #ifndef HYPTRACE_AGENT_SYNC_H
 #define HYPTRACE_AGENT_SYNC_H
 
-#include "ports.h"
-#include "tracefs/undo.h"
+#include "serving.h"
 
 /*
  * The guest's side of time synchronisation: answers the recorder's requests on
@@ -21,22 +20,14 @@ struct sync_probe {
 	int64_t sent, back, seen; /* ns; 0: not known */
 };
 
-struct sync_opts {
-	struct undo *undo;
-	const char *clock; /* the trace clock in use */
-	struct ports *ports;
-	size_t port;
-	int64_t timeout_ms; /* for the connection, and for each answer */
-	int cancel_fd;
-	const struct log *log;
-};
-
 /* The protocol to be used with a recorder that offers these; "": none. */
 const char *sync_protocol(const struct strlist *offered);
-/* The clock is read by trace_marker_raw, in an instance of its own, unless it is one of the
- * system's. */
-int sync_start(struct sync **out, const struct sync_opts *o);
-/* Waits for the recorder's last pass, at most o.timeout_ms without a message. */
+/*
+ * On the port behind those of the CPUs, by s, which outlives it. The clock is read
+ * by trace_marker_raw, in an instance of its own, unless it is one of the system's.
+ */
+int sync_start(struct sync **out, const struct serving *s);
+/* Waits for the recorder's last pass, at most the agent's timeout without a message. */
 void sync_finish(struct sync *s);
 void sync_free(struct sync *s);
 

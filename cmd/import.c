@@ -59,22 +59,21 @@ static int import_check(const struct import_opts *o)
 	return EXIT_OK;
 }
 
-static int import_file(const struct import_opts *given, bool quiet)
+static int import_file(struct import_opts *o, bool quiet)
 {
-	struct import_opts o = *given;
 	struct console console = { .quiet = quiet };
 	struct log log = console_as_log(&console);
 	struct remote_fed fed;
 
-	o.log = &log;
-	if (import(&o, &fed))
+	o->log = &log;
+	if (import(o, &fed))
 		return EXIT_FAILED;
 	if (fed.bad)
 		log_warn(&log,
 			 "%llu %s made no sense; they are in the file as hyp_unknown where they had a time",
-			 (unsigned long long)fed.bad, o.text ? "lines" : "pages or records");
+			 (unsigned long long)fed.bad, o->text ? "lines" : "pages or records");
 	log_info(&log, "hyp %llu events (%llu lost): %s", (unsigned long long)fed.events,
-		 (unsigned long long)fed.lost, o.output);
+		 (unsigned long long)fed.lost, o->output);
 	return EXIT_OK;
 }
 

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -52,29 +51,17 @@ static uint64_t read_size_kb(int dir)
 
 static size_t count_entries(int dir, const char *file)
 {
-	struct buf text = { 0 };
-	const char *line;
-	size_t len, n = 0;
+	struct strlist lines = { 0 };
+	size_t n = 0;
 
-	if (!read_file_at(dir, file, TEXT_MAX, &text)) {
-		struct cursor c = cursor_at(text.data, text.len);
-
-		while (cursor_line(&c, &line, &len))
-			n += len && *line != '#';
-	}
-	buf_release(&text);
+	read_lines_at(dir, file, TEXT_MAX, &lines);
+	for (size_t i = 0; i < lines.n; i++)
+		n += *lines.v[i] && *lines.v[i] != '#';
+	strlist_release(&lines);
 	return n;
 }
 
 /* ---- the hypervisor's events: events/<system>/<event>/ ---- */
-
-/* "hypervisor" of "remotes/hypervisor" */
-static const char *system_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
 
 /* Names of the hypervisor's events, sorted. */
 static int hyp_events(int tracing, const char *path, struct strlist *out)
@@ -83,26 +70,17 @@ static int hyp_events(int tracing, const char *path, struct strlist *out)
 	char file[600];
 	int ret;
 
-	snprintf(file, sizeof(file), "%s/events/%s", path, system_of(path));
+	snprintf(file, sizeof(file), "%s/events/%s", path, basename(path));
 	ret = read_dir_at(tracing, file, &names);
 	if (ret != -ENOMEM) /* not there, or gone */
 		ret = 0;
 	for (size_t i = 0; !ret && i < names.n; i++) {
-		snprintf(file, sizeof(file), "%s/events/%s/%s/format", path, system_of(path), names.v[i]);
+		snprintf(file, sizeof(file), "%s/events/%s/%s/format", path, basename(path), names.v[i]);
 		if (!faccessat(tracing, file, F_OK, 0))
 			ret = strlist_add(out, names.v[i]);
 	}
 	strlist_release(&names);
 	return ret;
-}
-
-static bool hyp_event_on(int dir, const char *path, const char *event)
-{
-	char file[600], on[8];
-
-	snprintf(file, sizeof(file), "events/%s/%s/enable", system_of(path), event);
-	read_word(dir, file, on, sizeof(on));
-	return *on == '1';
 }
 
 /* ---- buffers ---- */
@@ -129,11 +107,7 @@ static void buffer_to_json(struct json *j, const struct buffer_state *b)
 	if (b->layout)
 		json_key_str(j, "layout", b->layout);
 	json_key_bool(j, "on", b->on);
-	json_key(j, "size_kb");
-	if (b->size_kb)
-		json_u64(j, b->size_kb);
-	else
-		json_null(j);
+	json_key_known(j, "size_kb", b->size_kb);
 	json_key_u64(j, "cpus", b->cpus);
 	json_key_u64(j, "events_on", b->events);
 	json_key_str(j, "clock", b->clock);
@@ -142,19 +116,17 @@ static void buffer_to_json(struct json *j, const struct buffer_state *b)
 	json_object_end(j);
 }
 
-static void read_host(struct buffer_state *b)
-{
-	read_word(b->dir, "current_tracer", b->tracer, sizeof(b->tracer));
-	b->events = count_entries(b->dir, "set_event");
-}
-
 static int read_hyp(struct buffer_state *b, int tracing)
 {
 	struct strlist names = { 0 };
+	char file[600], on[8];
 	int ret = hyp_events(tracing, b->path, &names);
 
-	for (size_t i = 0; i < names.n; i++)
-		b->events += hyp_event_on(b->dir, b->path, names.v[i]);
+	for (size_t i = 0; i < names.n; i++) {
+		snprintf(file, sizeof(file), "events/%s/%s/enable", basename(b->path), names.v[i]);
+		read_word(b->dir, file, on, sizeof(on));
+		b->events += *on == '1';
+	}
 	strlist_release(&names);
 	b->layout = faccessat(b->dir, "per_cpu/cpu0/trace_pipe_raw", F_OK, 0) ? "text" : "raw pages";
 	return ret;
@@ -174,10 +146,12 @@ static int show_buffer(const struct list *l, const char *name, const char *path,
 	b.size_kb = read_size_kb(b.dir);
 	b.cpus = tracefs_cpus(b.dir, "per_cpu");
 	read_word(b.dir, "trace_clock", b.clock, sizeof(b.clock));
-	if (hyp)
+	if (hyp) {
 		ret = read_hyp(&b, l->tracing);
-	else
-		read_host(&b);
+	} else {
+		read_word(b.dir, "current_tracer", b.tracer, sizeof(b.tracer));
+		b.events = count_entries(b.dir, "set_event");
+	}
 	close(b.dir);
 	if (ret)
 		return ret;
@@ -213,7 +187,7 @@ static int show_buffers(const struct list *l)
 	if (l->out)
 		fprintf(l->out, "%-20s %-5s %8s %4s %7s  %-10s %s\n", "BUFFER", "STATE", "SIZE/CPU", "CPUS",
 			"EVENTS", "CLOCK", "TRACER");
-	ret = hyp ? show_buffer(l, system_of(hyp), hyp, true) : 0;
+	ret = hyp ? show_buffer(l, basename(hyp), hyp, true) : 0;
 	if (ret)
 		return ret;
 	ret = show_buffer(l, "", ".", false);
@@ -241,23 +215,13 @@ int list_all_buffers(struct list *l)
 
 /* ---- events ---- */
 
-static bool glob_matches(const char *glob, const char *system, const char *event, const char *full)
+static void show_event(const struct list *l, const char *glob, const char *buffer, const char *system,
+		       const char *event)
 {
-	if (strchr(glob, ':'))
-		return !fnmatch(glob, full, 0);
-	return !fnmatch(glob, event, 0) || !fnmatch(glob, system, 0);
-}
+	char full[520];
 
-static void show_event(const struct list *l, const char *glob, const char *buffer, const char *full)
-{
-	const char *colon = strchr(full, ':');
-	char system[256];
-
-	if (!colon || (size_t)(colon - full) >= sizeof(system))
-		return;
-	memcpy(system, full, (size_t)(colon - full));
-	system[colon - full] = 0;
-	if (!glob_matches(glob, system, colon + 1, full))
+	snprintf(full, sizeof(full), "%s:%s", system, event);
+	if (strchr(glob, ':') ? fnmatch(glob, full, 0) : fnmatch(glob, event, 0) && fnmatch(glob, system, 0))
 		return;
 	if (l->out) {
 		fprintf(l->out, "%-11s %s\n", buffer, full);
@@ -266,48 +230,29 @@ static void show_event(const struct list *l, const char *glob, const char *buffe
 	json_object(l->json);
 	json_key_str(l->json, "buffer", buffer);
 	json_key_str(l->json, "system", system);
-	json_key_str(l->json, "name", colon + 1);
+	json_key_str(l->json, "name", event);
 	json_object_end(l->json);
 }
 
-static int host_events(const struct list *l, struct strlist *out)
-{
-	struct buf text = { 0 };
-	int ret = read_file_at(l->tracing, "available_events", TEXT_MAX, &text);
-	struct cursor c = cursor_at(text.data, text.len);
-	const char *line;
-	size_t len;
-
-	while (!ret && cursor_line(&c, &line, &len)) {
-		char *copy = strndup(line, len);
-
-		ret = copy ? strlist_add(out, copy) : -ENOMEM;
-		free(copy);
-	}
-	buf_release(&text);
-	return ret == -ENOMEM ? ret : 0;
-}
-
-static int show_both_events(const struct list *l, const char *glob, const char *hyp,
-			    const struct strlist *hyp_names, const struct strlist *host_names)
+static void show_both_events(const struct list *l, const char *glob, const char *hyp,
+			     const struct strlist *hyp_names, const struct strlist *host_names)
 {
 	if (l->json) {
 		json_key(l->json, "events");
 		json_array(l->json);
 	}
-	for (size_t i = 0; i < hyp_names->n; i++) {
-		char *full = str_printf("%s:%s", system_of(hyp), hyp_names->v[i]);
+	for (size_t i = 0; i < hyp_names->n; i++)
+		show_event(l, glob, "hypervisor", basename(hyp), hyp_names->v[i]);
+	for (size_t i = 0; i < host_names->n; i++) {
+		char *colon = strchr(host_names->v[i], ':');
 
-		if (!full)
-			return -ENOMEM;
-		show_event(l, glob, "hypervisor", full);
-		free(full);
+		if (!colon)
+			continue;
+		*colon = 0;
+		show_event(l, glob, "host", host_names->v[i], colon + 1);
 	}
-	for (size_t i = 0; i < host_names->n; i++)
-		show_event(l, glob, "host", host_names->v[i]);
 	if (l->json)
 		json_array_end(l->json);
-	return 0;
 }
 
 static void show_totals(const struct list *l, size_t hyp, size_t host)
@@ -332,11 +277,13 @@ int list_events(struct list *l, const char *glob)
 
 	if (ret)
 		goto out;
-	ret = l->tracing < 0 ? 0 : host_events(l, &host_names);
-	if (ret)
+	if (l->tracing >= 0)
+		ret = read_lines_at(l->tracing, "available_events", TEXT_MAX, &host_names);
+	if (ret == -ENOMEM)
 		goto out;
+	ret = 0;
 	if (glob)
-		ret = show_both_events(l, glob, hyp, &hyp_names, &host_names);
+		show_both_events(l, glob, hyp, &hyp_names, &host_names);
 	else
 		show_totals(l, hyp_names.n, host_names.n);
 out:

@@ -14,15 +14,6 @@ static const char *probe_guest(const struct list *l, const struct guest *g)
 	return guest_answer_name(guest_probe(g, l->probe, PROBE_MS));
 }
 
-static void json_number_or_null(struct json *j, const char *key, uint64_t v)
-{
-	json_key(j, key);
-	if (v)
-		json_u64(j, v);
-	else
-		json_null(j);
-}
-
 static void guest_to_json(const struct list *l, const struct guest *g)
 {
 	static const char *const sources[] = { "proc", "libvirt", "vm list" };
@@ -31,8 +22,8 @@ static void guest_to_json(const struct list *l, const struct guest *g)
 	json_object(j);
 	json_key_str(j, "name", g->name);
 	json_key_str(j, "vmm", guest_vmm_name(g->vmm));
-	json_number_or_null(j, "pid", (uint64_t)g->pid);
-	json_number_or_null(j, "cid", g->cid);
+	json_key_known(j, "pid", (uint64_t)g->pid);
+	json_key_known(j, "cid", g->cid);
 	json_key_str(j, "socket", g->uds);
 	json_key(j, "sources");
 	json_array(j);
@@ -45,7 +36,7 @@ static void guest_to_json(const struct list *l, const struct guest *g)
 	for (size_t i = 0; i < g->n_vcpus; i++) {
 		json_object(j);
 		json_key_u64(j, "cpu", g->vcpus[i].cpu);
-		json_number_or_null(j, "tid", (uint64_t)g->vcpus[i].tid);
+		json_key_known(j, "tid", (uint64_t)g->vcpus[i].tid);
 		json_key_str(j, "how", guest_how_name(g->vcpus[i].how));
 		json_object_end(j);
 	}

@@ -25,7 +25,7 @@ int dat_pages_init(struct dat_writer *w)
 
 	if (!max)
 		return 0;
-	w->zipped_cap = zip_bound((size_t)max * CHUNK_PAGES);
+	w->zipped_cap = ZSTD_compressBound((size_t)max * CHUNK_PAGES);
 	w->pages = malloc((size_t)max * CHUNK_PAGES);
 	w->zipped = malloc(w->zipped_cap);
 	return w->pages && w->zipped ? 0 : -ENOMEM;
@@ -76,18 +76,18 @@ static void make_empty(struct copy *c, size_t from, size_t to)
 
 static int put_chunk(struct dat_writer *w, size_t len)
 {
-	ssize_t n;
+	size_t n;
 
 	if (!w->zip) {
 		dat_out_write(&w->out, w->pages, len);
 		return w->out.err;
 	}
-	n = zip_block(w->zip, w->pages, len, w->zipped, w->zipped_cap);
-	if (n < 0)
-		return (int)n;
+	n = ZSTD_compress2(w->zip, w->zipped, w->zipped_cap, w->pages, len);
+	if (ZSTD_isError(n))
+		return -EIO;
 	dat_out_u32(&w->out, (uint32_t)n);
 	dat_out_u32(&w->out, (uint32_t)len);
-	dat_out_write(&w->out, w->zipped, (size_t)n);
+	dat_out_write(&w->out, w->zipped, n);
 	return w->out.err;
 }
 

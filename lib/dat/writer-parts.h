@@ -2,9 +2,10 @@
 #ifndef HYPTRACE_DAT_PARTS_H
 #define HYPTRACE_DAT_PARTS_H
 
-#include "util/compress.h"
 #include "dat/out.h"
 #include "dat/writer.h"
+
+#include <zstd.h>
 
 /*
  * What the two layouts of a trace.dat share; inside the writer only. Version 6
@@ -16,7 +17,7 @@ struct dat_writer {
 	const struct dat_file *f;
 	const struct log *log;
 	struct dat_out out;
-	struct zip *zip; /* NULL: not compressed */
+	ZSTD_CCtx *zip;	 /* NULL: not compressed */
 	uint8_t *pages;	 /* room for one chunk of pages */
 	uint8_t *zipped; /* ... and for what it compresses to */
 	size_t zipped_cap;

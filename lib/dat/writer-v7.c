@@ -31,21 +31,21 @@ static void section_head(struct v7 *v, uint16_t id, bool zipped, const char *des
 static int put_zipped(struct v7 *v, uint16_t id, const char *desc, const struct buf *body)
 {
 	struct dat_out *o = &v->w->out;
-	size_t cap = zip_bound(body->len);
+	size_t cap = ZSTD_compressBound(body->len);
 	uint8_t *data = malloc(cap);
-	ssize_t n;
+	size_t n;
 
 	if (!data)
 		return -ENOMEM;
-	n = zip_block(v->w->zip, body->data, body->len, data, cap);
-	if (n >= 0) {
-		section_head(v, id, true, desc, 8 + (uint64_t)n);
+	n = ZSTD_compress2(v->w->zip, data, cap, body->data, body->len);
+	if (!ZSTD_isError(n)) {
+		section_head(v, id, true, desc, 8 + n);
 		dat_out_u32(o, (uint32_t)n);
 		dat_out_u32(o, (uint32_t)body->len);
-		dat_out_write(o, data, (size_t)n);
+		dat_out_write(o, data, n);
 	}
 	free(data);
-	return n < 0 ? (int)n : o->err;
+	return ZSTD_isError(n) ? -EIO : o->err;
 }
 
 static int v7_put_section(struct v7 *v, uint16_t id, bool zip, const char *desc, const struct buf *body)
@@ -191,7 +191,7 @@ static int v7_put_options(struct v7 *v)
 static void v7_put_front(struct dat_writer *w)
 {
 	const char *name = w->zip ? "zstd" : "none";
-	const char *version = w->zip ? zip_version() : "";
+	const char *version = w->zip ? ZSTD_versionString() : "";
 
 	dat_put_magic(&w->out, 7, front_page_size(w->f));
 	dat_out_write(&w->out, name, strlen(name) + 1);

@@ -99,8 +99,8 @@ static int zip_start(struct dat_writer *w)
 {
 	if (w->f->version != 7 || (w->f->compression && !strcmp(w->f->compression, "none")))
 		return 0;
-	w->zip = zip_open(w->f->level);
-	return w->zip ? 0 : -errno;
+	w->zip = ZSTD_createCCtx();
+	return w->zip ? 0 : -ENOMEM;
 }
 
 static int write_dat(struct dat_writer *w, int fd)
@@ -111,7 +111,7 @@ static int write_dat(struct dat_writer *w, int fd)
 		ret = w->f->version == 6 ? dat_write_v6(w) : dat_write_v7(w);
 	if (!ret)
 		ret = dat_out_flush(&w->out);
-	zip_close(w->zip);
+	ZSTD_freeCCtx(w->zip);
 	dat_pages_release(w);
 	dat_out_release(&w->out);
 	return ret;

@@ -79,7 +79,6 @@ bool dat_writes_option(uint16_t id);
 struct dat_file {
 	int version;		 /* 6 or 7 */
 	const char *compression; /* "zstd" or NULL, "none" (7 only; 6 is always uncompressed) */
-	int level;		 /* zstd level; 0 = its default */
 	uint32_t page_size;	 /* of the host */
 	struct dat_text header_page, header_event;
 	const struct dat_text *ftrace; /* formats of events/ftrace/ */

@@ -9,10 +9,10 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
-#define DEFAULT_DIR    "/sys/kernel/tracing"
-#define MOUNTINFO_MAX  (16u << 20)
-#define MOUNTINFO_ROOT 3 /* fields, from 0: the part of the file system that is mounted ... */
-#define MOUNTINFO_DIR  4 /* ... and where */
+#define DEFAULT_DIR   "/sys/kernel/tracing"
+#define MOUNTINFO_MAX (16u << 20)
+/* Behind three fields: the part of the file system that is mounted, and where. */
+#define MOUNTINFO_ROOT_AND_DIR "%*s %*s %*s %ms %ms"
 
 /* "\040" is a blank: proc(5). In place. */
 static void unescape_octal(char *s)
@@ -29,48 +29,35 @@ static void unescape_octal(char *s)
 	*to = 0;
 }
 
-/* Where a line of mountinfo has the whole of a file system of this type mounted (in line), or NULL. */
-static char *mount_of(char *line, const char *type)
+/* The first mount of the whole of a file system of this type, with `below` behind it; malloc'ed or NULL. */
+static char *first_mount(const struct strlist *mountinfo, const char *type, const char *below)
 {
-	char *dash = strstr(line, " - "), *dir = NULL, *word;
-	size_t len = strlen(type);
+	char *found = NULL, mark[32];
 
-	if (!dash || strncmp(dash + 3, type, len) || dash[3 + len] != ' ')
-		return NULL;
-	for (int n = 0; n <= MOUNTINFO_DIR && (word = strsep(&line, " ")); n++) {
-		if (n == MOUNTINFO_ROOT && strcmp(word, "/"))
-			return NULL;
-		dir = n == MOUNTINFO_DIR ? word : NULL;
-	}
-	if (dir)
-		unescape_octal(dir);
-	return dir;
-}
+	snprintf(mark, sizeof(mark), " - %s ", type);
+	for (size_t i = 0; i < mountinfo->n && !found; i++) {
+		char *root = NULL, *dir = NULL;
 
-/* The first mount of this type, with `below` behind it; malloc'ed or NULL. */
-static char *first_mount(const char *mountinfo, size_t text_len, const char *type, const char *below)
-{
-	struct cursor c = cursor_at(mountinfo, text_len);
-	char *found = NULL;
-	const char *line;
-	size_t len;
-
-	while (!found && cursor_line(&c, &line, &len)) {
-		char *copy = strndup(line, len);
-		char *dir = copy ? mount_of(copy, type) : NULL;
-
-		if (dir)
+		if (strstr(mountinfo->v[i], mark) &&
+		    sscanf(mountinfo->v[i], MOUNTINFO_ROOT_AND_DIR, &root, &dir) == 2 && !strcmp(root, "/")) {
+			unescape_octal(dir);
 			found = str_printf("%s%s", dir, below);
-		free(copy);
+		}
+		free(root);
+		free(dir);
 	}
 	return found;
 }
 
 char *tracefs_mounted(const char *mountinfo, size_t len)
 {
-	char *dir = first_mount(mountinfo, len, "tracefs", "");
+	struct strlist lines = { 0 };
+	char *dir;
 
-	return dir ? dir : first_mount(mountinfo, len, "debugfs", "/tracing");
+	strlist_add_lines(&lines, mountinfo, len);
+	dir = first_mount(&lines, "tracefs", "") ?: first_mount(&lines, "debugfs", "/tracing");
+	strlist_release(&lines);
+	return dir;
 }
 
 static char *find_or_mount(void)

@@ -1,93 +1,50 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The events of a buffer: what a name of the plan stands for, filters, triggers, switches. */
 #include "tracefs/instance-priv.h"
-#include "util/array.h"
 
 #include <errno.h>
 #include <fnmatch.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* What a name of the plan stands for: an event, or a whole system. */
-struct match {
-	char *system;
-	char *event; /* NULL: the whole system */
-};
+/* What a name of the plan stands for is below events/: an event ("kvm/kvm_exit"), or a system ("kvm"). */
 
-struct matches {
-	struct match *v;
-	size_t n;
-};
-
-/* ---- matching ---------------------------------------------------------------- */
-
-static void matches_release(struct matches *m)
-{
-	for (size_t n = 0; n < m->n; n++) {
-		free(m->v[n].system);
-		free(m->v[n].event);
-	}
-	free(m->v);
-	*m = (struct matches){ 0 };
-}
-
-static int add_match(struct matches *m, const char *system, const char *event)
-{
-	struct match *v = array_grow(m->v, m->n, sizeof(*v)), *one;
-
-	if (!v)
-		return -ENOMEM;
-	m->v = v;
-	one = &v[m->n++];
-	*one = (struct match){ .system = strdup(system), .event = event ? strdup(event) : NULL };
-	return !one->system || (event && !one->event) ? -ENOMEM : 0;
-}
-
-static bool has_enable(const struct instance *i, const char *system, const char *event)
+static bool has_enable(const struct instance *i, const char *what)
 {
 	char path[INSTANCE_PATH];
 
-	return instance_has(i,
-			    instance_file(i, path, "events/%s/%s%senable", system, event, *event ? "/" : ""));
+	return instance_has(i, instance_file(i, path, "events/%s/enable", what));
 }
 
-/* The events of a system; without an enable file it is one of ftrace's own, for formats only. */
-static int events_of(const struct instance *i, const char *system, struct strlist *out)
+/* Adds the events of a system; without an enable file it is one of ftrace's own, for formats only. */
+static int events_of(const struct instance *i, const char *system, const char *glob, struct strlist *out)
 {
+	struct strlist names = { 0 };
 	char path[INSTANCE_PATH];
-	int ret = read_dir_at(undo_dirfd(i->undo), instance_file(i, path, "events/%s", system), out);
-	size_t kept = 0;
+	int ret = read_dir_at(undo_dirfd(i->undo), instance_file(i, path, "events/%s", system), &names);
 
-	for (size_t n = 0; n < out->n; n++) {
-		if (has_enable(i, system, out->v[n]))
-			out->v[kept++] = out->v[n];
-		else
-			free(out->v[n]);
+	for (size_t n = 0; !ret && n < names.n; n++) {
+		char *event = fnmatch(glob, names.v[n], 0) ? NULL : str_printf("%s/%s", system, names.v[n]);
+
+		if (event && has_enable(i, event))
+			ret = strlist_add(out, event);
+		free(event);
 	}
-	out->n = kept;
+	strlist_release(&names);
 	return ret;
-}
-
-static bool is_glob(const char *s)
-{
-	return strpbrk(s, "*?[");
 }
 
 static int match_events(const struct instance *i, const char *system, const char *pattern,
-			struct matches *out)
+			struct strlist *out)
 {
-	struct strlist events = { 0 };
-	int ret;
+	char what[INSTANCE_PATH];
 
-	if (!is_glob(pattern))
-		return has_enable(i, system, pattern) ? add_match(out, system, pattern) : 0;
-	ret = events_of(i, system, &events);
-	for (size_t n = 0; !ret && n < events.n; n++)
-		if (!fnmatch(pattern, events.v[n], 0))
-			ret = add_match(out, system, events.v[n]);
-	strlist_release(&events);
-	return ret;
+	if (strpbrk(pattern, "*?["))
+		return events_of(i, system, pattern, out);
+	snprintf(what, sizeof(what), "%s/%s", system, pattern);
+	return has_enable(i, what) ? strlist_add(out, what) : 0;
 }
 
 /*
@@ -95,7 +52,7 @@ static int match_events(const struct instance *i, const char *system, const char
  * name for systems as well as for events of the other systems; globs anywhere.
  */
 static int match_name(const struct instance *i, const struct strlist *systems, const char *name,
-		      struct matches *out)
+		      struct strlist *out)
 {
 	const char *colon = strchr(name, ':');
 	char *system = strndup(name, colon ? (size_t)(colon - name) : strlen(name));
@@ -111,7 +68,7 @@ static int match_name(const struct instance *i, const struct strlist *systems, c
 		bool hit = !fnmatch(pattern, systems->v[n], 0);
 
 		if (hit && whole)
-			ret = add_match(out, systems->v[n], NULL);
+			ret = strlist_add(out, systems->v[n]);
 		else if (hit)
 			ret = match_events(i, systems->v[n], event, out);
 		else if (!colon)
@@ -123,33 +80,19 @@ static int match_name(const struct instance *i, const struct strlist *systems, c
 
 /* ---- filters and triggers ------------------------------------------------------ */
 
-/* How it went with the events that one name stands for. */
-struct tally {
-	size_t done, refused;
-	int ret; /* of the last one refused */
-};
+typedef int put_fn(struct instance *i, const char *event, const char *value);
 
-static void tally_add(struct tally *t, int ret)
-{
-	if (ret) {
-		t->refused++;
-		t->ret = ret;
-	} else {
-		t->done++;
-	}
-}
-
-static int put_filter(struct instance *i, const char *system, const char *event, const char *filter)
+static int put_filter(struct instance *i, const char *event, const char *filter)
 {
 	char path[INSTANCE_PATH];
 
-	return undo_write(i->undo, instance_file(i, path, "events/%s/%s/filter", system, event), filter);
+	return undo_write(i->undo, instance_file(i, path, "events/%s/filter", event), filter);
 }
 
-static int put_trigger(struct instance *i, const char *system, const char *event, const char *trigger)
+static int put_trigger(struct instance *i, const char *event, const char *trigger)
 {
 	char path[INSTANCE_PATH];
-	int ret = undo_add(i->undo, instance_file(i, path, "events/%s/%s/trigger", system, event), trigger);
+	int ret = undo_add(i->undo, instance_file(i, path, "events/%s/trigger", event), trigger);
 
 	if (ret != -EEXIST)
 		return ret;
@@ -157,64 +100,59 @@ static int put_trigger(struct instance *i, const char *system, const char *event
 	return 0;
 }
 
-typedef int put_fn(struct instance *i, const char *system, const char *event, const char *value);
-
 /*
  * Not by the system's own filter file: its text belongs to all instances at
  * once, and would stay behind in the others.
  */
-static int put_each(struct instance *i, const struct match *m, put_fn *put, const char *value,
-		    struct tally *t)
+static int each_event(const struct instance *i, const struct strlist *matches, struct strlist *out)
 {
-	struct strlist events = { 0 };
-	int ret;
+	int ret = 0;
 
-	if (m->event) {
-		tally_add(t, put(i, m->system, m->event, value));
-		return 0;
-	}
-	ret = events_of(i, m->system, &events);
-	for (size_t n = 0; !ret && n < events.n; n++)
-		tally_add(t, put(i, m->system, events.v[n], value));
-	strlist_release(&events);
+	for (size_t n = 0; !ret && n < matches->n; n++)
+		ret = strchr(matches->v[n], '/') ? strlist_add(out, matches->v[n])
+						 : events_of(i, matches->v[n], "*", out);
 	return ret;
 }
 
 /* Fields differ from event to event: enough that one of many takes it. */
-static int put_everywhere(struct instance *i, const struct event_plan *e, const struct matches *m,
+static int put_everywhere(struct instance *i, const struct event_plan *e, const struct strlist *matches,
 			  put_fn *put, const char *what, const char *value)
 {
-	struct tally t = { 0 };
+	struct strlist events = { 0 };
+	size_t refused = 0;
 	char path[INSTANCE_PATH];
-	int ret = 0;
+	int why = 0, ret = each_event(i, matches, &events);
 
-	for (size_t n = 0; !ret && n < m->n; n++)
-		ret = put_each(i, &m->v[n], put, value, &t);
-	if (ret || !t.refused)
-		return ret;
-	if (t.done) {
-		log_warn(i->o.log, "-e %s: %zu of %zu events do not take the %s '%s'", e->name, t.refused,
-			 t.refused + t.done, what, value);
-		return 0;
+	if (ret)
+		goto out;
+	for (size_t n = 0; n < events.n; n++) {
+		int one = put(i, events.v[n], value);
+
+		refused += one != 0;
+		why = one ? one : why;
 	}
-	instance_file(i, path, "events/%s%s%s/%s", m->v[0].system, m->v[0].event ? "/" : "",
-		      m->v[0].event ? m->v[0].event : "", what);
-	instance_complain(i, LOG_ERROR, path, value, t.ret, NULL);
-	return t.ret;
+	if (refused && refused < events.n) {
+		log_warn(i->o.log, "-e %s: %zu of %zu events do not take the %s '%s'", e->name, refused,
+			 events.n, what, value);
+	} else if (refused) {
+		instance_complain(i, LOG_ERROR, instance_file(i, path, "events/%s/%s", matches->v[0], what),
+				  value, why, NULL);
+		ret = why;
+	}
+out:
+	strlist_release(&events);
+	return ret;
 }
 
 /* ---- switching ------------------------------------------------------------------ */
 
-static int switch_one(struct instance *i, const struct event_plan *e, const struct match *m, bool exact)
+static int switch_one(struct instance *i, const struct event_plan *e, const char *what, bool exact)
 {
 	const char *value = e->negate ? "0" : "1";
 	char path[INSTANCE_PATH];
 	bool grave;
-	int ret;
+	int ret = undo_poke(i->undo, instance_file(i, path, "events/%s/enable", what), value);
 
-	instance_file(i, path, "events/%s/%s%senable", m->system, m->event ? m->event : "",
-		      m->event ? "/" : "");
-	ret = undo_poke(i->undo, path, value);
 	grave = exact || ret == -EACCES || ret == -EPERM || ret == -ENOMEM;
 	if (ret)
 		instance_complain(i, grave ? LOG_ERROR : LOG_WARN, path, value, ret, NULL);
@@ -234,7 +172,7 @@ static int no_match(struct instance *i, const struct event_plan *e)
 /* Filters and triggers come before the switch, so that no event slips past them. */
 static int setup_one_event(struct instance *i, const struct strlist *systems, const struct event_plan *e)
 {
-	struct matches m = { 0 };
+	struct strlist m = { 0 };
 	bool path = strchr(e->name, '/'); /* "../kvm" would be found */
 	int ret = path ? 0 : match_name(i, systems, e->name, &m);
 
@@ -249,15 +187,15 @@ static int setup_one_event(struct instance *i, const struct strlist *systems, co
 	for (size_t n = 0; !ret && n < e->triggers.n; n++)
 		ret = put_everywhere(i, e, &m, put_trigger, "trigger", e->triggers.v[n]);
 	for (size_t n = 0; !ret && n < m.n; n++)
-		ret = switch_one(i, e, &m.v[n], m.n == 1 && m.v[n].event);
+		ret = switch_one(i, e, m.v[n], m.n == 1 && strchr(m.v[n], '/'));
 out:
-	matches_release(&m);
+	strlist_release(&m);
 	return ret;
 }
 
 static bool is_recordable(const struct instance *i, const char *system)
 {
-	return strcmp(system, "ftrace") && strcmp(system, INSTANCE_OWN_EVENTS) && has_enable(i, system, "");
+	return strcmp(system, "ftrace") && strcmp(system, INSTANCE_OWN_EVENTS) && has_enable(i, system);
 }
 
 static int list_systems(const struct instance *i, struct strlist *out)

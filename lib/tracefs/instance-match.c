@@ -14,31 +14,27 @@
 
 int instance_match_functions(int tracing_dirfd, const char *pattern, struct buf *out)
 {
-	struct buf text = { 0 };
-	struct cursor c;
-	const char *line;
-	size_t len, before = out->len;
+	struct strlist lines = { 0 };
+	size_t before = out->len;
 	regex_t re;
 	int ret;
 
 	if (regcomp(&re, pattern, REG_ICASE | REG_NOSUB))
 		return -EINVAL;
-	ret = read_file_at(tracing_dirfd, "available_filter_functions", FUNCTIONS_MAX, &text);
-	c = cursor_at(text.data, ret ? 0 : text.len);
-	while (cursor_line(&c, &line, &len)) {
-		const char *mod = memmem(line, len, " [", 2);
-		size_t name_len = mod ? (size_t)(mod - line) : len;
-		char *name = strndup(line, name_len);
+	ret = read_lines_at(tracing_dirfd, "available_filter_functions", FUNCTIONS_MAX, &lines);
+	for (size_t i = 0; i < lines.n && !ret; i++) {
+		char *mod = strstr(lines.v[i], " [");
 
-		if (name && !regexec(&re, name, 0, NULL, 0)) {
-			buf_addstr(out, name);
-			if (mod)
-				buf_printf(out, ":mod:%.*s", (int)(len - name_len - 3), mod + 2);
-			buf_addstr(out, "\n");
-		}
-		free(name);
+		if (mod)
+			*mod = 0;
+		if (regexec(&re, lines.v[i], 0, NULL, 0))
+			continue;
+		buf_addstr(out, lines.v[i]);
+		if (mod)
+			buf_printf(out, ":mod:%.*s", (int)strlen(mod + 2) - 1, mod + 2);
+		buf_addstr(out, "\n");
 	}
-	buf_release(&text);
+	strlist_release(&lines);
 	regfree(&re);
 	return ret || out->len > before ? ret : -ENOENT;
 }

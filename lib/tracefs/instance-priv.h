@@ -14,11 +14,6 @@ struct instance {
 	char *clock; /* in use; NULL before setup */
 };
 
-#define INSTANCE_PATH 640 /* bytes: two names of 255, and what is fixed */
-
-/* The path of one of its files, relative to the tracing directory; "" when it does not fit. Returns path. */
-const char *instance_file(const struct instance *i, char path[INSTANCE_PATH], const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
 bool instance_has(const struct instance *i, const char *path);
 
 /*

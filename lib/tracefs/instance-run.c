@@ -3,7 +3,6 @@
 #include "tracefs/instance-priv.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +11,7 @@
 
 /* ---- pids -------------------------------------------------------------------- */
 
-/* What only some kernels have, and what they can do without. */
+/* For what only some kernels have. */
 static bool has_file(const struct instance *i, const char *file)
 {
 	char path[INSTANCE_PATH];
@@ -32,15 +31,6 @@ int instance_hide_pids(struct instance *i, const char *pids)
 	return ret;
 }
 
-static int follow_children(struct instance *i)
-{
-	int ret = instance_put_file(i, "options/event-fork", "1");
-
-	return ret || !has_file(i, "options/function-fork")
-		       ? ret
-		       : instance_put_file(i, "options/function-fork", "1");
-}
-
 int instance_set_pids(struct instance *i, const pid_t *pids, size_t n)
 {
 	struct buf list = { 0 };
@@ -52,7 +42,10 @@ int instance_set_pids(struct instance *i, const pid_t *pids, size_t n)
 	if (ret)
 		goto out;
 	/* first: a child must not slip out between the two */
-	ret = i->o.plan->follow_children ? follow_children(i) : 0;
+	if (i->o.plan->follow_children)
+		ret = instance_put_file(i, "options/event-fork", "1");
+	if (!ret && i->o.plan->follow_children && has_file(i, "options/function-fork"))
+		ret = instance_put_file(i, "options/function-fork", "1");
 	if (ret)
 		goto out;
 	ret = instance_put_list(i, "set_event_pid", buf_str(&list));
@@ -85,54 +78,41 @@ int instance_stop(struct instance *i)
 
 int instance_systems(const struct instance *i, struct strlist *out)
 {
-	struct buf text = { 0 };
-	struct cursor c;
-	const char *line;
-	size_t len;
-	int ret = instance_read(i, "set_event", SET_EVENT_MAX, &text);
+	struct strlist lines = { 0 };
+	char path[INSTANCE_PATH];
+	int ret = read_lines_at(undo_dirfd(i->undo), instance_file(i, path, "set_event"), SET_EVENT_MAX,
+				&lines);
 
-	c = cursor_at(text.data, ret ? 0 : text.len);
-	while (!ret && cursor_line(&c, &line, &len)) {
-		const char *colon = memchr(line, ':', len);
-		char *name = colon ? strndup(line, (size_t)(colon - line)) : NULL;
+	for (size_t n = 0; !ret && n < lines.n; n++) {
+		char *colon = strchr(lines.v[n], ':');
 
-		if (colon && !name)
-			ret = -ENOMEM;
-		else if (name && strcmp(name, "*") && !strlist_has(out, name))
-			ret = strlist_add(out, name);
-		free(name);
+		if (!colon)
+			continue;
+		*colon = 0;
+		if (strcmp(lines.v[n], "*") && !strlist_has(out, lines.v[n]))
+			ret = strlist_add(out, lines.v[n]);
 	}
-	buf_release(&text);
+	strlist_release(&lines);
 	return ret;
 }
 
 int instance_lost(const struct instance *i, unsigned int cpu, uint64_t *lost)
 {
 	static const char *const names[] = { "overrun: ", "dropped events: " };
-	struct buf text = { 0 };
-	struct cursor c;
-	const char *line;
-	size_t len;
-	char file[40];
-	int ret;
+	struct strlist lines = { 0 };
+	char path[INSTANCE_PATH];
+	int ret = read_lines_at(undo_dirfd(i->undo), instance_file(i, path, "per_cpu/cpu%u/stats", cpu),
+				STATS_MAX, &lines);
 
-	snprintf(file, sizeof(file), "per_cpu/cpu%u/stats", cpu);
-	ret = instance_read(i, file, STATS_MAX, &text);
 	*lost = 0;
-	c = cursor_at(text.data, ret ? 0 : text.len);
-	while (cursor_line(&c, &line, &len)) {
-		for (size_t n = 0; n < ARRAY_SIZE(names); n++) {
-			size_t skip = strlen(names[n]);
-			char number[24];
+	for (size_t n = 0; n < lines.n; n++)
+		for (size_t k = 0; k < ARRAY_SIZE(names); k++) {
+			size_t skip = strlen(names[k]);
 			uint64_t v;
 
-			if (len <= skip || memcmp(line, names[n], skip))
-				continue;
-			snprintf(number, sizeof(number), "%.*s", (int)(len - skip), line + skip);
-			if (!parse_u64(number, &v))
+			if (!strncmp(lines.v[n], names[k], skip) && !parse_u64(lines.v[n] + skip, &v))
 				*lost += v;
 		}
-	}
-	buf_release(&text);
+	strlist_release(&lines);
 	return ret;
 }

@@ -159,39 +159,25 @@ int instance_put_list(struct instance *i, const char *file, const char *lines)
 
 /* ---- opening --------------------------------------------------------------- */
 
-static int instance_make_dir(struct instance *i)
-{
-	int ret;
-
-	if (!strcmp(i->path, "."))
-		return 0;
-	ret = undo_mkdir(i->undo, i->path);
-	if (!ret || ret == -EEXIST)
-		return 0;
-	log_err(i->o.log, "cannot make the buffer '%s': %s%s", i->path, strerror(-ret), instance_hint(ret));
-	return ret;
-}
-
 int instance_open(struct instance **out, struct undo *u, const struct buffer_plan *b,
 		  const struct instance_opts *o)
 {
 	struct instance *i = calloc(1, sizeof(*i));
-	int ret = -ENOMEM;
+	int ret;
 
 	if (!i)
-		return ret;
-	i->undo = u;
-	i->buffer = b;
-	i->o = *o;
+		return -ENOMEM;
+	*i = (struct instance){ .undo = u, .buffer = b, .o = *o };
 	i->path = *b->name ? str_printf("instances/%s", b->name) : strdup(".");
-	if (i->path)
-		ret = instance_make_dir(i);
-	if (ret) {
-		instance_free(i);
-		return ret;
+	ret = !i->path ? -ENOMEM : *b->name ? undo_mkdir(u, i->path) : 0;
+	if (!ret || ret == -EEXIST) {
+		*out = i;
+		return 0;
 	}
-	*out = i;
-	return 0;
+	log_err(o->log, "cannot make the buffer 'instances/%s': %s%s", b->name, strerror(-ret),
+		instance_hint(ret));
+	instance_free(i);
+	return ret;
 }
 
 void instance_free(struct instance *i)

@@ -58,6 +58,11 @@ int instance_set_pids(struct instance *i, const pid_t *pids, size_t n);
 int instance_start(struct instance *i); /* tracing_on 1 */
 int instance_stop(struct instance *i);	/* tracing_on 0 */
 
+#define INSTANCE_PATH 640 /* bytes: two names of 255, and what is fixed */
+
+/* The path of one of its files, relative to the tracing directory; "" when it does not fit. Returns path. */
+const char *instance_file(const struct instance *i, char path[INSTANCE_PATH], const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 const char *instance_path(const struct instance *i);  /* relative to the tracing dir: "." or "instances/x" */
 const char *instance_clock(const struct instance *i); /* in use after setup */
 /*

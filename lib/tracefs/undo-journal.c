@@ -18,7 +18,6 @@ static const char *const op_names[] = {
 	[ENTRY_WRITE] = "write",
 	[ENTRY_LIST] = "list",
 	[ENTRY_RMDIR] = "rmdir",
-	[ENTRY_ENABLE] = "enable",
 };
 
 /* ---- lines ---------------------------------------------------------------- */
@@ -35,15 +34,6 @@ static void add_escaped(struct buf *b, const char *s)
 	}
 }
 
-static int journal_hex(char ch)
-{
-	if (ch >= '0' && ch <= '9')
-		return ch - '0';
-	if (ch >= 'a' && ch <= 'f')
-		return ch - 'a' + 10;
-	return ch >= 'A' && ch <= 'F' ? ch - 'A' + 10 : -1;
-}
-
 /* In place; -EBADMSG for anything that add_escaped() would not have written. */
 static int unescape(char *s)
 {
@@ -55,8 +45,8 @@ static int unescape(char *s)
 		if (ch < 0x20 || ch > 0x7e)
 			return -EBADMSG;
 		if (ch == '%') {
-			int hi = journal_hex(s[1]);
-			int lo = hi < 0 ? -1 : journal_hex(s[2]);
+			int hi = hex_value(s[1]);
+			int lo = hi < 0 ? -1 : hex_value(s[2]);
 
 			if (lo < 0 || !(hi << 4 | lo))
 				return -EBADMSG;
@@ -69,7 +59,8 @@ static int unescape(char *s)
 	return 0;
 }
 
-bool journal_path_ok(const char *path)
+/* A path inside the tracing directory: relative, no "." or ".." parts, no control characters. */
+static bool journal_path_ok(const char *path)
 {
 	const char *p = path;
 
@@ -91,22 +82,11 @@ bool journal_path_ok(const char *path)
 
 static bool entry_ok(enum entry_op op, const char *path, const char *value)
 {
-	size_t len = strlen(path);
-
 	if (!journal_path_ok(path))
 		return false;
-	switch (op) {
-	case ENTRY_RMDIR:
+	if (op == ENTRY_RMDIR)
 		return !*value && !strncmp(path, "instances/", 10) && !strchr(path + 10, '/');
-	case ENTRY_ENABLE:
-		return len > 7 && !strcmp(path + len - 7, "/enable") &&
-		       (!strcmp(value, "0") || !strcmp(value, "1"));
-	case ENTRY_WRITE:
-		return !strchr(value, '\n');
-	case ENTRY_LIST:
-		break;
-	}
-	return true;
+	return op == ENTRY_LIST || !strchr(value, '\n');
 }
 
 static void entry_release(struct entry *e)

@@ -9,7 +9,7 @@
  * file is input like any other when it is read back. Used by undo only.
  */
 
-enum entry_op { ENTRY_WRITE, ENTRY_LIST, ENTRY_RMDIR, ENTRY_ENABLE };
+enum entry_op { ENTRY_WRITE, ENTRY_LIST, ENTRY_RMDIR };
 
 struct entry {
 	enum entry_op op;
@@ -35,8 +35,5 @@ void journal_close(struct journal *j);
 int journal_add(struct journal *j, enum entry_op op, const char *path, const char *value);
 /* Drops the newest entry, in the file too. */
 void journal_pop(struct journal *j);
-
-/* A path inside the tracing directory: relative, no "." or ".." parts, no control characters. */
-bool journal_path_ok(const char *path);
 
 #endif

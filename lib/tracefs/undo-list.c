@@ -23,16 +23,9 @@ enum list_kind {
 	LIST_OTHER,
 };
 
-const char *path_last(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 static enum list_kind list_kind(const char *path)
 {
-	const char *name = path_last(path);
+	const char *name = basename(path);
 	size_t len = strlen(name);
 
 	if (!strcmp(name, "set_event"))
@@ -49,7 +42,7 @@ static enum list_kind list_kind(const char *path)
 /* An event whose enable file says "0*" is on for a trigger only. */
 static bool soft_only(int dirfd, const char *path, const char *line)
 {
-	size_t dir = (size_t)(path_last(path) - path);
+	size_t dir = (size_t)(basename(path) - path);
 	const char *colon = strchr(line, ':');
 	struct buf text = { 0 };
 	char enable[1024];
@@ -137,26 +130,14 @@ static void list_add_line(int dirfd, const char *path, const char *line, struct 
 
 int list_read(int dirfd, const char *path, struct buf *out)
 {
-	struct buf text = { 0 };
-	struct cursor c;
-	const char *line;
-	size_t len;
-	int ret = read_file_at(dirfd, path, LIST_MAX, &text);
+	struct strlist lines = { 0 };
+	int ret = read_lines_at(dirfd, path, LIST_MAX, &lines);
 
-	c = cursor_at(text.data, ret ? 0 : text.len);
-	while (cursor_line(&c, &line, &len)) {
-		char *copy = strndup(line, len);
-
-		if (!copy) {
-			ret = -ENOMEM;
-			break;
-		}
-		if (*copy && *copy != '#' && strcmp(copy, "no pid"))
-			list_add_line(dirfd, path, copy, out);
-		free(copy);
-	}
-	buf_release(&text);
-	return ret ? ret : buf_status(out);
+	for (size_t i = 0; i < lines.n && !ret; i++)
+		if (*lines.v[i] && *lines.v[i] != '#' && strcmp(lines.v[i], "no pid"))
+			list_add_line(dirfd, path, lines.v[i], out);
+	strlist_release(&lines);
+	return ret ?: buf_status(out);
 }
 
 /* ---- numbers for function names ------------------------------------------ */
@@ -181,41 +162,19 @@ static int func_number_cmp(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-static size_t lines_in(const char *text)
-{
-	size_t n = 0;
-
-	while ((text = strchr(text, '\n'))) {
-		text++;
-		n++;
-	}
-	return n;
-}
-
 static int func_index_open(struct func_index *fi, int dirfd)
 {
-	struct buf text = { 0 };
-	struct cursor c;
-	const char *line;
-	size_t len;
+	struct strlist lines = { 0 };
 	char *p, *save;
-	int ret = read_file_at(dirfd, "available_filter_functions", 4 * LIST_MAX, &text);
+	int ret = read_lines_at(dirfd, "available_filter_functions", 4 * LIST_MAX, &lines);
 
-	c = cursor_at(text.data, ret ? 0 : text.len);
-	while (cursor_line(&c, &line, &len)) {
-		char *copy = strndup(line, len);
-
-		if (copy)
-			add_func(&fi->names, copy, false);
-		free(copy);
-	}
-	buf_release(&text);
+	for (size_t i = 0; i < lines.n; i++)
+		add_func(&fi->names, lines.v[i], false);
+	fi->v = calloc(lines.n + 1, sizeof(*fi->v));
+	strlist_release(&lines);
 	p = (char *)buf_str(&fi->names);
-	if (ret || !p)
-		return ret ? ret : -ENOMEM;
-	fi->v = calloc(lines_in(p) + 1, sizeof(*fi->v));
-	if (!fi->v)
-		return -ENOMEM;
+	if (ret || !p || !fi->v)
+		return ret ?: -ENOMEM;
 	for (p = strtok_r(p, "\n", &save); p; p = strtok_r(NULL, "\n", &save)) {
 		fi->v[fi->n] = (struct func_number){ .name = p, .number = fi->n + 1 };
 		fi->n++;
@@ -268,50 +227,19 @@ static int write_entry(int fd, const struct func_index *fi, const char *line)
 	return write_line(fd, line);
 }
 
-/*
- * Lines that wait for a module ("*:*:mod:name") are shown newest first, so they
- * are written last one first; the order of the others does not matter.
- */
-static int mods_last(const char *lines, struct buf *out)
+static int write_lines(int fd, const struct func_index *fi, const struct strlist *lines, bool go_on,
+		       char **refused)
 {
-	const char *end = lines + strlen(lines), *p = lines;
+	int ret = 0;
 
-	while (p < end) {
-		size_t len = strcspn(p, "\n");
-
-		if (!memmem(p, len, ":mod:", 5))
-			buf_printf(out, "%.*s\n", (int)len, p);
-		p += len + 1;
-	}
-	while (end > lines) {
-		const char *nl = memrchr(lines, '\n', (size_t)(end - lines - 1));
-		size_t len;
-
-		p = nl ? nl + 1 : lines;
-		len = strcspn(p, "\n");
-		if (memmem(p, len, ":mod:", 5))
-			buf_printf(out, "%.*s\n", (int)len, p);
-		end = p;
-	}
-	return buf_str(out) ? 0 : -ENOMEM;
-}
-
-static int write_lines(int fd, const struct func_index *fi, const char *lines, bool go_on, char **refused)
-{
-	char *copy = strdup(lines), *line, *save;
-	int ret = copy ? 0 : -ENOMEM;
-
-	for (line = copy ? strtok_r(copy, "\n", &save) : NULL; line; line = strtok_r(NULL, "\n", &save)) {
-		int err = write_entry(fd, fi, line);
+	for (size_t i = 0; i < lines->n && (go_on || !ret); i++) {
+		int err = *lines->v[i] ? write_entry(fd, fi, lines->v[i]) : 0;
 
 		if (err && !ret) {
 			ret = err;
-			*refused = strdup(line);
+			*refused = strdup(lines->v[i]);
 		}
-		if (err && !go_on)
-			break;
 	}
-	free(copy);
 	return ret;
 }
 
@@ -325,112 +253,68 @@ static int write_pids(int fd, const char *lines, char **refused)
 	return ret;
 }
 
-static int open_list(int dirfd, const char *path, int flags)
-{
-	int fd = openat(dirfd, path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | flags);
-
-	return fd < 0 ? -errno : fd;
-}
-
-static bool has_line(const char *lines, const char *line, size_t len)
-{
-	for (const char *p = lines; *p; p = strchrnul(p, '\n') + 1) {
-		if (!strncmp(p, line, len) && (p[len] == '\n' || !p[len]))
-			return true;
-		if (!*strchrnul(p, '\n'))
-			break;
-	}
-	return false;
-}
-
 /*
- * The lines of a that b has not, each after prefix, last one first: the kernel
- * shows the newest trigger first.
+ * Lines that wait for a module ("*:*:mod:name") are shown newest first, so they
+ * are written last one first; the order of the others does not matter.
  */
-static void lines_only_in(const char *a, const char *b, const char *prefix, struct buf *out)
+static int mods_last(const struct strlist *lines, struct strlist *todo)
 {
-	const char *end = a + strlen(a);
+	int ret = 0;
 
-	while (end > a) {
-		const char *nl = memrchr(a, '\n', (size_t)(end - a - 1));
-		const char *line = nl ? nl + 1 : a;
-		size_t len = strcspn(line, "\n");
-
-		if (len && !has_line(b, line, len))
-			buf_printf(out, "%s%.*s\n", prefix, (int)len, line);
-		end = line;
-	}
-}
-
-/* O_TRUNC clears histograms only: triggers go one by one, the others stay as they are. */
-static int write_triggers(int dirfd, const char *path, const char *lines, bool go_on, char **refused)
-{
-	struct buf now = { 0 }, todo = { 0 };
-	struct func_index none = { 0 };
-	int fd = -1, ret = list_read(dirfd, path, &now);
-	const char *old = buf_str(&now);
-
-	if (ret || !old)
-		goto out;
-	lines_only_in(old, lines, "!", &todo);
-	lines_only_in(lines, old, "", &todo);
-	ret = buf_str(&todo) ? 0 : -ENOMEM;
-	if (ret || !todo.len)
-		goto out;
-	fd = ret = open_list(dirfd, path, 0);
-	if (fd >= 0)
-		ret = write_lines(fd, &none, buf_str(&todo), go_on, refused);
-out:
-	if (fd >= 0)
-		close(fd);
-	buf_release(&now);
-	buf_release(&todo);
+	for (size_t i = 0; i < lines->n && !ret; i++)
+		if (!strstr(lines->v[i], ":mod:"))
+			ret = strlist_add(todo, lines->v[i]);
+	for (size_t i = lines->n; i-- > 0 && !ret;)
+		if (strstr(lines->v[i], ":mod:"))
+			ret = strlist_add(todo, lines->v[i]);
 	return ret;
 }
 
-int list_write(int dirfd, const char *path, const char *lines, bool go_on, char **refused)
+/* Triggers go and come one by one, last one first: the kernel shows the newest first. */
+static int trigger_changes(int dirfd, const char *path, const struct strlist *lines, struct strlist *todo)
+{
+	struct strlist old = { 0 };
+	struct buf now = { 0 };
+	int ret = list_read(dirfd, path, &now) ?: strlist_add_lines(&old, now.data, now.len);
+
+	for (size_t i = old.n; i-- > 0 && !ret;)
+		if (!strlist_has(lines, old.v[i]))
+			ret = strlist_take(todo, str_printf("!%s", old.v[i]));
+	for (size_t i = lines->n; i-- > 0 && !ret;)
+		if (!strlist_has(&old, lines->v[i]))
+			ret = strlist_add(todo, lines->v[i]);
+	strlist_release(&old);
+	buf_release(&now);
+	return ret;
+}
+
+int list_write(int dirfd, const char *path, const char *text, bool go_on, char **refused)
 {
 	enum list_kind kind = list_kind(path);
+	struct strlist lines = { 0 }, todo = { 0 };
 	struct func_index fi = { 0 };
-	struct buf sorted = { 0 };
-	int fd, ret;
+	int fd, ret = strlist_add_lines(&lines, text, strlen(text));
 
-	if (kind == LIST_TRIGGER)
-		return write_triggers(dirfd, path, lines, go_on, refused);
-	if (strstr(lines, ":mod:")) {
-		ret = mods_last(lines, &sorted);
-		if (ret)
-			return ret;
-		lines = buf_str(&sorted);
-	}
-	if (kind == LIST_FUNCS && lines_in(lines) > MANY_FUNCS)
+	if (!ret && kind == LIST_TRIGGER)
+		ret = trigger_changes(dirfd, path, &lines, &todo);
+	else if (!ret)
+		ret = mods_last(&lines, &todo);
+	if (ret || (kind == LIST_TRIGGER && !todo.n))
+		goto out;
+	if (kind == LIST_FUNCS && todo.n > MANY_FUNCS)
 		func_index_open(&fi, dirfd); /* without it: by name, slowly */
-	fd = open_list(dirfd, path, O_TRUNC);
+	/* O_TRUNC clears the histograms among the triggers, and nothing else there */
+	fd = openat(dirfd, path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | (kind == LIST_TRIGGER ? 0 : O_TRUNC));
 	if (fd < 0) {
-		ret = fd;
+		ret = -errno;
 		goto out;
 	}
-	if (kind == LIST_PIDS && *lines)
-		ret = write_pids(fd, lines, refused);
-	else
-		ret = write_lines(fd, &fi, lines, go_on, refused);
+	ret = kind == LIST_PIDS ? write_pids(fd, text, refused) : write_lines(fd, &fi, &todo, go_on, refused);
 	if (close(fd) < 0 && !ret)
 		ret = -errno;
 out:
 	func_index_close(&fi);
-	buf_release(&sorted);
-	return ret;
-}
-
-int list_append(int dirfd, const char *path, const char *line)
-{
-	int fd = open_list(dirfd, path, O_APPEND);
-	int ret;
-
-	if (fd < 0)
-		return fd;
-	ret = write_line(fd, line);
-	if (close(fd) < 0 && !ret)
-		ret = -errno;
+	strlist_release(&lines);
+	strlist_release(&todo);
 	return ret;
 }

@@ -24,10 +24,5 @@ int list_read(int dirfd, const char *path, struct buf *out);
 int list_write(int dirfd, const char *path, const char *lines, bool go_on, char **refused);
 /* One write(2) of the line, with the newline that echo would add. 0 or -errno. */
 int write_line(int fd, const char *line);
-/* Adds one line. */
-int list_append(int dirfd, const char *path, const char *line);
-
-/* The part of a path after its last '/'. */
-const char *path_last(const char *path);
 
 #endif

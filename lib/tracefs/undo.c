@@ -4,7 +4,6 @@
 #include "tracefs/undo-journal.h"
 #include "tracefs/undo-list.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -131,7 +130,7 @@ static char *trimmed(const char *s, size_t len)
 /* What to write to get back to what the file shows. */
 static char *shown_value(const char *path, const char *text)
 {
-	const char *name = path_last(path);
+	const char *name = basename(path);
 	size_t len = strcspn(text, "\n");
 	const char *open = memchr(text, '[', len);
 	const char *close = open ? memchr(open, ']', (size_t)(text + len - open)) : NULL;
@@ -204,39 +203,29 @@ static int undo_note(struct undo *u, enum entry_op op, const char *path, const c
 	return ret;
 }
 
-static int undo_note_value(struct undo *u, const char *path, const char *value)
-{
-	if (strcmp(value, "0") && strcmp(value, "1"))
-		return undo_note(u, ENTRY_WRITE, path, value);
-	return undo_note(u, strcmp(path_last(path), "enable") ? ENTRY_WRITE : ENTRY_ENABLE, path, value);
-}
-
 /* Each dir/SUB/name; a SUB without the file is passed over. */
 static int save_each(struct undo *u, const char *dir, const char *name)
 {
-	DIR *d = open_dir_at(u->dirfd, dir);
-	struct dirent *de;
-	int ret = 0;
+	struct strlist subs = { 0 };
+	int ret = read_dir_at(u->dirfd, dir, &subs);
 
-	if (!d)
-		return -errno;
-	while (!ret && (de = readdir(d))) {
-		char *path = str_printf("%s/%s/%s", dir, de->d_name, name);
+	for (size_t i = 0; i < subs.n && !ret; i++) {
+		char *path = str_printf("%s/%s/%s", dir, subs.v[i], name);
 
 		if (!path)
 			ret = -ENOMEM;
-		else if (de->d_name[0] != '.' && !faccessat(u->dirfd, path, F_OK, 0))
+		else if (!faccessat(u->dirfd, path, F_OK, 0))
 			ret = undo_save(u, path);
 		free(path);
 	}
-	closedir(d);
+	strlist_release(&subs);
 	return ret;
 }
 
 /* A file that shows "X": its members differ. */
 static int save_members(struct undo *u, const char *path)
 {
-	const char *name = path_last(path);
+	const char *name = basename(path);
 	bool enable = !strcmp(name, "enable");
 	int ret = -ENOMEM;
 	char *dir = str_printf("%.*s%s", (int)(name - path), path, enable ? "." : "per_cpu");
@@ -251,7 +240,7 @@ static int save_members(struct undo *u, const char *path)
 
 static int save_value(struct undo *u, const char *path, const char *value)
 {
-	return strcmp(value, "X") ? undo_note_value(u, path, value) : save_members(u, path);
+	return strcmp(value, "X") ? undo_note(u, ENTRY_WRITE, path, value) : save_members(u, path);
 }
 
 int undo_save(struct undo *u, const char *path)
@@ -289,7 +278,7 @@ int undo_write(struct undo *u, const char *path, const char *value)
 	ret = undo_put(u, path, value, 0);
 	if (!ret)
 		goto out;
-	if (!strcmp(path_last(path), "filter"))
+	if (!strcmp(basename(path), "filter"))
 		undo_put(u, path, old, 0);
 	undo_drop(u, mark);
 out:
@@ -342,7 +331,7 @@ int undo_add(struct undo *u, const char *path, const char *line)
 	buf_release(&old);
 	if (ret)
 		return ret;
-	ret = list_append(u->dirfd, path, line);
+	ret = undo_put(u, path, line, O_APPEND);
 	if (ret) {
 		u->refused = strdup(line);
 		undo_drop(u, mark);
@@ -403,10 +392,9 @@ static int undo_entry_once(struct undo *u, const struct entry *e)
 
 	switch (e->op) {
 	case ENTRY_WRITE:
-	case ENTRY_ENABLE:
 		ret = undo_put(u, e->path, e->value, 0);
 		/* a filter that was refused before is refused again: that is its old state */
-		if (ret == -EINVAL && !strcmp(path_last(e->path), "filter"))
+		if (ret == -EINVAL && !strcmp(basename(e->path), "filter"))
 			ret = 0;
 		break;
 	case ENTRY_LIST:

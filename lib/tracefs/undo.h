@@ -15,7 +15,6 @@
  *   write  PATH VALUE   open for writing without O_TRUNC, write VALUE
  *   list   PATH VALUE   make VALUE (lines) the content of a list file
  *   rmdir  PATH         remove an instance
- *   enable PATH VALUE   0/1 into an event's enable file
  * Paths are relative to the tracing directory. A last line without its newline
  * was cut by the death of the writer: its change was never made.
  *

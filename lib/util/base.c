@@ -196,18 +196,33 @@ int buf_status(const struct buf *b)
 	return b->bad ? -ENOMEM : 0;
 }
 
+int strlist_take(struct strlist *l, char *s)
+{
+	char **v = s ? array_grow(l->v, l->n, sizeof(*v)) : NULL;
+
+	if (!v) {
+		free(s);
+		return -ENOMEM;
+	}
+	l->v = v;
+	v[l->n++] = s;
+	return 0;
+}
+
 int strlist_add(struct strlist *l, const char *s)
 {
-	char **v = array_grow(l->v, l->n, sizeof(*v));
+	return strlist_take(l, strdup(s));
+}
 
-	if (!v)
-		return -ENOMEM;
-	l->v = v;
-	v[l->n] = strdup(s);
-	if (!v[l->n])
-		return -ENOMEM;
-	l->n++;
-	return 0;
+int strlist_add_lines(struct strlist *l, const void *text, size_t len)
+{
+	struct cursor c = cursor_at(text, len);
+	const char *line;
+	int ret = 0;
+
+	while (!ret && cursor_line(&c, &line, &len))
+		ret = strlist_take(l, strndup(line, len));
+	return ret;
 }
 
 bool strlist_has(const struct strlist *l, const char *s)
@@ -221,12 +236,6 @@ bool strlist_has(const struct strlist *l, const char *s)
 static int strings_in_order(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-void strlist_sort(struct strlist *l)
-{
-	if (l->n)
-		qsort(l->v, l->n, sizeof(*l->v), strings_in_order);
 }
 
 void strlist_release(struct strlist *l)
@@ -321,6 +330,15 @@ int read_file(const char *path, size_t max, struct buf *out)
 	return read_file_at(AT_FDCWD, path, max, out);
 }
 
+int read_lines_at(int dirfd, const char *path, size_t max, struct strlist *out)
+{
+	struct buf text = { 0 };
+	int ret = read_file_at(dirfd, path, max, &text) ?: strlist_add_lines(out, text.data, text.len);
+
+	buf_release(&text);
+	return ret;
+}
+
 DIR *open_dir_at(int dirfd, const char *path)
 {
 	int fd = openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), error;
@@ -346,7 +364,8 @@ int read_dir_at(int dirfd, const char *path, struct strlist *out)
 		if (de->d_name[0] != '.')
 			ret = strlist_add(out, de->d_name);
 	closedir(d);
-	strlist_sort(out);
+	if (out->n)
+		qsort(out->v, out->n, sizeof(*out->v), strings_in_order);
 	return ret;
 }
 
@@ -359,6 +378,13 @@ int write_file_at(int dirfd, const char *path, const void *data, size_t len)
 		return -errno;
 	ret = write_all(fd, data, len);
 	return close(fd) < 0 && !ret ? -errno : ret;
+}
+
+void fd_close(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
 }
 
 int parse_u64(const char *s, uint64_t *out)
@@ -432,31 +458,25 @@ char *str_printf(const char *fmt, ...)
 
 size_t utf8_len(const uint8_t *p, size_t left)
 {
-	uint8_t lo = 0x80, hi = 0xbf;
-	size_t n;
+	static const struct {
+		uint8_t first, last; /* of the first byte */
+		uint8_t low, high;   /* of the second */
+		uint8_t len;
+	} rows[] = {
+		{ 0xc2, 0xdf, 0x80, 0xbf, 2 }, { 0xe0, 0xe0, 0xa0, 0xbf, 3 }, { 0xe1, 0xec, 0x80, 0xbf, 3 },
+		{ 0xed, 0xed, 0x80, 0x9f, 3 }, { 0xee, 0xef, 0x80, 0xbf, 3 }, { 0xf0, 0xf0, 0x90, 0xbf, 4 },
+		{ 0xf1, 0xf3, 0x80, 0xbf, 4 }, { 0xf4, 0xf4, 0x80, 0x8f, 4 },
+	};
+	size_t i = 0;
 
 	if (p[0] < 0x80)
 		return 1;
-	if (p[0] >= 0xc2 && p[0] <= 0xdf)
-		n = 2;
-	else if ((p[0] & 0xf0) == 0xe0)
-		n = 3;
-	else if (p[0] >= 0xf0 && p[0] <= 0xf4)
-		n = 4;
-	else
+	while (i < ARRAY_SIZE(rows) && (p[0] < rows[i].first || p[0] > rows[i].last))
+		i++;
+	if (i == ARRAY_SIZE(rows) || left < rows[i].len || p[1] < rows[i].low || p[1] > rows[i].high)
 		return 0;
-	if (p[0] == 0xe0)
-		lo = 0xa0;
-	else if (p[0] == 0xed)
-		hi = 0x9f;
-	else if (p[0] == 0xf0)
-		lo = 0x90;
-	else if (p[0] == 0xf4)
-		hi = 0x8f;
-	if (left < n || p[1] < lo || p[1] > hi)
-		return 0;
-	for (size_t i = 2; i < n; i++)
-		if ((p[i] & 0xc0) != 0x80)
+	for (size_t k = 2; k < rows[i].len; k++)
+		if ((p[k] & 0xc0) != 0x80)
 			return 0;
-	return n;
+	return rows[i].len;
 }

@@ -106,8 +106,11 @@ struct strlist {
 };
 
 int strlist_add(struct strlist *l, const char *s); /* 0 or -ENOMEM */
+/* The same of a malloc'ed string, which is the list's then; NULL: -ENOMEM. */
+int strlist_take(struct strlist *l, char *s);
+/* Each line of a text, without its newline. */
+int strlist_add_lines(struct strlist *l, const void *text, size_t len);
 bool strlist_has(const struct strlist *l, const char *s);
-void strlist_sort(struct strlist *l); /* in the order of strcmp */
 void strlist_release(struct strlist *l);
 
 /* ---- files --------------------------------------------------------------- */
@@ -121,12 +124,17 @@ int pwrite_all(int fd, const void *data, size_t len, uint64_t offset);
 /* The whole of a file (tracefs files report size 0), at most max bytes: -EFBIG beyond. */
 int read_file(const char *path, size_t max, struct buf *out);
 int read_file_at(int dirfd, const char *path, size_t max, struct buf *out);
+/* The lines of such a file. */
+int read_lines_at(int dirfd, const char *path, size_t max, struct strlist *out);
 /* Adds the names in a directory, sorted, but for those that begin with a dot. */
 int read_dir_at(int dirfd, const char *path, struct strlist *out);
 /* To be read with readdir; NULL and errno. */
 DIR *open_dir_at(int dirfd, const char *path);
 /* Creates or truncates, writes, closes. */
 int write_file_at(int dirfd, const char *path, const void *data, size_t len);
+
+/* Closes it, unless it is -1, which it is then. */
+void fd_close(int *fd);
 
 /* Strict decimal (or 0x... hexadecimal) number: the whole string, no sign. -EINVAL, -ERANGE. */
 int parse_u64(const char *s, uint64_t *out);

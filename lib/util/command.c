@@ -71,23 +71,16 @@ int command_fork(struct command *c, char **argv, const char *user)
 	return c->pid < 0 ? -errno : 0;
 }
 
-static void close_once(int *fd)
-{
-	if (*fd >= 0)
-		close(*fd);
-	*fd = -1;
-}
-
 int command_go(struct command *c)
 {
 	int error = 0;
 	int ret = write_all(c->go, "x", 1);
 
-	close_once(&c->go);
+	fd_close(&c->go);
 	/* the pipe closes by itself at exec */
 	if (!ret && read_all(c->exec_error, &error, sizeof(error)) == sizeof(error))
 		ret = error;
-	close_once(&c->exec_error);
+	fd_close(&c->exec_error);
 	return ret;
 }
 
@@ -102,9 +95,9 @@ void command_release(struct command *c)
 {
 	bool held = c->go >= 0;
 
-	close_once(&c->go); /* the child reads end-of-file and leaves */
-	close_once(&c->exec_error);
-	close_once(&c->end_fd);
+	fd_close(&c->go); /* the child reads end-of-file and leaves */
+	fd_close(&c->exec_error);
+	fd_close(&c->end_fd);
 	if (held && c->pid > 0 && !c->ended)
 		waitpid(c->pid, &c->status, 0);
 }

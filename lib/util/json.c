@@ -205,6 +205,15 @@ void json_key_u64(struct json *j, const char *key, uint64_t v)
 	json_u64(j, v);
 }
 
+void json_key_known(struct json *j, const char *key, uint64_t v)
+{
+	json_key(j, key);
+	if (v)
+		json_u64(j, v);
+	else
+		json_null(j);
+}
+
 void json_key_bool(struct json *j, const char *key, bool v)
 {
 	json_key(j, key);

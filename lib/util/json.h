@@ -38,6 +38,7 @@ void json_null(struct json *j);
 void json_key_str(struct json *j, const char *key, const char *s);
 void json_key_u64(struct json *j, const char *key, uint64_t v);
 void json_key_bool(struct json *j, const char *key, bool v);
+void json_key_known(struct json *j, const char *key, uint64_t v); /* 0: null */
 
 /*
  * Reading: a value is a slice of a text which json_parse has found to be valid

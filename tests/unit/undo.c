@@ -71,8 +71,8 @@ static void test_values(void **state)
 		{ "saved_cmdlines_size", "45874\n", "write\tsaved_cmdlines_size\t32768\n" },
 		{ "max_graph_depth", "0\n", "write\tmax_graph_depth\t0\n" },
 		{ "options/stacktrace", "0\n", "write\toptions/stacktrace\t0\n" },
-		{ "events/a/b/enable", "0\n", "enable\tevents/a/b/enable\t0\n" },
-		{ "events/a/b/enable", "1*\n", "enable\tevents/a/b/enable\t1\n" },
+		{ "events/a/b/enable", "0\n", "write\tevents/a/b/enable\t0\n" },
+		{ "events/a/b/enable", "1*\n", "write\tevents/a/b/enable\t1\n" },
 		{ "events/a/b/filter", "none\n", "write\tevents/a/b/filter\t0\n" },
 		{ "events/a/b/filter", "name == \"[x]\"\n", "write\tevents/a/b/filter\tname == \"[x]\"\n" },
 		{ "events/a/b/filter", "foo == 1\n^\nparse_error: Field not found\n",
@@ -258,8 +258,8 @@ static void test_mixed(void **state)
 	fake_put(&fake, "events/kvm/filter", "none\n");
 	assert_int_equal(undo_write(u, "events/kvm/enable", "1"), 0);
 	assert_int_equal(undo_mark(u), 2);
-	assert_non_null(strstr(journal(), "enable\tevents/kvm/one/enable\t0\n"));
-	assert_non_null(strstr(journal(), "enable\tevents/kvm/two/enable\t1\n"));
+	assert_non_null(strstr(journal(), "write\tevents/kvm/one/enable\t0\n"));
+	assert_non_null(strstr(journal(), "write\tevents/kvm/two/enable\t1\n"));
 	assert_string_equal(fake_line(&fake, "events/kvm/enable"), "1");
 	undo_drop(u, 0);
 	assert_string_equal(journal(), "");
@@ -413,8 +413,7 @@ static void test_hostile_journal(void **state)
 		"rmdir\tinstances\n",
 		"rmdir\tinstances/a/b\n",
 		"rmdir\tinstances/a\tx\n",
-		"enable\ta\t1\n",
-		"enable\tevents/enable\t2\n",
+		"enable\tevents/enable\t1\n",
 		"unlink\ta\tx\n",
 		"write\n",
 		"\n",
@@ -461,7 +460,7 @@ static void test_cut_journal(void **state)
 static void test_damaged_journal(void **state)
 {
 	static const char good[] = "write\ttrace_clock\tlocal\nlist\tset_event\ta:b%0ac:d%0a\n"
-				   "rmdir\tinstances/x\nenable\tevents/a/b/enable\t0\n";
+				   "rmdir\tinstances/x\nwrite\tevents/a/b/enable\t0\n";
 	unsigned int seed = 1;
 
 	for (int n = 0; n < 3000; n++) {
