@@ -20,31 +20,14 @@
 #define STEP_BACK_NS 1000000
 #define OLDER_NS     1000000000
 
-static int drain_put_page(struct remote_reader *x, const void *page, size_t size)
-{
-	size_t done = 0;
-
-	while (done < size) {
-		ssize_t n =
-			pwrite(x->d->out, (const uint8_t *)page + done, size - done, x->offset + (off_t)done);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		done += (size_t)n;
-	}
-	return 0;
-}
-
 static int drain_emit(void *ctx, const void *page, size_t size)
 {
 	struct remote_reader *x = ctx;
-	int ret = drain_put_page(x, page, size);
+	int ret = pwrite_all(x->d->out, page, size, x->offset);
 
 	if (ret)
 		return ret;
-	x->offset += (off_t)size;
+	x->offset += size;
 	x->d->stats->bytes += size;
 	return 0;
 }
@@ -54,7 +37,7 @@ static int drain_sync(struct remote_reader *x)
 {
 	const void *page = page_writer_peek(&x->w);
 
-	return page ? drain_put_page(x, page, x->w.size) : 0;
+	return page ? pwrite_all(x->d->out, page, x->w.size, x->offset) : 0;
 }
 
 /* ---- records -------------------------------------------------------------------- */
@@ -127,10 +110,11 @@ int remote_reader_record(void *ctx, const struct hyprecord *rec)
 
 int remote_reader_open(struct remote_reader *x, struct remote *r, unsigned int cpu, struct drain *d)
 {
-	*x = (struct remote_reader){ .r = r, .cpu = cpu, .d = d };
-	x->offset = lseek(d->out, 0, SEEK_CUR);
-	if (x->offset < 0)
+	off_t end = lseek(d->out, 0, SEEK_CUR);
+
+	if (end < 0)
 		return -errno;
+	*x = (struct remote_reader){ .r = r, .cpu = cpu, .d = d, .offset = (uint64_t)end };
 	return page_writer_init(&x->w, r->source.page_size, drain_emit, x);
 }
 

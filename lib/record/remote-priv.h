@@ -46,7 +46,7 @@ struct remote_reader {
 	unsigned int cpu;
 	struct drain *d;
 	struct page_writer w;
-	off_t offset;	  /* in the spool's file, of the page being filled */
+	uint64_t offset;  /* in the spool's file, of the page being filled */
 	uint64_t last_ts; /* of the last record; 0: none */
 	int last_vcpu;	  /* the one seen last, which need not be looked up again */
 };

@@ -132,11 +132,13 @@ static void put_cpu(struct fixture *f, unsigned int cpu, const struct sim *s)
 
 static struct buf get_cpu(const struct fixture *f, unsigned int cpu)
 {
+	int fd = spool_pages_fd(f->s, 0, cpu);
 	struct buf out = { 0 };
-	char path[128];
+	char path[32];
 
-	snprintf(path, sizeof(path), "%s/pages/0.%u", f->dir, cpu);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	assert_int_equal(read_file(path, 64 << 20, &out), 0);
+	close(fd);
 	return out;
 }
 
