@@ -18,7 +18,6 @@
 struct vm {
 	bool used;
 	bool guess;	/* from bounds only */
-	bool doubtful;	/* or else a hypercall took long */
 	int64_t offset; /* estimate */
 	int64_t low, high;
 	uint64_t stamp; /* of its last use */
@@ -78,7 +77,6 @@ struct nvhe {
 	struct vm *cur;	  /* loaded; NULL: none */
 	int64_t span_low; /* CNTVOFF is at least that since it was loaded; INT64_MIN: not known */
 	bool sure;	  /* structure shows that cur is right */
-	bool again;	  /* not the first pass: no VM is new */
 	bool at_start; /* nothing was loaded or put since records began: evidence of cur is one of its start
 			*/
 	struct start *starts; /* of this pass */

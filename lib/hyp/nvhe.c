@@ -48,7 +48,6 @@ struct nvhe *nvhe_again(const struct nvhe *before, void (*step)(void *ctx, const
 	n->n_earlier = before->n_starts;
 	n->from = before->from;
 	n->to = before->to;
-	n->again = true;
 	vm_learn(n, before);
 	return n;
 }
@@ -203,11 +202,8 @@ static void vcpu_put(struct nvhe *n, uint64_t raw)
 	const int64_t high = nvhe_diff(raw, n->raw) + n->slop;
 	struct vm *vm = vm_of_span(n, high);
 
-	if (vm != n->cur && n->cur->doubtful)
-		n->cur->used = false;
 	if (!vm)
 		vm = vm_new(n, high - pad(n));
-	vm->doubtful = false;
 	if (n->span_low != INT64_MIN) {
 		vm_at_least(vm, n->span_low, pad(n));
 		took(n, (high - n->span_low) / 2);
@@ -284,8 +280,6 @@ static bool pid_decides(struct nvhe *n, uint64_t raw, int vcpu)
 		return false;
 	if (n->sure && (!n->cur || !o->vm || gap > HYPERCALL || gap < -vm_tolerance(o->vm)))
 		return false;
-	if (n->cur && n->cur->doubtful)
-		n->cur->used = n->cur->doubtful = false;
 	n->cur = o->vm;
 	return true;
 }
@@ -339,25 +333,10 @@ static void load_new(struct nvhe *n, uint64_t raw, enum change change)
 	n->sure = change == CHANGE_HVC && !was;
 }
 
-/*
- * One VM is known, but its hypercall would have taken long: a new one is as likely,
- * and the vCPU's pid, or the put, is going to tell. Meanwhile the earlier of both
- * holds, so that times need not go back.
- */
-static void load_doubtful(struct nvhe *n, uint64_t raw)
-{
-	struct vm *vm = vm_new(n, nvhe_diff((uint64_t)n->last, raw));
-
-	vm->doubtful = true;
-	vcpu_load(n, vm, raw);
-	n->sure = false;
-}
-
 static void decide(struct nvhe *n, uint64_t raw, enum change change, int vcpu)
 {
 	int64_t gap;
 	bool possible = gap_with(n, n->cur, raw, &gap);
-	const bool loads = change == CHANGE_HVC && !n->cur;
 	struct candidate best;
 
 	if (pid_decides(n, raw, vcpu))
@@ -367,11 +346,8 @@ static void decide(struct nvhe *n, uint64_t raw, enum change change, int vcpu)
 	if (put_of_another(n, raw, change)) {
 		switch_to(n, NULL, raw, true);
 	} else if (best_candidate(n, raw, change, &best) && (!possible || best.gap < gap)) {
-		if (loads && best.vm && vm_is_narrow(best.vm) && best.gap > slow(n) && !n->again)
-			load_doubtful(n, raw);
-		else
-			switch_to(n, best.vm, raw, change == CHANGE_HVC && !(best.vm && best.others));
-	} else if (possible && loads && gap > PUT_MIN && may_end_unknown(n, raw)) {
+		switch_to(n, best.vm, raw, change == CHANGE_HVC && !(best.vm && best.others));
+	} else if (possible && change == CHANGE_HVC && !n->cur && gap > PUT_MIN && may_end_unknown(n, raw)) {
 		put_of_unknown(n, raw);
 	} else if (!possible) {
 		load_new(n, raw, change);
