@@ -69,10 +69,8 @@ struct nvhe {
 	bool any;	/* there was one */
 	bool in_hvc;	/* a hypercall is being handled */
 	bool lost;
-	int64_t slop;  /* what the recorded time may lack: text is cut to microseconds */
-	int64_t hop;   /* how long a short hypercall takes */
-	int64_t usual; /* ... and one that changes CNTVOFF, as far as records show: about the median
-			*/
+	int64_t slop; /* what the recorded time may lack: text is cut to microseconds */
+	int64_t hop;  /* how long a short hypercall takes */
 
 	struct vm *cur;	  /* loaded; NULL: none */
 	int64_t span_low; /* CNTVOFF is at least that since it was loaded; INT64_MIN: not known */
