@@ -111,11 +111,19 @@ int remote_reader_record(void *ctx, const struct hyprecord *rec)
 int remote_reader_open(struct remote_reader *x, struct remote *r, unsigned int cpu, struct drain *d)
 {
 	off_t end = lseek(d->out, 0, SEEK_CUR);
+	int ret;
 
-	if (end < 0)
-		return -errno;
 	*x = (struct remote_reader){ .r = r, .cpu = cpu, .d = d, .offset = (uint64_t)end };
-	return page_writer_init(&x->w, r->source.page_size, drain_emit, x);
+	x->text = hyptext_new(&r->events);
+	x->record_size = r->source.page_size + HYP_RECORD_EXTRA;
+	x->record = malloc(x->record_size);
+	if (end < 0)
+		ret = -errno;
+	else if (!x->text || !x->record)
+		ret = -ENOMEM;
+	else
+		ret = page_writer_init(&x->w, r->source.page_size, drain_emit, x);
+	return ret ? remote_reader_close(x, ret) : 0;
 }
 
 int remote_reader_close(struct remote_reader *x, int ret)
@@ -123,21 +131,9 @@ int remote_reader_close(struct remote_reader *x, int ret)
 	if (!ret)
 		ret = page_flush(&x->w, true);
 	page_writer_release(&x->w);
+	hyptext_free(x->text);
+	free(x->record);
 	return ret;
-}
-
-static int open_pipe(struct remote *r, unsigned int cpu, const char *name, int flags)
-{
-	char path[64];
-	int fd;
-
-	snprintf(path, sizeof(path), "per_cpu/cpu%u/%s", cpu, name);
-	fd = openat(r->dirfd, path, O_RDONLY | O_CLOEXEC | flags);
-	if (fd >= 0)
-		return fd;
-	if (errno != ENODEV && errno != ENXIO)
-		log_err(r->log, "cannot open %s/%s: %s", r->path, path, strerror(errno));
-	return -errno;
 }
 
 /* Before a page that uses them can be the last one. */
@@ -155,100 +151,18 @@ int remote_save_reasons(struct remote *r)
 	return ret;
 }
 
-/* ---- mainline's text ------------------------------------------------------------------ */
-
-static int drain_feed(struct remote_reader *x, struct hyptext *t, const void *data, size_t len)
+/* Mainline's text. */
+static int drain_text(struct remote_reader *x, const void *data, size_t len)
 {
-	uint64_t bad = hyptext_bad_lines(t);
+	uint64_t bad = hyptext_bad_lines(x->text);
 	int ret;
 
 	pthread_mutex_lock(&x->r->lock);
-	ret = hyptext_feed(t, data, len, remote_reader_record, x);
-	if (!ret)
-		ret = remote_save_reasons(x->r);
+	ret = hyptext_feed(x->text, data, len, remote_reader_record, x) ?: remote_save_reasons(x->r);
 	pthread_mutex_unlock(&x->r->lock);
-	x->d->stats->bad += hyptext_bad_lines(t) - bad;
+	x->d->stats->bad += hyptext_bad_lines(x->text) - bad;
 	return ret ? ret : drain_sync(x);
 }
-
-/*
- * trace_pipe has no poll and knows no O_NONBLOCK: a read sleeps until there is
- * text or a signal comes. With tracing off, an interrupted read means empty: the
- * kernel looks for data before it looks for signals.
- */
-static int read_text(struct remote_reader *x, struct hyptext *t, int fd, void *chunk)
-{
-	for (;;) {
-		ssize_t n = read(fd, chunk, TEXT_CHUNK);
-		int ret;
-
-		if (n < 0 && errno != EINTR && errno != EAGAIN)
-			return -errno;
-		if (n <= 0) {
-			if (atomic_load(x->d->stopping))
-				return 0;
-			if (!n || errno == EAGAIN)
-				rawpipe_wait(-1, x->d);
-			continue;
-		}
-		ret = drain_feed(x, t, chunk, (size_t)n);
-		if (ret)
-			return ret;
-	}
-}
-
-/* Losses behind the last record. */
-static int end_text(struct remote_reader *x, struct hyptext *t)
-{
-	uint64_t lost = hyptext_pending_lost(t);
-
-	if (!lost)
-		return 0;
-	x->d->stats->lost += lost;
-	return page_write_lost(&x->w, lost);
-}
-
-static int drain_text_fd(struct remote *r, unsigned int cpu, struct drain *d, int fd)
-{
-	struct hyptext *t = hyptext_new(&r->events);
-	void *chunk = malloc(TEXT_CHUNK);
-	struct remote_reader x;
-	int ret = -ENOMEM;
-
-	if (!t || !chunk)
-		goto out;
-	ret = remote_reader_open(&x, r, cpu, d);
-	if (ret)
-		goto out;
-	ret = read_text(&x, t, fd, chunk);
-	if (!ret)
-		ret = end_text(&x, t);
-	ret = remote_reader_close(&x, ret);
-out:
-	free(chunk);
-	hyptext_free(t);
-	return ret;
-}
-
-/* A CPU that is off has no buffer to be read. */
-static int drained(int error)
-{
-	return error == -ENODEV || error == -ENXIO ? 0 : error;
-}
-
-int remote_drain_text(struct source *s, unsigned int cpu, struct drain *d)
-{
-	struct remote *r = remote_of(s);
-	int ret, fd = open_pipe(r, cpu, "trace_pipe", 0);
-
-	if (fd < 0)
-		return drained(fd);
-	ret = drain_text_fd(r, cpu, d, fd);
-	close(fd);
-	return ret;
-}
-
-/* ---- Android's raw pages ------------------------------------------------------------------ */
 
 static bool is_text(const void *page, size_t len)
 {
@@ -256,11 +170,27 @@ static bool is_text(const void *page, size_t len)
 			   (*(const char *)page == '[' && isdigit(((const uint8_t *)page)[1])));
 }
 
-int remote_reader_page(struct remote_reader *x, const void *page, size_t len, uint8_t *out, size_t out_size)
+/* A record of Android's raw pages. */
+static int drain_raw_record(struct remote_reader *x, const struct page_event *ev)
+{
+	ssize_t n = hypraw_record(&x->r->events, ev->data, ev->len, x->record, x->record_size);
+	struct hyprecord rec = { .ts = ev->ts, .cpu = x->cpu, .data = x->record, .len = (size_t)n };
+	int ret;
+
+	if (n < 0) {
+		x->d->stats->bad++;
+		return 0;
+	}
+	pthread_mutex_lock(&x->r->lock);
+	ret = remote_reader_record(x, &rec);
+	pthread_mutex_unlock(&x->r->lock);
+	return ret;
+}
+
+int remote_reader_page(struct remote_reader *x, const void *page, size_t len)
 {
 	struct page_reader pr;
 	struct page_event ev;
-	uint64_t lost = 0;
 	int more = 0, ret = page_reader_init(&pr, &x->r->layout, page, len);
 
 	if (ret && is_text(page, len)) {
@@ -275,22 +205,11 @@ int remote_reader_page(struct remote_reader *x, const void *page, size_t len, ui
 		return page_write_lost(&x->w, 0);
 	}
 	if (pr.missed) {
-		lost = pr.missed_count;
-		ret = page_write_lost(&x->w, lost);
-		x->d->stats->lost += lost ? lost : 1;
+		ret = page_write_lost(&x->w, pr.missed_count);
+		x->d->stats->lost += pr.missed_count ? pr.missed_count : 1;
 	}
-	while (!ret && (more = page_next(&pr, &ev)) == 1) {
-		ssize_t n = hypraw_record(&x->r->events, ev.data, ev.len, out, out_size);
-		struct hyprecord rec = { .ts = ev.ts, .cpu = x->cpu, .data = out, .len = (size_t)n };
-
-		if (n < 0) {
-			x->d->stats->bad++;
-			continue;
-		}
-		pthread_mutex_lock(&x->r->lock);
-		ret = remote_reader_record(x, &rec);
-		pthread_mutex_unlock(&x->r->lock);
-	}
+	while (!ret && (more = page_next(&pr, &ev)) == 1)
+		ret = drain_raw_record(x, &ev);
 	if (!ret && more < 0) {
 		x->d->stats->bad++;
 		ret = page_write_lost(&x->w, 0);
@@ -298,54 +217,70 @@ int remote_reader_page(struct remote_reader *x, const void *page, size_t len, ui
 	return ret ? ret : drain_sync(x);
 }
 
-static int read_raw(struct remote_reader *x, int fd, uint8_t *page, uint8_t *out, size_t out_size)
+/*
+ * trace_pipe has no poll and knows no O_NONBLOCK: a read sleeps until there is
+ * text or a signal comes. With tracing off, an interrupted read means empty: the
+ * kernel looks for data before it looks for signals.
+ */
+static int drain_pipe(struct remote_reader *x, int fd, void *chunk, size_t size)
 {
-	for (;;) {
-		ssize_t n = read(fd, page, x->r->source.page_size);
-		int ret;
+	const bool raw = x->r->raw;
 
-		if (n < 0 && errno != EINTR && errno != EAGAIN)
+	for (;;) {
+		ssize_t n = read(fd, chunk, size);
+		int ret = 0;
+
+		if (n > 0)
+			ret = (raw ? remote_reader_page : drain_text)(x, chunk, (size_t)n);
+		else if (n < 0 && errno != EINTR && errno != EAGAIN)
 			return -errno;
-		if (n <= 0) {
-			if (atomic_load(x->d->stopping))
-				return 0;
-			ret = rawpipe_wait(fd, x->d);
-		} else {
-			ret = remote_reader_page(x, page, (size_t)n, out, out_size);
-		}
+		else if (atomic_load(x->d->stopping))
+			return 0;
+		else if (!n || errno == EAGAIN)
+			ret = rawpipe_wait(raw ? fd : -1, x->d);
 		if (ret)
 			return ret;
 	}
 }
 
-static int drain_raw_fd(struct remote *r, unsigned int cpu, struct drain *d, int fd)
+/* Losses behind the last record. */
+static int end_text(struct remote_reader *x)
 {
-	size_t out_size = r->source.page_size + 64;
-	uint8_t *page = malloc(r->source.page_size), *out = malloc(out_size);
-	struct remote_reader x;
-	int ret = -ENOMEM;
+	uint64_t lost = hyptext_pending_lost(x->text);
 
-	if (!page || !out)
-		goto out;
-	ret = remote_reader_open(&x, r, cpu, d);
-	if (ret)
-		goto out;
-	ret = read_raw(&x, fd, page, out, out_size);
-	ret = remote_reader_close(&x, ret);
-out:
-	free(page);
-	free(out);
+	x->d->stats->lost += lost;
+	return lost ? page_write_lost(&x->w, lost) : 0;
+}
+
+static int drain_fd(struct remote *r, unsigned int cpu, struct drain *d, int fd)
+{
+	const size_t size = r->raw ? r->source.page_size : TEXT_CHUNK;
+	void *chunk = malloc(size);
+	struct remote_reader x;
+	int ret = chunk ? remote_reader_open(&x, r, cpu, d) : -ENOMEM;
+
+	if (!ret)
+		ret = remote_reader_close(&x, drain_pipe(&x, fd, chunk, size) ?: end_text(&x));
+	free(chunk);
 	return ret;
 }
 
-int remote_drain_raw(struct source *s, unsigned int cpu, struct drain *d)
+int remote_drain(struct source *s, unsigned int cpu, struct drain *d)
 {
 	struct remote *r = remote_of(s);
-	int ret, fd = open_pipe(r, cpu, "trace_pipe_raw", O_NONBLOCK);
+	char path[64];
+	int fd, ret;
 
-	if (fd < 0)
-		return drained(fd);
-	ret = drain_raw_fd(r, cpu, d, fd);
+	snprintf(path, sizeof(path), "per_cpu/cpu%u/%s", cpu, r->raw ? "trace_pipe_raw" : "trace_pipe");
+	fd = openat(r->dirfd, path, O_RDONLY | O_CLOEXEC | (r->raw ? O_NONBLOCK : 0));
+	if (fd < 0 && (errno == ENODEV || errno == ENXIO)) /* a CPU that is off has no buffer to be read */
+		return 0;
+	if (fd < 0) {
+		ret = -errno;
+		log_err(r->log, "cannot open %s/%s: %s", r->path, path, errno_text(ret));
+		return ret;
+	}
+	ret = drain_fd(r, cpu, d, fd);
 	close(fd);
 	return ret;
 }

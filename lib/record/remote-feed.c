@@ -17,12 +17,9 @@ struct feed_cpu {
 
 struct remote_feed {
 	struct remote *r;
-	struct hyptext *text;
-	uint8_t *record; /* room for one, of raw pages */
-	size_t record_size;
-	struct feed_cpu *cpus;
-	unsigned int n; /* of them opened */
-	uint64_t bad;	/* lines of CPUs that are none of ours */
+	struct feed_cpu *cpus; /* the text of all goes through the first one's reader */
+	unsigned int n;	       /* of them opened */
+	uint64_t bad;	       /* lines of CPUs that are none of ours */
 };
 
 static int feed_open_cpu(struct remote_feed *f, struct spool *spool, size_t buffer)
@@ -30,9 +27,7 @@ static int feed_open_cpu(struct remote_feed *f, struct spool *spool, size_t buff
 	struct feed_cpu *c = &f->cpus[f->n];
 	int ret;
 
-	c->drain = (struct drain){ .out = spool_pages_fd(spool, buffer, f->n),
-				   .stop_fd = -1,
-				   .stats = &c->stats };
+	c->drain = (struct drain){ .out = spool_pages_fd(spool, buffer, f->n), .stats = &c->stats };
 	if (c->drain.out < 0)
 		return c->drain.out;
 	ret = remote_reader_open(&c->reader, f->r, f->n, &c->drain);
@@ -52,17 +47,12 @@ int remote_feed_open(struct remote_feed **out, struct remote *r, struct spool *s
 	if (!f)
 		return -ENOMEM;
 	f->r = r;
-	f->record_size = r->source.page_size + 2 * HYP_RECORD_EXTRA;
-	f->text = hyptext_new(&r->events);
-	f->record = malloc(f->record_size);
 	f->cpus = calloc(r->source.n_cpus, sizeof(*f->cpus));
-	if (!f->text || !f->record || !f->cpus)
-		return remote_feed_close(f, -ENOMEM, &nothing);
-	while (f->n < r->source.n_cpus) {
+	ret = f->cpus ? 0 : -ENOMEM;
+	while (!ret && f->n < r->source.n_cpus)
 		ret = feed_open_cpu(f, spool, buffer);
-		if (ret)
-			return remote_feed_close(f, ret, &nothing);
-	}
+	if (ret)
+		return remote_feed_close(f, ret, &nothing);
 	*out = f;
 	return 0;
 }
@@ -71,34 +61,31 @@ static int feed_line(void *ctx, const struct hyprecord *rec)
 {
 	struct remote_feed *f = ctx;
 
-	if (rec->cpu >= f->n) {
-		f->bad++;
-		return 0;
-	}
-	return remote_reader_record(&f->cpus[rec->cpu].reader, rec);
+	if (rec->cpu < f->n)
+		return remote_reader_record(&f->cpus[rec->cpu].reader, rec);
+	f->bad++;
+	return 0;
 }
 
 int remote_feed_text(struct remote_feed *f, const void *text, size_t len)
 {
-	int ret = hyptext_feed(f->text, text, len, feed_line, f);
-
-	return ret ? ret : remote_save_reasons(f->r);
+	return hyptext_feed(f->cpus->reader.text, text, len, feed_line, f) ?: remote_save_reasons(f->r);
 }
 
 int remote_feed_page(struct remote_feed *f, unsigned int cpu, const void *page, size_t len)
 {
-	if (cpu >= f->n)
-		return -EINVAL;
-	return remote_reader_page(&f->cpus[cpu].reader, page, len, f->record, f->record_size);
+	return cpu < f->n ? remote_reader_page(&f->cpus[cpu].reader, page, len) : -EINVAL;
 }
 
 int remote_feed_close(struct remote_feed *f, int ret, struct remote_fed *out)
 {
-	uint64_t lost = f->text ? hyptext_pending_lost(f->text) : 0;
+	const struct hyptext *text = f->n ? f->cpus->reader.text : NULL;
 
-	*out = (struct remote_fed){ .lost = lost, .bad = f->bad };
-	if (f->text)
-		out->bad += hyptext_bad_lines(f->text);
+	*out = (struct remote_fed){ .bad = f->bad };
+	if (text) {
+		out->lost = hyptext_pending_lost(text);
+		out->bad += hyptext_bad_lines(text);
+	}
 	for (unsigned int i = 0; i < f->n; i++) {
 		struct feed_cpu *c = &f->cpus[i];
 
@@ -108,8 +95,6 @@ int remote_feed_close(struct remote_feed *f, int ret, struct remote_fed *out)
 		out->lost += c->stats.lost;
 		out->bad += c->stats.bad;
 	}
-	hyptext_free(f->text);
-	free(f->record);
 	free(f->cpus);
 	free(f);
 	return ret;

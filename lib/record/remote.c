@@ -184,7 +184,7 @@ static const struct source_ops text_ops = {
 	.kind = "hyp-text",
 	.start = remote_start,
 	.stop = remote_stop,
-	.drain = remote_drain_text,
+	.drain = remote_drain,
 	.stat = remote_stat,
 };
 
@@ -192,7 +192,7 @@ static const struct source_ops raw_ops = {
 	.kind = "hyp-raw",
 	.start = remote_start,
 	.stop = remote_stop,
-	.drain = remote_drain_raw,
+	.drain = remote_drain,
 	.stat = remote_stat,
 };
 
