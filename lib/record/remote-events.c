@@ -6,25 +6,23 @@
 #include <stdio.h>
 #include <string.h>
 
-void remote_events_begin(struct buf *out, unsigned int first_id, const char *system, bool raw)
+void remote_events_add(struct buf *formats, const struct buf *format)
 {
-	buf_printf(out, "%u %s %s\n", first_id, system, raw ? "raw" : "text");
+	buf_printf(formats, "%zu\n", format->len);
+	buf_add(formats, format->data, format->len);
+	formats->bad |= format->bad;
 }
 
-void remote_events_add(struct buf *out, const struct buf *format)
+int remote_events_save(struct spool *spool, unsigned int first_id, const char *system, bool raw,
+		       const struct buf *formats)
 {
-	buf_printf(out, "%zu\n", format->len);
-	buf_add(out, format->data, format->len);
-	out->bad |= format->bad;
-}
+	struct buf text = { .bad = formats->bad };
+	int ret;
 
-int remote_events_save(struct spool *spool, struct buf *out)
-{
-	int ret = buf_status(out);
-
-	if (!ret)
-		ret = spool_put_text(spool, "hyp_formats", out->data, out->len);
-	buf_release(out);
+	buf_printf(&text, "%u %s %s\n", first_id, system, raw ? "raw" : "text");
+	buf_add(&text, formats->data, formats->len);
+	ret = buf_status(&text) ?: spool_put_text(spool, "hyp_formats", text.data, text.len);
+	buf_release(&text);
 	return ret;
 }
 

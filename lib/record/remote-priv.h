@@ -16,7 +16,7 @@ struct remote {
 	int dirfd; /* locked */
 	bool raw;
 	struct page_layout layout; /* of raw pages */
-	struct strlist names;	   /* of the events, as in the directory */
+	struct buf formats;	   /* of the events, for remote_events_save */
 	size_t n_on;
 	uint64_t size_kb;
 	struct undo *undo;

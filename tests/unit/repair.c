@@ -64,10 +64,10 @@ static int setup(void **state)
 	snprintf(f->dir, sizeof(f->dir), "%s/t.spool", f->base);
 	assert_int_equal(spool_create(&f->s, f->dir, NULL), 0);
 	assert_int_equal(spool_add_buffer(f->s, &hyp), 0);
-	remote_events_begin(&formats, FIRST_ID, "hypervisor", false);
 	add_event(&formats, "hyp_enter", 0);
 	add_event(&formats, "hyp_exit", 1);
-	assert_int_equal(remote_events_save(f->s, &formats), 0);
+	assert_int_equal(remote_events_save(f->s, FIRST_ID, "hypervisor", false, &formats), 0);
+	buf_release(&formats);
 	*state = f;
 	return 0;
 }
