@@ -79,13 +79,11 @@ size_t hyp_written_offset(const struct event_format *f, const struct event_field
 #define HYP_RECORD_MAX 4000
 
 /*
- * Write a hyp_unknown record, the record of an event kept as text, a string with
- * its NUL. The caller has the room: len + data_len + HYP_RECORD_EXTRA. They
- * return the record's length.
+ * Write a hyp_unknown record, the record of an event kept as text. The caller has
+ * the room: len + data_len + HYP_RECORD_EXTRA. They return the record's length.
  */
 size_t hyp_put_unknown(const struct hypevents *e, int id, const char *text, size_t len, const void *data,
 		       size_t data_len, uint8_t *out);
 size_t hyp_put_text_event(const struct hypevent *ev, const char *text, size_t len, uint8_t *out);
-void hyp_put_text(uint8_t *at, const char *text, size_t len);
 
 #endif
