@@ -253,7 +253,6 @@ static bool pid_decides(struct nvhe *n, uint64_t raw, int vcpu)
 static bool put_of_another(struct nvhe *n, uint64_t raw, enum change change)
 {
 	int64_t up = nvhe_diff(raw, n->raw);
-
 	int64_t gap;
 
 	return change == CHANGE_HVC && n->cur && up > JITTER && in_bounds(n, (int64_t)raw) &&

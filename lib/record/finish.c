@@ -183,32 +183,17 @@ static void place_formats(struct job *j)
 
 /* ---- buffers --------------------------------------------------------------------------- */
 
-static int load_stat(struct job *j, size_t buffer, unsigned int cpu, char **out)
+static int job_add_cpu(struct job *j, size_t buffer, unsigned int cpu, struct dat_buffer *b)
 {
-	struct buf stat = { 0 };
+	struct dat_cpu *c = &b->cpus[cpu];
+	struct buf text = { 0 };
+	struct stat st;
 	char name[48];
 	int ret;
 
 	snprintf(name, sizeof(name), "stat.%zu.%u", buffer, cpu);
-	ret = spool_get_text(j->spool, name, &stat);
-	if (ret == -ENOENT) {
-		ret = 0;
-	} else if (!ret) {
-		*out = strdup(buf_str(&stat) ? (char *)stat.data : "");
-		ret = *out ? 0 : -ENOMEM;
-	}
-	buf_release(&stat);
-	return ret;
-}
-
-static int job_add_cpu(struct job *j, size_t buffer, unsigned int cpu, struct dat_buffer *b)
-{
-	struct dat_cpu *c = &b->cpus[cpu];
-	char *stat_text = NULL;
-	struct stat st;
-	int ret = load_stat(j, buffer, cpu, &stat_text);
-
-	c->stat = stat_text;
+	ret = load_text(j, name, &text, false);
+	c->stat = text.len ? buf_str(&text) : NULL; /* freed with the job */
 	if (ret)
 		return ret;
 	c->fd = spool_pages_fd(j->spool, buffer, cpu);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Reads the hypervisor's buffer, text or raw, and writes full records to the spool. */
+/* Writes what is or was read from a hypervisor's buffer, text or raw, as full records to the spool. */
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -19,6 +19,20 @@
 /* What steps back by less is the clock being fitted; what is older than the recording by less as well. */
 #define STEP_BACK_NS 1000000
 #define OLDER_NS     1000000000
+
+/* One CPU being read, from its pipe or from what was read before. */
+struct remote_reader {
+	struct remote *r;
+	unsigned int cpu;
+	struct drain *d;
+	struct page_writer w;
+	uint64_t offset;  /* in the spool's file, of the page being filled */
+	uint64_t last_ts; /* of the last record; 0: none */
+	int last_vcpu;	  /* the one seen last, which need not be looked up again */
+	struct hyptext *text;
+	uint8_t *record; /* room for one, of raw pages */
+	size_t record_size;
+};
 
 static int drain_emit(void *ctx, const void *page, size_t size)
 {
@@ -95,7 +109,8 @@ static int write_record(struct remote_reader *x, const struct hyprecord *rec)
 	return ret;
 }
 
-int remote_reader_record(void *ctx, const struct hyprecord *rec)
+/* Writes one record, ctx being the reader, with its time as the kernel gave it. Under the lock. */
+static int remote_reader_record(void *ctx, const struct hyprecord *rec)
 {
 	struct remote_reader *x = ctx;
 	int ret = note_vcpu(x, hyp_record_vcpu(&x->r->events, rec->data, rec->len));
@@ -108,7 +123,18 @@ int remote_reader_record(void *ctx, const struct hyprecord *rec)
 
 /* ---- one CPU ---------------------------------------------------------------------- */
 
-int remote_reader_open(struct remote_reader *x, struct remote *r, unsigned int cpu, struct drain *d)
+/* Flushes, unless ret says that something failed, which is returned then. */
+static int remote_reader_close(struct remote_reader *x, int ret)
+{
+	if (!ret)
+		ret = page_flush(&x->w, true);
+	page_writer_release(&x->w);
+	hyptext_free(x->text);
+	free(x->record);
+	return ret;
+}
+
+static int remote_reader_open(struct remote_reader *x, struct remote *r, unsigned int cpu, struct drain *d)
 {
 	off_t end = lseek(d->out, 0, SEEK_CUR);
 	int ret;
@@ -126,18 +152,8 @@ int remote_reader_open(struct remote_reader *x, struct remote *r, unsigned int c
 	return ret ? remote_reader_close(x, ret) : 0;
 }
 
-int remote_reader_close(struct remote_reader *x, int ret)
-{
-	if (!ret)
-		ret = page_flush(&x->w, true);
-	page_writer_release(&x->w);
-	hyptext_free(x->text);
-	free(x->record);
-	return ret;
-}
-
 /* Before a page that uses them can be the last one. */
-int remote_save_reasons(struct remote *r)
+static int remote_save_reasons(struct remote *r)
 {
 	int ret = 0;
 
@@ -187,7 +203,7 @@ static int drain_raw_record(struct remote_reader *x, const struct page_event *ev
 	return ret;
 }
 
-int remote_reader_page(struct remote_reader *x, const void *page, size_t len)
+static int remote_reader_page(struct remote_reader *x, const void *page, size_t len)
 {
 	struct page_reader pr;
 	struct page_event ev;
@@ -282,6 +298,99 @@ int remote_drain(struct source *s, unsigned int cpu, struct drain *d)
 	}
 	ret = drain_fd(r, cpu, d, fd);
 	close(fd);
+	return ret;
+}
+
+/* ---- what was read elsewhere ---------------------------------------------------------------- */
+
+struct feed_cpu {
+	struct remote_reader reader;
+	struct drain drain;
+	struct drain_stats stats;
+};
+
+struct remote_feed {
+	struct remote *r;
+	struct feed_cpu *cpus; /* the text of all goes through the first one's reader */
+	unsigned int n;	       /* of them opened */
+	uint64_t bad;	       /* lines of CPUs that are none of ours */
+};
+
+static int feed_open_cpu(struct remote_feed *f, struct spool *spool, size_t buffer)
+{
+	struct feed_cpu *c = &f->cpus[f->n];
+	int ret;
+
+	c->drain = (struct drain){ .out = spool_pages_fd(spool, buffer, f->n), .stats = &c->stats };
+	if (c->drain.out < 0)
+		return c->drain.out;
+	ret = remote_reader_open(&c->reader, f->r, f->n, &c->drain);
+	if (ret)
+		close(c->drain.out);
+	else
+		f->n++;
+	return ret;
+}
+
+int remote_feed_open(struct remote_feed **out, struct remote *r, struct spool *spool, size_t buffer)
+{
+	struct remote_feed *f = calloc(1, sizeof(*f));
+	struct remote_fed nothing;
+	int ret;
+
+	if (!f)
+		return -ENOMEM;
+	f->r = r;
+	f->cpus = calloc(r->source.n_cpus, sizeof(*f->cpus));
+	ret = f->cpus ? 0 : -ENOMEM;
+	while (!ret && f->n < r->source.n_cpus)
+		ret = feed_open_cpu(f, spool, buffer);
+	if (ret)
+		return remote_feed_close(f, ret, &nothing);
+	*out = f;
+	return 0;
+}
+
+static int feed_line(void *ctx, const struct hyprecord *rec)
+{
+	struct remote_feed *f = ctx;
+
+	if (rec->cpu < f->n)
+		return remote_reader_record(&f->cpus[rec->cpu].reader, rec);
+	f->bad++;
+	return 0;
+}
+
+int remote_feed_text(struct remote_feed *f, const void *text, size_t len)
+{
+	return hyptext_feed(f->cpus->reader.text, text, len, feed_line, f) ?: remote_save_reasons(f->r);
+}
+
+int remote_feed_page(struct remote_feed *f, unsigned int cpu, const void *page, size_t len)
+{
+	return cpu < f->n ? remote_reader_page(&f->cpus[cpu].reader, page, len) : -EINVAL;
+}
+
+int remote_feed_close(struct remote_feed *f, int ret, struct remote_fed *out)
+{
+	const struct hyptext *text = f->n ? f->cpus->reader.text : NULL;
+
+	*out = (struct remote_fed){ .bad = f->bad };
+	if (text) {
+		out->lost = hyptext_pending_lost(text);
+		out->bad += hyptext_bad_lines(text);
+	}
+	for (unsigned int i = 0; i < f->n; i++) {
+		struct feed_cpu *c = &f->cpus[i];
+
+		ret = remote_reader_close(&c->reader, ret);
+		close(c->drain.out);
+		out->events += c->stats.events;
+		out->lost += c->stats.lost;
+		out->bad += c->stats.bad;
+	}
+	free(f->cpus);
+	free(f);
 	return ret;
 }
 

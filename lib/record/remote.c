@@ -211,7 +211,7 @@ fail:
 }
 
 /* The events as the spool has them; r is freed on error. */
-static int remote_from_spool(struct remote **out, struct remote *r, const struct spool *spool)
+static int remote_from_spool(struct remote **out, struct remote *r, struct spool *spool)
 {
 	int ret = remote_events_load(&r->events, spool);
 
@@ -219,6 +219,7 @@ static int remote_from_spool(struct remote **out, struct remote *r, const struct
 		remote_free(r);
 		return ret;
 	}
+	r->spool = spool;
 	r->saved_reasons = r->events.extra_reasons.n;
 	fill_source(r);
 	*out = r;
@@ -226,7 +227,7 @@ static int remote_from_spool(struct remote **out, struct remote *r, const struct
 }
 
 int remote_reopen(struct remote **out, const char *tracing_dir, const struct spool_buffer *b,
-		  const struct spool *spool, const struct log *log)
+		  struct spool *spool, const struct log *log)
 {
 	struct remote *r = remote_new(b->path, log);
 	int fd, ret;
@@ -234,11 +235,9 @@ int remote_reopen(struct remote **out, const char *tracing_dir, const struct spo
 	if (!r)
 		return -ENOMEM;
 	fd = open(tracing_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	ret = fd < 0 ? -errno : lock_dir(r, fd);
+	ret = fd < 0 ? -errno : lock_dir(r, fd) ?: remote_probe(r);
 	if (fd >= 0)
 		close(fd);
-	if (!ret)
-		ret = remote_probe(r);
 	if (!ret)
 		return remote_from_spool(out, r, spool);
 	remote_free(r);
@@ -256,7 +255,6 @@ int remote_import(struct remote **out, const char *path, const struct page_layou
 	if (raw)
 		r->layout = *raw;
 	r->source.n_cpus = n_cpus;
-	r->spool = spool;
 	return remote_from_spool(out, r, spool);
 }
 
@@ -299,10 +297,7 @@ static bool wanted(const struct remote *r, const struct buffer_plan *b, const ch
 
 	/* -e adds, -v -e takes away, in the order given; names alone start from nothing */
 	for (size_t i = 0; i < b->n_events; i++)
-		if (!b->events[i].negate) {
-			want = false;
-			break;
-		}
+		want &= b->events[i].negate;
 	for (size_t i = 0; i < b->n_events; i++)
 		if (name_matches(r, b->events[i].name, event))
 			want = !b->events[i].negate;
@@ -372,6 +367,8 @@ static int remote_set_size(struct remote *r, uint64_t kb)
 
 static int set_events(struct remote *r, const struct buffer_plan *b)
 {
+	size_t n_on = 0;
+
 	for (size_t i = 0; i < r->events.n; i++) {
 		bool want = wanted(r, b, r->events.v[i].name);
 		char name[300];
@@ -383,12 +380,14 @@ static int set_events(struct remote *r, const struct buffer_plan *b)
 			log_err(r->log, "cannot switch %s/%s: %s", r->path, name, errno_text(ret));
 			return ret;
 		}
-		r->n_on += want;
+		n_on += want;
 	}
-	if (!r->n_on) {
+	if (!n_on) {
 		log_err(r->log, "no event of the hypervisor is left to record");
 		return -EINVAL;
 	}
+	log_info(r->log, "hyp: %s, %zu events, %llu KiB per CPU, %s", r->path, n_on,
+		 (unsigned long long)r->size_kb, r->raw ? "raw pages" : "text");
 	return 0;
 }
 
@@ -448,6 +447,7 @@ int remote_number(struct remote *r, unsigned int first_id, struct spool *spool)
 		log_err(r->log, "no room for the hypervisor's event ids above %u", first_id);
 		return ret;
 	}
+	r->spool = spool;
 	return remote_events_save(spool, first_id, r->events.system, r->raw, &r->formats);
 }
 
@@ -461,19 +461,9 @@ bool remote_is_early(const struct remote *r)
 	return atomic_load(&r->early);
 }
 
-void remote_set_spool(struct remote *r, struct spool *spool)
-{
-	r->spool = spool;
-}
-
 struct source *remote_source(struct remote *r)
 {
 	return &r->source;
-}
-
-size_t remote_n_events(const struct remote *r)
-{
-	return r->n_on;
 }
 
 uint64_t remote_size_kb(const struct remote *r)
