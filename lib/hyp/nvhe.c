@@ -275,8 +275,7 @@ static void put_of_unknown(struct nvhe *n, uint64_t raw)
 	n->sure = true;
 }
 
-/* A step forward can be a put only where what was loaded is not known: when records began, or after a loss.
- */
+/* A step forward can be a put only where what was loaded is unknown: as records began, or after a loss. */
 static bool may_end_unknown(struct nvhe *n, uint64_t raw)
 {
 	return !n->settled || (n->at_start && !n->sure && vm_near(n, nvhe_diff(raw, n->raw), HYPERCALL));

@@ -186,8 +186,7 @@ static int add_item(struct fmt_parser *x, struct pattern_item *it)
 	return 0;
 }
 
-/* Up to and with the next conversion, or the end. 1: an item more; 0: all read; -EBADMSG: not
- * understood. */
+/* Up to and with the next conversion, or the end. 1: an item more; 0: all read; -EBADMSG: not understood. */
 static int next_item(struct fmt_parser *x)
 {
 	struct pattern_item it = { 0 };

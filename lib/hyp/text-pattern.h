@@ -7,7 +7,7 @@
 /*
  * A print format taken apart: literals and conversions of single fields. From it
  * come the way back (an event's text into its fields) and a print format that
- * libtraceevent understands. Private to hypevents.c, hyptext*.c and hypraw.c.
+ * libtraceevent understands. Inside this room only.
  */
 
 enum conv {

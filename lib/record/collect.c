@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The texts beside the pages: event formats, symbols and names, copied from tracefs and /proc to the spool.
- */
+/* The texts beside the pages: event formats, symbols and names, from tracefs and /proc into the spool. */
 #include "record/collect.h"
 
 #include <errno.h>

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* A guest's agent as a source for the recorder: its start, its pages, its stop and what it reports in the
- * end.
- */
+/* A guest's agent as a source for the recorder: its start, its pages, its stop and its report. */
 #include "record/peer-priv.h"
 
 #include <errno.h>

@@ -17,8 +17,7 @@ void remote_events_add(struct buf *formats, const struct buf *format);
 /* 0 or -errno. */
 int remote_events_save(struct spool *spool, unsigned int first_id, const char *system, bool raw,
 		       const struct buf *formats);
-/* The events with the reasons met, numbered. Free with hypevents_release. -ENOENT: none were kept; -EBADMSG.
- */
+/* The events with the reasons met, numbered. Free with hypevents_release. -ENOENT: none kept; -EBADMSG. */
 int remote_events_load(struct hypevents *e, const struct spool *spool);
 
 /*

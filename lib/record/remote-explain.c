@@ -13,8 +13,7 @@
 
 #define CONFIG_MAX (4u << 20)
 
-/* The running kernel's configuration: /proc/config.gz, else /boot/config-RELEASE (zlib reads plain files
- * too). */
+/* The kernel's configuration: /proc/config.gz, else /boot/config-RELEASE, which zlib reads as well. */
 static void read_config(const char *root, const char *release, struct buf *out)
 {
 	char path[512], chunk[16384];
