@@ -90,8 +90,7 @@ void hypevents_format(const struct hypevents *e, size_t i, struct buf *out);
 
 /* ---- transcoding ------------------------------------------------------------ */
 
-/* Of a record in the written form: pid of the vCPU's thread that it names (0: none), text of its reason
- * (NULL). */
+/* Of a written record: pid of the vCPU's thread that it names (0: none), text of its reason (NULL). */
 int hyp_record_vcpu(const struct hypevents *e, const uint8_t *data, size_t len);
 const char *hyp_record_reason(const struct hypevents *e, const uint8_t *data, size_t len);
 

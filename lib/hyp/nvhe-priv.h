@@ -18,7 +18,6 @@
 struct vm {
 	bool used;
 	bool guess;	/* from bounds only */
-	bool doubtful;	/* or else a hypercall took long */
 	int64_t offset; /* estimate */
 	int64_t low, high;
 	uint64_t stamp; /* of its last use */
@@ -70,15 +69,12 @@ struct nvhe {
 	bool any;	/* there was one */
 	bool in_hvc;	/* a hypercall is being handled */
 	bool lost;
-	int64_t slop;  /* what the recorded time may lack: text is cut to microseconds */
-	int64_t hop;   /* how long a short hypercall takes */
-	int64_t usual; /* ... and one that changes CNTVOFF, as far as records show: about the median
-			*/
+	int64_t slop; /* what the recorded time may lack: text is cut to microseconds */
+	int64_t hop;  /* how long a short hypercall takes */
 
 	struct vm *cur;	  /* loaded; NULL: none */
 	int64_t span_low; /* CNTVOFF is at least that since it was loaded; INT64_MIN: not known */
 	bool sure;	  /* structure shows that cur is right */
-	bool again;	  /* not the first pass: no VM is new */
 	bool at_start; /* nothing was loaded or put since records began: evidence of cur is one of its start
 			*/
 	struct start *starts; /* of this pass */

@@ -146,10 +146,6 @@ void nvhe_known(struct nvhe *n, int vcpu_pid, int64_t low, int64_t high)
 	}
 	if (low || high)
 		vm = vm_known(n, low, high);
-	if (vm && n->cur && n->cur->guess && vm->offset >= n->cur->low && vm->offset <= n->cur->high) {
-		n->cur->used = false;
-		n->cur = vm;
-	}
 	if (o)
 		o->vm = vm;
 	else if (vcpu_pid)

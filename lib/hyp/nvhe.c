@@ -48,7 +48,6 @@ struct nvhe *nvhe_again(const struct nvhe *before, void (*step)(void *ctx, const
 	n->n_earlier = before->n_starts;
 	n->from = before->from;
 	n->to = before->to;
-	n->again = true;
 	vm_learn(n, before);
 	return n;
 }
@@ -99,19 +98,6 @@ static bool gap_with(const struct nvhe *n, const struct vm *vm, uint64_t raw, in
 	return *gap > -JITTER && in_bounds(n, t);
 }
 
-/* A guess is what the bounds leave, at its early end. */
-static void guess_within_bounds(struct nvhe *n, uint64_t raw)
-{
-	struct vm *vm = n->cur;
-	int64_t t = time_with(vm, raw);
-
-	if (n->from && t < n->from)
-		vm->offset += n->from - t;
-	vm->low = vm->offset > vm->low ? vm->offset : vm->low;
-	if (n->to && nvhe_diff((uint64_t)n->to, raw) < vm->high)
-		vm->high = nvhe_diff((uint64_t)n->to, raw);
-}
-
 /* ---- steps ------------------------------------------------------------------------- */
 
 static void step_report(struct nvhe *n, const struct vm *vm, int64_t ts, bool loaded)
@@ -148,17 +134,6 @@ static int64_t pad(const struct nvhe *n)
 	return n->slop + n->hop;
 }
 
-/* A hypercall that takes longer is an odd one. */
-static int64_t slow(const struct nvhe *n)
-{
-	return HOP_MAX + SLOW_HOPS * (n->hop > n->usual ? n->hop : n->usual) + n->slop;
-}
-
-static void took(struct nvhe *n, int64_t time)
-{
-	n->usual += time > n->usual ? n->usual / 4 + USEC : -n->usual / 4;
-}
-
 static void vcpu_load(struct nvhe *n, struct vm *vm, uint64_t raw)
 {
 	int64_t t;
@@ -176,44 +151,27 @@ static void vcpu_load(struct nvhe *n, struct vm *vm, uint64_t raw)
 	step_report(n, vm, t > n->last ? t : n->last, true);
 }
 
-/*
- * Whose span it was, now that its CNTVOFF is known from both ends: two VMs that were
- * started or stopped together are told apart by microseconds.
- */
-static struct vm *vm_of_span(struct nvhe *n, int64_t high)
-{
-	const struct owner *o = n->pid ? vm_owner(n, n->pid) : NULL;
-	const int64_t low = n->span_low;
-	struct vm *vm;
-
-	if (n->cur->guess || low > high)
-		return n->cur;
-	if (o && o->vm && vm_fits_bracket(o->vm, low, high))
-		return o->vm;
-	if (vm_is_narrow(n->cur) && vm_fits_bracket(n->cur, low, high))
-		return n->cur;
-	vm = vm_between(n, low, high, high - pad(n));
-	if (vm && llabs(vm->offset - high) <= slow(n) + vm_tolerance(vm))
-		return vm;
-	return vm_fits_bracket(n->cur, low, high) ? n->cur : NULL;
-}
-
 static void vcpu_put(struct nvhe *n, uint64_t raw)
 {
+	const struct owner *o = n->pid ? vm_owner(n, n->pid) : NULL;
 	const int64_t high = nvhe_diff(raw, n->raw) + n->slop;
-	struct vm *vm = vm_of_span(n, high);
+	struct vm *vm = n->cur;
 
-	if (vm != n->cur && n->cur->doubtful)
-		n->cur->used = false;
+	/*
+	 * Whose span it was, now that its CNTVOFF is known from both ends: two VMs that were
+	 * started or stopped together are told apart by microseconds.
+	 */
+	if (!vm->guess && n->span_low <= high)
+		vm = o && o->vm && vm_fits_bracket(o->vm, n->span_low, high)
+			     ? o->vm
+			     : vm_between(n, n->span_low, high, high - pad(n));
 	if (!vm)
 		vm = vm_new(n, high - pad(n));
-	vm->doubtful = false;
-	if (n->span_low != INT64_MIN) {
+	if (n->span_low != INT64_MIN)
 		vm_at_least(vm, n->span_low, pad(n));
-		took(n, (high - n->span_low) / 2);
-	}
 	vm_at_most(vm, high, pad(n));
-	if (n->pid && n->span_low != INT64_MIN && high - n->span_low <= slow(n))
+	if (n->pid && n->span_low != INT64_MIN &&
+	    high - n->span_low <= HOP_MAX + SLOW_HOPS * n->hop + n->slop)
 		vm_own(n, n->pid, vm);
 	vm->guess = false;
 	if (n->in_hvc)
@@ -284,8 +242,6 @@ static bool pid_decides(struct nvhe *n, uint64_t raw, int vcpu)
 		return false;
 	if (n->sure && (!n->cur || !o->vm || gap > HYPERCALL || gap < -vm_tolerance(o->vm)))
 		return false;
-	if (n->cur && n->cur->doubtful)
-		n->cur->used = n->cur->doubtful = false;
 	n->cur = o->vm;
 	return true;
 }
@@ -297,7 +253,6 @@ static bool pid_decides(struct nvhe *n, uint64_t raw, int vcpu)
 static bool put_of_another(struct nvhe *n, uint64_t raw, enum change change)
 {
 	int64_t up = nvhe_diff(raw, n->raw);
-
 	int64_t gap;
 
 	return change == CHANGE_HVC && n->cur && up > JITTER && in_bounds(n, (int64_t)raw) &&
@@ -320,8 +275,7 @@ static void put_of_unknown(struct nvhe *n, uint64_t raw)
 	n->sure = true;
 }
 
-/* A step forward can be a put only where what was loaded is not known: when records began, or after a loss.
- */
+/* A step forward can be a put only where what was loaded is unknown: as records began, or after a loss. */
 static bool may_end_unknown(struct nvhe *n, uint64_t raw)
 {
 	return !n->settled || (n->at_start && !n->sure && vm_near(n, nvhe_diff(raw, n->raw), HYPERCALL));
@@ -339,25 +293,10 @@ static void load_new(struct nvhe *n, uint64_t raw, enum change change)
 	n->sure = change == CHANGE_HVC && !was;
 }
 
-/*
- * One VM is known, but its hypercall would have taken long: a new one is as likely,
- * and the vCPU's pid, or the put, is going to tell. Meanwhile the earlier of both
- * holds, so that times need not go back.
- */
-static void load_doubtful(struct nvhe *n, uint64_t raw)
-{
-	struct vm *vm = vm_new(n, nvhe_diff((uint64_t)n->last, raw));
-
-	vm->doubtful = true;
-	vcpu_load(n, vm, raw);
-	n->sure = false;
-}
-
 static void decide(struct nvhe *n, uint64_t raw, enum change change, int vcpu)
 {
 	int64_t gap;
 	bool possible = gap_with(n, n->cur, raw, &gap);
-	const bool loads = change == CHANGE_HVC && !n->cur;
 	struct candidate best;
 
 	if (pid_decides(n, raw, vcpu))
@@ -367,25 +306,20 @@ static void decide(struct nvhe *n, uint64_t raw, enum change change, int vcpu)
 	if (put_of_another(n, raw, change)) {
 		switch_to(n, NULL, raw, true);
 	} else if (best_candidate(n, raw, change, &best) && (!possible || best.gap < gap)) {
-		if (loads && best.vm && vm_is_narrow(best.vm) && best.gap > slow(n) && !n->again)
-			load_doubtful(n, raw);
-		else
-			switch_to(n, best.vm, raw, change == CHANGE_HVC && !(best.vm && best.others));
-	} else if (possible && loads && gap > PUT_MIN && may_end_unknown(n, raw)) {
+		switch_to(n, best.vm, raw, change == CHANGE_HVC && !(best.vm && best.others));
+	} else if (possible && change == CHANGE_HVC && !n->cur && gap > PUT_MIN && may_end_unknown(n, raw)) {
 		put_of_unknown(n, raw);
 	} else if (!possible) {
 		load_new(n, raw, change);
 	}
 }
 
-/* The first record, or the first one after the time went wrong: nothing but bounds and pids help. */
+/* The first record of all: nothing but bounds and pids help. */
 static void start_blind(struct nvhe *n, uint64_t raw, int vcpu)
 {
 	struct owner *o = vcpu ? vm_owner(n, vcpu) : NULL;
 	int64_t t;
 
-	n->sure = false;
-	n->span_low = INT64_MIN;
 	n->cur = o && !o->doubtful ? o->vm : NULL;
 	if (!in_bounds(n, time_with(n->cur, raw)))
 		n->cur = NULL;
@@ -514,22 +448,13 @@ uint64_t nvhe_time(struct nvhe *n, uint64_t ts, const char *reason, int vcpu)
 
 	if (ts % 1000)
 		n->slop = 0;
-	if (n->any && !in_bounds(n, n->last) && n->to && n->last > n->to)
-		n->any = false;
-	if (n->lost || !n->begun)
+	if (n->lost || !n->any)
 		start_new(n, raw, vcpu);
-	else if (n->any)
-		decide(n, raw, change, vcpu);
 	else
-		start_blind(n, raw, vcpu);
-	if (n->cur && n->cur->guess)
-		guess_within_bounds(n, raw);
+		decide(n, raw, change, vcpu);
 	t = time_with(n->cur, raw);
 	if (n->in_hvc && n->cur == before && kind == KIND_ERET_HOST && t - n->last < HOP_MAX)
 		n->hop = t > n->last ? t - n->last : 0;
-	/* estimates are good to microseconds: a step does not go back by them */
-	if (n->any && n->cur != before && t < n->last && n->last - t < JITTER)
-		t = n->last;
 	advance(n, kind, raw, t, vcpu);
 	return (uint64_t)t;
 }

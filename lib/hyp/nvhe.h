@@ -22,9 +22,8 @@
  *     loaded: none, that of a VM seen before (a few are remembered), or, when the
  *     time steps back by more than 1 ms and none of these explains it, a new VM's;
  *   - the vCPU's pid, where records were lost, or where two VMs' CNTVOFFs are less
- *     apart than a hypercall may take: they were started, or stopped, together. Until
- *     a record names the vCPU the earlier of the two times holds. What a VM's
- *     CNTVOFF is, is learnt at the put, from both ends of the span;
+ *     apart than a hypercall may take: they were started, or stopped, together. What
+ *     a VM's CNTVOFF is, is learnt at the put, from both ends of the span;
  *   - bounds of the recording (nvhe_bounds).
  * Times without steps (protected mode, cores with VHE) come out as they went in.
  *

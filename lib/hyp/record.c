@@ -46,17 +46,32 @@ static uint32_t data_loc(size_t offset, size_t len)
 	return (uint32_t)len << 16 | (uint32_t)offset;
 }
 
-size_t hyp_put_unknown(const struct hypevents *e, int id, const char *text, size_t len, const void *data,
-		       size_t data_len, uint8_t *out)
+/* The host's common header, of no task. */
+static void put_header(uint8_t *out, unsigned int id)
 {
-	const uint16_t type = (uint16_t)e->unknown_id;
-	const size_t text_at = HYP_HEADER_SIZE + 12, data_at = text_at + len + 1;
-	const uint32_t body[] = { (uint32_t)id, data_loc(text_at, len + 1), data_loc(data_at, data_len) };
+	const uint16_t type = (uint16_t)id;
 
 	memset(out, 0, HYP_HEADER_SIZE);
 	memcpy(out, &type, sizeof(type));
+}
+
+/* A C string; NUL bytes in the text become '?'. */
+static void put_text(uint8_t *at, const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		at[i] = text[i] ? (uint8_t)text[i] : '?';
+	at[len] = 0;
+}
+
+size_t hyp_put_unknown(const struct hypevents *e, int id, const char *text, size_t len, const void *data,
+		       size_t data_len, uint8_t *out)
+{
+	const size_t text_at = HYP_HEADER_SIZE + 12, data_at = text_at + len + 1;
+	const uint32_t body[] = { (uint32_t)id, data_loc(text_at, len + 1), data_loc(data_at, data_len) };
+
+	put_header(out, e->unknown_id);
 	memcpy(out + HYP_HEADER_SIZE, body, sizeof(body));
-	hyp_put_text(out + text_at, text, len);
+	put_text(out + text_at, text, len);
 	if (data_len)
 		memcpy(out + data_at, data, data_len);
 	return data_at + data_len;
@@ -64,21 +79,11 @@ size_t hyp_put_unknown(const struct hypevents *e, int id, const char *text, size
 
 size_t hyp_put_text_event(const struct hypevent *ev, const char *text, size_t len, uint8_t *out)
 {
-	const uint16_t type = (uint16_t)ev->id;
 	const size_t text_at = HYP_HEADER_SIZE + 4;
 	const uint32_t loc = data_loc(text_at, len + 1);
 
-	memset(out, 0, HYP_HEADER_SIZE);
-	memcpy(out, &type, sizeof(type));
+	put_header(out, ev->id);
 	memcpy(out + HYP_HEADER_SIZE, &loc, sizeof(loc));
-	hyp_put_text(out + text_at, text, len);
+	put_text(out + text_at, text, len);
 	return text_at + len + 1;
-}
-
-/* A C string; NUL bytes in the text become '?'. */
-void hyp_put_text(uint8_t *at, const char *text, size_t len)
-{
-	for (size_t i = 0; i < len; i++)
-		at[i] = text[i] ? (uint8_t)text[i] : '?';
-	at[len] = 0;
 }

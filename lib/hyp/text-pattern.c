@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/array.h"
+
 #define REASON_FN "__hyp_enter_exit_reason_str("
-#define WIDTH_MAX 64
 
 /* A print format being read. */
 struct fmt_parser {
@@ -60,7 +61,7 @@ static int rec_field(const struct event_format *f, const char **p)
 	return -1;
 }
 
-/* A cast to a pointer or unsigned long, which %p and %ps want. */
+/* A cast to a pointer or unsigned long, which %ps wants. */
 static const char *skip_cast(const char *p)
 {
 	static const char *const casts[] = { "(void *)", "(unsigned long)" };
@@ -74,7 +75,6 @@ static const char *skip_cast(const char *p)
 /* The next argument; sets the item's field, and its conversion when it is a reason. */
 static bool pattern_arg(struct fmt_parser *x, struct pattern_item *it)
 {
-	bool pointer = it->conv == CONV_POINTER || it->conv == CONV_SYMBOL;
 	bool reason = false;
 	const char *p;
 	int field;
@@ -82,7 +82,7 @@ static bool pattern_arg(struct fmt_parser *x, struct pattern_item *it)
 	if (*x->args != ',')
 		return false;
 	p = skip_blanks(x->args + 1);
-	if (pointer)
+	if (it->conv == CONV_SYMBOL)
 		p = skip_cast(p);
 	if (it->conv == CONV_STRING && !strncmp(p, REASON_FN, strlen(REASON_FN))) {
 		p = skip_blanks(p + strlen(REASON_FN));
@@ -116,48 +116,26 @@ static enum conv conv_of(char letter)
 	case 'x':
 	case 'X':
 		return CONV_HEX;
-	case 'c':
-		return CONV_CHAR;
 	case 's':
 		return CONV_STRING;
-	case 'p':
-		return CONV_POINTER;
 	default:
 		return CONV_NONE;
 	}
 }
 
-/* Flags, width, length, letter behind '%'. "%#x" becomes "0x%x". */
+/* Length and letter behind '%'. No kernel's event of the hypervisor has flags or a width. */
 static bool read_conv(struct fmt_parser *x, struct pattern_item *it)
 {
-	bool alt = false;
-
-	for (; x->p < x->end && strchr("-0#", *x->p); x->p++) {
-		it->zero |= *x->p == '0';
-		it->left |= *x->p == '-';
-		alt |= *x->p == '#';
-	}
-	for (; x->p < x->end && isdigit((unsigned char)*x->p); x->p++) {
-		it->width = it->width * 10 + (unsigned int)(*x->p - '0');
-		if (it->width > WIDTH_MAX)
-			return false;
-	}
 	for (; x->p < x->end && *x->p == 'l'; x->p++)
 		it->wide = true;
 	if (x->p == x->end)
 		return false;
 	it->letter = *x->p++;
 	it->conv = conv_of(it->letter);
-	if (it->conv == CONV_POINTER && x->p < x->end && strchr("sS", *x->p) && *x->p) {
+	if (it->letter == 'p' && (*x->p == 's' || *x->p == 'S')) {
 		it->conv = CONV_SYMBOL;
 		it->letter = *x->p++;
-	} else if (it->conv == CONV_POINTER && x->p < x->end && isalnum((unsigned char)*x->p)) {
-		return false; /* %pUb and friends */
 	}
-	if (alt && (it->conv != CONV_HEX || it->letter != 'x' || it->width))
-		return false;
-	if (alt)
-		buf_addstr(&x->literal, "0x");
 	return it->conv != CONV_NONE;
 }
 
@@ -165,7 +143,6 @@ static bool read_conv(struct fmt_parser *x, struct pattern_item *it)
 static bool field_fits(const struct pattern_item *it, const struct event_field *f)
 {
 	bool array = strchr(f->name, '[') || strchr(f->type, '[');
-	bool plain = !it->width && !it->zero && !it->left && !it->wide;
 
 	switch (it->conv) {
 	case CONV_UNSIGNED:
@@ -174,18 +151,15 @@ static bool field_fits(const struct pattern_item *it, const struct event_field *
 			return false;
 		/* fallthrough */
 	case CONV_SIGNED:
-		if (array || (it->zero && it->left))
+		if (array)
 			return false;
 		return it->wide ? f->size == 8 : f->size == 1 || f->size == 2 || f->size == 4;
-	case CONV_CHAR:
-		return plain && !array && f->size == 1;
 	case CONV_REASON:
-		return plain && !array && f->size == 1;
+		return !it->wide && !array && f->size == 1;
 	case CONV_STRING:
-		return plain && strchr(f->name, '[') && f->size && !strcmp(f->type, "char");
-	case CONV_POINTER:
+		return !it->wide && strchr(f->name, '[') && f->size && !strcmp(f->type, "char");
 	case CONV_SYMBOL:
-		return plain && !array && f->size == 8;
+		return !it->wide && !array && f->size == 8;
 	default:
 		return false;
 	}
@@ -196,7 +170,7 @@ static bool field_fits(const struct pattern_item *it, const struct event_field *
 static int add_item(struct fmt_parser *x, struct pattern_item *it)
 {
 	struct hyptext_pattern *out = x->out;
-	struct pattern_item *v = realloc(out->v, (out->n + 1) * sizeof(*v));
+	struct pattern_item *v = array_grow(out->v, out->n, sizeof(*v));
 
 	if (!v)
 		return -ENOMEM;
@@ -212,8 +186,7 @@ static int add_item(struct fmt_parser *x, struct pattern_item *it)
 	return 0;
 }
 
-/* Up to and with the next conversion, or the end. 1: an item more; 0: all read; -EBADMSG: not
- * understood. */
+/* Up to and with the next conversion, or the end. 1: an item more; 0: all read; -EBADMSG: not understood. */
 static int next_item(struct fmt_parser *x)
 {
 	struct pattern_item it = { 0 };
@@ -246,11 +219,11 @@ static bool ends_clearly(const struct pattern_item *it, const struct pattern_ite
 		return false;
 	if (!c)
 		return next->conv == CONV_NONE;
-	if (it->conv == CONV_CHAR || it->conv == CONV_STRING)
+	if (it->conv == CONV_STRING)
 		return true;
 	if (it->conv == CONV_REASON)
 		return !isalnum((unsigned char)c) && c != '_';
-	return !isxdigit((unsigned char)c) && !(it->left && c == ' ');
+	return !isxdigit((unsigned char)c);
 }
 
 static void check_invertible(struct hyptext_pattern *p)

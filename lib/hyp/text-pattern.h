@@ -7,7 +7,7 @@
 /*
  * A print format taken apart: literals and conversions of single fields. From it
  * come the way back (an event's text into its fields) and a print format that
- * libtraceevent understands. Private to hypevents.c, hyptext*.c and hypraw.c.
+ * libtraceevent understands. Inside this room only.
  */
 
 enum conv {
@@ -15,11 +15,9 @@ enum conv {
 	CONV_SIGNED, /* %d %i */
 	CONV_UNSIGNED,
 	CONV_HEX,
-	CONV_CHAR,
-	CONV_STRING,  /* %s of a char array */
-	CONV_REASON,  /* %s of __hyp_enter_exit_reason_str() */
-	CONV_POINTER, /* %p */
-	CONV_SYMBOL,  /* %ps: no way back */
+	CONV_STRING, /* %s of a char array */
+	CONV_REASON, /* %s of __hyp_enter_exit_reason_str() */
+	CONV_SYMBOL, /* %ps: no way back */
 };
 
 struct pattern_item {
@@ -28,8 +26,7 @@ struct pattern_item {
 	enum conv conv;
 	char letter;  /* of the conversion */
 	size_t field; /* index into the event's fields */
-	unsigned int width;
-	bool zero, left, wide; /* flags 0 and -, 8 bytes */
+	bool wide;    /* 8 bytes */
 };
 
 struct hyptext_pattern {
@@ -82,13 +79,11 @@ size_t hyp_written_offset(const struct event_format *f, const struct event_field
 #define HYP_RECORD_MAX 4000
 
 /*
- * Write a hyp_unknown record, the record of an event kept as text, a string with
- * its NUL. The caller has the room: len + data_len + HYP_RECORD_EXTRA. They
- * return the record's length.
+ * Write a hyp_unknown record, the record of an event kept as text. The caller has
+ * the room: len + data_len + HYP_RECORD_EXTRA. They return the record's length.
  */
 size_t hyp_put_unknown(const struct hypevents *e, int id, const char *text, size_t len, const void *data,
 		       size_t data_len, uint8_t *out);
 size_t hyp_put_text_event(const struct hypevent *ev, const char *text, size_t len, uint8_t *out);
-void hyp_put_text(uint8_t *at, const char *text, size_t len);
 
 #endif

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The texts beside the pages: event formats, symbols and names, copied from tracefs and /proc to the spool.
- */
+/* The texts beside the pages: event formats, symbols and names, from tracefs and /proc into the spool. */
 #include "record/collect.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define FORMAT_MAX (1u << 20)
 #define NAMES_MAX  (128u << 20)
@@ -22,16 +19,16 @@ static unsigned int format_id(struct buf *format)
 	return line && sscanf(line + 1, "ID: %u", &id) == 1 ? id : 0;
 }
 
-static int collect_format(int systemfd, const char *system, const char *event, struct buf *out,
+static int collect_format(int dirfd, const char *system, const char *event, struct buf *out,
 			  unsigned int *max_id)
 {
-	char path[300];
+	char path[600];
 	struct buf format = { 0 };
 	unsigned int id;
 	int ret;
 
-	snprintf(path, sizeof(path), "%s/format", event);
-	ret = read_file_at(systemfd, path, FORMAT_MAX, &format);
+	snprintf(path, sizeof(path), "events/%s/%s/format", system, event);
+	ret = read_file_at(dirfd, path, FORMAT_MAX, &format);
 	if (!ret) {
 		id = format_id(&format);
 		if (id > *max_id)
@@ -44,42 +41,16 @@ static int collect_format(int systemfd, const char *system, const char *event, s
 	return ret == -ENOENT || ret == -ENOTDIR ? 0 : ret;
 }
 
-static int by_string(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static int list_dir(int dirfd, const char *path, struct strlist *out)
-{
-	DIR *d = open_dir_at(dirfd, path);
-	struct dirent *e;
-	int ret = 0;
-
-	if (!d)
-		return -errno;
-	while ((e = readdir(d)) && !ret)
-		if (e->d_name[0] != '.')
-			ret = strlist_add(out, e->d_name);
-	closedir(d);
-	if (!ret && out->n)
-		qsort(out->v, out->n, sizeof(*out->v), by_string);
-	return ret;
-}
-
 static int collect_system(int dirfd, const char *system, struct buf *out, unsigned int *max_id)
 {
 	struct strlist events = { 0 };
 	char path[300];
-	int fd, ret;
+	int ret;
 
 	snprintf(path, sizeof(path), "events/%s", system);
-	fd = openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	ret = list_dir(dirfd, path, &events);
+	ret = read_dir_at(dirfd, path, &events);
 	for (size_t i = 0; i < events.n && !ret; i++)
-		ret = collect_format(fd, system, events.v[i], out, max_id);
-	close(fd);
+		ret = collect_format(dirfd, system, events.v[i], out, max_id);
 	strlist_release(&events);
 	return ret;
 }

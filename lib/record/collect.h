@@ -18,8 +18,7 @@
  */
 int collect_formats(int tracing_dirfd, const struct strlist *systems, struct spool *spool,
 		    unsigned int *max_id, const struct log *log);
-/* printk_formats, saved_cmdlines. What cannot be read is left out with a warning; -ENOSPC: it cannot be kept.
- */
+/* printk_formats, saved_cmdlines. What cannot be read is left out with a warning; -ENOSPC: no room for it. */
 int collect_names(int tracing_dirfd, struct spool *spool, const struct log *log);
 /* kallsyms of the kernel itself: root/proc/kallsyms; root may be NULL. As collect_names(). */
 int collect_symbols(struct spool *spool, const char *root, const struct log *log);

@@ -130,11 +130,6 @@ static int open_pids(struct job *j, struct pids *p, struct dat_buffer *b)
 
 /* ---- texts --------------------------------------------------------------------------- */
 
-static struct dat_text as_text(struct buf *b)
-{
-	return (struct dat_text){ .data = b->len ? buf_str(b) : "", .len = b->len };
-}
-
 static int load_text(struct job *j, const char *name, struct buf *out, bool needed)
 {
 	int ret = spool_get_text(j->spool, name, out);
@@ -166,7 +161,8 @@ static int load_texts(struct job *j)
 
 		if (ret)
 			return ret;
-		*texts[i].out = as_text(texts[i].text);
+		*texts[i].out = (struct dat_text){ .data = texts[i].text->len ? buf_str(texts[i].text) : "",
+						   .len = texts[i].text->len };
 	}
 	return 0;
 }
@@ -187,32 +183,17 @@ static void place_formats(struct job *j)
 
 /* ---- buffers --------------------------------------------------------------------------- */
 
-static int load_stat(struct job *j, size_t buffer, unsigned int cpu, char **out)
+static int job_add_cpu(struct job *j, size_t buffer, unsigned int cpu, struct dat_buffer *b)
 {
-	struct buf stat = { 0 };
+	struct dat_cpu *c = &b->cpus[cpu];
+	struct buf text = { 0 };
+	struct stat st;
 	char name[48];
 	int ret;
 
 	snprintf(name, sizeof(name), "stat.%zu.%u", buffer, cpu);
-	ret = spool_get_text(j->spool, name, &stat);
-	if (ret == -ENOENT) {
-		ret = 0;
-	} else if (!ret) {
-		*out = strdup(buf_str(&stat) ? (char *)stat.data : "");
-		ret = *out ? 0 : -ENOMEM;
-	}
-	buf_release(&stat);
-	return ret;
-}
-
-static int job_add_cpu(struct job *j, size_t buffer, unsigned int cpu, struct dat_buffer *b)
-{
-	struct dat_cpu *c = &b->cpus[cpu];
-	char *stat_text = NULL;
-	struct stat st;
-	int ret = load_stat(j, buffer, cpu, &stat_text);
-
-	c->stat = stat_text;
+	ret = load_text(j, name, &text, false);
+	c->stat = text.len ? buf_str(&text) : NULL; /* freed with the job */
 	if (ret)
 		return ret;
 	c->fd = spool_pages_fd(j->spool, buffer, cpu);
@@ -345,26 +326,14 @@ static int add_options(struct job *j)
 {
 	const char *date = spool_get(j->spool, "date_offset_us"), *uname = spool_get(j->spool, "uname");
 	struct dat_options *o = &j->options;
-	int ret = dat_options_add_traceid(o, spool_get_number(j->spool, "traceid", 0));
+	int ret = dat_options_add_traceid(o, spool_get_number(j->spool, "traceid", 0)) ?:
+		  add_kept_options(j) ?:
+		  add_clock(j) ?:
+		  (uname ? dat_options_add_text(o, DAT_UNAME, uname) : 0) ?:
+		  dat_options_add_text(o, DAT_VERSION, "hyptrace " HYPTRACE_VERSION) ?:
+		  (date ? dat_options_add_date(o, strtoll(date, NULL, 10)) : 0) ?:
+		  add_procmaps(j);
 
-	if (ret)
-		return ret;
-	ret = add_kept_options(j);
-	if (ret)
-		return ret;
-	ret = add_clock(j);
-	if (ret)
-		return ret;
-	ret = uname ? dat_options_add_text(o, DAT_UNAME, uname) : 0;
-	if (ret)
-		return ret;
-	ret = dat_options_add_text(o, DAT_VERSION, "hyptrace " HYPTRACE_VERSION);
-	if (ret)
-		return ret;
-	ret = date ? dat_options_add_date(o, strtoll(date, NULL, 10)) : 0;
-	if (ret)
-		return ret;
-	ret = add_procmaps(j);
 	j->file.options = o->v;
 	j->file.n_options = o->n;
 	return ret;
@@ -399,22 +368,18 @@ static void job_free(struct job *j)
 static int job_prepare(struct job *j)
 {
 	const char *compression = spool_get(j->spool, "compression");
-	int ret = load_texts(j);
+	int ret = load_texts(j) ?: spool_formats_load(&j->formats, j->spool);
 
 	if (ret)
 		return ret;
+	place_formats(j);
 	j->file.version = (int)spool_get_number(j->spool, "version", 7);
 	j->file.compression = compression ? compression : "zstd";
 	j->file.page_size =
 		(uint32_t)spool_get_number(j->spool, "page_size", (uint64_t)sysconf(_SC_PAGESIZE));
 	j->file.progress = j->o->progress;
 	j->file.progress_ctx = j->o->ctx;
-	ret = spool_formats_load(&j->formats, j->spool);
-	if (ret)
-		return ret;
-	place_formats(j);
-	ret = job_add_buffers(j);
-	return ret ? ret : add_options(j);
+	return job_add_buffers(j) ?: add_options(j);
 }
 
 static int job_write(struct job *j, const char *output)
@@ -443,18 +408,13 @@ int dat_from_spool(struct spool *spool, const struct dat_from_spool_opts *o)
 {
 	struct job j = { .spool = spool, .o = o };
 	const char *output = o->output ? o->output : spool_get(spool, "output");
-	int ret = output ? spool_repair(spool, o->log) : -EBADMSG;
+	int ret = output ? spool_repair(spool, o->log) ?: job_prepare(&j) : -EBADMSG;
 
 	if (ret)
-		goto fail;
-	ret = job_prepare(&j);
-	if (ret)
-		goto fail;
-	ret = job_write(&j, output);
-	job_free(&j);
-	return ret;
-fail:
-	log_err(o->log, "'%s' cannot be made into a trace file: %s", spool_dir(spool), errno_text(ret));
+		log_err(o->log, "'%s' cannot be made into a trace file: %s", spool_dir(spool),
+			errno_text(ret));
+	else
+		ret = job_write(&j, output);
 	job_free(&j);
 	return ret;
 }

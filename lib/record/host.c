@@ -25,11 +25,8 @@ static struct host *host_of(struct source *s)
 
 static int set_tracing(struct host *h, const char *value)
 {
-	int fd = openat(h->dirfd, "tracing_on", O_WRONLY | O_CLOEXEC);
-	int ret = fd < 0 ? -errno : write_all(fd, value, strlen(value));
+	int ret = write_file_at(h->dirfd, "tracing_on", value, 1);
 
-	if (fd >= 0)
-		close(fd);
 	if (ret)
 		log_err(h->log, "cannot write %s to %s/tracing_on: %s", value, h->source.path,
 			strerror(-ret));
@@ -113,7 +110,7 @@ static uint32_t sub_buffer_size(int dirfd)
 	return size;
 }
 
-static unsigned int count_host_cpus(int dirfd)
+unsigned int source_count_cpus(int dirfd)
 {
 	unsigned int n = 0;
 	char path[48];
@@ -144,7 +141,7 @@ int host_open(struct host **out, int tracing_dirfd, const char *name, const char
 				     .path = path,
 				     .clock = clock,
 				     .page_size = sub_buffer_size(fd),
-				     .n_cpus = count_host_cpus(fd) };
+				     .n_cpus = source_count_cpus(fd) };
 	*out = h;
 	return 0;
 }

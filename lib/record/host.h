@@ -20,5 +20,7 @@ int host_open(struct host **out, int tracing_dirfd, const char *name, const char
 void host_free(struct host *h); /* takes NULL */
 /* The host's; lives as long. */
 struct source *host_source(struct host *h);
+/* Of a buffer's directory in tracefs: the first so many have one in per_cpu/. */
+unsigned int source_count_cpus(int dirfd);
 
 #endif

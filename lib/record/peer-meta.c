@@ -15,26 +15,6 @@ static int keep_text(struct spool *spool, const char *name, struct dat_text t)
 	return t.len ? spool_put_text(spool, name, t.data, t.len) : 0;
 }
 
-/* Ends a text that was put together in b. */
-static int keep_buf(struct spool *spool, const char *name, struct buf *b)
-{
-	int ret = buf_status(b) ?: spool_put_text(spool, name, b->data, b->len);
-
-	buf_release(b);
-	return ret;
-}
-
-static int keep_formats(struct spool *spool, const struct reader_info *info)
-{
-	struct buf all = { 0 };
-
-	for (size_t i = 0; i < info->n_formats; i++) {
-		buf_printf(&all, "%s %zu\n", info->formats[i].system, info->formats[i].text.len);
-		buf_add(&all, info->formats[i].text.data, info->formats[i].text.len);
-	}
-	return keep_buf(spool, "formats", &all);
-}
-
 /* Those that we write ourselves would be there twice. */
 static bool is_ours(uint16_t id)
 {
@@ -42,32 +22,36 @@ static bool is_ours(uint16_t id)
 	       id == DAT_TRACEID || id == DAT_VERSION;
 }
 
-static int keep_info_options(struct spool *spool, const struct reader_info *info,
-			     bool (*leave_out)(uint16_t id))
+int spool_keep_info(struct spool *spool, const struct reader_info *info, bool (*leave_out)(uint16_t id))
 {
-	struct buf all = { 0 };
+	struct buf formats = { 0 }, options = { 0 };
+	int ret;
 
+	for (size_t i = 0; i < info->n_formats; i++) {
+		buf_printf(&formats, "%s %zu\n", info->formats[i].system, info->formats[i].text.len);
+		buf_add(&formats, info->formats[i].text.data, info->formats[i].text.len);
+	}
 	for (size_t i = 0; i < info->n_options; i++) {
 		const struct reader_option *o = &info->options[i];
 		uint32_t len = (uint32_t)o->data.len;
 
 		if (leave_out(o->id))
 			continue;
-		buf_add(&all, &o->id, sizeof(o->id));
-		buf_add(&all, &len, sizeof(len));
-		buf_add(&all, o->data.data, o->data.len);
+		buf_add(&options, &o->id, sizeof(o->id));
+		buf_add(&options, &len, sizeof(len));
+		buf_add(&options, o->data.data, o->data.len);
 	}
-	return keep_buf(spool, "options", &all);
-}
-
-int spool_keep_info(struct spool *spool, const struct reader_info *info, bool (*leave_out)(uint16_t id))
-{
-	return keep_text(spool, "header_page", info->header_page) ?:
-	       keep_text(spool, "header_event", info->header_event) ?:
-	       keep_text(spool, "kallsyms", info->kallsyms) ?:
-	       keep_text(spool, "printk_formats", info->printk) ?:
-	       keep_text(spool, "saved_cmdlines", info->cmdlines) ?: keep_formats(spool, info) ?:
-	       keep_info_options(spool, info, leave_out);
+	ret = buf_status(&formats) ?: buf_status(&options) ?:
+	      keep_text(spool, "header_page", info->header_page) ?:
+	      keep_text(spool, "header_event", info->header_event) ?:
+	      keep_text(spool, "kallsyms", info->kallsyms) ?:
+	      keep_text(spool, "printk_formats", info->printk) ?:
+	      keep_text(spool, "saved_cmdlines", info->cmdlines) ?:
+	      spool_put_text(spool, "formats", formats.data, formats.len) ?:
+	      spool_put_text(spool, "options", options.data, options.len);
+	buf_release(&formats);
+	buf_release(&options);
+	return ret;
 }
 
 /* Options that no agent has to give spoil the file when it is written: later is too late. */
@@ -94,15 +78,12 @@ static int check_kept_texts(const struct spool *spool, uint32_t page_size)
 {
 	struct page_layout layout;
 	struct spool_formats formats = { 0 };
-	struct buf page = { 0 }, event = { 0 };
-	int ret = spool_get_text(spool, "header_page", &page) ?:
-		  spool_get_text(spool, "header_event", &event) ?:
-		  page_layout_parse((char *)page.data, page.len, &layout);
+	struct buf event = { 0 };
+	int ret = spool_page_layout(spool, &layout) ?: spool_get_text(spool, "header_event", &event);
 
 	if (!ret)
 		ret = layout.data_offset >= page_size ? -EBADMSG : spool_formats_load(&formats, spool);
 	spool_formats_release(&formats);
-	buf_release(&page);
 	buf_release(&event);
 	return ret == -ENOENT ? -EBADMSG : ret;
 }

@@ -7,7 +7,7 @@
 #include "record/peer-clock.h"
 #include "record/peer.h"
 
-/* Shared by peer.c (the source), peer-ask.c (the conversation before) and peer-stream.c (the pages). */
+/* Shared by peer.c (the source) and peer-ask.c (the conversation before). */
 
 struct peer {
 	struct source source;
@@ -31,11 +31,6 @@ struct peer {
 	int64_t metadata_end; /* msg_now() by which it must be there */
 	struct msg_sent sent; /* by the agent's account, at its end */
 };
-
-static inline struct peer *peer_of(struct source *s)
-{
-	return (struct peer *)s; /* its first member */
-}
 
 /* msg_now() by which a step that takes several answers has to end. */
 static inline int64_t peer_patience(const struct peer *p)
@@ -66,8 +61,5 @@ int peer_failed(const struct peer *p, const char *step, int error);
 const char *peer_named_clock(const struct strlist *args);
 /* Connects, sends the request and takes the answer: CPUs, ports, trace id. Errors are logged. */
 int peer_converse(struct peer *p);
-
-/* peer-stream.c: source_ops.drain. */
-int peer_drain(struct source *s, unsigned int cpu, struct drain *d);
 
 #endif

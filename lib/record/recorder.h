@@ -48,8 +48,7 @@ struct recorder_totals recorder_totals(const struct recorder *r, const struct so
 const struct drain_stats *recorder_stats(const struct recorder *r, const struct source *s, unsigned int cpu);
 /* Bytes of pages of all sources so far. */
 uint64_t recorder_bytes(const struct recorder *r);
-/* After recorder_finish() of each source; what a thread that was left behind uses is not freed. Takes NULL.
- */
+/* After recorder_finish() of each source; what a thread left behind uses is not freed. Takes NULL. */
 void recorder_free(struct recorder *r);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Reads the hypervisor's buffer, text or raw, and writes full records to the spool. */
+/* Writes what is or was read from a hypervisor's buffer, text or raw, as full records to the spool. */
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -20,31 +20,28 @@
 #define STEP_BACK_NS 1000000
 #define OLDER_NS     1000000000
 
-static int drain_put_page(struct remote_reader *x, const void *page, size_t size)
-{
-	size_t done = 0;
-
-	while (done < size) {
-		ssize_t n =
-			pwrite(x->d->out, (const uint8_t *)page + done, size - done, x->offset + (off_t)done);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		done += (size_t)n;
-	}
-	return 0;
-}
+/* One CPU being read, from its pipe or from what was read before. */
+struct remote_reader {
+	struct remote *r;
+	unsigned int cpu;
+	struct drain *d;
+	struct page_writer w;
+	uint64_t offset;  /* in the spool's file, of the page being filled */
+	uint64_t last_ts; /* of the last record; 0: none */
+	int last_vcpu;	  /* the one seen last, which need not be looked up again */
+	struct hyptext *text;
+	uint8_t *record; /* room for one, of raw pages */
+	size_t record_size;
+};
 
 static int drain_emit(void *ctx, const void *page, size_t size)
 {
 	struct remote_reader *x = ctx;
-	int ret = drain_put_page(x, page, size);
+	int ret = pwrite_all(x->d->out, page, size, x->offset);
 
 	if (ret)
 		return ret;
-	x->offset += (off_t)size;
+	x->offset += size;
 	x->d->stats->bytes += size;
 	return 0;
 }
@@ -54,7 +51,7 @@ static int drain_sync(struct remote_reader *x)
 {
 	const void *page = page_writer_peek(&x->w);
 
-	return page ? drain_put_page(x, page, x->w.size) : 0;
+	return page ? pwrite_all(x->d->out, page, x->w.size, x->offset) : 0;
 }
 
 /* ---- records -------------------------------------------------------------------- */
@@ -112,7 +109,8 @@ static int write_record(struct remote_reader *x, const struct hyprecord *rec)
 	return ret;
 }
 
-int remote_reader_record(void *ctx, const struct hyprecord *rec)
+/* Writes one record, ctx being the reader, with its time as the kernel gave it. Under the lock. */
+static int remote_reader_record(void *ctx, const struct hyprecord *rec)
 {
 	struct remote_reader *x = ctx;
 	int ret = note_vcpu(x, hyp_record_vcpu(&x->r->events, rec->data, rec->len));
@@ -125,39 +123,37 @@ int remote_reader_record(void *ctx, const struct hyprecord *rec)
 
 /* ---- one CPU ---------------------------------------------------------------------- */
 
-int remote_reader_open(struct remote_reader *x, struct remote *r, unsigned int cpu, struct drain *d)
-{
-	*x = (struct remote_reader){ .r = r, .cpu = cpu, .d = d };
-	x->offset = lseek(d->out, 0, SEEK_CUR);
-	if (x->offset < 0)
-		return -errno;
-	return page_writer_init(&x->w, r->source.page_size, drain_emit, x);
-}
-
-int remote_reader_close(struct remote_reader *x, int ret)
+/* Flushes, unless ret says that something failed, which is returned then. */
+static int remote_reader_close(struct remote_reader *x, int ret)
 {
 	if (!ret)
 		ret = page_flush(&x->w, true);
 	page_writer_release(&x->w);
+	hyptext_free(x->text);
+	free(x->record);
 	return ret;
 }
 
-static int open_pipe(struct remote *r, unsigned int cpu, const char *name, int flags)
+static int remote_reader_open(struct remote_reader *x, struct remote *r, unsigned int cpu, struct drain *d)
 {
-	char path[64];
-	int fd;
+	off_t end = lseek(d->out, 0, SEEK_CUR);
+	int ret;
 
-	snprintf(path, sizeof(path), "per_cpu/cpu%u/%s", cpu, name);
-	fd = openat(r->dirfd, path, O_RDONLY | O_CLOEXEC | flags);
-	if (fd >= 0)
-		return fd;
-	if (errno != ENODEV && errno != ENXIO)
-		log_err(r->log, "cannot open %s/%s: %s", r->path, path, strerror(errno));
-	return -errno;
+	*x = (struct remote_reader){ .r = r, .cpu = cpu, .d = d, .offset = (uint64_t)end };
+	x->text = hyptext_new(&r->events);
+	x->record_size = r->source.page_size + HYP_RECORD_EXTRA;
+	x->record = malloc(x->record_size);
+	if (end < 0)
+		ret = -errno;
+	else if (!x->text || !x->record)
+		ret = -ENOMEM;
+	else
+		ret = page_writer_init(&x->w, r->source.page_size, drain_emit, x);
+	return ret ? remote_reader_close(x, ret) : 0;
 }
 
 /* Before a page that uses them can be the last one. */
-int remote_save_reasons(struct remote *r)
+static int remote_save_reasons(struct remote *r)
 {
 	int ret = 0;
 
@@ -171,100 +167,18 @@ int remote_save_reasons(struct remote *r)
 	return ret;
 }
 
-/* ---- mainline's text ------------------------------------------------------------------ */
-
-static int drain_feed(struct remote_reader *x, struct hyptext *t, const void *data, size_t len)
+/* Mainline's text. */
+static int drain_text(struct remote_reader *x, const void *data, size_t len)
 {
-	uint64_t bad = hyptext_bad_lines(t);
+	uint64_t bad = hyptext_bad_lines(x->text);
 	int ret;
 
 	pthread_mutex_lock(&x->r->lock);
-	ret = hyptext_feed(t, data, len, remote_reader_record, x);
-	if (!ret)
-		ret = remote_save_reasons(x->r);
+	ret = hyptext_feed(x->text, data, len, remote_reader_record, x) ?: remote_save_reasons(x->r);
 	pthread_mutex_unlock(&x->r->lock);
-	x->d->stats->bad += hyptext_bad_lines(t) - bad;
+	x->d->stats->bad += hyptext_bad_lines(x->text) - bad;
 	return ret ? ret : drain_sync(x);
 }
-
-/*
- * trace_pipe has no poll and knows no O_NONBLOCK: a read sleeps until there is
- * text or a signal comes. With tracing off, an interrupted read means empty: the
- * kernel looks for data before it looks for signals.
- */
-static int read_text(struct remote_reader *x, struct hyptext *t, int fd, void *chunk)
-{
-	for (;;) {
-		ssize_t n = read(fd, chunk, TEXT_CHUNK);
-		int ret;
-
-		if (n < 0 && errno != EINTR && errno != EAGAIN)
-			return -errno;
-		if (n <= 0) {
-			if (atomic_load(x->d->stopping))
-				return 0;
-			if (!n || errno == EAGAIN)
-				rawpipe_wait(-1, x->d);
-			continue;
-		}
-		ret = drain_feed(x, t, chunk, (size_t)n);
-		if (ret)
-			return ret;
-	}
-}
-
-/* Losses behind the last record. */
-static int end_text(struct remote_reader *x, struct hyptext *t)
-{
-	uint64_t lost = hyptext_pending_lost(t);
-
-	if (!lost)
-		return 0;
-	x->d->stats->lost += lost;
-	return page_write_lost(&x->w, lost);
-}
-
-static int drain_text_fd(struct remote *r, unsigned int cpu, struct drain *d, int fd)
-{
-	struct hyptext *t = hyptext_new(&r->events);
-	void *chunk = malloc(TEXT_CHUNK);
-	struct remote_reader x;
-	int ret = -ENOMEM;
-
-	if (!t || !chunk)
-		goto out;
-	ret = remote_reader_open(&x, r, cpu, d);
-	if (ret)
-		goto out;
-	ret = read_text(&x, t, fd, chunk);
-	if (!ret)
-		ret = end_text(&x, t);
-	ret = remote_reader_close(&x, ret);
-out:
-	free(chunk);
-	hyptext_free(t);
-	return ret;
-}
-
-/* A CPU that is off has no buffer to be read. */
-static int drained(int error)
-{
-	return error == -ENODEV || error == -ENXIO ? 0 : error;
-}
-
-int remote_drain_text(struct source *s, unsigned int cpu, struct drain *d)
-{
-	struct remote *r = remote_of(s);
-	int ret, fd = open_pipe(r, cpu, "trace_pipe", 0);
-
-	if (fd < 0)
-		return drained(fd);
-	ret = drain_text_fd(r, cpu, d, fd);
-	close(fd);
-	return ret;
-}
-
-/* ---- Android's raw pages ------------------------------------------------------------------ */
 
 static bool is_text(const void *page, size_t len)
 {
@@ -272,11 +186,27 @@ static bool is_text(const void *page, size_t len)
 			   (*(const char *)page == '[' && isdigit(((const uint8_t *)page)[1])));
 }
 
-int remote_reader_page(struct remote_reader *x, const void *page, size_t len, uint8_t *out, size_t out_size)
+/* A record of Android's raw pages. */
+static int drain_raw_record(struct remote_reader *x, const struct page_event *ev)
+{
+	ssize_t n = hypraw_record(&x->r->events, ev->data, ev->len, x->record, x->record_size);
+	struct hyprecord rec = { .ts = ev->ts, .cpu = x->cpu, .data = x->record, .len = (size_t)n };
+	int ret;
+
+	if (n < 0) {
+		x->d->stats->bad++;
+		return 0;
+	}
+	pthread_mutex_lock(&x->r->lock);
+	ret = remote_reader_record(x, &rec);
+	pthread_mutex_unlock(&x->r->lock);
+	return ret;
+}
+
+static int remote_reader_page(struct remote_reader *x, const void *page, size_t len)
 {
 	struct page_reader pr;
 	struct page_event ev;
-	uint64_t lost = 0;
 	int more = 0, ret = page_reader_init(&pr, &x->r->layout, page, len);
 
 	if (ret && is_text(page, len)) {
@@ -291,22 +221,11 @@ int remote_reader_page(struct remote_reader *x, const void *page, size_t len, ui
 		return page_write_lost(&x->w, 0);
 	}
 	if (pr.missed) {
-		lost = pr.missed_count;
-		ret = page_write_lost(&x->w, lost);
-		x->d->stats->lost += lost ? lost : 1;
+		ret = page_write_lost(&x->w, pr.missed_count);
+		x->d->stats->lost += pr.missed_count ? pr.missed_count : 1;
 	}
-	while (!ret && (more = page_next(&pr, &ev)) == 1) {
-		ssize_t n = hypraw_record(&x->r->events, ev.data, ev.len, out, out_size);
-		struct hyprecord rec = { .ts = ev.ts, .cpu = x->cpu, .data = out, .len = (size_t)n };
-
-		if (n < 0) {
-			x->d->stats->bad++;
-			continue;
-		}
-		pthread_mutex_lock(&x->r->lock);
-		ret = remote_reader_record(x, &rec);
-		pthread_mutex_unlock(&x->r->lock);
-	}
+	while (!ret && (more = page_next(&pr, &ev)) == 1)
+		ret = drain_raw_record(x, &ev);
 	if (!ret && more < 0) {
 		x->d->stats->bad++;
 		ret = page_write_lost(&x->w, 0);
@@ -314,55 +233,164 @@ int remote_reader_page(struct remote_reader *x, const void *page, size_t len, ui
 	return ret ? ret : drain_sync(x);
 }
 
-static int read_raw(struct remote_reader *x, int fd, uint8_t *page, uint8_t *out, size_t out_size)
+/*
+ * trace_pipe has no poll and knows no O_NONBLOCK: a read sleeps until there is
+ * text or a signal comes. With tracing off, an interrupted read means empty: the
+ * kernel looks for data before it looks for signals.
+ */
+static int drain_pipe(struct remote_reader *x, int fd, void *chunk, size_t size)
 {
-	for (;;) {
-		ssize_t n = read(fd, page, x->r->source.page_size);
-		int ret;
+	const bool raw = x->r->raw;
 
-		if (n < 0 && errno != EINTR && errno != EAGAIN)
+	for (;;) {
+		ssize_t n = read(fd, chunk, size);
+		int ret = 0;
+
+		if (n > 0)
+			ret = (raw ? remote_reader_page : drain_text)(x, chunk, (size_t)n);
+		else if (n < 0 && errno != EINTR && errno != EAGAIN)
 			return -errno;
-		if (n <= 0) {
-			if (atomic_load(x->d->stopping))
-				return 0;
-			ret = rawpipe_wait(fd, x->d);
-		} else {
-			ret = remote_reader_page(x, page, (size_t)n, out, out_size);
-		}
+		else if (atomic_load(x->d->stopping))
+			return 0;
+		else if (!n || errno == EAGAIN)
+			ret = rawpipe_wait(raw ? fd : -1, x->d);
 		if (ret)
 			return ret;
 	}
 }
 
-static int drain_raw_fd(struct remote *r, unsigned int cpu, struct drain *d, int fd)
+/* Losses behind the last record. */
+static int end_text(struct remote_reader *x)
 {
-	size_t out_size = r->source.page_size + 64;
-	uint8_t *page = malloc(r->source.page_size), *out = malloc(out_size);
-	struct remote_reader x;
-	int ret = -ENOMEM;
+	uint64_t lost = hyptext_pending_lost(x->text);
 
-	if (!page || !out)
-		goto out;
-	ret = remote_reader_open(&x, r, cpu, d);
-	if (ret)
-		goto out;
-	ret = read_raw(&x, fd, page, out, out_size);
-	ret = remote_reader_close(&x, ret);
-out:
-	free(page);
-	free(out);
+	x->d->stats->lost += lost;
+	return lost ? page_write_lost(&x->w, lost) : 0;
+}
+
+static int drain_fd(struct remote *r, unsigned int cpu, struct drain *d, int fd)
+{
+	const size_t size = r->raw ? r->source.page_size : TEXT_CHUNK;
+	void *chunk = malloc(size);
+	struct remote_reader x;
+	int ret = chunk ? remote_reader_open(&x, r, cpu, d) : -ENOMEM;
+
+	if (!ret)
+		ret = remote_reader_close(&x, drain_pipe(&x, fd, chunk, size) ?: end_text(&x));
+	free(chunk);
 	return ret;
 }
 
-int remote_drain_raw(struct source *s, unsigned int cpu, struct drain *d)
+int remote_drain(struct source *s, unsigned int cpu, struct drain *d)
 {
 	struct remote *r = remote_of(s);
-	int ret, fd = open_pipe(r, cpu, "trace_pipe_raw", O_NONBLOCK);
+	char path[64];
+	int fd, ret;
 
-	if (fd < 0)
-		return drained(fd);
-	ret = drain_raw_fd(r, cpu, d, fd);
+	snprintf(path, sizeof(path), "per_cpu/cpu%u/%s", cpu, r->raw ? "trace_pipe_raw" : "trace_pipe");
+	fd = openat(r->dirfd, path, O_RDONLY | O_CLOEXEC | (r->raw ? O_NONBLOCK : 0));
+	if (fd < 0 && (errno == ENODEV || errno == ENXIO)) /* a CPU that is off has no buffer to be read */
+		return 0;
+	if (fd < 0) {
+		ret = -errno;
+		log_err(r->log, "cannot open %s/%s: %s", r->path, path, errno_text(ret));
+		return ret;
+	}
+	ret = drain_fd(r, cpu, d, fd);
 	close(fd);
+	return ret;
+}
+
+/* ---- what was read elsewhere ---------------------------------------------------------------- */
+
+struct feed_cpu {
+	struct remote_reader reader;
+	struct drain drain;
+	struct drain_stats stats;
+};
+
+struct remote_feed {
+	struct remote *r;
+	struct feed_cpu *cpus; /* the text of all goes through the first one's reader */
+	unsigned int n;	       /* of them opened */
+	uint64_t bad;	       /* lines of CPUs that are none of ours */
+};
+
+static int feed_open_cpu(struct remote_feed *f, struct spool *spool, size_t buffer)
+{
+	struct feed_cpu *c = &f->cpus[f->n];
+	int ret;
+
+	c->drain = (struct drain){ .out = spool_pages_fd(spool, buffer, f->n), .stats = &c->stats };
+	if (c->drain.out < 0)
+		return c->drain.out;
+	ret = remote_reader_open(&c->reader, f->r, f->n, &c->drain);
+	if (ret)
+		close(c->drain.out);
+	else
+		f->n++;
+	return ret;
+}
+
+int remote_feed_open(struct remote_feed **out, struct remote *r, struct spool *spool, size_t buffer)
+{
+	struct remote_feed *f = calloc(1, sizeof(*f));
+	struct remote_fed nothing;
+	int ret;
+
+	if (!f)
+		return -ENOMEM;
+	f->r = r;
+	f->cpus = calloc(r->source.n_cpus, sizeof(*f->cpus));
+	ret = f->cpus ? 0 : -ENOMEM;
+	while (!ret && f->n < r->source.n_cpus)
+		ret = feed_open_cpu(f, spool, buffer);
+	if (ret)
+		return remote_feed_close(f, ret, &nothing);
+	*out = f;
+	return 0;
+}
+
+static int feed_line(void *ctx, const struct hyprecord *rec)
+{
+	struct remote_feed *f = ctx;
+
+	if (rec->cpu < f->n)
+		return remote_reader_record(&f->cpus[rec->cpu].reader, rec);
+	f->bad++;
+	return 0;
+}
+
+int remote_feed_text(struct remote_feed *f, const void *text, size_t len)
+{
+	return hyptext_feed(f->cpus->reader.text, text, len, feed_line, f) ?: remote_save_reasons(f->r);
+}
+
+int remote_feed_page(struct remote_feed *f, unsigned int cpu, const void *page, size_t len)
+{
+	return cpu < f->n ? remote_reader_page(&f->cpus[cpu].reader, page, len) : -EINVAL;
+}
+
+int remote_feed_close(struct remote_feed *f, int ret, struct remote_fed *out)
+{
+	const struct hyptext *text = f->n ? f->cpus->reader.text : NULL;
+
+	*out = (struct remote_fed){ .bad = f->bad };
+	if (text) {
+		out->lost = hyptext_pending_lost(text);
+		out->bad += hyptext_bad_lines(text);
+	}
+	for (unsigned int i = 0; i < f->n; i++) {
+		struct feed_cpu *c = &f->cpus[i];
+
+		ret = remote_reader_close(&c->reader, ret);
+		close(c->drain.out);
+		out->events += c->stats.events;
+		out->lost += c->stats.lost;
+		out->bad += c->stats.bad;
+	}
+	free(f->cpus);
+	free(f);
 	return ret;
 }
 

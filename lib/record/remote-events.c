@@ -6,25 +6,23 @@
 #include <stdio.h>
 #include <string.h>
 
-void remote_events_begin(struct buf *out, unsigned int first_id, const char *system, bool raw)
+void remote_events_add(struct buf *formats, const struct buf *format)
 {
-	buf_printf(out, "%u %s %s\n", first_id, system, raw ? "raw" : "text");
+	buf_printf(formats, "%zu\n", format->len);
+	buf_add(formats, format->data, format->len);
+	formats->bad |= format->bad;
 }
 
-void remote_events_add(struct buf *out, const struct buf *format)
+int remote_events_save(struct spool *spool, unsigned int first_id, const char *system, bool raw,
+		       const struct buf *formats)
 {
-	buf_printf(out, "%zu\n", format->len);
-	buf_add(out, format->data, format->len);
-	out->bad |= format->bad;
-}
+	struct buf text = { .bad = formats->bad };
+	int ret;
 
-int remote_events_save(struct spool *spool, struct buf *out)
-{
-	int ret = buf_status(out);
-
-	if (!ret)
-		ret = spool_put_text(spool, "hyp_formats", out->data, out->len);
-	buf_release(out);
+	buf_printf(&text, "%u %s %s\n", first_id, system, raw ? "raw" : "text");
+	buf_add(&text, formats->data, formats->len);
+	ret = buf_status(&text) ?: spool_put_text(spool, "hyp_formats", text.data, text.len);
+	buf_release(&text);
 	return ret;
 }
 
@@ -47,29 +45,14 @@ static int load_reasons(struct hypevents *e, const struct spool *spool)
 	return ret;
 }
 
-/* A line as a C string. False: it is longer. */
-static bool short_line(struct cursor *c, char *out, size_t size)
+/* The next line as a C string; "" when there is none, or it is longer. */
+static void short_line(struct cursor *c, char *out, size_t size)
 {
-	const char *line;
-	size_t len;
+	const char *line = "";
+	size_t len = 0;
 
-	if (!cursor_line(c, &line, &len) || len >= size)
-		return false;
-	memcpy(out, line, len);
-	out[len] = 0;
-	return true;
-}
-
-static int load_format(struct hypevents *e, struct cursor *c)
-{
-	const char *format;
-	char head[32];
-	uint64_t n;
-
-	if (!short_line(c, head, sizeof(head)) || parse_u64(head, &n))
-		return -EBADMSG;
-	format = cursor_take(c, n);
-	return format ? hypevents_add(e, format, n) : -EBADMSG;
+	cursor_line(c, &line, &len);
+	snprintf(out, size, "%.*s", (int)(len < size ? len : 0), line);
 }
 
 static int load_formats(struct hypevents *e, struct cursor *c)
@@ -78,30 +61,30 @@ static int load_formats(struct hypevents *e, struct cursor *c)
 	unsigned int first_id;
 	int ret;
 
-	if (!short_line(c, head, sizeof(head)) || sscanf(head, "%u %63s %7s", &first_id, system, kind) != 3)
+	short_line(c, head, sizeof(head));
+	if (sscanf(head, "%u %63s %7s", &first_id, system, kind) != 3)
 		return -EBADMSG;
 	ret = hypevents_init(e, system);
 	e->raw = !strcmp(kind, "raw");
-	while (!ret && cursor_left(c))
-		ret = load_format(e, c);
-	return ret ? ret : hypevents_number(e, first_id);
+	while (!ret && cursor_left(c)) {
+		const char *format;
+		uint64_t n;
+
+		short_line(c, head, sizeof(head));
+		format = parse_u64(head, &n) ? NULL : cursor_take(c, n);
+		ret = format ? hypevents_add(e, format, n) : -EBADMSG;
+	}
+	return ret ?: hypevents_number(e, first_id);
 }
 
 int remote_events_load(struct hypevents *e, const struct spool *spool)
 {
 	struct buf text = { 0 };
-	struct cursor c;
 	int ret = spool_get_text(spool, "hyp_formats", &text);
+	struct cursor c = cursor_at(text.data, text.len);
 
 	*e = (struct hypevents){ 0 };
-	if (ret)
-		goto out;
-	c = cursor_at(text.data, text.len);
-	ret = load_formats(e, &c);
-	if (ret)
-		goto out;
-	ret = load_reasons(e, spool);
-out:
+	ret = ret ?: load_formats(e, &c) ?: load_reasons(e, spool);
 	if (ret)
 		hypevents_release(e);
 	buf_release(&text);

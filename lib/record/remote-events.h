@@ -12,13 +12,12 @@
  *   hyp_reasons   reasons beyond the canonical ones, a line each, as they were met
  */
 
-/* Begins hyp_formats; then each format; then remote_events_save, which frees it. */
-void remote_events_begin(struct buf *out, unsigned int first_id, const char *system, bool raw);
-void remote_events_add(struct buf *out, const struct buf *format);
+/* Adds an event's format to those for remote_events_save. */
+void remote_events_add(struct buf *formats, const struct buf *format);
 /* 0 or -errno. */
-int remote_events_save(struct spool *spool, struct buf *out);
-/* The events with the reasons met, numbered. Free with hypevents_release. -ENOENT: none were kept; -EBADMSG.
- */
+int remote_events_save(struct spool *spool, unsigned int first_id, const char *system, bool raw,
+		       const struct buf *formats);
+/* The events with the reasons met, numbered. Free with hypevents_release. -ENOENT: none kept; -EBADMSG. */
 int remote_events_load(struct hypevents *e, const struct spool *spool);
 
 /*

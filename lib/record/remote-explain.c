@@ -13,8 +13,8 @@
 
 #define CONFIG_MAX (4u << 20)
 
-/* The running kernel's configuration: /proc/config.gz, else /boot/config-RELEASE. */
-static int read_config(const char *root, const char *release, struct buf *out)
+/* The kernel's configuration: /proc/config.gz, else /boot/config-RELEASE, which zlib reads as well. */
+static void read_config(const char *root, const char *release, struct buf *out)
 {
 	char path[512], chunk[16384];
 	gzFile gz;
@@ -22,14 +22,13 @@ static int read_config(const char *root, const char *release, struct buf *out)
 
 	snprintf(path, sizeof(path), "%s/proc/config.gz", root);
 	gz = gzopen(path, "rb");
-	if (!gz) {
-		snprintf(path, sizeof(path), "%s/boot/config-%s", root, release);
-		return read_file(path, CONFIG_MAX, out);
-	}
-	while ((n = gzread(gz, chunk, sizeof(chunk))) > 0 && out->len < CONFIG_MAX)
+	snprintf(path, sizeof(path), "%s/boot/config-%s", root, release);
+	if (!gz)
+		gz = gzopen(path, "rb");
+	while (gz && (n = gzread(gz, chunk, sizeof(chunk))) > 0 && out->len < CONFIG_MAX)
 		buf_add(out, chunk, (size_t)n);
-	gzclose(gz);
-	return n < 0 ? -EBADMSG : buf_status(out);
+	if (gz)
+		gzclose(gz);
 }
 
 /* 1: the option is y; 0: it is not; -1: no configuration to be read */

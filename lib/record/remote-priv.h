@@ -8,7 +8,7 @@
 #include "dat/page.h"
 #include "record/remote.h"
 
-/* Shared by remote.c (finding, setting up), remote-drain.c (reading) and remote-feed.c (importing). */
+/* Shared by remote.c (finding, setting up) and remote-drain.c (reading, importing). */
 
 struct remote {
 	struct source source;
@@ -16,8 +16,7 @@ struct remote {
 	int dirfd; /* locked */
 	bool raw;
 	struct page_layout layout; /* of raw pages */
-	struct strlist names;	   /* of the events, as in the directory */
-	size_t n_on;
+	struct buf formats;	   /* of the events, for remote_events_save */
 	uint64_t size_kb;
 	struct undo *undo;
 	struct spool *spool;
@@ -38,31 +37,8 @@ static inline struct remote *remote_of(struct source *s)
 	return (struct remote *)((char *)s - offsetof(struct remote, source));
 }
 
-/* ---- remote-drain.c: also for what was read before (remote-feed.c) */
-
-/* One CPU being read. */
-struct remote_reader {
-	struct remote *r;
-	unsigned int cpu;
-	struct drain *d;
-	struct page_writer w;
-	off_t offset;	  /* in the spool's file, of the page being filled */
-	uint64_t last_ts; /* of the last record; 0: none */
-	int last_vcpu;	  /* the one seen last, which need not be looked up again */
-};
-int remote_reader_open(struct remote_reader *x, struct remote *r, unsigned int cpu, struct drain *d);
-/* Flushes, unless ret says that something failed, which is returned then. */
-int remote_reader_close(struct remote_reader *x, int ret);
-/* Writes one record, ctx being the reader, with its time as the kernel gave it. Under the lock. */
-int remote_reader_record(void *ctx, const struct hyprecord *rec);
-/* One raw page of the kernel; out: room for a record. */
-int remote_reader_page(struct remote_reader *x, const void *page, size_t len, uint8_t *out, size_t out_size);
-/* New reasons into the spool. Under the lock. */
-int remote_save_reasons(struct remote *r);
-
-/* As source_ops.drain and .stat. */
-int remote_drain_text(struct source *s, unsigned int cpu, struct drain *d);
-int remote_drain_raw(struct source *s, unsigned int cpu, struct drain *d);
+/* remote-drain.c: source_ops.drain and .stat. */
+int remote_drain(struct source *s, unsigned int cpu, struct drain *d);
 int remote_stat(struct source *s, unsigned int cpu, const struct drain_stats *st, struct buf *out);
 
 #endif

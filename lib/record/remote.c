@@ -2,7 +2,6 @@
 /* The hypervisor's trace instance: found, locked, set up, switched on and off. */
 #include "record/remote-priv.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
@@ -13,6 +12,7 @@
 #include <unistd.h>
 
 #include "record/collect.h"
+#include "record/host.h"
 #include "record/remote-events.h"
 
 #define TRACEFS_TEXT_MAX (1u << 20)
@@ -41,7 +41,7 @@ void remote_free(struct remote *r)
 		return;
 	pthread_mutex_destroy(&r->lock);
 	hypevents_release(&r->events);
-	strlist_release(&r->names);
+	buf_release(&r->formats);
 	free(r->vcpus);
 	if (r->dirfd >= 0)
 		close(r->dirfd);
@@ -67,14 +67,6 @@ static struct remote *remote_new(const char *path, const struct log *log)
 	return r;
 }
 
-/* "hypervisor" of "remotes/hypervisor": the events directory has the same name */
-static const char *system_name(const struct remote *r)
-{
-	const char *slash = strrchr(r->path, '/');
-
-	return slash ? slash + 1 : r->path;
-}
-
 static int lock_dir(struct remote *r, int tracing_dirfd)
 {
 	r->dirfd = openat(tracing_dirfd, r->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -93,55 +85,39 @@ static int remote_add_event(struct remote *r, const char *name)
 	struct buf text = { 0 };
 	int ret;
 
-	snprintf(path, sizeof(path), "events/%s/%s/format", system_name(r), name);
+	snprintf(path, sizeof(path), "events/%s/%s/format", r->events.system, name);
 	ret = read_file_at(r->dirfd, path, TRACEFS_TEXT_MAX, &text);
+	if (ret == -ENOENT || ret == -ENOTDIR) /* enable, header_page ... */
+		return 0;
 	if (!ret)
 		ret = hypevents_add(&r->events, (char *)text.data, text.len);
 	if (ret)
 		log_err(r->log, "cannot use %s/%s: %s", r->path, path, errno_text(ret));
 	else
-		ret = strlist_add(&r->names, name);
+		remote_events_add(&r->formats, &text);
 	buf_release(&text);
 	return ret;
 }
 
 static int read_events(struct remote *r)
 {
+	const char *slash = strrchr(r->path, '/');
+	struct strlist names = { 0 };
 	char path[64];
-	struct dirent *d;
-	int ret = hypevents_init(&r->events, system_name(r));
-	DIR *dir;
+	/* "hypervisor" of "remotes/hypervisor": the events directory has the same name */
+	int ret = hypevents_init(&r->events, slash ? slash + 1 : r->path);
 
 	if (ret)
 		return ret;
 	r->events.raw = r->raw;
-	snprintf(path, sizeof(path), "events/%s", system_name(r));
-	dir = open_dir_at(r->dirfd, path);
-	if (!dir) {
-		ret = -errno;
+	snprintf(path, sizeof(path), "events/%s", r->events.system);
+	ret = read_dir_at(r->dirfd, path, &names);
+	if (ret)
 		log_err(r->log, "cannot open %s/%s: %s", r->path, path, errno_text(ret));
-		return ret;
-	}
-	while (!ret && (d = readdir(dir))) {
-		char format[300];
-
-		snprintf(format, sizeof(format), "%s/format", d->d_name);
-		if (d->d_name[0] != '.' && !faccessat(dirfd(dir), format, F_OK, 0))
-			ret = remote_add_event(r, d->d_name);
-	}
-	closedir(dir);
+	for (size_t i = 0; i < names.n && !ret; i++)
+		ret = remote_add_event(r, names.v[i]);
+	strlist_release(&names);
 	return ret;
-}
-
-static unsigned int remote_count_cpus(int dirfd)
-{
-	unsigned int n = 0;
-	char path[48];
-
-	do
-		snprintf(path, sizeof(path), "per_cpu/cpu%u", n);
-	while (!faccessat(dirfd, path, F_OK, 0) && ++n < 65536);
-	return n;
 }
 
 /* What recording and recovering need alike: CPUs, raw or text, page layout. */
@@ -149,7 +125,7 @@ static int remote_probe(struct remote *r)
 {
 	int ret;
 
-	r->source.n_cpus = remote_count_cpus(r->dirfd);
+	r->source.n_cpus = source_count_cpus(r->dirfd);
 	if (!r->source.n_cpus) {
 		log_err(r->log, "%s/per_cpu has no CPUs", r->path);
 		return -ENOENT;
@@ -184,7 +160,7 @@ static const struct source_ops text_ops = {
 	.kind = "hyp-text",
 	.start = remote_start,
 	.stop = remote_stop,
-	.drain = remote_drain_text,
+	.drain = remote_drain,
 	.stat = remote_stat,
 };
 
@@ -192,7 +168,7 @@ static const struct source_ops raw_ops = {
 	.kind = "hyp-raw",
 	.start = remote_start,
 	.stop = remote_stop,
-	.drain = remote_drain_raw,
+	.drain = remote_drain,
 	.stat = remote_stat,
 };
 
@@ -235,7 +211,7 @@ fail:
 }
 
 /* The events as the spool has them; r is freed on error. */
-static int remote_from_spool(struct remote **out, struct remote *r, const struct spool *spool)
+static int remote_from_spool(struct remote **out, struct remote *r, struct spool *spool)
 {
 	int ret = remote_events_load(&r->events, spool);
 
@@ -243,6 +219,7 @@ static int remote_from_spool(struct remote **out, struct remote *r, const struct
 		remote_free(r);
 		return ret;
 	}
+	r->spool = spool;
 	r->saved_reasons = r->events.extra_reasons.n;
 	fill_source(r);
 	*out = r;
@@ -250,7 +227,7 @@ static int remote_from_spool(struct remote **out, struct remote *r, const struct
 }
 
 int remote_reopen(struct remote **out, const char *tracing_dir, const struct spool_buffer *b,
-		  const struct spool *spool, const struct log *log)
+		  struct spool *spool, const struct log *log)
 {
 	struct remote *r = remote_new(b->path, log);
 	int fd, ret;
@@ -258,11 +235,9 @@ int remote_reopen(struct remote **out, const char *tracing_dir, const struct spo
 	if (!r)
 		return -ENOMEM;
 	fd = open(tracing_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	ret = fd < 0 ? -errno : lock_dir(r, fd);
+	ret = fd < 0 ? -errno : lock_dir(r, fd) ?: remote_probe(r);
 	if (fd >= 0)
 		close(fd);
-	if (!ret)
-		ret = remote_probe(r);
 	if (!ret)
 		return remote_from_spool(out, r, spool);
 	remote_free(r);
@@ -280,7 +255,6 @@ int remote_import(struct remote **out, const char *path, const struct page_layou
 	if (raw)
 		r->layout = *raw;
 	r->source.n_cpus = n_cpus;
-	r->spool = spool;
 	return remote_from_spool(out, r, spool);
 }
 
@@ -288,7 +262,7 @@ int remote_import(struct remote **out, const char *path, const struct page_layou
 
 static bool is_system(const struct remote *r, const char *pattern)
 {
-	return !fnmatch(pattern, system_name(r), 0) || !fnmatch(pattern, "hyp", 0) ||
+	return !fnmatch(pattern, r->events.system, 0) || !fnmatch(pattern, "hyp", 0) ||
 	       !fnmatch(pattern, "hypervisor", 0);
 }
 
@@ -311,8 +285,8 @@ static bool name_matches(const struct remote *r, const char *name, const char *e
 
 bool remote_has_event(const struct remote *r, const char *name)
 {
-	for (size_t i = 0; i < r->names.n; i++)
-		if (name_matches(r, name, r->names.v[i]))
+	for (size_t i = 0; i < r->events.n; i++)
+		if (name_matches(r, name, r->events.v[i].name))
 			return true;
 	return false;
 }
@@ -323,10 +297,7 @@ static bool wanted(const struct remote *r, const struct buffer_plan *b, const ch
 
 	/* -e adds, -v -e takes away, in the order given; names alone start from nothing */
 	for (size_t i = 0; i < b->n_events; i++)
-		if (!b->events[i].negate) {
-			want = false;
-			break;
-		}
+		want &= b->events[i].negate;
 	for (size_t i = 0; i < b->n_events; i++)
 		if (name_matches(r, b->events[i].name, event))
 			want = !b->events[i].negate;
@@ -335,52 +306,25 @@ static bool wanted(const struct remote *r, const struct buffer_plan *b, const ch
 
 /* ---- setting up -------------------------------------------------------------- */
 
-static char *file_path(const struct remote *r, const char *name)
+/* write: undo_write or undo_at_end. */
+static int undo_file(struct remote *r, int (*write)(struct undo *, const char *, const char *),
+		     const char *name, const char *value)
 {
-	return str_printf("%s/%s", r->path, name);
-}
-
-static int undo_file(struct remote *r, const char *name, const char *value)
-{
-	char *path = file_path(r, name);
-	int ret = path ? undo_write(r->undo, path, value) : -ENOMEM;
+	char *path = str_printf("%s/%s", r->path, name);
+	int ret = path ? write(r->undo, path, value) : -ENOMEM;
 
 	free(path);
-	return ret;
-}
-
-static int poke_file(struct remote *r, const char *name, const char *value)
-{
-	int fd = openat(r->dirfd, name, O_WRONLY | O_CLOEXEC);
-	int ret;
-
-	if (fd < 0)
-		return -errno;
-	ret = write_all(fd, value, strlen(value));
-	close(fd);
-	return ret;
-}
-
-static int remote_read_number(const struct remote *r, const char *name, uint64_t *out)
-{
-	struct buf text = { 0 };
-	int ret = read_file_at(r->dirfd, name, 4096, &text);
-	char *s = ret ? NULL : (char *)(uintptr_t)buf_str(&text);
-
-	if (s) {
-		s[strspn(s, "0123456789")] = 0; /* "7 (unloaded)" */
-		ret = parse_u64(s, out);
-	}
-	buf_release(&text);
 	return ret;
 }
 
 /* Free to be used: off, and what an earlier reader left in it cleared. */
 static int claim(struct remote *r)
 {
-	uint64_t on;
-	int ret = remote_read_number(r, "tracing_on", &on);
+	struct buf text = { 0 };
+	int ret = read_file_at(r->dirfd, "tracing_on", 4096, &text);
+	bool on = !ret && text.len && text.data[0] != '0';
 
+	buf_release(&text);
 	if (ret) {
 		log_err(r->log, "cannot read %s/tracing_on: %s%s", r->path, errno_text(ret),
 			ret == -EACCES ? " (root is needed)" : "");
@@ -393,9 +337,9 @@ static int claim(struct remote *r)
 			r->path);
 		return -EBUSY;
 	}
-	ret = poke_file(r, "trace", "0");
-	if (ret == -ENOENT) /* the oldest Android kernels have none, and start empty */
+	if (!exists_at(r->dirfd, ".", "trace")) /* the oldest Android kernels have none, and start empty */
 		return 0;
+	ret = write_file_at(r->dirfd, "trace", "0", 1);
 	if (ret)
 		log_err(r->log, "cannot clear %s/trace: %s%s", r->path, errno_text(ret),
 			ret == -EACCES ? " (root is needed)" : "");
@@ -408,7 +352,7 @@ static int remote_set_size(struct remote *r, uint64_t kb)
 	int ret;
 
 	snprintf(value, sizeof(value), "%llu", (unsigned long long)kb);
-	ret = undo_file(r, "buffer_size_kb", value);
+	ret = undo_file(r, undo_write, "buffer_size_kb", value);
 	if (ret == -EBUSY)
 		log_err(r->log,
 			"the hypervisor's buffer is in use: somebody reads %s/trace_pipe or trace; "
@@ -423,49 +367,38 @@ static int remote_set_size(struct remote *r, uint64_t kb)
 
 static int set_events(struct remote *r, const struct buffer_plan *b)
 {
-	for (size_t i = 0; i < r->names.n; i++) {
-		bool want = wanted(r, b, r->names.v[i]);
+	size_t n_on = 0;
+
+	for (size_t i = 0; i < r->events.n; i++) {
+		bool want = wanted(r, b, r->events.v[i].name);
 		char name[300];
 		int ret;
 
-		snprintf(name, sizeof(name), "events/%s/%s/enable", system_name(r), r->names.v[i]);
-		ret = undo_file(r, name, want ? "1" : "0");
+		snprintf(name, sizeof(name), "events/%s/%s/enable", r->events.system, r->events.v[i].name);
+		ret = undo_file(r, undo_write, name, want ? "1" : "0");
 		if (ret) {
 			log_err(r->log, "cannot switch %s/%s: %s", r->path, name, errno_text(ret));
 			return ret;
 		}
-		r->n_on += want;
+		n_on += want;
 	}
-	if (!r->n_on) {
+	if (!n_on) {
 		log_err(r->log, "no event of the hypervisor is left to record");
 		return -EINVAL;
 	}
+	log_info(r->log, "hyp: %s, %zu events, %llu KiB per CPU, %s", r->path, n_on,
+		 (unsigned long long)r->size_kb, r->raw ? "raw pages" : "text");
 	return 0;
-}
-
-/* At the end what nobody read goes before the size is put back: it would be EBUSY. */
-static int clear_at_end(struct remote *r)
-{
-	char *trace = file_path(r, "trace");
-	int ret = trace ? 0 : -ENOMEM;
-
-	if (!ret && exists_at(r->dirfd, ".", "trace"))
-		ret = undo_at_end(r->undo, trace, "0");
-	free(trace);
-	return ret;
 }
 
 int remote_setup(struct remote *r, const struct buffer_plan *b)
 {
-	int ret = claim(r);
+	int ret = claim(r) ?: remote_set_size(r, b->size_kb ? b->size_kb : REMOTE_DEFAULT_KB);
 
-	if (ret)
-		return ret;
-	ret = remote_set_size(r, b->size_kb ? b->size_kb : REMOTE_DEFAULT_KB);
-	if (ret)
-		return ret;
-	ret = clear_at_end(r);
-	return ret ? ret : set_events(r, b);
+	/* at the end what nobody read goes before the size is put back: it would be EBUSY */
+	if (!ret && exists_at(r->dirfd, ".", "trace"))
+		ret = undo_file(r, undo_at_end, "trace", "0");
+	return ret ?: set_events(r, b);
 }
 
 /* A bound for a repair of times, which does without if it cannot be kept. */
@@ -483,7 +416,7 @@ static int remote_start(struct source *s)
 
 	atomic_store(&r->on_since, now);
 	keep_bound(r, "hyp_from", now);
-	ret = undo_file(r, "tracing_on", "1");
+	ret = undo_file(r, undo_write, "tracing_on", "1");
 	if (ret)
 		log_err(r->log, "cannot switch the hypervisor's tracing on (%s/tracing_on): %s", r->path,
 			errno_text(ret));
@@ -493,7 +426,7 @@ static int remote_start(struct source *s)
 static int remote_stop(struct source *s)
 {
 	struct remote *r = remote_of(s);
-	int ret = poke_file(r, "tracing_on", "0");
+	int ret = write_file_at(r->dirfd, "tracing_on", "0", 1);
 
 	if (ret)
 		log_err(r->log, "cannot write 0 to %s/tracing_on: %s", r->path, errno_text(ret));
@@ -504,23 +437,8 @@ static int remote_stop(struct source *s)
 
 /* ---- what the spool keeps ------------------------------------------------------ */
 
-static int add_format_of(struct remote *r, const char *event, struct buf *out)
-{
-	struct buf format = { 0 };
-	char path[300];
-	int ret;
-
-	snprintf(path, sizeof(path), "events/%s/%s/format", r->events.system, event);
-	ret = read_file_at(r->dirfd, path, TRACEFS_TEXT_MAX, &format);
-	if (!ret)
-		remote_events_add(out, &format);
-	buf_release(&format);
-	return ret;
-}
-
 int remote_number(struct remote *r, unsigned int first_id, struct spool *spool)
 {
-	struct buf text = { 0 };
 	int ret = hypevents_number(&r->events, first_id);
 
 	if (!ret && first_id + remote_n_formats(&r->events) - 1 > INT16_MAX)
@@ -529,13 +447,8 @@ int remote_number(struct remote *r, unsigned int first_id, struct spool *spool)
 		log_err(r->log, "no room for the hypervisor's event ids above %u", first_id);
 		return ret;
 	}
-	remote_events_begin(&text, first_id, r->events.system, r->raw);
-	for (size_t i = 0; i < r->names.n && !ret; i++)
-		ret = add_format_of(r, r->names.v[i], &text);
-	if (!ret)
-		return remote_events_save(spool, &text);
-	buf_release(&text);
-	return ret;
+	r->spool = spool;
+	return remote_events_save(spool, first_id, r->events.system, r->raw, &r->formats);
 }
 
 int remote_collect_pids(struct remote *r)
@@ -548,19 +461,9 @@ bool remote_is_early(const struct remote *r)
 	return atomic_load(&r->early);
 }
 
-void remote_set_spool(struct remote *r, struct spool *spool)
-{
-	r->spool = spool;
-}
-
 struct source *remote_source(struct remote *r)
 {
 	return &r->source;
-}
-
-size_t remote_n_events(const struct remote *r)
-{
-	return r->n_on;
 }
 
 uint64_t remote_size_kb(const struct remote *r)

@@ -41,19 +41,22 @@ void remote_free(struct remote *r);
 bool remote_has_event(const struct remote *r, const char *name);
 
 /*
- * Buffer size, then events: those of the plan, all of them when it names none.
+ * Buffer size, then events: those of the plan, all of them when it names none;
+ * logs what is set up.
  * -EBUSY: tracing is on, a reader is open; the message says which.
  */
 int remote_setup(struct remote *r, const struct buffer_plan *b);
 
-/* Gives the events their ids in the file, from first_id on, and keeps the formats in the spool. -ERANGE: too
- * many. */
+/*
+ * Gives the events their ids in the file, from first_id on, and keeps the formats in
+ * the spool, reasons met and what a repair of times needs later. -ERANGE: too many.
+ */
 int remote_number(struct remote *r, unsigned int first_id, struct spool *spool);
 /* For `recover`: the events as the spool kept them. path: of the spool_buffer. */
 int remote_reopen(struct remote **out, const char *tracing_dir, const struct spool_buffer *b,
-		  const struct spool *spool, const struct log *log);
+		  struct spool *spool, const struct log *log);
 /*
- * What was read from such a buffer before, elsewhere (remote-feed.h): its events
+ * What was read from such a buffer before, elsewhere (remote_feed_open()): its events
  * are those in the spool's "hyp_formats". path: as in the kernel. raw: the layout
  * of the pages, NULL for text.
  */
@@ -65,12 +68,27 @@ int remote_collect_pids(struct remote *r);
 /* The remote as the recorder sees it; owned by the remote. */
 struct source *remote_source(struct remote *r);
 
-/* Where reasons met and what a repair of times needs are kept while recording; set before draining. */
-void remote_set_spool(struct remote *r, struct spool *spool);
+/*
+ * Writes what was read from a hypervisor's buffer before, text or raw pages,
+ * into a spool's buffer, as a recording would have: rewritten, times as they were.
+ */
+struct remote_feed;
+
+/* r: of remote_import(); buffer: its number in the spool. */
+int remote_feed_open(struct remote_feed **out, struct remote *r, struct spool *spool, size_t buffer);
+/* Lines of trace_pipe or trace, of one CPU or of all, in pieces of any length. */
+int remote_feed_text(struct remote_feed *f, const void *text, size_t len);
+/* One page of trace_pipe_raw. */
+int remote_feed_page(struct remote_feed *f, unsigned int cpu, const void *page, size_t len);
+
+struct remote_fed {
+	uint64_t events, lost, bad; /* bad: lines, pages or records that made no sense */
+};
+/* Ends it and frees f; ret: what failed before, and is returned then. */
+int remote_feed_close(struct remote_feed *f, int ret, struct remote_fed *out);
 
 /* Times need a repair (repair.h), which writes the pages once more. From any thread. */
 bool remote_is_early(const struct remote *r);
-size_t remote_n_events(const struct remote *r);	 /* switched on by remote_setup */
 uint64_t remote_size_kb(const struct remote *r); /* per CPU */
 
 #endif

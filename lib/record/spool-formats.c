@@ -47,13 +47,8 @@ static int split_formats(struct spool_formats *f)
 		size_t n;
 		int ret;
 
-		if (len >= sizeof(head))
-			return -EBADMSG;
-		memcpy(head, line, len);
-		head[len] = 0;
-		if (sscanf(head, "%127s %zu", system, &n) != 2)
-			return -EBADMSG;
-		text = cursor_take(&c, n);
+		snprintf(head, sizeof(head), "%.*s", (int)(len < sizeof(head) ? len : 0), line);
+		text = sscanf(head, "%127s %zu", system, &n) == 2 ? cursor_take(&c, n) : NULL;
 		if (!text)
 			return -EBADMSG;
 		ret = formats_add_text(f, text, n);
@@ -113,15 +108,7 @@ int spool_formats_load(struct spool_formats *f, const struct spool *spool)
 	const struct dat_text *t;
 	int ret = spool_get_text(spool, "formats", &f->kept);
 
-	if (ret)
-		return ret;
-	ret = split_formats(f);
-	if (ret)
-		return ret;
-	ret = rewrite_formats(f);
-	if (ret)
-		return ret;
-	ret = add_hyp_formats(f, spool);
+	ret = ret ?: split_formats(f) ?: rewrite_formats(f) ?: add_hyp_formats(f, spool);
 	t = f->texts;
 	for (size_t i = 0; i < f->n_systems; t += f->systems[i++].n)
 		f->systems[i].formats = t;

@@ -159,34 +159,21 @@ int spool_create(struct spool **out, const char *dir, const struct log *log)
 /* ---- opening one that was left ----------------------------------------------------------- */
 
 /* "key<TAB>value" lines; fn gets NUL-ended copies. A last line without newline was cut by a kill. */
-static int each_pair(struct buf *text, int (*fn)(void *ctx, const char *key, const char *value), void *ctx)
-{
-	char *p = (char *)buf_str(text), *nl, *tab;
-
-	if (!p)
-		return -ENOMEM;
-	for (; (nl = strchr(p, '\n')); p = nl + 1) {
-		int ret;
-
-		*nl = 0;
-		tab = strchr(p, '\t');
-		if (!tab)
-			return -EBADMSG;
-		*tab = 0;
-		ret = fn(ctx, p, tab + 1);
-		if (ret)
-			return ret;
-	}
-	return 0;
-}
-
-/* Reads such a file. */
 static int load_pairs(struct spool *s, const char *name, size_t max,
 		      int (*fn)(void *ctx, const char *key, const char *value), void *ctx)
 {
 	struct buf text = { 0 };
-	int ret = read_file_at(s->dirfd, name, max, &text) ?: each_pair(&text, fn, ctx);
+	int ret = read_file_at(s->dirfd, name, max, &text);
+	char *nl, *tab;
 
+	for (char *p = ret ? NULL : (char *)buf_str(&text); p && !ret && (nl = strchr(p, '\n')); p = nl + 1) {
+		*nl = 0;
+		tab = strchr(p, '\t');
+		if (tab)
+			*tab = 0;
+		ret = tab ? fn(ctx, p, tab + 1) : -EBADMSG;
+	}
+	ret = ret ?: buf_status(&text);
 	buf_release(&text);
 	return ret;
 }
@@ -253,8 +240,6 @@ static int load_buffer(struct spool *s, const struct log *log)
 	return b->page_size && b->n_cpus ? 0 : -EBADMSG;
 }
 
-static int rewrite_complete(struct spool *s);
-
 static int load_spool(struct spool *s, const struct log *log)
 {
 	const char *version;
@@ -272,7 +257,7 @@ static int load_spool(struct spool *s, const struct log *log)
 	do
 		ret = load_buffer(s, log);
 	while (!ret);
-	return ret == -ENOENT ? rewrite_complete(s) : ret;
+	return ret == -ENOENT ? 0 : ret;
 }
 
 int spool_open(struct spool **out, const char *dir, const struct log *log)
@@ -307,14 +292,13 @@ int spool_remove(struct spool *s)
 {
 	int ret;
 
-	remove_files(s->dirfd, "pages");
-	remove_files(s->dirfd, "pages.new");
-	remove_files(s->dirfd, "rewritten");
-	remove_files(s->dirfd, "buffers");
-	remove_files(s->dirfd, "texts");
-	unlinkat(s->dirfd, "reserve", 0);
-	unlinkat(s->dirfd, "undo", 0);
-	unlinkat(s->dirfd, "session", 0);
+	static const char *const dirs[] = { "pages", "pages.new", "rewritten", "buffers", "texts" };
+	static const char *const files[] = { "reserve", "undo", "session" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++)
+		remove_files(s->dirfd, dirs[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+		unlinkat(s->dirfd, files[i], 0);
 	ret = rmdir(s->dir) < 0 ? -errno : 0;
 	spool_close(s);
 	return ret;
@@ -489,15 +473,24 @@ const struct spool_buffer *spool_buffer(const struct spool *s, size_t i)
 	return i < s->n_buffers ? &s->buffers[i] : NULL;
 }
 
-int spool_pages_fd(const struct spool *s, size_t buffer, unsigned int cpu)
+static int open_pages(const struct spool *s, const char *dir, size_t buffer, unsigned int cpu, int flags)
 {
 	char name[48];
 	int fd;
 
-	snprintf(name, sizeof(name), "pages/%zu.%u", buffer, cpu);
-	fd = openat(s->dirfd, name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	snprintf(name, sizeof(name), "%s/%zu.%u", dir, buffer, cpu);
+	fd = openat(s->dirfd, name, O_RDWR | O_CLOEXEC | flags, 0600);
+	return fd < 0 ? -errno : fd;
+}
+
+int spool_pages_fd(const struct spool *s, size_t buffer, unsigned int cpu)
+{
+	int fd = open_pages(s, "rewritten", buffer, cpu, 0);
+
+	if (fd == -ENOENT)
+		fd = open_pages(s, "pages", buffer, cpu, O_CREAT);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	if (lseek(fd, 0, SEEK_END) < 0) {
 		int ret = -errno;
 
@@ -517,49 +510,17 @@ int spool_rewrite_begin(struct spool *s)
 
 int spool_rewrite_fd(const struct spool *s, size_t buffer, unsigned int cpu)
 {
-	char name[48];
-	int fd;
-
-	snprintf(name, sizeof(name), "pages.new/%zu.%u", buffer, cpu);
-	fd = openat(s->dirfd, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	return fd < 0 ? -errno : fd;
-}
-
-/* Moves the files of rewritten/, if there is one, to pages/. */
-static int rewrite_complete(struct spool *s)
-{
-	DIR *d = open_dir_at(s->dirfd, "rewritten");
-	struct dirent *e;
-	int ret = 0;
-
-	if (!d)
-		return errno == ENOENT ? 0 : -errno;
-	while (!ret && (e = readdir(d))) {
-		char name[300];
-
-		if (e->d_name[0] == '.')
-			continue;
-		snprintf(name, sizeof(name), "pages/%s", e->d_name);
-		ret = renameat(dirfd(d), e->d_name, s->dirfd, name) < 0 ? -errno : 0;
-	}
-	closedir(d);
-	if (!ret)
-		ret = spool_set(s, "rewritten", "1");
-	if (!ret && unlinkat(s->dirfd, "rewritten", AT_REMOVEDIR) < 0)
-		ret = -errno;
-	return ret;
+	return open_pages(s, "pages.new", buffer, cpu, O_CREAT | O_TRUNC);
 }
 
 int spool_rewrite_end(struct spool *s)
 {
-	if (renameat(s->dirfd, "pages.new", s->dirfd, "rewritten") < 0)
-		return -errno;
-	return rewrite_complete(s);
+	return renameat(s->dirfd, "pages.new", s->dirfd, "rewritten") < 0 ? -errno : 0;
 }
 
 bool spool_is_rewritten(const struct spool *s)
 {
-	return spool_get(s, "rewritten");
+	return !faccessat(s->dirfd, "rewritten", F_OK, 0);
 }
 
 void spool_drop_missing_cpus(struct spool *s)

@@ -16,7 +16,7 @@
  *   texts/NAME       header_page, formats, kallsyms, ...
  *   buffers/N        "key<TAB>value" lines of buffer N: name, clock, path ...
  *   pages/N.C        whole sub-buffers of buffer N, CPU C, in order
- *   pages.new/N.C    ... that are to replace them; rewritten/N.C: that do so (spool_rewrite_end)
+ *   pages.new/N.C    ... that are to hold instead of them; rewritten/N.C: that do (spool_rewrite_end)
  *   reserve          room kept for writing the trace.dat when the disk is full
  */
 struct spool;
@@ -90,9 +90,9 @@ int spool_pages_fd(const struct spool *s, size_t buffer, unsigned int cpu);
 
 /*
  * Puts other pages in the place of what is there, once and for all: each file is
- * written to a new descriptor, then spool_rewrite_end replaces all of them at once.
- * What a kill leaves before that is dropped by the next spool_rewrite_begin; after
- * it, spool_open completes it. 0, a descriptor, or -errno.
+ * written to a new descriptor, then spool_rewrite_end makes all of them hold at
+ * once. What a kill leaves before that is dropped by the next spool_rewrite_begin.
+ * 0, a descriptor, or -errno.
  */
 int spool_rewrite_begin(struct spool *s);
 int spool_rewrite_fd(const struct spool *s, size_t buffer, unsigned int cpu);

@@ -124,18 +124,15 @@ static char *events_dir(const char *path, const char **system)
 	return strdup(path);
 }
 
-/* The formats of a directory, behind the head that names its system. */
-static int events_of_dir(struct buf *out, const char *events, bool raw, unsigned int first_id,
-			 const struct log *log)
+/* The formats of a directory, and the name of their system. */
+static int events_of_dir(struct buf *out, const char *events, const char **system, const struct log *log)
 {
-	const char *system;
-	char *dir = events_dir(events, &system);
+	char *dir = events_dir(events, system);
 	size_t n;
 	int ret;
 
 	if (!dir)
 		return -ENOMEM;
-	remote_events_begin(out, first_id, system, raw);
 	ret = add_dir(out, dir, &n, log);
 	if (!ret && !n) {
 		log_err(log, "'%s' holds no event formats (NAME/format)", dir);
@@ -148,18 +145,16 @@ static int events_of_dir(struct buf *out, const char *events, bool raw, unsigned
 int import_events(struct spool *spool, const char *events, bool raw, unsigned int first_id,
 		  const struct log *log)
 {
-	struct buf text = { 0 };
+	const char *system = "hypervisor";
+	struct buf formats = { 0 };
 	int ret = 0;
 
-	if (events) {
-		ret = events_of_dir(&text, events, raw, first_id, log);
-	} else {
-		remote_events_begin(&text, first_id, "hypervisor", raw);
-		add_known(&text);
-	}
-	if (!ret)
-		return remote_events_save(spool, &text);
-	buf_release(&text);
+	if (events)
+		ret = events_of_dir(&formats, events, &system, log);
+	else
+		add_known(&formats);
+	ret = ret ?: remote_events_save(spool, first_id, system, raw, &formats);
+	buf_release(&formats);
 	return ret;
 }
 

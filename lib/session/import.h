@@ -2,7 +2,7 @@
 #ifndef HYPTRACE_IMPORT_H
 #define HYPTRACE_IMPORT_H
 
-#include "record/remote-feed.h"
+#include "record/remote.h"
 
 /*
  * Adds what was read from a hypervisor's trace buffer without hyptrace to a

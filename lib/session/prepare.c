@@ -148,7 +148,6 @@ static int setup_remote(struct session *s, struct buffer_plan *hyp)
 
 static int prepare_remote(struct session *s, struct buffer_plan *hyp)
 {
-	const struct source *source;
 	int ret = setup_remote(s, hyp);
 
 	if (ret && s->plan->best_effort) {
@@ -157,13 +156,7 @@ static int prepare_remote(struct session *s, struct buffer_plan *hyp)
 		s->remote = NULL;
 		return undo_all(s->undo) ? -EIO : route_events(s, hyp);
 	}
-	if (ret)
-		return ret;
-	source = remote_source(s->remote);
-	log_info(s->log, "hyp: %s, %zu events, %llu KiB per CPU, %s", source->path,
-		 remote_n_events(s->remote), (unsigned long long)remote_size_kb(s->remote),
-		 !strcmp(source->ops->kind, "hyp-raw") ? "raw pages" : "text");
-	return 0;
+	return ret;
 }
 
 /* ---- the host's buffers -------------------------------------------------------------------------- */
@@ -289,7 +282,6 @@ static int number_remote(struct session *s, unsigned int first_id)
 {
 	if (!s->remote)
 		return 0;
-	remote_set_spool(s->remote, s->spool);
 	return remote_number(s->remote, first_id, s->spool)
 		       ?: add_track(s, remote_source(s->remote), NULL, NULL, remote_size_kb(s->remote));
 }

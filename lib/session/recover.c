@@ -31,7 +31,6 @@ static int reopen_remote(struct session *s, const struct spool_buffer *b, struct
 	ret = remote_reopen(&s->remote, s->tracing_dir, b, s->spool, s->log);
 	if (ret)
 		return ret;
-	remote_set_spool(s->remote, s->spool);
 	t->source = remote_source(s->remote);
 	return 0;
 }

@@ -64,10 +64,10 @@ static int setup(void **state)
 	snprintf(f->dir, sizeof(f->dir), "%s/t.spool", f->base);
 	assert_int_equal(spool_create(&f->s, f->dir, NULL), 0);
 	assert_int_equal(spool_add_buffer(f->s, &hyp), 0);
-	remote_events_begin(&formats, FIRST_ID, "hypervisor", false);
 	add_event(&formats, "hyp_enter", 0);
 	add_event(&formats, "hyp_exit", 1);
-	assert_int_equal(remote_events_save(f->s, &formats), 0);
+	assert_int_equal(remote_events_save(f->s, FIRST_ID, "hypervisor", false, &formats), 0);
+	buf_release(&formats);
 	*state = f;
 	return 0;
 }
@@ -132,11 +132,13 @@ static void put_cpu(struct fixture *f, unsigned int cpu, const struct sim *s)
 
 static struct buf get_cpu(const struct fixture *f, unsigned int cpu)
 {
+	int fd = spool_pages_fd(f->s, 0, cpu);
 	struct buf out = { 0 };
-	char path[128];
+	char path[32];
 
-	snprintf(path, sizeof(path), "%s/pages/0.%u", f->dir, cpu);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	assert_int_equal(read_file(path, 64 << 20, &out), 0);
+	close(fd);
 	return out;
 }
 

@@ -266,24 +266,6 @@ static void test_rewrite(void **state)
 	check_pages(f, "newer");
 }
 
-/* Killed while the files are moved. */
-static void test_rewrite_completed(void **state)
-{
-	struct fixture *f = *state;
-	char path[128];
-
-	assert_int_equal(spool_add_buffer(f->s, &hyp), 0);
-	overwrite(f, "pages/0.0", "moved");
-	overwrite(f, "pages/0.1", "old");
-	snprintf(path, sizeof(path), "%s/rewritten", f->dir);
-	assert_int_equal(mkdir(path, 0700), 0);
-	overwrite(f, "rewritten/0.1", "new");
-	assert_int_equal(reopen(f), 0);
-	assert_true(spool_is_rewritten(f->s));
-	check_pages(f, "new");
-	assert_int_equal(access(path, F_OK), -1);
-}
-
 static void test_boot_id(void **state)
 {
 	struct fixture *f = *state;
@@ -323,7 +305,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_missing_cpus, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_reserve, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_rewrite, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_rewrite_completed, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_boot_id, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_remove, setup, teardown),
 	};
