@@ -93,17 +93,16 @@ static bool drop_guest(const struct sync_job *job, const struct reader_option *o
 /* The guest's vCPU threads. */
 static int add_guest(struct dat_options *o, const struct offsets_guest *g)
 {
-	struct offset_guest option;
+	const struct sync_result *r = &g->result;
 	struct buf bytes = { 0 };
-	int ret;
+	uint32_t n = 0;
 
 	if (!has_offset(g) || !g->file->trace_id)
 		return 0;
-	ret = sync_guest_option(&g->result, g->name, g->file->trace_id, &option);
-	if (ret)
-		return ret;
-	offset_guest_encode(&option, &bytes);
-	offset_guest_release(&option);
+	for (size_t i = 0; i < r->n_vcpus; i++)
+		n = r->vcpus[i].cpu >= n ? r->vcpus[i].cpu + 1 : n;
+	if (sync_guest_option(r, NULL, 0, n, g->name, g->file->trace_id, &bytes))
+		bytes.bad = true;
 	return add_encoded(o, DAT_GUEST, &bytes);
 }
 

@@ -24,8 +24,12 @@ static struct cntvoff_span *span_before(const struct cntvoff_log *l, int32_t vm,
 int cntvoff_log_load(struct cntvoff_log *l, uint64_t time, int32_t vm, uint64_t cntvoff, bool lost)
 {
 	bool last;
-	struct cntvoff_span *before = span_before(l, vm, time, &last), *v;
-	bool vague = before && (lost || before->lossy);
+	struct cntvoff_span *before = span_before(l, vm, time, &last);
+	const struct cntvoff_span one = { .vm = vm,
+					  .cntvoff = cntvoff,
+					  .first = time,
+					  .last = time,
+					  .vague = before && (lost || before->lossy) };
 
 	if (before && before->cntvoff == cntvoff && time >= before->last) {
 		before->last = time;
@@ -34,14 +38,7 @@ int cntvoff_log_load(struct cntvoff_log *l, uint64_t time, int32_t vm, uint64_t 
 	/* one that another CPU kept back is older than what is there */
 	if (!last || (before && before->cntvoff == cntvoff))
 		return 0;
-	v = array_grow(l->spans, l->n_spans, sizeof(*v));
-	if (!v)
-		return -ENOMEM;
-	l->spans = v;
-	v[l->n_spans++] = (struct cntvoff_span){
-		.vm = vm, .cntvoff = cntvoff, .first = time, .last = time, .vague = vague
-	};
-	return 0;
+	return array_push(&l->spans, &l->n_spans, &one, sizeof(one));
 }
 
 void cntvoff_log_lost(struct cntvoff_log *l)
@@ -52,19 +49,14 @@ void cntvoff_log_lost(struct cntvoff_log *l)
 
 int cntvoff_log_vcpu(struct cntvoff_log *l, int32_t vm, int32_t pid, unsigned int id)
 {
-	struct cntvoff_vcpu *v;
+	const struct cntvoff_vcpu one = { vm, pid, id };
 
 	for (size_t i = 0; i < l->n_vcpus; i++)
 		if (l->vcpus[i].vm == vm && l->vcpus[i].id == id) {
 			l->vcpus[i].pid = pid;
 			return 0;
 		}
-	v = array_grow(l->vcpus, l->n_vcpus, sizeof(*v));
-	if (!v)
-		return -ENOMEM;
-	l->vcpus = v;
-	v[l->n_vcpus++] = (struct cntvoff_vcpu){ vm, pid, id };
-	return 0;
+	return array_push(&l->vcpus, &l->n_vcpus, &one, sizeof(one));
 }
 
 void cntvoff_log_release(struct cntvoff_log *l)

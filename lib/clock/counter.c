@@ -4,6 +4,8 @@
 
 #include <errno.h>
 
+#include "util/array.h"
+
 #if defined(__aarch64__)
 
 bool counter_there(void)
@@ -78,4 +80,21 @@ int counter_shoot(struct clock_marks *marks, struct counter_shot *out)
 					      (uint64_t)clock };
 	}
 	return out->slack == UINT64_MAX ? -ENODATA : 0;
+}
+
+int counter_log_shot(struct counter_log *l, const struct counter_shot *s)
+{
+	return array_push(&l->shots, &l->n_shots, s, sizeof(*s));
+}
+
+int counter_log_ping(struct counter_log *l, const struct counter_ping *p)
+{
+	return array_push(&l->pings, &l->n_pings, p, sizeof(*p));
+}
+
+void counter_log_release(struct counter_log *l)
+{
+	free(l->shots);
+	free(l->pings);
+	*l = (struct counter_log){ 0 };
 }

@@ -3,7 +3,7 @@
 #define HYPTRACE_CLOCK_SAMPLER_H
 
 #include "clock/cntvoff-log.h"
-#include "clock/counter-log.h"
+#include "clock/counter.h"
 #include "tracefs/undo.h"
 
 /*

@@ -41,33 +41,16 @@ static size_t vmm_vcpus(const struct session_guest *g, struct offset_vcpu *out, 
 	return n;
 }
 
-/*
- * For the host's file: whose vCPUs its threads are. What the trace showed goes
- * before what the VMM said. Readers index the list by CPU: none is left out, 0 is
- * for those without a thread.
- */
-static int note_guest_option(struct session_guest *g, const struct offset_vcpu *known, size_t n_known,
-			     struct spool *host)
+/* For the host's file: whose vCPUs its threads are. What the trace showed goes before what the VMM said. */
+static int note_guest_option(struct session_guest *g, struct spool *host)
 {
-	unsigned int n = peer_source(g->peer)->n_cpus;
-	struct offset_guest guest = { .name = g->spec.name, .trace_id = peer_trace_id(g->peer), .n = n };
+	struct offset_vcpu known[VCPUS_MAX];
 	struct buf body = { 0 };
-	int ret;
+	int ret = sync_guest_option(&g->clock, known, vmm_vcpus(g, known, VCPUS_MAX),
+				    peer_source(g->peer)->n_cpus, g->spec.name, peer_trace_id(g->peer), &body);
 
-	guest.vcpus = calloc(n, sizeof(*guest.vcpus));
-	if (!guest.vcpus)
-		return -ENOMEM;
-	for (unsigned int i = 0; i < n; i++)
-		guest.vcpus[i].cpu = i;
-	for (size_t i = 0; i < n_known; i++)
-		if (known[i].cpu < n)
-			guest.vcpus[known[i].cpu].pid = known[i].pid;
-	for (size_t i = 0; i < g->clock.n_vcpus; i++)
-		if (g->clock.vcpus[i].cpu < n && g->clock.vcpus[i].pid)
-			guest.vcpus[g->clock.vcpus[i].cpu].pid = (uint32_t)g->clock.vcpus[i].pid;
-	offset_guest_encode(&guest, &body);
-	free(guest.vcpus);
-	ret = put_option(host, DAT_GUEST, &body);
+	if (!ret)
+		ret = put_option(host, DAT_GUEST, &body);
 	buf_release(&body);
 	return ret;
 }
@@ -129,18 +112,13 @@ struct guest_clock {
 static int add_vcpus(struct sync_result *r, const struct sync_input *in)
 {
 	for (size_t i = 0; i < in->n_cpus; i++) {
-		struct sync_vcpu *v;
-		bool there = false;
+		const struct sync_vcpu one = { .cpu = in->cpus[i].cpu, .pid = in->pids[i] };
+		bool there = !one.pid;
 
 		for (size_t k = 0; k < r->n_vcpus && !there; k++)
-			there = r->vcpus[k].cpu == in->cpus[i].cpu;
-		if (there || !in->pids[i])
-			continue;
-		v = array_grow(r->vcpus, r->n_vcpus, sizeof(*v));
-		if (!v)
+			there = r->vcpus[k].cpu == one.cpu;
+		if (!there && array_push(&r->vcpus, &r->n_vcpus, &one, sizeof(one)))
 			return -ENOMEM;
-		r->vcpus = v;
-		v[r->n_vcpus++] = (struct sync_vcpu){ .cpu = in->cpus[i].cpu, .pid = in->pids[i] };
 	}
 	return 0;
 }
@@ -330,14 +308,12 @@ static void align_guest(void *ctx, size_t i)
 /* The options of both files. */
 static int note_clock(struct session_guests *all, struct session_guest *g, struct spool *host)
 {
-	struct offset_vcpu vcpus[VCPUS_MAX];
-
 	if (!g->clock_error)
 		g->clock_error = note_shift(all, g);
 	if (g->clock_error && all->tsync != TSYNC_NONE)
 		log_warn(all->log, "guest %s: its clock could not be tied to the host's: %s", g->spec.name,
 			 g->clock_error == -ENODATA ? g->clock_why : errno_text(g->clock_error));
-	return host ? note_guest_option(g, vcpus, vmm_vcpus(g, vcpus, VCPUS_MAX), host) : 0;
+	return host ? note_guest_option(g, host) : 0;
 }
 
 /* One pass over the host's pages, for all guests. */

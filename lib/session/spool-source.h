@@ -2,7 +2,7 @@
 #ifndef HYPTRACE_SPOOL_SOURCE_H
 #define HYPTRACE_SPOOL_SOURCE_H
 
-#include "record/spool.h"
+#include "record/spool-formats.h"
 #include "sync/evidence-source.h"
 
 /*
@@ -11,7 +11,8 @@
  */
 struct spool_source {
 	struct sync_source source;
-	void *priv;
+	struct spool_formats formats;
+	struct buf cmdlines;
 };
 /* The spool must outlive it. 0, -ENOMEM, or an error of reading it; close it in any case. */
 int spool_source_open(struct spool_source *s, const struct spool *spool);

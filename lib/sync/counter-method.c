@@ -71,17 +71,6 @@ static int32_t vm_of_pings(const struct counter_log *guest, const struct cntvoff
 	return found;
 }
 
-int counter_method_add_epoch(struct counter_method *j, const struct epoch *e)
-{
-	struct epoch *v = array_grow(j->epochs, j->n, sizeof(*v));
-
-	if (!v)
-		return -ENOMEM;
-	j->epochs = v;
-	v[j->n++] = *e;
-	return 0;
-}
-
 /*
  * While a VM is stopped its counter stands still, and no vCPU runs before the
  * first load with the new offset: what the guest's counter shows then parts the
@@ -89,7 +78,6 @@ int counter_method_add_epoch(struct counter_method *j, const struct epoch *e)
  */
 static int epochs_of_vm(struct counter_method *j, const struct cntvoff_log *cntvoff, int32_t vm)
 {
-
 	for (size_t i = 0; i < cntvoff->n_spans; i++) {
 		const struct cntvoff_span *s = &cntvoff->spans[i];
 		struct epoch e = { .cntvoff = s->cntvoff };
@@ -103,7 +91,7 @@ static int epochs_of_vm(struct counter_method *j, const struct cntvoff_log *cntv
 		}
 		if (j->n && (e.start <= j->epochs[j->n - 1].start || e.from > e.start))
 			return -ENODATA; /* a guest whose counter was set back */
-		if (counter_method_add_epoch(j, &e))
+		if (array_push(&j->epochs, &j->n, &e, sizeof(e)))
 			return -ENOMEM;
 	}
 	return 0;
@@ -122,16 +110,11 @@ static enum sync_class class_of_epochs(const struct counter_method *j)
 static int take_vcpus(struct sync_result *out, const struct cntvoff_log *cntvoff, int32_t vm)
 {
 	for (size_t i = 0; i < cntvoff->n_vcpus; i++) {
-		const struct cntvoff_vcpu *one = &cntvoff->vcpus[i];
-		struct sync_vcpu *v;
+		const struct cntvoff_vcpu *seen = &cntvoff->vcpus[i];
+		const struct sync_vcpu one = { .cpu = seen->id, .pid = seen->pid };
 
-		if (one->vm != vm)
-			continue;
-		v = array_grow(out->vcpus, out->n_vcpus, sizeof(*v));
-		if (!v)
+		if (seen->vm == vm && array_push(&out->vcpus, &out->n_vcpus, &one, sizeof(one)))
 			return -ENOMEM;
-		out->vcpus = v;
-		v[out->n_vcpus++] = (struct sync_vcpu){ .cpu = one->id, .pid = one->pid };
 	}
 	return 0;
 }
@@ -152,7 +135,7 @@ static int epochs_by_cntvoff(struct counter_method *j, const struct counter_log 
 		return -ENODATA;
 	}
 	if (!vm)
-		return counter_method_add_epoch(j, &(struct epoch){ 0 });
+		return array_push(&j->epochs, &j->n, &(struct epoch){ 0 }, sizeof(struct epoch));
 	ret = epochs_of_vm(j, cntvoff, vm);
 	if (ret == -ENODATA)
 		*why = "its counter was set back";
@@ -208,7 +191,7 @@ static int add_range_epoch(struct counter_method *j, const struct counter_log *g
 		e.from = j->epochs[j->n - 1].end;
 		e.start = guest->pings[r->from].first;
 	}
-	return counter_method_add_epoch(j, &e);
+	return array_push(&j->epochs, &j->n, &e, sizeof(e));
 }
 
 /*

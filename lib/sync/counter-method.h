@@ -3,7 +3,7 @@
 #define HYPTRACE_COUNTER_METHOD_H
 
 #include "clock/cntvoff-log.h"
-#include "clock/counter-log.h"
+#include "clock/counter.h"
 #include "sync/evidence.h"
 
 /*

@@ -413,20 +413,6 @@ static int put_bands(const struct fit *f, struct sync_result *r)
 	return 0;
 }
 
-static int put_cut(struct sync_result *r)
-{
-	size_t *v;
-
-	if (!r->n_knots)
-		return 0;
-	v = array_grow(r->cuts, r->n_cuts, sizeof(*v));
-	if (!v)
-		return -ENOMEM;
-	r->cuts = v;
-	v[r->n_cuts++] = r->n_knots;
-	return 0;
-}
-
 int drift_fit(struct problem *p, const struct piece *piece, struct sync_result *out)
 {
 	struct fit f;
@@ -444,7 +430,8 @@ int drift_fit(struct problem *p, const struct piece *piece, struct sync_result *
 	ret = mark_doubtful(&f);
 	if (ret)
 		goto out;
-	ret = put_cut(out);
+	if (first)
+		ret = array_push(&out->cuts, &out->n_cuts, &first, sizeof(first));
 	if (ret)
 		goto out;
 	ret = put_knots(&f, out);

@@ -11,17 +11,6 @@ struct guest_walk {
 	struct sync_cpu *cpu;
 };
 
-static int add_time(struct sync_cpu *c, uint64_t time)
-{
-	uint64_t *v = array_grow(c->times, c->n, sizeof(*v));
-
-	if (!v)
-		return -ENOMEM;
-	c->times = v;
-	v[c->n++] = time;
-	return 0;
-}
-
 /* What was lost does not matter: no conclusion is drawn from an event that is missing. */
 static int take_guest_page(void *to, unsigned int number, const void *data, size_t len)
 {
@@ -33,21 +22,16 @@ static int take_guest_page(void *to, unsigned int number, const void *data, size
 	if (page_reader_init(&r, walk->layout, data, len))
 		return 0;
 	while (page_next(&r, &ev) == 1)
-		if (add_time(walk->cpu, ev.ts))
+		if (array_push(&walk->cpu->times, &walk->cpu->n, &ev.ts, sizeof(ev.ts)))
 			return -ENOMEM;
 	return 0;
 }
 
 static void finish_cpu(struct sync_guest *g, struct sync_cpu *c)
 {
-	bool sorted = true;
-
-	for (size_t i = 1; i < c->n && sorted; i++)
-		sorted = c->times[i - 1] <= c->times[i];
-	if (!sorted)
-		qsort(c->times, c->n, sizeof(*c->times), compare_u64);
 	if (!c->n)
 		return;
+	array_sort(c->times, c->n, sizeof(*c->times), compare_u64);
 	if (!g->last || c->times[0] < g->first)
 		g->first = c->times[0];
 	if (c->times[c->n - 1] > g->last)
@@ -70,7 +54,7 @@ int sync_guest_read(struct sync_guest *g, const struct sync_source *s)
 		int ret;
 
 		g->cpus[i].cpu = i;
-		ret = b->walk(b->ctx, i, take_guest_page, &walk);
+		ret = s->walk(s, 0, i, take_guest_page, &walk);
 		if (ret) {
 			sync_guest_release(g);
 			return ret;

@@ -12,29 +12,27 @@ struct reader;
 /* Takes a page of CPU `number`; what it returns, if not 0, ends the walk. */
 typedef int (*sync_page_fn)(void *to, unsigned int number, const void *data, size_t len);
 
-/* One buffer whose pages can be walked, whatever holds them. */
 struct sync_buffer {
 	struct page_layout layout; /* with this buffer's page size */
 	unsigned int n_cpus;
-	/* Calls `page` for each page at index cpu of the buffer, in order. */
-	int (*walk)(void *ctx, unsigned int cpu, sync_page_fn page, void *to);
-	void *ctx;
 };
 
 struct sync_source {
 	struct sync_buffer *buffers;
 	size_t n_buffers;
-	const struct dat_text *formats; /* of all events */
+	/* Calls `page` for each page of a buffer and CPU (indices), in order. */
+	int (*walk)(const struct sync_source *s, size_t buffer, unsigned int cpu, sync_page_fn page, void *to);
+	const void *from;	  /* what holds the pages: walk's */
+	struct dat_text *formats; /* of all events */
 	size_t n_formats;
 	const char *cmdlines; /* "PID NAME" lines, or NULL: vCPU threads are recognised by name */
 	size_t cmdlines_len;
 	bool steady; /* NTP leaves its clock alone, and host and guest read the same counter */
-	void *own;   /* sync_source_reader's; NULL in one that the caller fills */
 };
 
 /* Makes one of a trace.dat. The reader must outlive it. 0 or -ENOMEM. */
 int sync_source_reader(struct sync_source *s, const struct reader *r);
-/* Frees what sync_source_reader made, nothing of one that the caller fills. */
+/* Frees what sync_source_reader made. */
 void sync_source_release(struct sync_source *s);
 
 #endif

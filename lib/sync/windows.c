@@ -11,13 +11,7 @@
 
 int sync_windows_add(struct sync_windows *w, const struct sync_window *one)
 {
-	struct sync_window *v = array_grow(w->v, w->n, sizeof(*v));
-
-	if (!v)
-		return -ENOMEM;
-	w->v = v;
-	v[w->n++] = *one;
-	return 0;
+	return array_push(&w->v, &w->n, one, sizeof(*one));
 }
 
 static int compare_points(const void *a, const void *b)
@@ -91,12 +85,8 @@ static int compare_spans(const void *a, const void *b)
 static size_t join_spans(struct span *v, size_t n)
 {
 	size_t kept = 0;
-	bool sorted = true;
 
-	for (size_t i = 1; i < n && sorted; i++)
-		sorted = v[i - 1].a <= v[i].a;
-	if (!sorted)
-		qsort(v, n, sizeof(*v), compare_spans);
+	array_sort(v, n, sizeof(*v), compare_spans);
 	for (size_t i = 0; i < n; i++) {
 		if (!kept || v[i].a > v[kept - 1].b) {
 			v[kept++] = v[i];
@@ -148,17 +138,13 @@ static int list_threads(struct problem *p)
 	int32_t last = 0;
 
 	for (size_t i = 0; i < in->n_windows; i++) {
-		int32_t pid = in->windows[i].pid;
-		struct thread *v;
+		const struct thread one = { .pid = in->windows[i].pid };
 
-		if (!pid || pid == last || windows_thread(p, pid))
+		if (!one.pid || one.pid == last || windows_thread(p, one.pid))
 			continue;
-		last = pid;
-		v = array_grow(p->threads, p->n_threads, sizeof(*v));
-		if (!v)
+		last = one.pid;
+		if (array_push(&p->threads, &p->n_threads, &one, sizeof(one)))
 			return -ENOMEM;
-		p->threads = v;
-		p->threads[p->n_threads++] = (struct thread){ .pid = pid };
 		qsort(p->threads, p->n_threads, sizeof(*p->threads), compare_threads);
 	}
 	return 0;

@@ -35,10 +35,9 @@ static int keep_page(void *ctx, const void *page, size_t size)
 	return 0;
 }
 
-static int walk(void *ctx, unsigned int cpu,
-		int (*page)(void *to, unsigned int number, const void *data, size_t len), void *to)
+static int walk(const struct sync_source *s, size_t buffer, unsigned int cpu, sync_page_fn page, void *to)
 {
-	struct pages *p = ctx;
+	struct pages *const *both = s->from, *p = both[buffer];
 	int ret = 0;
 
 	for (unsigned int i = 0; i < p->n && !ret; i++)
@@ -89,11 +88,13 @@ static void fill(struct pages *host, struct pages *hyp, uint64_t from, uint64_t 
 static struct sync_host read_host(struct pages *host, struct pages *hyp)
 {
 	static const char *const names[] = { "kvm_entry", "kvm_exit", "hyp_enter", "hyp_exit" };
-	struct sync_buffer buffers[] = { { page_layout_default, 1, walk, host },
-					 { page_layout_default, 1, walk, hyp } };
+	struct sync_buffer buffers[] = { { page_layout_default, 1 }, { page_layout_default, 1 } };
+	struct pages *const both[] = { host, hyp };
 	struct dat_text texts[4];
 	struct buf files[4] = { 0 };
-	struct sync_source s = { .buffers = buffers, .n_buffers = 2, .formats = texts, .n_formats = 4 };
+	struct sync_source s = {
+		.buffers = buffers, .n_buffers = 2, .walk = walk, .from = both, .formats = texts, .n_formats = 4
+	};
 	struct sync_host h;
 
 	for (int i = 0; i < 4; i++) {
