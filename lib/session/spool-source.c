@@ -59,16 +59,12 @@ int spool_source_open(struct spool_source *s, const struct spool *spool)
 	ret = spool_formats_load(&s->formats, spool);
 	if (!ret)
 		ret = list_spool_buffers(&s->source, spool);
-	if (!ret && spool_get_text(spool, "saved_cmdlines", &s->cmdlines) == -ENOMEM)
-		ret = -ENOMEM;
 	if (ret) {
 		spool_source_close(s);
 		return ret;
 	}
 	s->source.formats = s->formats.texts;
 	s->source.n_formats = s->formats.n_texts;
-	s->source.cmdlines = s->cmdlines.len ? buf_str(&s->cmdlines) : NULL;
-	s->source.cmdlines_len = s->cmdlines.len;
 	return 0;
 }
 
@@ -76,6 +72,5 @@ void spool_source_close(struct spool_source *s)
 {
 	free(s->source.buffers);
 	spool_formats_release(&s->formats);
-	buf_release(&s->cmdlines);
 	*s = (struct spool_source){ 0 };
 }

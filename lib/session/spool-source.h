@@ -12,7 +12,6 @@
 struct spool_source {
 	struct sync_source source;
 	struct spool_formats formats;
-	struct buf cmdlines;
 };
 /* The spool must outlive it. 0, -ENOMEM, or an error of reading it; close it in any case. */
 int spool_source_open(struct spool_source *s, const struct spool *spool);

@@ -118,7 +118,6 @@ static void take_map(struct sync_result *out, struct sync_result *r)
 	}
 	out->events += r->events;
 	out->outside += r->outside;
-	out->unsure += r->unsure;
 	out->map_changed = out->map_changed || r->map_changed;
 }
 
@@ -181,9 +180,8 @@ static bool event_fits(const struct part_job *job, const struct thread *t, const
 		       uint64_t counter)
 {
 	uint64_t slack = (uint64_t)((double)e->slack * job->j->host.ns) + job->off + 1;
-	bool unknown;
 
-	return thread_distance(t, curve_clock(&job->j->host, counter + e->cntvoff), &unknown) <= slack;
+	return thread_distance(t, curve_clock(&job->j->host, counter + e->cntvoff)) <= slack;
 }
 
 static void narrow_by(const struct part_job *job, const struct thread *t, const struct sync_cpu *c,

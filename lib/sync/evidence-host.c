@@ -377,36 +377,6 @@ static void check_hyp(struct sync_host *h, uint64_t step, const struct log *log)
 		drop_hyp(h, log);
 }
 
-/* ---- names ---------------------------------------------------------------------------------- */
-
-/* "CPU 3/KVM" of QEMU, "crosvm_vcpu3". */
-static bool vcpu_name(const char *line, size_t len, struct offset_vcpu *v)
-{
-	char text[64], slash = 0;
-
-	if (len >= sizeof(text))
-		return false;
-	memcpy(text, line, len);
-	text[len] = '\0';
-	return (sscanf(text, "%u CPU %u%c", &v->pid, &v->cpu, &slash) == 3 && slash == '/') ||
-	       sscanf(text, "%u crosvm_vcpu%u", &v->pid, &v->cpu) == 2;
-}
-
-static int read_names(struct sync_host *h, const struct sync_source *s)
-{
-	struct cursor c = cursor_at(s->cmdlines, s->cmdlines ? s->cmdlines_len : 0);
-	const char *line;
-	size_t len;
-
-	while (cursor_line(&c, &line, &len)) {
-		struct offset_vcpu one;
-
-		if (vcpu_name(line, len, &one) && array_push(&h->names, &h->n_names, &one, sizeof(one)))
-			return -ENOMEM;
-	}
-	return 0;
-}
-
 static int read_buffers(struct sync_host *h, struct points *p, const struct sync_source *s)
 {
 	bool have[2] = { false, false };
@@ -431,9 +401,7 @@ int sync_host_read(struct sync_host *h, const struct sync_source *s, const struc
 	int ret;
 
 	*h = (struct sync_host){ .steady = s->steady };
-	ret = read_names(h, s);
-	if (!ret)
-		ret = read_buffers(h, &p, s);
+	ret = read_buffers(h, &p, s);
 	free(p.v);
 	free(p.gaps);
 	if (ret)
@@ -446,6 +414,5 @@ int sync_host_read(struct sync_host *h, const struct sync_source *s, const struc
 void sync_host_release(struct sync_host *h)
 {
 	free(h->windows.v);
-	free(h->names);
 	*h = (struct sync_host){ 0 };
 }

@@ -71,8 +71,6 @@ int sync_source_reader(struct sync_source *s, const struct reader *r)
 	}
 	s->n_buffers = info->n_buffers;
 	s->steady = is_steady(r);
-	s->cmdlines = info->cmdlines.data;
-	s->cmdlines_len = info->cmdlines.len;
 	return 0;
 }
 

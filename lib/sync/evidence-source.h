@@ -25,8 +25,6 @@ struct sync_source {
 	const void *from;	  /* what holds the pages: walk's */
 	struct dat_text *formats; /* of all events */
 	size_t n_formats;
-	const char *cmdlines; /* "PID NAME" lines, or NULL: vCPU threads are recognised by name */
-	size_t cmdlines_len;
 	bool steady; /* NTP leaves its clock alone, and host and guest read the same counter */
 };
 

@@ -5,29 +5,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static bool has_windows(const struct sync_host *h, uint32_t pid)
-{
-	for (size_t i = 0; i < h->windows.n; i++)
-		if (h->windows.v[i].pid == (int32_t)pid)
-			return true;
-	return false;
-}
-
-/* The one thread of that number; 0 when there are several guests' or none. */
-static int32_t pid_by_name(const struct sync_host *h, unsigned int cpu)
-{
-	int32_t pid = 0;
-
-	for (size_t i = 0; i < h->n_names; i++) {
-		if (h->names[i].cpu != cpu || !has_windows(h, h->names[i].pid))
-			continue;
-		if (pid)
-			return 0;
-		pid = (int32_t)h->names[i].pid;
-	}
-	return pid;
-}
-
 static int32_t pid_by_map(const struct offset_vcpu *v, size_t n, unsigned int cpu)
 {
 	for (size_t i = 0; i < n; i++)
@@ -42,11 +19,8 @@ int sync_input_make(struct sync_input *in, const struct sync_host *h, const stru
 	*pids = calloc(g->n_cpus + 1, sizeof(**pids));
 	if (!*pids)
 		return -ENOMEM;
-	for (size_t i = 0; i < g->n_cpus; i++) {
+	for (size_t i = 0; i < g->n_cpus; i++)
 		(*pids)[i] = pid_by_map(vcpus, n_vcpus, g->cpus[i].cpu);
-		if (!(*pids)[i])
-			(*pids)[i] = pid_by_name(h, g->cpus[i].cpu);
-	}
 	*in = (struct sync_input){ .cpus = g->cpus,
 				   .n_cpus = g->n_cpus,
 				   .windows = h->windows.v,

@@ -17,8 +17,6 @@ struct sync_host {
 	uint64_t hyp_checked;	   /* hyp windows that could be checked */
 	uint64_t hyp_worst;	   /* how far one lies outside of kvm's, ns */
 	uint64_t hyp_stray;	   /* of them further than the clock's error: 1 us */
-	struct offset_vcpu *names; /* vCPU threads by their names: "CPU 0/KVM" */
-	size_t n_names;
 	bool steady; /* as struct sync_source's */
 };
 /* One pass over all pages. 0, -ENOMEM, or what a walk returned: then *h is empty. */
@@ -38,7 +36,7 @@ void sync_guest_release(struct sync_guest *g);
 
 /*
  * Input of both, which it borrows. *pids (n_cpus long, to be freed by the caller also
- * on error) is the vCPU map: the given one's, else by name. 0 or -ENOMEM.
+ * on error) is the vCPU map: the given one, 0 where it has none. 0 or -ENOMEM.
  */
 int sync_input_make(struct sync_input *in, const struct sync_host *h, const struct sync_guest *g,
 		    const struct offset_vcpu *vcpus, size_t n_vcpus, int32_t **pids);

@@ -111,7 +111,6 @@ static uint32_t outside_of(const struct problem *p, const struct sync_result *r,
 	const struct sync_cpu *c = &p->in->cpus[cpu];
 	size_t step = c->n / CHECK_EVENTS + 1;
 	uint32_t out = 0;
-	bool unknown;
 
 	*n = 0;
 	for (size_t i = 0; i < c->n; i += step) {
@@ -121,7 +120,7 @@ static uint32_t outside_of(const struct problem *p, const struct sync_result *r,
 		if (bound == UINT64_MAX || at < p->host0 || at > p->host1)
 			continue;
 		++*n;
-		out += thread_distance(&p->threads[thread], at, &unknown) > bound / 4;
+		out += thread_distance(&p->threads[thread], at) > bound / 4;
 	}
 	return out;
 }

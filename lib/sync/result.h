@@ -52,7 +52,6 @@ struct sync_result {
 	size_t n_bands;
 	uint64_t events;  /* that could be checked */
 	uint64_t outside; /* of them, in no window with this offset */
-	uint64_t unsure;  /* of them, in unknown windows */
 	bool map_changed; /* the given vCPU map was wrong */
 };
 
