@@ -98,14 +98,10 @@ struct aligning {
 /* One guest's clock. */
 struct guest_clock {
 	const struct session_guests *all;
-	const struct session_guest *g;
-	const struct sync_host *host; /* NULL: no windows, or not wanted */
-	struct sync_guest events;     /* with a host */
+	struct session_guest *g;
+	struct sync_evidence e; /* host: NULL: no windows, or not wanted */
 	bool hyp;
 	const struct counter_log *host_counter, *counter; /* NULL: not to be had */
-	const char **why;
-	struct offset_vcpu vcpus[VCPUS_MAX];
-	size_t n_vcpus;
 };
 
 /* Threads that the probe did not see. */
@@ -126,7 +122,7 @@ static int add_vcpus(struct sync_result *r, const struct sync_input *in)
 /* What the events say of an offset that does not come from them. */
 static int check_by_events(const struct guest_clock *c, struct sync_result *r)
 {
-	const struct sync_guest *g = &c->events;
+	const struct sync_guest *g = c->e.guest;
 	struct offset_shift shift = { 0 };
 	struct sync_check found = { 0 };
 	struct sync_input in;
@@ -134,9 +130,9 @@ static int check_by_events(const struct guest_clock *c, struct sync_result *r)
 	int ret;
 
 	r->events = r->outside = 0;
-	if (!c->host || !c->host->windows.n || !g->n_cpus)
+	if (!c->e.host || !c->e.host->windows.n || !g->n_cpus)
 		return 0;
-	ret = sync_input_make(&in, c->host, g, c->vcpus, c->n_vcpus, &pids);
+	ret = sync_input_make(&in, &c->e, &pids);
 	if (ret)
 		goto out;
 	ret = add_vcpus(r, &in);
@@ -157,15 +153,14 @@ out:
 /* The counter method. */
 static int by_counter(const struct guest_clock *c, struct sync_result *out)
 {
-	const struct counter_threads threads = { c->vcpus, c->n_vcpus };
 	int ret;
 
-	*c->why = !c->host_counter ? "this machine's counter cannot be read"
+	c->g->clock_why = !c->host_counter ? "this machine's counter cannot be read"
 				   : "its agent does not tell its counter";
 	if (!c->host_counter || !c->counter)
 		return -ENODATA;
-	ret = counter_solve(c->host_counter, c->counter, clock_sampler_cntvoff(c->all->clocks), &threads, out,
-			    c->why);
+	ret = counter_solve(c->host_counter, c->counter, clock_sampler_cntvoff(c->all->clocks), c->e.vcpus,
+			    c->e.n_vcpus, out, &c->g->clock_why);
 	if (ret)
 		return ret;
 	ret = check_by_events(c, out);
@@ -173,7 +168,7 @@ static int by_counter(const struct guest_clock *c, struct sync_result *out)
 		log_warn(c->all->log,
 			 "guest %s: by the counters %llu of %llu events are where it did not run",
 			 c->g->spec.name, (unsigned long long)out->outside, (unsigned long long)out->events);
-		*c->why = "the counters contradict the events";
+		c->g->clock_why = "the counters contradict the events";
 		ret = -ENODATA;
 	}
 	if (ret)
@@ -183,30 +178,29 @@ static int by_counter(const struct guest_clock *c, struct sync_result *out)
 
 static int by_ping(const struct guest_clock *c, struct sync_result *out)
 {
-	*c->why = "its agent does not tell its counter";
+	c->g->clock_why = "its agent does not tell its counter";
 	if (!c->host_counter || !c->counter)
 		return -ENODATA;
-	return counter_solve_pings(c->host_counter, c->counter, out, c->why);
+	return counter_solve_pings(c->host_counter, c->counter, out, &c->g->clock_why);
 }
 
 /* With the counters' help where they can be had. prior: may be NULL. */
 static int by_windows(const struct guest_clock *c, const struct sync_prior *prior, struct sync_result *out)
 {
-	const struct counter_events e = { c->host, &c->events, c->vcpus, c->n_vcpus };
 	int ret;
 
-	*c->why = "record -e kvm (or -B hyp) with it";
+	c->g->clock_why = "record -e kvm (or -B hyp) with it";
 	if (c->all->tsync == TSYNC_HYP && !c->hyp)
-		*c->why = "the hypervisor was not recorded";
-	if (!c->host)
+		c->g->clock_why = "the hypervisor was not recorded";
+	if (!c->e.host)
 		return -ENODATA;
 	if (c->host_counter && c->counter) {
-		ret = counter_solve_windows(c->host_counter, c->counter, &e, out, c->all->log);
+		ret = counter_solve_windows(c->host_counter, c->counter, &c->e, out, c->all->log);
 		if (ret != -ENODATA)
 			return ret;
 		log_debug(c->all->log, "guest %s: the windows without the counters", c->g->spec.name);
 	}
-	return sync_solve_evidence(c->host, &c->events, c->vcpus, c->n_vcpus, prior, out, c->all->log);
+	return sync_solve_evidence(&c->e, prior, out, c->all->log);
 }
 
 /* A ping's offset in mid-recording, unless it jumped. */
@@ -228,7 +222,7 @@ static int by_best(const struct guest_clock *c, struct sync_result *out)
 
 	if (ret != -ENODATA)
 		return ret;
-	log_debug(c->all->log, "guest %s: not exactly: %s", c->g->spec.name, *c->why);
+	log_debug(c->all->log, "guest %s: not exactly: %s", c->g->spec.name, c->g->clock_why);
 	ret = by_ping(c, &ping);
 	if (ret && ret != -ENODATA)
 		return ret;
@@ -243,41 +237,29 @@ static int by_best(const struct guest_clock *c, struct sync_result *out)
 	return ret;
 }
 
-/* -ENODATA with *why: there is no offset. */
+/* -ENODATA, and clock_why says why: there is no offset. */
 static int solve_clock(const struct guest_clock *c, struct sync_result *out)
 {
-	int ret = -ENODATA;
+	enum tsync_method method = c->all->tsync;
+	int ret = method == TSYNC_NONE	    ? -ENODATA
+		  : method == TSYNC_AUTO    ? by_best(c, out)
+		  : method == TSYNC_COUNTER ? by_counter(c, out)
+		  : method == TSYNC_PING    ? by_ping(c, out)
+					    : by_windows(c, NULL, out);
 
-	switch (c->all->tsync) {
-	case TSYNC_AUTO:
-		ret = by_best(c, out);
-		break;
-	case TSYNC_COUNTER:
-		ret = by_counter(c, out);
-		break;
-	case TSYNC_PING:
-		ret = by_ping(c, out);
-		break;
-	case TSYNC_HYP:
-	case TSYNC_KVM:
-		ret = by_windows(c, NULL, out);
-		break;
-	case TSYNC_NONE:
-		break;
-	}
 	return ret ? ret : out->n_knots ? 0 : -ENODATA;
 }
 
 /* ---- all guests ------------------------------------------------------------------------- */
 
-static int read_guest_events(struct guest_clock *c)
+static int read_guest_events(const struct session_guest *g, struct sync_guest *events)
 {
 	struct spool_source s;
-	int ret = spool_source_open(&s, c->g->spool);
+	int ret = spool_source_open(&s, g->spool);
 
 	if (ret)
 		return ret;
-	ret = sync_guest_read(&c->events, &s.source);
+	ret = sync_guest_read(events, &s.source);
 	spool_source_close(&s);
 	return ret;
 }
@@ -287,22 +269,24 @@ static void align_guest(void *ctx, size_t i)
 	const struct aligning *t = ctx;
 	struct session_guest *g = &t->all->v[i];
 	const struct clock_sampler *clocks = t->all->clocks;
-	struct guest_clock c = {
-		.all = t->all, .g = g, .host = t->host, .hyp = t->hyp, .why = &g->clock_why
-	};
+	struct offset_vcpu vcpus[VCPUS_MAX];
+	struct sync_guest events = { 0 };
+	const struct guest_clock c = { .all = t->all,
+				       .g = g,
+				       .e = { t->host, &events, vcpus, vmm_vcpus(g, vcpus, VCPUS_MAX) },
+				       .hyp = t->hyp,
+				       .host_counter = clocks ? clock_sampler_host(clocks) : NULL,
+				       .counter = session_guest_takes_part(g) ? peer_counter(g->peer) : NULL };
 
 	if (!session_guest_takes_part(g))
 		return;
 	g->clock_why = "";
-	c.host_counter = clocks ? clock_sampler_host(clocks) : NULL;
-	c.counter = peer_counter(g->peer);
-	c.n_vcpus = vmm_vcpus(g, c.vcpus, VCPUS_MAX);
 	g->clock_error = t->error;
-	if (!g->clock_error && c.host)
-		g->clock_error = read_guest_events(&c);
+	if (!g->clock_error && t->host)
+		g->clock_error = read_guest_events(g, &events);
 	if (!g->clock_error)
 		g->clock_error = solve_clock(&c, &g->clock);
-	sync_guest_release(&c.events);
+	sync_guest_release(&events);
 }
 
 /* The options of both files. */

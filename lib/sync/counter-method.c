@@ -13,9 +13,10 @@
 
 /* ---- CNTVOFF ------------------------------------------------------------------------- */
 
-static bool ping_fits(const struct counter_ping *p, uint64_t cntvoff)
+/* Whether a CNTVOFF in [low, high] agrees with the guest's answer. */
+static bool ping_fits(const struct counter_ping *p, uint64_t low, uint64_t high)
 {
-	return (int64_t)(cntvoff - (p->sent - p->first)) >= 0 && (int64_t)(p->back - p->last - cntvoff) >= 0;
+	return (int64_t)(high - (p->sent - p->first)) >= 0 && (int64_t)(p->back - p->last - low) >= 0;
 }
 
 /* All answers of the guest agree with the VM's CNTVOFFs. */
@@ -26,7 +27,7 @@ static bool pings_fit_vm(const struct counter_log *guest, const struct cntvoff_l
 
 		for (size_t k = 0; k < cntvoff->n_spans && !fits; k++)
 			fits = cntvoff->spans[k].vm == vm &&
-			       ping_fits(&guest->pings[i], cntvoff->spans[k].cntvoff);
+			       ping_fits(&guest->pings[i], cntvoff->spans[k].cntvoff, cntvoff->spans[k].cntvoff);
 		if (!fits)
 			return false;
 	}
@@ -36,16 +37,16 @@ static bool pings_fit_vm(const struct counter_log *guest, const struct cntvoff_l
 static bool pings_fit_zero(const struct counter_log *guest)
 {
 	for (size_t i = 0; i < guest->n_pings; i++)
-		if (!ping_fits(&guest->pings[i], 0))
+		if (!ping_fits(&guest->pings[i], 0, 0))
 			return false;
 	return guest->n_pings > 0;
 }
 
-static bool vm_has(const struct cntvoff_log *cntvoff, int32_t vm, const struct counter_threads *t)
+static bool vm_has(const struct cntvoff_log *cntvoff, int32_t vm, const struct offset_vcpu *v, size_t n)
 {
 	for (size_t i = 0; i < cntvoff->n_vcpus; i++)
-		for (size_t k = 0; k < t->n && cntvoff->vcpus[i].vm == vm; k++)
-			if (t->v[k].pid && t->v[k].pid == (uint32_t)cntvoff->vcpus[i].pid)
+		for (size_t k = 0; k < n && cntvoff->vcpus[i].vm == vm; k++)
+			if (v[k].pid && v[k].pid == (uint32_t)cntvoff->vcpus[i].pid)
 				return true;
 	return false;
 }
@@ -55,7 +56,7 @@ static bool vm_has(const struct cntvoff_log *cntvoff, int32_t vm, const struct c
 
 /* Of VMs that were started together the one whose threads are the guest's. */
 static int32_t vm_of_pings(const struct counter_log *guest, const struct cntvoff_log *cntvoff,
-			   const struct counter_threads *t)
+			   const struct offset_vcpu *v, size_t n)
 {
 	int32_t found = VM_NONE;
 
@@ -64,7 +65,7 @@ static int32_t vm_of_pings(const struct counter_log *guest, const struct cntvoff
 
 		if (vm == found || !pings_fit_vm(guest, cntvoff, vm))
 			continue;
-		if (vm_has(cntvoff, vm, t))
+		if (vm_has(cntvoff, vm, v, n))
 			return vm;
 		found = found ? VM_SEVERAL : vm;
 	}
@@ -120,10 +121,10 @@ static int take_vcpus(struct sync_result *out, const struct cntvoff_log *cntvoff
 }
 
 static int epochs_by_cntvoff(struct counter_method *j, const struct counter_log *guest,
-			     const struct cntvoff_log *cntvoff, const struct counter_threads *threads,
+			     const struct cntvoff_log *cntvoff, const struct offset_vcpu *vcpus, size_t n,
 			     const char **why)
 {
-	int32_t vm = vm_of_pings(guest, cntvoff, threads);
+	int32_t vm = vm_of_pings(guest, cntvoff, vcpus, n);
 	int ret;
 
 	if (vm == VM_SEVERAL) {
@@ -148,11 +149,6 @@ struct range {
 	size_t from, to; /* pings, [from, to) */
 };
 
-static bool range_fits(const struct range *r, const struct counter_ping *p)
-{
-	return (int64_t)(r->high - (p->sent - p->first)) >= 0 && (int64_t)(p->back - p->last - r->low) >= 0;
-}
-
 static void range_narrow(struct range *r, const struct counter_ping *p)
 {
 	uint64_t a = p->sent - p->first, b = p->back - p->last;
@@ -176,7 +172,7 @@ static struct range next_range(const struct counter_log *guest, size_t from)
 {
 	struct range r = range_of(guest, from, from + 1);
 
-	while (r.to < guest->n_pings && range_fits(&r, &guest->pings[r.to]))
+	while (r.to < guest->n_pings && ping_fits(&guest->pings[r.to], r.low, r.high))
 		range_narrow(&r, &guest->pings[r.to++]);
 	return r;
 }
@@ -213,7 +209,7 @@ int counter_method_pings(struct counter_method *j, const struct counter_log *gue
 		next = (struct range){ .from = now.to };
 		if (now.to < guest->n_pings) {
 			next = next_range(guest, now.to);
-			while (now.to > now.from + 1 && range_fits(&next, &guest->pings[now.to - 1]))
+			while (now.to > now.from + 1 && ping_fits(&guest->pings[now.to - 1], next.low, next.high))
 				now.to--;
 			now = range_of(guest, now.from, now.to);
 		}
@@ -433,7 +429,7 @@ int counter_method_end(struct counter_method *j, int ret)
 }
 
 int counter_solve(const struct counter_log *host, const struct counter_log *guest,
-		  const struct cntvoff_log *cntvoff, const struct counter_threads *threads,
+		  const struct cntvoff_log *cntvoff, const struct offset_vcpu *vcpus, size_t n,
 		  struct sync_result *out, const char **why)
 {
 	struct counter_method j = { .out = out };
@@ -443,7 +439,7 @@ int counter_solve(const struct counter_log *host, const struct counter_log *gues
 	ret = counter_method_begin(&j, host, guest, why);
 	if (ret)
 		goto out;
-	ret = epochs_by_cntvoff(&j, guest, cntvoff, threads, why);
+	ret = epochs_by_cntvoff(&j, guest, cntvoff, vcpus, n, why);
 	if (!ret)
 		ret = counter_method_knots(&j, class_of_epochs(&j));
 out:

@@ -5,22 +5,18 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static int32_t pid_by_map(const struct offset_vcpu *v, size_t n, unsigned int cpu)
+int sync_input_make(struct sync_input *in, const struct sync_evidence *e, int32_t **pids)
 {
-	for (size_t i = 0; i < n; i++)
-		if (v[i].cpu == cpu && v[i].pid)
-			return (int32_t)v[i].pid;
-	return 0;
-}
+	const struct sync_host *h = e->host;
+	const struct sync_guest *g = e->guest;
 
-int sync_input_make(struct sync_input *in, const struct sync_host *h, const struct sync_guest *g,
-		    const struct offset_vcpu *vcpus, size_t n_vcpus, int32_t **pids)
-{
 	*pids = calloc(g->n_cpus + 1, sizeof(**pids));
 	if (!*pids)
 		return -ENOMEM;
 	for (size_t i = 0; i < g->n_cpus; i++)
-		(*pids)[i] = pid_by_map(vcpus, n_vcpus, g->cpus[i].cpu);
+		for (size_t k = 0; k < e->n_vcpus && !(*pids)[i]; k++)
+			if (e->vcpus[k].cpu == g->cpus[i].cpu)
+				(*pids)[i] = (int32_t)e->vcpus[k].pid;
 	*in = (struct sync_input){ .cpus = g->cpus,
 				   .n_cpus = g->n_cpus,
 				   .windows = h->windows.v,
@@ -32,18 +28,17 @@ int sync_input_make(struct sync_input *in, const struct sync_host *h, const stru
 	return 0;
 }
 
-int sync_solve_evidence(const struct sync_host *h, const struct sync_guest *g,
-			const struct offset_vcpu *vcpus, size_t n_vcpus, const struct sync_prior *prior,
-			struct sync_result *out, const struct log *log)
+int sync_solve_evidence(const struct sync_evidence *e, const struct sync_prior *prior, struct sync_result *out,
+			const struct log *log)
 {
 	struct sync_input in;
 	int32_t *pids;
 	int ret;
 
 	*out = (struct sync_result){ .method = "none" };
-	if (!g->n_cpus)
+	if (!e->guest->n_cpus)
 		return 0;
-	ret = sync_input_make(&in, h, g, vcpus, n_vcpus, &pids);
+	ret = sync_input_make(&in, e, &pids);
 	if (ret)
 		return ret;
 	if (prior)

@@ -34,19 +34,22 @@ struct sync_guest {
 int sync_guest_read(struct sync_guest *g, const struct sync_source *s);
 void sync_guest_release(struct sync_guest *g);
 
-/*
- * Input of both, which it borrows. *pids (n_cpus long, to be freed by the caller also
- * on error) is the vCPU map: the given one, 0 where it has none. 0 or -ENOMEM.
- */
-int sync_input_make(struct sync_input *in, const struct sync_host *h, const struct sync_guest *g,
-		    const struct offset_vcpu *vcpus, size_t n_vcpus, int32_t **pids);
+/* Both, and the guest's vCPU threads as far as they are known. */
+struct sync_evidence {
+	const struct sync_host *host;
+	const struct sync_guest *guest;
+	const struct offset_vcpu *vcpus;
+	size_t n_vcpus;
+};
 
 /*
- * The guest's offsets by its events and the host's windows. vcpus: the map as far as it
- * is given. prior: may be NULL. As sync_solve; a guest without CPUs has class none.
+ * Input of it, which it borrows. *pids (a thread for each CPU, 0: not known) is to be
+ * freed by the caller. 0 or -ENOMEM.
  */
-int sync_solve_evidence(const struct sync_host *h, const struct sync_guest *g,
-			const struct offset_vcpu *vcpus, size_t n_vcpus, const struct sync_prior *prior,
-			struct sync_result *out, const struct log *log);
+int sync_input_make(struct sync_input *in, const struct sync_evidence *e, int32_t **pids);
+
+/* prior: may be NULL. As sync_solve; a guest without CPUs has class none. */
+int sync_solve_evidence(const struct sync_evidence *e, const struct sync_prior *prior, struct sync_result *out,
+			const struct log *log);
 
 #endif

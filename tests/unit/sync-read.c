@@ -160,7 +160,7 @@ static void test_before(void **state)
 	for (uint64_t t = 105; t < 195; t += 5)
 		times[cpu.n++] = t * MS + 3 * MS / 2;
 	h = read_host(host, hyp);
-	assert_int_equal(sync_input_make(&in, &h, &g, &vcpu, 1, &pids), 0);
+	assert_int_equal(sync_input_make(&in, &(struct sync_evidence){ &h, &g, &vcpu, 1 }, &pids), 0);
 	assert_int_equal(offset_shift_fill(&shift, 0, 1, &none, 1), 0);
 	assert_int_equal(sync_check(&in, &map, &shift, &check), 0);
 	assert_int_equal(check.events, 18);
