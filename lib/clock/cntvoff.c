@@ -39,7 +39,68 @@ struct load {
 	unsigned int id;
 };
 
-/* ---- setting it up ------------------------------------------------------------------ */
+/* ---- the log: loads of vCPUs, merged into spans --------------------------------------- */
+
+/* The VM's span that holds or precedes the time; *last: nothing of it comes after. */
+static struct cntvoff_span *span_before(const struct cntvoff_log *l, int32_t vm, uint64_t time, bool *last)
+{
+	*last = true;
+	for (size_t i = l->n_spans; i--;) {
+		if (l->spans[i].vm != vm)
+			continue;
+		if (l->spans[i].first <= time)
+			return &l->spans[i];
+		*last = false;
+	}
+	return NULL;
+}
+
+int cntvoff_log_load(struct cntvoff_log *l, uint64_t time, int32_t vm, uint64_t cntvoff, bool lost)
+{
+	bool last;
+	struct cntvoff_span *before = span_before(l, vm, time, &last);
+	const struct cntvoff_span one = { .vm = vm,
+					  .cntvoff = cntvoff,
+					  .first = time,
+					  .last = time,
+					  .vague = before && (lost || before->lossy) };
+
+	if (before && before->cntvoff == cntvoff && time >= before->last) {
+		before->last = time;
+		before->lossy = false;
+	}
+	/* one that another CPU kept back is older than what is there */
+	if (!last || (before && before->cntvoff == cntvoff))
+		return 0;
+	return array_push(&l->spans, &l->n_spans, &one, sizeof(one));
+}
+
+void cntvoff_log_lost(struct cntvoff_log *l)
+{
+	for (size_t i = 0; i < l->n_spans; i++)
+		l->spans[i].lossy = true;
+}
+
+int cntvoff_log_vcpu(struct cntvoff_log *l, int32_t vm, int32_t pid, unsigned int id)
+{
+	const struct cntvoff_vcpu one = { vm, pid, id };
+
+	for (size_t i = 0; i < l->n_vcpus; i++)
+		if (l->vcpus[i].vm == vm && l->vcpus[i].id == id) {
+			l->vcpus[i].pid = pid;
+			return 0;
+		}
+	return array_push(&l->vcpus, &l->n_vcpus, &one, sizeof(one));
+}
+
+void cntvoff_log_release(struct cntvoff_log *l)
+{
+	free(l->spans);
+	free(l->vcpus);
+	*l = (struct cntvoff_log){ 0 };
+}
+
+/* ---- setting the probe up ------------------------------------------------------------------ */
 
 static int take_field(const struct event_format *f, const char *name, size_t size, struct event_field *out)
 {
@@ -218,8 +279,8 @@ static int compare_loads(const void *a, const void *b)
 
 static int log_load(struct cntvoff_log *log, const struct load *l, bool lost)
 {
-	return cntvoff_log_load(log, l->time, l->vm, l->cntvoff, lost) ?:
-	       cntvoff_log_vcpu(log, l->vm, l->pid, l->id);
+	return cntvoff_log_load(log, l->time, l->vm, l->cntvoff, lost)
+		       ?: cntvoff_log_vcpu(log, l->vm, l->pid, l->id);
 }
 
 /*

@@ -8,11 +8,6 @@
 
 #if defined(__aarch64__)
 
-bool counter_there(void)
-{
-	return true;
-}
-
 uint64_t counter_read(void)
 {
 	uint64_t n;
@@ -26,11 +21,6 @@ uint64_t counter_read(void)
 
 #include <x86intrin.h>
 
-bool counter_there(void)
-{
-	return true;
-}
-
 uint64_t counter_read(void)
 {
 	uint64_t n;
@@ -43,17 +33,17 @@ uint64_t counter_read(void)
 
 #else
 
-bool counter_there(void)
-{
-	return false;
-}
-
 uint64_t counter_read(void)
 {
 	return 0;
 }
 
 #endif
+
+bool counter_there(void)
+{
+	return counter_read() != 0;
+}
 
 int counter_shoot(struct clock_marks *marks, struct counter_shot *out)
 {

@@ -2,7 +2,7 @@
 #ifndef HYPTRACE_CLOCK_SAMPLER_H
 #define HYPTRACE_CLOCK_SAMPLER_H
 
-#include "clock/cntvoff-log.h"
+#include "clock/cntvoff.h"
 #include "clock/counter.h"
 #include "tracefs/undo.h"
 

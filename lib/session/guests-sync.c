@@ -46,8 +46,9 @@ static int note_guest_option(struct session_guest *g, struct spool *host)
 {
 	struct offset_vcpu known[VCPUS_MAX];
 	struct buf body = { 0 };
-	int ret = sync_guest_option(&g->clock, known, vmm_vcpus(g, known, VCPUS_MAX),
-				    peer_source(g->peer)->n_cpus, g->spec.name, peer_trace_id(g->peer), &body);
+	int ret =
+		sync_guest_option(&g->clock, known, vmm_vcpus(g, known, VCPUS_MAX),
+				  peer_source(g->peer)->n_cpus, g->spec.name, peer_trace_id(g->peer), &body);
 
 	if (!ret)
 		ret = put_option(host, DAT_GUEST, &body);
@@ -55,24 +56,15 @@ static int note_guest_option(struct session_guest *g, struct spool *host)
 	return ret;
 }
 
-static void log_bound(const struct session_guests *all, const struct session_guest *g,
-		      const struct sync_result *r)
-{
-	bool ticks = clock_in_ticks(peer_source(g->peer)->clock);
-	double median = (double)sync_median_bound(r);
-
-	log_info(all->log, "guest %s: clock offset known to +- %.*f %s (%s, %s; %llu of %llu events outside)",
-		 g->spec.name, ticks ? 0 : 1, ticks ? median : median / 1e3, ticks ? "ticks" : "us",
-		 sync_class_name(r->class), r->method, (unsigned long long)r->outside,
-		 (unsigned long long)r->events);
-}
-
 /* For the guest's file. A result without knots has no offset to write. */
 static int note_shift(const struct session_guests *all, const struct session_guest *g)
 {
+	const struct sync_result *r = &g->clock;
+	bool ticks = clock_in_ticks(peer_source(g->peer)->clock);
+	double median = (double)sync_median_bound(r);
 	struct offset_shift shift;
 	struct buf body = { 0 };
-	int ret = sync_time_shift(&g->clock, all->host_trace_id, peer_source(g->peer)->n_cpus, &shift);
+	int ret = sync_time_shift(r, all->host_trace_id, peer_source(g->peer)->n_cpus, &shift);
 
 	if (ret)
 		return ret == -ENODATA ? 0 : ret;
@@ -81,7 +73,11 @@ static int note_shift(const struct session_guests *all, const struct session_gue
 	ret = put_option(g->spool, DAT_TIME_SHIFT, &body);
 	buf_release(&body);
 	if (!ret)
-		log_bound(all, g, &g->clock);
+		log_info(all->log,
+			 "guest %s: clock offset known to +- %.*f %s (%s, %s; %llu of %llu events outside)",
+			 g->spec.name, ticks ? 0 : 1, ticks ? median : median / 1e3, ticks ? "ticks" : "us",
+			 sync_class_name(r->class), r->method, (unsigned long long)r->outside,
+			 (unsigned long long)r->events);
 	return ret;
 }
 
@@ -156,7 +152,7 @@ static int by_counter(const struct guest_clock *c, struct sync_result *out)
 	int ret;
 
 	c->g->clock_why = !c->host_counter ? "this machine's counter cannot be read"
-				   : "its agent does not tell its counter";
+					   : "its agent does not tell its counter";
 	if (!c->host_counter || !c->counter)
 		return -ENODATA;
 	ret = counter_solve(c->host_counter, c->counter, clock_sampler_cntvoff(c->all->clocks), c->e.vcpus,
@@ -276,7 +272,8 @@ static void align_guest(void *ctx, size_t i)
 				       .e = { t->host, &events, vcpus, vmm_vcpus(g, vcpus, VCPUS_MAX) },
 				       .hyp = t->hyp,
 				       .host_counter = clocks ? clock_sampler_host(clocks) : NULL,
-				       .counter = session_guest_takes_part(g) ? peer_counter(g->peer) : NULL };
+				       .counter =
+					       session_guest_takes_part(g) ? peer_counter(g->peer) : NULL };
 
 	if (!session_guest_takes_part(g))
 		return;

@@ -3,10 +3,10 @@
 #define HYPTRACE_SPOOL_SOURCE_H
 
 #include "record/spool-formats.h"
-#include "sync/evidence-source.h"
+#include "sync/evidence.h"
 
 /*
- * A recording's pages as a source of evidence (sync/evidence-source.h): once all is
+ * A recording's pages as a source of evidence (sync/evidence.h): once all is
  * drained, before the files are written.
  */
 struct spool_source {

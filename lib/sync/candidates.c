@@ -76,13 +76,6 @@ static int transform_init(struct transform *f, const struct problem *p, uint64_t
 	return 0;
 }
 
-static void transform_release(struct transform *f)
-{
-	free(f->root);
-	free(f->z);
-	free(f->sum);
-}
-
 /* Events into the real part. */
 static void add_events(struct transform *f, const struct sync_cpu *c)
 {
@@ -215,6 +208,8 @@ int find_candidates(struct problem *p, uint64_t t0, uint64_t t1, struct candidat
 	mask_prior(&f, p);
 	ret = take_peaks(&f, p, v, max);
 out:
-	transform_release(&f);
+	free(f.root);
+	free(f.z);
+	free(f.sum);
 	return ret;
 }

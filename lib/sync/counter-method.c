@@ -27,18 +27,11 @@ static bool pings_fit_vm(const struct counter_log *guest, const struct cntvoff_l
 
 		for (size_t k = 0; k < cntvoff->n_spans && !fits; k++)
 			fits = cntvoff->spans[k].vm == vm &&
-			       ping_fits(&guest->pings[i], cntvoff->spans[k].cntvoff, cntvoff->spans[k].cntvoff);
+			       ping_fits(&guest->pings[i], cntvoff->spans[k].cntvoff,
+					 cntvoff->spans[k].cntvoff);
 		if (!fits)
 			return false;
 	}
-	return guest->n_pings > 0;
-}
-
-static bool pings_fit_zero(const struct counter_log *guest)
-{
-	for (size_t i = 0; i < guest->n_pings; i++)
-		if (!ping_fits(&guest->pings[i], 0, 0))
-			return false;
 	return guest->n_pings > 0;
 }
 
@@ -124,6 +117,8 @@ static int epochs_by_cntvoff(struct counter_method *j, const struct counter_log 
 			     const struct cntvoff_log *cntvoff, const struct offset_vcpu *vcpus, size_t n,
 			     const char **why)
 {
+	struct cntvoff_span no_offset = { .cntvoff = 0 };
+	const struct cntvoff_log zero = { .spans = &no_offset, .n_spans = 1 };
 	int32_t vm = vm_of_pings(guest, cntvoff, vcpus, n);
 	int ret;
 
@@ -131,7 +126,7 @@ static int epochs_by_cntvoff(struct counter_method *j, const struct counter_log 
 		*why = "several VMs' CNTVOFFs fit its counter, and its vCPU threads are not known";
 		return -ENODATA;
 	}
-	if (!vm && !pings_fit_zero(guest)) {
+	if (!vm && !pings_fit_vm(guest, &zero, VM_NONE)) {
 		*why = cntvoff->n_spans ? "no VM's CNTVOFF fits its counter" : "its CNTVOFF is not known";
 		return -ENODATA;
 	}
@@ -209,7 +204,8 @@ int counter_method_pings(struct counter_method *j, const struct counter_log *gue
 		next = (struct range){ .from = now.to };
 		if (now.to < guest->n_pings) {
 			next = next_range(guest, now.to);
-			while (now.to > now.from + 1 && ping_fits(&guest->pings[now.to - 1], next.low, next.high))
+			while (now.to > now.from + 1 &&
+			       ping_fits(&guest->pings[now.to - 1], next.low, next.high))
 				now.to--;
 			now = range_of(guest, now.from, now.to);
 		}

@@ -2,7 +2,7 @@
 #ifndef HYPTRACE_COUNTER_METHOD_H
 #define HYPTRACE_COUNTER_METHOD_H
 
-#include "clock/cntvoff-log.h"
+#include "clock/cntvoff.h"
 #include "clock/counter.h"
 #include "sync/evidence.h"
 
@@ -14,9 +14,9 @@
 
 /*
  * The guest's offset. The VM is the one whose CNTVOFF fits the pings; where several
- * do, the one that has one of the n vCPU threads; where none does, an offset of 0 that fits them is taken: protected VMs have that, and no
- * other by chance. -ENODATA with *why: it cannot be had; -ENOMEM.
- * out->class is SYNC_HARD, or SYNC_SOFT where records of CNTVOFF were lost.
+ * do, the one that has one of the n vCPU threads; where none does, an offset of 0 that fits them is taken:
+ * protected VMs have that, and no other by chance. -ENODATA with *why: it cannot be had; -ENOMEM. out->class
+ * is SYNC_HARD, or SYNC_SOFT where records of CNTVOFF were lost.
  */
 int counter_solve(const struct counter_log *host, const struct counter_log *guest,
 		  const struct cntvoff_log *cntvoff, const struct offset_vcpu *vcpus, size_t n,
@@ -29,8 +29,7 @@ int counter_solve(const struct counter_log *host, const struct counter_log *gues
  * no ping shows that; sync_solve_evidence may still find something.
  */
 int counter_solve_windows(const struct counter_log *host, const struct counter_log *guest,
-			  const struct sync_evidence *events, struct sync_result *out,
-			  const struct log *log);
+			  const struct sync_evidence *events, struct sync_result *out, const struct log *log);
 
 /*
  * Without CNTVOFF: it does not change, so the pings alone bound it, all of them

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* A trace.dat as a source of evidence: its buffers' pages, its formats, its clock. */
-#include "sync/evidence-source.h"
+#include "sync/evidence.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -30,7 +30,6 @@ struct sync_knot {
 struct sync_vcpu {
 	unsigned int cpu;
 	int32_t pid; /* 0: not found */
-	uint64_t events, outside;
 };
 
 /* For plots: what the offset may be at a guest time. */

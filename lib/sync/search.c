@@ -161,15 +161,6 @@ static int look_again(struct search *s, int n, size_t reach)
 	return 0;
 }
 
-static int look_closely(struct search *s)
-{
-	int ret;
-
-	qsort(s->hits, (size_t)s->n, sizeof(*s->hits), compare_hits);
-	ret = look_again(s, SECOND, REACH_SECOND);
-	return ret ? ret : look_again(s, CLOSE, REACH_CLOSE);
-}
-
 static bool same_place(const struct hit *a, const struct hit *b)
 {
 	return a->low <= b->high && b->low <= a->high;
@@ -228,7 +219,11 @@ static int search_once(struct search *s, bool mapped)
 	ret = try_candidates(s, t0 + (t1 - t0) / 2);
 	if (ret)
 		return ret;
-	ret = look_closely(s);
+	qsort(s->hits, (size_t)s->n, sizeof(*s->hits), compare_hits);
+	ret = look_again(s, SECOND, REACH_SECOND);
+	if (ret)
+		return ret;
+	ret = look_again(s, CLOSE, REACH_CLOSE);
 	if (ret || !is_clear(s))
 		return ret;
 	copy_map(p, p->map, s->hits[0].map);

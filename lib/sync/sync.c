@@ -240,7 +240,7 @@ static void forget_knots(struct sync_result *r)
 }
 
 static void count_cpu(const struct problem *p, const struct sync_cpu *c, const struct thread *t,
-		      struct sync_vcpu *v, struct sync_result *r)
+		      struct sync_result *r)
 {
 	for (size_t k = 0; k < c->n; k++) {
 		uint64_t at = c->times[k] + (uint64_t)sync_offset(r, c->times[k]);
@@ -248,11 +248,9 @@ static void count_cpu(const struct problem *p, const struct sync_cpu *c, const s
 
 		if (at < p->host0 || at > p->host1 || bound == UINT64_MAX)
 			continue;
-		v->events++;
-		v->outside += thread_distance(t, at) > bound;
+		r->events++;
+		r->outside += thread_distance(t, at) > bound;
 	}
-	r->events += v->events;
-	r->outside += v->outside;
 }
 
 /* Of what is inside and outside with the result; without one the vCPUs are named alone. */
@@ -270,7 +268,7 @@ static int count_inside(struct problem *p, struct sync_result *r)
 
 		r->vcpus[i] = (struct sync_vcpu){ .cpu = p->in->cpus[i].cpu, .pid = t ? t->pid : 0 };
 		if (t)
-			count_cpu(p, &p->in->cpus[i], t, &r->vcpus[i], r);
+			count_cpu(p, &p->in->cpus[i], t, r);
 	}
 	return 0;
 }
@@ -391,7 +389,6 @@ static int solve_once(const struct sync_input *in, struct sync_result *out, cons
 		set_classes(out);
 		goto out;
 	}
-	forget_knots(out);
 	map_clear(&p);
 	ret = count_inside(&p, out);
 out:

@@ -79,7 +79,6 @@ static void add_late_ping(struct counter_log *l, const struct vm *v)
 	assert_int_equal(counter_log_ping(l, &p), 0);
 }
 
-
 struct world {
 	struct clock host, guest;
 	struct vm vm;
@@ -238,7 +237,7 @@ static void vms_started_together(void **state)
 			   .guest = { 77, { 0 } },
 			   .vm.cntvoff = { 900000000 } };
 	const struct offset_vcpu vcpus[] = { { 0, 0 }, { 1, 502 } };
-		struct sync_result r;
+	struct sync_result r;
 	const char *why;
 
 	run(&w, 1);

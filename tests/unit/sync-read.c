@@ -92,9 +92,12 @@ static struct sync_host read_host(struct pages *host, struct pages *hyp)
 	struct pages *const both[] = { host, hyp };
 	struct dat_text texts[4];
 	struct buf files[4] = { 0 };
-	struct sync_source s = {
-		.buffers = buffers, .n_buffers = 2, .walk = walk, .from = both, .formats = texts, .n_formats = 4
-	};
+	struct sync_source s = { .buffers = buffers,
+				 .n_buffers = 2,
+				 .walk = walk,
+				 .from = both,
+				 .formats = texts,
+				 .n_formats = 4 };
 	struct sync_host h;
 
 	for (int i = 0; i < 4; i++) {
@@ -145,7 +148,7 @@ static void test_before(void **state)
 	struct offset_vcpu vcpu = { 0, PID };
 	struct offset_knot none = { .offset = 0, .scaling = 1 };
 	struct offset_shift shift;
-	struct sync_vcpu known = { 0, PID, 0, 0 };
+	struct sync_vcpu known = { 0, PID };
 	struct sync_result map = { .vcpus = &known, .n_vcpus = 1 };
 	struct sync_check check;
 	struct sync_input in;
