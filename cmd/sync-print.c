@@ -99,12 +99,6 @@ void print_table(const struct sync_job *job, FILE *out)
 
 /* ---- JSON ------------------------------------------------------------------------------ */
 
-static void key_double(struct json *j, const char *key, double v)
-{
-	json_key(j, key);
-	json_double(j, v);
-}
-
 /* null: unbounded */
 static void key_bound(struct json *j, uint64_t v)
 {
@@ -177,8 +171,10 @@ static void json_guest(struct json *j, const struct offsets_guest *g)
 	else
 		json_null(j);
 	key_bound(j, middle_bound(g));
-	key_double(j, "drift_ppm", r->n_knots ? sync_drift_ppm(r) : NAN);
-	key_double(j, "coverage", r->n_knots ? sync_coverage(r) : NAN);
+	json_key(j, "drift_ppm");
+	json_double(j, r->n_knots ? sync_drift_ppm(r) : NAN);
+	json_key(j, "coverage");
+	json_double(j, r->n_knots ? sync_coverage(r) : NAN);
 	json_key_u64(j, "events", r->events);
 	json_key_u64(j, "outside", r->outside);
 	json_vcpus(j, r);

@@ -72,18 +72,6 @@ static int score_pairs(struct problem *p, size_t k, int64_t low, int64_t high, s
 	return 0;
 }
 
-/* The best pairs first, until each CPU or each thread is taken. */
-static void assign_pairs(struct problem *p, struct pair *v, size_t n, bool *taken)
-{
-	qsort(v, n, sizeof(*v), compare_pairs);
-	for (size_t i = 0; i < n; i++) {
-		if (v[i].part < PART_MIN || p->map[v[i].cpu] >= 0 || taken[v[i].thread])
-			continue;
-		p->map[v[i].cpu] = (int)v[i].thread;
-		taken[v[i].thread] = true;
-	}
-}
-
 int map_solve(struct problem *p, size_t k, int64_t low, int64_t high)
 {
 	size_t n = p->in->n_cpus * p->n_threads;
@@ -95,8 +83,16 @@ int map_solve(struct problem *p, size_t k, int64_t low, int64_t high)
 	if (!v || !taken)
 		goto out;
 	ret = score_pairs(p, k, low, high, v);
-	if (!ret)
-		assign_pairs(p, v, n, taken);
+	if (ret)
+		goto out;
+	/* the best pairs first, until each CPU or each thread is taken */
+	qsort(v, n, sizeof(*v), compare_pairs);
+	for (size_t i = 0; i < n; i++) {
+		if (v[i].part < PART_MIN || p->map[v[i].cpu] >= 0 || taken[v[i].thread])
+			continue;
+		p->map[v[i].cpu] = (int)v[i].thread;
+		taken[v[i].thread] = true;
+	}
 out:
 	free(v);
 	free(taken);

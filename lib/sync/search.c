@@ -161,11 +161,6 @@ static int look_again(struct search *s, int n, size_t reach)
 	return 0;
 }
 
-static bool same_place(const struct hit *a, const struct hit *b)
-{
-	return a->low <= b->high && b->low <= a->high;
-}
-
 /* The part of the events that would be outside if they had nothing to do with the windows. */
 static double part_by_chance(const struct search *s, const struct hit *h)
 {
@@ -197,7 +192,7 @@ static bool is_clear(const struct search *s)
 	if (part > OUTSIDE_USUAL)
 		margin += outside / 2;
 	for (int i = 1; i < s->n && i < CLOSE; i++)
-		if (!same_place(best, &s->hits[i]))
+		if (best->low > s->hits[i].high || s->hits[i].low > best->high) /* another place */
 			return best->rank - s->hits[i].rank >= (1 + OUTSIDE_COSTS) * margin;
 	return true;
 }

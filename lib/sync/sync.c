@@ -21,14 +21,6 @@
 
 /* ---- setting up ------------------------------------------------------------------------ */
 
-static void problem_release(struct problem *p)
-{
-	windows_release(p);
-	free(p->map);
-	free(p->slices);
-	sweeper_release(&p->sweeper);
-}
-
 static void set_duty(const struct problem *p, struct thread *t)
 {
 	uint64_t sum = 0;
@@ -392,7 +384,10 @@ static int solve_once(const struct sync_input *in, struct sync_result *out, cons
 	map_clear(&p);
 	ret = count_inside(&p, out);
 out:
-	problem_release(&p);
+	windows_release(&p);
+	free(p.map);
+	free(p.slices);
+	sweeper_release(&p.sweeper);
 	if (ret)
 		sync_result_release(out);
 	return ret;
