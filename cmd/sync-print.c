@@ -16,6 +16,11 @@ bool in_ticks(const struct offsets_guest *g)
 	return clock_in_ticks(g->file->time.clock);
 }
 
+static const char *unit_of(const struct offsets_guest *g)
+{
+	return in_ticks(g) ? "ticks" : "ns";
+}
+
 uint64_t guest_middle(const struct offsets_guest *g)
 {
 	return g->events.first + (g->events.last - g->events.first) / 2;
@@ -31,24 +36,9 @@ static uint64_t middle_bound(const struct offsets_guest *g)
 
 /* ---- table -------------------------------------------------------------------------- */
 
-static void print_vcpus(const struct offsets_guest *g, FILE *out)
-{
-	fputs("  vCPU threads:", out);
-	for (size_t i = 0; i < g->result.n_vcpus; i++) {
-		const struct sync_vcpu *v = &g->result.vcpus[i];
-
-		if (v->pid)
-			fprintf(out, " %u=%d", v->cpu, v->pid);
-		else
-			fprintf(out, " %u=?", v->cpu);
-	}
-	fputc('\n', out);
-}
-
 static void print_guest_table(const struct offsets_guest *g, FILE *out)
 {
 	const struct sync_result *r = &g->result;
-	const char *unit = in_ticks(g) ? "ticks" : "ns";
 	size_t matched = 0;
 
 	for (size_t i = 0; i < r->n_vcpus; i++)
@@ -59,9 +49,15 @@ static void print_guest_table(const struct offsets_guest *g, FILE *out)
 		return;
 	}
 	fprintf(out, ", by %s, %zu of %zu vCPUs matched\n", r->method, matched, r->n_vcpus);
-	print_vcpus(g, out);
-	fprintf(out, "  offset %" PRId64 " %s +- %" PRIu64 " at %" PRIu64 ", drift %+.3f ppm",
-		sync_offset(r, guest_middle(g)), unit, middle_bound(g), guest_middle(g), sync_drift_ppm(r));
+	fputs("  vCPU threads:", out);
+	for (size_t i = 0; i < r->n_vcpus; i++)
+		if (r->vcpus[i].pid)
+			fprintf(out, " %u=%d", r->vcpus[i].cpu, r->vcpus[i].pid);
+		else
+			fprintf(out, " %u=?", r->vcpus[i].cpu);
+	fprintf(out, "\n  offset %" PRId64 " %s +- %" PRIu64 " at %" PRIu64 ", drift %+.3f ppm",
+		sync_offset(r, guest_middle(g)), unit_of(g), middle_bound(g), guest_middle(g),
+		sync_drift_ppm(r));
 	if (r->n_cuts)
 		fprintf(out, ", %zu jump%s", r->n_cuts, r->n_cuts == 1 ? "" : "s");
 	fprintf(out, "\n  coverage %.3f %%, %" PRIu64 " of %" PRIu64 " events outside\n",
@@ -78,7 +74,7 @@ static void print_shift(const struct offsets_guest *g, FILE *out)
 		fprintf(out,
 			"  with the file's own offsets %" PRIu64 " of %" PRIu64
 			" events are outside, by up to %" PRIu64 " %s\n",
-			g->check.outside, g->check.events, g->check.worst, in_ticks(g) ? "ticks" : "ns");
+			g->check.outside, g->check.events, g->check.worst, unit_of(g));
 }
 
 void print_table(const struct sync_job *job, FILE *out)
@@ -103,18 +99,6 @@ void print_table(const struct sync_job *job, FILE *out)
 
 /* ---- JSON ------------------------------------------------------------------------------ */
 
-static void key_i64(struct json *j, const char *key, int64_t v)
-{
-	json_key(j, key);
-	json_i64(j, v);
-}
-
-static void key_double(struct json *j, const char *key, double v)
-{
-	json_key(j, key);
-	json_double(j, v);
-}
-
 /* null: unbounded */
 static void key_bound(struct json *j, uint64_t v)
 {
@@ -132,7 +116,8 @@ static void json_knots(struct json *j, const struct sync_result *r)
 	for (size_t i = 0; i < r->n_knots; i++) {
 		json_object(j);
 		json_key_u64(j, "time", r->knots[i].time);
-		key_i64(j, "offset", r->knots[i].offset);
+		json_key(j, "offset");
+		json_i64(j, r->knots[i].offset);
 		key_bound(j, r->knots[i].bound);
 		json_key_str(j, "class", sync_class_name(r->knots[i].class));
 		json_object_end(j);
@@ -178,7 +163,7 @@ static void json_guest(struct json *j, const struct offsets_guest *g)
 	json_key_str(j, "name", g->name);
 	json_key_str(j, "method", r->method);
 	json_key_str(j, "class", sync_class_name(r->class));
-	json_key_str(j, "unit", in_ticks(g) ? "ticks" : "ns");
+	json_key_str(j, "unit", unit_of(g));
 	json_key_u64(j, "time", guest_middle(g));
 	json_key(j, "offset");
 	if (r->n_knots)
@@ -186,8 +171,10 @@ static void json_guest(struct json *j, const struct offsets_guest *g)
 	else
 		json_null(j);
 	key_bound(j, middle_bound(g));
-	key_double(j, "drift_ppm", r->n_knots ? sync_drift_ppm(r) : NAN);
-	key_double(j, "coverage", r->n_knots ? sync_coverage(r) : NAN);
+	json_key(j, "drift_ppm");
+	json_double(j, r->n_knots ? sync_drift_ppm(r) : NAN);
+	json_key(j, "coverage");
+	json_double(j, r->n_knots ? sync_coverage(r) : NAN);
 	json_key_u64(j, "events", r->events);
 	json_key_u64(j, "outside", r->outside);
 	json_vcpus(j, r);

@@ -19,34 +19,46 @@ static int add_encoded(struct dat_options *o, uint16_t id, struct buf *b)
 	return ret;
 }
 
-/* All options of the file but those for which drop says so. */
-static int keep_options(const struct reader *r, struct dat_options *o,
-			bool (*drop)(const struct sync_job *job, const struct reader_option *one),
-			const struct sync_job *job)
+/* GUEST options of guests that get new ones. */
+static bool is_renewed(const struct sync_job *job, const struct reader_option *o)
+{
+	struct offset_guest g;
+	bool renewed = false;
+
+	if (offset_guest_decode(o->data.data, o->data.len, &g))
+		return false;
+	for (size_t i = 0; i < job->found.n_guests; i++)
+		renewed = renewed || (job->found.guests[i].result.n_knots &&
+				      job->found.guests[i].file->trace_id == g.trace_id);
+	offset_guest_release(&g);
+	return renewed;
+}
+
+/* All options of the file but those with this id that are written anew. */
+static int keep_options(const struct sync_job *job, const struct reader *r, uint16_t id,
+			struct dat_options *o)
 {
 	const struct reader_info *info = reader_info(r);
+	int ret = 0;
 
-	for (size_t i = 0; i < info->n_options; i++) {
+	for (size_t i = 0; i < info->n_options && !ret; i++) {
 		const struct reader_option *one = &info->options[i];
+		bool drop = one->id == id && (id != DAT_GUEST || is_renewed(job, one));
 
-		int ret = 0;
-
-		if (!dat_writes_option(one->id) && !drop(job, one))
+		if (!drop && !dat_writes_option(one->id))
 			ret = dat_options_add(o, one->id, one->data.data, one->data.len);
-		if (ret)
-			return ret;
 	}
-	return 0;
+	return ret;
 }
 
-static bool drop_shift(const struct sync_job *job, const struct reader_option *o)
+static int write_file(const struct sync_job *job, const struct input *in, const struct dat_options *o,
+		      const char *what)
 {
-	return o->id == DAT_TIME_SHIFT;
-}
+	int ret = sync_rewrite(in->reader, in->path, o->v, o->n, job->log);
 
-static bool has_offset(const struct offsets_guest *g)
-{
-	return g->result.n_knots > 0;
+	if (!ret)
+		log_info(job->log, "%s: %s written, the original is %s.orig", in->path, what, in->path);
+	return ret;
 }
 
 static int write_guest_file(const struct sync_job *job, const struct offsets_guest *g)
@@ -58,69 +70,45 @@ static int write_guest_file(const struct sync_job *job, const struct offsets_gue
 
 	if (ret)
 		return ret;
-	ret = keep_options(g->file->reader, &o, drop_shift, job);
+	ret = keep_options(job, g->file->reader, DAT_TIME_SHIFT, &o);
 	if (ret)
 		goto out;
 	offset_shift_encode(&shift, &bytes);
 	ret = add_encoded(&o, DAT_TIME_SHIFT, &bytes);
 	if (ret)
 		goto out;
-	ret = sync_rewrite(g->file->reader, g->file->path, o.v, o.n, job->log);
-	if (!ret)
-		log_info(job->log, "%s: offsets written, the original is %s.orig", g->file->path,
-			 g->file->path);
+	ret = write_file(job, g->file, &o, "offsets");
 out:
 	offset_shift_release(&shift);
 	dat_options_release(&o);
 	return ret;
 }
 
-/* GUEST options of guests that get new ones. */
-static bool drop_guest(const struct sync_job *job, const struct reader_option *o)
-{
-	struct offset_guest g;
-	bool drop = false;
-
-	if (o->id != DAT_GUEST || offset_guest_decode(o->data.data, o->data.len, &g))
-		return false;
-	for (size_t i = 0; i < job->found.n_guests; i++)
-		drop = drop || (has_offset(&job->found.guests[i]) &&
-				job->found.guests[i].file->trace_id == g.trace_id);
-	offset_guest_release(&g);
-	return drop;
-}
-
 /* The guest's vCPU threads. */
 static int add_guest(struct dat_options *o, const struct offsets_guest *g)
 {
-	struct offset_guest option;
+	const struct sync_result *r = &g->result;
 	struct buf bytes = { 0 };
-	int ret;
+	uint32_t n = 0;
 
-	if (!has_offset(g) || !g->file->trace_id)
+	if (!g->result.n_knots || !g->file->trace_id)
 		return 0;
-	ret = sync_guest_option(&g->result, g->name, g->file->trace_id, &option);
-	if (ret)
-		return ret;
-	offset_guest_encode(&option, &bytes);
-	offset_guest_release(&option);
+	for (size_t i = 0; i < r->n_vcpus; i++)
+		n = r->vcpus[i].cpu >= n ? r->vcpus[i].cpu + 1 : n;
+	if (sync_guest_option(r, NULL, 0, n, g->name, g->file->trace_id, &bytes))
+		bytes.bad = true;
 	return add_encoded(o, DAT_GUEST, &bytes);
 }
 
 static int write_host_file(const struct sync_job *job)
 {
 	struct dat_options o = { 0 };
-	int ret = keep_options(job->found.host->reader, &o, drop_guest, job);
+	int ret = keep_options(job, job->found.host->reader, DAT_GUEST, &o);
 
 	for (size_t i = 0; i < job->found.n_guests && !ret; i++)
 		ret = add_guest(&o, &job->found.guests[i]);
-	if (ret)
-		goto out;
-	ret = sync_rewrite(job->found.host->reader, job->found.host->path, o.v, o.n, job->log);
 	if (!ret)
-		log_info(job->log, "%s: vCPU threads written, the original is %s.orig", job->found.host->path,
-			 job->found.host->path);
-out:
+		ret = write_file(job, job->found.host, &o, "vCPU threads");
 	dat_options_release(&o);
 	return ret;
 }
@@ -133,7 +121,7 @@ int write_files(struct sync_job *job)
 		const struct offsets_guest *g = &job->found.guests[i];
 		int ret;
 
-		if (!has_offset(g)) {
+		if (!g->result.n_knots) {
 			log_warn(job->log, "%s: no offset was found, it stays as it is", g->file->path);
 			continue;
 		}

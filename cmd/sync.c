@@ -78,26 +78,21 @@ static int sync_outputs(struct sync_job *job, const struct sync_line *o)
 	return ret || !o->write ? ret : write_files(job);
 }
 
-static int sync_job_run(struct sync_job *job, const struct sync_line *o, char **paths, size_t n)
-{
-	/* times as recorded: what offsets the files have is only checked */
-	struct hyptrace_open_opts opts = { sizeof(opts), HYPTRACE_RAW_TIMES, handle_log_to,
-					   (void *)job->log };
-	int ret = hyptrace_open(&job->files, (const char *const *)paths, n, &opts);
-
-	if (ret)
-		return ret;
-	ret = handle_sync(job->files, &job->found);
-	return ret ? ret : sync_outputs(job, o);
-}
-
 static int sync_run(const struct sync_line *o, char **paths, size_t n)
 {
 	struct console console = { .quiet = o->quiet };
 	struct log log = console_as_log(&console);
 	struct sync_job job = { .log = &log };
-	int ret = sync_job_run(&job, o, paths, n);
-	bool failed = ret || (o->check && any_outside(&job));
+	/* times as recorded: what offsets the files have is only checked */
+	struct hyptrace_open_opts opts = { sizeof(opts), HYPTRACE_RAW_TIMES, handle_log_to, &log };
+	int ret = hyptrace_open(&job.files, (const char *const *)paths, n, &opts);
+	bool failed;
+
+	if (!ret)
+		ret = handle_sync(job.files, &job.found);
+	if (!ret)
+		ret = sync_outputs(&job, o);
+	failed = ret || (o->check && any_outside(&job));
 
 	if (ret)
 		log_err(&log, "cannot synchronise: %s", strerror(-ret));

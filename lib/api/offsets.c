@@ -52,6 +52,7 @@ static int check_shift(struct offsets_guest *g, const struct log *log)
 static int solve_guest(const struct offsets *o, struct offsets_guest *g, const struct log *log)
 {
 	const struct offset_guest *option = option_of_guest(o->host, g->file);
+	struct sync_evidence e = { .host = &o->windows, .guest = &g->events };
 	struct sync_source source;
 	int ret;
 
@@ -68,8 +69,11 @@ static int solve_guest(const struct offsets *o, struct offsets_guest *g, const s
 	sync_source_release(&source);
 	if (ret)
 		return ret;
-	ret = sync_input_make(&g->in, &o->windows, &g->events, option ? option->vcpus : NULL,
-			      option ? option->n : 0, &g->pids);
+	if (option) {
+		e.vcpus = option->vcpus;
+		e.n_vcpus = option->n;
+	}
+	ret = sync_input_make(&g->in, &e, &g->pids);
 	if (ret)
 		return ret;
 	ret = g->events.n_cpus ? sync_solve(&g->in, &g->result, log) : 0;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* x86: KVM shows the TSC's offset of each vCPU in debugfs (arch/x86/kvm/debugfs.c). */
-#include <dirent.h>
 #include <errno.h>
+#include <glob.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "clock/cntvoff.h"
 
@@ -43,43 +44,20 @@ static int take_vcpu(const char *vcpu, int32_t vm, unsigned int id, uint64_t tim
 	return read_tsc_number(vcpu, "pid", &pid) ? 0 : cntvoff_log_vcpu(log, vm, (int32_t)pid, id);
 }
 
-static int take_vm(const char *vm_dir, int32_t vm, uint64_t time, struct cntvoff_log *log)
-{
-	DIR *d = opendir(vm_dir);
-	struct dirent *e;
-	unsigned int id;
-	int ret = 0;
-
-	while (d && !ret && (e = readdir(d))) {
-		char *vcpu;
-
-		if (sscanf(e->d_name, "vcpu%u", &id) != 1)
-			continue;
-		vcpu = str_printf("%s/%s", vm_dir, e->d_name);
-		ret = vcpu ? take_vcpu(vcpu, vm, id, time, log) : -ENOMEM;
-		free(vcpu);
-	}
-	if (d)
-		closedir(d);
-	return ret;
-}
-
 int cntvoff_tsc_read(const char *kvm_dir, uint64_t time, struct cntvoff_log *log)
 {
-	DIR *d = opendir(kvm_dir);
-	struct dirent *e;
-	int pid, fd, ret = 0;
+	char *pattern = str_printf("%s/*-*/vcpu*", kvm_dir);
+	glob_t found = { 0 };
+	int ret = !pattern || glob(pattern, 0, NULL, &found) == GLOB_NOSPACE ? -ENOMEM : 0;
 
-	while (d && !ret && (e = readdir(d))) {
-		char *vm;
+	for (size_t i = 0; i < found.gl_pathc && !ret; i++) {
+		unsigned int id;
+		int pid, fd;
 
-		if (sscanf(e->d_name, "%d-%d", &pid, &fd) != 2)
-			continue;
-		vm = str_printf("%s/%s", kvm_dir, e->d_name);
-		ret = vm ? take_vm(vm, pid, time, log) : -ENOMEM;
-		free(vm);
+		if (sscanf(found.gl_pathv[i] + strlen(kvm_dir), "/%d-%d/vcpu%u", &pid, &fd, &id) == 3)
+			ret = take_vcpu(found.gl_pathv[i], pid, id, time, log);
 	}
-	if (d)
-		closedir(d);
+	globfree(&found);
+	free(pattern);
 	return ret;
 }

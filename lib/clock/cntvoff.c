@@ -19,6 +19,7 @@
 #define PAGE_MAX (64u << 10)
 #define TEXT_MAX (64u << 10)
 #define GROUP	 INSTANCE_OWN_EVENTS
+#define PATH_LEN 128 /* of a file of the event or the instance: both have a pid in their names */
 
 struct cntvoff_probe {
 	struct page_layout layout;
@@ -38,7 +39,68 @@ struct load {
 	unsigned int id;
 };
 
-/* ---- setting it up ------------------------------------------------------------------ */
+/* ---- the log: loads of vCPUs, merged into spans --------------------------------------- */
+
+/* The VM's span that holds or precedes the time; *last: nothing of it comes after. */
+static struct cntvoff_span *span_before(const struct cntvoff_log *l, int32_t vm, uint64_t time, bool *last)
+{
+	*last = true;
+	for (size_t i = l->n_spans; i--;) {
+		if (l->spans[i].vm != vm)
+			continue;
+		if (l->spans[i].first <= time)
+			return &l->spans[i];
+		*last = false;
+	}
+	return NULL;
+}
+
+int cntvoff_log_load(struct cntvoff_log *l, uint64_t time, int32_t vm, uint64_t cntvoff, bool lost)
+{
+	bool last;
+	struct cntvoff_span *before = span_before(l, vm, time, &last);
+	const struct cntvoff_span one = { .vm = vm,
+					  .cntvoff = cntvoff,
+					  .first = time,
+					  .last = time,
+					  .vague = before && (lost || before->lossy) };
+
+	if (before && before->cntvoff == cntvoff && time >= before->last) {
+		before->last = time;
+		before->lossy = false;
+	}
+	/* one that another CPU kept back is older than what is there */
+	if (!last || (before && before->cntvoff == cntvoff))
+		return 0;
+	return array_push(&l->spans, &l->n_spans, &one, sizeof(one));
+}
+
+void cntvoff_log_lost(struct cntvoff_log *l)
+{
+	for (size_t i = 0; i < l->n_spans; i++)
+		l->spans[i].lossy = true;
+}
+
+int cntvoff_log_vcpu(struct cntvoff_log *l, int32_t vm, int32_t pid, unsigned int id)
+{
+	const struct cntvoff_vcpu one = { vm, pid, id };
+
+	for (size_t i = 0; i < l->n_vcpus; i++)
+		if (l->vcpus[i].vm == vm && l->vcpus[i].id == id) {
+			l->vcpus[i].pid = pid;
+			return 0;
+		}
+	return array_push(&l->vcpus, &l->n_vcpus, &one, sizeof(one));
+}
+
+void cntvoff_log_release(struct cntvoff_log *l)
+{
+	free(l->spans);
+	free(l->vcpus);
+	*l = (struct cntvoff_log){ 0 };
+}
+
+/* ---- setting the probe up ------------------------------------------------------------------ */
 
 static int take_field(const struct event_format *f, const char *name, size_t size, struct event_field *out)
 {
@@ -53,11 +115,13 @@ static int take_field(const struct event_format *f, const char *name, size_t siz
 
 static int read_event(struct cntvoff_probe *p, int dirfd, const char *event)
 {
-	char *path = str_printf("events/" GROUP "/%s/format", event);
 	struct event_format f = { 0 };
 	struct buf text = { 0 };
-	int ret = path ? read_file_at(dirfd, path, TEXT_MAX, &text) : -ENOMEM;
+	char path[PATH_LEN];
+	int ret;
 
+	snprintf(path, sizeof(path), "events/" GROUP "/%s/format", event);
+	ret = read_file_at(dirfd, path, TEXT_MAX, &text);
 	if (!ret)
 		ret = event_format_parse((char *)text.data, text.len, &f);
 	if (!ret)
@@ -66,7 +130,6 @@ static int read_event(struct cntvoff_probe *p, int dirfd, const char *event)
 	p->type = (uint16_t)f.id;
 	event_format_release(&f);
 	buf_release(&text);
-	free(path);
 	return ret;
 }
 
@@ -85,57 +148,45 @@ static int read_probe_layout(struct cntvoff_probe *p, int dirfd)
 /* The event first: it goes last, once the instance does not use it any more. */
 static int make_event(struct undo *u, const char *event)
 {
-	char *define =
-		str_printf("f:" GROUP "/%s kvm_timer_vcpu_load voff=vcpu->kvm->arch.timer_data.voffset "
-			   "id=vcpu->vcpu_id vm=vcpu->kvm->userspace_pid",
-			   event);
-	char *remove = str_printf("-:" GROUP "/%s", event);
+	char define[2 * PATH_LEN], remove[PATH_LEN];
 	size_t mark = undo_mark(u);
-	int ret = define && remove ? undo_at_end(u, "dynamic_events", remove) : -ENOMEM;
+	int ret;
 
-	if (!ret) {
-		ret = undo_poke(u, "dynamic_events", define);
-		if (ret)
-			undo_drop(u, mark);
-	}
-	free(define);
-	free(remove);
-	return ret;
-}
-
-static int poke_instance(struct undo *u, const char *instance, const char *file, const char *value)
-{
-	char *path = str_printf("%s/%s", instance, file);
-	int ret = path ? undo_poke(u, path, value) : -ENOMEM;
-
-	free(path);
+	snprintf(define, sizeof(define),
+		 "f:" GROUP "/%s kvm_timer_vcpu_load voff=vcpu->kvm->arch.timer_data.voffset "
+		 "id=vcpu->vcpu_id vm=vcpu->kvm->userspace_pid",
+		 event);
+	snprintf(remove, sizeof(remove), "-:" GROUP "/%s", event);
+	ret = undo_at_end(u, "dynamic_events", remove);
+	if (ret)
+		return ret;
+	ret = undo_poke(u, "dynamic_events", define);
+	if (ret)
+		undo_drop(u, mark);
 	return ret;
 }
 
 static int make_instance(struct undo *u, const char *instance, const char *clock, const char *event)
 {
-	char *enable = str_printf("events/" GROUP "/%s/enable", event);
-	int ret = enable ? undo_mkdir(u, instance) : -ENOMEM;
+	char size[PATH_LEN], its_clock[PATH_LEN], enable[PATH_LEN];
 
-	if (!ret)
-		ret = poke_instance(u, instance, "buffer_size_kb", SIZE_KB) ?: poke_instance(u, instance, "trace_clock", clock) ?:
-		      poke_instance(u, instance, enable, "1");
-	free(enable);
-	return ret;
+	snprintf(size, sizeof(size), "%s/buffer_size_kb", instance);
+	snprintf(its_clock, sizeof(its_clock), "%s/trace_clock", instance);
+	snprintf(enable, sizeof(enable), "%s/events/" GROUP "/%s/enable", instance, event);
+	return undo_mkdir(u, instance) ?: undo_poke(u, size, SIZE_KB) ?: undo_poke(u, its_clock, clock) ?:
+	       undo_poke(u, enable, "1");
 }
 
 static int open_pipes(struct cntvoff_probe *p, int dirfd, const char *instance)
 {
+	char path[PATH_LEN];
+
 	p->fds = calloc(CPUS_MAX, sizeof(*p->fds));
 	if (!p->fds)
 		return -ENOMEM;
 	for (; p->n_fds < CPUS_MAX; p->n_fds++) {
-		char *path = str_printf("%s/per_cpu/cpu%zu/trace_pipe_raw", instance, p->n_fds);
-
-		if (!path)
-			return -ENOMEM;
+		snprintf(path, sizeof(path), "%s/per_cpu/cpu%zu/trace_pipe_raw", instance, p->n_fds);
 		p->fds[p->n_fds] = openat(dirfd, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-		free(path);
 		if (p->fds[p->n_fds] < 0 && errno == ENOENT)
 			break;
 	}
@@ -145,16 +196,18 @@ static int open_pipes(struct cntvoff_probe *p, int dirfd, const char *instance)
 int cntvoff_probe_open(struct cntvoff_probe **out, struct undo *u, const char *clock)
 {
 	struct cntvoff_probe *p = calloc(1, sizeof(*p));
-	char *instance = str_printf("instances/hyptrace-voff-%d", (int)getpid());
-	char *event = str_printf("voff_%d", (int)getpid());
+	char instance[48], event[24];
 	size_t mark = undo_mark(u);
-	int ret = p && instance && event ? make_event(u, event) : -ENOMEM;
+	int ret;
 
+	if (!p)
+		return -ENOMEM;
+	snprintf(instance, sizeof(instance), "instances/hyptrace-voff-%d", (int)getpid());
+	snprintf(event, sizeof(event), "voff_%d", (int)getpid());
+	ret = make_event(u, event);
 	if (!ret)
 		ret = read_event(p, undo_dirfd(u), event) ?: read_probe_layout(p, undo_dirfd(u)) ?:
 		      make_instance(u, instance, clock, event) ?: open_pipes(p, undo_dirfd(u), instance);
-	free(instance);
-	free(event);
 	if (!ret) {
 		*out = p;
 		return 0;
@@ -189,7 +242,7 @@ static bool load_field(const struct page_event *e, const struct event_field *f, 
 
 static int take_load(struct cntvoff_probe *p, const struct page_event *e)
 {
-	struct load l = { .time = e->ts }, *v;
+	struct load l = { .time = e->ts };
 	uint16_t type;
 
 	if (e->len < sizeof(type))
@@ -198,12 +251,7 @@ static int take_load(struct cntvoff_probe *p, const struct page_event *e)
 	if (type != p->type || !load_field(e, &p->cntvoff, &l.cntvoff) || !load_field(e, &p->vm, &l.vm) ||
 	    !load_field(e, &p->pid, &l.pid) || !load_field(e, &p->id, &l.id))
 		return 0;
-	v = array_grow(p->loads, p->n_loads, sizeof(*v));
-	if (!v)
-		return -ENOMEM;
-	p->loads = v;
-	v[p->n_loads++] = l;
-	return 0;
+	return array_push(&p->loads, &p->n_loads, &l, sizeof(l));
 }
 
 static int take_loads(struct cntvoff_probe *p, size_t len)
@@ -231,9 +279,8 @@ static int compare_loads(const void *a, const void *b)
 
 static int log_load(struct cntvoff_log *log, const struct load *l, bool lost)
 {
-	int ret = cntvoff_log_load(log, l->time, l->vm, l->cntvoff, lost);
-
-	return ret ? ret : cntvoff_log_vcpu(log, l->vm, l->pid, l->id);
+	return cntvoff_log_load(log, l->time, l->vm, l->cntvoff, lost)
+		       ?: cntvoff_log_vcpu(log, l->vm, l->pid, l->id);
 }
 
 /*
@@ -250,8 +297,7 @@ int cntvoff_probe_drain(struct cntvoff_probe *p, struct cntvoff_log *log)
 	for (size_t i = 0; i < p->n_fds && !ret; i++)
 		while (!ret && p->fds[i] >= 0 && (n = read(p->fds[i], p->page, p->layout.size)) > 0)
 			ret = take_loads(p, (size_t)n);
-	if (p->n_loads)
-		qsort(p->loads, p->n_loads, sizeof(*p->loads), compare_loads);
+	array_sort(p->loads, p->n_loads, sizeof(*p->loads), compare_loads);
 	for (size_t i = 0; i < p->n_loads && !ret; i++)
 		ret = log_load(log, &p->loads[i], p->lost);
 	if (p->lost)

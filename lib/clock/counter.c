@@ -4,12 +4,9 @@
 
 #include <errno.h>
 
-#if defined(__aarch64__)
+#include "util/array.h"
 
-bool counter_there(void)
-{
-	return true;
-}
+#if defined(__aarch64__)
 
 uint64_t counter_read(void)
 {
@@ -24,11 +21,6 @@ uint64_t counter_read(void)
 
 #include <x86intrin.h>
 
-bool counter_there(void)
-{
-	return true;
-}
-
 uint64_t counter_read(void)
 {
 	uint64_t n;
@@ -41,17 +33,17 @@ uint64_t counter_read(void)
 
 #else
 
-bool counter_there(void)
-{
-	return false;
-}
-
 uint64_t counter_read(void)
 {
 	return 0;
 }
 
 #endif
+
+bool counter_there(void)
+{
+	return counter_read() != 0;
+}
 
 int counter_shoot(struct clock_marks *marks, struct counter_shot *out)
 {
@@ -78,4 +70,21 @@ int counter_shoot(struct clock_marks *marks, struct counter_shot *out)
 					      (uint64_t)clock };
 	}
 	return out->slack == UINT64_MAX ? -ENODATA : 0;
+}
+
+int counter_log_shot(struct counter_log *l, const struct counter_shot *s)
+{
+	return array_push(&l->shots, &l->n_shots, s, sizeof(*s));
+}
+
+int counter_log_ping(struct counter_log *l, const struct counter_ping *p)
+{
+	return array_push(&l->pings, &l->n_pings, p, sizeof(*p));
+}
+
+void counter_log_release(struct counter_log *l)
+{
+	free(l->shots);
+	free(l->pings);
+	*l = (struct counter_log){ 0 };
 }

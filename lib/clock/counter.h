@@ -26,4 +26,24 @@ struct counter_shot {
 #define COUNTER_MARKS 16
 int counter_shoot(struct clock_marks *marks, struct counter_shot *out);
 
+/* Question and answer: by the host's counter, and by the guest's in between. */
+struct counter_ping {
+	uint64_t sent, back;  /* host */
+	uint64_t first, last; /* guest: question taken, answer sent */
+};
+
+/* Those of a recording, for the counter method. Zero-initialised = empty. */
+struct counter_log {
+	struct counter_shot *shots;
+	size_t n_shots;
+	struct counter_ping *pings; /* of a guest */
+	size_t n_pings;
+};
+
+/* Appends a copy. 0 or -ENOMEM. */
+int counter_log_shot(struct counter_log *l, const struct counter_shot *s);
+int counter_log_ping(struct counter_log *l, const struct counter_ping *p);
+/* Leaves it empty. */
+void counter_log_release(struct counter_log *l);
+
 #endif

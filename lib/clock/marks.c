@@ -50,15 +50,11 @@ int clock_marks_system(const char *clock)
 
 static int open_marker(struct clock_marks *c, const char *clock)
 {
-	int dirfd = undo_dirfd(c->undo), ret;
+	int dirfd = undo_dirfd(c->undo);
+	int ret = undo_mkdir(c->undo, INSTANCE) ?: undo_poke(c->undo, INSTANCE "/buffer_size_kb", SIZE_KB) ?:
+		  undo_poke(c->undo, INSTANCE "/trace_clock", clock) ?:
+		  page_layout_read(dirfd, "events/header_page", &c->layout);
 
-	ret = undo_mkdir(c->undo, INSTANCE);
-	if (!ret)
-		ret = undo_poke(c->undo, INSTANCE "/buffer_size_kb", SIZE_KB);
-	if (!ret)
-		ret = undo_poke(c->undo, INSTANCE "/trace_clock", clock);
-	if (!ret)
-		ret = page_layout_read(dirfd, "events/header_page", &c->layout);
 	if (ret)
 		return ret;
 	if (c->layout.size > PAGE_MAX)

@@ -2,8 +2,8 @@
 #ifndef HYPTRACE_CLOCK_SAMPLER_H
 #define HYPTRACE_CLOCK_SAMPLER_H
 
-#include "clock/cntvoff-log.h"
-#include "clock/counter-log.h"
+#include "clock/cntvoff.h"
+#include "clock/counter.h"
 #include "tracefs/undo.h"
 
 /*

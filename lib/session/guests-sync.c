@@ -41,55 +41,30 @@ static size_t vmm_vcpus(const struct session_guest *g, struct offset_vcpu *out, 
 	return n;
 }
 
-/*
- * For the host's file: whose vCPUs its threads are. What the trace showed goes
- * before what the VMM said. Readers index the list by CPU: none is left out, 0 is
- * for those without a thread.
- */
-static int note_guest_option(struct session_guest *g, const struct offset_vcpu *known, size_t n_known,
-			     struct spool *host)
+/* For the host's file: whose vCPUs its threads are. What the trace showed goes before what the VMM said. */
+static int note_guest_option(struct session_guest *g, struct spool *host)
 {
-	unsigned int n = peer_source(g->peer)->n_cpus;
-	struct offset_guest guest = { .name = g->spec.name, .trace_id = peer_trace_id(g->peer), .n = n };
+	struct offset_vcpu known[VCPUS_MAX];
 	struct buf body = { 0 };
-	int ret;
+	int ret =
+		sync_guest_option(&g->clock, known, vmm_vcpus(g, known, VCPUS_MAX),
+				  peer_source(g->peer)->n_cpus, g->spec.name, peer_trace_id(g->peer), &body);
 
-	guest.vcpus = calloc(n, sizeof(*guest.vcpus));
-	if (!guest.vcpus)
-		return -ENOMEM;
-	for (unsigned int i = 0; i < n; i++)
-		guest.vcpus[i].cpu = i;
-	for (size_t i = 0; i < n_known; i++)
-		if (known[i].cpu < n)
-			guest.vcpus[known[i].cpu].pid = known[i].pid;
-	for (size_t i = 0; i < g->clock.n_vcpus; i++)
-		if (g->clock.vcpus[i].cpu < n && g->clock.vcpus[i].pid)
-			guest.vcpus[g->clock.vcpus[i].cpu].pid = (uint32_t)g->clock.vcpus[i].pid;
-	offset_guest_encode(&guest, &body);
-	free(guest.vcpus);
-	ret = put_option(host, DAT_GUEST, &body);
+	if (!ret)
+		ret = put_option(host, DAT_GUEST, &body);
 	buf_release(&body);
 	return ret;
-}
-
-static void log_bound(const struct session_guests *all, const struct session_guest *g,
-		      const struct sync_result *r)
-{
-	bool ticks = clock_in_ticks(peer_source(g->peer)->clock);
-	double median = (double)sync_median_bound(r);
-
-	log_info(all->log, "guest %s: clock offset known to +- %.*f %s (%s, %s; %llu of %llu events outside)",
-		 g->spec.name, ticks ? 0 : 1, ticks ? median : median / 1e3, ticks ? "ticks" : "us",
-		 sync_class_name(r->class), r->method, (unsigned long long)r->outside,
-		 (unsigned long long)r->events);
 }
 
 /* For the guest's file. A result without knots has no offset to write. */
 static int note_shift(const struct session_guests *all, const struct session_guest *g)
 {
+	const struct sync_result *r = &g->clock;
+	bool ticks = clock_in_ticks(peer_source(g->peer)->clock);
+	double median = (double)sync_median_bound(r);
 	struct offset_shift shift;
 	struct buf body = { 0 };
-	int ret = sync_time_shift(&g->clock, all->host_trace_id, peer_source(g->peer)->n_cpus, &shift);
+	int ret = sync_time_shift(r, all->host_trace_id, peer_source(g->peer)->n_cpus, &shift);
 
 	if (ret)
 		return ret == -ENODATA ? 0 : ret;
@@ -98,7 +73,11 @@ static int note_shift(const struct session_guests *all, const struct session_gue
 	ret = put_option(g->spool, DAT_TIME_SHIFT, &body);
 	buf_release(&body);
 	if (!ret)
-		log_bound(all, g, &g->clock);
+		log_info(all->log,
+			 "guest %s: clock offset known to +- %.*f %s (%s, %s; %llu of %llu events outside)",
+			 g->spec.name, ticks ? 0 : 1, ticks ? median : median / 1e3, ticks ? "ticks" : "us",
+			 sync_class_name(r->class), r->method, (unsigned long long)r->outside,
+			 (unsigned long long)r->events);
 	return ret;
 }
 
@@ -115,32 +94,23 @@ struct aligning {
 /* One guest's clock. */
 struct guest_clock {
 	const struct session_guests *all;
-	const struct session_guest *g;
-	const struct sync_host *host; /* NULL: no windows, or not wanted */
-	struct sync_guest events;     /* with a host */
+	struct session_guest *g;
+	struct sync_evidence e; /* host: NULL: no windows, or not wanted */
 	bool hyp;
 	const struct counter_log *host_counter, *counter; /* NULL: not to be had */
-	const char **why;
-	struct offset_vcpu vcpus[VCPUS_MAX];
-	size_t n_vcpus;
 };
 
 /* Threads that the probe did not see. */
 static int add_vcpus(struct sync_result *r, const struct sync_input *in)
 {
 	for (size_t i = 0; i < in->n_cpus; i++) {
-		struct sync_vcpu *v;
-		bool there = false;
+		const struct sync_vcpu one = { .cpu = in->cpus[i].cpu, .pid = in->pids[i] };
+		bool there = !one.pid;
 
 		for (size_t k = 0; k < r->n_vcpus && !there; k++)
-			there = r->vcpus[k].cpu == in->cpus[i].cpu;
-		if (there || !in->pids[i])
-			continue;
-		v = array_grow(r->vcpus, r->n_vcpus, sizeof(*v));
-		if (!v)
+			there = r->vcpus[k].cpu == one.cpu;
+		if (!there && array_push(&r->vcpus, &r->n_vcpus, &one, sizeof(one)))
 			return -ENOMEM;
-		r->vcpus = v;
-		v[r->n_vcpus++] = (struct sync_vcpu){ .cpu = in->cpus[i].cpu, .pid = in->pids[i] };
 	}
 	return 0;
 }
@@ -148,7 +118,7 @@ static int add_vcpus(struct sync_result *r, const struct sync_input *in)
 /* What the events say of an offset that does not come from them. */
 static int check_by_events(const struct guest_clock *c, struct sync_result *r)
 {
-	const struct sync_guest *g = &c->events;
+	const struct sync_guest *g = c->e.guest;
 	struct offset_shift shift = { 0 };
 	struct sync_check found = { 0 };
 	struct sync_input in;
@@ -156,9 +126,9 @@ static int check_by_events(const struct guest_clock *c, struct sync_result *r)
 	int ret;
 
 	r->events = r->outside = 0;
-	if (!c->host || !c->host->windows.n || !g->n_cpus)
+	if (!c->e.host || !c->e.host->windows.n || !g->n_cpus)
 		return 0;
-	ret = sync_input_make(&in, c->host, g, c->vcpus, c->n_vcpus, &pids);
+	ret = sync_input_make(&in, &c->e, &pids);
 	if (ret)
 		goto out;
 	ret = add_vcpus(r, &in);
@@ -179,15 +149,14 @@ out:
 /* The counter method. */
 static int by_counter(const struct guest_clock *c, struct sync_result *out)
 {
-	const struct counter_threads threads = { c->vcpus, c->n_vcpus };
 	int ret;
 
-	*c->why = !c->host_counter ? "this machine's counter cannot be read"
-				   : "its agent does not tell its counter";
+	c->g->clock_why = !c->host_counter ? "this machine's counter cannot be read"
+					   : "its agent does not tell its counter";
 	if (!c->host_counter || !c->counter)
 		return -ENODATA;
-	ret = counter_solve(c->host_counter, c->counter, clock_sampler_cntvoff(c->all->clocks), &threads, out,
-			    c->why);
+	ret = counter_solve(c->host_counter, c->counter, clock_sampler_cntvoff(c->all->clocks), c->e.vcpus,
+			    c->e.n_vcpus, out, &c->g->clock_why);
 	if (ret)
 		return ret;
 	ret = check_by_events(c, out);
@@ -195,7 +164,7 @@ static int by_counter(const struct guest_clock *c, struct sync_result *out)
 		log_warn(c->all->log,
 			 "guest %s: by the counters %llu of %llu events are where it did not run",
 			 c->g->spec.name, (unsigned long long)out->outside, (unsigned long long)out->events);
-		*c->why = "the counters contradict the events";
+		c->g->clock_why = "the counters contradict the events";
 		ret = -ENODATA;
 	}
 	if (ret)
@@ -205,30 +174,29 @@ static int by_counter(const struct guest_clock *c, struct sync_result *out)
 
 static int by_ping(const struct guest_clock *c, struct sync_result *out)
 {
-	*c->why = "its agent does not tell its counter";
+	c->g->clock_why = "its agent does not tell its counter";
 	if (!c->host_counter || !c->counter)
 		return -ENODATA;
-	return counter_solve_pings(c->host_counter, c->counter, out, c->why);
+	return counter_solve_pings(c->host_counter, c->counter, out, &c->g->clock_why);
 }
 
 /* With the counters' help where they can be had. prior: may be NULL. */
 static int by_windows(const struct guest_clock *c, const struct sync_prior *prior, struct sync_result *out)
 {
-	const struct counter_events e = { c->host, &c->events, c->vcpus, c->n_vcpus };
 	int ret;
 
-	*c->why = "record -e kvm (or -B hyp) with it";
+	c->g->clock_why = "record -e kvm (or -B hyp) with it";
 	if (c->all->tsync == TSYNC_HYP && !c->hyp)
-		*c->why = "the hypervisor was not recorded";
-	if (!c->host)
+		c->g->clock_why = "the hypervisor was not recorded";
+	if (!c->e.host)
 		return -ENODATA;
 	if (c->host_counter && c->counter) {
-		ret = counter_solve_windows(c->host_counter, c->counter, &e, out, c->all->log);
+		ret = counter_solve_windows(c->host_counter, c->counter, &c->e, out, c->all->log);
 		if (ret != -ENODATA)
 			return ret;
 		log_debug(c->all->log, "guest %s: the windows without the counters", c->g->spec.name);
 	}
-	return sync_solve_evidence(c->host, &c->events, c->vcpus, c->n_vcpus, prior, out, c->all->log);
+	return sync_solve_evidence(&c->e, prior, out, c->all->log);
 }
 
 /* A ping's offset in mid-recording, unless it jumped. */
@@ -250,7 +218,7 @@ static int by_best(const struct guest_clock *c, struct sync_result *out)
 
 	if (ret != -ENODATA)
 		return ret;
-	log_debug(c->all->log, "guest %s: not exactly: %s", c->g->spec.name, *c->why);
+	log_debug(c->all->log, "guest %s: not exactly: %s", c->g->spec.name, c->g->clock_why);
 	ret = by_ping(c, &ping);
 	if (ret && ret != -ENODATA)
 		return ret;
@@ -265,41 +233,29 @@ static int by_best(const struct guest_clock *c, struct sync_result *out)
 	return ret;
 }
 
-/* -ENODATA with *why: there is no offset. */
+/* -ENODATA, and clock_why says why: there is no offset. */
 static int solve_clock(const struct guest_clock *c, struct sync_result *out)
 {
-	int ret = -ENODATA;
+	enum tsync_method method = c->all->tsync;
+	int ret = method == TSYNC_NONE	    ? -ENODATA
+		  : method == TSYNC_AUTO    ? by_best(c, out)
+		  : method == TSYNC_COUNTER ? by_counter(c, out)
+		  : method == TSYNC_PING    ? by_ping(c, out)
+					    : by_windows(c, NULL, out);
 
-	switch (c->all->tsync) {
-	case TSYNC_AUTO:
-		ret = by_best(c, out);
-		break;
-	case TSYNC_COUNTER:
-		ret = by_counter(c, out);
-		break;
-	case TSYNC_PING:
-		ret = by_ping(c, out);
-		break;
-	case TSYNC_HYP:
-	case TSYNC_KVM:
-		ret = by_windows(c, NULL, out);
-		break;
-	case TSYNC_NONE:
-		break;
-	}
 	return ret ? ret : out->n_knots ? 0 : -ENODATA;
 }
 
 /* ---- all guests ------------------------------------------------------------------------- */
 
-static int read_guest_events(struct guest_clock *c)
+static int read_guest_events(const struct session_guest *g, struct sync_guest *events)
 {
 	struct spool_source s;
-	int ret = spool_source_open(&s, c->g->spool);
+	int ret = spool_source_open(&s, g->spool);
 
 	if (ret)
 		return ret;
-	ret = sync_guest_read(&c->events, &s.source);
+	ret = sync_guest_read(events, &s.source);
 	spool_source_close(&s);
 	return ret;
 }
@@ -309,35 +265,36 @@ static void align_guest(void *ctx, size_t i)
 	const struct aligning *t = ctx;
 	struct session_guest *g = &t->all->v[i];
 	const struct clock_sampler *clocks = t->all->clocks;
-	struct guest_clock c = {
-		.all = t->all, .g = g, .host = t->host, .hyp = t->hyp, .why = &g->clock_why
-	};
+	struct offset_vcpu vcpus[VCPUS_MAX];
+	struct sync_guest events = { 0 };
+	const struct guest_clock c = { .all = t->all,
+				       .g = g,
+				       .e = { t->host, &events, vcpus, vmm_vcpus(g, vcpus, VCPUS_MAX) },
+				       .hyp = t->hyp,
+				       .host_counter = clocks ? clock_sampler_host(clocks) : NULL,
+				       .counter =
+					       session_guest_takes_part(g) ? peer_counter(g->peer) : NULL };
 
 	if (!session_guest_takes_part(g))
 		return;
 	g->clock_why = "";
-	c.host_counter = clocks ? clock_sampler_host(clocks) : NULL;
-	c.counter = peer_counter(g->peer);
-	c.n_vcpus = vmm_vcpus(g, c.vcpus, VCPUS_MAX);
 	g->clock_error = t->error;
-	if (!g->clock_error && c.host)
-		g->clock_error = read_guest_events(&c);
+	if (!g->clock_error && t->host)
+		g->clock_error = read_guest_events(g, &events);
 	if (!g->clock_error)
 		g->clock_error = solve_clock(&c, &g->clock);
-	sync_guest_release(&c.events);
+	sync_guest_release(&events);
 }
 
 /* The options of both files. */
 static int note_clock(struct session_guests *all, struct session_guest *g, struct spool *host)
 {
-	struct offset_vcpu vcpus[VCPUS_MAX];
-
 	if (!g->clock_error)
 		g->clock_error = note_shift(all, g);
 	if (g->clock_error && all->tsync != TSYNC_NONE)
 		log_warn(all->log, "guest %s: its clock could not be tied to the host's: %s", g->spec.name,
 			 g->clock_error == -ENODATA ? g->clock_why : errno_text(g->clock_error));
-	return host ? note_guest_option(g, vcpus, vmm_vcpus(g, vcpus, VCPUS_MAX), host) : 0;
+	return host ? note_guest_option(g, host) : 0;
 }
 
 /* One pass over the host's pages, for all guests. */

@@ -7,101 +7,70 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "record/spool-formats.h"
-
-struct spool_walk {
-	const struct spool *spool;
-	size_t buffer;
-	uint32_t page_size;
-};
-
-struct spool_source_priv {
-	struct spool_formats formats;
-	struct buf cmdlines;
-	struct spool_walk *walkers;
-};
-
-static int walk_spool(void *ctx, unsigned int cpu, sync_page_fn take, void *to)
+static int walk_spool(const struct sync_source *s, size_t buffer, unsigned int cpu, sync_page_fn take,
+		      void *to)
 {
-	const struct spool_walk *w = ctx;
-	int fd = spool_pages_fd(w->spool, w->buffer, cpu), ret = 0;
+	size_t size = s->buffers[buffer].layout.size;
+	int fd = spool_pages_fd(s->from, buffer, cpu), ret = 0;
 	void *page;
 
 	if (fd < 0)
 		return fd;
-	page = malloc(w->page_size);
+	page = malloc(size);
 	if (!page)
 		ret = -ENOMEM;
-	for (off_t at = 0; !ret; at += w->page_size) {
-		if (pread(fd, page, w->page_size, at) != (ssize_t)w->page_size)
+	for (off_t at = 0; !ret; at += (off_t)size) {
+		if (pread(fd, page, size, at) != (ssize_t)size)
 			break;
-		ret = take(to, cpu, page, w->page_size);
+		ret = take(to, cpu, page, size);
 	}
 	close(fd);
 	free(page);
 	return ret;
 }
 
-static int list_spool_buffers(struct spool_source *s, struct spool_source_priv *p, const struct spool *spool)
+static int list_spool_buffers(struct sync_source *s, const struct spool *spool)
 {
 	size_t n = spool_n_buffers(spool);
 	struct page_layout layout;
 	int ret = spool_page_layout(spool, &layout);
 
-	s->source.buffers = calloc(n ? n : 1, sizeof(*s->source.buffers));
-	p->walkers = calloc(n ? n : 1, sizeof(*p->walkers));
-	if (ret || !s->source.buffers || !p->walkers)
-		return ret ? ret : -ENOMEM;
+	if (ret)
+		return ret;
+	s->buffers = calloc(n + 1, sizeof(*s->buffers));
+	if (!s->buffers)
+		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
 		const struct spool_buffer *b = spool_buffer(spool, i);
-		struct sync_buffer *out = &s->source.buffers[i];
+		bool ours = !strncmp(b->kind, "hyp-", 4); /* our own pages */
 
-		p->walkers[i] = (struct spool_walk){ .spool = spool, .buffer = i, .page_size = b->page_size };
-		*out = (struct sync_buffer){
-			.layout = layout, .n_cpus = b->n_cpus, .walk = walk_spool, .ctx = &p->walkers[i]
-		};
-		if (!strncmp(b->kind, "hyp-", 4)) /* our own pages */
-			out->layout = page_layout_default;
-		out->layout.size = b->page_size;
+		s->buffers[i] = (struct sync_buffer){ ours ? page_layout_default : layout, b->n_cpus };
+		s->buffers[i].layout.size = b->page_size;
 	}
-	s->source.n_buffers = n;
+	s->n_buffers = n;
 	return 0;
 }
 
 int spool_source_open(struct spool_source *s, const struct spool *spool)
 {
-	struct spool_source_priv *p = calloc(1, sizeof(*p));
 	int ret;
 
-	*s = (struct spool_source){ .priv = p };
-	if (!p)
-		return -ENOMEM;
-	ret = spool_formats_load(&p->formats, spool);
+	*s = (struct spool_source){ .source = { .walk = walk_spool, .from = spool } };
+	ret = spool_formats_load(&s->formats, spool);
 	if (!ret)
-		ret = list_spool_buffers(s, p, spool);
-	if (!ret && spool_get_text(spool, "saved_cmdlines", &p->cmdlines) == -ENOMEM)
-		ret = -ENOMEM;
+		ret = list_spool_buffers(&s->source, spool);
 	if (ret) {
 		spool_source_close(s);
 		return ret;
 	}
-	s->source.formats = p->formats.texts;
-	s->source.n_formats = p->formats.n_texts;
-	s->source.cmdlines = p->cmdlines.len ? buf_str(&p->cmdlines) : NULL;
-	s->source.cmdlines_len = p->cmdlines.len;
+	s->source.formats = s->formats.texts;
+	s->source.n_formats = s->formats.n_texts;
 	return 0;
 }
 
 void spool_source_close(struct spool_source *s)
 {
-	struct spool_source_priv *p = s->priv;
-
 	free(s->source.buffers);
-	if (p) {
-		spool_formats_release(&p->formats);
-		buf_release(&p->cmdlines);
-		free(p->walkers);
-	}
-	free(p);
+	spool_formats_release(&s->formats);
 	*s = (struct spool_source){ 0 };
 }

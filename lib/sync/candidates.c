@@ -57,22 +57,6 @@ static void fourier(const struct transform *f, cplx *z)
 	}
 }
 
-/* root[i] = exp(-2 pi i / n): by halving the angle, each root from one of half as many. */
-static void fill_roots(struct transform *f)
-{
-	double c = -1, s = 0; /* of half a turn */
-
-	f->root[0] = 1;
-	for (size_t bit = f->n / 4; bit; bit /= 2) {
-		double half = sqrt((1 + c) / 2);
-
-		s = c < 0 ? 1 : s / (2 * half);
-		c = c < 0 ? 0 : half;
-		for (size_t i = 0; i < f->n / 2; i += 2 * bit)
-			f->root[i + bit] = f->root[i] * CMPLX(c, -s);
-	}
-}
-
 static int transform_init(struct transform *f, const struct problem *p, uint64_t t0, uint64_t t1)
 {
 	uint64_t span = p->host1 - p->host0 + (t1 - t0);
@@ -87,15 +71,9 @@ static int transform_init(struct transform *f, const struct problem *p, uint64_t
 	f->sum = calloc(f->n, sizeof(cplx));
 	if (!f->root || !f->z || !f->sum)
 		return -ENOMEM;
-	fill_roots(f);
+	for (size_t i = 0; i < f->n / 2; i++)
+		f->root[i] = cexp(-2 * M_PI * I * (double)i / (double)f->n);
 	return 0;
-}
-
-static void transform_release(struct transform *f)
-{
-	free(f->root);
-	free(f->z);
-	free(f->sum);
 }
 
 /* Events into the real part. */
@@ -230,6 +208,8 @@ int find_candidates(struct problem *p, uint64_t t0, uint64_t t1, struct candidat
 	mask_prior(&f, p);
 	ret = take_peaks(&f, p, v, max);
 out:
-	transform_release(&f);
+	free(f.root);
+	free(f.z);
+	free(f.sum);
 	return ret;
 }

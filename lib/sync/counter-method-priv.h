@@ -53,8 +53,6 @@ struct counter_method {
 /* Makes both curves. 0, -ENOMEM, -ENODATA with *why; counter_method_end it in any case. */
 int counter_method_begin(struct counter_method *j, const struct counter_log *host,
 			 const struct counter_log *guest, const char **why);
-/* Appends a copy. 0 or -ENOMEM. */
-int counter_method_add_epoch(struct counter_method *j, const struct epoch *e);
 /* As many epochs as needed, each offset between the latest question and the earliest answer.
  * 0, -ENOMEM, -ENODATA: an answer before its question. */
 int counter_method_pings(struct counter_method *j, const struct counter_log *guest);

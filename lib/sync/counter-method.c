@@ -13,9 +13,10 @@
 
 /* ---- CNTVOFF ------------------------------------------------------------------------- */
 
-static bool ping_fits(const struct counter_ping *p, uint64_t cntvoff)
+/* Whether a CNTVOFF in [low, high] agrees with the guest's answer. */
+static bool ping_fits(const struct counter_ping *p, uint64_t low, uint64_t high)
 {
-	return (int64_t)(cntvoff - (p->sent - p->first)) >= 0 && (int64_t)(p->back - p->last - cntvoff) >= 0;
+	return (int64_t)(high - (p->sent - p->first)) >= 0 && (int64_t)(p->back - p->last - low) >= 0;
 }
 
 /* All answers of the guest agree with the VM's CNTVOFFs. */
@@ -26,26 +27,19 @@ static bool pings_fit_vm(const struct counter_log *guest, const struct cntvoff_l
 
 		for (size_t k = 0; k < cntvoff->n_spans && !fits; k++)
 			fits = cntvoff->spans[k].vm == vm &&
-			       ping_fits(&guest->pings[i], cntvoff->spans[k].cntvoff);
+			       ping_fits(&guest->pings[i], cntvoff->spans[k].cntvoff,
+					 cntvoff->spans[k].cntvoff);
 		if (!fits)
 			return false;
 	}
 	return guest->n_pings > 0;
 }
 
-static bool pings_fit_zero(const struct counter_log *guest)
-{
-	for (size_t i = 0; i < guest->n_pings; i++)
-		if (!ping_fits(&guest->pings[i], 0))
-			return false;
-	return guest->n_pings > 0;
-}
-
-static bool vm_has(const struct cntvoff_log *cntvoff, int32_t vm, const struct counter_threads *t)
+static bool vm_has(const struct cntvoff_log *cntvoff, int32_t vm, const struct offset_vcpu *v, size_t n)
 {
 	for (size_t i = 0; i < cntvoff->n_vcpus; i++)
-		for (size_t k = 0; k < t->n && cntvoff->vcpus[i].vm == vm; k++)
-			if (t->v[k].pid && t->v[k].pid == (uint32_t)cntvoff->vcpus[i].pid)
+		for (size_t k = 0; k < n && cntvoff->vcpus[i].vm == vm; k++)
+			if (v[k].pid && v[k].pid == (uint32_t)cntvoff->vcpus[i].pid)
 				return true;
 	return false;
 }
@@ -55,7 +49,7 @@ static bool vm_has(const struct cntvoff_log *cntvoff, int32_t vm, const struct c
 
 /* Of VMs that were started together the one whose threads are the guest's. */
 static int32_t vm_of_pings(const struct counter_log *guest, const struct cntvoff_log *cntvoff,
-			   const struct counter_threads *t)
+			   const struct offset_vcpu *v, size_t n)
 {
 	int32_t found = VM_NONE;
 
@@ -64,22 +58,11 @@ static int32_t vm_of_pings(const struct counter_log *guest, const struct cntvoff
 
 		if (vm == found || !pings_fit_vm(guest, cntvoff, vm))
 			continue;
-		if (vm_has(cntvoff, vm, t))
+		if (vm_has(cntvoff, vm, v, n))
 			return vm;
 		found = found ? VM_SEVERAL : vm;
 	}
 	return found;
-}
-
-int counter_method_add_epoch(struct counter_method *j, const struct epoch *e)
-{
-	struct epoch *v = array_grow(j->epochs, j->n, sizeof(*v));
-
-	if (!v)
-		return -ENOMEM;
-	j->epochs = v;
-	v[j->n++] = *e;
-	return 0;
 }
 
 /*
@@ -89,7 +72,6 @@ int counter_method_add_epoch(struct counter_method *j, const struct epoch *e)
  */
 static int epochs_of_vm(struct counter_method *j, const struct cntvoff_log *cntvoff, int32_t vm)
 {
-
 	for (size_t i = 0; i < cntvoff->n_spans; i++) {
 		const struct cntvoff_span *s = &cntvoff->spans[i];
 		struct epoch e = { .cntvoff = s->cntvoff };
@@ -103,7 +85,7 @@ static int epochs_of_vm(struct counter_method *j, const struct cntvoff_log *cntv
 		}
 		if (j->n && (e.start <= j->epochs[j->n - 1].start || e.from > e.start))
 			return -ENODATA; /* a guest whose counter was set back */
-		if (counter_method_add_epoch(j, &e))
+		if (array_push(&j->epochs, &j->n, &e, sizeof(e)))
 			return -ENOMEM;
 	}
 	return 0;
@@ -122,37 +104,34 @@ static enum sync_class class_of_epochs(const struct counter_method *j)
 static int take_vcpus(struct sync_result *out, const struct cntvoff_log *cntvoff, int32_t vm)
 {
 	for (size_t i = 0; i < cntvoff->n_vcpus; i++) {
-		const struct cntvoff_vcpu *one = &cntvoff->vcpus[i];
-		struct sync_vcpu *v;
+		const struct cntvoff_vcpu *seen = &cntvoff->vcpus[i];
+		const struct sync_vcpu one = { .cpu = seen->id, .pid = seen->pid };
 
-		if (one->vm != vm)
-			continue;
-		v = array_grow(out->vcpus, out->n_vcpus, sizeof(*v));
-		if (!v)
+		if (seen->vm == vm && array_push(&out->vcpus, &out->n_vcpus, &one, sizeof(one)))
 			return -ENOMEM;
-		out->vcpus = v;
-		v[out->n_vcpus++] = (struct sync_vcpu){ .cpu = one->id, .pid = one->pid };
 	}
 	return 0;
 }
 
 static int epochs_by_cntvoff(struct counter_method *j, const struct counter_log *guest,
-			     const struct cntvoff_log *cntvoff, const struct counter_threads *threads,
+			     const struct cntvoff_log *cntvoff, const struct offset_vcpu *vcpus, size_t n,
 			     const char **why)
 {
-	int32_t vm = vm_of_pings(guest, cntvoff, threads);
+	struct cntvoff_span no_offset = { .cntvoff = 0 };
+	const struct cntvoff_log zero = { .spans = &no_offset, .n_spans = 1 };
+	int32_t vm = vm_of_pings(guest, cntvoff, vcpus, n);
 	int ret;
 
 	if (vm == VM_SEVERAL) {
 		*why = "several VMs' CNTVOFFs fit its counter, and its vCPU threads are not known";
 		return -ENODATA;
 	}
-	if (!vm && !pings_fit_zero(guest)) {
+	if (!vm && !pings_fit_vm(guest, &zero, VM_NONE)) {
 		*why = cntvoff->n_spans ? "no VM's CNTVOFF fits its counter" : "its CNTVOFF is not known";
 		return -ENODATA;
 	}
 	if (!vm)
-		return counter_method_add_epoch(j, &(struct epoch){ 0 });
+		return array_push(&j->epochs, &j->n, &(struct epoch){ 0 }, sizeof(struct epoch));
 	ret = epochs_of_vm(j, cntvoff, vm);
 	if (ret == -ENODATA)
 		*why = "its counter was set back";
@@ -164,11 +143,6 @@ struct range {
 	uint64_t low, high;
 	size_t from, to; /* pings, [from, to) */
 };
-
-static bool range_fits(const struct range *r, const struct counter_ping *p)
-{
-	return (int64_t)(r->high - (p->sent - p->first)) >= 0 && (int64_t)(p->back - p->last - r->low) >= 0;
-}
 
 static void range_narrow(struct range *r, const struct counter_ping *p)
 {
@@ -193,7 +167,7 @@ static struct range next_range(const struct counter_log *guest, size_t from)
 {
 	struct range r = range_of(guest, from, from + 1);
 
-	while (r.to < guest->n_pings && range_fits(&r, &guest->pings[r.to]))
+	while (r.to < guest->n_pings && ping_fits(&guest->pings[r.to], r.low, r.high))
 		range_narrow(&r, &guest->pings[r.to++]);
 	return r;
 }
@@ -208,7 +182,7 @@ static int add_range_epoch(struct counter_method *j, const struct counter_log *g
 		e.from = j->epochs[j->n - 1].end;
 		e.start = guest->pings[r->from].first;
 	}
-	return counter_method_add_epoch(j, &e);
+	return array_push(&j->epochs, &j->n, &e, sizeof(e));
 }
 
 /*
@@ -230,7 +204,8 @@ int counter_method_pings(struct counter_method *j, const struct counter_log *gue
 		next = (struct range){ .from = now.to };
 		if (now.to < guest->n_pings) {
 			next = next_range(guest, now.to);
-			while (now.to > now.from + 1 && range_fits(&next, &guest->pings[now.to - 1]))
+			while (now.to > now.from + 1 &&
+			       ping_fits(&guest->pings[now.to - 1], next.low, next.high))
 				now.to--;
 			now = range_of(guest, now.from, now.to);
 		}
@@ -450,7 +425,7 @@ int counter_method_end(struct counter_method *j, int ret)
 }
 
 int counter_solve(const struct counter_log *host, const struct counter_log *guest,
-		  const struct cntvoff_log *cntvoff, const struct counter_threads *threads,
+		  const struct cntvoff_log *cntvoff, const struct offset_vcpu *vcpus, size_t n,
 		  struct sync_result *out, const char **why)
 {
 	struct counter_method j = { .out = out };
@@ -460,7 +435,7 @@ int counter_solve(const struct counter_log *host, const struct counter_log *gues
 	ret = counter_method_begin(&j, host, guest, why);
 	if (ret)
 		goto out;
-	ret = epochs_by_cntvoff(&j, guest, cntvoff, threads, why);
+	ret = epochs_by_cntvoff(&j, guest, cntvoff, vcpus, n, why);
 	if (!ret)
 		ret = counter_method_knots(&j, class_of_epochs(&j));
 out:

@@ -2,8 +2,8 @@
 #ifndef HYPTRACE_COUNTER_METHOD_H
 #define HYPTRACE_COUNTER_METHOD_H
 
-#include "clock/cntvoff-log.h"
-#include "clock/counter-log.h"
+#include "clock/cntvoff.h"
+#include "clock/counter.h"
 #include "sync/evidence.h"
 
 /*
@@ -12,30 +12,15 @@
  * logs in, a sync_result out. Documentation/clock-sync.md has the maths.
  */
 
-/* The guest's vCPU threads, as far as they were found. */
-struct counter_threads {
-	const struct offset_vcpu *v;
-	size_t n;
-};
-
 /*
  * The guest's offset. The VM is the one whose CNTVOFF fits the pings; where several
- * do, the one that has a thread of the guest's; where none
- * does, an offset of 0 that fits them is taken: protected VMs have that, and no
- * other by chance. -ENODATA with *why: it cannot be had; -ENOMEM.
- * out->class is SYNC_HARD, or SYNC_SOFT where records of CNTVOFF were lost.
+ * do, the one that has one of the n vCPU threads; where none does, an offset of 0 that fits them is taken:
+ * protected VMs have that, and no other by chance. -ENODATA with *why: it cannot be had; -ENOMEM. out->class
+ * is SYNC_HARD, or SYNC_SOFT where records of CNTVOFF were lost.
  */
 int counter_solve(const struct counter_log *host, const struct counter_log *guest,
-		  const struct cntvoff_log *cntvoff, const struct counter_threads *threads,
+		  const struct cntvoff_log *cntvoff, const struct offset_vcpu *vcpus, size_t n,
 		  struct sync_result *out, const char **why);
-
-/* A recording's events, as evidence besides the counters. */
-struct counter_events {
-	const struct sync_host *host;
-	const struct sync_guest *guest;
-	const struct offset_vcpu *vcpus; /* the map, as far as given */
-	size_t n_vcpus;
-};
 
 /*
  * Without CNTVOFF, but with events: the windows (sync.h) bound it, all of a
@@ -44,8 +29,7 @@ struct counter_events {
  * no ping shows that; sync_solve_evidence may still find something.
  */
 int counter_solve_windows(const struct counter_log *host, const struct counter_log *guest,
-			  const struct counter_events *events, struct sync_result *out,
-			  const struct log *log);
+			  const struct sync_evidence *events, struct sync_result *out, const struct log *log);
 
 /*
  * Without CNTVOFF: it does not change, so the pings alone bound it, all of them

@@ -16,13 +16,9 @@
 #define NO_RATE 1e-8
 #define NO_BEND 1e-9
 
-/* Of the guest's time: values of its counter, [from, to). */
-struct part {
-	uint64_t from, to;
-};
-
-/* The guest's times in a part to the host's as they would be with this CNTVOFF. */
-static int map_guest(const struct counter_method *j, const struct part *part, uint64_t cntvoff,
+/* The guest's times while its counter was in [e->start, to) to the host's as they would be with e's CNTVOFF.
+ */
+static int map_guest(const struct counter_method *j, const struct epoch *e, uint64_t to,
 		     const struct sync_guest *in, struct sync_guest *out)
 {
 	*out = (struct sync_guest){ .cpus = calloc(in->n_cpus + 1, sizeof(*out->cpus)) };
@@ -30,18 +26,18 @@ static int map_guest(const struct counter_method *j, const struct part *part, ui
 		return -ENOMEM;
 	for (; out->n_cpus < in->n_cpus; out->n_cpus++) {
 		const struct sync_cpu *c = &in->cpus[out->n_cpus];
-		struct sync_cpu *to = &out->cpus[out->n_cpus];
+		struct sync_cpu *mapped = &out->cpus[out->n_cpus];
 
-		*to = (struct sync_cpu){ .cpu = c->cpu, .times = calloc(c->n + 1, sizeof(*to->times)) };
-		if (!to->times)
+		*mapped = (struct sync_cpu){ .cpu = c->cpu, .times = calloc(c->n + 1, sizeof(uint64_t)) };
+		if (!mapped->times)
 			return -ENOMEM;
 		for (size_t i = 0; i < c->n; i++) {
 			uint64_t counter = curve_counter(&j->guest, c->times[i]), at;
 
-			if (counter < part->from || counter >= part->to)
+			if (counter < e->start || counter >= to)
 				continue;
-			at = curve_clock(&j->host, counter + cntvoff);
-			to->times[to->n++] = at;
+			at = curve_clock(&j->host, counter + e->cntvoff);
+			mapped->times[mapped->n++] = at;
 			out->first = out->last && out->first < at ? out->first : at;
 			out->last = out->last > at ? out->last : at;
 		}
@@ -118,29 +114,29 @@ static void take_map(struct sync_result *out, struct sync_result *r)
 	}
 	out->events += r->events;
 	out->outside += r->outside;
-	out->unsure += r->unsure;
 	out->map_changed = out->map_changed || r->map_changed;
 }
 
 struct part_job {
 	struct counter_method *j;
-	const struct counter_events *events;
+	const struct sync_evidence *events;
 	uint64_t off; /* ns, of the curves */
 	enum sync_class class;
 	const struct log *log;
 };
 
 /* Narrows an epoch's CNTVOFF from what the pings leave to what the windows do. */
-static int solve_part(struct part_job *job, struct epoch *e, const struct part *part)
+static int solve_part(struct part_job *job, struct epoch *e, uint64_t to)
 {
-	const struct counter_events *events = job->events;
+	const struct sync_evidence *events = job->events;
 	uint64_t reach = (uint64_t)((double)e->slack * job->j->host.ns) + job->off + 1;
 	struct sync_guest mapped = { 0 };
 	struct sync_host host = *events->host;
+	struct sync_evidence seen = { &host, &mapped, events->vcpus, events->n_vcpus };
 	struct sync_result r = { 0 };
 	struct sync_input in;
 	int32_t *pids = NULL;
-	int ret = map_guest(job->j, part, e->cntvoff, events->guest, &mapped);
+	int ret = map_guest(job->j, e, to, events->guest, &mapped);
 
 	host.windows = (struct sync_windows){ 0 };
 	if (ret)
@@ -151,7 +147,7 @@ static int solve_part(struct part_job *job, struct epoch *e, const struct part *
 	ret = widen_windows(events->host, host.begin, host.end, job->off, &host.windows);
 	if (ret)
 		goto out;
-	ret = sync_input_make(&in, &host, &mapped, events->vcpus, events->n_vcpus, &pids);
+	ret = sync_input_make(&in, &seen, &pids);
 	if (ret)
 		goto out;
 	in.prior = (struct sync_prior){ true, mapped.first, 0, reach };
@@ -181,20 +177,19 @@ static bool event_fits(const struct part_job *job, const struct thread *t, const
 		       uint64_t counter)
 {
 	uint64_t slack = (uint64_t)((double)e->slack * job->j->host.ns) + job->off + 1;
-	bool unknown;
 
-	return thread_distance(t, curve_clock(&job->j->host, counter + e->cntvoff), &unknown) <= slack;
+	return thread_distance(t, curve_clock(&job->j->host, counter + e->cntvoff)) <= slack;
 }
 
 static void narrow_by(const struct part_job *job, const struct thread *t, const struct sync_cpu *c,
 		      struct epoch *e)
 {
-	const struct part gap = { e->from, e->start };
+	const uint64_t from = e->from, to = e->start;
 
 	for (size_t i = 0; i < c->n; i++) {
 		uint64_t counter = curve_counter(&job->j->guest, c->times[i]);
 
-		if (counter <= gap.from || counter >= gap.to)
+		if (counter <= from || counter >= to)
 			continue;
 		if (counter > e->from && !event_fits(job, t, e, counter))
 			e->from = counter;
@@ -206,8 +201,8 @@ static void narrow_by(const struct part_job *job, const struct thread *t, const 
 /* Between the last event that the new CNTVOFF suits ill and the first one that the old one does. */
 static int narrow_starts(struct part_job *job)
 {
-	struct sync_host host = *job->events->host;
-	struct sync_input in = { .windows = host.windows.v, .n_windows = host.windows.n };
+	const struct sync_windows *w = &job->events->host->windows;
+	struct sync_input in = { .windows = w->v, .n_windows = w->n };
 	struct problem p = { .in = &in, .log = job->log };
 	int ret = windows_threads(&p);
 
@@ -233,8 +228,8 @@ static int solve_parts(struct part_job *job)
 	struct counter_method *j = job->j;
 
 	for (size_t i = 0; i < j->n; i++) {
-		struct part part = { j->epochs[i].start, i + 1 < j->n ? j->epochs[i + 1].from : UINT64_MAX };
-		int ret = solve_part(job, &j->epochs[i], &part);
+		uint64_t to = i + 1 < j->n ? j->epochs[i + 1].from : UINT64_MAX;
+		int ret = solve_part(job, &j->epochs[i], to);
 
 		if (ret)
 			return ret;
@@ -243,7 +238,7 @@ static int solve_parts(struct part_job *job)
 }
 
 int counter_solve_windows(const struct counter_log *host, const struct counter_log *guest,
-			  const struct counter_events *events, struct sync_result *out, const struct log *log)
+			  const struct sync_evidence *events, struct sync_result *out, const struct log *log)
 {
 	struct counter_method j = { .out = out };
 	struct part_job job = { .j = &j, .events = events, .class = SYNC_HARD, .log = log };

@@ -58,7 +58,6 @@ static size_t judge_events(const struct problem *p, uint64_t t0, uint64_t t1, co
 			   const struct piece_end *b, struct verdict *v)
 {
 	size_t n = 0;
-	bool unknown;
 
 	for (size_t i = 0; i < p->in->n_cpus; i++) {
 		const struct sync_cpu *c = &p->in->cpus[i];
@@ -72,8 +71,8 @@ static size_t judge_events(const struct problem *p, uint64_t t0, uint64_t t1, co
 
 			v[n].time = at;
 			v[n].duty = t->duty;
-			v[n].in_a = !thread_distance(t, end_apply(a, at), &unknown);
-			v[n++].in_b = !thread_distance(t, end_apply(b, at), &unknown);
+			v[n].in_a = !thread_distance(t, end_apply(a, at));
+			v[n++].in_b = !thread_distance(t, end_apply(b, at));
 		}
 	}
 	qsort(v, n, sizeof(*v), compare_verdicts);

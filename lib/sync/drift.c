@@ -302,28 +302,19 @@ static double bulge(const struct fit *f, size_t i)
 	return (f->bend + f->v[i].near + f->v[i - 1].near) * fit_dist(&f->v[i - 1], &f->v[i]) / 2;
 }
 
-/* Half width of the truth about the line, anywhere between the knots a and b. */
-static double link_bound(const struct fit *f, size_t a, size_t b)
+/* Half width of the truth about the line, anywhere between the knots a and b; *unsure: there is doubt. */
+static double link_bound(const struct fit *f, size_t a, size_t b, bool *unsure)
 {
 	double bound = 0;
 
 	for (size_t i = a; i <= b; i++) {
 		double below = f->v[i].y - f->v[i].low, above = f->v[i].high - f->v[i].y;
-		double play = 0;
+		double play = i > a ? bulge(f, i) : 0;
 
-		if (i > a)
-			play = bulge(f, i);
+		*unsure = *unsure || f->v[i].unsure;
 		bound = fmax(bound, fmax(below, above) + play);
 	}
 	return bound + 1; /* stock rounds */
-}
-
-static bool link_unsure(const struct fit *f, size_t a, size_t b)
-{
-	for (size_t i = a; i <= b; i++)
-		if (f->v[i].unsure)
-			return true;
-	return false;
 }
 
 /* More knots on long lines: the bound differs along them. */
@@ -353,10 +344,8 @@ static int put_knots(const struct fit *f, struct sync_result *r)
 		double after = 0, bound;
 
 		b = fit_next_knot(f, a);
-		if (b < f->n) {
-			after = link_bound(f, a, b);
-			unsure = link_unsure(f, a, b);
-		}
+		if (b < f->n)
+			after = link_bound(f, a, b, &unsure);
 		bound = ceil(fmax(before, after));
 		v[r->n_knots++] = (struct sync_knot){
 			.time = f->v[a].s.mid,
@@ -413,20 +402,6 @@ static int put_bands(const struct fit *f, struct sync_result *r)
 	return 0;
 }
 
-static int put_cut(struct sync_result *r)
-{
-	size_t *v;
-
-	if (!r->n_knots)
-		return 0;
-	v = array_grow(r->cuts, r->n_cuts, sizeof(*v));
-	if (!v)
-		return -ENOMEM;
-	r->cuts = v;
-	v[r->n_cuts++] = r->n_knots;
-	return 0;
-}
-
 int drift_fit(struct problem *p, const struct piece *piece, struct sync_result *out)
 {
 	struct fit f;
@@ -444,7 +419,8 @@ int drift_fit(struct problem *p, const struct piece *piece, struct sync_result *
 	ret = mark_doubtful(&f);
 	if (ret)
 		goto out;
-	ret = put_cut(out);
+	if (first)
+		ret = array_push(&out->cuts, &out->n_cuts, &first, sizeof(first));
 	if (ret)
 		goto out;
 	ret = put_knots(&f, out);

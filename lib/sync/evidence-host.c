@@ -126,18 +126,6 @@ struct points {
 	uint64_t step; /* of the hypervisor's times */
 };
 
-static int add_host_point(struct points *p, const struct sync_point *one)
-{
-	struct sync_point *v = array_grow(p->v, p->n, sizeof(*v));
-
-	if (!v)
-		return -ENOMEM;
-	p->v = v;
-	v[p->n++] = *one;
-	p->n_kind[one->kind]++;
-	return 0;
-}
-
 static int take_host_event(struct points *p, const struct page_event *ev)
 {
 	uint16_t type;
@@ -159,20 +147,19 @@ static int take_host_event(struct points *p, const struct page_event *ev)
 		if (k->kind == SYNC_HYP && ev->ts % TEXT_STEP)
 			p->coarse = false;
 		p->live[i] = ev->ts < p->live[i] ? ev->ts : p->live[i];
-		return one.pid > 0 ? add_host_point(p, &one) : 0;
+		if (one.pid <= 0)
+			return 0;
+		p->n_kind[one.kind]++;
+		return array_push(&p->v, &p->n, &one, sizeof(one));
 	}
 	return 0;
 }
 
 static int add_host_gap(struct points *p, uint64_t a, uint64_t b)
 {
-	struct gap *v = array_grow(p->gaps, p->n_gaps, sizeof(*v));
+	const struct gap gap = { a, b };
 
-	if (!v)
-		return -ENOMEM;
-	p->gaps = v;
-	v[p->n_gaps++] = (struct gap){ a, b };
-	return 0;
+	return array_push(&p->gaps, &p->n_gaps, &gap, sizeof(gap));
 }
 
 static int take_host_page(void *to, unsigned int number, const void *data, size_t len)
@@ -211,8 +198,10 @@ static int put_gaps(struct sync_host *h, struct points *p, uint8_t kind)
 	return 0;
 }
 
-static int read_points(struct points *p, const struct sync_buffer *b, const bool *have)
+static int read_points(struct points *p, const struct sync_source *s, size_t buffer, const bool *have)
 {
+	const struct sync_buffer *b = &s->buffers[buffer];
+
 	p->layout = &b->layout;
 	p->n = p->n_gaps = 0;
 	p->n_kind[0] = p->n_kind[1] = 0;
@@ -224,7 +213,7 @@ static int read_points(struct points *p, const struct sync_buffer *b, const bool
 		int ret;
 
 		p->last = 0;
-		ret = b->walk(b->ctx, cpu, take_host_page, p);
+		ret = s->walk(s, buffer, cpu, take_host_page, p);
 		if (ret)
 			return ret;
 	}
@@ -299,14 +288,6 @@ static int compare_windows(const void *a, const void *b)
 	return x->a < y->a ? -1 : x->a > y->a;
 }
 
-static bool windows_sorted(const struct sync_windows *w)
-{
-	for (size_t i = 1; i < w->n; i++)
-		if (compare_windows(&w->v[i - 1], &w->v[i]) > 0)
-			return false;
-	return true;
-}
-
 /* The thread's kvm window that hyp window i should be part of: the first it meets, or the last. */
 static const struct sync_window *kvm_around(const struct sync_windows *w, size_t i)
 {
@@ -377,8 +358,7 @@ static void check_hyp(struct sync_host *h, uint64_t step, const struct log *log)
 	if (!h->n_hyp)
 		return;
 	kvm_span(w, &from, &to);
-	if (!windows_sorted(w))
-		qsort(w->v, w->n, sizeof(*w->v), compare_windows);
+	array_sort(w->v, w->n, sizeof(*w->v), compare_windows);
 	for (size_t i = 0; i < w->n; i++) {
 		const struct sync_window *hyp = &w->v[i], *kvm;
 		uint64_t off;
@@ -397,41 +377,6 @@ static void check_hyp(struct sync_host *h, uint64_t step, const struct log *log)
 		drop_hyp(h, log);
 }
 
-/* ---- names ---------------------------------------------------------------------------------- */
-
-/* "CPU 3/KVM" of QEMU, "crosvm_vcpu3". */
-static bool vcpu_name(const char *line, size_t len, struct offset_vcpu *v)
-{
-	char text[64], slash = 0;
-
-	if (len >= sizeof(text))
-		return false;
-	memcpy(text, line, len);
-	text[len] = '\0';
-	return (sscanf(text, "%u CPU %u%c", &v->pid, &v->cpu, &slash) == 3 && slash == '/') ||
-	       sscanf(text, "%u crosvm_vcpu%u", &v->pid, &v->cpu) == 2;
-}
-
-static int read_names(struct sync_host *h, const struct sync_source *s)
-{
-	struct cursor c = cursor_at(s->cmdlines, s->cmdlines ? s->cmdlines_len : 0);
-	const char *line;
-	size_t len;
-
-	while (cursor_line(&c, &line, &len)) {
-		struct offset_vcpu one, *v;
-
-		if (!vcpu_name(line, len, &one))
-			continue;
-		v = array_grow(h->names, h->n_names, sizeof(*v));
-		if (!v)
-			return -ENOMEM;
-		h->names = v;
-		v[h->n_names++] = one;
-	}
-	return 0;
-}
-
 static int read_buffers(struct sync_host *h, struct points *p, const struct sync_source *s)
 {
 	bool have[2] = { false, false };
@@ -440,7 +385,7 @@ static int read_buffers(struct sync_host *h, struct points *p, const struct sync
 		if (find_host_event(&s->formats[i], p->known))
 			return -ENOMEM;
 	for (size_t i = 0; i < s->n_buffers; i++) {
-		int ret = read_points(p, &s->buffers[i], have);
+		int ret = read_points(p, s, i, have);
 
 		if (ret)
 			return ret;
@@ -456,9 +401,7 @@ int sync_host_read(struct sync_host *h, const struct sync_source *s, const struc
 	int ret;
 
 	*h = (struct sync_host){ .steady = s->steady };
-	ret = read_names(h, s);
-	if (!ret)
-		ret = read_buffers(h, &p, s);
+	ret = read_buffers(h, &p, s);
 	free(p.v);
 	free(p.gaps);
 	if (ret)
@@ -471,6 +414,5 @@ int sync_host_read(struct sync_host *h, const struct sync_source *s, const struc
 void sync_host_release(struct sync_host *h)
 {
 	free(h->windows.v);
-	free(h->names);
 	*h = (struct sync_host){ 0 };
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* A trace.dat as a source of evidence: its buffers' pages, its formats, its clock. */
-#include "sync/evidence-source.h"
+#include "sync/evidence.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,18 +8,13 @@
 
 #include "dat/reader.h"
 
-struct reader_walk {
-	const struct reader *r;
-	size_t buffer;
-};
-
-static int walk_reader(void *ctx, unsigned int cpu, sync_page_fn page, void *to)
+static int walk_reader(const struct sync_source *s, size_t buffer, unsigned int cpu, sync_page_fn page,
+		       void *to)
 {
-	const struct reader_walk *w = ctx;
-	const struct reader_buffer *b = &reader_info(w->r)->buffers[w->buffer];
+	const struct reader_buffer *b = &reader_info(s->from)->buffers[buffer];
 	struct reader_pages *pages;
 	const uint8_t *data;
-	int ret = reader_pages_open(&pages, w->r, w->buffer, cpu);
+	int ret = reader_pages_open(&pages, s->from, buffer, cpu);
 
 	if (ret)
 		return ret;
@@ -59,42 +54,29 @@ static bool is_steady(const struct reader *r)
 int sync_source_reader(struct sync_source *s, const struct reader *r)
 {
 	const struct reader_info *info = reader_info(r);
-	struct dat_text *formats = calloc(info->n_formats + 1, sizeof(*formats));
-	struct reader_walk *walkers = calloc(info->n_buffers + 1, sizeof(*walkers));
 
-	*s = (struct sync_source){ .formats = formats, .n_formats = info->n_formats };
+	*s = (struct sync_source){ .walk = walk_reader, .from = r };
+	s->formats = calloc(info->n_formats + 1, sizeof(*s->formats));
 	s->buffers = calloc(info->n_buffers + 1, sizeof(*s->buffers));
-	if (!formats || !walkers || !s->buffers) {
-		free(formats);
-		free(walkers);
-		free(s->buffers);
-		*s = (struct sync_source){ 0 };
+	if (!s->formats || !s->buffers) {
+		sync_source_release(s);
 		return -ENOMEM;
 	}
 	for (size_t i = 0; i < info->n_formats; i++)
-		formats[i] = info->formats[i].text;
+		s->formats[i] = info->formats[i].text;
+	s->n_formats = info->n_formats;
 	for (size_t i = 0; i < info->n_buffers; i++) {
-		walkers[i] = (struct reader_walk){ r, i };
-		s->buffers[i] = (struct sync_buffer){ .layout = info->layout,
-						      .n_cpus = (unsigned int)info->buffers[i].n_cpus,
-						      .walk = walk_reader,
-						      .ctx = &walkers[i] };
+		s->buffers[i] = (struct sync_buffer){ info->layout, (unsigned int)info->buffers[i].n_cpus };
 		s->buffers[i].layout.size = info->buffers[i].page_size;
 	}
 	s->n_buffers = info->n_buffers;
-	s->own = walkers;
 	s->steady = is_steady(r);
-	s->cmdlines = info->cmdlines.data;
-	s->cmdlines_len = info->cmdlines.len;
 	return 0;
 }
 
 void sync_source_release(struct sync_source *s)
 {
-	if (s->own) {
-		free(s->buffers);
-		free((void *)s->formats);
-	}
-	free(s->own);
+	free(s->buffers);
+	free(s->formats);
 	*s = (struct sync_source){ 0 };
 }

@@ -2,10 +2,44 @@
 #ifndef HYPTRACE_SYNC_EVIDENCE_H
 #define HYPTRACE_SYNC_EVIDENCE_H
 
-#include "sync/evidence-source.h"
+#include "dat/page.h"
+#include "dat/writer.h"
 #include "sync/sync.h"
 
 /* What the pages of a host and of a guest say of their clocks. */
+
+/* ---- evidence-source.c */
+
+/* What evidence is read from: a trace.dat, or the spool of one. */
+
+struct reader;
+
+/* Takes a page of CPU `number`; what it returns, if not 0, ends the walk. */
+typedef int (*sync_page_fn)(void *to, unsigned int number, const void *data, size_t len);
+
+struct sync_buffer {
+	struct page_layout layout; /* with this buffer's page size */
+	unsigned int n_cpus;
+};
+
+struct sync_source {
+	struct sync_buffer *buffers;
+	size_t n_buffers;
+	/* Calls `page` for each page of a buffer and CPU (indices), in order. */
+	int (*walk)(const struct sync_source *s, size_t buffer, unsigned int cpu, sync_page_fn page,
+		    void *to);
+	const void *from;	  /* what holds the pages: walk's */
+	struct dat_text *formats; /* of all events */
+	size_t n_formats;
+	bool steady; /* NTP leaves its clock alone, and host and guest read the same counter */
+};
+
+/* Makes one of a trace.dat. The reader must outlive it. 0 or -ENOMEM. */
+int sync_source_reader(struct sync_source *s, const struct reader *r);
+/* Frees what sync_source_reader made. */
+void sync_source_release(struct sync_source *s);
+
+/* ---- evidence-host.c; a guest's is in evidence.c */
 
 /* A host's: read once, it serves any number of guests, in several threads at a time. */
 struct sync_host {
@@ -14,12 +48,10 @@ struct sync_host {
 	uint64_t lost;	     /* stretches with lost events */
 	size_t n_hyp;	     /* hyp windows; 0 also when they were of no use */
 	/* kvm_entry <= eret_guest <= guest_exit <= kvm_exit: */
-	uint64_t hyp_checked;	   /* hyp windows that could be checked */
-	uint64_t hyp_worst;	   /* how far one lies outside of kvm's, ns */
-	uint64_t hyp_stray;	   /* of them further than the clock's error: 1 us */
-	struct offset_vcpu *names; /* vCPU threads by their names: "CPU 0/KVM" */
-	size_t n_names;
-	bool steady; /* as struct sync_source's */
+	uint64_t hyp_checked; /* hyp windows that could be checked */
+	uint64_t hyp_worst;   /* how far one lies outside of kvm's, ns */
+	uint64_t hyp_stray;   /* of them further than the clock's error: 1 us */
+	bool steady;	      /* as struct sync_source's */
 };
 /* One pass over all pages. 0, -ENOMEM, or what a walk returned: then *h is empty. */
 int sync_host_read(struct sync_host *h, const struct sync_source *s, const struct log *log);
@@ -36,19 +68,24 @@ struct sync_guest {
 int sync_guest_read(struct sync_guest *g, const struct sync_source *s);
 void sync_guest_release(struct sync_guest *g);
 
-/*
- * Input of both, which it borrows. *pids (n_cpus long, to be freed by the caller also
- * on error) is the vCPU map: the given one's, else by name. 0 or -ENOMEM.
- */
-int sync_input_make(struct sync_input *in, const struct sync_host *h, const struct sync_guest *g,
-		    const struct offset_vcpu *vcpus, size_t n_vcpus, int32_t **pids);
+/* ---- evidence.c */
+
+/* Both, and the guest's vCPU threads as far as they are known. */
+struct sync_evidence {
+	const struct sync_host *host;
+	const struct sync_guest *guest;
+	const struct offset_vcpu *vcpus;
+	size_t n_vcpus;
+};
 
 /*
- * The guest's offsets by its events and the host's windows. vcpus: the map as far as it
- * is given. prior: may be NULL. As sync_solve; a guest without CPUs has class none.
+ * Input of it, which it borrows. *pids (a thread for each CPU, 0: not known) is to be
+ * freed by the caller. 0 or -ENOMEM.
  */
-int sync_solve_evidence(const struct sync_host *h, const struct sync_guest *g,
-			const struct offset_vcpu *vcpus, size_t n_vcpus, const struct sync_prior *prior,
+int sync_input_make(struct sync_input *in, const struct sync_evidence *e, int32_t **pids);
+
+/* prior: may be NULL. As sync_solve; a guest without CPUs has class none. */
+int sync_solve_evidence(const struct sync_evidence *e, const struct sync_prior *prior,
 			struct sync_result *out, const struct log *log);
 
 #endif

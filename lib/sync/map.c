@@ -72,18 +72,6 @@ static int score_pairs(struct problem *p, size_t k, int64_t low, int64_t high, s
 	return 0;
 }
 
-/* The best pairs first, until each CPU or each thread is taken. */
-static void assign_pairs(struct problem *p, struct pair *v, size_t n, bool *taken)
-{
-	qsort(v, n, sizeof(*v), compare_pairs);
-	for (size_t i = 0; i < n; i++) {
-		if (v[i].part < PART_MIN || p->map[v[i].cpu] >= 0 || taken[v[i].thread])
-			continue;
-		p->map[v[i].cpu] = (int)v[i].thread;
-		taken[v[i].thread] = true;
-	}
-}
-
 int map_solve(struct problem *p, size_t k, int64_t low, int64_t high)
 {
 	size_t n = p->in->n_cpus * p->n_threads;
@@ -95,8 +83,16 @@ int map_solve(struct problem *p, size_t k, int64_t low, int64_t high)
 	if (!v || !taken)
 		goto out;
 	ret = score_pairs(p, k, low, high, v);
-	if (!ret)
-		assign_pairs(p, v, n, taken);
+	if (ret)
+		goto out;
+	/* the best pairs first, until each CPU or each thread is taken */
+	qsort(v, n, sizeof(*v), compare_pairs);
+	for (size_t i = 0; i < n; i++) {
+		if (v[i].part < PART_MIN || p->map[v[i].cpu] >= 0 || taken[v[i].thread])
+			continue;
+		p->map[v[i].cpu] = (int)v[i].thread;
+		taken[v[i].thread] = true;
+	}
 out:
 	free(v);
 	free(taken);
@@ -111,7 +107,6 @@ static uint32_t outside_of(const struct problem *p, const struct sync_result *r,
 	const struct sync_cpu *c = &p->in->cpus[cpu];
 	size_t step = c->n / CHECK_EVENTS + 1;
 	uint32_t out = 0;
-	bool unknown;
 
 	*n = 0;
 	for (size_t i = 0; i < c->n; i += step) {
@@ -121,7 +116,7 @@ static uint32_t outside_of(const struct problem *p, const struct sync_result *r,
 		if (bound == UINT64_MAX || at < p->host0 || at > p->host1)
 			continue;
 		++*n;
-		out += thread_distance(&p->threads[thread], at, &unknown) > bound / 4;
+		out += thread_distance(&p->threads[thread], at) > bound / 4;
 	}
 	return out;
 }

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "util/array.h"
 
@@ -157,22 +156,20 @@ out:
 	return ret;
 }
 
-int sync_guest_option(const struct sync_result *r, const char *name, uint64_t guest_id,
-		      struct offset_guest *out)
+int sync_guest_option(const struct sync_result *r, const struct offset_vcpu *known, size_t n_known,
+		      uint32_t n_cpus, char *name, uint64_t trace_id, struct buf *out)
 {
-	uint32_t n = 0;
+	struct offset_guest guest = { .name = name, .trace_id = trace_id, .n = n_cpus };
 
-	*out = (struct offset_guest){ .trace_id = guest_id };
-	for (size_t i = 0; i < r->n_vcpus; i++)
-		n = r->vcpus[i].cpu >= n ? r->vcpus[i].cpu + 1 : n;
-	out->name = strdup(name);
-	out->vcpus = calloc(n ? n : 1, sizeof(*out->vcpus));
-	if (!out->name || !out->vcpus) {
-		offset_guest_release(out);
+	guest.vcpus = calloc(n_cpus + 1, sizeof(*guest.vcpus));
+	if (!guest.vcpus)
 		return -ENOMEM;
-	}
-	out->n = n;
-	for (uint32_t i = 0; i < n; i++)
-		out->vcpus[i] = (struct offset_vcpu){ i, (uint32_t)sync_pid(r, i) };
-	return 0;
+	for (uint32_t i = 0; i < n_cpus; i++)
+		guest.vcpus[i] = (struct offset_vcpu){ i, (uint32_t)sync_pid(r, i) };
+	for (size_t i = 0; i < n_known; i++)
+		if (known[i].cpu < n_cpus && !guest.vcpus[known[i].cpu].pid)
+			guest.vcpus[known[i].cpu].pid = known[i].pid;
+	offset_guest_encode(&guest, out);
+	free(guest.vcpus);
+	return buf_status(out);
 }

@@ -30,7 +30,6 @@ struct sync_knot {
 struct sync_vcpu {
 	unsigned int cpu;
 	int32_t pid; /* 0: not found */
-	uint64_t events, outside;
 };
 
 /* For plots: what the offset may be at a guest time. */
@@ -52,7 +51,6 @@ struct sync_result {
 	size_t n_bands;
 	uint64_t events;  /* that could be checked */
 	uint64_t outside; /* of them, in no window with this offset */
-	uint64_t unsure;  /* of them, in unknown windows */
 	bool map_changed; /* the given vCPU map was wrong */
 };
 
@@ -76,12 +74,17 @@ uint64_t sync_median_bound(const struct sync_result *r);
 int32_t sync_pid(const struct sync_result *r, unsigned int cpu);
 
 /*
- * The result as a TIME_SHIFT of n_cpus CPUs for the guest's file, and as a GUEST
- * option for the host's; the caller releases both. -ENODATA: there is no offset to
- * write; -ENOMEM.
+ * The result as a TIME_SHIFT of n_cpus CPUs for the guest's file, which the caller
+ * releases. -ENODATA: there is no offset to write; -ENOMEM.
  */
 int sync_time_shift(const struct sync_result *r, uint64_t host_id, uint32_t n_cpus, struct offset_shift *out);
-int sync_guest_option(const struct sync_result *r, const char *name, uint64_t guest_id,
-		      struct offset_guest *out);
+/*
+ * The bytes of a GUEST option for the host's file. name and trace_id are the guest's,
+ * which has n_cpus CPUs; known: threads where the result has none. Readers index the list
+ * by CPU: none is left out, 0 is for those without a thread. 0 or -ENOMEM; the caller
+ * releases *out in any case.
+ */
+int sync_guest_option(const struct sync_result *r, const struct offset_vcpu *known, size_t n_known,
+		      uint32_t n_cpus, char *name, uint64_t trace_id, struct buf *out);
 
 #endif

@@ -161,20 +161,6 @@ static int look_again(struct search *s, int n, size_t reach)
 	return 0;
 }
 
-static int look_closely(struct search *s)
-{
-	int ret;
-
-	qsort(s->hits, (size_t)s->n, sizeof(*s->hits), compare_hits);
-	ret = look_again(s, SECOND, REACH_SECOND);
-	return ret ? ret : look_again(s, CLOSE, REACH_CLOSE);
-}
-
-static bool same_place(const struct hit *a, const struct hit *b)
-{
-	return a->low <= b->high && b->low <= a->high;
-}
-
 /* The part of the events that would be outside if they had nothing to do with the windows. */
 static double part_by_chance(const struct search *s, const struct hit *h)
 {
@@ -206,7 +192,7 @@ static bool is_clear(const struct search *s)
 	if (part > OUTSIDE_USUAL)
 		margin += outside / 2;
 	for (int i = 1; i < s->n && i < CLOSE; i++)
-		if (!same_place(best, &s->hits[i]))
+		if (best->low > s->hits[i].high || s->hits[i].low > best->high) /* another place */
 			return best->rank - s->hits[i].rank >= (1 + OUTSIDE_COSTS) * margin;
 	return true;
 }
@@ -228,7 +214,11 @@ static int search_once(struct search *s, bool mapped)
 	ret = try_candidates(s, t0 + (t1 - t0) / 2);
 	if (ret)
 		return ret;
-	ret = look_closely(s);
+	qsort(s->hits, (size_t)s->n, sizeof(*s->hits), compare_hits);
+	ret = look_again(s, SECOND, REACH_SECOND);
+	if (ret)
+		return ret;
+	ret = look_again(s, CLOSE, REACH_CLOSE);
 	if (ret || !is_clear(s))
 		return ret;
 	copy_map(p, p->map, s->hits[0].map);

@@ -74,8 +74,8 @@ void windows_release(struct problem *p);
 const struct thread *windows_thread(const struct problem *p, int32_t pid);
 /* Index of the span that holds the time or the first one behind it; n when there is none. */
 size_t thread_span_at(const struct thread *t, uint64_t time);
-/* ns to the nearest span; *unknown: inside of one where events were lost. */
-uint64_t thread_distance(const struct thread *t, uint64_t time, bool *unknown);
+/* ns to the nearest span; 0: inside. */
+uint64_t thread_distance(const struct thread *t, uint64_t time);
 
 /* ---- sweep.c: how many events are inside at each offset */
 

@@ -21,14 +21,6 @@
 
 /* ---- setting up ------------------------------------------------------------------------ */
 
-static void problem_release(struct problem *p)
-{
-	windows_release(p);
-	free(p->map);
-	free(p->slices);
-	sweeper_release(&p->sweeper);
-}
-
 static void set_duty(const struct problem *p, struct thread *t)
 {
 	uint64_t sum = 0;
@@ -240,21 +232,17 @@ static void forget_knots(struct sync_result *r)
 }
 
 static void count_cpu(const struct problem *p, const struct sync_cpu *c, const struct thread *t,
-		      struct sync_vcpu *v, struct sync_result *r)
+		      struct sync_result *r)
 {
 	for (size_t k = 0; k < c->n; k++) {
 		uint64_t at = c->times[k] + (uint64_t)sync_offset(r, c->times[k]);
 		uint64_t bound = sync_bound(r, c->times[k]);
-		bool unknown;
 
 		if (at < p->host0 || at > p->host1 || bound == UINT64_MAX)
 			continue;
-		v->events++;
-		v->outside += thread_distance(t, at, &unknown) > bound;
-		r->unsure += unknown;
+		r->events++;
+		r->outside += thread_distance(t, at) > bound;
 	}
-	r->events += v->events;
-	r->outside += v->outside;
 }
 
 /* Of what is inside and outside with the result; without one the vCPUs are named alone. */
@@ -266,43 +254,14 @@ static int count_inside(struct problem *p, struct sync_result *r)
 	if (!r->vcpus)
 		return -ENOMEM;
 	r->n_vcpus = p->in->n_cpus;
-	r->events = r->outside = r->unsure = 0;
+	r->events = r->outside = 0;
 	for (size_t i = 0; i < r->n_vcpus; i++) {
 		const struct thread *t = p->map[i] < 0 || !r->n_knots ? NULL : &p->threads[p->map[i]];
 
 		r->vcpus[i] = (struct sync_vcpu){ .cpu = p->in->cpus[i].cpu, .pid = t ? t->pid : 0 };
 		if (t)
-			count_cpu(p, &p->in->cpus[i], t, &r->vcpus[i], r);
+			count_cpu(p, &p->in->cpus[i], t, r);
 	}
-	return 0;
-}
-
-static uint64_t time_apart(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : b - a;
-}
-
-static int use_prior(const struct problem *p, struct sync_result *r)
-{
-	const struct sync_prior *prior = &p->in->prior;
-	uint64_t far0 = time_apart(prior->time, p->guest0), far1 = time_apart(prior->time, p->guest1);
-
-	if (!prior->valid || p->guest0 >= p->guest1)
-		return 0;
-	free(r->knots);
-	r->knots = calloc(2, sizeof(*r->knots));
-	if (!r->knots)
-		return -ENOMEM;
-	r->n_knots = 2;
-	for (int i = 0; i < 2; i++)
-		r->knots[i] = (struct sync_knot){
-			.time = i ? p->guest1 : p->guest0,
-			.offset = prior->offset,
-			.bound = prior->bound + (uint64_t)(p->rate * (double)(far0 > far1 ? far0 : far1)),
-			.class = SYNC_PING,
-		};
-	r->method = "ping";
-	r->class = SYNC_PING;
 	return 0;
 }
 
@@ -422,14 +381,13 @@ static int solve_once(const struct sync_input *in, struct sync_result *out, cons
 		set_classes(out);
 		goto out;
 	}
-	forget_knots(out);
 	map_clear(&p);
 	ret = count_inside(&p, out);
-	if (ret)
-		goto out;
-	ret = use_prior(&p, out);
 out:
-	problem_release(&p);
+	windows_release(&p);
+	free(p.map);
+	free(p.slices);
+	sweeper_release(&p.sweeper);
 	if (ret)
 		sync_result_release(out);
 	return ret;
@@ -469,11 +427,10 @@ static void check_cpu(const struct problem *p, const struct sync_cpu *c, const s
 {
 	for (size_t k = 0; k < c->n; k++) {
 		uint64_t at = offset_shift_apply(shift, c->cpu, c->times[k]), far;
-		bool unknown;
 
 		if (at < p->host0 || at > p->host1)
 			continue;
-		far = thread_distance(t, at, &unknown);
+		far = thread_distance(t, at);
 		out->events++;
 		out->outside += far > 0;
 		out->worst = far > out->worst ? far : out->worst;

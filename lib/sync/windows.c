@@ -11,13 +11,7 @@
 
 int sync_windows_add(struct sync_windows *w, const struct sync_window *one)
 {
-	struct sync_window *v = array_grow(w->v, w->n, sizeof(*v));
-
-	if (!v)
-		return -ENOMEM;
-	w->v = v;
-	v[w->n++] = *one;
-	return 0;
+	return array_push(&w->v, &w->n, one, sizeof(*one));
 }
 
 static int compare_points(const void *a, const void *b)
@@ -91,12 +85,8 @@ static int compare_spans(const void *a, const void *b)
 static size_t join_spans(struct span *v, size_t n)
 {
 	size_t kept = 0;
-	bool sorted = true;
 
-	for (size_t i = 1; i < n && sorted; i++)
-		sorted = v[i - 1].a <= v[i].a;
-	if (!sorted)
-		qsort(v, n, sizeof(*v), compare_spans);
+	array_sort(v, n, sizeof(*v), compare_spans);
 	for (size_t i = 0; i < n; i++) {
 		if (!kept || v[i].a > v[kept - 1].b) {
 			v[kept++] = v[i];
@@ -148,75 +138,47 @@ static int list_threads(struct problem *p)
 	int32_t last = 0;
 
 	for (size_t i = 0; i < in->n_windows; i++) {
-		int32_t pid = in->windows[i].pid;
-		struct thread *v;
+		const struct thread one = { .pid = in->windows[i].pid };
 
-		if (!pid || pid == last || windows_thread(p, pid))
+		if (!one.pid || one.pid == last || windows_thread(p, one.pid))
 			continue;
-		last = pid;
-		v = array_grow(p->threads, p->n_threads, sizeof(*v));
-		if (!v)
+		last = one.pid;
+		if (array_push(&p->threads, &p->n_threads, &one, sizeof(one)))
 			return -ENOMEM;
-		p->threads = v;
-		p->threads[p->n_threads++] = (struct thread){ .pid = pid };
 		qsort(p->threads, p->n_threads, sizeof(*p->threads), compare_threads);
 	}
 	return 0;
 }
 
-/* Spans of one kind, per thread, in two rounds: count, then fill. */
-struct kind_spans {
+struct spans {
 	struct span *v;
-	size_t *at; /* n_threads + 1 */
+	size_t n;
 };
 
-static void add_span(const struct sync_window *w, struct kind_spans *k, size_t i, bool fill)
+/* Of one kind, per thread, sorted. */
+static int collect_spans(const struct problem *p, uint8_t kind, struct spans *out)
 {
-	if (fill)
-		k->v[k->at[i]] = (struct span){ w->a, w->b, w->unknown };
-	k->at[i]++;
-}
-
-static void scatter(struct problem *p, uint8_t kind, struct kind_spans *k, bool fill)
-{
-	const struct sync_window *w = p->in->windows;
 	const struct thread *t = NULL;
 
-	for (size_t n = p->in->n_windows; n; n--, w++) {
+	for (size_t k = 0; k < p->in->n_windows; k++) {
+		const struct sync_window *w = &p->in->windows[k];
+		const struct span one = { w->a, w->b, w->unknown };
+		size_t i = 0, end = p->n_threads;
+
 		if (w->kind != kind || w->b < w->a)
 			continue;
-		if (!w->pid) {
-			for (size_t i = 0; i < p->n_threads; i++)
-				add_span(w, k, i, fill);
-			continue;
+		if (w->pid) {
+			if (!t || t->pid != w->pid)
+				t = windows_thread(p, w->pid);
+			i = (size_t)(t - p->threads);
+			end = i + 1;
 		}
-		if (!t || t->pid != w->pid)
-			t = windows_thread(p, w->pid);
-		add_span(w, k, (size_t)(t - p->threads), fill);
+		for (; i < end; i++)
+			if (array_push(&out[i].v, &out[i].n, &one, sizeof(one)))
+				return -ENOMEM;
 	}
-}
-
-static int kind_collect(struct problem *p, uint8_t kind, struct kind_spans *k)
-{
-	size_t total = 0;
-
-	k->at = calloc(p->n_threads + 1, sizeof(*k->at));
-	if (!k->at)
-		return -ENOMEM;
-	scatter(p, kind, k, false);
-	for (size_t i = 0; i <= p->n_threads; i++) {
-		size_t n = k->at[i];
-
-		k->at[i] = total;
-		total += n;
-	}
-	k->v = malloc((total + 1) * sizeof(*k->v));
-	if (!k->v)
-		return -ENOMEM;
-	scatter(p, kind, k, true);
-	/* each now stands where the next one began */
-	memmove(k->at + 1, k->at, p->n_threads * sizeof(*k->at));
-	k->at[0] = 0;
+	for (size_t i = 0; i < p->n_threads; i++)
+		out[i].n = join_spans(out[i].v, out[i].n);
 	return 0;
 }
 
@@ -229,66 +191,61 @@ static size_t open_ends(const struct span *v, size_t n, struct span *out)
 	return join_spans(out, n + 2);
 }
 
-static int make_thread(struct thread *t, const struct span *kvm, size_t n_kvm, const struct span *hyp,
-		       size_t n_hyp)
-{
-	struct span *ends;
-
-	t->v = malloc((n_kvm + n_hyp + 3) * sizeof(*t->v));
-	if (!t->v)
-		return -ENOMEM;
-	if (!n_hyp) {
-		memcpy(t->v, kvm, n_kvm * sizeof(*kvm));
-		t->n = n_kvm;
-		return 0;
-	}
-	t->hyp = true;
-	if (!n_kvm) {
-		memcpy(t->v, hyp, n_hyp * sizeof(*hyp));
-		t->n = n_hyp;
-		return 0;
-	}
-	ends = malloc((n_hyp + 2) * sizeof(*ends));
-	if (!ends)
-		return -ENOMEM;
-	n_hyp = open_ends(hyp, n_hyp, ends);
-	t->n = cross_spans(kvm, n_kvm, ends, n_hyp, t->v);
-	free(ends);
-	return 0;
-}
-
 /* A thread that only has what holds for all of them has no evidence of its own. */
-static bool any_of_its_own(const struct span *v, size_t n)
+static bool any_of_its_own(const struct spans *s)
 {
-	for (size_t i = 0; i < n; i++)
-		if (!v[i].unknown)
+	for (size_t i = 0; i < s->n; i++)
+		if (!s->v[i].unknown)
 			return true;
 	return false;
 }
 
+/* Takes over what it keeps. */
+static int make_thread(struct thread *t, struct spans *kvm, struct spans *hyp)
+{
+	struct spans *only;
+	struct span *ends;
+	size_t n;
+
+	t->hyp = any_of_its_own(hyp);
+	if (!t->hyp || !kvm->n) {
+		only = t->hyp ? hyp : kvm;
+		t->v = only->v;
+		t->n = only->n;
+		only->v = NULL;
+		return 0;
+	}
+	ends = malloc((hyp->n + 2) * sizeof(*ends));
+	t->v = malloc((kvm->n + hyp->n + 2) * sizeof(*t->v));
+	if (!ends || !t->v) {
+		free(ends);
+		return -ENOMEM;
+	}
+	n = open_ends(hyp->v, hyp->n, ends);
+	t->n = cross_spans(kvm->v, kvm->n, ends, n, t->v);
+	free(ends);
+	return 0;
+}
+
 int windows_threads(struct problem *p)
 {
-	struct kind_spans kvm = { 0 }, hyp = { 0 };
+	struct spans *kvm, *hyp;
 	int ret = list_threads(p);
 
 	if (ret)
-		goto out;
-	ret = kind_collect(p, SYNC_KVM, &kvm);
-	if (ret)
-		goto out;
-	ret = kind_collect(p, SYNC_HYP, &hyp);
-	for (size_t i = 0; i < p->n_threads && !ret; i++) {
-		struct span *k = kvm.v + kvm.at[i], *h = hyp.v + hyp.at[i];
-		size_t nk = join_spans(k, kvm.at[i + 1] - kvm.at[i]);
-		size_t nh = join_spans(h, hyp.at[i + 1] - hyp.at[i]);
-
-		ret = make_thread(&p->threads[i], k, nk, h, any_of_its_own(h, nh) ? nh : 0);
-	}
-out:
-	free(kvm.v);
-	free(kvm.at);
-	free(hyp.v);
-	free(hyp.at);
+		return ret;
+	kvm = calloc(2 * p->n_threads + 1, sizeof(*kvm));
+	if (!kvm)
+		return -ENOMEM;
+	hyp = kvm + p->n_threads;
+	ret = collect_spans(p, SYNC_KVM, kvm);
+	if (!ret)
+		ret = collect_spans(p, SYNC_HYP, hyp);
+	for (size_t i = 0; i < p->n_threads && !ret; i++)
+		ret = make_thread(&p->threads[i], &kvm[i], &hyp[i]);
+	for (size_t i = 0; i < 2 * p->n_threads; i++)
+		free(kvm[i].v);
+	free(kvm);
 	return ret;
 }
 
@@ -316,16 +273,13 @@ size_t thread_span_at(const struct thread *t, uint64_t time)
 	return array_lower_bound(t->v, t->n, sizeof(*t->v), ends_before, &time);
 }
 
-uint64_t thread_distance(const struct thread *t, uint64_t time, bool *unknown)
+uint64_t thread_distance(const struct thread *t, uint64_t time)
 {
 	size_t i = thread_span_at(t, time);
 	uint64_t best = UINT64_MAX;
 
-	*unknown = false;
-	if (i < t->n && t->v[i].a <= time) {
-		*unknown = t->v[i].unknown;
+	if (i < t->n && t->v[i].a <= time)
 		return 0;
-	}
 	if (i < t->n)
 		best = t->v[i].a - time;
 	if (i && time - t->v[i - 1].b < best)

@@ -17,8 +17,7 @@ struct rewrite {
 	struct dat_file file;
 	int pages; /* all of them, unpacked */
 	uint64_t used;
-	char **stats; /* CPUSTAT texts */
-	size_t n_stats;
+	size_t seen; /* options, for CPUSTAT texts */
 	const struct log *log;
 };
 
@@ -53,19 +52,17 @@ static int group_systems(struct rewrite *w)
 	return 0;
 }
 
-static int take_stats(struct rewrite *w)
+/* The next CPUSTAT text, which the options have in the order of buffers and CPUs. */
+static int take_stat(struct rewrite *w, struct dat_cpu *cpu)
 {
-	w->stats = calloc(w->info->n_options + 1, sizeof(*w->stats));
-	if (!w->stats)
-		return -ENOMEM;
-	for (size_t i = 0; i < w->info->n_options; i++) {
-		const struct reader_option *o = &w->info->options[i];
+	const struct reader_option *o;
 
+	while (w->seen < w->info->n_options) {
+		o = &w->info->options[w->seen++];
 		if (o->id != DAT_CPUSTAT)
 			continue;
-		w->stats[w->n_stats] = strndup(o->data.data, o->data.len);
-		if (!w->stats[w->n_stats++])
-			return -ENOMEM;
+		cpu->stat = strndup(o->data.data, o->data.len);
+		return cpu->stat ? 0 : -ENOMEM;
 	}
 	return 0;
 }
@@ -81,7 +78,9 @@ static int unpack_cpu(struct rewrite *w, size_t buffer, size_t i, struct dat_cpu
 
 	if (ret)
 		return ret;
-	*cpu = (struct dat_cpu){ .fd = w->pages, .offset = w->used };
+	cpu->fd = w->pages;
+	cpu->offset = w->used;
+	cpu->size = 0;
 	while ((ret = reader_pages_next(pages, &page)) == 1) {
 		ret = write_all(w->pages, page, size);
 		if (ret)
@@ -93,7 +92,7 @@ static int unpack_cpu(struct rewrite *w, size_t buffer, size_t i, struct dat_cpu
 	return ret;
 }
 
-static int unpack_buffer(struct rewrite *w, size_t i, size_t *stat)
+static int unpack_buffer(struct rewrite *w, size_t i)
 {
 	const struct reader_buffer *b = &w->info->buffers[i];
 	struct dat_buffer *out = &w->file.buffers[i];
@@ -114,22 +113,23 @@ static int unpack_buffer(struct rewrite *w, size_t i, size_t *stat)
 
 		if (ret)
 			return ret;
-		if (*stat < w->n_stats)
-			cpu->stat = w->stats[(*stat)++];
+		free((void *)cpu->stat); /* a number that is there twice */
+		cpu->stat = NULL;
+		ret = take_stat(w, cpu);
+		if (ret)
+			return ret;
 	}
 	return 0;
 }
 
 static int unpack_all(struct rewrite *w)
 {
-	size_t stat = 0;
-
 	w->file.buffers = calloc(w->info->n_buffers + 1, sizeof(*w->file.buffers));
 	if (!w->file.buffers)
 		return -ENOMEM;
 	w->file.n_buffers = w->info->n_buffers;
 	for (size_t i = 0; i < w->info->n_buffers; i++) {
-		int ret = unpack_buffer(w, i, &stat);
+		int ret = unpack_buffer(w, i);
 
 		if (ret)
 			return ret;
@@ -154,22 +154,6 @@ static int open_beside(const char *path)
 		unlink(name);
 	free(name);
 	return fd;
-}
-
-static void fill_file(struct rewrite *w, const struct dat_option *options, size_t n)
-{
-	const struct reader_info *info = w->info;
-
-	w->file.version = info->version;
-	w->file.compression = info->compression;
-	w->file.page_size = info->page_size;
-	w->file.header_page = info->header_page;
-	w->file.header_event = info->header_event;
-	w->file.kallsyms = info->kallsyms;
-	w->file.printk = info->printk;
-	w->file.cmdlines = info->cmdlines;
-	w->file.options = options;
-	w->file.n_options = n;
 }
 
 static int put_in_place(const char *path, const char *fresh)
@@ -223,11 +207,11 @@ out:
 
 static void rewrite_release(struct rewrite *w)
 {
-	for (size_t i = 0; i < w->file.n_buffers && w->file.buffers; i++)
+	for (size_t i = 0; i < w->file.n_buffers; i++) {
+		for (uint32_t k = 0; k < w->file.buffers[i].n_cpus; k++)
+			free((void *)w->file.buffers[i].cpus[k].stat);
 		free(w->file.buffers[i].cpus);
-	for (size_t i = 0; i < w->n_stats; i++)
-		free(w->stats[i]);
-	free(w->stats);
+	}
 	free(w->file.buffers);
 	free((void *)w->file.ftrace);
 	free((void *)w->file.systems);
@@ -238,20 +222,29 @@ static void rewrite_release(struct rewrite *w)
 int sync_rewrite(const struct reader *r, const char *path, const struct dat_option *options, size_t n,
 		 const struct log *log)
 {
-	struct rewrite w = { .r = r, .info = reader_info(r), .log = log };
+	const struct reader_info *info = reader_info(r);
+	struct rewrite w = { .r = r,
+			     .info = info,
+			     .file = { .version = info->version,
+				       .compression = info->compression,
+				       .page_size = info->page_size,
+				       .header_page = info->header_page,
+				       .header_event = info->header_event,
+				       .kallsyms = info->kallsyms,
+				       .printk = info->printk,
+				       .cmdlines = info->cmdlines,
+				       .options = options,
+				       .n_options = n },
+			     .log = log };
 	int ret;
 
 	w.pages = open_beside(path);
 	ret = w.pages < 0 ? w.pages : group_systems(&w);
 	if (ret)
 		goto out;
-	ret = take_stats(&w);
-	if (ret)
-		goto out;
 	ret = unpack_all(&w);
 	if (ret)
 		goto out;
-	fill_file(&w, options, n);
 	ret = write_beside(&w, path);
 out:
 	rewrite_release(&w);

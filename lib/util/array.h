@@ -2,10 +2,12 @@
 #ifndef HYPTRACE_ARRAY_H
 #define HYPTRACE_ARRAY_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Arrays that grow by one, and sorted ones that are searched. */
 
@@ -17,6 +19,34 @@
 static inline void *array_grow(void *v, size_t n, size_t size)
 {
 	return n & (n - 1) ? v : realloc(v, (n ? 2 * n : 1) * size);
+}
+
+/*
+ * Appends a copy of the entry. array: address of the pointer to the *n entries of `size`
+ * bytes, which array_grow makes room in. 0, or -ENOMEM: all is as it was.
+ */
+static inline int array_push(void *array, size_t *n, const void *entry, size_t size)
+{
+	void *v;
+
+	memcpy(&v, array, sizeof(v));
+	v = array_grow(v, *n, size);
+	if (!v)
+		return -ENOMEM;
+	memcpy(array, &v, sizeof(v));
+	memcpy((char *)v + (*n)++ * size, entry, size);
+	return 0;
+}
+
+/* qsort, which takes long for what is sorted already. */
+static inline void array_sort(void *v, size_t n, size_t size, int (*compare)(const void *, const void *))
+{
+	size_t i = 1;
+
+	while (i < n && compare((char *)v + (i - 1) * size, (char *)v + i * size) <= 0)
+		i++;
+	if (i < n)
+		qsort(v, n, size, compare);
 }
 
 /*

@@ -79,8 +79,6 @@ static void add_late_ping(struct counter_log *l, const struct vm *v)
 	assert_int_equal(counter_log_ping(l, &p), 0);
 }
 
-static const struct counter_threads nobody;
-
 struct world {
 	struct clock host, guest;
 	struct vm vm;
@@ -126,11 +124,11 @@ static void load(struct world *w, int32_t vm)
 	assert_int_equal(cntvoff_log_vcpu(&w->cntvoff, vm, 502, 1), 0);
 }
 
-static void solve(const struct world *w, const struct counter_threads *threads, struct sync_result *r)
+static void solve(const struct world *w, const struct offset_vcpu *vcpus, size_t n, struct sync_result *r)
 {
 	const char *why;
 
-	assert_int_equal(counter_solve(&w->host_log, &w->guest_log, &w->cntvoff, threads, r, &why), 0);
+	assert_int_equal(counter_solve(&w->host_log, &w->guest_log, &w->cntvoff, vcpus, n, r, &why), 0);
 }
 
 /* The largest error at any time of the guest's, not at knots alone, is within what is stated there. */
@@ -170,7 +168,7 @@ static void drift_is_followed(void **state)
 
 	run(&w, 0.25);
 	load(&w, 90);
-	solve(&w, &nobody, &r);
+	solve(&w, NULL, 0, &r);
 	assert_int_equal(r.class, SYNC_HARD);
 	assert_string_equal(r.method, "counter");
 	assert_int_equal(r.n_cuts, 0);
@@ -190,7 +188,7 @@ static void steady_clocks_within_a_microsecond(void **state)
 
 	run(&w, 0.25);
 	load(&w, 90);
-	solve(&w, &nobody, &r);
+	solve(&w, NULL, 0, &r);
 	judge(&w, &r, 1000);
 	release(&w, &r);
 }
@@ -204,7 +202,7 @@ static void pause_is_cut(void **state)
 
 	run(&w, 0.25);
 	load(&w, 90);
-	solve(&w, &nobody, &r);
+	solve(&w, NULL, 0, &r);
 	assert_int_equal(r.class, SYNC_HARD);
 	assert_int_equal(r.n_cuts, 1);
 	assert_in_range(r.knots[r.cuts[0]].offset - r.knots[r.cuts[0] - 1].offset, 1999990000, 2000010000);
@@ -227,7 +225,7 @@ static void vm_is_found_among_others(void **state)
 	/* 1 ms away: beyond what a question and its answer leave */
 	assert_int_equal(cntvoff_log_load(&w.cntvoff, 5000000000, 80, 900000000 + HZ / 1000, false), 0);
 	load(&w, 90);
-	solve(&w, &nobody, &r);
+	solve(&w, NULL, 0, &r);
 	judge(&w, &r, 1000);
 	release(&w, &r);
 }
@@ -239,7 +237,6 @@ static void vms_started_together(void **state)
 			   .guest = { 77, { 0 } },
 			   .vm.cntvoff = { 900000000 } };
 	const struct offset_vcpu vcpus[] = { { 0, 0 }, { 1, 502 } };
-	const struct counter_threads threads = { vcpus, 2 };
 	struct sync_result r;
 	const char *why;
 
@@ -247,9 +244,9 @@ static void vms_started_together(void **state)
 	assert_int_equal(cntvoff_log_load(&w.cntvoff, 5000000000, 80, 900000000 + HZ / 20000, false), 0);
 	assert_int_equal(cntvoff_log_vcpu(&w.cntvoff, 80, 401, 0), 0);
 	load(&w, 90);
-	assert_int_equal(counter_solve(&w.host_log, &w.guest_log, &w.cntvoff, &nobody, &r, &why), -ENODATA);
+	assert_int_equal(counter_solve(&w.host_log, &w.guest_log, &w.cntvoff, NULL, 0, &r, &why), -ENODATA);
 	assert_string_equal(why, "several VMs' CNTVOFFs fit its counter, and its vCPU threads are not known");
-	solve(&w, &threads, &r);
+	solve(&w, vcpus, 2, &r);
 	judge(&w, &r, 1000);
 	release(&w, &r);
 }
@@ -260,7 +257,7 @@ static void protected_vm_has_none(void **state)
 	struct sync_result r;
 
 	run(&w, 0.25);
-	solve(&w, &nobody, &r);
+	solve(&w, NULL, 0, &r);
 	assert_int_equal(r.class, SYNC_HARD);
 	judge(&w, &r, 1000);
 	release(&w, &r);
@@ -275,7 +272,7 @@ static void without_cntvoff_pings_remain(void **state)
 	const char *why;
 
 	run(&w, 0.25);
-	assert_int_equal(counter_solve(&w.host_log, &w.guest_log, &w.cntvoff, &nobody, &r, &why), -ENODATA);
+	assert_int_equal(counter_solve(&w.host_log, &w.guest_log, &w.cntvoff, NULL, 0, &r, &why), -ENODATA);
 	assert_string_equal(why, "its CNTVOFF is not known");
 	assert_int_equal(r.n_knots, 0);
 	assert_int_equal(counter_solve_pings(&w.host_log, &w.guest_log, &r, &why), 0);
@@ -309,7 +306,7 @@ static void a_wrong_cntvoff_is_refused(void **state)
 
 	run(&w, 1);
 	assert_int_equal(cntvoff_log_load(&w.cntvoff, 5000000000, 90, 900000000 + HZ / 100, false), 0);
-	assert_int_equal(counter_solve(&w.host_log, &w.guest_log, &w.cntvoff, &nobody, &r, &why), -ENODATA);
+	assert_int_equal(counter_solve(&w.host_log, &w.guest_log, &w.cntvoff, NULL, 0, &r, &why), -ENODATA);
 	assert_string_equal(why, "no VM's CNTVOFF fits its counter");
 	release(&w, &r);
 }
@@ -327,7 +324,7 @@ static void lost_loads_make_it_soft(void **state)
 	assert_int_equal(
 		cntvoff_log_load(&w.cntvoff, clock_at(&w.host, START + 6 * HZ), 90, w.vm.cntvoff[1], true),
 		0);
-	solve(&w, &nobody, &r);
+	solve(&w, NULL, 0, &r);
 	assert_int_equal(r.class, SYNC_SOFT);
 	assert_int_equal(r.knots[r.cuts[0] - 1].class, SYNC_NONE);
 	/* nothing is vouched for from the last load with the old one to the first with the new one */
@@ -351,7 +348,7 @@ static void a_clock_that_was_set_is_refused(void **state)
 	load(&w, 90);
 	for (size_t i = w.guest_log.n_shots / 2; i < w.guest_log.n_shots; i++)
 		w.guest_log.shots[i].clock += 5000000;
-	assert_int_equal(counter_solve(&w.host_log, &w.guest_log, &w.cntvoff, &nobody, &r, &why), -ENODATA);
+	assert_int_equal(counter_solve(&w.host_log, &w.guest_log, &w.cntvoff, NULL, 0, &r, &why), -ENODATA);
 	assert_string_equal(why, "its clock was set");
 	release(&w, &r);
 }
@@ -409,7 +406,7 @@ static void windows_once(struct world *w, uint64_t limit, size_t cuts)
 	const struct offset_vcpu map[] = { { 0, 500 }, { 1, 501 } };
 	struct sync_host h;
 	struct sync_guest g;
-	struct counter_events e = { &h, &g, map, THREADS };
+	struct sync_evidence e = { &h, &g, map, THREADS };
 	struct sync_result r;
 
 	make_events(w, &h, &g);
@@ -457,7 +454,7 @@ static void windows_refuse_a_pause_unseen(void **state)
 	const struct offset_vcpu map[] = { { 0, 500 }, { 1, 501 } };
 	struct sync_host h;
 	struct sync_guest g;
-	struct counter_events e = { &h, &g, map, THREADS };
+	struct sync_evidence e = { &h, &g, map, THREADS };
 	struct sync_result r;
 
 	run(&w, 0.25);
@@ -481,7 +478,7 @@ static void pause_after_the_last_snapshot(void **state)
 	run(&w, 0.25);
 	load(&w, 90);
 	w.guest_log.n_shots = w.guest_log.n_pings = 10;
-	solve(&w, &nobody, &r);
+	solve(&w, NULL, 0, &r);
 	assert_int_equal(r.n_cuts, 1);
 	assert_in_range(sync_bound(&r, late - (uint64_t)r.knots[r.n_knots - 1].offset), 1, 100000);
 	judge(&w, &r, 100000);
@@ -494,12 +491,12 @@ static void too_little_is_refused(void **state)
 	struct sync_result r;
 	const char *why;
 
-	assert_int_equal(counter_solve(&w.host_log, &w.guest_log, &w.cntvoff, &nobody, &r, &why), -ENODATA);
+	assert_int_equal(counter_solve(&w.host_log, &w.guest_log, &w.cntvoff, NULL, 0, &r, &why), -ENODATA);
 	assert_int_equal(counter_solve_pings(&w.host_log, &w.guest_log, &r, &why), -ENODATA);
 	add_shot(&w.host_log, 5, 5, 0);
 	add_shot(&w.host_log, 5, 5, 0);
 	add_shot(&w.guest_log, 5, 5, 0);
-	assert_int_equal(counter_solve(&w.host_log, &w.guest_log, &w.cntvoff, &nobody, &r, &why), -ENODATA);
+	assert_int_equal(counter_solve(&w.host_log, &w.guest_log, &w.cntvoff, NULL, 0, &r, &why), -ENODATA);
 	release(&w, &r);
 }
 
@@ -516,7 +513,7 @@ static void knots_are_near_enough(void **state)
 		add_ping(&w.guest_log, &w.vm, n, 3000);
 	}
 	assert_int_equal(cntvoff_log_load(&w.cntvoff, START * 16, 90, 900000000, false), 0);
-	solve(&w, &nobody, &r);
+	solve(&w, NULL, 0, &r);
 	assert_int_equal(sync_time_shift(&r, 1, 2, &s), 0);
 	for (uint32_t i = 1; i < s.cpus[0].n; i++)
 		assert_in_range(s.cpus[0].v[i].time - s.cpus[0].v[i - 1].time, 1, 50000000000);

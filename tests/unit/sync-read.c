@@ -35,10 +35,9 @@ static int keep_page(void *ctx, const void *page, size_t size)
 	return 0;
 }
 
-static int walk(void *ctx, unsigned int cpu,
-		int (*page)(void *to, unsigned int number, const void *data, size_t len), void *to)
+static int walk(const struct sync_source *s, size_t buffer, unsigned int cpu, sync_page_fn page, void *to)
 {
-	struct pages *p = ctx;
+	struct pages *const *both = s->from, *p = both[buffer];
 	int ret = 0;
 
 	for (unsigned int i = 0; i < p->n && !ret; i++)
@@ -89,11 +88,16 @@ static void fill(struct pages *host, struct pages *hyp, uint64_t from, uint64_t 
 static struct sync_host read_host(struct pages *host, struct pages *hyp)
 {
 	static const char *const names[] = { "kvm_entry", "kvm_exit", "hyp_enter", "hyp_exit" };
-	struct sync_buffer buffers[] = { { page_layout_default, 1, walk, host },
-					 { page_layout_default, 1, walk, hyp } };
+	struct sync_buffer buffers[] = { { page_layout_default, 1 }, { page_layout_default, 1 } };
+	struct pages *const both[] = { host, hyp };
 	struct dat_text texts[4];
 	struct buf files[4] = { 0 };
-	struct sync_source s = { .buffers = buffers, .n_buffers = 2, .formats = texts, .n_formats = 4 };
+	struct sync_source s = { .buffers = buffers,
+				 .n_buffers = 2,
+				 .walk = walk,
+				 .from = both,
+				 .formats = texts,
+				 .n_formats = 4 };
 	struct sync_host h;
 
 	for (int i = 0; i < 4; i++) {
@@ -144,7 +148,7 @@ static void test_before(void **state)
 	struct offset_vcpu vcpu = { 0, PID };
 	struct offset_knot none = { .offset = 0, .scaling = 1 };
 	struct offset_shift shift;
-	struct sync_vcpu known = { 0, PID, 0, 0 };
+	struct sync_vcpu known = { 0, PID };
 	struct sync_result map = { .vcpus = &known, .n_vcpus = 1 };
 	struct sync_check check;
 	struct sync_input in;
@@ -159,7 +163,7 @@ static void test_before(void **state)
 	for (uint64_t t = 105; t < 195; t += 5)
 		times[cpu.n++] = t * MS + 3 * MS / 2;
 	h = read_host(host, hyp);
-	assert_int_equal(sync_input_make(&in, &h, &g, &vcpu, 1, &pids), 0);
+	assert_int_equal(sync_input_make(&in, &(struct sync_evidence){ &h, &g, &vcpu, 1 }, &pids), 0);
 	assert_int_equal(offset_shift_fill(&shift, 0, 1, &none, 1), 0);
 	assert_int_equal(sync_check(&in, &map, &shift, &check), 0);
 	assert_int_equal(check.events, 18);
