@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* From a request to a buffer that is ready to start, and back to what tracefs was. */
-#include "serving.h"
+#include "serving-state.h"
 
 #include <errno.h>
 #include <stdio.h>

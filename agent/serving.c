@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "clock/marks.h"
-#include "serving.h"
+#include "serving-state.h"
 #include "stream.h"
 #include "thread.h"
 #include "timesync.h"

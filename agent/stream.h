@@ -2,7 +2,7 @@
 #ifndef HYPTRACE_AGENT_STREAM_H
 #define HYPTRACE_AGENT_STREAM_H
 
-#include "serving.h"
+#include "serving-state.h"
 
 /*
  * Carries the pages of one buffer to the recorder, a thread and a connection

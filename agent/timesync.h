@@ -2,7 +2,7 @@
 #ifndef HYPTRACE_AGENT_SYNC_H
 #define HYPTRACE_AGENT_SYNC_H
 
-#include "serving.h"
+#include "serving-state.h"
 
 /*
  * The guest's side of time synchronisation: answers the recorder's requests on

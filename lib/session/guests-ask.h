@@ -2,7 +2,7 @@
 #ifndef HYPTRACE_GUESTS_ASK_H
 #define HYPTRACE_GUESTS_ASK_H
 
-#include "session/guests.h"
+#include "session/guests-state.h"
 
 /*
  * The guests from the first question to the start of their traces: the calls

@@ -214,7 +214,8 @@ static void open_span(struct spans *s, struct span span, uint64_t id, uint32_t n
 	s->open[s->n_open++] = (struct open_span){ id, name, span };
 }
 
-static bool spans_match(const struct open_span *o, enum span_kind kind, int machine, uint64_t id, uint32_t name)
+static bool spans_match(const struct open_span *o, enum span_kind kind, int machine, uint64_t id,
+			uint32_t name)
 {
 	return o->span.kind == kind && o->span.machine == machine && o->id == id && o->name == name;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef HYPTRACE_AGENT_SERVING_H
-#define HYPTRACE_AGENT_SERVING_H
+#ifndef AGENT_SERVING_STATE_H
+#define AGENT_SERVING_STATE_H
 
 #include <pthread.h>
 #include <stdatomic.h>
