@@ -40,20 +40,19 @@ static uint64_t printed(const struct pattern_item *it, const struct event_field 
 	return it->conv == CONV_SIGNED ? (uint64_t)(int64_t)(int32_t)v : (uint32_t)v;
 }
 
-/* -1: none of the conversion's. */
 static int digit_of(const struct pattern_item *it, char c)
 {
-	int digit = hex_value(c);
-
-	if (digit < 10)
-		return digit;
-	return it->conv == CONV_HEX && !isupper((unsigned char)c) == !isupper((unsigned char)it->letter)
-		       ? digit
-		       : -1;
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (it->conv == CONV_HEX && it->letter == 'x' && c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	if (it->conv == CONV_HEX && it->letter == 'X' && c >= 'A' && c <= 'F')
+		return c - 'A' + 10;
+	return -1;
 }
 
-/* Digits as printf writes them: none needless. */
-static bool match_digits(const struct pattern_item *it, struct rest *t, uint64_t *v)
+/* Digits as printf writes them: none needless unless filled up to the width. */
+static bool match_digits(const struct pattern_item *it, struct rest *t, uint64_t *v, size_t *n)
 {
 	const unsigned int base = it->conv == CONV_HEX ? 16 : 10;
 	const char *start = t->p;
@@ -64,17 +63,35 @@ static bool match_digits(const struct pattern_item *it, struct rest *t, uint64_t
 		    __builtin_add_overflow(*v, (uint64_t)d, v))
 			return false;
 	}
-	return t->p > start && (t->p == start + 1 || *start != '0');
+	*n = (size_t)(t->p - start);
+	return *n && (*n == 1 || *start != '0' || it->zero);
 }
 
 static bool match_number(const struct pattern_item *it, const struct event_field *f, struct rest *t,
 			 uint8_t *at)
 {
-	const bool negative = it->conv == CONV_SIGNED && t->p < t->end && *t->p == '-';
+	const char *start = t->p;
+	bool negative = false, filled;
+	size_t digits, total;
 	uint64_t v;
 
-	t->p += negative;
-	if (!match_digits(it, t, &v) || (negative && !v))
+	while (it->width && !it->left && !it->zero && t->p < t->end && *t->p == ' ')
+		t->p++;
+	filled = t->p > start;
+	if (it->conv == CONV_SIGNED && t->p < t->end && *t->p == '-') {
+		negative = true;
+		t->p++;
+	}
+	if (!match_digits(it, t, &v, &digits) || (negative && !v))
+		return false;
+	if (it->zero && digits > 1 && t->p[-(ptrdiff_t)digits] == '0')
+		filled = true;
+	while (it->left && t->p < t->end && *t->p == ' ' && (size_t)(t->p - start) < it->width) {
+		t->p++;
+		filled = true;
+	}
+	total = (size_t)(t->p - start);
+	if (total < it->width || (filled && total != it->width))
 		return false;
 	if (it->conv == CONV_SIGNED && v > (uint64_t)INT64_MAX + negative)
 		return false;
@@ -83,6 +100,19 @@ static bool match_number(const struct pattern_item *it, const struct event_field
 	if (printed(it, f, v) != v)
 		return false;
 	store(at, f->size, v);
+	return true;
+}
+
+/* %p prints a hash: 16 digits. */
+static bool match_pointer(struct rest *t, uint8_t *at)
+{
+	static const struct pattern_item hex = { .conv = CONV_HEX, .letter = 'x', .zero = true };
+	size_t digits;
+	uint64_t v;
+
+	if (!match_digits(&hex, t, &v, &digits) || digits != 16)
+		return false;
+	memcpy(at, &v, sizeof(v));
 	return true;
 }
 
@@ -103,6 +133,14 @@ static bool match_string(const struct pattern_item *next, const struct event_fie
 		return false;
 	memcpy(at, t->p, n);
 	t->p += n;
+	return true;
+}
+
+static bool match_char(struct rest *t, uint8_t *at)
+{
+	if (t->p == t->end || !*t->p)
+		return false;
+	*at = (uint8_t)*t->p++;
 	return true;
 }
 
@@ -131,8 +169,12 @@ static bool match_item(const struct pattern_item *it, const struct event_field *
 	case CONV_UNSIGNED:
 	case CONV_HEX:
 		return match_number(it, f, t, at);
+	case CONV_POINTER:
+		return match_pointer(t, at);
 	case CONV_STRING:
 		return match_string(it + 1, f, t, at);
+	case CONV_CHAR:
+		return match_char(t, at);
 	case CONV_REASON:
 		reason->field = it->field;
 		return match_reason(t, reason);
@@ -177,22 +219,34 @@ static const char *length_of(const struct pattern_item *it, const struct event_f
 	return f->size == 1 ? "hh" : "h";
 }
 
+static void print_conv_number(const struct pattern_item *it, const struct event_field *f, struct buf *out)
+{
+	buf_printf(out, "%%%s%s", it->zero ? "0" : "", it->left ? "-" : "");
+	if (it->width)
+		buf_printf(out, "%u", it->width);
+	buf_printf(out, "%s%c", length_of(it, f), it->letter);
+}
+
 static void print_conv(const struct pattern_item *it, const struct event_field *f, bool raw, struct buf *out)
 {
 	switch (it->conv) {
 	case CONV_NONE:
 		break;
+	case CONV_CHAR: /* libtraceevent has no %c, and prints one byte as a string */
 	case CONV_STRING:
 		buf_addstr(out, "%s");
 		break;
 	case CONV_REASON:
 		buf_addstr(out, raw ? "%u" : "%s");
 		break;
+	case CONV_POINTER:
+		buf_addstr(out, "%016llx");
+		break;
 	case CONV_SYMBOL:
 		buf_printf(out, "%%p%c", it->letter);
 		break;
 	default:
-		buf_printf(out, "%%%s%c", length_of(it, f), it->letter);
+		print_conv_number(it, f, out);
 	}
 }
 

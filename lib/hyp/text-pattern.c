@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Takes the print format of an event of the hypervisor apart. */
 #include "hyp/text-pattern.h"
+#include "util/array.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/array.h"
-
 #define REASON_FN "__hyp_enter_exit_reason_str("
+#define WIDTH_MAX 64
 
 /* A print format being read. */
 struct fmt_parser {
@@ -61,7 +61,7 @@ static int rec_field(const struct event_format *f, const char **p)
 	return -1;
 }
 
-/* A cast to a pointer or unsigned long, which %ps wants. */
+/* A cast to a pointer or unsigned long, which %p and %ps want. */
 static const char *skip_cast(const char *p)
 {
 	static const char *const casts[] = { "(void *)", "(unsigned long)" };
@@ -75,6 +75,7 @@ static const char *skip_cast(const char *p)
 /* The next argument; sets the item's field, and its conversion when it is a reason. */
 static bool pattern_arg(struct fmt_parser *x, struct pattern_item *it)
 {
+	bool pointer = it->conv == CONV_POINTER || it->conv == CONV_SYMBOL;
 	bool reason = false;
 	const char *p;
 	int field;
@@ -82,7 +83,7 @@ static bool pattern_arg(struct fmt_parser *x, struct pattern_item *it)
 	if (*x->args != ',')
 		return false;
 	p = skip_blanks(x->args + 1);
-	if (it->conv == CONV_SYMBOL)
+	if (pointer)
 		p = skip_cast(p);
 	if (it->conv == CONV_STRING && !strncmp(p, REASON_FN, strlen(REASON_FN))) {
 		p = skip_blanks(p + strlen(REASON_FN));
@@ -116,26 +117,48 @@ static enum conv conv_of(char letter)
 	case 'x':
 	case 'X':
 		return CONV_HEX;
+	case 'c':
+		return CONV_CHAR;
 	case 's':
 		return CONV_STRING;
+	case 'p':
+		return CONV_POINTER;
 	default:
 		return CONV_NONE;
 	}
 }
 
-/* Length and letter behind '%'. No kernel's event of the hypervisor has flags or a width. */
+/* Flags, width, length, letter behind '%'. "%#x" becomes "0x%x". */
 static bool read_conv(struct fmt_parser *x, struct pattern_item *it)
 {
+	bool alt = false;
+
+	for (; x->p < x->end && strchr("-0#", *x->p); x->p++) {
+		it->zero |= *x->p == '0';
+		it->left |= *x->p == '-';
+		alt |= *x->p == '#';
+	}
+	for (; x->p < x->end && isdigit((unsigned char)*x->p); x->p++) {
+		it->width = it->width * 10 + (unsigned int)(*x->p - '0');
+		if (it->width > WIDTH_MAX)
+			return false;
+	}
 	for (; x->p < x->end && *x->p == 'l'; x->p++)
 		it->wide = true;
 	if (x->p == x->end)
 		return false;
 	it->letter = *x->p++;
 	it->conv = conv_of(it->letter);
-	if (it->letter == 'p' && (*x->p == 's' || *x->p == 'S')) {
+	if (it->conv == CONV_POINTER && x->p < x->end && strchr("sS", *x->p) && *x->p) {
 		it->conv = CONV_SYMBOL;
 		it->letter = *x->p++;
+	} else if (it->conv == CONV_POINTER && x->p < x->end && isalnum((unsigned char)*x->p)) {
+		return false; /* %pUb and friends */
 	}
+	if (alt && (it->conv != CONV_HEX || it->letter != 'x' || it->width))
+		return false;
+	if (alt)
+		buf_addstr(&x->literal, "0x");
 	return it->conv != CONV_NONE;
 }
 
@@ -143,6 +166,7 @@ static bool read_conv(struct fmt_parser *x, struct pattern_item *it)
 static bool field_fits(const struct pattern_item *it, const struct event_field *f)
 {
 	bool array = strchr(f->name, '[') || strchr(f->type, '[');
+	bool plain = !it->width && !it->zero && !it->left && !it->wide;
 
 	switch (it->conv) {
 	case CONV_UNSIGNED:
@@ -151,15 +175,18 @@ static bool field_fits(const struct pattern_item *it, const struct event_field *
 			return false;
 		/* fallthrough */
 	case CONV_SIGNED:
-		if (array)
+		if (array || (it->zero && it->left))
 			return false;
 		return it->wide ? f->size == 8 : f->size == 1 || f->size == 2 || f->size == 4;
+	case CONV_CHAR:
+		return plain && !array && f->size == 1;
 	case CONV_REASON:
-		return !it->wide && !array && f->size == 1;
+		return plain && !array && f->size == 1;
 	case CONV_STRING:
-		return !it->wide && strchr(f->name, '[') && f->size && !strcmp(f->type, "char");
+		return plain && strchr(f->name, '[') && f->size && !strcmp(f->type, "char");
+	case CONV_POINTER:
 	case CONV_SYMBOL:
-		return !it->wide && !array && f->size == 8;
+		return plain && !array && f->size == 8;
 	default:
 		return false;
 	}
@@ -219,11 +246,11 @@ static bool ends_clearly(const struct pattern_item *it, const struct pattern_ite
 		return false;
 	if (!c)
 		return next->conv == CONV_NONE;
-	if (it->conv == CONV_STRING)
+	if (it->conv == CONV_CHAR || it->conv == CONV_STRING)
 		return true;
 	if (it->conv == CONV_REASON)
 		return !isalnum((unsigned char)c) && c != '_';
-	return !isxdigit((unsigned char)c);
+	return !isxdigit((unsigned char)c) && !(it->left && c == ' ');
 }
 
 static void check_invertible(struct hyptext_pattern *p)

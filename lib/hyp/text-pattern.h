@@ -15,9 +15,11 @@ enum conv {
 	CONV_SIGNED, /* %d %i */
 	CONV_UNSIGNED,
 	CONV_HEX,
-	CONV_STRING, /* %s of a char array */
-	CONV_REASON, /* %s of __hyp_enter_exit_reason_str() */
-	CONV_SYMBOL, /* %ps: no way back */
+	CONV_CHAR,
+	CONV_STRING,  /* %s of a char array */
+	CONV_REASON,  /* %s of __hyp_enter_exit_reason_str() */
+	CONV_POINTER, /* %p */
+	CONV_SYMBOL,  /* %ps: no way back */
 };
 
 struct pattern_item {
@@ -26,7 +28,8 @@ struct pattern_item {
 	enum conv conv;
 	char letter;  /* of the conversion */
 	size_t field; /* index into the event's fields */
-	bool wide;    /* 8 bytes */
+	unsigned int width;
+	bool zero, left, wide; /* flags 0 and -, 8 bytes */
 };
 
 struct hyptext_pattern {

@@ -169,19 +169,19 @@ static const struct known {
 	  { { "u32 a", 4, 0 }, { "u32 b", 4, 0 }, { "u64 c", 8, 0 }, { "int d", 4, 1 }, { "u32 e", 4, 0 } },
 	  "\"[%5u] [%08x] [0x%016llx] [%-4d] [%#x] 100%%\", REC->a, REC->b, REC->c, REC->d, REC->e",
 	  { 7, 0xab, 0xcd, (uint64_t)-5, 0x10 },
-	  "a=7 b=171 c=0xcd d=-5 e=16",
+	  "[    7] [000000ab] [0x00000000000000cd] [-5  ] [0x10] 100%",
 	  "[    7] [000000ab] [0x00000000000000cd] [-5  ] [0x10] 100%" },
 	{ "vendor_strings",
 	  { { "char comm[8]", 8, 0 }, { "char c", 1, 0 }, { "u32 n", 4, 0 } },
 	  "\"comm=%s c=%c n=%u\", REC->comm, REC->c, REC->n",
 	  { 0x6f6c6c6568, 'x', 3 }, /* "hello" */
-	  "comm=hello c=120 n=3",
+	  "comm=hello c=x n=3",
 	  "comm=hello c=x n=3" },
 	{ "vendor_pointer",
 	  { { "void *p", 8, 0 } },
 	  "\"p=%p\", REC->p",
 	  { 0x1234abcd },
-	  "p=0x1234abcd",
+	  "p=000000001234abcd",
 	  "p=000000001234abcd" },
 	{ "vendor_function",
 	  { { "u32 a", 4, 0 }, { "s64 b", 8, 1 }, { "u16 c[2]", 4, 0 } },
@@ -283,10 +283,8 @@ static void text_events_print(void **state)
 /* Which events keep their fields on the way through text. */
 static void which_are_kept_as_text(void **state)
 {
-	static const char *const as_text[] = {
-		"__hyp_printk",	  "func",	    "func_ret",	       "hyp_printk",	"vendor_width",
-		"vendor_strings", "vendor_pointer", "vendor_function", "vendor_no_text"
-	};
+	static const char *const as_text[] = { "__hyp_printk",	  "func",	   "func_ret", "hyp_printk",
+					       "vendor_function", "vendor_no_text" };
 	struct hypevents e;
 	size_t n = 0;
 
