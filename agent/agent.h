@@ -29,7 +29,9 @@ struct boot {
 };
 
 struct agent;
+/* Begins the trace of --early: events, as boot parameters name them. 0 or -errno, which is logged. */
 int boot_early(struct agent *a, const char *events);
+/* Looks for what boot parameters have begun to trace, and keeps it in a->boot. */
 void boot_find(struct agent *a);
 /* Whether the buffer holds a boot trace; afterwards it is an ordinary one. */
 bool boot_take(struct agent *a, const char *buffer);
@@ -99,6 +101,7 @@ int allow_apply(const struct strlist *allow, int tracing_dirfd, struct buffer_pl
 
 /* ---- privs.c -------------------------------------------------------------------------------- */
 
+/* Gives up the capabilities and system calls that serving does not need; what cannot be is logged. */
 void privs_drop(const struct log *log);
 
 #endif

@@ -17,6 +17,7 @@ struct list {
 	const struct log *log;
 };
 
+/* The host's buffers and the hypervisor's, to l->out. 0 or -errno, which is logged. */
 int list_all_buffers(struct list *l);
 /* glob: NULL counts them only. Matches "event", "system" or "system:event". */
 int list_events(struct list *l, const char *glob);

@@ -15,6 +15,7 @@ struct dat_options {
 	size_t n;
 };
 
+/* Frees the options and their bytes; *o is empty again. */
 void dat_options_release(struct dat_options *o);
 
 /* Any option; the bytes are copied. -EINVAL: longer than a reader's int. */

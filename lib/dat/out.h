@@ -18,8 +18,11 @@ struct dat_out {
 	size_t used;
 };
 
+/* Writes to fd, which stays the caller's; pos begins at 0. -ENOMEM. */
 int dat_out_init(struct dat_out *o, int fd);
+/* Frees the buffer without writing it: see dat_out_flush(). */
 void dat_out_release(struct dat_out *o);
+/* Append bytes, and integers in native byte order. */
 void dat_out_write(struct dat_out *o, const void *data, size_t len);
 void dat_out_u16(struct dat_out *o, uint16_t v);
 void dat_out_u32(struct dat_out *o, uint32_t v);

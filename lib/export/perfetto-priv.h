@@ -110,6 +110,7 @@ int pf_end(struct perfetto *pf, size_t input, uint64_t track, uint64_t ts);
 int pf_instant(struct perfetto *pf, size_t input, uint64_t track, uint64_t ts, const char *category,
 	       const char *name, const struct pf_args *args);
 
+/* Append an argument; name is kept as a pointer, text is copied. */
 void pf_arg_u64(struct pf_args *a, const char *name, uint64_t v);
 void pf_arg_i64(struct pf_args *a, const char *name, int64_t v);
 void pf_arg_hex(struct pf_args *a, const char *name, uint64_t v);

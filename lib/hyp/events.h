@@ -61,6 +61,7 @@ extern const size_t hyp_reasons_n;
  */
 int hypevents_reason(struct hypevents *e, const char *s, size_t len);
 
+/* system: copied; see the struct. -ENOMEM. Release it in any case. */
 int hypevents_init(struct hypevents *e, const char *system);
 void hypevents_release(struct hypevents *e);
 /*

@@ -105,6 +105,7 @@ int find_candidates(struct problem *p, uint64_t t0, uint64_t t1, struct candidat
 
 /* ---- map.c: which thread is which CPU's */
 
+/* No CPU has a thread. */
 void map_clear(struct problem *p);
 bool map_any(const struct problem *p); /* whether any CPU has a thread */
 /* Makes p->map of the events near slice k, for offsets in [low, high]. 0 or an error of sweep_pair. */

@@ -14,6 +14,7 @@ struct instance {
 	char *clock; /* in use; NULL before setup */
 };
 
+/* Whether the kernel has this file; path: relative to the tracing directory. */
 bool instance_has(const struct instance *i, const char *path);
 
 /*

@@ -38,6 +38,7 @@ int undo_load(struct undo **u, const char *tracing_dir, const char *journal, con
 /* Frees without undoing. */
 void undo_free(struct undo *u);
 
+/* The tracing directory, open until undo_free(). */
 int undo_dirfd(const struct undo *u);
 
 /*

@@ -33,6 +33,7 @@ struct log {
 	void *ctx;
 };
 
+/* The message, at most 1023 bytes of it, goes to log->fn; see struct log. */
 void log_msg(const struct log *log, enum log_level level, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
@@ -53,6 +54,7 @@ struct cursor {
 	bool bad;
 };
 
+/* A cursor over len bytes, which stay the caller's; and how many are left. */
 struct cursor cursor_at(const void *data, size_t len);
 size_t cursor_left(const struct cursor *c);
 /* The next len bytes (owned by the range), or NULL and bad. */
@@ -86,7 +88,9 @@ struct buf {
 	bool bad;
 };
 
+/* Frees the data; *b is empty again. */
 void buf_release(struct buf *b);
+/* Append bytes, a string, printf's text. */
 void buf_add(struct buf *b, const void *data, size_t len);
 void buf_addstr(struct buf *b, const char *s);
 void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -21,6 +21,10 @@ struct json {
 	bool compact;  /* one line, no blanks */
 };
 
+/*
+ * Each appends one thing to out: the begin or end of an object or array, an object's
+ * next key, a value. Strings are escaped; bytes that are no UTF-8 become U+FFFD.
+ */
 void json_object(struct json *j);
 void json_object_end(struct json *j);
 void json_array(struct json *j);

@@ -131,6 +131,7 @@ struct msg_trace_req {
 	struct strlist protos; /* of time synchronisation, best first */
 };
 
+/* Appends the request, as the others do. */
 void msg_add_trace_req(struct buf *out, const struct msg_trace_req *r);
 /* -EBADMSG or -ENOMEM; what r owns is the caller's to release on success only. */
 int msg_get_trace_req(const struct msg *m, struct msg_trace_req *r);
@@ -149,6 +150,7 @@ struct msg_trace_resp {
 	uint32_t *ports; /* one per CPU, for its data */
 };
 
+/* The answer; msg_get: as msg_get_trace_req(). */
 void msg_add_trace_resp(struct buf *out, const struct msg_trace_resp *r);
 int msg_get_trace_resp(const struct msg *m, struct msg_trace_resp *r);
 void msg_trace_resp_release(struct msg_trace_resp *r);
@@ -181,6 +183,7 @@ struct msg_sync {
 	size_t len;
 };
 
+/* A message of time synchronisation; msg_get: -EBADMSG, and *s points into m. */
 void msg_add_sync(struct buf *out, const char *proto, uint32_t id, const void *payload, size_t len);
 int msg_get_sync(const struct msg *m, struct msg_sync *s);
 /* Whether s is that message of that protocol. */
@@ -212,6 +215,7 @@ struct msg_ptp_probes {
 	uint32_t ids[MSG_PTP_SAMPLES];
 };
 
+/* The probes of a PTP message, in host byte order. -EBADMSG. */
 int msg_get_ptp_probes(const struct msg_sync *s, struct msg_ptp_probes *p);
 
 /* SHOT: the guest's counter when it took the question and when it answers, and a snapshot between. */
