@@ -48,11 +48,11 @@ vm_up() {
 
 # l1 COMMAND-LINE...: output and status are those of L1's shell
 l1() {
-	lab exec -t "${l1_timeout:-120}" "$vm" ". /mnt/tests/lab/t/l1.sh; $*"
+	lab exec -t "${l1_timeout:-300}" "$vm" ". /mnt/tests/lab/t/l1.sh; $*"
 }
 
 guest() {
-	lab guest -t 60 "$vm" 1 "$*"
+	lab guest -t 120 "$vm" 1 "$*"
 }
 
 # run COMMAND-LINE: in L1, with what it printed in $output, what it said in
