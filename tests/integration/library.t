@@ -4,7 +4,7 @@
 # example of hyptrace(3) in C and C++, and what hyptrace.h promises.
 . tests/integration/lib.sh
 
-[ "${O:-build}" != "${O%-san}" ] && skip_all "not sanitised: the library is for programs that are not"
+[ "$build" != "${build%-san}" ] && skip_all "not sanitised: the library is for programs that are not"
 command -v pkg-config >/dev/null || skip_all "no pkg-config"
 
 page=Documentation/hyptrace.3
