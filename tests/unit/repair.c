@@ -23,17 +23,13 @@
 #include "nvhe-sim.h"
 #include "record/remote-events.h"
 #include "record/repair.h"
+#include "spool-fixture.h"
 
 #define FIRST_ID   500 /* hyp_enter, hyp_exit, hyp_unknown, hyp_cntvoff */
 #define CNTVOFF_ID 503
 #define CPUS	   2
 #define PAGE	   4096
 #define LOST	   7
-
-struct fixture {
-	char base[64], dir[80];
-	struct spool *s;
-};
 
 /* ---- the spool -------------------------------------------------------------------- */
 
@@ -56,38 +52,23 @@ static void add_event(struct buf *out, const char *name, int id)
 static int setup(void **state)
 {
 	const struct spool_buffer hyp = { "hyp", "boot", "remotes/hypervisor", "hyp-text", PAGE, CPUS };
-	struct fixture *f = calloc(1, sizeof(*f));
 	struct buf formats = { 0 };
+	struct fixture *f;
 
-	snprintf(f->base, sizeof(f->base), "/tmp/hyptrace-repair-XXXXXX");
-	assert_non_null(mkdtemp(f->base));
-	snprintf(f->dir, sizeof(f->dir), "%s/t.spool", f->base);
-	assert_int_equal(spool_create(&f->s, f->dir, NULL), 0);
+	spool_setup(state);
+	f = *state;
 	assert_int_equal(spool_add_buffer(f->s, &hyp), 0);
 	add_event(&formats, "hyp_enter", 0);
 	add_event(&formats, "hyp_exit", 1);
 	assert_int_equal(remote_events_save(f->s, FIRST_ID, "hypervisor", false, &formats), 0);
 	buf_release(&formats);
-	*state = f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct fixture *f = *state;
-	char cmd[128];
-
-	spool_close(f->s);
-	snprintf(cmd, sizeof(cmd), "rm -rf %s", f->base);
-	assert_int_equal(system(cmd), 0);
-	free(f);
 	return 0;
 }
 
 /* A spool of its own for each of many captures. */
 static void again(void **state)
 {
-	teardown(state);
+	spool_teardown(state);
 	setup(state);
 }
 
@@ -514,16 +495,16 @@ static void killed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(first_spans, setup, teardown),
-		cmocka_unit_test_setup_teardown(never_put, setup, teardown),
-		cmocka_unit_test_setup_teardown(never_put_anywhere, setup, teardown),
-		cmocka_unit_test_setup_teardown(offset_changes, setup, teardown),
-		cmocka_unit_test_setup_teardown(losses, setup, teardown),
-		cmocka_unit_test_setup_teardown(without_steps_nothing_changes, setup, teardown),
-		cmocka_unit_test_setup_teardown(not_wanted, setup, teardown),
-		cmocka_unit_test_setup_teardown(once_only, setup, teardown),
-		cmocka_unit_test_setup_teardown(fails_and_is_repeated, setup, teardown),
-		cmocka_unit_test_setup_teardown(killed, setup, teardown),
+		cmocka_unit_test_setup_teardown(first_spans, setup, spool_teardown),
+		cmocka_unit_test_setup_teardown(never_put, setup, spool_teardown),
+		cmocka_unit_test_setup_teardown(never_put_anywhere, setup, spool_teardown),
+		cmocka_unit_test_setup_teardown(offset_changes, setup, spool_teardown),
+		cmocka_unit_test_setup_teardown(losses, setup, spool_teardown),
+		cmocka_unit_test_setup_teardown(without_steps_nothing_changes, setup, spool_teardown),
+		cmocka_unit_test_setup_teardown(not_wanted, setup, spool_teardown),
+		cmocka_unit_test_setup_teardown(once_only, setup, spool_teardown),
+		cmocka_unit_test_setup_teardown(fails_and_is_repeated, setup, spool_teardown),
+		cmocka_unit_test_setup_teardown(killed, setup, spool_teardown),
 	};
 
 	return cmocka_run_group_tests_name("repair", tests, NULL, NULL);

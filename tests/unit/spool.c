@@ -13,35 +13,7 @@
 #include <cmocka.h>
 
 #include "record/spool.h"
-
-struct fixture {
-	char base[64], dir[80];
-	struct spool *s;
-};
-
-static int setup(void **state)
-{
-	struct fixture *f = calloc(1, sizeof(*f));
-
-	snprintf(f->base, sizeof(f->base), "/tmp/hyptrace-spool-XXXXXX");
-	assert_non_null(mkdtemp(f->base));
-	snprintf(f->dir, sizeof(f->dir), "%s/t.spool", f->base);
-	assert_int_equal(spool_create(&f->s, f->dir, NULL), 0);
-	*state = f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct fixture *f = *state;
-	char cmd[128];
-
-	spool_close(f->s);
-	snprintf(cmd, sizeof(cmd), "rm -rf %s", f->base);
-	assert_int_equal(system(cmd), 0);
-	free(f);
-	return 0;
-}
+#include "spool-fixture.h"
 
 /* As another process finds it: closed without a word, opened again. */
 static int reopen(struct fixture *f)
@@ -296,17 +268,17 @@ static void test_remove(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_keys, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_texts, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_buffers, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_live_one_is_left_alone, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_hostile, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_limits, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_missing_cpus, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_reserve, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_rewrite, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_boot_id, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_remove, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_keys, spool_setup, spool_teardown),
+		cmocka_unit_test_setup_teardown(test_texts, spool_setup, spool_teardown),
+		cmocka_unit_test_setup_teardown(test_buffers, spool_setup, spool_teardown),
+		cmocka_unit_test_setup_teardown(test_live_one_is_left_alone, spool_setup, spool_teardown),
+		cmocka_unit_test_setup_teardown(test_hostile, spool_setup, spool_teardown),
+		cmocka_unit_test_setup_teardown(test_limits, spool_setup, spool_teardown),
+		cmocka_unit_test_setup_teardown(test_missing_cpus, spool_setup, spool_teardown),
+		cmocka_unit_test_setup_teardown(test_reserve, spool_setup, spool_teardown),
+		cmocka_unit_test_setup_teardown(test_rewrite, spool_setup, spool_teardown),
+		cmocka_unit_test_setup_teardown(test_boot_id, spool_setup, spool_teardown),
+		cmocka_unit_test_setup_teardown(test_remove, spool_setup, spool_teardown),
 	};
 
 	return cmocka_run_group_tests_name("spool", tests, NULL, NULL);
