@@ -14,9 +14,11 @@
 
 /*
  * libtraceevent keeps its plugins' options and some state of its parser once for the
- * whole process, so one thread at a time may load or unload.
+ * whole process, so one thread at a time may load or unload. Likewise its plugins ask
+ * the process for functions of guests, and so here is what is loaded.
  */
 static pthread_mutex_t tep_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct inputs *loaded;
 
 /* ---- files ---------------------------------------------------------------------- */
 
@@ -139,6 +141,46 @@ const struct offset_vcpu *input_vcpu(const struct input *in, int64_t tid, const 
 	return NULL;
 }
 
+/* ---- functions of guests ------------------------------------------------------------ */
+
+static const struct input *guest_of(const struct inputs *all, const struct input *host, int pid)
+{
+	const struct offset_guest *guest;
+
+	if (!input_vcpu(host, pid, &guest))
+		return NULL;
+	for (size_t i = 0; i < all->n; i++)
+		if (all->v[i].trace_id == guest->trace_id && guest->trace_id)
+			return &all->v[i];
+	return NULL;
+}
+
+/* The guest that the task of a host's record runs, if both their files are loaded. */
+static const struct input *guest_running(const struct tep_event *event, struct tep_record *record)
+{
+	const struct input *guest = NULL;
+
+	pthread_mutex_lock(&tep_lock);
+	for (const struct inputs *all = loaded; all; all = all->next)
+		for (size_t i = 0; i < all->n; i++)
+			if (all->v[i].tep == event->tep)
+				guest = guest_of(all, &all->v[i], tep_data_pid(event->tep, record));
+	pthread_mutex_unlock(&tep_lock);
+	return guest;
+}
+
+/* What libtraceevent's kvm plugin asks for on x86, and our kvm-arm64 plugin. */
+const char *tep_plugin_kvm_get_func(struct tep_event *event, struct tep_record *record,
+				    unsigned long long *val)
+{
+	const struct input *guest = guest_running(event, record);
+	const char *func = guest ? tep_find_function(guest->tep, *val) : NULL;
+
+	if (func)
+		*val = tep_find_function_address(guest->tep, *val);
+	return func;
+}
+
 /* ---- all of them -------------------------------------------------------------------- */
 
 int inputs_open(struct inputs *in, char *const *paths, size_t n, unsigned int flags, const struct log *log)
@@ -172,16 +214,25 @@ int inputs_load(struct inputs *in, const struct log *log)
 		ret = tepfile_load(one->tep, one->reader, &one->format_failures, log);
 		if (ret) {
 			read_failed(one, ret, log);
-			break;
+			goto out;
 		}
 	}
+	in->next = loaded;
+	loaded = in;
+out:
 	pthread_mutex_unlock(&tep_lock);
 	return ret;
 }
 
 void inputs_release(struct inputs *in)
 {
+	struct inputs **at = &loaded;
+
 	pthread_mutex_lock(&tep_lock);
+	while (*at && *at != in)
+		at = &(*at)->next;
+	if (*at)
+		*at = in->next;
 	for (size_t i = 0; i < in->n; i++)
 		input_release(&in->v[i]);
 	pthread_mutex_unlock(&tep_lock);
