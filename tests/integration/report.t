@@ -151,6 +151,11 @@ else
 			--kallsyms tests/data/README.md
 		EOF
 	done
+	# CPUs without data, which are not in the list of those that have some
+	for file in tests/data/import-nvhe.dat tests/data/import-protected.dat; do
+		compare "$file" ""
+		compare "$file" --uname
+	done
 	compare "$nvhe" -f 1000
 	compare "$nvhe" -P 90
 	compare "$stock_made" "--cpu 1" 100
