@@ -292,7 +292,7 @@ is "$(PAGER='sed s/^/P:/' report "$tmp/lost.dat")" "$plain" "no pager in a pipe"
 
 # ---- refusals --------------------------------------------------------------------------------------------
 
-fails 2 '^hyptrace report: --profile is not served: .*use trace-cmd report --profile$' "--profile is refused with advice" --profile
+fails 2 '^hyptrace report: --profile is not served: .*use trace-cmd split and trace-cmd report --profile$' "--profile is refused with advice" --profile
 fails 2 'not served: ' "-H" -H a,b/c,d
 fails 2 'not served: messages have no levels' "-V" -V6
 fails 2 "option '--nonsense' is unknown" "an unknown option" --nonsense
