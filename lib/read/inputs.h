@@ -23,6 +23,8 @@ struct input {
 	/* the guests that this file names, with the host threads of their vCPUs */
 	struct offset_guest *guests;
 	size_t n_guests;
+	struct vcpu_thread *threads; /* for input_vcpu */
+	size_t n_threads;
 };
 
 struct inputs {
