@@ -257,8 +257,9 @@ check-lab: lab
 
 demo: lab
 	$(Q)tests/deps demo
+	$(Q)$(MAKE_HERE) all
 	$(Q)$(MAKE_ARM64)
-	$(Q)tests/lab/demo
+	$(Q)O=$(O) tests/lab/demo
 
 bench: lab
 	$(Q)tests/deps check
