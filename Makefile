@@ -132,9 +132,10 @@ $(LIBRARY): $(filter $(O)/lib/api/%,$(LIB_OBJ)) $(O)/libhyptrace.a lib/api/libhy
 	$(Q)$(CC) $(LDFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,--version-script=lib/api/libhyptrace.map \
 		-Wl,-z,defs -Wl,--as-needed -o $@ $(filter %.o %.a,$^) $(PKG_LIBS)
 
+# libtraceevent's plugins call the one symbol (lib/read/inputs.c)
 $(O)/hyptrace: $(CMD_OBJ) $(O)/libhyptrace.a
 	$(call say,LD,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(PKG_LIBS)
+	$(Q)$(CC) $(LDFLAGS) -Wl,--export-dynamic-symbol=tep_plugin_kvm_get_func -o $@ $^ $(PKG_LIBS)
 
 # one static file, for guests without libraries; under ASan that cannot be
 $(AGENT_OBJ): OPT := $(if $(SAN),$(OPT),-Os -g -ffunction-sections -fdata-sections)
@@ -256,8 +257,9 @@ check-lab: lab
 
 demo: lab
 	$(Q)tests/deps demo
+	$(Q)$(MAKE_HERE) all
 	$(Q)$(MAKE_ARM64)
-	$(Q)tests/lab/demo
+	$(Q)O=$(O) tests/lab/demo
 
 bench: lab
 	$(Q)tests/deps check

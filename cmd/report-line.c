@@ -231,19 +231,24 @@ static void out_fields(const struct line *l)
 
 /* ---- lines ------------------------------------------------------------------------------ */
 
-/* The number of CPUs of the file's top buffer. */
-static unsigned int top_cpus(const struct report_file *f)
+/* As stock counts them: what CPUCOUNT says, or more when the top buffer has a higher number. */
+static unsigned int file_cpus(const struct report_file *f)
 {
-	for (size_t i = 0; i < f->info->n_buffers; i++)
-		if (!*f->info->buffers[i].name)
-			return (unsigned int)f->info->buffers[i].n_cpus;
-	return 0;
+	const struct reader_option *o = reader_option(f->in->reader, DAT_CPUCOUNT);
+	struct cursor c = o ? cursor_at(o->data.data, o->data.len) : (struct cursor){ 0 };
+	unsigned int n = o ? cursor_u32(&c) : 0;
+
+	for (size_t b = 0; b < f->info->n_buffers; b++)
+		for (size_t i = 0; i < f->info->buffers[b].n_cpus && !*f->info->buffers[b].name; i++)
+			if (f->info->buffers[b].cpus[i].cpu >= n)
+				n = f->info->buffers[b].cpus[i].cpu + 1;
+	return n;
 }
 
 void line_head(const struct report *r, const struct report_file *f)
 {
 	label_print(r, f->label);
-	printf("cpus=%u\n", top_cpus(f));
+	printf("cpus=%u\n", file_cpus(f));
 }
 
 void line_lost(struct line *l, const struct report_file *f, const struct timeline_record *m)

@@ -176,7 +176,7 @@ static int take_color(void *ctx, const struct opt *o, const char *arg, struct op
 /* ---- the table ------------------------------------------------------------------- */
 
 #define AT(field)  .off = offsetof(struct report_opts, field)
-#define NO_PROFILE "profiles are not made by this version: use trace-cmd report --profile"
+#define NO_PROFILE "profiles are not made by this version: use trace-cmd split and trace-cmd report --profile"
 #define NO_DEBUG   "pages are not shown: use trace-cmd report --debug"
 #define NO_LEVELS  "messages have no levels: leave it out, or use -q for errors only"
 

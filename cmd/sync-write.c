@@ -19,8 +19,8 @@ static int add_encoded(struct dat_options *o, uint16_t id, struct buf *b)
 	return ret;
 }
 
-/* GUEST options of guests that get new ones. */
-static bool is_renewed(const struct sync_job *job, const struct reader_option *o)
+/* Whether a GUEST option is of a guest that gets a new one. */
+static bool has_new_map(const struct sync_job *job, const struct reader_option *o)
 {
 	struct offset_guest g;
 	bool renewed = false;
@@ -34,18 +34,23 @@ static bool is_renewed(const struct sync_job *job, const struct reader_option *o
 	return renewed;
 }
 
-/* All options of the file but those with this id that are written anew. */
-static int keep_options(const struct sync_job *job, const struct reader *r, uint16_t id,
-			struct dat_options *o)
+static bool is_renewed(const struct sync_job *job, const struct input *in, const struct reader_option *o)
 {
-	const struct reader_info *info = reader_info(r);
+	if (in == job->found.host)
+		return o->id == DAT_GUEST && has_new_map(job, o);
+	return o->id == DAT_TIME_SHIFT || o->id == DAT_TSC2NSEC;
+}
+
+/* All options of the file but those that are written anew. */
+static int keep_options(const struct sync_job *job, const struct input *in, struct dat_options *o)
+{
+	const struct reader_info *info = reader_info(in->reader);
 	int ret = 0;
 
 	for (size_t i = 0; i < info->n_options && !ret; i++) {
 		const struct reader_option *one = &info->options[i];
-		bool drop = one->id == id && (id != DAT_GUEST || is_renewed(job, one));
 
-		if (!drop && !dat_writes_option(one->id))
+		if (!is_renewed(job, in, one) && !dat_writes_option(one->id))
 			ret = dat_options_add(o, one->id, one->data.data, one->data.len);
 	}
 	return ret;
@@ -61,25 +66,37 @@ static int write_file(const struct sync_job *job, const struct input *in, const 
 	return ret;
 }
 
-static int write_guest_file(const struct sync_job *job, const struct offsets_guest *g)
+/* The guest's times, shifted, are the host's: shown in seconds if those are, by the same rate. */
+static int add_rate(const struct sync_job *job, struct dat_options *o)
 {
-	struct dat_options o = { 0 };
-	struct offset_shift shift;
-	struct buf bytes = { 0 };
-	int ret = sync_time_shift(&g->result, job->found.host->trace_id, (uint32_t)g->events.n_cpus, &shift);
+	struct filetime host;
+	int ret = filetime_read(&host, job->found.host->reader, 0, NULL);
 
 	if (ret)
 		return ret;
-	ret = keep_options(job, g->file->reader, DAT_TIME_SHIFT, &o);
+	if (host.seconds)
+		ret = dat_options_add_tsc2nsec(o, host.mult ? host.mult : 1, host.tsc_shift, 0);
+	filetime_release(&host);
+	return ret;
+}
+
+static int write_guest_file(const struct sync_job *job, const struct offsets_guest *g)
+{
+	struct dat_options o = { 0 };
+	struct buf bytes = { 0 };
+	int ret = keep_options(job, g->file, &o);
+
 	if (ret)
 		goto out;
-	offset_shift_encode(&shift, &bytes);
+	offset_shift_encode(&g->file->time.shift, &bytes); /* handle_sync's */
 	ret = add_encoded(&o, DAT_TIME_SHIFT, &bytes);
+	if (ret)
+		goto out;
+	ret = add_rate(job, &o);
 	if (ret)
 		goto out;
 	ret = write_file(job, g->file, &o, "offsets");
 out:
-	offset_shift_release(&shift);
 	dat_options_release(&o);
 	return ret;
 }
@@ -103,7 +120,7 @@ static int add_guest(struct dat_options *o, const struct offsets_guest *g)
 static int write_host_file(const struct sync_job *job)
 {
 	struct dat_options o = { 0 };
-	int ret = keep_options(job, job->found.host->reader, DAT_GUEST, &o);
+	int ret = keep_options(job, job->found.host, &o);
 
 	for (size_t i = 0; i < job->found.n_guests && !ret; i++)
 		ret = add_guest(&o, &job->found.guests[i]);

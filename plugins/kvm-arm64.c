@@ -2,7 +2,7 @@
 /*
  * KVM's events on arm64, in the kernel's own words (arch/arm64/kvm/trace_arm.h,
  * arch/arm64/kvm/trace_handle_exit.h, arch/arm64/kvm/vgic/trace.h), with what the numbers mean in parentheses
- * behind them.
+ * behind them, the function that the guest was in last.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -33,6 +33,24 @@ static void kvm_put_esr(struct trace_seq *s, uint64_t esr)
 		trace_seq_printf(s, " (%s)", esr_text(esr, text, sizeof(text)));
 }
 
+/* The guest's function, where the program has the guest's symbols. */
+static void put_function(struct trace_seq *s, struct view *v, const char *pc)
+{
+	unsigned long long at = view_u64(v, pc), start = at;
+	const char *func = NULL;
+
+	if (kvm_explain() && tep_plugin_kvm_get_func)
+		func = tep_plugin_kvm_get_func(v->event, (struct tep_record *)v->record, &start);
+	if (!func)
+		return;
+	trace_seq_printf(s, " (%s", func);
+	if (at != start)
+		trace_seq_printf(s, "+0x%llx", at - start);
+	trace_seq_puts(s, ")");
+	if (tep_plugin_kvm_put_func)
+		tep_plugin_kvm_put_func(func);
+}
+
 static const char *on_off(uint64_t v)
 {
 	return v ? "on" : "off";
@@ -55,11 +73,13 @@ static void print_exit(struct trace_seq *s, struct view *v)
 	else
 		trace_seq_printf(s, "0x%x", ec);
 	trace_seq_printf(s, "), PC: 0x%016" PRIx64, view_u64(v, "vcpu_pc"));
+	put_function(s, v, "vcpu_pc");
 }
 
 static void print_entry(struct trace_seq *s, struct view *v)
 {
 	trace_seq_printf(s, "PC: 0x%016" PRIx64, view_u64(v, "vcpu_pc"));
+	put_function(s, v, "vcpu_pc");
 }
 
 static void print_guest_fault(struct trace_seq *s, struct view *v)
@@ -69,6 +89,7 @@ static void print_guest_fault(struct trace_seq *s, struct view *v)
 	trace_seq_printf(s, "ipa %#" PRIx64 ", hsr %#08" PRIx64 ", hxfar %#08" PRIx64 ", pc %#016" PRIx64,
 			 view_u64(v, "ipa"), hsr, view_u64(v, "hxfar"), view_u64(v, "vcpu_pc"));
 	kvm_put_esr(s, hsr);
+	put_function(s, v, "vcpu_pc");
 }
 
 static void print_access_fault(struct trace_seq *s, struct view *v)
@@ -83,12 +104,14 @@ static void print_mmio_nisv(struct trace_seq *s, struct view *v)
 	trace_seq_printf(s, "ipa %#016" PRIx64 ", esr %#016" PRIx64 ", far %#016" PRIx64 ", pc %#016" PRIx64,
 			 view_u64(v, "ipa"), esr, view_u64(v, "far"), view_u64(v, "vcpu_pc"));
 	kvm_put_esr(s, esr);
+	put_function(s, v, "vcpu_pc");
 }
 
 static void print_mmio_emulate(struct trace_seq *s, struct view *v)
 {
 	trace_seq_printf(s, "Emulate MMIO at: 0x%016" PRIx64 " (instr: %08" PRIx64 ", cpsr: %08" PRIx64 ")",
 			 view_u64(v, "vcpu_pc"), view_u64(v, "instr"), view_u64(v, "cpsr"));
+	put_function(s, v, "vcpu_pc");
 }
 
 static const char *const mmio_types[] = { "unsatisfied-read", "read", "write" };
@@ -109,6 +132,7 @@ static void print_wfx(struct trace_seq *s, struct view *v)
 {
 	trace_seq_printf(s, "guest executed wf%c at: 0x%016" PRIx64, view_u64(v, "is_wfe") ? 'e' : 'i',
 			 view_u64(v, "vcpu_pc"));
+	put_function(s, v, "vcpu_pc");
 }
 
 static void print_hvc(struct trace_seq *s, struct view *v)
@@ -120,6 +144,7 @@ static void print_hvc(struct trace_seq *s, struct view *v)
 			 view_u64(v, "vcpu_pc"), r0, imm);
 	if (kvm_explain() && !imm) /* other immediates are not SMCCC calls */
 		trace_seq_printf(s, " (%s)", smccc_text((uint32_t)r0, text, sizeof(text)));
+	put_function(s, v, "vcpu_pc");
 }
 
 /* ---- system registers --------------------------------------------------------------- */
@@ -147,6 +172,7 @@ static void print_sys_access(struct trace_seq *s, struct view *v)
 	trace_seq_printf(s, "PC: %" PRIx64 " %s (%u,%u,%u,%u,%u) %s", view_u64(v, "vcpu_pc"),
 			 sysreg_text(&r, name, sizeof(name)), r.op0, r.op1, r.crn, r.crm, r.op2,
 			 view_u64(v, "is_write") ? "write" : "read");
+	put_function(s, v, "vcpu_pc");
 }
 
 static void print_forward_sysreg(struct trace_seq *s, struct view *v)
@@ -159,18 +185,21 @@ static void print_forward_sysreg(struct trace_seq *s, struct view *v)
 			 view_u64(v, "is_read") ? 'R' : 'W', r.op0, r.op1, r.crn, r.crm, r.op2);
 	if (kvm_explain())
 		trace_seq_printf(s, " (%s)", sysreg_text(&r, name, sizeof(name)));
+	put_function(s, v, "pc");
 }
 
 static void print_set_way_flush(struct trace_seq *s, struct view *v)
 {
 	trace_seq_printf(s, "S/W flush at 0x%016" PRIx64 " (cache %s)", view_u64(v, "vcpu_pc"),
 			 on_off(view_u64(v, "cache")));
+	put_function(s, v, "vcpu_pc");
 }
 
 static void print_toggle_cache(struct trace_seq *s, struct view *v)
 {
 	trace_seq_printf(s, "VM op at 0x%016" PRIx64 " (cache was %s, now %s)", view_u64(v, "vcpu_pc"),
 			 on_off(view_u64(v, "was")), on_off(view_u64(v, "now")));
+	put_function(s, v, "vcpu_pc");
 }
 
 /* ---- nested guests ------------------------------------------------------------------- */
@@ -221,6 +250,7 @@ static void print_nested_exception(struct trace_seq *s, struct view *v)
 	trace_seq_printf(s, " hcr_el2: %" PRIx64, view_u64(v, "hcr_el2"));
 	if (!type)
 		kvm_put_esr(s, esr);
+	put_function(s, v, "pc");
 }
 
 /* ---- interrupts and timers --------------------------------------------------------------- */

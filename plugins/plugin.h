@@ -43,6 +43,15 @@ bool view_bytes(struct view *v, const char *field, const uint8_t **data, size_t 
 /* The same up to the first NUL, without line ends behind it. */
 bool view_text(struct view *v, const char *field, const char **text, size_t *len);
 
+/* ---- guests ---------------------------------------------------------------------- */
+
+/*
+ * Functions of a guest are the program's to find, which has the guest's file: trace-cmd
+ * report and hyptrace do. NULL in programs that do not.
+ */
+extern __typeof__(tep_plugin_kvm_get_func) tep_plugin_kvm_get_func __attribute__((weak));
+extern __typeof__(tep_plugin_kvm_put_func) tep_plugin_kvm_put_func __attribute__((weak));
+
 /* ---- events -------------------------------------------------------------------- */
 
 #define NEEDS_MAX 8

@@ -14,9 +14,11 @@
 
 /*
  * libtraceevent keeps its plugins' options and some state of its parser once for the
- * whole process, so one thread at a time may load or unload.
+ * whole process, so one thread at a time may load or unload. Likewise its plugins ask
+ * the process for functions of guests, and so here is what is loaded.
  */
 static pthread_mutex_t tep_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct inputs *loaded;
 
 /* ---- files ---------------------------------------------------------------------- */
 
@@ -59,6 +61,43 @@ static int read_guests(struct input *in, const struct log *log)
 	return 0;
 }
 
+/* A file says how many vCPUs there are, and every event may ask for one: by thread. */
+struct vcpu_thread {
+	uint32_t pid;
+	const struct offset_guest *guest;
+	const struct offset_vcpu *vcpu;
+};
+
+static int by_pid(const void *a, const void *b)
+{
+	const struct vcpu_thread *x = a, *y = b;
+
+	if (x->pid != y->pid)
+		return x->pid < y->pid ? -1 : 1;
+	return x->guest < y->guest ? -1 : x->guest > y->guest; /* the first in the file comes first */
+}
+
+static int sort_vcpus(struct input *in)
+{
+	size_t n = 0;
+
+	for (size_t g = 0; g < in->n_guests; g++)
+		n += in->guests[g].n;
+	in->threads = calloc(n + 1, sizeof(*in->threads));
+	if (!in->threads)
+		return -ENOMEM;
+	for (size_t g = 0; g < in->n_guests; g++)
+		for (uint32_t i = 0; i < in->guests[g].n; i++) {
+			const struct offset_vcpu *vcpu = &in->guests[g].vcpus[i];
+
+			if (vcpu->pid) /* 0: not known */
+				in->threads[in->n_threads++] =
+					(struct vcpu_thread){ vcpu->pid, &in->guests[g], vcpu };
+		}
+	qsort(in->threads, in->n_threads, sizeof(*in->threads), by_pid);
+	return 0;
+}
+
 static int input_open(struct input *in, const char *path, unsigned int flags, const struct log *log)
 {
 	int ret;
@@ -77,6 +116,8 @@ static int input_open(struct input *in, const char *path, unsigned int flags, co
 		return read_failed(in, ret, log);
 	in->tep = tep_alloc();
 	ret = in->tep ? read_guests(in, log) : -ENOMEM;
+	if (!ret)
+		ret = sort_vcpus(in);
 	return ret ? read_failed(in, ret, log) : 0;
 }
 
@@ -85,6 +126,7 @@ static void input_release(struct input *in)
 	for (size_t g = 0; g < in->n_guests; g++)
 		offset_guest_release(&in->guests[g]);
 	free(in->guests);
+	free(in->threads);
 	free(in->machine);
 	if (in->plugins)
 		tep_unload_plugins(in->plugins, in->tep);
@@ -128,15 +170,59 @@ static int name_machine(const struct inputs *all, struct input *in)
 	return in->machine ? 0 : -ENOMEM;
 }
 
+static bool below_pid(const void *entry, const void *tid)
+{
+	return ((const struct vcpu_thread *)entry)->pid < *(const int64_t *)tid;
+}
+
 const struct offset_vcpu *input_vcpu(const struct input *in, int64_t tid, const struct offset_guest **guest)
 {
-	for (size_t g = 0; g < in->n_guests; g++)
-		for (uint32_t i = 0; i < in->guests[g].n; i++)
-			if (in->guests[g].vcpus[i].pid == tid) {
-				*guest = &in->guests[g];
-				return &in->guests[g].vcpus[i];
-			}
+	size_t i = array_lower_bound(in->threads, in->n_threads, sizeof(*in->threads), below_pid, &tid);
+
+	if (i == in->n_threads || in->threads[i].pid != tid)
+		return NULL;
+	*guest = in->threads[i].guest;
+	return in->threads[i].vcpu;
+}
+
+/* ---- functions of guests ------------------------------------------------------------ */
+
+static const struct input *guest_of(const struct inputs *all, const struct input *host, int pid)
+{
+	const struct offset_guest *guest;
+
+	if (!input_vcpu(host, pid, &guest))
+		return NULL;
+	for (size_t i = 0; i < all->n; i++)
+		if (all->v[i].trace_id == guest->trace_id && guest->trace_id)
+			return &all->v[i];
 	return NULL;
+}
+
+/* The guest that the task of a host's record runs, if both their files are loaded. */
+static const struct input *guest_running(const struct tep_event *event, struct tep_record *record)
+{
+	const struct input *guest = NULL;
+
+	pthread_mutex_lock(&tep_lock);
+	for (const struct inputs *all = loaded; all; all = all->next)
+		for (size_t i = 0; i < all->n; i++)
+			if (all->v[i].tep == event->tep)
+				guest = guest_of(all, &all->v[i], tep_data_pid(event->tep, record));
+	pthread_mutex_unlock(&tep_lock);
+	return guest;
+}
+
+/* What libtraceevent's kvm plugin asks for on x86, and our kvm-arm64 plugin. */
+const char *tep_plugin_kvm_get_func(struct tep_event *event, struct tep_record *record,
+				    unsigned long long *val)
+{
+	const struct input *guest = guest_running(event, record);
+	const char *func = guest ? tep_find_function(guest->tep, *val) : NULL;
+
+	if (func)
+		*val = tep_find_function_address(guest->tep, *val);
+	return func;
 }
 
 /* ---- all of them -------------------------------------------------------------------- */
@@ -172,16 +258,25 @@ int inputs_load(struct inputs *in, const struct log *log)
 		ret = tepfile_load(one->tep, one->reader, &one->format_failures, log);
 		if (ret) {
 			read_failed(one, ret, log);
-			break;
+			goto out;
 		}
 	}
+	in->next = loaded;
+	loaded = in;
+out:
 	pthread_mutex_unlock(&tep_lock);
 	return ret;
 }
 
 void inputs_release(struct inputs *in)
 {
+	struct inputs **at = &loaded;
+
 	pthread_mutex_lock(&tep_lock);
+	while (*at && *at != in)
+		at = &(*at)->next;
+	if (*at)
+		*at = in->next;
 	for (size_t i = 0; i < in->n; i++)
 		input_release(&in->v[i]);
 	pthread_mutex_unlock(&tep_lock);

@@ -27,9 +27,9 @@ is "$(readlink -f "$root/usr/lib/libhyptrace.so" | sed 's,.*/,,')" \
 [ -e "$root/usr/lib/libhyptrace.so.0" ]
 ok $? "so does libhyptrace.so.0"
 is "$(readelf -d "$root/usr/lib/libhyptrace.so" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')" libhyptrace.so.0 "its SONAME"
-is "$(nm -D --defined-only "$root/usr/lib/libhyptrace.so" | sed 's/.* //' | grep -v '^hyptrace_')" "" \
-	"it exports hyptrace_* only"
-is "$(nm -D --defined-only "$root/usr/lib/libhyptrace.so" | sed 's/.* //' | sort)" \
+is "$(nm -D --defined-only "$root/usr/lib/libhyptrace.so" | sed 's/.* //' | grep -v '^hyptrace_')" \
+	tep_plugin_kvm_get_func "it exports hyptrace_*, and what libtraceevent's plugins call"
+is "$(nm -D --defined-only "$root/usr/lib/libhyptrace.so" | sed 's/.* //' | grep '^hyptrace_' | sort)" \
 	"$(grep -v typedef include/hyptrace.h | grep -oE '\bhyptrace_[a-z_]+\(' | tr -d '(' | sort -u)" "it exports what the header has"
 
 if command -v groff >/dev/null; then
@@ -84,6 +84,8 @@ tr -s ' ' <"$tmp/c" | sed -E 's/^([0-9.]+) .* (\[[0-9]+\] [^ ]+: )/\1 \2/' | gre
 same "$tmp/events" "$tmp/report" "events, times and fields are those of hyptrace report"
 like "$(cat "$tmp/c")" '^46\.[0-9]{9} \+- 0 trace hyp \[[0-9]\] hyp_e' "the hypervisor's events are in it"
 like "$(cat "$tmp/c")" '^46\.[0-9]{9} \+- [0-9]+ Guest top \[[0-9]\] [a-z_]+: ' "so are the guest's, with bounds"
+like "$("$tmp/example" tests/data/functions/trace.dat tests/data/functions/trace-Guest.dat 2>&1)" \
+	'kvm_entry: PC: 0xffff8000805daf34 \(vp_notify\+0x14\)$' "functions of guests are in the text"
 "$tmp/example" "$tmp/none.dat" >"$tmp/err" 2>&1
 is "$? $(sed 's,^.*/,,' "$tmp/err")" "1 none.dat': No such file or directory
 example: No such file or directory" "it says what is wrong"

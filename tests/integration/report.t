@@ -151,6 +151,11 @@ else
 			--kallsyms tests/data/README.md
 		EOF
 	done
+	# CPUs without data, which are not in the list of those that have some
+	for file in tests/data/import-nvhe.dat tests/data/import-protected.dat; do
+		compare "$file" ""
+		compare "$file" --uname
+	done
 	compare "$nvhe" -f 1000
 	compare "$nvhe" -P 90
 	compare "$stock_made" "--cpu 1" 100
@@ -287,7 +292,7 @@ is "$(PAGER='sed s/^/P:/' report "$tmp/lost.dat")" "$plain" "no pager in a pipe"
 
 # ---- refusals --------------------------------------------------------------------------------------------
 
-fails 2 '^hyptrace report: --profile is not served: .*use trace-cmd report --profile$' "--profile is refused with advice" --profile
+fails 2 '^hyptrace report: --profile is not served: .*use trace-cmd split and trace-cmd report --profile$' "--profile is refused with advice" --profile
 fails 2 'not served: ' "-H" -H a,b/c,d
 fails 2 'not served: messages have no levels' "-V" -V6
 fails 2 "option '--nonsense' is unknown" "an unknown option" --nonsense

@@ -58,6 +58,55 @@ same "$tmp/trace-Guest.dat.orig" tests/data/x86/trace-Guest.dat "... keeps the o
 sync --check --quiet "$tmp/trace.dat" "$tmp/trace-Guest.dat"
 ok $? "... and --check is content with what was written"
 like "$(trace-cmd dump --options -i "$tmp/trace-Guest.dat" 2>&1)" 'TimeShift' "... which stock reads"
+
+# A guest's times become the host's, so they get its rate, or none, instead of their own.
+# with_rate MULT SHIFT IN OUT: a TSC2NSEC takes most of the UNAME's place
+with_rate() {
+	MULT=$1 SHIFT=$2 perl -0777 -pe 's/\x05\0.\0\0\0(Linux [^\0]*\0+)/my $left = length($1) - 22;
+		pack("v V V V Q v V a$left", 14, 16, $ENV{MULT}, $ENV{SHIFT}, 0, 5, $left, "Linux")/se' "$3" >"$4"
+}
+# units: of times of host and guest, as stock prints them and as we do
+units() {
+	local file
+
+	for file in trace trace-Guest; do
+		for tool in trace-cmd "$build/hyptrace"; do
+			"$tool" report "$tmp/$file.dat" 2>/dev/null | sed -nE '2s/.*\] *[0-9]+(\.?)[0-9]*:.*/\1/p' |
+				sed 's/^$/number/; s/^\.$/seconds/'
+		done
+	done | xargs
+}
+# rate: of the guest, as it was written
+rate() {
+	trace-cmd dump --options -i "$tmp/trace-Guest.dat" 2>/dev/null | sed -n 's/ 0 \[multiplier, shift, offset\]//p'
+}
+with_rate 5 3 tests/data/x86/trace.dat "$tmp/trace.dat"
+cp tests/data/x86/trace-Guest.dat "$tmp"
+is "$(units)" "seconds seconds number number" "a host whose file tells the rate of its clock, a guest's that does not"
+sync -q -w "$tmp/trace.dat" "$tmp/trace-Guest.dat"
+is "$(rate)" "5 3" "... --write gives it to the guest"
+is "$(units)" "seconds seconds seconds seconds" "... and both are shown in seconds"
+cp tests/data/x86/trace.dat "$tmp"
+with_rate 1 0 tests/data/x86/trace-Guest.dat "$tmp/trace-Guest.dat"
+is "$(units)" "number number seconds seconds" "a guest with a rate of its own, a host without"
+sync -q -w "$tmp/trace.dat" "$tmp/trace-Guest.dat"
+is "$(rate)" "" "... --write takes it away"
+is "$(units)" "number number number number" "... and both are shown in ticks"
+cp tests/data/sync/trace.dat "$tmp"
+cp tests/data/sync/trace-Guest.dat "$tmp"
+sync -q -w "$tmp/trace.dat" "$tmp/trace-Guest.dat"
+is "$(rate)" "1 0" "of a host whose clock is known for ns the guest gets that"
+
+# A CPU without events is not in stock's list of them, and the numbers of the others are above its length.
+perl -0777 -pe 's/\x01\0\0\0(\0\x30\0{6}\xf3\x03\0{6})/\x02\0\0\0$1/' tests/data/x86/trace-Guest.dat >"$tmp/trace-Guest.dat"
+cp tests/data/x86/trace.dat "$tmp"
+sync -q -w "$tmp/trace.dat" "$tmp/trace-Guest.dat"
+# times CPU FILE
+times() {
+	trace-cmd report "$2" 2>/dev/null | sed -nE "s/.*\\[00$1\\] *([0-9]+): .*/\1/p"
+}
+is "$(paste <(times 1 tests/data/x86/trace-Guest.dat) <(times 2 "$tmp/trace-Guest.dat") | awk '{ printf "%.0f\n", $2 - $1 }' | sort -u)" \
+	64212174818 "a guest with events on CPUs 0 and 2: CPU 2 is shifted, too"
 # shellcheck disable=SC2086
 sync --check --quiet $arm
 is $? 1 "--check ends with 1 for ptp's offsets"
