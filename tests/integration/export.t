@@ -213,10 +213,23 @@ lost 1 2
 1700 0 7 kvm_entry	2
 1900 0 7 kvm_exit	0	0	3
 E
-is "$(perfetto "$tmp/lost.dat" | tracks)" 'Guests > vCPU thread 7 (KVM) | begin 1500 IRQ (pc=2)
+is "$(perfetto "$tmp/lost.dat" | tracks)" 'Guests > vCPU thread 7 (KVM) | instant 1000 guest (pc=1)
+Guests > vCPU thread 7 (KVM) | begin 1500 IRQ (pc=2)
 Guests > vCPU thread 7 (KVM) | end 1700
 Guests > vCPU thread 7 (KVM) | begin 1700 guest (pc=2)
-Guests > vCPU thread 7 (KVM) | end 1900' "Perfetto: what a vCPU did is not known where events were lost"
+Guests > vCPU thread 7 (KVM) | end 1900
+Guests > vCPU thread 7 (KVM) | instant 1900 IRQ (pc=3)' "Perfetto: how long a vCPU did something is not known where events were lost"
+# only kvm_exit was recorded: the guest may have run all the time between two of them
+make_trace "$tmp/exits.dat" <<'E'
+1000 0 7 kvm_exit	2	0x24	1
+2000 0 7 kvm_exit	0	0	2
+1500 1 8 kvm_entry	3
+2500 1 8 kvm_entry	4
+E
+is "$(perfetto "$tmp/exits.dat" | tracks)" 'Guests > vCPU thread 7 (KVM) | instant 1000 TRAP DABT_LOW (pc=1)
+Guests > vCPU thread 8 (KVM) | instant 1500 guest (pc=3)
+Guests > vCPU thread 7 (KVM) | instant 2000 IRQ (pc=2)
+Guests > vCPU thread 8 (KVM) | instant 2500 guest (pc=4)' "Perfetto: exits without entries, and entries without exits, are instants"
 
 # Perfetto gives up on a trace that has such a CPU
 make_trace "$tmp/cpus.dat" <<<$'cpus 1025\n1000 0 7 print\t0\tx'
@@ -294,7 +307,8 @@ Guest vm > vCPU 0 (EL2) | end 3500
 Guest vm > vCPU 0 (KVM) | begin 1000 guest (pc=4096)
 Guest vm > vCPU 0 (KVM) | end 4000
 Guest vm > vCPU 0 (KVM) | begin 4000 TRAP DABT_LOW (pc=4100)
-Guest vm > vCPU 0 (KVM) | end 6000' "Perfetto: vCPUs, by KVM and by the hypervisor"
+Guest vm > vCPU 0 (KVM) | end 6000
+Guest vm > vCPU 0 (KVM) | instant 6000 guest (pc=4100)' "Perfetto: vCPUs, by KVM and by the hypervisor"
 
 make_trace "$tmp/marker.dat" <<'E'
 task 7 crosvm
