@@ -340,6 +340,18 @@ echo '1 x:' >"$tmp/desc"
 fails 1 'desc: line 1 makes no sense' "a wrong description" "$hyptrace" export -p "$tmp/out" \
 	--hypertrace-desc "$tmp/desc" "$tmp/marker.dat"
 
+# Perfetto knows ns alone: ticks would be times that are wrong without a sign of it
+for clock in counter x86-tsc ppc-tb; do
+	make_trace "$tmp/ticks.dat" <<<"clock $clock"$'\n'"1000 0 7 print	0	x"
+	rm -f "$tmp/ticks"
+	fails 1 "$tmp/ticks.dat: times are ticks of the clock $clock, and the file does not say how long one is \(TSC2NSEC\): Perfetto takes ns; --json keeps ticks" \
+		"Perfetto: the clock $clock" "$hyptrace" export --perfetto "$tmp/ticks" "$host" "$tmp/ticks.dat"
+	[ ! -e "$tmp/ticks" ]
+	ok $? "... leaves no file"
+done
+is "$(perfetto "$tmp/tsc.dat" | events)" '0 0 timestamp: 1500 pid: 7 print { ip: 0 buf: "x" }' \
+	"Perfetto: ticks with TSC2NSEC are ns"
+
 # ---- memory ------------------------------------------------------------------------------
 
 # more than the process may have
