@@ -366,6 +366,42 @@ done
 is "$(perfetto "$tmp/tsc.dat" | events)" '0 0 timestamp: 1500 pid: 7 print { ip: 0 buf: "x" }' \
 	"Perfetto: ticks with TSC2NSEC are ns"
 
+# ---- foreign bytes -----------------------------------------------------------------------
+
+# Names that a guest, a program or another tool chose: no UTF-8, half of a sequence, controls
+bad=$'\xff\xc3\x1b[2J\x01'
+make_trace "$tmp/$bad.dat" <<E
+id 11
+guest vm$bad 22 0:100
+uname Linux box$bad 7.1$bad #1$bad aarch64$bad
+task 100 CPU$bad
+task 7 crosvm$bad
+process 300 /usr/bin/vmm$bad
+1000 0 7 sched_switch	prev$bad	7	120	1	next$bad	100	120
+1100 0 100 kvm_entry	1
+1200 0 100 kvm_exit	2	0x24	2
+1300 0 101 kvm_exit	0	0	2
+1400 0 7 print	0	503 Virtio${bad}Fs Enter: re${bad}lease - (ta${bad}g: "m${bad}d")
+1500 0 7 print	0	503 Virtio${bad}Fs Exit: re${bad}lease
+1600 0 7 print	0	guest_hypertrace arg1=1 arg2=2
+1700 0 7 thing	1	1	1	1	te${bad}xt
+buffer in${bad}stance
+1900 0 7 print	0	x$bad
+E
+printf '1 %065d%s_start x%s:u64\n' 0 "$bad" "$bad" >"$tmp/desc"
+lines=$(json "$tmp/$bad.dat")
+is "$(perl -MJSON::PP -ne 'JSON::PP->new->utf8->decode($_); die "control" if /[\0-\x09\x0b-\x1f\x7f]/; $n++; END { print $n }' <<<"$lines")" \
+	9 "foreign bytes: every line of JSON is valid"
+like "$lines" '^\{"file":"[^"]+\\u001b\[2J\\u0001.dat".*"comm":"[^"]+\\u001b\[2J' "... the file's name and the task's among them"
+perfetto "$tmp/$bad.dat" >"$tmp/text"
+is "$(perl -MEncode -ne 'while (/"((?:[^"\\]|\\.)*)"/g) { my $s = $1;
+	$s =~ s/\\([0-7]{3})/chr oct $1/ge;
+	eval { decode("UTF-8", $s, Encode::FB_CROAK); 1 } or print "$1\n" }' "$tmp/text")" "" \
+	"foreign bytes: every text of a Perfetto trace is UTF-8"
+is "$(for name in vm CPU crosvm vmm prev next re ta m te x 7.1 '#1' aarch64; do
+	grep -qF "$name"'\357\277\275\357\277\275\033[2J\001' "$tmp/text" || echo "$name"
+done)" "" "... and all those names are there"
+
 # ---- memory ------------------------------------------------------------------------------
 
 # more than the process may have
