@@ -226,13 +226,24 @@ out:
 	return ret;
 }
 
-/* Clocks whose ticks only TSC2NSEC makes ns of. */
-static void warn_ticks(const struct inputs *in, const struct log *log)
+/* Clocks whose ticks only TSC2NSEC makes ns of. JSON may have them; Perfetto takes all for ns. */
+static int check_ticks(const struct inputs *in, bool perfetto, const struct log *log)
 {
-	for (size_t i = 0; i < in->n; i++)
-		if (clock_in_ticks(in->v[i].time.clock) && !in->v[i].time.mult)
-			log_warn(log, "%s: times are ticks of the clock %s, not ns", in->v[i].path,
-				 in->v[i].time.clock);
+	for (size_t i = 0; i < in->n; i++) {
+		const struct input *f = &in->v[i];
+
+		if (!clock_in_ticks(f->time.clock) || f->time.mult)
+			continue;
+		if (perfetto) {
+			log_err(log,
+				"%s: times are ticks of the clock %s, and the file does not say how long one "
+				"is (TSC2NSEC): Perfetto takes ns; --json keeps ticks",
+				f->path, f->time.clock);
+			return -EINVAL;
+		}
+		log_warn(log, "%s: times are ticks of the clock %s, not ns", f->path, f->time.clock);
+	}
+	return 0;
 }
 
 static int export_to(struct export *e, const struct export_opts *o, const struct hypertrace_desc *desc)
@@ -243,7 +254,9 @@ static int export_to(struct export *e, const struct export_opts *o, const struct
 
 	if (ret)
 		return ret;
-	warn_ticks(in, e->log);
+	ret = check_ticks(in, o->perfetto, e->log);
+	if (ret)
+		return ret;
 	ret = output_open(&out, o->perfetto ? o->perfetto : o->output ? o->output : "-", in, e->log);
 	if (ret)
 		return ret;

@@ -3,6 +3,8 @@
 #include "export/json-lines.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <traceevent/trace-seq.h>
@@ -51,14 +53,32 @@ int export_json_flush(struct export_json *j)
 
 /* ---- fields --------------------------------------------------------------------- */
 
+/* Readers with numbers of 53 bits (jq, JavaScript) round wider ones: those of 64 are strings. */
+static void line_integer(struct json *json, const struct tep_format_field *f, size_t size, uint64_t v)
+{
+	bool is_signed = f->flags & TEP_FIELD_IS_SIGNED;
+	char text[24];
+
+	if (size < 8) {
+		if (is_signed)
+			json_i64(json, (int64_t)v);
+		else
+			json_u64(json, v);
+		return;
+	}
+	if (is_signed)
+		snprintf(text, sizeof(text), "%" PRId64, (int64_t)v);
+	else
+		snprintf(text, sizeof(text), "%" PRIu64, v);
+	json_str(json, text);
+}
+
 static void line_number(struct json *json, const struct tep_format_field *f, uint64_t v)
 {
 	if (!strcmp(f->type, "bool") || !strcmp(f->type, "_Bool"))
 		json_bool(json, v);
-	else if (f->flags & TEP_FIELD_IS_SIGNED)
-		json_i64(json, (int64_t)v);
 	else
-		json_u64(json, v);
+		line_integer(json, f, (size_t)f->size, v);
 }
 
 static void line_array(struct json *json, const struct tep_format_field *f, const uint8_t *data, size_t n)
@@ -71,9 +91,8 @@ static void line_array(struct json *json, const struct tep_format_field *f, cons
 		uint64_t v = tep_read_number(f->event->tep, data + i, (int)size);
 
 		if (f->flags & TEP_FIELD_IS_SIGNED)
-			json_i64(json, (int64_t)(v << shift) >> shift);
-		else
-			json_u64(json, v);
+			v = (uint64_t)((int64_t)(v << shift) >> shift);
+		line_integer(json, f, size, v);
 	}
 	json_array_end(json);
 }

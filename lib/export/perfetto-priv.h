@@ -135,8 +135,8 @@ const char *pf_hyp_reason(struct arena *a, const struct timeline_record *r);
 
 /* vCPUs, by host thread: perfetto-vcpu.c. Any record; only those of kvm and the hypervisor count. */
 int pf_vcpus_record(struct perfetto *pf, const struct timeline_record *r);
-/* Events of this file were lost: what was going on is unknown from there on. */
-void pf_vcpus_lost(struct perfetto *pf, size_t input);
+/* Events of this file were lost, or it ended: what was going on is unknown from there on. */
+int pf_vcpus_lost(struct perfetto *pf, size_t input);
 
 /* What programs write into trace_marker, crosvm and hypertrace: perfetto-marker.c. Any record. */
 int pf_marker_record(struct perfetto *pf, const struct timeline_record *r);

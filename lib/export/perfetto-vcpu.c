@@ -18,7 +18,7 @@
 /* What goes on until the next event ends it. */
 struct state {
 	uint64_t track, since;
-	bool on;
+	bool on, entry; /* entry: of the guest; not KVM's exit */
 	char name[48];
 	uint64_t pc;
 	bool has_pc;
@@ -97,6 +97,20 @@ static int end_state(struct perfetto *pf, const struct vcpu *c, struct state *s,
 	return ret ? ret : pf_end(pf, c->item.input, s->track, ts);
 }
 
+/* No end was seen: how long it lasted is unknown. */
+static int drop_state(struct perfetto *pf, const struct vcpu *c, struct state *s)
+{
+	struct pf_args args = { .arena = &pf->arena };
+
+	if (!s->on)
+		return 0;
+	s->on = false;
+	if (s->has_pc)
+		pf_arg_hex(&args, "pc", s->pc);
+	return pf_instant(pf, c->item.input, s->track, s->since, CATEGORY,
+			  arena_text(&pf->arena, s->name, sizeof(s->name)), &args);
+}
+
 static void begin_state(struct state *s, const struct timeline_record *r, const char *name)
 {
 	s->on = true;
@@ -138,10 +152,12 @@ static int kvm_switch(struct perfetto *pf, const struct timeline_record *r, bool
 	ret = state_track(pf, c, &c->kvm, "KVM");
 	if (ret)
 		return ret;
-	ret = end_state(pf, c, &c->kvm, r->ts);
+	/* an exit ends an entry and an entry an exit: two of a kind say nothing of each other */
+	ret = c->kvm.entry == entry ? drop_state(pf, c, &c->kvm) : end_state(pf, c, &c->kvm, r->ts);
 	if (!entry)
 		exit_name(&pf->arena, r, name, sizeof(name));
 	begin_state(&c->kvm, r, name);
+	c->kvm.entry = entry;
 	return ret;
 }
 
@@ -192,16 +208,25 @@ int pf_vcpus_record(struct perfetto *pf, const struct timeline_record *r)
 	return 0;
 }
 
-static int vcpu_lost(void *input, void *vcpu)
+struct lost {
+	struct perfetto *pf;
+	size_t input;
+};
+
+static int vcpu_lost(void *lost, void *vcpu)
 {
+	const struct lost *l = lost;
 	struct vcpu *c = vcpu;
 
-	if (c->item.input == *(size_t *)input)
-		c->kvm.on = c->hyp.on = false;
-	return 0;
+	if (c->item.input != l->input)
+		return 0;
+	c->hyp.on = false;
+	return drop_state(l->pf, c, &c->kvm);
 }
 
-void pf_vcpus_lost(struct perfetto *pf, size_t input)
+int pf_vcpus_lost(struct perfetto *pf, size_t input)
 {
-	pf_map_each(&pf->vcpus, vcpu_lost, &input);
+	struct lost l = { pf, input };
+
+	return pf_map_each(&pf->vcpus, vcpu_lost, &l);
 }

@@ -202,7 +202,9 @@ static int record_loss(struct perfetto *p, const struct timeline_record *r)
 	/* the hypervisor's events say themselves of which instance they are */
 	if (timeline_is_hyp(r) || (!r->event && *r->buffer->name))
 		ret = pf_hyp_lost(p, r->input, r->cpu);
-	pf_vcpus_lost(p, r->input);
+	if (ret)
+		return ret;
+	ret = pf_vcpus_lost(p, r->input);
 	return ret ? ret : pf_ftrace_lost(p, r->input, r->cpu);
 }
 
@@ -239,6 +241,10 @@ int perfetto_finish(struct perfetto *p)
 {
 	int ret = p->begun ? 0 : trace_begin(p, 0);
 
+	if (ret)
+		return ret;
+	for (size_t i = 0; !ret && i < p->in->n; i++)
+		ret = pf_vcpus_lost(p, i);
 	if (ret)
 		return ret;
 	ret = pf_hyp_finish(p);

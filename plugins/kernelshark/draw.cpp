@@ -3,8 +3,10 @@
 #include "draw.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -14,13 +16,16 @@
 
 namespace
 {
-const int STRIP_ABOVE = 8; /* pixels over the graph's top that the strip takes */
+const int LEGEND_BELOW = 60; /* the uppermost graph begins above this */
+const int LEGEND_BASE = 13;  /* of the text: over the times of the axis */
+const int STRIP_ABOVE = 8;   /* pixels over the graph's top that the strip takes */
 const int STRIP_HEIGHT = 18;
 const int LANE_HEIGHT = 16; /* of crosvm and hypertrace spans */
 const int LANE_STEP = 4;    /* less for one inside another */
 const int LANE_LEAST = 4;
-const int BOX_LEAST = 3; /* columns; narrower spans are summed up */
-const int COLUMN_LEAST = 3;
+const int BOX_LEAST = 3;   /* columns; narrower spans are summed up */
+const int BIN = 4;	   /* columns that are summed up together */
+const float BIN_LEAST = 4; /* pixels */
 const int TEXT_LEAST = 24; /* pixels */
 const float FONT_SIZE = 13;
 const int COLOURS = HYP_REASONS + 2;
@@ -141,7 +146,7 @@ class Plot
       public:
 	Plot(KsCppArgV *argv)
 	    : _histo(argv->_histo), _graph(argv->_graph), _shapes(argv->_shapes), _bins(_graph->size()),
-	      _columns((size_t)_bins * COLOURS), _dots((size_t)_bins)
+	      _shares((size_t)(_bins + BIN - 1) / BIN), _dots((size_t)_bins)
 	{
 	}
 
@@ -161,7 +166,8 @@ class Plot
 			_box(_selected);
 			_frame();
 		}
-		_draw_columns();
+		for (size_t i = 0; i < _shares.size(); i++)
+			_draw_bin((int)i * BIN, _shares[i].time);
 		for (const struct span *s : _wide)
 			if (s != _selected)
 				_box(s);
@@ -214,16 +220,19 @@ class Plot
 			_wide.push_back(s);
 			return;
 		}
-		for (int c = (int)from; c < _bins && c <= to; c++)
-			_columns[(size_t)c * COLOURS + (size_t)colour_of(s)] +=
-				(float)(std::min(to, c + 1.0) - std::max(from, (double)c));
+		for (size_t i = (size_t)from / BIN; i < _shares.size() && i * BIN <= to; i++)
+			_shares[i].time[colour_of(s)] +=
+				(float)(std::min(to, (i + 1.0) * BIN) - std::max(from, (double)(i * BIN)));
+	}
+
+	int _strip_bottom() const
+	{
+		return _graph->base() - _graph->height() - STRIP_ABOVE + STRIP_HEIGHT;
 	}
 
 	int _bottom(const struct span *s) const
 	{
-		if (s->kind == SPAN_HYP)
-			return _graph->base() - _graph->height() - STRIP_ABOVE + STRIP_HEIGHT;
-		return _graph->base() - 1;
+		return s->kind == SPAN_HYP ? _strip_bottom() : _graph->base() - 1;
 	}
 
 	int _top(const struct span *s) const
@@ -308,41 +317,71 @@ class Plot
 		_shapes->push_front(box);
 	}
 
-	void _draw_column(int c)
+	/* As tall as the hypervisor's share, a third less for each tenth of it; a pixel at least for each
+	 * reason. */
+	void _draw_bin(int column, const float *time)
 	{
-		const float *share = &_columns[(size_t)c * COLOURS];
-		const float *most = std::max_element(share, share + COLOURS);
-		float sum = 0;
-		int bottom = _graph->base() - _graph->height() - STRIP_ABOVE + STRIP_HEIGHT;
-		KsPlot::Rectangle *column;
+		float sum = std::accumulate(time, time + HYP_REASONS, 0.f), up_to = 0;
+		float tall =
+			std::max(BIN_LEAST, STRIP_HEIGHT * (1 + std::log10(std::min(sum / BIN, 1.f)) / 3));
+		int y = _strip_bottom();
 
-		for (int i = 0; i < COLOURS; i++)
-			sum += share[i];
-		if (sum <= 0)
-			return;
-		column = new KsPlot::Rectangle;
-		place(column, _x(c),
-		      bottom - std::max(COLUMN_LEAST, (int)(std::min(sum, 1.f) * STRIP_HEIGHT)), _x(c) + 1,
-		      bottom, colours[most - share]);
-		_shapes->push_front(column);
-	}
+		for (int i = 0; i < HYP_REASONS; i++) {
+			KsPlot::Rectangle *part;
+			int top;
 
-	void _draw_columns()
-	{
-		for (int c = 0; c < _bins; c++)
-			_draw_column(c);
+			if (time[i] <= 0)
+				continue;
+			up_to += time[i];
+			top = std::min(y - 1, _strip_bottom() - (int)(up_to / sum * tall + .5f));
+			part = new KsPlot::Rectangle;
+			place(part, _x(column), top, _x(std::min(column + BIN, _bins)), y, colours[i]);
+			_shapes->push_front(part);
+			y = top;
+		}
 	}
 
 	const kshark_trace_histo *_histo;
 	const KsPlot::Graph *_graph;
 	KsPlot::PlotObjList *_shapes;
 	int _bins;
-	std::vector<float> _columns; /* by column and colour: share of the column's time */
+	struct shares {
+		float time[HYP_REASONS]; /* in columns */
+	};
+	std::vector<shares> _shares; /* by bin */
 	std::vector<uint8_t> _dots;  /* by column: what _is_first_of_column has seen there */
 	std::vector<const struct span *> _wide;
 	const struct span *_selected = nullptr;
 	std::string _whole;
 	int _whole_left = 0, _whole_width = 0;
+};
+/* Boxes of the colours and their names, from left to right. */
+class Legend
+{
+      public:
+	Legend(KsCppArgV *argv) : _shapes(argv->_shapes), _x(argv->_graph->bin(0)._base.x())
+	{
+	}
+
+	void add(const char *name, int colour)
+	{
+		KsPlot::Rectangle *box = new KsPlot::Rectangle;
+		KsPlot::TextBox *text;
+
+		place(box, _x, LEGEND_BASE - 2 - BOX, _x + BOX, LEGEND_BASE - 2, colours[colour]);
+		_x += BOX + 4;
+		text = new KsPlot::TextBox(font(), name, KsPlot::Color(), KsPlot::Point(_x, LEGEND_BASE));
+		text->_size = 1;
+		_x += width_of(font(), name) + BOX;
+		_shapes->push_front(box);
+		_shapes->push_front(text);
+	}
+
+      private:
+	static const int BOX = 8;
+
+	KsPlot::PlotObjList *_shapes;
+	int _x;
 };
 } // namespace
 
@@ -350,6 +389,22 @@ void draw_spans(KsCppArgV *argv, const struct span *const *v, size_t n)
 {
 	if (n && argv->_graph && argv->_graph->size() > 0)
 		Plot(argv).draw(v, n);
+}
+
+void draw_colours(KsCppArgV *argv, const struct spans *spans)
+{
+	const KsPlot::Graph *graph = argv->_graph;
+
+	if (!font() || !graph || graph->size() < 1 || graph->base() - graph->height() > LEGEND_BELOW)
+		return;
+	Legend legend(argv);
+	for (int i = 0; i < HYP_REASONS; i++)
+		if (spans_reasons(spans) & 1u << i)
+			legend.add(hyp_reason_names[i], i);
+	if (spans_count(spans, SPAN_CROSVM))
+		legend.add("crosvm", HYP_REASONS);
+	if (spans_count(spans, SPAN_HYPERTRACE))
+		legend.add("hypertrace", HYP_REASONS + 1);
 }
 
 void draw_init(void *window)

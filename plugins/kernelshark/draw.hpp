@@ -9,10 +9,12 @@
 /*
  * Draws spans over a graph: the hypervisor's in a strip along its top, crosvm's and
  * hypertrace's along its bottom. What is too narrow for a box of its own is summed
- * up by column: the height is the share of time, the colour that of the reason with
- * most of it.
+ * up in bins of a few columns, which show each reason's share.
  */
 void draw_spans(KsCppArgV *argv, const struct span *const *v, size_t n);
+
+/* The colours with their names, over the time axis; over the uppermost graph, nothing over others. */
+void draw_colours(KsCppArgV *argv, const struct spans *spans);
 
 /* KernelShark's window, for the marks of a double click. */
 void draw_init(void *window);

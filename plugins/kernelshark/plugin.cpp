@@ -112,6 +112,22 @@ void adopt(struct kshark_context *ctx)
 	});
 }
 
+/* Buffers of one file have rows of the same CPUs and tasks; their first one has the spans. */
+bool is_repeated(struct kshark_context *ctx, int sd, int val, int action)
+{
+	bool found = false;
+
+	for_each_stream(ctx, [&](struct kshark_data_stream *s) {
+		if (s->stream_id >= sd || scan_machine(s->stream_id) != scan_machine(sd))
+			return;
+		if (action & KSHARK_CPU_DRAW)
+			found |= val < s->n_cpus && !kshark_hash_id_find(s->idle_cpus, val);
+		else
+			found |= kshark_hash_id_find(s->tasks, val);
+	});
+	return found;
+}
+
 void draw_graph(struct kshark_cpp_argv *argv_c, int sd, int val, int action)
 {
 	KsCppArgV *argv = KS_ARGV_TO_CPP(argv_c);
@@ -123,6 +139,9 @@ void draw_graph(struct kshark_cpp_argv *argv_c, int sd, int val, int action)
 	if (!scan || !ctx)
 		return;
 	adopt(ctx);
+	draw_colours(argv, scan_spans(scan));
+	if (is_repeated(ctx, sd, val, action))
+		return;
 	if (action & KSHARK_CPU_DRAW) {
 		draw_cpu(argv, scan, sd, val);
 	} else if ((action & KSHARK_TASK_DRAW) && val > 0) {

@@ -27,6 +27,7 @@ struct spans {
 	struct span *v;
 	size_t n, cap;
 	size_t count[SPAN_HYPERTRACE + 1];
+	unsigned int reasons;
 	struct cpu_state *cpu;
 	size_t n_cpu;
 	struct open_span open[OPEN_MAX];
@@ -64,6 +65,8 @@ static int spans_add(struct spans *s, const struct span *span)
 	}
 	s->v[s->n++] = *span;
 	s->count[span->kind]++;
+	if (span->kind == SPAN_HYP)
+		s->reasons |= 1u << (span->reason < 0 ? HYP_UNKNOWN : span->reason);
 	return 0;
 }
 
@@ -312,6 +315,11 @@ int spans_finish(struct spans *s)
 size_t spans_count(const struct spans *s, enum span_kind kind)
 {
 	return s->count[kind];
+}
+
+unsigned int spans_reasons(const struct spans *s)
+{
+	return s->reasons;
 }
 
 /* The first in v[0..n) that is not before a span with that key. */

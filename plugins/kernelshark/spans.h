@@ -76,6 +76,8 @@ int spans_hypertrace(struct spans *s, const struct spot *at, uint64_t source, ui
 /* Sorts them: nothing is added afterwards. 0 or -ENOMEM. */
 int spans_finish(struct spans *s);
 size_t spans_count(const struct spans *s, enum span_kind kind);
+/* A bit for each reason (enum hyp_reason) that one of the hypervisor's has; HYP_UNKNOWN: not given. */
+unsigned int spans_reasons(const struct spans *s);
 /* The hypervisor's, sorted by start, which do not overlap. *v is owned by s. */
 size_t spans_of_cpu(const struct spans *s, int machine, int cpu, const struct span *const **v);
 /* All kinds, sorted by start. */

@@ -93,6 +93,10 @@ static const struct event {
 	    { "u16 list[3]", 24, 6, false },
 	    { "__data_loc char[] text", 32, 4, false } },
 	  "\"%d\", REC->small" },
+	{ "vendor",
+	  "wide",
+	  { { "s64 below", 8, 8, true }, { "u64 pair[2]", 16, 16, false }, { "u32 small", 32, 4, false } },
+	  "\"%u\", REC->small" },
 	{ "hypervisor",
 	  "hyp_enter",
 	  { { "u8 reason", 8, 1, false }, { "pid_t vcpu", 9, 4, true } },
@@ -198,8 +202,10 @@ static void put_value(uint8_t *rec, size_t *len, const struct field *f, char *va
 	} else if (!strncmp(f->decl, "char", 4)) {
 		memcpy(rec + f->offset, value, n < f->size ? n : f->size);
 	} else if (strchr(f->decl, '[')) {
-		for (unsigned int i = 0; i < f->size; i += 2, v++)
-			memcpy(rec + f->offset + i, &v, 2);
+		unsigned int item = !strncmp(f->decl, "u64", 3) ? 8 : 2;
+
+		for (unsigned int i = 0; i < f->size; i += item, v++)
+			memcpy(rec + f->offset + i, &v, item);
 	} else {
 		memcpy(rec + f->offset, &v, f->size);
 	}

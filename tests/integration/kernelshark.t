@@ -30,7 +30,8 @@ export DISPLAY=:$display
 
 # drawn.pl FILE [place | marks X10 X95]: the strips with colours of ours from top to bottom,
 # each colour's places in them in ms of the trace, "hvc 10-20, ...", once those of two boxes
-# are known; the place of a box; or the marks too. "colours": all there are. "black": how many graphs have their line.
+# are known, and the legend before them, "legend: hvc ..."; the place of a box; or the marks too.
+# "colours": all there are. "black": how many graphs have their line.
 cat >"$tmp/drawn.pl" <<'E2'
 use strict;
 my %name = ("240 228 66" => "smc", "86 180 233" => "hvc", "204 121 167" => "sys",
@@ -98,6 +99,11 @@ if ($what eq "colours") {
 }
 @strips = grep { $_->{rows}[0] > 5 } @strips; # the window has lines of our grey
 delete $_->{rows} for @strips;
+my $legend = "";
+if (@strips && !grep { $_->[0] != 8 } values %{$strips[0]}) { # boxes of 8 pixels and nothing else
+	my $strip = shift @strips;
+	$legend = join(" ", "legend:", sort { $strip->{$a}[1][0][0] <=> $strip->{$b}[1][0][0] } keys %$strip) . "\n";
+}
 my ($first) = grep { $_->{hvc} && $_->{unknown} } @strips;
 exit 0 if !$first && !$x95;
 ($x10, $x95) = ($first->{hvc}[1][0][0], $first->{unknown}[1][-1][1]) if !$x95;
@@ -107,6 +113,7 @@ if ($what eq "place") { # x and y of host_abort's box, x of 10 and 95 ms
 	printf "%d %d %d %d\n", ($run->[0] + $run->[1]) / 2, $y + 8, $x10, $x95;
 	exit 0;
 }
+print $legend;
 for my $strip (@strips) {
 	my @out;
 	for my $n (sort { $strip->{$a}[1][0][0] <=> $strip->{$b}[1][0][0] } keys %$strip) {
@@ -200,6 +207,16 @@ E2
 		echo "hyp 1 100 $us hyp_enter 1 0"
 		echo "hyp 1 100 $((us + 50)) hyp_exit 6 0"
 	done
+	# every 100 us, for 30 us and for 10 us
+	for ((us = 70000; us < 90000; us += 100)); do
+		echo "hyp 1 100 $us hyp_enter 1 0"
+		echo "hyp 1 100 $((us + 30)) hyp_exit 6 0"
+		echo "hyp 1 100 $((us + 50)) hyp_enter 0 0"
+		echo "hyp 1 100 $((us + 60)) hyp_exit 6 0"
+	done
+	# a CPU without events of the host
+	echo "hyp 2 100 30000 hyp_enter 3 0"
+	echo "hyp 2 100 50000 hyp_exit 6 0"
 	echo "top 0 0 100000 print end"
 } | "$build/tests/integration/timeline" "$tmp/host.dat" 0x1111 0x2222 Guest 200
 ok $? "a host's file"
@@ -209,17 +226,17 @@ ok $? "its guest's"
 chmod a+r "$tmp"/*.dat
 
 cpu0="hvc 10-20, smc 25-35, sys 40-45, psci 50-55, host_abort 60-70, guest_exit 75-85, unknown 90-95"
-expected="$cpu0
-hvc 20-60
+expected="legend: smc hvc sys psci host_abort guest_exit unknown crosvm hypertrace
+$cpu0
+hvc 20-90, smc 70-90
 guest_exit 75-85
 crosvm 10-60, nested 20-40, hypertrace 65-80
-$cpu0
-hvc 20-60
+psci 30-50
 guest_exit 75-85"
 show -p "$tmp/plugins/plugin-hyptrace.so" -i "$tmp/host.dat" -a "$tmp/guest.dat" --cpu 0,1 --pid 200,300
 shows "$expected"
 is "$(drawn)" "$expected" \
-	"host CPUs, a vCPU's thread, crosvm's thread, the hypervisor's buffer, the guest's CPU" ||
+	"a legend, host CPUs, a vCPU's thread, crosvm's thread, a CPU that only the hypervisor's buffer has, the guest's CPU" ||
 	diag "$(cat "$tmp/log")"
 unlike "$(cat "$tmp/log")" "\"hyptrace\" failed|cannot load|out of memory" "KernelShark does not complain"
 
@@ -237,7 +254,7 @@ for ((i = 0; i < 60; i++)); do
 done
 is "$(marks)" "mark-A 60 mark-B 70" "a double click marks its begin and end"
 # the label has the room of the boxes at its side
-is "$(drawn marks "$x10" "$x95" | head -n 1)" \
+is "$(drawn marks "$x10" "$x95" | sed -n 2p)" \
 	"hvc 10-20, smc 25-35, host_abort 60-70" "and shows its label over its neighbours"
 close_it
 

@@ -29,7 +29,7 @@
 #include "dat/writer.h"
 
 #define FORMATS	 "tests/data/formats"
-#define CPUS	 2
+#define CPUS	 3
 #define START_NS 1000000000ull
 
 enum { TOP, HYP, BUFFERS };

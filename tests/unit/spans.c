@@ -71,6 +71,7 @@ static void entry_and_exit(void **state)
 	assert_int_equal(span->first, first);
 	assert_int_equal(span->last, last);
 	assert_int_equal(span->detail, first);
+	assert_int_equal(spans_reasons(s), 1u << HYP_HVC);
 	spans_free(s);
 }
 
