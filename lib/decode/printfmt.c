@@ -3,6 +3,7 @@
 #include "decode/printfmt.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,12 +19,16 @@ static const struct {
 	{ "yes", "no" },	  { "no", "yes" },
 };
 
+/* Each is walked once for every place that it is rewritten at: what is longer is no kernel's. */
+#define PRINTFMT_MAX 65536
+#define OPERAND_MAX  1024
+
 /* Behind the ')' that closes what begins at p, or NULL. */
 static const char *close_paren(const char *p)
 {
 	int depth = 1;
 
-	for (; *p; p++) {
+	for (size_t n = 0; n < OPERAND_MAX && *p; p++, n++) {
 		depth += (*p == '(') - (*p == ')');
 		if (!depth)
 			return p + 1;
@@ -70,47 +75,48 @@ static size_t operand(const char *text, size_t len)
 	return len - at;
 }
 
-/* "?:" follows: the operand once more. False: there is none. */
-static bool rewrite_elvis(struct buf *out)
+/* "?:" follows: the operand once more, 1. 0: there is none; -E2BIG: nested ones double it each time. */
+static int rewrite_elvis(struct buf *out)
 {
-	size_t len = out->len, n;
-	char *copy;
+	char copy[OPERAND_MAX + 1];
+	size_t len = out->len, room, n;
 
 	while (len && out->data[len - 1] == ' ')
 		len--;
-	n = operand((char *)out->data, len);
-	copy = n ? strndup((char *)out->data + len - n, n) : NULL;
-	if (!copy)
-		return false;
+	room = len < OPERAND_MAX ? len : OPERAND_MAX;
+	n = operand((char *)out->data + len - room, room);
+	if (!n || n == OPERAND_MAX)
+		return n ? -E2BIG : 0;
+	memcpy(copy, out->data + len - n, n);
 	out->len = len;
-	buf_printf(out, " ? %s :", copy);
-	free(copy);
-	return true;
+	buf_printf(out, " ? %.*s :", (int)n, copy);
+	return 1;
 }
 
-/* Walks the print format; strings are left alone. */
-static bool rewrite_words(const char *p, struct buf *out)
+/* Walks the print format, whose strings are left alone: 1, or 0 when nothing changed. -E2BIG. */
+static int rewrite_words(const char *p, struct buf *out)
 {
-	bool string = false, rewritten = false;
-	const char *next;
+	bool string = false;
+	int rewritten = 0;
 
 	while (*p) {
+		bool code = !string && *p != '"';
+		int elvis = code && p[0] == '?' && p[1] == ':' ? rewrite_elvis(out) : 0;
+		const char *next = code && *p == 's' && !isalnum((unsigned char)p[-1]) && p[-1] != '_'
+					   ? rewrite_choice(p, out)
+					   : NULL;
+
+		if (elvis < 0)
+			return elvis;
 		if (*p == '"' && p[-1] != '\\')
 			string = !string;
-		if (!string && p[0] == '?' && p[1] == ':' && rewrite_elvis(out)) {
-			rewritten = true;
-			p += 2;
-			continue;
-		}
-		next = !string && *p == 's' && !isalnum((unsigned char)p[-1]) && p[-1] != '_'
-			       ? rewrite_choice(p, out)
-			       : NULL;
-		if (next) {
-			rewritten = true;
-			p = next;
-			continue;
-		}
-		buf_add(out, p++, 1);
+		if (elvis)
+			next = p + 2;
+		if (next)
+			rewritten = 1;
+		else
+			buf_add(out, p, 1);
+		p = next ? next : p + 1;
 	}
 	return rewritten;
 }
@@ -163,21 +169,23 @@ static bool rewrite_chars(char *fmt)
 	return true;
 }
 
-bool printfmt_rewrite(const char *text, size_t len, struct buf *out)
+int printfmt_rewrite(const char *text, size_t len, struct buf *out)
 {
 	static const char head[] = "\nprint fmt: ";
 	char *copy = strndup(text, len), *fmt = copy ? strstr(copy, head) : NULL;
 	size_t before = out->len;
-	bool rewritten = false;
+	int ret = copy ? 0 : -ENOMEM, chars;
 
-	if (fmt && (strchr(fmt, '?') || strstr(fmt, "str_"))) {
-		fmt += strlen(head);
-		rewritten = rewrite_chars(fmt);
+	if (fmt && strlen(fmt += strlen(head)) > PRINTFMT_MAX) {
+		ret = -E2BIG;
+	} else if (fmt && (strchr(fmt, '?') || strstr(fmt, "str_"))) {
+		chars = rewrite_chars(fmt);
 		buf_add(out, copy, (size_t)(fmt - copy));
-		rewritten |= rewrite_words(fmt, out);
+		ret = rewrite_words(fmt, out) ?: chars;
+		ret = buf_status(out) ?: ret;
 	}
-	if (!rewritten)
+	if (ret <= 0 && !out->bad)
 		out->len = before;
 	free(copy);
-	return rewritten;
+	return ret;
 }

@@ -12,7 +12,10 @@
  * `a ? 'e' : 'i'` becomes "%s" of `a ? "e" : "i"`: for kvm_wfx_arm64 stock prints wf>c<.
  */
 
-/* Appends a format file's text, rewritten. False: nothing needed it, and nothing was added. */
-bool printfmt_rewrite(const char *text, size_t len, struct buf *out);
+/*
+ * Appends a format file's text, rewritten: 1. 0: nothing needed it; -E2BIG: the print format
+ * is, or would become, longer than any kernel's; nothing was added. -ENOMEM.
+ */
+int printfmt_rewrite(const char *text, size_t len, struct buf *out);
 
 #endif

@@ -7,9 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dat/format-check.h"
 #include "decode/printfmt.h"
 #include "record/remote-events.h"
 #include "util/array.h"
+
+#define SAID_MAX 8 /* messages about one spool's formats */
 
 static int formats_add_text(struct spool_formats *f, const char *data, size_t len)
 {
@@ -61,23 +64,57 @@ static int split_formats(struct spool_formats *f)
 	return 0;
 }
 
-/* What libtraceevent could not parse is said in other words. */
-static int rewrite_formats(struct spool_formats *f)
+/* What no kernel's print format is like: *b has the text without it. 0: it is like one's; -ENOMEM. */
+static int plain_format(const struct dat_text *t, bool too_big, const char *system, struct buf *b,
+			const struct log *log)
 {
-	f->sanitized = calloc(f->n_texts ? f->n_texts : 1, sizeof(*f->sanitized));
-	if (!f->sanitized)
-		return -ENOMEM;
-	for (size_t i = 0; i < f->n_texts; i++) {
-		struct buf *b = &f->sanitized[f->n_sanitized];
+	struct checked_format f;
+	int ret = format_check(t->data, t->len, &f);
+	const char *print_fmt = memmem(t->data, t->len, "\nprint fmt:", 11);
 
-		if (!printfmt_rewrite(f->texts[i].data, f->texts[i].len, b))
-			continue;
-		f->n_sanitized++;
-		if (!buf_str(b))
-			return -ENOMEM;
-		f->texts[i] = (struct dat_text){ .data = (char *)b->data, .len = b->len };
+	if (!ret && print_fmt && (too_big || f.too_big)) {
+		b->len = 0;
+		buf_add(b, t->data, (size_t)(print_fmt - t->data));
+		buf_addstr(b, "\nprint fmt: \n");
+		log_warn(log, "the print format of %s:%s %s: it is left out", system, f.name,
+			 f.why ? f.why : "grows beyond any kernel's");
+		ret = 1;
 	}
-	return 0;
+	checked_format_release(&f);
+	return ret == -EBADMSG ? 0 : ret;
+}
+
+/* What libtraceevent could not parse is said in other words. */
+static int mend_format(struct spool_formats *f, const char *system, const struct log *log)
+{
+	struct dat_text *t = &f->texts[f->n_mended];
+	struct buf *b = &f->mended[f->n_mended++];
+	int ret = printfmt_rewrite(t->data, t->len, b);
+
+	if (ret == 0 || ret == -E2BIG) {
+		ret = plain_format(t, ret == -E2BIG, system, b, f->n_plain < SAID_MAX ? log : NULL);
+		f->n_plain += ret == 1;
+	}
+	if (ret > 0 && !buf_str(b))
+		ret = -ENOMEM;
+	if (ret > 0)
+		*t = (struct dat_text){ .data = (char *)b->data, .len = b->len };
+	return ret < 0 ? ret : 0;
+}
+
+static int mend_formats(struct spool_formats *f, const struct log *log)
+{
+	int ret = 0;
+
+	f->mended = calloc(f->n_texts + 1, sizeof(*f->mended));
+	if (!f->mended)
+		return -ENOMEM;
+	for (size_t s = 0; s < f->n_systems; s++)
+		for (size_t i = 0; i < f->systems[s].n && !ret; i++)
+			ret = mend_format(f, f->systems[s].name, log);
+	if (f->n_plain > SAID_MAX)
+		log_warn(log, "%zu print formats are left out in all", f->n_plain);
+	return ret;
 }
 
 static int add_hyp_formats(struct spool_formats *f, const struct spool *spool)
@@ -103,12 +140,12 @@ static int add_hyp_formats(struct spool_formats *f, const struct spool *spool)
 	return ret;
 }
 
-int spool_formats_load(struct spool_formats *f, const struct spool *spool)
+int spool_formats_load(struct spool_formats *f, const struct spool *spool, const struct log *log)
 {
 	const struct dat_text *t;
 	int ret = spool_get_text(spool, "formats", &f->kept);
 
-	ret = ret ?: split_formats(f) ?: rewrite_formats(f) ?: add_hyp_formats(f, spool);
+	ret = ret ?: split_formats(f) ?: mend_formats(f, log) ?: add_hyp_formats(f, spool);
 	t = f->texts;
 	for (size_t i = 0; i < f->n_systems; t += f->systems[i++].n)
 		f->systems[i].formats = t;
@@ -121,9 +158,9 @@ void spool_formats_release(struct spool_formats *f)
 		free((char *)(uintptr_t)f->systems[i].name);
 	for (size_t i = 0; i < f->n_hyp_texts; i++)
 		buf_release(&f->hyp_texts[i]);
-	for (size_t i = 0; f->sanitized && i < f->n_sanitized; i++)
-		buf_release(&f->sanitized[i]);
-	free(f->sanitized);
+	for (size_t i = 0; i < f->n_mended; i++)
+		buf_release(&f->mended[i]);
+	free(f->mended);
 	hypevents_release(&f->hyp);
 	buf_release(&f->kept);
 	free(f->systems);

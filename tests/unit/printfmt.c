@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Print formats that libtraceevent cannot parse, and what they become. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -46,12 +47,10 @@ static void test_sanitized(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct buf in = { 0 }, out = { 0 };
-		bool sanitized;
 
 		buf_printf(&in, "%s%s", HEAD, rows[i].fmt);
-		sanitized = printfmt_rewrite((char *)in.data, in.len, &out);
-		assert_int_equal(sanitized, rows[i].want != NULL);
-		if (sanitized)
+		assert_int_equal(printfmt_rewrite((char *)in.data, in.len, &out), rows[i].want ? 1 : 0);
+		if (rows[i].want)
 			assert_string_equal(buf_str(&out) + strlen(HEAD), rows[i].want);
 		else
 			assert_int_equal(out.len, 0);
@@ -69,7 +68,7 @@ static const char *print(const char *format, const void *data, int size)
 	struct trace_seq s;
 
 	tep_set_long_size(tep, 8);
-	assert_true(printfmt_rewrite(format, strlen(format), &out));
+	assert_int_equal(printfmt_rewrite(format, strlen(format), &out), 1);
 	assert_int_equal(tep_parse_event(tep, buf_str(&out), out.len, "kvm"), 0);
 	trace_seq_init(&s);
 	tep_print_event(tep, &s, &record, "%s", TEP_PRINT_INFO);
@@ -119,12 +118,46 @@ static void test_libtraceevent_reads_it(void **state)
 	assert_string_equal(print(sys_access, data, sizeof(data)), "PC: ffff8000 UNKN (3) write");
 }
 
+/* `((REC->a ?: 1) ?: 1) ...` doubled at each level; each unclosed call was read to the end. */
+static void test_bounded(void **state)
+{
+	static const struct {
+		const char *before, *open, *middle, *close;
+		size_t n;
+		int ret;
+	} rows[] = {
+		{ "\"%d\", ", "(", "REC->a", " ?: 1)", 3, 1 },
+		{ "\"%d\", ", "(", "REC->a", " ?: 1)", 40, -E2BIG },
+		{ "\"%d\", ", "(", "REC->a", " ?: 1)", 5000, -E2BIG },
+		{ "\"%d\", ", "str_yes_no(", "", "", 5000, 0 },
+		{ "\"%d\", ", "str_yes_no(", "", "", 90000, -E2BIG },
+		{ "\"%d\", ", "REC->a ?: ", "1", "", 6000, 1 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct buf in = { 0 }, out = { 0 };
+
+		buf_printf(&in, "%s%s", HEAD, rows[i].before);
+		for (size_t n = 0; n < rows[i].n; n++)
+			buf_addstr(&in, rows[i].open);
+		buf_addstr(&in, rows[i].middle);
+		for (size_t n = 0; n < rows[i].n; n++)
+			buf_addstr(&in, rows[i].close);
+		assert_int_equal(printfmt_rewrite((char *)in.data, in.len, &out), rows[i].ret);
+		assert_true(out.len < 3 * in.len);
+		assert_true(rows[i].ret == 1 || !out.len);
+		buf_release(&in);
+		buf_release(&out);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sanitized),
 		cmocka_unit_test(test_libtraceevent_reads_wfx),
 		cmocka_unit_test(test_libtraceevent_reads_it),
+		cmocka_unit_test(test_bounded),
 	};
 
 	return cmocka_run_group_tests_name("printfmt", tests, NULL, NULL);
