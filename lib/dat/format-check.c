@@ -47,7 +47,8 @@ static bool field_sound(const struct event_field *f)
 	size_t n = name_len(f->name);
 	bool dynamic = !strncmp(f->type, "__data_loc", 10) || !strncmp(f->type, "__rel_loc", 9);
 
-	return n && brackets_sound(f->name + n) && type_sound(f->type) && (!f->name[n] || !strchr(f->type, '[')) &&
+	return n && brackets_sound(f->name + n) && type_sound(f->type) &&
+	       (!f->name[n] || !strchr(f->type, '[')) &&
 	       (!dynamic || f->size == 4); /* where its bytes are and how many, two of each */
 }
 
@@ -96,7 +97,6 @@ int format_check(const char *text, size_t len, struct checked_format *f)
 	buf_addstr(&f->text, "print fmt: ");
 	ret = print_format_check(&e, &f->text, &f->why);
 	buf_addstr(&f->text, "\n");
-	f->too_big = ret == -E2BIG;
 	ret = f->name && ret != -ENOMEM ? buf_status(&f->text) : -ENOMEM;
 out:
 	event_format_release(&e);

@@ -15,7 +15,6 @@ struct checked_format {
 	unsigned int id;
 	struct buf text; /* where the print format is not sound, without it: the fields are printed */
 	const char *why; /* what is wrong with it ("divides by ..."); NULL: nothing, or it cannot be read */
-	bool too_big;	 /* it is longer, deeper or wider than any kernel's */
 };
 
 /*

@@ -18,6 +18,7 @@ struct print {
 	struct buf *out;
 	const char *why;
 	int ret, depth;
+	bool mend, mended; /* into words for stock tools, instead of bounding */
 	bool widths[PRINT_ARGS_MAX];
 };
 
@@ -158,6 +159,8 @@ static bool print_masked(struct print *c, const char *mask, const char *end)
 	if (isdigit((unsigned char)ch) && print_word(c, &w) && w.n <= 3 && strchr(end, print_peek(c)))
 		return true;
 	c->p = start;
+	if (c->mend)
+		return print_cond(c);
 	print_flush(c);
 	buf_addstr(c->out, "((");
 	if (!print_cond(c))
@@ -315,8 +318,25 @@ static bool print_call(struct print *c, const struct word *name)
 	return false;
 }
 
+/* "str_yes_no(a)" becomes `((a) ? "yes" : "no")`. */
+static bool print_either(struct print *c, const struct word *w, const char *yes, const char *no)
+{
+	buf_add(c->out, c->copied, (size_t)(w->s - c->copied));
+	c->copied = c->p;
+	buf_addstr(c->out, "((");
+	if (!print_cond(c) || !print_expect(c, ")"))
+		return false;
+	print_flush(c);
+	buf_printf(c->out, " ? \"%s\" : \"%s\")", yes, no);
+	return c->mended = true;
+}
+
 static bool print_function(struct print *c, const struct word *w)
 {
+	const char *yes, *no;
+
+	if (c->mend && print_choice(w->s, w->n, &yes, &no))
+		return print_either(c, w, yes, no);
 	if (word_is(w, "__print_flags"))
 		return print_flags(c);
 	if (word_is(w, "__print_symbolic"))
@@ -450,13 +470,53 @@ static bool print_binary(struct print *c)
 	return false;
 }
 
+/* At "?", in front of ":": what was written since `from` once more. Nested ones double it each time. */
+static bool print_elvis(struct print *c, size_t from)
+{
+	struct buf *out = c->out;
+	char *copy;
+
+	buf_add(out, c->copied, (size_t)(c->p - c->copied));
+	while (out->len > from && out->data[out->len - 1] == ' ')
+		out->len--;
+	if (out->len > PRINT_FORMAT_MAX)
+		return print_fail(c, -E2BIG, "grows beyond any kernel's");
+	copy = out->bad ? NULL : strndup((char *)out->data + from, out->len - from);
+	if (!copy)
+		return print_fail(c, -ENOMEM, NULL);
+	buf_printf(out, " ? %s ", copy);
+	free(copy);
+	c->copied = strchr(c->p, ':');
+	return c->mended = true;
+}
+
+/* The "a" of "a ? b : c", up to the '?'. */
+static bool print_condition(struct print *c)
+{
+	size_t from;
+	bool elvis;
+	char *at;
+
+	print_peek(c);
+	if (c->mend)
+		print_flush(c);
+	from = c->out->len;
+	if (!print_deeper(c) || !print_binary(c))
+		return false;
+	at = c->p;
+	elvis = c->mend && print_accept(c, "?") && print_peek(c) == ':';
+	c->p = at;
+	return !elvis || print_elvis(c, from);
+}
+
 static bool print_cond(struct print *c)
 {
 	int depth = c->depth;
-	bool ok = print_deeper(c) && print_binary(c);
+	bool ok = print_condition(c), elvis;
 
 	if (ok && print_accept(c, "?")) {
-		ok = print_cond(c) && print_expect(c, ":");
+		elvis = c->mend && print_peek(c) == ':';
+		ok = (elvis || print_cond(c)) && print_expect(c, ":");
 		print_peek(c);
 		c->branch = c->p;
 		ok = ok && print_cond(c);
@@ -500,9 +560,9 @@ static bool print_args(struct print *c)
 	return !print_peek(c) || print_unread(c);
 }
 
-int print_format_check(const struct event_format *f, struct buf *out, const char **why)
+static int print_format_read(const struct event_format *f, bool mend, struct buf *out, const char **why)
 {
-	struct print c = { .f = f, .out = out };
+	struct print c = { .f = f, .out = out, .mend = mend };
 	size_t before = out->len;
 	char *text;
 
@@ -522,5 +582,18 @@ int print_format_check(const struct event_format *f, struct buf *out, const char
 	*why = c.why;
 	if (c.ret && !out->bad)
 		out->len = before;
-	return buf_status(out) ?: c.ret;
+	return buf_status(out) ?: c.ret ?: c.mended;
+}
+
+int print_format_check(const struct event_format *f, struct buf *out, const char **why)
+{
+	return print_format_read(f, false, out, why);
+}
+
+int print_format_mend(struct event_format *f, struct buf *out, const char **why)
+{
+	bool chars = print_chars(f->print_fmt);
+	int ret = print_format_read(f, true, out, why);
+
+	return ret ?: chars;
 }

@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dat/format-check.h"
-#include "decode/printfmt.h"
+#include "dat/print-format.h"
 #include "record/remote-events.h"
 #include "util/array.h"
 
@@ -64,42 +63,33 @@ static int split_formats(struct spool_formats *f)
 	return 0;
 }
 
-/* What no kernel's print format is like: *b has the text without it. 0: it is like one's; -ENOMEM. */
-static int plain_format(const struct dat_text *t, bool too_big, const char *system, struct buf *b,
-			const struct log *log)
-{
-	struct checked_format f;
-	int ret = format_check(t->data, t->len, &f);
-	const char *print_fmt = memmem(t->data, t->len, "\nprint fmt:", 11);
-
-	if (!ret && print_fmt && (too_big || f.too_big)) {
-		b->len = 0;
-		buf_add(b, t->data, (size_t)(print_fmt - t->data));
-		buf_addstr(b, "\nprint fmt: \n");
-		log_warn(log, "the print format of %s:%s %s: it is left out", system, f.name,
-			 f.why ? f.why : "grows beyond any kernel's");
-		ret = 1;
-	}
-	checked_format_release(&f);
-	return ret == -EBADMSG ? 0 : ret;
-}
-
-/* What libtraceevent could not parse is said in other words. */
+/* What libtraceevent could not parse is said in other words; what is like no kernel's is left out. */
 static int mend_format(struct spool_formats *f, const char *system, const struct log *log)
 {
+	static const char head[] = "\nprint fmt: ";
 	struct dat_text *t = &f->texts[f->n_mended];
 	struct buf *b = &f->mended[f->n_mended++];
-	int ret = printfmt_rewrite(t->data, t->len, b);
+	const char *print_fmt = memmem(t->data, t->len, head, strlen(head)), *why;
+	struct event_format e;
+	int ret;
 
-	if (ret == 0 || ret == -E2BIG) {
-		ret = plain_format(t, ret == -E2BIG, system, b, f->n_plain < SAID_MAX ? log : NULL);
-		f->n_plain += ret == 1;
+	ret = print_fmt ? event_format_parse(t->data, t->len, &e) : -EBADMSG;
+	if (ret)
+		return ret == -ENOMEM ? ret : 0; /* what is none is left alone */
+	buf_add(b, t->data, (size_t)(print_fmt - t->data) + strlen(head));
+	ret = print_format_mend(&e, b, &why);
+	if (ret == -E2BIG) {
+		log_warn(f->n_plain++ < SAID_MAX ? log : NULL, "the print format of %s:%s %s: it is left out",
+			 system, e.name, why);
+		ret = 1;
 	}
-	if (ret > 0 && !buf_str(b))
-		ret = -ENOMEM;
-	if (ret > 0)
+	event_format_release(&e);
+	buf_addstr(b, "\n");
+	if (ret == -ENOMEM || !buf_str(b))
+		return -ENOMEM;
+	if (ret == 1)
 		*t = (struct dat_text){ .data = (char *)b->data, .len = b->len };
-	return ret < 0 ? ret : 0;
+	return 0;
 }
 
 static int mend_formats(struct spool_formats *f, const struct log *log)

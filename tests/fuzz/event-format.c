@@ -9,6 +9,7 @@
 #include <traceevent/event-parse.h>
 #include <traceevent/trace-seq.h>
 
+#include "dat/print-format.h"
 #include "read/tepfile.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -105,7 +106,7 @@ static void call(struct cursor *c, struct buf *out, int depth)
 		args(c, out, n == 2 ? 2 : 1, depth);
 		break;
 	case 4:
-		buf_addstr(out, cursor_u8(c) & 1 ? "jiffies_to_msecs(" : "__builtin_expect(");
+		buf_addstr(out, cursor_u8(c) & 1 ? "str_yes_no(" : "__builtin_expect(");
 		args(c, out, n, depth);
 		break;
 	default:
@@ -117,7 +118,7 @@ static void binary(struct cursor *c, struct buf *out, int depth)
 {
 	static const char *const ops[] = { "+", "-", "*", "/ 2 +", "% 3 +", "<<", ">>", "<",  ">",
 					   "&", "|", "^", "&&",	   "||",    "==", "!=", "<=", ">=" };
-	static const char *const odd[] = { "/", "%", "=", "->", "++", "[", "}", ".", "/ 2 *" };
+	static const char *const odd[] = { "/", "%", "?:", "=", "->", "++", "[", "}", ".", "/ 2 *" };
 
 	expr(c, out, depth);
 	for (int i = cursor_u8(c) % 4; i; i--) {
@@ -270,6 +271,19 @@ static void print_records(struct tep_handle *tep, struct cursor *c, struct padde
 	}
 }
 
+/* As record writes it. */
+static void mend(const struct buf *t)
+{
+	struct event_format f;
+	struct buf out = { 0 };
+	const char *why;
+
+	if (!event_format_parse((const char *)t->data, t->len, &f))
+		print_format_mend(&f, &out, &why);
+	event_format_release(&f);
+	buf_release(&out);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct padded room;
@@ -288,6 +302,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	info.cmdlines = text(&c);
 	for (int i = 0; i < EVENTS; i++) {
 		format(&c, i, &texts[i]);
+		mend(&texts[i]);
 		formats[i].system = i ? "kvm" : "ftrace";
 		formats[i].text = (struct dat_text){ buf_str(&texts[i]), texts[i].len };
 	}
