@@ -209,6 +209,16 @@ int tepfile_load(struct tep_handle *tep, const struct reader_info *info, size_t 
  */
 #define PADDED_ROOM (PAGE_MAX + (1u << 20))
 
+int tepfile_least_size(const struct tep_event *e)
+{
+	int least = 0;
+
+	for (const struct tep_format_field *f = e->format.fields; f; f = f->next)
+		if (!f->size && f->offset > least)
+			least = f->offset;
+	return least;
+}
+
 int padded_init(struct padded *p)
 {
 	p->data = calloc(1, PADDED_ROOM);

@@ -31,6 +31,12 @@ struct padded {
 /* Zero-initialised = empty. -ENOMEM. */
 int padded_init(struct padded *p);
 void padded_release(struct padded *p);
+/*
+ * Bytes that a record of the event must have at least, zeros behind it among them: where the
+ * field begins that is all the rest. libtraceevent reads as much as is left, even if that is
+ * less than nothing.
+ */
+int tepfile_least_size(const struct tep_event *e);
 /* *out points into p, and is good until the next call. */
 void padded_record(struct padded *p, const struct merge_record *m, struct tep_record *out);
 

@@ -22,7 +22,7 @@ struct timeline {
 	struct known {
 		const struct tep_event *event;
 		const struct tep_format_field *pid;
-		int rest; /* where the field begins that is all the rest; 0: none is */
+		int least; /* bytes that libtraceevent takes for granted */
 	} known[KNOWN];
 };
 
@@ -32,10 +32,8 @@ static const struct known *known_event(struct timeline *t, const struct timeline
 
 	if (r->event == k->event)
 		return k;
-	*k = (struct known){ r->event, tep_find_common_field(r->event, "common_pid"), 0 };
-	for (const struct tep_format_field *f = r->event->format.fields; f; f = f->next)
-		if (!f->size && f->offset > k->rest)
-			k->rest = f->offset;
+	*k = (struct known){ r->event, tep_find_common_field(r->event, "common_pid"),
+			     tepfile_least_size(r->event) };
 	return k;
 }
 
@@ -46,9 +44,8 @@ static void fill_known(struct timeline *t, struct timeline_record *r)
 
 	if (field_is_number(k->pid) && field_number(k->pid, r->tep.data, (size_t)r->tep.size, &pid))
 		r->pid = (int)(int32_t)pid;
-	/* libtraceevent takes the rest for what is left, also when that is less than nothing */
-	if (r->tep.size < k->rest)
-		r->tep.size = k->rest;
+	if (r->tep.size < k->least)
+		r->tep.size = k->least;
 }
 
 static void fill_record(struct timeline *t, const struct merge_record *m, struct padded *room,

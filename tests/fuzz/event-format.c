@@ -244,12 +244,13 @@ static struct dat_text text(struct cursor *c)
 
 static void print(struct tep_handle *tep, struct padded *room, const struct merge_record *m)
 {
+	struct tep_event *e = tep_find_event(tep, m->data[0] | m->data[1] << 8);
 	struct tep_record rec;
 	struct trace_seq s;
 
 	padded_record(room, m, &rec);
-	if (rec.size < 24)
-		rec.size = 24; /* timeline.c's work */
+	if (e && rec.size < tepfile_least_size(e))
+		rec.size = tepfile_least_size(e);
 	trace_seq_init(&s);
 	tep_print_event(tep, &s, &rec, "%s %s %s", TEP_PRINT_LATENCY, TEP_PRINT_INFO, TEP_PRINT_INFO_RAW);
 	trace_seq_destroy(&s);
