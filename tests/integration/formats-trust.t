@@ -70,10 +70,12 @@ is "$status $(grep -c '"event":"e' "$tmp/out")" "0 12" "export: all records are 
 
 # ---- many ----------------------------------------------------------------------------
 
-echo '"n=%d", REC->n' | make_file 60000 ""
+# sanitised programs copy all that libtraceevent knows for each of them
+many=$([ "$build" = "${build%-san}" ] && echo 60000 || echo 6000)
+echo '"n=%d", REC->n' | make_file "$many" ""
 run report -i "$bad"
-is "$status" 0 "60,000 formats: report"
-like "$(cat "$tmp/out")" ' e0: +n=-1$' "60,000 formats: its record"
+is "$status" 0 "$many formats: report"
+like "$(cat "$tmp/out")" ' e0: +n=-1$' "$many formats: its record"
 
 # refused by the thousand: a few messages
 times $'"%d", 1 / 0\n' 1000 | make_file 0 ""
