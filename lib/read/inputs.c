@@ -255,7 +255,7 @@ int inputs_load(struct inputs *in, const struct log *log)
 		struct input *one = &in->v[i];
 
 		one->plugins = tep_load_plugins(one->tep);
-		ret = tepfile_load(one->tep, one->reader, &one->format_failures, log);
+		ret = tepfile_load(one->tep, reader_info(one->reader), &one->format_failures, log);
 		if (ret) {
 			read_failed(one, ret, log);
 			goto out;

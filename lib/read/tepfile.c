@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dat/format-check.h"
+#include "dat/print-format.h"
+
 /* libtraceevent wants its texts to end with a NUL, and some of them to be its own. */
 static int tepfile_text(struct tep_handle *tep, const struct dat_text *text,
 			int (*parse)(struct tep_handle *tep, const char *text))
@@ -33,67 +36,188 @@ static unsigned int tepfile_cpus(const struct reader_info *info)
 	return (unsigned int)max;
 }
 
-static void parse_formats(struct tep_handle *tep, const struct reader_info *info, size_t *failed)
+/* ---- formats ---------------------------------------------------------------------- */
+
+#define SAID_MAX 8 /* messages about one file's formats */
+
+struct tepfile_format {
+	struct checked_format f;
+	const char *system;
+	size_t index;
+};
+
+/* The greatest id first: libtraceevent looks for the place of each from the lowest on. */
+static int tepfile_format_cmp(const void *a, const void *b)
+{
+	const struct tepfile_format *x = a, *y = b;
+
+	if (x->f.id != y->f.id)
+		return x->f.id < y->f.id ? 1 : -1;
+	return x->index < y->index ? -1 : 1;
+}
+
+static void say_refused(const struct tepfile_format *v, size_t n, const struct log *log)
+{
+	if (n > SAID_MAX)
+		return;
+	if (n == SAID_MAX)
+		log_warn(log, "more event formats are refused");
+	else if (v->f.why)
+		log_warn(log, "the print format of %s:%s %s: its fields are shown", v->system, v->f.name,
+			 v->f.why);
+	else
+		log_warn(log, "format %zu, of system %s, is no event's: its events stay unknown", v->index,
+			 v->system);
+}
+
+/* Formats that are none are left out. */
+static int check_formats(const struct reader_info *info, struct tepfile_format *v, size_t *n, size_t *failed,
+			 const struct log *log)
 {
 	for (size_t i = 0; i < info->n_formats; i++) {
 		const struct reader_format *f = &info->formats[i];
+		struct tepfile_format *t = &v[*n];
+		int ret = format_check(f->text.data, f->text.len, &t->f);
 
-		if (tep_parse_event(tep, f->text.data, f->text.len, f->system) && failed)
-			++*failed;
-	}
-}
-
-static bool reaches_beyond(const struct tep_format_field *f)
-{
-	for (; f; f = f->next)
-		if (f->offset < 0 || f->size < 0 || f->offset > TEPFILE_RECORD_MAX - f->size)
-			return true;
-	return false;
-}
-
-static int check_offsets(struct tep_handle *tep, const struct log *log)
-{
-	int n = tep_get_events_count(tep);
-
-	for (int i = 0; i < n; i++) {
-		const struct tep_event *e = tep_get_event(tep, i);
-
-		if (!reaches_beyond(e->format.common_fields) && !reaches_beyond(e->format.fields))
-			continue;
-		log_err(log, "the format of event '%s' has a field where no record reaches", e->name);
-		return -EBADMSG;
+		t->system = f->system;
+		t->index = i;
+		if (ret == -ENOMEM) {
+			checked_format_release(&t->f);
+			return ret;
+		}
+		if (ret || t->f.why)
+			say_refused(t, (*failed)++, log);
+		if (!ret)
+			++*n;
 	}
 	return 0;
 }
 
-int tepfile_load(struct tep_handle *tep, const struct reader *r, size_t *failed, const struct log *log)
+/* What libtraceevent does not ask of two events that it knows by name. */
+static void disarm(struct tep_event *e)
 {
-	const struct reader_info *info = reader_info(r);
+	/* its plugin writes as many bytes as a record says into 46 */
+	if (!strcmp(e->name, "kvm_emulate_insn"))
+		e->flags |= TEP_EVENT_FL_NOHANDLE;
+	if ((e->flags & TEP_EVENT_FL_ISBPRINT) &&
+	    (!tep_find_field(e, "fmt") || !tep_find_field(e, "ip") || !tep_find_field(e, "buf")))
+		e->flags |= TEP_EVENT_FL_FAILED;
+}
+
+static void give_formats(struct tep_handle *tep, const struct tepfile_format *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct tep_event *event;
+
+		if (i && v[i].f.id == v[i - 1].f.id)
+			continue; /* a second one of an id is never found */
+		tep_parse_event(tep, (const char *)v[i].f.text.data, v[i].f.text.len, v[i].system);
+		event = tep_find_event(tep, (int)v[i].f.id);
+		if (event)
+			disarm(event);
+	}
+}
+
+static int tepfile_formats(struct tep_handle *tep, const struct reader_info *info, size_t *failed,
+			   const struct log *log)
+{
+	struct tepfile_format *v = calloc(info->n_formats + 1, sizeof(*v));
+	size_t n = 0;
+	int ret = v ? check_formats(info, v, &n, failed, log) : -ENOMEM;
+
+	if (!ret) {
+		qsort(v, n, sizeof(*v), tepfile_format_cmp);
+		give_formats(tep, v, n);
+	}
+	for (size_t i = 0; i < n; i++)
+		checked_format_release(&v[i].f);
+	free(v);
+	return ret;
+}
+
+/* ---- printk_formats ----------------------------------------------------------------- */
+
+/*
+ * `0xffff800081234567 : "text\n"`. libtraceevent takes the quotes and the newline off, and looks
+ * for both in front of a text that is too short for them: all get them.
+ */
+static int add_printk(struct tep_handle *tep, const char *line, size_t len)
+{
+	const char *s = memchr(line, ':', len), *end = line + len;
+	bool sound, widths[PRINT_ARGS_MAX] = { false };
+	struct buf text = { 0 };
 	int ret;
 
-	if (failed)
-		*failed = 0;
+	if (!s)
+		return 0;
+	s++;
+	s += s < end && *s == ' ';
+	s += s < end && *s == '"';
+	end -= end > s && end[-1] == '"';
+	end -= end - s >= 2 && !memcmp(end - 2, "\\n", 2) ? 2 : 0;
+	ret = print_conversions(s, (size_t)(end - s), widths, PRINT_ARGS_MAX);
+	sound = ret >= 0 && !memchr(widths, true, sizeof(widths));
+	for (; s < end; s++)
+		/* one that is no print format is a text */
+		buf_add(&text, *s == '%' && !sound ? "%%" : s, *s == '%' && !sound ? 2 : 1);
+	buf_addstr(&text, "\\n\"");
+	ret = buf_str(&text) ? 0 : -ENOMEM;
+	if (!ret && tep_register_print_string(tep, (char *)text.data, strtoull(line, NULL, 16)))
+		ret = -ENOMEM;
+	buf_release(&text);
+	return ret;
+}
+
+static int load_printk(struct tep_handle *tep, const struct dat_text *text)
+{
+	struct cursor c = cursor_at(text->len ? text->data : "", text->len);
+	const char *line;
+	size_t len;
+	int ret = 0;
+
+	while (!ret && cursor_line(&c, &line, &len))
+		ret = memchr(line, 0, len) ? 0 : add_printk(tep, line, len);
+	return ret;
+}
+
+/* ---- all of it ------------------------------------------------------------------------ */
+
+int tepfile_load(struct tep_handle *tep, const struct reader_info *info, size_t *failed,
+		 const struct log *log)
+{
+	int ret;
+
+	*failed = 0;
 	/* the reader takes no others */
 	tep_set_file_bigendian(tep, TEP_LITTLE_ENDIAN);
 	tep_set_long_size(tep, 8);
 	tep_set_page_size(tep, (int)info->page_size);
 	tep_set_cpus(tep, (int)tepfile_cpus(info));
 	tep_parse_header_page(tep, (char *)info->header_page.data, info->header_page.len, 8);
-	parse_formats(tep, info, failed);
-	ret = check_offsets(tep, log);
-	if (ret)
-		return ret;
-	if (tepfile_text(tep, &info->kallsyms, tep_parse_kallsyms) ||
-	    tepfile_text(tep, &info->printk, tep_parse_printk_formats) ||
-	    tepfile_text(tep, &info->cmdlines, tep_parse_saved_cmdlines))
-		return -ENOMEM;
-	return 0;
+	ret = tepfile_formats(tep, info, failed, log);
+	return ret ?: tepfile_text(tep, &info->kallsyms, tep_parse_kallsyms) ?:
+		      load_printk(tep, &info->printk) ?:
+		      tepfile_text(tep, &info->cmdlines, tep_parse_saved_cmdlines);
 }
 
 /* ---- records ---------------------------------------------------------------------- */
 
-#define PAGE_MAX    (1u << 20)
-#define PADDED_ROOM (PAGE_MAX + TEPFILE_RECORD_MAX)
+#define PAGE_MAX (1u << 20)
+/*
+ * Behind a record: a field at its end, relative to which an array begins, of
+ * which 65,535 items of 8 bytes are asked for (print-format.h).
+ */
+#define PADDED_ROOM (PAGE_MAX + (1u << 20))
+
+int tepfile_least_size(const struct tep_event *e)
+{
+	int least = 0;
+
+	for (const struct tep_format_field *f = e->format.fields; f; f = f->next)
+		if (!f->size && f->offset > least)
+			least = f->offset;
+	return least;
+}
 
 int padded_init(struct padded *p)
 {

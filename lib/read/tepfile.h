@@ -12,18 +12,17 @@
  * event formats, symbols, printk formats and tasks' names. Plugins, and handlers
  * of the caller's, are to be registered before: libtraceevent looks for them as it parses.
  *
- * *failed (may be NULL): formats that libtraceevent could not parse; their
- * records print as their fields. -EBADMSG: a format has a field farther in than
- * TEPFILE_RECORD_MAX, where no record reaches (the log says which); -ENOMEM.
+ * Nothing in it is trusted: formats that libtraceevent could not print soundly are
+ * refused (dat/format-check.h), which the log says: their records print as their fields,
+ * or are unknown. *failed: how many. -ENOMEM.
  */
-int tepfile_load(struct tep_handle *tep, const struct reader *r, size_t *failed, const struct log *log);
+int tepfile_load(struct tep_handle *tep, const struct reader_info *info, size_t *failed,
+		 const struct log *log);
 
 /*
  * libtraceevent reads fields and strings without asking where the record ends: it
  * needs records that lie aligned, with zeros behind them. This is room for one.
  */
-#define TEPFILE_RECORD_MAX 65536 /* bytes: no kernel's record is longer, and no field farther in */
-
 struct padded {
 	uint8_t *data;
 	size_t used; /* bytes; behind them all are 0 */
@@ -32,6 +31,12 @@ struct padded {
 /* Zero-initialised = empty. -ENOMEM. */
 int padded_init(struct padded *p);
 void padded_release(struct padded *p);
+/*
+ * Bytes that a record of the event must have at least, zeros behind it among them: where the
+ * field begins that is all the rest. libtraceevent reads as much as is left, even if that is
+ * less than nothing.
+ */
+int tepfile_least_size(const struct tep_event *e);
 /* *out points into p, and is good until the next call. */
 void padded_record(struct padded *p, const struct merge_record *m, struct tep_record *out);
 

@@ -10,7 +10,7 @@
 
 /* common_type comes first in every kernel's records. */
 #define TYPE_SIZE 2
-#define PIDS	  256
+#define KNOWN	  256
 
 struct timeline {
 	const struct inputs *in;
@@ -18,27 +18,34 @@ struct timeline {
 	struct merge *merge;
 	struct merge_record rec;
 	struct padded room, next_room;
-	/* where events have their pid, by the low bits of their ids */
-	struct {
+	/* of events, by the low bits of their ids */
+	struct known {
 		const struct tep_event *event;
-		const struct tep_format_field *field;
-	} pids[PIDS];
+		const struct tep_format_field *pid;
+		int least; /* bytes that libtraceevent takes for granted */
+	} known[KNOWN];
 };
 
-static int record_pid(struct timeline *t, const struct timeline_record *r)
+static const struct known *known_event(struct timeline *t, const struct timeline_record *r)
 {
-	const struct tep_format_field **field = &t->pids[r->id % PIDS].field;
+	struct known *k = &t->known[r->id % KNOWN];
+
+	if (r->event == k->event)
+		return k;
+	*k = (struct known){ r->event, tep_find_common_field(r->event, "common_pid"),
+			     tepfile_least_size(r->event) };
+	return k;
+}
+
+static void fill_known(struct timeline *t, struct timeline_record *r)
+{
+	const struct known *k = known_event(t, r);
 	uint64_t pid;
 
-	if (!r->event)
-		return -1;
-	if (r->event != t->pids[r->id % PIDS].event) {
-		t->pids[r->id % PIDS].event = r->event;
-		*field = tep_find_common_field(r->event, "common_pid");
-	}
-	if (!field_is_number(*field) || !field_number(*field, r->tep.data, (size_t)r->tep.size, &pid))
-		return -1;
-	return (int)(int32_t)pid;
+	if (field_is_number(k->pid) && field_number(k->pid, r->tep.data, (size_t)r->tep.size, &pid))
+		r->pid = (int)(int32_t)pid;
+	if (r->tep.size < k->least)
+		r->tep.size = k->least;
 }
 
 static void fill_record(struct timeline *t, const struct merge_record *m, struct padded *room,
@@ -61,7 +68,8 @@ static void fill_record(struct timeline *t, const struct merge_record *m, struct
 		return;
 	r->id = (unsigned int)m->data[0] | (unsigned int)m->data[1] << 8;
 	r->event = tep_find_event(one->tep, (int)r->id);
-	r->pid = record_pid(t, r);
+	if (r->event)
+		fill_known(t, r);
 }
 
 int timeline_next(struct timeline *t, struct timeline_record *r)

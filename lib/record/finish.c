@@ -368,7 +368,7 @@ static void job_free(struct job *j)
 static int job_prepare(struct job *j)
 {
 	const char *compression = spool_get(j->spool, "compression");
-	int ret = load_texts(j) ?: spool_formats_load(&j->formats, j->spool);
+	int ret = load_texts(j) ?: spool_formats_load(&j->formats, j->spool, j->o->log);
 
 	if (ret)
 		return ret;

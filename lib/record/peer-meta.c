@@ -82,7 +82,7 @@ static int check_kept_texts(const struct spool *spool, uint32_t page_size)
 	int ret = spool_page_layout(spool, &layout) ?: spool_get_text(spool, "header_event", &event);
 
 	if (!ret)
-		ret = layout.data_offset >= page_size ? -EBADMSG : spool_formats_load(&formats, spool);
+		ret = layout.data_offset >= page_size ? -EBADMSG : spool_formats_load(&formats, spool, NULL);
 	spool_formats_release(&formats);
 	buf_release(&event);
 	return ret == -ENOENT ? -EBADMSG : ret;

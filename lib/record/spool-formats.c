@@ -7,9 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "decode/printfmt.h"
+#include "dat/print-format.h"
 #include "record/remote-events.h"
 #include "util/array.h"
+
+#define SAID_MAX 8 /* messages about one spool's formats */
 
 static int formats_add_text(struct spool_formats *f, const char *data, size_t len)
 {
@@ -61,23 +63,48 @@ static int split_formats(struct spool_formats *f)
 	return 0;
 }
 
-/* What libtraceevent could not parse is said in other words. */
-static int rewrite_formats(struct spool_formats *f)
+/* What libtraceevent could not parse is said in other words; what is like no kernel's is left out. */
+static int mend_format(struct spool_formats *f, const char *system, const struct log *log)
 {
-	f->sanitized = calloc(f->n_texts ? f->n_texts : 1, sizeof(*f->sanitized));
-	if (!f->sanitized)
-		return -ENOMEM;
-	for (size_t i = 0; i < f->n_texts; i++) {
-		struct buf *b = &f->sanitized[f->n_sanitized];
+	static const char head[] = "\nprint fmt: ";
+	struct dat_text *t = &f->texts[f->n_mended];
+	struct buf *b = &f->mended[f->n_mended++];
+	const char *print_fmt = memmem(t->data, t->len, head, strlen(head)), *why;
+	struct event_format e;
+	int ret;
 
-		if (!printfmt_rewrite(f->texts[i].data, f->texts[i].len, b))
-			continue;
-		f->n_sanitized++;
-		if (!buf_str(b))
-			return -ENOMEM;
-		f->texts[i] = (struct dat_text){ .data = (char *)b->data, .len = b->len };
+	ret = print_fmt ? event_format_parse(t->data, t->len, &e) : -EBADMSG;
+	if (ret)
+		return ret == -ENOMEM ? ret : 0; /* what is none is left alone */
+	buf_add(b, t->data, (size_t)(print_fmt - t->data) + strlen(head));
+	ret = print_format_mend(&e, b, &why);
+	if (ret == -E2BIG) {
+		log_warn(f->n_plain++ < SAID_MAX ? log : NULL, "the print format of %s:%s %s: it is left out",
+			 system, e.name, why);
+		ret = 1;
 	}
+	event_format_release(&e);
+	buf_addstr(b, "\n");
+	if (ret == -ENOMEM || !buf_str(b))
+		return -ENOMEM;
+	if (ret == 1)
+		*t = (struct dat_text){ .data = (char *)b->data, .len = b->len };
 	return 0;
+}
+
+static int mend_formats(struct spool_formats *f, const struct log *log)
+{
+	int ret = 0;
+
+	f->mended = calloc(f->n_texts + 1, sizeof(*f->mended));
+	if (!f->mended)
+		return -ENOMEM;
+	for (size_t s = 0; s < f->n_systems; s++)
+		for (size_t i = 0; i < f->systems[s].n && !ret; i++)
+			ret = mend_format(f, f->systems[s].name, log);
+	if (f->n_plain > SAID_MAX)
+		log_warn(log, "%zu print formats are left out in all", f->n_plain);
+	return ret;
 }
 
 static int add_hyp_formats(struct spool_formats *f, const struct spool *spool)
@@ -103,12 +130,12 @@ static int add_hyp_formats(struct spool_formats *f, const struct spool *spool)
 	return ret;
 }
 
-int spool_formats_load(struct spool_formats *f, const struct spool *spool)
+int spool_formats_load(struct spool_formats *f, const struct spool *spool, const struct log *log)
 {
 	const struct dat_text *t;
 	int ret = spool_get_text(spool, "formats", &f->kept);
 
-	ret = ret ?: split_formats(f) ?: rewrite_formats(f) ?: add_hyp_formats(f, spool);
+	ret = ret ?: split_formats(f) ?: mend_formats(f, log) ?: add_hyp_formats(f, spool);
 	t = f->texts;
 	for (size_t i = 0; i < f->n_systems; t += f->systems[i++].n)
 		f->systems[i].formats = t;
@@ -121,9 +148,9 @@ void spool_formats_release(struct spool_formats *f)
 		free((char *)(uintptr_t)f->systems[i].name);
 	for (size_t i = 0; i < f->n_hyp_texts; i++)
 		buf_release(&f->hyp_texts[i]);
-	for (size_t i = 0; f->sanitized && i < f->n_sanitized; i++)
-		buf_release(&f->sanitized[i]);
-	free(f->sanitized);
+	for (size_t i = 0; i < f->n_mended; i++)
+		buf_release(&f->mended[i]);
+	free(f->mended);
 	hypevents_release(&f->hyp);
 	buf_release(&f->kept);
 	free(f->systems);

@@ -18,15 +18,18 @@ struct spool_formats {
 
 	/* private */
 	struct buf kept;
-	struct buf *sanitized; /* host formats whose print fmt libtraceevent could not parse */
-	size_t n_sanitized;
+	struct buf *mended; /* one for each text of tracefs: what it became; most are empty */
+	size_t n_mended, n_plain;
 	struct buf *hyp_texts;
 	size_t n_hyp_texts;
 	struct hypevents hyp;
 };
 
-/* *f is to be released also after an error. -ENOENT: none were kept; -EBADMSG. */
-int spool_formats_load(struct spool_formats *f, const struct spool *spool);
+/*
+ * *f is to be released also after an error. -ENOENT: none were kept; -EBADMSG. The log says
+ * whose print format is left out, because it is longer or deeper than any kernel's.
+ */
+int spool_formats_load(struct spool_formats *f, const struct spool *spool, const struct log *log);
 void spool_formats_release(struct spool_formats *f);
 
 #endif

@@ -56,7 +56,7 @@ int spool_source_open(struct spool_source *s, const struct spool *spool)
 	int ret;
 
 	*s = (struct spool_source){ .source = { .walk = walk_spool, .from = spool } };
-	ret = spool_formats_load(&s->formats, spool);
+	ret = spool_formats_load(&s->formats, spool, NULL);
 	if (!ret)
 		ret = list_spool_buffers(&s->source, spool);
 	if (ret) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Print formats that libtraceevent cannot parse, and what they become. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,7 +10,7 @@
 #include <cmocka.h>
 #include <event-parse.h>
 
-#include "decode/printfmt.h"
+#include "dat/print-format.h"
 
 #define HEAD                                                                                                 \
 	"name: x\nID: 700\nformat:\n"                                                                        \
@@ -17,7 +18,23 @@
 	"\tfield:int a;\toffset:8;\tsize:4;\tsigned:1;\n"                                                    \
 	"\tfield:int b;\toffset:12;\tsize:4;\tsigned:1;\n\nprint fmt: "
 
-static void test_sanitized(void **state)
+/* A format file's text, its print format in other words. */
+static int mend(const char *text, size_t len, struct buf *out)
+{
+	const char *print_fmt = strstr(text, "print fmt: "), *why;
+	struct event_format f;
+	int ret;
+
+	assert_int_equal(event_format_parse(text, len, &f), 0);
+	buf_add(out, text, (size_t)(print_fmt - text) + strlen("print fmt: "));
+	ret = print_format_mend(&f, out, &why);
+	if (ret == 1)
+		buf_addstr(out, "\n");
+	event_format_release(&f);
+	return ret;
+}
+
+static void test_mended(void **state)
 {
 	static const struct {
 		const char *fmt, *want; /* NULL: left as it is */
@@ -46,15 +63,11 @@ static void test_sanitized(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct buf in = { 0 }, out = { 0 };
-		bool sanitized;
 
 		buf_printf(&in, "%s%s", HEAD, rows[i].fmt);
-		sanitized = printfmt_rewrite((char *)in.data, in.len, &out);
-		assert_int_equal(sanitized, rows[i].want != NULL);
-		if (sanitized)
+		assert_int_equal(mend(buf_str(&in), in.len, &out) == 1, rows[i].want != NULL);
+		if (rows[i].want)
 			assert_string_equal(buf_str(&out) + strlen(HEAD), rows[i].want);
-		else
-			assert_int_equal(out.len, 0);
 		buf_release(&in);
 		buf_release(&out);
 	}
@@ -69,7 +82,7 @@ static const char *print(const char *format, const void *data, int size)
 	struct trace_seq s;
 
 	tep_set_long_size(tep, 8);
-	assert_true(printfmt_rewrite(format, strlen(format), &out));
+	assert_int_equal(mend(format, strlen(format), &out), 1);
 	assert_int_equal(tep_parse_event(tep, buf_str(&out), out.len, "kvm"), 0);
 	trace_seq_init(&s);
 	tep_print_event(tep, &s, &record, "%s", TEP_PRINT_INFO);
@@ -119,13 +132,47 @@ static void test_libtraceevent_reads_it(void **state)
 	assert_string_equal(print(sys_access, data, sizeof(data)), "PC: ffff8000 UNKN (3) write");
 }
 
+/* `((REC->a ?: 1) ?: 1) ...` doubled at each level; each unclosed call was read to the end. */
+static void test_bounded(void **state)
+{
+	static const struct {
+		const char *before, *open, *middle, *close;
+		size_t n;
+		int ret;
+	} rows[] = {
+		{ "\"%d\", ", "(", "REC->a", " ?: 1)", 3, 1 },
+		{ "\"%d\", ", "(", "REC->a", " ?: 1)", 40, -E2BIG },
+		{ "\"%d\", ", "(", "REC->a", " ?: 1)", 5000, -E2BIG },
+		{ "\"%d\", ", "str_yes_no(", "", "", 5000, -E2BIG },
+		{ "\"%d\", ", "str_yes_no(", "", "", 90000, -E2BIG },
+		{ "\"%d\", ", "REC->a ?: ", "1", "", 50, 1 },
+		{ "\"%d\", ", "REC->a ?: ", "1", "", 6000, -E2BIG },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct buf in = { 0 }, out = { 0 };
+
+		buf_printf(&in, "%s%s", HEAD, rows[i].before);
+		for (size_t n = 0; n < rows[i].n; n++)
+			buf_addstr(&in, rows[i].open);
+		buf_addstr(&in, rows[i].middle);
+		for (size_t n = 0; n < rows[i].n; n++)
+			buf_addstr(&in, rows[i].close);
+		assert_int_equal(mend(buf_str(&in), in.len, &out), rows[i].ret);
+		assert_true(out.len < 3 * in.len);
+		buf_release(&in);
+		buf_release(&out);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sanitized),
+		cmocka_unit_test(test_mended),
 		cmocka_unit_test(test_libtraceevent_reads_wfx),
 		cmocka_unit_test(test_libtraceevent_reads_it),
+		cmocka_unit_test(test_bounded),
 	};
 
-	return cmocka_run_group_tests_name("printfmt", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("print-mend", tests, NULL, NULL);
 }
