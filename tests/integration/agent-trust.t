@@ -51,6 +51,33 @@ sub idle_tests {
 		return record();
 	});
 	stop();
+	# the recorder's own waits are not what this is about
+	start('--listen', "unix:$uds", '--timeout', 60);
+	try('a recorder that is followed by 60 before it is looked at', sub {
+		kill 'STOP', $agent;
+		my $s = dial();
+		my @idle = map { dial() } 1 .. 60;
+		kill 'CONT', $agent;
+		return record($s);
+	});
+	try('a recorder beside 100 that come again whenever they are dropped', sub {
+		my $pid = fork // die "fork: $!";
+		if (!$pid) {
+			my @idle = map { dial() } 1 .. 100;
+			for (;;) {
+				my $select = IO::Select->new(grep { $_ } @idle);
+				my %gone = map { $_ => 1 } $select->can_read(0.1);
+				@idle = map { $_ && !$gone{$_} ? $_ : dial() } @idle;
+			}
+		}
+		for (1 .. 1000) { last if (() = glob "/proc/$agent/fd/*") > 90; sleep 0.01 }
+		my $bad = '';
+		$bad ||= record() for 1 .. 5;
+		kill 'KILL', $pid;
+		waitpid $pid, 0;
+		return $bad;
+	});
+	stop();
 }
 
 test_builds(sub {
