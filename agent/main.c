@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -16,6 +17,10 @@
 
 #define TIMEOUT_S 60
 #define BACKLOG	  64
+/* What meta.c puts together, and the answer to a request. */
+#define GOES_OUT                                                                                             \
+	"kernel symbols and their addresses, printk formats, the names of tasks, the formats of "            \
+	"all events of their systems, uname, the clock, the number of CPUs"
 
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
@@ -262,6 +267,9 @@ static int listen_and_serve(struct agent *a, bool daemon)
 	ret = daemon ? go_background(a) : 0;
 	if (ret)
 		return ret;
+	if (a->allow.n)
+		log_info(&a->log,
+			 "a recorder gets the events that --allow names, and without asking: " GOES_OUT);
 	privs_drop(&a->log);
 	ret = serve(a);
 	if (ret)
@@ -275,6 +283,8 @@ static int agent_run(struct agent *a, const struct agent_line *l)
 
 	if (ret)
 		return ret;
+	if (a->allow.n)
+		snprintf(a->own, sizeof(a->own), "instances/hyptrace-agent-%d", (int)getpid());
 	a->journal = l->journal ? (*l->journal ? l->journal : NULL) : find_journal();
 	ret = recover_all(a, l);
 	if (ret)
@@ -282,7 +292,7 @@ static int agent_run(struct agent *a, const struct agent_line *l)
 	/* before anything that could fail or wait */
 	if (l->early)
 		ret = boot_early(a, l->early);
-	else
+	else if (!a->allow.n)
 		boot_find(a);
 	if (!ret)
 		ret = listen_and_serve(a, l->daemon);
