@@ -239,32 +239,47 @@ static int listen_at(struct agent *a)
 	return 0;
 }
 
-static int go_background(struct agent *a)
+/* Before all else, for locks are known by the pid. The parent ends once the child listens, or has ended. */
+static int fork_daemon(struct agent *a, int *ready)
 {
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	pid_t pid = fork();
+	int ends[2];
+	pid_t pid = pipe2(ends, O_CLOEXEC) < 0 ? -1 : fork();
+	char byte;
 
 	if (pid < 0) {
 		log_err(&a->log, "cannot go to the background: %s", strerror(errno));
 		return -errno;
 	}
-	if (pid)
-		_exit(EXIT_OK);
+	if (pid) {
+		close(ends[1]);
+		_exit(read_all(ends[0], &byte, 1) == 1 ? EXIT_OK : EXIT_FAILED);
+	}
+	close(ends[0]);
+	*ready = ends[1];
+	return 0;
+}
+
+static int go_background(int ready)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC), ret;
+
 	setsid();
 	log_to_system();
 	for (int fd = 0; fd < 3 && null >= 0; fd++)
 		dup2(null, fd);
-	return 0;
+	ret = write_all(ready, "", 1);
+	close(ready);
+	return ret;
 }
 
 /* Until a signal: recorders are waited for and served. */
-static int listen_and_serve(struct agent *a, bool daemon)
+static int listen_and_serve(struct agent *a, int ready)
 {
 	int ret = listen_at(a);
 
 	if (ret)
 		return ret;
-	ret = daemon ? go_background(a) : 0;
+	ret = ready >= 0 ? go_background(ready) : 0;
 	if (ret)
 		return ret;
 	if (a->allow.n)
@@ -279,8 +294,10 @@ static int listen_and_serve(struct agent *a, bool daemon)
 
 static int agent_run(struct agent *a, const struct agent_line *l)
 {
-	int ret = a->signal_fd < 0 ? a->signal_fd : enter_tracing_dir(a);
+	int ready = -1, ret = a->signal_fd < 0 ? a->signal_fd : enter_tracing_dir(a);
 
+	if (!ret && l->daemon)
+		ret = fork_daemon(a, &ready);
 	if (ret)
 		return ret;
 	if (a->allow.n)
@@ -295,7 +312,7 @@ static int agent_run(struct agent *a, const struct agent_line *l)
 	else if (!a->allow.n)
 		boot_find(a);
 	if (!ret)
-		ret = listen_and_serve(a, l->daemon);
+		ret = listen_and_serve(a, ready);
 	boot_end_early(a);
 	strlist_release(&a->boot.instances);
 	if (a->listen_fd >= 0 && a->addr.kind == TRANSPORT_UNIX)

@@ -206,4 +206,30 @@ is "${statuses[a]}" 0 "... and holds no lock" || diag "$(said a)"
 echo >"$tmp/go"
 untouched "killed while its command ran"
 
+# ---- the agent -----------------------------------------------------------------------
+
+daemon() {
+	pgrep -f -- "--listen unix:$tmp/agent"
+}
+
+no_daemon() {
+	! daemon >/dev/null
+}
+
+"$build/hyptrace-agent" -D --listen "unix:$tmp/agent" --early kvm:kvm_exit --journal "$tmp/journal" 2>"$tmp/agent.err"
+is "$?" 0 "an agent that records from the start, in the background" || diag "$(cat "$tmp/agent.err")"
+begin a top
+finish a
+is "${statuses[a]}" 1 "... keeps the top buffer"
+like "$(said a)" "another hyptrace \\(pid $(daemon)\\) records the top buffer" "... by its own pid"
+kill "$(daemon)"
+wait_for no_daemon
+begin a top
+finish a
+is "${statuses[a]}" 0 "... until it ends"
+"$build/hyptrace-agent" -D --listen "unix:$tmp/no/agent" --early kvm:kvm_exit --journal "$tmp/journal" 2>"$tmp/agent.err"
+is "$?" 1 "one that cannot listen says so, in the background too"
+like "$(cat "$tmp/agent.err")" "cannot listen on unix:$tmp/no/agent" "... and why"
+untouched "agents that ended"
+
 done_testing
