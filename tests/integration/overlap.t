@@ -4,6 +4,7 @@
 # at a time is let in, and whichever ends first, tracefs is as before. All orders
 # of begin, end, kill and recover are in tests/unit/locks.c, by the calls; here
 # are whole processes, and in tests/lab/t/13-restore.t those of a real tracefs.
+# shellcheck disable=SC2016,SC2317 # awk has its own $; called by wait_for
 [ ! -w /dev/shm ] || export TMPDIR="${TMPDIR:-/dev/shm}"
 . tests/integration/lib.sh
 
