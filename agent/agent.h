@@ -24,12 +24,15 @@ void log_verbose(void);
  */
 struct boot {
 	struct undo *early;	  /* --early: puts back what it changed; NULL: not used, or taken */
-	bool top;		  /* the top buffer holds a boot trace */
+	bool top;		  /* the top buffer (a->own, if there is one) holds a boot trace */
 	struct strlist instances; /* made by boot parameters, not yet taken */
 };
 
 struct agent;
-/* Begins the trace of --early: events, as boot parameters name them. 0 or -errno, which is logged. */
+/*
+ * Begins the trace of --early, in the top buffer or a->own: events, as boot
+ * parameters name them. 0 or -errno, which is logged.
+ */
 int boot_early(struct agent *a, const char *events);
 /* Looks for what boot parameters have begun to trace, and keeps it in a->boot. */
 void boot_find(struct agent *a);
@@ -55,6 +58,7 @@ struct agent {
 	uint32_t cids[16];	    /* vsock: who may connect */
 	size_t n_cids;
 	struct strlist allow;
+	char own[48];	    /* with --allow: "instances/" and the one that serves every request; else "" */
 	int64_t timeout_ms; /* for every wait on a peer */
 	int listen_fd;
 	int signal_fd; /* readable: the agent is to end */
@@ -95,7 +99,7 @@ void serving_join(struct serving *s);
 int request_parse(struct record_plan *plan, const struct strlist *args, const struct log *log, char **why);
 /* The one buffer that is to be recorded; NULL: more than one is asked for. */
 struct buffer_plan *request_buffer(struct record_plan *plan);
-/* Narrows the events to those that are allowed. -EACCES with *why: nothing is left. */
+/* Narrows the request to events that are allowed. -EACCES with *why: nothing is left, or it asks for more. */
 int allow_apply(const struct strlist *allow, int tracing_dirfd, struct buffer_plan *b, const struct log *log,
 		char **why);
 

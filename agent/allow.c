@@ -114,6 +114,19 @@ static bool tame_trigger(const char *t)
 	return false;
 }
 
+/* Others bring marks, trace_printk or what is in a task's memory into the buffer. */
+static bool tame_option(const char *o)
+{
+	static const char *const names[] = { "stacktrace", "function-trace", "overwrite", "event-fork" };
+
+	if (!strncmp(o, "no", 2))
+		o += 2;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strcmp(o, names[i]))
+			return true;
+	return false;
+}
+
 /* Ways around a list of events. */
 static const char *way_around(const struct buffer_plan *b)
 {
@@ -123,6 +136,9 @@ static const char *way_around(const struct buffer_plan *b)
 		for (size_t n = 0; n < b->events[i].triggers.n; n++)
 			if (!tame_trigger(b->events[i].triggers.v[n]))
 				return "this trigger is not allowed here";
+	for (size_t i = 0; i < b->options.n; i++)
+		if (!tame_option(b->options.v[i]))
+			return "this option is not allowed here (-O)";
 	return NULL;
 }
 

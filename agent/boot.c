@@ -3,6 +3,7 @@
 #include "agent.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -36,23 +37,34 @@ void agent_undo_end(struct agent *a, struct undo *u)
 
 /* ---- --early -------------------------------------------------------------------------- */
 
+static const char *early_file(const struct agent *a, char path[80], const char *name)
+{
+	snprintf(path, 80, "%s%s%s", a->own, *a->own ? "/" : "", name);
+	return path;
+}
+
 static int early_setup(struct agent *a, struct undo *u, char *events)
 {
-	char *rest = events, *name;
-	int ret = undo_write(u, "trace_clock", EARLY_CLOCK);
+	char *rest = events, *name, path[80];
+	int ret = *a->own ? undo_mkdir(u, a->own) : 0;
 
+	if (ret && ret != -EEXIST) {
+		log_err(&a->log, "--early: cannot make '%s': %s", a->own, strerror(-ret));
+		return ret;
+	}
+	ret = undo_write(u, early_file(a, path, "trace_clock"), EARLY_CLOCK);
 	if (ret)
 		log_warn(&a->log, "--early: the clock stays as it is: %s", strerror(-ret));
 	while ((name = strsep(&rest, ","))) {
 		if (!*name)
 			continue;
-		ret = undo_add(u, "set_event", strcmp(name, "all") ? name : "*:*");
+		ret = undo_add(u, early_file(a, path, "set_event"), strcmp(name, "all") ? name : "*:*");
 		if (ret) {
 			log_err(&a->log, "--early %s: %s", name, strerror(-ret));
 			return ret;
 		}
 	}
-	return undo_write(u, "tracing_on", "1");
+	return undo_write(u, early_file(a, path, "tracing_on"), "1");
 }
 
 int boot_early(struct agent *a, const char *events)

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -16,6 +17,10 @@
 
 #define TIMEOUT_S 60
 #define BACKLOG	  64
+/* What meta.c puts together, and the answer to a request. */
+#define GOES_OUT                                                                                             \
+	"kernel symbols and their addresses, printk formats, the names of tasks, the formats of "            \
+	"all events of their systems, uname, the clock, the number of CPUs"
 
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
@@ -234,34 +239,52 @@ static int listen_at(struct agent *a)
 	return 0;
 }
 
-static int go_background(struct agent *a)
+/* Before all else, for locks are known by the pid. The parent ends once the child listens, or has ended. */
+static int fork_daemon(struct agent *a, int *ready)
 {
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	pid_t pid = fork();
+	int ends[2];
+	pid_t pid = pipe2(ends, O_CLOEXEC) < 0 ? -1 : fork();
+	char byte;
 
 	if (pid < 0) {
 		log_err(&a->log, "cannot go to the background: %s", strerror(errno));
 		return -errno;
 	}
-	if (pid)
-		_exit(EXIT_OK);
+	if (pid) {
+		close(ends[1]);
+		_exit(read_all(ends[0], &byte, 1) == 1 ? EXIT_OK : EXIT_FAILED);
+	}
+	close(ends[0]);
+	*ready = ends[1];
+	return 0;
+}
+
+static int go_background(int ready)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC), ret;
+
 	setsid();
 	log_to_system();
 	for (int fd = 0; fd < 3 && null >= 0; fd++)
 		dup2(null, fd);
-	return 0;
+	ret = write_all(ready, "", 1);
+	close(ready);
+	return ret;
 }
 
 /* Until a signal: recorders are waited for and served. */
-static int listen_and_serve(struct agent *a, bool daemon)
+static int listen_and_serve(struct agent *a, int ready)
 {
 	int ret = listen_at(a);
 
 	if (ret)
 		return ret;
-	ret = daemon ? go_background(a) : 0;
+	ret = ready >= 0 ? go_background(ready) : 0;
 	if (ret)
 		return ret;
+	if (a->allow.n)
+		log_info(&a->log,
+			 "a recorder gets the events that --allow names, and without asking: " GOES_OUT);
 	privs_drop(&a->log);
 	ret = serve(a);
 	if (ret)
@@ -271,10 +294,14 @@ static int listen_and_serve(struct agent *a, bool daemon)
 
 static int agent_run(struct agent *a, const struct agent_line *l)
 {
-	int ret = a->signal_fd < 0 ? a->signal_fd : enter_tracing_dir(a);
+	int ready = -1, ret = a->signal_fd < 0 ? a->signal_fd : enter_tracing_dir(a);
 
+	if (!ret && l->daemon)
+		ret = fork_daemon(a, &ready);
 	if (ret)
 		return ret;
+	if (a->allow.n)
+		snprintf(a->own, sizeof(a->own), "instances/hyptrace-agent-%d", (int)getpid());
 	a->journal = l->journal ? (*l->journal ? l->journal : NULL) : find_journal();
 	ret = recover_all(a, l);
 	if (ret)
@@ -282,10 +309,10 @@ static int agent_run(struct agent *a, const struct agent_line *l)
 	/* before anything that could fail or wait */
 	if (l->early)
 		ret = boot_early(a, l->early);
-	else
+	else if (!a->allow.n)
 		boot_find(a);
 	if (!ret)
-		ret = listen_and_serve(a, l->daemon);
+		ret = listen_and_serve(a, ready);
 	boot_end_early(a);
 	strlist_release(&a->boot.instances);
 	if (a->listen_fd >= 0 && a->addr.kind == TRANSPORT_UNIX)

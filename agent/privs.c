@@ -53,7 +53,7 @@ static int drop_capabilities(void)
 /* clang-format off */
 static const int calls[] = {
 	SYS_read, SYS_write, SYS_pread64, SYS_pwrite64, SYS_readv, SYS_writev, SYS_close, SYS_lseek,
-	SYS_openat, SYS_mkdirat, SYS_unlinkat, SYS_faccessat, SYS_newfstatat, SYS_fstat, SYS_fcntl,
+	SYS_openat, SYS_mkdirat, SYS_symlinkat, SYS_unlinkat, SYS_faccessat, SYS_newfstatat, SYS_fstat, SYS_fcntl,
 	SYS_ftruncate, SYS_flock, SYS_getdents64, SYS_readlinkat, SYS_splice, SYS_pipe2, SYS_ppoll,
 	SYS_eventfd2, SYS_signalfd4, SYS_memfd_create, SYS_socket, SYS_bind, SYS_listen, SYS_accept4,
 	SYS_connect, SYS_getsockname, SYS_getpeername, SYS_setsockopt, SYS_getsockopt, SYS_sendto,

@@ -13,16 +13,19 @@
 
 /*
  * Connections that have not said yet what they want. One that only looks
- * whether somebody is here is no hindrance for a recorder; when there are too
- * many, the one that has waited longest goes.
+ * whether somebody is here is no hindrance for a recorder, which says it at once:
+ * when there are too many, the one that has waited longest goes, but none before
+ * its time is over; meanwhile new ones wait in the kernel's queue.
  */
-#define PENDING_MAX 8
+#define PENDING_MAX 128
+#define SPARED_MS   1000
 #define REQUEST_MS  10000
 #define ACCEPT_MAX  64 /* at a time, so that the rest is served too */
 
 struct pending {
 	int fd;
 	struct transport_addr peer;
+	int64_t spared; /* until then it does not go for another */
 	int64_t deadline;
 	struct msg_reader reader;
 };
@@ -85,8 +88,15 @@ static void pending_add(struct server *s, int fd, const struct transport_addr *p
 		pending_drop(s, 0, true);
 	p->fd = fd;
 	p->peer = *peer;
+	p->spared = msg_now() + SPARED_MS;
 	p->deadline = msg_now() + ms;
 	s->pending[s->n_pending++] = p;
+}
+
+/* When the next connection can be accepted; 0: now. */
+static int64_t room_from(const struct server *s)
+{
+	return s->n_pending < PENDING_MAX || s->pending[0]->spared <= msg_now() ? 0 : s->pending[0]->spared;
 }
 
 static void accept_some(struct server *s)
@@ -94,7 +104,7 @@ static void accept_some(struct server *s)
 	struct transport_addr peer;
 	char text[128];
 
-	for (int n = 0; n < ACCEPT_MAX; n++) {
+	for (int n = 0; n < ACCEPT_MAX && !room_from(s); n++) {
 		int fd = transport_accept(s->a->listen_fd, &peer);
 
 		if (fd == -ECONNABORTED)
@@ -217,14 +227,14 @@ static void pending_expire(struct server *s)
 
 /* ---- the loop ---------------------------------------------------------------- */
 
-/* ms until the oldest connection is given up; -1: there is none. */
+/* ms until the oldest connection is given up, or may go for another; -1: neither. */
 static int next_expiry(const struct server *s)
 {
-	int64_t ms;
+	int64_t ms, room = room_from(s);
 
 	if (!s->n_pending)
 		return -1;
-	ms = s->pending[0]->deadline - msg_now();
+	ms = (room && room < s->pending[0]->deadline ? room : s->pending[0]->deadline) - msg_now();
 	return ms > 0 ? (int)ms : 0;
 }
 
@@ -234,7 +244,7 @@ static int server_step(struct server *s)
 	struct pollfd p[3 + PENDING_MAX] = {
 		{ .fd = s->a->signal_fd, .events = POLLIN },
 		{ .fd = s->done_fd, .events = POLLIN },
-		{ .fd = s->a->listen_fd, .events = POLLIN },
+		{ .fd = room_from(s) ? -1 : s->a->listen_fd, .events = POLLIN },
 	};
 	size_t n = s->n_pending;
 

@@ -128,6 +128,23 @@ static int serving_set_pids(struct serving *s)
 	return ret;
 }
 
+/* ---- --allow ------------------------------------------------------------------ */
+
+/*
+ * A buffer that only the agent writes to has nothing from before the request (but
+ * what --early names), no mark and no trace_printk. The recorder sees no name of it.
+ */
+static int serving_use_own(struct serving *s)
+{
+	char *name = *s->agent->own ? strdup(basename(s->agent->own)) : NULL;
+
+	if (!name)
+		return *s->agent->own ? -ENOMEM : 0;
+	free(s->buffer->name);
+	s->buffer->name = name;
+	return 0;
+}
+
 /* ---- all of it ---------------------------------------------------------------- */
 
 static int serving_setup(struct serving *s)
@@ -156,8 +173,8 @@ int serving_prepare(struct serving *s, char **why)
 		*why = strdup("only one buffer of a guest can be recorded");
 		return -EINVAL;
 	}
-	s->boot = boot_take(a, s->buffer->name);
-	ret = serving_open_undo(s);
+	s->boot = boot_take(a, *a->own ? "" : s->buffer->name);
+	ret = serving_use_own(s) ?: serving_open_undo(s);
 	if (ret)
 		goto out;
 	ret = allow_apply(&a->allow, undo_dirfd(s->undo), s->buffer, s->log, why);

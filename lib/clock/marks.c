@@ -12,7 +12,7 @@
 
 #include "dat/page.h"
 
-#define INSTANCE "instances/hyptrace-sync"
+#define PATH_LEN 96 /* of a file of the instance, which has a pid in its name */
 #define MARK_TAG 0x63797368u
 #define CPUS_MAX 1024
 #define PAGE_MAX (64u << 10)
@@ -23,6 +23,7 @@
 struct clock_marks {
 	int system; /* clock id, or -1: marks in the trace */
 	struct undo *undo;
+	char instance[48];
 	int marker;
 	struct page_layout layout;
 	uint8_t *page;
@@ -48,13 +49,23 @@ int clock_marks_system(const char *clock)
 	return -1;
 }
 
+static int poke_marker(struct clock_marks *c, const char *file, const char *value)
+{
+	char path[PATH_LEN];
+
+	snprintf(path, sizeof(path), "%s/%s", c->instance, file);
+	return undo_poke(c->undo, path, value);
+}
+
 static int open_marker(struct clock_marks *c, const char *clock)
 {
-	int dirfd = undo_dirfd(c->undo);
-	int ret = undo_mkdir(c->undo, INSTANCE) ?: undo_poke(c->undo, INSTANCE "/buffer_size_kb", SIZE_KB) ?:
-		  undo_poke(c->undo, INSTANCE "/trace_clock", clock) ?:
-		  page_layout_read(dirfd, "events/header_page", &c->layout);
+	int dirfd = undo_dirfd(c->undo), ret;
+	char marker[PATH_LEN];
 
+	snprintf(c->instance, sizeof(c->instance), "instances/hyptrace-sync-%d", (int)getpid());
+	snprintf(marker, sizeof(marker), "%s/trace_marker_raw", c->instance);
+	ret = undo_mkdir(c->undo, c->instance) ?: poke_marker(c, "buffer_size_kb", SIZE_KB) ?:
+	      poke_marker(c, "trace_clock", clock) ?: page_layout_read(dirfd, "events/header_page", &c->layout);
 	if (ret)
 		return ret;
 	if (c->layout.size > PAGE_MAX)
@@ -62,7 +73,7 @@ static int open_marker(struct clock_marks *c, const char *clock)
 	c->page = malloc(c->layout.size);
 	if (!c->page)
 		return -ENOMEM;
-	c->marker = openat(dirfd, INSTANCE "/trace_marker_raw", O_WRONLY | O_CLOEXEC);
+	c->marker = openat(dirfd, marker, O_WRONLY | O_CLOEXEC);
 	return c->marker < 0 ? -errno : 0;
 }
 
@@ -100,7 +111,7 @@ void clock_marks_clear(struct clock_marks *c)
 {
 	memset(c->ts, 0, c->n * sizeof(c->ts[0]));
 	if (c->system < 0)
-		undo_poke(c->undo, INSTANCE "/trace", "");
+		poke_marker(c, "trace", "");
 }
 
 void clock_marks_set(struct clock_marks *c, size_t i)
@@ -136,12 +147,12 @@ static void take_marks(struct clock_marks *c, size_t len)
 
 void clock_marks_collect(struct clock_marks *c)
 {
-	char path[96];
+	char path[PATH_LEN];
 	ssize_t n;
 	int fd;
 
 	for (unsigned int cpu = 0; c->system < 0 && cpu < CPUS_MAX; cpu++) {
-		snprintf(path, sizeof(path), INSTANCE "/per_cpu/cpu%u/trace_pipe_raw", cpu);
+		snprintf(path, sizeof(path), "%s/per_cpu/cpu%u/trace_pipe_raw", c->instance, cpu);
 		fd = openat(undo_dirfd(c->undo), path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 		if (fd < 0 && errno == ENOENT)
 			return;

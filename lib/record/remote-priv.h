@@ -13,7 +13,7 @@
 struct remote {
 	struct source source;
 	char *path;
-	int dirfd; /* locked */
+	int dirfd;
 	bool raw;
 	struct page_layout layout; /* of raw pages */
 	struct buf formats;	   /* of the events, for remote_events_save */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The hypervisor's trace instance: found, locked, set up, switched on and off. */
+/* The hypervisor's trace instance: found, set up, switched on and off. */
 #include "record/remote-priv.h"
 
 #include <errno.h>
@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include "record/collect.h"
@@ -67,16 +66,15 @@ static struct remote *remote_new(const char *path, const struct log *log)
 	return r;
 }
 
-static int lock_dir(struct remote *r, int tracing_dirfd)
+static int open_remote_dir(struct remote *r, struct undo *u)
 {
-	r->dirfd = openat(tracing_dirfd, r->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (r->dirfd < 0)
-		return -errno;
-	if (flock(r->dirfd, LOCK_EX | LOCK_NB) < 0) {
-		log_err(r->log, "another hyptrace records the hypervisor's buffer (%s is locked)", r->path);
-		return -EBUSY;
-	}
-	return 0;
+	int ret = undo_lock(u, r->path);
+
+	if (ret)
+		return ret;
+	r->undo = u;
+	r->dirfd = openat(undo_dirfd(u), r->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return r->dirfd < 0 ? -errno : 0;
 }
 
 static int remote_add_event(struct remote *r, const char *name)
@@ -192,8 +190,7 @@ int remote_open(struct remote **out, struct undo *u, const struct log *log)
 	r = remote_new(path, log);
 	if (!r)
 		return -ENOMEM;
-	r->undo = u;
-	ret = lock_dir(r, undo_dirfd(u));
+	ret = open_remote_dir(r, u);
 	if (ret)
 		goto fail;
 	ret = remote_probe(r);
@@ -226,18 +223,15 @@ static int remote_from_spool(struct remote **out, struct remote *r, struct spool
 	return 0;
 }
 
-int remote_reopen(struct remote **out, const char *tracing_dir, const struct spool_buffer *b,
-		  struct spool *spool, const struct log *log)
+int remote_reopen(struct remote **out, struct undo *u, const struct spool_buffer *b, struct spool *spool,
+		  const struct log *log)
 {
 	struct remote *r = remote_new(b->path, log);
-	int fd, ret;
+	int ret;
 
 	if (!r)
 		return -ENOMEM;
-	fd = open(tracing_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	ret = fd < 0 ? -errno : lock_dir(r, fd) ?: remote_probe(r);
-	if (fd >= 0)
-		close(fd);
+	ret = open_remote_dir(r, u) ?: remote_probe(r);
 	if (!ret)
 		return remote_from_spool(out, r, spool);
 	remote_free(r);

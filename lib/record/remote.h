@@ -30,8 +30,8 @@ const char *remote_find(int tracing_dirfd);
 void remote_explain(int tracing_dirfd, const char *root, const struct log *log);
 
 /*
- * Finds and locks it (flock on its directory: a second hyptrace gets -EBUSY with
- * a message) and reads its events. -ENOENT: not there (see remote_explain).
+ * Finds and locks it (undo.h: a second hyptrace gets -EBUSY) and reads its events.
+ * -ENOENT: not there (see remote_explain).
  */
 int remote_open(struct remote **out, struct undo *u, const struct log *log);
 void remote_free(struct remote *r);
@@ -53,8 +53,8 @@ int remote_setup(struct remote *r, const struct buffer_plan *b);
  */
 int remote_number(struct remote *r, unsigned int first_id, struct spool *spool);
 /* For `recover`: the events as the spool kept them. path: of the spool_buffer. */
-int remote_reopen(struct remote **out, const char *tracing_dir, const struct spool_buffer *b,
-		  struct spool *spool, const struct log *log);
+int remote_reopen(struct remote **out, struct undo *u, const struct spool_buffer *b, struct spool *spool,
+		  const struct log *log);
 /*
  * What was read from such a buffer before, elsewhere (remote_feed_open()): its events
  * are those in the spool's "hyp_formats". path: as in the kernel. raw: the layout

@@ -15,8 +15,10 @@
 
 static int reopen_host(struct session *s, const struct spool_buffer *b, struct session_track *t)
 {
-	int ret = host_open(&t->host, undo_dirfd(s->undo), b->name, b->path, b->clock, s->log);
+	int ret = undo_lock(s->undo, b->path);
 
+	if (!ret)
+		ret = host_open(&t->host, undo_dirfd(s->undo), b->name, b->path, b->clock, s->log);
 	if (!ret)
 		t->source = host_source(t->host);
 	return ret;
@@ -28,7 +30,7 @@ static int reopen_remote(struct session *s, const struct spool_buffer *b, struct
 
 	if (s->remote) /* a recorder makes one */
 		return -EBADMSG;
-	ret = remote_reopen(&s->remote, s->tracing_dir, b, s->spool, s->log);
+	ret = remote_reopen(&s->remote, s->undo, b, s->spool, s->log);
 	if (ret)
 		return ret;
 	t->source = remote_source(s->remote);

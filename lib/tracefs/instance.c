@@ -170,12 +170,17 @@ int instance_open(struct instance **out, struct undo *u, const struct buffer_pla
 	*i = (struct instance){ .undo = u, .buffer = b, .o = *o };
 	i->path = *b->name ? str_printf("instances/%s", b->name) : strdup(".");
 	ret = !i->path ? -ENOMEM : *b->name ? undo_mkdir(u, i->path) : 0;
-	if (!ret || ret == -EEXIST) {
-		*out = i;
-		return 0;
+	if (ret && ret != -EEXIST) {
+		log_err(o->log, "cannot make the buffer 'instances/%s': %s%s", b->name, strerror(-ret),
+			instance_hint(ret));
+		goto fail;
 	}
-	log_err(o->log, "cannot make the buffer 'instances/%s': %s%s", b->name, strerror(-ret),
-		instance_hint(ret));
+	ret = undo_lock(u, i->path);
+	if (ret)
+		goto fail;
+	*out = i;
+	return 0;
+fail:
 	instance_free(i);
 	return ret;
 }

@@ -31,9 +31,9 @@ struct instance_opts {
 int instance_match_functions(int tracing_dirfd, const char *pattern, struct buf *out);
 
 /*
- * Opens the instance, makes its directory when it is not there. Does not touch
- * anything else yet. The undo, the plans and the strings of o stay the caller's
- * and must outlive the instance.
+ * Opens the instance, makes its directory when it is not there, and takes its
+ * lock (undo.h: -EBUSY). Does not touch anything else yet. The undo, the plans and the strings of o stay the
+ * caller's and must outlive the instance.
  */
 int instance_open(struct instance **out, struct undo *u, const struct buffer_plan *b,
 		  const struct instance_opts *o);

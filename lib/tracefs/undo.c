@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Changes tracefs, and puts it back: each old value is in the journal before the new one is written. */
 #include "tracefs/undo.h"
+#include "tracefs/locks.h"
 #include "tracefs/undo-journal.h"
 #include "tracefs/undo-list.h"
 
@@ -9,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -24,9 +26,20 @@
 struct undo {
 	int dirfd;
 	struct journal journal;
+	struct locks locks;
 	char *refused;
 	struct log log;
 };
+
+/* ---- locks ---------------------------------------------------------------- */
+
+int undo_lock(struct undo *u, const char *path)
+{
+	/* each makes and removes events of its own name there, in any order */
+	if (!strcmp(path, "dynamic_events"))
+		return 0;
+	return locks_take(&u->locks, u->dirfd, path, u->journal.fd, &u->log);
+}
 
 /* ---- opening -------------------------------------------------------------- */
 
@@ -69,6 +82,18 @@ int undo_open(struct undo **out, const char *tracing_dir, const char *journal, c
 	return ret;
 }
 
+/* The buffers that the journal tells of; one that is gone needs none. */
+static int lock_all(struct undo *u)
+{
+	for (size_t i = 0; i < u->journal.n; i++) {
+		int ret = undo_lock(u, u->journal.v[i].path);
+
+		if (ret && ret != -ENOENT)
+			return ret;
+	}
+	return 0;
+}
+
 int undo_load(struct undo **out, const char *tracing_dir, const char *journal, const struct log *log)
 {
 	struct undo *u;
@@ -79,8 +104,12 @@ int undo_load(struct undo **out, const char *tracing_dir, const char *journal, c
 		return ret;
 	ret = journal_load(&u->journal, journal, &line);
 	if (!ret) {
-		*out = u;
-		return 0;
+		ret = lock_all(u);
+		if (!ret)
+			*out = u;
+		else
+			undo_free(u);
+		return ret;
 	}
 	if (ret == -EBADMSG)
 		log_err(log, "the journal '%s' makes no sense at line %zu", journal, line);
@@ -96,6 +125,7 @@ void undo_free(struct undo *u)
 {
 	if (!u)
 		return;
+	locks_release(&u->locks, !u->journal.n);
 	journal_close(&u->journal);
 	if (u->dirfd >= 0)
 		close(u->dirfd);
@@ -197,6 +227,9 @@ static int undo_note(struct undo *u, enum entry_op op, const char *path, const c
 
 	if (in_own_instance(u, path))
 		return 0;
+	ret = undo_lock(u, path);
+	if (ret)
+		return ret;
 	ret = journal_add(&u->journal, op, path, value);
 	if (ret)
 		log_err(&u->log, "cannot note the state of '%s' in the journal: %s", path, strerror(-ret));
@@ -267,8 +300,8 @@ void undo_drop(struct undo *u, size_t mark)
 int undo_write(struct undo *u, const char *path, const char *value)
 {
 	size_t mark = undo_mark(u);
-	char *old;
-	int ret = undo_read(u, path, &old);
+	char *old = NULL;
+	int ret = undo_lock(u, path) ?: undo_read(u, path, &old);
 
 	if (ret || !strcmp(old, value))
 		goto out;
@@ -339,20 +372,39 @@ int undo_add(struct undo *u, const char *path, const char *line)
 	return ret;
 }
 
-int undo_mkdir(struct undo *u, const char *path)
+static int make_dir(struct undo *u, const char *path)
 {
 	int ret;
 
 	/* not after the journal's line: a recovery would remove somebody else's instance */
 	if (!faccessat(u->dirfd, path, F_OK, 0))
 		return -EEXIST;
-	ret = undo_note(u, ENTRY_RMDIR, path, "");
+	ret = journal_add(&u->journal, ENTRY_RMDIR, path, "");
 	if (ret)
 		return ret;
 	if (!mkdirat(u->dirfd, path, 0750))
 		return 0;
 	ret = -errno;
 	journal_pop(&u->journal);
+	return ret;
+}
+
+/* The parent is held for a moment, so that nobody else locks what was just made, which its maker removes. */
+int undo_mkdir(struct undo *u, const char *path)
+{
+	size_t mark = undo_mark(u);
+	int parent = openat(u->dirfd, "instances", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int ret;
+
+	if (parent >= 0)
+		flock(parent, LOCK_EX);
+	ret = make_dir(u, path);
+	if (!ret) {
+		ret = undo_lock(u, path);
+		if (ret)
+			undo_to(u, mark);
+	}
+	fd_close(&parent);
 	return ret;
 }
 

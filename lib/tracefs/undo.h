@@ -20,6 +20,10 @@
  *
  * What is changed below an instance that undo_mkdir made is not journalled: it
  * goes with the instance.
+ *
+ * A buffer is changed by one undo at a time: what is journalled takes the lock of
+ * the file's buffer (tracefs/locks.h) first, and keeps it until undo_free(). Where
+ * another process holds it, the call logs its pid and returns -EBUSY.
  */
 struct undo;
 
@@ -32,7 +36,8 @@ int undo_open(struct undo **u, const char *tracing_dir, const char *journal, con
 /*
  * Reads the journal of a session that died. Fails with -EBADMSG on a line that
  * makes no sense (an absolute path, "..", an unknown word ...) before anything
- * is changed, with -EBUSY while that session lives.
+ * is changed, with -EBUSY while that session lives or another records one of the
+ * journal's buffers.
  */
 int undo_load(struct undo **u, const char *tracing_dir, const char *journal, const struct log *log);
 /* Frees without undoing. */
@@ -40,6 +45,8 @@ void undo_free(struct undo *u);
 
 /* The tracing directory, open until undo_free(). */
 int undo_dirfd(const struct undo *u);
+/* Takes the lock of the buffer that path is or lies in, before the first change. 0 too when it is held. */
+int undo_lock(struct undo *u, const char *path);
 
 /*
  * Reads path's current value (first line for plain values; a bracketed choice
@@ -70,7 +77,10 @@ int undo_add(struct undo *u, const char *path, const char *line);
 const char *undo_refused(const struct undo *u);
 /* mkdir of an instance (path relative, "instances/x"); -EEXIST leaves it and journals nothing. */
 int undo_mkdir(struct undo *u, const char *path);
-/* Writes without journal; "" opens with O_TRUNC and writes nothing (clears `trace`). */
+/*
+ * Writes without journal, in a buffer that is locked by then; "" opens with O_TRUNC
+ * and writes nothing (clears `trace`). From any thread.
+ */
 int undo_poke(struct undo *u, const char *path, const char *value);
 /* Journals that `value` must be written to path at the end, whatever it is now. */
 int undo_at_end(struct undo *u, const char *path, const char *value);

@@ -93,6 +93,46 @@ is "$output" 1 "(the kill left the hypervisor's tracing on)"
 reports "$out/kill.dat" '^ *hyp: .* hyp_enter: ' "its file is readable"
 unchanged "kill -9 and recover"
 
+# ---- recordings that overlap -------------------------------------------------------------
+
+run '
+	begin one.dat -e kvm -C mono -b 700 || exit
+	one=$pid
+	hyptrace record -o two.dat -e sched -C boot -b 900 -- true
+	echo $? $one
+	begin three.dat -B mine -e kvm -b 300 || exit
+	three=$pid
+	begin four.dat -B hyp -b 256 || exit
+	kill -INT $one; wait $one; echo $?
+	finish; echo $?
+	kill -INT $three; wait $three; echo $?'
+{ read -r refused one; ends=$(cat); } <<<"$output"
+is "$status $refused $ends" "0 1 0
+0
+0" "recordings of the top buffer, an instance and the hypervisor overlap; a second one of the top buffer is refused" ||
+	diag "$output $stderr"
+like "$stderr" "another hyptrace \(pid $one\) records the top buffer" "... and told who records it"
+unchanged "overlapping recordings"
+
+run '
+	begin one.dat -e kvm -C mono -B mine -e kvm -- sleep 1000 || exit
+	child=$(pgrep -f "^sleep 1000")
+	slay
+	hyptrace record -o two.dat -e kvm -- true
+	echo $?
+	begin three.dat -B hyp || exit
+	hyptrace recover one.dat.spool
+	echo $?
+	finish
+	kill -0 $child && echo its command lives
+	kill $child'
+is "$status $output" "0 1
+0
+its command lives" "a killed recording is recovered beside another, before its buffer is recorded again" || diag "$stderr"
+like "$stderr" "the top buffer is still as a recording left it that was killed: .*/one.dat.spool/undo'" \
+	"... for which it is waited"
+unchanged "kill -9, an attempt to record, recover beside another"
+
 # ---- recordings that do not begin --------------------------------------------------------------
 
 # fails OPTIONS PATTERN [COMMAND]

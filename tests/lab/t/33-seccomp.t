@@ -26,14 +26,17 @@ for agent in unix tcp; do
 done
 is "$(said 'unix exit') $(said 'vsock daemon') $(said 'tcp exit')" "0 0 0" "they end well, and -D goes to the background"
 
-for file in one-a two-a stock-b ours-b early-c; do
+for file in one-a two-a stock-b ours-b early-c later-c; do
 	[ "$(said "$file.dat status")" = 0 ] && [ "$(said "$file.dat events")" -ge 5 ]
 	ok $? "$file: $(said "$file.dat events") events"
 done
+is "$(said 'one-a.dat marks')" 2 "marks that others make are in a buffer that others write to"
+is "$(said 'early-c.dat marks') $(said 'later-c.dat marks')" "0 0" "... with --allow in none, before and while it is recorded"
+like "$(said 'tcp says')" 'without asking: kernel symbols' "... and it is said what goes out all the same"
 is "$(said 'busy status') $(said 'refused status')" "1 1" "two recorders are refused"
 like "$(cat "$tmp/out")" 'refuses the request: busy: another recorder is at work' "... one as the agent is busy"
 like "$(cat "$tmp/out")" 'none of these events is allowed here' "... one by --allow"
-is "$(grep -Ec ' says: (.* )?sent [0-9]+ bytes by splice, ' "$tmp/out")" 5 "all five by splice"
+is "$(grep -Ec ' says: (.* )?sent [0-9]+ bytes by splice, ' "$tmp/out")" 6 "all six by splice"
 is "$(said refused)" "rmdir 35 -1" "the only refused call is the one that shows that they are seen"
 
 done_testing
