@@ -297,6 +297,17 @@ static int plan_tsync_interval(void *ctx, const struct opt *o, const char *arg, 
 	return ret;
 }
 
+static int plan_guest_timeout(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+{
+	char *end;
+	double seconds = strtod(arg, &end);
+
+	if (end == arg || *end || !(seconds >= 0.1 && seconds <= 3600))
+		return opts_wrong(err, o, arg, "not a number of seconds from 0.1 to 3600");
+	((struct record_plan *)ctx)->guest_timeout_ms = (int64_t)(seconds * 1000);
+	return 0;
+}
+
 /* Hands an option on to the guest of the last -A. */
 static int give_to_guest(struct grammar *g, const struct opt *o, const char *arg, struct opts_error *err)
 {
@@ -366,6 +377,8 @@ static const struct opt rows[] = {
 	     .flags = IN_PLAN),
 	NAME("tsync-interval", "MS", "between looks at the guests' clocks; 0: start and end (250)",
 	     plan_tsync_interval, PLAN(tsync_interval_ms, SKIPPED), .max = INT32_MAX),
+	NAME("guest-timeout", "SECONDS", "a guest that is silent for so long is given up (30)",
+	     plan_guest_timeout, .flags = IN_PLAN),
 
 	OPT_HEADING("Functions"),
 	KEY('p', "TRACER", "function, function_graph ...", plan_tracer, .flags = HOSTS),
@@ -429,8 +442,7 @@ static const struct opt rows[] = {
 	NO_NAME("module", "", "write the module behind the function: -l 'FUNC:mod:MODULE'"),
 	NO_NAME("nofifos", NULL, NO_FIFOS, .flags = SKIPPED),
 	NO_NAME("nosplice", NULL, "splice is used only where it works: leave it out", .flags = SKIPPED),
-	NO_NAME("notimeout", NULL, "a guest that does not answer is given up after 10 s: leave it out",
-		.flags = SKIPPED),
+	NO_NAME("notimeout", NULL, "--guest-timeout sets how long a guest may be silent", .flags = SKIPPED),
 	NO_NAME("poll", NULL, "-s sets how often the buffers are read", .flags = SKIPPED),
 	NO_NAME("profile", NULL, NO_PROFILE),
 	NO_NAME("proxy", "", NO_PROXY),
@@ -586,6 +598,7 @@ int grammar_parse_line(struct record_plan *plan, int argc, char **argv, struct o
 
 	plan->output = strdup("trace.dat");
 	plan->tsync_interval_ms = TSYNC_INTERVAL_MS;
+	plan->guest_timeout_ms = GUEST_TIMEOUT_MS;
 	if (!plan->output || !record_plan_add_buffer(plan, "")) {
 		opts_error(err, "out of memory");
 		return -ENOMEM;

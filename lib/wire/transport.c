@@ -379,6 +379,8 @@ int transport_say_connect(int fd, uint32_t port, const struct msg_wait *w)
 /* A full queue of a UNIX listener is EAGAIN, and nothing tells when there is room again. */
 static int connect_once(int fd, const struct sockaddr *s, socklen_t len, const struct msg_wait *w)
 {
+	int64_t end = msg_wait_end(w);
+
 	while (connect(fd, s, len) < 0) {
 		int error = errno, ret;
 		struct msg_wait nap = { .deadline = msg_now() + QUEUE_MS, .stop_fd = w->stop_fd };
@@ -387,7 +389,7 @@ static int connect_once(int fd, const struct sockaddr *s, socklen_t len, const s
 			return finish_connect(fd, w);
 		if (error != EAGAIN)
 			return -error;
-		if (nap.deadline > w->deadline)
+		if (nap.deadline > end)
 			return -ETIMEDOUT;
 		ret = msg_poll(-1, 0, &nap);
 		if (ret != -ETIMEDOUT)

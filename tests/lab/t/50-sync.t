@@ -57,7 +57,7 @@ act() {
 one() {
 	act "$3" >"$out/act.sh"
 	l1_timeout=$((3 * seconds + 120))
-	run "export g=/mnt/tests/lab/l1/guest HYPTRACE_GUEST_TIMEOUT_MS=60000; timeout $((3 * seconds + 100)) hyptrace record --tsync $2 -B hyp -e kvm -b 4096 \
+	run "export g=/mnt/tests/lab/l1/guest; timeout $((3 * seconds + 100)) hyptrace record --guest-timeout 60 --tsync $2 -B hyp -e kvm -b 4096 \
 		-o $1.dat -A Guest@3:823 -A Guest2@4:823 -- bash /mnt/out/act.sh && cp $1*.dat /mnt/out && rm -f $1*.dat"
 	unset l1_timeout
 	recorded "$mode: $1"
@@ -110,8 +110,7 @@ for mode in ${HYPTRACE_LAB_MODES:-protected nvhe}; do
 
 	# shellcheck disable=SC2016 # for L1's shell
 	run 'echo "p:mine/wake wake_up_process" >>$t/dynamic_events
-		export HYPTRACE_GUEST_TIMEOUT_MS=60000
-		begin k.dat -e kvm -A Guest@3:823 -e sched || exit
+		begin k.dat --guest-timeout 60 -e kvm -A Guest@3:823 -e sched || exit
 		grep -c kvm_timer_vcpu_load $t/dynamic_events
 		slay
 		hyptrace recover k.dat.spool
