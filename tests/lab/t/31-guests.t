@@ -178,6 +178,15 @@ sending() { pages_of "$1-$2.dat" "$3"; }
 more() { sending "$1" "$2" $(($(cat "$1-$2.dat.spool"/pages/* | wc -c) + 16384)); }
 END2
 
+# The kernel's own limit for a connection over vsock is 2 s.
+run '. /mnt/out/lost.sh
+	kill -STOP $(cat /run/guest2/pid)
+	hyptrace record $waiting -o asleep.dat -e sched -A g2@4:824 -- true & pid=$!
+	sleep 5
+	kill -CONT $(cat /run/guest2/pid)
+	wait $pid'
+recorded "a guest that is stopped for 5 s when it is asked is waited for"
+
 lost_one() { # NAME LOST KEPT...
 	local name=$1 lost=$2 g n
 

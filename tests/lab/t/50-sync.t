@@ -61,7 +61,8 @@ one() {
 		-o $1.dat -A Guest@3:823 -A Guest2@4:823 -- bash /mnt/out/act.sh && cp $1*.dat /mnt/out && rm -f $1*.dat"
 	unset l1_timeout
 	recorded "$mode: $1"
-	diag "$(grep -E 'clock offset|warning' <<<"$stderr")"
+	grep -E 'clock offset|warning' <<<"$stderr" >"$tmp/said.$1"
+	diag "$(cat "$tmp/said.$1")"
 }
 
 value() {
@@ -81,6 +82,7 @@ judge() {
 			"$mode, $((2 * n)) vCPUs, $1: the truth is within every bound that is given"
 		like "$line" "^method $2 class ($3) .* vouched (9[5-9]|100)%\$" \
 			"... which is given by $2, $3, for nearly all events"
+		[[ $line == "method $2 "* ]] || diag "the recorder said:"$'\n'"$(cat "$tmp/said.$1")"
 		value "$line" median >>"$tmp/medians.$2"
 	done
 }
