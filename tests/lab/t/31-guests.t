@@ -116,8 +116,8 @@ kvm_combo two two-g1 two-g2
 is "$guests" "g1 $real1
 g2 $real2" "GUEST's pids are the vCPU threads of both, four of them in the second"
 
-# How far apart all began is said, and it is what the first events tell (which may
-# come a little after tracing is on, on a busy machine).
+# How far apart all began is said, and it is what the first events tell: not before, and
+# not long after; a guest on a busy machine may take seconds to its first event.
 began=$(sed -nE 's/^hyptrace: (started within [0-9.]+ ms of each other: host 0, g1 [-+][0-9.]+ ms, g2 [-+][0-9.]+ ms)$/\1/p' <<<"$stderr")
 [ -n "$began" ]
 ok $? "$began" || diag "$stderr"
@@ -127,7 +127,7 @@ first() {
 for g in g1 g2; do
 	said=$(sed -nE "s/.* $g ([-+][0-9.]+) ms.*/\1/p" <<<"$began")
 	seen=$(awk "BEGIN { print ($(first two-$g) - $(first two)) * 1000 }")
-	awk "BEGIN { d = $seen - ($said); exit !(d < 1000 && d > -1000) }"
+	awk "BEGIN { d = $seen - ($said); exit !(d < 10000 && d > -1000) }"
 	ok $? "$g: $said ms after the host by what is said, $seen ms by the first events"
 done
 
