@@ -28,8 +28,8 @@ struct peer {
 	struct msg_reader reader;
 	struct buf metadata;
 	bool metadata_whole;
-	int64_t step_end;     /* msg_now() by which the step must be done, set before closing is */
-	struct msg_sent sent; /* by the agent's account, at its end */
+	_Atomic int64_t step_end; /* msg_now() by which the step must be done, set before closing is */
+	struct msg_sent sent;	  /* by the agent's account, at its end */
 };
 
 /* In the step that has begun. */

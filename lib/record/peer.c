@@ -62,14 +62,18 @@ static int peer_stop(struct source *s)
 	atomic_store(&p->heard, msg_now());
 	atomic_store(&p->closing, true);
 	/* its loss was logged; or nothing was begun, and the agent sees the connection end */
-	if (p->lost || !p->started)
+	if (p->lost || !p->started) {
+		p->step_end = msg_now() + LAST_MS;
 		return 0;
+	}
 	w.stop_fd = -1;
 	msg_add(&out, MSG_CLOSE, NULL, 0);
 	ret = msg_send_buf(p->control, &out, &w);
 	buf_release(&out);
 	if (!ret)
 		return 0;
+	/* one that was not told sends on: what is here is taken */
+	p->step_end = msg_now() + LAST_MS;
 	p->lost = ret;
 	return peer_failed(p, "telling it to stop", ret);
 }

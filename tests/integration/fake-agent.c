@@ -347,6 +347,20 @@ static enum next lose(struct agent *a)
 	return HOLD;
 }
 
+/* It cannot be told to stop, and sends on for ever, as a guest does that was paused just then. */
+static enum next deaf(struct agent *a)
+{
+	uint8_t page[PAGE];
+
+	right(a, AT_DATA);
+	close(a->control);
+	a->control = -1;
+	make_page(page, 0, 0);
+	while (put(a->data[0], page, PAGE))
+		nap();
+	return LEAVE;
+}
+
 /* As trace-cmd's does for a CPU that was never online: its data ends before it began. */
 static enum next offline(struct agent *a)
 {
@@ -491,6 +505,7 @@ static const struct scenario scenarios[] = {
 	{ "lost-all", AT_DATA, lose, 0 },
 	{ "lost-control", AT_DATA, lose, 1 },
 	{ "lost-data", AT_DATA, lose, 2 },
+	{ "lost-control-endless", AT_DATA, deaf, 0 },
 	{ "lost-cpu", AT_DATA, lose, 3 },
 	{ "cpu-offline", AT_DATA, offline, 0 },
 	{ "pages-noise", AT_DATA, bad_pages, 0 },

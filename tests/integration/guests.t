@@ -155,7 +155,7 @@ scenarios='
 1|data-nobody|connecting to the data of its CPU 0: Connection refused
 1|data-never data-silent|connecting to the data of its CPU 0: silent for 2 s \(--guest-timeout\)$
 3|data-close lost-all lost-data|the data of its CPU [01]: the agent closed the connection
-3|lost-control|telling it to stop: the agent closed the connection
+3|lost-control lost-control-endless|telling it to stop: the agent closed the connection
 3|lost-cpu|the data of its CPU 0: the agent closed the connection
 3|close-stall|the data of its CPU [01]: silent for 2 s \(--guest-timeout\)$
 3|close-endless close-dribble|the data of its CPU [01]: not done after 10 s \(5 times --guest-timeout\)$
