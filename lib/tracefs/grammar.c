@@ -297,17 +297,6 @@ static int plan_tsync_interval(void *ctx, const struct opt *o, const char *arg, 
 	return ret;
 }
 
-static int plan_guest_timeout(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
-{
-	char *end;
-	double seconds = strtod(arg, &end);
-
-	if (end == arg || *end || !(seconds >= 0.1 && seconds <= 3600))
-		return opts_wrong(err, o, arg, "not a number of seconds from 0.1 to 3600");
-	((struct record_plan *)ctx)->guest_timeout_ms = (int64_t)(seconds * 1000);
-	return 0;
-}
-
 /* Hands an option on to the guest of the last -A. */
 static int give_to_guest(struct grammar *g, const struct opt *o, const char *arg, struct opts_error *err)
 {
@@ -378,7 +367,7 @@ static const struct opt rows[] = {
 	NAME("tsync-interval", "MS", "between looks at the guests' clocks; 0: start and end (250)",
 	     plan_tsync_interval, PLAN(tsync_interval_ms, SKIPPED), .max = INT32_MAX),
 	NAME("guest-timeout", "SECONDS", "a guest that is silent for so long is given up (30)",
-	     plan_guest_timeout, .flags = IN_PLAN),
+	     opts_set_seconds, PLAN(guest_timeout_ms, 0), .min = 100, .max = 3600000),
 
 	OPT_HEADING("Functions"),
 	KEY('p', "TRACER", "function, function_graph ...", plan_tracer, .flags = HOSTS),
