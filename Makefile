@@ -4,6 +4,7 @@
 #   make check              all tests that run anywhere (minutes)
 #   make lab                prepare the pKVM lab's parts in a cache
 #   make check-lab          the tests on a live pKVM host (QEMU software emulation)
+#   make soak               SOAK_MINUTES=30 of recordings there, with guests that misbehave
 #   make demo | bench | fuzz | install
 #
 # O=DIR     build directory        SAN=1           ASan and UBSan
@@ -255,6 +256,11 @@ check-lab: lab
 	$(Q)$(MAKE_ARM64)
 	$(Q)O=$(O) tests/check-lab
 
+# SOAK_MINUTES=30 of recordings with guests that reboot, pause, vanish and lie
+soak: lab
+	$(Q)$(MAKE_ARM64) all integration
+	$(Q)tests/lab/soak
+
 demo: lab
 	$(Q)tests/deps demo
 	$(Q)$(MAKE_HERE) all
@@ -300,4 +306,4 @@ clean:
 
 -include $(wildcard $(O)/*/*.d $(O)/*/*/*.d)
 .SECONDARY:
-.PHONY: all kernelshark kernelshark-left-out agent units integration benches tools fuzzers check sync-seeds fuzz lab check-lab demo bench install format clean
+.PHONY: all kernelshark kernelshark-left-out agent units integration benches tools fuzzers check sync-seeds fuzz lab check-lab soak demo bench install format clean

@@ -9,15 +9,6 @@
 #include "cmd.h"
 #include "tracefs/grammar.h"
 
-/* Tests wait less, guests under emulation may need longer. 0: the default. */
-static int guest_timeout_ms(void)
-{
-	const char *text = getenv("HYPTRACE_GUEST_TIMEOUT_MS");
-	uint64_t ms;
-
-	return text && !parse_u64(text, &ms) && ms <= 3600000 ? (int)ms : 0;
-}
-
 static int record_plan_run(const struct record_plan *plan)
 {
 	struct console console = { .quiet = plan->quiet };
@@ -27,7 +18,6 @@ static int record_plan_run(const struct record_plan *plan)
 		.tracing_dir = getenv("HYPTRACE_TRACING_DIR"),
 		.root = getenv("HYPTRACE_ROOT"),
 		.stop_fd = stop_signals(),
-		.guest_timeout_ms = guest_timeout_ms(),
 		.progress = progress_recording,
 		.writing = progress_writing,
 		.ctx = &console,

@@ -175,7 +175,6 @@ void hyptrace_plan_free(struct hyptrace_plan *plan);
 struct hyptrace_record_opts {
 	size_t size;
 	int stop_fd;		 /* recording ends when it becomes readable; 0: with its command only */
-	int guest_timeout_ms;	 /* for an answer of a guest's agent; 0: the default */
 	const char *tracing_dir; /* NULL: where tracefs is mounted */
 	hyptrace_log_fn *log;
 	void *log_ctx;

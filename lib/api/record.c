@@ -112,7 +112,6 @@ static int run_session(const struct record_plan *plan, const char *spool, const 
 	log = (struct log){ o.log ? logger_call : NULL, &logger };
 	session = (struct session_opts){ .tracing_dir = o.tracing_dir,
 					 .stop_fd = o.stop_fd > 0 ? o.stop_fd : -1,
-					 .guest_timeout_ms = o.guest_timeout_ms,
 					 .log = &log };
 	summary = calloc(1, sizeof(*summary));
 	if (!summary)

@@ -11,11 +11,21 @@
 
 #define METADATA_MAX (256u << 20)
 
-const char *peer_reason(int error)
+int64_t peer_patience_ms(const struct peer *p)
+{
+	return p->o.timeout_ms * PEER_PATIENCE;
+}
+
+const char *peer_reason(const struct peer *p, int error, char text[96])
 {
 	switch (error) {
 	case -ETIMEDOUT:
-		return "no answer in time";
+		snprintf(text, 96, "silent for %g s (--guest-timeout)", (double)p->o.timeout_ms / 1e3);
+		return text;
+	case -ETIME:
+		snprintf(text, 96, "not done after %g s (%d times --guest-timeout)",
+			 (double)peer_patience_ms(p) / 1e3, PEER_PATIENCE);
+		return text;
 	case -ENODATA:
 	case -ECONNRESET:
 	case -EPIPE:
@@ -28,10 +38,10 @@ const char *peer_reason(int error)
 
 int peer_failed(const struct peer *p, const char *step, int error)
 {
-	char addr[128];
+	char addr[128], text[96];
 
 	log_err(p->o.log, "guest %s (%s): %s: %s", p->o.name, transport_text(&p->o.addr, addr, sizeof(addr)),
-		step, peer_reason(error));
+		step, peer_reason(p, error, text));
 	return error;
 }
 
@@ -60,7 +70,7 @@ static int fill_request(const struct peer *p, struct msg_trace_req *req)
 static int send_request(struct peer *p)
 {
 	struct msg_trace_req req = { 0 };
-	struct msg_wait w = peer_wait(p);
+	struct msg_wait w = peer_step(p);
 	struct buf out = { 0 };
 	int ret = fill_request(p, &req);
 
@@ -92,7 +102,7 @@ static int peer_unexpected(const struct peer *p, const char *step, const struct 
 
 static int take_answer(struct peer *p, struct msg_trace_resp *resp)
 {
-	struct msg_wait w = peer_wait(p);
+	struct msg_wait w = peer_step(p);
 	struct msg m;
 	int ret = msg_recv(p->control, &p->reader, &w, &m);
 
@@ -116,10 +126,10 @@ static int take_answer(struct peer *p, struct msg_trace_resp *resp)
 /* One of SEND_DATA ... FIN_DATA: headers and options of a trace.dat. */
 static int take_metadata(struct peer *p)
 {
-	struct msg_wait w = peer_wait_until(p, p->metadata_end);
+	struct msg_wait w = peer_wait(p);
 	struct msg m;
 	/* one that is there already is not asked for its time */
-	int ret = msg_now() > p->metadata_end ? -ETIMEDOUT : msg_recv(p->control, &p->reader, &w, &m);
+	int ret = msg_now() > p->step_end ? -ETIME : msg_recv(p->control, &p->reader, &w, &m);
 
 	if (ret)
 		return peer_failed(p, "waiting for its event formats", ret);
@@ -138,7 +148,7 @@ static int take_metadata(struct peer *p)
 
 int peer_await(struct peer *p)
 {
-	p->metadata_end = peer_patience(p);
+	peer_step(p);
 	return take_metadata(p);
 }
 
@@ -163,7 +173,7 @@ int peer_keep(struct peer *p, struct spool *spool)
 void peer_counter_begin(struct peer *p)
 {
 	struct transport_addr a = p->o.addr;
-	struct msg_wait w = peer_wait(p);
+	struct msg_wait w = peer_step(p);
 	int fd, ret;
 
 	if (!p->clock_port)
@@ -192,7 +202,7 @@ static int take_ports(struct peer *p, struct msg_trace_resp *resp)
 
 int peer_converse(struct peer *p)
 {
-	struct msg_wait w = peer_wait(p);
+	struct msg_wait w = peer_step(p);
 	struct msg_trace_resp resp;
 	int ret;
 

@@ -19,6 +19,7 @@ struct peer_clock {
 	int fd;
 	int end_fd; /* readable: the recording is over */
 	int64_t interval_ms;
+	int64_t last_end; /* msg_now() by which the last answers must be here; 0: it is not */
 	uint32_t number;
 	pthread_t thread;
 	bool running;
@@ -34,7 +35,9 @@ static int take_shot_answer(struct peer_clock *c, struct msg *m)
 
 	if (ret != -ECANCELED)
 		return ret;
-	w = (struct msg_wait){ .deadline = msg_now() + LAST_MS, .stop_fd = -1 };
+	if (!c->last_end)
+		c->last_end = msg_now() + LAST_MS;
+	w = (struct msg_wait){ .deadline = c->last_end, .stop_fd = -1 };
 	return msg_recv(c->fd, &c->reader, &w, m);
 }
 

@@ -20,41 +20,35 @@ struct peer {
 	bool started;
 	uint64_t trace_id;
 	uint64_t ready;		       /* CLOCK_BOOTTIME, ns */
+	_Atomic int64_t heard;	       /* msg_now() at which some of its pages came, from CLOSE on */
 	atomic_bool closing;	       /* CLOSE was sent: an end of the stream is no loss */
-	int64_t closed;		       /* msg_now() then */
 	_Atomic unsigned int n_unused; /* CPUs whose data ended before it began */
 	_Atomic int lost;
 	struct peer_clock *clock_link; /* NULL: it is not asked for its counter */
 	struct msg_reader reader;
 	struct buf metadata;
 	bool metadata_whole;
-	int64_t metadata_end; /* msg_now() by which it must be there */
-	struct msg_sent sent; /* by the agent's account, at its end */
+	_Atomic int64_t step_end; /* msg_now() by which the step must be done, set before closing is */
+	struct msg_sent sent;	  /* by the agent's account, at its end */
 };
 
-/* msg_now() by which a step that takes several answers has to end. */
-static inline int64_t peer_patience(const struct peer *p)
-{
-	return msg_now() + (int64_t)p->o.timeout_ms * PEER_PATIENCE;
-}
-
-/* One answer. */
+/* In the step that has begun. */
 static inline struct msg_wait peer_wait(const struct peer *p)
 {
-	return (struct msg_wait){ .deadline = msg_now() + p->o.timeout_ms, .stop_fd = p->o.stop_fd };
+	return (struct msg_wait){ .deadline = p->step_end,
+				  .quiet_ms = p->o.timeout_ms,
+				  .stop_fd = p->o.stop_fd };
 }
 
-/* One answer of a step that has to end at `end`. */
-static inline struct msg_wait peer_wait_until(const struct peer *p, int64_t end)
+/* A step begins. */
+static inline struct msg_wait peer_step(struct peer *p)
 {
-	struct msg_wait w = peer_wait(p);
-
-	w.deadline = w.deadline < end ? w.deadline : end;
-	return w;
+	p->step_end = msg_now() + peer_patience_ms(p);
+	return peer_wait(p);
 }
 
-/* peer-ask.c: why a peer failed, in words. */
-const char *peer_reason(int error);
+/* peer-ask.c: why a peer failed, in words; some are put into text. */
+const char *peer_reason(const struct peer *p, int error, char text[96]);
 /* Logs which guest, which step and why; returns the error. */
 int peer_failed(const struct peer *p, const char *step, int error);
 /* The clock that the args name with -C, the last one counting; NULL: none. */

@@ -24,11 +24,10 @@ static struct peer *peer_of(struct source *s)
 
 static int connect_data(struct peer *p)
 {
-	int64_t end = peer_patience(p);
-
+	peer_step(p);
 	for (unsigned int i = 0; i < p->source.n_cpus; i++) {
 		struct transport_addr a = p->o.addr;
-		struct msg_wait w = peer_wait_until(p, end);
+		struct msg_wait w = peer_wait(p);
 		char step[48];
 
 		a.port = p->ports[i];
@@ -56,21 +55,25 @@ static int peer_start(struct source *s)
 static int peer_stop(struct source *s)
 {
 	struct peer *p = peer_of(s);
-	struct msg_wait w = peer_wait(p);
+	struct msg_wait w = peer_step(p);
 	struct buf out = { 0 };
 	int ret;
 
+	atomic_store(&p->heard, msg_now());
 	atomic_store(&p->closing, true);
 	/* its loss was logged; or nothing was begun, and the agent sees the connection end */
-	if (p->lost || !p->started)
+	if (p->lost || !p->started) {
+		p->step_end = msg_now() + LAST_MS;
 		return 0;
-	p->closed = msg_now();
+	}
 	w.stop_fd = -1;
 	msg_add(&out, MSG_CLOSE, NULL, 0);
 	ret = msg_send_buf(p->control, &out, &w);
 	buf_release(&out);
 	if (!ret)
 		return 0;
+	/* one that was not told sends on: what is here is taken */
+	p->step_end = msg_now() + LAST_MS;
 	p->lost = ret;
 	return peer_failed(p, "telling it to stop", ret);
 }
@@ -95,12 +98,10 @@ static int early_end(struct peer *p, const struct drain *d)
 
 /*
  * Until the agent ends the stream. After CLOSE (which all guests get before the
- * first is waited for) it may take its time, but a pause or endless pages end it.
+ * first is waited for) it may take its time, but silence of all CPUs or endless pages end it.
  */
 static int take_pages(struct peer *p, struct mover *m, const struct drain *d)
 {
-	int64_t quiet = INT64_MAX, end = INT64_MAX;
-
 	for (;;) {
 		struct pollfd pfd = { .fd = m->in, .events = POLLIN };
 		ssize_t n = mover_move(m);
@@ -109,12 +110,12 @@ static int take_pages(struct peer *p, struct mover *m, const struct drain *d)
 			return atomic_load(&p->closing) ? 0 : early_end(p, d);
 		if (n < 0 && n != -EAGAIN && n != -EINTR)
 			return (int)n;
-		if (n > 0)
-			quiet = INT64_MAX;
 		if (atomic_load(&p->closing)) {
-			end = end < INT64_MAX ? end : peer_patience(p);
-			quiet = quiet < INT64_MAX ? quiet : msg_now() + p->o.timeout_ms;
-			if (msg_now() > quiet || msg_now() > end)
+			if (n > 0)
+				atomic_store(&p->heard, msg_now());
+			if (msg_now() > p->step_end)
+				return -ETIME;
+			if (msg_now() > atomic_load(&p->heard) + p->o.timeout_ms)
 				return -ETIMEDOUT;
 		}
 		if (n <= 0)
@@ -169,8 +170,6 @@ static int peer_init(struct peer *p, const struct peer_opts *o)
 
 	p->o = *o;
 	p->control = -1;
-	if (!p->o.timeout_ms)
-		p->o.timeout_ms = PEER_TIMEOUT_MS;
 	p->start_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (p->start_fd < 0)
 		return -errno;
@@ -254,14 +253,15 @@ int peer_lost(const struct peer *p)
 /* CLOSE_RESP, after what may come before it. 1: it does not report what it sent. */
 static int take_sent(struct peer *p)
 {
-	struct msg_wait w = { .deadline = p->closed + p->o.timeout_ms, .stop_fd = -1 };
+	struct msg_wait w = peer_wait(p);
 	struct msg m = { .cmd = MSG_CLOSE };
 	int ret;
 
+	w.stop_fd = -1;
 	if (w.deadline < msg_now() + LAST_MS)
 		w.deadline = msg_now() + LAST_MS;
 	while (m.cmd != MSG_CLOSE_RESP) {
-		ret = msg_now() > w.deadline ? -ETIMEDOUT : msg_recv(p->control, &p->reader, &w, &m);
+		ret = msg_now() > w.deadline ? -ETIME : msg_recv(p->control, &p->reader, &w, &m);
 		if (ret)
 			return ret;
 	}
@@ -273,6 +273,7 @@ static int take_sent(struct peer *p)
 
 const struct msg_sent *peer_finish(struct peer *p)
 {
+	char text[96];
 	int ret;
 
 	if (p->lost || !p->started)
@@ -280,6 +281,6 @@ const struct msg_sent *peer_finish(struct peer *p)
 	ret = take_sent(p);
 	if (ret < 0)
 		log_warn(p->o.log, "guest %s: its agent does not say that it is done: %s", p->o.name,
-			 peer_reason(ret));
+			 peer_reason(p, ret, text));
 	return ret ? NULL : &p->sent;
 }

@@ -30,16 +30,15 @@ struct peer_opts {
 	uint64_t trace_id;	    /* of the host's file */
 	bool counter;		    /* ask for its counter all the while (peer-clock.h) */
 	int64_t counter_interval_ms;
-	int timeout_ms; /* for each answer; <= 0: PEER_TIMEOUT_MS */
-	int stop_fd;	/* readable: give up opening; -1: none */
+	int64_t timeout_ms; /* it may be silent for so long */
+	int stop_fd;	    /* readable: give up opening; -1: none */
 	const struct log *log;
 };
 
-#define PEER_TIMEOUT_MS 10000
 /*
- * A peer that sends a little now and then never lets a timeout pass: all of the
- * metadata, all data connections together, and all pages after CLOSE take at
- * most so many timeouts each.
+ * While something comes, however little, a peer lives. But a step (connecting, an answer,
+ * all of the metadata, all data connections together, all that comes after CLOSE) takes
+ * at most so many timeouts: one that sends a little for ever is given up, too.
  */
 #define PEER_PATIENCE 5
 
@@ -59,6 +58,8 @@ int peer_keep(struct peer *p, struct spool *spool);
 /* Closes its connections. The recorder must have finished with its source. Takes NULL. */
 void peer_free(struct peer *p);
 
+/* How long one step may take, ms: after stop() its pages come to an end within that time. */
+int64_t peer_patience_ms(const struct peer *p);
 /* Whether it traces once all of its metadata is sent, as trace-cmd's does, and not from start() on. */
 bool peer_begins_itself(const struct peer *p);
 

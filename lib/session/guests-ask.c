@@ -107,7 +107,7 @@ static int open_peer(struct session_guests *all, struct session_guest *g)
 			       .clock = all->clock,
 			       .trace_id = all->host_trace_id,
 			       .stop_fd = all->give_up_fd,
-			       .timeout_ms = all->o->guest_timeout_ms,
+			       .timeout_ms = all->plan->guest_timeout_ms,
 			       .log = &all->peer_log,
 			       .counter = all->counter,
 			       .counter_interval_ms = all->plan->tsync_interval_ms };

@@ -124,7 +124,8 @@ int session_guests_drain(struct session_guests *all, struct recorder *rec, unsig
 
 		if (!all->v[i].peer)
 			continue;
-		error = recorder_finish(rec, peer_source(all->v[i].peer), timeout_ms);
+		error = recorder_finish(rec, peer_source(all->v[i].peer),
+					(unsigned int)peer_patience_ms(all->v[i].peer) + timeout_ms);
 		ret = ret ?: error;
 		spool_set(all->v[i].spool, "state", "drained");
 		/* waits for the guest's last samples: the host's own last one comes after those of all guests

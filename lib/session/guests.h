@@ -15,7 +15,10 @@
  * fields from `plan` up to `log`, but for clocks, are the caller's to fill in before.
  */
 int session_guests_prepare(struct session_guests *g, const char *output);
-/* Sends CLOSE to all, then takes the rest of their pages, for each at most timeout_ms. The first error. */
+/*
+ * Sends CLOSE to all, then takes the rest of their pages; of a guest whose time is over
+ * (peer.h) those that are here, within timeout_ms. The first error.
+ */
 int session_guests_drain(struct session_guests *g, struct recorder *rec, unsigned int timeout_ms);
 /*
  * vCPUs may be plugged in while it runs. Looks for their threads in those VMs that

@@ -42,12 +42,6 @@ struct session_opts {
 	const char *root; /* prefix of /proc and /sys: guests' processes, symbols; NULL: this machine's */
 	/* Readable when the recording is to end: a signalfd of the caller's. -1: only the command ends it. */
 	int stop_fd;
-	/*
-	 * For each answer of a guest's agent, and with PEER_PATIENCE for all of one
-	 * step (peer.h). 0: PEER_TIMEOUT_MS. `hyptrace record` takes it from the
-	 * environment, HYPTRACE_GUEST_TIMEOUT_MS: tests wait less, slow guests longer.
-	 */
-	int guest_timeout_ms;
 	/* Called twice a second while recording. */
 	void (*progress)(void *ctx, const struct session_summary *so_far);
 	/* While the file is written. */

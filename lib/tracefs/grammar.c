@@ -366,6 +366,8 @@ static const struct opt rows[] = {
 	     .flags = IN_PLAN),
 	NAME("tsync-interval", "MS", "between looks at the guests' clocks; 0: start and end (250)",
 	     plan_tsync_interval, PLAN(tsync_interval_ms, SKIPPED), .max = INT32_MAX),
+	NAME("guest-timeout", "SECONDS", "a guest that is silent for so long is given up (30)",
+	     opts_set_seconds, PLAN(guest_timeout_ms, 0), .min = 100, .max = 3600000),
 
 	OPT_HEADING("Functions"),
 	KEY('p', "TRACER", "function, function_graph ...", plan_tracer, .flags = HOSTS),
@@ -429,8 +431,7 @@ static const struct opt rows[] = {
 	NO_NAME("module", "", "write the module behind the function: -l 'FUNC:mod:MODULE'"),
 	NO_NAME("nofifos", NULL, NO_FIFOS, .flags = SKIPPED),
 	NO_NAME("nosplice", NULL, "splice is used only where it works: leave it out", .flags = SKIPPED),
-	NO_NAME("notimeout", NULL, "a guest that does not answer is given up after 10 s: leave it out",
-		.flags = SKIPPED),
+	NO_NAME("notimeout", NULL, "--guest-timeout sets how long a guest may be silent", .flags = SKIPPED),
 	NO_NAME("poll", NULL, "-s sets how often the buffers are read", .flags = SKIPPED),
 	NO_NAME("profile", NULL, NO_PROFILE),
 	NO_NAME("proxy", "", NO_PROXY),
@@ -586,6 +587,7 @@ int grammar_parse_line(struct record_plan *plan, int argc, char **argv, struct o
 
 	plan->output = strdup("trace.dat");
 	plan->tsync_interval_ms = TSYNC_INTERVAL_MS;
+	plan->guest_timeout_ms = GUEST_TIMEOUT_MS;
 	if (!plan->output || !record_plan_add_buffer(plan, "")) {
 		opts_error(err, "out of memory");
 		return -ENOMEM;

@@ -76,11 +76,14 @@ struct record_plan {
 	uint64_t file_version;	  /* 6 or 7; 0 = default (7) */
 	enum tsync_method tsync;
 	int64_t tsync_interval_ms; /* --tsync-interval; 0 = start and end only; TSYNC_INTERVAL_MS */
+	int64_t guest_timeout_ms;  /* --guest-timeout; GUEST_TIMEOUT_MS */
 	uint64_t cmdlines_size;	   /* --cmdlines-size; 0 = not given */
 	bool best_effort;	   /* --best-effort: record what is there */
 };
 
-#define TSYNC_INTERVAL_MS 250 /* when not given */
+/* When not given. */
+#define TSYNC_INTERVAL_MS 250
+#define GUEST_TIMEOUT_MS  30000
 
 /* Frees what the plan owns; the struct itself is the caller's. */
 void record_plan_release(struct record_plan *p);

@@ -86,6 +86,22 @@ int opts_set_number(void *ctx, const struct opt *o, const char *arg, struct opts
 	return 0;
 }
 
+int opts_set_seconds(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+{
+	char *end, why[80];
+	double ms = strtod(arg, &end) * 1000;
+	int64_t n;
+
+	if (end == arg || *end || !(ms >= (double)o->min && ms <= (double)o->max)) {
+		snprintf(why, sizeof(why), "not a number of seconds from %g to %g", (double)o->min / 1e3,
+			 (double)o->max / 1e3);
+		return opts_wrong(err, o, arg, why);
+	}
+	n = (int64_t)ms;
+	memcpy(opt_field(ctx, o), &n, sizeof(n));
+	return 0;
+}
+
 int opts_add_text(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
 	return strlist_add(opt_field(ctx, o), o->text ? o->text : arg);

@@ -67,8 +67,10 @@ struct opts_table {
  */
 int opts_parse(const struct opts_table *t, int *argc, char **argv, void *ctx, struct opts_error *err);
 
-/* What `set` can be: the field is a bool, a borrowed or a malloc'ed string, a 64-bit number, a strlist. */
-opt_set opts_set_flag, opts_set_text, opts_set_copy, opts_set_number, opts_add_text, opts_help;
+/* What `set` can be: the field is a bool, a borrowed or a malloc'ed string, a 64-bit number (seconds: of ms),
+ * a strlist. */
+opt_set opts_set_flag, opts_set_text, opts_set_copy, opts_set_number, opts_set_seconds, opts_add_text,
+	opts_help;
 
 /* Both fill err and return -EINVAL; the second with the option and its argument before the reason. */
 int opts_error(struct opts_error *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -19,12 +19,20 @@ int64_t msg_now(void)
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
+int64_t msg_wait_end(const struct msg_wait *w)
+{
+	int64_t quiet = w->quiet_ms ? msg_now() + w->quiet_ms : INT64_MAX;
+
+	return quiet < w->deadline ? quiet : w->deadline;
+}
+
 int msg_poll(int fd, short events, const struct msg_wait *w)
 {
 	struct pollfd p[2] = { { .fd = fd, .events = events }, { .fd = w->stop_fd, .events = POLLIN } };
+	int64_t end = msg_wait_end(w);
 
 	for (;;) {
-		int64_t left = w->deadline - msg_now();
+		int64_t left = end - msg_now();
 		int n;
 
 		if (left > POLL_MS)
@@ -37,7 +45,7 @@ int msg_poll(int fd, short events, const struct msg_wait *w)
 		if (n > 0)
 			return 0;
 		if (left <= 0)
-			return -ETIMEDOUT;
+			return w->quiet_ms && end == w->deadline ? -ETIME : -ETIMEDOUT;
 	}
 }
 

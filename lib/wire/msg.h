@@ -63,11 +63,17 @@ int msg_parse(struct msg *m, const void *bytes, size_t len);
 /* How long to wait, and what ends the waiting before. */
 struct msg_wait {
 	int64_t deadline; /* msg_now() + ms; INT64_MAX: for ever */
+	int64_t quiet_ms; /* the peer may be silent for so long; 0: until the deadline */
 	int stop_fd;	  /* readable: give up with -ECANCELED; -1: none */
 };
 
 int64_t msg_now(void); /* ms, CLOCK_MONOTONIC */
-/* Waits for the poll events on fd. 0, -ETIMEDOUT, -ECANCELED or -errno. */
+/* msg_now() at which it is over for a peer that is silent from now on. */
+int64_t msg_wait_end(const struct msg_wait *w);
+/*
+ * Waits for the poll events on fd. 0, -ETIMEDOUT, -ECANCELED or -errno. With
+ * quiet_ms -ETIMEDOUT means silence, and -ETIME that the deadline came before.
+ */
 int msg_poll(int fd, short events, const struct msg_wait *w);
 
 /* Collects one message; zero-initialised = empty. Costs no more than its own size. */

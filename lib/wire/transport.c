@@ -17,8 +17,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define SOCK_FLAGS (SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC)
-#define QUEUE_MS   10 /* until a full queue is tried again */
+#define SOCK_FLAGS	  (SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC)
+#define QUEUE_MS	  10	   /* until a full queue is tried again */
+#define VSOCK_WAIT_MAX_MS 86400000 /* a day */
 
 union sock {
 	struct sockaddr any;
@@ -379,6 +380,8 @@ int transport_say_connect(int fd, uint32_t port, const struct msg_wait *w)
 /* A full queue of a UNIX listener is EAGAIN, and nothing tells when there is room again. */
 static int connect_once(int fd, const struct sockaddr *s, socklen_t len, const struct msg_wait *w)
 {
+	int64_t end = msg_wait_end(w);
+
 	while (connect(fd, s, len) < 0) {
 		int error = errno, ret;
 		struct msg_wait nap = { .deadline = msg_now() + QUEUE_MS, .stop_fd = w->stop_fd };
@@ -387,7 +390,7 @@ static int connect_once(int fd, const struct sockaddr *s, socklen_t len, const s
 			return finish_connect(fd, w);
 		if (error != EAGAIN)
 			return -error;
-		if (nap.deadline > w->deadline)
+		if (nap.deadline > end)
 			return -ETIMEDOUT;
 		ret = msg_poll(-1, 0, &nap);
 		if (ret != -ETIMEDOUT)
@@ -434,6 +437,16 @@ int transport_connect_path(const char *path, const struct msg_wait *w)
 	return keep_or_close(fd, ret);
 }
 
+/* Else the kernel gives a guest 2 s (VSOCK_DEFAULT_CONNECT_TIMEOUT), however long we would wait. */
+static void set_vsock_patience(int fd, const struct msg_wait *w)
+{
+	int64_t ms = msg_wait_end(w) - msg_now();
+	struct timeval t = { .tv_sec = (ms < VSOCK_WAIT_MAX_MS ? ms : VSOCK_WAIT_MAX_MS) / 1000 + 1 };
+
+	if (ms > 0)
+		setsockopt(fd, AF_VSOCK, SO_VM_SOCKETS_CONNECT_TIMEOUT, &t, sizeof(t));
+}
+
 /* vsock and TCP */
 static int connect_addr(const struct transport_addr *a, const struct msg_wait *w)
 {
@@ -441,6 +454,8 @@ static int connect_addr(const struct transport_addr *a, const struct msg_wait *w
 	union sock s;
 	int ret = to_sock(a, &s, &len), fd = ret ? ret : new_socket(a, &s);
 
+	if (fd >= 0 && a->kind == TRANSPORT_VSOCK)
+		set_vsock_patience(fd, w);
 	return fd < 0 ? fd : keep_or_close(fd, connect_once(fd, &s.any, len, w));
 }
 

@@ -27,7 +27,7 @@ command=(sleep 1)
 # record OPTION...: sets status; messages are in $tmp/err
 record() {
 	rm -f "$tmp"/trace*.dat
-	HYPTRACE_TRACING_DIR=$tmp/host HYPTRACE_GUEST_TIMEOUT_MS=60000 timeout 200 "$hyptrace" record -o "$dat" "$@" \
+	HYPTRACE_TRACING_DIR=$tmp/host timeout 200 "$hyptrace" record --guest-timeout 60 -o "$dat" "$@" \
 		-e sched -A "vm@unix:$tmp/sock" -e sched -- "${command[@]}" 2>"$tmp/err"
 	status=$?
 	# OFFSET TIME lines, knots after knots for each CPU; the last one's offsets are the bounds
@@ -55,7 +55,7 @@ is "$(awk '/samples count/ { print $1 }' "$tmp/shift" | sort -u)" "$knots" "as m
 is "$(trace-cmd report -i "$dat" -i "$tmp/trace-vm.dat" 2>&1 >"$tmp/report")" "" "trace-cmd report takes both files"
 like "$(cat "$tmp/report")" 'trace-vm.dat: .*sched_' "... and shows the guest's events"
 
-HYPTRACE_TRACING_DIR=$tmp/host HYPTRACE_GUEST_TIMEOUT_MS=60000 timeout 200 "$hyptrace" record -q -o "$tmp/other.dat" \
+HYPTRACE_TRACING_DIR=$tmp/host timeout 200 "$hyptrace" record --guest-timeout 60 -q -o "$tmp/other.dat" \
 	-C boot -e sched -A "vm@unix:$tmp/sock" -e sched -C mono -- true
 is "$(trace-cmd dump --options -i "$tmp/other-vm.dat" | sed -nE 's/^"(.*)" \[clock\]$/\1/p')" mono \
 	"-C after -A: the guest's file names the guest's clock, not the host's"

@@ -207,6 +207,8 @@ static enum next unfinished(struct agent *a)
 	return a->s->n ? LEAVE : HOLD;
 }
 
+#define STEPS 16 /* of a peer that is slow */
+
 static void nap(void)
 {
 	usleep(20000);
@@ -264,6 +266,48 @@ static enum next endless(struct agent *a)
 	return LEAVE;
 }
 
+/* A message of bytes that come one by one: its end does not (0), or after so many ms. */
+static enum next trickle(struct agent *a)
+{
+	static const char size[4] = { 0, 0, 0x20, 0 }; /* 8192, and zeros */
+	struct bytes b = metadata(a->trace_id, a->cpus, SOUND), rest = b;
+	uint32_t h[3] = { htobe32(12 + STEPS), htobe32(SEND_DATA), 0 };
+
+	for (size_t i = 0; !a->s->n && put(a->control, &size[i < 3 ? i : 3], 1); i++)
+		usleep(200000);
+	if (!a->s->n)
+		return LEAVE;
+	put(a->control, h, sizeof(h));
+	for (int i = 0; i < STEPS; i++) {
+		usleep((useconds_t)a->s->n * 1000 / STEPS);
+		put(a->control, b.p + i, 1);
+	}
+	rest.p += STEPS;
+	rest.n -= STEPS;
+	send_part(a, &rest);
+	message(a, FIN_DATA, "", 0);
+	drop(&b);
+	return GO_ON;
+}
+
+/* The pages of its last CPU come one by one, after the others' are at an end. */
+static enum next slow_end(struct agent *a)
+{
+	uint8_t page[PAGE];
+
+	for (uint32_t cpu = 0; cpu < a->cpus; cpu++) {
+		make_page(page, PAGES * EVENTS, PAGES);
+		for (int i = 0; cpu == a->cpus - 1 && i < STEPS; i++) {
+			usleep((useconds_t)a->s->n * 1000 / STEPS);
+			put(a->data[cpu], page + i * PAGE / STEPS, PAGE / STEPS);
+		}
+		if (cpu < a->cpus - 1)
+			put(a->data[cpu], page, PAGE);
+	}
+	close_data(a);
+	return GO_ON;
+}
+
 /* By the time its ports are told nobody listens there. */
 static enum next nobody(struct agent *a)
 {
@@ -301,6 +345,20 @@ static enum next lose(struct agent *a)
 		a->data[0] = -1;
 	}
 	return HOLD;
+}
+
+/* It cannot be told to stop, and sends on for ever, as a guest does that was paused just then. */
+static enum next deaf(struct agent *a)
+{
+	uint8_t page[PAGE];
+
+	right(a, AT_DATA);
+	close(a->control);
+	a->control = -1;
+	make_page(page, 0, 0);
+	while (put(a->data[0], page, PAGE))
+		nap();
+	return LEAVE;
 }
 
 /* As trace-cmd's does for a CPU that was never online: its data ends before it began. */
@@ -379,6 +437,8 @@ static const struct scenario scenarios[] = {
 	{ "good", NEVER, hold, 0 },
 	{ "good-v6", AT_METADATA, flawed, V6 },
 	{ "good-zipped", AT_METADATA, flawed, ZIPPED },
+	{ "good-slow-formats", AT_METADATA, trickle, 6400 },
+	{ "good-slow-end", AT_CLOSE, slow_end, 6400 },
 	{ "good-data-after-host", AT_PORTS, data_after_host, 0 },
 	{ "good-rest-after-hyp", AT_METADATA, rest_after_hyp, 0 },
 	{ "never-accepts", AT_ACCEPT, never, 0 },
@@ -395,6 +455,7 @@ static const struct scenario scenarios[] = {
 	{ "size-11", AT_ANSWER, bad_size, 11 },
 	{ "size-8193", AT_ANSWER, bad_size, 8193 },
 	{ "size-max", AT_ANSWER, bad_size, UINT32_MAX },
+	{ "size-trickle", AT_ANSWER, trickle, 0 },
 	{ "size-stall", AT_ANSWER, bad_size, 8192 },
 	{ "fixed-beyond", AT_ANSWER, bad_fixed, 49 },
 	{ "fixed-max", AT_ANSWER, bad_fixed, UINT32_MAX },
@@ -444,6 +505,7 @@ static const struct scenario scenarios[] = {
 	{ "lost-all", AT_DATA, lose, 0 },
 	{ "lost-control", AT_DATA, lose, 1 },
 	{ "lost-data", AT_DATA, lose, 2 },
+	{ "lost-control-endless", AT_DATA, deaf, 0 },
 	{ "lost-cpu", AT_DATA, lose, 3 },
 	{ "cpu-offline", AT_DATA, offline, 0 },
 	{ "pages-noise", AT_DATA, bad_pages, 0 },

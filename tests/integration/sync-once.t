@@ -21,8 +21,8 @@ opens() {
 
 	for g in "$@"; do args+=(-A "$g@unix:$tmp/$g.sock" -e sched); done
 	rm -f "$tmp/opens" "$tmp"/*.dat
-	OPENS=$tmp/opens LD_PRELOAD=$preload HYPTRACE_TRACING_DIR=$tmp/host HYPTRACE_GUEST_TIMEOUT_MS=60000 \
-		timeout 100 "$build/hyptrace" record -o "$tmp/trace.dat" -e sched "${args[@]}" -- true 2>"$tmp/err"
+	OPENS=$tmp/opens LD_PRELOAD=$preload HYPTRACE_TRACING_DIR=$tmp/host \
+		timeout 100 "$build/hyptrace" record --guest-timeout 60 -o "$tmp/trace.dat" -e sched "${args[@]}" -- true 2>"$tmp/err"
 	is $? 0 "records with $*" || diag "$(cat "$tmp/err")"
 	count=$(grep -c '/trace.dat[^/]*/pages/0\.0$' "$tmp/opens")
 }

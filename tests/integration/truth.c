@@ -2,14 +2,16 @@
 /*
  * Compares a guest's TIME_SHIFT with the truth (tests/lab/clockshots.c).
  *
- * usage: truth GUEST.dat HOST-SHOTS GUEST-SHOTS
+ * usage: truth GUEST.dat HOST-SHOTS GUEST-SHOTS [HOST.dat [verbose]]
  * Prints one line, in ns:
- *	method M class C knots N outside N between N median N worst N error A..B truth N vouched N%
+ *	method M class C knots N outside N between N median N worst N error A..B truth N room N vouched N%
  * outside: knots where the truth, itself known to +- `truth`, is not within the
  * bound that the file states (worst: by how much); between: knots at a jump that
  * no shot is near; error: of the knots' offsets against the truth; vouched: events
  * of the guest that lie between two knots with a bound (those without one claim
  * nothing, and are not judged).
+ * room: what the windows of HOST.dat allow an offset to be off, to either side, before an
+ * event of the guest is outside of all (in the worst stretch without a jump); 0: not asked.
  * Knots of a file without bounds are all "outside", their errors are told.
  */
 #include <fcntl.h>
@@ -146,6 +148,115 @@ static double vouched(const struct offset_shift *shift, const struct sync_guest 
 	return all ? 100.0 * (double)good / (double)all : 0;
 }
 
+/* ---- what the windows allow -------------------------------------------------- */
+
+#define ROOM_EVENTS 100 /* a stretch with fewer says little */
+
+struct room {
+	uint64_t low, high; /* to the beginning and the end of the innermost windows, at least */
+	size_t n;
+};
+
+static void narrow(struct room *r, const struct sync_input *in, int32_t pid, uint64_t at)
+{
+	uint64_t low = UINT64_MAX, high = UINT64_MAX;
+
+	for (size_t i = 0; i < in->n_windows; i++) {
+		const struct sync_window *w = &in->windows[i];
+
+		if (w->unknown || w->pid != pid || at < w->a || at > w->b)
+			continue;
+		low = at - w->a < low ? at - w->a : low;
+		high = w->b - at < high ? w->b - at : high;
+	}
+	if (low == UINT64_MAX)
+		return;
+	r->low = low < r->low ? low : r->low;
+	r->high = high < r->high ? high : r->high;
+	r->n++;
+}
+
+/* Of the shots [from, to), between which nothing jumps; the offset is the best one's. */
+static uint64_t stretch_room(const struct sync_input *in, const struct shot *from, const struct shot *to)
+{
+	struct room r = { UINT64_MAX, UINT64_MAX, 0 };
+	const struct shot *best = from;
+
+	for (const struct shot *s = from; s < to; s++)
+		best = s->slack < best->slack ? s : best;
+	for (size_t c = 0; c < in->n_cpus; c++)
+		for (size_t i = 0; i < in->cpus[c].n; i++) {
+			int64_t at = (int64_t)in->cpus[c].times[i];
+
+			if (at >= from->boot && at <= to[-1].boot)
+				narrow(&r, in, in->pids[c], (uint64_t)(at + best->value));
+		}
+	return r.n < ROOM_EVENTS ? 0 : (r.low + r.high) / 2;
+}
+
+static uint64_t widest_room(const struct sync_input *in, const struct shots *truth)
+{
+	uint64_t widest = 0, room;
+
+	for (size_t from = 0, i = 1; i <= truth->n; i++) {
+		if (i < truth->n && llabs(truth->v[i].value - truth->v[i - 1].value) <= JUMP_NS)
+			continue;
+		room = stretch_room(in, &truth->v[from], &truth->v[i]);
+		widest = room > widest ? room : widest;
+		from = i;
+	}
+	return widest;
+}
+
+/* The host's GUEST of that trace id. */
+static bool find_guest(const struct reader *host, uint64_t trace_id, struct offset_guest *g)
+{
+	const struct reader_info *info = reader_info(host);
+
+	for (size_t i = 0; i < info->n_options; i++) {
+		const struct dat_text *d = &info->options[i].data;
+
+		if (info->options[i].id != DAT_GUEST || offset_guest_decode(d->data, d->len, g))
+			continue;
+		if (g->trace_id == trace_id)
+			return true;
+		offset_guest_release(g);
+	}
+	return false;
+}
+
+static uint64_t room_in(const char *path, const struct reader *guest, const struct sync_guest *events,
+			const struct shots *truth)
+{
+	const struct reader_option *id = reader_option(guest, DAT_TRACEID);
+	struct sync_source source = { 0 };
+	struct sync_host host = { 0 };
+	struct offset_guest g = { 0 };
+	struct sync_input in;
+	struct reader *r = NULL;
+	int32_t *pids = NULL;
+	uint64_t trace_id = 0, room = 0;
+	int fd = open(path, O_RDONLY);
+
+	if (id && id->data.len >= sizeof(trace_id))
+		memcpy(&trace_id, id->data.data, sizeof(trace_id));
+	if (fd >= 0 && !reader_open(&r, fd, NULL) && find_guest(r, trace_id, &g) &&
+	    !sync_source_reader(&source, r) && !sync_host_read(&host, &source, NULL)) {
+		const struct sync_evidence e = { &host, events, g.vcpus, g.n };
+
+		if (!sync_input_make(&in, &e, &pids))
+			room = widest_room(&in, truth);
+	}
+	free(pids);
+	sync_host_release(&host);
+	sync_source_release(&source);
+	offset_guest_release(&g);
+	reader_close(r);
+	if (fd >= 0)
+		close(fd);
+	return room;
+}
+
 static uint64_t median(const struct offset_shift *shift)
 {
 	uint32_t n = shift->n_bounds;
@@ -172,7 +283,7 @@ int main(int argc, char **argv)
 	struct sync_guest events = { 0 };
 	double part;
 	struct reader *r = NULL;
-	int fd, verbose = argc == 5;
+	int fd, verbose = argc == 6;
 	int64_t slack;
 
 	if (argc < 4 || read_shots(argv[2], "host", &host) || read_shots(argv[3], "guest", &guest)) {
@@ -197,9 +308,10 @@ int main(int argc, char **argv)
 	if (shift.n_bounds)
 		qsort(shift.bounds, shift.n_bounds, sizeof(*shift.bounds), by_value);
 	printf("method %s class %s knots %u outside %u between %u median %" PRIu64 " worst %" PRId64
-	       " error %" PRId64 "..%" PRId64 " truth %" PRId64 " vouched %.0f%%\n",
+	       " error %" PRId64 "..%" PRId64 " truth %" PRId64 " room %" PRIu64 " vouched %.0f%%\n",
 	       *shift.method ? shift.method : "-", *shift.class ? shift.class : "-", shift.cpus[0].n,
-	       s.outside, s.between, median(&shift), s.worst, s.low, s.high, slack, part);
+	       s.outside, s.between, median(&shift), s.worst, s.low, s.high, slack,
+	       argc > 4 ? room_in(argv[4], r, &events, &guest) : 0, part);
 	sync_guest_release(&events);
 	sync_source_release(&source);
 	offset_shift_release(&shift);

@@ -93,6 +93,8 @@ static void dump(struct buf *out, const struct record_plan *p)
 		buf_printf(out, "v%llu ", (unsigned long long)p->file_version);
 	if (p->cmdlines_size)
 		buf_printf(out, "cmdlines=%llu ", (unsigned long long)p->cmdlines_size);
+	if (p->guest_timeout_ms && p->guest_timeout_ms != GUEST_TIMEOUT_MS)
+		buf_printf(out, "timeout=%lld ms ", (long long)p->guest_timeout_ms);
 	for (char **c = p->command; c && *c; c++)
 		buf_printf(out, "%s%s", c == p->command ? "$ " : " ", *c);
 }
@@ -135,6 +137,8 @@ static const struct parse_case good[] = {
 	  "top:; hyp(hyp): +kvm; guest 3 -e sched -f x; guest b name=c -b 9; o=a " },
 	{ { "-A", "3", "-e", "sched", "-B", "hyp", "-e", "hyp_enter" },
 	  "top:; hyp(hyp): +hyp_enter; guest 3 -e sched; " },
+	{ { "-A", "3", "-e", "sched", "--guest-timeout", "2.5" }, "top:; guest 3 -e sched; timeout=2500 ms " },
+	{ { "--guest-timeout=0.1", "-A", "3" }, "top:; guest 3; timeout=100 ms " },
 	/* events */
 	{ { "-e", "kvm" }, "top: +kvm; " },
 	{ { "-ekvm", "-e", "sched:sched_switch" }, "top: +kvm +sched:sched_switch; " },
@@ -248,7 +252,7 @@ static const struct parse_case refused[] = {
 				 "-l 'FUNC:mod:MODULE'" },
 	{ { "--nofifos" }, "--nofifos is not served: guests send their data over sockets only: leave it out" },
 	{ { "--nosplice" }, "--nosplice is not served: splice is used only where it works: leave it out" },
-	{ { "--notimeout" }, "--notimeout is not served: a guest that does not answer is given up after 10 s: leave it out" },
+	{ { "--notimeout" }, "--notimeout is not served: --guest-timeout sets how long a guest may be silent" },
 	{ { "--poll" }, "--poll is not served: -s sets how often the buffers are read" },
 	{ { "--profile" }, "--profile is not served: " NO_PROFILE },
 	{ { "--proxy", "3" }, "--proxy is not served: an agent is reached directly, with -A" },
@@ -259,6 +263,11 @@ static const struct parse_case refused[] = {
 				  "trace-cmd report --ts-offset" },
 	{ { "--tsc2nsec" }, "--tsc2nsec is not served: for times in nanoseconds use -C boot or -C mono" },
 	{ { "--tsync", "ptp", "-e", "kvm" }, "--tsync ptp: unknown: use auto, counter, hyp, kvm, ping or none" },
+	{ { "--guest-timeout", "x", "-e", "kvm" }, "--guest-timeout x: not a number of seconds from 0.1 to 3600" },
+	{ { "--guest-timeout", "0", "-e", "kvm" }, "--guest-timeout 0: not a number of seconds from 0.1 to 3600" },
+	{ { "--guest-timeout", "nan", "-e", "kvm" }, "--guest-timeout nan: not a number of seconds from 0.1 to 3600" },
+	{ { "--guest-timeout", "1e9", "-e", "kvm" }, "--guest-timeout 1e9: not a number of seconds from 0.1 to 3600" },
+	{ { "--guest-timeout", "5s", "-e", "kvm" }, "--guest-timeout 5s: not a number of seconds from 0.1 to 3600" },
 	{ { "--tsync-interval", "x", "-e", "kvm" }, "--tsync-interval x: not a number" },
 	{ { "--verbose" }, "--verbose is not served: messages have no levels: leave it out, or use "
 			   "-q for errors only" },

@@ -345,6 +345,12 @@ static void test_reader(void **state)
 	assert_int_equal(msg_recv(sv[0], r, &now, &m), 0);
 	assert_int_equal(m.cmd, MSG_CLOSE);
 
+	/* silent; and no longer silent than it may be, but too late */
+	now = (struct msg_wait){ .deadline = msg_now() + 60000, .quiet_ms = 1, .stop_fd = -1 };
+	assert_int_equal(msg_recv(sv[0], r, &now, &m), -ETIMEDOUT);
+	now = (struct msg_wait){ .deadline = msg_now() + 1, .quiet_ms = 60000, .stop_fd = -1 };
+	assert_int_equal(msg_recv(sv[0], r, &now, &m), -ETIME);
+
 	assert_int_equal(pipe(stop), 0);
 	assert_int_equal(write(stop[1], "", 1), 1);
 	now = (struct msg_wait){ .deadline = INT64_MAX, .stop_fd = stop[0] };

@@ -38,15 +38,21 @@ same_bytes() {
 	received=$(sed -nE 's/^ +([0-9]+) bytes in size$/\1/p' <<<"$output"$'\n'"$stderr" | awk '{ sum += $1 } END { print sum + 0 }')
 	read -r sent lost < <("$1" | sed -nE 's/.*sent ([0-9]+) bytes by splice, ([0-9]+) events lost.*/\1 \2/p' | tail -n 1)
 	is "$received" "$sent" "bytes received are bytes sent, all by splice ($sent, $lost events lost)"
+	[ "$received" = "$sent" ] || diag "the recorder said:"$'\n'"$output$stderr"$'\n'"the agent said:"$'\n'"$("$1" | tail -n 20)"
 }
 
-# stock NAME OPTIONS: a recording by trace-cmd, files in $out/NAME*
+# stock NAME OPTIONS: a recording by trace-cmd, files in $out/NAME*. When it fails: how long it took, what
+# it left and what the agents say; recorded() tells what the recorder said.
 stock() {
 	local name=$1
 
 	shift
-	run "cd /tmp && rm -f $name* && timeout 100 trace-cmd record -o $name.dat $* &&
-		cp $name*.dat /mnt/out/"
+	run "cd /tmp && rm -f $name* && timeout 250 trace-cmd record -o $name.dat $* &&
+		cp $name*.dat /mnt/out/
+		s=\$?
+		[ \$s = 0 ] || echo \"after \$SECONDS s: \$(ls -l $name* | sed 's/^[^ ]* *[^ ]* //')\" >&2
+		exit \$s"
+	[ "$status" = 0 ] || diag "agents:"$'\n'"$(agent_log | tail -n 10)"$'\n'"$(agent_log2 2>/dev/null | tail -n 10)"
 }
 
 # The guest's tracefs, as far as a recording could change it.

@@ -9,11 +9,6 @@
 stock=823 ours=824
 vm_up -m protected -g 2 -c 2,4 -a "sh -c 'hyptrace-agent -v -D -p $ours; exec trace-cmd agent'"
 
-# Under emulation, on a busy machine, a guest takes its time.
-l1() {
-	lab exec -t 300 "$vm" ". /mnt/tests/lab/t/l1.sh; export HYPTRACE_GUEST_TIMEOUT_MS=60000; $*"
-}
-
 # guest2 COMMAND-LINE: in the second guest
 guest2() {
 	lab guest -t 60 "$vm" 2 "$*"
@@ -98,7 +93,7 @@ kvm_combo() {
 }
 
 for agent in stock ours; do
-	pair hyptrace "" $agent
+	pair hyptrace "--guest-timeout 60" $agent
 	kvm_combo hyptrace-$agent hyptrace-$agent-Guest
 	is "$guests" "Guest $real1" "recorder hyptrace, agent $agent: GUEST's pids are the vCPU threads"
 	pair trace-cmd "-C boot" $agent
@@ -111,7 +106,7 @@ diag "trace-cmd / hyptrace, both with stock's agent: $(
 
 # ---- two guests at once ------------------------------------------------------------------
 
-run "hyptrace record -o two.dat -B hyp -e kvm -e sched -A g1@3:$ours -A g2@4:$ours -- sleep 1 &&
+run "hyptrace record --guest-timeout 60 -o two.dat -B hyp -e kvm -e sched -A g1@3:$ours -A g2@4:$ours -- sleep 1 &&
 	cp two*.dat /mnt/out"
 recorded "two guests, host and hypervisor at once"
 has_shift two-g1
@@ -121,8 +116,8 @@ kvm_combo two two-g1 two-g2
 is "$guests" "g1 $real1
 g2 $real2" "GUEST's pids are the vCPU threads of both, four of them in the second"
 
-# How far apart all began is said, and it is what the first events tell (which may
-# come a little after tracing is on, on a busy machine).
+# How far apart all began is said, and it is what the first events tell: not before, and
+# not long after; a guest on a busy machine may take seconds to its first event.
 began=$(sed -nE 's/^hyptrace: (started within [0-9.]+ ms of each other: host 0, g1 [-+][0-9.]+ ms, g2 [-+][0-9.]+ ms)$/\1/p' <<<"$stderr")
 [ -n "$began" ]
 ok $? "$began" || diag "$stderr"
@@ -132,17 +127,17 @@ first() {
 for g in g1 g2; do
 	said=$(sed -nE "s/.* $g ([-+][0-9.]+) ms.*/\1/p" <<<"$began")
 	seen=$(awk "BEGIN { print ($(first two-$g) - $(first two)) * 1000 }")
-	awk "BEGIN { d = $seen - ($said); exit !(d < 1000 && d > -1000) }"
+	awk "BEGIN { d = $seen - ($said); exit !(d < 10000 && d > -1000) }"
 	ok $? "$g: $said ms after the host by what is said, $seen ms by the first events"
 done
 
 # ---- one recorder at a time -----------------------------------------------------------------
 
-run "begin busy.dat -e sched -A Guest@3:$ours || exit
-	hyptrace record -o second.dat -e sched -A Guest@3:$ours -- true
+run "begin busy.dat --guest-timeout 60 -e sched -A Guest@3:$ours || exit
+	hyptrace record --guest-timeout 60 -o second.dat -e sched -A Guest@3:$ours -- true
 	s=\$?
 	finish || exit
-	for i in 1 2; do hyptrace record -o after.dat -e sched -A Guest@3:$ours -- true || exit; done
+	for i in 1 2; do hyptrace record --guest-timeout 60 -o after.dat -e sched -A Guest@3:$ours -- true || exit; done
 	exit \$s"
 refused 'guest Guest: its agent refuses the request: busy: another recorder is at work' \
 	"a second recorder is told that the agent is busy, and later ones are served"
@@ -158,7 +153,7 @@ like "$(guest 'dmesg | grep hyptrace-agent:')" 'vsock:1:[0-9]+ may not connect' 
 
 # So small a buffer that it runs over.
 guest2 'touch /tmp/busy; for i in 1 2 3 4; do while [ -e /tmp/busy ]; do ls -R /proc/self; done >/dev/null 2>&1 & done'
-run "timeout 280 hyptrace record -o load.dat --compression none -A g2@4:$ours -e all -b 8 -- sleep 30 &&
+run "timeout 280 hyptrace record --guest-timeout 60 -o load.dat --compression none -A g2@4:$ours -e all -b 8 -- sleep 30 &&
 	cp load*.dat /mnt/out"
 guest2 'rm /tmp/busy'
 recorded "everything that a guest with four CPUs does in 30 s"
@@ -176,12 +171,21 @@ ok $? "the pages say so too: $numbered, and $unknown gaps of unknown size"
 
 cat >"$out/lost.sh" <<'END2'
 # What is waited for in vain: so long.
-export HYPTRACE_GUEST_TIMEOUT_MS=20000
+waiting='--guest-timeout 20'
 # sending FILE GUEST BYTES: so much of the guest's has come
 sending() { pages_of "$1-$2.dat" "$3"; }
 # more FILE GUEST: it sends on
 more() { sending "$1" "$2" $(($(cat "$1-$2.dat.spool"/pages/* | wc -c) + 16384)); }
 END2
+
+# The kernel's own limit for a connection over vsock is 2 s.
+run '. /mnt/out/lost.sh
+	kill -STOP $(cat /run/guest2/pid)
+	hyptrace record $waiting -o asleep.dat -e sched -A g2@4:824 -- true & pid=$!
+	sleep 5
+	kill -CONT $(cat /run/guest2/pid)
+	wait $pid'
+recorded "a guest that is stopped for 5 s when it is asked is waited for"
 
 lost_one() { # NAME LOST KEPT...
 	local name=$1 lost=$2 g n
@@ -196,27 +200,27 @@ lost_one() { # NAME LOST KEPT...
 }
 
 run '. /mnt/out/lost.sh
-	begin paused.dat -e sched -A g1@3:824 -A g2@4:824 || exit
+	begin paused.dat $waiting -e sched -A g1@3:824 -A g2@4:824 || exit
 	within 100 sending paused g1 16384 && within 100 sending paused g2 16384 || exit
 	kill -STOP $(cat /run/guest2/pid)
 	within 100 more paused g1 || exit
 	finish
 	s=$?
-	hyptrace record -o silent.dat -e sched -A g2@4:824 -- true
+	hyptrace record $waiting -o silent.dat -e sched -A g2@4:824 -- true
 	[ $? = 1 ] || exit
 	kill -CONT $(cat /run/guest2/pid)
 	cp paused*.dat /mnt/out
-	served() { hyptrace record -o served.dat -e sched -A g2@4:824 -- true >/dev/null 2>&1; }
+	served() { hyptrace record $waiting -o served.dat -e sched -A g2@4:824 -- true >/dev/null 2>&1; }
 	within 60 served || exit
 	exit $s'
 lost_one paused g2 g1
-like "$stderr" '^hyptrace: guest g2 \(vsock:4:824\): the data of its CPU [0-3]: no answer in time' \
+like "$stderr" '^hyptrace: guest g2 \(vsock:4:824\): the data of its CPU [0-3]: silent for 20 s \(--guest-timeout\)' \
 	"paused: where it was waited for"
-like "$stderr" '^hyptrace: guest g2 \(vsock:4:824\): (connecting to its agent|waiting for the answer to the request): no answer in time' \
+like "$stderr" '^hyptrace: guest g2 \(vsock:4:824\): (connecting to its agent|waiting for the answer to the request): silent for 20 s \(--guest-timeout\)' \
 	"a guest that is silent from the start is given up"
 
 run '. /mnt/out/lost.sh
-	begin killed.dat -e sched -A g1@3:824 -A g2@4:824 || exit
+	begin killed.dat $waiting -e sched -A g1@3:824 -A g2@4:824 || exit
 	within 100 sending killed g1 16384 && within 100 sending killed g2 16384 || exit
 	kill -KILL $(cat /run/guest2/pid)
 	within 100 more killed g1 || exit
@@ -227,7 +231,7 @@ run '. /mnt/out/lost.sh
 lost_one killed g2 g1
 
 run '. /mnt/out/lost.sh
-	begin rebooted.dat -e sched -A g1@3:824 || exit
+	begin rebooted.dat $waiting -e sched -A g1@3:824 || exit
 	within 100 sending rebooted g1 16384 || exit
 	/mnt/tests/lab/l1/guest exec 1 20 "reboot -f" >/dev/null 2>&1
 	finish

@@ -11,9 +11,8 @@ own_recordings() {
 	cat <<-'END'
 		stock=$?
 		cp -r /mnt/out/own /tmp/own
-		export HYPTRACE_GUEST_TIMEOUT_MS=60000
 		for clock in x86-tsc boot; do
-			own/ld.so --library-path own own/hyptrace record --tsync counter -C $clock -o own-$clock.dat \
+			own/ld.so --library-path own own/hyptrace record --guest-timeout 60 --tsync counter -C $clock -o own-$clock.dat \
 				-e kvm:kvm_entry -e kvm:kvm_exit -A Guest@3:824 -e sched:sched_switch -e irq:irq_handler_entry \
 				-- sleep 2 2>/mnt/out/own-$clock.err
 			echo "status $?" >>/mnt/out/own-$clock.err
