@@ -288,6 +288,7 @@ static void remove_files(int parent, const char *name)
 	unlinkat(parent, name, AT_REMOVEDIR);
 }
 
+/* A kill half-way leaves nothing to recover. */
 int spool_remove(struct spool *s)
 {
 	int ret;
@@ -295,6 +296,7 @@ int spool_remove(struct spool *s)
 	static const char *const dirs[] = { "pages", "pages.new", "rewritten", "buffers", "texts" };
 	static const char *const files[] = { "reserve", "undo", "session" };
 
+	spool_set(s, "state", "removed");
 	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++)
 		remove_files(s->dirfd, dirs[i]);
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
@@ -311,9 +313,9 @@ const char *spool_dir(const struct spool *s)
 	return s->dir;
 }
 
-char *spool_path(const struct spool *s, const char *name)
+int spool_dirfd(const struct spool *s)
 {
-	return str_printf("%s/%s", s->dir, name);
+	return s->dirfd;
 }
 
 int spool_set(struct spool *s, const char *key, const char *value)

@@ -43,8 +43,8 @@ int spool_remove(struct spool *s);
 
 /* The directory as it was named; the spool's. */
 const char *spool_dir(const struct spool *s);
-/* DIR/name, malloc'ed; NULL: out of memory. */
-char *spool_path(const struct spool *s, const char *name);
+/* The directory itself, open until the spool is closed. */
+int spool_dirfd(const struct spool *s);
 
 /* Appends a key to the session file. value must not hold a newline: -EINVAL. */
 int spool_set(struct spool *s, const char *key, const char *value);

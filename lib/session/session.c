@@ -416,7 +416,10 @@ int session_restore(struct session *s)
 
 	s->summary->not_restored = ret < 0 ? 1 : ret;
 	if (ret)
-		log_err(s->log, "tracefs could not be put back as it was: see above");
+		log_err(s->log,
+			"tracefs could not be put back as it was: mend what is said above and run `hyptrace "
+			"recover %s`, or remove that",
+			spool_dir(s->spool));
 	return ret;
 }
 
@@ -440,14 +443,16 @@ int session_write(struct session *s, const char *output)
 	return 0;
 }
 
-int session_remove_spool(struct session *s)
+void session_remove_spool(struct session *s)
 {
-	int ret = spool_remove(s->spool);
+	int ret;
 
+	if (s->summary->not_restored) /* its journal says what is to be done */
+		return;
+	ret = spool_remove(s->spool);
 	s->spool = NULL;
 	if (ret)
 		log_warn(s->log, "cannot remove the spool: %s", errno_text(ret));
-	return 0;
 }
 
 void session_release(struct session *s)
@@ -478,8 +483,7 @@ static void abandon(struct session *s)
 	session_restore(s);
 	session_guests_abandon(&s->guests);
 	if (s->spool)
-		spool_remove(s->spool);
-	s->spool = NULL;
+		session_remove_spool(s);
 }
 
 /* ---- the end -------------------------------------------------------------------------------------- */

@@ -52,14 +52,15 @@ static int undo_new(struct undo **out, const char *tracing_dir, const struct log
 	return 0;
 }
 
-int undo_open(struct undo **out, const char *tracing_dir, const char *journal, const struct log *log)
+int undo_open(struct undo **out, const char *tracing_dir, int dirfd, const char *journal,
+	      const struct log *log)
 {
 	struct undo *u;
 	int ret = undo_new(&u, tracing_dir, log);
 
 	if (ret)
 		return ret;
-	ret = journal_create(&u->journal, journal);
+	ret = journal_create(&u->journal, dirfd, journal);
 	if (!ret) {
 		*out = u;
 		return 0;
@@ -69,7 +70,8 @@ int undo_open(struct undo **out, const char *tracing_dir, const char *journal, c
 	return ret;
 }
 
-int undo_load(struct undo **out, const char *tracing_dir, const char *journal, const struct log *log)
+int undo_load(struct undo **out, const char *tracing_dir, int dirfd, const char *journal,
+	      const struct log *log)
 {
 	struct undo *u;
 	size_t line;
@@ -77,7 +79,7 @@ int undo_load(struct undo **out, const char *tracing_dir, const char *journal, c
 
 	if (ret)
 		return ret;
-	ret = journal_load(&u->journal, journal, &line);
+	ret = journal_load(&u->journal, dirfd, journal, &line);
 	if (!ret) {
 		*out = u;
 		return 0;
@@ -435,10 +437,11 @@ int undo_to(struct undo *u, size_t mark)
 {
 	int failed = 0;
 
-	while (u->journal.n > mark) {
-		if (undo_entry(u, &u->journal.v[u->journal.n - 1]))
+	for (size_t i = u->journal.n; i-- > mark;) {
+		if (undo_entry(u, &u->journal.v[i]))
 			failed++;
-		journal_pop(&u->journal);
+		else if (!failed)
+			journal_pop(&u->journal);
 	}
 	return failed;
 }
