@@ -26,19 +26,19 @@ struct spool;
 #define SPOOL_CPUS_MAX	  8192
 
 /*
- * Creates dir (mode 0700); the caller closes or removes the spool. -EEXIST when
- * dir holds a session already: it may be the only copy of a recording, and is
- * never overwritten. Errors are logged.
+ * Makes dir (mode 0700); the caller closes or removes the spool. -EEXIST when there is
+ * one: it may be the only copy of a recording, or a trap. Errors are logged.
  */
 int spool_create(struct spool **out, const char *dir, const struct log *log);
 /*
  * Opens one that a dead recorder left. -EBUSY: its recorder still lives. -ENOENT.
+ * -EPERM: it is not the caller's alone (spool-trust.h), which is logged.
  * -EBADMSG: no spool; what is beyond the limits above is logged.
  */
 int spool_open(struct spool **out, const char *dir, const struct log *log);
 /* Frees; the directory stays. */
 void spool_close(struct spool *s);
-/* Frees and removes the directory. 0 or -errno of the last step, the directory itself. */
+/* Frees, and removes the directory. 0 or -errno of the last step, the directory itself. */
 int spool_remove(struct spool *s);
 
 /* The directory as it was named; the spool's. */
