@@ -424,7 +424,12 @@ int spool_put_text(struct spool *s, const char *name, const void *data, size_t l
 	char path[128];
 	int ret = text_name(path, sizeof(path), name);
 
-	return ret ?: write_file_at(s->dirfd, path, data, len);
+	if (ret)
+		return ret;
+	ret = write_file_at(s->dirfd, path, data, len);
+	if (ret) /* a part of it is of no use, and takes room on a full disk */
+		unlinkat(s->dirfd, path, 0);
+	return ret;
 }
 
 int spool_append_text(struct spool *s, const char *name, const void *data, size_t len)

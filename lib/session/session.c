@@ -194,10 +194,7 @@ static int start_all(struct session *s)
 
 static int reserve_room(struct session *s)
 {
-	if (spool_reserve(s->spool, 0) != -ENOSPC)
-		return 0;
-	log_err(s->log, "no space left for a recording beside '%s'", spool_get(s->spool, "output"));
-	return -ENOSPC;
+	return spool_reserve(s->spool, 0) == -ENOSPC ? -ENOSPC : 0;
 }
 
 static int add_tracks(struct session *s)
@@ -474,8 +471,10 @@ void session_release(struct session *s)
 }
 
 /* Nothing was recorded: leaves no trace of the attempt. */
-static void abandon(struct session *s)
+static void abandon(struct session *s, int why)
 {
+	if (why == -ENOSPC)
+		log_err(s->log, "no space left for a recording beside '%s'", s->plan->output);
 	guests_ask_give_up(&s->guests);
 	if (s->recorder)
 		session_drain(s);
@@ -588,7 +587,7 @@ int session_record(const struct record_plan *plan, const struct session_opts *o,
 	ret = s.fail_fd < 0 ? -errno : session_prepare_all(&s);
 	ret = ret ?: choose_procs(&s) ?: arm(&s) ?: start_command(&s);
 	if (ret)
-		abandon(&s);
+		abandon(&s, ret);
 	else
 		ret = session_end(&s, session_run(&s));
 	session_release(&s);
