@@ -402,14 +402,15 @@ int spool_set_boot_id(struct spool *s)
 	return ret;
 }
 
-bool spool_is_this_boot(const struct spool *s)
+int spool_is_this_boot(const struct spool *s, bool *same)
 {
 	const char *then = spool_get(s, "boot_id");
 	struct buf id = { 0 };
-	bool same = then && !boot_id_read(&id) && !strcmp((char *)id.data, then);
+	int ret = then ? boot_id_read(&id) : 0;
 
+	*same = then && !ret && !strcmp((char *)id.data, then);
 	buf_release(&id);
-	return same;
+	return ret;
 }
 
 static int text_name(char *out, size_t size, const char *name)

@@ -53,9 +53,9 @@ int spool_set_number(struct spool *s, const char *key, uint64_t n);
 const char *spool_get(const struct spool *s, const char *key);
 /* ... as a number; otherwise: it has none. */
 uint64_t spool_get_number(const struct spool *s, const char *key, uint64_t otherwise);
-/* Sets the key boot_id to the running kernel's; whether that is the kernel that still runs. */
+/* Sets the key boot_id to the running kernel's; *same: whether that is the kernel that still runs. */
 int spool_set_boot_id(struct spool *s);
-bool spool_is_this_boot(const struct spool *s);
+int spool_is_this_boot(const struct spool *s, bool *same);
 
 /* Texts: whole files, written anew or appended to. -EINVAL, -ENAMETOOLONG: no name for one. */
 int spool_put_text(struct spool *s, const char *name, const void *data, size_t len);

@@ -89,27 +89,32 @@ static int begin_drain(struct session *s)
 
 static int drain_rest(struct session *s)
 {
-	int ret = begin_drain(s);
+	int ret = begin_drain(s), lost;
 
 	if (!s->recorder)
 		return ret;
 	if (session_drain(s) && !ret)
 		ret = -EIO;
 	session_sum(s);
-	session_keep_stats(s);
-	session_keep_names(s);
-	collect_symbols(s->spool, s->o->root, s->log);
+	lost = session_keep_stats(s) ?: session_keep_names(s) ?: collect_symbols(s->spool, s->o->root, s->log);
+	if (lost)
+		log_warn(s->log, "names and statistics are incomplete: %s", errno_text(lost));
 	return ret;
 }
 
 /* Before tracefs is put back, which would empty them. */
 static int drain_buffers(struct session *s)
 {
+	int ret;
+
 	s->failure = drain_rest(s);
 	if (s->failure)
 		log_err(s->log, "the last of the buffers could not be read; what is on disk is kept");
 	spool_free_reserve(s->spool);
-	return spool_set(s->spool, "state", "drained");
+	ret = spool_set(s->spool, "state", "drained");
+	if (ret)
+		log_err(s->log, "%s/session: %s", spool_dir(s->spool), errno_text(ret));
+	return ret;
 }
 
 /* Bytes of a CPU's pages; 0 also when they cannot be seen. */
@@ -173,23 +178,35 @@ static int open_tracefs(struct session *s)
 			     : -ENOENT;
 	if (ret)
 		log_err(s->log,
-			"nothing is done, for tracefs cannot be put back: run `hyptrace recover %s` again "
-			"when "
-			"it can be, or remove %s/undo to leave tracefs as it is",
+			"tracefs cannot be put back: nothing is done; run `hyptrace recover %s` again"
+			" when it can, or remove %s/undo to leave it as it is",
 			spool_dir(s->spool), spool_dir(s->spool));
+	return ret;
+}
+
+/* Whether there are changes of this boot; a guest's spool has no journal. */
+static int has_journal(struct session *s, bool *has)
+{
+	int ret = spool_is_this_boot(s->spool, has);
+
+	if (!ret && !*has)
+		log_info(s->log, "the machine was rebooted since: there is nothing to put back in tracefs");
+	if (!ret && *has && faccessat(spool_dirfd(s->spool), "undo", F_OK, 0) < 0) {
+		*has = false;
+		ret = errno == ENOENT ? 0 : -errno;
+	}
+	if (ret)
+		log_err(s->log, "cannot tell whether tracefs is to be put back: %s", errno_text(ret));
 	return ret;
 }
 
 static int recover_tracefs(struct session *s, bool armed)
 {
-	int ret;
+	bool has;
+	int ret = has_journal(s, &has);
 
-	if (!spool_is_this_boot(s->spool)) {
-		log_info(s->log, "the machine was rebooted since: there is nothing to put back in tracefs");
-		return 0;
-	}
-	if (faccessat(spool_dirfd(s->spool), "undo", F_OK, 0)) /* a guest's has none */
-		return 0;
+	if (ret || !has)
+		return ret;
 	ret = open_tracefs(s);
 	if (!ret && armed)
 		ret = drain_buffers(s);

@@ -337,13 +337,17 @@ static void test_rewrite(void **state)
 static void test_boot_id(void **state)
 {
 	struct fixture *f = *state;
+	bool same;
 
-	assert_false(spool_is_this_boot(f->s));
+	assert_int_equal(spool_is_this_boot(f->s, &same), 0);
+	assert_false(same);
 	assert_int_equal(spool_set_boot_id(f->s), 0);
 	assert_int_equal(reopen(f), 0);
-	assert_true(spool_is_this_boot(f->s));
+	assert_int_equal(spool_is_this_boot(f->s, &same), 0);
+	assert_true(same);
 	assert_int_equal(spool_set(f->s, "boot_id", "another"), 0);
-	assert_false(spool_is_this_boot(f->s));
+	assert_int_equal(spool_is_this_boot(f->s, &same), 0);
+	assert_false(same);
 }
 
 static void test_remove(void **state)
