@@ -3,6 +3,7 @@
 #include "agent.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,12 +17,12 @@
 
 int agent_undo_open(struct agent *a, struct undo **u)
 {
-	int ret = undo_open(u, ".", a->journal, &a->log);
+	int ret = undo_open(u, ".", AT_FDCWD, a->journal, &a->log);
 
 	/* early there may be no place for it, or it may have gone with the initramfs */
 	if (ret && ret != -EEXIST && a->journal) {
 		log_warn(&a->log, "no journal: a kill -9 would leave tracefs as it is then");
-		ret = undo_open(u, ".", NULL, &a->log);
+		ret = undo_open(u, ".", AT_FDCWD, NULL, &a->log);
 	}
 	return ret;
 }

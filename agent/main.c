@@ -196,7 +196,7 @@ static int recover_from(struct agent *a, const char *journal)
 
 	if (lstat(journal, &st) < 0 || !is_our_journal(&st))
 		return 0;
-	ret = undo_load(&u, ".", journal, &a->log);
+	ret = undo_load(&u, ".", AT_FDCWD, journal, &a->log);
 	if (ret == -EBUSY)
 		return ret;
 	if (!ret) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The directory that holds a recording until its trace.dat is written. Whoever
- * opens one again finds files that a killed recorder or a stranger left: all
- * numbers in them are bounded here.
+ * The directory that holds a recording until its trace.dat is written. It is opened
+ * again only when nobody else could have made it; all numbers in it are bounded here.
  */
 #include "record/spool.h"
 
@@ -16,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "record/spool-trust.h"
 #include "util/array.h"
 
 #define TEXT_MAX     (256u << 20)
@@ -94,7 +94,16 @@ static struct spool *spool_new(const char *dir)
 		spool_close(s);
 		return NULL;
 	}
+	for (char *end = s->dir + strlen(s->dir); end > s->dir + 1 && end[-1] == '/';)
+		*--end = 0;
 	return s;
+}
+
+/* Only when it is its caller's alone: from then on a name in it leads to what it did then. */
+static int open_trusted(struct spool *s, const struct log *log)
+{
+	s->dirfd = open(s->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return s->dirfd < 0 ? -errno : spool_trust(s->dirfd, s->dir, log);
 }
 
 static int keep_key(void *ctx, const char *key, const char *value)
@@ -110,6 +119,58 @@ static int keep_key(void *ctx, const char *key, const char *value)
 	return ret;
 }
 
+/* ---- making and removing it --------------------------------------------------------------- */
+
+static void remove_files(int parent, const char *name)
+{
+	DIR *d = open_dir_at(parent, name);
+	struct dirent *e;
+
+	if (!d)
+		return;
+	while ((e = readdir(d)))
+		if (e->d_name[0] != '.')
+			unlinkat(dirfd(d), e->d_name, 0);
+	closedir(d);
+	unlinkat(parent, name, AT_REMOVEDIR);
+}
+
+/* Where it is now: its path may have come to lead elsewhere. */
+static int remove_dir(const struct spool *s)
+{
+	int parent = openat(s->dirfd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC), ret;
+
+	if (parent < 0)
+		return -errno;
+	ret = unlinkat(parent, basename(s->dir), AT_REMOVEDIR) < 0 ? -errno : 0;
+	close(parent);
+	return ret;
+}
+
+/* What is in it only when it is locked, and so trusted. A kill half-way leaves nothing to recover. */
+static int remove_all(struct spool *s)
+{
+	static const char *const dirs[] = { "pages", "pages.new", "rewritten", "buffers", "texts" };
+	static const char *const files[] = { "reserve", "undo", "session" };
+
+	if (s->session_fd < 0)
+		return remove_dir(s);
+	spool_set(s, "state", "removed");
+	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++)
+		remove_files(s->dirfd, dirs[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+		unlinkat(s->dirfd, files[i], 0);
+	return remove_dir(s);
+}
+
+int spool_remove(struct spool *s)
+{
+	int ret = remove_all(s);
+
+	spool_close(s);
+	return ret;
+}
+
 static int lock_session(struct spool *s, int flags)
 {
 	s->session_fd = openat(s->dirfd, "session", O_RDWR | O_APPEND | O_CLOEXEC | flags, 0600);
@@ -120,16 +181,10 @@ static int lock_session(struct spool *s, int flags)
 	return 0;
 }
 
-static int make_dirs(struct spool *s)
+static int make_files(struct spool *s)
 {
-	int ret;
+	int ret = lock_session(s, O_CREAT | O_EXCL);
 
-	if (mkdir(s->dir, 0700) < 0 && errno != EEXIST)
-		return -errno;
-	s->dirfd = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (s->dirfd < 0)
-		return -errno;
-	ret = lock_session(s, O_CREAT | O_EXCL);
 	if (ret)
 		return ret;
 	if (mkdirat(s->dirfd, "texts", 0700) < 0 || mkdirat(s->dirfd, "buffers", 0700) < 0 ||
@@ -141,15 +196,23 @@ static int make_dirs(struct spool *s)
 int spool_create(struct spool **out, const char *dir, const struct log *log)
 {
 	struct spool *s = spool_new(dir);
-	int ret = s ? make_dirs(s) : -ENOMEM;
+	int ret;
 
+	if (!s)
+		return -ENOMEM;
+	if (mkdir(s->dir, 0700) < 0) {
+		ret = -errno;
+		goto out;
+	}
+	ret = open_trusted(s, log) ?: make_files(s);
 	if (!ret) {
 		*out = s;
 		return 0;
 	}
+	remove_all(s);
+out:
 	if (ret == -EEXIST)
-		log_err(log, "'%s' holds an unfinished recording: run `hyptrace recover %s`, or remove it",
-			dir, dir);
+		log_err(log, "'%s' is there already: run `hyptrace recover %s`, or remove it", dir, dir);
 	else
 		log_err(log, "cannot make the spool '%s': %s", dir, errno_text(ret));
 	spool_close(s);
@@ -245,10 +308,7 @@ static int load_spool(struct spool *s, const struct log *log)
 	const char *version;
 	int ret;
 
-	s->dirfd = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (s->dirfd < 0)
-		return -errno;
-	ret = lock_session(s, 0) ?: load_pairs(s, "session", 1 << 20, keep_key, s);
+	ret = open_trusted(s, log) ?: lock_session(s, 0) ?: load_pairs(s, "session", 1 << 20, keep_key, s);
 	if (ret)
 		return ret;
 	version = spool_get(s, "spool");
@@ -272,38 +332,6 @@ int spool_open(struct spool **out, const char *dir, const struct log *log)
 	return ret;
 }
 
-/* ---- removing it ------------------------------------------------------------------------- */
-
-static void remove_files(int parent, const char *name)
-{
-	DIR *d = open_dir_at(parent, name);
-	struct dirent *e;
-
-	if (!d)
-		return;
-	while ((e = readdir(d)))
-		if (e->d_name[0] != '.')
-			unlinkat(dirfd(d), e->d_name, 0);
-	closedir(d);
-	unlinkat(parent, name, AT_REMOVEDIR);
-}
-
-int spool_remove(struct spool *s)
-{
-	int ret;
-
-	static const char *const dirs[] = { "pages", "pages.new", "rewritten", "buffers", "texts" };
-	static const char *const files[] = { "reserve", "undo", "session" };
-
-	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++)
-		remove_files(s->dirfd, dirs[i]);
-	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
-		unlinkat(s->dirfd, files[i], 0);
-	ret = rmdir(s->dir) < 0 ? -errno : 0;
-	spool_close(s);
-	return ret;
-}
-
 /* ---- keys and texts ---------------------------------------------------------------------- */
 
 const char *spool_dir(const struct spool *s)
@@ -311,9 +339,9 @@ const char *spool_dir(const struct spool *s)
 	return s->dir;
 }
 
-char *spool_path(const struct spool *s, const char *name)
+int spool_dirfd(const struct spool *s)
 {
-	return str_printf("%s/%s", s->dir, name);
+	return s->dirfd;
 }
 
 int spool_set(struct spool *s, const char *key, const char *value)
@@ -374,14 +402,15 @@ int spool_set_boot_id(struct spool *s)
 	return ret;
 }
 
-bool spool_is_this_boot(const struct spool *s)
+int spool_is_this_boot(const struct spool *s, bool *same)
 {
 	const char *then = spool_get(s, "boot_id");
 	struct buf id = { 0 };
-	bool same = then && !boot_id_read(&id) && !strcmp((char *)id.data, then);
+	int ret = then ? boot_id_read(&id) : 0;
 
+	*same = then && !ret && !strcmp((char *)id.data, then);
 	buf_release(&id);
-	return same;
+	return ret;
 }
 
 static int text_name(char *out, size_t size, const char *name)
@@ -396,7 +425,12 @@ int spool_put_text(struct spool *s, const char *name, const void *data, size_t l
 	char path[128];
 	int ret = text_name(path, sizeof(path), name);
 
-	return ret ?: write_file_at(s->dirfd, path, data, len);
+	if (ret)
+		return ret;
+	ret = write_file_at(s->dirfd, path, data, len);
+	if (ret) /* a part of it is of no use, and takes room on a full disk */
+		unlinkat(s->dirfd, path, 0);
+	return ret;
 }
 
 int spool_append_text(struct spool *s, const char *name, const void *data, size_t len)

@@ -26,25 +26,25 @@ struct spool;
 #define SPOOL_CPUS_MAX	  8192
 
 /*
- * Creates dir (mode 0700); the caller closes or removes the spool. -EEXIST when
- * dir holds a session already: it may be the only copy of a recording, and is
- * never overwritten. Errors are logged.
+ * Makes dir (mode 0700); the caller closes or removes the spool. -EEXIST when there is
+ * one: it may be the only copy of a recording, or a trap. Errors are logged.
  */
 int spool_create(struct spool **out, const char *dir, const struct log *log);
 /*
  * Opens one that a dead recorder left. -EBUSY: its recorder still lives. -ENOENT.
+ * -EPERM: it is not the caller's alone (spool-trust.h), which is logged.
  * -EBADMSG: no spool; what is beyond the limits above is logged.
  */
 int spool_open(struct spool **out, const char *dir, const struct log *log);
 /* Frees; the directory stays. */
 void spool_close(struct spool *s);
-/* Frees and removes the directory. 0 or -errno of the last step, the directory itself. */
+/* Frees, and removes the directory. 0 or -errno of the last step, the directory itself. */
 int spool_remove(struct spool *s);
 
 /* The directory as it was named; the spool's. */
 const char *spool_dir(const struct spool *s);
-/* DIR/name, malloc'ed; NULL: out of memory. */
-char *spool_path(const struct spool *s, const char *name);
+/* The directory itself, open until the spool is closed. */
+int spool_dirfd(const struct spool *s);
 
 /* Appends a key to the session file. value must not hold a newline: -EINVAL. */
 int spool_set(struct spool *s, const char *key, const char *value);
@@ -53,9 +53,9 @@ int spool_set_number(struct spool *s, const char *key, uint64_t n);
 const char *spool_get(const struct spool *s, const char *key);
 /* ... as a number; otherwise: it has none. */
 uint64_t spool_get_number(const struct spool *s, const char *key, uint64_t otherwise);
-/* Sets the key boot_id to the running kernel's; whether that is the kernel that still runs. */
+/* Sets the key boot_id to the running kernel's; *same: whether that is the kernel that still runs. */
 int spool_set_boot_id(struct spool *s);
-bool spool_is_this_boot(const struct spool *s);
+int spool_is_this_boot(const struct spool *s, bool *same);
 
 /* Texts: whole files, written anew or appended to. -EINVAL, -ENAMETOOLONG: no name for one. */
 int spool_put_text(struct spool *s, const char *name, const void *data, size_t len);

@@ -61,17 +61,7 @@ static int prepare_spool(struct session *s)
 	while (!traceid)
 		if (getrandom(&traceid, sizeof(traceid), 0) < 0)
 			return -errno;
-	return set_file_output(s) ?: set_uname(s) ?: spool_set_number(s->spool, "traceid", traceid) ?:
-	       spool_set(s->spool, "tracing_dir", s->tracing_dir);
-}
-
-static int make_undo(struct session *s)
-{
-	char *journal = spool_path(s->spool, "undo");
-	int ret = journal ? undo_open(&s->undo, s->tracing_dir, journal, s->log) : -ENOMEM;
-
-	free(journal);
-	return ret;
+	return set_file_output(s) ?: set_uname(s) ?: spool_set_number(s->spool, "traceid", traceid);
 }
 
 /* ---- which buffer records what ------------------------------------------------------------ */
@@ -412,7 +402,8 @@ int session_prepare_all(struct session *s)
 	s->tracing_dir = tracefs_dir(s->o->tracing_dir, s->log);
 	if (!s->tracing_dir)
 		return -ENOENT;
-	ret = prepare_spool(s) ?: make_undo(s) ?: fork_command(s);
+	ret = prepare_spool(s) ?: undo_open(&s->undo, s->tracing_dir, spool_dirfd(s->spool), "undo", s->log) ?:
+	      fork_command(s);
 	if (!ret && hyp)
 		ret = prepare_remote(s, hyp);
 	return ret ?: prepare_guests(s) ?: start_clocks(s) ?: prepare_buffers(s) ?: set_file_clock(s);

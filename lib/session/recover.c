@@ -12,6 +12,7 @@
 #include "record/collect.h"
 #include "record/sanitize.h"
 #include "session/session-priv.h"
+#include "tracefs/dir.h"
 
 static int reopen_host(struct session *s, const struct spool_buffer *b, struct session_track *t)
 {
@@ -37,11 +38,17 @@ static int reopen_remote(struct session *s, const struct spool_buffer *b, struct
 	return 0;
 }
 
-/* A source that writes pages of another size than the spool holds cannot be the same buffer. */
+/*
+ * A path that leads out of tracefs, or a source that writes pages of another size than
+ * the spool holds, cannot be the same buffer.
+ */
 static int reopen_track(struct session *s, const struct spool_buffer *b, struct session_track *t)
 {
-	int ret = strncmp(b->kind, "hyp-", 4) ? reopen_host(s, b, t) : reopen_remote(s, b, t);
+	int ret;
 
+	if (strcmp(b->path, ".") && !tracefs_path_ok(b->path))
+		return -EBADMSG;
+	ret = strncmp(b->kind, "hyp-", 4) ? reopen_host(s, b, t) : reopen_remote(s, b, t);
 	if (ret)
 		return ret;
 	return t->source->page_size == b->page_size && t->source->n_cpus == b->n_cpus ? 0 : -ESTALE;
@@ -84,36 +91,32 @@ static int begin_drain(struct session *s)
 
 static int drain_rest(struct session *s)
 {
-	int ret = begin_drain(s);
+	int ret = begin_drain(s), lost;
 
 	if (!s->recorder)
 		return ret;
 	if (session_drain(s) && !ret)
 		ret = -EIO;
 	session_sum(s);
-	session_keep_stats(s);
-	session_keep_names(s);
-	collect_symbols(s->spool, s->o->root, s->log);
+	lost = session_keep_stats(s) ?: session_keep_names(s) ?: collect_symbols(s->spool, s->o->root, s->log);
+	if (lost)
+		log_warn(s->log, "names and statistics are incomplete: %s", errno_text(lost));
 	return ret;
 }
 
-/* The machine still runs as the recorder left it. */
-static int restore_tracefs(struct session *s, bool armed)
+/* Before tracefs is put back, which would empty them. */
+static int drain_buffers(struct session *s)
 {
-	char *journal = spool_path(s->spool, "undo");
-	int ret = journal ? undo_load(&s->undo, s->tracing_dir, journal, s->log) : -ENOMEM;
+	int ret;
 
-	free(journal);
-	if (ret == -ENOENT)
-		return 0;
-	if (ret) {
-		log_err(s->log, "%s/undo: %s", spool_dir(s->spool), errno_text(ret));
-		return ret;
-	}
-	if (armed && drain_rest(s))
+	s->failure = drain_rest(s);
+	if (s->failure)
 		log_err(s->log, "the last of the buffers could not be read; what is on disk is kept");
-	ret = spool_set(s->spool, "state", armed ? "drained" : "prepared");
-	return session_restore(s) ? -EIO : ret;
+	spool_free_reserve(s->spool);
+	ret = spool_set(s->spool, "state", "drained");
+	if (ret)
+		log_err(s->log, "%s/session: %s", spool_dir(s->spool), errno_text(ret));
+	return ret;
 }
 
 /* Bytes of a CPU's pages; 0 also when they cannot be seen. */
@@ -167,18 +170,51 @@ static int sanitize_guests(struct session *s)
 	return 0;
 }
 
+/* The machine still runs as the recorder left it. On error nothing is changed. */
+static int open_tracefs(struct session *s)
+{
+	int ret;
+
+	s->tracing_dir = tracefs_dir(s->o->tracing_dir, s->log);
+	ret = s->tracing_dir ? undo_load(&s->undo, s->tracing_dir, spool_dirfd(s->spool), "undo", s->log)
+			     : -ENOENT;
+	if (ret)
+		log_err(s->log,
+			"tracefs cannot be put back: nothing is done; run `hyptrace recover %s` again"
+			" when it can, or remove %s/undo to leave it as it is",
+			spool_dir(s->spool), spool_dir(s->spool));
+	return ret;
+}
+
+/* Whether there are changes of this boot; a guest's spool has no journal. */
+static int has_journal(struct session *s, bool *has)
+{
+	int ret = spool_is_this_boot(s->spool, has);
+
+	if (!ret && !*has)
+		log_info(s->log, "the machine was rebooted since: there is nothing to put back in tracefs");
+	if (!ret && *has && faccessat(spool_dirfd(s->spool), "undo", F_OK, 0) < 0) {
+		*has = false;
+		ret = errno == ENOENT ? 0 : -errno;
+	}
+	if (ret)
+		log_err(s->log, "cannot tell whether tracefs is to be put back: %s", errno_text(ret));
+	return ret;
+}
+
 static int recover_tracefs(struct session *s, bool armed)
 {
-	const char *dir = s->o->tracing_dir ? s->o->tracing_dir : spool_get(s->spool, "tracing_dir");
+	bool has;
+	int ret = has_journal(s, &has);
 
-	if (!spool_is_this_boot(s->spool)) {
-		log_info(s->log, "the machine was rebooted since: there is nothing to put back in tracefs");
-		return 0;
-	}
-	if (!dir)
-		return 0;
-	s->tracing_dir = strdup(dir);
-	return s->tracing_dir ? restore_tracefs(s, armed) : -ENOMEM;
+	if (ret || !has)
+		return ret;
+	ret = open_tracefs(s);
+	if (!ret && armed)
+		ret = drain_buffers(s);
+	if (!ret)
+		session_restore(s);
+	return ret;
 }
 
 static int recover_recording(struct session *s, const char *output)
@@ -189,15 +225,16 @@ static int recover_recording(struct session *s, const char *output)
 
 	if (ret)
 		return ret;
-	if (!armed && !drained) {
-		log_info(s->log, "nothing had been recorded yet; tracefs is as it was before");
-		ret = spool_remove(s->spool);
-		s->spool = NULL;
-		return ret;
+	if (armed || drained) {
+		spool_drop_missing_cpus(s->spool);
+		sum_spool(s);
+		ret = sanitize_guests(s) ?: session_write(s, output);
+	} else {
+		log_info(s->log, "there is nothing to recover");
 	}
-	spool_drop_missing_cpus(s->spool);
-	sum_spool(s);
-	return sanitize_guests(s) ?: session_write(s, output) ?: session_remove_spool(s);
+	if (!ret)
+		session_remove_spool(s);
+	return ret ?: s->summary->not_restored ? -EIO : s->failure;
 }
 
 int session_recover(const char *dir, const char *output, const struct session_opts *o,
@@ -216,6 +253,10 @@ int session_recover(const char *dir, const char *output, const struct session_op
 	ret = spool_open(&s.spool, dir, o->log);
 	if (ret == -EBUSY)
 		log_err(o->log, "the recorder of '%s' is still running", dir);
+	else if (ret == -EPERM)
+		log_err(o->log,
+			"'%s' is left alone: a spool must belong to who recovers it, and to nobody else",
+			dir);
 	else if (ret)
 		log_err(o->log, "'%s' is no recording of hyptrace: %s", dir, errno_text(ret));
 	else

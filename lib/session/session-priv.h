@@ -61,8 +61,8 @@ int session_keep_names(struct session *s);
 int session_restore(struct session *s);
 /* Makes the host's file from the spool. output: NULL, or instead of where it was to go. */
 int session_write(struct session *s, const char *output);
-/* Once the file is there and tracefs put back. 0, whatever could not be removed: that is a warning. */
-int session_remove_spool(struct session *s);
+/* Once there is no more to be made of it; it stays when tracefs could not be put back. */
+void session_remove_spool(struct session *s);
 /* Frees what the session has; the spool's directory stays. */
 void session_release(struct session *s);
 

@@ -194,10 +194,7 @@ static int start_all(struct session *s)
 
 static int reserve_room(struct session *s)
 {
-	if (spool_reserve(s->spool, 0) != -ENOSPC)
-		return 0;
-	log_err(s->log, "no space left for a recording beside '%s'", spool_get(s->spool, "output"));
-	return -ENOSPC;
+	return spool_reserve(s->spool, 0) == -ENOSPC ? -ENOSPC : 0;
 }
 
 static int add_tracks(struct session *s)
@@ -416,7 +413,10 @@ int session_restore(struct session *s)
 
 	s->summary->not_restored = ret < 0 ? 1 : ret;
 	if (ret)
-		log_err(s->log, "tracefs could not be put back as it was: see above");
+		log_err(s->log,
+			"tracefs could not be put back as it was: mend what is said above and run `hyptrace "
+			"recover %s`, or remove that",
+			spool_dir(s->spool));
 	return ret;
 }
 
@@ -440,14 +440,16 @@ int session_write(struct session *s, const char *output)
 	return 0;
 }
 
-int session_remove_spool(struct session *s)
+void session_remove_spool(struct session *s)
 {
-	int ret = spool_remove(s->spool);
+	int ret;
 
+	if (s->summary->not_restored) /* its journal says what is to be done */
+		return;
+	ret = spool_remove(s->spool);
 	s->spool = NULL;
 	if (ret)
 		log_warn(s->log, "cannot remove the spool: %s", errno_text(ret));
-	return 0;
 }
 
 void session_release(struct session *s)
@@ -469,8 +471,10 @@ void session_release(struct session *s)
 }
 
 /* Nothing was recorded: leaves no trace of the attempt. */
-static void abandon(struct session *s)
+static void abandon(struct session *s, int why)
 {
+	if (why == -ENOSPC)
+		log_err(s->log, "no space left for a recording beside '%s'", s->plan->output);
 	guests_ask_give_up(&s->guests);
 	if (s->recorder)
 		session_drain(s);
@@ -478,8 +482,7 @@ static void abandon(struct session *s)
 	session_restore(s);
 	session_guests_abandon(&s->guests);
 	if (s->spool)
-		spool_remove(s->spool);
-	s->spool = NULL;
+		session_remove_spool(s);
 }
 
 /* ---- the end -------------------------------------------------------------------------------------- */
@@ -584,7 +587,7 @@ int session_record(const struct record_plan *plan, const struct session_opts *o,
 	ret = s.fail_fd < 0 ? -errno : session_prepare_all(&s);
 	ret = ret ?: choose_procs(&s) ?: arm(&s) ?: start_command(&s);
 	if (ret)
-		abandon(&s);
+		abandon(&s, ret);
 	else
 		ret = session_end(&s, session_run(&s));
 	session_release(&s);

@@ -3,14 +3,17 @@
 #include "tracefs/dir.h"
 
 #include <errno.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #define DEFAULT_DIR   "/sys/kernel/tracing"
 #define MOUNTINFO_MAX (16u << 20)
+#define PATH_LEN_MAX  1024
 /* Behind three fields: the part of the file system that is mounted, and where. */
 #define MOUNTINFO_ROOT_AND_DIR "%*s %*s %*s %ms %ms"
 
@@ -60,6 +63,14 @@ char *tracefs_mounted(const char *mountinfo, size_t len)
 	return dir;
 }
 
+/* What mountinfo says may be hidden below another mount. */
+static bool is_tracefs(const char *dir)
+{
+	struct statfs fs;
+
+	return !statfs(dir, &fs) && fs.f_type == TRACEFS_MAGIC;
+}
+
 static char *find_or_mount(void)
 {
 	struct buf text = { 0 };
@@ -68,11 +79,11 @@ static char *find_or_mount(void)
 	if (!read_file("/proc/self/mountinfo", MOUNTINFO_MAX, &text))
 		dir = tracefs_mounted((char *)text.data, text.len);
 	buf_release(&text);
-	if (dir && !access(dir, F_OK))
+	if (dir && is_tracefs(dir))
 		return dir;
 	free(dir);
 	/* there may be no /proc, in an initramfs */
-	if (access(DEFAULT_DIR "/trace", F_OK) &&
+	if (!is_tracefs(DEFAULT_DIR) &&
 	    mount("tracefs", DEFAULT_DIR, "tracefs", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL))
 		return NULL;
 	return strdup(DEFAULT_DIR);
@@ -92,6 +103,26 @@ char *tracefs_dir(const char *given, const struct log *log)
 			     " as root)");
 	free(dir);
 	return NULL;
+}
+
+bool tracefs_path_ok(const char *path)
+{
+	const char *p = path;
+
+	if (!*path || strlen(path) > PATH_LEN_MAX)
+		return false;
+	for (const char *c = path; *c; c++)
+		if ((unsigned char)*c < 0x20 || *c == 0x7f)
+			return false;
+	for (;;) {
+		size_t len = strcspn(p, "/");
+
+		if (!len || (len == 1 && p[0] == '.') || (len == 2 && !strncmp(p, "..", 2)))
+			return false;
+		if (!p[len])
+			return true;
+		p += len + 1;
+	}
 }
 
 unsigned int tracefs_cpus(int dirfd, const char *path)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The journal of undo: entries in memory and in a file, which is checked when it is read back. */
 #include "tracefs/undo-journal.h"
+#include "tracefs/dir.h"
 #include "util/array.h"
 
 #include <errno.h>
@@ -11,8 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define JOURNAL_MAX  (64u << 20)
-#define PATH_LEN_MAX 1024
+#define JOURNAL_MAX (64u << 20)
 
 static const char *const op_names[] = {
 	[ENTRY_WRITE] = "write",
@@ -59,30 +59,9 @@ static int unescape(char *s)
 	return 0;
 }
 
-/* A path inside the tracing directory: relative, no "." or ".." parts, no control characters. */
-static bool journal_path_ok(const char *path)
-{
-	const char *p = path;
-
-	if (!*path || strlen(path) > PATH_LEN_MAX)
-		return false;
-	for (const char *c = path; *c; c++)
-		if ((unsigned char)*c < 0x20 || *c == 0x7f)
-			return false;
-	for (;;) {
-		size_t len = strcspn(p, "/");
-
-		if (!len || (len == 1 && p[0] == '.') || (len == 2 && !strncmp(p, "..", 2)))
-			return false;
-		if (!p[len])
-			return true;
-		p += len + 1;
-	}
-}
-
 static bool entry_ok(enum entry_op op, const char *path, const char *value)
 {
-	if (!journal_path_ok(path))
+	if (!tracefs_path_ok(path))
 		return false;
 	if (op == ENTRY_RMDIR)
 		return !*value && !strncmp(path, "instances/", 10) && !strchr(path + 10, '/');
@@ -138,12 +117,12 @@ static int journal_parse_line(struct journal *j, char *line, off_t at)
 
 /* ---- the file ------------------------------------------------------------- */
 
-int journal_create(struct journal *j, const char *path)
+int journal_create(struct journal *j, int dirfd, const char *path)
 {
 	*j = (struct journal){ .fd = -1 };
 	if (!path)
 		return 0;
-	j->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	j->fd = openat(dirfd, path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (j->fd < 0)
 		return -errno;
 	flock(j->fd, LOCK_EX | LOCK_NB);
@@ -177,10 +156,10 @@ static int journal_parse(struct journal *j, const struct buf *text, size_t *numb
 }
 
 /* A recording writes to it, a link or a device is none of ours. */
-static int open_journal(const char *path)
+static int open_journal(int dirfd, const char *path)
 {
 	struct stat st;
-	int fd = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	int fd = openat(dirfd, path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	int ret = 0;
 
 	if (fd < 0)
@@ -197,16 +176,16 @@ static int open_journal(const char *path)
 	return ret;
 }
 
-int journal_load(struct journal *j, const char *path, size_t *line)
+int journal_load(struct journal *j, int dirfd, const char *path, size_t *line)
 {
 	struct buf text = { 0 };
 	int ret;
 
-	*j = (struct journal){ .fd = open_journal(path) };
+	*j = (struct journal){ .fd = open_journal(dirfd, path) };
 	*line = 0;
 	if (j->fd < 0)
 		return j->fd;
-	ret = read_file(path, JOURNAL_MAX, &text);
+	ret = read_fd(j->fd, JOURNAL_MAX, &text);
 	if (ret)
 		goto out;
 	ret = journal_parse(j, &text, line);

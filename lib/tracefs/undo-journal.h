@@ -25,10 +25,10 @@ struct journal {
 	off_t end;
 };
 
-/* Creates the file (-EEXIST) and locks it; path NULL: in memory only. */
-int journal_create(struct journal *j, const char *path);
+/* Creates the file in dirfd (-EEXIST) and locks it; path NULL: in memory only. */
+int journal_create(struct journal *j, int dirfd, const char *path);
 /* -EBADMSG with *line = the number of the line that makes no sense; -EBUSY: in use. */
-int journal_load(struct journal *j, const char *path, size_t *line);
+int journal_load(struct journal *j, int dirfd, const char *path, size_t *line);
 void journal_close(struct journal *j);
 
 /* Writes the line to the file, then keeps the entry. */

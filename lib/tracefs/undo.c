@@ -65,14 +65,15 @@ static int undo_new(struct undo **out, const char *tracing_dir, const struct log
 	return 0;
 }
 
-int undo_open(struct undo **out, const char *tracing_dir, const char *journal, const struct log *log)
+int undo_open(struct undo **out, const char *tracing_dir, int dirfd, const char *journal,
+	      const struct log *log)
 {
 	struct undo *u;
 	int ret = undo_new(&u, tracing_dir, log);
 
 	if (ret)
 		return ret;
-	ret = journal_create(&u->journal, journal);
+	ret = journal_create(&u->journal, dirfd, journal);
 	if (!ret) {
 		*out = u;
 		return 0;
@@ -94,7 +95,8 @@ static int lock_all(struct undo *u)
 	return 0;
 }
 
-int undo_load(struct undo **out, const char *tracing_dir, const char *journal, const struct log *log)
+int undo_load(struct undo **out, const char *tracing_dir, int dirfd, const char *journal,
+	      const struct log *log)
 {
 	struct undo *u;
 	size_t line;
@@ -102,7 +104,7 @@ int undo_load(struct undo **out, const char *tracing_dir, const char *journal, c
 
 	if (ret)
 		return ret;
-	ret = journal_load(&u->journal, journal, &line);
+	ret = journal_load(&u->journal, dirfd, journal, &line);
 	if (!ret) {
 		ret = lock_all(u);
 		if (!ret)
@@ -487,10 +489,11 @@ int undo_to(struct undo *u, size_t mark)
 {
 	int failed = 0;
 
-	while (u->journal.n > mark) {
-		if (undo_entry(u, &u->journal.v[u->journal.n - 1]))
+	for (size_t i = u->journal.n; i-- > mark;) {
+		if (undo_entry(u, &u->journal.v[i]))
 			failed++;
-		journal_pop(&u->journal);
+		else if (!failed)
+			journal_pop(&u->journal);
 	}
 	return failed;
 }

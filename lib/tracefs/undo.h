@@ -28,18 +28,20 @@
 struct undo;
 
 /*
- * journal: path of the journal file, created (-EEXIST when there is one: it may
- * be needed for a recovery); NULL keeps it in memory only. The file is locked
+ * journal: path of the journal file in dirfd, created (-EEXIST when there is one: it
+ * may be needed for a recovery); NULL keeps it in memory only. The file is locked
  * while open. tracing_dir: where tracefs is mounted, e.g. /sys/kernel/tracing.
  */
-int undo_open(struct undo **u, const char *tracing_dir, const char *journal, const struct log *log);
+int undo_open(struct undo **u, const char *tracing_dir, int dirfd, const char *journal,
+	      const struct log *log);
 /*
  * Reads the journal of a session that died. Fails with -EBADMSG on a line that
  * makes no sense (an absolute path, "..", an unknown word ...) before anything
  * is changed, with -EBUSY while that session lives or another records one of the
  * journal's buffers.
  */
-int undo_load(struct undo **u, const char *tracing_dir, const char *journal, const struct log *log);
+int undo_load(struct undo **u, const char *tracing_dir, int dirfd, const char *journal,
+	      const struct log *log);
 /* Frees without undoing. */
 void undo_free(struct undo *u);
 
@@ -87,10 +89,11 @@ int undo_at_end(struct undo *u, const char *path, const char *value);
 
 /*
  * Puts everything back, newest first, going on after a failure. Returns the
- * number of entries that could not be put back (each is logged with its path),
- * or -errno. The journal is then empty; it is cut entry by entry, so that a
- * death half-way loses nothing. Close trace_pipe_raw readers first: the kernel
- * refuses to change a tracer or to remove an instance that is being read.
+ * number of entries that could not be put back (each is logged with its path):
+ * the journal keeps the first of them and all that are older, to be put back again.
+ * Else it is empty. It is cut entry by entry, so that a death half-way loses
+ * nothing. Close trace_pipe_raw readers first: the kernel refuses to change a
+ * tracer or to remove an instance that is being read.
  */
 int undo_all(struct undo *u);
 /* A mark to go back to: undo_to undoes what came after it. */

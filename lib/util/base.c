@@ -306,14 +306,11 @@ int pwrite_all(int fd, const void *data, size_t len, uint64_t offset)
 	return write_loop(fd, data, len, &offset);
 }
 
-int read_file_at(int dirfd, const char *path, size_t max, struct buf *out)
+int read_fd(int fd, size_t max, struct buf *out)
 {
 	uint8_t chunk[16384];
 	ssize_t n;
-	int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC);
 
-	if (fd < 0)
-		return -errno;
 	while ((n = read_all(fd, chunk, sizeof(chunk))) > 0) {
 		if ((size_t)n > max || out->len > max - (size_t)n) {
 			n = -EFBIG;
@@ -321,8 +318,18 @@ int read_file_at(int dirfd, const char *path, size_t max, struct buf *out)
 		}
 		buf_add(out, chunk, (size_t)n);
 	}
-	close(fd);
 	return n < 0 ? (int)n : buf_status(out);
+}
+
+int read_file_at(int dirfd, const char *path, size_t max, struct buf *out)
+{
+	int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC), ret;
+
+	if (fd < 0)
+		return -errno;
+	ret = read_fd(fd, max, out);
+	close(fd);
+	return ret;
 }
 
 int read_file(const char *path, size_t max, struct buf *out)

@@ -125,7 +125,9 @@ ssize_t pread_all(int fd, void *data, size_t len, uint64_t offset);
 /* Write everything or return -errno. Retry EINTR. */
 int write_all(int fd, const void *data, size_t len);
 int pwrite_all(int fd, const void *data, size_t len, uint64_t offset);
-/* The whole of a file (tracefs files report size 0), at most max bytes: -EFBIG beyond. */
+/* The rest of a file (tracefs files report size 0), at most max bytes: -EFBIG beyond. */
+int read_fd(int fd, size_t max, struct buf *out);
+/* The whole of one. */
 int read_file(const char *path, size_t max, struct buf *out);
 int read_file_at(int dirfd, const char *path, size_t max, struct buf *out);
 /* The lines of such a file. */

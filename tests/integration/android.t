@@ -407,7 +407,7 @@ ends() {
 	is "$(head -n 1 "$tree/$hyp/tracing_on") $(head -n 1 "$tree/$hyp/buffer_size_kb")" "1 2048" \
 		"$name: it was in the middle of it"
 	"$hyptrace" record -B hyp -o "$dat" -- true 2>"$tmp/err"
-	like "$(messages)" "holds an unfinished recording: run .hyptrace recover $dat.spool" \
+	like "$(messages)" "is there already: run .hyptrace recover $dat.spool" \
 		"$name: the spool is not overwritten"
 	"$hyptrace" recover "$dat.spool" 2>"$tmp/err"
 	is "$?" 0 "$name: recover's exit status"

@@ -1,53 +1,20 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# `hyptrace recover` of spools that no recorder of ours left: what they claim is
-# bounded before anything is made of it.
+# `hyptrace recover`: what a spool claims is bounded before anything is made of it, it does not
+# choose what is taken for tracefs, and nothing goes that was not carried out.
 . tests/integration/lib.sh
 
 hyptrace=$build/hyptrace
 # built with ASan, where there is one: it sees a read beyond the summary
 sanitised=$build-san/hyptrace
-spool=$tmp/trace.dat.spool
-formats=tests/data/formats
+. tests/integration/spool.sh
 
-# ---- helpers -----------------------------------------------------------------
+export HYPTRACE_TRACING_DIR=$tree
+bare_machine
 
-# new_spool N CPUS: of another boot (no boot_id), drained, with N buffers of so many CPUs
-new_spool() {
-	local i
-
-	rm -rf "$spool" "$tmp/trace.dat"
-	mkdir -p "$spool/texts" "$spool/buffers" "$spool/pages"
-	printf 'spool\t1\noutput\t%s\ntraceid\t7\nclock\tboot\nstate\tdrained\n' "$tmp/trace.dat" \
-		>"$spool/session"
-	cp "$formats/header_page" "$formats/header_event" "$spool/texts"
-	{
-		echo "sched $(wc -c <"$formats/sched_switch")"
-		cat "$formats/sched_switch"
-	} >"$spool/texts/formats"
-	for ((i = 0; i < $1; i++)); do
-		printf 'name\t%s\nclock\tboot\npath\t%s\nkind\thost\npage_size\t4096\ncpus\t%s\n' \
-			"${i/#0/}" "instances/$i" "$2" >"$spool/buffers/$i"
-	done
-}
-
-# an empty page for each of these CPUs of buffer 0
-new_pages() {
-	local cpu
-
-	for cpu; do
-		head -c 4096 /dev/zero >"$spool/pages/0.$cpu"
-	done
-}
-
-recover() {
-	timeout 60 "$hyptrace" recover "$spool" >"$tmp/out" 2>"$tmp/err"
-	status=$?
-}
-
-# A list of all that is in the spool, with its contents
-contents() {
-	(cd "$spool" && find . -type f -print0 | sort -z | xargs -0 sha256sum)
+# without_tracefs COMMAND...: with the variable of tests unset, on a machine that has none
+without_tracefs() {
+	unshare -rm sh -c 'mount -t tmpfs none /sys && unset HYPTRACE_TRACING_DIR && exec "$@"' - "$@"
 }
 
 [ -x "$sanitised" ] || diag "no $sanitised (make SAN=1): the plain one does all"
@@ -57,31 +24,24 @@ contents() {
 new_spool 64 1
 recover
 is "$status" 0 "64 buffers: exit status" || diag "$(<"$tmp/err")"
-[ -s "$tmp/trace.dat" ] && [ ! -e "$spool" ]
+[ -s "$dat" ] && [ ! -e "$spool" ]
 ok $? "64 buffers: the file is there, the spool is gone"
 
-# refused NAME PATTERN: nothing is made, read or removed
-refused() {
-	local before hyptrace=$hyptrace
+# beyond NAME PATTERN: refused, with nothing read beyond the summary
+beyond() {
+	local hyptrace=$hyptrace
 
 	[ -x "$sanitised" ] && hyptrace=$sanitised
-
-	before=$(contents)
-	recover
-	is "$status" 1 "$1: exit status" || diag "$(<"$tmp/err")"
-	like "$(<"$tmp/err")" "$2" "$1: the message"
+	refused "$1" "$2"
 	unlike "$(<"$tmp/err")" 'Sanitizer' "$1: no read beyond the summary"
-	is "$(contents)" "$before" "$1: the spool stays as it was"
-	[ ! -e "$tmp/trace.dat" ]
-	ok $? "$1: no file"
 }
 
 new_spool 65 1
-refused "65 buffers" 'more than 64 buffers'
+beyond "65 buffers" 'more than 64 buffers'
 new_spool 1025 1
-refused "1025 buffers" 'more than 64 buffers'
+beyond "1025 buffers" 'more than 64 buffers'
 new_spool 1 65536
-refused "65536 CPUs" 'buffers/0.*8192 CPUs'
+beyond "65536 CPUs" 'buffers/0.*8192 CPUs'
 
 # a number of CPUs that a recorder may write, but whose pages are not there
 new_spool 2 8192
@@ -92,9 +52,160 @@ new_pages 0 1 2
 	exit "$status"
 )
 is "$?" 0 "8192 CPUs, pages of 3: exit status" || diag "$(<"$tmp/err")"
-[ -s "$tmp/trace.dat" ] && [ ! -e "$spool" ]
+[ -s "$dat" ] && [ ! -e "$spool" ]
 ok $? "8192 CPUs, pages of 3: the file is there, the spool is gone"
-is "$("$hyptrace" report -i "$tmp/trace.dat" 2>/dev/null | sed -n 's/^cpus=//p')" 3 \
+is "$("$hyptrace" report -i "$dat" 2>/dev/null | sed -n 's/^cpus=//p')" 3 \
 	"8192 CPUs, pages of 3: the file has 3 CPUs"
+
+new_spool 1 1
+new_pages 0
+truncate -s 257M "$spool/texts/kallsyms"
+refused "a text of 257 MB" "texts/kallsyms: File too large"
+new_spool 1 1
+truncate -s 2M "$spool/session"
+refused "a session file of 2 MB" "File too large"
+
+# ---- which tracefs ---------------------------------------------------------------------
+
+# named_by_spool STATE: the spool says where tracefs is, as those of earlier builds did
+named_by_spool() {
+	local name="tracing_dir in the spool, $1"
+
+	new_spool 1 1
+	new_pages 0
+	victim
+	this_boots "$1"
+	printf 'tracing_dir\t%s\n' "$tmp/victim" >>"$spool/session"
+	sed -i 's/^path.*/path\t./' "$spool/buffers/0"
+	printf 'write\tfile\thacked\n' >"$spool/undo"
+	before=$(contents "$spool")
+	without_tracefs timeout 60 "$hyptrace" recover "$spool" 2>"$tmp/err"
+	is "$?" 1 "$name: exit status"
+	victim_stays "$name"
+	like "$(<"$tmp/err")" "tracefs is not mounted" "$name: this machine's is looked for"
+	is "$(contents "$spool")" "$before" "$name: the spool stays as it was"
+}
+
+if without_tracefs true 2>/dev/null; then
+	named_by_spool drained
+	named_by_spool armed
+else
+	skip 8 "no mount namespace to hide tracefs in"
+fi
+
+# a buffer is where tracefs has it
+for path in "$tmp/victim" ../victim instances/../../victim; do
+	new_spool 1 1
+	new_pages 0
+	mkdir -p "$tree/instances"
+	victim
+	this_boots armed
+	sed -i "s#^path.*#path\t$path#" "$spool/buffers/0"
+	: >"$spool/undo"
+	recover
+	is "$status" 1 "a buffer's path leads out of tracefs: exit status"
+	victim_stays "a buffer's path leads out of tracefs"
+done
+
+# ---- nothing goes that was not carried out ---------------------------------------------
+
+# journal LINE...: a spool of this boot, drained, with these changes to put back
+journal() {
+	rm -rf "$tree"
+	mkdir -p "$tree/instances"
+	echo new >"$tree/trace_clock"
+	echo new >"$tree/buffer_size_kb"
+	new_spool 1 1
+	new_pages 0
+	this_boots drained
+	printf '%s\n' "$@" >"$spool/undo"
+}
+
+name="no tracing directory"
+journal $'write\ttrace_clock\told'
+mv "$tree" "$tree.away"
+refused "$name" "cannot open '$tree'"
+like "$(<"$tmp/err")" "run .hyptrace recover $spool. again" "$name: what to do"
+mv "$tree.away" "$tree"
+recover
+is "$status" 0 "$name: once it is there" || diag "$(<"$tmp/err")"
+is "$(<"$tree/trace_clock")" old "$name: it is put back"
+[ -s "$dat" ] && [ ! -e "$spool" ]
+ok $? "$name: the file is there, the spool is gone"
+
+name="a journal that makes no sense"
+journal $'write\ttrace_clock\told' $'write\t../victim\t1'
+refused "$name" "undo' makes no sense at line 2"
+is "$(<"$tree/trace_clock")" new "$name: nothing is put back"
+
+name="an entry cannot be put back"
+journal $'write\ttrace_clock\told' $'write\tgone\told' $'write\tbuffer_size_kb\told'
+recover
+is "$status" 1 "$name: exit status"
+like "$(<"$tmp/err")" "cannot put 'gone' back" "$name: which"
+like "$(<"$tmp/err")" "run .hyptrace recover $spool." "$name: what to do"
+is "$(<"$tree/trace_clock") $(<"$tree/buffer_size_kb")" "old old" "$name: the others are"
+[ -s "$dat" ]
+ok $? "$name: the file is there"
+like "$(<"$spool/undo")" $'^write\tgone\told' "$name: the journal keeps it"
+[ -s "$spool/pages/0.0" ]
+ok $? "$name: and the spool its pages"
+recover
+is "$status" 1 "$name: again: exit status"
+echo new >"$tree/gone"
+rm -f "$dat"
+recover
+is "$status" 0 "$name: once it can be: exit status" || diag "$(<"$tmp/err")"
+is "$(<"$tree/gone")" old "$name: it is put back"
+[ -s "$dat" ] && [ ! -e "$spool" ]
+ok $? "$name: the file is there, the spool is gone"
+
+name="killed while the spool was being removed"
+journal
+: >"$spool/undo"
+rm "$spool/pages/0.0"
+printf 'state\tremoved\n' >>"$spool/session"
+echo whole >"$dat"
+recover
+is "$status" 0 "$name: exit status" || diag "$(<"$tmp/err")"
+is "$(<"$dat")" whole "$name: the file stays as it was written"
+[ ! -e "$spool" ]
+ok $? "$name: the spool is gone"
+
+name="another boot's spool"
+journal $'write\ttrace_clock\told'
+printf 'boot_id\tanother\n' >>"$spool/session"
+recover
+is "$status" 0 "$name: exit status" || diag "$(<"$tmp/err")"
+is "$(<"$tree/trace_clock")" new "$name: tracefs is left alone"
+[ -s "$dat" ] && [ ! -e "$spool" ]
+ok $? "$name: the file is there, the spool is gone"
+
+name="a guest's spool"
+new_spool 1 1
+new_pages 0
+this_boots armed
+sed -i 's/^kind.*/kind\tguest/' "$spool/buffers/0"
+rm -rf "$tree"
+recover
+is "$status" 0 "$name: no tracefs is needed" || diag "$(<"$tmp/err")"
+
+# ---- record, too --------------------------------------------------------------------------
+
+name="record cannot put an entry back"
+new_tree
+"$hyptrace" record -o "$dat" -e kvm -C mono -- sh -c "mv $tree/trace_clock $tree/moved; mkdir $tree/trace_clock" 2>"$tmp/err"
+is "$?" 1 "$name: exit status"
+like "$(<"$tmp/err")" "run .hyptrace recover $spool." "$name: what to do"
+[ -s "$dat" ] && [ -s "$spool/undo" ]
+ok $? "$name: the file is there, and the journal"
+rmdir "$tree/trace_clock"
+mv "$tree/moved" "$tree/trace_clock"
+is "$(head -n 1 "$tree/trace_clock")" mono "$name: it was not put back"
+recover
+is "$status" 0 "$name: recover: exit status" || diag "$(<"$tmp/err")"
+is "$(head -n 1 "$tree/trace_clock")" local "$name: recover puts it back"
+[ ! -e "$spool" ]
+ok $? "$name: recover: the spool is gone"
 
 done_testing

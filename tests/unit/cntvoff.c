@@ -111,7 +111,7 @@ static int setup(void **state)
 	fake_put(&fake, format, FORMAT("voff", "8"));
 	instance_cpus = CPUS;
 	event_outlives = false;
-	return undo_open(&undo, fake.dir, NULL, &fake.to);
+	return undo_open(&undo, fake.dir, AT_FDCWD, NULL, &fake.to);
 }
 
 static int teardown(void **state)

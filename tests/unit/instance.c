@@ -88,7 +88,7 @@ static int setup(void **state)
 	fake_put(&fake, "set_graph_function", "#### all functions enabled ####\n");
 	fake_put(&fake, "set_graph_notrace", "#### no functions disabled ####\n");
 	fake_put(&fake, "instances/old/keep", "");
-	assert_int_equal(undo_open(&undo, fake.dir, NULL, &fake.to), 0);
+	assert_int_equal(undo_open(&undo, fake.dir, AT_FDCWD, NULL, &fake.to), 0);
 	plan = (struct record_plan){ 0 };
 	assert_non_null(record_plan_add_buffer(&plan, ""));
 	return 0;

@@ -15,6 +15,18 @@
 #include "record/spool.h"
 #include "spool-fixture.h"
 
+/* What another user does to a directory as soon as it is made, in a place of theirs; NULL: nothing */
+static void (*swap)(const char *path);
+
+int mkdir(const char *path, mode_t mode)
+{
+	int ret = mkdirat(AT_FDCWD, path, mode);
+
+	if (!ret && swap)
+		swap(path);
+	return ret;
+}
+
 /* As another process finds it: closed without a word, opened again. */
 static int reopen(struct fixture *f)
 {
@@ -106,6 +118,90 @@ static void test_live_one_is_left_alone(void **state)
 	assert_int_equal(spool_open(&second, f->dir, NULL), -EBUSY);
 	assert_int_equal(spool_create(&second, f->dir, NULL), -EEXIST);
 	assert_int_equal(reopen(f), 0);
+}
+
+static char *beside(const char *path, const char *name)
+{
+	static char text[160];
+
+	snprintf(text, sizeof(text), "%s%s", path, name);
+	return text;
+}
+
+static void swap_for_link(const char *path)
+{
+	assert_int_equal(rename(path, beside(path, ".theirs")), 0);
+	assert_int_equal(symlink(beside(path, ".theirs"), path), 0);
+}
+
+static void swap_for_open_one(const char *path)
+{
+	assert_int_equal(chmod(path, 0777), 0);
+}
+
+static void swap_for_foreign_one(const char *path)
+{
+	assert_int_equal(chown(path, 65534, 65534), 0);
+}
+
+static void swap_for_trap(const char *path)
+{
+	assert_int_equal(symlink("/dev/null", beside(path, "/session")), 0);
+}
+
+static void swap_for_older_one(const char *path)
+{
+	assert_int_equal(write_file_at(AT_FDCWD, beside(path, "/session"), "spool\t1\n", 8), 0);
+}
+
+/* Between mkdir and open it was renamed, and another put in its place. */
+static void test_swapped(void **state)
+{
+	static const struct {
+		void (*swap)(const char *path);
+		int ret;
+		const char *left; /* beside the name of the spool; NULL: nothing */
+	} cases[] = {
+		{ swap_for_link, -ENOTDIR, "" },
+		{ swap_for_open_one, -EPERM, NULL },
+		{ swap_for_foreign_one, -EPERM, NULL },
+		{ swap_for_trap, -EPERM, "/session" },
+		{ swap_for_older_one, -EEXIST, "/session" },
+	};
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct spool *s = NULL;
+		struct stat st;
+		char dir[128], cmd[160];
+
+		if (cases[i].swap == swap_for_foreign_one && geteuid())
+			continue;
+		snprintf(dir, sizeof(dir), "%s/swap.spool", f->base);
+		swap = cases[i].swap;
+		assert_int_equal(spool_create(&s, dir, NULL), cases[i].ret);
+		swap = NULL;
+		assert_null(s);
+		if (cases[i].left)
+			assert_int_equal(lstat(beside(dir, cases[i].left), &st), 0);
+		else
+			assert_int_equal(access(dir, F_OK), -1);
+		snprintf(cmd, sizeof(cmd), "rm -rf %s*", dir);
+		assert_int_equal(system(cmd), 0);
+	}
+}
+
+/* A directory that is there is never taken, whatever it holds. */
+static void test_taken(void **state)
+{
+	struct fixture *f = *state;
+	struct spool *s = NULL;
+	char dir[128];
+
+	snprintf(dir, sizeof(dir), "%s/taken.spool", f->base);
+	assert_int_equal(mkdirat(AT_FDCWD, dir, 0700), 0);
+	assert_int_equal(spool_create(&s, dir, NULL), -EEXIST);
+	assert_int_equal(access(dir, F_OK), 0);
 }
 
 static void test_hostile(void **state)
@@ -241,13 +337,17 @@ static void test_rewrite(void **state)
 static void test_boot_id(void **state)
 {
 	struct fixture *f = *state;
+	bool same;
 
-	assert_false(spool_is_this_boot(f->s));
+	assert_int_equal(spool_is_this_boot(f->s, &same), 0);
+	assert_false(same);
 	assert_int_equal(spool_set_boot_id(f->s), 0);
 	assert_int_equal(reopen(f), 0);
-	assert_true(spool_is_this_boot(f->s));
+	assert_int_equal(spool_is_this_boot(f->s, &same), 0);
+	assert_true(same);
 	assert_int_equal(spool_set(f->s, "boot_id", "another"), 0);
-	assert_false(spool_is_this_boot(f->s));
+	assert_int_equal(spool_is_this_boot(f->s, &same), 0);
+	assert_false(same);
 }
 
 static void test_remove(void **state)
@@ -272,6 +372,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_texts, spool_setup, spool_teardown),
 		cmocka_unit_test_setup_teardown(test_buffers, spool_setup, spool_teardown),
 		cmocka_unit_test_setup_teardown(test_live_one_is_left_alone, spool_setup, spool_teardown),
+		cmocka_unit_test_setup_teardown(test_swapped, spool_setup, spool_teardown),
+		cmocka_unit_test_setup_teardown(test_taken, spool_setup, spool_teardown),
 		cmocka_unit_test_setup_teardown(test_hostile, spool_setup, spool_teardown),
 		cmocka_unit_test_setup_teardown(test_limits, spool_setup, spool_teardown),
 		cmocka_unit_test_setup_teardown(test_missing_cpus, spool_setup, spool_teardown),

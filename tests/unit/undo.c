@@ -40,7 +40,7 @@ static struct undo *begin(void)
 {
 	struct undo *u;
 
-	assert_int_equal(undo_open(&u, fake.dir, journal_path(), &fake.to), 0);
+	assert_int_equal(undo_open(&u, fake.dir, AT_FDCWD, journal_path(), &fake.to), 0);
 	return u;
 }
 
@@ -48,7 +48,7 @@ static struct undo *begin(void)
 static struct undo *again(struct undo *u)
 {
 	undo_free(u);
-	assert_int_equal(undo_load(&u, fake.dir, journal_path(), &fake.to), 0);
+	assert_int_equal(undo_load(&u, fake.dir, AT_FDCWD, journal_path(), &fake.to), 0);
 	return u;
 }
 
@@ -136,6 +136,13 @@ static void test_newest_first(void **state)
 	assert_int_equal(undo_all(u), 1); /* b is not there */
 	assert_string_equal(fake_line(&fake, "a"), "1");
 	assert_string_equal(fake.log, "cannot put 'b' back: No such file or directory\n");
+	/* it stays, and what is older is put back once more */
+	assert_string_equal(journal(), "write\ta\t1\nwrite\tb\tx\n");
+	fake_put(&fake, "b", "y\n");
+	u = again(u);
+	assert_int_equal(undo_all(u), 0);
+	assert_string_equal(fake_line(&fake, "b"), "x");
+	assert_string_equal(journal(), "");
 	undo_free(u);
 }
 
@@ -350,12 +357,12 @@ static void test_in_memory(void **state)
 	struct undo *u;
 
 	fake_put(&fake, "a", "1\n");
-	assert_int_equal(undo_open(&u, fake.dir, NULL, &fake.to), 0);
+	assert_int_equal(undo_open(&u, fake.dir, AT_FDCWD, NULL, &fake.to), 0);
 	assert_int_equal(undo_write(u, "a", "2"), 0);
 	assert_int_equal(undo_all(u), 0);
 	assert_string_equal(fake_line(&fake, "a"), "1");
 	undo_free(u);
-	assert_int_equal(undo_open(&u, "/no/such/dir", NULL, &fake.to), -ENOENT);
+	assert_int_equal(undo_open(&u, "/no/such/dir", AT_FDCWD, NULL, &fake.to), -ENOENT);
 	assert_string_equal(fake.log, "cannot open the tracing directory '/no/such/dir': "
 				      "No such file or directory\n");
 }
@@ -365,13 +372,13 @@ static void test_journal_in_use(void **state)
 	struct undo *u = begin(), *other;
 	char want[256];
 
-	assert_int_equal(undo_open(&other, fake.dir, journal_path(), NULL), -EEXIST);
-	assert_int_equal(undo_load(&other, fake.dir, journal_path(), &fake.to), -EBUSY);
+	assert_int_equal(undo_open(&other, fake.dir, AT_FDCWD, journal_path(), NULL), -EEXIST);
+	assert_int_equal(undo_load(&other, fake.dir, AT_FDCWD, journal_path(), &fake.to), -EBUSY);
 	snprintf(want, sizeof(want), "the journal '%s' belongs to a recording that still runs\n",
 		 journal_path());
 	assert_string_equal(fake.log, want);
 	undo_free(u);
-	assert_int_equal(undo_load(&other, fake.dir, journal_path(), NULL), 0);
+	assert_int_equal(undo_load(&other, fake.dir, AT_FDCWD, journal_path(), NULL), 0);
 	undo_free(other);
 }
 
@@ -381,7 +388,7 @@ static int load_text(const char *text, size_t len)
 	int ret;
 
 	assert_int_equal(write_file_at(fake.fd, "../journal", text, len), 0);
-	ret = undo_load(&u, fake.dir, journal_path(), &fake.to);
+	ret = undo_load(&u, fake.dir, AT_FDCWD, journal_path(), &fake.to);
 	undo_free(ret ? NULL : u);
 	return ret;
 }
@@ -447,7 +454,7 @@ static void test_cut_journal(void **state)
 	fake_put(&fake, "a", "9\n");
 	fake_put(&fake, "b", "9\n");
 	fake_put(&fake, "../journal", "write\ta\t1\nwrite\tb\t12");
-	assert_int_equal(undo_load(&u, fake.dir, journal_path(), &fake.to), 0);
+	assert_int_equal(undo_load(&u, fake.dir, AT_FDCWD, journal_path(), &fake.to), 0);
 	assert_int_equal(undo_mark(u), 1);
 	assert_int_equal(undo_write(u, "b", "8"), 0); /* goes where the cut line was */
 	assert_string_equal(journal(), "write\ta\t1\nwrite\tb\t9\n");

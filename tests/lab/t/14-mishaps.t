@@ -64,7 +64,7 @@ run '
 	hyptrace recover kill.dat.spool'
 refused "'kill.dat.spool' is no recording of hyptrace: No such file" "recovering twice is refused"
 like "$stderr" "the recorder of 'kill.dat.spool' is still running" "and so was recovering from a live recorder"
-like "$stderr" "'kill.dat.spool' holds an unfinished recording: run .hyptrace recover kill.dat.spool" \
+like "$stderr" "'kill.dat.spool' is there already: run .hyptrace recover kill.dat.spool" \
 	"a new recording to that file does not overwrite the spool"
 { read -r killed; read -r later; read -r files; } <<<"$output"
 is "$files" kill.dat "recover writes the file and removes the spool"

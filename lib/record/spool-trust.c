@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Whether a spool is its caller's alone: else another user could lead reads and writes elsewhere. */
+#include "record/spool-trust.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct trust {
+	int dirfd;
+	const char *dir;
+	const struct log *log;
+};
+
+/* NULL: it is trusted. */
+static const char *distrust(const struct stat *st, bool may_be_dir)
+{
+	if (!S_ISREG(st->st_mode) && !S_ISDIR(st->st_mode))
+		return "it is neither a file nor a directory";
+	if (S_ISDIR(st->st_mode) && !may_be_dir)
+		return "it is a directory where none belongs";
+	if (st->st_uid != geteuid())
+		return "it belongs to another user";
+	if (st->st_mode & (S_IWGRP | S_IWOTH))
+		return "others may write to it";
+	if (S_ISREG(st->st_mode) && st->st_nlink > 1)
+		return "it has more than one name (hard links)";
+	return NULL;
+}
+
+static int trust_entries(const struct trust *t, const char *path);
+
+/* path: below t->dir; "": that itself, a directory and open. */
+static int trust_path(const struct trust *t, const char *path)
+{
+	struct stat st;
+	const char *why;
+
+	if (fstatat(t->dirfd, path, &st, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH) < 0)
+		return errno == ENOENT ? 0 : -errno; /* a live recorder removes files */
+	why = distrust(&st, !strchr(path, '/'));
+	if (!why)
+		return S_ISDIR(st.st_mode) ? trust_entries(t, path) : 0;
+	log_err(t->log, "'%s%s%s' is not trusted: %s", t->dir, *path ? "/" : "", path, why);
+	return -EPERM;
+}
+
+static int trust_entries(const struct trust *t, const char *path)
+{
+	struct strlist names = { 0 };
+	int ret = read_dir_at(t->dirfd, *path ? path : ".", &names);
+
+	for (size_t i = 0; i < names.n && !ret; i++) {
+		char *below = str_printf("%s%s%s", path, *path ? "/" : "", names.v[i]);
+
+		ret = below ? trust_path(t, below) : -ENOMEM;
+		free(below);
+	}
+	strlist_release(&names);
+	return ret;
+}
+
+int spool_trust(int dirfd, const char *dir, const struct log *log)
+{
+	struct trust t = { dirfd, dir, log };
+
+	return trust_path(&t, "");
+}
