@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cmd.h"
+#include "terminal.h"
 
 void command_usage(const struct opts_table *t, FILE *out)
 {
@@ -30,7 +31,7 @@ int command_stopped(const struct opts_table *t, int ret, const struct opts_error
 void progress_end(struct console *console)
 {
 	if (console->progress)
-		fputs("\r\033[K", stderr);
+		terminal_code(stderr, CODE_WIPE);
 	console->progress = false;
 }
 
@@ -75,7 +76,8 @@ void progress_recording(void *ctx, const struct session_summary *so_far)
 
 	if (console->quiet || !isatty(STDERR_FILENO))
 		return;
-	fprintf(stderr, "\r\033[K%.1f s", so_far->seconds);
+	terminal_code(stderr, CODE_WIPE);
+	fprintf(stderr, "%.1f s", so_far->seconds);
 	for (size_t i = 0; i < so_far->n_buffers; i++) {
 		const struct session_buffer *b = &so_far->buffers[i];
 
@@ -95,7 +97,8 @@ void progress_writing(void *ctx, uint64_t done, uint64_t total)
 
 	if (console->quiet || !isatty(STDERR_FILENO) || !total)
 		return;
-	fprintf(stderr, "\r\033[Kwriting: %llu%%", (unsigned long long)(done * 100 / total));
+	terminal_code(stderr, CODE_WIPE);
+	fprintf(stderr, "writing: %llu%%", (unsigned long long)(done * 100 / total));
 	fflush(stderr);
 	console->progress = true;
 }

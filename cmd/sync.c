@@ -72,8 +72,6 @@ static int sync_outputs(struct sync_job *job, const struct sync_line *o)
 		return ret;
 	if (!o->json && !o->quiet)
 		print_table(job, stdout);
-	if (fflush(stdout) || ferror(stdout))
-		return -EIO;
 	ret = o->plot ? plot_svg(job, o->plot) : 0;
 	return ret || !o->write ? ret : write_files(job);
 }
