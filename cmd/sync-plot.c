@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace sync --plot: where the offsets can be over time, as SVG. */
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <string.h>
 
 #include "sync-priv.h"
+#include "util/outfile.h"
 
 #define WIDTH  900
 #define HEIGHT 300
@@ -175,6 +175,14 @@ static void draw_guest(struct plot *p, const struct offsets_guest *g)
 	draw_own(p, g);
 }
 
+static int plot_write(const struct sync_job *job, const struct buf *svg, const char *path)
+{
+	struct outfile out;
+	int ret = outfile_open(&out, path, true, job->log);
+
+	return ret ? ret : outfile_close(&out, write_all(out.fd, svg->data, svg->len));
+}
+
 int plot_svg(const struct sync_job *job, const char *path)
 {
 	struct buf out = { 0 };
@@ -194,11 +202,7 @@ int plot_svg(const struct sync_job *job, const char *path)
 		draw_guest(&p, &job->found.guests[i]);
 	}
 	buf_addstr(&out, "</svg>\n");
-	ret = buf_status(&out);
-	if (!ret)
-		ret = write_file_at(AT_FDCWD, path, out.data, out.len);
-	if (ret)
-		log_err(job->log, "cannot write '%s': %s", path, strerror(-ret));
+	ret = buf_status(&out) ?: plot_write(job, &out, path);
 	buf_release(&out);
 	return ret;
 }

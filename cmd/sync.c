@@ -93,7 +93,7 @@ static int sync_run(const struct sync_line *o, char **paths, size_t n)
 	failed = ret || (o->check && any_outside(&job));
 
 	if (ret)
-		log_err(&log, "cannot synchronise: %s", strerror(-ret));
+		log_err(&log, "cannot synchronise: %s", errno_text(ret));
 	offsets_release(&job.found);
 	hyptrace_close(job.files);
 	return failed ? EXIT_FAILED : EXIT_OK;
