@@ -16,7 +16,7 @@
 
 void log_msg(const struct log *log, enum log_level level, const char *fmt, ...)
 {
-	char msg[1024], line[4 * sizeof(msg)];
+	char msg[4096], line[2 * sizeof(msg)];
 	va_list ap;
 
 	if (!log || !log->fn)

@@ -34,7 +34,7 @@ struct log {
 };
 
 /*
- * The message, at most 1023 bytes of it, goes to log->fn; see struct log. What names in it
+ * The message, at most 4095 bytes of it, goes to log->fn; see struct log. What names in it
  * would do to a terminal or to the line is shown instead (visible.h).
  */
 void log_msg(const struct log *log, enum log_level level, const char *fmt, ...)

@@ -30,6 +30,8 @@ size_t utf8_len(const uint8_t *p, size_t left)
 	return rows[i].len;
 }
 
+#define NAME_LENGTH_MAX 200
+
 #define EACH(byte) (0x0101010101010101ull * (byte))
 
 /* Printable ASCII at the begin, eight bytes at a time: nearly all of nearly all texts. */
@@ -108,4 +110,14 @@ char *visible_line(char *out, size_t size, const char *text)
 	}
 	out[used] = 0;
 	return out;
+}
+
+bool name_fits_file(const char *name)
+{
+	size_t len = strlen(name);
+	char shown[NAME_LENGTH_MAX + 2];
+
+	if (!len || len > NAME_LENGTH_MAX || *name == '.' || *name == '-' || strpbrk(name, "/\t"))
+		return false;
+	return !strcmp(visible_line(shown, sizeof(shown), name), name);
 }

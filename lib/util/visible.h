@@ -2,6 +2,7 @@
 #ifndef HYPTRACE_VISIBLE_H
 #define HYPTRACE_VISIBLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,5 +34,12 @@ size_t visible_piece(const uint8_t *p, size_t left, const char **show, size_t *n
 
 /* A name, or a message, as one line: newlines are shown, too. Cut to size; returns out. */
 char *visible_line(char *out, size_t size, const char *text);
+
+/*
+ * May a name from outside be part of a file's name, or a directory's? 1 to 200 bytes
+ * without '/' and without what is shown, not even a newline or tab; the first is
+ * neither '.' nor '-'.
+ */
+bool name_fits_file(const char *name);
 
 #endif
