@@ -45,6 +45,8 @@ static int outfile_split(struct outfile *o, const char *path)
 		o->dir = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (!dir || !o->name)
 		ret = -ENOMEM;
+	else if (!*path)
+		ret = -ENOENT;
 	else if (o->dir < 0)
 		ret = -errno;
 	else if (!*o->name || !strcmp(o->name, ".") || !strcmp(o->name, ".."))
