@@ -55,15 +55,16 @@ bool pager_start(bool wanted)
 	if (!wanted || !terminal || !*command || !strcmp(command, "cat") || pipe2(fds, O_CLOEXEC) < 0)
 		return terminal;
 	fflush(stdout);
+	sigaction(SIGCHLD, &gone, NULL);
 	pager = fork();
 	if (!pager)
 		run_pager(command, fds[0]);
 	if (pager > 0) {
 		dup2(fds[1], STDOUT_FILENO);
-		sigaction(SIGCHLD, &gone, NULL);
 		/* the pager decides what ^C means */
 		signal(SIGINT, SIG_IGN);
 		signal(SIGQUIT, SIG_IGN);
+		pager_gone(SIGCHLD); /* before its number was known */
 	}
 	close(fds[0]);
 	close(fds[1]);
