@@ -12,10 +12,10 @@
 /* Shared by report.c and report-*.c. */
 
 struct report_buffer {
-	char *label;	   /* printed in front of its lines; "" for none */
-	bool wanted;	   /* -B */
-	bool *shown;	   /* by CPU: the last record was; its stack trace follows */
-	bool skip_next;	   /* it was printed with the record before it */
+	char *label;	/* printed in front of its lines; "" for none */
+	bool wanted;	/* -B */
+	bool *shown;	/* by CPU: the last record was; its stack trace follows */
+	bool skip_next; /* it was printed with the record before it */
 };
 
 struct report_file {
