@@ -146,11 +146,12 @@ $(O)/hyptrace-agent: $(AGENT_OBJ) $(O)/libhyptrace.a
 
 # libtraceevent's plugins: the decode tables and themselves, no more
 decode = $(1:%=$(O)/lib/decode/%.o)
+util = $(1:%=$(O)/lib/util/%.o)
 $(O)/plugins/hyp.so: $(O)/plugins/hyp-reason.o $(call decode,esr hcall hyp-printk numbered smccc symbols sysreg)
 $(O)/plugins/kvm-arm64.so: $(call decode,esr smccc sysreg)
 $(O)/plugins/crosvm.so: $(call decode,crosvm)
 $(O)/plugins/hypertrace.so: $(O)/plugins/hypertrace-record.o $(call decode,hypertrace hypertrace-desc numbered)
-PLUGIN_SHARED := $(O)/plugins/plugin.o $(O)/plugins/relay.o $(O)/lib/util/base.o $(O)/lib/util/field.o
+PLUGIN_SHARED := $(O)/plugins/plugin.o $(O)/plugins/relay.o $(call util,base field visible)
 $(LIB_OBJ) $(PLUGIN_OBJ): CFLAGS += -fPIC -ffunction-sections -fdata-sections
 # All plugins export the same names, and are loaded into one global scope: -Bsymbolic
 $(O)/plugins/%.so: $(O)/plugins/%.o $(PLUGIN_SHARED) plugins/plugin.map
@@ -169,7 +170,7 @@ $(O)/plugins/kernelshark/%.o: plugins/kernelshark/%.cpp
 	$(Q)$(CXX) $(CPPFLAGS) $(PKG_CFLAGS) $(filter-out -std=% -Wstrict-prototypes -Wmissing-prototypes,$(CFLAGS)) \
 		-std=c++17 -MMD -MP -c -o $@ $<
 $(KSHARK_SO): $(KSHARK_OBJ) $(O)/plugins/plugin.o $(O)/plugins/hyp-reason.o \
-		$(O)/plugins/hypertrace-record.o $(call decode,crosvm hypertrace) $(O)/lib/util/base.o $(O)/lib/util/field.o
+		$(O)/plugins/hypertrace-record.o $(call decode,crosvm hypertrace) $(call util,base field visible)
 	$(call say,LD,$@)
 	$(Q)$(CXX) $(LDFLAGS) -shared -Wl,-Bsymbolic,--version-script=plugins/kernelshark/plugin.map -o $@ $^ \
 		-lkshark-gui -lkshark-plot $(shell $(PKG_CONFIG) --libs libkshark libtracecmd libtraceevent)

@@ -77,10 +77,6 @@ static void log_line(enum log_level level, const char *msg)
 		return;
 	if ((size_t)n >= sizeof(line))
 		n = sizeof(line) - 1;
-	/* a recorder's words are in there: they make no lines of their own */
-	for (int i = 0; i < n; i++)
-		if ((unsigned char)line[i] < 0x20 || line[i] == 0x7f)
-			line[i] = '?';
 	line[n - 1] = '\n';
 	/* one write: lines of several threads do not mix */
 	if (write(sink, line, (size_t)n) < 0)

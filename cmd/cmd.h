@@ -56,6 +56,6 @@ void progress_recording(void *ctx, const struct session_summary *so_far);
 void progress_writing(void *ctx, uint64_t done, uint64_t total);
 void progress_end(struct console *console);
 /* The lines at the end: what was recorded, what was lost and what would help. */
-void print_summary(const struct session_summary *sum, const char *output, bool quiet);
+void print_summary(const struct session_summary *sum, const char *output, const struct log *log);
 
 #endif

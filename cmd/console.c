@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include "cmd.h"
+#include "terminal.h"
+#include "util/visible.h"
 
 void command_usage(const struct opts_table *t, FILE *out)
 {
@@ -19,18 +21,20 @@ void command_usage(const struct opts_table *t, FILE *out)
 
 int command_stopped(const struct opts_table *t, int ret, const struct opts_error *err)
 {
+	char line[VISIBLE_LINE];
+
 	if (ret == OPTS_STOP) {
 		command_usage(t, stdout);
 		return EXIT_OK;
 	}
-	fprintf(stderr, "hyptrace %s: %s\n", t->command, err->text);
+	fprintf(stderr, "hyptrace %s: %s\n", t->command, visible_line(line, sizeof(line), err->text));
 	return EXIT_USAGE;
 }
 
 void progress_end(struct console *console)
 {
 	if (console->progress)
-		fputs("\r\033[K", stderr);
+		terminal_code(stderr, CODE_WIPE);
 	console->progress = false;
 }
 
@@ -71,15 +75,17 @@ static const char *label(const struct session_buffer *b)
 void progress_recording(void *ctx, const struct session_summary *so_far)
 {
 	struct console *console = ctx;
-	char size[16];
+	char size[16], name[VISIBLE_LINE];
 
 	if (console->quiet || !isatty(STDERR_FILENO))
 		return;
-	fprintf(stderr, "\r\033[K%.1f s", so_far->seconds);
+	terminal_code(stderr, CODE_WIPE);
+	fprintf(stderr, "%.1f s", so_far->seconds);
 	for (size_t i = 0; i < so_far->n_buffers; i++) {
 		const struct session_buffer *b = &so_far->buffers[i];
 
-		fprintf(stderr, "  %s %s", label(b), size_text(b->bytes, size, sizeof(size)));
+		fprintf(stderr, "  %s %s", visible_line(name, sizeof(name), label(b)),
+			size_text(b->bytes, size, sizeof(size)));
 		if (b->events)
 			fprintf(stderr, " %llu events", (unsigned long long)b->events);
 		if (b->lost)
@@ -95,84 +101,78 @@ void progress_writing(void *ctx, uint64_t done, uint64_t total)
 
 	if (console->quiet || !isatty(STDERR_FILENO) || !total)
 		return;
-	fprintf(stderr, "\r\033[Kwriting: %llu%%", (unsigned long long)(done * 100 / total));
+	terminal_code(stderr, CODE_WIPE);
+	fprintf(stderr, "writing: %llu%%", (unsigned long long)(done * 100 / total));
 	fflush(stderr);
 	console->progress = true;
 }
 
-static void print_lost(const struct session_buffer *b)
+static void print_lost(const struct session_buffer *b, const struct log *log)
 {
-	fprintf(stderr, "hyptrace: %s: %llu events LOST; a larger buffer would help: ", label(b),
-		(unsigned long long)b->lost);
+	char option[80] = "", size[80] = "-b N (KiB per CPU)";
+
 	if (b->guest)
-		fprintf(stderr, "-A %s ... ", b->name);
+		snprintf(option, sizeof(option), "-A %s ... ", b->name);
 	else if (*b->name)
-		fprintf(stderr, "-B %s ", b->name);
+		snprintf(option, sizeof(option), "-B %s ", b->name);
 	if (b->size_kb)
-		fprintf(stderr, "-b %llu (KiB per CPU; it was %llu)\n", (unsigned long long)b->size_kb * 4,
-			(unsigned long long)b->size_kb);
-	else
-		fprintf(stderr, "-b N (KiB per CPU)\n");
+		snprintf(size, sizeof(size), "-b %llu (KiB per CPU; it was %llu)",
+			 (unsigned long long)b->size_kb * 4, (unsigned long long)b->size_kb);
+	log_err(log, "%s: %llu events LOST; a larger buffer would help: %s%s", label(b),
+		(unsigned long long)b->lost, option, size);
 }
 
-static void print_buffers(const struct session_summary *sum)
+static void print_whole(const struct session_summary *sum, const char *output, const struct log *log)
 {
+	struct buf text = { 0 };
 	char size[16];
 
+	if (sum->seconds > 0)
+		buf_printf(&text, "%.1f s: ", sum->seconds);
 	for (size_t i = 0; i < sum->n_buffers; i++) {
 		const struct session_buffer *b = &sum->buffers[i];
 
-		fprintf(stderr, "%s%s", i ? "; " : "", label(b));
+		buf_printf(&text, "%s%s", i ? "; " : "", label(b));
 		if (sum->seconds > 0) /* after a recovery nobody has counted */
-			fprintf(stderr, " %llu events,", (unsigned long long)b->events);
-		fprintf(stderr, " %s", size_text(b->bytes, size, sizeof(size)));
+			buf_printf(&text, " %llu events,", (unsigned long long)b->events);
+		buf_printf(&text, " %s", size_text(b->bytes, size, sizeof(size)));
 		if (sum->seconds > 0)
-			fprintf(stderr, " (%llu lost)", (unsigned long long)b->lost);
+			buf_printf(&text, " (%llu lost)", (unsigned long long)b->lost);
 	}
+	buf_printf(&text, ": %s, %s", output, size_text(sum->file_bytes, size, sizeof(size)));
+	log_info(log, "%s", buf_str(&text) ?: "");
+	buf_release(&text);
 }
 
-void print_summary(const struct session_summary *sum, const char *output, bool quiet)
+/* What went wrong with one buffer. */
+static void print_wrong(const struct session_buffer *b, const struct log *log)
 {
-	char size[16];
+	if (b->guest_lost)
+		log_err(log, "guest %s was lost before the end: what it sent is in its file", b->name);
+	if (b->lost)
+		print_lost(b, log);
+	if (b->bad && b->guest)
+		log_err(log, "guest %s: %llu pages made no sense: their events are lost", b->name,
+			(unsigned long long)b->bad);
+	else if (b->bad)
+		log_err(log,
+			"%s: %llu records or pages were not understood (records with a time are kept as "
+			"hyp_unknown)",
+			label(b), (unsigned long long)b->bad);
+}
 
+void print_summary(const struct session_summary *sum, const char *output, const struct log *log)
+{
 	if (*sum->kept) {
-		fprintf(stderr,
-			"hyptrace: what was recorded is kept in '%s': "
-			"hyptrace recover %s -o FILE\n",
-			sum->kept, sum->kept);
+		log_err(log, "what was recorded is kept in '%s': hyptrace recover %s -o FILE", sum->kept,
+			sum->kept);
 		return;
 	}
-	if (!quiet) {
-		fputs("hyptrace: ", stderr);
-		if (sum->seconds > 0)
-			fprintf(stderr, "%.1f s: ", sum->seconds);
-		print_buffers(sum);
-		fprintf(stderr, ": %s, %s\n", output, size_text(sum->file_bytes, size, sizeof(size)));
-	}
-	for (size_t i = 0; i < sum->n_buffers; i++) {
-		const struct session_buffer *b = &sum->buffers[i];
-
-		if (b->guest_lost)
-			fprintf(stderr,
-				"hyptrace: guest %s was lost before the end: what it sent is in "
-				"its file\n",
-				b->name);
-		if (b->lost)
-			print_lost(b);
-		if (b->bad && b->guest)
-			fprintf(stderr,
-				"hyptrace: guest %s: %llu pages made no sense: their events are lost\n",
-				b->name, (unsigned long long)b->bad);
-		else if (b->bad)
-			fprintf(stderr,
-				"hyptrace: %s: %llu records or pages were not understood (records "
-				"with a time are kept as hyp_unknown)\n",
-				label(b), (unsigned long long)b->bad);
-	}
+	print_whole(sum, output, log);
+	for (size_t i = 0; i < sum->n_buffers; i++)
+		print_wrong(&sum->buffers[i], log);
 	if (sum->has_command_status && WIFSIGNALED(sum->command_status))
-		fprintf(stderr, "hyptrace: the command was killed by signal %d\n",
-			WTERMSIG(sum->command_status));
+		log_err(log, "the command was killed by signal %d", WTERMSIG(sum->command_status));
 	else if (sum->has_command_status && WEXITSTATUS(sum->command_status))
-		fprintf(stderr, "hyptrace: the command exited with status %d\n",
-			WEXITSTATUS(sum->command_status));
+		log_err(log, "the command exited with status %d", WEXITSTATUS(sum->command_status));
 }

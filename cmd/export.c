@@ -12,6 +12,8 @@
 #include "cmd.h"
 #include "export/json-lines.h"
 #include "export/perfetto.h"
+#include "terminal.h"
+#include "util/outfile.h"
 
 struct export_opts {
 	const char *perfetto, *output, *desc;
@@ -84,12 +86,6 @@ static bool export_parse(struct export_opts *o, int argc, char **argv, int *stat
 
 /* ---- output ------------------------------------------------------------------------- */
 
-struct output {
-	const char *path;
-	int fd;
-	bool made; /* a file of our own, of no use when it is not whole */
-};
-
 static bool is_input(const struct inputs *in, const struct stat *st)
 {
 	struct stat other;
@@ -100,38 +96,15 @@ static bool is_input(const struct inputs *in, const struct stat *st)
 	return false;
 }
 
-static int output_open(struct output *out, const char *path, const struct inputs *in, const struct log *log)
+static int output_open(struct outfile *out, const char *path, const struct inputs *in, const struct log *log)
 {
 	struct stat st;
 
-	*out = (struct output){ .path = path, .fd = STDOUT_FILENO };
-	if (!strcmp(path, "-"))
-		return 0;
 	if (!stat(path, &st) && is_input(in, &st)) {
 		log_err(log, "'%s' is to be read, not to be written", path);
 		return -EINVAL;
 	}
-	out->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	if (out->fd < 0) {
-		int ret = -errno;
-
-		log_err(log, "cannot write '%s': %s", path, strerror(errno));
-		return ret;
-	}
-	out->made = !fstat(out->fd, &st) && S_ISREG(st.st_mode);
-	return 0;
-}
-
-static int output_close(struct output *out, int ret, const struct log *log)
-{
-	if (out->fd > STDERR_FILENO && close(out->fd))
-		ret = ret ? ret : -errno;
-	if (!ret)
-		return 0;
-	log_err(log, "cannot write '%s': %s", out->path, errno_text(ret));
-	if (out->made)
-		unlink(out->path);
-	return ret;
+	return outfile_open(out, path, true, log);
 }
 
 /* ---- the two forms ------------------------------------------------------------------- */
@@ -246,10 +219,28 @@ static int check_ticks(const struct inputs *in, bool perfetto, const struct log 
 	return 0;
 }
 
+static int export_form(struct export *e, const struct export_opts *o, const struct hypertrace_desc *desc,
+		       int fd)
+{
+	return o->perfetto ? export_perfetto(e, fd, desc) : export_lines(e, fd);
+}
+
+static int export_to_stdout(struct export *e, const struct export_opts *o, const struct hypertrace_desc *desc)
+{
+	int ret = export_form(e, o, desc, STDOUT_FILENO);
+
+	if (ret == -EPIPE)
+		terminal_reader_gone();
+	if (ret)
+		log_err(e->log, "cannot write the output: %s", errno_text(ret));
+	return ret;
+}
+
 static int export_to(struct export *e, const struct export_opts *o, const struct hypertrace_desc *desc)
 {
+	const char *path = o->perfetto ? o->perfetto : o->output ? o->output : "-";
 	const struct inputs *in = handle_inputs(e->files);
-	struct output out;
+	struct outfile out;
 	int ret = handle_load(e->files);
 
 	if (ret)
@@ -257,11 +248,10 @@ static int export_to(struct export *e, const struct export_opts *o, const struct
 	ret = check_ticks(in, o->perfetto, e->log);
 	if (ret)
 		return ret;
-	ret = output_open(&out, o->perfetto ? o->perfetto : o->output ? o->output : "-", in, e->log);
-	if (ret)
-		return ret;
-	ret = o->perfetto ? export_perfetto(e, out.fd, desc) : export_lines(e, out.fd);
-	return output_close(&out, ret, e->log);
+	if (!strcmp(path, "-"))
+		return export_to_stdout(e, o, desc);
+	ret = output_open(&out, path, in, e->log);
+	return ret ? ret : outfile_close(&out, export_form(e, o, desc, out.fd));
 }
 
 static int export_files(const struct export_opts *o, struct log *log)

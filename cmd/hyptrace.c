@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cmd.h"
+#include "terminal.h"
 
 const struct command_row command_rows[] = {
 	{ "export", cmd_export, "turn recordings into traces for Perfetto or lines of JSON" },
@@ -34,7 +35,7 @@ static const struct command_row *find_command(const char *name)
 	return NULL;
 }
 
-int main(int argc, char **argv)
+static int command_run(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : NULL;
 	const struct command_row *row;
@@ -57,4 +58,14 @@ int main(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	return row->run(argc - 1, argv + 1);
+}
+
+int main(int argc, char **argv)
+{
+	int ret = terminal_open();
+
+	if (!ret)
+		return terminal_end(command_run(argc, argv));
+	fprintf(stderr, "hyptrace: %s\n", strerror(-ret));
+	return EXIT_FAILED;
 }

@@ -4,6 +4,7 @@
 
 #include "guest/guest.h"
 #include "list-priv.h"
+#include "util/visible.h"
 
 #define PROBE_MS 1000
 
@@ -46,16 +47,6 @@ static void guest_to_json(const struct list *l, const struct guest *g)
 	json_object_end(j);
 }
 
-/* What others gave as a name must not steer the terminal. */
-static void add_plain(struct buf *b, const char *s)
-{
-	for (; *s; s++) {
-		char c = (unsigned char)*s < 0x20 || *s == 0x7f ? '?' : *s;
-
-		buf_add(b, &c, 1);
-	}
-}
-
 static void print_number_or(FILE *out, const char *fmt, const char *none, uint64_t v)
 {
 	char text[24] = "-";
@@ -78,22 +69,19 @@ static void print_threads(FILE *out, const struct guest *g)
 static void list_guest(const struct list *l, const struct guest *g, int width)
 {
 	const char *agent = probe_guest(l, g);
-	struct buf name = { 0 };
+	char name[VISIBLE_LINE];
 
-	add_plain(&name, g->name ? g->name : "-");
-	fprintf(l->out, "%-*s  %-16s ", width, buf_str(&name), guest_vmm_name(g->vmm));
+	fprintf(l->out, "%-*s  %-16s ", width, visible_line(name, sizeof(name), g->name ? g->name : "-"),
+		guest_vmm_name(g->vmm));
 	print_number_or(l->out, "%7s ", "-", (uint64_t)g->pid);
 	print_number_or(l->out, "%10s  ", "-", g->cid);
 	if (l->probe)
 		fprintf(l->out, "%-11s  ", agent ? agent : "-");
 	print_threads(l->out, g);
 	fputc('\n', l->out);
-	if (g->uds) {
-		name.len = 0;
-		add_plain(&name, g->uds);
-		fprintf(l->out, "%*s  vsock by unix:%s\n", width, "", buf_str(&name));
-	}
-	buf_release(&name);
+	if (g->uds)
+		fprintf(l->out, "%*s  vsock by unix:%s\n", width, "",
+			visible_line(name, sizeof(name), g->uds));
 }
 
 static void print_guests(const struct list *l, const struct guests *g)

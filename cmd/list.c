@@ -143,7 +143,5 @@ int cmd_list(int argc, char **argv)
 		ret = -ENOENT;
 	else if (traced)
 		close(l.tracing);
-	if (!ret && (fflush(stdout) || ferror(stdout)))
-		ret = -EIO;
 	return ret ? EXIT_FAILED : EXIT_OK;
 }

@@ -11,7 +11,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const char *pager_command(void)
+#define NOT_RUN 126 /* what a shell exits with that cannot run a command, or more */
+
+static pid_t pager;
+
+const char *pager_command(void)
 {
 	const char *command = getenv("HYPTRACE_PAGER");
 
@@ -19,7 +23,7 @@ static const char *pager_command(void)
 		command = getenv("PAGER");
 	if (!command)
 		command = "less";
-	return *command && strcmp(command, "cat") ? command : NULL;
+	return command;
 }
 
 static void run_pager(const char *command, int in)
@@ -31,43 +35,52 @@ static void run_pager(const char *command, int in)
 	_exit(127);
 }
 
-void pager_start(struct pager *p, bool wanted)
+/* Who quits it has seen enough: nobody waits for what is still to be read. */
+static void pager_gone(int sig)
+{
+	siginfo_t info = { 0 };
+
+	if (!waitid(P_PID, (id_t)pager, &info, WEXITED | WNOHANG | WNOWAIT) && info.si_pid == pager &&
+	    !(info.si_code == CLD_EXITED && info.si_status >= NOT_RUN))
+		_exit(EXIT_SUCCESS);
+}
+
+bool pager_start(bool wanted)
 {
 	const char *command = pager_command();
+	bool terminal = isatty(STDOUT_FILENO);
+	struct sigaction gone = { .sa_handler = pager_gone, .sa_flags = SA_NOCLDSTOP | SA_RESTART };
 	int fds[2];
 
-	*p = (struct pager){ .terminal = isatty(STDOUT_FILENO) };
-	if (!wanted || !p->terminal || !command || pipe2(fds, O_CLOEXEC) < 0)
-		return;
+	if (!wanted || !terminal || !*command || !strcmp(command, "cat") || pipe2(fds, O_CLOEXEC) < 0)
+		return terminal;
 	fflush(stdout);
-	p->pid = fork();
-	if (!p->pid)
+	sigaction(SIGCHLD, &gone, NULL);
+	pager = fork();
+	if (!pager)
 		run_pager(command, fds[0]);
-	if (p->pid > 0) {
+	if (pager > 0) {
 		dup2(fds[1], STDOUT_FILENO);
-		/* the pager decides what ^C means, and a write tells when it is gone */
+		/* the pager decides what ^C means */
 		signal(SIGINT, SIG_IGN);
 		signal(SIGQUIT, SIG_IGN);
-		signal(SIGPIPE, SIG_IGN);
-	} else {
-		p->pid = 0;
+		pager_gone(SIGCHLD); /* before its number was known */
 	}
 	close(fds[0]);
 	close(fds[1]);
+	return terminal;
 }
 
-bool pager_finish(struct pager *p)
+int pager_end(void)
 {
-	bool whole;
+	int status = 0;
 
-	errno = 0;
-	whole = !fflush(stdout) && !ferror(stdout);
-	if (!p->pid)
-		return whole;
+	if (pager <= 0)
+		return 0;
+	signal(SIGCHLD, SIG_DFL);
 	/* its end of file */
-	fclose(stdout);
-	while (waitpid(p->pid, NULL, 0) < 0 && errno == EINTR)
+	close(STDOUT_FILENO);
+	while (waitpid(pager, &status, 0) < 0 && errno == EINTR)
 		;
-	p->pid = 0;
-	return true;
+	return WIFEXITED(status) && WEXITSTATUS(status) >= NOT_RUN ? -ENOEXEC : 1;
 }

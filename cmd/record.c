@@ -35,7 +35,7 @@ static int record_plan_run(const struct record_plan *plan)
 	progress_end(&console);
 	close(o.stop_fd);
 	if (!ret || sum.file_bytes || *sum.kept)
-		print_summary(&sum, plan->output, plan->quiet);
+		print_summary(&sum, plan->output, &log);
 	if (ret || sum.not_restored)
 		return EXIT_FAILED;
 	for (size_t i = 0; i < sum.n_buffers; i++)

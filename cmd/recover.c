@@ -45,7 +45,7 @@ static int recover_spool(const char *dir, const char *output, bool quiet)
 
 	progress_end(&console);
 	if (sum.file_bytes || *sum.kept)
-		print_summary(&sum, sum.output, quiet);
+		print_summary(&sum, sum.output, &log);
 	return ret ? EXIT_FAILED : EXIT_OK;
 }
 

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "report-priv.h"
+#include "terminal.h"
 
 struct line {
 	const struct report *r;
@@ -91,18 +92,10 @@ void line_time(const struct report *r, const struct report_file *f, uint64_t ts,
 
 /* ---- columns --------------------------------------------------------------------------- */
 
-enum paint { PLAIN, LABEL, TIME, NAME, LOST };
-
-static void paint(const struct line *l, enum paint p)
+static void paint(const struct line *l, enum terminal_code code)
 {
-	static const char *const codes[] = { [PLAIN] = "\033[m",
-					     [LABEL] = "\033[36m",
-					     [TIME] = "\033[33m",
-					     [NAME] = "\033[1m",
-					     [LOST] = "\033[1;31m" };
-
 	if (l->color)
-		fputs_unlocked(codes[p], stdout);
+		terminal_code(stdout, code);
 }
 
 /* The name in front, when there are several. */
@@ -120,10 +113,10 @@ static void label_print(const struct report *r, const char *label)
 static void out_label(struct line *l, const struct report_buffer *b)
 {
 	if (*b->label)
-		paint(l, LABEL);
+		paint(l, CODE_LABEL);
 	label_print(l->r, b->label);
 	if (*b->label)
-		paint(l, PLAIN);
+		paint(l, CODE_PLAIN);
 }
 
 static void out_number(FILE *out, uint64_t v, int least)
@@ -202,9 +195,9 @@ static void out_time(struct line *l, const struct filetime *t, uint64_t ts)
 	at = time_text(l->r, t->seconds, ts, end);
 	if (t->seconds)
 		*--at = ' ';
-	paint(l, TIME);
+	paint(l, CODE_TIME);
 	out_text(stdout, at, (size_t)(end + 1 - at));
-	paint(l, PLAIN);
+	paint(l, CODE_PLAIN);
 	out_diff(l, t, ts);
 }
 
@@ -213,20 +206,21 @@ static void out_name(const struct line *l, const char *name)
 	size_t len = strlen(name);
 
 	out_text(stdout, " ", 1);
-	paint(l, NAME);
+	paint(l, CODE_NAME);
 	out_text(stdout, name, len);
 	out_text(stdout, ": ", 2);
-	paint(l, PLAIN);
+	paint(l, CODE_PLAIN);
 	out_spaces(stdout, len < NAME_WIDTH ? NAME_WIDTH - len : 0);
 }
 
+/* Up to a NUL, as stock has it; a NUL is also what terminal codes begin with. */
 static void out_fields(const struct line *l)
 {
 	size_t len = 0;
 	const char *text = handle_text(l->r->handle, l->r->o->raw_fields, &len);
 
 	if (text)
-		out_text(stdout, text, len);
+		out_text(stdout, text, strnlen(text, len));
 }
 
 /* ---- lines ------------------------------------------------------------------------------ */
@@ -254,12 +248,12 @@ void line_head(const struct report *r, const struct report_file *f)
 void line_lost(struct line *l, const struct report_file *f, const struct timeline_record *m)
 {
 	out_label(l, report_buffer(f, m));
-	paint(l, LOST);
+	paint(l, CODE_LOST);
 	if (m->missed > 0)
 		printf("CPU:%u [%lld EVENTS DROPPED]", m->cpu, (long long)m->missed);
 	else
 		printf("CPU:%u [EVENTS DROPPED]", m->cpu);
-	paint(l, PLAIN);
+	paint(l, CODE_PLAIN);
 	out_text(stdout, "\n", 1);
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "report-priv.h"
+#include "util/visible.h"
 
 /* ---- events ---------------------------------------------------------------------- */
 
@@ -85,22 +86,32 @@ static bool buffer_wanted(const struct report_opts *o, const char *name)
 	return !o->buffers.n || strlist_has(&o->buffers, name);
 }
 
+/* A name in a column of one line; NULL: no memory. */
+static char *make_label(const char *name)
+{
+	char room[VISIBLE_LINE];
+
+	return strdup(visible_line(room, sizeof(room), name));
+}
+
 static int file_buffers(const struct report *r, struct report_file *f)
 {
 	const char *slash = strrchr(f->in->path, '/');
 
-	f->label = r->o->n_inputs < 2 ? "" : slash ? slash + 1 : f->in->path;
+	f->label = make_label(r->o->n_inputs < 2 ? "" : slash ? slash + 1 : f->in->path);
+	if (!f->label)
+		return -ENOMEM;
 	f->buffers = calloc(f->info->n_buffers + 1, sizeof(*f->buffers));
 	if (!f->buffers)
 		return -ENOMEM;
-	for (; f->n_buffers < f->info->n_buffers; f->n_buffers++) {
+	while (f->n_buffers < f->info->n_buffers) {
 		const struct reader_buffer *from = &f->info->buffers[f->n_buffers];
-		struct report_buffer *b = &f->buffers[f->n_buffers];
+		struct report_buffer *b = &f->buffers[f->n_buffers++];
 
-		b->label = *from->name ? from->name : f->label;
+		b->label = make_label(*from->name ? from->name : f->label);
 		b->wanted = buffer_wanted(r->o, from->name);
 		b->shown = calloc(from->n_cpus + 1, sizeof(*b->shown));
-		if (!b->shown)
+		if (!b->label || !b->shown)
 			return -ENOMEM;
 	}
 	return 0;
@@ -216,9 +227,12 @@ void report_close(struct report *r)
 		struct report_file *f = &r->files[i];
 
 		graph_close(f);
-		for (size_t b = 0; b < f->n_buffers; b++)
+		for (size_t b = 0; b < f->n_buffers; b++) {
+			free(f->buffers[b].label);
 			free(f->buffers[b].shown);
+		}
 		free(f->buffers);
+		free(f->label);
 	}
 	free(r->files);
 }

@@ -12,17 +12,17 @@
 /* Shared by report.c and report-*.c. */
 
 struct report_buffer {
-	const char *label; /* printed in front of its lines; "" for none */
-	bool wanted;	   /* -B */
-	bool *shown;	   /* by CPU: the last record was; its stack trace follows */
-	bool skip_next;	   /* it was printed with the record before it */
+	char *label;	/* printed in front of its lines; "" for none */
+	bool wanted;	/* -B */
+	bool *shown;	/* by CPU: the last record was; its stack trace follows */
+	bool skip_next; /* it was printed with the record before it */
 };
 
 struct report_file {
 	const struct report_input *opts;
 	struct input *in; /* the handle's */
 	const struct reader_info *info;
-	const char *label;     /* of the top buffer's lines; "" for a lone file */
+	char *label;	       /* of the top buffer's lines; "" for a lone file */
 	struct filter *filter; /* NULL: none */
 	struct graph *graph;   /* NULL: not without plugins */
 	struct report_buffer *buffers;

@@ -9,8 +9,6 @@
 #include "pager.h"
 #include "report-priv.h"
 
-#define OUTPUT_BUFFER (256u << 10)
-
 /* include/linux/trace_events.h */
 #define FLAG_HARDIRQ 0x08
 #define FLAG_SOFTIRQ 0x10
@@ -233,23 +231,15 @@ static int report_files(const struct report_opts *o)
 	struct console console = { .quiet = o->quiet };
 	struct log log = { .fn = o->quiet ? drop_warning : console_log, .ctx = &console };
 	struct report r = { .o = o, .log = &log };
-	char *room = malloc(OUTPUT_BUFFER); /* stdout's until the end */
-	struct pager pager;
 	int ret;
 
 	tep_set_loglevel(o->quiet ? TEP_LOG_NONE : TEP_LOG_ERROR);
-	pager_start(&pager, !o->no_pager);
-	r.terminal = pager.terminal;
-	if (room)
-		setvbuf(stdout, room, _IOFBF, OUTPUT_BUFFER);
+	r.terminal = pager_start(!o->no_pager);
 	ret = report_print(&r);
 	report_close(&r);
 	if (ret == -ENOMEM)
 		log_err(&log, "out of memory");
-	if (pager_finish(&pager) || ret)
-		return ret ? EXIT_FAILED : EXIT_OK;
-	log_err(&log, "cannot write the report: %s", strerror(errno ? errno : EIO));
-	return EXIT_FAILED;
+	return ret ? EXIT_FAILED : EXIT_OK;
 }
 
 int cmd_report(int argc, char **argv)

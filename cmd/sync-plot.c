@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace sync --plot: where the offsets can be over time, as SVG. */
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <string.h>
 
 #include "sync-priv.h"
+#include "util/outfile.h"
+#include "util/visible.h"
 
 #define WIDTH  900
 #define HEIGHT 300
@@ -129,14 +130,29 @@ static void draw_legend(const struct plot *p, const struct offsets_guest *g)
 			   y - 4, y);
 }
 
+/* What XML takes: UTF-8 without controls; U+FFFD for each byte that is wrong. */
+static void draw_name(struct buf *out, const char *name)
+{
+	const uint8_t *p = (const uint8_t *)name;
+	size_t left = strlen(name);
+
+	for (size_t n; left; p += n, left -= n) {
+		n = utf8_len(p, left);
+		if (!n || *p < ' ' || visible_control(p, left)) {
+			n = n ?: 1;
+			buf_addstr(out, "\xef\xbf\xbd");
+		} else if (strchr("<>&\"'", *p)) {
+			buf_printf(out, "&#%u;", *p);
+		} else {
+			buf_add(out, p, n);
+		}
+	}
+}
+
 static void draw_text(const struct plot *p, const struct offsets_guest *g)
 {
 	buf_printf(p->out, "<text x=\"%d\" y=\"%.0f\">", MARGIN, p->top + 30);
-	for (const char *c = g->name; *c; c++) {
-		bool plain = strchr("<>&", *c) == NULL && (unsigned char)*c >= ' ';
-
-		buf_add(p->out, plain ? c : "?", 1);
-	}
+	draw_name(p->out, g->name);
 	buf_printf(p->out, ": %s, %s; host - guest against %lld %s at %.3f s</text>\n",
 		   sync_class_name(g->result.class), g->result.method, (long long)p->base,
 		   in_ticks(g) ? "ticks" : "ns", (double)(guest_middle(g) - p->t0) / 1e9);
@@ -175,6 +191,14 @@ static void draw_guest(struct plot *p, const struct offsets_guest *g)
 	draw_own(p, g);
 }
 
+static int plot_write(const struct sync_job *job, const struct buf *svg, const char *path)
+{
+	struct outfile out;
+	int ret = outfile_open(&out, path, true, job->log);
+
+	return ret ? ret : outfile_close(&out, write_all(out.fd, svg->data, svg->len));
+}
+
 int plot_svg(const struct sync_job *job, const char *path)
 {
 	struct buf out = { 0 };
@@ -194,11 +218,7 @@ int plot_svg(const struct sync_job *job, const char *path)
 		draw_guest(&p, &job->found.guests[i]);
 	}
 	buf_addstr(&out, "</svg>\n");
-	ret = buf_status(&out);
-	if (!ret)
-		ret = write_file_at(AT_FDCWD, path, out.data, out.len);
-	if (ret)
-		log_err(job->log, "cannot write '%s': %s", path, strerror(-ret));
+	ret = buf_status(&out) ?: plot_write(job, &out, path);
 	buf_release(&out);
 	return ret;
 }

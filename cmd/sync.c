@@ -72,8 +72,6 @@ static int sync_outputs(struct sync_job *job, const struct sync_line *o)
 		return ret;
 	if (!o->json && !o->quiet)
 		print_table(job, stdout);
-	if (fflush(stdout) || ferror(stdout))
-		return -EIO;
 	ret = o->plot ? plot_svg(job, o->plot) : 0;
 	return ret || !o->write ? ret : write_files(job);
 }
@@ -95,7 +93,7 @@ static int sync_run(const struct sync_line *o, char **paths, size_t n)
 	failed = ret || (o->check && any_outside(&job));
 
 	if (ret)
-		log_err(&log, "cannot synchronise: %s", strerror(-ret));
+		log_err(&log, "cannot synchronise: %s", errno_text(ret));
 	offsets_release(&job.found);
 	hyptrace_close(job.files);
 	return failed ? EXIT_FAILED : EXIT_OK;

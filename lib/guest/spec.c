@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The argument of -A: taken apart, and completed by what runs here. */
 #include "guest/guest-priv.h"
+#include "util/visible.h"
 
 #include <arpa/inet.h>
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define NAME_LENGTH_MAX 200 /* it becomes part of a file's name */
 
 void guest_spec_release(struct guest_spec *s)
 {
@@ -24,17 +22,12 @@ static bool all_digits(const char *s)
 
 static int check_file_name(const char *arg, const char *name, const struct log *log)
 {
-	bool ok = *name && *name != '.' && strlen(name) <= NAME_LENGTH_MAX;
-
-	for (const char *p = name; *p; p++)
-		if (*p == '/' || iscntrl((unsigned char)*p))
-			ok = false;
-	if (ok)
+	if (name_fits_file(name))
 		return 0;
 	log_err(log, "guest '%s': %s", arg,
 		!*name ? "the name is empty"
-		       : "the name becomes a file's name: no '/', no leading '.', at most 200 "
-			 "bytes");
+		       : "the name becomes a file's name: no '/', no leading '.' or '-', "
+			 "no control characters, at most 200 bytes");
 	return -EINVAL;
 }
 
@@ -247,7 +240,7 @@ static int take_name(struct guest_spec *s, const struct guest *g)
 {
 	char *name;
 
-	if (s->named || !g->name || !*g->name || *g->name == '.' || strchr(g->name, '/'))
+	if (s->named || !g->name || !name_fits_file(g->name))
 		return 0;
 	name = strdup(g->name);
 	if (!name)

@@ -17,6 +17,7 @@
 #include "record/spool-formats.h"
 #include "record/tasks.h"
 #include "dat/writer.h"
+#include "util/outfile.h"
 
 /* Everything a dat_file points to. */
 struct job {
@@ -384,24 +385,10 @@ static int job_prepare(struct job *j)
 
 static int job_write(struct job *j, const char *output)
 {
-	char *part = str_printf("%s.part", output);
-	int fd, ret;
+	struct outfile out;
+	int ret = outfile_open(&out, output, false, j->o->log);
 
-	if (!part)
-		return -ENOMEM;
-	fd = open(part, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-	ret = fd < 0 ? -errno : dat_write(&j->file, fd, j->o->log);
-	if (fd >= 0 && close(fd) < 0 && !ret)
-		ret = -errno;
-	if (!ret && rename(part, output) < 0)
-		ret = -errno;
-	if (ret) {
-		if (fd >= 0)
-			unlink(part);
-		log_err(j->o->log, "cannot write '%s': %s", output, errno_text(ret));
-	}
-	free(part);
-	return ret;
+	return ret ? ret : outfile_close(&out, dat_write(&j->file, out.fd, j->o->log));
 }
 
 int dat_from_spool(struct spool *spool, const struct dat_from_spool_opts *o)

@@ -27,8 +27,8 @@ struct dat_from_spool_opts {
  * The text "options" holds further options as they stand in the file: u16 id,
  * u32 length, bytes.
  *
- * Repairs the hypervisor's times where that is due (repair.h). Then writes OUTPUT.part
- * and renames it. Existing texts "stat.N.C" give CPUSTAT.
+ * Repairs the hypervisor's times where that is due (repair.h). Then writes
+ * the output (util/outfile.h). Existing texts "stat.N.C" give CPUSTAT.
  * On error there is no output, and nothing is lost of the spool.
  */
 int dat_from_spool(struct spool *spool, const struct dat_from_spool_opts *o);

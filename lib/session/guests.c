@@ -14,6 +14,7 @@
 #include "record/finish.h"
 #include "record/sanitize.h"
 #include "session/guests-ask.h"
+#include "util/outfile.h"
 
 /* What a guest records by default: who runs, and what wakes it. */
 static const char *const default_args[] = { "-i", "-e", "sched", "-e", "irq", "-e", "ipi", "-e", "timer" };
@@ -70,7 +71,7 @@ int session_new_spool(struct spool **out, const char *output, const struct recor
 {
 	uint64_t version = plan->file_version ? (uint64_t)plan->file_version : 7;
 	char *dir = str_printf("%s.spool", output);
-	int ret = dir ? spool_create(out, dir, log) : -ENOMEM;
+	int ret = dir ? outfile_check(output, log) ?: spool_create(out, dir, log) : -ENOMEM;
 
 	free(dir);
 	return ret ?: spool_set_boot_id(*out) ?: spool_set_number(*out, "version", version) ?:

@@ -16,6 +16,7 @@
 #include "record/peer-meta.h"
 #include "record/repair.h"
 #include "dat/reader.h"
+#include "util/outfile.h"
 
 #define CHUNK	 (1u << 20)
 #define CPUS_MAX 4096
@@ -372,7 +373,8 @@ static int import_open(struct job *j)
 static int import_spool(struct job *j)
 {
 	char *dir = str_printf("%s.spool", j->o->output);
-	int ret = dir ? spool_create(&j->spool, dir, j->o->log) : -ENOMEM;
+	int ret = dir ? outfile_check(j->o->output, j->o->log) ?: spool_create(&j->spool, dir, j->o->log)
+		      : -ENOMEM;
 
 	free(dir);
 	return ret;

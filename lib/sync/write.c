@@ -7,8 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
+
+#include "util/outfile.h"
 
 /* Everything that the new file is made of. */
 struct rewrite {
@@ -156,53 +157,26 @@ static int open_beside(const char *path)
 	return fd;
 }
 
-static int put_in_place(const char *path, const char *fresh)
+/* As NAME.orig: a hard link, so that the file is there all the time; the first one kept stays. */
+static int keep_original(const struct outfile *o)
 {
-	char *orig = str_printf("%s.orig", path);
+	char *orig = str_printf("%s.orig", o->name);
 	int ret = 0;
 
 	if (!orig)
 		return -ENOMEM;
-	/* a hard link, so that path is there all the time; the first one kept stays */
-	if (link(path, orig) < 0 && errno != EEXIST)
-		ret = -errno;
-	else if (rename(fresh, path) < 0)
+	if (linkat(o->dir, o->name, o->dir, orig, 0) < 0 && errno != EEXIST)
 		ret = -errno;
 	free(orig);
 	return ret;
 }
 
-static int write_fresh(struct rewrite *w, const char *path, int fd)
-{
-	struct stat st;
-	int ret = dat_write(&w->file, fd, w->log);
-
-	if (ret)
-		return ret;
-	return stat(path, &st) < 0 || fchmod(fd, st.st_mode & 07777) < 0 || fsync(fd) < 0 ? -errno : 0;
-}
-
 static int write_beside(struct rewrite *w, const char *path)
 {
-	char *fresh = str_printf("%s.new", path);
-	int fd, ret;
+	struct outfile out;
+	int ret = outfile_open(&out, path, false, w->log);
 
-	if (!fresh)
-		return -ENOMEM;
-	fd = open(fresh, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	ret = fd < 0 ? -errno : 0;
-	if (ret)
-		goto out;
-	ret = write_fresh(w, path, fd);
-	if (close(fd) < 0 && !ret)
-		ret = -errno;
-	if (!ret)
-		ret = put_in_place(path, fresh);
-	if (ret)
-		unlink(fresh);
-out:
-	free(fresh);
-	return ret;
+	return ret ? ret : outfile_close(&out, dat_write(&w->file, out.fd, w->log) ?: keep_original(&out));
 }
 
 static void rewrite_release(struct rewrite *w)

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/visible.h"
+
 #define PID_LIMIT (4u << 20) /* PID_MAX_LIMIT of 64-bit kernels */
 
 /* One parse. */
@@ -106,7 +108,7 @@ static int plan_buffer(void *ctx, const struct opt *o, const char *arg, struct o
 	bool hyp = !g->request && (!strcmp(arg, "hyp") || !strcmp(arg, "hypervisor"));
 	struct buffer_plan *b;
 
-	if (!*arg || strchr(arg, '/') || !strcmp(arg, ".") || !strcmp(arg, ".."))
+	if (!name_fits_file(arg))
 		return opts_wrong(err, o, arg, "not a name for a buffer");
 	if (g->negate)
 		return opts_error(err,
@@ -259,7 +261,7 @@ static int plan_guest_name(void *ctx, const struct opt *o, const char *arg, stru
 
 	if (!g->guest)
 		return opts_wrong(err, o, arg, "must come after the -A that it names");
-	if (!*arg || strchr(arg, '/') || arg[0] == '.')
+	if (!name_fits_file(arg))
 		return opts_wrong(err, o, arg, "not a name for a guest");
 	return opts_set_copy(last_guest(g), o, arg, err);
 }

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/visible.h"
+
 #define CHUNK 16384
 
 struct arena_chunk {

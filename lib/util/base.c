@@ -2,6 +2,7 @@
 /* The log, the cursor, byte buffers, string lists, whole files and numbers. */
 #include "util/base.h"
 #include "util/array.h"
+#include "util/visible.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +16,7 @@
 
 void log_msg(const struct log *log, enum log_level level, const char *fmt, ...)
 {
-	char msg[1024];
+	char msg[4096], line[2 * sizeof(msg)];
 	va_list ap;
 
 	if (!log || !log->fn)
@@ -23,7 +24,7 @@ void log_msg(const struct log *log, enum log_level level, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(msg, sizeof(msg), fmt, ap);
 	va_end(ap);
-	log->fn(log->ctx, level, msg);
+	log->fn(log->ctx, level, visible_line(line, sizeof(line), msg));
 }
 
 struct cursor cursor_at(const void *data, size_t len)
@@ -461,29 +462,4 @@ char *str_printf(const char *fmt, ...)
 	n = vasprintf(&s, fmt, ap);
 	va_end(ap);
 	return n < 0 ? NULL : s;
-}
-
-size_t utf8_len(const uint8_t *p, size_t left)
-{
-	static const struct {
-		uint8_t first, last; /* of the first byte */
-		uint8_t low, high;   /* of the second */
-		uint8_t len;
-	} rows[] = {
-		{ 0xc2, 0xdf, 0x80, 0xbf, 2 }, { 0xe0, 0xe0, 0xa0, 0xbf, 3 }, { 0xe1, 0xec, 0x80, 0xbf, 3 },
-		{ 0xed, 0xed, 0x80, 0x9f, 3 }, { 0xee, 0xef, 0x80, 0xbf, 3 }, { 0xf0, 0xf0, 0x90, 0xbf, 4 },
-		{ 0xf1, 0xf3, 0x80, 0xbf, 4 }, { 0xf4, 0xf4, 0x80, 0x8f, 4 },
-	};
-	size_t i = 0;
-
-	if (p[0] < 0x80)
-		return 1;
-	while (i < ARRAY_SIZE(rows) && (p[0] < rows[i].first || p[0] > rows[i].last))
-		i++;
-	if (i == ARRAY_SIZE(rows) || left < rows[i].len || p[1] < rows[i].low || p[1] > rows[i].high)
-		return 0;
-	for (size_t k = 2; k < rows[i].len; k++)
-		if ((p[k] & 0xc0) != 0x80)
-			return 0;
-	return rows[i].len;
 }

@@ -33,7 +33,10 @@ struct log {
 	void *ctx;
 };
 
-/* The message, at most 1023 bytes of it, goes to log->fn; see struct log. */
+/*
+ * The message, at most 4095 bytes of it, goes to log->fn; see struct log. What names in it
+ * would do to a terminal or to the line is shown instead (visible.h).
+ */
 void log_msg(const struct log *log, enum log_level level, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
@@ -153,12 +156,6 @@ int stop_signals(void);
 
 /* Now, ns of CLOCK_BOOTTIME, which the trace clock "boot" is. */
 uint64_t boot_ns(void);
-
-/*
- * Length of the UTF-8 sequence at p (1-4), or 0: not one. Over-long forms,
- * surrogates and what lies above U+10FFFF are none (Unicode, table 3-7).
- */
-size_t utf8_len(const uint8_t *p, size_t left);
 
 /* strerror for people: what -EBADMSG means here is in no manual of theirs. */
 const char *errno_text(int error);

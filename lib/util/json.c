@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "util/visible.h"
+
 static void json_newline(struct json *j)
 {
 	if (j->compact)
@@ -97,6 +99,14 @@ static size_t json_plain_len(const uint8_t *p, size_t len)
 	return n;
 }
 
+/* Of the two and three bytes that controls have beyond ASCII. */
+static unsigned int json_code_point(const uint8_t *p, size_t n)
+{
+	unsigned int low = (p[0] & 0x1fu) << 6 | (p[1] & 0x3fu);
+
+	return n == 2 ? low : (low & 0x3ff) << 6 | (p[2] & 0x3fu);
+}
+
 static void json_add_quoted(struct buf *out, const char *s, size_t len)
 {
 	const uint8_t *p = (const uint8_t *)s;
@@ -115,6 +125,8 @@ static void json_add_quoted(struct buf *out, const char *s, size_t len)
 			buf_addstr(out, "\xef\xbf\xbd");
 		else if (n == 1)
 			json_add_char(out, *p);
+		else if (visible_control(p, len))
+			buf_printf(out, "\\u%04x", json_code_point(p, n));
 		else
 			buf_add(out, p, n);
 		n = n ? n : 1;

@@ -23,7 +23,8 @@ struct json {
 
 /*
  * Each appends one thing to out: the begin or end of an object or array, an object's
- * next key, a value. Strings are escaped; bytes that are no UTF-8 become U+FFFD.
+ * next key, a value. Strings are escaped, and so is in them what a terminal would obey;
+ * bytes that are no UTF-8 become U+FFFD.
  */
 void json_object(struct json *j);
 void json_object_end(struct json *j);

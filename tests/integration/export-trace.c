@@ -13,8 +13,9 @@
  *   process PID COMMAND		a PROCMAPS
  *   buffer NAME			what follows goes there; at first the top buffer
  *   lost CPU N				events lost before the CPU's next record
- *   TS CPU PID EVENT VALUE...		a record; values are separated by tabs, \xNN is a byte
+ *   TS CPU PID EVENT VALUE...		a record; values are separated by tabs
  *   raw TS CPU HEX...			a record of these bytes
+ * \xNN is a byte in values and names.
  *
  * usage: export-trace OUT < SCRIPT
  */
@@ -289,6 +290,7 @@ static void put_guest(const char *line)
 
 	if (sscanf(line, "%63s %llx%n", name, &id, &used) != 2)
 		die(line);
+	unescape(name);
 	g.name = name;
 	g.trace_id = id;
 	for (line += used; g.n < 8 && sscanf(line, " %u:%u%n", &vcpus[g.n].cpu, &vcpus[g.n].pid, &used) == 2;
@@ -335,6 +337,16 @@ static char *after(char *line, const char *word)
 	return !strncmp(line, word, n) && line[n] == ' ' ? line + n + 1 : NULL;
 }
 
+/* The same with its bytes. */
+static char *name_after(char *line, const char *word)
+{
+	char *rest = after(line, word);
+
+	if (rest)
+		unescape(rest);
+	return rest;
+}
+
 static struct buffer *take_line(struct buffer *b, char *line)
 {
 	unsigned int cpu, n, shift;
@@ -346,7 +358,7 @@ static struct buffer *take_line(struct buffer *b, char *line)
 		put_guest(rest);
 	else if ((rest = after(line, "shift")))
 		put_shift(rest);
-	else if ((rest = after(line, "uname")))
+	else if ((rest = name_after(line, "uname")))
 		must(dat_options_add_text(&options, DAT_UNAME, rest));
 	else if ((rest = after(line, "clock")))
 		must(dat_options_add_clock(&options, rest));
@@ -354,11 +366,11 @@ static struct buffer *take_line(struct buffer *b, char *line)
 		must(dat_options_add_tsc2nsec(&options, n, shift, 0));
 	else if ((rest = after(line, "cpus")) && sscanf(rest, "%u", &n) == 1 && n >= CPUS && n <= CPUS_MAX)
 		n_cpus = n;
-	else if ((rest = after(line, "task")))
+	else if ((rest = name_after(line, "task")))
 		buf_printf(&cmdlines, "%s\n", rest);
 	else if ((rest = after(line, "process")))
 		put_process(rest);
-	else if ((rest = after(line, "buffer")))
+	else if ((rest = name_after(line, "buffer")))
 		return add_buffer(rest);
 	else if ((rest = after(line, "lost")) && sscanf(rest, "%u %u", &cpu, &n) == 2 && cpu < CPUS)
 		must(page_write_lost(&b->w[cpu], n));

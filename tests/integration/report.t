@@ -283,8 +283,8 @@ if command -v script >/dev/null; then
 	is "$(LESS=S PAGER='cat >/dev/null; echo "$LESS"' on_tty "$hyptrace" report "$tmp/lost.dat")" "S" "... unless they are set"
 	is "$(PAGER='head -n 1' on_tty bash -c "$hyptrace report -t $protected; echo \$?")" "cpus=4
 0" "a pager that ends early is no failure"
-	is "$(PAGER=/nonexistent/pager on_tty bash -c "$hyptrace report -e $protected; echo \$?" | tail -n 1)" "0" \
-		"nor one that is not there"
+	is "$(PAGER=/nonexistent/pager on_tty bash -c "$hyptrace report -e $protected; echo \$?" | tail -n 1)" "1" \
+		"one that is not there is"
 else
 	skip 14 "no script(1)"
 fi
@@ -335,6 +335,6 @@ else
 	skip 3 "no trace-cmd to make a file of version 6"
 fi
 "$hyptrace" report $protected >/dev/full 2>"$tmp/err"
-is "$?: $(cat "$tmp/err")" "1: hyptrace: cannot write the report: No space left on device" "a full disk"
+is "$?: $(cat "$tmp/err")" "1: hyptrace: cannot write the output: No space left on device" "a full disk"
 
 done_testing

@@ -342,6 +342,8 @@ static const struct parse_case wrong[] = {
 	{ { "-A", "" }, "-A '': empty" },
 	{ { "--name", "x" }, "--name x: must come after the -A that it names" },
 	{ { "-A", "3", "--name", "a/b" }, "--name a/b: not a name for a guest" },
+	{ { "-A", "3", "--name", "-rf" }, "--name -rf: not a name for a guest" },
+	{ { "-A", "3", "--name", "a\x1b[2J" }, "--name a\x1b[2J: not a name for a guest" },
 	{ { "-e", "a", "-A", "3", "-f", "x" }, "-f x: must come after the -e that it is for" },
 	{ { "-A", "3", "-B", "x" }, "-B x after -A: instances in a guest are not served; give the host's -B "
 				    "before -A" },

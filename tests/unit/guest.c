@@ -91,6 +91,9 @@ static void test_bad_spec(void **state)
 		{ "g@99999999999999999999", "no guest's CID" },
 		{ "a/b@3", "no '/'" },
 		{ ".g@3", "no leading '.'" },
+		{ "-g@3", "no leading '.' or '-'" },
+		{ "a\x1b[2J@3", "no control characters" },
+		{ "a\xc2\x9b@3", "no control characters" },
 		{ "a\nb@3", "the name becomes a file's name" },
 		{ "unix:", "no path after 'unix:'" },
 		{ "g@unix::9", "no path" },
@@ -131,6 +134,8 @@ static void test_resolve(void **state)
 		{ "unix:/run/fc.sock", 0, GUEST_UNIX, "fc", "/run/fc.sock", 0 },
 		{ "vm.dot", 0, GUEST_VSOCK, "vm.dot", NULL, 6 },
 		{ "no.dot", 0, GUEST_TCP, "no.dot", "no.dot", 0 },
+		{ "8", 0, GUEST_VSOCK, "8", NULL, 8 }, /* its name does not fit a file's */
+		{ "9", 0, GUEST_VSOCK, "9", NULL, 9 },
 		{ "dumb", -ENXIO, 0, NULL, NULL, 0 },
 		{ "missing", -ENOENT, 0, NULL, NULL, 0 },
 	};
@@ -138,6 +143,8 @@ static void test_resolve(void **state)
 		{ .name = (char *)"web", .cid = 5 },
 		{ .name = (char *)"fc", .cid = 3, .uds = (char *)"/run/fc.sock" },
 		{ .name = (char *)"vm.dot", .cid = 6 },
+		{ .name = (char *)"\x1b]0;owned\x07", .cid = 8 },
+		{ .name = (char *)"../../etc/x", .cid = 9 },
 		{ .name = (char *)"dumb" },
 	};
 	const struct guests all = { vms, ARRAY_SIZE(vms) };

@@ -22,6 +22,8 @@ static void test_strings(void **state)
 		{ "\x01\x1f\x7f", "\"\\u0001\\u001f\\u007f\"" },
 		{ "gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x98\x80",
 		  "\"gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x98\x80\"" },
+		{ "\xc2\x9b\xc2\x80\xc2\xa0", "\"\\u009b\\u0080\xc2\xa0\"" }, /* C1 */
+		{ "\xe2\x80\xae\xe2\x81\xa6", "\"\\u202e\\u2066\"" },
 		{ "\xff", "\"\xef\xbf\xbd\"" },	    /* no lead byte */
 		{ "a\x80z", "\"a\xef\xbf\xbdz\"" }, /* a tail without a head */
 		{ "\xc3", "\"\xef\xbf\xbd\"" },	    /* cut off */
