@@ -34,6 +34,12 @@ int cmd_recover(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_sync(int argc, char **argv);
 
+/*
+ * From now on an allocation that fails, of whatever library, ends the program with a message and
+ * EXIT_FAILED: for commands that print by libtraceevent, most of whose allocations nobody checks.
+ */
+void memory_or_end(void);
+
 /* ---- what commands share: options, messages on stderr, the end of a recording ---- */
 
 /* Prints the usage text of the table. */
