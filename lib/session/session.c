@@ -382,12 +382,13 @@ int session_drain(struct session *s)
 static int keep_stat(struct session *s, size_t buffer, unsigned int cpu)
 {
 	struct source *source = s->tracks[buffer].source;
+	const struct drain_stats *stats = recorder_stats(s->recorder, source, cpu);
 	struct buf text = { 0 };
 	char name[48];
 	int ret = 0;
 
 	snprintf(name, sizeof(name), "stat.%zu.%u", buffer, cpu);
-	if (!source->ops->stat(source, cpu, recorder_stats(s->recorder, source, cpu), &text))
+	if (stats && !source->ops->stat(source, cpu, stats, &text)) /* else it could not be drained */
 		ret = spool_put_text(s->spool, name, text.data, text.len);
 	buf_release(&text);
 	return ret;
