@@ -86,7 +86,7 @@ PLUGIN_OBJ := $(patsubst %.c,$(O)/%.o,$(wildcard plugins/*.c))
 CMD_LIB := $(O)/cmd/commands.a
 UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(O)/tests/unit/%)
 FUZZ_BIN := $(FUZZ_SRC:tests/fuzz/%.c=$(O)/tests/fuzz/%)
-PRELOADS := countopens failmalloc
+PRELOADS := countopens faults
 TOOL_BIN := $(TOOL_SRC:tests/tools/%.c=$(O)/tests/tools/%)
 TOOL_BIN := $(foreach t,$(TOOL_BIN),$(t)$(if $(filter $(PRELOADS),$(notdir $(t))),.so))
 INTEG_BIN := $(INTEG_SRC:tests/integration/%.c=$(O)/tests/integration/%)
@@ -142,6 +142,12 @@ $(AGENT_OBJ): OPT := $(if $(SAN),$(OPT),-Os -g -ffunction-sections -fdata-sectio
 $(O)/hyptrace-agent: $(AGENT_OBJ) $(O)/libhyptrace.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS) $(if $(SAN),,-static -Wl,--gc-sections) -o $@ $^
+
+# a preload has no hold on a static file
+$(O)/tests/hyptrace-agent: $(AGENT_OBJ) $(O)/libhyptrace.a
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS) -Wl,--gc-sections -o $@ $^
 
 # libtraceevent's plugins: the decode tables and themselves, no more
 decode = $(1:%=$(O)/lib/decode/%.o)
@@ -222,7 +228,7 @@ $(O)/tests/unit/plugins $(O)/tests/unit/plugins-events: | $(PLUGIN_SO)
 $(O)/tests/unit/spans: $(O)/plugins/kernelshark/spans.o
 
 units: $(UNIT_BIN)
-integration: $(INTEG_BIN)
+integration: $(INTEG_BIN) $(O)/tests/hyptrace-agent
 benches: $(BENCH_BIN)
 tools: $(TOOL_BIN)
 fuzzers: $(FUZZ_BIN)
