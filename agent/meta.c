@@ -115,7 +115,7 @@ static int meta_formats(struct out *w, const char *system)
 		snprintf(path, sizeof(path), "events/%s/%s/format", system, name);
 		names.v[i] = names.v[n];
 		names.v[n] = name;
-		n += !faccessat(dirfd, path, F_OK, 0);
+		n += file_there(dirfd, path);
 	}
 	dat_out_u32(&w->o, (uint32_t)n);
 	for (size_t i = 0; i < n && !ret; i++) {

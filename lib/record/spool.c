@@ -520,7 +520,7 @@ int spool_rewrite_end(struct spool *s)
 
 bool spool_is_rewritten(const struct spool *s)
 {
-	return !faccessat(s->dirfd, "rewritten", F_OK, 0);
+	return file_there(s->dirfd, "rewritten");
 }
 
 void spool_drop_missing_cpus(struct spool *s)
@@ -531,7 +531,7 @@ void spool_drop_missing_cpus(struct spool *s)
 
 		do
 			snprintf(name, sizeof(name), "pages/%zu.%u", i, n);
-		while (!faccessat(s->dirfd, name, F_OK, 0) && ++n < s->buffers[i].n_cpus);
+		while (file_there(s->dirfd, name) && ++n < s->buffers[i].n_cpus);
 		s->buffers[i].n_cpus = n ? n : 1;
 	}
 }

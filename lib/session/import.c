@@ -260,7 +260,7 @@ static int count_raw(struct job *j)
 
 		if (!path)
 			return -ENOMEM;
-		if (!access(path, F_OK)) {
+		if (file_there(AT_FDCWD, path)) {
 			any = true;
 			j->n_cpus = cpu >= j->n_cpus ? cpu + 1 : j->n_cpus;
 		}

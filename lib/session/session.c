@@ -4,7 +4,6 @@
  * the guests, the host), run, stop in reverse, drain, write the files, put tracefs
  * back.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -86,16 +85,13 @@ static void on_failure(void *ctx, const struct source *source, unsigned int cpu,
 /* A pid a line, for set_event_notrace_pid. */
 static int own_threads(struct buf *list)
 {
-	DIR *d = opendir("/proc/self/task");
-	struct dirent *e;
+	struct strlist names = { 0 };
+	int ret = read_dir_at(AT_FDCWD, "/proc/self/task", &names);
 
-	if (!d)
-		return -errno;
-	while ((e = readdir(d)))
-		if (e->d_name[0] != '.')
-			buf_printf(list, "%s\n", e->d_name);
-	closedir(d);
-	return buf_str(list) ? 0 : -ENOMEM;
+	for (size_t i = 0; i < names.n; i++)
+		buf_printf(list, "%s\n", names.v[i]);
+	strlist_release(&names);
+	return ret ? ret : buf_str(list) ? 0 : -ENOMEM;
 }
 
 /*

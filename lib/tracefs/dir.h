@@ -18,7 +18,7 @@ char *tracefs_dir(const char *given, const struct log *log);
  */
 char *tracefs_mounted(const char *mountinfo, size_t len);
 
-/* CPUs with a directory in a buffer's per_cpu (path), which are all possible ones; 0: none. */
-unsigned int tracefs_cpus(int dirfd, const char *path);
+/* n: CPUs with a directory in a buffer's per_cpu (path), which are all possible ones. */
+int tracefs_cpus(int dirfd, const char *path, unsigned int *n);
 
 #endif

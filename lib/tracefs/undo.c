@@ -214,7 +214,7 @@ static int save_each(struct undo *u, const char *dir, const char *name)
 
 		if (!path)
 			ret = -ENOMEM;
-		else if (!faccessat(u->dirfd, path, F_OK, 0))
+		else if (file_there(u->dirfd, path))
 			ret = undo_save(u, path);
 		free(path);
 	}
@@ -344,7 +344,7 @@ int undo_mkdir(struct undo *u, const char *path)
 	int ret;
 
 	/* not after the journal's line: a recovery would remove somebody else's instance */
-	if (!faccessat(u->dirfd, path, F_OK, 0))
+	if (file_there(u->dirfd, path))
 		return -EEXIST;
 	ret = undo_note(u, ENTRY_RMDIR, path, "");
 	if (ret)

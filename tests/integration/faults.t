@@ -12,6 +12,7 @@
 #   FAULTS_OFFSET=N               others of the sample: those that leave N
 #   FAULTS_ONLY=record,report     these commands
 #   FAULTS_CLASS=alloc,read       these classes
+#   FAULTS_TRY=read:5             this call; where it was and what was said is shown
 use strict;
 use warnings;
 use Cwd qw(abs_path);
@@ -32,6 +33,7 @@ my $build  = abs_path($ENV{O} // 'build');
 my $root   = abs_path('.');
 my $every  = $ENV{FAULTS_EVERY} // 0;
 my $offset = $ENV{FAULTS_OFFSET} // 0;
+my $try    = $ENV{FAULTS_TRY};
 my $sample = 6;    # calls of each class, where nothing says how many
 my $limit  = 30;   # seconds for a run that takes less than one
 my %only   = map { $_ => 1 } split /,/, $ENV{FAULTS_ONLY} // '';
@@ -272,8 +274,8 @@ sub guest_begin {
 # What a recording has left, as text.
 sub recorded {
 	my ($dir) = @_;
-	return 'none' if (slurp("$dir/trace.dat") // "old\n") eq "old\n";
-	return report_of($dir, map { s{.*/}{}r } sort glob "$dir/trace*.dat");
+	my @files = map { s{.*/}{}r } grep { slurp($_) ne "old\n" } sort glob "$dir/trace*.dat";
+	return @files ? join '', map { "$_\n" . report_of($dir, $_) } @files : 'none';
 }
 
 # ---- recover: after a recorder that was killed when it had read all ----
@@ -489,9 +491,9 @@ sub faults_of {
 
 sub jobs_of {
 	my ($c, $good) = @_;
-	my @jobs;
+	my @jobs = $try ? ($try) : ();
 	for my $class (sort keys %{ $good->{counts} }) {
-		next if $class =~ /^(step|hit)$/ || %class && !$class{$class};
+		next if $try || $class =~ /^(step|hit)$/ || %class && !$class{$class};
 		push @jobs, faults_of($class, $good->{counts}{$class});
 	}
 	return @jobs;
@@ -504,7 +506,8 @@ sub work {
 	my $good = good_run($c, $dir);
 	my %n;
 	for (my $i = $w; $i < @$jobs; $i += $workers) {
-		my $r = run($c, $dir, $jobs->[$i]);
+		my $r = run($c, $dir, $jobs->[$i], $try ? (FAULTS_WHERE => 1) : ());
+		print STDERR "$r->{how}: $r->{said}$r->{result}" if $try;
 		my ($class) = $jobs->[$i] =~ /(\w+)/;
 		$r->{unlink} = $class eq 'unlink'; # then something has to stay
 		$n{$class}++;
