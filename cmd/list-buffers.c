@@ -85,8 +85,10 @@ static int hyp_events(int tracing, const char *path, struct strlist *out)
 		ret = 0;
 	for (size_t i = 0; !ret && i < names.n; i++) {
 		snprintf(file, sizeof(file), "%s/events/%s/%s/format", path, basename(path), names.v[i]);
-		if (file_there(tracing, file))
+		if (!faccessat(tracing, file, F_OK, 0))
 			ret = strlist_add(out, names.v[i]);
+		else if (errno != ENOENT && errno != ENOTDIR)
+			ret = -errno;
 	}
 	strlist_release(&names);
 	return ret;
