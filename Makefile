@@ -4,7 +4,7 @@
 #   make check              all tests that run anywhere (minutes)
 #   make lab                prepare the pKVM lab's parts in a cache
 #   make check-lab          the tests on a live pKVM host (QEMU software emulation)
-#   make demo | bench | fuzz | install
+#   make demo | bench | fuzz | faults | install
 #
 # O=DIR     build directory        SAN=1           ASan and UBSan
 # V=1       show commands          WERROR=1        warnings are errors
@@ -244,6 +244,10 @@ check:
 	$(Q)$(MAKE) --no-print-directory $(JOBS) O=$(O)-san SAN=1 all units fuzzers
 	$(Q)O=$(O) tests/check
 
+# each call that can fail, in each command and the agent; kills at each step: an hour
+faults: all tools integration
+	$(Q)O=$(O) FAULTS_EVERY=$(or $(FAULTS_EVERY),1) tests/integration/faults.t
+
 # synchronisation against SEEDS made-up truths of each kind, full size: an hour for 1000
 sync-seeds: $(O)/tests/unit/sync
 	$(Q)HYPTRACE_SYNC_SEEDS=$(or $(SEEDS),1000),v $<
@@ -306,4 +310,4 @@ clean:
 
 -include $(wildcard $(O)/*/*.d $(O)/*/*/*.d)
 .SECONDARY:
-.PHONY: all kernelshark kernelshark-left-out agent units integration benches tools fuzzers check sync-seeds fuzz lab check-lab demo bench install format clean
+.PHONY: all kernelshark kernelshark-left-out agent units integration benches tools fuzzers check faults sync-seeds fuzz lab check-lab demo bench install format clean

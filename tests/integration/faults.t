@@ -11,7 +11,7 @@
 #   FAULTS_EVERY=K                every Kth call of all classes, not a sample of each
 #   FAULTS_OFFSET=N               others of the sample: those that leave N
 #   FAULTS_ONLY=record,report     these commands
-#   FAULTS_CLASS=alloc,read       these classes
+#   FAULTS_CLASS=alloc,before     these classes; before and after: of killing it at a step
 #   FAULTS_TRY=read:5             this call; where it was and what was said is shown
 use strict;
 use warnings;
@@ -34,7 +34,7 @@ my $root   = abs_path('.');
 my $every  = $ENV{FAULTS_EVERY} // 0;
 my $offset = $ENV{FAULTS_OFFSET} // 0;
 my $try    = $ENV{FAULTS_TRY};
-my $sample = 6;    # calls of each class, where nothing says how many
+my $sample = 4;    # calls of each class, where nothing says how many
 my $limit  = 30;   # seconds for a run that takes less than one
 my %only   = map { $_ => 1 } split /,/, $ENV{FAULTS_ONLY} // '';
 my %class  = map { $_ => 1 } split /,/, $ENV{FAULTS_CLASS} // '';
@@ -180,9 +180,10 @@ my %plugins = (TRACEEVENT_PLUGIN_DIR => "$build/plugins", HOME => '/nonexistent'
 
 sub stdout_of { my ($dir) = @_; return slurp("$dir/stdout") }
 
+# partly: what it says where it has written what it could read, in the place of what was there.
 sub written_to {
 	my ($file) = @_;
-	return (old => $file, result => sub { my ($dir) = @_; return slurp("$dir/$file") // 'none' }, 
+	return (partly => qr/what lay there is missing/, old => $file, result => sub { my ($dir) = @_; return slurp("$dir/$file") // 'none' }, 
 		reset => sub { my ($dir) = @_; put("$dir/$file", "old\n") });
 }
 
@@ -207,14 +208,14 @@ my @commands = (
 	{ name => 'import', env => \%quiet, written_to('out.dat'),
 		cmd => [ $hyptrace, 'import', '--hyp', 'hyp.txt', '-i', "$data/import-nvhe.dat", '-o', 'out.dat' ],
 		result => sub { my ($dir) = @_; return slurp("$dir/out.dat") eq "old\n" ? 'none' : report_of($dir, 'out.dat') },
-		ready => sub { my ($dir) = @_; system("gzip -dc $data/import-nvhe.gz | head -n 400 >$dir/hyp.txt") } },
+		ready => sub { my ($dir) = @_; system("gzip -dc $data/import-nvhe.gz 2>/dev/null | head -n 400 >$dir/hyp.txt") } },
 	{ name => 'list', result => \&stdout_of, tree => 1, ready => \&tree_once,
 		cmd => [ $hyptrace, 'list', '--json' ], reset => sub {} },
-	{ name => 'record', tree => 1, ready => \&tree_once, reset => \&record_reset, peer => \&guest_begin,
+	{ name => 'record', tree => 1, steps => 1, ready => \&tree_once, reset => \&record_reset, peer => \&guest_begin,
 		old => 'trace.dat', result => \&recorded, env => { HYPTRACE_GUEST_TIMEOUT_MS => 3000 },
 		cmd => [ $hyptrace, 'record', '-q', '-o', 'trace.dat', '-e', 'kvm', '-e', 'sched', '-B', 'hyp',
 			'-A', 'vm@unix:guest', '--', 'touch', 'ran' ] },
-	{ name => 'recover', tree => 1, ready => \&spool_once, reset => \&recover_reset,
+	{ name => 'recover', tree => 1, steps => 1, ready => \&spool_once, reset => \&recover_reset,
 		old => 'trace.dat', result => \&recorded, cmd => [ $hyptrace, 'recover', '-q', 'trace.dat.spool' ] },
 	{ name => 'agent', tree => 1, ready => \&tree_once, reset => \&agent_reset, talk => \&agent_talk,
 		result => sub { my ($dir) = @_; return slurp("$dir/got") // '' },
@@ -376,7 +377,7 @@ sub run {
 	$r->{before} = tree_state("$dir/fresh") if $c->{tree};
 	put("$dir/counts", '');
 	my $pid = start_program($dir, { environment($dir, $c->{env} // {}), LD_PRELOAD => $preload,
-		FAULTS_COUNT => "$dir/counts", $faults ? (FAULTS => $faults) : (), %more }, @{ $c->{cmd} });
+		FAULTS_COUNT => "$dir/counts", FAULTS_UNDER => $dir, $faults ? (FAULTS => $faults) : (), %more }, @{ $c->{cmd} });
 	$c->{talk}->($dir, $pid) if $c->{talk};
 	$r->{how} = await($pid);
 	$peer->();
@@ -388,12 +389,14 @@ sub run {
 	return $r;
 }
 
+# What it said of those that have pages; the others' recorders had not begun, or removed them.
 sub recover_all {
 	my ($dir) = @_;
 	my @said;
 	for my $spool (glob "$dir/*.spool") {
+		my $pages = -e "$spool/session" && grep { -s $_ } glob "$spool/pages/* $spool/rewritten/*";
 		my $status = program($dir, { environment($dir, {}) }, $hyptrace, 'recover', '-q', $spool);
-		push @said, "recover: $status " . slurp("$dir/stderr") if $status;
+		push @said, "recover: $status " . slurp("$dir/stderr") if $status && $pages;
 	}
 	return @said;
 }
@@ -415,7 +418,7 @@ sub part_of {
 
 # What was wrong, as [KIND, TEXT].
 sub judge {
-	my ($c, $r, $good) = @_;
+	my ($c, $what, $r, $good) = @_;
 	my ($dir, $how) = @$r{qw(dir how)};
 	my @bad;
 	push @bad, ['crash', $how] if $how =~ /signal/;
@@ -424,13 +427,17 @@ sub judge {
 	my $said = said_more($r, $good);
 	# what fails in the agent its recorder sees
 	my $refused = $c->{talk} && $r->{result} =~ /^no /;
-	push @bad, ['silent', "status $how $r->{result}"] if ($how =~ /^[1-9]/ || $refused) && $said eq '';
-	push @bad, [$said eq '' ? 'wrong' : 'warned', $said] if $how eq '0' && !$right && !$refused;
+	# who cannot write says nothing, and a connection that ends is nobody's fault
+	my $mute = $what =~ /^write:\d+\+/ || $refused && $what =~ /^(send|recv):/;
+	push @bad, ['silent', "status $how $r->{result}"] if ($how =~ /^[1-9]/ || $refused) && $said eq '' && !$mute;
+	push @bad, ['wrong', $said] if $how eq '0' && !$right && !$refused;
 	my $old = $c->{old} && $how ne '0' ? slurp("$dir/$c->{old}") // 'gone' : '';
+	my $partly = $right ? 1 : $c->{partly} ? $said =~ $c->{partly} : part_of($r->{result}, $good->{result});
 	push @bad, ['lost', "the old $c->{old}: " . substr $old, 0, 40]
-		if $c->{old} && $how ne '0' && !part_of($r->{result}, $good->{result}) && $old ne $c->{kept}->($dir);
-	my @more = grep { !$good->{names}{s{.*/}{}r} && !/\.spool$/ } split / /, $r->{more};
-	push @bad, ['litter', "@more"] if @more && !$r->{unlink};
+		if $c->{old} && $how ne '0' && !$partly && $old ne $c->{kept}->($dir);
+	my @more = grep { !$good->{names}{s{.*/}{}r} && !/\.spool$|\/journal$/ } split / /, $r->{more};
+	@more = () if $said =~ /out of memory/; # as after a kill
+	push @bad, ['litter', "@more"] if @more && $what !~ /^(unlink|stat)/; # then nobody can know
 	return @bad unless $c->{tree};
 	# where all is in the files already, what is left of a spool that cannot be removed is of no use
 	my @kept = $right && $r->{tree} eq $r->{before} ? () : glob "$dir/*.spool";
@@ -449,6 +456,54 @@ sub judge {
 	return @bad;
 }
 
+# ---- killed -------------------------------------------------------------------------------
+
+# Events in a page of a ring buffer.
+sub events_in_page {
+	my ($page) = @_;
+	my ($at, $end, $n) = (16, 16 + (unpack('Q', substr $page, 8, 8) & 0xfffff), 0);
+	while ($at < $end) {
+		my ($type, $size) = (unpack('L', substr $page, $at, 4) & 31, unpack('L', substr $page, $at + 4, 4));
+		last if $type == 29 && unpack('L', substr $page, $at, 4) == 29;
+		$n++ if $type < 29;
+		$at += 4 + ($type == 0 || $type == 29 ? $size : $type > 29 ? 4 : 4 * $type);
+	}
+	return $n;
+}
+
+# Events in the whole pages of the spools, and in files that are there already: no fewer may be left.
+sub events_kept {
+	my ($dir, $result) = @_;
+	my $n = 0;
+	for my $spool (glob "$dir/*.spool") {
+		my $file = $spool =~ s{.*/}{}r =~ s/\.spool$//r;
+		next if $result =~ /^\Q$file\E$/m;
+		my $pages = -d "$spool/rewritten" ? 'rewritten' : 'pages';
+		for (glob "$spool/$pages/*") {
+			my $all = slurp($_);
+			$n += events_in_page(substr $all, 4096 * $_, 4096) for 0 .. length($all) / 4096 - 1;
+		}
+	}
+	return $n + events_of($result);
+}
+
+sub events_of { my ($report) = @_; return scalar grep { /\[\d+\]/ } split /\n/, $report }
+
+# After it was killed and recovered.
+sub judge_killed {
+	my ($c, $r, $good) = @_;
+	my $dir = $r->{dir};
+	my $kept = events_kept($dir, $r->{result});
+	my @bad = $r->{how} =~ /^(0|signal 9)$/ ? () : ['crash', $r->{how}];
+	my @said = recover_all($dir);
+	my ($tree, $result) = (tree_state("$dir/tracing"), $c->{result}->($dir));
+	push @bad, map { ['recover', $_] } @said;
+	push @bad, ['tracefs', difference($r->{before}, $tree)] if $tree ne $r->{before};
+	push @bad, ['lost', events_of($result) . " of $kept events"] if events_of($result) < $kept;
+	push @bad, ['recover', "other events: $result"] unless $result eq 'none' || part_of($result, $good->{result});
+	return @bad;
+}
+
 sub difference {
 	my ($from, $to) = @_;
 	my %from = map { $_ => 1 } split /\n/, $from;
@@ -458,8 +513,9 @@ sub difference {
 # The agent once more, whose journal says what to put back.
 sub again {
 	my ($c, $dir) = @_;
+	unlink "$dir/stderr";
 	my $pid = start_program($dir, { environment($dir, {}) }, @{ $c->{cmd} });
-	until_true(sub { slurp("$dir/stderr") =~ /listening/ || waitpid($pid, WNOHANG) == $pid });
+	until_true(sub { (slurp("$dir/stderr") // '') =~ /listening/ || waitpid($pid, WNOHANG) == $pid });
 	kill 'TERM', $pid;
 	await($pid);
 }
@@ -486,7 +542,7 @@ sub faults_of {
 	my $step = $every || int(($n + $sample - 1) / $sample) || 1;
 	my @n = grep { $_ % $step == $offset % $step } 1 .. $n;
 	return map { ("$class:$_", $every ? "$class:$_+" : ()) } @n if $every || $step == 1;
-	return map { $_ / $step % 2 ? "$class:$_" : "$class:$_+" } @n;
+	return map { $_ / $step % 2 || $class =~ /before|after/ ? "$class:$_" : "$class:$_+" } @n;
 }
 
 sub jobs_of {
@@ -496,6 +552,8 @@ sub jobs_of {
 		next if $try || $class =~ /^(step|hit)$/ || %class && !$class{$class};
 		push @jobs, faults_of($class, $good->{counts}{$class});
 	}
+	return @jobs unless $c->{steps} && !$try;
+	push @jobs, grep { !/\+$/ } faults_of($_, $good->{counts}{step}) for grep { !%class || $class{$_} } qw(before after);
 	return @jobs;
 }
 
@@ -509,10 +567,10 @@ sub work {
 		my $r = run($c, $dir, $jobs->[$i], $try ? (FAULTS_WHERE => 1) : ());
 		print STDERR "$r->{how}: $r->{said}$r->{result}" if $try;
 		my ($class) = $jobs->[$i] =~ /(\w+)/;
-		$r->{unlink} = $class eq 'unlink'; # then something has to stay
 		$n{$class}++;
-		next if !$r->{counts}{hit} && $r->{how} eq '0'; # fewer calls than in the good run
-		for (judge($c, $r, $good)) {
+		# fewer calls than in the good run
+		next if !$r->{counts}{hit} && $r->{how} eq '0' && $class !~ /before|after/;
+		for ($class =~ /before|after/ ? judge_killed($c, $r, $good) : judge($c, $jobs->[$i], $r, $good)) {
 			my ($kind, $text) = @$_;
 			print $out join("\t", $c->{name}, $jobs->[$i], $kind, substr($text, 0, 300) =~ s/\s+/ /gr), "\n";
 		}
@@ -556,5 +614,22 @@ for my $c (@commands) {
 	ok(!@wrong, "$c->{name}: $n calls that fail", join "\n", @wrong);
 	printf STDERR "# %s: %d runs, %.0f s\n", $c->{name}, $n, time - $began;
 }
+table() if $every;
 print "1..$tests\n";
 exit $failed ? 1 : 0;
+
+# What was tried, and what was wrong.
+sub table {
+	my @kinds = qw(crash hang wrong silent tracefs lost recover litter);
+	my %all = (runs => 0, map { $_ => 0 } @kinds);
+	printf "# %-14s %-10s" . ' %7s' x (1 + @kinds) . "\n", 'command', 'class', 'runs', @kinds;
+	for my $name (map { $_->{name} } @commands) {
+		for my $class (sort keys %{ $runs{$name} }) {
+			my $n = $bad{$name}{$class} // {};
+			printf "# %-14s %-10s" . ' %7d' x (1 + @kinds) . "\n", $name, $class, $runs{$name}{$class}, map { $n->{$_} // 0 } @kinds;
+			$all{runs} += $runs{$name}{$class};
+			$all{$_} += $n->{$_} // 0 for @kinds;
+		}
+	}
+	printf "# %-25s" . ' %7d' x (1 + @kinds) . "\n", 'all', @all{ 'runs', @kinds };
+}
