@@ -439,7 +439,10 @@ static int write_buffer(const struct spool *s, const struct spool_buffer *b)
 	for (size_t i = 0; i < ARRAY_SIZE(buffer_texts); i++)
 		buf_printf(&text, "%s\t%s\n", buffer_texts[i].key, *buffer_text(b, i));
 	buf_printf(&text, "page_size\t%u\ncpus\t%u\n", b->page_size, b->n_cpus);
-	ret = buf_status(&text) ?: write_file_at(s->dirfd, name, text.data, text.len);
+	/* whole or not at all: a kill between would make a spool that is damaged */
+	ret = buf_status(&text) ?: write_file_at(s->dirfd, "buffers/new", text.data, text.len);
+	if (!ret && renameat(s->dirfd, "buffers/new", s->dirfd, name) < 0)
+		ret = -errno;
 	buf_release(&text);
 	return ret;
 }

@@ -179,6 +179,16 @@ static int recover_tracefs(struct session *s, bool armed)
 	return s->tracing_dir ? restore_tracefs(s, armed) : -ENOMEM;
 }
 
+/* They come before the pages, a guest's too. */
+static bool has_formats(const struct spool *spool)
+{
+	struct buf text = { 0 };
+	int ret = spool_get_text(spool, "formats", &text);
+
+	buf_release(&text);
+	return ret != -ENOENT;
+}
+
 static int recover_recording(struct session *s, const char *output)
 {
 	const char *state = spool_get(s->spool, "state");
@@ -187,7 +197,7 @@ static int recover_recording(struct session *s, const char *output)
 
 	if (ret)
 		return ret;
-	if (!armed && !drained) {
+	if ((!armed && !drained) || !has_formats(s->spool)) {
 		log_info(s->log, "nothing had been recorded yet; tracefs is as it was before");
 		ret = spool_remove(s->spool);
 		s->spool = NULL;

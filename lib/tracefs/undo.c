@@ -395,6 +395,9 @@ static int undo_entry_once(struct undo *u, const struct entry *e)
 		/* a filter that was refused before is refused again: that is its old state */
 		if (ret == -EINVAL && !strcmp(basename(e->path), "filter"))
 			ret = 0;
+		/* a kill came before what this removes: a probe, a command for a function */
+		if (ret == -ENOENT && (*e->value == '-' || *e->value == '!') && file_there(u->dirfd, e->path))
+			ret = 0;
 		break;
 	case ENTRY_LIST:
 		ret = list_write(u->dirfd, e->path, e->value, true, &refused);
