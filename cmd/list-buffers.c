@@ -81,8 +81,6 @@ static int hyp_events(int tracing, const char *path, struct strlist *out)
 
 	snprintf(file, sizeof(file), "%s/events/%s", path, basename(path));
 	ret = read_dir_at(tracing, file, &names);
-	if (ret == -ENOENT) /* not there, or gone */
-		ret = 0;
 	for (size_t i = 0; !ret && i < names.n; i++) {
 		snprintf(file, sizeof(file), "%s/events/%s/%s/format", path, basename(path), names.v[i]);
 		if (!faccessat(tracing, file, F_OK, 0))
@@ -151,7 +149,7 @@ static int show_buffer(const struct list *l, const char *name, const char *path,
 
 	b.dir = openat(l->tracing, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (b.dir < 0)
-		return errno == ENOENT ? 0 : -errno; /* an instance that went away */
+		return errno == ENOENT && !hyp ? 0 : -errno; /* an instance that went away */
 	read_word(&b, "tracing_on", on, sizeof(on));
 	b.on = *on == '1';
 	b.size_kb = read_size_kb(&b);
