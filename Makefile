@@ -5,7 +5,7 @@
 #   make lab                prepare the pKVM lab's parts in a cache
 #   make check-lab          the tests on a live pKVM host (QEMU software emulation)
 #   make soak               SOAK_MINUTES=30 of recordings there, with guests that misbehave
-#   make demo | bench | fuzz | install
+#   make demo | bench | fuzz | faults | install
 #
 # O=DIR     build directory        SAN=1           ASan and UBSan
 # V=1       show commands          WERROR=1        warnings are errors
@@ -87,7 +87,7 @@ PLUGIN_OBJ := $(patsubst %.c,$(O)/%.o,$(wildcard plugins/*.c))
 CMD_LIB := $(O)/cmd/commands.a
 UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(O)/tests/unit/%)
 FUZZ_BIN := $(FUZZ_SRC:tests/fuzz/%.c=$(O)/tests/fuzz/%)
-PRELOADS := countopens failmalloc
+PRELOADS := countopens faults
 TOOL_BIN := $(TOOL_SRC:tests/tools/%.c=$(O)/tests/tools/%)
 TOOL_BIN := $(foreach t,$(TOOL_BIN),$(t)$(if $(filter $(PRELOADS),$(notdir $(t))),.so))
 INTEG_BIN := $(INTEG_SRC:tests/integration/%.c=$(O)/tests/integration/%)
@@ -143,6 +143,12 @@ $(AGENT_OBJ): OPT := $(if $(SAN),$(OPT),-Os -g -ffunction-sections -fdata-sectio
 $(O)/hyptrace-agent: $(AGENT_OBJ) $(O)/libhyptrace.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS) $(if $(SAN),,-static -Wl,--gc-sections) -o $@ $^
+
+# a preload has no hold on a static file
+$(O)/tests/hyptrace-agent: $(AGENT_OBJ) $(O)/libhyptrace.a
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS) -Wl,--gc-sections -o $@ $^
 
 # libtraceevent's plugins: the decode tables and themselves, no more
 decode = $(1:%=$(O)/lib/decode/%.o)
@@ -224,7 +230,7 @@ $(O)/tests/unit/plugins $(O)/tests/unit/plugins-events: | $(PLUGIN_SO)
 $(O)/tests/unit/spans: $(O)/plugins/kernelshark/spans.o
 
 units: $(UNIT_BIN)
-integration: $(INTEG_BIN)
+integration: $(INTEG_BIN) $(O)/tests/hyptrace-agent
 benches: $(BENCH_BIN)
 tools: $(TOOL_BIN)
 fuzzers: $(FUZZ_BIN)
@@ -239,6 +245,10 @@ check:
 	$(Q)$(MAKE_HERE) all units tools integration
 	$(Q)$(MAKE) --no-print-directory $(JOBS) O=$(O)-san SAN=1 all units fuzzers
 	$(Q)O=$(O) tests/check
+
+# each call that can fail, in each command and the agent; kills at each step: an hour
+faults: all tools integration
+	$(Q)O=$(O) FAULTS_EVERY=$(or $(FAULTS_EVERY),1) tests/integration/faults.t
 
 # synchronisation against SEEDS made-up truths of each kind, full size: an hour for 1000
 sync-seeds: $(O)/tests/unit/sync
@@ -307,4 +317,4 @@ clean:
 
 -include $(wildcard $(O)/*/*.d $(O)/*/*/*.d)
 .SECONDARY:
-.PHONY: all kernelshark kernelshark-left-out agent units integration benches tools fuzzers check sync-seeds fuzz lab check-lab soak demo bench install format clean
+.PHONY: all kernelshark kernelshark-left-out agent units integration benches tools fuzzers check faults sync-seeds fuzz lab check-lab soak demo bench install format clean

@@ -43,8 +43,13 @@ void boot_end_early(struct agent *a);
 
 /* An undo with the agent's journal, or in memory where that has no place. 0 or -errno, -EEXIST. */
 int agent_undo_open(struct agent *a, struct undo **u);
-/* tracefs as it was before, and no journal any more. */
+/* tracefs as it was before; the journal stays when it could not be. */
 void agent_undo_end(struct agent *a, struct undo *u);
+/* A journal is believed after a crash: no other user may have written it. */
+struct stat;
+bool agent_owns_journal(const struct stat *st);
+/* Puts back what a journal tells and removes it, if there is one. -EBUSY: its agent lives. */
+int agent_recover(struct agent *a, const char *journal);
 
 /* ---- the agent ---------------------------------------------------------------- */
 

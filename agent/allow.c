@@ -94,7 +94,7 @@ static int narrow_plan(struct narrow *nw, int dirfd)
 		read_dir_at(dirfd, path, &events); /* a file has none */
 		for (size_t n = 0; n < events.n && !ret; n++) {
 			snprintf(path, sizeof(path), "events/%s/%s/.", systems.v[i], events.v[n]);
-			if (!faccessat(dirfd, path, F_OK, 0))
+			if (file_there(dirfd, path))
 				ret = narrow_event(nw, systems.v[i], events.v[n]);
 		}
 		strlist_release(&events);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define CMDLINE_MAX (64u << 10)
@@ -15,9 +16,39 @@
 
 /* ---- the undo --------------------------------------------------------------------------- */
 
+bool agent_owns_journal(const struct stat *st)
+{
+	return S_ISREG(st->st_mode) && st->st_uid == geteuid() && !(st->st_mode & 0022) && st->st_nlink == 1;
+}
+
+int agent_recover(struct agent *a, const char *journal)
+{
+	struct undo *u;
+	struct stat st;
+	int ret;
+
+	if (lstat(journal, &st) < 0 || !agent_owns_journal(&st))
+		return 0;
+	ret = undo_load(&u, ".", AT_FDCWD, journal, &a->log);
+	if (ret == -EBUSY)
+		return ret;
+	if (!ret) {
+		ret = undo_all(u);
+		undo_free(u);
+		log_warn(&a->log, "put back what was changed before (%s)", ret ? "not all of it" : journal);
+	}
+	unlink(journal);
+	return 0;
+}
+
 int agent_undo_open(struct agent *a, struct undo **u)
 {
-	int ret = undo_open(u, ".", AT_FDCWD, a->journal, &a->log);
+	int ret;
+
+	/* of the recording before, which could not be put back */
+	if (a->journal)
+		agent_recover(a, a->journal);
+	ret = undo_open(u, ".", AT_FDCWD, a->journal, &a->log);
 
 	/* early there may be no place for it, or it may have gone with the initramfs */
 	if (ret && ret != -EEXIST && a->journal) {
@@ -29,10 +60,13 @@ int agent_undo_open(struct agent *a, struct undo **u)
 
 void agent_undo_end(struct agent *a, struct undo *u)
 {
-	if (undo_all(u) > 0)
-		log_err(&a->log, "not everything in tracefs could be put back");
+	int failed = undo_all(u);
+
+	if (failed)
+		log_err(&a->log, "not everything in tracefs could be put back; %s",
+			a->journal ? "it is tried again later" : "there is no journal");
 	undo_free(u);
-	if (a->journal)
+	if (!failed && a->journal)
 		unlink(a->journal);
 }
 

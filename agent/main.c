@@ -165,12 +165,6 @@ static int enter_tracing_dir(struct agent *a)
 
 static const char *const journals[] = { "/run/hyptrace-agent.journal", "/dev/.hyptrace-agent.journal" };
 
-/* It is believed after a crash: no other user may have written it. */
-static bool is_our_journal(const struct stat *st)
-{
-	return S_ISREG(st->st_mode) && st->st_uid == geteuid() && !(st->st_mode & 0022) && st->st_nlink == 1;
-}
-
 /* /run, or /dev, which Android and an initramfs have; neither need live longer than the kernel. */
 static const char *find_journal(void)
 {
@@ -181,32 +175,10 @@ static const char *find_journal(void)
 		memcpy(dir, journals[i], 4);
 		if (access(dir, W_OK) < 0)
 			continue;
-		if (lstat(journals[i], &st) < 0 || is_our_journal(&st))
+		if (lstat(journals[i], &st) < 0 || agent_owns_journal(&st))
 			return journals[i];
 	}
 	return NULL;
-}
-
-/* What an agent that was killed could not put back. */
-static int recover_from(struct agent *a, const char *journal)
-{
-	struct undo *u;
-	struct stat st;
-	int ret;
-
-	if (lstat(journal, &st) < 0 || !is_our_journal(&st))
-		return 0;
-	ret = undo_load(&u, ".", AT_FDCWD, journal, &a->log);
-	if (ret == -EBUSY)
-		return ret;
-	if (!ret) {
-		ret = undo_all(u);
-		undo_free(u);
-		log_warn(&a->log, "put back what a killed agent had changed (%s)",
-			 ret ? "not all of it" : journal);
-	}
-	unlink(journal);
-	return 0;
 }
 
 /* It may have been started when there was no /run yet: all places are looked at. */
@@ -215,9 +187,9 @@ static int recover_all(struct agent *a, const struct agent_line *l)
 	int ret = 0;
 
 	if (l->journal)
-		return *l->journal ? recover_from(a, l->journal) : 0;
+		return *l->journal ? agent_recover(a, l->journal) : 0;
 	for (size_t i = 0; i < ARRAY_SIZE(journals) && !ret; i++)
-		ret = recover_from(a, journals[i]);
+		ret = agent_recover(a, journals[i]);
 	return ret;
 }
 

@@ -71,7 +71,7 @@ static int meta_text64(struct out *w, int dirfd, const char *path)
 	return ret;
 }
 
-/* Piece by piece, its size (32 or 64 bits) before it. What cannot be read is empty. */
+/* Piece by piece, its size (32 or 64 bits) before it. What there is not, or not for us, is empty. */
 static void meta_copy(struct out *w, int dirfd, const char *path, int size_bytes)
 {
 	uint64_t at = w->o.pos, len = 0;
@@ -80,6 +80,8 @@ static void meta_copy(struct out *w, int dirfd, const char *path, int size_bytes
 	char piece[4096];
 	ssize_t n = 0;
 
+	if (fd < 0 && errno != ENOENT && errno != EACCES && errno != EPERM && dirfd >= 0)
+		w->o.err = -errno;
 	dat_out_u32(&w->o, 0);
 	if (size_bytes == 8)
 		dat_out_u32(&w->o, 0);
@@ -87,8 +89,9 @@ static void meta_copy(struct out *w, int dirfd, const char *path, int size_bytes
 		dat_out_write(&w->o, piece, (size_t)n);
 		len += (uint64_t)n;
 	}
-	if (fd >= 0)
-		close(fd);
+	if (n < 0)
+		w->o.err = -errno;
+	fd_close(&fd);
 	if (size_bytes == 8) {
 		dat_out_patch(&w->o, at, len);
 		return;
@@ -115,7 +118,7 @@ static int meta_formats(struct out *w, const char *system)
 		snprintf(path, sizeof(path), "events/%s/%s/format", system, name);
 		names.v[i] = names.v[n];
 		names.v[n] = name;
-		n += !faccessat(dirfd, path, F_OK, 0);
+		n += file_there(dirfd, path);
 	}
 	dat_out_u32(&w->o, (uint32_t)n);
 	for (size_t i = 0; i < n && !ret; i++) {
@@ -219,8 +222,9 @@ static int meta_options(struct out *w)
 	int ret = 0;
 
 	instance_file(w->s->inst, path, "trace_clock");
-	if (!read_file_at(undo_dirfd(w->s->undo), path, TEXT_MAX, &clock) && buf_str(&clock))
-		ret = dat_options_add_clock(&o, buf_str(&clock));
+	ret = read_file_at(undo_dirfd(w->s->undo), path, TEXT_MAX, &clock);
+	if (!ret)
+		ret = buf_str(&clock) ? dat_options_add_clock(&o, buf_str(&clock)) : -ENOMEM;
 	ret = ret ?: dat_options_add_uname(&o);
 	ret = ret ?: dat_options_add_text(&o, DAT_VERSION, "hyptrace-agent " HYPTRACE_VERSION);
 	ret = ret ?: dat_options_add_traceid(&o, w->s->trace_id);

@@ -73,7 +73,9 @@ static int serving_find_facts(struct serving *s)
 	ret = serving_find_page_size(s);
 	if (ret)
 		return ret;
-	s->n_cpus = tracefs_cpus(undo_dirfd(s->undo), instance_file(s->inst, path, "per_cpu"));
+	ret = tracefs_cpus(undo_dirfd(s->undo), instance_file(s->inst, path, "per_cpu"), &s->n_cpus);
+	if (ret)
+		return ret;
 	if (s->n_cpus > MSG_CPUS_MAX)
 		s->n_cpus = MSG_CPUS_MAX;
 	return s->n_cpus ? 0 : -ENODEV;

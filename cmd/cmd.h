@@ -34,6 +34,12 @@ int cmd_recover(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_sync(int argc, char **argv);
 
+/*
+ * From now on an allocation that fails, of whatever library, ends the program with a message and
+ * EXIT_FAILED: for commands that print by libtraceevent, most of whose allocations nobody checks.
+ */
+void memory_or_end(void);
+
 /* ---- what commands share: options, messages on stderr, the end of a recording ---- */
 
 /* Prints the usage text of the table. */
@@ -45,9 +51,12 @@ int command_stopped(const struct opts_table *t, int ret, const struct opts_error
 struct console {
 	bool quiet;    /* no LOG_INFO */
 	bool progress; /* a line of progress stands on the terminal: wipe it first */
+	bool error;    /* one was told */
 };
 void console_log(void *ctx, enum log_level level, const char *msg);
 struct log console_as_log(struct console *console);
+/* What to exit with after ret, 0 or -errno; says what it is unless an error was told. */
+int console_status(struct console *console, int ret);
 /* "3.4M", "812K" into out; returns out. */
 const char *size_text(uint64_t bytes, char *out, size_t size);
 

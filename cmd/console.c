@@ -45,12 +45,20 @@ void console_log(void *ctx, enum log_level level, const char *msg)
 	if (level == LOG_DEBUG || (level == LOG_INFO && console->quiet))
 		return;
 	progress_end(console);
+	console->error |= level == LOG_ERROR;
 	fprintf(stderr, "hyptrace: %s%s\n", level == LOG_WARN ? "warning: " : "", msg);
 }
 
 struct log console_as_log(struct console *console)
 {
 	return (struct log){ .fn = console_log, .ctx = console };
+}
+
+int console_status(struct console *console, int ret)
+{
+	if (ret && !console->error)
+		fprintf(stderr, "hyptrace: %s\n", errno_text(ret));
+	return ret ? EXIT_FAILED : EXIT_OK;
 }
 
 const char *size_text(uint64_t bytes, char *out, size_t size)

@@ -290,6 +290,7 @@ int cmd_export(int argc, char **argv)
 	struct log log = console_as_log(&console);
 	int status;
 
+	memory_or_end();
 	if (export_parse(&o, argc, argv, &status)) {
 		console.quiet = o.quiet;
 		if (o.perfetto && !PERFETTO_BUILT) {

@@ -64,10 +64,12 @@ static int import_file(struct import_opts *o, bool quiet)
 	struct console console = { .quiet = quiet };
 	struct log log = console_as_log(&console);
 	struct remote_fed fed;
+	int ret;
 
 	o->log = &log;
-	if (import(o, &fed))
-		return EXIT_FAILED;
+	ret = import(o, &fed);
+	if (ret)
+		return console_status(&console, ret);
 	if (fed.bad)
 		log_warn(&log,
 			 "%llu %s made no sense; they are in the file as hyp_unknown where they had a time",

@@ -25,37 +25,46 @@ struct buffer_state {
 	unsigned int cpus;
 	size_t events; /* switched on */
 	char clock[32], tracer[64];
+	int error; /* the first of reading all this; kernels do not have all files */
 };
 
-static void read_word(int dir, const char *file, char *out, size_t size)
+static void note_error(struct buffer_state *b, int ret)
+{
+	if (ret && ret != -ENOENT && !b->error)
+		b->error = ret;
+}
+
+static void read_word(struct buffer_state *b, const char *file, char *out, size_t size)
 {
 	struct buf text = { 0 };
-	const char *s = !read_file_at(dir, file, 65536, &text) ? buf_str(&text) : NULL;
+	int ret = read_file_at(b->dir, file, 65536, &text);
+	const char *s = ret ? NULL : buf_str(&text);
 	const char *bracket = s ? strchr(s, '[') : NULL; /* "local [boot] global" */
 	size_t len;
 
 	s = bracket ? bracket + 1 : s ? s : "";
 	len = strcspn(s, bracket ? "]" : " \n");
 	snprintf(out, size, "%.*s", (int)(len < size ? len : size - 1), s);
+	note_error(b, ret ? ret : buf_status(&text));
 	buf_release(&text);
 }
 
 /* "1408", "7 (expanded: 1408)", "2048 (loaded)", "X" */
-static uint64_t read_size_kb(int dir)
+static uint64_t read_size_kb(struct buffer_state *b)
 {
 	char text[32];
 	uint64_t kb = 0;
 
-	read_word(dir, "buffer_size_kb", text, sizeof(text));
+	read_word(b, "buffer_size_kb", text, sizeof(text));
 	return parse_u64(text, &kb) ? 0 : kb;
 }
 
-static size_t count_entries(int dir, const char *file)
+static size_t count_entries(struct buffer_state *b, const char *file)
 {
 	struct strlist lines = { 0 };
 	size_t n = 0;
 
-	read_lines_at(dir, file, TEXT_MAX, &lines);
+	note_error(b, read_lines_at(b->dir, file, TEXT_MAX, &lines));
 	for (size_t i = 0; i < lines.n; i++)
 		n += *lines.v[i] && *lines.v[i] != '#';
 	strlist_release(&lines);
@@ -73,12 +82,12 @@ static int hyp_events(int tracing, const char *path, struct strlist *out)
 
 	snprintf(file, sizeof(file), "%s/events/%s", path, basename(path));
 	ret = read_dir_at(tracing, file, &names);
-	if (ret != -ENOMEM) /* not there, or gone */
-		ret = 0;
 	for (size_t i = 0; !ret && i < names.n; i++) {
 		snprintf(file, sizeof(file), "%s/events/%s/%s/format", path, basename(path), names.v[i]);
 		if (!faccessat(tracing, file, F_OK, 0))
 			ret = strlist_add(out, names.v[i]);
+		else if (errno != ENOENT && errno != ENOTDIR)
+			ret = -errno;
 	}
 	strlist_release(&names);
 	return ret;
@@ -125,11 +134,11 @@ static int read_hyp(struct buffer_state *b, int tracing)
 
 	for (size_t i = 0; i < names.n; i++) {
 		snprintf(file, sizeof(file), "events/%s/%s/enable", basename(b->path), names.v[i]);
-		read_word(b->dir, file, on, sizeof(on));
+		read_word(b, file, on, sizeof(on));
 		b->events += *on == '1';
 	}
 	strlist_release(&names);
-	b->layout = faccessat(b->dir, "per_cpu/cpu0/trace_pipe_raw", F_OK, 0) ? "text" : "raw pages";
+	b->layout = file_there(b->dir, "per_cpu/cpu0/trace_pipe_raw") ? "raw pages" : "text";
 	return ret;
 }
 
@@ -141,21 +150,21 @@ static int show_buffer(const struct list *l, const char *name, const char *path,
 
 	b.dir = openat(l->tracing, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (b.dir < 0)
-		return errno == ENOENT ? 0 : -errno; /* an instance that went away */
-	read_word(b.dir, "tracing_on", on, sizeof(on));
+		return errno == ENOENT && !hyp ? 0 : -errno; /* an instance that went away */
+	read_word(&b, "tracing_on", on, sizeof(on));
 	b.on = *on == '1';
-	b.size_kb = read_size_kb(b.dir);
-	b.cpus = tracefs_cpus(b.dir, "per_cpu");
-	read_word(b.dir, "trace_clock", b.clock, sizeof(b.clock));
+	b.size_kb = read_size_kb(&b);
+	note_error(&b, tracefs_cpus(b.dir, "per_cpu", &b.cpus));
+	read_word(&b, "trace_clock", b.clock, sizeof(b.clock));
 	if (hyp) {
 		ret = read_hyp(&b, l->tracing);
 	} else {
-		read_word(b.dir, "current_tracer", b.tracer, sizeof(b.tracer));
-		b.events = count_entries(b.dir, "set_event");
+		read_word(&b, "current_tracer", b.tracer, sizeof(b.tracer));
+		b.events = count_entries(&b, "set_event");
 	}
 	close(b.dir);
-	if (ret)
-		return ret;
+	if (ret || b.error)
+		return ret ? ret : b.error;
 	if (l->out)
 		print_buffer(l, &b);
 	else
@@ -168,7 +177,7 @@ static int show_instances(const struct list *l)
 	struct strlist names = { 0 };
 	int ret = read_dir_at(l->tracing, "instances", &names);
 
-	if (ret != -ENOMEM) /* not there, or gone */
+	if (ret == -ENOENT) /* not there, or gone */
 		ret = 0;
 	for (size_t i = 0; !ret && i < names.n; i++) {
 		char path[300];
@@ -280,7 +289,7 @@ int list_events(struct list *l, const char *glob)
 		goto out;
 	if (l->tracing >= 0)
 		ret = read_lines_at(l->tracing, "available_events", TEXT_MAX, &host_names);
-	if (ret == -ENOMEM)
+	if (ret && ret != -ENOENT)
 		goto out;
 	ret = 0;
 	if (glob)

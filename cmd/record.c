@@ -37,7 +37,7 @@ static int record_plan_run(const struct record_plan *plan)
 	if (!ret || sum.file_bytes || *sum.kept)
 		print_summary(&sum, plan->output, &log);
 	if (ret || sum.not_restored)
-		return EXIT_FAILED;
+		return console_status(&console, ret ?: -EIO);
 	for (size_t i = 0; i < sum.n_buffers; i++)
 		if (sum.buffers[i].guest_lost)
 			return EXIT_GUEST_LOST;

@@ -37,6 +37,7 @@ static int recover_spool(const char *dir, const char *output, bool quiet)
 	struct log log = console_as_log(&console);
 	struct session_summary sum;
 	struct session_opts o = { .tracing_dir = getenv("HYPTRACE_TRACING_DIR"),
+				  .root = getenv("HYPTRACE_ROOT"),
 				  .stop_fd = -1,
 				  .writing = progress_writing,
 				  .ctx = &console,
@@ -46,7 +47,7 @@ static int recover_spool(const char *dir, const char *output, bool quiet)
 	progress_end(&console);
 	if (sum.file_bytes || *sum.kept)
 		print_summary(&sum, sum.output, &log);
-	return ret ? EXIT_FAILED : EXIT_OK;
+	return console_status(&console, ret);
 }
 
 int cmd_recover(int argc, char **argv)

@@ -248,6 +248,7 @@ int cmd_report(int argc, char **argv)
 	struct opts_error err = { "" };
 	int ret = report_opts_parse(argc, argv, &o, &err);
 
+	memory_or_end();
 	ret = ret ? command_stopped(&report_table, ret, &err) : report_files(&o);
 	report_opts_release(&o);
 	return ret;

@@ -28,6 +28,10 @@ extern "C" {
  * handle by one thread at a time. The library has no state of its own beside handles;
  * libtraceevent's plugins, which it loads, are the process's.
  *
+ * Out of memory: calls return -ENOMEM or NULL. But libtraceevent checks few of its own
+ * allocations: where one of those fails the process may crash, or a text be another. The
+ * program hyptrace gives itself a malloc() that ends it instead.
+ *
  * Memory: what a call returns belongs to its handle and is valid as long as the call
  * says; handles are freed by their own call, for which NULL is fine.
  */

@@ -157,6 +157,8 @@ static int make_event(struct undo *u, const char *event)
 		 "id=vcpu->vcpu_id vm=vcpu->kvm->userspace_pid",
 		 event);
 	snprintf(remove, sizeof(remove), "-:" GROUP "/%s", event);
+	if (!file_there(undo_dirfd(u), "dynamic_events"))
+		return -ENOENT;
 	ret = undo_at_end(u, "dynamic_events", remove);
 	if (ret)
 		return ret;

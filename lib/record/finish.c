@@ -100,9 +100,10 @@ static int open_pids(struct job *j, struct pids *p, struct dat_buffer *b)
 	struct tasks_format tf;
 	const struct spool_buffer *host;
 	uint64_t n;
+	int ret = format ? tasks_format_parse(format->data, format->len, &tf) : -ENOENT;
 
-	if (!format || tasks_format_parse(format->data, format->len, &tf) || parse_u64(key, &n))
-		return 0;
+	if (ret || parse_u64(key, &n))
+		return ret == -ENOMEM ? ret : 0;
 	host = spool_buffer(j->spool, n);
 	if (!host || strcmp(host->clock, b->clock))
 		return 0;
@@ -113,7 +114,7 @@ static int open_pids(struct job *j, struct pids *p, struct dat_buffer *b)
 	if (!p->tasks || !p->fds)
 		return -ENOMEM;
 	for (; p->n_cpus < b->n_cpus && p->n_cpus < host->n_cpus; p->n_cpus++) {
-		int ret, fd = spool_pages_fd(j->spool, n, p->n_cpus);
+		int fd = spool_pages_fd(j->spool, n, p->n_cpus);
 
 		if (fd < 0)
 			return fd;

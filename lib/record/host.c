@@ -117,7 +117,7 @@ unsigned int source_count_cpus(int dirfd)
 
 	do
 		snprintf(path, sizeof(path), "per_cpu/cpu%u", n);
-	while (!faccessat(dirfd, path, F_OK, 0) && ++n < SPOOL_CPUS_MAX);
+	while (file_there(dirfd, path) && ++n < SPOOL_CPUS_MAX);
 	return n;
 }
 

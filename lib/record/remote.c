@@ -23,7 +23,7 @@ static bool exists_at(int dirfd, const char *dir, const char *name)
 	char path[256];
 
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	return !faccessat(dirfd, path, F_OK, 0);
+	return file_there(dirfd, path);
 }
 
 const char *remote_find(int tracing_dirfd)

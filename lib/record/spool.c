@@ -473,7 +473,10 @@ static int write_buffer(const struct spool *s, const struct spool_buffer *b)
 	for (size_t i = 0; i < ARRAY_SIZE(buffer_texts); i++)
 		buf_printf(&text, "%s\t%s\n", buffer_texts[i].key, *buffer_text(b, i));
 	buf_printf(&text, "page_size\t%u\ncpus\t%u\n", b->page_size, b->n_cpus);
-	ret = buf_status(&text) ?: write_file_at(s->dirfd, name, text.data, text.len);
+	/* whole or not at all: a kill between would make a spool that is damaged */
+	ret = buf_status(&text) ?: write_file_at(s->dirfd, "buffers/new", text.data, text.len);
+	if (!ret && renameat(s->dirfd, "buffers/new", s->dirfd, name) < 0)
+		ret = -errno;
 	buf_release(&text);
 	return ret;
 }
@@ -554,7 +557,7 @@ int spool_rewrite_end(struct spool *s)
 
 bool spool_is_rewritten(const struct spool *s)
 {
-	return !faccessat(s->dirfd, "rewritten", F_OK, 0);
+	return file_there(s->dirfd, "rewritten");
 }
 
 void spool_drop_missing_cpus(struct spool *s)
@@ -565,7 +568,7 @@ void spool_drop_missing_cpus(struct spool *s)
 
 		do
 			snprintf(name, sizeof(name), "pages/%zu.%u", i, n);
-		while (!faccessat(s->dirfd, name, F_OK, 0) && ++n < s->buffers[i].n_cpus);
+		while (file_there(s->dirfd, name) && ++n < s->buffers[i].n_cpus);
 		s->buffers[i].n_cpus = n ? n : 1;
 	}
 }

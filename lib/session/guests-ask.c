@@ -185,6 +185,8 @@ static int add_source(const struct session_guests *all, struct session_guest *g,
 	int ret = recorder_describe(g->spool, source) ?:
 		  spool_set_number(g->spool, "traceid", peer_trace_id(g->peer)) ?:
 		  spool_set(g->spool, "clock_name", source->clock) ?:
+		  /* its agent may send before the host begins */
+		  spool_set(g->spool, "state", "armed") ?:
 		  recorder_add(rec, source, g->spool, 0);
 
 	if (ret)
@@ -273,12 +275,5 @@ int guests_ask_started(struct session_guests *all, bool best_effort)
 	if (!all->workers)
 		return 0;
 	workers_finish(all->workers);
-	for (size_t i = 0; i < all->n; i++) {
-		int ret = session_guest_takes_part(&all->v[i]) ? spool_set(all->v[i].spool, "state", "armed")
-							       : 0;
-
-		if (ret)
-			return ret;
-	}
 	return drop_failed(all, best_effort);
 }

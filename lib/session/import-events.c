@@ -3,7 +3,6 @@
  * have. */
 #include "session/import-priv.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -91,16 +90,15 @@ static int add_file(struct buf *out, int dirfd, const char *name, size_t *n)
 
 static int add_dir(struct buf *out, const char *path, size_t *n, const struct log *log)
 {
-	DIR *d = opendir(path);
-	struct dirent *e;
-	int ret = d ? 0 : -errno;
+	struct strlist names = { 0 };
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int ret = fd < 0 ? -errno : read_dir_at(fd, ".", &names);
 
 	*n = 0;
-	while (!ret && (e = readdir(d)))
-		if (e->d_name[0] != '.')
-			ret = add_file(out, dirfd(d), e->d_name, n);
-	if (d)
-		closedir(d);
+	for (size_t i = 0; i < names.n && !ret; i++)
+		ret = add_file(out, fd, names.v[i], n);
+	strlist_release(&names);
+	fd_close(&fd);
 	if (ret)
 		log_err(log, "cannot read the events in '%s': %s", path, errno_text(ret));
 	return ret;

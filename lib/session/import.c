@@ -168,20 +168,23 @@ static int take_host(struct job *j)
 
 /* ---- the hypervisor's ------------------------------------------------------------------------ */
 
-static unsigned int highest_id(const struct job *j)
+static int highest_id(const struct job *j, unsigned int *max)
 {
-	unsigned int max = 0;
-
+	*max = 0;
 	for (size_t i = 0; i < j->info->n_formats; i++) {
 		const struct dat_text *t = &j->info->formats[i].text;
 		struct event_format f;
 
-		if (event_format_parse(t->data, t->len, &f))
+		int ret = event_format_parse(t->data, t->len, &f);
+
+		if (ret == -ENOMEM)
+			return ret;
+		if (ret)
 			continue;
-		max = f.id > max ? f.id : max;
+		*max = f.id > *max ? f.id : *max;
 		event_format_release(&f);
 	}
-	return max;
+	return 0;
 }
 
 /* Why the text could not be taken in; returns ret. */
@@ -261,7 +264,7 @@ static int count_raw(struct job *j)
 
 		if (!path)
 			return -ENOMEM;
-		if (!access(path, F_OK)) {
+		if (file_there(AT_FDCWD, path)) {
 			any = true;
 			j->n_cpus = cpu >= j->n_cpus ? cpu + 1 : j->n_cpus;
 		}
@@ -328,11 +331,13 @@ static int take_hyp(struct job *j, struct remote_fed *out)
 {
 	static const char path[] = "remotes/hypervisor";
 	struct remote *remote;
+	unsigned int max_id;
 	int ret = import_count_cpus(j);
 
 	if (ret)
 		return ret;
-	ret = import_events(j->spool, j->o->events, j->o->raw, highest_id(j) + 1, j->o->log);
+	ret = highest_id(j, &max_id)
+		      ?: import_events(j->spool, j->o->events, j->o->raw, max_id + 1, j->o->log);
 	if (ret)
 		return ret;
 	ret = remote_import(&remote, path, j->o->raw ? &j->layout : NULL, j->n_cpus, j->spool, j->o->log);

@@ -217,6 +217,16 @@ static int recover_tracefs(struct session *s, bool armed)
 	return ret;
 }
 
+/* They come before the pages, a guest's too. */
+static bool has_formats(const struct spool *spool)
+{
+	struct buf text = { 0 };
+	int ret = spool_get_text(spool, "formats", &text);
+
+	buf_release(&text);
+	return ret != -ENOENT;
+}
+
 static int recover_recording(struct session *s, const char *output)
 {
 	const char *state = spool_get(s->spool, "state");
@@ -225,7 +235,7 @@ static int recover_recording(struct session *s, const char *output)
 
 	if (ret)
 		return ret;
-	if (armed || drained) {
+	if ((armed || drained) && has_formats(s->spool)) {
 		spool_drop_missing_cpus(s->spool);
 		sum_spool(s);
 		ret = sanitize_guests(s) ?: session_write(s, output);

@@ -4,7 +4,6 @@
  * the guests, the host), run, stop in reverse, drain, write the files, put tracefs
  * back.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -86,16 +85,13 @@ static void on_failure(void *ctx, const struct source *source, unsigned int cpu,
 /* A pid a line, for set_event_notrace_pid. */
 static int own_threads(struct buf *list)
 {
-	DIR *d = opendir("/proc/self/task");
-	struct dirent *e;
+	struct strlist names = { 0 };
+	int ret = read_dir_at(AT_FDCWD, "/proc/self/task", &names);
 
-	if (!d)
-		return -errno;
-	while ((e = readdir(d)))
-		if (e->d_name[0] != '.')
-			buf_printf(list, "%s\n", e->d_name);
-	closedir(d);
-	return buf_str(list) ? 0 : -ENOMEM;
+	for (size_t i = 0; i < names.n; i++)
+		buf_printf(list, "%s\n", names.v[i]);
+	strlist_release(&names);
+	return ret ? ret : buf_str(list) ? 0 : -ENOMEM;
 }
 
 /*
@@ -379,12 +375,13 @@ int session_drain(struct session *s)
 static int keep_stat(struct session *s, size_t buffer, unsigned int cpu)
 {
 	struct source *source = s->tracks[buffer].source;
+	const struct drain_stats *stats = recorder_stats(s->recorder, source, cpu);
 	struct buf text = { 0 };
 	char name[48];
 	int ret = 0;
 
 	snprintf(name, sizeof(name), "stat.%zu.%u", buffer, cpu);
-	if (!source->ops->stat(source, cpu, recorder_stats(s->recorder, source, cpu), &text))
+	if (stats && !source->ops->stat(source, cpu, stats, &text)) /* else it could not be drained */
 		ret = spool_put_text(s->spool, name, text.data, text.len);
 	buf_release(&text);
 	return ret;

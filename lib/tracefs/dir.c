@@ -125,15 +125,16 @@ bool tracefs_path_ok(const char *path)
 	}
 }
 
-unsigned int tracefs_cpus(int dirfd, const char *path)
+int tracefs_cpus(int dirfd, const char *path, unsigned int *n)
 {
 	struct strlist names = { 0 };
-	unsigned int n = 0, cpu;
+	int ret = read_dir_at(dirfd, path, &names);
+	unsigned int cpu;
 
-	read_dir_at(dirfd, path, &names);
-	for (size_t i = 0; i < names.n; i++)
-		if (sscanf(names.v[i], "cpu%u", &cpu) == 1 && cpu + 1 > n)
-			n = cpu + 1;
+	*n = 0;
+	for (size_t i = 0; !ret && i < names.n; i++)
+		if (sscanf(names.v[i], "cpu%u", &cpu) == 1 && cpu + 1 > *n)
+			*n = cpu + 1;
 	strlist_release(&names);
-	return n;
+	return ret;
 }

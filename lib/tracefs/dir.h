@@ -21,7 +21,7 @@ char *tracefs_mounted(const char *mountinfo, size_t len);
 /* Whether a path lies below the tracing directory: relative, no "." or ".." parts, no control characters. */
 bool tracefs_path_ok(const char *path);
 
-/* CPUs with a directory in a buffer's per_cpu (path), which are all possible ones; 0: none. */
-unsigned int tracefs_cpus(int dirfd, const char *path);
+/* n: CPUs with a directory in a buffer's per_cpu (path), which are all possible ones. */
+int tracefs_cpus(int dirfd, const char *path, unsigned int *n);
 
 #endif

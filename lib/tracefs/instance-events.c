@@ -26,9 +26,14 @@ static int events_of(const struct instance *i, const char *system, const char *g
 	int ret = read_dir_at(undo_dirfd(i->undo), instance_file(i, path, "events/%s", system), &names);
 
 	for (size_t n = 0; !ret && n < names.n; n++) {
-		char *event = fnmatch(glob, names.v[n], 0) ? NULL : str_printf("%s/%s", system, names.v[n]);
+		char *event;
 
-		if (event && has_enable(i, event))
+		if (fnmatch(glob, names.v[n], 0))
+			continue;
+		event = str_printf("%s/%s", system, names.v[n]);
+		if (!event)
+			ret = -ENOMEM;
+		else if (has_enable(i, event))
 			ret = strlist_add(out, event);
 		free(event);
 	}

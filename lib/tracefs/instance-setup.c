@@ -80,13 +80,17 @@ static int setup_cpumask(struct instance *i)
 {
 	char path[INSTANCE_PATH];
 	struct buf mask = { 0 };
+	unsigned int cpus;
 	int ret;
 
 	if (!i->buffer->cpumask)
 		return 0;
 	if (strcmp(i->buffer->cpumask, "-1"))
 		return instance_put_file(i, "tracing_cpumask", i->buffer->cpumask);
-	full_mask(tracefs_cpus(undo_dirfd(i->undo), instance_file(i, path, "per_cpu")), &mask);
+	ret = tracefs_cpus(undo_dirfd(i->undo), instance_file(i, path, "per_cpu"), &cpus);
+	if (ret)
+		return ret;
+	full_mask(cpus, &mask);
 	ret = buf_str(&mask) ? instance_put_file(i, "tracing_cpumask", buf_str(&mask)) : -ENOMEM;
 	buf_release(&mask);
 	return ret;

@@ -30,7 +30,7 @@ const char *instance_file(const struct instance *i, char path[INSTANCE_PATH], co
 
 bool instance_has(const struct instance *i, const char *path)
 {
-	return !faccessat(undo_dirfd(i->undo), path, F_OK, 0);
+	return file_there(undo_dirfd(i->undo), path);
 }
 
 int instance_read(const struct instance *i, const char *file, size_t max, struct buf *out)

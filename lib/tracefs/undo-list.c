@@ -39,22 +39,24 @@ static enum list_kind list_kind(const char *path)
 	return strcmp(name, "trigger") ? LIST_OTHER : LIST_TRIGGER;
 }
 
-/* An event whose enable file says "0*" is on for a trigger only. */
-static bool soft_only(int dirfd, const char *path, const char *line)
+/* An event whose enable file says "0*" is on for a trigger only. 1, 0 or -errno. */
+static int soft_only(int dirfd, const char *path, const char *line)
 {
 	size_t dir = (size_t)(basename(path) - path);
 	const char *colon = strchr(line, ':');
 	struct buf text = { 0 };
 	char enable[1024];
-	bool soft;
+	int ret;
 
 	if (!colon || strchr(colon + 1, ':')) /* sys:event:mod:name waits for a module */
-		return false;
+		return 0;
 	snprintf(enable, sizeof(enable), "%.*sevents/%.*s/%s/enable", (int)dir, path, (int)(colon - line),
 		 line, colon + 1);
-	soft = !read_file_at(dirfd, enable, 64, &text) && text.len && text.data[0] == '0';
+	ret = read_file_at(dirfd, enable, 64, &text);
+	if (!ret)
+		ret = text.len && text.data[0] == '0';
 	buf_release(&text);
-	return soft;
+	return ret == -ENOENT ? 0 : ret;
 }
 
 /* "func [module]" is taken as "func:mod:module" only. */
@@ -104,11 +106,16 @@ static void add_trigger(struct buf *out, const char *line)
 	buf_addstr(out, "\n");
 }
 
-static void list_add_line(int dirfd, const char *path, const char *line, struct buf *out)
+static int list_add_line(int dirfd, const char *path, const char *line, struct buf *out)
 {
+	int soft;
+
 	switch (list_kind(path)) {
 	case LIST_EVENTS:
-		if (!soft_only(dirfd, path, line))
+		soft = soft_only(dirfd, path, line);
+		if (soft < 0)
+			return soft;
+		if (!soft)
 			buf_printf(out, "%s\n", line);
 		break;
 	case LIST_FUNCS:
@@ -126,6 +133,7 @@ static void list_add_line(int dirfd, const char *path, const char *line, struct 
 		buf_printf(out, "%s\n", line);
 		break;
 	}
+	return 0;
 }
 
 int list_read(int dirfd, const char *path, struct buf *out)
@@ -135,7 +143,7 @@ int list_read(int dirfd, const char *path, struct buf *out)
 
 	for (size_t i = 0; i < lines.n && !ret; i++)
 		if (*lines.v[i] && *lines.v[i] != '#' && strcmp(lines.v[i], "no pid"))
-			list_add_line(dirfd, path, lines.v[i], out);
+			ret = list_add_line(dirfd, path, lines.v[i], out);
 	strlist_release(&lines);
 	return ret ?: buf_status(out);
 }

@@ -368,13 +368,20 @@ int read_dir_at(int dirfd, const char *path, struct strlist *out)
 
 	if (!d)
 		return -errno;
-	while (!ret && (de = readdir(d)))
+	while (!ret && (errno = 0, de = readdir(d)))
 		if (de->d_name[0] != '.')
 			ret = strlist_add(out, de->d_name);
+	if (!ret && errno)
+		ret = -errno;
 	closedir(d);
 	if (out->n)
 		qsort(out->v, out->n, sizeof(*out->v), strings_in_order);
 	return ret;
+}
+
+bool file_there(int dirfd, const char *path)
+{
+	return !faccessat(dirfd, path, F_OK, 0) || (errno != ENOENT && errno != ENOTDIR);
 }
 
 int write_file_at(int dirfd, const char *path, const void *data, size_t len)

@@ -139,6 +139,8 @@ int read_lines_at(int dirfd, const char *path, size_t max, struct strlist *out);
 int read_dir_at(int dirfd, const char *path, struct strlist *out);
 /* To be read with readdir; NULL and errno. */
 DIR *open_dir_at(int dirfd, const char *path);
+/* False only where there certainly is none: whoever opens it learns why he cannot. */
+bool file_there(int dirfd, const char *path);
 /* Creates or truncates, writes, closes. */
 int write_file_at(int dirfd, const char *path, const void *data, size_t len);
 

@@ -298,8 +298,11 @@ int transport_listen(const struct transport_addr *a, int backlog, uint32_t *port
 	if (fd < 0)
 		return fd;
 	ret = bind_socket(fd, a, &s, len);
-	if (!ret && listen(fd, backlog) < 0)
+	if (!ret && listen(fd, backlog) < 0) {
 		ret = -errno;
+		if (a->kind == TRANSPORT_UNIX)
+			unlink(a->host);
+	}
 	if (!ret && port && a->kind != TRANSPORT_UNIX) {
 		ret = transport_local(fd, &local);
 		*port = local.port;

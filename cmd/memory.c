@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The program's malloc(): the C library's, which ends the program where there is no memory once
+ * a command has asked for that. Libraries use it too.
+ */
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd.h"
+
+static bool ends;
+
+void memory_or_end(void)
+{
+	ends = true;
+}
+
+/* ASan has its own, and ends the program by itself. */
+#ifndef __SANITIZE_ADDRESS__
+
+/* glibc's names of its own ones, for those who replace them */
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t n, size_t size);
+void *__libc_realloc(void *p, size_t size);
+
+static void *memory_checked(void *p)
+{
+	static const char text[] = "hyptrace: out of memory\n";
+
+	if (p || !ends)
+		return p;
+	if (write(STDERR_FILENO, text, strlen(text)) < 0)
+		_exit(EXIT_FAILED);
+	_exit(EXIT_FAILED);
+}
+
+void *malloc(size_t size)
+{
+	return memory_checked(__libc_malloc(size));
+}
+
+void *calloc(size_t n, size_t size)
+{
+	return memory_checked(__libc_calloc(n, size));
+}
+
+/* Of no bytes it frees. */
+void *realloc(void *p, size_t size)
+{
+	void *new = __libc_realloc(p, size);
+
+	return size ? memory_checked(new) : new;
+}
+
+#endif
