@@ -7,6 +7,7 @@
 #include "tracefs/undo.h"
 #include "fake-tracefs.h"
 
+#include <fcntl.h>
 #include <errno.h>
 
 #define RECS 3
@@ -98,7 +99,7 @@ static void rec_begin(struct rec *r)
 	bool may = rec_may_begin(r);
 	int ret;
 
-	assert_int_equal(undo_open(&r->u, fake.dir, r->journal, NULL), 0);
+	assert_int_equal(undo_open(&r->u, fake.dir, AT_FDCWD, r->journal, NULL), 0);
 	ret = rec_change(r);
 	assert_int_equal(ret, may ? 0 : -EBUSY);
 	r->active = true;
@@ -117,7 +118,7 @@ static void rec_recover(struct rec *r)
 {
 	if (!r->active)
 		return;
-	assert_int_equal(undo_load(&r->u, fake.dir, r->journal, &fake.to), 0);
+	assert_int_equal(undo_load(&r->u, fake.dir, AT_FDCWD, r->journal, &fake.to), 0);
 	rec_end(r);
 }
 
@@ -232,7 +233,7 @@ static void test_three_killed(void **state)
 static void begin_as(struct rec *r, size_t kind)
 {
 	r->kind = &kinds[kind];
-	assert_int_equal(undo_open(&r->u, fake.dir, r->journal, &fake.to), 0);
+	assert_int_equal(undo_open(&r->u, fake.dir, AT_FDCWD, r->journal, &fake.to), 0);
 	r->active = true;
 }
 
@@ -306,11 +307,11 @@ static void test_recover_beside_another(void **state)
 	assert_int_equal(rename(recs[0].journal, moved), 0);
 	begin_as(&recs[1], 0);
 	assert_int_equal(rec_change(&recs[1]), 0);
-	assert_int_equal(undo_load(&recs[0].u, fake.dir, moved, &fake.to), -EBUSY);
+	assert_int_equal(undo_load(&recs[0].u, fake.dir, AT_FDCWD, moved, &fake.to), -EBUSY);
 	assert_non_null(strstr(fake.log, "records the top buffer"));
 	assert_string_equal(fake_line(&fake, "trace_clock"), "1");
 	rec_end(&recs[1]);
-	assert_int_equal(undo_load(&recs[0].u, fake.dir, moved, &fake.to), 0);
+	assert_int_equal(undo_load(&recs[0].u, fake.dir, AT_FDCWD, moved, &fake.to), 0);
 	rec_end(&recs[0]);
 	check_as_before();
 }
