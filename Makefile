@@ -215,7 +215,7 @@ $(O)/tests/tools/%.so: tests/tools/%.c
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -fPIC -shared -o $@ $<
 
-$(O)/tests/fuzz/%: $(O)/tests/fuzz/%.o $(O)/tests/fuzz/main.o $(O)/libhyptrace.a
+$(O)/tests/fuzz/%: $(O)/tests/fuzz/%.o $(O)/tests/fuzz/main.o $(CMD_LIB) $(O)/libhyptrace.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(PKG_LIBS)
 

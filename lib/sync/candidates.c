@@ -49,7 +49,7 @@ static void fourier(const struct transform *f, cplx *z)
 			for (size_t k = 0; k < half; k++) {
 				double a = creal(z[i + k + half]), b = cimag(z[i + k + half]);
 				double c = creal(f->root[k * step]), d = cimag(f->root[k * step]);
-				cplx t = CMPLX(a * c - b * d, a * d + b * c), u = z[i + k];
+				cplx t = a * c - b * d + (a * d + b * c) * I, u = z[i + k];
 
 				z[i + k] = u + t;
 				z[i + k + half] = u - t;

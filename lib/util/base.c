@@ -29,7 +29,9 @@ void log_msg(const struct log *log, enum log_level level, const char *fmt, ...)
 
 struct cursor cursor_at(const void *data, size_t len)
 {
-	return (struct cursor){ .p = data, .end = (const uint8_t *)data + len };
+	const uint8_t *p = data ? data : (const void *)""; /* C has no NULL + 0 */
+
+	return (struct cursor){ .p = p, .end = p + len };
 }
 
 size_t cursor_left(const struct cursor *c)

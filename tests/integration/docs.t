@@ -6,7 +6,7 @@
 
 hyptrace=$build/hyptrace
 pages=(Documentation/*.1)
-texts=("${pages[@]}" Documentation/*.md README.md CONTRIBUTING.md CHANGELOG.md)
+texts=("${pages[@]}" Documentation/*.md README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md)
 
 # Nothing of this machine is touched: there is no tracefs.
 export HYPTRACE_TRACING_DIR=$tmp/no-tracefs
@@ -138,8 +138,8 @@ is "$wrong" "" "the files that the README links to are there"
 
 # ---- the code -------------------------------------------------------------------------
 
-# What stands in backquotes in the documents for developers is in the tree.
-for text in Documentation/architecture.md CONTRIBUTING.md; do
+# What stands in backquotes in the documents for developers is in the tree, the tests that show a promise too.
+for text in Documentation/architecture.md CONTRIBUTING.md SECURITY.md; do
 	wrong=$(grep -oE '`[a-z][a-z0-9_./-]*/[a-z0-9_.-]+`' "$text" | tr -d '`' | grep -vE '^(build|remotes|instances)' | sort -u |
 		while read -r name; do
 			ls -d "$name" "lib/$name" "$name".[ch] "lib/$name".[ch] 2>/dev/null | grep -q . || echo "$name"
