@@ -12,7 +12,8 @@
 #   FAULTS_OFFSET=N               others of the sample: those that leave N
 #   FAULTS_ONLY=record,report     these commands
 #   FAULTS_CLASS=alloc,before     these classes; before and after: of killing it at a step
-#   FAULTS_TRY=read:5             this call; where it was and what was said is shown
+#   FAULTS_TRY=read:5,read:6      these calls; where they were and what was said is shown
+#   FAULTS_TIMES=100              each of them so often: threads do not come in one order
 use strict;
 use warnings;
 use Cwd qw(abs_path);
@@ -34,6 +35,7 @@ my $root   = abs_path('.');
 my $every  = $ENV{FAULTS_EVERY} // 0;
 my $offset = $ENV{FAULTS_OFFSET} // 0;
 my $try    = $ENV{FAULTS_TRY};
+my $times  = $ENV{FAULTS_TIMES} // 1;
 my $sample = 4;    # calls of each class, where nothing says how many
 my $limit  = 30;   # seconds for a run that takes less than one
 my %only   = map { $_ => 1 } split /,/, $ENV{FAULTS_ONLY} // '';
@@ -212,8 +214,8 @@ my @commands = (
 	{ name => 'list', result => \&stdout_of, tree => 1, ready => \&tree_once,
 		cmd => [ $hyptrace, 'list', '--json' ], reset => sub {} },
 	{ name => 'record', tree => 1, steps => 1, ready => \&tree_once, reset => \&record_reset, peer => \&guest_begin,
-		old => 'trace.dat', result => \&recorded, env => { HYPTRACE_GUEST_TIMEOUT_MS => 3000 },
-		cmd => [ $hyptrace, 'record', '-q', '-o', 'trace.dat', '-e', 'kvm', '-e', 'sched', '-B', 'hyp',
+		old => 'trace.dat', result => \&recorded, 
+		cmd => [ $hyptrace, 'record', '-q', '--guest-timeout', 2, '-o', 'trace.dat', '-e', 'kvm', '-e', 'sched', '-B', 'hyp',
 			'-A', 'vm@unix:guest', '--', 'touch', 'ran' ] },
 	{ name => 'recover', tree => 1, steps => 1, ready => \&spool_once, reset => \&recover_reset,
 		old => 'trace.dat', result => \&recorded, cmd => [ $hyptrace, 'recover', '-q', 'trace.dat.spool' ] },
@@ -547,7 +549,7 @@ sub faults_of {
 
 sub jobs_of {
 	my ($c, $good) = @_;
-	my @jobs = $try ? ($try) : ();
+	my @jobs = $try ? split /,/, $try : ();
 	for my $class (sort keys %{ $good->{counts} }) {
 		next if $try || $class =~ /^(step|hit)$/ || %class && !$class{$class};
 		push @jobs, faults_of($class, $good->{counts}{$class});
@@ -565,7 +567,7 @@ sub work {
 	my %n;
 	for (my $i = $w; $i < @$jobs; $i += $workers) {
 		my $r = run($c, $dir, $jobs->[$i], $try ? (FAULTS_WHERE => 1) : ());
-		print STDERR "$r->{how}: $r->{said}$r->{result}" if $try;
+		print STDERR "$jobs->[$i]: $r->{how}: $r->{said}$r->{result}" if $try;
 		my ($class) = $jobs->[$i] =~ /(\w+)/;
 		$n{$class}++;
 		# fewer calls than in the good run
@@ -588,7 +590,7 @@ for my $c (@commands) {
 	ok($good->{how} eq '0' && $good->{result} ne '' && $good->{result} ne 'none' && (!$c->{tree} || $good->{tree} eq $good->{before}),
 		"$c->{name}: nothing fails", "$good->{how} $good->{said} $good->{result}" . ($c->{tree} ? difference($good->{before}, $good->{tree}) : ''))
 		or next;
-	my @jobs = jobs_of($c, $good);
+	my @jobs = (jobs_of($c, $good)) x $times;
 	my @outs;
 	for my $w (0 .. $workers - 1) {
 		my $pid = open my $f, '-|';
