@@ -43,6 +43,7 @@ my %class  = map { $_ => 1 } split /,/, $ENV{FAULTS_CLASS} // '';
 my $preload  = "$build/tests/tools/faults.so";
 my $hyptrace = "$build/hyptrace";
 my $tools    = "$build/tests/integration";
+my $top = tempdir('hyptrace-faults.XXXXXX', DIR => -w '/dev/shm' ? '/dev/shm' : '/tmp', CLEANUP => 1);
 my ($tests, $failed) = (0, 0);
 $SIG{PIPE} = 'IGNORE';
 
@@ -175,7 +176,8 @@ sub report_of {
 
 # Each: {cmd} what is run in a directory of its own; {reset} makes all that it needs there anew, and
 # {ready} what the run before did not touch, once. {result}: what it has made, as text that a good
-# run makes too. {old}: a file that it replaces, or leaves. {env}.
+# run makes too. {old}: a file that it replaces, or leaves. {env}. {known}: calls whose failing once did
+# harm, which are tried always.
 my $data = "$root/tests/data";
 my %quiet = (TRACEEVENT_PLUGIN_DIR => '/nonexistent', HOME => '/nonexistent');
 my %plugins = (TRACEEVENT_PLUGIN_DIR => "$build/plugins", HOME => '/nonexistent');
@@ -216,7 +218,9 @@ my @commands = (
 	{ name => 'record', tree => 1, steps => 1, ready => \&tree_once, reset => \&record_reset, peer => \&guest_begin,
 		old => 'trace.dat', result => \&recorded, 
 		cmd => [ $hyptrace, 'record', '-q', '--guest-timeout', 2, '-o', 'trace.dat', '-e', 'kvm', '-e', 'sched', '-B', 'hyp',
-			'-A', 'vm@unix:guest', '--', 'touch', 'ran' ] },
+			'-A', 'vm@unix:guest', '--', 'touch', 'ran' ],
+		# that a poll of a guest's CPUs fails, and of the clock's sampler always
+		known => [ 'poll:1+', map { "poll:$_" } 12 .. 18 ] },
 	{ name => 'recover', tree => 1, steps => 1, ready => \&spool_once, reset => \&recover_reset,
 		old => 'trace.dat', result => \&recorded, cmd => [ $hyptrace, 'recover', '-q', 'trace.dat.spool' ] },
 	{ name => 'agent', tree => 1, ready => \&tree_once, reset => \&agent_reset, talk => \&agent_talk,
@@ -260,15 +264,15 @@ sub record_reset {
 	return fifos("$dir/tracing");
 }
 
-# The good guest of fake-agent.c; what ends it is returned.
+# A guest of fake-agent.c, the good one; what ends it is returned.
 sub guest_begin {
-	my ($dir) = @_;
+	my ($dir, $mode) = @_;
 	my $pid = fork;
 	die "fork: $!" unless defined $pid;
 	if (!$pid) {
 		chdir $dir;
 		open STDERR, '>', '/dev/null';
-		exec "$tools/fake-agent", 'good', 'guest', 'guest.log' or POSIX::_exit(126);
+		exec "$tools/fake-agent", $mode // 'good', 'guest', 'guest.log' or POSIX::_exit(126);
 	}
 	until (-S "$dir/guest") { sleep 0.002 }
 	return sub { kill 'KILL', $pid; waitpid $pid, 0 };
@@ -522,6 +526,26 @@ sub again {
 	await($pid);
 }
 
+# The command's process, before it is let go, does not keep what a killed recorder held.
+sub held_back {
+	my $dir = "$top/held-back";
+	tree_once($dir);
+	my @fds = record_reset($dir);
+	my ($before, $end) = (tree_state("$dir/tracing"), guest_begin($dir, 'silent'));
+	my $pid = start_program($dir, { environment($dir, {}) }, $hyptrace, 'record', '-q', '-o', 'trace.dat', '-e', 'kvm',
+		'-B', 'hyp', '-A', 'vm@unix:guest', '--', 'touch', 'ran');
+	until_true(sub { -s "$dir/guest.log" && tree_state("$dir/tracing") ne $before });
+	my ($child) = grep { (slurp("/proc/$_/stat") // '') =~ /\) \w $pid / } map { m{(\d+)} } glob '/proc/[0-9]*';
+	kill 'STOP', $child;
+	kill 'KILL', $pid;
+	waitpid $pid, 0;
+	my $status = program($dir, { environment($dir, {}) }, $hyptrace, 'recover', '-q', "$dir/trace.dat.spool");
+	ok(!$status && tree_state("$dir/tracing") eq $before, 'recover: the command of a killed recorder is still held back',
+		"$status " . slurp("$dir/stderr"));
+	kill 'KILL', $child;
+	$end->();
+}
+
 # ---- all of them ----------------------------------------------------------------------------
 
 sub good_run {
@@ -538,10 +562,13 @@ sub good_run {
 	return $r;
 }
 
+# Every how many of n calls.
+sub step_of { my ($n) = @_; return $every || int(($n + $sample - 1) / $sample) || 1 }
+
 # What to try of a class of n calls: [FAULTS...].
 sub faults_of {
 	my ($class, $n) = @_;
-	my $step = $every || int(($n + $sample - 1) / $sample) || 1;
+	my $step = step_of($n);
 	my @n = grep { $_ % $step == $offset % $step } 1 .. $n;
 	return map { ("$class:$_", $every ? "$class:$_+" : ()) } @n if $every || $step == 1;
 	return map { $_ / $step % 2 || $class =~ /before|after/ ? "$class:$_" : "$class:$_+" } @n;
@@ -554,7 +581,9 @@ sub jobs_of {
 		next if $try || $class =~ /^(step|hit)$/ || %class && !$class{$class};
 		push @jobs, faults_of($class, $good->{counts}{$class});
 	}
-	return @jobs unless $c->{steps} && !$try;
+	return @jobs if $try;
+	push @jobs, grep { !%class || $class{s/:.*//r} } @{ $c->{known} // [] } unless $every;
+	return @jobs unless $c->{steps};
 	push @jobs, grep { !/\+$/ } faults_of($_, $good->{counts}{step}) for grep { !%class || $class{$_} } qw(before after);
 	return @jobs;
 }
@@ -580,7 +609,6 @@ sub work {
 	print $out join("\t", $c->{name}, $_, 'runs', $n{$_}), "\n" for keys %n;
 }
 
-my $top = tempdir('hyptrace-faults.XXXXXX', DIR => -w '/dev/shm' ? '/dev/shm' : '/tmp', CLEANUP => 1);
 my $workers = 2;
 my $began = time;
 my (%bad, %runs);
@@ -614,8 +642,11 @@ for my $c (@commands) {
 	my $n = 0;
 	$n += $_ for values %{ $runs{ $c->{name} } };
 	ok(!@wrong, "$c->{name}: $n calls that fail", join "\n", @wrong);
-	printf STDERR "# %s: %d runs, %.0f s\n", $c->{name}, $n, time - $began;
+	my %of = %{ $good->{counts} };
+	printf STDERR "# %s: %d runs, %.0f s; FAULTS_OFFSET=%d, every Kth of N calls: %s\n", $c->{name}, $n, time - $began, $offset,
+		join ', ', map { "$_ " . step_of($of{$_}) . "/$of{$_}" } grep { $_ ne 'hit' && $of{$_} } sort keys %of;
 }
+held_back() if !%only || $only{recover};
 table() if $every;
 print "1..$tests\n";
 exit $failed ? 1 : 0;
