@@ -20,7 +20,8 @@
 #define PENDING_MAX 128
 #define SPARED_MS   1000
 #define REQUEST_MS  10000
-#define ACCEPT_MAX  64 /* at a time, so that the rest is served too */
+#define ACCEPT_MAX  64	 /* at a time, so that the rest is served too */
+#define FAILED_MS   1000 /* without new ones where they cannot be accepted, and wait in the queue */
 
 struct pending {
 	int fd;
@@ -35,6 +36,7 @@ struct server {
 	int done_fd;
 	struct pending *pending[PENDING_MAX]; /* oldest first */
 	size_t n_pending;
+	int64_t failed_until; /* 0: the last one could be accepted */
 	struct serving *serving;
 };
 
@@ -96,7 +98,19 @@ static void pending_add(struct server *s, int fd, const struct transport_addr *p
 /* When the next connection can be accepted; 0: now. */
 static int64_t room_from(const struct server *s)
 {
-	return s->n_pending < PENDING_MAX || s->pending[0]->spared <= msg_now() ? 0 : s->pending[0]->spared;
+	int64_t now = msg_now();
+
+	if (s->failed_until > now)
+		return s->failed_until;
+	return s->n_pending < PENDING_MAX || s->pending[0]->spared <= now ? 0 : s->pending[0]->spared;
+}
+
+/* No more descriptors, or memory, for a while. */
+static void accept_failed(struct server *s, int error)
+{
+	if (!s->failed_until)
+		log_err(&s->a->log, "cannot accept a connection: %s", strerror(-error));
+	s->failed_until = msg_now() + FAILED_MS;
 }
 
 static void accept_some(struct server *s)
@@ -109,8 +123,13 @@ static void accept_some(struct server *s)
 
 		if (fd == -ECONNABORTED)
 			continue;
-		if (fd < 0)
+		if (fd == -EAGAIN)
 			return;
+		if (fd < 0) {
+			accept_failed(s, fd);
+			return;
+		}
+		s->failed_until = 0;
 		if (may_connect(s->a, fd, &peer)) {
 			pending_add(s, fd, &peer);
 			continue;
@@ -227,14 +246,16 @@ static void pending_expire(struct server *s)
 
 /* ---- the loop ---------------------------------------------------------------- */
 
-/* ms until the oldest connection is given up, or may go for another; -1: neither. */
+/* ms until the oldest connection is given up, or new ones can be accepted; -1: neither. */
 static int next_expiry(const struct server *s)
 {
-	int64_t ms, room = room_from(s);
+	int64_t next = room_from(s) ?: INT64_MAX, ms;
 
-	if (!s->n_pending)
+	if (s->n_pending && s->pending[0]->deadline < next)
+		next = s->pending[0]->deadline;
+	if (next == INT64_MAX)
 		return -1;
-	ms = (room && room < s->pending[0]->deadline ? room : s->pending[0]->deadline) - msg_now();
+	ms = next - msg_now();
 	return ms > 0 ? (int)ms : 0;
 }
 

@@ -52,8 +52,10 @@ static void *sample_thread(void *arg)
 	if (c->interval_ms > 0 && c->interval_ms < wait)
 		wait = c->interval_ms;
 	while (!ret && (n = poll(&p, 1, (int)wait)) <= 0) {
-		if (n < 0)
+		if (n < 0) {
+			ret = errno == EINTR ? 0 : -errno;
 			continue;
+		}
 		since += wait;
 		if (c->probe)
 			ret = cntvoff_probe_drain(c->probe, &c->cntvoff);

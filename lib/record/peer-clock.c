@@ -98,8 +98,7 @@ static int ask_all(struct peer_clock *c)
 	int ret = ask_rounds(c, OUTER_ROUNDS), n;
 
 	while (!ret && (n = poll(&p, 1, c->interval_ms ? (int)c->interval_ms : -1)) <= 0)
-		if (!n)
-			ret = ask_rounds(c, INNER_ROUNDS);
+		ret = !n ? ask_rounds(c, INNER_ROUNDS) : errno == EINTR ? 0 : -errno;
 	return ret ?: ask_rounds(c, OUTER_ROUNDS);
 }
 

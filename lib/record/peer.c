@@ -46,8 +46,10 @@ static int peer_start(struct source *s)
 	int ret = connect_data(p);
 
 	p->started = !ret;
-	p->lost = ret;
-	if (!ret)
+	/* its threads may have lost it already */
+	if (ret)
+		p->lost = ret;
+	else
 		eventfd_write(p->start_fd, 1);
 	return ret;
 }
@@ -123,28 +125,36 @@ static int take_pages(struct peer *p, struct mover *m, const struct drain *d)
 	}
 }
 
-/* Waits until start() is through. false: the end came before. */
-static bool wait_for_start(const struct peer *p, const struct drain *d)
+/* Waits until start() is through. -ECANCELED: the end came before. */
+static int wait_for_start(const struct peer *p, const struct drain *d)
 {
 	struct pollfd pfd[2] = { { .fd = p->start_fd, .events = POLLIN },
 				 { .fd = d->stop_fd, .events = POLLIN } };
 
-	while (poll(pfd, 2, -1) < 0 && errno == EINTR && !atomic_load(d->stopping))
-		;
-	return pfd[0].revents;
+	while (poll(pfd, 2, -1) < 0 && !atomic_load(d->stopping))
+		if (errno != EINTR)
+			return -errno;
+	return pfd[0].revents ? 0 : -ECANCELED;
+}
+
+static int drain_cpu(struct peer *p, unsigned int cpu, const struct drain *d)
+{
+	struct mover m;
+	int ret = wait_for_start(p, d);
+
+	if (ret)
+		return ret == -ECANCELED ? 0 : ret;
+	ret = mover_open(&m, p->data[cpu], PIECE, false, d) ?: take_pages(p, &m, d);
+	mover_close(&m);
+	return ret;
 }
 
 static int peer_drain(struct source *s, unsigned int cpu, struct drain *d)
 {
 	struct peer *p = peer_of(s);
-	struct mover m;
 	char step[48];
-	int ret;
+	int ret = drain_cpu(p, cpu, d);
 
-	if (!wait_for_start(p, d))
-		return 0;
-	ret = mover_open(&m, p->data[cpu], PIECE, false, d) ?: take_pages(p, &m, d);
-	mover_close(&m);
 	if (ret == -ENOSPC || !ret)
 		return ret;
 	/* the guest died, was paused or lies: what it sent is kept, the others go on */

@@ -369,7 +369,7 @@ static int start_clocks(struct session *s)
 	return ret == -ENOMEM ? ret : 0;
 }
 
-/* Before there are threads. */
+/* Before there are threads, and locks, which it would hold for a moment when this was killed. */
 static int fork_command(struct session *s)
 {
 	int ret;
@@ -402,8 +402,8 @@ int session_prepare_all(struct session *s)
 	s->tracing_dir = tracefs_dir(s->o->tracing_dir, s->log);
 	if (!s->tracing_dir)
 		return -ENOENT;
-	ret = prepare_spool(s) ?: undo_open(&s->undo, s->tracing_dir, spool_dirfd(s->spool), "undo", s->log) ?:
-	      fork_command(s);
+	ret = fork_command(s) ?: prepare_spool(s) ?:
+	      undo_open(&s->undo, s->tracing_dir, spool_dirfd(s->spool), "undo", s->log);
 	if (!ret && hyp)
 		ret = prepare_remote(s, hyp);
 	return ret ?: prepare_guests(s) ?: start_clocks(s) ?: prepare_buffers(s) ?: set_file_clock(s);

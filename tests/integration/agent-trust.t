@@ -168,9 +168,36 @@ sub idle_tests {
 	stop();
 }
 
+# Ticks of the CPU that the agent has used.
+sub cpu { my @stat = split ' ', slurp("/proc/$agent/stat"); return $stat[13] + $stat[14] }
+
+# By the real limit of the real kernel.
+sub full_tests {
+	start('--listen', "unix:$uds");
+	try('a recorder that comes when the agent can open nothing more waits', sub {
+		my $free = 0;
+		$free++ while -l "/proc/$agent/fd/$free";
+		my ($limit) = slurp("/proc/$agent/limits") =~ /^Max open files +(\d+)/m;
+		system('prlimit', "--pid=$agent", "--nofile=$free:$limit") and return 'no prlimit';
+		my $s = dial();
+		my $said = qr/cannot accept a connection: Too many open files/;
+		for (1 .. 500) { last if slurp($agent_log) =~ $said; sleep 0.01 }
+		my $before = cpu();
+		sleep 2.5;
+		my $ticks = cpu() - $before;
+		system('prlimit', "--pid=$agent", "--nofile=$limit:$limit");
+		my $times = () = slurp($agent_log) =~ /$said/g;
+		return "said $times times" if $times != 1;
+		return "$ticks ticks of the CPU" if $ticks > 50;
+		return record($s);
+	});
+	stop();
+}
+
 test_builds(sub {
 	allow_tests();
 	early_tests();
 	early_allow_tests();
 	idle_tests();
+	full_tests();
 });

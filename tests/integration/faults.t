@@ -12,7 +12,8 @@
 #   FAULTS_OFFSET=N               others of the sample: those that leave N
 #   FAULTS_ONLY=record,report     these commands
 #   FAULTS_CLASS=alloc,before     these classes; before and after: of killing it at a step
-#   FAULTS_TRY=read:5             this call; where it was and what was said is shown
+#   FAULTS_TRY=read:5,read:6      these calls; where they were and what was said is shown
+#   FAULTS_TIMES=100              each of them so often: threads do not come in one order
 use strict;
 use warnings;
 use Cwd qw(abs_path);
@@ -34,6 +35,7 @@ my $root   = abs_path('.');
 my $every  = $ENV{FAULTS_EVERY} // 0;
 my $offset = $ENV{FAULTS_OFFSET} // 0;
 my $try    = $ENV{FAULTS_TRY};
+my $times  = $ENV{FAULTS_TIMES} // 1;
 my $sample = 4;    # calls of each class, where nothing says how many
 my $limit  = 30;   # seconds for a run that takes less than one
 my %only   = map { $_ => 1 } split /,/, $ENV{FAULTS_ONLY} // '';
@@ -41,6 +43,7 @@ my %class  = map { $_ => 1 } split /,/, $ENV{FAULTS_CLASS} // '';
 my $preload  = "$build/tests/tools/faults.so";
 my $hyptrace = "$build/hyptrace";
 my $tools    = "$build/tests/integration";
+my $top = tempdir('hyptrace-faults.XXXXXX', DIR => -w '/dev/shm' ? '/dev/shm' : '/tmp', CLEANUP => 1);
 my ($tests, $failed) = (0, 0);
 $SIG{PIPE} = 'IGNORE';
 
@@ -173,7 +176,8 @@ sub report_of {
 
 # Each: {cmd} what is run in a directory of its own; {reset} makes all that it needs there anew, and
 # {ready} what the run before did not touch, once. {result}: what it has made, as text that a good
-# run makes too. {old}: a file that it replaces, or leaves. {env}.
+# run makes too. {old}: a file that it replaces, or leaves. {env}. {known}: calls whose failing once did
+# harm, which are tried always.
 my $data = "$root/tests/data";
 my %quiet = (TRACEEVENT_PLUGIN_DIR => '/nonexistent', HOME => '/nonexistent');
 my %plugins = (TRACEEVENT_PLUGIN_DIR => "$build/plugins", HOME => '/nonexistent');
@@ -212,9 +216,11 @@ my @commands = (
 	{ name => 'list', result => \&stdout_of, tree => 1, ready => \&tree_once,
 		cmd => [ $hyptrace, 'list', '--json' ], reset => sub {} },
 	{ name => 'record', tree => 1, steps => 1, ready => \&tree_once, reset => \&record_reset, peer => \&guest_begin,
-		old => 'trace.dat', result => \&recorded, env => { HYPTRACE_GUEST_TIMEOUT_MS => 3000 },
-		cmd => [ $hyptrace, 'record', '-q', '-o', 'trace.dat', '-e', 'kvm', '-e', 'sched', '-B', 'hyp',
-			'-A', 'vm@unix:guest', '--', 'touch', 'ran' ] },
+		old => 'trace.dat', result => \&recorded, 
+		cmd => [ $hyptrace, 'record', '-q', '--guest-timeout', 2, '-o', 'trace.dat', '-e', 'kvm', '-e', 'sched', '-B', 'hyp',
+			'-A', 'vm@unix:guest', '--', 'touch', 'ran' ],
+		# that a poll of a guest's CPUs fails, and of the clock's sampler always
+		known => [ 'poll:1+', map { "poll:$_" } 12 .. 18 ] },
 	{ name => 'recover', tree => 1, steps => 1, ready => \&spool_once, reset => \&recover_reset,
 		old => 'trace.dat', result => \&recorded, cmd => [ $hyptrace, 'recover', '-q', 'trace.dat.spool' ] },
 	{ name => 'agent', tree => 1, ready => \&tree_once, reset => \&agent_reset, talk => \&agent_talk,
@@ -258,15 +264,15 @@ sub record_reset {
 	return fifos("$dir/tracing");
 }
 
-# The good guest of fake-agent.c; what ends it is returned.
+# A guest of fake-agent.c, the good one; what ends it is returned.
 sub guest_begin {
-	my ($dir) = @_;
+	my ($dir, $mode) = @_;
 	my $pid = fork;
 	die "fork: $!" unless defined $pid;
 	if (!$pid) {
 		chdir $dir;
 		open STDERR, '>', '/dev/null';
-		exec "$tools/fake-agent", 'good', 'guest', 'guest.log' or POSIX::_exit(126);
+		exec "$tools/fake-agent", $mode // 'good', 'guest', 'guest.log' or POSIX::_exit(126);
 	}
 	until (-S "$dir/guest") { sleep 0.002 }
 	return sub { kill 'KILL', $pid; waitpid $pid, 0 };
@@ -520,6 +526,26 @@ sub again {
 	await($pid);
 }
 
+# The command's process, before it is let go, does not keep what a killed recorder held.
+sub held_back {
+	my $dir = "$top/held-back";
+	tree_once($dir);
+	my @fds = record_reset($dir);
+	my ($before, $end) = (tree_state("$dir/tracing"), guest_begin($dir, 'silent'));
+	my $pid = start_program($dir, { environment($dir, {}) }, $hyptrace, 'record', '-q', '-o', 'trace.dat', '-e', 'kvm',
+		'-B', 'hyp', '-A', 'vm@unix:guest', '--', 'touch', 'ran');
+	until_true(sub { -s "$dir/guest.log" && tree_state("$dir/tracing") ne $before });
+	my ($child) = grep { (slurp("/proc/$_/stat") // '') =~ /\) \w $pid / } map { m{(\d+)} } glob '/proc/[0-9]*';
+	kill 'STOP', $child;
+	kill 'KILL', $pid;
+	waitpid $pid, 0;
+	my $status = program($dir, { environment($dir, {}) }, $hyptrace, 'recover', '-q', "$dir/trace.dat.spool");
+	ok(!$status && tree_state("$dir/tracing") eq $before, 'recover: the command of a killed recorder is still held back',
+		"$status " . slurp("$dir/stderr"));
+	kill 'KILL', $child;
+	$end->();
+}
+
 # ---- all of them ----------------------------------------------------------------------------
 
 sub good_run {
@@ -536,10 +562,13 @@ sub good_run {
 	return $r;
 }
 
+# Every how many of n calls.
+sub step_of { my ($n) = @_; return $every || int(($n + $sample - 1) / $sample) || 1 }
+
 # What to try of a class of n calls: [FAULTS...].
 sub faults_of {
 	my ($class, $n) = @_;
-	my $step = $every || int(($n + $sample - 1) / $sample) || 1;
+	my $step = step_of($n);
 	my @n = grep { $_ % $step == $offset % $step } 1 .. $n;
 	return map { ("$class:$_", $every ? "$class:$_+" : ()) } @n if $every || $step == 1;
 	return map { $_ / $step % 2 || $class =~ /before|after/ ? "$class:$_" : "$class:$_+" } @n;
@@ -547,12 +576,14 @@ sub faults_of {
 
 sub jobs_of {
 	my ($c, $good) = @_;
-	my @jobs = $try ? ($try) : ();
+	my @jobs = $try ? split /,/, $try : ();
 	for my $class (sort keys %{ $good->{counts} }) {
 		next if $try || $class =~ /^(step|hit)$/ || %class && !$class{$class};
 		push @jobs, faults_of($class, $good->{counts}{$class});
 	}
-	return @jobs unless $c->{steps} && !$try;
+	return @jobs if $try;
+	push @jobs, grep { !%class || $class{s/:.*//r} } @{ $c->{known} // [] } unless $every;
+	return @jobs unless $c->{steps};
 	push @jobs, grep { !/\+$/ } faults_of($_, $good->{counts}{step}) for grep { !%class || $class{$_} } qw(before after);
 	return @jobs;
 }
@@ -565,7 +596,7 @@ sub work {
 	my %n;
 	for (my $i = $w; $i < @$jobs; $i += $workers) {
 		my $r = run($c, $dir, $jobs->[$i], $try ? (FAULTS_WHERE => 1) : ());
-		print STDERR "$r->{how}: $r->{said}$r->{result}" if $try;
+		print STDERR "$jobs->[$i]: $r->{how}: $r->{said}$r->{result}" if $try;
 		my ($class) = $jobs->[$i] =~ /(\w+)/;
 		$n{$class}++;
 		# fewer calls than in the good run
@@ -578,7 +609,6 @@ sub work {
 	print $out join("\t", $c->{name}, $_, 'runs', $n{$_}), "\n" for keys %n;
 }
 
-my $top = tempdir('hyptrace-faults.XXXXXX', DIR => -w '/dev/shm' ? '/dev/shm' : '/tmp', CLEANUP => 1);
 my $workers = 2;
 my $began = time;
 my (%bad, %runs);
@@ -588,7 +618,7 @@ for my $c (@commands) {
 	ok($good->{how} eq '0' && $good->{result} ne '' && $good->{result} ne 'none' && (!$c->{tree} || $good->{tree} eq $good->{before}),
 		"$c->{name}: nothing fails", "$good->{how} $good->{said} $good->{result}" . ($c->{tree} ? difference($good->{before}, $good->{tree}) : ''))
 		or next;
-	my @jobs = jobs_of($c, $good);
+	my @jobs = (jobs_of($c, $good)) x $times;
 	my @outs;
 	for my $w (0 .. $workers - 1) {
 		my $pid = open my $f, '-|';
@@ -612,8 +642,11 @@ for my $c (@commands) {
 	my $n = 0;
 	$n += $_ for values %{ $runs{ $c->{name} } };
 	ok(!@wrong, "$c->{name}: $n calls that fail", join "\n", @wrong);
-	printf STDERR "# %s: %d runs, %.0f s\n", $c->{name}, $n, time - $began;
+	my %of = %{ $good->{counts} };
+	printf STDERR "# %s: %d runs, %.0f s; FAULTS_OFFSET=%d, every Kth of N calls: %s\n", $c->{name}, $n, time - $began, $offset,
+		join ', ', map { "$_ " . step_of($of{$_}) . "/$of{$_}" } grep { $_ ne 'hit' && $of{$_} } sort keys %of;
 }
+held_back() if !%only || $only{recover};
 table() if $every;
 print "1..$tests\n";
 exit $failed ? 1 : 0;
