@@ -227,6 +227,18 @@ is "$? $(find "$tmp/w" -mindepth 1 -printf '%f %y %m\n' | sort | tr '\n' ' ')" \
 cmp -s "$tmp/w/real.dat.orig" "${sync[0]}" && ! cmp -s "$tmp/w/real.dat" "${sync[0]}"
 ok $? "... and the end is written"
 
+for kind in "mkdir" "mkfifo" "ln -s none"; do
+	cp "${sync[0]}" "$tmp/w/other.dat"
+	$kind "$tmp/w/other.dat.orig"
+	"$hyptrace" sync -q --write "$tmp/w/other.dat" "$tmp/w/guest.dat" 2>"$tmp/err"
+	is "$? $(head -n 1 "$tmp/err")" \
+		"1 hyptrace: '$tmp/w/other.dat.orig' is there, and no file: the original cannot be kept" \
+		"sync --write: .orig made by $kind"
+	cmp -s "$tmp/w/other.dat" "${sync[0]}"
+	ok $? "... the file stays as it was"
+	rm -r "$tmp/w/other.dat.orig"
+done
+
 # ---- a full disk ---------------------------------------------------------------------------------
 
 # on_small_disk FILES COMMAND...: in a directory on a disk that is full, where "a" is an
