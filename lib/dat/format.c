@@ -198,20 +198,20 @@ void event_format_release(struct event_format *f)
 	*f = (struct event_format){ 0 };
 }
 
-static bool field_named(const struct event_field *f, const char *name)
+static bool field_named(const struct event_field *f, const char *name, size_t n)
 {
-	size_t n = strlen(name);
-
 	return !strncmp(f->name, name, n) && (!f->name[n] || f->name[n] == '[');
 }
 
 const struct event_field *event_format_field(const struct event_format *f, const char *name)
 {
+	size_t n = strlen(name);
+
 	for (size_t i = 0; i < f->n_fields; i++)
-		if (field_named(&f->fields[i], name))
+		if (field_named(&f->fields[i], name, n))
 			return &f->fields[i];
 	for (size_t i = 0; i < f->n_common; i++)
-		if (field_named(&f->common[i], name))
+		if (field_named(&f->common[i], name, n))
 			return &f->common[i];
 	return NULL;
 }

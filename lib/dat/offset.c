@@ -24,7 +24,7 @@ static uint64_t between_knots(const struct offset_knot *min, const struct offset
 
 	if (flags & OFFSET_INTERPOLATE) {
 		int64_t delta = (int64_t)(max->time - min->time);
-		int64_t rise = (int64_t)((ts - min->time) * (uint64_t)(max->offset - min->offset));
+		int64_t rise = (int64_t)((ts - min->time) * ((uint64_t)max->offset - (uint64_t)min->offset));
 
 		rise = (int64_t)((uint64_t)rise + (uint64_t)(delta / 2));
 		if (delta && !(delta == -1 && rise == INT64_MIN))

@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INDEX_MASK "4095"  /* no array of a kernel's record has more items */
-#define COUNT_MASK "65535" /* bytes: no record is longer */
+#define INDEX_MASK	"4095"	/* no array of a kernel's record has more items */
+#define PRINT_LOOKS_MAX 32768	/* each of a probe's 128 arguments, among them all, is 17,024 */
+#define COUNT_MASK	"65535" /* bytes: no record is longer */
 
 struct print {
 	const struct event_format *f;
@@ -18,6 +19,7 @@ struct print {
 	struct buf *out;
 	const char *why;
 	int ret, depth;
+	size_t looked_at;  /* fields, while one was looked for */
 	bool mend, mended; /* into words for stock tools, instead of bounding */
 	bool widths[PRINT_ARGS_MAX];
 };
@@ -209,6 +211,11 @@ static const struct event_field *print_field_of(struct print *c, const struct wo
 	char name[128];
 	const struct event_field *f = NULL;
 
+	c->looked_at += c->f->n_fields + c->f->n_common;
+	if (c->looked_at > PRINT_LOOKS_MAX) {
+		print_fail(c, -E2BIG, "names its fields more often than any kernel's");
+		return NULL;
+	}
 	if (w->n && w->n < sizeof(name)) {
 		memcpy(name, w->s, w->n);
 		name[w->n] = '\0';

@@ -10,6 +10,8 @@
 #include "dat/reader.h"
 #include "record/spool-formats.h"
 
+#define FORMATS_MAX (32u << 20) /* of a kernel: some 5 MB */
+
 static int keep_text(struct spool *spool, const char *name, struct dat_text t)
 {
 	return t.len ? spool_put_text(spool, name, t.data, t.len) : 0;
@@ -41,7 +43,10 @@ int spool_keep_info(struct spool *spool, const struct reader_info *info, bool (*
 		buf_add(&options, &len, sizeof(len));
 		buf_add(&options, o->data.data, o->data.len);
 	}
-	ret = buf_status(&formats) ?: buf_status(&options) ?:
+	ret = buf_status(&formats) ?: buf_status(&options);
+	if (formats.len > FORMATS_MAX)
+		ret = -EFBIG;
+	ret = ret ?:
 	      keep_text(spool, "header_page", info->header_page) ?:
 	      keep_text(spool, "header_event", info->header_event) ?:
 	      keep_text(spool, "kallsyms", info->kallsyms) ?:

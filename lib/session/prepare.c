@@ -54,8 +54,13 @@ static int set_uname(struct session *s)
 static int prepare_spool(struct session *s)
 {
 	uint64_t traceid = 0;
-	int ret = session_new_spool(&s->spool, s->plan->output, s->plan, s->log);
+	int ret;
 
+	if (strchr(s->plan->output, '\n')) {
+		log_err(s->log, "cannot write '%s': its name has more than one line", s->plan->output);
+		return -EINVAL;
+	}
+	ret = session_new_spool(&s->spool, s->plan->output, s->plan, s->log);
 	if (ret)
 		return ret;
 	while (!traceid)

@@ -227,11 +227,33 @@ static bool has_formats(const struct spool *spool)
 	return ret != -ENOENT;
 }
 
+/* Whether the output would go with the spool when that is removed. */
+static bool output_in_spool(const struct session *s, const char *output)
+{
+	const char *slash = strrchr(output, '/');
+	struct stat spool, at;
+	bool in = false;
+
+	for (int up = 0; up < 2 && !in && !fstat(spool_dirfd(s->spool), &spool); up++) {
+		char *dir =
+			str_printf("%.*s%s", slash ? (int)(slash - output + 1) : 0, output, up ? ".." : ".");
+
+		in = dir && !stat(dir, &at) && at.st_dev == spool.st_dev && at.st_ino == spool.st_ino;
+		free(dir);
+	}
+	if (in)
+		log_err(s->log,
+			"'%s' is in the spool, which is removed in the end: name another file with -o",
+			output);
+	return in;
+}
+
 static int recover_recording(struct session *s, const char *output)
 {
 	const char *state = spool_get(s->spool, "state");
 	bool armed = state && !strcmp(state, "armed"), drained = state && !strcmp(state, "drained");
-	int ret = recover_tracefs(s, armed);
+	const char *path = output ? output : spool_get(s->spool, "output");
+	int ret = path && output_in_spool(s, path) ? -EINVAL : recover_tracefs(s, armed);
 
 	if (ret)
 		return ret;

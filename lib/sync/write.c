@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "util/outfile.h"
@@ -161,12 +162,20 @@ static int open_beside(const char *path)
 static int keep_original(const struct outfile *o)
 {
 	char *orig = str_printf("%s.orig", o->name);
+	struct stat st;
 	int ret = 0;
 
 	if (!orig)
 		return -ENOMEM;
-	if (linkat(o->dir, o->name, o->dir, orig, 0) < 0 && errno != EEXIST)
+	if (linkat(o->dir, o->name, o->dir, orig, 0) < 0)
 		ret = -errno;
+	if (ret == -EEXIST && !fstatat(o->dir, orig, &st, AT_SYMLINK_NOFOLLOW)) {
+		if (S_ISREG(st.st_mode))
+			ret = 0;
+		else
+			log_err(o->log, "'%s.orig' is there, and no file: the original cannot be kept",
+				o->path);
+	}
 	free(orig);
 	return ret;
 }

@@ -73,13 +73,30 @@ static bool is_pipe(const struct stat *st)
 	return S_ISFIFO(st->st_mode) || S_ISCHR(st->st_mode);
 }
 
-/* /dev/stdout, /dev/fd/63: what this process has open needs no name. */
-static bool is_open_pipe(const struct outfile *o, int link, struct stat *st)
+/* /dev/stdout, /dev/fd/63: what this process has open. */
+static bool is_open_file(const struct outfile *o, int link, struct stat *st)
 {
 	struct statfs fs;
 
-	return !fstatfs(link, &fs) && fs.f_type == PROC_SUPER_MAGIC && !fstatat(o->dir, o->name, st, 0) &&
-	       is_pipe(st);
+	return !fstatfs(link, &fs) && fs.f_type == PROC_SUPER_MAGIC && !fstatat(o->dir, o->name, st, 0);
+}
+
+/* What the link that was opened itself leads to is to be found in turn. */
+static int outfile_follow(const struct outfile *o, int link, struct stat *st)
+{
+	struct stat open;
+
+	if (is_open_file(o, link, &open)) {
+		if (is_pipe(&open)) { /* needs no name */
+			*st = open;
+			return 0;
+		}
+		if (!open.st_nlink)
+			return outfile_refuse(o, -ENOENT, "it is open, and was removed");
+	}
+	if (st->st_uid && st->st_uid != geteuid())
+		return outfile_refuse(o, -EPERM, "it is a symbolic link of another user");
+	return 1;
 }
 
 /* 1: what was there is a link, and *path is now where it leads; 0: *st tells what is there, st_mode 0:
@@ -95,12 +112,8 @@ static int outfile_step(struct outfile *o, char **path, struct stat *st)
 	*st = (struct stat){ 0 };
 	if (fd < 0 ? errno != ENOENT : fstat(fd, st) < 0)
 		ret = outfile_refuse(o, -errno, NULL);
-	else if (!S_ISLNK(st->st_mode) || is_open_pipe(o, fd, st))
-		ret = 0;
-	else if (st->st_uid && st->st_uid != geteuid())
-		ret = outfile_refuse(o, -EPERM, "it is a symbolic link of another user");
 	else
-		ret = 1;
+		ret = S_ISLNK(st->st_mode) ? outfile_follow(o, fd, st) : 0;
 	next = ret == 1 ? link_target(fd, *path) : NULL;
 	if (ret == 1 && !next)
 		ret = outfile_refuse(o, -ENOMEM, NULL);

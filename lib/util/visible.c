@@ -69,10 +69,11 @@ size_t visible_control(const uint8_t *p, size_t left)
 {
 	size_t n = utf8_len(p, left);
 
-	if (n == 2)
-		return p[0] == 0xc2 && p[1] < 0xa0 ? 2 : 0;
-	if (n == 3) /* U+202A to U+202E, U+2066 to U+2069 */
-		return p[0] == 0xe2 && ((p[1] == 0x80 && p[2] >= 0xaa && p[2] <= 0xae) ||
+	if (n == 2) /* U+061C */
+		return (p[0] == 0xc2 && p[1] < 0xa0) || (p[0] == 0xd8 && p[1] == 0x9c) ? 2 : 0;
+	if (n == 3) /* U+200E, U+200F, U+2028 to U+202E, U+2066 to U+2069 */
+		return p[0] == 0xe2 && ((p[1] == 0x80 &&
+					 ((p[2] | 1) == 0x8f || (p[2] >= 0xa8 && p[2] <= 0xae))) ||
 					(p[1] == 0x81 && p[2] >= 0xa6 && p[2] <= 0xa9))
 			       ? 3
 			       : 0;

@@ -15,7 +15,8 @@ size_t utf8_len(const uint8_t *p, size_t left);
 /*
  * Text of others on its way to a terminal or a log: what a terminal would obey
  * is shown as \x1b, byte by byte. That is C0 but newline and tab, DEL, C1 (alone
- * and as UTF-8), and what turns the direction of writing. All else stays as it is.
+ * and as UTF-8), what turns the direction of writing, and Unicode's separators of lines.
+ * All else stays as it is.
  */
 
 /* How many bytes at p, which has at least one, a terminal would obey (1-3); 0: none. */

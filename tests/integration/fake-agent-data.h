@@ -79,10 +79,13 @@ static const char guest_tick[] =
 
 enum flaw {
 	SOUND,
-	V6,	/* sound too: what trace-cmd record --file-version 6 asks for */
-	ZIPPED, /* sound too: what stock's agent sends */
-	BENT,	/* its compressed bytes are not what they were */
-	BOMB,	/* says it will be 4 GiB */
+	V6,	      /* sound too: what trace-cmd record --file-version 6 asks for */
+	ZIPPED,	      /* sound too: what stock's agent sends */
+	PRINT_ELVIS,  /* sound but for a print format that doubles with each of its levels */
+	PRINT_CALLS,  /* one of 90,000 calls that are not closed */
+	PRINT_FIELDS, /* hundreds of them, each of which names its last field thousands of times */
+	BENT,	      /* its compressed bytes are not what they were */
+	BOMB,	      /* says it will be 4 GiB */
 	NO_HEADERS,
 	NO_FORMATS_END, /* more formats are announced than bytes are there */
 	RING,		/* its options lead to themselves */
@@ -96,7 +99,7 @@ enum flaw {
 static inline void put_section(struct bytes *out, struct bytes *options, uint16_t id, struct bytes *body,
 			       enum flaw flaw)
 {
-	bool zip = flaw == ZIPPED || flaw == BENT || flaw == BOMB;
+	bool zip = flaw == ZIPPED || flaw == BENT || flaw == BOMB || flaw == PRINT_FIELDS;
 	size_t max = ZSTD_compressBound(body->n), n;
 	uint8_t *to = malloc(max);
 
@@ -146,15 +149,58 @@ static inline struct bytes ftrace_formats(enum flaw flaw)
 	return b;
 }
 
+static inline void add_times(struct bytes *b, const char *s, unsigned int n)
+{
+	while (n--)
+		add_text(b, s);
+}
+
+/* An event whose print format costs who reads it; its number is its name. */
+static inline struct bytes costly(enum flaw flaw, unsigned int number)
+{
+	struct bytes b = { 0 };
+	char line[200];
+
+	snprintf(line, sizeof(line), "name: costly%u\nID: %u\n", number, 1000 + number);
+	add_text(&b, line);
+	add_text(&b, COMMON);
+	for (unsigned int i = 0; i < (flaw == PRINT_FIELDS ? 500 : 1); i++) {
+		snprintf(line, sizeof(line), "\tfield:unsigned int n%u;\toffset:8;\tsize:4;\tsigned:0;\n", i);
+		add_text(&b, line);
+	}
+	add_text(&b, "\nprint fmt: \"%d\", ");
+	if (flaw == PRINT_ELVIS) {
+		add_times(&b, "(", 40);
+		add_text(&b, "REC->n0");
+		add_times(&b, " ?: 1)", 40);
+	} else if (flaw == PRINT_CALLS) {
+		add_times(&b, "str_yes_no(", 90000);
+	} else {
+		add_text(&b, "f(0");
+		add_times(&b, ",REC->n499", 6500);
+		add_text(&b, ")");
+	}
+	add_text(&b, "\n");
+	return b;
+}
+
 static inline struct bytes formats(enum flaw flaw)
 {
+	unsigned int n_costly = flaw == PRINT_FIELDS ? 300 : flaw == PRINT_ELVIS || flaw == PRINT_CALLS;
 	struct bytes b = { 0 };
 
 	ADD(&b, uint32_t, 1);
 	add_str(&b, flaw == BAD_SYSTEM ? "fake 1\nx\nftrace" : "fake");
-	ADD(&b, uint32_t, 1);
+	ADD(&b, uint32_t, 1 + n_costly);
 	ADD(&b, uint64_t, strlen(guest_tick));
 	add_text(&b, guest_tick);
+	for (unsigned int i = 0; i < n_costly; i++) {
+		struct bytes one = costly(flaw, i);
+
+		ADD(&b, uint64_t, one.n);
+		add(&b, one.p, one.n);
+		drop(&one);
+	}
 	return b;
 }
 

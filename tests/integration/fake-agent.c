@@ -192,7 +192,7 @@ static enum next many_cpus(struct agent *a)
 static enum next flawed(struct agent *a)
 {
 	send_metadata(a, (enum flaw)a->s->n);
-	return a->s->n == V6 || a->s->n == ZIPPED ? GO_ON : HOLD;
+	return a->s->n < BENT ? GO_ON : HOLD;
 }
 
 /* Half of it, and then nothing: silent (0), gone (1), or gone after all but the end of it (2). */
@@ -497,6 +497,9 @@ static const struct scenario scenarios[] = {
 	{ "metadata-ring", AT_METADATA, flawed, RING },
 	{ "metadata-system", AT_METADATA, flawed, BAD_SYSTEM },
 	{ "metadata-option", AT_METADATA, flawed, OWN_OPTION },
+	{ "print-elvis", AT_METADATA, flawed, PRINT_ELVIS },
+	{ "print-calls", AT_METADATA, flawed, PRINT_CALLS },
+	{ "print-fields", AT_METADATA, flawed, PRINT_FIELDS },
 	{ "ports-close", AT_PORTS, leave, 0 },
 	{ "data-nobody", AT_ANSWER, nobody, 0 },
 	{ "data-never", AT_PORTS, no_data, 0 },

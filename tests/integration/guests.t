@@ -462,6 +462,39 @@ slow() {
 	done
 }
 
+# Print formats that cost whoever reads them: they are left out, and Ctrl-C ends it in the middle.
+costly_formats() {
+	local name scenario why
+
+	for scenario in "print-elvis grows beyond" "print-calls is longer than" "print-fields names its fields more often than"; do
+		read -r scenario why <<<"$scenario"
+		name="$label$scenario"
+		new_tree
+		agent "$scenario" fine
+		record -e kvm -A "vm@unix:$tmp/fine" -- true
+		end_agents
+		is "$status" 0 "$name: exit status" || diag "$messages"
+		bounded "$name"
+		like "$messages" "^hyptrace: warning: the print format of fake:costly0 $why any kernel's: it is left out\$" \
+			"$name: is said"
+		[ "$(wc -l <<<"$messages")" -lt 20 ]
+		ok $? "$name: a few messages"
+		is "$(ticks trace-vm.dat)" $all_ticks "$name: its events"
+		untouched "$name"
+
+		new_tree
+		agent "$scenario" fine
+		timeout -s KILL $limit "$hyptrace" record -o "$dat" -e kvm -A "vm@unix:$tmp/fine" 2>"$tmp/err" &
+		wait_for grep -q asked "$tmp/fine.log"
+		kill -INT $!
+		wait $!
+		[ $? -le 1 ]
+		ok $? "$name: Ctrl-C ends it" || diag "$(<"$tmp/err")"
+		end_agents
+		untouched "$name, Ctrl-C"
+	done
+}
+
 # hold_up FILE: what writes to it is held up until somebody reads it.
 hold_up() {
 	rm "$tree/$1"
@@ -570,6 +603,7 @@ good_ones() {
 	hot_plug
 	waiting
 	slow
+	costly_formats
 	order
 	killed
 }

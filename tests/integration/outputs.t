@@ -167,6 +167,12 @@ for to in record import recover json perfetto plot; do
 		is "$? $(head -n 1 "$tmp/err")" "1 hyptrace: cannot write '/dev/full': No space left on device" "$to: onto a full device"
 		;;
 	esac
+	exec 7>"$tmp/o/gone"
+	rm "$tmp/o/gone"
+	$write /dev/fd/7 2>"$tmp/err"
+	is "$? $(head -n 1 "$tmp/err")" "1 hyptrace: cannot write '/dev/fd/7': it is open, and was removed" \
+		"$to: onto an open file without a name"
+	exec 7>&-
 	is "$(listing)" "$before" "$to: all is as it was"
 
 	$write "$tmp/o/link" 2>"$tmp/err"
@@ -203,6 +209,11 @@ for to in record import recover json perfetto plot; do
 	is "$(ls -d "$tmp"/o/*.spool 2>/dev/null)" "" "$to: no spool is left"
 done
 
+new_tree
+timeout 60 "$hyptrace" record -q -e sched -o "$tmp/o/"$'two\nlines' -- true 2>"$tmp/err"
+is "$? $(cat "$tmp/err")" "1 hyptrace: cannot write '$tmp/o/two\\x0alines': its name has more than one line" \
+	"record: a name of two lines, which no spool can keep, is refused"
+
 # sync --write, whose output is its input
 mkdir "$tmp/w"
 cp "${sync[0]}" "$tmp/w/real.dat"
@@ -215,6 +226,18 @@ is "$? $(find "$tmp/w" -mindepth 1 -printf '%f %y %m\n' | sort | tr '\n' ' ')" \
 	"sync --write: a link stays, the original is kept beside its end"
 cmp -s "$tmp/w/real.dat.orig" "${sync[0]}" && ! cmp -s "$tmp/w/real.dat" "${sync[0]}"
 ok $? "... and the end is written"
+
+for kind in "mkdir" "mkfifo" "ln -s none"; do
+	cp "${sync[0]}" "$tmp/w/other.dat"
+	$kind "$tmp/w/other.dat.orig"
+	"$hyptrace" sync -q --write "$tmp/w/other.dat" "$tmp/w/guest.dat" 2>"$tmp/err"
+	is "$? $(head -n 1 "$tmp/err")" \
+		"1 hyptrace: '$tmp/w/other.dat.orig' is there, and no file: the original cannot be kept" \
+		"sync --write: .orig made by $kind"
+	cmp -s "$tmp/w/other.dat" "${sync[0]}"
+	ok $? "... the file stays as it was"
+	rm -r "$tmp/w/other.dat.orig"
+done
 
 # ---- a full disk ---------------------------------------------------------------------------------
 

@@ -94,6 +94,18 @@ else
 fi
 
 # a buffer is where tracefs has it
+for name in new.dat session pages/0.7 pages/new; do
+	new_spool 1 1
+	new_pages 0
+	before=$(contents "$spool")
+	"$hyptrace" recover "$spool" -o "$spool/$name" 2>"$tmp/err"
+	is "$?" 1 "-o into the spool, $name: exit status"
+	is "$(<"$tmp/err")" \
+		"hyptrace: '$spool/$name' is in the spool, which is removed in the end: name another file with -o" \
+		"... the message"
+	is "$(contents "$spool")" "$before" "... the spool stays as it was"
+done
+
 for path in "$tmp/victim" ../victim instances/../../victim; do
 	new_spool 1 1
 	new_pages 0

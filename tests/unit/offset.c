@@ -77,6 +77,10 @@ static void test_corners(void **state)
 	v[0].frac = 1;
 	t.n = 2;
 	assert_int_equal(offset_apply(&t, 0, 100), 100 * 3 / 2 - 50);
+	/* from one end of what there is to the other: 64 bits wrap */
+	v[0] = (struct offset_knot){ 0, INT64_MIN, 1, 0 };
+	v[1] = (struct offset_knot){ UINT64_MAX, INT64_MAX, 1, 0 };
+	assert_int_equal(offset_apply(&t, OFFSET_INTERPOLATE, 5), (uint64_t)INT64_MIN + 10);
 }
 
 static void test_time_shift(void **state)
