@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace export: recordings as a trace for Perfetto, or as lines of JSON. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* What hyptrace sync prints: the table and the JSON. */
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "util/json.h"

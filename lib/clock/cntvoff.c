@@ -224,8 +224,7 @@ void cntvoff_probe_free(struct cntvoff_probe *p)
 	if (!p)
 		return;
 	for (size_t i = 0; i < p->n_fds; i++)
-		if (p->fds[i] >= 0)
-			close(p->fds[i]);
+		fd_close(&p->fds[i]);
 	free(p->fds);
 	free(p->page);
 	free(p->loads);

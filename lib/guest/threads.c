@@ -2,7 +2,6 @@
 /* The threads of a process: small reads below /proc/PID, a directory descriptor of which is given. */
 #include "guest/guest-priv.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>

@@ -4,7 +4,6 @@
  * the hypervisor's and the host's buffers, and the guests, which set up meanwhile.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
