@@ -90,7 +90,7 @@ static bool is_input(const struct inputs *in, const struct stat *st)
 	struct stat other;
 
 	for (size_t i = 0; i < in->n; i++)
-		if (!fstat(in->v[i].fd, &other) && other.st_dev == st->st_dev && other.st_ino == st->st_ino)
+		if (!fstat(in->v[i].fd, &other) && same_file(&other, st))
 			return true;
 	return false;
 }

@@ -361,7 +361,7 @@ static int import_open(struct job *j)
 		log_err(j->o->log, "cannot open '%s': %s", j->o->input, errno_text(ret));
 		return ret;
 	}
-	if (!stat(j->o->output, &out) && in.st_dev == out.st_dev && in.st_ino == out.st_ino) {
+	if (!stat(j->o->output, &out) && same_file(&in, &out)) {
 		log_err(j->o->log, "'%s' is the input: name another file with -o", j->o->output);
 		return -EINVAL;
 	}

@@ -119,8 +119,7 @@ static int left_check(const struct lock *one, int journal_fd, const struct log *
 	read_link(path, other);
 	if (fstatat(AT_FDCWD, other, &theirs, 0))
 		return 0;
-	if (journal_fd >= 0 && !fstat(journal_fd, &ours) && ours.st_ino == theirs.st_ino &&
-	    ours.st_dev == theirs.st_dev)
+	if (journal_fd >= 0 && !fstat(journal_fd, &ours) && same_file(&ours, &theirs))
 		return 0;
 	buffer_name(one->dir, name);
 	log_err(log,
@@ -158,7 +157,7 @@ static bool is_still(int fd, int dirfd, const char *dir)
 {
 	struct stat now, locked;
 
-	return !fstatat(dirfd, dir, &now, 0) && !fstat(fd, &locked) && now.st_ino == locked.st_ino;
+	return !fstatat(dirfd, dir, &now, 0) && !fstat(fd, &locked) && same_file(&now, &locked);
 }
 
 static int lock_open(struct lock *one, int dirfd, const char *path, int journal_fd, const struct log *log)
