@@ -19,6 +19,11 @@
  */
 #define PROBES 64
 
+/* Sent and back by the guest's clock, seen by the host's. */
+struct sync_probe {
+	int64_t sent, back, seen; /* ns; 0: not known */
+};
+
 struct sync {
 	const struct serving *serving;
 	pthread_t thread;
@@ -39,7 +44,11 @@ const char *sync_protocol(const struct strlist *offered)
 	return strlist_has(offered, MSG_SYNC_PTP) ? MSG_SYNC_PTP : "";
 }
 
-bool sync_choose(const struct sync_probe *p, size_t n, int64_t *ts, int64_t *offset)
+/*
+ * ts (guest's) of the probe with the shortest way, and the offset: the middle of
+ * what all probes leave of it. false: none is good.
+ */
+static bool sync_choose(const struct sync_probe *p, size_t n, int64_t *ts, int64_t *offset)
 {
 	int64_t low = INT64_MIN, high = INT64_MAX, shortest = INT64_MAX;
 

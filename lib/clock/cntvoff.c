@@ -75,7 +75,8 @@ int cntvoff_log_load(struct cntvoff_log *l, uint64_t time, int32_t vm, uint64_t 
 	return array_push(&l->spans, &l->n_spans, &one, sizeof(one));
 }
 
-void cntvoff_log_lost(struct cntvoff_log *l)
+/* Records of any VM are missing before those that come from now on. */
+static void cntvoff_log_lost(struct cntvoff_log *l)
 {
 	for (size_t i = 0; i < l->n_spans; i++)
 		l->spans[i].lossy = true;
