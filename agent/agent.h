@@ -45,9 +45,6 @@ void boot_end_early(struct agent *a);
 int agent_undo_open(struct agent *a, struct undo **u);
 /* tracefs as it was before; the journal stays when it could not be. */
 void agent_undo_end(struct agent *a, struct undo *u);
-/* A journal is believed after a crash: no other user may have written it. */
-struct stat;
-bool agent_owns_journal(const struct stat *st);
 /* Puts back what a journal tells and removes it, if there is one. -EBUSY: its agent lives. */
 int agent_recover(struct agent *a, const char *journal);
 

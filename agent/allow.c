@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* A request may name all of the kernel's events many times over. */
 #define EVENTS_MAX 8192

@@ -175,7 +175,7 @@ static const char *find_journal(void)
 		memcpy(dir, journals[i], 4);
 		if (access(dir, W_OK) < 0)
 			continue;
-		if (lstat(journals[i], &st) < 0 || agent_owns_journal(&st))
+		if (lstat(journals[i], &st) < 0 || !file_distrust(&st))
 			return journals[i];
 	}
 	return NULL;

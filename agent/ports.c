@@ -71,10 +71,8 @@ void ports_free(struct ports *p)
 	if (!p)
 		return;
 	for (size_t i = 0; i < p->n; i++) {
-		if (p->v[i].wake >= 0)
-			close(p->v[i].wake);
-		if (p->v[i].given >= 0)
-			close(p->v[i].given);
+		fd_close(&p->v[i].wake);
+		fd_close(&p->v[i].given);
 	}
 	pthread_mutex_destroy(&p->lock);
 	free(p);

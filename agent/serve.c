@@ -300,7 +300,6 @@ int serve(struct agent *a)
 	}
 	while (s.n_pending)
 		pending_drop(&s, 0, true);
-	if (s.done_fd >= 0)
-		close(s.done_fd);
+	fd_close(&s.done_fd);
 	return ret < 0 ? ret : 0;
 }

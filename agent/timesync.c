@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
 
 #include "clock/counter.h"
 #include "thread.h"
@@ -19,6 +18,11 @@
  * as good for all that can be measured, and the recorder waits far less.
  */
 #define PROBES 64
+
+/* Sent and back by the guest's clock, seen by the host's. */
+struct sync_probe {
+	int64_t sent, back, seen; /* ns; 0: not known */
+};
 
 struct sync {
 	const struct serving *serving;
@@ -40,7 +44,11 @@ const char *sync_protocol(const struct strlist *offered)
 	return strlist_has(offered, MSG_SYNC_PTP) ? MSG_SYNC_PTP : "";
 }
 
-bool sync_choose(const struct sync_probe *p, size_t n, int64_t *ts, int64_t *offset)
+/*
+ * ts (guest's) of the probe with the shortest way, and the offset: the middle of
+ * what all probes leave of it. false: none is good.
+ */
+static bool sync_choose(const struct sync_probe *p, size_t n, int64_t *ts, int64_t *offset)
 {
 	int64_t low = INT64_MIN, high = INT64_MAX, shortest = INT64_MAX;
 

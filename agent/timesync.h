@@ -15,11 +15,6 @@
  */
 struct sync;
 
-/* One probe: sent and back by the guest's clock, seen by the host's. */
-struct sync_probe {
-	int64_t sent, back, seen; /* ns; 0: not known */
-};
-
 /* The protocol to be used with a recorder that offers these; "": none. */
 const char *sync_protocol(const struct strlist *offered);
 /*
@@ -30,11 +25,5 @@ int sync_start(struct sync **out, const struct serving *s);
 /* Waits for the recorder's last pass, at most the agent's timeout without a message. */
 void sync_finish(struct sync *s);
 void sync_free(struct sync *s);
-
-/*
- * ts (guest's) of the probe with the shortest way, and the offset: the middle of
- * what all probes leave of it. false: none is good.
- */
-bool sync_choose(const struct sync_probe *p, size_t n, int64_t *ts, int64_t *offset);
 
 #endif

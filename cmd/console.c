@@ -21,13 +21,11 @@ void command_usage(const struct opts_table *t, FILE *out)
 
 int command_stopped(const struct opts_table *t, int ret, const struct opts_error *err)
 {
-	char line[VISIBLE_LINE];
-
 	if (ret == OPTS_STOP) {
 		command_usage(t, stdout);
 		return EXIT_OK;
 	}
-	fprintf(stderr, "hyptrace %s: %s\n", t->command, visible_line(line, sizeof(line), err->text));
+	fprintf(stderr, "hyptrace %s: %s\n", t->command, VISIBLE(err->text));
 	return EXIT_USAGE;
 }
 
@@ -83,7 +81,7 @@ static const char *label(const struct session_buffer *b)
 void progress_recording(void *ctx, const struct session_summary *so_far)
 {
 	struct console *console = ctx;
-	char size[16], name[VISIBLE_LINE];
+	char size[16];
 
 	if (console->quiet || !isatty(STDERR_FILENO))
 		return;
@@ -92,8 +90,7 @@ void progress_recording(void *ctx, const struct session_summary *so_far)
 	for (size_t i = 0; i < so_far->n_buffers; i++) {
 		const struct session_buffer *b = &so_far->buffers[i];
 
-		fprintf(stderr, "  %s %s", visible_line(name, sizeof(name), label(b)),
-			size_text(b->bytes, size, sizeof(size)));
+		fprintf(stderr, "  %s %s", VISIBLE(label(b)), size_text(b->bytes, size, sizeof(size)));
 		if (b->events)
 			fprintf(stderr, " %llu events", (unsigned long long)b->events);
 		if (b->lost)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace export: recordings as a trace for Perfetto, or as lines of JSON. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,7 +90,7 @@ static bool is_input(const struct inputs *in, const struct stat *st)
 	struct stat other;
 
 	for (size_t i = 0; i < in->n; i++)
-		if (!fstat(in->v[i].fd, &other) && other.st_dev == st->st_dev && other.st_ino == st->st_ino)
+		if (!fstat(in->v[i].fd, &other) && same_file(&other, st))
 			return true;
 	return false;
 }

@@ -97,13 +97,13 @@ static int hyp_events(int tracing, const char *path, struct strlist *out)
 
 static void print_buffer(const struct list *l, const struct buffer_state *b)
 {
-	char size[24] = "varies", name[VISIBLE_LINE];
+	char size[24] = "varies";
 
 	if (b->size_kb)
 		size_text(b->size_kb * 1024, size, sizeof(size));
 	fprintf(l->out, "%-20s %-5s %8s %4u %7zu  %-10s %s\n",
 		b->layout  ? "(hypervisor)"
-		: *b->name ? visible_line(name, sizeof(name), b->name)
+		: *b->name ? VISIBLE(b->name)
 			   : "(host)",
 		b->on ? "on" : "off", size, b->cpus, b->events, b->clock, b->layout ? b->layout : b->tracer);
 }

@@ -69,10 +69,7 @@ static void print_threads(FILE *out, const struct guest *g)
 static void list_guest(const struct list *l, const struct guest *g, int width)
 {
 	const char *agent = probe_guest(l, g);
-	char name[VISIBLE_LINE];
-
-	fprintf(l->out, "%-*s  %-16s ", width, visible_line(name, sizeof(name), g->name ? g->name : "-"),
-		guest_vmm_name(g->vmm));
+	fprintf(l->out, "%-*s  %-16s ", width, VISIBLE(g->name ? g->name : "-"), guest_vmm_name(g->vmm));
 	print_number_or(l->out, "%7s ", "-", (uint64_t)g->pid);
 	print_number_or(l->out, "%10s  ", "-", g->cid);
 	if (l->probe)
@@ -80,8 +77,7 @@ static void list_guest(const struct list *l, const struct guest *g, int width)
 	print_threads(l->out, g);
 	fputc('\n', l->out);
 	if (g->uds)
-		fprintf(l->out, "%*s  vsock by unix:%s\n", width, "",
-			visible_line(name, sizeof(name), g->uds));
+		fprintf(l->out, "%*s  vsock by unix:%s\n", width, "", VISIBLE(g->uds));
 }
 
 static void print_guests(const struct list *l, const struct guests *g)

@@ -15,10 +15,8 @@
 static int info_names(const struct report_file *f, FILE *out)
 {
 	struct tep_event **events = report_events(f, true);
-	char room[VISIBLE_LINE];
-
 	for (; events && *events; events++)
-		fprintf(out, "%s:%s\n", visible_line(room, sizeof(room), (*events)->system), (*events)->name);
+		fprintf(out, "%s:%s\n", VISIBLE((*events)->system), (*events)->name);
 	return 0;
 }
 
@@ -72,7 +70,6 @@ static bool format_matches(const struct pattern *p, const struct reader_format *
 static int info_formats(const struct report *r, const struct report_file *f, FILE *out)
 {
 	const char *system = "";
-	char room[VISIBLE_LINE];
 	struct pattern p;
 	int ret = pattern_parse(&p, r->o->event ? r->o->event : ".*", r->log);
 
@@ -84,7 +81,7 @@ static int info_formats(const struct report *r, const struct report_file *f, FIL
 		if (!format_matches(&p, format))
 			continue;
 		if (strcmp(format->system, system))
-			fprintf(out, "\nsystem: %s\n", visible_line(room, sizeof(room), format->system));
+			fprintf(out, "\nsystem: %s\n", VISIBLE(format->system));
 		system = format->system;
 		fprintf(out, "%.*s\n", (int)format->text.len, format->text.data);
 	}
@@ -166,9 +163,7 @@ static bool cpus_shown(const struct report *r, const struct report_file *f, size
 static int info_cpus(const struct report *r, size_t input, FILE *out)
 {
 	const struct report_file *f = &r->files[input];
-	char room[VISIBLE_LINE];
-
-	fprintf(out, "List of CPUs in %s with data:\n", visible_line(room, sizeof(room), f->in->path));
+	fprintf(out, "List of CPUs in %s with data:\n", VISIBLE(f->in->path));
 	for (size_t b = 0; b < f->info->n_buffers; b++)
 		for (size_t i = 0; i < f->info->buffers[b].n_cpus && cpus_shown(r, f, b); i++) {
 			struct one_cpu c = { input, b, f->info->buffers[b].cpus[i].cpu };
@@ -185,11 +180,11 @@ static int info_cpus(const struct report *r, size_t input, FILE *out)
 static void info_option(const struct report_file *f, uint16_t id, const char *what, FILE *out)
 {
 	const struct reader_option *o = reader_option(f->in->reader, id);
-	char text[VISIBLE_LINE], room[VISIBLE_LINE];
+	char text[VISIBLE_LINE];
 
 	if (o) {
 		snprintf(text, sizeof(text), "%.*s", (int)o->data.len, o->data.data);
-		fprintf(out, "%s\n", visible_line(room, sizeof(room), text));
+		fprintf(out, "%s\n", VISIBLE(text));
 	} else
 		fprintf(out, " %s was not recorded in this file\n", what);
 }
@@ -235,12 +230,10 @@ static bool has_head(enum report_what what)
 static int info_file(const struct report *r, size_t input, FILE *out)
 {
 	const struct report_file *f = &r->files[input];
-	char room[VISIBLE_LINE];
-
 	if (has_head(r->o->what))
 		line_head(r, f);
 	else if (r->n > 1 && r->o->what != REPORT_CPUS)
-		fprintf(out, "%s:\n", visible_line(room, sizeof(room), f->in->path));
+		fprintf(out, "%s:\n", VISIBLE(f->in->path));
 	switch (r->o->what) {
 	case REPORT_CHECK:
 		return info_check(r, f);

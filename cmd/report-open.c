@@ -89,9 +89,7 @@ static bool buffer_wanted(const struct report_opts *o, const char *name)
 /* A name in a column of one line; NULL: no memory. */
 static char *make_label(const char *name)
 {
-	char room[VISIBLE_LINE];
-
-	return strdup(visible_line(room, sizeof(room), name));
+	return strdup(VISIBLE(name));
 }
 
 static int file_buffers(const struct report *r, struct report_file *f)

@@ -33,13 +33,9 @@ static int take_cpus_shown(void *ctx, const struct opt *o, const char *arg, stru
 
 static int add_input(struct report_opts *o, const char *path)
 {
-	struct report_input *v = array_grow(o->inputs, o->n_inputs, sizeof(*v));
+	struct report_input input = { .path = path };
 
-	if (!v)
-		return -ENOMEM;
-	o->inputs = v;
-	v[o->n_inputs++] = (struct report_input){ .path = path };
-	return 0;
+	return array_push(&o->inputs, &o->n_inputs, &input, sizeof(input));
 }
 
 static int take_input(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
@@ -114,7 +110,7 @@ static int take_cpus(void *ctx, const struct opt *o, const char *arg, struct opt
 	const char *s = arg;
 
 	do {
-		struct cpu_range range, *v;
+		struct cpu_range range;
 
 		if (!take_cpu_number(&s, &range.first))
 			return opts_wrong(err, o, arg, "not a list of CPUs");
@@ -123,11 +119,8 @@ static int take_cpus(void *ctx, const struct opt *o, const char *arg, struct opt
 			return opts_wrong(err, o, arg, "not a list of CPUs");
 		if (range.last < range.first)
 			return opts_wrong(err, o, arg, "a range goes from the lower to the higher");
-		v = array_grow(r->cpus, r->n_cpus, sizeof(*v));
-		if (!v)
+		if (array_push(&r->cpus, &r->n_cpus, &range, sizeof(range)))
 			return -ENOMEM;
-		r->cpus = v;
-		v[r->n_cpus++] = range;
 		if (*s && *s != ',' && *s != ':')
 			return opts_wrong(err, o, arg, "not a list of CPUs");
 	} while (*s++);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace sync --plot: where the offsets can be over time, as SVG. */
-#include <errno.h>
 #include <math.h>
 #include <string.h>
 

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* What hyptrace sync prints: the table and the JSON. */
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "util/json.h"
@@ -40,12 +37,11 @@ static uint64_t middle_bound(const struct offsets_guest *g)
 static void print_guest_table(const struct offsets_guest *g, FILE *out)
 {
 	const struct sync_result *r = &g->result;
-	char name[VISIBLE_LINE];
 	size_t matched = 0;
 
 	for (size_t i = 0; i < r->n_vcpus; i++)
 		matched += r->vcpus[i].pid != 0;
-	fprintf(out, "%s\n  %s", visible_line(name, sizeof(name), g->name), sync_class_name(r->class));
+	fprintf(out, "%s\n  %s", VISIBLE(g->name), sync_class_name(r->class));
 	if (!r->n_knots) {
 		fputs(": nothing tells the offset\n", out);
 		return;
@@ -82,10 +78,8 @@ static void print_shift(const struct offsets_guest *g, FILE *out)
 void print_table(const struct sync_job *job, FILE *out)
 {
 	const struct sync_host *h = &job->found.windows;
-	char name[VISIBLE_LINE];
-
-	fprintf(out, "%s: %zu windows, %zu of them the hypervisor's",
-		visible_line(name, sizeof(name), job->found.host->path), h->windows.n, h->n_hyp);
+	fprintf(out, "%s: %zu windows, %zu of them the hypervisor's", VISIBLE(job->found.host->path),
+		h->windows.n, h->n_hyp);
 	if (h->lost)
 		fprintf(out, ", events lost at %" PRIu64 " places", h->lost);
 	fputc('\n', out);

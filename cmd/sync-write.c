@@ -2,7 +2,6 @@
 /* hyptrace sync --write: the offsets into the guests' files, the vCPU threads into the host's. */
 #include "sync/write.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace sync: computes the offsets of guests' clocks from recordings, with a bound on each. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 

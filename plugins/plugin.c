@@ -2,7 +2,6 @@
 /* What the libtraceevent plugins share: fields of records, tables of events, warnings. */
 #include "plugin.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 

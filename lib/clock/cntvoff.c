@@ -75,7 +75,8 @@ int cntvoff_log_load(struct cntvoff_log *l, uint64_t time, int32_t vm, uint64_t 
 	return array_push(&l->spans, &l->n_spans, &one, sizeof(one));
 }
 
-void cntvoff_log_lost(struct cntvoff_log *l)
+/* Records of any VM are missing before those that come from now on. */
+static void cntvoff_log_lost(struct cntvoff_log *l)
 {
 	for (size_t i = 0; i < l->n_spans; i++)
 		l->spans[i].lossy = true;
@@ -224,8 +225,7 @@ void cntvoff_probe_free(struct cntvoff_probe *p)
 	if (!p)
 		return;
 	for (size_t i = 0; i < p->n_fds; i++)
-		if (p->fds[i] >= 0)
-			close(p->fds[i]);
+		fd_close(&p->fds[i]);
 	free(p->fds);
 	free(p->page);
 	free(p->loads);

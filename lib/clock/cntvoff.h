@@ -31,8 +31,6 @@ struct cntvoff_log {
  * missing. 0 or -ENOMEM, like cntvoff_log_vcpu.
  */
 int cntvoff_log_load(struct cntvoff_log *l, uint64_t time, int32_t vm, uint64_t cntvoff, bool lost);
-/* Records of any VM are missing before those that come from now on. */
-void cntvoff_log_lost(struct cntvoff_log *l);
 /* The thread of vCPU id: the last one counts. */
 int cntvoff_log_vcpu(struct cntvoff_log *l, int32_t vm, int32_t pid, unsigned int id);
 /* Leaves it empty. */

@@ -101,8 +101,7 @@ void clock_marks_free(struct clock_marks *c)
 {
 	if (!c)
 		return;
-	if (c->marker >= 0)
-		close(c->marker);
+	fd_close(&c->marker);
 	free(c->page);
 	free(c);
 }

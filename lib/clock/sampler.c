@@ -139,8 +139,7 @@ void clock_sampler_free(struct clock_sampler *c)
 	clock_sampler_stop(c);
 	counter_log_release(&c->host);
 	cntvoff_log_release(&c->cntvoff);
-	if (c->stop_fd >= 0)
-		close(c->stop_fd);
+	fd_close(&c->stop_fd);
 	free(c);
 }
 

@@ -2,7 +2,6 @@
 /* The check of an event's format before libtraceevent reads it. */
 #include "dat/format-check.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +15,7 @@ static size_t name_len(const char *s)
 {
 	size_t n = 0;
 
-	while (s[n] > 0 && (isalnum((unsigned char)s[n]) || s[n] == '_'))
+	while (is_word_char(s[n]))
 		n++;
 	return n;
 }

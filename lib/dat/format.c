@@ -93,16 +93,11 @@ static int field_parse(struct event_field *f, char *line)
 static int fields_add(struct event_field **v, size_t *n, char *line)
 {
 	struct event_field f = { 0 };
-	int ret = field_parse(&f, line);
-	struct event_field *grown = ret ? NULL : array_grow(*v, *n, sizeof(**v));
+	int ret = field_parse(&f, line) ?: array_push(v, n, &f, sizeof(f));
 
-	if (!grown) {
+	if (ret)
 		field_release(&f);
-		return ret ? ret : -ENOMEM;
-	}
-	*v = grown;
-	grown[(*n)++] = f;
-	return 0;
+	return ret;
 }
 
 struct parser {

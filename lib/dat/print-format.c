@@ -75,8 +75,7 @@ static bool print_expect(struct print *c, const char *what)
 	return print_accept(c, what) || print_unread(c);
 }
 
-/* In ASCII, whatever the locale: libtraceevent takes all other bytes for an end. */
-static bool is_word_char(char ch)
+bool is_word_char(char ch)
 {
 	return ch > 0 && (isalnum((unsigned char)ch) || ch == '_');
 }

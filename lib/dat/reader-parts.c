@@ -96,13 +96,9 @@ int reader_part(struct reader *r, uint16_t id, struct cursor *c)
 
 int reader_add_option(struct reader *r, uint16_t id, const void *data, size_t len)
 {
-	struct reader_option *v = array_grow(r->info.options, r->info.n_options, sizeof(*v));
+	struct reader_option option = { id, { data, len } };
 
-	if (!v)
-		return -ENOMEM;
-	r->info.options = v;
-	v[r->info.n_options++] = (struct reader_option){ id, { data, len } };
-	return 0;
+	return array_push(&r->info.options, &r->info.n_options, &option, sizeof(option));
 }
 
 struct reader_buffer *reader_add_buffer(struct reader *r, const char *name, const char *clock,

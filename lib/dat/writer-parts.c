@@ -2,7 +2,6 @@
 /* What both versions of a trace.dat are made of: the magic, the texts, the options. */
 #include "dat/writer-parts.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

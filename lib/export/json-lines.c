@@ -2,7 +2,6 @@
 /* hyptrace export --json: a line for each record. */
 #include "export/json-lines.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

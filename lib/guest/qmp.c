@@ -92,8 +92,7 @@ int guest_ask_qmp(struct guest *g, const struct guest_proc *p)
 		return 0;
 	fd = transport_connect_path(p->qmp, &w);
 	ret = fd < 0 ? fd : qmp_query(g, p, fd, &w);
-	if (fd >= 0)
-		close(fd);
+	fd_close(&fd);
 	if (ret)
 		log_debug(p->o ? p->o->log : NULL, "pid %d: no answer on QMP socket %s: %s", g->pid, p->qmp,
 			  strerror(-ret));

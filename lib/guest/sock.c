@@ -75,8 +75,7 @@ int guest_http_get(const char *path, const char *what, struct buf *out, int time
 		n = -EBADMSG;
 	if (n >= 0)
 		buf_add(out, body, len);
-	if (fd >= 0)
-		close(fd);
+	fd_close(&fd);
 	buf_release(&in);
 	free(request);
 	return n < 0 ? (int)n : buf_status(out);

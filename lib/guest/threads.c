@@ -2,7 +2,6 @@
 /* The threads of a process: small reads below /proc/PID, a directory descriptor of which is given. */
 #include "guest/guest-priv.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -56,12 +55,10 @@ size_t guest_numbers(int dir, const char *path, int **out)
 	long x;
 
 	while (d && (x = next_number(d)) >= 0) {
-		int *more = array_grow(v, n, sizeof(*v));
+		int number = (int)x;
 
-		if (!more)
+		if (array_push(&v, &n, &number, sizeof(number)))
 			break;
-		v = more;
-		v[n++] = (int)x;
 	}
 	if (d)
 		closedir(d);

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -250,8 +249,7 @@ bool guest_threads_changed(const struct guest *g, const struct guest_opts *o)
 	int dir = open_proc(g, o);
 	uint64_t n = dir < 0 ? 0 : guest_count_threads(dir);
 
-	if (dir >= 0)
-		close(dir);
+	fd_close(&dir);
 	return n && n != g->n_threads;
 }
 

@@ -5,8 +5,7 @@
 
 #include "hyp/text-pattern.h"
 
-/* As the kernel prints it for each of its own events. */
-static void format_head(const char *name, unsigned int id, struct buf *out)
+void hypevents_format_head(const char *name, unsigned int id, struct buf *out)
 {
 	buf_printf(out, "name: %s\nID: %u\nformat:\n", name, id);
 	buf_addstr(out, "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
@@ -24,7 +23,7 @@ static void format_field(const char *type, const char *name, size_t offset, unsi
 
 static void unknown_format(const struct hypevents *e, struct buf *out)
 {
-	format_head("hyp_unknown", e->unknown_id, out);
+	hypevents_format_head("hyp_unknown", e->unknown_id, out);
 	format_field("int", "id", 8, 4, true, out);
 	format_field("__data_loc char[]", "text", 12, 4, false, out);
 	format_field("__data_loc u8[]", "data", 16, 4, false, out);
@@ -34,7 +33,7 @@ static void unknown_format(const struct hypevents *e, struct buf *out)
 
 static void text_format(const struct hypevent *ev, struct buf *out)
 {
-	format_head(ev->name, ev->id, out);
+	hypevents_format_head(ev->name, ev->id, out);
 	format_field("__data_loc char[]", "text", 8, 4, false, out);
 	buf_addstr(out, "\nprint fmt: \"%s\", __get_str(text)\n");
 }
@@ -97,7 +96,7 @@ static void fields_format(const struct hypevents *e, const struct hypevent *ev, 
 {
 	const struct event_format *f = &ev->fmt;
 
-	format_head(ev->name, ev->id, out);
+	hypevents_format_head(ev->name, ev->id, out);
 	for (size_t i = 0; i < f->n_fields; i++) {
 		const struct event_field *v = &f->fields[i];
 

@@ -88,6 +88,8 @@ const struct hypevent *hypevents_by_name(const struct hypevents *e, const char *
  * hypervisor's id (-1: not known), the line of text, the raw body.
  */
 void hypevents_format(const struct hypevents *e, size_t i, struct buf *out);
+/* What each begins with, up to the common fields: as the kernel prints it for its own events. */
+void hypevents_format_head(const char *name, unsigned int id, struct buf *out);
 
 /* ---- transcoding ------------------------------------------------------------ */
 

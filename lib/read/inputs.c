@@ -133,8 +133,7 @@ static void input_release(struct input *in)
 	tep_free(in->tep);
 	filetime_release(&in->time);
 	reader_close(in->reader);
-	if (in->fd >= 0)
-		close(in->fd);
+	fd_close(&in->fd);
 }
 
 /* ---- whose guest ------------------------------------------------------------------ */

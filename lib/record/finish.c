@@ -3,7 +3,6 @@
 #include "record/finish.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -349,8 +348,7 @@ static void job_free(struct job *j)
 		struct dat_buffer *b = &j->file.buffers[i];
 
 		for (unsigned int c = 0; c < b->n_cpus; c++) {
-			if (b->cpus[c].fd >= 0)
-				close(b->cpus[c].fd);
+			fd_close(&b->cpus[c].fd);
 			free((char *)(uintptr_t)b->cpus[c].stat);
 		}
 		free(b->cpus);

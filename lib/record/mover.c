@@ -30,10 +30,8 @@ int mover_open(struct mover *m, int in, size_t size, bool padded, const struct d
 
 void mover_close(struct mover *m)
 {
-	if (m->pipe[0] >= 0)
-		close(m->pipe[0]);
-	if (m->pipe[1] >= 0)
-		close(m->pipe[1]);
+	fd_close(&m->pipe[0]);
+	fd_close(&m->pipe[1]);
 	free(m->page);
 }
 

@@ -160,10 +160,8 @@ void peer_clock_free(struct peer_clock *c)
 		return;
 	if (c->end_fd >= 0)
 		peer_clock_log(c);
-	if (c->fd >= 0)
-		close(c->fd);
-	if (c->end_fd >= 0)
-		close(c->end_fd);
+	fd_close(&c->fd);
+	fd_close(&c->end_fd);
 	counter_log_release(&c->log);
 	free(c);
 }

@@ -207,12 +207,9 @@ void peer_free(struct peer *p)
 	if (!p)
 		return;
 	for (unsigned int i = 0; i < p->source.n_cpus; i++)
-		if (p->data[i] >= 0)
-			close(p->data[i]);
-	if (p->control >= 0)
-		close(p->control);
-	if (p->start_fd >= 0)
-		close(p->start_fd);
+		fd_close(&p->data[i]);
+	fd_close(&p->control);
+	fd_close(&p->start_fd);
 	msg_sent_release(&p->sent);
 	buf_release(&p->metadata);
 	peer_clock_free(p->clock_link);

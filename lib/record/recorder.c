@@ -135,8 +135,7 @@ static void track_free(struct track *t)
 	for (unsigned int i = 0; t->workers && i < t->s->n_cpus; i++)
 		if (t->workers[i].drain.out > 0)
 			close(t->workers[i].drain.out);
-	if (t->stop_fd >= 0)
-		close(t->stop_fd);
+	fd_close(&t->stop_fd);
 	free(t->workers);
 	free(t);
 }

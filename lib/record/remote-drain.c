@@ -60,7 +60,6 @@ static int drain_sync(struct remote_reader *x)
 static int note_vcpu(struct remote_reader *x, int vcpu)
 {
 	struct remote *r = x->r;
-	int *v;
 
 	if (!vcpu || vcpu == x->last_vcpu)
 		return 0;
@@ -68,12 +67,7 @@ static int note_vcpu(struct remote_reader *x, int vcpu)
 	for (size_t i = 0; i < r->n_vcpus; i++)
 		if (r->vcpus[i] == vcpu)
 			return 0;
-	v = array_grow(r->vcpus, r->n_vcpus, sizeof(*v));
-	if (!v)
-		return -ENOMEM;
-	r->vcpus = v;
-	v[r->n_vcpus++] = vcpu;
-	return 0;
+	return array_push(&r->vcpus, &r->n_vcpus, &vcpu, sizeof(vcpu));
 }
 
 /* A plain-nVHE host's times step back as a vCPU is loaded, or one was loaded all the time. */

@@ -105,23 +105,14 @@ size_t remote_n_formats(const struct hypevents *e)
 
 static void cntvoff_format(const struct hypevents *e, struct buf *out)
 {
-	buf_printf(out,
-		   "name: hyp_cntvoff\n"
-		   "ID: %u\n"
-		   "format:\n"
-		   "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
-		   "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
-		   "\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
-		   "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n"
-		   "\n"
-		   "\tfield:int vcpu;\toffset:8;\tsize:4;\tsigned:1;\n"
-		   "\tfield:s64 offset;\toffset:12;\tsize:8;\tsigned:1;\n"
-		   "\tfield:u64 low;\toffset:20;\tsize:8;\tsigned:0;\n"
-		   "\tfield:u64 high;\toffset:28;\tsize:8;\tsigned:0;\n"
-		   "\n"
-		   "print fmt: \"vcpu=%%d offset=%%lld low=%%llu high=%%llu\", REC->vcpu, REC->offset, "
-		   "REC->low, REC->high\n",
-		   remote_cntvoff_id(e));
+	hypevents_format_head("hyp_cntvoff", remote_cntvoff_id(e), out);
+	buf_addstr(out, "\tfield:int vcpu;\toffset:8;\tsize:4;\tsigned:1;\n"
+			"\tfield:s64 offset;\toffset:12;\tsize:8;\tsigned:1;\n"
+			"\tfield:u64 low;\toffset:20;\tsize:8;\tsigned:0;\n"
+			"\tfield:u64 high;\toffset:28;\tsize:8;\tsigned:0;\n"
+			"\n"
+			"print fmt: \"vcpu=%d offset=%lld low=%llu high=%llu\", REC->vcpu, REC->offset, "
+			"REC->low, REC->high\n");
 }
 
 void remote_format(const struct hypevents *e, size_t i, struct buf *out)

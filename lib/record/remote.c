@@ -42,8 +42,7 @@ void remote_free(struct remote *r)
 	hypevents_release(&r->events);
 	buf_release(&r->formats);
 	free(r->vcpus);
-	if (r->dirfd >= 0)
-		close(r->dirfd);
+	fd_close(&r->dirfd);
 	free(r->path);
 	free(r);
 }

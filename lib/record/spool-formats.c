@@ -15,25 +15,20 @@
 
 static int formats_add_text(struct spool_formats *f, const char *data, size_t len)
 {
-	struct dat_text *v = array_grow(f->texts, f->n_texts, sizeof(*v));
+	struct dat_text text = { .data = data, .len = len };
 
-	if (!v)
-		return -ENOMEM;
-	f->texts = v;
-	v[f->n_texts++] = (struct dat_text){ .data = data, .len = len };
-	return 0;
+	return array_push(&f->texts, &f->n_texts, &text, sizeof(text));
 }
 
 /* `texts` still moves as it grows: the systems get theirs at the end. */
 static int formats_add_system(struct spool_formats *f, const char *name, size_t n)
 {
-	struct dat_system *v = array_grow(f->systems, f->n_systems, sizeof(*v));
+	struct dat_system system = { .name = strdup(name), .n = n };
+	int ret = system.name ? array_push(&f->systems, &f->n_systems, &system, sizeof(system)) : -ENOMEM;
 
-	if (!v)
-		return -ENOMEM;
-	f->systems = v;
-	v[f->n_systems] = (struct dat_system){ .name = strdup(name), .n = n };
-	return v[f->n_systems++].name ? 0 : -ENOMEM;
+	if (ret)
+		free((char *)(uintptr_t)system.name);
+	return ret;
 }
 
 /* "SYSTEM LENGTH" lines, each with its text behind it (collect.h). */

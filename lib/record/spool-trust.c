@@ -15,22 +15,6 @@ struct trust {
 	const struct log *log;
 };
 
-/* NULL: it is trusted. */
-static const char *distrust(const struct stat *st, bool may_be_dir)
-{
-	if (!S_ISREG(st->st_mode) && !S_ISDIR(st->st_mode))
-		return "it is neither a file nor a directory";
-	if (S_ISDIR(st->st_mode) && !may_be_dir)
-		return "it is a directory where none belongs";
-	if (st->st_uid != geteuid())
-		return "it belongs to another user";
-	if (st->st_mode & (S_IWGRP | S_IWOTH))
-		return "others may write to it";
-	if (S_ISREG(st->st_mode) && st->st_nlink > 1)
-		return "it has more than one name (hard links)";
-	return NULL;
-}
-
 static int trust_entries(const struct trust *t, const char *path);
 
 /* path: below t->dir; "": that itself, a directory and open. */
@@ -41,7 +25,9 @@ static int trust_path(const struct trust *t, const char *path)
 
 	if (fstatat(t->dirfd, path, &st, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH) < 0)
 		return errno == ENOENT ? 0 : -errno; /* a live recorder removes files */
-	why = distrust(&st, !strchr(path, '/'));
+	why = file_distrust(&st);
+	if (!why && S_ISDIR(st.st_mode) && strchr(path, '/'))
+		why = "it is a directory where none belongs";
 	if (!why)
 		return S_ISDIR(st.st_mode) ? trust_entries(t, path) : 0;
 	log_err(t->log, "'%s%s%s' is not trusted: %s", t->dir, *path ? "/" : "", path, why);

@@ -72,12 +72,9 @@ void spool_close(struct spool *s)
 	free(s->buffers);
 	strlist_release(&s->keys);
 	strlist_release(&s->values);
-	if (s->reserve_fd >= 0)
-		close(s->reserve_fd);
-	if (s->session_fd >= 0)
-		close(s->session_fd);
-	if (s->dirfd >= 0)
-		close(s->dirfd);
+	fd_close(&s->reserve_fd);
+	fd_close(&s->session_fd);
+	fd_close(&s->dirfd);
 	free(s->dir);
 	free(s);
 }
@@ -594,8 +591,7 @@ int spool_reserve(struct spool *s, uint64_t recorded)
 
 void spool_free_reserve(struct spool *s)
 {
-	if (s->reserve_fd >= 0)
-		close(s->reserve_fd);
+	fd_close(&s->reserve_fd);
 	s->reserve_fd = -1;
 	s->reserved = 0;
 	unlinkat(s->dirfd, "reserve", 0);

@@ -4,9 +4,7 @@
  * starts them: a thread for each.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -54,8 +52,7 @@ int guests_ask_open(struct session_guests *all)
 
 static void guests_close_fd(int fd)
 {
-	if (fd >= 0)
-		close(fd);
+	fd_close(&fd);
 }
 
 void guests_ask_close(struct session_guests *all)

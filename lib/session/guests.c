@@ -3,13 +3,10 @@
 #include "session/guests.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <unistd.h>
 
 #include "record/finish.h"
 #include "record/sanitize.h"

@@ -228,8 +228,7 @@ static int feed_text(const struct job *j, struct remote_feed *feed)
 	while (!ret && (n = read_all(fd, chunk, CHUNK)) != 0)
 		ret = n < 0 ? (int)n : remote_feed_text(feed, chunk, (size_t)n);
 	free(chunk);
-	if (fd >= 0)
-		close(fd);
+	fd_close(&fd);
 	return ret ? text_failed(j, ret) : 0;
 }
 
@@ -248,8 +247,7 @@ static int feed_raw_cpu(const struct job *j, struct remote_feed *feed, unsigned 
 	ret = ret ? ret : n < 0 ? (int)n : 0;
 	if (ret)
 		log_err(j->o->log, "cannot take in '%s': %s", path ? path : "", errno_text(ret));
-	if (fd >= 0)
-		close(fd);
+	fd_close(&fd);
 	free(page);
 	free(path);
 	return ret;
@@ -363,7 +361,7 @@ static int import_open(struct job *j)
 		log_err(j->o->log, "cannot open '%s': %s", j->o->input, errno_text(ret));
 		return ret;
 	}
-	if (!stat(j->o->output, &out) && in.st_dev == out.st_dev && in.st_ino == out.st_ino) {
+	if (!stat(j->o->output, &out) && same_file(&in, &out)) {
 		log_err(j->o->log, "'%s' is the input: name another file with -o", j->o->output);
 		return -EINVAL;
 	}
@@ -410,7 +408,6 @@ out:
 	if (j.spool)
 		spool_remove(j.spool);
 	reader_close(j.reader);
-	if (j.fd >= 0)
-		close(j.fd);
+	fd_close(&j.fd);
 	return ret;
 }

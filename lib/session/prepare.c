@@ -4,7 +4,6 @@
  * the hypervisor's and the host's buffers, and the guests, which set up meanwhile.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,14 +80,12 @@ static struct buffer_plan *hyp_plan(struct session *s)
 
 static int move_event(struct buffer_plan *from, size_t i, struct buffer_plan *to)
 {
-	struct event_plan *v = array_grow(to->events, to->n_events, sizeof(*v));
+	struct event_plan *e = &from->events[i];
+	int ret = array_push(&to->events, &to->n_events, e, sizeof(*e));
 
-	if (!v)
-		return -ENOMEM;
-	to->events = v;
-	v[to->n_events++] = from->events[i];
-	memmove(&from->events[i], &from->events[i + 1], (--from->n_events - i) * sizeof(*v));
-	return 0;
+	if (!ret)
+		memmove(e, e + 1, (--from->n_events - i) * sizeof(*e));
+	return ret;
 }
 
 /*

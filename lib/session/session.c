@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -463,8 +462,7 @@ void session_release(struct session *s)
 	spool_close(s->spool);
 	strlist_release(&s->procs);
 	free(s->tracing_dir);
-	if (s->fail_fd >= 0)
-		close(s->fail_fd);
+	fd_close(&s->fail_fd);
 }
 
 /* Nothing was recorded: leaves no trace of the attempt. */

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -198,8 +197,7 @@ static void rewrite_release(struct rewrite *w)
 	free(w->file.buffers);
 	free((void *)w->file.ftrace);
 	free((void *)w->file.systems);
-	if (w->pages >= 0)
-		close(w->pages);
+	fd_close(&w->pages);
 }
 
 int sync_rewrite(const struct reader *r, const char *path, const struct dat_option *options, size_t n,

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * The one grammar of record: a row for each option of trace-cmd record and of
- * ours, what it sets in the plan, and what only a whole command line can show.
- */
+/* The one grammar of record: a row for each option of trace-cmd record and of ours, and what it sets in the
+ * plan. */
 #include "tracefs/grammar.h"
 
 #include <ctype.h>
@@ -517,71 +515,6 @@ int grammar_parse_request(struct record_plan *plan, int argc, char **argv, const
 	return ret;
 }
 
-/* ---- what only the whole command line can show ------------------------------------ */
-
-static bool anything_to_record(const struct record_plan *plan)
-{
-	if (plan->n_guests)
-		return true;
-	for (size_t i = 0; i < plan->n_buffers; i++) {
-		const struct buffer_plan *b = &plan->buffers[i];
-
-		if (b->n_events || b->tracer || b->is_hyp)
-			return true;
-	}
-	return false;
-}
-
-/* A trigger works for an event that is off too; the hypervisor's are all on when none is named. */
-static bool stays_empty(const struct buffer_plan *b)
-{
-	for (size_t i = 0; i < b->n_events; i++)
-		if (!b->events[i].negate || b->events[i].triggers.n)
-			return false;
-	return b->n_events && !b->tracer && !b->is_hyp;
-}
-
-static int only_off(struct opts_error *err, const char *what, const char *name)
-{
-	return opts_error(err,
-			  "-v switches off the only events of %s%s, so nothing would be recorded "
-			  "there: leave it out (it does not mean verbose)",
-			  what, name);
-}
-
-/* -v alone makes an empty recording, and -v is what other programs call verbose. */
-static int check_negated(const struct record_plan *plan, struct opts_error *err)
-{
-	for (size_t i = 0; i < plan->n_buffers; i++)
-		if (stays_empty(&plan->buffers[i]))
-			return only_off(err, i ? "the buffer " : "the top buffer", plan->buffers[i].name);
-	for (size_t i = 0; i < plan->n_guests; i++)
-		if (plan->guests[i].events && !plan->guests[i].on)
-			return only_off(err, "the guest ", plan->guests[i].spec);
-	return 0;
-}
-
-static int check_line(const struct record_plan *plan, struct opts_error *err)
-{
-	if (plan->follow_children && !plan->filter_command && !plan->pids.n)
-		return opts_error(err, "-c goes with -F or -P only");
-	if (plan->filter_command && !plan->command && !plan->pids.n)
-		return opts_error(err, "-F needs a command to trace, or -P");
-	if (plan->user && !plan->command)
-		return opts_error(err, "--user needs a command to run");
-	if (plan->proc_map && !plan->command && !plan->pids.n)
-		return opts_error(err, "--proc-map needs a command, or -P");
-	if (plan->func_stack && !plan->buffers[0].funcs.n)
-		return opts_error(err, "--func-stack needs -l before any -B: the stacks of all functions "
-				       "can bring the machine to a stop");
-	if (plan->file_version == 6 && plan->compression && strcmp(plan->compression, "none"))
-		return opts_error(err, "--compression %s: files of version 6 are not compressed",
-				  plan->compression);
-	if (!anything_to_record(plan))
-		return opts_error(err, "nothing to record: give events (-e), a tracer (-p) or -B hyp");
-	return check_negated(plan, err);
-}
-
 int grammar_parse_line(struct record_plan *plan, int argc, char **argv, struct opts_error *err)
 {
 	struct grammar g = { .plan = plan };
@@ -598,5 +531,5 @@ int grammar_parse_line(struct record_plan *plan, int argc, char **argv, struct o
 	if (ret)
 		return ret;
 	plan->command = argc > 1 ? argv + 1 : NULL;
-	return check_line(plan, err);
+	return record_plan_check(plan, err);
 }

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* What a name of the plan stands for is below events/: an event ("kvm/kvm_exit"), or a system ("kvm"). */
 

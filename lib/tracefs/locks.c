@@ -101,20 +101,25 @@ static void left_path(int fd, char path[80])
 	snprintf(path, 80, LEFT_DIR "/%jx-%ju", (uintmax_t)st.st_dev, (uintmax_t)st.st_ino);
 }
 
+/* "": it is no link. */
+static void read_link(const char *path, char target[PATH_MAX])
+{
+	ssize_t len = readlinkat(AT_FDCWD, path, target, PATH_MAX - 1);
+
+	target[len > 0 ? len : 0] = 0;
+}
+
 /* -EBUSY: another's journal is there still. */
 static int left_check(const struct lock *one, int journal_fd, const struct log *log)
 {
 	char path[80], other[PATH_MAX], name[300];
-	struct stat theirs, ours = { 0 };
-	ssize_t len;
+	struct stat theirs, ours;
 
 	left_path(one->fd, path);
-	len = readlinkat(AT_FDCWD, path, other, sizeof(other) - 1);
-	other[len > 0 ? len : 0] = 0;
-	if (len <= 0 || fstatat(AT_FDCWD, other, &theirs, 0))
+	read_link(path, other);
+	if (fstatat(AT_FDCWD, other, &theirs, 0))
 		return 0;
-	if (journal_fd >= 0 && !fstat(journal_fd, &ours) && ours.st_ino == theirs.st_ino &&
-	    ours.st_dev == theirs.st_dev)
+	if (journal_fd >= 0 && !fstat(journal_fd, &ours) && same_file(&ours, &theirs))
 		return 0;
 	buffer_name(one->dir, name);
 	log_err(log,
@@ -132,20 +137,17 @@ static void left_forget(const struct lock *one)
 	unlinkat(AT_FDCWD, path, 0);
 }
 
-/* Where it cannot be written, only a recording that is killed is not known of. */
-static void left_note(const struct lock *one, int journal_fd)
+static void left_note(const struct lock *one, int journal_fd, const struct log *log)
 {
 	char path[80], self[40], journal[PATH_MAX];
-	ssize_t len;
 
 	left_forget(one);
 	left_path(one->fd, path);
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", journal_fd);
-	len = readlinkat(AT_FDCWD, self, journal, sizeof(journal) - 1);
-	journal[len > 0 ? len : 0] = 0;
+	read_link(self, journal);
 	mkdirat(AT_FDCWD, LEFT_DIR, 0700);
-	if (len <= 0 || symlinkat(journal, AT_FDCWD, path) < 0)
-		return;
+	if (*journal && symlinkat(journal, AT_FDCWD, path) < 0)
+		log_debug(log, "cannot make '%s': nobody will know of a kill: %s", path, strerror(errno));
 }
 
 /* ---- taking --------------------------------------------------------------- */
@@ -155,7 +157,7 @@ static bool is_still(int fd, int dirfd, const char *dir)
 {
 	struct stat now, locked;
 
-	return !fstatat(dirfd, dir, &now, 0) && !fstat(fd, &locked) && now.st_ino == locked.st_ino;
+	return !fstatat(dirfd, dir, &now, 0) && !fstat(fd, &locked) && same_file(&now, &locked);
 }
 
 static int lock_open(struct lock *one, int dirfd, const char *path, int journal_fd, const struct log *log)
@@ -182,7 +184,7 @@ int locks_take(struct locks *l, int dirfd, const char *path, int journal_fd, con
 			goto out;
 	ret = ret ?: lock_open(&one, dirfd, path, journal_fd, log) ?: array_push(&l->v, &l->n, &one, sizeof(one));
 	if (!ret) {
-		left_note(&one, journal_fd);
+		left_note(&one, journal_fd, log);
 		return 0;
 	}
 out:

@@ -4,6 +4,8 @@
 
 #include "util/base.h"
 
+struct opts_error;
+
 /*
  * What a recording is to be: filled in by the grammar, carried out by the
  * session. Plain data; the words are those of trace-cmd-record(1).
@@ -87,6 +89,8 @@ struct record_plan {
 
 /* Frees what the plan owns; the struct itself is the caller's. */
 void record_plan_release(struct record_plan *p);
+/* Whether its parts go together, and anything would be recorded. -EINVAL with the reason in err. */
+int record_plan_check(const struct record_plan *p, struct opts_error *err);
 /* Adds a buffer (zeroed but for name and the "not given" values); NULL: out of memory. */
 struct buffer_plan *record_plan_add_buffer(struct record_plan *p, const char *name);
 /* Adds a guest; NULL: out of memory. */

@@ -205,8 +205,7 @@ void journal_close(struct journal *j)
 	for (size_t i = 0; i < j->n; i++)
 		entry_release(&j->v[i]);
 	free(j->v);
-	if (j->fd >= 0)
-		close(j->fd);
+	fd_close(&j->fd);
 	*j = (struct journal){ .fd = -1 };
 }
 

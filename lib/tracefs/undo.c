@@ -105,21 +105,17 @@ int undo_load(struct undo **out, const char *tracing_dir, int dirfd, const char 
 	if (ret)
 		return ret;
 	ret = journal_load(&u->journal, dirfd, journal, &line);
-	if (!ret) {
-		ret = lock_all(u);
-		if (!ret)
-			*out = u;
-		else
-			undo_free(u);
-		return ret;
-	}
 	if (ret == -EBADMSG)
 		log_err(log, "the journal '%s' makes no sense at line %zu", journal, line);
 	else if (ret == -EBUSY)
 		log_err(log, "the journal '%s' belongs to a recording that still runs", journal);
-	else
+	else if (ret)
 		log_err(log, "cannot read the journal '%s': %s", journal, strerror(-ret));
-	undo_free(u);
+	ret = ret ?: lock_all(u);
+	if (ret)
+		undo_free(u);
+	else
+		*out = u;
 	return ret;
 }
 
@@ -129,8 +125,7 @@ void undo_free(struct undo *u)
 		return;
 	locks_release(&u->locks, !u->journal.n);
 	journal_close(&u->journal);
-	if (u->dirfd >= 0)
-		close(u->dirfd);
+	fd_close(&u->dirfd);
 	free(u->refused);
 	free(u);
 }

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -384,6 +385,24 @@ int read_dir_at(int dirfd, const char *path, struct strlist *out)
 bool file_there(int dirfd, const char *path)
 {
 	return !faccessat(dirfd, path, F_OK, 0) || (errno != ENOENT && errno != ENOTDIR);
+}
+
+bool same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+const char *file_distrust(const struct stat *st)
+{
+	if (!S_ISREG(st->st_mode) && !S_ISDIR(st->st_mode))
+		return "it is neither a file nor a directory";
+	if (st->st_uid != geteuid())
+		return "it belongs to another user";
+	if (st->st_mode & (S_IWGRP | S_IWOTH))
+		return "others may write to it";
+	if (S_ISREG(st->st_mode) && st->st_nlink > 1)
+		return "it has more than one name (hard links)";
+	return NULL;
 }
 
 int write_file_at(int dirfd, const char *path, const void *data, size_t len)

@@ -141,6 +141,12 @@ int read_dir_at(int dirfd, const char *path, struct strlist *out);
 DIR *open_dir_at(int dirfd, const char *path);
 /* False only where there certainly is none: whoever opens it learns why he cannot. */
 bool file_there(int dirfd, const char *path);
+struct stat;
+/* Whether both tell of one file. */
+bool same_file(const struct stat *a, const struct stat *b);
+/* Why another user could have made or changed a file or directory: "others may write to it". NULL: none
+ * could. */
+const char *file_distrust(const struct stat *st);
 /* Creates or truncates, writes, closes. */
 int write_file_at(int dirfd, const char *path, const void *data, size_t len);
 

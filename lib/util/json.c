@@ -2,9 +2,7 @@
 /* JSON, written into a buffer: commas, indentation and escapes. */
 #include "util/json.h"
 
-#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "util/visible.h"

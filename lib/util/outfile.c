@@ -197,7 +197,7 @@ static bool part_is_lost(const struct outfile *o)
 	struct stat part, own;
 
 	return fstatat(o->dir, o->part, &part, AT_SYMLINK_NOFOLLOW) < 0 || fstat(o->fd, &own) < 0 ||
-	       part.st_dev != own.st_dev || part.st_ino != own.st_ino;
+	       !same_file(&part, &own);
 }
 
 /* ---- a file from begin to end ----------------------------------------------------------- */

@@ -32,36 +32,13 @@ size_t utf8_len(const uint8_t *p, size_t left)
 
 #define NAME_LENGTH_MAX 200
 
-#define EACH(byte) (0x0101010101010101ull * (byte))
-
-/* Are these eight bytes printable ASCII? */
-static bool is_ascii(const uint8_t *p)
-{
-	uint64_t v, low;
-
-	memcpy(&v, p, sizeof(v));
-	low = v & EACH(0x7f);
-	/* the top bit of each byte: beyond ASCII, DEL, below the blank */
-	return !((v | (low + EACH(1)) | ~(low + EACH(0x60))) & EACH(0x80));
-}
-
 /* What needs no look at the begin: nearly all of nearly all texts. */
 static size_t ascii_span(const uint8_t *p, size_t len)
 {
 	size_t n = 0;
 
-	while (n < len) {
-		size_t end = len - n < 8 ? len : n + 8;
-
-		if (end - n == 8 && is_ascii(p + n)) {
-			n = end;
-			continue;
-		}
-		while (n < end && ((p[n] >= 0x20 && p[n] < 0x7f) || p[n] == '\n' || p[n] == '\t'))
-			n++;
-		if (n < end)
-			break;
-	}
+	while (n < len && ((p[n] >= 0x20 && p[n] < 0x7f) || p[n] == '\n' || p[n] == '\t'))
+		n++;
 	return n;
 }
 

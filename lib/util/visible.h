@@ -35,6 +35,8 @@ size_t visible_piece(const uint8_t *p, size_t left, const char **show, size_t *n
 
 /* A name, or a message, as one line: newlines are shown, too. Cut to size; returns out. */
 char *visible_line(char *out, size_t size, const char *text);
+/* The same, good until the end of the block. */
+#define VISIBLE(text) visible_line((char[VISIBLE_LINE]){ 0 }, VISIBLE_LINE, text)
 
 /*
  * May a name from outside be part of a file's name, or a directory's? 1 to 200 bytes

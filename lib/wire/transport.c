@@ -34,8 +34,7 @@ static int keep_or_close(int fd, int error)
 {
 	if (!error)
 		return fd;
-	if (fd >= 0)
-		close(fd);
+	fd_close(&fd);
 	return error;
 }
 
@@ -435,8 +434,7 @@ int transport_connect_path(const char *path, const struct msg_wait *w)
 		fd = socket(AF_UNIX, SOCK_FLAGS, 0);
 		ret = fd < 0 ? -errno : connect_once(fd, (struct sockaddr *)&un, sizeof(un), w);
 	}
-	if (dirfd >= 0)
-		close(dirfd);
+	fd_close(&dirfd);
 	return keep_or_close(fd, ret);
 }
 

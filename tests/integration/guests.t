@@ -601,11 +601,14 @@ good_ones() {
 	names_and_options
 	refusals
 	hot_plug
-	waiting
-	slow
 	costly_formats
 	order
 	killed
+}
+
+waited_for() {
+	waiting
+	slow
 }
 
 # job NAME BUILD COMMAND...: beside others, in a directory of its own; its tests are in $tmp/NAME.tap
@@ -630,9 +633,10 @@ if [ ! -x "$sanitised" ]; then
 	sanitised=$build/hyptrace
 else
 	job good-san "$sanitised" good_ones
+	job waited-for-san "$sanitised" waited_for
 fi
 job good "$build/hyptrace" good_ones
-how=alone
+job waited-for "$build/hyptrace" waited_for
 how=alone
 job alone "$build/hyptrace" broken fast 0 1 1
 how=beside
