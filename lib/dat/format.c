@@ -2,6 +2,7 @@
 /* Event format files of tracefs: a name, an id, fields, the print format. */
 #include "dat/format.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -209,4 +210,9 @@ const struct event_field *event_format_field(const struct event_format *f, const
 		if (field_named(&f->common[i], name, n))
 			return &f->common[i];
 	return NULL;
+}
+
+bool is_word_char(char ch)
+{
+	return ch > 0 && (isalnum((unsigned char)ch) || ch == '_');
 }

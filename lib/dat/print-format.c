@@ -75,16 +75,6 @@ static bool print_expect(struct print *c, const char *what)
 	return print_accept(c, what) || print_unread(c);
 }
 
-bool is_word_char(char ch)
-{
-	return ch > 0 && (isalnum((unsigned char)ch) || ch == '_');
-}
-
-static bool is_text_char(char ch)
-{
-	return (ch >= ' ' && ch < 0x7f) || ch == '\n';
-}
-
 struct word {
 	const char *s;
 	size_t n;
@@ -126,7 +116,7 @@ static bool print_string(struct print *c, char quote)
 				return print_unread(c);
 			c->p++;
 		}
-		if (!is_text_char(*c->p))
+		if ((*c->p < ' ' || *c->p == 0x7f) && *c->p != '\n')
 			return print_unread(c);
 	}
 	c->p++;

@@ -26,8 +26,6 @@ int print_format_check(const struct event_format *f, struct buf *out, const char
  */
 int print_format_mend(struct event_format *f, struct buf *out, const char **why);
 
-/* Letters, digits and '_' of ASCII, whatever the locale: libtraceevent takes all other bytes for an end. */
-bool is_word_char(char ch);
 /* The words of a function str_YES_NO; whether the strings of all %c in a text were made so, in place. */
 bool print_choice(const char *name, size_t n, const char **yes, const char **no);
 bool print_chars(char *fmt);
