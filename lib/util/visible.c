@@ -32,12 +32,31 @@ size_t utf8_len(const uint8_t *p, size_t left)
 
 #define NAME_LENGTH_MAX 200
 
+#define BLOCK 16
+
+static bool is_plain(uint8_t c)
+{
+	return ((c >= 0x20) & (c < 0x7f)) | (c == '\n') | (c == '\t');
+}
+
+/* Without a branch, so that the compiler looks at all bytes at once. */
+static bool is_plain_block(const uint8_t *p)
+{
+	uint8_t plain = 1;
+
+	for (size_t i = 0; i < BLOCK; i++)
+		plain &= is_plain(p[i]);
+	return plain;
+}
+
 /* What needs no look at the begin: nearly all of nearly all texts. */
 static size_t ascii_span(const uint8_t *p, size_t len)
 {
 	size_t n = 0;
 
-	while (n < len && ((p[n] >= 0x20 && p[n] < 0x7f) || p[n] == '\n' || p[n] == '\t'))
+	while (len - n >= BLOCK && is_plain_block(p + n))
+		n += BLOCK;
+	while (n < len && is_plain(p[n]))
 		n++;
 	return n;
 }
