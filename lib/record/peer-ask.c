@@ -16,6 +16,19 @@ int64_t peer_patience_ms(const struct peer *p)
 	return p->o.timeout_ms * PEER_PATIENCE;
 }
 
+struct msg_wait peer_wait(const struct peer *p)
+{
+	return (struct msg_wait){ .deadline = p->step_end,
+				  .quiet_ms = p->o.timeout_ms,
+				  .stop_fd = p->o.stop_fd };
+}
+
+struct msg_wait peer_step(struct peer *p)
+{
+	p->step_end = msg_now() + peer_patience_ms(p);
+	return peer_wait(p);
+}
+
 const char *peer_reason(const struct peer *p, int error, char text[96])
 {
 	switch (error) {

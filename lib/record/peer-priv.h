@@ -32,22 +32,10 @@ struct peer {
 	struct msg_sent sent;	  /* by the agent's account, at its end */
 };
 
-/* In the step that has begun. */
-static inline struct msg_wait peer_wait(const struct peer *p)
-{
-	return (struct msg_wait){ .deadline = p->step_end,
-				  .quiet_ms = p->o.timeout_ms,
-				  .stop_fd = p->o.stop_fd };
-}
-
-/* A step begins. */
-static inline struct msg_wait peer_step(struct peer *p)
-{
-	p->step_end = msg_now() + peer_patience_ms(p);
-	return peer_wait(p);
-}
-
-/* peer-ask.c: why a peer failed, in words; some are put into text. */
+/* All of peer-ask.c from here on. How long to wait: in the step that has begun, and in a new one. */
+struct msg_wait peer_wait(const struct peer *p);
+struct msg_wait peer_step(struct peer *p);
+/* Why a peer failed, in words; some are put into text. */
 const char *peer_reason(const struct peer *p, int error, char text[96]);
 /* Logs which guest, which step and why; returns the error. */
 int peer_failed(const struct peer *p, const char *step, int error);

@@ -34,18 +34,18 @@ size_t utf8_len(const uint8_t *p, size_t left)
 
 #define BLOCK 16
 
-static bool is_plain(uint8_t c)
+static bool is_plain_byte(uint8_t c)
 {
 	return ((c >= 0x20) & (c < 0x7f)) | (c == '\n') | (c == '\t');
 }
 
 /* Without a branch, so that the compiler looks at all bytes at once. */
-static bool is_plain_block(const uint8_t *p)
+static bool plain_block(const uint8_t *p)
 {
 	uint8_t plain = 1;
 
 	for (size_t i = 0; i < BLOCK; i++)
-		plain &= is_plain(p[i]);
+		plain &= is_plain_byte(p[i]);
 	return plain;
 }
 
@@ -54,9 +54,9 @@ static size_t ascii_span(const uint8_t *p, size_t len)
 {
 	size_t n = 0;
 
-	while (len - n >= BLOCK && is_plain_block(p + n))
+	while (len - n >= BLOCK && plain_block(p + n))
 		n += BLOCK;
-	while (n < len && is_plain(p[n]))
+	while (n < len && is_plain_byte(p[n]))
 		n++;
 	return n;
 }
