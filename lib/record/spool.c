@@ -592,7 +592,6 @@ int spool_reserve(struct spool *s, uint64_t recorded)
 void spool_free_reserve(struct spool *s)
 {
 	fd_close(&s->reserve_fd);
-	s->reserve_fd = -1;
 	s->reserved = 0;
 	unlinkat(s->dirfd, "reserve", 0);
 }

@@ -50,19 +50,14 @@ int guests_ask_open(struct session_guests *all)
 	return ret || all->o->stop_fd < 0 ? ret : watch_fd(all, all->o->stop_fd);
 }
 
-static void guests_close_fd(int fd)
-{
-	fd_close(&fd);
-}
-
 void guests_ask_close(struct session_guests *all)
 {
 	workers_free(all->workers);
 	if (!all->v) /* never opened */
 		return;
-	guests_close_fd(all->cancel_fd);
-	guests_close_fd(all->clocks_fd);
-	guests_close_fd(all->give_up_fd);
+	fd_close(&all->cancel_fd);
+	fd_close(&all->clocks_fd);
+	fd_close(&all->give_up_fd);
 }
 
 void guests_ask_give_up(struct session_guests *all)
