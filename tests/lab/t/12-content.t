@@ -53,8 +53,10 @@ file_text() {
 
 # Two print formats which libtraceevent cannot follow (%c; `?:` without its
 # middle): their events are compared by time, pid and name.
+#
+# A zero printed by %#08x is 0x000000 with the kernel and 00000000 with C.
 without_odd_text() {
-	sed -E 's/ (kvm_wfx_arm64|kvm_sys_access): .*/ \1/'
+	sed -E 's/ (kvm_wfx_arm64|kvm_sys_access): .*/ \1/; s/\b0x(0+)\b/00\1/g'
 }
 
 for buffer in hyp eq; do
