@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_TEXT_H
+#define HYPTRACE_TEXT_H
+
+#include <traceevent/event-parse.h>
+
+#include "util/base.h"
+
+/*
+ * An event's text as a program: made once out of the tree that libtraceevent has parsed of
+ * the print format, it writes the same bytes as tep_print_event(..., "%s",
+ * TEP_PRINT_INFO) would, without libtraceevent, without allocating, by several threads at a time.
+ */
+struct text_program; /* opaque */
+
+/* A task that printing a record makes known to libtraceevent: stock's sched_switch plugin does that. */
+struct text_task {
+	const struct tep_format_field *pid, *comm;
+};
+
+/*
+ * raw: every field as a number (TEP_PRINT_INFO_RAW). 0: *out, for text_free; -ENOTSUP:
+ * libtraceevent has to print this event, *why says what does not compile, or whose
+ * handler it has ("%pUb", "handler of plugin_function.so"); -ENOMEM. The event must outlive it.
+ */
+int text_compile(struct text_program **out, struct tep_event *event, bool raw, const char **why);
+void text_free(struct text_program *p);
+/*
+ * Appended to *out. What a record of len bytes does not have reads as zeros, as in a padded
+ * record (tepfile.h).
+ */
+void text_print(const struct text_program *p, const void *data, size_t len, struct buf *out);
+/* The tasks that printing would register (tep_register_comm), in order; their number. */
+size_t text_tasks(const struct text_program *p, const struct text_task **v);
+
+#endif
