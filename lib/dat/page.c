@@ -163,6 +163,25 @@ static int corrupt(struct page_reader *r)
 	return -EBADMSG;
 }
 
+/* Most are like this: up to 112 bytes, at most 2^27 after the one before. */
+static inline bool short_event(struct page_reader *r, struct page_event *ev)
+{
+	size_t left = (size_t)(r->end - r->p);
+	unsigned int type;
+	uint32_t head;
+
+	if (left < sizeof(head))
+		return false;
+	memcpy(&head, r->p, sizeof(head));
+	type = head_type(head);
+	if (!type || type > TYPE_LEN_MAX || left - sizeof(head) < type * 4)
+		return false;
+	r->ts += head_delta(head);
+	*ev = (struct page_event){ .ts = r->ts, .data = r->p + sizeof(head), .len = type * 4 };
+	r->p += sizeof(head) + ev->len;
+	return true;
+}
+
 int page_next(struct page_reader *r, struct page_event *ev)
 {
 	struct cursor c = cursor_at(r->p, (size_t)(r->end - r->p));
@@ -198,6 +217,23 @@ int page_next(struct page_reader *r, struct page_event *ev)
 	}
 	r->p = r->end;
 	return 0;
+}
+
+size_t page_read(struct page_reader *r, struct page_event *v, bool *bad)
+{
+	size_t n = 0;
+	int ret = 1;
+
+	for (; ret == 1; n += ret == 1)
+		ret = short_event(r, &v[n]) ? 1 : page_next(r, &v[n]);
+	*bad = ret < 0;
+	return n;
+}
+
+/* Each has a header of 4 bytes and 4 more, its length or its record. */
+size_t page_max_events(size_t size)
+{
+	return size / 8 + 1;
 }
 
 size_t page_max_record(size_t size)

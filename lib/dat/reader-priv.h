@@ -16,6 +16,7 @@ struct reader {
 	struct buf *bodies;
 	size_t n_bodies;
 	uint64_t sections_size; /* of version 7, unpacked; bytes */
+	size_t block_size;	/* of pages that are not packed; bytes, at most */
 };
 
 /* Room for bytes that live as long as the reader; NULL: out of memory. */
@@ -46,6 +47,9 @@ struct reader_buffer *reader_add_buffer(struct reader *r, const char *name, cons
 /* Of version 7's together: a few bytes of the file can name the same section many times. */
 #define READER_SECTIONS_MAX (256u << 20)
 #define READER_CPUS_MAX	    65536
+/* Bytes of pages in memory: of one CPU, of all together. */
+#define READER_BLOCK_MAX (64u << 10)
+#define READER_BLOCKS	 (32u << 20)
 #define READER_BUFFERS_MAX  1024
 
 #endif

@@ -317,6 +317,16 @@ static int open_dat(struct reader *r)
 	return r->info.version == 7 ? open_v7(r, &c) : open_v6(r, (uint64_t)(c.p - start));
 }
 
+/* All CPUs can be read at the same time. */
+static void share_blocks(struct reader *r)
+{
+	size_t n = 1;
+
+	for (size_t i = 0; i < r->info.n_buffers; i++)
+		n += r->info.buffers[i].n_cpus;
+	r->block_size = READER_BLOCKS / n < READER_BLOCK_MAX ? READER_BLOCKS / n : READER_BLOCK_MAX;
+}
+
 int reader_open(struct reader **out, int fd, const struct log *log)
 {
 	struct reader *r = calloc(1, sizeof(*r));
@@ -333,6 +343,7 @@ int reader_open(struct reader **out, int fd, const struct log *log)
 	} else {
 		r->size = (uint64_t)st.st_size;
 		ret = open_dat(r);
+		share_blocks(r);
 	}
 	if (ret)
 		reader_close(r);

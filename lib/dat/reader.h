@@ -76,4 +76,14 @@ int reader_pages_open(struct reader_pages **out, const struct reader *r, size_t 
 int reader_pages_next(struct reader_pages *p, const uint8_t **page);
 void reader_pages_close(struct reader_pages *p);
 
+/*
+ * Pages are read, and unpacked, some at a time. Whoever holds the block with the page that
+ * was read last keeps it beyond the next call, and even beyond reader_pages_close. Any thread
+ * may drop it.
+ */
+struct reader_block;
+struct reader_block *reader_block_hold(struct reader_pages *p);
+/* NULL is fine. */
+void reader_block_drop(struct reader_block *b);
+
 #endif
