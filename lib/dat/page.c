@@ -219,21 +219,17 @@ int page_next(struct page_reader *r, struct page_event *ev)
 	return 0;
 }
 
-size_t page_read(struct page_reader *r, struct page_event *v, bool *bad)
+size_t page_read(struct page_reader *r, struct page_event *v, size_t room, bool *bad)
 {
 	size_t n = 0;
 	int ret = 1;
 
-	for (; ret == 1; n += ret == 1)
+	while (n < room && ret == 1) {
 		ret = short_event(r, &v[n]) ? 1 : page_next(r, &v[n]);
+		n += ret == 1;
+	}
 	*bad = ret < 0;
 	return n;
-}
-
-/* Each has a header of 4 bytes and 4 more, its length or its record. */
-size_t page_max_events(size_t size)
-{
-	return size / 8 + 1;
 }
 
 size_t page_max_record(size_t size)

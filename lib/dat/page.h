@@ -62,12 +62,10 @@ int page_reader_init(struct page_reader *r, const struct page_layout *layout, co
  */
 int page_next(struct page_reader *r, struct page_event *ev);
 /*
- * All events of the page into v, which has room for page_max_events. Returns their
- * number. *bad: a corrupt event follows the last one.
+ * The next events of the page, `room` at most. Returns their number; 0: the end. *bad: a
+ * corrupt event follows them, nothing else comes.
  */
-size_t page_read(struct page_reader *r, struct page_event *v, bool *bad);
-/* How many events a page of `size` bytes can have at most. */
-size_t page_max_events(size_t size);
+size_t page_read(struct page_reader *r, struct page_event *v, size_t room, bool *bad);
 
 /*
  * Writes the commit word of a page: bytes of events, with PAGE_MISSED_EVENTS or

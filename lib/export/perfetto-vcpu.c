@@ -199,7 +199,7 @@ int pf_vcpus_record(struct perfetto *pf, const struct timeline_record *r)
 
 		if (r->pid > 0 && (entry || !strcmp(name, "kvm_exit")))
 			return kvm_switch(pf, r, entry);
-	} else if (timeline_is_hyp(r)) {
+	} else if (r->hyp) {
 		bool in = !strcmp(name, "hyp_exit");
 
 		if (in || !strcmp(name, "hyp_enter"))

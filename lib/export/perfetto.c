@@ -200,7 +200,7 @@ static int record_loss(struct perfetto *p, const struct timeline_record *r)
 	int ret = 0;
 
 	/* the hypervisor's events say themselves of which instance they are */
-	if (timeline_is_hyp(r) || (!r->event && *r->buffer->name))
+	if (r->hyp || (!r->event && *r->buffer->name))
 		ret = pf_hyp_lost(p, r->input, r->cpu);
 	if (ret)
 		return ret;
@@ -210,7 +210,7 @@ static int record_loss(struct perfetto *p, const struct timeline_record *r)
 
 static int record_event(struct perfetto *p, const struct timeline_record *r)
 {
-	bool hyp = timeline_is_hyp(r);
+	bool hyp = r->hyp;
 	int ret = hyp ? pf_hyp_record(p, r) : pf_ftrace_add(p, r, !r->event);
 
 	if (ret || !r->event)

@@ -170,7 +170,7 @@ uint64_t filetime_bound(const struct filetime *t, uint64_t ts)
 	return ts == knots->v[i].time || bounds[i] > bounds[i - 1] ? bounds[i] : bounds[i - 1];
 }
 
-uint64_t filetime_apply(const struct filetime *t, unsigned int cpu, uint64_t ts)
+uint64_t filetime_convert(const struct filetime *t, unsigned int cpu, uint64_t ts)
 {
 	return filetime_to_ns(t, offset_shift_apply(&t->shift, cpu, ts)) + (uint64_t)t->add;
 }

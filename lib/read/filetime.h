@@ -37,7 +37,13 @@ void filetime_release(struct filetime *t);
 /* Ticks of a clock of that many per second into ns, instead of what the file says. */
 void filetime_set_hz(struct filetime *t, uint64_t hz);
 /* The corrected time of a time stamp of that CPU (ticks of the file's clock): ns, or ticks still. */
-uint64_t filetime_apply(const struct filetime *t, unsigned int cpu, uint64_t ts);
+uint64_t filetime_convert(const struct filetime *t, unsigned int cpu, uint64_t ts);
+static inline uint64_t filetime_apply(const struct filetime *t, unsigned int cpu, uint64_t ts)
+{
+	if (t->shift.cpus || t->mult || t->ns_per_tick > 0)
+		return filetime_convert(t, cpu, ts);
+	return ts + (uint64_t)t->add;
+}
 /*
  * How far from the truth that of a guest can be, ns: by the bounds in its TIME_SHIFT.
  * UINT64_MAX: unknown, there are none, or ts lies before the first or behind the last of them.

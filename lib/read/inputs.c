@@ -11,6 +11,7 @@
 
 #include "dat/options.h"
 #include "util/array.h"
+#include "util/field.h"
 
 /*
  * libtraceevent keeps its plugins' options and some state of its parser once for the
@@ -127,6 +128,7 @@ static void input_release(struct input *in)
 		offset_guest_release(&in->guests[g]);
 	free(in->guests);
 	free(in->threads);
+	free(in->known);
 	free(in->machine);
 	if (in->plugins)
 		tep_unload_plugins(in->plugins, in->tep);
@@ -134,6 +136,42 @@ static void input_release(struct input *in)
 	filetime_release(&in->time);
 	reader_close(in->reader);
 	fd_close(&in->fd);
+}
+
+/* ---- events ----------------------------------------------------------------------- */
+
+#define ID_MAX 0xffff /* common_type has 16 bits */
+
+static void know_event(struct known_event *k, struct tep_event *e)
+{
+	const struct tep_format_field *pid = tep_find_common_field(e, "common_pid");
+
+	*k = (struct known_event){ .event = e,
+				   .pid = field_is_number(pid) ? pid : NULL,
+				   .least = tepfile_least_size(e),
+				   .hyp = !strcmp(e->system, "hypervisor") || !strcmp(e->system, "hyp") };
+}
+
+static int know_events(struct input *in)
+{
+	int n = tep_get_events_count(in->tep);
+
+	for (int i = 0; i < n; i++) {
+		int id = tep_get_event(in->tep, i)->id;
+
+		if (id <= ID_MAX && (size_t)id >= in->n_known)
+			in->n_known = (size_t)id + 1;
+	}
+	in->known = calloc(in->n_known + 1, sizeof(*in->known));
+	if (!in->known)
+		return -ENOMEM;
+	for (int i = 0; i < n; i++) {
+		struct tep_event *e = tep_get_event(in->tep, i);
+
+		if (e->id >= 0 && e->id <= ID_MAX)
+			know_event(&in->known[e->id], e);
+	}
+	return 0;
 }
 
 /* ---- whose guest ------------------------------------------------------------------ */
@@ -254,7 +292,8 @@ int inputs_load(struct inputs *in, const struct log *log)
 		struct input *one = &in->v[i];
 
 		one->plugins = tep_load_plugins(one->tep);
-		ret = tepfile_load(one->tep, reader_info(one->reader), &one->format_failures, log);
+		ret = tepfile_load(one->tep, reader_info(one->reader), &one->format_failures, log)
+			      ?: know_events(one);
 		if (ret) {
 			read_failed(one, ret, log);
 			goto out;

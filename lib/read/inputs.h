@@ -9,6 +9,14 @@
  * The trace.dat files that are looked at together, each with what libtraceevent
  * needs to read its records, and which of them is whose guest.
  */
+struct known_event {
+	struct tep_event *event; /* NULL: no format has this id */
+	/* common_pid; NULL: it has none */
+	const struct tep_format_field *pid;
+	int least; /* bytes of a record that libtraceevent takes for granted */
+	bool hyp;  /* of the hypervisor's own events */
+};
+
 struct input {
 	const char *path; /* the caller's */
 	int fd;
@@ -17,8 +25,10 @@ struct input {
 	struct tep_handle *tep;
 	struct tep_plugin_list *plugins; /* NULL before inputs_load */
 	size_t format_failures;		 /* formats that libtraceevent could not parse */
-	uint64_t trace_id;		 /* 0: none */
-	char *machine;			 /* the guest's name, else the file's without ".dat" */
+	struct known_event *known;	 /* by id */
+	size_t n_known;
+	uint64_t trace_id; /* 0: none */
+	char *machine;	   /* the guest's name, else the file's without ".dat" */
 	bool guest;
 	/* the guests that this file names, with the host threads of their vCPUs */
 	struct offset_guest *guests;
@@ -44,6 +54,12 @@ struct inputs {
 int inputs_open(struct inputs *in, char *const *paths, size_t n, unsigned int flags, const struct log *log);
 int inputs_load(struct inputs *in, const struct log *log);
 void inputs_release(struct inputs *in);
+/* The event with this id; NULL: there is none. */
+static inline const struct known_event *input_event(const struct input *in, unsigned int id)
+{
+	return id < in->n_known && in->known[id].event ? &in->known[id] : NULL;
+}
+
 /* The vCPU that a host thread runs, by the file's GUEST options, and whose; NULL: none. */
 const struct offset_vcpu *input_vcpu(const struct input *in, int64_t tid, const struct offset_guest **guest);
 

@@ -6,19 +6,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One CPU of one buffer, with its next record. */
+#include "util/array.h"
+
+/* What a run holds: about as much as a core's second cache. */
+#define RUN_RECORDS    4096
+#define RUN_BYTES      (1u << 20)
+#define STREAM_RECORDS 128
+
+/* One CPU of one buffer, with the records of its page. */
 struct stream {
-	size_t input, buffer, index; /* index: in the buffer's list of CPUs */
-	unsigned int cpu;
+	struct merge_stream at;
 	unsigned int order; /* of records with equal times */
+	const struct filetime *time;
 	struct reader_pages *pages;
 	struct page_layout layout;
 	struct page_reader page;
-	bool in_page, damaged;
-	int64_t missed; /* before the next record */
-	struct page_event ev;
-	uint64_t ts; /* of ev, corrected */
-	bool last;   /* no ev: only what was lost at the end */
+	struct page_event v[STREAM_RECORDS]; /* some of the page's */
+	size_t i, n;			     /* v[i] is the next one */
+	bool corrupt;			     /* the page is, behind them */
+	bool damaged;			     /* that was said */
+	bool held;			     /* the run holds the page's block */
+	int64_t missed;			     /* before the next record */
+	uint64_t ts, raw;		     /* of v[i], corrected and not */
+	bool last;			     /* no record: only what was lost at the end */
 };
 
 struct merge {
@@ -28,8 +38,6 @@ struct merge {
 	size_t n_streams;
 	struct stream **heap; /* the earliest record at [0] */
 	size_t n;
-	bool taken;  /* heap[0] was given out and has to go on */
-	bool peeked; /* ... and did so already */
 	uint64_t damaged;
 };
 
@@ -46,32 +54,33 @@ static void stream_add_missed(struct stream *s, int64_t n)
 
 static void stream_damage(struct merge *m, struct stream *s, int error)
 {
-	const struct reader_info *info = reader_info(m->inputs[s->input].reader);
-	const char *buffer = info->buffers[s->buffer].name;
+	const struct reader_info *info = reader_info(m->inputs[s->at.input].reader);
+	const char *buffer = info->buffers[s->at.buffer].name;
 
 	m->damaged++;
 	stream_add_missed(s, -1);
 	if (s->damaged)
 		return;
 	s->damaged = true;
-	log_warn(m->log, "%s: CPU %u%s%s has a %s page (%s): records are missing", m->inputs[s->input].name,
-		 s->cpu, *buffer ? " of buffer " : "", buffer, error == -EBADMSG ? "damaged" : "unreadable",
-		 errno_text(error));
+	log_warn(m->log, "%s: CPU %u%s%s has a %s page (%s): records are missing",
+		 m->inputs[s->at.input].name, s->at.cpu, *buffer ? " of buffer " : "", buffer,
+		 error == -EBADMSG ? "damaged" : "unreadable", errno_text(error));
 }
 
-/* 1: a page is begun; 0: there is none. */
+/* 1: it is s->page; 0: there is none. */
 static int stream_next_page(struct merge *m, struct stream *s)
 {
-	const uint8_t *page;
-	int ret = reader_pages_next(s->pages, &page);
+	const uint8_t *data;
+	int ret = reader_pages_next(s->pages, &data);
 
+	s->held = false;
 	if (ret == 0 || ret == -ENOMEM)
 		return ret;
 	if (ret < 0) { /* nothing behind it can be found */
 		stream_damage(m, s, ret);
 		return 0;
 	}
-	ret = page_reader_init(&s->page, &s->layout, page, s->layout.size);
+	ret = page_reader_init(&s->page, &s->layout, data, s->layout.size);
 	if (ret) {
 		stream_damage(m, s, ret);
 		return 1;
@@ -80,54 +89,56 @@ static int stream_next_page(struct merge *m, struct stream *s)
 		stream_add_missed(s, s->page.missed_count && s->page.missed_count <= INT64_MAX
 					     ? (int64_t)s->page.missed_count
 					     : -1);
-	s->in_page = true;
 	return 1;
 }
 
-static bool stream_has_record(const struct stream *s)
+/* Those in s->v are used up: 1: there are more; 0: there are none. */
+static int stream_fill(struct merge *m, struct stream *s)
 {
-	return !s->last || s->missed;
-}
-
-/* The stream's next record into s->ev: 1; 0: none left. */
-static int stream_next(struct merge *m, struct stream *s)
-{
-	int ret;
-
-	s->missed = 0;
-	if (s->last)
-		return 0;
 	for (;;) {
-		ret = s->in_page ? page_next(&s->page, &s->ev) : 0;
-		if (ret == 1) {
-			s->ts = filetime_apply(&m->inputs[s->input].time, s->cpu, s->ev.ts);
+		int ret;
+
+		if (s->corrupt)
+			stream_damage(m, s, -EBADMSG);
+		s->i = 0;
+		s->n = page_read(&s->page, s->v, STREAM_RECORDS, &s->corrupt);
+		if (s->n)
 			return 1;
-		}
-		if (ret < 0)
-			stream_damage(m, s, ret);
-		s->in_page = false;
-		ret = stream_next_page(m, s);
-		if (ret < 0)
-			return ret;
-		if (ret)
+		if (s->corrupt)
 			continue;
-		s->last = true;
-		s->ev.data = NULL;
-		s->ev.len = 0;
-		return stream_has_record(s);
+		ret = stream_next_page(m, s);
+		if (ret != 1)
+			return ret;
 	}
 }
 
-static void stream_record(const struct stream *s, struct merge_record *rec)
+/* To the stream's next record: 1; 0: none left. */
+static int stream_next(struct merge *m, struct stream *s)
 {
-	*rec = (struct merge_record){ .input = s->input,
-				      .buffer = s->buffer,
-				      .index = s->index,
-				      .cpu = s->cpu,
-				      .ts = s->ts,
-				      .raw = s->ev.ts,
-				      .data = s->ev.data,
-				      .len = s->ev.len,
+	int ret = !s->last;
+
+	s->missed = 0;
+	if (++s->i >= s->n && ret)
+		ret = stream_fill(m, s);
+	if (ret == 1) {
+		s->raw = s->v[s->i].ts;
+		s->ts = filetime_apply(s->time, s->at.cpu, s->raw);
+	} else if (!ret) {
+		s->last = true;
+		return s->missed != 0;
+	}
+	return ret;
+}
+
+static void stream_record(const struct merge *m, const struct stream *s, struct merge_record *rec)
+{
+	const struct page_event *ev = &s->v[s->i];
+
+	*rec = (struct merge_record){ .ts = s->ts,
+				      .raw = s->raw,
+				      .data = s->last ? NULL : ev->data,
+				      .len = s->last ? 0 : (uint32_t)ev->len,
+				      .stream = (uint32_t)(s - m->streams),
 				      .missed = s->missed };
 }
 
@@ -136,21 +147,6 @@ static void stream_record(const struct stream *s, struct merge_record *rec)
 static bool stream_before(const struct stream *a, const struct stream *b)
 {
 	return a->ts != b->ts ? a->ts < b->ts : a->order < b->order;
-}
-
-/* The earliest stream of one buffer; NULL: it has no more records. */
-static const struct stream *heap_earliest(const struct merge *m, size_t input, size_t buffer)
-{
-	const struct stream *first = NULL;
-
-	for (size_t i = 0; i < m->n; i++) {
-		const struct stream *s = m->heap[i];
-
-		if (s->input == input && s->buffer == buffer && stream_has_record(s) &&
-		    (!first || stream_before(s, first)))
-			first = s;
-	}
-	return first;
 }
 
 static void heap_sift_down(struct merge *m, size_t i)
@@ -179,40 +175,101 @@ static void heap_settle(struct merge *m, int ret)
 		heap_sift_down(m, 0);
 }
 
-int merge_next(struct merge *m, struct merge_record *rec)
+/* Whose turn it is after heap[0]; NULL: nobody's. */
+static const struct stream *heap_second(const struct merge *m)
 {
-	if (m->taken) {
-		int ret = m->peeked ? stream_has_record(m->heap[0]) : stream_next(m, m->heap[0]);
-
-		m->taken = m->peeked = false;
-		if (ret < 0)
-			return ret;
-		heap_settle(m, ret);
-	}
-	if (!m->n)
-		return 0;
-	stream_record(m->heap[0], rec);
-	m->taken = true;
-	return 1;
+	if (m->n > 2 && stream_before(m->heap[2], m->heap[1]))
+		return m->heap[2];
+	return m->n > 1 ? m->heap[1] : NULL;
 }
 
-int merge_peek(struct merge *m, const struct merge_record *rec, struct merge_record *next)
+int merge_ahead(const struct merge *m, size_t input, size_t buffer, struct merge_record *rec)
 {
-	const struct stream *s;
+	const struct stream *first = NULL;
+
+	for (size_t i = 0; i < m->n; i++) {
+		const struct stream *s = m->heap[i];
+
+		if (s->at.input == input && s->at.buffer == buffer && (!first || stream_before(s, first)))
+			first = s;
+	}
+	if (first)
+		stream_record(m, first, rec);
+	return !!first;
+}
+
+/* ---- runs -------------------------------------------------------------------------- */
+
+static int run_begin(struct merge_run *run)
+{
+	for (size_t i = 0; i < run->n_blocks; i++)
+		reader_block_drop(run->blocks[i]);
+	run->n = run->n_blocks = 0;
+	if (!run->v)
+		run->v = malloc(RUN_RECORDS * sizeof(*run->v));
+	return run->v ? 0 : -ENOMEM;
+}
+
+void merge_run_release(struct merge_run *run)
+{
+	for (size_t i = 0; i < run->n_blocks; i++)
+		reader_block_drop(run->blocks[i]);
+	free(run->blocks);
+	free(run->v);
+	*run = (struct merge_run){ 0 };
+}
+
+static int run_hold(struct merge_run *run, struct stream *s)
+{
+	struct reader_block *block;
 	int ret;
 
-	if (!m->taken)
+	if (s->held || s->last)
 		return 0;
-	if (!m->peeked) {
-		ret = stream_next(m, m->heap[0]);
-		if (ret < 0)
+	block = reader_block_hold(s->pages);
+	ret = array_push(&run->blocks, &run->n_blocks, &block, sizeof(block));
+	if (ret)
+		reader_block_drop(block);
+	s->held = !ret;
+	return ret;
+}
+
+/* From heap[0], as long as it is its turn. */
+static int run_fill(struct merge *m, struct merge_run *run, size_t *bytes)
+{
+	struct stream *s = m->heap[0];
+	const struct stream *second = heap_second(m);
+	int ret;
+
+	do {
+		ret = run_hold(run, s);
+		if (ret)
 			return ret;
-		m->peeked = true;
-	}
-	s = heap_earliest(m, rec->input, rec->buffer);
-	if (s)
-		stream_record(s, next);
-	return !!s;
+		stream_record(m, s, &run->v[run->n]);
+		*bytes += run->v[run->n++].len;
+		ret = stream_next(m, s);
+	} while (ret == 1 && run->n < RUN_RECORDS && *bytes < RUN_BYTES &&
+		 (!second || stream_before(s, second)));
+	if (ret >= 0)
+		heap_settle(m, ret);
+	return ret < 0 ? ret : 0;
+}
+
+int merge_take(struct merge *m, struct merge_run *run)
+{
+	size_t bytes = 0;
+	int ret = run_begin(run);
+
+	for (size_t i = 0; i < m->n_streams; i++)
+		m->streams[i].held = false;
+	while (!ret && m->n && run->n < RUN_RECORDS && bytes < RUN_BYTES)
+		ret = run_fill(m, run, &bytes);
+	return ret ? ret : run->n > 0;
+}
+
+const struct merge_stream *merge_stream(const struct merge *m, const struct merge_record *rec)
+{
+	return &m->streams[rec->stream].at;
 }
 
 uint64_t merge_damaged(const struct merge *m)
@@ -229,15 +286,15 @@ static int merge_add_stream(struct merge *m, size_t input, size_t buffer, size_t
 	struct stream *s = &m->streams[m->n_streams];
 	int ret;
 
-	*s = (struct stream){ .input = input, .buffer = buffer, .index = index };
-	s->cpu = b->cpus[index].cpu;
+	*s = (struct stream){ .at = { input, buffer, index, b->cpus[index].cpu } };
+	s->time = &m->inputs[input].time;
 	s->order = (unsigned int)m->n_streams;
 	s->layout = reader_info(r)->layout;
 	s->layout.size = b->page_size;
 	ret = reader_pages_open(&s->pages, r, buffer, index);
+	m->n_streams++;
 	if (ret == -ENOMEM)
 		return ret;
-	m->n_streams++;
 	if (ret)
 		stream_damage(m, s, ret);
 	ret = ret ? 0 : stream_next(m, s);

@@ -7,7 +7,7 @@
 
 /*
  * All records of several trace.dat files by corrected time, in constant memory:
- * a page (or a compressed chunk) of each CPU is held at a time. Of equal times,
+ * some pages (or a compressed chunk) of each CPU are held at a time. Of equal times,
  * the top buffers' records come first, in the order of the files, then those of
  * the instances, and in a buffer those of the lower CPU: the order of stock.
  * A CPU's records keep the order of its pages even where its clock goes back.
@@ -20,16 +20,29 @@ struct merge_input {
 	struct filetime time;
 };
 
+/* A CPU of a buffer of an input. */
+struct merge_stream {
+	size_t input, buffer,
+		index;	  /* of the inputs, of the file's buffers, of the CPU in the buffer's list */
+	unsigned int cpu; /* as the file numbers it */
+};
+
 struct merge_record {
-	size_t input, buffer; /* indices: of the inputs, of the file's buffers */
-	size_t index;	      /* of the CPU in the buffer's list */
-	unsigned int cpu;     /* as the file numbers it */
-	uint64_t ts;	      /* corrected: ns of the host's clock, or ticks */
-	uint64_t raw;	      /* as it stands in the page */
-	/* The record (may be unaligned) until the next call; NULL: the CPU's end, after a loss. */
+	uint64_t ts;  /* corrected: ns of the host's clock, or ticks */
+	uint64_t raw; /* as it stands in the page */
+	/* The record (may be unaligned); NULL: the CPU's end, after a loss. */
 	const uint8_t *data;
-	size_t len;	/* bytes */
-	int64_t missed; /* events lost before it on this CPU; -1: some */
+	uint32_t len;	 /* bytes */
+	uint32_t stream; /* merge_stream() tells which CPU */
+	int64_t missed;	 /* events lost before it on this CPU; -1: some */
+};
+
+/* Records one after the other, with what they point into. Zero-initialised = empty. */
+struct merge_run {
+	struct merge_record *v;
+	size_t n;
+	struct reader_block **blocks;
+	size_t n_blocks;
 };
 
 /*
@@ -45,16 +58,20 @@ typedef bool merge_want(void *ctx, size_t input, size_t buffer, unsigned int cpu
 int merge_open(struct merge **out, const struct merge_input *inputs, size_t n, merge_want *want, void *ctx,
 	       const struct log *log);
 void merge_close(struct merge *m);
+const struct merge_stream *merge_stream(const struct merge *m, const struct merge_record *rec);
 /*
- * 1: *rec; 0: the end; -ENOMEM. Damaged pages do not end it: what is lost there
- * counts as lost events before the CPU's next record and in merge_damaged.
+ * The next records, some thousand at most, in place of those in the run: 1; 0: the end; -ENOMEM.
+ * Damaged pages do not end it: what is lost there counts as lost events before the
+ * CPU's next record and in merge_damaged.
  */
-int merge_next(struct merge *m, struct merge_record *rec);
+int merge_take(struct merge *m, struct merge_run *run);
+/* Gives the memory back; any thread. */
+void merge_run_release(struct merge_run *run);
 /*
- * The next record of the buffer that *rec is from, where *rec is the last one
- * that merge_next gave, without taking it: 1, 0 or -ENOMEM. rec->data is not valid after it.
+ * The first record of a buffer behind those that were taken, without taking it: 1, or 0. Its bytes
+ * are good until the next merge_take.
  */
-int merge_peek(struct merge *m, const struct merge_record *rec, struct merge_record *next);
+int merge_ahead(const struct merge *m, size_t input, size_t buffer, struct merge_record *rec);
 /* Damaged places so far; the log said where the first on each CPU is. */
 uint64_t merge_damaged(const struct merge *m);
 

@@ -231,19 +231,15 @@ void padded_release(struct padded *p)
 	*p = (struct padded){ 0 };
 }
 
-void padded_record(struct padded *p, const struct merge_record *m, struct tep_record *out)
+struct tep_record padded_record(struct padded *p, const void *data, size_t len)
 {
-	size_t len = m->len < PAGE_MAX ? m->len : PAGE_MAX; /* it lay in a page */
-
+	len = len < PAGE_MAX ? len : PAGE_MAX; /* it lay in a page */
 	if (p->used > len)
 		memset(p->data + len, 0, p->used - len);
-	memcpy(p->data, m->data, len);
+	if (len)
+		memcpy(p->data, data, len);
 	p->used = len;
-	*out = (struct tep_record){ .ts = m->ts,
-				    .missed_events = m->missed,
-				    .record_size = (int)len,
-				    .size = (int)len,
-				    .data = p->data,
-				    .cpu = (int)m->cpu,
-				    .ref_count = 1 };
+	return (struct tep_record){
+		.record_size = (int)len, .size = (int)len, .data = p->data, .ref_count = 1
+	};
 }

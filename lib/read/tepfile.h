@@ -37,7 +37,7 @@ void padded_release(struct padded *p);
  * less than nothing.
  */
 int tepfile_least_size(const struct tep_event *e);
-/* *out points into p, and is good until the next call. */
-void padded_record(struct padded *p, const struct merge_record *m, struct tep_record *out);
+/* A record of len bytes at data, without a time or CPU, in p: good until the next call. */
+struct tep_record padded_record(struct padded *p, const void *data, size_t len);
 
 #endif

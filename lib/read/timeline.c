@@ -10,85 +10,113 @@
 
 /* common_type comes first in every kernel's records. */
 #define TYPE_SIZE 2
-#define KNOWN	  256
 
 struct timeline {
 	const struct inputs *in;
 	struct merge_input *v;
 	struct merge *merge;
-	struct merge_record rec;
+	struct merge_run run;
+	size_t next; /* in the run: behind the record that was given last */
 	struct padded room, next_room;
-	/* of events, by the low bits of their ids */
-	struct known {
-		const struct tep_event *event;
-		const struct tep_format_field *pid;
-		int least; /* bytes that libtraceevent takes for granted */
-	} known[KNOWN];
 };
 
-static const struct known *known_event(struct timeline *t, const struct timeline_record *r)
-{
-	struct known *k = &t->known[r->id % KNOWN];
+/* ---- records --------------------------------------------------------------------- */
 
-	if (r->event == k->event)
-		return k;
-	*k = (struct known){ r->event, tep_find_common_field(r->event, "common_pid"),
-			     tepfile_least_size(r->event) };
-	return k;
+const struct merge_stream *timeline_stream(const struct timeline *t, const struct merge_record *m)
+{
+	return merge_stream(t->merge, m);
 }
 
-static void fill_known(struct timeline *t, struct timeline_record *r)
+const struct known_event *timeline_event(const struct timeline *t, const struct merge_record *m,
+					 unsigned int *id)
 {
-	const struct known *k = known_event(t, r);
+	*id = m->len < TYPE_SIZE ? 0 : (unsigned int)m->data[0] | (unsigned int)m->data[1] << 8;
+	return m->len < TYPE_SIZE ? NULL : input_event(&t->in->v[timeline_stream(t, m)->input], *id);
+}
+
+int timeline_pid(const struct known_event *e, const struct merge_record *m)
+{
 	uint64_t pid;
 
-	if (field_is_number(k->pid) && field_number(k->pid, r->tep.data, (size_t)r->tep.size, &pid))
-		r->pid = (int)(int32_t)pid;
-	if (r->tep.size < k->least)
-		r->tep.size = k->least;
+	return e && e->pid && field_number(e->pid, m->data, m->len, &pid) ? (int)(int32_t)pid : -1;
 }
 
-static void fill_record(struct timeline *t, const struct merge_record *m, struct padded *room,
-			struct timeline_record *r)
+void timeline_fill(const struct timeline *t, const struct merge_record *m, struct padded *room,
+		   struct timeline_record *r)
 {
-	const struct input *one = &t->in->v[m->input];
+	const struct merge_stream *s = timeline_stream(t, m);
+	const struct input *in = &t->in->v[s->input];
+	const struct known_event *e;
 
-	*r = (struct timeline_record){ .input = m->input,
-				       .in = one,
-				       .buffer = &reader_info(one->reader)->buffers[m->buffer],
-				       .index = m->index,
-				       .cpu = m->cpu,
+	*r = (struct timeline_record){ .input = s->input,
+				       .in = in,
+				       .buffer = &reader_info(in->reader)->buffers[s->buffer],
+				       .index = s->index,
+				       .cpu = s->cpu,
 				       .ts = m->ts,
 				       .raw = m->raw,
-				       .missed = m->missed,
-				       .pid = -1 };
-	if (m->len)
-		padded_record(room, m, &r->tep);
-	if (m->len < TYPE_SIZE)
+				       .missed = m->missed };
+	e = timeline_event(t, m, &r->id);
+	r->pid = timeline_pid(e, m);
+	if (m->len) {
+		r->tep = padded_record(room, m->data, m->len);
+		r->tep.ts = m->ts;
+		r->tep.missed_events = m->missed;
+		r->tep.cpu = (int)s->cpu;
+	}
+	if (!e)
 		return;
-	r->id = (unsigned int)m->data[0] | (unsigned int)m->data[1] << 8;
-	r->event = tep_find_event(one->tep, (int)r->id);
-	if (r->event)
-		fill_known(t, r);
+	r->event = e->event;
+	r->hyp = e->hyp;
+	if (r->tep.size < e->least)
+		r->tep.size = e->least;
 }
+
+/* ---- one after the other ------------------------------------------------------------- */
 
 int timeline_next(struct timeline *t, struct timeline_record *r)
 {
-	int ret = merge_next(t->merge, &t->rec);
+	if (t->next == t->run.n) {
+		int ret = merge_take(t->merge, &t->run);
 
-	if (ret == 1)
-		fill_record(t, &t->rec, &t->room, r);
-	return ret;
+		t->next = 0;
+		if (ret != 1)
+			return ret;
+	}
+	timeline_fill(t, &t->run.v[t->next++], &t->room, r);
+	return 1;
 }
 
 int timeline_peek(struct timeline *t, struct timeline_record *next)
 {
 	struct merge_record m;
-	int ret = merge_peek(t->merge, &t->rec, &m);
 
-	if (ret == 1)
-		fill_record(t, &m, &t->next_room, next);
-	return ret;
+	if (!t->next || !timeline_ahead(t, &t->run, t->next - 1, &m))
+		return 0;
+	timeline_fill(t, &m, &t->next_room, next);
+	return 1;
+}
+
+/* ---- run by run -------------------------------------------------------------------- */
+
+int timeline_take(struct timeline *t, struct merge_run *run)
+{
+	return merge_take(t->merge, run);
+}
+
+int timeline_ahead(const struct timeline *t, const struct merge_run *run, size_t i, struct merge_record *next)
+{
+	const struct merge_stream *s = timeline_stream(t, &run->v[i]);
+
+	while (++i < run->n) {
+		const struct merge_stream *other = timeline_stream(t, &run->v[i]);
+
+		if (other->input == s->input && other->buffer == s->buffer) {
+			*next = run->v[i];
+			return 1;
+		}
+	}
+	return merge_ahead(t->merge, s->input, s->buffer, next);
 }
 
 uint64_t timeline_damaged(const struct timeline *t)
@@ -124,6 +152,7 @@ void timeline_close(struct timeline *t)
 {
 	if (!t)
 		return;
+	merge_run_release(&t->run);
 	merge_close(t->merge);
 	padded_release(&t->room);
 	padded_release(&t->next_room);
@@ -148,9 +177,4 @@ bool timeline_number(const struct timeline_record *r, const char *field, uint64_
 
 	*out = 0;
 	return field_is_number(f) && field_number(f, r->tep.data, (size_t)r->tep.size, out);
-}
-
-bool timeline_is_hyp(const struct timeline_record *r)
-{
-	return r->event && (!strcmp(r->event->system, "hypervisor") || !strcmp(r->event->system, "hyp"));
 }

@@ -19,6 +19,7 @@ struct timeline_record {
 	int64_t missed;		 /* events lost before it on this CPU; -1: some */
 	struct tep_record tep;	 /* its bytes, with zeros behind them; size 0: none, only a loss */
 	struct tep_event *event; /* NULL: no format has its id */
+	bool hyp;		 /* of the hypervisor's own events */
 	unsigned int id;
 	int pid; /* -1: the record has none */
 };
@@ -34,6 +35,23 @@ void timeline_close(struct timeline *t);
 int timeline_next(struct timeline *t, struct timeline_record *r);
 /* The record behind the last one in its buffer, without taking it: 1, 0 or -ENOMEM. */
 int timeline_peek(struct timeline *t, struct timeline_record *next);
+
+/*
+ * The same, run by run: timeline_take is merge_take; timeline_fill makes *r of one of its
+ * records, by any thread, with bytes in room, which is the thread's own. timeline_ahead is the
+ * record behind run->v[i] in its buffer, perhaps behind the run: 1, or 0.
+ */
+int timeline_take(struct timeline *t, struct merge_run *run);
+void timeline_fill(const struct timeline *t, const struct merge_record *m, struct padded *room,
+		   struct timeline_record *r);
+int timeline_ahead(const struct timeline *t, const struct merge_run *run, size_t i,
+		   struct merge_record *next);
+/* The event of a record; NULL: no format has its id, which is 0 where the record is too short for one. */
+const struct known_event *timeline_event(const struct timeline *t, const struct merge_record *m,
+					 unsigned int *id);
+/* Whose task it is; -1: the record has none. */
+int timeline_pid(const struct known_event *e, const struct merge_record *m);
+const struct merge_stream *timeline_stream(const struct timeline *t, const struct merge_record *m);
 /* Damaged places in the files so far; the log said where the first on each CPU is. */
 uint64_t timeline_damaged(const struct timeline *t);
 
@@ -41,7 +59,5 @@ uint64_t timeline_damaged(const struct timeline *t);
 const char *timeline_comm(const struct timeline_record *r);
 /* A field of the event by name, its integer value; false: no such field, or a short record. */
 bool timeline_number(const struct timeline_record *r, const char *field, uint64_t *out);
-/* Whether it is of the hypervisor's own events. */
-bool timeline_is_hyp(const struct timeline_record *r);
 
 #endif

@@ -249,13 +249,12 @@ static struct dat_text text(struct cursor *c)
 	return (struct dat_text){ .data = cursor_take(c, n), .len = n };
 }
 
-static void print(struct tep_handle *tep, struct padded *room, const struct merge_record *m)
+static void print(struct tep_handle *tep, struct padded *room, const uint8_t *data, size_t len)
 {
-	struct tep_event *e = tep_find_event(tep, m->data[0] | m->data[1] << 8);
-	struct tep_record rec;
+	struct tep_event *e = tep_find_event(tep, data[0] | data[1] << 8);
+	struct tep_record rec = padded_record(room, data, len);
 	struct trace_seq s;
 
-	padded_record(room, m, &rec);
 	if (e && rec.size < tepfile_least_size(e))
 		rec.size = tepfile_least_size(e);
 	trace_seq_init(&s);
@@ -268,14 +267,13 @@ static void print_records(struct tep_handle *tep, struct cursor *c, struct padde
 	for (int i = 0; i < EVENTS; i++) {
 		uint8_t bytes[256];
 		struct dat_text t = text(c);
-		struct merge_record m = { .data = bytes, .len = t.len < 8 ? 8 : (uint32_t)t.len };
 		uint16_t id = (uint16_t)(FIRST_ID + i);
 
 		memset(bytes, cursor_u8(c) % 32 == 31 ? 0xff : 2, sizeof(bytes));
 		if (t.len)
 			memcpy(bytes, t.data, t.len);
 		memcpy(bytes, &id, sizeof(id));
-		print(tep, room, &m);
+		print(tep, room, bytes, t.len < 8 ? 8 : t.len);
 	}
 }
 

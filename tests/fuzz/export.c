@@ -118,7 +118,6 @@ static bool next(struct cursor *c, const struct inputs *in, struct padded *room,
 {
 	uint8_t event = cursor_u8(c), cpu = cursor_u8(c), lost = cursor_u8(c), len = cursor_u8(c);
 	const void *data = cursor_take(c, len);
-	struct merge_record m = { .data = data, .len = len, .cpu = cpu };
 	static uint64_t ts;
 
 	if (c->bad)
@@ -131,7 +130,7 @@ static bool next(struct cursor *c, const struct inputs *in, struct padded *room,
 				       .id = FIRST_ID + event % (ARRAY_SIZE(events) + 1),
 				       .pid = 7 + (cpu & 64) };
 	if (len)
-		padded_record(room, &m, &r->tep);
+		r->tep = padded_record(room, data, len);
 	if (len)
 		r->event = tep_find_event(in->v[0].tep, (int)r->id);
 	return true;

@@ -29,18 +29,21 @@ static bool few_cpus(void *ctx, size_t input, size_t buffer, unsigned int cpu)
 static void merge_records(const struct reader *r)
 {
 	struct merge_input in[2] = { { .name = "a", .reader = r }, { .name = "b", .reader = r } };
-	struct merge_record rec, next;
+	struct merge_run run = { 0 };
+	struct merge_record next;
 	struct buf copy = { 0 };
 	struct merge *m;
 
 	if (!filetime_read(&in[0].time, r, 0, NULL) && !merge_open(&m, in, 2, few_cpus, NULL, NULL)) {
-		for (int i = 0; merge_next(m, &rec) == 1; i++) {
+		while (merge_take(m, &run) == 1) {
 			copy.len = 0;
-			buf_add(&copy, rec.data, rec.len);
-			if (i % 3 == 0 && merge_peek(m, &rec, &next) < 0)
-				abort();
+			for (size_t i = 0; i < run.n; i++)
+				buf_add(&copy, run.v[i].data, run.v[i].len);
+			if (merge_ahead(m, 0, 0, &next))
+				buf_add(&copy, next.data, next.len);
 		}
 		merge_close(m);
+		merge_run_release(&run);
 	}
 	filetime_release(&in[0].time);
 	buf_release(&copy);

@@ -120,18 +120,21 @@ static void copy_symbols(struct piece *p, char **names)
 
 static void copy_records(struct piece *p, const struct merge_input *in, double from, double to)
 {
-	struct merge_record r;
+	struct merge_run run = { 0 };
 	struct merge *m;
 
 	if (merge_open(&m, in, 1, NULL, NULL, NULL))
 		die("cannot read");
-	while (merge_next(m, &r) == 1) {
-		double s = (double)r.ts / 1e9;
+	while (merge_take(m, &run) == 1)
+		for (const struct merge_record *r = run.v; r < run.v + run.n; r++) {
+			const struct merge_stream *at = merge_stream(m, r);
+			double s = (double)r->ts / 1e9;
 
-		if (r.data && s >= from && s < to &&
-		    page_write(&p->writers[r.buffer][r.index], r.raw, r.data, r.len))
-			die("cannot write a record");
-	}
+			if (r->data && s >= from && s < to &&
+			    page_write(&p->writers[at->buffer][at->index], r->raw, r->data, r->len))
+				die("cannot write a record");
+		}
+	merge_run_release(&run);
 	if (merge_damaged(m))
 		die("damaged");
 	merge_close(m);

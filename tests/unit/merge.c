@@ -3,7 +3,7 @@
 #include "dat-fixture.h"
 
 #include "read/inputs.h"
-#include "read/merge.h"
+#include "read/timeline.h"
 
 struct opened {
 	int fds[2];
@@ -36,11 +36,12 @@ static void close_files(struct opened *o)
 }
 
 /* "INPUT/BUFFER/CPU TS TYPE[ -MISSED]\n" for each record. */
-static void put_record(struct buf *out, const struct merge_record *r)
+static void put_record(struct buf *out, const struct merge *m, const struct merge_record *r)
 {
+	const struct merge_stream *s = merge_stream(m, r);
 	uint16_t type;
 
-	buf_printf(out, "%zu/%zu/%u %llu", r->input, r->buffer, r->cpu, (unsigned long long)r->ts);
+	buf_printf(out, "%zu/%zu/%u %llu", s->input, s->buffer, s->cpu, (unsigned long long)r->ts);
 	if (r->data) {
 		assert_true(r->len >= sizeof(type));
 		memcpy(&type, r->data, sizeof(type));
@@ -51,19 +52,26 @@ static void put_record(struct buf *out, const struct merge_record *r)
 	buf_addstr(out, "\n");
 }
 
+static void put_run(struct buf *out, const struct merge *m, const struct merge_run *run)
+{
+	for (size_t i = 0; i < run->n; i++)
+		put_record(out, m, &run->v[i]);
+}
+
 static void expect_merge(struct opened *o, merge_want *want, const char *expected)
 {
-	struct merge_record r;
+	struct merge_run run = { 0 };
 	struct buf out = { 0 };
 	struct merge *m;
 	int ret;
 
 	assert_int_equal(merge_open(&m, o->in, o->n, want, NULL, NULL), 0);
-	while ((ret = merge_next(m, &r)) == 1)
-		put_record(&out, &r);
+	while ((ret = merge_take(m, &run)) == 1)
+		put_run(&out, m, &run);
 	assert_int_equal(ret, 0);
-	assert_int_equal(merge_next(m, &r), 0);
+	assert_int_equal(merge_take(m, &run), 0);
 	assert_int_equal(merge_damaged(m), 0);
+	merge_run_release(&run);
 	merge_close(m);
 	assert_string_equal(buf_str(&out), expected);
 	buf_release(&out);
@@ -171,44 +179,83 @@ static void test_lost(void **state)
 	close_files(&o);
 }
 
-static void test_peek(void **state)
+#define MANY 10000
+
+/* Runs end where they may, all streams' records are there, and what comes behind is told. */
+static void test_runs(void **state)
 {
 	struct fixture *x = *state;
-	struct pages *top = add_buffer(x, "", 4096, 2);
-	struct merge_record r, next;
-	struct buf out = { 0 };
+	struct pages *top = add_buffer(x, "", 4096, 2), *hyp = add_buffer(x, "hyp", 4096, 1);
+	struct merge_run run = { 0 }, kept = { 0 };
+	struct merge_record next;
 	struct opened o = { 0 };
+	size_t total = 0, runs = 0;
 	struct merge *m;
-	int ret;
+	uint64_t ts = 0;
+
+	for (int i = 0; i < MANY; i++)
+		add_entry(&top[i % 2], 1000 + 10 * (uint64_t)i, 87);
+	add_hyp(&hyp[0], 500, HYP_EXIT, ERET_GUEST, 87);
+	add_hyp(&hyp[0], 2000000, HYP_ENTER, GUEST_EXIT, 87);
+	add_file(&o, x, "host", 0);
+	assert_int_equal(merge_open(&m, o.in, o.n, NULL, NULL, NULL), 0);
+	assert_int_equal(merge_take(m, &kept), 1);
+	assert_true(kept.n > 1000);
+	assert_int_equal(kept.v[0].ts, 500);
+	assert_int_equal(merge_ahead(m, 0, 1, &next), 1);
+	assert_int_equal(next.ts, 2000000);
+	for (; merge_take(m, &run) == 1; runs++) {
+		for (size_t i = 0; i < run.n; ts = run.v[i++].ts)
+			assert_true(run.v[i].ts > ts);
+		total += run.n;
+	}
+	assert_true(runs > 1);
+	assert_int_equal(kept.n + total, MANY + 2);
+	assert_int_equal(merge_ahead(m, 0, 0, &next), 0);
+	/* the first run's records are still there */
+	for (size_t i = 1; i < kept.n; i++)
+		assert_memory_equal(kept.v[i].data, &(uint16_t){ KVM_ENTRY }, 2);
+	merge_run_release(&kept);
+	merge_run_release(&run);
+	merge_close(m);
+	close_files(&o);
+}
+
+static void test_ahead(void **state)
+{
+	struct fixture *x = *state;
+	struct pages *top = add_buffer(x, "", 4096, 2), *hyp = add_buffer(x, "hyp", 4096, 1);
+	char *path = x->path;
+	struct timeline_record r, next;
+	struct buf out = { 0 };
+	struct inputs in;
+	struct timeline *t;
 
 	add_entry(&top[0], 1000, 87);
 	add_exit(&top[0], 1200, 87);
 	pages_cut(&top[0]);
 	add_entry(&top[0], 1300, 87); /* a page of its own */
 	add_exit(&top[1], 1100, 87);
-	add_file(&o, x, "host", 0);
-	assert_int_equal(merge_open(&m, o.in, o.n, NULL, NULL, NULL), 0);
-	while ((ret = merge_next(m, &r)) == 1) {
-		put_record(&out, &r);
+	add_hyp(&hyp[0], 1050, HYP_EXIT, ERET_GUEST, 87);
+	dat_from_spool(x);
+	assert_int_equal(write_dat(x), 0);
+	assert_int_equal(inputs_open(&in, &path, 1, 0, NULL), 0);
+	assert_int_equal(inputs_load(&in, NULL), 0);
+	assert_int_equal(timeline_open(&t, &in, NULL, NULL, NULL), 0);
+	assert_int_equal(timeline_peek(t, &next), 0);
+	while (timeline_next(t, &r) == 1) {
+		buf_printf(&out, "%llu", (unsigned long long)r.ts);
 		/* twice: a peek takes nothing */
-		for (int i = 0; i < 2; i++) {
-			ret = merge_peek(m, &r, &next);
-			assert_true(ret >= 0);
-		}
-		if (ret)
-			buf_addstr(&out, "\t");
-		if (ret)
-			put_record(&out, &next);
+		assert_int_equal(timeline_peek(t, &next), timeline_peek(t, &next));
+		if (timeline_peek(t, &next))
+			buf_printf(&out, " > %llu", (unsigned long long)next.ts);
+		buf_addstr(&out, "\n");
 	}
-	assert_int_equal(ret, 0);
-	assert_int_equal(merge_peek(m, &r, &next), 0);
-	merge_close(m);
-	assert_string_equal(buf_str(&out), "0/0/0 1000 62\n\t0/0/1 1100 61\n"
-					   "0/0/1 1100 61\n\t0/0/0 1200 61\n"
-					   "0/0/0 1200 61\n\t0/0/0 1300 62\n"
-					   "0/0/0 1300 62\n");
+	assert_int_equal(timeline_peek(t, &next), 0);
+	assert_string_equal(buf_str(&out), "1000 > 1100\n1050\n1100 > 1200\n1200 > 1300\n1300\n");
+	timeline_close(t);
+	inputs_release(&in);
 	buf_release(&out);
-	close_files(&o);
 }
 
 static void test_damage(void **state)
@@ -218,7 +265,7 @@ static void test_damage(void **state)
 	const uint64_t commit = 5000;
 	char msg[1024] = "";
 	struct log log = { print_log, msg };
-	struct merge_record r;
+	struct merge_run run = { 0 };
 	struct buf out = { 0 };
 	struct opened o = { 0 };
 	struct merge *m;
@@ -230,8 +277,9 @@ static void test_damage(void **state)
 	assert_int_equal(pwrite(top[0].fd, &(uint64_t){ 10 }, 8, 2 * 4096 + 8), 8);
 	add_file(&o, x, "host.dat", 0);
 	assert_int_equal(merge_open(&m, o.in, o.n, NULL, NULL, &log), 0);
-	while (merge_next(m, &r) == 1)
-		put_record(&out, &r);
+	while (merge_take(m, &run) == 1)
+		put_run(&out, m, &run);
+	merge_run_release(&run);
 	assert_int_equal(merge_damaged(m), 2);
 	merge_close(m);
 	assert_string_equal(buf_str(&out), "0/0/0 1000 62\n0/0/0 4000 62 missed -1\n");
@@ -351,7 +399,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_order, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_lost, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_peek, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_runs, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_ahead, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_damage, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_times, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_wrong_shift, setup, teardown),

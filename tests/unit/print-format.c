@@ -233,11 +233,9 @@ static void rig_release(struct rig *r)
 /* Of the start of what it prints, which may be long. */
 static void check_print(struct rig *r, const void *data, size_t len, const char *want)
 {
-	struct merge_record m = { .data = data, .len = (uint32_t)len };
-	struct tep_record rec;
+	struct tep_record rec = padded_record(&r->room, data, len);
 	struct trace_seq s;
 
-	padded_record(&r->room, &m, &rec);
 	trace_seq_init(&s);
 	tep_print_event(r->tep, &s, &rec, "%s", TEP_PRINT_INFO);
 	trace_seq_terminate(&s);
