@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Records as text: by a program for each event, or by libtraceevent where that cannot be. */
+#include "read/print.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <traceevent/trace-seq.h>
+
+#include "read/names.h"
+#include "read/text.h"
+#include "util/field.h"
+
+/* How an event of an input is printed. */
+struct way {
+	struct text_program *text; /* NULL: libtraceevent */
+	const char *why;	   /* not */
+	bool known;		   /* it was tried */
+};
+
+struct print_input {
+	const struct input *in;
+	struct names names;
+	struct way *ways; /* by id */
+};
+
+struct print {
+	bool raw;
+	struct print_input *v;
+	size_t n;
+	/* libtraceevent's */
+	struct padded room;
+	struct trace_seq seq;
+};
+
+int print_open(struct print **out, const struct inputs *in, bool raw)
+{
+	struct print *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return -ENOMEM;
+	p->raw = raw;
+	trace_seq_init(&p->seq);
+	p->v = calloc(in->n + 1, sizeof(*p->v));
+	if (!p->v || padded_init(&p->room))
+		goto fail;
+	for (; p->n < in->n; p->n++) {
+		struct print_input *one = &p->v[p->n];
+
+		one->in = &in->v[p->n];
+		names_init(&one->names, one->in->tep);
+		one->ways = calloc(one->in->n_known + 1, sizeof(*one->ways));
+		if (!one->ways)
+			goto fail;
+	}
+	*out = p;
+	return 0;
+fail:
+	print_close(p);
+	return -ENOMEM;
+}
+
+void print_close(struct print *p)
+{
+	if (!p)
+		return;
+	for (size_t i = 0; i < p->n; i++) {
+		for (size_t id = 0; id < p->v[i].in->n_known; id++)
+			text_free(p->v[i].ways[id].text);
+		free(p->v[i].ways);
+		names_release(&p->v[i].names);
+	}
+	free(p->v);
+	padded_release(&p->room);
+	trace_seq_destroy(&p->seq);
+	free(p);
+}
+
+/* ---- in order -------------------------------------------------------------------- */
+
+static int find_way(const struct print *p, struct way *w, const struct known_event *e)
+{
+	int ret;
+
+	if (w->known)
+		return 0;
+	ret = text_compile(&w->text, e->event, p->raw, &w->why);
+	if (ret == -ENOMEM)
+		return ret;
+	w->known = true;
+	return 0;
+}
+
+/* Printing it makes its tasks known to those behind it. */
+static void learn_tasks(struct print_input *one, const struct text_program *text,
+			const struct merge_record *m)
+{
+	const struct text_task *tasks;
+	size_t n = text_tasks(text, &tasks);
+
+	for (size_t i = 0; i < n; i++) {
+		const uint8_t *comm;
+		uint64_t pid;
+		size_t len;
+		char name[256];
+
+		if (!field_number(tasks[i].pid, m->data, m->len, &pid) || names_find(&one->names, (int)pid) ||
+		    field_bytes(tasks[i].comm, m->data, m->len, &comm, &len) != 1)
+			continue;
+		snprintf(name, sizeof(name), "%.*s", (int)len, (const char *)comm);
+		tep_register_comm(one->in->tep, name, (int)pid);
+	}
+}
+
+static int print_by_tep(struct print *p, struct print_record *r, struct buf *ready)
+{
+	struct tep_record rec = padded_record(&p->room, r->m->data, r->m->len);
+	struct trace_seq *s = &p->seq;
+
+	rec.ts = r->m->ts;
+	rec.cpu = (int)r->at->cpu;
+	if (rec.size < r->event->least)
+		rec.size = r->event->least;
+	trace_seq_reset(s);
+	tep_print_event(r->event->event->tep, s, &rec, "%s", p->raw ? TEP_PRINT_INFO_RAW : TEP_PRINT_INFO);
+	if (s->state != TRACE_SEQ__GOOD)
+		return -ENOMEM;
+	r->ready = true;
+	r->text = ready->len;
+	r->text_len = s->len;
+	buf_add(ready, s->buffer, s->len);
+	return buf_status(ready);
+}
+
+int print_begin(struct print *p, const struct timeline *t, const struct merge_record *m,
+		struct print_record *r, struct buf *ready)
+{
+	struct print_input *one;
+	struct way *w;
+	int ret;
+
+	*r = (struct print_record){ .m = m, .at = timeline_stream(t, m) };
+	one = &p->v[r->at->input];
+	r->event = timeline_event(t, m, &r->id);
+	r->pid = timeline_pid(r->event, m);
+	r->comm = r->pid < 0 ? NULL : names_find(&one->names, r->pid);
+	if (!r->event)
+		return 0;
+	w = &one->ways[r->id];
+	ret = find_way(p, w, r->event);
+	if (ret)
+		return ret;
+	if (!w->text)
+		return print_by_tep(p, r, ready);
+	learn_tasks(one, w->text, m);
+	return 0;
+}
+
+/* ---- in any thread ------------------------------------------------------------------ */
+
+void print_text(const struct print *p, const struct print_record *r, const struct buf *ready, struct buf *out)
+{
+	size_t from = out->len;
+
+	if (r->ready)
+		buf_add(out, ready->data + r->text, r->text_len);
+	else if (r->event)
+		text_print(p->v[r->at->input].ways[r->id].text, r->m->data, r->m->len, out);
+	else
+		buf_printf(out, "[UNKNOWN EVENT %u]", r->id);
+	if (out->len > from && out->data[out->len - 1] == '\n')
+		out->len--;
+}
+
+void print_explain(const struct print *p, const struct log *log)
+{
+	for (size_t i = 0; i < p->n; i++)
+		for (size_t id = 0; id < p->v[i].in->n_known; id++) {
+			const struct way *w = &p->v[i].ways[id];
+			const struct tep_event *e = p->v[i].in->known[id].event;
+
+			if (w->known && !w->text)
+				log_info(log, "%s: libtraceevent prints %s:%s: %s", p->v[i].in->path,
+					 e->system, e->name, w->why);
+		}
+}
