@@ -18,6 +18,7 @@ struct graph {
 	struct report_file *f;
 	const struct tep_event *ret; /* funcgraph_exit; NULL: not looked up yet */
 	struct tep_plugin_option options[3];
+	struct padded room; /* for the record behind */
 };
 
 enum { TAILPRINT, DEPTH };
@@ -95,15 +96,28 @@ static void graph_put_depth(struct trace_seq *s, const struct graph *g, unsigned
 static bool graph_leaf_duration(struct graph *g, int pid, unsigned long long func,
 				unsigned long long *duration)
 {
+	const struct report *r = g->r;
 	struct timeline_record next;
 	unsigned long long returned;
+	struct merge_record m;
 
+	if (!timeline_ahead(r->timeline, r->run, r->at, &m))
+		return false;
+	timeline_fill(r->timeline, &m, &g->room, &next);
 	/* what was lost between them is no leaf */
-	if (handle_peek(g->r->handle, &next) != 1 || next.event != g->ret || next.missed)
+	if (next.event != g->ret || next.missed)
 		return false;
 	return tep_data_pid(g->f->in->tep, &next.tep) == pid &&
 	       graph_field(g->ret, "func", &next.tep, &returned) && returned == func &&
 	       graph_times(g->ret, &next.tep, duration);
+}
+
+/* Of the record that is printed. */
+static struct report_buffer *graph_buffer(const struct graph *g)
+{
+	const struct merge_record *m = &g->r->run->v[g->r->at];
+
+	return &g->f->buffers[timeline_stream(g->r->timeline, m)->buffer];
 }
 
 /* -1: not as a function graph, but by the event's own format. */
@@ -127,7 +141,7 @@ static int graph_entry(struct trace_seq *s, struct tep_record *rec, struct tep_e
 	trace_seq_puts(s, leaf ? "();" : "() {");
 	graph_put_depth(s, g, depth);
 	if (leaf)
-		report_buffer(g->f, handle_record(g->r->handle))->skip_next = true;
+		graph_buffer(g)->skip_next = true;
 	return 0;
 }
 
@@ -160,6 +174,10 @@ int graph_open(struct report *r, struct report_file *f)
 		return -ENOMEM;
 	g->r = r;
 	g->f = f;
+	if (padded_init(&g->room)) {
+		free(g);
+		return -ENOMEM;
+	}
 	g->options[TAILPRINT] = (struct tep_plugin_option){
 		.name = "tailprint",
 		.plugin_alias = "fgraph",
@@ -183,5 +201,6 @@ void graph_close(struct report_file *f)
 	if (!f->graph)
 		return;
 	tep_plugin_remove_options(f->graph->options);
+	padded_release(&f->graph->room);
 	free(f->graph);
 }

@@ -231,7 +231,7 @@ static int info_file(const struct report *r, size_t input, FILE *out)
 {
 	const struct report_file *f = &r->files[input];
 	if (has_head(r->o->what))
-		line_head(r, f);
+		line_head(r, f, out);
 	else if (r->n > 1 && r->o->what != REPORT_CPUS)
 		fprintf(out, "%s:\n", VISIBLE(f->in->path));
 	switch (r->o->what) {

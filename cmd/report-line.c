@@ -15,212 +15,163 @@
 #include "report-priv.h"
 #include "terminal.h"
 
-struct line {
-	const struct report *r;
-	struct trace_seq state;
-	uint64_t base;	  /* --align-ts */
-	uint64_t last_ts; /* --ts-diff: of the line before; 0: none */
-	bool color;
-};
-
 #define NAME_WIDTH 20
+/* Bytes of a line without the texts in it: label, task, name, fields. */
+#define LINE_ROOM 256
 
 /* ---- numbers and spaces -------------------------------------------------------------- */
 
-static void out_spaces(FILE *out, size_t n)
+static char *put_text(char *at, const char *text, size_t len)
 {
-	static const char spaces[] = "                                ";
-
-	while (n) {
-		size_t part = n < sizeof(spaces) - 1 ? n : sizeof(spaces) - 1;
-
-		fwrite_unlocked(spaces, 1, part, out);
-		n -= part;
-	}
+	memcpy(at, text, len);
+	return at + len;
 }
 
-static void out_text(FILE *out, const char *text, size_t len)
+static char *put_spaces(char *at, size_t n)
 {
-	fwrite_unlocked(text, 1, len, out);
+	memset(at, ' ', n);
+	return at + n;
 }
 
-/* Writes the digits of v, at least so many, in front of end; returns where they begin. */
-static char *digits_of(char *end, uint64_t v, int least)
+static size_t digits_count(uint64_t v)
 {
-	while (v || least > 0) {
-		*--end = (char)('0' + v % 10);
+	size_t n = 1;
+
+	while (v >= 10) {
 		v /= 10;
-		least--;
+		n++;
 	}
-	return end;
+	return n;
 }
 
-/* Right-aligned in `width`. */
-static char *digits_align(char *end, char *at, int width)
+/* `width` digits of v, zeros in front. */
+static char *put_digits(char *at, uint64_t v, size_t width)
 {
-	while (end - at < width)
-		*--at = ' ';
-	return at;
+	for (size_t i = width; i--; v /= 10)
+		at[i] = (char)('0' + v % 10);
+	return at + width;
+}
+
+/* "%*llu" */
+static char *put_right(char *at, uint64_t v, size_t width)
+{
+	size_t n = digits_count(v);
+
+	if (n < width)
+		at = put_spaces(at, width - n);
+	return put_digits(at, v, n);
 }
 
 /* Seconds "%5llu.%06llu" (with all nine digits after -t); other clocks "%12llu". */
-static char *time_text(const struct report *r, bool seconds, uint64_t ts, char *end)
+static char *put_time(char *at, const struct report *r, bool seconds, uint64_t ts)
 {
-	char *at;
-
 	if (!seconds)
-		return digits_align(end, digits_of(end, ts, 1), 12);
-	if (r->o->nanoseconds) {
-		at = digits_of(end, ts % 1000000000, 9);
-		ts /= 1000000000;
-	} else {
+		return put_right(at, ts, 12);
+	if (!r->o->nanoseconds) {
 		ts = ts + 500 < ts ? ts / 1000 : (ts + 500) / 1000;
-		at = digits_of(end, ts % 1000000, 6);
-		ts /= 1000000;
+		at = put_right(at, ts / 1000000, 5);
+		*at++ = '.';
+		return put_digits(at, ts % 1000000, 6);
 	}
-	*--at = '.';
-	return digits_align(at, digits_of(at, ts, 1), 5);
+	at = put_right(at, ts / 1000000000, 5);
+	*at++ = '.';
+	return put_digits(at, ts % 1000000000, 9);
 }
 
 void line_time(const struct report *r, const struct report_file *f, uint64_t ts, FILE *out)
 {
-	char text[64], *end = text + sizeof(text);
-	char *at = time_text(r, f->in->time.seconds, ts, end);
+	char text[LINE_ROOM], *end = put_time(text, r, f->in->time.seconds, ts);
 
-	out_text(out, at, (size_t)(end - at));
+	fwrite(text, 1, (size_t)(end - text), out);
 }
 
 /* ---- columns --------------------------------------------------------------------------- */
 
-static void paint(const struct line *l, enum terminal_code code)
+/* A NUL begins a code (terminal.h). */
+static char *put_color(char *at, const struct report *r, enum terminal_code code)
 {
-	if (l->color)
-		terminal_code(stdout, code);
+	if (!r->color)
+		return at;
+	at[0] = '\0';
+	at[1] = (char)code;
+	return at + 2;
 }
 
 /* The name in front, when there are several. */
-static void label_print(const struct report *r, const char *label)
+static char *put_label(char *at, const struct report *r, const char *label)
 {
 	size_t len = strlen(label), width = r->label_width;
 
 	if (!r->labels)
-		return;
-	out_spaces(stdout, len < width ? width - len : 0);
-	out_text(stdout, label, len);
-	out_text(stdout, *label ? ": " : "  ", 2);
+		return at;
+	at = put_spaces(at, len < width ? width - len : 0);
+	at = put_text(at, label, len);
+	return put_text(at, *label ? ": " : "  ", 2);
 }
 
-static void out_label(struct line *l, const struct report_buffer *b)
+static char *put_colored_label(char *at, const struct report *r, const char *label)
 {
-	if (*b->label)
-		paint(l, CODE_LABEL);
-	label_print(l->r, b->label);
-	if (*b->label)
-		paint(l, CODE_PLAIN);
-}
-
-static void out_number(FILE *out, uint64_t v, int least)
-{
-	char text[32], *end = text + sizeof(text), *at = digits_of(end, v, least);
-
-	out_text(out, at, (size_t)(end - at));
+	if (!*label)
+		return put_label(at, r, label);
+	at = put_color(at, r, CODE_LABEL);
+	at = put_label(at, r, label);
+	return put_color(at, r, CODE_PLAIN);
 }
 
 /* "-%-5d" */
-static void out_pid(FILE *out, int pid)
+static char *put_pid(char *at, int pid)
 {
-	char text[32], *end = text + sizeof(text);
-	char *at = digits_of(end, pid < 0 ? -(uint64_t)pid : (uint64_t)pid, 1);
+	char *from;
 
+	*at++ = '-';
+	from = at;
 	if (pid < 0)
-		*--at = '-';
-	out_text(out, "-", 1);
-	out_text(out, at, (size_t)(end - at));
-	out_spaces(out, end - at < 5 ? 5 - (size_t)(end - at) : 0);
+		*at++ = '-';
+	at = put_right(at, pid < 0 ? -(uint64_t)pid : (uint64_t)pid, 1);
+	return at - from < 5 ? put_spaces(at, 5 - (size_t)(at - from)) : at;
 }
 
 /* "%16s-%-5d [%03d]", with -l "%8.8s-%-5d %3d" */
-static void out_task(const struct line *l, const char *comm, int pid, unsigned int cpu)
+static char *put_task(char *at, const struct report *r, const char *comm, int pid, unsigned int cpu)
 {
-	bool latency = l->r->o->latency;
-	size_t width = latency ? 8 : 16, len = strlen(comm);
+	bool latency = r->o->latency;
+	size_t width = latency ? 8 : 16, len = strlen(comm), digits = digits_count(cpu);
 
 	len = latency && len > width ? width : len;
-	out_spaces(stdout, len < width ? width - len : 0);
-	out_text(stdout, comm, len);
-	out_pid(stdout, pid);
-	if (latency) {
-		out_spaces(stdout, cpu < 10 ? 3 : cpu < 100 ? 2 : 1);
-		out_number(stdout, cpu, 1);
-	} else {
-		out_text(stdout, " [", 2);
-		out_number(stdout, cpu, 3);
-		out_text(stdout, "]", 1);
-	}
-}
-
-/* -l: 3.1 shows flags and depth with it only */
-static void out_state(struct line *l, const struct report_file *f, struct tep_record *rec)
-{
-	if (!l->r->o->latency)
-		return;
-	trace_seq_reset(&l->state);
-	if (l->r->o->raw_fields)
-		trace_seq_printf(&l->state, "-0x%x", (unsigned int)tep_data_flags(f->in->tep, rec));
-	else
-		tep_print_event(f->in->tep, &l->state, rec, "%s", TEP_PRINT_LATENCY);
-	out_text(stdout, l->state.buffer, l->state.len);
+	at = put_spaces(at, len < width ? width - len : 0);
+	at = put_text(at, comm, len);
+	at = put_pid(at, pid);
+	*at++ = ' ';
+	if (latency)
+		return put_right(at, cpu, 3);
+	*at++ = '[';
+	at = put_digits(at, cpu, digits < 3 ? 3 : digits);
+	*at++ = ']';
+	return at;
 }
 
 /* " (+12)  ", in us unless all digits are shown */
-static void out_diff(struct line *l, const struct filetime *t, uint64_t ts)
+static char *put_diff(char *at, const struct report *r, const struct shown *s)
 {
 	char text[32] = "";
 
-	if (!l->r->o->ts_diff)
-		return;
-	if (*t->clock && !t->ns_per_tick && !l->r->o->nanoseconds)
-		ts = (ts + 500) / 1000;
-	if (l->last_ts)
-		snprintf(text, sizeof(text), "(+%lld)", (long long)(ts - l->last_ts));
-	l->last_ts = ts;
-	printf(" %-8s", text);
+	if (!r->o->ts_diff)
+		return at;
+	if (s->has_before)
+		snprintf(text, sizeof(text), "(+%lld)", (long long)s->since);
+	return at + sprintf(at, " %-8s", text);
 }
 
-static void out_time(struct line *l, const struct filetime *t, uint64_t ts)
-{
-	char text[64], *end = text + sizeof(text), *at;
-
-	*--end = ':';
-	at = time_text(l->r, t->seconds, ts, end);
-	if (t->seconds)
-		*--at = ' ';
-	paint(l, CODE_TIME);
-	out_text(stdout, at, (size_t)(end + 1 - at));
-	paint(l, CODE_PLAIN);
-	out_diff(l, t, ts);
-}
-
-static void out_name(const struct line *l, const char *name)
+static char *put_name(char *at, const struct report *r, const char *name)
 {
 	size_t len = strlen(name);
 
-	out_text(stdout, " ", 1);
-	paint(l, CODE_NAME);
-	out_text(stdout, name, len);
-	out_text(stdout, ": ", 2);
-	paint(l, CODE_PLAIN);
-	out_spaces(stdout, len < NAME_WIDTH ? NAME_WIDTH - len : 0);
-}
-
-/* Up to a NUL, as stock has it; a NUL is also what terminal codes begin with. */
-static void out_fields(const struct line *l)
-{
-	size_t len = 0;
-	const char *text = handle_text(l->r->handle, l->r->o->raw_fields, &len);
-
-	if (text)
-		out_text(stdout, text, strnlen(text, len));
+	*at++ = ' ';
+	at = put_color(at, r, CODE_NAME);
+	at = put_text(at, name, len);
+	at = put_text(at, ": ", 2);
+	at = put_color(at, r, CODE_PLAIN);
+	return put_spaces(at, len < NAME_WIDTH ? NAME_WIDTH - len : 0);
 }
 
 /* ---- lines ------------------------------------------------------------------------------ */
@@ -239,66 +190,75 @@ static unsigned int file_cpus(const struct report_file *f)
 	return n;
 }
 
-void line_head(const struct report *r, const struct report_file *f)
+void line_head(const struct report *r, const struct report_file *f, FILE *out)
 {
-	label_print(r, f->label);
-	printf("cpus=%u\n", file_cpus(f));
+	struct buf text = { 0 };
+	char *label = buf_room(&text, r->label_width + strlen(f->label) + LINE_ROOM);
+
+	if (label)
+		fwrite(label, 1, (size_t)(put_label(label, r, f->label) - label), out);
+	fprintf(out, "cpus=%u\n", file_cpus(f));
+	buf_release(&text);
 }
 
-void line_lost(struct line *l, const struct report_file *f, const struct timeline_record *m)
+static void line_lost(const struct report *r, const struct shown *s, struct buf *out)
 {
-	out_label(l, report_buffer(f, m));
-	paint(l, CODE_LOST);
-	if (m->missed > 0)
-		printf("CPU:%u [%lld EVENTS DROPPED]", m->cpu, (long long)m->missed);
-	else
-		printf("CPU:%u [EVENTS DROPPED]", m->cpu);
-	paint(l, CODE_PLAIN);
-	out_text(stdout, "\n", 1);
-}
+	const struct merge_record *m = s->rec.m;
+	char *from = buf_room(out, r->label_width + strlen(s->buffer->label) + LINE_ROOM), *at = from;
 
-void line_print(struct line *l, const struct report_file *f, struct timeline_record *m)
-{
-	struct tep_handle *tep = f->in->tep;
-	/* plugins have formats of their own, which say nothing about this file */
-	int pid = f->info->n_formats ? tep_data_pid(tep, &m->tep) : -1;
-
-	out_label(l, report_buffer(f, m));
-	out_task(l, tep_data_comm_from_pid(tep, pid), pid, m->cpu);
-	out_state(l, f, &m->tep);
-	out_time(l, &f->in->time, m->ts - l->base);
-	out_name(l, m->event ? m->event->name : "(NULL)");
-	out_fields(l);
-}
-
-static bool want_color(const struct report *r)
-{
-	const struct report_opts *o = r->o;
-	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
-
-	if (o->color != COLOR_AUTO)
-		return o->color == COLOR_ALWAYS;
-	return !(no && *no) && term && strcmp(term, "dumb") && r->terminal;
-}
-
-int line_open(struct line **out, const struct report *r, uint64_t time_base)
-{
-	struct line *l = calloc(1, sizeof(*l));
-
-	if (!l)
-		return -ENOMEM;
-	l->r = r;
-	l->base = time_base;
-	l->color = want_color(r);
-	trace_seq_init(&l->state);
-	*out = l;
-	return 0;
-}
-
-void line_free(struct line *l)
-{
-	if (!l)
+	if (!from)
 		return;
-	trace_seq_destroy(&l->state);
-	free(l);
+	at = put_colored_label(at, r, s->buffer->label);
+	at = put_color(at, r, CODE_LOST);
+	if (m->missed > 0)
+		at += sprintf(at, "CPU:%u [%lld EVENTS DROPPED]", s->rec.at->cpu, (long long)m->missed);
+	else
+		at += sprintf(at, "CPU:%u [EVENTS DROPPED]", s->rec.at->cpu);
+	at = put_color(at, r, CODE_PLAIN);
+	*at++ = '\n';
+	out->len += (size_t)(at - from);
+}
+
+/* All in front of the fields. */
+static void line_columns(const struct report *r, const struct shown *s, const struct buf *ready,
+			 struct buf *out)
+{
+	const char *comm = s->rec.comm ? s->rec.comm : "<...>", *label = s->buffer->label;
+	const char *name = s->rec.event ? s->rec.event->event->name : "(NULL)";
+	size_t texts = r->label_width + strlen(label) + strlen(comm) + s->state_len + strlen(name);
+	char *from = buf_room(out, texts + LINE_ROOM), *at = from;
+
+	if (!from)
+		return;
+	at = put_colored_label(at, r, label);
+	at = put_task(at, r, comm, s->rec.pid, s->rec.at->cpu);
+	if (s->state_len)
+		at = put_text(at, (char *)ready->data + s->state, s->state_len);
+	at = put_color(at, r, CODE_TIME);
+	if (s->file->in->time.seconds)
+		*at++ = ' ';
+	at = put_time(at, r, s->file->in->time.seconds, s->rec.m->ts - r->base);
+	*at++ = ':';
+	at = put_color(at, r, CODE_PLAIN);
+	at = put_diff(at, r, s);
+	at = put_name(at, r, name);
+	out->len += (size_t)(at - from);
+}
+
+void line_print(const struct report *r, const struct shown *s, const struct buf *ready, struct buf *out)
+{
+	size_t fields;
+
+	if (s->lost)
+		line_lost(r, s, out);
+	if (!s->rec.m->data)
+		return;
+	line_columns(r, s, ready, out);
+	fields = out->len;
+	print_text(r->print, &s->rec, ready, out);
+	/* up to a NUL, as stock has it; a NUL is also what terminal codes begin with */
+	if (out->len > fields)
+		out->len = fields + strnlen((char *)out->data + fields, out->len - fields);
+	buf_add(out, ready->data + s->tail, s->tail_len);
+	buf_add(out, "\n", 1);
 }

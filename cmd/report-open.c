@@ -220,6 +220,9 @@ void report_close(struct report *r)
 {
 	for (size_t i = 0; i < r->n; i++)
 		filter_free(r->files[i].filter);
+	timeline_close(r->timeline);
+	print_close(r->print);
+	padded_release(&r->room);
 	hyptrace_close(r->handle);
 	for (size_t i = 0; i < r->n; i++) {
 		struct report_file *f = &r->files[i];

@@ -7,6 +7,7 @@
 
 #include "api/handle.h"
 #include "cmd.h"
+#include "read/print.h"
 #include "report-opts.h"
 
 /* Shared by report.c and report-*.c. */
@@ -38,6 +39,25 @@ struct report {
 	bool labels;
 	size_t label_width;
 	bool terminal; /* where the text ends up, perhaps through a pager */
+	bool color;
+	uint64_t base; /* --align-ts: what is taken off the times */
+	struct print *print;
+	/* the record that is looked at, for function_graph */
+	struct timeline *timeline;
+	const struct merge_run *run;
+	size_t at;
+	struct padded room;
+};
+
+/* A record that is shown, or only what was lost before it: one line, or two. */
+struct shown {
+	struct print_record rec;
+	const struct report_file *file;
+	const struct report_buffer *buffer;
+	uint64_t since; /* --ts-diff: from the line before, in the unit that is shown */
+	bool has_before, lost;
+	/* among the run's ready texts: after -l flags and depth, after -w the latency */
+	uint32_t state, state_len, tail, tail_len;
 };
 
 /* ---- report-open.c: files, formats and plugins -------------------------------------- */
@@ -70,16 +90,10 @@ void graph_close(struct report_file *f);
 
 /* ---- report-line.c: one record, one line --------------------------------------------------- */
 
-struct line;
-/* time_base: what --align-ts takes off, ns. -ENOMEM. */
-int line_open(struct line **out, const struct report *r, uint64_t time_base);
-void line_free(struct line *l);
 /* "cpus=4" of a file. */
-void line_head(const struct report *r, const struct report_file *f);
-/* What was lost on a CPU before the record, or at its end. */
-void line_lost(struct line *l, const struct report_file *f, const struct timeline_record *m);
-/* The record, without the end of its line. */
-void line_print(struct line *l, const struct report_file *f, struct timeline_record *m);
+void line_head(const struct report *r, const struct report_file *f, FILE *out);
+/* What was lost, and the record; any thread. ready: the run's texts. */
+void line_print(const struct report *r, const struct shown *s, const struct buf *ready, struct buf *out);
 /* "    20.105093" as in a line, of that file; all digits when asked for. */
 void line_time(const struct report *r, const struct report_file *f, uint64_t ts, FILE *out);
 
@@ -88,8 +102,8 @@ void line_time(const struct report *r, const struct report_file *f, uint64_t ts,
 struct wakeups;
 /* NULL without error when the file has no events to measure by. -ENOMEM. */
 int wakeups_open(struct wakeups **out, struct tep_handle *tep);
-/* Behind the line of the record. -ENOMEM. */
-int wakeups_record(struct wakeups *w, struct tep_handle *tep, struct tep_record *rec, FILE *out);
+/* What stands behind the line of the record, appended to *out. -ENOMEM. */
+int wakeups_record(struct wakeups *w, struct tep_handle *tep, struct tep_record *rec, struct buf *out);
 void wakeups_finish(const struct wakeups *w, FILE *out);
 void wakeups_free(struct wakeups *w);
 

@@ -84,7 +84,7 @@ static void stats_add(struct stats *s, uint64_t ns, uint64_t at)
 	s->n++;
 }
 
-static void task_runs(struct wakeups *w, int pid, bool rt, uint64_t ts, FILE *out)
+static void task_runs(struct wakeups *w, int pid, bool rt, uint64_t ts, struct buf *out)
 {
 	struct waiting *t = pid && w->room ? waiting_find(w->tasks, w->room, pid) : NULL;
 	uint64_t ns;
@@ -96,8 +96,8 @@ static void task_runs(struct wakeups *w, int pid, bool rt, uint64_t ts, FILE *ou
 	stats_add(&w->all, ns, ts);
 	if (rt)
 		stats_add(&w->rt, ns, ts);
-	fprintf(out, " Latency: %llu.%03llu usecs", (unsigned long long)ns / 1000,
-		(unsigned long long)ns % 1000);
+	buf_printf(out, " Latency: %llu.%03llu usecs", (unsigned long long)ns / 1000,
+		   (unsigned long long)ns % 1000);
 }
 
 /* ---- records --------------------------------------------------------------------------- */
@@ -112,7 +112,7 @@ static bool wakeup_number(struct tep_format_field *f, const struct tep_record *r
 	return true;
 }
 
-int wakeups_record(struct wakeups *w, struct tep_handle *tep, struct tep_record *rec, FILE *out)
+int wakeups_record(struct wakeups *w, struct tep_handle *tep, struct tep_record *rec, struct buf *out)
 {
 	int id = tep_data_type(tep, rec), pid, prio, success;
 

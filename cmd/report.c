@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "pager.h"
+#include "read/pipeline.h"
 #include "report-priv.h"
 
 /* include/linux/trace_events.h */
@@ -62,7 +63,7 @@ static void print_heads(struct report *r)
 	for (size_t i = 0; i < r->n; i++) {
 		const struct report_file *f = &r->files[i];
 
-		line_head(r, f);
+		line_head(r, f, stdout);
 		for (size_t b = 0; b < f->info->n_buffers; b++) {
 			instances = instances || *f->info->buffers[b].name;
 			label_widen(r, f->buffers[b].label);
@@ -71,60 +72,185 @@ static void print_heads(struct report *r)
 	r->labels = r->labels || instances;
 }
 
-/* ---- the events -------------------------------------------------------------------------- */
+/* ---- which are shown, in order ------------------------------------------------------------ */
 
 struct events {
 	struct report *r;
-	struct line *line;
 	struct wakeups *wakeups;
 	uint64_t last_ts; /* --ts-check */
+	uint64_t diff_ts; /* --ts-diff: of the line before; 0: none */
+	struct trace_seq state;
 };
 
-static void check_ts(struct events *e, const struct timeline_record *m)
+/* A run's, its own. */
+struct lines {
+	size_t n;
+	struct buf ready; /* texts that are ready when the lines are made */
+	struct shown v[];
+};
+
+static void check_ts(struct events *e, const struct merge_record *m, unsigned int cpu)
 {
 	if (e->r->o->ts_check && e->last_ts > m->ts)
-		log_warn(e->r->log, "record on cpu %u went backwards: %llu to %llu delta: -%llu", m->cpu,
+		log_warn(e->r->log, "record on cpu %u went backwards: %llu to %llu delta: -%llu", cpu,
 			 (unsigned long long)e->last_ts, (unsigned long long)m->ts,
 			 (unsigned long long)(e->last_ts - m->ts));
 	e->last_ts = m->ts;
 }
 
-static int show_record(struct events *e, struct timeline_record *m)
+/* Between lines, in us unless all digits are shown. */
+static void find_diff(struct events *e, struct shown *s)
 {
-	struct report_file *f = &e->r->files[m->input];
-	struct report_buffer *b = report_buffer(f, m);
-	bool skip = b->skip_next;
-	int ret = 0;
+	const struct filetime *t = &s->file->in->time;
+	uint64_t ts = s->rec.m->ts - e->r->base;
 
-	b->skip_next = false;
-	if (!m->tep.size) {
-		line_lost(e->line, f, m);
-		return 0;
-	}
-	if (skip || (f->filter && !filter_match(f->filter, f, m)) || in_interrupt(e->r, f->in->tep, &m->tep))
-		return 0;
-	check_ts(e, m);
-	if (m->missed)
-		line_lost(e->line, f, m);
-	line_print(e->line, f, m);
-	if (e->wakeups)
-		ret = wakeups_record(e->wakeups, f->in->tep, &m->tep, stdout);
-	putc_unlocked('\n', stdout);
+	if (!e->r->o->ts_diff)
+		return;
+	if (*t->clock && !t->ns_per_tick && !e->r->o->nanoseconds)
+		ts = (ts + 500) / 1000;
+	s->has_before = e->diff_ts;
+	s->since = ts - e->diff_ts;
+	e->diff_ts = ts;
+}
+
+/* -l: 3.1 shows flags and depth with it only */
+static void find_state(struct events *e, struct shown *s, struct tep_record *rec, struct buf *ready)
+{
+	struct tep_handle *tep = s->file->in->tep;
+
+	trace_seq_reset(&e->state);
+	if (e->r->o->raw_fields)
+		trace_seq_printf(&e->state, "-0x%x", (unsigned int)tep_data_flags(tep, rec));
+	else
+		tep_print_event(tep, &e->state, rec, "%s", TEP_PRINT_LATENCY);
+	s->state = (uint32_t)ready->len;
+	s->state_len = e->state.len;
+	buf_add(ready, e->state.buffer, e->state.len);
+}
+
+/* What is rarely asked for and needs the record as libtraceevent reads it. */
+static bool needs_record(const struct events *e, const struct report_file *f)
+{
+	const struct report_opts *o = e->r->o;
+
+	return f->filter || o->no_irq || o->no_softirq || o->latency || e->wakeups;
+}
+
+static bool record_shown(struct events *e, struct report_file *f, struct timeline_record *m)
+{
+	return (!f->filter || filter_match(f->filter, f, m)) && !in_interrupt(e->r, f->in->tep, &m->tep);
+}
+
+static int find_tail(struct events *e, struct shown *s, struct timeline_record *m, struct buf *ready)
+{
+	int ret;
+
+	s->tail = (uint32_t)ready->len;
+	ret = e->wakeups ? wakeups_record(e->wakeups, s->file->in->tep, &m->tep, ready) : 0;
+	s->tail_len = (uint32_t)ready->len - s->tail;
 	return ret;
 }
 
-static int show_all(struct events *e)
+/* run->v[i] into *s; *shown: whether it is. */
+static int see_record(struct events *e, const struct merge_run *run, size_t i, struct shown *s,
+		      struct buf *ready, bool *shown)
 {
-	struct hyptrace_event event = { .size = sizeof(event) };
+	const struct merge_record *m = &run->v[i];
+	const struct merge_stream *at = timeline_stream(e->r->timeline, m);
+	struct report_file *f = &e->r->files[at->input];
+	struct report_buffer *b = &f->buffers[at->buffer];
+	bool skip = b->skip_next, needed = m->data && needs_record(e, f);
+	struct timeline_record full;
 	int ret;
 
-	while ((ret = hyptrace_next(e->r->handle, &event)) == 1) {
-		ret = show_record(e, handle_record(e->r->handle));
-		/* whoever reads it may have seen enough */
-		if (ret || ferror(stdout))
+	b->skip_next = false;
+	if (needed)
+		timeline_fill(e->r->timeline, m, &e->r->room, &full);
+	*shown = !m->data || (!skip && (!needed || record_shown(e, f, &full)));
+	if (!*shown)
+		return 0;
+	*s = (struct shown){ .rec = { .m = m, .at = at }, .file = f, .buffer = b, .lost = m->missed };
+	if (!m->data)
+		return 0;
+	check_ts(e, m, at->cpu);
+	e->r->at = i;
+	ret = print_begin(e->r->print, e->r->timeline, m, &s->rec, ready);
+	if (ret)
+		return ret;
+	find_diff(e, s);
+	if (e->r->o->latency)
+		find_state(e, s, &full.tep, ready);
+	return needed ? find_tail(e, s, &full, ready) : 0;
+}
+
+static struct lines *own_lines(struct pipeline_run *run)
+{
+	struct lines *l = run->own ? run->own : calloc(1, sizeof(*l) + MERGE_RUN_MAX * sizeof(l->v[0]));
+
+	run->own = l;
+	if (l)
+		l->n = l->ready.len = 0;
+	return l;
+}
+
+static void free_lines(void *own)
+{
+	struct lines *l = own;
+
+	buf_release(&l->ready);
+	free(l);
+}
+
+static int see_records(void *ctx, struct pipeline_run *run)
+{
+	struct events *e = ctx;
+	struct lines *l = own_lines(run);
+
+	if (!l)
+		return -ENOMEM;
+	e->r->run = &run->records;
+	for (size_t i = 0; i < run->records.n; i++) {
+		bool shown;
+		int ret = see_record(e, &run->records, i, &l->v[l->n], &l->ready, &shown);
+
+		if (ret)
 			return ret;
+		l->n += shown;
 	}
-	return ret;
+	return buf_status(&l->ready);
+}
+
+/* ---- their lines ----------------------------------------------------------------------------- */
+
+static int make_lines(void *ctx, struct pipeline_run *run)
+{
+	const struct events *e = ctx;
+	const struct lines *l = run->own;
+
+	for (size_t i = 0; i < l->n; i++)
+		line_print(e->r, &l->v[i], &l->ready, &run->out);
+	return buf_status(&run->out);
+}
+
+/* Whoever reads it may have seen enough. */
+static int write_lines(void *ctx, struct pipeline_run *run)
+{
+	fwrite_unlocked(run->out.data, 1, run->out.len, stdout);
+	return ferror(stdout) ? -EPIPE : 0;
+}
+
+static const struct pipeline_job report_job = {
+	.before = see_records,
+	.work = make_lines,
+	.after = write_lines,
+	.release = free_lines,
+};
+
+static int show_all(struct events *e)
+{
+	int ret = pipeline_work(e->r->timeline, &report_job, e);
+
+	return ret == -EPIPE && ferror(stdout) ? 0 : ret;
 }
 
 /* The first time of all, whatever is shown. */
@@ -142,26 +268,35 @@ static int first_time(const struct report *r, uint64_t *ts)
 	return ret < 0 ? ret : 0;
 }
 
+static bool want_color(const struct report *r)
+{
+	const struct report_opts *o = r->o;
+	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	if (o->color != COLOR_AUTO)
+		return o->color == COLOR_ALWAYS;
+	return !(no && *no) && term && strcmp(term, "dumb") && r->terminal;
+}
+
 static int events_open(struct events *e)
 {
 	struct report *r = e->r;
-	uint64_t base = 0;
-	int ret = r->o->align_ts ? first_time(r, &base) : 0;
+	const struct inputs *in = handle_inputs(r->handle);
+	int ret = r->o->align_ts ? first_time(r, &r->base) : 0;
 
-	if (ret)
-		return ret;
-	ret = line_open(&e->line, r, base);
-	if (ret)
-		return ret;
-	handle_want(r->handle, record_wanted, r);
-	return r->o->wakeup ? wakeups_open(&e->wakeups, r->files[0].in->tep) : 0;
+	r->color = want_color(r);
+	return ret ?: padded_init(&r->room) ?: print_open(&r->print, in, r->o->raw_fields) ?:
+		      timeline_open(&r->timeline, in, record_wanted, r, r->log) ?:
+		      r->o->wakeup ? wakeups_open(&e->wakeups, r->files[0].in->tep) : 0;
 }
 
 static int print_events(struct report *r)
 {
 	struct events e = { .r = r };
-	int ret = events_open(&e);
+	int ret;
 
+	trace_seq_init(&e.state);
+	ret = events_open(&e);
 	if (ret)
 		goto out;
 	print_heads(r);
@@ -170,11 +305,11 @@ static int print_events(struct report *r)
 		goto out;
 	if (e.wakeups)
 		wakeups_finish(e.wakeups, stdout);
-	if (hyptrace_damaged(r->handle))
+	if (timeline_damaged(r->timeline))
 		ret = -EBADMSG; /* the log has said where */
 out:
 	wakeups_free(e.wakeups);
-	line_free(e.line);
+	trace_seq_destroy(&e.state);
 	return ret;
 }
 

@@ -168,6 +168,9 @@ static int know_events(struct input *in)
 	for (int i = 0; i < n; i++) {
 		struct tep_event *e = tep_get_event(in->tep, i);
 
+		/* plugins have formats of their own, which say nothing about this file */
+		if (!i && reader_info(in->reader)->n_formats)
+			in->pid = tep_find_common_field(e, "common_pid");
 		if (e->id >= 0 && e->id <= ID_MAX)
 			know_event(&in->known[e->id], e);
 	}

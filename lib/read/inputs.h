@@ -23,9 +23,10 @@ struct input {
 	struct reader *reader;
 	struct filetime time;
 	struct tep_handle *tep;
-	struct tep_plugin_list *plugins; /* NULL before inputs_load */
-	size_t format_failures;		 /* formats that libtraceevent could not parse */
-	struct known_event *known;	 /* by id */
+	struct tep_plugin_list *plugins;    /* NULL before inputs_load */
+	size_t format_failures;		    /* formats that libtraceevent could not parse */
+	const struct tep_format_field *pid; /* common_pid of events that are not known; NULL: none */
+	struct known_event *known;	    /* by id */
 	size_t n_known;
 	uint64_t trace_id; /* 0: none */
 	char *machine;	   /* the guest's name, else the file's without ".dat" */

@@ -8,8 +8,7 @@
 
 #include "util/array.h"
 
-/* What a run holds: about as much as a core's second cache. */
-#define RUN_RECORDS    4096
+/* Bytes of records in a run, about: as much as a core's second cache holds. */
 #define RUN_BYTES      (1u << 20)
 #define STREAM_RECORDS 128
 
@@ -206,7 +205,7 @@ static int run_begin(struct merge_run *run)
 		reader_block_drop(run->blocks[i]);
 	run->n = run->n_blocks = 0;
 	if (!run->v)
-		run->v = malloc(RUN_RECORDS * sizeof(*run->v));
+		run->v = malloc(MERGE_RUN_MAX * sizeof(*run->v));
 	return run->v ? 0 : -ENOMEM;
 }
 
@@ -248,7 +247,7 @@ static int run_fill(struct merge *m, struct merge_run *run, size_t *bytes)
 		stream_record(m, s, &run->v[run->n]);
 		*bytes += run->v[run->n++].len;
 		ret = stream_next(m, s);
-	} while (ret == 1 && run->n < RUN_RECORDS && *bytes < RUN_BYTES &&
+	} while (ret == 1 && run->n < MERGE_RUN_MAX && *bytes < RUN_BYTES &&
 		 (!second || stream_before(s, second)));
 	if (ret >= 0)
 		heap_settle(m, ret);
@@ -262,7 +261,7 @@ int merge_take(struct merge *m, struct merge_run *run)
 
 	for (size_t i = 0; i < m->n_streams; i++)
 		m->streams[i].held = false;
-	while (!ret && m->n && run->n < RUN_RECORDS && bytes < RUN_BYTES)
+	while (!ret && m->n && run->n < MERGE_RUN_MAX && bytes < RUN_BYTES)
 		ret = run_fill(m, run, &bytes);
 	return ret ? ret : run->n > 0;
 }

@@ -37,7 +37,9 @@ struct merge_record {
 	int64_t missed;	 /* events lost before it on this CPU; -1: some */
 };
 
-/* Records one after the other, with what they point into. Zero-initialised = empty. */
+#define MERGE_RUN_MAX 2048
+
+/* At most so many records one after the other, with what they point into. Zero-initialised = empty. */
 struct merge_run {
 	struct merge_record *v;
 	size_t n;

@@ -16,10 +16,11 @@ struct print_record {
 	const struct merge_record *m;
 	const struct merge_stream *at;
 	const struct known_event *event; /* NULL: no format has its id */
+	const char *comm;		 /* NULL: not known */
+	int pid;			 /* -1: it has none */
 	unsigned int id;
-	int pid;	       /* -1: it has none */
-	const char *comm;      /* NULL: not known */
-	size_t text, text_len; /* where it is printed already: in `ready` */
+	/* where in `ready` it is printed already */
+	uint32_t text, text_len;
 	bool ready;
 };
 
@@ -28,7 +29,7 @@ int print_open(struct print **out, const struct inputs *in, bool raw);
 void print_close(struct print *p);
 /*
  * One after the other, in the order in which they are printed: *r, and if libtraceevent has
- * to print it, its text appended to *ready. pid: whose record it is. -ENOMEM.
+ * to print it, its text appended to *ready. -ENOMEM.
  */
 int print_begin(struct print *p, const struct timeline *t, const struct merge_record *m,
 		struct print_record *r, struct buf *ready);

@@ -49,8 +49,8 @@ int timeline_ahead(const struct timeline *t, const struct merge_run *run, size_t
 /* The event of a record; NULL: no format has its id, which is 0 where the record is too short for one. */
 const struct known_event *timeline_event(const struct timeline *t, const struct merge_record *m,
 					 unsigned int *id);
-/* Whose task it is; -1: the record has none. */
-int timeline_pid(const struct known_event *e, const struct merge_record *m);
+/* Whose task it is by that field, which may be NULL; -1: the record has none. */
+int timeline_pid(const struct tep_format_field *pid, const struct merge_record *m);
 const struct merge_stream *timeline_stream(const struct timeline *t, const struct merge_record *m);
 /* Damaged places in the files so far; the log said where the first on each CPU is. */
 uint64_t timeline_damaged(const struct timeline *t);

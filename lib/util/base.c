@@ -120,15 +120,15 @@ void buf_release(struct buf *b)
 	*b = (struct buf){ 0 };
 }
 
-static bool buf_room(struct buf *b, size_t len)
+void *buf_room(struct buf *b, size_t len)
 {
 	size_t cap = b->cap ? b->cap : 256;
 	uint8_t *data;
 
 	if (b->bad)
-		return false;
+		return NULL;
 	if (len < b->cap - b->len)
-		return true;
+		return b->data + b->len;
 	while (cap - b->len <= len) {
 		if (cap > SIZE_MAX / 2)
 			goto fail;
@@ -139,11 +139,11 @@ static bool buf_room(struct buf *b, size_t len)
 		goto fail;
 	b->data = data;
 	b->cap = cap;
-	return true;
+	return b->data + b->len;
 fail:
 	buf_release(b);
 	b->bad = true;
-	return false;
+	return NULL;
 }
 
 void buf_add(struct buf *b, const void *data, size_t len)
