@@ -21,13 +21,13 @@
 
 /* ---- numbers and spaces -------------------------------------------------------------- */
 
-static char *put_text(char *at, const char *text, size_t len)
+static char *lay_text(char *at, const char *text, size_t len)
 {
 	memcpy(at, text, len);
 	return at + len;
 }
 
-static char *put_spaces(char *at, size_t n)
+static char *lay_spaces(char *at, size_t n)
 {
 	memset(at, ' ', n);
 	return at + n;
@@ -45,7 +45,7 @@ static size_t digits_count(uint64_t v)
 }
 
 /* `width` digits of v, zeros in front. */
-static char *put_digits(char *at, uint64_t v, size_t width)
+static char *lay_digits(char *at, uint64_t v, size_t width)
 {
 	for (size_t i = width; i--; v /= 10)
 		at[i] = (char)('0' + v % 10);
@@ -53,34 +53,34 @@ static char *put_digits(char *at, uint64_t v, size_t width)
 }
 
 /* "%*llu" */
-static char *put_right(char *at, uint64_t v, size_t width)
+static char *lay_right(char *at, uint64_t v, size_t width)
 {
 	size_t n = digits_count(v);
 
 	if (n < width)
-		at = put_spaces(at, width - n);
-	return put_digits(at, v, n);
+		at = lay_spaces(at, width - n);
+	return lay_digits(at, v, n);
 }
 
 /* Seconds "%5llu.%06llu" (with all nine digits after -t); other clocks "%12llu". */
-static char *put_time(char *at, const struct report *r, bool seconds, uint64_t ts)
+static char *lay_time(char *at, const struct report *r, bool seconds, uint64_t ts)
 {
 	if (!seconds)
-		return put_right(at, ts, 12);
+		return lay_right(at, ts, 12);
 	if (!r->o->nanoseconds) {
 		ts = ts + 500 < ts ? ts / 1000 : (ts + 500) / 1000;
-		at = put_right(at, ts / 1000000, 5);
+		at = lay_right(at, ts / 1000000, 5);
 		*at++ = '.';
-		return put_digits(at, ts % 1000000, 6);
+		return lay_digits(at, ts % 1000000, 6);
 	}
-	at = put_right(at, ts / 1000000000, 5);
+	at = lay_right(at, ts / 1000000000, 5);
 	*at++ = '.';
-	return put_digits(at, ts % 1000000000, 9);
+	return lay_digits(at, ts % 1000000000, 9);
 }
 
 void line_time(const struct report *r, const struct report_file *f, uint64_t ts, FILE *out)
 {
-	char text[LINE_ROOM], *end = put_time(text, r, f->in->time.seconds, ts);
+	char text[LINE_ROOM], *end = lay_time(text, r, f->in->time.seconds, ts);
 
 	fwrite(text, 1, (size_t)(end - text), out);
 }
@@ -88,7 +88,7 @@ void line_time(const struct report *r, const struct report_file *f, uint64_t ts,
 /* ---- columns --------------------------------------------------------------------------- */
 
 /* A NUL begins a code (terminal.h). */
-static char *put_color(char *at, const struct report *r, enum terminal_code code)
+static char *lay_color(char *at, const struct report *r, enum terminal_code code)
 {
 	if (!r->color)
 		return at;
@@ -98,28 +98,28 @@ static char *put_color(char *at, const struct report *r, enum terminal_code code
 }
 
 /* The name in front, when there are several. */
-static char *put_label(char *at, const struct report *r, const char *label)
+static char *lay_label(char *at, const struct report *r, const char *label)
 {
 	size_t len = strlen(label), width = r->label_width;
 
 	if (!r->labels)
 		return at;
-	at = put_spaces(at, len < width ? width - len : 0);
-	at = put_text(at, label, len);
-	return put_text(at, *label ? ": " : "  ", 2);
+	at = lay_spaces(at, len < width ? width - len : 0);
+	at = lay_text(at, label, len);
+	return lay_text(at, *label ? ": " : "  ", 2);
 }
 
-static char *put_colored_label(char *at, const struct report *r, const char *label)
+static char *lay_colored_label(char *at, const struct report *r, const char *label)
 {
 	if (!*label)
-		return put_label(at, r, label);
-	at = put_color(at, r, CODE_LABEL);
-	at = put_label(at, r, label);
-	return put_color(at, r, CODE_PLAIN);
+		return lay_label(at, r, label);
+	at = lay_color(at, r, CODE_LABEL);
+	at = lay_label(at, r, label);
+	return lay_color(at, r, CODE_PLAIN);
 }
 
 /* "-%-5d" */
-static char *put_pid(char *at, int pid)
+static char *lay_pid(char *at, int pid)
 {
 	char *from;
 
@@ -127,31 +127,31 @@ static char *put_pid(char *at, int pid)
 	from = at;
 	if (pid < 0)
 		*at++ = '-';
-	at = put_right(at, pid < 0 ? -(uint64_t)pid : (uint64_t)pid, 1);
-	return at - from < 5 ? put_spaces(at, 5 - (size_t)(at - from)) : at;
+	at = lay_right(at, pid < 0 ? -(uint64_t)pid : (uint64_t)pid, 1);
+	return at - from < 5 ? lay_spaces(at, 5 - (size_t)(at - from)) : at;
 }
 
 /* "%16s-%-5d [%03d]", with -l "%8.8s-%-5d %3d" */
-static char *put_task(char *at, const struct report *r, const char *comm, int pid, unsigned int cpu)
+static char *lay_task(char *at, const struct report *r, const char *comm, int pid, unsigned int cpu)
 {
 	bool latency = r->o->latency;
 	size_t width = latency ? 8 : 16, len = strlen(comm), digits = digits_count(cpu);
 
 	len = latency && len > width ? width : len;
-	at = put_spaces(at, len < width ? width - len : 0);
-	at = put_text(at, comm, len);
-	at = put_pid(at, pid);
+	at = lay_spaces(at, len < width ? width - len : 0);
+	at = lay_text(at, comm, len);
+	at = lay_pid(at, pid);
 	*at++ = ' ';
 	if (latency)
-		return put_right(at, cpu, 3);
+		return lay_right(at, cpu, 3);
 	*at++ = '[';
-	at = put_digits(at, cpu, digits < 3 ? 3 : digits);
+	at = lay_digits(at, cpu, digits < 3 ? 3 : digits);
 	*at++ = ']';
 	return at;
 }
 
 /* " (+12)  ", in us unless all digits are shown */
-static char *put_diff(char *at, const struct report *r, const struct shown *s)
+static char *lay_diff(char *at, const struct report *r, const struct shown *s)
 {
 	char text[32] = "";
 
@@ -162,16 +162,16 @@ static char *put_diff(char *at, const struct report *r, const struct shown *s)
 	return at + sprintf(at, " %-8s", text);
 }
 
-static char *put_name(char *at, const struct report *r, const char *name)
+static char *lay_name(char *at, const struct report *r, const char *name)
 {
 	size_t len = strlen(name);
 
 	*at++ = ' ';
-	at = put_color(at, r, CODE_NAME);
-	at = put_text(at, name, len);
-	at = put_text(at, ": ", 2);
-	at = put_color(at, r, CODE_PLAIN);
-	return put_spaces(at, len < NAME_WIDTH ? NAME_WIDTH - len : 0);
+	at = lay_color(at, r, CODE_NAME);
+	at = lay_text(at, name, len);
+	at = lay_text(at, ": ", 2);
+	at = lay_color(at, r, CODE_PLAIN);
+	return lay_spaces(at, len < NAME_WIDTH ? NAME_WIDTH - len : 0);
 }
 
 /* ---- lines ------------------------------------------------------------------------------ */
@@ -196,7 +196,7 @@ void line_head(const struct report *r, const struct report_file *f, FILE *out)
 	char *label = buf_room(&text, r->label_width + strlen(f->label) + LINE_ROOM);
 
 	if (label)
-		fwrite(label, 1, (size_t)(put_label(label, r, f->label) - label), out);
+		fwrite(label, 1, (size_t)(lay_label(label, r, f->label) - label), out);
 	fprintf(out, "cpus=%u\n", file_cpus(f));
 	buf_release(&text);
 }
@@ -208,13 +208,13 @@ static void line_lost(const struct report *r, const struct shown *s, struct buf 
 
 	if (!from)
 		return;
-	at = put_colored_label(at, r, s->buffer->label);
-	at = put_color(at, r, CODE_LOST);
+	at = lay_colored_label(at, r, s->buffer->label);
+	at = lay_color(at, r, CODE_LOST);
 	if (m->missed > 0)
 		at += sprintf(at, "CPU:%u [%lld EVENTS DROPPED]", s->rec.at->cpu, (long long)m->missed);
 	else
 		at += sprintf(at, "CPU:%u [EVENTS DROPPED]", s->rec.at->cpu);
-	at = put_color(at, r, CODE_PLAIN);
+	at = lay_color(at, r, CODE_PLAIN);
 	*at++ = '\n';
 	out->len += (size_t)(at - from);
 }
@@ -230,18 +230,18 @@ static void line_columns(const struct report *r, const struct shown *s, const st
 
 	if (!from)
 		return;
-	at = put_colored_label(at, r, label);
-	at = put_task(at, r, comm, s->rec.pid, s->rec.at->cpu);
+	at = lay_colored_label(at, r, label);
+	at = lay_task(at, r, comm, s->rec.pid, s->rec.at->cpu);
 	if (s->state_len)
-		at = put_text(at, (char *)ready->data + s->state, s->state_len);
-	at = put_color(at, r, CODE_TIME);
+		at = lay_text(at, (char *)ready->data + s->state, s->state_len);
+	at = lay_color(at, r, CODE_TIME);
 	if (s->file->in->time.seconds)
 		*at++ = ' ';
-	at = put_time(at, r, s->file->in->time.seconds, s->rec.m->ts - r->base);
+	at = lay_time(at, r, s->file->in->time.seconds, s->rec.m->ts - r->base);
 	*at++ = ':';
-	at = put_color(at, r, CODE_PLAIN);
-	at = put_diff(at, r, s);
-	at = put_name(at, r, name);
+	at = lay_color(at, r, CODE_PLAIN);
+	at = lay_diff(at, r, s);
+	at = lay_name(at, r, name);
 	out->len += (size_t)(at - from);
 }
 
@@ -255,7 +255,7 @@ void line_print(const struct report *r, const struct shown *s, const struct buf 
 		return;
 	line_columns(r, s, ready, out);
 	fields = out->len;
-	print_text(r->print, &s->rec, ready, out);
+	print_fields(r->print, &s->rec, ready, out);
 	/* up to a NUL, as stock has it; a NUL is also what terminal codes begin with */
 	if (out->len > fields)
 		out->len = fields + strnlen((char *)out->data + fields, out->len - fields);

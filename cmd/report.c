@@ -233,7 +233,7 @@ static int make_lines(void *ctx, struct pipeline_run *run)
 }
 
 /* Whoever reads it may have seen enough. */
-static int write_lines(void *ctx, struct pipeline_run *run)
+static int write_run(void *ctx, struct pipeline_run *run)
 {
 	fwrite_unlocked(run->out.data, 1, run->out.len, stdout);
 	return ferror(stdout) ? -EPIPE : 0;
@@ -242,7 +242,7 @@ static int write_lines(void *ctx, struct pipeline_run *run)
 static const struct pipeline_job report_job = {
 	.before = see_records,
 	.work = make_lines,
-	.after = write_lines,
+	.after = write_run,
 	.release = free_lines,
 };
 

@@ -21,8 +21,6 @@ struct hyptrace {
 	struct strlist paths;
 	struct inputs in;
 	bool loaded; /* formats and plugins */
-	merge_want *want;
-	void *want_ctx;
 	struct timeline *timeline; /* NULL: not begun */
 	bool has_record;
 	struct timeline_record record;

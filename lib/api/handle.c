@@ -143,7 +143,7 @@ int hyptrace_next(struct hyptrace *h, struct hyptrace_event *event)
 		ret = handle_load(h);
 		if (ret)
 			return ret;
-		ret = timeline_open(&h->timeline, &h->in, h->want, h->want_ctx, &h->log);
+		ret = timeline_open(&h->timeline, &h->in, NULL, NULL, &h->log);
 		if (ret)
 			return ret;
 	}
@@ -262,19 +262,7 @@ void handle_rewind(struct hyptrace *h)
 	h->has_record = false;
 }
 
-void handle_want(struct hyptrace *h, merge_want *want, void *ctx)
-{
-	h->want = want;
-	h->want_ctx = ctx;
-	handle_rewind(h);
-}
-
 struct timeline_record *handle_record(struct hyptrace *h)
 {
 	return &h->record;
-}
-
-int handle_peek(struct hyptrace *h, struct timeline_record *next)
-{
-	return timeline_peek(h->timeline, next);
 }

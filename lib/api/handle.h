@@ -20,15 +20,8 @@ void handle_log_to(void *log, enum hyptrace_log_level level, const char *message
 struct inputs *handle_inputs(struct hyptrace *h);
 /* Formats and plugins, now instead of with the first hyptrace_next. -ENOMEM, -EBADMSG. */
 int handle_load(struct hyptrace *h);
-/*
- * Only those CPUs from the next hyptrace_next on, which begins anew; want and ctx as of
- * merge_open.
- */
-void handle_want(struct hyptrace *h, merge_want *want, void *ctx);
 /* The record of the event that hyptrace_next gave last. */
 struct timeline_record *handle_record(struct hyptrace *h);
-/* The one behind it in its buffer, without taking it: 1, 0 or -ENOMEM. */
-int handle_peek(struct hyptrace *h, struct timeline_record *next);
 /* hyptrace_text of its *len bytes, without an end; raw: fields as numbers. NULL as there. */
 const char *handle_text(struct hyptrace *h, bool raw, size_t *len);
 

@@ -158,7 +158,8 @@ int print_begin(struct print *p, const struct timeline *t, const struct merge_re
 
 /* ---- in any thread ------------------------------------------------------------------ */
 
-void print_text(const struct print *p, const struct print_record *r, const struct buf *ready, struct buf *out)
+void print_fields(const struct print *p, const struct print_record *r, const struct buf *ready,
+		  struct buf *out)
 {
 	size_t from = out->len;
 

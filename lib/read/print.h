@@ -34,8 +34,8 @@ void print_close(struct print *p);
 int print_begin(struct print *p, const struct timeline *t, const struct merge_record *m,
 		struct print_record *r, struct buf *ready);
 /* Any thread: the text of the fields, without an end of line, appended to *out. */
-void print_text(const struct print *p, const struct print_record *r, const struct buf *ready,
-		struct buf *out);
+void print_fields(const struct print *p, const struct print_record *r, const struct buf *ready,
+		  struct buf *out);
 /* Logs which events libtraceevent had to print, and why. */
 void print_explain(const struct print *p, const struct log *log);
 

@@ -17,7 +17,7 @@ struct timeline {
 	struct merge *merge;
 	struct merge_run run;
 	size_t next; /* in the run: behind the record that was given last */
-	struct padded room, next_room;
+	struct padded room;
 };
 
 /* ---- records --------------------------------------------------------------------- */
@@ -87,16 +87,6 @@ int timeline_next(struct timeline *t, struct timeline_record *r)
 	return 1;
 }
 
-int timeline_peek(struct timeline *t, struct timeline_record *next)
-{
-	struct merge_record m;
-
-	if (!t->next || !timeline_ahead(t, &t->run, t->next - 1, &m))
-		return 0;
-	timeline_fill(t, &m, &t->next_room, next);
-	return 1;
-}
-
 /* ---- run by run -------------------------------------------------------------------- */
 
 int timeline_take(struct timeline *t, struct merge_run *run)
@@ -134,7 +124,7 @@ int timeline_open(struct timeline **out, const struct inputs *in, merge_want *wa
 		return ret;
 	t->in = in;
 	t->v = calloc(in->n + 1, sizeof(*t->v));
-	if (!t->v || padded_init(&t->room) || padded_init(&t->next_room))
+	if (!t->v || padded_init(&t->room))
 		goto fail;
 	for (size_t i = 0; i < in->n; i++)
 		t->v[i] = (struct merge_input){ in->v[i].path, in->v[i].reader, in->v[i].time };
@@ -155,7 +145,6 @@ void timeline_close(struct timeline *t)
 	merge_run_release(&t->run);
 	merge_close(t->merge);
 	padded_release(&t->room);
-	padded_release(&t->next_room);
 	free(t->v);
 	free(t);
 }

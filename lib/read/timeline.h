@@ -33,8 +33,6 @@ int timeline_open(struct timeline **out, const struct inputs *in, merge_want *wa
 void timeline_close(struct timeline *t);
 /* 1: *r, whose bytes are the timeline's until the next call; 0: the end; -ENOMEM. */
 int timeline_next(struct timeline *t, struct timeline_record *r);
-/* The record behind the last one in its buffer, without taking it: 1, 0 or -ENOMEM. */
-int timeline_peek(struct timeline *t, struct timeline_record *next);
 
 /*
  * The same, run by run: timeline_take is merge_take; timeline_fill makes *r of one of its

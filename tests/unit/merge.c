@@ -226,7 +226,8 @@ static void test_ahead(void **state)
 	struct fixture *x = *state;
 	struct pages *top = add_buffer(x, "", 4096, 2), *hyp = add_buffer(x, "hyp", 4096, 1);
 	char *path = x->path;
-	struct timeline_record r, next;
+	struct merge_run run = { 0 };
+	struct merge_record next;
 	struct buf out = { 0 };
 	struct inputs in;
 	struct timeline *t;
@@ -242,17 +243,15 @@ static void test_ahead(void **state)
 	assert_int_equal(inputs_open(&in, &path, 1, 0, NULL), 0);
 	assert_int_equal(inputs_load(&in, NULL), 0);
 	assert_int_equal(timeline_open(&t, &in, NULL, NULL, NULL), 0);
-	assert_int_equal(timeline_peek(t, &next), 0);
-	while (timeline_next(t, &r) == 1) {
-		buf_printf(&out, "%llu", (unsigned long long)r.ts);
-		/* twice: a peek takes nothing */
-		assert_int_equal(timeline_peek(t, &next), timeline_peek(t, &next));
-		if (timeline_peek(t, &next))
+	assert_int_equal(timeline_take(t, &run), 1);
+	for (size_t i = 0; i < run.n; i++) {
+		buf_printf(&out, "%llu", (unsigned long long)run.v[i].ts);
+		if (timeline_ahead(t, &run, i, &next))
 			buf_printf(&out, " > %llu", (unsigned long long)next.ts);
 		buf_addstr(&out, "\n");
 	}
-	assert_int_equal(timeline_peek(t, &next), 0);
 	assert_string_equal(buf_str(&out), "1000 > 1100\n1050\n1100 > 1200\n1200 > 1300\n1300\n");
+	merge_run_release(&run);
 	timeline_close(t);
 	inputs_release(&in);
 	buf_release(&out);
