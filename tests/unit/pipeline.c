@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Runs of records are seen in order, worked on side by side, and given back in order. */
+#include "dat-fixture.h"
+
+#include <sched.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "read/pipeline.h"
+
+#define RECORDS 40000
+
+struct job_state {
+	uint64_t before_ts, after_ts; /* of the last record that each has seen */
+	size_t before, after;	      /* records */
+	size_t runs;
+	atomic_int owns, at_work, most;
+	size_t fail_before, fail_work, fail_after; /* at that run; 0: never */
+};
+
+static int see(void *ctx, struct pipeline_run *run)
+{
+	struct job_state *s = ctx;
+
+	if (!run->own) {
+		run->own = malloc(1);
+		s->owns++;
+	}
+	assert_int_equal(run->out.len, 0);
+	for (size_t i = 0; i < run->records.n; i++) {
+		assert_true(run->records.v[i].ts > s->before_ts);
+		s->before_ts = run->records.v[i].ts;
+	}
+	s->before += run->records.n;
+	s->runs++;
+	buf_add(&run->out, &s->runs, sizeof(s->runs)); /* the job's own mark */
+	return s->runs == s->fail_before ? -EDOM : 0;
+}
+
+static int toil(void *ctx, struct pipeline_run *run)
+{
+	struct job_state *s = ctx;
+	int n = ++s->at_work, most = s->most;
+	size_t number;
+
+	while (n > most && !atomic_compare_exchange_weak(&s->most, &most, n))
+		;
+	assert_true(run->worker < pipeline_workers());
+	memcpy(&number, run->out.data, sizeof(number));
+	usleep(number % 3 * 2000); /* they end in another order than they began in */
+	s->at_work--;
+	return number == s->fail_work ? -ERANGE : 0;
+}
+
+static int give_back(void *ctx, struct pipeline_run *run)
+{
+	struct job_state *s = ctx;
+
+	for (size_t i = 0; i < run->records.n; i++) {
+		assert_true(run->records.v[i].ts > s->after_ts);
+		s->after_ts = run->records.v[i].ts;
+	}
+	s->after += run->records.n;
+	if (s->fail_after && !--s->fail_after)
+		return -EPIPE;
+	return 0;
+}
+
+static void let_go(void *own)
+{
+	free(own);
+}
+
+static const struct pipeline_job job = { see, toil, give_back, let_go };
+
+static int work_on(struct fixture *x, struct job_state *s)
+{
+	char *path = x->path;
+	struct timeline *t;
+	struct inputs in;
+	int ret;
+
+	assert_int_equal(inputs_open(&in, &path, 1, 0, NULL), 0);
+	assert_int_equal(inputs_load(&in, NULL), 0);
+	assert_int_equal(timeline_open(&t, &in, NULL, NULL, NULL), 0);
+	ret = pipeline_work(t, &job, s);
+	assert_int_equal(s->at_work, 0);
+	timeline_close(t);
+	inputs_release(&in);
+	return ret;
+}
+
+static void make_file(struct fixture *x)
+{
+	struct pages *top = add_buffer(x, "", 4096, 2);
+
+	for (int i = 0; i < RECORDS; i++)
+		add_entry(&top[i / 3 % 2], 1000 + 10 * (uint64_t)i, 87);
+	dat_from_spool(x);
+	assert_int_equal(write_dat(x), 0);
+}
+
+static void test_order(void **state)
+{
+	struct fixture *x = *state;
+	struct job_state s = { 0 };
+
+	make_file(x);
+	assert_int_equal(work_on(x, &s), 0);
+	assert_int_equal(s.before, RECORDS);
+	assert_int_equal(s.after, RECORDS);
+	assert_true(s.runs > 10);
+	if (pipeline_workers() > 1)
+		assert_true(s.most > 1);
+	assert_true((size_t)s.owns <= 2 * pipeline_workers());
+}
+
+/* One core only: all is done, one after the other. */
+static void test_alone(void **state)
+{
+	struct fixture *x = *state;
+	struct job_state s = { 0 };
+	cpu_set_t all, one;
+
+	make_file(x);
+	assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
+	CPU_ZERO(&one);
+	for (int i = 0; i < CPU_SETSIZE && !CPU_COUNT(&one); i++)
+		if (CPU_ISSET(i, &all))
+			CPU_SET(i, &one);
+	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+	assert_int_equal(pipeline_workers(), 1);
+	assert_int_equal(work_on(x, &s), 0);
+	assert_int_equal(sched_setaffinity(0, sizeof(all), &all), 0);
+	assert_int_equal(s.most, 1);
+	assert_int_equal(s.after, RECORDS);
+}
+
+/* What went before a failure is given back, nothing behind it. */
+static void test_failures(void **state)
+{
+	struct fixture *x = *state;
+	struct job_state before = { .fail_before = 5 }, work = { .fail_work = 5 },
+			 after = { .fail_after = 5 };
+	const size_t four = (size_t)4 * MERGE_RUN_MAX;
+
+	make_file(x);
+	assert_int_equal(work_on(x, &before), -EDOM);
+	assert_int_equal(before.after, four);
+	assert_int_equal(before.runs, 5);
+	assert_int_equal(work_on(x, &work), -ERANGE);
+	assert_int_equal(work.after, four);
+	assert_int_equal(work_on(x, &after), -EPIPE);
+	assert_int_equal(after.after, four + MERGE_RUN_MAX);
+	assert_true(after.runs < RECORDS / MERGE_RUN_MAX);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_order, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_alone, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_failures, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
