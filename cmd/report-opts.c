@@ -149,6 +149,13 @@ static int take_hz(void *ctx, const struct opt *o, const char *arg, struct opts_
 	return 0;
 }
 
+/* The level says nothing here. */
+static int take_verbose(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+{
+	((struct report_opts *)ctx)->verbose = true;
+	return 0;
+}
+
 static int take_color(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
 	static const char *const names[] = { "auto", "always", "never" };
@@ -235,6 +242,7 @@ static const struct opt report_rows[] = {
 	OPT(0, "version", NULL, "the program that recorded it", take_what, .flags = REPORT_VERSION),
 	OPT('e', NULL, NULL, "byte orders", take_what, .flags = REPORT_ENDIAN),
 	OPT('p', NULL, NULL, "page sizes", take_what, .flags = REPORT_PAGE_SIZE),
+	OPT(0, "verbose", "[=LEVEL]", "say which events libtraceevent had to print", take_verbose),
 	OPT('h', "help", NULL, "print this text", opts_help),
 
 	/* options of trace-cmd that are refused */
@@ -245,7 +253,6 @@ static const struct opt report_rows[] = {
 	OPT_REFUSED(0, "by-comm", NULL, NO_PROFILE),
 	OPT_REFUSED(0, "debug", NULL, NO_DEBUG),
 	OPT_REFUSED(0, "profile", NULL, NO_PROFILE),
-	OPT_REFUSED(0, "verbose", "[=LEVEL]", NO_LEVELS),
 };
 
 const struct opts_table report_table = {

@@ -61,7 +61,7 @@ struct report_opts {
 	enum report_color color;
 	bool first_event, last_event; /* with REPORT_CPUS */
 	bool test_filters, no_irq, no_softirq;
-	bool nanoseconds, ts_diff, ts_check, no_date, raw_ts, align_ts;
+	bool verbose, nanoseconds, ts_diff, ts_check, no_date, raw_ts, align_ts;
 	bool raw_fields, latency, wakeup;
 	bool no_plugins, no_system_plugins;
 	bool no_pager, quiet;

@@ -305,6 +305,8 @@ static int print_events(struct report *r)
 		goto out;
 	if (e.wakeups)
 		wakeups_finish(e.wakeups, stdout);
+	if (r->o->verbose)
+		print_explain(r->print, r->log);
 	if (timeline_damaged(r->timeline))
 		ret = -EBADMSG; /* the log has said where */
 out:

@@ -2,9 +2,8 @@
 #ifndef HYPTRACE_API_HANDLE_PRIV_H
 #define HYPTRACE_API_HANDLE_PRIV_H
 
-#include <traceevent/trace-seq.h>
-
 #include "api/handle.h"
+#include "read/print.h"
 
 /* Shared by the files of lib/api. */
 
@@ -24,7 +23,8 @@ struct hyptrace {
 	struct timeline *timeline; /* NULL: not begun */
 	bool has_record;
 	struct timeline_record record;
-	struct trace_seq text;
+	struct print *print; /* NULL: not asked for */
+	struct buf text, ready;
 };
 
 /* Iteration begins anew. */

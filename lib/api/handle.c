@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <traceevent/trace-seq.h>
 
 #include "api/handle-priv.h"
 #include "util/field.h"
@@ -92,7 +91,6 @@ int hyptrace_open(struct hyptrace **out, const char *const *paths, size_t n,
 		return -ENOMEM;
 	h->logger = (struct logger){ o.log, o.log_ctx };
 	h->log = (struct log){ o.log ? logger_call : NULL, &h->logger };
-	trace_seq_init(&h->text);
 	ret = handle_fill(h, paths, n, o.flags);
 	if (ret) {
 		hyptrace_close(h);
@@ -107,9 +105,11 @@ void hyptrace_close(struct hyptrace *h)
 	if (!h)
 		return;
 	timeline_close(h->timeline);
+	print_close(h->print);
 	inputs_release(&h->in);
 	strlist_release(&h->paths);
-	trace_seq_destroy(&h->text);
+	buf_release(&h->text);
+	buf_release(&h->ready);
 	free(h);
 }
 
@@ -210,34 +210,19 @@ int hyptrace_field_at(struct hyptrace *h, size_t index, struct hyptrace_field *f
 	return fill_field(h, f, field);
 }
 
-const char *handle_text(struct hyptrace *h, bool raw, size_t *len)
-{
-	struct timeline_record *r = &h->record;
-
-	if (!h->has_record || !r->tep.size)
-		return NULL;
-	trace_seq_reset(&h->text);
-	if (r->event)
-		tep_print_event(r->in->tep, &h->text, &r->tep, "%s",
-				raw ? TEP_PRINT_INFO_RAW : TEP_PRINT_INFO);
-	else
-		trace_seq_printf(&h->text, "[UNKNOWN EVENT %u]", r->id);
-	if (h->text.state != TRACE_SEQ__GOOD)
-		return NULL;
-	if (h->text.len && h->text.buffer[h->text.len - 1] == '\n')
-		h->text.len--;
-	*len = h->text.len;
-	return h->text.buffer;
-}
-
 const char *hyptrace_text(struct hyptrace *h)
 {
-	size_t len;
+	struct print_record r;
 
-	if (!handle_text(h, false, &len))
+	if (!h->has_record || !h->record.tep.size)
 		return NULL;
-	trace_seq_terminate(&h->text);
-	return h->text.buffer;
+	if (!h->print && print_open(&h->print, &h->in, false))
+		return NULL;
+	h->text.len = h->ready.len = 0;
+	if (print_begin(h->print, h->timeline, h->record.m, &r, &h->ready))
+		return NULL;
+	print_fields(h->print, &r, &h->ready, &h->text);
+	return buf_str(&h->text);
 }
 
 /* ---- for our own commands ------------------------------------------------------------- */

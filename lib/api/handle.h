@@ -22,8 +22,6 @@ struct inputs *handle_inputs(struct hyptrace *h);
 int handle_load(struct hyptrace *h);
 /* The record of the event that hyptrace_next gave last. */
 struct timeline_record *handle_record(struct hyptrace *h);
-/* hyptrace_text of its *len bytes, without an end; raw: fields as numbers. NULL as there. */
-const char *handle_text(struct hyptrace *h, bool raw, size_t *len);
 
 /* ---- size-tagged structs ------------------------------------------------------------- */
 

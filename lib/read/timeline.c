@@ -48,7 +48,8 @@ void timeline_fill(const struct timeline *t, const struct merge_record *m, struc
 	const struct input *in = &t->in->v[s->input];
 	const struct known_event *e;
 
-	*r = (struct timeline_record){ .input = s->input,
+	*r = (struct timeline_record){ .m = m,
+				       .input = s->input,
 				       .in = in,
 				       .buffer = &reader_info(in->reader)->buffers[s->buffer],
 				       .index = s->index,

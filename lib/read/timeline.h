@@ -9,6 +9,7 @@
 struct timeline; /* opaque */
 
 struct timeline_record {
+	const struct merge_record *m; /* good until the next call */
 	size_t input; /* index of in */
 	const struct input *in;
 	const struct reader_buffer *buffer;
