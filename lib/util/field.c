@@ -9,77 +9,95 @@ static bool is_word_size(int size)
 	return size == 1 || size == 2 || size == 4 || size == 8;
 }
 
-bool field_is_number(const struct tep_format_field *f)
+static bool other_order(const struct tep_format_field *f)
 {
-	return f && f->offset >= 0 && !(f->flags & (TEP_FIELD_IS_DYNAMIC | TEP_FIELD_IS_ARRAY)) &&
-	       is_word_size(f->size);
+	return tep_is_file_bigendian(f->event->tep) != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
 }
 
-/* The bytes [offset, offset + n) of the record, or NULL. */
-static const uint8_t *within(const void *record, size_t len, uint64_t offset, uint64_t n)
+struct field_load field_load_word(const struct tep_format_field *f)
 {
-	if (!record || offset > len || n > len - offset)
-		return NULL;
-	return (const uint8_t *)record + offset;
+	struct field_load l = { FIELD_NONE };
+
+	if (!f || f->offset < 0 || !is_word_size(f->size))
+		return l;
+	l.kind = FIELD_NUMBER;
+	l.offset = (uint32_t)f->offset;
+	l.size = (uint32_t)f->size;
+	l.sign = f->flags & TEP_FIELD_IS_SIGNED ? (uint8_t)(64 - 8 * l.size) : 0;
+	l.swap = other_order(f);
+	return l;
+}
+
+struct field_load field_load(const struct tep_format_field *f)
+{
+	struct field_load l = { FIELD_NONE };
+
+	if (!f || f->offset < 0 || f->size < 0)
+		return l;
+	if (!(f->flags & (TEP_FIELD_IS_DYNAMIC | TEP_FIELD_IS_ARRAY)) && is_word_size(f->size))
+		return field_load_word(f);
+	if (f->flags & TEP_FIELD_IS_DYNAMIC)
+		l.kind = FIELD_LOC;
+	else if (f->flags & (TEP_FIELD_IS_ARRAY | TEP_FIELD_IS_STRING))
+		l.kind = FIELD_BYTES;
+	l.offset = (uint32_t)f->offset;
+	l.size = (uint32_t)f->size;
+	l.base = f->flags & TEP_FIELD_IS_RELATIVE ? l.offset + 4 : 0;
+	l.swap = other_order(f);
+	return l;
+}
+
+uint64_t field_load_cut(const struct field_load *l, const void *record, size_t len)
+{
+	uint8_t bytes[8] = { 0 };
+
+	if (l->offset < len && len - l->offset < sizeof(bytes))
+		memcpy(bytes, (const uint8_t *)record + l->offset, len - l->offset);
+	return field_word(l, bytes);
+}
+
+int field_load_bytes(const struct field_load *l, const void *record, size_t len, const uint8_t **data,
+		     size_t *n)
+{
+	uint64_t offset = l->offset, size = l->size, loc;
+
+	*data = (const uint8_t *)"";
+	*n = 0;
+	if (l->kind == FIELD_LOC) {
+		if (size != 4 || !field_load_number(l, record, len, &loc))
+			return -EBADMSG;
+		offset = (loc & 0xffff) + l->base;
+		size = loc >> 16;
+	} else if (l->kind != FIELD_BYTES) {
+		return 0;
+	} else if (!size && len > offset) { /* to the end: "char buf[]" */
+		size = len - offset;
+	}
+	if (!record || offset > len || size > len - offset)
+		return -EBADMSG;
+	*data = (const uint8_t *)record + offset;
+	*n = (size_t)size;
+	return 1;
+}
+
+bool field_is_number(const struct tep_format_field *f)
+{
+	return field_load(f).kind == FIELD_NUMBER;
 }
 
 bool field_number(const struct tep_format_field *f, const void *record, size_t len, uint64_t *out)
 {
-	const uint8_t *p = within(record, len, (uint64_t)f->offset, (uint64_t)f->size);
-	unsigned int shift = 64 - 8 * (unsigned int)f->size;
+	struct field_load l = field_load_word(f);
 
-	*out = 0;
-	if (!p)
-		return false;
-	*out = tep_read_number(f->event->tep, p, f->size);
-	if (f->flags & TEP_FIELD_IS_SIGNED)
-		*out = (uint64_t)((int64_t)(*out << shift) >> shift);
-	return true;
-}
-
-/* __data_loc and __rel_loc: length in the upper half, place in the lower. */
-static bool dynamic_place(const struct tep_format_field *f, const void *record, size_t len, uint64_t *offset,
-			  uint64_t *n)
-{
-	const uint8_t *p = f->size == 4 ? within(record, len, (uint64_t)f->offset, 4) : NULL;
-	uint32_t loc;
-
-	if (!p)
-		return false;
-	loc = (uint32_t)tep_read_number(f->event->tep, p, 4);
-	*offset = loc & 0xffff;
-	*n = loc >> 16;
-	if (f->flags & TEP_FIELD_IS_RELATIVE)
-		*offset += (uint64_t)f->offset + 4;
-	return true;
+	return field_load_number(&l, record, len, out);
 }
 
 int field_bytes(const struct tep_format_field *f, const void *record, size_t len, const uint8_t **data,
 		size_t *n)
 {
-	uint64_t offset, size;
-	const uint8_t *p;
+	struct field_load l = field_load(f);
 
-	*data = (const uint8_t *)"";
-	*n = 0;
-	if (!f || f->offset < 0 || f->size < 0)
-		return 0;
-	offset = (uint64_t)f->offset;
-	size = (uint64_t)f->size;
-	if (f->flags & TEP_FIELD_IS_DYNAMIC) {
-		if (!dynamic_place(f, record, len, &offset, &size))
-			return -EBADMSG;
-	} else if (!(f->flags & (TEP_FIELD_IS_ARRAY | TEP_FIELD_IS_STRING))) {
-		return 0;
-	} else if (!size && len > offset) { /* to the end: "char buf[]" */
-		size = len - offset;
-	}
-	p = within(record, len, offset, size);
-	if (!p)
-		return -EBADMSG;
-	*data = p;
-	*n = (size_t)size;
-	return 1;
+	return field_load_bytes(&l, record, len, data, n);
 }
 
 size_t field_item_size(const struct tep_format_field *f)

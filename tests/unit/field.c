@@ -109,12 +109,53 @@ static void test_short(void **state)
 	assert_int_equal(field_bytes(text, NULL, 0, &data, &n), -EBADMSG);
 }
 
+/* What is not there reads as zeros, one byte after the other. */
+static void test_padded(void **state)
+{
+	struct fixture *f = *state;
+	const struct field_load low = field_load(tep_find_field(f->event, "low"));
+	const struct field_load text = field_load_word(tep_find_field(f->event, "text"));
+	uint8_t *cut;
+
+	assert_int_equal(low.kind, FIELD_NUMBER);
+	assert_int_equal(field_load_padded(&low, f->rec.data, f->rec.len), -2);
+	for (size_t n = 0; n < 8; n++) {
+		size_t len = low.offset + n;
+		uint64_t want = n ? UINT64_MAX >> (64 - 8 * n) & (uint64_t)-2 : 0;
+
+		cut = malloc(len); /* whatever is read behind it is found */
+		assert_non_null(cut);
+		memcpy(cut, f->rec.data, len);
+		assert_int_equal(field_load_padded(&low, cut, len), want);
+		free(cut);
+	}
+	assert_int_equal(field_load_padded(&low, NULL, 0), 0);
+	/* a place as a number */
+	assert_int_equal(text.kind, FIELD_NUMBER);
+	assert_int_equal(field_load_padded(&text, f->rec.data, f->rec.len), 5u << 16 | 37);
+	assert_int_equal(field_load_word(tep_find_field(f->event, "tail")).kind, FIELD_NONE);
+}
+
+static void test_other_order(void **state)
+{
+	struct fixture *f = *state;
+	bool big = tep_is_file_bigendian(f->rig.tep);
+
+	tep_set_file_bigendian(f->rig.tep, !big);
+	assert_int_equal(number(f, "low"), (int64_t)0xfeffffffffffffff);
+	assert_int_equal(number(f, "small"), (int64_t)(int32_t)0xfdffffff);
+	assert_int_equal(number(f, "byte"), 0xfe);
+	tep_set_file_bigendian(f->rig.tep, big);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_numbers, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_bytes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_short, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_padded, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_other_order, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
