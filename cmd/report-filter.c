@@ -4,14 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "read/filter.h"
 #include "read/filter-syntax.h"
 #include "report-priv.h"
 #include "util/array.h"
 
-/* The filters of one file, in libtraceevent's form: any of v, none of negated. */
-struct filter {
-	struct tep_event_filter **v, **negated;
-	size_t n, n_negated;
+/* Those of one file: any of shown, none of hidden. */
+struct filters {
+	struct filter **shown, **hidden;
+	size_t n_shown, n_hidden;
 	int stacks[2]; /* ids of the stack traces, -1: none */
 };
 
@@ -19,27 +20,20 @@ struct filter {
 
 static int filter_add(const struct report *r, struct report_file *f, const char *text, bool negate)
 {
-	struct tep_event_filter ***list = negate ? &f->filter->negated : &f->filter->v;
-	size_t *n = negate ? &f->filter->n_negated : &f->filter->n;
-	struct tep_event_filter **v = array_grow(*list, *n, sizeof(*v));
-	enum tep_errno error;
-	char why[1024] = "";
-	const char *line;
+	struct filters *all = f->filters;
+	char why[1024];
+	struct filter *filter;
+	int ret = filter_open(&filter, f->in->tep, text, why, sizeof(why));
 
-	if (!v)
-		return -ENOMEM;
-	*list = v;
-	v[*n] = tep_filter_alloc(f->in->tep);
-	if (!v[*n])
-		return -ENOMEM;
-	error = tep_filter_add_filter_str(v[(*n)++], text);
-	if ((int)error >= 0)
-		return 0;
-	tep_filter_strerror(v[*n - 1], error, why, sizeof(why));
-	/* it may show the place in two lines before */
-	line = strrchr(why, '\n');
-	log_err(r->log, "filter '%s': %s", text, line ? line + 1 : why);
-	return -EINVAL;
+	if (ret == -EINVAL)
+		log_err(r->log, "filter '%s': %s", text, why);
+	if (ret)
+		return ret;
+	ret = negate ? array_push(&all->hidden, &all->n_hidden, &filter, sizeof(filter))
+		     : array_push(&all->shown, &all->n_shown, &filter, sizeof(filter));
+	if (ret)
+		filter_free(filter);
+	return ret;
 }
 
 static void filter_text_pid(struct buf *text, int pid)
@@ -119,49 +113,53 @@ int filters_open(struct report *r, struct report_file *f)
 
 	if (!r->o->filters.n && !f->opts->filters.n)
 		return 0;
-	f->filter = calloc(1, sizeof(*f->filter));
-	if (!f->filter)
+	f->filters = calloc(1, sizeof(*f->filters));
+	if (!f->filters)
 		return -ENOMEM;
-	f->filter->stacks[0] = filter_event_id(f->in->tep, "kernel_stack");
-	f->filter->stacks[1] = filter_event_id(f->in->tep, "user_stack");
+	f->filters->stacks[0] = filter_event_id(f->in->tep, "kernel_stack");
+	f->filters->stacks[1] = filter_event_id(f->in->tep, "user_stack");
 	if (r->o->test_filters)
 		tep_set_test_filters(f->in->tep, 1);
 	ret = filter_add_list(r, f, &r->o->filters);
 	return ret ? ret : filter_add_list(r, f, &f->opts->filters);
 }
 
-void filter_free(struct filter *f)
+static void filters_free_list(struct filter **v, size_t n)
 {
-	if (!f)
+	for (size_t i = 0; i < n; i++)
+		filter_free(v[i]);
+	free(v);
+}
+
+void filters_free(struct filters *all)
+{
+	if (!all)
 		return;
-	for (size_t i = 0; i < f->n; i++)
-		tep_filter_free(f->v[i]);
-	for (size_t i = 0; i < f->n_negated; i++)
-		tep_filter_free(f->negated[i]);
-	free(f->v);
-	free(f->negated);
-	free(f);
+	filters_free_list(all->shown, all->n_shown);
+	filters_free_list(all->hidden, all->n_hidden);
+	free(all);
 }
 
 /* ---- asking ------------------------------------------------------------------------- */
 
-static bool filter_any(struct tep_event_filter **v, size_t n, struct tep_record *rec)
+static bool filter_any(struct filter *const *v, size_t n, const struct filter_record *rec)
 {
-	for (size_t i = 0; i < n; i++) {
-		enum tep_errno ret = tep_filter_match(v[i], rec);
-
-		if (ret == TEP_ERRNO__FILTER_MATCH || ret == TEP_ERRNO__NO_FILTER)
+	for (size_t i = 0; i < n; i++)
+		if (filter_match(v[i], rec))
 			return true;
-	}
 	return false;
 }
 
-bool filter_match(struct filter *f, const struct report_file *file, struct timeline_record *m)
+bool filters_show(const struct report_file *f, const struct timeline *t, const struct merge_record *m)
 {
-	bool *shown = &report_buffer(file, m)->shown[m->index];
-	bool stack = (int)m->id == f->stacks[0] || (int)m->id == f->stacks[1];
-	bool match = !f->n || filter_any(f->v, f->n, &m->tep) || (stack && *shown);
+	const struct filters *all = f->filters;
+	const struct merge_stream *at = timeline_stream(t, m);
+	struct filter_record rec = { .data = m->data, .len = m->len, .cpu = at->cpu };
+	bool *shown = &f->buffers[at->buffer].shown[at->index], stack, match;
 
-	*shown = match && !filter_any(f->negated, f->n_negated, &m->tep);
+	timeline_event(t, m, &rec.id);
+	stack = (int)rec.id == all->stacks[0] || (int)rec.id == all->stacks[1];
+	match = !all->n_shown || filter_any(all->shown, all->n_shown, &rec) || (stack && *shown);
+	*shown = match && !filter_any(all->hidden, all->n_hidden, &rec);
 	return *shown;
 }

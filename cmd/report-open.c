@@ -219,7 +219,7 @@ int report_open(struct report *r)
 void report_close(struct report *r)
 {
 	for (size_t i = 0; i < r->n; i++)
-		filter_free(r->files[i].filter);
+		filters_free(r->files[i].filters);
 	timeline_close(r->timeline);
 	print_close(r->print);
 	padded_release(&r->room);

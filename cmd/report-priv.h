@@ -23,9 +23,9 @@ struct report_file {
 	const struct report_input *opts;
 	struct input *in; /* the handle's */
 	const struct reader_info *info;
-	char *label;	       /* of the top buffer's lines; "" for a lone file */
-	struct filter *filter; /* NULL: none */
-	struct graph *graph;   /* NULL: not without plugins */
+	char *label;		 /* of the top buffer's lines; "" for a lone file */
+	struct filters *filters; /* NULL: none */
+	struct graph *graph;	 /* NULL: not without plugins */
 	struct report_buffer *buffers;
 	size_t n_buffers;
 };
@@ -65,22 +65,17 @@ struct shown {
 /* Opens all files; the log has what is wrong. -errno; report_close in any case. */
 int report_open(struct report *r);
 void report_close(struct report *r);
-/* The buffer in the file's list that a record is from. */
-static inline struct report_buffer *report_buffer(const struct report_file *f,
-						  const struct timeline_record *m)
-{
-	return &f->buffers[m->buffer - f->info->buffers];
-}
 /* libtraceevent's list of the events, NULL-ended; NULL: there are none. */
 struct tep_event **report_events(const struct report_file *f, bool by_system);
 
 /* ---- report-filter.c: -F, --pid, --comm ------------------------------------------------ */
 
-/* Into f->filter, which stays NULL without any. -EINVAL: a wrong one, the log has it; -ENOMEM. */
+struct filters;
+/* Into f->filters, which stays NULL without any. -EINVAL: a wrong one, the log has it; -ENOMEM. */
 int filters_open(struct report *r, struct report_file *f);
-void filter_free(struct filter *f);
-/* Is a record shown? A stack trace is when the record before it on the CPU was. */
-bool filter_match(struct filter *f, const struct report_file *file, struct timeline_record *m);
+void filters_free(struct filters *all);
+/* Do f->filters show a record? A stack trace is shown when the record before it on the CPU was. */
+bool filters_show(const struct report_file *f, const struct timeline *t, const struct merge_record *m);
 
 /* ---- report-graph.c: function_graph ------------------------------------------------------ */
 

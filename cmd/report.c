@@ -129,16 +129,11 @@ static void find_state(struct events *e, struct shown *s, struct tep_record *rec
 }
 
 /* What is rarely asked for and needs the record as libtraceevent reads it. */
-static bool needs_record(const struct events *e, const struct report_file *f)
+static bool needs_record(const struct events *e)
 {
 	const struct report_opts *o = e->r->o;
 
-	return f->filter || o->no_irq || o->no_softirq || o->latency || e->wakeups;
-}
-
-static bool record_shown(struct events *e, struct report_file *f, struct timeline_record *m)
-{
-	return (!f->filter || filter_match(f->filter, f, m)) && !in_interrupt(e->r, f->in->tep, &m->tep);
+	return o->no_irq || o->no_softirq || o->latency || e->wakeups;
 }
 
 static int find_tail(struct events *e, struct shown *s, struct timeline_record *m, struct buf *ready)
@@ -159,14 +154,16 @@ static int see_record(struct events *e, const struct merge_run *run, size_t i, s
 	const struct merge_stream *at = timeline_stream(e->r->timeline, m);
 	struct report_file *f = &e->r->files[at->input];
 	struct report_buffer *b = &f->buffers[at->buffer];
-	bool skip = b->skip_next, needed = m->data && needs_record(e, f);
+	bool skip = b->skip_next, needed = m->data && needs_record(e);
 	struct timeline_record full;
 	int ret;
 
 	b->skip_next = false;
-	if (needed)
+	*shown = !m->data || (!skip && (!f->filters || filters_show(f, e->r->timeline, m)));
+	if (*shown && needed) {
 		timeline_fill(e->r->timeline, m, &e->r->room, &full);
-	*shown = !m->data || (!skip && (!needed || record_shown(e, f, &full)));
+		*shown = !in_interrupt(e->r, f->in->tep, &full.tep);
+	}
 	if (!*shown)
 		return 0;
 	*s = (struct shown){ .rec = { .m = m, .at = at }, .file = f, .buffer = b, .lost = m->missed };
@@ -341,7 +338,7 @@ static void drop_warning(void *ctx, enum log_level level, const char *msg)
 static bool only_filters(const struct report *r)
 {
 	for (size_t i = 0; i < r->n; i++)
-		if (r->files[i].filter)
+		if (r->files[i].filters)
 			return r->o->test_filters;
 	return false;
 }

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_FILTER_H
+#define HYPTRACE_FILTER_H
+
+#include <traceevent/event-parse.h>
+
+#include "util/base.h"
+
+/*
+ * A filter "EVENT,...[: EXPRESSION]" as a program: libtraceevent parses it, and what it
+ * makes of it is compiled for each event to a list of tests. The same verdicts as
+ * tep_filter_match's, but for what that reads from where nothing was written:
+ *  - a field of 3 or 16 bytes as a number is 0;
+ *  - a number as a text is "0x2a" for patterns, too.
+ * A division by 0, at which it ends the process, does not match.
+ */
+struct filter; /* opaque */
+
+struct filter_record {
+	const uint8_t *data; /* may be unaligned; what is beyond len bytes reads as zeros */
+	size_t len;
+	unsigned int id; /* of the event */
+	unsigned int cpu;
+};
+
+/*
+ * text must have passed filter_syntax() unless it is the caller's own. The tep must outlive
+ * it, with all its formats. -EINVAL: why has a line; -ENOMEM. filter_free takes NULL.
+ */
+int filter_open(struct filter **out, struct tep_handle *tep, const char *text, char *why, size_t size);
+void filter_free(struct filter *f);
+/* By several threads at a time, without allocating, unless a pattern (=~) is looked for. */
+bool filter_match(const struct filter *f, const struct filter_record *r);
+/*
+ * Whether it asks for tasks' names (COMM), which printing a record may change: it is to be asked in
+ * the order of records, by one thread.
+ */
+bool filter_in_order(const struct filter *f);
+
+#endif
