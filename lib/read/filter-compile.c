@@ -119,7 +119,7 @@ static uint32_t filter_compile_str(struct filter_compiler *c, const struct tep_f
 		t.text.s = arg->str.val;
 		t.text.len = strlen(arg->str.val);
 	} else {
-		t.pattern = &arg->str.reg;
+		t.pattern = (regex_t *)&arg->str.reg;
 	}
 	filter_test_text(c, arg->str.field, &t);
 	return filter_add_test(c, &t);

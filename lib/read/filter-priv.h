@@ -31,7 +31,7 @@ struct filter_test {
 			const char *s;
 			size_t len;
 		} text;
-		const regex_t *pattern;
+		regex_t *pattern;
 	};
 };
 

@@ -137,11 +137,11 @@ static bool filter_texts(const struct filter *f, const struct filter_test *t, co
 {
 	char number[NUMBER_MAX];
 	struct filter_span span = filter_text(f, t, r, number);
-	regmatch_t all = { .rm_eo = (regoff_t)span.len };
 
 	if (t->kind == FILTER_IS_TEXT)
 		return span.len == t->text.len && !memcmp(span.s, t->text.s, span.len);
-	return !regexec(t->pattern, span.s, 1, &all, REG_STARTEND);
+	/* regexec() for texts without a NUL */
+	return re_search(t->pattern, span.s, (regoff_t)span.len, 0, (regoff_t)span.len, NULL) >= 0;
 }
 
 /* ---- records ------------------------------------------------------------------------------- */
