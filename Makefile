@@ -242,7 +242,7 @@ MAKE_ARM64 = $(MAKE) --no-print-directory $(JOBS) O=build-arm64 SAN= CROSS_COMPI
 # everything that runs anywhere; unit tests and fuzzers under ASan and UBSan too
 check:
 	$(Q)tests/deps check
-	$(Q)$(MAKE_HERE) all units tools integration
+	$(Q)$(MAKE_HERE) all units tools integration benches
 	$(Q)$(MAKE) --no-print-directory $(JOBS) O=$(O)-san SAN=1 all units fuzzers
 	$(Q)O=$(O) tests/check
 

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "read/merge.h"
-#include "dat/writer.h"
+#include "dat-texts.h"
 
 struct piece {
 	const struct reader_info *info;
@@ -62,42 +62,6 @@ static void copy_buffers(struct piece *p)
 	}
 	p->file.buffers = v;
 	p->file.n_buffers = p->info->n_buffers;
-}
-
-static void copy_texts(struct piece *p)
-{
-	const struct reader_info *info = p->info;
-	struct dat_text *texts = calloc(info->n_formats + 1, sizeof(*texts));
-	struct dat_system *systems = calloc(info->n_formats + 1, sizeof(*systems));
-	struct dat_option *options = calloc(info->n_options + 1, sizeof(*options));
-	size_t n = 0, ftrace = 0, k = 0;
-
-	if (!texts || !systems || !options)
-		die("out of memory");
-	for (size_t i = 0; i < info->n_formats; i++) {
-		const char *system = info->formats[i].system;
-
-		texts[i] = info->formats[i].text;
-		if (!strcmp(system, "ftrace")) {
-			ftrace++;
-			continue;
-		}
-		if (!n || strcmp(systems[n - 1].name, system))
-			systems[n++] = (struct dat_system){ .name = system, .formats = &texts[i] };
-		systems[n - 1].n++;
-	}
-	for (size_t i = 0; i < info->n_options; i++) {
-		const struct reader_option *o = &info->options[i];
-
-		if (o->id != DAT_CPUSTAT && o->id != DAT_CPUCOUNT)
-			options[k++] = (struct dat_option){ o->id, o->data.data, (uint32_t)o->data.len };
-	}
-	p->file.ftrace = texts;
-	p->file.n_ftrace = ftrace;
-	p->file.systems = systems;
-	p->file.n_systems = n;
-	p->file.options = options;
-	p->file.n_options = k;
 }
 
 /* "ffff8000800360b0 t kvm_vm_ioctl", of those that are named */
@@ -158,14 +122,10 @@ int main(int argc, char **argv)
 		die("cannot read");
 	in.reader = r;
 	p.info = reader_info(r);
-	p.file = (struct dat_file){ .version = 7,
-				    .compression = "zstd",
-				    .page_size = p.info->page_size,
-				    .header_page = p.info->header_page,
-				    .header_event = p.info->header_event,
-				    .printk = p.info->printk,
-				    .cmdlines = p.info->cmdlines };
-	copy_texts(&p);
+	if (dat_texts(&p.file, p.info))
+		die("out of memory");
+	p.file.version = 7;
+	p.file.compression = "zstd";
 	copy_buffers(&p);
 	copy_symbols(&p, argv + 5);
 	copy_records(&p, &in, atof(argv[3]), atof(argv[4]));
