@@ -278,11 +278,12 @@ demo: lab
 	$(Q)$(MAKE_ARM64)
 	$(Q)O=$(O) tests/lab/demo
 
-bench: lab
+# BENCH="-q read memory" and the like: tests/bench/run says what there is
+bench: $(if $(BENCH),,lab)
 	$(Q)tests/deps check
-	$(Q)$(MAKE_HERE) all benches
-	$(Q)$(MAKE_ARM64)
-	$(Q)O=$(O) tests/bench/run
+	$(Q)$(MAKE_HERE) all benches tools
+	$(Q)$(if $(BENCH),,$(MAKE_ARM64))
+	$(Q)O=$(O) tests/bench/run $(BENCH)
 
 # ---- install -----------------------------------------------------------------
 
