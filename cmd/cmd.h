@@ -51,6 +51,7 @@ int command_stopped(const struct opts_table *t, int ret, const struct opts_error
 struct console {
 	bool quiet;    /* no LOG_INFO */
 	bool progress; /* a line of progress stands on the terminal: wipe it first */
+	int percent;   /* ... of writing */
 	bool error;    /* one was told */
 };
 void console_log(void *ctx, enum log_level level, const char *msg);

@@ -103,11 +103,14 @@ void progress_recording(void *ctx, const struct session_summary *so_far)
 void progress_writing(void *ctx, uint64_t done, uint64_t total)
 {
 	struct console *console = ctx;
+	int percent = total ? (int)(done * 100 / total) : 0;
 
-	if (console->quiet || !isatty(STDERR_FILENO) || !total)
+	if (console->quiet || !isatty(STDERR_FILENO) || !total ||
+	    (console->progress && console->percent == percent))
 		return;
 	terminal_code(stderr, CODE_WIPE);
-	fprintf(stderr, "writing: %llu%%", (unsigned long long)(done * 100 / total));
+	fprintf(stderr, "writing: %d%%", percent);
+	console->percent = percent;
 	fflush(stderr);
 	console->progress = true;
 }

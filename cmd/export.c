@@ -108,12 +108,30 @@ static int output_open(struct outfile *out, const char *path, const struct input
 
 /* ---- the two forms ------------------------------------------------------------------- */
 
+#define PROGRESS_RECORDS 4096
+
 struct export
 {
 	struct hyptrace *files;
+	struct console *console;
 	const struct log *log;
+	bool progress;		   /* to be shown */
 	uint64_t records, unknown; /* unknown: of no event that has a format */
 };
+
+/* Into a file only: who reads from a pipe has the terminal. */
+static bool progress_wanted(int fd)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && S_ISREG(st.st_mode);
+}
+
+static void export_progress(struct export *e)
+{
+	if (e->progress)
+		progress_writing(e->console, (uint64_t)(handle_fraction(e->files) * 1000), 1000);
+}
 
 /* Calls fn with each record. -ENOMEM or what fn returned. */
 static int export_records(struct export *e, int (*fn)(void *ctx, const struct timeline_record *r), void *ctx)
@@ -127,7 +145,10 @@ static int export_records(struct export *e, int (*fn)(void *ctx, const struct ti
 		ret = fn(ctx, handle_record(e->files));
 		if (ret)
 			break;
+		if (e->records % PROGRESS_RECORDS == 0)
+			export_progress(e);
 	}
+	progress_end(e->console);
 	return ret;
 }
 
@@ -221,6 +242,7 @@ static int check_ticks(const struct inputs *in, bool perfetto, const struct log 
 static int export_form(struct export *e, const struct export_opts *o, const struct hypertrace_desc *desc,
 		       int fd)
 {
+	e->progress = progress_wanted(fd);
 	return o->perfetto ? export_perfetto(e, fd, desc) : export_lines(e, fd);
 }
 
@@ -253,10 +275,10 @@ static int export_to(struct export *e, const struct export_opts *o, const struct
 	return ret ? ret : outfile_close(&out, export_form(e, o, desc, out.fd));
 }
 
-static int export_files(const struct export_opts *o, struct log *log)
+static int export_files(const struct export_opts *o, struct console *console, struct log *log)
 {
 	struct hyptrace_open_opts open_opts = { sizeof(open_opts), .log = handle_log_to, .log_ctx = log };
-	struct export e = { .log = log };
+	struct export e = { .console = console, .log = log };
 	struct hypertrace_desc *desc;
 	uint64_t damaged = 0;
 	int ret = read_desc(o->desc, &desc, log);
@@ -297,7 +319,7 @@ int cmd_export(int argc, char **argv)
 				      "for Perfetto");
 			status = EXIT_FAILED;
 		} else {
-			status = export_files(&o, &log);
+			status = export_files(&o, &console, &log);
 		}
 	}
 	strlist_release(&o.files);

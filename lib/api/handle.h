@@ -22,6 +22,8 @@ struct inputs *handle_inputs(struct hyptrace *h);
 int handle_load(struct hyptrace *h);
 /* The record of the event that hyptrace_next gave last. */
 struct timeline_record *handle_record(struct hyptrace *h);
+/* timeline_fraction; 0 before the first hyptrace_next. */
+double handle_fraction(const struct hyptrace *h);
 
 /* ---- size-tagged structs ------------------------------------------------------------- */
 

@@ -184,6 +184,11 @@ void reader_pages_close(struct reader_pages *p)
 	free(p);
 }
 
+uint64_t reader_pages_at(const struct reader_pages *p)
+{
+	return p->at;
+}
+
 int reader_pages_next(struct reader_pages *p, const uint8_t **page)
 {
 	if (!p->block || p->block_at == p->block->len) {

@@ -271,6 +271,21 @@ const struct merge_stream *merge_stream(const struct merge *m, const struct merg
 	return &m->streams[rec->stream].at;
 }
 
+double merge_fraction(const struct merge *m)
+{
+	uint64_t done = 0, total = 0;
+
+	for (size_t i = 0; i < m->n_streams; i++) {
+		const struct stream *s = &m->streams[i];
+		const struct reader_info *info = reader_info(m->inputs[s->at.input].reader);
+		const struct reader_cpu *cpu = &info->buffers[s->at.buffer].cpus[s->at.index];
+
+		total += cpu->size;
+		done += s->pages && !s->last ? reader_pages_at(s->pages) - cpu->offset : cpu->size;
+	}
+	return done < total ? (double)done / (double)total : 1;
+}
+
 uint64_t merge_damaged(const struct merge *m)
 {
 	return m->damaged;

@@ -110,6 +110,11 @@ int timeline_ahead(const struct timeline *t, const struct merge_run *run, size_t
 	return merge_ahead(t->merge, s->input, s->buffer, next);
 }
 
+double timeline_fraction(const struct timeline *t)
+{
+	return merge_fraction(t->merge);
+}
+
 uint64_t timeline_damaged(const struct timeline *t)
 {
 	return merge_damaged(t->merge);
