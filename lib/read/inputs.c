@@ -11,7 +11,6 @@
 
 #include "dat/options.h"
 #include "util/array.h"
-#include "util/field.h"
 
 /*
  * libtraceevent keeps its plugins' options and some state of its parser once for the
@@ -144,10 +143,8 @@ static void input_release(struct input *in)
 
 static void know_event(struct known_event *k, struct tep_event *e)
 {
-	const struct tep_format_field *pid = tep_find_common_field(e, "common_pid");
-
 	*k = (struct known_event){ .event = e,
-				   .pid = field_is_number(pid) ? pid : NULL,
+				   .pid = field_load(tep_find_common_field(e, "common_pid")),
 				   .least = tepfile_least_size(e),
 				   .hyp = !strcmp(e->system, "hypervisor") || !strcmp(e->system, "hyp") };
 }
@@ -170,7 +167,7 @@ static int know_events(struct input *in)
 
 		/* plugins have formats of their own, which say nothing about this file */
 		if (!i && reader_info(in->reader)->n_formats)
-			in->pid = tep_find_common_field(e, "common_pid");
+			in->pid = field_load(tep_find_common_field(e, "common_pid"));
 		if (e->id >= 0 && e->id <= ID_MAX)
 			know_event(&in->known[e->id], e);
 	}

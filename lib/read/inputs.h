@@ -4,6 +4,7 @@
 
 #include "read/filetime.h"
 #include "read/tepfile.h"
+#include "util/field.h"
 
 /*
  * The trace.dat files that are looked at together, each with what libtraceevent
@@ -11,10 +12,9 @@
  */
 struct known_event {
 	struct tep_event *event; /* NULL: no format has this id */
-	/* common_pid; NULL: it has none */
-	const struct tep_format_field *pid;
-	int least; /* bytes of a record that libtraceevent takes for granted */
-	bool hyp;  /* of the hypervisor's own events */
+	struct field_load pid;	 /* common_pid */
+	int least;		 /* bytes of a record that libtraceevent takes for granted */
+	bool hyp;		 /* of the hypervisor's own events */
 };
 
 struct input {
@@ -23,10 +23,10 @@ struct input {
 	struct reader *reader;
 	struct filetime time;
 	struct tep_handle *tep;
-	struct tep_plugin_list *plugins;    /* NULL before inputs_load */
-	size_t format_failures;		    /* formats that libtraceevent could not parse */
-	const struct tep_format_field *pid; /* common_pid of events that are not known; NULL: none */
-	struct known_event *known;	    /* by id */
+	struct tep_plugin_list *plugins; /* NULL before inputs_load */
+	size_t format_failures;		 /* formats that libtraceevent could not parse */
+	struct field_load pid;		 /* common_pid of events that are not known */
+	struct known_event *known;	 /* by id */
 	size_t n_known;
 	uint64_t trace_id; /* 0: none */
 	char *machine;	   /* the guest's name, else the file's without ".dat" */

@@ -142,7 +142,7 @@ int print_begin(struct print *p, const struct timeline *t, const struct merge_re
 	*r = (struct print_record){ .m = m, .at = timeline_stream(t, m) };
 	one = &p->v[r->at->input];
 	r->event = timeline_event(t, m, &r->id);
-	r->pid = timeline_pid(r->event ? r->event->pid : one->in->pid, m);
+	r->pid = timeline_pid(r->event ? &r->event->pid : &one->in->pid, m);
 	r->comm = r->pid < 0 ? NULL : names_find(&one->names, r->pid);
 	if (!r->event)
 		return 0;

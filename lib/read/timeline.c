@@ -34,11 +34,12 @@ const struct known_event *timeline_event(const struct timeline *t, const struct 
 	return m->len < TYPE_SIZE ? NULL : input_event(&t->in->v[timeline_stream(t, m)->input], *id);
 }
 
-int timeline_pid(const struct tep_format_field *pid, const struct merge_record *m)
+int timeline_pid(const struct field_load *pid, const struct merge_record *m)
 {
 	uint64_t v;
 
-	return pid && field_number(pid, m->data, m->len, &v) ? (int)(int32_t)v : -1;
+	return pid->kind == FIELD_NUMBER && field_load_number(pid, m->data, m->len, &v) ? (int)(int32_t)v
+											: -1;
 }
 
 void timeline_fill(const struct timeline *t, const struct merge_record *m, struct padded *room,
@@ -58,7 +59,7 @@ void timeline_fill(const struct timeline *t, const struct merge_record *m, struc
 				       .raw = m->raw,
 				       .missed = m->missed };
 	e = timeline_event(t, m, &r->id);
-	r->pid = timeline_pid(e ? e->pid : NULL, m);
+	r->pid = e ? timeline_pid(&e->pid, m) : -1;
 	if (m->len) {
 		r->tep = padded_record(room, m->data, m->len);
 		r->tep.ts = m->ts;

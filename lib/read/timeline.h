@@ -10,7 +10,7 @@ struct timeline; /* opaque */
 
 struct timeline_record {
 	const struct merge_record *m; /* good until the next call */
-	size_t input; /* index of in */
+	size_t input;		      /* index of in */
 	const struct input *in;
 	const struct reader_buffer *buffer;
 	size_t index; /* of the CPU in the buffer's list */
@@ -48,8 +48,8 @@ int timeline_ahead(const struct timeline *t, const struct merge_run *run, size_t
 /* The event of a record; NULL: no format has its id, which is 0 where the record is too short for one. */
 const struct known_event *timeline_event(const struct timeline *t, const struct merge_record *m,
 					 unsigned int *id);
-/* Whose task it is by that field, which may be NULL; -1: the record has none. */
-int timeline_pid(const struct tep_format_field *pid, const struct merge_record *m);
+/* Whose task it is by that field; -1: the record has none. */
+int timeline_pid(const struct field_load *pid, const struct merge_record *m);
 const struct merge_stream *timeline_stream(const struct timeline *t, const struct merge_record *m);
 /* How much of the files has been read: 0 to 1. Not while records are taken. */
 double timeline_fraction(const struct timeline *t);
