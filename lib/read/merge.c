@@ -3,6 +3,7 @@
 #include "read/merge.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,6 +29,7 @@ struct stream {
 	int64_t missed;			     /* before the next record */
 	uint64_t ts, raw;		     /* of v[i], corrected and not */
 	bool last;			     /* no record: only what was lost at the end */
+	bool over;			     /* nothing is left, for merge_take_stream */
 };
 
 struct merge {
@@ -37,6 +39,7 @@ struct merge {
 	size_t n_streams;
 	struct stream **heap; /* the earliest record at [0] */
 	size_t n;
+	pthread_mutex_t lock; /* for damage */
 	uint64_t damaged;
 };
 
@@ -56,14 +59,15 @@ static void stream_damage(struct merge *m, struct stream *s, int error)
 	const struct reader_info *info = reader_info(m->inputs[s->at.input].reader);
 	const char *buffer = info->buffers[s->at.buffer].name;
 
-	m->damaged++;
 	stream_add_missed(s, -1);
-	if (s->damaged)
-		return;
+	pthread_mutex_lock(&m->lock);
+	m->damaged++;
+	if (!s->damaged)
+		log_warn(m->log, "%s: CPU %u%s%s has a %s page (%s): records are missing",
+			 m->inputs[s->at.input].name, s->at.cpu, *buffer ? " of buffer " : "", buffer,
+			 error == -EBADMSG ? "damaged" : "unreadable", errno_text(error));
 	s->damaged = true;
-	log_warn(m->log, "%s: CPU %u%s%s has a %s page (%s): records are missing",
-		 m->inputs[s->at.input].name, s->at.cpu, *buffer ? " of buffer " : "", buffer,
-		 error == -EBADMSG ? "damaged" : "unreadable", errno_text(error));
+	pthread_mutex_unlock(&m->lock);
 }
 
 /* 1: it is s->page; 0: there is none. */
@@ -233,11 +237,10 @@ static int run_hold(struct merge_run *run, struct stream *s)
 	return ret;
 }
 
-/* From heap[0], as long as it is its turn. */
-static int run_fill(struct merge *m, struct merge_run *run, size_t *bytes)
+/* From s, as long as it is its turn (NULL: nobody else waits): what stream_next said. */
+static int run_fill(struct merge *m, struct merge_run *run, struct stream *s, const struct stream *second,
+		    size_t *bytes)
 {
-	struct stream *s = m->heap[0];
-	const struct stream *second = heap_second(m);
 	int ret;
 
 	do {
@@ -249,9 +252,7 @@ static int run_fill(struct merge *m, struct merge_run *run, size_t *bytes)
 		ret = stream_next(m, s);
 	} while (ret == 1 && run->n < MERGE_RUN_MAX && *bytes < RUN_BYTES &&
 		 (!second || stream_before(s, second)));
-	if (ret >= 0)
-		heap_settle(m, ret);
-	return ret < 0 ? ret : 0;
+	return ret;
 }
 
 int merge_take(struct merge *m, struct merge_run *run)
@@ -261,9 +262,31 @@ int merge_take(struct merge *m, struct merge_run *run)
 
 	for (size_t i = 0; i < m->n_streams; i++)
 		m->streams[i].held = false;
-	while (!ret && m->n && run->n < MERGE_RUN_MAX && bytes < RUN_BYTES)
-		ret = run_fill(m, run, &bytes);
-	return ret ? ret : run->n > 0;
+	while (ret >= 0 && m->n && run->n < MERGE_RUN_MAX && bytes < RUN_BYTES) {
+		ret = run_fill(m, run, m->heap[0], heap_second(m), &bytes);
+		if (ret >= 0)
+			heap_settle(m, ret);
+	}
+	return ret < 0 ? ret : run->n > 0;
+}
+
+size_t merge_streams(const struct merge *m)
+{
+	return m->n_streams;
+}
+
+int merge_take_stream(struct merge *m, size_t stream, struct merge_run *run)
+{
+	struct stream *s = &m->streams[stream];
+	size_t bytes = 0;
+	int ret = run_begin(run);
+
+	if (ret || s->over)
+		return ret;
+	s->held = false;
+	ret = run_fill(m, run, s, NULL, &bytes);
+	s->over = !ret;
+	return ret < 0 ? ret : 1;
 }
 
 const struct merge_stream *merge_stream(const struct merge *m, const struct merge_record *rec)
@@ -312,7 +335,8 @@ static int merge_add_stream(struct merge *m, size_t input, size_t buffer, size_t
 	if (ret)
 		stream_damage(m, s, ret);
 	ret = ret ? 0 : stream_next(m, s);
-	if (ret == 1)
+	s->over = ret != 1;
+	if (!s->over)
 		m->heap[m->n++] = s;
 	return ret < 0 ? ret : 0;
 }
@@ -360,6 +384,7 @@ int merge_open(struct merge **out, const struct merge_input *inputs, size_t n, m
 
 	if (!m)
 		return ret;
+	pthread_mutex_init(&m->lock, NULL);
 	m->inputs = inputs;
 	m->log = log;
 	m->streams = calloc(room, sizeof(*m->streams));
@@ -388,5 +413,6 @@ void merge_close(struct merge *m)
 		reader_pages_close(m->streams[i].pages);
 	free(m->streams);
 	free(m->heap);
+	pthread_mutex_destroy(&m->lock);
 	free(m);
 }

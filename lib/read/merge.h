@@ -67,6 +67,12 @@ const struct merge_stream *merge_stream(const struct merge *m, const struct merg
  * CPU's next record and in merge_damaged.
  */
 int merge_take(struct merge *m, struct merge_run *run);
+/*
+ * For whoever needs no order: the next records of one CPU, below merge_streams(), likewise; 0: its end. By
+ * several threads at a time, of other CPUs each. A merge that was taken from in order is not taken from so.
+ */
+size_t merge_streams(const struct merge *m);
+int merge_take_stream(struct merge *m, size_t stream, struct merge_run *run);
 /* Gives the memory back; any thread. */
 void merge_run_release(struct merge_run *run);
 /*

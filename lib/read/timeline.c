@@ -8,9 +8,6 @@
 
 #include "util/field.h"
 
-/* common_type comes first in every kernel's records. */
-#define TYPE_SIZE 2
-
 struct timeline {
 	const struct inputs *in;
 	struct merge_input *v;
@@ -30,8 +27,8 @@ const struct merge_stream *timeline_stream(const struct timeline *t, const struc
 const struct known_event *timeline_event(const struct timeline *t, const struct merge_record *m,
 					 unsigned int *id)
 {
-	*id = m->len < TYPE_SIZE ? 0 : (unsigned int)m->data[0] | (unsigned int)m->data[1] << 8;
-	return m->len < TYPE_SIZE ? NULL : input_event(&t->in->v[timeline_stream(t, m)->input], *id);
+	*id = timeline_id(m);
+	return m->len < 2 ? NULL : input_event(&t->in->v[timeline_stream(t, m)->input], *id);
 }
 
 int timeline_pid(const struct field_load *pid, const struct merge_record *m)
@@ -94,6 +91,16 @@ int timeline_next(struct timeline *t, struct timeline_record *r)
 int timeline_take(struct timeline *t, struct merge_run *run)
 {
 	return merge_take(t->merge, run);
+}
+
+size_t timeline_streams(const struct timeline *t)
+{
+	return merge_streams(t->merge);
+}
+
+int timeline_take_stream(struct timeline *t, size_t stream, struct merge_run *run)
+{
+	return merge_take_stream(t->merge, stream, run);
 }
 
 int timeline_ahead(const struct timeline *t, const struct merge_run *run, size_t i, struct merge_record *next)

@@ -41,10 +41,19 @@ int timeline_next(struct timeline *t, struct timeline_record *r);
  * record behind run->v[i] in its buffer, perhaps behind the run: 1, or 0.
  */
 int timeline_take(struct timeline *t, struct merge_run *run);
+/* In no order: merge_streams and merge_take_stream. */
+size_t timeline_streams(const struct timeline *t);
+int timeline_take_stream(struct timeline *t, size_t stream, struct merge_run *run);
 void timeline_fill(const struct timeline *t, const struct merge_record *m, struct padded *room,
 		   struct timeline_record *r);
 int timeline_ahead(const struct timeline *t, const struct merge_run *run, size_t i,
 		   struct merge_record *next);
+/* The event's id, which comes first in every kernel's records; 0: the record is too short for one. */
+static inline unsigned int timeline_id(const struct merge_record *m)
+{
+	return m->len < 2 ? 0 : (unsigned int)m->data[0] | (unsigned int)m->data[1] << 8;
+}
+
 /* The event of a record; NULL: no format has its id, which is 0 where the record is too short for one. */
 const struct known_event *timeline_event(const struct timeline *t, const struct merge_record *m,
 					 unsigned int *id);
