@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The whole of lib/read on files made by a recipe: what the pipeline prints is what one thread
+ * prints that takes run after run, of the records that come one after the other.
+ */
+#include <errno.h>
+
+#include "draft.h"
+
+#include "read/pipeline.h"
+#include "read/print.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* What libtraceevent leaks where it refuses a format is lost with the process. */
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void)
+{
+	return "leak:libtraceevent";
+}
+
+struct reading {
+	struct inputs in;
+	struct timeline *t;
+	struct print *print;
+	struct buf text;
+};
+
+struct lines {
+	struct buf ready;
+	struct print_record v[MERGE_RUN_MAX];
+};
+
+static int begin_lines(void *ctx, struct pipeline_run *run)
+{
+	struct reading *r = ctx;
+	struct lines *l = run->own ? run->own : calloc(1, sizeof(*l));
+
+	run->own = l;
+	if (!l)
+		return -ENOMEM;
+	l->ready.len = 0;
+	for (size_t i = 0; i < run->records.n; i++)
+		if (print_begin(r->print, r->t, &run->records.v[i], &l->v[i], &l->ready))
+			return -ENOMEM;
+	return 0;
+}
+
+static void print_line(const struct print *print, const struct print_record *r, const struct buf *ready,
+		       struct buf *out)
+{
+	buf_printf(out, "%zu %u %s-%d %llu %lld: ", r->at->input, r->at->cpu, r->comm ?: "?", r->pid,
+		   (unsigned long long)r->m->ts, (long long)r->m->missed);
+	if (r->m->data)
+		print_fields(print, r, ready, out);
+	buf_add(out, "\n", 1);
+}
+
+static int make_lines(void *ctx, struct pipeline_run *run)
+{
+	const struct reading *r = ctx;
+	const struct lines *l = run->own;
+
+	for (size_t i = 0; i < run->records.n; i++)
+		print_line(r->print, &l->v[i], &l->ready, &run->out);
+	return buf_status(&run->out);
+}
+
+static int keep_lines(void *ctx, struct pipeline_run *run)
+{
+	struct reading *r = ctx;
+
+	buf_add(&r->text, run->out.data, run->out.len);
+	return buf_status(&r->text);
+}
+
+static void free_lines(void *own)
+{
+	struct lines *l = own;
+
+	buf_release(&l->ready);
+	free(l);
+}
+
+static const struct pipeline_job job = { begin_lines, make_lines, keep_lines, free_lines };
+
+static bool few_cpus(void *ctx, size_t input, size_t buffer, unsigned int cpu)
+{
+	return cpu < 64;
+}
+
+/* Both files, or the one that is whole. */
+static int reading_open(struct reading *r, char *const *paths, bool raw)
+{
+	*r = (struct reading){ 0 };
+	if (inputs_open(&r->in, paths, FILES, 0, NULL)) {
+		inputs_release(&r->in);
+		if (inputs_open(&r->in, paths, 1, 0, NULL))
+			return -1;
+	}
+	/* what plugins remember is of the process; commands.c has them */
+	for (size_t i = 0; i < r->in.n; i++)
+		tep_set_flag(r->in.v[i].tep, TEP_DISABLE_PLUGINS);
+	if (inputs_load(&r->in, NULL) || timeline_open(&r->t, &r->in, few_cpus, NULL, NULL) ||
+	    print_open(&r->print, &r->in, raw))
+		return -1;
+	return 0;
+}
+
+static void reading_close(struct reading *r)
+{
+	timeline_close(r->t);
+	print_close(r->print);
+	inputs_release(&r->in);
+	buf_release(&r->text);
+}
+
+/* Without threads. */
+static int one_by_one(struct reading *r)
+{
+	struct pipeline_run run = { 0 };
+	int ret;
+
+	while ((ret = timeline_take(r->t, &run.records)) == 1) {
+		run.out.len = 0;
+		if (begin_lines(r, &run) || make_lines(r, &run) || keep_lines(r, &run))
+			abort();
+	}
+	merge_run_release(&run.records);
+	buf_release(&run.out);
+	if (run.own)
+		free_lines(run.own);
+	return ret;
+}
+
+static void same_text(struct reading *a, struct reading *b)
+{
+	if (pipeline_work(a->t, &job, a) || one_by_one(b) || a->text.len != b->text.len ||
+	    (a->text.len && memcmp(a->text.data, b->text.data, a->text.len)) ||
+	    timeline_damaged(a->t) != timeline_damaged(b->t) || timeline_fraction(a->t) != 1)
+		abort();
+}
+
+static bool same_bytes(const struct timeline_record *one, const struct merge_record *m)
+{
+	return one->ts == m->ts && one->missed == m->missed && one->tep.size >= (int)m->len &&
+	       (!m->len || !memcmp(one->tep.data, m->data, m->len));
+}
+
+/* Behind that of a run lies one of the same buffer. */
+static void look_ahead(const struct reading *r, const struct merge_run *run, size_t i)
+{
+	const struct merge_stream *at = timeline_stream(r->t, &run->v[i]), *other;
+	struct merge_record next;
+	struct buf copy = { 0 };
+
+	if (!timeline_ahead(r->t, run, i, &next))
+		return;
+	other = timeline_stream(r->t, &next);
+	if (other->input != at->input || other->buffer != at->buffer)
+		abort();
+	buf_add(&copy, next.data, next.len);
+	buf_release(&copy);
+}
+
+/* timeline_next gives what is in the runs. */
+static void same_records(struct reading *a, struct reading *b)
+{
+	struct merge_run run = { 0 };
+	struct timeline_record one;
+
+	while (timeline_take(b->t, &run) == 1)
+		for (size_t i = 0; i < run.n; i++) {
+			look_ahead(b, &run, i);
+			if (timeline_next(a->t, &one) != 1 || !same_bytes(&one, &run.v[i]))
+				abort();
+		}
+	if (timeline_next(a->t, &one))
+		abort();
+	merge_run_release(&run);
+}
+
+static void read_twice(char *const *paths, bool raw, void (*same)(struct reading *a, struct reading *b))
+{
+	struct reading a, b;
+	bool bad = reading_open(&a, paths, raw) | reading_open(&b, paths, raw);
+
+	if (!bad)
+		same(&a, &b);
+	reading_close(&a);
+	reading_close(&b);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *paths[FILES];
+	int saved;
+
+	put_files(data, size);
+	for (int i = 0; i < FILES; i++)
+		if (!(paths[i] = str_printf("%s/FILE%d", scratch_dir(), i)))
+			abort();
+	saved = quiet_begin();
+	read_twice(paths, size & 1, size & 2 ? same_records : same_text);
+	quiet_end(saved);
+	for (int i = 0; i < FILES; i++)
+		free(paths[i]);
+	return 0;
+}
