@@ -38,6 +38,24 @@ for files in "zipped.dat" "plain.dat" "pair/trace.dat pair/trace-Guest.dat"; do
 	ok $? "... and on one core"
 done
 
+# ---- a file that is damaged ---------------------------------------------------------------
+
+# the lengths of some pages, which lie at multiples of 4096
+"$grow" -v 6 100000 $protected "$tmp/plain.dat" >/dev/null
+"$hyptrace" report "$tmp/plain.dat" | sort >"$tmp/all"
+perl -e 'open F, "+<", $ARGV[0] or die; for (0.5, 0.6, 0.9) { sysseek F, 4096 * int($_ * (-s F) / 4096) + 8, 0; syswrite F, "\xff\xff" }' \
+	"$tmp/plain.dat"
+"$hyptrace" report "$tmp/plain.dat" >"$tmp/out" 2>"$tmp/err"
+is $? 1 "damaged: status 1"
+like "$(cat "$tmp/err")" "^hyptrace: warning: .*: records are missing$" "... and what is missing"
+lost=$(grep -c ' \[EVENTS DROPPED\]$' "$tmp/out")
+is "$lost" 3 "... the places are told"
+is "$(sort "$tmp/out" | comm -12 - "$tmp/all" | wc -l)" "$(($(wc -l <"$tmp/out") - lost))" "... the other lines are the file's"
+[ "$(wc -l <"$tmp/out")" -gt 95000 ]
+ok $? "... nearly all of them" || diag "$(wc -l <"$tmp/out")"
+taskset -c "$core" "$hyptrace" report "$tmp/plain.dat" 2>/dev/null | cmp -s "$tmp/out"
+ok $? "... and on one core"
+
 # ---- memory ------------------------------------------------------------------------------
 
 # took FIGURE COMMAND...: memory, read; MiB
