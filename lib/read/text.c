@@ -1,25 +1,176 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Compiled texts (a stand-in). */
+/* Programs for events' texts: made, kept and given up. */
 #include "read/text.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 
-int text_compile(struct text_program **out, struct tep_event *event, bool raw, const char **why)
+#include "text-priv.h"
+#include "util/array.h"
+
+#define TEXT_FIELD_MAX (1 << 20) /* bytes: where a field may lie, and end */
+
+void text_refuse(struct text_build *b, const char *fmt, ...)
 {
+	va_list ap;
+
+	if (b->ret)
+		return;
+	b->ret = -ENOTSUP;
+	va_start(ap, fmt);
+	vsnprintf(b->why, TEXT_WHY_MAX, fmt, ap);
+	va_end(ap);
+}
+
+void *text_alloc(struct text_build *b, size_t n)
+{
+	void *p = arena_alloc(&b->p->arena, n);
+
+	if (!p)
+		b->ret = -ENOMEM;
+	return p;
+}
+
+const char *text_copy(struct text_build *b, const char *s, size_t len)
+{
+	char *copy = text_alloc(b, len + 1);
+
+	return copy ? memcpy(copy, s, len) : NULL;
+}
+
+struct text_piece *text_piece_add(struct text_build *b, enum text_piece_kind kind)
+{
+	const struct text_piece piece = { .before = text_copy(b, buf_str(&b->before), b->before.len),
+					  .before_len = b->before.len,
+					  .kind = kind };
+
+	if (!piece.before || array_push(&b->p->pieces, &b->p->n, &piece, sizeof(piece))) {
+		b->ret = -ENOMEM;
+		return NULL;
+	}
+	b->before.len = 0;
+	return &b->p->pieces[b->p->n - 1];
+}
+
+/* Fields that no kernel has could not be added up. */
+static bool text_fields_sound(const struct tep_format_field *f)
+{
+	for (; f; f = f->next)
+		if (f->offset < 0 || f->offset > TEXT_FIELD_MAX || f->size < 0 || f->size > TEXT_FIELD_MAX)
+			return false;
+	return true;
+}
+
+/* What fills its tables when it is asked first, which only one thread may do. */
+static void text_settle(struct tep_handle *tep)
+{
+	uint64_t zeros[8] = { 0 };
+	struct tep_record record = { .data = zeros, .size = sizeof(zeros) };
+
+	tep_find_function(tep, 0);
+	tep_data_pid(tep, &record);
+	tep_data_type(tep, &record);
+}
+
+static void text_pretty(struct text_build *b)
+{
+	const struct tep_event *event = b->p->event;
+
+	if (text_handler(b) || b->ret)
+		return;
+	if (event->flags & TEP_EVENT_FL_FAILED) {
+		buf_addstr(&b->before, "[FAILED TO PARSE]");
+		text_fields(b);
+		return;
+	}
+	if (event->flags & TEP_EVENT_FL_ISBPRINT)
+		text_refuse(b, "a format in each record");
+	text_conversions(b);
+	for (size_t i = 0; i < b->n && !b->ret; i++)
+		text_conversion_add(b, &b->v[i]);
+}
+
+static void text_raw(struct text_build *b)
+{
+	const int flags = b->p->event->flags;
+
+	if (!(flags & (TEP_EVENT_FL_FAILED | TEP_EVENT_FL_ISBPRINT)))
+		text_conversions(b);
+	text_fields(b);
+}
+
+static void text_build(struct text_build *b, bool raw)
+{
+	struct tep_event *event = b->p->event;
+
+	if (tep_get_long_size(event->tep) != 8 ||
+	    tep_is_file_bigendian(event->tep) != tep_is_local_bigendian(event->tep) || tep_is_bigendian())
+		text_refuse(b, "a machine of another kind");
+	else if (!text_fields_sound(event->format.common_fields) || !text_fields_sound(event->format.fields))
+		text_refuse(b, "a field out of reach");
+	if (b->ret)
+		return;
+	text_settle(event->tep);
+	if (raw || (event->flags & TEP_EVENT_FL_PRINTRAW))
+		text_raw(b);
+	else
+		text_pretty(b);
+	if (b->before.len && !b->ret)
+		text_piece_add(b, TEXT_NOTHING);
+}
+
+int text_compile(struct text_program **out, struct tep_event *event, bool raw, char why[TEXT_WHY_MAX])
+{
+	struct text_build b = { .p = calloc(1, sizeof(*b.p)), .why = why };
+
 	*out = NULL;
-	*why = "nothing is compiled yet";
-	return -ENOTSUP;
+	*why = '\0';
+	if (!b.p)
+		return -ENOMEM;
+	b.p->event = event;
+	b.p->least = (uint32_t)tepfile_least_size(event);
+	text_build(&b, raw);
+	if (b.before.bad || b.p->arena.bad)
+		b.ret = -ENOMEM;
+	buf_release(&b.before);
+	free(b.v);
+	if (b.ret)
+		text_free(b.p);
+	else
+		*out = b.p;
+	return b.ret;
 }
 
 void text_free(struct text_program *p)
 {
-}
-
-void text_print(const struct text_program *p, const void *data, size_t len, struct buf *out)
-{
+	if (!p)
+		return;
+	arena_release(&p->arena);
+	free(p->pieces);
+	free(p);
 }
 
 size_t text_tasks(const struct text_program *p, const struct text_task **v)
 {
-	return 0;
+	*v = p->tasks;
+	return p->n_tasks;
+}
+
+int text_scratch_init(struct text_scratch *s)
+{
+	*s = (struct text_scratch){ 0 };
+	trace_seq_init(&s->seq);
+	if (!padded_init(&s->room) && s->seq.state == TRACE_SEQ__GOOD)
+		return 0;
+	text_scratch_release(s);
+	return -ENOMEM;
+}
+
+void text_scratch_release(struct text_scratch *s)
+{
+	if (s->seq.buffer)
+		trace_seq_destroy(&s->seq);
+	padded_release(&s->room);
+	*s = (struct text_scratch){ 0 };
 }

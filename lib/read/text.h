@@ -3,7 +3,9 @@
 #define HYPTRACE_TEXT_H
 
 #include <traceevent/event-parse.h>
+#include <traceevent/trace-seq.h>
 
+#include "read/tepfile.h"
 #include "util/base.h"
 
 /*
@@ -18,18 +20,31 @@ struct text_task {
 	const struct tep_format_field *pid, *comm;
 };
 
+/* What each thread that prints has of its own. Zero-initialised = empty. */
+struct text_scratch {
+	struct padded room;
+	struct trace_seq seq;
+};
+
+int text_scratch_init(struct text_scratch *s); /* -ENOMEM */
+void text_scratch_release(struct text_scratch *s);
+
+#define TEXT_WHY_MAX 96
+
 /*
  * raw: every field as a number (TEP_PRINT_INFO_RAW). 0: *out, for text_free; -ENOTSUP:
- * libtraceevent has to print this event, *why says what does not compile, or whose
- * handler it has ("%pUb", "handler of plugin_function.so"); -ENOMEM. The event must outlive it.
+ * libtraceevent has to print this event, why says what does not compile, or whose
+ * handler it has ("%ls", "handler of plugin_function.so"); -ENOMEM. Everything that records
+ * are read with is loaded by then: formats, symbols, plugins. The event must outlive it.
  */
-int text_compile(struct text_program **out, struct tep_event *event, bool raw, const char **why);
+int text_compile(struct text_program **out, struct tep_event *event, bool raw, char why[TEXT_WHY_MAX]);
 void text_free(struct text_program *p);
 /*
  * Appended to *out. What a record of len bytes does not have reads as zeros, as in a padded
  * record (tepfile.h).
  */
-void text_print(const struct text_program *p, const void *data, size_t len, struct buf *out);
+void text_print(const struct text_program *p, const void *data, size_t len, struct text_scratch *s,
+		struct buf *out);
 /* The tasks that printing would register (tep_register_comm), in order; their number. */
 size_t text_tasks(const struct text_program *p, const struct text_task **v);
 

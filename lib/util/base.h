@@ -93,7 +93,7 @@ struct buf {
 
 /* Frees the data; *b is empty again. */
 void buf_release(struct buf *b);
-/* Room for len more bytes behind b->len, which the caller moves on; NULL: no memory, b is bad. */
+/* Room for len more bytes and one behind b->len, which the caller moves on; NULL: no memory, b is bad. */
 void *buf_room(struct buf *b, size_t len);
 /* Append bytes, a string, printf's text. */
 void buf_add(struct buf *b, const void *data, size_t len);

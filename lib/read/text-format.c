@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The string of a print format: its texts and conversions, as libtraceevent takes it apart. */
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "text-priv.h"
+#include "util/array.h"
+
+#define TEXT_COUNT_MAX UINT16_MAX /* what a record may choose as a width (dat/print-format.h) */
+
+/* ---- the list ------------------------------------------------------------------------ */
+
+static void text_conversion_push(struct text_build *b, const struct text_conversion *c)
+{
+	if (array_push(&b->v, &b->n, c, sizeof(*c)))
+		b->ret = -ENOMEM;
+}
+
+/* Up to the next conversion. */
+static const char *text_literal(struct text_build *b, const char *s)
+{
+	struct text_conversion c = { .is = TEXT_IS_TEXT };
+	struct buf text = { 0 };
+
+	for (; *s && (*s != '%' || s[1] == '%'); s++) {
+		const char *at = strchr("n\nt\tr\r", s[1]);
+
+		if (*s == '\\' && !s[1]) {
+			text_refuse(b, "a backslash at the end");
+			break;
+		}
+		if (*s == '\\' && isalpha((unsigned char)s[1]) && at)
+			buf_add(&text, at + 1, 1);
+		else
+			buf_add(&text, *s == '\\' ? s + 1 : s, 1);
+		s += *s == '\\' || *s == '%';
+	}
+	c.s = text_copy(b, buf_str(&text) ? buf_str(&text) : "", text.len);
+	c.len = text.len;
+	if (buf_status(&text))
+		b->ret = -ENOMEM;
+	buf_release(&text);
+	text_conversion_push(b, &c);
+	return s;
+}
+
+/* Bytes behind "%p" that say what it points at. */
+static size_t text_pointer_len(const char *s)
+{
+	size_t n = 2;
+
+	switch (*s) {
+	case 'F':
+	case 'f':
+	case 'S':
+	case 's':
+		return 1;
+	case 'M':
+	case 'm':
+		return s[1] && strchr("RF", s[1]) ? 2 : 1;
+	case 'U':
+		return s[1] && strchr("LlBb", s[1]) ? 2 : 1;
+	case 'h':
+		return s[1] && strchr("CDN", s[1]) ? 2 : 1;
+	case 'I':
+	case 'i':
+		break;
+	default:
+		return 0;
+	}
+	if (!s[1] || !strchr("4S6", s[1]))
+		return 1;
+	while (s[1] == 'S' && s[n] && strchr("pfs", s[n]))
+		n++;
+	if (s[1] != '6' && s[n] && strchr("hnlb", s[n]))
+		n++;
+	return n + (s[1] != '4' && s[n] == 'c');
+}
+
+/* The argument in turn, which there must be: else libtraceevent takes the format for failed. */
+static struct tep_print_arg *text_take(struct text_build *b, struct tep_print_arg **arg)
+{
+	struct tep_print_arg *taken = *arg;
+
+	if (taken)
+		*arg = taken->next;
+	else
+		text_refuse(b, "too few arguments");
+	return taken;
+}
+
+/* At '%'. What libtraceevent does not know it shows as ">c<", and takes no argument. */
+static const char *text_conversion_read(struct text_build *b, const char *s, struct tep_print_arg **arg)
+{
+	struct text_conversion c = { .s = s };
+	char unknown[] = ">?<";
+
+	for (s++; *s && strchr("#hlLzZ.-0123456789*", *s); s++) {
+		if (*s == '*')
+			c.count = text_take(b, arg);
+		c.longs = *s == 'L' ? 2 : *s == 'z' || *s == 'Z' ? 1 : c.longs + (*s == 'l') - (*s == 'h');
+	}
+	if (!*s)
+		return s;
+	unknown[1] = *s;
+	if (*s == 'p') {
+		c.is = TEXT_IS_POINTER;
+		s += text_pointer_len(s + 1);
+	} else if (*s == 's') {
+		c.is = TEXT_IS_STRING;
+	} else if (strchr("duixXo", *s)) {
+		c.is = TEXT_IS_INTEGER;
+	} else {
+		c = (struct text_conversion){ .is = TEXT_IS_TEXT, .s = text_copy(b, unknown, 3), .len = 3 };
+	}
+	if (c.is != TEXT_IS_TEXT) {
+		c.len = (size_t)(s + 1 - c.s);
+		c.arg = text_take(b, arg);
+	}
+	text_conversion_push(b, &c);
+	return s + 1;
+}
+
+void text_conversions(struct text_build *b)
+{
+	struct tep_print_arg *arg = b->p->event->print_fmt.args;
+	const char *s = b->p->event->print_fmt.format;
+
+	while (s && *s && !b->ret)
+		s = *s == '%' && s[1] != '%' ? text_conversion_read(b, s, &arg) : text_literal(b, s);
+}
+
+/* ---- conversions of printf ------------------------------------------------------------ */
+
+/* "12" or "*", or nothing; true: it is the argument's. */
+static bool text_spec_number(const char **s, int *out)
+{
+	char *end;
+
+	if (**s == '*') {
+		++*s;
+		return true;
+	}
+	*out = isdigit((unsigned char)**s) ? (int)strtoul(*s, &end, 10) : 0;
+	while (isdigit((unsigned char)**s))
+		++*s;
+	return false;
+}
+
+static uint8_t text_bits(int longs)
+{
+	static const uint8_t bits[] = { 8, 16, 32, 64, 64 };
+
+	return longs >= -2 && longs <= 2 ? bits[longs + 2] : 0;
+}
+
+bool text_spec(struct text_build *b, const struct text_conversion *c, struct text_spec *spec)
+{
+	const char *s = c->s + 1, *end = c->s + c->len - 1;
+
+	*spec = (struct text_spec){ .precision = -1, .conversion = *end, .bits = text_bits(c->longs) };
+	for (; *s && strchr("-0#", *s); s++) {
+		spec->left |= *s == '-';
+		spec->zeros |= *s == '0';
+		spec->alternate |= *s == '#';
+	}
+	spec->width_is_arg = text_spec_number(&s, &spec->width);
+	if (*s == '.') {
+		s++;
+		spec->precision_is_arg = text_spec_number(&s, &spec->precision);
+	}
+	s += strspn(s, c->longs < 0 ? "h" : c->longs ? "lLzZ" : "");
+	if (s != end || !spec->bits || (c->is == TEXT_IS_STRING && c->longs)) {
+		text_refuse(b, "%.*s", (int)c->len, c->s);
+		return false;
+	}
+	spec->plain = !spec->left && !spec->zeros && !spec->alternate && !spec->width &&
+		      spec->precision < 0 && !c->count;
+	spec->count = c->count ? text_expr(b, c->count) : NULL;
+	if (spec->count && text_expr_most(spec->count) > TEXT_COUNT_MAX)
+		text_refuse(b, "%.*s without a bound", (int)c->len, c->s);
+	return !b->ret;
+}
+
+/* ---- pieces --------------------------------------------------------------------------- */
+
+void text_integer_add(struct text_build *b, const struct text_spec *spec, const struct text_expr *value)
+{
+	bool is_signed = strchr("di", spec->conversion);
+	enum text_piece_kind kind = !spec->plain	      ? TEXT_INTEGER
+				    : is_signed		      ? TEXT_SIGNED
+				    : spec->conversion == 'u' ? TEXT_DECIMAL
+				    : spec->conversion == 'x' ? TEXT_HEX
+							      : TEXT_INTEGER;
+	struct text_piece *p;
+
+	if (!value)
+		return;
+	p = text_piece_add(b, kind);
+	if (!p)
+		return;
+	p->spec = *spec;
+	p->value = value;
+}
+
+static void text_string_add(struct text_build *b, const struct text_conversion *c)
+{
+	struct text_spec spec;
+	const struct text_string *s = text_spec(b, c, &spec) ? text_string(b, c->arg) : NULL;
+	struct text_piece *p;
+
+	if (!s)
+		return;
+	if (s->kind == TEXT_STRING_CONST && spec.plain) {
+		buf_add(&b->before, s->s, s->len);
+		return;
+	}
+	p = text_piece_add(b, TEXT_STRING);
+	if (!p)
+		return;
+	p->spec = spec;
+	p->string = s;
+}
+
+void text_conversion_add(struct text_build *b, const struct text_conversion *c)
+{
+	struct text_spec spec;
+
+	switch (c->is) {
+	case TEXT_IS_TEXT:
+		buf_add(&b->before, c->s, strlen(c->s));
+		break;
+	case TEXT_IS_INTEGER:
+		if (text_spec(b, c, &spec))
+			text_integer_add(b, &spec, text_expr(b, c->arg));
+		break;
+	case TEXT_IS_POINTER:
+		text_pointer_add(b, c);
+		break;
+	case TEXT_IS_STRING:
+		text_string_add(b, c);
+		break;
+	}
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Events that a plugin prints: stock's sched_switch as a program, our own by their handlers. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <string.h>
+
+#include "text-priv.h"
+
+/* ---- stock's sched_switch ------------------------------------------------------------ */
+
+/* A number of the plugin's; false: it would complain. */
+static bool text_sched_number(struct text_build *b, const char *name, enum text_piece_kind kind, uint8_t bits)
+{
+	const struct text_spec spec = { .plain = true, .conversion = 'd', .bits = bits, .precision = -1 };
+	const struct tep_format_field *f = tep_find_field(b->p->event, name);
+	struct text_piece *p;
+
+	if (!f || (f->size != 1 && f->size != 2 && f->size != 4 && f->size != 8))
+		return false;
+	p = text_piece_add(b, kind);
+	if (p) {
+		p->spec = spec;
+		p->value = text_expr_load(b, f, true);
+	}
+	return true;
+}
+
+/* "comm:pid", which makes the task known. */
+static void text_sched_task(struct text_build *b, const char *comm, const char *pid)
+{
+	const struct text_spec spec = { .plain = true, .conversion = 's', .precision = -1 };
+	const struct tep_format_field *f = tep_find_any_field(b->p->event, comm);
+	struct text_string *s = text_alloc(b, sizeof(*s));
+	struct text_piece *p = f && s ? text_piece_add(b, TEXT_STRING) : NULL;
+
+	if (p) {
+		*s = (struct text_string){ .kind = TEXT_STRING_FIELD, .at = text_place(f) };
+		p->spec = spec;
+		p->string = s;
+		buf_addstr(&b->before, ":");
+		b->p->tasks[b->p->n_tasks++] =
+			(struct text_task){ .pid = tep_find_field(b->p->event, pid), .comm = f };
+	}
+	if (!text_sched_number(b, pid, TEXT_SIGNED, 64))
+		text_refuse(b, "%s without %s", b->p->event->name, pid);
+}
+
+static void text_sched_needed(struct text_build *b, const char *name, enum text_piece_kind kind, uint8_t bits)
+{
+	if (!text_sched_number(b, name, kind, bits))
+		text_refuse(b, "%s without %s", b->p->event->name, name);
+}
+
+static void text_sched_wakeup(struct text_build *b)
+{
+	size_t len;
+
+	text_sched_task(b, "comm", "pid");
+	buf_addstr(&b->before, " [");
+	text_sched_needed(b, "prio", TEXT_SIGNED, 64);
+	buf_addstr(&b->before, "]");
+	len = b->before.len;
+	buf_addstr(&b->before, " success=");
+	if (!text_sched_number(b, "success", TEXT_SIGNED, 64))
+		b->before.len = len;
+	len = b->before.len;
+	buf_addstr(&b->before, " CPU:");
+	if (!text_sched_number(b, "target_cpu", TEXT_INTEGER, 64)) {
+		b->before.len = len;
+	} else if (!b->ret) {
+		struct text_spec *spec = &b->p->pieces[b->p->n - 1].spec;
+
+		*spec = (struct text_spec){ .zeros = true, .conversion = 'u', .bits = 64, .width = 3, .precision = -1 };
+	}
+}
+
+static void text_sched_switch(struct text_build *b)
+{
+	text_sched_task(b, "prev_comm", "prev_pid");
+	buf_addstr(&b->before, " [");
+	text_sched_needed(b, "prev_prio", TEXT_SIGNED, 32);
+	buf_addstr(&b->before, "] ");
+	text_sched_needed(b, "prev_state", TEXT_STATE, 32);
+	buf_addstr(&b->before, " ==> ");
+	text_sched_task(b, "next_comm", "next_pid");
+	buf_addstr(&b->before, " [");
+	text_sched_needed(b, "next_prio", TEXT_SIGNED, 32);
+	buf_addstr(&b->before, "]");
+}
+
+static bool text_sched(struct text_build *b, const char *file)
+{
+	const char *name = b->p->event->name;
+
+	if (strcmp(file, "plugin_sched_switch.so") || strcmp(b->p->event->system, "sched"))
+		return false;
+	if (!strcmp(name, "sched_switch"))
+		text_sched_switch(b);
+	else if (!strcmp(name, "sched_wakeup") || !strcmp(name, "sched_wakeup_new"))
+		text_sched_wakeup(b);
+	else
+		return false;
+	return true;
+}
+
+/* ---- ours ------------------------------------------------------------------------------ */
+
+/* What our plugins export: whether several threads may call the handler of that event. */
+typedef bool text_shareable(const struct tep_event *event);
+
+static bool text_ours(struct text_build *b, const char *path)
+{
+	void *plugin = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
+	text_shareable *shareable;
+	bool ok;
+
+	if (!plugin)
+		return false;
+	shareable = (text_shareable *)dlsym(plugin, "hyptrace_plugin_shareable");
+	ok = shareable && shareable(b->p->event);
+	dlclose(plugin);
+	return ok;
+}
+
+bool text_handler(struct text_build *b)
+{
+	const struct tep_event *event = b->p->event;
+	const char *file;
+	Dl_info info;
+
+	if (!event->handler || event->flags & TEP_EVENT_FL_NOHANDLE)
+		return false;
+	if (!dladdr((void *)event->handler, &info)) {
+		text_refuse(b, "a handler");
+		return false;
+	}
+	file = strrchr(info.dli_fname, '/') ? strrchr(info.dli_fname, '/') + 1 : info.dli_fname;
+	if (text_sched(b, file))
+		return true;
+	if (text_ours(b, info.dli_fname))
+		b->p->handler = event->handler;
+	else
+		text_refuse(b, "handler of %s", file);
+	return false;
+}

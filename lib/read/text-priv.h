@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_TEXT_PRIV_H
+#define HYPTRACE_TEXT_PRIV_H
+
+#include <string.h>
+
+#include "read/text.h"
+#include "util/arena.h"
+
+/* Of the files of text.h: what a program consists of, and what its making and its running share. */
+
+/* ---- a record --------------------------------------------------------------------- */
+
+struct text_record {
+	const uint8_t *data;
+	size_t len;    /* what it has */
+	uint32_t size; /* what libtraceevent would take for its size: not less, the rest is zeros */
+};
+
+/* What is there of n bytes at `at`, and zeros. */
+uint64_t text_load_end(const struct text_record *r, size_t at, size_t n);
+
+/* A number of 1, 2, 4 or 8 bytes; of any other size it is 0, as to libtraceevent. */
+static inline uint64_t text_load(const struct text_record *r, size_t at, size_t n)
+{
+	uint8_t v1;
+	uint16_t v2;
+	uint32_t v4;
+	uint64_t v8;
+
+	if (at + n > r->len)
+		return text_load_end(r, at, n);
+	switch (n) {
+	case 1:
+		memcpy(&v1, r->data + at, sizeof(v1));
+		return v1;
+	case 2:
+		memcpy(&v2, r->data + at, sizeof(v2));
+		return v2;
+	case 4:
+		memcpy(&v4, r->data + at, sizeof(v4));
+		return v4;
+	case 8:
+		memcpy(&v8, r->data + at, sizeof(v8));
+		return v8;
+	default:
+		return 0;
+	}
+}
+
+/* Where bytes are: a field's, or those that it points at (__data_loc, __rel_loc). */
+struct text_place {
+	uint32_t offset, size;
+	bool dynamic, relative;
+};
+
+struct text_place text_place(const struct tep_format_field *f);
+/* In that record, which may not have them: the first one's offset; *len: how many. */
+size_t text_at(const struct text_place *p, const struct text_record *r, uint32_t *len);
+
+/* ---- numbers ----------------------------------------------------------------------- */
+
+enum text_op {
+	TEXT_CONST,
+	TEXT_LOAD,	    /* 0 where the record ends before it */
+	TEXT_LOAD_RAW,	    /* what is there of it */
+	TEXT_LENGTH,	    /* of a dynamic array, in bytes */
+	TEXT_INDEX,	    /* a's item */
+	TEXT_INDEX_DYNAMIC, /* a counts bytes there */
+	TEXT_CHOICE,	    /* a ? b : c */
+	TEXT_MASK,	    /* a & value */
+	TEXT_NOT,
+	TEXT_INVERT,
+	TEXT_OR,
+	TEXT_OR_ELSE,
+	TEXT_AND,
+	TEXT_AND_ALSO,
+	TEXT_LESS,
+	TEXT_LESS_EQUAL,
+	TEXT_MORE,
+	TEXT_MORE_EQUAL,
+	TEXT_EQUAL,
+	TEXT_UNEQUAL,
+	TEXT_SHIFT_LEFT,
+	TEXT_SHIFT_RIGHT,
+	TEXT_SUBTRACT,
+	TEXT_ADD,
+	TEXT_DIVIDE,
+	TEXT_REST,
+	TEXT_MULTIPLY,
+};
+
+struct text_expr {
+	enum text_op op;
+	uint32_t item; /* bytes of an array's item */
+	struct text_place at;
+	uint64_t value;
+	const struct text_expr *a, *b, *c;
+};
+
+uint64_t text_number(const struct text_expr *e, const struct text_record *r);
+
+/* ---- conversions ------------------------------------------------------------------ */
+
+/* Of printf. */
+struct text_spec {
+	bool plain; /* nothing but the conversion */
+	bool left, zeros, alternate;
+	bool width_is_arg, precision_is_arg;
+	char conversion;
+	uint8_t bits;		       /* of an integer */
+	int width, precision;	       /* -1: no precision */
+	const struct text_expr *count; /* of the '*' */
+};
+
+struct text_name {
+	int64_t value;
+	const char *s;
+	size_t len;
+};
+
+enum text_string_kind {
+	TEXT_STRING_NONE,
+	TEXT_STRING_CONST,
+	TEXT_STRING_FIELD,
+	TEXT_STRING_REST,    /* a field's that takes the rest of the record */
+	TEXT_STRING_DYNAMIC, /* up to its NUL, wherever that is */
+	TEXT_STRING_PRINTK,
+	TEXT_STRING_FLAGS,
+	TEXT_STRING_SYMBOL,
+	TEXT_STRING_HEX,
+	TEXT_STRING_ITEMS,
+	TEXT_STRING_BITMASK,
+	TEXT_STRING_CPUS,
+	TEXT_STRING_CHOICE,
+};
+
+struct text_string {
+	enum text_string_kind kind;
+	struct text_place at;
+	const struct text_expr *value; /* the flags, the symbol, how many items, the condition */
+	const struct text_expr *item;  /* bytes of one */
+	const char *s;		       /* the string, what stands between flags or bytes */
+	size_t len;
+	const struct text_name *names;
+	size_t n;
+	struct tep_format_field *field;
+	const struct text_string *yes, *no;
+};
+
+enum text_piece_kind {
+	TEXT_NOTHING, /* but what stands in front of it */
+	TEXT_DECIMAL, /* %u of any length */
+	TEXT_SIGNED,  /* %d */
+	TEXT_HEX,     /* %x */
+	TEXT_INTEGER, /* the others */
+	TEXT_STRING,
+	TEXT_POINTER,
+	TEXT_FUNCTION,
+	TEXT_MAC,
+	TEXT_IP4,
+	TEXT_IP6,
+	TEXT_SOCKET,
+	TEXT_UUID,
+	TEXT_BYTES,	/* %*ph */
+	TEXT_RAW_BYTES, /* ARRAY[...] */
+	TEXT_STATE,	/* of stock's sched_switch plugin */
+};
+
+struct text_piece {
+	const char *before;
+	size_t before_len;
+	enum text_piece_kind kind;
+	bool offset;				   /* of a function: +0x10 */
+	bool reverse, upper, colons, compressed, port, leading; /* of addresses */
+	struct text_spec spec;
+	const struct text_expr *value;
+	const struct text_string *string;
+	struct text_place at;
+	const char *delim;
+};
+
+/* ---- programs --------------------------------------------------------------------- */
+
+#define TEXT_TASKS_MAX 2
+
+struct text_program {
+	struct arena arena;
+	struct tep_event *event;
+	struct text_piece *pieces;
+	size_t n;
+	uint32_t least;			/* bytes, as tepfile_least_size */
+	tep_event_handler_func handler; /* asked first */
+	struct text_task tasks[TEXT_TASKS_MAX];
+	size_t n_tasks;
+};
+
+/* What a conversion stands for in the list that libtraceevent makes of a format. */
+struct text_conversion {
+	enum { TEXT_IS_TEXT, TEXT_IS_INTEGER, TEXT_IS_POINTER, TEXT_IS_STRING } is;
+	const char *s; /* the text; "%08lx" */
+	size_t len;
+	struct tep_print_arg *arg, *count;
+	int longs; /* as many l as h are not */
+};
+
+/* A program in the making. Without memory, or where something does not compile, ret is set. */
+struct text_build {
+	struct text_program *p;
+	struct text_conversion *v;
+	size_t n;
+	struct buf before; /* text in front of the next piece */
+	char *why;
+	int ret;
+};
+
+/* Sets -ENOTSUP, and why: printf's. */
+void text_refuse(struct text_build *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* From the program's memory: zeros; a copy. NULL: none left. */
+void *text_alloc(struct text_build *b, size_t n);
+const char *text_copy(struct text_build *b, const char *s, size_t len);
+/* The next piece, behind the text that is waiting. NULL: out of memory. */
+struct text_piece *text_piece_add(struct text_build *b, enum text_piece_kind kind);
+/* Of a conversion with its number. */
+void text_integer_add(struct text_build *b, const struct text_spec *spec, const struct text_expr *value);
+
+/* What libtraceevent reads of event->print_fmt.format, into v. */
+void text_conversions(struct text_build *b);
+/* printf's conversion with its flags; false: refused. */
+bool text_spec(struct text_build *b, const struct text_conversion *c, struct text_spec *spec);
+void text_conversion_add(struct text_build *b, const struct text_conversion *c);
+/* "pI6c", of its place. */
+void text_pointer_add(struct text_build *b, const struct text_conversion *c);
+/* Of each field; NULL: refused or out of memory, which b says. */
+const struct text_expr *text_expr(struct text_build *b, struct tep_print_arg *arg);
+const struct text_expr *text_expr_load(struct text_build *b, const struct tep_format_field *f, bool raw);
+/* The most that it may be. */
+uint64_t text_expr_most(const struct text_expr *e);
+const struct text_string *text_string(struct text_build *b, struct tep_print_arg *arg);
+/* Every field, as tep_print_fields. */
+void text_fields(struct text_build *b);
+/* What the event's handler prints; true: all there is to print. */
+bool text_handler(struct text_build *b);
+/* The field that an argument is, looked up by its name; NULL: none. */
+struct tep_format_field *text_arg_field(struct text_build *b, struct tep_print_arg *arg);
+
+/* ---- output ------------------------------------------------------------------------- */
+
+/* Where the next byte goes in a buf whose len is behind. */
+struct text_pen {
+	char *p, *end;
+	struct buf *out;
+};
+
+bool text_grow(struct text_pen *pen, size_t n);
+
+/* Room for n bytes more; false: out of memory. */
+static inline bool text_room(struct text_pen *pen, size_t n)
+{
+	return (size_t)(pen->end - pen->p) >= n || text_grow(pen, n);
+}
+
+static inline void text_put(struct text_pen *pen, const void *s, size_t len)
+{
+	if (!text_room(pen, len))
+		return;
+	memcpy(pen->p, s, len);
+	pen->p += len;
+}
+
+void text_puts(struct text_pen *pen, const char *s);
+void text_put_decimal(struct text_pen *pen, uint64_t v);
+void text_put_hex(struct text_pen *pen, uint64_t v);
+/* Two digits. */
+void text_put_byte(struct text_pen *pen, uint8_t v, bool upper);
+void text_put_integer(struct text_pen *pen, const struct text_spec *spec, uint64_t v,
+		      const struct text_record *r);
+void text_put_string(struct text_pen *pen, const struct text_spec *spec, const struct text_string *s,
+		     const struct text_record *r, struct text_scratch *own);
+/* What the piece has of an address, a function, a uuid. */
+void text_put_pointer(struct text_pen *pen, const struct text_piece *p, const struct text_record *r,
+		      struct tep_handle *tep);
+
+#endif
