@@ -157,7 +157,7 @@ $(O)/plugins/hyp.so: $(O)/plugins/hyp-reason.o $(call decode,esr hcall hyp-print
 $(O)/plugins/kvm-arm64.so: $(call decode,esr smccc sysreg)
 $(O)/plugins/crosvm.so: $(call decode,crosvm)
 $(O)/plugins/hypertrace.so: $(O)/plugins/hypertrace-record.o $(call decode,hypertrace hypertrace-desc numbered)
-PLUGIN_SHARED := $(O)/plugins/plugin.o $(O)/plugins/relay.o $(call util,base field visible)
+PLUGIN_SHARED := $(O)/plugins/plugin.o $(O)/plugins/decoder.o $(O)/plugins/relay.o $(call util,base field visible)
 $(LIB_OBJ) $(PLUGIN_OBJ): CFLAGS += -fPIC -ffunction-sections -fdata-sections
 # All plugins export the same names, and are loaded into one global scope: -Bsymbolic
 $(O)/plugins/%.so: $(O)/plugins/%.o $(PLUGIN_SHARED) plugins/plugin.map
@@ -225,7 +225,7 @@ $(O)/tests/bench/%: $(O)/tests/bench/%.o $(O)/libhyptrace.a
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(PKG_LIBS)
 
 agent: $(O)/hyptrace-agent
-$(O)/tests/unit/plugins $(O)/tests/unit/plugins-events: | $(PLUGIN_SO)
+$(O)/tests/unit/plugins $(O)/tests/unit/plugins-events $(O)/tests/unit/text: | $(PLUGIN_SO)
 
 $(O)/tests/unit/spans: $(O)/plugins/kernelshark/spans.o
 

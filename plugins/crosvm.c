@@ -49,6 +49,21 @@ static int crosvm_print(struct trace_seq *s, struct tep_record *record, struct t
 	return 0;
 }
 
+/* Lines may be another plugin's. */
+enum event_text_answer hyptrace_plugin_text(const struct tep_event *event, const struct event_text **rows,
+					    size_t *n)
+{
+	(void)event;
+	(void)rows;
+	(void)n;
+	return EVENT_TEXT_ALONE;
+}
+
+bool plugin_explains(void)
+{
+	return true;
+}
+
 int TEP_PLUGIN_LOADER(struct tep_handle *tep)
 {
 	return relay_new(tep, "ftrace", "print", crosvm_print);

@@ -63,7 +63,7 @@ static const char *hyp_option(int i)
 	return value && *value ? value : NULL;
 }
 
-static bool hyp_explain(void)
+bool plugin_explains(void)
 {
 	return !TEP_PLUGIN_OPTIONS[OPT_PLAIN].set;
 }
@@ -117,28 +117,6 @@ static void read_options(void)
 
 /* ---- entry and exit ----------------------------------------------------------------- */
 
-static void put_task(struct trace_seq *s, struct view *v, const char *field)
-{
-	int pid = (int)view_s64(v, field);
-	const char *comm = pid > 0 ? tep_data_comm_from_pid(v->event->tep, pid) : NULL;
-
-	if (hyp_explain() && comm && strcmp(comm, "<...>") != 0)
-		trace_seq_printf(s, " (%s)", comm);
-}
-
-static void print_reason(struct trace_seq *s, struct view *v)
-{
-	uint64_t reason = view_u64(v, "reason");
-	const char *text = hyp_reason_name(v->event, reason);
-
-	if (text)
-		trace_seq_printf(s, "reason=%s", text);
-	else
-		trace_seq_printf(s, "reason=%" PRIu64, reason);
-	trace_seq_printf(s, " vcpu=%d", (int)view_s64(v, "vcpu"));
-	put_task(s, v, "vcpu");
-}
-
 /* Android's have no fields: nothing to tell, and nothing to complain of. */
 static int decode_switch(struct trace_seq *s, struct tep_record *record, struct tep_event *event,
 			 void *context)
@@ -160,7 +138,7 @@ static void print_hcall(struct trace_seq *s, struct view *v)
 	if (!name)
 		name = print_symbol(v->event, "id", id);
 	trace_seq_printf(s, "id=%u invalid=%u", id, (unsigned int)view_u64(v, "invalid"));
-	if (hyp_explain() && name)
+	if (plugin_explains() && name)
 		trace_seq_printf(s, " (%s)", name);
 }
 
@@ -168,7 +146,7 @@ static void put_smccc(struct trace_seq *s, uint64_t id)
 {
 	char text[SMCCC_TEXT_MAX];
 
-	if (hyp_explain())
+	if (plugin_explains())
 		trace_seq_printf(s, " (0x%08x %s)", (uint32_t)id,
 				 smccc_text((uint32_t)id, text, sizeof(text)));
 }
@@ -189,7 +167,7 @@ static void hyp_put_esr(struct trace_seq *s, uint64_t esr)
 {
 	char text[ESR_TEXT_MAX];
 
-	if (hyp_explain())
+	if (plugin_explains())
 		trace_seq_printf(s, " (%s)", esr_text(esr, text, sizeof(text)));
 }
 
@@ -199,7 +177,7 @@ static void print_mem_abort(struct trace_seq *s, struct view *v)
 	char text[ESR_TEXT_MAX];
 
 	trace_seq_printf(s, "esr=0x%" PRIx64 " addr=0x%" PRIx64, esr, addr);
-	if (hyp_explain()) /* for the host, IPA and PA are the same */
+	if (plugin_explains()) /* for the host, IPA and PA are the same */
 		trace_seq_printf(s, " (%s, ipa 0x%" PRIx64 ")", esr_text(esr, text, sizeof(text)), addr);
 }
 
@@ -228,7 +206,7 @@ static void print_ffa_call(struct trace_seq *s, struct view *v)
 	if (view_has(v, "vm_handle"))
 		trace_seq_printf(s, " vm_handle=0x%" PRIx64, view_u64(v, "vm_handle"));
 	put_smccc(s, id);
-	if (hyp_explain() && ffa_error_name(err))
+	if (plugin_explains() && ffa_error_name(err))
 		trace_seq_printf(s, " (%s)", ffa_error_name(err));
 }
 
@@ -245,7 +223,7 @@ static void print_idmap(struct trace_seq *s, struct view *v)
 
 	trace_seq_printf(s, "from=0x%" PRIx64 " to=0x%" PRIx64 " prot=0x%x", from, to,
 			 (unsigned int)view_u64(v, "prot"));
-	if (hyp_explain() && to > from)
+	if (plugin_explains() && to > from)
 		trace_seq_printf(s, " (%" PRIu64 " KiB)", (to - from) / 1024);
 }
 
@@ -254,7 +232,7 @@ static void print_idmap_complete(struct trace_seq *s, struct view *v)
 	uint64_t map = view_u64(v, "map");
 
 	trace_seq_printf(s, "map=%u", (unsigned int)map);
-	if (hyp_explain())
+	if (plugin_explains())
 		trace_seq_puts(s, map ? " (mapped)" : " (unmapped)");
 }
 
@@ -262,7 +240,7 @@ static void print_power_lock(struct trace_seq *s, struct view *v)
 {
 	trace_seq_printf(s, "vm=%d device=0x%" PRIx64 " lock=%u ret=%d", (int)view_s64(v, "vm"),
 			 view_u64(v, "device"), (unsigned int)view_u64(v, "lock"), (int)view_s64(v, "ret"));
-	put_task(s, v, "vm");
+	view_put_task(s, v, "vm");
 }
 
 /* ---- functions and messages ---------------------------------------------------------------- */
@@ -337,9 +315,15 @@ static void print_printk(struct trace_seq *s, struct view *v)
 
 /* ---- the plugin ---------------------------------------------------------------------------- */
 
-static const struct decoder switches[] = {
-	{ "hyp_enter", print_reason, { "reason", "vcpu" } },
-	{ "hyp_exit", print_reason, { "reason", "vcpu" } },
+static const struct told switches[] = {
+	{ { "hyp_enter", NULL, { "reason", "vcpu" } },
+	  { { "reason=", "reason", EVENT_TEXT_NAME, 64, 0, hyp_reason_name },
+	    { " vcpu=", "vcpu", EVENT_TEXT_SIGNED, 32, 0, NULL },
+	    { "", "vcpu", EVENT_TEXT_TASK, 32, 0, NULL } } },
+	{ { "hyp_exit", NULL, { "reason", "vcpu" } },
+	  { { "reason=", "reason", EVENT_TEXT_NAME, 64, 0, hyp_reason_name },
+	    { " vcpu=", "vcpu", EVENT_TEXT_SIGNED, 32, 0, NULL },
+	    { "", "vcpu", EVENT_TEXT_TASK, 32, 0, NULL } } },
 };
 
 static const struct decoder decoders[] = {
@@ -365,12 +349,28 @@ static const struct decoder decoders[] = {
 
 static const char *const systems[] = { "hypervisor", "hyp" };
 
+enum event_text_answer hyptrace_plugin_text(const struct tep_event *event, const struct event_text **rows,
+					    size_t *n)
+{
+	const struct decoder *d =
+		decoder_find(&switches->d, ARRAY_SIZE(switches), sizeof(*switches), event->name);
+
+	if (d && !event->format.nr_fields)
+		return EVENT_TEXT_CALL;
+	if (!strcmp(event->name, "power_lock"))
+		return EVENT_TEXT_ALONE; /* it names a task, which an earlier record may have told */
+	read_options();			 /* while nobody else does */
+	if (!d)
+		d = decoder_find(decoders, ARRAY_SIZE(decoders), sizeof(*decoders), event->name);
+	return decoder_text(d, event, rows, n);
+}
+
 int TEP_PLUGIN_LOADER(struct tep_handle *tep)
 {
 	files.users++;
 	for (size_t i = 0; i < ARRAY_SIZE(systems); i++) {
 		for (size_t k = 0; k < ARRAY_SIZE(switches); k++)
-			tep_register_event_handler(tep, -1, systems[i], switches[k].event, decode_switch,
+			tep_register_event_handler(tep, -1, systems[i], switches[k].d.event, decode_switch,
 						   (void *)&switches[k]);
 		decoders_register(tep, systems[i], decoders, ARRAY_SIZE(decoders));
 	}
@@ -381,7 +381,7 @@ int TEP_PLUGIN_UNLOADER(struct tep_handle *tep)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(systems); i++) {
 		for (size_t k = 0; k < ARRAY_SIZE(switches); k++)
-			tep_unregister_event_handler(tep, -1, systems[i], switches[k].event, decode_switch,
+			tep_unregister_event_handler(tep, -1, systems[i], switches[k].d.event, decode_switch,
 						     (void *)&switches[k]);
 		decoders_unregister(tep, systems[i], decoders, ARRAY_SIZE(decoders));
 	}

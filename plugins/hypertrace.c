@@ -99,6 +99,20 @@ static int decode_record(struct trace_seq *s, struct tep_record *record, struct 
 	return 0;
 }
 
+/* Lines in trace_marker may be another plugin's. */
+enum event_text_answer hyptrace_plugin_text(const struct tep_event *event, const struct event_text **rows,
+					    size_t *n)
+{
+	(void)rows;
+	(void)n;
+	return strcmp(event->name, HYPERTRACE_EVENT) ? EVENT_TEXT_ALONE : EVENT_TEXT_TRY;
+}
+
+bool plugin_explains(void)
+{
+	return true;
+}
+
 int TEP_PLUGIN_LOADER(struct tep_handle *tep)
 {
 	users++;

@@ -20,7 +20,7 @@ struct tep_plugin_option TEP_PLUGIN_OPTIONS[] = {
 	{ .name = NULL },
 };
 
-static bool kvm_explain(void)
+bool plugin_explains(void)
 {
 	return !TEP_PLUGIN_OPTIONS[0].set;
 }
@@ -29,26 +29,8 @@ static void kvm_put_esr(struct trace_seq *s, uint64_t esr)
 {
 	char text[ESR_TEXT_MAX];
 
-	if (kvm_explain())
+	if (plugin_explains())
 		trace_seq_printf(s, " (%s)", esr_text(esr, text, sizeof(text)));
-}
-
-/* The guest's function, where the program has the guest's symbols. */
-static void put_function(struct trace_seq *s, struct view *v, const char *pc)
-{
-	unsigned long long at = view_u64(v, pc), start = at;
-	const char *func = NULL;
-
-	if (kvm_explain() && tep_plugin_kvm_get_func)
-		func = tep_plugin_kvm_get_func(v->event, (struct tep_record *)v->record, &start);
-	if (!func)
-		return;
-	trace_seq_printf(s, " (%s", func);
-	if (at != start)
-		trace_seq_printf(s, "+0x%llx", at - start);
-	trace_seq_puts(s, ")");
-	if (tep_plugin_kvm_put_func)
-		tep_plugin_kvm_put_func(func);
 }
 
 static const char *on_off(uint64_t v)
@@ -58,28 +40,16 @@ static const char *on_off(uint64_t v)
 
 /* ---- exits ----------------------------------------------------------------------- */
 
-static void print_exit(struct trace_seq *s, struct view *v)
+static const char *exit_name(const struct tep_event *event, uint64_t code)
 {
-	uint32_t ret = (uint32_t)view_u64(v, "ret"), ec = (uint32_t)view_u64(v, "esr_ec");
-	const char *reason = kvm_exit_arm_name(ret), *class = esr_ec_name(ec);
-
-	if (reason)
-		trace_seq_printf(s, "%s: ", reason);
-	else
-		trace_seq_printf(s, "0x%x: ", ret);
-	trace_seq_printf(s, "HSR_EC: 0x%04x (", ec);
-	if (class)
-		trace_seq_puts(s, class);
-	else
-		trace_seq_printf(s, "0x%x", ec);
-	trace_seq_printf(s, "), PC: 0x%016" PRIx64, view_u64(v, "vcpu_pc"));
-	put_function(s, v, "vcpu_pc");
+	(void)event;
+	return kvm_exit_arm_name((uint32_t)code);
 }
 
-static void print_entry(struct trace_seq *s, struct view *v)
+static const char *class_name(const struct tep_event *event, uint64_t ec)
 {
-	trace_seq_printf(s, "PC: 0x%016" PRIx64, view_u64(v, "vcpu_pc"));
-	put_function(s, v, "vcpu_pc");
+	(void)event;
+	return esr_ec_name((uint32_t)ec);
 }
 
 static void print_guest_fault(struct trace_seq *s, struct view *v)
@@ -89,7 +59,7 @@ static void print_guest_fault(struct trace_seq *s, struct view *v)
 	trace_seq_printf(s, "ipa %#" PRIx64 ", hsr %#08" PRIx64 ", hxfar %#08" PRIx64 ", pc %#016" PRIx64,
 			 view_u64(v, "ipa"), hsr, view_u64(v, "hxfar"), view_u64(v, "vcpu_pc"));
 	kvm_put_esr(s, hsr);
-	put_function(s, v, "vcpu_pc");
+	view_put_function(s, v, "vcpu_pc");
 }
 
 static void print_access_fault(struct trace_seq *s, struct view *v)
@@ -104,14 +74,14 @@ static void print_mmio_nisv(struct trace_seq *s, struct view *v)
 	trace_seq_printf(s, "ipa %#016" PRIx64 ", esr %#016" PRIx64 ", far %#016" PRIx64 ", pc %#016" PRIx64,
 			 view_u64(v, "ipa"), esr, view_u64(v, "far"), view_u64(v, "vcpu_pc"));
 	kvm_put_esr(s, esr);
-	put_function(s, v, "vcpu_pc");
+	view_put_function(s, v, "vcpu_pc");
 }
 
 static void print_mmio_emulate(struct trace_seq *s, struct view *v)
 {
 	trace_seq_printf(s, "Emulate MMIO at: 0x%016" PRIx64 " (instr: %08" PRIx64 ", cpsr: %08" PRIx64 ")",
 			 view_u64(v, "vcpu_pc"), view_u64(v, "instr"), view_u64(v, "cpsr"));
-	put_function(s, v, "vcpu_pc");
+	view_put_function(s, v, "vcpu_pc");
 }
 
 static const char *const mmio_types[] = { "unsatisfied-read", "read", "write" };
@@ -132,7 +102,7 @@ static void print_wfx(struct trace_seq *s, struct view *v)
 {
 	trace_seq_printf(s, "guest executed wf%c at: 0x%016" PRIx64, view_u64(v, "is_wfe") ? 'e' : 'i',
 			 view_u64(v, "vcpu_pc"));
-	put_function(s, v, "vcpu_pc");
+	view_put_function(s, v, "vcpu_pc");
 }
 
 static void print_hvc(struct trace_seq *s, struct view *v)
@@ -142,9 +112,9 @@ static void print_hvc(struct trace_seq *s, struct view *v)
 
 	trace_seq_printf(s, "HVC at 0x%016" PRIx64 " (r0: 0x%016" PRIx64 ", imm: 0x%" PRIx64 ")",
 			 view_u64(v, "vcpu_pc"), r0, imm);
-	if (kvm_explain() && !imm) /* other immediates are not SMCCC calls */
+	if (plugin_explains() && !imm) /* other immediates are not SMCCC calls */
 		trace_seq_printf(s, " (%s)", smccc_text((uint32_t)r0, text, sizeof(text)));
-	put_function(s, v, "vcpu_pc");
+	view_put_function(s, v, "vcpu_pc");
 }
 
 /* ---- system registers --------------------------------------------------------------- */
@@ -172,7 +142,7 @@ static void print_sys_access(struct trace_seq *s, struct view *v)
 	trace_seq_printf(s, "PC: %" PRIx64 " %s (%u,%u,%u,%u,%u) %s", view_u64(v, "vcpu_pc"),
 			 sysreg_text(&r, name, sizeof(name)), r.op0, r.op1, r.crn, r.crm, r.op2,
 			 view_u64(v, "is_write") ? "write" : "read");
-	put_function(s, v, "vcpu_pc");
+	view_put_function(s, v, "vcpu_pc");
 }
 
 static void print_forward_sysreg(struct trace_seq *s, struct view *v)
@@ -183,23 +153,23 @@ static void print_forward_sysreg(struct trace_seq *s, struct view *v)
 
 	trace_seq_printf(s, "%" PRIx64 " %c (%u,%u,%u,%u,%u)", view_u64(v, "pc"),
 			 view_u64(v, "is_read") ? 'R' : 'W', r.op0, r.op1, r.crn, r.crm, r.op2);
-	if (kvm_explain())
+	if (plugin_explains())
 		trace_seq_printf(s, " (%s)", sysreg_text(&r, name, sizeof(name)));
-	put_function(s, v, "pc");
+	view_put_function(s, v, "pc");
 }
 
 static void print_set_way_flush(struct trace_seq *s, struct view *v)
 {
 	trace_seq_printf(s, "S/W flush at 0x%016" PRIx64 " (cache %s)", view_u64(v, "vcpu_pc"),
 			 on_off(view_u64(v, "cache")));
-	put_function(s, v, "vcpu_pc");
+	view_put_function(s, v, "vcpu_pc");
 }
 
 static void print_toggle_cache(struct trace_seq *s, struct view *v)
 {
 	trace_seq_printf(s, "VM op at 0x%016" PRIx64 " (cache was %s, now %s)", view_u64(v, "vcpu_pc"),
 			 on_off(view_u64(v, "was")), on_off(view_u64(v, "now")));
-	put_function(s, v, "vcpu_pc");
+	view_put_function(s, v, "vcpu_pc");
 }
 
 /* ---- nested guests ------------------------------------------------------------------- */
@@ -250,7 +220,7 @@ static void print_nested_exception(struct trace_seq *s, struct view *v)
 	trace_seq_printf(s, " hcr_el2: %" PRIx64, view_u64(v, "hcr_el2"));
 	if (!type)
 		kvm_put_esr(s, esr);
-	put_function(s, v, "pc");
+	view_put_function(s, v, "pc");
 }
 
 /* ---- interrupts and timers --------------------------------------------------------------- */
@@ -263,7 +233,7 @@ static void put_irq(struct trace_seq *s, uint32_t irq)
 		[27] = "virtual timer", [28] = "hyp virtual timer", [30] = "physical timer"
 	};
 
-	if (!kvm_explain())
+	if (!plugin_explains())
 		return;
 	if (irq < 16)
 		trace_seq_printf(s, " (SGI %u)", irq);
@@ -331,7 +301,7 @@ static void print_timer_map(struct trace_seq *s, struct view *v)
 	for (size_t i = 0; i < ARRAY_SIZE(map); i++)
 		if (view_has(v, map[i].field))
 			trace_seq_printf(s, ", %s: %d", map[i].text, (int)view_s64(v, map[i].field));
-	for (size_t i = 0; i < ARRAY_SIZE(map) && kvm_explain(); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(map) && plugin_explains(); i++) {
 		const char *name = timer_name(view_s64(v, map[i].field));
 
 		if (!view_has(v, map[i].field) || !name)
@@ -352,7 +322,7 @@ static void print_timer_state(struct trace_seq *s, struct view *v)
 
 	trace_seq_printf(s, "CTL: %#08" PRIx64 " CVAL: %#16" PRIx64 " arch_timer_ctx_index: %d", ctl,
 			 view_u64(v, "cval"), (int)idx);
-	if (kvm_explain())
+	if (plugin_explains())
 		trace_seq_printf(s, " (%s %s%s%s)", name ? name : "timer", ctl & 1 ? "enabled" : "disabled",
 				 ctl & 2 ? ", masked" : "", ctl & 4 ? ", condition met" : "");
 }
@@ -365,7 +335,7 @@ static void print_timer_save(struct trace_seq *s, struct view *v)
 
 static void put_timer(struct trace_seq *s, int64_t idx)
 {
-	if (kvm_explain() && timer_name(idx))
+	if (plugin_explains() && timer_name(idx))
 		trace_seq_printf(s, " (%s)", timer_name(idx));
 }
 
@@ -416,9 +386,16 @@ static const struct decoder decoders[] = {
 };
 
 /* Those that the stock plugin handles as well, for x86. */
-static const struct decoder shared[] = {
-	{ "kvm_exit", print_exit, { "ret", "esr_ec", "vcpu_pc" } },
-	{ "kvm_entry", print_entry, { "vcpu_pc" } },
+static const struct told shared[] = {
+	{ { "kvm_exit", NULL, { "ret", "esr_ec", "vcpu_pc" } },
+	  { { "", "ret", EVENT_TEXT_HEX_NAME, 32, 0, exit_name },
+	    { ": HSR_EC: 0x", "esr_ec", EVENT_TEXT_HEX, 32, 4, NULL },
+	    { " (", "esr_ec", EVENT_TEXT_HEX_NAME, 32, 0, class_name },
+	    { "), PC: 0x", "vcpu_pc", EVENT_TEXT_HEX, 64, 16, NULL },
+	    { "", "vcpu_pc", EVENT_TEXT_FUNCTION, 64, 0, NULL } } },
+	{ { "kvm_entry", NULL, { "vcpu_pc" } },
+	  { { "PC: 0x", "vcpu_pc", EVENT_TEXT_HEX, 64, 16, NULL },
+	    { "", "vcpu_pc", EVENT_TEXT_FUNCTION, 64, 0, NULL } } },
 };
 
 static int decode_shared(struct trace_seq *s, struct tep_record *record, struct tep_event *event,
@@ -429,7 +406,7 @@ static int decode_shared(struct trace_seq *s, struct tep_record *record, struct 
 
 	relay_retire(r);
 	for (size_t i = 0; i < ARRAY_SIZE(shared); i++)
-		if (!strcmp(event->name, shared[i].event) && !decode(s, record, event, (void *)&shared[i]))
+		if (!strcmp(event->name, shared[i].d.event) && !decode(s, record, event, (void *)&shared[i].d))
 			return 0;
 	/* the stock plugin knows x86's; of another format it would print half a line */
 	if (view_has(&v, "exit_reason") || view_has(&v, "vcpu_id"))
@@ -437,10 +414,21 @@ static int decode_shared(struct trace_seq *s, struct tep_record *record, struct 
 	return -1;
 }
 
+enum event_text_answer hyptrace_plugin_text(const struct tep_event *event, const struct event_text **rows,
+					    size_t *n)
+{
+	const struct decoder *both = decoder_find(&shared->d, ARRAY_SIZE(shared), sizeof(*shared), event->name);
+	const struct decoder *d = decoder_find(decoders, ARRAY_SIZE(decoders), sizeof(*decoders), event->name);
+
+	if (both && decoder_text(both, event, rows, n) != EVENT_TEXT_ROWS)
+		return EVENT_TEXT_ALONE; /* it may be the stock plugin's */
+	return decoder_text(both ? both : d, event, rows, n);
+}
+
 int TEP_PLUGIN_LOADER(struct tep_handle *tep)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(shared); i++)
-		relay_new(tep, "kvm", shared[i].event, decode_shared);
+		relay_new(tep, "kvm", shared[i].d.event, decode_shared);
 	decoders_register(tep, "kvm", decoders, ARRAY_SIZE(decoders));
 	return 0;
 }

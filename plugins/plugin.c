@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What the libtraceevent plugins share: fields of records, tables of events, warnings. */
+/* What the libtraceevent plugins share: fields of records, warnings. */
 #include "plugin.h"
 
 #include <stdio.h>
@@ -48,37 +48,6 @@ bool view_text(struct view *v, const char *field, const char **text, size_t *len
 	while (*len && ((*text)[*len - 1] == '\n' || (*text)[*len - 1] == '\r'))
 		(*len)--;
 	return true;
-}
-
-/* ---- events -------------------------------------------------------------------- */
-
-int decode(struct trace_seq *s, struct tep_record *record, struct tep_event *event, void *context)
-{
-	const struct decoder *d = context;
-	struct view v = { event, record, false };
-
-	for (size_t i = 0; i < NEEDS_MAX && d->needs[i]; i++) {
-		if (!view_has(&v, d->needs[i]))
-			return -1;
-		view_u64(&v, d->needs[i]);
-	}
-	if (v.bad)
-		trace_seq_puts(s, "[record too short]");
-	else
-		d->print(s, &v);
-	return 0;
-}
-
-void decoders_register(struct tep_handle *tep, const char *sys, const struct decoder *v, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		tep_register_event_handler(tep, -1, sys, v[i].event, decode, (void *)&v[i]);
-}
-
-void decoders_unregister(struct tep_handle *tep, const char *sys, const struct decoder *v, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		tep_unregister_event_handler(tep, -1, sys, v[i].event, decode, (void *)&v[i]);
 }
 
 /* ---- options ---------------------------------------------------------------------- */

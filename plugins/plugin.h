@@ -5,6 +5,7 @@
 #include <traceevent/event-parse.h>
 #include <traceevent/trace-seq.h>
 
+#include "decode/event-text.h"
 #include "util/base.h"
 
 /*
@@ -16,6 +17,7 @@
 /* What libtraceevent looks for in a plugin; everything else stays inside (plugin.map). */
 int TEP_PLUGIN_LOADER(struct tep_handle *tep);
 int TEP_PLUGIN_UNLOADER(struct tep_handle *tep);
+event_text_ask hyptrace_plugin_text;
 extern struct tep_plugin_option TEP_PLUGIN_OPTIONS[];
 extern const char TEP_PLUGIN_ALIAS[];
 
@@ -43,6 +45,12 @@ bool view_bytes(struct view *v, const char *field, const uint8_t **data, size_t 
 /* The same up to the first NUL, without line ends behind it. */
 bool view_text(struct view *v, const char *field, const char **text, size_t *len);
 
+/* " (comm)" of the task whose pid a field is; " (function+0x10)" of a guest's pc. Not where plain texts are asked for. */
+void view_put_task(struct trace_seq *s, struct view *v, const char *field);
+void view_put_function(struct trace_seq *s, struct view *v, const char *pc);
+/* Of each plugin: whether it says what numbers mean. */
+bool plugin_explains(void);
+
 /* ---- guests ---------------------------------------------------------------------- */
 
 /*
@@ -55,12 +63,19 @@ extern __typeof__(tep_plugin_kvm_put_func) tep_plugin_kvm_put_func __attribute__
 /* ---- events -------------------------------------------------------------------- */
 
 #define NEEDS_MAX 8
+#define ROWS_MAX  6
 
-/* One event: it is printed when its format has all the integer fields that print reads. */
+/* One event: it is printed when its format has all the integer fields that print or the rows read. */
 struct decoder {
 	const char *event;
-	void (*print)(struct trace_seq *s, struct view *v);
-	const char *needs[NEEDS_MAX]; /* NULL-ended unless full */
+	void (*print)(struct trace_seq *s, struct view *v); /* NULL: it is a told's */
+	const char *needs[NEEDS_MAX];			    /* NULL-ended unless full */
+};
+
+/* One that is told by rows; those without a field are none. */
+struct told {
+	struct decoder d;
+	struct event_text rows[ROWS_MAX];
 };
 
 /*
@@ -68,6 +83,11 @@ struct decoder {
  * format without the fields; "[record too short]" for a record without them.
  */
 int decode(struct trace_seq *s, struct tep_record *record, struct tep_event *event, void *context);
+/* The answer of event_text_ask where d prints the event, by decode. NULL: EVENT_TEXT_ALONE. */
+enum event_text_answer decoder_text(const struct decoder *d, const struct tep_event *event,
+				    const struct event_text **rows, size_t *n);
+/* The one of that name among n, of `size` bytes each; NULL: none. */
+const struct decoder *decoder_find(const struct decoder *v, size_t n, size_t size, const char *event);
 /* n decoders of that system, which must stay until they are unregistered. */
 void decoders_register(struct tep_handle *tep, const char *sys, const struct decoder *v, size_t n);
 void decoders_unregister(struct tep_handle *tep, const char *sys, const struct decoder *v, size_t n);

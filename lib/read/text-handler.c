@@ -105,21 +105,83 @@ static bool text_sched(struct text_build *b, const char *file)
 
 /* ---- ours ------------------------------------------------------------------------------ */
 
-/* What our plugins export: whether several threads may call the handler of that event. */
-typedef bool text_shareable(const struct tep_event *event);
-
-static bool text_ours(struct text_build *b, const char *path)
+static void text_row_names(struct text_build *b, struct text_piece *p)
 {
+	struct text_name *names = text_alloc(b, TEXT_NAMES * sizeof(*names));
+	struct text_string *s = text_alloc(b, sizeof(*s));
+
+	if (!names || !s)
+		return;
+	for (size_t i = 0; i < TEXT_NAMES; i++) {
+		const char *name = p->row->name(b->p->event, i);
+
+		names[i].len = name ? strlen(name) : 0;
+		names[i].s = name ? text_copy(b, name, names[i].len) : NULL;
+	}
+	s->names = names;
+	p->string = s;
+}
+
+static void text_row_add(struct text_build *b, const struct event_text *row)
+{
+	static const enum text_piece_kind kinds[] = {
+		[EVENT_TEXT_HEX] = TEXT_INTEGER,     [EVENT_TEXT_SIGNED] = TEXT_SIGNED,
+		[EVENT_TEXT_NAME] = TEXT_NAMED,	     [EVENT_TEXT_HEX_NAME] = TEXT_NAMED,
+		[EVENT_TEXT_TASK] = TEXT_TASK,	     [EVENT_TEXT_FUNCTION] = TEXT_GUEST,
+	};
+	const struct tep_format_field *f = tep_find_any_field(b->p->event, row->field);
+	struct text_piece *p;
+
+	if (f->flags & TEP_FIELD_IS_SIGNED && f->size * 8 < row->bits)
+		text_refuse(b, "the sign of %s", f->name);
+	buf_addstr(&b->before, row->before);
+	p = text_piece_add(b, kinds[row->kind]);
+	if (!p)
+		return;
+	p->row = row;
+	p->value = text_expr_load(b, f, true);
+	p->spec = (struct text_spec){
+		.zeros = true, .conversion = 'x', .bits = row->bits, .width = row->digits, .precision = -1
+	};
+	if (kinds[row->kind] == TEXT_NAMED)
+		text_row_names(b, p);
+	if (row->kind == EVENT_TEXT_TASK)
+		b->p->named = f;
+	if (b->p->needs < (uint32_t)(f->offset + f->size))
+		b->p->needs = (uint32_t)(f->offset + f->size);
+}
+
+/* What a plugin of ours says of its handler. */
+static enum event_text_answer text_ours(struct text_build *b, const char *path, const struct event_text **rows,
+					size_t *n)
+{
+	enum event_text_answer answer = EVENT_TEXT_ALONE;
 	void *plugin = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
-	text_shareable *shareable;
-	bool ok;
+	event_text_ask *ask;
 
 	if (!plugin)
-		return false;
-	shareable = (text_shareable *)dlsym(plugin, "hyptrace_plugin_shareable");
-	ok = shareable && shareable(b->p->event);
+		return answer;
+	ask = (event_text_ask *)dlsym(plugin, "hyptrace_plugin_text");
+	if (ask)
+		answer = ask(b->p->event, rows, n);
 	dlclose(plugin);
-	return ok;
+	return answer;
+}
+
+/* True: all there is to print. */
+static bool text_plugin(struct text_build *b, const char *path, const char *file)
+{
+	const struct event_text *rows;
+	size_t n;
+	enum event_text_answer answer = text_ours(b, path, &rows, &n);
+
+	if (answer == EVENT_TEXT_ALONE)
+		text_refuse(b, "handler of %s", file);
+	if (answer == EVENT_TEXT_CALL || answer == EVENT_TEXT_TRY)
+		b->p->handler = b->p->event->handler;
+	for (size_t i = 0; answer == EVENT_TEXT_ROWS && i < n && !b->ret; i++)
+		text_row_add(b, &rows[i]);
+	return answer == EVENT_TEXT_CALL || answer == EVENT_TEXT_ROWS;
 }
 
 bool text_handler(struct text_build *b)
@@ -135,11 +197,5 @@ bool text_handler(struct text_build *b)
 		return false;
 	}
 	file = strrchr(info.dli_fname, '/') ? strrchr(info.dli_fname, '/') + 1 : info.dli_fname;
-	if (text_sched(b, file))
-		return true;
-	if (text_ours(b, info.dli_fname))
-		b->p->handler = event->handler;
-	else
-		text_refuse(b, "handler of %s", file);
-	return false;
+	return text_sched(b, file) || text_plugin(b, info.dli_fname, file);
 }

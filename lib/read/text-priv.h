@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "decode/event-text.h"
 #include "read/text.h"
 #include "util/arena.h"
 
@@ -165,6 +166,9 @@ enum text_piece_kind {
 	TEXT_BYTES,	/* %*ph */
 	TEXT_RAW_BYTES, /* ARRAY[...] */
 	TEXT_STATE,	/* of stock's sched_switch plugin */
+	TEXT_NAMED,	/* of our plugins: decode/event-text.h */
+	TEXT_TASK,
+	TEXT_GUEST,
 };
 
 struct text_piece {
@@ -178,7 +182,10 @@ struct text_piece {
 	const struct text_string *string;
 	struct text_place at;
 	const char *delim;
+	const struct event_text *row;
 };
+
+#define TEXT_NAMES 64 /* of a row's names: looked up beforehand */
 
 /* ---- programs --------------------------------------------------------------------- */
 
@@ -193,6 +200,8 @@ struct text_program {
 	tep_event_handler_func handler; /* asked first */
 	struct text_task tasks[TEXT_TASKS_MAX];
 	size_t n_tasks;
+	const struct tep_format_field *named;
+	uint32_t needs; /* bytes; where it is told by our plugin's rows: shorter ones are too short */
 };
 
 /* What a conversion stands for in the list that libtraceevent makes of a format. */

@@ -224,8 +224,57 @@ static void text_put_raw_bytes(struct text_pen *pen, const struct text_piece *p,
 	text_puts(pen, "]");
 }
 
+static void text_put_0x(struct text_pen *pen, uint64_t v)
+{
+	text_put(pen, "0x", 2);
+	text_put_hex(pen, v);
+}
+
+/* A row of our plugin's: a name or else the number. */
+static void text_put_named(struct text_pen *pen, const struct text_piece *p, uint64_t value,
+			   const struct tep_event *event)
+{
+	const struct text_name *known = value < TEXT_NAMES ? &p->string->names[value] : NULL;
+	const char *name = known ? known->s : p->row->name(event, value);
+
+	if (known && name)
+		text_put(pen, name, known->len);
+	else if (name)
+		text_puts(pen, name);
+	else if (p->row->kind == EVENT_TEXT_NAME)
+		text_put_decimal(pen, value);
+	else
+		text_put_0x(pen, value);
+}
+
+static void text_put_comm(struct text_pen *pen, uint64_t pid, const char *comm)
+{
+	if ((int32_t)pid <= 0 || !comm || !strcmp(comm, "<...>"))
+		return;
+	text_puts(pen, " (");
+	text_puts(pen, comm);
+	text_puts(pen, ")");
+}
+
+static void text_put_guest(struct text_pen *pen, uint64_t pc, const struct text_record *r, struct tep_event *event)
+{
+	struct tep_record record = { .data = (void *)r->data, .size = (int)r->len, .record_size = (int)r->len };
+	unsigned long long start = pc;
+	const char *func = tep_plugin_kvm_get_func(event, &record, &start);
+
+	if (!func)
+		return;
+	text_puts(pen, " (");
+	text_puts(pen, func);
+	if (pc != start) {
+		text_puts(pen, "+0x");
+		text_put_hex(pen, pc - start);
+	}
+	text_puts(pen, ")");
+}
+
 static void text_put_piece(struct text_pen *pen, const struct text_piece *p, const struct text_record *r,
-			   struct tep_handle *tep, struct text_scratch *own)
+			   const struct text_program *program, const char *comm, struct text_scratch *own)
 {
 	text_put(pen, p->before, p->before_len);
 	switch (p->kind) {
@@ -252,8 +301,17 @@ static void text_put_piece(struct text_pen *pen, const struct text_piece *p, con
 	case TEXT_STATE:
 		text_put_state(pen, text_number(p->value, r));
 		break;
+	case TEXT_NAMED:
+		text_put_named(pen, p, text_cut(text_number(p->value, r), p->spec.bits), program->event);
+		break;
+	case TEXT_TASK:
+		text_put_comm(pen, text_number(p->value, r), comm);
+		break;
+	case TEXT_GUEST:
+		text_put_guest(pen, text_number(p->value, r), r, program->event);
+		break;
 	default:
-		text_put_pointer(pen, p, r, tep);
+		text_put_pointer(pen, p, r, program->event->tep);
 		break;
 	}
 }
@@ -275,8 +333,8 @@ static bool text_handled(const struct text_program *p, const void *data, size_t 
 	return true;
 }
 
-void text_print(const struct text_program *p, const void *data, size_t len, struct text_scratch *own,
-		struct buf *out)
+void text_print(const struct text_program *p, const void *data, size_t len, const char *comm,
+		struct text_scratch *own, struct buf *out)
 {
 	const struct text_record r = { data, len, len < p->least ? p->least : (uint32_t)len };
 	struct text_pen pen = { .p = (char *)out->data + out->len, .end = (char *)out->data + out->cap, .out = out };
@@ -285,8 +343,12 @@ void text_print(const struct text_program *p, const void *data, size_t len, stru
 		return;
 	if (!text_room(&pen, 1))
 		return;
+	if (r.size < p->needs) {
+		buf_addstr(out, "[record too short]");
+		return;
+	}
 	for (const struct text_piece *piece = p->pieces; piece < p->pieces + p->n; piece++)
-		text_put_piece(&pen, piece, &r, p->event->tep, own);
+		text_put_piece(&pen, piece, &r, p, comm, own);
 	if (!out->bad)
 		out->len = (size_t)(pen.p - (char *)out->data);
 }

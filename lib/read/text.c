@@ -157,6 +157,11 @@ size_t text_tasks(const struct text_program *p, const struct text_task **v)
 	return p->n_tasks;
 }
 
+const struct tep_format_field *text_named(const struct text_program *p)
+{
+	return p->named;
+}
+
 int text_scratch_init(struct text_scratch *s)
 {
 	*s = (struct text_scratch){ 0 };

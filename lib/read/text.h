@@ -41,10 +41,13 @@ int text_compile(struct text_program **out, struct tep_event *event, bool raw, c
 void text_free(struct text_program *p);
 /*
  * Appended to *out. What a record of len bytes does not have reads as zeros, as in a padded
- * record (tepfile.h).
+ * record (tepfile.h). comm: the name of text_named's task, as tep_data_comm_from_pid knows it when the
+ * records before are read; NULL where there is none.
  */
-void text_print(const struct text_program *p, const void *data, size_t len, struct text_scratch *s,
-		struct buf *out);
+void text_print(const struct text_program *p, const void *data, size_t len, const char *comm,
+		struct text_scratch *s, struct buf *out);
+/* The pid of the task that the text names; NULL: it names none. */
+const struct tep_format_field *text_named(const struct text_program *p);
 /* The tasks that printing would register (tep_register_comm), in order; their number. */
 size_t text_tasks(const struct text_program *p, const struct text_task **v);
 
