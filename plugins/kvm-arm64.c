@@ -406,7 +406,8 @@ static int decode_shared(struct trace_seq *s, struct tep_record *record, struct 
 
 	relay_retire(r);
 	for (size_t i = 0; i < ARRAY_SIZE(shared); i++)
-		if (!strcmp(event->name, shared[i].d.event) && !decode(s, record, event, (void *)&shared[i].d))
+		if (!strcmp(event->name, shared[i].d.event) &&
+		    !decode(s, record, event, (void *)&shared[i].d))
 			return 0;
 	/* the stock plugin knows x86's; of another format it would print half a line */
 	if (view_has(&v, "exit_reason") || view_has(&v, "vcpu_id"))
@@ -417,8 +418,10 @@ static int decode_shared(struct trace_seq *s, struct tep_record *record, struct 
 enum event_text_answer hyptrace_plugin_text(const struct tep_event *event, const struct event_text **rows,
 					    size_t *n)
 {
-	const struct decoder *both = decoder_find(&shared->d, ARRAY_SIZE(shared), sizeof(*shared), event->name);
-	const struct decoder *d = decoder_find(decoders, ARRAY_SIZE(decoders), sizeof(*decoders), event->name);
+	const struct decoder *both =
+		decoder_find(&shared->d, ARRAY_SIZE(shared), sizeof(*shared), event->name);
+	const struct decoder *d =
+		decoder_find(decoders, ARRAY_SIZE(decoders), sizeof(*decoders), event->name);
 
 	if (both && decoder_text(both, event, rows, n) != EVENT_TEXT_ROWS)
 		return EVENT_TEXT_ALONE; /* it may be the stock plugin's */

@@ -45,7 +45,8 @@ bool view_bytes(struct view *v, const char *field, const uint8_t **data, size_t 
 /* The same up to the first NUL, without line ends behind it. */
 bool view_text(struct view *v, const char *field, const char **text, size_t *len);
 
-/* " (comm)" of the task whose pid a field is; " (function+0x10)" of a guest's pc. Not where plain texts are asked for. */
+/* " (comm)" of the task whose pid a field is; " (function+0x10)" of a guest's pc. Not where plain texts are
+ * asked for. */
 void view_put_task(struct trace_seq *s, struct view *v, const char *field);
 void view_put_function(struct trace_seq *s, struct view *v, const char *pc);
 /* Of each plugin: whether it says what numbers mean. */

@@ -32,7 +32,8 @@ enum event_text_answer {
 	EVENT_TEXT_CALL,  /* several at a time; it prints all records */
 	EVENT_TEXT_TRY,	  /* several at a time; it leaves records to the print format */
 	EVENT_TEXT_LEAVE, /* it leaves all to the print format */
-	EVENT_TEXT_ROWS,  /* *rows tell what it prints; records without a field of theirs are "[record too short]" */
+	EVENT_TEXT_ROWS,  /* *rows tell what it prints; records without a field of theirs are "[record too
+			     short]" */
 };
 
 /*

@@ -241,12 +241,10 @@ static const struct input *guest_running(const struct tep_event *event, struct t
 {
 	const struct input *guest = NULL;
 
-	pthread_mutex_lock(&tep_lock);
 	for (const struct inputs *all = loaded; all; all = all->next)
 		for (size_t i = 0; i < all->n; i++)
 			if (all->v[i].tep == event->tep)
 				guest = guest_of(all, &all->v[i], tep_data_pid(event->tep, record));
-	pthread_mutex_unlock(&tep_lock);
 	return guest;
 }
 
@@ -254,11 +252,15 @@ static const struct input *guest_running(const struct tep_event *event, struct t
 const char *tep_plugin_kvm_get_func(struct tep_event *event, struct tep_record *record,
 				    unsigned long long *val)
 {
-	const struct input *guest = guest_running(event, record);
-	const char *func = guest ? tep_find_function(guest->tep, *val) : NULL;
+	const struct input *guest;
+	const char *func;
 
+	pthread_mutex_lock(&tep_lock); /* libtraceevent sorts the symbols when the first one is asked for */
+	guest = guest_running(event, record);
+	func = guest ? tep_find_function(guest->tep, *val) : NULL;
 	if (func)
 		*val = tep_find_function_address(guest->tep, *val);
+	pthread_mutex_unlock(&tep_lock);
 	return func;
 }
 

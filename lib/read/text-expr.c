@@ -57,10 +57,17 @@ static uint64_t text_type_mask(const char *type, size_t len)
 	static const struct {
 		const char *type;
 		uint64_t mask;
-	} masks[] = { { "u8", UINT8_MAX },    { "s8", UINT8_MAX },	{ "char", UINT8_MAX },
-		      { "u16", UINT16_MAX },  { "s16", UINT16_MAX },	{ "short", UINT16_MAX },
-		      { "u32", UINT32_MAX },  { "s32", UINT32_MAX },	{ "int", UINT32_MAX },
-		      { "unsigned char", UINT8_MAX }, { "unsigned short", UINT16_MAX },
+	} masks[] = { { "u8", UINT8_MAX },
+		      { "s8", UINT8_MAX },
+		      { "char", UINT8_MAX },
+		      { "u16", UINT16_MAX },
+		      { "s16", UINT16_MAX },
+		      { "short", UINT16_MAX },
+		      { "u32", UINT32_MAX },
+		      { "s32", UINT32_MAX },
+		      { "int", UINT32_MAX },
+		      { "unsigned char", UINT8_MAX },
+		      { "unsigned short", UINT16_MAX },
 		      { "unsigned int", UINT32_MAX } };
 
 	for (size_t i = 0; i < ARRAY_SIZE(masks); i++)

@@ -70,7 +70,9 @@ static void text_sched_wakeup(struct text_build *b)
 	} else if (!b->ret) {
 		struct text_spec *spec = &b->p->pieces[b->p->n - 1].spec;
 
-		*spec = (struct text_spec){ .zeros = true, .conversion = 'u', .bits = 64, .width = 3, .precision = -1 };
+		*spec = (struct text_spec){
+			.zeros = true, .conversion = 'u', .bits = 64, .width = 3, .precision = -1
+		};
 	}
 }
 
@@ -125,9 +127,9 @@ static void text_row_names(struct text_build *b, struct text_piece *p)
 static void text_row_add(struct text_build *b, const struct event_text *row)
 {
 	static const enum text_piece_kind kinds[] = {
-		[EVENT_TEXT_HEX] = TEXT_INTEGER,     [EVENT_TEXT_SIGNED] = TEXT_SIGNED,
-		[EVENT_TEXT_NAME] = TEXT_NAMED,	     [EVENT_TEXT_HEX_NAME] = TEXT_NAMED,
-		[EVENT_TEXT_TASK] = TEXT_TASK,	     [EVENT_TEXT_FUNCTION] = TEXT_GUEST,
+		[EVENT_TEXT_HEX] = TEXT_INTEGER, [EVENT_TEXT_SIGNED] = TEXT_SIGNED,
+		[EVENT_TEXT_NAME] = TEXT_NAMED,	 [EVENT_TEXT_HEX_NAME] = TEXT_NAMED,
+		[EVENT_TEXT_TASK] = TEXT_TASK,	 [EVENT_TEXT_FUNCTION] = TEXT_GUEST,
 	};
 	const struct tep_format_field *f = tep_find_any_field(b->p->event, row->field);
 	struct text_piece *p;
@@ -152,8 +154,8 @@ static void text_row_add(struct text_build *b, const struct event_text *row)
 }
 
 /* What a plugin of ours says of its handler. */
-static enum event_text_answer text_ours(struct text_build *b, const char *path, const struct event_text **rows,
-					size_t *n)
+static enum event_text_answer text_ours(struct text_build *b, const char *path,
+					const struct event_text **rows, size_t *n)
 {
 	enum event_text_answer answer = EVENT_TEXT_ALONE;
 	void *plugin = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
@@ -168,6 +170,16 @@ static enum event_text_answer text_ours(struct text_build *b, const char *path, 
 	return answer;
 }
 
+/* What libtraceevent finds out when it is asked first, which may not be by several threads at a time. */
+static void text_settle(struct tep_handle *tep)
+{
+	uint64_t zeros[8] = { 0 };
+	struct tep_record record = { .data = zeros, .size = sizeof(zeros) };
+
+	tep_find_function(tep, 0);
+	tep_data_pid(tep, &record);
+}
+
 /* True: all there is to print. */
 static bool text_plugin(struct text_build *b, const char *path, const char *file)
 {
@@ -179,6 +191,8 @@ static bool text_plugin(struct text_build *b, const char *path, const char *file
 		text_refuse(b, "handler of %s", file);
 	if (answer == EVENT_TEXT_CALL || answer == EVENT_TEXT_TRY)
 		b->p->handler = b->p->event->handler;
+	if (answer != EVENT_TEXT_ALONE)
+		text_settle(b->p->event->tep);
 	for (size_t i = 0; answer == EVENT_TEXT_ROWS && i < n && !b->ret; i++)
 		text_row_add(b, &rows[i]);
 	return answer == EVENT_TEXT_CALL || answer == EVENT_TEXT_ROWS;

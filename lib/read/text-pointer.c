@@ -9,8 +9,8 @@
 /* ---- making ------------------------------------------------------------------------ */
 
 /* Where the bytes are that %pM, %pI and %pU show, past casts. NULL: there are none, and b has the text. */
-static struct text_piece *text_bytes_add(struct text_build *b, enum text_piece_kind kind, struct tep_print_arg *arg,
-					 uint32_t size, const char *invalid)
+static struct text_piece *text_bytes_add(struct text_build *b, enum text_piece_kind kind,
+					 struct tep_print_arg *arg, uint32_t size, const char *invalid)
 {
 	const struct tep_format_field *f;
 	struct text_piece *p;
@@ -132,6 +132,8 @@ static void text_address_add(struct text_build *b, char what, struct tep_print_a
 		return;
 	p->value = value;
 	p->offset = what == 'F' || what == 'S';
+	if (function)
+		tep_find_function(b->p->event->tep, 0); /* sorts the symbols, while nobody else asks */
 }
 
 void text_pointer_add(struct text_build *b, const struct text_conversion *c)
@@ -181,8 +183,7 @@ static void text_put_mac(struct text_pen *pen, const struct text_piece *p, const
 	}
 }
 
-static void text_put_ip4(struct text_pen *pen, const uint8_t *v, bool reverse,
-			 bool leading)
+static void text_put_ip4(struct text_pen *pen, const uint8_t *v, bool reverse, bool leading)
 {
 	for (size_t i = 0; i < 4; i++) {
 		uint8_t byte = v[reverse ? 3 - i : i];

@@ -175,7 +175,7 @@ struct text_piece {
 	const char *before;
 	size_t before_len;
 	enum text_piece_kind kind;
-	bool offset;				   /* of a function: +0x10 */
+	bool offset;						/* of a function: +0x10 */
 	bool reverse, upper, colons, compressed, port, leading; /* of addresses */
 	struct text_spec spec;
 	const struct text_expr *value;

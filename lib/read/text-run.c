@@ -31,9 +31,10 @@ void text_puts(struct text_pen *pen, const char *s)
 
 /* ---- numbers -------------------------------------------------------------------------- */
 
-static const char text_pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
-				 "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
-				 "8081828384858687888990919293949596979899";
+static const char text_pairs[] =
+	"00010203040506070809101112131415161718192021222324252627282930313233343536373839"
+	"40414243444546474849505152535455565758596061626364656667686970717273747576777879"
+	"8081828384858687888990919293949596979899";
 static const char text_lower[] = "0123456789abcdef", text_upper[] = "0123456789ABCDEF";
 
 /* The digits, which end at `end`; their first. */
@@ -146,8 +147,8 @@ static void text_fill(struct text_pen *pen, char c, size_t n)
 }
 
 /* A sign or 0x, zeros and digits, with what fills the width. */
-static void text_put_padded(struct text_pen *pen, const struct text_spec *spec, const char *sign, size_t zeros,
-			    const char *digits, size_t n, size_t width)
+static void text_put_padded(struct text_pen *pen, const struct text_spec *spec, const char *sign,
+			    size_t zeros, const char *digits, size_t n, size_t width)
 {
 	size_t len = strlen(sign) + zeros + n, pad = len < width ? width - len : 0;
 	bool fill = spec->zeros && !spec->left && spec->precision < 0 && !spec->precision_is_arg;
@@ -183,10 +184,10 @@ void text_put_integer(struct text_pen *pen, const struct text_spec *spec, uint64
 	if (spec->alternate && spec->conversion == 'o' && precision <= n)
 		precision = n + 1;
 	text_put_padded(pen, spec,
-			minus						    ? "-"
+			minus							 ? "-"
 			: spec->alternate && hex && v && spec->conversion == 'x' ? "0x"
-			: spec->alternate && hex && v			    ? "0X"
-									    : "",
+			: spec->alternate && hex && v				 ? "0X"
+										 : "",
 			precision > n ? precision - n : 0, s, n, width);
 }
 
@@ -256,9 +257,12 @@ static void text_put_comm(struct text_pen *pen, uint64_t pid, const char *comm)
 	text_puts(pen, ")");
 }
 
-static void text_put_guest(struct text_pen *pen, uint64_t pc, const struct text_record *r, struct tep_event *event)
+static void text_put_guest(struct text_pen *pen, uint64_t pc, const struct text_record *r,
+			   struct tep_event *event)
 {
-	struct tep_record record = { .data = (void *)r->data, .size = (int)r->len, .record_size = (int)r->len };
+	struct tep_record record = { .data = (void *)r->data,
+				     .size = (int)r->len,
+				     .record_size = (int)r->len };
 	unsigned long long start = pc;
 	const char *func = tep_plugin_kvm_get_func(event, &record, &start);
 
@@ -337,7 +341,9 @@ void text_print(const struct text_program *p, const void *data, size_t len, cons
 		struct text_scratch *own, struct buf *out)
 {
 	const struct text_record r = { data, len, len < p->least ? p->least : (uint32_t)len };
-	struct text_pen pen = { .p = (char *)out->data + out->len, .end = (char *)out->data + out->cap, .out = out };
+	struct text_pen pen = { .p = (char *)out->data + out->len,
+				.end = (char *)out->data + out->cap,
+				.out = out };
 
 	if (p->handler && text_handled(p, data, len, own, out))
 		return;

@@ -17,9 +17,9 @@ static int64_t text_name_value(const char *s)
 	static const struct {
 		const char *name;
 		int64_t value;
-	} known[] = { { "HI_SOFTIRQ", 0 },	{ "TIMER_SOFTIRQ", 1 },	   { "NET_TX_SOFTIRQ", 2 },
-		      { "NET_RX_SOFTIRQ", 3 },	{ "BLOCK_SOFTIRQ", 4 },	   { "IRQ_POLL_SOFTIRQ", 5 },
-		      { "TASKLET_SOFTIRQ", 6 }, { "SCHED_SOFTIRQ", 7 },	   { "HRTIMER_SOFTIRQ", 8 },
+	} known[] = { { "HI_SOFTIRQ", 0 },	{ "TIMER_SOFTIRQ", 1 },	    { "NET_TX_SOFTIRQ", 2 },
+		      { "NET_RX_SOFTIRQ", 3 },	{ "BLOCK_SOFTIRQ", 4 },	    { "IRQ_POLL_SOFTIRQ", 5 },
+		      { "TASKLET_SOFTIRQ", 6 }, { "SCHED_SOFTIRQ", 7 },	    { "HRTIMER_SOFTIRQ", 8 },
 		      { "RCU_SOFTIRQ", 9 },	{ "HRTIMER_NORESTART", 0 }, { "HRTIMER_RESTART", 1 } };
 
 	if (isdigit((unsigned char)*s))
@@ -70,6 +70,20 @@ static bool text_field_is_shown(struct text_build *b, const struct tep_format_fi
 	return false;
 }
 
+/* Sorts the formats, while nobody else asks for one. */
+static void text_settle_printk(struct text_build *b, struct tep_format_field *f)
+{
+	size_t size = (size_t)(f->offset + f->size);
+	void *zeros = text_alloc(b, size);
+	struct trace_seq s;
+
+	if (!zeros)
+		return;
+	trace_seq_init(&s);
+	tep_print_field_content(&s, zeros, (int)size, f);
+	trace_seq_destroy(&s);
+}
+
 static void text_string_field(struct text_build *b, struct text_string *out, struct tep_print_arg *arg)
 {
 	struct tep_format_field *f = text_arg_field(b, arg);
@@ -84,6 +98,8 @@ static void text_string_field(struct text_build *b, struct text_string *out, str
 	out->kind = TEXT_STRING_PRINTK;
 	if (f->flags & TEP_FIELD_IS_STRING || !text_field_is_shown(b, f))
 		text_refuse(b, "the string at an address");
+	else
+		text_settle_printk(b, f);
 }
 
 /* An array's bytes or items. */

@@ -62,17 +62,6 @@ static bool text_fields_sound(const struct tep_format_field *f)
 	return true;
 }
 
-/* What fills its tables when it is asked first, which only one thread may do. */
-static void text_settle(struct tep_handle *tep)
-{
-	uint64_t zeros[8] = { 0 };
-	struct tep_record record = { .data = zeros, .size = sizeof(zeros) };
-
-	tep_find_function(tep, 0);
-	tep_data_pid(tep, &record);
-	tep_data_type(tep, &record);
-}
-
 static void text_pretty(struct text_build *b)
 {
 	const struct tep_event *event = b->p->event;
@@ -111,7 +100,6 @@ static void text_build(struct text_build *b, bool raw)
 		text_refuse(b, "a field out of reach");
 	if (b->ret)
 		return;
-	text_settle(event->tep);
 	if (raw || (event->flags & TEP_EVENT_FL_PRINTRAW))
 		text_raw(b);
 	else

@@ -13,7 +13,7 @@
 #include "read/timeline.h"
 #include "util/array.h"
 
-#define ROUNDS 50
+#define ROUNDS 5
 
 struct record {
 	uint8_t *data;
@@ -79,7 +79,8 @@ static void print_tep(const struct record *r, struct trace_seq *s)
 	tep_print_event(r->event->tep, s, (struct tep_record *)&r->tep, "%s", TEP_PRINT_INFO);
 }
 
-static void print_all(bool compiled, bool each, struct text_scratch *own, struct trace_seq *s, struct buf *out)
+static void print_all(bool compiled, bool each, struct text_scratch *own, struct trace_seq *s,
+		      struct buf *out)
 {
 	for (size_t i = 0; i < n_records; i++) {
 		const struct record *r = &records[i];
@@ -92,9 +93,10 @@ static void print_all(bool compiled, bool each, struct text_scratch *own, struct
 			out->len = 0;
 		if (compiled && k->p)
 			text_print(k->p, r->data, r->len,
-				   named && !tep_read_number_field((struct tep_format_field *)named, r->data, &pid) ?
-					   tep_data_comm_from_pid(r->event->tep, (int)pid) :
-					   NULL,
+				   named && !tep_read_number_field((struct tep_format_field *)named, r->data,
+								   &pid)
+					   ? tep_data_comm_from_pid(r->event->tep, (int)pid)
+					   : NULL,
 				   own, out);
 		else
 			print_tep(r, s);
@@ -153,7 +155,8 @@ int main(int argc, char **argv)
 	compile();
 	tep = best(false, &own, &s, &out);
 	text = best(true, &own, &s, &out);
-	printf("%zu records: tep_print_event %.0f ns, text_print %.0f ns, %.1f times\n", n_records, tep, text, tep / text);
+	printf("%zu records: tep_print_event %.0f ns, text_print %.0f ns, %.1f times\n", n_records, tep, text,
+	       tep / text);
 	if (each)
 		show_each(&own, &s, &out);
 	return 0;

@@ -32,7 +32,8 @@ struct judge {
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
-	return "max_free_fill_size=0:max_malloc_fill_size=0:quarantine_size_mb=4:allocator_release_to_os_interval_ms=-1";
+	return "max_free_fill_size=0:max_malloc_fill_size=0:quarantine_size_mb=4:allocator_release_to_os_"
+	       "interval_ms=-1";
 }
 
 static inline void judge_init(struct judge *j)
@@ -230,10 +231,11 @@ static inline bool judge_record(struct judge *j, const struct text_program *p, c
 	j->text.len = 0;
 	text_print(p, block + 1, j->len, tep_data_comm_from_pid(e->tep, (int)pid), &j->own, &j->text);
 	free(block);
-	same = buf_str(&j->text) && j->text.len == j->seq.len && !memcmp(j->text.data, j->seq.buffer, j->text.len);
+	same = buf_str(&j->text) && j->text.len == j->seq.len &&
+	       !memcmp(j->text.data, j->seq.buffer, j->text.len);
 	if (!same) {
-		fprintf(stderr, "# %s:%s%s, %zu bytes\n# print fmt: %s\n# want: %s\n# text: %s\n# ", e->system,
-			e->name, raw ? " raw" : "", j->len, e->print_fmt.format, j->seq.buffer,
+		fprintf(stderr, "# %s:%s%s, %zu bytes\n# print fmt: %s\n# want: %s\n# text: %s\n# ",
+			e->system, e->name, raw ? " raw" : "", j->len, e->print_fmt.format, j->seq.buffer,
 			buf_str(&j->text));
 		for (size_t i = 0; i < j->len; i++)
 			fprintf(stderr, "%02x%s", j->rec[i], i % 8 == 7 ? " " : "");

@@ -6,12 +6,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "dat/format-check.h"
 #include "plugin-rig.h"
+#include "text-formats.h"
 #include "text-judge.h"
 
 static char **files;
@@ -66,10 +69,271 @@ static void test_files(void **state)
 	judge_release(&j);
 }
 
+/* ---- made-up formats ------------------------------------------------------------------ */
+
+static void put_fields(struct buf *out, const char *fields)
+{
+	char *copy = strdup(fields), *save = NULL;
+	unsigned int at = 8;
+
+	for (char *f = strtok_r(copy, ";", &save); f; f = strtok_r(NULL, ";", &save)) {
+		char *slash = strrchr(f, '/');
+		unsigned int size = (unsigned int)atoi(slash + 1);
+
+		*slash = '\0';
+		buf_printf(out, "\tfield:%s;\toffset:%u;\tsize:%u;\tsigned:%d;\n", f + strspn(f, " "), at,
+			   size, slash[strlen(slash + 1)] == 's');
+		at += size;
+	}
+	free(copy);
+}
+
+/* checked: as tepfile_load would give it to libtraceevent. */
+static struct tep_event *made_event(struct tep_handle *tep, const char *name, const struct print_case *c,
+				    int id, bool checked)
+{
+	const char *sys = strncmp(name, "hyp", 3) ? "sched" : "hypervisor";
+	struct checked_format f;
+	struct buf text = { 0 };
+
+	buf_printf(&text,
+		   "name: %s\nID: %d\nformat:\n"
+		   "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+		   "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+		   "\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
+		   "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n",
+		   name, id);
+	put_fields(&text, c->fields);
+	buf_printf(&text, "\nprint fmt: %s\n", c->print_fmt);
+	if (!checked) {
+		tep_parse_event(tep, buf_str(&text), text.len, sys);
+	} else {
+		assert_int_equal(format_check(buf_str(&text), text.len, &f), 0);
+		if (f.why)
+			fail_msg("%s: %s", c->print_fmt, f.why);
+		tep_parse_event(tep, (char *)f.text.data, f.text.len, sys);
+		checked_format_release(&f);
+	}
+	buf_release(&text);
+	assert_non_null(tep_find_event(tep, id));
+	return tep_find_event(tep, id);
+}
+
+static struct tep_event *case_event(struct tep_handle *tep, const char *name, const struct print_case *c,
+				    int id)
+{
+	return made_event(tep, name, c, id, true);
+}
+
+/* With symbols where judge_number often points, and formats of trace_printk. */
+static struct tep_handle *case_tep(void)
+{
+	struct tep_handle *tep = tep_alloc();
+	char symbols[] =
+		"ffffffff80000000 T start\nffffffff80000400 t middle\t[module]\nffffffff80001f00 T last\n";
+
+	tep_set_long_size(tep, 8);
+	tep_set_page_size(tep, 4096);
+	tep_parse_kallsyms(tep, symbols);
+	for (uint64_t i = 0; i < 40; i++)
+		tep_register_print_string(tep, "a format of trace_printk\\n", i);
+	return tep;
+}
+
+static void test_cases(void **state)
+{
+	struct tep_handle *tep = case_tep();
+	struct judge j;
+
+	(void)state;
+	judge_init(&j);
+	j.verbose = true;
+	for (size_t i = 0; i < ARRAY_SIZE(print_cases); i++) {
+		struct tep_event *e = case_event(tep, "made_up", &print_cases[i], 100 + (int)i);
+
+		if (e->flags & TEP_EVENT_FL_FAILED)
+			print_message("libtraceevent does not read %s\n", print_cases[i].print_fmt);
+		if (!judge_event(&j, e, false) || !judge_event(&j, e, true))
+			fail_msg("%s", print_cases[i].print_fmt);
+	}
+	print_message("%zu compile, %zu do not\n", j.compiled, j.refused);
+	judge_release(&j);
+	tep_free(tep);
+}
+
+/* ---- what does not compile -------------------------------------------------------------- */
+
+static unsigned long long a_function(struct trace_seq *s, unsigned long long *args)
+{
+	(void)args;
+	trace_seq_puts(s, "a");
+	return 1;
+}
+
+static void test_refused(void **state)
+{
+	static const struct {
+		struct print_case c;
+		const char *why;
+	} rows[] = {
+		{ { "u32 a/4", "\"%d\", SOME_NAME" }, "the symbol SOME_NAME" },
+		{ { "u32 a/4", "\"%*d\", REC->a, 1" }, "%*d without a bound" },
+		{ { "u32 a/4; u8 b[8]/8", "\"%s\", __print_hex(REC->b, REC->a)" },
+		  "an array without a bound" },
+		{ { "__data_loc u8[] d/4", "\"%p\", __get_dynamic_array(d)" },
+		  "an address in libtraceevent's memory" },
+		{ { "u32 a/4", "\"%s\", a_function(REC->a)" }, "a function of a plugin" },
+		{ { "u32 a/4", "\"%d\", a_function(REC->a)" }, "a function of a plugin" },
+		{ { "u32 a/4", "\"%5-d\", REC->a" }, "%5-d" },
+		{ { "u32 a/4", "\"%hld\", REC->a" }, "%hld" },
+		{ { "const char * s/8", "\"0x%s\", REC->s" }, "the string at an address" },
+	};
+	struct tep_handle *tep = case_tep();
+
+	(void)state;
+	tep_register_print_function(tep, a_function, TEP_FUNC_ARG_INT, (char *)"a_function", TEP_FUNC_ARG_INT,
+				    TEP_FUNC_ARG_VOID);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct tep_event *e = made_event(tep, "made_up", &rows[i].c, 100 + (int)i, false);
+		struct text_program *p;
+		char why[TEXT_WHY_MAX];
+
+		assert_int_equal(e->flags & TEP_EVENT_FL_FAILED, 0);
+		assert_int_equal(text_compile(&p, e, false, why), -ENOTSUP);
+		assert_string_equal(why, rows[i].why);
+		assert_null(p);
+	}
+	tep_free(tep);
+}
+
+/* ---- plugins ---------------------------------------------------------------------------- */
+
+static const struct print_case switch_case = {
+	"char prev_comm[16]/16; pid_t prev_pid/4s; int prev_prio/4s; long prev_state/8s; char "
+	"next_comm[16]/16; pid_t next_pid/4s; "
+	"int next_prio/4s",
+	"\"%s\", REC->prev_comm"
+};
+
+static void test_tasks(void **state)
+{
+	const struct text_task *tasks;
+	struct text_program *p;
+	char why[TEXT_WHY_MAX];
+	struct tep_event *e;
+	struct rig rig;
+
+	(void)state;
+	rig_open(&rig, NULL, true, NULL);
+	e = case_event(rig.tep, "sched_switch", &switch_case, 100);
+	assert_int_equal(text_compile(&p, e, false, why), 0);
+	assert_int_equal(text_tasks(p, &tasks), 2);
+	assert_string_equal(tasks[0].pid->name, "prev_pid");
+	assert_string_equal(tasks[0].comm->name, "prev_comm");
+	assert_string_equal(tasks[1].pid->name, "next_pid");
+	assert_string_equal(tasks[1].comm->name, "next_comm");
+	assert_null(text_named(p));
+	text_free(p);
+	assert_int_equal(text_compile(&p, e, true, why), -ENOTSUP);
+	assert_string_equal(why, "the field prev_comm, a string");
+	rig_close(&rig);
+}
+
+/* A name that was not known when the record came is not in its text, even if it is by now. */
+static void test_named(void **state)
+{
+	static const struct print_case c = { "u8 reason/1; int vcpu/4s", "\"%d\", REC->reason" };
+	const uint8_t record[] = { 100, 0, 0, 0, 1, 0, 0, 0, 1, 7, 0, 0, 0 };
+	struct text_scratch own;
+	struct text_program *p;
+	char why[TEXT_WHY_MAX];
+	struct buf out = { 0 };
+	struct tep_event *e;
+	struct rig rig;
+
+	(void)state;
+	rig_open(&rig, NULL, false, rig_plugins());
+	e = made_event(rig.tep, "hyp_enter", &c, 100, true);
+	tep_register_comm(rig.tep, "qemu", 7);
+	assert_int_equal(text_scratch_init(&own), 0);
+	assert_int_equal(text_compile(&p, e, false, why), 0);
+	assert_string_equal(text_named(p)->name, "vcpu");
+	text_print(p, record, sizeof(record), "qemu", &own, &out);
+	text_print(p, record, sizeof(record), NULL, &own, &out);
+	text_print(p, record, sizeof(record) - 1, "qemu", &own, &out);
+	assert_string_equal(buf_str(&out), "reason=hvc vcpu=7 (qemu)reason=hvc vcpu=7[record too short]");
+	text_free(p);
+	text_scratch_release(&own);
+	buf_release(&out);
+	rig_close(&rig);
+}
+
+/* ---- threads ------------------------------------------------------------------------------ */
+
+#define THREADS 4
+
+struct printer {
+	struct text_program *const *programs;
+	size_t n;
+	struct buf out;
+};
+
+/* Every program on the same records; alone, and beside others. */
+static void *print_many(void *arg)
+{
+	struct printer *me = arg;
+	struct text_scratch own;
+	struct judge j;
+
+	judge_init(&j);
+	assert_int_equal(text_scratch_init(&own), 0);
+	for (int k = 0; k < 200; k++)
+		for (size_t i = 0; i < me->n; i++) {
+			for (j.len = 0; j.len < 200; j.len++)
+				j.rec[j.len] = (uint8_t)(judge_random(&j) & judge_random(&j));
+			text_print(me->programs[i], j.rec, j.len, NULL, &own, &me->out);
+		}
+	text_scratch_release(&own);
+	judge_release(&j);
+	return NULL;
+}
+
+static void test_threads(void **state)
+{
+	struct text_program *programs[ARRAY_SIZE(print_cases)];
+	struct printer v[THREADS + 1];
+	struct tep_handle *tep = case_tep();
+	pthread_t threads[THREADS];
+	char why[TEXT_WHY_MAX];
+	size_t n = 0;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(print_cases); i++)
+		n += !text_compile(&programs[n], case_event(tep, "made_up", &print_cases[i], 100 + (int)i),
+				   false, why);
+	for (size_t i = 0; i <= THREADS; i++)
+		v[i] = (struct printer){ .programs = programs, .n = n };
+	for (size_t i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, print_many, &v[i]), 0);
+	for (size_t i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	print_many(&v[THREADS]);
+	for (size_t i = 0; i < THREADS; i++) {
+		assert_int_equal(v[i].out.len, v[THREADS].out.len);
+		assert_memory_equal(v[i].out.data, v[THREADS].out.data, v[i].out.len);
+		buf_release(&v[i].out);
+	}
+	buf_release(&v[THREADS].out);
+	for (size_t i = 0; i < n; i++)
+		text_free(programs[i]);
+	tep_free(tep);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_files),
+		cmocka_unit_test(test_cases), cmocka_unit_test(test_refused), cmocka_unit_test(test_tasks),
+		cmocka_unit_test(test_named), cmocka_unit_test(test_threads), cmocka_unit_test(test_files),
 	};
 	glob_t found;
 	int ret;
