@@ -245,7 +245,8 @@ static void line_columns(const struct report *r, const struct shown *s, const st
 	out->len += (size_t)(at - from);
 }
 
-void line_print(const struct report *r, const struct shown *s, const struct buf *ready, struct buf *out)
+void line_print(const struct report *r, const struct shown *s, const struct buf *ready, size_t worker,
+		struct buf *out)
 {
 	size_t fields;
 
@@ -255,7 +256,7 @@ void line_print(const struct report *r, const struct shown *s, const struct buf 
 		return;
 	line_columns(r, s, ready, out);
 	fields = out->len;
-	print_fields(r->print, &s->rec, ready, out);
+	print_fields(r->print, &s->rec, ready, worker, out);
 	/* up to a NUL, as stock has it; a NUL is also what terminal codes begin with */
 	if (out->len > fields)
 		out->len = fields + strnlen((char *)out->data + fields, out->len - fields);

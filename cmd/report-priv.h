@@ -88,7 +88,8 @@ void graph_close(struct report_file *f);
 /* "cpus=4" of a file. */
 void line_head(const struct report *r, const struct report_file *f, FILE *out);
 /* What was lost, and the record; any thread. ready: the run's texts. */
-void line_print(const struct report *r, const struct shown *s, const struct buf *ready, struct buf *out);
+void line_print(const struct report *r, const struct shown *s, const struct buf *ready, size_t worker,
+		struct buf *out);
 /* "    20.105093" as in a line, of that file; all digits when asked for. */
 void line_time(const struct report *r, const struct report_file *f, uint64_t ts, FILE *out);
 

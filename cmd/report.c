@@ -225,7 +225,7 @@ static int make_lines(void *ctx, struct pipeline_run *run)
 	const struct lines *l = run->own;
 
 	for (size_t i = 0; i < l->n; i++)
-		line_print(e->r, &l->v[i], &l->ready, &run->out);
+		line_print(e->r, &l->v[i], &l->ready, run->worker, &run->out);
 	return buf_status(&run->out);
 }
 

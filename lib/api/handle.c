@@ -221,7 +221,7 @@ const char *hyptrace_text(struct hyptrace *h)
 	h->text.len = h->ready.len = 0;
 	if (print_begin(h->print, h->timeline, h->record.m, &r, &h->ready))
 		return NULL;
-	print_fields(h->print, &r, &h->ready, &h->text);
+	print_fields(h->print, &r, &h->ready, 0, &h->text);
 	return buf_str(&h->text);
 }
 

@@ -8,14 +8,16 @@
 #include <traceevent/trace-seq.h>
 
 #include "read/names.h"
+#include "read/pipeline.h"
 #include "read/text.h"
 #include "util/field.h"
 
 /* How an event of an input is printed. */
 struct way {
 	struct text_program *text; /* NULL: libtraceevent */
-	const char *why;	   /* not */
-	bool known;		   /* it was tried */
+	const struct tep_format_field *named;
+	bool known;		/* it was tried */
+	char why[TEXT_WHY_MAX]; /* not */
 };
 
 struct print_input {
@@ -28,9 +30,9 @@ struct print {
 	bool raw;
 	struct print_input *v;
 	size_t n;
-	/* libtraceevent's */
-	struct padded room;
-	struct trace_seq seq;
+	struct text_scratch own; /* for libtraceevent */
+	struct text_scratch *workers;
+	size_t n_workers;
 };
 
 int print_open(struct print **out, const struct inputs *in, bool raw)
@@ -40,10 +42,13 @@ int print_open(struct print **out, const struct inputs *in, bool raw)
 	if (!p)
 		return -ENOMEM;
 	p->raw = raw;
-	trace_seq_init(&p->seq);
 	p->v = calloc(in->n + 1, sizeof(*p->v));
-	if (!p->v || padded_init(&p->room))
+	p->workers = calloc(pipeline_workers(), sizeof(*p->workers));
+	if (!p->v || !p->workers || text_scratch_init(&p->own))
 		goto fail;
+	for (; p->n_workers < pipeline_workers(); p->n_workers++)
+		if (text_scratch_init(&p->workers[p->n_workers]))
+			goto fail;
 	for (; p->n < in->n; p->n++) {
 		struct print_input *one = &p->v[p->n];
 
@@ -71,8 +76,10 @@ void print_close(struct print *p)
 		names_release(&p->v[i].names);
 	}
 	free(p->v);
-	padded_release(&p->room);
-	trace_seq_destroy(&p->seq);
+	for (size_t i = 0; i < p->n_workers; i++)
+		text_scratch_release(&p->workers[i]);
+	free(p->workers);
+	text_scratch_release(&p->own);
 	free(p);
 }
 
@@ -84,9 +91,10 @@ static int find_way(const struct print *p, struct way *w, const struct known_eve
 
 	if (w->known)
 		return 0;
-	ret = text_compile(&w->text, e->event, p->raw, &w->why);
+	ret = text_compile(&w->text, e->event, p->raw, w->why);
 	if (ret == -ENOMEM)
 		return ret;
+	w->named = w->text ? text_named(w->text) : NULL;
 	w->known = true;
 	return 0;
 }
@@ -112,10 +120,18 @@ static void learn_tasks(struct print_input *one, const struct text_program *text
 	}
 }
 
+static const char *find_named(struct print_input *one, const struct tep_format_field *pid,
+			      const struct merge_record *m)
+{
+	uint64_t v;
+
+	return field_number(pid, m->data, m->len, &v) ? names_find(&one->names, (int)v) : NULL;
+}
+
 static int print_by_tep(struct print *p, struct print_record *r, struct buf *ready)
 {
-	struct tep_record rec = padded_record(&p->room, r->m->data, r->m->len);
-	struct trace_seq *s = &p->seq;
+	struct tep_record rec = padded_record(&p->own.room, r->m->data, r->m->len);
+	struct trace_seq *s = &p->own.seq;
 
 	rec.ts = r->m->ts;
 	rec.cpu = (int)r->at->cpu;
@@ -152,13 +168,15 @@ int print_begin(struct print *p, const struct timeline *t, const struct merge_re
 		return ret;
 	if (!w->text)
 		return print_by_tep(p, r, ready);
+	if (w->named)
+		r->named = find_named(one, w->named, m);
 	learn_tasks(one, w->text, m);
 	return 0;
 }
 
 /* ---- in any thread ------------------------------------------------------------------ */
 
-void print_fields(const struct print *p, const struct print_record *r, const struct buf *ready,
+void print_fields(const struct print *p, const struct print_record *r, const struct buf *ready, size_t worker,
 		  struct buf *out)
 {
 	size_t from = out->len;
@@ -166,7 +184,8 @@ void print_fields(const struct print *p, const struct print_record *r, const str
 	if (r->ready)
 		buf_add(out, ready->data + r->text, r->text_len);
 	else if (r->event)
-		text_print(p->v[r->at->input].ways[r->id].text, r->m->data, r->m->len, out);
+		text_print(p->v[r->at->input].ways[r->id].text, r->m->data, r->m->len, r->named,
+			   &p->workers[worker], out);
 	else
 		buf_printf(out, "[UNKNOWN EVENT %u]", r->id);
 	if (out->len > from && out->data[out->len - 1] == '\n')

@@ -17,6 +17,7 @@ struct print_record {
 	const struct merge_stream *at;
 	const struct known_event *event; /* NULL: no format has its id */
 	const char *comm;		 /* NULL: not known */
+	const char *named;		 /* a task that the text names; NULL: none */
 	int pid;			 /* -1: it has none */
 	unsigned int id;
 	/* where in `ready` it is printed already */
@@ -33,8 +34,11 @@ void print_close(struct print *p);
  */
 int print_begin(struct print *p, const struct timeline *t, const struct merge_record *m,
 		struct print_record *r, struct buf *ready);
-/* Any thread: the text of the fields, without an end of line, appended to *out. */
-void print_fields(const struct print *p, const struct print_record *r, const struct buf *ready,
+/*
+ * The text of the fields, without an end of line, appended to *out. By several threads, each with a
+ * worker's number of its own, below pipeline_workers().
+ */
+void print_fields(const struct print *p, const struct print_record *r, const struct buf *ready, size_t worker,
 		  struct buf *out);
 /* Logs which events libtraceevent had to print, and why. */
 void print_explain(const struct print *p, const struct log *log);

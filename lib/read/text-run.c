@@ -324,10 +324,8 @@ static void text_put_piece(struct text_pen *pen, const struct text_piece *p, con
 static bool text_handled(const struct text_program *p, const void *data, size_t len, struct text_scratch *own,
 			 struct buf *out)
 {
-	const struct merge_record m = { .data = data, .len = len };
-	struct tep_record record;
+	struct tep_record record = padded_record(&own->room, data, len);
 
-	padded_record(&own->room, &m, &record);
 	if ((uint32_t)record.size < p->least)
 		record.size = (int)p->least;
 	trace_seq_reset(&own->seq);

@@ -202,10 +202,8 @@ static inline void judge_hostile(struct judge *j, const struct tep_event *e)
 
 static inline void judge_expect(struct judge *j, const struct tep_event *e, bool raw)
 {
-	const struct merge_record m = { .data = j->rec, .len = j->len };
-	struct tep_record r;
+	struct tep_record r = padded_record(&j->room, j->rec, j->len);
 
-	padded_record(&j->room, &m, &r);
 	if (r.size < tepfile_least_size(e))
 		r.size = tepfile_least_size(e);
 	trace_seq_reset(&j->seq);
