@@ -54,6 +54,8 @@ int print_open(struct print **out, const struct inputs *in, bool raw)
 
 		one->in = &in->v[p->n];
 		names_init(&one->names, one->in->tep);
+		/* sorts the symbols, which every thread may ask for */
+		tep_find_function(one->in->tep, 0);
 		one->ways = calloc(one->in->n_known + 1, sizeof(*one->ways));
 		if (!one->ways)
 			goto fail;
