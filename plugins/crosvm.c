@@ -59,11 +59,6 @@ enum event_text_answer hyptrace_plugin_text(const struct tep_event *event, const
 	return EVENT_TEXT_ALONE;
 }
 
-bool plugin_explains(void)
-{
-	return true;
-}
-
 int TEP_PLUGIN_LOADER(struct tep_handle *tep)
 {
 	return relay_new(tep, "ftrace", "print", crosvm_print);

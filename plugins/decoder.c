@@ -10,7 +10,7 @@
 void view_put_task(struct trace_seq *s, struct view *v, const char *field)
 {
 	int pid = (int)view_s64(v, field);
-	const char *comm = pid > 0 && plugin_explains() ? tep_data_comm_from_pid(v->event->tep, pid) : NULL;
+	const char *comm = pid > 0 ? tep_data_comm_from_pid(v->event->tep, pid) : NULL;
 
 	if (comm && strcmp(comm, "<...>") != 0)
 		trace_seq_printf(s, " (%s)", comm);
@@ -21,7 +21,7 @@ void view_put_function(struct trace_seq *s, struct view *v, const char *pc)
 	unsigned long long at = view_u64(v, pc), start = at;
 	const char *func = NULL;
 
-	if (plugin_explains() && tep_plugin_kvm_get_func)
+	if (tep_plugin_kvm_get_func)
 		func = tep_plugin_kvm_get_func(v->event, (struct tep_record *)v->record, &start);
 	if (!func)
 		return;
@@ -66,10 +66,20 @@ static void put_row(struct trace_seq *s, struct view *v, const struct event_text
 	}
 }
 
-static void rows_print(struct trace_seq *s, struct view *v, const struct event_text *rows)
+/* How many rows are to be printed. */
+static size_t told_rows(const struct told *t)
 {
-	for (size_t i = 0; i < ROWS_MAX && rows[i].field; i++)
-		put_row(s, v, &rows[i]);
+	size_t n = 0;
+
+	while (n < ROWS_MAX && t->rows[n].field && !(t->plain->set && t->rows[n].kind >= EVENT_TEXT_TASK))
+		n++;
+	return n;
+}
+
+static void told_print(struct trace_seq *s, struct view *v, const struct told *t)
+{
+	for (size_t i = 0; i < told_rows(t); i++)
+		put_row(s, v, &t->rows[i]);
 }
 
 int decode(struct trace_seq *s, struct tep_record *record, struct tep_event *event, void *context)
@@ -87,13 +97,8 @@ int decode(struct trace_seq *s, struct tep_record *record, struct tep_event *eve
 	else if (d->print)
 		d->print(s, &v);
 	else
-		rows_print(s, &v, ((const struct told *)d)->rows);
+		told_print(s, &v, context);
 	return 0;
-}
-
-static bool row_explains(const struct event_text *row)
-{
-	return row->kind == EVENT_TEXT_TASK || row->kind == EVENT_TEXT_FUNCTION;
 }
 
 enum event_text_answer decoder_text(const struct decoder *d, const struct tep_event *event,
@@ -109,9 +114,7 @@ enum event_text_answer decoder_text(const struct decoder *d, const struct tep_ev
 	if (d->print)
 		return EVENT_TEXT_CALL;
 	*rows = ((const struct told *)d)->rows;
-	for (*n = 0; *n < ROWS_MAX && (*rows)[*n].field && (plugin_explains() || !row_explains(&(*rows)[*n]));
-	     ++*n)
-		;
+	*n = told_rows((const struct told *)d);
 	return EVENT_TEXT_ROWS;
 }
 

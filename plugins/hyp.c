@@ -63,7 +63,7 @@ static const char *hyp_option(int i)
 	return value && *value ? value : NULL;
 }
 
-bool plugin_explains(void)
+static bool hyp_explain(void)
 {
 	return !TEP_PLUGIN_OPTIONS[OPT_PLAIN].set;
 }
@@ -138,7 +138,7 @@ static void print_hcall(struct trace_seq *s, struct view *v)
 	if (!name)
 		name = print_symbol(v->event, "id", id);
 	trace_seq_printf(s, "id=%u invalid=%u", id, (unsigned int)view_u64(v, "invalid"));
-	if (plugin_explains() && name)
+	if (hyp_explain() && name)
 		trace_seq_printf(s, " (%s)", name);
 }
 
@@ -146,7 +146,7 @@ static void put_smccc(struct trace_seq *s, uint64_t id)
 {
 	char text[SMCCC_TEXT_MAX];
 
-	if (plugin_explains())
+	if (hyp_explain())
 		trace_seq_printf(s, " (0x%08x %s)", (uint32_t)id,
 				 smccc_text((uint32_t)id, text, sizeof(text)));
 }
@@ -167,7 +167,7 @@ static void hyp_put_esr(struct trace_seq *s, uint64_t esr)
 {
 	char text[ESR_TEXT_MAX];
 
-	if (plugin_explains())
+	if (hyp_explain())
 		trace_seq_printf(s, " (%s)", esr_text(esr, text, sizeof(text)));
 }
 
@@ -177,7 +177,7 @@ static void print_mem_abort(struct trace_seq *s, struct view *v)
 	char text[ESR_TEXT_MAX];
 
 	trace_seq_printf(s, "esr=0x%" PRIx64 " addr=0x%" PRIx64, esr, addr);
-	if (plugin_explains()) /* for the host, IPA and PA are the same */
+	if (hyp_explain()) /* for the host, IPA and PA are the same */
 		trace_seq_printf(s, " (%s, ipa 0x%" PRIx64 ")", esr_text(esr, text, sizeof(text)), addr);
 }
 
@@ -206,7 +206,7 @@ static void print_ffa_call(struct trace_seq *s, struct view *v)
 	if (view_has(v, "vm_handle"))
 		trace_seq_printf(s, " vm_handle=0x%" PRIx64, view_u64(v, "vm_handle"));
 	put_smccc(s, id);
-	if (plugin_explains() && ffa_error_name(err))
+	if (hyp_explain() && ffa_error_name(err))
 		trace_seq_printf(s, " (%s)", ffa_error_name(err));
 }
 
@@ -223,7 +223,7 @@ static void print_idmap(struct trace_seq *s, struct view *v)
 
 	trace_seq_printf(s, "from=0x%" PRIx64 " to=0x%" PRIx64 " prot=0x%x", from, to,
 			 (unsigned int)view_u64(v, "prot"));
-	if (plugin_explains() && to > from)
+	if (hyp_explain() && to > from)
 		trace_seq_printf(s, " (%" PRIu64 " KiB)", (to - from) / 1024);
 }
 
@@ -232,7 +232,7 @@ static void print_idmap_complete(struct trace_seq *s, struct view *v)
 	uint64_t map = view_u64(v, "map");
 
 	trace_seq_printf(s, "map=%u", (unsigned int)map);
-	if (plugin_explains())
+	if (hyp_explain())
 		trace_seq_puts(s, map ? " (mapped)" : " (unmapped)");
 }
 
@@ -240,7 +240,8 @@ static void print_power_lock(struct trace_seq *s, struct view *v)
 {
 	trace_seq_printf(s, "vm=%d device=0x%" PRIx64 " lock=%u ret=%d", (int)view_s64(v, "vm"),
 			 view_u64(v, "device"), (unsigned int)view_u64(v, "lock"), (int)view_s64(v, "ret"));
-	view_put_task(s, v, "vm");
+	if (hyp_explain())
+		view_put_task(s, v, "vm");
 }
 
 /* ---- functions and messages ---------------------------------------------------------------- */
@@ -319,11 +320,13 @@ static const struct told switches[] = {
 	{ { "hyp_enter", NULL, { "reason", "vcpu" } },
 	  { { "reason=", "reason", EVENT_TEXT_NAME, 64, 0, hyp_reason_name },
 	    { " vcpu=", "vcpu", EVENT_TEXT_SIGNED, 32, 0, NULL },
-	    { "", "vcpu", EVENT_TEXT_TASK, 32, 0, NULL } } },
+	    { "", "vcpu", EVENT_TEXT_TASK, 32, 0, NULL } },
+	  &TEP_PLUGIN_OPTIONS[OPT_PLAIN] },
 	{ { "hyp_exit", NULL, { "reason", "vcpu" } },
 	  { { "reason=", "reason", EVENT_TEXT_NAME, 64, 0, hyp_reason_name },
 	    { " vcpu=", "vcpu", EVENT_TEXT_SIGNED, 32, 0, NULL },
-	    { "", "vcpu", EVENT_TEXT_TASK, 32, 0, NULL } } },
+	    { "", "vcpu", EVENT_TEXT_TASK, 32, 0, NULL } },
+	  &TEP_PLUGIN_OPTIONS[OPT_PLAIN] },
 };
 
 static const struct decoder decoders[] = {

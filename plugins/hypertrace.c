@@ -108,11 +108,6 @@ enum event_text_answer hyptrace_plugin_text(const struct tep_event *event, const
 	return strcmp(event->name, HYPERTRACE_EVENT) ? EVENT_TEXT_ALONE : EVENT_TEXT_TRY;
 }
 
-bool plugin_explains(void)
-{
-	return true;
-}
-
 int TEP_PLUGIN_LOADER(struct tep_handle *tep)
 {
 	users++;

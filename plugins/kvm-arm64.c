@@ -20,7 +20,7 @@ struct tep_plugin_option TEP_PLUGIN_OPTIONS[] = {
 	{ .name = NULL },
 };
 
-bool plugin_explains(void)
+static bool kvm_explain(void)
 {
 	return !TEP_PLUGIN_OPTIONS[0].set;
 }
@@ -29,8 +29,14 @@ static void kvm_put_esr(struct trace_seq *s, uint64_t esr)
 {
 	char text[ESR_TEXT_MAX];
 
-	if (plugin_explains())
+	if (kvm_explain())
 		trace_seq_printf(s, " (%s)", esr_text(esr, text, sizeof(text)));
+}
+
+static void put_function(struct trace_seq *s, struct view *v, const char *pc)
+{
+	if (kvm_explain())
+		view_put_function(s, v, pc);
 }
 
 static const char *on_off(uint64_t v)
@@ -40,7 +46,7 @@ static const char *on_off(uint64_t v)
 
 /* ---- exits ----------------------------------------------------------------------- */
 
-static const char *exit_name(const struct tep_event *event, uint64_t code)
+static const char *exit_reason_name(const struct tep_event *event, uint64_t code)
 {
 	(void)event;
 	return kvm_exit_arm_name((uint32_t)code);
@@ -59,7 +65,7 @@ static void print_guest_fault(struct trace_seq *s, struct view *v)
 	trace_seq_printf(s, "ipa %#" PRIx64 ", hsr %#08" PRIx64 ", hxfar %#08" PRIx64 ", pc %#016" PRIx64,
 			 view_u64(v, "ipa"), hsr, view_u64(v, "hxfar"), view_u64(v, "vcpu_pc"));
 	kvm_put_esr(s, hsr);
-	view_put_function(s, v, "vcpu_pc");
+	put_function(s, v, "vcpu_pc");
 }
 
 static void print_access_fault(struct trace_seq *s, struct view *v)
@@ -74,14 +80,14 @@ static void print_mmio_nisv(struct trace_seq *s, struct view *v)
 	trace_seq_printf(s, "ipa %#016" PRIx64 ", esr %#016" PRIx64 ", far %#016" PRIx64 ", pc %#016" PRIx64,
 			 view_u64(v, "ipa"), esr, view_u64(v, "far"), view_u64(v, "vcpu_pc"));
 	kvm_put_esr(s, esr);
-	view_put_function(s, v, "vcpu_pc");
+	put_function(s, v, "vcpu_pc");
 }
 
 static void print_mmio_emulate(struct trace_seq *s, struct view *v)
 {
 	trace_seq_printf(s, "Emulate MMIO at: 0x%016" PRIx64 " (instr: %08" PRIx64 ", cpsr: %08" PRIx64 ")",
 			 view_u64(v, "vcpu_pc"), view_u64(v, "instr"), view_u64(v, "cpsr"));
-	view_put_function(s, v, "vcpu_pc");
+	put_function(s, v, "vcpu_pc");
 }
 
 static const char *const mmio_types[] = { "unsatisfied-read", "read", "write" };
@@ -102,7 +108,7 @@ static void print_wfx(struct trace_seq *s, struct view *v)
 {
 	trace_seq_printf(s, "guest executed wf%c at: 0x%016" PRIx64, view_u64(v, "is_wfe") ? 'e' : 'i',
 			 view_u64(v, "vcpu_pc"));
-	view_put_function(s, v, "vcpu_pc");
+	put_function(s, v, "vcpu_pc");
 }
 
 static void print_hvc(struct trace_seq *s, struct view *v)
@@ -112,9 +118,9 @@ static void print_hvc(struct trace_seq *s, struct view *v)
 
 	trace_seq_printf(s, "HVC at 0x%016" PRIx64 " (r0: 0x%016" PRIx64 ", imm: 0x%" PRIx64 ")",
 			 view_u64(v, "vcpu_pc"), r0, imm);
-	if (plugin_explains() && !imm) /* other immediates are not SMCCC calls */
+	if (kvm_explain() && !imm) /* other immediates are not SMCCC calls */
 		trace_seq_printf(s, " (%s)", smccc_text((uint32_t)r0, text, sizeof(text)));
-	view_put_function(s, v, "vcpu_pc");
+	put_function(s, v, "vcpu_pc");
 }
 
 /* ---- system registers --------------------------------------------------------------- */
@@ -142,7 +148,7 @@ static void print_sys_access(struct trace_seq *s, struct view *v)
 	trace_seq_printf(s, "PC: %" PRIx64 " %s (%u,%u,%u,%u,%u) %s", view_u64(v, "vcpu_pc"),
 			 sysreg_text(&r, name, sizeof(name)), r.op0, r.op1, r.crn, r.crm, r.op2,
 			 view_u64(v, "is_write") ? "write" : "read");
-	view_put_function(s, v, "vcpu_pc");
+	put_function(s, v, "vcpu_pc");
 }
 
 static void print_forward_sysreg(struct trace_seq *s, struct view *v)
@@ -153,23 +159,23 @@ static void print_forward_sysreg(struct trace_seq *s, struct view *v)
 
 	trace_seq_printf(s, "%" PRIx64 " %c (%u,%u,%u,%u,%u)", view_u64(v, "pc"),
 			 view_u64(v, "is_read") ? 'R' : 'W', r.op0, r.op1, r.crn, r.crm, r.op2);
-	if (plugin_explains())
+	if (kvm_explain())
 		trace_seq_printf(s, " (%s)", sysreg_text(&r, name, sizeof(name)));
-	view_put_function(s, v, "pc");
+	put_function(s, v, "pc");
 }
 
 static void print_set_way_flush(struct trace_seq *s, struct view *v)
 {
 	trace_seq_printf(s, "S/W flush at 0x%016" PRIx64 " (cache %s)", view_u64(v, "vcpu_pc"),
 			 on_off(view_u64(v, "cache")));
-	view_put_function(s, v, "vcpu_pc");
+	put_function(s, v, "vcpu_pc");
 }
 
 static void print_toggle_cache(struct trace_seq *s, struct view *v)
 {
 	trace_seq_printf(s, "VM op at 0x%016" PRIx64 " (cache was %s, now %s)", view_u64(v, "vcpu_pc"),
 			 on_off(view_u64(v, "was")), on_off(view_u64(v, "now")));
-	view_put_function(s, v, "vcpu_pc");
+	put_function(s, v, "vcpu_pc");
 }
 
 /* ---- nested guests ------------------------------------------------------------------- */
@@ -220,7 +226,7 @@ static void print_nested_exception(struct trace_seq *s, struct view *v)
 	trace_seq_printf(s, " hcr_el2: %" PRIx64, view_u64(v, "hcr_el2"));
 	if (!type)
 		kvm_put_esr(s, esr);
-	view_put_function(s, v, "pc");
+	put_function(s, v, "pc");
 }
 
 /* ---- interrupts and timers --------------------------------------------------------------- */
@@ -233,7 +239,7 @@ static void put_irq(struct trace_seq *s, uint32_t irq)
 		[27] = "virtual timer", [28] = "hyp virtual timer", [30] = "physical timer"
 	};
 
-	if (!plugin_explains())
+	if (!kvm_explain())
 		return;
 	if (irq < 16)
 		trace_seq_printf(s, " (SGI %u)", irq);
@@ -301,7 +307,7 @@ static void print_timer_map(struct trace_seq *s, struct view *v)
 	for (size_t i = 0; i < ARRAY_SIZE(map); i++)
 		if (view_has(v, map[i].field))
 			trace_seq_printf(s, ", %s: %d", map[i].text, (int)view_s64(v, map[i].field));
-	for (size_t i = 0; i < ARRAY_SIZE(map) && plugin_explains(); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(map) && kvm_explain(); i++) {
 		const char *name = timer_name(view_s64(v, map[i].field));
 
 		if (!view_has(v, map[i].field) || !name)
@@ -322,7 +328,7 @@ static void print_timer_state(struct trace_seq *s, struct view *v)
 
 	trace_seq_printf(s, "CTL: %#08" PRIx64 " CVAL: %#16" PRIx64 " arch_timer_ctx_index: %d", ctl,
 			 view_u64(v, "cval"), (int)idx);
-	if (plugin_explains())
+	if (kvm_explain())
 		trace_seq_printf(s, " (%s %s%s%s)", name ? name : "timer", ctl & 1 ? "enabled" : "disabled",
 				 ctl & 2 ? ", masked" : "", ctl & 4 ? ", condition met" : "");
 }
@@ -335,7 +341,7 @@ static void print_timer_save(struct trace_seq *s, struct view *v)
 
 static void put_timer(struct trace_seq *s, int64_t idx)
 {
-	if (plugin_explains() && timer_name(idx))
+	if (kvm_explain() && timer_name(idx))
 		trace_seq_printf(s, " (%s)", timer_name(idx));
 }
 
@@ -388,14 +394,16 @@ static const struct decoder decoders[] = {
 /* Those that the stock plugin handles as well, for x86. */
 static const struct told shared[] = {
 	{ { "kvm_exit", NULL, { "ret", "esr_ec", "vcpu_pc" } },
-	  { { "", "ret", EVENT_TEXT_HEX_NAME, 32, 0, exit_name },
+	  { { "", "ret", EVENT_TEXT_HEX_NAME, 32, 0, exit_reason_name },
 	    { ": HSR_EC: 0x", "esr_ec", EVENT_TEXT_HEX, 32, 4, NULL },
 	    { " (", "esr_ec", EVENT_TEXT_HEX_NAME, 32, 0, class_name },
 	    { "), PC: 0x", "vcpu_pc", EVENT_TEXT_HEX, 64, 16, NULL },
-	    { "", "vcpu_pc", EVENT_TEXT_FUNCTION, 64, 0, NULL } } },
+	    { "", "vcpu_pc", EVENT_TEXT_FUNCTION, 64, 0, NULL } },
+	  &TEP_PLUGIN_OPTIONS[0] },
 	{ { "kvm_entry", NULL, { "vcpu_pc" } },
 	  { { "PC: 0x", "vcpu_pc", EVENT_TEXT_HEX, 64, 16, NULL },
-	    { "", "vcpu_pc", EVENT_TEXT_FUNCTION, 64, 0, NULL } } },
+	    { "", "vcpu_pc", EVENT_TEXT_FUNCTION, 64, 0, NULL } },
+	  &TEP_PLUGIN_OPTIONS[0] },
 };
 
 static int decode_shared(struct trace_seq *s, struct tep_record *record, struct tep_event *event,

@@ -45,12 +45,10 @@ bool view_bytes(struct view *v, const char *field, const uint8_t **data, size_t 
 /* The same up to the first NUL, without line ends behind it. */
 bool view_text(struct view *v, const char *field, const char **text, size_t *len);
 
-/* " (comm)" of the task whose pid a field is; " (function+0x10)" of a guest's pc. Not where plain texts are
- * asked for. */
+/* " (comm)" of the task whose pid a field is; " (function+0x10)" of a guest's pc. Nothing where nobody knows.
+ */
 void view_put_task(struct trace_seq *s, struct view *v, const char *field);
 void view_put_function(struct trace_seq *s, struct view *v, const char *pc);
-/* Of each plugin: whether it says what numbers mean. */
-bool plugin_explains(void);
 
 /* ---- guests ---------------------------------------------------------------------- */
 
@@ -77,6 +75,7 @@ struct decoder {
 struct told {
 	struct decoder d;
 	struct event_text rows[ROWS_MAX];
+	const struct tep_plugin_option *plain; /* set: without tasks and functions, which come last */
 };
 
 /*

@@ -195,7 +195,7 @@ static const struct text_expr *text_expr_op(struct text_build *b, struct tep_pri
 	if (!e->a || !e->b)
 		return NULL;
 	if (e->a->op == TEXT_CONST && e->b->op == TEXT_CONST)
-		return text_expr_const(b, text_number(e, NULL));
+		return text_expr_const(b, text_eval(e, NULL));
 	return e->op == TEXT_AND && e->b->op == TEXT_CONST ? text_expr_mask(b, e->a, e->b->value) : e;
 }
 
@@ -305,16 +305,16 @@ size_t text_at(const struct text_place *p, const struct text_record *r, uint32_t
 	return p->offset;
 }
 
-static uint64_t text_number_index(const struct text_expr *e, const struct text_record *r)
+static uint64_t text_eval_index(const struct text_expr *e, const struct text_record *r)
 {
-	uint64_t index = text_number(e->a, r);
+	uint64_t index = text_eval(e->a, r);
 	uint32_t len, at = (uint32_t)text_at(&e->at, r, &len);
 
 	at += (uint32_t)(e->at.dynamic ? index : index * e->item);
 	return at > r->size || e->item > r->size - at ? 0 : text_load(r, at, e->item);
 }
 
-static uint64_t text_number_of_two(enum text_op op, uint64_t a, uint64_t b)
+static uint64_t text_eval_of_two(enum text_op op, uint64_t a, uint64_t b)
 {
 	switch (op) {
 	case TEXT_NOT:
@@ -360,7 +360,7 @@ static uint64_t text_number_of_two(enum text_op op, uint64_t a, uint64_t b)
 	}
 }
 
-uint64_t text_number(const struct text_expr *e, const struct text_record *r)
+uint64_t text_eval(const struct text_expr *e, const struct text_record *r)
 {
 	uint32_t len;
 
@@ -376,12 +376,12 @@ uint64_t text_number(const struct text_expr *e, const struct text_record *r)
 		return len;
 	case TEXT_INDEX:
 	case TEXT_INDEX_DYNAMIC:
-		return text_number_index(e, r);
+		return text_eval_index(e, r);
 	case TEXT_CHOICE:
-		return text_number(text_number(e->a, r) ? e->b : e->c, r);
+		return text_eval(text_eval(e->a, r) ? e->b : e->c, r);
 	case TEXT_MASK:
-		return text_number(e->a, r) & e->value;
+		return text_eval(e->a, r) & e->value;
 	default:
-		return text_number_of_two(e->op, text_number(e->a, r), text_number(e->b, r));
+		return text_eval_of_two(e->op, text_eval(e->a, r), text_eval(e->b, r));
 	}
 }

@@ -300,7 +300,7 @@ static void text_put_uuid(struct text_pen *pen, const struct text_piece *p, cons
 
 static void text_put_dump(struct text_pen *pen, const struct text_piece *p, const struct text_record *r)
 {
-	uint64_t max = p->spec.count ? text_number(p->spec.count, r) : 1;
+	uint64_t max = p->spec.count ? text_eval(p->spec.count, r) : 1;
 	uint32_t len;
 	size_t at = text_at(&p->at, r, &len);
 
@@ -339,7 +339,7 @@ void text_put_pointer(struct text_pen *pen, const struct text_piece *p, const st
 
 	switch (p->kind) {
 	case TEXT_FUNCTION:
-		text_put_function(pen, p, text_number(p->value, r), tep);
+		text_put_function(pen, p, text_eval(p->value, r), tep);
 		break;
 	case TEXT_MAC:
 		text_put_mac(pen, p, r);
@@ -362,7 +362,7 @@ void text_put_pointer(struct text_pen *pen, const struct text_piece *p, const st
 		text_put_dump(pen, p, r);
 		break;
 	default:
-		text_put_address(pen, text_number(p->value, r));
+		text_put_address(pen, text_eval(p->value, r));
 		break;
 	}
 }

@@ -99,7 +99,7 @@ struct text_expr {
 	const struct text_expr *a, *b, *c;
 };
 
-uint64_t text_number(const struct text_expr *e, const struct text_record *r);
+uint64_t text_eval(const struct text_expr *e, const struct text_record *r);
 
 /* ---- conversions ------------------------------------------------------------------ */
 
@@ -277,8 +277,20 @@ static inline void text_put(struct text_pen *pen, const void *s, size_t len)
 	pen->p += len;
 }
 
+/* Of an integer with as many bits: what printf sees of a number. */
+static inline uint64_t text_cut(uint64_t v, uint8_t bits)
+{
+	return v << (64 - bits) >> (64 - bits);
+}
+
+static inline int64_t text_extend(uint64_t v, uint8_t bits)
+{
+	return (int64_t)(v << (64 - bits)) >> (64 - bits);
+}
+
 void text_puts(struct text_pen *pen, const char *s);
 void text_put_decimal(struct text_pen *pen, uint64_t v);
+void text_put_signed(struct text_pen *pen, int64_t v);
 void text_put_hex(struct text_pen *pen, uint64_t v);
 /* Two digits. */
 void text_put_byte(struct text_pen *pen, uint8_t v, bool upper);

@@ -214,7 +214,7 @@ const struct text_string *text_string(struct text_build *b, struct tep_print_arg
 static void text_fit(struct text_pen *pen, size_t at, const struct text_spec *spec,
 		     const struct text_record *r)
 {
-	size_t count = spec->count ? text_number(spec->count, r) : 0;
+	size_t count = spec->count ? text_eval(spec->count, r) : 0;
 	size_t width = spec->width_is_arg ? count : (size_t)spec->width;
 	size_t precision = spec->precision_is_arg ? count : (size_t)spec->precision;
 	size_t len = (size_t)(pen->p - (char *)pen->out->data) - at, pad;
@@ -254,7 +254,7 @@ static void text_put_bytes(struct text_pen *pen, const struct text_spec *spec, s
 static void text_put_flags(struct text_pen *pen, const struct text_spec *spec, const struct text_string *s,
 			   const struct text_record *r)
 {
-	int64_t value = (int64_t)text_number(s->value, r);
+	int64_t value = (int64_t)text_eval(s->value, r);
 	bool some = false;
 
 	for (size_t i = 0; i < s->n; i++) {
@@ -283,7 +283,7 @@ static void text_put_flags(struct text_pen *pen, const struct text_spec *spec, c
 static void text_put_symbol(struct text_pen *pen, const struct text_spec *spec, const struct text_string *s,
 			    const struct text_record *r)
 {
-	int64_t value = (int64_t)text_number(s->value, r);
+	int64_t value = (int64_t)text_eval(s->value, r);
 
 	for (size_t i = 0; i < s->n; i++)
 		if (s->names[i].value == value) {
@@ -297,7 +297,7 @@ static void text_put_symbol(struct text_pen *pen, const struct text_spec *spec, 
 static void text_put_hexes(struct text_pen *pen, const struct text_string *s, const struct text_record *r)
 {
 	uint32_t len;
-	size_t at = text_at(&s->at, r, &len), n = (uint32_t)text_number(s->value, r);
+	size_t at = text_at(&s->at, r, &len), n = (uint32_t)text_eval(s->value, r);
 
 	for (size_t i = 0; i < n; i++) {
 		if (i && s->len)
@@ -309,8 +309,8 @@ static void text_put_hexes(struct text_pen *pen, const struct text_string *s, co
 static void text_put_items(struct text_pen *pen, const struct text_string *s, const struct text_record *r)
 {
 	uint32_t len;
-	size_t at = text_at(&s->at, r, &len), n = (uint32_t)text_number(s->value, r);
-	int item = (int)text_number(s->item, r);
+	size_t at = text_at(&s->at, r, &len), n = (uint32_t)text_eval(s->value, r);
+	int item = (int)text_eval(s->item, r);
 
 	for (size_t i = 0; i < n; i++) {
 		if (i)
@@ -398,7 +398,7 @@ void text_put_string(struct text_pen *pen, const struct text_spec *spec, const s
 	size_t at;
 
 	while (s->kind == TEXT_STRING_CHOICE)
-		s = text_number(s->value, r) ? s->yes : s->no;
+		s = text_eval(s->value, r) ? s->yes : s->no;
 	switch (s->kind) {
 	case TEXT_STRING_CONST:
 		text_put_fitted(pen, spec, s->s, s->len, r);
