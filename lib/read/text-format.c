@@ -186,19 +186,22 @@ bool text_spec(struct text_build *b, const struct text_conversion *c, struct tex
 
 /* ---- pieces --------------------------------------------------------------------------- */
 
+static enum text_piece_kind text_integer_kind(const struct text_spec *s)
+{
+	bool wide = s->zeros && !s->left && !s->alternate && s->precision < 0 && !s->count &&
+		    s->width <= TEXT_DIGITS_MAX;
+
+	if (s->conversion == 'x' && (s->plain || wide))
+		return TEXT_HEX;
+	if (!s->plain)
+		return TEXT_INTEGER;
+	return s->conversion == 'u' ? TEXT_DECIMAL : strchr("di", s->conversion) ? TEXT_SIGNED : TEXT_INTEGER;
+}
+
 void text_integer_add(struct text_build *b, const struct text_spec *spec, const struct text_expr *value)
 {
-	bool is_signed = strchr("di", spec->conversion);
-	enum text_piece_kind kind = !spec->plain	      ? TEXT_INTEGER
-				    : is_signed		      ? TEXT_SIGNED
-				    : spec->conversion == 'u' ? TEXT_DECIMAL
-				    : spec->conversion == 'x' ? TEXT_HEX
-							      : TEXT_INTEGER;
-	struct text_piece *p;
+	struct text_piece *p = value ? text_piece_add(b, text_integer_kind(spec)) : NULL;
 
-	if (!value)
-		return;
-	p = text_piece_add(b, kind);
 	if (!p)
 		return;
 	p->spec = *spec;

@@ -127,9 +127,9 @@ static void text_row_names(struct text_build *b, struct text_piece *p)
 static void text_row_add(struct text_build *b, const struct event_text *row)
 {
 	static const enum text_piece_kind kinds[] = {
-		[EVENT_TEXT_HEX] = TEXT_INTEGER, [EVENT_TEXT_SIGNED] = TEXT_SIGNED,
-		[EVENT_TEXT_NAME] = TEXT_NAMED,	 [EVENT_TEXT_HEX_NAME] = TEXT_NAMED,
-		[EVENT_TEXT_TASK] = TEXT_TASK,	 [EVENT_TEXT_FUNCTION] = TEXT_GUEST,
+		[EVENT_TEXT_HEX] = TEXT_HEX,	[EVENT_TEXT_SIGNED] = TEXT_SIGNED,
+		[EVENT_TEXT_NAME] = TEXT_NAMED, [EVENT_TEXT_HEX_NAME] = TEXT_NAMED,
+		[EVENT_TEXT_TASK] = TEXT_TASK,	[EVENT_TEXT_FUNCTION] = TEXT_GUEST,
 	};
 	const struct tep_format_field *f = tep_find_any_field(b->p->event, row->field);
 	struct text_piece *p;

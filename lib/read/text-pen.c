@@ -2,8 +2,6 @@
 /* Bytes and numbers of events' texts, written straight into a buf. */
 #include "text-priv.h"
 
-#define TEXT_DIGITS_MAX 24 /* of a number of 64 bits, in octal too */
-
 /* ---- bytes ------------------------------------------------------------------------ */
 
 bool text_grow(struct text_pen *pen, size_t n)
@@ -97,14 +95,21 @@ void text_put_decimal(struct text_pen *pen, uint64_t v)
 	pen->p += n;
 }
 
-void text_put_hex(struct text_pen *pen, uint64_t v)
+void text_put_hex_wide(struct text_pen *pen, uint64_t v, int width)
 {
-	int n = v ? (67 - __builtin_clzll(v)) / 4 : 1;
+	int n = (67 - __builtin_clzll(v | 1)) / 4;
 
+	n = n < width ? width : n;
 	if (!text_room(pen, TEXT_DIGITS_MAX))
 		return;
-	text_digits(pen->p + n, v, 4, text_lower);
+	for (int i = n; i-- > 0; v >>= 4)
+		pen->p[i] = text_lower[v & 15];
 	pen->p += n;
+}
+
+void text_put_hex(struct text_pen *pen, uint64_t v)
+{
+	text_put_hex_wide(pen, v, 1);
 }
 
 void text_put_byte(struct text_pen *pen, uint8_t v, bool upper)

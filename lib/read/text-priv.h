@@ -153,7 +153,7 @@ enum text_piece_kind {
 	TEXT_NOTHING, /* but what stands in front of it */
 	TEXT_DECIMAL, /* %u of any length */
 	TEXT_SIGNED,  /* %d */
-	TEXT_HEX,     /* %x */
+	TEXT_HEX,     /* %x and %08x */
 	TEXT_INTEGER, /* the others */
 	TEXT_STRING,
 	TEXT_POINTER,
@@ -253,6 +253,8 @@ bool text_handler(struct text_build *b);
 /* The field that an argument is, looked up by its name; NULL: none. */
 struct tep_format_field *text_arg_field(struct text_build *b, struct tep_print_arg *arg);
 
+#define TEXT_DIGITS_MAX 24 /* of a number of 64 bits, in octal too */
+
 /* ---- output ------------------------------------------------------------------------- */
 
 /* Where the next byte goes in a buf whose len is behind. */
@@ -291,6 +293,8 @@ static inline int64_t text_extend(uint64_t v, uint8_t bits)
 void text_puts(struct text_pen *pen, const char *s);
 void text_put_decimal(struct text_pen *pen, uint64_t v);
 void text_put_signed(struct text_pen *pen, int64_t v);
+/* width: at least as many digits, up to TEXT_DIGITS_MAX. */
+void text_put_hex_wide(struct text_pen *pen, uint64_t v, int width);
 void text_put_hex(struct text_pen *pen, uint64_t v);
 /* Two digits. */
 void text_put_byte(struct text_pen *pen, uint8_t v, bool upper);

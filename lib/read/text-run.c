@@ -105,7 +105,7 @@ static void text_put_piece(struct text_pen *pen, const struct text_piece *p, con
 		text_put_signed(pen, text_extend(text_eval(p->value, r), p->spec.bits));
 		break;
 	case TEXT_HEX:
-		text_put_hex(pen, text_cut(text_eval(p->value, r), p->spec.bits));
+		text_put_hex_wide(pen, text_cut(text_eval(p->value, r), p->spec.bits), p->spec.width);
 		break;
 	case TEXT_INTEGER:
 		text_put_integer(pen, &p->spec, text_eval(p->value, r), r);
