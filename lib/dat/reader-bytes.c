@@ -2,8 +2,6 @@
 /* The bytes of a trace.dat as its reader takes them: read whole, bounded by the file, unpacked. */
 #include <errno.h>
 #include <stdlib.h>
-#include <zstd.h>
-#include <zstd_errors.h>
 
 #include "dat/reader-priv.h"
 #include "util/array.h"
@@ -31,17 +29,8 @@ int reader_read(const struct reader *r, uint64_t offset, void *data, size_t len)
 	return (size_t)n < len ? -EBADMSG : 0;
 }
 
-int reader_unzip(const void *in, size_t csize, void *out, size_t usize)
-{
-	size_t n = ZSTD_decompress(out, usize, in, csize);
-
-	if (ZSTD_getErrorCode(n) == ZSTD_error_memory_allocation)
-		return -ENOMEM;
-	return ZSTD_isError(n) || n != usize ? -EBADMSG : 0;
-}
-
 /* A block: u32 compressed, u32 plain size, data. */
-static int unzip_body(struct buf *body)
+static int unzip_body(struct unzips *u, struct buf *body)
 {
 	struct cursor c = cursor_at(body->data, body->len);
 	uint32_t csize = cursor_u32(&c), usize = cursor_u32(&c);
@@ -54,7 +43,7 @@ static int unzip_body(struct buf *body)
 	plain.data = malloc(usize ? usize : 1);
 	if (!plain.data)
 		return -ENOMEM;
-	ret = reader_unzip(in, csize, plain.data, usize);
+	ret = unzip(u, in, csize, plain.data, usize);
 	if (ret) {
 		buf_release(&plain);
 		return ret;
@@ -90,7 +79,7 @@ int reader_body(struct reader *r, uint64_t offset, uint64_t len, bool zipped, st
 		return -ENOMEM;
 	ret = reader_read(r, offset, b->data, len);
 	if (!ret && zipped)
-		ret = r->zstd ? unzip_body(b) : -EBADMSG;
+		ret = r->zstd ? unzip_body(r->unzips, b) : -EBADMSG;
 	if (ret)
 		return reader_failed(r, ret, "a section cannot be read");
 	*out = cursor_at(b->data, b->len);

@@ -121,7 +121,7 @@ static int unpack_chunk(struct reader_pages *p, uint32_t packed, uint32_t plain)
 	if (ret)
 		return ret;
 	ret = reader_read(p->r, p->at, p->packed, packed)
-		      ?: reader_unzip(p->packed, packed, p->block->data, plain);
+		      ?: unzip(p->r->unzips, p->packed, packed, p->block->data, plain);
 	if (ret)
 		return empty_block(p, ret);
 	p->at += packed;

@@ -3,6 +3,7 @@
 #define HYPTRACE_READER_PRIV_H
 
 #include "dat/reader.h"
+#include "dat/unzip.h"
 
 /* Inside the reader: its bytes, the parts that both versions have, its pages. */
 
@@ -12,6 +13,7 @@ struct reader {
 	const struct log *log;
 	struct reader_info info;
 	bool zstd;
+	struct unzips *unzips;
 	/* the bytes that info points into, freed at the end */
 	struct buf *bodies;
 	size_t n_bodies;
@@ -32,8 +34,6 @@ int reader_read(const struct reader *r, uint64_t offset, void *data, size_t len)
 int reader_bad(const struct reader *r, const char *what);
 /* The same when the error is -EBADMSG; any other error is passed on for the caller to log. */
 int reader_failed(const struct reader *r, int error, const char *what);
-/* zstd: exactly `usize` bytes come out, else -EBADMSG; -ENOMEM. */
-int reader_unzip(const void *in, size_t csize, void *out, size_t usize);
 
 /* Takes one part (DAT_HEADER_INFO ... DAT_CMDLINES) into r->info. -EBADMSG (logged), -ENOMEM. */
 int reader_part(struct reader *r, uint16_t id, struct cursor *c);

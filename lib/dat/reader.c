@@ -338,7 +338,10 @@ int reader_open(struct reader **out, int fd, const struct log *log)
 	r->fd = fd;
 	r->log = log;
 	r->info.layout = page_layout_default;
-	if (fstat(fd, &st) < 0) {
+	r->unzips = unzips_new();
+	if (!r->unzips) {
+		ret = -ENOMEM;
+	} else if (fstat(fd, &st) < 0) {
 		ret = -errno;
 	} else {
 		r->size = (uint64_t)st.st_size;
@@ -361,6 +364,7 @@ void reader_close(struct reader *r)
 	for (size_t i = 0; i < r->n_bodies; i++)
 		buf_release(&r->bodies[i]);
 	free(r->bodies);
+	unzips_free(r->unzips);
 	free(r->info.buffers);
 	free(r->info.formats);
 	free(r->info.options);
