@@ -419,7 +419,8 @@ static const char format[] = "name: thing\nID: 77\nformat:\n"
 			     "\tfield:unsigned long ip;\toffset:8;\tsize:8;\tsigned:0;\n"
 			     "\tfield:int n;\toffset:16;\tsize:4;\tsigned:1;\n"
 			     "\tfield:char name[12];\toffset:20;\tsize:12;\tsigned:0;\n"
-			     "\tfield:char rest[];\toffset:32;\tsize:0;\tsigned:0;\n\n"
+			     "\tfield:__rel_loc char[] where;\toffset:32;\tsize:4;\tsigned:0;\n"
+			     "\tfield:char rest[];\toffset:36;\tsize:0;\tsigned:0;\n\n"
 			     "print fmt: \"\"\n";
 
 struct thing {
@@ -429,6 +430,7 @@ struct thing {
 	uint64_t ip;
 	int32_t n;
 	char name[12];
+	uint32_t where;
 	char rest[8];
 };
 
@@ -460,7 +462,7 @@ static struct tep_handle *thing_tep(void)
 
 static void test_alone(void **state)
 {
-	static const struct thing t = { 77, 0, 0, 12, 0x1234, -2, "twelve bytes", "rest" };
+	static const struct thing t = { 77, 0, 0, 12, 0x1234, -2, "twelve bytes", 5 << 16 | 1, "_rest" };
 	static const char *const yes[] = {
 		/* a number as a text */
 		"thing: n =~ \"^0xfff*e$\" && n == \"0xfffffffffffffffe\"",
@@ -470,7 +472,8 @@ static void test_alone(void **state)
 		"thing: ip == \"run_it\" && ip =~ \"RUN\" && ip != \"behind\" && ip >= 0x1000",
 		/* no number at all is 0 */
 		"thing: name == 0 && rest == 0",
-		"thing: name == \"twelve bytes\" && rest == \"\"",
+		"thing: name == \"twelve bytes\" && rest == \"_rest\"",
+		"thing: where == \"rest\"",
 		"thing: COMM == \"worker\" && COMM !~ \"x\"",
 	};
 	static const char *const no[] = {
@@ -497,6 +500,21 @@ static void test_alone(void **state)
 	assert_true(thing_matches(tep, "thing: n == 0xfffe && name == \"\"", &t, 18));
 	assert_true(thing_matches(tep, "thing: name == \"twel\"", &t, 24));
 	tep_free(tep);
+}
+
+/* A text at a place relative to its field, of which the captures have none. */
+static void test_relative(void **state)
+{
+	struct judge j = { .tep = thing_tep(), .room = calloc(1, FRONT + RECORD_MAX + BACK) };
+	struct samples s = { 0 };
+
+	assert_non_null(j.room);
+	tep_register_function(j.tep, (char[]){ "first_function" }, 0, NULL);
+	tep_register_function(j.tep, (char[]){ "last_function" }, UINT64_MAX, NULL);
+	compare_event(&j, tep_find_event(j.tep, 77), &s, 300);
+	samples_release(&s);
+	tep_free(j.tep);
+	free(j.room);
 }
 
 /* Of an event that the filter does not name, and of an id that is none. */
@@ -530,6 +548,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_captures),
 		cmocka_unit_test(test_alone),
+		cmocka_unit_test(test_relative),
 		cmocka_unit_test(test_others),
 	};
 
