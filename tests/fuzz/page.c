@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* A page of any content: what is read of it, written again, reads the same. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,20 +57,45 @@ static void write_again(struct page_reader r)
 	page_writer_release(&w);
 }
 
+/* Some at a time, they are the same. */
+static void read_some(struct page_reader r, size_t room)
+{
+	struct page_reader some = r;
+	struct page_event v[7], ev;
+	bool bad = false;
+	size_t n;
+
+	do {
+		n = page_read(&some, v, room, &bad);
+		must(n <= room);
+		for (size_t i = 0; i < n; i++)
+			must(page_next(&r, &ev) == 1 && ev.ts == v[i].ts && ev.data == v[i].data &&
+			     ev.len == v[i].len);
+	} while (n && !bad);
+	must(page_next(&r, &ev) == (bad ? -EBADMSG : 0));
+}
+
+static void check_page(const struct page_layout *layout, const uint8_t *data, size_t size)
+{
+	struct page_reader r;
+
+	if (page_reader_init(&r, layout, data, size))
+		return;
+	write_again(r);
+	read_some(r, 1);
+	read_some(r, 7);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct page_layout small = {
 		.commit_offset = 8, .commit_size = 4, .data_offset = 12, .size = 4096
 	};
 	struct page_layout layout;
-	struct page_reader r;
 
-	if (!page_layout_parse((const char *)data, size, &layout) &&
-	    !page_reader_init(&r, &layout, data, size))
-		write_again(r);
-	if (!page_reader_init(&r, &page_layout_default, data, size))
-		write_again(r);
-	if (!page_reader_init(&r, &small, data, size))
-		write_again(r);
+	if (!page_layout_parse((const char *)data, size, &layout))
+		check_page(&layout, data, size);
+	check_page(&page_layout_default, data, size);
+	check_page(&small, data, size);
 	return 0;
 }
