@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The whole of lib/read on files made by a recipe: what the pipeline prints is what one thread
- * prints that takes run after run, of the records that come one after the other, and the CPUs side
- * by side have the same records with the same fields.
+ * prints that takes run after run, of the records that come one after the other; compiled texts are
+ * libtraceevent's; and the CPUs side by side have the same records with the same fields.
  */
 #include <errno.h>
 #include <pthread.h>
+#include <traceevent/trace-seq.h>
 
 #include "draft.h"
 
@@ -24,6 +25,7 @@ const char *__lsan_default_suppressions(void)
 }
 
 struct reading {
+	bool raw;
 	struct inputs in;
 	struct timeline *t;
 	struct print *print;
@@ -51,12 +53,12 @@ static int begin_lines(void *ctx, struct pipeline_run *run)
 }
 
 static void print_line(const struct print *print, const struct print_record *r, const struct buf *ready,
-		       struct buf *out)
+		       size_t worker, struct buf *out)
 {
 	buf_printf(out, "%zu %u %s-%d %llu %lld: ", r->at->input, r->at->cpu, r->comm ?: "?", r->pid,
 		   (unsigned long long)r->m->ts, (long long)r->m->missed);
 	if (r->m->data)
-		print_fields(print, r, ready, out);
+		print_fields(print, r, ready, worker, out);
 	buf_add(out, "\n", 1);
 }
 
@@ -66,7 +68,7 @@ static int make_lines(void *ctx, struct pipeline_run *run)
 	const struct lines *l = run->own;
 
 	for (size_t i = 0; i < run->records.n; i++)
-		print_line(r->print, &l->v[i], &l->ready, &run->out);
+		print_line(r->print, &l->v[i], &l->ready, run->worker, &run->out);
 	return buf_status(&run->out);
 }
 
@@ -96,7 +98,7 @@ static bool few_cpus(void *ctx, size_t input, size_t buffer, unsigned int cpu)
 /* Both files, or the one that is whole. */
 static int reading_open(struct reading *r, char *const *paths, bool raw)
 {
-	*r = (struct reading){ 0 };
+	*r = (struct reading){ .raw = raw };
 	if (inputs_open(&r->in, paths, FILES, 0, NULL)) {
 		inputs_release(&r->in);
 		if (inputs_open(&r->in, paths, 1, 0, NULL))
@@ -182,6 +184,39 @@ static void same_records(struct reading *a, struct reading *b)
 	if (timeline_next(a->t, &one))
 		abort();
 	merge_run_release(&run);
+}
+
+/* A text that was compiled is libtraceevent's. */
+static void same_as_stock(struct reading *a, struct reading *b)
+{
+	const char *how = a->raw ? TEP_PRINT_INFO_RAW : TEP_PRINT_INFO;
+	struct timeline_record one;
+	struct merge_run run = { 0 };
+	struct print_record r;
+	struct buf ready = { 0 }, text = { 0 };
+	struct trace_seq seq;
+
+	trace_seq_init(&seq);
+	while (timeline_take(b->t, &run) == 1)
+		for (size_t i = 0; i < run.n; i++) {
+			if (timeline_next(a->t, &one) != 1 ||
+			    print_begin(b->print, b->t, &run.v[i], &r, &ready))
+				abort();
+			if (!one.event || r.ready)
+				continue;
+			text.len = 0;
+			print_fields(b->print, &r, &ready, 0, &text);
+			trace_seq_reset(&seq);
+			tep_print_event(one.event->tep, &seq, &one.tep, "%s", how);
+			if (seq.len && seq.buffer[seq.len - 1] == '\n')
+				seq.len--;
+			if (seq.len != text.len || memcmp(seq.buffer, text.data, text.len))
+				abort();
+		}
+	merge_run_release(&run);
+	trace_seq_destroy(&seq);
+	buf_release(&ready);
+	buf_release(&text);
 }
 
 static const char *const fields[] = { "common_pid", "prev_pid", "prev_comm", "vcpu_pc", "buf" };
@@ -296,7 +331,7 @@ static void read_twice(char *const *paths, bool raw, void (*same)(struct reading
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static void (*const ways[])(struct reading *, struct reading *) = { same_text, same_records,
-									    same_columns };
+									    same_as_stock, same_columns };
 	char *paths[FILES];
 	uint32_t sum = 0;
 	int saved;
