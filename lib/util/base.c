@@ -120,7 +120,7 @@ void buf_release(struct buf *b)
 	*b = (struct buf){ 0 };
 }
 
-void *buf_room(struct buf *b, size_t len)
+void *buf_grow(struct buf *b, size_t len)
 {
 	size_t cap = b->cap ? b->cap : 256;
 	uint8_t *data;
@@ -146,14 +146,6 @@ fail:
 	return NULL;
 }
 
-void buf_add(struct buf *b, const void *data, size_t len)
-{
-	if (!len || !buf_room(b, len))
-		return;
-	memcpy(b->data + b->len, data, len);
-	b->len += len;
-}
-
 void buf_addstr(struct buf *b, const char *s)
 {
 	buf_add(b, s, strlen(s));
@@ -173,6 +165,31 @@ void buf_printf(struct buf *b, const char *fmt, ...)
 	}
 	va_end(again);
 	va_end(ap);
+}
+
+void buf_add_u64(struct buf *b, uint64_t v)
+{
+	char digits[20];
+	size_t at = sizeof(digits);
+
+	/* two at a time: a division is what takes time */
+	for (; v >= 100; v /= 100) {
+		unsigned int two = (unsigned int)(v % 100);
+
+		digits[--at] = (char)('0' + two % 10);
+		digits[--at] = (char)('0' + two / 10);
+	}
+	if (v >= 10)
+		digits[--at] = (char)('0' + v % 10);
+	digits[--at] = (char)('0' + (v >= 10 ? v / 10 : v));
+	buf_add(b, digits + at, sizeof(digits) - at);
+}
+
+void buf_add_i64(struct buf *b, int64_t v)
+{
+	if (v < 0)
+		buf_add(b, "-", 1);
+	buf_add_u64(b, v < 0 ? -(uint64_t)v : (uint64_t)v);
 }
 
 void buf_add_utf8(struct buf *b, uint32_t u)

@@ -87,12 +87,31 @@ static void json_add_char(struct buf *out, uint8_t c)
 		buf_add(out, &c, 1);
 }
 
+#define BLOCK 16
+
+static bool json_plain_byte(uint8_t c)
+{
+	return (c >= 0x20) & (c < 0x7f) & (c != '"') & (c != '\\');
+}
+
+/* Without a branch, so that the compiler looks at all bytes at once. */
+static bool json_plain_block(const uint8_t *p)
+{
+	uint8_t plain = 1;
+
+	for (size_t i = 0; i < BLOCK; i++)
+		plain &= json_plain_byte(p[i]);
+	return plain;
+}
+
 /* Bytes that stand for themselves: nearly all of nearly all texts. */
 static size_t json_plain_len(const uint8_t *p, size_t len)
 {
 	size_t n = 0;
 
-	while (n < len && p[n] >= 0x20 && p[n] < 0x7f && p[n] != '"' && p[n] != '\\')
+	while (len - n >= BLOCK && json_plain_block(p + n))
+		n += BLOCK;
+	while (n < len && json_plain_byte(p[n]))
 		n++;
 	return n;
 }
@@ -105,7 +124,7 @@ static unsigned int json_code_point(const uint8_t *p, size_t n)
 	return n == 2 ? low : (low & 0x3ff) << 6 | (p[2] & 0x3fu);
 }
 
-static void json_add_quoted(struct buf *out, const char *s, size_t len)
+void json_quoted(struct buf *out, const char *s, size_t len)
 {
 	const uint8_t *p = (const uint8_t *)s;
 
@@ -137,7 +156,7 @@ static void json_add_quoted(struct buf *out, const char *s, size_t len)
 void json_key(struct json *j, const char *key)
 {
 	json_before(j);
-	json_add_quoted(j->out, key, strlen(key));
+	json_quoted(j->out, key, strlen(key));
 	buf_addstr(j->out, j->compact ? ":" : ": ");
 	j->keyed = true;
 }
@@ -145,7 +164,7 @@ void json_key(struct json *j, const char *key)
 void json_strn(struct json *j, const char *s, size_t len)
 {
 	json_before(j);
-	json_add_quoted(j->out, s, len);
+	json_quoted(j->out, s, len);
 }
 
 void json_str(struct json *j, const char *s)
@@ -156,30 +175,16 @@ void json_str(struct json *j, const char *s)
 		json_null(j);
 }
 
-static void json_add_decimal(struct buf *out, uint64_t v)
-{
-	char digits[20];
-	size_t at = sizeof(digits);
-
-	do {
-		digits[--at] = (char)('0' + v % 10);
-		v /= 10;
-	} while (v);
-	buf_add(out, digits + at, sizeof(digits) - at);
-}
-
 void json_u64(struct json *j, uint64_t v)
 {
 	json_before(j);
-	json_add_decimal(j->out, v);
+	buf_add_u64(j->out, v);
 }
 
 void json_i64(struct json *j, int64_t v)
 {
 	json_before(j);
-	if (v < 0)
-		buf_addstr(j->out, "-");
-	json_add_decimal(j->out, v < 0 ? -(uint64_t)v : (uint64_t)v);
+	buf_add_i64(j->out, v);
 }
 
 void json_double(struct json *j, double v)

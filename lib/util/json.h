@@ -39,6 +39,9 @@ void json_double(struct json *j, double v); /* NaN and infinities: null */
 void json_bool(struct json *j, bool v);
 void json_null(struct json *j);
 
+/* A string alone, for who writes the rest himself. */
+void json_quoted(struct buf *out, const char *s, size_t len);
+
 /* Key and value at once. */
 void json_key_str(struct json *j, const char *key, const char *s);
 void json_key_u64(struct json *j, const char *key, uint64_t v);

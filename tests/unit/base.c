@@ -183,6 +183,23 @@ static void test_lexing(void **state)
 	buf_release(&b);
 }
 
+static void test_decimal(void **state)
+{
+	struct buf b = { 0 };
+
+	buf_add_u64(&b, 0);
+	buf_add(&b, " ", 1);
+	buf_add_u64(&b, 1000000009);
+	buf_add(&b, " ", 1);
+	buf_add_u64(&b, UINT64_MAX);
+	buf_add(&b, " ", 1);
+	buf_add_i64(&b, -1);
+	buf_add(&b, " ", 1);
+	buf_add_i64(&b, INT64_MIN);
+	assert_string_equal(buf_str(&b), "0 1000000009 18446744073709551615 -1 -9223372036854775808");
+	buf_release(&b);
+}
+
 static bool below(const void *entry, const void *key)
 {
 	return *(const int *)entry < *(const int *)key;
@@ -214,7 +231,8 @@ int main(void)
 		cmocka_unit_test(test_lines),	cmocka_unit_test(test_buf),
 		cmocka_unit_test(test_numbers), cmocka_unit_test(test_strlist),
 		cmocka_unit_test(test_files),	cmocka_unit_test(test_files_at_offset),
-		cmocka_unit_test(test_lexing),	cmocka_unit_test(test_array),
+		cmocka_unit_test(test_lexing),	cmocka_unit_test(test_decimal),
+		cmocka_unit_test(test_array),
 	};
 
 	return cmocka_run_group_tests_name("base", tests, NULL, NULL);

@@ -181,11 +181,37 @@ static void test_read(void **state)
 	assert_null(json_get_str(v));
 }
 
+/* Long texts are looked at some bytes at a time: what is escaped may stand anywhere. */
+static void test_escaped_anywhere(void **state)
+{
+	static const char odd[] = { '"', '\\', 0x1f, 0x7f };
+	static const char *const escaped[] = { "\\\"", "\\\\", "\\u001f", "\\u007f" };
+
+	for (size_t at = 0; at < 40; at++)
+		for (size_t k = 0; k < ARRAY_SIZE(odd); k++) {
+			struct buf out = { 0 }, expected = { 0 };
+			char text[40];
+
+			memset(text, 'x', sizeof(text));
+			text[at] = odd[k];
+			json_quoted(&out, text, sizeof(text));
+			buf_printf(&expected, "\"%.*s%s%.*s\"", (int)at, text, escaped[k], (int)(39 - at),
+				   text + at + 1);
+			assert_string_equal(buf_str(&out), buf_str(&expected));
+			buf_release(&out);
+			buf_release(&expected);
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_strings), cmocka_unit_test(test_layout), cmocka_unit_test(test_valid),
-		cmocka_unit_test(test_depth),	cmocka_unit_test(test_read),
+		cmocka_unit_test(test_escaped_anywhere),
+		cmocka_unit_test(test_strings),
+		cmocka_unit_test(test_layout),
+		cmocka_unit_test(test_valid),
+		cmocka_unit_test(test_depth),
+		cmocka_unit_test(test_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
