@@ -9,8 +9,7 @@
 
 #include "api/handle.h"
 #include "cmd.h"
-#include "export/json-lines.h"
-#include "export/perfetto.h"
+#include "export/export.h"
 #include "terminal.h"
 #include "util/outfile.h"
 
@@ -108,15 +107,12 @@ static int output_open(struct outfile *out, const char *path, const struct input
 
 /* ---- the two forms ------------------------------------------------------------------- */
 
-#define PROGRESS_RECORDS 4096
-
 struct export
 {
 	struct hyptrace *files;
 	struct console *console;
 	const struct log *log;
-	bool progress;		   /* to be shown */
-	uint64_t records, unknown; /* unknown: of no event that has a format */
+	struct export_job job;
 };
 
 /* Into a file only: who reads from a pipe has the terminal. */
@@ -127,72 +123,16 @@ static bool progress_wanted(int fd)
 	return !fstat(fd, &st) && S_ISREG(st.st_mode);
 }
 
-static void export_progress(struct export *e)
+static void export_progress(void *console, double part)
 {
-	if (e->progress)
-		progress_writing(e->console, (uint64_t)(handle_fraction(e->files) * 1000), 1000);
-}
-
-/* Calls fn with each record. -ENOMEM or what fn returned. */
-static int export_records(struct export *e, int (*fn)(void *ctx, const struct timeline_record *r), void *ctx)
-{
-	struct hyptrace_event event = { .size = sizeof(event) };
-	int ret;
-
-	while ((ret = hyptrace_next(e->files, &event)) == 1) {
-		e->records += event.data_size > 0;
-		e->unknown += event.data_size && !event.name;
-		ret = fn(ctx, handle_record(e->files));
-		if (ret)
-			break;
-		if (e->records % PROGRESS_RECORDS == 0)
-			export_progress(e);
-	}
-	progress_end(e->console);
-	return ret;
-}
-
-static int export_lines(struct export *e, int fd)
-{
-	struct export_json *j = export_json_new(fd);
-	int ret;
-
-	if (!j)
-		return -ENOMEM;
-	ret = export_records(e, export_json_record, j);
-	if (ret)
-		goto out;
-	ret = export_json_flush(j);
-out:
-	export_json_free(j);
-	return ret;
+	progress_writing(console, (uint64_t)(part * 1000), 1000);
 }
 
 #ifdef HYPTRACE_PERFETTO
 #define PERFETTO_BUILT true
-
-static int export_perfetto(struct export *e, int fd, const struct hypertrace_desc *desc)
-{
-	struct perfetto *p;
-	int ret = perfetto_new(&p, fd, handle_inputs(e->files), desc, e->log);
-
-	if (ret)
-		return ret;
-	ret = export_records(e, perfetto_record, p);
-	if (ret)
-		goto out;
-	ret = perfetto_finish(p);
-out:
-	perfetto_free(p);
-	return ret;
-}
 #else
-#define PERFETTO_BUILT false
-
-static int export_perfetto(struct export *e, int fd, const struct hypertrace_desc *desc)
-{
-	return -ENOSYS;
-}
+#define PERFETTO_BUILT			false
+#define export_perfetto(job, desc, log) (-ENOSYS)
 #endif
 
 #define DESC_MAX (16u << 20)
@@ -242,8 +182,14 @@ static int check_ticks(const struct inputs *in, bool perfetto, const struct log 
 static int export_form(struct export *e, const struct export_opts *o, const struct hypertrace_desc *desc,
 		       int fd)
 {
-	e->progress = progress_wanted(fd);
-	return o->perfetto ? export_perfetto(e, fd, desc) : export_lines(e, fd);
+	int ret;
+
+	e->job.fd = fd;
+	e->job.progress = progress_wanted(fd) ? export_progress : NULL;
+	e->job.progress_ctx = e->console;
+	ret = o->perfetto ? export_perfetto(&e->job, desc, e->log) : export_json(&e->job);
+	progress_end(e->console);
+	return ret;
 }
 
 static int export_to_stdout(struct export *e, const struct export_opts *o, const struct hypertrace_desc *desc)
@@ -269,6 +215,10 @@ static int export_to(struct export *e, const struct export_opts *o, const struct
 	ret = check_ticks(in, o->perfetto, e->log);
 	if (ret)
 		return ret;
+	e->job.in = in;
+	ret = timeline_open(&e->job.timeline, in, NULL, NULL, e->log);
+	if (ret)
+		return ret;
 	if (!strcmp(path, "-"))
 		return export_to_stdout(e, o, desc);
 	ret = output_open(&out, path, in, e->log);
@@ -289,16 +239,17 @@ static int export_files(const struct export_opts *o, struct console *console, st
 	if (ret)
 		goto out;
 	ret = export_to(&e, o, desc);
-	damaged = hyptrace_damaged(e.files);
+	damaged = e.job.timeline ? timeline_damaged(e.job.timeline) : 0;
 	if (ret)
 		goto out;
-	if (e.unknown)
+	if (e.job.unknown)
 		log_warn(log, "%llu of %llu records are of events without a format",
-			 (unsigned long long)e.unknown, (unsigned long long)e.records);
+			 (unsigned long long)e.job.unknown, (unsigned long long)e.job.records);
 	if (damaged)
 		log_err(log, "the files are damaged in %llu places: what lay there is missing",
 			(unsigned long long)damaged);
 out:
+	timeline_close(e.job.timeline);
 	hyptrace_close(e.files);
 	hypertrace_desc_free(desc);
 	return ret || damaged ? EXIT_FAILED : EXIT_OK;

@@ -246,13 +246,3 @@ void handle_rewind(struct hyptrace *h)
 	h->timeline = NULL;
 	h->has_record = false;
 }
-
-double handle_fraction(const struct hyptrace *h)
-{
-	return h->timeline ? timeline_fraction(h->timeline) : 0;
-}
-
-struct timeline_record *handle_record(struct hyptrace *h)
-{
-	return &h->record;
-}

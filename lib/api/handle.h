@@ -20,10 +20,6 @@ void handle_log_to(void *log, enum hyptrace_log_level level, const char *message
 struct inputs *handle_inputs(struct hyptrace *h);
 /* Formats and plugins, now instead of with the first hyptrace_next. -ENOMEM, -EBADMSG. */
 int handle_load(struct hyptrace *h);
-/* The record of the event that hyptrace_next gave last. */
-struct timeline_record *handle_record(struct hyptrace *h);
-/* timeline_fraction; 0 before the first hyptrace_next. */
-double handle_fraction(const struct hyptrace *h);
 
 /* ---- size-tagged structs ------------------------------------------------------------- */
 

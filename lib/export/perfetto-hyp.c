@@ -10,196 +10,205 @@
  * one that Perfetto knows only when its counterpart is there: a hyp_enter waits
  * for what comes next on its CPU.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "decode/esr.h"
-#include "export/perfetto-priv.h"
 #include "decode/smccc.h"
+#include "export/perfetto-priv.h"
 
 #define CATEGORY "hyp"
 
 struct cpu {
-	struct pf_item item;	      /* number: the CPU */
-	struct timeline_record enter; /* its bytes are in `bytes` */
-	struct buf bytes;
-	bool open;
+	struct pf_item item;	 /* number: the CPU */
+	struct pf_record *enter; /* the open one: in the chunk, or `waiting` */
+	struct pf_record waiting;
+	struct buf bytes; /* of `waiting` */
 	uint64_t track;
 	/* of the open one */
-	struct arena arena;
 	struct pf_args args;
 	const char *reason;
-	const struct tep_event *within; /* the last event in between */
+	const struct pf_event *within; /* the last event in between */
 };
 
-const char *pf_hyp_reason(struct arena *a, const struct timeline_record *r)
+const char *pf_hyp_reason(struct perfetto *pf, const struct pf_record *r)
 {
+	const struct field_load *f = &r->event->reason;
+
 	/* numbers differ from kernel to kernel: the format has the names */
-	return tep_find_field(r->event, "reason") ? pf_word(a, r, "reason=") : NULL;
+	return f->kind == FIELD_NUMBER ? pf_word(pf, r, "reason=", field_load_padded(f, r->data, r->len))
+				       : NULL;
 }
 
-static int new_track(struct perfetto *pf, struct cpu *c)
+static struct cpu *get_cpu(struct perfetto *pf, size_t input, unsigned int cpu)
 {
-	const char *name = arena_printf(&c->arena, "CPU %u", c->item.number);
+	struct cpu *c = pf_map_find(&pf->cpus, input, cpu, 0);
 	uint64_t parent;
-	int ret = pf_parent(pf, c->item.input, 0, PF_HYP, "Hypervisor (EL2)", &parent);
 
-	if (ret)
-		return ret;
-	if (c->arena.bad)
-		return -ENOMEM;
-	return pf_track(pf, c->item.input, parent, name, (int)c->item.number, &c->track);
-}
-
-static int get_cpu(struct perfetto *pf, size_t input, unsigned int cpu, struct cpu **out)
-{
-	*out = pf_map_find(&pf->cpus, input, cpu, 0);
-	if (*out)
-		return 0;
-	*out = pf_map_add(&pf->cpus, sizeof(**out), input, cpu, 0);
-	return *out ? new_track(pf, *out) : -ENOMEM;
+	if (c)
+		return c;
+	c = pf_map_add(&pf->cpus, sizeof(*c), input, cpu, 0);
+	if (!c) {
+		pf->bad = true;
+		return NULL;
+	}
+	parent = pf_parent(pf, input, 0, PF_HYP, "Hypervisor (EL2)");
+	c->track = pf_track(pf, input, parent, arena_printf(&pf->arena, "CPU %u", cpu), (int)cpu);
+	return c;
 }
 
 /* ---- one time in the hypervisor ----------------------------------------------------- */
 
-static const char *slice_name(struct cpu *c)
+static const char *slice_name(const struct cpu *c)
 {
-	if (c->reason)
-		return c->reason;
-	return c->within ? arena_text(&c->arena, c->within->name, strlen(c->within->name)) : "hyp";
+	return c->reason ? c->reason : c->within ? c->within->name : "hyp";
 }
 
-static int open_slice(struct cpu *c, const struct timeline_record *r)
+static void open_slice(struct perfetto *pf, struct cpu *c, struct pf_record *r)
 {
 	uint64_t vcpu;
 
-	arena_reset(&c->arena);
-	c->args = (struct pf_args){ .arena = &c->arena };
+	c->args.n = c->args.bytes.len = 0;
 	c->within = NULL;
-	c->reason = pf_hyp_reason(&c->arena, r);
-	c->bytes.len = 0;
-	buf_add(&c->bytes, r->tep.data, (size_t)r->tep.size);
-	c->enter = *r;
-	c->enter.tep.data = c->bytes.data;
+	c->reason = pf_hyp_reason(pf, r);
+	c->enter = r;
+	r->how = PF_LEFT_OUT;
 	if (c->reason)
 		pf_arg_text(&c->args, "reason", c->reason, strlen(c->reason));
-	if (timeline_number(r, "vcpu", &vcpu) && vcpu)
+	if (pf_number(&r->event->vcpu, r, &vcpu) && vcpu)
 		pf_arg_i64(&c->args, "vcpu", (int64_t)vcpu);
-	c->open = true;
-	return c->arena.bad ? -ENOMEM : buf_status(&c->bytes);
+}
+
+/* What it is written as is known now. */
+static void pass_enter(struct perfetto *pf, struct cpu *c, enum pf_how how)
+{
+	c->enter->how = how;
+	if (c->enter == &c->waiting)
+		pf_chunk_late(pf->chunk, c->enter);
+	c->enter = NULL;
 }
 
 /* No end was seen: how long it took is unknown. */
-static int drop_slice(struct perfetto *pf, struct cpu *c)
+static void drop_slice(struct perfetto *pf, struct cpu *c)
 {
-	int ret;
+	uint64_t ts;
 
-	if (!c->open)
-		return 0;
-	c->open = false;
-	ret = pf_ftrace_add(pf, &c->enter, true);
-	if (ret)
-		return ret;
+	if (!c->enter)
+		return;
+	ts = c->enter->ts;
+	pass_enter(pf, c, PF_GENERIC);
 	pf_arg_text(&c->args, "end", "lost", 4);
-	return pf_instant(pf, c->item.input, c->track, c->enter.ts, CATEGORY, slice_name(c), &c->args);
+	pf_instant(pf, c->item.input, c->track, ts, CATEGORY, slice_name(c), &c->args);
 }
 
-static int close_slice(struct perfetto *pf, struct cpu *c, const struct timeline_record *r)
+static void close_slice(struct perfetto *pf, struct cpu *c, struct pf_record *r)
 {
-	const char *left = pf_hyp_reason(&c->arena, r);
-	int ret;
+	const char *left = pf_hyp_reason(pf, r);
+	uint64_t since;
 
-	if (!c->open || r->ts < c->enter.ts) {
-		ret = drop_slice(pf, c);
-		return ret ? ret : pf_ftrace_add(pf, r, true);
+	if (!c->enter || r->ts < c->enter->ts) {
+		drop_slice(pf, c);
+		r->how = PF_GENERIC;
+		return;
 	}
-	c->open = false;
 	if (left)
 		pf_arg_text(&c->args, "left_for", left, strlen(left));
-	ret = pf_ftrace_add(pf, &c->enter, false);
-	if (ret)
-		return ret;
-	ret = pf_ftrace_add(pf, r, false);
-	if (ret)
-		return ret;
-	ret = pf_begin(pf, c->item.input, c->track, c->enter.ts, CATEGORY, slice_name(c), &c->args);
-	return ret ? ret : pf_end(pf, c->item.input, c->track, r->ts);
+	since = c->enter->ts;
+	pass_enter(pf, c, PF_KNOWN);
+	pf_begin(pf, c->item.input, c->track, since, CATEGORY, slice_name(c), &c->args);
+	pf_end(pf, c->item.input, c->track, r->ts);
 }
 
 /* What was handled meanwhile: its fields and what they mean. */
-static int add_detail(struct perfetto *pf, struct cpu *c, const struct timeline_record *r)
+static void add_detail(struct cpu *c, const struct pf_record *r)
 {
 	char text[ESR_TEXT_MAX > SMCCC_TEXT_MAX ? ESR_TEXT_MAX : SMCCC_TEXT_MAX];
-	const char *name = r->event->name;
 	uint64_t v;
 
-	if (c->open) {
-		c->within = r->event;
-		pf_arg_fields(&c->args, r);
-		if (timeline_number(r, "esr", &v)) {
-			esr_text(v, text, sizeof(text));
-			pf_arg_text(&c->args, "syndrome", text, strlen(text));
-		}
-		if ((!strcmp(name, "host_smc") && timeline_number(r, "id", &v)) ||
-		    timeline_number(r, "func_id", &v)) {
-			smccc_text((uint32_t)v, text, sizeof(text));
-			pf_arg_text(&c->args, "call", text, strlen(text));
-		}
+	c->within = r->event;
+	pf_arg_fields(&c->args, r);
+	if (pf_number(&r->event->esr, r, &v)) {
+		esr_text(v, text, sizeof(text));
+		pf_arg_text(&c->args, "syndrome", text, strlen(text));
 	}
-	return pf_ftrace_add(pf, r, false);
+	if (pf_number(&r->event->call, r, &v)) {
+		smccc_text((uint32_t)v, text, sizeof(text));
+		pf_arg_text(&c->args, "call", text, strlen(text));
+	}
 }
 
-int pf_hyp_record(struct perfetto *pf, const struct timeline_record *r)
+void pf_hyp_record(struct perfetto *pf, struct pf_record *r)
 {
-	struct cpu *c;
-	int ret = get_cpu(pf, r->input, r->cpu, &c);
+	struct cpu *c = get_cpu(pf, r->input, r->cpu);
 
-	if (ret)
-		return ret;
-	if (!strcmp(r->event->name, "hyp_enter")) {
-		ret = drop_slice(pf, c);
-		return ret ? ret : open_slice(c, r);
+	if (!c)
+		return;
+	if (r->event->role == PF_HYP_ENTER) {
+		drop_slice(pf, c);
+		open_slice(pf, c, r);
+	} else if (r->event->role == PF_HYP_EXIT) {
+		close_slice(pf, c, r);
+	} else if (c->enter) {
+		add_detail(c, r);
 	}
-	if (!strcmp(r->event->name, "hyp_exit"))
-		return close_slice(pf, c, r);
-	return add_detail(pf, c, r);
+	pf->bad |= c->args.bytes.bad;
 }
 
-int pf_hyp_lost(struct perfetto *pf, size_t input, unsigned int cpu)
+void pf_hyp_lost(struct perfetto *pf, size_t input, unsigned int cpu)
 {
 	struct cpu *c = pf_map_find(&pf->cpus, input, cpu, 0);
 
-	return c ? drop_slice(pf, c) : 0;
+	if (c)
+		drop_slice(pf, c);
 }
 
 /* ---- all of it ------------------------------------------------------------------------ */
 
-/* Recording ended in the hypervisor: such slices stay open. */
-static int leave_open(void *perfetto, void *cpu)
+static void keep_enter(void *perfetto, void *cpu)
 {
 	struct perfetto *pf = perfetto;
 	struct cpu *c = cpu;
-	int ret;
 
-	if (!c->open)
-		return 0;
-	ret = pf_ftrace_add(pf, &c->enter, false);
-	if (ret)
-		return ret;
-	return pf_begin(pf, c->item.input, c->track, c->enter.ts, CATEGORY, slice_name(c), &c->args);
+	if (!c->enter || c->enter == &c->waiting)
+		return;
+	c->bytes.len = 0;
+	buf_add(&c->bytes, c->enter->data, c->enter->len);
+	pf->bad |= c->bytes.bad;
+	c->waiting = *c->enter;
+	c->waiting.data = c->bytes.data;
+	c->waiting.lost = false; /* that the chunk tells */
+	c->enter = &c->waiting;
 }
 
-int pf_hyp_finish(struct perfetto *pf)
+void pf_hyp_keep(struct perfetto *pf)
 {
-	return pf_map_each(&pf->cpus, leave_open, pf);
+	pf_map_each(&pf->cpus, keep_enter, pf);
+}
+
+/* Recording ended in the hypervisor: such slices stay open. */
+static void leave_open(void *perfetto, void *cpu)
+{
+	struct perfetto *pf = perfetto;
+	struct cpu *c = cpu;
+	uint64_t since;
+
+	if (!c->enter)
+		return;
+	since = c->enter->ts;
+	pass_enter(pf, c, PF_KNOWN);
+	pf_begin(pf, c->item.input, c->track, since, CATEGORY, slice_name(c), &c->args);
+}
+
+void pf_hyp_finish(struct perfetto *pf)
+{
+	pf_map_each(&pf->cpus, leave_open, pf);
 }
 
 static void cpu_release(void *cpu)
 {
 	struct cpu *c = cpu;
 
-	arena_release(&c->arena);
+	buf_release(&c->args.bytes);
 	buf_release(&c->bytes);
 }
 

@@ -24,16 +24,11 @@ void *pf_map_add(struct pf_map *m, size_t size, size_t input, unsigned int numbe
 	return i;
 }
 
-int pf_map_each(const struct pf_map *m, int (*fn)(void *ctx, void *item), void *ctx)
+void pf_map_each(const struct pf_map *m, void (*fn)(void *ctx, void *item), void *ctx)
 {
-	for (size_t b = 0; b < PF_BUCKETS; b++)
-		for (struct pf_item *i = m->v[b]; i; i = i->next) {
-			int ret = fn(ctx, i);
-
-			if (ret)
-				return ret;
-		}
-	return 0;
+	for (size_t b = 0; m->n && b < PF_BUCKETS; b++)
+		for (struct pf_item *i = m->v[b]; i; i = i->next)
+			fn(ctx, i);
 }
 
 void pf_map_release(struct pf_map *m, void (*release)(void *item))

@@ -5,7 +5,6 @@
  * What overlaps in a thread is spread over lanes, tracks of the same name, for
  * slices of one track must nest.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,31 +33,29 @@ struct thread {
 
 /* ---- threads and lanes ----------------------------------------------------------------- */
 
-/* 0 with *out NULL when there are too many. */
-static int get_thread(struct perfetto *pf, const struct timeline_record *r, enum pf_parent kind,
-		      struct thread **out)
+/* NULL: there are too many. */
+static struct thread *get_thread(struct perfetto *pf, const struct pf_record *r, enum pf_parent kind)
 {
-	*out = pf_map_find(&pf->threads, r->input, (unsigned int)r->pid, kind);
-	if (*out || pf->threads.n == THREADS_MAX)
-		return 0;
-	*out = pf_map_add(&pf->threads, sizeof(**out), r->input, (unsigned int)r->pid, kind);
-	return *out ? 0 : -ENOMEM;
+	struct thread *t = pf_map_find(&pf->threads, r->input, (unsigned int)r->pid, kind);
+
+	if (t || pf->threads.n == THREADS_MAX)
+		return t;
+	t = pf_map_add(&pf->threads, sizeof(*t), r->input, (unsigned int)r->pid, kind);
+	pf->bad |= !t;
+	return t;
 }
 
-static int lane_track(struct perfetto *pf, const struct thread *t, struct lane *l,
-		      const struct timeline_record *r)
+static void lane_track(struct perfetto *pf, const struct thread *t, struct lane *l)
 {
-	const char *comm = timeline_comm(r), *name;
-	int tid = (int)t->item.number, ret;
+	int tid = (int)t->item.number;
+	const char *comm = pf_comm(pf, t->item.input, tid);
 	uint64_t parent;
 
 	if (l->track)
-		return 0;
-	ret = pf_parent(pf, t->item.input, 0, t->item.kind, kinds[t->item.kind], &parent);
-	if (ret)
-		return ret;
-	name = arena_printf(&pf->arena, "%s %d", comm ? comm : "thread", tid);
-	return pf_track(pf, t->item.input, parent, name, tid, &l->track);
+		return;
+	parent = pf_parent(pf, t->item.input, 0, t->item.kind, kinds[t->item.kind]);
+	l->track = pf_track(pf, t->item.input, parent,
+			    arena_printf(&pf->arena, "%s %d", comm ? comm : "thread", tid), tid);
 }
 
 static struct lane *free_lane(struct thread *t)
@@ -83,70 +80,65 @@ static struct lane *open_lane(struct thread *t, uint64_t id, const char *name)
 
 /* ---- spans ---------------------------------------------------------------------------- */
 
-static int begin_span(struct perfetto *pf, struct thread *t, const struct timeline_record *r, uint64_t id,
-		      const char *key, const char *name, const struct pf_args *args)
+static void begin_span(struct perfetto *pf, struct thread *t, uint64_t ts, uint64_t id, const char *key,
+		       const char *name, const struct pf_args *args)
 {
 	struct lane *l = free_lane(t);
-	int ret;
 
 	if (!l) /* ends of so many were lost that the first one is taken for ended */
 		l = &t->lanes[0];
-	ret = lane_track(pf, t, l, r);
-	if (ret)
-		return ret;
-	if (l->open) {
-		ret = pf_end(pf, t->item.input, l->track, r->ts);
-		if (ret)
-			return ret;
-	}
+	lane_track(pf, t, l);
+	if (l->open)
+		pf_end(pf, t->item.input, l->track, ts);
 	l->open = true;
 	l->id = id;
 	snprintf(l->name, sizeof(l->name), "%s", key);
-	return pf_begin(pf, t->item.input, l->track, r->ts, kinds[t->item.kind], name, args);
+	pf_begin(pf, t->item.input, l->track, ts, kinds[t->item.kind], name, args);
 }
 
-static int mark_instant(struct perfetto *pf, struct thread *t, const struct timeline_record *r,
-			const char *name, const struct pf_args *args)
+static void mark_instant(struct perfetto *pf, struct thread *t, uint64_t ts, const char *name,
+			 const struct pf_args *args)
 {
 	struct lane *l = free_lane(t);
-	int ret;
 
 	l = l ? l : &t->lanes[0];
-	ret = lane_track(pf, t, l, r);
-	return ret ? ret : pf_instant(pf, t->item.input, l->track, r->ts, kinds[t->item.kind], name, args);
+	lane_track(pf, t, l);
+	pf_instant(pf, t->item.input, l->track, ts, kinds[t->item.kind], name, args);
 }
 
-static int end_span(struct perfetto *pf, struct thread *t, const struct timeline_record *r, uint64_t id,
-		    const char *key, const char *name, const struct pf_args *args)
+static void end_span(struct perfetto *pf, struct thread *t, uint64_t ts, uint64_t id, const char *key,
+		     const char *name, const struct pf_args *args)
 {
 	struct lane *l = open_lane(t, id, key);
 
-	if (!l) /* its begin was lost, or lies in another thread */
-		return mark_instant(pf, t, r, name, args);
+	if (!l) { /* its begin was lost, or lies in another thread */
+		mark_instant(pf, t, ts, name, args);
+		return;
+	}
 	l->open = false;
-	return pf_end(pf, t->item.input, l->track, r->ts);
+	pf_end(pf, t->item.input, l->track, ts);
 }
 
 /* ---- crosvm ----------------------------------------------------------------------------- */
 
-static int crosvm_span(struct perfetto *pf, const struct timeline_record *r, const struct crosvm_line *line)
+static void crosvm_span(struct perfetto *pf, const struct pf_record *r, const struct crosvm_line *line)
 {
-	struct arena *a = &pf->arena;
-	struct pf_args args = { .arena = a };
-	struct thread *t;
-	int ret = get_thread(pf, r, PF_CROSVM, &t);
-	const char *name = arena_text(a, line->name.p, line->name.len);
+	struct thread *t = get_thread(pf, r, PF_CROSVM);
+	const char *name = arena_text(&pf->arena, line->name.p, line->name.len);
 	struct piece left = line->args, expr, value;
+	struct pf_args *args = pf_args(pf);
 
-	if (ret || !t)
-		return ret;
+	if (!t)
+		return;
 	if (line->category.p)
-		pf_arg_text(&args, "category", line->category.p, line->category.len);
-	pf_arg_u64(&args, "id", line->id);
+		pf_arg_text(args, "category", line->category.p, line->category.len);
+	pf_arg_u64(args, "id", line->id);
 	while (left.p && crosvm_arg(&left, &expr, &value))
-		pf_arg_text(&args, arena_text(a, expr.p, expr.len), value.p, value.len);
-	return line->enter ? begin_span(pf, t, r, line->id, "", name, &args)
-			   : end_span(pf, t, r, line->id, "", name, &args);
+		pf_arg_text(args, arena_text(&pf->arena, expr.p, expr.len), value.p, value.len);
+	if (line->enter)
+		begin_span(pf, t, r->ts, line->id, "", name, args);
+	else
+		end_span(pf, t, r->ts, line->id, "", name, args);
 }
 
 /* ---- hypertrace --------------------------------------------------------------------------- */
@@ -194,50 +186,46 @@ static void hypertrace_args(struct perfetto *pf, const struct hypertrace_event *
 	buf_release(&value);
 }
 
-static int hypertrace_span(struct perfetto *pf, const struct timeline_record *r,
-			   const struct hypertrace_event *e)
+static void hypertrace_span(struct perfetto *pf, const struct pf_record *r, const struct hypertrace_event *e)
 {
-	struct arena *a = &pf->arena;
-	struct pf_args args = { .arena = a };
-	struct thread *t;
-	int ret = get_thread(pf, r, PF_HYPERTRACE, &t);
+	struct thread *t = get_thread(pf, r, PF_HYPERTRACE);
 	const char *name = hypertrace_name(pf->desc, e);
+	struct pf_args *args = pf_args(pf);
+	struct arena *a = &pf->arena;
 	char *text, *key;
 	size_t len;
 	int way;
 
-	if (ret || !t)
-		return ret;
+	if (!t)
+		return;
 	if (!name && e->n_args)
 		name = arena_printf(a, "%llu", (unsigned long long)e->arg[0]);
-	hypertrace_args(pf, e, &args);
+	hypertrace_args(pf, e, args);
 	text = arena_text(a, name ? name : HYPERTRACE_EVENT, 256);
 	len = span_name(text, &way);
 	key = arena_printf(a, "%.*s", (int)(len < 63 ? len : 63), text);
 	if (way > 0)
-		return begin_span(pf, t, r, 0, key, key, &args);
-	if (way < 0)
-		return end_span(pf, t, r, 0, key, text, &args);
-	return mark_instant(pf, t, r, text, &args);
+		begin_span(pf, t, r->ts, 0, key, key, args);
+	else if (way < 0)
+		end_span(pf, t, r->ts, 0, key, text, args);
+	else
+		mark_instant(pf, t, r->ts, text, args);
 }
 
-int pf_marker_record(struct perfetto *pf, const struct timeline_record *r)
+void pf_marker_record(struct perfetto *pf, const struct pf_record *r)
 {
 	struct crosvm_line line;
 	struct hypertrace_event e;
 	const uint8_t *data;
 	size_t n;
 
-	if (strcmp(r->event->name, "print") || strcmp(r->event->system, "ftrace"))
-		return 0;
-	if (field_bytes(tep_find_field(r->event, "buf"), r->tep.data, (size_t)r->tep.size, &data, &n) != 1)
-		return 0;
+	if (field_load_bytes(&r->event->text, r->data, r->len, &data, &n) != 1)
+		return;
 	n = strnlen((const char *)data, n);
 	while (n && (data[n - 1] == '\n' || data[n - 1] == '\r'))
 		n--;
 	if (crosvm_line_parse((const char *)data, n, &line))
-		return crosvm_span(pf, r, &line);
-	if (hypertrace_line_parse((const char *)data, n, &e))
-		return hypertrace_span(pf, r, &e);
-	return 0;
+		crosvm_span(pf, r, &line);
+	else if (hypertrace_line_parse((const char *)data, n, &e))
+		hypertrace_span(pf, r, &e);
 }

@@ -3,28 +3,39 @@
 #define HYPTRACE_PERFETTO_PRIV_H
 
 #include "util/arena.h"
-#include "export/perfetto.h"
-#include "perfetto.pb-c.h"
+#include "util/field.h"
+#include "export/export.h"
+#include "export/protobuf.h"
 
-/* Shared by perfetto.c and perfetto-*.c. Calls return 0, -ENOMEM or -errno of the file. */
+/*
+ * Shared by perfetto.c and perfetto-*.c. What is out of memory sets `bad`, of struct
+ * perfetto or of the buf or arena, which perfetto.c looks at.
+ */
 
-/* ---- packets ---------------------------------------------------------------------- */
+struct perfetto;
 
-typedef Perfetto__Protos__TracePacket pf_packet;
-#define PF_PACKET_INIT PERFETTO__PROTOS__TRACE_PACKET__INIT
+/* ---- numbers of perfetto.proto: a message's fields are written in their order ------------ */
 
-struct pf_out {
-	int fd;
-	struct buf bytes; /* not yet written */
-	uint8_t *packed;  /* room for a packet */
-	size_t packed_size;
+enum { TRACE_PACKET = 1 };
+enum {
+	PACKET_FTRACE_EVENTS = 1,
+	PACKET_PROCESS_TREE = 2,
+	PACKET_CLOCK_SNAPSHOT = 6,
+	PACKET_TIMESTAMP = 8,
+	PACKET_SEQUENCE_ID = 10,
+	PACKET_TRACK_EVENT = 11,
+	PACKET_SEQUENCE_FLAGS = 13,
+	PACKET_SYSTEM_INFO = 45,
+	PACKET_COMPRESSED = 50,
+	PACKET_TRACK_DESCRIPTOR = 60,
+	PACKET_FIRST_ON_SEQUENCE = 87,
+	PACKET_MACHINE_ID = 98,
+	PACKET_REMOTE_CLOCK_SYNC = 107,
+	PACKET_TASK_RENAME = 120
 };
 
-/* Appends a packet of that machine; sets its machine_id. */
-int pf_put(struct pf_out *o, uint32_t machine, pf_packet *p);
-/* Writes what is not written yet. */
-int pf_flush(struct pf_out *o);
-void pf_out_release(struct pf_out *o);
+/* trace_processor gives up on a trace with a higher CPU. */
+#define PF_CPUS 1024
 
 /* ---- what is kept by CPU or thread: perfetto-map.c ----------------------------------- */
 
@@ -48,97 +59,207 @@ struct pf_map {
 void *pf_map_find(const struct pf_map *m, size_t input, unsigned int number, unsigned int kind);
 /* A new one of that many bytes, zeroed but for its keys; the map's. NULL: out of memory. */
 void *pf_map_add(struct pf_map *m, size_t size, size_t input, unsigned int number, unsigned int kind);
-/* Calls fn with each; what it returns, if not 0, ends that. */
-int pf_map_each(const struct pf_map *m, int (*fn)(void *ctx, void *item), void *ctx);
+/* Calls fn with each. */
+void pf_map_each(const struct pf_map *m, void (*fn)(void *ctx, void *item), void *ctx);
 /* Frees all, each after release (NULL: nothing to release in it). */
 void pf_map_release(struct pf_map *m, void (*release)(void *item));
 
+/* ---- events: perfetto-event.c --------------------------------------------------------- */
+
+/* Which part of the exporter it concerns beside perfetto-ftrace.c. */
+enum pf_role {
+	PF_PLAIN,
+	PF_PRINT,
+	PF_KVM_ENTRY,
+	PF_KVM_EXIT,
+	PF_HYP_ENTER, /* the hypervisor's: these three */
+	PF_HYP_EXIT,
+	PF_HYP_OTHER
+};
+
+/* A field in the event's format, and how it is written. */
+struct pf_field {
+	const struct tep_format_field *format;
+	struct field_load load;
+	const char *name, *arg; /* UTF-8; arg: "EVENT.FIELD" */
+	bool is_code;		/* an address in the kernel's text, which a name says more about */
+	bool is_hex;		/* is read in hexadecimal */
+	unsigned int number;	/* in Perfetto's message of the event; 0: that has none */
+	enum pf_type { PF_TEXT, PF_64, PF_INT32, PF_UINT32 } to; /* there */
+};
+
+/* What a file's format says of an event, and how that is written: found once. */
+struct pf_event {
+	struct tep_event *event;
+	const char *name; /* UTF-8 */
+	enum pf_role role;
+	unsigned int number; /* of its message in FtraceEvent; 0: Perfetto has no message for it */
+	/* fields that the parts look for; FIELD_NONE: it has none */
+	struct field_load reason, vcpu, pc, ret, esr_ec, esr, call, text;
+	struct pf_field *fields;
+	size_t n_fields;
+	const struct pf_field **known; /* those that the message has, by number */
+	size_t n_known;
+};
+
+/* The event with the id of that input; NULL: it has no format, or bad. */
+const struct pf_event *pf_event(struct perfetto *pf, size_t input, unsigned int id);
+
+/* ---- records, and what they become: perfetto-chunk.c ------------------------------------ */
+
+enum pf_how {
+	PF_KNOWN,   /* as Perfetto has the event, if it does */
+	PF_GENERIC, /* as names and values */
+	PF_LEFT_OUT /* not at all: only a loss, or it waits for what comes next */
+};
+
+struct pf_record {
+	uint64_t ts;
+	const uint8_t *data;
+	size_t len, input;
+	const struct pf_event *event; /* NULL: no format has its id */
+	unsigned int id, cpu;
+	int pid; /* -1: none */
+	enum pf_how how;
+	bool lost;		/* events, before it on its CPU */
+	struct pf_record *next; /* perfetto-ftrace.c: of its CPU */
+};
+
+/* A CPU's records. */
+struct pf_queue {
+	struct pf_record *first, *last;
+};
+
+/* A run of records on its way into the trace. */
+struct pf_chunk {
+	/* records from earlier on that waited (their bytes are in `kept`); then the run's */
+	struct pf_record *late, *v;
+	size_t n_late, n, cap_late, cap;
+	struct arena kept;
+	struct pf_queue *queues; /* by input and CPU */
+	struct buf packets;	 /* not yet compressed */
+	void *zip;		 /* a z_stream */
+};
+
+/* NULL: no memory. */
+struct pf_chunk *pf_chunk_new(size_t n_cpus);
+/* Makes it empty, with room for n records. False: no memory. */
+bool pf_chunk_begin(struct pf_chunk *c, size_t n);
+/* Adds a record that waited, with a copy of its bytes. */
+void pf_chunk_late(struct pf_chunk *c, const struct pf_record *r);
+/* Appends all packets, compressed, to *out. -ENOMEM. */
+int pf_chunk_zip(struct pf_chunk *c, struct buf *out);
+/* Takes NULL. */
+void pf_chunk_free(void *chunk);
+
 /* ---- one export ------------------------------------------------------------------- */
+
+/* What a slice says beside its name. Zero-initialised = nothing. */
+struct pf_args {
+	struct buf bytes;
+	size_t n; /* beyond 32 they are left out */
+};
 
 /* What all parts share; each keeps its own in maps, by the numbers that are named there. */
 struct perfetto {
-	struct pf_out out;
-	uint64_t last_uuid; /* of a track */
-	const struct inputs *in;
+	struct pf_chunk *chunk; /* the one that is filled */
+	uint64_t last_uuid;	/* of a track */
+	struct export_job *job;
 	uint32_t *machines; /* by input; 0 is the host */
 	const struct hypertrace_desc *desc;
-	struct arena arena; /* for one record */
-	bool begun;
-	struct pf_map bundles; /* perfetto-ftrace.c: CPU */
-	struct pf_map plans;   /* ... event's id */
+	struct arena arena;	   /* for one record */
+	struct pf_args args;	   /* pf_args() */
+	struct arena kept;	   /* for all of the export */
+	struct pf_event ***events; /* by input and id */
+	size_t n_cpus;		   /* PF_CPUS of each input */
+	struct padded padded;
+	bool begun, bad;
+	struct pf_map words;   /* perfetto-event.c: number, event's id */
 	struct pf_map cpus;    /* perfetto-hyp.c: CPU */
 	struct pf_map vcpus;   /* perfetto-vcpu.c: thread */
 	struct pf_map threads; /* perfetto-marker.c: thread, enum pf_parent */
 	struct pf_map parents; /* perfetto-track.c: the caller's, enum pf_parent */
 };
 
+/* The end of each packet: which machine it is of. */
+static inline void pf_machine(const struct perfetto *pf, struct buf *packet, size_t input)
+{
+	if (pf->machines[input])
+		pb_number(packet, PACKET_MACHINE_ID, pf->machines[input]);
+}
+
+static inline bool pf_number(const struct field_load *f, const struct pf_record *r, uint64_t *out)
+{
+	*out = 0;
+	return f->kind == FIELD_NUMBER && field_load_number(f, r->data, r->len, out);
+}
+
+/*
+ * The word behind key in the text of a record, which depends on the number alone: it is
+ * printed once for each. NULL: it is not there, or there are too many.
+ */
+const char *pf_word(struct perfetto *pf, const struct pf_record *r, const char *key, uint64_t number);
+
+/* A task's name by the file's table; NULL: unknown. */
+const char *pf_comm(const struct perfetto *pf, size_t input, int tid);
+
 /* ---- the kernels' events: perfetto-ftrace.c ----------------------------------------- */
 
 /*
- * Adds to a bundle of its machine and CPU. Events that Perfetto has are written as it
- * has them, unless `generic`; others as names and values.
+ * Appends the chunk's records in bundles of their machine and CPU. Events that Perfetto has are
+ * written as it has them; others as names and values. By any thread.
  */
-int pf_ftrace_add(struct perfetto *pf, const struct timeline_record *r, bool generic);
-/* Events were lost on the CPU before the next one. */
-int pf_ftrace_lost(struct perfetto *pf, size_t input, unsigned int cpu);
-int pf_ftrace_finish(struct perfetto *pf);
-void pf_ftrace_release(struct perfetto *pf);
+void pf_ftrace_write(const struct perfetto *pf, struct pf_chunk *c);
 
 /* ---- tracks: perfetto-track.c ------------------------------------------------------- */
-
-#define PF_ARGS_MAX 32
-
-/* What a slice says beside its name; the texts are in the arena. */
-struct pf_args {
-	struct arena *arena;
-	Perfetto__Protos__DebugAnnotation *v[PF_ARGS_MAX];
-	size_t n; /* further ones are left out */
-};
 
 /* Tracks that hold others; in this order on a machine. */
 enum pf_parent { PF_HYP, PF_GUEST, PF_CROSVM, PF_HYPERTRACE };
 
-/* The track of that kind and number, made with this name when it is not there yet. */
-int pf_parent(struct perfetto *pf, size_t input, unsigned int number, enum pf_parent kind, const char *name,
-	      uint64_t *uuid);
-/* A new track below parent, in the order of `rank`; *uuid is its number. */
-int pf_track(struct perfetto *pf, size_t input, uint64_t parent, const char *name, int rank, uint64_t *uuid);
-/* Begin and end of a slice, or a moment. name and category are valid UTF-8; args may be NULL. */
-int pf_begin(struct perfetto *pf, size_t input, uint64_t track, uint64_t ts, const char *category,
-	     const char *name, const struct pf_args *args);
-int pf_end(struct perfetto *pf, size_t input, uint64_t track, uint64_t ts);
-int pf_instant(struct perfetto *pf, size_t input, uint64_t track, uint64_t ts, const char *category,
-	       const char *name, const struct pf_args *args);
+/* The track of that kind and number, made with this name when it is not there yet: its uuid. */
+uint64_t pf_parent(struct perfetto *pf, size_t input, unsigned int number, enum pf_parent kind,
+		   const char *name);
+/* A new track below parent (0: none), in the order of `rank`: its uuid. */
+uint64_t pf_track(struct perfetto *pf, size_t input, uint64_t parent, const char *name, int rank);
+/* Begin and end of a slice, or a moment; args may be NULL. */
+void pf_begin(struct perfetto *pf, size_t input, uint64_t track, uint64_t ts, const char *category,
+	      const char *name, const struct pf_args *args);
+void pf_end(struct perfetto *pf, size_t input, uint64_t track, uint64_t ts);
+void pf_instant(struct perfetto *pf, size_t input, uint64_t track, uint64_t ts, const char *category,
+		const char *name, const struct pf_args *args);
 
-/* Append an argument; name is kept as a pointer, text is copied. */
+/* Arguments for one slice, empty: pf's until the next call. */
+static inline struct pf_args *pf_args(struct perfetto *pf)
+{
+	pf->args.n = pf->args.bytes.len = 0;
+	return &pf->args;
+}
+/* Append an argument. */
 void pf_arg_u64(struct pf_args *a, const char *name, uint64_t v);
 void pf_arg_i64(struct pf_args *a, const char *name, int64_t v);
 void pf_arg_hex(struct pf_args *a, const char *name, uint64_t v);
 void pf_arg_text(struct pf_args *a, const char *name, const char *text, size_t len);
 /* All of the event's fields, each called "EVENT.FIELD". */
-void pf_arg_fields(struct pf_args *a, const struct timeline_record *r);
-/* The word behind key in the event's text, in the arena; NULL: it is not there. */
-const char *pf_word(struct arena *a, const struct timeline_record *r, const char *key);
+void pf_arg_fields(struct pf_args *a, const struct pf_record *r);
 
 /* ---- what is made of them ------------------------------------------------------------ */
 
-/*
- * The hypervisor's time, by CPU: perfetto-hyp.c. Takes the events of the
- * hypervisor's instance and passes them on to pf_ftrace_add.
- */
-int pf_hyp_record(struct perfetto *pf, const struct timeline_record *r);
-int pf_hyp_lost(struct perfetto *pf, size_t input, unsigned int cpu);
-int pf_hyp_finish(struct perfetto *pf);
+/* The hypervisor's time, by CPU: perfetto-hyp.c. Only the hypervisor's events; sets r->how. */
+void pf_hyp_record(struct perfetto *pf, struct pf_record *r);
+void pf_hyp_lost(struct perfetto *pf, size_t input, unsigned int cpu);
+/* The chunk is full: what waits in it waits for the next one. */
+void pf_hyp_keep(struct perfetto *pf);
+void pf_hyp_finish(struct perfetto *pf);
 void pf_hyp_release(struct perfetto *pf);
-/* Why the hypervisor was entered or left: "hvc", in the arena; NULL: the event does not say. */
-const char *pf_hyp_reason(struct arena *a, const struct timeline_record *r);
+/* Why the hypervisor was entered or left: "hvc"; NULL: the event does not say. */
+const char *pf_hyp_reason(struct perfetto *pf, const struct pf_record *r);
 
 /* vCPUs, by host thread: perfetto-vcpu.c. Any record; only those of kvm and the hypervisor count. */
-int pf_vcpus_record(struct perfetto *pf, const struct timeline_record *r);
+void pf_vcpus_record(struct perfetto *pf, const struct pf_record *r);
 /* Events of this file were lost, or it ended: what was going on is unknown from there on. */
-int pf_vcpus_lost(struct perfetto *pf, size_t input);
+void pf_vcpus_lost(struct perfetto *pf, size_t input);
 
-/* What programs write into trace_marker, crosvm and hypertrace: perfetto-marker.c. Any record. */
-int pf_marker_record(struct perfetto *pf, const struct timeline_record *r);
+/* What programs write into trace_marker, crosvm and hypertrace: perfetto-marker.c. Only ftrace:print. */
+void pf_marker_record(struct perfetto *pf, const struct pf_record *r);
 
 #endif

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* hyptrace export --perfetto: what comes first in a trace, and which part takes which record. */
-#include "export/perfetto.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,249 +7,313 @@
 
 #include "dat/options.h"
 #include "export/perfetto-priv.h"
+#include "read/pipeline.h"
 
+enum { INFO_UTSNAME = 1, INFO_MACHINE_NAME = 17 };
+enum { UTS_SYSNAME = 1, UTS_VERSION = 2, UTS_RELEASE = 3, UTS_MACHINE = 4 };
+enum { SNAPSHOT_CLOCK = 1, SNAPSHOT_PRIMARY = 2, CLOCK_ID = 1, CLOCK_TIMESTAMP = 2 };
+enum { SYNC_CLOCKS = 1, SYNCED_CLIENT = 2, SYNCED_HOST = 3 };
+enum { TREE_PROCESS = 1, PROCESS_PID = 1, PROCESS_CMDLINE = 3 };
+enum { RENAME_TID = 1, RENAME_COMM = 2 };
 /* Of BuiltinClock and TracePacket.SequenceFlags. */
 enum { CLOCK_ID_BOOTTIME = 6 };
 enum { SEQ_INCREMENTAL_STATE_CLEARED = 1 };
 
 /* ---- what comes first -------------------------------------------------------------- */
 
-/* The text of UNAME: "Linux HOST RELEASE VERSION... MACHINE". */
-static void split_uname(struct arena *a, char *text, Perfetto__Protos__Utsname *u)
+static void put_uts(struct buf *b, unsigned int field, const char *text)
 {
-	char *last = strrchr(text, ' '), *save = NULL;
-
-	if (!last)
-		return;
-	*last = '\0';
-	u->machine = last + 1;
-	u->sysname = strtok_r(text, " ", &save);
-	if (u->sysname)
-		strtok_r(NULL, " ", &save); /* the host's name */
-	u->release = u->sysname ? strtok_r(NULL, " ", &save) : NULL;
-	u->version = u->release ? strtok_r(NULL, "", &save) : NULL;
+	if (text)
+		pb_text(b, field, text, strlen(text));
 }
 
-static int put_system(struct perfetto *p, size_t i)
+/* The text of UNAME: "Linux HOST RELEASE VERSION... MACHINE". */
+static void put_uname(struct perfetto *p, struct buf *b, const struct dat_text *uname)
 {
-	const struct input *in = &p->in->v[i];
-	const struct reader_option *uname = reader_option(in->reader, DAT_UNAME);
-	Perfetto__Protos__SystemInfo info = PERFETTO__PROTOS__SYSTEM_INFO__INIT;
-	Perfetto__Protos__Utsname u = PERFETTO__PROTOS__UTSNAME__INIT;
-	struct arena *a = &p->arena;
-	pf_packet packet = PF_PACKET_INIT;
+	char *text = arena_text(&p->arena, uname->data, uname->len), *save = NULL;
+	char *machine = strrchr(text, ' '), *sysname, *release, *version;
+	size_t message = pb_open(b, INFO_UTSNAME);
 
-	info.machine_name = arena_text(a, in->machine, strlen(in->machine));
-	if (uname) {
-		split_uname(a, arena_text(a, uname->data.data, uname->data.len), &u);
-		info.utsname = &u;
+	if (machine) {
+		*machine++ = '\0';
+		sysname = strtok_r(text, " ", &save);
+		if (sysname)
+			strtok_r(NULL, " ", &save); /* the host's name */
+		release = sysname ? strtok_r(NULL, " ", &save) : NULL;
+		version = release ? strtok_r(NULL, "", &save) : NULL;
+		put_uts(b, UTS_SYSNAME, sysname);
+		put_uts(b, UTS_VERSION, version);
+		put_uts(b, UTS_RELEASE, release);
+		put_uts(b, UTS_MACHINE, machine);
 	}
-	packet.system_info = &info;
-	packet.has_trusted_packet_sequence_id = true;
-	packet.trusted_packet_sequence_id = p->machines[i] + 1;
-	packet.has_first_packet_on_sequence = true;
-	packet.first_packet_on_sequence = true;
-	packet.has_sequence_flags = true;
-	packet.sequence_flags = SEQ_INCREMENTAL_STATE_CLEARED;
-	return pf_put(&p->out, p->machines[i], &packet);
+	pb_close(b, message);
+}
+
+static void put_system(struct perfetto *p, size_t i)
+{
+	const struct input *in = &p->job->in->v[i];
+	const struct reader_option *uname = reader_option(in->reader, DAT_UNAME);
+	struct buf *b = &p->chunk->packets;
+	size_t packet = pb_open(b, TRACE_PACKET), info;
+
+	pb_number(b, PACKET_SEQUENCE_ID, p->machines[i] + 1);
+	pb_number(b, PACKET_SEQUENCE_FLAGS, SEQ_INCREMENTAL_STATE_CLEARED);
+	info = pb_open(b, PACKET_SYSTEM_INFO);
+	if (uname)
+		put_uname(p, b, &uname->data);
+	pb_text(b, INFO_MACHINE_NAME, in->machine, strlen(in->machine));
+	pb_close(b, info);
+	pb_number(b, PACKET_FIRST_ON_SEQUENCE, true);
+	pf_machine(p, b, i);
+	pb_close(b, packet);
+}
+
+/* A ClockSnapshot's content: one reading. */
+static void put_clock(struct buf *b, uint64_t ts)
+{
+	size_t clock = pb_open(b, SNAPSHOT_CLOCK);
+
+	pb_number(b, CLOCK_ID, CLOCK_ID_BOOTTIME);
+	pb_number(b, CLOCK_TIMESTAMP, ts ? ts : 1); /* 0 is taken for no reading */
+	pb_close(b, clock);
+}
+
+static void put_pair(struct buf *b, uint64_t ts)
+{
+	size_t pair = pb_open(b, SYNC_CLOCKS);
+
+	for (unsigned int side = SYNCED_CLIENT; side <= SYNCED_HOST; side++) {
+		size_t snapshot = pb_open(b, side);
+
+		put_clock(b, ts);
+		pb_close(b, snapshot);
+	}
+	pb_close(b, pair);
 }
 
 /*
  * All times are the host's already: a guest's clock is the host's, which Perfetto
  * takes from two readings of both.
  */
-static int put_clocks(struct perfetto *p, size_t i, uint64_t ts)
+static void put_clocks(struct perfetto *p, size_t i, uint64_t ts)
 {
-	Perfetto__Protos__ClockSnapshot__Clock clock = PERFETTO__PROTOS__CLOCK_SNAPSHOT__CLOCK__INIT;
-	Perfetto__Protos__ClockSnapshot__Clock *clocks[] = { &clock };
-	Perfetto__Protos__ClockSnapshot snap = PERFETTO__PROTOS__CLOCK_SNAPSHOT__INIT;
-	Perfetto__Protos__RemoteClockSync__SyncedClocks pair =
-		PERFETTO__PROTOS__REMOTE_CLOCK_SYNC__SYNCED_CLOCKS__INIT;
-	Perfetto__Protos__RemoteClockSync__SyncedClocks *pairs[] = { &pair, &pair };
-	Perfetto__Protos__RemoteClockSync sync = PERFETTO__PROTOS__REMOTE_CLOCK_SYNC__INIT;
-	pf_packet packet = PF_PACKET_INIT;
+	struct buf *b = &p->chunk->packets;
+	size_t packet = pb_open(b, TRACE_PACKET), clocks;
 
-	clock.has_clock_id = true;
-	clock.clock_id = CLOCK_ID_BOOTTIME;
-	clock.has_timestamp = true;
-	clock.timestamp = ts ? ts : 1; /* 0 is taken for no reading */
-	snap.n_clocks = 1;
-	snap.clocks = clocks;
 	if (!p->machines[i]) {
-		snap.has_primary_trace_clock = true;
-		snap.primary_trace_clock = CLOCK_ID_BOOTTIME;
-		packet.clock_snapshot = &snap;
+		clocks = pb_open(b, PACKET_CLOCK_SNAPSHOT);
+		put_clock(b, ts);
+		pb_number(b, SNAPSHOT_PRIMARY, CLOCK_ID_BOOTTIME);
+		pb_close(b, clocks);
 	} else {
-		pair.client_clocks = pair.host_clocks = &snap;
-		sync.n_synced_clocks = 2;
-		sync.synced_clocks = pairs;
-		packet.remote_clock_sync = &sync;
+		pf_machine(p, b, i);
+		clocks = pb_open(b, PACKET_REMOTE_CLOCK_SYNC);
+		put_pair(b, ts);
+		put_pair(b, ts);
+		pb_close(b, clocks);
 	}
-	return pf_put(&p->out, p->machines[i], &packet);
+	pb_close(b, packet);
 }
 
 /* PROCMAPS: "PID LINES COMMAND" in hexadecimal, then so many lines. */
-static int put_process(struct perfetto *p, size_t i, const struct dat_text *maps)
+static void put_process(struct perfetto *p, size_t i, const struct dat_text *maps)
 {
-	Perfetto__Protos__ProcessTree__Process process = PERFETTO__PROTOS__PROCESS_TREE__PROCESS__INIT;
-	Perfetto__Protos__ProcessTree__Process *processes[] = { &process };
-	Perfetto__Protos__ProcessTree tree = PERFETTO__PROTOS__PROCESS_TREE__INIT;
-	pf_packet packet = PF_PACKET_INIT;
+	struct buf *b = &p->chunk->packets;
 	struct cursor c = cursor_at(maps->data, maps->len);
+	size_t len, packet, tree, process;
 	unsigned int pid;
 	int skip = 0;
 	const char *line;
-	char *text, *command;
-	size_t len;
+	char *text;
 
 	if (!cursor_line(&c, &line, &len))
-		return 0;
+		return;
 	text = arena_text(&p->arena, line, len);
 	if (sscanf(text, "%x %*x %n", &pid, &skip) != 1 || !skip || !pid || pid > INT32_MAX)
-		return 0;
-	command = text + skip;
-	process.has_pid = true;
-	process.pid = (int32_t)pid;
-	process.n_cmdline = 1;
-	process.cmdline = &command;
-	tree.n_processes = 1;
-	tree.processes = processes;
-	packet.process_tree = &tree;
-	return pf_put(&p->out, p->machines[i], &packet);
+		return;
+	packet = pb_open(b, TRACE_PACKET);
+	tree = pb_open(b, PACKET_PROCESS_TREE);
+	process = pb_open(b, TREE_PROCESS);
+	pb_number(b, PROCESS_PID, pid);
+	pb_text(b, PROCESS_CMDLINE, text + skip, strlen(text + skip));
+	pb_close(b, process);
+	pb_close(b, tree);
+	pf_machine(p, b, i);
+	pb_close(b, packet);
 }
 
 /*
  * Names of threads, "PID COMM" a line. Which processes they belong to is not in
  * the file, so ProcessTree, which wants to know, is not for them.
  */
-static int put_thread(struct perfetto *p, size_t i, uint64_t ts, const char *line, size_t len)
+static void put_thread(struct perfetto *p, size_t i, uint64_t ts, const char *line, size_t len)
 {
-	Perfetto__Protos__GenericKernelTaskRenameEvent e =
-		PERFETTO__PROTOS__GENERIC_KERNEL_TASK_RENAME_EVENT__INIT;
 	char *text = arena_text(&p->arena, line, len), *comm;
-	pf_packet packet = PF_PACKET_INIT;
+	struct buf *b = &p->chunk->packets;
 	long tid = strtol(text, &comm, 10);
+	size_t packet, rename;
 
 	if (tid <= 0 || tid > INT32_MAX || *comm != ' ')
-		return 0;
-	e.has_tid = true;
-	e.tid = tid;
-	e.comm = comm + 1;
-	packet.generic_kernel_task_rename_event = &e;
-	packet.has_timestamp = true;
-	packet.timestamp = ts;
-	return pf_put(&p->out, p->machines[i], &packet);
+		return;
+	packet = pb_open(b, TRACE_PACKET);
+	pb_number(b, PACKET_TIMESTAMP, ts);
+	pf_machine(p, b, i);
+	rename = pb_open(b, PACKET_TASK_RENAME);
+	pb_number(b, RENAME_TID, (uint64_t)tid);
+	pb_text(b, RENAME_COMM, comm + 1, strlen(comm + 1));
+	pb_close(b, rename);
+	pb_close(b, packet);
 }
 
-static int put_tasks(struct perfetto *p, size_t i, uint64_t ts)
+static void put_tasks(struct perfetto *p, size_t i, uint64_t ts)
 {
-	const struct reader_info *info = reader_info(p->in->v[i].reader);
+	const struct reader_info *info = reader_info(p->job->in->v[i].reader);
 	struct cursor c = cursor_at(info->cmdlines.data, info->cmdlines.len);
 	const char *line;
 	size_t len;
-	int ret;
 
-	for (size_t o = 0; o < info->n_options; o++) {
-		if (info->options[o].id != DAT_PROCMAPS)
-			continue;
-		ret = put_process(p, i, &info->options[o].data);
-		if (ret)
-			return ret;
-	}
+	for (size_t o = 0; o < info->n_options; o++)
+		if (info->options[o].id == DAT_PROCMAPS)
+			put_process(p, i, &info->options[o].data);
 	while (cursor_line(&c, &line, &len)) {
+		p->bad |= p->arena.bad;
 		arena_reset(&p->arena);
-		ret = put_thread(p, i, ts, line, len);
-		if (ret)
-			return ret;
+		put_thread(p, i, ts, line, len);
 	}
-	return 0;
-}
-
-static int put_machine(struct perfetto *p, size_t i, uint64_t ts)
-{
-	int ret = put_system(p, i);
-
-	if (ret)
-		return ret;
-	ret = put_clocks(p, i, ts);
-	return ret ? ret : put_tasks(p, i, ts);
 }
 
 /* The host comes first: Perfetto takes the first machine that it meets for the host. */
-static int trace_begin(struct perfetto *p, uint64_t ts)
+static void trace_begin(struct perfetto *p, uint64_t ts)
 {
-	size_t n = p->in->n;
+	size_t n = p->job->in->n;
 
 	p->begun = true;
 	for (size_t i = 0; i < 2 * n; i++) {
-		bool host = i < n;
-		int ret = host == !p->machines[i % n] ? put_machine(p, i % n, ts) : 0;
-
-		if (ret)
-			return ret;
+		if ((i < n) != !p->machines[i % n])
+			continue;
+		put_system(p, i % n);
+		put_clocks(p, i % n, ts);
+		put_tasks(p, i % n, ts);
 	}
-	return 0;
 }
 
-/* ---- records ------------------------------------------------------------------------- */
+/* ---- records, in order ---------------------------------------------------------------- */
 
-static int record_loss(struct perfetto *p, const struct timeline_record *r)
+static void record_loss(struct perfetto *p, const struct pf_record *r, bool instance)
 {
-	int ret = 0;
-
 	/* the hypervisor's events say themselves of which instance they are */
-	if (r->hyp || (!r->event && *r->buffer->name))
-		ret = pf_hyp_lost(p, r->input, r->cpu);
-	if (ret)
-		return ret;
-	ret = pf_vcpus_lost(p, r->input);
-	return ret ? ret : pf_ftrace_lost(p, r->input, r->cpu);
+	if (r->event ? r->event->role >= PF_HYP_ENTER : instance)
+		pf_hyp_lost(p, r->input, r->cpu);
+	pf_vcpus_lost(p, r->input);
 }
 
-static int record_event(struct perfetto *p, const struct timeline_record *r)
+static void record_event(struct perfetto *p, struct pf_record *r)
 {
-	bool hyp = r->hyp;
-	int ret = hyp ? pf_hyp_record(p, r) : pf_ftrace_add(p, r, !r->event);
+	enum pf_role role = r->event->role;
 
-	if (ret || !r->event)
-		return ret;
-	ret = pf_vcpus_record(p, r);
-	if (ret)
-		return ret;
-	ret = pf_marker_record(p, r);
-	if (ret)
-		return ret;
-	return p->arena.bad ? -ENOMEM : 0;
+	if (role == PF_PLAIN)
+		return;
+	if (role >= PF_HYP_ENTER)
+		pf_hyp_record(p, r);
+	if (role == PF_PRINT)
+		pf_marker_record(p, r);
+	else
+		pf_vcpus_record(p, r);
 }
 
-int perfetto_record(void *ctx, const struct timeline_record *r)
+static void chunk_record(struct perfetto *p, const struct merge_record *m, struct pf_record *r)
+{
+	const struct merge_stream *s = timeline_stream(p->job->timeline, m);
+	const struct input *in = &p->job->in->v[s->input];
+	const struct known_event *e;
+
+	*r = (struct pf_record){ .ts = m->ts,
+				 .data = m->data,
+				 .len = m->len,
+				 .input = s->input,
+				 .cpu = s->cpu,
+				 .pid = -1,
+				 .lost = m->missed,
+				 .how = m->len ? PF_KNOWN : PF_LEFT_OUT };
+	e = timeline_event(p->job->timeline, m, &r->id);
+	if (e) {
+		r->event = pf_event(p, s->input, r->id);
+		r->pid = timeline_pid(&e->pid, m);
+	}
+	arena_reset(&p->arena);
+	if (m->missed)
+		record_loss(p, r, *reader_info(in->reader)->buffers[s->buffer].name);
+	if (r->event)
+		record_event(p, r);
+	p->bad |= p->arena.bad;
+	p->job->records += m->len > 0;
+	p->job->unknown += m->len && !r->event;
+}
+
+static int chunk_status(const struct perfetto *p)
+{
+	return p->bad || p->kept.bad || p->chunk->kept.bad || p->chunk->packets.bad ? -ENOMEM : 0;
+}
+
+static int perfetto_before(void *ctx, struct pipeline_run *run)
 {
 	struct perfetto *p = ctx;
-	int ret;
+	const struct merge_run *m = &run->records;
 
-	arena_reset(&p->arena);
-	ret = p->begun ? 0 : trace_begin(p, r->ts);
-	if (ret)
-		return ret;
-	ret = r->missed ? record_loss(p, r) : 0;
-	return ret || !r->tep.size ? ret : record_event(p, r);
+	if (!run->own)
+		run->own = pf_chunk_new(p->n_cpus);
+	p->chunk = run->own;
+	if (!p->chunk || !pf_chunk_begin(p->chunk, m->n))
+		return -ENOMEM;
+	if (!p->begun)
+		trace_begin(p, m->n ? m->v[0].ts : 0);
+	for (size_t i = 0; i < m->n; i++)
+		chunk_record(p, &m->v[i], &p->chunk->v[p->chunk->n++]);
+	pf_hyp_keep(p);
+	export_tell(p->job);
+	return chunk_status(p);
 }
 
-int perfetto_finish(struct perfetto *p)
+/* ---- packets, side by side ------------------------------------------------------------- */
+
+static int perfetto_work(void *ctx, struct pipeline_run *run)
 {
-	int ret = p->begun ? 0 : trace_begin(p, 0);
+	struct pf_chunk *c = run->own;
+
+	pf_ftrace_write(ctx, c);
+	return pf_chunk_zip(c, &run->out);
+}
+
+static int perfetto_after(void *ctx, struct pipeline_run *run)
+{
+	const struct perfetto *p = ctx;
+
+	return write_all(p->job->fd, run->out.data, run->out.len);
+}
+
+static const struct pipeline_job perfetto_job = {
+	.before = perfetto_before,
+	.work = perfetto_work,
+	.after = perfetto_after,
+	.release = pf_chunk_free,
+};
+
+/* What waited for a next record. */
+static int perfetto_finish(struct perfetto *p)
+{
+	struct pipeline_run run = { .own = pf_chunk_new(p->n_cpus) };
+	int ret = perfetto_before(p, &run);
 
 	if (ret)
-		return ret;
-	for (size_t i = 0; !ret && i < p->in->n; i++)
-		ret = pf_vcpus_lost(p, i);
-	if (ret)
-		return ret;
-	ret = pf_hyp_finish(p);
-	if (ret)
-		return ret;
-	ret = pf_ftrace_finish(p);
-	return ret ? ret : pf_flush(&p->out);
+		goto out;
+	for (size_t i = 0; i < p->job->in->n; i++)
+		pf_vcpus_lost(p, i);
+	pf_hyp_finish(p);
+	ret = chunk_status(p) ?: perfetto_work(p, &run) ?: perfetto_after(p, &run);
+out:
+	pf_chunk_free(run.own);
+	buf_release(&run.out);
+	return ret;
 }
 
 /* ---- all of it ------------------------------------------------------------------------ */
@@ -261,16 +323,13 @@ static void number_machines(struct perfetto *p)
 {
 	size_t host = 0;
 
-	while (host < p->in->n && p->in->v[host].guest)
+	while (host < p->job->in->n && p->job->in->v[host].guest)
 		host++;
-	if (host == p->in->n)
+	if (host == p->job->in->n)
 		host = 0;
-	for (size_t i = 0; i < p->in->n; i++)
+	for (size_t i = 0; i < p->job->in->n; i++)
 		p->machines[i] = i == host ? 0 : (uint32_t)i + 1;
 }
-
-/* trace_processor gives up on a trace with a higher one. */
-#define CPU_MAX 1023
 
 static int check_cpus(const struct inputs *in, const struct log *log)
 {
@@ -281,52 +340,61 @@ static int check_cpus(const struct inputs *in, const struct log *log)
 			for (size_t c = 0; c < info->buffers[b].n_cpus; c++) {
 				unsigned int cpu = info->buffers[b].cpus[c].cpu;
 
-				if (cpu <= CPU_MAX)
+				if (cpu < PF_CPUS)
 					continue;
 				log_err(log, "%s has a CPU %u: Perfetto takes none above %d", in->v[i].path,
-					cpu, CPU_MAX);
+					cpu, PF_CPUS - 1);
 				return -ERANGE;
 			}
 	}
 	return 0;
 }
 
-int perfetto_new(struct perfetto **out, int fd, const struct inputs *in, const struct hypertrace_desc *desc,
-		 const struct log *log)
+static int perfetto_open(struct perfetto *p)
 {
-	int ret = check_cpus(in, log);
-	struct perfetto *p;
+	size_t n = p->job->in->n;
 
-	*out = NULL;
-	if (ret)
-		return ret;
-	p = calloc(1, sizeof(*p));
-	if (!p)
+	p->n_cpus = n * PF_CPUS;
+	p->machines = calloc(n + 1, sizeof(*p->machines));
+	p->events = calloc(n + 1, sizeof(*p->events));
+	if (!p->machines || !p->events || padded_init(&p->padded))
 		return -ENOMEM;
-	p->in = in;
-	p->desc = desc;
-	p->out.fd = fd;
-	p->machines = calloc(in->n + 1, sizeof(*p->machines));
-	if (!p->machines) {
-		perfetto_free(p);
-		return -ENOMEM;
-	}
 	number_machines(p);
-	*out = p;
+	for (size_t i = 0; i < n; i++) {
+		p->events[i] = calloc(p->job->in->v[i].n_known + 1, sizeof(*p->events[i]));
+		if (!p->events[i])
+			return -ENOMEM;
+		/* its first use sorts libtraceevent's functions: the others may be anywhere */
+		tep_find_function(p->job->in->v[i].tep, 0);
+	}
 	return 0;
 }
 
-void perfetto_free(struct perfetto *p)
+static void perfetto_release(struct perfetto *p)
 {
-	if (!p)
-		return;
-	pf_ftrace_release(p);
 	pf_hyp_release(p);
+	pf_map_release(&p->words, NULL);
 	pf_map_release(&p->vcpus, NULL);
 	pf_map_release(&p->threads, NULL);
 	pf_map_release(&p->parents, NULL);
-	arena_release(&p->arena);
-	pf_out_release(&p->out);
+	for (size_t i = 0; p->events && i < p->job->in->n; i++)
+		free(p->events[i]);
+	free(p->events);
 	free(p->machines);
-	free(p);
+	buf_release(&p->args.bytes);
+	arena_release(&p->arena);
+	arena_release(&p->kept);
+	padded_release(&p->padded);
+}
+
+int export_perfetto(struct export_job *job, const struct hypertrace_desc *desc, const struct log *log)
+{
+	struct perfetto p = { .job = job, .desc = desc };
+	int ret = check_cpus(job->in, log);
+
+	if (ret)
+		return ret;
+	ret = perfetto_open(&p) ?: pipeline_work(job->timeline, &perfetto_job, &p) ?: perfetto_finish(&p);
+	perfetto_release(&p);
+	return ret;
 }

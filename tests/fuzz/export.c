@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Both exporters over records of any content. Each record in the input: the event,
+ * Both exporters over a file with records of any content. Each record in the input: the event,
  * the CPU, lost events, the length, then so many bytes.
  */
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -21,10 +22,9 @@
 #include "../unit/plugin-rig.h"
 
 #include "dat/options.h"
-#include "export/json-lines.h"
 #include "dat/offset.h"
 #include "dat/page.h"
-#include "export/perfetto.h"
+#include "export/export.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -57,22 +57,81 @@ static struct rig_event events[] = {
 	{ .sys = "hyp", .name = "hyp_exit", .fields = "" },
 };
 
-/* A file without records that has the formats. */
-static int make_file(void)
+#define CPUS 4
+
+/* Pages of one CPU. */
+struct pages {
+	struct page_writer w;
+	struct buf bytes;
+};
+
+static int put_page(void *bytes, const void *page, size_t size)
+{
+	buf_add(bytes, page, size);
+	return 0;
+}
+
+/* The next record of the input, with the id of one of the events, or of none. */
+static bool next(struct cursor *c, struct pages *pages)
+{
+	uint8_t event = cursor_u8(c), cpu = cursor_u8(c), lost = cursor_u8(c), len = cursor_u8(c);
+	const void *data = cursor_take(c, len);
+	uint16_t id = FIRST_ID + event % (ARRAY_SIZE(events) + 1);
+	struct page_writer *w = &pages[cpu % CPUS].w;
+	uint8_t record[256 + 4] = { 0 };
+	static uint64_t ts;
+
+	if (c->bad)
+		return false;
+	memcpy(record, data, len);
+	memcpy(record, &id, sizeof(id));
+	if (len >= 8)
+		memcpy(record + 4, &(int){ 7 + (cpu & 64) }, 4);
+	if (lost & 1)
+		assert_int_equal(page_write_lost(w, lost >> 2), 0);
+	if (len)
+		assert_int_equal(page_write(w, ++ts - (lost & 2), record, (len + 3u) & ~3u), 0);
+	return true;
+}
+
+static void fill_cpus(struct cursor *c, int fd, struct dat_cpu *cpus)
+{
+	struct pages pages[CPUS] = { 0 };
+	uint64_t at = 0;
+
+	for (size_t i = 0; i < CPUS; i++)
+		assert_int_equal(page_writer_init(&pages[i].w, 4096, put_page, &pages[i].bytes), 0);
+	while (next(c, pages))
+		;
+	for (size_t i = 0; i < CPUS; i++) {
+		assert_int_equal(page_flush(&pages[i].w, true), 0);
+		assert_int_equal(write_all(fd, pages[i].bytes.data, pages[i].bytes.len), 0);
+		cpus[i] = (struct dat_cpu){ .fd = fd, .offset = at, .size = pages[i].bytes.len };
+		at += pages[i].bytes.len;
+		page_writer_release(&pages[i].w);
+		buf_release(&pages[i].bytes);
+	}
+}
+
+/* A file with those records, and the formats. */
+static int make_file(struct cursor *c)
 {
 	struct offset_vcpu vcpu = { 0, 7 };
 	struct offset_guest guest = { .name = (char *)"vm", .trace_id = 2, .n = 1, .vcpus = &vcpu };
 	struct dat_text formats[ARRAY_SIZE(events)], header = { 0 }, header_event = { "none", 4 };
 	struct dat_system systems[ARRAY_SIZE(events)];
-	struct dat_cpu cpu = { .fd = -1 };
-	struct dat_buffer top = { .name = "", .clock = "boot", .page_size = 4096, .n_cpus = 1, .cpus = &cpu };
+	struct dat_cpu cpus[CPUS];
+	struct dat_buffer top = {
+		.name = "", .clock = "boot", .page_size = 4096, .n_cpus = CPUS, .cpus = cpus
+	};
 	struct dat_options options = { 0 };
 	struct dat_file f = {
 		.version = 7, .page_size = 4096, .systems = systems, .buffers = &top, .n_buffers = 1
 	};
 	struct buf b = { 0 }, page = { 0 };
-	int fd = memfd_create("formats", MFD_CLOEXEC);
+	int fd = memfd_create("file", MFD_CLOEXEC), records = memfd_create("records", MFD_CLOEXEC);
 
+	fill_cpus(c, records, cpus);
 	assert_int_equal(read_file("tests/data/formats/header_page", 1 << 20, &page), 0);
 	header = (struct dat_text){ buf_str(&page), page.len };
 	f.header_page = header;
@@ -96,66 +155,58 @@ static int make_file(void)
 	buf_release(&page);
 	for (size_t i = 0; i < ARRAY_SIZE(events); i++)
 		free((char *)formats[i].data);
+	close(records);
 	return fd;
 }
 
-static const struct inputs *open_once(void)
+/* With formats and plugins, for all the files. */
+static struct inputs *open_once(void)
 {
 	static struct inputs in;
 	static char path[64];
 	char *paths[] = { path };
+	struct cursor none = cursor_at(NULL, 0);
+	cpu_set_t one;
 
 	if (in.n)
 		return &in;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", make_file());
+	/* threads would take longer than the rest */
+	CPU_ZERO(&one);
+	CPU_SET((size_t)sched_getcpu(), &one);
+	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", make_file(&none));
 	assert_int_equal(inputs_open(&in, paths, 1, 0, NULL), 0);
 	assert_int_equal(inputs_load(&in, NULL), 0);
 	return &in;
 }
 
-/* The next record of the input, its bytes with room behind them as libtraceevent wants it. */
-static bool next(struct cursor *c, const struct inputs *in, struct padded *room, struct timeline_record *r)
+static struct export_job begin(struct inputs *in, int fd)
 {
-	uint8_t event = cursor_u8(c), cpu = cursor_u8(c), lost = cursor_u8(c), len = cursor_u8(c);
-	const void *data = cursor_take(c, len);
-	static uint64_t ts;
+	struct export_job job = { .in = in, .fd = fd };
 
-	if (c->bad)
-		return false;
-	*r = (struct timeline_record){ .in = in->v,
-				       .buffer = reader_info(in->v[0].reader)->buffers,
-				       .cpu = cpu % 4,
-				       .ts = ++ts - (lost & 2),
-				       .missed = lost & 1 ? -1 : 0,
-				       .id = FIRST_ID + event % (ARRAY_SIZE(events) + 1),
-				       .pid = 7 + (cpu & 64) };
-	if (len)
-		r->tep = padded_record(room, data, len);
-	if (len)
-		r->event = tep_find_event(in->v[0].tep, (int)r->id);
-	return true;
+	assert_int_equal(timeline_open(&job.timeline, in, NULL, NULL, NULL), 0);
+	return job;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static struct padded room;
-	const struct inputs *in = open_once();
-	int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	struct cursor c = cursor_at(data, size);
-	struct export_json *json = export_json_new(fd);
-	struct timeline_record r;
-	struct perfetto *p = NULL;
+	struct inputs *in = open_once();
+	struct reader *formats = in->v[0].reader;
+	int file = make_file(&c), fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	struct export_job json, perfetto;
 
-	assert_true(room.data || !padded_init(&room));
-	assert_true(!perfetto_new(&p, fd, in, NULL, NULL));
-	while (next(&c, in, &room, &r)) {
-		assert_int_equal(export_json_record(json, &r), 0);
-		assert_int_equal(perfetto_record(p, &r), 0);
-	}
-	assert_int_equal(export_json_flush(json), 0);
-	assert_int_equal(perfetto_finish(p), 0);
-	export_json_free(json);
-	perfetto_free(p);
+	assert_int_equal(reader_open(&in->v[0].reader, file, NULL), 0);
+	json = begin(in, fd);
+	assert_int_equal(export_json(&json), 0);
+	perfetto = begin(in, fd);
+	assert_int_equal(export_perfetto(&perfetto, NULL, NULL), 0);
+	assert_int_equal(json.records, perfetto.records);
+	timeline_close(json.timeline);
+	timeline_close(perfetto.timeline);
+	reader_close(in->v[0].reader);
+	in->v[0].reader = formats;
 	close(fd);
+	close(file);
 	return 0;
 }

@@ -402,11 +402,42 @@ is "$(for name in vm CPU crosvm vmm prev next re ta m te x 7.1 '#1' aarch64; do
 	grep -qF "$name"'\357\277\275\357\277\275\033[2J\001' "$tmp/text" || echo "$name"
 done)" "" "... and all those names are there"
 
-# ---- memory ------------------------------------------------------------------------------
+# ---- long files --------------------------------------------------------------------------
 
-# more than the process may have
+# what waits for what comes next on its CPU, while thousands come on others
+{
+	printf '1000 0 7 hyp:hyp_enter\n1001 1 7 hyp:hyp_enter\n1002 2 7 kvm_entry\t1\n'
+	awk 'BEGIN { for (i = 0; i < 9000; i++) printf "%d 3 7 print\t0\tx\n", 2000 + i }'
+	printf 'lost 1 2\n20000 0 7 hyp:hyp_exit\n20001 1 7 hyp:hyp_exit\n20002 2 7 kvm_exit\t0\t0\t2\n'
+} | make_trace "$tmp/wait.dat"
+all=$(perfetto "$tmp/wait.dat")
+is "$(events <<<"$all" | grep hyp_)" '0 0 timestamp: 1000 pid: 7 hyp_enter { }
+0 0 timestamp: 20000 pid: 7 hyp_exit { }
+0 1 timestamp: 1001 pid: 7 generic { event_name: "hyp_enter" }
+0 1 timestamp: 20001 pid: 7 generic { event_name: "hyp_exit" }' \
+	"Perfetto: a hyp_enter waits for its hyp_exit, however much comes in between"
+is "$(tracks <<<"$all" | sort)" 'Guests > vCPU thread 7 (KVM) | instant 1002 guest (pc=1)
+Guests > vCPU thread 7 (KVM) | instant 20002 IRQ (pc=2)
+Hypervisor (EL2) > CPU 0 | begin 1000 hyp
+Hypervisor (EL2) > CPU 0 | end 20000
+Hypervisor (EL2) > CPU 1 | instant 1001 hyp (end="lost")' "... and so does its slice"
+
 awk 'BEGIN { for (i = 0; i < 400000; i++) printf "%d %d 7 print\t0\tline %d\n", 1000 * i, i % 4, i }' |
 	make_trace "$tmp/long.dat"
+one=$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')
+if [ "$(nproc)" -gt 1 ]; then
+	for form in "--json -o" --perfetto; do
+		# shellcheck disable=SC2086
+		"$hyptrace" export $form "$tmp/many" "$tmp/long.dat" &&
+			taskset -c "$one" "$hyptrace" export $form "$tmp/alone" "$tmp/long.dat" &&
+			cmp "$tmp/many" "$tmp/alone"
+		ok $? "$form: one core and all of them write the same"
+	done
+else
+	skip 2 "one core"
+fi
+
+# more than the process may have
 if [[ $build == *-san ]]; then
 	skip 3 "ASan needs the address space"
 else

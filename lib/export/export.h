@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_EXPORT_H
+#define HYPTRACE_EXPORT_H
+
+#include "decode/hypertrace.h"
+#include "read/timeline.h"
+
+/* Recordings in other forms, written as their records come, in memory that depends on CPUs and tasks alone.
+ */
+
+struct export_job {
+	struct timeline *timeline;
+	const struct inputs *in; /* the timeline's */
+	int fd;			 /* where it goes */
+	/* Called with how much of the files has been read, 0 to 1; NULL: not. */
+	void (*progress)(void *ctx, double part);
+	void *progress_ctx;
+	uint64_t records, unknown; /* how many there were; of no event that has a format */
+};
+
+/* Tells how far reading is; in before() of a pipeline. */
+static inline void export_tell(const struct export_job *job)
+{
+	if (job->progress)
+		job->progress(job->progress_ctx, timeline_fraction(job->timeline));
+}
+
+/* One JSON object a line for each record; hyptrace-export(1) has the members. -ENOMEM, -errno of fd. */
+int export_json(struct export_job *job);
+
+/*
+ * A trace in Perfetto's format: the kernels' events by machine and CPU, the
+ * hypervisor's time in slices that Perfetto's pkvm_hypervisor_events finds, and
+ * tracks of our own for the hypervisor, vCPUs, crosvm and hypertrace. desc: NULL for none.
+ * -ERANGE: a CPU number that Perfetto refuses (the log says which); -ENOMEM, -errno of fd.
+ * There with HYPTRACE_PERFETTO only, when libprotobuf-c was there at build time.
+ */
+int export_perfetto(struct export_job *job, const struct hypertrace_desc *desc, const struct log *log);
+
+#endif
