@@ -153,14 +153,14 @@ void text_print(const struct text_program *p, const void *data, size_t len, cons
 		struct text_scratch *own, struct buf *out)
 {
 	const struct text_record r = { data, len, len < p->least ? p->least : (uint32_t)len };
-	struct text_pen pen = { .p = (char *)out->data + out->len,
-				.end = (char *)out->data + out->cap,
-				.out = out };
+	struct text_pen pen = { .out = out };
 
 	if (p->handler && text_handled(p, data, len, own, out))
 		return;
-	if (!text_room(&pen, 1))
+	if (!buf_room(out, 1))
 		return;
+	pen.p = (char *)out->data + out->len;
+	pen.end = (char *)out->data + out->cap;
 	if (r.size < p->needs) {
 		buf_addstr(out, "[record too short]");
 		return;
