@@ -137,7 +137,7 @@ static void x86_exit_name(struct perfetto *pf, const struct pf_record *r, struct
 	state_name(s, 0, name ? name : "exit");
 }
 
-static void exit_name(struct perfetto *pf, const struct pf_record *r, struct state *s)
+static void vcpu_exit_name(struct perfetto *pf, const struct pf_record *r, struct state *s)
 {
 	const char *name, *what = NULL;
 	uint64_t ret, ec;
@@ -176,7 +176,7 @@ static void kvm_switch(struct perfetto *pf, const struct pf_record *r, bool entr
 	if (entry)
 		state_name(s, 0, "guest");
 	else
-		exit_name(pf, r, s);
+		vcpu_exit_name(pf, r, s);
 	begin_state(s, r);
 	s->entry = entry;
 }
