@@ -60,7 +60,7 @@ static int fill_pids(void *ctx, unsigned int cpu, void *page, size_t size)
 			memcpy((uint8_t *)page + (ev.data - (uint8_t *)page) + HYP_PID_OFFSET, &pid,
 			       sizeof(pid));
 	}
-	return 0;
+	return tasks_error(p->tasks[cpu]);
 }
 
 static void pids_release(struct pids *p)

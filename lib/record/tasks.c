@@ -23,6 +23,7 @@ struct tasks {
 	uint64_t next_ts;
 	int next_from, next_to;
 	bool next_after_loss; /* events were lost before it: `current` may have ended unseen */
+	int error;
 };
 
 int tasks_format_parse(const char *text, size_t len, struct tasks_format *out)
@@ -76,6 +77,8 @@ static bool tasks_page(struct tasks *t, bool *lost)
 {
 	ssize_t n = pread(t->fd, t->page, t->layout.size, t->offset);
 
+	if (n < 0)
+		t->error = -errno;
 	if (n != (ssize_t)t->layout.size)
 		return false;
 	t->offset += n;
@@ -122,6 +125,11 @@ static bool find_next(struct tasks *t)
 		if (!tasks_page(t, &lost))
 			return false;
 	}
+}
+
+int tasks_error(const struct tasks *t)
+{
+	return t->error;
 }
 
 int tasks_pid(struct tasks *t, uint64_t ts)

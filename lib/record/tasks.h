@@ -32,5 +32,7 @@ void tasks_free(struct tasks *t);
  * answer of where the walk stands.
  */
 int tasks_pid(struct tasks *t, uint64_t ts);
+/* -errno of the read at which the walk ended too early; 0: of none. */
+int tasks_error(const struct tasks *t);
 
 #endif

@@ -414,9 +414,10 @@ sub said_more {
 	return join "\n", grep { !$good{s{/\d/}{/}gr} } split /\n/, $r->{said};
 }
 
-# All lines of one text in the other: some of what was recorded.
+# All lines of one text in the other: some of what was recorded. Whose task a hypervisor's record is
+# the host's records tell, which may be lost.
 sub part_of {
-	my ($some, $all) = @_;
+	my ($some, $all) = map { s/^(hyp:) +\S+-\d+ +/$1 /mgr } @_;
 	my %all = map { $_ => 1 } split /\n/, $all;
 	return 0 if $some eq '';
 	return !grep { !$all{$_} && !/^(cpus=|hyp:.*EVENTS DROPPED|CPU.*EVENTS DROPPED)/ } split /\n/, $some;

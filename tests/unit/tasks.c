@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -156,6 +157,21 @@ static void test_format(void **state)
 	free(bad);
 }
 
+/* A file that cannot be read is no end of the switches. */
+static void test_unreadable(void **state)
+{
+	struct tasks *t;
+	int fd = open("/", O_RDONLY | O_DIRECTORY);
+
+	assert_true(fd >= 0);
+	assert_int_equal(tasks_new(&t, fd, 4096, &format), 0);
+	assert_int_equal(tasks_error(t), 0);
+	assert_int_equal(tasks_pid(t, 1000), -1);
+	assert_int_equal(tasks_error(t), -EISDIR);
+	tasks_free(t);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -164,6 +180,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_nothing_known, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_loss, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_corrupt_page, setup, teardown),
+		cmocka_unit_test(test_unreadable),
 		cmocka_unit_test(test_format),
 	};
 
