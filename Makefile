@@ -191,7 +191,7 @@ kernelshark-left-out:
 # ---- tests -------------------------------------------------------------------
 
 # what a test itself does takes less time than optimising it
-$(O)/tests/unit/% $(O)/tests/integration/% $(O)/tests/fuzz/% $(O)/tests/tools/%: OPT := -O0 -g$(if $(SAN),1)
+$(O)/tests/unit/% $(O)/tests/integration/% $(O)/tests/fuzz/% $(O)/tests/tools/%: private OPT := -O0 -g$(if $(SAN),1)
 
 $(O)/tests/unit/%: $(O)/tests/unit/%.o $(CMD_LIB) $(O)/libhyptrace.a
 	$(call say,LD,$@)
