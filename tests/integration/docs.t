@@ -146,7 +146,7 @@ for text in Documentation/architecture.md CONTRIBUTING.md SECURITY.md; do
 		done)
 	is "$wrong" "" "$text names files that are there"
 	wrong=$(grep -oE '`[a-z_0-9]+\(\)`' "$text" | tr -d '`()' | sort -u | while read -r name; do
-		grep -qrE "^[a-z].*\b$name\(" lib cmd agent || echo "$name"
+		grep -qrE "^[a-z].*\b$name\(" lib cmd agent plugins || echo "$name"
 	done)
 	is "$wrong" "" "$text names functions that are there"
 	wrong=$(grep -oE '\]\([^)#]+\)' "$text" | tr -d '])(' | while read -r file; do
