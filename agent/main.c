@@ -159,7 +159,12 @@ static int enter_tracing_dir(struct agent *a)
 		log_err(&a->log, "cannot use the tracing directory '%s': %s", dir, strerror(errno));
 	}
 	free(dir);
+	/* an initramfs may have none */
 	a->proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (a->proc_fd < 0 && errno != ENOENT && !ret) {
+		ret = -errno;
+		log_err(&a->log, "cannot open /proc: %s", strerror(errno));
+	}
 	return ret;
 }
 
@@ -325,7 +330,9 @@ int main(int argc, char **argv)
 		a.timeout_ms = (int64_t)l.timeout * 1000;
 		signal(SIGPIPE, SIG_IGN);
 		a.signal_fd = stop_signals();
-		status = agent_run(&a, &l) ? EXIT_FAILED : EXIT_OK;
+		if (a.signal_fd < 0)
+			log_err(&a.log, "cannot take signals: %s", strerror(-a.signal_fd));
+		status = a.signal_fd < 0 || agent_run(&a, &l) ? EXIT_FAILED : EXIT_OK;
 	}
 	strlist_release(&a.allow);
 	return status;

@@ -77,12 +77,21 @@ static void pending_refuse(struct server *s, size_t i, const char *why)
 	pending_drop(s, i, true);
 }
 
+/* No more descriptors, or memory, for a while. */
+static void accept_failed(struct server *s, int error)
+{
+	if (!s->failed_until)
+		log_err(&s->a->log, "cannot accept a connection: %s", strerror(-error));
+	s->failed_until = msg_now() + FAILED_MS;
+}
+
 static void pending_add(struct server *s, int fd, const struct transport_addr *peer)
 {
 	struct pending *p = calloc(1, sizeof(*p));
 	int64_t ms = s->a->timeout_ms < REQUEST_MS ? s->a->timeout_ms : REQUEST_MS;
 
 	if (!p) {
+		accept_failed(s, -ENOMEM);
 		close(fd);
 		return;
 	}
@@ -103,14 +112,6 @@ static int64_t room_from(const struct server *s)
 	if (s->failed_until > now)
 		return s->failed_until;
 	return s->n_pending < PENDING_MAX || s->pending[0]->spared <= now ? 0 : s->pending[0]->spared;
-}
-
-/* No more descriptors, or memory, for a while. */
-static void accept_failed(struct server *s, int error)
-{
-	if (!s->failed_until)
-		log_err(&s->a->log, "cannot accept a connection: %s", strerror(-error));
-	s->failed_until = msg_now() + FAILED_MS;
 }
 
 static void accept_some(struct server *s)
