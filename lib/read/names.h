@@ -9,6 +9,7 @@ struct names {
 	struct tep_handle *tep;
 	struct name *v; /* open addressing, at most half full */
 	size_t room, n;
+	unsigned int age; /* of what libtraceevent knows */
 };
 
 void names_init(struct names *n, struct tep_handle *tep);
@@ -18,5 +19,7 @@ void names_release(struct names *n);
  * by libtraceevent, whose plugins learn names.
  */
 const char *names_find(struct names *n, int pid);
+/* libtraceevent may have learned a name. */
+void names_learned(struct names *n);
 
 #endif

@@ -119,6 +119,7 @@ static void learn_tasks(struct print_input *one, const struct text_program *text
 			continue;
 		snprintf(name, sizeof(name), "%.*s", (int)len, (const char *)comm);
 		tep_register_comm(one->in->tep, name, (int)pid);
+		names_learned(&one->names);
 	}
 }
 
@@ -168,8 +169,10 @@ int print_begin(struct print *p, const struct timeline *t, const struct merge_re
 	ret = find_way(p, w, r->event);
 	if (ret)
 		return ret;
-	if (!w->text)
+	if (!w->text) {
+		names_learned(&one->names);
 		return print_by_tep(p, r, ready);
+	}
 	if (w->named)
 		r->named = find_named(one, w->named, m);
 	learn_tasks(one, w->text, m);
