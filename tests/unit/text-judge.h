@@ -28,15 +28,15 @@ struct judge {
 	bool verbose;
 };
 
-/* What takes a judge most of his time: libtraceevent asks for 4 KiB to print a word. */
-const char *__asan_default_options(void);
-/* Its parser loses a word where it cannot read a format of the kernel's. */
+/* libtraceevent's parser loses a word where it cannot read a format of the kernel's. */
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
 {
 	return "leak:libtraceevent";
 }
 
+/* What takes a judge most of his time: libtraceevent asks for 4 KiB to print a word. */
+const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
 	return "max_free_fill_size=0:max_malloc_fill_size=0:quarantine_size_mb=4:allocator_release_to_os_"
