@@ -12,15 +12,15 @@
 #define FRONT_MAX	   256 /* magic, version, compression: strings of a few bytes */
 #define CLOCK_MAX	   4096
 
-/* Where a CPU's pages are: u64 offset, u64 size. */
+/* Where a CPU's pages are: u64 offset, u64 size. A file that was cut off may have some of them. */
 static int take_cpu_place(const struct reader *r, struct reader_cpu *out, uint32_t cpu, struct cursor *c)
 {
 	uint64_t offset = cursor_u64(c), size = cursor_u64(c);
 
 	if (cpu >= READER_CPUS_MAX)
 		return reader_bad(r, "a CPU's number");
-	if (offset > r->size || size > r->size - offset)
-		return reader_bad(r, "a CPU's pages lie beyond the file");
+	if (offset > UINT64_MAX - size)
+		return reader_bad(r, "a CPU's pages lie beyond any file");
 	*out = (struct reader_cpu){ .cpu = cpu, .offset = offset, .size = size };
 	return 0;
 }
@@ -220,6 +220,17 @@ static int v6_options(struct reader *r, struct cursor *c, struct v6_instance *v,
 	}
 }
 
+/* A buffer behind where the file was cut off: its first CPU's pages cannot be read, for all of them. */
+static int missing_instance(struct reader *r, const char *name)
+{
+	struct reader_buffer *b = reader_add_buffer(r, name, "", r->info.page_size, 1);
+
+	if (!b)
+		return -ENOMEM;
+	b->cpus[0] = (struct reader_cpu){ 0, r->size, r->info.page_size };
+	return 0;
+}
+
 /* Each instance's table of CPUs, where its option says. */
 static int v6_instances(struct reader *r, const struct cursor *whole, const struct v6_instance *v, size_t n,
 			uint32_t n_cpus)
@@ -228,9 +239,10 @@ static int v6_instances(struct reader *r, const struct cursor *whole, const stru
 		struct cursor at = *whole;
 		int ret;
 
-		if (!cursor_take(&at, v[i].offset < SIZE_MAX ? (size_t)v[i].offset : SIZE_MAX))
-			return reader_bad(r, "a buffer lies beyond the file");
-		ret = take_flyrecord(r, &at, v[i].name, n_cpus);
+		if (cursor_take(&at, v[i].offset < SIZE_MAX ? (size_t)v[i].offset : SIZE_MAX))
+			ret = take_flyrecord(r, &at, v[i].name, n_cpus);
+		else
+			ret = missing_instance(r, v[i].name);
 		if (ret)
 			return ret;
 	}

@@ -331,8 +331,13 @@ if cp "$tmp/v6.dat" "$tmp/bent.dat" 2>/dev/null; then
 	fails 1 "warning: .*bent.dat: CPU 2 has a damaged page .*: records are missing" "a damaged page" "$tmp/bent.dat"
 	is "$(grep -c '^ *CPU:2 \[EVENTS DROPPED\]$' "$tmp/out")" 1 "... its place is told"
 	same <(grep -v ' \[002\] \|CPU:2' "$tmp/out") <(report "$tmp/v6.dat" | grep -v ' \[002\] ') "... and everything else is shown"
+	# its pages come last: those in front of where it ends are there
+	head -c $((offset + 8)) "$tmp/v6.dat" >"$tmp/cut6.dat"
+	fails 1 "warning: .*cut6.dat: CPU 2 has a damaged page .*: records are missing" "cut off in its pages" "$tmp/cut6.dat"
+	same <(grep '^[^:]*-[0-9]* *\[00[01]\] ' "$tmp/out") <(report "$tmp/v6.dat" | grep '^[^:]*-[0-9]* *\[00[01]\] ') \
+		"... what comes before is shown"
 else
-	skip 3 "no trace-cmd to make a file of version 6"
+	skip 5 "no trace-cmd to make a file of version 6"
 fi
 "$hyptrace" report $protected >/dev/full 2>"$tmp/err"
 is "$?: $(cat "$tmp/err")" "1: hyptrace: cannot write the output: No space left on device" "a full disk"
