@@ -38,7 +38,6 @@ static void filter_test_special(struct filter_compiler *c, const struct tep_form
 		return;
 	t->of = FILTER_OF_COMM;
 	t->load = field_load_word(tep_find_common_field((struct tep_event *)c->event, "common_pid"));
-	c->f->in_order = true;
 }
 
 static void filter_test_number(struct filter_compiler *c, const struct tep_format_field *field,

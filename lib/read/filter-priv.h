@@ -37,7 +37,6 @@ struct filter_test {
 
 struct filter {
 	struct tep_event_filter *parsed; /* strings and patterns are its */
-	bool in_order;
 	struct filter_test *tests;
 	size_t n;
 	uint32_t *entry; /* by the event's id: its first test, FILTER_REJECT or FILTER_ACCEPT */

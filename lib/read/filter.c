@@ -159,11 +159,6 @@ bool filter_match(const struct filter *f, const struct filter_record *r)
 	return at == FILTER_ACCEPT;
 }
 
-bool filter_in_order(const struct filter *f)
-{
-	return f->in_order;
-}
-
 /* ---- opening ------------------------------------------------------------------------------- */
 
 static int filter_parse(struct filter *f, const char *text, char *why, size_t size)

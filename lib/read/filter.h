@@ -29,12 +29,10 @@ struct filter_record {
  */
 int filter_open(struct filter **out, struct tep_handle *tep, const char *text, char *why, size_t size);
 void filter_free(struct filter *f);
-/* By several threads at a time, without allocating, unless a pattern (=~) is looked for. */
-bool filter_match(const struct filter *f, const struct filter_record *r);
 /*
- * Whether it asks for tasks' names (COMM), which printing a record may change: it is to be asked in
- * the order of records, by one thread.
+ * By several threads at a time, without allocating, unless a pattern (=~) is looked for. One that asks for
+ * tasks' names (COMM), which printing a record may change, in the order of records, by one thread.
  */
-bool filter_in_order(const struct filter *f);
+bool filter_match(const struct filter *f, const struct filter_record *r);
 
 #endif

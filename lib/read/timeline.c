@@ -173,11 +173,3 @@ const char *timeline_comm(const struct timeline_record *r)
 	/* what libtraceevent calls tasks that it does not have; some may be called so */
 	return strcmp(comm, "<...>") || tep_is_pid_registered(r->in->tep, r->pid) ? comm : NULL;
 }
-
-bool timeline_number(const struct timeline_record *r, const char *field, uint64_t *out)
-{
-	const struct tep_format_field *f = r->event ? tep_find_field(r->event, field) : NULL;
-
-	*out = 0;
-	return field_is_number(f) && field_number(f, r->tep.data, (size_t)r->tep.size, out);
-}

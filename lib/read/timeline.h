@@ -67,7 +67,5 @@ uint64_t timeline_damaged(const struct timeline *t);
 
 /* The task's name by the file's table; NULL: unknown. */
 const char *timeline_comm(const struct timeline_record *r);
-/* A field of the event by name, its integer value; false: no such field, or a short record. */
-bool timeline_number(const struct timeline_record *r, const char *field, uint64_t *out);
 
 #endif

@@ -533,10 +533,6 @@ static void test_others(void **state)
 	assert_false(filter_match(f, &r));
 	r.id = UINT32_MAX;
 	assert_false(filter_match(f, &r));
-	assert_false(filter_in_order(f));
-	filter_free(f);
-	assert_int_equal(filter_open(&f, tep, "thing:n==1||COMM==\"x\"", why, sizeof(why)), 0);
-	assert_true(filter_in_order(f));
 	filter_free(f);
 	assert_int_equal(filter_open(&f, tep, "nothing", why, sizeof(why)), -EINVAL);
 	assert_string_equal(why, "no event found");
