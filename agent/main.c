@@ -15,7 +15,8 @@
 #include "tracefs/dir.h"
 #include "util/opts.h"
 
-#define TIMEOUT_S 60
+/* Longer than recorders wait for a step of another guest, which may be a liar: 5 times 30. */
+#define TIMEOUT_S 180
 #define BACKLOG	  64
 /* What meta.c puts together, and the answer to a request. */
 #define GOES_OUT                                                                                             \
@@ -108,7 +109,7 @@ static const struct opt agent_rows[] = {
 	OPT(0, "allow", "EVENTS", "only these events may be traced, e.g. 'sched:*' (repeatable)", take_allow),
 	OPT(0, "early", "EVENTS", "record these from now on, for the first recorder\n(comma-separated)",
 	    opts_set_text, LINE(early)),
-	OPT(0, "timeout", "SECONDS", "for each wait on a recorder (60)", opts_set_number, LINE(timeout),
+	OPT(0, "timeout", "SECONDS", "for each wait on a recorder (180)", opts_set_number, LINE(timeout),
 	    .min = 1, .max = 86400),
 	OPT(0, "journal", "FILE", "where to note what was changed in tracefs; none: nowhere", take_journal),
 	OPT('D', "daemon", NULL, "go to the background, messages to the system's log", opts_set_flag,

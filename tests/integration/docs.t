@@ -174,6 +174,13 @@ for side in recorder agent; do
 	ok $? "... which are 40 or more"
 done
 
+# A guest that lies may keep a recorder waiting (lib/record/peer.h): the others' agents wait for longer.
+record=$("$build/hyptrace" record -h | sed -n 's/.*--guest-timeout.*(\([0-9]*\)).*/\1/p')
+agent=$("$build/hyptrace-agent" -h | sed -n 's/.*--timeout.*(\([0-9]*\)).*/\1/p')
+times=$(sed -n 's/^#define PEER_PATIENCE //p' lib/record/peer.h)
+[ -n "$record$agent" ] && [ "$agent" -gt $((record * times)) ]
+ok $? "agents wait for longer than recorders do for another guest ($agent > $times x $record)"
+
 # ---- places -------------------------------------------------------------------------------
 
 is "$(grep -nE '(^|[^a-z])/(work|tmp|root|home|workspace)(/|\b)' "${texts[@]}")" "" "no path of one machine in the documents"
