@@ -178,18 +178,11 @@ int pipeline_work(struct timeline *t, const struct pipeline_job *job, void *ctx)
 {
 	size_t n = pipeline_workers();
 	struct pipeline *p = pipeline_new(t, job, ctx, 2 * n);
-	struct workers *others = NULL;
 	int ret;
 
 	if (!p)
 		return -ENOMEM;
-	/* without the others, one does it all */
-	if (n > 1 && !workers_new(&others, n - 1))
-		workers_begin(others, work, p);
-	work(p, n - 1);
-	if (others)
-		workers_finish(others);
-	workers_free(others);
+	workers_share(n, work, p);
 	ret = p->result ? p->result : p->ret;
 	pipeline_free(p);
 	return ret;

@@ -77,9 +77,8 @@ static void streams_worker(void *ctx, size_t worker)
 
 int streams_work(struct timeline *t, streams_job *work, void *ctx)
 {
-	size_t n = timeline_streams(t), threads = pipeline_workers();
+	size_t n = timeline_streams(t);
 	struct streams *s = calloc(1, sizeof(*s) + n * sizeof(s->state[0]));
-	struct workers *others = NULL;
 	int ret;
 
 	if (!s)
@@ -87,13 +86,7 @@ int streams_work(struct timeline *t, streams_job *work, void *ctx)
 	*s = (struct streams){ .t = t, .work = work, .ctx = ctx, .n = n, .left = n };
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->changed, NULL);
-	/* without the others, one does it all */
-	if (threads > 1 && !workers_new(&others, threads - 1))
-		workers_begin(others, streams_worker, s);
-	streams_worker(s, threads - 1);
-	if (others)
-		workers_finish(others);
-	workers_free(others);
+	workers_share(pipeline_workers(), streams_worker, s);
 	ret = s->result;
 	pthread_cond_destroy(&s->changed);
 	pthread_mutex_destroy(&s->lock);

@@ -124,3 +124,15 @@ void workers_finish(struct workers *c)
 {
 	workers_await(c, THROUGH);
 }
+
+void workers_share(size_t n, workers_job *job, void *ctx)
+{
+	struct workers *others = NULL;
+
+	if (n > 1 && !workers_new(&others, n - 1))
+		workers_begin(others, job, ctx);
+	job(ctx, n - 1);
+	if (others)
+		workers_finish(others);
+	workers_free(others);
+}

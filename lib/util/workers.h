@@ -27,4 +27,10 @@ void workers_await(struct workers *c, int stage);
 /* Waits until all have finished the job. */
 void workers_finish(struct workers *c);
 
+/*
+ * The job by n threads, of which the caller is the last, until all have finished it. Where there are no
+ * more threads the caller does it alone, as n - 1.
+ */
+void workers_share(size_t n, workers_job *job, void *ctx);
+
 #endif

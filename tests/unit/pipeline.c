@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Runs of records are seen in order, worked on side by side, and given back in order. */
 #include "dat-fixture.h"
+#include "one-core.h"
 
-#include <sched.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
@@ -120,15 +120,10 @@ static void test_alone(void **state)
 {
 	struct fixture *x = *state;
 	struct job_state s = { 0 };
-	cpu_set_t all, one;
+	cpu_set_t all;
 
 	make_file(x);
-	assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
-	CPU_ZERO(&one);
-	for (int i = 0; i < CPU_SETSIZE && !CPU_COUNT(&one); i++)
-		if (CPU_ISSET(i, &all))
-			CPU_SET(i, &one);
-	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+	all = stay_on_one_core();
 	assert_int_equal(pipeline_workers(), 1);
 	assert_int_equal(work_on(x, &s), 0);
 	assert_int_equal(sched_setaffinity(0, sizeof(all), &all), 0);

@@ -1,34 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Streams on their own show what the merge shows, in whatever order. */
-#include "dat-fixture.h"
+#include "captures.h"
+#include "one-core.h"
 
-#include <sched.h>
 #include <stdatomic.h>
 
 #include "read/pipeline.h"
 #include "read/streams.h"
-
-static char *const captures[] = { "tests/data/lab-protected.dat", "tests/data/lab-stock-arm64.dat",
-				  "tests/data/x86/trace.dat", "tests/data/functions/trace.dat",
-				  "tests/data/sync/trace.dat" };
-
-struct opened {
-	struct inputs in;
-	struct timeline *t;
-};
-
-static void open_captures(struct opened *o, size_t first, size_t n)
-{
-	assert_int_equal(inputs_open(&o->in, captures + first, n, 0, NULL), 0);
-	assert_int_equal(inputs_load(&o->in, NULL), 0);
-	assert_int_equal(timeline_open(&o->t, &o->in, NULL, NULL, NULL), 0);
-}
-
-static void close_captures(struct opened *o)
-{
-	timeline_close(o->t);
-	inputs_release(&o->in);
-}
 
 struct seen {
 	struct opened o;
@@ -93,14 +71,8 @@ static void test_streams(void **state)
 
 static void test_one_core(void **state)
 {
-	cpu_set_t all, one;
+	cpu_set_t all = stay_on_one_core();
 
-	assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
-	CPU_ZERO(&one);
-	for (int i = 0; i < CPU_SETSIZE && !CPU_COUNT(&one); i++)
-		if (CPU_ISSET(i, &all))
-			CPU_SET(i, &one);
-	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
 	check_streams(0, 2);
 	assert_int_equal(sched_setaffinity(0, sizeof(all), &all), 0);
 }
