@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_HISTOGRAM_H
+#define HYPTRACE_HISTOGRAM_H
+
+#include "util/base.h"
+
+/*
+ * Durations by their size, log-linear: values below 128 each have a bucket, above that each power of
+ * two is cut into 64. A percentile is the middle of its bucket: wrong by at most 1/128 of its value
+ * (HISTOGRAM_ERROR). Count, sum, least and greatest are exact.
+ */
+#define HISTOGRAM_ERROR (1.0 / 128)
+
+/* Zero-initialised = empty. */
+struct histogram {
+	uint64_t n, sum, min, max; /* min, max: 0 while n is 0; the sum stops at UINT64_MAX */
+	double squares;		   /* sum of squares */
+	uint64_t *buckets;
+	size_t room;
+};
+
+/* Buckets are made as they are needed. -ENOMEM. */
+int histogram_add(struct histogram *h, uint64_t value);
+/* What is in `from` comes to h. -ENOMEM. */
+int histogram_join(struct histogram *h, const struct histogram *from);
+/* The value that the share 0 to 1 of all do not exceed; never below min or above max; 0 when empty. */
+uint64_t histogram_at(const struct histogram *h, double share);
+/* 0 when empty. */
+double histogram_mean(const struct histogram *h);
+double histogram_deviation(const struct histogram *h); /* standard, of the values there are */
+void histogram_release(struct histogram *h);
+
+/* Buckets for who draws them: the next that holds something at or behind *at; false: there is none. */
+bool histogram_next(const struct histogram *h, size_t *at, uint64_t *from, uint64_t *to, uint64_t *n);
+
+#endif

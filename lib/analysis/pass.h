@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_PASS_H
+#define HYPTRACE_PASS_H
+
+#include "analysis/steps.h"
+
+/* Several questions, answered by one reading of the files. */
+struct pass_run {
+	const struct merge_run *records;
+	const struct step *steps; /* of those records; none unless a part asks for them */
+	size_t n_steps;
+	void *own;     /* the part's, NULL at first; kept for the runs to come */
+	size_t worker; /* in work(): who does it, below pipeline_workers() */
+};
+
+struct pass_part {
+	void *ctx;
+	bool wants_steps;
+	/* By several threads, each with a run. NULL: nothing to do. */
+	int (*work)(void *ctx, struct pass_run *run);
+	/* In the order of time, one run at a time, perhaps by other threads. NULL: the part needs no order.
+	 */
+	int (*after)(void *ctx, struct pass_run *run);
+	/* At the end, of each run's own. NULL: not needed. */
+	void (*release)(void *own);
+};
+
+#define PASS_PARTS_MAX 16
+
+/*
+ * Where no part has an after(), files are read without the merge: runs are then of one CPU each, in no order,
+ * and those of one CPU may be worked on by two threads at a time. in: the timeline's. 0, what a part
+ * gave that is not 0, -ENOMEM.
+ */
+int pass_read(struct timeline *t, const struct inputs *in, const struct steps *steps,
+	      const struct pass_part *parts, size_t n);
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_STEPS_H
+#define HYPTRACE_STEPS_H
+
+#include "read/timeline.h"
+
+/*
+ * What the records of a run mean to whoever asks where time goes: each record of an event that
+ * matters, and each loss, is a step, in the order of the run. What a record means is found
+ * once for each event of each file, by its name and fields.
+ */
+enum step_kind {
+	STEP_NONE,
+	STEP_LOST,	  /* before what comes next of this buffer on this CPU; a: events, UINT64_MAX: some */
+	STEP_KVM_ENTRY,	  /* pid: the vCPU's thread; a: its program counter */
+	STEP_KVM_EXIT,	  /* a: the reason's number, arm64's ret or x86's exit_reason; b: arm64's ESR class */
+	STEP_HYP_ENTER,	  /* a: the reason's number; b: the loaded vCPU's thread, 0: none or not told */
+	STEP_HYP_EXIT,	  /* likewise */
+	STEP_HYP_OTHER,	  /* another event of the hypervisor */
+	STEP_SWITCH,	  /* sched_switch: pid: who leaves; a: who comes; b: the state of who leaves */
+	STEP_WAKING,	  /* sched_waking: a: who is woken */
+	STEP_WAKEUP,	  /* sched_wakeup, sched_wakeup_new: a: who is woken */
+	STEP_USER_EXIT,	  /* kvm_userspace_exit: a: the reason; the thread goes to its VMM */
+	STEP_VCPU_WAKEUP, /* kvm_vcpu_wakeup: the end of a wait for an interrupt; a: ns it took */
+	STEP_WFX,	  /* kvm_wfx_arm64: a: 1 for WFE */
+	STEP_KINDS
+};
+
+/* What a field says that its event does not have. */
+#define STEP_UNKNOWN UINT64_MAX
+
+struct step {
+	uint64_t ts; /* as merge_record's */
+	uint64_t a, b;
+	uint32_t at;	/* the record in the run */
+	uint32_t cpu;	/* of its machine */
+	int32_t pid;	/* common_pid; -1: none */
+	uint16_t input; /* index */
+	uint8_t kind;
+	bool guest; /* the input is a guest's */
+};
+
+struct steps; /* what records mean; opaque */
+
+/* Of one run, by one thread at a time. Zero-initialised = empty. */
+struct step_batch {
+	struct step *v;
+	size_t n, room;
+};
+
+/* in: loaded, and outlives it. -ENOMEM. */
+int steps_open(struct steps **out, const struct inputs *in);
+void steps_close(struct steps *s);
+/* The event that a record of that id is; STEP_NONE: it does not matter. */
+enum step_kind steps_kind(const struct steps *s, size_t input, unsigned int id);
+/* Whether the files have formats of such events. */
+bool steps_known(const struct steps *s, size_t input, enum step_kind kind);
+/* In place of the run before. Several threads, each with its own batch. -ENOMEM. */
+int steps_fill(const struct steps *s, const struct timeline *t, const struct merge_run *run,
+	       struct step_batch *b);
+void step_batch_release(struct step_batch *b);
+
+/*
+ * The word of a reason's number by the file's own format ("guest_exit", "EPT_VIOLATION"); NULL: the format
+ * has no name for it. Numbers differ from kernel to kernel.
+ */
+const char *steps_reason(const struct steps *s, size_t input, enum step_kind kind, uint64_t number);
+
+#endif
