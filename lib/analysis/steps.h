@@ -13,7 +13,8 @@ enum step_kind {
 	STEP_NONE,
 	STEP_LOST,	  /* before what comes next of this buffer on this CPU; a: events, UINT64_MAX: some */
 	STEP_KVM_ENTRY,	  /* pid: the vCPU's thread; a: its program counter */
-	STEP_KVM_EXIT,	  /* a: the reason's number, arm64's ret or x86's exit_reason; b: arm64's ESR class */
+	STEP_KVM_EXIT,	  /* a: the reason's number, arm64's ret or x86's exit_reason (with isa, 1 VMX or
+			   * 2 SVM, in the upper half); b: arm64's ESR class */
 	STEP_HYP_ENTER,	  /* a: the reason's number; b: the loaded vCPU's thread, 0: none or not told */
 	STEP_HYP_EXIT,	  /* likewise */
 	STEP_HYP_OTHER,	  /* another event of the hypervisor */
@@ -32,10 +33,10 @@ enum step_kind {
 struct step {
 	uint64_t ts; /* as merge_record's */
 	uint64_t a, b;
-	uint32_t at;	/* the record in the run */
-	uint32_t cpu;	/* of its machine */
-	int32_t pid;	/* common_pid; -1: none */
-	uint16_t input; /* index */
+	uint32_t at;		/* the record in the run */
+	uint32_t cpu;		/* of its machine */
+	int32_t pid;		/* common_pid; -1: none */
+	uint16_t input, buffer; /* indices, as merge_stream's */
 	uint8_t kind;
 	bool guest; /* the input is a guest's */
 };

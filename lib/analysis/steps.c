@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* What records mean, found once for each event of each file, and made of a run's records. */
+#include "analysis/steps.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/array.h"
+
+/* Which event, by system and name, is which step, and which fields are its a and b. NULL system: the
+ * hypervisor's; NULL name: each that is not another row's. */
+static const struct step_row {
+	const char *system, *name;
+	enum step_kind kind;
+	const char *a[2], *b; /* of a the first that the event has */
+} step_rows[] = {
+	{ "kvm", "kvm_entry", STEP_KVM_ENTRY, { "vcpu_pc", "rip" }, NULL },
+	{ "kvm", "kvm_exit", STEP_KVM_EXIT, { "ret", "exit_reason" }, "esr_ec" },
+	{ "kvm", "kvm_userspace_exit", STEP_USER_EXIT, { "reason" }, NULL },
+	{ "kvm", "kvm_vcpu_wakeup", STEP_VCPU_WAKEUP, { "ns" }, NULL },
+	{ "kvm", "kvm_wfx_arm64", STEP_WFX, { "is_wfe" }, NULL },
+	{ "sched", "sched_switch", STEP_SWITCH, { "next_pid" }, "prev_state" },
+	{ "sched", "sched_waking", STEP_WAKING, { "pid" }, NULL },
+	{ "sched", "sched_wakeup", STEP_WAKEUP, { "pid" }, NULL },
+	{ "sched", "sched_wakeup_new", STEP_WAKEUP, { "pid" }, NULL },
+	{ NULL, "hyp_enter", STEP_HYP_ENTER, { "reason" }, "vcpu" },
+	{ NULL, "hyp_exit", STEP_HYP_EXIT, { "reason" }, "vcpu" },
+	{ NULL, NULL, STEP_HYP_OTHER, { NULL }, NULL },
+};
+
+#define WORDS_MAX 4096 /* of a kind in a file */
+
+struct step_word {
+	uint64_t number;
+	const char *text; /* the format's */
+};
+
+struct step_event {
+	enum step_kind kind;
+	struct field_load pid, a, b, isa;
+};
+
+struct step_words {
+	struct step_word *v;
+	size_t n;
+};
+
+struct step_input {
+	struct step_event *events; /* by id */
+	size_t n;
+	bool known[STEP_KINDS], guest;
+	struct step_words words[STEP_KINDS];
+};
+
+struct steps {
+	struct step_input *v;
+	size_t n;
+};
+
+/* ---- events ------------------------------------------------------------------------------ */
+
+static const struct step_row *step_row_of(const struct known_event *k)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(step_rows); i++) {
+		const struct step_row *r = &step_rows[i];
+
+		if ((r->system ? !strcmp(r->system, k->event->system) : k->hyp) &&
+		    (!r->name || !strcmp(r->name, k->event->name)))
+			return r;
+	}
+	return NULL;
+}
+
+/* FIELD_NONE: the event has no such number. */
+static struct field_load step_field(struct tep_event *e, const char *name)
+{
+	struct field_load none = { 0 }, l = name ? field_load(tep_find_field(e, name)) : none;
+
+	return l.kind == FIELD_NUMBER ? l : none;
+}
+
+static const char *step_name_of_a(struct tep_event *e, const struct step_row *r)
+{
+	return step_field(e, r->a[0]).kind == FIELD_NUMBER ? r->a[0] : r->a[1];
+}
+
+/* ---- words of reasons --------------------------------------------------------------------- */
+
+static int step_word_add(struct step_words *w, const struct tep_print_flag_sym *s, uint64_t table)
+{
+	struct step_word word = { 0 };
+	char *end;
+
+	for (; s; s = s->next) {
+		word.number = (uint32_t)strtoull(s->value, &end, 0) | table << 32;
+		word.text = s->str;
+		if (w->n < WORDS_MAX && !*end && array_push(&w->v, &w->n, &word, sizeof(word)))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* The tables of __print_symbolic in a print format, in their order: the first is table 0. */
+static int step_words_read(struct step_words *w, const struct tep_print_arg *arg, uint64_t *table)
+{
+	if (!arg)
+		return 0;
+	switch (arg->type) {
+	case TEP_PRINT_SYMBOL:
+		return step_word_add(w, arg->symbol.symbols, (*table)++);
+	case TEP_PRINT_OP:
+		return step_words_read(w, arg->op.left, table) ?: step_words_read(w, arg->op.right, table);
+	case TEP_PRINT_TYPE:
+		return step_words_read(w, arg->typecast.item, table);
+	default:
+		return 0;
+	}
+}
+
+static int step_words_of(struct step_words *w, const struct tep_event *e)
+{
+	uint64_t table = 0;
+	int ret = 0;
+
+	if (w->n)
+		return 0;
+	for (const struct tep_print_arg *arg = e->print_fmt.args; arg && !ret; arg = arg->next)
+		ret = step_words_read(w, arg, &table);
+	return ret;
+}
+
+static const char *step_word_find(const struct step_words *w, uint64_t number)
+{
+	for (size_t i = 0; i < w->n; i++)
+		if (w->v[i].number == number)
+			return w->v[i].text;
+	return NULL;
+}
+
+const char *steps_reason(const struct steps *s, size_t input, enum step_kind kind, uint64_t number)
+{
+	const struct step_words *w = &s->v[input].words[kind];
+	uint64_t isa = number >> 32, reason = (uint32_t)number;
+
+	/* x86: the tables of VMX and SVM are the first and the second; a format with one table has just that
+	 */
+	return step_word_find(w, isa ? (isa - 1) << 32 | reason : reason) ?: step_word_find(w, reason);
+}
+
+/* ---- opening ---------------------------------------------------------------------------------- */
+
+static int step_event_open(struct step_input *s, const struct known_event *k, unsigned int id)
+{
+	const struct step_row *r = step_row_of(k);
+	struct step_event *e = &s->events[id];
+
+	if (!r)
+		return 0;
+	e->kind = r->kind;
+	e->pid = k->pid;
+	e->a = step_field(k->event, step_name_of_a(k->event, r));
+	e->b = step_field(k->event, r->b);
+	if (r->kind == STEP_KVM_EXIT)
+		e->isa = step_field(k->event, "isa");
+	s->known[r->kind] = true;
+	return step_words_of(&s->words[r->kind], k->event);
+}
+
+static int step_input_open(struct step_input *s, const struct input *in)
+{
+	int ret = 0;
+
+	s->guest = in->guest;
+	s->events = calloc(in->n_known + 1, sizeof(*s->events));
+	if (!s->events)
+		return -ENOMEM;
+	s->n = in->n_known;
+	for (unsigned int id = 0; id < in->n_known && !ret; id++) {
+		const struct known_event *k = input_event(in, id);
+
+		ret = k ? step_event_open(s, k, id) : 0;
+	}
+	return ret;
+}
+
+int steps_open(struct steps **out, const struct inputs *in)
+{
+	struct steps *s = calloc(1, sizeof(*s));
+	int ret = s ? 0 : -ENOMEM;
+
+	if (ret)
+		return ret;
+	s->v = calloc(in->n + 1, sizeof(*s->v));
+	if (!s->v)
+		ret = -ENOMEM;
+	for (; !ret && s->n < in->n; s->n++)
+		ret = step_input_open(&s->v[s->n], &in->v[s->n]);
+	if (ret)
+		steps_close(s);
+	else
+		*out = s;
+	return ret;
+}
+
+void steps_close(struct steps *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; s->v && i < s->n; i++) {
+		free(s->v[i].events);
+		for (size_t k = 0; k < STEP_KINDS; k++)
+			free(s->v[i].words[k].v);
+	}
+	free(s->v);
+	free(s);
+}
+
+enum step_kind steps_kind(const struct steps *s, size_t input, unsigned int id)
+{
+	return id < s->v[input].n ? s->v[input].events[id].kind : STEP_NONE;
+}
+
+bool steps_known(const struct steps *s, size_t input, enum step_kind kind)
+{
+	return s->v[input].known[kind];
+}
+
+/* ---- records --------------------------------------------------------------------------------- */
+
+static uint64_t step_value(const struct field_load *l, const struct merge_record *m)
+{
+	uint64_t v;
+
+	return l->kind == FIELD_NUMBER && field_load_number(l, m->data, m->len, &v) ? v : STEP_UNKNOWN;
+}
+
+static void step_meaning(struct step *to, const struct step_event *e, const struct merge_record *m)
+{
+	to->kind = (uint8_t)e->kind;
+	to->pid = timeline_pid(&e->pid, m);
+	to->a = step_value(&e->a, m);
+	to->b = step_value(&e->b, m);
+	if (e->isa.kind == FIELD_NUMBER && to->a != STEP_UNKNOWN)
+		to->a = (uint32_t)to->a | step_value(&e->isa, m) << 32;
+}
+
+static int step_batch_room(struct step_batch *b, size_t n)
+{
+	struct step *v = n <= b->room ? b->v : realloc(b->v, n * sizeof(*v));
+
+	if (!v)
+		return -ENOMEM;
+	b->v = v;
+	b->room = n > b->room ? n : b->room;
+	return 0;
+}
+
+int steps_fill(const struct steps *s, const struct timeline *t, const struct merge_run *run,
+	       struct step_batch *b)
+{
+	b->n = 0;
+	if (step_batch_room(b, 2 * run->n))
+		return -ENOMEM;
+	for (size_t i = 0; i < run->n; i++) {
+		const struct merge_record *m = &run->v[i];
+		const struct merge_stream *of = timeline_stream(t, m);
+		const struct step_input *in = &s->v[of->input];
+		unsigned int id = timeline_id(m);
+		struct step step = { .ts = m->ts,
+				     .at = (uint32_t)i,
+				     .cpu = of->cpu,
+				     .pid = -1,
+				     .input = (uint16_t)of->input,
+				     .buffer = (uint16_t)of->buffer,
+				     .guest = in->guest };
+
+		if (m->missed) {
+			b->v[b->n] = step;
+			b->v[b->n].kind = STEP_LOST;
+			b->v[b->n++].a = m->missed < 0 ? UINT64_MAX : (uint64_t)m->missed;
+		}
+		if (id >= in->n || in->events[id].kind == STEP_NONE)
+			continue;
+		step_meaning(&step, &in->events[id], m);
+		b->v[b->n++] = step;
+	}
+	return 0;
+}
+
+void step_batch_release(struct step_batch *b)
+{
+	free(b->v);
+	*b = (struct step_batch){ 0 };
+}
