@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Answers in their three forms. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "util/answer.h"
+
+static const struct answer_column columns[] = {
+	{ "reason", "reason", ANSWER_WORD },  { "count", "count", ANSWER_COUNT },
+	{ "diff", "diff", ANSWER_SIGNED },    { "esr", "ESR", ANSWER_HEX },
+	{ "max_ns", "max", ANSWER_DURATION }, { "at", "at", ANSWER_TIME },
+	{ "share", "share", ANSWER_SHARE },
+};
+
+static void write_answer(enum answer_form form, struct buf *out)
+{
+	const struct answer_cell full[] = { CELL_WORD("say \"hi\",\x1b[1m"),
+					    CELL_N(12),
+					    CELL_N((uint64_t)-3),
+					    CELL_N(0x56000046),
+					    CELL_N(187312),
+					    CELL_N(65000000001),
+					    CELL_SHARE(0.1234) };
+	const struct answer_cell none[ARRAY_SIZE(columns)] = { CELL_NONE };
+	struct answer a;
+
+	answer_begin(&a, form, out);
+	answer_table(&a, "exits", "Exits", columns, ARRAY_SIZE(columns));
+	answer_row(&a, full);
+	answer_row(&a, none);
+	answer_table_end(&a);
+	answer_table(&a, "empty", NULL, columns, 1);
+	answer_table_end(&a);
+	answer_note(&a, "%d events were lost", 3);
+	answer_end(&a);
+}
+
+static void test_forms(void **state)
+{
+	static const char *const want[] = {
+		[ANSWER_TEXT] =
+			"Exits\n"
+			"reason            count  diff         ESR      max            at  share\n"
+			"say \"hi\",\\x1b[1m     12    -3  0x56000046  187.3us  65.000000001  12.3%\n"
+			"-                     -     -           -        -             -      -\n"
+			"\n"
+			"reason\n"
+			"3 events were lost\n",
+		[ANSWER_JSON] =
+			"{\n"
+			"  \"exits\": [\n"
+			"    {\"reason\":\"say \\\"hi\\\",\\u001b[1m\",\"count\":12,\"diff\":-3,"
+			"\"esr\":\"0x56000046\",\"max_ns\":187312,\"at\":\"65.000000001\",\"share\":0.1234},"
+			"\n"
+			"    {\"reason\":null,\"count\":null,\"diff\":null,\"esr\":null,\"max_ns\":null,"
+			"\"at\":null,\"share\":null}\n"
+			"  ],\n"
+			"  \"empty\": [],\n"
+			"  \"notes\": [\n"
+			"    \"3 events were lost\"\n"
+			"  ]\n"
+			"}\n",
+		[ANSWER_CSV] =
+			"exits,reason,count,diff,esr,max_ns,at,share\n"
+			"exits,\"say \"\"hi\"\",\\x1b[1m\",12,-3,0x56000046,187312,65.000000001,0.1234\n"
+			"exits,,,,,,,\n"
+			"empty,reason\n"
+			"note,3 events were lost\n",
+	};
+
+	for (size_t form = 0; form < ARRAY_SIZE(want); form++) {
+		struct buf out = { 0 };
+
+		write_answer(form, &out);
+		assert_string_equal(buf_str(&out), want[form]);
+		buf_release(&out);
+	}
+}
+
+/* The widest word is cut, numbers are not. */
+static void test_width(void **state)
+{
+	static const struct answer_column cols[] = { { "a", "a", ANSWER_WORD },
+						     { "n", "n", ANSWER_COUNT },
+						     { "b", "b", ANSWER_WORD } };
+	char word[101] = { 0 };
+	const struct answer_cell cells[] = { CELL_WORD(word), CELL_N(UINT64_MAX), CELL_WORD("short") };
+	struct buf out = { 0 };
+	struct answer a;
+	const char *line;
+
+	memset(word, 'x', 100);
+	answer_begin(&a, ANSWER_TEXT, &out);
+	answer_table(&a, "t", NULL, cols, ARRAY_SIZE(cols));
+	for (size_t i = 0; i < 2500; i++)
+		answer_row(&a, cells);
+	answer_table_end(&a);
+	answer_end(&a);
+	line = buf_str(&out);
+	for (size_t i = 0; i < 2501; i++) {
+		size_t n = strcspn(line, "\n");
+
+		assert_true(n <= ANSWER_WIDTH);
+		if (i)
+			assert_non_null(strstr(line, "xxx...  18446744073709551615  short\n"));
+		line += n + 1;
+	}
+	assert_string_equal(line, "");
+	buf_release(&out);
+}
+
+static void test_durations(void **state)
+{
+	static const struct {
+		uint64_t ns;
+		const char *text;
+	} want[] = {
+		{ 0, "0ns" },
+		{ 999, "999ns" },
+		{ 1000, "1.000us" },
+		{ 187312, "187.3us" },
+		{ 999949, "999.9us" },
+		{ 999950, "1.000ms" },
+		{ 12345678, "12.35ms" },
+		{ 999950000, "1.000s" },
+		{ 61000000000, "61.00s" },
+		{ 86400000000000, "86400.0s" },
+	};
+	char out[16];
+
+	for (size_t i = 0; i < ARRAY_SIZE(want); i++)
+		assert_string_equal(duration_text(want[i].ns, out), want[i].text);
+	assert_string_equal(duration_text(UINT64_MAX, out), "18446744073.7s");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_forms),
+		cmocka_unit_test(test_width),
+		cmocka_unit_test(test_durations),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

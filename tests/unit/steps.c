@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Steps of our captures against their records, and passes with and without order. */
+#include <stdatomic.h>
+
+#include "captures.h"
+
+#include "analysis/pass.h"
+#include "read/pipeline.h"
+
+/* ---- what records mean --------------------------------------------------------------- */
+
+static uint64_t value_of(const struct timeline_record *r, const char *field)
+{
+	const struct tep_format_field *f = tep_find_field(r->event, field);
+	uint64_t v;
+
+	return f && field_number(f, r->tep.data, r->m->len, &v) ? v : STEP_UNKNOWN;
+}
+
+static void check_step(const struct step *s, const struct timeline_record *r)
+{
+	const char *name = r->event->name;
+
+	assert_int_equal(s->ts, r->ts);
+	assert_int_equal(s->cpu, r->cpu);
+	assert_int_equal(s->pid, r->pid);
+	if (!strcmp(name, "sched_switch")) {
+		assert_int_equal(s->kind, STEP_SWITCH);
+		assert_int_equal(s->a, value_of(r, "next_pid"));
+		assert_int_equal(s->b, value_of(r, "prev_state"));
+	} else if (!strcmp(name, "hyp_enter") || !strcmp(name, "hyp_exit")) {
+		assert_int_equal(s->kind, name[4] == 'e' && name[5] == 'n' ? STEP_HYP_ENTER : STEP_HYP_EXIT);
+		assert_int_equal(s->a, value_of(r, "reason"));
+		assert_int_equal(s->b, value_of(r, "vcpu"));
+	} else if (!strcmp(name, "kvm_entry")) {
+		assert_int_equal(s->kind, STEP_KVM_ENTRY);
+	} else if (!strcmp(name, "kvm_exit")) {
+		assert_int_equal(s->kind, STEP_KVM_EXIT);
+		assert_int_equal((uint32_t)s->a,
+				 value_of(r, tep_find_field(r->event, "ret") ? "ret" : "exit_reason"));
+	}
+}
+
+static bool is_stepped(const struct timeline_record *r)
+{
+	static const char *const names[] = { "sched_switch", "hyp_enter", "hyp_exit", "kvm_entry",
+					     "kvm_exit" };
+
+	for (size_t i = 0; r->event && i < ARRAY_SIZE(names); i++)
+		if (!strcmp(r->event->name, names[i]))
+			return true;
+	return false;
+}
+
+static void test_meaning(void **state)
+{
+	struct step_batch b = { 0 };
+	struct merge_run run = { 0 };
+	struct padded room = { 0 };
+	struct steps *steps;
+	struct opened o;
+	size_t found = 0, there = 0, lost = 0, missed = 0;
+
+	open_captures(&o, 0, ARRAY_SIZE(captures));
+	assert_int_equal(steps_open(&steps, &o.in), 0);
+	assert_int_equal(padded_init(&room), 0);
+	while (timeline_take(o.t, &run) == 1) {
+		struct timeline_record r;
+
+		assert_int_equal(steps_fill(steps, o.t, &run, &b), 0);
+		for (size_t i = 0; i < run.n; i++) {
+			timeline_fill(o.t, &run.v[i], &room, &r);
+			there += is_stepped(&r);
+			missed += !!r.missed;
+		}
+		for (size_t i = 0; i < b.n; i++) {
+			lost += b.v[i].kind == STEP_LOST;
+			if (b.v[i].kind == STEP_LOST)
+				continue;
+			timeline_fill(o.t, &run.v[b.v[i].at], &room, &r);
+			assert_non_null(r.event);
+			check_step(&b.v[i], &r);
+			found += is_stepped(&r);
+		}
+	}
+	assert_true(there > 1000);
+	assert_int_equal(found, there);
+	assert_int_equal(lost, missed);
+	padded_release(&room);
+	step_batch_release(&b);
+	merge_run_release(&run);
+	steps_close(steps);
+	close_captures(&o);
+}
+
+static void test_reasons(void **state)
+{
+	struct steps *steps;
+	struct opened o;
+
+	open_captures(&o, 0, ARRAY_SIZE(captures));
+	assert_int_equal(steps_open(&steps, &o.in), 0);
+	assert_string_equal(steps_reason(steps, 0, STEP_KVM_EXIT, 2), "TRAP");
+	assert_null(steps_reason(steps, 0, STEP_KVM_EXIT, 77));
+	assert_string_equal(steps_reason(steps, 2, STEP_KVM_EXIT, 1ull << 32 | 12), "HLT");
+	assert_string_equal(steps_reason(steps, 2, STEP_KVM_EXIT, 2ull << 32 | 0x78), "hlt");
+	assert_true(steps_known(steps, 0, STEP_HYP_ENTER));
+	assert_false(steps_known(steps, 2, STEP_HYP_ENTER));
+	steps_close(steps);
+	close_captures(&o);
+}
+
+/* ---- passes ----------------------------------------------------------------------------- */
+
+struct counting {
+	atomic_size_t records, steps, given;
+	uint64_t last; /* in order: time of the step before */
+	bool order;
+};
+
+static int count_work(void *ctx, struct pass_run *run)
+{
+	struct counting *c = ctx;
+
+	assert_true(run->worker < pipeline_workers());
+	c->records += run->records->n;
+	c->steps += run->n_steps;
+	if (!run->own)
+		run->own = calloc(1, 1);
+	return run->own ? 0 : -ENOMEM;
+}
+
+static int count_after(void *ctx, struct pass_run *run)
+{
+	struct counting *c = ctx;
+
+	assert_non_null(run->own);
+	for (size_t i = 0; i < run->n_steps; i++) {
+		assert_true(run->steps[i].ts >= c->last);
+		c->last = run->steps[i].ts;
+	}
+	c->given += run->n_steps;
+	return 0;
+}
+
+static int count_refuse(void *ctx, struct pass_run *run)
+{
+	return -EILSEQ;
+}
+
+static int run_pass(const struct pass_part *parts, size_t n)
+{
+	struct steps *steps;
+	struct opened o;
+	int ret;
+
+	open_captures(&o, 0, 1);
+	assert_int_equal(steps_open(&steps, &o.in), 0);
+	ret = pass_read(o.t, steps, parts, n);
+	steps_close(steps);
+	close_captures(&o);
+	return ret;
+}
+
+static void test_passes(void **state)
+{
+	struct counting plain = { 0 }, ordered = { 0 }, without = { 0 };
+	const struct pass_part parts[] = { { &plain, false, count_work, NULL, free },
+					   { &ordered, true, count_work, count_after, free },
+					   { &without, true, count_work, NULL, free },
+					   { NULL, false, NULL, count_refuse, NULL },
+					   { NULL, false, count_refuse, NULL, NULL } };
+
+	assert_int_equal(run_pass(parts, 2), 0);
+	assert_int_equal(plain.records, 4148 - 1); /* lines of the report but "cpus=4" */
+	assert_int_equal(plain.steps, 0);
+	assert_int_equal(ordered.records, plain.records);
+	assert_int_equal(ordered.given, ordered.steps);
+	assert_true(ordered.steps > 1000);
+	/* no order: by streams */
+	assert_int_equal(run_pass(&parts[2], 1), 0);
+	assert_int_equal(without.records, plain.records);
+	assert_int_equal(without.steps, ordered.steps);
+	assert_int_equal(run_pass(&parts[3], 1), -EILSEQ);
+	assert_int_equal(run_pass(&parts[4], 1), -EILSEQ);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_meaning),
+		cmocka_unit_test(test_reasons),
+		cmocka_unit_test(test_passes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
