@@ -47,7 +47,7 @@ PKG_LIBS = $(shell $(PKG_CONFIG) --libs $(PACKAGES)) -lm
 
 # hyptrace export --perfetto; everything else works without
 PROTOC_C ?= protoc-c
-PROTOBUF_C := $(shell command -v $(PROTOC_C) >/dev/null && $(PKG_CONFIG) --exists libprotobuf-c && echo 1)
+PROTOBUF_C := $(shell command -v $(PROTOC_C) >/dev/null && $(PKG_CONFIG) --exists libprotobuf-c libdeflate && echo 1)
 
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
 	-Wvla -Wno-unused-parameter $(if $(WERROR),-Werror)
@@ -65,7 +65,7 @@ say = $(if $(V),,@printf '  %-7s %s\n' $(1) $(2))
 LIB_SRC := $(wildcard lib/*/*.c)
 CMD_SRC := $(wildcard cmd/*.c)
 ifeq ($(PROTOBUF_C),1)
-PACKAGES += libprotobuf-c
+PACKAGES += libprotobuf-c libdeflate
 PERFETTO_OBJ := $(O)/gen/perfetto.pb-c.o
 CPPFLAGS += -DHYPTRACE_PERFETTO
 else

@@ -266,7 +266,8 @@ int cmd_export(int argc, char **argv)
 	if (export_parse(&o, argc, argv, &status)) {
 		console.quiet = o.quiet;
 		if (o.perfetto && !PERFETTO_BUILT) {
-			log_err(&log, "this hyptrace was built without libprotobuf-c, so it cannot write "
+			log_err(&log, "this hyptrace was built without libprotobuf-c or libdeflate, so it "
+				      "cannot write "
 				      "for Perfetto");
 			status = EXIT_FAILED;
 		} else {

@@ -138,7 +138,7 @@ struct pf_chunk {
 	struct arena kept;
 	struct pf_queue *queues; /* by input and CPU */
 	struct buf packets;	 /* not yet compressed */
-	void *zip;		 /* a z_stream */
+	struct libdeflate_compressor *zip;
 };
 
 /* NULL: no memory. */

@@ -183,10 +183,10 @@ like "$(cat "$tmp/lines")" '"time":1500,' "... its times are ns"
 # ---- Perfetto --------------------------------------------------------------------------
 
 if "$hyptrace" export --perfetto "$tmp/out" "$host" 2>&1 | grep -q 'built without'; then
-	fails 1 'built without libprotobuf-c' "a build without protobuf-c" \
+	fails 1 'built without libprotobuf-c or libdeflate' "a build without them" \
 		"$hyptrace" export --perfetto "$tmp/none" "$host"
 	is "$(ls "$tmp/none" 2>&1)" "ls: cannot access '$tmp/none': No such file or directory" "... leaves no file"
-	skip 1 "built without libprotobuf-c: no Perfetto traces"
+	skip 1 "built without libprotobuf-c or libdeflate: no Perfetto traces"
 	done_testing
 fi
 
