@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_STATES_H
+#define HYPTRACE_STATES_H
+
+#include "analysis/pass.h"
+
+/*
+ * Where time goes: what each vCPU, each task of a host and each task of a guest did from the
+ * recording's first record to its last, as spans with the events that prove them. The spans of an owner
+ * follow each other without a gap.
+ *
+ * A vCPU is what its host thread, the CPU under that thread and KVM say together:
+ *
+ *   guest       the guest's code runs: from hyp_exit for eret_guest to hyp_enter for guest_exit; of a file
+ *               without these, from kvm_entry to kvm_exit (`coarse` on arm64, where it holds the hypervisor)
+ *   hypervisor  EL2, by hyp_enter's reason, on the CPU that the vCPU's thread has, whomever it serves
+ *   firmware    EL3: from hyp_exit to hyp_enter for smc or psci, which wrap the hypervisor's own calls
+ *   host        the host's kernel handles the exit or prepares the entry, interrupts included
+ *   VMM         user space: from kvm_userspace_exit to the next kvm_entry, the way back into the kernel
+ *               included. Without that event it is in `host`, which is `coarse` then
+ *   preempted   the thread could run and another one has the CPU (0: none yet, the CPU wakes up)
+ *   halted      the thread sleeps, or KVM polls, for an interrupt: after WFI or HLT
+ *   blocked     the thread sleeps for any other reason
+ *   outside     host, VMM, preempted, halted or blocked: without sched_switch the file does not say
+ *
+ * A task of a guest that its guest runs while its vCPU is not in `guest` is stolen; `by` says by which
+ * of these. What a guest runs on a vCPU whose host is not in the files is running, and coarse.
+ *
+ * Nothing is guessed: from the first of lost events to the last, what they could have changed is unknown,
+ * and so is what precedes the first event of its kind or follows the last.
+ */
+enum state {
+	STATE_UNKNOWN,
+	STATE_GUEST, /* of vCPUs */
+	STATE_HYP,
+	STATE_FIRMWARE,
+	STATE_HOST,
+	STATE_VMM,
+	STATE_PREEMPTED,
+	STATE_HALTED,
+	STATE_BLOCKED,
+	STATE_OUTSIDE,
+	STATE_RUNNING, /* of tasks */
+	STATE_STOLEN,
+	STATE_RUNNABLE,
+	STATE_SLEEPING,
+	STATE_ENDED, /* the task is no more */
+	STATES
+};
+
+/* What is not told: a CPU, a task, an index of inputs. */
+#define STATE_NO_CPU   UINT32_MAX
+#define STATE_NO_TASK  (-1)
+#define STATE_NO_INPUT UINT16_MAX
+
+enum state_kind { STATE_OF_VCPU, STATE_OF_TASK, STATE_OF_GUEST_TASK };
+
+struct state_owner {
+	enum state_kind kind;
+	uint32_t index; /* among all owners, from 0, in the order of their appearance */
+	uint16_t input; /* index of the file that has its scheduler: a vCPU's host's */
+	int32_t pid;	/* a vCPU's: its thread's */
+	/* of a vCPU */
+	uint16_t guest;		/* index of its guest's file; STATE_NO_INPUT: not among the files */
+	uint32_t vcpu;		/* its number; STATE_NO_CPU: no file says */
+	const char *guest_name; /* NULL: no file says */
+};
+
+/* An event that began or ended a span. */
+struct state_event {
+	uint64_t ts;		/* ns of the host's clock */
+	uint32_t cpu;		/* of its machine */
+	uint16_t input, buffer; /* indices, as merge_stream's */
+	uint8_t kind;		/* enum step_kind; STEP_NONE: none did, as at both ends of the recording */
+};
+
+struct state_span {
+	const struct state_owner *owner; /* good until states_close */
+	enum state state;
+	enum state by;	   /* STATE_STOLEN: the vCPU's state; else STATE_UNKNOWN */
+	bool coarse;	   /* see above: the files tell no finer */
+	uint32_t cpu;	   /* of the owner's machine (of a vCPU: the host's), where it ran last */
+	uint64_t from, to; /* ns of the host's clock; from < to */
+	/*
+	 * How far wrong from and to can be, ns; UINT64_MAX: not known. 0 between events of one clock; a
+	 * guest's bound at its events. Events of two machines nearer than that have no order.
+	 */
+	uint64_t from_bound, to_bound;
+	/*
+	 * Why: of STATE_HYP and FIRMWARE the reason of the STEP_HYP_ENTER or STEP_HYP_EXIT that `why` names;
+	 * of HOST, VMM, HALTED, BLOCKED, PREEMPTED and OUTSIDE that of the last STEP_KVM_EXIT (or
+	 * STEP_USER_EXIT of a VMM). STEP_NONE: not told. Also when stolen by them. See states_reason.
+	 */
+	uint8_t why; /* enum step_kind */
+	uint64_t reason, class;
+	/* PREEMPTED and RUNNABLE (or stolen by it): who had the CPU; HALTED, BLOCKED and SLEEPING: who woke
+	 * it, 0: an interrupt on an idle CPU. STATE_NO_TASK: not told. A task of the input `other_input`. */
+	int32_t other;
+	uint16_t other_input;
+	struct state_event first, last;
+};
+
+/* 0, or what ends states_run and states_end. */
+typedef int state_listener(void *ctx, const struct state_span *span);
+
+/* Whose spans are wanted; what only others need is not done. */
+enum { STATES_VCPUS = 1, STATES_TASKS = 2, STATES_GUEST_TASKS = 4 };
+
+/* Owners beyond these are left out (states_left_out): memory stays bounded. */
+#define STATES_VCPUS_MAX 4096
+#define STATES_TASKS_MAX 65536 /* of all machines; vCPUs' threads included */
+
+struct states; /* opaque */
+
+/* in, steps: outlive it. -ENOMEM. */
+int states_open(struct states **out, const struct inputs *in, const struct steps *steps, unsigned int want,
+		state_listener *span, void *ctx);
+void states_close(struct states *st);
+
+/* A part of a pass, which tells everything but what states_end tells. */
+struct pass_part states_part(struct states *st);
+/* What such a part does with a run, in order. What the listener gave, -ENOMEM. */
+int states_run(struct states *st, const struct pass_run *run);
+/* Behind the last run, once: what is open ends at the last record. What the listener gave. */
+int states_end(struct states *st);
+
+/* For who has steps but no records: the recording's begin, each step in order, its end (states_end then). */
+void states_begin(struct states *st, uint64_t ts);
+int states_step(struct states *st, const struct step *step);
+void states_until(struct states *st, uint64_t ts);
+
+/* Which states the formats in the files can tell of vCPUs and tasks of that input: 1u << state, ORed. */
+unsigned int states_told(const struct states *st, size_t input);
+/* The recording: its first and last record; ns of the host's clock. */
+uint64_t states_from(const struct states *st);
+uint64_t states_to(const struct states *st);
+/* Tasks and vCPUs for which there was no room. */
+uint64_t states_left_out(const struct states *st);
+size_t states_owners(const struct states *st);
+const struct state_owner *states_owner(const struct states *st, size_t index);
+
+/* "guest", "stolen", ... */
+const char *state_name(enum state state);
+/* The word of a span's reason; NULL: none. */
+const char *states_reason(const struct states *st, const struct state_span *span);
+/* The task's name by the file's table; NULL: not known. One thread at a time. */
+const char *states_comm(struct states *st, size_t input, int32_t pid);
+
+/* ---- sums --------------------------------------------------------------------------------- */
+
+struct state_sum {
+	uint64_t ns, n;	    /* n: spans */
+	uint64_t undecided; /* of the ns: what lies within the bound of a border */
+};
+
+/* Who had the CPU, of the preempted and the stolen time. */
+struct state_thief {
+	int32_t pid; /* STATE_NO_TASK: not told, or one of those for whom there was no room */
+	uint16_t input;
+	struct state_sum sum;
+};
+
+#define STATE_THIEVES_MAX 64 /* of an owner */
+
+struct state_total {
+	const struct state_owner *owner; /* NULL: it has no span */
+	struct state_sum all[STATES];
+	struct state_sum stolen[STATES]; /* STATE_STOLEN by what: `by` */
+	struct state_thief *thieves;
+	size_t n_thieves;
+};
+
+/* By the owners' index. Zero-initialised = empty. */
+struct state_totals {
+	struct state_total *v;
+	size_t n;
+};
+
+/* A state_listener; ctx: struct state_totals. -ENOMEM. */
+int state_totals_span(void *totals, const struct state_span *span);
+void state_totals_release(struct state_totals *t);
+
+#endif
