@@ -93,8 +93,11 @@ struct state_span {
 	 */
 	uint8_t why; /* enum step_kind */
 	uint64_t reason, class;
-	/* PREEMPTED and RUNNABLE (or stolen by it): who had the CPU; HALTED, BLOCKED and SLEEPING: who woke
-	 * it, 0: an interrupt on an idle CPU. STATE_NO_TASK: not told. A task of the input `other_input`. */
+	/*
+	 * PREEMPTED (or stolen by it): who had the CPU; RUNNABLE: who had it at first. HALTED, BLOCKED and
+	 * SLEEPING: who woke it, 0: an interrupt on an idle CPU. STATE_NO_TASK: not told. A task of
+	 * other_input.
+	 */
 	int32_t other;
 	uint16_t other_input;
 	struct state_event first, last;
@@ -112,9 +115,12 @@ enum { STATES_VCPUS = 1, STATES_TASKS = 2, STATES_GUEST_TASKS = 4 };
 
 struct states; /* opaque */
 
-/* in, steps: outlive it. -ENOMEM. */
-int states_open(struct states **out, const struct inputs *in, const struct steps *steps, unsigned int want,
-		state_listener *span, void *ctx);
+/*
+ * in, steps: outlive it. t: whose records will come, which tells on which CPUs events were lost before the
+ * first record; not kept; NULL: on none. -ENOMEM.
+ */
+int states_open(struct states **out, const struct inputs *in, const struct timeline *t,
+		const struct steps *steps, unsigned int want, state_listener *span, void *ctx);
 void states_close(struct states *st);
 
 /* A part of a pass, which tells everything but what states_end tells. */
@@ -124,9 +130,12 @@ int states_run(struct states *st, const struct pass_run *run);
 /* Behind the last run, once: what is open ends at the last record. What the listener gave. */
 int states_end(struct states *st);
 
-/* For who has steps but no records: the recording's begin, each step in order, its end (states_end then). */
-void states_begin(struct states *st, uint64_t ts);
-int states_step(struct states *st, const struct step *step);
+/*
+ * For who has steps but no records: the recording's begin, each step in order, its end (states_end then).
+ * raw: the time as it stands in the page, by which filetime_bound knows a guest's.
+ */
+int states_begin(struct states *st, uint64_t ts);
+int states_step(struct states *st, const struct step *step, uint64_t raw);
 void states_until(struct states *st, uint64_t ts);
 
 /* Which states the formats in the files can tell of vCPUs and tasks of that input: 1u << state, ORed. */
@@ -134,7 +143,7 @@ unsigned int states_told(const struct states *st, size_t input);
 /* The recording: its first and last record; ns of the host's clock. */
 uint64_t states_from(const struct states *st);
 uint64_t states_to(const struct states *st);
-/* Tasks and vCPUs for which there was no room. */
+/* How often a task, a vCPU or a CPU was met for which there is no room. */
 uint64_t states_left_out(const struct states *st);
 size_t states_owners(const struct states *st);
 const struct state_owner *states_owner(const struct states *st, size_t index);
