@@ -21,9 +21,9 @@ static const struct step_row {
 	{ "kvm", "kvm_vcpu_wakeup", STEP_VCPU_WAKEUP, { "ns" }, NULL },
 	{ "kvm", "kvm_wfx_arm64", STEP_WFX, { "is_wfe" }, NULL },
 	{ "sched", "sched_switch", STEP_SWITCH, { "next_pid" }, "prev_state" },
-	{ "sched", "sched_waking", STEP_WAKING, { "pid" }, NULL },
-	{ "sched", "sched_wakeup", STEP_WAKEUP, { "pid" }, NULL },
-	{ "sched", "sched_wakeup_new", STEP_WAKEUP, { "pid" }, NULL },
+	{ "sched", "sched_waking", STEP_WAKING, { "pid" }, "target_cpu" },
+	{ "sched", "sched_wakeup", STEP_WAKEUP, { "pid" }, "target_cpu" },
+	{ "sched", "sched_wakeup_new", STEP_WAKEUP, { "pid" }, "target_cpu" },
 	{ NULL, "hyp_enter", STEP_HYP_ENTER, { "reason" }, "vcpu" },
 	{ NULL, "hyp_exit", STEP_HYP_EXIT, { "reason" }, "vcpu" },
 	{ NULL, NULL, STEP_HYP_OTHER, { NULL }, NULL },
@@ -260,7 +260,7 @@ int steps_fill(const struct steps *s, const struct timeline *t, const struct mer
 	       struct step_batch *b)
 {
 	b->n = 0;
-	if (step_batch_room(b, 2 * run->n))
+	if (step_batch_room(b, 3 * run->n))
 		return -ENOMEM;
 	for (size_t i = 0; i < run->n; i++) {
 		const struct merge_record *m = &run->v[i];
@@ -278,12 +278,17 @@ int steps_fill(const struct steps *s, const struct timeline *t, const struct mer
 		if (m->missed) {
 			b->v[b->n] = step;
 			b->v[b->n].kind = STEP_LOST;
+			b->v[b->n].b = !m->data;
 			b->v[b->n++].a = m->missed < 0 ? UINT64_MAX : (uint64_t)m->missed;
 		}
-		if (id >= in->n || in->events[id].kind == STEP_NONE)
-			continue;
-		step_meaning(&step, &in->events[id], m);
-		b->v[b->n++] = step;
+		if (id < in->n && in->events[id].kind != STEP_NONE) {
+			b->v[b->n] = step;
+			step_meaning(&b->v[b->n++], &in->events[id], m);
+		}
+		if (m->gap) {
+			b->v[b->n] = step;
+			b->v[b->n++].kind = STEP_GAP;
+		}
 	}
 	return 0;
 }

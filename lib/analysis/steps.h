@@ -11,17 +11,19 @@
  */
 enum step_kind {
 	STEP_NONE,
-	STEP_LOST,	  /* before what comes next of this buffer on this CPU; a: events, UINT64_MAX: some */
-	STEP_KVM_ENTRY,	  /* pid: the vCPU's thread; a: its program counter */
-	STEP_KVM_EXIT,	  /* a: the reason's number, arm64's ret or x86's exit_reason (with isa, 1 VMX or
-			   * 2 SVM, in the upper half); b: arm64's ESR class */
-	STEP_HYP_ENTER,	  /* a: the reason's number; b: the loaded vCPU's thread, 0: none or not told */
-	STEP_HYP_EXIT,	  /* likewise */
-	STEP_HYP_OTHER,	  /* another event of the hypervisor */
-	STEP_SWITCH,	  /* sched_switch: pid: who leaves; a: who comes; b: the state of who leaves */
-	STEP_WAKING,	  /* sched_waking: a: who is woken */
-	STEP_WAKEUP,	  /* sched_wakeup, sched_wakeup_new: a: who is woken */
-	STEP_USER_EXIT,	  /* kvm_userspace_exit: a: the reason; the thread goes to its VMM */
+	STEP_GAP,	/* from here to the next STEP_LOST of this buffer on this CPU events are missing */
+	STEP_LOST,	/* before what comes next of this buffer on this CPU; a: events, UINT64_MAX: some;
+			 * b: 1: nothing comes next */
+	STEP_KVM_ENTRY, /* pid: the vCPU's thread; a: its program counter */
+	STEP_KVM_EXIT,	/* a: the reason's number, arm64's ret or x86's exit_reason (with isa, 1 VMX or
+			 * 2 SVM, in the upper half); b: arm64's ESR class */
+	STEP_HYP_ENTER, /* a: the reason's number; b: the loaded vCPU's thread, 0: none or not told */
+	STEP_HYP_EXIT,	/* likewise */
+	STEP_HYP_OTHER, /* another event of the hypervisor */
+	STEP_SWITCH,	/* sched_switch: pid: who leaves; a: who comes; b: the state of who leaves */
+	STEP_WAKING,	/* sched_waking: a: who is woken; b: the CPU that it is on */
+	STEP_WAKEUP,	/* sched_wakeup, sched_wakeup_new: a: who is woken; b: the CPU that it is to run on */
+	STEP_USER_EXIT, /* kvm_userspace_exit: a: the reason; the thread goes to its VMM */
 	STEP_VCPU_WAKEUP, /* kvm_vcpu_wakeup: the end of a wait for an interrupt; a: ns it took */
 	STEP_WFX,	  /* kvm_wfx_arm64: a: 1 for WFE */
 	STEP_KINDS

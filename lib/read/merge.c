@@ -141,7 +141,7 @@ static void stream_record(const struct merge *m, const struct stream *s, struct 
 				      .raw = s->raw,
 				      .data = s->last ? NULL : ev->data,
 				      .len = s->last ? 0 : (uint32_t)ev->len,
-				      .stream = (uint32_t)(s - m->streams),
+				      .stream = (uint32_t)(s - m->streams) & INT32_MAX,
 				      .missed = s->missed };
 }
 
@@ -248,8 +248,9 @@ static int run_fill(struct merge *m, struct merge_run *run, struct stream *s, co
 		if (ret)
 			return ret;
 		stream_record(m, s, &run->v[run->n]);
-		*bytes += run->v[run->n++].len;
+		*bytes += run->v[run->n].len;
 		ret = stream_next(m, s);
+		run->v[run->n++].gap = ret == 1 && s->missed;
 	} while (ret == 1 && run->n < MERGE_RUN_MAX && *bytes < RUN_BYTES &&
 		 (!second || stream_before(s, second)));
 	return ret;
@@ -336,6 +337,7 @@ static int merge_add_stream(struct merge *m, size_t input, size_t buffer, size_t
 		stream_damage(m, s, ret);
 	ret = ret ? 0 : stream_next(m, s);
 	s->over = ret != 1;
+	s->at.gap = s->missed != 0;
 	if (!s->over)
 		m->heap[m->n++] = s;
 	return ret < 0 ? ret : 0;

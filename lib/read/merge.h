@@ -25,6 +25,7 @@ struct merge_stream {
 	size_t input, buffer,
 		index;	  /* of the inputs, of the file's buffers, of the CPU in the buffer's list */
 	unsigned int cpu; /* as the file numbers it */
+	bool gap;	  /* events were lost before its first record */
 };
 
 struct merge_record {
@@ -32,9 +33,10 @@ struct merge_record {
 	uint64_t raw; /* as it stands in the page */
 	/* The record (may be unaligned); NULL: the CPU's end, after a loss. */
 	const uint8_t *data;
-	uint32_t len;	 /* bytes */
-	uint32_t stream; /* merge_stream() tells which CPU */
-	int64_t missed;	 /* events lost before it on this CPU; -1: some */
+	uint32_t len;	      /* bytes */
+	uint32_t stream : 31; /* merge_stream() tells which CPU */
+	uint32_t gap : 1;     /* events were lost behind it on this CPU */
+	int64_t missed;	      /* events lost before it on this CPU; -1: some */
 };
 
 #define MERGE_RUN_MAX 2048

@@ -49,6 +49,8 @@ static void put_record(struct buf *out, const struct merge *m, const struct merg
 	}
 	if (r->missed)
 		buf_printf(out, " missed %lld", (long long)r->missed);
+	if (r->gap)
+		buf_addstr(out, " gap");
 	buf_addstr(out, "\n");
 }
 
@@ -169,10 +171,10 @@ static void test_lost(void **state)
 	top[2].lost = 5;
 	add_file(&o, x, "host", 0);
 	expect_merge(&o, NULL,
-		     "0/0/0 1000 62\n"
-		     "0/0/1 1500 62\n"
+		     "0/0/0 1000 62 gap\n"
+		     "0/0/1 1500 62 gap\n"
 		     "0/0/1 1500 missed 3\n"
-		     "0/0/0 2000 62 missed 7\n"
+		     "0/0/0 2000 62 missed 7 gap\n"
 		     "0/0/2 2500 62 missed 9\n"
 		     "0/0/0 3000 62 missed -1\n"
 		     "0/0/0 3001 62\n");
@@ -281,7 +283,7 @@ static void test_damage(void **state)
 	merge_run_release(&run);
 	assert_int_equal(merge_damaged(m), 2);
 	merge_close(m);
-	assert_string_equal(buf_str(&out), "0/0/0 1000 62\n0/0/0 4000 62 missed -1\n");
+	assert_string_equal(buf_str(&out), "0/0/0 1000 62 gap\n0/0/0 4000 62 missed -1\n");
 	assert_non_null(strstr(msg, "host.dat: CPU 0 has a damaged page"));
 	buf_release(&out);
 	close_files(&o);
