@@ -15,9 +15,10 @@ junk="./usr/share/doc ./usr/share/man ./usr/share/locale ./usr/share/info ./usr/
 	./usr/share/qemu/opensbi* ./usr/share/qemu/openbios* ./usr/share/qemu/u-boot* ./usr/share/qemu/palcode*"
 
 l1_packages="qemu-system-arm trace-cmd libtracefs1 libtraceevent1 libtracecmd1 libzstd1 libsqlite3-0 libcmocka0
-	busybox-static bash dash coreutils util-linux procps diffutils grep sed mawk findutils gawk"
-# Only asked for by maintainer scripts.
-l1_skip="-debconf -perl-base -adduser -passwd -dpkg -init-system-helpers -sysvinit-utils -systemd -udev"
+	linux-perf busybox-static bash dash coreutils util-linux procps diffutils grep sed mawk findutils gawk"
+# Only asked for by maintainer scripts, or by scripts of perf's.
+l1_skip="-perl -perl-modules-5.36 -python3 -python3-minimal -python3.11 -python3.11-minimal -libpython3-stdlib
+	-libpython3.11-stdlib -libpython3.11-minimal -media-types -debconf -perl-base -adduser -passwd -dpkg -init-system-helpers -sysvinit-utils -systemd -udev"
 
 l2_packages="busybox-static trace-cmd"
 l2_skip="-debconf -perl-base -dpkg"
