@@ -60,6 +60,9 @@ static const char *cell_text(const struct answer_column *col, const struct answe
 		return duration_text(c->n, out);
 	case ANSWER_TIME:
 		return answer_time(c->n, out, CELL_MAX);
+	case ANSWER_REAL:
+		snprintf(out, CELL_MAX, "%.15g", c->share);
+		break;
 	case ANSWER_SHARE:
 		snprintf(out, CELL_MAX, "%.1f%%", c->share * 100);
 		break;
@@ -209,7 +212,7 @@ static void json_cell(struct json *j, const struct answer_column *col, const str
 		json_u64(j, c->n);
 	else if (col->kind == ANSWER_SIGNED)
 		json_i64(j, (int64_t)c->n);
-	else if (col->kind == ANSWER_SHARE)
+	else if (col->kind == ANSWER_SHARE || col->kind == ANSWER_REAL)
 		json_double(j, c->share);
 	else
 		json_str(j, cell_text(col, c, room));

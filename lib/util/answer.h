@@ -22,6 +22,7 @@ enum answer_kind {
 	ANSWER_HEX,	 /* n; a text of hexadecimal digits for programs, too */
 	ANSWER_DURATION, /* n: ns; "187.3us" for people, ns for programs */
 	ANSWER_TIME,	 /* n: ns of the host's clock; seconds with 9 digits, as a text for programs */
+	ANSWER_REAL,	 /* share: any number */
 	ANSWER_SHARE	 /* share: 0 to 1; "12.3%" for people */
 };
 
