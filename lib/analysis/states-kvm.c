@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* KVM's and the hypervisor's events: in the guest, in the hypervisor, out of it and why. */
+#include "analysis/states-priv.h"
+
+#define ESR_WFX	  1    /* ESR_ELx_EC_WFx */
+#define ISA_SHIFT 32   /* struct step */
+#define VMX_HLT	  12   /* EXIT_REASON_HLT */
+#define SVM_HLT	  0x78 /* SVM_EXIT_HLT */
+#define ISA_VMX	  1
+#define ISA_SVM	  2
+
+/* ---- kvm_entry, kvm_exit and what lies between ---------------------------------------------- */
+
+/* The other one of the pair is missing before this one. */
+static void kvm_unpaired(struct states *st, struct state_vcpu *v)
+{
+	const struct state_view *view = &v->track.view;
+
+	if (!state_seen_hyp(v->in) || view->state == STATE_VMM || view->state == STATE_OUTSIDE)
+		state_vcpu_doubt(st, v);
+}
+
+static bool exit_halts(const struct state_input *in, const struct step *s)
+{
+	uint32_t reason = (uint32_t)s->a;
+
+	if (!in->x86)
+		return s->b == ESR_WFX;
+	switch (s->a >> ISA_SHIFT) {
+	case ISA_VMX:
+		return reason == VMX_HLT;
+	case ISA_SVM:
+		return reason == SVM_HLT;
+	default:
+		return reason == VMX_HLT || reason == SVM_HLT;
+	}
+}
+
+static void kvm_entry(struct states *st, struct state_vcpu *v)
+{
+	if (v->kvm == KVM_IN)
+		kvm_unpaired(st, v);
+	v->halts = v->entered = false;
+	state_kvm_set(v, KVM_IN);
+}
+
+static void vcpu_out(struct state_vcpu *v, enum kvm_side side, const struct step *s)
+{
+	v->why = s->kind;
+	v->reason = s->a;
+	v->class = s->b;
+	state_kvm_set(v, side);
+}
+
+static void kvm_exit(struct states *st, struct state_cpu *c, struct state_vcpu *v, const struct step *s)
+{
+	if (v->kvm == KVM_OUT || v->kvm == KVM_USER)
+		kvm_unpaired(st, v);
+	if (c->hyp == HYP_GUEST) { /* its hyp_enter is missing */
+		state_vcpu_doubt(st, v);
+		c->hyp = HYP_HOST;
+	}
+	v->halts = exit_halts(v->in, s);
+	vcpu_out(v, KVM_OUT, s);
+}
+
+static void kvm_user_exit(struct states *st, struct state_vcpu *v, const struct step *s)
+{
+	if (v->kvm == KVM_IN)
+		kvm_unpaired(st, v);
+	v->halts = false;
+	vcpu_out(v, KVM_USER, s);
+}
+
+/* A wait of `ns` is over. What was shown since its begin, if nothing else came in between, was that wait. */
+static void kvm_woken(struct states *st, struct state_vcpu *v, uint64_t ns)
+{
+	struct state_view wait = v->track.view;
+	uint64_t from = ns < st->now ? st->now - ns : 0;
+
+	if (v->kvm != KVM_OUT || !v->halts || from < v->track.from)
+		return;
+	if (wait.state != STATE_HOST && wait.state != STATE_OUTSIDE)
+		return;
+	wait.coarse = wait.state == STATE_OUTSIDE; /* and the wait for a CPU after it */
+	wait.state = STATE_HALTED;
+	state_track_cut(st, &v->track, from, &wait);
+}
+
+void state_kvm_step(struct states *st, struct state_cpu *c, const struct step *s)
+{
+	struct state_vcpu *v = state_vcpu_of(st, c->in, s->pid);
+
+	if (!v)
+		return;
+	state_sched_proof(st, c, v->task);
+	c->loaded = v;
+	v->cpu = c;
+	switch (s->kind) {
+	case STEP_KVM_ENTRY:
+		kvm_entry(st, v);
+		break;
+	case STEP_KVM_EXIT:
+		kvm_exit(st, c, v, s);
+		break;
+	case STEP_USER_EXIT:
+		kvm_user_exit(st, v, s);
+		break;
+	case STEP_WFX:
+		if (s->a != STEP_UNKNOWN)
+			v->halts = !s->a;
+		break;
+	case STEP_VCPU_WAKEUP:
+		kvm_woken(st, v, s->a);
+		break;
+	}
+	state_vcpu_settle(st, v);
+}
+
+/* ---- the hypervisor ---------------------------------------------------------------------------- */
+
+static struct state_vcpu *hyp_vcpu(struct states *st, struct state_cpu *c, const struct step *s)
+{
+	struct state_vcpu *v = state_cpu_vcpu(c);
+
+	/* without KVM's events these tell who is in the guest */
+	if (state_seen_kvm(c->in) || s->b == 0 || s->b > INT32_MAX)
+		return v;
+	v = state_vcpu_of(st, c->in, (int32_t)s->b);
+	if (v) {
+		state_sched_proof(st, c, v->task);
+		c->loaded = v;
+		v->cpu = c;
+	}
+	return v;
+}
+
+static void hyp_enter(struct state_cpu *c, const struct step *s)
+{
+	c->hyp = HYP_EL2;
+	c->hyp_why = s->a == STEP_UNKNOWN ? STEP_NONE : s->kind;
+	c->hyp_reason = s->a == STEP_UNKNOWN ? 0 : s->a;
+}
+
+/* Without a reason the first one behind kvm_entry goes into the guest, later ones again or to the host. */
+static void hyp_exit_blind(struct state_cpu *c, struct state_vcpu *v)
+{
+	c->in->blind = true;
+	c->hyp_why = STEP_NONE;
+	c->hyp_reason = 0;
+	c->hyp_pid = 0;
+	if (!v || v->kvm == KVM_OUT || v->kvm == KVM_USER)
+		c->hyp = HYP_HOST;
+	else if (v->kvm == KVM_IN)
+		c->hyp = v->entered ? HYP_UNTOLD : HYP_GUEST;
+	else
+		c->hyp = HYP_UNKNOWN;
+	if (v)
+		v->entered = true;
+}
+
+static void hyp_exit(struct state_cpu *c, struct state_vcpu *v, const struct step *s)
+{
+	if (s->a == STEP_UNKNOWN) {
+		hyp_exit_blind(c, v);
+		return;
+	}
+	c->hyp = s->a < STATE_REASONS ? c->in->hyp_exit_to[s->a] : HYP_UNKNOWN;
+	c->hyp_why = s->kind;
+	c->hyp_reason = s->a;
+	c->hyp_pid = s->b <= INT32_MAX ? (int32_t)s->b : 0;
+}
+
+void state_hyp_step(struct states *st, struct state_cpu *c, const struct step *s)
+{
+	struct state_vcpu *v = hyp_vcpu(st, c, s);
+
+	if (s->kind == STEP_HYP_ENTER)
+		hyp_enter(c, s);
+	else
+		hyp_exit(c, v, s);
+	if (!v)
+		return;
+	if (!state_seen_kvm(c->in) && (c->hyp == HYP_GUEST || c->hyp == HYP_HOST))
+		state_kvm_set(v, c->hyp == HYP_GUEST ? KVM_IN : KVM_OUT);
+	state_vcpu_settle(st, v);
+}
+
+void state_hyp_is_host(struct states *st, struct state_cpu *c)
+{
+	struct state_vcpu *v = c->hyp == HYP_UNTOLD ? state_cpu_vcpu(c) : NULL;
+
+	if (!c->gap[FAMILY_HYP])
+		c->hyp = HYP_HOST;
+	if (!v)
+		return;
+	st->amend = true;
+	state_vcpu_settle(st, v);
+	st->amend = false;
+}

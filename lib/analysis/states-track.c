@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The spans of an owner, one behind the other from the recording's begin to its end. */
+#include <errno.h>
+
+#include "analysis/states-priv.h"
+#include "util/array.h"
+
+static void track_emit(struct states *st, const struct state_track *t, const struct state_view *v,
+		       uint64_t from, uint64_t to, const struct state_event *first,
+		       const struct state_event *last)
+{
+	struct state_span span = { .owner = &t->owner,
+				   .state = v->state,
+				   .by = v->by,
+				   .coarse = v->coarse,
+				   .cpu = v->cpu,
+				   .from = from,
+				   .to = to,
+				   .from_bound = from == t->from ? t->from_bound : 0,
+				   .to_bound = last->kind ? st->cause_bound : 0,
+				   .why = v->why,
+				   .reason = v->reason,
+				   .class = v->class,
+				   .other = v->other,
+				   .other_input = (uint16_t)v->other_input,
+				   .first = *first,
+				   .last = *last };
+
+	if (t->on && from < to && !st->error)
+		st->error = st->span(st->ctx, &span);
+}
+
+static bool view_same(const struct state_view *a, const struct state_view *b)
+{
+	return !memcmp(a, b, sizeof(*a));
+}
+
+void state_track_cut(struct states *st, struct state_track *t, uint64_t at, const struct state_view *v)
+{
+	if (at > t->from)
+		track_emit(st, t, &t->view, t->from, at, &t->first, &st->cause);
+	t->from = at > t->from ? at : t->from;
+	t->from_bound = st->cause_bound;
+	t->first = st->cause;
+	t->view = *v;
+}
+
+void state_track_show(struct states *st, struct state_track *t, const struct state_view *v)
+{
+	if (st->amend)
+		t->view = *v;
+	else if (!view_same(&t->view, v))
+		state_track_cut(st, t, st->now, v);
+}
+
+void state_track_woken(struct state_track *t, int32_t pid, uint16_t input)
+{
+	if (t->view.state != STATE_SLEEPING && t->view.state != STATE_HALTED &&
+	    t->view.state != STATE_BLOCKED)
+		return;
+	t->view.coarse = false; /* it slept until now */
+	t->view.other = pid;
+	t->view.other_input = input;
+}
+
+void state_track_end(struct states *st, struct state_track *t, uint64_t until, uint64_t end)
+{
+	static const struct state_view unknown = { .cpu = STATE_NO_CPU,
+						   .other = STATE_NO_TASK,
+						   .other_input = STATE_NO_INPUT };
+	static const struct state_event none;
+
+	if (until < t->from || t->view.state == STATE_UNKNOWN)
+		until = t->from;
+	if (until > end)
+		until = end;
+	track_emit(st, t, &t->view, t->from, until, &t->first, &none);
+	track_emit(st, t, &unknown, until, end, until == t->from ? &t->first : &none, &none);
+}
+
+int state_track_begin(struct states *st, struct state_track *t, enum state_kind kind, uint16_t input,
+		      int32_t pid)
+{
+	*t = (struct state_track){
+		.owner = { .kind = kind,
+			   .index = (uint32_t)st->n_tracks,
+			   .input = input,
+			   .pid = pid,
+			   .guest = STATE_NO_INPUT,
+			   .vcpu = STATE_NO_CPU },
+		.on = st->want & (kind == STATE_OF_VCPU	  ? STATES_VCPUS
+				  : kind == STATE_OF_TASK ? STATES_TASKS
+							  : STATES_GUEST_TASKS),
+		.view = { .cpu = STATE_NO_CPU, .other = STATE_NO_TASK, .other_input = STATE_NO_INPUT },
+		.from = st->from
+	};
+	return array_push(&st->tracks, &st->n_tracks, &t, sizeof(struct state_track *));
+}
