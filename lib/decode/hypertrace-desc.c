@@ -257,6 +257,27 @@ const char *hypertrace_name(const struct hypertrace_desc *d, const struct hypert
 	return known ? known->name : NULL;
 }
 
+size_t hypertrace_span_name(const char *name, int *way)
+{
+	static const struct {
+		const char *suffix;
+		int way;
+	} v[] = { { "_start", 1 }, { "_begin", 1 }, { "_enter", 1 },
+		  { "_end", -1 },  { "_stop", -1 }, { "_exit", -1 } };
+	size_t len = strlen(name);
+
+	for (size_t i = 0; i < ARRAY_SIZE(v); i++) {
+		size_t n = strlen(v[i].suffix);
+
+		if (len > n && !strcmp(name + len - n, v[i].suffix)) {
+			*way = v[i].way;
+			return len - n;
+		}
+	}
+	*way = 0;
+	return len;
+}
+
 const char *hypertrace_arg(const struct hypertrace_desc *d, const struct hypertrace_event *e, size_t i,
 			   struct buf *out)
 {

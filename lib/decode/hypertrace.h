@@ -52,6 +52,11 @@ void hypertrace_text(const struct hypertrace_desc *d, const struct hypertrace_ev
 /* The event's name in the description (which owns it); NULL: it is not described, or d is NULL. */
 const char *hypertrace_name(const struct hypertrace_desc *d, const struct hypertrace_event *e);
 /*
+ * Length of X in such a name "X_start", which begins a span (*way 1), or "X_end", which ends it (-1), also
+ * _begin, _enter, _stop and _exit. Of another name the whole (0).
+ */
+size_t hypertrace_span_name(const char *name, int *way);
+/*
  * Appends the value of e->arg[i], 1 <= i < n_args, as hypertrace_text has it.
  * Returns the argument's name in the description (which owns it) or NULL.
  */

@@ -143,28 +143,6 @@ static void crosvm_span(struct perfetto *pf, const struct pf_record *r, const st
 
 /* ---- hypertrace --------------------------------------------------------------------------- */
 
-/* Length of X in "X_start" (1), "X_end" (-1) or neither (0), by *way. */
-static size_t span_name(const char *name, int *way)
-{
-	static const struct {
-		const char *suffix;
-		int way;
-	} v[] = { { "_start", 1 }, { "_begin", 1 }, { "_enter", 1 },
-		  { "_end", -1 },  { "_stop", -1 }, { "_exit", -1 } };
-	size_t len = strlen(name);
-
-	for (size_t i = 0; i < ARRAY_SIZE(v); i++) {
-		size_t n = strlen(v[i].suffix);
-
-		if (len > n && !strcmp(name + len - n, v[i].suffix)) {
-			*way = v[i].way;
-			return len - n;
-		}
-	}
-	*way = 0;
-	return len;
-}
-
 static void hypertrace_args(struct perfetto *pf, const struct hypertrace_event *e, struct pf_args *args)
 {
 	struct buf value = { 0 };
@@ -202,7 +180,7 @@ static void hypertrace_span(struct perfetto *pf, const struct pf_record *r, cons
 		name = arena_printf(a, "%llu", (unsigned long long)e->arg[0]);
 	hypertrace_args(pf, e, args);
 	text = arena_text(a, name ? name : HYPERTRACE_EVENT, 256);
-	len = span_name(text, &way);
+	len = hypertrace_span_name(text, &way);
 	key = arena_printf(a, "%.*s", (int)(len < 63 ? len : 63), text);
 	if (way > 0)
 		begin_span(pf, t, r->ts, 0, key, key, args);
