@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Pairs entries and exits of each vCPU's thread, in the order of time. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "analysis/exits-priv.h"
+#include "util/array.h"
+
+#define VCPUS_MAX 4096
+#define SLOTS	  (2 * VCPUS_MAX)
+
+/* Where a thread is. */
+struct exits_now {
+	size_t buffer; /* its events count from the first one's buffer only */
+	enum { THREAD_UNKNOWN, THREAD_GUEST, THREAD_EXIT } at;
+	uint64_t since;
+	uint32_t cpu;
+	size_t rows[EXITS_TABLES]; /* of this exit; EXITS_NO_ROW: not asked for */
+	uint64_t mmio, port;	   /* since when; mmio 0: not at all */
+};
+
+/* ---- threads ------------------------------------------------------------------------------------ */
+
+/* True with *index: the thread is known. False with *slot: where it would be. */
+static bool exits_find(const struct exits *e, size_t input, int32_t pid, size_t *index, size_t *slot)
+{
+	uint64_t h = ((uint64_t)input << 32 | (uint32_t)pid) * 0x9e3779b97f4a7c15;
+	size_t i = (size_t)(h >> 32) & (SLOTS - 1);
+
+	for (; e->slots[i]; i = (i + 1) & (SLOTS - 1)) {
+		const struct exits_vcpu *v = &e->vcpus[e->slots[i] - 1];
+
+		if (v->pid == pid && v->input == input) {
+			*index = e->slots[i] - 1u;
+			return true;
+		}
+	}
+	*slot = i;
+	return false;
+}
+
+static void exits_forget(struct exits_now *now)
+{
+	now->at = THREAD_UNKNOWN;
+	now->mmio = 0;
+	for (size_t i = 0; i < EXITS_TABLES; i++)
+		now->rows[i] = EXITS_NO_ROW;
+}
+
+static void exits_add_vcpu(struct exits *e, size_t slot, const struct merge_stream *s, int32_t pid)
+{
+	struct exits_vcpu *v = &e->vcpus[e->n];
+
+	*v = (struct exits_vcpu){ .input = s->input, .pid = pid };
+	v->of = input_vcpu(&e->in->v[s->input], pid, &v->guest);
+	e->now[e->n].buffer = s->buffer;
+	exits_forget(&e->now[e->n]);
+	e->slots[slot] = (uint16_t)++e->n;
+}
+
+/*
+ * False: the event does not count. A thread is known from its first kvm_entry on, as perf has it.
+ */
+static bool exits_vcpu_of(struct exits *e, const struct merge_stream *s, const struct exits_mark *m,
+			  size_t *index)
+{
+	size_t slot;
+
+	if (exits_find(e, s->input, m->pid, index, &slot))
+		return e->now[*index].buffer == s->buffer;
+	if (m->kind != MARK_ENTRY || m->pid <= 0)
+		return false;
+	if (e->n == VCPUS_MAX) {
+		e->cut.vcpus++;
+		return false;
+	}
+	*index = e->n;
+	exits_add_vcpu(e, slot, s, m->pid);
+	return true;
+}
+
+/* ---- stretches ------------------------------------------------------------------------------------- */
+
+static int exits_row_of(struct exits *e, enum exits_table table, size_t vcpu, const struct exits_mark *m)
+{
+	const struct exits_row like = { .table = table, .vcpu = vcpu, .key = m->key, .info = m->info };
+
+	return exits_map_row(&e->rows, &like, &e->now[vcpu].rows[table]);
+}
+
+/* Time that goes back is no stretch. */
+static void exits_add(struct exits *e, size_t row, bool guest, uint64_t from, uint64_t to)
+{
+	if (row == EXITS_NO_ROW)
+		e->cut.rows++;
+	else if (to >= from)
+		sums_add(guest ? &e->rows.v[row].guest : &e->rows.v[row].handled, to - from);
+}
+
+static int exits_stay(const struct exits *e, const struct exits_now *now, size_t row, size_t vcpu,
+		      uint64_t to)
+{
+	const struct exits_vcpu *v = &e->vcpus[vcpu];
+	struct stay stay = { .from = now->since,
+			     .to = to,
+			     .input = v->input,
+			     .pid = v->pid,
+			     .cpu = now->cpu,
+			     .what = STAY_EXIT };
+
+	if (!e->stays || row == EXITS_NO_ROW || to < now->since)
+		return 0;
+	stay.kind = exits_kind(e->rows.v[row].key, e->rows.v[row].info);
+	return stays_add(e->stays, &stay);
+}
+
+static int exits_entry(struct exits *e, size_t vcpu, const struct exits_mark *m)
+{
+	struct exits_now *now = &e->now[vcpu];
+	int ret = 0;
+
+	if (now->at == THREAD_EXIT) {
+		exits_add(e, now->rows[EXITS_REASON], false, now->since, m->ts);
+		ret = exits_stay(e, now, now->rows[EXITS_REASON], vcpu, m->ts);
+		for (size_t i = EXITS_SYSREG; i < EXITS_TABLES; i++)
+			if (now->rows[i] != EXITS_NO_ROW)
+				exits_add(e, now->rows[i], false, now->since, m->ts);
+		if (now->mmio && now->rows[EXITS_MMIO] != EXITS_NO_ROW)
+			exits_add(e, now->rows[EXITS_MMIO], false, now->mmio, m->ts);
+		if (now->rows[EXITS_IOPORT] != EXITS_NO_ROW)
+			exits_add(e, now->rows[EXITS_IOPORT], false, now->port, m->ts);
+	}
+	exits_forget(now);
+	now->at = THREAD_GUEST;
+	now->since = m->ts;
+	return ret;
+}
+
+static int exits_exit(struct exits *e, const struct merge_stream *s, size_t vcpu, const struct exits_mark *m)
+{
+	struct exits_now *now = &e->now[vcpu];
+	bool ran = now->at == THREAD_GUEST;
+	uint64_t since = now->since;
+	int ret;
+
+	exits_forget(now);
+	ret = exits_row_of(e, EXITS_REASON, vcpu, m);
+	if (ran)
+		exits_add(e, now->rows[EXITS_REASON], true, since, m->ts);
+	now->at = THREAD_EXIT;
+	now->since = now->mmio = m->ts;
+	now->cpu = s->cpu;
+	return ret;
+}
+
+/* A read ends what the exit, or a write before it, began; a write begins. */
+static int exits_mmio(struct exits *e, size_t vcpu, const struct exits_mark *m)
+{
+	struct exits_now *now = &e->now[vcpu];
+	int ret = 0;
+
+	if (m->kind == MARK_MMIO_WRITE) {
+		now->mmio = m->ts;
+		return exits_row_of(e, EXITS_MMIO, vcpu, m);
+	}
+	if (!now->mmio)
+		return 0;
+	if (now->rows[EXITS_MMIO] == EXITS_NO_ROW)
+		ret = exits_row_of(e, EXITS_MMIO, vcpu, m);
+	exits_add(e, now->rows[EXITS_MMIO], false, now->mmio, m->ts);
+	now->rows[EXITS_MMIO] = EXITS_NO_ROW;
+	now->mmio = 0;
+	return ret;
+}
+
+static int exits_detail(struct exits *e, size_t vcpu, const struct exits_mark *m)
+{
+	struct exits_now *now = &e->now[vcpu];
+
+	if (now->at != THREAD_EXIT)
+		return 0;
+	switch (m->kind) {
+	case MARK_PORT:
+		now->port = m->ts;
+		return exits_row_of(e, EXITS_IOPORT, vcpu, m);
+	case MARK_SYSREG:
+		return exits_row_of(e, EXITS_SYSREG, vcpu, m);
+	case MARK_HYPERCALL:
+		return exits_row_of(e, EXITS_HYPERCALL, vcpu, m);
+	default:
+		return exits_mmio(e, vcpu, m);
+	}
+}
+
+static void exits_lost(struct exits *e, const struct merge_stream *s)
+{
+	for (size_t i = 0; i < e->n; i++) {
+		struct exits_now *now = &e->now[i];
+
+		if (e->vcpus[i].input != s->input || now->buffer != s->buffer)
+			continue;
+		e->cut.lost += now->at != THREAD_UNKNOWN;
+		exits_forget(now);
+	}
+}
+
+static int exits_step(struct exits *e, const struct exits_mark *m)
+{
+	const struct merge_stream *s = timeline_stream(e->t, &(struct merge_record){ .stream = m->stream });
+	size_t vcpu;
+
+	if (m->kind == MARK_LOST) {
+		exits_lost(e, s);
+		return 0;
+	}
+	if (!exits_vcpu_of(e, s, m, &vcpu))
+		return 0;
+	if (m->kind == MARK_ENTRY)
+		return exits_entry(e, vcpu, m);
+	return m->kind == MARK_EXIT ? exits_exit(e, s, vcpu, m) : exits_detail(e, vcpu, m);
+}
+
+/* ---- the part ------------------------------------------------------------------------------------------ */
+
+static int exits_work(void *ctx, struct pass_run *run)
+{
+	const struct exits *e = ctx;
+
+	if (!run->own)
+		run->own = calloc(1, sizeof(struct exits_marks));
+	return run->own ? exits_marks_fill(e->details, e->t, run, run->own) : -ENOMEM;
+}
+
+static int exits_after(void *ctx, struct pass_run *run)
+{
+	const struct exits_marks *m = run->own;
+	struct exits *e = ctx;
+	int ret = 0;
+
+	if (e->stays && run->records->n)
+		stays_begin(e->stays, run->records->v[0].ts);
+	for (size_t i = 0; i < m->n && !ret; i++)
+		ret = exits_step(e, &m->v[i]);
+	return ret;
+}
+
+static void exits_marks_free(void *own)
+{
+	struct exits_marks *m = own;
+
+	free(m->v);
+	free(m);
+}
+
+struct pass_part exits_part(struct exits *e)
+{
+	return (struct pass_part){ .ctx = e,
+				   .wants_steps = true,
+				   .work = exits_work,
+				   .after = exits_after,
+				   .release = exits_marks_free };
+}
+
+int exits_open(struct exits **out, const struct inputs *in, const struct timeline *t,
+	       const struct steps *steps, struct stays *stays)
+{
+	struct exits *e = calloc(1, sizeof(*e));
+	int ret = -ENOMEM;
+
+	if (!e)
+		return ret;
+	*e = (struct exits){ .in = in, .t = t, .steps = steps, .stays = stays };
+	e->vcpus = calloc(VCPUS_MAX, sizeof(*e->vcpus));
+	e->now = calloc(VCPUS_MAX, sizeof(*e->now));
+	e->slots = calloc(SLOTS, sizeof(*e->slots));
+	if (e->vcpus && e->now && e->slots)
+		ret = exits_details_open(&e->details, in);
+	if (ret)
+		exits_close(e);
+	else
+		*out = e;
+	return ret;
+}
+
+void exits_close(struct exits *e)
+{
+	if (!e)
+		return;
+	exits_details_close(e->details);
+	exits_map_release(&e->rows);
+	free(e->vcpus);
+	free(e->now);
+	free(e->slots);
+	free(e);
+}
+
+const struct exits_row *exits_rows(const struct exits *e, size_t *n)
+{
+	*n = e->rows.n;
+	return e->rows.v;
+}
+
+const struct exits_vcpu *exits_vcpus(const struct exits *e, size_t *n)
+{
+	*n = e->n;
+	return e->vcpus;
+}
+
+struct exits_cut exits_cut(const struct exits *e)
+{
+	return e->cut;
+}

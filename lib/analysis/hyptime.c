@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Pairs hyp_enter and hyp_exit of each CPU, and tells apart why it was entered. */
+#include "analysis/hyptime.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/array.h"
+
+#define REASONS 256 /* the kernels' is a u8; what is above counts as the last */
+
+/*
+ * A kind is a reason, or REASONS + the id of the event that says it, or NO_REASON.
+ * A window is open between hyp_enter and hyp_exit; a call between the hyp_exit and
+ * the hyp_enter around the firmware's work.
+ */
+#define NO_REASON UINT32_MAX
+
+struct hyp_cpu {
+	uint64_t since;
+	uint32_t kind;
+	int32_t pid; /* of the vCPU that was loaded; 0: none, or nobody says */
+	enum hyp_now { HYP_OUT, HYP_IN, HYP_CALL } now;
+	bool seen; /* it has such events */
+};
+
+/* A step, as much of it as is needed here. */
+struct hyp_mark {
+	uint64_t ts;
+	uint32_t kind, stream;
+	int32_t pid;
+	uint8_t step;
+};
+
+struct hyp_marks {
+	struct hyp_mark *v;
+	size_t n, room;
+};
+
+/* Rows of an input, by kind; 0: none yet, else 1 + its index. */
+struct hyp_input {
+	uint32_t *stays, *firmware;
+	size_t n_kinds;
+	bool is_smc[REASONS];
+};
+
+struct hyp_rows {
+	struct hyptime_row *v;
+	size_t n;
+};
+
+struct hyptime {
+	const struct inputs *in;
+	const struct timeline *t;
+	const struct steps *steps;
+	struct stays *to;
+	struct hyp_input *inputs;
+	struct hyp_cpu *cpus; /* by stream */
+	size_t n_cpus;
+	struct hyp_rows stays, firmware;
+	struct hyptime_cut cut;
+	char number[24];
+};
+
+/* ---- opening ------------------------------------------------------------------------------------- */
+
+static int hyp_input_open(struct hyptime *h, size_t input)
+{
+	struct hyp_input *i = &h->inputs[input];
+
+	i->n_kinds = REASONS + h->in->v[input].n_known + 1;
+	i->stays = calloc(i->n_kinds, sizeof(*i->stays));
+	i->firmware = calloc(i->n_kinds, sizeof(*i->firmware));
+	if (!i->stays || !i->firmware)
+		return -ENOMEM;
+	for (unsigned int r = 0; r < REASONS; r++) {
+		const char *word = steps_reason(h->steps, input, STEP_HYP_EXIT, r);
+
+		i->is_smc[r] = word && !strcmp(word, "smc");
+	}
+	return 0;
+}
+
+int hyptime_open(struct hyptime **out, const struct inputs *in, const struct timeline *t,
+		 const struct steps *steps, struct stays *stays)
+{
+	struct hyptime *h = calloc(1, sizeof(*h));
+	int ret = -ENOMEM;
+
+	if (!h)
+		return ret;
+	*h = (struct hyptime){ .in = in, .t = t, .steps = steps, .to = stays, .n_cpus = timeline_streams(t) };
+	h->inputs = calloc(in->n + 1, sizeof(*h->inputs));
+	h->cpus = calloc(h->n_cpus + 1, sizeof(*h->cpus));
+	if (!h->inputs || !h->cpus)
+		goto fail;
+	for (size_t i = 0; i < in->n; i++) {
+		ret = hyp_input_open(h, i);
+		if (ret)
+			goto fail;
+	}
+	*out = h;
+	return 0;
+fail:
+	hyptime_close(h);
+	return ret;
+}
+
+static void hyp_rows_release(struct hyp_rows *r)
+{
+	for (size_t i = 0; i < r->n; i++)
+		histogram_release(&r->v[i].time);
+	free(r->v);
+}
+
+void hyptime_close(struct hyptime *h)
+{
+	if (!h)
+		return;
+	for (size_t i = 0; h->inputs && i < h->in->n; i++) {
+		free(h->inputs[i].stays);
+		free(h->inputs[i].firmware);
+	}
+	hyp_rows_release(&h->stays);
+	hyp_rows_release(&h->firmware);
+	free(h->inputs);
+	free(h->cpus);
+	free(h);
+}
+
+/* ---- what a run says ------------------------------------------------------------------------------- */
+
+static uint32_t hyp_kind(const struct step *s, const struct merge_record *m)
+{
+	if (s->kind == STEP_HYP_OTHER)
+		return REASONS + timeline_id(m);
+	return s->a == STEP_UNKNOWN ? NO_REASON : s->a < REASONS ? (uint32_t)s->a : REASONS - 1;
+}
+
+static int32_t hyp_vcpu(const struct step *s)
+{
+	return s->kind == STEP_HYP_ENTER && s->b <= INT32_MAX ? (int32_t)s->b : 0;
+}
+
+static bool hyp_wanted(const struct step *s)
+{
+	return s->kind == STEP_HYP_ENTER || s->kind == STEP_HYP_EXIT || s->kind == STEP_HYP_OTHER ||
+	       s->kind == STEP_LOST;
+}
+
+static int hyp_marks_room(struct hyp_marks *m, size_t n)
+{
+	struct hyp_mark *v;
+
+	if (n <= m->room)
+		return 0;
+	v = realloc(m->v, n * sizeof(*v));
+	if (!v)
+		return -ENOMEM;
+	m->v = v;
+	m->room = n;
+	return 0;
+}
+
+static int hyptime_work(void *ctx, struct pass_run *run)
+{
+	struct hyp_marks *m = run->own;
+
+	(void)ctx;
+	if (!m)
+		run->own = m = calloc(1, sizeof(*m));
+	if (!m || hyp_marks_room(m, run->n_steps))
+		return -ENOMEM;
+	m->n = 0;
+	for (size_t i = 0; i < run->n_steps; i++) {
+		const struct step *s = &run->steps[i];
+		const struct merge_record *rec = &run->records->v[s->at];
+
+		if (hyp_wanted(s))
+			m->v[m->n++] = (struct hyp_mark){ s->ts, hyp_kind(s, rec), rec->stream, hyp_vcpu(s),
+							  s->kind };
+	}
+	return 0;
+}
+
+static void hyp_marks_free(void *own)
+{
+	struct hyp_marks *m = own;
+
+	free(m->v);
+	free(m);
+}
+
+/* ---- in order ---------------------------------------------------------------------------------------- */
+
+static int hyp_row(struct hyp_rows *rows, uint32_t *slot, size_t input, uint64_t kind,
+		   struct histogram **time)
+{
+	const struct hyptime_row new = { .input = input, .kind = kind };
+
+	if (!*slot) {
+		if (array_push(&rows->v, &rows->n, &new, sizeof(new)))
+			return -ENOMEM;
+		*slot = (uint32_t)rows->n;
+	}
+	*time = &rows->v[*slot - 1].time;
+	return 0;
+}
+
+static int hyp_add(struct hyp_rows *rows, uint32_t *slots, size_t n_kinds, size_t input, uint32_t kind,
+		   uint64_t ns)
+{
+	size_t at = kind < n_kinds - 1 ? kind : n_kinds - 1;
+	struct histogram *time;
+	int ret = hyp_row(rows, &slots[at], input, kind, &time);
+
+	return ret ? ret : histogram_add(time, ns);
+}
+
+static void hyp_cut_off(struct hyptime *h, struct hyp_cpu *c)
+{
+	h->cut.enters += c->now == HYP_IN;
+	c->now = HYP_OUT;
+}
+
+static int hyp_enter(struct hyptime *h, struct hyp_cpu *c, size_t input, const struct hyp_mark *m)
+{
+	struct hyp_input *i = &h->inputs[input];
+	int ret = 0;
+
+	if (c->now == HYP_CALL && m->ts >= c->since)
+		ret = hyp_add(&h->firmware, i->firmware, i->n_kinds, input, m->kind, m->ts - c->since);
+	hyp_cut_off(h, c);
+	c->now = HYP_IN;
+	c->since = m->ts;
+	c->kind = m->kind;
+	c->pid = m->pid;
+	return ret;
+}
+
+static int hyp_stay(struct hyptime *h, const struct hyp_cpu *c, const struct merge_stream *s, uint64_t to)
+{
+	struct hyp_input *i = &h->inputs[s->input];
+	const struct stay stay = { .from = c->since,
+				   .to = to,
+				   .kind = c->kind,
+				   .input = s->input,
+				   .pid = c->pid,
+				   .cpu = s->cpu,
+				   .what = STAY_HYP };
+	int ret = hyp_add(&h->stays, i->stays, i->n_kinds, s->input, c->kind, to - c->since);
+
+	return ret || !h->to ? ret : stays_add(h->to, &stay);
+}
+
+static int hyp_exit(struct hyptime *h, struct hyp_cpu *c, const struct merge_stream *s,
+		    const struct hyp_mark *m)
+{
+	int ret = 0;
+
+	if (c->now == HYP_IN && m->ts >= c->since) {
+		ret = hyp_stay(h, c, s, m->ts);
+	} else {
+		h->cut.exits++;
+		h->cut.enters += c->now == HYP_IN;
+	}
+	c->now = m->kind < REASONS && h->inputs[s->input].is_smc[m->kind] ? HYP_CALL : HYP_OUT;
+	c->since = m->ts;
+	return ret;
+}
+
+static int hyp_step(struct hyptime *h, const struct hyp_mark *m)
+{
+	const struct merge_stream *s = timeline_stream(h->t, &(struct merge_record){ .stream = m->stream });
+	struct hyp_cpu *c = &h->cpus[m->stream];
+
+	c->seen |= m->step != STEP_LOST;
+	switch (m->step) {
+	case STEP_LOST:
+		hyp_cut_off(h, c);
+		return 0;
+	case STEP_HYP_ENTER:
+		return hyp_enter(h, c, s->input, m);
+	case STEP_HYP_EXIT:
+		return hyp_exit(h, c, s, m);
+	default:
+		/* the last of them says why; a reason says more */
+		if (c->now == HYP_IN && c->kind >= REASONS)
+			c->kind = m->kind;
+		return 0;
+	}
+}
+
+static int hyptime_after(void *ctx, struct pass_run *run)
+{
+	struct hyptime *h = ctx;
+	const struct hyp_marks *m = run->own;
+	int ret = 0;
+
+	if (h->to && run->records->n)
+		stays_begin(h->to, run->records->v[0].ts);
+	for (size_t i = 0; i < m->n && !ret; i++)
+		ret = hyp_step(h, &m->v[i]);
+	return ret;
+}
+
+struct pass_part hyptime_part(struct hyptime *h)
+{
+	return (struct pass_part){ .ctx = h,
+				   .wants_steps = true,
+				   .work = hyptime_work,
+				   .after = hyptime_after,
+				   .release = hyp_marks_free };
+}
+
+/* ---- the whole ------------------------------------------------------------------------------------------
+ */
+
+void hyptime_finish(struct hyptime *h)
+{
+	for (size_t i = 0; i < h->n_cpus; i++)
+		hyp_cut_off(h, &h->cpus[i]);
+}
+
+const struct hyptime_row *hyptime_rows(const struct hyptime *h, size_t *n)
+{
+	*n = h->stays.n;
+	return h->stays.v;
+}
+
+const struct hyptime_row *hyptime_firmware(const struct hyptime *h, size_t *n)
+{
+	*n = h->firmware.n;
+	return h->firmware.v;
+}
+
+bool hyptime_seen(const struct hyptime *h, size_t stream)
+{
+	return h->cpus[stream].seen;
+}
+
+struct hyptime_cut hyptime_cut(const struct hyptime *h)
+{
+	return h->cut;
+}
+
+const char *hyptime_name(struct hyptime *h, size_t input, uint64_t kind)
+{
+	const struct known_event *e;
+	const char *word;
+
+	if (kind == NO_REASON)
+		return NULL;
+	if (kind >= REASONS) {
+		e = input_event(&h->in->v[input], (unsigned int)(kind - REASONS));
+		return e ? e->event->name : NULL;
+	}
+	word = steps_reason(h->steps, input, STEP_HYP_ENTER, kind);
+	if (!word)
+		snprintf(h->number, sizeof(h->number), "reason %" PRIu64, kind);
+	return word ?: h->number;
+}

@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Pairs the begins and ends that crosvm and hypertrace write into trace_marker. */
+#include "analysis/markers.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "decode/crosvm.h"
+#include "util/array.h"
+
+#define THREADS_MAX 4096
+#define NAMES_MAX   4096
+#define LANES	    16 /* spans that a thread has open at a time */
+
+/* A line of a run; its name lies in the record, or is the description's. */
+struct marker {
+	uint64_t ts, id;
+	const char *name;
+	uint32_t len, stream;
+	int32_t pid;
+	int8_t way; /* 1: a begin; -1: an end; 0: events were lost */
+	uint8_t kind;
+};
+
+struct marker_run {
+	struct marker *v;
+	size_t n;
+};
+
+struct marker_lane {
+	uint64_t since, id;
+	uint32_t row; /* 1 + its index; 0: free */
+};
+
+struct marker_thread {
+	size_t input, buffer;
+	int32_t pid;
+	struct marker_lane lanes[LANES];
+};
+
+/* ftrace:print of an input. */
+struct marker_event {
+	unsigned int id;
+	bool there;
+	struct field_load pid, text;
+};
+
+struct markers {
+	const struct timeline *t;
+	const struct hypertrace_desc *desc;
+	struct marker_event *events; /* by input */
+	struct markers_row *rows;
+	size_t n_rows;
+	struct marker_thread *threads;
+	size_t n_threads;
+	/* open addressing, half full at most: 1 + index */
+	uint16_t by_name[2 * NAMES_MAX], by_thread[2 * THREADS_MAX];
+	struct markers_cut cut;
+};
+
+/* ---- lines ---------------------------------------------------------------------------------------- */
+
+static bool marker_crosvm(const struct crosvm_line *line, struct marker *to)
+{
+	to->kind = MARKERS_CROSVM;
+	to->id = line->id;
+	to->name = line->name.p ?: "";
+	to->len = (uint32_t)line->name.len;
+	to->way = line->enter ? 1 : -1;
+	return true;
+}
+
+static bool marker_hypertrace(const struct hypertrace_desc *desc, const struct hypertrace_event *e,
+			      struct marker *to)
+{
+	int way = 0;
+
+	to->kind = MARKERS_HYPERTRACE;
+	to->name = hypertrace_name(desc, e);
+	to->len = to->name ? (uint32_t)hypertrace_span_name(to->name, &way) : 0;
+	to->way = (int8_t)way;
+	return way;
+}
+
+/* False: the record is neither's. */
+static bool marker_read(const struct markers *m, const struct marker_event *e, const struct merge_record *r,
+			struct marker *to)
+{
+	struct hypertrace_event event;
+	struct crosvm_line line;
+	const uint8_t *data;
+	size_t n;
+
+	*to = (struct marker){ .ts = r->ts, .stream = r->stream, .pid = timeline_pid(&e->pid, r) };
+	if (field_load_bytes(&e->text, r->data, r->len, &data, &n) != 1)
+		return false;
+	n = strnlen((const char *)data, n);
+	while (n && (data[n - 1] == '\n' || data[n - 1] == '\r'))
+		n--;
+	if (crosvm_line_parse((const char *)data, n, &line))
+		return marker_crosvm(&line, to);
+	return m->desc && hypertrace_line_parse((const char *)data, n, &event) &&
+	       marker_hypertrace(m->desc, &event, to);
+}
+
+static int markers_work(void *ctx, struct pass_run *run)
+{
+	const struct markers *m = ctx;
+	const struct merge_run *records = run->records;
+	struct marker_run *own = run->own;
+
+	if (!own)
+		run->own = own = calloc(1, sizeof(*own));
+	if (!own)
+		return -ENOMEM;
+	own->n = 0;
+	for (size_t i = 0; i < records->n; i++) {
+		const struct merge_record *r = &records->v[i];
+		const struct marker_event *e = &m->events[timeline_stream(m->t, r)->input];
+		struct marker new = { .stream = r->stream };
+
+		if (!e->there)
+			continue;
+		if (r->missed && array_push(&own->v, &own->n, &new, sizeof(new)))
+			return -ENOMEM;
+		if (timeline_id(r) == e->id && r->len >= 2 && marker_read(m, e, r, &new) &&
+		    array_push(&own->v, &own->n, &new, sizeof(new)))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static void marker_run_free(void *own)
+{
+	struct marker_run *r = own;
+
+	free(r->v);
+	free(r);
+}
+
+/* ---- names and threads ------------------------------------------------------------------------------ */
+
+static uint64_t marker_hash(uint64_t h, const char *s, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		h = (h ^ (uint8_t)s[i]) * 0x100000001b3;
+	return (h * 0x9e3779b97f4a7c15) >> 32;
+}
+
+static bool marker_same(const struct markers_row *r, const struct marker *new, size_t input)
+{
+	return r->input == input && r->kind == new->kind && !strncmp(r->name, new->name, new->len) &&
+	       !r->name[new->len];
+}
+
+/* *row: 1 + its index; 0: there are too many. */
+static int marker_row(struct markers *m, const struct marker *new, size_t input, uint32_t *row)
+{
+	struct markers_row r = { .input = input, .kind = new->kind };
+	size_t i = marker_hash(input * 2 + new->kind, new->name, new->len) % (2 * NAMES_MAX);
+
+	while (m->by_name[i] && !marker_same(&m->rows[m->by_name[i] - 1], new, input))
+		i = (i + 1) % (2 * NAMES_MAX);
+	*row = m->by_name[i];
+	if (*row || m->n_rows == NAMES_MAX)
+		return 0;
+	r.name = strndup(new->name, new->len);
+	if (!r.name || array_push(&m->rows, &m->n_rows, &r, sizeof(r))) {
+		free(r.name);
+		return -ENOMEM;
+	}
+	*row = m->by_name[i] = (uint16_t)m->n_rows;
+	return 0;
+}
+
+/* NULL: there are too many. */
+static int marker_thread(struct markers *m, const struct marker *new, const struct merge_stream *s,
+			 struct marker_thread **thread)
+{
+	const struct marker_thread fresh = { .input = s->input, .buffer = s->buffer, .pid = new->pid };
+	size_t i = marker_hash(s->input << 32 | (uint32_t) new->pid, "", 0) % (2 * THREADS_MAX);
+
+	for (; m->by_thread[i]; i = (i + 1) % (2 * THREADS_MAX)) {
+		*thread = &m->threads[m->by_thread[i] - 1];
+		if ((*thread)->pid == new->pid && (*thread)->input == s->input)
+			return 0;
+	}
+	*thread = NULL;
+	if (m->n_threads == THREADS_MAX)
+		return 0;
+	if (array_push(&m->threads, &m->n_threads, &fresh, sizeof(fresh)))
+		return -ENOMEM;
+	m->by_thread[i] = (uint16_t)m->n_threads;
+	*thread = &m->threads[m->n_threads - 1];
+	return 0;
+}
+
+/* ---- spans, in order ----------------------------------------------------------------------------------- */
+
+/* Ends of so many were lost that the first one is taken for lost, too. */
+static void marker_begin(struct markers *m, struct marker_thread *t, const struct marker *new, uint32_t row)
+{
+	struct marker_lane *lane = &t->lanes[0];
+
+	for (size_t i = LANES; i-- > 0;)
+		if (!t->lanes[i].row)
+			lane = &t->lanes[i];
+	m->cut.begins += lane->row != 0;
+	*lane = (struct marker_lane){ .since = new->ts, .id = new->id, .row = row };
+}
+
+/* crosvm's ids tell its spans apart, hypertrace's have none but their names. */
+static bool marker_ends(const struct markers *m, const struct marker_lane *l, const struct marker *new,
+			uint32_t row)
+{
+	return l->row && m->rows[l->row - 1].kind == new->kind && l->id == new->id &&
+	       (new->kind == MARKERS_CROSVM || l->row == row);
+}
+
+/* The latest that began. */
+static int marker_end(struct markers *m, struct marker_thread *t, const struct marker *new, uint32_t row)
+{
+	struct marker_lane *lane = NULL;
+	int ret = 0;
+
+	for (size_t i = 0; i < LANES; i++) {
+		struct marker_lane *l = &t->lanes[i];
+
+		if (marker_ends(m, l, new, row) && (!lane || l->since > lane->since))
+			lane = l;
+	}
+	if (lane && new->ts >= lane->since)
+		ret = histogram_add(&m->rows[lane->row - 1].time, new->ts - lane->since);
+	else
+		m->cut.ends++;
+	if (lane)
+		lane->row = 0;
+	return ret;
+}
+
+static void marker_forget(struct markers *m, struct marker_thread *t)
+{
+	for (size_t i = 0; i < LANES; i++) {
+		m->cut.begins += t->lanes[i].row != 0;
+		t->lanes[i].row = 0;
+	}
+}
+
+static void marker_lost(struct markers *m, const struct merge_stream *s)
+{
+	for (size_t i = 0; i < m->n_threads; i++)
+		if (m->threads[i].input == s->input && m->threads[i].buffer == s->buffer)
+			marker_forget(m, &m->threads[i]);
+}
+
+static int marker_step(struct markers *m, const struct marker *new)
+{
+	const struct merge_stream *s = timeline_stream(m->t, &(struct merge_record){ .stream = new->stream });
+	struct marker_thread *t;
+	uint32_t row;
+	int ret;
+
+	if (!new->way) {
+		marker_lost(m, s);
+		return 0;
+	}
+	ret = marker_row(m, new, s->input, &row) ?: marker_thread(m, new, s, &t);
+	if (ret)
+		return ret;
+	if (!row || !t || t->buffer != s->buffer)
+		m->cut.others++;
+	else if (new->way > 0)
+		marker_begin(m, t, new, row);
+	else
+		ret = marker_end(m, t, new, row);
+	return ret;
+}
+
+static int markers_after(void *ctx, struct pass_run *run)
+{
+	const struct marker_run *own = run->own;
+	struct markers *m = ctx;
+	int ret = 0;
+
+	for (size_t i = 0; i < own->n && !ret; i++)
+		ret = marker_step(m, &own->v[i]);
+	return ret;
+}
+
+struct pass_part markers_part(struct markers *m)
+{
+	return (struct pass_part){
+		.ctx = m, .work = markers_work, .after = markers_after, .release = marker_run_free
+	};
+}
+
+/* ---- the whole
+ * ---------------------------------------------------------------------------------------------- */
+
+static void marker_event_open(struct marker_event *e, const struct input *in)
+{
+	struct tep_event *print = tep_find_event_by_name(in->tep, "ftrace", "print");
+
+	if (!print || print->id < 0 || !input_event(in, (unsigned int)print->id))
+		return;
+	e->id = (unsigned int)print->id;
+	e->text = field_load(tep_find_field(print, "buf"));
+	e->pid = in->known[e->id].pid;
+	e->there = true;
+}
+
+int markers_open(struct markers **out, const struct inputs *in, const struct timeline *t,
+		 const struct hypertrace_desc *desc)
+{
+	struct markers *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return -ENOMEM;
+	m->t = t;
+	m->desc = desc;
+	m->events = calloc(in->n + 1, sizeof(*m->events));
+	if (!m->events) {
+		free(m);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < in->n; i++)
+		marker_event_open(&m->events[i], &in->v[i]);
+	*out = m;
+	return 0;
+}
+
+void markers_close(struct markers *m)
+{
+	if (!m)
+		return;
+	for (size_t i = 0; i < m->n_rows; i++) {
+		histogram_release(&m->rows[i].time);
+		free(m->rows[i].name);
+	}
+	free(m->rows);
+	free(m->threads);
+	free(m->events);
+	free(m);
+}
+
+void markers_finish(struct markers *m)
+{
+	for (size_t i = 0; i < m->n_threads; i++)
+		marker_forget(m, &m->threads[i]);
+}
+
+const struct markers_row *markers_rows(const struct markers *m, size_t *n)
+{
+	*n = m->n_rows;
+	return m->rows;
+}
+
+struct markers_cut markers_cut(const struct markers *m)
+{
+	return m->cut;
+}

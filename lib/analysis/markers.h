@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_MARKERS_H
+#define HYPTRACE_MARKERS_H
+
+#include "analysis/histogram.h"
+#include "analysis/pass.h"
+#include "decode/hypertrace.h"
+
+/*
+ * Spans that programs write into trace_marker: crosvm's from the Enter to the Exit of the same id in a
+ * thread, hypertrace's from the event X_start to X_end of a thread, as the description calls them.
+ */
+struct markers; /* opaque */
+
+enum markers_kind { MARKERS_CROSVM, MARKERS_HYPERTRACE };
+
+struct markers_row {
+	size_t input;
+	enum markers_kind kind;
+	char *name;
+	struct histogram time; /* ns */
+};
+
+/* What is in no row. */
+struct markers_cut {
+	uint64_t begins, ends; /* without their counterpart */
+	uint64_t others;       /* of threads or names beyond the 4,096th */
+};
+
+/* desc: NULL for none. All outlive it. -ENOMEM. */
+int markers_open(struct markers **out, const struct inputs *in, const struct timeline *t,
+		 const struct hypertrace_desc *desc);
+void markers_close(struct markers *m);
+/* In order. */
+struct pass_part markers_part(struct markers *m);
+
+/* When all is read: spans that are still open have no end. */
+void markers_finish(struct markers *m);
+const struct markers_row *markers_rows(const struct markers *m, size_t *n);
+struct markers_cut markers_cut(const struct markers *m);
+
+#endif
