@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Whole commands on files made by a recipe: report, export, sync and import, as
+ * Whole commands on files made by a recipe: report, export, stat, sync and import, as
  * the program runs them: the input's sum chooses which.
  */
 #include "draft.h"
@@ -31,6 +31,8 @@ static const char *const lines[] = {
 	"report -N -f -i FILE0",
 	"report -N -P -i FILE0",
 	"report -N --uname --version -i FILE0",
+	"stat FILE0 FILE1",
+	"stat --json --per vcpu --by 10ms --svg OUT FILE0",
 	"export --json FILE0 FILE1",
 	"export --perfetto OUT FILE0 FILE1",
 	"sync FILE0 FILE1",
@@ -45,7 +47,8 @@ static const struct {
 	const char *name;
 	int (*run)(int argc, char **argv);
 } commands[] = {
-	{ "report", cmd_report }, { "export", cmd_export }, { "sync", cmd_sync }, { "import", cmd_import }
+	{ "report", cmd_report }, { "export", cmd_export }, { "stat", cmd_stat },
+	{ "sync", cmd_sync },	  { "import", cmd_import },
 };
 
 static void run_line(const char *line)

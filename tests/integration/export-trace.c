@@ -101,13 +101,13 @@ static const struct event {
 	{ "hypervisor",
 	  "hyp_enter",
 	  { { "u8 reason", 8, 1, false }, { "pid_t vcpu", 9, 4, true } },
-	  "\"reason=%s vcpu=%d\", __print_symbolic(REC->reason, { 1, \"hvc\" }, { 5, "
-	  "\"guest_exit\" }, { 6, \"eret_host\" }, { 7, \"eret_guest\" }), REC->vcpu" },
+	  "\"reason=%s vcpu=%d\", __print_symbolic(REC->reason, { 0, \"smc\" }, { 1, \"hvc\" }, { 3, "
+	  "\"psci\" }, { 5, \"guest_exit\" }, { 6, \"eret_host\" }, { 7, \"eret_guest\" }), REC->vcpu" },
 	{ "hypervisor",
 	  "hyp_exit",
 	  { { "u8 reason", 8, 1, false }, { "pid_t vcpu", 9, 4, true } },
-	  "\"reason=%s vcpu=%d\", __print_symbolic(REC->reason, { 1, \"hvc\" }, { 5, "
-	  "\"guest_exit\" }, { 6, \"eret_host\" }, { 7, \"eret_guest\" }), REC->vcpu" },
+	  "\"reason=%s vcpu=%d\", __print_symbolic(REC->reason, { 0, \"smc\" }, { 1, \"hvc\" }, { 3, "
+	  "\"psci\" }, { 5, \"guest_exit\" }, { 6, \"eret_host\" }, { 7, \"eret_guest\" }), REC->vcpu" },
 	{ "hypervisor",
 	  "host_smc",
 	  { { "u64 id", 8, 8, false }, { "u8 forwarded", 16, 1, false } },
@@ -118,6 +118,28 @@ static const struct event {
 	  "host_mem_abort",
 	  { { "u64 esr", 8, 8, false }, { "u64 addr", 16, 8, false } },
 	  "\"esr=0x%llx\", REC->esr" },
+	{ "kvm",
+	  "kvm_pio",
+	  { { "unsigned int rw", 8, 4, false }, { "unsigned int port", 12, 4, false } },
+	  "\"pio_%s at 0x%x\", REC->rw ? \"write\" : \"read\", REC->port" },
+	{ "kvm",
+	  "kvm_msr",
+	  { { "unsigned write", 8, 4, false }, { "u32 ecx", 12, 4, false } },
+	  "\"msr_%s %x\", REC->write ? \"write\" : \"read\", REC->ecx" },
+	{ "kvm", "kvm_hypercall", { { "unsigned long nr", 8, 8, false } }, "\"nr 0x%lx\", REC->nr" },
+	{ "kvm",
+	  "kvm_hvc_arm64",
+	  { { "unsigned long vcpu_pc", 8, 8, false }, { "unsigned long r0", 16, 8, false } },
+	  "\"HVC at 0x%016lx (r0: 0x%016lx)\", REC->vcpu_pc, REC->r0" },
+	{ "kvm",
+	  "kvm_sys_access",
+	  { { "bool is_write", 8, 1, false },
+	    { "u8 Op0", 9, 1, false },
+	    { "u8 Op1", 10, 1, false },
+	    { "u8 CRn", 11, 1, false },
+	    { "u8 CRm", 12, 1, false },
+	    { "u8 Op2", 13, 1, false } },
+	  "\"(%d,%d,%d,%d,%d)\", REC->Op0, REC->Op1, REC->CRn, REC->CRm, REC->Op2" },
 };
 
 #define FIRST_ID 100

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef HYPTRACE_STAT_PRIV_H
+#define HYPTRACE_STAT_PRIV_H
+
+#include "analysis/counts.h"
+#include "analysis/exits.h"
+#include "analysis/hyptime.h"
+#include "analysis/markers.h"
+#include "util/answer.h"
+
+/* Shared by stat.c and stat-*.c: what was found out, and how it is asked to be told. */
+struct stat_answer {
+	const struct inputs *in;
+	struct counts *counts;
+	struct exits *exits;
+	struct hyptime *hyp;
+	struct markers *markers;
+	struct stays stays;
+	/* how */
+	struct answer *out;
+	size_t rows; /* of a table, at most */
+	enum stat_per { STAT_ALL, STAT_GUEST, STAT_VCPU } per;
+	bool asked; /* the table that is printed was named: it says why it is empty */
+	int ret;    /* -ENOMEM */
+};
+
+/* ---- tables: columns and cells are added one after the other ------------------------------- */
+
+struct stat_table {
+	struct stat_answer *of;
+	struct answer_column columns[ANSWER_COLUMNS_MAX]; /* that are shown */
+	struct answer_cell cells[ANSWER_COLUMNS_MAX];
+	bool shown[ANSWER_COLUMNS_MAX]; /* by column as it was added */
+	size_t n, n_shown;
+	size_t at, at_shown; /* the next cell */
+	size_t rows, left;   /* printed; not printed */
+};
+
+/* text: for people too, else for programs only. */
+void stat_column(struct stat_table *t, const char *key, const char *title, enum answer_kind kind, bool text);
+/* With a column for machines in front; people get it where the table has several. */
+void stat_begin(struct stat_table *t, struct stat_answer *of, bool machines);
+/*
+ * Begins the table; false, and nothing is printed: it has no rows and was not asked for. why: what to say
+ * when it was.
+ */
+bool stat_open(struct stat_table *t, const char *key, const char *title, size_t n_rows, const char *why);
+/* Cells of a row, in the order of the columns; those for programs only are left out by themselves. */
+void stat_cell(struct stat_table *t, struct answer_cell cell);
+void stat_machine(struct stat_table *t, size_t input);
+/* Prints the row, unless there are enough of them for people. */
+void stat_row(struct stat_table *t);
+void stat_close(struct stat_table *t);
+
+static inline bool stat_is_text(const struct stat_answer *s)
+{
+	return s->out->form == ANSWER_TEXT;
+}
+
+/* A table each, of the key by which it is asked for. */
+typedef void stat_print(struct stat_answer *s);
+stat_print stat_buffers, stat_lost, stat_events;					/* stat-counts.c */
+stat_print stat_exits, stat_guest, stat_mmio, stat_ioport, stat_sysreg, stat_hypercall; /* stat-exits.c */
+stat_print stat_hyp, stat_firmware, stat_spans, stat_longest;				/* stat-times.c */
+stat_print stat_slices;									/* stat-slices.c */
+
+/* "Guest:0", or the thread's name and number; in buf. */
+const char *stat_vcpu_name(const struct input *in, int32_t pid, char *buf, size_t size);
+
+/* The slices as a picture. 0, -errno (told). */
+int stat_slices_svg(struct stat_answer *s, const char *path, const struct log *log);
+
+#endif

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* hyptrace stat: counts events and adds up where time went, in one reading. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "api/handle.h"
+#include "cmd.h"
+#include "stat-priv.h"
+#include "terminal.h"
+
+/* ---- tables ------------------------------------------------------------------------- */
+
+/* What a table is made of. */
+enum { NEED_EXITS = 1, NEED_HYP = 2, NEED_MARKERS = 4, NEED_LONGEST = 8 };
+
+/* In this order. */
+static const struct stat_word {
+	const char *word; /* of --show; the table's key, too */
+	unsigned int needs;
+	stat_print *print;
+} stat_words[] = {
+	{ "buffers", 0, stat_buffers },
+	{ "lost", 0, stat_lost },
+	{ "events", 0, stat_events },
+	{ "exits", NEED_EXITS, stat_exits },
+	{ "guest", NEED_EXITS, stat_guest },
+	{ "mmio", NEED_EXITS, stat_mmio },
+	{ "ioport", NEED_EXITS, stat_ioport },
+	{ "sysreg", NEED_EXITS, stat_sysreg },
+	{ "hypercall", NEED_EXITS, stat_hypercall },
+	{ "hyp", NEED_HYP, stat_hyp },
+	{ "firmware", NEED_HYP, stat_firmware },
+	{ "spans", NEED_MARKERS, stat_spans },
+	{ "longest", NEED_EXITS | NEED_HYP | NEED_LONGEST, stat_longest },
+};
+
+/* ---- command line -------------------------------------------------------------------- */
+
+struct stat_opts {
+	bool show[ARRAY_SIZE(stat_words)], shown; /* shown: some were named */
+	uint64_t per, top, rows;
+	uint64_t by; /* ns */
+	const char *svg, *desc;
+	bool json, csv, quiet;
+	struct strlist files;
+};
+
+#define STAT(field) .off = offsetof(struct stat_opts, field)
+
+static bool stat_word_set(struct stat_opts *o, const char *word, size_t len)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(stat_words); i++) {
+		if (strncmp(stat_words[i].word, word, len) || stat_words[i].word[len])
+			continue;
+		o->show[i] = o->shown = true;
+		return true;
+	}
+	return false;
+}
+
+static int stat_set_show(void *ctx, const struct opt *opt, const char *arg, struct opts_error *err)
+{
+	for (const char *p = arg;; p++) {
+		size_t len = strcspn(p, ",");
+
+		if (!stat_word_set(ctx, p, len))
+			return opts_wrong(err, opt, arg, "not a table, or a list of tables");
+		p += len;
+		if (!*p)
+			return 0;
+	}
+}
+
+static int stat_set_per(void *ctx, const struct opt *opt, const char *arg, struct opts_error *err)
+{
+	struct stat_opts *o = ctx;
+
+	if (!strcmp(arg, "guest"))
+		o->per = STAT_GUEST;
+	else if (!strcmp(arg, "vcpu"))
+		o->per = STAT_VCPU;
+	else
+		return opts_wrong(err, opt, arg, "neither guest nor vcpu");
+	return 0;
+}
+
+/* "250us", "1.5s": a number and its unit. */
+static int stat_set_by(void *ctx, const struct opt *opt, const char *arg, struct opts_error *err)
+{
+	static const struct {
+		const char *name;
+		double ns;
+	} units[] = { { "ns", 1 }, { "us", 1e3 }, { "ms", 1e6 }, { "s", 1e9 } };
+	struct stat_opts *o = ctx;
+	char *end = NULL;
+	double v = strspn(arg, "0123456789.") ? strtod(arg, &end) : 0;
+
+	for (size_t i = 0; end && i < ARRAY_SIZE(units); i++)
+		if (!strcmp(end, units[i].name) && v * units[i].ns >= 1 && v * units[i].ns < 1e15) {
+			o->by = (uint64_t)(v * units[i].ns + 0.5);
+			return 0;
+		}
+	return opts_wrong(err, opt, arg, "not a time such as 10ms (ns, us, ms, s)");
+}
+
+static const struct opt stat_rows[] = {
+	OPT('s', "show", "TABLE,...",
+	    "these tables, not all that say something:\n"
+	    "buffers lost events, exits guest mmio ioport sysreg\n"
+	    "hypercall, hyp firmware, spans, longest",
+	    stat_set_show),
+	OPT('p', "per", "guest|vcpu", "exits of each guest, or of each vCPU", stat_set_per),
+	OPT('t', "top", "N", "how many of the longest exits and stays to show (5)", opts_set_number,
+	    STAT(top), .max = STAYS_LONGEST_MAX),
+	OPT('b', "by", "TIME", "time by slices of 10ms, 250us, ...", stat_set_by),
+	OPT(0, "svg", "FILE", "the slices as a picture, too", opts_set_text, STAT(svg)),
+	OPT('r', "rows", "N", "at most so many rows of a table (20); 0: all", opts_set_number, STAT(rows),
+	    .max = UINT32_MAX),
+	OPT('j', "json", NULL, "for programs: all rows, times in ns", opts_set_flag, STAT(json)),
+	OPT(0, "csv", NULL, "the same; each line begins with its table", opts_set_flag, STAT(csv)),
+	OPT('i', "input", "FILE", "another way to name a file", opts_add_text, STAT(files)),
+	OPT(0, "hypertrace-desc", "FILE", "names of hypertrace events, which tell their spans", opts_set_text,
+	    STAT(desc)),
+	OPT('q', "quiet", NULL, "errors only", opts_set_flag, STAT(quiet)),
+	OPT('h', "help", NULL, "this text", opts_help),
+};
+
+static const struct opts_table stat_table = {
+	.command = "stat",
+	.usage = "usage: hyptrace stat [OPTION...] [FILE...]\n"
+		 "\n"
+		 "Counts the events of recordings, trace.dat or the FILEs, and adds up what exits, the\n"
+		 "hypervisor, the firmware and programs' spans took. Files of guests join their host's.\n"
+		 "\n",
+	.rows = stat_rows,
+	.n = ARRAY_SIZE(stat_rows),
+};
+
+static int stat_check(const struct stat_opts *o)
+{
+	const char *wrong = NULL;
+
+	if (o->json && o->csv)
+		wrong = "say either --json or --csv";
+	else if (o->svg && !o->by)
+		wrong = "--svg needs --by TIME";
+	if (wrong)
+		fprintf(stderr, "hyptrace: %s\n", wrong);
+	return wrong ? -EINVAL : 0;
+}
+
+/* False: there is nothing to do but exit with *status. */
+static bool stat_parse(struct stat_opts *o, int argc, char **argv, int *status)
+{
+	struct opts_error err;
+	int ret = opts_parse(&stat_table, &argc, argv, o, &err);
+
+	if (ret) {
+		*status = command_stopped(&stat_table, ret, &err);
+		return false;
+	}
+	*status = EXIT_USAGE;
+	for (int i = 1; i < argc; i++)
+		if (strlist_add(&o->files, argv[i]))
+			return false;
+	if (!o->files.n && strlist_add(&o->files, "trace.dat"))
+		return false;
+	return !stat_check(o);
+}
+
+/* ---- reading --------------------------------------------------------------------------- */
+
+struct stat_run {
+	const struct stat_opts *o;
+	const struct log *log;
+	struct hyptrace *files;
+	struct timeline *timeline;
+	struct steps *steps;
+	struct hypertrace_desc *desc;
+	struct stat_answer s;
+	unsigned int needs;
+};
+
+static bool stat_wanted(const struct stat_opts *o, size_t word)
+{
+	return !o->shown || o->show[word];
+}
+
+static unsigned int stat_needs(const struct stat_opts *o)
+{
+	unsigned int needs = o->by ? NEED_EXITS | NEED_HYP : 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(stat_words); i++)
+		needs |= stat_wanted(o, i) ? stat_words[i].needs : 0;
+	return needs;
+}
+
+/* What is needed, in the order of its dependence; all are closed by stat_release. */
+static int stat_parts(struct stat_run *r)
+{
+	bool longest = r->needs & NEED_LONGEST;
+	struct stat_answer *s = &r->s;
+	struct stays *stays = longest || r->o->by ? &s->stays : NULL;
+	int ret = steps_open(&r->steps, s->in);
+
+	if (!ret)
+		ret = counts_open(&s->counts, s->in, r->timeline);
+	if (!ret)
+		ret = stays_open(&s->stays, longest ? r->o->top : 0, r->o->by);
+	if (!ret && (r->needs & NEED_EXITS))
+		ret = exits_open(&s->exits, s->in, r->timeline, r->steps, stays);
+	if (!ret && (r->needs & NEED_HYP))
+		ret = hyptime_open(&s->hyp, s->in, r->timeline, r->steps, stays);
+	if (!ret && (r->needs & NEED_MARKERS))
+		ret = markers_open(&s->markers, s->in, r->timeline, r->desc);
+	return ret;
+}
+
+static int stat_read(struct stat_run *r)
+{
+	struct pass_part parts[PASS_PARTS_MAX];
+	struct stat_answer *s = &r->s;
+	size_t n = 0;
+	int ret = stat_parts(r);
+
+	if (ret)
+		return ret;
+	parts[n++] = counts_part(s->counts);
+	if (s->exits)
+		parts[n++] = exits_part(s->exits);
+	if (s->hyp)
+		parts[n++] = hyptime_part(s->hyp);
+	if (s->markers)
+		parts[n++] = markers_part(s->markers);
+	ret = pass_read(r->timeline, r->steps, parts, n);
+	if (ret)
+		return ret;
+	counts_finish(s->counts);
+	stays_finish(&s->stays);
+	if (s->hyp)
+		hyptime_finish(s->hyp);
+	if (s->markers)
+		markers_finish(s->markers);
+	return 0;
+}
+
+/* ---- printing --------------------------------------------------------------------------- */
+
+static int stat_print_all(struct stat_run *r)
+{
+	const struct stat_opts *o = r->o;
+	struct stat_answer *s = &r->s;
+	struct buf out = { 0 };
+	struct answer answer;
+
+	answer_begin(&answer, o->json ? ANSWER_JSON : o->csv ? ANSWER_CSV : ANSWER_TEXT, &out);
+	s->out = &answer;
+	s->rows = o->rows ? o->rows : SIZE_MAX;
+	s->per = (enum stat_per)o->per;
+	s->asked = o->shown;
+	for (size_t i = 0; i < ARRAY_SIZE(stat_words) && !s->ret; i++)
+		if (stat_wanted(o, i))
+			stat_words[i].print(s);
+	if (!s->ret && o->by)
+		stat_slices(s);
+	answer_end(&answer);
+	if (!s->ret)
+		s->ret = buf_status(&out);
+	if (!s->ret)
+		s->ret = write_all(STDOUT_FILENO, out.data, out.len);
+	if (s->ret == -EPIPE)
+		terminal_reader_gone();
+	buf_release(&out);
+	return s->ret;
+}
+
+/* ---- all of it --------------------------------------------------------------------------- */
+
+#define DESC_MAX (16u << 20)
+
+static int stat_desc(struct stat_run *r)
+{
+	struct buf text = { 0 };
+	unsigned int line = 0;
+	int ret;
+
+	if (!r->o->desc)
+		return 0;
+	ret = read_file(r->o->desc, DESC_MAX, &text);
+	if (ret) {
+		log_err(r->log, "cannot read '%s': %s", r->o->desc, errno_text(ret));
+		goto out;
+	}
+	ret = hypertrace_desc_parse(text.data, text.len, &r->desc, &line);
+	if (ret == -EBADMSG)
+		log_err(r->log, "%s: line %u makes no sense", r->o->desc, line);
+out:
+	buf_release(&text);
+	return ret;
+}
+
+static int stat_open_files(struct stat_run *r)
+{
+	struct log *log = (struct log *)r->log;
+	struct hyptrace_open_opts opts = { sizeof(opts), .log = handle_log_to, .log_ctx = log };
+	const struct strlist *files = &r->o->files;
+	int ret = stat_desc(r);
+
+	if (!ret)
+		ret = hyptrace_open(&r->files, (const char *const *)files->v, files->n, &opts);
+	if (!ret)
+		ret = handle_load(r->files);
+	if (ret)
+		return ret;
+	r->s.in = handle_inputs(r->files);
+	for (size_t i = 0; i < r->s.in->n; i++)
+		if (clock_in_ticks(r->s.in->v[i].time.clock) && !r->s.in->v[i].time.mult)
+			log_warn(r->log, "%s: times are ticks of the clock %s, not ns", r->s.in->v[i].path,
+				 r->s.in->v[i].time.clock);
+	return timeline_open(&r->timeline, r->s.in, NULL, NULL, r->log);
+}
+
+static void stat_release(struct stat_run *r)
+{
+	markers_close(r->s.markers);
+	hyptime_close(r->s.hyp);
+	exits_close(r->s.exits);
+	counts_close(r->s.counts);
+	stays_release(&r->s.stays);
+	steps_close(r->steps);
+	timeline_close(r->timeline);
+	hyptrace_close(r->files);
+	hypertrace_desc_free(r->desc);
+}
+
+static int stat_files(const struct stat_opts *o, struct console *console, const struct log *log)
+{
+	struct stat_run r = { .o = o, .log = log, .needs = stat_needs(o) };
+	uint64_t damaged = 0;
+	int ret = stat_open_files(&r);
+
+	if (!ret)
+		ret = stat_read(&r);
+	if (!ret)
+		ret = stat_print_all(&r);
+	if (!ret && o->svg)
+		ret = stat_slices_svg(&r.s, o->svg, log);
+	damaged = r.timeline ? timeline_damaged(r.timeline) : 0;
+	if (!ret && damaged)
+		log_err(log, "the files are damaged in %llu places: what lay there is missing",
+			(unsigned long long)damaged);
+	stat_release(&r);
+	return damaged ? EXIT_FAILED : console_status(console, ret);
+}
+
+int cmd_stat(int argc, char **argv)
+{
+	struct stat_opts o = { .top = 5, .rows = 20 };
+	struct console console = { 0 };
+	struct log log = console_as_log(&console);
+	int status;
+
+	memory_or_end();
+	if (stat_parse(&o, argc, argv, &status)) {
+		console.quiet = o.quiet;
+		status = stat_files(&o, &console, &log);
+	}
+	strlist_release(&o.files);
+	return status;
+}

@@ -1,0 +1,378 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# hyptrace stat: the same counts, exits and hypervisor's time as slow references find with trace-cmd's
+# own library; what made-up recordings are known to hold; tables, options, damaged files.
+. tests/integration/lib.sh
+
+hyptrace=$build/hyptrace
+export TRACEEVENT_PLUGIN_DIR=$build/plugins HOME=$tmp/home
+
+make_trace() { # FILE, script on standard input
+	"$build/tests/integration/export-trace" "$1" || diag "cannot make $1"
+}
+
+stat() {
+	"$hyptrace" stat "$@" 2>"$tmp/err"
+}
+
+# Rows of a table in CSV, the named columns with tabs between them: TABLE COLUMN,... [OPTION...] FILE...
+rows() {
+	local table=$1 columns=$2
+	shift 2
+	stat --csv --show "$table" "$@" | perl -F, -lane 'BEGIN { @want = split /,/, shift }
+		if ($F[1] eq "machine") { %at = map { $F[$_] => $_ } 0..$#F }
+		elsif ($F[0] ne "note") { print join "\t", map { $F[$at{$_}] } @want }' "$columns"
+}
+
+# ---- events, as stock counts them ------------------------------------------------------
+
+# by_stock FILE: how many events of each name trace-cmd report prints
+by_stock() {
+	trace-cmd report -i "$1" 2>/dev/null |
+		perl -ne '$n{$1}++ if /^.*?-\d+\s+\[\d+\]\s*\d[\d.]*: (\w+): /; END { print "$_\t$n{$_}\n" for sort keys %n }'
+}
+
+# by_buffer FILE: and how many of each buffer its library reads
+by_buffer() {
+	"$build/tests/tools/datdump" "$1" 2>/dev/null |
+		perl -ne '$n{"$1\t$2"}++ if /^(\S+) \d+ \d+ (\w+): /; END { print "$_\t$n{$_}\n" for sort keys %n }'
+}
+
+for file in formats-arm64 formats-x86 import-nvhe import-protected lab-nvhe lab-protected lab-stock-arm64 \
+	functions/trace functions/trace-Guest guest/trace guest/trace-Guest sync/trace x86/trace; do
+	file=tests/data/$file.dat
+	rows events event,events "$file" | perl -lane '$n{$F[0]} += $F[1]; END { print "$_\t$n{$_}" for sort keys %n }' >"$tmp/ours"
+	by_stock "$file" >"$tmp/stock"
+	[ -s "$tmp/stock" ]
+	ok $? "$file: trace-cmd report prints events"
+	same "$tmp/ours" "$tmp/stock" "$file: as many events of each name as trace-cmd report prints"
+	rows events buffer,event,events "$file" | sed 's/^\t/-\t/' | sort >"$tmp/ours"
+	by_buffer "$file" | sort >"$tmp/stock"
+	same "$tmp/ours" "$tmp/stock" "$file: and in each buffer"
+done
+
+# Those of several files together are those of each.
+for file in tests/data/guest/trace.dat tests/data/guest/trace-Guest.dat; do
+	rows events machine,event,events "$file"
+done | sed 's/^trace-Guest/Guest/' | sort >"$tmp/alone"
+rows events machine,event,events tests/data/guest/trace.dat tests/data/guest/trace-Guest.dat | sort >"$tmp/both"
+same "$tmp/both" "$tmp/alone" "events of each machine"
+
+# ---- exits and the hypervisor's time, computed slowly --------------------------------------
+
+# ours FILE: the tables as tests/tools/slow-stat prints them
+ours() {
+	local table
+
+	for table in exits guest mmio ioport; do
+		rows $table what,samples,time_ns,min_ns,max_ns "$1" | sed "s/^/$table\t/"
+	done
+	rows firmware back_for,count,total_ns,min_ns,max_ns "$1" | sed "s/^/firmware\t/"
+	rows hyp reason,count,total_ns,min_ns,max_ns "$1" | sed "s/^/hyp\t/"
+}
+
+slow() { # FILE [OPTION]
+	"$build/tests/tools/datdump" -p "$1" 2>/dev/null | tests/tools/slow-stat ${2:+"$2"}
+}
+
+for file in formats-x86 import-nvhe import-protected lab-nvhe lab-protected lab-stock-arm64 functions/trace \
+	guest/trace sync/trace x86/trace; do
+	file=tests/data/$file.dat
+	ours "$file" | sort >"$tmp/ours"
+	slow "$file" | sort >"$tmp/slow"
+	[ -s "$tmp/slow" ]
+	ok $? "$file: the slow reference finds exits"
+	same "$tmp/ours" "$tmp/slow" "$file: exits, guests', MMIO's and the hypervisor's times as the slow reference's"
+	slow "$file" -p >"$tmp/perf"
+	is "$(O=$build tests/tools/perf-kvm-stat "$tmp/perf" "$file" 2>/dev/null)" "" \
+		"$file: as perf kvm stat report would print them"
+done
+slow tests/data/lab-protected.dat -p | sed 's/ 106 / 107 /' >"$tmp/other"
+is "$(O=$build tests/tools/perf-kvm-stat "$tmp/other" tests/data/lab-protected.dat)" "WFx: samples: perf 107, ours 106" \
+	"perf-kvm-stat tells what differs"
+O=$build tests/tools/perf-kvm-stat -n 1 "$tmp/other" tests/data/lab-protected.dat
+is $? 0 "... unless it may"
+
+# What --per cuts apart is the whole.
+for per in guest vcpu; do
+	rows exits what,samples,time_ns --per $per tests/data/guest/trace.dat |
+		perl -lane '$n{$F[0]} += $F[1]; $t{$F[0]} += $F[2]; END { print "$_\t$n{$_}\t$t{$_}" for sort keys %n }' >"$tmp/sum"
+	rows exits what,samples,time_ns tests/data/guest/trace.dat | sort >"$tmp/all"
+	same "$tmp/sum" "$tmp/all" "--per $per: the sum is the whole"
+done
+is "$(rows sysreg vcpu,pid,what,samples --per vcpu tests/data/guest/trace.dat)" \
+	"Guest:0	113	ICC_SGI1R_EL1 write	1
+Guest:1	114	ICC_SGI1R_EL1 write	3" "which vCPU wrote which register"
+is "$(rows sysreg what,samples,time_ns tests/data/lab-stock-arm64.dat)" "ICC_SGI1R_EL1 write	1	116928" \
+	"a register that two events tell of is counted once"
+
+# ---- what is known of made-up recordings -----------------------------------------------------
+
+make_trace "$tmp/exits.dat" <<'E'
+id 1
+guest Guest 2 0:7 1:8
+900 0 7 kvm_exit	0	0	1
+1000 0 7 kvm_entry	1
+1500 0 7 kvm_exit	2	0x16	2
+1600 0 7 kvm_hvc_arm64	2	0x84000001
+2500 1 7 kvm_entry	2
+2600 0 8 kvm_exit	0	0	2
+2700 0 8 kvm_entry	2
+4500 1 7 kvm_exit	2	0x18	3
+4600 1 7 kvm_sys_access	1	3	0	12	11	5
+4800 1 7 kvm_entry	3
+4900 1 7 kvm_exit	1	0	3
+4950 1 7 kvm_pio	1	0x3f8
+5000 1 7 kvm_entry	3
+5100 1 7 kvm_exit	7	0	3
+5110 1 7 kvm_msr	0	0x830
+5120 1 7 kvm_hypercall	9
+5200 1 7 kvm_entry	3
+5700 0 8 kvm_exit	0	0	3
+lost 0 3
+5800 0 8 kvm_entry	4
+5900 0 8 kvm_exit	0	0	4
+buffer hyp
+10000 0 0 hypervisor:hyp_enter	1	0
+E
+is "$(stat --show lost,exits,guest,mmio,ioport,sysreg,hypercall --per vcpu "$tmp/exits.dat")" 'Lost events
+buffer  CPU  lost
+-         0     3
+
+Exits: from kvm_exit to kvm_entry
+vCPU     VM-EXIT   Samples  Time%      Min      Max      Avg    +-
+Guest:0  HVC64           1  66.7%  1.000us  1.000us  1.000us  0.0%
+Guest:0  SYS64           1  20.0%    300ns    300ns    300ns  0.0%
+Guest:0  SERROR          1   6.7%    100ns    100ns    100ns  0.0%
+Guest:0  exit 0x7        1   6.7%    100ns    100ns    100ns  0.0%
+exits: 4 samples, 1.500us in all
+exits, guest: 2 stretches in which events were lost are unknown, and left out
+
+Guest: from kvm_entry to the kvm_exit
+vCPU     VM-EXIT   Samples  Time%      Min      Max      Avg     +-
+Guest:0  SYS64           1  34.5%  2.000us  2.000us  2.000us   0.0%
+Guest:0  HVC64           1   8.6%    500ns    500ns    500ns   0.0%
+Guest:0  SERROR          1   1.7%    100ns    100ns    100ns   0.0%
+Guest:0  exit 0x7        1   1.7%    100ns    100ns    100ns   0.0%
+Guest:1  IRQ             2  53.4%    100ns  3.000us  1.550us  93.5%
+guest: 6 samples, 5.800us in all
+mmio: the files have no kvm_mmio in a vCPU'"'"'s exit
+
+I/O port accesses
+vCPU     IO Port Access  Samples   Time%   Min   Max   Avg    +-
+Guest:0  0x3f8:POUT            1  100.0%  50ns  50ns  50ns  0.0%
+ioport: 1 samples, 50ns in all
+
+Exits for system registers
+vCPU     register             Samples  Time%    Min    Max    Avg    +-
+Guest:0  ICC_SGI1R_EL1 write        1  75.0%  300ns  300ns  300ns  0.0%
+Guest:0  MSR 0x830 read             1  25.0%  100ns  100ns  100ns  0.0%
+sysreg: 2 samples, 400ns in all
+
+Exits for hypercalls
+vCPU     hypercall               Samples  Time%      Min      Max      Avg    +-
+Guest:0  PSCI_CPU_SUSPEND SMC32        1  90.9%  1.000us  1.000us  1.000us  0.0%
+Guest:0  9                             1   9.1%    100ns    100ns    100ns  0.0%
+hypercall: 2 samples, 1.100us in all' "exits of each vCPU, also of a thread that moves, and none across lost events"
+
+make_trace "$tmp/hyp.dat" <<'E'
+buffer hyp
+1000 0 0 hypervisor:hyp_enter	1	0
+1400 0 0 hypervisor:hyp_exit	6	0
+2000 0 0 hypervisor:hyp_enter	5	7
+2300 0 0 hypervisor:hyp_exit	0	0
+2900 0 0 hypervisor:hyp_enter	0	0
+3000 0 0 hypervisor:hyp_exit	0	0
+9000 0 0 hypervisor:hyp_enter	3	0
+9100 0 0 hypervisor:hyp_exit	3	0
+9200 0 0 hypervisor:hyp_enter	1	0
+lost 0 2
+9900 0 0 hypervisor:hyp_exit	6	0
+9950 0 0 hypervisor:hyp_enter	1	0
+500 1 0 hypervisor:hyp_exit	6	0
+600 1 0 hypervisor:hyp_enter	9	0
+700 1 0 hypervisor:hyp_exit	6	0
+E
+is "$(stat --show hyp,firmware,longest --top 3 "$tmp/hyp.dat")" \
+'Hypervisor: from hyp_enter to hyp_exit, by reason
+reason      count  total  share    avg    p50    p99  p99.9    max
+hvc             1  400ns  40.0%  400ns  400ns  400ns  400ns  400ns
+guest_exit      1  300ns  30.0%  300ns  300ns  300ns  300ns  300ns
+psci            1  100ns  10.0%  100ns  100ns  100ns  100ns  100ns
+reason 9        1  100ns  10.0%  100ns  100ns  100ns  100ns  100ns
+smc             1  100ns  10.0%  100ns  100ns  100ns  100ns  100ns
+hyp: 5 stays, 1.000us in all: 10.93% of the 9.150us of CPUs'"'"' time that its buffers have
+hyp: 2 hyp_enter and 2 hyp_exit without the other are left out: events were lost, or the recording begins or ends there
+
+Firmware (EL3): from hyp_exit for smc until the hypervisor is entered again
+back_for  count    total  share      avg      p50      p99    p99.9      max
+psci          1  6.000us  90.9%  6.000us  6.000us  6.000us  6.000us  6.000us
+smc           1    600ns   9.1%    600ns    600ns    600ns    600ns    600ns
+
+The longest exits and stays in the hypervisor
+what  reason       took           at  CPU  vCPU
+hyp   hvc         400ns  0.000001000    0  -
+hyp   guest_exit  300ns  0.000002000    0  7
+hyp   reason 9    100ns  0.000000600    1  -' "the hypervisor's time, the firmware's, the longest"
+slow "$tmp/hyp.dat" | sed 's/\t0x9\t/\treason 9\t/' | sort >"$tmp/slow"
+ours "$tmp/hyp.dat" | sort >"$tmp/ours"
+same "$tmp/ours" "$tmp/slow" "... as the slow reference's, with lost events"
+
+# Android's events have no reason: what lies between them says it
+make_trace "$tmp/android.dat" <<'E'
+buffer hyp
+1000 0 0 hyp:hyp_enter
+1100 0 0 hyp:host_mem_abort	0x92000045	0x1000
+1300 0 0 hyp:hyp_exit
+2000 0 0 hyp:hyp_enter
+2300 0 0 hyp:hyp_exit
+3000 0 0 hyp:hyp_enter
+3200 0 0 hyp:host_mem_abort	0x92000045	0x1000
+3900 0 0 hyp:hyp_exit
+E
+is "$(rows hyp reason,count,total_ns "$tmp/android.dat")" 'host_mem_abort	2	1200
+	1	300' "the reason of Android's stays is the event in between"
+
+make_trace "$tmp/spans.dat" <<'E'
+1000 0 50 print	0	503 VirtioFs Enter: release - (inode: 42)
+1100 0 50 print	0	504 VirtioFs Enter: release - (inode: 43)
+1500 0 50 print	0	503 VirtioFs Exit: release
+1600 1 51 print	0	503 VirtioFs Enter: open
+1800 1 50 print	0	504 VirtioFs Exit: release
+1900 0 50 print	0	999 VirtioFs Exit: release
+2000 0 60 print	0	guest_hypertrace cpu=0x1  arg1=1
+2500 0 60 print	0	guest_hypertrace cpu=0x1  arg1=2
+2600 0 60 print	0	guest_hypertrace cpu=0x1  arg1=3
+2700 0 60 print	0	words
+3000 0 60 print	0	guest_hypertrace cpu=0x1  arg1=1
+lost 0 1
+3100 0 60 print	0	guest_hypertrace cpu=0x1  arg1=2
+E
+printf '1 frame_start\n2 frame_end\n3 tick\n' >"$tmp/desc"
+is "$(stat --show spans --hypertrace-desc "$tmp/desc" "$tmp/spans.dat")" 'Spans in trace_marker
+kind        name     count    total  share    avg    p50    p99  p99.9    max
+crosvm      release      2  1.200us  70.6%  600ns  501ns  699ns  699ns  700ns
+hypertrace  frame        1    500ns  29.4%  500ns  500ns  500ns  500ns  500ns
+spans: 2 begins and 2 ends without the other, and 0 lines of too many threads or names, are left out' \
+	"spans of crosvm and hypertrace"
+
+# ---- by slices of time ------------------------------------------------------------------------------
+
+is "$(rows hyp,firmware reason --by 2us "$tmp/hyp.dat" >/dev/null; stat --show firmware --csv --by 2us "$tmp/hyp.dat" | grep ^slices)" \
+'slices,machine,at,what,reason,count,time_ns
+slices,hyp,0.000000500,hyp,hvc,1,400
+slices,hyp,0.000000500,hyp,guest_exit,1,300
+slices,hyp,0.000000500,hyp,reason 9,1,100
+slices,hyp,0.000002500,hyp,smc,1,100
+slices,hyp,0.000008500,hyp,psci,1,100' "slices, for programs"
+is "$(stat --show exits --by 500ns "$tmp/exits.dat" | sed -n '/^By/,$p')" \
+'By slices of 500ns: time in each, @ as long as the longest of its line
+                             0.000000900
+exit HVC64            500ns | #@:     |
+exit SYS64            300ns |       @ |
+exit SERROR           100ns |        @|
+exit exit 0x7         100ns |        @|' "slices, for people"
+for file in lab-protected x86/trace; do
+	for what in exit hyp; do
+		table=${what/exit/exits}
+		stat --csv --show buffers --by 7ms tests/data/$file.dat | grep ^slices |
+			perl -F, -lane 'BEGIN { $what = shift } $t{$F[4]} += $F[6], $n{$F[4]} += $F[5] if $F[3] eq $what;
+				END { print "$_\t$n{$_}\t$t{$_}" for sort keys %n }' $what >"$tmp/slices"
+		case $what in
+		exit) rows exits what,samples,time_ns tests/data/$file.dat ;;
+		hyp) rows hyp reason,count,total_ns tests/data/$file.dat ;;
+		esac | sort >"$tmp/whole"
+		same "$tmp/slices" "$tmp/whole" "$file: slices add up to table $table"
+	done
+done
+stat --show exits --by 500ns --svg "$tmp/map.svg" "$tmp/exits.dat" >/dev/null
+is "$(grep -c '<rect x' "$tmp/map.svg") $(grep -o '<title>[^<]*' "$tmp/map.svg" | head -2 | tr '\n' ' ')" \
+	"6 <title>0.000001400: 400ns <title>0.000001900: 500ns " "slices as a picture"
+perl -0777 -ne 'my @open; while (/<(\/?)(\w+)[^>]*?(\/?)>/g) { if ($1) { exit 1 if pop @open ne $2 } elsif (!$3) { push @open, $2 } } exit @open' \
+	"$tmp/map.svg"
+is $? 0 "... whose elements are closed"
+stat --by 1ns --svg "$tmp/none.svg" "$tmp/exits.dat" >/dev/null
+is "$? $(cat "$tmp/err")" "1 hyptrace: --svg: 4301 slices are more than the 4096 that a picture has: --by a longer time" \
+	"a picture of too many slices"
+like "$(stat --by 1us --show lost tests/data/lab-protected.dat)" '^slices: [0-9]+ stretches are left out: beyond 65536 slices' \
+	"too many slices are said to be"
+
+# ---- where in the file: what is found is at that time on that CPU --------------------------------------
+
+while IFS=$'\t' read -r what at cpu; do
+	"$hyptrace" report --cpu "$cpu" -t tests/data/lab-protected.dat 2>/dev/null | grep -q " $at: ${what/exit/kvm_exit}"
+	ok $? "the longest $what is at $at on CPU $cpu"
+done < <(rows longest what,at,cpu --top 1 tests/data/lab-protected.dat | sed 's/^hyp\t/hyp_enter\t/')
+
+# ---- tables -------------------------------------------------------------------------------------------------
+
+is "$(stat --rows 2 --show events tests/data/lab-protected.dat)" 'Events
+buffer  system      event      events  share
+hyp     hypervisor  hyp_enter    1596  38.5%
+hyp     hypervisor  hyp_exit     1596  38.5%
+... and 3 more rows: --rows 0 shows them all' "--rows"
+is "$(rows events event --rows 2 tests/data/lab-protected.dat | wc -l)" 5 "programs get all rows"
+for file in tests/data/*.dat tests/data/*/trace.dat; do
+	stat --per vcpu --by 100ms "$file" | awk 'length > 80' | grep -v '^[a-z, ]*: ' >"$tmp/wide"
+	is "$(cat "$tmp/wide")" "" "$file: 80 columns"
+	stat --json --by 100ms "$file" | perl -MJSON::PP -0777 -ne 'decode_json($_)->{events}[0]{events} > 0 or exit 1'
+	is $? 0 "$file: JSON"
+done
+is "$(stat --json --show exits,hyp "$tmp/spans.dat")" '{
+  "exits": [],
+  "hyp": [],
+  "notes": []
+}' "programs get empty tables"
+is "$(stat --show exits,hyp "$tmp/spans.dat")" 'exits: the files have no kvm_entry with a kvm_exit
+hyp: the files have no hyp_enter with a hyp_exit' "people are told why"
+
+# ---- the manual -----------------------------------------------------------------------------------------------------
+
+mkdir "$tmp/cwd"
+cp tests/data/guest/trace.dat "$tmp/cwd/trace.dat"
+cp tests/data/guest/trace-Guest.dat "$tmp/cwd/trace-guest.dat"
+while read -r line; do
+	if [[ $line == *jq* ]] && ! command -v jq >/dev/null; then
+		skip 1 "no jq"
+		continue
+	fi
+	(cd "$tmp/cwd" && PATH=$build:$PATH bash -o pipefail -c "$line") >"$tmp/out" 2>"$tmp/err"
+	[ $? = 0 ] && [ -s "$tmp/out" ] && [ ! -s "$tmp/err" ]
+	ok $? "an example of the manual: $line" || diag "$(cat "$tmp/err")"
+done < <(sed -n '/^\.SH EXAMPLES/,$ s/^# //p' Documentation/hyptrace-stat.1 | sed 's/\\-/-/g')
+[ -s "$tmp/cwd/exits.svg" ]
+ok $? "... which made a picture"
+
+# ---- options, files ---------------------------------------------------------------------------------------------
+
+# wrong MESSAGE OPTION...
+wrong() {
+	local message=$1
+	shift
+	stat "$@" >"$tmp/out"
+	is "$? $(cat "$tmp/out" "$tmp/err")" "2 $message" "refused: $*"
+}
+wrong "hyptrace stat: -s exit: not a table, or a list of tables" --show exit
+wrong "hyptrace stat: -s exits,: not a table, or a list of tables" --show exits,
+wrong "hyptrace stat: -p cpu: neither guest nor vcpu" --per cpu
+wrong "hyptrace stat: -b 10: not a time such as 10ms (ns, us, ms, s)" --by 10
+wrong "hyptrace stat: -b -1ms: not a time such as 10ms (ns, us, ms, s)" --by -1ms
+wrong "hyptrace: --svg needs --by TIME" --svg x
+wrong "hyptrace: say either --json or --csv" --json --csv
+(cd "$tmp" && "$hyptrace" stat) 2>"$tmp/err"
+is "$? $(cat "$tmp/err")" "1 hyptrace: cannot open 'trace.dat': No such file or directory" "no file"
+make_trace "$tmp/bad.dat" <<'E'
+1000 0 7 kvm_entry	1
+2000 0 7 kvm_exit	0	0	1
+3000 0 7 kvm_entry	1
+1000 1 7 print	0	PAGE-OF-CPU-1
+E
+perl -0777 -pi -e 'my $at = index($_, "PAGE-OF-CPU-1"); $at -= $at % 4096; substr($_, $at + 8, 4) = "\xff\xff\xff\x0f"' \
+	"$tmp/bad.dat"
+is "$(rows guest what,samples,time_ns "$tmp/bad.dat")" "IRQ	1	1000" "of a damaged file what is readable is told"
+stat --show lost "$tmp/bad.dat" >"$tmp/out"
+is "$? $(tail -n 1 "$tmp/out") / $(tail -n 1 "$tmp/err")" \
+	"1 -         1     0                1 / hyptrace: the files are damaged in 1 places: what lay there is missing" \
+	"... and the status and a message say that some is not"
+
+done_testing
