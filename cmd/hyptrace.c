@@ -7,6 +7,7 @@
 #include "terminal.h"
 
 const struct command_row command_rows[] = {
+	{ "diff", cmd_diff, "compare two recordings, and tell differences from noise" },
 	{ "export", cmd_export, "turn recordings into traces for Perfetto or lines of JSON" },
 	{ "import", cmd_import, "add a capture of the hypervisor's trace_pipe to a trace.dat" },
 	{ "list", cmd_list, "show the machine's guests, trace buffers and events" },

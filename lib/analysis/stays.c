@@ -29,8 +29,10 @@ void stays_release(struct stays *s)
 {
 	for (size_t i = 0; i < STAY_KINDS; i++)
 		free(s->longest[i]);
-	for (size_t i = 0; i < s->n_rows; i++)
+	for (size_t i = 0; i < s->n_rows; i++) {
 		free(s->rows[i].cells);
+		histogram_release(&s->rows[i].time);
+	}
 	free(s->rows);
 	*s = (struct stays){ 0 };
 }
@@ -174,7 +176,7 @@ static int stays_slice(struct stays *s, const struct stay *stay)
 		return ret;
 	s->n_slices = slices > s->n_slices ? slices : s->n_slices;
 	stays_spread(s, row, stay->from - s->origin, stay->to - s->origin);
-	return 0;
+	return histogram_add(&row->time, stay->to - stay->from);
 }
 
 int stays_add(struct stays *s, const struct stay *stay)

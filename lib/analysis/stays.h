@@ -2,7 +2,7 @@
 #ifndef HYPTRACE_STAYS_H
 #define HYPTRACE_STAYS_H
 
-#include "util/base.h"
+#include "analysis/histogram.h"
 
 /*
  * Stretches of time of some kind, a vCPU's exits or a CPU's stays in the hypervisor, as whoever finds
@@ -35,7 +35,8 @@ struct stays_row {
 	size_t input;
 	uint64_t kind;
 	struct stays_cell *cells;
-	size_t room; /* slices */
+	size_t room;	       /* slices */
+	struct histogram time; /* of all slices */
 };
 
 struct stays {

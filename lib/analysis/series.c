@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* A recording as figures by slices of its time. */
+#include "analysis/series.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/counts.h"
+#include "analysis/exits.h"
+#include "analysis/hyptime.h"
+#include "analysis/states.h"
+#include "read/pipeline.h"
+#include "util/array.h"
+
+/* A thread's counts of events by slice. */
+struct series_worker {
+	uint32_t (**events)[SERIES_SLICES]; /* by buffer and event; NULL: none was seen */
+};
+
+struct series_run {
+	struct series *to;
+	const struct inputs *in;
+	const struct log *log;
+	uint64_t width; /* ns of a slice */
+	struct timeline *t;
+	struct steps *steps;
+	/* events */
+	size_t *at; /* by stream: where its buffer's events begin */
+	size_t n_streams, n_cells, n_workers;
+	struct series_worker *workers;
+	/* stays and states */
+	struct stays stays;
+	struct exits *exits;
+	struct hyptime *hyp;
+	struct states *states;
+	size_t *rows; /* of states, by the owner's index and the state: 1 + the row's index; 0: none yet */
+	size_t n_rows;
+};
+
+/* ---- rows ---------------------------------------------------------------------------- */
+
+/* Rows move when one is added: *row is good until then. */
+static int series_add(struct series *s, enum series_group group, const char *machine, const char *name,
+		      struct series_row **row)
+{
+	struct series_row new = { .group = group, .machine = strdup(machine), .name = strdup(name) };
+	int ret = new.machine &&new.name ? array_push(&s->v, &s->n, &new, sizeof(new)) : -ENOMEM;
+
+	if (ret) {
+		free(new.machine);
+		free(new.name);
+		return ret;
+	}
+	*row = &s->v[s->n - 1];
+	return 0;
+}
+
+/* The row of that name, a new one if need be. */
+static int series_find(struct series *s, enum series_group group, const char *machine, const char *name,
+		       struct series_row **row)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		*row = &s->v[i];
+		if ((*row)->group == group && !strcmp((*row)->machine, machine) &&
+		    !strcmp((*row)->name, name))
+			return 0;
+	}
+	return series_add(s, group, machine, name, row);
+}
+
+/* A second's share of a slice's ns. */
+static double series_a_second(const struct series_run *r, double n)
+{
+	return n * 1e9 / (double)r->width;
+}
+
+static size_t series_slice(const struct series_run *r, uint64_t ts)
+{
+	uint64_t slice = ts > r->to->from ? (ts - r->to->from) / r->width : 0;
+
+	return slice < SERIES_SLICES ? (size_t)slice : SERIES_SLICES - 1;
+}
+
+/* "host", or the guest's name: the same in both recordings whatever their files are called. */
+static const char *series_machine(const struct input *in)
+{
+	return in->guest ? in->machine : "host";
+}
+
+/* ---- events ------------------------------------------------------------------------------ */
+
+static int series_events_work(void *ctx, struct pass_run *run)
+{
+	const struct series_run *r = ctx;
+	const struct series_worker *w = &r->workers[run->worker];
+
+	for (size_t i = 0; i < run->records->n; i++) {
+		const struct merge_record *m = &run->records->v[i];
+		const struct input *in = &r->in->v[timeline_stream(r->t, m)->input];
+		unsigned int id = timeline_id(m);
+		uint32_t(**cell)[SERIES_SLICES];
+
+		if (!m->data || !input_event(in, id))
+			continue;
+		cell = &w->events[r->at[m->stream] + id];
+		if (!*cell)
+			*cell = calloc(1, sizeof(**cell));
+		if (!*cell)
+			return -ENOMEM;
+		(**cell)[series_slice(r, m->ts)]++;
+	}
+	return 0;
+}
+
+/* Streams of a buffer stand side by side, and share its cells. */
+static int series_events_open(struct series_run *r)
+{
+	const struct merge_stream *before = NULL;
+
+	r->n_streams = timeline_streams(r->t);
+	r->at = calloc(r->n_streams + 1, sizeof(*r->at));
+	r->workers = calloc(pipeline_workers(), sizeof(*r->workers));
+	if (!r->at || !r->workers)
+		return -ENOMEM;
+	for (size_t i = 0, width = 0; i < r->n_streams; i++) {
+		const struct merge_stream *s =
+			timeline_stream(r->t, &(struct merge_record){ .stream = (uint32_t)i });
+
+		if (!before || before->input != s->input || before->buffer != s->buffer) {
+			r->n_cells += width;
+			width = r->in->v[s->input].n_known;
+		}
+		r->at[i] = r->n_cells;
+		before = s;
+	}
+	r->n_cells += before ? r->in->v[before->input].n_known : 0;
+	for (; r->n_workers < pipeline_workers(); r->n_workers++) {
+		struct series_worker *w = &r->workers[r->n_workers];
+
+		w->events = calloc(r->n_cells + 1, sizeof(*w->events));
+		if (!w->events)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int series_event(struct series_run *r, const struct merge_stream *s, const struct tep_event *event,
+			size_t cell)
+{
+	const struct input *in = &r->in->v[s->input];
+	const char *buffer = reader_info(in->reader)->buffers[s->buffer].name;
+	struct series_row *row = NULL;
+	char name[256];
+	int ret;
+
+	snprintf(name, sizeof(name), "%s%s%s:%s", buffer ?: "", buffer && *buffer ? "/" : "", event->system,
+		 event->name);
+	for (size_t w = 0; w < r->n_workers; w++) {
+		const uint32_t(*counts)[SERIES_SLICES] =
+			(const uint32_t(*)[SERIES_SLICES])r->workers[w].events[cell];
+
+		if (!counts)
+			continue;
+		ret = row ? 0 : series_add(r->to, SERIES_EVENTS, series_machine(in), name, &row);
+		if (ret)
+			return ret;
+		for (size_t i = 0; i < SERIES_SLICES; i++)
+			row->v[i] += series_a_second(r, (*counts)[i]);
+	}
+	return 0;
+}
+
+static int series_events_finish(struct series_run *r)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < r->n_streams && !ret; i++) {
+		const struct merge_stream *s =
+			timeline_stream(r->t, &(struct merge_record){ .stream = (uint32_t)i });
+		const struct input *in = &r->in->v[s->input];
+
+		if (i && r->at[i] == r->at[i - 1])
+			continue;
+		for (unsigned int id = 0; id < in->n_known && !ret; id++)
+			if (input_event(in, id))
+				ret = series_event(r, s, in->known[id].event, r->at[i] + id);
+	}
+	return ret;
+}
+
+/* ---- exits and stays in the hypervisor -------------------------------------------------------- */
+
+static int series_stays_row(struct series_run *r, const struct stays_row *from, enum series_group count,
+			    enum series_group time, const char *name)
+{
+	const char *machine = series_machine(&r->in->v[from->input]);
+	struct series_row *row;
+	int ret = series_find(r->to, count, machine, name, &row);
+
+	for (size_t i = 0; i < from->room && i <= SERIES_SLICES && !ret; i++)
+		row->v[i < SERIES_SLICES ? i : SERIES_SLICES - 1] += series_a_second(r, from->cells[i].n);
+	ret = ret ?: series_find(r->to, time, machine, name, &row);
+	for (size_t i = 0; i < from->room && i <= SERIES_SLICES && !ret; i++)
+		row->v[i < SERIES_SLICES ? i : SERIES_SLICES - 1] +=
+			(double)from->cells[i].ns / (double)r->width;
+	return ret ?: histogram_join(&row->time, &from->time);
+}
+
+static int series_stays_finish(struct series_run *r)
+{
+	char name[EXITS_NAME_MAX];
+	int ret = 0;
+
+	for (size_t i = 0; i < r->stays.n_rows && !ret; i++) {
+		const struct stays_row *from = &r->stays.rows[i];
+		const struct stay like = { .input = from->input, .kind = from->kind };
+
+		if (from->what == STAY_EXIT)
+			ret = series_stays_row(r, from, SERIES_EXITS, SERIES_EXIT_TIME,
+					       exits_stay_name(r->exits, &like, name));
+		else
+			ret = series_stays_row(r, from, SERIES_HYP, SERIES_HYP_TIME,
+					       hyptime_name(r->hyp, from->input, from->kind) ?: "-");
+	}
+	return ret;
+}
+
+/* ---- states ------------------------------------------------------------------------------------- */
+
+static int series_state_find(struct series_run *r, const struct state_span *span, struct series_row **row)
+{
+	const struct state_owner *o = span->owner;
+	char name[128];
+
+	if (o->kind == STATE_OF_GUEST_TASK) {
+		snprintf(name, sizeof(name), "tasks %s", state_name(span->state));
+		return series_find(r->to, SERIES_STATES, series_machine(&r->in->v[o->input]), name, row);
+	}
+	if (o->vcpu == STATE_NO_CPU)
+		snprintf(name, sizeof(name), "vCPU thread %s", state_name(span->state));
+	else
+		snprintf(name, sizeof(name), "vCPU %u %s", o->vcpu, state_name(span->state));
+	return series_find(r->to, SERIES_STATES, o->guest_name ?: "a guest", name, row);
+}
+
+static int series_state_row(struct series_run *r, const struct state_span *span, struct series_row **row)
+{
+	size_t at = span->owner->index * (size_t)STATES + span->state;
+	int ret;
+
+	if (at >= r->n_rows) {
+		size_t n = 2 * at + STATES;
+		size_t *rows = realloc(r->rows, n * sizeof(*rows));
+
+		if (!rows)
+			return -ENOMEM;
+		memset(rows + r->n_rows, 0, (n - r->n_rows) * sizeof(*rows));
+		r->rows = rows;
+		r->n_rows = n;
+	}
+	if (!r->rows[at]) {
+		ret = series_state_find(r, span, row);
+		if (ret)
+			return ret;
+		r->rows[at] = (size_t)(*row - r->to->v) + 1;
+	}
+	*row = &r->to->v[r->rows[at] - 1];
+	return 0;
+}
+
+static int series_span(void *ctx, const struct state_span *span)
+{
+	struct series_run *r = ctx;
+	struct series_row *row;
+	uint64_t at = span->from;
+	int ret;
+
+	if (span->owner->kind == STATE_OF_GUEST_TASK && span->state != STATE_STOLEN)
+		return 0;
+	ret = series_state_row(r, span, &row);
+	while (at < span->to && !ret) {
+		size_t slice = series_slice(r, at);
+		uint64_t end = r->to->from + (slice + 1) * r->width;
+
+		end = end < span->to && slice + 1 < SERIES_SLICES ? end : span->to;
+		row->v[slice] += (double)(end - at) / (double)r->width;
+		at = end;
+	}
+	return ret;
+}
+
+/* ---- the two readings ------------------------------------------------------------------------------ */
+
+static int series_bounds(struct series *s, const struct inputs *in, const struct log *log)
+{
+	struct timeline *t = NULL;
+	struct counts *c = NULL;
+	struct pass_part part;
+	int ret = timeline_open(&t, in, NULL, NULL, log) ?: counts_open(&c, in, t);
+	const struct counts_cpu *cpus;
+	size_t n = 0;
+
+	if (ret)
+		goto out;
+	part = counts_part(c);
+	ret = pass_read(t, NULL, &part, 1);
+	if (ret)
+		goto out;
+	counts_finish(c);
+	cpus = counts_cpus(c, &n);
+	s->from = UINT64_MAX;
+	for (size_t i = 0; i < n; i++) {
+		s->from = cpus[i].first < s->from ? cpus[i].first : s->from;
+		s->to = cpus[i].last > s->to ? cpus[i].last : s->to;
+		s->lost += cpus[i].lost + cpus[i].gaps;
+	}
+	s->damaged = timeline_damaged(t);
+	ret = s->from < s->to ? 0 : -ENODATA;
+out:
+	counts_close(c);
+	timeline_close(t);
+	return ret;
+}
+
+static int series_open(struct series_run *r)
+{
+	int ret = timeline_open(&r->t, r->in, NULL, NULL, NULL) ?:
+		  steps_open(&r->steps, r->in) ?:
+		  series_events_open(r) ?:
+		  stays_open(&r->stays, 0, r->width) ?:
+		  exits_open(&r->exits, r->in, r->t, r->steps, &r->stays) ?:
+		  hyptime_open(&r->hyp, r->in, r->t, r->steps, &r->stays) ?:
+		  states_open(&r->states, r->in, r->t, r->steps, STATES_VCPUS | STATES_GUEST_TASKS, series_span, r);
+
+	if (!ret)
+		stays_begin(&r->stays, r->to->from);
+	return ret;
+}
+
+static void series_close(struct series_run *r)
+{
+	states_close(r->states);
+	hyptime_close(r->hyp);
+	exits_close(r->exits);
+	stays_release(&r->stays);
+	for (size_t w = 0; w < r->n_workers; w++) {
+		for (size_t i = 0; i < r->n_cells; i++)
+			free(r->workers[w].events[i]);
+		free(r->workers[w].events);
+	}
+	free(r->workers);
+	free(r->at);
+	free(r->rows);
+	steps_close(r->steps);
+	timeline_close(r->t);
+}
+
+int series_read(struct series *s, const struct inputs *in, const struct log *log)
+{
+	struct series_run r = { .to = s, .in = in, .log = log };
+	struct pass_part parts[4];
+	int ret;
+
+	*s = (struct series){ 0 };
+	ret = series_bounds(s, in, log);
+	if (ret)
+		return ret;
+	r.width = (s->to - s->from) / SERIES_SLICES + 1;
+	ret = series_open(&r);
+	if (ret)
+		goto out;
+	parts[0] = (struct pass_part){ .ctx = &r, .work = series_events_work };
+	parts[1] = exits_part(r.exits);
+	parts[2] = hyptime_part(r.hyp);
+	parts[3] = states_part(r.states);
+	ret = pass_read(r.t, r.steps, parts, 4);
+	if (ret)
+		goto out;
+	hyptime_finish(r.hyp);
+	ret = states_end(r.states) ?: series_events_finish(&r) ?: series_stays_finish(&r);
+out:
+	series_close(&r);
+	return ret;
+}
+
+void series_release(struct series *s)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		free(s->v[i].machine);
+		free(s->v[i].name);
+		histogram_release(&s->v[i].time);
+	}
+	free(s->v);
+	*s = (struct series){ 0 };
+}

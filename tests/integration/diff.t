@@ -1,0 +1,110 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# hyptrace diff: two recordings whose rates are known, recordings of the lab against themselves, and
+# what cannot be compared.
+. tests/integration/lib.sh
+
+hyptrace=$build/hyptrace
+
+# vcpu STEP EXITS HANDLED: 64 steps of STEP ms of a vCPU's thread; in each the guest is left EXITS times for a
+# wfi, for HANDLED ms
+vcpu() {
+	local ms=1000000 at=1000000000 i k
+
+	echo 'id a1'
+	echo 'guest Guest b1 0:100'
+	echo "$at 0 100 kvm_entry"$'\t'4096
+	for ((i = 0; i < 64; i++)); do
+		for ((k = 1; k <= $2; k++)); do
+			echo "$((at + k * $1 * ms / ($2 + 1))) 0 100 kvm_exit"$'\t2\t1\t4096'
+			echo "$((at + k * $1 * ms / ($2 + 1) + $3 * ms)) 0 100 kvm_entry"$'\t'4096
+		done
+		at=$((at + $1 * ms))
+	done
+	echo "$at 1 7 print"$'\t0\tend'
+}
+
+make_trace() { "$build/tests/integration/export-trace" "$1"; }
+
+vcpu 100 1 2 | make_trace "$tmp/a.dat"
+vcpu 50 1 4 | make_trace "$tmp/b.dat"
+
+cd "$tmp" || exit
+is "$("$hyptrace" diff a.dat b.dat 2>&1)" "$(cat <<'END'
+   files    took  lost
+A  a.dat  6.400s     0
+B  b.dat  3.200s     0
+
+Events a second
+machine  event                A        B  change   B has
+host     kvm:kvm_entry     10.2     20.3  +100.0%  more
+host     kvm:kvm_exit        10       20  +100.0%  more
+events: 1 the same within the noise (--all shows them)
+
+Exits a second
+machine  reason        A        B  change   B has
+host     WFx          10       20  +100.0%  more
+
+Time of handling exits, of one CPU's
+machine  reason        A        B  change   B has    A p50    B p50
+host     WFx          2%       8%  +300.0%  more   2.000ms  4.000ms
+
+Time of vCPUs and stolen time, of one CPU's
+machine  state                 A        B  change   B has
+Guest    vCPU 0 outside       2%       8%  +300.0%  more
+Guest    vCPU 0 guest      97.2%    91.3%  -6.1%    less
+states: 1 the same within the noise (--all shows them)
+END
+)" "twice as many exits that take twice as long"
+cd "$OLDPWD" || exit
+
+"$hyptrace" diff --json "$tmp/a.dat" "$tmp/b.dat" >"$tmp/json"
+is "$(perl -MJSON::PP -0777 -ne '$d = decode_json($_); for (@{ $d->{exits} }, @{ $d->{exit_time} }) {
+	printf "%s %s %.4g %.4g [%.4g %.4g] %s\n", @$_{qw(machine name a b low high verdict)} }' "$tmp/json")" \
+	"host WFx 10 20 [10 10] more
+host WFx 0.02 0.08 [0.06 0.06] more" "for programs: the interval of each difference"
+like "$("$hyptrace" diff --csv "$tmp/a.dat" "$tmp/b.dat")" '^exits,host,WFx,' "... as CSV"
+
+# hyptrace-diff(1), EXAMPLES
+is "$("$hyptrace" diff --csv "$tmp/a.dat" "$tmp/b.dat" | grep '^exits,.*,more$' | cut -d, -f 3)" WFx \
+	"the reasons of exits that became more"
+
+for file in lab-protected.dat guest/trace.dat,tests/data/guest/trace-Guest.dat x86/trace.dat; do
+	"$hyptrace" diff "tests/data/$file" "tests/data/$file" >"$tmp/out" 2>"$tmp/err"
+	is "$? $(grep -c 'the same within the noise' "$tmp/out") $(grep -cE ' (more|less|gone|new)( |$)' "$tmp/out")" \
+		"0 $(grep -c 'the same within' "$tmp/out") 0" "$file does not differ from itself"
+	like "$(cat "$tmp/out")" 'events: [1-9][0-9]* the same' "... and was read"
+done
+
+# a protected host against plain nVHE, both with a guest: what only one of them does
+"$hyptrace" diff tests/data/lab-protected.dat tests/data/lab-nvhe.dat >"$tmp/out"
+like "$(cat "$tmp/out")" '^host +host_abort .* gone +less' "host aborts are of protected mode"
+[ "$(wc -L <"$tmp/out")" -le 80 ]
+ok $? "80 columns"
+
+# ---- what cannot be compared ---------------------------------------------------------------
+
+fails() { # STATUS PATTERN NAME COMMAND...
+	local want=$1 pattern=$2 name=$3
+
+	shift 3
+	"$@" >"$tmp/out" 2>"$tmp/err"
+	is "$?" "$want" "$name: status"
+	like "$(cat "$tmp/err")" "$pattern" "$name: message"
+}
+
+echo "1000 0 7 print"$'\t0\talone' | make_trace "$tmp/one.dat"
+fails 1 "one.dat: there is nothing to compare" "a record alone" "$hyptrace" diff "$tmp/one.dat" "$tmp/a.dat"
+fails 1 "none.dat" "no file" "$hyptrace" diff "$tmp/a.dat" "$tmp/none.dat"
+fails 2 "say two recordings" "one file" "$hyptrace" diff "$tmp/a.dat"
+fails 2 "either --json or --csv" "two forms" "$hyptrace" diff --json --csv "$tmp/a.dat" "$tmp/b.dat"
+
+# a page whose commit word cannot be
+{ vcpu 100 1 2 | sed '$d'; echo "7000000000 1 7 print"$'\t0\tPAGE-OF-CPU-1'; } | make_trace "$tmp/bad.dat"
+perl -0777 -pi -e 'my $at = index($_, "PAGE-OF-CPU-1"); $at -= $at % 4096; substr($_, $at + 8, 4) = "\xff\xff\xff\x0f"' \
+	"$tmp/bad.dat"
+"$hyptrace" diff "$tmp/bad.dat" "$tmp/b.dat" >"$tmp/out" 2>"$tmp/err"
+is "$? $(grep -c kvm_exit "$tmp/out")" "1 1" "a damaged file: what can be read"
+like "$(cat "$tmp/err")" 'damaged in' "... and said"
+
+done_testing
