@@ -93,6 +93,10 @@ is "$(O=$build tests/tools/perf-kvm-stat "$tmp/other" tests/data/lab-protected.d
 O=$build tests/tools/perf-kvm-stat -n 1 "$tmp/other" tests/data/lab-protected.dat
 is $? 0 "... unless it may"
 
+# What perf itself printed in the lab of the guest that this recording has: it stamps an exit by itself.
+is "$(O=$build tests/tools/perf-kvm-stat -g -t 3 tests/data/perf/table tests/data/perf/trace.dat)" "" \
+	"as perf kvm stat report printed it in the lab"
+
 # What --per cuts apart is the whole.
 for per in guest vcpu; do
 	rows exits what,samples,time_ns --per $per tests/data/guest/trace.dat |
