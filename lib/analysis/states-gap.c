@@ -93,6 +93,7 @@ void state_gap_step(struct states *st, struct state_cpu *c, const struct step *s
 	if (!(c->gaps & buffer)) { /* nobody said where it began: what is shown now is in doubt */
 		c->gaps |= buffer;
 		st->amend = true;
+		st->amend_from = 0;
 		gap_refresh(st, c);
 		st->amend = false;
 	}

@@ -56,7 +56,7 @@ static void kvm_exit(struct states *st, struct state_cpu *c, struct state_vcpu *
 {
 	if (v->kvm == KVM_OUT || v->kvm == KVM_USER)
 		kvm_unpaired(st, v);
-	if (c->hyp == HYP_GUEST) { /* its hyp_enter is missing */
+	if (c->hyp == HYP_GUEST && s->ts >= c->hyp_sure) { /* its hyp_enter is missing */
 		state_vcpu_doubt(st, v);
 		c->hyp = HYP_HOST;
 	}
@@ -127,11 +127,10 @@ static struct state_vcpu *hyp_vcpu(struct states *st, struct state_cpu *c, const
 	if (state_seen_kvm(c->in) || s->b == 0 || s->b > INT32_MAX)
 		return v;
 	v = state_vcpu_of(st, c->in, (int32_t)s->b);
-	if (v) {
-		state_sched_proof(st, c, v->task);
-		c->loaded = v;
-		v->cpu = c;
-	}
+	if (!v)
+		return NULL;
+	c->loaded = v;
+	v->cpu = c;
 	return v;
 }
 
@@ -175,6 +174,8 @@ void state_hyp_step(struct states *st, struct state_cpu *c, const struct step *s
 {
 	struct state_vcpu *v = hyp_vcpu(st, c, s);
 
+	c->hyp_since = st->now;
+	c->hyp_sure = state_sure(st);
 	if (s->kind == STEP_HYP_ENTER)
 		hyp_enter(c, s);
 	else
@@ -192,9 +193,11 @@ void state_hyp_is_host(struct states *st, struct state_cpu *c)
 
 	if (!c->gap[FAMILY_HYP])
 		c->hyp = HYP_HOST;
+	c->hyp_sure = st->now;
 	if (!v)
 		return;
 	st->amend = true;
+	st->amend_from = c->hyp_since;
 	state_vcpu_settle(st, v);
 	st->amend = false;
 }

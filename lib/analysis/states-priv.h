@@ -37,7 +37,9 @@ struct state_track {
 	bool on; /* its spans are wanted */
 	struct state_view view;
 	uint64_t from, from_bound;
+	uint64_t sure; /* from when on all that told the view had certainly happened */
 	struct state_event first;
+	struct state_span held; /* a guest's task: what comes before the open span; no owner: nothing */
 };
 
 struct state_task {
@@ -46,6 +48,7 @@ struct state_task {
 	uint8_t run;
 	bool listed;
 	struct state_cpu *cpu;	       /* where it runs, waits or ran last; NULL: not known */
+	uint64_t sure;		       /* when `run` had certainly begun */
 	int32_t thief;		       /* RUN_WAITS: who had the CPU at first */
 	struct state_track *track;     /* NULL: not wanted */
 	struct state_vcpu *vcpu;       /* NULL: it is none */
@@ -79,7 +82,9 @@ struct state_cpu {
 	uint8_t hyp_why;
 	int32_t hyp_pid; /* HYP_GUEST: whose; 0: not told */
 	uint64_t hyp_reason;
-	uint64_t gaps; /* buffers in which events are missing now */
+	uint64_t hyp_since;
+	uint64_t hyp_sure; /* when `hyp` had certainly begun */
+	uint64_t gaps;	   /* buffers in which events are missing now */
 	bool gap[FAMILIES];
 };
 
@@ -113,7 +118,8 @@ struct states {
 	uint64_t from, now;
 	struct state_event cause; /* of what changes now */
 	uint64_t cause_bound;
-	bool amend; /* what is shown replaces the open span */
+	bool amend; /* what is shown replaces the open span, if that began at amend_from or later */
+	uint64_t amend_from;
 	struct state_input *in;
 	size_t n;
 	struct arena arena;
@@ -123,6 +129,12 @@ struct states {
 	size_t n_tracks;
 	uint64_t left_out;
 };
+
+/* When what is told now has certainly happened. */
+static inline uint64_t state_sure(const struct states *st)
+{
+	return st->cause_bound < UINT64_MAX - st->now ? st->now + st->cause_bound : UINT64_MAX;
+}
 
 static inline bool state_seen(const struct state_input *in, enum step_kind kind)
 {
@@ -143,8 +155,8 @@ static inline bool state_seen_kvm(const struct state_input *in)
 void state_track_show(struct states *st, struct state_track *t, const struct state_view *v);
 /* Ends the open span at `at` and opens the next one there. */
 void state_track_cut(struct states *st, struct state_track *t, uint64_t at, const struct state_view *v);
-/* Who woke it, which is known at the end of a sleep. */
-void state_track_woken(struct state_track *t, int32_t pid, uint16_t input);
+/* Who woke it, which is known at the end of a sleep, and whether that is told no finer still. */
+void state_track_woken(struct state_track *t, int32_t pid, uint16_t input, bool coarse);
 /* Shown until `until` at most, and unknown from there to `end`. */
 void state_track_end(struct states *st, struct state_track *t, uint64_t until, uint64_t end);
 /* A track that begins with the recording, unknown. -ENOMEM. */
@@ -160,6 +172,8 @@ struct state_cpu *state_cpu_of(struct states *st, struct state_input *in, uint64
 /* states-tell.c: after what is known of it changed. */
 void state_task_settle(struct states *st, struct state_task *t);
 void state_vcpu_settle(struct states *st, struct state_vcpu *v);
+/* Whether a halt may be a block, or a block a halt: no exit, or none to the VMM, is told. */
+bool state_halt_coarse(const struct state_vcpu *v);
 /* The vCPU whose state depends on what the CPU does; NULL: none. */
 struct state_vcpu *state_cpu_vcpu(const struct state_cpu *c);
 /* What was shown since the last change cannot be: it becomes unknown. */

@@ -69,6 +69,7 @@ void state_run_set(struct states *st, struct state_task *t, enum run_side run, s
 	if (run == RUN_ON ? c->gap[FAMILY_SCHED] : in->gaps[FAMILY_SCHED])
 		run = RUN_UNKNOWN;
 	t->run = (uint8_t)run;
+	t->sure = state_sure(st);
 	t->cpu = c ?: t->cpu;
 	task_list(in, t, run != RUN_UNKNOWN);
 	if (!t->vcpu)

@@ -122,9 +122,9 @@ static void sched_wake(struct states *st, struct state_cpu *c, const struct step
 	if (t->run == RUN_WAITS && (s->kind != STEP_WAKEUP || to == t->cpu || s->b == STEP_UNKNOWN))
 		return;
 	if (t->track)
-		state_track_woken(t->track, s->pid, t->input);
+		state_track_woken(t->track, s->pid, t->input, false);
 	if (t->vcpu)
-		state_track_woken(&t->vcpu->track, s->pid, t->input);
+		state_track_woken(&t->vcpu->track, s->pid, t->input, state_halt_coarse(t->vcpu));
 	if (t->run != RUN_WAITS)
 		t->thief = to ? to->pid : STATE_NO_TASK;
 	state_run_set(st, t, RUN_WAITS, to);

@@ -28,12 +28,12 @@ static void tell_host(const struct state_vcpu *v, struct state_view *view)
 	if (v->kvm == KVM_UNKNOWN)
 		return;
 	view->state = v->kvm == KVM_USER ? STATE_VMM : STATE_HOST;
-	view->coarse = !state_seen(in, STEP_USER_EXIT) || in->blind;
+	view->coarse = !state_seen(in, STEP_USER_EXIT) || in->blind || (!in->x86 && !state_seen_hyp(in));
 	view_exit(view, v);
 }
 
 /* Its thread has the CPU. */
-static void tell_on_cpu(const struct state_vcpu *v, const struct state_cpu *c, struct state_view *view)
+static void tell_on_cpu(struct state_vcpu *v, const struct state_cpu *c, struct state_view *view)
 {
 	if (!state_seen_hyp(v->in)) {
 		if (v->kvm != KVM_IN) {
@@ -44,6 +44,7 @@ static void tell_on_cpu(const struct state_vcpu *v, const struct state_cpu *c, s
 		view->coarse = !v->in->x86;
 		return;
 	}
+	v->track.sure = c->hyp_sure;
 	switch (c->hyp) {
 	case HYP_HOST:
 		tell_host(v, view);
@@ -60,6 +61,16 @@ static void tell_on_cpu(const struct state_vcpu *v, const struct state_cpu *c, s
 	}
 }
 
+bool state_halt_coarse(const struct state_vcpu *v)
+{
+	return v->why == STEP_NONE || (v->halts && !state_seen(v->in, STEP_USER_EXIT));
+}
+
+static bool told_wakings(const struct state_input *in)
+{
+	return state_seen(in, STEP_WAKING) || state_seen(in, STEP_WAKEUP);
+}
+
 static void tell_off_cpu(const struct state_vcpu *v, struct state_view *view)
 {
 	const struct state_task *t = v->task;
@@ -74,16 +85,17 @@ static void tell_off_cpu(const struct state_vcpu *v, struct state_view *view)
 		view->other_input = t->input;
 	} else if (v->kvm != KVM_UNKNOWN) {
 		view->state = v->halts ? STATE_HALTED : STATE_BLOCKED;
-		view->coarse = !state_seen(v->in, STEP_WAKING) && !state_seen(v->in, STEP_WAKEUP);
+		view->coarse = !told_wakings(v->in) || state_halt_coarse(v);
 	}
 	view_exit(view, v);
 }
 
-static void tell_vcpu(const struct state_vcpu *v, struct state_view *view)
+static void tell_vcpu(struct state_vcpu *v, struct state_view *view)
 {
 	const struct state_task *t = v->task;
 	const struct state_cpu *c = v->kvm == KVM_IN ? v->cpu : t->cpu;
 
+	v->track.sure = 0;
 	*view = unknown_view;
 	view->cpu = c ? c->number : STATE_NO_CPU;
 	if (v->kvm == KVM_IN || t->run == RUN_ON) {
@@ -111,6 +123,8 @@ static void tell_running(const struct state_task *t, const struct state_input *i
 {
 	const struct state_vcpu *v = in->in->guest ? t->cpu->vcpu : NULL;
 
+	if (v && t->track->sure < v->track.sure)
+		t->track->sure = v->track.sure;
 	view->state = STATE_RUNNING;
 	view->coarse = in->in->guest && !v;
 	if (!v)
@@ -129,6 +143,7 @@ static void tell_task(const struct states *st, const struct state_task *t, struc
 {
 	const struct state_input *in = &st->in[t->input];
 
+	t->track->sure = t->sure;
 	*view = unknown_view;
 	view->cpu = t->cpu ? t->cpu->number : STATE_NO_CPU;
 	switch (t->run) {
@@ -142,7 +157,7 @@ static void tell_task(const struct states *st, const struct state_task *t, struc
 		return;
 	case RUN_SLEEPS:
 		view->state = STATE_SLEEPING;
-		view->coarse = !state_seen(in, STEP_WAKING) && !state_seen(in, STEP_WAKEUP);
+		view->coarse = !told_wakings(in);
 		return;
 	case RUN_ENDED:
 		view->state = STATE_ENDED;

@@ -5,9 +5,35 @@
 #include "analysis/states-priv.h"
 #include "util/array.h"
 
-static void track_emit(struct states *st, const struct state_track *t, const struct state_view *v,
-		       uint64_t from, uint64_t to, const struct state_event *first,
-		       const struct state_event *last)
+static void track_give(struct states *st, const struct state_span *span)
+{
+	if (!st->error)
+		st->error = st->span(st->ctx, span);
+}
+
+/*
+ * Guests' spans wait for the next one: an event of the guest that shows soon after a border, which the host
+ * knows exactly, may have come before it.
+ */
+static void track_doubt_held(const struct states *st, struct state_track *t)
+{
+	struct state_span *held = &t->held;
+	uint64_t bound = st->in[t->owner.input].bound, since = st->now - held->to;
+	uint64_t overlap = bound == UINT64_MAX ? bound : bound > since ? bound - since : 0;
+
+	if (held->owner && held->state != STATE_UNKNOWN && held->to_bound < overlap)
+		held->to_bound = overlap;
+}
+
+static void track_give_held(struct states *st, struct state_track *t)
+{
+	if (t->held.owner)
+		track_give(st, &t->held);
+	t->held.owner = NULL;
+}
+
+static void track_emit(struct states *st, struct state_track *t, const struct state_view *v, uint64_t from,
+		       uint64_t to, const struct state_event *first, const struct state_event *last)
 {
 	struct state_span span = { .owner = &t->owner,
 				   .state = v->state,
@@ -26,8 +52,14 @@ static void track_emit(struct states *st, const struct state_track *t, const str
 				   .first = *first,
 				   .last = *last };
 
-	if (t->on && from < to && !st->error)
-		st->error = st->span(st->ctx, &span);
+	if (!t->on || from >= to)
+		return;
+	if (t->owner.kind != STATE_OF_GUEST_TASK) {
+		track_give(st, &span);
+		return;
+	}
+	track_give_held(st, t);
+	t->held = span;
 }
 
 static bool view_same(const struct state_view *a, const struct state_view *b)
@@ -37,28 +69,34 @@ static bool view_same(const struct state_view *a, const struct state_view *b)
 
 void state_track_cut(struct states *st, struct state_track *t, uint64_t at, const struct state_view *v)
 {
+	track_doubt_held(st, t);
 	if (at > t->from)
 		track_emit(st, t, &t->view, t->from, at, &t->first, &st->cause);
 	t->from = at > t->from ? at : t->from;
-	t->from_bound = st->cause_bound;
+	t->from_bound = t->sure > t->from ? t->sure - t->from : 0;
+	if (t->from_bound < st->cause_bound)
+		t->from_bound = st->cause_bound;
 	t->first = st->cause;
 	t->view = *v;
 }
 
 void state_track_show(struct states *st, struct state_track *t, const struct state_view *v)
 {
-	if (st->amend)
+	if (st->amend && t->from >= st->amend_from)
 		t->view = *v;
 	else if (!view_same(&t->view, v))
 		state_track_cut(st, t, st->now, v);
+	else if (st->cause.input == t->owner.input)
+		track_doubt_held(st, t);
 }
 
-void state_track_woken(struct state_track *t, int32_t pid, uint16_t input)
+void state_track_woken(struct state_track *t, int32_t pid, uint16_t input, bool coarse)
 {
-	if (t->view.state != STATE_SLEEPING && t->view.state != STATE_HALTED &&
-	    t->view.state != STATE_BLOCKED)
+	uint8_t state = t->view.state;
+
+	if (state != STATE_SLEEPING && state != STATE_HALTED && state != STATE_BLOCKED)
 		return;
-	t->view.coarse = false; /* it slept until now */
+	t->view.coarse = coarse;
 	t->view.other = pid;
 	t->view.other_input = input;
 }
@@ -74,8 +112,11 @@ void state_track_end(struct states *st, struct state_track *t, uint64_t until, u
 		until = t->from;
 	if (until > end)
 		until = end;
+	track_doubt_held(st, t);
 	track_emit(st, t, &t->view, t->from, until, &t->first, &none);
+	track_doubt_held(st, t);
 	track_emit(st, t, &unknown, until, end, until == t->from ? &t->first : &none, &none);
+	track_give_held(st, t);
 }
 
 int state_track_begin(struct states *st, struct state_track *t, enum state_kind kind, uint16_t input,

@@ -187,7 +187,7 @@ static void step_take(struct states *st, struct state_cpu *c, const struct step 
 		state_hyp_step(st, c, s);
 		return;
 	}
-	if (c->hyp == HYP_UNKNOWN || c->hyp == HYP_UNTOLD)
+	if (state_seen_hyp(c->in) && (c->hyp == HYP_UNKNOWN || c->hyp == HYP_UNTOLD))
 		state_hyp_is_host(st, c);
 	if (s->kind == STEP_SWITCH || s->kind == STEP_WAKING || s->kind == STEP_WAKEUP)
 		state_sched_step(st, c, s);

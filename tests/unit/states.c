@@ -145,7 +145,7 @@ static void test_arm(void **state)
 	       "1110 guest, 1150 hypervisor guest_exit, 1155 firmware smc, 1158 hypervisor smc, 1160 host~, "
 	       "1170 host~ IRQ, 1180 preempted IRQ <50, 1190 preempted IRQ <51, 1200 host~ IRQ, 1210 host~, "
 	       "1211 hypervisor hvc, 1212 guest, 1220 hypervisor guest_exit, 1221 host~, 1230 host~ TRAP, "
-	       "1240 halted TRAP <60, 1300 preempted TRAP <0, 1310 host~ TRAP, 1320 host~, "
+	       "1240 halted~ TRAP <60, 1300 preempted TRAP <0, 1310 host~ TRAP, 1320 host~, "
 	       "1330 hypervisor hvc, 1340 guest, 1350 unknown" },
 	     { TASK, 11,
 	       "0 unknown, 1010 running, 1180 runnable <50, 1200 running, 1240 sleeping <60, 1300 runnable "
@@ -187,7 +187,8 @@ static void test_x86(void **state)
 
 	CASE(RIG_X86, 210, steps,
 	     { VCPU, 11,
-	       "0 unknown, 20 guest, 30 host~ EXTERNAL_INTERRUPT, 40 guest, 50 host~ HLT, 60 halted HLT <50, "
+	       "0 unknown, 20 guest, 30 host~ EXTERNAL_INTERRUPT, 40 guest, 50 host~ HLT, 60 halted~ HLT "
+	       "<50, "
 	       "70 preempted HLT <0, 80 host~ HLT, 90 guest, 100 host~ EXTERNAL_INTERRUPT, 110 VMM, "
 	       "120 blocked, 130 VMM, 140 guest, 150 host HLT, 155 halted HLT, 170 host HLT, 180 guest, "
 	       "190 host EXTERNAL_INTERRUPT, 200 unknown" },
@@ -290,12 +291,12 @@ static void test_stolen(void **state)
 	       "0 unknown +-0/3, 25 running +-3/0, 40 stolen by host~ EXTERNAL_INTERRUPT, "
 	       "50 stolen by preempted EXTERNAL_INTERRUPT <60, 60 stolen by host~ EXTERNAL_INTERRUPT, "
 	       "70 running +-0/3, 80 runnable <202 +-3/3, 90 running +-3/3, 100 sleeping <0 +-3/3, "
-	       "155 runnable <0 +-3/3, 160 running +-3/0, 170 stolen by host~ EXTERNAL_INTERRUPT, "
+	       "155 runnable <0 +-3/3, 160 running +-3/2, 170 stolen by host~ EXTERNAL_INTERRUPT +-0/2, "
 	       "171 stolen by preempted EXTERNAL_INTERRUPT <60 +-0/3, 172 unknown +-3/0" },
 	     { GTASK, 202, "0 unknown +-0/3, 80 running +-3/3, 90 sleeping~ +-3/0, 172 unknown" },
 	     { VCPU, 11,
 	       "0 unknown, 20 guest, 40 host~ EXTERNAL_INTERRUPT, 50 preempted EXTERNAL_INTERRUPT <60, "
-	       "60 host~ EXTERNAL_INTERRUPT, 70 guest, 110 host~ HLT, 120 halted HLT <50, "
+	       "60 host~ EXTERNAL_INTERRUPT, 70 guest, 110 host~ HLT, 120 halted~ HLT <50, "
 	       "130 preempted HLT <0, 140 host~ HLT, 150 guest, 170 host~ EXTERNAL_INTERRUPT, "
 	       "171 unknown" },
 	     { VCPU, 12, "0 unknown" });
