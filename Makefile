@@ -49,6 +49,9 @@ PKG_LIBS = $(shell $(PKG_CONFIG) --libs $(PACKAGES)) -lm
 PROTOC_C ?= protoc-c
 PROTOBUF_C := $(shell command -v $(PROTOC_C) >/dev/null && $(PKG_CONFIG) --exists libprotobuf-c libdeflate && echo 1)
 
+# hyptrace sql; everything else works without
+SQLITE := $(shell $(PKG_CONFIG) --exists 'sqlite3 >= 3.38' && echo 1)
+
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
 	-Wvla -Wno-unused-parameter $(if $(WERROR),-Werror)
 # sanitised code is for tests: half the compiling, and lines are all that their reports show
@@ -71,8 +74,14 @@ CPPFLAGS += -DHYPTRACE_PERFETTO
 else
 LIB_SRC := $(filter-out lib/export/perfetto%,$(LIB_SRC))
 endif
-UNIT_SRC := $(wildcard tests/unit/*.c)
-FUZZ_SRC := $(filter-out tests/fuzz/main.c $(if $(PERFETTO_OBJ),,tests/fuzz/export.c),$(wildcard tests/fuzz/*.c))
+ifeq ($(SQLITE),1)
+PACKAGES += sqlite3
+CPPFLAGS += -DHYPTRACE_SQL
+else
+LIB_SRC := $(filter-out lib/sql/%,$(LIB_SRC))
+endif
+UNIT_SRC := $(filter-out $(if $(SQLITE),,tests/unit/sql.c),$(wildcard tests/unit/*.c))
+FUZZ_SRC := $(filter-out tests/fuzz/main.c $(if $(PERFETTO_OBJ),,tests/fuzz/export.c) $(if $(SQLITE),,tests/fuzz/sql.c),$(wildcard tests/fuzz/*.c))
 TOOL_SRC := $(wildcard tests/tools/*.c)
 INTEG_SRC := $(wildcard tests/integration/*.c)
 AGENT_SRC := $(wildcard agent/*.c)

@@ -33,6 +33,7 @@ int cmd_list(int argc, char **argv);
 int cmd_record(int argc, char **argv);
 int cmd_recover(int argc, char **argv);
 int cmd_report(int argc, char **argv);
+int cmd_sql(int argc, char **argv);
 int cmd_stat(int argc, char **argv);
 int cmd_sync(int argc, char **argv);
 

@@ -14,6 +14,7 @@ const struct command_row command_rows[] = {
 	{ "record", cmd_record, "record the hypervisor, the host and instances into a trace.dat" },
 	{ "recover", cmd_recover, "finish what a killed recorder left behind" },
 	{ "report", cmd_report, "print recordings as text, in the order of time" },
+	{ "sql", cmd_sql, "answer queries in SQL over recordings" },
 	{ "stat", cmd_stat, "count events, and add up exits and the hypervisor's time" },
 	{ "sync", cmd_sync, "compute the guests' clock offsets, with a bound on each" },
 };

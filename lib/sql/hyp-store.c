@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Where times in the hypervisor come from: out of memory, which all streams are read into side by side when
+ * the first query asks for all, or, where there are more than fit, out of the files each time.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "read/pipeline.h"
+#include "sql/sql-priv.h"
+#include "util/array.h"
+#include "util/workers.h"
+
+#define STORE_BYTES (128u << 20) /* for all spans */
+#define PIECE_SPANS 8192
+
+struct sql_piece {
+	size_t n;
+	int64_t least, most; /* of their times */
+	struct sql_span v[PIECE_SPANS];
+};
+
+/* Of a stream. */
+struct sql_pieces {
+	struct sql_piece **v;
+	size_t n;
+};
+
+struct sql_hyp_store {
+	struct sql_pieces *streams;
+};
+
+static void sql_store_free(struct sql_hyp_store *st, size_t n_streams)
+{
+	for (size_t i = 0; st && i < n_streams; i++) {
+		for (size_t k = 0; k < st->streams[i].n; k++)
+			free(st->streams[i].v[k]);
+		free(st->streams[i].v);
+	}
+	if (st)
+		free(st->streams);
+	free(st);
+}
+
+void sql_store_close(struct sql *s)
+{
+	if (s->hyp)
+		sql_store_free(s->hyp->store, s->n_streams);
+}
+
+/* ---- into memory ------------------------------------------------------------------------------- */
+
+struct sql_load {
+	struct sql *sql;
+	struct sql_scan scan;
+	struct sql_hyp_store *store;
+	atomic_size_t next;   /* stream */
+	atomic_size_t pieces; /* of all */
+	atomic_int ret;
+};
+
+static int sql_store_add(struct sql_load *l, struct sql_pieces *p, const struct sql_span *span)
+{
+	struct sql_piece *last = p->n ? p->v[p->n - 1] : NULL;
+
+	if (!last || last->n == PIECE_SPANS) {
+		if (atomic_fetch_add(&l->pieces, 1) >= STORE_BYTES / sizeof(*last))
+			return -ENOBUFS;
+		last = malloc(sizeof(*last));
+		if (!last || array_push(&p->v, &p->n, &last, sizeof(last))) {
+			free(last);
+			return -ENOMEM;
+		}
+		last->n = 0;
+		last->least = INT64_MAX;
+		last->most = INT64_MIN;
+	}
+	last->v[last->n++] = *span;
+	last->least = sql_ts(span->ts) < last->least ? sql_ts(span->ts) : last->least;
+	last->most = sql_ts(span->ts) > last->most ? sql_ts(span->ts) : last->most;
+	return 0;
+}
+
+static int sql_store_stream(struct sql_load *l, size_t i, struct merge_run *run)
+{
+	size_t stream = l->scan.map[i], input = l->sql->streams[stream].input;
+	struct sql_pieces *p = &l->store->streams[stream];
+	struct sql_span_maker k = { 0 };
+	struct sql_span span;
+	int ret;
+
+	while ((ret = sql_scan_take(&l->scan, i, run)) == 1 && !atomic_load(&l->ret))
+		for (size_t r = 0; r < run->n; r++) {
+			if (!sql_span_make(l->sql, input, &k, &run->v[r], &span))
+				continue;
+			ret = sql_store_add(l, p, &span);
+			if (ret)
+				return ret;
+		}
+	return ret ? ret : sql_span_last(&k, &span) ? sql_store_add(l, p, &span) : 0;
+}
+
+static void sql_store_worker(void *ctx, size_t worker)
+{
+	struct sql_load *l = ctx;
+	struct merge_run run = { 0 };
+	size_t i;
+
+	while ((i = atomic_fetch_add(&l->next, 1)) < l->scan.n && !atomic_load(&l->ret)) {
+		int ret = sql_store_stream(l, i, &run);
+
+		if (ret < 0)
+			atomic_store(&l->ret, ret);
+	}
+	merge_run_release(&run);
+}
+
+int sql_hyp_load(struct sql *s)
+{
+	struct sql_load l = { .sql = s };
+	int ret;
+
+	if (s->hyp->store || s->hyp->too_many)
+		return 0;
+	l.store = calloc(1, sizeof(*l.store));
+	if (!l.store)
+		return -ENOMEM;
+	l.store->streams = calloc(s->n_streams + 1, sizeof(*l.store->streams));
+	ret = l.store->streams ? sql_scan_open(&l.scan, s, NULL, PART_HYP) : -ENOMEM;
+	if (!ret) {
+		workers_share(pipeline_workers(), sql_store_worker, &l);
+		ret = atomic_load(&l.ret);
+		sql_scan_close(&l.scan);
+	}
+	if (!ret) {
+		s->hyp->store = l.store;
+		return 0;
+	}
+	sql_store_free(l.store, l.store->streams ? s->n_streams : 0);
+	s->hyp->too_many = ret == -ENOBUFS;
+	return ret == -ENOBUFS ? 0 : ret;
+}
+
+/* ---- a piece at a time ---------------------------------------------------------------------------- */
+
+void sql_feed_begin(struct sql_feed *f, struct sql *s, size_t stream)
+{
+	struct sql_span *room = f->room;
+	struct merge_run run = f->run;
+
+	if (f->scan.t)
+		sql_scan_close(&f->scan);
+	*f = (struct sql_feed){ .sql = s, .stream = stream, .room = room, .run = run };
+}
+
+void sql_feed_end(struct sql_feed *f)
+{
+	if (f->scan.t)
+		sql_scan_close(&f->scan);
+	merge_run_release(&f->run);
+	free(f->room);
+	*f = (struct sql_feed){ 0 };
+}
+
+static int sql_feed_store(struct sql_feed *f, const struct sql_range *ts)
+{
+	const struct sql_pieces *p = &f->sql->hyp->store->streams[f->stream];
+
+	while (f->piece < p->n) {
+		const struct sql_piece *piece = p->v[f->piece++];
+
+		if (piece->most < ts->from || piece->least > ts->to)
+			continue;
+		f->v = piece->v;
+		f->n = piece->n;
+		return 1;
+	}
+	return 0;
+}
+
+static int sql_feed_file(struct sql_feed *f, const struct sql_range *ts)
+{
+	size_t input = f->sql->streams[f->stream].input;
+	int ret;
+
+	if (!f->room)
+		f->room = malloc((MERGE_RUN_MAX + 1) * sizeof(*f->room));
+	ret = !f->room ? -ENOMEM : f->scan.t ? 0 : sql_scan_one(&f->scan, f->sql, f->stream);
+	if (ret)
+		return ret;
+	f->v = f->room;
+	while (!f->n && !f->over) {
+		ret = f->scan.n ? sql_scan_take(&f->scan, 0, &f->run) : 0;
+		if (ret < 0)
+			return ret;
+		for (size_t r = 0; ret && r < f->run.n; r++)
+			f->n += sql_span_make(f->sql, input, &f->maker, &f->run.v[r], &f->room[f->n]);
+		/* a span that begins in time ends with the next exit, at the latest with the next enter */
+		f->over = !ret || (!f->maker.open && f->run.n && sql_ts(f->run.v[f->run.n - 1].ts) > ts->to);
+		if (!ret)
+			f->n += sql_span_last(&f->maker, &f->room[f->n]);
+	}
+	return f->n > 0;
+}
+
+int sql_feed_more(struct sql_feed *f, const struct sql_range *ts)
+{
+	f->i = f->n = 0;
+	return f->sql->hyp->store ? sql_feed_store(f, ts) : sql_feed_file(f, ts);
+}
