@@ -109,7 +109,7 @@ static int sql_args_hyp(struct sql *s, size_t stream, uint64_t record, struct sq
 		if (ret != 1 || sql_span_make(s, input, &k, m, &span))
 			break;
 		e = k.open ? sql_hyp_event(s, input, m) : NULL;
-		if (e && e->role == HYP_REASON)
+		if (e && e->role == SPAN_TELLS)
 			sql_arg_fields(a, timeline_event(t, m, &id)->event, m);
 	} while (k.open);
 	sql_span_last(&k, &span);
@@ -241,7 +241,7 @@ static int sql_arg_next_set(struct sql_arg_cursor *c)
 	if (c->hyp) {
 		const struct sql_hyp_event *e = sql_hyp_event(s, s->streams[c->scan.stream].input, c->scan.m);
 
-		if (!e || e->role != HYP_ENTER)
+		if (!e || e->role != SPAN_ENTER)
 			return 1;
 	}
 	ret = sql_args_of(s, c->set, &c->args);

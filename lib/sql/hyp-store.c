@@ -12,7 +12,6 @@
 #include "util/array.h"
 #include "util/workers.h"
 
-#define STORE_BYTES (128u << 20) /* for all spans */
 #define PIECE_SPANS 8192
 
 struct sql_piece {
@@ -65,7 +64,7 @@ static int sql_store_add(struct sql_load *l, struct sql_pieces *p, const struct 
 	struct sql_piece *last = p->n ? p->v[p->n - 1] : NULL;
 
 	if (!last || last->n == PIECE_SPANS) {
-		if (atomic_fetch_add(&l->pieces, 1) >= STORE_BYTES / sizeof(*last))
+		if (atomic_fetch_add(&l->pieces, 1) >= l->sql->store_room / sizeof(*last))
 			return -ENOBUFS;
 		last = malloc(sizeof(*last));
 		if (!last || array_push(&p->v, &p->n, &last, sizeof(last))) {

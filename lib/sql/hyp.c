@@ -49,7 +49,7 @@ static bool sql_hyp_is_reason(const char *name)
 /* What the format calls the reason of each number. */
 static int sql_hyp_reasons(struct sql *s, size_t input, struct sql_hyp_event *e)
 {
-	enum step_kind kind = e->role == HYP_ENTER ? STEP_HYP_ENTER : STEP_HYP_EXIT;
+	enum step_kind kind = e->role == SPAN_ENTER ? STEP_HYP_ENTER : STEP_HYP_EXIT;
 	int ret = 0;
 
 	e->words = calloc(256, 1);
@@ -69,12 +69,12 @@ static int sql_hyp_know(struct sql *s, size_t input, unsigned int id, const stru
 	const char *name = k->event->name;
 
 	if (sql_hyp_is_reason(name)) {
-		e->role = HYP_REASON;
+		e->role = SPAN_TELLS;
 		return sql_hyp_learn(s->hyp, name, &e->word);
 	}
 	if (strcmp(name, "hyp_enter") != 0 && strcmp(name, "hyp_exit") != 0)
 		return 0;
-	e->role = strcmp(name, "hyp_enter") ? HYP_EXIT : HYP_ENTER;
+	e->role = strcmp(name, "hyp_enter") ? SPAN_EXIT : SPAN_ENTER;
 	e->reason = field_load(tep_find_field(k->event, "reason"));
 	e->vcpu = field_load(tep_find_field(k->event, "vcpu"));
 	return sql_hyp_reasons(s, input, e);
@@ -125,7 +125,7 @@ void sql_hyp_close(struct sql *s)
 bool sql_hyp_tells(const struct sql *s, size_t input, uint8_t word)
 {
 	for (size_t id = 0; id < s->in->v[input].n_known; id++)
-		if (s->hyp->events[input][id].role == HYP_REASON && s->hyp->events[input][id].word == word)
+		if (s->hyp->events[input][id].role == SPAN_TELLS && s->hyp->events[input][id].word == word)
 			return true;
 	return false;
 }
@@ -178,15 +178,15 @@ bool sql_span_make(const struct sql *s, size_t input, struct sql_span_maker *k, 
 	const struct sql_hyp_event *e = sql_hyp_event(s, input, m);
 	bool made = m->missed && sql_span_give(k, SPAN_LOST, out);
 
-	if (e && e->role == HYP_ENTER) {
+	if (e && e->role == SPAN_ENTER) {
 		made |= sql_span_give(k, SPAN_LOST, out);
 		sql_span_begin(k, e, m);
-	} else if (e && e->role == HYP_EXIT && k->open) {
+	} else if (e && e->role == SPAN_EXIT && k->open) {
 		bool back = m->ts < k->span.ts || m->ts - k->span.ts > INT64_MAX;
 
 		k->span.left = back ? 0 : sql_span_word(e, m);
 		made = sql_span_give(k, back ? SPAN_LOST : (int64_t)(m->ts - k->span.ts), out);
-	} else if (e && e->role == HYP_REASON) {
+	} else if (e && e->role == SPAN_TELLS) {
 		k->span.reason = e->word;
 	}
 	k->record++;

@@ -55,8 +55,9 @@ struct sql {
 	struct steps *steps;
 	struct sql_stream *streams;
 	size_t n_streams;
-	size_t **first; /* by input and buffer: index of its first stream */
-	uint64_t bytes; /* of all pages, for guesses */
+	size_t **first;	   /* by input and buffer: index of its first stream */
+	uint64_t bytes;	   /* of all pages, for guesses */
+	size_t store_room; /* for times in the hypervisor in memory, bytes */
 	atomic_bool stop;
 	atomic_uint_least64_t records;
 	uint64_t rows, damaged;
@@ -231,8 +232,8 @@ struct __attribute__((packed, aligned(2))) sql_span {
 
 /* What an event of the hypervisor says. */
 struct sql_hyp_event {
-	enum sql_hyp_role { HYP_OTHER, HYP_ENTER, HYP_EXIT, HYP_REASON } role;
-	uint8_t word; /* HYP_REASON: its name */
+	enum sql_hyp_role { SPAN_OTHER, SPAN_ENTER, SPAN_EXIT, SPAN_TELLS } role;
+	uint8_t word; /* SPAN_TELLS: its name */
 	struct field_load reason, vcpu;
 	uint8_t *words; /* by the reason's number, below 256 */
 };

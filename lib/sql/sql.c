@@ -10,6 +10,8 @@
 #include "read/print.h"
 #include "sql/sql-priv.h"
 
+#define STORE_BYTES (128u << 20)
+
 /* ---- what is said ------------------------------------------------------------------------------------ */
 
 struct strlist sql_notes(struct sql *s)
@@ -70,6 +72,7 @@ int sql_open(struct sql **out, const struct inputs *in, const struct log *log)
 		return -ENOMEM;
 	s->in = in;
 	s->log = log;
+	s->store_room = STORE_BYTES;
 	s->once = (struct log){ sql_log_once, s };
 	ret = steps_open(&s->steps, in);
 	ret = ret ?: sql_streams_find(s);

@@ -1,0 +1,264 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# hyptrace sql: its answers against what trace-cmd prints of the same files, and, with
+# TRACE_PROCESSOR=/path/to/trace_processor_shell, against Perfetto's own of our traces.
+# shellcheck disable=SC2016 # perl has its own $
+. tests/integration/lib.sh
+
+hyptrace=$build/hyptrace
+data=tests/data
+mainline=$data/lab-protected.dat
+android=$data/raw-arm64.dat
+
+if "$hyptrace" sql "$mainline" "SELECT 1;" 2>&1 | grep -q 'built without'; then
+	skip_all "built without libsqlite3"
+fi
+
+# ---- helpers ---------------------------------------------------------------------
+
+# sql FILE... QUERY: the rows as CSV, without the table's key and the heading
+sql() {
+	"$hyptrace" sql -q --csv "$@" 2>"$tmp/err" | sed -n '/^note/d; s/^rows,//p' | tail -n +2
+}
+
+# stock FILE: "EVENT CPU NS TEXT" by trace-cmd, in its order
+stock() {
+	trace-cmd report -t -N "$1" 2>/dev/null |
+		perl -ne 'print "$4 $1 $2$3 $5\n" if /\[(\d{3,})\](?: [^ ]{4,6})? *(\d+)\.?(\d{9}): +(\w+): *(.*)/' |
+		sed -E 's/^([^ ]+) 0*([0-9])/\1 \2/'
+}
+
+# times FILE: "REASON COUNT NS" of the times in the hypervisor, by what trace-cmd prints, slowly: an event
+# of Android's in between tells the reason, else hyp_enter does; -1 where the recording ended meanwhile.
+times() {
+	stock "$1" | perl -ne '
+		my ($event, $cpu, $ns, $text) = /^(\S+) (\d+) (\d+) (.*)/ or next;
+		if ($event eq "hyp_enter") {
+			$since{$cpu} = $ns;
+			$reason{$cpu} = $text =~ /reason=(\w+)/ ? $1 : "";
+		} elsif ($event =~ /^host_(hcall|smc|mem_abort)$/ && defined $since{$cpu}) {
+			$reason{$cpu} = $event;
+		} elsif ($event eq "hyp_exit" && defined $since{$cpu}) {
+			$n{$reason{$cpu}}++;
+			$sum{$reason{$cpu}} += $ns - delete $since{$cpu};
+		}
+		END {
+			for (keys %since) { $n{$reason{$_}}++; $sum{$reason{$_}} -= 1 }
+			print "$_,$n{$_},$sum{$_}\n" for sort keys %n;
+		}'
+}
+
+# fails STATUS MESSAGE NAME ARGUMENT...: of hyptrace sql
+fails() {
+	local status=$1 message=$2 name=$3
+
+	shift 3
+	"$hyptrace" sql "$@" >"$tmp/out" 2>"$tmp/err" </dev/null
+	is $? "$status" "$name: exit status"
+	like "$(cat "$tmp/err")" "$message" "$name: message"
+}
+
+# the Android seed's queries, to the letter
+longest='SELECT IMPORT("pkvm.hypervisor");
+
+SELECT
+  cpu,
+  reason,
+  ts,
+  dur
+FROM pkvm_hypervisor_events
+JOIN (
+  SELECT
+    MAX(dur) as dur2,
+    cpu as cpu2,
+    reason as reason2
+  FROM pkvm_hypervisor_events
+  GROUP BY 2, 3) AS sc
+ON
+  cpu = sc.cpu2
+  AND dur = sc.dur2
+  AND (reason = sc.reason2 OR (reason IS NULL AND sc.reason2 IS NULL))
+ORDER BY dur desc;'
+aborts="SELECT
+  hyp.dur as dur,
+  hyp.ts as ts,
+  EXTRACT_ARG(slices.arg_set_id, 'esr') as esr,
+  EXTRACT_ARG(slices.arg_set_id, 'addr') as addr
+FROM pkvm_hypervisor_events as hyp
+JOIN slices
+ON hyp.slice_id = slices.id
+WHERE hyp.reason = 'host_mem_abort'
+ORDER BY dur desc
+LIMIT 10;"
+
+# ---- counts, durations ----------------------------------------------------------------
+
+if command -v trace-cmd >/dev/null; then
+	for file in "$data"/*.dat "$data"/*/*.dat; do
+		expected=$(stock "$file" | cut -d ' ' -f 1 | sort | uniq -c | awk '{ print $2 "," $1 }')
+		is "$(sql "$file" "SELECT name, count(*) FROM events WHERE name IS NOT NULL GROUP BY name")" "$expected" \
+			"$file: as many of each event as trace-cmd report prints"
+	done
+	for file in "$mainline" "$data/lab-nvhe.dat" "$android" "$data/guest/trace.dat" "$data/functions/trace.dat"; do
+		is "$(sql "$file" "SELECT reason, count(*), sum(dur) FROM pkvm_hypervisor_events GROUP BY reason")" \
+			"$(times "$file")" "$file: as many times in the hypervisor, as long, as trace-cmd's text tells"
+	done
+	is "$(sql "$mainline" "SELECT name || ' ' || cpu || ' ' || ts || ' ' || text FROM events WHERE name LIKE 'hyp_%'")" \
+		"$(stock "$mainline" | grep '^hyp_')" "events: time, CPU and text as trace-cmd has them"
+else
+	skip 1 "no trace-cmd to compare with"
+fi
+
+# ---- the seed's queries ------------------------------------------------------------------
+
+is "$("$hyptrace" sql "$android" "$longest")" \
+"cpu  reason                  ts     dur
+  1  host_hcall      4331986552  549095
+  2  host_mem_abort  4064918156  237890
+  0  host_mem_abort  4219567562  130885
+  1  host_mem_abort  4156888910  115706
+  3  host_mem_abort  4421340807   65993
+  3  host_hcall      4420959556   29675
+  2  host_hcall      4386711946   22942
+  0  -               7369978205      -1" "the longest by reason, Android's events"
+is "$("$hyptrace" sql "$android" "$aborts")" \
+"   dur          ts         esr        addr
+237890  4064918156  2478866439  1118507008
+130885  4219567562  2449473607  1125498880
+115706  4156888910  2478866439  1123110912
+107541  4348461680  2449473607  1125679104
+ 92783  5441466847  2449473607  1117913088
+ 83425  3912841314  2478866439  1096601600
+ 78006  4503027397  2449473543  1117908992
+ 73207  4304093474  2449473607  1125584896
+ 68498  4117004525  2449473607  1119559680
+ 65993  4421340807  2480111687  1103724544" "aborts, Android's events"
+is "$("$hyptrace" sql "$mainline" "$longest" | head -n 5)" \
+"cpu  reason               ts       dur
+  1  hvc         25217456000  26774000
+  2  hvc         25088089000   4431000
+  3  guest_exit  24648574000    770000
+  1  guest_exit  24639996000    577000" "the longest by reason, mainline's"
+is "$("$hyptrace" sql "$mainline" "INCLUDE PERFETTO MODULE pkvm.hypervisor;"$'\n'"$aborts" | sed 3,10d)" \
+"   dur           ts  esr  addr
+147000  25179698000  -    -
+  8000  24614828000  -    -
+lab-protected: this kernel has no event host_mem_abort: rows are those that its hyp_enter calls host_abort, without the event's arguments" \
+	"aborts, mainline's: what it tells, and that is said"
+
+# ---- Perfetto -------------------------------------------------------------------------------
+
+# perfetto FILE QUERY: what trace_processor finds in our trace of it
+perfetto() {
+	"$hyptrace" export -q --perfetto "$tmp/pftrace" "$1" 2>/dev/null
+	printf 'INCLUDE PERFETTO MODULE pkvm.hypervisor;\n%s\n' "$2" >"$tmp/query"
+	"$TRACE_PROCESSOR" -q "$tmp/query" "$tmp/pftrace" 2>/dev/null | sed '/^$/d' | tail -n +2 |
+		sed -e 's/"\[NULL\]"//g' -e 's/"//g'
+}
+
+if [ -x "${TRACE_PROCESSOR:-}" ]; then
+	for file in "$mainline" "$android" "$data/lab-nvhe.dat" "$data/guest/trace.dat"; do
+		for query in "SELECT cpu, count(*), sum(dur), min(ts), max(dur) FROM pkvm_hypervisor_events GROUP BY cpu;" \
+			"SELECT name, count(*), sum(dur) FROM slice WHERE category = 'hyp' AND extract_arg(arg_set_id, 'debug.end') IS NULL GROUP BY name;" \
+			"SELECT name, count(*) FROM ftrace_event WHERE name LIKE 'kvm%' OR name LIKE 'sched%' GROUP BY name;"; do
+			is "$(sql "$file" "$query")" "$(perfetto "$file" "$query")" "$file, as trace_processor: $query"
+		done
+	done
+	for query in "${longest#*;}" "$aborts"; do
+		is "$(sql "$android" "$query")" "$(perfetto "$android" "$query")" "$android, as trace_processor: $(tr -s ' \n' ' ' <<<"$query")"
+	done
+else
+	skip 1 "no TRACE_PROCESSOR"
+fi
+
+# ---- guests ---------------------------------------------------------------------------------
+
+guest=("$data/functions/trace.dat" "$data/functions/trace-Guest.dat")
+is "$(sql "${guest[@]}" "SELECT id, name, guest FROM machines; ")" $'0,trace,0\n1,Guest,1' "machines"
+is "$(sql "${guest[@]}" "SELECT guest, vcpu, tid FROM vcpus")" "$(sql "${guest[@]}" "SELECT DISTINCT guest, vcpu, tid FROM kvm_exits WHERE guest = 'Guest' ORDER BY vcpu")" \
+	"vcpus are those that exit"
+is "$(sql "${guest[@]}" "SELECT machine, count(*), max(bound) > 0 FROM events GROUP BY machine ORDER BY 1")" \
+	"$(for m in Guest trace; do echo "$m,$(sql "${guest[@]}" "SELECT count(*), max(bound) > 0 FROM events WHERE machine = '$m'")"; done)" \
+	"events by machine"
+is "$(sql "${guest[@]}" "SELECT count(*) FROM events WHERE machine = 'Guest' AND bound IS NULL")" 0 "a guest's events have a bound"
+is "$(sql "${guest[@]}" "SELECT DISTINCT machine, method IS NOT NULL, bound >= 0 FROM clocks")" "Guest,1,1" "clocks"
+like "$(sql "${guest[@]}" "SELECT reason, esr_class, count(*), min(dur) > 0, min(guest_dur) > 0 FROM kvm_exits GROUP BY 1, 2")" \
+	'^TRAP,[A-Z0-9a-z_]+,[0-9]+,1,1$' "kvm_exits by reason and class"
+is "$(sql "$data/x86/trace.dat" "SELECT count(*) FROM kvm_exits")" "$(sql "$data/x86/trace.dat" "SELECT count(*) FROM events WHERE name = 'kvm_exit'")" \
+	"each kvm_exit is one, x86"
+like "$(sql "$data/x86/trace.dat" "SELECT reason FROM kvm_exits GROUP BY 1")" '^(EPT_VIOLATION|npf|io|hlt|[A-Za-z_]+)$' "... with its reason's name"
+
+# ---- forms --------------------------------------------------------------------------------------
+
+is "$("$hyptrace" sql --json "$mainline" "SELECT cpu, ts, ts, dur / 2.0 AS half, reason FROM hyp_calls LIMIT 1; SELECT NULL AS x;")" \
+'{
+  "rows": [
+    {"cpu":3,"ts":24613032000,"ts:1":24613032000,"half":46000,"reason":"host_abort"}
+  ],
+  "rows2": [
+    {"x":null}
+  ],
+  "notes": []
+}' "--json"
+is "$("$hyptrace" sql --csv "$mainline" "SELECT 1 AS a, 'x,\"y\"' AS b; SELECT 2 AS c")" \
+	$'rows,a,b\nrows,1,"x,""y"""\nrows2,c\nrows2,2' "--csv"
+is "$("$hyptrace" sql "$mainline" "SELECT char(27) || '[31m' || char(7) AS x;")" $'x\n\\x1b[31m\\x07' \
+	"what a terminal would obey is shown"
+is "$("$hyptrace" sql "$mainline" "SELECT 1 AS a WHERE 0;")" "a" "no rows: the heading"
+
+# ---- the prompt -----------------------------------------------------------------------------------
+
+is "$(printf 'SELECT count(*) AS n\nFROM lost;\n.schema lost\n.quit\nSELECT 1;\n' | "$hyptrace" sql "$mainline")" \
+$'n\n0\nCREATE TABLE lost(ts INTEGER, machine TEXT, buffer TEXT, cpu INTEGER, events INTEGER);' "queries from standard input"
+tables=$(echo .tables | "$hyptrace" sql "$mainline")
+for table in events args slices machines cpus threads vcpus kvm_exits hyp_calls clocks lost slice thread process cpu pkvm_hypervisor_events; do
+	like "$tables" "^$table\$" ".tables has $table"
+	sql "$mainline" "SELECT * FROM $table LIMIT 2" >/dev/null
+	is "$(cat "$tmp/err")" "" "... which can be asked"
+done
+is "$(cd "$tmp" && cp "$OLDPWD/$mainline" trace.dat && "$hyptrace" sql "SELECT count(*) AS n FROM machines;")" $'n\n1' "trace.dat unless files are named"
+echo "SELEC 1; SELECT 2;" | "$hyptrace" sql "$mainline" >"$tmp/out" 2>"$tmp/err"
+is "$? $(cat "$tmp/out" "$tmp/err")" '1 hyptrace: near "SELEC": syntax error' "a script ends at an error"
+
+# ---- what cannot be --------------------------------------------------------------------------------
+
+fails 2 'say either --json or --csv' "two forms" --json --csv "$mainline" "SELECT 1;"
+fails 2 'hyptrace sql: .*no-such' "no such option" --no-such "$mainline" "SELECT 1;"
+fails 1 'no such column: x' "no such column" "$mainline" "SELECT x FROM events;"
+fails 1 'not authorized' "ATTACH" "$mainline" "ATTACH '$tmp/x.db' AS x;"
+fails 1 'authorization denied' "VACUUM INTO" "$mainline" "VACUUM INTO '$tmp/x.db';"
+is "$(ls "$tmp/x.db" 2>&1)" "ls: cannot access '$tmp/x.db': No such file or directory" "nothing is written"
+fails 1 "cannot open '.*none.dat': No such file" "no such file" "$tmp/none.dat" "SELECT 1;"
+fails 1 'cannot read' "no trace.dat" "$0" "SELECT 1;"
+fails 1 '24 are the most' "too many columns" "$mainline" "SELECT $(seq -s , 25);"
+
+# damaged: what is readable is answered
+cp "$mainline" "$tmp/damaged.dat"
+size=$(stat -c %s "$mainline")
+printf 'xxxxxxxxxxxxxxxx' | dd of="$tmp/damaged.dat" bs=1 seek=$((size - 2000)) conv=notrunc 2>/dev/null
+fails 1 'damaged' "damaged" "$tmp/damaged.dat" "SELECT count(*) AS n FROM events;"
+like "$(cat "$tmp/out")" '^ *[0-9]{3,}$' "... the rest is counted"
+
+# ---- the manual's examples -----------------------------------------------------------------------------
+
+cp "$data/functions/trace.dat" "$tmp/trace.dat"
+cp "$data/functions/trace-Guest.dat" "$tmp/trace-guest.dat"
+while read -r line; do
+	(cd "$tmp" && PATH=$build:$PATH bash -c "$line") >"$tmp/out" 2>"$tmp/err"
+	is "$? $(cat "$tmp/err")" "0 " "hyptrace-sql(1): $line"
+done < <(sed -n '/^\.SH EXAMPLES/,$ s/^[$] //p' Documentation/hyptrace-sql.1 | sed 's/\\-/-/g')
+
+# ---- Ctrl-C -----------------------------------------------------------------------------------------
+
+for query in "WITH RECURSIVE x(n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM x) SELECT n FROM x;" \
+	"SELECT 1; SELECT count(*) FROM events AS a, events AS b, events AS c;"; do
+	rm -f "$tmp/out"
+	timeout -s KILL 60 "$hyptrace" sql --csv "$mainline" "$query" >"$tmp/out" 2>"$tmp/err" &
+	pid=$!
+	wait_for test -s "$tmp/out"
+	kill -INT "$(ps -o pid= --ppid $pid)"
+	wait $pid
+	is "$? $(cat "$tmp/err")" "1 hyptrace: interrupted" "Ctrl-C ends a query without an end"
+done
+
+done_testing
