@@ -29,6 +29,7 @@ extern const size_t command_rows_n;
 int cmd_diff(int argc, char **argv);
 int cmd_export(int argc, char **argv);
 int cmd_import(int argc, char **argv);
+int cmd_latency(int argc, char **argv);
 int cmd_list(int argc, char **argv);
 int cmd_record(int argc, char **argv);
 int cmd_recover(int argc, char **argv);
@@ -44,6 +45,11 @@ int cmd_sync(int argc, char **argv);
 void memory_or_end(void);
 
 /* ---- what commands share: options, messages on stderr, the end of a recording ---- */
+
+struct inputs;
+struct outfile;
+/* outfile_open for a stream, but not over one of the inputs: -EINVAL (logged). */
+int output_open(struct outfile *out, const char *path, const struct inputs *in, const struct log *log);
 
 /* Prints the usage text of the table. */
 void command_usage(const struct opts_table *t, FILE *out);

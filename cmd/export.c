@@ -94,7 +94,7 @@ static bool is_input(const struct inputs *in, const struct stat *st)
 	return false;
 }
 
-static int output_open(struct outfile *out, const char *path, const struct inputs *in, const struct log *log)
+int output_open(struct outfile *out, const char *path, const struct inputs *in, const struct log *log)
 {
 	struct stat st;
 

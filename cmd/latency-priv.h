@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef HYPTRACE_CMD_LATENCY_PRIV_H
+#define HYPTRACE_CMD_LATENCY_PRIV_H
+
+#include "analysis/latency-between.h"
+#include "analysis/latency-presets.h"
+#include "util/answer.h"
+
+/* What hyptrace latency was asked for, and found out. */
+struct latency_answer {
+	const struct inputs *in;
+	const struct latency_plan *plan;
+	const struct latency_preset *preset; /* NULL: --from, --to */
+	const char *from, *to, *key;
+	struct latency *found;
+	struct between *between; /* of each of the worst */
+	struct histogram all;	 /* of all rows, whole chains */
+};
+
+/* -ENOMEM: of what was kept for it. */
+int latency_answer_tables(const struct latency_answer *l, struct answer *a);
+
+#endif

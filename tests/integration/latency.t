@@ -1,0 +1,466 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# hyptrace latency: pairs and presets, on made-up files whose numbers are known, on the listings
+# of a talk, and on real captures against a reference that reads hyptrace export --json.
+. tests/integration/lib.sh
+
+hyptrace=$build/hyptrace
+export TRACEEVENT_PLUGIN_DIR=$build/plugins HOME=$tmp/home
+arm=tests/data/formats-arm64.dat x86=tests/data/formats-x86.dat hyp=tests/data/lab-protected.dat
+
+make_trace() { # FORMATS FILE, script on standard input
+	"$build/tests/integration/latency-trace" "$1" "$2" || diag "cannot make $2"
+}
+
+latency() {
+	"$hyptrace" latency "$@" 2>&1
+}
+
+# The lines of one table as CSV, without its name and head; columns by number.
+table() { # NAME COLUMNS OPTION...
+	local name=$1 columns=$2
+
+	shift 2
+	"$hyptrace" latency --csv "$@" 2>"$tmp/err" | grep "^$name," | sed 1d | cut -d , -f "$columns"
+}
+
+fails() { # STATUS PATTERN NAME OPTION...
+	local status=$1 pattern=$2 name=$3 err
+	shift 3
+	err=$("$hyptrace" latency "$@" 2>&1 >/dev/null)
+	is "$?" "$status" "$name: status"
+	like "$err" "$pattern" "$name: message"
+}
+
+# ---- the talk ------------------------------------------------------------------------------
+
+# "Debugging Tools and Techniques for Virtualized Automotive Systems", H. Ishii: the two listings of
+# "Tracing Interruption Between Host and Guest", line by line and by hand, without the probe
+# kp_tun_get_user and sched_stat_runtime, which no pair needs.
+standard=$tmp/standard.dat vhost=$tmp/vhost.dat
+make_trace $arm "$standard" <<'E'
+task 1353 qemu-system-aar
+task 1361 qemu-system-aar
+7593.923907 6 1361 kvm_exit ret=2 esr_ec=0x24 vcpu_pc=0xfffffff00872cd74
+7593.923908 6 1361 kvm_guest_fault ipa=0xa003000 hsr=0x93810046 hxfar=0xfffffff009675a50 vcpu_pc=0xfffffff00872cd74
+7593.923910 6 1361 kvm_mmio type=2 len=4 gpa=0xa003a50 val=1
+7593.923919 6 1361 sched_waking comm=qemu-system-aar pid=1353 prio=120 target_cpu=7
+7593.923926 6 1361 sched_wakeup comm=qemu-system-aar pid=1353 prio=120 target_cpu=7
+7593.923934 6 1361 kvm_entry vcpu_pc=0xfffffff00872cd78
+7593.923936 7 0 sched_switch prev_comm=swapper/7 prev_prio=120 next_comm=qemu-system-aar next_pid=1353 next_prio=120
+7593.923971 6 1361 kvm_exit ret=2 esr_ec=1 vcpu_pc=0xfffffff008be07e8
+7593.923972 6 1361 kvm_wfx_arm64
+7593.923977 6 1361 kvm_get_timer_map direct_vtimer=1 direct_ptimer=-1
+7593.923990 6 1361 sched_switch prev_comm=qemu-system-aar prev_pid=1361 prev_prio=120 prev_state=1 next_comm=swapper/6 next_prio=120
+7593.923994 6 1361 kvm_get_timer_map direct_vtimer=1 direct_ptimer=-1
+7593.923996 6 1361 kvm_timer_save_state ctl=1 cval=0xf6643c1 timer_idx=1
+7593.923997 6 1361 kvm_get_timer_map direct_vtimer=1 direct_ptimer=-1
+7593.924377 7 1353 kvm_irq_line type=1 irq_num=77 level=1
+7593.924379 7 1353 vgic_update_irq_pending irq=77 level=1
+7593.924386 7 1353 sched_waking comm=qemu-system-aar pid=1361 prio=120 target_cpu=6
+7593.924392 7 1353 sched_wakeup comm=qemu-system-aar pid=1361 prio=120 target_cpu=6
+7593.924402 6 0 sched_switch prev_comm=swapper/6 prev_prio=120 next_comm=qemu-system-aar next_pid=1361 next_prio=120
+7593.924417 6 1361 kvm_get_timer_map direct_vtimer=1 direct_ptimer=-1
+7593.924419 6 1361 kvm_timer_update_irq irq=27
+7593.924420 6 1361 vgic_update_irq_pending irq=27
+7593.924431 6 1361 kvm_timer_restore_state ctl=1 cval=0xf6643c1 timer_idx=1
+7593.924432 6 1361 kvm_timer_emulate
+7593.924440 6 1361 kvm_halt_poll_ns new=10000
+7593.924441 6 1361 kvm_vcpu_wakeup ns=462722 waited=1 valid=1
+7593.924478 6 1361 kvm_mmio type=0 len=4 gpa=0xa003a60
+E
+make_trace $arm "$vhost" <<'E'
+task 1781 qemu-system-aar
+task 1793 vhost-1781
+task 1795 qemu-system-aar
+83328.209495 5 1795 kvm_exit ret=2 esr_ec=0x24 vcpu_pc=0xffffffc00872cd74
+83328.209496 5 1795 kvm_guest_fault ipa=0xa003000 hsr=0x93810046 hxfar=0xffffffc009675a50 vcpu_pc=0xffffffc00872cd74
+83328.209498 5 1795 kvm_mmio type=2 len=4 gpa=0xa003a50 val=1
+83328.209512 5 1795 sched_waking comm=vhost-1781 pid=1793 prio=120 target_cpu=1
+83328.209522 1 0 sched_wakeup comm=vhost-1781 pid=1793 prio=120 target_cpu=1
+83328.209525 5 1795 kvm_entry vcpu_pc=0xffffffc00872cd78
+83328.209525 1 0 sched_switch prev_comm=swapper/1 prev_prio=120 next_comm=vhost-1781 next_pid=1793 next_prio=120
+83328.209568 1 1793 sched_waking comm=qemu-system-aar pid=1781 prio=120 target_cpu=4
+83328.209574 1 1793 sched_switch prev_comm=vhost-1781 prev_pid=1793 prev_prio=120 prev_state=1 next_comm=swapper/1 next_prio=120
+83328.209577 4 0 sched_wakeup comm=qemu-system-aar pid=1781 prio=120 target_cpu=4
+83328.209584 4 0 sched_switch prev_comm=swapper/4 prev_prio=120 next_comm=qemu-system-aar next_pid=1781 next_prio=120
+83328.209649 4 1781 kvm_irq_line type=1 irq_num=77 level=1
+83328.209651 4 1781 vgic_update_irq_pending irq=77 level=1
+83328.209666 5 1795 kvm_exit ret=0 vcpu_pc=0xffffffc0080f3298
+83328.209672 5 1795 kvm_entry vcpu_pc=0xffffffc0080f3298
+83328.209685 5 1795 kvm_mmio type=0 len=4 gpa=0xa003a60
+E
+
+is "$(latency --from kvm_mmio/type==2 --to kvm_mmio/type==0 "$standard")" \
+'From kvm_mmio/type==2 to kvm_mmio/type==0
+machine  count    total      min      avg      p50      p99    p99.9      max
+host         1  568.0us  568.0us  568.0us  568.0us  568.0us  568.0us  568.0us
+
+Events, and how many of them are pairs
+machine  from  to  pairs  undecided  lost  from only  to only  bound
+host        1   1      1          0     0          0        0    0ns
+percentiles are within 0.8 % of their value; the rest is exact' \
+	"the talk, standard virtio: 568 us from the write to the read"
+like "$(latency --from kvm_mmio/type==2 --to kvm_mmio/type==0 --key pid "$vhost")" '^1795 +1  187.0us  187.0us' \
+	"the talk, vhost-net: 187 us"
+is "$(latency --preset virtio "$standard" | head -6)" \
+"virtio: each stage since the one before, from 'notification' on
+queue        until         count      min      avg      p50      p99      max
+0xa003a50:1  worker woken      1  9.000us  9.000us  9.000us  9.000us  9.000us
+0xa003a50:1  worker runs       1  17.00us  17.00us  17.00us  17.00us  17.00us
+0xa003a50:1  interrupt         1  443.0us  443.0us  443.0us  443.0us  443.0us
+0xa003a50:1  total             1  469.0us  469.0us  469.0us  469.0us  469.0us" \
+	"... its stages: QEMU does the work"
+is "$(table latency 2-5 --preset virtio "$vhost")" \
+'0xa003a50:1,worker woken,1,14000
+0xa003a50:1,worker runs,1,13000
+0xa003a50:1,interrupt,1,126000
+0xa003a50:1,total,1,153000' "... with vhost the thread vhost-1781, and 1781 itself, which it works for"
+like "$(latency --preset virtio "$vhost")" "^there is no guest's file: what follows on 'interrupt' cannot be told" \
+	"... and what the guest does then is not guessed"
+is "$(table latency 2-5 --preset abort "$vhost")" \
+'thread 1795,fault handled,1,1000
+thread 1795,entry,1,29000
+thread 1795,total,1,30000' "the abort of the talk"
+
+# ---- pairs: how they are counted ---------------------------------------------------------------
+
+pairs=$tmp/pairs.dat
+make_trace $arm "$pairs" <<'E'
+task 7 seven
+1.000000 0 7 kvm_exit ret=2
+1.000010 0 7 kvm_entry
+1.000020 0 7 kvm_entry
+1.000030 1 7 kvm_exit ret=0
+1.000040 1 7 kvm_exit ret=2
+1.000045 0 8 kvm_exit ret=2
+1.000100 1 7 kvm_entry
+1.000200 0 7 kvm_exit ret=2
+1.000300 0 8 kvm_entry
+E
+is "$(table events 2-8 --from kvm_exit --to kvm_entry --key pid "$pairs")" \
+'8,1,1,1,0,0,0
+7,4,3,2,0,0,2' "of two begins the later counts, and each end has one; the rest is counted"
+is "$(table latency 2-4,5,6 --from kvm_exit --to kvm_entry --key pid "$pairs")" \
+'8,1,255000,255000,255000
+7,2,70000,10000,35000
+(all),3,325000,10000,108333' "... count, total, min, avg"
+is "$(table latency 2-4 --from kvm_exit --to kvm_entry "$pairs")" 'host,3,165000' "without a key any event of the machine"
+is "$(table latency 2-4 --from kvm_exit --to kvm_entry --key cpu "$pairs")" $'0,2,110000\n1,1,60000\n(all),3,170000' "by CPU"
+is "$(table latency 2-4 --from kvm:kvm_exit@host/ret==2 --to kvm:kvm_entry --key common_pid "$pairs")" \
+	$'8,1,255000\n7,2,70000\n(all),3,325000' "SYSTEM:, @host, a filter, a field"
+is "$(table latency 2-4 --from kvm_entry --to kvm_entry --key pid "$pairs")" '7,2,90000' \
+	"an event to itself: the time between two of them"
+is "$(table latency 2-4 --from sched_waking --to sched_switch --key pid=next_pid "$vhost")" \
+	$'1781,1,16000\n1793,1,13000\n(all),2,29000' "fields of different names"
+is "$(table latency 2 --from kvm_exit --to kvm_entry --key vcpu "$pairs")" $'thread 8\nthread 7\n(all)' \
+	"vCPUs that no file names are threads"
+
+# ---- losses -----------------------------------------------------------------------------------------
+
+make_trace $hyp "$tmp/lost.dat" <<'E'
+1.000000 0 7 kvm_exit
+1.000010 0 7 kvm_entry
+1.000015 1 9 sched_switch
+1.000020 0 7 kvm_exit
+1.000030 0 7 kvm_entry
+lost 1 3
+1.000040 1 9 sched_switch
+1.000050 0 7 kvm_exit
+1.000060 0 7 kvm_entry
+buffer hyp
+1.000001 0 7 hyp_enter
+lost 0 2
+1.000053 0 7 hyp_exit
+1.000054 0 7 hyp_enter
+1.000055 0 7 hyp_exit
+E
+is "$(table events 2-9 --from kvm_exit --to kvm_entry --key pid "$tmp/lost.dat")" '7,3,3,2,0,1,0,0' \
+	"pairs with lost events in between are left out, also where the loss is told behind them"
+is "$(table events 2-9 --from hyp_enter --to hyp_exit --key cpu "$tmp/lost.dat")" '0,2,2,1,0,1,0,0' \
+	"... the hypervisor's and the kernel's each by their own"
+is "$(table events 2-9 --from kvm_exit --to kvm_entry --key cpu "$tmp/lost.dat")" '0,3,3,3,0,0,0,0' \
+	"... by CPU, those of that CPU"
+like "$(latency --from kvm_exit --to kvm_entry --key pid "$tmp/lost.dat")" '^1 pairs are left out: events were lost in between' \
+	"... which is said"
+
+# ---- two machines ---------------------------------------------------------------------------------------
+
+host=$tmp/host.dat guest=$tmp/guest.dat
+make_trace $arm "$host" <<'E'
+id 11
+guest vm 22 0:100 1:101
+1.000000 0 100 kvm_entry
+1.000100 0 100 kvm_exit
+1.000200 0 100 kvm_entry
+1.000300 1 101 kvm_entry
+1.000400 1 50 kvm_entry
+1.000500 1 50 sched_switch
+E
+guest_lines() {
+	cat <<'E'
+id 22
+1.000503 0 9 irq_handler_entry irq=5 name=virtio0
+1.000750 0 9 irq_handler_entry irq=5 name=virtio0
+1.000801 1 9 irq_handler_entry irq=6 name=virtio1
+E
+}
+{ guest_lines; echo "shift 11 -500000 2000"; } | make_trace $arm "$guest"
+cross=(--from kvm_entry@host --to irq_handler_entry@guest --key vcpu "$host" "$guest")
+is "$(table latency 2-4 "${cross[@]}")" 'vm 0,2,53000' "host and guest meet on the vCPU"
+is "$(table events 2-10 "${cross[@]}")" \
+$'vm 0,2,2,2,0,0,0,0,2000\nvm 1,1,1,0,1,0,0,0,0\nthread 50,1,0,0,0,0,1,0,0' \
+	"... nearer than the bound: undecided; the bound of those that count"
+like "$(latency "${cross[@]}")" "^1 pairs are undecided: their events are nearer than the clocks' bounds" "... which is said"
+is "$(table latency 2-4 --from kvm_entry@host --to irq_handler_entry@vm --key guest "$host" "$guest")" 'vm,2,53000' "by guest"
+is "$(table latency 2-4 --from kvm_exit@host --to irq_handler_entry@guest "$host" "$guest")" 'all,1,150000' \
+	"two machines that are named meet without a key"
+is "$(table events 2-4 --from kvm_entry --to irq_handler_entry "$host" "$guest")" $'host,4,0\nvm,0,3' \
+	"... others are told apart"
+{ guest_lines; echo "shift 11 -500000"; } | make_trace $arm "$guest"
+is "$(table events 2-8 "${cross[@]}")" $'vm 0,2,2,0,2,0,0\nvm 1,1,1,0,1,0,0\nthread 50,1,0,0,0,0,1' "no bound: nothing is certain"
+like "$(latency "${cross[@]}")" "guest.dat has no bounds for its clock \(hyptrace sync\)" "... which is said"
+
+# ---- presets ----------------------------------------------------------------------------------------------
+
+make_trace $arm "$host" <<'E'
+id 11
+guest vm 22 0:100 1:101
+task 100 vcpu
+# vCPU 1's timer fires, and is handled
+1.000000 1 101 kvm_exit ret=2 esr_ec=1
+1.001000 1 101 kvm_timer_update_irq vcpu_id=1 irq=27 level=1
+1.001001 1 101 vgic_update_irq_pending vcpu_id=1 irq=27 level=1
+1.001020 1 101 kvm_entry
+# a task of vCPU 0 wakes one on vCPU 1, which sleeps
+1.002000 1 101 kvm_exit ret=2 esr_ec=1
+1.002100 0 100 sched_waking pid=101 target_cpu=1
+1.002150 1 101 kvm_entry
+# a hypercall
+1.003000 0 100 kvm_exit ret=2 esr_ec=0x16
+1.003001 0 100 kvm_hvc_arm64 r0=0x84000000
+1.003007 0 100 kvm_entry
+# a notification of a busy worker wakes nobody; then one that does
+1.004000 0 100 kvm_mmio type=2 gpa=0x1000 val=2
+1.004005 0 100 kvm_entry
+1.004010 0 100 sched_waking pid=60 target_cpu=2
+1.004020 0 100 kvm_mmio type=2 gpa=0x1000 val=3
+1.004030 0 100 sched_waking pid=60 target_cpu=2
+1.004035 0 100 kvm_entry
+1.004040 2 0 sched_switch next_pid=60
+1.004060 2 60 vgic_update_irq_pending vcpu_id=1 irq=50 level=1
+1.004070 1 101 kvm_entry
+E
+make_trace $arm "$guest" <<'E'
+id 22
+shift 11 0 1000
+1.000010 1 0 hrtimer_start hrtimer=0xabc
+1.001030 1 0 irq_handler_entry irq=3 name=arch_timer
+1.001032 1 0 hrtimer_expire_entry hrtimer=0xabc
+1.002090 0 70 sched_waking pid=71 target_cpu=1
+1.002095 0 70 sched_waking pid=72
+1.002097 0 70 sched_switch prev_pid=70 next_pid=72
+1.002160 1 0 ipi_entry
+1.002190 1 0 sched_switch next_pid=71
+1.004080 1 71 irq_handler_entry irq=9 name=virtio1
+E
+is "$(table latency 2-5,11 --preset timer "$host" "$guest")" \
+'vm 1,fired,1,990000,990000
+vm 1,vCPU runs,1,20000,20000
+vm 1,handler,1,12000,12000
+vm 1,total,1,1022000,1022000' "timer"
+is "$(table latency 2-5 --preset wakeup "$host" "$guest")" \
+'vm 1,injection,1,10000
+vm 1,vCPU runs,1,50000
+vm 1,handler,1,10000
+vm 1,task runs,1,30000
+vm 1,total,1,100000' "wakeup"
+is "$(table stopped 2-3 --preset wakeup "$host" "$guest")" \
+$'injection,1\nvCPU runs,0\nhandler,0\ntask runs,0' "... a wake-up without an injection is none"
+is "$(table latency 2-5 --preset irq "$host" "$guest")" \
+'vm 1,vCPU runs,2,29000
+vm 1,handler,2,20000
+vm 1,total,2,49000' "irq"
+is "$(table latency 2-5 --preset virtio "$host" "$guest")" \
+'0x1000:3,worker woken,1,10000
+0x1000:3,worker runs,1,10000
+0x1000:3,interrupt,1,20000
+0x1000:3,handler,1,20000
+0x1000:3,total,1,60000' "virtio, by queue"
+is "$(table latency 2-5 --preset hypercall "$host" "$guest")" 'vm 0,answer,1,7000' "hypercall"
+make_trace $x86 "$tmp/x.dat" <<'E'
+id 11
+guest vm 22 0:100
+1.000000 0 100 kvm_exit exit_reason=18 isa=1
+1.000002 0 100 kvm_entry
+1.000010 0 100 kvm_exit exit_reason=0x400 isa=2
+1.000011 0 100 kvm_page_fault
+1.000014 0 100 kvm_entry
+1.000018 0 100 kvm_exit exit_reason=48 isa=2
+1.000019 0 100 kvm_entry
+1.000020 3 60 kvm_apic_accept_irq apicid=0 vec=236
+1.000030 0 100 kvm_entry
+E
+make_trace $x86 "$tmp/xg.dat" <<'E'
+id 22
+shift 11 0 100
+1.000001 0 5 hrtimer_start
+1.000040 0 5 local_timer_entry vector=236
+1.000042 0 5 hrtimer_expire_entry
+E
+is "$(for p in hypercall abort irq timer; do table latency 2-5 --preset $p "$tmp/x.dat" "$tmp/xg.dat"; done)" \
+'vm 0,answer,1,2000
+vm 0,fault handled,1,1000
+vm 0,entry,1,3000
+vm 0,total,1,4000
+vm 0,vCPU runs,1,10000
+vm 0,handler,1,10000
+vm 0,total,1,20000
+vm 0,fired,1,19000
+vm 0,vCPU runs,1,10000
+vm 0,handler,1,12000
+vm 0,total,1,41000' "the same on x86"
+fails 1 'the files have no sched_waking@guest: record -A GUEST -e sched gives it' "a preset without its events" --preset wakeup "$vhost"
+like "$(latency --preset timer "$vhost")" "^hyptrace: so the chain of 'timer' cannot be told" "... which is all that is said"
+
+# ---- the longest ---------------------------------------------------------------------------------------------
+
+is "$(latency --from kvm_mmio/type==2 --to kvm_mmio/type==0 --worst 1 "$vhost" | sed -n '/^The longest/,/ meanwhile/p')" \
+'The longest
+n  key      took             from               to  on      to      bound
+1  host  187.0us  83328.209498000  83328.209685000  host 5  host 5    0ns
+
+What happened on these CPUs meanwhile' "--worst: when, and where"
+is "$(latency --from kvm_mmio/type==2 --to kvm_mmio/type==0 --worst 1 "$vhost" | grep '^1 .*qemu' | cut -c 1-50)" \
+'1      0ns  host 5  qemu-system-aar-1795  kvm_mmio
+1  14.00us  host 5  qemu-system-aar-1795  sched_wa
+1  27.00us  host 5  qemu-system-aar-1795  kvm_entr
+1  168.0us  host 5  qemu-system-aar-1795  kvm_exit
+1  174.0us  host 5  qemu-system-aar-1795  kvm_entr
+1  187.0us  host 5  qemu-system-aar-1795  kvm_mmio' "... and what happened meanwhile"
+like "$(table between 2- --from kvm_mmio/type==2 --to kvm_mmio/type==0 --worst 1 "$standard")" '^1,,,,\.\.\. 4 more \.\.\.,$' \
+	"... of many events the first and the last"
+is "$(table worst 2-4 --from kvm_exit --to kvm_entry --key pid --worst 2 "$pairs")" $'1,8,255000\n2,7,60000' "... of all keys"
+
+# ---- other forms -----------------------------------------------------------------------------------------------
+
+is "$("$hyptrace" latency --json --from kvm_exit --to kvm_entry --key pid --worst 1 "$pairs" | perl -MJSON::PP -0777 -ne \
+	'$j = JSON::PP->new->utf8->decode($_); print join ",", sort(keys %$j), map { "$_->{key}:$_->{max_ns}" } @{ $j->{latency} }')" \
+	'between,events,latency,notes,worst,8:255000,7:60000,(all):255000' "JSON"
+(cd "$tmp" && cp pairs.dat trace.dat && "$hyptrace" latency -q --from kvm_exit --to kvm_entry --svg "$tmp/out.svg" >/dev/null)
+is "$?" 0 "--svg, and trace.dat when no file is named"
+is "$(perl -0777 -ne 'while (/<(\/?)(\w+)[^>]*?(\/?)>/g) { $1 ? (pop @s eq $2 || die "$2") : $3 || push @s, $2 } print @s ? "open: @s" : "closed"' \
+	"$tmp/out.svg")" closed "... all its elements are closed"
+like "$(cat "$tmp/out.svg")" '<title>.*us to .*us: 1</title>' "... with bars that tell their numbers"
+fails 1 'is to be read, not to be written' "a picture over an input" --from kvm_exit --to kvm_entry --svg "$pairs" "$pairs"
+
+# ---- what is refused ------------------------------------------------------------------------------------------------
+
+fails 2 'say --from and --to, or --preset' "nothing asked" "$pairs"
+fails 2 'say --from and --to, or --preset' "both asked" --preset irq --from kvm_exit "$pairs"
+fails 2 'from needs --to' "half a pair" --from kvm_exit "$pairs"
+fails 2 'key is for --from and --to' "a key for a preset" --preset irq --key pid "$pairs"
+fails 2 'either --json or --csv' "two forms" --json --csv --preset irq "$pairs"
+fails 2 'there is no such preset; there are wakeup, irq, virtio' "a preset that is none" --preset x "$pairs"
+fails 2 'it is \[SYSTEM:\]EVENT\[@MACHINE\]\[/FILTER\]' "no event" --from 'kvm exit' --to kvm_entry "$pairs"
+fails 2 'no filter behind the' "no filter" --from kvm_exit/ --to kvm_entry "$pairs"
+fails 2 'no machine behind the' "no machine" --from kvm_exit@ --to kvm_entry "$pairs"
+fails 2 "^hyptrace: --from: " "a wrong filter" --from 'kvm_exit/ret==' --to kvm_entry "$pairs"
+fails 2 'a field is missing' "half a key" --from kvm_exit --to kvm_entry --key =pid "$pairs"
+fails 1 'the files have no event kvm_gone' "an event that is in no file" --from kvm_exit --to kvm_gone "$pairs"
+fails 1 "kvm_entry has no field 'ret' that is a number" "a field that is not there" --from kvm_exit --to kvm_entry --key ret "$pairs"
+like "$(latency --from kvm_exit/gone==1 --to kvm_entry "$pairs")" '^none of 5 records passes the filter of kvm_exit/gone==1$' \
+	"a filter that nothing passes"
+like "$(latency --from sched_waking --to kvm_entry "$pairs")" '^there are no records of sched_waking$' "an event that never came"
+fails 1 "cannot open" "no such file" --preset irq "$tmp/none.dat"
+
+# the page of CPU 1 has a length that is wrong: what is in the others is told
+perl -0777 -pe 'my $at = index $_, pack("Q", 1_000_030_000); die if $at < 0;
+	substr($_, $at + 8, 8) = pack("Q", 1 << 20)' "$pairs" >"$tmp/damaged.dat"
+out=$("$hyptrace" latency --csv --from kvm_exit --to kvm_entry --key cpu "$tmp/damaged.dat" 2>"$tmp/err")
+is "$?" 1 "a damaged file: status"
+like "$out" '^latency,0,2,110000,' "... what can be read is told"
+like "$(cat "$tmp/err")" 'the files are damaged in 1 places' "... and that there is more"
+
+# ---- real captures, against a reference ------------------------------------------------------------------------------
+
+# The last FROM before each TO by key over hyptrace export --json: count, total, min, max
+reference() { # FROM TO KEY-OF-FROM KEY-OF-TO FILE...
+	local rule=("$1" "$2" "$3" "$4")
+
+	shift 4
+	"$hyptrace" export -q --json "$@" 2>/dev/null | perl -MJSON::PP -e '
+		my ($from, $to, $a, $b) = splice @ARGV, 0, 4;
+		my $json = JSON::PP->new->utf8;
+		my ($n, $sum, $min, $max) = (0, 0, "", "");
+		my (%open, %last, @lost, @pairs);
+		while (<STDIN>) {
+			my $e = $json->decode($_);
+			my $m = $e->{guest} // "host";
+			my $cpu = "$m $e->{buffer} $e->{cpu}";
+			push @lost, [ $m, $last{$cpu} // 0, $e->{time} // 1e18, ($e->{system} // "") =~ /^hyp/ ] if $e->{lost};
+			next if !defined $e->{event};
+			$last{$cpu} = $e->{time};
+			my $key = sub {
+				my $k = shift;
+				"$m " . ($k eq "common_pid" ? $e->{pid} : $k eq "common_cpu" ? $e->{cpu} : $e->{fields}{$k});
+			};
+			my $begin = $e->{event} eq $to ? delete $open{$key->($b)} : undef;
+			push @pairs, [ $m, $begin, $e->{time} ] if defined $begin;
+			$open{$key->($a)} = $e->{time} if $e->{event} eq $from;
+		}
+		my $hyp = $from =~ /^hyp/;
+		for my $p (@pairs) {
+			next if grep { $_->[0] eq $p->[0] && $_->[3] == $hyp && $_->[1] <= $p->[2] && $_->[2] >= $p->[1] } @lost;
+			my $d = $p->[2] - $p->[1];
+			$n++; $sum += $d;
+			$min = $d if $min eq "" || $d < $min;
+			$max = $d if $max eq "" || $d > $max;
+		}
+		print join ",", $n, $sum, $min, $max;' "${rule[@]}"
+}
+
+compare() { # FROM TO KEY KEY-OF-FROM KEY-OF-TO FILE...
+	local theirs ours
+
+	theirs=$(reference "$1" "$2" "$4" "$5" "${@:6}")
+	ours=$(table latency 3-5,10 --from "$1" --to "$2" --key "$3" "${@:6}" | tail -1)
+	is "$ours" "$theirs" "$1 to $2 by $3: the reference over $(dirname "${6#tests/data/}")/$(basename "$6") has the same: $theirs"
+}
+
+compare kvm_exit kvm_entry pid common_pid common_pid tests/data/x86/trace.dat
+compare kvm_entry kvm_exit pid common_pid common_pid tests/data/sync/trace.dat
+compare hyp_enter hyp_exit cpu common_cpu common_cpu tests/data/lab-protected.dat
+compare kvm_exit kvm_entry pid common_pid common_pid tests/data/lab-protected.dat
+compare hyp_enter hyp_exit cpu common_cpu common_cpu tests/data/lab-nvhe.dat
+compare sched_waking sched_switch pid=next_pid pid next_pid tests/data/lab-stock-arm64.dat
+compare sched_waking sched_switch pid=next_pid pid next_pid tests/data/guest/trace.dat tests/data/guest/trace-Guest.dat
+compare irq_handler_entry irq_handler_exit irq irq irq tests/data/guest/trace-Guest.dat
+compare kvm_exit kvm_entry cpu common_cpu common_cpu tests/data/functions/trace.dat
+
+# two machines: the capture with offsets and bounds of hyptrace sync
+mkdir "$tmp/both"
+cp tests/data/guest/*.dat "$tmp/both"
+both=("$tmp/both/trace.dat" "$tmp/both/trace-Guest.dat")
+"$hyptrace" sync --write "${both[@]}" >/dev/null 2>&1
+theirs=$("$hyptrace" export -q --json "${both[@]}" 2>/dev/null | perl -MJSON::PP -e '
+	my $json = JSON::PP->new->utf8;
+	my %vcpu = (113 => 0, 114 => 1);
+	while (<STDIN>) {
+		my $e = $json->decode($_);
+		if (!$e->{guest} && $e->{event} eq "kvm_entry") {
+			$open{$vcpu{$e->{pid}}} = $e->{time};
+		} elsif ($e->{guest} && $e->{event} eq "irq_handler_entry" && (my $t = delete $open{$e->{cpu}})) {
+			my $d = $e->{time} - $t;
+			$n++; $sum += $d;
+			$min = $d if !defined $min || $d < $min;
+			$max = $d if $d > $max;
+		}
+	}
+	print join ",", $n, $sum, $min, $max;')
+is "$(table latency 3-5,10 --from kvm_entry@host --to irq_handler_entry@guest --key vcpu "${both[@]}" | tail -1)" "$theirs" \
+	"host to guest by vCPU: the reference has the same: $theirs"
+like "$(table latency 2-4 --preset irq "${both[@]}")" '^Guest 0,total,8$' "irq on a real guest: all of vCPU 0's interrupts"
+like "$(table latency 2-4 --preset wakeup "${both[@]}")" '^Guest 1,total,1$' "wakeup on a real guest"
+like "$(table latency 2-4 --preset timer "${both[@]}")" '^Guest 0,total,7$' "timer on a real guest"
+done_testing
