@@ -28,6 +28,7 @@ extern const size_t command_rows_n;
 /* Each is a whole command; argv[0] is its name. They return an EXIT_ status. */
 int cmd_diff(int argc, char **argv);
 int cmd_export(int argc, char **argv);
+int cmd_flame(int argc, char **argv);
 int cmd_import(int argc, char **argv);
 int cmd_latency(int argc, char **argv);
 int cmd_list(int argc, char **argv);

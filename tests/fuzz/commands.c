@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Whole commands on files made by a recipe: report, export, stat, sync and import, as
+ * Whole commands on files made by a recipe: report, export, flame, stat, sync and import, as
  * the program runs them: the input's sum chooses which.
  */
 #include "draft.h"
@@ -35,6 +35,9 @@ static const char *const lines[] = {
 	"stat --json --per vcpu --by 10ms --svg OUT FILE0",
 	"export --json FILE0 FILE1",
 	"export --perfetto OUT FILE0 FILE1",
+	"flame FILE0 FILE1",
+	"flame -w ns --idle --pids -e .* --svg OUT --json FILE0 FILE1",
+	"flame --diff --svg OUT FILE0 FILE1",
 	"sync FILE0 FILE1",
 	"sync --json FILE0 FILE1",
 	"sync --plot OUT FILE0 FILE1",
@@ -47,8 +50,8 @@ static const struct {
 	const char *name;
 	int (*run)(int argc, char **argv);
 } commands[] = {
-	{ "report", cmd_report }, { "export", cmd_export }, { "stat", cmd_stat },
-	{ "sync", cmd_sync },	  { "import", cmd_import },
+	{ "report", cmd_report }, { "export", cmd_export }, { "flame", cmd_flame },
+	{ "stat", cmd_stat },	  { "sync", cmd_sync },	    { "import", cmd_import },
 };
 
 static void run_line(const char *line)

@@ -41,7 +41,7 @@ all_examples() {
 
 # Those of hyptrace itself, which are run here.
 examples() {
-	all_examples "$1" | grep -E '^(timeout [-a-zA-Z0-9 ]+ )?hyptrace (record|recover|report|stat) '
+	all_examples "$1" | grep -E '^(timeout [-a-zA-Z0-9 ]+ )?hyptrace (record|recover|report|stat|flame) '
 }
 
 # ---- man pages ------------------------------------------------------------------
@@ -70,7 +70,7 @@ for command in $commands; do
 	like "$(section Documentation/hyptrace.1 COMMANDS)" "^\.B $command\$" "hyptrace(1) names $command"
 done
 
-for command in record export import recover report list sql stat agent; do
+for command in record diff export flame import latency recover report list sql stat agent; do
 	is "$(tagged "Documentation/hyptrace-$command.1" OPTIONS)" "$(listed "$command")" \
 		"hyptrace-$command(1) has the options that $command -h has"
 done

@@ -1,0 +1,485 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* hyptrace flame: the stacks of recordings as folded text, and as a flame graph. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "analysis/flame-fold.h"
+#include "analysis/flame-svg.h"
+#include "analysis/flame.h"
+#include "api/handle.h"
+#include "cmd.h"
+#include "read/filter-syntax.h"
+#include "terminal.h"
+#include "util/answer.h"
+#include "util/outfile.h"
+
+#define WRITE_AT (1u << 16) /* bytes */
+
+struct flame_command {
+	const char *svg, *output, *weight;
+	bool diff, json, csv, quiet;
+	struct flame_opts opts;
+	struct strlist files;
+
+	struct console *console;
+	const struct log *log;
+	struct hyptrace *handle;
+	struct timeline *timeline;
+	struct steps *steps;
+	struct flame *flame;
+	enum flame_weight w;
+	uint64_t total[FLAME_SIDES];
+	struct strlist notes;
+};
+
+/* ---- command line -------------------------------------------------------------------------- */
+
+#define FLAME(field) .off = offsetof(struct flame_command, field)
+
+static const struct opt flame_opt_rows[] = {
+	OPT('s', "svg", "OUT", "draw a flame graph into OUT, for a browser", opts_set_text, FLAME(svg)),
+	OPT('o', "output", "OUT", "where the text goes; - is standard output, the default\nwithout --svg",
+	    opts_set_text, FLAME(output)),
+	OPT('d', "diff", NULL, "of two recordings: what has become more and less", opts_set_flag,
+	    FLAME(diff)),
+	OPT('w', "weight", "WHAT", "count, or ns: functions' own time (samples if there\nare any, else ns)",
+	    opts_set_text, FLAME(weight)),
+	OPT('e', "event", "EVENT[:FILTER]", "only stacks that were recorded with such events", opts_set_text,
+	    FLAME(opts.behind)),
+	OPT('m', "machine", "NAME", "only this one: a guest's name, a file's without .dat", opts_add_text,
+	    FLAME(opts.machines)),
+	OPT('t', "task", "NAME|PID", "only this one", opts_add_text, FLAME(opts.tasks)),
+	OPT(0, "pids", NULL, "tasks as NAME-PID", opts_set_flag, FLAME(opts.pids)),
+	OPT(0, "idle", NULL, "the idle task, too", opts_set_flag, FLAME(opts.idle)),
+	OPT('j', "json", NULL, "stacks and notes as JSON", opts_set_flag, FLAME(json)),
+	OPT(0, "csv", NULL, "stacks and notes as CSV", opts_set_flag, FLAME(csv)),
+	OPT('i', "input", "FILE", "another way to name a file", opts_add_text, FLAME(files)),
+	OPT('q', "quiet", NULL, "errors only", opts_set_flag, FLAME(quiet)),
+	OPT('h', "help", NULL, "this text", opts_help),
+};
+
+static const struct opts_table flame_table = {
+	.command = "flame",
+	.usage = "usage: hyptrace flame [--svg OUT] [OPTION...] [FILE...]\n"
+		 "       hyptrace flame --diff [--svg OUT] [OPTION...] BEFORE [GUEST...] AFTER [GUEST...]\n"
+		 "\n"
+		 "Folds the stacks of recordings, trace.dat or the FILEs: kernel_stack and user_stack,\n"
+		 "function_graph, the hypervisor's functions, or its time by reason. Files of guests\n"
+		 "join their host's.\n"
+		 "\n",
+	.rows = flame_opt_rows,
+	.n = ARRAY_SIZE(flame_opt_rows),
+};
+
+static int flame_check(const struct flame_command *c)
+{
+	const char *wrong = NULL;
+	char why[512];
+
+	if (c->json && c->csv)
+		wrong = "say either --json or --csv";
+	else if (c->weight && strcmp(c->weight, "count") && strcmp(c->weight, "ns"))
+		wrong = "--weight is count or ns";
+	else if (c->diff && c->files.n < 2)
+		wrong = "--diff wants two recordings";
+	else if (c->opts.behind && filter_syntax(c->opts.behind, why, sizeof(why)))
+		wrong = why;
+	if (wrong)
+		fprintf(stderr, "hyptrace: %s\n", wrong);
+	return wrong ? -EINVAL : 0;
+}
+
+/* False: there is nothing to do but exit with *status. */
+static bool flame_parse(struct flame_command *c, int argc, char **argv, int *status)
+{
+	struct opts_error err;
+	int ret = opts_parse(&flame_table, &argc, argv, c, &err);
+
+	if (ret) {
+		*status = command_stopped(&flame_table, ret, &err);
+		return false;
+	}
+	*status = EXIT_USAGE;
+	for (int i = 1; i < argc; i++)
+		if (strlist_add(&c->files, argv[i]))
+			return false;
+	if (!c->files.n && strlist_add(&c->files, "trace.dat"))
+		return false;
+	c->opts.two_sides = c->diff;
+	return !flame_check(c);
+}
+
+/* ---- what is said ------------------------------------------------------------------------- */
+
+static const char *const flame_words[FLAME_WEIGHTS] = { "samples", "ns", "calls", "function entries" };
+
+static void flame_note(struct flame_command *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+static void flame_note(struct flame_command *c, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	strlist_add(&c->notes, text);
+}
+
+/* "12 calls", or a time. */
+static const char *flame_amount(enum flame_weight w, uint64_t n, char out[48])
+{
+	char text[16];
+
+	if (w == FLAME_NS)
+		snprintf(out, 48, "%s", duration_text(n, text));
+	else
+		snprintf(out, 48, "%llu %s", (unsigned long long)n, flame_words[w]);
+	return out;
+}
+
+/* What of two recordings, or one, weighs. */
+static uint64_t flame_sum(const struct flame_command *c, enum flame_weight w)
+{
+	const struct flame_tree *t = flame_stacks(c->flame);
+
+	return flame_tree_total(t, 0, w) + flame_tree_total(t, 1, w);
+}
+
+/* Samples if there are any, else the functions' own time, else the function tracer's records. */
+static enum flame_weight flame_weigh(const struct flame_command *c)
+{
+	bool count = c->weight && !strcmp(c->weight, "count");
+
+	if (c->weight && !count)
+		return FLAME_NS;
+	if (flame_sum(c, FLAME_SAMPLES))
+		return FLAME_SAMPLES;
+	if (flame_sum(c, FLAME_CALLS))
+		return count ? FLAME_CALLS : FLAME_NS;
+	return flame_sum(c, FLAME_ENTRIES) ? FLAME_ENTRIES : FLAME_SAMPLES;
+}
+
+static void flame_note_others(struct flame_command *c)
+{
+	static const enum flame_weight shown[] = { FLAME_SAMPLES, FLAME_NS, FLAME_ENTRIES };
+	char text[48];
+
+	for (size_t i = 0; i < ARRAY_SIZE(shown); i++) {
+		uint64_t n = flame_sum(c, shown[i]);
+		bool calls = shown[i] == FLAME_NS && c->w == FLAME_CALLS;
+
+		if (n && shown[i] != c->w && !calls)
+			flame_note(c, "not shown: %s%s", flame_amount(shown[i], n, text),
+				   shown[i] == FLAME_NS ? " of functions (--weight ns)" : "");
+	}
+}
+
+static void flame_note_calls(struct flame_command *c)
+{
+	const struct flame_counts *n = flame_counts(c->flame);
+	char text[16];
+
+	if (c->w != FLAME_NS && c->w != FLAME_CALLS)
+		return;
+	if (n->asleep)
+		flame_note(c, "left out: %s in which tasks did not run", duration_text(n->asleep, text));
+	if (n->graph_without_switches)
+		flame_note(c,
+			   "there is no sched_switch, so the time in which tasks slept is their functions' "
+			   "own");
+	if (n->open)
+		flame_note(c, "left out: %llu calls of which only the begin or the end is there",
+			   (unsigned long long)n->open);
+	if (n->lost)
+		flame_note(c, "left out: %llu calls in which events were lost", (unsigned long long)n->lost);
+}
+
+static void flame_notes(struct flame_command *c)
+{
+	const struct flame_counts *n = flame_counts(c->flame);
+	const struct flame_tree *t = flame_stacks(c->flame);
+	uint64_t others = flame_tree_others(t, 0, c->w) + flame_tree_others(t, 1, c->w);
+	char text[48];
+
+	if (n->idle[c->w])
+		flame_note(c, "left out: %s of the idle task (--idle)",
+			   flame_amount(c->w, n->idle[c->w], text));
+	flame_note_calls(c);
+	flame_note_others(c);
+	if (n->missed)
+		flame_note(c, "%llu%s events were lost: their stacks are missing",
+			   (unsigned long long)n->missed, n->missed_more ? " or more" : "");
+	if (n->cut)
+		flame_note(c, "%llu stacks are longer than their records: what these hold is shown",
+			   (unsigned long long)n->cut);
+	if (others)
+		flame_note(c, "in " FLAME_OTHERS ": %s, for more than %u frames are not kept",
+			   flame_amount(c->w, others, text), FLAME_FRAMES_MAX);
+}
+
+/* ---- output ------------------------------------------------------------------------------- */
+
+static bool flame_is_input(const struct inputs *in, const char *path)
+{
+	struct stat st, other;
+
+	if (stat(path, &st))
+		return false;
+	for (size_t i = 0; i < in->n; i++)
+		if (!fstat(in->v[i].fd, &other) && same_file(&other, &st))
+			return true;
+	return false;
+}
+
+typedef int flame_write(struct flame_command *c, int fd);
+
+static int flame_write_to(struct flame_command *c, const char *path, flame_write *write)
+{
+	struct outfile out;
+	int ret;
+
+	if (!strcmp(path, "-")) {
+		ret = write(c, STDOUT_FILENO);
+		if (ret == -EPIPE)
+			terminal_reader_gone();
+		if (ret)
+			log_err(c->log, "cannot write the output: %s", errno_text(ret));
+		return ret;
+	}
+	if (flame_is_input(handle_inputs(c->handle), path)) {
+		log_err(c->log, "'%s' is to be read, not to be written", path);
+		return -EINVAL;
+	}
+	ret = outfile_open(&out, path, true, c->log);
+	return ret ? ret : outfile_close(&out, write(c, out.fd));
+}
+
+struct flame_text {
+	const struct flame_command *c;
+	struct buf buf;
+	struct answer answer;
+	int fd;
+};
+
+static int flame_flush(struct flame_text *t, size_t least)
+{
+	int ret = buf_status(&t->buf);
+
+	if (ret || t->buf.len < least)
+		return ret;
+	ret = write_all(t->fd, t->buf.data, t->buf.len);
+	t->buf.len = 0;
+	return ret;
+}
+
+/* The first recording as if it weighed as much as the second. */
+static uint64_t flame_before(const struct flame_command *c, uint64_t n)
+{
+	return flame_scaled(n, c->total[0], c->total[1]);
+}
+
+static int flame_folded_line(void *ctx, const char *stack, const uint64_t self[FLAME_SIDES])
+{
+	struct flame_text *t = ctx;
+
+	buf_addstr(&t->buf, stack);
+	buf_addstr(&t->buf, " ");
+	buf_add_u64(&t->buf, t->c->diff ? flame_before(t->c, self[0]) : self[0]);
+	if (t->c->diff) {
+		buf_addstr(&t->buf, " ");
+		buf_add_u64(&t->buf, self[1]);
+	}
+	buf_addstr(&t->buf, "\n");
+	return flame_flush(t, WRITE_AT);
+}
+
+static int flame_answer_line(void *ctx, const char *stack, const uint64_t self[FLAME_SIDES])
+{
+	struct flame_text *t = ctx;
+	struct answer_cell cells[] = { CELL_WORD(stack), CELL_N(self[0]), CELL_N(self[1]) };
+
+	answer_row(&t->answer, cells);
+	return flame_flush(t, WRITE_AT);
+}
+
+static int flame_write_answer(struct flame_text *t)
+{
+	static const char *const keys[FLAME_WEIGHTS] = { "samples", "ns", "calls", "entries" };
+	const struct flame_command *c = t->c;
+	const struct answer_column columns[] = { { "stack", "stack", ANSWER_WORD },
+						 { c->diff ? "before" : keys[c->w], "before", ANSWER_COUNT },
+						 { "after", "after", ANSWER_COUNT } };
+	int ret;
+
+	answer_begin(&t->answer, c->json ? ANSWER_JSON : ANSWER_CSV, &t->buf);
+	answer_table(&t->answer, keys[c->w], NULL, columns, c->diff ? 3 : 2);
+	ret = flame_fold(flame_stacks(c->flame), c->w, flame_answer_line, t);
+	answer_table_end(&t->answer);
+	for (size_t i = 0; i < c->notes.n; i++)
+		answer_note(&t->answer, "%s", c->notes.v[i]);
+	answer_end(&t->answer);
+	if (c->json)
+		buf_addstr(&t->buf, "\n");
+	return ret;
+}
+
+static int flame_write_text(struct flame_command *c, int fd)
+{
+	struct flame_text t = { .c = c, .fd = fd };
+	int ret = c->json || c->csv ? flame_write_answer(&t)
+				    : flame_fold(flame_stacks(c->flame), c->w, flame_folded_line, &t);
+
+	ret = ret ?: flame_flush(&t, 1);
+	buf_release(&t.buf);
+	return ret;
+}
+
+static void flame_about(const struct flame_command *c, struct buf *out)
+{
+	char text[48];
+
+	buf_addstr(out, c->w == FLAME_NS ? "functions' own time: " : "");
+	buf_addstr(out, flame_amount(c->w, c->total[0], text));
+	if (c->diff)
+		buf_printf(out, " before, %s after", flame_amount(c->w, c->total[1], text));
+	for (size_t i = 0; i < c->notes.n; i++)
+		if (!strncmp(c->notes.v[i], "left out: ", 10) || strstr(c->notes.v[i], "lost"))
+			buf_printf(out, "; %s", c->notes.v[i]);
+}
+
+static int flame_write_svg(struct flame_command *c, int fd)
+{
+	struct buf about = { 0 }, title = { 0 }, out = { 0 };
+	struct flame_picture p = { flame_stacks(c->flame), c->w, NULL, NULL, c->diff };
+	uint64_t hidden;
+	int ret;
+
+	flame_about(c, &about);
+	for (size_t i = 0; i < c->files.n; i++) {
+		const char *slash = strrchr(c->files.v[i], '/');
+
+		buf_printf(&title, "%s%s", i ? ", " : "", slash ? slash + 1 : c->files.v[i]);
+	}
+	p.title = buf_str(&title);
+	p.about = buf_str(&about);
+	ret = p.title && p.about ? flame_svg(&p, &out, &hidden) : -ENOMEM;
+	if (!ret)
+		ret = write_all(fd, out.data, out.len);
+	if (!ret && hidden)
+		log_info(c->log, "%llu frames are too narrow to be drawn", (unsigned long long)hidden);
+	buf_release(&about);
+	buf_release(&title);
+	buf_release(&out);
+	return ret;
+}
+
+static int flame_output(struct flame_command *c)
+{
+	int ret = c->svg ? flame_write_to(c, c->svg, flame_write_svg) : 0;
+
+	if (!ret && (!c->svg || c->output || c->json || c->csv))
+		ret = flame_write_to(c, c->output ? c->output : "-", flame_write_text);
+	return ret;
+}
+
+/* ---- reading ------------------------------------------------------------------------------- */
+
+/* Each file that is no guest's begins a recording. */
+static int flame_check_sides(const struct flame_command *c, const struct inputs *in)
+{
+	size_t hosts = 0;
+
+	for (size_t i = 0; i < in->n; i++)
+		hosts += !in->v[i].guest;
+	if (!c->diff || (hosts == 2 && !in->v[0].guest))
+		return 0;
+	log_err(c->log,
+		"--diff wants two recordings, each a host's file and those of its guests behind it; here are "
+		"%zu hosts' files",
+		hosts);
+	return -EINVAL;
+}
+
+static int flame_read(struct flame_command *c)
+{
+	const struct inputs *in = handle_inputs(c->handle);
+	struct pass_part part;
+	int ret = handle_load(c->handle) ?: flame_check_sides(c, in);
+
+	if (ret)
+		return ret;
+	ret = timeline_open(&c->timeline, in, NULL, NULL, c->log) ?: steps_open(&c->steps, in);
+	if (ret)
+		return ret;
+	ret = flame_open(&c->flame, in, c->timeline, c->steps, &c->opts, c->log);
+	if (ret)
+		return ret;
+	part = flame_part(c->flame);
+	return pass_read(c->timeline, c->steps, &part, 1) ?: flame_end(c->flame);
+}
+
+static int flame_answer(struct flame_command *c)
+{
+	const struct flame_tree *t;
+	int ret = flame_read(c);
+
+	if (ret)
+		return ret;
+	t = flame_stacks(c->flame);
+	c->w = flame_weigh(c);
+	for (size_t side = 0; side < FLAME_SIDES; side++)
+		c->total[side] = flame_tree_total(t, side, c->w);
+	flame_notes(c);
+	if (!c->total[0] && !c->total[1])
+		log_warn(c->log,
+			 "no stacks are there, or none of these: hyptrace-flame(1) says what to record");
+	ret = flame_output(c);
+	for (size_t i = 0; i < c->notes.n && !ret && !c->json && !c->csv; i++)
+		log_info(c->log, "%s", c->notes.v[i]);
+	return ret;
+}
+
+static int flame_run(struct flame_command *c)
+{
+	struct hyptrace_open_opts opts = { sizeof(opts), .log = handle_log_to, .log_ctx = (void *)c->log };
+	uint64_t damaged = 0;
+	int ret = hyptrace_open(&c->handle, (const char *const *)c->files.v, c->files.n, &opts);
+
+	if (!ret)
+		ret = flame_answer(c);
+	damaged = c->timeline ? timeline_damaged(c->timeline) : 0;
+	if (!ret && damaged)
+		log_err(c->log, "the files are damaged in %llu places: what lay there is missing",
+			(unsigned long long)damaged);
+	flame_close(c->flame);
+	steps_close(c->steps);
+	timeline_close(c->timeline);
+	hyptrace_close(c->handle);
+	return ret || damaged ? EXIT_FAILED : EXIT_OK;
+}
+
+int cmd_flame(int argc, char **argv)
+{
+	struct flame_command c = { 0 };
+	struct console console = { 0 };
+	struct log log = console_as_log(&console);
+	int status;
+
+	memory_or_end();
+	c.console = &console;
+	c.log = &log;
+	if (flame_parse(&c, argc, argv, &status)) {
+		console.quiet = c.quiet;
+		status = flame_run(&c);
+	}
+	strlist_release(&c.files);
+	strlist_release(&c.notes);
+	strlist_release(&c.opts.machines);
+	strlist_release(&c.opts.tasks);
+	return status;
+}

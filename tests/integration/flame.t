@@ -1,0 +1,438 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# hyptrace flame: made-up captures with known stacks and calls, real ones against slow
+# references; its picture in a browser where Chromium is installed.
+. tests/integration/lib.sh
+
+hyptrace=$build/hyptrace
+export TRACEEVENT_PLUGIN_DIR=$build/plugins HOME=$tmp/home
+
+make_trace() { # FILE, script on standard input
+	"$build/tests/integration/flame-trace" "$1" || diag "cannot make $1"
+}
+
+flame() { # ARGUMENTS: standard output
+	"$hyptrace" flame -q "$@"
+}
+
+said() { # ARGUMENTS: what is said beside it
+	"$hyptrace" flame -o /dev/null "$@" 2>&1
+}
+
+fails() { # STATUS PATTERN NAME ARGUMENT...
+	local status=$1 pattern=$2 name=$3 err
+	shift 3
+	err=$("$hyptrace" flame "$@" 2>&1 >/dev/null)
+	is "$?" "$status" "$name: status"
+	like "$err" "$pattern" "$name: message"
+}
+
+# ---- stacks that were recorded -------------------------------------------------------
+
+symbols='symbol ffff800080001000 do_idle
+symbol ffff800080002000 el0_svc
+symbol ffff800080003000 ksys_read
+symbol ffff800080004000 schedule
+symbol ffff800080005000 vhost_worker [vhost]
+symbol ffff800080006000 kvm_vcpu_run
+symbol ffff800080007000 __kvm_nvhe_handle_trap
+symbol ffff800080008000 __kvm_nvhe_pkvm_map
+symbol ffff800080009000 end'
+
+host=$tmp/host.dat
+make_trace "$host" <<E
+id 11
+guest Guest 22
+$symbols
+task 7 reader
+task 8 a;b "c"\x1b[1m
+maps 7 /usr/lib/libc.so.6 10000-20000 20000-30000
+1000 0 7 sched_waking 8
+1001 0 7 kernel_stack 2 @ksys_read+8 @el0_svc+4
+1002 0 7 user_stack 7 0x10100 0x21200 0x7fff0000
+2000 0 7 sched_switch 7 1 8
+2001 0 7 kernel_stack 3 @schedule @ksys_read+8 @el0_svc+4
+2500 1 9 sched_waking 7
+2501 1 9 user_stack 9 0x10100
+3000 1 8 sched_waking 7
+3001 1 8 kernel_stack 1 @vhost_worker+12
+4000 1 0 sched_switch 0 0 8
+4001 1 0 kernel_stack 2 @schedule @do_idle
+# another one's user stack: not of this event
+5000 0 7 sched_waking 8
+5001 0 7 kernel_stack 2 @ksys_read+9 @el0_svc+4
+5002 0 8 user_stack 8 0x999
+E
+guest=$tmp/guest.dat
+make_trace "$guest" <<E
+id 22
+shift 11
+symbol ffffffc008001000 guest_main
+symbol ffffffc008002000 guest_end
+task 7 inner
+3500 0 7 sched_waking 1
+3501 0 7 kernel_stack 10 @guest_main 0xffffffc008000000 @guest_main+1 @guest_main @guest_main @guest_main @guest_main @guest_main @guest_main @guest_main
+E
+
+deep='guest_main;guest_main;guest_main;guest_main;guest_main;guest_main;guest_main;guest_main;0xffffffc008000000;guest_main'
+is "$(flame "$host" "$guest")" "guest:Guest;inner;$deep 1
+host;[unknown]-9;0x10100 1
+host;a:b \"c\"?[1m;0x999 1
+host;a:b \"c\"?[1m;vhost_worker [vhost] 1
+host;reader;0x7fff0000;libc.so.6+0x11200;libc.so.6+0x100;el0_svc;ksys_read 1
+host;reader;el0_svc;ksys_read 1
+host;reader;el0_svc;ksys_read;schedule 1" "stacks: kernel and user of one event are one, guests have a name, the idle task is left out"
+is "$(said "$host")" 'hyptrace: left out: 1 samples of the idle task (--idle)' "... which is said"
+is "$(flame --idle --task swapper "$host")" 'host;swapper;do_idle;schedule 1' "--idle has it"
+is "$(flame -m Guest "$host" "$guest" | cut -c1-17)" 'guest:Guest;inner' "--machine"
+is "$(flame -m 'h*' -t 8 "$host" "$guest")" 'host;a:b "c"?[1m;0x999 1
+host;a:b "c"?[1m;vhost_worker [vhost] 1' "--task by pid, --machine by wildcard"
+is "$(flame --task 're*' --pids "$host" "$guest" | cut -d';' -f2 | uniq)" 'reader-7' "--task by wildcard, --pids"
+is "$(flame -e sched_switch "$host" "$guest")" 'host;reader;el0_svc;ksys_read;schedule 1' "--event: stacks behind such events"
+is "$(flame -e 'sched_waking:pid==8' "$host")" 'host;reader;0x7fff0000;libc.so.6+0x11200;libc.so.6+0x100;el0_svc;ksys_read 1
+host;reader;el0_svc;ksys_read 1' "--event with a filter"
+is "$(flame --json "$guest")" "{
+  \"samples\": [
+    {\"stack\":\"guest:guest;inner;$deep\",\"samples\":1}
+  ],
+  \"notes\": []
+}" "--json"
+is "$("$hyptrace" flame --csv -t 7 -m host "$host")" 'samples,stack,samples
+samples,host;reader;0x7fff0000;libc.so.6+0x11200;libc.so.6+0x100;el0_svc;ksys_read,1
+samples,host;reader;el0_svc;ksys_read,1
+samples,host;reader;el0_svc;ksys_read;schedule,1' "--csv"
+
+# All in one run, or many with an event at each end: the same.
+{
+	echo "$symbols"
+	for ((i = 0; i < 3000; i++)); do
+		echo "$((i * 10 + 1000)) $((i % 3)) 7 sched_waking 8"
+		echo "$((i * 10 + 1001)) $((i % 3)) 7 kernel_stack 1 @schedule"
+		echo "$((i * 10 + 1002)) $((i % 3)) 7 user_stack 7 0x10100"
+	done
+} >"$tmp/script"
+make_trace "$tmp/many.dat" <"$tmp/script"
+is "$(flame "$tmp/many.dat")" "many;[unknown]-7;0x10100;schedule 3000" "stacks over the ends of runs are joined"
+is "$(flame -e sched_waking "$tmp/many.dat")" "many;[unknown]-7;0x10100;schedule 3000" "... and so are events and their stacks"
+is "$(flame -e sched_switch "$tmp/many.dat" 2>/dev/null)" "" "... and there is none behind others"
+
+make_trace "$tmp/synth.dat" <<E
+$symbols
+1000 0 7 slow 123 @schedule @ksys_read 0 @el0_svc
+2000 0 7 slow 123 2 @schedule @ksys_read
+3000 0 7 slow 123 0x5000
+4000 0 7 slow 5
+E
+is "$(flame "$tmp/synth.dat")" 'synth;[unknown]-7;0x5000 1
+synth;[unknown]-7;ksys_read;schedule 2' "stacks in fields of synthetic events, with their length before them or not"
+is "$(flame -e 'slow:lat==123' "$tmp/synth.dat" | tail -1)" 'synth;[unknown]-7;ksys_read;schedule 2' "... by a filter on the event itself"
+
+# ---- functions' own time ---------------------------------------------------------------
+
+make_trace "$tmp/graph.dat" <<E
+$symbols
+task 7 reader
+task 8 other
+# of this one the begin is not there, and what it called counts no less
+900 0 8 funcgraph_entry @schedule 1
+950 0 8 funcgraph_exit @schedule 1 0 900 940
+990 0 8 funcgraph_exit @ksys_read 0 0 100 990
+1000 0 7 funcgraph_entry @el0_svc 0
+1100 0 7 funcgraph_entry @ksys_read 1
+1200 0 7 funcgraph_entry @schedule 2
+1300 0 7 sched_switch 7 1 8
+1310 0 8 funcgraph_entry @el0_svc 0
+1320 0 8 funcgraph_exit @el0_svc 0 0 1310 1320
+1800 0 8 sched_switch 8 1 7
+1900 0 7 funcgraph_exit @schedule 2 0 1200 1900
+2000 0 7 funcgraph_entry @schedule 2
+2050 1 7 funcgraph_exit @schedule 2 0 2000 2050
+2100 1 7 funcgraph_exit @ksys_read 1 0 1100 2100
+2500 1 7 funcgraph_exit @el0_svc 0 0 1000 2500
+2600 2 0 funcgraph_entry @do_idle 0
+2700 2 0 funcgraph_exit @do_idle 0 0 2600 2700
+3000 0 7 funcgraph_entry @el0_svc 0
+3100 0 7 funcgraph_entry @ksys_read 1
+lost 0 4
+3200 0 7 funcgraph_exit @ksys_read 1 0 3100 3200
+3300 0 7 funcgraph_entry @vhost_worker 1
+3400 0 7 funcgraph_exit @vhost_worker 1 0 3300 3400
+4000 0 7 funcgraph_entry @el0_svc 0
+E
+is "$(flame "$tmp/graph.dat")" 'graph;other;[unknown];schedule 40
+graph;other;el0_svc 10
+graph;reader;[unknown];vhost_worker [vhost] 100
+graph;reader;el0_svc 500
+graph;reader;el0_svc;ksys_read 250
+graph;reader;el0_svc;ksys_read;schedule 250' "function_graph: own times, without those asleep and those in which events were lost"
+is "$(flame -w count "$tmp/graph.dat")" 'graph;other;[unknown];schedule 1
+graph;other;el0_svc 1
+graph;reader;[unknown];vhost_worker [vhost] 1
+graph;reader;el0_svc 1
+graph;reader;el0_svc;ksys_read 1
+graph;reader;el0_svc;ksys_read;schedule 2' "... and calls"
+is "$(said "$tmp/graph.dat")" 'hyptrace: left out: 100ns of the idle task (--idle)
+hyptrace: left out: 500ns in which tasks did not run
+hyptrace: left out: 3 calls of which only the begin or the end is there
+hyptrace: left out: 2 calls in which events were lost
+hyptrace: 4 events were lost: their stacks are missing' "... and it is said what is left out"
+
+make_trace "$tmp/function.dat" <<E
+$symbols
+1000 0 7 function @ksys_read @el0_svc+4
+1010 0 7 function @ksys_read @el0_svc+8
+1020 0 7 func_repeats @ksys_read @el0_svc+8 40
+1030 0 0 function @schedule @do_idle
+E
+is "$(flame "$tmp/function.dat")" 'function;[unknown]-7;el0_svc;ksys_read 42' "the function tracer's records"
+
+# ---- the hypervisor ---------------------------------------------------------------------
+
+make_trace "$tmp/hyp.dat" <<E
+$symbols
+task 7 CPU 0/KVM
+1000 0 7 funcgraph_entry @kvm_vcpu_run 0
+3000 0 7 funcgraph_exit @kvm_vcpu_run 0 0 1000 3000
+buffer hyp
+# the host's function calls the hypervisor, which runs the guest for 700 ns
+1100 0 7 hyp_enter 1 0
+1200 0 7 func @__kvm_nvhe_handle_trap
+1210 0 7 func @__kvm_nvhe_pkvm_map
+1260 0 7 func_ret @__kvm_nvhe_pkvm_map
+1300 0 7 hyp_exit 7 0
+2000 0 7 hyp_enter 5 0
+2050 0 7 func_ret @__kvm_nvhe_handle_trap
+E
+is "$(flame "$tmp/hyp.dat")" 'hyp;CPU 0/KVM;kvm_vcpu_run 1150
+hyp;CPU 0/KVM;kvm_vcpu_run;[hyp];__kvm_nvhe_handle_trap 100
+hyp;CPU 0/KVM;kvm_vcpu_run;[hyp];__kvm_nvhe_handle_trap;__kvm_nvhe_pkvm_map 50' \
+	"the hypervisor's functions stand on the host's that called it, without the guest's time"
+
+make_trace "$tmp/reasons.dat" <<E
+$symbols
+1000 0 7 funcgraph_entry @kvm_vcpu_run 0
+3000 0 7 funcgraph_exit @kvm_vcpu_run 0 0 1000 3000
+buffer hyp
+1100 0 7 hyp_enter 1 0
+1300 0 7 hyp_exit 7 0
+2000 0 7 hyp_enter 5 0
+2050 0 7 hyp_exit 6 0
+2060 0 7 hyp_exit 6 0
+2100 0 7 hyp_enter 9 0
+2110 0 7 hyp_enter 9 0
+2120 0 7 hyp_exit 9 0
+4000 1 0 hyp_enter 1 0
+4500 1 0 hyp_exit 6 0
+E
+is "$(flame "$tmp/reasons.dat")" 'reasons;[unknown]-7;kvm_vcpu_run 1740
+reasons;[unknown]-7;kvm_vcpu_run;[hyp] 10
+reasons;[unknown]-7;kvm_vcpu_run;[hyp];guest_exit 50
+reasons;[unknown]-7;kvm_vcpu_run;[hyp];hvc 200' "without functions, its time by reason"
+
+# A slow reference: time from hyp_enter to the CPU's next hyp_exit, of real captures.
+by_reason() { # FILE
+	"$hyptrace" export --json "$@" 2>/dev/null | perl -MJSON::PP -e 'my (%in, %sum);
+		while (<>) {
+			my $e = decode_json($_);
+			($e->{event} // "") =~ /^hyp_(enter|exit)$/ or next;
+			if ($1 eq "enter") {
+				my ($reason) = $e->{info} =~ /reason=(\w+)/;
+				(my $machine = $e->{file}) =~ s/\.dat$//;
+				my $task = $e->{comm} // "[unknown]-$e->{pid}";
+				$in{ $e->{cpu} } = [ $e->{pid} ? "$machine;$task;[hyp];$reason" : undef, $e->{time} ];
+			} elsif (my $i = delete $in{ $e->{cpu} }) {
+				$sum{ $i->[0] } += $e->{time} - $i->[1] if defined $i->[0];
+			}
+		}
+		print "$_ $sum{$_}\n" for sort keys %sum'
+}
+for file in tests/data/lab-protected.dat tests/data/lab-nvhe.dat tests/data/guest/trace.dat tests/data/functions/trace.dat; do
+	expected=$(by_reason "$file")
+	is "$(flame "$file" | LC_ALL=C sort)" "$expected" "$file: the hypervisor's time by reason is the reference's"
+	[ "$(wc -l <<<"$expected")" -ge 4 ]
+	ok $? "... which is more than a line or two"
+done
+
+# ---- function_graph against trace-cmd's text -----------------------------------------------
+
+# Calls at random in tasks that run one after the other on three CPUs.
+perl -e 'srand 7; my $now = 1000000;
+	print "symbol ", sprintf("%x", 0xffff800080000000 + $_ * 4096), " f$_\n" for 1 .. 30;
+	print "task ", 100 + $_, " task$_\n" for 0 .. 4;
+	sub call {
+		my ($cpu, $pid, $depth) = @_;
+		my ($f, $begin) = ("\@f" . (1 + int rand 30), $now += 1 + int rand 900);
+		print "$begin $cpu $pid funcgraph_entry $f $depth\n";
+		if ($depth < 12) { call($cpu, $pid, $depth + 1) while rand() < 0.45 }
+		$now += 1 + int rand 900;
+		print "$now $cpu $pid funcgraph_exit $f $depth 0 $begin $now\n";
+	}
+	call(int rand 3, 100 + int rand 5, 0) for 1 .. 1500' >"$tmp/script"
+make_trace "$tmp/calls.dat" <"$tmp/script"
+if command -v trace-cmd >/dev/null; then
+	# "task1-100 [000] 1.000000: funcgraph_entry:   0.123 us   |  f1();", or "|  f1() {", or "|  }" of an exit
+	is "$(flame "$tmp/calls.dat" | LC_ALL=C sort)" "$(trace-cmd report -i "$tmp/calls.dat" 2>/dev/null | perl -e 'my (%stack, %sum);
+		while (<>) {
+			my ($task, $event, $us, $what) = /^\s*(\w+)-\d+ .*: funcgraph_(entry|exit): *(?:[+!#\$]? *([\d.]+) us *)?\| *(\w+\(\)|\})/ or next;
+			my $ns = int(($us // 0) * 1000 + 0.5);
+			my $s = $stack{$task} //= [];
+			push @$s, [ substr($what, 0, -2), 0 ] if $event eq "entry";
+			next if $event eq "entry" && !defined $us;
+			my $path = join ";", "calls", $task, map { $_->[0] } @$s;
+			my $top = pop @$s;
+			$sum{$path} += $ns - $top->[1];
+			$s->[-1][1] += $ns if @$s;
+		}
+		print "$_ $sum{$_}\n" for sort grep { $sum{$_} } keys %sum')" \
+		"function_graph: each own time is what a slow reader of trace-cmd's text finds"
+	[ "$(flame "$tmp/calls.dat" | wc -l)" -gt 1000 ]
+	ok $? "... of more than a thousand stacks"
+else
+	skip 2 "no trace-cmd"
+fi
+like "$(said "$tmp/calls.dat")" '^hyptrace: there is no sched_switch' "without sched_switch it is said that sleep counts"
+
+# ---- two recordings --------------------------------------------------------------------------
+
+cp "$host" "$tmp/before.dat"
+make_trace "$tmp/after.dat" <<E
+$symbols
+task 7 reader
+1001 0 7 kernel_stack 2 @ksys_read+8 @el0_svc+4
+1101 0 7 kernel_stack 2 @ksys_read+8 @el0_svc+4
+2001 0 7 kernel_stack 2 @schedule @el0_svc+4
+E
+is "$(flame --diff -t reader "$tmp/before.dat" "$guest" "$tmp/after.dat")" 'host;reader;0x7fff0000;libc.so.6+0x11200;libc.so.6+0x100;el0_svc;ksys_read 1 0
+host;reader;el0_svc;ksys_read 1 2
+host;reader;el0_svc;ksys_read;schedule 1 0
+host;reader;el0_svc;schedule 0 1' "--diff: stacks of both, as difffolded.pl prints them"
+{
+	echo "$symbols"
+	echo "task 7 reader"
+	echo "1001 0 7 kernel_stack 2 @ksys_read+8 @el0_svc+4"
+	for i in 1 2 3 4; do
+		echo "300$i 0 7 kernel_stack 2 @schedule @el0_svc+4"
+	done
+} >"$tmp/script"
+make_trace "$tmp/before.dat" <"$tmp/script"
+is "$(flame --diff "$tmp/before.dat" "$tmp/after.dat")" 'host;reader;el0_svc;ksys_read 0 2
+host;reader;el0_svc;schedule 2 1' "... the first at the weight of the second, rounded down"
+is "$(flame --diff --json "$tmp/before.dat" "$tmp/after.dat" | sed -n 3,4p)" \
+	'    {"stack":"host;reader;el0_svc;ksys_read","before":1,"after":2},
+    {"stack":"host;reader;el0_svc;schedule","before":4,"after":1}' "... but as it was counted in JSON"
+fails 1 'wants two recordings' "--diff of a guest" --diff "$guest" "$host"
+fails 2 'wants two recordings' "--diff of one" --diff "$host"
+fails 1 "3 hosts' files" "--diff of three" --diff "$host" "$tmp/before.dat" "$tmp/after.dat"
+
+# ---- what cannot be --------------------------------------------------------------------------
+
+fails 2 'count or ns' "a wrong weight" -w bytes "$host"
+fails 2 'either --json or --csv' "two forms" --json --csv "$host"
+fails 2 '^hyptrace: ' "a filter that is none" -e 'sched_switch: pid ==' "$host"
+fails 1 'no event found' "a filter on what is in no file" -e no_such "$host" "$guest"
+fails 1 'to be read, not to be written' "over its input" -o "$host" "$host"
+fails 1 'cannot open' "no file" "$tmp/no.dat"
+fails 0 'no stacks are there' "no stacks" tests/data/lab-stock-arm64.dat
+
+# Stacks that say more than their records hold, that are deep, that go in circles, names of all kinds.
+{
+	echo 'symbol ffff800080001000 \x3b;;\x09\xff'
+	echo "symbol ffff800080002000 $(printf 'x%.0s' {1..290})"
+	echo "kallsyms ffff8000800020zz t odd"
+	echo 'task 7 \x3b\x20\x07'
+	echo 'task 8 '
+	echo 'task x y'
+	echo "1000 0 7 kernel_stack 4000000000 0xffff800080002000"
+	echo "1100 0 7 kernel_stack 1000 $(printf '0xffff800080002000 %.0s' {1..440})0xffff800080001000"
+	echo "1200 0 7 kernel_stack 0"
+	echo "cut 12"
+	echo "1300 0 7 kernel_stack 5 1 2 3"
+	echo "cut 19"
+	echo "1400 0 7 kernel_stack 5 1 2 3"
+	echo "cut 18"
+	echo "1500 0 7 slow 1 2 3 4"
+	echo "cut 12"
+	echo "1600 0 7 funcgraph_entry 1 2"
+	echo "1700 0 7 funcgraph_entry 0xffff800080002000 0xffffffffffffffff"
+	echo "1800 0 7 funcgraph_entry 0xffff800080002000 0xfffffff0"
+	echo "1900 0 7 funcgraph_exit 0xffff800080002000 0xfffffff0 0 5 4"
+	for ((i = 0; i < 2000; i++)); do
+		echo "$((2000 + i)) 1 8 funcgraph_entry 0xffff800080002000 $i"
+	done
+	echo "5000 1 8 funcgraph_exit 0xffff800080002000 1 0 0 18446744073709551615"
+	echo "5001 1 8 funcgraph_exit 0xffff800080002000 0 0 0 18446744073709551615"
+	echo "6000 0 -1 kernel_stack 1 0xffffffffffffffff"
+	echo "6000 0 -5 kernel_stack 1 0x1"
+	echo "6100 0 7 sched_switch 7 1 18446744073709551615"
+} >"$tmp/script"
+make_trace "$tmp/hostile.dat" <"$tmp/script"
+flame "$tmp/hostile.dat" >"$tmp/out"
+is "$?" 0 "odd records: status"
+is "$(cut -d';' -f 1,2 "$tmp/out" | sort -u)" 'hostile;: ?
+hostile;[unknown]' "... and tasks"
+is "$(grep -cvP '^[^;]+(;[^;]+)* [0-9]+$' "$tmp/out")" 0 "... and each line is folded text"
+is "$(perl -ne 's/ \d+$//; chomp; print length, "\n" for split /;/' "$tmp/out" | sort -n | tail -1)" 255 "... with names of 255 bytes at most"
+like "$(said "$tmp/hostile.dat")" '5 stacks are longer than their records' "... and it is said that stacks were cut"
+for ((i = 0; i < 40; i++)); do
+	cp "$tmp/hostile.dat" "$tmp/m.dat"
+	perl -e 'srand $ARGV[0]; open my $f, "+<", $ARGV[1]; local $/; my $d = <$f>;
+		substr($d, -1 - int rand length($d) - 1, 1) = chr int rand 256 for 1 .. 60; seek $f, 0, 0; print $f $d' "$i" "$tmp/m.dat"
+	timeout 20 "$hyptrace" flame -q --svg /dev/null -o /dev/null "$tmp/m.dat" 2>/dev/null
+	[ $? -le 1 ] || echo "seed $i"
+done >"$tmp/out"
+is "$(cat "$tmp/out")" "" "... and mutations of them end in 0 or 1"
+
+# ---- the picture -------------------------------------------------------------------------------
+
+flame --svg "$tmp/f.svg" "$host" "$guest"
+is "$?" 0 "--svg"
+flame --svg "$tmp/again.svg" "$host" "$guest"
+same "$tmp/again.svg" "$tmp/f.svg" "... is the same each time"
+is "$(flame --svg - "$host" "$guest" | cksum)" "$(cksum <"$tmp/f.svg")" "... and on standard output"
+is "$(grep -oE '(href|src|url)[=(][^#]|https?://[^ "]*' "$tmp/f.svg" | sort -u)" 'http://www.w3.org/1999/xhtml
+http://www.w3.org/2000/svg' "... and needs nothing from elsewhere"
+is "$(grep -c '^<g class="f"' "$tmp/f.svg")" "$(flame "$host" "$guest" | perl -ne 's/ \d+$//; chomp; my @f = split /;/;
+	$seen{ join ";", @f[0 .. $_] } = 1 for 0 .. $#f; END { print 1 + keys %seen }')" "... and has each frame once"
+flame --diff --svg "$tmp/diff.svg" "$tmp/before.dat" "$tmp/after.dat"
+like "$(cat "$tmp/diff.svg")" '^1 samples, 20.00 % before; 2 samples, 66.67 % after: \+46.67' "--diff --svg tells both"
+
+chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
+if [ -n "$chromium" ]; then
+	# By what a user does; what came of it is in an attribute.
+	check='<script><![CDATA[
+	window.addEventListener("load", function () {
+		var f = [].slice.call(document.querySelectorAll("g.f")), said = [];
+		function named(n) { return f.filter(function (g) { return g.querySelector("title").textContent.split("\n")[0] === n; })[0]; }
+		function shown() { return f.filter(function (g) { return g.style.display !== "none"; }).length; }
+		function click(node) { node.dispatchEvent(new MouseEvent("click", { bubbles: true })); }
+		function width(n) { return Math.round(named(n).querySelector("rect").getAttribute("width")); }
+		said.push("all " + shown() + "/" + f.length);
+		click(named("reader").querySelector("rect"));
+		said.push("reader " + width("reader") + " host " + width("host") + " " + named("host").classList.contains("bears")
+			+ " schedule " + width("schedule") + " inner " + named("inner").style.display);
+		click(document.getElementById("reset").querySelector("text"));
+		said.push("reset " + width("reader") + " " + shown());
+		var input = document.getElementById("input");
+		function type(text) {
+			input.value = text;
+			input.dispatchEvent(new Event("input"));
+			return document.getElementById("found").textContent;
+		}
+		said.push(type("^guest_main$"), type("KSYS"), type("[vh"), document.querySelectorAll("g.hit").length);
+		named("schedule").dispatchEvent(new MouseEvent("mouseover", { bubbles: true }));
+		said.push(document.getElementById("told").textContent);
+		window.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape" }));
+		said.push("escape " + document.querySelectorAll("g.hit").length);
+		document.documentElement.setAttribute("data-said", said.join("|"));
+	});
+	]]></script></svg>'
+	CHECK=$check perl -pe 's{^</svg>}{$ENV{CHECK}}' "$tmp/f.svg" >"$tmp/checked.svg"
+	mkdir -p "$HOME"
+	is "$(timeout 120 "$chromium" --headless --no-sandbox --disable-gpu --user-data-dir="$tmp/browser" --dump-dom \
+		"file://$tmp/checked.svg" 2>/dev/null | grep -o 'data-said="[^"]*"')" \
+		'data-said="all 28/28|reader 1180 host 1180 true schedule 393 inner none|reset 505 28|9 found, 14.29 %|2 found, 42.86 %|1 found, 14.29 %|1|schedule  1 samples, 14.29 %|escape 0"' \
+		"in a browser it zooms by a click, goes back, searches by pattern and by text, and tells"
+else
+	skip 1 "no chromium"
+fi
+done_testing
