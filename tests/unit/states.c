@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Where time goes: small cases by hand, nonsense, and our captures. */
-#include "captures.h"
-#include "states-rig.h"
+/* Where time goes: small cases by hand. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 
-#include "read/pipeline.h"
+#include <cmocka.h>
+
+#include "states-rig.h"
 
 /* ---- cases: steps, and the spans that must come of them ------------------------------------------ */
 
