@@ -238,12 +238,67 @@ static void test_captures(void **state)
 		      "told: guest outside\n");
 }
 
+/* ---- a file with losses ------------------------------------------------------------------------------ */
+
+/* Each span of task 11. */
+static int put_11(void *ctx, const struct state_span *s)
+{
+	if (s->owner->pid == 11)
+		buf_printf(ctx, "%llu %s\n", (unsigned long long)s->from, state_name(s->state));
+	return 0;
+}
+
+/* What was lost on CPU 1 before its first record and between its two: 11 could have run there. */
+static void test_file_with_losses(void **state)
+{
+	struct fixture *x = *state;
+	struct pages *top = add_buffer(x, "", 4096, 2);
+	char *const paths[] = { x->path };
+	struct buf out = { 0 };
+	struct steps *steps;
+	struct pass_part part;
+	struct states *st;
+	struct opened o;
+
+	add_switch(&top[0], 1000, "idle", 0, "a", 11);
+	add_switch(&top[0], 1100, "a", 11, "idle", 0);
+	add_switch(&top[0], 1200, "idle", 0, "a", 11);
+	add_switch(&top[0], 1500, "a", 11, "idle", 0);
+	add_switch(&top[0], 1700, "idle", 0, "a", 11);
+	add_switch(&top[0], 1800, "a", 11, "idle", 0);
+	add_switch(&top[0], 1900, "idle", 0, "a", 11);
+	add_switch(&top[1], 1300, "idle", 0, "b", 12);
+	top[1].lost = -1;
+	pages_cut(&top[1]);
+	add_switch(&top[1], 1600, "b", 12, "idle", 0);
+	top[1].lost = -1;
+	pages_cut(&top[1]);
+	dat_from_spool(x);
+	assert_int_equal(write_dat(x), 0);
+
+	assert_int_equal(inputs_open(&o.in, paths, 1, 0, NULL), 0);
+	assert_int_equal(inputs_load(&o.in, NULL), 0);
+	assert_int_equal(timeline_open(&o.t, &o.in, NULL, NULL, NULL), 0);
+	assert_int_equal(steps_open(&steps, &o.in), 0);
+	assert_int_equal(states_open(&st, &o.in, o.t, steps, STATES_TASKS, put_11, &out), 0);
+	part = states_part(st);
+	assert_int_equal(pass_read(o.t, steps, &part, 1), 0);
+	assert_int_equal(states_end(st), 0);
+	assert_string_equal(buf_str(&out), "1000 running\n1100 unknown\n1200 running\n1500 unknown\n"
+					   "1700 running\n1800 runnable\n");
+	states_close(st);
+	steps_close(steps);
+	close_captures(&o);
+	buf_release(&out);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nonsense),
 		cmocka_unit_test(test_bounds),
 		cmocka_unit_test(test_captures),
+		cmocka_unit_test_setup_teardown(test_file_with_losses, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
