@@ -119,7 +119,7 @@ void state_kvm_step(struct states *st, struct state_cpu *c, const struct step *s
 
 /* ---- the hypervisor ---------------------------------------------------------------------------- */
 
-static struct state_vcpu *hyp_vcpu(struct states *st, struct state_cpu *c, const struct step *s)
+static struct state_vcpu *el2_vcpu(struct states *st, struct state_cpu *c, const struct step *s)
 {
 	struct state_vcpu *v = state_cpu_vcpu(c);
 
@@ -134,7 +134,7 @@ static struct state_vcpu *hyp_vcpu(struct states *st, struct state_cpu *c, const
 	return v;
 }
 
-static void hyp_enter(struct state_cpu *c, const struct step *s)
+static void el2_enter(struct state_cpu *c, const struct step *s)
 {
 	c->hyp = HYP_EL2;
 	c->hyp_why = s->a == STEP_UNKNOWN ? STEP_NONE : s->kind;
@@ -142,7 +142,7 @@ static void hyp_enter(struct state_cpu *c, const struct step *s)
 }
 
 /* Without a reason the first one behind kvm_entry goes into the guest, later ones again or to the host. */
-static void hyp_exit_blind(struct state_cpu *c, struct state_vcpu *v)
+static void el2_exit_blind(struct state_cpu *c, struct state_vcpu *v)
 {
 	c->in->blind = true;
 	c->hyp_why = STEP_NONE;
@@ -158,10 +158,10 @@ static void hyp_exit_blind(struct state_cpu *c, struct state_vcpu *v)
 		v->entered = true;
 }
 
-static void hyp_exit(struct state_cpu *c, struct state_vcpu *v, const struct step *s)
+static void el2_exit(struct state_cpu *c, struct state_vcpu *v, const struct step *s)
 {
 	if (s->a == STEP_UNKNOWN) {
-		hyp_exit_blind(c, v);
+		el2_exit_blind(c, v);
 		return;
 	}
 	c->hyp = s->a < STATE_REASONS ? c->in->hyp_exit_to[s->a] : HYP_UNKNOWN;
@@ -172,14 +172,14 @@ static void hyp_exit(struct state_cpu *c, struct state_vcpu *v, const struct ste
 
 void state_hyp_step(struct states *st, struct state_cpu *c, const struct step *s)
 {
-	struct state_vcpu *v = hyp_vcpu(st, c, s);
+	struct state_vcpu *v = el2_vcpu(st, c, s);
 
 	c->hyp_since = st->now;
 	c->hyp_sure = state_sure(st);
 	if (s->kind == STEP_HYP_ENTER)
-		hyp_enter(c, s);
+		el2_enter(c, s);
 	else
-		hyp_exit(c, v, s);
+		el2_exit(c, v, s);
 	if (!v)
 		return;
 	if (!state_seen_kvm(c->in) && (c->hyp == HYP_GUEST || c->hyp == HYP_HOST))

@@ -5,12 +5,6 @@
 #include "analysis/states-priv.h"
 #include "util/array.h"
 
-static void track_give(struct states *st, const struct state_span *span)
-{
-	if (!st->error)
-		st->error = st->span(st->ctx, span);
-}
-
 /*
  * Guests' spans wait for the next one: an event of the guest that shows soon after a border, which the host
  * knows exactly, may have come before it.
@@ -25,41 +19,42 @@ static void track_doubt_held(const struct states *st, struct state_track *t)
 		held->to_bound = overlap;
 }
 
-static void track_give_held(struct states *st, struct state_track *t)
+static void track_give(struct states *st, struct state_span *span)
 {
-	if (t->held.owner)
-		track_give(st, &t->held);
-	t->held.owner = NULL;
+	if (span->owner && !st->error)
+		st->error = st->span(st->ctx, span);
+	span->owner = NULL;
 }
 
 static void track_emit(struct states *st, struct state_track *t, const struct state_view *v, uint64_t from,
 		       uint64_t to, const struct state_event *first, const struct state_event *last)
 {
-	struct state_span span = { .owner = &t->owner,
-				   .state = v->state,
-				   .by = v->by,
-				   .coarse = v->coarse,
-				   .cpu = v->cpu,
-				   .from = from,
-				   .to = to,
-				   .from_bound = from == t->from ? t->from_bound : 0,
-				   .to_bound = last->kind ? st->cause_bound : 0,
-				   .why = v->why,
-				   .reason = v->reason,
-				   .class = v->class,
-				   .other = v->other,
-				   .other_input = (uint16_t)v->other_input,
-				   .first = *first,
-				   .last = *last };
+	struct state_span now, *span = &now;
 
 	if (!t->on || from >= to)
 		return;
-	if (t->owner.kind != STATE_OF_GUEST_TASK) {
-		track_give(st, &span);
-		return;
+	if (t->owner.kind == STATE_OF_GUEST_TASK) {
+		span = &t->held;
+		track_give(st, span);
 	}
-	track_give_held(st, t);
-	t->held = span;
+	*span = (struct state_span){ .owner = &t->owner,
+				     .state = v->state,
+				     .by = v->by,
+				     .coarse = v->coarse,
+				     .cpu = v->cpu,
+				     .from = from,
+				     .to = to,
+				     .from_bound = from == t->from ? t->from_bound : 0,
+				     .to_bound = last->kind ? st->cause_bound : 0,
+				     .why = v->why,
+				     .reason = v->reason,
+				     .class = v->class,
+				     .other = v->other,
+				     .other_input = (uint16_t)v->other_input,
+				     .first = *first,
+				     .last = *last };
+	if (span == &now)
+		track_give(st, span);
 }
 
 static bool view_same(const struct state_view *a, const struct state_view *b)
@@ -116,7 +111,7 @@ void state_track_end(struct states *st, struct state_track *t, uint64_t until, u
 	track_emit(st, t, &t->view, t->from, until, &t->first, &none);
 	track_doubt_held(st, t);
 	track_emit(st, t, &unknown, until, end, until == t->from ? &t->first : &none, &none);
-	track_give_held(st, t);
+	track_give(st, &t->held);
 }
 
 int state_track_begin(struct states *st, struct state_track *t, enum state_kind kind, uint16_t input,

@@ -12,16 +12,21 @@
  * A vCPU is what its host thread, the CPU under that thread and KVM say together:
  *
  *   guest       the guest's code runs: from hyp_exit for eret_guest to hyp_enter for guest_exit; of a file
- *               without these, from kvm_entry to kvm_exit (`coarse` on arm64, where it holds the hypervisor)
+ *               without these, from kvm_entry to kvm_exit (coarse on arm64: the hypervisor is in it)
  *   hypervisor  EL2, by hyp_enter's reason, on the CPU that the vCPU's thread has, whomever it serves
  *   firmware    EL3: from hyp_exit to hyp_enter for smc or psci, which wrap the hypervisor's own calls
  *   host        the host's kernel handles the exit or prepares the entry, interrupts included
+ *               (coarse: the VMM, the hypervisor or the firmware may be in it)
  *   VMM         user space: from kvm_userspace_exit to the next kvm_entry, the way back into the kernel
- *               included. Without that event it is in `host`, which is `coarse` then
+ *               included
  *   preempted   the thread could run and another one has the CPU (0: none yet, the CPU wakes up)
  *   halted      the thread sleeps, or KVM polls, for an interrupt: after WFI or HLT
- *   blocked     the thread sleeps for any other reason
+ *   blocked     the thread sleeps for any other reason (coarse, of both: no exit told which, or no wake-up
+ *               when it ended)
  *   outside     host, VMM, preempted, halted or blocked: without sched_switch the file does not say
+ *
+ * `coarse` says that the files tell no finer; it goes where events that would tell are seen for the first
+ * time.
  *
  * A task of a guest that its guest runs while its vCPU is not in `guest` is stolen; `by` says by which
  * of these. What a guest runs on a vCPU whose host is not in the files is running, and coarse.
@@ -82,8 +87,9 @@ struct state_span {
 	uint32_t cpu;	   /* of the owner's machine (of a vCPU: the host's), where it ran last */
 	uint64_t from, to; /* ns of the host's clock; from < to */
 	/*
-	 * How far wrong from and to can be, ns; UINT64_MAX: not known. 0 between events of one clock; a
-	 * guest's bound at its events. Events of two machines nearer than that have no order.
+	 * How far wrong from and to can be, ns; UINT64_MAX: not known. 0 between events of one clock. Events
+	 * of two clocks nearer than the bound have no order: what is told is certain from from + from_bound
+	 * to to - to_bound, if that is anything.
 	 */
 	uint64_t from_bound, to_bound;
 	/*
