@@ -23,12 +23,12 @@ enum state_family { FAMILY_SCHED, FAMILY_KVM, FAMILY_HYP, FAMILIES };
 #define STATE_REASONS	  256
 #define STATE_HYP_STEP	  1000 /* ns: the hypervisor's text has whole us */
 
-/* What a span says but for its ends. Without padding: compared as bytes. */
+/* What a span says but for its ends. */
 struct state_view {
 	uint8_t state, by, why, coarse;
 	uint32_t cpu;
 	int32_t other;
-	uint32_t other_input;
+	uint16_t other_input;
 	uint64_t reason, class;
 };
 

@@ -50,7 +50,7 @@ static void track_emit(struct states *st, struct state_track *t, const struct st
 				     .reason = v->reason,
 				     .class = v->class,
 				     .other = v->other,
-				     .other_input = (uint16_t)v->other_input,
+				     .other_input = v->other_input,
 				     .first = *first,
 				     .last = *last };
 	if (span == &now)
@@ -59,7 +59,9 @@ static void track_emit(struct states *st, struct state_track *t, const struct st
 
 static bool view_same(const struct state_view *a, const struct state_view *b)
 {
-	return !memcmp(a, b, sizeof(*a));
+	return a->state == b->state && a->by == b->by && a->why == b->why && a->coarse == b->coarse &&
+	       a->cpu == b->cpu && a->other == b->other && a->other_input == b->other_input &&
+	       a->reason == b->reason && a->class == b->class;
 }
 
 void state_track_cut(struct states *st, struct state_track *t, uint64_t at, const struct state_view *v)
