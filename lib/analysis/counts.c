@@ -29,8 +29,7 @@ static void counts_lay_out(struct counts *c, const struct timeline *t)
 	size_t width = 0;
 
 	for (size_t i = 0; i < c->n_cpus; i++) {
-		const struct merge_stream *s =
-			timeline_stream(t, &(struct merge_record){ .stream = (uint32_t)i });
+		const struct merge_stream *s = timeline_stream_at(t, i);
 		const struct counts_cpu *before = i ? &c->cpus[i - 1] : NULL;
 
 		if (!before || before->input != s->input || before->buffer != s->buffer) {

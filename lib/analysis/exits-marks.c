@@ -35,11 +35,11 @@ struct exits_detail {
 };
 
 struct exits_details {
-	size_t n;
 	struct exits_detail_input {
 		struct exits_detail *v; /* by id; row NULL: none */
-		size_t n;
-	} inputs[];
+		size_t n;		/* 0: there are none */
+	} * inputs, *streams;		/* a stream's is its input's */
+	size_t n;			/* inputs */
 };
 
 /* ---- opening ------------------------------------------------------------------------------------ */
@@ -71,34 +71,52 @@ static void exits_detail_open(struct exits_detail *d, const struct known_event *
 		d->row = NULL;
 }
 
-int exits_details_open(struct exits_details **out, const struct inputs *in)
+static int exits_input_open(struct exits_detail_input *to, const struct input *in)
 {
-	struct exits_details *d = calloc(1, sizeof(*d) + in->n * sizeof(d->inputs[0]));
+	bool any = false;
 
+	to->v = calloc(in->n_known + 1, sizeof(*to->v));
+	if (!to->v)
+		return -ENOMEM;
+	for (unsigned int id = 0; id < in->n_known; id++) {
+		const struct known_event *k = input_event(in, id);
+
+		if (k)
+			exits_detail_open(&to->v[id], k);
+		any |= to->v[id].row != NULL;
+	}
+	to->n = any ? in->n_known : 0;
+	return 0;
+}
+
+int exits_details_open(struct exits_details **out, const struct inputs *in, const struct timeline *t)
+{
+	size_t n_streams = timeline_streams(t);
+	struct exits_details *d = calloc(1, sizeof(*d));
+
+	*out = d;
 	if (!d)
 		return -ENOMEM;
-	*out = d;
-	for (; d->n < in->n; d->n++) {
-		struct exits_detail_input *i = &d->inputs[d->n];
-
-		i->v = calloc(in->v[d->n].n_known + 1, sizeof(*i->v));
-		if (!i->v)
+	d->inputs = calloc(in->n + 1, sizeof(*d->inputs));
+	d->streams = calloc(n_streams + 1, sizeof(*d->streams));
+	if (!d->inputs || !d->streams)
+		return -ENOMEM;
+	for (; d->n < in->n; d->n++)
+		if (exits_input_open(&d->inputs[d->n], &in->v[d->n]))
 			return -ENOMEM;
-		i->n = in->v[d->n].n_known;
-		for (unsigned int id = 0; id < i->n; id++) {
-			const struct known_event *k = input_event(&in->v[d->n], id);
-
-			if (k)
-				exits_detail_open(&i->v[id], k);
-		}
-	}
+	for (size_t i = 0; i < n_streams; i++)
+		d->streams[i] = d->inputs[timeline_stream_at(t, i)->input];
 	return 0;
 }
 
 void exits_details_close(struct exits_details *d)
 {
-	for (size_t i = 0; d && i < d->n; i++)
+	if (!d)
+		return;
+	for (size_t i = 0; d->inputs && i < d->n; i++)
 		free(d->inputs[i].v);
+	free(d->inputs);
+	free(d->streams);
 	free(d);
 }
 
@@ -155,8 +173,12 @@ static bool exits_step_mark(const struct step *s, const struct merge_record *m, 
 {
 	*to = (struct exits_mark){ .ts = s->ts, .stream = m->stream, .pid = s->pid };
 	switch (s->kind) {
+	case STEP_GAP:
+		to->kind = MARK_GAP;
+		return true;
 	case STEP_LOST:
 		to->kind = MARK_LOST;
+		to->key = s->b;
 		return true;
 	case STEP_KVM_ENTRY:
 		to->kind = MARK_ENTRY;
@@ -189,8 +211,7 @@ static int exits_marks_room(struct exits_marks *m, size_t n)
 	return 0;
 }
 
-int exits_marks_fill(const struct exits_details *d, const struct timeline *t, const struct pass_run *run,
-		     struct exits_marks *to)
+int exits_marks_fill(const struct exits_details *d, const struct pass_run *run, struct exits_marks *to)
 {
 	const struct merge_run *r = run->records;
 	size_t s = 0;
@@ -200,7 +221,7 @@ int exits_marks_fill(const struct exits_details *d, const struct timeline *t, co
 		return -ENOMEM;
 	for (size_t i = 0; i < r->n; i++) {
 		const struct merge_record *m = &r->v[i];
-		const struct exits_detail_input *in = &d->inputs[timeline_stream(t, m)->input];
+		const struct exits_detail_input *in = &d->streams[m->stream];
 		unsigned int id = timeline_id(m);
 
 		for (; s < run->n_steps && run->steps[s].at == i; s++)

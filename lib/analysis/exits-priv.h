@@ -3,6 +3,7 @@
 #define HYPTRACE_EXITS_PRIV_H
 
 #include "analysis/exits.h"
+#include "analysis/gaps.h"
 
 /* Shared by exits.c, exits-marks.c, exits-name.c and exits-rows.c. */
 
@@ -10,7 +11,8 @@
 
 enum exits_mark_kind {
 	MARK_NONE,
-	MARK_LOST,
+	MARK_GAP,
+	MARK_LOST, /* key: 1: nothing comes behind it on that CPU */
 	MARK_ENTRY,
 	MARK_EXIT,
 	MARK_MMIO_READ,
@@ -35,11 +37,10 @@ struct exits_marks {
 /* Events that say what an exit was for, by input and id. */
 struct exits_details;
 
-int exits_details_open(struct exits_details **out, const struct inputs *in);
+int exits_details_open(struct exits_details **out, const struct inputs *in, const struct timeline *t);
 void exits_details_close(struct exits_details *d);
 /* In place of those before. -ENOMEM. */
-int exits_marks_fill(const struct exits_details *d, const struct timeline *t, const struct pass_run *run,
-		     struct exits_marks *m);
+int exits_marks_fill(const struct exits_details *d, const struct pass_run *run, struct exits_marks *m);
 
 /*
  * info of EXITS_REASON: 0: x86, the key is exit_reason with isa in the upper half; else arm64, the key
@@ -85,6 +86,7 @@ struct exits {
 	struct exits_now *now;
 	size_t n;
 	uint16_t *slots;
+	struct gaps gaps;
 	struct exits_cut cut;
 };
 

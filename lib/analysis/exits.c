@@ -11,7 +11,7 @@
 
 /* Where a thread is. */
 struct exits_now {
-	size_t buffer; /* its events count from the first one's buffer only */
+	uint32_t buffer; /* the first stream of the one that its events count from: the first one's */
 	enum { THREAD_UNKNOWN, THREAD_GUEST, THREAD_EXIT } at;
 	uint64_t since;
 	uint32_t cpu;
@@ -47,13 +47,13 @@ static void exits_forget(struct exits_now *now)
 		now->rows[i] = EXITS_NO_ROW;
 }
 
-static void exits_add_vcpu(struct exits *e, size_t slot, const struct merge_stream *s, int32_t pid)
+static void exits_add_vcpu(struct exits *e, size_t slot, size_t input, const struct exits_mark *m)
 {
 	struct exits_vcpu *v = &e->vcpus[e->n];
 
-	*v = (struct exits_vcpu){ .input = s->input, .pid = pid };
-	v->of = input_vcpu(&e->in->v[s->input], pid, &v->guest);
-	e->now[e->n].buffer = s->buffer;
+	*v = (struct exits_vcpu){ .input = input, .pid = m->pid };
+	v->of = input_vcpu(&e->in->v[input], m->pid, &v->guest);
+	e->now[e->n].buffer = gaps_buffer(&e->gaps, m->stream);
 	exits_forget(&e->now[e->n]);
 	e->slots[slot] = (uint16_t)++e->n;
 }
@@ -61,13 +61,13 @@ static void exits_add_vcpu(struct exits *e, size_t slot, const struct merge_stre
 /*
  * False: the event does not count. A thread is known from its first kvm_entry on, as perf has it.
  */
-static bool exits_vcpu_of(struct exits *e, const struct merge_stream *s, const struct exits_mark *m,
-			  size_t *index)
+static bool exits_vcpu_of(struct exits *e, const struct exits_mark *m, size_t *index)
 {
+	size_t input = e->gaps.v[m->stream].of->input;
 	size_t slot;
 
-	if (exits_find(e, s->input, m->pid, index, &slot))
-		return e->now[*index].buffer == s->buffer;
+	if (exits_find(e, input, m->pid, index, &slot))
+		return e->now[*index].buffer == gaps_buffer(&e->gaps, m->stream);
 	if (m->kind != MARK_ENTRY || m->pid <= 0)
 		return false;
 	if (e->n == VCPUS_MAX) {
@@ -75,7 +75,7 @@ static bool exits_vcpu_of(struct exits *e, const struct merge_stream *s, const s
 		return false;
 	}
 	*index = e->n;
-	exits_add_vcpu(e, slot, s, m->pid);
+	exits_add_vcpu(e, slot, input, m);
 	return true;
 }
 
@@ -136,7 +136,7 @@ static int exits_entry(struct exits *e, size_t vcpu, const struct exits_mark *m)
 	return ret;
 }
 
-static int exits_exit(struct exits *e, const struct merge_stream *s, size_t vcpu, const struct exits_mark *m)
+static int exits_exit(struct exits *e, size_t vcpu, const struct exits_mark *m)
 {
 	struct exits_now *now = &e->now[vcpu];
 	bool ran = now->at == THREAD_GUEST;
@@ -149,7 +149,7 @@ static int exits_exit(struct exits *e, const struct merge_stream *s, size_t vcpu
 		exits_add(e, now->rows[EXITS_REASON], true, since, m->ts);
 	now->at = THREAD_EXIT;
 	now->since = now->mmio = m->ts;
-	now->cpu = s->cpu;
+	now->cpu = e->gaps.v[m->stream].of->cpu;
 	return ret;
 }
 
@@ -192,32 +192,47 @@ static int exits_detail(struct exits *e, size_t vcpu, const struct exits_mark *m
 	}
 }
 
-static void exits_lost(struct exits *e, const struct merge_stream *s)
+/* ---- losses ------------------------------------------------------------------------------------------- */
+
+/* Events are missing on that CPU: whatever is open could have ended there. */
+static void exits_lost(struct exits *e, uint32_t stream)
 {
 	for (size_t i = 0; i < e->n; i++) {
 		struct exits_now *now = &e->now[i];
 
-		if (e->vcpus[i].input != s->input || now->buffer != s->buffer)
+		if (now->buffer != gaps_buffer(&e->gaps, stream))
 			continue;
 		e->cut.lost += now->at != THREAD_UNKNOWN;
 		exits_forget(now);
 	}
 }
 
+/* What begins while events are missing. */
+static void exits_unknown(struct exits *e, size_t vcpu, const struct exits_mark *m)
+{
+	e->cut.lost += m->kind == MARK_ENTRY || m->kind == MARK_EXIT;
+	exits_forget(&e->now[vcpu]);
+}
+
 static int exits_step(struct exits *e, const struct exits_mark *m)
 {
-	const struct merge_stream *s = timeline_stream(e->t, &(struct merge_record){ .stream = m->stream });
 	size_t vcpu;
 
-	if (m->kind == MARK_LOST) {
-		exits_lost(e, s);
+	if (m->kind == MARK_GAP || m->kind == MARK_LOST)
+		exits_lost(e, m->stream);
+	if (m->kind == MARK_GAP)
+		gaps_start(&e->gaps, m->stream);
+	else if (m->kind == MARK_LOST && !m->key) /* else nothing follows, and nobody knows when they were */
+		gaps_stop(&e->gaps, m->stream);
+	if (m->kind == MARK_GAP || m->kind == MARK_LOST || !exits_vcpu_of(e, m, &vcpu))
+		return 0;
+	if (gaps_any(&e->gaps, m->stream)) {
+		exits_unknown(e, vcpu, m);
 		return 0;
 	}
-	if (!exits_vcpu_of(e, s, m, &vcpu))
-		return 0;
 	if (m->kind == MARK_ENTRY)
 		return exits_entry(e, vcpu, m);
-	return m->kind == MARK_EXIT ? exits_exit(e, s, vcpu, m) : exits_detail(e, vcpu, m);
+	return m->kind == MARK_EXIT ? exits_exit(e, vcpu, m) : exits_detail(e, vcpu, m);
 }
 
 /* ---- the part ------------------------------------------------------------------------------------------ */
@@ -228,7 +243,7 @@ static int exits_work(void *ctx, struct pass_run *run)
 
 	if (!run->own)
 		run->own = calloc(1, sizeof(struct exits_marks));
-	return run->own ? exits_marks_fill(e->details, e->t, run, run->own) : -ENOMEM;
+	return run->own ? exits_marks_fill(e->details, run, run->own) : -ENOMEM;
 }
 
 static int exits_after(void *ctx, struct pass_run *run)
@@ -274,7 +289,7 @@ int exits_open(struct exits **out, const struct inputs *in, const struct timelin
 	e->now = calloc(VCPUS_MAX, sizeof(*e->now));
 	e->slots = calloc(SLOTS, sizeof(*e->slots));
 	if (e->vcpus && e->now && e->slots)
-		ret = exits_details_open(&e->details, in);
+		ret = gaps_open(&e->gaps, t) ?: exits_details_open(&e->details, in, t);
 	if (ret)
 		exits_close(e);
 	else
@@ -291,6 +306,7 @@ void exits_close(struct exits *e)
 	free(e->vcpus);
 	free(e->now);
 	free(e->slots);
+	gaps_release(&e->gaps);
 	free(e);
 }
 

@@ -7,10 +7,11 @@
 #include "analysis/sums.h"
 
 /*
- * Guests' exits as `perf kvm stat` counts them: handling one takes from a thread's kvm_exit to its
- * next kvm_entry; a thread counts from its first kvm_entry on. What the guest ran before it is from
- * the kvm_entry before. A loss in the buffer of such events makes unknown what is open in all threads of
- * the machine: nobody knows which of them the lost events were of.
+ * Guests' exits. Handling one takes from a thread's kvm_exit to its next kvm_entry: what perf kvm stat
+ * times on x86. What the guest ran before it is from the kvm_entry before: what that times on
+ * arm64. As there a thread counts from its first kvm_entry on. From the last event before a loss to
+ * the first behind it, on any CPU of the buffer of such events, nothing is known of any thread: the lost
+ * events may have been its.
  *
  * What was asked for in an exit has rows of its own. MMIO and I/O ports are timed as by perf
  * --event=mmio and ioport: a read of memory from the exit to kvm_mmio, a write from kvm_mmio to the entry,

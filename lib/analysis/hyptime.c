@@ -20,6 +20,7 @@
 #define NO_REASON UINT32_MAX
 
 struct hyp_cpu {
+	const struct merge_stream *of;
 	uint64_t since;
 	uint32_t kind;
 	int32_t pid; /* of the vCPU that was loaded; 0: none, or nobody says */
@@ -54,7 +55,6 @@ struct hyp_rows {
 
 struct hyptime {
 	const struct inputs *in;
-	const struct timeline *t;
 	const struct steps *steps;
 	struct stays *to;
 	struct hyp_input *inputs;
@@ -92,11 +92,13 @@ int hyptime_open(struct hyptime **out, const struct inputs *in, const struct tim
 
 	if (!h)
 		return ret;
-	*h = (struct hyptime){ .in = in, .t = t, .steps = steps, .to = stays, .n_cpus = timeline_streams(t) };
+	*h = (struct hyptime){ .in = in, .steps = steps, .to = stays, .n_cpus = timeline_streams(t) };
 	h->inputs = calloc(in->n + 1, sizeof(*h->inputs));
 	h->cpus = calloc(h->n_cpus + 1, sizeof(*h->cpus));
 	if (!h->inputs || !h->cpus)
 		goto fail;
+	for (size_t i = 0; i < h->n_cpus; i++)
+		h->cpus[i].of = timeline_stream_at(t, i);
 	for (size_t i = 0; i < in->n; i++) {
 		ret = hyp_input_open(h, i);
 		if (ret)
@@ -140,7 +142,7 @@ static uint32_t hyp_kind(const struct step *s, const struct merge_record *m)
 	return s->a == STEP_UNKNOWN ? NO_REASON : s->a < REASONS ? (uint32_t)s->a : REASONS - 1;
 }
 
-static int32_t hyp_vcpu(const struct step *s)
+static int32_t hyptime_vcpu(const struct step *s)
 {
 	return s->kind == STEP_HYP_ENTER && s->b <= INT32_MAX ? (int32_t)s->b : 0;
 }
@@ -180,8 +182,8 @@ static int hyptime_work(void *ctx, struct pass_run *run)
 		const struct merge_record *rec = &run->records->v[s->at];
 
 		if (hyp_wanted(s))
-			m->v[m->n++] = (struct hyp_mark){ s->ts, hyp_kind(s, rec), rec->stream, hyp_vcpu(s),
-							  s->kind };
+			m->v[m->n++] = (struct hyp_mark){ s->ts, hyp_kind(s, rec), rec->stream,
+							  hyptime_vcpu(s), s->kind };
 	}
 	return 0;
 }
@@ -226,7 +228,7 @@ static void hyp_cut_off(struct hyptime *h, struct hyp_cpu *c)
 	c->now = HYP_OUT;
 }
 
-static int hyp_enter(struct hyptime *h, struct hyp_cpu *c, size_t input, const struct hyp_mark *m)
+static int hyptime_enter(struct hyptime *h, struct hyp_cpu *c, size_t input, const struct hyp_mark *m)
 {
 	struct hyp_input *i = &h->inputs[input];
 	int ret = 0;
@@ -256,8 +258,8 @@ static int hyp_stay(struct hyptime *h, const struct hyp_cpu *c, const struct mer
 	return ret || !h->to ? ret : stays_add(h->to, &stay);
 }
 
-static int hyp_exit(struct hyptime *h, struct hyp_cpu *c, const struct merge_stream *s,
-		    const struct hyp_mark *m)
+static int hyptime_exit(struct hyptime *h, struct hyp_cpu *c, const struct merge_stream *s,
+			const struct hyp_mark *m)
 {
 	int ret = 0;
 
@@ -274,8 +276,8 @@ static int hyp_exit(struct hyptime *h, struct hyp_cpu *c, const struct merge_str
 
 static int hyp_step(struct hyptime *h, const struct hyp_mark *m)
 {
-	const struct merge_stream *s = timeline_stream(h->t, &(struct merge_record){ .stream = m->stream });
 	struct hyp_cpu *c = &h->cpus[m->stream];
+	const struct merge_stream *s = c->of;
 
 	c->seen |= m->step != STEP_LOST;
 	switch (m->step) {
@@ -283,9 +285,9 @@ static int hyp_step(struct hyptime *h, const struct hyp_mark *m)
 		hyp_cut_off(h, c);
 		return 0;
 	case STEP_HYP_ENTER:
-		return hyp_enter(h, c, s->input, m);
+		return hyptime_enter(h, c, s->input, m);
 	case STEP_HYP_EXIT:
-		return hyp_exit(h, c, s, m);
+		return hyptime_exit(h, c, s, m);
 	default:
 		/* the last of them says why; a reason says more */
 		if (c->now == HYP_IN && c->kind >= REASONS)

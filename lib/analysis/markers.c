@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/gaps.h"
 #include "decode/crosvm.h"
 #include "util/array.h"
 
@@ -20,13 +21,14 @@ struct marker {
 	const char *name;
 	uint32_t len, stream;
 	int32_t pid;
-	int8_t way; /* 1: a begin; -1: an end; 0: events were lost */
+	int8_t way;					       /* 1: a begin; -1: an end; 0: see `missing` */
+	enum { MISSING_ON, MISSING_TO, MISSING_LAST } missing; /* events, from here on, or up to here */
 	uint8_t kind;
 };
 
 struct marker_run {
 	struct marker *v;
-	size_t n;
+	size_t n, room;
 };
 
 struct marker_lane {
@@ -35,7 +37,8 @@ struct marker_lane {
 };
 
 struct marker_thread {
-	size_t input, buffer;
+	size_t input;
+	uint32_t buffer; /* gaps_buffer() */
 	int32_t pid;
 	struct marker_lane lanes[LANES];
 };
@@ -48,7 +51,6 @@ struct marker_event {
 };
 
 struct markers {
-	const struct timeline *t;
 	const struct hypertrace_desc *desc;
 	struct marker_event *events; /* by input */
 	struct markers_row *rows;
@@ -57,6 +59,7 @@ struct markers {
 	size_t n_threads;
 	/* open addressing, half full at most: 1 + index */
 	uint16_t by_name[2 * NAMES_MAX], by_thread[2 * THREADS_MAX];
+	struct gaps gaps;
 	struct markers_cut cut;
 };
 
@@ -105,6 +108,21 @@ static bool marker_read(const struct markers *m, const struct marker_event *e, c
 	       marker_hypertrace(m->desc, &event, to);
 }
 
+static int marker_push(struct marker_run *run, const struct marker *new)
+{
+	struct marker *v;
+
+	if (run->n == run->room) {
+		v = realloc(run->v, (2 * run->room + 64) * sizeof(*v));
+		if (!v)
+			return -ENOMEM;
+		run->v = v;
+		run->room = 2 * run->room + 64;
+	}
+	run->v[run->n++] = *new;
+	return 0;
+}
+
 static int markers_work(void *ctx, struct pass_run *run)
 {
 	const struct markers *m = ctx;
@@ -118,15 +136,18 @@ static int markers_work(void *ctx, struct pass_run *run)
 	own->n = 0;
 	for (size_t i = 0; i < records->n; i++) {
 		const struct merge_record *r = &records->v[i];
-		const struct marker_event *e = &m->events[timeline_stream(m->t, r)->input];
-		struct marker new = { .stream = r->stream };
+		const struct marker_event *e = &m->events[m->gaps.v[r->stream].of->input];
+		struct marker new = { .stream = r->stream, .missing = r->data ? MISSING_TO : MISSING_LAST };
 
 		if (!e->there)
 			continue;
-		if (r->missed && array_push(&own->v, &own->n, &new, sizeof(new)))
+		if (r->missed && marker_push(own, &new))
 			return -ENOMEM;
 		if (timeline_id(r) == e->id && r->len >= 2 && marker_read(m, e, r, &new) &&
-		    array_push(&own->v, &own->n, &new, sizeof(new)))
+		    marker_push(own, &new))
+			return -ENOMEM;
+		new = (struct marker){ .stream = r->stream };
+		if (r->gap && marker_push(own, &new))
 			return -ENOMEM;
 	}
 	return 0;
@@ -176,15 +197,17 @@ static int marker_row(struct markers *m, const struct marker *new, size_t input,
 }
 
 /* NULL: there are too many. */
-static int marker_thread(struct markers *m, const struct marker *new, const struct merge_stream *s,
+static int marker_thread(struct markers *m, const struct marker *new, size_t input,
 			 struct marker_thread **thread)
 {
-	const struct marker_thread fresh = { .input = s->input, .buffer = s->buffer, .pid = new->pid };
-	size_t i = marker_hash(s->input << 32 | (uint32_t) new->pid, "", 0) % (2 * THREADS_MAX);
+	const struct marker_thread fresh = { .input = input,
+					     .buffer = gaps_buffer(&m->gaps, new->stream),
+					     .pid = new->pid };
+	size_t i = marker_hash(input << 32 | (uint32_t) new->pid, "", 0) % (2 * THREADS_MAX);
 
 	for (; m->by_thread[i]; i = (i + 1) % (2 * THREADS_MAX)) {
 		*thread = &m->threads[m->by_thread[i] - 1];
-		if ((*thread)->pid == new->pid && (*thread)->input == s->input)
+		if ((*thread)->pid == new->pid && (*thread)->input == input)
 			return 0;
 	}
 	*thread = NULL;
@@ -240,42 +263,56 @@ static int marker_end(struct markers *m, struct marker_thread *t, const struct m
 	return ret;
 }
 
-static void marker_forget(struct markers *m, struct marker_thread *t)
+/* crosvm: its ids are good beyond a loss. */
+static void marker_forget(struct markers *m, struct marker_thread *t, bool crosvm)
 {
 	for (size_t i = 0; i < LANES; i++) {
-		m->cut.begins += t->lanes[i].row != 0;
-		t->lanes[i].row = 0;
+		struct marker_lane *l = &t->lanes[i];
+
+		if (!l->row || (!crosvm && m->rows[l->row - 1].kind == MARKERS_CROSVM))
+			continue;
+		m->cut.begins++;
+		l->row = 0;
 	}
 }
 
-static void marker_lost(struct markers *m, const struct merge_stream *s)
+static void marker_missing(struct markers *m, const struct marker *new)
 {
 	for (size_t i = 0; i < m->n_threads; i++)
-		if (m->threads[i].input == s->input && m->threads[i].buffer == s->buffer)
-			marker_forget(m, &m->threads[i]);
+		if (m->threads[i].buffer == gaps_buffer(&m->gaps, new->stream))
+			marker_forget(m, &m->threads[i], false);
+	if (new->missing == MISSING_ON)
+		gaps_start(&m->gaps, new->stream);
+	else if (new->missing == MISSING_TO)
+		gaps_stop(&m->gaps, new->stream);
 }
 
-static int marker_step(struct markers *m, const struct marker *new)
+static int marker_line(struct markers *m, const struct marker *new)
 {
-	const struct merge_stream *s = timeline_stream(m->t, &(struct merge_record){ .stream = new->stream });
+	size_t input = m->gaps.v[new->stream].of->input;
 	struct marker_thread *t;
 	uint32_t row;
-	int ret;
+	int ret = marker_row(m, new, input, &row) ?: marker_thread(m, new, input, &t);
 
-	if (!new->way) {
-		marker_lost(m, s);
-		return 0;
-	}
-	ret = marker_row(m, new, s->input, &row) ?: marker_thread(m, new, s, &t);
 	if (ret)
 		return ret;
-	if (!row || !t || t->buffer != s->buffer)
+	if (!row || !t || t->buffer != gaps_buffer(&m->gaps, new->stream))
 		m->cut.others++;
+	else if (new->kind != MARKERS_CROSVM && gaps_any(&m->gaps, new->stream))
+		*(new->way > 0 ? &m->cut.begins : &m->cut.ends) += 1;
 	else if (new->way > 0)
 		marker_begin(m, t, new, row);
 	else
 		ret = marker_end(m, t, new, row);
 	return ret;
+}
+
+static int marker_step(struct markers *m, const struct marker *new)
+{
+	if (new->way)
+		return marker_line(m, new);
+	marker_missing(m, new);
+	return 0;
 }
 
 static int markers_after(void *ctx, struct pass_run *run)
@@ -318,11 +355,10 @@ int markers_open(struct markers **out, const struct inputs *in, const struct tim
 
 	if (!m)
 		return -ENOMEM;
-	m->t = t;
 	m->desc = desc;
 	m->events = calloc(in->n + 1, sizeof(*m->events));
-	if (!m->events) {
-		free(m);
+	if (!m->events || gaps_open(&m->gaps, t)) {
+		markers_close(m);
 		return -ENOMEM;
 	}
 	for (size_t i = 0; i < in->n; i++)
@@ -341,6 +377,7 @@ void markers_close(struct markers *m)
 	}
 	free(m->rows);
 	free(m->threads);
+	gaps_release(&m->gaps);
 	free(m->events);
 	free(m);
 }
@@ -348,7 +385,7 @@ void markers_close(struct markers *m)
 void markers_finish(struct markers *m)
 {
 	for (size_t i = 0; i < m->n_threads; i++)
-		marker_forget(m, &m->threads[i]);
+		marker_forget(m, &m->threads[i], true);
 }
 
 const struct markers_row *markers_rows(const struct markers *m, size_t *n)

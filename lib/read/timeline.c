@@ -24,6 +24,11 @@ const struct merge_stream *timeline_stream(const struct timeline *t, const struc
 	return merge_stream(t->merge, m);
 }
 
+const struct merge_stream *timeline_stream_at(const struct timeline *t, size_t stream)
+{
+	return merge_stream(t->merge, &(struct merge_record){ .stream = (uint32_t)stream & INT32_MAX });
+}
+
 const struct known_event *timeline_event(const struct timeline *t, const struct merge_record *m,
 					 unsigned int *id)
 {

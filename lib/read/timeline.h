@@ -60,6 +60,8 @@ const struct known_event *timeline_event(const struct timeline *t, const struct 
 /* Whose task it is by that field; -1: the record has none. */
 int timeline_pid(const struct field_load *pid, const struct merge_record *m);
 const struct merge_stream *timeline_stream(const struct timeline *t, const struct merge_record *m);
+/* Of a number below timeline_streams. */
+const struct merge_stream *timeline_stream_at(const struct timeline *t, size_t stream);
 /* How much of the files has been read: 0 to 1. Not while records are taken. */
 double timeline_fraction(const struct timeline *t);
 /* Damaged places in the files so far; the log said where the first on each CPU is. */
