@@ -6,6 +6,7 @@
 #include "analysis/exits.h"
 #include "analysis/hyptime.h"
 #include "analysis/markers.h"
+#include "analysis/states.h"
 #include "util/answer.h"
 
 /* Shared by stat.c and stat-*.c: what was found out, and how it is asked to be told. */
@@ -15,6 +16,8 @@ struct stat_answer {
 	struct exits *exits;
 	struct hyptime *hyp;
 	struct markers *markers;
+	struct states *states;
+	struct state_totals totals;
 	struct stays stays;
 	/* how */
 	struct answer *out;
@@ -62,6 +65,7 @@ typedef void stat_print(struct stat_answer *s);
 stat_print stat_buffers, stat_lost, stat_events;					/* stat-counts.c */
 stat_print stat_exits, stat_guest, stat_mmio, stat_ioport, stat_sysreg, stat_hypercall; /* stat-exits.c */
 stat_print stat_hyp, stat_firmware, stat_spans, stat_longest;				/* stat-times.c */
+stat_print stat_vcpus, stat_tasks, stat_steal;						/* stat-states.c */
 stat_print stat_slices;									/* stat-slices.c */
 
 /* "Guest:0", or the thread's name and number; in buf. */

@@ -13,7 +13,7 @@
 /* ---- tables ------------------------------------------------------------------------- */
 
 /* What a table is made of. */
-enum { NEED_EXITS = 1, NEED_HYP = 2, NEED_MARKERS = 4, NEED_LONGEST = 8 };
+enum { NEED_EXITS = 1, NEED_HYP = 2, NEED_MARKERS = 4, NEED_LONGEST = 8, NEED_VCPUS = 16, NEED_TASKS = 32 };
 
 /* In this order. */
 static const struct stat_word {
@@ -32,6 +32,9 @@ static const struct stat_word {
 	{ "hypercall", NEED_EXITS, stat_hypercall },
 	{ "hyp", NEED_HYP, stat_hyp },
 	{ "firmware", NEED_HYP, stat_firmware },
+	{ "vcpus", NEED_VCPUS, stat_vcpus },
+	{ "tasks", NEED_TASKS, stat_tasks },
+	{ "steal", NEED_VCPUS | NEED_TASKS, stat_steal },
 	{ "spans", NEED_MARKERS, stat_spans },
 	{ "longest", NEED_EXITS | NEED_HYP | NEED_LONGEST, stat_longest },
 };
@@ -109,7 +112,7 @@ static const struct opt stat_rows[] = {
 	OPT('s', "show", "TABLE,...",
 	    "these tables, not all that say something:\n"
 	    "buffers lost events, exits guest mmio ioport sysreg\n"
-	    "hypercall, hyp firmware, spans, longest",
+	    "hypercall, hyp firmware, vcpus tasks steal, spans,\nlongest",
 	    stat_set_show),
 	OPT('p', "per", "guest|vcpu", "exits of each guest, or of each vCPU", stat_set_per),
 	OPT('t', "top", "N", "how many of the longest exits and stays to show (5)", opts_set_number,
@@ -203,6 +206,8 @@ static int stat_parts(struct stat_run *r)
 	bool longest = r->needs & NEED_LONGEST;
 	struct stat_answer *s = &r->s;
 	struct stays *stays = longest || r->o->by ? &s->stays : NULL;
+	unsigned int want =
+		(r->needs & NEED_VCPUS ? STATES_VCPUS : 0) | (r->needs & NEED_TASKS ? STATES_GUEST_TASKS : 0);
 	int ret = steps_open(&r->steps, s->in);
 
 	if (!ret)
@@ -215,6 +220,9 @@ static int stat_parts(struct stat_run *r)
 		ret = hyptime_open(&s->hyp, s->in, r->timeline, r->steps, stays);
 	if (!ret && (r->needs & NEED_MARKERS))
 		ret = markers_open(&s->markers, s->in, r->timeline, r->desc);
+	if (!ret && want)
+		ret = states_open(&s->states, s->in, r->timeline, r->steps, want, state_totals_span,
+				  &s->totals);
 	return ret;
 }
 
@@ -234,6 +242,8 @@ static int stat_read(struct stat_run *r)
 		parts[n++] = hyptime_part(s->hyp);
 	if (s->markers)
 		parts[n++] = markers_part(s->markers);
+	if (s->states)
+		parts[n++] = states_part(s->states);
 	ret = pass_read(r->timeline, r->steps, parts, n);
 	if (ret)
 		return ret;
@@ -243,7 +253,7 @@ static int stat_read(struct stat_run *r)
 		hyptime_finish(s->hyp);
 	if (s->markers)
 		markers_finish(s->markers);
-	return 0;
+	return s->states ? states_end(s->states) : 0;
 }
 
 /* ---- printing --------------------------------------------------------------------------- */
@@ -324,6 +334,8 @@ static int stat_open_files(struct stat_run *r)
 
 static void stat_release(struct stat_run *r)
 {
+	state_totals_release(&r->s.totals);
+	states_close(r->s.states);
 	markers_close(r->s.markers);
 	hyptime_close(r->s.hyp);
 	exits_close(r->s.exits);

@@ -292,6 +292,54 @@ crosvm      read         1    100ns   5.6%  100ns  100ns  100ns  100ns  100ns
 spans: 3 begins and 3 ends without the other, and 0 lines of too many threads or names, are left out' \
 	"spans of crosvm and hypertrace"
 
+# ---- where time went: lib/analysis/states.h has its own truths --------------------------------------------
+
+make_trace "$tmp/steal.dat" <<'E'
+id 1
+guest Guest 2 0:7
+task 7 CPU 0/KVM
+task 99 hog
+1000 0 7 kvm_entry	1
+2000 0 7 kvm_exit	0	0	1
+2100 0 7 sched_switch	CPU 0/KVM	7	120	0	hog	99	120
+2600 0 99 sched_switch	hog	99	120	1	CPU 0/KVM	7	120
+2700 0 7 kvm_entry	1
+3000 0 7 kvm_exit	0	0	1
+E
+make_trace "$tmp/stolen.dat" <<'E'
+id 2
+shift 1 0
+task 3 work
+1500 0 3 sched_switch	work	3	120	1	idle	0	120
+1700 0 0 sched_switch	idle	0	120	0	work	3	120
+2900 0 3 sched_switch	work	3	120	1	idle	0	120
+E
+is "$(rows vcpus vcpu,pid,wall_ns,guest_ns,preempted_ns "$tmp/steal.dat" "$tmp/stolen.dat")" \
+	"Guest:0	7	2000	1300	500" "where a vCPU's time went"
+is "$(rows tasks machine,task,wall_ns,running_ns,stolen_ns,sleeping_ns "$tmp/steal.dat" "$tmp/stolen.dat")" \
+	"Guest	work-3	2000	500	700	200" "where the time of a guest's task went"
+is "$(rows steal kind,from,by,thief,count,time_ns "$tmp/steal.dat" "$tmp/stolen.dat" | grep hog)" \
+	"vcpu	Guest:0	preempted	hog-99	1	500
+task	work-3	preempted	hog-99	1	500" "who took it"
+is "$(stat --show vcpus "$tmp/steal.dat" | sed 's/  *[a-z]*$//; s/  *[0-9.]*%$//' | sed -n 2,3p | cut -c 1-31)" \
+	'vcpu     guest  host  preempt
+Guest:0  65.0%  5.0%    25.0%' "people get shares"
+for table in vcpus tasks; do
+	stat --csv --show buffers,$table tests/data/guest/trace.dat tests/data/guest/trace-Guest.dat |
+		perl -F, -lane 'chomp @F; @k = @F, next if $F[1] eq "machine"; my %c; @c{@k} = @F;
+			if ($F[0] eq "buffers") {
+				$first = $c{first} if !defined $first or $c{first} < $first;
+				$last = $c{last} if !defined $last or $c{last} > $last;
+			} elsif ($F[0] ne "note") {
+				my $sum = 0;
+				$sum += $c{$_} for grep { /_ns$/ && !/^wall|^undecided/ } @k;
+				print "$sum $c{wall_ns} ", sprintf "%.0f", 1e9 * ($last - $first);
+			}' >"$tmp/sums"
+	is "$(awk 'NF == 3 && $1 == $2 && $2 == $3' "$tmp/sums" | wc -l)" "$(wc -l <"$tmp/sums")" "$table: states sum to the wall time"
+	[ -s "$tmp/sums" ]
+	ok $? "... of all of them"
+done
+
 # ---- by slices of time ------------------------------------------------------------------------------
 
 is "$(rows hyp,firmware reason --by 2us "$tmp/hyp.dat" >/dev/null; stat --show firmware --csv --by 2us "$tmp/hyp.dat" | grep ^slices)" \
