@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "latency-priv.h"
+#include "latency-answer.h"
 
 #define KEY_MAX 128
 
@@ -425,16 +425,17 @@ static void tables_notes(const struct latency_answer *l, struct answer *a, const
 
 int latency_answer_tables(const struct latency_answer *l, struct answer *a)
 {
-	size_t n, worst;
-	struct tables_order *v = tables_order(l, &n);
+	size_t all, n, worst;
+	struct tables_order *v = tables_order(l, &all);
 
 	if (!v)
 		return -ENOMEM;
+	n = a->form == ANSWER_TEXT && all > l->rows ? l->rows : all;
 	latency_worst(l->found, &worst);
 	if (l->preset) {
 		tables_stages(l, a, v, n);
 		tables_chains(l, a, v, n);
-		tables_where(l, a, v, n);
+		tables_where(l, a, v, all);
 	} else {
 		tables_pairs(l, a, v, n);
 		tables_unpaired(l, a, v, n);
@@ -443,7 +444,9 @@ int latency_answer_tables(const struct latency_answer *l, struct answer *a)
 		tables_worst(l, a);
 		tables_between(l, a);
 	}
-	tables_notes(l, a, v, n);
+	if (n < all)
+		answer_note(a, "%zu rows more: --rows 0", all - n);
+	tables_notes(l, a, v, all);
 	free(v);
 	return 0;
 }

@@ -9,7 +9,7 @@
 #include "analysis/latency-svg.h"
 #include "api/handle.h"
 #include "cmd.h"
-#include "latency-priv.h"
+#include "latency-answer.h"
 #include "terminal.h"
 #include "util/outfile.h"
 
@@ -17,7 +17,7 @@
 
 struct latency_opts {
 	const char *from, *to, *key, *preset, *svg;
-	uint64_t worst;
+	uint64_t worst, rows;
 	bool json, csv, quiet;
 	struct strlist files;
 	/* what they make */
@@ -45,7 +45,9 @@ static const struct opt latency_options[] = {
 	    opts_set_text, LATENCY(preset)),
 	OPT('w', "worst", "N", "the N longest, and what happened in between", opts_set_number, LATENCY(worst),
 	    .max = WORST_MAX),
-	OPT('s', "svg", "FILE", "the distribution as a picture", opts_set_text, LATENCY(svg)),
+	OPT('r', "rows", "N", "at most so many rows of a table (20); 0: all", opts_set_number, LATENCY(rows),
+	    .max = UINT64_MAX),
+	OPT(0, "svg", "FILE", "the distribution as a picture", opts_set_text, LATENCY(svg)),
 	OPT('j', "json", NULL, "for programs, as JSON", opts_set_flag, LATENCY(json)),
 	OPT(0, "csv", NULL, "for programs, as CSV", opts_set_flag, LATENCY(csv)),
 	OPT('i', "input", "FILE", "another way to name a file", opts_add_text, LATENCY(files)),
@@ -306,7 +308,11 @@ static void latency_check_clocks(const struct inputs *in, const struct log *log)
 
 static int latency_opened(struct latency_opts *o, struct hyptrace *files, const struct log *log)
 {
-	struct latency_answer l = { .preset = o->found, .from = o->from, .to = o->to, .key = o->key };
+	struct latency_answer l = { .preset = o->found,
+				    .from = o->from,
+				    .to = o->to,
+				    .key = o->key,
+				    .rows = o->rows ? (size_t)o->rows : SIZE_MAX };
 	uint64_t damaged = 0;
 	int ret = handle_load(files);
 
@@ -344,7 +350,7 @@ static int latency_files(struct latency_opts *o, struct console *console, struct
 
 int cmd_latency(int argc, char **argv)
 {
-	struct latency_opts o = { 0 };
+	struct latency_opts o = { .rows = 20 };
 	struct console console = { 0 };
 	struct log log = console_as_log(&console);
 	int status;

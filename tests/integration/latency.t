@@ -382,6 +382,37 @@ is "$?" 1 "a damaged file: status"
 like "$out" '^latency,0,2,110000,' "... what can be read is told"
 like "$(cat "$tmp/err")" 'the files are damaged in 1 places' "... and that there is more"
 
+# ---- many keys, the manual -----------------------------------------------------------------------------------------
+
+for ((i = 1; i <= 1100; i++)); do
+	echo "1.$((100000 + 2 * i)) 0 $i kvm_exit"
+	echo "1.$((100001 + 2 * i)) 0 $i kvm_entry"
+done | make_trace $arm "$tmp/many.dat"
+is "$(table latency 2-4 --from kvm_exit --to kvm_entry --key pid "$tmp/many.dat" | tail -3)" \
+	$'999,1,1000\n1000,1,1000\n(all),1100,1100000' "a thousand rows ..."
+is "$(table latency 2-4 --from kvm_exit --to kvm_entry --key pid "$tmp/many.dat" | head -1)" '(others),100,100000' "... and one of all others"
+is "$(latency --from kvm_exit --to kvm_entry --key pid "$tmp/many.dat" | grep -c 1.000us)" 21 "people get 20, and their sum"
+like "$(latency --from kvm_exit --to kvm_entry --key pid "$tmp/many.dat")" '^981 rows more: --rows 0$' "... which is said"
+is "$(latency --rows 0 --from kvm_exit --to kvm_entry --key pid "$tmp/many.dat" | grep -c 1.000us)" 1002 "--rows 0: all"
+
+mkdir "$tmp/cwd" "$tmp/both"
+cp tests/data/guest/*.dat "$tmp/both"
+both=("$tmp/both/trace.dat" "$tmp/both/trace-Guest.dat")
+"$hyptrace" sync --write "${both[@]}" >/dev/null 2>&1
+cp "${both[0]}" "$tmp/cwd/trace.dat"
+cp "${both[1]}" "$tmp/cwd/trace-guest.dat"
+while read -r line; do
+	if [[ $line == *jq* ]] && ! command -v jq >/dev/null; then
+		skip 1 "no jq"
+		continue
+	fi
+	(cd "$tmp/cwd" && PATH=$build:$PATH bash -o pipefail -c "$line") >"$tmp/out" 2>"$tmp/err"
+	[ $? = 0 ] && [ -s "$tmp/out" ] && [ ! -s "$tmp/err" ]
+	ok $? "an example of the manual: $line" || diag "$(cat "$tmp/err")"
+done < <(sed -n '/^\.SH EXAMPLES/,$ s/^# //p' Documentation/hyptrace-latency.1 | sed "s/\\\\-/-/g; s/\\\\(aq/'/g")
+[ -s "$tmp/cwd/irq.svg" ]
+ok $? "... which made a picture"
+
 # ---- real captures, against a reference ------------------------------------------------------------------------------
 
 # The last FROM before each TO by key over hyptrace export --json: count, total, min, max
@@ -439,10 +470,6 @@ compare irq_handler_entry irq_handler_exit irq irq irq tests/data/guest/trace-Gu
 compare kvm_exit kvm_entry cpu common_cpu common_cpu tests/data/functions/trace.dat
 
 # two machines: the capture with offsets and bounds of hyptrace sync
-mkdir "$tmp/both"
-cp tests/data/guest/*.dat "$tmp/both"
-both=("$tmp/both/trace.dat" "$tmp/both/trace-Guest.dat")
-"$hyptrace" sync --write "${both[@]}" >/dev/null 2>&1
 theirs=$("$hyptrace" export -q --json "${both[@]}" 2>/dev/null | perl -MJSON::PP -e '
 	my $json = JSON::PP->new->utf8;
 	my %vcpu = (113 => 0, 114 => 1);

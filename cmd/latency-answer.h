@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef HYPTRACE_CMD_LATENCY_PRIV_H
-#define HYPTRACE_CMD_LATENCY_PRIV_H
+#ifndef HYPTRACE_CMD_LATENCY_ANSWER_H
+#define HYPTRACE_CMD_LATENCY_ANSWER_H
 
 #include "analysis/latency-between.h"
 #include "analysis/latency-presets.h"
@@ -12,6 +12,7 @@ struct latency_answer {
 	const struct latency_plan *plan;
 	const struct latency_preset *preset; /* NULL: --from, --to */
 	const char *from, *to, *key;
+	size_t rows; /* at most, for people */
 	struct latency *found;
 	struct between *between; /* of each of the worst */
 	struct histogram all;	 /* of all rows, whole chains */
