@@ -25,7 +25,7 @@ struct sql_opts {
 static const struct opt sql_rows_of_options[] = {
 	OPT('i', "input", "FILE", "another way to name a file", opts_add_text, SQLOPT(files)),
 	OPT('j', "json", NULL, "the answer as JSON", opts_set_flag, SQLOPT(json)),
-	OPT('c', "csv", NULL, "the answer as CSV", opts_set_flag, SQLOPT(csv)),
+	OPT(0, "csv", NULL, "the answer as CSV", opts_set_flag, SQLOPT(csv)),
 	OPT('q', "quiet", NULL, "errors only", opts_set_flag, SQLOPT(quiet)),
 	OPT('h', "help", NULL, "this text", opts_help),
 };

@@ -180,12 +180,17 @@ int sql_scan_take(struct sql_scan *c, size_t i, struct merge_run *run)
 	return sql_scan_taken(c, run, timeline_take_stream(c->t, i, run));
 }
 
+int sql_scan_run(struct sql_scan *c)
+{
+	return sql_scan_taken(c, &c->run, timeline_take(c->t, &c->run));
+}
+
 int sql_scan_next(struct sql_scan *c)
 {
 	size_t i;
 
 	while (c->at == c->run.n) {
-		int ret = sql_scan_taken(c, &c->run, timeline_take(c->t, &c->run));
+		int ret = sql_scan_run(c);
 
 		c->at = 0;
 		if (ret != 1)

@@ -149,7 +149,8 @@ struct sql_table {
 };
 
 extern const struct sql_table sql_events_table, sql_args_table, sql_slices_table, sql_slice_table,
-	sql_pkvm_table, sql_calls_table, sql_exits_table, sql_lost_table;
+	sql_pkvm_table, sql_calls_table, sql_exits_table, sql_lost_table, sql_vcpu_states_table,
+	sql_thread_states_table;
 /* All of them. */
 extern const struct sql_table *const sql_tables[];
 extern const size_t sql_tables_n;
@@ -201,6 +202,8 @@ struct sql_scan {
 int sql_scan_open(struct sql_scan *c, struct sql *s, const struct sql_want *w, enum sql_part part);
 /* 1, 0: the end. */
 int sql_scan_next(struct sql_scan *c);
+/* The same, run by run: c->run. */
+int sql_scan_run(struct sql_scan *c);
 /* The next records of the timeline's stream i, as merge_take_stream; several threads, each its own. */
 int sql_scan_take(struct sql_scan *c, size_t i, struct merge_run *run);
 /* Of that one alone. */

@@ -3,8 +3,9 @@
 #include "sql/sql-priv.h"
 
 const struct sql_table *const sql_tables[] = {
-	&sql_events_table, &sql_args_table,  &sql_slices_table, &sql_slice_table,
-	&sql_pkvm_table,   &sql_calls_table, &sql_exits_table,	&sql_lost_table,
+	&sql_events_table,	&sql_args_table,	  &sql_slices_table, &sql_slice_table,
+	&sql_pkvm_table,	&sql_calls_table,	  &sql_exits_table,  &sql_lost_table,
+	&sql_vcpu_states_table, &sql_thread_states_table,
 };
 const size_t sql_tables_n = ARRAY_SIZE(sql_tables);
 

@@ -188,6 +188,17 @@ is "$(sql "$data/x86/trace.dat" "SELECT count(*) FROM kvm_exits")" "$(sql "$data
 	"each kvm_exit is one, x86"
 like "$(sql "$data/x86/trace.dat" "SELECT reason FROM kvm_exits GROUP BY 1")" '^(EPT_VIOLATION|npf|io|hlt|[A-Za-z_]+)$' "... with its reason's name"
 
+# where time goes: all of it, of each vCPU; what a guest's tasks lost to what their vCPUs did
+is "$(sql "${guest[@]}" "SELECT count(*), count(DISTINCT d) FROM (SELECT sum(dur) AS d FROM vcpu_states GROUP BY vcpu)")" 2,1 \
+	"vcpu_states: as long for each vCPU"
+is "$(sql "${guest[@]}" "SELECT (SELECT max(ts + dur) - min(ts) FROM vcpu_states), sum(dur) FROM vcpu_states WHERE vcpu = 0" | tr , '\n' | uniq | wc -l)" 1 \
+	"... from the recording's begin to its end"
+is "$(sql "${guest[@]}" "SELECT count(*) FROM hyp_calls AS h JOIN vcpu_states AS v ON v.state = 'hypervisor' AND v.ts = h.ts AND v.dur = h.dur AND v.tid = h.tid")" \
+	"$(sql "${guest[@]}" "SELECT count(*) FROM vcpu_states WHERE state = 'hypervisor' AND tid IN (SELECT tid FROM hyp_calls WHERE hyp_calls.ts = vcpu_states.ts)")" \
+	"... its times in the hypervisor are those of hyp_calls"
+like "$(sql "${guest[@]}" "SELECT machine, state, by, sum(dur) FROM thread_states GROUP BY 1, 2, 3")" '^Guest,stolen,host,[0-9]+$' \
+	"thread_states: what is stolen of a guest's tasks, and by what"
+
 # ---- forms --------------------------------------------------------------------------------------
 
 is "$("$hyptrace" sql --json "$mainline" "SELECT cpu, ts, ts, dur / 2.0 AS half, reason FROM hyp_calls LIMIT 1; SELECT NULL AS x;")" \
@@ -211,7 +222,7 @@ is "$("$hyptrace" sql "$mainline" "SELECT 1 AS a WHERE 0;")" "a" "no rows: the h
 is "$(printf 'SELECT count(*) AS n\nFROM lost;\n.schema lost\n.quit\nSELECT 1;\n' | "$hyptrace" sql "$mainline")" \
 $'n\n0\nCREATE TABLE lost(ts INTEGER, machine TEXT, buffer TEXT, cpu INTEGER, events INTEGER);' "queries from standard input"
 tables=$(echo .tables | "$hyptrace" sql "$mainline")
-for table in events args slices machines cpus threads vcpus kvm_exits hyp_calls clocks lost slice thread process cpu pkvm_hypervisor_events; do
+for table in events args slices machines cpus threads vcpus vcpu_states thread_states kvm_exits hyp_calls clocks lost slice thread process cpu pkvm_hypervisor_events; do
 	like "$tables" "^$table\$" ".tables has $table"
 	sql "$mainline" "SELECT * FROM $table LIMIT 2" >/dev/null
 	is "$(cat "$tmp/err")" "" "... which can be asked"
