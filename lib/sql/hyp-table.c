@@ -26,6 +26,7 @@ struct sql_span_cursor {
 	bool (*reasons)[256]; /* by feed: those that are wanted; NULL: all are */
 	struct sql_pass *passes;
 	size_t n_passes, pass, feed; /* the feed that is read; by time: all are */
+	bool seen[256];		     /* reasons, in the first pass of each range: for word 0 */
 	/* the row */
 	struct sql_span span;
 	size_t stream;
@@ -216,9 +217,12 @@ static int sql_span_seek(struct sql_span_cursor *c, size_t feed, int word)
 	for (;;) {
 		int ret;
 
-		for (; f->i < f->n; f->i++)
+		for (; f->i < f->n; f->i++) {
+			if (!word)
+				c->seen[f->v[f->i].reason] = true;
 			if (sql_span_fits(c, &f->v[f->i], feed, word))
 				return 1;
+		}
 		ret = sql_stopped(c->c.sql) ? -EINTR : sql_feed_more(f, &c->c.want.ts);
 		if (ret != 1)
 			return ret;
@@ -259,7 +263,7 @@ static int sql_span_next_by_pass(struct sql_span_cursor *c)
 
 		if (c->feed < p->from)
 			c->feed = p->from;
-		if (c->feed < p->to) {
+		if (c->feed < p->to && (p->word <= 0 || c->seen[p->word])) {
 			ret = sql_span_seek(c, c->feed, p->word);
 			if (ret)
 				return ret < 0 ? ret : sql_span_give_row(c, &c->feeds[c->feed]);
