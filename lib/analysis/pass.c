@@ -81,10 +81,13 @@ static int pass_in_order_work(void *ctx, struct pipeline_run *run)
 static int pass_in_order_after(void *ctx, struct pipeline_run *run)
 {
 	const struct pass *p = ctx;
+	struct pass_own *o = run->own;
 	int ret = 0;
 
+	if (p->steps)
+		steps_learn(p->steps, &run->records, &o->steps);
 	for (size_t i = 0; i < p->n && !ret; i++)
-		ret = pass_part(&p->parts[i], p->parts[i].after, run->own, i, &run->records, run->worker);
+		ret = pass_part(&p->parts[i], p->parts[i].after, o, i, &run->records, run->worker);
 	return ret;
 }
 

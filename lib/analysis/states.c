@@ -296,7 +296,10 @@ const struct state_owner *states_owner(const struct states *st, size_t index)
 
 const char *states_comm(struct states *st, size_t input, int32_t pid)
 {
-	return input < st->n && st->in[input].in->tep ? names_find(&st->in[input].names, pid) : NULL;
+	if (input >= st->n || !st->in[input].in->tep)
+		return NULL;
+	names_learned(&st->in[input].names); /* by steps_learn */
+	return names_find(&st->in[input].names, pid);
 }
 
 const char *states_reason(const struct states *st, const struct state_span *span)

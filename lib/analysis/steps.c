@@ -38,7 +38,14 @@ struct step_word {
 
 struct step_event {
 	enum step_kind kind;
-	struct field_load pid, a, b, isa;
+	struct field_load pid, a, b, isa, comm; /* comm: a switch's, of who comes */
+};
+
+/* Whose names were looked for. */
+struct step_names {
+	uint64_t *seen; /* a bit for each pid */
+	size_t room;	/* words */
+	size_t n;	/* learned */
 };
 
 struct step_words {
@@ -50,6 +57,8 @@ struct step_input {
 	struct step_event *events; /* by id */
 	size_t n;
 	bool known[STEP_KINDS], guest;
+	struct tep_handle *tep;
+	struct step_names *names;
 	struct step_words words[STEP_KINDS];
 };
 
@@ -163,6 +172,8 @@ static int step_event_open(struct step_input *s, const struct known_event *k, un
 	e->b = step_field(k->event, r->b);
 	if (r->kind == STEP_KVM_EXIT)
 		e->isa = step_field(k->event, "isa");
+	if (r->kind == STEP_SWITCH)
+		e->comm = field_load(tep_find_field(k->event, "next_comm"));
 	s->known[r->kind] = true;
 	return step_words_of(&s->words[r->kind], k->event);
 }
@@ -172,8 +183,10 @@ static int step_input_open(struct step_input *s, const struct input *in)
 	int ret = 0;
 
 	s->guest = in->guest;
+	s->tep = in->tep;
 	s->events = calloc(in->n_known + 1, sizeof(*s->events));
-	if (!s->events)
+	s->names = calloc(1, sizeof(*s->names));
+	if (!s->events || !s->names)
 		return -ENOMEM;
 	s->n = in->n_known;
 	for (unsigned int id = 0; id < in->n_known && !ret; id++) {
@@ -209,6 +222,9 @@ void steps_close(struct steps *s)
 		return;
 	for (size_t i = 0; s->v && i < s->n; i++) {
 		free(s->v[i].events);
+		if (s->v[i].names)
+			free(s->v[i].names->seen);
+		free(s->v[i].names);
 		for (size_t k = 0; k < STEP_KINDS; k++)
 			free(s->v[i].words[k].v);
 	}
@@ -297,4 +313,54 @@ void step_batch_release(struct step_batch *b)
 {
 	free(b->v);
 	*b = (struct step_batch){ 0 };
+}
+
+/* ---- names ------------------------------------------------------------------------------------ */
+
+#define PIDS 4194304u /* the kernel's PID_MAX_LIMIT */
+
+/* Whether it was looked for before; from now on it was. True, too, if there is no room to say so. */
+static bool step_name_seen(struct step_names *n, uint32_t pid)
+{
+	size_t word = pid / 64;
+	uint64_t bit = 1ull << pid % 64, *seen;
+	bool was;
+
+	if (word >= n->room) {
+		seen = realloc(n->seen, 2 * (word + 1) * sizeof(*seen));
+		if (!seen)
+			return true;
+		memset(seen + n->room, 0, (2 * (word + 1) - n->room) * sizeof(*seen));
+		n->seen = seen;
+		n->room = 2 * (word + 1);
+	}
+	was = n->seen[word] & bit;
+	n->seen[word] |= bit;
+	return was;
+}
+
+static void step_learn(const struct step_input *in, const struct merge_record *m, uint32_t pid)
+{
+	const uint8_t *data;
+	char comm[17] = { 0 };
+	size_t n;
+
+	if (field_load_bytes(&in->events[timeline_id(m)].comm, m->data, m->len, &data, &n) != 1 || !n)
+		return;
+	memcpy(comm, data, n < sizeof(comm) - 1 ? n : sizeof(comm) - 1);
+	/* what memory does not suffice for stays without a name */
+	if (*comm && !tep_is_pid_registered(in->tep, (int)pid) && !tep_register_comm(in->tep, comm, (int)pid))
+		in->names->n++;
+}
+
+void steps_learn(const struct steps *s, const struct merge_run *run, const struct step_batch *b)
+{
+	for (size_t i = 0; i < b->n; i++) {
+		const struct step *step = &b->v[i];
+		const struct step_input *in = &s->v[step->input];
+
+		if (step->kind == STEP_SWITCH && step->a && step->a < PIDS && in->tep &&
+		    in->names->n < STEP_NAMES_MAX && !step_name_seen(in->names, (uint32_t)step->a))
+			step_learn(in, &run->v[step->at], (uint32_t)step->a);
+	}
 }

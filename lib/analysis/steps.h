@@ -63,6 +63,16 @@ int steps_fill(const struct steps *s, const struct timeline *t, const struct mer
 	       struct step_batch *b);
 void step_batch_release(struct step_batch *b);
 
+/* Of a file, so that names take no more memory, or time, than that. */
+#define STEP_NAMES_MAX 8192
+
+/*
+ * Tells libtraceevent the names of tasks that the batch's switches bring and that it does not know: a file's
+ * own table has those alone that its kernel remembered at the end. By one thread, in the order of
+ * runs, while no other asks for names.
+ */
+void steps_learn(const struct steps *s, const struct merge_run *run, const struct step_batch *b);
+
 /*
  * The word of a reason's number by the file's own format ("guest_exit", "EPT_VIOLATION"); NULL: the format
  * has no name for it. Numbers differ from kernel to kernel.

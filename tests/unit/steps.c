@@ -114,6 +114,34 @@ static void test_reasons(void **state)
 	close_captures(&o);
 }
 
+/* The guest's table of names was cut off with its capture: its switches have them. */
+static void test_names(void **state)
+{
+	struct step_batch b = { 0 };
+	struct merge_run run = { 0 };
+	struct steps *steps;
+	struct opened o;
+	struct tep_handle *tep;
+
+	open_captures(&o, 0, 1);
+	tep = o.in.v[0].tep;
+	assert_int_equal(steps_open(&steps, &o.in), 0);
+	assert_false(tep_is_pid_registered(tep, 3200000));
+	while (timeline_take(o.t, &run) == 1) {
+		assert_int_equal(steps_fill(steps, o.t, &run, &b), 0);
+		for (size_t i = 0; i < b.n; i++)
+			if (b.v[i].kind == STEP_SWITCH)
+				b.v[i].a = 3200000 + i % 2;
+		steps_learn(steps, &run, &b);
+	}
+	assert_true(tep_is_pid_registered(tep, 3200000));
+	assert_string_not_equal(tep_data_comm_from_pid(tep, 3200000), "<...>");
+	step_batch_release(&b);
+	merge_run_release(&run);
+	steps_close(steps);
+	close_captures(&o);
+}
+
 /* ---- passes ----------------------------------------------------------------------------- */
 
 struct counting {
@@ -194,6 +222,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_meaning),
 		cmocka_unit_test(test_reasons),
+		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_passes),
 	};
 
