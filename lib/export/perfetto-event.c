@@ -133,12 +133,11 @@ static struct field_load find_load(const struct pf_event *e, const char *name)
 
 static void find_loads(struct pf_event *e)
 {
-	e->reason = find_load(e, e->role == PF_KVM_EXIT ? "exit_reason" : "reason");
+	e->reason = find_load(e, "reason");
 	e->vcpu = find_load(e, "vcpu");
 	e->pc = find_load(e, "vcpu_pc");
-	e->ret = find_load(e, "ret");
-	e->esr_ec = find_load(e, "esr_ec");
-	e->esr = find_load(e, "esr");
+	e->esr = find_load(e, e->role == PF_KVM_FAULT ? "hsr" : "esr");
+	e->address = find_load(e, "ipa");
 	e->text = find_load(e, "buf");
 	if (!strcmp(e->event->name, "host_smc"))
 		e->call = find_load(e, "id");
@@ -157,9 +156,9 @@ static enum pf_role event_role(const struct known_event *k)
 		       : !strcmp(name, "hyp_exit") ? PF_HYP_EXIT
 						   : PF_HYP_OTHER;
 	if (!strcmp(system, "kvm"))
-		return !strcmp(name, "kvm_entry")  ? PF_KVM_ENTRY
-		       : !strcmp(name, "kvm_exit") ? PF_KVM_EXIT
-						   : PF_PLAIN;
+		return !strcmp(name, "kvm_exit")	  ? PF_KVM_EXIT
+		       : !strcmp(name, "kvm_guest_fault") ? PF_KVM_FAULT
+							  : PF_PLAIN;
 	return !strcmp(system, "ftrace") && !strcmp(name, "print") ? PF_PRINT : PF_PLAIN;
 }
 

@@ -4,6 +4,7 @@
 
 #include "util/arena.h"
 #include "util/field.h"
+#include "analysis/states.h"
 #include "export/export.h"
 #include "export/protobuf.h"
 
@@ -70,8 +71,8 @@ void pf_map_release(struct pf_map *m, void (*release)(void *item));
 enum pf_role {
 	PF_PLAIN,
 	PF_PRINT,
-	PF_KVM_ENTRY,
 	PF_KVM_EXIT,
+	PF_KVM_FAULT,
 	PF_HYP_ENTER, /* the hypervisor's: these three */
 	PF_HYP_EXIT,
 	PF_HYP_OTHER
@@ -95,7 +96,7 @@ struct pf_event {
 	enum pf_role role;
 	unsigned int number; /* of its message in FtraceEvent; 0: Perfetto has no message for it */
 	/* fields that the parts look for; FIELD_NONE: it has none */
-	struct field_load reason, vcpu, pc, ret, esr_ec, esr, call, text;
+	struct field_load reason, vcpu, pc, esr, address, call, text;
 	struct pf_field *fields;
 	size_t n_fields;
 	const struct pf_field **known; /* those that the message has, by number */
@@ -174,9 +175,13 @@ struct perfetto {
 	size_t n_cpus;		   /* PF_CPUS of each input */
 	struct padded padded;
 	bool begun, bad;
-	struct pf_map words;   /* perfetto-event.c: number, event's id */
-	struct pf_map cpus;    /* perfetto-hyp.c: CPU */
-	struct pf_map vcpus;   /* perfetto-vcpu.c: thread */
+	struct pf_map words;  /* perfetto-event.c: number, event's id */
+	struct pf_map cpus;   /* perfetto-hyp.c: CPU */
+	struct pf_map tracks; /* perfetto-state.c: owner, or CPU of a guest */
+	struct pf_map exits;  /* perfetto-state.c: thread */
+	struct steps *meanings;
+	struct step_batch steps;
+	struct states *states;
 	struct pf_map threads; /* perfetto-marker.c: thread, enum pf_parent */
 	struct pf_map parents; /* perfetto-track.c: the caller's, enum pf_parent */
 };
@@ -214,7 +219,7 @@ void pf_ftrace_write(const struct perfetto *pf, struct pf_chunk *c);
 /* ---- tracks: perfetto-track.c ------------------------------------------------------- */
 
 /* Tracks that hold others; in this order on a machine. */
-enum pf_parent { PF_HYP, PF_GUEST, PF_CROSVM, PF_HYPERTRACE };
+enum pf_parent { PF_HYP, PF_GUEST, PF_STOLEN, PF_CROSVM, PF_HYPERTRACE };
 
 /* The track of that kind and number, made with this name when it is not there yet: its uuid. */
 uint64_t pf_parent(struct perfetto *pf, size_t input, unsigned int number, enum pf_parent kind,
@@ -254,10 +259,10 @@ void pf_hyp_release(struct perfetto *pf);
 /* Why the hypervisor was entered or left: "hvc"; NULL: the event does not say. */
 const char *pf_hyp_reason(struct perfetto *pf, const struct pf_record *r);
 
-/* vCPUs, by host thread: perfetto-vcpu.c. Any record; only those of kvm and the hypervisor count. */
-void pf_vcpus_record(struct perfetto *pf, const struct pf_record *r);
-/* Events of this file were lost, or it ended: what was going on is unknown from there on. */
-void pf_vcpus_lost(struct perfetto *pf, size_t input);
+/* What vCPUs and guests' tasks do: perfetto-state.c. A state_listener. */
+int pf_state_span(void *perfetto, const struct state_span *span);
+/* Keeps what kvm_exit and kvm_guest_fault tell of an exit. */
+void pf_exit_record(struct perfetto *pf, const struct pf_record *r);
 
 /* What programs write into trace_marker, crosvm and hypertrace: perfetto-marker.c. Only ftrace:print. */
 void pf_marker_record(struct perfetto *pf, const struct pf_record *r);

@@ -204,7 +204,6 @@ static void record_loss(struct perfetto *p, const struct pf_record *r, bool inst
 	/* the hypervisor's events say themselves of which instance they are */
 	if (r->event ? r->event->role >= PF_HYP_ENTER : instance)
 		pf_hyp_lost(p, r->input, r->cpu);
-	pf_vcpus_lost(p, r->input);
 }
 
 static void record_event(struct perfetto *p, struct pf_record *r)
@@ -217,8 +216,8 @@ static void record_event(struct perfetto *p, struct pf_record *r)
 		pf_hyp_record(p, r);
 	if (role == PF_PRINT)
 		pf_marker_record(p, r);
-	else
-		pf_vcpus_record(p, r);
+	if (role == PF_KVM_EXIT || role == PF_KVM_FAULT)
+		pf_exit_record(p, r);
 }
 
 static void chunk_record(struct perfetto *p, const struct merge_record *m, struct pf_record *r)
@@ -259,19 +258,34 @@ static int perfetto_before(void *ctx, struct pipeline_run *run)
 {
 	struct perfetto *p = ctx;
 	const struct merge_run *m = &run->records;
+	int ret;
 
 	if (!run->own)
 		run->own = pf_chunk_new(p->n_cpus);
 	p->chunk = run->own;
 	if (!p->chunk || !pf_chunk_begin(p->chunk, m->n))
 		return -ENOMEM;
-	if (!p->begun)
-		trace_begin(p, m->n ? m->v[0].ts : 0);
-	for (size_t i = 0; i < m->n; i++)
+	if (!p->begun) {
+		uint64_t ts = m->n ? m->v[0].ts : 0;
+
+		trace_begin(p, ts);
+		ret = states_begin(p->states, ts);
+		if (ret)
+			return ret;
+	}
+	ret = steps_fill(p->meanings, p->job->timeline, m, &p->steps);
+	if (!ret)
+		steps_learn(p->meanings, m, &p->steps);
+	for (size_t i = 0, step = 0; i < m->n && !ret; i++) {
 		chunk_record(p, &m->v[i], &p->chunk->v[p->chunk->n++]);
+		for (; step < p->steps.n && p->steps.v[step].at == i && !ret; step++)
+			ret = states_step(p->states, &p->steps.v[step], m->v[i].raw);
+	}
+	if (m->n)
+		states_until(p->states, m->v[m->n - 1].ts);
 	pf_hyp_keep(p);
 	export_tell(p->job);
-	return chunk_status(p);
+	return ret ?: chunk_status(p);
 }
 
 /* ---- packets, side by side ------------------------------------------------------------- */
@@ -306,10 +320,8 @@ static int perfetto_finish(struct perfetto *p)
 
 	if (ret)
 		goto out;
-	for (size_t i = 0; i < p->job->in->n; i++)
-		pf_vcpus_lost(p, i);
 	pf_hyp_finish(p);
-	ret = chunk_status(p) ?: perfetto_work(p, &run) ?: perfetto_after(p, &run);
+	ret = states_end(p->states) ?: chunk_status(p) ?: perfetto_work(p, &run) ?: perfetto_after(p, &run);
 out:
 	pf_chunk_free(run.own);
 	buf_release(&run.out);
@@ -367,14 +379,20 @@ static int perfetto_open(struct perfetto *p)
 		/* its first use sorts libtraceevent's functions: the others may be anywhere */
 		tep_find_function(p->job->in->v[i].tep, 0);
 	}
-	return 0;
+	return steps_open(&p->meanings, p->job->in)
+		       ?: states_open(&p->states, p->job->in, p->job->timeline, p->meanings,
+				      STATES_VCPUS | STATES_GUEST_TASKS, pf_state_span, p);
 }
 
 static void perfetto_release(struct perfetto *p)
 {
+	states_close(p->states);
+	step_batch_release(&p->steps);
+	steps_close(p->meanings);
 	pf_hyp_release(p);
 	pf_map_release(&p->words, NULL);
-	pf_map_release(&p->vcpus, NULL);
+	pf_map_release(&p->tracks, NULL);
+	pf_map_release(&p->exits, NULL);
 	pf_map_release(&p->threads, NULL);
 	pf_map_release(&p->parents, NULL);
 	for (size_t i = 0; p->events && i < p->job->in->n; i++)

@@ -222,39 +222,23 @@ is "$(perfetto "$tmp/kvm.dat" | events)" '0 0 timestamp: 1000 pid: 7 generic { e
 # the guest may have been left and entered meanwhile
 make_trace "$tmp/lost.dat" <<'E'
 1000 0 7 kvm_entry	1
-lost 1 2
-1500 1 7 kvm_exit	0	0	2
+lost 0 2
+1500 0 7 kvm_exit	0	0	2
 1700 0 7 kvm_entry	2
-1900 0 7 kvm_exit	0	0	3
+1900 0 7 kvm_exit	2	0x24	3
+1950 0 7 kvm_entry	2
 E
-is "$(perfetto "$tmp/lost.dat" | tracks)" 'Guests > vCPU thread 7 (KVM) | instant 1000 guest (pc=1)
-Guests > vCPU thread 7 (KVM) | begin 1500 IRQ (pc=2)
-Guests > vCPU thread 7 (KVM) | end 1700
-Guests > vCPU thread 7 (KVM) | begin 1700 guest (pc=2)
-Guests > vCPU thread 7 (KVM) | end 1900
-Guests > vCPU thread 7 (KVM) | instant 1900 IRQ (pc=3)' "Perfetto: how long a vCPU did something is not known where events were lost"
+is "$(perfetto "$tmp/lost.dat" | tracks)" 'Guests > vCPU thread 7 | begin 1500 outside IRQ (reason="IRQ" pc=2)
+Guests > vCPU thread 7 | end 1700
+Guests > vCPU thread 7 | begin 1700 guest (coarse="true")
+Guests > vCPU thread 7 | end 1900
+Guests > vCPU thread 7 | begin 1900 outside TRAP DABT_LOW (reason="TRAP" class="DABT_LOW" pc=3)
+Guests > vCPU thread 7 | end 1950' "Perfetto: what a vCPU did is not known where events were lost"
 # only kvm_exit was recorded: the guest may have run all the time between two of them
-make_trace "$tmp/exits.dat" <<'E'
-1000 0 7 kvm_exit	2	0x24	1
-2000 0 7 kvm_exit	0	0	2
-1500 1 8 kvm_entry	3
-2500 1 8 kvm_entry	4
-E
-is "$(perfetto "$tmp/exits.dat" | tracks)" 'Guests > vCPU thread 7 (KVM) | instant 1000 TRAP DABT_LOW (pc=1)
-Guests > vCPU thread 8 (KVM) | instant 1500 guest (pc=3)
-Guests > vCPU thread 7 (KVM) | instant 2000 IRQ (pc=2)
-Guests > vCPU thread 8 (KVM) | instant 2500 guest (pc=4)' "Perfetto: exits without entries, and entries without exits, are instants"
-
-# Perfetto gives up on a trace that has such a CPU
-make_trace "$tmp/cpus.dat" <<<$'cpus 1025\n1000 0 7 print\t0\tx'
-rm -f "$tmp/many"
-fails 1 'cpus.dat has a CPU 1024: Perfetto takes none above 1023' "more CPUs than Perfetto takes" \
-	"$hyptrace" export --perfetto "$tmp/many" "$host" "$tmp/cpus.dat"
-[ ! -e "$tmp/many" ]
-ok $? "... leaves no file"
-like "$(json "$tmp/cpus.dat")" '"time":1000,' "... JSON takes them"
-make_trace "$tmp/cpus.dat" <<<$'cpus 1024\n1000 0 7 print\t0\tx'
-is "$(perfetto "$tmp/cpus.dat" | events)" '0 0 timestamp: 1000 pid: 7 print { ip: 0 buf: "x" }' "Perfetto: as many as it takes"
+printf '1000 0 7 kvm_exit\t2\t0x24\t1\n2000 0 7 kvm_exit\t0\t0\t2\n3000 0 7 print\t0\tx\n' | make_trace "$tmp/exits.dat"
+is "$(perfetto "$tmp/exits.dat" | tracks)" '' "Perfetto: exits without entries tell no states"
+printf '1500 1 8 kvm_entry\t3\n2500 1 8 kvm_entry\t4\n3000 1 7 print\t0\tx\n' | make_trace "$tmp/entries.dat"
+is "$(perfetto "$tmp/entries.dat" | tracks)" '' "Perfetto: nor do entries without exits"
 
 # Every hypervisor event of both generations, some without their counterpart.
 make_trace "$tmp/hyp.dat" <<'E'
@@ -314,15 +298,62 @@ Hypervisor (EL2) > CPU 1 | begin 500 hyp
 Hypervisor (EL2) > CPU 1 | end 600
 Hypervisor (EL2) > CPU 2 | instant 100 hyp (end="lost")
 Hypervisor (EL2) > CPU 3 | begin 100 hyp' "Perfetto: the hypervisor's time with reasons and what they mean"
-is "$(tracks <<<"$all" | grep Guest | sort -s -k6,6)" 'Guest vm > vCPU 0 (EL2) | begin 1500 guest
-Guest vm > vCPU 0 (EL2) | end 2500
-Guest vm > vCPU 0 (EL2) | begin 2600 guest
-Guest vm > vCPU 0 (EL2) | end 3500
-Guest vm > vCPU 0 (KVM) | begin 1000 guest (pc=4096)
-Guest vm > vCPU 0 (KVM) | end 4000
-Guest vm > vCPU 0 (KVM) | begin 4000 TRAP DABT_LOW (pc=4100)
-Guest vm > vCPU 0 (KVM) | end 6000
-Guest vm > vCPU 0 (KVM) | instant 6000 guest (pc=4100)' "Perfetto: vCPUs, by KVM and by the hypervisor"
+is "$(tracks <<<"$all" | grep Guest)" 'Guest vm > vCPU 0 | begin 1000 host (coarse="true")
+Guest vm > vCPU 0 | end 1500
+Guest vm > vCPU 0 | begin 1500 guest
+Guest vm > vCPU 0 | end 2500
+Guest vm > vCPU 0 | begin 2500 hypervisor guest_exit (reason="guest_exit")
+Guest vm > vCPU 0 | end 2600
+Guest vm > vCPU 0 | begin 2600 guest
+Guest vm > vCPU 0 | end 3500
+Guest vm > vCPU 0 | begin 3500 hypervisor guest_exit (reason="guest_exit")
+Guest vm > vCPU 0 | end 3600
+Guest vm > vCPU 0 | begin 3600 host (pc=4100 coarse="true")
+Guest vm > vCPU 0 | end 4000
+Guest vm > vCPU 0 | begin 4000 outside TRAP DABT_LOW (reason="TRAP" class="DABT_LOW" pc=4100)
+Guest vm > vCPU 0 | end 6000' "Perfetto: what vCPUs do, by KVM and by the hypervisor"
+
+# A task of the host that has a vCPU's CPU, a guest's task that is robbed of its time by it, and what an exit was for
+make_trace "$tmp/states.dat" <<'E'
+id 11
+guest vm 22 0:100
+task 100 CPU 0/KVM
+1000 0 100 kvm_entry	1
+3000 0 100 kvm_exit	2	0x24	0x1004
+3100 0 100 kvm_guest_fault	0x1004	0x92000007	0x10	0x40000ff8
+3500 0 100 sched_switch	CPU 0/KVM	100	120	0	hog	9	120
+4500 0 9 sched_switch	hog	9	120	0	CPU 0/KVM	100	120
+5000 0 100 kvm_entry	2
+7000 0 100 kvm_exit	0	0	2
+8000 0 100 kvm_entry	2
+E
+make_trace "$tmp/states-guest.dat" <<'E'
+id 22
+shift 11 0
+task 5 victim
+2000 0 0 sched_switch	swapper/0	0	120	0	victim	5	120
+7500 0 5 sched_switch	victim	5	120	1	swapper/0	0	120
+E
+is "$(perfetto "$tmp/states.dat" "$tmp/states-guest.dat" | tracks)" 'Guest vm > vCPU 0 | begin 1000 guest (coarse="true")
+Guest vm > vCPU 0 | end 3000
+Guest vm > vCPU 0 | begin 3000 outside TRAP DABT_LOW (reason="TRAP" class="DABT_LOW" pc=4100 esr=2449473543 addr=1073745912 syndrome="DABT_LOW read, level 3 translation fault")
+Guest vm > vCPU 0 | end 3500
+Guest vm > vCPU 0 | begin 3500 preempted (reason="TRAP" class="DABT_LOW" task="hog 9")
+Guest vm > vCPU 0 | end 4500
+Stolen from tasks > CPU 0 | begin 3000 victim (reason="TRAP" class="DABT_LOW" by="outside" bound_ns="unknown")
+Stolen from tasks > CPU 0 | end 3500
+Guest vm > vCPU 0 | begin 4500 host TRAP DABT_LOW (reason="TRAP" class="DABT_LOW" coarse="true")
+Guest vm > vCPU 0 | end 5000
+Stolen from tasks > CPU 0 | begin 3500 victim (reason="TRAP" class="DABT_LOW" by="preempted" task="hog 9" bound_ns="unknown")
+Stolen from tasks > CPU 0 | end 4500
+Guest vm > vCPU 0 | begin 5000 guest (coarse="true")
+Guest vm > vCPU 0 | end 7000
+Stolen from tasks > CPU 0 | begin 4500 victim (reason="TRAP" class="DABT_LOW" by="host" bound_ns="unknown" coarse="true")
+Stolen from tasks > CPU 0 | end 5000
+Guest vm > vCPU 0 | begin 7000 host IRQ (reason="IRQ" pc=2 coarse="true")
+Guest vm > vCPU 0 | end 8000
+Stolen from tasks > CPU 0 | begin 7000 victim (reason="IRQ" by="host" bound_ns="unknown" coarse="true")
+Stolen from tasks > CPU 0 | end 7500' "Perfetto: who has a vCPU's CPU, and whom of the guest that robs"
 
 make_trace "$tmp/marker.dat" <<'E'
 task 7 crosvm
@@ -406,9 +437,9 @@ done)" "" "... and all those names are there"
 
 # what waits for what comes next on its CPU, while thousands come on others
 {
-	printf '1000 0 7 hyp:hyp_enter\n1001 1 7 hyp:hyp_enter\n1002 2 7 kvm_entry\t1\n'
+	printf '1000 0 7 hyp:hyp_enter\n1001 1 7 hyp:hyp_enter\n'
 	awk 'BEGIN { for (i = 0; i < 9000; i++) printf "%d 3 7 print\t0\tx\n", 2000 + i }'
-	printf 'lost 1 2\n20000 0 7 hyp:hyp_exit\n20001 1 7 hyp:hyp_exit\n20002 2 7 kvm_exit\t0\t0\t2\n'
+	printf 'lost 1 2\n20000 0 7 hyp:hyp_exit\n20001 1 7 hyp:hyp_exit\n'
 } | make_trace "$tmp/wait.dat"
 all=$(perfetto "$tmp/wait.dat")
 is "$(events <<<"$all" | grep hyp_)" '0 0 timestamp: 1000 pid: 7 hyp_enter { }
@@ -416,9 +447,7 @@ is "$(events <<<"$all" | grep hyp_)" '0 0 timestamp: 1000 pid: 7 hyp_enter { }
 0 1 timestamp: 1001 pid: 7 generic { event_name: "hyp_enter" }
 0 1 timestamp: 20001 pid: 7 generic { event_name: "hyp_exit" }' \
 	"Perfetto: a hyp_enter waits for its hyp_exit, however much comes in between"
-is "$(tracks <<<"$all" | sort)" 'Guests > vCPU thread 7 (KVM) | instant 1002 guest (pc=1)
-Guests > vCPU thread 7 (KVM) | instant 20002 IRQ (pc=2)
-Hypervisor (EL2) > CPU 0 | begin 1000 hyp
+is "$(tracks <<<"$all" | sort)" 'Hypervisor (EL2) > CPU 0 | begin 1000 hyp
 Hypervisor (EL2) > CPU 0 | end 20000
 Hypervisor (EL2) > CPU 1 | instant 1001 hyp (end="lost")' "... and so does its slice"
 
