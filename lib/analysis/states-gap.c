@@ -48,11 +48,14 @@ static void gap_kvm(struct states *st, struct state_cpu *c)
 
 static void gap_hyp(struct states *st, struct state_cpu *c)
 {
-	struct state_vcpu *v = state_cpu_vcpu(c);
+	struct state_vcpu *v = state_cpu_vcpu(c), *inside = c->inside;
 
 	c->hyp = HYP_UNKNOWN;
+	c->inside = NULL;
 	if (v)
 		state_vcpu_settle(st, v);
+	if (inside && inside != v)
+		state_vcpu_settle(st, inside);
 }
 
 static void gap_refresh(struct states *st, struct state_cpu *c)
@@ -74,11 +77,25 @@ static void gap_refresh(struct states *st, struct state_cpu *c)
 
 void state_gap_learn(struct state_input *in, enum step_kind kind, uint8_t buffer)
 {
-	in->kinds |= (uint16_t)(1u << kind);
+	in->kinds |= 1u << kind;
 	in->buffer[kind] = buffer;
 	for (size_t i = 0; i < in->n_cpus; i++)
 		if (in->cpus[i] && in->cpus[i]->gaps)
 			gap_refresh(NULL, in->cpus[i]);
+}
+
+void state_gap_tell(struct states *st, struct state_cpu *c)
+{
+	c->gaps |= c->in->over;
+	gap_refresh(st, c);
+}
+
+void state_gap_over(struct states *st, struct state_input *in, uint8_t buffer)
+{
+	in->over |= 1ull << buffer;
+	for (size_t i = 0; i < in->n_cpus; i++)
+		if (in->cpus[i])
+			state_gap_tell(st, in->cpus[i]);
 }
 
 void state_gap_step(struct states *st, struct state_cpu *c, const struct step *s)

@@ -59,6 +59,7 @@ static void kvm_exit(struct states *st, struct state_cpu *c, struct state_vcpu *
 	if (c->hyp == HYP_GUEST && s->ts >= c->hyp_sure) { /* its hyp_enter is missing */
 		state_vcpu_doubt(st, v);
 		c->hyp = HYP_HOST;
+		c->inside = NULL;
 	}
 	v->halts = exit_halts(v->in, s);
 	vcpu_out(v, KVM_OUT, s);
@@ -119,21 +120,6 @@ void state_kvm_step(struct states *st, struct state_cpu *c, const struct step *s
 
 /* ---- the hypervisor ---------------------------------------------------------------------------- */
 
-static struct state_vcpu *el2_vcpu(struct states *st, struct state_cpu *c, const struct step *s)
-{
-	struct state_vcpu *v = state_cpu_vcpu(c);
-
-	/* without KVM's events these tell who is in the guest */
-	if (state_seen_kvm(c->in) || s->b == 0 || s->b > INT32_MAX)
-		return v;
-	v = state_vcpu_of(st, c->in, (int32_t)s->b);
-	if (!v)
-		return NULL;
-	c->loaded = v;
-	v->cpu = c;
-	return v;
-}
-
 static void el2_enter(struct state_cpu *c, const struct step *s)
 {
 	c->hyp = HYP_EL2;
@@ -147,7 +133,6 @@ static void el2_exit_blind(struct state_cpu *c, struct state_vcpu *v)
 	c->in->blind = true;
 	c->hyp_why = STEP_NONE;
 	c->hyp_reason = 0;
-	c->hyp_pid = 0;
 	if (!v || v->kvm == KVM_OUT || v->kvm == KVM_USER)
 		c->hyp = HYP_HOST;
 	else if (v->kvm == KVM_IN)
@@ -167,12 +152,33 @@ static void el2_exit(struct state_cpu *c, struct state_vcpu *v, const struct ste
 	c->hyp = s->a < STATE_REASONS ? c->in->hyp_exit_to[s->a] : HYP_UNKNOWN;
 	c->hyp_why = s->kind;
 	c->hyp_reason = s->a;
-	c->hyp_pid = s->b <= INT32_MAX ? (int32_t)s->b : 0;
+}
+
+/* Who is in the guest there, which hyp_exit tells: until the hypervisor goes back to the host. */
+static void el2_inside(struct states *st, struct state_cpu *c, const struct step *s)
+{
+	struct state_vcpu *v = c->inside;
+
+	if (c->hyp == HYP_EL2 || c->hyp == HYP_EL3)
+		return;
+	if (c->hyp == HYP_GUEST && s->b && s->b <= INT32_MAX) {
+		c->inside = v = state_vcpu_of(st, c->in, (int32_t)s->b);
+		if (!v)
+			return;
+		v->inside_on = c;
+	} else {
+		c->inside = NULL;
+	}
+	if (!v || state_seen_kvm(c->in))
+		return;
+	c->loaded = v; /* without KVM's events these tell as much */
+	v->cpu = c;
+	state_kvm_set(v, c->hyp == HYP_GUEST ? KVM_IN : KVM_OUT);
 }
 
 void state_hyp_step(struct states *st, struct state_cpu *c, const struct step *s)
 {
-	struct state_vcpu *v = el2_vcpu(st, c, s);
+	struct state_vcpu *v = state_cpu_vcpu(c), *was = c->inside;
 
 	c->hyp_since = st->now;
 	c->hyp_sure = state_sure(st);
@@ -180,11 +186,13 @@ void state_hyp_step(struct states *st, struct state_cpu *c, const struct step *s
 		el2_enter(c, s);
 	else
 		el2_exit(c, v, s);
-	if (!v)
-		return;
-	if (!state_seen_kvm(c->in) && (c->hyp == HYP_GUEST || c->hyp == HYP_HOST))
-		state_kvm_set(v, c->hyp == HYP_GUEST ? KVM_IN : KVM_OUT);
-	state_vcpu_settle(st, v);
+	el2_inside(st, c, s);
+	if (v)
+		state_vcpu_settle(st, v);
+	if (was && was != v)
+		state_vcpu_settle(st, was);
+	if (c->inside && c->inside != v && c->inside != was)
+		state_vcpu_settle(st, c->inside);
 }
 
 void state_hyp_is_host(struct states *st, struct state_cpu *c)

@@ -66,6 +66,7 @@ struct state_vcpu {
 	uint64_t reason, class;
 	struct state_cpu *cpu;			   /* of its last event; NULL: none yet */
 	struct state_cpu *guest;		   /* the guest's CPU that it is; NULL: not among the files */
+	struct state_cpu *inside_on;		   /* whose `inside` it was last */
 	struct state_vcpu *next;		   /* of the input's */
 	struct state_vcpu *waits_next, **waits_at; /* for a CPU */
 };
@@ -80,7 +81,7 @@ struct state_cpu {
 	struct state_vcpu *vcpu;   /* a guest's CPU: which vCPU it is; NULL: not among the files */
 	uint8_t hyp;
 	uint8_t hyp_why;
-	int32_t hyp_pid; /* HYP_GUEST: whose; 0: not told */
+	struct state_vcpu *inside; /* who went into the guest last and not back to the host; NULL: not told */
 	uint64_t hyp_reason;
 	uint64_t hyp_since;
 	uint64_t hyp_sure; /* when `hyp` had certainly begun */
@@ -94,10 +95,12 @@ struct state_input {
 	bool x86;
 	bool blind; /* hyp_exit without a reason was seen */
 	struct state_input *host;
-	uint16_t kinds;			  /* which were seen; 1u << kind */
-	uint8_t buffer[STEP_KINDS];	  /* where first: the same events in another buffer add nothing */
-	uint64_t live[STATE_BUFFERS_MAX]; /* last step */
-	unsigned int gaps[FAMILIES];	  /* CPUs with a gap */
+	uint32_t kinds;			     /* which were seen; 1u << kind */
+	uint8_t buffer[STEP_KINDS];	     /* where first: the same events in another buffer add nothing */
+	uint64_t live[STATE_BUFFERS_MAX];    /* last step */
+	unsigned int gaps[FAMILIES];	     /* CPUs with a gap */
+	uint32_t streams[STATE_BUFFERS_MAX]; /* CPUs that still give records */
+	uint64_t over;			     /* buffers of which none does */
 	struct state_cpu **cpus;
 	size_t n_cpus;
 	struct state_vcpu *vcpus;
@@ -202,6 +205,10 @@ void state_hyp_is_host(struct states *st, struct state_cpu *c);
 void state_sched_proof(struct states *st, struct state_cpu *c, struct state_task *t);
 /* STEP_GAP, STEP_LOST. */
 void state_gap_step(struct states *st, struct state_cpu *c, const struct step *s);
+/* Nothing comes of a buffer any more: the rest of all its CPUs is a gap. */
+void state_gap_over(struct states *st, struct state_input *in, uint8_t buffer);
+/* A CPU that has not heard of that. */
+void state_gap_tell(struct states *st, struct state_cpu *c);
 /* A kind of step was seen for the first time in that buffer. */
 void state_gap_learn(struct state_input *in, enum step_kind kind, uint8_t buffer);
 

@@ -25,10 +25,13 @@ static void tell_host(const struct state_vcpu *v, struct state_view *view)
 {
 	const struct state_input *in = v->in;
 
-	if (v->kvm == KVM_UNKNOWN)
+	bool told = v->kvm != KVM_UNKNOWN;
+
+	if (!told && !state_seen_hyp(in)) /* it may be in the guest */
 		return;
 	view->state = v->kvm == KVM_USER ? STATE_VMM : STATE_HOST;
-	view->coarse = !state_seen(in, STEP_USER_EXIT) || in->blind || (!in->x86 && !state_seen_hyp(in));
+	view->coarse =
+		!told || !state_seen(in, STEP_USER_EXIT) || in->blind || (!in->x86 && !state_seen_hyp(in));
 	view_exit(view, v);
 }
 
@@ -55,7 +58,7 @@ static void tell_on_cpu(struct state_vcpu *v, const struct state_cpu *c, struct 
 		view_why(view, c->hyp_why, c->hyp_reason, 0);
 		return;
 	case HYP_GUEST:
-		if (!c->hyp_pid || c->hyp_pid == v->task->pid)
+		if (!c->inside || c->inside == v)
 			view->state = STATE_GUEST;
 		return;
 	}
@@ -90,15 +93,23 @@ static void tell_off_cpu(const struct state_vcpu *v, struct state_view *view)
 	view_exit(view, v);
 }
 
+static bool side_inside(uint8_t hyp)
+{
+	return hyp == HYP_GUEST || hyp == HYP_EL2 || hyp == HYP_EL3;
+}
+
 static void tell_vcpu(struct state_vcpu *v, struct state_view *view)
 {
 	const struct state_task *t = v->task;
-	const struct state_cpu *c = v->kvm == KVM_IN ? v->cpu : t->cpu;
+	const struct state_cpu *c = v->kvm == KVM_IN ? v->cpu : t->cpu, *on = v->inside_on;
+	bool inside = on && on->inside == v && side_inside(on->hyp);
 
+	if (inside) /* the hypervisor says so, whatever else is known */
+		c = on;
 	v->track.sure = 0;
 	*view = unknown_view;
 	view->cpu = c ? c->number : STATE_NO_CPU;
-	if (v->kvm == KVM_IN || t->run == RUN_ON) {
+	if (inside || v->kvm == KVM_IN || t->run == RUN_ON) {
 		if (c)
 			tell_on_cpu(v, c, view);
 	} else if (t->run != RUN_UNKNOWN) {

@@ -37,14 +37,21 @@ static void input_begin(const struct states *st, struct state_input *in, const s
 	hyp_words(st, in);
 }
 
-/* Events that were lost before a CPU's first record. */
+static uint8_t buffer_of(size_t buffer)
+{
+	return buffer < STATE_BUFFERS_MAX ? (uint8_t)buffer : STATE_BUFFERS_MAX - 1;
+}
+
+/* How many CPUs give records, and on which of them events were lost before the first. */
 static int gaps_begin(struct states *st, const struct timeline *t)
 {
 	for (uint32_t i = 0; t && i < timeline_streams(t); i++) {
 		const struct merge_stream *s = timeline_stream(t, &(struct merge_record){ .stream = i });
 		struct step gap = { .kind = STEP_GAP, .buffer = (uint16_t)s->buffer };
-		struct state_cpu *c = s->gap ? state_cpu_of(st, &st->in[s->input], s->cpu) : NULL;
+		struct state_input *in = &st->in[s->input];
+		struct state_cpu *c = s->gap ? state_cpu_of(st, in, s->cpu) : NULL;
 
+		in->streams[buffer_of(s->buffer)]++;
 		if (c)
 			state_gap_step(st, c, &gap);
 	}
@@ -198,7 +205,7 @@ static void step_take(struct states *st, struct state_cpu *c, const struct step 
 /* Whether it is of the buffer that tells such events. */
 static bool step_counts(struct state_input *in, const struct step *s, uint8_t buffer)
 {
-	if (s->kind == STEP_GAP || s->kind == STEP_LOST)
+	if (s->kind == STEP_GAP || s->kind == STEP_LOST || s->kind == STEP_END)
 		return true;
 	if (s->kind == STEP_NONE || s->kind == STEP_HYP_OTHER || s->kind >= STEP_KINDS)
 		return false;
@@ -209,7 +216,7 @@ static bool step_counts(struct state_input *in, const struct step *s, uint8_t bu
 
 int states_step(struct states *st, const struct step *s, uint64_t raw)
 {
-	uint8_t buffer = s->buffer < STATE_BUFFERS_MAX ? (uint8_t)s->buffer : STATE_BUFFERS_MAX - 1;
+	uint8_t buffer = buffer_of(s->buffer);
 	struct state_input *in = s->input < st->n ? &st->in[s->input] : NULL;
 	struct state_cpu *c;
 
@@ -219,11 +226,18 @@ int states_step(struct states *st, const struct step *s, uint64_t raw)
 	in->live[buffer] = st->now;
 	if (!step_counts(in, s, buffer))
 		return 0;
+	st->cause = (struct state_event){ s->ts, s->cpu, s->input, s->buffer, s->kind };
+	st->cause_bound = step_bound(in, s, raw);
+	if (s->kind == STEP_END) {
+		if (in->streams[buffer] && !--in->streams[buffer])
+			state_gap_over(st, in, buffer);
+		return st->error;
+	}
 	c = state_cpu_of(st, in, s->cpu);
 	if (!c)
 		return st->error;
-	st->cause = (struct state_event){ s->ts, s->cpu, s->input, s->buffer, s->kind };
-	st->cause_bound = step_bound(in, s, raw);
+	if (in->over & ~c->gaps)
+		state_gap_tell(st, c);
 	step_take(st, c, s);
 	return st->error;
 }

@@ -301,9 +301,9 @@ int steps_fill(const struct steps *s, const struct timeline *t, const struct mer
 			b->v[b->n] = step;
 			step_meaning(&b->v[b->n++], &in->events[id], m);
 		}
-		if (m->gap) {
+		if (m->gap || m->end) {
 			b->v[b->n] = step;
-			b->v[b->n++].kind = STEP_GAP;
+			b->v[b->n++].kind = m->gap ? STEP_GAP : STEP_END;
 		}
 	}
 	return 0;

@@ -26,6 +26,7 @@ enum step_kind {
 	STEP_USER_EXIT, /* kvm_userspace_exit: a: the reason; the thread goes to its VMM */
 	STEP_VCPU_WAKEUP, /* kvm_vcpu_wakeup: the end of a wait for an interrupt; a: ns it took */
 	STEP_WFX,	  /* kvm_wfx_arm64: a: 1 for WFE */
+	STEP_END,	  /* nothing comes of this buffer on this CPU from here on */
 	STEP_KINDS
 };
 

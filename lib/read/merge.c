@@ -12,6 +12,7 @@
 /* Bytes of records in a run, about: as much as a core's second cache holds. */
 #define RUN_BYTES      (1u << 20)
 #define STREAM_RECORDS 128
+#define STREAM_MASK    0x3fffffff /* merge_record has 30 bits for it */
 
 /* One CPU of one buffer, with the records of its page. */
 struct stream {
@@ -141,7 +142,7 @@ static void stream_record(const struct merge *m, const struct stream *s, struct 
 				      .raw = s->raw,
 				      .data = s->last ? NULL : ev->data,
 				      .len = s->last ? 0 : (uint32_t)ev->len,
-				      .stream = (uint32_t)(s - m->streams) & INT32_MAX,
+				      .stream = (uint32_t)(s - m->streams) & STREAM_MASK,
 				      .missed = s->missed };
 }
 
@@ -250,7 +251,8 @@ static int run_fill(struct merge *m, struct merge_run *run, struct stream *s, co
 		stream_record(m, s, &run->v[run->n]);
 		*bytes += run->v[run->n].len;
 		ret = stream_next(m, s);
-		run->v[run->n++].gap = ret == 1 && s->missed;
+		run->v[run->n].gap = ret == 1 && s->missed;
+		run->v[run->n++].end = !ret;
 	} while (ret == 1 && run->n < MERGE_RUN_MAX && *bytes < RUN_BYTES &&
 		 (!second || stream_before(s, second)));
 	return ret;

@@ -34,8 +34,9 @@ struct merge_record {
 	/* The record (may be unaligned); NULL: the CPU's end, after a loss. */
 	const uint8_t *data;
 	uint32_t len;	      /* bytes */
-	uint32_t stream : 31; /* merge_stream() tells which CPU */
+	uint32_t stream : 30; /* merge_stream() tells which CPU */
 	uint32_t gap : 1;     /* events were lost behind it on this CPU */
+	uint32_t end : 1;     /* nothing comes behind it on this CPU */
 	int64_t missed;	      /* events lost before it on this CPU; -1: some */
 };
 

@@ -59,7 +59,7 @@ static void test_meaning(void **state)
 	struct padded room = { 0 };
 	struct steps *steps;
 	struct opened o;
-	size_t found = 0, there = 0, lost = 0, missed = 0, gaps = 0;
+	size_t found = 0, there = 0, lost = 0, missed = 0, gaps = 0, ends = 0;
 
 	open_captures(&o, 0, ARRAY_SIZE(captures));
 	assert_int_equal(steps_open(&steps, &o.in), 0);
@@ -76,7 +76,8 @@ static void test_meaning(void **state)
 		for (size_t i = 0; i < b.n; i++) {
 			lost += b.v[i].kind == STEP_LOST;
 			gaps += b.v[i].kind == STEP_GAP;
-			if (b.v[i].kind == STEP_LOST || b.v[i].kind == STEP_GAP)
+			ends += b.v[i].kind == STEP_END;
+			if (b.v[i].kind == STEP_LOST || b.v[i].kind == STEP_GAP || b.v[i].kind == STEP_END)
 				continue;
 			timeline_fill(o.t, &run.v[b.v[i].at], &room, &r);
 			assert_non_null(r.event);
@@ -89,6 +90,7 @@ static void test_meaning(void **state)
 	assert_int_equal(lost, missed);
 	for (uint32_t i = 0; i < timeline_streams(o.t); i++)
 		gaps += timeline_stream(o.t, &(struct merge_record){ .stream = i })->gap;
+	assert_int_equal(ends, timeline_streams(o.t));
 	assert_int_equal(gaps, lost); /* each begins behind a record or before the first one */
 	padded_release(&room);
 	step_batch_release(&b);
