@@ -12,10 +12,14 @@
 static void track_doubt_held(const struct states *st, struct state_track *t)
 {
 	struct state_span *held = &t->held;
-	uint64_t bound = st->in[t->owner.input].bound, since = st->now - held->to;
-	uint64_t overlap = bound == UINT64_MAX ? bound : bound > since ? bound - since : 0;
+	uint64_t bound, since, overlap;
 
-	if (held->owner && held->state != STATE_UNKNOWN && held->to_bound < overlap)
+	if (!held->owner || held->state == STATE_UNKNOWN)
+		return;
+	bound = st->in[t->owner.input].bound;
+	since = st->now - held->to;
+	overlap = bound == UINT64_MAX ? bound : bound > since ? bound - since : 0;
+	if (held->to_bound < overlap)
 		held->to_bound = overlap;
 }
 
