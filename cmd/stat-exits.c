@@ -165,9 +165,8 @@ static void exit_left_out(const struct stat_answer *s)
 			"exits, guest: %llu stretches in which events were lost are unknown, and left out",
 			(unsigned long long)cut.lost);
 	if (cut.vcpus || cut.rows)
-		answer_note(s->out,
-			    "exits: %llu stretches are left out: there are too many vCPUs or different exits",
-			    (unsigned long long)(cut.vcpus + cut.rows));
+		answer_note(s->out, "exits: there are too many %s, the last are left out",
+			    cut.vcpus ? "vCPUs" : "different exits");
 }
 
 static void exit_table(struct stat_answer *s, enum exits_table table, bool guest, const char *key,

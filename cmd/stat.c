@@ -282,6 +282,8 @@ static int stat_print_all(struct stat_run *r)
 		s->ret = write_all(STDOUT_FILENO, out.data, out.len);
 	if (s->ret == -EPIPE)
 		terminal_reader_gone();
+	if (s->ret)
+		log_err(r->log, "cannot write the output: %s", errno_text(s->ret));
 	buf_release(&out);
 	return s->ret;
 }

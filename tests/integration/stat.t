@@ -206,6 +206,12 @@ exits, guest: 3 stretches in which events were lost are unknown, and left out' "
 ours "$tmp/gap.dat" | sort >"$tmp/ours"
 slow "$tmp/gap.dat" | sort >"$tmp/slow"
 same "$tmp/ours" "$tmp/slow" "... as the slow reference's"
+# More threads than are kept: said, and bounded.
+perl -e 'for my $pid (1 .. 4100) { print "1000 0 $pid kvm_entry\t1\n2000 0 $pid kvm_exit\t0\t0\t1\n3000 0 $pid kvm_entry\t1\n" }' |
+	make_trace "$tmp/many.dat"
+is "$(stat --show exits "$tmp/many.dat" | tail -n 2)" "exits: 4096 samples, 4.096ms in all
+exits: there are too many vCPUs, the last are left out" "too many vCPUs"
+
 make_trace "$tmp/hyp.dat" <<'E'
 buffer hyp
 1000 0 0 hypervisor:hyp_enter	1	0
@@ -443,6 +449,8 @@ wrong "hyptrace stat: -b 10: not a time such as 10ms (ns, us, ms, s)" --by 10
 wrong "hyptrace stat: -b -1ms: not a time such as 10ms (ns, us, ms, s)" --by -1ms
 wrong "hyptrace: --svg needs --by TIME" --svg x
 wrong "hyptrace: say either --json or --csv" --json --csv
+"$hyptrace" stat tests/data/lab-protected.dat 2>"$tmp/err" >/dev/full
+is "$? $(cat "$tmp/err")" "1 hyptrace: cannot write the output: No space left on device" "a full disk"
 (cd "$tmp" && "$hyptrace" stat) 2>"$tmp/err"
 is "$? $(cat "$tmp/err")" "1 hyptrace: cannot open 'trace.dat': No such file or directory" "no file"
 make_trace "$tmp/bad.dat" <<'E'
