@@ -38,9 +38,9 @@ by_buffer() {
 		perl -ne '$n{"$1\t$2"}++ if /^(\S+) \d+ \d+ (\w+): /; END { print "$_\t$n{$_}\n" for sort keys %n }'
 }
 
-for file in formats-arm64 formats-x86 import-nvhe import-protected lab-nvhe lab-protected lab-stock-arm64 \
-	functions/trace functions/trace-Guest guest/trace guest/trace-Guest sync/trace x86/trace; do
-	file=tests/data/$file.dat
+captures=(tests/data/*.dat tests/data/*/*.dat)
+for file in "${captures[@]}"; do
+	[ "$file" != tests/data/sync/trace-Guest.dat ] || continue # it has no formats
 	rows events event,events "$file" | perl -lane '$n{$F[0]} += $F[1]; END { print "$_\t$n{$_}" for sort keys %n }' >"$tmp/ours"
 	by_stock "$file" >"$tmp/stock"
 	[ -s "$tmp/stock" ]
@@ -75,18 +75,19 @@ slow() { # FILE [OPTION]
 	"$build/tests/tools/datdump" -p "$1" 2>/dev/null | tests/tools/slow-stat ${2:+"$2"}
 }
 
-for file in formats-x86 import-nvhe import-protected lab-nvhe lab-protected lab-stock-arm64 functions/trace \
-	guest/trace sync/trace x86/trace; do
-	file=tests/data/$file.dat
+found=0
+for file in "${captures[@]}"; do
 	ours "$file" | sort >"$tmp/ours"
 	slow "$file" | sort >"$tmp/slow"
-	[ -s "$tmp/slow" ]
-	ok $? "$file: the slow reference finds exits"
 	same "$tmp/ours" "$tmp/slow" "$file: exits, guests', MMIO's and the hypervisor's times as the slow reference's"
+	[ -s "$tmp/slow" ] || continue
+	found=$((found + 1))
 	slow "$file" -p >"$tmp/perf"
 	is "$(O=$build tests/tools/perf-kvm-stat "$tmp/perf" "$file" 2>/dev/null)" "" \
 		"$file: as perf kvm stat report would print them"
 done
+[ "$found" -ge 12 ]
+ok $? "the slow reference finds exits in $found captures"
 slow tests/data/lab-protected.dat -p | sed 's/ 106 / 107 /' >"$tmp/other"
 is "$(O=$build tests/tools/perf-kvm-stat "$tmp/other" tests/data/lab-protected.dat)" "WFx: samples: perf 107, ours 106" \
 	"perf-kvm-stat tells what differs"
