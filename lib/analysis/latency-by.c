@@ -120,16 +120,46 @@ static bool latency_pair(const struct latency_taker *t, const struct who *w, con
 	return true;
 }
 
+/* By its thread alone, or by a field's value. */
+static bool latency_take_vcpu(const struct latency_taker *t, const struct who *w,
+			      const struct merge_record *m, uint64_t v, struct latency_key *key)
+{
+	uint32_t vcpu;
+
+	switch (t->by) {
+	case BY_GUEST:
+		return latency_guest_key(t, w, m, SCOPE_GUEST, 0, key);
+	case BY_VCPU_FIELD:
+		return latency_guest_key(t, w, m, SCOPE_VCPU, v, key);
+	case BY_VCPU_TID:
+		return latency_thread(t, w, (int32_t)v, false, key);
+	case BY_GUEST_FIELD:
+		return latency_guest_key(t, w, m, SCOPE_GUEST, v, key);
+	case BY_WORKER:
+		return latency_worker(t, w, timeline_pid(&t->pid, m), key);
+	case BY_WORKER_TID:
+		return who_vcpu(w, t->input, (int32_t)v, &vcpu) == WHO_NOBODY &&
+		       latency_worker(t, w, (int32_t)v, key);
+	case BY_CARRIED:
+		key->scope = CHAIN_CARRIED;
+		return true;
+	case BY_CARRIED_FIELD:
+		*key = (struct latency_key){ CHAIN_CARRIED_SCOPE, v };
+		return true;
+	default:
+		return latency_pair(t, w, m, key);
+	}
+}
+
 bool latency_take(const struct latency_taker *t, const struct who *w, const struct merge_record *m,
 		  unsigned int cpu, struct latency_key *key)
 {
 	uint64_t v = 0;
-	uint32_t vcpu;
 
 	*key = (struct latency_key){
 		latency_scope(t->apart ? SCOPE_INPUT : SCOPE_ALL, t->apart ? t->input : 0), 0
 	};
-	if (t->by > BY_VCPU && t->field.kind == FIELD_NUMBER && !latency_number(&t->field, m, &v))
+	if (t->field.kind == FIELD_NUMBER && !latency_number(&t->field, m, &v))
 		return false;
 	switch (t->by) {
 	case BY_NOTHING:
@@ -142,32 +172,13 @@ bool latency_take(const struct latency_taker *t, const struct who *w, const stru
 		key->value = cpu;
 		return true;
 	case BY_FIELD:
-		return latency_number(&t->field, m, &key->value);
-	case BY_GUEST:
-		return latency_guest_key(t, w, m, SCOPE_GUEST, 0, key);
+		key->value = v;
+		return true;
 	case BY_VCPU:
 		return latency_vcpu(t, w, m, cpu, key);
-	case BY_VCPU_FIELD:
-		return latency_guest_key(t, w, m, SCOPE_VCPU, v, key);
-	case BY_VCPU_TID:
-		return latency_thread(t, w, (int32_t)v, false, key);
-	case BY_GUEST_FIELD:
-		return latency_guest_key(t, w, m, SCOPE_GUEST, v, key);
-	case BY_WORKER:
-		return latency_worker(t, w, timeline_pid(&t->pid, m), key);
-	case BY_WORKER_TID:
-		return who_vcpu(w, t->input, (int32_t)v, &vcpu) == WHO_NOBODY &&
-		       latency_worker(t, w, (int32_t)v, key);
-	case BY_PAIR:
-		return latency_pair(t, w, m, key);
-	case BY_CARRIED:
-		*key = (struct latency_key){ CHAIN_CARRIED, CHAIN_CARRIED };
-		return true;
-	case BY_CARRIED_FIELD:
-		*key = (struct latency_key){ CHAIN_CARRIED, v };
-		return true;
+	default:
+		return latency_take_vcpu(t, w, m, v, key);
 	}
-	return false;
 }
 
 /* ---- for people ------------------------------------------------------------------------------------ */

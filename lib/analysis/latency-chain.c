@@ -22,6 +22,7 @@ struct chain_slot {
 	bool waiting; /* a chain does, whose events are at chain->events */
 	bool unclear; /* its order is not certain */
 	bool maybe;   /* none waits, but one may: it was not certain that it went */
+	bool cut;     /* the last one that waited was cancelled */
 	uint32_t id;  /* of the chain */
 	struct latency_key carry;
 	bool looked;		     /* an event of this point came ... */
@@ -124,6 +125,14 @@ static uint64_t chain_earliest(const struct chain *c, const struct chain_event *
 	return bound > e->ts ? 0 : e->ts - bound;
 }
 
+/* Earlier than that by so many of the widest bounds. */
+static uint64_t chain_since(const struct chain *c, const struct chain_event *e, uint64_t reaches)
+{
+	uint64_t ts = chain_earliest(c, e);
+
+	return c->reach * reaches > ts ? 0 : ts - c->reach * reaches;
+}
+
 static void slot_note(const struct chain *c, struct chain_slot *s, const struct chain_event *e)
 {
 	struct chain_until now = { chain_latest(c, e), e->input + 1 }, *u = s->until;
@@ -221,7 +230,10 @@ static int chain_let_go(struct chain *c, bool unclear)
 	return chain_tell(c, h->row, h->v, unclear);
 }
 
-/* Nothing that comes from now on can come before them. */
+/*
+ * What comes from now on makes none of them doubtful: it may have come before, or after an event that
+ * may have come after another that may have (chain_perhaps).
+ */
 static int chain_settle(struct chain *c, uint64_t now)
 {
 	int ret = 0;
@@ -229,7 +241,7 @@ static int chain_settle(struct chain *c, uint64_t now)
 	while (c->first < c->end && !ret) {
 		uint64_t ts = c->held[c->first % HELD_MAX].at.ts;
 
-		if (now < ts || (now - ts) / 2 <= c->reach)
+		if (now < ts || (now - ts) / 4 <= c->reach)
 			break;
 		ret = chain_let_go(c, false);
 	}
@@ -277,9 +289,9 @@ struct chain_going {
 static struct latency_key chain_carried(struct latency_key key, const struct latency_key *carry)
 {
 	if (key.scope == CHAIN_CARRIED)
+		return *carry;
+	if (key.scope == CHAIN_CARRIED_SCOPE)
 		key.scope = carry->scope;
-	if (key.value == CHAIN_CARRIED)
-		key.value = carry->value;
 	return key;
 }
 
@@ -347,13 +359,13 @@ static int chain_arrive(struct chain *c, const struct chain_step *step, const st
 	slot_doubt_held(c, s, e);
 	slot_note(c, s, e);
 	s->waiting = true;
-	s->maybe = false;
+	s->maybe = s->cut = false;
 	s->id = g->id;
 	s->row = g->row;
 	s->carry = g->carry;
 	memcpy(chain_events(c, s), g->v, (step->point + 1) * sizeof(*e));
 	if (doubts && !ret)
-		ret = chain_perhaps(c, s, g->carry, chain_earliest(c, e), true);
+		ret = chain_perhaps(c, s, g->carry, chain_since(c, e, 3), true);
 	return ret;
 }
 
@@ -365,13 +377,14 @@ static int chain_start(struct chain *c, const struct chain_step *step)
 	return ret ? ret : chain_arrive(c, step, &g);
 }
 
-/* The last point, and no chain waits for it. */
+/* No chain waits for it. */
 static int chain_stray(struct chain *c, const struct chain_slot *s, const struct chain_step *step)
 {
-	enum chain_fate fate = s && s->maybe ? CHAIN_UNDECIDED : CHAIN_STRAY;
+	bool maybe = s && s->maybe;
 
-	return step->point + 1 == c->n_points ? c->told.tell(c->told.ctx, fate, step->row, &step->event, 1)
-					      : 0;
+	if (step->point + 1 < c->n_points)
+		return maybe ? chain_perhaps(c, s, s->carry, chain_since(c, &step->event, 1), false) : 0;
+	return c->told.tell(c->told.ctx, maybe ? CHAIN_UNDECIDED : CHAIN_STRAY, step->row, &step->event, 1);
 }
 
 /* As far as these two tell; slot_doubts knows the rest. */
@@ -396,7 +409,10 @@ static int chain_go(struct chain *c, struct chain_slot *s, const struct chain_st
 	return ret || n == c->n_points ? ret : chain_arrive(c, step, &g);
 }
 
-/* Where the step's event finds chains, and whether it may have come before others there. */
+/*
+ * Where the step's event finds chains. unclear: it may have come before others there, so that in
+ * another order others went on, and not then.
+ */
 static int chain_look(struct chain *c, const struct chain_step *step, struct chain_slot **out, bool *unclear)
 {
 	struct chain_slot *s = chain_find(c, &step->look, step->point);
@@ -410,7 +426,10 @@ static int chain_look(struct chain *c, const struct chain_step *step, struct cha
 	*unclear = slot_doubts(c, s, &step->event);
 	slot_doubt_held(c, s, &step->event);
 	slot_note(c, s, &step->event);
-	return 0;
+	if (*unclear)
+		ret = chain_perhaps(c, s, s->carry, chain_since(c, &step->event, 3), true);
+	*out = chain_find(c, &step->look, step->point); /* slots may have moved */
+	return ret;
 }
 
 static int chain_advance(struct chain *c, const struct chain_step *step)
@@ -423,6 +442,7 @@ static int chain_advance(struct chain *c, const struct chain_step *step)
 		return ret ? ret : chain_stray(c, NULL, step);
 	s->looked = true;
 	s->onward = step->next;
+	s->maybe |= s->cut && unclear; /* before it was cut, perhaps */
 	return s->waiting ? chain_go(c, s, step, unclear) : chain_stray(c, s, step);
 }
 
@@ -443,10 +463,9 @@ int chain_cancel(struct chain *c, const struct chain_step *step)
 
 	if (ret || !s || !s->waiting)
 		return ret;
-	if (!unclear)
-		return slot_stop(c, s);
-	s->unclear = true;
-	return 0;
+	s->cut = !unclear;
+	s->unclear |= unclear;
+	return unclear ? 0 : slot_stop(c, s);
 }
 
 int chain_end(struct chain *c)

@@ -23,8 +23,9 @@ struct chain_event {
 	uint32_t cpu;
 };
 
-/* In place of a key's scope or value: what the chain's `carry` has. */
-#define CHAIN_CARRIED UINT64_MAX
+/* As scopes of `next`: the chain's `carry` instead of the key; its scope with the key's value. */
+#define CHAIN_CARRIED	    UINT64_MAX
+#define CHAIN_CARRIED_SCOPE (UINT64_MAX - 1)
 
 /* An event as one of the points. Scopes of keys are below 2^56. */
 struct chain_step {
