@@ -95,14 +95,14 @@ static size_t text_bytes(const char *s, size_t n)
 /* One cell to the width of its column; the last one of a line is not filled up. */
 static void text_cell(struct answer *a, size_t column, const char *text)
 {
-	size_t width = a->widths[column], n = text_width(text);
+	size_t width = a->widths[column], n = text_width(text), most = width + a->slack;
 	bool left = a->columns[column].kind == ANSWER_WORD, last = column + 1 == a->n_columns;
 
 	buf_printf(a->out, "%*s", column ? GAP : 0, "");
-	if (n > width && left)
-		buf_printf(a->out, "%.*s...", (int)text_bytes(text, width - 3), text);
+	if (n > most && left)
+		buf_printf(a->out, "%.*s...", (int)text_bytes(text, most > 3 ? most - 3 : 0), text);
 	else if (left)
-		buf_printf(a->out, "%s%*s", text, last ? 0 : (int)(width - n), "");
+		buf_printf(a->out, "%s%*s", text, last || n > width ? 0 : (int)(width - n), "");
 	else
 		buf_printf(a->out, "%*s%s", n < width ? (int)(width - n) : 0, "", text);
 }
@@ -153,6 +153,7 @@ static void text_widths(struct answer *a)
 			break;
 		a->widths[i]--;
 	}
+	a->slack = text_total(a) < ANSWER_WIDTH ? ANSWER_WIDTH - text_total(a) : 0;
 }
 
 /* What was kept, now that widths can be told. */
