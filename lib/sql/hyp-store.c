@@ -190,7 +190,7 @@ static int sql_feed_file(struct sql_feed *f, const struct sql_range *ts)
 		return ret;
 	f->v = f->room;
 	while (!f->n && !f->over) {
-		ret = f->scan.n ? sql_scan_take(&f->scan, 0, &f->run) : 0;
+		ret = f->scan.one < f->scan.n ? sql_scan_take(&f->scan, f->scan.one, &f->run) : 0;
 		if (ret < 0)
 			return ret;
 		for (size_t r = 0; ret && r < f->run.n; r++)

@@ -31,7 +31,7 @@ static int sql_reader_seek(struct sql *s, struct sql_reader *r, size_t stream, u
 
 		if (ret)
 			return ret;
-		if (!r->scan.n)
+		if (r->scan.one == r->scan.n)
 			return 0;
 	}
 	while (record - r->base >= r->run.n) {
@@ -39,7 +39,7 @@ static int sql_reader_seek(struct sql *s, struct sql_reader *r, size_t stream, u
 
 		r->base += r->run.n;
 		r->run.n = 0;
-		ret = sql_scan_take(&r->scan, 0, &r->run);
+		ret = sql_scan_take(&r->scan, r->scan.one, &r->run);
 		if (ret != 1) { /* what is there now is of no use for anybody */
 			sql_reader_close(r);
 			return ret;

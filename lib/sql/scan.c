@@ -97,13 +97,13 @@ struct sql_scan_want {
 static bool sql_scan_wants(void *ctx, size_t input, size_t buffer, unsigned int cpu)
 {
 	const struct sql_scan_want *w = ctx;
-	size_t at = w->sql->first[input][buffer];
 	const struct sql_stream *v = w->sql->streams;
+	size_t at = w->sql->first[input][buffer];
 
+	if (w->only != SIZE_MAX)
+		return v[w->only].input == input && v[w->only].buffer == buffer && v[w->only].cpu == cpu;
 	while (v[at].cpu != cpu)
 		at++;
-	if (w->only != SIZE_MAX && w->only != at)
-		return false;
 	if (w->part != PART_ALL && v[at].hyp != (w->part == PART_HYP))
 		return false;
 	if (!w->want)
@@ -149,8 +149,12 @@ int sql_scan_open(struct sql_scan *c, struct sql *s, const struct sql_want *want
 int sql_scan_one(struct sql_scan *c, struct sql *s, size_t stream)
 {
 	struct sql_scan_want w = { s, NULL, PART_ALL, stream };
+	int ret = sql_scan_begin(c, s, &w);
 
-	return sql_scan_begin(c, s, &w);
+	/* a buffer may say twice that it has a CPU */
+	while (!ret && c->one < c->n && c->map[c->one] != stream)
+		c->one++;
+	return ret;
 }
 
 void sql_scan_close(struct sql_scan *c)

@@ -188,7 +188,7 @@ struct sql_scan {
 	struct sql *sql;
 	struct timeline *t;
 	size_t *map;	 /* of the timeline's streams: which of s->streams */
-	size_t n;	 /* of them */
+	size_t n, one;	 /* n: of them */
 	uint64_t *count; /* records so far, of each of the timeline's streams */
 	struct merge_run run;
 	size_t at; /* in the run: behind the record */
@@ -206,7 +206,7 @@ int sql_scan_next(struct sql_scan *c);
 int sql_scan_run(struct sql_scan *c);
 /* The next records of the timeline's stream i, as merge_take_stream; several threads, each its own. */
 int sql_scan_take(struct sql_scan *c, size_t i, struct merge_run *run);
-/* Of that one alone. */
+/* Of that one alone: the timeline's stream c->one, c->n if it has no records. */
 int sql_scan_one(struct sql_scan *c, struct sql *s, size_t stream);
 void sql_scan_close(struct sql_scan *c);
 /* Finds the streams, and which are the hypervisor's. */

@@ -215,6 +215,9 @@ is "$("$hyptrace" sql --csv "$mainline" "SELECT 1 AS a, 'x,\"y\"' AS b; SELECT 2
 	$'rows,a,b\nrows,1,"x,""y"""\nrows2,c\nrows2,2' "--csv"
 is "$("$hyptrace" sql "$mainline" "SELECT char(27) || '[31m' || char(7) AS x;")" $'x\n\\x1b[31m\\x07' \
 	"what a terminal would obey is shown"
+is "$("$hyptrace" sql "$mainline" "WITH RECURSIVE x(n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM x WHERE n < 1003) SELECT n, CASE WHEN n < 1002 THEN 'a' ELSE replace(hex(zeroblob(n * 45 - 45060)), '0', 'b') || 'host' END AS w, 1 AS c FROM x;" | tail -n 2)" \
+$'1002  bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbhost  1\n1003  bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb...  1' \
+	"a word that is wider than the first thousand takes what is left of the line"
 is "$("$hyptrace" sql "$mainline" "SELECT 1 AS a WHERE 0;")" "a" "no rows: the heading"
 
 # ---- the prompt -----------------------------------------------------------------------------------
