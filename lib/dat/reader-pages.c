@@ -201,3 +201,8 @@ int reader_pages_next(struct reader_pages *p, const uint8_t **page)
 	p->block_at += p->page_size;
 	return 1;
 }
+
+const uint8_t *reader_pages_ahead(const struct reader_pages *p)
+{
+	return p->block && p->block_at < p->block->len ? p->block->data + p->block_at : NULL;
+}

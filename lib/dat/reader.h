@@ -74,6 +74,8 @@ struct reader_pages;
 int reader_pages_open(struct reader_pages **out, const struct reader *r, size_t buffer, size_t cpu);
 /* 1: *page (page_size bytes, until the next call); 0: the end; -EBADMSG: damaged; -ENOMEM, -EIO ... */
 int reader_pages_next(struct reader_pages *p, const uint8_t **page);
+/* The page behind that, where it was read along with it; NULL: it was not, or there is none. */
+const uint8_t *reader_pages_ahead(const struct reader_pages *p);
 /* Where in the file the next ones lie; bytes. */
 uint64_t reader_pages_at(const struct reader_pages *p);
 void reader_pages_close(struct reader_pages *p);

@@ -42,6 +42,7 @@ struct merge {
 	size_t n;
 	pthread_mutex_t lock; /* for damage */
 	uint64_t damaged;
+	uint64_t from; /* merge_from */
 };
 
 /* ---- one CPU -------------------------------------------------------------------- */
@@ -71,6 +72,16 @@ static void stream_damage(struct merge *m, struct stream *s, int error)
 	pthread_mutex_unlock(&m->lock);
 }
 
+/* Whether all records of a page are before those that are wanted. */
+static bool stream_page_early(const struct merge *m, const struct stream *s)
+{
+	const uint8_t *next = m->from ? reader_pages_ahead(s->pages) : NULL;
+	struct page_reader page;
+
+	return next && !page_reader_init(&page, &s->layout, next, s->layout.size) &&
+	       filetime_apply(s->time, s->at.cpu, page.ts) < m->from;
+}
+
 /* 1: it is s->page; 0: there is none. */
 static int stream_next_page(struct merge *m, struct stream *s)
 {
@@ -78,6 +89,8 @@ static int stream_next_page(struct merge *m, struct stream *s)
 	int ret = reader_pages_next(s->pages, &data);
 
 	s->held = false;
+	while (ret == 1 && stream_page_early(m, s))
+		ret = reader_pages_next(s->pages, &data);
 	if (ret == 0 || ret == -ENOMEM)
 		return ret;
 	if (ret < 0) { /* nothing behind it can be found */
@@ -290,6 +303,11 @@ int merge_take_stream(struct merge *m, size_t stream, struct merge_run *run)
 	ret = run_fill(m, run, s, NULL, &bytes);
 	s->over = !ret;
 	return ret < 0 ? ret : 1;
+}
+
+void merge_from(struct merge *m, uint64_t ts)
+{
+	m->from = ts;
 }
 
 const struct merge_stream *merge_stream(const struct merge *m, const struct merge_record *rec)

@@ -65,6 +65,11 @@ int merge_open(struct merge **out, const struct merge_input *inputs, size_t n, m
 void merge_close(struct merge *m);
 const struct merge_stream *merge_stream(const struct merge *m, const struct merge_record *rec);
 /*
+ * Before anything is taken: records before that time are not wanted. Pages that end before it, as the next
+ * one's begin tells, are not looked into, where they were read along with that; what else is before it comes.
+ */
+void merge_from(struct merge *m, uint64_t ts);
+/*
  * The next records, some thousand at most, in place of those in the run: 1; 0: the end; -ENOMEM.
  * Damaged pages do not end it: what is lost there counts as lost events before the
  * CPU's next record and in merge_damaged.

@@ -41,6 +41,8 @@ int timeline_next(struct timeline *t, struct timeline_record *r);
  * record behind run->v[i] in its buffer, perhaps behind the run: 1, or 0.
  */
 int timeline_take(struct timeline *t, struct merge_run *run);
+/* merge_from. */
+void timeline_from(struct timeline *t, uint64_t ts);
 /* In no order: merge_streams and merge_take_stream. */
 size_t timeline_streams(const struct timeline *t);
 int timeline_take_stream(struct timeline *t, size_t stream, struct merge_run *run);
