@@ -162,14 +162,14 @@ void sql_feed_end(struct sql_feed *f)
 	*f = (struct sql_feed){ 0 };
 }
 
-static int sql_feed_store(struct sql_feed *f, const struct sql_range *ts)
+static int sql_feed_store(struct sql_feed *f, const struct sql_want *w)
 {
 	const struct sql_pieces *p = &f->sql->hyp->store->streams[f->stream];
 
 	while (f->piece < p->n) {
 		const struct sql_piece *piece = p->v[f->piece++];
 
-		if (piece->most < ts->from || piece->least > ts->to)
+		if (piece->most < w->ts.from || piece->least > w->ts.to)
 			continue;
 		f->v = piece->v;
 		f->n = piece->n;
@@ -178,16 +178,19 @@ static int sql_feed_store(struct sql_feed *f, const struct sql_range *ts)
 	return 0;
 }
 
-static int sql_feed_file(struct sql_feed *f, const struct sql_range *ts)
+static int sql_feed_file(struct sql_feed *f, const struct sql_want *w)
 {
 	size_t input = f->sql->streams[f->stream].input;
 	int ret;
 
 	if (!f->room)
 		f->room = malloc((MERGE_RUN_MAX + 1) * sizeof(*f->room));
-	ret = !f->room ? -ENOMEM : f->scan.t ? 0 : sql_scan_one(&f->scan, f->sql, f->stream);
+	if (!f->room)
+		return -ENOMEM;
+	ret = f->scan.t ? 0 : sql_scan_one(&f->scan, f->sql, f->stream);
 	if (ret)
 		return ret;
+	sql_scan_from(&f->scan, w);
 	f->v = f->room;
 	while (!f->n && !f->over) {
 		ret = f->scan.one < f->scan.n ? sql_scan_take(&f->scan, f->scan.one, &f->run) : 0;
@@ -196,15 +199,16 @@ static int sql_feed_file(struct sql_feed *f, const struct sql_range *ts)
 		for (size_t r = 0; ret && r < f->run.n; r++)
 			f->n += sql_span_make(f->sql, input, &f->maker, &f->run.v[r], &f->room[f->n]);
 		/* a span that begins in time ends with the next exit, at the latest with the next enter */
-		f->over = !ret || (!f->maker.open && f->run.n && sql_ts(f->run.v[f->run.n - 1].ts) > ts->to);
+		f->over =
+			!ret || (!f->maker.open && f->run.n && sql_ts(f->run.v[f->run.n - 1].ts) > w->ts.to);
 		if (!ret)
 			f->n += sql_span_last(&f->maker, &f->room[f->n]);
 	}
 	return f->n > 0;
 }
 
-int sql_feed_more(struct sql_feed *f, const struct sql_range *ts)
+int sql_feed_more(struct sql_feed *f, const struct sql_want *w)
 {
 	f->i = f->n = 0;
-	return f->sql->hyp->store ? sql_feed_store(f, ts) : sql_feed_file(f, ts);
+	return f->sql->hyp->store ? sql_feed_store(f, w) : sql_feed_file(f, w);
 }

@@ -223,7 +223,7 @@ static int sql_span_seek(struct sql_span_cursor *c, size_t feed, int word)
 			if (sql_span_fits(c, &f->v[f->i], feed, word))
 				return 1;
 		}
-		ret = sql_stopped(c->c.sql) ? -EINTR : sql_feed_more(f, &c->c.want.ts);
+		ret = sql_stopped(c->c.sql) ? -EINTR : sql_feed_more(f, &c->c.want);
 		if (ret != 1)
 			return ret;
 	}

@@ -139,11 +139,20 @@ static int sql_scan_begin(struct sql_scan *c, struct sql *s, struct sql_scan_wan
 	return 0;
 }
 
+void sql_scan_from(struct sql_scan *c, const struct sql_want *want)
+{
+	if (want->ts.from > 0 && !want->numbered)
+		timeline_from(c->t, (uint64_t)want->ts.from);
+}
+
 int sql_scan_open(struct sql_scan *c, struct sql *s, const struct sql_want *want, enum sql_part part)
 {
 	struct sql_scan_want w = { s, want, part, SIZE_MAX };
+	int ret = sql_scan_begin(c, s, &w);
 
-	return sql_scan_begin(c, s, &w);
+	if (!ret && want)
+		sql_scan_from(c, want);
+	return ret;
 }
 
 int sql_scan_one(struct sql_scan *c, struct sql *s, size_t stream)

@@ -95,6 +95,7 @@ enum sql_order { ORDER_ANY, ORDER_TS, ORDER_CPU, ORDER_CPU_REASON, ORDER_REASON 
 struct sql_want {
 	struct sql_range id, ts, dur, cpu;
 	bool by_name, by_machine, by_reason, nothing;
+	bool numbered;	      /* ids are wanted, which need all records to be counted */
 	struct strlist names; /* any of them */
 	char *machine;
 	char *reason; /* NULL: it is to be NULL */
@@ -198,7 +199,7 @@ struct sql_scan {
 	uint64_t record; /* its number there */
 };
 
-/* names, NULL: any: of events. */
+/* want: NULL: all. */
 int sql_scan_open(struct sql_scan *c, struct sql *s, const struct sql_want *w, enum sql_part part);
 /* 1, 0: the end. */
 int sql_scan_next(struct sql_scan *c);
@@ -206,6 +207,8 @@ int sql_scan_next(struct sql_scan *c);
 int sql_scan_run(struct sql_scan *c);
 /* The next records of the timeline's stream i, as merge_take_stream; several threads, each its own. */
 int sql_scan_take(struct sql_scan *c, size_t i, struct merge_run *run);
+/* What is before want->ts may be left out, unless ids are wanted. */
+void sql_scan_from(struct sql_scan *c, const struct sql_want *want);
 /* Of that one alone: the timeline's stream c->one, c->n if it has no records. */
 int sql_scan_one(struct sql_scan *c, struct sql *s, size_t stream);
 void sql_scan_close(struct sql_scan *c);
@@ -295,7 +298,7 @@ void sql_store_close(struct sql *s);
 int sql_hyp_load(struct sql *s);
 void sql_feed_begin(struct sql_feed *f, struct sql *s, size_t stream);
 /* The next piece, of which some may lie in that range: 1; 0: the end. */
-int sql_feed_more(struct sql_feed *f, const struct sql_range *ts);
+int sql_feed_more(struct sql_feed *f, const struct sql_want *w);
 void sql_feed_end(struct sql_feed *f);
 
 /* ---- arguments: args.c ----------------------------------------------------------------------- */

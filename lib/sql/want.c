@@ -80,6 +80,16 @@ static enum sql_order sql_want_order(const struct sql_table *t, const sqlite3_in
 	return t->orders & 1u << order ? order : ORDER_ANY;
 }
 
+#define SQL_NUMBERED 0x100 /* beside the order */
+
+static bool sql_want_numbered(const struct sql_table *t, const sqlite3_index_info *info)
+{
+	for (size_t i = 0; i < t->n; i++)
+		if (t->columns[i].key == KEY_ID && info->colUsed >> (i < 63 ? i : 63) & 1)
+			return true;
+	return false;
+}
+
 static void sql_want_guess(const struct sql *s, const struct sql_table *t, sqlite3_index_info *info,
 			   const struct sql_gain *gain, bool one)
 {
@@ -119,6 +129,7 @@ int sql_want_plan(const struct sql *s, const struct sql_table *t, sqlite3_index_
 	sql_want_guess(s, t, info, &gain, one);
 	info->idxNum = sql_want_order(t, info);
 	info->orderByConsumed = info->idxNum != ORDER_ANY;
+	info->idxNum |= sql_want_numbered(t, info) ? SQL_NUMBERED : 0;
 	info->idxStr = sqlite3_mprintf("%s", buf_str(&text) ? buf_str(&text) : "");
 	info->needToFreeIdxStr = 1;
 	n = text.bad || !info->idxStr ? SQLITE_NOMEM : SQLITE_OK;
@@ -234,9 +245,9 @@ int sql_want_read(struct sql_want *w, int order, const char *text, int n, sqlite
 	int ret = SQLITE_OK;
 
 	sql_want_release(w);
-	*w = (struct sql_want){
-		.id = all, .ts = all, .dur = all, .cpu = all, .order = (enum sql_order)order
-	};
+	*w = (struct sql_want){ .id = all, .ts = all, .dur = all, .cpu = all };
+	w->order = (enum sql_order)(order & ~SQL_NUMBERED);
+	w->numbered = order & SQL_NUMBERED;
 	for (int i = 0; i < n && ret == SQLITE_OK; i++)
 		ret = sql_want_add(w, (enum sql_key)(text[2 * i] - 'a'), text[2 * i + 1], v[i]);
 	return ret;
