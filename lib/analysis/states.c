@@ -207,7 +207,7 @@ static bool step_counts(struct state_input *in, const struct step *s, uint8_t bu
 {
 	if (s->kind == STEP_GAP || s->kind == STEP_LOST || s->kind == STEP_END)
 		return true;
-	if (s->kind == STEP_NONE || s->kind == STEP_HYP_OTHER || s->kind >= STEP_KINDS)
+	if (s->kind == STEP_NONE || s->kind == STEP_HYP_OTHER || s->kind >= STEP_IRQ_ENTER)
 		return false;
 	if (!state_seen(in, s->kind))
 		state_gap_learn(in, s->kind, buffer);

@@ -24,9 +24,19 @@ enum step_kind {
 	STEP_WAKING,	/* sched_waking: a: who is woken; b: the CPU that it is on */
 	STEP_WAKEUP,	/* sched_wakeup, sched_wakeup_new: a: who is woken; b: the CPU that it is to run on */
 	STEP_USER_EXIT, /* kvm_userspace_exit: a: the reason; the thread goes to its VMM */
-	STEP_VCPU_WAKEUP, /* kvm_vcpu_wakeup: the end of a wait for an interrupt; a: ns it took */
-	STEP_WFX,	  /* kvm_wfx_arm64: a: 1 for WFE */
-	STEP_END,	  /* nothing comes of this buffer on this CPU from here on */
+	STEP_VCPU_WAKEUP,   /* kvm_vcpu_wakeup: the end of a wait for an interrupt; a: ns it took */
+	STEP_WFX,	    /* kvm_wfx_arm64: a: 1 for WFE */
+	STEP_IRQ_ENTER,	    /* irq_handler_entry, x86's irq_vectors: a: the interrupt's number */
+	STEP_IRQ_EXIT,	    /* likewise */
+	STEP_SOFTIRQ_RAISE, /* a: the softirq's number */
+	STEP_SOFTIRQ_ENTER, /* likewise */
+	STEP_SOFTIRQ_EXIT,  /* likewise */
+	STEP_TIMER_SET,	    /* hrtimer_start: a: the timer */
+	STEP_TIMER_ENTER,   /* hrtimer_expire_entry: a: the timer */
+	STEP_TIMER_EXIT,    /* likewise */
+	STEP_VIRQ,	    /* an interrupt of a vCPU changes: a: the vCPU; b: the interrupt's number */
+	STEP_VTIMER,	    /* kvm_timer_update_irq: likewise, of its timer */
+	STEP_END,	    /* nothing comes of this buffer on this CPU from here on */
 	STEP_KINDS
 };
 

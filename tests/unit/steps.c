@@ -32,6 +32,13 @@ static void check_step(const struct step *s, const struct timeline_record *r)
 		assert_int_equal(s->kind, name[4] == 'e' && name[5] == 'n' ? STEP_HYP_ENTER : STEP_HYP_EXIT);
 		assert_int_equal(s->a, value_of(r, "reason"));
 		assert_int_equal(s->b, value_of(r, "vcpu"));
+	} else if (!strcmp(name, "irq_handler_entry")) {
+		assert_int_equal(s->kind, STEP_IRQ_ENTER);
+		assert_int_equal(s->a, value_of(r, "irq"));
+	} else if (!strcmp(name, "vgic_update_irq_pending")) {
+		assert_int_equal(s->kind, STEP_VIRQ);
+		assert_int_equal(s->a, value_of(r, "vcpu_id"));
+		assert_int_equal(s->b, value_of(r, "irq"));
 	} else if (!strcmp(name, "kvm_entry")) {
 		assert_int_equal(s->kind, STEP_KVM_ENTRY);
 	} else if (!strcmp(name, "kvm_exit")) {
@@ -43,7 +50,8 @@ static void check_step(const struct step *s, const struct timeline_record *r)
 
 static bool is_stepped(const struct timeline_record *r)
 {
-	static const char *const names[] = { "sched_switch", "hyp_enter", "hyp_exit", "kvm_entry",
+	static const char *const names[] = { "sched_switch", "hyp_enter",	  "hyp_exit",
+					     "kvm_entry",    "irq_handler_entry", "vgic_update_irq_pending",
 					     "kvm_exit" };
 
 	for (size_t i = 0; r->event && i < ARRAY_SIZE(names); i++)
