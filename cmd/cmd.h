@@ -32,6 +32,7 @@ int cmd_flame(int argc, char **argv);
 int cmd_import(int argc, char **argv);
 int cmd_latency(int argc, char **argv);
 int cmd_list(int argc, char **argv);
+int cmd_path(int argc, char **argv);
 int cmd_record(int argc, char **argv);
 int cmd_recover(int argc, char **argv);
 int cmd_report(int argc, char **argv);

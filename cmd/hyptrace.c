@@ -13,6 +13,7 @@ const struct command_row command_rows[] = {
 	{ "import", cmd_import, "add a capture of the hypervisor's trace_pipe to a trace.dat" },
 	{ "latency", cmd_latency, "tell how long it takes from one event to the next" },
 	{ "list", cmd_list, "show the machine's guests, trace buffers and events" },
+	{ "path", cmd_path, "tell why a task ran only then: causes back across guest and host" },
 	{ "record", cmd_record, "record the hypervisor, the host and instances into a trace.dat" },
 	{ "recover", cmd_recover, "finish what a killed recorder left behind" },
 	{ "report", cmd_report, "print recordings as text, in the order of time" },
