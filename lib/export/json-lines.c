@@ -103,16 +103,13 @@ static struct part head_new(struct lines *l, const struct tep_event *e)
 
 static struct line_field line_field_new(struct lines *l, const struct tep_format_field *f, bool first)
 {
-	size_t size = field_item_size(f);
 	struct line_field out = { .key = key_new(l, f->name, first),
 				  .load = field_load(f),
+				  .item = field_load_item(f),
 				  .is_bool = !strcmp(f->type, "bool") || !strcmp(f->type, "_Bool"),
 				  .is_text = f->flags & TEP_FIELD_IS_STRING,
 				  .is_signed = f->flags & TEP_FIELD_IS_SIGNED };
 
-	out.item = (struct field_load){ .kind = FIELD_NUMBER, .size = (uint32_t)size, .swap = out.load.swap };
-	if (out.is_signed)
-		out.item.sign = (uint8_t)(64 - 8 * size);
 	return out;
 }
 

@@ -104,3 +104,13 @@ size_t field_item_size(const struct tep_format_field *f)
 {
 	return f->elementsize <= 8 && is_word_size((int)f->elementsize) ? f->elementsize : 1;
 }
+
+struct field_load field_load_item(const struct tep_format_field *f)
+{
+	uint32_t size = (uint32_t)field_item_size(f);
+
+	return (struct field_load){ .kind = FIELD_NUMBER,
+				    .size = size,
+				    .sign = f->flags & TEP_FIELD_IS_SIGNED ? (uint8_t)(64 - 8 * size) : 0,
+				    .swap = other_order(f) };
+}

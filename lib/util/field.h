@@ -97,5 +97,7 @@ int field_bytes(const struct tep_format_field *f, const void *record, size_t len
 		size_t *n);
 /* Bytes of an array's item: 1, 2, 4 or 8; 1 when the format does not say. */
 size_t field_item_size(const struct tep_format_field *f);
+/* How an array's item is loaded from where it lies. */
+struct field_load field_load_item(const struct tep_format_field *f);
 
 #endif
