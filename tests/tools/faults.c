@@ -292,6 +292,7 @@ STEP(unlink, int, rmdir, (const char *path), (path), AT_FDCWD, path)
 STEP(unlink, int, unlinkat, (int fd, const char *path, int flags), (fd, path, flags), fd, path)
 
 CALL(fsync, int, -1, fsync, (int fd), (fd))
+CALL(fsync, int, -1, syncfs, (int fd), (fd))
 CALL(stat, int, -1, fstat64, (int fd, struct stat64 *st), (fd, st))
 CALL(stat, int, -1, stat64, (const char *path, struct stat64 *st), (path, st))
 CALL(stat, int, -1, lstat64, (const char *path, struct stat64 *st), (path, st))
