@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* hyptrace export: recordings as a trace for Perfetto, or as lines of JSON. */
+/* hyptrace export: recordings as a trace for Perfetto, as lines of JSON, or as Parquet files. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "util/outfile.h"
 
 struct export_opts {
-	const char *perfetto, *output, *desc;
+	const char *perfetto, *parquet, *output, *desc;
 	bool json, quiet;
 	struct strlist files;
 };
@@ -27,6 +27,8 @@ static const struct opt export_rows[] = {
 	OPT('p', "perfetto", "OUT", "a trace for Perfetto's UI and trace_processor", opts_set_text,
 	    EXPORT(perfetto)),
 	OPT('j', "json", NULL, "an event a line, as JSON", opts_set_flag, EXPORT(json)),
+	OPT(0, "parquet", "DIR", "a table for each machine and event, for DuckDB, Spark, ...", opts_set_text,
+	    EXPORT(parquet)),
 	OPT('i', "input", "FILE", "another way to name a file", opts_add_text, EXPORT(files)),
 	OPT('o', "output", "OUT", "where --json goes; - is standard output, the default", opts_set_text,
 	    EXPORT(output)),
@@ -40,6 +42,7 @@ static const struct opts_table export_table = {
 	.command = "export",
 	.usage = "usage: hyptrace export --perfetto OUT [OPTION...] [FILE...]\n"
 		 "       hyptrace export --json [-o OUT] [OPTION...] [FILE...]\n"
+		 "       hyptrace export --parquet DIR [OPTION...] [FILE...]\n"
 		 "\n"
 		 "Turns recordings, trace.dat or the FILEs, into another form: all their events on\n"
 		 "the host's clock. Files of guests join their host's.\n"
@@ -48,15 +51,40 @@ static const struct opts_table export_table = {
 	.n = ARRAY_SIZE(export_rows),
 };
 
+/* Forms that are a directory, which they make. */
+static const struct dir_form {
+	size_t dir; /* where the options have its name */
+	int (*run)(struct export_job *job, const char *dir, const struct log *log);
+} dir_forms[] = {
+	{ offsetof(struct export_opts, parquet), export_parquet },
+};
+
+static const char *dir_form_path(const struct export_opts *o, const struct dir_form *form)
+{
+	const char *path;
+
+	memcpy(&path, (const char *)o + form->dir, sizeof(path));
+	return path;
+}
+
+/* The one that is wanted; NULL: none is. */
+static const struct dir_form *dir_form(const struct export_opts *o)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(dir_forms); i++)
+		if (dir_form_path(o, &dir_forms[i]))
+			return &dir_forms[i];
+	return NULL;
+}
+
 static int export_check(const struct export_opts *o)
 {
 	const char *wrong = NULL;
 
-	if (!o->perfetto == !o->json)
-		wrong = "say either --perfetto OUT or --json";
-	else if (o->perfetto && o->output)
-		wrong = "-o is for --json; --perfetto names its output itself";
-	else if (o->json && o->desc)
+	if (!!o->perfetto + !!dir_form(o) + o->json != 1)
+		wrong = "say one of --perfetto OUT, --json and --parquet DIR";
+	else if (!o->json && o->output)
+		wrong = "-o is for --json; --perfetto and --parquet name theirs";
+	else if (!o->perfetto && o->desc)
 		wrong = "--hypertrace-desc is for --perfetto";
 	if (wrong)
 		fprintf(stderr, "hyptrace: %s\n", wrong);
@@ -105,7 +133,7 @@ int output_open(struct outfile *out, const char *path, const struct inputs *in, 
 	return outfile_open(out, path, true, log);
 }
 
-/* ---- the two forms ------------------------------------------------------------------- */
+/* ---- the forms ------------------------------------------------------------------- */
 
 struct export
 {
@@ -159,7 +187,7 @@ out:
 	return ret;
 }
 
-/* Clocks whose ticks only TSC2NSEC makes ns of. JSON may have them; Perfetto takes all for ns. */
+/* Clocks whose ticks only TSC2NSEC makes ns of. Perfetto takes all for ns; others may have them. */
 static int check_ticks(const struct inputs *in, bool perfetto, const struct log *log)
 {
 	for (size_t i = 0; i < in->n; i++) {
@@ -203,10 +231,23 @@ static int export_to_stdout(struct export *e, const struct export_opts *o, const
 	return ret;
 }
 
+/* The directory is not there before: no input lies in it. */
+static int export_to_dir(struct export *e, const struct dir_form *form, const char *dir)
+{
+	int ret;
+
+	e->job.progress = export_progress;
+	e->job.progress_ctx = e->console;
+	ret = form->run(&e->job, dir, e->log);
+	progress_end(e->console);
+	return ret;
+}
+
 static int export_to(struct export *e, const struct export_opts *o, const struct hypertrace_desc *desc)
 {
 	const char *path = o->perfetto ? o->perfetto : o->output ? o->output : "-";
 	const struct inputs *in = handle_inputs(e->files);
+	const struct dir_form *dir = dir_form(o);
 	struct outfile out;
 	int ret = handle_load(e->files);
 
@@ -219,6 +260,8 @@ static int export_to(struct export *e, const struct export_opts *o, const struct
 	ret = timeline_open(&e->job.timeline, in, NULL, NULL, e->log);
 	if (ret)
 		return ret;
+	if (dir)
+		return export_to_dir(e, dir, dir_form_path(o, dir));
 	if (!strcmp(path, "-"))
 		return export_to_stdout(e, o, desc);
 	ret = output_open(&out, path, in, e->log);

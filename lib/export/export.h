@@ -11,7 +11,7 @@
 struct export_job {
 	struct timeline *timeline;
 	const struct inputs *in; /* the timeline's */
-	int fd;			 /* where it goes */
+	int fd;			 /* where it goes, if that is no directory */
 	/* Called with how much of the files has been read, 0 to 1; NULL: not. */
 	void (*progress)(void *ctx, double part);
 	void *progress_ctx;
@@ -36,5 +36,11 @@ int export_json(struct export_job *job);
  * There with HYPTRACE_PERFETTO only, when libprotobuf-c was there at build time.
  */
 int export_perfetto(struct export_job *job, const struct hypertrace_desc *desc, const struct log *log);
+
+/*
+ * Parquet files below the directory, which is made: machine=M/system=S/event=E/part-N.parquet;
+ * hyptrace-export(1) has the columns. job->fd is not used; the log says what fails, as outdir.h does.
+ */
+int export_parquet(struct export_job *job, const char *dir, const struct log *log);
 
 #endif

@@ -16,7 +16,7 @@ const char *__lsan_default_suppressions(void)
 	return "leak:libtraceevent";
 }
 
-/* FILE0, FILE1, TEXT and OUT stand for paths. */
+/* FILE0, FILE1, TEXT, OUT and TABLES stand for paths. */
 static const char *const lines[] = {
 	"report -N -i FILE0",
 	"report -N -i FILE0 -i FILE1",
@@ -35,6 +35,7 @@ static const char *const lines[] = {
 	"stat --json --per vcpu --by 10ms --svg OUT FILE0",
 	"export --json FILE0 FILE1",
 	"export --perfetto OUT FILE0 FILE1",
+	"export --parquet TABLES FILE0 FILE1",
 	"flame FILE0 FILE1",
 	"flame -w ns --idle --pids -e .* --svg OUT --json FILE0 FILE1",
 	"flame --diff --svg OUT FILE0 FILE1",
@@ -86,5 +87,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (size_t i = 0; i < size; i++)
 		sum = sum * 31 + data[i];
 	run_line(lines[sum % ARRAY_SIZE(lines)]);
+	/* it makes no directory that is there */
+	if (strstr(lines[sum % ARRAY_SIZE(lines)], "--parquet"))
+		scratch_clear();
 	return 0;
 }

@@ -142,8 +142,8 @@ fi
 
 # ---- what is refused ------------------------------------------------------------------
 
-fails 2 'say either --perfetto OUT or --json' "neither form" "$hyptrace" export "$host"
-fails 2 'say either' "both forms" "$hyptrace" export --json --perfetto "$tmp/x" "$host"
+fails 2 'say one of --perfetto OUT, --json and --parquet DIR' "no form" "$hyptrace" export "$host"
+fails 2 'say one of' "both forms" "$hyptrace" export --json --perfetto "$tmp/x" "$host"
 fails 2 'o is for --json' "two outputs" "$hyptrace" export -o "$tmp/y" --perfetto "$tmp/x" "$host"
 fails 2 'hypertrace-desc is for --perfetto' "a description for JSON" "$hyptrace" export --json --hypertrace-desc x "$host"
 fails 1 "cannot open '.*/none.dat': No such file" "no such file" "$hyptrace" export --json "$tmp/none.dat"

@@ -208,6 +208,9 @@ my @commands = (
 	{ name => 'flame', env => \%plugins, written_to('out.svg'),
 		cmd => [ $hyptrace, 'flame', '--svg', 'out.svg', 'small.dat' ],
 		ready => \&small_dat },
+	{ name => 'parquet', env => \%plugins, partly => qr/what lay there is missing/, result => \&tables,
+		cmd => [ $hyptrace, 'export', '--parquet', 'out', 'small.dat' ],
+		ready => \&small_dat, reset => sub { my ($dir) = @_; remove_tree("$dir/out", "$dir/.out.part") } },
 	{ name => 'sync', env => \%quiet, result => \&stdout_of, cmd => [ $hyptrace, 'sync', '--json', @guest ] },
 	{ name => 'sync-write', env => \%quiet, written_to('guest.dat'),
 		cmd => [ $hyptrace, 'sync', '--write', 'host.dat', 'guest.dat' ],
@@ -232,6 +235,13 @@ my @commands = (
 			'unix:DIR/agent' ], journal => 'journal' },
 );
 @commands = grep { $only{ $_->{name} } } @commands if %only;
+
+# The files of the directory that an export has made.
+sub tables {
+	my ($dir) = @_;
+	my @files = sort map { glob "$dir/$_/machine=*/system=*/event=*/*" } 'out', '.out.part';
+	return @files ? join '', map { "$_\n" . slurp($_) } @files : 'none';
+}
 
 # A file of few events, formats and symbols: thousands of runs read it.
 sub small_dat {

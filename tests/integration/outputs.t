@@ -268,10 +268,11 @@ if unshare -Urm mount -t tmpfs none "$tmp/disk" 2>/dev/null; then
 	full "import" "$hyptrace" import -q --hyp "$tmp/hyp.txt" -i host.dat -o a
 	full "export --json" "$hyptrace" export -q --json -o a host.dat
 	full "export --perfetto" "$hyptrace" export -q --perfetto a host.dat
+	full "export --parquet" "$hyptrace" export -q --parquet tables host.dat
 	full "sync --plot" "$hyptrace" sync -q --plot a host.dat guest.dat
 	full "sync --write" "$hyptrace" sync -q --write host.dat guest.dat
 else
-	skip 15 "no namespace to mount a small disk in"
+	skip 18 "no namespace to mount a small disk in"
 fi
 
 done_testing

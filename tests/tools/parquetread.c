@@ -1,0 +1,518 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Reads what hyptrace export --parquet may write of Parquet, and nothing else: each byte of a file has to be
+ * accounted for, each number to be what it says (lengths, counts, levels, least and greatest values). Prints
+ * a row a line as JSON behind its file's directory, integers of 64 bits as strings; or dies and tells why.
+ * Knows nothing of the writer.
+ *
+ * usage: parquetread FILE.parquet...
+ */
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zstd.h>
+
+#include "strict.h"
+
+#define COLUMNS_MAX    512
+#define PATH_MAX_PARTS 4
+
+/* ---- the schema ---------------------------------------------------------------------------- */
+
+enum { BOOL = 0, INT32 = 1, INT64 = 2, BYTES = 6 };
+enum { REQUIRED = 0, OPTIONAL = 1, REPEATED = 2 };
+enum { UTF8 = 0, LIST = 3, UINT_8 = 11, UINT_64 = 14, INT_8 = 15, INT_16 = 16 };
+
+struct element {
+	char *name;
+	int64_t type, repetition, children, converted;
+};
+
+struct column {
+	char *path[PATH_MAX_PARTS];
+	size_t n_path;
+	int64_t type, converted;
+	unsigned int max_def, max_rep;
+	bool own; /* not below "fields" */
+};
+
+static struct column columns[COLUMNS_MAX];
+static size_t n_columns;
+
+static struct element element(struct bytes *b)
+{
+	struct field f[FIELDS];
+	struct element e;
+
+	read_struct(b, f, "-i-ibii");
+	e = (struct element){ name_of(f[4].at), f[1].n, f[3].n, f[5].n, f[6].n };
+	WANT((e.type == NONE) == (e.children > 0)); /* no group is empty */
+	return e;
+}
+
+static void check_leaf(const struct element *e)
+{
+	switch (e->type) {
+	case BOOL:
+		WANT(e->converted == NONE);
+		break;
+	case INT32:
+		WANT(e->converted == NONE || (e->converted >= UINT_8 && e->converted < UINT_64) ||
+		     e->converted == INT_8 || e->converted == INT_16);
+		break;
+	case INT64:
+		WANT(e->converted == NONE || e->converted == UINT_64);
+		break;
+	default:
+		WANT(e->type == BYTES && e->converted == UTF8);
+	}
+}
+
+/* The children of an element that has path and levels of `up`. */
+static void children(struct bytes *b, size_t *left, int64_t n, const struct column *up)
+{
+	while (n--) {
+		struct column c = *up;
+		struct element e;
+
+		WANT((*left)-- > 0);
+		e = element(b);
+		WANT(e.repetition >= REQUIRED && e.repetition <= REPEATED && c.n_path < PATH_MAX_PARTS);
+		c.path[c.n_path++] = e.name;
+		c.own = strcmp(c.path[0], "fields") != 0;
+		c.max_def += e.repetition != REQUIRED;
+		c.max_rep += e.repetition == REPEATED;
+		if (e.type == NONE) {
+			WANT(e.converted == NONE || (e.converted == LIST && e.children == 1));
+			children(b, left, e.children, &c);
+			continue;
+		}
+		check_leaf(&e);
+		WANT(c.max_rep <= 1 && n_columns < COLUMNS_MAX);
+		c.type = e.type;
+		c.converted = e.converted;
+		columns[n_columns++] = c;
+	}
+}
+
+static void schema(struct bytes *b)
+{
+	size_t left = list_of(b, T_STRUCT);
+	struct element root;
+
+	WANT(left-- > 1);
+	root = element(b);
+	WANT(root.repetition == NONE);
+	children(b, &left, root.children, &(struct column){ .own = true });
+	WANT(!left);
+	for (size_t i = 0; i < n_columns; i++)
+		for (size_t k = 0; k < i; k++)
+			WANT(columns[i].n_path != columns[k].n_path ||
+			     strcasecmp(columns[i].path[columns[i].own ? 0 : 1],
+					columns[k].path[columns[k].own ? 0 : 1]) != 0 ||
+			     columns[i].own != columns[k].own);
+}
+
+/* ---- metadata -------------------------------------------------------------------------------- */
+
+struct chunk {
+	int64_t type, codec, n, size, packed, at;
+	int64_t nulls; /* NONE: it does not say */
+	bool has_min, has_max;
+	struct bytes min, max;
+};
+
+struct group {
+	struct chunk *chunks;
+	int64_t n_rows, size, packed, at;
+};
+
+static int64_t total_rows;
+static struct group *groups;
+static size_t n_groups;
+
+static void chunk_meta(struct bytes *b, struct chunk *k, const struct column *c)
+{
+	struct field f[FIELDS], stats[FIELDS];
+	size_t n;
+
+	read_struct(b, f, "-i[[illl-l--{");
+	*k = (struct chunk){ f[1].n, f[4].n, f[5].n, f[6].n, f[7].n, f[9].n, .nulls = NONE };
+	WANT(k->type == c->type && k->codec == 6);
+	n = list_of(&f[2].at, T_I32);
+	WANT(n == 2 && zigzag(&f[2].at) == 0 && zigzag(&f[2].at) == 3); /* PLAIN, RLE */
+	WANT(list_of(&f[3].at, T_BYTES) == c->n_path);
+	for (size_t i = 0; i < c->n_path; i++) {
+		char *part = name_of(text_of(&f[3].at));
+
+		WANT(!strcmp(part, c->path[i]));
+		free(part);
+	}
+	if (!f[12].type)
+		return;
+	read_struct(&f[12].at, stats, "---l-bb");
+	k->nulls = stats[3].n;
+	k->has_min = stats[6].type;
+	k->max = stats[5].at;
+	k->min = stats[6].at;
+	WANT(!stats[5].type == !stats[6].type);
+}
+
+static void row_group(struct bytes *b, struct group *g)
+{
+	struct field f[FIELDS], chunk[FIELDS];
+
+	read_struct(b, f, "-[ll-ll");
+	*g = (struct group){ calloc(n_columns, sizeof(*g->chunks)), f[3].n, f[2].n, f[6].n, f[5].n };
+	WANT(list_of(&f[1].at, T_STRUCT) == n_columns);
+	for (size_t i = 0; i < n_columns; i++) {
+		read_struct(&f[1].at, chunk, "--l{");
+		chunk_meta(&chunk[3].at, &g->chunks[i], &columns[i]);
+		WANT(chunk[2].n == g->chunks[i].at);
+	}
+}
+
+static void column_orders(struct bytes b)
+{
+	WANT(list_of(&b, T_STRUCT) == n_columns);
+	for (size_t i = 0; i < n_columns; i++) /* a union of one empty struct */
+		WANT(little(&b, 1) == (1 << 4 | T_STRUCT) && !little(&b, 1) && !little(&b, 1));
+}
+
+static void footer(struct bytes b)
+{
+	struct field f[FIELDS];
+
+	read_struct(&b, f, "-i[l[-b[");
+	WANT(b.p == b.end && f[1].n == 1 && f[6].type);
+	schema(&f[2].at);
+	total_rows = f[3].n;
+	n_groups = list_of(&f[4].at, T_STRUCT);
+	WANT(n_columns && n_groups);
+	groups = calloc(n_groups, sizeof(*groups));
+	for (size_t i = 0; i < n_groups; i++)
+		row_group(&f[4].at, &groups[i]);
+	column_orders(f[7].at);
+}
+
+/* ---- a page ------------------------------------------------------------------------------------ */
+
+struct cells {
+	uint8_t *def, *rep; /* n of each */
+	size_t n, at, used; /* how far printing has come: levels, values */
+	uint8_t *body;
+	struct bytes values;
+};
+
+static struct cells cells[COLUMNS_MAX];
+
+static void page_header(struct bytes *b, const struct chunk *k, int64_t *size, int64_t *packed)
+{
+	struct field f[FIELDS], data[FIELDS];
+
+	read_struct(b, f, "-iii-{");
+	WANT(f[1].n == 0 && f[2].n >= 0 && f[3].n >= 0 && f[5].type);
+	*size = f[2].n;
+	*packed = f[3].n;
+	read_struct(&f[5].at, data, "-iiii");
+	WANT(data[1].n == k->n && data[2].n == 0 && data[3].n == 3 && data[4].n == 3);
+}
+
+/* Runs of one level each, which fit into a byte. */
+static uint8_t *levels(struct bytes *b, size_t n, unsigned int max)
+{
+	uint8_t *v = calloc(n + 1, 1);
+	size_t at = 0;
+	struct bytes runs;
+
+	if (!max)
+		return v;
+	runs.end = (runs.p = take(b, little(b, 4)));
+	runs.end = b->p;
+	while (runs.p < runs.end) {
+		uint64_t head = varint(&runs), level;
+
+		WANT(!(head & 1) && head >> 1 && head >> 1 <= n - at);
+		level = little(&runs, 1);
+		WANT(level <= max);
+		memset(v + at, (int)level, head >> 1);
+		at += head >> 1;
+	}
+	WANT(at == n);
+	return v;
+}
+
+static void read_page(struct bytes all, const struct column *c, const struct chunk *k, struct cells *out)
+{
+	struct bytes b = { all.p + k->at, all.p + k->at + k->packed };
+	int64_t size = NONE, packed = NONE;
+	const uint8_t *begin = b.p;
+
+	page_header(&b, k, &size, &packed);
+	WANT(b.end - b.p == packed);
+	WANT((b.p - begin) + size == k->size);
+	*out = (struct cells){ .n = (size_t)k->n, .body = malloc((size_t)size + 1) };
+	WANT(ZSTD_decompress(out->body, (size_t)size, b.p, (size_t)packed) == (size_t)size);
+	out->values = (struct bytes){ out->body, out->body + size };
+	out->rep = levels(&out->values, out->n, c->max_rep);
+	out->def = levels(&out->values, out->n, c->max_def);
+	WANT(!c->max_rep || !out->n || !out->rep[0]);
+}
+
+/* ---- values ------------------------------------------------------------------------------------ */
+
+static bool is_utf8(const uint8_t *p, size_t n)
+{
+	for (size_t i = 0, more; i < n; i += more + 1) {
+		uint32_t u = p[i];
+
+		more = u < 0x80		       ? 0
+		       : u >= 0xc2 && u < 0xe0 ? 1
+		       : u >= 0xe0 && u < 0xf0 ? 2
+		       : u >= 0xf0 && u < 0xf5 ? 3
+					       : n;
+		if (more > n - i - 1)
+			return false;
+		u &= more ? 0x3fu >> more : 0x7fu;
+		for (size_t j = 1; j <= more; j++) {
+			if ((p[i + j] & 0xc0) != 0x80)
+				return false;
+			u = u << 6 | (p[i + j] & 0x3f);
+		}
+		if ((more == 2 && (u < 0x800 || (u >= 0xd800 && u < 0xe000))) ||
+		    (more == 3 && (u < 0x10000 || u > 0x10ffff)))
+			return false;
+	}
+	return true;
+}
+
+/* With the escapes that hyptrace export --json has. */
+static void print_text(struct bytes s)
+{
+	static const char escaped[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
+
+	putchar('"');
+	for (; s.p < s.end; s.p++) {
+		const char *at = *s.p ? strchr(escaped, *s.p) : NULL;
+
+		if (at)
+			printf("\\%c", letters[at - escaped]);
+		else if (*s.p < 0x20 || *s.p == 0x7f)
+			printf("\\u%04x", *s.p);
+		else
+			putchar(*s.p);
+	}
+	putchar('"');
+}
+
+static bool is_unsigned(const struct column *c)
+{
+	return c->converted >= UINT_8 && c->converted <= UINT_64;
+}
+
+/* Bits of the integer, of which the others have to be its sign, or 0. */
+static int64_t fits(const struct column *c, uint64_t v)
+{
+	int64_t s = c->type == INT32 ? (int32_t)v : (int64_t)v;
+	unsigned int bits;
+
+	if (c->converted == NONE)
+		return s;
+	bits = 8u << (c->converted - (is_unsigned(c) ? UINT_8 : INT_8));
+	if (is_unsigned(c)) {
+		WANT(bits == 64 || v >> bits == 0);
+		return (int64_t)v;
+	}
+	WANT(s >= -(1ll << (bits - 1)) && s < 1ll << (bits - 1));
+	return s;
+}
+
+static void print_value(const struct column *c, struct cells *v)
+{
+	struct bytes s;
+	uint64_t n;
+
+	switch (c->type) {
+	case BOOL:
+		if (v->used % 8 == 0)
+			take(&v->values, 1);
+		printf("%s", v->values.p[-1] >> v->used % 8 & 1 ? "true" : "false");
+		break;
+	case BYTES:
+		n = little(&v->values, 4);
+		s.p = take(&v->values, n);
+		s.end = s.p + n;
+		WANT(is_utf8(s.p, n) && !memchr(s.p, 0, n));
+		print_text(s);
+		break;
+	default:
+		n = (uint64_t)fits(c, little(&v->values, c->type == INT32 ? 4 : 8));
+		printf(is_unsigned(c) ? (c->type == INT64 ? "\"%" PRIu64 "\"" : "%" PRIu64)
+				      : (c->type == INT64 ? "\"%" PRId64 "\"" : "%" PRId64),
+		       n);
+	}
+	v->used++;
+}
+
+/* A column's cell of the next row; of a list all its items. */
+static void print_cell(const struct column *c, struct cells *v)
+{
+	WANT(v->at < v->n);
+	if (!c->max_rep) {
+		if (v->def[v->at++] == c->max_def)
+			print_value(c, v);
+		else
+			printf("null");
+		return;
+	}
+	WANT(v->rep[v->at] == 0);
+	if (!v->def[v->at]) {
+		printf("null");
+		v->at++;
+		return;
+	}
+	printf("[");
+	do {
+		if (v->rep[v->at])
+			printf(",");
+		if (v->def[v->at] == c->max_def)
+			print_value(c, v);
+		else
+			WANT(v->def[v->at] == c->max_def - 1 && !v->rep[v->at]);
+		v->at++;
+	} while (v->at < v->n && v->rep[v->at]);
+	printf("]");
+}
+
+static void print_row(void)
+{
+	const char *slash = strrchr(file_name, '/');
+	bool fields = false;
+
+	printf("%.*s ", slash ? (int)(slash - file_name) : 1, slash ? file_name : ".");
+	for (size_t i = 0; i < n_columns; i++) {
+		const struct column *c = &columns[i];
+
+		printf(i ? "," : "{");
+		if (!c->own && !fields)
+			printf("\"fields\":{");
+		fields |= !c->own;
+		print_text((struct bytes){ (const uint8_t *)c->path[c->own ? 0 : 1],
+					   (const uint8_t *)strchr(c->path[c->own ? 0 : 1], 0) });
+		printf(":");
+		print_cell(c, &cells[i]);
+	}
+	printf("%s\n", fields ? "}}" : "}");
+}
+
+/* ---- what the metadata says of a chunk ------------------------------------------------------------ */
+
+static int compare(const struct column *c, uint64_t a, uint64_t b)
+{
+	if (is_unsigned(c))
+		return a < b ? -1 : a > b;
+	return (int64_t)a < (int64_t)b ? -1 : (int64_t)a > (int64_t)b;
+}
+
+static void check_statistics(const struct column *c, const struct chunk *k, const struct cells *v)
+{
+	struct bytes b = v->values, min = k->min, max = k->max;
+	unsigned int size = c->type == INT32 ? 4 : 8;
+	uint64_t least = 0, most = 0;
+	int64_t nulls = 0;
+
+	for (size_t i = 0; i < v->n; i++)
+		nulls += v->def[i] != c->max_def;
+	WANT(c->max_rep || k->nulls == nulls);
+	if (c->type == BOOL || c->type == BYTES || c->max_rep || !(v->n - (size_t)nulls)) {
+		WANT(!k->has_min);
+		return;
+	}
+	WANT(k->has_min && min.end - min.p == size && max.end - max.p == size);
+	for (bool first = true; b.p < b.end; first = false) {
+		uint64_t n = (uint64_t)fits(c, little(&b, size));
+
+		least = first || compare(c, n, least) < 0 ? n : least;
+		most = first || compare(c, n, most) > 0 ? n : most;
+	}
+	WANT((uint64_t)fits(c, little(&min, size)) == least && (uint64_t)fits(c, little(&max, size)) == most);
+}
+
+/* Groups and their pages lie one behind the other, and the footer behind them. */
+static int64_t read_group(struct bytes all, const struct group *g, int64_t at)
+{
+	int64_t size = 0;
+
+	WANT(g->at == at && g->n_rows > 0);
+	for (size_t i = 0; i < n_columns; i++) {
+		const struct chunk *k = &g->chunks[i];
+
+		WANT(k->at == at && k->packed > 0 && k->packed <= all.end - all.p - at);
+		WANT(columns[i].max_rep ? k->n >= g->n_rows : k->n == g->n_rows);
+		read_page(all, &columns[i], k, &cells[i]);
+		check_statistics(&columns[i], k, &cells[i]);
+		at += k->packed;
+		size += k->size;
+	}
+	WANT(g->packed == at - g->at && g->size == size);
+	for (int64_t i = 0; i < g->n_rows; i++)
+		print_row();
+	for (size_t i = 0; i < n_columns; i++) {
+		WANT(cells[i].at == cells[i].n && cells[i].values.p == cells[i].values.end);
+		free(cells[i].body);
+		free(cells[i].def);
+		free(cells[i].rep);
+	}
+	return at;
+}
+
+static struct bytes whole_file(const char *path)
+{
+	FILE *f = fopen(path, "rb");
+	uint8_t *data = NULL;
+	size_t n = 0, got;
+
+	WANT(f);
+	do {
+		data = realloc(data, n + (1 << 16));
+		WANT(data);
+		got = fread(data + n, 1, 1 << 16, f);
+		n += got;
+	} while (got);
+	fclose(f);
+	return (struct bytes){ data, data + n };
+}
+
+static void read_parquet(const char *path)
+{
+	struct bytes all, tail;
+	int64_t at = 4, rows = 0;
+	uint64_t len;
+
+	n_columns = 0;
+	file_name = path;
+	all = whole_file(path);
+	WANT(all.end - all.p >= 12 && !memcmp(all.p, "PAR1", 4) && !memcmp(all.end - 4, "PAR1", 4));
+	tail = (struct bytes){ all.end - 8, all.end };
+	len = little(&tail, 4);
+	WANT(len <= (uint64_t)(all.end - all.p) - 12);
+	footer((struct bytes){ all.end - 8 - len, all.end - 8 });
+	for (size_t i = 0; i < n_groups; i++) {
+		at = read_group((struct bytes){ all.p, all.end - 8 - len }, &groups[i], at);
+		rows += groups[i].n_rows;
+		free(groups[i].chunks);
+	}
+	WANT(at == all.end - 8 - (int64_t)len - all.p && rows == total_rows);
+	free(groups);
+	free((void *)all.p);
+}
+
+int main(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++)
+		read_parquet(argv[i]);
+	return 0;
+}
