@@ -1,0 +1,88 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Documentation/fleet.md: its commands and its query for DuckDB, over a hundred generated recordings whose
+# answer is known.
+. tests/integration/lib.sh
+
+hosts=100 spans=200
+export TRACEEVENT_PLUGIN_DIR=$build/plugins HOME=$tmp/home O=$build
+root=$PWD
+
+# block KIND: the guide's code block behind ```KIND
+block() {
+	sed -n "/^\`\`\`$1\$/,/^\`\`\`\$/p" "$root/Documentation/fleet.md" | grep -v '^```'
+}
+
+# The script of host I for export-trace: times in the hypervisor on two CPUs; of every tenth host events
+# were lost in one. The times that are known go to standard error: HOST REASON NS
+host_script() { # I
+	perl -e 'my ($i, $spans) = @ARGV;
+		my $host = sprintf "web%03d", $i;
+		my @reasons = (1, 4, 5);
+		print "id 11\nguest vm1 22 0:100\ntask 100 CPU 0/KVM\n";
+		print "1000000000 0 7 sched_switch\ta\t7\t120\t1\tCPU 0/KVM\t100\t120\n";
+		print "1000000100 1 7 irq_handler_entry\t27\ttimer\n";
+		print "lost 1 5\n1000000900 1 7 irq_handler_exit\t27\t1\n";	# of another buffer
+		print "buffer hyp\n";
+		my @ts = (1000001000, 1000001500);
+		for my $k (0 .. $spans - 1) {
+			my ($cpu, $reason) = ($k % 2, $reasons[($i + $k) % 3]);
+			my $ns = 100 + ($i * 7919 + $k * 104729) % 50000;
+			my $lost = $i % 10 == 0 && $k == 10;
+			printf "%d %d 100 hypervisor:hyp_enter\t%d\t100\n", $ts[$cpu], $cpu, $reason;
+			print "lost $cpu 2\n" if $lost;
+			printf "%d %d 100 hypervisor:hyp_exit\t6\t100\n", $ts[$cpu] + $ns, $cpu;
+			$ts[$cpu] += $ns + 1000;
+			print STDERR "$host $reason $ns\n" if !$lost;
+		}
+		print "lost 0 7\n";' "$1" $spans
+}
+
+start=$SECONDS
+for ((i = 1; i <= hosts; i++)); do
+	dir=$(printf '%s/recordings/web%03d' "$tmp" $i)
+	mkdir -p "$dir"
+	host_script $i 2>>"$tmp/known" | "$build/tests/integration/export-trace" "$dir/trace.dat"
+	[ $((i % 4)) = 0 ] && printf 'id 22\nshift 11 500\n1000002000 0 9 print\t0\tin the guest\n' |
+		"$build/tests/integration/export-trace" "$dir/trace-vm1.dat"
+done
+is "$(ls -d "$tmp"/recordings/*/*.dat | wc -l)" $((hosts + hosts / 4)) "$hosts hosts have recordings, some with a guest's"
+
+start=$SECONDS
+(cd "$tmp" && PATH=$build:$PATH bash -euc "$(block sh)") >"$tmp/out" 2>&1
+is "$? $(cat "$tmp/out")" "0 " "the guide's commands export them"
+echo "# $hosts exports: $((SECONDS - start)) s, $(du -sk "$tmp/recordings" | cut -f1) KiB of recordings, $(du -sk --apparent-size "$tmp/fleet" | cut -f1) KiB of tables in $(find "$tmp/fleet" -type f | wc -l) files"
+is "$(ls -A "$tmp/fleet")" "$(printf 'host=web%03d\n' $(seq $hosts))" "each host has a directory, and nothing else is there"
+files=$(find "$tmp/fleet" -name '*.parquet' | sort)
+"$build/tests/tools/parquetread" $files >"$tmp/rows"
+is "$?" 0 "every file is sound"
+# 2 * spans, 3 of the top buffer, one loss at the end, the guests'
+is "$(wc -l <"$tmp/rows")" $((hosts * (2 * spans + 4) + hosts / 4)) "all events are there"
+
+expected=$(perl -ane '$n{"$F[0] $F[1]"}++; $sum{"$F[0] $F[1]"} += $F[2];
+	$max{"$F[0] $F[1]"} = $F[2] if $F[2] > ($max{"$F[0] $F[1]"} // 0);
+	END {
+		my @keys = sort { $max{$b} <=> $max{$a} || $a cmp $b } keys %n;
+		printf "{\"host\":\"%s\",\"reason\":%s,\"n\":\"%d\",\"total_ns\":\"%d\",\"max_ns\":\"%d\"}\n",
+			split(/ /), $n{$_}, $sum{$_}, $max{$_} for @keys[0 .. 4];
+	}' "$tmp/known")
+duckdb=$(tests/tools/duckdb ready)
+if [ $? != 0 ]; then
+	skip 3 "$duckdb"
+	done_testing
+	exit
+fi
+
+# query SQL...: all of it in the directory above fleet/
+query() {
+	(cd "$tmp" && printf '%s\n' "$@" | "$root/tests/tools/duckdb" query)
+}
+
+like "$expected" '^\{"host":"web[0-9]*","reason":[145],"n":"6[67]",' "an answer is known"
+start=$SECONDS
+is "$(query "$(block 'sql duckdb')" "$(block 'sql query')")" "$expected" "the guide's query gives it, losses left out"
+echo "# the query: $((SECONDS - start)) s"
+is "$(query "$(block 'sql duckdb')" "$(block 'sql query' | sed 's/^LIMIT 5;/;/')" |
+	perl -ne '$n += $1 if /"n":"(\d+)"/; END { print $n }')" "$(wc -l <"$tmp/known")" \
+	"... of every time that is known, and of no other"
+done_testing
