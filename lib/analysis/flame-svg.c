@@ -49,7 +49,7 @@ struct svg {
 
 /* ---- colours ------------------------------------------------------------------------------ */
 
-static uint32_t svg_hash(const char *s)
+static uint32_t flame_svg_hash(const char *s)
 {
 	uint32_t h = 2166136261u;
 
@@ -58,7 +58,7 @@ static uint32_t svg_hash(const char *s)
 	return h ^ h >> 15;
 }
 
-static uint32_t svg_channel(double h, double s, double l, double k)
+static uint32_t flame_svg_channel(double h, double s, double l, double k)
 {
 	double at = fmod(k + h / 30, 12), a = s * fmin(l, 1 - l);
 
@@ -66,47 +66,48 @@ static uint32_t svg_channel(double h, double s, double l, double k)
 }
 
 /* Hue in degrees, saturation and lightness as shares. */
-static uint32_t svg_hsl(double h, double s, double l)
+static uint32_t flame_svg_hsl(double h, double s, double l)
 {
-	return svg_channel(h, s, l, 0) << 16 | svg_channel(h, s, l, 8) << 8 | svg_channel(h, s, l, 4);
+	return flame_svg_channel(h, s, l, 0) << 16 | flame_svg_channel(h, s, l, 8) << 8 |
+	       flame_svg_channel(h, s, l, 4);
 }
 
-static double svg_guest_hue(const char *name)
+static double flame_svg_guest_hue(const char *name)
 {
 	static const double hues[] = { 150, 205, 95, 180, 228, 120 };
 
-	return hues[svg_hash(name) % ARRAY_SIZE(hues)];
+	return hues[flame_svg_hash(name) % ARRAY_SIZE(hues)];
 }
 
 #define HUE_HOST 28
 #define HUE_HYP	 288
 
 /* By the machine, and a little by the name: one name has one colour in every picture. */
-static uint32_t svg_colour(const struct svg *s, const struct flame_frame *f)
+static uint32_t flame_svg_colour(const struct svg *s, const struct flame_frame *f)
 {
-	uint32_t hash = svg_hash(f->name);
+	uint32_t hash = flame_svg_hash(f->name);
 	double hue = s->hyp ? HUE_HYP : s->who == SVG_GUEST ? s->hue : HUE_HOST;
 	double turn = (double)(hash % 31) - 15, light = (double)(hash / 31 % 13) / 100;
 
 	if (f->depth <= 2) /* machine and task */
-		return svg_hsl(hue, 0.45, f->depth == 1 ? 0.66 : 0.74);
-	return svg_hsl(hue + turn, 0.68, 0.66 + light);
+		return flame_svg_hsl(hue, 0.45, f->depth == 1 ? 0.66 : 0.74);
+	return flame_svg_hsl(hue + turn, 0.68, 0.66 + light);
 }
 
 /* Red: the second recording has more of it; blue: less. */
-static uint32_t svg_diff_colour(double before, double after)
+static uint32_t flame_svg_diff_colour(double before, double after)
 {
 	double most = fmax(before, after), change = most > 0 ? (after - before) / most : 0;
 	double strength = sqrt(fabs(change));
 
 	if (fabs(change) < 0.005)
 		return 0xe8e8e8;
-	return svg_hsl(change > 0 ? 8 : 215, 0.85, 0.92 - 0.34 * strength);
+	return flame_svg_hsl(change > 0 ? 8 : 215, 0.85, 0.92 - 0.34 * strength);
 }
 
 /* ---- what is drawn ------------------------------------------------------------------------ */
 
-static double svg_share(const struct svg *s, const uint64_t *n)
+static double flame_svg_share(const struct svg *s, const uint64_t *n)
 {
 	double a = s->all[0] ? (double)n[0] / (double)s->all[0] : 0;
 	double b = s->all[1] ? (double)n[1] / (double)s->all[1] : 0;
@@ -116,26 +117,27 @@ static double svg_share(const struct svg *s, const uint64_t *n)
 	return s->all[0] && s->all[1] ? (a + b) / 2 : a + b;
 }
 
-static int svg_machine(struct svg *s, const char *name)
+static int flame_svg_machine(struct svg *s, const char *name)
 {
 	bool guest = !strncmp(name, FLAME_GUEST, strlen(FLAME_GUEST));
 
 	s->who = guest ? SVG_GUEST : SVG_HOST;
 	s->has_host |= !guest;
-	s->hue = svg_guest_hue(name);
+	s->hue = flame_svg_guest_hue(name);
 	return guest && !strlist_has(&s->guests, name) ? strlist_add(&s->guests, name) : 0;
 }
 
-static int svg_visit(void *ctx, const struct flame_frame *f, const uint64_t *begin)
+static int flame_svg_visit(void *ctx, const struct flame_frame *f, const uint64_t *begin)
 {
 	struct svg *s = ctx;
-	struct svg_frame to = { f->name, f->depth, svg_share(s, begin), svg_share(s, f->total), { 0 }, 0 };
+	struct svg_frame to = { f->name, f->depth, flame_svg_share(s, begin), flame_svg_share(s, f->total),
+				{ 0 },	 0 };
 
 	if (f->depth <= s->hyp)
 		s->hyp = 0;
 	if (!s->hyp && f->depth > 2 && !strcmp(f->name, FLAME_HYP))
 		s->hyp = f->depth;
-	if (f->depth == 1 && svg_machine(s, f->name))
+	if (f->depth == 1 && flame_svg_machine(s, f->name))
 		return -ENOMEM;
 	if (to.w < FLAME_NARROWEST) {
 		s->hidden++;
@@ -144,16 +146,17 @@ static int svg_visit(void *ctx, const struct flame_frame *f, const uint64_t *beg
 	s->has_hyp |= s->hyp > 0;
 	s->deepest = f->depth > s->deepest ? f->depth : s->deepest;
 	memcpy(to.total, f->total, sizeof(to.total));
-	to.colour = s->p->diff ? svg_diff_colour(s->all[0] ? (double)f->total[0] / (double)s->all[0] : 0,
-						 s->all[1] ? (double)f->total[1] / (double)s->all[1] : 0)
-			       : svg_colour(s, f);
+	to.colour = s->p->diff
+			    ? flame_svg_diff_colour(s->all[0] ? (double)f->total[0] / (double)s->all[0] : 0,
+						    s->all[1] ? (double)f->total[1] / (double)s->all[1] : 0)
+			    : flame_svg_colour(s, f);
 	return array_push(&s->v, &s->n, &to, sizeof(to));
 }
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
 /* U+FFFE and U+FFFF are no characters of XML; names have no controls. */
-static void svg_text(struct buf *out, const char *s, size_t n)
+static void flame_svg_text(struct buf *out, const char *s, size_t n)
 {
 	for (size_t i = 0; i < n && s[i]; i++) {
 		const char *as = s[i] == '&' ? "&amp;" : s[i] == '<' ? "&lt;" : s[i] == '>' ? "&gt;" : NULL;
@@ -172,7 +175,7 @@ static void svg_text(struct buf *out, const char *s, size_t n)
 }
 
 /* At most so many letters of it; the script counts as JavaScript does, which is near enough. */
-static void svg_short(struct buf *out, const char *s, size_t letters)
+static void flame_svg_short(struct buf *out, const char *s, size_t letters)
 {
 	size_t n = 0, keep = 0, i = 0;
 
@@ -183,11 +186,11 @@ static void svg_short(struct buf *out, const char *s, size_t letters)
 	}
 	if (letters < LETTERS)
 		return;
-	svg_text(out, s, n > letters ? keep : i);
+	flame_svg_text(out, s, n > letters ? keep : i);
 	buf_addstr(out, n > letters ? "\u2026" : "");
 }
 
-static void svg_weight(const struct svg *s, uint64_t n, struct buf *out)
+static void flame_svg_weight(const struct svg *s, uint64_t n, struct buf *out)
 {
 	static const char *const words[FLAME_WEIGHTS] = { "samples", "", "calls", "entries" };
 	char text[16];
@@ -198,77 +201,79 @@ static void svg_weight(const struct svg *s, uint64_t n, struct buf *out)
 		buf_printf(out, "%llu %s", (unsigned long long)n, words[s->p->weight]);
 }
 
-static double svg_percent(uint64_t n, uint64_t all)
+static double flame_svg_percent(uint64_t n, uint64_t all)
 {
 	return all ? 100 * (double)n / (double)all : 0;
 }
 
 /* "12 samples, 3.45 %" */
-static void svg_tell(const struct svg *s, const struct svg_frame *f, struct buf *out)
+static void flame_svg_tell(const struct svg *s, const struct svg_frame *f, struct buf *out)
 {
-	double before = svg_percent(f->total[0], s->all[0]), after = svg_percent(f->total[1], s->all[1]);
+	double before = flame_svg_percent(f->total[0], s->all[0]),
+	       after = flame_svg_percent(f->total[1], s->all[1]);
 
-	svg_weight(s, f->total[0], out);
+	flame_svg_weight(s, f->total[0], out);
 	buf_printf(out, ", %.2f %%", before);
 	if (!s->p->diff)
 		return;
 	buf_addstr(out, " before; ");
-	svg_weight(s, f->total[1], out);
+	flame_svg_weight(s, f->total[1], out);
 	buf_printf(out, ", %.2f %% after: %+.2f", after, after - before);
 }
 
 /* ---- drawing --------------------------------------------------------------------------------- */
 
-static double svg_y(const struct svg *s, size_t depth)
+static double flame_svg_y(const struct svg *s, size_t depth)
 {
 	return (double)(TOP + (s->deepest - depth) * ROW);
 }
 
-static void svg_draw(const struct svg *s, const struct svg_frame *f, struct buf *out)
+static void flame_svg_draw(const struct svg *s, const struct svg_frame *f, struct buf *out)
 {
 	const char *name = f->name ? f->name : "all";
-	double x = LEFT + f->x * WIDTH, w = f->w * WIDTH, y = svg_y(s, f->depth);
+	double x = LEFT + f->x * WIDTH, w = f->w * WIDTH, y = flame_svg_y(s, f->depth);
 
 	buf_printf(out, "<g class=\"f\" data-x=\"%.7f\" data-w=\"%.7f\" data-d=\"%zu\"><title>", f->x, f->w,
 		   f->depth);
-	svg_text(out, name, SIZE_MAX);
+	flame_svg_text(out, name, SIZE_MAX);
 	buf_addstr(out, "\n");
-	svg_tell(s, f, out);
+	flame_svg_tell(s, f, out);
 	buf_printf(out,
 		   "</title><rect x=\"%.2f\" y=\"%.0f\" width=\"%.2f\" height=\"%d\" fill=\"#%06x\"/>"
 		   "<text x=\"%.2f\" y=\"%.0f\">",
 		   x, y, fmax(w - 0.4, 0.2), ROW - 1, f->colour, x + 3, y + 12);
-	svg_short(out, name, w > 6 ? (size_t)((w - 6) / LETTER) : 0);
+	flame_svg_short(out, name, w > 6 ? (size_t)((w - 6) / LETTER) : 0);
 	buf_addstr(out, "</text></g>\n");
 }
 
-static void svg_legend_entry(struct buf *out, uint32_t colour, const char *name, double *x)
+static void flame_svg_legend_entry(struct buf *out, uint32_t colour, const char *name, double *x)
 {
 	buf_printf(out,
 		   "<rect x=\"%.0f\" y=\"54\" width=\"11\" height=\"11\" fill=\"#%06x\"/>"
 		   "<text x=\"%.0f\" y=\"64\">",
 		   *x, colour, *x + 16);
-	svg_short(out, name, 24);
+	flame_svg_short(out, name, 24);
 	buf_addstr(out, "</text>\n");
 	*x += 16 + (double)(strlen(name) < 24 ? strlen(name) : 24) * LETTER + 18;
 }
 
-static void svg_legend(const struct svg *s, struct buf *out)
+static void flame_svg_legend(const struct svg *s, struct buf *out)
 {
 	double x = LEFT;
 
 	if (s->p->diff) {
-		svg_legend_entry(out, svg_diff_colour(1, 0.3), "less than before", &x);
-		svg_legend_entry(out, svg_diff_colour(1, 1), "as before", &x);
-		svg_legend_entry(out, svg_diff_colour(0.3, 1), "more than before", &x);
+		flame_svg_legend_entry(out, flame_svg_diff_colour(1, 0.3), "less than before", &x);
+		flame_svg_legend_entry(out, flame_svg_diff_colour(1, 1), "as before", &x);
+		flame_svg_legend_entry(out, flame_svg_diff_colour(0.3, 1), "more than before", &x);
 		return;
 	}
 	if (s->has_host)
-		svg_legend_entry(out, svg_hsl(HUE_HOST, 0.68, 0.7), "host", &x);
+		flame_svg_legend_entry(out, flame_svg_hsl(HUE_HOST, 0.68, 0.7), "host", &x);
 	if (s->has_hyp)
-		svg_legend_entry(out, svg_hsl(HUE_HYP, 0.68, 0.7), "hypervisor", &x);
+		flame_svg_legend_entry(out, flame_svg_hsl(HUE_HYP, 0.68, 0.7), "hypervisor", &x);
 	for (size_t i = 0; i < s->guests.n && x < PAGE / 2; i++)
-		svg_legend_entry(out, svg_hsl(svg_guest_hue(s->guests.v[i]), 0.68, 0.7), s->guests.v[i], &x);
+		flame_svg_legend_entry(out, flame_svg_hsl(flame_svg_guest_hue(s->guests.v[i]), 0.68, 0.7),
+				       s->guests.v[i], &x);
 }
 
 static const char svg_style[] =
@@ -287,9 +292,9 @@ static const char svg_style[] =
 	"\tbox-sizing: border-box; }\n"
 	"</style>\n";
 
-static void svg_head(const struct svg *s, struct buf *out)
+static void flame_svg_head(const struct svg *s, struct buf *out)
 {
-	double height = svg_y(s, 0) + ROW + BOTTOM;
+	double height = flame_svg_y(s, 0) + ROW + BOTTOM;
 
 	buf_printf(out,
 		   "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
@@ -302,13 +307,13 @@ static void svg_head(const struct svg *s, struct buf *out)
 		   "<rect width=\"%d\" height=\"%.0f\" fill=\"#fcfcfa\"/>\n<text id=\"title\" x=\"%d\" "
 		   "y=\"24\">",
 		   PAGE, height, LEFT);
-	svg_short(out, s->p->title, 80);
+	flame_svg_short(out, s->p->title, 80);
 	buf_printf(out, "</text>\n<text class=\"quiet\" x=\"%d\" y=\"43\"><title>", LEFT);
-	svg_text(out, s->p->about, SIZE_MAX);
+	flame_svg_text(out, s->p->about, SIZE_MAX);
 	buf_addstr(out, "</title>");
-	svg_short(out, s->p->about, ABOUT_LETTERS);
+	flame_svg_short(out, s->p->about, ABOUT_LETTERS);
 	buf_addstr(out, "</text>\n");
-	svg_legend(s, out);
+	flame_svg_legend(s, out);
 	/* shown by the script, without which they do nothing */
 	buf_printf(
 		out,
@@ -322,14 +327,14 @@ static void svg_head(const struct svg *s, struct buf *out)
 		PAGE - 330, PAGE - 320, PAGE - LEFT, PAGE - 222);
 }
 
-static void svg_write(const struct svg *s, struct buf *out)
+static void flame_svg_write(const struct svg *s, struct buf *out)
 {
-	svg_head(s, out);
+	flame_svg_head(s, out);
 	for (size_t i = 0; i < s->n; i++)
-		svg_draw(s, &s->v[i], out);
+		flame_svg_draw(s, &s->v[i], out);
 	buf_printf(out,
 		   "<text id=\"told\" x=\"%d\" y=\"%.0f\"/>\n<script><![CDATA[\n%s]]></script>\n</svg>\n",
-		   LEFT, svg_y(s, 0) + ROW + 20, flame_script);
+		   LEFT, flame_svg_y(s, 0) + ROW + 20, flame_script);
 }
 
 int flame_svg(const struct flame_picture *p, struct buf *out, uint64_t *hidden)
@@ -340,9 +345,10 @@ int flame_svg(const struct flame_picture *p, struct buf *out, uint64_t *hidden)
 
 	for (size_t side = 0; side < FLAME_SIDES; side++)
 		all.total[side] = s.all[side] = flame_tree_total(p->tree, side, p->weight);
-	ret = array_push(&s.v, &s.n, &all, sizeof(all)) ?: flame_tree_walk(p->tree, p->weight, svg_visit, &s);
+	ret = array_push(&s.v, &s.n, &all, sizeof(all))
+		      ?: flame_tree_walk(p->tree, p->weight, flame_svg_visit, &s);
 	if (!ret) {
-		svg_write(&s, out);
+		flame_svg_write(&s, out);
 		ret = buf_status(out);
 	}
 	*hidden = s.hidden;
