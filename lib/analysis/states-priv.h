@@ -89,6 +89,8 @@ struct state_cpu {
 	bool gap[FAMILIES];
 };
 
+_Static_assert(STEP_KINDS <= 32, "state_input has a bit for each");
+
 struct state_input {
 	const struct input *in;
 	uint16_t index;
