@@ -186,6 +186,8 @@ static void test_truths(void **state)
 		world_play(w, seed);
 		for (unsigned int i = 0; i < w->set.losses; i++)
 			lose(w, roll(&w->d, STREAMS));
+		if (w->set.losses && roll(&w->d, 3) == 0)
+			end_early(w, roll(&w->d, STREAMS / CPUS));
 		judge_world(&j, w);
 		wrong += j.wrong != 0;
 		claimed += j.claimed;

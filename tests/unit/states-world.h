@@ -515,6 +515,31 @@ static inline void lose(struct world *w, size_t at)
 	w->streams[at].n = n - some + 2;
 }
 
+/* A buffer that ends before the others: from its last event on all of its CPUs have a gap. */
+static inline void end_early(struct world *w, size_t buffer)
+{
+	uint64_t at = BEGIN + (w->t - BEGIN) / 2 + roll(&w->d, (w->t - BEGIN) / 2), last = 0;
+
+	for (size_t i = buffer * CPUS; i < (buffer + 1) * CPUS; i++) {
+		while (w->streams[i].n && w->streams[i].v[w->streams[i].n - 1].ts > at)
+			w->streams[i].n--;
+		if (w->streams[i].n && w->streams[i].v[w->streams[i].n - 1].ts > last)
+			last = w->streams[i].v[w->streams[i].n - 1].ts;
+	}
+	for (size_t i = buffer * CPUS; i < (buffer + 1) * CPUS; i++) {
+		struct step gap = { .ts = last,
+				    .kind = STEP_GAP,
+				    .buffer = buffer == GUEST_TOP ? 0 : (uint16_t)buffer,
+				    .input = buffer == GUEST_TOP ? GUEST : HOST,
+				    .cpu = (uint32_t)(i % CPUS) };
+		struct step *v = realloc(w->streams[i].v, (w->streams[i].n + 1) * sizeof(*v));
+
+		assert_non_null(v);
+		v[w->streams[i].n++] = gap;
+		w->streams[i].v = v;
+	}
+}
+
 /* As the merge: by time, and a CPU's in its own order. */
 static const struct step *next_step(const struct world *w, size_t *at)
 {
