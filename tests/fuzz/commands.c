@@ -33,6 +33,10 @@ static const char *const lines[] = {
 	"report -N --uname --version -i FILE0",
 	"stat FILE0 FILE1",
 	"stat --json --per vcpu --by 10ms --svg OUT FILE0",
+	"latency --from kvm_exit/ret!=0 --to kvm_entry --key vcpu --worst 3 --svg OUT FILE0 FILE1",
+	"latency --from sched_switch --to sched_switch --key prev_pid=next_pid --csv FILE0",
+	"latency --preset wakeup --json FILE0 FILE1",
+	"latency --preset virtio FILE0",
 	"export --json FILE0 FILE1",
 	"export --perfetto OUT FILE0 FILE1",
 	"export --parquet TABLES FILE0 FILE1",
@@ -51,8 +55,8 @@ static const struct {
 	const char *name;
 	int (*run)(int argc, char **argv);
 } commands[] = {
-	{ "report", cmd_report }, { "export", cmd_export }, { "flame", cmd_flame },
-	{ "stat", cmd_stat },	  { "sync", cmd_sync },	    { "import", cmd_import },
+	{ "report", cmd_report },   { "export", cmd_export }, { "flame", cmd_flame },	{ "stat", cmd_stat },
+	{ "latency", cmd_latency }, { "sync", cmd_sync },     { "import", cmd_import },
 };
 
 static void run_line(const char *line)
