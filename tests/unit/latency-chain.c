@@ -340,7 +340,7 @@ static void test_chains(void **state)
 		}
 }
 
-/* Bounds that nobody knows, and more chains at a time than are held: no pair, and no memory without end. */
+/* Bounds that nobody knows: no pair. */
 static void test_unknown(void **state)
 {
 	static struct world w;
@@ -408,13 +408,66 @@ static void test_keys(void **state)
 	chain_close(c);
 }
 
+static int count_fate(void *ctx, enum chain_fate fate, uint32_t row, const struct chain_event *v, size_t n)
+{
+	((size_t *)ctx)[fate]++;
+	return 0;
+}
+
+/* More keys than there is room for: what is refused is told. */
+static void test_refused(void **state)
+{
+	size_t fates[CHAIN_REFUSED + 1] = { 0 };
+	struct chain_told told = { count_fate, NULL, fates };
+	struct chain_step s = { .point = 0 };
+	struct chain *c;
+
+	assert_int_equal(chain_open(&c, 2, 0, &told), 0);
+	for (uint64_t i = 0; i < CHAIN_KEYS_MAX + 3; i++) {
+		s.event.ts = i;
+		s.next.value = i;
+		assert_int_equal(chain_take(c, &s), 0);
+	}
+	s.point = 1;
+	for (uint64_t i = 0; i < CHAIN_KEYS_MAX + 3; i++) {
+		s.event.ts++;
+		s.look.value = i;
+		assert_int_equal(chain_take(c, &s), 0);
+	}
+	assert_int_equal(chain_end(c), 0);
+	assert_int_equal(fates[CHAIN_DONE], CHAIN_KEYS_MAX);
+	assert_int_equal(fates[CHAIN_REFUSED], 3);
+	assert_int_equal(fates[CHAIN_STRAY], 3);
+	chain_close(c);
+}
+
+/* More chains at a time than can be held: the oldest are undecided. */
+static void test_many_held(void **state)
+{
+	size_t fates[CHAIN_REFUSED + 1] = { 0 };
+	struct chain_told told = { count_fate, NULL, fates };
+	struct chain_step s = { .point = 0 };
+	struct chain *c;
+
+	assert_int_equal(chain_open(&c, 2, 1ull << 40, &told), 0);
+	for (uint64_t i = 0; i < 100000; i++) {
+		s.event.ts = i;
+		s.point = i & 1;
+		assert_int_equal(chain_take(c, &s), 0);
+	}
+	assert_int_equal(chain_end(c), 0);
+	assert_int_equal(fates[CHAIN_DONE] + fates[CHAIN_UNDECIDED], 50000);
+	assert_true(fates[CHAIN_UNDECIDED] > 30000);
+	assert_true(fates[CHAIN_DONE] > 10000);
+	chain_close(c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pairs),
-		cmocka_unit_test(test_chains),
-		cmocka_unit_test(test_unknown),
-		cmocka_unit_test(test_keys),
+		cmocka_unit_test(test_pairs),	cmocka_unit_test(test_chains),
+		cmocka_unit_test(test_unknown), cmocka_unit_test(test_keys),
+		cmocka_unit_test(test_refused), cmocka_unit_test(test_many_held),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
