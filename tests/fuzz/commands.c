@@ -43,6 +43,11 @@ static const char *const lines[] = {
 	"flame FILE0 FILE1",
 	"flame -w ns --idle --pids -e .* --svg OUT --json FILE0 FILE1",
 	"flame --diff --svg OUT FILE0 FILE1",
+	"sql FILE0 FILE1 select*from(events);select*from(hyp_calls);select*from(kvm_exits);",
+	"sql --json FILE0 select*from(args);select*from(lost);select*from(clocks),machines,vcpus;"
+	"select*from(slices)where(id)in(select(slice_id)from(pkvm_hypervisor_events)order/**/by(dur));",
+	"sql --csv FILE0 FILE1 select*from(vcpu_states);select*from(thread_states);select*from(cpu),thread;"
+	"select(reason),max(dur)from(hyp_calls)group/**/by/**/1;",
 	"sync FILE0 FILE1",
 	"sync --json FILE0 FILE1",
 	"sync --plot OUT FILE0 FILE1",
@@ -56,7 +61,7 @@ static const struct {
 	int (*run)(int argc, char **argv);
 } commands[] = {
 	{ "report", cmd_report },   { "export", cmd_export }, { "flame", cmd_flame },	{ "stat", cmd_stat },
-	{ "latency", cmd_latency }, { "sync", cmd_sync },     { "import", cmd_import },
+	{ "latency", cmd_latency }, { "sync", cmd_sync },     { "import", cmd_import }, { "sql", cmd_sql },
 };
 
 static void run_line(const char *line)
