@@ -208,15 +208,13 @@ static int sql_fixed_clocks(struct sql *s)
 
 int sql_fixed_add(struct sql *s)
 {
+	static int (*const fill[])(struct sql *) = { sql_fixed_machines, sql_fixed_cpus, sql_fixed_threads,
+						     sql_fixed_vcpus, sql_fixed_clocks };
 	int ret = sqlite3_exec(s->db, sql_fixed_tables, NULL, NULL, NULL);
 
-	if (ret == SQLITE_OK)
-		ret = sql_fixed_machines(s);
-	if (ret == SQLITE_OK)
-		ret = sql_fixed_cpus(s);
-	if (ret == SQLITE_OK)
-		ret = sql_fixed_threads(s);
-	if (ret == SQLITE_OK)
-		ret = sql_fixed_vcpus(s);
-	return ret == SQLITE_OK ? sql_fixed_clocks(s) : ret;
+	if (ret == SQLITE_OK) /* all rows at once take less time */
+		ret = sqlite3_exec(s->db, "BEGIN", NULL, NULL, NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(fill) && ret == SQLITE_OK; i++)
+		ret = fill[i](s);
+	return ret == SQLITE_OK ? sqlite3_exec(s->db, "COMMIT", NULL, NULL, NULL) : ret;
 }

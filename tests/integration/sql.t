@@ -48,6 +48,27 @@ times() {
 		}'
 }
 
+# exits FILE: "CLASS COUNT NS NS-OF-THE-GUEST" of what trace-cmd prints of arm64's kvm_exit and kvm_entry:
+# what lies between two of a thread
+exits() {
+	trace-cmd report -t -N "$1" 2>/dev/null | perl -ne '
+		%exit = %entry = () if /EVENTS DROPPED/;
+		s/(\d+)\.(\d{9}:)/$1$2/;
+		my ($pid, $ns, $event, $reason, $class) =
+			/-(\d+) +\[\d+\](?: [^ ]{4,6})? *(\d+): +kvm_(exit|entry): *(\w+):(?:.*\((\w+)\))?/ or next;
+		if ($event eq "entry") {
+			my $e = delete $exit{$pid};
+			if ($e) { $n{$e->[1]}++; $sum{$e->[1]} += $ns - $e->[0] }
+			$entry{$pid} = $ns;
+		} else {
+			$class = $reason if $reason ne "TRAP";
+			$guest{$class} += $ns - $entry{$pid} if $entry{$pid};
+			delete $entry{$pid};
+			$exit{$pid} = [$ns, $class];
+		}
+		END { print "$_,$n{$_},$sum{$_},$guest{$_}\n" for sort keys %n }'
+}
+
 # fails STATUS MESSAGE NAME ARGUMENT...: of hyptrace sql
 fails() {
 	local status=$1 message=$2 name=$3
@@ -102,6 +123,10 @@ if command -v trace-cmd >/dev/null; then
 	for file in "$mainline" "$data/lab-nvhe.dat" "$android" "$data/guest/trace.dat" "$data/functions/trace.dat"; do
 		is "$(sql "$file" "SELECT reason, count(*), sum(dur) FROM pkvm_hypervisor_events GROUP BY reason")" \
 			"$(times "$file")" "$file: as many times in the hypervisor, as long, as trace-cmd's text tells"
+	done
+	for file in "$mainline" "$data/lab-nvhe.dat" "$data/lab-stock-arm64.dat" "$data/guest/trace.dat" "$data/functions/trace.dat"; do
+		is "$(sql "$file" "SELECT coalesce(esr_class, reason), count(dur), sum(dur), sum(guest_dur) FROM kvm_exits GROUP BY 1 HAVING count(dur)")" \
+			"$(exits "$file")" "$file: as many exits, as long, as trace-cmd's text tells"
 	done
 	is "$(sql "$mainline" "SELECT name || ' ' || cpu || ' ' || ts || ' ' || text FROM events WHERE name LIKE 'hyp_%'")" \
 		"$(stock "$mainline" | grep '^hyp_')" "events: time, CPU and text as trace-cmd has them"
