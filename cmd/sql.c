@@ -185,6 +185,8 @@ static int sql_query(struct sql *s, struct sql_output *o, const char *text)
 		sql_flush(o);
 	}
 	sql_say_notes(s, o);
+	if (ferror(stdout)) /* terminal_end says why */
+		return -EIO;
 	if (ret == -EINTR)
 		log_err(o->log, "interrupted");
 	else if (ret == -EINVAL || ret == -EIO)
@@ -365,7 +367,8 @@ int cmd_sql(int argc, char **argv)
 	memory_or_end();
 	if (sql_parse(&o, argc, argv, &status)) {
 		console.quiet = o.quiet;
-		status = console_status(&console, sql_split(&o, &query) ?: sql_files(&o, query, &log));
+		status = sql_split(&o, &query) ?: sql_files(&o, query, &log);
+		status = ferror(stdout) ? EXIT_FAILED : console_status(&console, status);
 	}
 	strlist_release(&o.words);
 	strlist_release(&o.files);

@@ -66,7 +66,7 @@ struct answer {
 	struct buf rows; /* text: cells with a NUL behind each, until widths are known */
 	size_t n_rows;
 	size_t widths[ANSWER_COLUMNS_MAX]; /* text: 0 until then */
-	size_t slack;			   /* text: what is left of the line, for later words that are wider */
+	size_t slack; /* text: what is left of the line, for later words that are wider */
 };
 
 void answer_begin(struct answer *a, enum answer_form form, struct buf *out);

@@ -271,6 +271,10 @@ fails 1 "cannot open '.*none.dat': No such file" "no such file" "$tmp/none.dat" 
 fails 1 'cannot read' "no trace.dat" "$0" "SELECT 1;"
 fails 1 '24 are the most' "too many columns" "$mainline" "SELECT $(seq -s , 25);"
 
+"$hyptrace" sql "$mainline" "SELECT * FROM events;" >/dev/full 2>"$tmp/err"
+is "$? $(cat "$tmp/err")" "1 hyptrace: cannot write the output: No space left on device" "a full disk is told once"
+is "$("$hyptrace" sql "$mainline" "SELECT * FROM events;" 2>"$tmp/err" | head -n 1 | wc -l; cat "$tmp/err")" 1 "a reader that goes ends it"
+
 # damaged: what is readable is answered
 cp "$mainline" "$tmp/damaged.dat"
 size=$(stat -c %s "$mainline")
