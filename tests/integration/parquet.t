@@ -4,7 +4,7 @@
 # DuckDB where it can be had (tests/tools/duckdb).
 . tests/integration/lib.sh
 
-hyptrace=$build/hyptrace
+hyptrace=$build/hyptrace here=$PWD
 export TRACEEVENT_PLUGIN_DIR=$build/plugins HOME=$tmp/home O=$build
 
 make_trace() { # FILE, script on standard input
@@ -129,16 +129,16 @@ duckdb_reads() { # DIR NAME
 }
 
 duckdb_reads "$tmp/out" "made-up records"
+mkdir "$tmp/all"
 for dir in guest functions x86 sync; do
-	parquet "$tmp/out" tests/data/$dir/trace.dat tests/data/$dir/trace-Guest.dat
-	compare "$tmp/out" tests/data/$dir/trace.dat tests/data/$dir/trace-Guest.dat
-	duckdb_reads "$tmp/out" "tests/data/$dir"
+	parquet "$tmp/all/$dir" tests/data/$dir/trace.dat tests/data/$dir/trace-Guest.dat
+	compare "$tmp/all/$dir" tests/data/$dir/trace.dat tests/data/$dir/trace-Guest.dat
 done
 for file in tests/data/*.dat; do
-	parquet "$tmp/out" "$file"
-	compare "$tmp/out" "$file"
-	duckdb_reads "$tmp/out" "$file"
+	parquet "$tmp/all/${file##*/}" "$file"
+	compare "$tmp/all/${file##*/}" "$file"
 done
+duckdb_reads "$tmp/all" "all captures"
 
 # ---- what files may think of --------------------------------------------------------------
 
@@ -224,6 +224,19 @@ taskset -c "$(taskset -cp $$ | sed 's/.*[ ,-]//')" "$hyptrace" export -q --parqu
 diff -r "$tmp/one" "$tmp/out" >"$tmp/diff"
 is "$?" 0 "on one core the files are the same"
 duckdb_reads "$tmp/out" "row groups"
+
+# ---- the man page's example ----------------------------------------------------------------------
+
+sql=$(sed -n 's/^> \(select machine, system.*\)/\1/p' Documentation/hyptrace-export.1)
+if [ $duckdb_there = 0 ]; then
+	parquet "$tmp/tables" tests/data/guest/trace.dat tests/data/guest/trace-Guest.dat
+	is "$(cd "$tmp" && "$here/tests/tools/duckdb" query <<<"$sql" | sort)" \
+		"$(lines tests/data/guest/trace.dat tests/data/guest/trace-Guest.dat | perl -ne '
+			$n{"\"machine\":\"$1\",\"system\":\"$2\",\"event\":\"$3\""}++ if m{^machine=(.*)/system=(.*)/event=(\S+)};
+			END { print "{$_,\"count_star()\":\"$n{$_}\"}\n" for sort keys %n }')" "how often which event came, by machine"
+else
+	skip 1 "$duckdb"
+fi
 
 # ---- what is refused ---------------------------------------------------------------------------
 
