@@ -52,6 +52,9 @@ PROTOBUF_C := $(shell command -v $(PROTOC_C) >/dev/null && $(PKG_CONFIG) --exist
 # hyptrace sql; everything else works without
 SQLITE := $(shell $(PKG_CONFIG) --exists 'sqlite3 >= 3.38' && echo 1)
 
+# hyptrace export --ctf, likewise
+BABELTRACE2 := $(shell $(PKG_CONFIG) --exists babeltrace2 && echo 1)
+
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
 	-Wvla -Wno-unused-parameter $(if $(WERROR),-Werror)
 # sanitised code is for tests: half the compiling, and lines are all that their reports show
@@ -79,6 +82,12 @@ PACKAGES += sqlite3
 CPPFLAGS += -DHYPTRACE_SQL
 else
 LIB_SRC := $(filter-out lib/sql/%,$(LIB_SRC))
+endif
+ifeq ($(BABELTRACE2),1)
+PACKAGES += babeltrace2
+CPPFLAGS += -DHYPTRACE_CTF
+else
+LIB_SRC := $(filter-out lib/export/ctf%,$(LIB_SRC))
 endif
 UNIT_SRC := $(filter-out $(if $(SQLITE),,tests/unit/sql.c),$(wildcard tests/unit/*.c))
 FUZZ_SRC := $(filter-out tests/fuzz/main.c $(if $(PERFETTO_OBJ),,tests/fuzz/export.c) $(if $(SQLITE),,tests/fuzz/sql.c),$(wildcard tests/fuzz/*.c))

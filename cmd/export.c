@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* hyptrace export: recordings as a trace for Perfetto, as lines of JSON, or as Parquet files. */
+/* hyptrace export: recordings as a trace for Perfetto, as CTF, as lines of JSON, or as Parquet files. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,12 +9,13 @@
 
 #include "api/handle.h"
 #include "cmd.h"
+#include "export/ctf.h"
 #include "export/export.h"
 #include "terminal.h"
 #include "util/outfile.h"
 
 struct export_opts {
-	const char *perfetto, *parquet, *output, *desc;
+	const char *perfetto, *ctf, *parquet, *output, *desc;
 	bool json, quiet;
 	struct strlist files;
 };
@@ -26,6 +27,7 @@ struct export_opts {
 static const struct opt export_rows[] = {
 	OPT('p', "perfetto", "OUT", "a trace for Perfetto's UI and trace_processor", opts_set_text,
 	    EXPORT(perfetto)),
+	OPT('c', "ctf", "DIR", "CTF traces, for babeltrace2 and Trace Compass", opts_set_text, EXPORT(ctf)),
 	OPT('j', "json", NULL, "an event a line, as JSON", opts_set_flag, EXPORT(json)),
 	OPT(0, "parquet", "DIR", "a table for each machine and event, for DuckDB, Spark, ...", opts_set_text,
 	    EXPORT(parquet)),
@@ -42,6 +44,7 @@ static const struct opts_table export_table = {
 	.command = "export",
 	.usage = "usage: hyptrace export --perfetto OUT [OPTION...] [FILE...]\n"
 		 "       hyptrace export --json [-o OUT] [OPTION...] [FILE...]\n"
+		 "       hyptrace export --ctf DIR [OPTION...] [FILE...]\n"
 		 "       hyptrace export --parquet DIR [OPTION...] [FILE...]\n"
 		 "\n"
 		 "Turns recordings, trace.dat or the FILEs, into another form: all their events on\n"
@@ -51,11 +54,21 @@ static const struct opts_table export_table = {
 	.n = ARRAY_SIZE(export_rows),
 };
 
+#ifndef HYPTRACE_CTF
+static int ctf_missing(struct export_job *job, const char *dir, const struct log *log)
+{
+	log_err(log, "this hyptrace was built without babeltrace2's library, so it cannot write CTF");
+	return -ENOSYS;
+}
+#define export_ctf ctf_missing
+#endif
+
 /* Forms that are a directory, which they make. */
 static const struct dir_form {
 	size_t dir; /* where the options have its name */
 	int (*run)(struct export_job *job, const char *dir, const struct log *log);
 } dir_forms[] = {
+	{ offsetof(struct export_opts, ctf), export_ctf },
 	{ offsetof(struct export_opts, parquet), export_parquet },
 };
 
@@ -81,9 +94,9 @@ static int export_check(const struct export_opts *o)
 	const char *wrong = NULL;
 
 	if (!!o->perfetto + !!dir_form(o) + o->json != 1)
-		wrong = "say one of --perfetto OUT, --json and --parquet DIR";
+		wrong = "say one of --perfetto OUT, --ctf DIR, --json and --parquet DIR";
 	else if (!o->json && o->output)
-		wrong = "-o is for --json; --perfetto and --parquet name theirs";
+		wrong = "-o is for --json; the others name theirs";
 	else if (!o->perfetto && o->desc)
 		wrong = "--hypertrace-desc is for --perfetto";
 	if (wrong)
@@ -187,18 +200,18 @@ out:
 	return ret;
 }
 
-/* Clocks whose ticks only TSC2NSEC makes ns of. Perfetto takes all for ns; others may have them. */
-static int check_ticks(const struct inputs *in, bool perfetto, const struct log *log)
+/* Clocks whose ticks only TSC2NSEC makes ns of. Perfetto and CTF take all for ns; others may have them. */
+static int check_ticks(const struct inputs *in, bool ns, const struct log *log)
 {
 	for (size_t i = 0; i < in->n; i++) {
 		const struct input *f = &in->v[i];
 
 		if (!clock_in_ticks(f->time.clock) || f->time.mult)
 			continue;
-		if (perfetto) {
+		if (ns) {
 			log_err(log,
 				"%s: times are ticks of the clock %s, and the file does not say how long one "
-				"is (TSC2NSEC): Perfetto takes ns; --json keeps ticks",
+				"is (TSC2NSEC): Perfetto and CTF take ns; --json keeps ticks",
 				f->path, f->time.clock);
 			return -EINVAL;
 		}
@@ -253,7 +266,7 @@ static int export_to(struct export *e, const struct export_opts *o, const struct
 
 	if (ret)
 		return ret;
-	ret = check_ticks(in, o->perfetto, e->log);
+	ret = check_ticks(in, o->perfetto || o->ctf, e->log);
 	if (ret)
 		return ret;
 	e->job.in = in;

@@ -8,7 +8,7 @@
 
 const struct command_row command_rows[] = {
 	{ "diff", cmd_diff, "compare two recordings, and tell differences from noise" },
-	{ "export", cmd_export, "turn recordings into traces for Perfetto or lines of JSON" },
+	{ "export", cmd_export, "turn recordings into Perfetto or CTF traces, or lines of JSON" },
 	{ "flame", cmd_flame, "fold stacks of host, hypervisor and guests, and draw them" },
 	{ "import", cmd_import, "add a capture of the hypervisor's trace_pipe to a trace.dat" },
 	{ "latency", cmd_latency, "tell how long it takes from one event to the next" },

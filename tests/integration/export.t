@@ -142,7 +142,7 @@ fi
 
 # ---- what is refused ------------------------------------------------------------------
 
-fails 2 'say one of --perfetto OUT, --json and --parquet DIR' "no form" "$hyptrace" export "$host"
+fails 2 'say one of --perfetto OUT, --ctf DIR, --json and --parquet DIR' "no form" "$hyptrace" export "$host"
 fails 2 'say one of' "both forms" "$hyptrace" export --json --perfetto "$tmp/x" "$host"
 fails 2 'o is for --json' "two outputs" "$hyptrace" export -o "$tmp/y" --perfetto "$tmp/x" "$host"
 fails 2 'hypertrace-desc is for --perfetto' "a description for JSON" "$hyptrace" export --json --hypertrace-desc x "$host"
@@ -389,7 +389,7 @@ fails 1 'desc: line 1 makes no sense' "a wrong description" "$hyptrace" export -
 for clock in counter x86-tsc ppc-tb; do
 	make_trace "$tmp/ticks.dat" <<<"clock $clock"$'\n'"1000 0 7 print	0	x"
 	rm -f "$tmp/ticks"
-	fails 1 "$tmp/ticks.dat: times are ticks of the clock $clock, and the file does not say how long one is \(TSC2NSEC\): Perfetto takes ns; --json keeps ticks" \
+	fails 1 "$tmp/ticks.dat: times are ticks of the clock $clock, and the file does not say how long one is \(TSC2NSEC\): Perfetto and CTF take ns; --json keeps ticks" \
 		"Perfetto: the clock $clock" "$hyptrace" export --perfetto "$tmp/ticks" "$host" "$tmp/ticks.dat"
 	[ ! -e "$tmp/ticks" ]
 	ok $? "... leaves no file"

@@ -336,9 +336,11 @@ fails 0 'no stacks are there' "no stacks" tests/data/lab-stock-arm64.dat
 
 # Stacks that say more than their records hold, that are deep, that go in circles, names of all kinds.
 {
+	# shellcheck disable=SC2028
 	echo 'symbol ffff800080001000 \x3b;;\x09\xff'
 	echo "symbol ffff800080002000 $(printf 'x%.0s' {1..290})"
 	echo "kallsyms ffff8000800020zz t odd"
+	# shellcheck disable=SC2028
 	echo 'task 7 \x3b\x20\x07'
 	echo 'task 8 '
 	echo 'task x y'
