@@ -148,28 +148,12 @@ static int item_fill(const struct flame_input *in, const struct flame_event *e, 
 
 /* ---- what comes before ---------------------------------------------------------------------- */
 
-static bool item_matches(const struct flame *f, const struct merge_record *m)
-{
-	const struct merge_stream *s = timeline_stream(f->t, m);
-	const struct flame_input *in = &f->v[s->input];
-	struct filter_record r = { m->data, m->len, timeline_id(m), s->cpu };
-
-	return !in->no_match && (!in->filter || (m->len && filter_match(in->filter, &r)));
-}
-
 static bool item_is_stack(const struct flame *f, const struct merge_record *m)
 {
 	const struct flame_input *in = &f->v[timeline_stream(f->t, m)->input];
 	unsigned int id = timeline_id(m);
 
 	return id < in->n_events && in->events[id].kind == FLAME_KERNEL_STACK;
-}
-
-static void item_after(const struct flame *f, const struct merge_record *m, struct flame_item *item)
-{
-	item->after_known = true;
-	item->after_stack = item_is_stack(f, m);
-	item->after_match = item_matches(f, m);
 }
 
 static int items_record(const struct flame *f, const struct merge_run *run, size_t i, struct flame_items *own)
@@ -196,10 +180,8 @@ static int items_record(const struct flame *f, const struct merge_run *run, size
 	if (ret)
 		return ret;
 	item.n = (uint32_t)(own->n_addresses - item.first);
-	if (item.kind == FLAME_ARRAY)
-		item.after_match = item_matches(f, m);
-	else if (item.kind <= FLAME_USER_STACK && before)
-		item_after(f, &run->v[before - 1], &item);
+	item.before = item.kind == FLAME_ARRAY ? (uint32_t)i + 1 : before;
+	item.after_stack = before && item_is_stack(f, &run->v[before - 1]);
 	own->v[own->n++] = item;
 	return 0;
 }
@@ -209,14 +191,17 @@ static int items_tails(const struct flame *f, const struct merge_run *run, struc
 {
 	for (size_t i = run->n; i--;) {
 		const struct merge_record *m = &run->v[i];
-		struct flame_item item = { .at = (uint32_t)run->n, .stream = m->stream, .kind = FLAME_TAIL };
+		struct flame_item item = { .at = (uint32_t)run->n,
+					   .before = (uint32_t)i + 1,
+					   .stream = m->stream,
+					   .kind = FLAME_TAIL };
 
 		if (!own->last[m->stream])
 			continue;
 		own->last[m->stream] = 0;
 		if (items_room(own, 0))
 			return -ENOMEM;
-		item_after(f, m, &item);
+		item.after_stack = item_is_stack(f, m);
 		own->v[own->n++] = item;
 	}
 	return 0;

@@ -46,8 +46,9 @@ struct flame_item {
 	uint16_t input;
 	uint8_t kind; /* flame_kind */
 	bool cut;
-	/* of the record before in its stream, unless this one is the run's first there */
-	bool after_known, after_stack, after_match;
+	uint32_t before; /* 1 + the record before in its stream, or the one that it is told of; 0: not in this
+			    run */
+	bool after_stack; /* that one is a kernel's stack */
 };
 
 /* A run's. */
@@ -110,6 +111,7 @@ struct flame {
 	struct flame_input *v;
 	size_t n, n_streams;
 	struct flame_stream *streams;
+	const struct merge_run *run; /* whose items are taken */
 	struct flame_tree *tree;
 	struct flame_task *tasks; /* open addressing */
 	size_t n_tasks, room_tasks;

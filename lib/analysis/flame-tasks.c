@@ -39,7 +39,10 @@ static bool flame_task_wanted(const struct flame *f, int32_t pid, const char *co
 static int flame_task_frame(struct flame *f, struct flame_task *t, int32_t pid)
 {
 	struct flame_input *in = &f->v[t->input];
-	const char *comm = pid > 0 ? names_find(&in->names, pid) : pid ? FLAME_UNKNOWN : "swapper";
+	const char *comm;
+
+	names_learned(&in->names); /* by steps_learn */
+	comm = pid > 0 ? names_find(&in->names, pid) : pid ? FLAME_UNKNOWN : "swapper";
 
 	t->idle = !pid && !f->opts.idle;
 	t->skip = in->skip || !flame_task_wanted(f, pid, comm ? comm : FLAME_UNKNOWN);

@@ -14,7 +14,7 @@ enum flame_weight {
 };
 
 #define FLAME_SIDES 2
-/* Frames and names of a tree at most: some 150 MiB. */
+/* Frames and names of a tree at most: some 170 MiB. */
 #define FLAME_FRAMES_MAX (1u << 20)
 /* Of a stack; those further in are one, FLAME_DEEPER. */
 #define FLAME_DEPTH_MAX 512

@@ -54,6 +54,20 @@ static int flame_stack_count(struct flame *f, uint32_t input, int32_t pid, uint3
 	return ret;
 }
 
+/*
+ * Whether the record before passes --event. Here, in the order of records: a filter may ask for
+ * tasks' names, which are learned as the records come.
+ */
+static bool flame_matches(const struct flame *f, const struct flame_item *i)
+{
+	const struct merge_record *m = &f->run->v[i->before - 1];
+	const struct merge_stream *s = timeline_stream(f->t, m);
+	const struct flame_input *in = &f->v[s->input];
+	struct filter_record r = { m->data, m->len, timeline_id(m), s->cpu };
+
+	return !in->no_match && (!in->filter || (m->len && filter_match(in->filter, &r)));
+}
+
 /* ---- the kernel's and the user's of one event ----------------------------------------------- */
 
 static int flame_stream_flush(struct flame *f, struct flame_stream *s)
@@ -89,8 +103,8 @@ static int flame_stream_keep(struct flame *f, struct flame_stream *s, const stru
 static int flame_of_stack(struct flame *f, const struct flame_item *i, const struct flame_address *a)
 {
 	struct flame_stream *s = &f->streams[i->stream];
-	bool after_stack = i->after_known ? i->after_stack : s->stack;
-	bool match = i->after_known ? i->after_match : s->match;
+	bool after_stack = i->before ? i->after_stack : s->stack;
+	bool match = i->before ? flame_matches(f, i) : s->match;
 	size_t n;
 	int ret;
 
@@ -120,7 +134,7 @@ static int flame_of_array(struct flame *f, const struct flame_item *i, const str
 	int ret;
 
 	f->counts.cut += i->cut;
-	if (!i->after_match)
+	if (!flame_matches(f, i))
 		return 0;
 	ret = flame_stack_names(f, i, a, f->names, &n);
 	return ret ?: flame_stack_count(f, i->input, i->pid, i->cpu, f->names, n, NULL, 0);
@@ -169,7 +183,7 @@ static int flame_item_take(struct flame *f, const struct flame_item *i, const st
 		return i->n ? flame_call_hyp(f, i, a) : 0;
 	case FLAME_TAIL:
 		s->stack = i->after_stack;
-		s->match = i->after_match;
+		s->match = flame_matches(f, i);
 	}
 	return 0;
 }
@@ -181,6 +195,7 @@ static int flame_after(void *ctx, struct pass_run *run)
 	size_t step = 0;
 	int ret = 0;
 
+	f->run = run->records;
 	for (size_t i = 0; i < own->n && !ret; i++) {
 		for (; step < run->n_steps && run->steps[step].at <= own->v[i].at && !ret; step++)
 			ret = flame_call_step(f, &run->steps[step]);
@@ -229,8 +244,6 @@ static int flame_filters_open(struct flame *f)
 			return ret;
 		in->no_match = ret;
 		n += !ret;
-		/* it sorts the names of tasks when the first is asked for, which only one thread may do */
-		tep_data_comm_from_pid(in->in->tep, 0);
 	}
 	if (!f->opts.behind || n)
 		return 0;

@@ -69,7 +69,10 @@ static const struct event {
 	  "\" %ps <-- %ps\", (void *)REC->ip, (void *)REC->parent_ip" },
 	{ "sched",
 	  "sched_switch",
-	  { { "pid_t prev_pid", 24, 4 }, { "long prev_state", 32, 8 }, { "pid_t next_pid", 56, 4 } },
+	  { { "pid_t prev_pid", 24, 4 },
+	    { "long prev_state", 32, 8 },
+	    { "pid_t next_pid", 56, 4 },
+	    { "char next_comm[16]", 64, 16 } },
 	  "\"%d ==> %d\", REC->prev_pid, REC->next_pid" },
 	{ "sched", "sched_waking", { { "pid_t pid", 8, 4 } }, "\"pid=%d\", REC->pid" },
 	{ "synthetic",
@@ -220,6 +223,10 @@ static void put_record(struct buffer *b, char *line)
 		uint64_t v;
 
 		len = f->offset + f->size > len ? f->offset + f->size : len;
+		if (!strncmp(f->decl, "char", 4)) {
+			strncpy((char *)rec + f->offset, strsep(&words, " "), f->size - 1);
+			continue;
+		}
 		if (strchr(f->decl, '[')) {
 			len = put_stack(f, rec, len, words);
 			break;

@@ -127,6 +127,15 @@ is "$(flame "$tmp/synth.dat")" 'synth;[unknown]-7;0x5000 1
 synth;[unknown]-7;ksys_read;schedule 2' "stacks in fields of synthetic events, with their length before them or not"
 is "$(flame -e 'slow:lat==123' "$tmp/synth.dat" | tail -1)" 'synth;[unknown]-7;ksys_read;schedule 2' "... by a filter on the event itself"
 
+make_trace "$tmp/names.dat" <<E
+$symbols
+1000 0 7 sched_switch 7 1 8 fleeting
+1100 0 8 kernel_stack 1 @schedule
+1200 0 9 kernel_stack 1 @schedule
+E
+is "$(flame "$tmp/names.dat")" 'names;[unknown]-9;schedule 1
+names;fleeting;schedule 1' "a task that the file's table does not have is called as the switch to it says"
+
 # ---- functions' own time ---------------------------------------------------------------
 
 make_trace "$tmp/graph.dat" <<E
