@@ -44,7 +44,9 @@ void path_stop_lost(struct path_search *s, const struct path_row *lost)
 
 void path_stop_begin(struct path_search *s, const char *wanted)
 {
-	if (s->w->cut)
+	if (s->w->full)
+		path_stop(s, PATH_UNKNOWN, NULL, "%s lies further back than there is room for", wanted);
+	else if (s->w->cut)
 		path_stop(s, PATH_UNKNOWN, NULL, "%s lies further back than --within", wanted);
 	else
 		path_stop(s, PATH_UNKNOWN, NULL, "%s lies before the recording's begin", wanted);

@@ -44,6 +44,7 @@ static int path_window_room(struct path_window *w, uint64_t ts)
 		return 0;
 	if (w->room >= max) {
 		path_window_drop(w, w->n / 2);
+		w->full = true;
 		return 0;
 	}
 	room = room < max ? room : max;

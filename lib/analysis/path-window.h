@@ -38,6 +38,7 @@ struct path_window {
 	uint64_t within; /* ns that are kept at least, as far as rows have room */
 	uint64_t from;	 /* all rows since then are there */
 	bool cut;	 /* older ones were dropped: from is not the recording's begin */
+	bool full;	 /* ... as there was no room for them */
 };
 
 /* In the order of nr. -ENOMEM. */

@@ -120,12 +120,16 @@ events,1,trace,0,1.005310000,sched_switch,120 [0] R ==> 100 [0]
 end,end,why,hops,duration_ns
 end,interrupt,interrupt 7 on CPU 2,10,2390000" "CSV"
 path --at 'sched_switch@Guest/next_pid==30' --json "${files[@]}"
-is "$(jq -c '.path[5], .events[7], .end, .notes' <<<"$out")" \
+is "$(jq -c '.path[5], .events[2], .end, .notes' <<<"$out")" \
 	'{"hop":6,"duration_ns":50000,"bound_ns":500,"machine":"Guest","cpu":1,"task":"<idle>","state":"irq pending","by":"irq 55","from":"1.003180000","to":"1.003230000","exits":0,"outside_ns":20000}
-{"hop":8,"machine":"trace","cpu":2,"time":"1.003140000","event":"vgic_update_irq_pending","text":"VCPU: 1, IRQ 55, level: 1"}
+{"hop":3,"machine":"Guest","cpu":1,"time":"1.003270000","event":"sched_waking","text":"pid=30"}
 [{"end":"interrupt","why":"interrupt 7 on CPU 2","hops":10,"duration_ns":2390000}]
 []' "JSON"
 is "$(jq -c '[([.path[].duration_ns] | add), .end[0].duration_ns]' <<<"$out")" "[2390000,2390000]" "hops make up the whole"
+
+path --at 1.003305 --guest Guest --cpu 0 --json "${files[@]}"
+is "$(jq -c '.path[0] | [.task, .state, .duration_ns, .exits, .outside_ns]' <<<"$out")" \
+	'["net-20","runs",1805000,1,5000]' "how often a guest was left, and for how long"
 
 # ---- what is not told ------------------------------------------------------------------------------
 
@@ -203,6 +207,16 @@ path --at 'sched_switch@host/next_pid==110' "$tmp/kick.dat" "${files[1]}"
 is "$(sed -n '3,5p' <<<"$out")" "  1  40.00us      -  kick       1  vhost-99-110   runnable  <idle>
   2  10.00us      -  kick       0  CPU 0/KVM-100  handles   DABT_LOW
   3    600ns  500ns  Guest      0  disk-10        runs      -" "which task it was, further than the bound"
+# it had come to its CPU as vhost fell asleep, nearer than the bound, and further
+for bound in 500 100; do
+	guest "$tmp/trace-Guest.dat" $bound < <(printf '0 %s\n' "999999000 10 sched_switch 10 0 20" \
+		"999999800 20 sched_switch 20 0 10")
+	path --at 'sched_switch@host/next_pid==110' "$tmp/kick.dat" "${files[1]}"
+	told="${told-}$(tail -n 1 <<<"$out"), "
+done
+is "$told" "unknown after 2.050ms: why its vCPU's thread had not been running is not told, own after 2.050ms: it was running as the wait began, " \
+	"the first sleep bounds the chain, where the order is certain"
+guest "$tmp/trace-Guest.dat" 500 <"$tmp/kicker"
 host "$tmp/interrupted.dat" < <(sed 's/kvm_exit 2 36/kvm_exit 0 0/' <"$tmp/kicked")
 path --at 'sched_switch@host/next_pid==110' "$tmp/interrupted.dat" "${files[1]}"
 ends "interrupt after 40.00us: an interrupt on CPU 0 made the guest leave" 1 "an interrupt is not its guest's doing"
