@@ -29,6 +29,7 @@ struct path_stream {
 	uint64_t last;
 	const struct merge_stream *at; /* NULL: it had none yet */
 	int32_t pid;
+	bool gap;    /* events were lost behind it */
 	bool behind; /* it had one behind the moment */
 };
 
@@ -40,7 +41,8 @@ struct path_reading {
 	struct path_fields *fields;
 	uint64_t nr; /* of the run's first record */
 	struct path_stream *streams;
-	size_t n_streams, left; /* left: of those that had none */
+	size_t n_streams, left; /* left: whose losses are not told yet */
+	bool counted;		/* they are */
 	uint64_t until;		/* rows are kept up to then; 0: the moment is not found yet */
 	bool waits;		/* for the task to run again */
 };
@@ -178,7 +180,7 @@ static int path_take(struct path_reading *r, const struct step *s, const struct 
 {
 	struct path_row row = path_row_of(r, s, m);
 
-	if (s->kind == STEP_GAP)
+	if (s->kind == STEP_GAP || s->kind == STEP_END)
 		return 0; /* a STEP_LOST tells from when to when */
 	if (s->kind == STEP_LOST) {
 		row.b = r->streams[m->stream].last;
@@ -202,7 +204,6 @@ static void path_moment_found(struct path_reading *r, const struct path_moment *
 	r->f->moment = *m;
 	r->f->found = true;
 	r->until = m->ts + bound;
-	r->left = r->n_streams;
 }
 
 static bool path_matches(const struct path_reading *r, const struct merge_record *m, size_t input)
@@ -326,13 +327,26 @@ static void path_moment_of_task(struct path_reading *r, uint64_t nr)
 
 /* ---- reading -------------------------------------------------------------------------------------- */
 
-/* After the moment each stream has to show that nothing of before was lost behind its last record. */
+/* Whether its next record tells of a loss that began before the moment. */
+static bool path_stream_gap(const struct path_reading *r, size_t stream)
+{
+	const struct path_stream *st = &r->streams[stream];
+
+	return st->at ? st->gap
+		      : timeline_stream(r->t, &(struct merge_record){ .stream = (uint32_t)stream })->gap;
+}
+
+/* All losses from before the moment are told. */
 static bool path_all_behind(struct path_reading *r, const struct merge_record *m)
 {
-	if (m->ts > r->until && !r->streams[m->stream].behind) {
-		r->streams[m->stream].behind = true;
+	if (m->ts <= r->until)
+		return false;
+	for (size_t i = 0; i < r->n_streams && !r->counted; i++)
+		r->left += path_stream_gap(r, i);
+	r->counted = true;
+	if (!r->streams[m->stream].behind && path_stream_gap(r, m->stream))
 		r->left--;
-	}
+	r->streams[m->stream].behind = true;
 	return !r->left;
 }
 
@@ -344,6 +358,7 @@ static void path_stream_note(struct path_reading *r, const struct merge_record *
 
 	st->last = m->ts;
 	st->at = timeline_stream(r->t, m);
+	st->gap = m->gap;
 	if (r->f->found || !m->data)
 		return;
 	e = timeline_event(r->t, m, &id);
@@ -364,13 +379,13 @@ static int path_run(void *ctx, struct pass_run *run)
 		for (; k < run->n_steps && run->steps[k].at == i; k++)
 			if (!before && path_take(r, &run->steps[k], m))
 				return -ENOMEM;
+		if (r->f->found && path_all_behind(r, m))
+			return PATH_DONE;
 		path_stream_note(r, m);
 		if (!r->f->found && r->ask->event)
 			path_moment_of_event(r, m, r->nr + i);
 		else if (!r->f->found && r->waits)
 			path_moment_of_task(r, r->nr + i);
-		if (r->f->found && path_all_behind(r, m))
-			return PATH_DONE;
 	}
 	r->nr += records->n;
 	return 0;

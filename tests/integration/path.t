@@ -108,6 +108,9 @@ path --at 1.0025 --cpu 1 "${files[@]}"
 is "$(sed 1q <<<"$out") ... $(tail -n 1 <<<"$out")" \
 	"<idle> of trace on CPU 1 at 1.002500000: why then ... idle after 0ns: CPU 1 was idle" "an idle CPU"
 
+path --at 1.0055 --cpu 1 "${files[@]}"
+is "$(sed 1q <<<"$out")" "CPU 1/KVM-101 of trace on CPU 1 at 1.005500000: why then" "a CPU behind its last event"
+
 # ---- programs -----------------------------------------------------------------------------------
 
 path --at 'sched_switch@Guest/next_pid==30' --csv "${files[@]}"
