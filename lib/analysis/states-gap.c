@@ -39,6 +39,8 @@ static void gap_sched(struct states *st, struct state_cpu *c)
 static void gap_kvm(struct states *st, struct state_cpu *c)
 {
 	for (struct state_vcpu *v = c->in->vcpus; v; v = v->next) {
+		if (!state_kvm_paired(v->in))
+			state_vcpu_doubt(st, v);
 		if (!state_kvm_exposed(v))
 			continue;
 		v->kvm = KVM_UNKNOWN;

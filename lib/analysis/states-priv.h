@@ -146,6 +146,12 @@ static inline bool state_seen(const struct state_input *in, enum step_kind kind)
 	return in->kinds & 1u << kind;
 }
 
+/* kvm_entry and kvm_exit, or neither: one alone does not say when what it began was over. */
+static inline bool state_kvm_paired(const struct state_input *in)
+{
+	return state_seen(in, STEP_KVM_ENTRY) == state_seen(in, STEP_KVM_EXIT);
+}
+
 static inline bool state_seen_hyp(const struct state_input *in)
 {
 	return in->kinds & (1u << STEP_HYP_ENTER | 1u << STEP_HYP_EXIT);

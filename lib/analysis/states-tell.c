@@ -251,8 +251,12 @@ static uint64_t proven_vcpu(const struct state_vcpu *v)
 	case STATE_GUEST:
 	case STATE_HYP:
 	case STATE_FIRMWARE:
-		return family_proven(v->in, state_seen_hyp(v->in) ? HYP_KINDS : KVM_KINDS);
+		if (state_seen_hyp(v->in))
+			return family_proven(v->in, HYP_KINDS);
+		return state_kvm_paired(v->in) ? family_proven(v->in, KVM_KINDS) : 0;
 	default:
+		if (!state_kvm_paired(v->in))
+			return 0;
 		return family_proven(v->in, SCHED_KINDS | KVM_KINDS | HYP_KINDS);
 	}
 }

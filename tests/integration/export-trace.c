@@ -80,7 +80,9 @@ static const struct event {
 	  { { "int ret", 8, 4, true },
 	    { "unsigned int esr_ec", 12, 4, false },
 	    { "unsigned long vcpu_pc", 16, 8, false } },
-	  "\"%s\", __print_symbolic(REC->ret, { 0, \"IRQ\" }, { 2, \"TRAP\" })" },
+	  "\"%s: HSR_EC: 0x%04x (%s), PC: 0x%016lx\", __print_symbolic(REC->ret, { 0, \"IRQ\" }, "
+	  "{ 1, \"SERROR\" }, { 2, \"TRAP\" }), REC->esr_ec, __print_symbolic(REC->esr_ec, { 1, \"WFx\" }, "
+	  "{ 0x24, \"DABT_LOW\" }), REC->vcpu_pc" },
 	{ "kvm",
 	  "kvm_guest_fault",
 	  { { "unsigned long vcpu_pc", 8, 8, false },

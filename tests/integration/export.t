@@ -308,8 +308,6 @@ Guest vm > vCPU 0 | begin 2600 guest
 Guest vm > vCPU 0 | end 3500
 Guest vm > vCPU 0 | begin 3500 hypervisor guest_exit (reason="guest_exit")
 Guest vm > vCPU 0 | end 3600
-Guest vm > vCPU 0 | begin 3600 host (pc=4100 coarse="true")
-Guest vm > vCPU 0 | end 4000
 Guest vm > vCPU 0 | begin 4000 outside TRAP DABT_LOW (reason="TRAP" class="DABT_LOW" pc=4100)
 Guest vm > vCPU 0 | end 6000' "Perfetto: what vCPUs do, by KVM and by the hypervisor"
 
