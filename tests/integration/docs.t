@@ -131,6 +131,12 @@ if command -v trace-cmd >/dev/null; then
 else
 	skip 1 "no trace-cmd"
 fi
+# each block below "Ask it" is a command and all that it prints
+while IFS= read -r -d '#' block; do
+	command=$(sed -n 's/^[$] //p' <<<"$block")
+	is "$(cd tests/data/functions && PATH=$build:$PATH bash -c "${command:-false}" 2>&1)" "$(sed '/^[$] /d' <<<"$block" | sed '/./,$!d')" \
+		"the README's: $command"
+done < <(sed -n '/^## Ask it/,/^## Try/p' README.md | awk '/^```$/ { if (open) printf "#"; open = !open; next } open')
 wrong=$(grep -oE '\]\([^)#]+\)' README.md | tr -d '])(' | grep -v '^http' | while read -r file; do
 	[ -e "$file" ] || echo "$file"
 done)
