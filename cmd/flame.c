@@ -7,9 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "analysis/flame-fold.h"
-#include "analysis/flame-svg.h"
-#include "analysis/flame.h"
+#include "flame/fold.h"
+#include "flame/picture.h"
+#include "flame/flame.h"
 #include "api/handle.h"
 #include "cmd.h"
 #include "read/filter-syntax.h"

@@ -2,8 +2,8 @@
 #ifndef HYPTRACE_CMD_LATENCY_ANSWER_H
 #define HYPTRACE_CMD_LATENCY_ANSWER_H
 
-#include "analysis/latency-between.h"
-#include "analysis/latency-presets.h"
+#include "latency/between.h"
+#include "latency/presets.h"
 #include "util/answer.h"
 
 /* What hyptrace latency was asked for, and found out. */

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "analysis/latency-svg.h"
+#include "latency/svg.h"
 #include "api/handle.h"
 #include "cmd.h"
 #include "latency-answer.h"

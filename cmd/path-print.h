@@ -2,7 +2,7 @@
 #ifndef HYPTRACE_PATH_PRINT_H
 #define HYPTRACE_PATH_PRINT_H
 
-#include "analysis/path-read.h"
+#include "path/read.h"
 #include "util/answer.h"
 
 /* What is to be told of a chain, and in what words. */

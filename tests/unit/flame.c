@@ -8,9 +8,9 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "analysis/flame-fold.h"
-#include "analysis/flame-svg.h"
-#include "analysis/flame-symbols.h"
+#include "flame/fold.h"
+#include "flame/picture.h"
+#include "flame/functions.h"
 
 /* ---- helpers ---------------------------------------------------------------------------- */
 

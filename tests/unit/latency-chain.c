@@ -7,7 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "analysis/latency-chain.h"
+#include "latency/chain.h"
 
 #define SEEDS	 1000
 #define EVENTS	 400

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "analysis/path.h"
+#include "path/path.h"
 #include "util/array.h"
 
 enum { HOST, GUEST };

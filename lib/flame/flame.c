@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The stacks of recordings: items in the order of time become frames of the tree. */
+#include "flame/flame.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "flame/flame-priv.h"
+#include "util/array.h"
+
+/* ---- stacks ------------------------------------------------------------------------------- */
+
+/* In names, from the outermost on: records have the innermost first. At most FLAME_DEPTH_MAX are kept. */
+static int flame_stack_names(struct flame *f, const struct flame_item *i, const struct flame_address *a,
+			     uint32_t *names, size_t *n)
+{
+	size_t deeper = i->n > FLAME_DEPTH_MAX ? i->n - FLAME_DEPTH_MAX : 0;
+	int ret = 0;
+
+	*n = 0;
+	for (size_t k = i->n; k > deeper && !ret; k--)
+		ret = flame_name_of(f, i->input, i->tgid, &a[k - 1], &names[(*n)++]);
+	if (deeper && !ret)
+		ret = flame_tree_name(f->tree, FLAME_DEEPER, SIZE_MAX, &names[(*n)++]);
+	return ret;
+}
+
+static int flame_stack_below(struct flame *f, uint32_t *frame, const uint32_t *names, size_t n)
+{
+	int ret = 0;
+
+	for (size_t k = 0; k < n && !ret; k++)
+		ret = flame_tree_child(f->tree, *frame, names[k], frame);
+	return ret;
+}
+
+/* Two stacks of one sample, the second within the first; either may be empty. */
+static int flame_stack_count(struct flame *f, uint32_t input, int32_t pid, uint32_t cpu,
+			     const uint32_t *outer, size_t n_outer, const uint32_t *inner, size_t n_inner)
+{
+	const struct flame_task *t = flame_task_get(f, input, pid, cpu);
+	uint32_t frame;
+	int ret = 0;
+
+	if (!t)
+		return -ENOMEM;
+	frame = t->frame;
+	if (!t->skip && !t->idle)
+		ret = flame_stack_below(f, &frame, outer, n_outer)
+			      ?: flame_stack_below(f, &frame, inner, n_inner);
+	if (!ret && n_outer + n_inner)
+		flame_count(f, t, frame, FLAME_SAMPLES, 1);
+	return ret;
+}
+
+/*
+ * Whether the record before passes --event. Here, in the order of records: a filter may ask for
+ * tasks' names, which are learned as the records come.
+ */
+static bool flame_matches(const struct flame *f, const struct flame_item *i)
+{
+	const struct merge_record *m = &f->run->v[i->before - 1];
+	const struct merge_stream *s = timeline_stream(f->t, m);
+	const struct flame_input *in = &f->v[s->input];
+	struct filter_record r = { m->data, m->len, timeline_id(m), s->cpu };
+
+	return !in->no_match && (!in->filter || (m->len && filter_match(in->filter, &r)));
+}
+
+/* ---- the kernel's and the user's of one event ----------------------------------------------- */
+
+static int flame_stream_flush(struct flame *f, struct flame_stream *s)
+{
+	if (!s->waits)
+		return 0;
+	s->waits = false;
+	if (!s->waits_match)
+		return 0;
+	return flame_stack_count(f, s->input, s->pid, s->cpu, NULL, 0, s->names, s->n);
+}
+
+static int flame_stream_keep(struct flame *f, struct flame_stream *s, const struct flame_item *i,
+			     const struct flame_address *a)
+{
+	size_t n = (i->n < FLAME_DEPTH_MAX ? i->n : FLAME_DEPTH_MAX) + 1;
+	uint32_t *names = n <= s->room ? s->names : realloc(s->names, n * sizeof(*names));
+
+	if (!names)
+		return -ENOMEM;
+	s->names = names;
+	s->room = n > s->room ? n : s->room;
+	s->waits = true;
+	s->pid = i->pid;
+	s->input = i->input;
+	s->cpu = i->cpu;
+	return flame_stack_names(f, i, a, s->names, &s->n);
+}
+
+/* user_stack comes right behind kernel_stack, as the kernel writes them (__ftrace_trace_stack and what
+ * follows).
+ */
+static int flame_of_stack(struct flame *f, const struct flame_item *i, const struct flame_address *a)
+{
+	struct flame_stream *s = &f->streams[i->stream];
+	bool after_stack = i->before ? i->after_stack : s->stack;
+	bool match = i->before ? flame_matches(f, i) : s->match;
+	size_t n;
+	int ret;
+
+	f->counts.cut += i->cut;
+	if (i->kind == FLAME_KERNEL_STACK) {
+		ret = flame_stream_flush(f, s);
+		s->waits_match = match;
+		return ret ?: flame_stream_keep(f, s, i, a);
+	}
+	ret = flame_stack_names(f, i, a, f->names, &n);
+	if (!ret && s->waits && after_stack && s->pid == i->pid) {
+		s->waits = false;
+		return s->waits_match
+			       ? flame_stack_count(f, i->input, i->pid, i->cpu, f->names, n, s->names, s->n)
+			       : 0;
+	}
+	if (!ret)
+		ret = flame_stream_flush(f, s);
+	if (ret || !match)
+		return ret;
+	return flame_stack_count(f, i->input, i->pid, i->cpu, f->names, n, NULL, 0);
+}
+
+static int flame_of_array(struct flame *f, const struct flame_item *i, const struct flame_address *a)
+{
+	size_t n;
+	int ret;
+
+	f->counts.cut += i->cut;
+	if (!flame_matches(f, i))
+		return 0;
+	ret = flame_stack_names(f, i, a, f->names, &n);
+	return ret ?: flame_stack_count(f, i->input, i->pid, i->cpu, f->names, n, NULL, 0);
+}
+
+/* ---- the others ------------------------------------------------------------------------------- */
+
+/* A function below the one that called it. */
+static int flame_of_function(struct flame *f, const struct flame_item *i, const struct flame_address *a)
+{
+	const struct flame_task *t = flame_task_get(f, i->input, i->pid, i->cpu);
+	uint32_t names[2], frame;
+	int ret;
+
+	if (!t || t->skip)
+		return t ? 0 : -ENOMEM;
+	frame = t->frame;
+	ret = flame_name_of(f, i->input, i->pid, &a[0], &names[0])
+		      ?: flame_name_of(f, i->input, i->pid, &a[1], &names[1]);
+	if (!ret && !t->idle)
+		ret = flame_stack_below(f, &frame, names, 2);
+	if (!ret)
+		flame_count(f, t, frame, FLAME_ENTRIES, i->number);
+	return ret;
+}
+
+static int flame_item_take(struct flame *f, const struct flame_item *i, const struct flame_address *a)
+{
+	struct flame_stream *s = &f->streams[i->stream];
+
+	switch (i->kind) {
+	case FLAME_KERNEL_STACK:
+	case FLAME_USER_STACK:
+		return flame_of_stack(f, i, a);
+	case FLAME_ARRAY:
+		return flame_of_array(f, i, a);
+	case FLAME_ENTRY:
+		return i->n ? flame_call_entry(f, i, a) : 0;
+	case FLAME_EXIT:
+		f->v[i->input].graph = true;
+		return i->n ? flame_call_exit(f, i, a) : 0;
+	case FLAME_FUNCTION:
+		return i->n == 2 ? flame_of_function(f, i, a) : 0;
+	case FLAME_HYP_FUNC:
+	case FLAME_HYP_RET:
+		return i->n ? flame_call_hyp(f, i, a) : 0;
+	case FLAME_TAIL:
+		s->stack = i->after_stack;
+		s->match = flame_matches(f, i);
+	}
+	return 0;
+}
+
+static int flame_after(void *ctx, struct pass_run *run)
+{
+	const struct flame_items *own = run->own;
+	struct flame *f = ctx;
+	size_t step = 0;
+	int ret = 0;
+
+	f->run = run->records;
+	for (size_t i = 0; i < own->n && !ret; i++) {
+		for (; step < run->n_steps && run->steps[step].at <= own->v[i].at && !ret; step++)
+			ret = flame_call_step(f, &run->steps[step]);
+		if (!ret)
+			ret = flame_item_take(f, &own->v[i], own->addresses + own->v[i].first);
+	}
+	for (; step < run->n_steps && !ret; step++)
+		ret = flame_call_step(f, &run->steps[step]);
+	return ret;
+}
+
+struct pass_part flame_part(struct flame *f)
+{
+	return (struct pass_part){ .ctx = f,
+				   .wants_steps = true,
+				   .work = flame_items_work,
+				   .after = flame_after,
+				   .release = flame_items_free };
+}
+
+/* ---- opening -------------------------------------------------------------------------------- */
+
+/* Hosts of two recordings are compared with each other, however their files are called. */
+static int flame_machine_frame(struct flame *f, struct flame_input *in)
+{
+	bool same = f->opts.two_sides && !in->in->guest;
+	char *name =
+		same ? strdup("host") : str_printf("%s%s", in->in->guest ? FLAME_GUEST : "", in->in->machine);
+	int ret = name ? flame_tree_named(f->tree, FLAME_ROOT, name, &in->frame) : -ENOMEM;
+
+	free(name);
+	return ret;
+}
+
+/* A file that has no such event has no stacks behind one; if none has, why is told. */
+static int flame_filters_open(struct flame *f)
+{
+	char why[1024] = "";
+	size_t n = 0;
+
+	for (size_t i = 0; f->opts.behind && i < f->n; i++) {
+		struct flame_input *in = &f->v[i];
+		int ret = filter_open(&in->filter, in->in->tep, f->opts.behind, why, sizeof(why));
+
+		if (ret == -ENOMEM)
+			return ret;
+		in->no_match = ret;
+		n += !ret;
+	}
+	if (!f->opts.behind || n)
+		return 0;
+	log_err(f->log, "'%s': %s", f->opts.behind, why);
+	return -EINVAL;
+}
+
+static int flame_input_open(struct flame *f, struct flame_input *in, const struct input *of)
+{
+	int ret;
+
+	in->in = of;
+	in->skip = !flame_listed(&f->opts.machines, of->machine);
+	names_init(&in->names, of->tep);
+	ret = flame_symbols_read(&in->symbols, reader_info(of->reader)) ?: flame_events_open(in);
+	if (ret)
+		return ret;
+	in->symbol_names = calloc(in->symbols.n + 1, sizeof(*in->symbol_names));
+	if (!in->symbol_names)
+		return -ENOMEM;
+	return flame_machine_frame(f, in);
+}
+
+static int flame_open_inputs(struct flame *f, const struct inputs *in)
+{
+	size_t side = 0;
+	bool host = false;
+	int ret = 0;
+
+	f->v = calloc(in->n + 1, sizeof(*f->v));
+	if (!f->v)
+		return -ENOMEM;
+	for (; f->n < in->n && !ret; f->n++) {
+		if (!in->v[f->n].guest && host)
+			side = f->opts.two_sides;
+		host = host || !in->v[f->n].guest;
+		f->v[f->n].side = side;
+		ret = flame_input_open(f, &f->v[f->n], &in->v[f->n]);
+	}
+	return ret;
+}
+
+int flame_open(struct flame **out, const struct inputs *in, const struct timeline *t,
+	       const struct steps *steps, const struct flame_opts *opts, const struct log *log)
+{
+	struct flame *f = calloc(1, sizeof(*f));
+	int ret = f ? 0 : -ENOMEM;
+
+	if (ret)
+		return ret;
+	*f = (struct flame){
+		.t = t, .steps = steps, .log = log, .opts = *opts, .n_streams = timeline_streams(t)
+	};
+	f->streams = calloc(f->n_streams + 1, sizeof(*f->streams));
+	f->names = calloc(FLAME_DEPTH_MAX + 1, sizeof(*f->names));
+	if (!f->streams || !f->names)
+		ret = -ENOMEM;
+	if (!ret)
+		ret = flame_tree_new(&f->tree, opts->frames_max ? opts->frames_max : FLAME_FRAMES_MAX);
+	if (!ret)
+		ret = flame_open_inputs(f, in) ?: flame_filters_open(f);
+	for (size_t i = 0; i < f->n_streams && !ret; i++)
+		f->streams[i].match = !opts->behind; /* nothing comes before its first record */
+	if (ret)
+		flame_close(f);
+	else
+		*out = f;
+	return ret;
+}
+
+static void flame_input_release(struct flame_input *in)
+{
+	flame_symbols_release(&in->symbols);
+	names_release(&in->names);
+	filter_free(in->filter);
+	free(in->symbol_names);
+	free(in->events);
+}
+
+void flame_close(struct flame *f)
+{
+	if (!f)
+		return;
+	for (size_t i = 0; i < f->n; i++)
+		flame_input_release(&f->v[i]);
+	for (size_t i = 0; f->streams && i < f->n_streams; i++)
+		free(f->streams[i].names);
+	flame_tasks_release(f);
+	flame_tree_free(f->tree);
+	buf_release(&f->text);
+	free(f->streams);
+	free(f->names);
+	free(f->v);
+	free(f);
+}
+
+/* ---- the end -------------------------------------------------------------------------------- */
+
+int flame_end(struct flame *f)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < f->n_streams && !ret; i++)
+		ret = flame_stream_flush(f, &f->streams[i]);
+	for (size_t i = 0; i < f->room_tasks; i++) {
+		const struct flame_task *t = &f->tasks[i];
+
+		if (t->used && t->epoch == f->v[t->input].epoch)
+			f->counts.open += t->n;
+		else
+			f->counts.lost += t->n;
+	}
+	for (size_t i = 0; i < f->n; i++)
+		f->counts.graph_without_switches |= f->v[i].graph && !f->v[i].switches;
+	return ret;
+}
+
+const struct flame_tree *flame_stacks(const struct flame *f)
+{
+	return f->tree;
+}
+
+const struct flame_counts *flame_counts(const struct flame *f)
+{
+	return &f->counts;
+}
