@@ -251,6 +251,9 @@ static int path_tell(struct path_job *j)
 		ret = path_texts(j->in, t, texts, a.n_texts);
 	if (!ret)
 		ret = steps_open(&steps, j->in);
+	/* a page that could be read before may fail now */
+	if (t && timeline_damaged(t) > j->damaged)
+		j->damaged = timeline_damaged(t);
 	a.texts = texts;
 	a.steps = steps;
 	if (!ret)

@@ -376,6 +376,9 @@ int series_read(struct series *s, const struct inputs *in, const struct log *log
 	parts[2] = hyptime_part(r.hyp);
 	parts[3] = states_part(r.states);
 	ret = pass_read(r.t, r.steps, parts, 4);
+	/* a page that could be read before may fail now */
+	if (timeline_damaged(r.t) > s->damaged)
+		s->damaged = timeline_damaged(r.t);
 	if (ret)
 		goto out;
 	hyptime_finish(r.hyp);
