@@ -295,7 +295,7 @@ int steps_fill(const struct steps *s, const struct timeline *t, const struct mer
 	       struct step_batch *b)
 {
 	b->n = 0;
-	if (step_batch_room(b, 3 * run->n))
+	if (run->n && step_batch_room(b, 3 * run->n))
 		return -ENOMEM;
 	for (size_t i = 0; i < run->n; i++) {
 		const struct merge_record *m = &run->v[i];

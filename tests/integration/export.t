@@ -214,6 +214,8 @@ is "$(grep 'lost_events: true' <<<"$all" | events | cut -d' ' -f1-6)" "0 1 times
 	"Perfetto: a bundle begins where events were lost"
 
 # another architecture's fields: nothing of the event is left out
+make_trace "$tmp/empty.dat" </dev/null
+is "$(perfetto "$tmp/empty.dat" | tracks)$?" 0 "Perfetto: a file without a record"
 make_trace "$tmp/kvm.dat" <<'E'
 1000 0 7 kvm_mmio	2	9
 E

@@ -242,7 +242,7 @@ fi
 
 fails 1 "cannot write '$tmp/out': it is there already" "a directory that is there" "$hyptrace" export --parquet "$tmp/out" "$tmp/host.dat"
 fails 1 "cannot write '$tmp/none/out': No such file" "no directory above" "$hyptrace" export --parquet "$tmp/none/out" "$tmp/host.dat"
-fails 2 'say one of --perfetto OUT, --json and --parquet DIR' "two forms" "$hyptrace" export --json --parquet "$tmp/x" "$tmp/host.dat"
+fails 2 'say one of --perfetto OUT, --ctf DIR, --json and --parquet DIR' "two forms" "$hyptrace" export --json --parquet "$tmp/x" "$tmp/host.dat"
 fails 2 'o is for --json' "two outputs" "$hyptrace" export -o "$tmp/y" --parquet "$tmp/x" "$tmp/host.dat"
 fails 1 'No such file' "no recording" "$hyptrace" export --parquet "$tmp/x" "$tmp/none.dat"
 is "$(ls -d "$tmp/x" "$tmp/.x.part" "$tmp/y" 2>/dev/null)" "" "nothing is made then"
