@@ -77,17 +77,22 @@ struct sql_output {
 	char names[ANSWER_COLUMNS_MAX][NAME_ROOM], key[24];
 	unsigned int tables;
 	bool typed; /* the kinds of the columns are known */
+	int failed; /* what writing said, which was told */
 };
 
 static int sql_flush(struct sql_output *o)
 {
 	if (buf_status(&o->out))
 		return -ENOMEM;
-	fwrite(o->out.data, 1, o->out.len, stdout);
+	if (o->failed)
+		return o->failed;
+	o->failed = write_all(STDOUT_FILENO, o->out.data, o->out.len);
 	o->out.len = 0;
-	if (fflush(stdout) && errno == EPIPE)
+	if (o->failed == -EPIPE)
 		terminal_reader_gone();
-	return ferror(stdout) ? -EIO : 0;
+	if (o->failed)
+		log_err(o->log, "cannot write the output: %s", errno_text(o->failed));
+	return o->failed;
 }
 
 /* A key for programs must not come twice: the second ts is "ts:1". */
@@ -185,8 +190,8 @@ static int sql_query(struct sql *s, struct sql_output *o, const char *text)
 		sql_flush(o);
 	}
 	sql_say_notes(s, o);
-	if (ferror(stdout)) /* terminal_end says why */
-		return -EIO;
+	if (o->failed)
+		return o->failed;
 	if (ret == -EINTR)
 		log_err(o->log, "interrupted");
 	else if (ret == -EINVAL || ret == -EIO)
