@@ -179,6 +179,7 @@ struct perfetto {
 	struct pf_map cpus;   /* perfetto-hyp.c: CPU */
 	struct pf_map tracks; /* perfetto-state.c: owner, or CPU of a guest */
 	struct pf_map exits;  /* perfetto-state.c: thread */
+	struct pf_map names;  /* perfetto-state.c: reason, the rest */
 	struct steps *meanings;
 	struct step_batch steps;
 	struct states *states;

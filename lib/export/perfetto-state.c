@@ -160,21 +160,49 @@ static const struct pf_args *state_args(struct perfetto *pf, const struct state_
 }
 
 /* "host TRAP DABT_LOW", "hypervisor hvc", "guest" */
-static const char *state_slice_name(struct perfetto *pf, const struct state_span *s, const char *reason)
+static const char *state_slice_text(struct perfetto *pf, const struct state_span *s, const char *reason)
 {
 	const char *class =
 		s->why == STEP_KVM_EXIT && s->class < 64 ? esr_ec_name((unsigned int)s->class) : NULL;
 	bool with = s->state == STATE_HYP || s->state == STATE_FIRMWARE || s->state == STATE_HOST ||
 		    s->state == STATE_OUTSIDE;
 
-	if (s->state == STATE_STOLEN)
-		return states_comm(pf->states, s->owner->input, s->owner->pid)
-			       ?: arena_printf(&pf->arena, "task %d", s->owner->pid);
 	if (!with || !reason)
 		return state_name(s->state);
 	if (strcmp(reason, "TRAP") || !class)
 		return arena_printf(&pf->arena, "%s %s", state_name(s->state), reason);
 	return arena_printf(&pf->arena, "%s %s %s", state_name(s->state), reason, class);
+}
+
+/* What slices are called is made once for each reason; of more than that, each time. */
+#define STATE_NAMES_MAX 4096
+
+struct state_slice_name {
+	struct pf_item item; /* number: the reason; kind: the rest */
+	char text[];
+};
+
+static const char *state_slice_name(struct perfetto *pf, const struct state_span *s, const char *reason)
+{
+	unsigned int kind = (unsigned int)s->state | (unsigned int)s->why << 8 |
+			    (unsigned int)(s->class < 64 ? s->class : 64) << 16 |
+			    (unsigned int)(s->reason >> 32 & 3) << 24;
+	struct state_slice_name *n;
+	const char *text;
+
+	if (s->state == STATE_STOLEN)
+		return states_comm(pf->states, s->owner->input, s->owner->pid)
+			       ?: arena_printf(&pf->arena, "task %d", s->owner->pid);
+	n = pf_map_find(&pf->names, s->owner->input, (unsigned int)s->reason, kind);
+	if (n)
+		return n->text;
+	text = state_slice_text(pf, s, reason);
+	if (!text || pf->names.n >= STATE_NAMES_MAX)
+		return text ?: "";
+	n = pf_map_add(&pf->names, sizeof(*n) + strlen(text) + 1, s->owner->input, (unsigned int)s->reason,
+		       kind);
+	pf->bad |= !n;
+	return n ? strcpy(n->text, text) : "";
 }
 
 int pf_state_span(void *perfetto, const struct state_span *s)

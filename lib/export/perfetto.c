@@ -393,6 +393,7 @@ static void perfetto_release(struct perfetto *p)
 	pf_map_release(&p->words, NULL);
 	pf_map_release(&p->tracks, NULL);
 	pf_map_release(&p->exits, NULL);
+	pf_map_release(&p->names, NULL);
 	pf_map_release(&p->threads, NULL);
 	pf_map_release(&p->parents, NULL);
 	for (size_t i = 0; p->events && i < p->job->in->n; i++)
