@@ -22,7 +22,6 @@ struct series_worker {
 struct series_run {
 	struct series *to;
 	const struct inputs *in;
-	const struct log *log;
 	uint64_t width; /* ns of a slice */
 	struct timeline *t;
 	struct steps *steps;
@@ -359,7 +358,7 @@ static void series_close(struct series_run *r)
 
 int series_read(struct series *s, const struct inputs *in, const struct log *log)
 {
-	struct series_run r = { .to = s, .in = in, .log = log };
+	struct series_run r = { .to = s, .in = in };
 	struct pass_part parts[4];
 	int ret;
 

@@ -43,14 +43,13 @@ static void write_answer(enum answer_form form, struct buf *out)
 static void test_forms(void **state)
 {
 	static const char *const want[] = {
-		[ANSWER_TEXT] =
-			"Exits\n"
-			"reason            count  diff         ESR      max            at  share\n"
-			"say \"hi\",\\x1b[1m     12    -3  0x56000046  187.3us  65.000000001  12.3%\n"
-			"-                     -     -           -        -             -      -\n"
-			"\n"
-			"reason\n"
-			"3 events were lost\n",
+		[ANSWER_TEXT] = "Exits\n"
+				"reason            count  diff         ESR      max            at  share\n"
+				"say \"hi\",\\x1b[1m     12    -3  0x56000046  187.3us  65.000000001  12.3%\n"
+				"-                     -     -           -        -             -      -\n"
+				"\n"
+				"reason\n"
+				"3 events were lost\n",
 		[ANSWER_JSON] =
 			"{\n"
 			"  \"exits\": [\n"
