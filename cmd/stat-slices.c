@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmd.h"
 #include "stat-priv.h"
 #include "util/array.h"
 #include "util/outfile.h"
@@ -273,7 +274,7 @@ int stat_slices_svg(struct stat_answer *s, const char *path, const struct log *l
 	slice_svg_map(&m, &out);
 	ret = buf_status(&out);
 	if (!ret)
-		ret = outfile_open(&file, path, true, log);
+		ret = output_open(&file, path, s->in, log);
 	if (!ret)
 		ret = outfile_close(&file, write_all(file.fd, out.data, out.len));
 	buf_release(&out);

@@ -382,6 +382,10 @@ is "$(grep -c '<rect x' "$tmp/map.svg") $(grep -o '<title>[^<]*' "$tmp/map.svg" 
 perl -0777 -ne 'my @open; while (/<(\/?)(\w+)[^>]*?(\/?)>/g) { if ($1) { exit 1 if pop @open ne $2 } elsif (!$3) { push @open, $2 } } exit @open' \
 	"$tmp/map.svg"
 is $? 0 "... whose elements are closed"
+cp "$tmp/exits.dat" "$tmp/input.dat"
+stat --by 500ns --svg "$tmp/input.dat" "$tmp/input.dat" >/dev/null
+is "$? $(cat "$tmp/err")" "1 hyptrace: '$tmp/input.dat' is to be read, not to be written" "--svg: an input"
+same "$tmp/input.dat" "$tmp/exits.dat" "... is as it was"
 stat --by 1ns --svg "$tmp/none.svg" "$tmp/exits.dat" >/dev/null
 is "$? $(cat "$tmp/err")" "1 hyptrace: --svg: 4301 slices are more than the 4096 that a picture has: --by a longer time" \
 	"a picture of too many slices"
