@@ -57,6 +57,15 @@ int output_open(struct outfile *out, const char *path, const struct inputs *in, 
 void command_usage(const struct opts_table *t, FILE *out);
 /* After opts_parse gave ret, not 0: prints the usage or the error, returns what to exit with. */
 int command_stopped(const struct opts_table *t, int ret, const struct opts_error *err);
+/*
+ * Options into opts, all other words into files, which gets trace.dat when it is empty. False: there is
+ * nothing to do but exit with *status. True: *status is EXIT_USAGE, for who finds that options do not go
+ * together.
+ */
+bool command_files(const struct opts_table *t, int argc, char **argv, void *opts, struct strlist *files,
+		   int *status);
+/* What the file's readers left out. */
+void tell_damage(const struct log *log, uint64_t places);
 
 /* Messages "hyptrace: ..." on stderr; ctx is a struct console. */
 struct console {

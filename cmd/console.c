@@ -29,6 +29,29 @@ int command_stopped(const struct opts_table *t, int ret, const struct opts_error
 	return EXIT_USAGE;
 }
 
+bool command_files(const struct opts_table *t, int argc, char **argv, void *opts, struct strlist *files,
+		   int *status)
+{
+	struct opts_error err;
+	int ret = opts_parse(t, &argc, argv, opts, &err);
+
+	if (ret) {
+		*status = command_stopped(t, ret, &err);
+		return false;
+	}
+	*status = EXIT_USAGE;
+	for (int i = 1; i < argc; i++)
+		if (strlist_add(files, argv[i]))
+			return false;
+	return files->n || !strlist_add(files, "trace.dat");
+}
+
+void tell_damage(const struct log *log, uint64_t places)
+{
+	log_err(log, "the files are damaged in %llu places: what lay there is missing",
+		(unsigned long long)places);
+}
+
 void progress_end(struct console *console)
 {
 	if (console->progress)

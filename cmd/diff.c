@@ -374,8 +374,7 @@ int cmd_diff(int argc, char **argv)
 	ret = diff_read(&d.a, o.a, &log) ?: diff_read(&d.b, o.b, &log) ?: diff_join(&d) ?: diff_write(&d);
 	status = console_status(&console, ret);
 	if (!ret && d.a.damaged + d.b.damaged) {
-		log_err(&log, "the files are damaged in %llu places: what lay there is missing",
-			(unsigned long long)(d.a.damaged + d.b.damaged));
+		tell_damage(&log, d.a.damaged + d.b.damaged);
 		status = EXIT_FAILED;
 	}
 	free(d.v);

@@ -107,20 +107,7 @@ static int export_check(const struct export_opts *o)
 /* False: there is nothing to do but exit with *status. */
 static bool export_parse(struct export_opts *o, int argc, char **argv, int *status)
 {
-	struct opts_error err;
-	int ret = opts_parse(&export_table, &argc, argv, o, &err);
-
-	if (ret) {
-		*status = command_stopped(&export_table, ret, &err);
-		return false;
-	}
-	*status = EXIT_USAGE;
-	for (int i = 1; i < argc; i++)
-		if (strlist_add(&o->files, argv[i]))
-			return false;
-	if (!o->files.n && strlist_add(&o->files, "trace.dat"))
-		return false;
-	return !export_check(o);
+	return command_files(&export_table, argc, argv, o, &o->files, status) && !export_check(o);
 }
 
 /* ---- output ------------------------------------------------------------------------- */
@@ -302,8 +289,7 @@ static int export_files(const struct export_opts *o, struct console *console, st
 		log_warn(log, "%llu of %llu records are of events without a format",
 			 (unsigned long long)e.job.unknown, (unsigned long long)e.job.records);
 	if (damaged)
-		log_err(log, "the files are damaged in %llu places: what lay there is missing",
-			(unsigned long long)damaged);
+		tell_damage(log, damaged);
 out:
 	timeline_close(e.job.timeline);
 	hyptrace_close(e.files);

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "flame/fold.h"
@@ -224,18 +223,6 @@ static void flame_notes(struct flame_command *c)
 
 /* ---- output ------------------------------------------------------------------------------- */
 
-static bool flame_is_input(const struct inputs *in, const char *path)
-{
-	struct stat st, other;
-
-	if (stat(path, &st))
-		return false;
-	for (size_t i = 0; i < in->n; i++)
-		if (!fstat(in->v[i].fd, &other) && same_file(&other, &st))
-			return true;
-	return false;
-}
-
 typedef int flame_write(struct flame_command *c, int fd);
 
 static int flame_write_to(struct flame_command *c, const char *path, flame_write *write)
@@ -251,11 +238,7 @@ static int flame_write_to(struct flame_command *c, const char *path, flame_write
 			log_err(c->log, "cannot write the output: %s", errno_text(ret));
 		return ret;
 	}
-	if (flame_is_input(handle_inputs(c->handle), path)) {
-		log_err(c->log, "'%s' is to be read, not to be written", path);
-		return -EINVAL;
-	}
-	ret = outfile_open(&out, path, true, c->log);
+	ret = output_open(&out, path, handle_inputs(c->handle), c->log);
 	return ret ? ret : outfile_close(&out, write(c, out.fd));
 }
 
@@ -454,8 +437,7 @@ static int flame_run(struct flame_command *c)
 		ret = flame_answer(c);
 	damaged = c->timeline ? timeline_damaged(c->timeline) : 0;
 	if (!ret && damaged)
-		log_err(c->log, "the files are damaged in %llu places: what lay there is missing",
-			(unsigned long long)damaged);
+		tell_damage(c->log, damaged);
 	flame_close(c->flame);
 	steps_close(c->steps);
 	timeline_close(c->timeline);

@@ -172,18 +172,9 @@ static int latency_plan_preset(struct latency_opts *o)
 /* False: there is nothing to do but exit with *status. */
 static bool latency_parse(struct latency_opts *o, int argc, char **argv, int *status)
 {
-	struct opts_error err;
-	int ret = opts_parse(&latency_table, &argc, argv, o, &err);
+	int ret;
 
-	if (ret) {
-		*status = command_stopped(&latency_table, ret, &err);
-		return false;
-	}
-	*status = EXIT_USAGE;
-	for (int i = 1; i < argc; i++)
-		if (strlist_add(&o->files, argv[i]))
-			return false;
-	if (!o->files.n && strlist_add(&o->files, "trace.dat"))
+	if (!command_files(&latency_table, argc, argv, o, &o->files, status))
 		return false;
 	ret = latency_check(o);
 	if (!ret)
@@ -331,8 +322,7 @@ static int latency_opened(struct latency_opts *o, struct hyptrace *files, const 
 		ret = latency_tell(&l, o, log);
 	latency_close(l.found);
 	if (damaged)
-		log_err(log, "the files are damaged in %llu places: what lay there is missing",
-			(unsigned long long)damaged);
+		tell_damage(log, damaged);
 	return ret ? ret : damaged ? -EBADMSG : 0;
 }
 

@@ -105,19 +105,10 @@ static int path_check_at(struct path_opts *o, char *why, size_t size)
 /* False: there is nothing to do but exit with *status. */
 static bool path_parse(struct path_opts *o, int argc, char **argv, int *status)
 {
-	struct opts_error err;
 	char why[512];
-	int ret = opts_parse(&path_table, &argc, argv, o, &err);
+	int ret;
 
-	if (ret) {
-		*status = command_stopped(&path_table, ret, &err);
-		return false;
-	}
-	*status = EXIT_USAGE;
-	for (int i = 1; i < argc; i++)
-		if (strlist_add(&o->files, argv[i]))
-			return false;
-	if (!o->files.n && strlist_add(&o->files, "trace.dat"))
+	if (!command_files(&path_table, argc, argv, o, &o->files, status))
 		return false;
 	ret = path_check_at(o, why, sizeof(why));
 	if (ret)
@@ -281,8 +272,7 @@ static int path_files(const struct path_opts *o, struct console *console, struct
 	if (!ret)
 		ret = path_tell(&j);
 	if (j.damaged)
-		log_err(log, "the files are damaged in %llu places: what lay there is missing",
-			(unsigned long long)j.damaged);
+		tell_damage(log, j.damaged);
 	path_release(&j.path);
 	path_window_release(&j.found.window);
 	hyptrace_close(j.files);

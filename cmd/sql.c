@@ -321,8 +321,7 @@ static int sql_answer(const struct sql_opts *o, struct sql *s, const char *query
 	ret = sql_flush(out) ?: ret;
 	counts = sql_counts(s);
 	if (counts.damaged)
-		log_err(log, "the files are damaged in %llu places: what lay there is missing",
-			(unsigned long long)counts.damaged);
+		tell_damage(log, counts.damaged);
 	signal(SIGINT, SIG_DFL);
 	sql_running = NULL;
 	buf_release(&out->out);

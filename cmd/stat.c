@@ -157,20 +157,7 @@ static int stat_check(const struct stat_opts *o)
 /* False: there is nothing to do but exit with *status. */
 static bool stat_parse(struct stat_opts *o, int argc, char **argv, int *status)
 {
-	struct opts_error err;
-	int ret = opts_parse(&stat_table, &argc, argv, o, &err);
-
-	if (ret) {
-		*status = command_stopped(&stat_table, ret, &err);
-		return false;
-	}
-	*status = EXIT_USAGE;
-	for (int i = 1; i < argc; i++)
-		if (strlist_add(&o->files, argv[i]))
-			return false;
-	if (!o->files.n && strlist_add(&o->files, "trace.dat"))
-		return false;
-	return !stat_check(o);
+	return command_files(&stat_table, argc, argv, o, &o->files, status) && !stat_check(o);
 }
 
 /* ---- reading --------------------------------------------------------------------------- */
@@ -363,8 +350,7 @@ static int stat_files(const struct stat_opts *o, struct console *console, const 
 		ret = stat_slices_svg(&r.s, o->svg, log);
 	damaged = r.timeline ? timeline_damaged(r.timeline) : 0;
 	if (!ret && damaged)
-		log_err(log, "the files are damaged in %llu places: what lay there is missing",
-			(unsigned long long)damaged);
+		tell_damage(log, damaged);
 	stat_release(&r);
 	return damaged ? EXIT_FAILED : console_status(console, ret);
 }
