@@ -6,6 +6,7 @@
 
 #include "analysis/exits-priv.h"
 #include "decode/esr.h"
+#include "util/array.h"
 
 /* kvm_mmio's type: include/trace/events/kvm.h */
 enum { MMIO_UNSATISFIED, MMIO_READ, MMIO_WRITE };
@@ -197,27 +198,13 @@ static bool exits_step_mark(const struct step *s, const struct merge_record *m, 
 	}
 }
 
-static int exits_marks_room(struct exits_marks *m, size_t n)
-{
-	struct exits_mark *v;
-
-	if (n <= m->room)
-		return 0;
-	v = realloc(m->v, n * sizeof(*v));
-	if (!v)
-		return -ENOMEM;
-	m->v = v;
-	m->room = n;
-	return 0;
-}
-
 int exits_marks_fill(const struct exits_details *d, const struct pass_run *run, struct exits_marks *to)
 {
 	const struct merge_run *r = run->records;
 	size_t s = 0;
 
 	to->n = 0;
-	if (exits_marks_room(to, run->n_steps + r->n))
+	if (array_room(&to->v, &to->room, run->n_steps + r->n, sizeof(*to->v)))
 		return -ENOMEM;
 	for (size_t i = 0; i < r->n; i++) {
 		const struct merge_record *m = &r->v[i];

@@ -153,20 +153,6 @@ static bool hyp_wanted(const struct step *s)
 	       s->kind == STEP_LOST;
 }
 
-static int hyp_marks_room(struct hyp_marks *m, size_t n)
-{
-	struct hyp_mark *v;
-
-	if (n <= m->room)
-		return 0;
-	v = realloc(m->v, n * sizeof(*v));
-	if (!v)
-		return -ENOMEM;
-	m->v = v;
-	m->room = n;
-	return 0;
-}
-
 static int hyptime_work(void *ctx, struct pass_run *run)
 {
 	struct hyp_marks *m = run->own;
@@ -174,7 +160,7 @@ static int hyptime_work(void *ctx, struct pass_run *run)
 	(void)ctx;
 	if (!m)
 		run->own = m = calloc(1, sizeof(*m));
-	if (!m || hyp_marks_room(m, run->n_steps))
+	if (!m || array_room(&m->v, &m->room, run->n_steps, sizeof(*m->v)))
 		return -ENOMEM;
 	m->n = 0;
 	for (size_t i = 0; i < run->n_steps; i++) {

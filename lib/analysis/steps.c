@@ -280,22 +280,11 @@ static void step_meaning(struct step *to, const struct step_event *e, const stru
 		to->a = (uint32_t)to->a | step_value(&e->isa, m) << 32;
 }
 
-static int step_batch_room(struct step_batch *b, size_t n)
-{
-	struct step *v = n <= b->room ? b->v : realloc(b->v, n * sizeof(*v));
-
-	if (!v)
-		return -ENOMEM;
-	b->v = v;
-	b->room = n > b->room ? n : b->room;
-	return 0;
-}
-
 int steps_fill(const struct steps *s, const struct timeline *t, const struct merge_run *run,
 	       struct step_batch *b)
 {
 	b->n = 0;
-	if (run->n && step_batch_room(b, 3 * run->n))
+	if (array_room(&b->v, &b->room, 3 * run->n, sizeof(*b->v)))
 		return -ENOMEM;
 	for (size_t i = 0; i < run->n; i++) {
 		const struct merge_record *m = &run->v[i];

@@ -38,6 +38,25 @@ static inline int array_push(void *array, size_t *n, const void *entry, size_t s
 	return 0;
 }
 
+/*
+ * Room for n entries of `size` bytes in an array that has *room, whose content need not outlive the call.
+ * array: address of the pointer to them. 0, or -ENOMEM: all is as it was.
+ */
+static inline int array_room(void *array, size_t *room, size_t n, size_t size)
+{
+	void *v;
+
+	if (n <= *room)
+		return 0;
+	memcpy(&v, array, sizeof(v));
+	v = realloc(v, n * size);
+	if (!v)
+		return -ENOMEM;
+	memcpy(array, &v, sizeof(v));
+	*room = n;
+	return 0;
+}
+
 /* qsort, which takes long for what is sorted already. */
 static inline void array_sort(void *v, size_t n, size_t size, int (*compare)(const void *, const void *))
 {
