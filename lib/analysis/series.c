@@ -124,8 +124,7 @@ static int series_events_open(struct series_run *r)
 	if (!r->at || !r->workers)
 		return -ENOMEM;
 	for (size_t i = 0, width = 0; i < r->n_streams; i++) {
-		const struct merge_stream *s =
-			timeline_stream(r->t, &(struct merge_record){ .stream = (uint32_t)i });
+		const struct merge_stream *s = timeline_stream_at(r->t, i);
 
 		if (!before || before->input != s->input || before->buffer != s->buffer) {
 			r->n_cells += width;
@@ -176,8 +175,7 @@ static int series_events_finish(struct series_run *r)
 	int ret = 0;
 
 	for (size_t i = 0; i < r->n_streams && !ret; i++) {
-		const struct merge_stream *s =
-			timeline_stream(r->t, &(struct merge_record){ .stream = (uint32_t)i });
+		const struct merge_stream *s = timeline_stream_at(r->t, i);
 		const struct input *in = &r->in->v[s->input];
 
 		if (i && r->at[i] == r->at[i - 1])

@@ -46,7 +46,7 @@ static uint8_t buffer_of(size_t buffer)
 static int gaps_begin(struct states *st, const struct timeline *t)
 {
 	for (uint32_t i = 0; t && i < timeline_streams(t); i++) {
-		const struct merge_stream *s = timeline_stream(t, &(struct merge_record){ .stream = i });
+		const struct merge_stream *s = timeline_stream_at(t, i);
 		struct step gap = { .kind = STEP_GAP, .buffer = (uint16_t)s->buffer };
 		struct state_input *in = &st->in[s->input];
 		struct state_cpu *c = s->gap ? state_cpu_of(st, in, s->cpu) : NULL;

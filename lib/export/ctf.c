@@ -22,7 +22,7 @@ static int ctf_ports_open(struct ctf *c, bt_self_component_source *self)
 
 		s->of = c;
 		s->index = i;
-		s->at = timeline_stream(c->job->timeline, &(struct merge_record){ .stream = (uint32_t)i });
+		s->at = timeline_stream_at(c->job->timeline, i);
 		snprintf(name, sizeof(name), "out%zu", i);
 		if (ctf_stream_open(s) || bt_self_component_source_add_output_port(self, name, s, NULL))
 			return -ENOMEM;

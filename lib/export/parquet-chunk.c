@@ -165,7 +165,7 @@ static void chunk_row(struct parquet_chunk *k, const struct parquet_column *c, c
 		return;
 	case PARQUET_CPU:
 	case PARQUET_BUFFER:
-		at = timeline_stream(s->timeline, &(struct merge_record){ .stream = row->stream });
+		at = timeline_stream_at(s->timeline, row->stream);
 		if (c->what == PARQUET_CPU) {
 			chunk_value(k, c, at->cpu);
 			return;

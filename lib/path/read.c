@@ -332,8 +332,7 @@ static bool path_stream_gap(const struct path_reading *r, size_t stream)
 {
 	const struct path_stream *st = &r->streams[stream];
 
-	return st->at ? st->gap
-		      : timeline_stream(r->t, &(struct merge_record){ .stream = (uint32_t)stream })->gap;
+	return st->at ? st->gap : timeline_stream_at(r->t, stream)->gap;
 }
 
 /* All losses from before the moment are told. */
