@@ -48,7 +48,7 @@ is "$output" "" "no file, no spool"
 # ---- kill -9 ------------------------------------------------------------------------------
 
 run '
-	begin kill.dat -B hyp -e sched -e kvm || exit
+	begin kill.dat -b 8192 -e sched -e kvm -B hyp -b 8192 || exit
 	hyptrace recover kill.dat.spool
 	[ $? = 1 ] && kill -0 $pid || exit
 	within 30 both_have kill.dat 32768
