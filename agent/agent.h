@@ -60,6 +60,7 @@ struct agent {
 	uint32_t cids[16];	    /* vsock: who may connect */
 	size_t n_cids;
 	struct strlist allow;
+	bool probes;	    /* events that a recorder defines are made */
 	char own[48];	    /* with --allow: "instances/" and the one that serves every request; else "" */
 	int64_t timeout_ms; /* for every wait on a peer */
 	int listen_fd;
@@ -101,6 +102,8 @@ void serving_join(struct serving *s);
 int request_parse(struct record_plan *plan, const struct strlist *args, const struct log *log, char **why);
 /* The one buffer that is to be recorded; NULL: more than one is asked for. */
 struct buffer_plan *request_buffer(struct record_plan *plan);
+/* Whether it is to make an event that the recorder has defined; a preset's are not meant. */
+bool request_has_probe(const struct buffer_plan *b);
 /* Narrows the request to events that are allowed. -EACCES with *why: nothing is left, or it asks for more. */
 int allow_apply(const struct strlist *allow, int tracing_dirfd, struct buffer_plan *b, const struct log *log,
 		char **why);

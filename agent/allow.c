@@ -131,10 +131,13 @@ static const char *way_around(const struct buffer_plan *b)
 {
 	if ((b->tracer && strcmp(b->tracer, "nop")) || b->funcs.n || b->graph.n || b->notrace.n)
 		return "only events are allowed here, no tracer";
-	for (size_t i = 0; i < b->n_events; i++)
+	for (size_t i = 0; i < b->n_events; i++) {
+		if (b->events[i].define)
+			return "only events that are there are allowed here, no probe";
 		for (size_t n = 0; n < b->events[i].triggers.n; n++)
 			if (!tame_trigger(b->events[i].triggers.v[n]))
 				return "this trigger is not allowed here";
+	}
 	for (size_t i = 0; i < b->options.n; i++)
 		if (!tame_option(b->options.v[i]))
 			return "this option is not allowed here (-O)";

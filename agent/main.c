@@ -53,6 +53,12 @@ static int take_allow(void *ctx, const struct opt *o, const char *arg, struct op
 	return strlist_add(&((struct agent_line *)ctx)->a->allow, arg);
 }
 
+static int take_probes(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+{
+	((struct agent_line *)ctx)->a->probes = true;
+	return 0;
+}
+
 static int take_listen(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
 	struct agent *a = ((struct agent_line *)ctx)->a;
@@ -107,6 +113,8 @@ static const struct opt agent_rows[] = {
 	OPT(0, "cid", "N", "vsock: let this CID connect too (2, the host, always may)", take_cid,
 	    LINE(number), .max = UINT32_MAX - 1),
 	OPT(0, "allow", "EVENTS", "only these events may be traced, e.g. 'sched:*' (repeatable)", take_allow),
+	OPT(0, "probes", NULL, "make the probes that a recorder defines (-e 'p:...');\nthey read any memory",
+	    take_probes),
 	OPT(0, "early", "EVENTS", "record these from now on, for the first recorder\n(comma-separated)",
 	    opts_set_text, LINE(early)),
 	OPT(0, "timeout", "SECONDS", "for each wait on a recorder (180)", opts_set_number, LINE(timeout),

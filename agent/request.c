@@ -80,6 +80,8 @@ static const char *wrong_event(const struct event_plan *e)
 {
 	if (!is_event_name(e->name))
 		return "-e: not an event's name";
+	if (e->define && !is_one_line(e->define))
+		return "-e: not a probe";
 	if (e->filter && !is_one_line(e->filter))
 		return "-f: not a filter";
 	return all_pass(&e->triggers, is_one_line) ? NULL : "-R: not a trigger";
@@ -176,4 +178,12 @@ struct buffer_plan *request_buffer(struct record_plan *plan)
 		top->clock = NULL;
 	}
 	return &plan->buffers[1];
+}
+
+bool request_has_probe(const struct buffer_plan *b)
+{
+	for (size_t i = 0; i < b->n_events; i++)
+		if (b->events[i].define && !b->events[i].optional)
+			return true;
+	return false;
 }

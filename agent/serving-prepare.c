@@ -174,6 +174,10 @@ int serving_prepare(struct serving *s, char **why)
 		*why = strdup("only one buffer of a guest can be recorded");
 		return -EINVAL;
 	}
+	if (!a->probes && request_has_probe(s->buffer)) {
+		*why = strdup("a probe reads any memory: only an agent with --probes makes it");
+		return -EACCES;
+	}
 	s->boot = boot_take(a, *a->own ? "" : s->buffer->name);
 	ret = serving_use_own(s) ?: serving_open_undo(s);
 	if (ret)

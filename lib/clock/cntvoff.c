@@ -11,6 +11,7 @@
 
 #include "dat/format.h"
 #include "dat/page.h"
+#include "tracefs/dynamic.h"
 #include "tracefs/instance.h"
 #include "util/array.h"
 
@@ -149,24 +150,13 @@ static int read_probe_layout(struct cntvoff_probe *p, int dirfd)
 /* The event first: it goes last, once the instance does not use it any more. */
 static int make_event(struct undo *u, const char *event)
 {
-	char define[2 * PATH_LEN], remove[PATH_LEN];
-	size_t mark = undo_mark(u);
-	int ret;
+	char define[2 * PATH_LEN];
 
 	snprintf(define, sizeof(define),
 		 "f:" GROUP "/%s kvm_timer_vcpu_load voff=vcpu->kvm->arch.timer_data.voffset "
 		 "id=vcpu->vcpu_id vm=vcpu->kvm->userspace_pid",
 		 event);
-	snprintf(remove, sizeof(remove), "-:" GROUP "/%s", event);
-	if (!file_there(undo_dirfd(u), "dynamic_events"))
-		return -ENOENT;
-	ret = undo_at_end(u, "dynamic_events", remove);
-	if (ret)
-		return ret;
-	ret = undo_poke(u, "dynamic_events", define);
-	if (ret)
-		undo_drop(u, mark);
-	return ret;
+	return dynamic_event_make(u, define);
 }
 
 static int make_instance(struct undo *u, const char *instance, const char *clock, const char *event)

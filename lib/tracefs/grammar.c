@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracefs/dynamic.h"
 #include "util/visible.h"
 
 #define PID_LIMIT (4u << 20) /* PID_MAX_LIMIT of 64-bit kernels */
@@ -48,16 +49,67 @@ static int plan_name(void *ctx, const struct opt *o, const char *arg, struct opt
 	return *arg ? opts_add_text(ctx, o, arg, err) : opts_wrong(err, o, arg, "empty");
 }
 
+/* An event that is made first. */
+static int plan_made_event(struct grammar *g, const struct opt *o, const char *line, struct opts_error *err)
+{
+	const char *why;
+	char *name = dynamic_event_name(line, &why);
+	struct event_plan *e;
+
+	if (!name)
+		return opts_wrong(err, o, line, why);
+	e = buffer_plan_add_event(grammar_buffer(g), name, false);
+	free(name);
+	if (!e)
+		return -ENOMEM;
+	e->define = strdup(line);
+	return e->define ? 0 : -ENOMEM;
+}
+
 static int plan_event(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
 	struct grammar *g = ctx;
+	bool made = dynamic_event_defined(arg);
+	int ret = 0;
 
 	if (!*arg)
 		return opts_wrong(err, o, arg, "empty");
-	if (!buffer_plan_add_event(grammar_buffer(g), arg, g->negate))
-		return -ENOMEM;
-	g->has_event = true;
-	return 0;
+	if (made && g->negate)
+		return opts_wrong(err, o, arg, "made to be switched off: give it before -v");
+	if (made)
+		ret = plan_made_event(g, o, arg, err);
+	else if (!buffer_plan_add_event(grammar_buffer(g), arg, g->negate))
+		ret = -ENOMEM;
+	g->has_event |= !ret;
+	return ret;
+}
+
+/* Probes that a question needs; a kernel without some of the functions has the others. */
+static int plan_preset(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+{
+	/*
+	 * struct virtqueue begins with list (16 bytes), callback (8) and name, Linux 3.x to
+	 * 7.x (include/linux/virtio.h); ioeventfd_write() of virt/kvm/eventfd.c has the address third.
+	 */
+	static const char *const virtio[] = {
+		"p:virtio/kick virtqueue_notify vq=$arg1:x64 queue=+0(+24($arg1)):string",
+		"p:virtio/interrupt vring_interrupt irq=$arg1:s32 vq=$arg2:x64 queue=+0(+24($arg2)):string",
+		"p:virtio/doorbell ioeventfd_write addr=$arg3:x64",
+		"p:virtio/signal vhost_signal dev=$arg1:x64 vq=$arg2:x64",
+	};
+	struct grammar *g = ctx;
+	int ret = 0;
+
+	if (strcmp(arg, "virtio"))
+		return opts_wrong(err, o, arg, "unknown: there is virtio");
+	for (size_t i = 0; i < ARRAY_SIZE(virtio) && !ret; i++) {
+		struct buffer_plan *b = grammar_buffer(g);
+
+		ret = plan_made_event(g, o, virtio[i], err);
+		if (!ret)
+			b->events[b->n_events - 1].optional = true;
+	}
+	return ret;
 }
 
 /* The event that -f or -R belongs to; NULL with the reason in err. */
@@ -310,8 +362,9 @@ static int give_to_guest(struct grammar *g, const struct opt *o, const char *arg
 	if (strlist_add(&guest->args, opt_name(o, name)) || (o->arg && strlist_add(&guest->args, arg)))
 		return -ENOMEM;
 	g->guest_negate |= o->key == 'v';
-	guest->events |= o->key == 'e' || o->key == 'p';
-	guest->on |= o->key == 'p' || o->key == 'R' || (o->key == 'e' && !g->guest_negate);
+	guest->events |= o->key == 'e' || o->key == 'p' || o->set == plan_preset;
+	guest->on |= o->key == 'p' || o->set == plan_preset || o->key == 'R' ||
+		     (o->key == 'e' && !g->guest_negate);
 	g->has_event |= o->key == 'e';
 	return 0;
 }
@@ -337,7 +390,10 @@ static int give_to_guest(struct grammar *g, const struct opt *o, const char *arg
 
 static const struct opt rows[] = {
 	OPT_HEADING("Events"),
-	KEY('e', "EVENT", "event: system, system:event, event, globs, all", plan_event, .flags = ANYWHERE),
+	KEY('e', "EVENT", "event: system, system:event, event, globs, all; a probe", plan_event,
+	    .flags = ANYWHERE),
+	NAME("preset", "NAME", "probes: virtio (queues' kicks, doorbells, signals, interrupts)", plan_preset,
+	     .flags = ANYWHERE),
 	KEY('f', "FILTER", "filter of the -e before it", plan_filter, .flags = ANYWHERE),
 	KEY('R', "TRIGGER", "trigger for the -e before it", plan_trigger, .flags = ANYWHERE),
 	KEY('v', NULL, "switch the events of the following -e off again", plan_negate, .flags = ANYWHERE),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The events of a buffer: what a name of the plan stands for, filters, triggers, switches. */
+#include "tracefs/dynamic.h"
 #include "tracefs/instance-priv.h"
 
 #include <errno.h>
@@ -173,6 +174,45 @@ static int no_match(struct instance *i, const struct event_plan *e)
 	return go_on ? 0 : -ENOENT;
 }
 
+static int make_one_event(struct instance *i, const struct event_plan *e)
+{
+	const char *event = strchr(e->name, ':') + 1;
+	char path[INSTANCE_PATH];
+	int ret;
+
+	snprintf(path, sizeof(path), "%.*s/%s", (int)(event - 1 - e->name), e->name, event);
+	if (has_enable(i, path)) {
+		log_err(i->o.log, "-e '%s': there is an event %s already", e->define, e->name);
+		return -EEXIST;
+	}
+	ret = dynamic_event_make(i->undo, e->define);
+	if (ret)
+		instance_complain(i, e->optional ? LOG_INFO : LOG_ERROR, "dynamic_events", e->define, ret,
+				  NULL);
+	return ret;
+}
+
+/* The events of the plan that are not there before; they must be when the systems are listed. */
+static int make_events(struct instance *i)
+{
+	const struct buffer_plan *b = i->buffer;
+	size_t n_optional = 0, n_made = 0;
+
+	for (size_t n = 0; n < b->n_events; n++) {
+		const struct event_plan *e = &b->events[n];
+		int ret = e->define ? make_one_event(i, e) : 0;
+
+		n_optional += e->optional;
+		n_made += e->optional && !ret;
+		if (ret && (!e->optional || ret == -EEXIST))
+			return ret;
+	}
+	if (n_made || !n_optional)
+		return 0;
+	log_err(i->o.log, "--preset: this kernel takes none of its probes");
+	return -ENOENT;
+}
+
 /* Filters and triggers come before the switch, so that no event slips past them. */
 static int setup_one_event(struct instance *i, const struct strlist *systems, const struct event_plan *e)
 {
@@ -183,7 +223,7 @@ static int setup_one_event(struct instance *i, const struct strlist *systems, co
 	if (ret)
 		goto out;
 	if (!m.n) {
-		ret = no_match(i, e);
+		ret = e->optional ? 0 : no_match(i, e);
 		goto out;
 	}
 	if (e->filter && !e->negate)
@@ -222,8 +262,10 @@ int instance_setup_events(struct instance *i)
 {
 	const struct buffer_plan *b = i->buffer;
 	struct strlist systems = { 0 };
-	int ret = b->n_events ? list_systems(i, &systems) : 0;
+	int ret = make_events(i);
 
+	if (!ret && b->n_events)
+		ret = list_systems(i, &systems);
 	for (int negate = 0; negate < 2; negate++)
 		for (size_t n = 0; !ret && n < b->n_events; n++)
 			if (b->events[n].negate == negate)

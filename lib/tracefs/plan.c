@@ -10,6 +10,7 @@ void event_plans_release(struct event_plan *v, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		free(v[i].name);
+		free(v[i].define);
 		free(v[i].filter);
 		strlist_release(&v[i].triggers);
 	}

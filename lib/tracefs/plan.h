@@ -13,6 +13,8 @@ struct opts_error;
 
 struct event_plan {
 	char *name;		 /* as given: "kvm", "sched:sched_switch", "kvm_entry", "all", globs */
+	char *define;		 /* the line that makes it first (dynamic.h), or NULL */
+	bool optional;		 /* the line may name what this kernel lacks: a preset's */
 	char *filter;		 /* -f after it, or NULL; several are joined: (a)&&(b) */
 	struct strlist triggers; /* -R after it */
 	bool negate;		 /* -v came before: switch these off again */

@@ -21,6 +21,8 @@ static void dump_buffer(struct buf *out, const struct buffer_plan *b)
 		const struct event_plan *e = &b->events[i];
 
 		buf_printf(out, " %s%s", e->negate ? "-" : "+", e->name);
+		if (e->define)
+			buf_printf(out, "(%s%s)", e->define, e->optional ? "?" : "");
 		if (e->filter)
 			buf_printf(out, "{%s}", e->filter);
 		for (size_t t = 0; t < e->triggers.n; t++)
@@ -162,6 +164,17 @@ static const struct parse_case good[] = {
 	{ { "-A", "3", "-v" }, "top:; guest 3 -v; " },
 	{ { "-e", "a", "-T" }, "top: +a O=stacktrace; " },
 	{ { "-i", "-e", "a" }, "top: +a; i " },
+	/* events that are made */
+	{ { "-e", "p:hv/x do_it a=$arg1", "-f", "a > 3" }, "top: +hv:x(p:hv/x do_it a=$arg1){a > 3}; " },
+	{ { "-B", "i", "-e", "r8:hv/x do_it", "-v", "-e", "b" }, "top:; i: +hv:x(r8:hv/x do_it) -b; " },
+	{ { "-A", "3", "-e", "f:hv/x do_it", "--preset", "virtio" },
+	  "top:; guest 3 -e f:hv/x do_it --preset virtio; " },
+	{ { "--preset", "virtio" },
+	  "top: +virtio:kick(p:virtio/kick virtqueue_notify vq=$arg1:x64 queue=+0(+24($arg1)):string?)"
+	  " +virtio:interrupt(p:virtio/interrupt vring_interrupt irq=$arg1:s32 vq=$arg2:x64 "
+	  "queue=+0(+24($arg2)):string?)"
+	  " +virtio:doorbell(p:virtio/doorbell ioeventfd_write addr=$arg3:x64?)"
+	  " +virtio:signal(p:virtio/signal vhost_signal dev=$arg1:x64 vq=$arg2:x64?); " },
 
 	/* buffers */
 	{ { "-B", "hyp" }, "top:; hyp(hyp):; " },
@@ -296,6 +309,14 @@ static const struct parse_case wrong[] = {
 	{ { "-e", "" }, "-e '': empty" },
 	{ { "-e", "a", "-f", "" }, "-f '': empty" },
 	{ { "-e" }, "option '-e' needs an argument" },
+	{ { "-e", "p:x do_it" }, "-e p:x do_it: names no GROUP/EVENT, as in p:virt/kick" },
+	{ { "-e", "p: do_it" }, "-e p: do_it: names no GROUP/EVENT, as in p:virt/kick" },
+	{ { "-e", "p:../x do_it" }, "-e p:../x do_it: names no GROUP/EVENT, as in p:virt/kick" },
+	{ { "-e", "p:a/b/c do_it" }, "-e p:a/b/c do_it: names no GROUP/EVENT, as in p:virt/kick" },
+	{ { "-e", "p:a/1b do_it" }, "-e p:a/1b do_it: names no GROUP/EVENT, as in p:virt/kick" },
+	{ { "-e", "p:a/b x\np:c/d y" }, "-e p:a/b x\np:c/d y: one line is one event" },
+	{ { "-v", "-e", "p:a/b x" }, "-e p:a/b x: made to be switched off: give it before -v" },
+	{ { "--preset", "net" }, "--preset net: unknown: there is virtio" },
 	{ { "--user" }, "option '--user' needs an argument" },
 	{ { "--cmdlines-size", "x", "-e", "a" }, "--cmdlines-size x: not a number" },
 	{ { "--cmdlines-size", "0" }, "--cmdlines-size 0: must be at least 1" },

@@ -515,6 +515,52 @@ static void test_instances(void **state)
 	assert_string_equal(fake.log, "");
 }
 
+/* The event that a line makes; plain files make none, so all that is to be seen is what is written. */
+static void make_event(const char *define, const char *name, bool optional)
+{
+	struct event_plan *e = add_event(&plan.buffers[0], name);
+
+	e->define = strdup(define);
+	e->optional = optional;
+}
+
+static void test_made_event(void **state)
+{
+	make_event("p:hv/x do_it", "hv:x", false);
+	assert_int_equal(setup_top(), -ENOENT);
+	assert_string_equal(fake.log, "cannot write 'p:hv/x do_it' to 'dynamic_events': No such file or "
+				      "directory (not in this kernel)\n");
+	fake.log[0] = 0;
+	fake_put(&fake, "dynamic_events", "");
+	assert_int_equal(setup_top(), -ENOENT); /* it is not made here */
+	assert_string_equal(fake_get(&fake, "dynamic_events"), "p:hv/x do_it\n");
+	assert_int_equal(undo_all(undo), 0);
+	assert_string_equal(fake_line(&fake, "dynamic_events"), "-:hv/x");
+}
+
+/* A second line would be added to it, and what is somebody's removed in the end. */
+static void test_made_event_is_there(void **state)
+{
+	fake_put(&fake, "dynamic_events", "p:kvm/kvm_exit it\n");
+	make_event("p:kvm/kvm_exit do_it", "kvm:kvm_exit", false);
+	assert_int_equal(setup_top(), -EEXIST);
+	assert_string_equal(fake.log, "-e 'p:kvm/kvm_exit do_it': there is an event kvm:kvm_exit already\n");
+	assert_int_equal(undo_all(undo), 0);
+	assert_string_equal(fake_get(&fake, "dynamic_events"), "p:kvm/kvm_exit it\n");
+}
+
+static void test_preset(void **state)
+{
+	make_event("p:hv/x do_it", "hv:x", true);
+	make_event("p:hv/y do_it", "hv:y", true);
+	fake_put(&fake, "dynamic_events", "");
+	assert_int_equal(setup_top(), 0); /* neither is found afterwards: no error for a preset's */
+	assert_int_equal(unlinkat(fake.fd, "dynamic_events", 0), 0);
+	fake.log[0] = 0;
+	assert_int_equal(setup_top(), -ENOENT);
+	assert_non_null(strstr(fake.log, "--preset: this kernel takes none of its probes\n"));
+}
+
 /* What the kernel logged meanwhile goes, if there was nothing before. */
 static void test_error_log(void **state)
 {
@@ -565,6 +611,9 @@ int main(void)
 		T(test_pids),
 		T(test_run),
 		T(test_instances),
+		T(test_made_event),
+		T(test_made_event_is_there),
+		T(test_preset),
 		T(test_error_log),
 		T(test_not_tracefs),
 	};

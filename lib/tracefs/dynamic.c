@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Events made for a recording: written to dynamic_events, removed by the journal. */
+#include "tracefs/dynamic.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FILE_NAME "dynamic_events"
+
+/* Behind the kind and how many at once ("r10:"); NULL: no such line. */
+static const char *dynamic_behind_kind(const char *line)
+{
+	if (!islower((unsigned char)*line++))
+		return NULL;
+	line += strspn(line, "0123456789");
+	return *line == ':' ? line + 1 : NULL;
+}
+
+bool dynamic_event_defined(const char *text)
+{
+	return dynamic_behind_kind(text) && strchr(text, ' ');
+}
+
+static bool is_name(const char *s, size_t len)
+{
+	if (!len || isdigit((unsigned char)*s))
+		return false;
+	for (; len; s++, len--)
+		if (!isalnum((unsigned char)*s) && *s != '_')
+			return false;
+	return true;
+}
+
+char *dynamic_event_name(const char *line, const char **why)
+{
+	const char *group = dynamic_behind_kind(line), *slash, *end;
+	char *name;
+
+	*why = "names no GROUP/EVENT, as in p:virt/kick";
+	if (!group)
+		return NULL;
+	end = group + strcspn(group, " ");
+	slash = memchr(group, '/', (size_t)(end - group));
+	if (!slash || !is_name(group, (size_t)(slash - group)) ||
+	    !is_name(slash + 1, (size_t)(end - slash - 1)))
+		return NULL;
+	*why = "one line is one event";
+	if (strchr(line, '\n'))
+		return NULL;
+	*why = "out of memory";
+	name = str_printf("%.*s", (int)(end - group), group);
+	if (name)
+		name[slash - group] = ':';
+	return name;
+}
+
+int dynamic_event_make(struct undo *u, const char *line)
+{
+	size_t mark = undo_mark(u);
+	const char *group = dynamic_behind_kind(line);
+	char *remove;
+	int ret;
+
+	if (!group || !file_there(undo_dirfd(u), FILE_NAME))
+		return group ? -ENOENT : -EINVAL;
+	remove = str_printf("-:%.*s", (int)strcspn(group, " "), group);
+	ret = remove ? undo_at_end(u, FILE_NAME, remove) : -ENOMEM;
+	free(remove);
+	if (ret)
+		return ret;
+	ret = undo_poke(u, FILE_NAME, line);
+	if (ret)
+		undo_drop(u, mark);
+	return ret;
+}
