@@ -151,7 +151,8 @@ static int serving_use_own(struct serving *s)
 static int serving_setup(struct serving *s)
 {
 	struct instance_opts o = { .plan = &s->plan, .log = s->log };
-	int ret = instance_open(&s->inst, s->undo, s->buffer, &o);
+	int ret = instance_make_events(s->undo, s->buffer, s->log) ?:
+		  instance_open(&s->inst, s->undo, s->buffer, &o);
 
 	if (ret)
 		return ret;

@@ -205,9 +205,14 @@ static bool is_recorded(const struct record_plan *plan, size_t i)
 
 static int prepare_hosts(struct session *s)
 {
+	int ret = 0;
+
+	for (size_t i = 0; i < s->plan->n_buffers && !ret; i++)
+		ret = instance_make_events(s->undo, &s->plan->buffers[i], s->log);
+	if (ret)
+		return ret;
 	for (size_t i = 0; i < s->plan->n_buffers; i++) {
 		const struct buffer_plan *b = &s->plan->buffers[i];
-		int ret;
 
 		if (!is_recorded(s->plan, i))
 			continue;

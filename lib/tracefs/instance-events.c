@@ -174,33 +174,32 @@ static int no_match(struct instance *i, const struct event_plan *e)
 	return go_on ? 0 : -ENOENT;
 }
 
-static int make_one_event(struct instance *i, const struct event_plan *e)
+static int make_one_event(struct instance *top, const struct event_plan *e)
 {
 	const char *event = strchr(e->name, ':') + 1;
 	char path[INSTANCE_PATH];
 	int ret;
 
 	snprintf(path, sizeof(path), "%.*s/%s", (int)(event - 1 - e->name), e->name, event);
-	if (has_enable(i, path)) {
-		log_err(i->o.log, "-e '%s': there is an event %s already", e->define, e->name);
+	if (has_enable(top, path)) {
+		log_err(top->o.log, "-e '%s': there is an event %s already", e->define, e->name);
 		return -EEXIST;
 	}
-	ret = dynamic_event_make(i->undo, e->define);
+	ret = dynamic_event_make(top->undo, e->define);
 	if (ret)
-		instance_complain(i, e->optional ? LOG_INFO : LOG_ERROR, "dynamic_events", e->define, ret,
+		instance_complain(top, e->optional ? LOG_INFO : LOG_ERROR, "dynamic_events", e->define, ret,
 				  NULL);
 	return ret;
 }
 
-/* The events of the plan that are not there before; they must be when the systems are listed. */
-static int make_events(struct instance *i)
+int instance_make_events(struct undo *u, const struct buffer_plan *b, const struct log *log)
 {
-	const struct buffer_plan *b = i->buffer;
+	struct instance top = { .undo = u, .path = (char *)".", .o = { .log = log } };
 	size_t n_optional = 0, n_made = 0;
 
 	for (size_t n = 0; n < b->n_events; n++) {
 		const struct event_plan *e = &b->events[n];
-		int ret = e->define ? make_one_event(i, e) : 0;
+		int ret = e->define ? make_one_event(&top, e) : 0;
 
 		n_optional += e->optional;
 		n_made += e->optional && !ret;
@@ -209,7 +208,7 @@ static int make_events(struct instance *i)
 	}
 	if (n_made || !n_optional)
 		return 0;
-	log_err(i->o.log, "--preset: this kernel takes none of its probes");
+	log_err(log, "--preset: this kernel takes none of its probes");
 	return -ENOENT;
 }
 
@@ -262,10 +261,7 @@ int instance_setup_events(struct instance *i)
 {
 	const struct buffer_plan *b = i->buffer;
 	struct strlist systems = { 0 };
-	int ret = make_events(i);
-
-	if (!ret && b->n_events)
-		ret = list_systems(i, &systems);
+	int ret = b->n_events ? list_systems(i, &systems) : 0;
 	for (int negate = 0; negate < 2; negate++)
 		for (size_t n = 0; !ret && n < b->n_events; n++)
 			if (b->events[n].negate == negate)

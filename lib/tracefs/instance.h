@@ -31,6 +31,12 @@ struct instance_opts {
 int instance_match_functions(int tracing_dirfd, const char *pattern, struct buf *out);
 
 /*
+ * Makes the events that a buffer's plan defines (event_plan.define). Before any buffer is
+ * opened: in the end each must be off in all of them before it can go. 0 or -errno, which
+ * is logged; what is optional may fail, but not all of it.
+ */
+int instance_make_events(struct undo *u, const struct buffer_plan *b, const struct log *log);
+/*
  * Opens the instance, makes its directory when it is not there, and takes its
  * lock (undo.h: -EBUSY). Does not touch anything else yet. The undo, the plans and the strings of o stay the
  * caller's and must outlive the instance.

@@ -1,0 +1,58 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Events that are made for a recording: -e 'p:...', --preset virtio, on the host and
+# in a guest; and that none of them stays.
+. "$(dirname "$0")/lib.sh"
+
+ours=824
+vm_up -g 1 -a "sh -c 'hyptrace-agent -D -p $ours; hyptrace-agent -D -p 825 --probes; exec trace-cmd agent'"
+
+# What is in dynamic_events and which events are on, in L1 and in the guest.
+l1_state='{ cat $t/dynamic_events; cat $t/set_event; }'
+before=$(l1 "$l1_state"; guest 'cat /sys/kernel/tracing/dynamic_events')
+
+run "hyptrace record --guest-timeout 60 -o probes.dat -e 'p:hv/read vfs_read count=\$arg3:u64' -f 'count > 0' \
+		-e 'f:hv/open do_sys_openat2' -e sched_switch -B own -e 'r:hv/ret vfs_read ret=\$retval:s64' \
+		-A Guest@3:825 -e 'p:hv/inside vfs_read count=\$arg3:u64' -- ls -R /sys/kernel/tracing/events/kvm &&
+	cp probes*.dat /mnt/out && $l1_state"
+recorded "probes on the host, in an instance and in the guest"
+is "$(sed '/^hyptrace/d' <<<"$output" | grep -c hv)" 0 "the host has none left"
+is "$(guest 'cat /sys/kernel/tracing/dynamic_events')" "" "nor has the guest"
+reports "$out/probes.dat" 'hv:read|read: .*count=' "kprobe"
+reports "$out/probes.dat" ' open: ' "fprobe"
+reports "$out/probes.dat" ' own: .* ret: .*ret=[0-9]+' "in an instance"
+reports "$out/probes-Guest.dat" ' inside: .*count=' "the guest's"
+n=$(trace-cmd report "$out/probes.dat" 2>/dev/null | grep -c ' read: .*count=0 *$')
+is "$n" 0 "its filter holds"
+
+run "hyptrace record --guest-timeout 60 -o no.dat -A Guest@3:$ours -e 'p:hv/inside vfs_read' -- true"
+refused 'a probe reads any memory: only an agent with --probes makes it' "an agent makes none by itself"
+run "hyptrace record -o no.dat -e 'p:hv/x no_such_function' -- true; s=\$?; $l1_state; exit \$s"
+refused "cannot write 'p:hv/x no_such_function' to 'dynamic_events'" "a function that is not there"
+run "echo 'p:hv/mine vfs_read' >>\$t/dynamic_events
+	hyptrace record -o no.dat -e 'p:hv/mine vfs_write' -- true; s=\$?; cat \$t/dynamic_events; echo '-:hv/mine' >>\$t/dynamic_events; exit \$s"
+refused "there is an event hv:mine already" "a name that is taken"
+is "$output" "p:hv/mine vfs_read" "what is somebody's stays"
+
+# ---- the preset: vsock's queues carry what the guest's agent sends ----------------------------
+
+run "hyptrace record --guest-timeout 60 -o queues.dat --preset virtio -e kvm -e sched -A Guest@3:$ours --preset virtio -e sched -- sleep 2 &&
+	cp queues*.dat /mnt/out && $l1_state"
+recorded "--preset virtio on both sides"
+is "$(grep -c virtio <<<"$output")" 0 "none is left"
+reports "$out/queues-Guest.dat" ' kick: .*queue="[a-z.0-9]+"' "the guest's driver kicks a queue with a name"
+reports "$out/queues-Guest.dat" ' interrupt: .*queue="[a-z.0-9]+"' "and is told"
+reports "$out/queues.dat" ' doorbell: .*addr=0x' "KVM takes the kick"
+reports "$out/queues.dat" ' signal: ' "vhost tells the guest"
+
+# ---- kill -9 ------------------------------------------------------------------------------------
+
+run "begin kill.dat -e 'p:hv/read vfs_read' || exit
+	grep -c hv/read \$t/dynamic_events
+	slay
+	hyptrace recover kill.dat.spool && $l1_state"
+is "$(head -n 1 <<<"$output")" 1 "the event is there while it is recorded"
+is "$(tail -n +2 <<<"$output" | grep -c hv/)" 0 "recover removes it"
+
+is "$(l1 "$l1_state"; guest 'cat /sys/kernel/tracing/dynamic_events')" "$before" "all is as it was before"
+done_testing
