@@ -159,7 +159,8 @@ guest2 'rm /tmp/busy'
 recorded "everything that a guest with four CPUs does in 30 s"
 read -r sent lost < <(sent guest2)
 is "$(pages load-g2)" "$sent" "the file has all bytes that were sent: $sent"
-is "$(summary_of g2 lost)" "$lost" "as many events lost as the guest's kernel has counted: $lost"
+is "$(summary_of g2 lost)" "$lost" "as many events lost as the guest's kernel has counted: $lost" ||
+	diag "the recorder said:"$'\n'"$stderr"
 at_least "$lost" 1 "and some were"
 # What the pages themselves say; where a page had no room for the number they only say that.
 read -r numbered unknown < <(datdump "$out/load-g2.dat" |
