@@ -24,7 +24,7 @@ bool dynamic_event_defined(const char *text)
 	return dynamic_behind_kind(text) && strchr(text, ' ');
 }
 
-static bool is_name(const char *s, size_t len)
+static bool dynamic_is_word(const char *s, size_t len)
 {
 	if (!len || isdigit((unsigned char)*s))
 		return false;
@@ -44,8 +44,8 @@ char *dynamic_event_name(const char *line, const char **why)
 		return NULL;
 	end = group + strcspn(group, " ");
 	slash = memchr(group, '/', (size_t)(end - group));
-	if (!slash || !is_name(group, (size_t)(slash - group)) ||
-	    !is_name(slash + 1, (size_t)(end - slash - 1)))
+	if (!slash || !dynamic_is_word(group, (size_t)(slash - group)) ||
+	    !dynamic_is_word(slash + 1, (size_t)(end - slash - 1)))
 		return NULL;
 	*why = "one line is one event";
 	if (strchr(line, '\n'))

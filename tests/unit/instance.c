@@ -524,7 +524,7 @@ static void make_event(const char *define, const char *name, bool optional)
 	e->optional = optional;
 }
 
-static int make_events(void)
+static int make_defined(void)
 {
 	return instance_make_events(undo, &plan.buffers[0], &fake.to);
 }
@@ -532,12 +532,12 @@ static int make_events(void)
 static void test_made_event(void **state)
 {
 	make_event("p:hv/x do_it", "hv:x", false);
-	assert_int_equal(make_events(), -ENOENT);
+	assert_int_equal(make_defined(), -ENOENT);
 	assert_string_equal(fake.log, "cannot write 'p:hv/x do_it' to 'dynamic_events': No such file or "
 				      "directory (not in this kernel)\n");
 	fake.log[0] = 0;
 	fake_put(&fake, "dynamic_events", "");
-	assert_int_equal(make_events(), 0);
+	assert_int_equal(make_defined(), 0);
 	assert_int_equal(setup_top(), -ENOENT); /* plain files do not make it */
 	assert_string_equal(fake_get(&fake, "dynamic_events"), "p:hv/x do_it\n");
 	assert_int_equal(undo_all(undo), 0);
@@ -549,7 +549,7 @@ static void test_made_event_is_there(void **state)
 {
 	fake_put(&fake, "dynamic_events", "p:kvm/kvm_exit it\n");
 	make_event("p:kvm/kvm_exit do_it", "kvm:kvm_exit", false);
-	assert_int_equal(make_events(), -EEXIST);
+	assert_int_equal(make_defined(), -EEXIST);
 	assert_string_equal(fake.log, "-e 'p:kvm/kvm_exit do_it': there is an event kvm:kvm_exit already\n");
 	assert_int_equal(undo_all(undo), 0);
 	assert_string_equal(fake_get(&fake, "dynamic_events"), "p:kvm/kvm_exit it\n");
@@ -560,11 +560,11 @@ static void test_preset(void **state)
 	make_event("p:hv/x do_it", "hv:x", true);
 	make_event("p:hv/y do_it", "hv:y", true);
 	fake_put(&fake, "dynamic_events", "");
-	assert_int_equal(make_events(), 0);
+	assert_int_equal(make_defined(), 0);
 	assert_int_equal(setup_top(), 0); /* neither is found afterwards: no error for a preset's */
 	assert_int_equal(unlinkat(fake.fd, "dynamic_events", 0), 0);
 	fake.log[0] = 0;
-	assert_int_equal(make_events(), -ENOENT);
+	assert_int_equal(make_defined(), -ENOENT);
 	assert_non_null(strstr(fake.log, "--preset: this kernel takes none of its probes\n"));
 }
 
