@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* hyptrace import: adds a capture of the hypervisor's trace_pipe to a trace.dat. */
+/* hyptrace import: adds a capture of the hypervisor's trace_pipe to a trace.dat, or makes them of a Perfetto
+ * trace. */
 #include "session/import.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "cmd.h"
+#include "session/pftrace.h"
 
 struct import_line {
 	struct import_opts o;
+	const char *perfetto, *formats;
 	bool quiet;
 };
 
@@ -23,6 +26,11 @@ static const struct opt import_rows[] = {
 	    "copy of the kernel's events/hypervisor (Android: events/hyp);\n"
 	    "without it the events that kernels are known to have",
 	    opts_set_text, IMPORT(o.events)),
+	OPT(0, "perfetto", "FILE", "a Perfetto trace; needs no -i", opts_set_text, IMPORT(perfetto)),
+	OPT(0, "formats", "DIR",
+	    "for --perfetto: copy of the kernel's events/;\n"
+	    "without it the formats that kernels are known to have",
+	    opts_set_text, IMPORT(formats)),
 	OPT('i', "input", "FILE", "the host's trace.dat", opts_set_text, IMPORT(o.input)),
 	OPT('o', "output", "FILE", "the file to write", opts_set_text, IMPORT(o.output)),
 	OPT('q', "quiet", NULL, "errors and warnings only", opts_set_flag, IMPORT(quiet)),
@@ -33,9 +41,10 @@ static const struct opts_table import_table = {
 	.command = "import",
 	.usage = "usage: hyptrace import --hyp FILE [OPTIONS] -i trace.dat -o out.dat\n"
 		 "       hyptrace import --hyp-raw DIR --events DIR [OPTIONS] -i trace.dat -o out.dat\n"
+		 "       hyptrace import --perfetto FILE [--formats DIR] -o out.dat\n"
 		 "\n"
 		 "Adds what was read from the hypervisor's trace buffer by other means to a\n"
-		 "trace.dat of its host.\n"
+		 "trace.dat of its host, or makes a trace.dat of a Perfetto trace.\n"
 		 "\n",
 	.rows = import_rows,
 	.n = ARRAY_SIZE(import_rows),
@@ -47,10 +56,23 @@ static int import_wrong(const char *why)
 	return EXIT_USAGE;
 }
 
-static int import_check(const struct import_opts *o)
+static int import_check_perfetto(const struct import_line *l)
 {
+	if (l->o.text || l->o.raw || l->o.events || l->o.input)
+		return import_wrong("--perfetto is the only input: its hypervisor's events are in it");
+	return l->o.output ? EXIT_OK : import_wrong("-o is needed: the file to write");
+}
+
+static int import_check(const struct import_line *l)
+{
+	const struct import_opts *o = &l->o;
+
+	if (l->perfetto)
+		return import_check_perfetto(l);
+	if (l->formats)
+		return import_wrong("--formats is for --perfetto");
 	if (!o->text == !o->raw)
-		return import_wrong("one of --hyp and --hyp-raw is needed");
+		return import_wrong("one of --hyp, --hyp-raw and --perfetto is needed");
 	if (o->raw && !o->events)
 		return import_wrong("--hyp-raw needs --events: the pages do not tell what their ids mean");
 	if (!o->input || !o->output)
@@ -79,6 +101,44 @@ static int import_file(struct import_opts *o, bool quiet)
 	return EXIT_OK;
 }
 
+static unsigned long long count(uint64_t n)
+{
+	return (unsigned long long)n;
+}
+
+/* What the files do not have; what they have. */
+static void say_perfetto(const struct log *log, const struct pftrace_result *r)
+{
+	if (r->bad)
+		log_warn(log, "%llu packets or events made no sense", count(r->bad));
+	if (r->left_out)
+		log_warn(log, "%llu events are left out", count(r->left_out));
+	if (r->late)
+		log_warn(log, "%llu events are older than one ahead of them on their CPU", count(r->late));
+	if (r->cut)
+		log_warn(log, "%llu texts are cut, to what a record holds", count(r->cut));
+	for (size_t i = 0; i < r->files.n; i++)
+		log_info(log, "%s", r->files.v[i]);
+	log_info(log, "%llu events, hyp %llu of them (lost at %llu places, nobody knows how many)",
+		 count(r->events), count(r->hyp), count(r->lost));
+}
+
+static int import_perfetto(const struct import_line *l)
+{
+	struct console console = { .quiet = l->quiet };
+	struct log log = console_as_log(&console);
+	struct pftrace_opts o = {
+		.input = l->perfetto, .output = l->o.output, .formats = l->formats, .log = &log
+	};
+	struct pftrace_result r;
+	int ret = pftrace_import(&o, &r);
+
+	if (!ret)
+		say_perfetto(&log, &r);
+	strlist_release(&r.files);
+	return ret ? console_status(&console, ret) : EXIT_OK;
+}
+
 int cmd_import(int argc, char **argv)
 {
 	struct import_line l = { 0 };
@@ -91,6 +151,8 @@ int cmd_import(int argc, char **argv)
 		command_usage(&import_table, stderr);
 		return EXIT_USAGE;
 	}
-	ret = import_check(&l.o);
-	return ret ? ret : import_file(&l.o, l.quiet);
+	ret = import_check(&l);
+	if (ret)
+		return ret;
+	return l.perfetto ? import_perfetto(&l) : import_file(&l.o, l.quiet);
 }

@@ -37,6 +37,14 @@ static const struct {
 	{ "selftest", "u64 id", "\"id=%llu\", REC->id" },
 };
 
+const char *import_known_print(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+		if (!strcmp(known[i].name, name))
+			return known[i].print_fmt;
+	return NULL;
+}
+
 /* "u8 reason;pid_t vcpu" as a format file has it */
 static void add_fields(struct buf *out, const char *fields)
 {

@@ -5,7 +5,10 @@
 #include "dat/page.h"
 #include "record/spool.h"
 
-/* Shared by import.c and import-events.c. */
+/* Shared by import.c, import-events.c and pftrace-format.c. */
+
+/* The print format of an event that hypervisors are known to have; NULL: it is not known. */
+const char *import_known_print(const char *name);
 
 /* The events into the spool, with ids from first_id on. events: import_opts.events. */
 int import_events(struct spool *spool, const char *events, bool raw, unsigned int first_id,
