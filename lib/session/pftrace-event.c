@@ -109,7 +109,8 @@ static void record_set(struct pft *p, struct pft_record *r, const struct pft_sou
 		       const struct pft_column *c, const struct pft_value *v)
 {
 	uint8_t *at = r->data + c->offset;
-	uint64_t number = c->is_symbol && v->v ? s->symbols | (uint32_t)v->v : v->v;
+	/* what has more bits is an address indeed */
+	uint64_t number = c->is_symbol && v->v && !(v->v >> 32) ? s->symbols | v->v : v->v;
 	uint32_t loc;
 
 	switch (c->how) {

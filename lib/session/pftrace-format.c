@@ -216,8 +216,12 @@ static int format_known(struct pft_kind *k, const struct pft_row *row, const str
 	while (row_column(&fields, &c))
 		if (column_add(k, &c))
 			return -ENOMEM;
-	k->print_fmt = columns_fit(k, v, n) ? strdup(print_fmt) : NULL;
-	return k->print_fmt != NULL;
+	/* a generic event with more than that is another kernel's; hyp_enter's reason came by some packets
+	 * only */
+	if (!columns_fit(k, v, n) || (n > k->n && v[0].name && !k->is_hyp))
+		return 0;
+	k->print_fmt = strdup(print_fmt);
+	return k->print_fmt ? 1 : -ENOMEM;
 }
 
 /* ---- what came --------------------------------------------------------------------------------- */

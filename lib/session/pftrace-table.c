@@ -14,7 +14,7 @@
 
 /* protos/perfetto/trace/ftrace/ of Perfetto's tree has the numbers. */
 static const struct pft_row pft_rows[] = {
-	{ 3, "ftrace", "print", "u64 ip=1;rest buf=2", "\"%ps: %s\", (void *)REC->ip, REC->buf" },
+	{ 3, "ftrace", "print", "rest buf=2", "\"%s\", REC->buf" },
 	{ 4, "sched", "sched_switch",
 	  "char16 prev_comm=1;s32 prev_pid=2;s32 prev_prio=3;s64 prev_state=4;char16 "
 	  "next_comm=5;s32 next_pid=6;s32 next_prio=7",
@@ -64,14 +64,14 @@ static const struct pft_row pft_rows[] = {
 	  "\"irq=%d name=%s\", REC->irq, __get_str(name)" },
 	{ 37, "irq", "irq_handler_exit", "s32 irq=1;s32 ret=2",
 	  "\"irq=%d ret=%s\", REC->irq, REC->ret ? \"handled\" : \"unhandled\"" },
-	{ 56, "workqueue", "workqueue_activate_work", "u64 work=1;sym function=2",
+	{ 56, "workqueue", "workqueue_activate_work", "sym work=1;sym function=2",
 	  "\"work struct %p function=%ps \", REC->work, REC->function" },
-	{ 57, "workqueue", "workqueue_execute_end", "u64 work=1;sym function=2",
+	{ 57, "workqueue", "workqueue_execute_end", "sym work=1;sym function=2",
 	  "\"work struct %p: function %ps\", REC->work, REC->function" },
-	{ 58, "workqueue", "workqueue_execute_start", "u64 work=1;sym function=2",
+	{ 58, "workqueue", "workqueue_execute_start", "sym work=1;sym function=2",
 	  "\"work struct %p: function %ps\", REC->work, REC->function" },
 	{ 59, "workqueue", "workqueue_queue_work",
-	  "u64 work=1;sym function=2;text workqueue=6;s32 req_cpu=4;s32 cpu=5",
+	  "sym work=1;sym function=2;text workqueue=6;s32 req_cpu=4;s32 cpu=5",
 	  "\"work struct=%p function=%ps workqueue=%s req_cpu=%d cpu=%d\", REC->work, "
 	  "REC->function, __get_str(workqueue), REC->req_cpu, REC->cpu" },
 	{ 113, "power", "suspend_resume", "text action=1;s32 val=2;u8 start=3",
@@ -210,28 +210,28 @@ static const struct pft_row pft_rows[] = {
 	  "\"%s %s\", __get_str(name), __print_symbolic(REC->type, { 1, \"begin\" }, { 2, \"end\" }, "
 	  "{ 3, \"instant\" })" },
 	{ 551, "timer", "hrtimer_start",
-	  "u64 hrtimer=1;sym function=2;s64 expires=3;s64 softexpires=4;u32 mode=5",
+	  "sym hrtimer=1;sym function=2;s64 expires=3;s64 softexpires=4;u32 mode=5",
 	  "\"hrtimer=%p function=%ps expires=%llu softexpires=%llu mode=0x%x\", REC->hrtimer, "
 	  "REC->function, (unsigned long long) REC->expires, (unsigned long long) "
 	  "REC->softexpires, REC->mode" },
-	{ 552, "timer", "hrtimer_cancel", "u64 hrtimer=1", "\"hrtimer=%p\", REC->hrtimer" },
-	{ 553, "timer", "hrtimer_expire_entry", "u64 hrtimer=1;s64 now=2;sym function=3",
+	{ 552, "timer", "hrtimer_cancel", "sym hrtimer=1", "\"hrtimer=%p\", REC->hrtimer" },
+	{ 553, "timer", "hrtimer_expire_entry", "sym hrtimer=1;s64 now=2;sym function=3",
 	  "\"hrtimer=%p function=%ps now=%llu\", REC->hrtimer, REC->function, (unsigned long "
 	  "long) REC->now" },
-	{ 554, "timer", "hrtimer_expire_exit", "u64 hrtimer=1", "\"hrtimer=%p\", REC->hrtimer" },
+	{ 554, "timer", "hrtimer_expire_exit", "sym hrtimer=1", "\"hrtimer=%p\", REC->hrtimer" },
 	{ 555, "timer", "timer_start",
-	  "u64 timer=1;sym function=2;u64 expires=3;u64 bucket_expiry=7;u64 now=4;u32 flags=6",
+	  "sym timer=1;sym function=2;u64 expires=3;u64 bucket_expiry=7;u64 now=4;u32 flags=6",
 	  "\"timer=%p function=%ps expires=%lu [timeout=%ld] bucket_expiry=%lu cpu=%u idx=%u "
 	  "flags=%s\", REC->timer, REC->function, REC->expires, (long)REC->expires - REC->now, "
 	  "REC->bucket_expiry, REC->flags & 0x0003FFFF, REC->flags >> 22, "
 	  "__print_flags(REC->flags & (0x00040000 | 0x00080000 | 0x00100000 | 0x00200000), "
 	  "\"|\", { 0x00040000, \"M\" }, { 0x00080000, \"D\" }, { 0x00100000, \"P\" }, { 0x00200000, "
 	  "\"I\" })" },
-	{ 556, "timer", "timer_cancel", "u64 timer=1", "\"timer=%p\", REC->timer" },
-	{ 557, "timer", "timer_expire_entry", "u64 timer=1;u64 now=2;sym function=3;u64 baseclk=4",
+	{ 556, "timer", "timer_cancel", "sym timer=1", "\"timer=%p\", REC->timer" },
+	{ 557, "timer", "timer_expire_entry", "sym timer=1;u64 now=2;sym function=3;u64 baseclk=4",
 	  "\"timer=%p function=%ps now=%lu baseclk=%lu\", REC->timer, REC->function, REC->now, "
 	  "REC->baseclk" },
-	{ 558, "timer", "timer_expire_exit", "u64 timer=1", "\"timer=%p\", REC->timer" },
+	{ 558, "timer", "timer_expire_exit", "sym timer=1", "\"timer=%p\", REC->timer" },
 	{ 614, "power", "psci_domain_idle_exit", "u32 cpu_id=1;u32 state=2;u32 s2idle=3", NULL },
 	{ 615, "power", "psci_domain_idle_enter", "u32 cpu_id=1;u32 state=2;u32 s2idle=3", NULL },
 	/* The hypervisor's, of both of Android's generations; import_known_print() has their print formats.

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <zlib.h>
 #include <zstd.h>
 
@@ -374,14 +375,23 @@ static int read_trace(struct pft *p, FILE *in, uint64_t *packets)
 	return ferror(in) ? -EIO : ret;
 }
 
+static bool is_output(const struct pft *p, FILE *in)
+{
+	struct stat a, b;
+
+	return !fstat(fileno(in), &a) && !stat(p->o->output, &b) && same_file(&a, &b);
+}
+
 static int read_input(struct pft *p)
 {
 	const struct pftrace_opts *o = p->o;
 	FILE *in = fopen(o->input, "re");
 	uint64_t packets = 0;
-	int ret = in ? read_trace(p, in, &packets) : -errno;
+	int ret = !in ? -errno : is_output(p, in) ? -EINVAL : read_trace(p, in, &packets);
 
-	if (ret == -EBADMSG && packets) {
+	if (ret == -EINVAL) {
+		log_err(o->log, "'%s' is the input: name another file with -o", o->output);
+	} else if (ret == -EBADMSG && packets) {
 		log_warn(o->log, "'%s' ends with what is no whole packet: what is before it was read",
 			 o->input);
 		ret = 0;
