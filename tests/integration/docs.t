@@ -41,7 +41,7 @@ all_examples() {
 
 # Those of hyptrace itself, which are run here.
 examples() {
-	all_examples "$1" | grep -E '^(timeout [-a-zA-Z0-9 ]+ )?hyptrace (record|recover|report|stat|flame) '
+	all_examples "$1" | grep -E '^(timeout [-a-zA-Z0-9 ]+ )?hyptrace (record|recover|report|stat|flame|import --perfetto) '
 }
 
 # ---- man pages ------------------------------------------------------------------
@@ -98,6 +98,7 @@ done
 # ---- examples -----------------------------------------------------------------------
 
 mkdir "$tmp/cwd"
+cp tests/data/perfetto/hyp.pftrace "$tmp/cwd/avf.pftrace"
 for text in "${texts[@]}"; do
 	while read -r line; do
 		# as far as the missing tracefs: status 1; a wrong command line is 2
@@ -106,6 +107,8 @@ for text in "${texts[@]}"; do
 		ok $? "$text: $line" || diag "$(cat "$tmp/out")"
 	done < <(examples "$text")
 done
+
+like "$("$hyptrace" report "$tmp/cwd/avf.dat" 2>&1)" 'hyp_enter:' "the example of import --perfetto makes its file"
 
 # stock's filters crash on files with a hypervisor buffer, and -n kvm is worse than our plugins (stock.t)
 is "$(for text in "${texts[@]}"; do all_examples "$text"; done | grep -E 'trace-cmd report.* (-F|-n kvm|--pid|--comm)( |$)')" "" \
