@@ -119,8 +119,10 @@ static void say_perfetto(const struct log *log, const struct pftrace_result *r)
 		log_warn(log, "%llu texts are cut, to what a record holds", count(r->cut));
 	for (size_t i = 0; i < r->files.n; i++)
 		log_info(log, "%s", r->files.v[i]);
-	log_info(log, "%llu events, hyp %llu of them (lost at %llu places, nobody knows how many)",
-		 count(r->events), count(r->hyp), count(r->lost));
+	if (r->lost)
+		log_warn(log, "events were lost at %llu places; Perfetto does not keep how many",
+			 count(r->lost));
+	log_info(log, "%llu events, hyp %llu of them", count(r->events), count(r->hyp));
 }
 
 static int import_perfetto(const struct import_line *l)

@@ -136,7 +136,7 @@ refused 1 'no files cpu0' "no raw pages"
 import --hyp-raw "$tmp/raw" -i "$data/import-protected.dat" -o "$tmp/no.dat"
 refused 2 'needs --events' "raw pages without formats"
 import -i "$data/import-protected.dat" -o "$tmp/no.dat"
-refused 2 'one of --hyp and --hyp-raw' "nothing to add"
+refused 2 'one of --hyp, --hyp-raw and --perfetto' "nothing to add"
 import --hyp "$tmp/protected.txt" -i "$data/lab-stock-arm64.dat" -o "$tmp/local.dat"
 like "$(cat "$tmp/err")" "warning: the clock of .* is local, the hypervisor's is boot" "another clock: a warning"
 
