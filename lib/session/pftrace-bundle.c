@@ -308,7 +308,7 @@ static int bundle_only_lost(struct bundle *b)
 	struct pft_cpu *c;
 	int ret;
 
-	c = pft_cpu(b->m, b->s, false, (unsigned int)b->cpu, &ret);
+	c = pft_cpu(b->m, b->s, b->s->is_hyp && !b->s->buffer, (unsigned int)b->cpu, &ret);
 	return c ? page_write_lost(&c->w, 0) : ret;
 }
 

@@ -15,7 +15,8 @@
 #include "session/pftrace-priv.h"
 #include "util/array.h"
 
-#define FORMAT_MAX (1u << 20)
+#define FORMAT_MAX  (1u << 20)
+#define COLUMNS_MAX 2048 /* bytes of a record but for its texts, which get the rest of a page */
 
 /* ---- columns --------------------------------------------------------------------------- */
 
@@ -133,7 +134,7 @@ static int file_column(struct pft_column *c, const struct event_field *f)
 	}
 	if (array) {
 		c->how = f->size ? PFT_CHARS : PFT_REST;
-		return strcmp(f->type, "char") || f->size > 1024 ? -EINVAL : 0;
+		return strcmp(f->type, "char") ? -EINVAL : 0;
 	}
 	return f->size <= 8 && f->size && !(f->size & (f->size - 1)) && !strstr(f->type, "_loc") ? 0
 												 : -EINVAL;
@@ -141,14 +142,16 @@ static int file_column(struct pft_column *c, const struct event_field *f)
 
 static int file_columns(struct pft_kind *k, const struct pft_row *row, const struct event_format *f)
 {
+	size_t size = 0;
 	int ret = 0;
 
 	for (size_t i = 0; i < f->n_fields && !ret; i++) {
 		struct pft_column c;
 
 		ret = file_column(&c, &f->fields[i]);
+		size += ret ? 0 : c.size;
 		row_number(row, &c);
-		ret = ret ?: column_add(k, &c);
+		ret = ret ?: size > COLUMNS_MAX ? -EINVAL : column_add(k, &c);
 	}
 	k->print_fmt = ret ? NULL : strdup(f->print_fmt);
 	return ret ?: k->print_fmt ? 0 : -ENOMEM;

@@ -229,6 +229,7 @@ struct pft_cpu *pft_cpu(struct pft_machine *m, struct pft_source *s, bool hyp, u
 	struct pft_buffer **b = hyp ? &m->hyp : &s->buffer;
 
 	*ret = 0;
+	s->is_hyp |= hyp;
 	if (!*b)
 		/* hyp-: its records get the pids of tasks that ran (record/finish.h) */
 		*ret = hyp ? add_buffer(m, "hyp", "hyp-raw", b) : source_buffer(m, s);
@@ -237,17 +238,24 @@ struct pft_cpu *pft_cpu(struct pft_machine *m, struct pft_source *s, bool hyp, u
 	return (*b)->cpus[cpu] ?: pft_cpu_new(*b, cpu, ret);
 }
 
-int pft_source_lost(struct pft *p, struct pft_source *s)
+static int buffer_lost(struct pft_buffer *b)
 {
 	int ret = 0;
 
-	p->result->lost++;
-	for (size_t i = 0; s->buffer && i < PFT_CPUS && !ret; i++)
-		if (s->buffer->cpus[i]) {
-			s->buffer->cpus[i]->pid = -1;
-			ret = page_write_lost(&s->buffer->cpus[i]->w, 0);
+	for (size_t i = 0; i < PFT_CPUS && !ret; i++)
+		if (b->cpus[i]) {
+			b->cpus[i]->pid = -1;
+			ret = page_write_lost(&b->cpus[i]->w, 0);
 		}
 	return ret;
+}
+
+int pft_source_lost(struct pft *p, struct pft_machine *m, struct pft_source *s)
+{
+	int ret = s->buffer ? buffer_lost(s->buffer) : 0;
+
+	p->result->lost++;
+	return ret ?: s->is_hyp ? buffer_lost(m->hyp) : 0;
 }
 
 /* ---- the file -------------------------------------------------------------------------------------- */

@@ -119,8 +119,12 @@ void pft_kind_text(const struct pft_kind *k, struct buf *out);
 int pft_format(struct pft *p, struct pft_kind *k, const struct pft_row *row, const struct pft_value *v,
 	       size_t n);
 
-/* A bundle's event into its buffer. Sets *is_hyp. 0, also when it is left out; -errno. */
 struct pft_source;
+/*
+ * A bundle's event into its buffer. v: its values, NULL: they are in the item. lost: whether events before
+ * it were, of the host's [0] and of the hypervisor's [1]; false when the file has it. 0, also when it is left
+ * out; -EBADMSG: it makes no sense; -errno.
+ */
 int pft_event(struct pft *p, struct pft_machine *m, struct pft_source *s, unsigned int cpu,
 	      const struct pft_item *item, const struct pft_value *v, size_t n, bool lost[2]);
 
@@ -148,13 +152,14 @@ struct pft_buffer {
 	struct pft_cpu *cpus[PFT_CPUS];
 };
 
-/* A data source, whose packets have a sequence of their own. Its host's events have a buffer. */
+/* A data source, whose packets have a sequence of their own. */
 struct pft_source {
 	uint32_t sequence;
 	uint64_t symbols;     /* what the numbers of its symbols count from */
 	struct pft_row *rows; /* of events that it describes itself; their texts are its own */
 	size_t n_rows;
-	struct pft_buffer *buffer; /* NULL: it has none yet */
+	bool is_hyp;		   /* it had events of the hypervisor */
+	struct pft_buffer *buffer; /* of its others; NULL: it had none */
 };
 
 struct pft_task_names; /* opaque */
@@ -182,7 +187,7 @@ struct pft_source *pft_source(struct pft *p, struct pft_machine *m, uint32_t seq
 /* The CPU in the source's buffer, or in the hypervisor's. */
 struct pft_cpu *pft_cpu(struct pft_machine *m, struct pft_source *s, bool hyp, unsigned int cpu, int *ret);
 /* Whatever the source's CPUs had last, something is missing behind it. */
-int pft_source_lost(struct pft *p, struct pft_source *s);
+int pft_source_lost(struct pft *p, struct pft_machine *m, struct pft_source *s);
 /* Symbols get other numbers from here on. */
 void pft_source_symbols(struct pft_machine *m, struct pft_source *s);
 /* A GenericEventDescriptor: an event that Perfetto had no message for. -EBADMSG, -ENOMEM. */

@@ -48,6 +48,7 @@ struct packet {
 static int take_task(struct pft_machine *m, struct cursor c, unsigned int name)
 {
 	struct wire_field f, text = { 0 };
+	const uint8_t *slash;
 	uint64_t pid = 0;
 	int ret;
 
@@ -58,12 +59,11 @@ static int take_task(struct pft_machine *m, struct cursor c, unsigned int name)
 			text = f;
 	}
 	/* a command line begins with a path */
-	for (size_t i = 0; name == TASK_CMDLINE && i < text.len; i++)
-		if (text.data[i] == '/') {
-			text.data += i + 1;
-			text.len -= i + 1;
-			i = (size_t)-1;
-		}
+	slash = name == TASK_CMDLINE && text.len ? memrchr(text.data, '/', text.len) : NULL;
+	if (slash) {
+		text.len -= (size_t)(slash + 1 - text.data);
+		text.data = slash + 1;
+	}
 	return ret ?: text.len ? pft_task_name(m, pid, text.data, text.len, true) : 0;
 }
 
@@ -201,8 +201,8 @@ static int packet_events(struct pft *p, struct pft_machine *m, const struct pack
 	if (k->cleared)
 		pft_source_symbols(m, s);
 	/* before its first packet there is nothing to be lost from */
-	if (k->dropped && s->buffer)
-		ret = pft_source_lost(p, s);
+	if (k->dropped && (s->buffer || s->is_hyp))
+		ret = pft_source_lost(p, m, s);
 	if (!ret && k->interned.number)
 		ret = take_interned(m, s, wire_message(&k->interned));
 	return ret ?: k->ftrace.number ? pft_bundle(p, m, s, wire_message(&k->ftrace)) : 0;
@@ -399,7 +399,7 @@ static int read_input(struct pft *p)
 		log_err(o->log, "'%s' is no Perfetto trace", o->input);
 		ret = -EBADMSG;
 	} else if (ret && ret != -E2BIG) {
-		log_err(o->log, "cannot read '%s': %s", o->input, errno_text(ret));
+		log_err(o->log, "cannot import '%s': %s", o->input, errno_text(ret));
 	}
 	if (in)
 		fclose(in);
