@@ -398,7 +398,7 @@ static int read_input(struct pft *p)
 	} else if (ret == -EBADMSG || (!ret && !packets)) {
 		log_err(o->log, "'%s' is no Perfetto trace", o->input);
 		ret = -EBADMSG;
-	} else if (ret && ret != -E2BIG) {
+	} else if (ret && ret != -E2BIG && ret != -EEXIST) { /* these were logged */
 		log_err(o->log, "cannot import '%s': %s", o->input, errno_text(ret));
 	}
 	if (in)
