@@ -129,17 +129,19 @@ static int stream_fill(struct merge *m, struct stream *s)
 	}
 }
 
-/* To the stream's next record: 1; 0: none left. */
-static int stream_next(struct merge *m, struct stream *s)
+static void stream_stamp(struct stream *s)
 {
-	int ret = !s->last;
+	s->raw = s->v[s->i].ts;
+	s->ts = filetime_apply(s->time, s->at.cpu, s->raw);
+}
 
-	s->missed = 0;
-	if (++s->i >= s->n && ret)
-		ret = stream_fill(m, s);
+/* Those in s->v are used up. */
+static int stream_more(struct merge *m, struct stream *s)
+{
+	int ret = s->last ? 0 : stream_fill(m, s);
+
 	if (ret == 1) {
-		s->raw = s->v[s->i].ts;
-		s->ts = filetime_apply(s->time, s->at.cpu, s->raw);
+		stream_stamp(s);
 	} else if (!ret) {
 		s->last = true;
 		return s->missed != 0;
@@ -147,7 +149,17 @@ static int stream_next(struct merge *m, struct stream *s)
 	return ret;
 }
 
-static void stream_record(const struct merge *m, const struct stream *s, struct merge_record *rec)
+/* To the stream's next record: 1; 0: none left. */
+static inline int stream_next(struct merge *m, struct stream *s)
+{
+	s->missed = 0;
+	if (++s->i >= s->n)
+		return stream_more(m, s);
+	stream_stamp(s);
+	return 1;
+}
+
+static void stream_record(const struct stream *s, struct merge_record *rec)
 {
 	const struct page_event *ev = &s->v[s->i];
 
@@ -155,7 +167,7 @@ static void stream_record(const struct merge *m, const struct stream *s, struct 
 				      .raw = s->raw,
 				      .data = s->last ? NULL : ev->data,
 				      .len = s->last ? 0 : (uint32_t)ev->len,
-				      .stream = (uint32_t)(s - m->streams) & STREAM_MASK,
+				      .stream = s->order & STREAM_MASK,
 				      .missed = s->missed };
 }
 
@@ -211,7 +223,7 @@ int merge_ahead(const struct merge *m, size_t input, size_t buffer, struct merge
 			first = s;
 	}
 	if (first)
-		stream_record(m, first, rec);
+		stream_record(first, rec);
 	return !!first;
 }
 
@@ -238,13 +250,9 @@ void merge_run_release(struct merge_run *run)
 
 static int run_hold(struct merge_run *run, struct stream *s)
 {
-	struct reader_block *block;
-	int ret;
+	struct reader_block *block = reader_block_hold(s->pages);
+	int ret = array_push(&run->blocks, &run->n_blocks, &block, sizeof(block));
 
-	if (s->held || s->last)
-		return 0;
-	block = reader_block_hold(s->pages);
-	ret = array_push(&run->blocks, &run->n_blocks, &block, sizeof(block));
 	if (ret)
 		reader_block_drop(block);
 	s->held = !ret;
@@ -258,14 +266,19 @@ static int run_fill(struct merge *m, struct merge_run *run, struct stream *s, co
 	int ret;
 
 	do {
-		ret = run_hold(run, s);
+		struct merge_record *rec = &run->v[run->n];
+
+		ret = s->held || s->last ? 0 : run_hold(run, s);
 		if (ret)
 			return ret;
-		stream_record(m, s, &run->v[run->n]);
-		*bytes += run->v[run->n].len;
+		stream_record(s, rec);
+		run->n++;
+		*bytes += rec->len;
 		ret = stream_next(m, s);
-		run->v[run->n].gap = ret == 1 && s->missed;
-		run->v[run->n++].end = !ret;
+		if (!ret)
+			rec->end = true;
+		else if (s->missed)
+			rec->gap = ret == 1;
 	} while (ret == 1 && run->n < MERGE_RUN_MAX && *bytes < RUN_BYTES &&
 		 (!second || stream_before(s, second)));
 	return ret;
