@@ -30,35 +30,35 @@ static void track_give(struct states *st, struct state_span *span)
 	span->owner = NULL;
 }
 
-static void track_emit(struct states *st, struct state_track *t, const struct state_view *v, uint64_t from,
-		       uint64_t to, const struct state_event *first, const struct state_event *last)
+/* The open span, which ends there. */
+static void track_emit(struct states *st, struct state_track *t, uint64_t to, const struct state_event *last)
 {
-	struct state_span now, *span = &now;
+	struct state_span span;
 
-	if (!t->on || from >= to)
+	if (!t->on || t->from >= to)
 		return;
-	if (t->owner.kind == STATE_OF_GUEST_TASK) {
-		span = &t->held;
-		track_give(st, span);
+	span = (struct state_span){ .owner = &t->owner,
+				    .state = t->view.state,
+				    .by = t->view.by,
+				    .coarse = t->view.coarse,
+				    .cpu = t->view.cpu,
+				    .from = t->from,
+				    .to = to,
+				    .from_bound = t->from_bound,
+				    .to_bound = last->kind ? st->cause_bound : 0,
+				    .why = t->view.why,
+				    .reason = t->view.reason,
+				    .class = t->view.class,
+				    .other = t->view.other,
+				    .other_input = t->view.other_input,
+				    .first = t->first,
+				    .last = *last };
+	if (t->owner.kind != STATE_OF_GUEST_TASK) {
+		track_give(st, &span);
+		return;
 	}
-	*span = (struct state_span){ .owner = &t->owner,
-				     .state = v->state,
-				     .by = v->by,
-				     .coarse = v->coarse,
-				     .cpu = v->cpu,
-				     .from = from,
-				     .to = to,
-				     .from_bound = from == t->from ? t->from_bound : 0,
-				     .to_bound = last->kind ? st->cause_bound : 0,
-				     .why = v->why,
-				     .reason = v->reason,
-				     .class = v->class,
-				     .other = v->other,
-				     .other_input = v->other_input,
-				     .first = *first,
-				     .last = *last };
-	if (span == &now)
-		track_give(st, span);
+	track_give(st, &t->held);
+	t->held = span;
 }
 
 static bool view_same(const struct state_view *a, const struct state_view *b)
@@ -71,8 +71,7 @@ static bool view_same(const struct state_view *a, const struct state_view *b)
 void state_track_cut(struct states *st, struct state_track *t, uint64_t at, const struct state_view *v)
 {
 	track_doubt_held(st, t);
-	if (at > t->from)
-		track_emit(st, t, &t->view, t->from, at, &t->first, &st->cause);
+	track_emit(st, t, at, &st->cause);
 	t->from = at > t->from ? at : t->from;
 	t->from_bound = t->sure > t->from ? t->sure - t->from : 0;
 	if (t->from_bound < st->cause_bound)
@@ -114,9 +113,15 @@ void state_track_end(struct states *st, struct state_track *t, uint64_t until, u
 	if (until > end)
 		until = end;
 	track_doubt_held(st, t);
-	track_emit(st, t, &t->view, t->from, until, &t->first, &none);
+	track_emit(st, t, until, &none);
 	track_doubt_held(st, t);
-	track_emit(st, t, &unknown, until, end, until == t->from ? &t->first : &none, &none);
+	t->view = unknown;
+	if (until > t->from) {
+		t->from = until;
+		t->from_bound = 0;
+		t->first = none;
+	}
+	track_emit(st, t, end, &none);
 	track_give(st, &t->held);
 }
 
