@@ -5,42 +5,7 @@
 #include "analysis/exits.h"
 #include "analysis/gaps.h"
 
-/* Shared by exits.c, exits-marks.c, exits-name.c and exits-rows.c. */
-
-/* ---- what a run says: exits-marks.c ---------------------------------------------------------- */
-
-enum exits_mark_kind {
-	MARK_NONE,
-	MARK_GAP,
-	MARK_LOST, /* key: 1: nothing comes behind it on that CPU */
-	MARK_ENTRY,
-	MARK_EXIT,
-	MARK_MMIO_READ,
-	MARK_MMIO_WRITE,
-	MARK_PORT,
-	MARK_SYSREG,
-	MARK_HYPERCALL
-};
-
-struct exits_mark {
-	uint64_t ts, key;
-	uint32_t info, stream;
-	int32_t pid;
-	uint8_t kind;
-};
-
-struct exits_marks {
-	struct exits_mark *v;
-	size_t n, room;
-};
-
-/* Events that say what an exit was for, by input and id. */
-struct exits_details;
-
-int exits_details_open(struct exits_details **out, const struct inputs *in, const struct timeline *t);
-void exits_details_close(struct exits_details *d);
-/* In place of those before. -ENOMEM. */
-int exits_marks_fill(const struct exits_details *d, const struct pass_run *run, struct exits_marks *m);
+/* Shared by exits.c, exits-name.c and exits-rows.c. */
 
 /*
  * info of EXITS_REASON: 0: x86, the key is exit_reason with isa in the upper half; else arm64, the key
@@ -79,7 +44,6 @@ struct exits {
 	const struct timeline *t;
 	const struct steps *steps;
 	struct stays *stays;
-	struct exits_details *details;
 	struct exits_map rows;
 	/* threads, and by (input, pid) which: open addressing, at most half full */
 	struct exits_vcpu *vcpus;

@@ -4,10 +4,13 @@
 #include <stdlib.h>
 
 #include "analysis/exits-priv.h"
-#include "util/array.h"
+#include "decode/esr.h"
 
 #define VCPUS_MAX 4096
 #define SLOTS	  (2 * VCPUS_MAX)
+
+/* kvm_mmio's type: include/trace/events/kvm.h */
+enum { MMIO_UNSATISFIED, MMIO_READ, MMIO_WRITE };
 
 /* Where a thread is. */
 struct exits_now {
@@ -47,13 +50,13 @@ static void exits_forget(struct exits_now *now)
 		now->rows[i] = EXITS_NO_ROW;
 }
 
-static void exits_add_vcpu(struct exits *e, size_t slot, size_t input, const struct exits_mark *m)
+static void exits_add_vcpu(struct exits *e, size_t slot, size_t input, const struct step *s)
 {
 	struct exits_vcpu *v = &e->vcpus[e->n];
 
-	*v = (struct exits_vcpu){ .input = input, .pid = m->pid };
-	v->of = input_vcpu(&e->in->v[input], m->pid, &v->guest);
-	e->now[e->n].buffer = gaps_buffer(&e->gaps, m->stream);
+	*v = (struct exits_vcpu){ .input = input, .pid = s->pid };
+	v->of = input_vcpu(&e->in->v[input], s->pid, &v->guest);
+	e->now[e->n].buffer = gaps_buffer(&e->gaps, s->stream);
 	exits_forget(&e->now[e->n]);
 	e->slots[slot] = (uint16_t)++e->n;
 }
@@ -61,31 +64,38 @@ static void exits_add_vcpu(struct exits *e, size_t slot, size_t input, const str
 /*
  * False: the event does not count. A thread is known from its first kvm_entry on, as perf has it.
  */
-static bool exits_vcpu_of(struct exits *e, const struct exits_mark *m, size_t *index)
+static bool exits_vcpu_of(struct exits *e, const struct step *s, size_t *index)
 {
-	size_t input = e->gaps.v[m->stream].of->input;
+	size_t input = e->gaps.v[s->stream].of->input;
 	size_t slot;
 
-	if (exits_find(e, input, m->pid, index, &slot))
-		return e->now[*index].buffer == gaps_buffer(&e->gaps, m->stream);
-	if (m->kind != MARK_ENTRY || m->pid <= 0)
+	if (exits_find(e, input, s->pid, index, &slot))
+		return e->now[*index].buffer == gaps_buffer(&e->gaps, s->stream);
+	if (s->kind != STEP_KVM_ENTRY || s->pid <= 0)
 		return false;
 	if (e->n == VCPUS_MAX) {
 		e->cut.vcpus++;
 		return false;
 	}
 	*index = e->n;
-	exits_add_vcpu(e, slot, input, m);
+	exits_add_vcpu(e, slot, input, s);
 	return true;
 }
 
 /* ---- stretches ------------------------------------------------------------------------------------- */
 
-static int exits_row_of(struct exits *e, enum exits_table table, size_t vcpu, const struct exits_mark *m)
+static int exits_row_of(struct exits *e, enum exits_table table, size_t vcpu, uint64_t key, uint32_t info)
 {
-	const struct exits_row like = { .table = table, .vcpu = vcpu, .key = m->key, .info = m->info };
+	const struct exits_row like = { .table = table, .vcpu = vcpu, .key = key, .info = info };
 
 	return exits_map_row(&e->rows, &like, &e->now[vcpu].rows[table]);
+}
+
+static uint32_t exits_info(const struct step *s)
+{
+	if (s->b == STEP_UNKNOWN)
+		return 0;
+	return s->a == KVM_EXIT_ARM_TRAP ? EXITS_CLASS + (uint32_t)(s->b & 0x3f) : EXITS_ARM64;
 }
 
 /* Time that goes back is no stretch. */
@@ -114,29 +124,29 @@ static int exits_stay(const struct exits *e, const struct exits_now *now, size_t
 	return stays_add(e->stays, &stay);
 }
 
-static int exits_entry(struct exits *e, size_t vcpu, const struct exits_mark *m)
+static int exits_entry(struct exits *e, size_t vcpu, const struct step *s)
 {
 	struct exits_now *now = &e->now[vcpu];
 	int ret = 0;
 
 	if (now->at == THREAD_EXIT) {
-		exits_add(e, now->rows[EXITS_REASON], false, now->since, m->ts);
-		ret = exits_stay(e, now, now->rows[EXITS_REASON], vcpu, m->ts);
+		exits_add(e, now->rows[EXITS_REASON], false, now->since, s->ts);
+		ret = exits_stay(e, now, now->rows[EXITS_REASON], vcpu, s->ts);
 		for (size_t i = EXITS_SYSREG; i < EXITS_TABLES; i++)
 			if (now->rows[i] != EXITS_NO_ROW)
-				exits_add(e, now->rows[i], false, now->since, m->ts);
+				exits_add(e, now->rows[i], false, now->since, s->ts);
 		if (now->mmio && now->rows[EXITS_MMIO] != EXITS_NO_ROW)
-			exits_add(e, now->rows[EXITS_MMIO], false, now->mmio, m->ts);
+			exits_add(e, now->rows[EXITS_MMIO], false, now->mmio, s->ts);
 		if (now->rows[EXITS_IOPORT] != EXITS_NO_ROW)
-			exits_add(e, now->rows[EXITS_IOPORT], false, now->port, m->ts);
+			exits_add(e, now->rows[EXITS_IOPORT], false, now->port, s->ts);
 	}
 	exits_forget(now);
 	now->at = THREAD_GUEST;
-	now->since = m->ts;
+	now->since = s->ts;
 	return ret;
 }
 
-static int exits_exit(struct exits *e, size_t vcpu, const struct exits_mark *m)
+static int exits_exit(struct exits *e, size_t vcpu, const struct step *s)
 {
 	struct exits_now *now = &e->now[vcpu];
 	bool ran = now->at == THREAD_GUEST;
@@ -144,51 +154,56 @@ static int exits_exit(struct exits *e, size_t vcpu, const struct exits_mark *m)
 	int ret;
 
 	exits_forget(now);
-	ret = exits_row_of(e, EXITS_REASON, vcpu, m);
+	ret = exits_row_of(e, EXITS_REASON, vcpu, s->a, exits_info(s));
 	if (ran)
-		exits_add(e, now->rows[EXITS_REASON], true, since, m->ts);
+		exits_add(e, now->rows[EXITS_REASON], true, since, s->ts);
 	now->at = THREAD_EXIT;
-	now->since = now->mmio = m->ts;
-	now->cpu = e->gaps.v[m->stream].of->cpu;
+	now->since = now->mmio = s->ts;
+	now->cpu = e->gaps.v[s->stream].of->cpu;
 	return ret;
 }
 
 /* A read ends what the exit, or a write before it, began; a write begins. */
-static int exits_mmio(struct exits *e, size_t vcpu, const struct exits_mark *m)
+static int exits_mmio(struct exits *e, size_t vcpu, const struct step *s)
 {
 	struct exits_now *now = &e->now[vcpu];
 	int ret = 0;
 
-	if (m->kind == MARK_MMIO_WRITE) {
-		now->mmio = m->ts;
-		return exits_row_of(e, EXITS_MMIO, vcpu, m);
+	if (s->b == MMIO_WRITE) {
+		now->mmio = s->ts;
+		return exits_row_of(e, EXITS_MMIO, vcpu, s->a, EXITS_WRITE);
 	}
-	if (!now->mmio)
+	if (!now->mmio || s->b != MMIO_READ)
 		return 0;
 	if (now->rows[EXITS_MMIO] == EXITS_NO_ROW)
-		ret = exits_row_of(e, EXITS_MMIO, vcpu, m);
-	exits_add(e, now->rows[EXITS_MMIO], false, now->mmio, m->ts);
+		ret = exits_row_of(e, EXITS_MMIO, vcpu, s->a, 0);
+	exits_add(e, now->rows[EXITS_MMIO], false, now->mmio, s->ts);
 	now->rows[EXITS_MMIO] = EXITS_NO_ROW;
 	now->mmio = 0;
 	return ret;
 }
 
-static int exits_detail(struct exits *e, size_t vcpu, const struct exits_mark *m)
+/* What the exit was for. */
+static int exits_detail(struct exits *e, size_t vcpu, const struct step *s)
 {
-	struct exits_now *now = &e->now[vcpu];
+	uint32_t write = s->b && s->b != STEP_UNKNOWN ? EXITS_WRITE : 0;
 
-	if (now->at != THREAD_EXIT)
+	if (e->now[vcpu].at != THREAD_EXIT || s->a == STEP_UNKNOWN)
 		return 0;
-	switch (m->kind) {
-	case MARK_PORT:
-		now->port = m->ts;
-		return exits_row_of(e, EXITS_IOPORT, vcpu, m);
-	case MARK_SYSREG:
-		return exits_row_of(e, EXITS_SYSREG, vcpu, m);
-	case MARK_HYPERCALL:
-		return exits_row_of(e, EXITS_HYPERCALL, vcpu, m);
+	switch (s->kind) {
+	case STEP_PORT:
+		e->now[vcpu].port = s->ts;
+		return exits_row_of(e, EXITS_IOPORT, vcpu, s->a, write);
+	case STEP_SYSREG:
+		return exits_row_of(e, EXITS_SYSREG, vcpu, s->a, EXITS_ESR | write);
+	case STEP_MSR:
+		return exits_row_of(e, EXITS_SYSREG, vcpu, s->a, EXITS_MSR | write);
+	case STEP_SMCCC:
+		return exits_row_of(e, EXITS_HYPERCALL, vcpu, s->a, EXITS_SMCCC);
+	case STEP_HYPERCALL:
+		return exits_row_of(e, EXITS_HYPERCALL, vcpu, s->a, 0);
 	default:
-		return exits_mmio(e, vcpu, m);
+		return exits_mmio(e, vcpu, s);
 	}
 }
 
@@ -208,72 +223,61 @@ static void exits_lost(struct exits *e, uint32_t stream)
 }
 
 /* What begins while events are missing. */
-static void exits_unknown(struct exits *e, size_t vcpu, const struct exits_mark *m)
+static void exits_unknown(struct exits *e, size_t vcpu, const struct step *s)
 {
-	e->cut.lost += m->kind == MARK_ENTRY || m->kind == MARK_EXIT;
+	e->cut.lost += s->kind == STEP_KVM_ENTRY || s->kind == STEP_KVM_EXIT;
 	exits_forget(&e->now[vcpu]);
 }
 
-static int exits_step(struct exits *e, const struct exits_mark *m)
+static int exits_event(struct exits *e, const struct step *s)
 {
 	size_t vcpu;
 
-	if (m->kind == MARK_GAP || m->kind == MARK_LOST)
-		exits_lost(e, m->stream);
-	if (m->kind == MARK_GAP)
-		gaps_start(&e->gaps, m->stream);
-	else if (m->kind == MARK_LOST && !m->key) /* else nothing follows, and nobody knows when they were */
-		gaps_stop(&e->gaps, m->stream);
-	if (m->kind == MARK_GAP || m->kind == MARK_LOST || !exits_vcpu_of(e, m, &vcpu))
+	if (!exits_vcpu_of(e, s, &vcpu))
 		return 0;
-	if (gaps_any(&e->gaps, m->stream)) {
-		exits_unknown(e, vcpu, m);
+	if (gaps_any(&e->gaps, s->stream)) {
+		exits_unknown(e, vcpu, s);
 		return 0;
 	}
-	if (m->kind == MARK_ENTRY)
-		return exits_entry(e, vcpu, m);
-	return m->kind == MARK_EXIT ? exits_exit(e, vcpu, m) : exits_detail(e, vcpu, m);
+	if (s->kind == STEP_KVM_ENTRY)
+		return exits_entry(e, vcpu, s);
+	return s->kind == STEP_KVM_EXIT ? exits_exit(e, vcpu, s) : exits_detail(e, vcpu, s);
 }
 
 /* ---- the part ------------------------------------------------------------------------------------------ */
 
-static int exits_work(void *ctx, struct pass_run *run)
-{
-	const struct exits *e = ctx;
+#define EXITS_EVENTS                                                                                         \
+	(STEP_SET(STEP_KVM_ENTRY) | STEP_SET(STEP_KVM_EXIT) | STEP_SET(STEP_MMIO) | STEP_SET(STEP_PORT) |    \
+	 STEP_SET(STEP_SYSREG) | STEP_SET(STEP_MSR) | STEP_SET(STEP_SMCCC) | STEP_SET(STEP_HYPERCALL))
 
-	if (!run->own)
-		run->own = calloc(1, sizeof(struct exits_marks));
-	return run->own ? exits_marks_fill(e->details, run, run->own) : -ENOMEM;
+static int exits_step(struct exits *e, const struct step *s)
+{
+	if (STEP_SET(s->kind) & EXITS_EVENTS)
+		return exits_event(e, s);
+	if (s->kind == STEP_GAP || s->kind == STEP_LOST)
+		exits_lost(e, s->stream);
+	if (s->kind == STEP_GAP)
+		gaps_start(&e->gaps, s->stream);
+	else if (s->kind == STEP_LOST && !s->b) /* else nothing follows, and nobody knows when they were */
+		gaps_stop(&e->gaps, s->stream);
+	return 0;
 }
 
 static int exits_after(void *ctx, struct pass_run *run)
 {
-	const struct exits_marks *m = run->own;
 	struct exits *e = ctx;
 	int ret = 0;
 
 	if (e->stays && run->records->n)
 		stays_begin(e->stays, run->records->v[0].ts);
-	for (size_t i = 0; i < m->n && !ret; i++)
-		ret = exits_step(e, &m->v[i]);
+	for (size_t i = 0; i < run->n_steps && !ret; i++)
+		ret = exits_step(e, &run->steps[i]);
 	return ret;
-}
-
-static void exits_marks_free(void *own)
-{
-	struct exits_marks *m = own;
-
-	free(m->v);
-	free(m);
 }
 
 struct pass_part exits_part(struct exits *e)
 {
-	return (struct pass_part){ .ctx = e,
-				   .wants_steps = true,
-				   .work = exits_work,
-				   .after = exits_after,
-				   .release = exits_marks_free };
+	return (struct pass_part){ .ctx = e, .steps = EXITS_EVENTS, .after = exits_after };
 }
 
 int exits_open(struct exits **out, const struct inputs *in, const struct timeline *t,
@@ -289,7 +293,7 @@ int exits_open(struct exits **out, const struct inputs *in, const struct timelin
 	e->now = calloc(VCPUS_MAX, sizeof(*e->now));
 	e->slots = calloc(SLOTS, sizeof(*e->slots));
 	if (e->vcpus && e->now && e->slots)
-		ret = gaps_open(&e->gaps, t) ?: exits_details_open(&e->details, in, t);
+		ret = gaps_open(&e->gaps, t);
 	if (ret)
 		exits_close(e);
 	else
@@ -301,7 +305,6 @@ void exits_close(struct exits *e)
 {
 	if (!e)
 		return;
-	exits_details_close(e->details);
 	exits_map_release(&e->rows);
 	free(e->vcpus);
 	free(e->now);

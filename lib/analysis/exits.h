@@ -55,7 +55,7 @@ struct exits_cut {
 int exits_open(struct exits **out, const struct inputs *in, const struct timeline *t,
 	       const struct steps *steps, struct stays *stays);
 void exits_close(struct exits *e);
-/* Wants steps, in order. */
+/* In order. */
 struct pass_part exits_part(struct exits *e);
 
 /* When all is read; in no order. */

@@ -20,25 +20,11 @@
 #define NO_REASON UINT32_MAX
 
 struct hyp_cpu {
-	const struct merge_stream *of;
 	uint64_t since;
 	uint32_t kind;
 	int32_t pid; /* of the vCPU that was loaded; 0: none, or nobody says */
 	enum hyp_now { HYP_OUT, HYP_IN, HYP_CALL } now;
 	bool seen; /* it has such events */
-};
-
-/* A step, as much of it as is needed here. */
-struct hyp_mark {
-	uint64_t ts;
-	uint32_t kind, stream;
-	int32_t pid;
-	uint8_t step;
-};
-
-struct hyp_marks {
-	struct hyp_mark *v;
-	size_t n, room;
 };
 
 /* Rows of an input, by kind; 0: none yet, else 1 + its index. */
@@ -97,8 +83,6 @@ int hyptime_open(struct hyptime **out, const struct inputs *in, const struct tim
 	h->cpus = calloc(h->n_cpus + 1, sizeof(*h->cpus));
 	if (!h->inputs || !h->cpus)
 		goto fail;
-	for (size_t i = 0; i < h->n_cpus; i++)
-		h->cpus[i].of = timeline_stream_at(t, i);
 	for (size_t i = 0; i < in->n; i++) {
 		ret = hyp_input_open(h, i);
 		if (ret)
@@ -133,53 +117,13 @@ void hyptime_close(struct hyptime *h)
 	free(h);
 }
 
-/* ---- what a run says ------------------------------------------------------------------------------- */
+/* ---- steps ------------------------------------------------------------------------------------------- */
 
-static uint32_t hyp_kind(const struct step *s, const struct merge_record *m)
+static uint32_t hyp_kind(const struct step *s)
 {
 	if (s->kind == STEP_HYP_OTHER)
-		return REASONS + timeline_id(m);
+		return REASONS + (uint32_t)s->a;
 	return s->a == STEP_UNKNOWN ? NO_REASON : s->a < REASONS ? (uint32_t)s->a : REASONS - 1;
-}
-
-static int32_t hyptime_vcpu(const struct step *s)
-{
-	return s->kind == STEP_HYP_ENTER && s->b <= INT32_MAX ? (int32_t)s->b : 0;
-}
-
-static bool hyp_wanted(const struct step *s)
-{
-	return s->kind == STEP_HYP_ENTER || s->kind == STEP_HYP_EXIT || s->kind == STEP_HYP_OTHER ||
-	       s->kind == STEP_LOST;
-}
-
-static int hyptime_work(void *ctx, struct pass_run *run)
-{
-	struct hyp_marks *m = run->own;
-
-	(void)ctx;
-	if (!m)
-		run->own = m = calloc(1, sizeof(*m));
-	if (!m || array_room(&m->v, &m->room, run->n_steps, sizeof(*m->v)))
-		return -ENOMEM;
-	m->n = 0;
-	for (size_t i = 0; i < run->n_steps; i++) {
-		const struct step *s = &run->steps[i];
-		const struct merge_record *rec = &run->records->v[s->at];
-
-		if (hyp_wanted(s))
-			m->v[m->n++] = (struct hyp_mark){ s->ts, hyp_kind(s, rec), rec->stream,
-							  hyptime_vcpu(s), s->kind };
-	}
-	return 0;
-}
-
-static void hyp_marks_free(void *own)
-{
-	struct hyp_marks *m = own;
-
-	free(m->v);
-	free(m);
 }
 
 /* ---- in order ---------------------------------------------------------------------------------------- */
@@ -187,9 +131,9 @@ static void hyp_marks_free(void *own)
 static int hyp_row(struct hyp_rows *rows, uint32_t *slot, size_t input, uint64_t kind,
 		   struct histogram **time)
 {
-	const struct hyptime_row new = { .input = input, .kind = kind };
-
 	if (!*slot) {
+		const struct hyptime_row new = { .input = input, .kind = kind };
+
 		if (array_push(&rows->v, &rows->n, &new, sizeof(new)))
 			return -ENOMEM;
 		*slot = (uint32_t)rows->n;
@@ -214,94 +158,95 @@ static void hyp_cut_off(struct hyptime *h, struct hyp_cpu *c)
 	c->now = HYP_OUT;
 }
 
-static int hyptime_enter(struct hyptime *h, struct hyp_cpu *c, size_t input, const struct hyp_mark *m)
+static int hyptime_enter(struct hyptime *h, struct hyp_cpu *c, const struct step *s)
 {
-	struct hyp_input *i = &h->inputs[input];
+	struct hyp_input *i = &h->inputs[s->input];
+	uint32_t kind = hyp_kind(s);
 	int ret = 0;
 
-	if (c->now == HYP_CALL && m->ts >= c->since)
-		ret = hyp_add(&h->firmware, i->firmware, i->n_kinds, input, m->kind, m->ts - c->since);
+	if (c->now == HYP_CALL && s->ts >= c->since)
+		ret = hyp_add(&h->firmware, i->firmware, i->n_kinds, s->input, kind, s->ts - c->since);
 	hyp_cut_off(h, c);
 	c->now = HYP_IN;
-	c->since = m->ts;
-	c->kind = m->kind;
-	c->pid = m->pid;
+	c->since = s->ts;
+	c->kind = kind;
+	c->pid = s->b <= INT32_MAX ? (int32_t)s->b : 0;
 	return ret;
 }
 
-static int hyp_stay(struct hyptime *h, const struct hyp_cpu *c, const struct merge_stream *s, uint64_t to)
+static int hyp_stay(struct hyptime *h, const struct hyp_cpu *c, const struct step *s)
 {
 	struct hyp_input *i = &h->inputs[s->input];
 	const struct stay stay = { .from = c->since,
-				   .to = to,
+				   .to = s->ts,
 				   .kind = c->kind,
 				   .input = s->input,
 				   .pid = c->pid,
 				   .cpu = s->cpu,
 				   .what = STAY_HYP };
-	int ret = hyp_add(&h->stays, i->stays, i->n_kinds, s->input, c->kind, to - c->since);
+	int ret = hyp_add(&h->stays, i->stays, i->n_kinds, s->input, c->kind, s->ts - c->since);
 
 	return ret || !h->to ? ret : stays_add(h->to, &stay);
 }
 
-static int hyptime_exit(struct hyptime *h, struct hyp_cpu *c, const struct merge_stream *s,
-			const struct hyp_mark *m)
+static int hyptime_exit(struct hyptime *h, struct hyp_cpu *c, const struct step *s)
 {
+	uint32_t kind = hyp_kind(s);
 	int ret = 0;
 
-	if (c->now == HYP_IN && m->ts >= c->since) {
-		ret = hyp_stay(h, c, s, m->ts);
+	if (c->now == HYP_IN && s->ts >= c->since) {
+		ret = hyp_stay(h, c, s);
 	} else {
 		h->cut.exits++;
 		h->cut.enters += c->now == HYP_IN;
 	}
-	c->now = m->kind < REASONS && h->inputs[s->input].is_smc[m->kind] ? HYP_CALL : HYP_OUT;
-	c->since = m->ts;
+	c->now = kind < REASONS && h->inputs[s->input].is_smc[kind] ? HYP_CALL : HYP_OUT;
+	c->since = s->ts;
 	return ret;
 }
 
-static int hyp_step(struct hyptime *h, const struct hyp_mark *m)
+static int hyp_step(struct hyptime *h, const struct step *s)
 {
-	struct hyp_cpu *c = &h->cpus[m->stream];
-	const struct merge_stream *s = c->of;
+	struct hyp_cpu *c = &h->cpus[s->stream];
 
-	c->seen |= m->step != STEP_LOST;
-	switch (m->step) {
+	switch (s->kind) {
 	case STEP_LOST:
 		hyp_cut_off(h, c);
 		return 0;
 	case STEP_HYP_ENTER:
-		return hyptime_enter(h, c, s->input, m);
+		c->seen = true;
+		return hyptime_enter(h, c, s);
 	case STEP_HYP_EXIT:
-		return hyptime_exit(h, c, s, m);
-	default:
+		c->seen = true;
+		return hyptime_exit(h, c, s);
+	case STEP_HYP_OTHER:
+		c->seen = true;
 		/* the last of them says why; a reason says more */
 		if (c->now == HYP_IN && c->kind >= REASONS)
-			c->kind = m->kind;
+			c->kind = hyp_kind(s);
 		return 0;
 	}
+	return 0;
 }
 
 static int hyptime_after(void *ctx, struct pass_run *run)
 {
 	struct hyptime *h = ctx;
-	const struct hyp_marks *m = run->own;
 	int ret = 0;
 
 	if (h->to && run->records->n)
 		stays_begin(h->to, run->records->v[0].ts);
-	for (size_t i = 0; i < m->n && !ret; i++)
-		ret = hyp_step(h, &m->v[i]);
+	for (size_t i = 0; i < run->n_steps && !ret; i++)
+		ret = hyp_step(h, &run->steps[i]);
 	return ret;
 }
 
 struct pass_part hyptime_part(struct hyptime *h)
 {
 	return (struct pass_part){ .ctx = h,
-				   .wants_steps = true,
-				   .work = hyptime_work,
-				   .after = hyptime_after,
-				   .release = hyp_marks_free };
+				   .steps = STEP_SET(STEP_HYP_ENTER) | STEP_SET(STEP_HYP_EXIT) |
+					    STEP_SET(STEP_HYP_OTHER),
+				   .after = hyptime_after };
 }
 
 /* ---- the whole ------------------------------------------------------------------------------------------

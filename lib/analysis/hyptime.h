@@ -32,7 +32,7 @@ struct hyptime_cut {
 int hyptime_open(struct hyptime **out, const struct inputs *in, const struct timeline *t,
 		 const struct steps *steps, struct stays *stays);
 void hyptime_close(struct hyptime *h);
-/* Wants steps, in order. */
+/* In order. */
 struct pass_part hyptime_part(struct hyptime *h);
 
 /* When all is read: windows that are still open are cut. */

@@ -43,16 +43,9 @@ struct marker_thread {
 	struct marker_lane lanes[LANES];
 };
 
-/* ftrace:print of an input. */
-struct marker_event {
-	unsigned int id;
-	bool there;
-	struct field_load pid, text;
-};
-
 struct markers {
 	const struct hypertrace_desc *desc;
-	struct marker_event *events; /* by input */
+	struct field_load *texts; /* ftrace:print's, by input */
 	struct markers_row *rows;
 	size_t n_rows;
 	struct marker_thread *threads;
@@ -88,7 +81,7 @@ static bool marker_hypertrace(const struct hypertrace_desc *desc, const struct h
 }
 
 /* False: the record is neither's. */
-static bool marker_read(const struct markers *m, const struct marker_event *e, const struct merge_record *r,
+static bool marker_read(const struct markers *m, const struct step *s, const struct merge_record *r,
 			struct marker *to)
 {
 	struct hypertrace_event event;
@@ -96,8 +89,8 @@ static bool marker_read(const struct markers *m, const struct marker_event *e, c
 	const uint8_t *data;
 	size_t n;
 
-	*to = (struct marker){ .ts = r->ts, .stream = r->stream, .pid = timeline_pid(&e->pid, r) };
-	if (field_load_bytes(&e->text, r->data, r->len, &data, &n) != 1)
+	*to = (struct marker){ .ts = s->ts, .stream = s->stream, .pid = s->pid };
+	if (field_load_bytes(&m->texts[s->input], r->data, r->len, &data, &n) != 1)
 		return false;
 	n = strnlen((const char *)data, n);
 	while (n && (data[n - 1] == '\n' || data[n - 1] == '\r'))
@@ -126,7 +119,6 @@ static int marker_push(struct marker_run *run, const struct marker *new)
 static int markers_work(void *ctx, struct pass_run *run)
 {
 	const struct markers *m = ctx;
-	const struct merge_run *records = run->records;
 	struct marker_run *own = run->own;
 
 	if (!own)
@@ -134,20 +126,16 @@ static int markers_work(void *ctx, struct pass_run *run)
 	if (!own)
 		return -ENOMEM;
 	own->n = 0;
-	for (size_t i = 0; i < records->n; i++) {
-		const struct merge_record *r = &records->v[i];
-		const struct marker_event *e = &m->events[m->gaps.v[r->stream].of->input];
-		struct marker new = { .stream = r->stream, .missing = r->data ? MISSING_TO : MISSING_LAST };
+	for (size_t i = 0; i < run->n_steps; i++) {
+		const struct step *s = &run->steps[i];
+		struct marker new = { .stream = s->stream };
 
-		if (!e->there)
+		if (s->kind == STEP_LOST)
+			new.missing = s->b ? MISSING_LAST : MISSING_TO;
+		else if (s->kind == STEP_PRINT ? !marker_read(m, s, &run->records->v[s->at], &new)
+					       : s->kind != STEP_GAP)
 			continue;
-		if (r->missed && marker_push(own, &new))
-			return -ENOMEM;
-		if (timeline_id(r) == e->id && r->len >= 2 && marker_read(m, e, r, &new) &&
-		    marker_push(own, &new))
-			return -ENOMEM;
-		new = (struct marker){ .stream = r->stream };
-		if (r->gap && marker_push(own, &new))
+		if (marker_push(own, &new))
 			return -ENOMEM;
 	}
 	return 0;
@@ -328,25 +316,15 @@ static int markers_after(void *ctx, struct pass_run *run)
 
 struct pass_part markers_part(struct markers *m)
 {
-	return (struct pass_part){
-		.ctx = m, .work = markers_work, .after = markers_after, .release = marker_run_free
-	};
+	return (struct pass_part){ .ctx = m,
+				   .steps = STEP_SET(STEP_PRINT),
+				   .work = markers_work,
+				   .after = markers_after,
+				   .release = marker_run_free };
 }
 
 /* ---- the whole
  * ---------------------------------------------------------------------------------------------- */
-
-static void marker_event_open(struct marker_event *e, const struct input *in)
-{
-	struct tep_event *print = tep_find_event_by_name(in->tep, "ftrace", "print");
-
-	if (!print || print->id < 0 || !input_event(in, (unsigned int)print->id))
-		return;
-	e->id = (unsigned int)print->id;
-	e->text = field_load(tep_find_field(print, "buf"));
-	e->pid = in->known[e->id].pid;
-	e->there = true;
-}
 
 int markers_open(struct markers **out, const struct inputs *in, const struct timeline *t,
 		 const struct hypertrace_desc *desc)
@@ -356,13 +334,16 @@ int markers_open(struct markers **out, const struct inputs *in, const struct tim
 	if (!m)
 		return -ENOMEM;
 	m->desc = desc;
-	m->events = calloc(in->n + 1, sizeof(*m->events));
-	if (!m->events || gaps_open(&m->gaps, t)) {
+	m->texts = calloc(in->n + 1, sizeof(*m->texts));
+	if (!m->texts || gaps_open(&m->gaps, t)) {
 		markers_close(m);
 		return -ENOMEM;
 	}
-	for (size_t i = 0; i < in->n; i++)
-		marker_event_open(&m->events[i], &in->v[i]);
+	for (size_t i = 0; i < in->n; i++) {
+		struct tep_event *print = tep_find_event_by_name(in->v[i].tep, "ftrace", "print");
+
+		m->texts[i] = field_load(print ? tep_find_field(print, "buf") : NULL);
+	}
 	*out = m;
 	return 0;
 }
@@ -378,7 +359,7 @@ void markers_close(struct markers *m)
 	free(m->rows);
 	free(m->threads);
 	gaps_release(&m->gaps);
-	free(m->events);
+	free(m->texts);
 	free(m);
 }
 

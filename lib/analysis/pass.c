@@ -13,6 +13,7 @@ struct pass {
 	const struct steps *steps;
 	const struct pass_part *parts;
 	size_t n;
+	uint64_t set;	       /* of steps: what the parts want */
 	struct pass_own **own; /* streams: of each worker */
 };
 
@@ -48,8 +49,8 @@ static struct pass_own *pass_own(const struct pass *p, void **own)
 static int pass_part(const struct pass_part *part, int (*call)(void *ctx, struct pass_run *run),
 		     struct pass_own *o, size_t i, const struct merge_run *records, size_t worker)
 {
-	struct pass_run run = { records, o->steps.v, part->wants_steps ? o->steps.n : 0, o->parts[i],
-				worker };
+	bool wanted = part->steps && o->steps.set & (part->steps | STEPS_LOSSES);
+	struct pass_run run = { records, o->steps.v, wanted ? o->steps.n : 0, o->parts[i], worker };
 	int ret = call ? call(part->ctx, &run) : 0;
 
 	o->parts[i] = run.own;
@@ -59,13 +60,10 @@ static int pass_part(const struct pass_part *part, int (*call)(void *ctx, struct
 static int pass_work(const struct pass *p, const struct merge_run *records, size_t worker, void **own)
 {
 	struct pass_own *o = pass_own(p, own);
-	bool steps = false;
 	int ret = o ? 0 : -ENOMEM;
 
-	for (size_t i = 0; i < p->n; i++)
-		steps |= p->parts[i].wants_steps;
-	if (steps && !ret)
-		ret = steps_fill(p->steps, p->t, records, &o->steps);
+	if (p->set && !ret)
+		ret = steps_fill(p->steps, p->t, records, p->set, &o->steps);
 	for (size_t i = 0; i < p->n && !ret; i++)
 		ret = pass_part(&p->parts[i], p->parts[i].work, o, i, records, worker);
 	return ret;
@@ -123,11 +121,13 @@ int pass_read(struct timeline *t, const struct steps *steps, const struct pass_p
 						 .after = pass_in_order_after,
 						 .release = pass_release };
 	struct pass p = { .t = t, .steps = steps, .parts = parts, .n = n };
+	bool order = false;
 
 	if (n > PASS_PARTS_MAX)
 		return -EINVAL;
-	for (size_t i = 0; i < n; i++)
-		if (parts[i].after)
-			return pipeline_work(t, &job, &p);
-	return pass_streams(&p);
+	for (size_t i = 0; i < n; i++) {
+		p.set |= parts[i].steps;
+		order |= parts[i].after != NULL;
+	}
+	return order ? pipeline_work(t, &job, &p) : pass_streams(&p);
 }

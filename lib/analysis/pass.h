@@ -7,7 +7,7 @@
 /* Several questions, answered by one reading of the files. */
 struct pass_run {
 	const struct merge_run *records;
-	const struct step *steps; /* of those records; none unless a part asks for them */
+	const struct step *steps; /* of those records: what any part wants; none where this one wants none */
 	size_t n_steps;
 	void *own;     /* the part's, NULL at first; kept for the runs to come */
 	size_t worker; /* in work(): who does it, below pipeline_workers() */
@@ -15,7 +15,7 @@ struct pass_run {
 
 struct pass_part {
 	void *ctx;
-	bool wants_steps;
+	uint64_t steps; /* the set of kinds that it wants; 0: none, and none it gets */
 	/* By several threads, each with a run. NULL: nothing to do. */
 	int (*work)(void *ctx, struct pass_run *run);
 	/* In the order of time, one run at a time, perhaps by other threads. NULL: the part needs no order.

@@ -207,7 +207,7 @@ static bool step_counts(struct state_input *in, const struct step *s, uint8_t bu
 {
 	if (s->kind == STEP_GAP || s->kind == STEP_LOST || s->kind == STEP_END)
 		return true;
-	if (s->kind == STEP_NONE || s->kind == STEP_HYP_OTHER || s->kind >= STEP_IRQ_ENTER)
+	if (!(STEP_SET(s->kind) & STATES_STEPS))
 		return false;
 	if (!state_seen(in, s->kind))
 		state_gap_learn(in, s->kind, buffer);
@@ -268,7 +268,7 @@ static int states_after(void *ctx, struct pass_run *run)
 
 struct pass_part states_part(struct states *st)
 {
-	return (struct pass_part){ .ctx = st, .wants_steps = true, .after = states_after };
+	return (struct pass_part){ .ctx = st, .steps = STATES_STEPS, .after = states_after };
 }
 
 int states_end(struct states *st)

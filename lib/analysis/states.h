@@ -119,6 +119,12 @@ enum { STATES_VCPUS = 1, STATES_TASKS = 2, STATES_GUEST_TASKS = 4 };
 #define STATES_VCPUS_MAX 4096
 #define STATES_TASKS_MAX 65536 /* of all machines; vCPUs' threads included */
 
+/* The steps that tell them. */
+#define STATES_STEPS                                                                                         \
+	(STEP_SET(STEP_KVM_ENTRY) | STEP_SET(STEP_KVM_EXIT) | STEP_SET(STEP_USER_EXIT) |                     \
+	 STEP_SET(STEP_VCPU_WAKEUP) | STEP_SET(STEP_WFX) | STEP_SET(STEP_HYP_ENTER) |                        \
+	 STEP_SET(STEP_HYP_EXIT) | STEP_SET(STEP_SWITCH) | STEP_SET(STEP_WAKING) | STEP_SET(STEP_WAKEUP))
+
 struct states; /* opaque */
 
 /*

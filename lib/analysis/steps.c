@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decode/esr.h"
 #include "util/array.h"
 
 /* Which event, by system and name, is which step, and which fields are its a and b. NULL system: the
@@ -13,39 +14,47 @@
 static const struct step_row {
 	const char *system, *name;
 	enum step_kind kind;
-	const char *a[2], *b; /* of a the first that the event has */
+	const char *a[2], *b[5]; /* of a the first that the event has; behind b what else a step needs */
 } step_rows[] = {
-	{ "kvm", "kvm_entry", STEP_KVM_ENTRY, { "vcpu_pc", "rip" }, NULL },
-	{ "kvm", "kvm_exit", STEP_KVM_EXIT, { "ret", "exit_reason" }, "esr_ec" },
-	{ "kvm", "kvm_userspace_exit", STEP_USER_EXIT, { "reason" }, NULL },
-	{ "kvm", "kvm_vcpu_wakeup", STEP_VCPU_WAKEUP, { "ns" }, NULL },
-	{ "kvm", "kvm_wfx_arm64", STEP_WFX, { "is_wfe" }, NULL },
-	{ "sched", "sched_switch", STEP_SWITCH, { "next_pid" }, "prev_state" },
-	{ "sched", "sched_waking", STEP_WAKING, { "pid" }, "target_cpu" },
-	{ "sched", "sched_wakeup", STEP_WAKEUP, { "pid" }, "target_cpu" },
-	{ "sched", "sched_wakeup_new", STEP_WAKEUP, { "pid" }, "target_cpu" },
-	{ "irq", "irq_handler_entry", STEP_IRQ_ENTER, { "irq" }, NULL },
-	{ "irq", "irq_handler_exit", STEP_IRQ_EXIT, { "irq" }, NULL },
-	{ "irq", "softirq_raise", STEP_SOFTIRQ_RAISE, { "vec" }, NULL },
-	{ "irq", "softirq_entry", STEP_SOFTIRQ_ENTER, { "vec" }, NULL },
-	{ "irq", "softirq_exit", STEP_SOFTIRQ_EXIT, { "vec" }, NULL },
-	{ "irq_vectors", "local_timer_entry", STEP_IRQ_ENTER, { "vector" }, NULL },
-	{ "irq_vectors", "local_timer_exit", STEP_IRQ_EXIT, { "vector" }, NULL },
-	{ "irq_vectors", "reschedule_entry", STEP_IRQ_ENTER, { "vector" }, NULL },
-	{ "irq_vectors", "reschedule_exit", STEP_IRQ_EXIT, { "vector" }, NULL },
-	{ "irq_vectors", "call_function_entry", STEP_IRQ_ENTER, { "vector" }, NULL },
-	{ "irq_vectors", "call_function_exit", STEP_IRQ_EXIT, { "vector" }, NULL },
-	{ "irq_vectors", "call_function_single_entry", STEP_IRQ_ENTER, { "vector" }, NULL },
-	{ "irq_vectors", "call_function_single_exit", STEP_IRQ_EXIT, { "vector" }, NULL },
-	{ "timer", "hrtimer_start", STEP_TIMER_SET, { "hrtimer" }, NULL },
-	{ "timer", "hrtimer_expire_entry", STEP_TIMER_ENTER, { "hrtimer" }, NULL },
-	{ "timer", "hrtimer_expire_exit", STEP_TIMER_EXIT, { "hrtimer" }, NULL },
-	{ "kvm", "vgic_update_irq_pending", STEP_VIRQ, { "vcpu_id" }, "irq" },
-	{ "kvm", "kvm_apic_accept_irq", STEP_VIRQ, { "apicid" }, "vec" },
-	{ "kvm", "kvm_timer_update_irq", STEP_VTIMER, { "vcpu_id" }, "irq" },
-	{ NULL, "hyp_enter", STEP_HYP_ENTER, { "reason" }, "vcpu" },
-	{ NULL, "hyp_exit", STEP_HYP_EXIT, { "reason" }, "vcpu" },
-	{ NULL, NULL, STEP_HYP_OTHER, { NULL }, NULL },
+	{ "kvm", "kvm_entry", STEP_KVM_ENTRY, { "vcpu_pc", "rip" }, { NULL } },
+	{ "kvm", "kvm_exit", STEP_KVM_EXIT, { "ret", "exit_reason" }, { "esr_ec", "isa" } },
+	{ "kvm", "kvm_userspace_exit", STEP_USER_EXIT, { "reason" }, { NULL } },
+	{ "kvm", "kvm_vcpu_wakeup", STEP_VCPU_WAKEUP, { "ns" }, { NULL } },
+	{ "kvm", "kvm_wfx_arm64", STEP_WFX, { "is_wfe" }, { NULL } },
+	{ "sched", "sched_switch", STEP_SWITCH, { "next_pid" }, { "prev_state", "next_comm" } },
+	{ "sched", "sched_waking", STEP_WAKING, { "pid" }, { "target_cpu" } },
+	{ "sched", "sched_wakeup", STEP_WAKEUP, { "pid" }, { "target_cpu" } },
+	{ "sched", "sched_wakeup_new", STEP_WAKEUP, { "pid" }, { "target_cpu" } },
+	{ "irq", "irq_handler_entry", STEP_IRQ_ENTER, { "irq" }, { NULL } },
+	{ "irq", "irq_handler_exit", STEP_IRQ_EXIT, { "irq" }, { NULL } },
+	{ "irq", "softirq_raise", STEP_SOFTIRQ_RAISE, { "vec" }, { NULL } },
+	{ "irq", "softirq_entry", STEP_SOFTIRQ_ENTER, { "vec" }, { NULL } },
+	{ "irq", "softirq_exit", STEP_SOFTIRQ_EXIT, { "vec" }, { NULL } },
+	{ "irq_vectors", "local_timer_entry", STEP_IRQ_ENTER, { "vector" }, { NULL } },
+	{ "irq_vectors", "local_timer_exit", STEP_IRQ_EXIT, { "vector" }, { NULL } },
+	{ "irq_vectors", "reschedule_entry", STEP_IRQ_ENTER, { "vector" }, { NULL } },
+	{ "irq_vectors", "reschedule_exit", STEP_IRQ_EXIT, { "vector" }, { NULL } },
+	{ "irq_vectors", "call_function_entry", STEP_IRQ_ENTER, { "vector" }, { NULL } },
+	{ "irq_vectors", "call_function_exit", STEP_IRQ_EXIT, { "vector" }, { NULL } },
+	{ "irq_vectors", "call_function_single_entry", STEP_IRQ_ENTER, { "vector" }, { NULL } },
+	{ "irq_vectors", "call_function_single_exit", STEP_IRQ_EXIT, { "vector" }, { NULL } },
+	{ "timer", "hrtimer_start", STEP_TIMER_SET, { "hrtimer" }, { NULL } },
+	{ "timer", "hrtimer_expire_entry", STEP_TIMER_ENTER, { "hrtimer" }, { NULL } },
+	{ "timer", "hrtimer_expire_exit", STEP_TIMER_EXIT, { "hrtimer" }, { NULL } },
+	{ "kvm", "vgic_update_irq_pending", STEP_VIRQ, { "vcpu_id" }, { "irq" } },
+	{ "kvm", "kvm_apic_accept_irq", STEP_VIRQ, { "apicid" }, { "vec" } },
+	{ "kvm", "kvm_timer_update_irq", STEP_VTIMER, { "vcpu_id" }, { "irq" } },
+	{ "kvm", "kvm_mmio", STEP_MMIO, { "gpa" }, { "type" } },
+	{ "kvm", "kvm_pio", STEP_PORT, { "port" }, { "rw" } },
+	{ "kvm", "kvm_handle_sys_reg", STEP_SYSREG, { "hsr" }, { NULL } },
+	{ "kvm", "kvm_sys_access", STEP_SYSREG, { "Op0" }, { "is_write", "Op1", "CRn", "CRm", "Op2" } },
+	{ "kvm", "kvm_msr", STEP_MSR, { "ecx" }, { "write" } },
+	{ "kvm", "kvm_hvc_arm64", STEP_SMCCC, { "r0" }, { NULL } },
+	{ "kvm", "kvm_hypercall", STEP_HYPERCALL, { "nr" }, { NULL } },
+	{ "ftrace", "print", STEP_PRINT, { NULL }, { NULL } },
+	{ NULL, "hyp_enter", STEP_HYP_ENTER, { "reason" }, { "vcpu" } },
+	{ NULL, "hyp_exit", STEP_HYP_EXIT, { "reason" }, { "vcpu" } },
+	{ NULL, NULL, STEP_HYP_OTHER, { NULL }, { NULL } },
 };
 
 #define WORDS_MAX 4096 /* of a kind in a file */
@@ -57,7 +66,7 @@ struct step_word {
 
 struct step_event {
 	enum step_kind kind;
-	struct field_load pid, a, b, isa, comm; /* comm: a switch's, of who comes */
+	struct field_load pid, a, b, more[4]; /* numbers but for a switch's more[0], a name */
 };
 
 /* Whose names were looked for. */
@@ -75,7 +84,7 @@ struct step_words {
 struct step_input {
 	struct step_event *events; /* by id */
 	size_t n;
-	bool known[STEP_KINDS], guest;
+	bool known[STEP_KINDS];
 	struct tep_handle *tep;
 	struct step_names *names;
 	struct step_words words[STEP_KINDS];
@@ -101,11 +110,14 @@ static const struct step_row *step_row_of(const struct known_event *k)
 }
 
 /* FIELD_NONE: the event has no such number. */
+static struct field_load step_number(struct field_load l)
+{
+	return l.kind == FIELD_NUMBER ? l : (struct field_load){ 0 };
+}
+
 static struct field_load step_field(struct tep_event *e, const char *name)
 {
-	struct field_load none = { 0 }, l = name ? field_load(tep_find_field(e, name)) : none;
-
-	return l.kind == FIELD_NUMBER ? l : none;
+	return step_number(field_load(name ? tep_find_field(e, name) : NULL));
 }
 
 static const char *step_name_of_a(struct tep_event *e, const struct step_row *r)
@@ -186,13 +198,13 @@ static int step_event_open(struct step_input *s, const struct known_event *k, un
 	if (!r)
 		return 0;
 	e->kind = r->kind;
-	e->pid = k->pid;
+	e->pid = step_number(k->pid);
 	e->a = step_field(k->event, step_name_of_a(k->event, r));
-	e->b = step_field(k->event, r->b);
-	if (r->kind == STEP_KVM_EXIT)
-		e->isa = step_field(k->event, "isa");
+	e->b = step_field(k->event, r->b[0]);
+	for (size_t i = 1; i < ARRAY_SIZE(r->b); i++)
+		e->more[i - 1] = step_field(k->event, r->b[i]);
 	if (r->kind == STEP_SWITCH)
-		e->comm = field_load(tep_find_field(k->event, "next_comm"));
+		e->more[0] = field_load(tep_find_field(k->event, r->b[1]));
 	s->known[r->kind] = true;
 	return step_words_of(&s->words[r->kind], k->event);
 }
@@ -201,7 +213,6 @@ static int step_input_open(struct step_input *s, const struct input *in)
 {
 	int ret = 0;
 
-	s->guest = in->guest;
 	s->tep = in->tep;
 	s->events = calloc(in->n_known + 1, sizeof(*s->events));
 	s->names = calloc(1, sizeof(*s->names));
@@ -263,27 +274,66 @@ bool steps_known(const struct steps *s, size_t input, enum step_kind kind)
 
 /* ---- records --------------------------------------------------------------------------------- */
 
+/* Of a step_number(). */
 static uint64_t step_value(const struct field_load *l, const struct merge_record *m)
 {
-	uint64_t v;
+	return l->size && field_inside(l, m->len) ? field_word(l, m->data + l->offset) : STEP_UNKNOWN;
+}
 
-	return l->kind == FIELD_NUMBER && field_load_number(l, m->data, m->len, &v) ? v : STEP_UNKNOWN;
+/* kvm_handle_sys_reg has a whole ESR, kvm_sys_access five fields and whether it is a write. */
+static void step_sysreg(struct step *to, const struct step_event *e, const struct merge_record *m)
+{
+	static const unsigned int masks[] = { 7, 15, 15, 7 }, shifts[] = { 14, 10, 1, 17 };
+
+	if (e->more[0].kind == FIELD_NONE) {
+		to->b = !(to->a & 1);
+		to->a = esr_ec(to->a) == ESR_SYS64 ? to->a & ESR_SYSREG : STEP_UNKNOWN;
+		return;
+	}
+	to->a = (to->a & 3) << 20;
+	for (size_t i = 0; i < ARRAY_SIZE(masks) && to->a != STEP_UNKNOWN; i++) {
+		uint64_t v = step_value(&e->more[i], m);
+
+		to->a = v == STEP_UNKNOWN ? v : to->a | (v & masks[i]) << shifts[i];
+	}
 }
 
 static void step_meaning(struct step *to, const struct step_event *e, const struct merge_record *m)
 {
-	to->kind = (uint8_t)e->kind;
-	to->pid = timeline_pid(&e->pid, m);
+	to->pid = (int32_t)step_value(&e->pid, m);
 	to->a = step_value(&e->a, m);
 	to->b = step_value(&e->b, m);
-	if (e->isa.kind == FIELD_NUMBER && to->a != STEP_UNKNOWN)
-		to->a = (uint32_t)to->a | step_value(&e->isa, m) << 32;
+	if (e->kind == STEP_KVM_EXIT && e->more[0].kind == FIELD_NUMBER && to->a != STEP_UNKNOWN)
+		to->a = (uint32_t)to->a | step_value(&e->more[0], m) << 32;
+	else if (e->kind == STEP_SYSREG && to->a != STEP_UNKNOWN)
+		step_sysreg(to, e, m);
+	else if (e->kind == STEP_HYP_OTHER)
+		to->a = timeline_id(m);
 }
 
-int steps_fill(const struct steps *s, const struct timeline *t, const struct merge_run *run,
+/* A step of that record, without a and b. */
+static struct step *step_add(struct step_batch *b, const struct merge_record *m, size_t at,
+			     const struct merge_stream *of, enum step_kind kind)
+{
+	struct step *to = &b->v[b->n++];
+
+	b->set |= STEP_SET(kind);
+	*to = (struct step){ .ts = m->ts,
+			     .at = (uint32_t)at,
+			     .stream = m->stream,
+			     .cpu = of->cpu,
+			     .pid = -1,
+			     .input = (uint16_t)of->input,
+			     .buffer = (uint16_t)of->buffer,
+			     .kind = (uint8_t)kind };
+	return to;
+}
+
+int steps_fill(const struct steps *s, const struct timeline *t, const struct merge_run *run, uint64_t set,
 	       struct step_batch *b)
 {
 	b->n = 0;
+	b->set = 0;
 	if (array_room(&b->v, &b->room, 3 * run->n, sizeof(*b->v)))
 		return -ENOMEM;
 	for (size_t i = 0; i < run->n; i++) {
@@ -291,28 +341,18 @@ int steps_fill(const struct steps *s, const struct timeline *t, const struct mer
 		const struct merge_stream *of = timeline_stream(t, m);
 		const struct step_input *in = &s->v[of->input];
 		unsigned int id = timeline_id(m);
-		struct step step = { .ts = m->ts,
-				     .at = (uint32_t)i,
-				     .cpu = of->cpu,
-				     .pid = -1,
-				     .input = (uint16_t)of->input,
-				     .buffer = (uint16_t)of->buffer,
-				     .guest = in->guest };
+		const struct step_event *e = id < in->n ? &in->events[id] : NULL;
+		struct step *step;
 
 		if (m->missed) {
-			b->v[b->n] = step;
-			b->v[b->n].kind = STEP_LOST;
-			b->v[b->n].b = !m->data;
-			b->v[b->n++].a = m->missed < 0 ? UINT64_MAX : (uint64_t)m->missed;
+			step = step_add(b, m, i, of, STEP_LOST);
+			step->a = m->missed < 0 ? UINT64_MAX : (uint64_t)m->missed;
+			step->b = !m->data;
 		}
-		if (id < in->n && in->events[id].kind != STEP_NONE) {
-			b->v[b->n] = step;
-			step_meaning(&b->v[b->n++], &in->events[id], m);
-		}
-		if (m->gap || m->end) {
-			b->v[b->n] = step;
-			b->v[b->n++].kind = m->gap ? STEP_GAP : STEP_END;
-		}
+		if (e && e->kind != STEP_NONE && set & STEP_SET(e->kind))
+			step_meaning(step_add(b, m, i, of, e->kind), e, m);
+		if (m->gap || m->end)
+			step_add(b, m, i, of, m->gap ? STEP_GAP : STEP_END);
 	}
 	return 0;
 }
@@ -353,7 +393,7 @@ static void step_learn(const struct step_input *in, const struct merge_record *m
 	char comm[17] = { 0 };
 	size_t n;
 
-	if (field_load_bytes(&in->events[timeline_id(m)].comm, m->data, m->len, &data, &n) != 1 || !n)
+	if (field_load_bytes(&in->events[timeline_id(m)].more[0], m->data, m->len, &data, &n) != 1 || !n)
 		return;
 	memcpy(comm, data, n < sizeof(comm) - 1 ? n : sizeof(comm) - 1);
 	/* what memory does not suffice for stays without a name */
@@ -363,7 +403,7 @@ static void step_learn(const struct step_input *in, const struct merge_record *m
 
 void steps_learn(const struct steps *s, const struct merge_run *run, const struct step_batch *b)
 {
-	for (size_t i = 0; i < b->n; i++) {
+	for (size_t i = 0; i < b->n && b->set & STEP_SET(STEP_SWITCH); i++) {
 		const struct step *step = &b->v[i];
 		const struct step_input *in = &s->v[step->input];
 

@@ -19,7 +19,7 @@ enum step_kind {
 			 * 2 SVM, in the upper half); b: arm64's ESR class */
 	STEP_HYP_ENTER, /* a: the reason's number; b: the loaded vCPU's thread, 0: none or not told */
 	STEP_HYP_EXIT,	/* likewise */
-	STEP_HYP_OTHER, /* another event of the hypervisor */
+	STEP_HYP_OTHER, /* another event of the hypervisor; a: its id */
 	STEP_SWITCH,	/* sched_switch: pid: who leaves; a: who comes; b: the state of who leaves */
 	STEP_WAKING,	/* sched_waking: a: who is woken; b: the CPU that it is on */
 	STEP_WAKEUP,	/* sched_wakeup, sched_wakeup_new: a: who is woken; b: the CPU that it is to run on */
@@ -36,9 +36,22 @@ enum step_kind {
 	STEP_TIMER_EXIT,    /* likewise */
 	STEP_VIRQ,	    /* an interrupt of a vCPU changes: a: the vCPU; b: the interrupt's number */
 	STEP_VTIMER,	    /* kvm_timer_update_irq: likewise, of its timer */
+	STEP_MMIO,	    /* kvm_mmio: a: the address; b: its type */
+	STEP_PORT,	    /* kvm_pio: a: the port; b: 1: written */
+	STEP_SYSREG,	    /* kvm_handle_sys_reg, kvm_sys_access: a: the register as in an ESR's ISS, without
+			     * what it goes to or comes from; b: 1: written */
+	STEP_MSR,	    /* kvm_msr: a: the register; b: 1: written */
+	STEP_SMCCC,	    /* kvm_hvc_arm64: a: the call */
+	STEP_HYPERCALL,	    /* kvm_hypercall: a: the call */
+	STEP_PRINT,	    /* ftrace's print: a line of trace_marker */
 	STEP_END,	    /* nothing comes of this buffer on this CPU from here on */
 	STEP_KINDS
 };
+
+/* Of several kinds a set: STEP_SET(KIND) | STEP_SET(KIND) */
+#define STEP_SET(kind) (1ull << (kind))
+#define STEPS_ALL      UINT64_MAX
+#define STEPS_LOSSES   (STEP_SET(STEP_GAP) | STEP_SET(STEP_LOST) | STEP_SET(STEP_END))
 
 /* What a field says that its event does not have. */
 #define STEP_UNKNOWN UINT64_MAX
@@ -47,11 +60,11 @@ struct step {
 	uint64_t ts; /* as merge_record's */
 	uint64_t a, b;
 	uint32_t at;		/* the record in the run */
+	uint32_t stream;	/* the record's */
 	uint32_t cpu;		/* of its machine */
 	int32_t pid;		/* common_pid; -1: none */
 	uint16_t input, buffer; /* indices, as merge_stream's */
 	uint8_t kind;
-	bool guest; /* the input is a guest's */
 };
 
 struct steps; /* what records mean; opaque */
@@ -60,6 +73,7 @@ struct steps; /* what records mean; opaque */
 struct step_batch {
 	struct step *v;
 	size_t n, room;
+	uint64_t set; /* their kinds */
 };
 
 /* in: loaded, and outlives it. -ENOMEM. */
@@ -69,8 +83,11 @@ void steps_close(struct steps *s);
 enum step_kind steps_kind(const struct steps *s, size_t input, unsigned int id);
 /* Whether the files have formats of such events. */
 bool steps_known(const struct steps *s, size_t input, enum step_kind kind);
-/* In place of the run before. Several threads, each with its own batch. -ENOMEM. */
-int steps_fill(const struct steps *s, const struct timeline *t, const struct merge_run *run,
+/*
+ * Those of the set, and with them all STEPS_LOSSES, in place of the run before. Several
+ * threads, each with its own batch. -ENOMEM.
+ */
+int steps_fill(const struct steps *s, const struct timeline *t, const struct merge_run *run, uint64_t set,
 	       struct step_batch *b);
 void step_batch_release(struct step_batch *b);
 

@@ -16,7 +16,6 @@ enum {
 	EC_SMC32 = 0x13,
 	EC_SVC64 = 0x15,
 	EC_SMC64 = 0x17,
-	EC_SYS64 = 0x18,
 	EC_ERET = 0x1a,
 	EC_IABT_LOW = 0x20,
 	EC_IABT_CUR = 0x21,
@@ -226,7 +225,7 @@ const char *esr_text(uint64_t esr, char *out, size_t size)
 	iss = l.p;
 	if (data || ec == EC_IABT_LOW || ec == EC_IABT_CUR)
 		abort_text(&l, esr, data);
-	else if (ec == EC_SYS64)
+	else if (ec == ESR_SYS64)
 		sys64_text(&l, esr);
 	else
 		other_text(&l, esr);

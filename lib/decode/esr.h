@@ -17,6 +17,9 @@ static inline unsigned int esr_ec(uint64_t esr)
 	return (unsigned int)(esr >> 26) & 0x3f;
 }
 
+#define ESR_SYS64  0x18	     /* esr_ec() of a trapped access to a system register */
+#define ESR_SYSREG 0x3ffc1eu /* then: Op0, Op2, Op1, CRn and CRm */
+
 /* As kvm_exit prints it: "DABT_LOW", "SYS64"; NULL: unallocated. */
 const char *esr_ec_name(unsigned int ec);
 

@@ -273,7 +273,7 @@ static int perfetto_before(void *ctx, struct pipeline_run *run)
 		if (ret)
 			return ret;
 	}
-	ret = steps_fill(p->meanings, p->job->timeline, m, &p->steps);
+	ret = steps_fill(p->meanings, p->job->timeline, m, STATES_STEPS, &p->steps);
 	if (!ret)
 		steps_learn(p->meanings, m, &p->steps);
 	for (size_t i = 0, step = 0; i < m->n && !ret; i++) {

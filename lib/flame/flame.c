@@ -210,7 +210,8 @@ static int flame_after(void *ctx, struct pass_run *run)
 struct pass_part flame_part(struct flame *f)
 {
 	return (struct pass_part){ .ctx = f,
-				   .wants_steps = true,
+				   .steps = STEP_SET(STEP_SWITCH) | STEP_SET(STEP_HYP_ENTER) |
+					    STEP_SET(STEP_HYP_EXIT),
 				   .work = flame_items_work,
 				   .after = flame_after,
 				   .release = flame_items_free };

@@ -11,6 +11,9 @@
 
 #define PATH_DONE 1
 
+/* All but what exits are for and what programs write. */
+#define PATH_STEPS (STEP_SET(STEP_MMIO) - 1)
+
 /* include/linux/trace_events.h */
 #define PATH_TRACE_HARDIRQ 0x08
 #define PATH_TRACE_SOFTIRQ 0x10
@@ -171,7 +174,7 @@ static struct path_row path_row_of(const struct path_reading *r, const struct st
 				.input = s->input,
 				.buffer = s->buffer,
 				.kind = s->kind,
-				.guest = s->guest };
+				.guest = r->in->v[s->input].guest };
 
 	return row;
 }
@@ -394,7 +397,7 @@ int path_read(struct path_found *f, const struct inputs *in, struct timeline *t,
 	      const struct log *log)
 {
 	struct path_reading r = { .in = in, .t = t, .ask = ask, .f = f, .n_streams = timeline_streams(t) };
-	const struct pass_part part = { .ctx = &r, .wants_steps = true, .after = path_run };
+	const struct pass_part part = { .ctx = &r, .steps = PATH_STEPS, .after = path_run };
 	struct steps *steps = NULL;
 	int ret = -ENOMEM;
 

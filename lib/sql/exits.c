@@ -163,7 +163,7 @@ static int sql_exit_record(struct sql_exit_cursor *c)
 	if (kind != STEP_KVM_ENTRY && kind != STEP_KVM_EXIT)
 		return 0;
 	one.missed = 0;
-	ret = steps_fill(c->c.sql->steps, c->scan.t, &run, &c->batch);
+	ret = steps_fill(c->c.sql->steps, c->scan.t, &run, STEPS_ALL, &c->batch);
 	return ret ? ret : c->batch.n && sql_exit_step(c, &c->batch.v[0]);
 }
 

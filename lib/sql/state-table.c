@@ -121,7 +121,7 @@ static int sql_state_more(struct sql_state_cursor *c)
 	if (ret == 1) {
 		struct pass_run run = { .records = &c->scan.run };
 
-		ret = steps_fill(c->c.sql->steps, c->scan.t, &c->scan.run, &c->batch);
+		ret = steps_fill(c->c.sql->steps, c->scan.t, &c->scan.run, STATES_STEPS, &c->batch);
 		run.steps = c->batch.v;
 		run.n_steps = c->batch.n;
 		ret = ret ?: states_run(c->states, &run);

@@ -200,7 +200,6 @@ static inline void record_guest(struct world *w, int cpu, enum step_kind kind, i
 	if (!w->set.guest || (kind == STEP_WAKING && !w->set.wakings))
 		return;
 	s.kind = (uint8_t)kind;
-	s.guest = true;
 	/* the clock is off by as much as it can be, to one side and then to the other */
 	s.ts += (w->t / 200000) % 2 ? w->set.bound : -w->set.bound;
 	s.ts = s.ts > w->guest_ts ? s.ts : w->guest_ts + 1;

@@ -5,6 +5,7 @@
 #include "captures.h"
 
 #include "analysis/pass.h"
+#include "decode/esr.h"
 #include "read/pipeline.h"
 
 /* ---- what records mean --------------------------------------------------------------- */
@@ -45,14 +46,32 @@ static void check_step(const struct step *s, const struct timeline_record *r)
 		assert_int_equal(s->kind, STEP_KVM_EXIT);
 		assert_int_equal((uint32_t)s->a,
 				 value_of(r, tep_find_field(r->event, "ret") ? "ret" : "exit_reason"));
+	} else if (!strcmp(name, "kvm_mmio")) {
+		assert_int_equal(s->kind, STEP_MMIO);
+		assert_int_equal(s->a, value_of(r, "gpa"));
+		assert_int_equal(s->b, value_of(r, "type"));
+	} else if (!strcmp(name, "kvm_sys_access")) {
+		assert_int_equal(s->kind, STEP_SYSREG);
+		assert_int_equal(s->a >> 20 & 3, value_of(r, "Op0"));
+		assert_int_equal(s->a >> 17 & 7, value_of(r, "Op2"));
+		assert_int_equal(s->a >> 14 & 7, value_of(r, "Op1"));
+		assert_int_equal(s->a >> 10 & 15, value_of(r, "CRn"));
+		assert_int_equal(s->a >> 1 & 15, value_of(r, "CRm"));
+		assert_int_equal(s->b, value_of(r, "is_write"));
+	} else if (!strcmp(name, "kvm_handle_sys_reg")) { /* of the same exit as kvm_sys_access */
+		assert_int_equal(s->kind, STEP_SYSREG);
+		assert_int_equal(s->a, value_of(r, "hsr") & ESR_SYSREG);
+		assert_int_equal(s->b, !(value_of(r, "hsr") & 1));
 	}
 }
 
 static bool is_stepped(const struct timeline_record *r)
 {
-	static const char *const names[] = { "sched_switch", "hyp_enter",	  "hyp_exit",
-					     "kvm_entry",    "irq_handler_entry", "vgic_update_irq_pending",
-					     "kvm_exit" };
+	static const char *const names[] = { "sched_switch",	  "hyp_enter",
+					     "hyp_exit",	  "kvm_entry",
+					     "irq_handler_entry", "vgic_update_irq_pending",
+					     "kvm_exit",	  "kvm_mmio",
+					     "kvm_sys_access",	  "kvm_handle_sys_reg" };
 
 	for (size_t i = 0; r->event && i < ARRAY_SIZE(names); i++)
 		if (!strcmp(r->event->name, names[i]))
@@ -75,7 +94,7 @@ static void test_meaning(void **state)
 	while (timeline_take(o.t, &run) == 1) {
 		struct timeline_record r;
 
-		assert_int_equal(steps_fill(steps, o.t, &run, &b), 0);
+		assert_int_equal(steps_fill(steps, o.t, &run, STEPS_ALL, &b), 0);
 		for (size_t i = 0; i < run.n; i++) {
 			timeline_fill(o.t, &run.v[i], &room, &r);
 			there += is_stepped(&r);
@@ -102,6 +121,42 @@ static void test_meaning(void **state)
 	assert_int_equal(gaps, lost); /* each begins behind a record or before the first one */
 	padded_release(&room);
 	step_batch_release(&b);
+	merge_run_release(&run);
+	steps_close(steps);
+	close_captures(&o);
+}
+
+/* Of a set there are those and the losses. */
+static void test_sets(void **state)
+{
+	const uint64_t set = STEP_SET(STEP_SWITCH) | STEP_SET(STEP_MMIO);
+	struct step_batch all = { 0 }, some = { 0 };
+	struct merge_run run = { 0 };
+	struct steps *steps;
+	struct opened o;
+	size_t found = 0;
+
+	open_captures(&o, 0, ARRAY_SIZE(captures));
+	assert_int_equal(steps_open(&steps, &o.in), 0);
+	while (timeline_take(o.t, &run) == 1) {
+		uint64_t kinds = 0;
+		size_t n = 0;
+
+		assert_int_equal(steps_fill(steps, o.t, &run, STEPS_ALL, &all), 0);
+		assert_int_equal(steps_fill(steps, o.t, &run, set, &some), 0);
+		for (size_t i = 0; i < all.n; i++) {
+			if (!(STEP_SET(all.v[i].kind) & (set | STEPS_LOSSES)))
+				continue;
+			kinds |= STEP_SET(all.v[i].kind);
+			assert_memory_equal(&some.v[n++], &all.v[i], sizeof(all.v[i]));
+		}
+		assert_int_equal(some.n, n);
+		assert_int_equal(some.set, kinds);
+		found += n;
+	}
+	assert_true(found > 100);
+	step_batch_release(&all);
+	step_batch_release(&some);
 	merge_run_release(&run);
 	steps_close(steps);
 	close_captures(&o);
@@ -138,7 +193,7 @@ static void test_names(void **state)
 	assert_int_equal(steps_open(&steps, &o.in), 0);
 	assert_false(tep_is_pid_registered(tep, 3200000));
 	while (timeline_take(o.t, &run) == 1) {
-		assert_int_equal(steps_fill(steps, o.t, &run, &b), 0);
+		assert_int_equal(steps_fill(steps, o.t, &run, STEPS_ALL, &b), 0);
 		for (size_t i = 0; i < b.n; i++)
 			if (b.v[i].kind == STEP_SWITCH)
 				b.v[i].a = 3200000 + i % 2;
@@ -206,12 +261,13 @@ static int run_pass(const struct pass_part *parts, size_t n)
 
 static void test_passes(void **state)
 {
-	struct counting plain = { 0 }, ordered = { 0 }, without = { 0 };
-	const struct pass_part parts[] = { { &plain, false, count_work, NULL, free },
-					   { &ordered, true, count_work, count_after, free },
-					   { &without, true, count_work, NULL, free },
-					   { NULL, false, NULL, count_refuse, NULL },
-					   { NULL, false, count_refuse, NULL, NULL } };
+	struct counting plain = { 0 }, ordered = { 0 }, without = { 0 }, others = { 0 };
+	const struct pass_part parts[] = { { &plain, 0, count_work, NULL, free },
+					   { &ordered, STEPS_ALL, count_work, count_after, free },
+					   { &without, STEPS_ALL, count_work, NULL, free },
+					   { NULL, 0, NULL, count_refuse, NULL },
+					   { NULL, 0, count_refuse, NULL, NULL },
+					   { &others, STEP_SET(STEP_HYPERCALL), count_work, NULL, free } };
 
 	assert_int_equal(run_pass(parts, 2), 0);
 	assert_int_equal(plain.records, 4148 - 1); /* lines of the report but "cpus=4" */
@@ -225,15 +281,18 @@ static void test_passes(void **state)
 	assert_int_equal(without.steps, ordered.steps);
 	assert_int_equal(run_pass(&parts[3], 1), -EILSEQ);
 	assert_int_equal(run_pass(&parts[4], 1), -EILSEQ);
+	ordered = (struct counting){ 0 };
+	/* a run that has none of a part's kinds, and no loss or end, gives it none */
+	assert_int_equal(run_pass((const struct pass_part[]){ parts[1], parts[5] }, 2), 0);
+	assert_true(others.steps > 0);
+	assert_true(others.steps < ordered.steps);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_meaning),
-		cmocka_unit_test(test_reasons),
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_passes),
+		cmocka_unit_test(test_meaning), cmocka_unit_test(test_sets),   cmocka_unit_test(test_reasons),
+		cmocka_unit_test(test_names),	cmocka_unit_test(test_passes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
