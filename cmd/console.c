@@ -142,6 +142,11 @@ static void print_lost(const struct session_buffer *b, const struct log *log)
 {
 	char option[80] = "", size[80] = "-b N (KiB per CPU)";
 
+	if (b->profile) {
+		log_err(log, "%s: %llu or more samples LOST; fewer a second would help (--profile)", label(b),
+			(unsigned long long)b->lost);
+		return;
+	}
 	if (b->guest)
 		snprintf(option, sizeof(option), "-A %s ... ", b->name);
 	else if (*b->name)

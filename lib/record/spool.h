@@ -71,7 +71,7 @@ struct spool_buffer {
 	const char *name; /* "" = top */
 	const char *clock;
 	const char *path;   /* relative to the tracing directory */
-	const char *kind;   /* "host", "hyp-text", "hyp-raw", "guest" */
+	const char *kind;   /* "host", "profile", "hyp-text", "hyp-raw", "guest" */
 	uint32_t page_size; /* bytes */
 	unsigned int n_cpus;
 };

@@ -164,9 +164,9 @@ static int add_track(struct session *s, struct source *source, struct instance *
 
 static int prepare_host(struct session *s, const struct buffer_plan *b)
 {
-	/* one clock for all: the hypervisor has no other, and guests need one that does not stop in suspend
-	 */
-	const char *clock = s->remote || s->plan->n_guests ? "boot" : NULL;
+	/* one clock for all: the hypervisor has no other, guests need one that does not stop in suspend, and
+	 * samples have no "local" */
+	const char *clock = s->remote || s->plan->n_guests || s->plan->profile_hz ? "boot" : NULL;
 	struct instance_opts io = {
 		.plan = s->plan, .clock = clock, .log = s->log, .match = instance_match_functions
 	};
@@ -216,7 +216,8 @@ static int prepare_hosts(struct session *s)
 
 		if (!is_recorded(s->plan, i))
 			continue;
-		if (s->n_tracks == SESSION_BUFFERS_MAX - 1) {
+		if (s->n_tracks ==
+		    SESSION_BUFFERS_MAX - 2) { /* the profile and the hypervisor are still to come */
 			log_err(s->log, "more than %d buffers", SESSION_BUFFERS_MAX);
 			return -E2BIG;
 		}
@@ -274,6 +275,40 @@ static int collect_events(struct session *s, unsigned int *max_id)
 	return ret;
 }
 
+/* The clock of the first buffer that will be recorded: with guests, or samples, it is boot unless named. */
+static const char *first_clock(const struct session *s)
+{
+	const char *clock = NULL;
+	size_t i = 0;
+
+	while (i < s->plan->n_buffers && !is_recorded(s->plan, i))
+		i++;
+	if (i < s->plan->n_buffers)
+		clock = s->plan->buffers[i].clock;
+	else if (s->plan->profile_hz)
+		clock = s->plan->buffers[0].clock;
+	return clock ? clock : "boot";
+}
+
+/* By the clock of the host's buffers, which have the tracer's own events and are there by now. */
+static int prepare_profile(struct session *s, unsigned int first_id)
+{
+	struct profile_opts o = { .hz = (unsigned int)s->plan->profile_hz,
+				  .n_cpus = source_count_cpus(undo_dirfd(s->undo)),
+				  .clock = s->n_tracks ? s->tracks[0].source->clock : first_clock(s),
+				  .log = s->log };
+	int ret = profile_open(&s->profile, &o);
+
+	if (ret && s->plan->best_effort && ret != -ENOMEM) {
+		log_warn(s->log, "going on without --profile (--best-effort)");
+		return 0;
+	}
+	if (!ret)
+		profile_number(s->profile, first_id);
+	return ret ?: profile_keep_formats(first_id, s->spool) ?:
+		      add_track(s, profile_source(s->profile), NULL, NULL, 0);
+}
+
 /* The hypervisor's events get ids above all others. */
 static int number_remote(struct session *s, unsigned int first_id)
 {
@@ -286,8 +321,13 @@ static int number_remote(struct session *s, unsigned int first_id)
 static int prepare_texts(struct session *s)
 {
 	unsigned int max_id;
+	int ret = collect_events(s, &max_id);
 
-	return collect_events(s, &max_id) ?: number_remote(s, max_id + 1) ?: set_sched_buffer(s);
+	if (!ret && s->plan->profile_hz) {
+		ret = prepare_profile(s, max_id + 1);
+		max_id += PROFILE_EVENTS;
+	}
+	return ret ?: number_remote(s, max_id + 1) ?: set_sched_buffer(s);
 }
 
 /* ---- clock and date -------------------------------------------------------------------------------- */
@@ -325,19 +365,6 @@ static int set_file_clock(struct session *s)
 }
 
 /* ---- guests --------------------------------------------------------------------------------------- */
-
-/* The clock of the first buffer that will be recorded: with guests it is boot unless named. */
-static const char *first_clock(const struct session *s)
-{
-	const char *clock = NULL;
-	size_t i = 0;
-
-	while (i < s->plan->n_buffers && !is_recorded(s->plan, i))
-		i++;
-	if (i < s->plan->n_buffers)
-		clock = s->plan->buffers[i].clock;
-	return clock ? clock : "boot";
-}
 
 /* Not with --keep: what the clocks make in tracefs would stay. */
 static bool want_clocks(const struct session *s)
@@ -397,7 +424,8 @@ static int prepare_buffers(struct session *s)
 
 	if (ret || s->n_tracks || s->guests.n)
 		return ret;
-	log_err(s->log, "nothing to record: name events (-e), a tracer (-p) or the hypervisor (-B hyp)");
+	log_err(s->log, "nothing to record: name events (-e), a tracer (-p), the hypervisor (-B hyp) or "
+			"--profile");
 	return -EINVAL;
 }
 

@@ -38,6 +38,15 @@ static int reopen_remote(struct session *s, const struct spool_buffer *b, struct
 	return 0;
 }
 
+static int reopen_profile(struct session *s, const struct spool_buffer *b, struct session_track *t)
+{
+	int ret = s->profile ? -EBADMSG : profile_reopen(&s->profile, b->n_cpus, b->page_size);
+
+	if (!ret)
+		t->source = profile_source(s->profile);
+	return ret;
+}
+
 /*
  * A path that leads out of tracefs, or a source that writes pages of another size than
  * the spool holds, cannot be the same buffer.
@@ -48,7 +57,10 @@ static int reopen_track(struct session *s, const struct spool_buffer *b, struct 
 
 	if (strcmp(b->path, ".") && !tracefs_path_ok(b->path))
 		return -EBADMSG;
-	ret = strncmp(b->kind, "hyp-", 4) ? reopen_host(s, b, t) : reopen_remote(s, b, t);
+	if (!strcmp(b->kind, "profile"))
+		ret = reopen_profile(s, b, t);
+	else
+		ret = strncmp(b->kind, "hyp-", 4) ? reopen_host(s, b, t) : reopen_remote(s, b, t);
 	if (ret)
 		return ret;
 	return t->source->page_size == b->page_size && t->source->n_cpus == b->n_cpus ? 0 : -ESTALE;

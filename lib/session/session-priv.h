@@ -5,6 +5,7 @@
 #include "util/command.h"
 #include "record/host.h"
 #include "tracefs/instance.h"
+#include "record/profile.h"
 #include "record/recorder.h"
 #include "record/remote.h"
 #include "session/guests.h"
@@ -15,8 +16,8 @@
 
 struct session_track {
 	struct source *source;
-	struct instance *instance; /* NULL for the hypervisor, and when recovering */
-	struct host *host;	   /* NULL for the hypervisor */
+	struct instance *instance; /* NULL for the profile and the hypervisor, and when recovering */
+	struct host *host;	   /* NULL for the profile and the hypervisor */
 	bool started;
 	uint64_t size_kb;
 };
@@ -30,6 +31,7 @@ struct session {
 	struct undo *undo;
 	struct spool *spool;
 	struct remote *remote;
+	struct profile *profile; /* --profile; NULL: none */
 	struct recorder *recorder;
 	/* tracks[i] is buffer i of the spool; armed from the last to the first */
 	struct session_track tracks[SESSION_BUFFERS_MAX];

@@ -46,6 +46,7 @@ static void sum_track(struct session *s, size_t i)
 	b->events = totals.events;
 	b->bad = totals.bad;
 	b->size_kb = t->size_kb;
+	b->profile = !strcmp(t->source->ops->kind, "profile");
 	b->lost = totals.lost;
 	for (unsigned int cpu = 0; t->source->ops->count && cpu < t->source->n_cpus; cpu++) {
 		uint64_t events, lost;
@@ -400,6 +401,7 @@ int session_keep_names(struct session *s)
 {
 	int ret = collect_names(undo_dirfd(s->undo), s->spool, s->log);
 
+	ret = ret || !s->profile ? ret : profile_collect_names(s->profile, s->spool);
 	return ret || !s->remote ? ret : remote_collect_pids(s->remote);
 }
 
@@ -458,6 +460,7 @@ void session_release(struct session *s)
 		host_free(s->tracks[i].host);
 	}
 	remote_free(s->remote);
+	profile_close(s->profile);
 	undo_free(s->undo);
 	spool_close(s->spool);
 	strlist_release(&s->procs);

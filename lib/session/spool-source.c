@@ -42,7 +42,7 @@ static int list_spool_buffers(struct sync_source *s, const struct spool *spool)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
 		const struct spool_buffer *b = spool_buffer(spool, i);
-		bool ours = !strncmp(b->kind, "hyp-", 4); /* our own pages */
+		bool ours = !strncmp(b->kind, "hyp-", 4) || !strcmp(b->kind, "profile"); /* our own pages */
 
 		s->buffers[i] = (struct sync_buffer){ ours ? page_layout_default : layout, b->n_cpus };
 		s->buffers[i].layout.size = b->page_size;

@@ -349,6 +349,13 @@ static int plan_tsync_interval(void *ctx, const struct opt *o, const char *arg, 
 	return ret;
 }
 
+static int plan_profile(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+{
+	struct grammar *g = ctx;
+
+	return opts_set_number(g->guest ? &last_guest(g)->profile_hz : &g->plan->profile_hz, o, arg, err);
+}
+
 /* Hands an option on to the guest of the last -A. */
 static int give_to_guest(struct grammar *g, const struct opt *o, const char *arg, struct opts_error *err)
 {
@@ -374,7 +381,7 @@ static int give_to_guest(struct grammar *g, const struct opt *o, const char *arg
 #define NO_PROXY   "an agent is reached directly, with -A"
 #define NO_FIFOS   "guests send their data over sockets only: leave it out"
 #define NO_NET	   "not sent over a network: record into a file and copy it, or use trace-cmd record -N"
-#define NO_PROFILE "profiles are not made by this version: use trace-cmd profile"
+#define NO_PROFILE "trace-cmd's profiles are not made: use trace-cmd profile, or --profile HZ for samples"
 
 /* clang-format off */
 #define KEY(k, arg, help, ...)	    OPT(k, NULL, arg, help, __VA_ARGS__)
@@ -436,6 +443,8 @@ static const struct opt rows[] = {
 	     BUFFER(max_graph_depth, HOSTS), .max = INT32_MAX),
 	NAME("func-stack", NULL, "a stack trace with every function (needs -l)", opts_set_flag,
 	     PLAN(func_stack, AGENT)),
+	NAME("profile", "HZ", "stacks of each CPU, HZ times a second", plan_profile, .min = 1,
+	     .max = 1000000),
 
 	OPT_HEADING("Tasks"),
 	KEY('F', NULL, "trace the command only", opts_set_flag, PLAN(filter_command, 0)),
@@ -489,7 +498,6 @@ static const struct opt rows[] = {
 	NO_NAME("nosplice", NULL, "splice is used only where it works: leave it out", .flags = SKIPPED),
 	NO_NAME("notimeout", NULL, "--guest-timeout sets how long a guest may be silent", .flags = SKIPPED),
 	NO_NAME("poll", NULL, "-s sets how often the buffers are read", .flags = SKIPPED),
-	NO_NAME("profile", NULL, NO_PROFILE),
 	NO_NAME("proxy", "", NO_PROXY),
 	NO_NAME("stderr", NULL, "messages go to stderr anyway: leave it out"),
 	NO_NAME("temp", "",

@@ -8,7 +8,7 @@
 
 static bool anything_to_record(const struct record_plan *plan)
 {
-	if (plan->n_guests)
+	if (plan->n_guests || plan->profile_hz)
 		return true;
 	for (size_t i = 0; i < plan->n_buffers; i++) {
 		const struct buffer_plan *b = &plan->buffers[i];
@@ -64,7 +64,11 @@ int record_plan_check(const struct record_plan *plan, struct opts_error *err)
 	if (plan->file_version == 6 && plan->compression && strcmp(plan->compression, "none"))
 		return opts_error(err, "--compression %s: files of version 6 are not compressed",
 				  plan->compression);
+	for (size_t i = 1; i < plan->n_buffers && plan->profile_hz; i++)
+		if (!strcmp(plan->buffers[i].name, "profile"))
+			return opts_error(err, "-B profile: --profile has a buffer of that name");
 	if (!anything_to_record(plan))
-		return opts_error(err, "nothing to record: give events (-e), a tracer (-p) or -B hyp");
+		return opts_error(err,
+				  "nothing to record: give events (-e), a tracer (-p), -B hyp or --profile");
 	return check_negated(plan, err);
 }

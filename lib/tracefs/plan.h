@@ -44,6 +44,7 @@ struct guest_plan {
 	struct strlist args; /* the options after it, as trace-cmd's agent takes them: "-e", "sched" */
 	bool events;	     /* an -e or -p is among them */
 	bool on;	     /* a -p or -R is, or an -e that no -v came before */
+	uint64_t profile_hz; /* --profile after it; 0 = none */
 };
 
 /* --tsync: how the guests' clocks are tied to the host's. */
@@ -83,6 +84,7 @@ struct record_plan {
 	int64_t guest_timeout_ms;  /* --guest-timeout; GUEST_TIMEOUT_MS */
 	uint64_t cmdlines_size;	   /* --cmdlines-size; 0 = not given */
 	bool best_effort;	   /* --best-effort: record what is there */
+	uint64_t profile_hz;	   /* --profile: samples a second of each CPU; 0 = none */
 };
 
 /* When not given. */

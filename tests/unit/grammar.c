@@ -74,8 +74,12 @@ static void dump(struct buf *out, const struct record_plan *p)
 			buf_printf(out, " name=%s", p->guests[i].name);
 		for (size_t a = 0; a < p->guests[i].args.n; a++)
 			buf_printf(out, " %s", p->guests[i].args.v[a]);
+		if (p->guests[i].profile_hz)
+			buf_printf(out, " profile=%llu", (unsigned long long)p->guests[i].profile_hz);
 		buf_addstr(out, "; ");
 	}
+	if (p->profile_hz)
+		buf_printf(out, "profile=%llu ", (unsigned long long)p->profile_hz);
 	if (p->output && strcmp(p->output, "trace.dat"))
 		buf_printf(out, "o=%s ", p->output);
 	for (size_t i = 0; i < ARRAY_SIZE(flags); i++)
@@ -238,11 +242,14 @@ static const struct parse_case good[] = {
 	{ { "-qike", "a" }, "top: +a; k i q " },
 	{ { "--best", "--cmdl", "9", "-e", "a" }, "top: +a; best-effort cmdlines=9 " },
 	{ { "-e", "a", "-b", "0x10" }, "top: +a b=16; " },
+	{ { "--profile", "99" }, "top:; profile=99 " },
+	{ { "--profile", "99", "-B", "hyp", "-A", "3", "--profile", "50" }, "top:; hyp(hyp):; guest 3 profile=50; profile=99 " },
+	{ { "-A", "3", "--profile", "50", "-B", "hyp", "--profile", "99" }, "top:; hyp(hyp):; guest 3 profile=50; profile=99 " },
 };
 
 #define NO_NET \
 	"not sent over a network: record into a file and copy it, or use trace-cmd record -N"
-#define NO_PROFILE "profiles are not made by this version: use trace-cmd profile"
+#define NO_PROFILE "trace-cmd's profiles are not made: use trace-cmd profile, or --profile HZ for samples"
 
 static const struct parse_case refused[] = {
 	{ { "-a" }, "-a is not served: the formats of every system with an event switched on are "
@@ -267,7 +274,6 @@ static const struct parse_case refused[] = {
 	{ { "--nosplice" }, "--nosplice is not served: splice is used only where it works: leave it out" },
 	{ { "--notimeout" }, "--notimeout is not served: --guest-timeout sets how long a guest may be silent" },
 	{ { "--poll" }, "--poll is not served: -s sets how often the buffers are read" },
-	{ { "--profile" }, "--profile is not served: " NO_PROFILE },
 	{ { "--proxy", "3" }, "--proxy is not served: an agent is reached directly, with -A" },
 	{ { "--stderr" }, "--stderr is not served: messages go to stderr anyway: leave it out" },
 	{ { "--temp", "/tmp" }, "--temp is not served: pages are kept beside the output file while "
@@ -295,9 +301,9 @@ static const struct parse_case refused[] = {
 #define LEAVE_V_OUT "would be recorded there: leave it out (it does not mean verbose)"
 
 static const struct parse_case wrong[] = {
-	{ { NULL }, "nothing to record: give events (-e), a tracer (-p) or -B hyp" },
-	{ { "ls" }, "nothing to record: give events (-e), a tracer (-p) or -B hyp" },
-	{ { "-B", "x" }, "nothing to record: give events (-e), a tracer (-p) or -B hyp" },
+	{ { NULL }, "nothing to record: give events (-e), a tracer (-p), -B hyp or --profile" },
+	{ { "ls" }, "nothing to record: give events (-e), a tracer (-p), -B hyp or --profile" },
+	{ { "-B", "x" }, "nothing to record: give events (-e), a tracer (-p), -B hyp or --profile" },
 	{ { "-v", "-e", "a", "-e", "b" }, "-v switches off the only events of the top buffer, so nothing " LEAVE_V_OUT },
 	{ { "-e", "a", "-B", "x", "-v", "-e", "b" },
 	  "-v switches off the only events of the buffer x, so nothing " LEAVE_V_OUT },
@@ -369,6 +375,10 @@ static const struct parse_case wrong[] = {
 	{ { "-A", "3", "-B", "x" }, "-B x after -A: instances in a guest are not served; give the host's -B "
 				    "before -A" },
 	{ { "-s", "1s" }, "-s 1s: not a number" },
+	{ { "--profile", "9", "-B", "profile", "-e", "a" }, "-B profile: --profile has a buffer of that name" },
+	{ { "--profile", "0" }, "--profile 0: must be at least 1" },
+	{ { "--profile", "1000001" }, "--profile 1000001: must be at most 1000000" },
+	{ { "-A", "3", "--profile", "often" }, "--profile often: not a number" },
 	{ { "-r", "0" }, "-r 0: must be at least 1" },
 	{ { "-r", "100" }, "-r 100: must be at most 99" },
 	{ { "-o", "" }, "-o '': empty" },
@@ -405,6 +415,7 @@ static const struct parse_case refused_requests[] = {
 	{ { "-o", "/etc/passwd" }, "-o: this option is not for a guest" },
 	{ { "-A", "3" }, "-A: this option is not for a guest" },
 	{ { "-F" }, "-F: this option is not for a guest" },
+	{ { "--profile", "99" }, "--profile: this option is not for a guest" },
 	{ { "-k" }, "-k: this option is not for a guest" },
 	{ { "-N", "x" }, "-N: this option is not for a guest" },
 	{ { "-h" }, "-h: this option is not for a guest" },
@@ -494,7 +505,7 @@ static void test_help(void **state)
 	assert_non_null(strstr(buf_str(&out), "\n  -b KIB                 size of the buffer per CPU\n"));
 	assert_non_null(strstr(buf_str(&out), "\n  -q, --quiet            print errors only\n"));
 	assert_non_null(strstr(buf_str(&out), "\nRecording:\n"));
-	assert_null(strstr(buf_str(&out), "--profile"));
+	assert_null(strstr(buf_str(&out), "--daemonize"));
 	buf_release(&out);
 }
 
