@@ -52,6 +52,9 @@ PROTOBUF_C := $(shell command -v $(PROTOC_C) >/dev/null && $(PKG_CONFIG) --exist
 # hyptrace sql; everything else works without
 SQLITE := $(shell $(PKG_CONFIG) --exists 'sqlite3 >= 3.38' && echo 1)
 
+# names of processes' functions in hyptrace flame
+DW := $(shell $(PKG_CONFIG) --exists libdw libelf && echo 1)
+
 # hyptrace export --ctf, likewise
 BABELTRACE2 := $(shell $(PKG_CONFIG) --exists babeltrace2 && echo 1)
 
@@ -88,6 +91,10 @@ PACKAGES += babeltrace2
 CPPFLAGS += -DHYPTRACE_CTF
 else
 LIB_SRC := $(filter-out lib/export/ctf%,$(LIB_SRC))
+endif
+ifeq ($(DW),1)
+PACKAGES += libdw libelf
+CPPFLAGS += -DHYPTRACE_DW
 endif
 UNIT_SRC := $(filter-out $(if $(SQLITE),,tests/unit/sql.c),$(wildcard tests/unit/*.c))
 FUZZ_SRC := $(filter-out tests/fuzz/main.c $(if $(PERFETTO_OBJ),,tests/fuzz/export.c) $(if $(SQLITE),,tests/fuzz/sql.c),$(wildcard tests/fuzz/*.c))

@@ -20,6 +20,7 @@ static const struct flame_row {
 	{ "ftrace", "funcgraph_exit", FLAME_EXIT, "func", NULL, "depth" },
 	{ "ftrace", "function", FLAME_FUNCTION, "parent_ip", "ip", NULL },
 	{ "ftrace", "func_repeats", FLAME_FUNCTION, "parent_ip", "ip", "count" },
+	{ "hyptrace", "sample", FLAME_SAMPLE, "kernel", "user", "tgid" },
 	{ NULL, "func", FLAME_HYP_FUNC, "ip", NULL, NULL },
 	{ NULL, "func_ret", FLAME_HYP_RET, "ip", NULL, NULL },
 };
@@ -41,10 +42,12 @@ static const struct flame_row *flame_row_of(const struct known_event *k)
 	return NULL;
 }
 
-/* Addresses are 64 bits wide: alone, or the first of those that lie one behind the other. */
-static bool flame_field_fits(const struct field_load *l, bool stack)
+/* Addresses are 64 bits wide: alone, or those that lie one behind the other. */
+static bool flame_field_fits(const struct field_load *l, enum flame_kind kind)
 {
-	return stack ? l->kind == FIELD_BYTES : l->kind == FIELD_NUMBER && l->size == 8;
+	if (kind == FLAME_SAMPLE)
+		return l->kind == FIELD_LOC;
+	return kind <= FLAME_USER_STACK ? l->kind == FIELD_BYTES : l->kind == FIELD_NUMBER && l->size == 8;
 }
 
 static void flame_event_open(struct flame_event *to, const struct known_event *k)
@@ -59,8 +62,9 @@ static void flame_event_open(struct flame_event *to, const struct known_event *k
 	to->number = flame_field(k->event, r->number);
 	to->from = flame_field(k->event, "calltime");
 	to->to = flame_field(k->event, "rettime");
-	if (flame_field_fits(&to->where, r->kind <= FLAME_USER_STACK) &&
-	    (!r->second || flame_field_fits(&to->second, false)))
+	to->mode = flame_field(k->event, "mode");
+	to->comm = flame_field(k->event, "comm");
+	if (flame_field_fits(&to->where, r->kind) && (!r->second || flame_field_fits(&to->second, r->kind)))
 		to->kind = r->kind;
 }
 

@@ -3,6 +3,7 @@
 #define HYPTRACE_FLAME_PRIV_H
 
 #include "flame/functions.h"
+#include "flame/maps.h"
 #include "flame/flame.h"
 #include "read/filter.h"
 #include "read/names.h"
@@ -13,6 +14,7 @@ enum flame_kind {
 	FLAME_KERNEL_STACK,
 	FLAME_USER_STACK,
 	FLAME_ARRAY,	/* a stack in an event's own field */
+	FLAME_SAMPLE,	/* of record --profile */
 	FLAME_ENTRY,	/* function_graph */
 	FLAME_EXIT,	/* likewise */
 	FLAME_FUNCTION, /* function, func_repeats */
@@ -25,8 +27,9 @@ struct flame_event {
 	enum flame_kind kind;
 	struct field_load pid, where; /* where: of the first address */
 	struct field_load number;     /* callers, tgid, depth, or how often */
-	struct field_load second;     /* another address: the function that was called */
-	struct field_load from, to;   /* of a call, ns */
+	struct field_load second;   /* another address: the function that was called; a sample's user stack */
+	struct field_load from, to; /* of a call, ns */
+	struct field_load mode, comm; /* of a sample */
 };
 
 struct flame_address {
@@ -38,7 +41,7 @@ struct flame_address {
 
 struct flame_item {
 	uint64_t ts, ns;   /* ns: of the call; FLAME_NO_TIME: not told */
-	uint64_t number;   /* depth, or how often */
+	uint64_t number;   /* depth, how often, or a sample's mode */
 	uint32_t at;	   /* the record in the run */
 	uint32_t first, n; /* addresses */
 	uint32_t stream, cpu;
@@ -74,6 +77,7 @@ struct flame_task {
 	int32_t host;  /* the hypervisor's: for which task it works */
 	uint32_t cpu;  /* likewise */
 	uint64_t away; /* ns, since when it does not run; 0: it does */
+	char comm[16]; /* by its last sample; "": it has none */
 	struct flame_call *calls;
 	size_t n, room;
 };
@@ -95,6 +99,7 @@ struct flame_input {
 	struct flame_event *events; /* by id */
 	size_t n_events;
 	struct names names;
+	struct flame_maps *maps;
 	struct filter *filter;
 	bool no_match;	/* none of its events passes the filter */
 	uint32_t frame; /* of the machine */
@@ -112,6 +117,8 @@ struct flame {
 	size_t n, n_streams;
 	struct flame_stream *streams;
 	const struct merge_run *run; /* whose items are taken */
+	uint64_t now;		     /* of the item that is taken */
+	struct flame_maps *maps;     /* by input */
 	struct flame_tree *tree;
 	struct flame_task *tasks; /* open addressing */
 	size_t n_tasks, room_tasks;
@@ -131,6 +138,8 @@ void flame_items_free(void *own);
  * NULL: there is none.
  */
 struct flame_task *flame_task_get(struct flame *f, uint32_t input, int32_t pid, uint32_t cpu);
+/* From now on it is called that. -ENOMEM. */
+int flame_task_called(struct flame *f, uint32_t input, int32_t pid, uint32_t cpu, const char comm[16]);
 struct flame_task *flame_task_find(struct flame *f, uint32_t input, int32_t pid, uint32_t cpu);
 struct flame_task *flame_task_hyp(struct flame *f, uint32_t input, uint32_t cpu);
 /* Whether a name is wanted: none is listed, or a wildcard of the list has it. */

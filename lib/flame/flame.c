@@ -140,6 +140,38 @@ static int flame_of_array(struct flame *f, const struct flame_item *i, const str
 	return ret ?: flame_stack_count(f, i->input, i->pid, i->cpu, f->names, n, NULL, 0);
 }
 
+/* A sample says what its task was called when it was taken. */
+static int flame_sample_task(struct flame *f, const struct flame_item *i)
+{
+	const struct merge_record *m = &f->run->v[i->at];
+	const struct flame_input *in = &f->v[i->input];
+	const uint8_t *data;
+	char comm[16] = { 0 };
+	size_t n;
+
+	if (i->pid <= 0 ||
+	    field_load_bytes(&in->events[timeline_id(m)].comm, m->data, m->len, &data, &n) != 1)
+		return 0;
+	memcpy(comm, data, n < sizeof(comm) - 1 ? n : sizeof(comm) - 1);
+	return *comm ? flame_task_called(f, i->input, i->pid, i->cpu, comm) : 0;
+}
+
+/* Of record --profile: the modes are perf's; of a guest there is no stack. */
+static int flame_of_sample(struct flame *f, const struct flame_item *i, const struct flame_address *a)
+{
+	size_t n;
+	int ret;
+
+	f->counts.cut += i->cut;
+	if (!flame_matches(f, i))
+		return 0;
+	ret = flame_sample_task(f, i) ?: flame_stack_names(f, i, a, f->names, &n);
+	if (!ret && !n)
+		ret = flame_tree_name(f->tree, i->number >= 4 ? FLAME_IN_GUEST : FLAME_UNKNOWN, SIZE_MAX,
+				      &f->names[n++]);
+	return ret ?: flame_stack_count(f, i->input, i->pid, i->cpu, f->names, n, NULL, 0);
+}
+
 /* ---- the others ------------------------------------------------------------------------------- */
 
 /* A function below the one that called it. */
@@ -165,12 +197,15 @@ static int flame_item_take(struct flame *f, const struct flame_item *i, const st
 {
 	struct flame_stream *s = &f->streams[i->stream];
 
+	f->now = i->ts;
 	switch (i->kind) {
 	case FLAME_KERNEL_STACK:
 	case FLAME_USER_STACK:
 		return flame_of_stack(f, i, a);
 	case FLAME_ARRAY:
 		return flame_of_array(f, i, a);
+	case FLAME_SAMPLE:
+		return flame_of_sample(f, i, a);
 	case FLAME_ENTRY:
 		return i->n ? flame_call_entry(f, i, a) : 0;
 	case FLAME_EXIT:
@@ -275,16 +310,18 @@ static int flame_open_inputs(struct flame *f, const struct inputs *in)
 	int ret = 0;
 
 	f->v = calloc(in->n + 1, sizeof(*f->v));
-	if (!f->v)
+	f->maps = calloc(in->n + 1, sizeof(*f->maps));
+	if (!f->v || !f->maps)
 		return -ENOMEM;
 	for (; f->n < in->n && !ret; f->n++) {
 		if (!in->v[f->n].guest && host)
 			side = f->opts.two_sides;
 		host = host || !in->v[f->n].guest;
 		f->v[f->n].side = side;
+		f->v[f->n].maps = &f->maps[f->n];
 		ret = flame_input_open(f, &f->v[f->n], &in->v[f->n]);
 	}
-	return ret;
+	return ret ?: flame_maps_read(f->maps, in);
 }
 
 int flame_open(struct flame **out, const struct inputs *in, const struct timeline *t,
@@ -318,6 +355,8 @@ int flame_open(struct flame **out, const struct inputs *in, const struct timelin
 static void flame_input_release(struct flame_input *in)
 {
 	flame_symbols_release(&in->symbols);
+	if (in->maps)
+		flame_maps_release(in->maps);
 	names_release(&in->names);
 	filter_free(in->filter);
 	free(in->symbol_names);
@@ -337,6 +376,7 @@ void flame_close(struct flame *f)
 	buf_release(&f->text);
 	free(f->streams);
 	free(f->names);
+	free(f->maps);
 	free(f->v);
 	free(f);
 }

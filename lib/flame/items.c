@@ -116,6 +116,27 @@ static int item_array(const struct flame_input *in, const struct flame_event *e,
 	return 0;
 }
 
+/* The kernel's stack, then the user's that it lies within. */
+static int item_sample(const struct flame_input *in, const struct flame_event *e,
+		       const struct merge_record *m, struct flame_items *own, struct flame_item *item)
+{
+	const uint8_t *kernel, *user;
+	size_t n, n_user;
+
+	item->cut = field_load_bytes(&e->where, m->data, m->len, &kernel, &n) != 1;
+	item->cut |= field_load_bytes(&e->second, m->data, m->len, &user, &n_user) != 1;
+	if (items_room(own, n / 8 + n_user / 8))
+		return -ENOMEM;
+	items_stack(in, own, item, kernel, n / 8);
+	for (size_t i = 0; i < n_user / 8; i++) {
+		uint64_t addr;
+
+		memcpy(&addr, user + 8 * i, 8);
+		items_address(own, NULL, addr);
+	}
+	return 0;
+}
+
 /* A record that ends before its addresses is none. */
 static int item_call(const struct flame_input *in, const struct flame_event *e, const struct merge_record *m,
 		     struct flame_items *own, struct flame_item *item)
@@ -141,6 +162,11 @@ static int item_fill(const struct flame_input *in, const struct flame_event *e, 
 	item->tgid = item->kind == FLAME_USER_STACK ? (int32_t)item->number : item->pid;
 	if (item->kind == FLAME_ARRAY)
 		return item_array(in, e, m, own, item);
+	if (item->kind == FLAME_SAMPLE) {
+		item->tgid = (int32_t)item->number;
+		item->number = item_number(&e->mode, m, 0);
+		return item_sample(in, e, m, own, item);
+	}
 	if (item->kind <= FLAME_USER_STACK)
 		return item_stack(in, e, m, own, item);
 	return item_call(in, e, m, own, item);
@@ -180,7 +206,7 @@ static int items_record(const struct flame *f, const struct merge_run *run, size
 	if (ret)
 		return ret;
 	item.n = (uint32_t)(own->n_addresses - item.first);
-	item.before = item.kind == FLAME_ARRAY ? (uint32_t)i + 1 : before;
+	item.before = item.kind == FLAME_ARRAY || item.kind == FLAME_SAMPLE ? (uint32_t)i + 1 : before;
 	item.after_stack = before && item_is_stack(f, &run->v[before - 1]);
 	own->v[own->n++] = item;
 	return 0;

@@ -36,13 +36,18 @@ static bool flame_task_wanted(const struct flame *f, int32_t pid, const char *co
 	return flame_listed(&f->opts.tasks, comm) || flame_listed(&f->opts.tasks, number);
 }
 
+static const char *flame_task_comm(struct flame_input *in, const struct flame_task *t, int32_t pid)
+{
+	if (*t->comm)
+		return t->comm;
+	names_learned(&in->names); /* by steps_learn */
+	return pid > 0 ? names_find(&in->names, pid) : pid ? FLAME_UNKNOWN : "swapper";
+}
+
 static int flame_task_frame(struct flame *f, struct flame_task *t, int32_t pid)
 {
 	struct flame_input *in = &f->v[t->input];
-	const char *comm;
-
-	names_learned(&in->names); /* by steps_learn */
-	comm = pid > 0 ? names_find(&in->names, pid) : pid ? FLAME_UNKNOWN : "swapper";
+	const char *comm = flame_task_comm(in, t, pid);
 
 	t->idle = !pid && !f->opts.idle;
 	t->skip = in->skip || !flame_task_wanted(f, pid, comm ? comm : FLAME_UNKNOWN);
@@ -120,6 +125,16 @@ struct flame_task *flame_task_get(struct flame *f, uint32_t input, int32_t pid, 
 	return t && made && flame_task_frame(f, t, pid) ? NULL : t;
 }
 
+int flame_task_called(struct flame *f, uint32_t input, int32_t pid, uint32_t cpu, const char comm[16])
+{
+	struct flame_task *t = flame_task_get(f, input, pid, cpu);
+
+	if (!t || !strncmp(t->comm, comm, sizeof(t->comm)))
+		return t ? 0 : -ENOMEM;
+	memcpy(t->comm, comm, sizeof(t->comm));
+	return flame_task_frame(f, t, pid);
+}
+
 struct flame_task *flame_task_find(struct flame *f, uint32_t input, int32_t pid, uint32_t cpu)
 {
 	struct flame_task *t =
@@ -170,7 +185,7 @@ int flame_name_of(struct flame *f, uint32_t input, int64_t pid, const struct fla
 	f->text.len = 0;
 	if (symbol)
 		flame_symbol_text(&in->symbols, a->symbol, &f->text);
-	else
+	else if (!flame_maps_text(in->maps, pid, f->now, a->addr, &f->text))
 		flame_address_text(&in->symbols, pid, a->addr, &f->text);
 	if (!buf_str(&f->text))
 		return -ENOMEM;

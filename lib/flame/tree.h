@@ -22,7 +22,8 @@ enum flame_weight {
 #define FLAME_OTHERS	"[others]"
 #define FLAME_UNKNOWN	"[unknown]"
 #define FLAME_HYP	"[hyp]"
-#define FLAME_GUEST	"guest:" /* before the names of guests, the first frames of their stacks */
+#define FLAME_IN_GUEST	"[guest]" /* what a host's sample knows of a vCPU that runs its guest */
+#define FLAME_GUEST	"guest:"  /* before the names of guests, the first frames of their stacks */
 
 struct flame_tree; /* opaque */
 

@@ -30,6 +30,22 @@ at_least() {
 	ok $? "$3" || diag "$1, not $2"
 }
 
+# ---- a capture of the lab's ------------------------------------------------------------
+
+# tests/data/README.md says of what
+capture=tests/data/profile/trace.dat
+TRACEEVENT_PLUGIN_DIR=$build/plugins "$hyptrace" flame -q --idle -m trace "$capture" >"$tmp/folded"
+ok $? "flame of the capture"
+is "$(perl -ne '/ (\d+)$/ and $n += $1; END { print $n }' "$tmp/folded")" 30 "it has the 30 samples"
+is "$(trace-cmd report "$capture" 2>/dev/null | grep -c ' sample: ')" 30 "... as stock's report has"
+is "$(grep -F '[guest]' "$tmp/folded")" 'trace;CPU 0/KVM;[guest] 4
+trace;CPU 1/KVM;[guest] 3' "... seven of them in the guest"
+like "$(cat "$tmp/folded")" '^trace;sleep;ld-linux-aarch64\.so\.1\+0x1ae54;.*;el0_da;do_mem_abort;do_page_fault;.* 1$' \
+	"... with user and kernel in one stack"
+like "$(trace-cmd report "$capture" 2>/dev/null)" \
+	' map: +tgid=[0-9]+ from=0x[0-9a-f]+ len=0x[0-9a-f]+ offset=0x[0-9a-f]+ build_id=[0-9a-f]{40} path=/lib/aarch64-linux-gnu/libc\.so\.6$' \
+	"stock's report shows the maps"
+
 # ---- what cannot be ------------------------------------------------------------------
 
 record --profile 99 -C local -e sched -- true
@@ -38,7 +54,10 @@ like "$err" "^hyptrace: --profile: samples have no clock 'local': use -C boot, m
 is "$(ls -d "$dat"* 2>/dev/null)" "" "... and nothing is left"
 
 record --profile 99 -- true
-[ "$status" = 0 ] || skip_all "this machine gives no samples: $err"
+if [ "$status" != 0 ]; then
+	skip 14 "this machine gives no samples: $err"
+	done_testing
+fi
 record --profile 1000000 -- true
 if [ "$(cat /proc/sys/kernel/perf_event_max_sample_rate)" -lt 1000000 ]; then
 	is "$status" 1 "more than the kernel takes"
@@ -50,7 +69,7 @@ fi
 # ---- a program -----------------------------------------------------------------------
 
 cat >"$tmp/work" <<-'E'
-	for ((i = 0; i < 15; i++)); do
+	for ((i = 0; i < 6; i++)); do
 		"$0" stat tests/data/lab-protected.dat >/dev/null
 	done
 	E
@@ -58,8 +77,8 @@ cat >"$tmp/work" <<-'E'
 record --profile 997 --compression none -- bash -c "$(cat "$tmp/work")" "$hyptrace"
 is "$status" 0 "recorded" || diag "$err"
 like "$err" '^hyptrace: profile: 997 samples a second of each CPU, by cpu-clock$' "it says by what"
-at_least "$(samples 'comm=(hyptrace|reader) .* mode=(user|kernel)')" 10 "stock reads samples of the program"
-at_least "$(trace-cmd report "$dat" | grep ' map: ' | grep -cE 'build_id=[0-9a-f]{8,} path=.*/hyptrace$')" 10 \
+at_least "$(samples 'comm=hyptrace .* mode=(user|kernel)')" 3 "stock reads samples of the program"
+at_least "$(trace-cmd report "$dat" | grep ' map: ' | grep -cE 'build_id=[0-9a-f]{8,} path=.*/hyptrace$')" 6 \
 	"... and maps of its file with its build id"
 id=$(readelf -n "$hyptrace" 2>/dev/null | sed -n 's/.*Build ID: //p')
 [ -z "$id" ] || like "$(trace-cmd report "$dat" | grep ' map: ')" "build_id=$id " "... which is that"
@@ -81,7 +100,7 @@ fi
 
 whole=$(stat -c %s "$dat")
 bad=0
-for seed in 1 2 3 4 5 6 7 8; do
+for seed in 1 2 3 4; do
 	perl -e 'my ($from, $to, $seed) = @ARGV; open my $f, "<:raw", $from; local $/; my $all = <$f>; srand $seed;
 		my $at = index $all, "hyptrace\0\0\0\0"; # the comm of a sample, so in the pages
 		substr($all, $at + int rand(length($all) - $at - 8), 4) = pack "L", int rand 2 ** 32 for 1 .. 300;
