@@ -104,13 +104,18 @@ int request_parse(struct record_plan *plan, const struct strlist *args, const st
 struct buffer_plan *request_buffer(struct record_plan *plan);
 /* Whether it is to make an event that the recorder has defined; a preset's are not meant. */
 bool request_has_probe(const struct buffer_plan *b);
+/* Whether samples may be taken: hyptrace:sample is allowed, as an event. */
+bool allow_samples(const struct strlist *allow);
 /* Narrows the request to events that are allowed. -EACCES with *why: nothing is left, or it asks for more. */
 int allow_apply(const struct strlist *allow, int tracing_dirfd, struct buffer_plan *b, const struct log *log,
 		char **why);
 
 /* ---- privs.c -------------------------------------------------------------------------------- */
 
-/* Gives up the capabilities and system calls that serving does not need; what cannot be is logged. */
-void privs_drop(const struct log *log);
+/*
+ * Gives up the capabilities and system calls that serving does not need, with or without samples; what cannot
+ * be is logged.
+ */
+void privs_drop(const struct log *log, bool samples);
 
 #endif

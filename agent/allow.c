@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* --allow: narrows the events of a request to those that the guest lets be traced. */
 #include "agent.h"
+#include "record/profile-events.h"
 
 #include <errno.h>
 #include <fnmatch.h>
@@ -35,6 +36,11 @@ static bool is_allowed(const struct strlist *allow, const char *system, const ch
 		if (event_matches(allow->v[i], system, event))
 			return true;
 	return false;
+}
+
+bool allow_samples(const struct strlist *allow)
+{
+	return !allow->n || is_allowed(allow, PROFILE_SYSTEM, PROFILE_SAMPLE);
 }
 
 struct narrow {

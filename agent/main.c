@@ -271,7 +271,7 @@ static int listen_and_serve(struct agent *a, int ready)
 	if (a->allow.n)
 		log_info(&a->log,
 			 "a recorder gets the events that --allow names, and without asking: " GOES_OUT);
-	privs_drop(&a->log);
+	privs_drop(&a->log, allow_samples(&a->allow));
 	ret = serve(a);
 	if (ret)
 		log_err(&a->log, "cannot go on: %s", strerror(-ret));

@@ -14,14 +14,20 @@
 #include <unistd.h>
 
 /*
- * What is left after start: the user's own right to tracefs's files, and
- * CAP_SYSLOG, without which /proc/kallsyms shows no addresses. No program can
+ * What is left after start: the user's own right to tracefs's files, CAP_SYSLOG,
+ * without which /proc/kallsyms shows no addresses, and CAP_PERFMON with
+ * perf_event_open, where samples may be taken (--profile). No program can
  * be started any more, no file system mounted, no other process touched.
  */
 
 #define CAP_BIT(cap) (1u << ((cap)&31))
 
-static int drop_capabilities(void)
+static bool cap_needed(int cap, bool samples)
+{
+	return cap == CAP_SYSLOG || (samples && cap == CAP_PERFMON);
+}
+
+static int drop_capabilities(bool samples)
 {
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct caps[2] = { 0 };
@@ -29,11 +35,13 @@ static int drop_capabilities(void)
 	if (syscall(SYS_capget, &head, caps) < 0)
 		return -errno;
 	for (int cap = 0; cap <= 63; cap++)
-		if (cap != CAP_SYSLOG && prctl(PR_CAPBSET_READ, cap, 0, 0, 0) == 1)
+		if (!cap_needed(cap, samples) && prctl(PR_CAPBSET_READ, cap, 0, 0, 0) == 1)
 			prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
 	for (int i = 0; i < 2; i++) {
-		uint32_t keep = i == CAP_SYSLOG / 32 ? CAP_BIT(CAP_SYSLOG) : 0;
+		uint32_t keep = 0;
 
+		for (int cap = 32 * i; cap < 32 * (i + 1); cap++)
+			keep |= cap_needed(cap, samples) ? CAP_BIT(cap) : 0;
 		caps[i].permitted &= keep;
 		caps[i].effective = caps[i].permitted;
 		caps[i].inheritable = 0;
@@ -76,15 +84,19 @@ static const int calls[] = {
 	SYS_faccessat2,
 #endif
 	SYS_sysinfo, SYS_fchmod,
+	/* for samples only: to be last */
+	SYS_perf_event_open, SYS_ioctl,
 };
+#define CALLS_OF_SAMPLES 2
 /* clang-format on */
 
 #if defined(ARCH) && !defined(__SANITIZE_ADDRESS__)
 #define STMT(c, v)	 ((struct sock_filter)BPF_STMT(c, v))
 #define JUMP(c, v, t, f) ((struct sock_filter)BPF_JUMP(c, v, t, f))
 
-static int filter_calls(void)
+static int filter_calls(bool samples)
 {
+	const size_t n_calls = ARRAY_SIZE(calls) - (samples ? 0 : CALLS_OF_SAMPLES);
 	struct sock_filter f[ARRAY_SIZE(calls) + 8];
 	struct sock_fprog prog = { .filter = f };
 	size_t n = 0, i;
@@ -96,16 +108,15 @@ static int filter_calls(void)
 	/* so that the C library takes clone() */
 	f[n++] = JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 0, 1);
 	f[n++] = STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS);
-	for (i = 0; i < ARRAY_SIZE(calls); i++)
-		f[n++] = JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)calls[i], (uint8_t)(ARRAY_SIZE(calls) - i),
-			      0);
+	for (i = 0; i < n_calls; i++)
+		f[n++] = JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)calls[i], (uint8_t)(n_calls - i), 0);
 	f[n++] = STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
 	f[n++] = STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 	prog.len = (unsigned short)n;
 	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog, 0, 0) < 0 ? -errno : 0;
 }
 #else
-static int filter_calls(void)
+static int filter_calls(bool samples)
 {
 	return calls[0] >= 0 ? -EOPNOTSUPP : 0;
 }
@@ -117,11 +128,11 @@ static const char *outcome(int ret)
 	return !ret ? "yes" : ret == -EINVAL ? "not in this kernel" : strerror(-ret);
 }
 
-void privs_drop(const struct log *log)
+void privs_drop(const struct log *log, bool samples)
 {
-	int caps = drop_capabilities();
+	int caps = drop_capabilities(samples);
 	int privs = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : 0;
-	int calls_ret = privs ? privs : filter_calls();
+	int calls_ret = privs ? privs : filter_calls(samples);
 
 	log_info(log, "capabilities dropped: %s; no new privileges: %s; system calls filtered: %s",
 		 outcome(caps), outcome(privs), outcome(calls_ret));

@@ -146,13 +146,49 @@ static int serving_use_own(struct serving *s)
 	return 0;
 }
 
+/* ---- samples ------------------------------------------------------------------ */
+
+static uint64_t serving_asked_hz(const struct serving *s)
+{
+	uint64_t hz = 0;
+
+	for (size_t i = 0; i < s->req.protos.n; i++)
+		if (!strncmp(s->req.protos.v[i], MSG_PROFILE, strlen(MSG_PROFILE)) &&
+		    parse_u64(s->req.protos.v[i] + strlen(MSG_PROFILE), &hz))
+			hz = 0;
+	return hz < UINT32_MAX ? hz : 0;
+}
+
+/* A recording goes on without: its recorder learns that from the answer. */
+static void serving_open_profile(struct serving *s)
+{
+	struct profile_opts o = {
+		.hz = (unsigned int)serving_asked_hz(s), .n_cpus = s->n_cpus, .clock = s->clock, .log = s->log
+	};
+
+	s->n_streams = s->n_cpus;
+	if (!o.hz)
+		return;
+	if (!allow_samples(&s->agent->allow)) {
+		log_warn(s->log,
+			 "--profile is refused: --allow " PROFILE_SYSTEM ":" PROFILE_SAMPLE " would do");
+		return;
+	}
+	if (s->n_cpus > MSG_CPUS_MAX / 2 || profile_open(&s->profile, &o)) {
+		log_warn(s->log, "no samples are taken");
+		return;
+	}
+	profile_number(s->profile, MSG_PROFILE_ID);
+	s->n_streams = 2 * s->n_cpus;
+}
+
 /* ---- all of it ---------------------------------------------------------------- */
 
 static int serving_setup(struct serving *s)
 {
 	struct instance_opts o = { .plan = &s->plan, .log = s->log };
-	int ret = instance_make_events(s->undo, s->buffer, s->log) ?:
-		  instance_open(&s->inst, s->undo, s->buffer, &o);
+	int ret = instance_make_events(s->undo, s->buffer, s->log)
+			  ?: instance_open(&s->inst, s->undo, s->buffer, &o);
 
 	if (ret)
 		return ret;
@@ -187,6 +223,8 @@ int serving_prepare(struct serving *s, char **why)
 	if (ret)
 		goto out;
 	ret = serving_setup(s);
+	if (!ret)
+		serving_open_profile(s);
 out:
 	if (ret && !*why)
 		*why = str_printf("cannot set up tracing: %s (the agent's log says more)", strerror(-ret));

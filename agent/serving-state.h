@@ -7,6 +7,7 @@
 
 #include "agent.h"
 #include "ports.h"
+#include "record/profile.h"
 #include "tracefs/instance.h"
 
 /* One recording, from the request to tracefs as it was. */
@@ -33,6 +34,8 @@ struct serving {
 	char *clock;
 	uint32_t page_size;
 	uint32_t n_cpus;
+	struct profile *profile; /* samples are asked for, and to be had; NULL: not */
+	uint32_t n_streams;	 /* of the CPUs, then of their samples */
 
 	struct ports *_Atomic ports;
 	struct streams *streams;

@@ -47,7 +47,7 @@ static int serving_open_ports(struct serving *s)
 	int ret = transport_local(s->fd, &local);
 
 	if (!ret)
-		ret = ports_open(&p, &local, &s->peer, s->n_cpus + 1);
+		ret = ports_open(&p, &local, &s->peer, s->n_streams + 1);
 	if (ret) {
 		log_err(s->log, "cannot open the ports for the data: %s", strerror(-ret));
 		return ret;
@@ -73,18 +73,21 @@ static int serving_open_sync(struct serving *s)
 
 static int serving_answer(struct serving *s)
 {
-	struct msg_trace_resp r = { .cpus = s->n_cpus, .page_size = s->page_size, .trace_id = s->trace_id };
+	struct msg_trace_resp r = { .flags = s->profile ? MSG_WITH_PROFILE : 0,
+				    .cpus = s->n_streams,
+				    .page_size = s->page_size,
+				    .trace_id = s->trace_id };
 	struct msg_wait w = serving_wait(s);
 	struct buf b = { 0 };
 
-	r.ports = calloc(s->n_cpus, sizeof(*r.ports));
+	r.ports = calloc(s->n_streams, sizeof(*r.ports));
 	if (!r.ports)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < s->n_cpus; i++)
+	for (uint32_t i = 0; i < s->n_streams; i++)
 		r.ports[i] = ports_number(s->ports, i);
 	strcpy(r.proto, s->proto);
 	if (*s->proto)
-		r.tsync_port = ports_number(s->ports, s->n_cpus);
+		r.tsync_port = ports_number(s->ports, s->n_streams);
 	msg_add_trace_resp(&b, &r);
 	free(r.ports);
 	return msg_send_buf(s->fd, &b, &w);
@@ -148,11 +151,11 @@ static int start_tracing(struct serving *s, eventfd_t *connected)
 	if (eventfd_read(s->ready_fd, &more) < 0)
 		return 0;
 	*connected += more;
-	if (*connected < s->n_cpus)
+	if (*connected < s->n_streams)
 		return 0;
 	if (clock >= 0 && !s->boot && !clock_gettime(clock, &now))
 		s->sent.started = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-	return instance_start(s->inst);
+	return s->profile && profile_switch(s->profile, true) ? -EIO : instance_start(s->inst);
 }
 
 /* 1: the recorder says that it is enough; 0: go on; else it is over. */
@@ -203,16 +206,19 @@ static void serving_sum(struct serving *s)
 {
 	uint64_t bytes = 0, lost = 0;
 
-	s->sent.cpus = calloc(s->n_cpus, sizeof(*s->sent.cpus));
-	for (uint32_t i = 0; i < s->n_cpus && s->sent.cpus; i++) {
+	s->sent.cpus = calloc(s->n_streams, sizeof(*s->sent.cpus));
+	for (uint32_t i = 0; i < s->n_streams && s->sent.cpus; i++) {
 		struct msg_sent_cpu *one = &s->sent.cpus[i];
 
 		s->sent.n_cpus = i + 1;
 		one->bytes = streams_bytes(s->streams, i);
 		/* 0 when the kernel does not tell: then the recorder goes by the pages */
-		instance_lost(s->inst, i, &one->lost);
-		log_debug(s->log, "cpu %u: sent %" PRIu64 " bytes, %" PRIu64 " events lost", i, one->bytes,
-			  one->lost);
+		if (i < s->n_cpus)
+			instance_lost(s->inst, i, &one->lost);
+		else
+			one->lost = streams_samples_lost(s->streams, i);
+		log_debug(s->log, "cpu %u%s: sent %" PRIu64 " bytes, %" PRIu64 " events lost", i % s->n_cpus,
+			  i < s->n_cpus ? "" : ", samples", one->bytes, one->lost);
 		bytes += one->bytes;
 		lost += one->lost;
 	}
@@ -227,6 +233,8 @@ static int serving_record(struct serving *s)
 	if (!ret)
 		ret = trace_until_close(s);
 	instance_stop(s->inst);
+	if (s->profile)
+		profile_switch(s->profile, false);
 	if (!s->streams)
 		return ret;
 	/* what is left is for a recorder that listens still */
@@ -281,6 +289,7 @@ static void *serving_thread(void *arg)
 
 	sync_free(s->sync);
 	streams_free(s->streams);
+	profile_close(s->profile);
 	serving_put_back(s);
 	atomic_store(&s->ending, true);
 	if (!ret)

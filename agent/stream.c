@@ -20,12 +20,13 @@ struct stream {
 	struct streams *all;
 	pthread_t thread;
 	bool running;
-	uint32_t cpu;
+	uint32_t cpu; /* from n_cpus on: of samples */
 	int sock, raw, pipe[2];
 	uint8_t *page;
 	bool no_splice_in;  /* sub-buffers that no pipe takes */
 	bool no_splice_out; /* a socket that no pipe empties into */
 	uint64_t bytes;
+	struct drain_stats samples; /* of a stream of samples */
 	int ret;
 };
 
@@ -165,6 +166,38 @@ static int stream_run(struct stream *s)
 	return (int)n;
 }
 
+/* ---- samples ---------------------------------------------------------------- */
+
+static int stream_emit(void *ctx, const void *page, size_t size)
+{
+	return stream_copy(ctx, page, size);
+}
+
+/* The ring is the profile's; it is waited for as a buffer is. */
+static int stream_samples(struct stream *s)
+{
+	const struct serving *serving = s->all->serving;
+	unsigned int cpu = s->cpu - serving->n_cpus;
+	struct page_writer w;
+	bool last = false;
+	int ret = page_writer_init(&w, serving->page_size, stream_emit, s);
+
+	if (ret)
+		return ret;
+	eventfd_write(serving->ready_fd, 1);
+	s->raw = profile_fd(serving->profile, cpu);
+	while (!ret && !last && s->raw >= 0) {
+		last = atomic_load(&s->all->finishing);
+		ret = profile_read(serving->profile, cpu, &w, &s->samples);
+		if (!ret && !last)
+			ret = stream_wait_data(s);
+	}
+	s->raw = -1;
+	ret = ret ?: page_flush(&w, true);
+	page_writer_release(&w);
+	return ret;
+}
+
 /* ---- threads ---------------------------------------------------------------- */
 
 static int stream_open_raw(const struct stream *s)
@@ -186,6 +219,8 @@ static int stream_prepare(struct stream *s)
 	s->sock = ports_accept(serving->ports, s->cpu, &w);
 	if (s->sock < 0)
 		return s->sock;
+	if (s->cpu >= serving->n_cpus)
+		return stream_samples(s);
 	s->page = malloc(serving->page_size);
 	if (!s->page)
 		return -ENOMEM;
@@ -221,7 +256,7 @@ static void *stream_thread(void *arg)
 
 int streams_start(struct streams **out, const struct serving *serving)
 {
-	struct streams *s = calloc(1, sizeof(*s) + serving->n_cpus * sizeof(s->v[0]));
+	struct streams *s = calloc(1, sizeof(*s) + serving->n_streams * sizeof(s->v[0]));
 	int ret = 0;
 
 	if (!s)
@@ -230,7 +265,7 @@ int streams_start(struct streams **out, const struct serving *serving)
 	s->finish_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (s->finish_fd < 0)
 		ret = -errno;
-	for (; s->n < serving->n_cpus && !ret; s->n++) {
+	for (; s->n < serving->n_streams && !ret; s->n++) {
 		struct stream *one = &s->v[s->n];
 
 		*one = (struct stream){ .all = s, .cpu = s->n, .sock = -1, .raw = -1, .pipe = { -1, -1 } };
@@ -264,6 +299,11 @@ int streams_finish(struct streams *s)
 uint64_t streams_bytes(const struct streams *s, uint32_t cpu)
 {
 	return s->v[cpu].bytes;
+}
+
+uint64_t streams_samples_lost(const struct streams *s, uint32_t cpu)
+{
+	return s->v[cpu].samples.lost;
 }
 
 bool streams_spliced(const struct streams *s)

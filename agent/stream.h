@@ -21,8 +21,9 @@ int streams_start(struct streams **out, const struct serving *s);
  * with zeros, ends the streams and waits for the threads. 0, or the first error.
  */
 int streams_finish(struct streams *s);
-/* Bytes sent for a CPU. */
+/* Bytes sent in a stream, below n_streams; and what was lost in one of samples. */
 uint64_t streams_bytes(const struct streams *s, uint32_t cpu);
+uint64_t streams_samples_lost(const struct streams *s, uint32_t cpu);
 bool streams_spliced(const struct streams *s); /* whether all went by splice */
 void streams_free(struct streams *s);
 

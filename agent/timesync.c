@@ -220,7 +220,7 @@ static int serve_requests(struct sync *s)
 	struct msg m;
 	int ret;
 
-	s->fd = ports_accept(s->serving->ports, s->serving->n_cpus, &w);
+	s->fd = ports_accept(s->serving->ports, s->serving->n_streams, &w);
 	if (s->fd < 0)
 		return s->fd;
 	for (;;) {

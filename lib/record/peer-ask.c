@@ -68,6 +68,14 @@ const char *peer_named_clock(const struct strlist *args)
 	return clock;
 }
 
+static int ask_profile(const struct peer *p, struct msg_trace_req *req)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), MSG_PROFILE "%llu", (unsigned long long)p->o.profile_hz);
+	return strlist_add(&req->protos, text);
+}
+
 static int fill_request(const struct peer *p, struct msg_trace_req *req)
 {
 	int ret = 0;
@@ -77,7 +85,9 @@ static int fill_request(const struct peer *p, struct msg_trace_req *req)
 		ret = strlist_add(&req->args, "-C") ?: strlist_add(&req->args, p->o.clock);
 	for (size_t i = 0; i < p->o.args->n && !ret; i++)
 		ret = strlist_add(&req->args, p->o.args->v[i]);
-	return ret || !p->o.counter ? ret : strlist_add(&req->protos, MSG_SYNC_COUNTER);
+	if (!ret && p->o.counter)
+		ret = strlist_add(&req->protos, MSG_SYNC_COUNTER);
+	return ret || !p->o.profile_hz ? ret : ask_profile(p, req);
 }
 
 static int send_request(struct peer *p)
@@ -129,7 +139,8 @@ static int take_answer(struct peer *p, struct msg_trace_resp *resp)
 	if (ret)
 		return peer_failed(p, "the answer to the request", ret);
 	if (resp->page_size < 4096 || resp->page_size > (1u << 20) ||
-	    (resp->page_size & (resp->page_size - 1)) || !resp->cpus) {
+	    (resp->page_size & (resp->page_size - 1)) || !resp->cpus ||
+	    (resp->flags & MSG_WITH_PROFILE && (!p->o.profile_hz || resp->cpus % 2))) {
 		msg_trace_resp_release(resp);
 		return peer_failed(p, "the answer to the request", -EBADMSG);
 	}
@@ -199,6 +210,22 @@ void peer_counter_begin(struct peer *p)
 			 errno_text(ret));
 }
 
+/* As many ports for samples as for the CPUs, or none. */
+static void take_profile(struct peer *p, uint32_t flags)
+{
+	if (flags & MSG_WITH_PROFILE) {
+		p->source.n_cpus = p->n_data / 2;
+		p->profile.source.n_cpus = p->source.n_cpus;
+		p->profile.source.page_size = p->source.page_size;
+	} else if (p->o.profile_hz) {
+		log_warn(p->o.log,
+			 "guest %s: no samples: its agent does not know --profile (trace-cmd's, an older "
+			 "one), "
+			 "does not allow it, or its kernel cannot (the agent's log says which)",
+			 p->o.name);
+	}
+}
+
 /* Its CPUs are known, their ports are for start(). */
 static int take_ports(struct peer *p, struct msg_trace_resp *resp)
 {
@@ -208,8 +235,9 @@ static int take_ports(struct peer *p, struct msg_trace_resp *resp)
 	memset(p->data, -1, resp->cpus * sizeof(*p->data));
 	p->ports = resp->ports;
 	resp->ports = NULL;
-	p->source.n_cpus = resp->cpus;
+	p->n_data = p->source.n_cpus = resp->cpus;
 	p->source.page_size = resp->page_size;
+	take_profile(p, resp->flags);
 	return 0;
 }
 

@@ -11,9 +11,14 @@
 
 struct peer {
 	struct source source;
+	struct peer_profile {
+		struct source source;
+		struct peer *peer;
+	} profile; /* its n_cpus is 0 when there is none */
 	struct peer_opts o;
 	int control;
-	int *data;	     /* one per vCPU, -1 until start() */
+	int *data; /* one per vCPU, then one per vCPU for its samples; -1 until start() */
+	unsigned int n_data;
 	uint32_t *ports;     /* theirs */
 	uint32_t clock_port; /* of its counter; 0: the agent has none for us */
 	int start_fd;	     /* readable once start() is through */

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "record/mover.h"
+#include "record/profile-events.h"
 
 #define PIECE	(1u << 20) /* bytes, where the stream is copied */
 #define LAST_MS 1000	   /* at least, for what is there already */
@@ -25,7 +26,7 @@ static struct peer *peer_of(struct source *s)
 static int connect_data(struct peer *p)
 {
 	peer_step(p);
-	for (unsigned int i = 0; i < p->source.n_cpus; i++) {
+	for (unsigned int i = 0; i < p->n_data; i++) {
 		struct transport_addr a = p->o.addr;
 		struct msg_wait w = peer_wait(p);
 		char step[48];
@@ -33,7 +34,8 @@ static int connect_data(struct peer *p)
 		a.port = p->ports[i];
 		p->data[i] = transport_connect(&a, &w);
 		if (p->data[i] < 0) {
-			snprintf(step, sizeof(step), "connecting to the data of its CPU %u", i);
+			snprintf(step, sizeof(step), "connecting to the data of its CPU %u",
+				 i % p->source.n_cpus);
 			return peer_failed(p, step, p->data[i]);
 		}
 	}
@@ -88,9 +90,9 @@ static int peer_stop(struct source *s)
  */
 static int early_end(struct peer *p, const struct drain *d)
 {
-	unsigned int n = d->stats->bytes ? p->source.n_cpus : atomic_fetch_add(&p->n_unused, 1) + 1;
+	unsigned int n = d->stats->bytes ? p->n_data : atomic_fetch_add(&p->n_unused, 1) + 1;
 
-	if (n >= p->source.n_cpus)
+	if (n >= p->n_data)
 		return -ECONNRESET;
 	if (n == 1) /* there may be hundreds */
 		log_info(p->o.log, "guest %s: its agent has nothing of some of its %u CPUs (offline?)",
@@ -137,32 +139,37 @@ static int wait_for_start(const struct peer *p, const struct drain *d)
 	return pfd[0].revents ? 0 : -ECANCELED;
 }
 
-static int drain_cpu(struct peer *p, unsigned int cpu, const struct drain *d)
+/* i: of data */
+static int drain_cpu(struct peer *p, unsigned int i, const struct drain *d)
 {
 	struct mover m;
 	int ret = wait_for_start(p, d);
 
 	if (ret)
 		return ret == -ECANCELED ? 0 : ret;
-	ret = mover_open(&m, p->data[cpu], PIECE, false, d) ?: take_pages(p, &m, d);
+	ret = mover_open(&m, p->data[i], PIECE, false, d) ?: take_pages(p, &m, d);
 	mover_close(&m);
 	return ret;
 }
 
-static int peer_drain(struct source *s, unsigned int cpu, struct drain *d)
+static int peer_drain_data(struct peer *p, unsigned int i, struct drain *d)
 {
-	struct peer *p = peer_of(s);
 	char step[48];
-	int ret = drain_cpu(p, cpu, d);
+	int ret = drain_cpu(p, i, d);
 
 	if (ret == -ENOSPC || !ret)
 		return ret;
 	/* the guest died, was paused or lies: what it sent is kept, the others go on */
 	if (!atomic_exchange(&p->lost, ret)) {
-		snprintf(step, sizeof(step), "the data of its CPU %u", cpu);
+		snprintf(step, sizeof(step), "the data of its CPU %u", i % p->source.n_cpus);
 		peer_failed(p, step, ret);
 	}
 	return 0;
+}
+
+static int peer_drain(struct source *s, unsigned int cpu, struct drain *d)
+{
+	return peer_drain_data(peer_of(s), cpu, d);
 }
 
 static const struct source_ops peer_ops = {
@@ -170,6 +177,18 @@ static const struct source_ops peer_ops = {
 	.start = peer_start,
 	.stop = peer_stop,
 	.drain = peer_drain,
+};
+
+static int peer_profile_drain(struct source *s, unsigned int cpu, struct drain *d)
+{
+	struct peer *p = ((struct peer_profile *)s)->peer; /* s is its first member */
+
+	return peer_drain_data(p, p->source.n_cpus + cpu, d);
+}
+
+static const struct source_ops peer_profile_ops = {
+	.kind = "guest",
+	.drain = peer_profile_drain,
 };
 
 /* ---- opening and freeing ---------------------------------------------------------------- */
@@ -184,6 +203,10 @@ static int peer_init(struct peer *p, const struct peer_opts *o)
 	if (p->start_fd < 0)
 		return -errno;
 	p->source = (struct source){ .ops = &peer_ops, .name = "", .path = ".", .clock = clock ?: "local" };
+	p->profile.peer = p;
+	p->profile.source = (struct source){
+		.ops = &peer_profile_ops, .name = PROFILE_BUFFER, .path = ".", .clock = p->source.clock
+	};
 	return 0;
 }
 
@@ -206,7 +229,7 @@ void peer_free(struct peer *p)
 {
 	if (!p)
 		return;
-	for (unsigned int i = 0; i < p->source.n_cpus; i++)
+	for (unsigned int i = 0; i < p->n_data; i++)
 		fd_close(&p->data[i]);
 	fd_close(&p->control);
 	fd_close(&p->start_fd);
@@ -223,6 +246,11 @@ void peer_free(struct peer *p)
 struct source *peer_source(struct peer *p)
 {
 	return &p->source;
+}
+
+struct source *peer_profile(struct peer *p)
+{
+	return p->profile.source.n_cpus ? &p->profile.source : NULL;
 }
 
 uint64_t peer_trace_id(const struct peer *p)
@@ -275,7 +303,7 @@ static int take_sent(struct peer *p)
 	ret = msg_get_close_resp(&m, &p->sent);
 	if (ret == -ENODATA)
 		return 1;
-	return ret || p->sent.n_cpus == p->source.n_cpus ? ret : -EBADMSG;
+	return ret || p->sent.n_cpus == p->n_data ? ret : -EBADMSG;
 }
 
 const struct msg_sent *peer_finish(struct peer *p)

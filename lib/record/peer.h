@@ -30,8 +30,9 @@ struct peer_opts {
 	uint64_t trace_id;	    /* of the host's file */
 	bool counter;		    /* ask for its counter all the while (peer-clock.h) */
 	int64_t counter_interval_ms;
-	int64_t timeout_ms; /* it may be silent for so long */
-	int stop_fd;	    /* readable: give up opening; -1: none */
+	uint64_t profile_hz; /* ask for samples; 0: do not */
+	int64_t timeout_ms;  /* it may be silent for so long */
+	int stop_fd;	     /* readable: give up opening; -1: none */
 	const struct log *log;
 };
 
@@ -65,6 +66,11 @@ bool peer_begins_itself(const struct peer *p);
 
 /* The peer's; lives as long. */
 struct source *peer_source(struct peer *p);
+/*
+ * Its samples, which are recorded beside it; NULL: none were asked for, or its agent has none. Start and stop
+ * are the peer's own.
+ */
+struct source *peer_profile(struct peer *p);
 /* Of the guest's file. */
 uint64_t peer_trace_id(const struct peer *p);
 /* CLOCK_BOOTTIME when all of its metadata was there, ns; 0: not yet. Its agent was not tracing before. */

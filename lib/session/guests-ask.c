@@ -10,6 +10,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "record/profile.h"
 #include "session/guests-ask.h"
 
 /* How far the asking of a guest is: stages of its worker. */
@@ -102,6 +103,7 @@ static int open_peer(struct session_guests *all, struct session_guest *g)
 			       .timeout_ms = all->plan->guest_timeout_ms,
 			       .log = &all->peer_log,
 			       .counter = all->counter,
+			       .profile_hz = all->plan->guests[g - all->v].profile_hz,
 			       .counter_interval_ms = all->plan->tsync_interval_ms };
 	int ret = agent_address(&g->spec, &o.addr, all->log);
 
@@ -124,6 +126,8 @@ static int keep_metadata(struct session_guest *g)
 {
 	int ret = peer_keep(g->peer, g->spool);
 
+	if (!ret && peer_profile(g->peer))
+		ret = profile_keep_formats(MSG_PROFILE_ID, g->spool);
 	g->kept = !ret;
 	return ret;
 }
@@ -171,6 +175,14 @@ void guests_ask_clocks(struct session_guests *all)
 
 /* ---- waiting for them ---------------------------------------------------------------------- */
 
+/* Its samples are buffer 1. */
+static int add_profile(struct session_guest *g, struct recorder *rec)
+{
+	struct source *source = peer_profile(g->peer);
+
+	return source ? recorder_describe(g->spool, source) ?: recorder_add(rec, source, g->spool, 1) : 0;
+}
+
 static int add_source(const struct session_guests *all, struct session_guest *g, struct recorder *rec)
 {
 	struct source *source = peer_source(g->peer);
@@ -179,7 +191,8 @@ static int add_source(const struct session_guests *all, struct session_guest *g,
 		  spool_set(g->spool, "clock_name", source->clock) ?:
 		  /* its agent may send before the host begins */
 		  spool_set(g->spool, "state", "armed") ?:
-		  recorder_add(rec, source, g->spool, 0);
+		  recorder_add(rec, source, g->spool, 0) ?:
+		  add_profile(g, rec);
 
 	if (ret)
 		log_err(all->log, "guest %s: cannot take the data of its %u CPUs: %s", g->spec.name,

@@ -107,6 +107,14 @@ int session_guests_prepare(struct session_guests *all, const char *output)
 
 /* ---- the end -------------------------------------------------------------------------------------- */
 
+static int finish_profile(const struct session_guest *g, struct recorder *rec, unsigned int timeout_ms)
+{
+	struct source *profile = peer_profile(g->peer);
+
+	return profile ? recorder_finish(rec, profile, (unsigned int)peer_patience_ms(g->peer) + timeout_ms)
+		       : 0;
+}
+
 int session_guests_drain(struct session_guests *all, struct recorder *rec, unsigned int timeout_ms)
 {
 	int ret = 0;
@@ -124,6 +132,8 @@ int session_guests_drain(struct session_guests *all, struct recorder *rec, unsig
 			continue;
 		error = recorder_finish(rec, peer_source(all->v[i].peer),
 					(unsigned int)peer_patience_ms(all->v[i].peer) + timeout_ms);
+		ret = ret ?: error;
+		error = finish_profile(&all->v[i], rec, timeout_ms);
 		ret = ret ?: error;
 		spool_set(all->v[i].spool, "state", "drained");
 		/* waits for the guest's last samples: the host's own last one comes after those of all guests
@@ -153,6 +163,15 @@ void session_guests_refresh_vcpus(struct session_guests *all, bool end)
 	}
 }
 
+/* Of its events and its samples. */
+static uint64_t guest_bytes(const struct session_guest *g, const struct recorder *rec)
+{
+	const struct source *profile = peer_profile(g->peer);
+
+	return recorder_totals(rec, peer_source(g->peer)).bytes +
+	       (profile ? recorder_totals(rec, profile).bytes : 0);
+}
+
 void session_guests_sum(const struct session_guests *all, const struct recorder *rec,
 			struct session_summary *sum)
 {
@@ -165,7 +184,7 @@ void session_guests_sum(const struct session_guests *all, const struct recorder 
 		b = &sum->buffers[sum->n_buffers++];
 		*b = (struct session_buffer){ .guest = true, .guest_lost = peer_lost(g->peer) };
 		snprintf(b->name, sizeof(b->name), "%s", g->spec.name);
-		b->bytes = recorder_totals(rec, peer_source(g->peer)).bytes;
+		b->bytes = guest_bytes(g, rec);
 	}
 }
 
@@ -185,8 +204,10 @@ static void check_sent(const struct session_guests *all, const struct session_gu
 {
 	const struct source *source = peer_source(g->peer);
 
-	for (unsigned int cpu = 0; cpu < source->n_cpus; cpu++) {
-		uint64_t came = recorder_stats(rec, source, cpu)->bytes, sent = g->sent->cpus[cpu].bytes;
+	for (unsigned int i = 0; i < g->sent->n_cpus; i++) {
+		unsigned int cpu = i % source->n_cpus;
+		const struct source *of = i < source->n_cpus ? source : peer_profile(g->peer);
+		uint64_t came = recorder_stats(rec, of, cpu)->bytes, sent = g->sent->cpus[i].bytes;
 
 		if (came == sent)
 			continue;
@@ -254,9 +275,15 @@ void session_guests_verify_totals(struct session_guests *all, const struct recor
  */
 static int sanitize_guest(const struct session_guest *g, struct session_buffer *row, const struct log *log)
 {
-	struct sanitized m;
+	struct sanitized m, samples = { 0 };
 	int ret = sanitize_buffer(g->spool, 0, &m);
 	uint64_t lost = 0;
+
+	if (!ret && peer_profile(g->peer))
+		ret = sanitize_buffer(g->spool, 1, &samples);
+	m.events += samples.events;
+	m.lost += samples.lost;
+	m.bad += samples.bad;
 
 	for (uint32_t i = 0; g->sent && i < g->sent->n_cpus; i++)
 		lost += g->sent->cpus[i].lost;

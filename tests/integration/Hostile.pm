@@ -97,8 +97,8 @@ sub ask {
 	return 'nothing' unless defined $cmd;
 	return $data =~ s/\0//r if $cmd == 5;
 	return "command $cmd" if $cmd != 7;
-	my (undef, $cpus, $page, $id, $proto, $tsync) = unpack 'NNNQ>Z16N', $fixed;
-	return { cpus => $cpus, page => $page, id => $id, proto => $proto, tsync => $tsync,
+	my ($flags, $cpus, $page, $id, $proto, $tsync) = unpack 'NNNQ>Z16N', $fixed;
+	return { flags => $flags, cpus => $cpus, page => $page, id => $id, proto => $proto, tsync => $tsync,
 		 ports => [ split /\0/, $data ] };
 }
 

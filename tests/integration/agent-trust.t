@@ -51,6 +51,28 @@ sub refused_tests {
 			qw(copy_trace_marker trace_printk_dest userstacktrace nofunc_stack_trace)));
 }
 
+# Of this machine, where its kernel lets us. The answer has twice the streams: some pages come in each of the
+# second half, with records of the two events.
+sub sample_tests {
+	my $s = dial();
+	my $r = ask($s, args(@plain) . Hostile::protos('profile:199'));
+	return ok(0, 'samples: a request', $r) unless ref $r;
+	return ok(1, "samples # SKIP this machine has none for us: $1")
+		if !$r->{flags} && slurp($agent_log) =~ /(--profile: .*)/;
+	ok($r->{flags} == 1 << 31 && $r->{cpus} == 8, '--allow hyptrace:sample: samples are announced');
+	metadata($s);
+	my @d = map { dial_port($_) } @{ $r->{ports} };
+	sleep 0.5;
+	give($s, message(0, '', ''));
+	my $all = '';
+	for (@d[4 .. 7]) {
+		while (take($_, 4096, \my $page)) { $all .= $page }
+	}
+	my $n = () = $all =~ /\x00\x7d\0\0/g; # the id of a sample, 32000, no flags
+	ok($n >= 5, '... and come', "$n");
+	close $_ for $s, @d;
+}
+
 sub allow_tests {
 	start_allow('--allow', 'sched:sched_sw*');
 	$clean = state();
@@ -87,6 +109,24 @@ sub allow_tests {
 		});
 	}
 	try('--allow: a whole recording', sub { record() });
+	end_allow();
+	start_allow('--allow', 'sched:sched_sw*'); # anew: an agent that has said much says no more for a while
+	$clean = state();
+	no warnings 'portable'; # 64 bits
+	my ($caps) = slurp("/proc/$agent/status") =~ /CapEff:\s+([0-9a-f]+)/;
+	ok(!(hex($caps) & ~(1 << 34)), "--allow without samples: CAP_PERFMON is not kept: $caps");
+	try('--allow: samples are refused, the rest is recorded', sub {
+		my $s = dial();
+		my $r = ask($s, args(@plain) . Hostile::protos('profile:99'));
+		return $r unless ref $r;
+		close $s;
+		return $r->{flags} == 0 && $r->{cpus} == 4 ? '' : "flags $r->{flags}, $r->{cpus} streams";
+	});
+	like_log('... which is said', qr/--profile is refused: --allow hyptrace:sample would do/);
+	end_allow();
+	start_allow('--allow', 'hyptrace:sample', '--allow', 'sched:sched_sw*');
+	$clean = state();
+	sample_tests();
 	end_allow();
 }
 
