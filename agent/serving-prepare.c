@@ -85,28 +85,8 @@ static int serving_find_facts(struct serving *s)
 /* Its buffer stays as it is, with its clock and its size; the request's events come on top. */
 static int join_boot(struct serving *s)
 {
-	const struct buffer_plan *b = s->buffer;
-	bool less = b->tracer || b->size_kb || b->subbuf_kb || b->cpumask;
-	char path[INSTANCE_PATH];
-	int ret;
-
 	log_info(s->log, "the buffer holds a boot trace: it is not cleared");
-	/* it is on, and is to go on */
-	ret = undo_save(s->undo, instance_file(s->inst, path, "tracing_on"));
-	instance_file(s->inst, path, "set_event");
-	for (size_t i = 0; i < b->n_events && !ret; i++) {
-		const struct event_plan *e = &b->events[i];
-
-		less |= e->filter || e->triggers.n || e->negate;
-		if (e->negate)
-			continue;
-		ret = undo_add(s->undo, path, strcmp(e->name, "all") ? e->name : "*:*");
-		if (ret)
-			log_err(s->log, "-e %s: %s", e->name, strerror(-ret));
-	}
-	if (less)
-		log_warn(s->log, "of the request only its events are added to a boot trace");
-	return ret;
+	return instance_join(s->inst);
 }
 
 static int serving_set_pids(struct serving *s)

@@ -22,6 +22,7 @@ struct remote {
 	struct spool *spool;
 	const struct log *log;
 	_Atomic uint64_t on_since; /* boot clock ns just before tracing is switched on; 0: was on already */
+	bool was_on;		   /* taken over: tracing was on already */
 	atomic_bool early;	   /* times need repair (repair.h) */
 
 	/* held while the events' reasons may grow, and over vcpus */
@@ -36,6 +37,19 @@ static inline struct remote *remote_of(struct source *s)
 {
 	return (struct remote *)((char *)s - offsetof(struct remote, source));
 }
+
+/* write: undo_write or undo_at_end. name: relative to the remote's directory. */
+int remote_undo_file(struct remote *r, int (*write)(struct undo *, const char *, const char *),
+		     const char *name, const char *value);
+/* The last word of the plan about an event, in the order given: 1 on, 0 off; `none`: it has none. */
+int remote_wants(const struct remote *r, const struct buffer_plan *b, const char *event, int none);
+/* Switches the event, with a message when that fails. */
+int remote_switch(struct remote *r, const char *event, bool on);
+
+/* remote-join.c: whether tracing is on, or what was traced before is still there. */
+bool remote_runs(const struct remote *r);
+/* In place of remote_setup's steps: nothing is cleared, the plan's events come on top. */
+int remote_join(struct remote *r, const struct buffer_plan *b);
 
 /* remote-drain.c: source_ops.drain and .stat. */
 int remote_drain(struct source *s, unsigned int cpu, struct drain *d);

@@ -284,23 +284,27 @@ bool remote_has_event(const struct remote *r, const char *name)
 	return false;
 }
 
-static bool wanted(const struct remote *r, const struct buffer_plan *b, const char *event)
+int remote_wants(const struct remote *r, const struct buffer_plan *b, const char *event, int none)
 {
-	bool want = true;
-
-	/* -e adds, -v -e takes away, in the order given; names alone start from nothing */
-	for (size_t i = 0; i < b->n_events; i++)
-		want &= b->events[i].negate;
-	for (size_t i = 0; i < b->n_events; i++)
+	for (size_t i = b->n_events; i-- > 0;)
 		if (name_matches(r, b->events[i].name, event))
-			want = !b->events[i].negate;
-	return want;
+			return !b->events[i].negate;
+	return none;
+}
+
+/* -e adds, -v -e takes away; names alone start from nothing */
+static bool starts_full(const struct buffer_plan *b)
+{
+	bool full = true;
+
+	for (size_t i = 0; i < b->n_events; i++)
+		full &= b->events[i].negate;
+	return full;
 }
 
 /* ---- setting up -------------------------------------------------------------- */
 
-/* write: undo_write or undo_at_end. */
-static int undo_file(struct remote *r, int (*write)(struct undo *, const char *, const char *),
+int remote_undo_file(struct remote *r, int (*write)(struct undo *, const char *, const char *),
 		     const char *name, const char *value)
 {
 	char *path = str_printf("%s/%s", r->path, name);
@@ -325,8 +329,8 @@ static int claim(struct remote *r)
 	}
 	if (on) {
 		log_err(r->log,
-			"the hypervisor's buffer is in use: %s/tracing_on is 1 (somebody else is tracing; "
-			"write 0 to it if not)",
+			"the hypervisor's buffer is in use: %s/tracing_on is 1 (somebody else is tracing: "
+			"--take-over goes on with what is there, or write 0 to it)",
 			r->path);
 		return -EBUSY;
 	}
@@ -345,7 +349,7 @@ static int remote_set_size(struct remote *r, uint64_t kb)
 	int ret;
 
 	snprintf(value, sizeof(value), "%llu", (unsigned long long)kb);
-	ret = undo_file(r, undo_write, "buffer_size_kb", value);
+	ret = remote_undo_file(r, undo_write, "buffer_size_kb", value);
 	if (ret == -EBUSY)
 		log_err(r->log,
 			"the hypervisor's buffer is in use: somebody reads %s/trace_pipe or trace; "
@@ -358,21 +362,29 @@ static int remote_set_size(struct remote *r, uint64_t kb)
 	return ret;
 }
 
+int remote_switch(struct remote *r, const char *event, bool on)
+{
+	char name[300];
+	int ret;
+
+	snprintf(name, sizeof(name), "events/%s/%s/enable", r->events.system, event);
+	ret = remote_undo_file(r, undo_write, name, on ? "1" : "0");
+	if (ret)
+		log_err(r->log, "cannot switch %s/%s: %s", r->path, name, errno_text(ret));
+	return ret;
+}
+
 static int set_events(struct remote *r, const struct buffer_plan *b)
 {
 	size_t n_on = 0;
 
 	for (size_t i = 0; i < r->events.n; i++) {
-		bool want = wanted(r, b, r->events.v[i].name);
-		char name[300];
-		int ret;
+		const char *event = r->events.v[i].name;
+		bool want = remote_wants(r, b, event, starts_full(b));
+		int ret = remote_switch(r, event, want);
 
-		snprintf(name, sizeof(name), "events/%s/%s/enable", r->events.system, r->events.v[i].name);
-		ret = undo_file(r, undo_write, name, want ? "1" : "0");
-		if (ret) {
-			log_err(r->log, "cannot switch %s/%s: %s", r->path, name, errno_text(ret));
+		if (ret)
 			return ret;
-		}
 		n_on += want;
 	}
 	if (!n_on) {
@@ -384,13 +396,17 @@ static int set_events(struct remote *r, const struct buffer_plan *b)
 	return 0;
 }
 
-int remote_setup(struct remote *r, const struct buffer_plan *b)
+int remote_setup(struct remote *r, const struct buffer_plan *b, bool take_over)
 {
-	int ret = claim(r) ?: remote_set_size(r, b->size_kb ? b->size_kb : REMOTE_DEFAULT_KB);
+	int ret;
+
+	if (take_over && remote_runs(r))
+		return remote_join(r, b);
+	ret = claim(r) ?: remote_set_size(r, b->size_kb ? b->size_kb : REMOTE_DEFAULT_KB);
 
 	/* at the end what nobody read goes before the size is put back: it would be EBUSY */
 	if (!ret && exists_at(r->dirfd, ".", "trace"))
-		ret = undo_file(r, undo_at_end, "trace", "0");
+		ret = remote_undo_file(r, undo_at_end, "trace", "0");
 	return ret ?: set_events(r, b);
 }
 
@@ -407,9 +423,11 @@ static int remote_start(struct source *s)
 	uint64_t now = boot_ns();
 	int ret;
 
+	if (r->was_on)
+		return 0;
 	atomic_store(&r->on_since, now);
 	keep_bound(r, "hyp_from", now);
-	ret = undo_file(r, undo_write, "tracing_on", "1");
+	ret = remote_undo_file(r, undo_write, "tracing_on", "1");
 	if (ret)
 		log_err(r->log, "cannot switch the hypervisor's tracing on (%s/tracing_on): %s", r->path,
 			errno_text(ret));

@@ -44,8 +44,10 @@ bool remote_has_event(const struct remote *r, const char *name);
  * Buffer size, then events: those of the plan, all of them when it names none;
  * logs what is set up.
  * -EBUSY: tracing is on, a reader is open; the message says which.
+ * take_over: when it runs it is neither cleared nor resized, its events stay on and
+ * those of the plan come on top; at the end it runs on.
  */
-int remote_setup(struct remote *r, const struct buffer_plan *b);
+int remote_setup(struct remote *r, const struct buffer_plan *b, bool take_over);
 
 /*
  * Gives the events their ids in the file, from first_id on, and keeps the formats in

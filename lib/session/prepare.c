@@ -127,6 +127,36 @@ static int check_hyp_events(struct session *s, const struct buffer_plan *hyp)
 	return 0;
 }
 
+/*
+ * --take-over: which host buffers run, with the clock that they have: another one would
+ * clear them.
+ */
+static int find_running(struct session *s)
+{
+	for (size_t i = 0; s->plan->take_over && i < s->plan->n_buffers; i++) {
+		struct buffer_plan *b = &s->plan->buffers[i];
+		char path[INSTANCE_PATH], *clock;
+		int ret;
+
+		if (b->is_hyp)
+			continue;
+		snprintf(path, sizeof(path), "%s%s", *b->name ? "instances/" : ".", b->name);
+		b->taken = instance_runs(undo_dirfd(s->undo), path);
+		if (!b->taken)
+			continue;
+		snprintf(path, sizeof(path), "%s%s%strace_clock", *b->name ? "instances/" : "", b->name,
+			 *b->name ? "/" : "");
+		ret = undo_read(s->undo, path, &clock);
+		if (ret)
+			return ret;
+		if (b->clock && strcmp(b->clock, clock))
+			log_warn(s->log, "-C %s: the buffer runs already, by the clock %s", b->clock, clock);
+		free(b->clock);
+		b->clock = clock;
+	}
+	return 0;
+}
+
 /* ---- the hypervisor --------------------------------------------------------------------------- */
 
 static int setup_remote(struct session *s, struct buffer_plan *hyp)
@@ -135,7 +165,8 @@ static int setup_remote(struct session *s, struct buffer_plan *hyp)
 
 	if (ret == -ENOENT)
 		remote_explain(undo_dirfd(s->undo), "", s->log);
-	return ret ?: route_events(s, hyp) ?: check_hyp_events(s, hyp) ?: remote_setup(s->remote, hyp);
+	return ret ?: route_events(s, hyp) ?: check_hyp_events(s, hyp) ?:
+	       remote_setup(s->remote, hyp, s->plan->take_over);
 }
 
 static int prepare_remote(struct session *s, struct buffer_plan *hyp)
@@ -176,7 +207,7 @@ static int prepare_host(struct session *s, const struct buffer_plan *b)
 
 	if (ret)
 		return ret;
-	ret = instance_setup(i);
+	ret = b->taken ? instance_join(i) : instance_setup(i);
 	if (!ret)
 		ret = host_open(&h, undo_dirfd(s->undo), b->name, instance_path(i), instance_clock(i),
 				s->log);
@@ -187,20 +218,22 @@ static int prepare_host(struct session *s, const struct buffer_plan *b)
 	if (s->remote && strcmp(instance_clock(i), "boot"))
 		log_warn(s->log,
 			 "%s%sthe hypervisor's clock is boot, this buffer's is %s: their times do not "
-			 "line up (leave out -C %s)",
-			 b->name, *b->name ? ": " : "", instance_clock(i), instance_clock(i));
+			 "line up (%s)",
+			 b->name, *b->name ? ": " : "", instance_clock(i),
+			 b->taken ? "trace_clock=boot on the kernel's command line" : "leave out -C");
 	if (clock && !b->clock)
 		log_info(s->log, "%s: clock boot, as everywhere in this recording (put back afterwards)",
 			 *b->name ? b->name : "host");
-	return add_track(s, host_source(h), i, h, b->size_kb);
+	return add_track(s, host_source(h), i, h, b->taken ? 0 : b->size_kb);
 }
 
-/* Whether buffer i of the plan is a host's to record; a top buffer without events and tracer is not. */
+/* Whether buffer i of the plan is a host's to record; a top buffer without events and tracer is not, unless
+ * it runs and is taken over. */
 static bool is_recorded(const struct record_plan *plan, size_t i)
 {
 	const struct buffer_plan *b = &plan->buffers[i];
 
-	return !b->is_hyp && (i || b->n_events || b->tracer);
+	return !b->is_hyp && (i || b->n_events || b->tracer || b->taken);
 }
 
 static int prepare_hosts(struct session *s)
@@ -441,5 +474,6 @@ int session_prepare_all(struct session *s)
 	      undo_open(&s->undo, s->tracing_dir, spool_dirfd(s->spool), "undo", s->log);
 	if (!ret && hyp)
 		ret = prepare_remote(s, hyp);
+	ret = ret ?: find_running(s);
 	return ret ?: prepare_guests(s) ?: start_clocks(s) ?: prepare_buffers(s) ?: set_file_clock(s);
 }

@@ -466,6 +466,8 @@ static const struct opt rows[] = {
 	KEY('r', "PRIO", "real-time priority of the recorder", opts_set_number, PLAN(rt_prio, SKIPPED),
 	    .min = 1, .max = 99),
 	KEY('k', NULL, "leave the tracing files as they are at the end", opts_set_flag, PLAN(keep, 0)),
+	NAME("take-over", NULL, "go on with a buffer that runs: keep what is in it and switched on",
+	     opts_set_flag, PLAN(take_over, 0)),
 	NAME("best-effort", NULL, "record what is there, say what is not", opts_set_flag,
 	     PLAN(best_effort, 0)),
 	OPT('q', "quiet", NULL, "print errors only", opts_set_flag, PLAN(quiet, SKIPPED)),

@@ -36,6 +36,9 @@ int instance_put_list(struct instance *i, const char *file, const char *lines);
 /* A whole file of its own, at most max bytes. */
 int instance_read(const struct instance *i, const char *file, size_t max, struct buf *out);
 
+/* The clock that is set, into i->clock. */
+int instance_note_clock(struct instance *i);
+
 /* Steps of instance_setup. */
 int instance_setup_functions(struct instance *i);
 int instance_setup_events(struct instance *i);

@@ -29,6 +29,15 @@ static int setup_quiet(struct instance *i)
 	return ret;
 }
 
+int instance_note_clock(struct instance *i)
+{
+	char path[INSTANCE_PATH];
+
+	free(i->clock);
+	i->clock = NULL;
+	return undo_read(i->undo, instance_file(i, path, "trace_clock"), &i->clock);
+}
+
 static int setup_clock(struct instance *i)
 {
 	const char *wanted = i->buffer->clock ? i->buffer->clock : i->o.clock;
@@ -37,10 +46,7 @@ static int setup_clock(struct instance *i)
 
 	instance_file(i, path, "trace_clock");
 	ret = wanted ? instance_put(i, path, wanted, path) : 0;
-	if (ret)
-		return ret;
-	free(i->clock);
-	return undo_read(i->undo, path, &i->clock);
+	return ret ?: instance_note_clock(i);
 }
 
 /*

@@ -57,6 +57,14 @@ void instance_free(struct instance *i);
  * that a pattern matches is a warning.
  */
 int instance_setup(struct instance *i);
+/* Whether events or a tracer are on in the buffer of this path ("." or "instances/x"); false: none there. */
+bool instance_runs(int tracing_dirfd, const char *path);
+/*
+ * In place of instance_setup, for a buffer that runs: it is not cleared and keeps all
+ * that is set, events with filters and triggers come on top (or, after -v, go). A
+ * warning when the plan has more than events. tracing_on is left to the source.
+ */
+int instance_join(struct instance *i);
 /* Keeps these tasks (a list for set_event_notrace_pid) out of the trace; nothing where the kernel cannot. */
 int instance_hide_pids(struct instance *i, const char *pids);
 /* Traces these tasks only (and their children, if the plan says so); replaces an earlier list. */

@@ -8,7 +8,7 @@
 
 static bool anything_to_record(const struct record_plan *plan)
 {
-	if (plan->n_guests || plan->profile_hz)
+	if (plan->n_guests || plan->profile_hz || plan->take_over)
 		return true;
 	for (size_t i = 0; i < plan->n_buffers; i++) {
 		const struct buffer_plan *b = &plan->buffers[i];

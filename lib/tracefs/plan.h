@@ -35,6 +35,7 @@ struct buffer_plan {
 	uint64_t size_kb;	 /* -b, per CPU; 0 = not given */
 	uint64_t subbuf_kb;	 /* --subbuf-size; 0 = not given */
 	int64_t max_graph_depth; /* --max-graph-depth; -1 = not given */
+	bool taken;		 /* --take-over found it running: its settings stay (the session says so) */
 };
 
 /* -A: a guest, recorded through its agent into a file of its own. */
@@ -70,6 +71,7 @@ struct record_plan {
 	bool func_stack;	  /* --func-stack */
 	uint64_t sleep_us;	  /* -s: recorder's sleep between reads; 0 = not given */
 	uint64_t rt_prio;	  /* -r; 0 = not given */
+	bool take_over;		  /* --take-over: a buffer that runs is read from where it is */
 	bool keep;		  /* -k: leave tracing as it is set up */
 	bool ignore_event_errors; /* -i */
 	bool quiet;		  /* -q */

@@ -351,6 +351,15 @@ int undo_list(struct undo *u, const char *path, const char *value)
 	return ret;
 }
 
+int undo_keep_list(struct undo *u, const char *path)
+{
+	struct buf old = { 0 };
+	int ret = save_list(u, path, &old);
+
+	buf_release(&old);
+	return ret;
+}
+
 int undo_add(struct undo *u, const char *path, const char *line)
 {
 	size_t mark = undo_mark(u);

@@ -75,6 +75,8 @@ int undo_save(struct undo *u, const char *path);
 int undo_list(struct undo *u, const char *path, const char *value);
 /* As undo_list, but leaves what is there and adds one line. */
 int undo_add(struct undo *u, const char *path, const char *line);
+/* As undo_list, but changes nothing: its entries will be switched by other files. */
+int undo_keep_list(struct undo *u, const char *path);
 /* The line that the last failing undo_list or undo_add could not write, or NULL. */
 const char *undo_refused(const struct undo *u);
 /* mkdir of an instance (path relative, "instances/x"); -EEXIST leaves it and journals nothing. */
