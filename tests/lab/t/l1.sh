@@ -3,6 +3,7 @@
 
 t=/sys/kernel/tracing
 hyp=$t/remotes/hypervisor
+[ -d $hyp ] || hyp=$t/hypervisor # Android's
 cd /tmp || exit 1
 
 # within SECONDS COMMAND...: wait until it succeeds

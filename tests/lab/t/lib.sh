@@ -46,6 +46,21 @@ vm_up() {
 	diag "L1 came up in $((SECONDS - start)) s: $*"
 }
 
+# raw_vm_up PARAMETERS OPTION...: the same with a kernel whose hypervisor's buffer gives
+# raw pages, as Android's kernels do (HYPTRACE_LAB_RAW_KERNEL), and parameters of its
+# command line. One after the other may be up. In L1, $hyp is its instance.
+raw_vm_up() {
+	local append=$1
+
+	shift
+	[ -n "${HYPTRACE_LAB_RAW_KERNEL-}" ] ||
+		skip_all "no kernel with raw pages (HYPTRACE_LAB_RAW_KERNEL is not set)"
+	lab down "$vm" 2>/dev/null
+	# Its KVM does not know what of -cpu max these leave out, and its guests die of SIGILL.
+	export HYPTRACE_LAB_APPEND="arm64.nomops arm64.nosme arm64.nosve $append"
+	vm_up -k "$HYPTRACE_LAB_RAW_KERNEL" "$@"
+}
+
 # l1 COMMAND-LINE...: output and status are those of L1's shell
 l1() {
 	lab exec -t "${l1_timeout:-300}" "$vm" ". /mnt/tests/lab/t/l1.sh; $*"
