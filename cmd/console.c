@@ -147,6 +147,13 @@ static void print_lost(const struct session_buffer *b, const struct log *log)
 			(unsigned long long)b->lost);
 		return;
 	}
+	if (b->taken) {
+		log_err(log,
+			"%s: %llu events LOST, those before it was taken over among them; its size is "
+			"that which it was switched on with",
+			label(b), (unsigned long long)b->lost);
+		return;
+	}
 	if (b->guest)
 		snprintf(option, sizeof(option), "-A %s ... ", b->name);
 	else if (*b->name)

@@ -28,6 +28,11 @@ static bool remote_loaded(const struct remote *r)
 	return loaded;
 }
 
+bool remote_is_taken(const struct remote *r)
+{
+	return r->taken;
+}
+
 bool remote_runs(const struct remote *r)
 {
 	return remote_file_on(r, "tracing_on") || remote_loaded(r);
@@ -76,6 +81,7 @@ int remote_join(struct remote *r, const struct buffer_plan *b)
 
 	if (ret)
 		return ret;
+	r->taken = true;
 	r->was_on = remote_file_on(r, "tracing_on");
 	if (b->size_kb && b->size_kb != r->size_kb)
 		log_warn(r->log, "-b %llu: the size of %s cannot be changed while it runs",

@@ -8,7 +8,8 @@
 #include "dat/page.h"
 #include "record/remote.h"
 
-/* Shared by remote.c (finding, setting up) and remote-drain.c (reading, importing). */
+/* Shared by remote.c (finding, setting up), remote-switch.c, remote-join.c and remote-drain.c (reading,
+ * importing). */
 
 struct remote {
 	struct source source;
@@ -22,7 +23,8 @@ struct remote {
 	struct spool *spool;
 	const struct log *log;
 	_Atomic uint64_t on_since; /* boot clock ns just before tracing is switched on; 0: was on already */
-	bool was_on;		   /* taken over: tracing was on already */
+	bool taken;		   /* over: it ran before, or held something */
+	bool was_on;		   /* taken, and tracing was on */
 	atomic_bool early;	   /* times need repair (repair.h) */
 
 	/* held while the events' reasons may grow, and over vcpus */
@@ -38,7 +40,7 @@ static inline struct remote *remote_of(struct source *s)
 	return (struct remote *)((char *)s - offsetof(struct remote, source));
 }
 
-/* write: undo_write or undo_at_end. name: relative to the remote's directory. */
+/* remote-switch.c. write: undo_write or undo_at_end. name: relative to the remote's directory. */
 int remote_undo_file(struct remote *r, int (*write)(struct undo *, const char *, const char *),
 		     const char *name, const char *value);
 /* The last word of the plan about an event, in the order given: 1 on, 0 off; `none`: it has none. */

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -251,46 +250,7 @@ int remote_import(struct remote **out, const char *path, const struct page_layou
 	return remote_from_spool(out, r, spool);
 }
 
-/* ---- events of the command line ------------------------------------------- */
-
-static bool is_system(const struct remote *r, const char *pattern)
-{
-	return !fnmatch(pattern, r->events.system, 0) || !fnmatch(pattern, "hyp", 0) ||
-	       !fnmatch(pattern, "hypervisor", 0);
-}
-
-/* Whether a command-line name takes in this event. */
-static bool name_matches(const struct remote *r, const char *name, const char *event)
-{
-	const char *colon = strpbrk(name, ":/");
-	char system[128];
-
-	if (!strcmp(name, "all"))
-		return true;
-	if (!colon)
-		return !fnmatch(name, event, 0) || (!strpbrk(name, "*?[") && is_system(r, name));
-	if ((size_t)(colon - name) >= sizeof(system))
-		return false;
-	memcpy(system, name, (size_t)(colon - name));
-	system[colon - name] = 0;
-	return is_system(r, system) && (!colon[1] || !fnmatch(colon + 1, event, 0));
-}
-
-bool remote_has_event(const struct remote *r, const char *name)
-{
-	for (size_t i = 0; i < r->events.n; i++)
-		if (name_matches(r, name, r->events.v[i].name))
-			return true;
-	return false;
-}
-
-int remote_wants(const struct remote *r, const struct buffer_plan *b, const char *event, int none)
-{
-	for (size_t i = b->n_events; i-- > 0;)
-		if (name_matches(r, b->events[i].name, event))
-			return !b->events[i].negate;
-	return none;
-}
+/* ---- setting up -------------------------------------------------------------- */
 
 /* -e adds, -v -e takes away; names alone start from nothing */
 static bool starts_full(const struct buffer_plan *b)
@@ -300,18 +260,6 @@ static bool starts_full(const struct buffer_plan *b)
 	for (size_t i = 0; i < b->n_events; i++)
 		full &= b->events[i].negate;
 	return full;
-}
-
-/* ---- setting up -------------------------------------------------------------- */
-
-int remote_undo_file(struct remote *r, int (*write)(struct undo *, const char *, const char *),
-		     const char *name, const char *value)
-{
-	char *path = str_printf("%s/%s", r->path, name);
-	int ret = path ? write(r->undo, path, value) : -ENOMEM;
-
-	free(path);
-	return ret;
 }
 
 /* Free to be used: off, and what an earlier reader left in it cleared. */
@@ -359,18 +307,6 @@ static int remote_set_size(struct remote *r, uint64_t kb)
 		log_err(r->log, "cannot set %s/buffer_size_kb to %s: %s", r->path, value, errno_text(ret));
 	else
 		r->size_kb = kb;
-	return ret;
-}
-
-int remote_switch(struct remote *r, const char *event, bool on)
-{
-	char name[300];
-	int ret;
-
-	snprintf(name, sizeof(name), "events/%s/%s/enable", r->events.system, event);
-	ret = remote_undo_file(r, undo_write, name, on ? "1" : "0");
-	if (ret)
-		log_err(r->log, "cannot switch %s/%s: %s", r->path, name, errno_text(ret));
 	return ret;
 }
 

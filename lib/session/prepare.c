@@ -184,13 +184,11 @@ static int prepare_remote(struct session *s, struct buffer_plan *hyp)
 
 /* ---- the host's buffers -------------------------------------------------------------------------- */
 
-static int add_track(struct session *s, struct source *source, struct instance *i, struct host *h,
-		     uint64_t size_kb)
+static int add_track(struct session *s, struct session_track t)
 {
 	/* the track first: it owns what it was given, also when the spool cannot take it */
-	s->tracks[s->n_tracks++] =
-		(struct session_track){ .source = source, .instance = i, .host = h, .size_kb = size_kb };
-	return recorder_describe(s->spool, source);
+	s->tracks[s->n_tracks++] = t;
+	return recorder_describe(s->spool, t.source);
 }
 
 static int prepare_host(struct session *s, const struct buffer_plan *b)
@@ -224,7 +222,11 @@ static int prepare_host(struct session *s, const struct buffer_plan *b)
 	if (clock && !b->clock)
 		log_info(s->log, "%s: clock boot, as everywhere in this recording (put back afterwards)",
 			 *b->name ? b->name : "host");
-	return add_track(s, host_source(h), i, h, b->taken ? 0 : b->size_kb);
+	return add_track(s, (struct session_track){ .source = host_source(h),
+						    .instance = i,
+						    .host = h,
+						    .taken = b->taken,
+						    .size_kb = b->taken ? 0 : b->size_kb });
 }
 
 /* Whether buffer i of the plan is a host's to record; a top buffer without events and tracer is not, unless
@@ -348,7 +350,9 @@ static int number_remote(struct session *s, unsigned int first_id)
 	if (!s->remote)
 		return 0;
 	return remote_number(s->remote, first_id, s->spool)
-		       ?: add_track(s, remote_source(s->remote), NULL, NULL, remote_size_kb(s->remote));
+		       ?: add_track(s, (struct session_track){ .source = remote_source(s->remote),
+							       .taken = remote_is_taken(s->remote),
+							       .size_kb = remote_size_kb(s->remote) });
 }
 
 static int prepare_texts(struct session *s)

@@ -348,6 +348,51 @@ refusals() {
 	refused "$hyp/per_cpu has no CPUs" "$name, no CPUs"
 }
 
+# ---- buffers that run ---------------------------------------------------------------------------
+
+# The fake's host always shows events in set_event, so its top buffer runs too.
+running() {
+	local name="$1, taken over" now
+
+	new_tree "$1"
+	echo 1 >"$tree/$hyp/tracing_on"
+	echo 1 >"$hyp_events/func/enable"
+	control_files >"$tmp/before"
+	start --take-over -B hyp -e host_smc -b 64
+	"$feed" "$tree" events >"$tmp/fed"
+	now=$(head -qn 1 "$tree/$hyp/tracing_on" "$tree/$hyp/buffer_size_kb" "$hyp_events"/{func,host_smc,hyp_enter}/enable)
+	kill -INT $pid
+	wait $pid
+	is "$?" 0 "$name: exit status"
+	is "$(sed 's/ .*//' <<<"$now" | tr '\n' ' ')" "1 7 1 1 0 " \
+		"$name: it runs on, with its size, its events, and that of -e"
+	like "$(messages)" "hyp: $hyp is taken over, running, 2 events on, 7 KiB per CPU, raw pages" "$name: said"
+	like "$(messages)" "-b 64: the size of $hyp cannot be changed while it runs" "$name: -b is not followed, and said"
+	like "$(messages)" "this buffer's is local: .*trace_clock=boot" "$name: the host's clock stays, and what that means"
+	report
+	grep -Ev "kvm_|sched_" "$tmp/shown" >"$tmp/shown.hyp"
+	same "$tmp/shown.hyp" "$tmp/fed" "$name: what was in it"
+	like "$(cat "$tmp/shown")" 'kvm_entry: PC: 0x0000000080081234' "$name: the host's events, which nobody named"
+	untouched "$name: tracefs is as before"
+
+	new_tree "$1"
+	echo 1 >"$tree/$hyp/tracing_on"
+	control_files >"$tmp/before"
+	start --take-over -B hyp
+	"$feed" "$tree" bulk >/dev/null
+	kill -KILL $pid
+	wait $pid 2>/dev/null
+	"$hyptrace" recover "$dat.spool" 2>"$tmp/err"
+	is "$?" 0 "$name, kill -9: recover's exit status"
+	untouched "$name, kill -9: recover puts tracefs back, tracing on"
+
+	new_tree "$1"
+	echo 1 >"$tree/$hyp/tracing_on"
+	control_files >"$tmp/before"
+	record --take-over -B hyp -e hyp_enter -e no:such -- true
+	refused "-e no:such: no such event" "$name, an event that is not there"
+}
+
 # ---- no hypervisor buffer ----------------------------------------------------------------------
 
 no_hypervisor() {
@@ -423,6 +468,7 @@ for layout in android15 android16; do
 	with_host $layout
 	choosing $layout
 	refusals $layout
+	running $layout
 	ends $layout
 done
 no_hypervisor

@@ -64,6 +64,7 @@ static void dump(struct buf *out, const struct record_plan *p)
 		{ p->no_filter, "no-filter" },
 		{ p->proc_map, "proc-map" },
 		{ p->best_effort, "best-effort" },
+		{ p->take_over, "take-over" },
 	};
 
 	for (size_t i = 0; i < p->n_buffers; i++)
@@ -240,6 +241,7 @@ static const struct parse_case good[] = {
 	{ { "--quiet", "-e", "a" }, "top: +a; q " },
 	{ { "--best-effort", "-B", "hyp" }, "top:; hyp(hyp):; best-effort " },
 	{ { "-qike", "a" }, "top: +a; k i q " },
+	{ { "--take-over" }, "top:; take-over " }, /* alone: what runs */
 	{ { "--best", "--cmdl", "9", "-e", "a" }, "top: +a; best-effort cmdlines=9 " },
 	{ { "-e", "a", "-b", "0x10" }, "top: +a b=16; " },
 	{ { "--profile", "99" }, "top:; profile=99 " },

@@ -568,6 +568,39 @@ static void test_preset(void **state)
 	assert_non_null(strstr(fake.log, "--preset: this kernel takes none of its probes\n"));
 }
 
+/* --take-over: nothing is cleared, and nothing but events changes. */
+static void test_join(void **state)
+{
+	struct buffer_plan *b = &plan.buffers[0];
+	struct instance *i;
+
+	fake_put(&fake, "set_event", "");
+	assert_false(instance_runs(fake.fd, "."));
+	assert_false(instance_runs(fake.fd, "instances/none"));
+	fake_put(&fake, "current_tracer", "function\n");
+	assert_true(instance_runs(fake.fd, "."));
+	fake_put(&fake, "set_event", "old:event\n");
+	fake_put(&fake, "trace", "what is in it");
+
+	add_event(b, "kvm_entry")->filter = strdup("vcpu_pc > 1");
+	b->size_kb = 99;
+	i = open_buffer(0, "boot");
+	assert_int_equal(instance_join(i), 0);
+	assert_string_equal(enabled(""), "kvm/kvm_entry ");
+	assert_string_equal(fake_get(&fake, "set_event"), "old:event\n");
+	assert_string_equal(fake_line(&fake, "tracing_on"), "1");
+	assert_string_equal(fake_line(&fake, "current_tracer"), "function");
+	assert_string_equal(fake_get(&fake, "trace"), "what is in it");
+	assert_string_equal(instance_clock(i), "local");
+	assert_string_equal(
+		fake.log, "warning: the buffer runs already: of what was asked only its events are added\n");
+	fake_put(&fake, "tracing_on", "0\n"); /* as the recorder does at the end */
+	instance_free(i);
+	assert_int_equal(undo_all(undo), 0);
+	assert_string_equal(fake_line(&fake, "tracing_on"), "1");
+	assert_string_equal(fake_line(&fake, "events/kvm/kvm_entry/filter"), "0");
+}
+
 /* What the kernel logged meanwhile goes, if there was nothing before. */
 static void test_error_log(void **state)
 {
@@ -621,6 +654,7 @@ int main(void)
 		T(test_made_event),
 		T(test_made_event_is_there),
 		T(test_preset),
+		T(test_join),
 		T(test_error_log),
 		T(test_not_tracefs),
 	};
