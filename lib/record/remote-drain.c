@@ -78,8 +78,9 @@ static int note_early(struct remote_reader *x, uint64_t ts)
 		     (from && nvhe_diff(ts, from) < -OLDER_NS);
 
 	x->last_ts = ts;
-	/* Android traces in protected mode only, where times need no repair */
-	if (!early || x->r->raw || !x->r->spool || atomic_exchange(&x->r->early, true))
+	/* Android traces in protected mode only, where times need no repair; what is no hypervisor has no
+	 * vCPUs */
+	if (!early || x->r->raw || !x->r->hyp || !x->r->spool || atomic_exchange(&x->r->early, true))
 		return 0;
 	return spool_want_repair(x->r->spool);
 }

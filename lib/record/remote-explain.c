@@ -111,3 +111,28 @@ void remote_explain(int tracing_dirfd, const char *root, const struct log *log)
 	explain_config(root, u.release, log);
 	explain_cmdline(root, log);
 }
+
+void remote_explain_named(int tracing_dirfd, const char *name, const struct log *log)
+{
+	struct strlist there = { 0 };
+	struct buf list = { 0 };
+	char path[300];
+
+	name += strlen(REMOTE_ANY);
+	snprintf(path, sizeof(path), "remotes/%s", name);
+	if (file_there(tracing_dirfd, path)) {
+		log_err(log, "%s has no tracing_on: it cannot be switched on, so it is not recorded", path);
+		return;
+	}
+	read_dir_at(tracing_dirfd, "remotes", &there);
+	for (size_t i = 0; i < there.n; i++)
+		buf_printf(&list, "%s %s", i ? "," : "", there.v[i]);
+	if (there.n)
+		log_err(log, "no remote '%s' in tracefs: there are%s", name, buf_str(&list) ?: "");
+	else
+		log_err(log,
+			"no remote '%s' in tracefs: it has none (Linux 7.1 or later, CONFIG_TRACE_REMOTE)",
+			name);
+	buf_release(&list);
+	strlist_release(&there);
+}

@@ -86,7 +86,7 @@ int remote_join(struct remote *r, const struct buffer_plan *b)
 	if (b->size_kb && b->size_kb != r->size_kb)
 		log_warn(r->log, "-b %llu: the size of %s cannot be changed while it runs",
 			 (unsigned long long)b->size_kb, r->path);
-	log_info(r->log, "hyp: %s is taken over, %s, %zu events on, %llu KiB per CPU, %s", r->path,
+	log_info(r->log, "%s: %s is taken over, %s, %zu events on, %llu KiB per CPU, %s", r->name, r->path,
 		 r->was_on ? "running" : "with what is in it", n_on, (unsigned long long)r->size_kb,
 		 r->raw ? "raw pages" : "text");
 	return 0;

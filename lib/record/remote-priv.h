@@ -14,6 +14,8 @@
 struct remote {
 	struct source source;
 	char *path;
+	char *name; /* in the file: "hyp", "remote:NAME" */
+	bool hyp;   /* the hypervisor's, not another remote's */
 	int dirfd;
 	bool raw;
 	struct page_layout layout; /* of raw pages */
@@ -22,6 +24,7 @@ struct remote {
 	struct undo *undo;
 	struct spool *spool;
 	const struct log *log;
+	char *clock;		   /* that another remote tells, or NULL */
 	_Atomic uint64_t on_since; /* boot clock ns just before tracing is switched on; 0: was on already */
 	bool taken;		   /* over: it ran before, or held something */
 	bool was_on;		   /* taken, and tracing was on */

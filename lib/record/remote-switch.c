@@ -10,8 +10,8 @@
 
 static bool is_system(const struct remote *r, const char *pattern)
 {
-	return !fnmatch(pattern, r->events.system, 0) || !fnmatch(pattern, "hyp", 0) ||
-	       !fnmatch(pattern, "hypervisor", 0);
+	return !fnmatch(pattern, r->events.system, 0) ||
+	       (r->hyp && (!fnmatch(pattern, "hyp", 0) || !fnmatch(pattern, "hypervisor", 0)));
 }
 
 /* Whether a command-line name takes in this event. */

@@ -43,10 +43,12 @@ void remote_free(struct remote *r)
 	free(r->vcpus);
 	fd_close(&r->dirfd);
 	free(r->path);
+	free(r->name);
+	free(r->clock);
 	free(r);
 }
 
-static struct remote *remote_new(const char *path, const struct log *log)
+static struct remote *remote_new(const char *path, const char *name, const struct log *log)
 {
 	struct remote *r = calloc(1, sizeof(*r));
 
@@ -57,7 +59,9 @@ static struct remote *remote_new(const char *path, const struct log *log)
 	r->log = log;
 	r->layout = page_layout_default;
 	r->path = strdup(path);
-	if (!r->path) {
+	r->name = strdup(name);
+	r->hyp = !strcmp(name, REMOTE_HYP);
+	if (!r->path || !r->name) {
 		remote_free(r);
 		return NULL;
 	}
@@ -99,7 +103,7 @@ static int read_events(struct remote *r)
 {
 	const char *slash = strrchr(r->path, '/');
 	struct strlist names = { 0 };
-	char path[64];
+	char path[300];
 	/* "hypervisor" of "remotes/hypervisor": the events directory has the same name */
 	int ret = hypevents_init(&r->events, slash ? slash + 1 : r->path);
 
@@ -171,21 +175,46 @@ static const struct source_ops raw_ops = {
 static void fill_source(struct remote *r)
 {
 	r->source.ops = r->raw ? &raw_ops : &text_ops;
-	r->source.name = "hyp";
+	r->source.name = r->name;
 	r->source.path = r->path;
-	r->source.clock = "boot";
+	r->source.clock = r->clock ?: "boot";
 	r->source.page_size = r->raw ? whole_page(&r->layout) : page_layout_default.size;
 }
 
-int remote_open(struct remote **out, struct undo *u, const struct log *log)
+/* The hypervisor's is boot, always; another remote tells, or does not. */
+static int remote_read_clock(struct remote *r)
 {
-	const char *path = remote_find(undo_dirfd(u));
+	char *path;
+	int ret;
+
+	if (r->hyp)
+		return 0;
+	if (!exists_at(r->dirfd, ".", "trace_clock")) {
+		log_warn(r->log, "%s does not tell its clock: its times are taken for those of boot",
+			 r->path);
+		return 0;
+	}
+	path = str_printf("%s/trace_clock", r->path);
+	ret = path ? undo_read(r->undo, path, &r->clock) : -ENOMEM;
+	free(path);
+	return ret;
+}
+
+int remote_open(struct remote **out, struct undo *u, const char *name, const struct log *log)
+{
+	const bool hyp = !strcmp(name, REMOTE_HYP);
+	const char *found = hyp ? remote_find(undo_dirfd(u)) : NULL;
+	char *path =
+		hyp ? (found ? strdup(found) : NULL) : str_printf("remotes/%s", name + strlen(REMOTE_ANY));
 	struct remote *r;
 	int ret;
 
-	if (!path)
+	if (hyp ? !found : path && !exists_at(undo_dirfd(u), path, "tracing_on")) {
+		free(path);
 		return -ENOENT;
-	r = remote_new(path, log);
+	}
+	r = path ? remote_new(path, name, log) : NULL;
+	free(path);
 	if (!r)
 		return -ENOMEM;
 	ret = open_remote_dir(r, u);
@@ -194,7 +223,7 @@ int remote_open(struct remote **out, struct undo *u, const struct log *log)
 	ret = remote_probe(r);
 	if (ret)
 		goto fail;
-	ret = read_events(r);
+	ret = read_events(r) ?: remote_read_clock(r);
 	if (ret)
 		goto fail;
 	fill_source(r);
@@ -224,7 +253,7 @@ static int remote_from_spool(struct remote **out, struct remote *r, struct spool
 int remote_reopen(struct remote **out, struct undo *u, const struct spool_buffer *b, struct spool *spool,
 		  const struct log *log)
 {
-	struct remote *r = remote_new(b->path, log);
+	struct remote *r = remote_new(b->path, b->name, log);
 	int ret;
 
 	if (!r)
@@ -239,7 +268,7 @@ int remote_reopen(struct remote **out, struct undo *u, const struct spool_buffer
 int remote_import(struct remote **out, const char *path, const struct page_layout *raw, unsigned int n_cpus,
 		  struct spool *spool, const struct log *log)
 {
-	struct remote *r = remote_new(path, log);
+	struct remote *r = remote_new(path, REMOTE_HYP, log);
 
 	if (!r)
 		return -ENOMEM;
@@ -327,7 +356,7 @@ static int set_events(struct remote *r, const struct buffer_plan *b)
 		log_err(r->log, "no event of the hypervisor is left to record");
 		return -EINVAL;
 	}
-	log_info(r->log, "hyp: %s, %zu events, %llu KiB per CPU, %s", r->path, n_on,
+	log_info(r->log, "%s: %s, %zu events, %llu KiB per CPU, %s", r->name, r->path, n_on,
 		 (unsigned long long)r->size_kb, r->raw ? "raw pages" : "text");
 	return 0;
 }
@@ -375,7 +404,9 @@ static int remote_stop(struct source *s)
 	struct remote *r = remote_of(s);
 	int ret = write_file_at(r->dirfd, "tracing_on", "0", 1);
 
-	if (ret)
+	if (ret && !file_there(undo_dirfd(r->undo), r->path))
+		log_err(r->log, "%s has vanished while it was recorded: what was read is kept", r->path);
+	else if (ret)
 		log_err(r->log, "cannot write 0 to %s/tracing_on: %s", r->path, errno_text(ret));
 	else
 		keep_bound(r, "hyp_to", boot_ns());

@@ -18,6 +18,10 @@
  */
 struct remote;
 
+/* Names of -B, and of the buffer in the file: the hypervisor's, and "remote:NAME" for any of remotes/. */
+#define REMOTE_HYP "hyp"
+#define REMOTE_ANY "remote:"
+
 #define REMOTE_DEFAULT_KB 2048 /* per CPU; the kernel's own default of 7 loses events at once */
 
 /* Path of the instance relative to dirfd, or NULL: none. */
@@ -28,12 +32,14 @@ const char *remote_find(int tracing_dirfd);
  * root: "" (or a test's tree that holds proc/ and boot/).
  */
 void remote_explain(int tracing_dirfd, const char *root, const struct log *log);
+/* The same for "remote:NAME": which ones there are. */
+void remote_explain_named(int tracing_dirfd, const char *name, const struct log *log);
 
 /*
  * Finds and locks it (undo.h: a second hyptrace gets -EBUSY) and reads its events.
- * -ENOENT: not there (see remote_explain).
+ * name: as above. -ENOENT: not there (see remote_explain).
  */
-int remote_open(struct remote **out, struct undo *u, const struct log *log);
+int remote_open(struct remote **out, struct undo *u, const char *name, const struct log *log);
 void remote_free(struct remote *r);
 
 /* Whether an event name of the command line names events here: "hyp_enter", "hyp:*", "hypervisor:hyp_exit",

@@ -161,9 +161,11 @@ static int find_running(struct session *s)
 
 static int setup_remote(struct session *s, struct buffer_plan *hyp)
 {
-	int ret = remote_open(&s->remote, s->undo, s->log);
+	int ret = remote_open(&s->remote, s->undo, hyp->name, s->log);
 
-	if (ret == -ENOENT)
+	if (ret == -ENOENT && strcmp(hyp->name, REMOTE_HYP))
+		remote_explain_named(undo_dirfd(s->undo), hyp->name, s->log);
+	else if (ret == -ENOENT)
 		remote_explain(undo_dirfd(s->undo), "", s->log);
 	return ret ?: route_events(s, hyp) ?: check_hyp_events(s, hyp) ?:
 	       remote_setup(s->remote, hyp, s->plan->take_over);

@@ -152,10 +152,18 @@ static int plan_negate(void *ctx, const struct opt *o, const char *arg, struct o
 	return 0;
 }
 
+/* The name that a remote is recorded by, or NULL: a host's buffer. */
+static const char *remote_given(const char *arg)
+{
+	if (!strcmp(arg, "hyp") || !strcmp(arg, "hypervisor") || !strcmp(arg, "remote:hypervisor"))
+		return "hyp";
+	return !strncmp(arg, "remote:", 7) && arg[7] ? arg : NULL;
+}
+
 static int plan_buffer(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
 	struct grammar *g = ctx;
-	bool hyp = !g->request && (!strcmp(arg, "hyp") || !strcmp(arg, "hypervisor"));
+	const char *remote = g->request ? NULL : remote_given(arg);
 	struct buffer_plan *b;
 
 	if (!name_fits_file(arg))
@@ -165,20 +173,24 @@ static int plan_buffer(void *ctx, const struct opt *o, const char *arg, struct o
 				  "-v before -B %s would delete that buffer, which record does not do"
 				  ": remove its directory below 'instances', or give -v after -B",
 				  arg);
-	if (g->guest && !hyp)
+	if (g->guest && !remote)
 		return opts_error(err,
 				  "-B %s after -A: instances in a guest are not served; give the host's "
 				  "-B before -A",
 				  arg);
 	g->guest = false; /* the hypervisor's is never a guest's */
 	g->has_event = false;
-	for (g->buffer = 1; g->buffer < g->plan->n_buffers; g->buffer++)
-		if (hyp ? grammar_buffer(g)->is_hyp : !strcmp(grammar_buffer(g)->name, arg))
+	for (g->buffer = 1; g->buffer < g->plan->n_buffers; g->buffer++) {
+		b = grammar_buffer(g);
+		if (!strcmp(b->name, remote ? remote : arg))
 			return 0;
-	b = record_plan_add_buffer(g->plan, arg);
+		if (remote && b->is_hyp)
+			return opts_error(err, "-B %s: one remote at a time, and -B %s is one", arg, b->name);
+	}
+	b = record_plan_add_buffer(g->plan, remote ? remote : arg);
 	if (!b)
 		return -ENOMEM;
-	b->is_hyp = hyp;
+	b->is_hyp = remote != NULL;
 	return 0;
 }
 
@@ -409,7 +421,7 @@ static const struct opt rows[] = {
 	KEY('i', NULL, "go on when an event is not there", opts_set_flag, PLAN(ignore_event_errors, AGENT)),
 
 	OPT_HEADING("Buffers"),
-	KEY('B', "NAME", "options after it are for this instance; hyp: the hypervisor", plan_buffer,
+	KEY('B', "NAME", "options after it are for this instance; hyp: the hypervisor; remote:X", plan_buffer,
 	    .flags = AGENT),
 	KEY('b', "KIB", "size of the buffer per CPU", opts_set_number, BUFFER(size_kb, ANYWHERE), .min = 1,
 	    .max = KIB_MAX),

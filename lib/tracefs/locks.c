@@ -48,6 +48,8 @@ static void buffer_name(const char *dir, char name[300])
 		strcpy(name, "the top buffer");
 	else if (!strncmp(dir, "instances/", 10))
 		snprintf(name, 300, "the buffer '%s'", dir + 10);
+	else if (!strncmp(dir, "remotes/", 8) && strcmp(dir + 8, "hypervisor"))
+		snprintf(name, 300, "the remote '%s'", dir + 8);
 	else
 		strcpy(name, "the hypervisor's buffer");
 }

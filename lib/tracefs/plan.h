@@ -22,7 +22,7 @@ struct event_plan {
 
 struct buffer_plan {
 	char *name;  /* "" for the top buffer, else the instance's (-B) */
-	bool is_hyp; /* -B hyp / hypervisor (or its directory's own name) */
+	bool is_hyp; /* -B hyp (or hypervisor), or another of tracefs's remotes: -B remote:NAME */
 	struct event_plan *events;
 	size_t n_events;
 	char *tracer;		 /* -p, NULL = nop */

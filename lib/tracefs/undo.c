@@ -425,6 +425,16 @@ int undo_at_end(struct undo *u, const char *path, const char *value)
 
 /* ---- putting back --------------------------------------------------------- */
 
+/* What a file's directory took with it (a remote, a module's events) needs no putting back. */
+static bool dir_gone(const struct undo *u, const char *path)
+{
+	char *dir = str_printf("%.*s", (int)(basename(path) - path), path);
+	bool gone = dir && *dir && !file_there(u->dirfd, dir);
+
+	free(dir);
+	return gone;
+}
+
 /* An instance that cannot be removed must at least not go on tracing. */
 static void undo_silence(struct undo *u, const char *instance)
 {
@@ -480,7 +490,7 @@ static int undo_entry(struct undo *u, const struct entry *e)
 		nanosleep(&(struct timespec){ .tv_nsec = BUSY_WAIT_NS }, NULL);
 		ret = undo_entry_once(u, e);
 	}
-	if (!ret)
+	if (!ret || (ret == -ENOENT && dir_gone(u, e->path)))
 		return 0;
 	if (e->op == ENTRY_RMDIR) {
 		log_err(&u->log, "cannot remove '%s': %s", e->path, strerror(-ret));

@@ -183,8 +183,11 @@ static const struct parse_case good[] = {
 
 	/* buffers */
 	{ { "-B", "hyp" }, "top:; hyp(hyp):; " },
+	{ { "-B", "remote:hypervisor" }, "top:; hyp(hyp):; " },
+	{ { "-B", "remote:fw", "-e", "a", "-B", "x", "-B", "remote:fw", "-b", "9" },
+	  "top:; remote:fw(hyp): +a b=9; x:; " },
 	{ { "-B", "hypervisor", "-e", "kvm", "-e", "hyp_enter", "-e", "hyp:*" },
-	  "top:; hypervisor(hyp): +kvm +hyp_enter +hyp:*; " },
+	  "top:; hyp(hyp): +kvm +hyp_enter +hyp:*; " },
 	{ { "-e", "a", "-B", "hyp", "-b", "512", "-B", "x", "-e", "b", "-b", "9", "sleep", "1" },
 	  "top: +a; hyp(hyp): b=512; x: +b b=9; $ sleep 1" },
 	{ { "-B", "x", "-e", "a", "-B", "y", "-e", "b", "-B", "x", "-e", "c" },
@@ -348,8 +351,9 @@ static const struct parse_case wrong[] = {
 					 "host's, give -C before -B" },
 	{ { "-B", "hyp", "-p", "function" }, "-p has no meaning for the hypervisor's buffer: give it "
 					     "before -B hyp" },
+	{ { "-B", "hyp", "-B", "remote:fw" }, "-B remote:fw: one remote at a time, and -B hyp is one" },
 	{ { "-B", "hypervisor", "-T" }, "-T has no meaning for the hypervisor's buffer: give it before "
-					"-B hypervisor" },
+					"-B hyp" },
 	{ { "-M", "0xff" }, "-M 0xff: not a mask: hexadecimal digits, or -1 for all CPUs" },
 	{ { "-M", "" }, "-M '': not a mask: hexadecimal digits, or -1 for all CPUs" },
 	{ { "-M", "-2" }, "-M -2: not a mask: hexadecimal digits, or -1 for all CPUs" },
