@@ -61,7 +61,7 @@ static int join_events(struct remote *r, const struct buffer_plan *b, size_t *n_
 	*n_on = 0;
 	for (size_t i = 0; i < r->events.n; i++) {
 		const char *event = r->events.v[i].name;
-		int want = remote_wants(r, b, event, -1), ret = 0;
+		int want = remote_is_func(b, event) ? 1 : remote_wants(r, b, event, -1), ret = 0;
 		char name[300];
 
 		if (want >= 0)
@@ -83,6 +83,8 @@ int remote_join(struct remote *r, const struct buffer_plan *b)
 		return ret;
 	r->taken = true;
 	r->was_on = remote_file_on(r, "tracing_on");
+	if (b->funcs.n || b->notrace.n)
+		log_warn(r->log, "-l and -n: the functions of %s stay as they are while it runs", r->path);
 	if (b->size_kb && b->size_kb != r->size_kb)
 		log_warn(r->log, "-b %llu: the size of %s cannot be changed while it runs",
 			 (unsigned long long)b->size_kb, r->path);

@@ -43,13 +43,18 @@ static inline struct remote *remote_of(struct source *s)
 	return (struct remote *)((char *)s - offsetof(struct remote, source));
 }
 
-/* remote-switch.c. write: undo_write or undo_at_end. name: relative to the remote's directory. */
+/* remote-switch.c. write: undo_write, undo_at_end or undo_poke. name: relative to the remote's directory. */
 int remote_undo_file(struct remote *r, int (*write)(struct undo *, const char *, const char *),
 		     const char *name, const char *value);
 /* The last word of the plan about an event, in the order given: 1 on, 0 off; `none`: it has none. */
 int remote_wants(const struct remote *r, const struct buffer_plan *b, const char *event, int none);
 /* Switches the event, with a message when that fails. */
 int remote_switch(struct remote *r, const char *event, bool on);
+
+/* remote-func.c: whether -p function takes in this event: func, func_ret. */
+bool remote_is_func(const struct buffer_plan *b, const char *event);
+/* The functions of -l and -n, where the kernel traces those of the hypervisor. */
+int remote_set_functions(struct remote *r, const struct buffer_plan *b);
 
 /* remote-join.c: whether tracing is on, or what was traced before is still there. */
 bool remote_runs(const struct remote *r);

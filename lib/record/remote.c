@@ -284,7 +284,7 @@ int remote_import(struct remote **out, const char *path, const struct page_layou
 /* -e adds, -v -e takes away; names alone start from nothing */
 static bool starts_full(const struct buffer_plan *b)
 {
-	bool full = true;
+	bool full = !b->tracer;
 
 	for (size_t i = 0; i < b->n_events; i++)
 		full &= b->events[i].negate;
@@ -345,7 +345,7 @@ static int set_events(struct remote *r, const struct buffer_plan *b)
 
 	for (size_t i = 0; i < r->events.n; i++) {
 		const char *event = r->events.v[i].name;
-		bool want = remote_wants(r, b, event, starts_full(b));
+		bool want = remote_is_func(b, event) || remote_wants(r, b, event, starts_full(b));
 		int ret = remote_switch(r, event, want);
 
 		if (ret)
@@ -372,7 +372,7 @@ int remote_setup(struct remote *r, const struct buffer_plan *b, bool take_over)
 	/* at the end what nobody read goes before the size is put back: it would be EBUSY */
 	if (!ret && exists_at(r->dirfd, ".", "trace"))
 		ret = remote_undo_file(r, undo_at_end, "trace", "0");
-	return ret ?: set_events(r, b);
+	return ret ?: remote_set_functions(r, b) ?: set_events(r, b);
 }
 
 /* A bound for a repair of times, which does without if it cannot be kept. */

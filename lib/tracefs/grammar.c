@@ -223,6 +223,8 @@ static int plan_tracer(void *ctx, const struct opt *o, const char *arg, struct o
 	b->tracer = strndup(arg, len);
 	if (!b->tracer)
 		return -ENOMEM;
+	if (b->is_hyp && strcmp(b->tracer, "function"))
+		return opts_wrong(err, o, arg, "the hypervisor has function only: give others before -B");
 	if (!g->request && latency_tracer(b->tracer))
 		return opts_error(err,
 				  "-p %s: latency tracers are not recorded by this version"
@@ -445,9 +447,9 @@ static const struct opt rows[] = {
 	     opts_set_seconds, PLAN(guest_timeout_ms, 0), .min = 100, .max = 3600000),
 
 	OPT_HEADING("Functions"),
-	KEY('p', "TRACER", "function, function_graph ...", plan_tracer, .flags = HOSTS),
-	KEY('l', "FUNC", "trace this function only", plan_name, BUFFER(funcs, HOSTS)),
-	KEY('n', "FUNC", "do not trace this function", plan_name, BUFFER(notrace, HOSTS)),
+	KEY('p', "TRACER", "function, function_graph ...", plan_tracer, .flags = ANYWHERE),
+	KEY('l', "FUNC", "trace this function only", plan_name, BUFFER(funcs, ANYWHERE)),
+	KEY('n', "FUNC", "do not trace this function", plan_name, BUFFER(notrace, ANYWHERE)),
 	KEY('g', "FUNC", "graph this function", plan_name, BUFFER(graph, HOSTS)),
 	KEY('d', NULL, "no function tracing by other tracers", opts_add_text, BUFFER(options, HOSTS),
 	    .text = "nofunction-trace"),

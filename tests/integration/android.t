@@ -39,7 +39,7 @@ control_files() {
 	(
 		cd "$tree" || exit
 		find . | sort
-		find . -type f ! -name trace ! -name trace_pipe_raw ! -path './events/*/enable' \
+		find . -type f ! -name trace ! -name trace_pipe_raw ! -path "./$hyp/set_ftrace_notrace" ! -path './events/*/enable' \
 			! -name set_event -print0 | sort -z | xargs -0 awk '
 			FNR == 1 { many = FILENAME ~ /\/(set_[a-z_]*|format|trigger|header_[a-z]*)$/ }
 			FNR > 1 && !many { next }
@@ -281,6 +281,42 @@ choosing() {
 	untouched "$name, -e kvm after -B hyp: tracefs is as before"
 }
 
+# ---- functions ------------------------------------------------------------------------------------
+
+# The kernel's files act on each write; of plain ones the last write is seen.
+functions() {
+	local name="$1, functions" now
+
+	new_tree "$1"
+	# libtraceevent wants to see where a function ends
+	printf '%s\n' "fffffffffffff000 t __kvm_nvhe_handle_trap" "ffffffffffffff00 t __kvm_nvhe_last" \
+		>>"$HYPTRACE_ROOT/proc/kallsyms"
+	start -B hyp -p function -l __kvm_nvhe_x -l __kvm_nvhe_y -n '__kvm_nvhe_z*' -e host_smc
+	"$feed" "$tree" events >"$tmp/fed"
+	now=$(head -qn 1 "$tree/$hyp"/set_ftrace_{filter,notrace} "$hyp_events"/{func,func_ret,host_smc,hyp_enter}/enable)
+	kill -INT $pid
+	wait $pid
+	is "$?" 0 "$name: exit status"
+	is "$(tr '\n' ' ' <<<"$now")" "__kvm_nvhe_y __kvm_nvhe_z* 1 1 1 0 " "$name: of -l and -n, with their events"
+	report
+	like "$(cat "$tmp/shown")" 'func: +__kvm_nvhe_handle_trap <- __kvm_nvhe_handle_trap$' "$name: are named by symbols"
+	is "$(cat "$tree/$hyp/set_ftrace_notrace")" "*
+kvm_nvhe_z*" "$name: all are switched off at the end"
+	untouched "$name: and those that were on are on again"
+	sed -i '/nvhe/d' "$HYPTRACE_ROOT/proc/kallsyms"
+
+	new_tree "$1"
+	record -B hyp -p function -v -e func_ret -- "$feed" "$tree" events
+	is "$(switched)" "func func_ret " "$name: -p alone is these two events"
+	untouched "$name: -p alone: tracefs is as before"
+
+	new_tree "$1"
+	rm -r "$hyp_events/func"
+	control_files >"$tmp/before"
+	record -B hyp -p function -- true
+	refused '-p function: .* has no event func' "$name, of a kernel that has none"
+}
+
 # ---- refusals -----------------------------------------------------------------------------------
 
 refusals() {
@@ -467,6 +503,7 @@ for layout in android15 android16; do
 	faults $layout
 	with_host $layout
 	choosing $layout
+	functions $layout
 	refusals $layout
 	running $layout
 	ends $layout

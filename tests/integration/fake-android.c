@@ -146,6 +146,9 @@ static void make_hyp(const char *dir, const struct layout *l)
 	put_text(path_of("%s/%s/trace_pipe", dir, l->dir), "");
 	put_line(path_of("%s/%s/trace", dir, l->dir), "** Reading trace not yet supported **");
 	put_text(path_of("%s/%s/events/header_page", dir, l->dir), l->header_page);
+	/* names of one length: a write goes over the first line only (set_ftrace_notrace cannot be read) */
+	put_text(path_of("%s/%s/set_ftrace_filter", dir, l->dir), "__kvm_nvhe_a\n__kvm_nvhe_b\n");
+	put_text(path_of("%s/%s/set_ftrace_notrace", dir, l->dir), "");
 	for (size_t i = 0; i < N_EVENTS; i++) {
 		if (!(events[i].in & l->in))
 			continue;

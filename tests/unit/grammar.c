@@ -183,6 +183,7 @@ static const struct parse_case good[] = {
 
 	/* buffers */
 	{ { "-B", "hyp" }, "top:; hyp(hyp):; " },
+	{ { "-B", "hyp", "-p", "function", "-l", "a*", "-n", "ab" }, "top:; hyp(hyp): p=function l=a* n=ab; " },
 	{ { "-B", "remote:hypervisor" }, "top:; hyp(hyp):; " },
 	{ { "-B", "remote:fw", "-e", "a", "-B", "x", "-B", "remote:fw", "-b", "9" },
 	  "top:; remote:fw(hyp): +a b=9; x:; " },
@@ -349,8 +350,8 @@ static const struct parse_case wrong[] = {
 	{ { "-C", "" }, "-C '': empty" },
 	{ { "-B", "hyp", "-C", "mono" }, "-C mono: the hypervisor's clock is always boot: for the "
 					 "host's, give -C before -B" },
-	{ { "-B", "hyp", "-p", "function" }, "-p has no meaning for the hypervisor's buffer: give it "
-					     "before -B hyp" },
+	{ { "-B", "hyp", "-p", "function_graph" },
+	  "-p function_graph: the hypervisor has function only: give others before -B" },
 	{ { "-B", "hyp", "-B", "remote:fw" }, "-B remote:fw: one remote at a time, and -B hyp is one" },
 	{ { "-B", "hypervisor", "-T" }, "-T has no meaning for the hypervisor's buffer: give it before "
 					"-B hyp" },

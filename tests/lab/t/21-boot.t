@@ -24,7 +24,6 @@ unchanged() {
 
 vm_up -m protected -g 1 -a 'hyptrace-agent -D -v --early sched'
 run '
-	/mnt/tests/lab/l1/guest stop 1
 	set -e
 	cd $t
 	echo boot >trace_clock
@@ -38,9 +37,8 @@ run '
 	echo 64 >buffer_size_kb
 	echo 1 >events/hypervisor/hyp_exit/enable
 	echo 1 >tracing_on
-	cut -d . -f 1 /proc/uptime
-	/mnt/tests/lab/l1/guest again 1'
-recorded "mainline: tracing that a shell switched on, and then a guest"
+	cut -d . -f 1 /proc/uptime'
+recorded "mainline: tracing that a shell switched on"
 on=$output
 l1 state >"$tmp/before"
 
@@ -56,8 +54,8 @@ like "$stderr" 'hyp: remotes/hypervisor is taken over, running, 2 events on, 64 
 unlike "$stderr" 'guest Guest: (no offset|clock.*unknown)' "the guest has a clock"
 before "$(first "$out/boot.dat" '^ *hyp: .* hyp_exit: ')" "$started" \
 	"the hypervisor's events from before the recording are in the file"
-before "$(first "$out/boot.dat" '^ *mine: .* sched_switch: ')" "$((on + 5))" "an instance's"
-before "$(first "$out/boot.dat" '\] .* kvm_entry: ')" "$((on + 10))" "the top buffer's"
+before "$(first "$out/boot.dat" '^ *mine: .* sched_switch: ')" "$started" "an instance's"
+before "$(first "$out/boot.dat" '\] .* kvm_entry: ')" "$started" "the top buffer's"
 before "$(first "$out/boot-Guest.dat" 'sched_switch: ')" "$started" "and the guest's --early ones, in the host's time"
 reports "$out/boot.dat" '^ *hyp: .* hyp_enter: ' "an event of -e is recorded on top"
 unchanged "a recording that took it over"
