@@ -10,7 +10,7 @@
 #define LIST_MAX (4u << 20)
 #define FILTER	 "set_ftrace_filter"
 #define NOTRACE	 "set_ftrace_notrace"
-/* What the kernel takes in one write, with the newline (hyp_events.c). */
+/* What the kernel takes in one write, with the newline (arch/arm64/kvm/hyp_events.c). */
 #define GLOB_MAX 125
 
 bool remote_is_func(const struct buffer_plan *b, const char *event)

@@ -16,4 +16,10 @@ int import_events(struct spool *spool, const char *events, bool raw, unsigned in
 /* The layout of raw pages, from its header_page. */
 int import_layout(const char *events, struct page_layout *out, const struct log *log);
 
+/*
+ * Where the text of a trace begins in a line of *len bytes, and without its end in *len:
+ * behind printk's "[   80.929138] ", if that is there. NULL: a message of the kernel.
+ */
+const char *import_trace_line(const char *line, size_t *len);
+
 #endif

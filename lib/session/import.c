@@ -18,7 +18,6 @@
 #include "dat/reader.h"
 #include "util/outfile.h"
 
-#define CHUNK	 (1u << 20)
 #define CPUS_MAX 4096
 #define CLOCK	 "boot" /* of every hypervisor's buffer */
 
@@ -194,42 +193,50 @@ static int text_failed(const struct job *j, int ret)
 	return ret;
 }
 
-/* The highest CPU of the lines, which begin with "[003]". */
-static int count_text(struct job *j, unsigned int *n_cpus)
+/* Calls line for each line that may be of a trace, with its newline. */
+static int each_text_line(const struct job *j, int (*line)(void *ctx, const char *text, size_t len),
+			  void *ctx)
 {
 	FILE *f = fopen(j->o->text, "re");
-	char *line = NULL;
+	char *text = NULL;
 	size_t room = 0;
+	ssize_t n;
 	int ret;
 
-	*n_cpus = 0;
 	if (!f)
 		return text_failed(j, -errno);
-	while (errno = 0, getline(&line, &room, f) >= 0) {
-		size_t digits = line[0] == '[' ? strspn(line + 1, "0123456789") : 0;
-		unsigned long cpu = digits ? strtoul(line + 1, NULL, 10) : 0;
+	while (errno = 0, (n = getline(&text, &room, f)) >= 0) {
+		size_t len = (size_t)n;
+		const char *p = import_trace_line(text, &len);
 
-		if (digits && digits <= 5 && line[1 + digits] == ']' && cpu < CPUS_MAX && cpu >= *n_cpus)
-			*n_cpus = (unsigned int)cpu + 1;
+		ret = p ? line(ctx, p, len) : 0;
+		if (ret)
+			break;
 	}
-	ret = -errno;
-	free(line);
+	ret = n < 0 ? -errno : ret;
+	free(text);
 	fclose(f);
 	return ret ? text_failed(j, ret) : 0;
 }
 
-static int feed_text(const struct job *j, struct remote_feed *feed)
+/* ctx: the number of CPUs, one more than the highest of the lines, which begin with "[003]". */
+static int count_line(void *ctx, const char *text, size_t len)
 {
-	int fd = open(j->o->text, O_RDONLY | O_CLOEXEC);
-	char *chunk = malloc(CHUNK);
-	int ret = fd < 0 ? -errno : chunk ? 0 : -ENOMEM;
-	ssize_t n;
+	unsigned int *n_cpus = ctx, cpu = 0;
+	size_t i = 1;
 
-	while (!ret && (n = read_all(fd, chunk, CHUNK)) != 0)
-		ret = n < 0 ? (int)n : remote_feed_text(feed, chunk, (size_t)n);
-	free(chunk);
-	fd_close(&fd);
-	return ret ? text_failed(j, ret) : 0;
+	if (!len || *text != '[')
+		return 0;
+	for (; i < len && i <= 5 && text[i] >= '0' && text[i] <= '9'; i++)
+		cpu = cpu * 10 + (unsigned int)(text[i] - '0');
+	if (i > 1 && i < len && text[i] == ']' && cpu < CPUS_MAX && cpu >= *n_cpus)
+		*n_cpus = cpu + 1;
+	return 0;
+}
+
+static int feed_text_line(void *ctx, const char *text, size_t len)
+{
+	return remote_feed_text(ctx, text, len) ?: remote_feed_text(ctx, "\n", 1);
 }
 
 static int feed_raw_cpu(const struct job *j, struct remote_feed *feed, unsigned int cpu, uint32_t size)
@@ -276,12 +283,12 @@ static int count_raw(struct job *j)
 
 static int import_count_cpus(struct job *j)
 {
-	unsigned int n;
+	unsigned int n = 0;
 	int ret;
 
 	if (j->o->raw)
 		return count_raw(j);
-	ret = count_text(j, &n);
+	ret = each_text_line(j, count_line, &n);
 	if (ret)
 		return ret;
 	if (!n) {
@@ -302,7 +309,7 @@ static int feed_all(struct job *j, struct remote *remote, size_t buffer, struct 
 	if (ret)
 		return ret;
 	if (j->o->text)
-		ret = feed_text(j, feed);
+		ret = each_text_line(j, feed_text_line, feed);
 	for (unsigned int cpu = 0; j->o->raw && cpu < j->n_cpus && !ret; cpu++)
 		ret = feed_raw_cpu(j, feed, cpu, remote_source(remote)->page_size);
 	return remote_feed_close(feed, ret, out);

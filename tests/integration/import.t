@@ -64,6 +64,23 @@ whole protected 209
 is "$(report "$tmp/protected.dat" | sed -nE 's/^hyp: .* ([0-9.]+): hyp_.*/\1/p' | sort -n | sed -n '1p;$p')" \
 	"$(sed -nE 's/.*	 *([0-9.]+): .*/\1000/p' "$tmp/protected.txt" | sort -n | sed -n '1p;$p')" \
 	"protected: times are the text's"
+
+# What a panic dumps of the buffer stands among the kernel's messages. No kernel of the lab has
+# dump_on_panic: these are the capture's lines, as printk and a serial console would show them.
+console() {
+	printf '%s\r\n' '[   24.000001] Kernel panic - not syncing: sysrq triggered crash' \
+		'[   24.000002][    T1] CPU: 1 UID: 0 PID: 87 Comm: sh Not tainted' '[   24.000003] [003] is no event'
+	sed -e "s/^/$1/" -e 's/$/\r/' "$tmp/protected.txt"
+	printf '%s\r\n' '<0>[   24.000004] CPU:2 [LOST 7 EVENTS]' '[   24.000005] ---[ end Kernel panic ]---'
+}
+for prefix in '[   24.000003] ' '<0>[   24.000003][    T1] ' '[   24.000003][ T112@C3] '; do
+	console "$prefix" >"$tmp/console.txt"
+	import --hyp "$tmp/console.txt" -i "$data/import-protected.dat" -o "$tmp/console.dat"
+	is "$status $(cat "$tmp/err")" "0 hyptrace: hyp $(wc -l <"$tmp/protected.txt") events (7 lost): $tmp/console.dat" \
+		"a console's log, '$prefix': all of its trace, and no more"
+	is "$(as_text "$tmp/console.dat" | md5sum)" "$(as_text "$tmp/protected.dat" | md5sum)" \
+		"a console's log, '$prefix': the same events"
+done
 whole nvhe 157
 like "$(grep -c '	[0-9]{9,}\.' -E "$tmp/nvhe.txt")" '^[1-9][0-9]+$' "nvhe: the text has times of hundreds of years"
 is "$(report "$tmp/nvhe.dat" | awk '/^hyp:/ { for (i = 1; i < NF; i++) if ($i ~ /^[0-9]+\.[0-9]+:$/ && ($i + 0 < 29 || $i + 0 > 31)) print }' | head -3)" \

@@ -34,12 +34,10 @@ run '
 	echo boot >instances/mine/trace_clock
 	echo 1 >instances/mine/events/sched/sched_switch/enable
 	cd $hyp
-	echo 64 >buffer_size_kb
+	echo 512 >buffer_size_kb
 	echo 1 >events/hypervisor/hyp_exit/enable
-	echo 1 >tracing_on
-	cut -d . -f 1 /proc/uptime'
+	echo 1 >tracing_on'
 recorded "mainline: tracing that a shell switched on"
-on=$output
 l1 state >"$tmp/before"
 
 run 'hyptrace record -o no.dat -B hyp -e all -e nosuch --take-over -- true'
@@ -49,7 +47,7 @@ run 'cut -d . -f 1 /proc/uptime
 	cp boot.dat boot-Guest.dat /mnt/out'
 recorded "all of it is taken over" && diag "$stderr"
 started=$output
-like "$stderr" 'hyp: remotes/hypervisor is taken over, running, 2 events on, 64 KiB per CPU, text' \
+like "$stderr" 'hyp: remotes/hypervisor is taken over, running, 2 events on, 512 KiB per CPU, text' \
 	"which says how the hypervisor's was found"
 unlike "$stderr" 'guest Guest: (no offset|clock.*unknown)' "the guest has a clock"
 before "$(first "$out/boot.dat" '^ *hyp: .* hyp_exit: ')" "$started" \
@@ -77,7 +75,7 @@ recorded "a buffer that is off and holds something" && diag "$output"
 like "$stderr" 'is taken over, with what is in it' "is taken over"
 at_least "$(summary_of hyp events)" "$(sed -n 2p <<<"$output")" "with what is in it"
 is "$(tail -n 2 <<<"$output")" "0
-64 (unloaded)" "and is off and empty then"
+512 (unloaded)" "and is off and empty then"
 run 'hyptrace record -o idle.dat --take-over -B hyp -b 256 -- true; cat $hyp/buffer_size_kb'
 recorded "an idle one is recorded as ever"
 like "$stderr" '256 KiB per CPU' "with the size of -b"
