@@ -71,8 +71,10 @@ feed() {
 		>"$fw/per_cpu/cpu1/trace_pipe"
 }
 
+# Both CPUs are in the spool: a loss begins a second page.
 drained() {
-	[ "$(cat "$dat".spool/pages/* 2>/dev/null | wc -c)" -ge "$1" ]
+	[ "$(cat "$dat".spool/pages/0.0 2>/dev/null | wc -c)" -ge 8192 ] &&
+		[ "$(cat "$dat".spool/pages/0.1 2>/dev/null | wc -c)" -ge 4096 ]
 }
 
 record() {
@@ -92,7 +94,7 @@ new_tree
 "$hyptrace" record -o "$dat" -B remote:fw 2>"$tmp/err" &
 pid=$!
 feed
-wait_for drained 8192
+wait_for drained
 during=$(state)
 kill -INT $pid
 wait $pid
@@ -128,7 +130,7 @@ new_tree
 "$hyptrace" record -o "$dat" -B remote:fw 2>"$tmp/err" &
 pid=$!
 feed
-wait_for drained 8192
+wait_for drained
 kill -KILL $pid
 wait $pid 2>/dev/null
 # unlike the kernel's, a pipe without a writer would keep the recovery waiting
@@ -144,7 +146,7 @@ new_tree
 "$hyptrace" record -o "$dat" -B remote:fw 2>"$tmp/err" &
 pid=$!
 feed
-wait_for drained 8192
+wait_for drained
 rm -r "$fw"
 kill -INT $pid
 wait $pid
