@@ -152,18 +152,10 @@ static int plan_negate(void *ctx, const struct opt *o, const char *arg, struct o
 	return 0;
 }
 
-/* The name that a remote is recorded by, or NULL: a host's buffer. */
-static const char *remote_given(const char *arg)
-{
-	if (!strcmp(arg, "hyp") || !strcmp(arg, "hypervisor") || !strcmp(arg, "remote:hypervisor"))
-		return "hyp";
-	return !strncmp(arg, "remote:", 7) && arg[7] ? arg : NULL;
-}
-
 static int plan_buffer(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
 	struct grammar *g = ctx;
-	const char *remote = g->request ? NULL : remote_given(arg);
+	const char *remote = g->request ? NULL : record_plan_remote(arg);
 	struct buffer_plan *b;
 
 	if (!name_fits_file(arg))

@@ -80,3 +80,10 @@ struct event_plan *buffer_plan_add_event(struct buffer_plan *b, const char *name
 	v[b->n_events] = (struct event_plan){ .name = strdup(name), .negate = negate };
 	return v[b->n_events].name ? &v[b->n_events++] : NULL;
 }
+
+const char *record_plan_remote(const char *name)
+{
+	if (!strcmp(name, "hyp") || !strcmp(name, "hypervisor") || !strcmp(name, "remote:hypervisor"))
+		return "hyp";
+	return !strncmp(name, "remote:", 7) && name[7] ? name : NULL;
+}

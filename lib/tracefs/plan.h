@@ -99,6 +99,8 @@ void record_plan_release(struct record_plan *p);
 int record_plan_check(const struct record_plan *p, struct opts_error *err);
 /* Adds a buffer (zeroed but for name and the "not given" values); NULL: out of memory. */
 struct buffer_plan *record_plan_add_buffer(struct record_plan *p, const char *name);
+/* The name by which a remote is recorded that -B calls so: "hyp", "remote:NAME"; NULL: a host's buffer. */
+const char *record_plan_remote(const char *name);
 /* Adds a guest; NULL: out of memory. */
 struct guest_plan *record_plan_add_guest(struct record_plan *p, const char *spec);
 /* Adds an event without filter or triggers; NULL: out of memory. The list grows by this call only. */
