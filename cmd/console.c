@@ -147,7 +147,7 @@ static void print_lost(const struct session_buffer *b, const struct log *log)
 			(unsigned long long)b->lost);
 		return;
 	}
-	if (b->taken) {
+	if (b->joined) {
 		log_err(log,
 			"%s: %llu events LOST, those before it was taken over among them; its size is "
 			"that which it was switched on with",

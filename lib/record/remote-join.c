@@ -28,9 +28,9 @@ static bool remote_loaded(const struct remote *r)
 	return loaded;
 }
 
-bool remote_is_taken(const struct remote *r)
+bool remote_is_joined(const struct remote *r)
 {
-	return r->taken;
+	return r->joined;
 }
 
 bool remote_runs(const struct remote *r)
@@ -81,7 +81,7 @@ int remote_join(struct remote *r, const struct buffer_plan *b)
 
 	if (ret)
 		return ret;
-	r->taken = true;
+	r->joined = true;
 	r->was_on = remote_file_on(r, "tracing_on");
 	if (b->funcs.n || b->notrace.n)
 		log_warn(r->log, "-l and -n: the functions of %s stay as they are while it runs", r->path);

@@ -26,8 +26,8 @@ struct remote {
 	const struct log *log;
 	char *clock;		   /* that another remote tells, or NULL */
 	_Atomic uint64_t on_since; /* boot clock ns just before tracing is switched on; 0: was on already */
-	bool taken;		   /* over: it ran before, or held something */
-	bool was_on;		   /* taken, and tracing was on */
+	bool joined;		   /* taken over: it ran before, or held something */
+	bool was_on;		   /* joined, and tracing was on */
 	atomic_bool early;	   /* times need repair (repair.h) */
 
 	/* held while the events' reasons may grow, and over vcpus */

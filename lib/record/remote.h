@@ -98,6 +98,6 @@ int remote_feed_close(struct remote_feed *f, int ret, struct remote_fed *out);
 /* Times need a repair (repair.h), which writes the pages once more. From any thread. */
 bool remote_is_early(const struct remote *r);
 uint64_t remote_size_kb(const struct remote *r); /* per CPU */
-bool remote_is_taken(const struct remote *r);	 /* over, by remote_setup */
+bool remote_is_joined(const struct remote *r);	 /* taken over by remote_setup */
 
 #endif

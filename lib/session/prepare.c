@@ -141,8 +141,8 @@ static int find_running(struct session *s)
 		if (b->is_hyp)
 			continue;
 		snprintf(path, sizeof(path), "%s%s", *b->name ? "instances/" : ".", b->name);
-		b->taken = instance_runs(undo_dirfd(s->undo), path);
-		if (!b->taken)
+		b->joined = instance_runs(undo_dirfd(s->undo), path);
+		if (!b->joined)
 			continue;
 		snprintf(path, sizeof(path), "%s%s%strace_clock", *b->name ? "instances/" : "", b->name,
 			 *b->name ? "/" : "");
@@ -207,7 +207,7 @@ static int prepare_host(struct session *s, const struct buffer_plan *b)
 
 	if (ret)
 		return ret;
-	ret = b->taken ? instance_join(i) : instance_setup(i);
+	ret = b->joined ? instance_join(i) : instance_setup(i);
 	if (!ret)
 		ret = host_open(&h, undo_dirfd(s->undo), b->name, instance_path(i), instance_clock(i),
 				s->log);
@@ -220,15 +220,15 @@ static int prepare_host(struct session *s, const struct buffer_plan *b)
 			 "%s%sthe hypervisor's clock is boot, this buffer's is %s: their times do not "
 			 "line up (%s)",
 			 b->name, *b->name ? ": " : "", instance_clock(i),
-			 b->taken ? "trace_clock=boot on the kernel's command line" : "leave out -C");
+			 b->joined ? "trace_clock=boot on the kernel's command line" : "leave out -C");
 	if (clock && !b->clock)
 		log_info(s->log, "%s: clock boot, as everywhere in this recording (put back afterwards)",
 			 *b->name ? b->name : "host");
 	return add_track(s, (struct session_track){ .source = host_source(h),
 						    .instance = i,
 						    .host = h,
-						    .taken = b->taken,
-						    .size_kb = b->taken ? 0 : b->size_kb });
+						    .joined = b->joined,
+						    .size_kb = b->joined ? 0 : b->size_kb });
 }
 
 /* Whether buffer i of the plan is a host's to record; a top buffer without events and tracer is not, unless
@@ -237,7 +237,7 @@ static bool is_recorded(const struct record_plan *plan, size_t i)
 {
 	const struct buffer_plan *b = &plan->buffers[i];
 
-	return !b->is_hyp && (i || b->n_events || b->tracer || b->taken);
+	return !b->is_hyp && (i || b->n_events || b->tracer || b->joined);
 }
 
 static int prepare_hosts(struct session *s)
@@ -353,7 +353,7 @@ static int number_remote(struct session *s, unsigned int first_id)
 		return 0;
 	return remote_number(s->remote, first_id, s->spool)
 		       ?: add_track(s, (struct session_track){ .source = remote_source(s->remote),
-							       .taken = remote_is_taken(s->remote),
+							       .joined = remote_is_joined(s->remote),
 							       .size_kb = remote_size_kb(s->remote) });
 }
 

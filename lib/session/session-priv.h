@@ -19,7 +19,7 @@ struct session_track {
 	struct instance *instance; /* NULL for the profile and the hypervisor, and when recovering */
 	struct host *host;	   /* NULL for the profile and the hypervisor */
 	bool started;
-	bool taken; /* --take-over: it ran before */
+	bool joined; /* --take-over: it ran before */
 	uint64_t size_kb;
 };
 

@@ -47,7 +47,7 @@ static void sum_track(struct session *s, size_t i)
 	b->bad = totals.bad;
 	b->size_kb = t->size_kb;
 	b->profile = !strcmp(t->source->ops->kind, "profile");
-	b->taken = t->taken;
+	b->joined = t->joined;
 	b->lost = totals.lost;
 	for (unsigned int cpu = 0; t->source->ops->count && cpu < t->source->n_cpus; cpu++) {
 		uint64_t events, lost;

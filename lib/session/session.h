@@ -19,7 +19,7 @@ struct session_buffer {
 	uint64_t bad;	  /* hypervisor records or lines, a guest's pages, that made no sense */
 	uint64_t size_kb; /* buffer size per CPU; 0 = unknown */
 	bool profile;	  /* samples (--profile) */
-	bool taken;	  /* over, with the size that it had */
+	bool joined;	  /* taken over, with the size that it had */
 	bool guest;	  /* a guest's, in a file of its own */
 	int guest_lost;	  /* -errno: it was lost before the end; what it sent is kept */
 };

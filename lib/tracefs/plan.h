@@ -35,7 +35,7 @@ struct buffer_plan {
 	uint64_t size_kb;	 /* -b, per CPU; 0 = not given */
 	uint64_t subbuf_kb;	 /* --subbuf-size; 0 = not given */
 	int64_t max_graph_depth; /* --max-graph-depth; -1 = not given */
-	bool taken;		 /* --take-over found it running: its settings stay (the session says so) */
+	bool joined;		 /* --take-over found it running: its settings stay (the session says so) */
 };
 
 /* -A: a guest, recorded through its agent into a file of its own. */
