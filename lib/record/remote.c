@@ -281,14 +281,14 @@ int remote_import(struct remote **out, const char *path, const struct page_layou
 
 /* ---- setting up -------------------------------------------------------------- */
 
-/* -e adds, -v -e takes away; names alone start from nothing */
-static bool starts_full(const struct buffer_plan *b)
+static bool wanted(const struct remote *r, const struct buffer_plan *b, const char *event)
 {
 	bool full = !b->tracer;
 
+	/* -e adds, -v -e takes away; names alone, or -p, start from nothing */
 	for (size_t i = 0; i < b->n_events; i++)
 		full &= b->events[i].negate;
-	return full;
+	return remote_is_func(b, event) || remote_wants(r, b, event, full);
 }
 
 /* Free to be used: off, and what an earlier reader left in it cleared. */
@@ -345,7 +345,7 @@ static int set_events(struct remote *r, const struct buffer_plan *b)
 
 	for (size_t i = 0; i < r->events.n; i++) {
 		const char *event = r->events.v[i].name;
-		bool want = remote_is_func(b, event) || remote_wants(r, b, event, starts_full(b));
+		bool want = wanted(r, b, event);
 		int ret = remote_switch(r, event, want);
 
 		if (ret)
