@@ -12,7 +12,7 @@ enum {
 	EXIT_OK = 0,
 	EXIT_FAILED = 1,
 	EXIT_USAGE = 2,
-	EXIT_GUEST_LOST = 3, /* recorded, but a guest was lost on the way */
+	EXIT_PART_LOST = 3, /* recorded, but a guest was lost on the way, or the hypervisor not read */
 };
 
 /* One row per command: dispatch, `hyptrace -h` and the index of man pages come from it. */

@@ -161,8 +161,8 @@ static void print_lost(const struct session_buffer *b, const struct log *log)
 	if (b->size_kb)
 		snprintf(size, sizeof(size), "-b %llu (KiB per CPU; it was %llu)",
 			 (unsigned long long)b->size_kb * 4, (unsigned long long)b->size_kb);
-	log_err(log, "%s: %llu events LOST; a larger buffer would help: %s%s", label(b),
-		(unsigned long long)b->lost, option, size);
+	log_err(log, "%s: %s%llu events LOST; a larger buffer would help: %s%s", label(b),
+		b->lost_more ? "at least " : "", (unsigned long long)b->lost, option, size);
 }
 
 static void print_whole(const struct session_summary *sum, const char *output, const struct log *log)
@@ -180,7 +180,8 @@ static void print_whole(const struct session_summary *sum, const char *output, c
 			buf_printf(&text, " %llu events,", (unsigned long long)b->events);
 		buf_printf(&text, " %s", size_text(b->bytes, size, sizeof(size)));
 		if (sum->seconds > 0)
-			buf_printf(&text, " (%llu lost)", (unsigned long long)b->lost);
+			buf_printf(&text, " (%s%llu lost)", b->lost_more ? "at least " : "",
+				   (unsigned long long)b->lost);
 	}
 	buf_printf(&text, ": %s, %s", output, size_text(sum->file_bytes, size, sizeof(size)));
 	log_info(log, "%s", buf_str(&text) ?: "");
@@ -194,6 +195,14 @@ static void print_wrong(const struct session_buffer *b, const struct log *log)
 		log_err(log, "guest %s was lost before the end: what it sent is in its file", b->name);
 	if (b->lost)
 		print_lost(b, log);
+	if (b->taken)
+		log_err(log,
+			"%s: somebody else read the buffer too: events are missing at %llu places that could "
+			"be "
+			"seen, which the file marks",
+			label(b), (unsigned long long)b->taken);
+	if (b->unread)
+		log_err(log, "%s: neither its pages nor its text could be read", label(b));
 	if (b->bad && b->guest)
 		log_err(log, "guest %s: %llu pages made no sense: their events are lost", b->name,
 			(unsigned long long)b->bad);

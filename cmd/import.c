@@ -96,8 +96,8 @@ static int import_file(struct import_opts *o, bool quiet)
 		log_warn(&log,
 			 "%llu %s made no sense; they are in the file as hyp_unknown where they had a time",
 			 (unsigned long long)fed.bad, o->text ? "lines" : "pages or records");
-	log_info(&log, "hyp %llu events (%llu lost): %s", (unsigned long long)fed.events,
-		 (unsigned long long)fed.lost, o->output);
+	log_info(&log, "hyp %llu events (%s%llu lost): %s", (unsigned long long)fed.events,
+		 fed.unknown ? "at least " : "", (unsigned long long)fed.lost, o->output);
 	return EXIT_OK;
 }
 

@@ -39,8 +39,8 @@ static int record_plan_run(const struct record_plan *plan)
 	if (ret || sum.not_restored)
 		return console_status(&console, ret ?: -EIO);
 	for (size_t i = 0; i < sum.n_buffers; i++)
-		if (sum.buffers[i].guest_lost)
-			return EXIT_GUEST_LOST;
+		if (sum.buffers[i].guest_lost || sum.buffers[i].unread)
+			return EXIT_PART_LOST;
 	return EXIT_OK;
 }
 

@@ -125,7 +125,8 @@ static int event_fill(struct hypevent *ev, bool raw)
 	ev->name = strdup(ev->fmt.name);
 	ev->hyp_id = ev->fmt.id;
 	ev->body_len = body_len(&ev->fmt);
-	ev->as_text = !raw && (!ev->pattern || !ev->pattern->invertible || ev->body_len > HYP_BODY_MAX);
+	ev->from_text = ev->pattern && ev->pattern->invertible && ev->body_len <= HYP_BODY_MAX;
+	ev->as_text = !raw && !ev->from_text;
 	ev->vcpu_offset = ev->as_text ? -1 : vcpu_offset(&ev->fmt);
 	return ev->name ? 0 : -ENOMEM;
 }

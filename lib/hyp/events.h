@@ -27,8 +27,8 @@ struct hypevent {
 	int vcpu_offset;	 /* in the written record, of `pid_t vcpu`; -1: no such field */
 	/* private: the print format taken apart, NULL when it is not understood */
 	struct hyptext_pattern *pattern;
-	/* its fields cannot be told from its text: the record is one string */
-	bool as_text;
+	bool from_text; /* its text tells its fields */
+	bool as_text;	/* it does not, and text is what comes: the record is one string */
 };
 
 struct hypevents {
@@ -111,6 +111,8 @@ struct hyprecord {
 
 /*
  * Mainline's trace_pipe text, fed in chunks of any length.
+ * Of events that come raw a text that does not tell their fields, a reason's number among them,
+ * becomes a hyp_unknown record.
  * Line: "[%03d]\t%5llu.%06lu: name args"; losses: "CPU:%d [LOST %lu EVENTS]";
  * unknown ids: "UNKNOWN id=%d" (kernel/trace/trace_remote.c).
  */

@@ -149,8 +149,12 @@ static int fill_fields(struct hyptext *t, const struct hypevent *ev, const char 
 	struct pattern_reason reason;
 	int n;
 
+	if (!ev->from_text)
+		return -EBADMSG;
 	memset(t->out, 0, HYP_HEADER_SIZE + ev->body_len);
 	if (!hyptext_pattern_match(ev->pattern, &ev->fmt, text, len, t->out, &reason))
+		return -EBADMSG;
+	if (reason.text && t->e->raw)
 		return -EBADMSG;
 	if (reason.text) {
 		n = hypevents_reason(t->e, reason.text, reason.len);

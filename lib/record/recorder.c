@@ -250,6 +250,8 @@ struct recorder_totals recorder_totals(const struct recorder *r, const struct so
 		sum.bytes += st->bytes;
 		sum.events += st->events;
 		sum.lost += st->lost;
+		sum.unknown += st->unknown;
+		sum.taken += st->taken;
 		sum.bad += st->bad;
 	}
 	return sum;

@@ -41,7 +41,7 @@ int recorder_add(struct recorder *r, struct source *s, struct spool *spool, size
 int recorder_finish(struct recorder *r, const struct source *s, unsigned int timeout_ms);
 /* Totals of one source so far. */
 struct recorder_totals {
-	uint64_t bytes, events, lost, bad;
+	uint64_t bytes, events, lost, unknown, taken, bad;
 };
 struct recorder_totals recorder_totals(const struct recorder *r, const struct source *s);
 /* Of one CPU, the recorder's; NULL: the source was not added. */

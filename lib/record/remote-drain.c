@@ -32,6 +32,12 @@ struct remote_reader {
 	struct hyptext *text;
 	uint8_t *record; /* room for one, of raw pages */
 	size_t record_size;
+	int fd;			   /* the pipe; -1: of one that was read before */
+	bool as_text;		   /* the pipe gives text */
+	bool began;		   /* it has given a page */
+	bool fresh;		   /* no hyp_enter or hyp_exit came yet of what was read last */
+	unsigned int turn;	   /* id of the last one of them; 0: not known */
+	unsigned int enter, leave; /* their ids */
 };
 
 static int drain_emit(void *ctx, const void *page, size_t size)
@@ -104,6 +110,33 @@ static int write_record(struct remote_reader *x, const struct hyprecord *rec)
 	return ret;
 }
 
+/*
+ * hyp_enter and hyp_exit take turns on a CPU. Two of a kind with the end of a read, but no
+ * loss, between them: another reader has what was there. Android's kernels let any
+ * number read at a time.
+ */
+static int note_turn(struct remote_reader *x, const struct hyprecord *rec)
+{
+	uint16_t id;
+	bool taken;
+
+	memcpy(&id, rec->data, sizeof(id));
+	if (!x->r->turns || (id != x->enter && id != x->leave))
+		return 0;
+	taken = x->fresh && id == x->turn && !rec->lost;
+	x->fresh = false;
+	x->turn = id;
+	if (!taken)
+		return 0;
+	x->d->stats->taken++;
+	if (!atomic_exchange(&x->r->shared, true))
+		log_warn(x->r->log,
+			 "hyp: cpu %u: events are missing that the kernel does not count as lost: somebody "
+			 "else reads %s/trace_pipe or per_cpu/cpu*/trace_pipe*, and takes them",
+			 x->cpu, x->r->path);
+	return page_write_lost(&x->w, 0);
+}
+
 /* Writes one record, ctx being the reader, with its time as the kernel gave it. Under the lock. */
 static int remote_reader_record(void *ctx, const struct hyprecord *rec)
 {
@@ -112,7 +145,7 @@ static int remote_reader_record(void *ctx, const struct hyprecord *rec)
 
 	if (ret)
 		return ret;
-	ret = note_early(x, rec->ts);
+	ret = note_early(x, rec->ts) ?: note_turn(x, rec);
 	return ret ? ret : write_record(x, rec);
 }
 
@@ -134,7 +167,13 @@ static int remote_reader_open(struct remote_reader *x, struct remote *r, unsigne
 	off_t end = lseek(d->out, 0, SEEK_CUR);
 	int ret;
 
-	*x = (struct remote_reader){ .r = r, .cpu = cpu, .d = d, .offset = (uint64_t)end };
+	*x = (struct remote_reader){
+		.r = r, .cpu = cpu, .d = d, .offset = (uint64_t)end, .fd = -1, .as_text = !r->raw
+	};
+	if (r->turns) {
+		x->enter = hypevents_by_name(&r->events, "hyp_enter", 9)->id;
+		x->leave = hypevents_by_name(&r->events, "hyp_exit", 8)->id;
+	}
 	x->text = hyptext_new(&r->events);
 	x->record_size = r->source.page_size + HYP_RECORD_EXTRA;
 	x->record = malloc(x->record_size);
@@ -162,12 +201,12 @@ static int remote_save_reasons(struct remote *r)
 	return ret;
 }
 
-/* Mainline's text. */
 static int drain_text(struct remote_reader *x, const void *data, size_t len)
 {
 	uint64_t bad = hyptext_bad_lines(x->text);
 	int ret;
 
+	x->fresh = true;
 	pthread_mutex_lock(&x->r->lock);
 	ret = hyptext_feed(x->text, data, len, remote_reader_record, x) ?: remote_save_reasons(x->r);
 	pthread_mutex_unlock(&x->r->lock);
@@ -198,6 +237,25 @@ static int drain_raw_record(struct remote_reader *x, const struct page_event *ev
 	return ret;
 }
 
+/* A loss of unknown number. */
+static int drain_lost(struct remote_reader *x)
+{
+	x->turn = 0;
+	x->d->stats->lost++;
+	x->d->stats->unknown++;
+	return page_write_lost(&x->w, 0);
+}
+
+/* What a page says was lost before it: a full one has no room for a number. */
+static int drain_missed(struct remote_reader *x, const struct page_reader *pr)
+{
+	if (!pr->missed_count)
+		return drain_lost(x);
+	x->turn = 0;
+	x->d->stats->lost += pr->missed_count;
+	return page_write_lost(&x->w, pr->missed_count);
+}
+
 static int remote_reader_page(struct remote_reader *x, const void *page, size_t len)
 {
 	struct page_reader pr;
@@ -205,27 +263,86 @@ static int remote_reader_page(struct remote_reader *x, const void *page, size_t 
 	int more = 0, ret = page_reader_init(&pr, &x->r->layout, page, len);
 
 	if (ret && is_text(page, len)) {
-		log_err(x->r->log,
-			"%s: trace_pipe_raw of this kernel gives text (Android 6.12 before July "
-			"2025): a newer kernel is needed",
+		log_err(x->r->log, "%s: these are lines of trace_pipe, not pages of trace_pipe_raw",
 			x->r->path);
 		return -EPROTO;
 	}
 	if (ret) { /* builds between two Android fixes hand out such pages: count, go on */
 		x->d->stats->bad++;
+		x->turn = 0;
 		return page_write_lost(&x->w, 0);
 	}
-	if (pr.missed) {
-		ret = page_write_lost(&x->w, pr.missed_count);
-		x->d->stats->lost += pr.missed_count ? pr.missed_count : 1;
-	}
+	x->fresh = true;
+	if (pr.missed)
+		ret = drain_missed(x, &pr);
 	while (!ret && (more = page_next(&pr, &ev)) == 1)
 		ret = drain_raw_record(x, &ev);
 	if (!ret && more < 0) {
 		x->d->stats->bad++;
+		x->turn = 0;
 		ret = page_write_lost(&x->w, 0);
 	}
 	return ret ? ret : drain_sync(x);
+}
+
+/* ---- raw files that give no pages ------------------------------------------------------ */
+
+static int remote_open_cpu(const struct remote *r, unsigned int cpu, bool raw)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "per_cpu/cpu%u/%s", cpu, raw ? "trace_pipe_raw" : "trace_pipe");
+	fd = openat(r->dirfd, path, O_RDONLY | O_CLOEXEC | (raw ? O_NONBLOCK : 0));
+	if (fd < 0 && errno != ENODEV && errno != ENXIO) /* a CPU that is off has no buffer to be read */
+		log_err(r->log, "cannot open %s/%s: %s", r->path, path, strerror(errno));
+	return fd < 0 ? -errno : fd;
+}
+
+static void say_misread(const struct remote *r, bool text)
+{
+	log_warn(r->log,
+		 "%s: trace_pipe_raw of this kernel gives %s (%s): trace_pipe is read in its place, whose "
+		 "times are cut to microseconds; a newer kernel has it mended",
+		 r->path, text ? "text" : "no pages, but a structure of the kernel's own",
+		 text ? "Android 6.12 before July 2025" : "a bug of some Android kernels");
+}
+
+/* From now on the CPU's text is read. */
+static void drain_as_text(struct remote_reader *x)
+{
+	fd_close(&x->fd);
+	x->as_text = true;
+	x->fd = remote_open_cpu(x->r, x->cpu, false);
+	if (x->fd < 0)
+		atomic_store(&x->r->unread, true);
+}
+
+/* The first that came is no page. Text is read on from where it comes: the rest of a line may follow. */
+static int drain_misread(struct remote_reader *x, const void *chunk, size_t len)
+{
+	const bool text = is_text(chunk, len);
+
+	if (!atomic_exchange(&x->r->misread, true))
+		say_misread(x->r, text);
+	if (text) {
+		x->as_text = true;
+		return drain_text(x, chunk, len);
+	}
+	drain_as_text(x);
+	return drain_lost(x);
+}
+
+static int drain_chunk(struct remote_reader *x, const void *chunk, size_t len)
+{
+	struct page_reader pr;
+
+	if (x->as_text)
+		return drain_text(x, chunk, len);
+	if (!x->began && page_reader_init(&pr, &x->r->layout, chunk, len))
+		return drain_misread(x, chunk, len);
+	x->began = true;
+	return remote_reader_page(x, chunk, len);
 }
 
 /*
@@ -233,25 +350,28 @@ static int remote_reader_page(struct remote_reader *x, const void *page, size_t 
  * text or a signal comes. With tracing off, an interrupted read means empty: the
  * kernel looks for data before it looks for signals.
  */
-static int drain_pipe(struct remote_reader *x, int fd, void *chunk, size_t size)
+static int drain_pipe(struct remote_reader *x, void *chunk)
 {
-	const bool raw = x->r->raw;
-
-	for (;;) {
-		ssize_t n = read(fd, chunk, size);
+	while (x->fd >= 0) {
+		const bool raw = x->r->raw && !x->as_text;
+		ssize_t n = read(x->fd, chunk, raw ? x->r->source.page_size : TEXT_CHUNK);
 		int ret = 0;
 
 		if (n > 0)
-			ret = (raw ? remote_reader_page : drain_text)(x, chunk, (size_t)n);
+			ret = drain_chunk(x, chunk, (size_t)n);
 		else if (n < 0 && errno != EINTR && errno != EAGAIN)
 			return -errno;
 		else if (atomic_load(x->d->stopping))
 			return 0;
 		else if (!n || errno == EAGAIN)
-			ret = rawpipe_wait(raw ? fd : -1, x->d);
+			ret = rawpipe_wait(raw ? x->fd : -1, x->d);
 		if (ret)
 			return ret;
+		/* another CPU has found out: nothing was read here that would be lost */
+		if (raw && !x->began && !x->as_text && atomic_load(&x->r->misread))
+			drain_as_text(x);
 	}
+	return 0;
 }
 
 /* Losses behind the last record. */
@@ -263,36 +383,25 @@ static int end_text(struct remote_reader *x)
 	return lost ? page_write_lost(&x->w, lost) : 0;
 }
 
-static int drain_fd(struct remote *r, unsigned int cpu, struct drain *d, int fd)
+int remote_drain(struct source *s, unsigned int cpu, struct drain *d)
 {
-	const size_t size = r->raw ? r->source.page_size : TEXT_CHUNK;
+	struct remote *r = remote_of(s);
+	const size_t size = r->source.page_size > TEXT_CHUNK ? r->source.page_size : TEXT_CHUNK;
 	void *chunk = malloc(size);
 	struct remote_reader x;
 	int ret = chunk ? remote_reader_open(&x, r, cpu, d) : -ENOMEM;
 
-	if (!ret)
-		ret = remote_reader_close(&x, drain_pipe(&x, fd, chunk, size) ?: end_text(&x));
+	if (ret)
+		goto out;
+	x.fd = remote_open_cpu(r, cpu, r->raw);
+	if (x.fd < 0)
+		ret = x.fd == -ENODEV || x.fd == -ENXIO ? 0 : x.fd;
+	else
+		ret = drain_pipe(&x, chunk) ?: end_text(&x);
+	fd_close(&x.fd);
+	ret = remote_reader_close(&x, ret);
+out:
 	free(chunk);
-	return ret;
-}
-
-int remote_drain(struct source *s, unsigned int cpu, struct drain *d)
-{
-	struct remote *r = remote_of(s);
-	char path[64];
-	int fd, ret;
-
-	snprintf(path, sizeof(path), "per_cpu/cpu%u/%s", cpu, r->raw ? "trace_pipe_raw" : "trace_pipe");
-	fd = openat(r->dirfd, path, O_RDONLY | O_CLOEXEC | (r->raw ? O_NONBLOCK : 0));
-	if (fd < 0 && (errno == ENODEV || errno == ENXIO)) /* a CPU that is off has no buffer to be read */
-		return 0;
-	if (fd < 0) {
-		ret = -errno;
-		log_err(r->log, "cannot open %s/%s: %s", r->path, path, errno_text(ret));
-		return ret;
-	}
-	ret = drain_fd(r, cpu, d, fd);
-	close(fd);
 	return ret;
 }
 
@@ -382,6 +491,7 @@ int remote_feed_close(struct remote_feed *f, int ret, struct remote_fed *out)
 		close(c->drain.out);
 		out->events += c->stats.events;
 		out->lost += c->stats.lost;
+		out->unknown += c->stats.unknown;
 		out->bad += c->stats.bad;
 	}
 	free(f->cpus);
@@ -397,5 +507,7 @@ int remote_stat(struct source *s, unsigned int cpu, const struct drain_stats *st
 		   "CPU: %u\nentries: 0\noverrun: %llu\ncommit overrun: 0\nbytes: 0\n"
 		   "dropped events: 0\nread events: %llu\n",
 		   cpu, (unsigned long long)st->lost, (unsigned long long)st->events);
+	if (st->unknown)
+		buf_printf(out, "losses without a number: %llu\n", (unsigned long long)st->unknown);
 	return buf_status(out);
 }

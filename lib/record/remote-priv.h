@@ -29,6 +29,10 @@ struct remote {
 	bool joined;		   /* taken over: it ran before, or held something */
 	bool was_on;		   /* joined, and tracing was on */
 	atomic_bool early;	   /* times need repair (repair.h) */
+	bool turns;		   /* of raw: hyp_enter and hyp_exit are both recorded */
+	atomic_bool misread;	   /* the raw files give no pages: the text is read in their place */
+	atomic_bool unread;	   /* nor could that be read */
+	atomic_bool shared;	   /* another reader takes events */
 
 	/* held while the events' reasons may grow, and over vcpus */
 	pthread_mutex_t lock;

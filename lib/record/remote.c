@@ -291,6 +291,42 @@ static bool wanted(const struct remote *r, const struct buffer_plan *b, const ch
 	return remote_is_func(b, event) || remote_wants(r, b, event, full);
 }
 
+static int remote_is_read(const struct remote *r)
+{
+	log_err(r->log,
+		"the hypervisor's buffer is in use: somebody reads %s/trace_pipe or trace; its size cannot "
+		"be set while a reader is open",
+		r->path);
+	return -EBUSY;
+}
+
+/* Android 16's buffer_size_kb says "7 (loaded)" as long as there is a buffer; others say nothing. */
+static bool remote_is_loaded(const struct remote *r)
+{
+	struct buf text = { 0 };
+	bool loaded = !read_file_at(r->dirfd, "buffer_size_kb", 4096, &text) && buf_str(&text) &&
+		      strstr(buf_str(&text), "(loaded)");
+
+	buf_release(&text);
+	return loaded;
+}
+
+/*
+ * A buffer that is loaded keeps its size, whatever is written. Once empty it goes with
+ * its last reader; where that one had left something in it, with one more. These
+ * kernels let several read: what stays loaded has another reader.
+ */
+static int remote_unload(struct remote *r)
+{
+	if (!remote_is_loaded(r))
+		return 0;
+	close(openat(r->dirfd, "trace_pipe", O_RDONLY | O_CLOEXEC));
+	if (remote_is_loaded(r))
+		return remote_is_read(r);
+	log_info(r->log, "hyp: %s held events that nobody had read: they are cleared", r->path);
+	return 0;
+}
+
 /* Free to be used: off, and what an earlier reader left in it cleared. */
 static int claim(struct remote *r)
 {
@@ -317,7 +353,7 @@ static int claim(struct remote *r)
 	if (ret)
 		log_err(r->log, "cannot clear %s/trace: %s%s", r->path, errno_text(ret),
 			ret == -EACCES ? " (root is needed)" : "");
-	return ret;
+	return ret ?: remote_unload(r);
 }
 
 static int remote_set_size(struct remote *r, uint64_t kb)
@@ -328,15 +364,19 @@ static int remote_set_size(struct remote *r, uint64_t kb)
 	snprintf(value, sizeof(value), "%llu", (unsigned long long)kb);
 	ret = remote_undo_file(r, undo_write, "buffer_size_kb", value);
 	if (ret == -EBUSY)
-		log_err(r->log,
-			"the hypervisor's buffer is in use: somebody reads %s/trace_pipe or trace; "
-			"its size cannot be set while a reader is open",
-			r->path);
-	else if (ret)
+		return remote_is_read(r);
+	if (ret)
 		log_err(r->log, "cannot set %s/buffer_size_kb to %s: %s", r->path, value, errno_text(ret));
 	else
 		r->size_kb = kb;
 	return ret;
+}
+
+/* What tells whether somebody else reads the buffer too. */
+static bool wanted_in_turns(const struct remote *r, const struct buffer_plan *b)
+{
+	return r->raw && hypevents_by_name(&r->events, "hyp_enter", 9) && wanted(r, b, "hyp_enter") &&
+	       hypevents_by_name(&r->events, "hyp_exit", 8) && wanted(r, b, "hyp_exit");
 }
 
 static int set_events(struct remote *r, const struct buffer_plan *b)
@@ -352,6 +392,7 @@ static int set_events(struct remote *r, const struct buffer_plan *b)
 			return ret;
 		n_on += want;
 	}
+	r->turns = wanted_in_turns(r, b);
 	if (!n_on) {
 		log_err(r->log, "no event of the hypervisor is left to record");
 		return -EINVAL;
@@ -442,6 +483,11 @@ bool remote_is_early(const struct remote *r)
 struct source *remote_source(struct remote *r)
 {
 	return &r->source;
+}
+
+bool remote_is_unread(const struct remote *r)
+{
+	return atomic_load(&r->unread);
 }
 
 uint64_t remote_size_kb(const struct remote *r)

@@ -91,12 +91,15 @@ int remote_feed_page(struct remote_feed *f, unsigned int cpu, const void *page, 
 
 struct remote_fed {
 	uint64_t events, lost, bad; /* bad: lines, pages or records that made no sense */
+	uint64_t unknown;	    /* of lost: as drain_stats */
 };
 /* Ends it and frees f; ret: what failed before, and is returned then. */
 int remote_feed_close(struct remote_feed *f, int ret, struct remote_fed *out);
 
 /* Times need a repair (repair.h), which writes the pages once more. From any thread. */
 bool remote_is_early(const struct remote *r);
+/* Of some CPU neither pages nor text could be read. From any thread. */
+bool remote_is_unread(const struct remote *r);
 uint64_t remote_size_kb(const struct remote *r); /* per CPU */
 bool remote_is_joined(const struct remote *r);	 /* taken over by remote_setup */
 

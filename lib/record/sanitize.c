@@ -48,8 +48,10 @@ static bool sanitize_page(struct rewriter *m)
 	uint32_t used = 0;
 
 	if (!page_reader_init(&r, &m->layout, m->page, m->layout.size)) {
-		if (r.missed)
+		if (r.missed) {
 			m->sum->lost += r.missed_count ? r.missed_count : 1;
+			m->sum->unknown += !r.missed_count;
+		}
 		used = count_page_events(m, &r, &whole);
 	}
 	m->gap = !whole;

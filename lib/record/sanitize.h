@@ -10,9 +10,10 @@
  */
 
 struct sanitized {
-	uint64_t events; /* that the file will show */
-	uint64_t lost;	 /* by what the pages say; a loss of unknown number counts as 1 */
-	uint64_t bad;	 /* pages emptied, or cut short */
+	uint64_t events;  /* that the file will show */
+	uint64_t lost;	  /* by what the pages say; a loss of unknown number counts as 1 */
+	uint64_t unknown; /* such losses */
+	uint64_t bad;	  /* pages emptied, or cut short */
 };
 
 /*

@@ -14,10 +14,12 @@
 
 /* One CPU's drain, kept by the recorder and read by others while it runs. */
 struct drain_stats {
-	_Atomic uint64_t bytes;	 /* of pages in the spool */
-	_Atomic uint64_t events; /* 0 where pages are moved unread */
-	_Atomic uint64_t lost;	 /* reported in the data; host pages: see source_ops.count */
-	_Atomic uint64_t bad;	 /* lines, pages or records that made no sense */
+	_Atomic uint64_t bytes;	  /* of pages in the spool */
+	_Atomic uint64_t events;  /* 0 where pages are moved unread */
+	_Atomic uint64_t lost;	  /* reported in the data; host pages: see source_ops.count */
+	_Atomic uint64_t unknown; /* of them reports without a number, each counted as one */
+	_Atomic uint64_t taken;	  /* places where another reader took events, which nothing reports */
+	_Atomic uint64_t bad;	  /* lines, pages or records that made no sense */
 };
 
 struct drain {

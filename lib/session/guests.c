@@ -290,6 +290,7 @@ static int sanitize_guest(const struct session_guest *g, struct session_buffer *
 	if (row) {
 		row->events = m.events;
 		row->lost = lost > m.lost ? lost : m.lost;
+		row->lost_more = m.unknown && !lost;
 		row->bad = m.bad;
 	}
 	if (ret)

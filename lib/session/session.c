@@ -49,6 +49,9 @@ static void sum_track(struct session *s, size_t i)
 	b->profile = !strcmp(t->source->ops->kind, "profile");
 	b->joined = t->joined;
 	b->lost = totals.lost;
+	b->lost_more = totals.unknown;
+	b->taken = totals.taken;
+	b->unread = s->remote && t->source == remote_source(s->remote) && remote_is_unread(s->remote);
 	for (unsigned int cpu = 0; t->source->ops->count && cpu < t->source->n_cpus; cpu++) {
 		uint64_t events, lost;
 

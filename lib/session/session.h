@@ -16,11 +16,14 @@ struct session_buffer {
 	uint64_t bytes; /* of pages */
 	uint64_t events;
 	uint64_t lost;
+	bool lost_more;	  /* than `lost`: some losses are known without their number */
+	uint64_t taken;	  /* places where another reader took events of the hypervisor's */
 	uint64_t bad;	  /* hypervisor records or lines, a guest's pages, that made no sense */
 	uint64_t size_kb; /* buffer size per CPU; 0 = unknown */
 	bool profile;	  /* samples (--profile) */
 	bool joined;	  /* taken over, with the size that it had */
 	bool guest;	  /* a guest's, in a file of its own */
+	bool unread;	  /* the hypervisor's: a CPU gave nothing that could be read */
 	int guest_lost;	  /* -errno: it was lost before the end; what it sent is kept */
 };
 

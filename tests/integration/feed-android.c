@@ -35,6 +35,7 @@ struct cpu {
 	size_t used; /* bytes, 0: no page begun */
 	uint64_t last;
 	bool missed; /* of this page */
+	bool inside; /* the last of its hyp_enter and hyp_exit was a hyp_enter */
 	uint64_t missed_count;
 };
 
@@ -46,6 +47,7 @@ struct expect {
 
 struct feed {
 	const struct layout *l;
+	const char *dir;		      /* of the tree */
 	const struct event *events[N_EVENTS]; /* those of the layout */
 	unsigned int n_events;
 	struct cpu cpus[CPUS];
@@ -95,6 +97,14 @@ static void send(struct cpu *c, const void *data, size_t len)
 {
 	if (write(c->fd, data, len) != (ssize_t)len)
 		die("write");
+}
+
+static void wait_until_read(struct cpu *c)
+{
+	int left = 1;
+
+	while (!ioctl(c->fd, FIONREAD, &left) && left)
+		usleep(1000);
 }
 
 static void send_page(struct cpu *c, uint64_t commit)
@@ -218,6 +228,17 @@ static unsigned int event_nr(const struct feed *f, const char *name)
 	return 0;
 }
 
+/* Any event, but hyp_enter and hyp_exit in turns, as a CPU enters and leaves. */
+static unsigned int some_event(struct feed *f, unsigned int cpu, unsigned int nr)
+{
+	struct cpu *c = &f->cpus[cpu];
+
+	if (strcmp(f->events[nr]->name, "hyp_enter") && strcmp(f->events[nr]->name, "hyp_exit"))
+		return nr;
+	c->inside = !c->inside;
+	return event_nr(f, c->inside ? "hyp_enter" : "hyp_exit");
+}
+
 /* ---- scenarios ------------------------------------------------------------------------------ */
 
 /* Each event once, on CPUs 0 and 1 in turn. */
@@ -244,7 +265,8 @@ static void feed_bulk(struct feed *f)
 		uint64_t r = random_u64(f);
 
 		ts += 1 + r % 5000 + (r % 3000 ? 0 : 140000000);
-		record(f, (unsigned int)(r >> 20) % CPUS, ts, (unsigned int)(r >> 30) % f->n_events,
+		record(f, (unsigned int)(r >> 20) % CPUS, ts,
+		       some_event(f, (unsigned int)(r >> 20) % CPUS, (unsigned int)(r >> 30) % f->n_events),
 		       random_u64(f));
 	}
 }
@@ -301,24 +323,79 @@ static void feed_faults(struct feed *f)
 	hcall(f, 9);
 }
 
-/* Android 16 before July 2025: trace_pipe_raw hands out trace_pipe's text. */
+/* As the first page of a CPU whose other reader has the second one. */
+static void feed_shared(struct feed *f)
+{
+	struct cpu *c = &f->cpus[0];
+
+	record(f, 0, f->start, event_nr(f, "hyp_enter"), 0);
+	hcall(f, 1);
+	record(f, 0, f->start + 2000, event_nr(f, "hyp_exit"), 0);
+	end_page(c);
+
+	expect(f, f->start + 3000, "CPU:0 [EVENTS DROPPED]");
+	record(f, 0, f->start + 3000, event_nr(f, "hyp_exit"), 0);
+	record(f, 0, f->start + 4000, event_nr(f, "hyp_enter"), 0);
+	end_page(c);
+
+	expect(f, f->start + 5000, "CPU:0 [7 EVENTS DROPPED]"); /* this the kernel has counted */
+	record(f, 0, f->start + 5000, event_nr(f, "hyp_enter"), 0);
+	c->missed = true;
+	c->missed_count = 7;
+	end_page(c);
+	record(f, 0, f->start + 6000, event_nr(f, "hyp_exit"), 0);
+}
+
+static const char some_text[] = "[000]\t  100.000001: hyp_enter  \n"
+				"[000]\t  100.000002: host_hcall id=7 invalid=0\n"
+				"[000]\t  100.000003: hyp_exit  \n";
+
+static void expect_text(struct feed *f)
+{
+	expect_event(f, 0, 100000001000, "hyp_enter", "");
+	expect_event(f, 0, 100000002000, "host_hcall", "id=7 invalid=0");
+	expect_event(f, 0, 100000003000, "hyp_exit", "");
+}
+
+/* Android 16 before July 2025: trace_pipe_raw hands out trace_pipe's text, a line's end by itself. */
 static void feed_text(struct feed *f)
 {
-	static const char text[] = "[000]\t  100.000001: hyp_enter  \n"
-				   "[000]\t  100.000002: host_hcall id=7 invalid=0\n"
-				   "[000]\t  100.000003: hyp_exit  \n";
+	const size_t part = 60;
 
-	send(&f->cpus[0], text, sizeof(text) - 1);
+	expect_text(f);
+	send(&f->cpus[0], some_text, part);
+	wait_until_read(&f->cpus[0]);
+	send(&f->cpus[0], some_text + part, sizeof(some_text) - 1 - part);
+	wait_until_read(&f->cpus[0]);
+}
+
+/* The other bug: its struct buffer_data_read_page in place of the page that this points to. */
+static void feed_struct(struct feed *f)
+{
+	static const uint64_t page[PAGE_BYTES / 8] = { 0, 0xffffff8002ed4000, 0, 0xffffff800204c1c0 };
+	char path[4096];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s/per_cpu/cpu0/trace_pipe", f->dir, f->l->dir);
+	fd = open(path, O_WRONLY);
+	if (fd >= 0) { /* else the test has taken it away */
+		expect(f, 0, "CPU:0 [EVENTS DROPPED]");
+		expect_text(f);
+		if (write(fd, some_text, sizeof(some_text) - 1) < 0)
+			die(path);
+		close(fd);
+	}
+	send(&f->cpus[0], page, sizeof(page));
+	wait_until_read(&f->cpus[0]);
 }
 
 static const struct scenario {
 	const char *name;
 	void (*feed)(struct feed *f);
+	bool pages; /* it ends with some */
 } scenarios[] = {
-	{ "events", feed_events },
-	{ "bulk", feed_bulk },
-	{ "faults", feed_faults },
-	{ "text", feed_text },
+	{ "events", feed_events, true }, { "bulk", feed_bulk, true },  { "faults", feed_faults, true },
+	{ "shared", feed_shared, true }, { "text", feed_text, false }, { "struct", feed_struct, false },
 };
 
 /* ---- */
@@ -345,14 +422,6 @@ static void open_feed(struct feed *f, const char *dir)
 	}
 }
 
-static void wait_until_read(struct cpu *c)
-{
-	int left = 1;
-
-	while (!ioctl(c->fd, FIONREAD, &left) && left)
-		usleep(1000);
-}
-
 /*
  * What is out of the FIFO need not be on disk yet. But the reader takes one page
  * after the other: with an empty one gone too, all before it are.
@@ -375,15 +444,16 @@ int main(int argc, char **argv)
 	while (argc == 3 && s < end && strcmp(s->name, argv[2]))
 		s++;
 	if (argc != 3 || s == end) {
-		fprintf(stderr, "usage: feed-android DIR events|bulk|faults|text\n");
+		fprintf(stderr, "usage: feed-android DIR events|bulk|faults|shared|text|struct\n");
 		return 2;
 	}
 	alarm(PATIENCE);
+	f.dir = argv[1];
 	open_feed(&f, argv[1]);
 	clock_gettime(CLOCK_BOOTTIME, &now);
 	f.start = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 	s->feed(&f);
-	for (int i = 0; i < CPUS; i++)
+	for (int i = 0; i < CPUS && s->pages; i++)
 		dat_from_spool(&f.cpus[i]);
 	if (f.n)
 		qsort(f.v, f.n, sizeof(*f.v), by_time);
