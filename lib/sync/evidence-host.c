@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "dat/format.h"
+#include "sync/evidence-blind.h"
 #include "sync/evidence.h"
 #include "util/array.h"
 
@@ -43,6 +44,7 @@ static uint64_t event_get(const struct page_event *ev, struct event_place p)
 struct host_event {
 	unsigned int id;
 	bool there, enter;
+	bool blind; /* the hypervisor's without a reason: sync/evidence-blind.h */
 	uint8_t kind;
 	struct event_place pid, reason, vcpu;
 	uint64_t want; /* the reason that counts */
@@ -97,9 +99,7 @@ static int find_host_event(const struct dat_text *text, struct host_event *all)
 		k->want = reason_number(&f, "guest_exit", OUR_GUEST_EXIT);
 	if (i == HYP_EXIT)
 		k->want = reason_number(&f, "eret_guest", OUR_ERET_GUEST);
-	/* without its reason it may be any entry or exit of the hypervisor */
-	if (k->kind == SYNC_HYP && !k->reason.size)
-		k->there = false;
+	k->blind = k->kind == SYNC_HYP && !k->reason.size;
 	event_format_release(&f);
 	return 0;
 }
@@ -124,7 +124,28 @@ struct points {
 	struct gap covered[2]; /* by the buffer that has this kind */
 	bool coarse;
 	uint64_t step; /* of the hypervisor's times */
+	struct blind blind;
+	unsigned int cpu; /* at hand */
+	bool other_kvm;	  /* an earlier buffer has kvm's events */
+	size_t n_turns;	  /* hyp_enter and hyp_exit without a reason, of the buffer at hand */
 };
+
+static bool points_blind(const struct points *p)
+{
+	return p->known[HYP_ENTER].blind && p->known[HYP_EXIT].blind;
+}
+
+/* What the order of events on the CPU needs, where the hypervisor's have no reasons. */
+static int take_blind(struct points *p, const struct page_event *ev, int i, int32_t pid)
+{
+	static const enum blind_what whats[HOST_EVENTS] = { BLIND_KVM_ENTRY, BLIND_KVM_EXIT, BLIND_HYP_ENTER,
+							    BLIND_HYP_EXIT };
+
+	if (!points_blind(p) || (i <= KVM_EXIT ? p->other_kvm : p->blind.end))
+		return 0;
+	p->n_turns += p->known[i].blind;
+	return blind_add(&p->blind, ev->ts, p->cpu, pid, whats[i]);
+}
 
 static int take_host_event(struct points *p, const struct page_event *ev)
 {
@@ -139,17 +160,21 @@ static int take_host_event(struct points *p, const struct page_event *ev)
 
 		if (!k->there || k->id != type)
 			continue;
+		if (k->kind == SYNC_HYP && ev->ts % TEXT_STEP)
+			p->coarse = false;
+		if (k->blind)
+			return take_blind(p, ev, i, 0);
 		if (k->kind == SYNC_HYP && event_get(ev, k->reason) != k->want)
 			return 0;
 		one.pid = (int32_t)event_get(ev, k->vcpu.size && k->kind == SYNC_HYP ? k->vcpu : k->pid);
 		if (!one.pid)
 			one.pid = (int32_t)event_get(ev, k->pid);
-		if (k->kind == SYNC_HYP && ev->ts % TEXT_STEP)
-			p->coarse = false;
 		p->live[i] = ev->ts < p->live[i] ? ev->ts : p->live[i];
 		if (one.pid <= 0)
 			return 0;
 		p->n_kind[one.kind]++;
+		if (one.kind == SYNC_KVM && take_blind(p, ev, i, one.pid))
+			return -ENOMEM;
 		return array_push(&p->v, &p->n, &one, sizeof(one));
 	}
 	return 0;
@@ -159,6 +184,9 @@ static int add_host_gap(struct points *p, uint64_t a, uint64_t b)
 {
 	const struct gap gap = { a, b };
 
+	if (points_blind(p) && (blind_add(&p->blind, a, p->cpu, 0, BLIND_LOST) ||
+				(b != UINT64_MAX && blind_add(&p->blind, b, p->cpu, 0, BLIND_FOUND))))
+		return -ENOMEM;
 	return array_push(&p->gaps, &p->n_gaps, &gap, sizeof(gap));
 }
 
@@ -201,21 +229,32 @@ static int put_gaps(struct sync_host *h, struct points *p, uint8_t kind)
 static int read_points(struct points *p, const struct sync_source *s, size_t buffer, const bool *have)
 {
 	const struct sync_buffer *b = &s->buffers[buffer];
+	const size_t blind = p->blind.n;
 
+	p->other_kvm = have[SYNC_KVM];
 	p->layout = &b->layout;
 	p->n = p->n_gaps = 0;
 	p->n_kind[0] = p->n_kind[1] = 0;
 	p->begin = UINT64_MAX;
 	p->end = 0;
 	p->coarse = true;
+	p->n_turns = 0;
 	memset(p->live, 0xff, sizeof(p->live));
 	for (unsigned int cpu = 0; cpu < b->n_cpus; cpu++) {
 		int ret;
 
 		p->last = 0;
+		p->cpu = cpu;
 		ret = s->walk(s, buffer, cpu, take_host_page, p);
 		if (ret)
 			return ret;
+	}
+	if (!p->n_turns && (p->other_kvm || !p->n_kind[SYNC_KVM]))
+		p->blind.n = blind; /* other events' losses */
+	if (p->n_turns) {
+		p->blind.begin = p->begin;
+		p->blind.end = p->end;
+		p->blind.step = p->coarse ? TEXT_STEP : 0;
 	}
 	/* the same events in a second buffer add nothing */
 	for (size_t i = 0; i < p->n && (have[0] || have[1]);)
@@ -240,6 +279,33 @@ static void set_range(struct sync_host *h, const struct points *p, const bool *h
 		return;
 	h->begin = from < p->end ? from : p->begin;
 	h->end = p->end;
+}
+
+/* Once all buffers are read: the order of kvm's events and the hypervisor's tells. */
+static int pair_blind(struct sync_host *h, struct points *p, bool *have, const struct log *log)
+{
+	struct blind *b = &p->blind;
+	size_t before = h->windows.n;
+
+	if (have[SYNC_HYP] || !b->end || !have[SYNC_KVM])
+		return 0;
+	b->slack = HYP_SLACK;
+	if (blind_pair(b, &h->windows))
+		return -ENOMEM;
+	if (!b->windows || b->stray > b->checked / STRAY_PART) {
+		if (b->stray)
+			log_warn(log,
+				 "in %llu of %llu runs of a vCPU the hypervisor's events have another order "
+				 "than a run has: its clock is not the host's, its windows are left out",
+				 (unsigned long long)b->stray, (unsigned long long)b->checked);
+		h->windows.n = before;
+		return 0;
+	}
+	h->n_hyp = b->windows;
+	p->step = b->step;
+	have[SYNC_HYP] = true;
+	p->covered[SYNC_HYP] = (struct gap){ b->begin, b->end };
+	return 0;
 }
 
 static int pair_buffer(struct sync_host *h, struct points *p, bool *have)
@@ -377,7 +443,8 @@ static void check_hyp(struct sync_host *h, uint64_t step, const struct log *log)
 		drop_hyp(h, log);
 }
 
-static int read_buffers(struct sync_host *h, struct points *p, const struct sync_source *s)
+static int read_buffers(struct sync_host *h, struct points *p, const struct sync_source *s,
+			const struct log *log)
 {
 	bool have[2] = { false, false };
 
@@ -392,7 +459,7 @@ static int read_buffers(struct sync_host *h, struct points *p, const struct sync
 		if (pair_buffer(h, p, have))
 			return -ENOMEM;
 	}
-	return put_uncovered(h, p, have);
+	return pair_blind(h, p, have, log) ?: put_uncovered(h, p, have);
 }
 
 int sync_host_read(struct sync_host *h, const struct sync_source *s, const struct log *log)
@@ -401,7 +468,8 @@ int sync_host_read(struct sync_host *h, const struct sync_source *s, const struc
 	int ret;
 
 	*h = (struct sync_host){ .steady = s->steady };
-	ret = read_buffers(h, &p, s);
+	ret = read_buffers(h, &p, s, log);
+	free(p.blind.v);
 	free(p.v);
 	free(p.gaps);
 	if (ret)

@@ -78,6 +78,32 @@ static void test_capture(void **state)
 	close_one(&guest);
 }
 
+/* A hypervisor whose events have no reasons: their order tells when the guest ran. */
+static void test_raw(void **state)
+{
+	struct opened host, guest;
+	struct sync_result r;
+	struct sync_host h;
+
+	open_one(&host, "tests/data/raw/trace.dat");
+	open_one(&guest, "tests/data/raw/trace-Guest.dat");
+	assert_int_equal(sync_host_read(&h, &host.source, NULL), 0);
+	assert_int_equal(h.n_hyp, 76); /* each kvm_entry..kvm_exit has one */
+	assert_int_equal(h.hyp_checked, 76);
+	assert_int_equal(h.hyp_stray, 0);
+	sync_host_release(&h);
+	assert_int_equal(solve_files(&host, &guest, NULL, 0, NULL, &r, NULL), 0);
+	assert_int_equal(r.class, SYNC_HARD);
+	assert_string_equal(r.method, "hyp windows");
+	assert_int_equal(r.events, 670);
+	assert_int_equal(r.outside, 0);
+	for (size_t i = 0; i < r.n_knots; i++)
+		assert_true(r.knots[i].bound < 100000);
+	sync_result_release(&r);
+	close_one(&host);
+	close_one(&guest);
+}
+
 static void test_prior(void **state)
 {
 	const struct sync_prior prior = { true, 21900000000, 32502800000, 200000 };
@@ -176,6 +202,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_capture),
+		cmocka_unit_test(test_raw),
 		cmocka_unit_test(test_prior),
 		cmocka_unit_test(test_write),
 	};

@@ -85,7 +85,8 @@ static void fill(struct pages *host, struct pages *hyp, uint64_t from, uint64_t 
 	}
 }
 
-static struct sync_host read_host(struct pages *host, struct pages *hyp)
+/* kvm_entry, kvm_exit from tests/data/formats, and what the hypervisor's events say of themselves. */
+static struct sync_host read_host_as(struct pages *host, struct pages *hyp, const char *const hyp_formats[2])
 {
 	static const char *const names[] = { "kvm_entry", "kvm_exit", "hyp_enter", "hyp_exit" };
 	struct sync_buffer buffers[] = { { page_layout_default, 1 }, { page_layout_default, 1 } };
@@ -100,7 +101,9 @@ static struct sync_host read_host(struct pages *host, struct pages *hyp)
 				 .n_formats = 4 };
 	struct sync_host h;
 
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < 2 && hyp_formats; i++)
+		texts[2 + i] = (struct dat_text){ (char *)hyp_formats[i], strlen(hyp_formats[i]) };
+	for (int i = 0; i < (hyp_formats ? 2 : 4); i++) {
 		char *path = str_printf("tests/data/formats/%s", names[i]);
 
 		assert_int_equal(read_file(path, 1 << 16, &files[i]), 0);
@@ -115,6 +118,11 @@ static struct sync_host read_host(struct pages *host, struct pages *hyp)
 	free(host);
 	free(hyp);
 	return h;
+}
+
+static struct sync_host read_host(struct pages *host, struct pages *hyp)
+{
+	return read_host_as(host, hyp, NULL);
 }
 
 /* The hypervisor is traced before the host is, and kvm events after others. */
@@ -209,12 +217,174 @@ static void test_stray(void **state)
 	sync_host_release(&h);
 }
 
+/* ---- a hypervisor without reasons --------------------------------------------------------- */
+
+#define BLIND_FIELDS                                                                                         \
+	"format:\n\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"                      \
+	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\nprint fmt: \" \"\n"
+
+static struct sync_host read_blind(struct pages *host, struct pages *hyp)
+{
+	static const char *const formats[] = { "name: hyp_enter\nID: 20001\n" BLIND_FIELDS,
+					       "name: hyp_exit\nID: 20002\n" BLIND_FIELDS };
+
+	return read_host_as(host, hyp, formats);
+}
+
+#define US 1000ull
+
+/* A run as pKVM has it, the guest in it from 200 us to 1200 us and, `again`, to 1700 us. */
+static void blind_run(struct pages *host, struct pages *hyp, uint64_t t, bool again)
+{
+	put(host, t, KVM_ENTRY, 0);
+	put(host, t + 3000 * US, KVM_EXIT, 0);
+	put(hyp, t + 100 * US, HYP_ENTER, 0);
+	put(hyp, t + 200 * US, HYP_EXIT, 0);
+	put(hyp, t + 1200 * US, HYP_ENTER, 0);
+	if (again) {
+		put(hyp, t + 1300 * US, HYP_EXIT, 0);
+		put(hyp, t + 1700 * US, HYP_ENTER, 0);
+	}
+	put(hyp, t + 2000 * US, HYP_EXIT, 0);
+}
+
+/* The stretches of a time, those of all threads first, without their widening: 1 us, and 1 us more at the
+ * end. */
+static void expect_blind(const struct sync_host *h, uint64_t from, uint64_t to,
+			 const struct sync_window *want, size_t n)
+{
+	size_t found = 0;
+
+	for (size_t i = 0; i < h->windows.n; i++) {
+		const struct sync_window *w = &h->windows.v[i];
+
+		if (w->kind != SYNC_HYP || w->a < from || w->b > to)
+			continue;
+		assert_true(found < n);
+		assert_int_equal(w->a + US, want[found].a);
+		assert_int_equal(w->b - 2 * US, want[found].b);
+		assert_int_equal(w->pid, want[found].pid);
+		assert_int_equal(w->unknown, want[found].unknown);
+		found++;
+	}
+	assert_int_equal(found, n);
+}
+
+static void test_blind(void **state)
+{
+	const uint64_t t = 150 * MS;
+	const struct sync_window want[] = { { t + 200 * US, t + 1200 * US, PID, SYNC_HYP, false } };
+	struct pages *host = begin(), *hyp = begin();
+	struct sync_host h;
+
+	for (int i = 0; i < 20; i++) {
+		put(hyp, (100 + 5 * (uint64_t)i) * MS - 500 * US, HYP_ENTER, 0); /* of the host */
+		put(hyp, (100 + 5 * (uint64_t)i) * MS - 400 * US, HYP_EXIT, 0);
+		blind_run(host, hyp, (100 + 5 * (uint64_t)i) * MS, false);
+	}
+	h = read_blind(host, hyp);
+	assert_int_equal(h.n_hyp, 20);
+	assert_int_equal(h.hyp_checked, 20);
+	assert_int_equal(h.hyp_worst, 0);
+	expect_blind(&h, t - MS, t + 4 * MS, want, 1);
+	sync_host_release(&h);
+}
+
+/* Behind the first exit it may be the guest again, or the host: that is not known. */
+static void test_blind_again(void **state)
+{
+	const uint64_t t = 105 * MS;
+	const struct sync_window want[] = { { t + 200 * US, t + 1200 * US, PID, SYNC_HYP, false },
+					    { t + 1200 * US, t + 1700 * US, PID, SYNC_HYP, true } };
+	struct pages *host = begin(), *hyp = begin();
+	struct sync_host h;
+
+	blind_run(host, hyp, 100 * MS, false);
+	blind_run(host, hyp, 105 * MS, true);
+	blind_run(host, hyp, 110 * MS, false);
+	h = read_blind(host, hyp);
+	assert_int_equal(h.n_hyp, 3);
+	expect_blind(&h, t - MS, t + 4 * MS, want, 2);
+	sync_host_release(&h);
+}
+
+/* In the run at 105 ms the hypervisor's events are lost from 200 us to 2000 us. */
+static void test_blind_lost(void **state)
+{
+	const uint64_t t = 105 * MS;
+	const struct sync_window want[] = { { t + 200 * US, t + 2000 * US, 0, SYNC_HYP, true },
+					    { t, t + 200 * US, PID, SYNC_HYP, true },
+					    { t + 2000 * US, t + 3000 * US, PID, SYNC_HYP, true } };
+	struct pages *host = begin(), *hyp = begin();
+	struct sync_host h;
+
+	blind_run(host, hyp, 100 * MS, false);
+	put(host, t, KVM_ENTRY, 0);
+	put(host, t + 3000 * US, KVM_EXIT, 0);
+	put(hyp, t + 100 * US, HYP_ENTER, 0);
+	put(hyp, t + 200 * US, HYP_EXIT, 0);
+	assert_int_equal(page_write_lost(&hyp->w, 0), 0);
+	put(hyp, t + 2000 * US, HYP_EXIT, 0);
+	blind_run(host, hyp, 110 * MS, false);
+	h = read_blind(host, hyp);
+	assert_int_equal(h.n_hyp, 2);
+	expect_blind(&h, t - MS, t + 4 * MS, want, 3);
+	sync_host_release(&h);
+}
+
+/* kvm's are lost from 110 ms on to the exit at 123 ms. */
+static void test_blind_kvm_lost(void **state)
+{
+	const uint64_t t = 110 * MS;
+	const struct sync_window want[] = { { t, t + 13 * MS, 0, SYNC_HYP, true },
+					    { t, t, PID, SYNC_HYP, true },
+					    { t + 13 * MS, t + 13 * MS, PID, SYNC_HYP, true } };
+	struct pages *host = begin(), *hyp = begin();
+	struct sync_host h;
+
+	blind_run(host, hyp, 100 * MS, false);
+	put(host, t, KVM_ENTRY, 0);
+	assert_int_equal(page_write_lost(&host->w, 2), 0);
+	put(host, t + 13 * MS, KVM_EXIT, 0);
+	for (uint64_t i = 0; i < 3; i++) {
+		put(hyp, t + i * 5 * MS + 100 * US, HYP_ENTER, 0);
+		put(hyp, t + i * 5 * MS + 200 * US, HYP_EXIT, 0);
+	}
+	blind_run(host, hyp, 130 * MS, false);
+	h = read_blind(host, hyp);
+	assert_int_equal(h.n_hyp, 2);
+	expect_blind(&h, t - MS, t + 14 * MS, want, 3);
+	sync_host_release(&h);
+}
+
+/* Its clock is off by 150 us: the run begins with a hyp_exit. */
+static void test_blind_stray(void **state)
+{
+	struct pages *host = begin(), *hyp = begin();
+	struct sync_host h;
+
+	for (uint64_t t = 100 * MS; t < 200 * MS; t += 5 * MS) {
+		put(host, t + 150 * US, KVM_ENTRY, 0);
+		put(host, t + 3150 * US, KVM_EXIT, 0);
+		put(hyp, t + 100 * US, HYP_ENTER, 0);
+		put(hyp, t + 200 * US, HYP_EXIT, 0);
+		put(hyp, t + 1200 * US, HYP_ENTER, 0);
+		put(hyp, t + 2000 * US, HYP_EXIT, 0);
+	}
+	h = read_blind(host, hyp);
+	assert_int_equal(h.n_hyp, 0);
+	for (size_t i = 0; i < h.windows.n; i++)
+		assert_int_equal(h.windows.v[i].kind, SYNC_KVM);
+	sync_host_release(&h);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_range),
-		cmocka_unit_test(test_before),
-		cmocka_unit_test(test_stray),
+		cmocka_unit_test(test_range),	       cmocka_unit_test(test_before),
+		cmocka_unit_test(test_stray),	       cmocka_unit_test(test_blind),
+		cmocka_unit_test(test_blind_again),    cmocka_unit_test(test_blind_lost),
+		cmocka_unit_test(test_blind_kvm_lost), cmocka_unit_test(test_blind_stray),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
