@@ -60,36 +60,64 @@ static void explain_config(const char *root, const char *release, const struct l
 	buf_release(&config);
 }
 
-static void explain_cmdline(const char *root, const struct log *log)
+/* The command line's kvm-arm.mode, as its text has it from there on; NULL: none. buf: holds it. */
+static const char *boot_mode(const char *root, struct buf *text)
 {
-	struct buf text = { 0 };
 	char path[512];
-	const char *mode;
+	const char *mode = NULL;
 
 	snprintf(path, sizeof(path), "%s/proc/cmdline", root);
-	if (read_file(path, 65536, &text) || !buf_str(&text)) {
-		buf_release(&text);
-		return;
-	}
-	mode = strstr(buf_str(&text), "kvm-arm.mode=");
+	if (!read_file(path, 65536, text) && buf_str(text))
+		mode = strstr(buf_str(text), "kvm-arm.mode=");
+	return mode ? mode + strlen("kvm-arm.mode=") : NULL;
+}
+
+static bool mode_is(const char *mode, const char *name)
+{
+	return mode && !strncmp(mode, name, strlen(name));
+}
+
+static void explain_mode(const char *mode, const struct log *log)
+{
 	if (!mode)
 		log_err(log, "the kernel was booted without kvm-arm.mode=: boot with "
 			     "kvm-arm.mode=protected (or nvhe), VHE has no hypervisor of its own to trace");
-	else if (strncmp(mode, "kvm-arm.mode=protected", 22) && strncmp(mode, "kvm-arm.mode=nvhe", 17))
-		log_err(log, "the kernel was booted with %.*s: it must be kvm-arm.mode=protected or nvhe",
+	else if (!mode_is(mode, "protected") && !mode_is(mode, "nvhe"))
+		log_err(log, "the kernel was booted with kvm-arm.mode=%.*s: it must be protected or nvhe",
 			(int)strcspn(mode, " \n"), mode);
 	else
 		log_info(log,
-			 "booted with %.*s; see the boot log whether KVM came up "
+			 "booted with kvm-arm.mode=%.*s; see the boot log whether KVM came up "
 			 "(dmesg | grep -i kvm)",
 			 (int)strcspn(mode, " \n"), mode);
-	buf_release(&text);
+}
+
+/* Before 7.1 there are only kernels with the buffer of Android's, which protected mode alone has. */
+static void explain_old(const char *release, const char *mode, const struct log *log)
+{
+	static const char none[] = "(none)";
+
+	if (mode_is(mode, "protected"))
+		log_err(log,
+			"kernel %s is too old: hypervisor tracing came with Linux 7.1 (and Android's "
+			"5.15 and later)",
+			release);
+	else
+		log_err(log,
+			"kernel %s, kvm-arm.mode=%.*s: before Linux 7.1 only Android's kernels (5.15 and "
+			"later) and "
+			"those like them have the hypervisor's buffer, and in protected mode only: boot with "
+			"kvm-arm.mode=protected",
+			release, (int)strcspn(mode ?: none, " \n"), mode ?: none);
 }
 
 void remote_explain(int tracing_dirfd, const char *root, const struct log *log)
 {
 	unsigned int major = 0, minor = 0;
+	struct buf cmdline = { 0 };
 	struct utsname u;
+	const char *mode;
+	bool old;
 
 	log_err(log, "no hypervisor buffer: none of remotes/hypervisor, hypervisor, hyp is in tracefs");
 	if (uname(&u) < 0)
@@ -102,14 +130,15 @@ void remote_explain(int tracing_dirfd, const char *root, const struct log *log)
 		log_err(log, "tracefs cannot be read: %s (root is needed)", strerror(errno));
 		return;
 	}
-	if (sscanf(u.release, "%u.%u", &major, &minor) == 2 && !strstr(u.release, "android") &&
-	    (major < 7 || (major == 7 && minor < 1)))
-		log_err(log,
-			"kernel %s is too old: hypervisor tracing came with Linux 7.1 (and Android's "
-			"5.15 and later)",
-			u.release);
-	explain_config(root, u.release, log);
-	explain_cmdline(root, log);
+	mode = boot_mode(root, &cmdline);
+	old = sscanf(u.release, "%u.%u", &major, &minor) == 2 && (major < 7 || (major == 7 && minor < 1));
+	if (old && !(strstr(u.release, "android") && mode_is(mode, "protected")))
+		explain_old(u.release, mode, log);
+	if (!old)
+		explain_config(root, u.release, log);
+	if (!old || mode_is(mode, "protected"))
+		explain_mode(mode, log);
+	buf_release(&cmdline);
 }
 
 void remote_explain_named(int tracing_dirfd, const char *name, const struct log *log)

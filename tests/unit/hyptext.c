@@ -36,11 +36,12 @@ struct setup {
 	int refuse;
 };
 
-static int set_up(void **state)
+static int set_up_as(void **state, bool raw)
 {
 	struct setup *s = calloc(1, sizeof(*s));
 
 	assert_int_equal(hypevents_init(&s->e, "hypervisor"), 0);
+	s->e.raw = raw;
 	for (size_t i = 0; i < ARRAY_SIZE(formats); i++)
 		assert_int_equal(hypevents_add(&s->e, formats[i], strlen(formats[i])), 0);
 	assert_int_equal(hypevents_number(&s->e, 700), 0);
@@ -48,6 +49,16 @@ static int set_up(void **state)
 	assert_non_null(s->t);
 	*state = s;
 	return 0;
+}
+
+static int set_up(void **state)
+{
+	return set_up_as(state, false);
+}
+
+static int set_up_raw(void **state)
+{
+	return set_up_as(state, true);
 }
 
 static int tear_down(void **state)
@@ -283,12 +294,34 @@ static void callback_stops(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
+/* Text of a kernel whose raw pages are broken: what tells no field, or no reason's number, is kept as it is.
+ */
+static void in_place_of_raw(void **state)
+{
+	struct setup *s = *state;
+
+	feed(s, "[001]\t   80.000001: selftest id=5\n"
+		"[001]\t   80.000002: hyp_enter reason=hvc vcpu=7\n"
+		"[001]\t   80.000003: hyp_printk hello\n");
+	assert_string_equal(s->out, "1 80000001000 pid=0 selftest: id=5\n"
+				    "1 80000002000 pid=0 hyp_unknown: id=0 hyp_enter reason=hvc vcpu=7\n"
+				    "1 80000003000 pid=0 hyp_unknown: id=3 hyp_printk hello\n");
+	assert_int_equal(hyptext_bad_lines(s->t), 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(sample_text),     TEST(chunks_of_any_length),     TEST(not_understood),
-		TEST(not_even_a_time), TEST(lost_without_a_record),    TEST(overlong_lines),
-		TEST(nul_bytes),       TEST(new_reasons_are_numbered), TEST(callback_stops),
+		TEST(sample_text),
+		TEST(chunks_of_any_length),
+		TEST(not_understood),
+		TEST(not_even_a_time),
+		TEST(lost_without_a_record),
+		TEST(overlong_lines),
+		TEST(nul_bytes),
+		TEST(new_reasons_are_numbered),
+		TEST(callback_stops),
+		cmocka_unit_test_setup_teardown(in_place_of_raw, set_up_raw, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -130,6 +130,7 @@ static void test_good(void **state)
 	assert_unchanged(f, 0, PAGES);
 	assert_int_equal(f->m.events, 3 * EVENTS);
 	assert_int_equal(f->m.lost, 8);
+	assert_int_equal(f->m.unknown, 1);
 	assert_int_equal(f->m.bad, 0);
 }
 
