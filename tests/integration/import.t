@@ -134,6 +134,11 @@ head -c 6000 "$tmp/raw/cpu0" >"$tmp/raw/cpu1"
 import --hyp-raw "$tmp/raw" --events "$tmp/tree/hypervisor/events" -i "$data/import-protected.dat" -o "$tmp/raw.dat"
 like "$(cat "$tmp/err")" "warning: .*its last page is cut off" "raw: a page that is cut off is told"
 
+import --hyp-raw "$data/raw/lost" --events "$data/raw/events" -i "$data/import-protected.dat" -o "$tmp/lost.dat"
+is "$status" 0 "real pages, with a loss whose number the kernel had no room for: exit status"
+like "$(cat "$tmp/err")" '^hyptrace: hyp 700 events \(at least 1 lost\)' "... told as such"
+is "$(report "$tmp/lost.dat" | grep 'DROPPED')" "hyp: CPU:0 [EVENTS DROPPED]" "... and marked without a number"
+
 # ---- what cannot be ------------------------------------------------------------------------
 
 import --hyp "$tmp/protected.txt" -i "$tmp/protected.dat" -o "$tmp/no.dat"
