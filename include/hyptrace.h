@@ -186,7 +186,11 @@ struct hyptrace_record_opts {
 
 struct hyptrace_summary {
 	size_t size;
-	uint64_t events, lost, bad; /* of all buffers; bad: records or pages that made no sense */
+	/*
+	 * Of all buffers. lost: at least, since some losses have no number; bad: records or pages
+	 * that made no sense.
+	 */
+	uint64_t events, lost, bad;
 	uint64_t file_bytes;
 	double seconds;	    /* tracing was on; 0 after a recovery, which does not count events either */
 	int guests_lost;    /* before the end; what they sent is kept */

@@ -84,8 +84,8 @@ static int summary_out(const struct session_summary *s, struct hyptrace_summary 
 	o->command_status = s->has_command_status ? s->command_status : -1;
 	for (size_t i = 0; i < s->n_buffers; i++) {
 		o->events += s->buffers[i].events;
-		o->lost += s->buffers[i].lost;
-		o->bad += s->buffers[i].bad;
+		o->lost += s->buffers[i].lost + s->buffers[i].taken;
+		o->bad += s->buffers[i].bad + s->buffers[i].unread;
 		o->guests_lost += !!s->buffers[i].guest_lost;
 	}
 	memcpy(o->output, s->output, sizeof(o->output));
