@@ -42,8 +42,9 @@ static const struct opts_table diff_table = {
 	.usage = "usage: hyptrace diff [OPTION...] A[,GUEST...] B[,GUEST...]\n"
 		 "\n"
 		 "Compares recording B with recording A, each a trace.dat with the files of its guests\n"
-		 "behind commas: events, exits and stays in the hypervisor a second, the time they and\n"
-		 "the states of vCPUs took, and what of that differs by more than the noise.\n"
+		 "behind commas: events, exits and stays in the hypervisor a second, the time they, the\n"
+		 "states of vCPUs and the host's tasks took, and what of that differs by more than the\n"
+		 "noise.\n"
 		 "\n",
 	.rows = diff_rows,
 	.n = ARRAY_SIZE(diff_rows),
@@ -175,6 +176,7 @@ static const struct diff_group {
 	[SERIES_HYP] = { "hyp", "Stays in the hypervisor a second", "reason", false, false },
 	[SERIES_HYP_TIME] = { "hyp_time", "Time in the hypervisor, of one CPU's", "reason", true, true },
 	[SERIES_STATES] = { "states", "Time of vCPUs and stolen time, of one CPU's", "state", true, false },
+	[SERIES_TASKS] = { "tasks", "Time of the host's tasks, of one CPU's", "task", true, false },
 };
 
 /* "+12.3%", "x 5.67", "new", "gone" */

@@ -2,6 +2,7 @@
 /* A recording as figures by slices of its time. */
 #include "analysis/series.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -226,11 +227,31 @@ static int series_stays_finish(struct series_run *r)
 
 /* ---- states ------------------------------------------------------------------------------------- */
 
+/*
+ * A name that the task has in another recording, too: threads that the kernel has on each CPU are one
+ * (kworker/0:1, kworker/u8:2, ksoftirqd/0), and so are those that do vhost's work (vhost-PID).
+ */
+static void series_task_name(const char *comm, char *name, size_t size)
+{
+	const char *slash = strchr(comm, '/');
+	size_t len = strlen(comm);
+
+	if (!strncmp(comm, "vhost-", 6) && isdigit((unsigned char)comm[6]))
+		len = 5;
+	else if (slash && (slash[1] == 'u' || isdigit((unsigned char)slash[1])))
+		len = (size_t)(slash - comm);
+	snprintf(name, size, "%.*s", (int)len, comm);
+}
+
 static int series_state_find(struct series_run *r, const struct state_span *span, struct series_row **row)
 {
 	const struct state_owner *o = span->owner;
 	char name[128];
 
+	if (o->kind == STATE_OF_TASK) {
+		series_task_name(states_comm(r->states, o->input, o->pid) ?: "?", name, sizeof(name));
+		return series_find(r->to, SERIES_TASKS, series_machine(&r->in->v[o->input]), name, row);
+	}
 	if (o->kind == STATE_OF_GUEST_TASK) {
 		snprintf(name, sizeof(name), "tasks %s", state_name(span->state));
 		return series_find(r->to, SERIES_STATES, series_machine(&r->in->v[o->input]), name, row);
@@ -275,6 +296,8 @@ static int series_span(void *ctx, const struct state_span *span)
 	int ret;
 
 	if (span->owner->kind == STATE_OF_GUEST_TASK && span->state != STATE_STOLEN)
+		return 0;
+	if (span->owner->kind == STATE_OF_TASK && span->state != STATE_RUNNING)
 		return 0;
 	ret = series_state_row(r, span, &row);
 	while (at < span->to && !ret) {
@@ -329,7 +352,8 @@ static int series_open(struct series_run *r)
 		  stays_open(&r->stays, 0, r->width) ?:
 		  exits_open(&r->exits, r->in, r->t, r->steps, &r->stays) ?:
 		  hyptime_open(&r->hyp, r->in, r->t, r->steps, &r->stays) ?:
-		  states_open(&r->states, r->in, r->t, r->steps, STATES_VCPUS | STATES_GUEST_TASKS, series_span, r);
+		  states_open(&r->states, r->in, r->t, r->steps,
+			      STATES_VCPUS | STATES_TASKS | STATES_GUEST_TASKS, series_span, r);
 
 	if (!ret)
 		stays_begin(&r->stays, r->to->from);

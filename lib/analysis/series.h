@@ -19,6 +19,7 @@ enum series_group {
 	SERIES_HYP,	  /* stays in the hypervisor a second, by reason */
 	SERIES_HYP_TIME,  /* of one CPU's time */
 	SERIES_STATES,	  /* of each vCPU's time; tasks' stolen time, of one CPU's, by guest */
+	SERIES_TASKS,	  /* what the host's tasks ran, of one CPU's time, by name */
 	SERIES_GROUPS
 };
 

@@ -57,6 +57,34 @@ END
 )" "twice as many exits that take twice as long"
 cd "$OLDPWD" || exit
 
+# tasks VHOST-PID QEMU-MS VHOST-MS: 64 turns of 100 ms of a CPU: QEMU, its vhost thread, kworkers, a vCPU
+tasks() {
+	local ms=1000000 at=1000000000 i
+
+	switch() { printf '%s 0 %s sched_switch\tx\t%s\t120\t1\tx\t%s\t120\n' "$1" "$2" "$2" "$3"; }
+	printf 'task %s\n' "$1 vhost-77" '77 qemu' '90 kworker/0:0' '91 kworker/0:1' '8 CPU 0/KVM'
+	for ((i = 0; i < 64; i++)); do
+		switch $at 0 77
+		switch $((at + $2 * ms)) 77 "$1"
+		switch $((at + ($2 + $3) * ms)) "$1" 90
+		switch $((at + ($2 + $3 + 1) * ms)) 90 91
+		switch $((at + ($2 + $3 + 2) * ms)) 91 8
+		switch $((at + ($2 + $3 + 4) * ms)) 8 0
+		at=$((at + 100 * ms))
+	done
+	printf '%s 0 0 print\t0\tend\n' $at
+}
+tasks 70 30 5 | make_trace "$tmp/standard.dat"
+tasks 71 10 20 | make_trace "$tmp/vhost.dat"
+is "$("$hyptrace" diff --all "$tmp/standard.dat" "$tmp/vhost.dat" | sed -n '/^Time of the host/,/^$/p')" \
+"Time of the host's tasks, of one CPU's
+machine  task             A        B  change   B has
+host     qemu           30%      10%  -66.7%   less
+host     vhost           5%      20%  +300.0%  more
+host     CPU 0/KVM       2%       2%  +0.0%    same
+host     kworker         2%       2%  +0.0%    same" \
+	"the host's tasks by name: vhost threads whatever their VMM's pid, a kernel's threads of each CPU together"
+
 "$hyptrace" diff --json "$tmp/a.dat" "$tmp/b.dat" >"$tmp/json"
 is "$(perl -MJSON::PP -0777 -ne '$d = decode_json($_); for (@{ $d->{exits} }, @{ $d->{exit_time} }) {
 	printf "%s %s %.4g %.4g [%.4g %.4g] %s\n", @$_{qw(machine name a b low high verdict)} }' "$tmp/json")" \
