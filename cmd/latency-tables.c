@@ -376,7 +376,8 @@ static void tables_note_term(const struct latency_answer *l, struct answer *a, s
 	const struct latency_term *t = &l->plan->terms[term];
 	const struct latency_count *c = latency_count(l->found, term);
 
-	if (c->keyless && t->look.by != BY_VCPU_TID && t->look.by != BY_WORKER_TID && t->look.by != BY_WORKER)
+	if (c->keyless && t->look.by != BY_VCPU_TID && t->look.by != BY_WORKER_TID &&
+	    t->look.by != BY_WORKER && t->next.by != BY_WORKER_TID)
 		answer_note(a, "%llu %s are left out: the files do not tell whose they are",
 			    (unsigned long long)c->keyless, t->event);
 	if (!l->preset && !c->seen)

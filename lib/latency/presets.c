@@ -73,6 +73,8 @@ static const struct latency_term virtio_terms[] = {
 	{ AT(3, "vgic_update_irq_pending@host/level==1", KVM), BY_WORKER_IRQ("vcpu_id") },
 	{ AT(3, "kvm_apic_accept_irq@host", KVM), BY_WORKER_IRQ("apicid") },
 	{ AT(3, "kvm_apicv_accept_irq@host", KVM), BY_WORKER_IRQ("apicid") },
+	/* KVM has no event for an MSI through arm64's ITS: what shows is that it wakes the vCPU's thread */
+	{ AT(3, "sched_waking@host", SCHED), .look = OF(BY_WORKER), .next = OF(BY_VCPU_TID, "pid") },
 	{ AT(4, "irq_handler_entry@guest/name=~\"^virtio\"", GUEST_IRQ), .look = VCPU },
 };
 

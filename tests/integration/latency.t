@@ -287,6 +287,34 @@ is "$(table latency 2-5 --preset virtio "$host" "$guest")" \
 0x1000:3,interrupt,1,20000
 0x1000:3,handler,1,20000
 0x1000:3,total,1,60000' "virtio, by queue"
+# an MSI that KVM's ITS delivers has no event: it is seen where it wakes the vCPU. Others that the worker wakes, and
+# a vCPU that another thread wakes, are none
+make_trace $arm "$tmp/msi.dat" <<'E'
+id 11
+guest vm 22 0:100 1:101
+task 50 qemu-system-aar
+task 60 vhost-50
+1.000000 0 100 kvm_mmio type=2 gpa=0x1000 val=1
+1.000010 0 100 sched_waking pid=60 target_cpu=2
+1.000015 0 100 kvm_entry
+1.000020 2 0 sched_switch next_pid=60
+1.000030 3 61 sched_waking pid=101 target_cpu=1
+1.000040 2 60 sched_waking pid=62 target_cpu=3
+1.000050 2 60 sched_waking pid=101 target_cpu=1
+1.000060 1 101 kvm_entry
+E
+make_trace $arm "$tmp/msig.dat" <<'E'
+id 22
+shift 11 0 1000
+1.000080 1 71 irq_handler_entry irq=9 name=virtio4-input.0
+E
+is "$(table latency 2-5 --preset virtio "$tmp/msi.dat" "$tmp/msig.dat")" \
+'0x1000:1,worker woken,1,10000
+0x1000:1,worker runs,1,10000
+0x1000:1,interrupt,1,30000
+0x1000:1,handler,1,30000
+0x1000:1,total,1,80000' "virtio on arm64, whose MSIs have no event"
+is "$(latency --preset virtio "$tmp/msi.dat" "$tmp/msig.dat" | grep 'left out')" "" "... others that are woken are passed over in silence"
 is "$(table latency 2-5 --preset hypercall "$host" "$guest")" 'vm 0,answer,1,7000' "hypercall"
 make_trace $x86 "$tmp/x.dat" <<'E'
 id 11
