@@ -19,6 +19,7 @@
 struct diff_opts {
 	bool all, json, csv, quiet;
 	uint64_t rows;
+	const char *per; /* an event; NULL: a second */
 	const char *a, *b;
 };
 
@@ -28,6 +29,8 @@ struct diff_opts {
 
 static const struct opt diff_rows[] = {
 	OPT('a', "all", NULL, "what is the same, too", opts_set_flag, DIFF(all)),
+	OPT('p', "per", "EVENT", "figures of each such event, [SYSTEM:]EVENT[@MACHINE], not of a second",
+	    opts_set_text, DIFF(per)),
 	OPT('r', "rows", "N", "at most so many rows of a table (20); 0: all", opts_set_number, DIFF(rows),
 	    .max = UINT32_MAX),
 	OPT('j', "json", NULL, "for programs: all rows, with the interval of each difference", opts_set_flag,
@@ -73,8 +76,8 @@ static bool diff_parse(struct diff_opts *o, int argc, char **argv, int *status)
 
 /* ---- the recordings --------------------------------------------------------------------- */
 
-/* A file and those of its guests. -errno: told. */
-static int diff_read(struct series *s, const char *names, struct log *log)
+/* A file and those of its guests. per: see diff_opts. -errno: told. */
+static int diff_read(struct series *s, const char *names, const char *per, struct log *log)
 {
 	struct hyptrace_open_opts open_opts = { sizeof(open_opts), .log = handle_log_to, .log_ctx = log };
 	struct hyptrace *files = NULL;
@@ -88,6 +91,11 @@ static int diff_read(struct series *s, const char *names, struct log *log)
 		     handle_load(files) ?: series_read(s, handle_inputs(files), log);
 	if (ret == -ENODATA)
 		log_err(log, "%s: there is nothing to compare: no two records of different time", names);
+	if (!ret && per) {
+		ret = series_per(s, per);
+		if (ret == -ENOENT)
+			log_err(log, "%s: there is no record of %s", names, per);
+	}
 	hyptrace_close(files);
 	strlist_release(&list);
 	free(copy);
@@ -170,13 +178,13 @@ static const struct diff_group {
 	const char *key, *title, *what;
 	bool share, durations;
 } diff_groups[] = {
-	[SERIES_EVENTS] = { "events", "Events a second", "event", false, false },
-	[SERIES_EXITS] = { "exits", "Exits a second", "reason", false, false },
-	[SERIES_EXIT_TIME] = { "exit_time", "Time of handling exits, of one CPU's", "reason", true, true },
-	[SERIES_HYP] = { "hyp", "Stays in the hypervisor a second", "reason", false, false },
-	[SERIES_HYP_TIME] = { "hyp_time", "Time in the hypervisor, of one CPU's", "reason", true, true },
-	[SERIES_STATES] = { "states", "Time of vCPUs and stolen time, of one CPU's", "state", true, false },
-	[SERIES_TASKS] = { "tasks", "Time of the host's tasks, of one CPU's", "task", true, false },
+	[SERIES_EVENTS] = { "events", "Events", "event", false, false },
+	[SERIES_EXITS] = { "exits", "Exits", "reason", false, false },
+	[SERIES_EXIT_TIME] = { "exit_time", "Time of handling exits", "reason", true, true },
+	[SERIES_HYP] = { "hyp", "Stays in the hypervisor", "reason", false, false },
+	[SERIES_HYP_TIME] = { "hyp_time", "Time in the hypervisor", "reason", true, true },
+	[SERIES_STATES] = { "states", "Time of vCPUs and stolen time", "state", true, false },
+	[SERIES_TASKS] = { "tasks", "Time of the host's tasks", "task", true, false },
 };
 
 /* "+12.3%", "x 5.67", "new", "gone" */
@@ -195,10 +203,15 @@ static const char *diff_change(const struct noise_answer *n, char *out, size_t s
 	return out;
 }
 
-/* "  12.3%", "0.0123%", "   1234", "   1.23" */
-static const char *diff_figure(const struct diff_group *g, double v, char *out, size_t size)
+/* "  12.3%", "0.0123%", "   1234", "   1.23"; of each event "12.30us" */
+static const char *diff_figure(const struct diff *d, const struct diff_group *g, double v, char *out,
+			       size_t size)
 {
-	if (g->share)
+	char text[16];
+
+	if (g->share && d->o->per)
+		snprintf(out, size, "%7s", duration_text((uint64_t)llround(v * 1e9), text));
+	else if (g->share)
 		snprintf(out, size, "%6.3g%%", v * 100);
 	else
 		snprintf(out, size, v >= 1000 ? "%7.0f" : "%7.3g", v);
@@ -216,8 +229,8 @@ static void diff_text_row(struct diff *d, const struct diff_group *g, const stru
 	char a[32], b[32], change[32];
 	const struct answer_cell cells[] = { CELL_WORD(of->machine),
 					     CELL_WORD(of->name),
-					     CELL_WORD(diff_figure(g, r->n.a, a, sizeof(a))),
-					     CELL_WORD(diff_figure(g, r->n.b, b, sizeof(b))),
+					     CELL_WORD(diff_figure(d, g, r->n.a, a, sizeof(a))),
+					     CELL_WORD(diff_figure(d, g, r->n.b, b, sizeof(b))),
 					     CELL_WORD(diff_change(&r->n, change, sizeof(change))),
 					     CELL_WORD(noise_word(r->n.verdict)),
 					     diff_duration(r->a, 0.5),
@@ -266,11 +279,16 @@ static void diff_begin(struct diff *d, const struct diff_group *g)
 		{ "b_p99_ns", NULL, ANSWER_DURATION },
 	};
 
-	if (d->out->form == ANSWER_TEXT)
-		answer_table(d->out, g->key, g->title, text, ARRAY_SIZE(text) - (g->durations ? 0 : 2));
+	char title[256];
+
+	if (d->o->per)
+		snprintf(title, sizeof(title), "%s for each %s", g->title, d->o->per);
 	else
-		answer_table(d->out, g->key, g->title, programs,
-			     ARRAY_SIZE(programs) - (g->durations ? 0 : 4));
+		snprintf(title, sizeof(title), "%s%s", g->title, g->share ? ", of one CPU's" : " a second");
+	if (d->out->form == ANSWER_TEXT)
+		answer_table(d->out, g->key, title, text, ARRAY_SIZE(text) - (g->durations ? 0 : 2));
+	else
+		answer_table(d->out, g->key, title, programs, ARRAY_SIZE(programs) - (g->durations ? 0 : 4));
 }
 
 static bool diff_shown(const struct diff *d, const struct diff_row *r)
@@ -373,7 +391,7 @@ int cmd_diff(int argc, char **argv)
 	if (!diff_parse(&o, argc, argv, &status))
 		return status;
 	console.quiet = o.quiet;
-	ret = diff_read(&d.a, o.a, &log) ?: diff_read(&d.b, o.b, &log) ?: diff_join(&d) ?: diff_write(&d);
+	ret = diff_read(&d.a, o.a, o.per, &log) ?: diff_read(&d.b, o.b, o.per, &log) ?: diff_join(&d) ?: diff_write(&d);
 	status = console_status(&console, ret);
 	if (!ret && d.a.damaged + d.b.damaged) {
 		tell_damage(&log, d.a.damaged + d.b.damaged);

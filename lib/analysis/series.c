@@ -409,6 +409,34 @@ out:
 	return ret;
 }
 
+/* Whether the row is of that event: [BUFFER/]SYSTEM:EVENT is its name. */
+static bool series_is(const struct series_row *row, const char *event)
+{
+	const char *at = strchr(event, '@'), *name = row->name, *colon = strrchr(name, ':');
+	size_t len = at ? (size_t)(at - event) : strlen(event);
+
+	if (row->group != SERIES_EVENTS || (at && strcmp(at + 1, row->machine)))
+		return false;
+	if (!memchr(event, ':', len) && colon)
+		name = colon + 1;
+	return strlen(name) == len && !memcmp(name, event, len);
+}
+
+int series_per(struct series *s, const char *event)
+{
+	double rate = 0; /* a second */
+
+	for (size_t i = 0; i < s->n; i++)
+		for (size_t k = 0; k < SERIES_SLICES && series_is(&s->v[i], event); k++)
+			rate += s->v[i].v[k] / SERIES_SLICES;
+	if (rate <= 0)
+		return -ENOENT;
+	for (size_t i = 0; i < s->n; i++)
+		for (size_t k = 0; k < SERIES_SLICES; k++)
+			s->v[i].v[k] /= rate;
+	return 0;
+}
+
 void series_release(struct series *s)
 {
 	for (size_t i = 0; i < s->n; i++) {

@@ -43,6 +43,11 @@ struct series {
  * -ENOMEM. *s must be released in any case.
  */
 int series_read(struct series *s, const struct inputs *in, const struct log *log);
+/*
+ * Figures of each event of that name, [SYSTEM:]EVENT[@MACHINE], in place of a second's: how often a thing
+ * happened, or how many seconds it took. -ENOENT: there is no such event.
+ */
+int series_per(struct series *s, const char *event);
 void series_release(struct series *s);
 
 #endif

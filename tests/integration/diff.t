@@ -57,6 +57,33 @@ END
 )" "twice as many exits that take twice as long"
 cd "$OLDPWD" || exit
 
+# of each exit: as many, which take twice as long
+"$hyptrace" diff --all --per kvm_exit "$tmp/a.dat" "$tmp/b.dat" | sed '1,/^$/d; /^host     ftrace:print/d' >"$tmp/out"
+is "$(cat "$tmp/out")" "$(cat <<'END'
+Events for each kvm_exit
+machine  event                A        B  change  B has
+host     kvm:kvm_entry     1.02     1.02  +0.0%   same
+host     kvm:kvm_exit         1        1  +0.0%   same
+
+Exits for each kvm_exit
+machine  reason        A        B  change  B has
+host     WFx           1        1  +0.0%   same
+
+Time of handling exits for each kvm_exit
+machine  reason        A        B  change   B has    A p50    B p50
+host     WFx     2.000ms  4.000ms  +100.0%  more   2.000ms  4.000ms
+
+Time of vCPUs and stolen time for each kvm_exit
+machine  state                 A        B  change   B has
+Guest    vCPU 0 guest    98.00ms  46.00ms  -53.1%   less
+Guest    vCPU 0 outside  2.000ms  4.000ms  +100.0%  more
+END
+)" "--per"
+for event in kvm:kvm_exit kvm_exit@host kvm:kvm_exit@host; do
+	"$hyptrace" diff --all --per $event "$tmp/a.dat" "$tmp/b.dat" | sed "1,/^$/d; /^host     ftrace:print/d; s/ for each $event/ for each kvm_exit/" | cmp -s - "$tmp/out"
+	ok $? "--per $event: the same"
+done
+
 # tasks VHOST-PID QEMU-MS VHOST-MS: 64 turns of 100 ms of a CPU: QEMU, its vhost thread, kworkers, a vCPU
 tasks() {
 	local ms=1000000 at=1000000000 i
@@ -123,6 +150,9 @@ fails() { # STATUS PATTERN NAME COMMAND...
 echo "1000 0 7 print"$'\t0\talone' | make_trace "$tmp/one.dat"
 fails 1 "one.dat: there is nothing to compare" "a record alone" "$hyptrace" diff "$tmp/one.dat" "$tmp/a.dat"
 fails 1 "none.dat" "no file" "$hyptrace" diff "$tmp/a.dat" "$tmp/none.dat"
+for event in kvm_mmio vm:kvm_exit kvm_exit@Guest kvm_exi; do
+	fails 1 "a.dat: there is no record of $event" "--per what is not there" "$hyptrace" diff --per $event "$tmp/a.dat" "$tmp/b.dat"
+done
 fails 2 "say two recordings" "one file" "$hyptrace" diff "$tmp/a.dat"
 fails 2 "either --json or --csv" "two forms" "$hyptrace" diff --json --csv "$tmp/a.dat" "$tmp/b.dat"
 
