@@ -7,7 +7,7 @@
 #define KVM	    "-e kvm"
 #define SCHED	    "-e sched"
 #define GUEST_SCHED "-A GUEST -e sched"
-#define GUEST_IRQ   "-A GUEST -e irq -e ipi"
+#define GUEST_IRQ   "-A GUEST -e irq -e ipi (x86: -e irq -e irq_vectors)"
 #define GUEST_TIMER "-A GUEST -e timer"
 
 /* clang-format off */

@@ -349,6 +349,8 @@ vm 0,vCPU runs,1,10000
 vm 0,handler,1,12000
 vm 0,total,1,41000' "the same on x86"
 fails 1 'the files have no sched_waking@guest: record -A GUEST -e sched gives it' "a preset without its events" --preset wakeup "$vhost"
+fails 1 'no ipi_entry@guest: record -A GUEST -e irq -e ipi \(x86: -e irq -e irq_vectors\) gives it' "... on x86 the events are others" \
+	--preset wakeup tests/data/steal/trace.dat tests/data/steal/trace-Guest.dat
 like "$(latency --preset timer "$vhost")" "^hyptrace: so the chain of 'timer' cannot be told" "... which is all that is said"
 
 # ---- the longest ---------------------------------------------------------------------------------------------
