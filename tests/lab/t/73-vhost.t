@@ -1,0 +1,76 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# The question of a talk ("Debugging Tools and Techniques for Virtualized Automotive Systems", H. Ishii), on the
+# live pKVM host: the same packets through network cards of a guest whose device is QEMU's or vhost's, and
+# through one whose notifications QEMU handles in user space. What diff and latency say of them.
+. "$(dirname "$0")/lib.sh"
+
+hyptrace=$build/hyptrace
+packets=150
+cards=(standard vhost user)
+
+card() { # NUMBER VHOST [OPTION]
+	echo "-netdev tap,id=net$1,ifname=tap$1,script=no,downscript=no,vhost=$2" \
+		"-device virtio-net-pci,romfile=,netdev=net$1${3-}"
+}
+export HYPTRACE_LAB_GUEST_ARGS
+HYPTRACE_LAB_GUEST_ARGS="$(card 0 off) $(card 1 on) $(card 2 off ,ioeventfd=off)"
+vm_up -m protected -g 1 -w 0 -a 'hyptrace-agent -D'
+
+few_symbols='grep -E " [tT] (kvm_|vhost_)" /proc/kallsyms >/tmp/k; mount --bind /tmp/k /proc/kallsyms'
+run "$few_symbols"'; for i in 0 1 2; do ip addr add 10.9.$i.1/24 dev tap$i && ip link set tap$i up || exit; done'
+is "$status" 0 "the host's ends of the cards are up" || diag "$stderr"
+guest "$few_symbols"'; for i in 0 1 2; do ip addr add 10.9.$i.2/24 dev eth$i; ip link set eth$i up; done
+	for i in 0 1 2; do ping -A -q -c 5 -W 60 10.9.$i.1 || exit; done' >"$tmp/ping" 2>&1
+is "$?" 0 "the guest reaches the host through each" || diag "$(cat "$tmp/ping")"
+
+# Recorded is the middle of a stream: each packet is sent when the one before has come back.
+for i in 0 1 2; do
+	name=${cards[i]}
+	guest "ping -A -q -c 100000 -s 1400 10.9.$i.1 >/tmp/ping 2>&1 & echo \$! >/tmp/pid"
+	run "came=/sys/class/net/tap$i/statistics/rx_packets
+		have() { [ \$(cat \$came) -ge \$1 ]; }
+		first=\$(cat \$came); within 60 have \$((first + 20)) || exit
+		hyptrace record -e kvm:kvm_entry -e kvm:kvm_exit -e kvm:kvm_mmio -e kvm:kvm_userspace_exit -e sched:sched_switch \
+			-e sched:sched_waking -e net:netif_receive_skb -b 8192 -B hyp -b 4096 \
+			-A Guest@3 -e irq:irq_handler_entry -f 'name ~ \"virtio*\"' -e net:net_dev_xmit -b 4096 -o $name.dat -- \
+			sh -c 'last=\$(cat '\$came'); until [ \$(cat '\$came') -ge \$((last + $packets)) ]; do sleep 0.2; done' &&
+			cp $name.dat $name-Guest.dat /mnt/out"
+	recorded "recorded $packets packets there and back: $name"
+	guest 'kill $(cat /tmp/pid)'
+done
+
+both() { echo "$out/$1.dat,$out/$1-Guest.dat"; }
+
+# ---- diff ----------------------------------------------------------------------------
+
+# verdict A B TABLE NAME: what B has of it for each packet
+verdict() {
+	"$hyptrace" diff -q --csv --per net_dev_xmit@Guest "$(both "$1")" "$(both "$2")" |
+		awk -F, -v t="$3" -v n="$4" '$1 == t && $3 == n { print $8 }'
+}
+
+diag "$("$hyptrace" diff --per net_dev_xmit@Guest "$(both standard)" "$(both vhost)" 2>&1)"
+is "$(verdict standard vhost tasks qemu-system-aar)" less "with vhost QEMU runs less for each packet, beyond the noise"
+is "$(verdict standard vhost tasks vhost)" more "... and vhost's threads more"
+is "$(verdict user vhost events kvm:kvm_userspace_exit)" less "with vhost no notification is left to user space"
+
+# who hands the guest's packets to the host's network
+workers() {
+	"$hyptrace" sql --csv "$out/$1.dat" "SELECT comm FROM events WHERE name = 'netif_receive_skb' GROUP BY comm" | sed 1d | cut -d , -f 2
+}
+is "$(workers standard)" qemu-system-aar "standard virtio: QEMU hands over all packets"
+like "$(workers vhost)" '^vhost-[0-9]+$' "vhost: its thread does"
+
+# ---- latency ----------------------------------------------------------------------------
+
+# the card's queue is the one with a notification for each packet
+for name in standard vhost; do
+	"$hyptrace" latency -q --csv --preset virtio "$out/$name.dat" "$out/$name-Guest.dat" >"$tmp/latency"
+	ok $? "latency --preset virtio: $name" || diag "$(cat "$tmp/latency")"
+	diag "$("$hyptrace" latency --preset virtio "$out/$name.dat" "$out/$name-Guest.dat" 2>&1)"
+	at_least "$(sort -t , -k 3,3nr "$tmp/latency" | awk -F, '$1 == "chains" { print $4; exit }')" 3 \
+		"... has complete chains of the card's queue"
+done
+
+done_testing
