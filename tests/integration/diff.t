@@ -136,6 +136,14 @@ like "$(cat "$tmp/out")" '^host +host_abort .* gone +less' "host aborts are of p
 [ "$(wc -L <"$tmp/out")" -le 80 ]
 ok $? "80 columns"
 
+# the same packets by standard virtio and by vhost (Documentation/virtio-or-vhost.md): who does the work
+both=(tests/data/vhost/standard.dat,tests/data/vhost/standard-Guest.dat tests/data/vhost/vhost.dat,tests/data/vhost/vhost-Guest.dat)
+is "$("$hyptrace" diff --csv --per net:net_dev_xmit@Guest "${both[@]}" |
+	awk -F, '/^tasks,host,(qemu-system-aar|vhost),/ || /^exits,host,DABT_LOW,/ { print $3, $8 }' | sort)" \
+	"DABT_LOW same
+qemu-system-aar less
+vhost more" "vhost: its threads work in place of QEMU's, and data aborts are as many"
+
 # ---- what cannot be compared ---------------------------------------------------------------
 
 fails() { # STATUS PATTERN NAME COMMAND...

@@ -134,12 +134,29 @@ if command -v trace-cmd >/dev/null; then
 else
 	skip 1 "no trace-cmd"
 fi
-# each block below "Ask it" is a command and all that it prints
-while IFS= read -r -d '#' block; do
-	command=$(sed -n 's/^[$] //p' <<<"$block")
-	is "$(cd tests/data/functions && PATH=$build:$PATH bash -c "${command:-false}" 2>&1)" "$(sed '/^[$] /d' <<<"$block" | sed '/./,$!d')" \
-		"the README's: $command"
-done < <(sed -n '/^## Ask it/,/^## Try/p' README.md | awk '/^```$/ { if (open) printf "#"; open = !open; next } open')
+# blocks_are DIR NAME: each block of standard input, a command and all that it prints, is what it prints in DIR
+blocks_are() {
+	local block command n=0
+
+	while IFS= read -r -d $'\1' block; do
+		command=$(sed -n 's/^[$] //p' <<<"$block")
+		is "$(cd "$1" && PATH=$build:$PATH bash -c "${command:-false}" 2>&1)" "$(sed '/^[$] /d' <<<"$block" | sed '/./,$!d')" \
+			"$2: $command"
+		n=$((n + 1))
+	done
+	[ $n -gt 0 ]
+	ok $? "$2 has such blocks"
+}
+# of Markdown; of a page's EXAMPLES those whose command has the pattern
+markdown_blocks() { awk '/^```$/ { if (open) printf "\1"; open = !open; next } open'; }
+page_blocks() { # PAGE PATTERN
+	section "$1" EXAMPLES | awk -v want="$2" '/^\.EX/ { text = ""; next } /^\.EE/ { if (text ~ want) printf "%s\1", text; next } { text = text $0 "\n" }'
+}
+blocks_are tests/data/functions "the README's" < <(sed -n '/^## Ask it/,/^## Try/p' README.md | markdown_blocks)
+blocks_are tests/data/vhost "virtio-or-vhost.md's" < <(sed -n '/^## /,$p' Documentation/virtio-or-vhost.md | markdown_blocks)
+for page in diff latency; do
+	blocks_are tests/data/vhost "hyptrace-$page(1)'s" < <(page_blocks Documentation/hyptrace-$page.1 '^[$] [^\n]* standard[.]dat')
+done
 wrong=$(grep -oE '\]\([^)#]+\)' README.md | tr -d '])(' | grep -v '^http' | while read -r file; do
 	[ -e "$file" ] || echo "$file"
 done)
