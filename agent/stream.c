@@ -58,7 +58,8 @@ static ssize_t stream_empty(struct stream *s, size_t left)
 	int ret;
 
 	while (!s->no_splice_out) {
-		n = splice(s->pipe[0], NULL, s->sock, NULL, left, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+		n = splice(s->pipe[0], NULL, s->sock, NULL, left < MSG_SEND_MAX ? left : MSG_SEND_MAX,
+			   SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
 		if (n > 0) {
 			s->bytes += (size_t)n;
 			return n;

@@ -96,7 +96,7 @@ int msg_send(int fd, const void *bytes, size_t len, const struct msg_wait *w)
 	const uint8_t *p = bytes;
 
 	while (len) {
-		ssize_t n = send(fd, p, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+		ssize_t n = send(fd, p, len < MSG_SEND_MAX ? len : MSG_SEND_MAX, MSG_NOSIGNAL | MSG_DONTWAIT);
 		int ret;
 
 		if (n > 0) {

@@ -91,6 +91,13 @@ struct msg_reader {
 int msg_reader_step(struct msg_reader *r, int fd, struct msg *m);
 /* Waits for a whole message. 0, or an error of the two above. */
 int msg_recv(int fd, struct msg_reader *r, const struct msg_wait *w, struct msg *m);
+/*
+ * Bytes that are given to a socket at once. From Linux 6.17 on a guest's packet above 32 KiB with its headers
+ * lies in several descriptors (virtio_vsock_alloc_skb in include/linux/virtio_vsock.h), and then
+ * vhost-device-vsock 0.3, and cloud-hypervisor until February 2026, drop it without a word.
+ */
+#define MSG_SEND_MAX (28u << 10)
+
 /* Sends bytes on a socket, without SIGPIPE. 0, -ETIMEDOUT, -ECANCELED or -errno. */
 int msg_send(int fd, const void *bytes, size_t len, const struct msg_wait *w);
 /* Sends what the msg_add calls put into b, and releases b. */

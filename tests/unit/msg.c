@@ -369,6 +369,28 @@ static void test_reader(void **state)
 	free(r);
 }
 
+/* A socket that keeps what each send() gave it apart. */
+static void test_send_parts(void **state)
+{
+	struct msg_wait w = { .deadline = INT64_MAX, .stop_fd = -1 };
+	size_t len = 2 * MSG_SEND_MAX + 1, got[4];
+	uint8_t *bytes = calloc(1, len);
+	int sv[2];
+
+	assert_non_null(bytes);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sv), 0);
+	assert_int_equal(msg_send(sv[1], bytes, len, &w), 0);
+	close(sv[1]);
+	for (size_t i = 0; i < 4; i++)
+		got[i] = (size_t)recv(sv[0], bytes, len, 0);
+	assert_int_equal(got[0], 28672);
+	assert_int_equal(got[1], 28672);
+	assert_int_equal(got[2], 1);
+	assert_int_equal(got[3], 0);
+	close(sv[0]);
+	free(bytes);
+}
+
 static void test_reader_garbage(void **state)
 {
 	struct msg_wait w = { .deadline = INT64_MAX, .stop_fd = -1 };
@@ -392,7 +414,7 @@ int main(void)
 		cmocka_unit_test(test_trace_req),  cmocka_unit_test(test_bad_params),
 		cmocka_unit_test(test_trace_resp), cmocka_unit_test(test_sync),
 		cmocka_unit_test(test_reader),	   cmocka_unit_test(test_reader_garbage),
-		cmocka_unit_test(test_counter),
+		cmocka_unit_test(test_counter),	   cmocka_unit_test(test_send_parts),
 	};
 
 	return cmocka_run_group_tests_name("msg", tests, NULL, NULL);
