@@ -279,8 +279,7 @@ static void other_args(struct guest_args *a, enum guest_vmm vmm, struct argv *v)
 	const char *name = vmm == GUEST_VMM_FIRECRACKER ? "--id" : "--name", *val;
 
 	while (argv_next(v)) {
-		if ((val = argv_option(v, name)) ||
-		    (vmm == GUEST_VMM_KVMTOOL && (val = argv_option(v, "-n"))))
+		if ((val = argv_option(v, name)))
 			set_str(&a->name, strdup(val));
 		else if ((val = argv_option(v, "--cid")))
 			set_cid(a, val);

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # hyptrace list on FAKE trees: a /proc with one VM of each VMM, Android's `vm`
-# tool as a script, and tracefs as plain files. QEMU's shape was captured on the
-# arm64 pKVM host of the lab (Linux 7.2, QEMU 7.2); the others' are written by
+# tool as a script, and tracefs as plain files. QEMU's and kvmtool's shapes were captured
+# on the arm64 pKVM host of the lab (Linux 7.2, QEMU 7.2); the others' are written by
 # their sources. The real thing: tests/lab/t/40-list.t.
 . tests/integration/lib.sh
 
@@ -73,7 +73,8 @@ process 201 /apex/com.android.virt/bin/crosvm 'crosvm|--extended-status|run|--ci
 thread 201 201 pcivirtio-blk
 
 # kvmtool; and its command that lists
-process 300 /usr/bin/lkvm 'lkvm|run|-k|Image|--name|kt|--vsock|5'
+process 300 /usr/bin/lkvm 'lkvm|run|-c|2|-m|192|-k|/mnt/boot/Image|-i|/mnt/run/l2.cpio|--vsock|5|--name|kt|--console|virtio|-n|mode=none|-p|console=hvc0 quiet panic=-1'
+thread 300 301 kvm-ipc
 thread 300 302 kvm-vcpu-0
 thread 300 303 kvm-vcpu-1
 process 310 /usr/bin/lkvm 'lkvm|list'
