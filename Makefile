@@ -58,6 +58,9 @@ DW := $(shell $(PKG_CONFIG) --exists libdw libelf && echo 1)
 # hyptrace export --ctf, likewise
 BABELTRACE2 := $(shell $(PKG_CONFIG) --exists babeltrace2 && echo 1)
 
+# libvirt's headers check the types of what is loaded at run time; everything works without
+LIBVIRT_CFLAGS := $(shell $(PKG_CONFIG) --exists libvirt-qemu && echo -DHYPTRACE_LIBVIRT `$(PKG_CONFIG) --cflags libvirt-qemu`)
+
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
 	-Wvla -Wno-unused-parameter $(if $(WERROR),-Werror)
 # sanitised code is for tests: half the compiling, and lines are all that their reports show
@@ -133,6 +136,8 @@ $(O)/%.o: %.c
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(PKG_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+$(O)/lib/guest/libvirt.o: CPPFLAGS += $(LIBVIRT_CFLAGS)
 
 $(O)/gen/perfetto.pb-c.c: lib/export/perfetto.proto
 	$(call say,PROTOC,$<)

@@ -52,17 +52,21 @@ int guests_from_vm_list(struct guests *g, const struct guest_opts *o);
 /* The output of `vm list`: Rust's pretty-debug of the VMs. -EBADMSG: it ends in the middle. */
 int guest_vm_list_parse(struct guests *g, const char *text, size_t len);
 
+/* As libvirt's headers have them, which need not be installed. */
+typedef struct _virConnect *virConnectPtr;
+typedef struct _virDomain *virDomainPtr;
+
 /* What of libvirt is used; loaded at run time, a fake in the tests. */
 struct guest_libvirt {
-	void *(*connect)(const char *uri);
-	void *(*connect_read_only)(const char *uri);
-	int (*close)(void *conn);
-	int (*list)(void *conn, void ***domains, unsigned int flags);
-	const char *(*name)(void *domain);
-	char *(*xml)(void *domain, unsigned int flags);
-	int (*domain_free)(void *domain);
+	virConnectPtr (*connect)(const char *uri);
+	virConnectPtr (*connect_read_only)(const char *uri);
+	int (*close)(virConnectPtr conn);
+	int (*list)(virConnectPtr conn, virDomainPtr **domains, unsigned int flags);
+	const char *(*name)(virDomainPtr domain);
+	char *(*xml)(virDomainPtr domain, unsigned int flags);
+	int (*domain_free)(virDomainPtr domain);
 	/* NULL: libvirt-qemu is not installed */
-	int (*monitor)(void *domain, const char *cmd, char **result, unsigned int flags);
+	int (*monitor)(virDomainPtr domain, const char *cmd, char **result, unsigned int flags);
 };
 /* Merges the running domains of that URI (NULL: libvirt's default) into g. -ENOMEM. */
 int guest_libvirt_ask(struct guests *g, const struct guest_libvirt *api, const char *uri,

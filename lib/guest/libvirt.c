@@ -10,30 +10,42 @@
  * libvirt, loaded when it is there. Of its API, stable since 0.9.13, by the
  * names and types of include/libvirt/libvirt-domain.h and include/libvirt/libvirt-qemu.h.
  */
-#define VIR_CONNECT_LIST_DOMAINS_ACTIVE 1u
+#define DOMAINS_ACTIVE 1u
+
+#ifdef HYPTRACE_LIBVIRT
+#include <libvirt/libvirt-qemu.h>
+#include <libvirt/virterror.h>
+_Static_assert(DOMAINS_ACTIVE == VIR_CONNECT_LIST_DOMAINS_ACTIVE, "libvirt-domain.h");
+/* The compiler warns of another type than the function has. */
+#define SYM(lib, pointer, function) 1 ? &(pointer) : (__typeof__(&function) *)NULL, lib, #function
+#else
+#define SYM(lib, pointer, function) &(pointer), lib, #function
+#endif
+
+struct _virError;
 
 /* libvirt prints its errors on stderr, unless told not to. */
-static void hush(void *data, void *error)
+static void hush(void *data, struct _virError *error)
 {
 }
 
 static bool libvirt_load(void *lib, void *qemu, struct guest_libvirt *api)
 {
-	void (*set_error_func)(void *, void (*)(void *, void *));
+	void (*set_error_func)(void *, void (*)(void *, struct _virError *));
 	const struct {
 		void *fn;
 		void *lib;
 		const char *name;
 	} syms[] = {
-		{ &api->connect, lib, "virConnectOpen" },
-		{ &api->connect_read_only, lib, "virConnectOpenReadOnly" },
-		{ &api->close, lib, "virConnectClose" },
-		{ &api->list, lib, "virConnectListAllDomains" },
-		{ &api->name, lib, "virDomainGetName" },
-		{ &api->xml, lib, "virDomainGetXMLDesc" },
-		{ &api->domain_free, lib, "virDomainFree" },
-		{ &set_error_func, lib, "virSetErrorFunc" },
-		{ &api->monitor, qemu, "virDomainQemuMonitorCommand" },
+		{ SYM(lib, api->connect, virConnectOpen) },
+		{ SYM(lib, api->connect_read_only, virConnectOpenReadOnly) },
+		{ SYM(lib, api->close, virConnectClose) },
+		{ SYM(lib, api->list, virConnectListAllDomains) },
+		{ SYM(lib, api->name, virDomainGetName) },
+		{ SYM(lib, api->xml, virDomainGetXMLDesc) },
+		{ SYM(lib, api->domain_free, virDomainFree) },
+		{ SYM(lib, set_error_func, virSetErrorFunc) },
+		{ SYM(qemu, api->monitor, virDomainQemuMonitorCommand) },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(syms); i++) {
@@ -110,7 +122,7 @@ static bool threads_known(const struct guest *g)
  * Only when the threads were not found otherwise: libvirt marks a domain as tainted by
  * a monitor command ("custom-monitor"), harmless as this one is.
  */
-static void ask_monitor(struct guest *vm, const struct guest_libvirt *api, void *domain)
+static void ask_monitor(struct guest *vm, const struct guest_libvirt *api, virDomainPtr domain)
 {
 	char *answer = NULL;
 
@@ -120,7 +132,7 @@ static void ask_monitor(struct guest *vm, const struct guest_libvirt *api, void 
 }
 
 /* Reads one domain. *deaf: its threads are not known and this connection cannot ask. */
-static int add_domain(struct guests *g, const struct guest_libvirt *api, void *domain, bool writable,
+static int add_domain(struct guests *g, const struct guest_libvirt *api, virDomainPtr domain, bool writable,
 		      bool *deaf)
 {
 	struct guest vm = { .sources = GUEST_FROM_LIBVIRT };
@@ -146,11 +158,11 @@ static int add_domain(struct guests *g, const struct guest_libvirt *api, void *d
 	return ret;
 }
 
-static int ask_connection(struct guests *g, const struct guest_libvirt *api, void *conn, bool writable,
-			  bool *deaf)
+static int ask_connection(struct guests *g, const struct guest_libvirt *api, virConnectPtr conn,
+			  bool writable, bool *deaf)
 {
-	void **domains = NULL;
-	int n = api->list(conn, &domains, VIR_CONNECT_LIST_DOMAINS_ACTIVE), ret = 0;
+	virDomainPtr *domains = NULL;
+	int n = api->list(conn, &domains, DOMAINS_ACTIVE), ret = 0;
 
 	for (int i = 0; i < n; i++) {
 		ret = ret ? ret : add_domain(g, api, domains[i], writable, deaf);
@@ -163,7 +175,7 @@ static int ask_connection(struct guests *g, const struct guest_libvirt *api, voi
 int guest_libvirt_ask(struct guests *g, const struct guest_libvirt *api, const char *uri,
 		      const struct log *log)
 {
-	void *conn = api->connect_read_only(uri);
+	virConnectPtr conn = api->connect_read_only(uri);
 	bool deaf = false;
 	int ret;
 

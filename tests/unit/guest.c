@@ -620,51 +620,51 @@ static struct fake_domain fake_domains[] = {
 static int fake_connections, fake_writers, fake_commands;
 static bool fake_down;
 
-static void *fake_connect(const char *uri)
+static virConnectPtr fake_connect(const char *uri)
 {
 	fake_writers++;
 	fake_connections++;
-	return &fake_domains;
+	return (virConnectPtr)&fake_domains;
 }
 
-static void *fake_connect_read_only(const char *uri)
+static virConnectPtr fake_connect_read_only(const char *uri)
 {
 	assert_string_equal(uri, "qemu:///system");
 	if (fake_down)
 		return NULL;
 	fake_connections++;
-	return &fake_domains;
+	return (virConnectPtr)&fake_domains;
 }
 
-static int fake_close(void *conn)
+static int fake_close(virConnectPtr conn)
 {
 	return --fake_connections;
 }
 
-static int fake_list(void *conn, void ***domains, unsigned int flags)
+static int fake_list(virConnectPtr conn, virDomainPtr **domains, unsigned int flags)
 {
 	*domains = calloc(3, sizeof(**domains));
 	for (size_t i = 0; i < ARRAY_SIZE(fake_domains); i++)
-		(*domains)[i] = &fake_domains[i];
+		(*domains)[i] = (virDomainPtr)&fake_domains[i];
 	return ARRAY_SIZE(fake_domains);
 }
 
-static const char *fake_name(void *domain)
+static const char *fake_name(virDomainPtr domain)
 {
 	return ((struct fake_domain *)domain)->name;
 }
 
-static char *fake_xml(void *domain, unsigned int flags)
+static char *fake_xml(virDomainPtr domain, unsigned int flags)
 {
 	return strdup(((struct fake_domain *)domain)->xml);
 }
 
-static int fake_free(void *domain)
+static int fake_free(virDomainPtr domain)
 {
 	return 0;
 }
 
-static int fake_monitor(void *domain, const char *cmd, char **result, unsigned int flags)
+static int fake_monitor(virDomainPtr domain, const char *cmd, char **result, unsigned int flags)
 {
 	fake_commands++;
 	*result = strdup(((struct fake_domain *)domain)->cpus);
