@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 #   make                    build/hyptrace and friends
+#   make static             build/hyptrace-arm64: all of it in one file that needs no libraries
 #   make check              all tests that run anywhere (minutes)
 #   make lab                prepare the pKVM lab's parts in a cache
 #   make check-lab          the tests on a live pKVM host (QEMU software emulation)
@@ -21,6 +22,7 @@ O ?= build$(ARCH_SUFFIX)$(if $(SAN),-san)
 CC := $(CROSS_COMPILE)gcc
 CXX := $(CROSS_COMPILE)g++
 AR := $(CROSS_COMPILE)ar
+OBJCOPY := $(CROSS_COMPILE)objcopy
 ifneq ($(origin CC_OVERRIDE),undefined)
 CC := $(CC_OVERRIDE)
 endif
@@ -73,6 +75,14 @@ LDFLAGS += $(SANFLAGS) $(CROSS_LDFLAGS) -pthread
 
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-7s %s\n' $(1) $(2))
+
+# the static file has what every recording needs (make static)
+ifneq ($(STATIC),)
+PROTOBUF_C :=
+SQLITE :=
+BABELTRACE2 :=
+CPPFLAGS += -DHYPTRACE_STATIC
+endif
 
 LIB_SRC := $(wildcard lib/*/*.c)
 CMD_SRC := $(wildcard cmd/*.c)
@@ -167,6 +177,27 @@ $(LIBRARY): $(filter $(O)/lib/api/%,$(LIB_OBJ)) $(O)/libhyptrace.a lib/api/libhy
 $(O)/hyptrace: $(CMD_OBJ) $(O)/libhyptrace.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS) -Wl,--export-dynamic-symbol=tep_plugin_kvm_get_func -o $@ $^ $(PKG_LIBS)
+
+# A plugin as an object of the static file: what it exports under a name of its own (lib/read/plugins.c),
+# all else stays inside, as in a shared object
+LINKED_PLUGINS := $(PLUGINS:%=$(O)/plugins/linked-%.o)
+LINKED_OWN := $(O)/plugins/plugin.o $(O)/plugins/decoder.o $(O)/plugins/relay.o
+$(O)/plugins/linked-hyp.o: $(O)/plugins/hyp-reason.o
+$(O)/plugins/linked-hypertrace.o: $(O)/plugins/hypertrace-record.o
+linked_name = linked_$(subst -,_,$*)
+$(O)/plugins/linked-%.o: $(O)/plugins/%.o $(LINKED_OWN)
+	$(call say,LD,$@)
+	$(Q)$(CC) -r -nostdlib -o $@.all $^
+	$(Q)$(OBJCOPY) $(foreach s,loader unloader options alias,--redefine-sym tep_plugin_$s=$(linked_name)_$s) \
+		--redefine-sym hyptrace_plugin_text=$(linked_name)_text $@.all
+	$(Q)$(OBJCOPY) --wildcard --keep-global-symbol='linked_*' $@.all $@
+	$(Q)rm -f $@.all
+
+# what it has of its own: cmd/memory.c, lib/util/static.c
+STATIC_OWN := malloc calloc realloc dlopen dlsym dlclose dlerror getpwnam initgroups
+$(O)/hyptrace-static: $(CMD_OBJ) $(AGENT_OBJ) $(LINKED_PLUGINS) $(O)/libhyptrace.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(LDFLAGS) -static -Wl,--gc-sections $(STATIC_OWN:%=-Wl,--wrap=%) -o $@ $^ $(PKG_LIBS)
 
 # one static file, for guests without libraries; under ASan that cannot be
 $(AGENT_OBJ): OPT := $(if $(SAN),$(OPT),-Os -g -ffunction-sections -fdata-sections)
@@ -269,6 +300,14 @@ JOBS := -j$(shell nproc)
 MAKE_HERE = $(MAKE) --no-print-directory $(JOBS) O=$(O)
 MAKE_ARM64 = $(MAKE) --no-print-directory $(JOBS) O=build-arm64 SAN= CROSS_COMPILE=aarch64-linux-gnu-
 
+# one file for phones and hosts without libraries: recorder, agent, plugins and what they are linked with
+static:
+	$(Q)$(MAKE) --no-print-directory $(JOBS) O=build-static SAN= STATIC=1 CROSS_COMPILE=aarch64-linux-gnu- \
+		build-static/hyptrace-static
+	$(Q)mkdir -p $(O)
+	$(Q)aarch64-linux-gnu-strip -o $(O)/hyptrace-arm64 build-static/hyptrace-static
+	$(Q)stat -c '  %n, %s bytes' $(O)/hyptrace-arm64
+
 # everything that runs anywhere; unit tests and fuzzers under ASan and UBSan too
 check:
 	$(Q)tests/deps check
@@ -295,6 +334,7 @@ check-lab: lab
 	$(Q)tests/deps check
 	$(Q)$(MAKE_HERE) all tools integration
 	$(Q)$(MAKE_ARM64)
+	$(Q)$(MAKE) --no-print-directory O=$(O) static
 	$(Q)O=$(O) tests/check-lab
 
 # SOAK_MINUTES=30 of recordings with guests that reboot, pause, vanish and lie
@@ -348,4 +388,4 @@ clean:
 
 -include $(wildcard $(O)/*/*.d $(O)/*/*/*.d)
 .SECONDARY:
-.PHONY: all kernelshark kernelshark-left-out agent units integration benches tools fuzzers check faults sync-seeds fuzz lab check-lab soak demo bench install format clean
+.PHONY: all kernelshark kernelshark-left-out agent static units integration benches tools fuzzers check faults sync-seeds fuzz lab check-lab soak demo bench install format clean

@@ -306,6 +306,12 @@ static int agent_run(struct agent *a, const struct agent_line *l)
 	return ret;
 }
 
+#ifdef HYPTRACE_STATIC
+/* a command of the static file (cmd/hyptrace.c) */
+int cmd_agent(int argc, char **argv);
+#define main cmd_agent
+#endif
+
 int main(int argc, char **argv)
 {
 	struct agent a = {

@@ -26,6 +26,9 @@ extern const struct command_row command_rows[];
 extern const size_t command_rows_n;
 
 /* Each is a whole command; argv[0] is its name. They return an EXIT_ status. */
+#ifdef HYPTRACE_STATIC
+int cmd_agent(int argc, char **argv); /* agent/main.c's main() */
+#endif
 int cmd_diff(int argc, char **argv);
 int cmd_export(int argc, char **argv);
 int cmd_flame(int argc, char **argv);

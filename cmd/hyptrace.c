@@ -7,6 +7,9 @@
 #include "terminal.h"
 
 const struct command_row command_rows[] = {
+#ifdef HYPTRACE_STATIC
+	{ "agent", cmd_agent, "hyptrace-agent, which lets recorders trace this guest" },
+#endif
 	{ "diff", cmd_diff, "compare two recordings, and tell differences from noise" },
 	{ "export", cmd_export, "turn recordings into Perfetto or CTF traces, or lines of JSON" },
 	{ "flame", cmd_flame, "fold stacks of host, hypervisor and guests, and draw them" },
@@ -66,10 +69,28 @@ static int command_run(int argc, char **argv)
 	return row->run(argc - 1, argv + 1);
 }
 
+#ifdef HYPTRACE_STATIC
+/* The agent is in the static file too: as a command, or by the name that the file has. */
+static bool is_agent(const char *word)
+{
+	const char *base = strrchr(word, '/');
+
+	return !strcmp(base ? base + 1 : word, "hyptrace-agent");
+}
+#endif
+
 int main(int argc, char **argv)
 {
-	int ret = terminal_open();
+	int ret;
 
+#ifdef HYPTRACE_STATIC
+	/* it prints by itself, and forks */
+	if (argc && is_agent(argv[0]))
+		return cmd_agent(argc, argv);
+	if (argc > 1 && !strcmp(argv[1], "agent"))
+		return cmd_agent(argc - 1, argv + 1);
+#endif
+	ret = terminal_open();
 	if (!ret)
 		return terminal_end(command_run(argc, argv));
 	fprintf(stderr, "hyptrace: %s\n", strerror(-ret));

@@ -20,6 +20,19 @@ void memory_or_end(void)
 /* ASan has its own, and ends the program by itself. */
 #ifndef __SANITIZE_ADDRESS__
 
+#ifdef HYPTRACE_STATIC
+/* by ld's --wrap (Makefile), for glibc's stand in one object with what is replaced */
+#define malloc	       __wrap_malloc
+#define calloc	       __wrap_calloc
+#define realloc	       __wrap_realloc
+#define __libc_malloc  __real_malloc
+#define __libc_calloc  __real_calloc
+#define __libc_realloc __real_realloc
+void *malloc(size_t size);
+void *calloc(size_t n, size_t size);
+void *realloc(void *p, size_t size);
+#endif
+
 /* glibc's names of its own ones, for those who replace them */
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t n, size_t size);

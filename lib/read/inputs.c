@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "dat/options.h"
+#include "read/plugins.h"
 #include "util/array.h"
 
 /*
@@ -129,8 +130,7 @@ static void input_release(struct input *in)
 	free(in->threads);
 	free(in->known);
 	free(in->machine);
-	if (in->plugins)
-		tep_unload_plugins(in->plugins, in->tep);
+	plugins_unload(in->plugins, in->tep);
 	tep_free(in->tep);
 	filetime_release(&in->time);
 	reader_close(in->reader);
@@ -293,7 +293,7 @@ int inputs_load(struct inputs *in, const struct log *log)
 	for (size_t i = 0; i < in->n; i++) {
 		struct input *one = &in->v[i];
 
-		one->plugins = tep_load_plugins(one->tep);
+		one->plugins = plugins_load(one->tep);
 		ret = tepfile_load(one->tep, reader_info(one->reader), &one->format_failures, log)
 			      ?: know_events(one);
 		if (ret) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Events that a plugin prints: stock's sched_switch as a program, our own by their handlers. */
-#include <dlfcn.h>
 #include <errno.h>
 #include <string.h>
 
+#include "read/plugins.h"
 #include "text-priv.h"
 
 /* ---- stock's sched_switch ------------------------------------------------------------ */
@@ -153,23 +153,6 @@ static void text_row_add(struct text_build *b, const struct event_text *row)
 		b->p->needs = (uint32_t)(f->offset + f->size);
 }
 
-/* What a plugin of ours says of its handler. */
-static enum event_text_answer text_ours(struct text_build *b, const char *path,
-					const struct event_text **rows, size_t *n)
-{
-	enum event_text_answer answer = EVENT_TEXT_ALONE;
-	void *plugin = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
-	event_text_ask *ask;
-
-	if (!plugin)
-		return answer;
-	ask = (event_text_ask *)dlsym(plugin, "hyptrace_plugin_text");
-	if (ask)
-		answer = ask(b->p->event, rows, n);
-	dlclose(plugin);
-	return answer;
-}
-
 /* What libtraceevent finds out when it is asked first, which may not be by several threads at a time. */
 static void text_settle(struct tep_handle *tep)
 {
@@ -181,11 +164,11 @@ static void text_settle(struct tep_handle *tep)
 }
 
 /* True: all there is to print. */
-static bool text_plugin(struct text_build *b, const char *path, const char *file)
+static bool text_plugin(struct text_build *b, const char *file)
 {
 	const struct event_text *rows;
 	size_t n;
-	enum event_text_answer answer = text_ours(b, path, &rows, &n);
+	enum event_text_answer answer = plugins_ask(b->p->event, &rows, &n);
 
 	if (answer == EVENT_TEXT_ALONE)
 		text_refuse(b, "handler of %s", file);
@@ -201,15 +184,15 @@ static bool text_plugin(struct text_build *b, const char *path, const char *file
 bool text_handler(struct text_build *b)
 {
 	const struct tep_event *event = b->p->event;
-	const char *file;
-	Dl_info info;
+	const char *path, *file;
 
 	if (!event->handler || event->flags & TEP_EVENT_FL_NOHANDLE)
 		return false;
-	if (!dladdr((void *)event->handler, &info)) {
+	path = plugins_file(event);
+	if (!path) {
 		text_refuse(b, "a handler");
 		return false;
 	}
-	file = strrchr(info.dli_fname, '/') ? strrchr(info.dli_fname, '/') + 1 : info.dli_fname;
-	return text_sched(b, file) || text_plugin(b, info.dli_fname, file);
+	file = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+	return text_sched(b, file) || text_plugin(b, file);
 }
