@@ -6,6 +6,12 @@
 #include "cmd.h"
 #include "terminal.h"
 
+#ifdef HYPTRACE_STATIC
+#define STATIC_FILE ", a static file: with the agent and its own plugins, without others and libvirt"
+#else
+#define STATIC_FILE ""
+#endif
+
 const struct command_row command_rows[] = {
 #ifdef HYPTRACE_STATIC
 	{ "agent", cmd_agent, "hyptrace-agent, which lets recorders trace this guest" },
@@ -58,7 +64,7 @@ static int command_run(int argc, char **argv)
 		return EXIT_OK;
 	}
 	if (!strcmp(name, "--version") || !strcmp(name, "version")) {
-		puts("hyptrace " HYPTRACE_VERSION);
+		puts("hyptrace " HYPTRACE_VERSION STATIC_FILE);
 		return EXIT_OK;
 	}
 	row = find_command(name);

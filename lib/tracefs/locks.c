@@ -16,8 +16,9 @@
 #include <unistd.h>
 
 #define PROC_LOCKS_MAX (16u << 20)
-/* Gone at a reboot, as what was changed is. */
-#define LEFT_DIR "/run/hyptrace"
+/* Gone at a reboot, as what was changed is; the second where there is no /run (Android). */
+#define LEFT_DIR       "/run/hyptrace"
+#define LEFT_DIR_OTHER "/dev/.hyptrace"
 
 /* What holds buffers of that many parts of a path; the last two are Android's hypervisor. */
 static const struct {
@@ -94,13 +95,18 @@ static void say_held(const struct lock *one, const char *path, const struct log 
 
 /* ---- what is left to be undone -------------------------------------------- */
 
+static const char *left_dir(void)
+{
+	return access("/run", W_OK) ? LEFT_DIR_OTHER : LEFT_DIR;
+}
+
 /* Named for the buffer; points to the journal. */
 static void left_path(int fd, char path[80])
 {
 	struct stat st = { 0 };
 
 	fstat(fd, &st);
-	snprintf(path, 80, LEFT_DIR "/%jx-%ju", (uintmax_t)st.st_dev, (uintmax_t)st.st_ino);
+	snprintf(path, 80, "%s/%jx-%ju", left_dir(), (uintmax_t)st.st_dev, (uintmax_t)st.st_ino);
 }
 
 /* "": it is no link. */
@@ -147,7 +153,7 @@ static void left_note(const struct lock *one, int journal_fd, const struct log *
 	left_path(one->fd, path);
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", journal_fd);
 	read_link(self, journal);
-	mkdirat(AT_FDCWD, LEFT_DIR, 0700);
+	mkdirat(AT_FDCWD, left_dir(), 0700);
 	if (*journal && symlinkat(journal, AT_FDCWD, path) < 0)
 		log_debug(log, "cannot make '%s': nobody will know of a kill: %s", path, strerror(errno));
 }
