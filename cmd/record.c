@@ -29,7 +29,9 @@ static int record_plan_run(const struct record_plan *plan)
 		fprintf(stderr, "hyptrace: signalfd: %s\n", strerror(-o.stop_fd));
 		return EXIT_FAILED;
 	}
-	if (!plan->command && !plan->quiet && isatty(STDERR_FILENO))
+	for (size_t i = 0; i < plan->notes.n; i++)
+		log_info(&log, "--config: '%s' is not recorded here", plan->notes.v[i]);
+	if (!plan->command && !plan->duration_ms && !plan->quiet && isatty(STDERR_FILENO))
 		fputs("hyptrace: Ctrl-C ends the recording\n", stderr);
 	ret = session_record(plan, &o, &sum);
 	progress_end(&console);

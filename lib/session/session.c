@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -311,10 +312,18 @@ static int session_run(struct session *s)
 			       { .fd = s->command.end_fd, .events = POLLIN } };
 	bool often = s->has_command && s->command.end_fd < 0;
 	int timeout = s->procs.n ? FIRST_MAPS_MS : TICK_MS;
+	double end = s->plan->duration_ms ? s->started_at + (double)s->plan->duration_ms / 1e3 : INFINITY;
 	int ret = 0;
 
 	while (!ret) {
-		double next = now_s() + timeout / 1e3;
+		double now = now_s(), next = now + timeout / 1e3;
+
+		if (now >= end)
+			return s->failure;
+		if (next > end) {
+			next = end;
+			timeout = (int)((end - now) * 1e3) + 1;
+		}
 
 		/* without a descriptor for the end of the command it is polled for, so that nobody waits */
 		while (now_s() < next && !(s->has_command && command_ended(&s->command)))

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "tracefs/dynamic.h"
+#include "tracefs/perfetto-config.h"
 #include "util/visible.h"
 
 #define PID_LIMIT (4u << 20) /* PID_MAX_LIMIT of 64-bit kernels */
@@ -374,6 +375,8 @@ static int give_to_guest(struct grammar *g, const struct opt *o, const char *arg
 		return opts_wrong(err, o, "", "empty");
 	if (strlist_add(&guest->args, opt_name(o, name)) || (o->arg && strlist_add(&guest->args, arg)))
 		return -ENOMEM;
+	if (o->key == 'e')
+		event_name_colon(guest->args.v[guest->args.n - 1]);
 	g->guest_negate |= o->key == 'v';
 	guest->events |= o->key == 'e' || o->key == 'p' || o->set == plan_preset;
 	guest->on |= o->key == 'p' || o->set == plan_preset || o->key == 'R' ||
@@ -463,6 +466,8 @@ static const struct opt rows[] = {
 
 	OPT_HEADING("Recording"),
 	KEY('o', "FILE", "output file (trace.dat)", plan_output, .off = offsetof(struct record_plan, output)),
+	NAME("config", "FILE", "events and duration by Perfetto's text configuration", perfetto_config_option,
+	     .flags = IN_PLAN),
 	NAME("file-version", "N", "6 or 7 (7)", opts_set_number, PLAN(file_version, SKIPPED), .min = 6,
 	     .max = 7),
 	NAME("compression", "NAME", "zstd, none or any (zstd)", plan_compression, PLAN(compression, SKIPPED)),

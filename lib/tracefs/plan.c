@@ -45,6 +45,7 @@ void record_plan_release(struct record_plan *p)
 	free(p->output);
 	free(p->user);
 	free(p->compression);
+	strlist_release(&p->notes);
 	*p = (struct record_plan){ 0 };
 }
 
@@ -70,6 +71,14 @@ struct guest_plan *record_plan_add_guest(struct record_plan *p, const char *spec
 	return v[p->n_guests].spec ? &v[p->n_guests++] : NULL;
 }
 
+void event_name_colon(char *name)
+{
+	char *slash = strchr(name, '/');
+
+	if (slash && !strchr(name, ':'))
+		*slash = ':';
+}
+
 struct event_plan *buffer_plan_add_event(struct buffer_plan *b, const char *name, bool negate)
 {
 	struct event_plan *v = array_grow(b->events, b->n_events, sizeof(*v));
@@ -78,7 +87,10 @@ struct event_plan *buffer_plan_add_event(struct buffer_plan *b, const char *name
 		return NULL;
 	b->events = v;
 	v[b->n_events] = (struct event_plan){ .name = strdup(name), .negate = negate };
-	return v[b->n_events].name ? &v[b->n_events++] : NULL;
+	if (!v[b->n_events].name)
+		return NULL;
+	event_name_colon(v[b->n_events].name);
+	return &v[b->n_events++];
 }
 
 const char *record_plan_remote(const char *name)

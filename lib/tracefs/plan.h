@@ -87,6 +87,8 @@ struct record_plan {
 	uint64_t cmdlines_size;	   /* --cmdlines-size; 0 = not given */
 	bool best_effort;	   /* --best-effort: record what is there */
 	uint64_t profile_hz;	   /* --profile: samples a second of each CPU; 0 = none */
+	uint64_t duration_ms;	   /* of --config: the recording ends then; 0 = not given */
+	struct strlist notes;	   /* what of --config is not taken, for people */
 };
 
 /* When not given. */
@@ -103,6 +105,8 @@ struct buffer_plan *record_plan_add_buffer(struct record_plan *p, const char *na
 const char *record_plan_remote(const char *name);
 /* Adds a guest; NULL: out of memory. */
 struct guest_plan *record_plan_add_guest(struct record_plan *p, const char *spec);
+/* "system/event", as Perfetto and the event's directory have it, becomes "system:event"; in place. */
+void event_name_colon(char *name);
 /* Adds an event without filter or triggers; NULL: out of memory. The list grows by this call only. */
 struct event_plan *buffer_plan_add_event(struct buffer_plan *b, const char *name, bool negate);
 /* Frees n events and the array. */

@@ -139,6 +139,9 @@ static int parse_words(const struct parse_case *c, bool request, char *text, siz
 
 /* clang-format off */
 static const struct parse_case good[] = {
+	{ { "-e", "sched/sched_switch", "-B", "hyp", "-e", "hyp/hyp_enter", "-e", "kvm:a/b" },
+	  "top: +sched:sched_switch; hyp(hyp): +hyp:hyp_enter +kvm:a/b; " },
+	{ { "-A", "g", "-e", "sched/sched_switch" }, "top:; guest g -e sched:sched_switch; " },
 	{ { "-A", "guest@3" }, "top:; guest guest@3; " },
 	{ { "-B", "hyp", "-e", "kvm", "-A", "3", "-e", "sched", "-f", "x", "-o", "a", "-A", "b", "-b", "9", "--name", "c" },
 	  "top:; hyp(hyp): +kvm; guest 3 -e sched -f x; guest b name=c -b 9; o=a " },
