@@ -29,6 +29,7 @@ extern const size_t command_rows_n;
 #ifdef HYPTRACE_STATIC
 int cmd_agent(int argc, char **argv); /* agent/main.c's main() */
 #endif
+int cmd_adb(int argc, char **argv);
 int cmd_diff(int argc, char **argv);
 int cmd_export(int argc, char **argv);
 int cmd_flame(int argc, char **argv);

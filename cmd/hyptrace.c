@@ -16,6 +16,7 @@ const struct command_row command_rows[] = {
 #ifdef HYPTRACE_STATIC
 	{ "agent", cmd_agent, "hyptrace-agent, which lets recorders trace this guest" },
 #endif
+	{ "adb", cmd_adb, "record on an Android phone, from this machine" },
 	{ "diff", cmd_diff, "compare two recordings, and tell differences from noise" },
 	{ "export", cmd_export, "turn recordings into Perfetto or CTF traces, or lines of JSON" },
 	{ "flame", cmd_flame, "fold stacks of host, hypervisor and guests, and draw them" },
