@@ -136,7 +136,7 @@ SONAME := libhyptrace.so.0
 all: $(if $(CMD_SRC),$(O)/hyptrace) $(O)/hyptrace-agent $(if $(SAN),,$(LIBRARY)) $(PLUGIN_SO) kernelshark
 
 ifeq ($(ARCH_SUFFIX),-arm64)
-$(LIB_OBJ) $(CMD_OBJ): | $(SYSROOT)
+$(LIB_OBJ) $(CMD_OBJ) $(PLUGIN_OBJ): | $(SYSROOT)
 $(SYSROOT):
 	$(call say,SYSROOT,$@)
 	$(Q)HYPTRACE_LAB_CACHE=$(HYPTRACE_LAB_CACHE) tests/lab/sysroot
