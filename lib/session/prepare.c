@@ -343,7 +343,7 @@ static int prepare_profile(struct session *s, unsigned int first_id)
 	if (!ret)
 		profile_number(s->profile, first_id);
 	return ret ?: profile_keep_formats(first_id, s->spool) ?:
-		      add_track(s, profile_source(s->profile), NULL, NULL, 0);
+		      add_track(s, (struct session_track){ .source = profile_source(s->profile) });
 }
 
 /* The hypervisor's events get ids above all others. */

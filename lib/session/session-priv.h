@@ -52,6 +52,15 @@ struct session {
 /* prepare.c: all up to, but not including, switching anything on. */
 int session_prepare_all(struct session *s);
 
+/* procs.c: keeps the recorder's threads, which all run by now, out of the host's buffers. */
+int session_hide_recorder(struct session *s);
+/* -F and -P: only these are traced in the host's buffers. */
+int session_filter_pids(struct session *s);
+/* --proc-map: which processes' maps are to be kept. */
+int session_choose_procs(struct session *s);
+/* What of them is there now, into the spool. */
+void session_keep_maps(struct session *s);
+
 /* session.c: stops and drains every track, first to last; goes on after errors and returns the first. */
 int session_drain(struct session *s);
 /* Fills in the summary from what was drained so far. */

@@ -76,3 +76,20 @@ int dynamic_event_make(struct undo *u, const char *line)
 		undo_drop(u, mark);
 	return ret;
 }
+
+const char *const *dynamic_preset(const char *name)
+{
+	/*
+	 * struct virtqueue begins with list (16 bytes), callback (8) and name, Linux 3.x to
+	 * 7.x (include/linux/virtio.h); ioeventfd_write() of virt/kvm/eventfd.c has the address third.
+	 */
+	static const char *const virtio[] = {
+		"p:virtio/kick virtqueue_notify vq=$arg1:x64 queue=+0(+24($arg1)):string",
+		"p:virtio/interrupt vring_interrupt irq=$arg1:s32 vq=$arg2:x64 queue=+0(+24($arg2)):string",
+		"p:virtio/doorbell ioeventfd_write addr=$arg3:x64",
+		"p:virtio/signal vhost_signal dev=$arg1:x64 vq=$arg2:x64",
+		NULL,
+	};
+
+	return strcmp(name, "virtio") ? NULL : virtio;
+}

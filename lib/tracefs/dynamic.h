@@ -19,6 +19,8 @@ bool dynamic_event_defined(const char *text);
  * does not name both, or has a second line in it. Out of memory: NULL too, *why says so.
  */
 char *dynamic_event_name(const char *line, const char **why);
+/* The lines of --preset: NULL behind the last. NULL: there is no such preset. */
+const char *const *dynamic_preset(const char *name);
 /*
  * Makes it. There must be no event of that name: the kernel would add the line to it, and in
  * the end both would go. -ENOENT: this kernel has no dynamic_events; -EINVAL: no such line; or

@@ -88,25 +88,14 @@ static int plan_event(void *ctx, const struct opt *o, const char *arg, struct op
 /* Probes that a question needs; a kernel without some of the functions has the others. */
 static int plan_preset(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
-	/*
-	 * struct virtqueue begins with list (16 bytes), callback (8) and name, Linux 3.x to
-	 * 7.x (include/linux/virtio.h); ioeventfd_write() of virt/kvm/eventfd.c has the address third.
-	 */
-	static const char *const virtio[] = {
-		"p:virtio/kick virtqueue_notify vq=$arg1:x64 queue=+0(+24($arg1)):string",
-		"p:virtio/interrupt vring_interrupt irq=$arg1:s32 vq=$arg2:x64 queue=+0(+24($arg2)):string",
-		"p:virtio/doorbell ioeventfd_write addr=$arg3:x64",
-		"p:virtio/signal vhost_signal dev=$arg1:x64 vq=$arg2:x64",
-	};
+	const char *const *lines = dynamic_preset(arg);
 	struct grammar *g = ctx;
-	int ret = 0;
+	int ret = lines ? 0 : opts_wrong(err, o, arg, "unknown: there is virtio");
 
-	if (strcmp(arg, "virtio"))
-		return opts_wrong(err, o, arg, "unknown: there is virtio");
-	for (size_t i = 0; i < ARRAY_SIZE(virtio) && !ret; i++) {
+	for (; !ret && *lines; lines++) {
 		struct buffer_plan *b = grammar_buffer(g);
 
-		ret = plan_made_event(g, o, virtio[i], err);
+		ret = plan_made_event(g, o, *lines, err);
 		if (!ret)
 			b->events[b->n_events - 1].optional = true;
 	}
