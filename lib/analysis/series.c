@@ -70,10 +70,19 @@ static int series_find(struct series *s, enum series_group group, const char *ma
 	return series_add(s, group, machine, name, row);
 }
 
-/* A second's share of a slice's ns. */
-static double series_a_second(const struct series_run *r, double n)
+/*
+ * Until now the rows hold whole numbers, of things and of ns: their sums are the same in
+ * whatever order the workers' come.
+ */
+static void series_scale(struct series_run *r)
 {
-	return n * 1e9 / (double)r->width;
+	static const bool things[SERIES_GROUPS] = {
+		[SERIES_EVENTS] = true, [SERIES_EXITS] = true, [SERIES_HYP] = true
+	};
+
+	for (size_t i = 0; i < r->to->n; i++)
+		for (size_t k = 0; k < SERIES_SLICES; k++)
+			r->to->v[i].v[k] *= (things[r->to->v[i].group] ? 1e9 : 1) / (double)r->width;
 }
 
 static size_t series_slice(const struct series_run *r, uint64_t ts)
@@ -162,11 +171,11 @@ static int series_event(struct series_run *r, const struct merge_stream *s, cons
 
 		if (!counts)
 			continue;
-		ret = row ? 0 : series_add(r->to, SERIES_EVENTS, series_machine(in), name, &row);
+		ret = row ? 0 : series_find(r->to, SERIES_EVENTS, series_machine(in), name, &row);
 		if (ret)
 			return ret;
 		for (size_t i = 0; i < SERIES_SLICES; i++)
-			row->v[i] += series_a_second(r, (*counts)[i]);
+			row->v[i] += (*counts)[i];
 	}
 	return 0;
 }
@@ -198,11 +207,10 @@ static int series_stays_row(struct series_run *r, const struct stays_row *from, 
 	int ret = series_find(r->to, count, machine, name, &row);
 
 	for (size_t i = 0; i < from->room && i <= SERIES_SLICES && !ret; i++)
-		row->v[i < SERIES_SLICES ? i : SERIES_SLICES - 1] += series_a_second(r, from->cells[i].n);
+		row->v[i < SERIES_SLICES ? i : SERIES_SLICES - 1] += (double)from->cells[i].n;
 	ret = ret ?: series_find(r->to, time, machine, name, &row);
 	for (size_t i = 0; i < from->room && i <= SERIES_SLICES && !ret; i++)
-		row->v[i < SERIES_SLICES ? i : SERIES_SLICES - 1] +=
-			(double)from->cells[i].ns / (double)r->width;
+		row->v[i < SERIES_SLICES ? i : SERIES_SLICES - 1] += (double)from->cells[i].ns;
 	return ret ?: histogram_join(&row->time, &from->time);
 }
 
@@ -305,7 +313,7 @@ static int series_span(void *ctx, const struct state_span *span)
 		uint64_t end = r->to->from + (slice + 1) * r->width;
 
 		end = end < span->to && slice + 1 < SERIES_SLICES ? end : span->to;
-		row->v[slice] += (double)(end - at) / (double)r->width;
+		row->v[slice] += (double)(end - at);
 		at = end;
 	}
 	return ret;
@@ -404,6 +412,7 @@ int series_read(struct series *s, const struct inputs *in, const struct log *log
 		goto out;
 	hyptime_finish(r.hyp);
 	ret = states_end(r.states) ?: series_events_finish(&r) ?: series_stays_finish(&r);
+	series_scale(&r);
 out:
 	series_close(&r);
 	return ret;

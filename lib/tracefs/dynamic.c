@@ -81,10 +81,13 @@ const char *const *dynamic_preset(const char *name)
 {
 	/*
 	 * struct virtqueue begins with list (16 bytes), callback (8) and name, Linux 3.x to
-	 * 7.x (include/linux/virtio.h); ioeventfd_write() of virt/kvm/eventfd.c has the address third.
+	 * 7.x (include/linux/virtio.h). The transports' notify functions are called by pointer, where
+	 * virtqueue_notify() is inlined into some of its callers. ioeventfd_write() of virt/kvm/eventfd.c has
+	 * the address third.
 	 */
 	static const char *const virtio[] = {
-		"p:virtio/kick virtqueue_notify vq=$arg1:x64 queue=+0(+24($arg1)):string",
+		"p:virtio/kick vp_notify vq=$arg1:x64 queue=+0(+24($arg1)):string",
+		"p:virtio/kick_mmio vm_notify vq=$arg1:x64 queue=+0(+24($arg1)):string",
 		"p:virtio/interrupt vring_interrupt irq=$arg1:s32 vq=$arg2:x64 queue=+0(+24($arg2)):string",
 		"p:virtio/doorbell ioeventfd_write addr=$arg3:x64",
 		"p:virtio/signal vhost_signal dev=$arg1:x64 vq=$arg2:x64",

@@ -178,7 +178,8 @@ static const struct parse_case good[] = {
 	{ { "-A", "3", "-e", "f:hv/x do_it", "--preset", "virtio" },
 	  "top:; guest 3 -e f:hv/x do_it --preset virtio; " },
 	{ { "--preset", "virtio" },
-	  "top: +virtio:kick(p:virtio/kick virtqueue_notify vq=$arg1:x64 queue=+0(+24($arg1)):string?)"
+	  "top: +virtio:kick(p:virtio/kick vp_notify vq=$arg1:x64 queue=+0(+24($arg1)):string?)"
+	  " +virtio:kick_mmio(p:virtio/kick_mmio vm_notify vq=$arg1:x64 queue=+0(+24($arg1)):string?)"
 	  " +virtio:interrupt(p:virtio/interrupt vring_interrupt irq=$arg1:s32 vq=$arg2:x64 "
 	  "queue=+0(+24($arg2)):string?)"
 	  " +virtio:doorbell(p:virtio/doorbell ioeventfd_write addr=$arg3:x64?)"
