@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace import: adds a capture of the hypervisor's trace_pipe to a trace.dat, or makes them of a Perfetto
  * trace. */
-#include "session/import.h"
+#include "import/import.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "cmd.h"
-#include "session/pftrace.h"
+#include "import/pftrace.h"
 
 struct import_line {
 	struct import_opts o;

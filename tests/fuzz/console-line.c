@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "session/import-priv.h"
+#include "import/import-priv.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

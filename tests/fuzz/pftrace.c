@@ -6,7 +6,7 @@
 
 #include "dat/reader.h"
 #include "recipe.h"
-#include "session/pftrace.h"
+#include "import/pftrace.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

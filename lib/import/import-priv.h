@@ -5,7 +5,7 @@
 #include "dat/page.h"
 #include "record/spool.h"
 
-/* Shared by import.c, import-events.c and pftrace-format.c. */
+/* Shared by import.c, events.c and pftrace-format.c. */
 
 /* The print format of an event that hypervisors are known to have; NULL: it is not known. */
 const char *import_known_print(const char *name);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Protobuf messages, field by field. */
-#include "session/pftrace-wire.h"
+#include "import/pftrace-wire.h"
 
 #include <errno.h>
 

@@ -9,7 +9,7 @@
 
 #include "dat/format.h"
 #include "record/finish.h"
-#include "session/pftrace-priv.h"
+#include "import/pftrace-priv.h"
 
 #define PID_BLOCKS 4096 /* of 1024 tasks: PID_MAX_LIMIT */
 

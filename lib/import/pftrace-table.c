@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "session/pftrace-priv.h"
+#include "import/pftrace-priv.h"
 
 #define SOFTIRQ                                                                                              \
 	"\"vec=%u [action=%s]\", REC->vec, __print_symbolic(REC->vec, { 0, \"HI\" }, { 1, "                  \

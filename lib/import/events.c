@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The hypervisor's events: as a copy of the kernel's directory has them, or those that kernels are known to
  * have. */
-#include "session/import-priv.h"
+#include "import/import-priv.h"
 
 #include <errno.h>
 #include <fcntl.h>

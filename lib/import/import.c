@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* What was read from a hypervisor's buffer without hyptrace joins a host's file, by way of a spool. */
-#include "session/import.h"
+#include "import/import.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 
 #include "record/finish.h"
 #include "dat/format.h"
-#include "session/import-priv.h"
+#include "import/import-priv.h"
 #include "record/peer-meta.h"
 #include "record/repair.h"
 #include "dat/reader.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "dat/format.h"
-#include "session/pftrace-priv.h"
+#include "import/pftrace-priv.h"
 #include "util/array.h"
 
 static void kind_free(struct pft_kind *k)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* A Perfetto trace, packet by packet. */
-#include "session/pftrace.h"
+#include "import/pftrace.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#include "session/pftrace-priv.h"
+#include "import/pftrace-priv.h"
 #include "util/outfile.h"
 
 #define CHUNK_MAX (1u << 20) /* bytes that are read at once */

@@ -11,8 +11,8 @@
 
 #include "dat/format.h"
 #include "hyp/events.h"
-#include "session/import-priv.h"
-#include "session/pftrace-priv.h"
+#include "import/import-priv.h"
+#include "import/pftrace-priv.h"
 #include "util/array.h"
 
 #define FORMAT_MAX  (1u << 20)

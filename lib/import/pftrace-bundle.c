@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "session/pftrace-priv.h"
+#include "import/pftrace-priv.h"
 #include "util/array.h"
 
 enum {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "dat/format.h"
-#include "session/pftrace-priv.h"
+#include "import/pftrace-priv.h"
 #include "util/array.h"
 
 enum { DESCRIBED_NUMBER = 1, DESCRIBED_MESSAGE = 2, DESCRIBED_GROUP = 3 };

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "hyp/events.h"
-#include "session/pftrace-priv.h"
+#include "import/pftrace-priv.h"
 
 enum { GENERIC_NAME = 1, GENERIC_FIELD = 2 };
 enum { FIELD_NAME = 1, FIELD_STR = 3, FIELD_INT = 4, FIELD_UINT = 5 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Lines of a trace among a kernel's messages: a console's log, dmesg, pstore. */
-#include "session/import-priv.h"
+#include "import/import-priv.h"
 
 #include <ctype.h>
 #include <string.h>

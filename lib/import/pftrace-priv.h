@@ -4,8 +4,8 @@
 
 #include "dat/page.h"
 #include "record/spool.h"
-#include "session/pftrace-wire.h"
-#include "session/pftrace.h"
+#include "import/pftrace-wire.h"
+#include "import/pftrace.h"
 
 /*
  * Shared by pftrace.c and pftrace-*.c: protos/perfetto/trace of Perfetto's tree, as of v58,
