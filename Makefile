@@ -133,7 +133,11 @@ INTEG_BIN := $(INTEG_SRC:tests/integration/%.c=$(O)/tests/integration/%)
 LIBRARY := $(O)/libhyptrace.so
 SONAME := libhyptrace.so.0
 
-all: $(if $(CMD_SRC),$(O)/hyptrace) $(O)/hyptrace-agent $(if $(SAN),,$(LIBRARY)) $(PLUGIN_SO) kernelshark
+# marks of a guest's own code: for its programs, with no library but the C's
+HYPERTRACE_OBJ := $(patsubst %.c,$(O)/%.o,$(wildcard agent/hypertrace/*.c))
+HYPERTRACE_LIB := $(O)/libhypertrace-guest.a $(O)/libhypertrace-guest.so
+
+all: $(if $(CMD_SRC),$(O)/hyptrace) $(O)/hyptrace-agent $(if $(SAN),,$(LIBRARY)) $(if $(SAN),,$(HYPERTRACE_LIB)) $(PLUGIN_SO) kernelshark
 
 ifeq ($(ARCH_SUFFIX),-arm64)
 $(LIB_OBJ) $(CMD_OBJ) $(PLUGIN_OBJ): | $(SYSROOT)
@@ -172,6 +176,12 @@ $(LIBRARY): $(filter $(O)/lib/api/%,$(LIB_OBJ)) $(O)/libhyptrace.a lib/api/libhy
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,--version-script=lib/api/libhyptrace.map \
 		-Wl,-z,defs -Wl,--as-needed -o $@ $(filter %.o %.a,$^) $(PKG_LIBS)
+
+$(O)/libhypertrace-guest.a: $(HYPERTRACE_OBJ)
+$(HYPERTRACE_OBJ): CFLAGS += -fPIC -fvisibility=hidden
+$(O)/libhypertrace-guest.so: $(HYPERTRACE_OBJ)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(LDFLAGS) -shared -Wl,-soname,libhypertrace-guest.so.0 -Wl,-z,defs -o $@ $^
 
 # libtraceevent's plugins call the one symbol (lib/read/inputs.c)
 $(O)/hyptrace: $(CMD_OBJ) $(O)/libhyptrace.a
@@ -288,6 +298,7 @@ $(O)/tests/bench/%: $(O)/tests/bench/%.o $(O)/libhyptrace.a
 agent: $(O)/hyptrace-agent
 $(O)/tests/unit/plugins $(O)/tests/unit/plugins-events $(O)/tests/unit/text: | $(PLUGIN_SO)
 
+$(O)/tests/unit/hypertrace-guest: $(HYPERTRACE_OBJ)
 $(O)/tests/unit/spans: $(O)/plugins/kernelshark/spans.o
 
 units: $(UNIT_BIN)
@@ -372,6 +383,10 @@ install: all
 	install -D -m 755 $(LIBRARY) $(DESTDIR)$(libdir)/libhyptrace.so.$(VERSION)
 	ln -sf libhyptrace.so.$(VERSION) $(DESTDIR)$(libdir)/$(SONAME)
 	ln -sf $(SONAME) $(DESTDIR)$(libdir)/libhyptrace.so
+	install -D -m 644 -t $(DESTDIR)$(includedir) agent/hypertrace/hypertrace-guest.h agent/hypertrace/qemu-hypertrace.h
+	install -D -m 644 -t $(DESTDIR)$(libdir) $(O)/libhypertrace-guest.a
+	install -D -m 755 $(O)/libhypertrace-guest.so $(DESTDIR)$(libdir)/libhypertrace-guest.so.0
+	ln -sf libhypertrace-guest.so.0 $(DESTDIR)$(libdir)/libhypertrace-guest.so
 	install -d $(DESTDIR)$(libdir)/pkgconfig
 	sed 's,@prefix@,$(prefix),; s,@libdir@,$(libdir),; s,@includedir@,$(includedir),; s,@version@,$(VERSION),' \
 		lib/api/hyptrace.pc.in >$(DESTDIR)$(libdir)/pkgconfig/hyptrace.pc

@@ -21,7 +21,7 @@ for file in include/hyptrace.h lib/pkgconfig/hyptrace.pc share/man/man3/hyptrace
 	[ -s "$root/usr/$file" ]
 	ok $? "$file is installed"
 done
-is "$(find "$root/usr/include" -type f | wc -l)" 1 "one header is"
+is "$(cd "$root/usr/include" && echo *.h)" "hypertrace-guest.h hyptrace.h qemu-hypertrace.h" "its header is, and the guest library's are"
 is "$(readlink -f "$root/usr/lib/libhyptrace.so" | sed 's,.*/,,')" \
 	"libhyptrace.so.$(sed -n 's/^Version: //p' "$root/usr/lib/pkgconfig/hyptrace.pc")" "libhyptrace.so leads to the library"
 [ -e "$root/usr/lib/libhyptrace.so.0" ]

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPERTRACE_GUEST_PRIV_H
+#define HYPERTRACE_GUEST_PRIV_H
+
+#include "hypertrace-guest.h"
+
+/* A way out of the guest. */
+struct hypertrace_way {
+	const char *name;
+	/* at: what follows the name's colon, or NULL. 0 or -errno. */
+	int (*open)(const char *at);
+	void (*close)(void);
+	/* arg: hypertrace_num_args() of them. From any thread. */
+	void (*emit)(uint32_t client, const uint64_t *arg);
+};
+
+extern const struct hypertrace_way hypertrace_ivshmem, hypertrace_vmcall, hypertrace_marker;
+
+/* What the way has room for, set by its open(); the defaults stand before. */
+struct hypertrace_shape {
+	uint32_t clients, args;
+};
+
+extern struct hypertrace_shape hypertrace_shape;
+
+#define HYPERTRACE_ARGS_LIMIT 32	 /* the decoders' (decode/hypertrace.h) */
+#define HYPERTRACE_VMCALL     0x68797074 /* "hypt": no number of KVM's (include/uapi/linux/kvm_para.h) */
+
+#endif
