@@ -17,18 +17,19 @@ static void skip_level(struct cursor *c)
 		c->p = p + 1;
 }
 
-/* "[   80.929138]", "[    T1]": blanks and some of these characters. */
-static void skip_brackets(struct cursor *c, const char *inside)
+/* "[   80.929138]", "[    T1]": blanks and numbers, with one of these characters; a trace's "[003]" has none. */
+static void skip_brackets(struct cursor *c, const char *marks)
 {
 	const uint8_t *p = c->p;
+	bool marked = false;
 
 	if (p == c->end || *p++ != '[')
 		return;
 	while (p < c->end && *p == ' ')
 		p++;
-	while (p < c->end && *p && strchr(inside, *p))
-		p++;
-	if (p < c->end && *p == ']')
+	for (; p < c->end && *p && (isdigit(*p) || strchr(marks, *p)); p++)
+		marked |= !isdigit(*p);
+	if (marked && p < c->end && *p == ']')
 		c->p = p + 1;
 }
 
@@ -38,21 +39,21 @@ static bool skip_printk(struct cursor *c)
 	struct cursor at = *c;
 
 	skip_level(&at);
-	skip_brackets(&at, "0123456789.");
-	skip_brackets(&at, "0123456789TC@");
+	skip_brackets(&at, ".");
+	skip_brackets(&at, "TC@");
 	if (at.p == c->p || at.p == at.end || *at.p != ' ')
 		return false;
 	c->p = at.p + 1;
 	return true;
 }
 
-/* "[003]\t", "CPU:3 [LOST " */
+/* "[003]\t", its tab maybe made blanks, "CPU:3 [LOST " */
 static bool is_trace(const struct cursor *c)
 {
 	const size_t len = cursor_left(c);
 
 	if (len && *c->p == '[')
-		return memmem(c->p, len, "]\t", 2);
+		return memmem(c->p, len, "]\t", 2) || memmem(c->p, len, "]  ", 3);
 	return len > 4 && !memcmp(c->p, "CPU:", 4) && memmem(c->p, len, " [LOST ", 7);
 }
 

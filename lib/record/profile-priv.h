@@ -5,7 +5,7 @@
 #include "record/profile-tasks.h"
 #include "record/profile.h"
 
-/* Shared by profile.c (records) and profile-source.c (opening, switching, draining). */
+/* Shared by profile.c (records), profile-open.c and profile-source.c (draining). */
 struct profile {
 	struct source source;
 	struct perf_ring **rings; /* by CPU; NULL: that CPU is off */

@@ -251,7 +251,7 @@ is "$(ls "$tmp"/pair*.dat | sed "s|$tmp/||")" "pair-Guest.dat
 pair.dat" "a host and its guest: two files"
 is "$(report "$tmp/pair-Guest.dat" | grep -c 'sched_switch:')" "$(report "$data/guest/trace-Guest.dat" | grep -c 'sched_switch:')" \
 	"... with the guest's events"
-like "$("$hyptrace" sync "$tmp/pair.dat" "$tmp/pair-Guest.dat" 2>&1)" 'hard, by kvm windows, 2 of 2 vCPUs matched' "... that sync puts on one timeline"
+like "$("$hyptrace" sync "$tmp/pair.dat" "$tmp/pair-Guest.dat" 2>&1)" 'hard, by hyp windows, 2 of 2 vCPUs matched' "... that sync puts on one timeline"
 like "$("$hyptrace" stat "$tmp/pair.dat" 2>&1)" '^WFx +[0-9]' "... stat tells its exits"
 like "$("$tools/loadkshark" "$tmp/pair.dat" 2>&1)" ' hyp: 244 entries' "... and libkshark loads it"
 

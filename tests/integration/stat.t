@@ -80,7 +80,7 @@ for file in "${captures[@]}"; do
 	ours "$file" | sort >"$tmp/ours"
 	slow "$file" | sort >"$tmp/slow"
 	same "$tmp/ours" "$tmp/slow" "$file: exits, guests', MMIO's and the hypervisor's times as the slow reference's"
-	[ -s "$tmp/slow" ] || continue
+	grep -q '^exits' "$tmp/slow" || continue # perf knows no hypervisor
 	found=$((found + 1))
 	slow "$file" -p >"$tmp/perf"
 	is "$(O=$build tests/tools/perf-kvm-stat "$tmp/perf" "$file" 2>/dev/null)" "" \
