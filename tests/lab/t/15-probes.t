@@ -21,7 +21,7 @@ is "$(grep -c hv <<<"$output")" 0 "the host has none left"
 is "$(guest 'cat /sys/kernel/tracing/dynamic_events')" "" "nor has the guest"
 reports "$out/probes.dat" 'hv:read|read: .*count=' "kprobe"
 reports "$out/probes.dat" ' open: ' "fprobe"
-reports "$out/probes.dat" ' own: .* ret: .*ret=[0-9]+' "in an instance"
+reports "$out/probes.dat" '^ *own: .* ret: .*ret=[0-9]+' "in an instance"
 reports "$out/probes-Guest.dat" ' inside: .*dfd=-100' "the guest's"
 n=$(trace-cmd report "$out/probes.dat" 2>/dev/null | grep -c ' read: .*count=0 *$')
 is "$n" 0 "its filter holds"
