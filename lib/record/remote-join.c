@@ -17,8 +17,7 @@ static bool remote_file_on(const struct remote *r, const char *name)
 	return on;
 }
 
-/* "7 (loaded)": its memory is kept for somebody; early kernels of Android do not tell. */
-static bool remote_loaded(const struct remote *r)
+bool remote_is_loaded(const struct remote *r)
 {
 	struct buf text = { 0 };
 	bool loaded = !read_file_at(r->dirfd, "buffer_size_kb", 4096, &text) && buf_str(&text) &&
@@ -35,7 +34,7 @@ bool remote_is_joined(const struct remote *r)
 
 bool remote_runs(const struct remote *r)
 {
-	return remote_file_on(r, "tracing_on") || remote_loaded(r);
+	return remote_file_on(r, "tracing_on") || remote_is_loaded(r);
 }
 
 /* Size and tracing_on: the one is told, the other is what it is to be again at the end. */

@@ -60,7 +60,12 @@ bool remote_is_func(const struct buffer_plan *b, const char *event);
 /* The functions of -l and -n, where the kernel traces those of the hypervisor. */
 int remote_set_functions(struct remote *r, const struct buffer_plan *b);
 
-/* remote-join.c: whether tracing is on, or what was traced before is still there. */
+/* remote-join.c: Android 16's buffer_size_kb says "7 (loaded)" as long as there is a buffer; others say
+ * nothing.
+ */
+bool remote_is_loaded(const struct remote *r);
+
+/* Whether tracing is on, or what was traced before is still there. */
 bool remote_runs(const struct remote *r);
 /* In place of remote_setup's steps: nothing is cleared, the plan's events come on top. */
 int remote_join(struct remote *r, const struct buffer_plan *b);

@@ -300,17 +300,6 @@ static int remote_is_read(const struct remote *r)
 	return -EBUSY;
 }
 
-/* Android 16's buffer_size_kb says "7 (loaded)" as long as there is a buffer; others say nothing. */
-static bool remote_is_loaded(const struct remote *r)
-{
-	struct buf text = { 0 };
-	bool loaded = !read_file_at(r->dirfd, "buffer_size_kb", 4096, &text) && buf_str(&text) &&
-		      strstr(buf_str(&text), "(loaded)");
-
-	buf_release(&text);
-	return loaded;
-}
-
 /*
  * A buffer that is loaded keeps its size, whatever is written. Once empty it goes with
  * its last reader; where that one had left something in it, with one more. These
