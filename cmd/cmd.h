@@ -31,6 +31,7 @@ int cmd_agent(int argc, char **argv); /* agent/main.c's main() */
 #endif
 int cmd_adb(int argc, char **argv);
 int cmd_diff(int argc, char **argv);
+int cmd_doctor(int argc, char **argv);
 int cmd_export(int argc, char **argv);
 int cmd_flame(int argc, char **argv);
 int cmd_import(int argc, char **argv);

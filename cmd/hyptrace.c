@@ -18,6 +18,7 @@ const struct command_row command_rows[] = {
 #endif
 	{ "adb", cmd_adb, "record on an Android phone, from this machine" },
 	{ "diff", cmd_diff, "compare two recordings, and tell differences from noise" },
+	{ "doctor", cmd_doctor, "tell what can be recorded here, and what mends the rest" },
 	{ "export", cmd_export, "turn recordings into Perfetto or CTF traces, or lines of JSON" },
 	{ "flame", cmd_flame, "fold stacks of host, hypervisor and guests, and draw them" },
 	{ "import", cmd_import, "add a capture of the hypervisor's trace_pipe to a trace.dat" },

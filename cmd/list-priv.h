@@ -17,6 +17,9 @@ struct list {
 	const struct log *log;
 };
 
+/* The tracing directory (HYPTRACE_TRACING_DIR, or where tracefs is); -1 with a message when it cannot be
+ * opened. */
+int list_open_tracing(const struct log *log);
 /* The host's buffers and the hypervisor's, to l->out. 0 or -errno, which is logged. */
 int list_all_buffers(struct list *l);
 /* glob: NULL counts them only. Matches "event", "system" or "system:event". */

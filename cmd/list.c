@@ -68,8 +68,7 @@ static void verbose_log(void *ctx, enum log_level level, const char *msg)
 	console_log(ctx, level == LOG_DEBUG ? LOG_INFO : level, msg);
 }
 
-/* -1 with a message when it cannot be opened. */
-static int open_tracing_dir(const struct log *log)
+int list_open_tracing(const struct log *log)
 {
 	char *dir = tracefs_dir(getenv("HYPTRACE_TRACING_DIR"), log);
 	int fd = dir ? open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
@@ -129,7 +128,7 @@ int cmd_list(int argc, char **argv)
 	l.out = o.json ? NULL : stdout;
 	l.json = o.json ? &json : NULL;
 	if (traced)
-		l.tracing = open_tracing_dir(&log);
+		l.tracing = list_open_tracing(&log);
 	ret = list_all(&l, &o);
 	if (!ret && o.json)
 		ret = buf_status(&text);

@@ -7,6 +7,9 @@
 #include <unistd.h>
 
 #include "cmd.h"
+#include "list-priv.h"
+#include "usual.h"
+#include "util/visible.h"
 #include "tracefs/grammar.h"
 
 static int record_plan_run(const struct record_plan *plan)
@@ -46,7 +49,28 @@ static int record_plan_run(const struct record_plan *plan)
 	return EXIT_OK;
 }
 
-int cmd_record(int argc, char **argv)
+/* Someone who names nothing gets what is there to record, and reads what that is. */
+static int usual_find(struct strlist *words)
+{
+	struct console console = { 0 };
+	struct log log = console_as_log(&console);
+	struct guest_opts o = { .root = getenv("HYPTRACE_ROOT") };
+	struct guests all = { 0 };
+	int tracing = list_open_tracing(&log);
+	int ret;
+
+	if (tracing < 0)
+		return -ENOENT;
+	ret = usual_host(words, tracing) ?: guests_find(&all, &o);
+	for (size_t i = 0; i < all.n && !ret; i++)
+		if (guest_probe(&all.v[i], GUEST_PORT, 1000) == GUEST_LISTENS)
+			ret = usual_guest(words, &all.v[i]);
+	guests_release(&all);
+	close(tracing);
+	return ret;
+}
+
+static int record_line(int argc, char **argv)
 {
 	struct record_plan plan = { 0 };
 	struct opts_error err;
@@ -55,4 +79,30 @@ int cmd_record(int argc, char **argv)
 	ret = ret ? command_stopped(&grammar_table, ret, &err) : record_plan_run(&plan);
 	record_plan_release(&plan);
 	return ret;
+}
+
+static int record_usual(void)
+{
+	struct strlist words = { 0 };
+	char **argv = NULL;
+	int ret = usual_find(&words);
+
+	if (!ret)
+		argv = calloc(words.n + 1, sizeof(*argv));
+	if (argv) {
+		memcpy(argv, words.v, words.n * sizeof(*argv));
+		fputs("hyptrace: nothing is named, so this is recorded: hyptrace", stderr);
+		for (size_t i = 0; i < words.n; i++)
+			fprintf(stderr, " %s", VISIBLE(words.v[i]));
+		fputc('\n', stderr);
+	}
+	ret = argv ? record_line((int)words.n, argv) : EXIT_FAILED;
+	free(argv);
+	strlist_release(&words);
+	return ret;
+}
+
+int cmd_record(int argc, char **argv)
+{
+	return argc == 1 && isatty(STDERR_FILENO) ? record_usual() : record_line(argc, argv);
 }

@@ -50,6 +50,18 @@ is "$(json "$guests" | tail -n 1)" "Third QEMU - - 0:syscall,1:syscall" "without
 is "$(json "$threads" | tail -n 2)" "$by_qmp" "and are the same"
 run 'kill $(cat /run/third.pid); within 20 gone $(cat /run/third.pid)'
 
+# ---- what can be recorded ----
+
+run 'hyptrace doctor'
+recorded "hyptrace doctor"
+is "$(grep -c '^  no ' <<<"$output")" 0 "everything can be recorded in the lab" || diag "$output"
+is "$(tail -n 1 <<<"$output")" "next: hyptrace record -B hyp -e kvm -e sched -A Guest@3 -e sched -e irq -A Guest2@4 -e sched -e irq" \
+	"the line that records it"
+run 'cd /tmp && script -qec "timeout -s INT 8 hyptrace record" /dev/null </dev/null; ls trace.dat trace-Guest.dat trace-Guest2.dat'
+is "$(tail -n 3 <<<"$output" | tr -d '\r')" $'trace-Guest.dat\ntrace-Guest2.dat\ntrace.dat' "record without options, on a terminal, does" ||
+	diag "$output"
+run 'rm -f /tmp/trace*.dat'
+
 # ---- what else there is ----
 
 run 'hyptrace list --json'
