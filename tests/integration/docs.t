@@ -34,7 +34,7 @@ listed() { # COMMAND
 # The command lines of a page's examples, of a Markdown file's code blocks.
 all_examples() {
 	case $1 in
-	*.md) sed -n '/^```/,/^```/p' "$1" | sed 's/^[#$] //' ;;
+	*.md) sed -n '/^```/,/^```/p; s/^    \([a-z]\)/\1/p' "$1" | sed 's/^[#$] //' ;;
 	*) section "$1" EXAMPLES | sed -n 's/^[#$] //p' ;;
 	esac
 }
@@ -153,6 +153,10 @@ page_blocks() { # PAGE PATTERN
 	section "$1" EXAMPLES | awk -v want="$2" '/^\.EX/ { text = ""; next } /^\.EE/ { if (text ~ want) printf "%s\1", text; next } { text = text $0 "\n" }'
 }
 blocks_are tests/data/functions "the README's" < <(sed -n '/^## Ask it/,/^## Try/p' README.md | markdown_blocks)
+blocks_are tests/data/functions "the README's first" < <(sed '/^## /q' README.md | markdown_blocks)
+blocks_are tests/data/functions "viewers.md's" < <(markdown_blocks <Documentation/viewers.md)
+blocks_are tests/data/steal "x86-host.md's" < <(sed '/^## Files/q' Documentation/x86-host.md | markdown_blocks)
+blocks_are tests/data/x86 "x86-host.md's of stock's files" < <(sed -n '/^## Files/,$p' Documentation/x86-host.md | markdown_blocks)
 blocks_are tests/data/vhost "virtio-or-vhost.md's" < <(sed -n '/^## /,$p' Documentation/virtio-or-vhost.md | markdown_blocks)
 for page in diff latency; do
 	blocks_are tests/data/vhost "hyptrace-$page(1)'s" < <(page_blocks Documentation/hyptrace-$page.1 '^[$] [^\n]* standard[.]dat')
