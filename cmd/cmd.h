@@ -69,6 +69,13 @@ int command_stopped(const struct opts_table *t, int ret, const struct opts_error
  */
 bool command_files(const struct opts_table *t, int argc, char **argv, void *opts, struct strlist *files,
 		   int *status);
+/* --json and --csv: into an enum answer_form, which is ANSWER_TEXT until one of them is said. */
+opt_set set_json, set_csv;
+/*
+ * An answer, or a part of it, to standard output. 0 or -errno, which is told; ends the program when nobody
+ * reads it any more.
+ */
+int print_answer(const struct buf *text, const struct log *log);
 /* What the file's readers left out. */
 void tell_damage(const struct log *log, uint64_t places);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* What commands say on the terminal: usage, messages, progress, the summary of a recording. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -7,6 +8,7 @@
 
 #include "cmd.h"
 #include "terminal.h"
+#include "util/answer.h"
 #include "util/visible.h"
 
 void command_usage(const struct opts_table *t, FILE *out)
@@ -44,6 +46,37 @@ bool command_files(const struct opts_table *t, int argc, char **argv, void *opts
 		if (strlist_add(files, argv[i]))
 			return false;
 	return files->n || !strlist_add(files, "trace.dat");
+}
+
+static int set_form(void *ctx, const struct opt *o, enum answer_form form, struct opts_error *err)
+{
+	enum answer_form *set = (enum answer_form *)((char *)ctx + o->off);
+
+	if (*set != ANSWER_TEXT && *set != form)
+		return opts_error(err, "say either --json or --csv");
+	*set = form;
+	return 0;
+}
+
+int set_json(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+{
+	return set_form(ctx, o, ANSWER_JSON, err);
+}
+
+int set_csv(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+{
+	return set_form(ctx, o, ANSWER_CSV, err);
+}
+
+int print_answer(const struct buf *text, const struct log *log)
+{
+	int ret = buf_status(text) ?: write_all(STDOUT_FILENO, text->data, text->len);
+
+	if (ret == -EPIPE)
+		terminal_reader_gone();
+	if (ret)
+		log_err(log, "cannot write the output: %s", errno_text(ret));
+	return ret;
 }
 
 void tell_damage(const struct log *log, uint64_t places)

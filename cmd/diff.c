@@ -10,14 +10,14 @@
 #include "analysis/series.h"
 #include "api/handle.h"
 #include "cmd.h"
-#include "terminal.h"
 #include "util/answer.h"
 #include "util/array.h"
 
 #define ROWS 20
 
 struct diff_opts {
-	bool all, json, csv, quiet;
+	enum answer_form form;
+	bool all, quiet;
 	uint64_t rows;
 	const char *per; /* an event; NULL: a second */
 	const char *a, *b;
@@ -33,9 +33,9 @@ static const struct opt diff_rows[] = {
 	    opts_set_text, DIFF(per)),
 	OPT('r', "rows", "N", "at most so many rows of a table (20); 0: all", opts_set_number, DIFF(rows),
 	    .max = UINT32_MAX),
-	OPT('j', "json", NULL, "for programs: all rows, with the interval of each difference", opts_set_flag,
-	    DIFF(json)),
-	OPT(0, "csv", NULL, "the same; each line begins with its table", opts_set_flag, DIFF(csv)),
+	OPT('j', "json", NULL, "for programs: all rows, with the interval of each difference", set_json,
+	    DIFF(form)),
+	OPT(0, "csv", NULL, "the same; each line begins with its table", set_csv, DIFF(form)),
 	OPT('q', "quiet", NULL, "errors only", opts_set_flag, DIFF(quiet)),
 	OPT('h', "help", NULL, "this text", opts_help),
 };
@@ -64,9 +64,8 @@ static bool diff_parse(struct diff_opts *o, int argc, char **argv, int *status)
 		return false;
 	}
 	*status = EXIT_USAGE;
-	if (argc != 3 || (o->json && o->csv)) {
-		fprintf(stderr, "hyptrace: %s\n",
-			argc != 3 ? "say two recordings: hyptrace diff A B" : "say either --json or --csv");
+	if (argc != 3) {
+		fprintf(stderr, "hyptrace: say two recordings: hyptrace diff A B\n");
 		return false;
 	}
 	o->a = argv[1];
@@ -360,19 +359,17 @@ static void diff_print(struct diff *d)
 		answer_note(d->out, "events were lost: what they would have counted is in neither figure");
 }
 
-static int diff_write(struct diff *d)
+static int diff_write(struct diff *d, const struct log *log)
 {
 	struct buf out = { 0 };
 	struct answer a;
 	int ret;
 
-	answer_begin(&a, d->o->json ? ANSWER_JSON : d->o->csv ? ANSWER_CSV : ANSWER_TEXT, &out);
+	answer_begin(&a, d->o->form, &out);
 	d->out = &a;
 	diff_print(d);
 	answer_end(&a);
-	ret = buf_status(&out);
-	if (!ret)
-		fwrite(out.data, 1, out.len, stdout);
+	ret = print_answer(&out, log);
 	buf_release(&out);
 	return ret;
 }
@@ -391,7 +388,7 @@ int cmd_diff(int argc, char **argv)
 	if (!diff_parse(&o, argc, argv, &status))
 		return status;
 	console.quiet = o.quiet;
-	ret = diff_read(&d.a, o.a, o.per, &log) ?: diff_read(&d.b, o.b, o.per, &log) ?: diff_join(&d) ?: diff_write(&d);
+	ret = diff_read(&d.a, o.a, o.per, &log) ?: diff_read(&d.b, o.b, o.per, &log) ?: diff_join(&d) ?: diff_write(&d, &log);
 	status = console_status(&console, ret);
 	if (!ret && d.a.damaged + d.b.damaged) {
 		tell_damage(&log, d.a.damaged + d.b.damaged);

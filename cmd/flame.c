@@ -20,7 +20,8 @@
 
 struct flame_command {
 	const char *svg, *output, *weight;
-	bool diff, json, csv, quiet;
+	enum answer_form form;
+	bool diff, quiet;
 	struct flame_opts opts;
 	struct strlist files;
 
@@ -54,8 +55,8 @@ static const struct opt flame_opt_rows[] = {
 	OPT('t', "task", "NAME|PID", "only this one", opts_add_text, FLAME(opts.tasks)),
 	OPT(0, "pids", NULL, "tasks as NAME-PID", opts_set_flag, FLAME(opts.pids)),
 	OPT(0, "idle", NULL, "the idle task, too", opts_set_flag, FLAME(opts.idle)),
-	OPT('j', "json", NULL, "stacks and notes as JSON", opts_set_flag, FLAME(json)),
-	OPT(0, "csv", NULL, "stacks and notes as CSV", opts_set_flag, FLAME(csv)),
+	OPT('j', "json", NULL, "stacks and notes as JSON", set_json, FLAME(form)),
+	OPT(0, "csv", NULL, "stacks and notes as CSV", set_csv, FLAME(form)),
 	OPT('i', "input", "FILE", "another way to name a file", opts_add_text, FLAME(files)),
 	OPT('q', "quiet", NULL, "errors only", opts_set_flag, FLAME(quiet)),
 	OPT('h', "help", NULL, "this text", opts_help),
@@ -79,9 +80,7 @@ static int flame_check(const struct flame_command *c)
 	const char *wrong = NULL;
 	char why[512];
 
-	if (c->json && c->csv)
-		wrong = "say either --json or --csv";
-	else if (c->weight && strcmp(c->weight, "count") && strcmp(c->weight, "ns"))
+	if (c->weight && strcmp(c->weight, "count") && strcmp(c->weight, "ns"))
 		wrong = "--weight is count or ns";
 	else if (c->diff && c->files.n < 2)
 		wrong = "--diff wants two recordings";
@@ -299,14 +298,14 @@ static int flame_write_answer(struct flame_text *t)
 						 { "after", "after", ANSWER_COUNT } };
 	int ret;
 
-	answer_begin(&t->answer, c->json ? ANSWER_JSON : ANSWER_CSV, &t->buf);
+	answer_begin(&t->answer, c->form, &t->buf);
 	answer_table(&t->answer, keys[c->w], NULL, columns, c->diff ? 3 : 2);
 	ret = flame_fold(flame_stacks(c->flame), c->w, flame_answer_line, t);
 	answer_table_end(&t->answer);
 	for (size_t i = 0; i < c->notes.n; i++)
 		answer_note(&t->answer, "%s", c->notes.v[i]);
 	answer_end(&t->answer);
-	if (c->json)
+	if (c->form == ANSWER_JSON)
 		buf_addstr(&t->buf, "\n");
 	return ret;
 }
@@ -314,8 +313,8 @@ static int flame_write_answer(struct flame_text *t)
 static int flame_write_text(struct flame_command *c, int fd)
 {
 	struct flame_text t = { .c = c, .fd = fd };
-	int ret = c->json || c->csv ? flame_write_answer(&t)
-				    : flame_fold(flame_stacks(c->flame), c->w, flame_folded_line, &t);
+	int ret = c->form != ANSWER_TEXT ? flame_write_answer(&t)
+					 : flame_fold(flame_stacks(c->flame), c->w, flame_folded_line, &t);
 
 	ret = ret ?: flame_flush(&t, 1);
 	buf_release(&t.buf);
@@ -365,7 +364,7 @@ static int flame_output(struct flame_command *c)
 {
 	int ret = c->svg ? flame_write_to(c, c->svg, flame_write_svg) : 0;
 
-	if (!ret && (!c->svg || c->output || c->json || c->csv))
+	if (!ret && (!c->svg || c->output || c->form != ANSWER_TEXT))
 		ret = flame_write_to(c, c->output ? c->output : "-", flame_write_text);
 	return ret;
 }
@@ -422,7 +421,7 @@ static int flame_answer(struct flame_command *c)
 		log_warn(c->log,
 			 "no stacks are there, or none of these: hyptrace-flame(1) says what to record");
 	ret = flame_output(c);
-	for (size_t i = 0; i < c->notes.n && !ret && !c->json && !c->csv; i++)
+	for (size_t i = 0; i < c->notes.n && !ret && c->form == ANSWER_TEXT; i++)
 		log_info(c->log, "%s", c->notes.v[i]);
 	return ret;
 }

@@ -10,7 +10,6 @@
 #include "api/handle.h"
 #include "cmd.h"
 #include "latency-answer.h"
-#include "terminal.h"
 #include "util/outfile.h"
 
 #define WORST_MAX 100
@@ -18,7 +17,8 @@
 struct latency_opts {
 	const char *from, *to, *key, *preset, *svg;
 	uint64_t worst, rows;
-	bool json, csv, quiet;
+	enum answer_form form;
+	bool quiet;
 	struct strlist files;
 	/* what they make */
 	const struct latency_preset *found;
@@ -48,8 +48,8 @@ static const struct opt latency_options[] = {
 	OPT('r', "rows", "N", "at most so many rows of a table (20); 0: all", opts_set_number, LATENCY(rows),
 	    .max = UINT64_MAX),
 	OPT(0, "svg", "FILE", "the distribution as a picture", opts_set_text, LATENCY(svg)),
-	OPT('j', "json", NULL, "for programs, as JSON", opts_set_flag, LATENCY(json)),
-	OPT(0, "csv", NULL, "for programs, as CSV", opts_set_flag, LATENCY(csv)),
+	OPT('j', "json", NULL, "for programs, as JSON", set_json, LATENCY(form)),
+	OPT(0, "csv", NULL, "for programs, as CSV", set_csv, LATENCY(form)),
 	OPT('i', "input", "FILE", "another way to name a file", opts_add_text, LATENCY(files)),
 	OPT('q', "quiet", NULL, "errors only", opts_set_flag, LATENCY(quiet)),
 	OPT('h', "help", NULL, "this text", opts_help),
@@ -81,8 +81,6 @@ static int latency_check(const struct latency_opts *o)
 		return latency_wrong(NULL, o->from ? "--from needs --to" : "--to needs --from");
 	if (o->preset && o->key)
 		return latency_wrong(NULL, "--key is for --from and --to; a preset has its own");
-	if (o->json && o->csv)
-		return latency_wrong(NULL, "say either --json or --csv");
 	return 0;
 }
 
@@ -245,19 +243,16 @@ static int latency_svg_write(const struct latency_answer *l, const struct latenc
 	return outfile_close(&out, ret);
 }
 
-static int latency_print(const struct latency_answer *l, const struct latency_opts *o)
+static int latency_print(const struct latency_answer *l, const struct latency_opts *o, const struct log *log)
 {
 	struct buf text = { 0 };
 	struct answer a;
 	int ret;
 
-	answer_begin(&a, o->json ? ANSWER_JSON : o->csv ? ANSWER_CSV : ANSWER_TEXT, &text);
+	answer_begin(&a, o->form, &text);
 	ret = latency_answer_tables(l, &a);
 	answer_end(&a);
-	ret = ret ?: buf_status(&text);
-	ret = ret ?: write_all(STDOUT_FILENO, text.data, text.len);
-	if (ret == -EPIPE)
-		terminal_reader_gone();
+	ret = ret ?: print_answer(&text, log);
 	buf_release(&text);
 	return ret;
 }
@@ -278,7 +273,7 @@ static int latency_tell(struct latency_answer *l, const struct latency_opts *o, 
 	if (!ret && n_worst)
 		ret = between_read(&l->between, l->in, worst, n_worst, l->plan->n_points);
 	if (!ret)
-		ret = latency_print(l, o);
+		ret = latency_print(l, o, log);
 	if (!ret && o->svg)
 		ret = latency_svg_write(l, o, log);
 	between_free(l->between, n_worst);

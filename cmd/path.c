@@ -10,12 +10,12 @@
 #include "api/handle.h"
 #include "cmd.h"
 #include "path-print.h"
-#include "terminal.h"
 
 struct path_opts {
 	const char *at, *guest, *task, *window;
 	uint64_t cpu, nth, hops;
-	bool json, csv, quiet;
+	enum answer_form form;
+	bool quiet;
 	struct strlist files;
 	/* what at says */
 	struct event_words event; /* name NULL: time */
@@ -41,8 +41,8 @@ static const struct opt path_rows[] = {
 	    .max = UINT64_MAX),
 	OPT('w', "within", "SECONDS", "how far back causes are looked for (1)", opts_set_text, PATH(window)),
 	OPT('m', "hops", "N", "hops at most (50)", opts_set_number, PATH(hops), .min = 1, .max = 10000),
-	OPT('j', "json", NULL, "as JSON", opts_set_flag, PATH(json)),
-	OPT('c', "csv", NULL, "as CSV", opts_set_flag, PATH(csv)),
+	OPT('j', "json", NULL, "as JSON", set_json, PATH(form)),
+	OPT('c', "csv", NULL, "as CSV", set_csv, PATH(form)),
 	OPT('i', "input", "FILE", "another way to name a file", opts_add_text, PATH(files)),
 	OPT('q', "quiet", NULL, "errors only", opts_set_flag, PATH(quiet)),
 	OPT('h', "help", NULL, "this text", opts_help),
@@ -83,8 +83,6 @@ static int path_check_at(struct path_opts *o, char *why, size_t size)
 
 	if (!o->at)
 		wrong = "say --at TIME or --at EVENT";
-	else if (o->json && o->csv)
-		wrong = "say either --json or --csv";
 	else if (time && !o->task == (o->cpu == NO_CPU))
 		wrong = "a TIME needs --task or --cpu, to say who is meant";
 	else if (time && o->nth != 1)
@@ -215,17 +213,13 @@ static int path_search_files(struct path_job *j)
 	return ret;
 }
 
-static int path_write(const struct path_answer *a, const struct path_opts *o)
+static int path_write(const struct path_answer *a, const struct path_opts *o, const struct log *log)
 {
 	struct buf out = { 0 };
 	int ret;
 
-	path_print(a, o->json ? ANSWER_JSON : o->csv ? ANSWER_CSV : ANSWER_TEXT, &out);
-	ret = buf_status(&out);
-	if (!ret)
-		ret = write_all(STDOUT_FILENO, out.data, out.len);
-	if (ret == -EPIPE)
-		terminal_reader_gone();
+	path_print(a, o->form, &out);
+	ret = print_answer(&out, log);
 	buf_release(&out);
 	return ret;
 }
@@ -248,7 +242,7 @@ static int path_tell(struct path_job *j)
 	a.texts = texts;
 	a.steps = steps;
 	if (!ret)
-		ret = path_write(&a, j->o);
+		ret = path_write(&a, j->o, j->log);
 	steps_close(steps);
 	timeline_close(t);
 	path_texts_release(texts, a.n_texts);

@@ -10,11 +10,11 @@
 #include "api/handle.h"
 #include "cmd.h"
 #include "sql/sql.h"
-#include "terminal.h"
 #include "util/answer.h"
 
 struct sql_opts {
-	bool json, csv, quiet;
+	enum answer_form form;
+	bool quiet;
 	struct strlist words, files;
 };
 
@@ -24,8 +24,8 @@ struct sql_opts {
 
 static const struct opt sql_rows_of_options[] = {
 	OPT('i', "input", "FILE", "another way to name a file", opts_add_text, SQLOPT(files)),
-	OPT('j', "json", NULL, "the answer as JSON", opts_set_flag, SQLOPT(json)),
-	OPT(0, "csv", NULL, "the answer as CSV", opts_set_flag, SQLOPT(csv)),
+	OPT('j', "json", NULL, "the answer as JSON", set_json, SQLOPT(form)),
+	OPT(0, "csv", NULL, "the answer as CSV", set_csv, SQLOPT(form)),
 	OPT('q', "quiet", NULL, "errors only", opts_set_flag, SQLOPT(quiet)),
 	OPT('h', "help", NULL, "this text", opts_help),
 };
@@ -57,9 +57,7 @@ static bool sql_parse(struct sql_opts *o, int argc, char **argv, int *status)
 	for (int i = 1; i < argc; i++)
 		if (strlist_add(&o->words, argv[i]))
 			return false;
-	if (o->json && o->csv)
-		fprintf(stderr, "hyptrace: say either --json or --csv\n");
-	return !(o->json && o->csv);
+	return true;
 }
 
 #ifdef HYPTRACE_SQL
@@ -82,16 +80,9 @@ struct sql_output {
 
 static int sql_flush(struct sql_output *o)
 {
-	if (buf_status(&o->out))
-		return -ENOMEM;
-	if (o->failed)
-		return o->failed;
-	o->failed = write_all(STDOUT_FILENO, o->out.data, o->out.len);
+	if (!o->failed)
+		o->failed = print_answer(&o->out, o->log);
 	o->out.len = 0;
-	if (o->failed == -EPIPE)
-		terminal_reader_gone();
-	if (o->failed)
-		log_err(o->log, "cannot write the output: %s", errno_text(o->failed));
 	return o->failed;
 }
 
@@ -313,10 +304,10 @@ static int sql_answer(const struct sql_opts *o, struct sql *s, const char *query
 	out->log = log;
 	sql_running = s;
 	sigaction(SIGINT, &sa, NULL);
-	answer_begin(&out->answer, o->json ? ANSWER_JSON : o->csv ? ANSWER_CSV : ANSWER_TEXT, &out->out);
+	answer_begin(&out->answer, o->form, &out->out);
 	ret = query ? sql_query(s, out, query) : sql_prompt(s, out);
 	answer_end(&out->answer);
-	if (o->json)
+	if (o->form == ANSWER_JSON)
 		buf_addstr(&out->out, "\n");
 	ret = sql_flush(out) ?: ret;
 	counts = sql_counts(s);

@@ -8,7 +8,6 @@
 #include "api/handle.h"
 #include "cmd.h"
 #include "stat-priv.h"
-#include "terminal.h"
 
 /* ---- tables ------------------------------------------------------------------------- */
 
@@ -46,7 +45,8 @@ struct stat_opts {
 	uint64_t per, top, rows;
 	uint64_t by; /* ns */
 	const char *svg, *desc;
-	bool json, csv, quiet;
+	enum answer_form form;
+	bool quiet;
 	struct strlist files;
 };
 
@@ -121,8 +121,8 @@ static const struct opt stat_rows[] = {
 	OPT(0, "svg", "FILE", "the slices as a picture, too", opts_set_text, STAT(svg)),
 	OPT('r', "rows", "N", "at most so many rows of a table (20); 0: all", opts_set_number, STAT(rows),
 	    .max = UINT32_MAX),
-	OPT('j', "json", NULL, "for programs: all rows, times in ns", opts_set_flag, STAT(json)),
-	OPT(0, "csv", NULL, "the same; each line begins with its table", opts_set_flag, STAT(csv)),
+	OPT('j', "json", NULL, "for programs: all rows, times in ns", set_json, STAT(form)),
+	OPT(0, "csv", NULL, "the same; each line begins with its table", set_csv, STAT(form)),
 	OPT('i', "input", "FILE", "another way to name a file", opts_add_text, STAT(files)),
 	OPT(0, "hypertrace-desc", "FILE", "names of hypertrace events, which tell their spans", opts_set_text,
 	    STAT(desc)),
@@ -143,15 +143,10 @@ static const struct opts_table stat_table = {
 
 static int stat_check(const struct stat_opts *o)
 {
-	const char *wrong = NULL;
-
-	if (o->json && o->csv)
-		wrong = "say either --json or --csv";
-	else if (o->svg && !o->by)
-		wrong = "--svg needs --by TIME";
-	if (wrong)
-		fprintf(stderr, "hyptrace: %s\n", wrong);
-	return wrong ? -EINVAL : 0;
+	if (!o->svg || o->by)
+		return 0;
+	fprintf(stderr, "hyptrace: --svg needs --by TIME\n");
+	return -EINVAL;
 }
 
 /* False: there is nothing to do but exit with *status. */
@@ -252,7 +247,7 @@ static int stat_print_all(struct stat_run *r)
 	struct buf out = { 0 };
 	struct answer answer;
 
-	answer_begin(&answer, o->json ? ANSWER_JSON : o->csv ? ANSWER_CSV : ANSWER_TEXT, &out);
+	answer_begin(&answer, o->form, &out);
 	s->out = &answer;
 	s->rows = o->rows ? o->rows : SIZE_MAX;
 	s->per = (enum stat_per)o->per;
@@ -264,13 +259,7 @@ static int stat_print_all(struct stat_run *r)
 		stat_slices(s);
 	answer_end(&answer);
 	if (!s->ret)
-		s->ret = buf_status(&out);
-	if (!s->ret)
-		s->ret = write_all(STDOUT_FILENO, out.data, out.len);
-	if (s->ret == -EPIPE)
-		terminal_reader_gone();
-	if (s->ret)
-		log_err(r->log, "cannot write the output: %s", errno_text(s->ret));
+		s->ret = print_answer(&out, r->log);
 	buf_release(&out);
 	return s->ret;
 }

@@ -453,7 +453,7 @@ wrong "hyptrace stat: -p cpu: neither guest nor vcpu" --per cpu
 wrong "hyptrace stat: -b 10: not a time such as 10ms (ns, us, ms, s)" --by 10
 wrong "hyptrace stat: -b -1ms: not a time such as 10ms (ns, us, ms, s)" --by -1ms
 wrong "hyptrace: --svg needs --by TIME" --svg x
-wrong "hyptrace: say either --json or --csv" --json --csv
+wrong "hyptrace stat: say either --json or --csv" --json --csv
 "$hyptrace" stat tests/data/lab-protected.dat 2>"$tmp/err" >/dev/full
 is "$? $(cat "$tmp/err")" "1 hyptrace: cannot write the output: No space left on device" "a full disk"
 (cd "$tmp" && "$hyptrace" stat) 2>"$tmp/err"
