@@ -19,23 +19,10 @@
  *
  * usage: export-trace OUT < SCRIPT
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#define MAKER_CPUS 4
+#include "trace-maker.h"
 
-#include "dat/options.h"
-#include "dat/offset.h"
-#include "dat/page.h"
-#include "dat/writer.h"
-
-#define FORMATS	 "tests/data/formats"
-#define CPUS	 4 /* that may have records */
-#define CPUS_MAX 2048
-#define BUFFERS	 4
-#define FIELDS	 8
+#define FIELDS 8
 
 struct field {
 	const char *decl;
@@ -153,69 +140,7 @@ static const struct event {
 
 #define FIRST_ID 100
 
-static void die(const char *what)
-{
-	fprintf(stderr, "export-trace: %s\n", what);
-	exit(1);
-}
-
-static void must(int ret)
-{
-	if (ret)
-		die(strerror(ret < 0 ? -ret : EINVAL));
-}
-
-/* ---- pages ------------------------------------------------------------------------ */
-
-static struct buffer {
-	char name[64];
-	int fd[CPUS];
-	struct page_writer w[CPUS];
-	struct dat_cpu cpus[CPUS_MAX];
-} buffers[BUFFERS];
-static size_t n_buffers;
-
-static int to_fd(void *ctx, const void *page, size_t size)
-{
-	return write_all(*(int *)ctx, page, size);
-}
-
-static struct buffer *add_buffer(const char *name)
-{
-	struct buffer *b = &buffers[n_buffers++];
-
-	if (n_buffers > BUFFERS)
-		die("too many buffers");
-	snprintf(b->name, sizeof(b->name), "%s", name);
-	for (int i = 0; i < CPUS; i++) {
-		FILE *f = tmpfile();
-
-		b->fd[i] = f ? fileno(f) : -1;
-		must(b->fd[i] < 0 ? -errno : page_writer_init(&b->w[i], 4096, to_fd, &b->fd[i]));
-	}
-	return b;
-}
-
 /* ---- records ------------------------------------------------------------------------ */
-
-/* \xNN in place; returns the length. */
-static size_t unescape(char *s)
-{
-	size_t to = 0;
-
-	for (size_t i = 0; s[i]; i++) {
-		unsigned int c;
-
-		if (s[i] == '\\' && s[i + 1] == 'x' && sscanf(s + i + 2, "%2x", &c) == 1) {
-			s[to++] = (char)c;
-			i += 3;
-		} else {
-			s[to++] = s[i];
-		}
-	}
-	s[to] = 0;
-	return to;
-}
 
 static void put_value(uint8_t *rec, size_t *len, const struct field *f, char *value)
 {
@@ -252,7 +177,7 @@ static size_t fixed_size(const struct event *e)
 	return end;
 }
 
-static void put_record(struct buffer *b, char *line)
+static void put_record(struct maker_buffer *b, char *line)
 {
 	uint8_t rec[2048] = { 0 };
 	char name[64], sys[64] = "", *values;
@@ -260,7 +185,7 @@ static void put_record(struct buffer *b, char *line)
 	unsigned int cpu;
 	int pid, used;
 
-	if (sscanf(line, "%llu %u %d %63s%n", &ts, &cpu, &pid, name, &used) != 4 || cpu >= CPUS)
+	if (sscanf(line, "%llu %u %d %63s%n", &ts, &cpu, &pid, name, &used) != 4 || cpu >= MAKER_CPUS)
 		die(line);
 	if (strchr(name, ':')) {
 		sscanf(name, "%63[^:]", sys);
@@ -289,7 +214,7 @@ static void put_record(struct buffer *b, char *line)
 	die(name);
 }
 
-static void put_raw(struct buffer *b, const char *line)
+static void put_raw(struct maker_buffer *b, const char *line)
 {
 	uint8_t rec[256];
 	unsigned long long ts;
@@ -297,7 +222,7 @@ static void put_raw(struct buffer *b, const char *line)
 	size_t len = 0;
 	int used;
 
-	if (sscanf(line, "%llu %u%n", &ts, &cpu, &used) != 2 || cpu >= CPUS)
+	if (sscanf(line, "%llu %u%n", &ts, &cpu, &used) != 2 || cpu >= MAKER_CPUS)
 		die(line);
 	for (line += used; sscanf(line, "%2x%n", &byte, &used) == 1; line += used)
 		rec[len++] = (uint8_t)byte;
@@ -306,49 +231,7 @@ static void put_raw(struct buffer *b, const char *line)
 
 /* ---- the script ----------------------------------------------------------------------- */
 
-static struct dat_options options;
-static struct buf cmdlines;
-static uint32_t n_cpus = CPUS;
-
-static void put_guest(const char *line)
-{
-	struct offset_vcpu vcpus[8];
-	struct offset_guest g = { .vcpus = vcpus };
-	struct buf b = { 0 };
-	char name[64];
-	unsigned long long id;
-	int used;
-
-	if (sscanf(line, "%63s %llx%n", name, &id, &used) != 2)
-		die(line);
-	unescape(name);
-	g.name = name;
-	g.trace_id = id;
-	for (line += used; g.n < 8 && sscanf(line, " %u:%u%n", &vcpus[g.n].cpu, &vcpus[g.n].pid, &used) == 2;
-	     line += used)
-		g.n++;
-	offset_guest_encode(&g, &b);
-	must(dat_options_add(&options, DAT_GUEST, b.data, b.len));
-	buf_release(&b);
-}
-
-static void put_shift(const char *line)
-{
-	struct offset_shift s = { 0 };
-	struct offset_knot k = { .scaling = 1 };
-	struct buf b = { 0 };
-	unsigned long long peer;
-	long long ns;
-
-	if (sscanf(line, "%llx %lld", &peer, &ns) != 2)
-		die(line);
-	k.offset = ns;
-	must(offset_shift_fill(&s, peer, CPUS, &k, 1));
-	offset_shift_encode(&s, &b);
-	must(dat_options_add(&options, DAT_TIME_SHIFT, b.data, b.len));
-	offset_shift_release(&s);
-	buf_release(&b);
-}
+static uint32_t n_cpus = MAKER_CPUS;
 
 static void put_process(const char *line)
 {
@@ -357,18 +240,10 @@ static void put_process(const char *line)
 
 	if (sscanf(line, "%d %n", &pid, &used) != 1)
 		die(line);
-	must(dat_options_add_procmaps(&options, pid, line + used, maps, strlen(maps)));
+	must(dat_options_add_procmaps(&maker.options, pid, line + used, maps, strlen(maps)));
 }
 
-/* The rest of a line that begins with the word, or NULL. */
-static char *after(char *line, const char *word)
-{
-	size_t n = strlen(word);
-
-	return !strncmp(line, word, n) && line[n] == ' ' ? line + n + 1 : NULL;
-}
-
-/* The same with its bytes. */
+/* The rest of a line that begins with the word, with its bytes, or NULL. */
 static char *name_after(char *line, const char *word)
 {
 	char *rest = after(line, word);
@@ -378,33 +253,28 @@ static char *name_after(char *line, const char *word)
 	return rest;
 }
 
-static struct buffer *take_line(struct buffer *b, char *line)
+static struct maker_buffer *take_line(struct maker_buffer *b, char *line)
 {
-	unsigned int cpu, n, shift;
+	unsigned int n, shift;
 	char *rest;
 
-	if ((rest = after(line, "id")))
-		must(dat_options_add_traceid(&options, strtoull(rest, NULL, 16)));
-	else if ((rest = after(line, "guest")))
-		put_guest(rest);
-	else if ((rest = after(line, "shift")))
-		put_shift(rest);
+	if (maker_line(b, line))
+		return b;
+	if ((rest = after(line, "shift")))
+		put_shift(rest, 1);
 	else if ((rest = name_after(line, "uname")))
-		must(dat_options_add_text(&options, DAT_UNAME, rest));
+		must(dat_options_add_text(&maker.options, DAT_UNAME, rest));
 	else if ((rest = after(line, "clock")))
-		must(dat_options_add_clock(&options, rest));
+		must(dat_options_add_clock(&maker.options, rest));
 	else if ((rest = after(line, "tsc")) && sscanf(rest, "%u %u", &n, &shift) == 2)
-		must(dat_options_add_tsc2nsec(&options, n, shift, 0));
-	else if ((rest = after(line, "cpus")) && sscanf(rest, "%u", &n) == 1 && n >= CPUS && n <= CPUS_MAX)
+		must(dat_options_add_tsc2nsec(&maker.options, n, shift, 0));
+	else if ((rest = after(line, "cpus")) && sscanf(rest, "%u", &n) == 1 && n >= MAKER_CPUS &&
+		 n <= MAKER_CPUS_MAX)
 		n_cpus = n;
-	else if ((rest = name_after(line, "task")))
-		buf_printf(&cmdlines, "%s\n", rest);
 	else if ((rest = after(line, "process")))
 		put_process(rest);
 	else if ((rest = name_after(line, "buffer")))
-		return add_buffer(rest);
-	else if ((rest = after(line, "lost")) && sscanf(rest, "%u %u", &cpu, &n) == 2 && cpu < CPUS)
-		must(page_write_lost(&b->w[cpu], n));
+		return maker_add(rest);
 	else if ((rest = after(line, "raw")))
 		put_raw(b, rest);
 	else
@@ -414,31 +284,17 @@ static struct buffer *take_line(struct buffer *b, char *line)
 
 /* ---- the file --------------------------------------------------------------------------- */
 
-static struct dat_text file_text(const char *path)
-{
-	struct buf b = { 0 };
-
-	must(read_file(path, 1 << 20, &b));
-	return (struct dat_text){ buf_str(&b), b.len };
-}
-
 static struct dat_text format_text(size_t i)
 {
 	const struct event *e = &events[i];
 	struct buf b = { 0 };
 
-	buf_printf(&b,
-		   "name: %s\nID: %zu\nformat:\n"
-		   "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
-		   "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
-		   "\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
-		   "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n",
-		   e->name, FIRST_ID + i);
+	maker_format_begin(&b, e->name, FIRST_ID + i);
 	for (size_t f = 0; f < FIELDS && e->fields[f].decl; f++)
 		buf_printf(&b, "\tfield:%s;\toffset:%u;\tsize:%u;\tsigned:%d;\n", e->fields[f].decl,
 			   e->fields[f].offset, e->fields[f].size, e->fields[f].is_signed);
 	buf_printf(&b, "\nprint fmt: %s\n", e->print_fmt);
-	return (struct dat_text){ buf_str(&b), b.len };
+	return maker_text(b);
 }
 
 static size_t make_systems(struct dat_system *systems, struct dat_text *texts)
@@ -458,42 +314,19 @@ static void write_file(const char *path)
 {
 	struct dat_text ftrace = format_text(0), texts[ARRAY_SIZE(events)];
 	struct dat_system systems[ARRAY_SIZE(events)];
-	struct dat_buffer dat_buffers[BUFFERS];
-	struct dat_file f = { .version = 7,
-			      .page_size = 4096,
-			      .header_page = file_text(FORMATS "/header_page"),
-			      .header_event = file_text(FORMATS "/header_event"),
-			      .ftrace = &ftrace,
-			      .n_ftrace = 1,
-			      .systems = systems,
-			      .n_systems = make_systems(systems, texts),
-			      .cmdlines = { (char *)cmdlines.data, cmdlines.len },
-			      .options = options.v,
-			      .n_options = options.n,
-			      .buffers = dat_buffers,
-			      .n_buffers = n_buffers };
-	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0644);
+	struct dat_file f = maker_file();
 
-	for (size_t i = 0; i < n_buffers; i++) {
-		struct buffer *b = &buffers[i];
-
-		for (uint32_t c = 0; c < CPUS; c++) {
-			must(page_flush(&b->w[c], true));
-			b->cpus[c] = (struct dat_cpu){ .fd = b->fd[c],
-						       .size = (uint64_t)lseek(b->fd[c], 0, SEEK_END) };
-		}
-		for (uint32_t c = CPUS; c < n_cpus; c++)
-			b->cpus[c].fd = -1;
-		dat_buffers[i] = (struct dat_buffer){
-			.name = b->name, .clock = "mono", .page_size = 4096, .n_cpus = n_cpus, .cpus = b->cpus
-		};
-	}
-	must(fd < 0 ? -errno : dat_write(&f, fd, NULL));
+	f.ftrace = &ftrace;
+	f.n_ftrace = 1;
+	f.systems = systems;
+	f.n_systems = make_systems(systems, texts);
+	maker_end(&f, "mono", n_cpus);
+	maker_write(&f, path);
 }
 
 int main(int argc, char **argv)
 {
-	struct buffer *b = add_buffer("");
+	struct maker_buffer *b = maker_add("");
 	char line[2048];
 
 	if (argc != 2)

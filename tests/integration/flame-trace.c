@@ -13,22 +13,10 @@
  *   cut N				of the next record but the first N bytes are written
  * \xNN is a byte in names. usage: flame-trace OUT < SCRIPT
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#define MAKER_CPUS 4
+#include "trace-maker.h"
 
-#include "dat/offset.h"
-#include "dat/options.h"
-#include "dat/page.h"
-#include "dat/writer.h"
-
-#define FORMATS "tests/data/formats"
-#define CPUS	4
-#define BUFFERS 2
-#define FIELDS	6
+#define FIELDS 6
 
 /* Fields as Linux 7.2 has them on arm64; one of size 0 is what remains of the numbers. */
 static const struct event {
@@ -97,74 +85,15 @@ static const struct event {
 /* libtracecmd takes ids next to some of the ftrace events for those of others */
 #define EVENT_ID(i) (300 + 5 * (i))
 
-static struct buffer {
-	char name[64];
-	int fd[CPUS];
-	struct page_writer w[CPUS];
-	struct dat_cpu cpus[CPUS];
-} buffers[BUFFERS];
-static size_t n_buffers, cut = SIZE_MAX;
-static struct dat_options options;
-static struct buf cmdlines, kallsyms;
+static size_t cut = SIZE_MAX;
+static struct buf kallsyms;
 static struct symbol {
 	char name[300];
 	uint64_t addr;
 } symbols[64];
 static size_t n_symbols;
 
-static void die(const char *what)
-{
-	fprintf(stderr, "flame-trace: %s\n", what);
-	exit(1);
-}
-
-static void must(int ret)
-{
-	if (ret)
-		die(strerror(ret < 0 ? -ret : EINVAL));
-}
-
-/* ---- pages ------------------------------------------------------------------------ */
-
-static int to_fd(void *ctx, const void *page, size_t size)
-{
-	return write_all(*(int *)ctx, page, size);
-}
-
-static struct buffer *add_buffer(const char *name)
-{
-	struct buffer *b = &buffers[n_buffers++];
-
-	if (n_buffers > BUFFERS)
-		die("too many buffers");
-	snprintf(b->name, sizeof(b->name), "%s", name);
-	for (int i = 0; i < CPUS; i++) {
-		FILE *f = tmpfile();
-
-		b->fd[i] = f ? fileno(f) : -1;
-		must(b->fd[i] < 0 ? -errno : page_writer_init(&b->w[i], 4096, to_fd, &b->fd[i]));
-	}
-	return b;
-}
-
 /* ---- records ------------------------------------------------------------------------ */
-
-static void unescape(char *s)
-{
-	char *to = s;
-
-	for (; *s; s++) {
-		unsigned int c;
-
-		if (s[0] == '\\' && s[1] == 'x' && sscanf(s + 2, "%2x", &c) == 1) {
-			*to++ = (char)c;
-			s += 3;
-		} else {
-			*to++ = *s;
-		}
-	}
-	*to = '\0';
-}
 
 static uint64_t number(const char *word)
 {
@@ -199,7 +128,7 @@ static size_t put_stack(const struct field *f, uint8_t *rec, size_t len, char *w
 	return at > len ? at : len;
 }
 
-static void put_record(struct buffer *b, char *line)
+static void put_record(struct maker_buffer *b, char *line)
 {
 	uint8_t rec[4000] = { 0 };
 	unsigned long long ts;
@@ -209,7 +138,7 @@ static void put_record(struct buffer *b, char *line)
 	uint16_t id;
 	int pid, used;
 
-	if (sscanf(line, "%llu %u %d %63s%n", &ts, &cpu, &pid, name, &used) != 4 || cpu >= CPUS)
+	if (sscanf(line, "%llu %u %d %63s%n", &ts, &cpu, &pid, name, &used) != 4 || cpu >= MAKER_CPUS)
 		die(line);
 	while (i < ARRAY_SIZE(events) && strcmp(events[i].name, name))
 		i++;
@@ -241,33 +170,6 @@ static void put_record(struct buffer *b, char *line)
 
 /* ---- the script ----------------------------------------------------------------------- */
 
-static void put_guest(const char *line)
-{
-	struct offset_guest g = { 0 };
-	struct buf b = { 0 };
-	char name[64];
-	unsigned long long id;
-
-	if (sscanf(line, "%63s %llx", name, &id) != 2)
-		die(line);
-	unescape(name);
-	g.name = name;
-	g.trace_id = id;
-	offset_guest_encode(&g, &b);
-	must(dat_options_add(&options, DAT_GUEST, b.data, b.len));
-}
-
-static void put_shift(const char *line)
-{
-	struct offset_shift s = { 0 };
-	struct offset_knot k = { .scaling = 1 };
-	struct buf b = { 0 };
-
-	must(offset_shift_fill(&s, strtoull(line, NULL, 16), CPUS, &k, 1));
-	offset_shift_encode(&s, &b);
-	must(dat_options_add(&options, DAT_TIME_SHIFT, b.data, b.len));
-}
-
 static void put_symbol(char *line)
 {
 	struct symbol *s = &symbols[n_symbols++];
@@ -293,94 +195,57 @@ static void put_maps(char *line)
 	line += used;
 	for (char *word = strtok(line, " "); word; word = strtok(NULL, " "))
 		buf_printf(&maps, "%s r-xp 00000000 00:00 1 %s\n", word, path);
-	must(dat_options_add_procmaps(&options, pid, "command", buf_str(&maps), maps.len));
+	must(dat_options_add_procmaps(&maker.options, pid, "command", buf_str(&maps), maps.len));
 }
 
-static struct buffer *take_line(struct buffer *b, char *line)
+static struct maker_buffer *take_line(struct maker_buffer *b, char *line)
 {
-	char *rest = strchr(line, ' ');
-	unsigned int cpu, n;
+	char *rest;
 
-	if (!rest)
-		die(line);
-	*rest++ = '\0';
-	if (!strcmp(line, "id")) {
-		must(dat_options_add_traceid(&options, strtoull(rest, NULL, 16)));
-	} else if (!strcmp(line, "guest")) {
-		put_guest(rest);
-	} else if (!strcmp(line, "shift")) {
-		put_shift(rest);
-	} else if (!strcmp(line, "symbol")) {
+	if (maker_line(b, line))
+		return b;
+	if ((rest = after(line, "shift")))
+		put_shift(rest, 1);
+	else if ((rest = after(line, "symbol")))
 		put_symbol(rest);
-	} else if (!strcmp(line, "kallsyms")) {
+	else if ((rest = after(line, "kallsyms")))
 		buf_printf(&kallsyms, "%s\n", rest);
-	} else if (!strcmp(line, "task")) {
-		unescape(rest);
-		buf_printf(&cmdlines, "%s\n", rest);
-	} else if (!strcmp(line, "maps")) {
+	else if ((rest = after(line, "maps")))
 		put_maps(rest);
-	} else if (!strcmp(line, "buffer")) {
-		return add_buffer(rest);
-	} else if (!strcmp(line, "cut")) {
+	else if ((rest = after(line, "buffer")))
+		return maker_add(rest);
+	else if ((rest = after(line, "cut")))
 		cut = strtoul(rest, NULL, 0);
-	} else if (!strcmp(line, "lost") && sscanf(rest, "%u %u", &cpu, &n) == 2 && cpu < CPUS) {
-		must(page_write_lost(&b->w[cpu], n));
-	} else {
-		rest[-1] = ' ';
+	else
 		put_record(b, line);
-	}
 	return b;
 }
 
 /* ---- the file --------------------------------------------------------------------------- */
-
-static struct dat_text file_text(const char *path)
-{
-	struct buf b = { 0 };
-
-	must(read_file(path, 1 << 20, &b));
-	return (struct dat_text){ buf_str(&b), b.len };
-}
 
 static struct dat_text format_text(size_t i)
 {
 	const struct event *e = &events[i];
 	struct buf b = { 0 };
 
-	buf_printf(&b,
-		   "name: %s\nID: %zu\nformat:\n"
-		   "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
-		   "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
-		   "\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
-		   "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n",
-		   e->name, EVENT_ID(i));
+	maker_format_begin(&b, e->name, EVENT_ID(i));
 	for (size_t f = 0; f < FIELDS && e->fields[f].decl; f++)
 		buf_printf(&b, "\tfield:%s;\toffset:%u;\tsize:%u;\tsigned:0;\n", e->fields[f].decl,
 			   e->fields[f].offset, e->fields[f].size);
 	buf_printf(&b, "\nprint fmt: %s\n", e->print_fmt);
-	return (struct dat_text){ buf_str(&b), b.len };
+	return maker_text(b);
 }
 
 static void write_file(const char *path)
 {
 	struct dat_text texts[ARRAY_SIZE(events)];
 	struct dat_system systems[ARRAY_SIZE(events)];
-	struct dat_buffer dat_buffers[BUFFERS];
-	struct dat_file f = { .version = 7,
-			      .compression = "none", /* so that a byte that is changed is one of a record */
-			      .page_size = 4096,
-			      .header_page = file_text(FORMATS "/header_page"),
-			      .header_event = file_text(FORMATS "/header_event"),
-			      .ftrace = texts,
-			      .systems = systems,
-			      .kallsyms = { buf_str(&kallsyms), kallsyms.len },
-			      .cmdlines = { buf_str(&cmdlines), cmdlines.len },
-			      .options = options.v,
-			      .n_options = options.n,
-			      .buffers = dat_buffers,
-			      .n_buffers = n_buffers };
-	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0644);
+	struct dat_file f = maker_file();
 
+	f.compression = "none"; /* so that a byte that is changed is one of a record */
+	f.ftrace = texts;
+	f.systems = systems;
+	f.kallsyms = maker_text(kallsyms);
 	for (size_t i = 0; i < ARRAY_SIZE(events); i++) {
 		texts[i] = format_text(i);
 		if (!strcmp(events[i].sys, "ftrace"))
@@ -388,24 +253,13 @@ static void write_file(const char *path)
 		else
 			systems[f.n_systems++] = (struct dat_system){ events[i].sys, 1, &texts[i] };
 	}
-	for (size_t i = 0; i < n_buffers; i++) {
-		struct buffer *b = &buffers[i];
-
-		for (uint32_t c = 0; c < CPUS; c++) {
-			must(page_flush(&b->w[c], true));
-			b->cpus[c] = (struct dat_cpu){ .fd = b->fd[c],
-						       .size = (uint64_t)lseek(b->fd[c], 0, SEEK_END) };
-		}
-		dat_buffers[i] = (struct dat_buffer){
-			.name = b->name, .clock = "mono", .page_size = 4096, .n_cpus = CPUS, .cpus = b->cpus
-		};
-	}
-	must(fd < 0 ? -errno : dat_write(&f, fd, NULL));
+	maker_end(&f, "mono", MAKER_CPUS);
+	maker_write(&f, path);
 }
 
 int main(int argc, char **argv)
 {
-	struct buffer *b = add_buffer("");
+	struct maker_buffer *b = maker_add("");
 	char line[16384];
 
 	if (argc != 2)

@@ -4,25 +4,10 @@
  * field n, of LEN bytes each. odd: of events whose names, fields and values are all that a file may think of,
  * one record each. usage: parquet-trace OUT EVENTS RECORDS LEN parquet-trace OUT odd
  */
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
+#define MAKER_CPUS 1
+#include "trace-maker.h"
 
-#include "dat/options.h"
-#include "dat/page.h"
-#include "dat/writer.h"
-
-#define FORMATS	 "tests/data/formats"
 #define FIRST_ID 100
-
-static void must(bool ok)
-{
-	if (!ok)
-		abort();
-}
 
 /* ---- odd events ------------------------------------------------------------------------ */
 
@@ -66,12 +51,9 @@ static struct dat_text format_of(const char *name, size_t id, const char *fields
 {
 	struct buf b = { 0 };
 
-	buf_printf(&b, "name: %s\nID: %zu\nformat:\n", name, id);
-	buf_addstr(&b, FIELD("unsigned short common_type", 0, 2) FIELD("unsigned char common_flags", 2, 1)
-			       FIELD("unsigned char common_preempt_count", 3, 1)
-				       FIELD("int common_pid", 4, 4) "\n");
+	maker_format_begin(&b, name, id);
 	buf_printf(&b, "%s\nprint fmt: \"x\"\n", fields);
-	return (struct dat_text){ buf_str(&b), b.len };
+	return maker_text(b);
 }
 
 static struct dat_system *make_odd(void)
@@ -79,7 +61,7 @@ static struct dat_system *make_odd(void)
 	struct dat_system *systems = calloc(ARRAY_SIZE(odd), sizeof(*systems));
 	struct dat_text *formats = calloc(ARRAY_SIZE(odd), sizeof(*formats));
 
-	must(systems && formats);
+	must(systems && formats ? 0 : -ENOMEM);
 	for (size_t i = 0; i < ARRAY_SIZE(odd); i++) {
 		formats[i] = format_of(odd[i].name, FIRST_ID + i, odd[i].fields);
 		systems[i] = (struct dat_system){ odd[i].system, 1, &formats[i] };
@@ -92,7 +74,7 @@ static struct dat_system *make_many(size_t n)
 	struct dat_system *system = calloc(1, sizeof(*system));
 	struct dat_text *formats = calloc(n, sizeof(*formats));
 
-	must(system && formats);
+	must(system && formats ? 0 : -ENOMEM);
 	for (size_t i = 0; i < n; i++) {
 		char name[32];
 
@@ -105,11 +87,6 @@ static struct dat_system *make_many(size_t n)
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-static int to_fd(void *ctx, const void *page, size_t size)
-{
-	return write_all(*(int *)ctx, page, size);
-}
-
 static void put_record(struct page_writer *w, size_t id, uint64_t ts, uint32_t n, uint32_t len)
 {
 	uint8_t record[2048] = { 0 };
@@ -121,15 +98,7 @@ static void put_record(struct page_writer *w, size_t id, uint64_t ts, uint32_t n
 		record[i] = (uint8_t)('A' + i - 8);
 	if (n)
 		memcpy(record + 8, &n, sizeof(n));
-	must(len <= sizeof(record) && !page_write(w, ts, record, len));
-}
-
-static struct dat_text file_text(const char *path)
-{
-	struct buf b = { 0 };
-
-	must(!read_file(path, 1 << 20, &b));
-	return (struct dat_text){ buf_str(&b), b.len };
+	must(len <= sizeof(record) ? page_write(w, ts, record, len) : -EINVAL);
 }
 
 int main(int argc, char **argv)
@@ -138,27 +107,18 @@ int main(int argc, char **argv)
 	size_t n = is_odd ? ARRAY_SIZE(odd) : argc == 5 ? strtoul(argv[2], NULL, 0) : 0;
 	size_t records = is_odd ? n : argc == 5 ? strtoul(argv[3], NULL, 0) : 0;
 	uint32_t len = argc == 5 ? (uint32_t)strtoul(argv[4], NULL, 0) : 24;
-	int pages = memfd_create("pages", MFD_CLOEXEC), fd;
-	struct dat_cpu cpu = { .fd = pages };
-	struct dat_buffer top = { .name = "", .clock = "boot", .page_size = 4096, .n_cpus = 1, .cpus = &cpu };
-	struct dat_file f = { .version = 7,
-			      .page_size = 4096,
-			      .header_page = file_text(FORMATS "/header_page"),
-			      .header_event = file_text(FORMATS "/header_event"),
-			      .cmdlines = { "7 task\n", 7 },
-			      .buffers = &top,
-			      .n_buffers = 1 };
-	struct page_writer w;
+	struct page_writer *w = maker_add("")->w;
+	struct dat_file f = maker_file();
 
-	must(n && !page_writer_init(&w, 4096, to_fd, &pages));
+	if (!n)
+		die("usage: parquet-trace OUT EVENTS RECORDS LEN | OUT odd");
 	f.systems = is_odd ? make_odd() : make_many(n);
 	f.n_systems = is_odd ? n : 1;
+	f.cmdlines = (struct dat_text){ "7 task\n", 7 };
 	for (size_t i = 0; i < records; i++)
-		put_record(&w, FIRST_ID + i % n, 1000 + i, is_odd ? 0 : (uint32_t)i + 1,
+		put_record(w, FIRST_ID + i % n, 1000 + i, is_odd ? 0 : (uint32_t)i + 1,
 			   is_odd && odd[i].len ? odd[i].len : len);
-	must(!page_flush(&w, true));
-	cpu.size = (uint64_t)lseek(pages, 0, SEEK_END);
-	fd = open(argv[1], O_RDWR | O_CREAT | O_TRUNC, 0644);
-	must(fd >= 0 && !dat_write(&f, fd, NULL));
+	maker_end(&f, "boot", 1);
+	maker_write(&f, argv[1]);
 	_exit(0); /* nothing was freed, for nothing needs to be */
 }

@@ -10,10 +10,8 @@
  * usage: path-trace OUT TRACEID shift HOST-TRACEID BOUND < LINES
  *        path-trace OUT TRACEID [guest TRACEID NAME PID...] < LINES
  */
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
+#define MAKER_CPUS 4
+#include "trace-maker.h"
 
 /* clang-format off */
 #define assert_true(x)		do { if (!(x)) abort(); } while (0)
@@ -23,14 +21,6 @@
 /* clang-format on */
 
 #include "../unit/plugin-rig.h"
-
-#include "dat/offset.h"
-#include "dat/options.h"
-#include "dat/page.h"
-#include "dat/writer.h"
-
-#define FORMATS "tests/data/formats"
-#define CPUS	4
 
 static struct rig_event events[] = {
 	{ .sys = "irq",
@@ -88,24 +78,6 @@ static struct rig_event events[] = {
 	  .print_fmt = "\"hrtimer=0x%llx\", REC->hrtimer" },
 };
 
-struct cpu {
-	int fd;
-	struct page_writer w;
-};
-
-static int to_fd(void *ctx, const void *page, size_t size)
-{
-	return write_all(((struct cpu *)ctx)->fd, page, size);
-}
-
-static struct dat_text file_text(const char *path)
-{
-	struct buf b = { 0 };
-
-	assert_int_equal(read_file(path, 1 << 20, &b), 0);
-	return (struct dat_text){ buf_str(&b), b.len };
-}
-
 static const struct rig_event *find_event(const char *name)
 {
 	for (size_t i = 0; name && i < ARRAY_SIZE(events); i++)
@@ -116,7 +88,7 @@ static const struct rig_event *find_event(const char *name)
 }
 
 /* "PID[h|s] EVENT VALUE..."; a word that is no number is a name behind the fields */
-static void put_record(struct cpu *cpu, uint64_t ts, char *rest)
+static void put_record(struct page_writer *cpu, uint64_t ts, char *rest)
 {
 	uint64_t values[RIG_FIELDS_MAX] = { 0 };
 	char *save, *pid_word = strtok_r(rest, " ", &save), *flag, *word;
@@ -137,18 +109,18 @@ static void put_record(struct cpu *cpu, uint64_t ts, char *rest)
 	rig_record(e, values, tail, *tail ? strlen(tail) + 1 : 0, &b);
 	b.data[2] = *flag == 'h' ? 8 : *flag == 's' ? 16 : 0;
 	memcpy(b.data + 4, &pid, sizeof(pid));
-	assert_int_equal(page_write(&cpu->w, ts, b.data, b.len), 0);
+	must(page_write(cpu, ts, b.data, b.len));
 	buf_release(&b);
 }
 
-static void put_line(struct cpu *cpus, char *line)
+static void put_line(struct maker_buffer *b, char *line)
 {
 	char *end;
-	struct cpu *cpu = &cpus[strtoul(line, &end, 10) % CPUS];
+	struct page_writer *cpu = &b->w[strtoul(line, &end, 10) % MAKER_CPUS];
 
 	line[strcspn(line, "\n")] = '\0';
 	if (!strncmp(end, " lost ", 6)) {
-		assert_int_equal(page_write_lost(&cpu->w, strtoull(end + 6, NULL, 10)), 0);
+		must(page_write_lost(cpu, strtoull(end + 6, NULL, 10)));
 	} else {
 		uint64_t ts = strtoull(end, &end, 10);
 
@@ -167,7 +139,7 @@ static size_t put_formats(struct dat_system *systems)
 
 		events[i].id = 300 + (int)i;
 		rig_format(&events[i], &b);
-		texts[i] = (struct dat_text){ buf_str(&b), b.len }; /* kept until the end */
+		texts[i] = maker_text(b);
 		if (!n || strcmp(systems[n - 1].name, events[i].sys) != 0)
 			systems[n++] = (struct dat_system){ .name = events[i].sys, .formats = &texts[i] };
 		systems[n - 1].n++;
@@ -183,7 +155,7 @@ static void add_shift(struct dat_options *o, char **argv)
 	struct offset_shift s = { 0 };
 	struct buf b = { 0 };
 
-	assert_int_equal(offset_shift_fill(&s, strtoull(argv[0], NULL, 0), CPUS, knots, 2), 0);
+	assert_int_equal(offset_shift_fill(&s, strtoull(argv[0], NULL, 0), MAKER_CPUS, knots, 2), 0);
 	s.flags = OFFSET_INTERPOLATE;
 	if (*argv[1] != '-')
 		assert_int_equal(offset_shift_set_bounds(&s, bounds, 2, "counter", "hard"), 0);
@@ -195,7 +167,7 @@ static void add_shift(struct dat_options *o, char **argv)
 
 static void add_guest(struct dat_options *o, char **argv, int n)
 {
-	struct offset_vcpu vcpus[CPUS];
+	struct offset_vcpu vcpus[MAKER_CPUS];
 	struct offset_guest g = { argv[1], strtoull(argv[0], NULL, 0), (uint32_t)(n - 2), vcpus };
 	struct buf b = { 0 };
 
@@ -213,7 +185,7 @@ static void add_options(struct dat_options *o, int argc, char **argv)
 	if (argc > 5 && !strcmp(argv[3], "shift"))
 		add_shift(o, argv + 4);
 	else if (argc > 5)
-		add_guest(o, argv + 4, argc - 4 < CPUS + 2 ? argc - 4 : CPUS + 2);
+		add_guest(o, argv + 4, argc - 4 < MAKER_CPUS + 2 ? argc - 4 : MAKER_CPUS + 2);
 }
 
 int main(int argc, char **argv)
@@ -221,42 +193,20 @@ int main(int argc, char **argv)
 	static const char comms[] = "10 disk\n20 net\n30 shell\n40 batch\n100 CPU 0/KVM\n101 CPU 1/KVM\n"
 				    "110 vhost-99\n120 hog\n130 qemu\n";
 	struct dat_system systems[ARRAY_SIZE(events)];
-	size_t n_systems = put_formats(systems);
-	struct dat_cpu dat_cpus[CPUS];
-	struct dat_buffer buffer = {
-		.name = "", .clock = "boot", .page_size = 4096, .n_cpus = CPUS, .cpus = dat_cpus
-	};
-	struct cpu cpus[CPUS];
-	struct dat_options options = { 0 };
-	struct dat_file f = { .version = 7,
-			      .page_size = 4096,
-			      .header_page = file_text(FORMATS "/header_page"),
-			      .header_event = file_text(FORMATS "/header_event"),
-			      .systems = systems,
-			      .n_systems = n_systems,
-			      .cmdlines = { comms, sizeof(comms) - 1 },
-			      .buffers = &buffer,
-			      .n_buffers = 1 };
+	struct maker_buffer *b = maker_add("");
+	struct dat_file f = maker_file();
 	char line[1024];
-	int out;
 
 	if (argc < 3)
 		return 2;
-	for (int i = 0; i < CPUS; i++) {
-		cpus[i].fd = memfd_create("cpu", MFD_CLOEXEC);
-		assert_int_equal(page_writer_init(&cpus[i].w, 4096, to_fd, &cpus[i]), 0);
-	}
+	f.systems = systems;
+	f.n_systems = put_formats(systems);
+	f.cmdlines = (struct dat_text){ comms, sizeof(comms) - 1 };
 	while (fgets(line, sizeof(line), stdin))
 		if (*line != '#' && *line != '\n')
-			put_line(cpus, line);
-	for (int i = 0; i < CPUS; i++) {
-		assert_int_equal(page_flush(&cpus[i].w, true), 0);
-		dat_cpus[i] = (struct dat_cpu){ .fd = cpus[i].fd };
-		dat_cpus[i].size = (uint64_t)lseek(cpus[i].fd, 0, SEEK_END);
-	}
-	add_options(&options, argc, argv);
-	f.options = options.v;
-	f.n_options = options.n;
-	out = open(argv[1], O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-	return out < 0 || dat_write(&f, out, NULL) ? 1 : 0;
+			put_line(b, line);
+	add_options(&maker.options, argc, argv);
+	maker_end(&f, "boot", MAKER_CPUS);
+	maker_write(&f, argv[1]);
+	return 0;
 }
