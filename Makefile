@@ -239,6 +239,9 @@ $(O)/plugins/%.so: $(O)/plugins/%.o $(PLUGIN_SHARED) plugins/plugin.map
 # KernelShark's plugin: where there is what it needs, which is no part of the rest
 KSHARK_SO := $(O)/plugins/kernelshark/plugin-hyptrace.so
 KSHARK_CFLAGS = $(shell $(PKG_CONFIG) --cflags libkshark 2>/dev/null) -Iplugins -Wno-ignored-qualifiers
+# by their files, of which trixie has those with all of the version alone: its links dangle
+KSHARK_LIBDIR := $(shell $(PKG_CONFIG) --variable=libdir libkshark 2>/dev/null)
+KSHARK_LIBS := $(foreach l,gui plot,$(lastword $(sort $(wildcard $(KSHARK_LIBDIR)/libkshark-$l.so.*))))
 KSHARK_OBJ := $(patsubst plugins/%,$(O)/plugins/%.o,$(basename $(wildcard plugins/kernelshark/*.c*)))
 $(KSHARK_OBJ): CFLAGS += -fPIC $(KSHARK_CFLAGS)
 $(O)/plugins/kernelshark/%.o: plugins/kernelshark/%.cpp
@@ -250,10 +253,10 @@ $(KSHARK_SO): $(KSHARK_OBJ) $(O)/plugins/plugin.o $(O)/plugins/hyp-reason.o \
 		$(O)/plugins/hypertrace-record.o $(call decode,crosvm hypertrace) $(call util,base field visible)
 	$(call say,LD,$@)
 	$(Q)$(CXX) $(LDFLAGS) -shared -Wl,-Bsymbolic,--version-script=plugins/kernelshark/plugin.map -o $@ $^ \
-		-lkshark-gui -lkshark-plot $(shell $(PKG_CONFIG) --libs libkshark libtracecmd libtraceevent)
+		$(KSHARK_LIBS) $(shell $(PKG_CONFIG) --libs libkshark libtracecmd libtraceevent)
 
 # of this machine, not sanitised: KernelShark has to load it
-kernelshark: $(if $(SAN)$(ARCH_SUFFIX),,$(or $(wildcard $(KSHARK_SO)),$(shell $(PKG_CONFIG) --exists libkshark && \
+kernelshark: $(if $(SAN)$(ARCH_SUFFIX),,$(or $(wildcard $(KSHARK_SO)),$(shell [ -e "$(word 2,$(KSHARK_LIBS))" ] && \
 	$(CXX) $(KSHARK_CFLAGS) -include kernelshark/KsPlugins.hpp -fsyntax-only -x c++ /dev/null \
 	2>/dev/null && echo $(KSHARK_SO)),kernelshark-left-out))
 kernelshark-left-out:
