@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* A program for an event's text while it is made: its memory, its pieces, what does not compile. */
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 
@@ -16,6 +17,11 @@ void text_refuse(struct text_build *b, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(b->why, TEXT_WHY_MAX, fmt, ap);
 	va_end(ap);
+}
+
+bool text_since_1_8(void)
+{
+	return dlsym(RTLD_DEFAULT, "tep_get_sub_buffer_data_size");
 }
 
 void *text_alloc(struct text_build *b, size_t n)

@@ -113,6 +113,8 @@ static const char *text_conversion_read(struct text_build *b, const char *s, str
 	} else if (strchr("duixXo", *s)) {
 		c.is = TEXT_IS_INTEGER;
 	} else {
+		if (*s == 'c' && text_since_1_8())
+			text_refuse(b, "%%c");
 		c = (struct text_conversion){ .is = TEXT_IS_TEXT, .s = text_copy(b, unknown, 3), .len = 3 };
 	}
 	if (c.is != TEXT_IS_TEXT) {

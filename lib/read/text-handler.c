@@ -83,6 +83,8 @@ static void text_sched_switch(struct text_build *b)
 	text_sched_needed(b, "prev_prio", TEXT_SIGNED, 32);
 	buf_addstr(&b->before, "] ");
 	text_sched_needed(b, "prev_state", TEXT_STATE, 32);
+	if (!b->ret)
+		b->p->pieces[b->p->n - 1].letters = text_since_1_8() ? "SDTtXZPI" : "SDTtZXxW";
 	buf_addstr(&b->before, " ==> ");
 	text_sched_task(b, "next_comm", "next_pid");
 	buf_addstr(&b->before, " [");

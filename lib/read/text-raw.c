@@ -86,6 +86,8 @@ void text_fields(struct text_build *b)
 {
 	size_t next = 0;
 
+	if (text_since_1_8())
+		text_refuse(b, "fields as name=value");
 	for (const struct tep_format_field *f = b->p->event->format.fields; f && !b->ret; f = f->next) {
 		bool hex;
 		size_t i = text_conversion_of(b, f, &next, &hex);

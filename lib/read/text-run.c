@@ -8,12 +8,11 @@
 /* ---- pieces -------------------------------------------------------------------------- */
 
 /* As stock's plugin writes prev_state. */
-static void text_put_state(struct text_pen *pen, uint64_t state)
+static void text_put_state(struct text_pen *pen, const char *letters, uint64_t state)
 {
-	static const char letters[] = "SDTtZXxW";
 	bool some = false;
 
-	for (size_t i = 0; i < sizeof(letters) - 1; i++) {
+	for (size_t i = 0; letters[i]; i++) {
 		if (!(state >> i & 1))
 			continue;
 		if (some)
@@ -117,7 +116,7 @@ static void text_put_piece(struct text_pen *pen, const struct text_piece *p, con
 		text_put_raw_bytes(pen, p, r);
 		break;
 	case TEXT_STATE:
-		text_put_state(pen, text_eval(p->value, r));
+		text_put_state(pen, p->letters, text_eval(p->value, r));
 		break;
 	case TEXT_NAMED:
 		text_put_named(pen, p, text_cut(text_eval(p->value, r), p->spec.bits), program->event);

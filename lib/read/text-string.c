@@ -73,7 +73,7 @@ static bool text_field_is_shown(struct text_build *b, const struct tep_format_fi
 /* Sorts the formats, while nobody else asks for one. */
 static void text_settle_printk(struct text_build *b, struct tep_format_field *f)
 {
-	size_t size = (size_t)(f->offset + f->size);
+	size_t size = (size_t)f->offset + (size_t)f->size;
 	void *zeros = text_alloc(b, size);
 	struct trace_seq s;
 
@@ -176,6 +176,8 @@ static void text_string_fill(struct text_build *b, struct text_string *out, stru
 		text_string_array(b, out, TEXT_STRING_HEX, arg->hex.field, arg->hex.size);
 		break;
 	case TEP_PRINT_INT_ARRAY:
+		if (text_since_1_8())
+			text_refuse(b, "__print_array");
 		text_string_array(b, out, TEXT_STRING_ITEMS, arg->int_array.field, arg->int_array.count);
 		out->item = text_expr(b, arg->int_array.el_size);
 		break;
