@@ -91,7 +91,9 @@ static int ctf_sink_params(struct ctf_graph *g, const char *dir)
 {
 	g->params = bt_value_map_create();
 	if (!g->params || bt_value_map_insert_string_entry(g->params, "path", dir) ||
-	    bt_value_map_insert_bool_entry(g->params, "quiet", BT_TRUE))
+	    bt_value_map_insert_bool_entry(g->params, "quiet", BT_TRUE) ||
+	    /* 2.1 would write CTF 2, which its graphs of 2.0's kind cannot; 2.0 knows no such parameter */
+	    (bt_version_get_minor() && bt_value_map_insert_string_entry(g->params, "ctf-version", "1")))
 		return -ENOMEM;
 	return 0;
 }
