@@ -284,7 +284,7 @@ sub half {
 	$all->();
 	$said .= slurp($agent_log);
 	ok($said !~ /AddressSanitizer|LeakSanitizer|runtime error/, "no sanitizer spoke", $said);
-	exit $failed ? 1 : 0;
+	exit($failed ? 1 : 0);
 }
 
 # Runs the tests with the static agent, and the one built with ASan when that is there. Most of
@@ -310,7 +310,7 @@ sub test_builds {
 		close $out or $failed = 1;
 	}
 	print "1..$tests\n";
-	exit $failed ? 1 : 0;
+	exit($failed ? 1 : 0);
 }
 
 1;

@@ -11,6 +11,7 @@
 
 set -u
 export LC_ALL=C
+PATH=$PWD/tests/stock:$PATH
 
 tests_run=0
 tests_failed=0

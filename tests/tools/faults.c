@@ -369,7 +369,7 @@ int close(int fd)
 }
 
 /* stdio's own writing is out of reach: what flushes fails, and the stream remembers it. */
-#define FLUSH(name)                                                                                          \
+#define FLUSH(name, one)                                                                                     \
 	int name(FILE *f)                                                                                    \
 	{                                                                                                    \
 		static int (*next)(FILE *);                                                                  \
@@ -377,9 +377,9 @@ int close(int fd)
 			next = (int (*)(FILE *))real(#name);                                                 \
 		if (!fails(CLASS_stdio))                                                                     \
 			return next(f);                                                                      \
-		if (f)                                                                                       \
+		if (one)                                                                                     \
 			f->_flags |= 0x20; /* _IO_ERR_SEEN */                                                \
 		return EOF;                                                                                  \
 	}
-FLUSH(fflush)
-FLUSH(fclose)
+FLUSH(fflush, f)
+FLUSH(fclose, true)

@@ -321,7 +321,7 @@ static inline char *run(int status, const char *fmt, ...)
 	va_start(ap, fmt);
 	assert_true(vasprintf(&args, fmt, ap) >= 0);
 	va_end(ap);
-	buf_printf(&cmd, "{ %s; } 2>&1", args);
+	buf_printf(&cmd, "PATH=$PWD/tests/stock:$PATH; { %s; } 2>&1", args);
 	free(args);
 	f = popen(buf_str(&cmd), "r");
 	assert_non_null(f);
