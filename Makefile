@@ -7,6 +7,7 @@
 #   make check-lab          the tests on a live pKVM host (QEMU software emulation)
 #   make soak               SOAK_MINUTES=30 of recordings there, with guests that misbehave
 #   make demo | bench | fuzz | faults | install
+#   make lint               cppcheck, clang-tidy, the manual, spelling; make coverage
 #
 # O=DIR     build directory        SAN=1           ASan and UBSan
 # V=1       show commands          WERROR=1        warnings are errors
@@ -68,7 +69,7 @@ WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointe
 # sanitised code is for tests: half the compiling, and lines are all that their reports show
 OPT ?= $(if $(SAN),-O1 -g1,-O2 -g)
 comma := ,
-SANFLAGS := $(if $(SAN),-fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+SANFLAGS := $(if $(SAN),-fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer) $(if $(COVERAGE),--coverage)
 CPPFLAGS += -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DHYPTRACE_VERSION='"$(VERSION)"' -Ilib -Iinclude
 CFLAGS += -std=gnu11 $(OPT) $(WARN) $(SANFLAGS) -pthread
 LDFLAGS += $(SANFLAGS) $(CROSS_LDFLAGS) -pthread
@@ -398,6 +399,22 @@ install: all
 	set -e; for p in Documentation/*.[1-8]; do \
 		install -D -m 644 $$p $(DESTDIR)$(mandir)/man$${p##*.}/$${p##*/}; done
 
+# ---- quality -----------------------------------------------------------------
+
+# cppcheck, clang-tidy, the manual, spelling; LINTS="manual spelling": parts, LINTS=analyzer: the slow one
+lint: export LINT_FLAGS = $(filter-out -DHYPTRACE_VERSION=%,$(CPPFLAGS)) -DHYPTRACE_VERSION="lint" \
+	-I$(O)/gen $(PKG_CFLAGS) $(KSHARK_CFLAGS)
+lint: $(PERFETTO_OBJ:%.o=%.c)
+	$(Q)tests/deps lint
+	$(Q)tests/lint $(LINTS)
+
+# of the unit tests; only printed
+coverage:
+	$(Q)tests/deps coverage
+	$(Q)$(MAKE) --no-print-directory $(JOBS) O=build-coverage COVERAGE=1 OPT=-O0 units
+	$(Q)O=build-coverage tests/check -Q tests/unit
+	$(Q)gcovr -j $(shell nproc) -r . -f lib/ -f cmd/ -f agent/ -f plugins/ build-coverage
+
 format:
 	clang-format -i $$(git ls-files '*.c' '*.h' '*.cpp' '*.hpp')
 
@@ -406,4 +423,4 @@ clean:
 
 -include $(wildcard $(O)/*/*.d $(O)/*/*/*.d)
 .SECONDARY:
-.PHONY: all kernelshark kernelshark-left-out agent static units integration benches tools fuzzers check faults sync-seeds fuzz lab check-lab soak demo bench install format clean
+.PHONY: all kernelshark kernelshark-left-out agent static units integration benches tools fuzzers check faults sync-seeds fuzz lab check-lab soak demo bench install lint coverage format clean

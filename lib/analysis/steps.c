@@ -230,13 +230,12 @@ static int step_input_open(struct step_input *s, const struct input *in)
 int steps_open(struct steps **out, const struct inputs *in)
 {
 	struct steps *s = calloc(1, sizeof(*s));
-	int ret = s ? 0 : -ENOMEM;
+	int ret;
 
-	if (ret)
-		return ret;
+	if (!s)
+		return -ENOMEM;
 	s->v = calloc(in->n + 1, sizeof(*s->v));
-	if (!s->v)
-		ret = -ENOMEM;
+	ret = s->v ? 0 : -ENOMEM;
 	for (; !ret && s->n < in->n; s->n++)
 		ret = step_input_open(&s->v[s->n], &in->v[s->n]);
 	if (ret)

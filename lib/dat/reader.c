@@ -288,7 +288,7 @@ static int open_v6(struct reader *r, uint64_t front)
 	r->info.compression = "none";
 	c = whole;
 	cursor_take(&c, front);
-	for (uint16_t id = DAT_HEADER_INFO; id <= DAT_CMDLINES; id++) {
+	for (unsigned int id = DAT_HEADER_INFO; id <= DAT_CMDLINES; id++) {
 		ret = reader_part(r, id, &c);
 		if (ret)
 			return ret;

@@ -76,7 +76,7 @@ static int v6_put_options(struct dat_writer *w, uint64_t *at)
 
 static int v6_put_parts(struct dat_writer *w)
 {
-	for (uint16_t id = DAT_HEADER_INFO; id <= DAT_CMDLINES; id++) {
+	for (unsigned int id = DAT_HEADER_INFO; id <= DAT_CMDLINES; id++) {
 		struct buf body = { 0 };
 		int ret = dat_part(w->f, id, &body);
 

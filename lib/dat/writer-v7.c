@@ -72,7 +72,7 @@ static int v7_put_parts(struct v7 *v)
 		[DAT_CMDLINES] = "command lines",
 	};
 
-	for (uint16_t id = DAT_HEADER_INFO; id <= DAT_CMDLINES; id++) {
+	for (unsigned int id = DAT_HEADER_INFO; id <= DAT_CMDLINES; id++) {
 		uint64_t at = v->w->out.pos;
 		struct buf body = { 0 };
 		int ret = dat_part(v->w->f, id, &body) ?: v7_put_section(v, id, true, desc[id], &body);

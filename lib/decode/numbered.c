@@ -11,7 +11,7 @@ int text_lines(const void *data, size_t len, bool trailing, int (*fn)(void *ctx,
 	       unsigned int *number)
 {
 	struct cursor c = cursor_at(data, len);
-	unsigned int unused;
+	unsigned int unused = 0;
 	const char *line;
 	size_t n;
 

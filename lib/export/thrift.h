@@ -29,7 +29,7 @@ static inline void thrift_varint(struct buf *b, uint64_t v)
 
 static inline void thrift_zigzag(struct buf *b, int64_t v)
 {
-	thrift_varint(b, (uint64_t)v << 1 ^ (uint64_t)(v >> 63));
+	thrift_varint(b, (uint64_t)v << 1 ^ -(uint64_t)(v < 0));
 }
 
 /* What comes in front of a field. Fields of a struct come in the order of their numbers, all below 16. */

@@ -328,10 +328,10 @@ int flame_open(struct flame **out, const struct inputs *in, const struct timelin
 	       const struct steps *steps, const struct flame_opts *opts, const struct log *log)
 {
 	struct flame *f = calloc(1, sizeof(*f));
-	int ret = f ? 0 : -ENOMEM;
+	int ret = 0;
 
-	if (ret)
-		return ret;
+	if (!f)
+		return -ENOMEM;
 	*f = (struct flame){
 		.t = t, .steps = steps, .log = log, .opts = *opts, .n_streams = timeline_streams(t)
 	};

@@ -271,7 +271,7 @@ static void flame_svg_legend(const struct svg *s, struct buf *out)
 		flame_svg_legend_entry(out, flame_svg_hsl(HUE_HOST, 0.68, 0.7), "host", &x);
 	if (s->has_hyp)
 		flame_svg_legend_entry(out, flame_svg_hsl(HUE_HYP, 0.68, 0.7), "hypervisor", &x);
-	for (size_t i = 0; i < s->guests.n && x < PAGE / 2; i++)
+	for (size_t i = 0; i < s->guests.n && x < PAGE / 2.0; i++)
 		flame_svg_legend_entry(out, flame_svg_hsl(flame_svg_guest_hue(s->guests.v[i]), 0.68, 0.7),
 				       s->guests.v[i], &x);
 }

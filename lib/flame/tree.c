@@ -140,7 +140,7 @@ static int tree_name_new(struct flame_tree *t, const char *name, uint64_t hash, 
 	if (!text || tree_table_grow(t, &t->by_name) ||
 	    array_push(&t->names, &t->n_names, &text, sizeof(text)))
 		return -ENOMEM;
-	memcpy(text, name, len);
+	memcpy(text, name, len + 1);
 	*out = (uint32_t)t->n_names - 1;
 	tree_table_put(&t->by_name, hash, *out);
 	return 0;

@@ -179,7 +179,6 @@ static bool field_fits(const struct pattern_item *it, const struct event_field *
 			return false;
 		return it->wide ? f->size == 8 : f->size == 1 || f->size == 2 || f->size == 4;
 	case CONV_CHAR:
-		return plain && !array && f->size == 1;
 	case CONV_REASON:
 		return plain && !array && f->size == 1;
 	case CONV_STRING:

@@ -188,9 +188,7 @@ static int path_take(struct path_reading *r, const struct step *s, const struct 
 	if (s->kind == STEP_LOST) {
 		row.b = r->streams[m->stream].last;
 		row.pid = -1;
-	} else if (r->until && row.ts > r->until) {
-		return 0;
-	} else if (!path_row_refine(r, &row, m)) {
+	} else if ((r->until && row.ts > r->until) || !path_row_refine(r, &row, m)) {
 		return 0;
 	}
 	return path_window_add(&r->f->window, &row);

@@ -131,8 +131,9 @@ static int syntax_term(struct syntax *s)
 
 	if (++s->depth > DEPTH_MAX)
 		return syntax_error(s, "too many parentheses");
-	if (syntax_take(s, "!") && syntax_take(s, "!"))
-		return syntax_error(s, "two '!' are none");
+	for (unsigned int n = 0; syntax_take(s, "!"); n++)
+		if (n)
+			return syntax_error(s, "two '!' are none");
 	if (!syntax_take(s, "(")) {
 		ret = syntax_comparison(s);
 		s->depth--;

@@ -156,7 +156,7 @@ static int add_printk(struct tep_handle *tep, const char *line, size_t len)
 	end -= end > s && end[-1] == '"';
 	end -= end - s >= 2 && !memcmp(end - 2, "\\n", 2) ? 2 : 0;
 	ret = print_conversions(s, (size_t)(end - s), widths, PRINT_ARGS_MAX);
-	sound = ret >= 0 && !memchr(widths, true, sizeof(widths));
+	sound = ret >= 0 && !memchr(widths, 1, sizeof(widths));
 	for (; s < end; s++)
 		/* one that is no print format is a text */
 		buf_add(&text, *s == '%' && !sound ? "%%" : s, *s == '%' && !sound ? 2 : 1);

@@ -39,7 +39,7 @@ static int config_has(struct buf *config, const char *option)
 	if (!text)
 		return -1;
 	snprintf(line, sizeof(line), "\nCONFIG_%s=y\n", option);
-	return strstr(text, line) || !strncmp(text, line + 1, strlen(line + 1));
+	return strstr(text, line) || strstr(text, line + 1) == text;
 }
 
 static void explain_config(const char *root, const char *release, const struct log *log)

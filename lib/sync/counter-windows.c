@@ -94,11 +94,12 @@ static bool one_offset(const struct sync_result *r, const struct sync_guest *g)
 
 static int take_range(const struct counter_method *j, struct epoch *e, const struct sync_result *r)
 {
-	int64_t low, high;
+	int64_t low, high, middle;
 
 	if (!common_range(r, &low, &high))
 		return -ENODATA;
-	e->cntvoff += (uint64_t)(int64_t)llround((double)(low + (high - low) / 2) / j->host.ns);
+	middle = low + (high - low) / 2;
+	e->cntvoff += (uint64_t)(int64_t)llround((double)middle / j->host.ns);
 	e->slack = (uint64_t)ceil((double)(high - low) / 2 / j->host.ns) + 1;
 	return 0;
 }

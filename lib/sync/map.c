@@ -148,7 +148,8 @@ static struct standing cpu_standing(const struct problem *p, const struct sync_r
 /* Events of one window go together, but only one in so many is looked at. */
 static uint32_t clear_margin(const struct problem *p, size_t cpu, uint32_t out)
 {
-	double burst = p->burst / (double)(p->in->cpus[cpu].n / CHECK_EVENTS + 1);
+	size_t every = p->in->cpus[cpu].n / CHECK_EVENTS + 1;
+	double burst = p->burst / (double)every;
 
 	return (uint32_t)(4 + 4 * sqrt(fmax(burst, 1) * out));
 }
