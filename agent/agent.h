@@ -64,6 +64,7 @@ struct agent {
 	char own[48];	    /* with --allow: "instances/" and the one that serves every request; else "" */
 	int64_t timeout_ms; /* for every wait on a peer */
 	int listen_fd;
+	bool given;    /* listen_fd is whoever started us's */
 	int signal_fd; /* readable: the agent is to end */
 	struct boot boot;
 };

@@ -209,11 +209,38 @@ static int recover_all(struct agent *a, const struct agent_line *l)
 
 /* ---- start ---------------------------------------------------------------- */
 
+#define GIVEN_FD 3
+
+/* The one socket that systemd has opened, as sd_listen_fds(3) tells; -ENOENT: none. */
+static int listen_given(struct agent *a)
+{
+	const char *pid = getenv("LISTEN_PID"), *n = getenv("LISTEN_FDS");
+	struct transport_addr local;
+
+	if (!pid || !n || strtol(pid, NULL, 10) != getpid())
+		return -ENOENT;
+	/* of another kind, it would be --listen's, or the default, that says who may come */
+	if (strcmp(n, "1") || transport_local(GIVEN_FD, &local) || local.kind != a->addr.kind ||
+	    fcntl(GIVEN_FD, F_SETFD, FD_CLOEXEC) < 0 || fcntl(GIVEN_FD, F_SETFL, O_NONBLOCK) < 0) {
+		log_err(&a->log,
+			"what was passed is not one listening socket of the kind that --listen names");
+		return -EINVAL;
+	}
+	a->given = true;
+	if (local.kind != TRANSPORT_UNIX)
+		a->addr.port = local.port;
+	return GIVEN_FD;
+}
+
 static int listen_at(struct agent *a)
 {
+	int fd = listen_given(a);
 	char text[160];
-	int fd = transport_listen(&a->addr, BACKLOG, &a->addr.port);
 
+	if (fd == -EINVAL)
+		return fd;
+	if (fd < 0)
+		fd = transport_listen(&a->addr, BACKLOG, &a->addr.port);
 	transport_text(&a->addr, text, sizeof(text));
 	if (fd < 0) {
 		log_err(&a->log, "cannot listen on %s: %s%s", text, strerror(-fd),
@@ -301,7 +328,7 @@ static int agent_run(struct agent *a, const struct agent_line *l)
 		ret = listen_and_serve(a, ready);
 	boot_end_early(a);
 	strlist_release(&a->boot.instances);
-	if (a->listen_fd >= 0 && a->addr.kind == TRANSPORT_UNIX)
+	if (a->listen_fd >= 0 && !a->given && a->addr.kind == TRANSPORT_UNIX)
 		unlink(a->addr.host);
 	return ret;
 }

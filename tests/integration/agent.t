@@ -224,6 +224,30 @@ sub tcp_tests {
 	ok(state() eq $clean, 'TCP: all is put back');
 }
 
+# As systemd starts it (Accept=no): the socket is descriptor 3.
+sub passed_tests {
+	local $^F = 9; # no close-on-exec, should it be 3
+	my $l = IO::Socket::INET->new(Listen => 5, LocalAddr => '127.0.0.1');
+	my $pass = sub {
+		my ($n) = @_;
+		return sub { POSIX::dup2(fileno $l, 3); @ENV{qw(LISTEN_PID LISTEN_FDS)} = ($$, $n) };
+	};
+	$prepare = $pass->(1);
+	start('--listen', 'tcp:127.0.0.1');
+	my $n = $l->sockport;
+	ok(slurp($agent_log) =~ /listening on tcp:127.0.0.1:$n$/m, 'a socket that was passed', slurp($agent_log));
+	my $s = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $n);
+	ok($s && ref ask($s), 'a passed socket is served');
+	close $s if $s;
+	stop();
+	for (['--listen', "unix:$uds"], ['--listen', 'tcp:127.0.0.1']) {
+		$prepare = $pass->($_->[1] =~ /unix/ ? 1 : 2);
+		ok(!start(@$_) && slurp($agent_log) =~ /not one listening socket of the kind/, 'another one is not',
+			slurp($agent_log));
+	}
+	$prepare = sub { };
+}
+
 # vsock's sockaddr: family, reserved, port, CID, flags and zeros
 sub vsock_dial {
 	my ($to) = @_;
@@ -274,6 +298,7 @@ sub all {
 	sync_test();
 	stop();
 	tcp_tests();
+	passed_tests();
 	vsock_tests();
 }
 
