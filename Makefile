@@ -34,6 +34,8 @@ bindir ?= $(prefix)/bin
 libdir ?= $(prefix)/lib
 includedir ?= $(prefix)/include
 mandir ?= $(prefix)/share/man
+# where hyptrace finds it from its own place: ../lib/hyptrace/shim
+shimdir = $(abspath $(bindir)/../lib/hyptrace/shim)
 DESTDIR ?=
 
 ifeq ($(ARCH_SUFFIX),-arm64)
@@ -138,7 +140,7 @@ SONAME := libhyptrace.so.0
 HYPERTRACE_OBJ := $(patsubst %.c,$(O)/%.o,$(wildcard agent/hypertrace/*.c))
 HYPERTRACE_LIB := $(O)/libhypertrace-guest.a $(O)/libhypertrace-guest.so
 
-all: $(if $(CMD_SRC),$(O)/hyptrace) $(O)/hyptrace-agent $(if $(SAN),,$(LIBRARY)) $(if $(SAN),,$(HYPERTRACE_LIB)) $(PLUGIN_SO) kernelshark
+all: $(if $(CMD_SRC),$(O)/hyptrace) $(O)/shim/trace-cmd $(O)/hyptrace-agent $(if $(SAN),,$(LIBRARY)) $(if $(SAN),,$(HYPERTRACE_LIB)) $(PLUGIN_SO) kernelshark
 
 ifeq ($(ARCH_SUFFIX),-arm64)
 $(LIB_OBJ) $(CMD_OBJ) $(PLUGIN_OBJ): | $(SYSROOT)
@@ -188,6 +190,11 @@ $(O)/libhypertrace-guest.so: $(HYPERTRACE_OBJ)
 $(O)/hyptrace: $(CMD_OBJ) $(O)/libhyptrace.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS) -Wl,--export-dynamic-symbol=tep_plugin_kvm_get_func -o $@ $^ $(PKG_LIBS)
+
+# hyptrace by the name of trace-cmd (cmd/shim.c)
+$(O)/shim/trace-cmd:
+	$(Q)mkdir -p $(@D)
+	$(Q)ln -sf ../hyptrace $@
 
 # A plugin as an object of the static file: what it exports under a name of its own (lib/read/plugins.c),
 # all else stays inside, as in a shared object
@@ -383,6 +390,8 @@ ksharkdir ?= $(shell sed -n 's/^.define KS_PLUGIN_INSTALL_PREFIX "\(.*\)"/\1/p' 
 install: all
 	install -D -m 755 $(O)/hyptrace $(DESTDIR)$(bindir)/hyptrace
 	install -D -m 755 $(O)/hyptrace-agent $(DESTDIR)$(bindir)/hyptrace-agent
+	install -d $(DESTDIR)$(shimdir)
+	ln -srf $(DESTDIR)$(bindir)/hyptrace $(DESTDIR)$(shimdir)/trace-cmd
 	install -D -m 644 include/hyptrace.h $(DESTDIR)$(includedir)/hyptrace.h
 	install -D -m 755 $(LIBRARY) $(DESTDIR)$(libdir)/libhyptrace.so.$(VERSION)
 	ln -sf libhyptrace.so.$(VERSION) $(DESTDIR)$(libdir)/$(SONAME)

@@ -14,6 +14,7 @@
 
 #include "tracefs/dir.h"
 #include "util/opts.h"
+#include "util/shim.h"
 
 /* Longer than recorders wait for a step of another guest, which may be a liar: 5 times 30. */
 #define TIMEOUT_S 180
@@ -135,6 +136,26 @@ static const struct opts_table agent_table = {
 	.rows = agent_rows,
 	.n = ARRAY_SIZE(agent_rows),
 };
+
+/*
+ * 0, OPTS_STOP or -errno with the reason in err. As "trace-cmd agent ...", by hyptrace's link: what is not a
+ * line of ours goes to the real one.
+ */
+static int agent_line_parse(struct agent_line *l, int argc, char **argv, struct opts_error *err)
+{
+	bool shim = argc > 1 && shim_called(argv[0]);
+	char **line = shim ? shim_copy(argc, argv) : NULL;
+	int ret;
+
+	argc -= shim;
+	ret = opts_parse(&agent_table, &argc, argv + shim, l, err);
+	if (!ret && argc > 1)
+		ret = opts_error(err, "%s: no such option", argv[shim + 1]);
+	if (ret && line)
+		shim_exec_real(line); /* it is gone, or there is no other */
+	free(line);
+	return ret;
+}
 
 static int print_usage_text(void)
 {
@@ -355,9 +376,7 @@ int main(int argc, char **argv)
 
 	/* one heap for all threads: arenas would cost megabytes */
 	mallopt(M_ARENA_MAX, 1);
-	ret = opts_parse(&agent_table, &argc, argv, &l, &err);
-	if (!ret && argc > 1)
-		ret = opts_error(&err, "%s: no such option", argv[1]);
+	ret = agent_line_parse(&l, argc, argv, &err);
 	if (ret == OPTS_STOP) {
 		status = print_usage_text();
 	} else if (ret) {

@@ -12,7 +12,8 @@ enum {
 	EXIT_OK = 0,
 	EXIT_FAILED = 1,
 	EXIT_USAGE = 2,
-	EXIT_PART_LOST = 3, /* recorded, but a guest was lost on the way, or the hypervisor not read */
+	EXIT_PART_LOST = 3,    /* recorded, but a guest was lost on the way, or the hypervisor not read */
+	EXIT_NO_PROGRAM = 127, /* as the shell has it: there is no real trace-cmd (cmd/shim.c) */
 };
 
 /* One row per command: dispatch, `hyptrace -h` and the index of man pages come from it. */
@@ -20,6 +21,9 @@ struct command_row {
 	const char *name;
 	int (*run)(int argc, char **argv);
 	const char *summary;
+	/* by the name of trace-cmd: whether it serves such a line, argv[0] being its name; changes the order
+	 * of argv, prints nothing. NULL: trace-cmd's own business */
+	bool (*takes)(int argc, char **argv);
 };
 
 extern const struct command_row command_rows[];
@@ -44,6 +48,16 @@ int cmd_report(int argc, char **argv);
 int cmd_sql(int argc, char **argv);
 int cmd_stat(int argc, char **argv);
 int cmd_sync(int argc, char **argv);
+bool record_takes(int argc, char **argv);
+bool report_takes(int argc, char **argv);
+bool list_takes(int argc, char **argv);
+bool stat_takes(int argc, char **argv);
+
+/* hyptrace as trace-cmd: whether `row` (NULL: no command of ours) serves the line; runs the agent or the real
+ * trace-cmd instead of this program, and returns what to exit with when it cannot; the folder of the link. */
+bool shim_serves(const struct command_row *row, int argc, char **argv);
+int shim_pass_on(int argc, char **argv);
+int shim_print_dir(void);
 
 /*
  * From now on an allocation that fails, of whatever library, ends the program with a message and

@@ -5,6 +5,7 @@
 
 #include "cmd.h"
 #include "terminal.h"
+#include "util/shim.h"
 
 #ifdef HYPTRACE_STATIC
 #define STATIC_FILE ", a static file: with the agent and its own plugins, without others and libvirt"
@@ -14,23 +15,24 @@
 
 const struct command_row command_rows[] = {
 #ifdef HYPTRACE_STATIC
-	{ "agent", cmd_agent, "hyptrace-agent, which lets recorders trace this guest" },
+	{ "agent", cmd_agent, "hyptrace-agent, which lets recorders trace this guest", NULL },
 #endif
-	{ "adb", cmd_adb, "record on an Android phone, from this machine" },
-	{ "diff", cmd_diff, "compare two recordings, and tell differences from noise" },
-	{ "doctor", cmd_doctor, "tell what can be recorded here, and what mends the rest" },
-	{ "export", cmd_export, "turn recordings into Perfetto or CTF traces, or lines of JSON" },
-	{ "flame", cmd_flame, "fold stacks of host, hypervisor and guests, and draw them" },
-	{ "import", cmd_import, "add a capture of the hypervisor's trace_pipe to a trace.dat" },
-	{ "latency", cmd_latency, "tell how long it takes from one event to the next" },
-	{ "list", cmd_list, "show the machine's guests, trace buffers and events" },
-	{ "path", cmd_path, "tell why a task ran only then: causes back across guest and host" },
-	{ "record", cmd_record, "record the hypervisor, the host and instances into a trace.dat" },
-	{ "recover", cmd_recover, "finish what a killed recorder left behind" },
-	{ "report", cmd_report, "print recordings as text, in the order of time" },
-	{ "sql", cmd_sql, "answer queries in SQL over recordings" },
-	{ "stat", cmd_stat, "count events, and add up exits and the hypervisor's time" },
-	{ "sync", cmd_sync, "compute the guests' clock offsets, with a bound on each" },
+	{ "adb", cmd_adb, "record on an Android phone, from this machine", NULL },
+	{ "diff", cmd_diff, "compare two recordings, and tell differences from noise", NULL },
+	{ "doctor", cmd_doctor, "tell what can be recorded here, and what mends the rest", NULL },
+	{ "export", cmd_export, "turn recordings into Perfetto or CTF traces, or lines of JSON", NULL },
+	{ "flame", cmd_flame, "fold stacks of host, hypervisor and guests, and draw them", NULL },
+	{ "import", cmd_import, "add a capture of the hypervisor's trace_pipe to a trace.dat", NULL },
+	{ "latency", cmd_latency, "tell how long it takes from one event to the next", NULL },
+	{ "list", cmd_list, "show the machine's guests, trace buffers and events", list_takes },
+	{ "path", cmd_path, "tell why a task ran only then: causes back across guest and host", NULL },
+	{ "record", cmd_record, "record the hypervisor, the host and instances into a trace.dat",
+	  record_takes },
+	{ "recover", cmd_recover, "finish what a killed recorder left behind", NULL },
+	{ "report", cmd_report, "print recordings as text, in the order of time", report_takes },
+	{ "sql", cmd_sql, "answer queries in SQL over recordings", NULL },
+	{ "stat", cmd_stat, "count events, and add up exits and the hypervisor's time", stat_takes },
+	{ "sync", cmd_sync, "compute the guests' clock offsets, with a bound on each", NULL },
 };
 const size_t command_rows_n = ARRAY_SIZE(command_rows);
 
@@ -69,12 +71,20 @@ static int command_run(int argc, char **argv)
 		puts("hyptrace " HYPTRACE_VERSION STATIC_FILE);
 		return EXIT_OK;
 	}
+	if (!strcmp(name, "--shim-dir"))
+		return shim_print_dir();
 	row = find_command(name);
 	if (!row) {
 		fprintf(stderr, "hyptrace: no command '%s' (hyptrace -h lists them)\n", name);
 		return EXIT_USAGE;
 	}
 	return row->run(argc - 1, argv + 1);
+}
+
+/* Called by the link: whether the line is ours (cmd/shim.c). */
+static bool is_served(int argc, char **argv)
+{
+	return argc > 1 && shim_serves(find_command(argv[1]), argc, argv);
 }
 
 #ifdef HYPTRACE_STATIC
@@ -89,15 +99,18 @@ static bool is_agent(const char *word)
 
 int main(int argc, char **argv)
 {
+	bool shim = argc && shim_called(argv[0]);
 	int ret;
 
 #ifdef HYPTRACE_STATIC
 	/* it prints by itself, and forks */
-	if (argc && is_agent(argv[0]))
+	if (argc && (is_agent(argv[0]) || (shim && argc > 1 && !strcmp(argv[1], "agent"))))
 		return cmd_agent(argc, argv);
 	if (argc > 1 && !strcmp(argv[1], "agent"))
 		return cmd_agent(argc - 1, argv + 1);
 #endif
+	if (shim && !is_served(argc, argv))
+		return shim_pass_on(argc, argv);
 	ret = terminal_open();
 	if (!ret)
 		return terminal_end(command_run(argc, argv));

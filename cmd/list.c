@@ -97,6 +97,18 @@ static int list_all(struct list *l, const struct list_opts *o)
 	return ret;
 }
 
+/* By a long option, which trace-cmd's list does not have: its letters mean other things. */
+bool list_takes(int argc, char **argv)
+{
+	struct list_opts o = { 0 };
+	struct opts_error err;
+	bool is_long = false;
+
+	for (int i = 1; i < argc; i++)
+		is_long |= !strncmp(argv[i], "--", 2);
+	return is_long && !opts_parse(&list_table, &argc, argv, &o, &err) && argc == 1;
+}
+
 int cmd_list(int argc, char **argv)
 {
 	struct list_opts o = { 0 };

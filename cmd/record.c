@@ -102,6 +102,28 @@ static int record_usual(void)
 	return ret;
 }
 
+/* "-B hyp" or "-Bhyp": trace-cmd would make an instance of that name, and record nothing in it. */
+static bool names_remote(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++) {
+		const char *name = strncmp(argv[i], "-B", 2) ? "" : argv[i][2] ? argv[i] + 2 : argv[i + 1];
+
+		if (name && record_plan_remote(name))
+			return true;
+	}
+	return false;
+}
+
+bool record_takes(int argc, char **argv)
+{
+	struct record_plan plan = { 0 };
+	struct opts_error err;
+	bool takes = names_remote(argc, argv) || !grammar_parse_line(&plan, argc, argv, &err);
+
+	record_plan_release(&plan);
+	return takes;
+}
+
 int cmd_record(int argc, char **argv)
 {
 	return argc == 1 && isatty(STDERR_FILENO) ? record_usual() : record_line(argc, argv);

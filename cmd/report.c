@@ -375,6 +375,16 @@ static int report_files(const struct report_opts *o)
 	return ret ? EXIT_FAILED : EXIT_OK;
 }
 
+bool report_takes(int argc, char **argv)
+{
+	struct report_opts o = { 0 };
+	struct opts_error err;
+	bool takes = !report_opts_parse(argc, argv, &o, &err);
+
+	report_opts_release(&o);
+	return takes;
+}
+
 int cmd_report(int argc, char **argv)
 {
 	struct report_opts o = { 0 };

@@ -344,6 +344,17 @@ static int stat_files(const struct stat_opts *o, struct console *console, const 
 	return damaged ? EXIT_FAILED : console_status(console, ret);
 }
 
+/* Of a file: trace-cmd's stat is about what is being traced now. */
+bool stat_takes(int argc, char **argv)
+{
+	struct stat_opts o = { 0 };
+	struct opts_error err;
+	bool takes = !opts_parse(&stat_table, &argc, argv, &o, &err) && (argc > 1 || o.files.n);
+
+	strlist_release(&o.files);
+	return takes;
+}
+
 int cmd_stat(int argc, char **argv)
 {
 	struct stat_opts o = { .top = 5, .rows = 20 };
