@@ -17,7 +17,6 @@
 #include "record/collect.h"
 #include "session/guests-ask.h"
 #include "session/session-priv.h"
-#include "util/array.h"
 #include "tracefs/dir.h"
 
 /* ---- the session file ---------------------------------------------------------------- */
@@ -78,16 +77,6 @@ static struct buffer_plan *hyp_plan(struct session *s)
 	return NULL;
 }
 
-static int move_event(struct buffer_plan *from, size_t i, struct buffer_plan *to)
-{
-	struct event_plan *e = &from->events[i];
-	int ret = array_push(&to->events, &to->n_events, e, sizeof(*e));
-
-	if (!ret)
-		memmove(e, e + 1, (--from->n_events - i) * sizeof(*e));
-	return ret;
-}
-
 /*
  * Events that the hypervisor does not have are the host's; one message names them. So
  * may be all of them when there is no hypervisor (--best-effort).
@@ -103,7 +92,7 @@ static int route_events(struct session *s, struct buffer_plan *hyp)
 			continue;
 		}
 		buf_printf(&moved, " %s", hyp->events[i].name);
-		ret = move_event(hyp, i, &s->plan->buffers[0]);
+		ret = buffer_plan_move_event(hyp, i, &s->plan->buffers[0]);
 	}
 	if (s->remote && moved.len)
 		log_info(s->log, "not events of the hypervisor, so recorded in the host's buffer:%s",

@@ -597,5 +597,5 @@ int grammar_parse_line(struct record_plan *plan, int argc, char **argv, struct o
 	if (ret)
 		return ret;
 	plan->command = argc > 1 ? argv + 1 : NULL;
-	return record_plan_check(plan, err);
+	return record_plan_route(plan) ?: record_plan_check(plan, err);
 }

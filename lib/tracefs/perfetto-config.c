@@ -87,32 +87,23 @@ static int perfetto_value(struct perfetto_text *t, const char *value)
 	return ret == 1 ? perfetto_note(t, t->path) : ret;
 }
 
-/* The hypervisor's, a further instance's, or the top buffer; NULL: no memory. */
+/* A further instance's, or the top buffer; NULL: no memory. */
 static struct buffer_plan *perfetto_buffer(struct record_plan *plan, const char *name)
 {
-	bool hyp = !strcmp(name, "hyp") || !strcmp(name, "hypervisor");
-	struct buffer_plan *b;
-
 	for (size_t i = 0; i < plan->n_buffers; i++)
-		if (hyp ? plan->buffers[i].is_hyp : !strcmp(plan->buffers[i].name, name))
+		if (!strcmp(plan->buffers[i].name, name))
 			return &plan->buffers[i];
-	b = record_plan_add_buffer(plan, name);
-	if (b)
-		b->is_hyp = hyp;
-	return b;
+	return record_plan_add_buffer(plan, name);
 }
 
 static int perfetto_event(struct perfetto_text *t, const char *instance, char *event)
 {
-	char *slash = strchr(event, '/');
-	size_t len = slash ? (size_t)(slash - event) : 0;
-	bool hyp =
-		(len == 3 && !strncmp(event, "hyp", 3)) || (len == 10 && !strncmp(event, "hypervisor", 10));
+	bool hyp = event_name_is_hyp(event) || !strcmp(instance, "hyp") || !strcmp(instance, "hypervisor");
 	struct buffer_plan *b;
 
 	if (!strcmp(event, "ftrace/print") || !strcmp(event, "print"))
 		return 0; /* markers are in every recording */
-	b = perfetto_buffer(t->plan, hyp ? "hyp" : instance);
+	b = hyp ? record_plan_hyp(t->plan) : perfetto_buffer(t->plan, instance);
 	if (!b)
 		return -ENOMEM;
 	if (t->ftrace.size_kb)

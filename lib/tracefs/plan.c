@@ -93,6 +93,54 @@ struct event_plan *buffer_plan_add_event(struct buffer_plan *b, const char *name
 	return &v[b->n_events++];
 }
 
+int buffer_plan_move_event(struct buffer_plan *from, size_t i, struct buffer_plan *to)
+{
+	struct event_plan *e = &from->events[i];
+	int ret = array_push(&to->events, &to->n_events, e, sizeof(*e));
+
+	if (!ret)
+		memmove(e, e + 1, (--from->n_events - i) * sizeof(*e));
+	return ret;
+}
+
+bool event_name_is_hyp(const char *name)
+{
+	size_t len = strcspn(name, ":/");
+
+	return name[len] &&
+	       ((len == 3 && !strncmp(name, "hyp", 3)) || (len == 10 && !strncmp(name, "hypervisor", 10)));
+}
+
+struct buffer_plan *record_plan_hyp(struct record_plan *p)
+{
+	struct buffer_plan *b;
+
+	for (size_t i = 0; i < p->n_buffers; i++)
+		if (p->buffers[i].is_hyp)
+			return &p->buffers[i];
+	b = record_plan_add_buffer(p, "hyp");
+	if (b)
+		b->is_hyp = true;
+	return b;
+}
+
+int record_plan_route(struct record_plan *p)
+{
+	for (size_t i = 0; i < p->buffers[0].n_events;) {
+		const struct event_plan *e = &p->buffers[0].events[i];
+		struct buffer_plan *hyp;
+
+		if (e->define || !event_name_is_hyp(e->name)) {
+			i++;
+			continue;
+		}
+		hyp = record_plan_hyp(p);
+		if (!hyp || buffer_plan_move_event(&p->buffers[0], i, hyp))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 const char *record_plan_remote(const char *name)
 {
 	if (!strcmp(name, "hyp") || !strcmp(name, "hypervisor") || !strcmp(name, "remote:hypervisor"))

@@ -107,8 +107,16 @@ const char *record_plan_remote(const char *name);
 struct guest_plan *record_plan_add_guest(struct record_plan *p, const char *spec);
 /* "system/event", as Perfetto and the event's directory have it, becomes "system:event"; in place. */
 void event_name_colon(char *name);
-/* Adds an event without filter or triggers; NULL: out of memory. The list grows by this call only. */
+/* Adds an event without filter or triggers; NULL: out of memory. The list grows by this call only ... */
 struct event_plan *buffer_plan_add_event(struct buffer_plan *b, const char *name, bool negate);
+/* ... and this: the i'th event of the one goes to the end of the other. -ENOMEM. */
+int buffer_plan_move_event(struct buffer_plan *from, size_t i, struct buffer_plan *to);
+/* Whether the name's system is the hypervisor's, "hyp" or "hypervisor", ended by ':' or '/'. */
+bool event_name_is_hyp(const char *name);
+/* The hypervisor's buffer, made when there is none; NULL: out of memory. */
+struct buffer_plan *record_plan_hyp(struct record_plan *p);
+/* The hypervisor's events among those of the top buffer go to its own. -ENOMEM. */
+int record_plan_route(struct record_plan *p);
 /* Frees n events and the array. */
 void event_plans_release(struct event_plan *v, size_t n);
 

@@ -179,6 +179,22 @@ many_pages() {
 	untouched "$name: tracefs is as before"
 }
 
+# ---- without -B ------------------------------------------------------------------------
+
+# As others name its events: they need no buffer.
+spellings() {
+	local events
+
+	for events in 'hyp/hyp_enter' 'hypervisor:hyp_enter' 'hyp:hyp_ent*'; do
+		new_tree "$1"
+		pages_once "$tree"
+		record -e "$events" -e 'kvm:*' -- true
+		is "$status" 0 "$1: -e $events -e kvm:*"
+		like "$(messages)" "^hyptrace: hyp: $hyp, 1 events, .*" "$1: the one event of the hypervisor's buffer"
+		like "$(messages)" "host [1-9][0-9]* events, " "$1: and the host's"
+	done
+}
+
 # ---- pages and records that are wrong ------------------------------------------------
 
 faults() {
@@ -557,6 +573,7 @@ ends() {
 for layout in android15 android16; do
 	each_event $layout
 	many_pages $layout
+	spellings $layout
 	faults $layout
 	raw_bugs $layout
 	shared $layout

@@ -141,6 +141,12 @@ static int parse_words(const struct parse_case *c, bool request, char *text, siz
 static const struct parse_case good[] = {
 	{ { "-e", "sched/sched_switch", "-B", "hyp", "-e", "hyp/hyp_enter", "-e", "kvm:a/b" },
 	  "top: +sched:sched_switch; hyp(hyp): +hyp:hyp_enter +kvm:a/b; " },
+	{ { "-e", "hyp/hyp_enter", "-e", "kvm:*", "-v", "-e", "hypervisor:hyp_exit" },
+	  "top: +kvm:*; hyp(hyp): +hyp:hyp_enter -hypervisor:hyp_exit; " },
+	{ { "-e", "hypervisor:*", "-B", "x", "-e", "hyp:a", "-B", "hyp", "-e", "hyp_exit" },
+	  "top:; x: +hyp:a; hyp(hyp): +hyp_exit +hypervisor:*; " },
+	{ { "-e", "hyp", "-e", "hyper:a", "-e", "p:hyp/x do_it", "-A", "3", "-e", "hyp:a" },
+	  "top: +hyp +hyper:a +hyp:x(p:hyp/x do_it); guest 3 -e hyp:a; " },
 	{ { "-A", "g", "-e", "sched/sched_switch" }, "top:; guest g -e sched:sched_switch; " },
 	{ { "-A", "guest@3" }, "top:; guest guest@3; " },
 	{ { "-B", "hyp", "-e", "kvm", "-A", "3", "-e", "sched", "-f", "x", "-o", "a", "-A", "b", "-b", "9", "--name", "c" },
