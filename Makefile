@@ -6,6 +6,7 @@
 #   make lab                prepare the pKVM lab's parts in a cache
 #   make check-lab          the tests on a live pKVM host (QEMU software emulation)
 #   make soak               SOAK_MINUTES=30 of recordings there, with guests that misbehave
+#   make demo-replay        a first look at a recorded capture
 #   make demo | bench | fuzz | faults | install
 #   make lint               cppcheck, clang-tidy, the manual, spelling; make coverage
 #
@@ -370,6 +371,12 @@ demo: lab
 	$(Q)$(MAKE_ARM64)
 	$(Q)O=$(O) tests/lab/demo
 
+# a recorded capture, without the lab
+demo-replay:
+	$(Q)tests/deps build
+	$(Q)$(MAKE_HERE) $(O)/hyptrace $(PLUGIN_SO) kernelshark
+	$(Q)O=$(O) tests/demo-replay
+
 # BENCH="-q read memory" and the like: tests/bench/run says what there is
 bench: $(if $(BENCH),,lab)
 	$(Q)tests/deps check
@@ -432,4 +439,4 @@ clean:
 
 -include $(wildcard $(O)/*/*.d $(O)/*/*/*.d)
 .SECONDARY:
-.PHONY: all kernelshark kernelshark-left-out agent static units integration benches tools fuzzers check faults sync-seeds fuzz lab check-lab soak demo bench install lint coverage format clean
+.PHONY: all kernelshark kernelshark-left-out agent static units integration benches tools fuzzers check faults sync-seeds fuzz lab check-lab soak demo demo-replay bench install lint coverage format clean
