@@ -209,6 +209,8 @@ static const struct opt report_rows[] = {
 
 	OPT_HEADING("Lines"),
 	OPT('l', NULL, NULL, "with interrupt state and preemption depth", opts_set_flag, AT(latency)),
+	OPT(0, "irq-info", NULL, "the same behind the CPU, as trace-cmd 3.3 and 3.4 have it", opts_set_flag,
+	    AT(irq_info)),
 	OPT('R', NULL, NULL, "fields as numbers, for all events", opts_set_flag, AT(raw_fields)),
 	OPT('r', NULL, "EVENT", "fields as numbers, for events that match", opts_add_text, AT(raw)),
 	OPT('n', NULL, "EVENT", "no plugin for events that match", opts_add_text, AT(no_handler)),

@@ -62,7 +62,7 @@ struct report_opts {
 	bool first_event, last_event; /* with REPORT_CPUS */
 	bool test_filters, no_irq, no_softirq;
 	bool verbose, nanoseconds, ts_diff, ts_check, no_date, raw_ts, align_ts;
-	bool raw_fields, latency, wakeup;
+	bool raw_fields, latency, irq_info, wakeup;
 	bool no_plugins, no_system_plugins;
 	bool no_pager, quiet;
 	bool negate; /* -v: of the filters that follow */

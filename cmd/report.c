@@ -113,7 +113,7 @@ static void find_diff(struct events *e, struct shown *s)
 	e->diff_ts = ts;
 }
 
-/* -l: 3.1 shows flags and depth with it only */
+/* 3.1 shows flags and depth with -l only, 3.3 always (--irq-info) */
 static void find_state(struct events *e, struct shown *s, struct tep_record *rec, struct buf *ready)
 {
 	struct tep_handle *tep = s->file->in->tep;
@@ -122,7 +122,7 @@ static void find_state(struct events *e, struct shown *s, struct tep_record *rec
 	if (e->r->o->raw_fields)
 		trace_seq_printf(&e->state, "-0x%x", (unsigned int)tep_data_flags(tep, rec));
 	else
-		tep_print_event(tep, &e->state, rec, "%s", TEP_PRINT_LATENCY);
+		tep_print_event(tep, &e->state, rec, e->r->o->latency ? "%s" : " %s", TEP_PRINT_LATENCY);
 	s->state = (uint32_t)ready->len;
 	s->state_len = e->state.len;
 	buf_add(ready, e->state.buffer, e->state.len);
@@ -133,7 +133,7 @@ static bool needs_record(const struct events *e)
 {
 	const struct report_opts *o = e->r->o;
 
-	return o->no_irq || o->no_softirq || o->latency || e->wakeups;
+	return o->no_irq || o->no_softirq || o->latency || o->irq_info || e->wakeups;
 }
 
 static int find_tail(struct events *e, struct shown *s, struct timeline_record *m, struct buf *ready)
@@ -175,7 +175,7 @@ static int see_record(struct events *e, const struct merge_run *run, size_t i, s
 	if (ret)
 		return ret;
 	find_diff(e, s);
-	if (e->r->o->latency)
+	if (e->r->o->latency || e->r->o->irq_info)
 		find_state(e, s, &full.tep, ready);
 	return needed ? find_tail(e, s, &full, ready) : 0;
 }

@@ -191,6 +191,33 @@ else
 	compare "$tmp/v6.dat" "--event kvm_exit" 10
 fi
 
+# ---- the layout of trace-cmd 3.3 and 3.4: what 3.4 prints --------------------------------------------
+
+is "$(report --irq-info -N $host | head -n 4)" "cpus=4
+               <idle>-0     [002] d.h4.    46.301992: sched_waking:         comm=CPU 1/KVM pid=114 prio=120 target_cpu=002
+               <idle>-0     [002] dNh5.    46.302032: sched_wakeup:         comm=CPU 1/KVM pid=114 prio=120 target_cpu=002
+               <idle>-0     [002] d..2.    46.302072: sched_switch:         prev_comm=swapper/2 prev_pid=0 prev_prio=120 \
+prev_state=R ==> next_comm=CPU 1/KVM next_pid=114 next_prio=120" "--irq-info"
+is "$(report --irq-info -N -R $host | sed -n 2p)" "               <idle>-0     [002]-0x9    46.301992: \
+sched_waking:          comm=CPU 1/KVM pid=114 prio=120 target_cpu=002" "--irq-info -R"
+same <(report --irq-info -l $host) <(report -l $host) "--irq-info -l"
+root=${HYPTRACE_TRACE_CMD_ROOT-} # shim.t says what it is
+if [ -n "$root" ]; then
+	libs=("$root"/usr/lib/*-linux-gnu)
+	loader=("${libs[0]}"/ld-linux*.so.*)
+	# both with its libtraceevent, which tells flags that 1.7 does not know
+	other() { "${loader[0]}" --library-path "${libs[0]}:/usr/lib/${libs[0]##*/}" "$@" 2>/dev/null; }
+	for file in $nvhe $protected tests/data/x86/trace.dat; do
+		for options in "" -t -R -l --ts-diff --raw-ts; do
+			# shellcheck disable=SC2086
+			same <(other "$hyptrace" report --irq-info -N $options $file) <(other "$root/usr/bin/trace-cmd" report -N $options $file) \
+				"as another trace-cmd: report $options $file"
+		done
+	done
+else
+	skip 18 "no other trace-cmd (HYPTRACE_TRACE_CMD_ROOT)"
+fi
+
 # ---- where it is ours -------------------------------------------------------------------------------
 
 is "$(report $nvhe -t --align-ts | sed -n 2p)" \
