@@ -35,6 +35,8 @@ bindir ?= $(prefix)/bin
 libdir ?= $(prefix)/lib
 includedir ?= $(prefix)/include
 mandir ?= $(prefix)/share/man
+bashcompdir ?= $(prefix)/share/bash-completion/completions
+zshcompdir ?= $(prefix)/share/zsh/site-functions
 # where hyptrace finds it from its own place: ../lib/hyptrace/shim
 shimdir = $(abspath $(bindir)/../lib/hyptrace/shim)
 DESTDIR ?=
@@ -399,6 +401,8 @@ install: all
 	install -D -m 755 $(O)/hyptrace-agent $(DESTDIR)$(bindir)/hyptrace-agent
 	install -d $(DESTDIR)$(shimdir)
 	ln -srf $(DESTDIR)$(bindir)/hyptrace $(DESTDIR)$(shimdir)/trace-cmd
+	install -D -m 644 cmd/completion/hyptrace.bash $(DESTDIR)$(bashcompdir)/hyptrace
+	install -D -m 644 -t $(DESTDIR)$(zshcompdir) cmd/completion/_hyptrace
 	install -D -m 644 include/hyptrace.h $(DESTDIR)$(includedir)/hyptrace.h
 	install -D -m 755 $(LIBRARY) $(DESTDIR)$(libdir)/libhyptrace.so.$(VERSION)
 	ln -sf libhyptrace.so.$(VERSION) $(DESTDIR)$(libdir)/$(SONAME)

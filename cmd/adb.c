@@ -43,7 +43,7 @@ static const struct opt adb_rows[] = {
 	OPT('h', "help", NULL, "this text", opts_help),
 };
 
-static const struct opts_table adb_table = {
+const struct opts_table adb_table = {
 	.command = "adb",
 	.usage = "usage: hyptrace adb [OPTIONS] record [-o FILE] [OPTION...] [--] [COMMAND [ARG...]]\n"
 		 "       hyptrace adb [OPTIONS] list|recover [OPTION...]\n"

@@ -20,6 +20,7 @@ enum {
 struct command_row {
 	const char *name;
 	int (*run)(int argc, char **argv);
+	const struct opts_table *table; /* for completion; NULL: not completed */
 	const char *summary;
 	/* by the name of trace-cmd: whether it serves such a line, argv[0] being its name; changes the order
 	 * of argv, prints nothing. NULL: trace-cmd's own business */
@@ -48,6 +49,8 @@ int cmd_report(int argc, char **argv);
 int cmd_sql(int argc, char **argv);
 int cmd_stat(int argc, char **argv);
 int cmd_sync(int argc, char **argv);
+extern const struct opts_table adb_table, diff_table, doctor_table, export_table, flame_table, import_table,
+	latency_table, list_table, path_table, recover_table, sql_table, stat_table, sync_table;
 bool record_takes(int argc, char **argv);
 bool report_takes(int argc, char **argv);
 bool list_takes(int argc, char **argv);
@@ -58,6 +61,12 @@ bool stat_takes(int argc, char **argv);
 bool shim_serves(const struct command_row *row, int argc, char **argv);
 int shim_pass_on(int argc, char **argv);
 int shim_print_dir(void);
+
+/*
+ * For a shell: the words that the last of argv[0..argc-1], what was typed behind "hyptrace", can become by
+ * the n commands, one a line; none: a file's name. Tells no errors.
+ */
+int complete_line(const struct command_row *rows, size_t n, int argc, char **argv);
 
 /*
  * From now on an allocation that fails, of whatever library, ends the program with a message and

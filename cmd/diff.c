@@ -40,7 +40,7 @@ static const struct opt diff_rows[] = {
 	OPT('h', "help", NULL, "this text", opts_help),
 };
 
-static const struct opts_table diff_table = {
+const struct opts_table diff_table = {
 	.command = "diff",
 	.usage = "usage: hyptrace diff [OPTION...] A[,GUEST...] B[,GUEST...]\n"
 		 "\n"

@@ -303,7 +303,7 @@ static const struct opt doctor_options[] = {
 	OPT('h', "help", NULL, "this text", opts_help),
 };
 
-static const struct opts_table doctor_table = {
+const struct opts_table doctor_table = {
 	.command = "doctor",
 	.usage = "usage: hyptrace doctor [--port PORT] [--json]\n"
 		 "\n"

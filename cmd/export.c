@@ -40,7 +40,7 @@ static const struct opt export_rows[] = {
 	OPT('h', "help", NULL, "this text", opts_help),
 };
 
-static const struct opts_table export_table = {
+const struct opts_table export_table = {
 	.command = "export",
 	.usage = "usage: hyptrace export --perfetto OUT [OPTION...] [FILE...]\n"
 		 "       hyptrace export --json [-o OUT] [OPTION...] [FILE...]\n"

@@ -62,7 +62,7 @@ static const struct opt flame_opt_rows[] = {
 	OPT('h', "help", NULL, "this text", opts_help),
 };
 
-static const struct opts_table flame_table = {
+const struct opts_table flame_table = {
 	.command = "flame",
 	.usage = "usage: hyptrace flame [--svg OUT] [OPTION...] [FILE...]\n"
 		 "       hyptrace flame --diff [--svg OUT] [OPTION...] BEFORE [GUEST...] AFTER [GUEST...]\n"

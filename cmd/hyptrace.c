@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "cmd.h"
+#include "report-opts.h"
 #include "terminal.h"
+#include "tracefs/grammar.h"
 #include "util/shim.h"
 
 #ifdef HYPTRACE_STATIC
@@ -15,24 +17,31 @@
 
 const struct command_row command_rows[] = {
 #ifdef HYPTRACE_STATIC
-	{ "agent", cmd_agent, "hyptrace-agent, which lets recorders trace this guest", NULL },
+	{ "agent", cmd_agent, NULL, "hyptrace-agent, which lets recorders trace this guest", NULL },
 #endif
-	{ "adb", cmd_adb, "record on an Android phone, from this machine", NULL },
-	{ "diff", cmd_diff, "compare two recordings, and tell differences from noise", NULL },
-	{ "doctor", cmd_doctor, "tell what can be recorded here, and what mends the rest", NULL },
-	{ "export", cmd_export, "turn recordings into Perfetto or CTF traces, or lines of JSON", NULL },
-	{ "flame", cmd_flame, "fold stacks of host, hypervisor and guests, and draw them", NULL },
-	{ "import", cmd_import, "add a capture of the hypervisor's trace_pipe to a trace.dat", NULL },
-	{ "latency", cmd_latency, "tell how long it takes from one event to the next", NULL },
-	{ "list", cmd_list, "show the machine's guests, trace buffers and events", list_takes },
-	{ "path", cmd_path, "tell why a task ran only then: causes back across guest and host", NULL },
-	{ "record", cmd_record, "record the hypervisor, the host and instances into a trace.dat",
-	  record_takes },
-	{ "recover", cmd_recover, "finish what a killed recorder left behind", NULL },
-	{ "report", cmd_report, "print recordings as text, in the order of time", report_takes },
-	{ "sql", cmd_sql, "answer queries in SQL over recordings", NULL },
-	{ "stat", cmd_stat, "count events, and add up exits and the hypervisor's time", stat_takes },
-	{ "sync", cmd_sync, "compute the guests' clock offsets, with a bound on each", NULL },
+	{ "adb", cmd_adb, &adb_table, "record on an Android phone, from this machine", NULL },
+	{ "diff", cmd_diff, &diff_table, "compare two recordings, and tell differences from noise", NULL },
+	{ "doctor", cmd_doctor, &doctor_table, "tell what can be recorded here, and what mends the rest",
+	  NULL },
+	{ "export", cmd_export, &export_table,
+	  "turn recordings into Perfetto or CTF traces, or lines of JSON", NULL },
+	{ "flame", cmd_flame, &flame_table, "fold stacks of host, hypervisor and guests, and draw them",
+	  NULL },
+	{ "import", cmd_import, &import_table, "add a capture of the hypervisor's trace_pipe to a trace.dat",
+	  NULL },
+	{ "latency", cmd_latency, &latency_table, "tell how long it takes from one event to the next", NULL },
+	{ "list", cmd_list, &list_table, "show the machine's guests, trace buffers and events", list_takes },
+	{ "path", cmd_path, &path_table, "tell why a task ran only then: causes back across guest and host",
+	  NULL },
+	{ "record", cmd_record, &grammar_table,
+	  "record the hypervisor, the host and instances into a trace.dat", record_takes },
+	{ "recover", cmd_recover, &recover_table, "finish what a killed recorder left behind", NULL },
+	{ "report", cmd_report, &report_table, "print recordings as text, in the order of time",
+	  report_takes },
+	{ "sql", cmd_sql, &sql_table, "answer queries in SQL over recordings", NULL },
+	{ "stat", cmd_stat, &stat_table, "count events, and add up exits and the hypervisor's time",
+	  stat_takes },
+	{ "sync", cmd_sync, &sync_table, "compute the guests' clock offsets, with a bound on each", NULL },
 };
 const size_t command_rows_n = ARRAY_SIZE(command_rows);
 
@@ -73,6 +82,8 @@ static int command_run(int argc, char **argv)
 	}
 	if (!strcmp(name, "--shim-dir"))
 		return shim_print_dir();
+	if (!strcmp(name, "--complete"))
+		return complete_line(command_rows, command_rows_n, argc - 2, argv + 2);
 	row = find_command(name);
 	if (!row) {
 		fprintf(stderr, "hyptrace: no command '%s' (hyptrace -h lists them)\n", name);

@@ -37,7 +37,7 @@ static const struct opt import_rows[] = {
 	OPT('h', "help", NULL, "this text", opts_help),
 };
 
-static const struct opts_table import_table = {
+const struct opts_table import_table = {
 	.command = "import",
 	.usage = "usage: hyptrace import --hyp FILE [OPTIONS] -i trace.dat -o out.dat\n"
 		 "       hyptrace import --hyp-raw DIR --events DIR [OPTIONS] -i trace.dat -o out.dat\n"

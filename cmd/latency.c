@@ -55,7 +55,7 @@ static const struct opt latency_options[] = {
 	OPT('h', "help", NULL, "this text", opts_help),
 };
 
-static const struct opts_table latency_table = {
+const struct opts_table latency_table = {
 	.command = "latency",
 	.usage = "usage: hyptrace latency --from EVENT --to EVENT [--key KEY] [OPTION...] [FILE...]\n"
 		 "       hyptrace latency --preset NAME [OPTION...] [FILE...]\n"

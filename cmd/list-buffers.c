@@ -74,7 +74,7 @@ static size_t count_entries(struct buffer_state *b, const char *file)
 /* ---- the hypervisor's events: events/<system>/<event>/ ---- */
 
 /* Names of the hypervisor's events, sorted. */
-static int hyp_events(int tracing, const char *path, struct strlist *out)
+int list_hyp_events(int tracing, const char *path, struct strlist *out)
 {
 	struct strlist names = { 0 };
 	char file[600];
@@ -130,7 +130,7 @@ static int read_hyp(struct buffer_state *b, int tracing)
 {
 	struct strlist names = { 0 };
 	char file[600], on[8];
-	int ret = hyp_events(tracing, b->path, &names);
+	int ret = list_hyp_events(tracing, b->path, &names);
 
 	for (size_t i = 0; i < names.n; i++) {
 		snprintf(file, sizeof(file), "events/%s/%s/enable", basename(b->path), names.v[i]);
@@ -283,7 +283,7 @@ int list_events(struct list *l, const char *glob)
 {
 	const char *hyp = l->tracing < 0 ? NULL : remote_find(l->tracing);
 	struct strlist hyp_names = { 0 }, host_names = { 0 };
-	int ret = hyp ? hyp_events(l->tracing, hyp, &hyp_names) : 0;
+	int ret = hyp ? list_hyp_events(l->tracing, hyp, &hyp_names) : 0;
 
 	if (ret)
 		goto out;

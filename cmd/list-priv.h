@@ -25,5 +25,7 @@ int list_all_buffers(struct list *l);
 /* glob: NULL counts them only. Matches "event", "system" or "system:event". */
 int list_events(struct list *l, const char *glob);
 int list_guests(struct list *l);
+/* The names of the events of the hypervisor's instance, path (remote_find()). */
+int list_hyp_events(int tracing, const char *path, struct strlist *out);
 
 #endif

@@ -53,7 +53,7 @@ static const struct opt list_rows[] = {
 	OPT('h', "help", NULL, "this text", opts_help),
 };
 
-static const struct opts_table list_table = {
+const struct opts_table list_table = {
 	.command = "list",
 	.usage = "usage: hyptrace list [--guests] [--buffers] [--events [GLOB]] [--probe[=PORT]] [--json]\n"
 		 "\n"

@@ -48,7 +48,7 @@ static const struct opt path_rows[] = {
 	OPT('h', "help", NULL, "this text", opts_help),
 };
 
-static const struct opts_table path_table = {
+const struct opts_table path_table = {
 	.command = "path",
 	.usage = "usage: hyptrace path --at EVENT [OPTION...] [FILE...]\n"
 		 "       hyptrace path --at TIME --task TASK|--cpu N [OPTION...] [FILE...]\n"

@@ -18,7 +18,7 @@ static const struct opt recover_rows[] = {
 	OPT('h', "help", NULL, "this text", opts_help),
 };
 
-static const struct opts_table recover_table = {
+const struct opts_table recover_table = {
 	.command = "recover",
 	.usage = "usage: hyptrace recover [-q] [-o FILE] DIR\n"
 		 "\n"

@@ -189,7 +189,7 @@ static const struct opt report_rows[] = {
 
 	OPT_HEADING("Which events"),
 	OPT(0, "cpu", "CPU,...", "of these CPUs only: 0,3 or 2-4", take_cpus),
-	OPT('B', NULL, "NAME", "of this buffer only; '': the top buffer", opts_add_text, AT(buffers)),
+	OPT('B', NULL, "BUFFER", "of this buffer only; '': the top buffer", opts_add_text, AT(buffers)),
 	OPT('F', NULL, "FILTER", "that match: 'EVENT,...[: FIELD == VALUE ...]'", take_event_filter),
 	OPT('v', NULL, NULL, "not those that match the following -F", opts_set_flag, AT(negate)),
 	OPT(0, "pid", "PID,...", "of these tasks", take_tasks, .flags = FILTER_PID),

@@ -30,7 +30,7 @@ static const struct opt sql_rows_of_options[] = {
 	OPT('h', "help", NULL, "this text", opts_help),
 };
 
-static const struct opts_table sql_options = {
+const struct opts_table sql_table = {
 	.command = "sql",
 	.usage = "usage: hyptrace sql [OPTION...] [FILE...] \"QUERY\"\n"
 		 "       hyptrace sql [OPTION...] [FILE...]\n"
@@ -47,10 +47,10 @@ static const struct opts_table sql_options = {
 static bool sql_parse(struct sql_opts *o, int argc, char **argv, int *status)
 {
 	struct opts_error err;
-	int ret = opts_parse(&sql_options, &argc, argv, o, &err);
+	int ret = opts_parse(&sql_table, &argc, argv, o, &err);
 
 	if (ret) {
-		*status = command_stopped(&sql_options, ret, &err);
+		*status = command_stopped(&sql_table, ret, &err);
 		return false;
 	}
 	*status = EXIT_USAGE;

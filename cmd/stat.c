@@ -130,7 +130,7 @@ static const struct opt stat_rows[] = {
 	OPT('h', "help", NULL, "this text", opts_help),
 };
 
-static const struct opts_table stat_table = {
+const struct opts_table stat_table = {
 	.command = "stat",
 	.usage = "usage: hyptrace stat [OPTION...] [FILE...]\n"
 		 "\n"

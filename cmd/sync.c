@@ -25,7 +25,7 @@ static const struct opt sync_rows[] = {
 	OPT('h', "help", NULL, "this text", opts_help),
 };
 
-static const struct opts_table sync_table = {
+const struct opts_table sync_table = {
 	.command = "sync",
 	.usage = "usage: hyptrace sync [--json] [--plot FILE.svg] [--write] [--check] HOST.dat "
 		 "GUEST.dat...\n"

@@ -407,7 +407,7 @@ static const struct opt rows[] = {
 	KEY('i', NULL, "go on when an event is not there", opts_set_flag, PLAN(ignore_event_errors, AGENT)),
 
 	OPT_HEADING("Buffers"),
-	KEY('B', "NAME", "options after it are for this instance; hyp: the hypervisor; remote:X", plan_buffer,
+	KEY('B', "BUFFER", "options after it are for this instance; hyp: the hypervisor; remote:X", plan_buffer,
 	    .flags = AGENT),
 	KEY('b', "KIB", "size of the buffer per CPU", opts_set_number, BUFFER(size_kb, ANYWHERE), .min = 1,
 	    .max = KIB_MAX),

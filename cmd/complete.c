@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Completion of command lines, for the shells' files (cmd/completion): options by the tables, their arguments
+ * by what the system or the recordings at hand have. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "dat/format.h"
+#include "guest/guest.h"
+#include "list-priv.h"
+#include "read/inputs.h"
+#include "record/remote.h"
+#include "tracefs/grammar.h"
+
+#define COMPLETE_TEXT_MAX (64u << 20) /* of a file of tracefs: all functions of a large kernel have 10 MB */
+
+struct completion {
+	const char *word;	 /* what has been typed of the last one */
+	const struct opt *wants; /* the option whose argument it is; NULL: none's */
+	const char *event;	 /* of the last -e before it */
+	bool over;		 /* options have ended */
+	int tracing;		 /* the tracing directory, or -1 */
+	struct inputs in;	 /* recordings at hand */
+	struct strlist out;
+};
+
+static void offer(struct completion *c, const char *word)
+{
+	if (!strncmp(word, c->word, strlen(c->word)))
+		strlist_add(&c->out, word);
+}
+
+/* ---- what there is ------------------------------------------------------------------- */
+
+/* A system; its events once something is typed, for they are many. */
+static void offer_event(struct completion *c, const char *system, const char *event)
+{
+	char *both = *c->word ? str_printf("%s:%s", system, event) : NULL;
+
+	offer(c, system);
+	if (both) {
+		offer(c, both);
+		offer(c, event);
+	}
+	free(both);
+}
+
+static void live_events(struct completion *c)
+{
+	const char *hyp = remote_find(c->tracing);
+	struct strlist names = { 0 }, hyp_names = { 0 };
+
+	read_lines_at(c->tracing, "available_events", COMPLETE_TEXT_MAX, &names);
+	for (size_t i = 0; i < names.n; i++) {
+		char *colon = strchr(names.v[i], ':');
+
+		if (!colon)
+			continue;
+		*colon = 0;
+		offer_event(c, names.v[i], colon + 1);
+	}
+	if (hyp)
+		list_hyp_events(c->tracing, hyp, &hyp_names);
+	for (size_t i = 0; i < hyp_names.n; i++)
+		offer_event(c, "hyp", hyp_names.v[i]);
+	strlist_release(&names);
+	strlist_release(&hyp_names);
+}
+
+static void live_buffers(struct completion *c)
+{
+	struct strlist names = { 0 };
+
+	if (remote_find(c->tracing))
+		offer(c, "hyp");
+	read_dir_at(c->tracing, "instances", &names);
+	for (size_t i = 0; i < names.n; i++)
+		offer(c, names.v[i]);
+	strlist_release(&names);
+}
+
+/* The first word of each line, or all words: "local [boot] ...". */
+static void live_words(struct completion *c, const char *file, bool all)
+{
+	struct strlist lines = { 0 };
+
+	read_lines_at(c->tracing, file, COMPLETE_TEXT_MAX, &lines);
+	for (size_t i = 0; i < lines.n; i++) {
+		char *rest, *word = strtok_r(lines.v[i], " []", &rest);
+
+		for (; word; word = all ? strtok_r(NULL, " []", &rest) : NULL)
+			offer(c, word);
+	}
+	strlist_release(&lines);
+}
+
+static void live_clocks(struct completion *c)
+{
+	live_words(c, "trace_clock", true);
+}
+
+static void live_tracers(struct completion *c)
+{
+	live_words(c, "available_tracers", true);
+}
+
+static void live_functions(struct completion *c)
+{
+	if (*c->word)
+		live_words(c, "available_filter_functions", false);
+}
+
+static void live_guests(struct completion *c)
+{
+	struct guest_opts o = { .root = getenv("HYPTRACE_ROOT") };
+	struct guests all;
+
+	if (guests_find(&all, &o))
+		return;
+	for (size_t i = 0; i < all.n; i++) {
+		char *at = all.v[i].cid ? str_printf("%s@%u", all.v[i].name ?: "guest", all.v[i].cid) : NULL;
+
+		if (at || all.v[i].name)
+			offer(c, at ?: all.v[i].name);
+		free(at);
+	}
+	guests_release(&all);
+}
+
+static void offer_fields(struct completion *c, const char *text, size_t len)
+{
+	struct event_format f;
+
+	if (event_format_parse(text, len, &f))
+		return;
+	for (size_t i = 0; i < f.n_common + f.n_fields; i++) {
+		char *name = i < f.n_fields ? f.fields[i].name : f.common[i - f.n_fields].name;
+
+		name[strcspn(name, "[")] = 0;
+		offer(c, name);
+	}
+	event_format_release(&f);
+}
+
+/* Of the event before: -e kvm:kvm_exit -f ... */
+static void live_fields(struct completion *c)
+{
+	const char *event = c->event ? c->event : "", *sep = event + strcspn(event, ":/");
+	char *path = str_printf("events/%.*s/%s/format", (int)(sep - event), event, *sep ? sep + 1 : "");
+	struct buf text = { 0 };
+
+	if (path && !read_file_at(c->tracing, path, COMPLETE_TEXT_MAX, &text))
+		offer_fields(c, (char *)text.data, text.len);
+	buf_release(&text);
+	free(path);
+}
+
+static void recorded_events(struct completion *c)
+{
+	for (size_t i = 0; i < c->in.n; i++) {
+		const struct reader_info *info = reader_info(c->in.v[i].reader);
+
+		for (size_t n = 0; n < info->n_formats; n++) {
+			struct event_format f;
+
+			if (event_format_parse(info->formats[n].text.data, info->formats[n].text.len, &f))
+				continue;
+			offer_event(c, info->formats[n].system, f.name);
+			event_format_release(&f);
+		}
+	}
+}
+
+static void recorded_fields(struct completion *c)
+{
+	static const char *const own[] = { "vcpu", "pid", "cpu", "guest" }; /* of latency --key */
+
+	for (size_t i = 0; i < ARRAY_SIZE(own); i++)
+		offer(c, own[i]);
+	for (size_t i = 0; i < c->in.n; i++) {
+		const struct reader_info *info = reader_info(c->in.v[i].reader);
+
+		for (size_t n = 0; n < info->n_formats; n++)
+			offer_fields(c, info->formats[n].text.data, info->formats[n].text.len);
+	}
+}
+
+static void recorded_buffers(struct completion *c)
+{
+	for (size_t i = 0; i < c->in.n; i++) {
+		const struct reader_info *info = reader_info(c->in.v[i].reader);
+
+		for (size_t n = 0; n < info->n_buffers; n++)
+			if (*info->buffers[n].name)
+				offer(c, info->buffers[n].name);
+	}
+}
+
+static void recorded_guests(struct completion *c)
+{
+	for (size_t i = 0; i < c->in.n; i++)
+		if (c->in.v[i].guest)
+			offer(c, c->in.v[i].machine);
+}
+
+/* By how the argument's name in the table begins; of the system, and of recordings. */
+static const struct kind {
+	const char *arg;
+	void (*live)(struct completion *c), (*file)(struct completion *c);
+} kinds[] = {
+	{ "BUFFER", live_buffers, recorded_buffers },
+	{ "CLOCK", live_clocks, NULL },
+	{ "EVENT", live_events, recorded_events },
+	{ "FILTER", live_fields, recorded_events },
+	{ "FUNC", live_functions, NULL },
+	{ "GUEST", live_guests, recorded_guests },
+	{ "KEY", NULL, recorded_fields },
+	{ "MOMENT", NULL, recorded_events },
+	{ "TRACER", live_tracers, NULL },
+	{ "[GLOB]", live_events, NULL },
+};
+
+/* ---- the line -------------------------------------------------------------------------- */
+
+static const struct opt *option_of(const struct opts_table *t, const char *word)
+{
+	for (const struct opt *o = t->rows; o < t->rows + t->n; o++)
+		if (word[1] == '-' ? o->name && !strcmp(o->name, word + 2)
+				   : o->key && o->key == word[1] && !word[2])
+			return o;
+	return NULL;
+}
+
+/* What the words before the last one make of it. */
+static void read_line(struct completion *c, const struct opts_table *t, int argc, char **argv)
+{
+	for (int i = 1; i + 1 < argc && !c->over; i++) {
+		const struct opt *o = *argv[i] == '-' ? option_of(t, argv[i]) : NULL;
+		bool has = o && o->arg && strncmp(o->arg, "[=", 2) && (*o->arg != '[' || *argv[i + 1] != '-');
+
+		c->over = !strcmp(argv[i], "--") || (t->in_order && *argv[i] != '-');
+		if (!has)
+			continue;
+		i++;
+		if (o->key == 'e')
+			c->event = argv[i];
+		if (i + 1 == argc)
+			c->wants = o;
+	}
+}
+
+static void offer_options(struct completion *c, const struct opts_table *t)
+{
+	for (const struct opt *o = t->rows; o < t->rows + t->n; o++) {
+		char letter[] = { '-', o->key, 0 }, *name = o->name ? str_printf("--%s", o->name) : NULL;
+
+		if (o->key && !o->instead)
+			offer(c, letter);
+		if (name && !o->instead)
+			offer(c, name);
+		free(name);
+	}
+}
+
+/* "guest|vcpu" */
+static void offer_choice(struct completion *c, const char *arg)
+{
+	char *words = strchr(arg, '|') ? strdup(arg) : NULL, *rest = words;
+
+	for (char *word = words ? strtok_r(words, "|", &rest) : NULL; word; word = strtok_r(NULL, "|", &rest))
+		offer(c, word);
+	free(words);
+}
+
+static void offer_argument(struct completion *c, bool live)
+{
+	const char *arg = c->wants->arg;
+
+	offer_choice(c, arg);
+	for (const struct kind *k = kinds; k < kinds + ARRAY_SIZE(kinds); k++) {
+		void (*fn)(struct completion *) = live ? k->live : k->file;
+
+		if (fn && !strncmp(arg, k->arg, strlen(k->arg)))
+			fn(c);
+	}
+}
+
+/* The recordings that the line names, else trace.dat. */
+static void open_files(struct completion *c, int argc, char **argv, struct strlist *files)
+{
+	for (int i = 1; i + 1 < argc; i++) {
+		size_t len = strlen(argv[i]);
+
+		if (len > 4 && !strcmp(argv[i] + len - 4, ".dat") && !access(argv[i], R_OK))
+			strlist_add(files, argv[i]);
+	}
+	if (!files->n)
+		strlist_add(files, "trace.dat");
+	if (inputs_open(&c->in, files->v, files->n, 0, NULL)) {
+		inputs_release(&c->in);
+		c->in = (struct inputs){ 0 };
+	}
+}
+
+static void complete_argument(struct completion *c, const struct opts_table *t, int argc, char **argv)
+{
+	const char *dir = getenv("HYPTRACE_TRACING_DIR");
+	bool live = t == &grammar_table || t == &list_table;
+	struct strlist files = { 0 };
+
+	if (!live)
+		open_files(c, argc, argv, &files);
+	c->tracing =
+		live ? open(dir && *dir ? dir : "/sys/kernel/tracing", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+		     : -1;
+	offer_argument(c, live);
+	if (c->tracing >= 0)
+		close(c->tracing);
+	inputs_release(&c->in);
+	strlist_release(&files);
+}
+
+static void complete_command(struct completion *c, const struct command_row *rows, size_t n)
+{
+	static const char *const words[] = { "--help", "--shim-dir", "--version" };
+
+	for (size_t i = 0; i < n; i++)
+		offer(c, rows[i].name);
+	for (size_t i = 0; i < ARRAY_SIZE(words) && *c->word == '-'; i++)
+		offer(c, words[i]);
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+int complete_line(const struct command_row *rows, size_t n, int argc, char **argv)
+{
+	struct completion c = { .word = argc ? argv[argc - 1] : "", .tracing = -1 };
+	const struct opts_table *t = NULL;
+
+	for (size_t i = 0; i < n && argc > 1; i++)
+		if (!strcmp(rows[i].name, argv[0]))
+			t = rows[i].table;
+	if (t)
+		read_line(&c, t, argc, argv);
+	if (argc < 2)
+		complete_command(&c, rows, n);
+	else if (t && c.wants)
+		complete_argument(&c, t, argc, argv);
+	else if (t && !c.over && *c.word == '-')
+		offer_options(&c, t);
+	if (c.out.n)
+		qsort(c.out.v, c.out.n, sizeof(*c.out.v), by_text);
+	for (size_t i = 0; i < c.out.n; i++)
+		if (!i || strcmp(c.out.v[i], c.out.v[i - 1]))
+			puts(c.out.v[i]);
+	strlist_release(&c.out);
+	return EXIT_OK;
+}
