@@ -60,6 +60,28 @@ pages() {
 real1=$(threads 1) real2=$(threads 2)
 is "$(wc -w <<<"$real1") $(wc -w <<<"$real2")" "2 4" "vCPU threads in /proc"
 
+# ---- by the name of trace-cmd, as it is typed ------------------------------------------
+
+run 'mkdir /run/typed && cd /run/typed || exit
+	said=$PWD/said
+	PATH=$(hyptrace --shim-dir):$PATH
+	trace-cmd record -B hyp -e kvm -A guest@3 2>"$said" &
+	pid=$!
+	within 100 both_have trace.dat 4096 || { kill -9 $pid; cat "$said" >&2; exit 1; }
+	finish || exit
+	cp trace.dat /mnt/out/typed.dat
+	cp trace-guest.dat /mnt/out/typed-guest.dat
+	trace-cmd report trace.dat trace-guest.dat >report && trace-cmd stat -q --show buffers trace.dat &&
+		trace-cmd record -e hypervisor:* -e kvm:* -o slashes.dat true &&
+		trace-cmd report slashes.dat | grep -c -m 1 hyp_enter: &&
+		trace-cmd record -m 1000 -e sched -o real.dat sleep 0.1 2>&1 | grep -c -m 1 "^CPU0 data recorded"'
+recorded "typed: record -B hyp -e kvm -A guest@3, and then report, stat, other spellings, and what is trace-cmd's"
+like "$output" '^hyp +[0-9]+ +[1-9]' "typed: stat of the file"
+is "$(tail -n 2 <<<"$output")" $'1\n1' "typed: -e hypervisor:* without -B, and -m of the real trace-cmd"
+reports "$out/typed.dat" ' kvm_entry: ' "typed: the host's file"
+reports "$out/typed.dat" '^ *hyp: .* hyp_enter: ' "typed: with the hypervisor's buffer"
+is "$(report "$out/typed-guest.dat" | head -n 1)" "cpus=2" "typed: the guest's file"
+
 # ---- each recorder with each agent --------------------------------------------------
 
 declare -A took skew
