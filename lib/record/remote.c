@@ -415,14 +415,17 @@ static void keep_bound(struct remote *r, const char *key, uint64_t ns)
 static int remote_start(struct source *s)
 {
 	struct remote *r = remote_of(s);
+	const bool first = !atomic_load(&r->on_since);
 	uint64_t now = boot_ns();
 	int ret;
 
 	if (r->was_on)
 		return 0;
-	atomic_store(&r->on_since, now);
-	keep_bound(r, "hyp_from", now);
-	ret = remote_undo_file(r, undo_write, "tracing_on", "1");
+	if (first) { /* regions switch it on again and again */
+		atomic_store(&r->on_since, now);
+		keep_bound(r, "hyp_from", now);
+	}
+	ret = remote_undo_file(r, first ? undo_write : undo_poke, "tracing_on", "1");
 	if (ret)
 		log_err(r->log, "cannot switch the hypervisor's tracing on (%s/tracing_on): %s", r->path,
 			errno_text(ret));

@@ -18,6 +18,7 @@
 #include "session/guests-ask.h"
 #include "session/session-priv.h"
 #include "tracefs/dir.h"
+#include "tracefs/region.h"
 
 /* ---- the session file ---------------------------------------------------------------- */
 
@@ -221,12 +222,12 @@ static int prepare_host(struct session *s, const struct buffer_plan *b)
 }
 
 /* Whether buffer i of the plan is a host's to record; a top buffer without events and tracer is not, unless
- * it runs and is taken over. */
+ * it runs and is taken over, or has a region's triggers. */
 static bool is_recorded(const struct record_plan *plan, size_t i)
 {
 	const struct buffer_plan *b = &plan->buffers[i];
 
-	return !b->is_hyp && (i || b->n_events || b->tracer || b->joined);
+	return !b->is_hyp && (i || b->n_events || b->tracer || b->joined || region_needs_top(plan));
 }
 
 static int prepare_hosts(struct session *s)
@@ -235,6 +236,7 @@ static int prepare_hosts(struct session *s)
 
 	for (size_t i = 0; i < s->plan->n_buffers && !ret; i++)
 		ret = instance_make_events(s->undo, &s->plan->buffers[i], s->log);
+	ret = ret ?: instance_make_region(s->undo, s->plan, s->log);
 	if (ret)
 		return ret;
 	for (size_t i = 0; i < s->plan->n_buffers; i++) {
@@ -265,10 +267,11 @@ static bool has_filter(const struct record_plan *plan)
 	return false;
 }
 
-/* sched_switch shows who ran only when all of it is recorded: no pid filter, no event filter. */
+/* sched_switch shows who ran only when all of it is recorded: no pid filter, no event filter, no
+ * regions. */
 static int set_sched_buffer(struct session *s)
 {
-	if (s->plan->pids.n || s->plan->filter_command || has_filter(s->plan))
+	if (s->plan->pids.n || s->plan->filter_command || has_filter(s->plan) || region_asked(s->plan))
 		return 0;
 	for (size_t i = 0; i < s->n_tracks; i++) {
 		struct strlist systems = { 0 };

@@ -82,6 +82,16 @@ static int reopen_tracks(struct session *s)
 	return 0;
 }
 
+/* --start-on's triggers would switch the buffers on again. */
+static void session_region_forget(struct session *s)
+{
+	const char *event = spool_get(s->spool, "start_on");
+
+	for (size_t i = 0; event && tracefs_path_ok(event) && i < s->n_tracks; i++)
+		if (s->tracks[i].host)
+			instance_forget_region(s->undo, s->tracks[i].source->path, event);
+}
+
 static int begin_drain(struct session *s)
 {
 	struct recorder_opts ro = { .log = s->log };
@@ -89,6 +99,7 @@ static int begin_drain(struct session *s)
 
 	if (ret)
 		return ret;
+	session_region_forget(s);
 	/* off first: a buffer that still traces never runs empty */
 	for (size_t i = 0; i < s->n_tracks; i++) {
 		ret = s->tracks[i].source->ops->stop(s->tracks[i].source);

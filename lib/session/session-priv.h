@@ -23,6 +23,14 @@ struct session_track {
 	uint64_t size_kb;
 };
 
+/* What follows --start-on and --stop-on by the recorder's doing. */
+struct session_region {
+	bool on;		    /* as it was looked at last */
+	uint64_t looked;	    /* when that was, boot ns */
+	uint64_t late_on, late_off; /* ns that followers were switched late, at most */
+	size_t n;		    /* times that they were switched on */
+};
+
 struct session {
 	const struct record_plan *plan;
 	const struct session_opts *o;
@@ -37,6 +45,7 @@ struct session {
 	/* tracks[i] is buffer i of the spool; armed from the last to the first */
 	struct session_track tracks[SESSION_BUFFERS_MAX];
 	size_t n_tracks;
+	struct session_region region;
 	struct session_guests guests;
 	struct command command;
 	bool has_command;
@@ -60,6 +69,16 @@ int session_filter_pids(struct session *s);
 int session_choose_procs(struct session *s);
 /* What of them is there now, into the spool. */
 void session_keep_maps(struct session *s);
+
+/* region.c: before the host's buffers are started. */
+int session_region_begin(struct session *s);
+/* Whether session_region_look() is to be called, each SESSION_REGION_MS. */
+bool session_region_is_watched(const struct session *s);
+/* Switches the hypervisor's buffer and the samples after the host's; true: the recording is to end. */
+bool session_region_look(struct session *s);
+/* How late that was. */
+void session_region_tell(const struct session *s);
+#define SESSION_REGION_MS 5
 
 /* session.c: stops and drains every track, first to last; goes on after errors and returns the first. */
 int session_drain(struct session *s);

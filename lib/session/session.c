@@ -91,9 +91,14 @@ static int start_track(struct session *s, size_t i)
 {
 	struct session_track *t = &s->tracks[i];
 
+	int ret = 0;
+
 	/* also when it fails half-way it must be stopped */
 	t->started = true;
-	return t->source->ops->start(t->source);
+	if (t->instance)
+		ret = instance_begin_region(t->instance);
+	/* the kernel switches the host's buffers then, and session_region_look() the others */
+	return ret || s->plan->start_on.event ? ret : t->source->ops->start(t->source);
 }
 
 /* The hypervisor's is the last track. */
@@ -162,7 +167,7 @@ static int arm(struct session *s)
 				    .log = s->log };
 
 	return recorder_new(&s->recorder, &ro) ?: spool_set(s->spool, "state", "armed") ?:
-	       reserve_room(s) ?: add_tracks(s) ?: session_hide_recorder(s) ?: session_filter_pids(s) ?: start_all(s);
+	       reserve_room(s) ?: add_tracks(s) ?: session_hide_recorder(s) ?: session_filter_pids(s) ?: session_region_begin(s) ?: start_all(s);
 }
 
 /* ---- running ---------------------------------------------------------------------------------- */
@@ -208,7 +213,8 @@ static int session_run(struct session *s)
 	struct pollfd p[3] = { { .fd = s->o->stop_fd, .events = POLLIN },
 			       { .fd = s->fail_fd, .events = POLLIN },
 			       { .fd = s->command.end_fd, .events = POLLIN } };
-	bool often = s->has_command && s->command.end_fd < 0;
+	bool region = session_region_is_watched(s),
+	     often = region || (s->has_command && s->command.end_fd < 0);
 	int timeout = s->procs.n ? FIRST_MAPS_MS : TICK_MS;
 	double end = s->plan->duration_ms ? s->started_at + (double)s->plan->duration_ms / 1e3 : INFINITY;
 	int ret = 0;
@@ -224,9 +230,12 @@ static int session_run(struct session *s)
 		}
 
 		/* without a descriptor for the end of the command it is polled for, so that nobody waits */
-		while (now_s() < next && !(s->has_command && command_ended(&s->command)))
-			if (poll(p, 3, often ? 10 : timeout) > 0)
+		while (now_s() < next && !(s->has_command && command_ended(&s->command))) {
+			if (poll(p, 3, often ? SESSION_REGION_MS : timeout) > 0)
 				break;
+			if (region && session_region_look(s))
+				return 0;
+		}
 		if (p[1].revents)
 			return s->failure;
 		if (p[0].revents || (s->has_command && command_ended(&s->command)))
@@ -243,7 +252,12 @@ static int stop_track(struct session *s, size_t i)
 {
 	struct session_track *t = &s->tracks[i];
 
-	return t->started ? t->source->ops->stop(t->source) : 0;
+	int ret = t->started ? t->source->ops->stop(t->source) : 0;
+
+	if (!t->started || !t->instance || !s->plan->start_on.event)
+		return ret;
+	instance_end_region(t->instance);
+	return t->source->ops->stop(t->source) ?: ret;
 }
 
 static int finish_track(struct session *s, size_t i)
@@ -467,6 +481,7 @@ static int session_end(struct session *s, int ran)
 {
 	int drained = session_drain(s);
 
+	session_region_tell(s);
 	session_guests_refresh_vcpus(&s->guests, true);
 	s->summary->disk_full = ran == -ENOSPC || drained == -ENOSPC;
 	session_sum(s);

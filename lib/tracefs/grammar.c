@@ -11,6 +11,7 @@
 
 #include "tracefs/dynamic.h"
 #include "tracefs/perfetto-config.h"
+#include "tracefs/region.h"
 #include "util/visible.h"
 
 #define PID_LIMIT (4u << 20) /* PID_MAX_LIMIT of 64-bit kernels */
@@ -466,6 +467,10 @@ static const struct opt rows[] = {
 	KEY('r', "PRIO", "real-time priority of the recorder", opts_set_number, PLAN(rt_prio, SKIPPED),
 	    .min = 1, .max = 99),
 	KEY('k', NULL, "leave the tracing files as they are at the end", opts_set_flag, PLAN(keep, 0)),
+	NAME("start-on", "EVENT[/FILTER]", "record from this event on, by a trigger of the kernel's",
+	     region_option, PLAN(start_on, ANYWHERE)),
+	NAME("stop-on", "EVENT[/FILTER]", "record until this event; with the one before, again and again",
+	     region_option, PLAN(stop_on, ANYWHERE)),
 	NAME("take-over", NULL, "go on with a buffer that runs: keep what is in it and switched on",
 	     opts_set_flag, PLAN(take_over, 0)),
 	NAME("best-effort", NULL, "record what is there, say what is not", opts_set_flag,

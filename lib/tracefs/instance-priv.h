@@ -12,6 +12,7 @@ struct instance {
 	struct instance_opts o;
 	char *path;  /* "." or "instances/x" */
 	char *clock; /* in use; NULL before setup */
+	bool begins; /* --start-on's trigger is set */
 };
 
 /* Whether the kernel has this file; path: relative to the tracing directory. */

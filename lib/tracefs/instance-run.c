@@ -60,7 +60,9 @@ out:
 
 int instance_start(struct instance *i)
 {
-	return instance_put_file(i, "tracing_on", "1");
+	int ret = instance_begin_region(i);
+
+	return ret || i->o.plan->start_on.event ? ret : instance_put_file(i, "tracing_on", "1");
 }
 
 /* Not journalled: at the end tracing_on goes back through the entries of start and setup. */
@@ -69,6 +71,10 @@ int instance_stop(struct instance *i)
 	char path[INSTANCE_PATH];
 	int ret = undo_poke(i->undo, instance_file(i, path, "tracing_on"), "0");
 
+	if (i->begins) {
+		instance_end_region(i);
+		ret = undo_poke(i->undo, path, "0") ?: ret;
+	}
 	if (ret)
 		instance_complain(i, LOG_ERROR, path, "0", ret, NULL);
 	return ret;

@@ -69,8 +69,22 @@ int instance_join(struct instance *i);
 int instance_hide_pids(struct instance *i, const char *pids);
 /* Traces these tasks only (and their children, if the plan says so); replaces an earlier list. */
 int instance_set_pids(struct instance *i, const pid_t *pids, size_t n);
-int instance_start(struct instance *i); /* tracing_on 1 */
-int instance_stop(struct instance *i);	/* tracing_on 0 */
+/*
+ * Before any buffer is opened: checks that the events of --start-on and --stop-on are there, and makes
+ * one more where they are the same. -errno, logged; so are the following.
+ */
+int instance_make_region(struct undo *u, const struct record_plan *plan, const struct log *log);
+/* Sets the triggers of --start-on and --stop-on. From now on the kernel switches tracing_on. */
+int instance_begin_region(struct instance *i);
+/* The kernel no longer switches tracing on. To be done between two writes of 0 to tracing_on. */
+void instance_end_region(struct instance *i);
+/* The same for a buffer that a killed recorder left. path: as of instance_path(); event: as in trigger_plan.
+ */
+int instance_forget_region(struct undo *u, const char *path, const char *event);
+/* tracing_on: 1, 0 or -errno, which is not logged. */
+int instance_is_on(const struct instance *i);
+int instance_start(struct instance *i); /* the region's triggers; tracing_on 1 unless --start-on does it */
+int instance_stop(struct instance *i);	/* tracing_on 0, whatever the triggers do */
 
 #define INSTANCE_PATH 640 /* bytes: two names of 255, and what is fixed */
 

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "tracefs/region.h"
 #include "util/opts.h"
 
 static bool anything_to_record(const struct record_plan *plan)
@@ -70,5 +71,5 @@ int record_plan_check(const struct record_plan *plan, struct opts_error *err)
 	if (!anything_to_record(plan))
 		return opts_error(err,
 				  "nothing to record: give events (-e), a tracer (-p), -B hyp or --profile");
-	return check_negated(plan, err);
+	return check_negated(plan, err) ?: region_check(plan, err);
 }

@@ -45,6 +45,10 @@ void record_plan_release(struct record_plan *p)
 	free(p->output);
 	free(p->user);
 	free(p->compression);
+	free(p->start_on.event);
+	free(p->start_on.filter);
+	free(p->stop_on.event);
+	free(p->stop_on.filter);
 	strlist_release(&p->notes);
 	*p = (struct record_plan){ 0 };
 }

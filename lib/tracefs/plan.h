@@ -20,6 +20,12 @@ struct event_plan {
 	bool negate;		 /* -v came before: switch these off again */
 };
 
+/* --start-on, --stop-on: an event of the kernel's that switches tracing_on. */
+struct trigger_plan {
+	char *event;  /* as below events/: "sched/sched_switch"; NULL: not given */
+	char *filter; /* the kernel's, or NULL: every one */
+};
+
 struct buffer_plan {
 	char *name;  /* "" for the top buffer, else the instance's (-B) */
 	bool is_hyp; /* -B hyp (or hypervisor), or another of tracefs's remotes: -B remote:NAME */
@@ -89,6 +95,7 @@ struct record_plan {
 	uint64_t profile_hz;	   /* --profile: samples a second of each CPU; 0 = none */
 	uint64_t duration_ms;	   /* of --config: the recording ends then; 0 = not given */
 	struct strlist notes;	   /* what of --config is not taken, for people */
+	struct trigger_plan start_on, stop_on;
 };
 
 /* When not given. */

@@ -47,6 +47,15 @@ static void dump_buffer(struct buf *out, const struct buffer_plan *b)
 	buf_addstr(out, "; ");
 }
 
+static void dump_trigger(struct buf *out, const char *name, const struct trigger_plan *t)
+{
+	if (t->event)
+		buf_printf(out, "%s=%s", name, t->event);
+	if (t->filter)
+		buf_printf(out, "{%s}", t->filter);
+	buf_addstr(out, t->event ? " " : "");
+}
+
 /* Everything in the plan that is not as it would be without an option. */
 static void dump(struct buf *out, const struct record_plan *p)
 {
@@ -81,6 +90,8 @@ static void dump(struct buf *out, const struct record_plan *p)
 	}
 	if (p->profile_hz)
 		buf_printf(out, "profile=%llu ", (unsigned long long)p->profile_hz);
+	dump_trigger(out, "start", &p->start_on);
+	dump_trigger(out, "stop", &p->stop_on);
 	if (p->output && strcmp(p->output, "trace.dat"))
 		buf_printf(out, "o=%s ", p->output);
 	for (size_t i = 0; i < ARRAY_SIZE(flags); i++)
@@ -149,6 +160,13 @@ static const struct parse_case good[] = {
 	  "top: +hyp +hyper:a +hyp:x(p:hyp/x do_it); guest 3 -e hyp:a; " },
 	{ { "-A", "g", "-e", "sched/sched_switch" }, "top:; guest g -e sched:sched_switch; " },
 	{ { "-A", "guest@3" }, "top:; guest guest@3; " },
+	{ { "-e", "kvm", "--start-on", "sched:sched_switch/next_pid == 1 / 2", "--stop-on", "kvm:kvm_exit" },
+	  "top: +kvm; start=sched/sched_switch{next_pid == 1 / 2} stop=kvm/kvm_exit " },
+	{ { "-B", "hyp", "--stop-on", "kvm:kvm_exit" }, "top:; hyp(hyp):; stop=kvm/kvm_exit " },
+	{ { "--start-on", "a:b/x", "-B", "x", "-e", "a", "--stop-on", "a:b/y" },
+	  "top:; x: +a; start=a/b{x} stop=a/b{y} " },
+	{ { "-e", "kvm", "-A", "3", "-e", "x", "--start-on", "a:b/x==1", "-B", "hyp", "--stop-on", "c:d" },
+	  "top: +kvm; hyp(hyp):; guest 3 -e x --start-on a:b/x==1; stop=c/d " },
 	{ { "-B", "hyp", "-e", "kvm", "-A", "3", "-e", "sched", "-f", "x", "-o", "a", "-A", "b", "-b", "9", "--name", "c" },
 	  "top:; hyp(hyp): +kvm; guest 3 -e sched -f x; guest b name=c -b 9; o=a " },
 	{ { "-A", "3", "-e", "sched", "-B", "hyp", "-e", "hyp_enter" },
@@ -316,7 +334,24 @@ static const struct parse_case refused[] = {
 
 #define LEAVE_V_OUT "would be recorded there: leave it out (it does not mean verbose)"
 
+#define NO_EVENT ": not SYSTEM:EVENT or SYSTEM:EVENT/FILTER (for marks of a guest's code see hypertrace(7))"
 static const struct parse_case wrong[] = {
+	{ { "-e", "a", "--start-on", "sched_switch" }, "--start-on sched_switch" NO_EVENT },
+	{ { "-e", "a", "--start-on", "sched/sched_switch" }, "--start-on sched/sched_switch" NO_EVENT },
+	{ { "-e", "a", "--stop-on", "sched:" }, "--stop-on sched:" NO_EVENT },
+	{ { "-e", "a", "--stop-on", "sched:*" }, "--stop-on sched:*" NO_EVENT },
+	{ { "-e", "a", "--stop-on", "sched:x/" }, "--stop-on sched:x/" NO_EVENT },
+	{ { "-e", "a", "--stop-on", "" }, "--stop-on ''" NO_EVENT },
+	{ { "-e", "a", "--start-on", "hypertrace:arg1==1" }, "--start-on hypertrace:arg1==1" NO_EVENT },
+	{ { "-e", "a", "--start-on", "hyp:hyp_enter/reason==1" },
+	  "--start-on hyp:hyp_enter/reason==1: the hypervisor's events have no triggers" },
+	{ { "-e", "a", "--start-on", "a:b", "--start-on", "a:c" }, "--start-on a:c: there is one already" },
+	{ { "-e", "a", "--start-on", "a:b/x", "--stop-on", "a:b/x" },
+	  "--start-on and --stop-on name the same events" },
+	{ { "--start-on", "a:b", "-A", "3", "-e", "x" },
+	  "--start-on: nothing of the host is recorded (after -A it is the guest's)" },
+	{ { "-e", "a", "--stop-on", "a:b", "--take-over" },
+	  "--stop-on with --take-over: a buffer that runs already has no region" },
 	{ { NULL }, "nothing to record: give events (-e), a tracer (-p), -B hyp or --profile" },
 	{ { "ls" }, "nothing to record: give events (-e), a tracer (-p), -B hyp or --profile" },
 	{ { "-B", "x" }, "nothing to record: give events (-e), a tracer (-p), -B hyp or --profile" },
@@ -420,6 +455,7 @@ static const struct parse_case requests[] = {
 	{ { "-B", "x", "-e", "a", "-T", "-d", "-M", "3", "-l", "f*" }, "top:; x: +a l=f* O=stacktrace O=nofunction-trace M=3; " },
 	{ { "-p", "wakeup", "-P", "1,2", "-c", "-i", "-s", "5" }, "top: p=wakeup; c i P=1 P=2 s=5 " },
 	{ { "-v", "-e", "a", "--func-stack" }, "top: -a; func-stack " },
+	{ { "-e", "a", "--start-on", "b:c/d==1", "--stop-on", "b:c" }, "top: +a; start=b/c{d==1} stop=b/c " },
 	/* recorders send these, and they mean nothing here */
 	{ { "-a", "-D", "-S", "-q", "-r", "5", "--nosplice", "--nofifos", "--no-filter", "--notimeout", "--debug",
 	    "--poll", "--date", "--proc-map", "--tsync-interval", "9", "--compression", "x", "--file-version", "y" }, "top:; " },
@@ -432,6 +468,8 @@ static const struct parse_case refused_requests[] = {
 	{ { "-o", "/etc/passwd" }, "-o: this option is not for a guest" },
 	{ { "-A", "3" }, "-A: this option is not for a guest" },
 	{ { "-F" }, "-F: this option is not for a guest" },
+	{ { "-e", "a", "--start-on", "b:../c" },
+	  "--start-on b:../c: not SYSTEM:EVENT or SYSTEM:EVENT/FILTER (for marks of a guest's code see hypertrace(7))" },
 	{ { "--profile", "99" }, "--profile: this option is not for a guest" },
 	{ { "-k" }, "-k: this option is not for a guest" },
 	{ { "-N", "x" }, "-N: this option is not for a guest" },

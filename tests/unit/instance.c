@@ -486,6 +486,104 @@ static void test_run(void **state)
 	instance_free(i);
 }
 
+static void want_trigger(struct trigger_plan *t, const char *event, const char *filter)
+{
+	t->event = strdup(event);
+	t->filter = filter ? strdup(filter) : NULL;
+}
+
+/* Plain files keep all that is written, one after the other. */
+static const char *triggers(const char *event)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "events/%s/trigger", event);
+	return fake_get(&fake, path);
+}
+
+static void test_region(void **state)
+{
+	struct instance *i;
+
+	want_trigger(&plan.start_on, "sched/sched_switch", "next_pid == 1");
+	want_trigger(&plan.stop_on, "kvm/kvm_exit", NULL);
+	assert_int_equal(instance_make_region(undo, &plan, &fake.to), 0);
+	i = open_buffer(0, NULL);
+	assert_int_equal(instance_setup(i), 0);
+	fake_put(&fake, "events/sched/sched_switch/trigger", "");
+	fake_put(&fake, "events/kvm/kvm_exit/trigger", "");
+	assert_int_equal(instance_start(i), 0);
+	assert_string_equal(triggers("sched/sched_switch"), "traceon if next_pid == 1\n");
+	assert_string_equal(triggers("kvm/kvm_exit"), "traceoff\n");
+	assert_int_equal(instance_is_on(i), 0); /* the event does it */
+	fake_put(&fake, "tracing_on", "1\n");
+	assert_int_equal(instance_is_on(i), 1);
+	fake_put(&fake, "events/sched/sched_switch/trigger", "");
+	assert_int_equal(instance_stop(i), 0);
+	assert_string_equal(triggers("sched/sched_switch"), "!traceon\n");
+	assert_int_equal(instance_is_on(i), 0);
+	instance_free(i);
+	assert_string_equal(fake.log, "");
+}
+
+/* --stop-on alone: on from the start. */
+static void test_region_stop(void **state)
+{
+	struct instance *i;
+
+	want_trigger(&plan.stop_on, "kvm/kvm_exit", "ret < 0");
+	assert_int_equal(instance_make_region(undo, &plan, &fake.to), 0);
+	i = open_buffer(0, NULL);
+	assert_int_equal(instance_setup(i), 0);
+	fake_put(&fake, "events/kvm/kvm_exit/trigger", "");
+	assert_int_equal(instance_start(i), 0);
+	assert_string_equal(triggers("kvm/kvm_exit"), "traceoff if ret < 0\n");
+	assert_int_equal(instance_is_on(i), 1);
+	assert_int_equal(instance_stop(i), 0);
+	assert_string_equal(triggers("kvm/kvm_exit"), "traceoff if ret < 0\n");
+	instance_free(i);
+}
+
+/* The kernel takes one traceon or traceoff for an event. */
+static void test_region_of_one_event(void **state)
+{
+	char made[128], event[64];
+	struct instance *i;
+
+	want_trigger(&plan.start_on, "kvm/kvm_exit", "ret == 1");
+	want_trigger(&plan.stop_on, "kvm/kvm_exit", "ret == 0");
+	assert_int_equal(instance_make_region(undo, &plan, &fake.to), -ENOENT);
+	assert_non_null(strstr(fake.log, "both for kvm/kvm_exit: "));
+	fake.log[0] = 0;
+	fake_put(&fake, "dynamic_events", "");
+	snprintf(event, sizeof(event), INSTANCE_OWN_EVENTS "/region_stop_%d", getpid());
+	snprintf(made, sizeof(made), "events/%s/trigger", event);
+	fake_put(&fake, made, "");
+	assert_int_equal(instance_make_region(undo, &plan, &fake.to), 0);
+	snprintf(made, sizeof(made), "e:%s kvm/kvm_exit if ret == 0", event);
+	assert_string_equal(fake_line(&fake, "dynamic_events"), made);
+
+	i = open_buffer(0, NULL);
+	assert_int_equal(instance_setup(i), 0);
+	fake_put(&fake, "events/kvm/kvm_exit/trigger", "");
+	assert_int_equal(instance_start(i), 0);
+	assert_string_equal(triggers("kvm/kvm_exit"), "traceon if ret == 1\n");
+	assert_string_equal(triggers(event), "traceoff\n");
+	instance_free(i);
+	undo_all(undo);
+	snprintf(made, sizeof(made), "-:%s", event);
+	assert_string_equal(fake_line(&fake, "dynamic_events"), made);
+	assert_string_equal(fake.log, "");
+}
+
+static void test_region_of_nothing(void **state)
+{
+	want_trigger(&plan.start_on, "kvm/nosuch", NULL);
+	assert_int_equal(instance_make_region(undo, &plan, &fake.to), -ENOENT);
+	assert_string_equal(fake.log, "--start-on: no event kvm/nosuch with triggers in this kernel "
+				      "(see trace-cmd list -e)\n");
+}
+
 static void test_instances(void **state)
 {
 	struct instance_opts o = { .plan = &plan, .log = &fake.to };
@@ -635,6 +733,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(test_names),
+		T(test_region),
+		T(test_region_stop),
+		T(test_region_of_one_event),
+		T(test_region_of_nothing),
 		T(test_unknown_names),
 		T(test_negate),
 		T(test_filter),

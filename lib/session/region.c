@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Regions (--start-on, --stop-on): the kernel's triggers switch the host's buffers. What has no triggers, the
+ * hypervisor's buffer and the samples, is switched after one of these, which is looked at all the time.
+ */
+#include "session/session-priv.h"
+#include "tracefs/region.h"
+
+static struct instance *region_gate(const struct session *s)
+{
+	for (size_t i = 0; i < s->n_tracks; i++)
+		if (s->tracks[i].instance)
+			return s->tracks[i].instance;
+	return NULL;
+}
+
+static bool region_has_followers(const struct session *s)
+{
+	return s->remote || s->profile;
+}
+
+/* Until the event, where there is nothing else that says until when. */
+static bool region_ends_recording(const struct session *s)
+{
+	return !s->plan->start_on.event && !s->has_command;
+}
+
+bool session_region_is_watched(const struct session *s)
+{
+	return region_asked(s->plan) && (region_has_followers(s) || region_ends_recording(s));
+}
+
+int session_region_begin(struct session *s)
+{
+	s->region.on = !s->plan->start_on.event;
+	s->region.looked = boot_ns();
+	return s->plan->start_on.event ? spool_set(s->spool, "start_on", s->plan->start_on.event) : 0;
+}
+
+static void region_switch_followers(struct session *s, bool on)
+{
+	for (size_t i = 0; i < s->n_tracks; i++) {
+		const struct source_ops *ops = s->tracks[i].source->ops;
+
+		if (!s->tracks[i].instance && (on ? ops->start : ops->stop)(s->tracks[i].source))
+			log_warn(s->log, "%s: it does not follow the region", s->tracks[i].source->name);
+	}
+}
+
+bool session_region_look(struct session *s)
+{
+	struct session_region *r = &s->region;
+	uint64_t now = boot_ns(), *late;
+	int on = instance_is_on(region_gate(s));
+
+	if (on >= 0 && on != r->on) {
+		if (region_ends_recording(s))
+			return true;
+		region_switch_followers(s, on);
+		late = on ? &r->late_on : &r->late_off;
+		if (boot_ns() - r->looked > *late)
+			*late = boot_ns() - r->looked;
+		r->n += on;
+		r->on = on;
+	}
+	r->looked = now;
+	return false;
+}
+
+void session_region_tell(const struct session *s)
+{
+	const struct session_region *r = &s->region;
+
+	if (!region_asked(s->plan) || !region_has_followers(s))
+		return;
+	log_info(s->log,
+		 "%s: switched on in %zu regions, at most %.1f ms after their begin, and off at most %.1f ms "
+		 "after their end",
+		 s->remote ? "hyp" : "profile", r->n, (double)r->late_on / 1e6, (double)r->late_off / 1e6);
+}
