@@ -107,6 +107,8 @@ struct buffer_plan *request_buffer(struct record_plan *plan);
 bool request_has_probe(const struct buffer_plan *b);
 /* Whether samples may be taken: hyptrace:sample is allowed, as an event. */
 bool allow_samples(const struct strlist *allow);
+/* Whether the events of --start-on and --stop-on may be traced. */
+bool allow_region(const struct strlist *allow, const struct record_plan *plan);
 /* Narrows the request to events that are allowed. -EACCES with *why: nothing is left, or it asks for more. */
 int allow_apply(const struct strlist *allow, int tracing_dirfd, struct buffer_plan *b, const struct log *log,
 		char **why);

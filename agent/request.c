@@ -128,6 +128,9 @@ static const char *wrong_plan(const struct record_plan *plan)
 		wrong = wrong_buffer(&plan->buffers[i]);
 	if (wrong)
 		return wrong;
+	if ((plan->start_on.filter && !is_one_line(plan->start_on.filter)) ||
+	    (plan->stop_on.filter && !is_one_line(plan->stop_on.filter)))
+		return "--start-on, --stop-on: not a filter";
 	if (plan->sleep_us > SLEEP_MAX)
 		return "-s: not a number that can be";
 	return plan->cmdlines_size > 1u << 20 ? "--cmdlines-size: not a number that can be" : NULL;

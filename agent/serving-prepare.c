@@ -168,6 +168,7 @@ static int serving_setup(struct serving *s)
 {
 	struct instance_opts o = { .plan = &s->plan, .log = s->log };
 	int ret = instance_make_events(s->undo, s->buffer, s->log)
+			  ?: instance_make_region(s->undo, &s->plan, s->log)
 			  ?: instance_open(&s->inst, s->undo, s->buffer, &o);
 
 	if (ret)
@@ -193,6 +194,10 @@ int serving_prepare(struct serving *s, char **why)
 	}
 	if (!a->probes && request_has_probe(s->buffer)) {
 		*why = strdup("a probe reads any memory: only an agent with --probes makes it");
+		return -EACCES;
+	}
+	if (!allow_region(&a->allow, &s->plan)) {
+		*why = strdup("--start-on, --stop-on: this event is not allowed here");
 		return -EACCES;
 	}
 	s->boot = boot_take(a, *a->own ? "" : s->buffer->name);

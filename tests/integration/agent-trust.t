@@ -38,6 +38,10 @@ sub refused_tests {
 	my $way = qr/only events are allowed here, no tracer/;
 	try_all(
 		Hostile::refused('--allow: another event', qr/none of these events is allowed/, '-e', 'irq'),
+		Hostile::refused('--allow: a region by another event', qr/this event is not allowed/, @plain,
+			'--start-on', 'irq:irq_handler_entry'),
+		Hostile::refused('--allow: ... or until one', qr/this event is not allowed/, @plain,
+			'--stop-on', 'irq:irq_handler_entry/irq == 1'),
 		Hostile::refused('--allow: a tracer', $way, '-p', 'function', @plain),
 		Hostile::refused('--allow: a tracer without events', $way, '-p', 'function'),
 		Hostile::refused('--allow: a tracer without events, in an instance', $way, '-B', 'x', '-p', 'function'),
