@@ -3,7 +3,7 @@
 
 _hyptrace()
 {
-	local line=${COMP_LINE:0:COMP_POINT} word kept= break
+	local line=${COMP_LINE:0:COMP_POINT} word break kept=""
 	local -a words
 
 	IFS=$' \t\n' read -ra words <<<"$line"
