@@ -9,6 +9,7 @@
 #   make demo-replay        a first look at a recorded capture
 #   make demo | bench | fuzz | faults | install
 #   make lint               cppcheck, clang-tidy, the manual, spelling; make coverage
+#   make check-packages     Debian's packages in a chroot; make check-newer: SUITE=trixie's libraries
 #
 # O=DIR     build directory        SAN=1           ASan and UBSan
 # V=1       show commands          WERROR=1        warnings are errors
@@ -428,6 +429,15 @@ lint: $(PERFETTO_OBJ:%.o=%.c)
 	$(Q)tests/deps lint
 	$(Q)tests/lint $(LINTS)
 
+# debian/'s packages, in chroots; the tests with SUITE=trixie's libraries there. As root, from apt's mirror
+check-packages: all
+	$(Q)tests/deps chroot
+	$(Q)O=$(O) prove -v tests/chroot/packages.t
+
+check-newer:
+	$(Q)tests/deps chroot
+	$(Q)O=$(O) UNITS=$(UNITS) prove -v tests/chroot/newer.t
+
 # of the unit tests; only printed
 coverage:
 	$(Q)tests/deps coverage
@@ -443,4 +453,4 @@ clean:
 
 -include $(wildcard $(O)/*/*.d $(O)/*/*/*.d)
 .SECONDARY:
-.PHONY: all kernelshark kernelshark-left-out agent static units integration benches tools fuzzers check faults sync-seeds fuzz lab check-lab soak demo demo-replay bench install lint coverage format clean
+.PHONY: all kernelshark kernelshark-left-out agent static units integration benches tools fuzzers check faults sync-seeds fuzz lab check-lab soak demo demo-replay bench install check-packages check-newer lint coverage format clean

@@ -1,0 +1,64 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Debian's packages: built and judged by lintian in a chroot that has no more than debian/control asks for,
+# then installed, used and purged in a clean one. Needs root and a mirror of Debian (make check-packages).
+mkdir -p "${O:-build}"
+. tests/integration/lib.sh
+
+suite=${SUITE:-bookworm}
+here=tests/chroot/enter
+needs=$(sed -n '/^Build-Depends:/,/^$/p' debian/control | sed -n 's/^ \([a-z0-9+.-]*\).*/\1/p' |
+	sed 's/-compat$//' | tr '\n' ' ')
+mkdir "$tmp/debs"
+
+"$here" "$suite" "build-essential lintian $needs" "$tmp/debs" sh -c '
+	cd /src && nice dpkg-buildpackage -us -uc -b -j"$(nproc)" >/out/log 2>&1 && cp ../*.deb /out &&
+	lintian --allow-root --fail-on error ../*.changes >/out/lintian 2>&1' 2>"$tmp/why"
+status=$?
+[ $status != 77 ] || skip_all "$(tail -n 1 "$tmp/why")"
+is "$(cd "$tmp/debs" && ls -- *.deb | sed 's/_.*//' | grep -v dbgsym | paste -sd ' ')" \
+	"hyptrace hyptrace-agent hyptrace-plugins libhypertrace-guest-dev libhyptrace-dev libhyptrace0" \
+	"dpkg-buildpackage builds them" || diag "$(tail -n 30 "$tmp/debs/log" "$tmp/why")"
+is $status 0 "lintian finds no error" || diag "$(cat "$tmp/debs/lintian")"
+rm -f "$tmp"/debs/*dbgsym*
+cp tests/data/lab-protected.dat "$tmp/debs/"
+
+cat >"$tmp/debs/use" <<'E2'
+exec 2>&1
+files() { find / -xdev \( -path /proc -o -path /tmp -o -path /out -o -path /run -o -path /src -o -path /var/cache -o -path /var/lib/dpkg \
+	-o -path /var/lib/apt -o -path /var/log \) -prune -o -print | sort; }
+install() { apt-get install -y -q --no-install-recommends "$@" >/tmp/log || { tail -n 20 /tmp/log; exit 1; }; }
+apt-get update -q >/tmp/log || { cat /tmp/log; exit 1; }
+install trace-cmd gcc libc6-dev pkg-config systemd libtraceevent-dev libzstd-dev zlib1g-dev libprotobuf-c1 \
+	libbabeltrace2-0 libdw1 libdeflate0 libsqlite3-0
+files >/tmp/before
+cd /out
+install ./*.deb
+hyptrace --version
+hyptrace-agent --version
+hyptrace report lab-protected.dat | grep -c 'hyp_exit: *reason=eret_host'
+echo "stock, with the plugin: $(trace-cmd report lab-protected.dat 2>/dev/null | grep -c 'hyp_exit: *reason=eret_host')"
+systemd-analyze verify --man=no hyptrace-agent.socket hyptrace-agent.service && echo "units: fine"
+systemctl is-enabled hyptrace-agent.socket
+printf '#include <hyptrace.h>\n#include <stddef.h>\nint main(void) { hyptrace_close(NULL); return 0; }\n' >/tmp/a.c
+gcc -o /tmp/a /tmp/a.c $(pkg-config --cflags --libs hyptrace) && /tmp/a && echo "libhyptrace: fine"
+printf '#include <hypertrace-guest.h>\nint main(void) { return 0; }\n' >/tmp/b.c
+gcc -o /tmp/b /tmp/b.c -lhypertrace-guest && /tmp/b && echo "libhypertrace-guest: fine"
+ls /usr/share/man/man1/hyptrace-record.1.gz /usr/share/man/man3/hyptrace.3.gz
+dpkg --purge $(dpkg-query -W -f '${Package} ' '*hyptrace*' '*hypertrace*') >/tmp/log || cat /tmp/log
+files | diff /tmp/before - && echo "purged: nothing left"
+E2
+n=$("$build/hyptrace" report tests/data/lab-protected.dat 2>/dev/null | grep -c 'hyp_exit: *reason=eret_host')
+version=$(sed -n 's/^VERSION := //p' Makefile)
+is "$("$here" "$suite" "" "$tmp/debs" sh /out/use 2>&1)" "hyptrace $version
+hyptrace-agent $version
+$n
+stock, with the plugin: $n
+units: fine
+disabled
+libhyptrace: fine
+libhypertrace-guest: fine
+/usr/share/man/man1/hyptrace-record.1.gz
+/usr/share/man/man3/hyptrace.3.gz
+purged: nothing left" "installed, used and purged"
+done_testing
