@@ -16,7 +16,7 @@ mkdir "$tmp/debs"
 	lintian --allow-root --fail-on error ../*.changes >/out/lintian 2>&1' 2>"$tmp/why"
 status=$?
 [ $status != 77 ] || skip_all "$(tail -n 1 "$tmp/why")"
-is "$(cd "$tmp/debs" && ls -- *.deb | sed 's/_.*//' | grep -v dbgsym | paste -sd ' ')" \
+is "$(cd "$tmp/debs" && ls -- *.deb | sed 's/_.*//' | grep -v dbgsym | sort | paste -sd ' ')" \
 	"hyptrace hyptrace-agent hyptrace-plugins libhypertrace-guest-dev libhyptrace-dev libhyptrace0" \
 	"dpkg-buildpackage builds them" || diag "$(tail -n 30 "$tmp/debs/log" "$tmp/why")"
 is $status 0 "lintian finds no error" || diag "$(cat "$tmp/debs/lintian")"
@@ -27,7 +27,7 @@ cat >"$tmp/debs/use" <<'E2'
 exec 2>&1
 files() { find / -xdev \( -path /proc -o -path /tmp -o -path /out -o -path /run -o -path /src -o -path /var/cache -o -path /var/lib/dpkg \
 	-o -path /var/lib/apt -o -path /var/log \) -prune -o -print | sort; }
-install() { apt-get install -y -q --no-install-recommends "$@" >/tmp/log || { tail -n 20 /tmp/log; exit 1; }; }
+install() { apt-get install -y -q --no-install-recommends "$@" >/tmp/log 2>&1 || { tail -n 20 /tmp/log; exit 1; }; }
 apt-get update -q >/tmp/log || { cat /tmp/log; exit 1; }
 install trace-cmd gcc libc6-dev pkg-config systemd libtraceevent-dev libzstd-dev zlib1g-dev libprotobuf-c1 \
 	libbabeltrace2-0 libdw1 libdeflate0 libsqlite3-0
