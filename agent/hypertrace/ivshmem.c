@@ -35,7 +35,7 @@ static struct {
 
 static uint64_t device_number(const char *dir, const char *file)
 {
-	char path[PATH_SIZE], text[32] = "";
+	char path[PATH_SIZE], text[64] = "";
 	FILE *f;
 
 	snprintf(path, sizeof(path), "%s/%s", dir, file);
@@ -175,6 +175,14 @@ static void ivshmem_close(void)
 	memset(&mem, 0, sizeof(mem));
 }
 
+/* Where the guest sees BAR 0, the first line of the file: what the host's kvm_mmio shows. 0: not known. */
+static uint64_t device_doorbell(const char *dir)
+{
+	uint64_t bar = device_number(dir, "resource");
+
+	return bar ? bar + HYPERTRACE_IVSHMEM_DOORBELL : 0;
+}
+
 static int ivshmem_open(const char *at)
 {
 	char dir[PATH_SIZE];
@@ -197,6 +205,7 @@ static int ivshmem_open(const char *at)
 		ivshmem_close();
 		return ret;
 	}
+	__atomic_store_n(&mem.area->doorbell, device_doorbell(dir), __ATOMIC_RELAXED);
 	mem.clients = (struct hypertrace_client *)(mem.area + 1);
 	mem.rings = (uint8_t *)mem.area + rings_at(hypertrace_shape.clients);
 	mem.doorbell = (volatile uint32_t *)(mem.page + HYPERTRACE_IVSHMEM_DOORBELL);

@@ -44,6 +44,7 @@ void guest_args_release(struct guest_args *a)
 	free(a->vhost_socket);
 	free(a->api);
 	free(a->config);
+	free(a->ivshmem);
 	*a = (struct guest_args){ 0 };
 }
 
@@ -155,21 +156,45 @@ static void set_cid_of(struct guest_args *a, const char *arg, const char *key)
 	free(value);
 }
 
-/* What must be put together at the end: -chardev and the -mon, -device that use it. */
+/* What must be put together at the end: -chardev and -object, and the -mon, -device that use them. */
 struct qemu_chardevs {
 	struct strlist ids, paths;
-	char *mon, *vsock;
+	struct strlist mems, mem_paths;
+	char *mon, *vsock, *memdev;
 };
+
+/* As a pair, or not at all. Takes both. */
+static void qemu_pair(struct strlist *ids, struct strlist *paths, char *id, char *path)
+{
+	if (id && path && !strlist_add(ids, id) && strlist_add(paths, path))
+		free(ids->v[--ids->n]); /* the two lists stay even */
+	free(id);
+	free(path);
+}
+
+/* The value of a key, also of the JSON that libvirt writes; malloc'ed or NULL. */
+static char *qemu_value(const char *arg, const char *key)
+{
+	struct json_value all, v;
+
+	if (*arg != '{')
+		return arg_value(arg, key);
+	if (json_parse(arg, strlen(arg), &all) || !json_member(all, key, &v))
+		return NULL;
+	return json_get_str(v);
+}
+
+/* memory-backend-file,id=ID,mem-path=PATH,... */
+static void qemu_object(struct qemu_chardevs *q, const char *arg)
+{
+	if (strstr(arg, "memory-backend-file"))
+		qemu_pair(&q->mems, &q->mem_paths, qemu_value(arg, "id"), qemu_value(arg, "mem-path"));
+}
 
 static void qemu_chardev(struct qemu_chardevs *q, const char *arg)
 {
-	char *id = arg_value(arg, "id"), *path = arg_value(arg, "path");
-
-	if (id && path && !strncmp(arg, "socket,", 7) && !strlist_add(&q->ids, id) &&
-	    strlist_add(&q->paths, path))
-		free(q->ids.v[--q->ids.n]); /* the two lists stay even */
-	free(id);
-	free(path);
+	if (!strncmp(arg, "socket,", 7))
+		qemu_pair(&q->ids, &q->paths, arg_value(arg, "id"), arg_value(arg, "path"));
 }
 
 static void qemu_mon(struct qemu_chardevs *q, const char *arg)
@@ -210,6 +235,8 @@ static void qemu_device_json(struct guest_args *a, struct qemu_chardevs *q, cons
 
 static void qemu_device(struct guest_args *a, struct qemu_chardevs *q, const char *arg)
 {
+	if (strstr(arg, "ivshmem-plain") && !q->memdev)
+		set_str(&q->memdev, qemu_value(arg, "memdev"));
 	if (*arg == '{') {
 		qemu_device_json(a, q, arg);
 		return;
@@ -235,8 +262,14 @@ static void qemu_end(struct guest_args *a, struct qemu_chardevs *q)
 		if (q->vsock && !strcmp(q->ids.v[i], q->vsock))
 			set_str(&a->vhost_socket, strdup(q->paths.v[i]));
 	}
+	for (size_t i = 0; i < q->mems.n && q->memdev; i++)
+		if (!strcmp(q->mems.v[i], q->memdev))
+			set_str(&a->ivshmem, strdup(q->mem_paths.v[i]));
 	strlist_release(&q->ids);
 	strlist_release(&q->paths);
+	strlist_release(&q->mems);
+	strlist_release(&q->mem_paths);
+	free(q->memdev);
 	free(q->mon);
 	free(q->vsock);
 }
@@ -255,6 +288,8 @@ static void qemu_args(struct guest_args *a, struct argv *v)
 			qemu_qmp(a, val);
 		else if ((val = argv_option(v, "-chardev")))
 			qemu_chardev(&q, val);
+		else if ((val = argv_option(v, "-object")))
+			qemu_object(&q, val);
 		else if ((val = argv_option(v, "-mon")))
 			qemu_mon(&q, val);
 	}

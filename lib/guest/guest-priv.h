@@ -23,6 +23,7 @@ struct guest_args {
 	char *vhost_socket; /* QEMU's vhost-user-vsock: the socket of vhost-device-vsock */
 	char *api;	    /* Firecracker's, cloud-hypervisor's API socket */
 	char *config;	    /* Firecracker's --config-file */
+	char *ivshmem;	    /* QEMU's first ivshmem-plain: the file of its memory */
 };
 
 /* By the name of the executable; false: no VMM we know. */

@@ -39,6 +39,7 @@ void guest_release(struct guest *g)
 {
 	free(g->name);
 	free(g->uds);
+	free(g->ivshmem);
 	free(g->vcpus);
 	*g = (struct guest){ 0 };
 }
@@ -138,6 +139,7 @@ int guests_merge(struct guests *g, struct guest *more)
 	}
 	take_str(&to->name, &more->name);
 	take_str(&to->uds, &more->uds);
+	take_str(&to->ivshmem, &more->ivshmem);
 	if (to->vmm == GUEST_VMM_OTHER || to->vmm == GUEST_VMM_AVF)
 		to->vmm = more->vmm;
 	to->pid = to->pid ? to->pid : more->pid;

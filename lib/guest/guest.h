@@ -74,10 +74,11 @@ struct guest_vcpu {
 struct guest {
 	char *name; /* NULL: it has none */
 	enum guest_vmm vmm;
-	pid_t pid;    /* of the VMM; 0: not known */
-	uint32_t cid; /* GUEST_NO_CID: no vsock, or not known */
-	char *uds;    /* the VMM's UNIX socket for vsock; then the CID cannot be connected to. NULL:
-			 none */
+	pid_t pid;     /* of the VMM; 0: not known */
+	uint32_t cid;  /* GUEST_NO_CID: no vsock, or not known */
+	char *uds;     /* the VMM's UNIX socket for vsock; then the CID cannot be connected to. NULL:
+			  none */
+	char *ivshmem; /* the file of the memory of its ivshmem device. NULL: none */
 	unsigned int sources;
 	struct guest_vcpu *vcpus; /* sorted by cpu; numbers may be missing (sparse, unplugged) */
 	size_t n_vcpus;

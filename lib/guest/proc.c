@@ -188,10 +188,12 @@ static int add_vm(struct scan *s, struct process *p, enum guest_vmm vmm, struct 
 	}
 	ask_config(s, p->pid, vmm, a);
 	make_reachable(s, p->pid, &a->uds);
+	make_reachable(s, p->pid, &a->ivshmem);
 	g.cid = a->cid;
 	g.name = a->name;
 	g.uds = a->uds;
-	a->name = a->uds = NULL;
+	g.ivshmem = a->ivshmem;
+	a->name = a->uds = a->ivshmem = NULL;
 	row = guests_add(s->out);
 	if (!row) {
 		guest_release(&g);

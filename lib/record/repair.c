@@ -314,7 +314,7 @@ static int repair_buffers(struct spool *spool)
 		if (ret)
 			return ret;
 	}
-	return spool_rewrite_end(spool);
+	return spool_rewrite_end(spool, SPOOL_REPAIRED);
 }
 
 int spool_repair(struct spool *spool, const struct log *log)
@@ -323,7 +323,7 @@ int spool_repair(struct spool *spool, const struct log *log)
 	int ret = spool_get_text(spool, MARK, &mark);
 
 	buf_release(&mark);
-	if (ret || spool_is_rewritten(spool))
+	if (ret || spool_is_rewritten(spool, SPOOL_REPAIRED))
 		return ret == -ENOENT ? 0 : ret;
 	ret = repair_buffers(spool);
 	if (ret)

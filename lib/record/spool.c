@@ -147,7 +147,8 @@ static int remove_dir(const struct spool *s)
 /* What is in it only when it is locked, and so trusted. A kill half-way leaves nothing to recover. */
 static int remove_all(struct spool *s)
 {
-	static const char *const dirs[] = { "pages", "pages.new", "rewritten", "buffers", "texts" };
+	static const char *const dirs[] = { "pages",	  "pages.new", SPOOL_REPAIRED,
+					    SPOOL_JOINED, "buffers",   "texts" };
 	static const char *const files[] = { "reserve", "undo", "session" };
 
 	if (s->session_fd < 0)
@@ -519,8 +520,10 @@ static int open_pages(const struct spool *s, const char *dir, size_t buffer, uns
 
 int spool_pages_fd(const struct spool *s, size_t buffer, unsigned int cpu)
 {
-	int fd = open_pages(s, "rewritten", buffer, cpu, 0);
+	int fd = open_pages(s, SPOOL_REPAIRED, buffer, cpu, 0);
 
+	if (fd == -ENOENT)
+		fd = open_pages(s, SPOOL_JOINED, buffer, cpu, 0);
 	if (fd == -ENOENT)
 		fd = open_pages(s, "pages", buffer, cpu, O_CREAT);
 	if (fd < 0)
@@ -547,14 +550,14 @@ int spool_rewrite_fd(const struct spool *s, size_t buffer, unsigned int cpu)
 	return open_pages(s, "pages.new", buffer, cpu, O_CREAT | O_TRUNC);
 }
 
-int spool_rewrite_end(struct spool *s)
+int spool_rewrite_end(struct spool *s, const char *purpose)
 {
-	return renameat(s->dirfd, "pages.new", s->dirfd, "rewritten") < 0 ? -errno : 0;
+	return renameat(s->dirfd, "pages.new", s->dirfd, purpose) < 0 ? -errno : 0;
 }
 
-bool spool_is_rewritten(const struct spool *s)
+bool spool_is_rewritten(const struct spool *s, const char *purpose)
 {
-	return file_there(s->dirfd, "rewritten");
+	return file_there(s->dirfd, purpose);
 }
 
 void spool_drop_missing_cpus(struct spool *s)

@@ -16,8 +16,8 @@
  *   texts/NAME       header_page, formats, kallsyms, ...
  *   buffers/N        "key<TAB>value" lines of buffer N: name, clock, path ...
  *   pages/N.C        whole sub-buffers of buffer N, CPU C, in order
- *   pages.new/N.C    ... that are to hold instead of them; rewritten/N.C: that do (spool_rewrite_end)
- *   reserve          room kept for writing the trace.dat when the disk is full
+ *   pages.new/N.C    ... that are to hold instead of them; rewritten/, joined/N.C: that do
+ * (spool_rewrite_end) reserve          room kept for writing the trace.dat when the disk is full
  */
 struct spool;
 
@@ -92,12 +92,14 @@ int spool_pages_fd(const struct spool *s, size_t buffer, unsigned int cpu);
  * Puts other pages in the place of what is there, once and for all: each file is
  * written to a new descriptor, then spool_rewrite_end makes all of them hold at
  * once. What a kill leaves before that is dropped by the next spool_rewrite_begin.
- * 0, a descriptor, or -errno.
+ * Once for each purpose, of buffers of its own. 0, a descriptor, or -errno.
  */
+#define SPOOL_REPAIRED "rewritten" /* record/repair.h */
+#define SPOOL_JOINED   "joined"	   /* hypertrace/join.h */
 int spool_rewrite_begin(struct spool *s);
 int spool_rewrite_fd(const struct spool *s, size_t buffer, unsigned int cpu);
-int spool_rewrite_end(struct spool *s);
-bool spool_is_rewritten(const struct spool *s);
+int spool_rewrite_end(struct spool *s, const char *purpose);
+bool spool_is_rewritten(const struct spool *s, const char *purpose);
 
 /*
  * Keeps room for the trace.dat in step with what was recorded (a quarter of

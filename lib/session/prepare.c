@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "clock/marks.h"
+#include "hypertrace/event.h"
 #include "record/collect.h"
 #include "session/guests-ask.h"
 #include "session/session-priv.h"
@@ -187,7 +188,8 @@ static int prepare_host(struct session *s, const struct buffer_plan *b)
 {
 	/* one clock for all: the hypervisor has no other, guests need one that does not stop in suspend, and
 	 * samples have no "local" */
-	const char *clock = s->remote || s->plan->n_guests || s->plan->profile_hz ? "boot" : NULL;
+	bool boot = s->remote || s->plan->n_guests || s->plan->profile_hz || s->plan->hypertrace;
+	const char *clock = boot ? "boot" : NULL;
 	struct instance_opts io = {
 		.plan = s->plan, .clock = clock, .log = s->log, .match = instance_match_functions
 	};
@@ -338,6 +340,20 @@ static int prepare_profile(struct session *s, unsigned int first_id)
 		      add_track(s, (struct session_track){ .source = profile_source(s->profile) });
 }
 
+/* The rings of guests' programs; their doorbells are a host's buffer of the plan. */
+static int prepare_rings(struct session *s, unsigned int id)
+{
+	struct rings_opts o = { .named = &s->plan->rings,
+				.root = s->o->root,
+				.spool = s->spool,
+				.undo = s->undo,
+				.failed = session_fail,
+				.ctx = s,
+				.log = s->log };
+
+	return mark_keep_format(s->spool, id) ?: rings_open(&s->rings, &o);
+}
+
 /* The hypervisor's events get ids above all others. */
 static int number_remote(struct session *s, unsigned int first_id)
 {
@@ -358,6 +374,8 @@ static int prepare_texts(struct session *s)
 		ret = prepare_profile(s, max_id + 1);
 		max_id += PROFILE_EVENTS;
 	}
+	if (!ret && s->plan->hypertrace)
+		ret = prepare_rings(s, ++max_id);
 	return ret ?: number_remote(s, max_id + 1) ?: set_sched_buffer(s);
 }
 

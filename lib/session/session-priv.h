@@ -3,6 +3,7 @@
 #define HYPTRACE_SESSION_PRIV_H
 
 #include "util/command.h"
+#include "hypertrace/rings.h"
 #include "record/host.h"
 #include "tracefs/instance.h"
 #include "record/profile.h"
@@ -41,6 +42,7 @@ struct session {
 	struct spool *spool;
 	struct remote *remote;
 	struct profile *profile; /* --profile; NULL: none */
+	struct rings *rings;	 /* --hypertrace; NULL: none */
 	struct recorder *recorder;
 	/* tracks[i] is buffer i of the spool; armed from the last to the first */
 	struct session_track tracks[SESSION_BUFFERS_MAX];
@@ -80,6 +82,8 @@ bool session_region_look(struct session *s);
 void session_region_tell(const struct session *s);
 #define SESSION_REGION_MS 5
 
+/* session.c: a thread that records cannot go on; the main loop ends the recording. */
+void session_fail(void *session, int error);
 /* session.c: stops and drains every track, first to last; goes on after errors and returns the first. */
 int session_drain(struct session *s);
 /* Fills in the summary from what was drained so far. */

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "hypertrace/join.h"
 #include "record/collect.h"
 #include "record/finish.h"
 #include "record/repair.h"
@@ -74,17 +75,23 @@ void session_sum(struct session *s)
 
 /* ---- arming ------------------------------------------------------------------------------- */
 
-/* A recorder thread cannot go on: the main loop ends the recording. */
-static void on_failure(void *ctx, const struct source *source, unsigned int cpu, int error)
+void session_fail(void *ctx, int error)
 {
 	struct session *s = ctx;
 
 	s->failure = error;
+	if (eventfd_write(s->fail_fd, 1) < 0)
+		log_err(s->log, "eventfd: %s", strerror(errno));
+}
+
+static void on_failure(void *ctx, const struct source *source, unsigned int cpu, int error)
+{
+	const struct session *s = ctx;
+
 	if (error != -ENOSPC)
 		log_err(s->log, "%s%scpu %u: %s", source->name, *source->name ? ": " : "", cpu,
 			errno_text(error));
-	if (eventfd_write(s->fail_fd, 1) < 0)
-		log_err(s->log, "eventfd: %s", strerror(errno));
+	session_fail(ctx, error);
 }
 
 static int start_track(struct session *s, size_t i)
@@ -115,6 +122,7 @@ static int start_hosts(struct session *s)
 		s->guests.host_started = boot_ns();
 	for (size_t i = host_tracks(s); i-- && !ret;)
 		ret = start_track(s, i);
+	rings_tracing(s->rings, true);
 	s->started_at = now_s();
 	return ret;
 }
@@ -167,7 +175,8 @@ static int arm(struct session *s)
 				    .log = s->log };
 
 	return recorder_new(&s->recorder, &ro) ?: spool_set(s->spool, "state", "armed") ?:
-	       reserve_room(s) ?: add_tracks(s) ?: session_hide_recorder(s) ?: session_filter_pids(s) ?: session_region_begin(s) ?: start_all(s);
+	       reserve_room(s) ?: add_tracks(s) ?: rings_start(s->rings) ?: session_hide_recorder(s) ?:
+	       session_filter_pids(s) ?: session_region_begin(s) ?: start_all(s);
 }
 
 /* ---- running ---------------------------------------------------------------------------------- */
@@ -279,10 +288,13 @@ int session_drain(struct session *s)
 	size_t hosts = host_tracks(s);
 	int ret = 0, error;
 
+	rings_tracing(s->rings, false);
 	for (size_t i = 0; i < hosts; i++) {
 		error = stop_track(s, i);
 		ret = ret ?: error;
 	}
+	error = rings_stop(s->rings);
+	ret = ret ?: error;
 	error = session_guests_drain(&s->guests, s->recorder, DRAIN_TIMEOUT_MS);
 	ret = ret ?: error;
 	clock_sampler_stop(s->guests.clocks);
@@ -354,7 +366,7 @@ int session_write(struct session *s, const char *output)
 
 	snprintf(s->summary->output, sizeof(s->summary->output), "%s", path);
 	spool_free_reserve(s->spool);
-	ret = dat_from_spool(s->spool, &fo);
+	ret = hypertrace_join(s->spool, s->log) ?: dat_from_spool(s->spool, &fo);
 	if (ret) {
 		snprintf(s->summary->kept, sizeof(s->summary->kept), "%s", spool_dir(s->spool));
 		return ret;
@@ -378,6 +390,7 @@ void session_remove_spool(struct session *s)
 void session_release(struct session *s)
 {
 	command_release(&s->command);
+	rings_close(s->rings);
 	recorder_free(s->recorder);
 	session_guests_release(&s->guests);
 	for (size_t i = 0; i < s->n_tracks; i++) {

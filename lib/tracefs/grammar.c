@@ -430,6 +430,9 @@ static const struct opt rows[] = {
 	     plan_tsync_interval, PLAN(tsync_interval_ms, SKIPPED), .max = INT32_MAX),
 	NAME("guest-timeout", "SECONDS", "a guest that is silent for so long is given up (30)",
 	     opts_set_seconds, PLAN(guest_timeout_ms, 0), .min = 100, .max = 3600000),
+	NAME("hypertrace", "[=GUEST=FILE]",
+	     "marks of guests' programs, of their shared memory; FILE: of GUEST", record_plan_hypertrace,
+	     .flags = IN_PLAN),
 
 	OPT_HEADING("Functions"),
 	KEY('p', "TRACER", "function, function_graph ...", plan_tracer, .flags = ANYWHERE),

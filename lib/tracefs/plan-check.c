@@ -49,6 +49,20 @@ static int check_negated(const struct record_plan *plan, struct opts_error *err)
 	return 0;
 }
 
+/* A ring's events are tied to doorbells by the boot clock, and vCPUs' threads are who ring. */
+static int check_hypertrace(const struct record_plan *plan, struct opts_error *err)
+{
+	if (plan->filter_command || plan->pids.n)
+		return opts_error(
+			err, "--hypertrace: with -F or -P doorbells are not seen, for they are rung by the "
+			     "threads of vCPUs");
+	for (size_t i = 0; i < plan->n_buffers; i++)
+		if (plan->buffers[i].clock && strcmp(plan->buffers[i].clock, "boot"))
+			return opts_error(err, "-C %s: --hypertrace has times of the clock boot",
+					  plan->buffers[i].clock);
+	return 0;
+}
+
 int record_plan_check(const struct record_plan *plan, struct opts_error *err)
 {
 	if (plan->follow_children && !plan->filter_command && !plan->pids.n)
@@ -71,5 +85,6 @@ int record_plan_check(const struct record_plan *plan, struct opts_error *err)
 	if (!anything_to_record(plan))
 		return opts_error(err,
 				  "nothing to record: give events (-e), a tracer (-p), -B hyp or --profile");
-	return check_negated(plan, err) ?: region_check(plan, err);
+	return (plan->hypertrace ? check_hypertrace(plan, err) : 0) ?: check_negated(plan, err) ?:
+	       region_check(plan, err);
 }

@@ -2,6 +2,7 @@
 /* The plan of a recording: adds to its lists, and frees it. */
 #include "tracefs/plan.h"
 #include "util/array.h"
+#include "util/opts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +51,7 @@ void record_plan_release(struct record_plan *p)
 	free(p->stop_on.event);
 	free(p->stop_on.filter);
 	strlist_release(&p->notes);
+	strlist_release(&p->rings);
 	*p = (struct record_plan){ 0 };
 }
 
@@ -62,6 +64,40 @@ struct buffer_plan *record_plan_add_buffer(struct record_plan *p, const char *na
 	p->buffers = v;
 	v[p->n_buffers] = (struct buffer_plan){ .name = strdup(name), .max_graph_depth = -1 };
 	return v[p->n_buffers].name ? &v[p->n_buffers++] : NULL;
+}
+
+/* The doorbells, in a buffer of their own; which of all writes they are, the kernel is told as they are
+ * known. */
+static int add_doorbells(struct record_plan *p)
+{
+	struct buffer_plan *b = NULL;
+
+	for (size_t i = 1; i < p->n_buffers; i++)
+		if (!strcmp(p->buffers[i].name, "hypertrace"))
+			b = &p->buffers[i];
+	if (!b)
+		b = record_plan_add_buffer(p, "hypertrace");
+	if (!b || !buffer_plan_add_event(b, "kvm:kvm_mmio", false))
+		return -ENOMEM;
+	if (!b->clock)
+		b->clock = strdup("boot");
+	return b->clock ? 0 : -ENOMEM;
+}
+
+int record_plan_hypertrace(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+{
+	struct record_plan *p = ctx;
+	const char *file = arg ? strchr(arg, '=') : NULL;
+	int ret = 0;
+
+	if (arg && (!file || file == arg || !file[1] || strpbrk(arg, "\t\n")))
+		return opts_wrong(err, o, arg, "not GUEST=FILE");
+	if (arg)
+		ret = strlist_add(&p->rings, arg);
+	if (!ret && !p->hypertrace)
+		ret = add_doorbells(p);
+	p->hypertrace = true;
+	return ret;
 }
 
 struct guest_plan *record_plan_add_guest(struct record_plan *p, const char *spec)

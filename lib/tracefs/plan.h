@@ -93,6 +93,8 @@ struct record_plan {
 	uint64_t cmdlines_size;	   /* --cmdlines-size; 0 = not given */
 	bool best_effort;	   /* --best-effort: record what is there */
 	uint64_t profile_hz;	   /* --profile: samples a second of each CPU; 0 = none */
+	bool hypertrace;	   /* --hypertrace: its buffer, of that name, is among the buffers */
+	struct strlist rings;	   /* "GUEST=FILE" of it */
 	uint64_t duration_ms;	   /* of --config: the recording ends then; 0 = not given */
 	struct strlist notes;	   /* what of --config is not taken, for people */
 	struct trigger_plan start_on, stop_on;
@@ -110,6 +112,9 @@ int record_plan_check(const struct record_plan *p, struct opts_error *err);
 struct buffer_plan *record_plan_add_buffer(struct record_plan *p, const char *name);
 /* The name by which a remote is recorded that -B calls so: "hyp", "remote:NAME"; NULL: a host's buffer. */
 const char *record_plan_remote(const char *name);
+/* --hypertrace[=GUEST=FILE], as an option of a table: ctx is the plan. */
+struct opt;
+int record_plan_hypertrace(void *ctx, const struct opt *o, const char *arg, struct opts_error *err);
 /* Adds a guest; NULL: out of memory. */
 struct guest_plan *record_plan_add_guest(struct record_plan *p, const char *spec);
 /* "system/event", as Perfetto and the event's directory have it, becomes "system:event"; in place. */

@@ -28,7 +28,8 @@ struct hypertrace_area {
 	uint32_t args;	   /* 64-bit numbers of an event, arg1 included; at least 1 */
 	uint32_t slots;	   /* of each client; a power of two */
 	uint32_t rings_at; /* bytes from the start */
-	uint64_t unused[5];
+	uint64_t doorbell; /* guest-physical address of that register, by the guest; 0: not known */
+	uint64_t unused[4];
 };
 
 struct hypertrace_client {

@@ -483,7 +483,7 @@ static void killed(void **state)
 		kill(pid, SIGKILL);
 		assert_int_equal(waitpid(pid, NULL, 0), pid);
 		reopen(f);
-		done += spool_is_rewritten(f->s);
+		done += spool_is_rewritten(f->s, SPOOL_REPAIRED);
 		repair(f);
 		assert_in_range(look(f, 0, &s, three_vms).worst, 0, ERROR_MAX);
 		assert_in_range(look(f, 1, &s, three_vms).worst, 0, ERROR_MAX);

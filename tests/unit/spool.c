@@ -319,18 +319,18 @@ static void test_rewrite(void **state)
 	assert_int_equal(write(fd, "new", 3), 3);
 	close(fd);
 	assert_int_equal(reopen(f), 0); /* killed before */
-	assert_false(spool_is_rewritten(f->s));
+	assert_false(spool_is_rewritten(f->s, SPOOL_REPAIRED));
 	check_pages(f, "old");
 
 	assert_int_equal(spool_rewrite_begin(f->s), 0); /* drops what was left */
 	snprintf(path, sizeof(path), "%s/pages.new/0.1", f->dir);
 	assert_int_equal(access(path, F_OK), -1);
 	overwrite(f, "pages.new/0.1", "newer");
-	assert_int_equal(spool_rewrite_end(f->s), 0);
-	assert_true(spool_is_rewritten(f->s));
+	assert_int_equal(spool_rewrite_end(f->s, SPOOL_REPAIRED), 0);
+	assert_true(spool_is_rewritten(f->s, SPOOL_REPAIRED));
 	check_pages(f, "newer");
 	assert_int_equal(reopen(f), 0);
-	assert_true(spool_is_rewritten(f->s));
+	assert_true(spool_is_rewritten(f->s, SPOOL_REPAIRED));
 	check_pages(f, "newer");
 }
 
