@@ -88,6 +88,8 @@ static void dump(struct buf *out, const struct record_plan *p)
 			buf_printf(out, " profile=%llu", (unsigned long long)p->guests[i].profile_hz);
 		buf_addstr(out, "; ");
 	}
+	for (size_t i = 0; i < p->rings.n; i++)
+		buf_printf(out, "ring=%s ", p->rings.v[i]);
 	if (p->profile_hz)
 		buf_printf(out, "profile=%llu ", (unsigned long long)p->profile_hz);
 	dump_trigger(out, "start", &p->start_on);
@@ -276,6 +278,9 @@ static const struct parse_case good[] = {
 	{ { "--take-over" }, "top:; take-over " }, /* alone: what runs */
 	{ { "--best", "--cmdl", "9", "-e", "a" }, "top: +a; best-effort cmdlines=9 " },
 	{ { "-e", "a", "-b", "0x10" }, "top: +a b=16; " },
+	{ { "--hypertrace", "ls" }, "top:; hypertrace: +kvm:kvm_mmio C=boot; $ ls" },
+	{ { "-B", "hypertrace", "-b", "8", "--hypertrace=a=/x=y", "-A", "3", "--hypertrace=b=z", "ls" },
+	  "top:; hypertrace: +kvm:kvm_mmio C=boot b=8; guest 3; ring=a=/x=y ring=b=z $ ls" },
 	{ { "--profile", "99" }, "top:; profile=99 " },
 	{ { "--profile", "99", "-B", "hyp", "-A", "3", "--profile", "50" }, "top:; hyp(hyp):; guest 3 profile=50; profile=99 " },
 	{ { "-A", "3", "--profile", "50", "-B", "hyp", "--profile", "99" }, "top:; hyp(hyp):; guest 3 profile=50; profile=99 " },
@@ -428,6 +433,11 @@ static const struct parse_case wrong[] = {
 				    "before -A" },
 	{ { "-s", "1s" }, "-s 1s: not a number" },
 	{ { "--profile", "9", "-B", "profile", "-e", "a" }, "-B profile: --profile has a buffer of that name" },
+	{ { "--hypertrace=/dev/shm/ht" }, "--hypertrace /dev/shm/ht: not GUEST=FILE" },
+	{ { "--hypertrace==/dev/shm/ht" }, "--hypertrace =/dev/shm/ht: not GUEST=FILE" },
+	{ { "--hypertrace=a=" }, "--hypertrace a=: not GUEST=FILE" },
+	{ { "--hypertrace", "-C", "mono" }, "-C mono: --hypertrace has times of the clock boot" },
+	{ { "--hypertrace", "-P", "1" }, "--hypertrace: with -F or -P doorbells are not seen, for they are rung by the threads of vCPUs" },
 	{ { "--profile", "0" }, "--profile 0: must be at least 1" },
 	{ { "--profile", "1000001" }, "--profile 1000001: must be at most 1000000" },
 	{ { "-A", "3", "--profile", "often" }, "--profile often: not a number" },

@@ -291,6 +291,39 @@ static void test_args(void **state)
 	}
 }
 
+/* The memory of QEMU's ivshmem device, as people and as libvirt (shmem's model) write it. */
+static void test_ivshmem(void **state)
+{
+	static const char *const rows[][2] = {
+		{ "qemu|-object|memory-backend-file,id=ht,share=on,mem-path=/dev/shm/"
+		  "a,,b,size=1M|-device|ivshmem-plain,"
+		  "memdev=ht",
+		  "/dev/shm/a,b" },
+		{ "qemu|-device|{\"driver\":\"ivshmem-plain\",\"id\":\"shmem0\",\"memdev\":\"m0\"}|-object|{"
+		  "\"qom-type\":"
+		  "\"memory-backend-file\",\"id\":\"m0\",\"mem-path\":\"/dev/shm/ht\",\"size\":1048576}",
+		  "/dev/shm/ht" },
+		{ "qemu|-object|memory-backend-file,id=ram,mem-path=/"
+		  "ram|-object|memory-backend-file,id=ht,mem-path=/ht|"
+		  "-device|ivshmem-plain,memdev=ht|-device|ivshmem-plain,memdev=ram",
+		  "/ht" },
+		{ "qemu|-object|memory-backend-file,id=ram,mem-path=/ram|-machine|memory-backend=ram", NULL },
+		{ "qemu|-object|memory-backend-ram,id=ht|-device|ivshmem-plain,memdev=ht", NULL },
+		{ "qemu|-object|memory-backend-file,id=ht|-device|ivshmem-plain,memdev=ht", NULL },
+		{ "qemu|-object|{|-device|ivshmem-plain", NULL },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct guest_args a = { 0 };
+		char line[512];
+		size_t len = cmdline(rows[i][0], line, sizeof(line));
+
+		assert_int_equal(guest_args_parse(&a, GUEST_VMM_QEMU, line, len), 0);
+		same(a.ivshmem, rows[i][1]);
+		guest_args_release(&a);
+	}
+}
+
 static void test_vhost_args(void **state)
 {
 	struct guest_args rows[2];
@@ -906,15 +939,15 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_spec),	      cmocka_unit_test(test_bad_spec),
 		cmocka_unit_test(test_resolve),	      cmocka_unit_test(test_vmm_of),
-		cmocka_unit_test(test_args),	      cmocka_unit_test(test_vhost_args),
-		cmocka_unit_test(test_config),	      cmocka_unit_test(test_vcpu_name),
-		cmocka_unit_test(test_hot_plug),      cmocka_unit_test(test_vm_that_ended),
-		cmocka_unit_test(test_pid_namespace), cmocka_unit_test(test_set_vcpu),
-		cmocka_unit_test(test_vm_list),	      cmocka_unit_test(test_merge),
-		cmocka_unit_test(test_libvirt),	      cmocka_unit_test(test_libvirt_quiet),
-		cmocka_unit_test(test_libvirt_cid),   cmocka_unit_test(test_qmp),
-		cmocka_unit_test(test_qmp_busy),      cmocka_unit_test(test_probe_unix),
-		cmocka_unit_test(test_http),
+		cmocka_unit_test(test_args),	      cmocka_unit_test(test_ivshmem),
+		cmocka_unit_test(test_vhost_args),    cmocka_unit_test(test_config),
+		cmocka_unit_test(test_vcpu_name),     cmocka_unit_test(test_hot_plug),
+		cmocka_unit_test(test_vm_that_ended), cmocka_unit_test(test_pid_namespace),
+		cmocka_unit_test(test_set_vcpu),      cmocka_unit_test(test_vm_list),
+		cmocka_unit_test(test_merge),	      cmocka_unit_test(test_libvirt),
+		cmocka_unit_test(test_libvirt_quiet), cmocka_unit_test(test_libvirt_cid),
+		cmocka_unit_test(test_qmp),	      cmocka_unit_test(test_qmp_busy),
+		cmocka_unit_test(test_probe_unix),    cmocka_unit_test(test_http),
 	};
 
 	return cmocka_run_group_tests(tests, make_root, drop_root);

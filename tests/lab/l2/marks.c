@@ -70,7 +70,8 @@ int main(int argc, char **argv)
 	for (long c = 0; c < clients; c++)
 		pthread_join(threads[c], NULL);
 	printf("%ld events by %s, ns each: %.0f of a thread, %.0f apart\n", clients * events,
-	       plain ? "plain" : hypertrace_where(), (now(CLOCK_PROCESS_CPUTIME_ID) - cpu) / (double)(clients * events),
+	       plain ? "plain" : hypertrace_where(),
+	       (now(CLOCK_PROCESS_CPUTIME_ID) - cpu) / (double)(clients * events),
 	       (now(CLOCK_MONOTONIC) - wall) / (double)(clients * events));
 	return 0;
 }
