@@ -9,7 +9,7 @@
 
 #include "dat/format.h"
 #include "hypertrace/entries.h"
-#include "hypertrace/event.h"
+#include "hypertrace/mark.h"
 #include "hypertrace/rings.h"
 #include "record/spool-formats.h"
 

@@ -36,6 +36,8 @@ struct rings {
 	pthread_t thread;
 	bool running;
 	int error;
+	void (*failed)(void *ctx, int error);
+	void *ctx;
 	char *filter; /* as it was written last */
 };
 
@@ -259,17 +261,19 @@ static void *rings_thread(void *arg)
 		rest = (struct timespec){ (time_t)(took / 1000000000), (long)(took % 1000000000) };
 	}
 	if (r->error)
-		r->o.failed(r->o.ctx, r->error);
+		r->failed(r->ctx, r->error);
 	return NULL;
 }
 
-int rings_start(struct rings *r)
+int rings_start(struct rings *r, void (*failed)(void *ctx, int error), void *ctx)
 {
 	sigset_t all, old;
 	int ret = r ? rings_look(r, false) : 0;
 
 	if (!r || ret)
 		return ret;
+	r->failed = failed;
+	r->ctx = ctx;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	ret = -pthread_create(&r->thread, NULL, rings_thread, r);

@@ -26,16 +26,16 @@ struct rings_opts {
 	const char *root;	     /* as in struct guest_opts */
 	struct spool *spool;
 	struct undo *undo; /* the caller's, who puts the filter back by it */
-	/* Called once, from the thread: it ended. */
-	void (*failed)(void *ctx, int error);
-	void *ctx;
 	const struct log *log;
 };
 
 /* Finds the guests that run here and opens their memory. -ENOENT: none has any; errors are logged. */
 int rings_open(struct rings **out, const struct rings_opts *o);
-/* Before tracing is on; what is there by now was before. 0 or -errno. */
-int rings_start(struct rings *r);
+/*
+ * Before tracing is on; what is there by now was before. failed is called once, from the thread: it ended. 0
+ * or -errno.
+ */
+int rings_start(struct rings *r, void (*failed)(void *ctx, int error), void *ctx);
 /* Says when tracing was on; off: before it is switched off. r may be NULL, here and below. */
 void rings_tracing(struct rings *r, bool on);
 /* After tracing is off: takes the rest, says what made no sense. The first error of the thread's. */

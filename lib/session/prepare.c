@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "clock/marks.h"
-#include "hypertrace/event.h"
+#include "hypertrace/mark.h"
 #include "record/collect.h"
 #include "session/guests-ask.h"
 #include "session/session-priv.h"
@@ -347,8 +347,6 @@ static int prepare_rings(struct session *s, unsigned int id)
 				.root = s->o->root,
 				.spool = s->spool,
 				.undo = s->undo,
-				.failed = session_fail,
-				.ctx = s,
 				.log = s->log };
 
 	return mark_keep_format(s->spool, id) ?: rings_open(&s->rings, &o);

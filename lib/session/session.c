@@ -75,7 +75,8 @@ void session_sum(struct session *s)
 
 /* ---- arming ------------------------------------------------------------------------------- */
 
-void session_fail(void *ctx, int error)
+/* A thread that records cannot go on: the main loop ends the recording. */
+static void session_fail(void *ctx, int error)
 {
 	struct session *s = ctx;
 
@@ -175,7 +176,7 @@ static int arm(struct session *s)
 				    .log = s->log };
 
 	return recorder_new(&s->recorder, &ro) ?: spool_set(s->spool, "state", "armed") ?:
-	       reserve_room(s) ?: add_tracks(s) ?: rings_start(s->rings) ?: session_hide_recorder(s) ?:
+	       reserve_room(s) ?: add_tracks(s) ?: rings_start(s->rings, session_fail, s) ?: session_hide_recorder(s) ?:
 	       session_filter_pids(s) ?: session_region_begin(s) ?: start_all(s);
 }
 

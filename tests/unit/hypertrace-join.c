@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "hypertrace/event.h"
+#include "hypertrace/mark.h"
 #include "hypertrace/join.h"
 #include "hypertrace/rings.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The event of a guest's program, as the file has it. */
-#include "hypertrace/event.h"
+#include "hypertrace/mark.h"
 
 #include "hyp/events.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#ifndef HYPTRACE_HYPERTRACE_EVENT_H
-#define HYPTRACE_HYPERTRACE_EVENT_H
+#ifndef HYPTRACE_MARK_H
+#define HYPTRACE_MARK_H
 
 #include "hypertrace/ring.h"
 #include "record/spool.h"
