@@ -67,7 +67,10 @@ static int device_find(char dir[PATH_SIZE])
 	return ret;
 }
 
-/* A BAR of the device; size: of the mapping, 0: all of it, which is put there. */
+/*
+ * A BAR of the device; size: of the mapping, 0: all of it, which is put there. That of BAR 0's 256 bytes is
+ * the page which they lie in.
+ */
 static int device_map(const char *dir, const char *file, uint64_t *size, void **out)
 {
 	char path[PATH_SIZE + 16];
@@ -83,7 +86,7 @@ static int device_map(const char *dir, const char *file, uint64_t *size, void **
 		ret = -errno;
 	else if (!*size)
 		*size = (uint64_t)st.st_size;
-	if (!ret && (uint64_t)st.st_size < *size)
+	if (!ret && (uint64_t)st.st_size <= HYPERTRACE_IVSHMEM_DOORBELL)
 		ret = -EINVAL;
 	if (!ret) {
 		p = mmap(NULL, *size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -128,7 +131,9 @@ static int area_set_up(struct hypertrace_area *a, uint64_t size)
 	a->args = hypertrace_shape.args;
 	a->slots = mem.slots;
 	a->rings_at = rings_at(a->clients);
-	memset((uint8_t *)a + sizeof(*a), 0, size - sizeof(*a));
+	/* not memset(): it may use what faults on a device's memory, as this is mapped (arm64: dc zva) */
+	for (uint64_t i = sizeof(*a) / sizeof(uint64_t); i < size / sizeof(uint64_t); i++)
+		((volatile uint64_t *)a)[i] = 0;
 	__atomic_store_n(&a->magic, HYPERTRACE_AREA_MAGIC, __ATOMIC_RELEASE);
 	return 0;
 }
@@ -175,18 +180,10 @@ static void ivshmem_close(void)
 	memset(&mem, 0, sizeof(mem));
 }
 
-/* Where the guest sees BAR 0, the first line of the file: what the host's kvm_mmio shows. 0: not known. */
-static uint64_t device_doorbell(const char *dir)
-{
-	uint64_t bar = device_number(dir, "resource");
-
-	return bar ? bar + HYPERTRACE_IVSHMEM_DOORBELL : 0;
-}
-
 static int ivshmem_open(const char *at)
 {
 	char dir[PATH_SIZE];
-	uint64_t page = PAGE;
+	uint64_t page = PAGE, bar;
 	void *area = NULL, *registers = NULL;
 	int ret = at ? snprintf(dir, sizeof(dir), "%s", at) >= (int)sizeof(dir) ? -ENAMETOOLONG : 0
 		     : device_find(dir);
@@ -205,10 +202,12 @@ static int ivshmem_open(const char *at)
 		ivshmem_close();
 		return ret;
 	}
-	__atomic_store_n(&mem.area->doorbell, device_doorbell(dir), __ATOMIC_RELAXED);
+	bar = device_number(
+		dir, "resource"); /* its first line: BAR 0 as the host's kvm_mmio shows it; 0: not known */
+	__atomic_store_n(&mem.area->doorbell, bar ? bar + HYPERTRACE_IVSHMEM_DOORBELL : 0, __ATOMIC_RELAXED);
 	mem.clients = (struct hypertrace_client *)(mem.area + 1);
 	mem.rings = (uint8_t *)mem.area + rings_at(hypertrace_shape.clients);
-	mem.doorbell = (volatile uint32_t *)(mem.page + HYPERTRACE_IVSHMEM_DOORBELL);
+	mem.doorbell = (volatile uint32_t *)(mem.page + bar % PAGE + HYPERTRACE_IVSHMEM_DOORBELL);
 	return 0;
 }
 

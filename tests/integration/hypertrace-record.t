@@ -26,7 +26,7 @@ mkdir "$instance"
 
 mkdir "$tmp/dev"
 truncate -s 1M "$tmp/dev/resource2"
-truncate -s 4096 "$tmp/dev/resource0"
+truncate -s 256 "$tmp/dev/resource0"
 echo 0x0000000010041000 0x00000000100410ff 0x0000000000040200 >"$tmp/dev/resource"
 gcc -O2 -Iagent/hypertrace -o "$tmp/example" tests/data/hypertrace/my-hypertrace.c "$build/libhypertrace-guest.a" >"$tmp/log" 2>&1
 ok $? "the example of QEMU's patches is built, unchanged" || diag "$(cat "$tmp/log")"

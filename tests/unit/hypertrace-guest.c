@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The guest's library of hypertrace marks. Its device is a fake one here: a directory
- * with the BARs as plain files, as a guest finds them in sysfs. What a real doorbell
+ * with the BARs as plain files of the same sizes, as a guest finds them in sysfs. What a real doorbell
  * does is seen in the lab.
  */
 #include "util/base.h"
@@ -50,7 +50,7 @@ static int setup(void **state)
 	strcpy(dir, "/tmp/hyptrace-device-XXXXXX");
 	assert_non_null(mkdtemp(dir));
 	snprintf(way, sizeof(way), "ivshmem:%s", dir);
-	registers = map_file("resource0", 4096);
+	registers = map_file("resource0", 256);
 	area = map_file("resource2", SIZE);
 	return 0;
 }
@@ -61,7 +61,7 @@ static int teardown(void **state)
 	char path[128];
 
 	hypertrace_fini();
-	munmap(registers, 4096);
+	munmap(registers, 256);
 	munmap(area, SIZE);
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
 		snprintf(path, sizeof(path), "%s/%s", dir, files[i]);

@@ -34,6 +34,7 @@ said() {
 capture example.dat "hyptrace record --hypertrace -e kvm:kvm_entry -e kvm:kvm_exit -B hyp -o /tmp/t.dat -- $in_guest /marks/my-hypertrace &&
 	cp /tmp/t.dat example.dat"
 recorded "the example of QEMU's patches, unchanged"
+diag "$(guest 'HYPERTRACE=ivshmem /marks/my-hypertrace; ls -la /sys/bus/pci/devices/*/resource?' 2>&1) $stderr"
 like "$output" 'Some computation' "... ran"
 is "$(marks example.dat)" "0 0x1 0xcafe 0xdead 0xbeef
 0 0x0 0xcafe 0xdead 0xbeef" "... its two events, by stock report"
@@ -81,6 +82,7 @@ run "cd /tmp; hyptrace record --hypertrace -o k.dat & pid=\$!
 	seen() { [ \$(stat -c %s k.dat.spool/texts/hypertrace.rings) -ge 8000 ]; }
 	within 60 seen || exit
 	kill -9 \$pid; wait \$pid
+	cp -r k.dat.spool /mnt/out/k.spool
 	$in_guest /marks/my-hypertrace
 	hyptrace recover k.dat.spool && cp k.dat /mnt/out"
 recorded "a recorder is killed, recover"
@@ -96,4 +98,5 @@ like "$stderr" "Guest, '/tmp/nonsense': it is not hypertrace's" "... is reported
 run "hyptrace record --hypertrace=Guest=/tmp -o /tmp/t.dat -- true"
 refused 'no regular file' "a memory that is none"
 
+[ -z "${KEEP-}" ] || cp -r "$out" "$KEEP"
 done_testing
