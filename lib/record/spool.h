@@ -16,8 +16,8 @@
  *   texts/NAME       header_page, formats, kallsyms, ...
  *   buffers/N        "key<TAB>value" lines of buffer N: name, clock, path ...
  *   pages/N.C        whole sub-buffers of buffer N, CPU C, in order
- *   pages.new/N.C    ... that are to hold instead of them; rewritten/, joined/N.C: that do
- * (spool_rewrite_end) reserve          room kept for writing the trace.dat when the disk is full
+ *   pages.new/N.C    ... that are to hold instead (spool_rewrite_end): then in rewritten, joined
+ *   reserve          room kept for writing the trace.dat when the disk is full
  */
 struct spool;
 
