@@ -105,11 +105,11 @@ static int entries_load_blocks(struct entries *e)
 					 .first = b->first,
 					 .count = b->count,
 					 .doorbell = b->doorbell,
-					 .at = b->events ? (size_t)(events - e->map) : 0,
 					 .bit = bits };
 
 		if (!events)
 			break;
+		x.at = b->events ? (size_t)(events - e->map) : 0;
 		if (b->guest >= e->n_guests || (b->events && b->events != b->count))
 			return -EBADMSG;
 		if (b->doorbell)
