@@ -54,7 +54,12 @@ static struct rings_guest *rings_named(struct rings *r, const char *name)
 static int rings_add(struct rings *r, const char *name, const char *path, struct guest *vm)
 {
 	struct rings_guest g = { .name = strdup(name), .path = strdup(path), .vm = vm };
-	int ret = g.name && g.path ? array_push(&r->v, &r->n, &g, sizeof(g)) : -ENOMEM;
+	int ret;
+
+	for (char *c = g.name; c && *c; c++) /* the spool has a line for it */
+		if ((unsigned char)*c < ' ')
+			*c = '?';
+	ret = g.name && g.path ? array_push(&r->v, &r->n, &g, sizeof(g)) : -ENOMEM;
 
 	if (ret) {
 		free(g.name);
