@@ -33,6 +33,7 @@ ok $? "the example of QEMU's patches is built, unchanged" || diag "$(cat "$tmp/l
 
 cat >"$tmp/run" <<-EOF
 	cat $kvm_mmio/filter >$tmp/filter.before
+	sleep 0.3 # what comes before the first look (2 ms) may have been there before the recording
 	HYPERTRACE=ivshmem:$tmp/dev $tmp/example
 	for i in 1 2 3 4 5 6 7 8 9 10; do
 		sleep 0.1
