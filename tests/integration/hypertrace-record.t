@@ -63,4 +63,31 @@ refuses 'name it: --hypertrace=GUEST=FILE' --hypertrace
 refuses "memory of x, '/no/such': No such file" --hypertrace=x=/no/such
 refuses "memory of x, '/dev/zero': no regular file" --hypertrace=x=/dev/zero
 
+# ---- captures of the lab ---------------------------------------------------------------
+
+# marks FILE: by stock report, without times
+marks() {
+	trace-cmd report -i "$1" 2>/dev/null | sed -nE 's/.*guest_hypertrace: +//p'
+}
+
+example=tests/data/hypertrace/example.dat
+is "$(marks $example)" "client=0 arg1=0x1 arg2=0xcafe arg3=0xdead arg4=0xbeef guest=Guest vcpu=0
+client=0 arg1=0x0 arg2=0xcafe arg3=0xdead arg4=0xbeef guest=Guest vcpu=0" "the example's two events, by stock report"
+is "$("$hyptrace" report $example 2>/dev/null | sed -nE 's/.*-([0-9]+) +\[[0-9]+\].* (kvm_entry|kvm_exit|guest_hypertrace):.*/\1 \2/p' |
+	awk '$2 == "guest_hypertrace" { n++; open[$1] = last[$1] == "kvm_exit"; next }
+		open[$1] { good += $2 == "kvm_entry"; open[$1] = 0 }
+		{ last[$1] = $2 }
+		END { print n, good }')" "2 2" "... when their vCPU had left the guest, before it came back"
+
+# Two clients, 300 events each, of which the recorder had 452 doorbells on disk when it was killed.
+tar -C "$tmp" -xzf tests/data/hypertrace/killed.tar.gz
+chmod -R go= "$tmp/killed.spool"
+"$hyptrace" recover -o "$tmp/killed.dat" "$tmp/killed.spool" >"$tmp/out" 2>"$tmp/err"
+is "$?" 0 "what a killed recorder left"
+like "$(cat "$tmp/err")" 'Guest: 452 events, 148 lost: 0 overwritten .*, 148 without their doorbell; 0 doorbells' "... the rest is said to be lost"
+marks "$tmp/killed.dat" >"$tmp/marks"
+is "$(wc -l <"$tmp/marks")" 452 "... as many are in the file"
+is "$(perl -ne '/client=(\d) arg1=0x(\w+) arg2=0x(\w+) / and $1 == hex $2 and hex $3 > $last[$1]++ or print; $last[$1] = hex $3' "$tmp/marks")" \
+	"" "... each client's in order, with its arguments"
+
 done_testing
