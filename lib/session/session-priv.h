@@ -82,8 +82,6 @@ bool session_region_look(struct session *s);
 void session_region_tell(const struct session *s);
 #define SESSION_REGION_MS 5
 
-/* session.c: a thread that records cannot go on; the main loop ends the recording. */
-void session_fail(void *session, int error);
 /* session.c: stops and drains every track, first to last; goes on after errors and returns the first. */
 int session_drain(struct session *s);
 /* Fills in the summary from what was drained so far. */
