@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Pairs the begins and ends that crosvm and hypertrace write into trace_marker. */
+/* Pairs the begins and ends that crosvm and hypertrace write into trace_marker, or guests into rings. */
 #include "analysis/markers.h"
 
 #include <errno.h>
@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analysis/gaps.h"
+#include "analysis/mark-fields.h"
 #include "decode/crosvm.h"
 #include "util/array.h"
 
@@ -20,7 +21,7 @@ struct marker {
 	uint64_t ts, id;
 	const char *name;
 	uint32_t len, stream;
-	int32_t pid;
+	uint64_t who;					       /* thread, or a guest's client */
 	int8_t way;					       /* 1: a begin; -1: an end; 0: see `missing` */
 	enum { MISSING_ON, MISSING_TO, MISSING_LAST } missing; /* events, from here on, or up to here */
 	uint8_t kind;
@@ -39,13 +40,14 @@ struct marker_lane {
 struct marker_thread {
 	size_t input;
 	uint32_t buffer; /* gaps_buffer() */
-	int32_t pid;
+	uint64_t who;	 /* as a marker's */
 	struct marker_lane lanes[LANES];
 };
 
 struct markers {
 	const struct hypertrace_desc *desc;
-	struct field_load *texts; /* ftrace:print's, by input */
+	struct field_load *texts;   /* ftrace:print's, by input */
+	struct marks_fields *marks; /* guest_hypertrace's, by input */
 	struct markers_row *rows;
 	size_t n_rows;
 	struct marker_thread *threads;
@@ -89,7 +91,7 @@ static bool marker_read(const struct markers *m, const struct step *s, const str
 	const uint8_t *data;
 	size_t n;
 
-	*to = (struct marker){ .ts = s->ts, .stream = s->stream, .pid = s->pid };
+	*to = (struct marker){ .ts = s->ts, .stream = s->stream, .who = (uint32_t)s->pid };
 	if (field_load_bytes(&m->texts[s->input], r->data, r->len, &data, &n) != 1)
 		return false;
 	n = strnlen((const char *)data, n);
@@ -99,6 +101,30 @@ static bool marker_read(const struct markers *m, const struct step *s, const str
 		return marker_crosvm(&line, to);
 	return m->desc && hypertrace_line_parse((const char *)data, n, &event) &&
 	       marker_hypertrace(m->desc, &event, to);
+}
+
+/* False: it begins or ends nothing. */
+static bool marker_mark(const struct markers *m, const struct step *s, const struct merge_record *r,
+			struct marker *to)
+{
+	struct hypertrace_event event;
+	const char *guest;
+	size_t n;
+
+	*to = (struct marker){ .ts = s->ts, .stream = s->stream };
+	if (!m->desc || !marks_load(&m->marks[s->input], r->data, r->len, &event, &guest, &n))
+		return false;
+	to->who = marks_source(event.client, guest, n);
+	return marker_hypertrace(m->desc, &event, to);
+}
+
+/* A line has no client. */
+static bool marker_of(const struct markers *m, const struct step *s, const struct merge_record *r,
+		      struct marker *to)
+{
+	if (s->kind != STEP_PRINT)
+		return false;
+	return s->a == STEP_UNKNOWN ? marker_read(m, s, r, to) : marker_mark(m, s, r, to);
 }
 
 static int marker_push(struct marker_run *run, const struct marker *new)
@@ -132,8 +158,7 @@ static int markers_work(void *ctx, struct pass_run *run)
 
 		if (s->kind == STEP_LOST)
 			new.missing = s->b ? MISSING_LAST : MISSING_TO;
-		else if (s->kind == STEP_PRINT ? !marker_read(m, s, &run->records->v[s->at], &new)
-					       : s->kind != STEP_GAP)
+		else if (s->kind != STEP_GAP && !marker_of(m, s, &run->records->v[s->at], &new))
 			continue;
 		if (marker_push(own, &new))
 			return -ENOMEM;
@@ -190,12 +215,12 @@ static int marker_thread(struct markers *m, const struct marker *new, size_t inp
 {
 	const struct marker_thread fresh = { .input = input,
 					     .buffer = gaps_buffer(&m->gaps, new->stream),
-					     .pid = new->pid };
-	size_t i = marker_hash(input << 32 | (uint32_t) new->pid, "", 0) % (2 * THREADS_MAX);
+					     .who = new->who };
+	size_t i = marker_hash(new->who * 31 + input, "", 0) % (2 * THREADS_MAX);
 
 	for (; m->by_thread[i]; i = (i + 1) % (2 * THREADS_MAX)) {
 		*thread = &m->threads[m->by_thread[i] - 1];
-		if ((*thread)->pid == new->pid && (*thread)->input == input)
+		if ((*thread)->who == new->who && (*thread)->input == input)
 			return 0;
 	}
 	*thread = NULL;
@@ -335,14 +360,19 @@ int markers_open(struct markers **out, const struct inputs *in, const struct tim
 		return -ENOMEM;
 	m->desc = desc;
 	m->texts = calloc(in->n + 1, sizeof(*m->texts));
-	if (!m->texts || gaps_open(&m->gaps, t)) {
+	m->marks = calloc(in->n + 1, sizeof(*m->marks));
+	if (!m->texts || !m->marks || gaps_open(&m->gaps, t)) {
 		markers_close(m);
 		return -ENOMEM;
 	}
 	for (size_t i = 0; i < in->n; i++) {
 		struct tep_event *print = tep_find_event_by_name(in->v[i].tep, "ftrace", "print");
 
+		struct tep_event *mark = tep_find_event_by_name(in->v[i].tep, MARKS_SYSTEM, HYPERTRACE_EVENT);
+
 		m->texts[i] = field_load(print ? tep_find_field(print, "buf") : NULL);
+		if (mark)
+			m->marks[i] = marks_fields(mark);
 	}
 	*out = m;
 	return 0;
@@ -360,6 +390,7 @@ void markers_close(struct markers *m)
 	free(m->threads);
 	gaps_release(&m->gaps);
 	free(m->texts);
+	free(m->marks);
 	free(m);
 }
 

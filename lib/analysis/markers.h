@@ -8,7 +8,8 @@
 
 /*
  * Spans that programs write into trace_marker: crosvm's from the Enter to the Exit of the same id in a
- * thread, hypertrace's from the event X_start to X_end of a thread, as the description calls them. An id
+ * thread, hypertrace's from the event X_start to X_end of a thread, as the description calls them; of
+ * events hypertrace:guest_hypertrace those of a guest's client. An id
  * of crosvm's is that of one span; hypertrace has but names, so that a loss in the buffer, from the last
  * event before it on that CPU to the first behind it, ends what is open, and nothing begins meanwhile.
  */

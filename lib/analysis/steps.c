@@ -52,6 +52,7 @@ static const struct step_row {
 	{ "kvm", "kvm_hvc_arm64", STEP_SMCCC, { "r0" }, { NULL } },
 	{ "kvm", "kvm_hypercall", STEP_HYPERCALL, { "nr" }, { NULL } },
 	{ "ftrace", "print", STEP_PRINT, { NULL }, { NULL } },
+	{ "hypertrace", "guest_hypertrace", STEP_PRINT, { "client" }, { NULL } },
 	{ NULL, "hyp_enter", STEP_HYP_ENTER, { "reason" }, { "vcpu" } },
 	{ NULL, "hyp_exit", STEP_HYP_EXIT, { "reason" }, { "vcpu" } },
 	{ NULL, NULL, STEP_HYP_OTHER, { NULL }, { NULL } },

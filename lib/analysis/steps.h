@@ -43,7 +43,8 @@ enum step_kind {
 	STEP_MSR,	    /* kvm_msr: a: the register; b: 1: written */
 	STEP_SMCCC,	    /* kvm_hvc_arm64: a: the call */
 	STEP_HYPERCALL,	    /* kvm_hypercall: a: the call */
-	STEP_PRINT,	    /* ftrace's print: a line of trace_marker */
+	STEP_PRINT,	    /* ftrace's print, a line of trace_marker; or hypertrace:guest_hypertrace:
+			     * a: the client */
 	STEP_END,	    /* nothing comes of this buffer on this CPU from here on */
 	STEP_KINDS
 };

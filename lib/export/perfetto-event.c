@@ -7,6 +7,7 @@
 #include <string.h>
 #include <traceevent/trace-seq.h>
 
+#include "analysis/mark-fields.h"
 #include "export/perfetto-priv.h"
 #include "perfetto.pb-c.h"
 
@@ -145,6 +146,15 @@ static void find_loads(struct pf_event *e)
 		e->call = find_load(e, "func_id");
 }
 
+static void find_marks(struct perfetto *pf, struct pf_event *e)
+{
+	struct marks_fields *f = e->role == PF_MARK ? arena_alloc(&pf->kept, sizeof(*f)) : NULL;
+
+	if (f)
+		*f = marks_fields(e->event);
+	e->marks = f;
+}
+
 /* ---- events -------------------------------------------------------------------------- */
 
 static enum pf_role event_role(const struct known_event *k)
@@ -159,6 +169,8 @@ static enum pf_role event_role(const struct known_event *k)
 		return !strcmp(name, "kvm_exit")	  ? PF_KVM_EXIT
 		       : !strcmp(name, "kvm_guest_fault") ? PF_KVM_FAULT
 							  : PF_PLAIN;
+	if (!strcmp(system, MARKS_SYSTEM) && !strcmp(name, HYPERTRACE_EVENT))
+		return PF_MARK;
 	return !strcmp(system, "ftrace") && !strcmp(name, "print") ? PF_PRINT : PF_PLAIN;
 }
 
@@ -173,6 +185,7 @@ static struct pf_event *pf_event_new(struct perfetto *pf, const struct known_eve
 	e->role = event_role(k);
 	event_fields(pf, e);
 	find_loads(e);
+	find_marks(pf, e);
 	find_message(pf, e);
 	return e;
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/mark-fields.h"
 #include "decode/crosvm.h"
 #include "util/field.h"
 #include "export/perfetto-priv.h"
@@ -16,7 +17,9 @@
 #define THREADS_MAX 4096
 #define LANES	    16
 
-static const char *const kinds[] = { [PF_CROSVM] = "crosvm", [PF_HYPERTRACE] = "hypertrace" };
+static const char *const kinds[] = {
+	[PF_CROSVM] = "crosvm", [PF_HYPERTRACE] = "hypertrace", [PF_CLIENTS] = "hypertrace"
+};
 
 struct lane {
 	uint64_t track; /* 0: not made yet */
@@ -25,9 +28,10 @@ struct lane {
 	char name[64]; /* hypertrace: what it is called, without "_start" */
 };
 
-/* What one thread does of one kind. */
+/* What one thread, or a guest's client, does of one kind. */
 struct thread {
 	struct pf_item item; /* number: the thread; kind: enum pf_parent */
+	char *client;	     /* PF_CLIENTS: what it is called; the kept arena's */
 	struct lane lanes[LANES];
 };
 
@@ -53,9 +57,10 @@ static void lane_track(struct perfetto *pf, const struct thread *t, struct lane 
 
 	if (l->track)
 		return;
-	parent = pf_parent(pf, t->item.input, 0, t->item.kind, kinds[t->item.kind]);
+	parent = pf_parent(pf, t->item.input, 0, t->client ? PF_HYPERTRACE : t->item.kind,
+			   kinds[t->item.kind]);
 	l->track = pf_track(pf, t->item.input, parent,
-			    arena_printf(&pf->arena, "%s %d", comm ? comm : "thread", tid), tid);
+			    t->client ?: arena_printf(&pf->arena, "%s %d", comm ? comm : "thread", tid), tid);
 }
 
 static struct lane *free_lane(struct thread *t)
@@ -164,9 +169,9 @@ static void hypertrace_args(struct perfetto *pf, const struct hypertrace_event *
 	buf_release(&value);
 }
 
-static void hypertrace_span(struct perfetto *pf, const struct pf_record *r, const struct hypertrace_event *e)
+static void hypertrace_span(struct perfetto *pf, const struct pf_record *r, struct thread *t,
+			    const struct hypertrace_event *e)
 {
-	struct thread *t = get_thread(pf, r, PF_HYPERTRACE);
 	const char *name = hypertrace_name(pf->desc, e);
 	struct pf_args *args = pf_args(pf);
 	struct arena *a = &pf->arena;
@@ -190,6 +195,27 @@ static void hypertrace_span(struct perfetto *pf, const struct pf_record *r, cons
 		mark_instant(pf, t, r->ts, text, args);
 }
 
+/* A guest's program goes from vCPU to vCPU, and stays the same client. */
+static void mark_record(struct perfetto *pf, const struct pf_record *r)
+{
+	struct hypertrace_event e;
+	struct pf_record client = *r;
+	const char *guest;
+	struct thread *t;
+	uint64_t source;
+	size_t n;
+
+	if (!r->event->marks || !marks_load(r->event->marks, r->data, r->len, &e, &guest, &n))
+		return;
+	source = marks_source(e.client, guest, n);
+	client.pid = (int)(source ^ source >> 32);
+	t = get_thread(pf, &client, PF_CLIENTS);
+	if (t && !t->client)
+		t->client = arena_printf(&pf->kept, "%s client %llu", arena_text(&pf->arena, guest, n),
+					 (unsigned long long)e.client);
+	hypertrace_span(pf, r, t, &e);
+}
+
 void pf_marker_record(struct perfetto *pf, const struct pf_record *r)
 {
 	struct crosvm_line line;
@@ -197,6 +223,10 @@ void pf_marker_record(struct perfetto *pf, const struct pf_record *r)
 	const uint8_t *data;
 	size_t n;
 
+	if (r->event->role == PF_MARK) {
+		mark_record(pf, r);
+		return;
+	}
 	if (field_load_bytes(&r->event->text, r->data, r->len, &data, &n) != 1)
 		return;
 	n = strnlen((const char *)data, n);
@@ -205,5 +235,5 @@ void pf_marker_record(struct perfetto *pf, const struct pf_record *r)
 	if (crosvm_line_parse((const char *)data, n, &line))
 		crosvm_span(pf, r, &line);
 	else if (hypertrace_line_parse((const char *)data, n, &e))
-		hypertrace_span(pf, r, &e);
+		hypertrace_span(pf, r, get_thread(pf, r, PF_HYPERTRACE), &e);
 }

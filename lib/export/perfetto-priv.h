@@ -71,6 +71,7 @@ void pf_map_release(struct pf_map *m, void (*release)(void *item));
 enum pf_role {
 	PF_PLAIN,
 	PF_PRINT,
+	PF_MARK, /* hypertrace:guest_hypertrace */
 	PF_KVM_EXIT,
 	PF_KVM_FAULT,
 	PF_HYP_ENTER, /* the hypervisor's: these three */
@@ -97,6 +98,7 @@ struct pf_event {
 	unsigned int number; /* of its message in FtraceEvent; 0: Perfetto has no message for it */
 	/* fields that the parts look for; FIELD_NONE: it has none */
 	struct field_load reason, vcpu, pc, esr, address, call, text;
+	const struct marks_fields *marks; /* PF_MARK's; NULL: no memory */
 	struct pf_field *fields;
 	size_t n_fields;
 	const struct pf_field **known; /* those that the message has, by number */
@@ -220,7 +222,7 @@ void pf_ftrace_write(const struct perfetto *pf, struct pf_chunk *c);
 /* ---- tracks: perfetto-track.c ------------------------------------------------------- */
 
 /* Tracks that hold others; in this order on a machine. */
-enum pf_parent { PF_HYP, PF_GUEST, PF_STOLEN, PF_CROSVM, PF_HYPERTRACE };
+enum pf_parent { PF_HYP, PF_GUEST, PF_STOLEN, PF_CROSVM, PF_HYPERTRACE, PF_CLIENTS };
 
 /* The track of that kind and number, made with this name when it is not there yet: its uuid. */
 uint64_t pf_parent(struct perfetto *pf, size_t input, unsigned int number, enum pf_parent kind,
@@ -265,7 +267,7 @@ int pf_state_span(void *perfetto, const struct state_span *span);
 /* Keeps what kvm_exit and kvm_guest_fault tell of an exit. */
 void pf_exit_record(struct perfetto *pf, const struct pf_record *r);
 
-/* What programs write into trace_marker, crosvm and hypertrace: perfetto-marker.c. Only ftrace:print. */
+/* What programs write into trace_marker, crosvm and hypertrace: perfetto-marker.c. Only these two roles. */
 void pf_marker_record(struct perfetto *pf, const struct pf_record *r);
 
 #endif

@@ -214,7 +214,7 @@ static void record_event(struct perfetto *p, struct pf_record *r)
 		return;
 	if (role >= PF_HYP_ENTER)
 		pf_hyp_record(p, r);
-	if (role == PF_PRINT)
+	if (role == PF_PRINT || role == PF_MARK)
 		pf_marker_record(p, r);
 	if (role == PF_KVM_EXIT || role == PF_KVM_FAULT)
 		pf_exit_record(p, r);

@@ -136,6 +136,14 @@ static const struct event {
 	    { "u8 CRm", 12, 1, false },
 	    { "u8 Op2", 13, 1, false } },
 	  "\"(%d,%d,%d,%d,%d)\", REC->Op0, REC->Op1, REC->CRn, REC->CRm, REC->Op2" },
+	{ "hypertrace",
+	  "guest_hypertrace",
+	  { { "u32 client", 8, 4, false },
+	    { "int vcpu", 12, 4, true },
+	    { "u64 arg1", 16, 8, false },
+	    { "u64 arg2", 24, 8, false },
+	    { "__data_loc char[] guest", 32, 4, false } },
+	  "\"client=%u arg1=0x%llx\", REC->client, REC->arg1" },
 };
 
 #define FIRST_ID 100

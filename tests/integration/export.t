@@ -381,6 +381,18 @@ hypertrace > thread 8 | begin 2000 frame (cpu=85 width="640")
 hypertrace > thread 8 | instant 2100 state (what="busy")
 hypertrace > thread 8 | end 2200
 hypertrace > thread 8 | instant 2300 9 (arg2="0xff")' "Perfetto: spans of crosvm and hypertrace"
+make_trace "$tmp/marks.dat" <<'E'
+buffer hypertrace
+2000 0 8 hypertrace:guest_hypertrace	3	0	1	640	vm
+2100 1 9 hypertrace:guest_hypertrace	3	1	3	7	vm
+2150 1 9 hypertrace:guest_hypertrace	4	1	2	7	vm
+2200 1 9 hypertrace:guest_hypertrace	3	1	2	0	vm
+E
+is "$(perfetto --hypertrace-desc "$tmp/desc" "$tmp/marks.dat" | tracks)" \
+	'hypertrace > vm client 3 | begin 2000 frame (client=3 width="640")
+hypertrace > vm client 3 | instant 2100 state (client=3 what="busy")
+hypertrace > vm client 4 | instant 2150 frame_end (client=4 arg2="0x7")
+hypertrace > vm client 3 | end 2200' "Perfetto: spans of a guest's clients, on whatever vCPU"
 echo '1 x:' >"$tmp/desc"
 fails 1 'desc: line 1 makes no sense' "a wrong description" "$hyptrace" export -p "$tmp/out" \
 	--hypertrace-desc "$tmp/desc" "$tmp/marker.dat"

@@ -299,6 +299,23 @@ crosvm      read         1    100ns   5.6%  100ns  100ns  100ns  100ns  100ns
 spans: 3 begins and 3 ends without the other, and 0 lines of too many threads or names, are left out' \
 	"spans of crosvm and hypertrace"
 
+# clients of guests, whose programs go from vCPU to vCPU: an event of its own, in a buffer of its own
+make_trace "$tmp/marks.dat" <<'E'
+buffer hypertrace
+1000 0 50 hypertrace:guest_hypertrace	0	0	1	7	one
+1100 1 51 hypertrace:guest_hypertrace	1	1	1	7	one
+1200 0 52 hypertrace:guest_hypertrace	0	0	1	7	two
+1300 1 51 hypertrace:guest_hypertrace	0	1	2	7	one
+1500 0 50 hypertrace:guest_hypertrace	1	0	2	7	one
+1600 0 50 hypertrace:guest_hypertrace	1	0	3	7	one
+1900 1 53 hypertrace:guest_hypertrace	0	1	2	7	two
+2000 1 53 hypertrace:guest_hypertrace	0	1	2	7	two
+E
+is "$(rows spans kind,name,count,total_ns,max_ns --hypertrace-desc "$tmp/desc" "$tmp/marks.dat" 2>&1)" \
+	'hypertrace	frame	3	1400	700' "spans of guests' clients"
+is "$("$hyptrace" latency --csv --from 'guest_hypertrace/arg1==1' --to 'guest_hypertrace/arg1==2' --key client \
+	"$tmp/marks.dat" 2>&1 | grep '^latency,1')" "latency,1,1,400,400,400,400,400,400,400" "latency between a client's marks"
+
 # ---- where time went: lib/analysis/states.h has its own truths --------------------------------------------
 
 make_trace "$tmp/steal.dat" <<'E'
