@@ -99,6 +99,12 @@ opt_set set_json, set_csv;
  * reads it any more.
  */
 int print_answer(const struct buf *text, const struct log *log);
+struct live;
+/*
+ * live_open (record/live.h), which waits up to ten seconds for a recording that is being started, and
+ * begins ten seconds before what is newest. 0 or -errno, logged.
+ */
+int live_wait(struct live **out, const char *output, const struct log *log);
 /* What the file's readers left out. */
 void tell_damage(const struct log *log, uint64_t places);
 

@@ -185,6 +185,7 @@ static const struct opt report_rows[] = {
 	OPT('i', NULL, "FILE", "a file to read (trace.dat); several are merged by time", take_input),
 	OPT(0, "ts-offset", "NS", "add to the times of the file before it", take_ts_offset),
 	OPT(0, "ts2secs", "HZ", "rate of the clock of the file before it, or of all", take_hz),
+	OPT(0, "follow", NULL, "a recording that goes on, until it ends", opts_set_flag, AT(follow)),
 	OPT(0, "kallsyms", "FILE", "symbols to use besides the file's own", opts_set_text, AT(kallsyms)),
 
 	OPT_HEADING("Which events"),
@@ -281,6 +282,9 @@ int report_opts_parse(int argc, char **argv, struct report_opts *o, struct opts_
 		goto no_memory;
 	if (o->wakeup && o->n_inputs > 1)
 		return opts_error(err, "-w needs one file: tasks of several cannot be told apart");
+	if (o->follow && (o->n_inputs > 1 || o->wakeup || o->align_ts || o->what != REPORT_EVENTS))
+		return opts_error(err,
+				  "--follow prints the events of one recording, without -w and --align-ts");
 	return 0;
 no_memory:
 	opts_error(err, "out of memory");

@@ -47,6 +47,7 @@ struct report {
 	const struct merge_run *run;
 	size_t at;
 	struct padded room;
+	struct follow *follow; /* --follow; NULL: all of the file */
 };
 
 /* A record that is shown, or only what was lost before it: one line, or two. */
@@ -59,6 +60,20 @@ struct shown {
 	/* among the run's ready texts: after -l flags and depth, after -w the latency */
 	uint32_t state, state_len, tail, tail_len;
 };
+
+/* ---- report.c ----------------------------------------------------------------------- */
+
+/* What the options ask for, on standard output; report_close in any case. 0 or -errno, logged. */
+int report_print(struct report *r);
+
+/* ---- report-follow.c: a recording that goes on --------------------------------------- */
+
+/* report_print of its first input, until it ends. 0 or -errno, logged. */
+int report_follow(const struct report_opts *o, const struct log *log);
+/* Whether it is this look at the recording that shows the record. Once for each, in the order of time. */
+bool follow_takes(struct follow *f, const char *buffer, unsigned int cpu, const struct merge_record *m);
+/* Whether it is the first look. */
+bool follow_is_first(const struct follow *f);
 
 /* ---- report-open.c: files, formats and plugins -------------------------------------- */
 

@@ -63,7 +63,8 @@ static void print_heads(struct report *r)
 	for (size_t i = 0; i < r->n; i++) {
 		const struct report_file *f = &r->files[i];
 
-		line_head(r, f, stdout);
+		if (!r->follow || follow_is_first(r->follow))
+			line_head(r, f, stdout);
 		for (size_t b = 0; b < f->info->n_buffers; b++) {
 			instances = instances || *f->info->buffers[b].name;
 			label_widen(r, f->buffers[b].label);
@@ -158,6 +159,9 @@ static int see_record(struct events *e, const struct merge_run *run, size_t i, s
 	struct timeline_record full;
 	int ret;
 
+	*shown = false;
+	if (e->r->follow && !follow_takes(e->r->follow, f->info->buffers[at->buffer].name, at->cpu, m))
+		return 0;
 	b->skip_next = false;
 	*shown = !m->data || (!skip && (!f->filters || filters_show(f, e->r->timeline, m)));
 	if (*shown && needed) {
@@ -343,8 +347,7 @@ static bool only_filters(const struct report *r)
 	return false;
 }
 
-/* What the options ask for, on standard output. */
-static int report_print(struct report *r)
+int report_print(struct report *r)
 {
 	int ret = set_plugin_options(r->o);
 
@@ -367,8 +370,8 @@ static int report_files(const struct report_opts *o)
 	int ret;
 
 	tep_set_loglevel(o->quiet ? TEP_LOG_NONE : TEP_LOG_ERROR);
-	r.terminal = pager_start(!o->no_pager);
-	ret = report_print(&r);
+	r.terminal = pager_start(!o->no_pager && !o->follow);
+	ret = o->follow ? report_follow(o, &log) : report_print(&r);
 	report_close(&r);
 	if (ret == -ENOMEM)
 		log_err(&log, "out of memory");

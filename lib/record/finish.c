@@ -404,3 +404,41 @@ int dat_from_spool(struct spool *spool, const struct dat_from_spool_opts *o)
 	job_free(&j);
 	return ret;
 }
+
+/* ---- of a recording that goes on --------------------------------------------------------------- */
+
+struct dat_job {
+	struct job job;
+	struct dat_from_spool_opts o;
+};
+
+int dat_job_open(struct dat_job **out, struct spool *spool, const struct log *log)
+{
+	struct dat_job *j = calloc(1, sizeof(*j));
+	int ret;
+
+	if (!j)
+		return -ENOMEM;
+	j->o.log = log;
+	j->job.spool = spool;
+	j->job.o = &j->o;
+	ret = job_prepare(&j->job);
+	if (ret)
+		dat_job_close(j);
+	else
+		*out = j;
+	return ret;
+}
+
+struct dat_file *dat_job_file(struct dat_job *j)
+{
+	return &j->job.file;
+}
+
+void dat_job_close(struct dat_job *j)
+{
+	if (!j)
+		return;
+	job_free(&j->job);
+	free(j);
+}

@@ -33,4 +33,15 @@ struct dat_from_spool_opts {
  */
 int dat_from_spool(struct spool *spool, const struct dat_from_spool_opts *o);
 
+/*
+ * A file as dat_from_spool would write it now, but for the repair: whoever looks at a recording
+ * that goes on (live.h) chooses the pages. The spool must outlive it. -ENOENT: formats, or files of pages, are
+ * still to be made.
+ */
+struct dat_job;
+struct dat_file;
+int dat_job_open(struct dat_job **out, struct spool *spool, const struct log *log);
+struct dat_file *dat_job_file(struct dat_job *j);
+void dat_job_close(struct dat_job *j);
+
 #endif

@@ -298,6 +298,15 @@ static int repair_buffer(struct spool *spool, size_t number)
 
 /* ---- the spool ------------------------------------------------------------------------ */
 
+bool spool_wants_repair(const struct spool *spool)
+{
+	struct buf mark = { 0 };
+	int ret = spool_get_text(spool, MARK, &mark);
+
+	buf_release(&mark);
+	return !ret;
+}
+
 int spool_want_repair(struct spool *spool)
 {
 	return spool_put_text(spool, MARK, "", 0);

@@ -16,6 +16,7 @@
 
 /* Marks the spool: its hypervisor's times need repair. From any thread; 0 or -errno. */
 int spool_want_repair(struct spool *spool);
+bool spool_wants_repair(const struct spool *spool);
 /*
  * Rewrites the pages of a marked spool's hypervisor, all or none (spool_rewrite_*).
  * Without effect on one that is not marked, or is repaired already. 0 or -errno: the

@@ -18,7 +18,6 @@
 #include "record/spool-trust.h"
 #include "util/array.h"
 
-#define TEXT_MAX     (256u << 20)
 #define RESERVE_STEP (4u << 20)
 
 struct spool {
@@ -26,6 +25,7 @@ struct spool {
 	int dirfd;
 	int session_fd; /* locked */
 	int reserve_fd;
+	bool read_only; /* somebody else's, who records into it */
 	uint64_t reserved;
 	struct strlist keys, values;
 	struct spool_buffer *buffers;
@@ -301,12 +301,20 @@ static int load_buffer(struct spool *s, const struct log *log)
 	return b->page_size && b->n_cpus ? 0 : -EBADMSG;
 }
 
+static int open_session(struct spool *s)
+{
+	if (!s->read_only)
+		return lock_session(s, 0);
+	s->session_fd = openat(s->dirfd, "session", O_RDONLY | O_CLOEXEC);
+	return s->session_fd < 0 ? -errno : 0;
+}
+
 static int load_spool(struct spool *s, const struct log *log)
 {
 	const char *version;
 	int ret;
 
-	ret = open_trusted(s, log) ?: lock_session(s, 0) ?: load_pairs(s, "session", 1 << 20, keep_key, s);
+	ret = open_trusted(s, log) ?: open_session(s) ?: load_pairs(s, "session", 1 << 20, keep_key, s);
 	if (ret)
 		return ret;
 	version = spool_get(s, "spool");
@@ -318,11 +326,15 @@ static int load_spool(struct spool *s, const struct log *log)
 	return ret == -ENOENT ? 0 : ret;
 }
 
-int spool_open(struct spool **out, const char *dir, const struct log *log)
+static int open_spool(struct spool **out, const char *dir, bool read_only, const struct log *log)
 {
 	struct spool *s = spool_new(dir);
-	int ret = s ? load_spool(s, log) : -ENOMEM;
+	int ret = -ENOMEM;
 
+	if (s) {
+		s->read_only = read_only;
+		ret = load_spool(s, log);
+	}
 	if (ret)
 		spool_close(s);
 	else
@@ -330,7 +342,33 @@ int spool_open(struct spool **out, const char *dir, const struct log *log)
 	return ret;
 }
 
-/* ---- keys and texts ---------------------------------------------------------------------- */
+int spool_open(struct spool **out, const char *dir, const struct log *log)
+{
+	return open_spool(out, dir, false, log);
+}
+
+int spool_open_live(struct spool **out, const char *dir, const struct log *log)
+{
+	return open_spool(out, dir, true, log);
+}
+
+bool spool_is_recording(struct spool *s)
+{
+	const char *state;
+
+	if (!flock(s->session_fd, LOCK_SH | LOCK_NB)) {
+		flock(s->session_fd, LOCK_UN);
+		return false;
+	}
+	strlist_release(&s->keys);
+	strlist_release(&s->values);
+	if (load_pairs(s, "session", 1 << 20, keep_key, s))
+		return false;
+	state = spool_get(s, "state");
+	return state && !strcmp(state, "armed");
+}
+
+/* ---- keys ---------------------------------------------------------------------- */
 
 const char *spool_dir(const struct spool *s)
 {
@@ -411,54 +449,6 @@ int spool_is_this_boot(const struct spool *s, bool *same)
 	return ret;
 }
 
-static int text_name(char *out, size_t size, const char *name)
-{
-	if (strchr(name, '/') || name[0] == '.' || !*name)
-		return -EINVAL;
-	return (size_t)snprintf(out, size, "texts/%s", name) < size ? 0 : -ENAMETOOLONG;
-}
-
-int spool_put_text(struct spool *s, const char *name, const void *data, size_t len)
-{
-	char path[128];
-	int ret = text_name(path, sizeof(path), name);
-
-	if (ret)
-		return ret;
-	ret = write_file_at(s->dirfd, path, data, len);
-	if (ret) /* a part of it is of no use, and takes room on a full disk */
-		unlinkat(s->dirfd, path, 0);
-	return ret;
-}
-
-int spool_append_text(struct spool *s, const char *name, const void *data, size_t len)
-{
-	char path[128];
-	int fd, ret = text_name(path, sizeof(path), name);
-
-	if (ret)
-		return ret;
-	fd = openat(s->dirfd, path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return -errno;
-	ret = write_all(fd, data, len);
-	close(fd);
-	return ret;
-}
-
-int spool_get_text(const struct spool *s, const char *name, struct buf *out)
-{
-	char path[128];
-	int ret = text_name(path, sizeof(path), name);
-
-	return ret ?: read_file_at(s->dirfd, path, TEXT_MAX, out);
-}
-
-int spool_page_layout(const struct spool *s, struct page_layout *out)
-{
-	return page_layout_read(s->dirfd, "texts/header_page", out);
-}
-
 /* ---- buffers and pages ------------------------------------------------------------------- */
 
 static int write_buffer(const struct spool *s, const struct spool_buffer *b)
@@ -520,12 +510,12 @@ static int open_pages(const struct spool *s, const char *dir, size_t buffer, uns
 
 int spool_pages_fd(const struct spool *s, size_t buffer, unsigned int cpu)
 {
-	int fd = open_pages(s, SPOOL_REPAIRED, buffer, cpu, 0);
+	int fd = s->read_only ? -ENOENT : open_pages(s, SPOOL_REPAIRED, buffer, cpu, 0);
 
-	if (fd == -ENOENT)
+	if (fd == -ENOENT && !s->read_only)
 		fd = open_pages(s, SPOOL_JOINED, buffer, cpu, 0);
 	if (fd == -ENOENT)
-		fd = open_pages(s, "pages", buffer, cpu, O_CREAT);
+		fd = open_pages(s, "pages", buffer, cpu, s->read_only ? 0 : O_CREAT);
 	if (fd < 0)
 		return fd;
 	if (lseek(fd, 0, SEEK_END) < 0) {

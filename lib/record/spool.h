@@ -36,6 +36,16 @@ int spool_create(struct spool **out, const char *dir, const struct log *log);
  * -EBADMSG: no spool; what is beyond the limits above is logged.
  */
 int spool_open(struct spool **out, const char *dir, const struct log *log);
+/*
+ * Opens one whose recorder lives, or is dead, to read what comes: nothing in it is locked,
+ * made or changed. Errors as of spool_open, but -EBUSY.
+ */
+int spool_open_live(struct spool **out, const char *dir, const struct log *log);
+/*
+ * Of such a one, whose keys it reads anew: pages may still come. False: what there is of them is
+ * all, for they are drained or their recorder is dead.
+ */
+bool spool_is_recording(struct spool *s);
 /* Frees; the directory stays. */
 void spool_close(struct spool *s);
 /* Frees, and removes the directory. 0 or -errno of the last step, the directory itself. */

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_LIVE_H
+#define HYPTRACE_LIVE_H
+
+#include "util/base.h"
+
+/*
+ * A recording that goes on, as its spool has it: looked at again and again, each time
+ * as a small trace.dat of some of its pages. A page is there once the kernel has filled it;
+ * of the hypervisor's text, once the next one is begun.
+ *
+ * Times that plain nVHE makes early are not repaired here, which takes the whole recording,
+ * and the hypervisor's records have no pid.
+ */
+struct live; /* opaque */
+
+/*
+ * output: the recording's file, whose spool is beside it, or a spool. -EAGAIN: it has not begun
+ * yet; -ENOENT: there is none, or it has ended. Else the log says what is wrong.
+ */
+int live_open(struct live **out, const char *output, const struct log *log);
+void live_close(struct live *l);
+/* Whether its hypervisor's times need a repair. */
+bool live_is_early(const struct live *l);
+
+/*
+ * Looks at what is there now: 1, more came since the last look; 0: nothing. *ended: there
+ * will be no more.
+ */
+int live_look(struct live *l, bool *ended);
+/* Pages that are there and not dropped, as a trace.dat into fd, in place of what it holds. */
+int live_write(struct live *l, int fd, const struct log *log);
+
+/*
+ * For whoever wants each record once: how many of the first records of a CPU's pages have been
+ * taken, and n more are. Buffers are those of the file, by name.
+ */
+uint64_t live_taken(const struct live *l, const char *buffer, unsigned int cpu);
+int live_take(struct live *l, const char *buffer, unsigned int cpu, uint64_t n);
+/* Drops the pages whose records are all taken. 0 or -errno of reading them. */
+int live_drop_taken(struct live *l);
+
+/*
+ * For whoever wants the last while: drops pages that end before `ns` before the newest page's
+ * begin; each CPU keeps its last one. 1: some, 0: none, or -errno of reading them.
+ */
+int live_drop_older(struct live *l, uint64_t ns);
+
+#endif

@@ -1,0 +1,107 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# `hyptrace report --follow` and `hyptrace top`: a spool that grows as they look at it. The recorder is
+# this script, which holds the spool's lock and appends pages.
+. tests/integration/lib.sh
+
+hyptrace=$build/hyptrace
+. tests/integration/spool.sh
+bare_machine
+
+# page CPU TIME:PID...: a page with a sched_switch to each PID, at ns
+page() {
+	local cpu=$1
+
+	shift
+	perl -e 'my ($start) = $ARGV[0] =~ /(\d+)/; my ($last, $data) = ($start, "");
+		for (@ARGV) {
+			my ($ts, $pid) = split /:/;
+			my $delta = $ts - $last;
+			$data .= pack "LL", ($delta & 0x7ffffff) << 5 | 30, $delta >> 27 if $delta >> 27;
+			$data .= pack "L", ($delta >> 27 ? 0 : $delta) << 5 | 16;
+			$data .= pack "SCClZ16llqZ16ll", 244, 0, 0, 0, "swapper", 0, 120, 0, "task", $pid, 120;
+			$last = $ts;
+		}
+		print pack "a4096", pack("QQ", $start, length $data) . $data' "$@" >>"$spool/pages/0.$cpu"
+}
+
+# record CPUS: a recording begins, with no pages
+record() {
+	new_spool 1 "$1"
+	for ((i = 0; i < $1; i++)); do
+		: >"$spool/pages/0.$i"
+	done
+	exec 8<>"$spool/session"
+	flock 8
+	printf 'state\tarmed\n' >>"$spool/session"
+}
+
+# ended STATE: the recorder is gone
+ended() {
+	printf 'state\t%s\n' "$1" >>"$spool/session"
+	exec 8>&-
+}
+
+follow() {
+	"$hyptrace" report --follow "$dat" >"$tmp/out" 2>"$tmp/err" 8>&- &
+	pid=$!
+}
+
+printed() {
+	[ "$(shown)" = "$1" ]
+}
+
+# the PIDs that were printed
+shown() {
+	echo $(sed -n 's/.*next_pid=//p; s/.*==> task:\([0-9]*\).*/\1/p' "$tmp/out" | sed 's/ .*//')
+}
+
+# ---- report --follow ---------------------------------------------------------
+
+record 2
+before=$(contents "$spool")
+follow
+page 0 1000000000:1 2000000000:2
+page 1 1500000000:3
+wait_for printed "1 3 2"
+ok $? "CPUs are merged, and what is held comes when nothing else does" || diag "$(cat "$tmp/out" "$tmp/err")"
+is "$(<"$tmp/err")" "" "nothing is late"
+
+page 0 4000000000:4
+wait_for printed "1 3 2 4"
+ok $? "a page that came later"
+page 1 3000000000:5
+wait_for printed "1 3 2 4 5"
+ok $? "a page that comes late is printed all the same"
+wait_for grep -q '^hyptrace: 1 events are printed out of order' "$tmp/err"
+ok $? "... and said to be" || diag "$(<"$tmp/err")"
+
+page 0 5000000000:6 6000000000:7
+ended drained
+wait "$pid"
+is "$?" 0 "it ends with the recording" || diag "$(<"$tmp/err")"
+is "$(shown)" "1 3 2 4 5 6 7" "with the last page at once"
+recover
+is "$status" 0 "the spool is as recover wants it" || diag "$(<"$tmp/err")"
+"$hyptrace" report "$dat" >"$tmp/report" 2>/dev/null
+is "$(sort "$tmp/out")" "$(sort "$tmp/report")" "the same lines as of the finished file"
+
+record 1
+before=$(contents "$spool")
+follow
+wait_for grep -q '^cpus=1' "$tmp/out"
+is "$(contents "$spool")" "$before" "nothing in the spool changes"
+page 0 1000000000:1
+rm -r "$spool"
+exec 8>&-
+wait "$pid"
+is "$?" 0 "the spool is removed meanwhile: exit status" || diag "$(<"$tmp/err")"
+is "$(shown)" "1" "... and what was in it is printed"
+
+"$hyptrace" report --follow a.dat b.dat 2>"$tmp/err"
+is "$?" 2 "two recordings are refused"
+"$hyptrace" report --follow "$tmp/none.dat" 2>"$tmp/err"
+is "$?" 1 "no recording: exit status"
+like "$(<"$tmp/err")" "is not being recorded: start .hyptrace record" "... and what to do"
+
+done_testing
