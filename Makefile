@@ -64,6 +64,9 @@ SQLITE := $(shell $(PKG_CONFIG) --exists 'sqlite3 >= 3.38' && echo 1)
 # names of processes' functions in hyptrace flame
 DW := $(shell $(PKG_CONFIG) --exists libdw libelf && echo 1)
 
+# the screen of hyptrace top, which prints one table behind the other without
+NCURSES := $(shell $(PKG_CONFIG) --exists ncursesw && echo 1)
+
 # hyptrace export --ctf, likewise
 BABELTRACE2 := $(shell $(PKG_CONFIG) --exists babeltrace2 && echo 1)
 
@@ -87,6 +90,7 @@ say = $(if $(V),,@printf '  %-7s %s\n' $(1) $(2))
 ifneq ($(STATIC),)
 PROTOBUF_C :=
 SQLITE :=
+NCURSES :=
 BABELTRACE2 :=
 CPPFLAGS += -DHYPTRACE_STATIC
 endif
@@ -111,6 +115,10 @@ PACKAGES += babeltrace2
 CPPFLAGS += -DHYPTRACE_CTF
 else
 LIB_SRC := $(filter-out lib/export/ctf%,$(LIB_SRC))
+endif
+ifeq ($(NCURSES),1)
+PACKAGES += ncursesw
+CPPFLAGS += -DHYPTRACE_NCURSES
 endif
 ifeq ($(DW),1)
 PACKAGES += libdw libelf

@@ -49,8 +49,9 @@ int cmd_report(int argc, char **argv);
 int cmd_sql(int argc, char **argv);
 int cmd_stat(int argc, char **argv);
 int cmd_sync(int argc, char **argv);
+int cmd_top(int argc, char **argv);
 extern const struct opts_table adb_table, diff_table, doctor_table, export_table, flame_table, import_table,
-	latency_table, list_table, path_table, recover_table, sql_table, stat_table, sync_table;
+	latency_table, list_table, path_table, recover_table, sql_table, stat_table, sync_table, top_table;
 bool record_takes(int argc, char **argv);
 bool report_takes(int argc, char **argv);
 bool list_takes(int argc, char **argv);

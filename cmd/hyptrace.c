@@ -42,6 +42,7 @@ const struct command_row command_rows[] = {
 	{ "stat", cmd_stat, &stat_table, "count events, and add up exits and the hypervisor's time",
 	  stat_takes },
 	{ "sync", cmd_sync, &sync_table, "compute the guests' clock offsets, with a bound on each", NULL },
+	{ "top", cmd_top, &top_table, "show exits and where the time goes while a recording runs", NULL },
 };
 const size_t command_rows_n = ARRAY_SIZE(command_rows);
 

@@ -43,20 +43,26 @@ static int exit_by_group(const struct exit_sum *x, const struct exit_sum *y, enu
 	return ret;
 }
 
-static int exit_by_what(const void *a, const void *b, void *per)
+static int exit_by_what(const void *a, const void *b, void *of)
 {
+	const struct stat_answer *s = of;
 	const struct exit_sum *x = a, *y = b;
 
-	return exit_by_group(x, y, *(enum stat_per *)per)
+	return exit_by_group(x, y, s->per)
 		       ?: exit_order(x->row->key, y->row->key)
 		       ?: exit_order(x->row->info, y->row->info);
 }
 
-static int exit_by_time(const void *a, const void *b, void *per)
+/* The largest first, by what the answer is in order of. */
+static int exit_by_time(const void *a, const void *b, void *of)
 {
 	const struct exit_sum *x = a, *y = b;
+	const struct stat_answer *s = of;
 
-	return exit_by_group(x, y, *(enum stat_per *)per) ?: exit_order(y->sums.sum, x->sums.sum) ?: exit_by_what(a, b, per);
+	return exit_by_group(x, y, s->per)
+		       ?: (s->by_count ? exit_order(y->sums.n, x->sums.n) : 0)
+		       ?: exit_order(y->sums.sum, x->sums.sum)
+		       ?: exit_by_what(a, b, of);
 }
 
 static int exit_sums_open(struct exit_sums *e)
@@ -77,15 +83,15 @@ static int exit_sums_open(struct exit_sums *e)
 		e->v[e->n++] = (struct exit_sum){ &rows[i], &vcpus[rows[i].vcpu], *sums };
 		sums_join(&e->total, sums);
 	}
-	qsort_r(e->v, e->n, sizeof(*e->v), exit_by_what, &s->per);
+	qsort_r(e->v, e->n, sizeof(*e->v), exit_by_what, s);
 	for (size_t i = 1; i < e->n; i++) {
-		if (exit_by_what(&e->v[to], &e->v[i], &s->per))
+		if (exit_by_what(&e->v[to], &e->v[i], s))
 			e->v[++to] = e->v[i];
 		else
 			sums_join(&e->v[to].sums, &e->v[i].sums);
 	}
 	e->n = e->n ? to + 1 : 0;
-	qsort_r(e->v, e->n, sizeof(*e->v), exit_by_time, &s->per);
+	qsort_r(e->v, e->n, sizeof(*e->v), exit_by_time, s);
 	return 0;
 }
 

@@ -23,8 +23,9 @@ struct stat_answer {
 	struct answer *out;
 	size_t rows; /* of a table, at most */
 	enum stat_per { STAT_ALL, STAT_GUEST, STAT_VCPU } per;
-	bool asked; /* the table that is printed was named: it says why it is empty */
-	int ret;    /* -ENOMEM */
+	bool by_count; /* rows of exits in the order of their number, not of their time */
+	bool asked;    /* the table that is printed was named: it says why it is empty */
+	int ret;       /* -ENOMEM */
 };
 
 /* ---- tables: columns and cells are added one after the other ------------------------------- */
@@ -70,6 +71,15 @@ stat_print stat_slices;									/* stat-slices.c */
 
 /* "Guest:0", or the thread's name and number; in buf. */
 const char *stat_vcpu_name(const struct input *in, int32_t pid, char *buf, size_t size);
+
+/* Tables of one file, as --show names them, into an answer. 0 or -errno, logged. */
+struct stat_look {
+	const char *path, *tables;
+	enum stat_per per;
+	bool by_count;
+	size_t rows; /* 0: all */
+};
+int stat_look(const struct stat_look *look, struct answer *out, const struct log *log);
 
 /* The slices as a picture. 0, -errno (told). */
 int stat_slices_svg(struct stat_answer *s, const char *path, const struct log *log);

@@ -240,15 +240,12 @@ static int stat_read(struct stat_run *r)
 
 /* ---- printing --------------------------------------------------------------------------- */
 
-static int stat_print_all(struct stat_run *r)
+static void stat_tables(struct stat_run *r, struct answer *answer)
 {
 	const struct stat_opts *o = r->o;
 	struct stat_answer *s = &r->s;
-	struct buf out = { 0 };
-	struct answer answer;
 
-	answer_begin(&answer, o->form, &out);
-	s->out = &answer;
+	s->out = answer;
 	s->rows = o->rows ? o->rows : SIZE_MAX;
 	s->per = (enum stat_per)o->per;
 	s->asked = o->shown;
@@ -257,6 +254,16 @@ static int stat_print_all(struct stat_run *r)
 			stat_words[i].print(s);
 	if (!s->ret && o->by)
 		stat_slices(s);
+}
+
+static int stat_print_all(struct stat_run *r)
+{
+	struct stat_answer *s = &r->s;
+	struct buf out = { 0 };
+	struct answer answer;
+
+	answer_begin(&answer, r->o->form, &out);
+	stat_tables(r, &answer);
 	answer_end(&answer);
 	if (!s->ret)
 		s->ret = print_answer(&out, r->log);
@@ -353,6 +360,24 @@ bool stat_takes(int argc, char **argv)
 
 	strlist_release(&o.files);
 	return takes;
+}
+
+int stat_look(const struct stat_look *look, struct answer *out, const struct log *log)
+{
+	struct stat_opts o = { .rows = look->rows, .per = look->per };
+	struct opts_error err;
+	struct stat_run r = { .o = &o, .log = log, .s.by_count = look->by_count };
+	int ret = stat_set_show(&o, &stat_rows[0], look->tables, &err) ?: strlist_add(&o.files, look->path);
+
+	r.needs = stat_needs(&o);
+	ret = ret ?: stat_open_files(&r) ?: stat_read(&r);
+	if (!ret) {
+		stat_tables(&r, out);
+		ret = r.s.ret;
+	}
+	stat_release(&r);
+	strlist_release(&o.files);
+	return ret;
 }
 
 int cmd_stat(int argc, char **argv)

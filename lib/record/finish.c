@@ -435,6 +435,16 @@ struct dat_file *dat_job_file(struct dat_job *j)
 	return &j->job.file;
 }
 
+int dat_job_add_option(struct dat_job *j, uint16_t id, const void *data, size_t len)
+{
+	struct job *job = &j->job;
+	int ret = dat_options_add(&job->options, id, data, len);
+
+	job->file.options = job->options.v;
+	job->file.n_options = job->options.n;
+	return ret;
+}
+
 void dat_job_close(struct dat_job *j)
 {
 	if (!j)

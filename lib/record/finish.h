@@ -42,6 +42,8 @@ struct dat_job;
 struct dat_file;
 int dat_job_open(struct dat_job **out, struct spool *spool, const struct log *log);
 struct dat_file *dat_job_file(struct dat_job *j);
+/* dat_options_add to its options. */
+int dat_job_add_option(struct dat_job *j, uint16_t id, const void *data, size_t len);
 void dat_job_close(struct dat_job *j);
 
 #endif

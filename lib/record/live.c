@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Looks at a recording that goes on: which of its pages are there, and a trace.dat of some of them. */
-#include "record/live.h"
+#include "record/live-priv.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,19 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "dat/writer.h"
-#include "record/finish.h"
 #include "record/repair.h"
-#include "record/spool.h"
-
-struct live {
-	struct spool *spool;
-	struct dat_job *job;
-	struct dat_file *file; /* the job's */
-	struct page_layout *layouts;
-	uint64_t **taken; /* by buffer and CPU: of the records from the file's offset on */
-	uint8_t *page;	  /* room for the largest */
-};
 
 /* ---- opening ---------------------------------------------------------------------------- */
 
@@ -46,9 +34,10 @@ static int live_layouts(struct live *l)
 
 	if (ret)
 		return ret;
+	l->trims = calloc(l->file->n_buffers + 1, sizeof(*l->trims));
 	l->layouts = calloc(l->file->n_buffers + 1, sizeof(*l->layouts));
 	l->taken = calloc(l->file->n_buffers + 1, sizeof(*l->taken));
-	if (!l->layouts || !l->taken)
+	if (!l->trims || !l->layouts || !l->taken)
 		return -ENOMEM;
 	for (size_t i = 0; i < l->file->n_buffers; i++) {
 		struct dat_buffer *b = &l->file->buffers[i];
@@ -58,7 +47,9 @@ static int live_layouts(struct live *l)
 			!strncmp(kind, "hyp-", 4) || !strcmp(kind, "profile") ? page_layout_default : kernel;
 		l->layouts[i].size = b->page_size;
 		max = b->page_size > max ? b->page_size : max;
-		b->fix_page = NULL; /* it would take all pages from the first on */
+		l->trims[i] = (struct live_trim){ .of = l, .layout = &l->layouts[i] };
+		b->fix_page = live_trim_page; /* the job's own takes all pages from the first on */
+		b->fix_ctx = &l->trims[i];
 		l->taken[i] = calloc(b->n_cpus, sizeof(**l->taken));
 		if (!l->taken[i])
 			return -ENOMEM;
@@ -110,9 +101,11 @@ void live_close(struct live *l)
 		free(l->taken[i]);
 	free(l->taken);
 	free(l->layouts);
+	free(l->trims);
 	free(l->page);
 	dat_job_close(l->job);
 	spool_close(l->spool);
+	buf_release(&l->cmdlines);
 	free(l);
 }
 
@@ -190,8 +183,7 @@ int live_take(struct live *l, const char *buffer, unsigned int cpu, uint64_t n)
 	return 0;
 }
 
-/* The page at that place of the file; -EIO: it is not there. */
-static int live_page(struct live *l, size_t buffer, const struct dat_cpu *c, uint64_t at)
+int live_page(struct live *l, size_t buffer, const struct dat_cpu *c, uint64_t at)
 {
 	size_t size = l->layouts[buffer].size;
 	ssize_t n = pread_all(c->fd, l->page, size, at);

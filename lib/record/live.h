@@ -45,5 +45,17 @@ int live_drop_taken(struct live *l);
  * begin; each CPU keeps its last one. 1: some, 0: none, or -errno of reading them.
  */
 int live_drop_older(struct live *l, uint64_t ns);
+/*
+ * ... exactly: live_write then writes only records of the `ns` before the newest one, and its time into
+ * *newest, as recorded. 0 or -errno of reading the pages.
+ */
+int live_cut(struct live *l, uint64_t ns, uint64_t *newest);
+
+/*
+ * live-names.c: puts into the file what the recorder puts there in the end, as far as it can be told
+ * now: which guests run here with their vCPUs' threads, and the names of all tasks. Names of another boot
+ * are none. -ENOMEM.
+ */
+int live_name(struct live *l, const char *root, const struct log *log);
 
 #endif

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* hyptrace top: stat's tables of the last second of a recording that goes on, again and again. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "record/live.h"
+#include "stat-priv.h"
+#include "top-screen.h"
+
+struct top_opts {
+	uint64_t window; /* ms */
+	bool once;
+	enum answer_form form;
+	struct strlist files;
+};
+
+struct top {
+	const struct top_opts *o;
+	const struct log *log;
+	struct live *live;
+	int fd;
+	char path[48]; /* of fd */
+	uint64_t newest;
+	struct top_view view;
+};
+
+/* ---- command line -------------------------------------------------------------------- */
+
+static const struct opt top_rows[] = {
+	OPT('w', "window", "MS",
+	    "of the last so many milliseconds (1000), which is also the pause between looks", opts_set_number,
+	    .off = offsetof(struct top_opts, window), .max = 60000),
+	OPT(0, "once", NULL, "one look, a window after the start; then exit", opts_set_flag,
+	    .off = offsetof(struct top_opts, once)),
+	OPT('j', "json", NULL, "for programs: all rows, times in ns; needs --once", set_json,
+	    .off = offsetof(struct top_opts, form)),
+	OPT('h', "help", NULL, "this text", opts_help),
+};
+
+const struct opts_table top_table = {
+	.command = "top",
+	.usage = "usage: hyptrace top [OPTION...] [FILE]\n\n"
+		 "Shows exits of guests, the hypervisor's time, where the time of vCPUs goes and what was\n"
+		 "lost, of the last second of the recording that `hyptrace record -o FILE` makes now\n"
+		 "(trace.dat). Keys: p pauses, s sorts by time or by number, v takes guests or vCPUs, q\n"
+		 "ends.\n\n",
+	.rows = top_rows,
+	.n = ARRAY_SIZE(top_rows),
+};
+
+/* ---- a look ------------------------------------------------------------------------------ */
+
+static uint64_t boot_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_BOOTTIME, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* What the numbers are of. */
+static void top_window(const struct top *t, bool ended, struct answer *out)
+{
+	static const struct answer_column columns[] = {
+		{ "window_ns", "last", ANSWER_DURATION },
+		{ "until", "until", ANSWER_TIME },
+		{ "now", "now", ANSWER_TIME },
+		{ "recording", "recording", ANSWER_WORD },
+	};
+	const struct answer_cell cells[] = { CELL_N(t->o->window * 1000000), CELL_N(t->newest),
+					     CELL_N(boot_now()), CELL_WORD(ended ? "ended" : "runs") };
+
+	answer_table(out, "window", NULL, columns, ARRAY_SIZE(columns));
+	answer_row(out, cells);
+	answer_table_end(out);
+}
+
+/* Appended to *text. */
+static int top_look(struct top *t, struct buf *text, bool *ended)
+{
+	const struct stat_look look = { .path = t->path,
+					.tables = "exits,vcpus,steal,hyp,firmware,lost,buffers",
+					.per = t->view.vcpus ? STAT_VCPU : STAT_GUEST,
+					.by_count = !t->view.by_time,
+					.rows = t->o->form == ANSWER_TEXT ? 10 : 0 };
+	struct answer answer;
+	int ret = live_look(t->live, ended);
+
+	ret = ret < 0 ? ret : live_cut(t->live, t->o->window * 1000000, &t->newest);
+	ret = ret ?: live_write(t->live, t->fd, t->log);
+	if (ret)
+		return ret;
+	answer_begin(&answer, t->o->form, text);
+	top_window(t, *ended, &answer);
+	ret = stat_look(&look, &answer, t->log);
+	if (live_is_early(t->live))
+		answer_note(&answer,
+			    "the hypervisor's times are those of the kernel: this plain-nVHE host's are "
+			    "early, until the file is written");
+	answer_end(&answer);
+	return ret ?: buf_status(text);
+}
+
+/* ---- again and again ------------------------------------------------------------------------ */
+
+static void top_pause(const struct top *t)
+{
+	usleep((useconds_t)t->o->window * 1000);
+}
+
+static int top_once(struct top *t)
+{
+	struct buf text = { 0 };
+	bool ended;
+	int ret;
+
+	top_pause(t);
+	ret = top_look(t, &text, &ended) ?: print_answer(&text, t->log);
+	buf_release(&text);
+	return ret;
+}
+
+static int top_screens(struct top *t)
+{
+	struct buf text = { 0 };
+	bool ended = false;
+	int ret = 0;
+
+	top_screen_open();
+	while (!ret && !ended && !t->view.quit) {
+		if (!t->view.paused) {
+			text.len = 0;
+			ret = top_look(t, &text, &ended);
+		}
+		if (!ret && !top_screen_show(&t->view, buf_str(&text) ?: ""))
+			ret = -EPIPE;
+		if (!ended && !ret)
+			top_screen_keys(&t->view, (int)t->o->window);
+	}
+	top_screen_close();
+	if (!ret && ended)
+		log_info(t->log, "'%s' has ended", t->o->files.v[0]);
+	buf_release(&text);
+	return ret;
+}
+
+static int top_run(const struct top_opts *o, const struct log *log)
+{
+	struct top t = { .o = o, .log = log, .view = { .by_time = true, .vcpus = true } };
+	int ret = live_wait(&t.live, o->files.v[0], log);
+
+	if (ret)
+		return ret;
+	t.fd = memfd_create("look", MFD_CLOEXEC);
+	if (t.fd < 0) {
+		ret = -errno;
+		goto out;
+	}
+	snprintf(t.path, sizeof(t.path), "/proc/self/fd/%d", t.fd);
+	ret = live_name(t.live, getenv("HYPTRACE_ROOT"), log);
+	if (!ret)
+		ret = o->once ? top_once(&t) : top_screens(&t);
+	close(t.fd);
+out:
+	live_close(t.live);
+	return ret;
+}
+
+/* ---- the command ---------------------------------------------------------------------------- */
+
+static bool top_check(const struct top_opts *o)
+{
+	const char *wrong = o->files.n > 1			 ? "one recording at a time"
+			    : !o->window			 ? "--window needs a time"
+			    : !o->once && o->form != ANSWER_TEXT ? "--json needs --once"
+								 : NULL;
+
+	if (wrong)
+		fprintf(stderr, "hyptrace: top: %s\n", wrong);
+	return !wrong;
+}
+
+int cmd_top(int argc, char **argv)
+{
+	struct top_opts o = { .window = 1000 };
+	struct console console = { 0 };
+	struct log log = console_as_log(&console);
+	int status;
+
+	memory_or_end();
+	if (command_files(&top_table, argc, argv, &o, &o.files, &status) && top_check(&o))
+		status = console_status(&console, top_run(&o, &log));
+	strlist_release(&o.files);
+	return status;
+}
