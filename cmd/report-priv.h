@@ -68,8 +68,30 @@ int report_print(struct report *r);
 
 /* ---- report-follow.c: a recording that goes on --------------------------------------- */
 
-/* report_print of its first input, until it ends. 0 or -errno, logged. */
-int report_follow(const struct report_opts *o, const struct log *log);
+/* A CPU of a buffer, in one look. */
+struct follow_cpu {
+	const char *buffer; /* the file's, until it is closed */
+	unsigned int cpu;
+	uint64_t seen, before; /* records; of those that earlier looks took */
+	uint64_t taken;
+	bool holds; /* one, and so all behind it */
+};
+
+/*
+ * A look prints what is not newer than the newest record of the look before: what other CPUs have
+ * recorded until then has come meanwhile, or is late.
+ */
+struct follow {
+	struct live *live;
+	struct follow_cpu *cpus;
+	size_t n;
+	uint64_t horizon;    /* until there, this look */
+	uint64_t newest;     /* seen in this look */
+	uint64_t from, late; /* until there was printed before; records older than that */
+	uint64_t held;
+	bool first, last, no_memory;
+};
+
 /* Whether it is this look at the recording that shows the record. Once for each, in the order of time. */
 bool follow_takes(struct follow *f, const char *buffer, unsigned int cpu, const struct merge_record *m);
 /* Whether it is the first look. */

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* hyptrace report: prints the events of trace.dat files as text, one line each. */
+/* The events of hyptrace report: which are shown, in order, and their lines. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "pager.h"
 #include "read/pipeline.h"
 #include "report-priv.h"
 
@@ -316,7 +315,7 @@ out:
 	return ret;
 }
 
-/* ---- the command ---------------------------------------------------------------------------- */
+/* ---- all of it ---------------------------------------------------------------------------- */
 
 /* Options of plugins come before the plugins: those that load later take them. */
 static int set_plugin_options(const struct report_opts *o)
@@ -330,12 +329,6 @@ static int set_plugin_options(const struct report_opts *o)
 			return -ENOMEM;
 	}
 	return 0;
-}
-
-static void drop_warning(void *ctx, enum log_level level, const char *msg)
-{
-	if (level <= LOG_ERROR)
-		console_log(ctx, level, msg);
 }
 
 /* -T means nothing without a filter. */
@@ -360,42 +353,4 @@ int report_print(struct report *r)
 	if (only_filters(r))
 		return 0;
 	return r->o->what == REPORT_EVENTS ? print_events(r) : report_info(r, stdout);
-}
-
-static int report_files(const struct report_opts *o)
-{
-	struct console console = { .quiet = o->quiet };
-	struct log log = { .fn = o->quiet ? drop_warning : console_log, .ctx = &console };
-	struct report r = { .o = o, .log = &log };
-	int ret;
-
-	tep_set_loglevel(o->quiet ? TEP_LOG_NONE : TEP_LOG_ERROR);
-	r.terminal = pager_start(!o->no_pager && !o->follow);
-	ret = o->follow ? report_follow(o, &log) : report_print(&r);
-	report_close(&r);
-	if (ret == -ENOMEM)
-		log_err(&log, "out of memory");
-	return ret ? EXIT_FAILED : EXIT_OK;
-}
-
-bool report_takes(int argc, char **argv)
-{
-	struct report_opts o = { 0 };
-	struct opts_error err;
-	bool takes = !report_opts_parse(argc, argv, &o, &err);
-
-	report_opts_release(&o);
-	return takes;
-}
-
-int cmd_report(int argc, char **argv)
-{
-	struct report_opts o = { 0 };
-	struct opts_error err = { "" };
-	int ret = report_opts_parse(argc, argv, &o, &err);
-
-	memory_or_end();
-	ret = ret ? command_stopped(&report_table, ret, &err) : report_files(&o);
-	report_opts_release(&o);
-	return ret;
 }

@@ -32,7 +32,5 @@ struct live {
 
 /* A dat_buffer's fix_page, of a struct live_trim: leaves out what is before of->from. */
 int live_trim_page(void *trim, unsigned int cpu, void *page, size_t size);
-/* The page at that place of the file into l->page; -EIO: it is not there. */
-int live_page(struct live *l, size_t buffer, const struct dat_cpu *c, uint64_t at);
 
 #endif

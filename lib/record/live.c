@@ -183,7 +183,8 @@ int live_take(struct live *l, const char *buffer, unsigned int cpu, uint64_t n)
 	return 0;
 }
 
-int live_page(struct live *l, size_t buffer, const struct dat_cpu *c, uint64_t at)
+/* The page at that place of the file; -EIO: it is not there. */
+static int live_page(struct live *l, size_t buffer, const struct dat_cpu *c, uint64_t at)
 {
 	size_t size = l->layouts[buffer].size;
 	ssize_t n = pread_all(c->fd, l->page, size, at);
@@ -284,4 +285,48 @@ int live_drop_older(struct live *l, uint64_t ns)
 			ret = live_drop_older_of(l, i, &l->file->buffers[i].cpus[cpu],
 						 newest > ns ? newest - ns : 0, &dropped);
 	return ret ?: dropped;
+}
+
+/* ---- the newest record ------------------------------------------------------------------------ */
+
+static uint64_t live_last(const struct live *l, size_t buffer)
+{
+	const struct page_layout *layout = &l->layouts[buffer];
+	struct page_reader r;
+	struct page_event ev;
+	uint64_t ts = 0;
+
+	if (page_reader_init(&r, layout, l->page, layout->size))
+		return 0;
+	while (page_next(&r, &ev) == 1)
+		ts = ev.ts;
+	return ts;
+}
+
+static int live_newest(struct live *l, uint64_t *newest)
+{
+	int ret = 0;
+
+	*newest = 0;
+	for (size_t i = 0; i < l->file->n_buffers; i++)
+		for (unsigned int cpu = 0; cpu < l->file->buffers[i].n_cpus && !ret; cpu++) {
+			const struct dat_cpu *c = &l->file->buffers[i].cpus[cpu];
+			uint64_t ts;
+
+			if (!c->size)
+				continue;
+			ret = live_page(l, i, c, c->offset + c->size - l->layouts[i].size);
+			ts = ret ? 0 : live_last(l, i);
+			*newest = ts > *newest ? ts : *newest;
+		}
+	return ret;
+}
+
+int live_cut(struct live *l, uint64_t ns, uint64_t *newest)
+{
+	int ret = live_drop_older(l, ns);
+
+	ret = ret < 0 ? ret : live_newest(l, newest);
+	l->from = *newest > ns ? *newest - ns : 0;
+	return ret;
 }

@@ -70,7 +70,7 @@ for command in $commands; do
 	like "$(section Documentation/hyptrace.1 COMMANDS)" "^\.B $command\$" "hyptrace(1) names $command"
 done
 
-for command in adb record diff export flame import latency path recover report list sql stat agent; do
+for command in adb record diff export flame import latency path recover report list sql stat top agent; do
 	is "$(tagged "Documentation/hyptrace-$command.1" OPTIONS)" "$(listed "$command")" \
 		"hyptrace-$command(1) has the options that $command -h has"
 done

@@ -104,4 +104,39 @@ is "$?" 2 "two recordings are refused"
 is "$?" 1 "no recording: exit status"
 like "$(<"$tmp/err")" "is not being recorded: start .hyptrace record" "... and what to do"
 
+# ---- top -----------------------------------------------------------------------
+
+# value EXPRESSION: of the answer, $j
+value() {
+	perl -MJSON::PP -e 'local $/; my $j = decode_json(<STDIN>); print eval $ARGV[0] // "none"' "$1" <"$tmp/top"
+}
+
+record 2
+before=$(contents "$spool")
+page 0 1000000000:1 3000000000:2
+page 0 3200000000:3 3900000000:4
+page 1 3500000000:5
+page 1 4000000000:6 7000000000:9
+truncate -s -1 "$spool/pages/0.1" # a page that is half there is none
+"$hyptrace" top --once --json -w 500 "$dat" >"$tmp/top" 2>"$tmp/err"
+is "$?" 0 "top: exit status" || diag "$(<"$tmp/err")"
+is "$(value '$j->{window}[0]{until}')" 3.900000000 "until the newest record"
+is "$(value '$j->{window}[0]{recording}')" runs "it says that the recording runs"
+is "$(value '$j->{buffers}[0]{events}')" 2 "the events of the window only" || diag "$(<"$tmp/top")"
+is "$(value '$j->{buffers}[0]{first}')" 3.500000000 "... from that record on"
+truncate -s 4096 "$spool/pages/0.1"
+is "$(contents "$spool" | grep -v 'pages/0')" "$(grep -v 'pages/0' <<<"$before")" "nothing in the spool changes"
+
+"$hyptrace" top "$dat" >"$tmp/top" 2>"$tmp/err" </dev/null &
+pid=$!
+wait_for grep -q 'runs$' "$tmp/top"
+ok $? "without a terminal it prints table behind table" || diag "$(cat "$tmp/top" "$tmp/err")"
+ended drained
+wait "$pid"
+is "$?" 0 "it ends with the recording"
+like "$(<"$tmp/top")" 'ended$' "... and says so" || diag "$(<"$tmp/top")"
+
+"$hyptrace" top --json "$dat" 2>"$tmp/err"
+is "$?" 2 "--json without --once is refused"
+
 done_testing
