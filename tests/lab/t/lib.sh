@@ -66,6 +66,11 @@ l1() {
 	lab exec -t "${l1_timeout:-300}" "$vm" ". /mnt/tests/lab/t/l1.sh; $*"
 }
 
+# For l1 and guest, where symbols are not looked at: reading all of them takes an emulated
+# machine longer than what most recordings are about.
+# shellcheck disable=SC2034
+few_symbols='grep -E " [tT] (kvm_|vhost_)" /proc/kallsyms >/tmp/k; mount --bind /tmp/k /proc/kallsyms'
+
 guest() {
 	lab guest -t 120 "$vm" 1 "$*"
 }
