@@ -66,7 +66,7 @@ static int layout_line(struct page_layout *l, const char *line)
 
 int page_layout_parse(const char *text, size_t len, struct page_layout *out)
 {
-	char *copy = strndup(text, len), *save = NULL;
+	char *copy = strndup(len ? text : "", len), *save = NULL;
 	struct page_layout l = { 0 };
 	int ret = copy ? 0 : -ENOMEM;
 
