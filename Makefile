@@ -431,10 +431,12 @@ install: all
 # ---- quality -----------------------------------------------------------------
 
 # cppcheck, clang-tidy, the manual, spelling; LINTS="manual spelling": parts, LINTS=analyzer: the slow one
-lint: export LINT_FLAGS = $(filter-out -DHYPTRACE_VERSION=%,$(CPPFLAGS)) -DHYPTRACE_VERSION="lint" \
-	-I$(O)/gen $(PKG_CFLAGS) $(KSHARK_CFLAGS)
-lint: $(PERFETTO_OBJ:%.o=%.c)
+lint:
 	$(Q)tests/deps lint
+	$(Q)$(MAKE_HERE) lint-here
+lint-here: export LINT_FLAGS = $(filter-out -DHYPTRACE_VERSION=%,$(CPPFLAGS)) -DHYPTRACE_VERSION="lint" \
+	-I$(O)/gen $(PKG_CFLAGS) $(KSHARK_CFLAGS)
+lint-here: $(PERFETTO_OBJ:%.o=%.c)
 	$(Q)tests/lint $(LINTS)
 
 # debian/'s packages, in chroots; the tests with SUITE=trixie's libraries there. As root, from apt's mirror
@@ -461,4 +463,4 @@ clean:
 
 -include $(wildcard $(O)/*/*.d $(O)/*/*/*.d)
 .SECONDARY:
-.PHONY: all kernelshark kernelshark-left-out agent static units integration benches tools fuzzers check faults sync-seeds fuzz lab check-lab soak demo demo-replay bench install check-packages check-newer lint coverage format clean
+.PHONY: all kernelshark kernelshark-left-out agent static units integration benches tools fuzzers check faults sync-seeds fuzz lab check-lab soak demo demo-replay bench install check-packages check-newer lint lint-here coverage format clean
