@@ -67,7 +67,10 @@ run 'mkdir /run/typed && cd /run/typed || exit
 	PATH=$(hyptrace --shim-dir):$PATH
 	trace-cmd record -B hyp -e kvm -A guest@3 2>"$said" &
 	pid=$!
-	within 100 both_have trace.dat 4096 || { kill -9 $pid; cat "$said" >&2; exit 1; }
+	# the host may be traced while the guest is still being connected: its control and two CPUs
+	connected() { [ "$(ls -l /proc/$pid/fd | grep -c socket:)" -ge 3 ]; }
+	within 100 both_have trace.dat 4096 && within 100 connected || { kill -9 $pid; cat "$said" >&2; exit 1; }
+	sleep 2
 	finish || exit
 	cp trace.dat /mnt/out/typed.dat
 	cp trace-guest.dat /mnt/out/typed-guest.dat
