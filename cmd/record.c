@@ -9,6 +9,7 @@
 #include "cmd.h"
 #include "list-priv.h"
 #include "usual.h"
+#include "util/shim.h"
 #include "util/visible.h"
 #include "tracefs/grammar.h"
 
@@ -84,13 +85,10 @@ static int record_line(int argc, char **argv)
 static int record_usual(void)
 {
 	struct strlist words = { 0 };
-	char **argv = NULL;
 	int ret = usual_find(&words);
+	char **argv = ret ? NULL : shim_copy((int)words.n, words.v);
 
-	if (!ret)
-		argv = calloc(words.n + 1, sizeof(*argv));
 	if (argv) {
-		memcpy(argv, words.v, words.n * sizeof(*argv));
 		fputs("hyptrace: nothing is named, so this is recorded: hyptrace", stderr);
 		for (size_t i = 0; i < words.n; i++)
 			fprintf(stderr, " %s", VISIBLE(words.v[i]));

@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cmd.h"
@@ -55,14 +54,6 @@ const struct opts_table top_table = {
 
 /* ---- a look ------------------------------------------------------------------------------ */
 
-static uint64_t boot_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_BOOTTIME, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 /* What the numbers are of. */
 static void top_window(const struct top *t, bool ended, struct answer *out)
 {
@@ -73,7 +64,7 @@ static void top_window(const struct top *t, bool ended, struct answer *out)
 		{ "recording", "recording", ANSWER_WORD },
 	};
 	const struct answer_cell cells[] = { CELL_N(t->o->window * 1000000), CELL_N(t->newest),
-					     CELL_N(boot_now()), CELL_WORD(ended ? "ended" : "runs") };
+					     CELL_N(boot_ns()), CELL_WORD(ended ? "ended" : "runs") };
 
 	answer_table(out, "window", NULL, columns, ARRAY_SIZE(columns));
 	answer_row(out, cells);
