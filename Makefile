@@ -250,6 +250,9 @@ $(O)/plugins/crosvm.so: $(call decode,crosvm)
 $(O)/plugins/hypertrace.so: $(O)/plugins/hypertrace-record.o $(call decode,hypertrace hypertrace-desc numbered)
 PLUGIN_SHARED := $(O)/plugins/plugin.o $(O)/plugins/decoder.o $(O)/plugins/relay.o $(call util,base field visible)
 $(LIB_OBJ) $(PLUGIN_OBJ): CFLAGS += -fPIC -ffunction-sections -fdata-sections
+# what is done for each event: its functions into each other
+EACH_EVENT := $(filter $(O)/lib/dat/% $(O)/lib/read/% $(O)/lib/analysis/%,$(LIB_OBJ))
+$(EACH_EVENT): OPT := $(if $(SAN),$(OPT),-O3 -g -fno-semantic-interposition)
 # All plugins export the same names, and are loaded into one global scope: -Bsymbolic
 $(O)/plugins/%.so: $(O)/plugins/%.o $(PLUGIN_SHARED) plugins/plugin.map
 	$(call say,LD,$@)

@@ -178,7 +178,11 @@ int state_track_begin(struct states *st, struct state_track *t, enum state_kind 
 struct state_task *state_task_find(const struct states *st, const struct state_input *in, int32_t pid);
 struct state_task *state_task_of(struct states *st, struct state_input *in, int32_t pid);
 struct state_vcpu *state_vcpu_of(struct states *st, struct state_input *in, int32_t pid);
-struct state_cpu *state_cpu_of(struct states *st, struct state_input *in, uint64_t number);
+struct state_cpu *state_cpu_new(struct states *st, struct state_input *in, uint64_t number);
+static inline struct state_cpu *state_cpu_of(struct states *st, struct state_input *in, uint64_t number)
+{
+	return number < in->n_cpus && in->cpus[number] ? in->cpus[number] : state_cpu_new(st, in, number);
+}
 
 /* states-tell.c: after what is known of it changed. */
 void state_task_settle(struct states *st, struct state_task *t);

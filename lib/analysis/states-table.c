@@ -149,7 +149,7 @@ static int cpus_grow(struct state_input *in, size_t number)
 	return 0;
 }
 
-static struct state_cpu *cpu_new(struct states *st, struct state_input *in, uint64_t number)
+struct state_cpu *state_cpu_new(struct states *st, struct state_input *in, uint64_t number)
 {
 	struct state_cpu *c;
 
@@ -168,11 +168,4 @@ static struct state_cpu *cpu_new(struct states *st, struct state_input *in, uint
 	c->in = in;
 	c->pid = STATE_NO_TASK;
 	return in->cpus[number] = c;
-}
-
-struct state_cpu *state_cpu_of(struct states *st, struct state_input *in, uint64_t number)
-{
-	if (number < in->n_cpus && in->cpus[number])
-		return in->cpus[number];
-	return cpu_new(st, in, number);
 }

@@ -197,12 +197,10 @@ static void columns_load(const struct field_load *l, const struct columns_rows *
 /* Room for all values of the run, and a pointer to those of each field. */
 static int columns_cells(struct columns_batch *b)
 {
-	size_t cells = 0, fields = 0;
+	size_t cells = 0;
 
-	for (size_t i = 0; i < b->n; i++) {
-		fields += b->v[i].of->n_fields;
+	for (size_t i = 0; i < b->n; i++)
 		cells += b->v[i].of->n_fields * b->v[i].n;
-	}
 	if (cells <= b->cells)
 		return 0;
 	free(b->columns);

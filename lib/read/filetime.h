@@ -40,7 +40,8 @@ void filetime_set_hz(struct filetime *t, uint64_t hz);
 uint64_t filetime_convert(const struct filetime *t, unsigned int cpu, uint64_t ts);
 static inline uint64_t filetime_apply(const struct filetime *t, unsigned int cpu, uint64_t ts)
 {
-	if (t->shift.cpus || t->mult || t->ns_per_tick > 0)
+	/* mult 1 and shift 0, which recorders write for clocks that count ns, change nothing */
+	if (t->shift.cpus || t->mult > 1 || t->tsc_shift || t->ns_per_tick > 0)
 		return filetime_convert(t, cpu, ts);
 	return ts + (uint64_t)t->add;
 }

@@ -62,7 +62,7 @@ static inline uint64_t field_word(const struct field_load *l, const uint8_t *p)
 /* Whether all size bytes of it lie in the record. */
 static inline bool field_inside(const struct field_load *l, size_t len)
 {
-	return l->offset <= len && l->size <= len - l->offset;
+	return (uint64_t)l->offset + l->size <= len;
 }
 
 /* The value of a FIELD_NUMBER. False, and 0: the record ends before it. */
