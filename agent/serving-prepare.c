@@ -162,6 +162,16 @@ static void serving_open_profile(struct serving *s)
 	s->n_streams = 2 * s->n_cpus;
 }
 
+/* ---- regions ------------------------------------------------------------------ */
+
+static void serving_open_watch(struct serving *s)
+{
+	int ret = s->plan.start_on.event ? watch_open(&s->watch, s->undo, &s->plan, s->clock) : 0;
+
+	if (ret)
+		log_warn(s->log, "what lies between regions will not be told: %s", strerror(-ret));
+}
+
 /* ---- all of it ---------------------------------------------------------------- */
 
 static int serving_setup(struct serving *s)
@@ -208,8 +218,10 @@ int serving_prepare(struct serving *s, char **why)
 	if (ret)
 		goto out;
 	ret = serving_setup(s);
-	if (!ret)
+	if (!ret) {
+		serving_open_watch(s);
 		serving_open_profile(s);
+	}
 out:
 	if (ret && !*why)
 		*why = str_printf("cannot set up tracing: %s (the agent's log says more)", strerror(-ret));

@@ -9,6 +9,7 @@
 #include "ports.h"
 #include "record/profile.h"
 #include "tracefs/instance.h"
+#include "tracefs/watch.h"
 
 /* One recording, from the request to tracefs as it was. */
 struct serving {
@@ -32,6 +33,7 @@ struct serving {
 	bool boot; /* the buffer holds a boot trace: it has been on for long */
 	struct instance *inst;
 	char *clock;
+	struct watch watch; /* of regions */
 	uint32_t page_size;
 	uint32_t n_cpus;
 	struct profile *profile; /* samples are asked for, and to be had; NULL: not */
@@ -42,6 +44,7 @@ struct serving {
 	struct sync *sync;
 	const char *proto;
 	struct msg_sent sent; /* for the end: what was sent */
+	struct buf pauses;    /* likewise: between regions, as the file has them */
 	atomic_bool ending;
 };
 

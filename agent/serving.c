@@ -136,6 +136,38 @@ static int send_meta(struct serving *s)
 	return ret;
 }
 
+/* ---- regions ------------------------------------------------------------------ */
+
+/* What cannot be read may have been off all the time. */
+static void serving_keep_pauses(struct serving *s)
+{
+	struct pauses p = { 0 };
+	bool whole = true;
+
+	if (!*s->watch.path)
+		return;
+	if (watch_read(&s->watch, s->undo, &p, &whole)) {
+		pauses_release(&p);
+		pauses_add(&p, 0, UINT64_MAX);
+		whole = false;
+	}
+	if (!whole)
+		log_warn(s->log, "when tracing was off between regions is not known of all of them");
+	if (p.n)
+		pauses_encode(&p, s->clock, &s->pauses);
+	pauses_release(&p);
+}
+
+/* Before CLOSE_RESP, where a recorder that does not know them lets them pass. */
+static void serving_add_pauses(struct buf *out, const struct buf *pauses)
+{
+	for (size_t at = 0; at < pauses->len && !pauses->bad; at += MSG_DATA_MAX) {
+		size_t left = pauses->len - at;
+
+		msg_add(out, MSG_SEND_DATA, pauses->data + at, left < MSG_DATA_MAX ? left : MSG_DATA_MAX);
+	}
+}
+
 /* ---- recording ---------------------------------------------------------------- */
 
 /*
@@ -233,6 +265,7 @@ static int serving_record(struct serving *s)
 	if (!ret)
 		ret = trace_until_close(s);
 	instance_stop(s->inst);
+	serving_keep_pauses(s);
 	if (s->profile)
 		profile_switch(s->profile, false);
 	if (!s->streams)
@@ -278,6 +311,7 @@ static int send_close_resp(struct serving *s)
 	struct msg_wait w = serving_last_wait(s);
 	struct buf b = { 0 };
 
+	serving_add_pauses(&b, &s->pauses);
 	msg_add_close_resp(&b, &s->sent);
 	return msg_send_buf(s->fd, &b, &w);
 }
@@ -367,6 +401,7 @@ void serving_free(struct serving *s)
 	fd_close(&s->failed_fd);
 	fd_close(&s->ready_fd);
 	msg_sent_release(&s->sent);
+	buf_release(&s->pauses);
 	free(s->clock);
 	free(s);
 }

@@ -180,9 +180,10 @@ static void path_print_event(const struct path_answer *a, struct answer *out, si
 		CELL_WORD(a->in->v[row->input].machine),
 		CELL_N(row->cpu),
 		CELL_N(row->ts),
-		CELL_WORD(row->kind == STEP_LOST ? "lost events"
-			  : t && t->name	 ? t->name
-						 : ""),
+		CELL_WORD(row->kind == STEP_LOST && !row->a ? "not recorded"
+			  : row->kind == STEP_LOST	    ? "lost events"
+			  : t && t->name		    ? t->name
+							    : ""),
 		CELL_WORD(row->kind == STEP_LOST ? lost
 			  : t && t->text	 ? t->text
 						 : ""),

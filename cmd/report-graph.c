@@ -105,7 +105,7 @@ static bool graph_leaf_duration(struct graph *g, int pid, unsigned long long fun
 		return false;
 	timeline_fill(r->timeline, &m, &g->room, &next);
 	/* what was lost between them is no leaf */
-	if (next.event != g->ret || next.missed)
+	if (next.event != g->ret || next.missed || m.paused)
 		return false;
 	return tep_data_pid(g->f->in->tep, &next.tep) == pid &&
 	       graph_field(g->ret, "func", &next.tep, &returned) && returned == func &&

@@ -129,5 +129,6 @@ int pass_read(struct timeline *t, const struct steps *steps, const struct pass_p
 		p.set |= parts[i].steps;
 		order |= parts[i].after != NULL;
 	}
+	timeline_tell_pauses(t);
 	return order ? pipeline_work(t, &job, &p) : pass_streams(&p);
 }

@@ -28,9 +28,10 @@ struct pass_part {
 #define PASS_PARTS_MAX 16
 
 /*
- * Where no part has an after(), files are read without the merge: runs are then of one CPU each, in no order,
- * and those of one CPU may be worked on by two threads at a time. steps: of the timeline's inputs; NULL where
- * no part wants them. 0, what a part gave that is not 0, -ENOMEM; -EINVAL: more than PASS_PARTS_MAX.
+ * Pauses between regions come as records of no bytes (merge_tell_pauses). Where no part has an after(), files
+ * are read without the merge: runs are then of one CPU each, in no order, and those of one CPU may be worked
+ * on by two threads at a time. steps: of the timeline's inputs; NULL where no part wants them. 0, what a part
+ * gave that is not 0, -ENOMEM; -EINVAL: more than PASS_PARTS_MAX.
  */
 int pass_read(struct timeline *t, const struct steps *steps, const struct pass_part *parts, size_t n);
 

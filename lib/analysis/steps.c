@@ -275,7 +275,7 @@ bool steps_known(const struct steps *s, size_t input, enum step_kind kind)
 /* ---- records --------------------------------------------------------------------------------- */
 
 /* Of a step_number(). */
-static uint64_t step_value(const struct field_load *l, const struct merge_record *m)
+static inline uint64_t step_value(const struct field_load *l, const struct merge_record *m)
 {
 	return l->size && field_inside(l, m->len) ? field_word(l, m->data + l->offset) : STEP_UNKNOWN;
 }
@@ -332,22 +332,28 @@ static struct step *step_add(struct step_batch *b, const struct merge_record *m,
 int steps_fill(const struct steps *s, const struct timeline *t, const struct merge_run *run, uint64_t set,
 	       struct step_batch *b)
 {
+	const struct merge_stream *of = NULL;
+	const struct step_input *in = NULL;
+
 	b->n = 0;
 	b->set = 0;
 	if (array_room(&b->v, &b->room, 3 * run->n, sizeof(*b->v)))
 		return -ENOMEM;
 	for (size_t i = 0; i < run->n; i++) {
 		const struct merge_record *m = &run->v[i];
-		const struct merge_stream *of = timeline_stream(t, m);
-		const struct step_input *in = &s->v[of->input];
 		unsigned int id = timeline_id(m);
-		const struct step_event *e = id < in->n ? &in->events[id] : NULL;
+		const struct step_event *e;
 		struct step *step;
 
-		if (m->missed) {
+		if (!of || m->stream != m[-1].stream) {
+			of = timeline_stream(t, m);
+			in = &s->v[of->input];
+		}
+		e = id < in->n ? &in->events[id] : NULL;
+		if (m->missed || m->paused) {
 			step = step_add(b, m, i, of, STEP_LOST);
 			step->a = m->missed < 0 ? UINT64_MAX : (uint64_t)m->missed;
-			step->b = !m->data;
+			step->b = !m->data && !m->paused;
 		}
 		if (e && e->kind != STEP_NONE && set & STEP_SET(e->kind))
 			step_meaning(step_add(b, m, i, of, e->kind), e, m);

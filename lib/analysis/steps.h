@@ -12,8 +12,8 @@
 enum step_kind {
 	STEP_NONE,
 	STEP_GAP,	/* from here to the next STEP_LOST of this buffer on this CPU events are missing */
-	STEP_LOST,	/* before what comes next of this buffer on this CPU; a: events, UINT64_MAX: some;
-			 * b: 1: nothing comes next */
+	STEP_LOST,	/* before what comes next of this buffer on this CPU; a: events, UINT64_MAX: some,
+			 * 0: none were lost, but tracing was off; b: 1: nothing comes next */
 	STEP_KVM_ENTRY, /* pid: the vCPU's thread; a: its program counter */
 	STEP_KVM_EXIT,	/* a: the reason's number, arm64's ret or x86's exit_reason (with isa, 1 VMX or
 			 * 2 SVM, in the upper half); b: arm64's ESR class */

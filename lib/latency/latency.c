@@ -119,7 +119,7 @@ static int latency_work(void *ctx, struct pass_run *run)
 			at = timeline_stream(l->t, m);
 			v = &l->v[at->input];
 		}
-		if (m->missed && m->data)
+		if (m->paused || (m->missed && m->data))
 			ret = latency_loss(l, at, m, HIT_LOST, r);
 		if (id < v->n_ids && v->first[id] && !ret)
 			ret = latency_record(l, at, m, v->first[id] - 1, r);

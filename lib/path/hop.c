@@ -36,6 +36,11 @@ void path_stop_lost(struct path_search *s, const struct path_row *lost)
 {
 	char n[32] = "some";
 
+	if (!lost->a) {
+		path_stop(s, PATH_UNKNOWN, lost, "between two regions nothing was recorded of %s",
+			  path_machine(s, lost->input));
+		return;
+	}
 	if (lost->a != STEP_UNKNOWN)
 		snprintf(n, sizeof(n), "%llu", (unsigned long long)lost->a);
 	path_stop(s, PATH_UNKNOWN, lost, "%s events lost on CPU %u of %s", n, lost->cpu,

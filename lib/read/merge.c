@@ -7,12 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dat/pauses.h"
 #include "util/array.h"
 
 /* Bytes of records in a run, about: as much as a core's second cache holds. */
 #define RUN_BYTES      (1u << 20)
 #define STREAM_RECORDS 128
-#define STREAM_MASK    0x3fffffff /* merge_record has 30 bits for it */
+#define STREAM_MASK    0x1fffffff /* merge_record has 29 bits for it */
 
 /* One CPU of one buffer, with the records of its page. */
 struct stream {
@@ -22,19 +23,25 @@ struct stream {
 	struct reader_pages *pages;
 	struct page_layout layout;
 	struct page_reader page;
-	struct page_event v[STREAM_RECORDS]; /* some of the page's */
-	size_t i, n;			     /* v[i] is the next one */
-	bool corrupt;			     /* the page is, behind them */
-	bool damaged;			     /* that was said */
-	bool held;			     /* the run holds the page's block */
-	int64_t missed;			     /* before the next record */
-	uint64_t ts, raw;		     /* of v[i], corrected and not */
-	bool last;			     /* no record: only what was lost at the end */
-	bool over;			     /* nothing is left, for merge_take_stream */
+	struct page_event v[STREAM_RECORDS];		 /* some of the page's */
+	size_t i, n;					 /* v[i] is the next one */
+	bool corrupt;					 /* the page is, behind them */
+	bool damaged;					 /* that was said */
+	bool held;					 /* the run holds the page's block */
+	int64_t missed;					 /* before the next record */
+	uint64_t ts, raw;				 /* of v[i], corrected and not */
+	bool last;					 /* no record: only what was lost at the end */
+	bool over;					 /* nothing is left, for merge_take_stream */
+	const struct pauses *pauses;			 /* NULL: none */
+	size_t next_pause;				 /* for pauses_between */
+	bool paused;					 /* one lies before v[i], and is not told by itself */
+	enum { PAUSE_NONE, PAUSE_FROM, PAUSE_TO } pause; /* comes before v[i] */
 };
 
 struct merge {
 	const struct merge_input *inputs;
+	struct pauses *pauses; /* of each input */
+	size_t n_inputs;
 	const struct log *log;
 	struct stream *streams;
 	size_t n_streams;
@@ -43,6 +50,7 @@ struct merge {
 	pthread_mutex_t lock; /* for damage */
 	uint64_t damaged;
 	uint64_t from; /* merge_from */
+	bool tell_pauses;
 };
 
 /* ---- one CPU -------------------------------------------------------------------- */
@@ -149,26 +157,75 @@ static int stream_more(struct merge *m, struct stream *s)
 	return ret;
 }
 
+/* Its next end, which is not outside of the records before and behind it. */
+static void stream_pause_stamp(struct stream *s, uint64_t before)
+{
+	const struct pause *p = &s->pauses->v[s->next_pause];
+
+	s->raw = s->pause == PAUSE_FROM ? p->from : p->to;
+	s->raw = s->raw < before ? before : s->raw > s->v[s->i].ts ? s->v[s->i].ts : s->raw;
+	s->ts = filetime_apply(s->time, s->at.cpu, s->raw);
+}
+
+/* Whether one lies between the record at `before` and v[i]. A loss there tells more. */
+static void stream_pause(const struct merge *m, struct stream *s, uint64_t before)
+{
+	bool between = !s->last && pauses_between(s->pauses, before, s->v[s->i].ts, &s->next_pause);
+
+	s->paused = between && !m->tell_pauses;
+	if (!between || !m->tell_pauses || s->missed)
+		return;
+	s->pause = PAUSE_FROM;
+	stream_pause_stamp(s, before);
+}
+
+/* v[i] comes when all pauses before it have. */
+static int stream_pause_next(const struct merge *m, struct stream *s)
+{
+	bool over = s->pause == PAUSE_TO;
+	uint64_t before = s->raw;
+
+	s->pause = over ? PAUSE_NONE : PAUSE_TO;
+	if (!over)
+		stream_pause_stamp(s, before);
+	else if (s->pauses->v[s->next_pause].to < s->v[s->i].ts && ++s->next_pause)
+		stream_pause(m, s, before);
+	if (!s->pause)
+		stream_stamp(s);
+	return 1;
+}
+
 /* To the stream's next record: 1; 0: none left. */
 static inline int stream_next(struct merge *m, struct stream *s)
 {
+	uint64_t before = s->raw;
+	int ret = 1;
+
+	if (s->pause)
+		return stream_pause_next(m, s);
 	s->missed = 0;
 	if (++s->i >= s->n)
-		return stream_more(m, s);
-	stream_stamp(s);
-	return 1;
+		ret = stream_more(m, s);
+	else
+		stream_stamp(s);
+	if (s->pauses)
+		stream_pause(m, s, before);
+	return ret;
 }
 
 static void stream_record(const struct stream *s, struct merge_record *rec)
 {
 	const struct page_event *ev = &s->v[s->i];
+	bool no_record = s->last || s->pause;
 
 	*rec = (struct merge_record){ .ts = s->ts,
 				      .raw = s->raw,
-				      .data = s->last ? NULL : ev->data,
-				      .len = s->last ? 0 : (uint32_t)ev->len,
+				      .data = no_record ? NULL : ev->data,
+				      .len = no_record ? 0 : (uint32_t)ev->len,
 				      .stream = s->order & STREAM_MASK,
-				      .missed = s->missed };
+				      .gap = s->pause == PAUSE_FROM,
+				      .paused = s->paused || s->pause == PAUSE_TO,
+				      .missed = s->pause ? 0 : s->missed };
 }
 
 /* ---- the heap --------------------------------------------------------------------- */
@@ -277,7 +334,7 @@ static int run_fill(struct merge *m, struct merge_run *run, struct stream *s, co
 		ret = stream_next(m, s);
 		if (!ret)
 			rec->end = true;
-		else if (s->missed)
+		else if (s->missed || s->paused)
 			rec->gap = ret == 1;
 	} while (ret == 1 && run->n < MERGE_RUN_MAX && *bytes < RUN_BYTES &&
 		 (!second || stream_before(s, second)));
@@ -318,6 +375,11 @@ int merge_take_stream(struct merge *m, size_t stream, struct merge_run *run)
 	return ret < 0 ? ret : 1;
 }
 
+void merge_tell_pauses(struct merge *m)
+{
+	m->tell_pauses = true;
+}
+
 void merge_from(struct merge *m, uint64_t ts)
 {
 	m->from = ts;
@@ -350,6 +412,25 @@ uint64_t merge_damaged(const struct merge *m)
 
 /* ---- opening ------------------------------------------------------------------------ */
 
+/* Pauses are by one clock; a version 6 file has but one. */
+static bool merge_is_paused(const struct reader *r, const struct reader_buffer *b)
+{
+	const struct reader_option *o = reader_option(r, DAT_PAUSES);
+
+	return !*b->clock || !strcmp(b->clock, o->data.data);
+}
+
+static int merge_read_pauses(struct merge *m, size_t input)
+{
+	const struct reader_option *o = reader_option(m->inputs[input].reader, DAT_PAUSES);
+	int ret = o ? pauses_decode(o->data.data, o->data.len, NULL, &m->pauses[input]) : 0;
+
+	if (ret == -EBADMSG)
+		log_warn(m->log, "%s: what it says about pauses between regions makes no sense",
+			 m->inputs[input].name);
+	return ret == -ENOMEM ? ret : 0;
+}
+
 static int merge_add_stream(struct merge *m, size_t input, size_t buffer, size_t index)
 {
 	const struct reader *r = m->inputs[input].reader;
@@ -362,6 +443,8 @@ static int merge_add_stream(struct merge *m, size_t input, size_t buffer, size_t
 	s->order = (unsigned int)m->n_streams;
 	s->layout = reader_info(r)->layout;
 	s->layout.size = b->page_size;
+	if (m->pauses[input].n && merge_is_paused(r, b))
+		s->pauses = &m->pauses[input];
 	ret = reader_pages_open(&s->pages, r, buffer, index);
 	m->n_streams++;
 	if (ret == -ENOMEM)
@@ -369,6 +452,7 @@ static int merge_add_stream(struct merge *m, size_t input, size_t buffer, size_t
 	if (ret)
 		stream_damage(m, s, ret);
 	ret = ret ? 0 : stream_next(m, s);
+	s->paused = false;
 	s->over = ret != 1;
 	s->at.gap = s->missed != 0;
 	if (!s->over)
@@ -424,8 +508,14 @@ int merge_open(struct merge **out, const struct merge_input *inputs, size_t n, m
 	m->log = log;
 	m->streams = calloc(room, sizeof(*m->streams));
 	m->heap = calloc(room, sizeof(struct stream *));
-	if (!m->streams || !m->heap)
+	m->pauses = calloc(n + 1, sizeof(*m->pauses));
+	if (!m->streams || !m->heap || !m->pauses)
 		goto fail;
+	for (m->n_inputs = 0; m->n_inputs < n; m->n_inputs++) {
+		ret = merge_read_pauses(m, m->n_inputs);
+		if (ret)
+			goto fail;
+	}
 	for (size_t i = 0; i < 2 * n; i++) {
 		ret = merge_add_buffers(m, i % n, i < n, want, ctx);
 		if (ret)
@@ -446,6 +536,9 @@ void merge_close(struct merge *m)
 		return;
 	for (size_t i = 0; i < m->n_streams; i++)
 		reader_pages_close(m->streams[i].pages);
+	for (size_t i = 0; i < m->n_inputs; i++)
+		pauses_release(&m->pauses[i]);
+	free(m->pauses);
 	free(m->streams);
 	free(m->heap);
 	pthread_mutex_destroy(&m->lock);

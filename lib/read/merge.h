@@ -31,11 +31,12 @@ struct merge_stream {
 struct merge_record {
 	uint64_t ts;  /* corrected: ns of the host's clock, or ticks */
 	uint64_t raw; /* as it stands in the page */
-	/* The record (may be unaligned); NULL: the CPU's end, after a loss. */
+	/* The record (may be unaligned); NULL: the CPU's end, after a loss, or an end of a pause. */
 	const uint8_t *data;
 	uint32_t len;	      /* bytes */
-	uint32_t stream : 30; /* merge_stream() tells which CPU */
-	uint32_t gap : 1;     /* events were lost behind it on this CPU */
+	uint32_t stream : 29; /* merge_stream() tells which CPU */
+	uint32_t gap : 1;     /* events were lost, or not recorded, behind it on this CPU */
+	uint32_t paused : 1;  /* events may not have been recorded before it on this CPU (dat/pauses.h) */
 	uint32_t end : 1;     /* nothing comes behind it on this CPU */
 	int64_t missed;	      /* events lost before it on this CPU; -1: some */
 };
@@ -69,6 +70,11 @@ const struct merge_stream *merge_stream(const struct merge *m, const struct merg
  * one's begin tells, are not looked into, where they were read along with that; what else is before it comes.
  */
 void merge_from(struct merge *m, uint64_t ts);
+/*
+ * Before anything is taken: both ends of a pause between two records of a CPU come by themselves, as records
+ * of no bytes, at their time: one with `gap`, one with `paused`. Else the two records have these.
+ */
+void merge_tell_pauses(struct merge *m);
 /*
  * The next records, some thousand at most, in place of those in the run: 1; 0: the end; -ENOMEM.
  * Damaged pages do not end it: what is lost there counts as lost events before the

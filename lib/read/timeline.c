@@ -98,6 +98,11 @@ int timeline_take(struct timeline *t, struct merge_run *run)
 	return merge_take(t->merge, run);
 }
 
+void timeline_tell_pauses(struct timeline *t)
+{
+	merge_tell_pauses(t->merge);
+}
+
 void timeline_from(struct timeline *t, uint64_t ts)
 {
 	merge_from(t->merge, ts);

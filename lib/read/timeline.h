@@ -41,6 +41,8 @@ int timeline_next(struct timeline *t, struct timeline_record *r);
  * record behind run->v[i] in its buffer, perhaps behind the run: 1, or 0.
  */
 int timeline_take(struct timeline *t, struct merge_run *run);
+/* merge_tell_pauses. */
+void timeline_tell_pauses(struct timeline *t);
 /* merge_from. */
 void timeline_from(struct timeline *t, uint64_t ts);
 /* In no order: merge_streams and merge_take_stream. */

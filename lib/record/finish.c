@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "dat/options.h"
+#include "dat/pauses.h"
 #include "hyp/events.h"
 #include "dat/page.h"
 #include "record/repair.h"
@@ -300,6 +301,18 @@ static int add_kept_options(struct job *j)
 	return ret;
 }
 
+/* The text "pauses": the body of the option. */
+static int job_add_pauses(struct job *j)
+{
+	struct buf body = { 0 };
+	int ret = load_text(j, "pauses", &body, false);
+
+	if (!ret && body.len)
+		ret = dat_options_add(&j->options, DAT_PAUSES, body.data, body.len);
+	buf_release(&body);
+	return ret;
+}
+
 static bool has_option(const struct job *j, uint16_t id)
 {
 	for (size_t i = 0; i < j->options.n; i++)
@@ -333,7 +346,8 @@ static int add_options(struct job *j)
 		  (uname ? dat_options_add_text(o, DAT_UNAME, uname) : 0) ?:
 		  dat_options_add_text(o, DAT_VERSION, "hyptrace " HYPTRACE_VERSION) ?:
 		  (date ? dat_options_add_date(o, strtoll(date, NULL, 10)) : 0) ?:
-		  add_procmaps(j);
+		  add_procmaps(j) ?:
+		  job_add_pauses(j);
 
 	j->file.options = o->v;
 	j->file.n_options = o->n;

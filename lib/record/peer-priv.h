@@ -34,6 +34,7 @@ struct peer {
 	struct buf metadata;
 	bool metadata_whole;
 	_Atomic int64_t step_end; /* msg_now() by which the step must be done, set before closing is */
+	struct buf pauses;	  /* between regions, as the file has them */
 	struct msg_sent sent;	  /* by the agent's account, at its end */
 };
 

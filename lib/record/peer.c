@@ -13,8 +13,9 @@
 #include "record/mover.h"
 #include "record/profile-events.h"
 
-#define PIECE	(1u << 20) /* bytes, where the stream is copied */
-#define LAST_MS 1000	   /* at least, for what is there already */
+#define PIECE	   (1u << 20) /* bytes, where the stream is copied */
+#define PAUSES_MAX (16u << 20)
+#define LAST_MS	   1000 /* at least, for what is there already */
 
 /* ---- a source ---------------------------------------------------------------------------------- */
 
@@ -234,6 +235,7 @@ void peer_free(struct peer *p)
 	fd_close(&p->control);
 	fd_close(&p->start_fd);
 	msg_sent_release(&p->sent);
+	buf_release(&p->pauses);
 	buf_release(&p->metadata);
 	peer_clock_free(p->clock_link);
 	free(p->data);
@@ -299,11 +301,18 @@ static int take_sent(struct peer *p)
 		ret = msg_now() > w.deadline ? -ETIME : msg_recv(p->control, &p->reader, &w, &m);
 		if (ret)
 			return ret;
+		if (m.cmd == MSG_SEND_DATA && p->pauses.len < PAUSES_MAX)
+			buf_add(&p->pauses, m.data, m.data_len);
 	}
 	ret = msg_get_close_resp(&m, &p->sent);
 	if (ret == -ENODATA)
 		return 1;
 	return ret || p->sent.n_cpus == p->n_data ? ret : -EBADMSG;
+}
+
+const struct buf *peer_pauses(const struct peer *p)
+{
+	return &p->pauses;
 }
 
 const struct msg_sent *peer_finish(struct peer *p)

@@ -86,5 +86,7 @@ int peer_lost(const struct peer *p);
  * own account, the peer's; NULL: it does not report it (trace-cmd's), or is lost.
  */
 const struct msg_sent *peer_finish(struct peer *p);
+/* Then: the body of its file's option DAT_PAUSES, the peer's; empty: none. */
+const struct buf *peer_pauses(const struct peer *p);
 
 #endif

@@ -218,6 +218,16 @@ static void check_sent(const struct session_guests *all, const struct session_gu
 	}
 }
 
+static void guest_keep_pauses(const struct session_guests *all, const struct session_guest *g)
+{
+	const struct buf *p = peer_pauses(g->peer);
+	int ret = p->len ? buf_status(p) ?: spool_put_text(g->spool, "pauses", p->data, p->len) : 0;
+
+	if (ret)
+		log_warn(all->log, "guest %s: its file does not tell what lies between its regions: %s",
+			 g->spec.name, errno_text(ret));
+}
+
 /* When it began by the host's clock. Only our agent reports it; of others there is a bound. */
 static void find_start(const struct session_guests *all, struct session_guest *g)
 {
@@ -262,6 +272,7 @@ void session_guests_verify_totals(struct session_guests *all, const struct recor
 		g->sent = peer_finish(g->peer);
 		if (g->sent)
 			check_sent(all, g, rec, guest_row(g, sum));
+		guest_keep_pauses(all, g);
 		find_start(all, g);
 	}
 	log_skew(all);

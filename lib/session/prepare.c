@@ -255,6 +255,7 @@ static int prepare_hosts(struct session *s)
 		if (ret)
 			return ret;
 	}
+	session_region_watch(s);
 	return 0;
 }
 

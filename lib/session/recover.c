@@ -120,6 +120,7 @@ static int drain_rest(struct session *s)
 		return ret;
 	if (session_drain(s) && !ret)
 		ret = -EIO;
+	session_region_keep(s);
 	session_sum(s);
 	lost = session_keep_stats(s) ?: session_keep_names(s) ?: collect_symbols(s->spool, s->o->root, s->log);
 	if (lost)

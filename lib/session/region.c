@@ -3,6 +3,9 @@
  * Regions (--start-on, --stop-on): the kernel's triggers switch the host's buffers. What has no triggers, the
  * hypervisor's buffer and the samples, is switched after one of these, which is looked at all the time.
  */
+#include <errno.h>
+#include <stdlib.h>
+
 #include "session/session-priv.h"
 #include "tracefs/region.h"
 
@@ -28,6 +31,63 @@ static bool region_ends_recording(const struct session *s)
 bool session_region_is_watched(const struct session *s)
 {
 	return region_asked(s->plan) && (region_has_followers(s) || region_ends_recording(s));
+}
+
+/* By the first buffer's clock. */
+void session_region_watch(struct session *s)
+{
+	struct instance *i = region_gate(s);
+	char *text;
+	int ret;
+
+	if (!s->plan->start_on.event || !i)
+		return;
+	ret = watch_open(&s->region.watch, s->undo, s->plan, instance_clock(i));
+	text = ret ? NULL : watch_text(&s->region.watch);
+	if (!ret)
+		ret = text ? spool_set(s->spool, "watch", text) : -ENOMEM;
+	if (ret)
+		log_warn(s->log, "the file will not tell what lies between its regions: %s", errno_text(ret));
+	free(text);
+}
+
+static int region_put_pauses(struct session *s, const struct pauses *p)
+{
+	struct buf body = { 0 };
+	int ret;
+
+	if (!p->n)
+		return 0;
+	pauses_encode(p, spool_buffer(s->spool, 0)->clock, &body);
+	ret = buf_status(&body);
+	if (!ret)
+		ret = spool_put_text(s->spool, "pauses", body.data, body.len);
+	buf_release(&body);
+	return ret;
+}
+
+void session_region_keep(struct session *s)
+{
+	const char *text = spool_get(s->spool, "watch");
+	struct watch *w = &s->region.watch;
+	struct pauses pauses = { 0 };
+	bool whole = true;
+	int ret;
+
+	if (!text)
+		return;
+	ret = watch_parse(w, text) ?: watch_read(w, s->undo, &pauses, &whole);
+	if (ret) { /* then it may have been off anywhere */
+		pauses_release(&pauses);
+		ret = pauses_add(&pauses, 0, UINT64_MAX) ?: ret;
+	}
+	if (ret || !whole)
+		log_warn(s->log, "when tracing was off between regions is not known %s: %s",
+			 ret ? "at all" : "of the first ones",
+			 ret ? errno_text(ret) : "there were too many of them");
+	if (region_put_pauses(s, &pauses))
+		log_warn(s->log, "the file does not tell what lies between its regions");
+	pauses_release(&pauses);
 }
 
 int session_region_begin(struct session *s)

@@ -11,6 +11,7 @@
 #include "record/remote.h"
 #include "session/guests.h"
 #include "session/session.h"
+#include "tracefs/watch.h"
 #include "tracefs/undo.h"
 
 /* Shared by session.c (the road), prepare.c (its first part) and recover.c. */
@@ -30,6 +31,7 @@ struct session_region {
 	uint64_t looked;	    /* when that was, boot ns */
 	uint64_t late_on, late_off; /* ns that followers were switched late, at most */
 	size_t n;		    /* times that they were switched on */
+	struct watch watch;
 };
 
 struct session {
@@ -72,7 +74,11 @@ int session_choose_procs(struct session *s);
 /* What of them is there now, into the spool. */
 void session_keep_maps(struct session *s);
 
-/* region.c: before the host's buffers are started. */
+/* region.c: notes when tracing is off, from before the host's buffers are started. */
+void session_region_watch(struct session *s);
+/* The pauses into the spool: once all buffers are stopped, before tracefs is put back. */
+void session_region_keep(struct session *s);
+/* Before the host's buffers are started. */
 int session_region_begin(struct session *s);
 /* Whether session_region_look() is to be called, each SESSION_REGION_MS. */
 bool session_region_is_watched(const struct session *s);

@@ -496,6 +496,7 @@ static int session_end(struct session *s, int ran)
 	int drained = session_drain(s);
 
 	session_region_tell(s);
+	session_region_keep(s);
 	session_guests_refresh_vcpus(&s->guests, true);
 	s->summary->disk_full = ran == -ENOSPC || drained == -ENOSPC;
 	session_sum(s);

@@ -51,6 +51,18 @@ static int list_spool_buffers(struct sync_source *s, const struct spool *spool)
 	return 0;
 }
 
+/* What makes no sense says nothing. */
+static int spool_source_pauses(struct sync_source *s, const struct spool *spool)
+{
+	struct buf body = { 0 };
+	int ret = spool_get_text(spool, "pauses", &body);
+
+	if (!ret && body.len)
+		ret = pauses_decode(body.data, body.len, NULL, &s->pauses);
+	buf_release(&body);
+	return ret == -ENOENT || ret == -EBADMSG ? 0 : ret;
+}
+
 int spool_source_open(struct spool_source *s, const struct spool *spool)
 {
 	int ret;
@@ -58,7 +70,7 @@ int spool_source_open(struct spool_source *s, const struct spool *spool)
 	*s = (struct spool_source){ .source = { .walk = walk_spool, .from = spool } };
 	ret = spool_formats_load(&s->formats, spool, NULL);
 	if (!ret)
-		ret = list_spool_buffers(&s->source, spool);
+		ret = list_spool_buffers(&s->source, spool) ?: spool_source_pauses(&s->source, spool);
 	if (ret) {
 		spool_source_close(s);
 		return ret;
@@ -71,6 +83,7 @@ int spool_source_open(struct spool_source *s, const struct spool *spool)
 void spool_source_close(struct spool_source *s)
 {
 	free(s->source.buffers);
+	pauses_release(&s->source.pauses);
 	spool_formats_release(&s->formats);
 	*s = (struct spool_source){ 0 };
 }

@@ -158,11 +158,12 @@ static int sql_exit_record(struct sql_exit_cursor *c)
 	struct merge_run run = { .v = &one, .n = 1 };
 	int ret;
 
-	if (m->missed)
+	if (m->missed || m->paused)
 		sql_exit_lost(c, input);
 	if (kind != STEP_KVM_ENTRY && kind != STEP_KVM_EXIT)
 		return 0;
 	one.missed = 0;
+	one.paused = false;
 	ret = steps_fill(c->c.sql->steps, c->scan.t, &run, STEPS_ALL, &c->batch);
 	return ret ? ret : c->batch.n && sql_exit_step(c, &c->batch.v[0]);
 }

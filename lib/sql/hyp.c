@@ -176,7 +176,7 @@ bool sql_span_make(const struct sql *s, size_t input, struct sql_span_maker *k, 
 		   struct sql_span *out)
 {
 	const struct sql_hyp_event *e = sql_hyp_event(s, input, m);
-	bool made = m->missed && sql_span_give(k, SPAN_LOST, out);
+	bool made = (m->missed || m->paused) && sql_span_give(k, SPAN_LOST, out);
 
 	if (e && e->role == SPAN_ENTER) {
 		made |= sql_span_give(k, SPAN_LOST, out);

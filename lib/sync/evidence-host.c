@@ -116,9 +116,12 @@ struct points {
 	size_t n;
 	struct gap *gaps;
 	size_t n_gaps;
+	size_t n_paused; /* of them, without a loss that is known */
 	const struct page_layout *layout;
 	uint64_t begin, end;
-	uint64_t last;		    /* of the CPU at hand */
+	uint64_t last;	   /* of the CPU at hand */
+	size_t next_pause; /* there */
+	const struct pauses *pauses;
 	uint64_t live[HOST_EVENTS]; /* first of each kind of event */
 	size_t n_kind[2];
 	struct gap covered[2]; /* by the buffer that has this kind */
@@ -200,8 +203,11 @@ static int take_host_page(void *to, unsigned int number, const void *data, size_
 	if (page_reader_init(&r, p->layout, data, len))
 		return add_host_gap(p, p->last, UINT64_MAX);
 	for (; page_next(&r, &ev) == 1; first = false) {
-		if (first && r.missed && add_host_gap(p, p->last, ev.ts))
+		bool paused = p->last && pauses_between(p->pauses, p->last, ev.ts, &p->next_pause);
+
+		if (((first && r.missed) || paused) && add_host_gap(p, p->last, ev.ts))
 			return -ENOMEM;
+		p->n_paused += paused;
 		p->begin = ev.ts < p->begin ? ev.ts : p->begin;
 		p->end = ev.ts > p->end ? ev.ts : p->end;
 		p->last = ev.ts;
@@ -222,7 +228,7 @@ static int put_gaps(struct sync_host *h, struct points *p, uint8_t kind)
 		if (w.a <= w.b && sync_windows_add(&h->windows, &w))
 			return -ENOMEM;
 	}
-	h->lost += p->n_gaps;
+	h->lost += p->n_gaps - p->n_paused;
 	return 0;
 }
 
@@ -233,7 +239,7 @@ static int read_points(struct points *p, const struct sync_source *s, size_t buf
 
 	p->other_kvm = have[SYNC_KVM];
 	p->layout = &b->layout;
-	p->n = p->n_gaps = 0;
+	p->n = p->n_gaps = p->n_paused = 0;
 	p->n_kind[0] = p->n_kind[1] = 0;
 	p->begin = UINT64_MAX;
 	p->end = 0;
@@ -243,7 +249,7 @@ static int read_points(struct points *p, const struct sync_source *s, size_t buf
 	for (unsigned int cpu = 0; cpu < b->n_cpus; cpu++) {
 		int ret;
 
-		p->last = 0;
+		p->last = p->next_pause = 0;
 		p->cpu = cpu;
 		ret = s->walk(s, buffer, cpu, take_host_page, p);
 		if (ret)
@@ -464,7 +470,7 @@ static int read_buffers(struct sync_host *h, struct points *p, const struct sync
 
 int sync_host_read(struct sync_host *h, const struct sync_source *s, const struct log *log)
 {
-	struct points p = { .n = 0 };
+	struct points p = { .pauses = &s->pauses };
 	int ret;
 
 	*h = (struct sync_host){ .steady = s->steady };

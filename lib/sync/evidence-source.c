@@ -53,6 +53,7 @@ static bool is_steady(const struct reader *r)
 
 int sync_source_reader(struct sync_source *s, const struct reader *r)
 {
+	const struct reader_option *pauses = reader_option(r, DAT_PAUSES);
 	const struct reader_info *info = reader_info(r);
 
 	*s = (struct sync_source){ .walk = walk_reader, .from = r };
@@ -65,6 +66,10 @@ int sync_source_reader(struct sync_source *s, const struct reader *r)
 	for (size_t i = 0; i < info->n_formats; i++)
 		s->formats[i] = info->formats[i].text;
 	s->n_formats = info->n_formats;
+	if (pauses && pauses_decode(pauses->data.data, pauses->data.len, NULL, &s->pauses) == -ENOMEM) {
+		sync_source_release(s);
+		return -ENOMEM;
+	}
 	for (size_t i = 0; i < info->n_buffers; i++) {
 		s->buffers[i] = (struct sync_buffer){ info->layout, (unsigned int)info->buffers[i].n_cpus };
 		s->buffers[i].layout.size = info->buffers[i].page_size;
@@ -78,5 +83,6 @@ void sync_source_release(struct sync_source *s)
 {
 	free(s->buffers);
 	free(s->formats);
+	pauses_release(&s->pauses);
 	*s = (struct sync_source){ 0 };
 }

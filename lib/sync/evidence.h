@@ -3,6 +3,7 @@
 #define HYPTRACE_SYNC_EVIDENCE_H
 
 #include "dat/page.h"
+#include "dat/pauses.h"
 #include "dat/writer.h"
 #include "sync/sync.h"
 
@@ -31,7 +32,8 @@ struct sync_source {
 	const void *from;	  /* what holds the pages: walk's */
 	struct dat_text *formats; /* of all events */
 	size_t n_formats;
-	bool steady; /* NTP leaves its clock alone, and host and guest read the same counter */
+	struct pauses pauses; /* owned */
+	bool steady;	      /* NTP leaves its clock alone, and host and guest read the same counter */
 };
 
 /* Makes one of a trace.dat. The reader must outlive it. 0 or -ENOMEM. */

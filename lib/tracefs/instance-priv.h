@@ -40,6 +40,13 @@ int instance_read(const struct instance *i, const char *file, size_t max, struct
 /* The clock that is set, into i->clock. */
 int instance_note_clock(struct instance *i);
 
+#define INSTANCE_EVENT 64 /* bytes: an event of INSTANCE_OWN_EVENTS */
+
+/* The event that ends regions, "system/event", in name where it is the second one, and its filter or NULL;
+ * NULL: none does. */
+const char *instance_region_stop(const struct record_plan *plan, char name[INSTANCE_EVENT],
+				 const char **filter);
+
 /* Steps of instance_setup. */
 int instance_setup_functions(struct instance *i);
 int instance_setup_events(struct instance *i);

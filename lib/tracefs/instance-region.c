@@ -13,8 +13,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SECOND_EVENT_MAX 64
-
 static bool region_is_one_event(const struct record_plan *plan)
 {
 	return plan->start_on.event && plan->stop_on.event &&
@@ -22,10 +20,17 @@ static bool region_is_one_event(const struct record_plan *plan)
 }
 
 /* Recordings of different buffers have one each. */
-static const char *region_second_event(char name[SECOND_EVENT_MAX])
+static const char *region_second_event(char name[INSTANCE_EVENT])
 {
-	snprintf(name, SECOND_EVENT_MAX, INSTANCE_OWN_EVENTS "/region_stop_%d", (int)getpid());
+	snprintf(name, INSTANCE_EVENT, INSTANCE_OWN_EVENTS "/region_stop_%d", (int)getpid());
 	return name;
+}
+
+const char *instance_region_stop(const struct record_plan *plan, char name[INSTANCE_EVENT],
+				 const char **filter)
+{
+	*filter = region_is_one_event(plan) ? NULL : plan->stop_on.filter;
+	return region_is_one_event(plan) ? region_second_event(name) : plan->stop_on.event;
 }
 
 static int region_check_event(struct instance *top, const char *option, const struct trigger_plan *t)
@@ -41,7 +46,7 @@ static int region_check_event(struct instance *top, const char *option, const st
 
 static int region_make_second(struct instance *top, const struct trigger_plan *t)
 {
-	char name[SECOND_EVENT_MAX];
+	char name[INSTANCE_EVENT];
 	char *line = str_printf("e:%s %s%s%s", region_second_event(name), t->event, t->filter ? " if " : "",
 				t->filter ? t->filter : "");
 	int ret = line ? dynamic_event_make(top->undo, line) : -ENOMEM;
@@ -91,14 +96,11 @@ static int region_put(struct instance *i, const char *event, const char *action,
 int instance_begin_region(struct instance *i)
 {
 	const struct record_plan *plan = i->o.plan;
-	const struct trigger_plan *start = &plan->start_on, *stop = &plan->stop_on;
-	char second[SECOND_EVENT_MAX];
-	int ret = 0;
+	const struct trigger_plan *start = &plan->start_on;
+	char name[INSTANCE_EVENT];
+	const char *filter, *stop = instance_region_stop(plan, name, &filter);
+	int ret = stop ? region_put(i, stop, "traceoff", filter) : 0;
 
-	if (region_is_one_event(plan))
-		ret = region_put(i, region_second_event(second), "traceoff", NULL);
-	else if (stop->event)
-		ret = region_put(i, stop->event, "traceoff", stop->filter);
 	if (ret || !start->event)
 		return ret;
 	ret = region_put(i, start->event, "traceon", start->filter);

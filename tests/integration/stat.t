@@ -77,6 +77,7 @@ slow() { # FILE [OPTION]
 
 found=0
 for file in "${captures[@]}"; do
+	[ "$file" != tests/data/regions.dat ] || continue # the reference knows no pauses; region.t looks at these
 	ours "$file" | sort >"$tmp/ours"
 	slow "$file" | sort >"$tmp/slow"
 	same "$tmp/ours" "$tmp/slow" "$file: exits, guests', MMIO's and the hypervisor's times as the slow reference's"

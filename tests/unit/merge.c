@@ -2,6 +2,7 @@
 /* Records of several files by time, and what their options make of the times. */
 #include "dat-fixture.h"
 
+#include "dat/pauses.h"
 #include "read/inputs.h"
 #include "read/timeline.h"
 
@@ -35,7 +36,7 @@ static void close_files(struct opened *o)
 	o->n = 0;
 }
 
-/* "INPUT/BUFFER/CPU TS TYPE[ -MISSED]\n" for each record. */
+/* "INPUT/BUFFER/CPU TS TYPE[ missed N][ paused][ gap]\n" for each record. */
 static void put_record(struct buf *out, const struct merge *m, const struct merge_record *r)
 {
 	const struct merge_stream *s = merge_stream(m, r);
@@ -49,6 +50,8 @@ static void put_record(struct buf *out, const struct merge *m, const struct merg
 	}
 	if (r->missed)
 		buf_printf(out, " missed %lld", (long long)r->missed);
+	if (r->paused)
+		buf_addstr(out, " paused");
 	if (r->gap)
 		buf_addstr(out, " gap");
 	buf_addstr(out, "\n");
@@ -60,7 +63,7 @@ static void put_run(struct buf *out, const struct merge *m, const struct merge_r
 		put_record(out, m, &run->v[i]);
 }
 
-static void expect_merge(struct opened *o, merge_want *want, const char *expected)
+static void expect_merge_told(struct opened *o, merge_want *want, bool pauses, const char *expected)
 {
 	struct merge_run run = { 0 };
 	struct buf out = { 0 };
@@ -68,6 +71,8 @@ static void expect_merge(struct opened *o, merge_want *want, const char *expecte
 	int ret;
 
 	assert_int_equal(merge_open(&m, o->in, o->n, want, NULL, NULL), 0);
+	if (pauses)
+		merge_tell_pauses(m);
 	while ((ret = merge_take(m, &run)) == 1)
 		put_run(&out, m, &run);
 	assert_int_equal(ret, 0);
@@ -77,6 +82,11 @@ static void expect_merge(struct opened *o, merge_want *want, const char *expecte
 	merge_close(m);
 	assert_string_equal(buf_str(&out), expected);
 	buf_release(&out);
+}
+
+static void expect_merge(struct opened *o, merge_want *want, const char *expected)
+{
+	expect_merge_told(o, want, false, expected);
 }
 
 /* The guest's clock is 1000 us behind the host's on CPU 0. */
@@ -395,6 +405,85 @@ static void test_wrong_guest(void **state)
 	inputs_release(&in);
 }
 
+static void add_pauses(struct fixture *x, const char *clock, const struct pause *v, size_t n)
+{
+	struct pauses p = { .v = (struct pause *)v, .n = n };
+	struct buf b = { 0 };
+
+	dat_options_release(&x->options);
+	pauses_encode(&p, clock, &b);
+	assert_int_equal(dat_options_add(&x->options, DAT_PAUSES, b.data, b.len), 0);
+	buf_release(&b);
+}
+
+/* CPU 0 stops before the first pause and comes back behind the second one, CPU 1 writes in the first one. */
+static void test_pauses(void **state)
+{
+	static const struct pause v[] = { { 2500, 7000 }, { 8500, 8600 } };
+	struct fixture *x = *state;
+	struct opened o = { 0 };
+	struct pages *top = add_buffer(x, "", 4096, 2);
+
+	add_pauses(x, "boot", v, 2);
+	add_entry(&top[0], 1000, 87);
+	add_exit(&top[0], 9000, 87);
+	add_entry(&top[1], 1500, 87);
+	add_exit(&top[1], 2600, 87);
+	add_entry(&top[1], 8000, 87);
+	add_exit(&top[1], 8100, 87);
+	add_file(&o, x, "host", 0);
+	expect_merge(&o, NULL,
+		     "0/0/0 1000 62 gap\n"
+		     "0/0/1 1500 62 gap\n"
+		     "0/0/1 2600 61 paused gap\n"
+		     "0/0/1 8000 62 paused\n"
+		     "0/0/1 8100 61\n"
+		     "0/0/0 9000 61 paused\n");
+	expect_merge_told(&o, NULL, true,
+			  "0/0/0 1000 62\n"
+			  "0/0/1 1500 62\n"
+			  "0/0/0 2500 gap\n"
+			  "0/0/1 2500 gap\n"
+			  "0/0/1 2600 paused\n"
+			  "0/0/1 2600 61\n"
+			  "0/0/1 2600 gap\n"
+			  "0/0/0 7000 paused\n"
+			  "0/0/1 7000 paused\n"
+			  "0/0/1 8000 62\n"
+			  "0/0/1 8100 61\n"
+			  "0/0/0 8500 gap\n"
+			  "0/0/0 8600 paused\n"
+			  "0/0/0 9000 61\n");
+	close_files(&o);
+}
+
+/* A loss tells more than a pause; another clock's, and nonsense, say nothing. */
+static void test_no_pauses(void **state)
+{
+	static const struct pause v[] = { { 2500, 7000 } }, back[] = { { 7000, 2500 } };
+	static const char plain[] = "0/0/0 1000 62 gap\n0/0/0 9000 61 missed 3\n";
+	struct fixture *x = *state;
+	struct opened o = { 0 };
+	struct pages *top = add_buffer(x, "", 4096, 1);
+
+	add_entry(&top[0], 1000, 87);
+	pages_cut(&top[0]);
+	top[0].lost = 3;
+	add_exit(&top[0], 9000, 87);
+	add_pauses(x, "boot", v, 1);
+	add_file(&o, x, "host", 0);
+	expect_merge_told(&o, NULL, true, plain);
+	close_files(&o);
+	add_pauses(x, "local", v, 1);
+	add_file(&o, x, "host", 0);
+	expect_merge(&o, NULL, plain);
+	close_files(&o);
+	add_pauses(x, "boot", back, 1);
+	add_file(&o, x, "host", 0);
+	expect_merge(&o, NULL, plain);
+	close_files(&o);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -406,6 +495,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_times, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_wrong_shift, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_wrong_guest, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_pauses, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_no_pauses, setup, teardown),
 		cmocka_unit_test(test_bounds),
 	};
 

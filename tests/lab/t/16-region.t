@@ -22,6 +22,12 @@ programs() {
 		grep -Eo '/tmp/w/[a-z]+' | sed 's#.*/##' | xargs
 }
 
+# across FILE: from a program's begin to the next one's, how often a pause between regions lies in between
+across() {
+	"$build/hyptrace" latency --csv --from sched:sched_process_exec --to sched:sched_process_exec "$out/$1" \
+		2>/dev/null | awk -F , '$1 == "events" && $2 != "key" { print $7 }'
+}
+
 # What a recording changes here, and whether it is off.
 run 'cat >/tmp/settings <<"END2"
 	cd /sys/kernel/tracing
@@ -57,6 +63,8 @@ is "$(programs host.dat) / $(programs host.dat small)" \
 	"in in in off in in in off in in in off / in in in off in in in off in in in off" \
 	"both buffers of the host have what ran in the regions, and nothing else"
 at_least "$(grep -c '/tmp/w/out' <<<"$truth")" 18 "(there was more: $(grep -c '/tmp/w/' <<<"$truth") programs)"
+
+at_least "$(across host.dat)" 2 "the file tells of the pauses between them"
 
 # By the clock: a region is from "on" by the other instance to the end of "off" in the file itself.
 followed=$(sed -nE 's/^hyptrace: hyp: switched on in ([0-9]+) regions, at most ([0-9.]+) ms after their begin, and off at most ([0-9.]+) ms after their end$/\1 \2 \3/p' <<<"$stderr")
@@ -108,6 +116,7 @@ run "begin guest.dat -e sched:sched_switch -A Guest@3 -e sched $start $stop || e
 	cp guest*.dat /mnt/out"
 recorded "a guest's regions, by its agent"
 is "$(programs guest-Guest.dat)" "in in in off in in in off" "the guest's buffer has what ran in them"
+is "$(across guest-Guest.dat)" 1 "its file tells of the pause between them"
 at_least "$(datdump "$out/guest.dat" | wc -l)" 100 "the host's is not switched by them"
 unchanged "a guest's regions"
 is "$(guest 'cat /sys/kernel/tracing/events/sched/sched_process_*/trigger | grep -v "^#"')" "" "no trigger is left in the guest"
@@ -129,6 +138,7 @@ for end in INT KILL; do
 		cp end.dat /mnt/out"
 	recorded "a recording that SIG$end ends in a region"
 	is "$(programs end.dat | sed 's/ sleep//g')" "in in in off in" "what it has is its regions'"
+	at_least "$(across end.dat)" 1 "and the pause between them"
 	unchanged "SIG$end"
 done
 is "$output" 1 "(the kill left tracing on)"
