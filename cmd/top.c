@@ -71,6 +71,28 @@ static void top_window(const struct top *t, bool ended, struct answer *out)
 	answer_table_end(out);
 }
 
+static void top_clock(void *ctx, const char *guest, int64_t offset, uint64_t bound)
+{
+	const struct answer_cell cells[] = { CELL_WORD(guest), CELL_N((uint64_t)offset), CELL_N(bound) };
+
+	answer_row(ctx, cells);
+}
+
+/* Of the guests that are recorded; the file's, in the end, are better (clock-sync.md). */
+static void top_clocks(const struct top *t, struct answer *out)
+{
+	static const struct answer_column columns[] = {
+		{ "guest", "guest", ANSWER_WORD },
+		{ "offset_ns", "offset/ns", ANSWER_SIGNED },
+		{ "bound_ns", "bound", ANSWER_DURATION },
+	};
+
+	answer_table(out, "clocks", "Clocks of guests: what to add for the host's, so far", columns,
+		     ARRAY_SIZE(columns));
+	live_each_clock(t->live, top_clock, out);
+	answer_table_end(out);
+}
+
 /* Appended to *text. */
 static int top_look(struct top *t, struct buf *text, bool *ended)
 {
@@ -88,6 +110,7 @@ static int top_look(struct top *t, struct buf *text, bool *ended)
 		return ret;
 	answer_begin(&answer, t->o->form, text);
 	top_window(t, *ended, &answer);
+	top_clocks(t, &answer);
 	ret = stat_look(&look, &answer, t->log);
 	if (live_is_early(t->live))
 		answer_note(&answer,

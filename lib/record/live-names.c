@@ -58,6 +58,38 @@ static int live_name_guests(struct live *l, const char *root, const struct log *
 	return ret;
 }
 
+/* "NAME\tOFFSET\tBOUND", as another process writes it. */
+static bool live_clock_line(char *line, int64_t *offset, uint64_t *bound)
+{
+	char *tab = strchr(line, '\t'), *end;
+
+	if (!tab)
+		return false;
+	*tab = 0;
+	errno = 0;
+	*offset = strtoll(tab + 1, &end, 10);
+	return !errno && end > tab + 1 && *end == '\t' && !parse_u64(end + 1, bound);
+}
+
+void live_each_clock(const struct live *l,
+		     void (*each)(void *ctx, const char *guest, int64_t offset, uint64_t bound), void *ctx)
+{
+	struct strlist lines = { 0 };
+	struct buf text = { 0 };
+
+	if (!spool_get_text(l->spool, SPOOL_CLOCKS, &text))
+		strlist_add_lines(&lines, text.data, text.len);
+	for (size_t i = 0; i < lines.n; i++) {
+		uint64_t bound;
+		int64_t offset;
+
+		if (live_clock_line(lines.v[i], &offset, &bound))
+			each(ctx, lines.v[i], offset, bound);
+	}
+	strlist_release(&lines);
+	buf_release(&text);
+}
+
 /* ---- tasks ---------------------------------------------------------------------------------- */
 
 /* "PID NAME\n" of each thread of a process, as the kernel's saved_cmdlines has it. */

@@ -52,6 +52,13 @@ int live_drop_older(struct live *l, uint64_t ns);
 int live_cut(struct live *l, uint64_t ns, uint64_t *newest);
 
 /*
+ * Calls each() with every guest whose clock is known so far: guest + offset = host +- bound, ns, by its
+ * answers alone. Nothing, where the recorder has written nothing.
+ */
+void live_each_clock(const struct live *l,
+		     void (*each)(void *ctx, const char *guest, int64_t offset, uint64_t bound), void *ctx);
+
+/*
  * live-names.c: puts into the file what the recorder puts there in the end, as far as it can be told
  * now: which guests run here with their vCPUs' threads, and the names of all tasks. Names of another boot
  * are none. -ENOMEM.

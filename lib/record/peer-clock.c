@@ -25,6 +25,9 @@ struct peer_clock {
 	bool running;
 	struct counter_log log;
 	struct msg_reader reader;
+	pthread_mutex_t lock; /* of what follows */
+	int64_t offset;	      /* ns: boot clocks, the host's less the guest's */
+	uint64_t bound;	      /* 0: not known yet */
 };
 
 /* For as long as the recording; then a little longer. */
@@ -66,6 +69,24 @@ static int ask_counter(struct peer_clock *c, struct counter_ping *ping, struct m
 	return shot->number == c->number ? 0 : -EPROTO;
 }
 
+/* The guest read its clock between the question, which left at `sent` by the host's, and the answer. */
+static void look_set(struct peer_clock *c, uint64_t sent, uint64_t back, uint64_t guest)
+{
+	pthread_mutex_lock(&c->lock);
+	c->bound = (back - sent) / 2 + 1;
+	c->offset = (int64_t)(sent + (back - sent) / 2 - guest);
+	pthread_mutex_unlock(&c->lock);
+}
+
+bool peer_clock_look(struct peer_clock *c, int64_t *offset, uint64_t *bound)
+{
+	pthread_mutex_lock(&c->lock);
+	*offset = c->offset;
+	*bound = c->bound;
+	pthread_mutex_unlock(&c->lock);
+	return *bound != 0;
+}
+
 /*
  * All questions bound CNTVOFF; of the snapshots the narrowest is kept. While its VM is
  * stopped by the VMM no message goes to a guest (vhost_transport_send_pkt() of
@@ -76,10 +97,18 @@ static int ask_rounds(struct peer_clock *c, int rounds)
 	struct counter_shot best = { .slack = UINT64_MAX };
 	struct msg_counter_shot shot;
 	struct counter_ping ping;
+	uint64_t narrowest = UINT64_MAX;
 	int ret = 0;
 
 	for (int i = 0; i < rounds && !ret; i++) {
+		uint64_t sent = boot_ns(), back;
+
 		ret = ask_counter(c, &ping, &shot) ?: counter_log_ping(&c->log, &ping);
+		back = boot_ns();
+		if (!ret && shot.clock && back - sent < narrowest) {
+			narrowest = back - sent;
+			look_set(c, sent, back, shot.clock);
+		}
 		/* whatever the agent says, its snapshot was made between question and answer */
 		if (ret || !shot.clock || shot.slack >= best.slack || shot.counter < shot.first ||
 		    shot.counter > shot.last)
@@ -128,6 +157,7 @@ int peer_clock_start(struct peer_clock **out, int fd, int64_t interval_ms)
 		close(fd);
 		return -ENOMEM;
 	}
+	pthread_mutex_init(&c->lock, NULL);
 	c->fd = fd;
 	c->interval_ms = interval_ms;
 	c->end_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -163,5 +193,6 @@ void peer_clock_free(struct peer_clock *c)
 	fd_close(&c->fd);
 	fd_close(&c->end_fd);
 	counter_log_release(&c->log);
+	pthread_mutex_destroy(&c->lock);
 	free(c);
 }

@@ -73,6 +73,9 @@ int spool_append_text(struct spool *s, const char *name, const void *data, size_
 /* Appends it to out. -ENOENT when it was never put. */
 int spool_get_text(const struct spool *s, const char *name, struct buf *out);
 
+/* The text of what guests' clocks are so far: "NAME<TAB>OFFSET<TAB>BOUND" lines, ns (peer-clock.h). */
+#define SPOOL_CLOCKS "clocks"
+
 /* What the text header_page says of the host's pages. Errors as page_layout_read. */
 int spool_page_layout(const struct spool *s, struct page_layout *out);
 

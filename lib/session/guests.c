@@ -3,6 +3,7 @@
 #include "session/guests.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -161,6 +162,23 @@ void session_guests_refresh_vcpus(struct session_guests *all, bool end)
 			log_debug(all->log, "guest %s: its vCPUs cannot be looked at: %s", g->spec.name,
 				  errno_text(n));
 	}
+}
+
+void session_guests_note_clocks(const struct session_guests *all, struct spool *host)
+{
+	struct buf text = { 0 };
+
+	for (size_t i = 0; i < all->n; i++) {
+		const struct session_guest *g = &all->v[i];
+		uint64_t bound;
+		int64_t offset;
+
+		if (session_guest_takes_part(g) && peer_clock_now(g->peer, &offset, &bound))
+			buf_printf(&text, "%s\t%" PRId64 "\t%" PRIu64 "\n", g->spec.name, offset, bound);
+	}
+	if (text.len && !buf_status(&text))
+		spool_put_text(host, SPOOL_CLOCKS, text.data, text.len);
+	buf_release(&text);
 }
 
 /* Of its events and its samples. */

@@ -25,6 +25,8 @@ int session_guests_drain(struct session_guests *g, struct recorder *rec, unsigne
  * have more or fewer threads than before; at the end in all of them.
  */
 void session_guests_refresh_vcpus(struct session_guests *g, bool end);
+/* While it runs: the guests' clocks as far as their answers tell, for whoever looks at the spool (live.h). */
+void session_guests_note_clocks(const struct session_guests *g, struct spool *host);
 /* Adds a row for each guest to the summary, as long as it has room. */
 void session_guests_sum(const struct session_guests *g, const struct recorder *rec,
 			struct session_summary *sum);

@@ -118,10 +118,14 @@ page 0 3200000000:3 3900000000:4
 page 1 3500000000:5
 page 1 4000000000:6 7000000000:9
 truncate -s -1 "$spool/pages/0.1" # a page that is half there is none
+printf '%s\n' $'vm1\t-5000000123\t81000' $'g\e[2J\t7\t9' vm2 $'vm2\tx\t1' $'vm2\t1' $'vm2\t1\t-1' $'vm2\t1\t' >"$spool/texts/clocks"
+before=$(contents "$spool")
 "$hyptrace" top --once --json -w 500 "$dat" >"$tmp/top" 2>"$tmp/err"
 is "$?" 0 "top: exit status" || diag "$(<"$tmp/err")"
 is "$(value '$j->{window}[0]{until}')" 3.900000000 "until the newest record"
 is "$(value '$j->{window}[0]{recording}')" runs "it says that the recording runs"
+is "$(value 'join ",", map { join " ", map { $_ // "-" } @$_{qw(guest offset_ns bound_ns)} } @{$j->{clocks}}')" \
+	$'vm1 -5000000123 81000,g\e[2J 7 9' "clocks of guests with their bounds, and nothing of lines that make no sense" || diag "$(<"$tmp/top")"
 is "$(value '$j->{buffers}[0]{events}')" 2 "the events of the window only" || diag "$(<"$tmp/top")"
 is "$(value '$j->{buffers}[0]{first}')" 3.500000000 "... from that record on"
 truncate -s 4096 "$spool/pages/0.1"
@@ -135,6 +139,49 @@ ended drained
 wait "$pid"
 is "$?" 0 "it ends with the recording"
 like "$(<"$tmp/top")" 'ended$' "... and says so" || diag "$(<"$tmp/top")"
+
+# ---- its keys, on a terminal ------------------------------------------------------
+
+tty() { tmux -L top -f /dev/null "$@"; }
+screen() { tty capture-pane -p; }
+seen() { screen | grep -Eq -e "$1"; }
+if command -v tmux >/dev/null; then
+	export TMUX_TMPDIR=$tmp
+	record 2
+	page 0 1000000000:1 3900000000:4
+	printf '%s\n' $'vm1\t-5000000123\t81000' >"$spool/texts/clocks"
+	tty new-session -d -x 100 -y 40 "TERM=screen '$hyptrace' top -w 200 '$dat'; echo \"status \$?\"; exec sleep 60" 8>&-
+	wait_for seen '^hyptrace top   p pause  s by number  v by guest  q quit'
+	ok $? "on a terminal: the keys" || diag "$(screen)"
+	wait_for seen '^vm1 +-5000000123 +81.00us'
+	ok $? "... and the tables" || diag "$(screen)"
+	tty send-keys s
+	wait_for seen 'p pause  s by time  v by guest'
+	ok $? "s: sorted by number" || diag "$(screen)"
+	tty send-keys v
+	wait_for seen 's by time  v by vCPU'
+	ok $? "v: of guests" || diag "$(screen)"
+	tty send-keys p
+	wait_for seen '^hyptrace top \(paused\)'
+	ok $? "p: paused" || diag "$(screen)"
+	printf '%s\n' $'vm1\t6\t81000' >"$spool/texts/clocks"
+	tty send-keys v
+	wait_for seen '\(paused\).* v by guest'
+	seen '^vm1 +-5000000123 '
+	ok $? "... its figures stay while keys are taken" || diag "$(screen)"
+	tty send-keys Space
+	wait_for seen '^vm1 +6 '
+	ok $? "space: it goes on, with what came" || diag "$(screen)"
+	tty send-keys q
+	wait_for seen '^status 0'
+	ok $? "q: ends, with the terminal as it was" || diag "$(screen)"
+	grep -q armed "$spool/session" && flock -n 8
+	ok $? "... and the recording goes on"
+	tty kill-server
+	ended drained
+else
+	skip 9 "no tmux"
+fi
 
 "$hyptrace" top --json "$dat" 2>"$tmp/err"
 is "$?" 2 "--json without --once is refused"
