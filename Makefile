@@ -378,6 +378,7 @@ check-lab: lab
 soak: lab
 	$(Q)$(MAKE_ARM64) all integration
 	$(Q)tests/lab/soak
+	$(Q)tests/lab/soak rotate
 
 demo: lab
 	$(Q)tests/deps demo

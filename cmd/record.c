@@ -22,6 +22,7 @@ static int record_plan_run(const struct record_plan *plan)
 		.tracing_dir = getenv("HYPTRACE_TRACING_DIR"),
 		.root = getenv("HYPTRACE_ROOT"),
 		.stop_fd = stop_signals(),
+		.dump_fd = plan->flight_ms ? dump_signal() : -1,
 		.progress = progress_recording,
 		.writing = progress_writing,
 		.ctx = &console,
@@ -29,8 +30,9 @@ static int record_plan_run(const struct record_plan *plan)
 	};
 	int ret;
 
-	if (o.stop_fd < 0) {
-		fprintf(stderr, "hyptrace: signalfd: %s\n", strerror(-o.stop_fd));
+	if (o.stop_fd < 0 || (plan->flight_ms && o.dump_fd < 0)) {
+		fprintf(stderr, "hyptrace: signalfd: %s\n",
+			strerror(-(o.stop_fd < 0 ? o.stop_fd : o.dump_fd)));
 		return EXIT_FAILED;
 	}
 	for (size_t i = 0; i < plan->notes.n; i++)
@@ -40,8 +42,9 @@ static int record_plan_run(const struct record_plan *plan)
 	ret = session_record(plan, &o, &sum);
 	progress_end(&console);
 	close(o.stop_fd);
+	fd_close(&o.dump_fd);
 	if (!ret || sum.file_bytes || *sum.kept)
-		print_summary(&sum, plan->output, &log);
+		print_summary(&sum, record_plan_numbered(plan) ? sum.output : plan->output, &log);
 	if (ret || sum.not_restored)
 		return console_status(&console, ret ?: -EIO);
 	for (size_t i = 0; i < sum.n_buffers; i++)

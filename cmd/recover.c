@@ -38,6 +38,7 @@ static int recover_spool(const char *dir, const char *output, bool quiet)
 	struct session_opts o = { .tracing_dir = getenv("HYPTRACE_TRACING_DIR"),
 				  .root = getenv("HYPTRACE_ROOT"),
 				  .stop_fd = -1,
+				  .dump_fd = -1,
 				  .writing = progress_writing,
 				  .ctx = &console,
 				  .log = &log };

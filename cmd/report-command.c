@@ -57,6 +57,11 @@ static int follow_looks(struct follow *f, const struct report_opts *o, int fd, c
 
 		if (ret < 0)
 			return ret;
+		if (live_forgets(f->live)) {
+			log_err(log, "its recorder throws pages away as it goes on (--rotate, -m, --flight): "
+				     "read its files, or see `hyptrace top`");
+			return -EOPNOTSUPP;
+		}
 		if (ret || f->held || f->first || f->last)
 			ret = follow_look(f, o, fd, log);
 		if (ret < 0 || f->last || ferror(stdout))

@@ -111,6 +111,7 @@ static int run_session(const struct record_plan *plan, const char *spool, const 
 	logger = (struct logger){ o.log, o.log_ctx };
 	log = (struct log){ o.log ? logger_call : NULL, &logger };
 	session = (struct session_opts){ .tracing_dir = o.tracing_dir,
+					 .dump_fd = -1,
 					 .stop_fd = o.stop_fd > 0 ? o.stop_fd : -1,
 					 .log = &log };
 	summary = calloc(1, sizeof(*summary));

@@ -95,6 +95,17 @@ int cntvoff_log_vcpu(struct cntvoff_log *l, int32_t vm, int32_t pid, unsigned in
 	return array_push(&l->vcpus, &l->n_vcpus, &one, sizeof(one));
 }
 
+int cntvoff_log_copy(struct cntvoff_log *to, const struct cntvoff_log *from)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < from->n_spans && !ret; i++)
+		ret = array_push(&to->spans, &to->n_spans, &from->spans[i], sizeof(*to->spans));
+	for (size_t i = 0; i < from->n_vcpus && !ret; i++)
+		ret = array_push(&to->vcpus, &to->n_vcpus, &from->vcpus[i], sizeof(*to->vcpus));
+	return ret;
+}
+
 void cntvoff_log_release(struct cntvoff_log *l)
 {
 	free(l->spans);

@@ -33,6 +33,8 @@ struct cntvoff_log {
 int cntvoff_log_load(struct cntvoff_log *l, uint64_t time, int32_t vm, uint64_t cntvoff, bool lost);
 /* The thread of vCPU id: the last one counts. */
 int cntvoff_log_vcpu(struct cntvoff_log *l, int32_t vm, int32_t pid, unsigned int id);
+/* All of it into an empty one. 0 or -ENOMEM. */
+int cntvoff_log_copy(struct cntvoff_log *to, const struct cntvoff_log *from);
 /* Leaves it empty. */
 void cntvoff_log_release(struct cntvoff_log *l);
 

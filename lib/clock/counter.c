@@ -74,12 +74,63 @@ int counter_shoot(struct clock_marks *marks, struct counter_shot *out)
 
 int counter_log_shot(struct counter_log *l, const struct counter_shot *s)
 {
-	return array_push(&l->shots, &l->n_shots, s, sizeof(*s));
+	int ret;
+
+	pthread_mutex_lock(&l->lock);
+	ret = array_push(&l->shots, &l->n_shots, s, sizeof(*s));
+	pthread_mutex_unlock(&l->lock);
+	return ret;
 }
 
 int counter_log_ping(struct counter_log *l, const struct counter_ping *p)
 {
-	return array_push(&l->pings, &l->n_pings, p, sizeof(*p));
+	int ret;
+
+	pthread_mutex_lock(&l->lock);
+	ret = array_push(&l->pings, &l->n_pings, p, sizeof(*p));
+	pthread_mutex_unlock(&l->lock);
+	return ret;
+}
+
+size_t counter_log_shots(struct counter_log *l)
+{
+	size_t n;
+
+	pthread_mutex_lock(&l->lock);
+	n = l->n_shots;
+	pthread_mutex_unlock(&l->lock);
+	return n;
+}
+
+int counter_log_copy(struct counter_log *to, struct counter_log *from)
+{
+	int ret = 0;
+
+	pthread_mutex_lock(&from->lock);
+	for (size_t i = 0; i < from->n_shots && !ret; i++)
+		ret = counter_log_shot(to, &from->shots[i]);
+	for (size_t i = 0; i < from->n_pings && !ret; i++)
+		ret = counter_log_ping(to, &from->pings[i]);
+	pthread_mutex_unlock(&from->lock);
+	return ret;
+}
+
+static void drop_first(void *v, size_t *n, size_t keep, size_t size)
+{
+	if (*n <= keep)
+		return;
+	memmove(v, (char *)v + (*n - keep) * size, keep * size);
+	*n = keep;
+}
+
+void counter_log_forget(struct counter_log *l, size_t keep)
+{
+	pthread_mutex_lock(&l->lock);
+	if (l->n_shots > keep) {
+		drop_first(l->pings, &l->n_pings, (l->n_pings / l->n_shots + 1) * keep, sizeof(*l->pings));
+		drop_first(l->shots, &l->n_shots, keep, sizeof(*l->shots));
+	}
+	pthread_mutex_unlock(&l->lock);
 }
 
 void counter_log_release(struct counter_log *l)

@@ -2,6 +2,8 @@
 #ifndef HYPTRACE_COUNTER_H
 #define HYPTRACE_COUNTER_H
 
+#include <pthread.h>
+
 #include "clock/marks.h"
 
 /*
@@ -38,11 +40,18 @@ struct counter_log {
 	size_t n_shots;
 	struct counter_ping *pings; /* of a guest */
 	size_t n_pings;
+	pthread_mutex_t lock; /* while it grows; all zero, which is PTHREAD_MUTEX_INITIALIZER */
 };
 
 /* Appends a copy. 0 or -ENOMEM. */
 int counter_log_shot(struct counter_log *l, const struct counter_shot *s);
 int counter_log_ping(struct counter_log *l, const struct counter_ping *p);
+/* While another thread appends: how many shots there are ... */
+size_t counter_log_shots(struct counter_log *l);
+/* ... all of it into an empty one, 0 or -ENOMEM ... */
+int counter_log_copy(struct counter_log *to, struct counter_log *from);
+/* ... and drops all but the newest `keep` shots, and as many pings for each as there were. */
+void counter_log_forget(struct counter_log *l, size_t keep);
 /* Leaves it empty. */
 void counter_log_release(struct counter_log *l);
 

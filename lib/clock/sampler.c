@@ -20,6 +20,7 @@ struct clock_sampler {
 	bool tsc;		     /* look into debugfs instead */
 	struct counter_log host;
 	struct cntvoff_log cntvoff;
+	pthread_mutex_t lock; /* of cntvoff */
 	int64_t interval_ms;
 	pthread_t thread;
 	bool running;
@@ -38,7 +39,20 @@ static int take_sample(struct clock_sampler *c)
 	ret = counter_log_shot(&c->host, &s);
 	if (ret || !c->tsc)
 		return ret;
-	return cntvoff_tsc_read(CNTVOFF_KVM_DIR, s.clock, &c->cntvoff);
+	pthread_mutex_lock(&c->lock);
+	ret = cntvoff_tsc_read(CNTVOFF_KVM_DIR, s.clock, &c->cntvoff);
+	pthread_mutex_unlock(&c->lock);
+	return ret;
+}
+
+static int drain_probe(struct clock_sampler *c)
+{
+	int ret;
+
+	pthread_mutex_lock(&c->lock);
+	ret = cntvoff_probe_drain(c->probe, &c->cntvoff);
+	pthread_mutex_unlock(&c->lock);
+	return ret;
 }
 
 /* In a thread of its own: a recording's start and end block for longer than an interval. */
@@ -58,7 +72,7 @@ static void *sample_thread(void *arg)
 		}
 		since += wait;
 		if (c->probe)
-			ret = cntvoff_probe_drain(c->probe, &c->cntvoff);
+			ret = drain_probe(c);
 		if (!ret && c->interval_ms > 0 && since >= c->interval_ms) {
 			ret = take_sample(c);
 			since = 0;
@@ -96,6 +110,7 @@ int clock_sampler_start(struct clock_sampler **out, struct undo *u, const char *
 
 	if (!c)
 		return -ENOMEM;
+	pthread_mutex_init(&c->lock, NULL);
 	c->interval_ms = interval_ms;
 	c->log = log;
 	c->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -143,7 +158,17 @@ void clock_sampler_free(struct clock_sampler *c)
 	free(c);
 }
 
-const struct counter_log *clock_sampler_host(const struct clock_sampler *c)
+int clock_sampler_copy_cntvoff(struct clock_sampler *c, struct cntvoff_log *out)
+{
+	int ret;
+
+	pthread_mutex_lock(&c->lock);
+	ret = cntvoff_log_copy(out, &c->cntvoff);
+	pthread_mutex_unlock(&c->lock);
+	return ret;
+}
+
+struct counter_log *clock_sampler_host(struct clock_sampler *c)
 {
 	return &c->host;
 }

@@ -24,8 +24,10 @@ void clock_sampler_stop(struct clock_sampler *c);
 /* Stops it as well. Takes NULL. */
 void clock_sampler_free(struct clock_sampler *c);
 
-/* After the stop; the sampler owns them. */
-const struct counter_log *clock_sampler_host(const struct clock_sampler *c);
+/* While it runs: a copy of all up to now into an empty one, the caller's. 0 or -ENOMEM. */
+int clock_sampler_copy_cntvoff(struct clock_sampler *c, struct cntvoff_log *out);
+/* The sampler owns them; after the stop, but for what a log allows while it grows. */
+struct counter_log *clock_sampler_host(struct clock_sampler *c);
 const struct cntvoff_log *clock_sampler_cntvoff(const struct clock_sampler *c);
 
 #endif

@@ -412,8 +412,7 @@ static int read_input(struct pft *p)
 /* "out.dat" and "vm1" make "out-vm1.dat", as a recording's files are called. */
 static char *machine_output(const char *host, const struct pft_machine *m)
 {
-	const char *slash = strrchr(host, '/'), *dot = strrchr(host, '.');
-	size_t stem = dot && (!slash || dot > slash) ? (size_t)(dot - host) : strlen(host);
+	size_t stem = path_stem(host);
 
 	if (!m->id)
 		return strdup(host);

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "dat/options.h"
@@ -15,6 +14,7 @@
 #include "dat/page.h"
 #include "record/repair.h"
 #include "record/spool-formats.h"
+#include "record/spool-range.h"
 #include "record/tasks.h"
 #include "dat/writer.h"
 #include "util/outfile.h"
@@ -114,12 +114,13 @@ static int open_pids(struct job *j, struct pids *p, struct dat_buffer *b)
 	if (!p->tasks || !p->fds)
 		return -ENOMEM;
 	for (; p->n_cpus < b->n_cpus && p->n_cpus < host->n_cpus; p->n_cpus++) {
-		int fd = spool_pages_fd(j->spool, n, p->n_cpus);
+		struct spool_range range;
+		int fd = spool_pages_open(j->spool, n, p->n_cpus, &range);
 
 		if (fd < 0)
 			return fd;
 		p->fds[p->n_cpus] = fd;
-		ret = tasks_new(&p->tasks[p->n_cpus], fd, host->page_size, &tf);
+		ret = tasks_new(&p->tasks[p->n_cpus], fd, range.from, host->page_size, &tf);
 		if (ret) {
 			close(fd);
 			return ret;
@@ -189,7 +190,7 @@ static int job_add_cpu(struct job *j, size_t buffer, unsigned int cpu, struct da
 {
 	struct dat_cpu *c = &b->cpus[cpu];
 	struct buf text = { 0 };
-	struct stat st;
+	struct spool_range range;
 	char name[48];
 	int ret;
 
@@ -198,13 +199,11 @@ static int job_add_cpu(struct job *j, size_t buffer, unsigned int cpu, struct da
 	c->stat = text.len ? buf_str(&text) : NULL; /* freed with the job */
 	if (ret)
 		return ret;
-	c->fd = spool_pages_fd(j->spool, buffer, cpu);
+	c->fd = spool_pages_open(j->spool, buffer, cpu, &range);
 	if (c->fd < 0)
 		return c->fd;
-	if (fstat(c->fd, &st) < 0)
-		return -errno;
-	/* a page that a full disk or a kill cut off is no page */
-	c->size = (uint64_t)st.st_size / b->page_size * b->page_size;
+	c->offset = range.from;
+	c->size = range.to - range.from;
 	return 0;
 }
 
@@ -407,7 +406,7 @@ static int job_write(struct job *j, const char *output)
 int dat_from_spool(struct spool *spool, const struct dat_from_spool_opts *o)
 {
 	struct job j = { .spool = spool, .o = o };
-	const char *output = o->output ? o->output : spool_get(spool, "output");
+	char *output = o->output ? strdup(o->output) : spool_output(spool);
 	int ret = output ? spool_repair(spool, o->log) ?: job_prepare(&j) : -EBADMSG;
 
 	if (ret)
@@ -416,6 +415,7 @@ int dat_from_spool(struct spool *spool, const struct dat_from_spool_opts *o)
 	else
 		ret = job_write(&j, output);
 	job_free(&j);
+	free(output);
 	return ret;
 }
 

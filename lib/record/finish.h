@@ -9,7 +9,7 @@
  * `hyptrace recover` does with a spool that was left behind.
  *
  * Keys of the session file used here:
- *   output         where the file goes (a path, made absolute by the session)
+ *   output         where the file goes (a path, made absolute by the session); a number: spool_output()
  *   version, compression, clock, traceid, uname, date_offset_us
  *   page_size      of the machine that recorded, when it is not this one
  *   clock_name     of a guest, whose TRACECLOCK is among its options
@@ -35,8 +35,8 @@ int dat_from_spool(struct spool *spool, const struct dat_from_spool_opts *o);
 
 /*
  * A file as dat_from_spool would write it now, but for the repair: whoever looks at a recording
- * that goes on (live.h) chooses the pages. The spool must outlive it. -ENOENT: formats, or files of pages, are
- * still to be made.
+ * that goes on (live.h) chooses the pages. The spool must outlive it. -ENOENT: formats, or files of pages,
+ * are still to be made.
  */
 struct dat_job;
 struct dat_file;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "record/repair.h"
+#include "record/spool-range.h"
 
 /* ---- opening ---------------------------------------------------------------------------- */
 
@@ -114,6 +115,11 @@ bool live_is_early(const struct live *l)
 	return spool_wants_repair(l->spool);
 }
 
+bool live_forgets(const struct live *l)
+{
+	return spool_has_ranges(l->spool);
+}
+
 /* ---- looking ---------------------------------------------------------------------------- */
 
 /* The hypervisor's last page is written again and again as it grows. */
@@ -123,6 +129,19 @@ static uint64_t live_pages_end(const struct live *l, size_t buffer, uint64_t siz
 	uint64_t end = size / b->page_size * b->page_size;
 
 	return !ended && end && !strncmp(b->kind, "hyp-", 4) ? end - b->page_size : end;
+}
+
+/* What the recorder has thrown away is gone here too. */
+static void live_drop_gone(struct live *l, size_t buffer, unsigned int cpu)
+{
+	struct dat_cpu *c = &l->file->buffers[buffer].cpus[cpu];
+	uint64_t from = spool_pages_from(l->spool, buffer, cpu);
+
+	if (from <= c->offset)
+		return;
+	c->size = c->offset + c->size > from ? c->offset + c->size - from : 0;
+	c->offset = from;
+	l->taken[buffer][cpu] = 0;
 }
 
 int live_look(struct live *l, bool *ended)
@@ -144,6 +163,8 @@ int live_look(struct live *l, bool *ended)
 			more = more || end > c->offset + c->size;
 			if (end > c->offset)
 				c->size = end - c->offset;
+			if (live_forgets(l))
+				live_drop_gone(l, i, cpu);
 		}
 	}
 	return more;

@@ -23,6 +23,9 @@ void live_close(struct live *l);
 /* Whether its hypervisor's times need a repair. */
 bool live_is_early(const struct live *l);
 
+/* Whether its recorder throws pages away as it goes on: live_look() drops them too, taken or not. */
+bool live_forgets(const struct live *l);
+
 /*
  * Looks at what is there now: 1, more came since the last look; 0: nothing. *ended: there
  * will be no more.

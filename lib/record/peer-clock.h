@@ -26,6 +26,8 @@ bool peer_clock_look(struct peer_clock *c, int64_t *offset, uint64_t *bound);
 void peer_clock_end(struct peer_clock *c);
 /* Ends it and waits for the last answers, at most 2 s. The samples, the peer_clock's. */
 const struct counter_log *peer_clock_log(struct peer_clock *c);
+/* The same while it is asked, to be copied. */
+struct counter_log *peer_clock_growing(struct peer_clock *c);
 /* Ends it. Takes NULL. */
 void peer_clock_free(struct peer_clock *c);
 

@@ -288,6 +288,11 @@ const struct counter_log *peer_counter(const struct peer *p)
 	return p->clock_link ? peer_clock_log(p->clock_link) : NULL;
 }
 
+struct counter_log *peer_counter_growing(const struct peer *p)
+{
+	return p->clock_link ? peer_clock_growing(p->clock_link) : NULL;
+}
+
 int peer_lost(const struct peer *p)
 {
 	return p->lost;

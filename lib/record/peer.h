@@ -81,6 +81,8 @@ bool peer_clock_now(const struct peer *p, int64_t *offset, uint64_t *bound);
 void peer_counter_end(struct peer *p);
 /* The samples of its counter, the peer's, once the last answers are there; NULL: it was not asked. */
 const struct counter_log *peer_counter(const struct peer *p);
+/* The same while it is asked, to be copied (counter_log_copy). */
+struct counter_log *peer_counter_growing(const struct peer *p);
 /* 0 while it lives; else the -errno for which it was lost before it was to stop. */
 int peer_lost(const struct peer *p);
 /*

@@ -40,18 +40,32 @@ static ssize_t rawpipe_move(struct mover *m, ssize_t (*move)(struct mover *m))
 	return n == -EAGAIN || n == -EINTR || n == -ENODEV ? 0 : n;
 }
 
-static int rawpipe_run(struct mover *m, const struct drain *d)
+/* A sub-buffer that is filled in part is not spliced. */
+static ssize_t rawpipe_flush(struct mover *m, struct drain *d)
+{
+	unsigned int mark;
+	ssize_t n;
+
+	if (!drain_asked(d, &mark))
+		return 0;
+	n = rawpipe_move(m, mover_copy);
+	atomic_store(&d->flushed, mark);
+	return n;
+}
+
+static int rawpipe_run(struct mover *m, struct drain *d)
 {
 	ssize_t n = 0;
 
 	while (n >= 0 && !atomic_load(d->stopping)) {
 		n = rawpipe_move(m, mover_move);
 		if (!n)
+			n = rawpipe_flush(m, d);
+		if (!n)
 			n = rawpipe_wait(m->in, d);
 	}
 	while (n >= 0 && (n = rawpipe_move(m, mover_move)) > 0)
 		;
-	/* a sub-buffer that is filled in part is not spliced */
 	while (n >= 0 && (n = rawpipe_move(m, mover_copy)) > 0)
 		;
 	return (int)n;

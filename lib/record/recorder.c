@@ -232,6 +232,24 @@ int recorder_finish(struct recorder *r, const struct source *s, unsigned int tim
 	return ret;
 }
 
+void recorder_flush(struct recorder *r, const struct source *s, unsigned int timeout_ms)
+{
+	struct track *t = track_of(r, s);
+	int64_t deadline = msg_now() + timeout_ms;
+	unsigned int mark;
+
+	for (unsigned int i = 0; t && i < s->n_cpus; i++)
+		atomic_fetch_add(&t->workers[i].drain.flush, 1);
+	for (unsigned int i = 0; t && i < s->n_cpus; i++) {
+		struct worker *w = &t->workers[i];
+
+		while (!atomic_load(&w->done) && drain_asked(&w->drain, &mark) && msg_now() < deadline) {
+			pthread_kill(w->thread, RECORDER_SIGNAL);
+			nanosleep(&(struct timespec){ .tv_nsec = NUDGE_NS }, NULL);
+		}
+	}
+}
+
 const struct drain_stats *recorder_stats(const struct recorder *r, const struct source *s, unsigned int cpu)
 {
 	struct track *t = track_of(r, s);

@@ -39,6 +39,12 @@ int recorder_add(struct recorder *r, struct source *s, struct spool *spool, size
  * within timeout_ms, and its threads are left behind.
  */
 int recorder_finish(struct recorder *r, const struct source *s, unsigned int timeout_ms);
+/*
+ * Has all that the source has by now moved into the spool, also pages that are filled in part (a
+ * host's buffer and the hypervisor's; others do not know this), while it goes on. Waits at
+ * most timeout_ms: what comes later lies in later pages.
+ */
+void recorder_flush(struct recorder *r, const struct source *s, unsigned int timeout_ms);
 /* Totals of one source so far. */
 struct recorder_totals {
 	uint64_t bytes, events, lost, unknown, taken, bad;

@@ -60,6 +60,15 @@ static int drain_sync(struct remote_reader *x)
 	return page ? pwrite_all(x->d->out, page, x->w.size, x->offset) : 0;
 }
 
+/* The next record begins another page. */
+static int drain_flush(struct remote_reader *x, unsigned int mark)
+{
+	int ret = page_flush(&x->w, false);
+
+	atomic_store(&x->d->flushed, mark);
+	return ret;
+}
+
 /* ---- records -------------------------------------------------------------------- */
 
 /* The vCPUs' threads are named in the file. */
@@ -355,6 +364,7 @@ static int drain_pipe(struct remote_reader *x, void *chunk)
 	while (x->fd >= 0) {
 		const bool raw = x->r->raw && !x->as_text;
 		ssize_t n = read(x->fd, chunk, raw ? x->r->source.page_size : TEXT_CHUNK);
+		unsigned int mark;
 		int ret = 0;
 
 		if (n > 0)
@@ -363,6 +373,8 @@ static int drain_pipe(struct remote_reader *x, void *chunk)
 			return -errno;
 		else if (atomic_load(x->d->stopping))
 			return 0;
+		else if (drain_asked(x->d, &mark))
+			ret = drain_flush(x, mark);
 		else if (!n || errno == EAGAIN)
 			ret = rawpipe_wait(raw ? x->fd : -1, x->d);
 		if (ret)

@@ -464,7 +464,12 @@ int remote_number(struct remote *r, unsigned int first_id, struct spool *spool)
 
 int remote_collect_pids(struct remote *r)
 {
-	return collect_pids(r->spool, r->vcpus, r->n_vcpus);
+	int ret;
+
+	pthread_mutex_lock(&r->lock); /* it may go on */
+	ret = collect_pids(r->spool, r->vcpus, r->n_vcpus);
+	pthread_mutex_unlock(&r->lock);
+	return ret;
 }
 
 bool remote_is_early(const struct remote *r)

@@ -13,6 +13,7 @@
 #include "dat/page.h"
 #include "hyp/nvhe.h"
 #include "record/remote-events.h"
+#include "record/spool-range.h"
 #include "util/array.h"
 
 #define MARK "hyp_early" /* a text */
@@ -193,17 +194,17 @@ static int repair_page(struct repair_cpu *x, const void *page)
 	return ret ? ret : more < 0 ? repair_lost(x, 0) : 0;
 }
 
-static int repair_pages(struct repair_cpu *x, int in)
+static int repair_pages(struct repair_cpu *x, int in, const struct spool_range *r)
 {
 	const size_t size = x->r->layout.size;
 	void *page = malloc(size);
 	int ret = page ? 0 : -ENOMEM;
-	ssize_t n = 0;
 
-	for (off_t at = 0; !ret && (n = pread(in, page, size, at)) == (ssize_t)size; at += n)
-		ret = repair_page(x, page);
-	if (n < 0)
-		ret = -errno;
+	for (uint64_t at = r->from; !ret && at < r->to; at += size) {
+		ssize_t n = pread_all(in, page, size, at);
+
+		ret = n < 0 ? (int)n : repair_page(x, page);
+	}
 	free(page);
 	return ret;
 }
@@ -215,7 +216,7 @@ static int repair_emit(void *ctx, const void *page, size_t size)
 	return write_all(x->out, page, size);
 }
 
-static int repair_write(struct repair_cpu *x, unsigned int cpu, int in)
+static int repair_write(struct repair_cpu *x, unsigned int cpu, int in, const struct spool_range *r)
 {
 	int ret = page_writer_init(&x->writer, x->r->layout.size, repair_emit, x);
 
@@ -226,7 +227,7 @@ static int repair_write(struct repair_cpu *x, unsigned int cpu, int in)
 		ret = x->out;
 		goto out;
 	}
-	ret = repair_pages(x, in);
+	ret = repair_pages(x, in, r);
 	if (!ret)
 		ret = page_flush(&x->writer, true);
 	close(x->out);
@@ -238,6 +239,7 @@ out:
 static int repair_cpu(struct repair *r, unsigned int cpu)
 {
 	struct repair_cpu x = { .r = r };
+	struct spool_range range;
 	int in, ret;
 
 	x.nvhe = r->cpus[cpu] ? nvhe_again(r->cpus[cpu], on_step, &x) : nvhe_new(cpu, on_step, &x);
@@ -248,10 +250,10 @@ static int repair_cpu(struct repair *r, unsigned int cpu)
 			    spool_get_number(r->spool, "hyp_to", 0));
 	nvhe_free(r->cpus[cpu]);
 	r->cpus[cpu] = x.nvhe;
-	in = spool_pages_fd(r->spool, r->number, cpu);
+	in = spool_pages_open(r->spool, r->number, cpu, &range);
 	if (in < 0)
 		return in;
-	ret = r->pass == PASS_WRITE ? repair_write(&x, cpu, in) : repair_pages(&x, in);
+	ret = r->pass == PASS_WRITE ? repair_write(&x, cpu, in, &range) : repair_pages(&x, in, &range);
 	close(in);
 	return ret;
 }

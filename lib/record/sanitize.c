@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "dat/page.h"
+#include "record/spool-range.h"
 
 /* One CPU's pages. */
 struct rewriter {
@@ -66,30 +67,41 @@ static bool sanitize_page(struct rewriter *m)
 	return true;
 }
 
-static int sanitize_pages(struct rewriter *m, int fd)
+static int sanitize_pages(struct rewriter *m, int fd, const struct spool_range *r)
 {
 	const size_t size = m->layout.size;
-	ssize_t n;
-	off_t at;
 
-	for (at = 0; (n = pread(fd, m->page, size, at)) == (ssize_t)size; at += (off_t)size)
-		if (sanitize_page(m) && pwrite(fd, m->page, size, at) != (ssize_t)size)
-			return errno ? -errno : -EIO;
-	if (n <= 0)
-		return n ? -errno : 0;
+	for (uint64_t at = r->from; at < r->to; at += size) {
+		ssize_t n = pread_all(fd, m->page, size, at);
+		int ret = n < 0 ? (int)n : 0;
+
+		if (!ret && sanitize_page(m))
+			ret = pwrite_all(fd, m->page, size, at);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+/* A stream that ends within a page; of a part it goes on. */
+static int sanitize_end(struct rewriter *m, const struct spool *s, int fd, const struct spool_range *r)
+{
+	if (spool_is_part(s) || lseek(fd, 0, SEEK_END) <= (off_t)r->to)
+		return 0;
 	m->sum->bad++;
-	return ftruncate(fd, at) < 0 ? -errno : 0;
+	return ftruncate(fd, (off_t)r->to) < 0 ? -errno : 0;
 }
 
 static int sanitize_cpu(struct rewriter *m, const struct spool *s, size_t buffer, unsigned int cpu)
 {
-	int fd = spool_pages_fd(s, buffer, cpu), ret;
+	struct spool_range range;
+	int fd = spool_pages_open(s, buffer, cpu, &range), ret;
 
 	if (fd < 0)
 		return fd;
 	m->ts = 0;
 	m->gap = false;
-	ret = sanitize_pages(m, fd);
+	ret = sanitize_pages(m, fd, &range) ?: sanitize_end(m, s, fd, &range);
 	close(fd);
 	return ret;
 }

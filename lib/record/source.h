@@ -27,9 +27,18 @@ struct drain {
 	int stop_fd;		     /* readable once stopping */
 	const atomic_bool *stopping; /* drain what is there and return */
 	uint64_t sleep_us;	     /* between reads; 0 = as data comes */
+	/* recorder_flush(): raised to ask, and then to be stored in `flushed` (drain_asked()) */
+	atomic_uint flush, flushed;
 	struct drain_stats *stats;
 	const struct log *log;
 };
+
+/* Whether pages are wanted too that are filled in part; `*mark` goes into d->flushed once they are moved. */
+static inline bool drain_asked(const struct drain *d, unsigned int *mark)
+{
+	*mark = atomic_load(&d->flush);
+	return *mark != atomic_load(&d->flushed);
+}
 
 struct source;
 

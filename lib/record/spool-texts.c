@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "record/spool.h"
+#include "record/spool-priv.h"
 
 #define TEXT_MAX (256u << 20)
 
@@ -48,12 +48,12 @@ int spool_append_text(struct spool *s, const char *name, const void *data, size_
 int spool_get_text(const struct spool *s, const char *name, struct buf *out)
 {
 	char path[128];
-	int ret = text_name(path, sizeof(path), name);
+	int ret = text_name(path, sizeof(path), name) ?: read_file_at(s->dirfd, path, TEXT_MAX, out);
 
-	return ret ?: read_file_at(spool_dirfd(s), path, TEXT_MAX, out);
+	return ret == -ENOENT && s->whole ? spool_get_text(s->whole, name, out) : ret;
 }
 
 int spool_page_layout(const struct spool *s, struct page_layout *out)
 {
-	return page_layout_read(spool_dirfd(s), "texts/header_page", out);
+	return page_layout_read((s->whole ?: s)->dirfd, "texts/header_page", out);
 }

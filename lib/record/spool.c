@@ -15,22 +15,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "record/spool-priv.h"
 #include "record/spool-trust.h"
 #include "util/array.h"
 
 #define RESERVE_STEP (4u << 20)
-
-struct spool {
-	char *dir;
-	int dirfd;
-	int session_fd; /* locked */
-	int reserve_fd;
-	bool read_only; /* somebody else's, who records into it */
-	uint64_t reserved;
-	struct strlist keys, values;
-	struct spool_buffer *buffers;
-	size_t n_buffers;
-};
 
 /* The strings of a buffer, in the order of its file; the numbers follow. */
 static const struct {
@@ -149,7 +138,7 @@ static int remove_all(struct spool *s)
 {
 	static const char *const dirs[] = { "pages",	  "pages.new", SPOOL_REPAIRED,
 					    SPOOL_JOINED, "buffers",   "texts" };
-	static const char *const files[] = { "reserve", "undo", "session" };
+	static const char *const files[] = { "reserve", "range", "range.new", "undo", "session" };
 
 	if (s->session_fd < 0)
 		return remove_dir(s);
@@ -508,14 +497,23 @@ static int open_pages(const struct spool *s, const char *dir, size_t buffer, uns
 	return fd < 0 ? -errno : fd;
 }
 
-int spool_pages_fd(const struct spool *s, size_t buffer, unsigned int cpu)
+int spool_pages_find(const struct spool *s, size_t buffer, unsigned int cpu, bool *rewritten)
 {
 	int fd = s->read_only ? -ENOENT : open_pages(s, SPOOL_REPAIRED, buffer, cpu, 0);
 
 	if (fd == -ENOENT && !s->read_only)
 		fd = open_pages(s, SPOOL_JOINED, buffer, cpu, 0);
+	*rewritten = fd != -ENOENT;
 	if (fd == -ENOENT)
-		fd = open_pages(s, "pages", buffer, cpu, s->read_only ? 0 : O_CREAT);
+		fd = open_pages(s->whole ?: s, "pages", buffer, cpu, s->read_only ? 0 : O_CREAT);
+	return fd;
+}
+
+int spool_pages_fd(const struct spool *s, size_t buffer, unsigned int cpu)
+{
+	bool rewritten;
+	int fd = spool_pages_find(s, buffer, cpu, &rewritten);
+
 	if (fd < 0)
 		return fd;
 	if (lseek(fd, 0, SEEK_END) < 0) {

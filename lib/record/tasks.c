@@ -46,7 +46,7 @@ int tasks_format_parse(const char *text, size_t len, struct tasks_format *out)
 	return ret;
 }
 
-int tasks_new(struct tasks **out, int fd, uint32_t page_size, const struct tasks_format *f)
+int tasks_new(struct tasks **out, int fd, uint64_t from, uint32_t page_size, const struct tasks_format *f)
 {
 	struct tasks *t = calloc(1, sizeof(*t));
 
@@ -57,6 +57,7 @@ int tasks_new(struct tasks **out, int fd, uint32_t page_size, const struct tasks
 		return -ENOMEM;
 	}
 	t->fd = fd;
+	t->offset = (off_t)from;
 	t->f = *f;
 	t->layout = page_layout_default;
 	t->layout.size = page_size;

@@ -25,6 +25,7 @@ struct session_guest {
 	int not_added;		     /* the recorder could not take it: it takes no part */
 	bool dropped;		     /* it takes no part, and that was logged */
 	bool kept;		     /* its metadata is in the spool */
+	struct counter_log so_far;   /* of a part of the recording (session/rotate.h): its counter */
 	struct sync_result clock;    /* its clock against the host's */
 	int clock_error;	     /* why there is none */
 	const char *clock_why;	     /* -ENODATA: the same in words */
@@ -49,8 +50,11 @@ struct session_guests {
 	const char *clock;
 	uint64_t host_started; /* CLOCK_BOOTTIME, ns; 0: unknown */
 	enum tsync_method tsync;
-	bool counter;		      /* ask them for their counters */
-	struct clock_sampler *clocks; /* the host's counter and clock; NULL: not sampled */
+	bool counter;			/* ask them for their counters */
+	struct clock_sampler *clocks;	/* the host's counter and clock; NULL: not sampled */
+	bool part;			/* these are copies, of a part of the recording ... */
+	struct counter_log host_so_far; /* ... with what the host's clocks showed until now */
+	struct cntvoff_log cntvoff_so_far;
 	const struct log *log;
 
 	/* of guests-ask.c */

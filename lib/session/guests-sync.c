@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "record/spool-range.h"
 #include "session/guests.h"
 #include "session/spool-source.h"
 #include "dat/writer.h"
@@ -93,11 +94,12 @@ struct aligning {
 
 /* One guest's clock. */
 struct guest_clock {
-	const struct session_guests *all;
+	struct session_guests *all;
 	struct session_guest *g;
 	struct sync_evidence e; /* host: NULL: no windows, or not wanted */
 	bool hyp;
 	const struct counter_log *host_counter, *counter; /* NULL: not to be had */
+	const struct cntvoff_log *cntvoff;
 };
 
 /* Threads that the probe did not see. */
@@ -155,12 +157,13 @@ static int by_counter(const struct guest_clock *c, struct sync_result *out)
 					   : "its agent does not tell its counter";
 	if (!c->host_counter || !c->counter)
 		return -ENODATA;
-	ret = counter_solve(c->host_counter, c->counter, clock_sampler_cntvoff(c->all->clocks), c->e.vcpus,
-			    c->e.n_vcpus, out, &c->g->clock_why);
+	ret = counter_solve(c->host_counter, c->counter, c->cntvoff, c->e.vcpus, c->e.n_vcpus, out,
+			    &c->g->clock_why);
 	if (ret)
 		return ret;
 	ret = check_by_events(c, out);
-	if (!ret && out->outside > out->events / DOUBT_PARTS) {
+	/* of a part of a recording, the host's pages may begin later than the guest's */
+	if (!ret && out->outside > out->events / DOUBT_PARTS && !spool_has_ranges(c->g->spool)) {
 		log_warn(c->all->log,
 			 "guest %s: by the counters %llu of %llu events are where it did not run",
 			 c->g->spec.name, (unsigned long long)out->outside, (unsigned long long)out->events);
@@ -260,23 +263,36 @@ static int read_guest_events(const struct session_guest *g, struct sync_guest *e
 	return ret;
 }
 
+/* All of them once they are over; of a part what there is. */
+static void take_counters(struct guest_clock *c)
+{
+	struct session_guests *all = c->all;
+
+	if (all->part) {
+		c->host_counter = all->clocks ? &all->host_so_far : NULL;
+		c->cntvoff = &all->cntvoff_so_far;
+		c->counter = c->g->so_far.n_shots ? &c->g->so_far : NULL;
+		return;
+	}
+	c->host_counter = all->clocks ? clock_sampler_host(all->clocks) : NULL;
+	c->cntvoff = all->clocks ? clock_sampler_cntvoff(all->clocks) : NULL;
+	c->counter = session_guest_takes_part(c->g) ? peer_counter(c->g->peer) : NULL;
+}
+
 static void align_guest(void *ctx, size_t i)
 {
 	const struct aligning *t = ctx;
 	struct session_guest *g = &t->all->v[i];
-	const struct clock_sampler *clocks = t->all->clocks;
 	struct offset_vcpu vcpus[VCPUS_MAX];
 	struct sync_guest events = { 0 };
-	const struct guest_clock c = { .all = t->all,
-				       .g = g,
-				       .e = { t->host, &events, vcpus, vmm_vcpus(g, vcpus, VCPUS_MAX) },
-				       .hyp = t->hyp,
-				       .host_counter = clocks ? clock_sampler_host(clocks) : NULL,
-				       .counter =
-					       session_guest_takes_part(g) ? peer_counter(g->peer) : NULL };
+	struct guest_clock c = { .all = t->all,
+				 .g = g,
+				 .e = { t->host, &events, vcpus, vmm_vcpus(g, vcpus, VCPUS_MAX) },
+				 .hyp = t->hyp };
 
 	if (!session_guest_takes_part(g))
 		return;
+	take_counters(&c);
 	g->clock_why = "";
 	g->clock_error = t->error;
 	if (!g->clock_error && t->host)

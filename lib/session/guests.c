@@ -8,11 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include "record/finish.h"
 #include "record/sanitize.h"
 #include "session/guests-ask.h"
 #include "util/outfile.h"
+
+#define SHARED_MEMORY "/dev/shm" /* a tmpfs */
 
 /* What a guest records by default: who runs, and what wakes it. */
 static const char *const default_args[] = { "-i", "-e", "sched", "-e", "irq", "-e", "ipi", "-e", "timer" };
@@ -22,8 +25,7 @@ static const char *const default_args[] = { "-i", "-e", "sched", "-e", "irq", "-
 /* "trace.dat" and "vm1" make "trace-vm1.dat", as stock names it. */
 static char *guest_output(const char *host, const char *name)
 {
-	const char *slash = strrchr(host, '/'), *dot = strrchr(host, '.');
-	size_t stem = dot && (!slash || dot > slash) ? (size_t)(dot - host) : strlen(host);
+	size_t stem = path_stem(host);
 
 	return str_printf("%.*s-%s%s", (int)stem, host, name, host + stem);
 }
@@ -64,11 +66,21 @@ static int check_unique_name(const struct session_guests *all, const struct sess
 	return 0;
 }
 
+/* Beside the file; that of a flight recorder in memory, where there is a place for that. */
+static char *spool_path(const char *output, const struct record_plan *plan)
+{
+	const char *slash = strrchr(output, '/');
+
+	if (!plan->flight_ms || access(SHARED_MEMORY, W_OK) < 0)
+		return str_printf("%s.spool", output);
+	return str_printf(SHARED_MEMORY "/hyptrace-%s.spool", slash ? slash + 1 : output);
+}
+
 int session_new_spool(struct spool **out, const char *output, const struct record_plan *plan,
 		      const struct log *log)
 {
 	uint64_t version = plan->file_version ? (uint64_t)plan->file_version : 7;
-	char *dir = str_printf("%s.spool", output);
+	char *dir = spool_path(output, plan);
 	int ret = dir ? outfile_check(output, log) ?: spool_create(out, dir, log) : -ENOMEM;
 
 	free(dir);

@@ -17,7 +17,7 @@
 #include "hypertrace/mark.h"
 #include "record/collect.h"
 #include "session/guests-ask.h"
-#include "session/session-priv.h"
+#include "session/rotate.h"
 #include "tracefs/dir.h"
 #include "tracefs/region.h"
 
@@ -490,5 +490,5 @@ int session_prepare_all(struct session *s)
 	if (!ret && hyp)
 		ret = prepare_remote(s, hyp);
 	ret = ret ?: find_running(s);
-	return ret ?: prepare_guests(s) ?: start_clocks(s) ?: prepare_buffers(s) ?: set_file_clock(s);
+	return ret ?: prepare_guests(s) ?: start_clocks(s) ?: prepare_buffers(s) ?: set_file_clock(s) ?: rotate_prepare(s);
 }

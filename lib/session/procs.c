@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "session/session-priv.h"
+#include "session/rotate.h"
 #include "tracefs/dir.h"
 
 /* A pid a line, for set_event_notrace_pid. */
@@ -37,6 +37,8 @@ int session_hide_recorder(struct session *s)
 	for (size_t i = 0; i < s->n_tracks && !ret; i++)
 		if (s->tracks[i].instance)
 			ret = instance_hide_pids(s->tracks[i].instance, buf_str(&list));
+	if (!ret && rotate_instance(s))
+		ret = instance_hide_pids(rotate_instance(s), buf_str(&list));
 	buf_release(&list);
 	return ret;
 }

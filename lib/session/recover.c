@@ -11,6 +11,7 @@
 
 #include "record/collect.h"
 #include "record/sanitize.h"
+#include "record/spool-range.h"
 #include "session/session-priv.h"
 #include "tracefs/dir.h"
 
@@ -146,15 +147,13 @@ static int drain_buffers(struct session *s)
 /* Bytes of a CPU's pages; 0 also when they cannot be seen. */
 static uint64_t pages_size(const struct spool *spool, size_t buffer, unsigned int cpu)
 {
-	int fd = spool_pages_fd(spool, buffer, cpu);
-	struct stat st;
-	uint64_t size;
+	struct spool_range range;
+	int fd = spool_pages_open(spool, buffer, cpu, &range);
 
 	if (fd < 0)
 		return 0;
-	size = fstat(fd, &st) ? 0 : (uint64_t)st.st_size;
 	close(fd);
-	return size;
+	return range.to - range.from;
 }
 
 /* The spool's buffers count for a summary even when nothing is drained. */
@@ -276,11 +275,13 @@ static int recover_recording(struct session *s, const char *output)
 {
 	const char *state = spool_get(s->spool, "state");
 	bool armed = state && !strcmp(state, "armed"), drained = state && !strcmp(state, "drained");
-	const char *path = output ? output : spool_get(s->spool, "output");
+	char *path = output ? strdup(output) : spool_output(s->spool);
 	int ret = path && output_in_spool(s, path) ? -EINVAL : recover_tracefs(s, armed);
 
+	free(path);
 	if (ret)
 		return ret;
+	spool_remove_part(s->spool); /* all that is in it is in the whole */
 	if ((armed || drained) && has_formats(s->spool)) {
 		spool_drop_missing_cpus(s->spool);
 		sum_spool(s);

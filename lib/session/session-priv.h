@@ -56,8 +56,9 @@ struct session {
 	struct strlist procs; /* pids whose maps are kept (--proc-map) */
 	int fail_fd;	      /* eventfd: a recorder thread failed */
 	_Atomic int failure;
-	int symbols_error; /* of collect_symbols() */
-	double started_at; /* CLOCK_MONOTONIC, s */
+	struct rotate *rotate; /* NULL: one file of all of it (session/rotate.h) */
+	int symbols_error;     /* of collect_symbols() */
+	double started_at;     /* CLOCK_MONOTONIC, s */
 };
 
 /* All calls return 0 or -errno, and log what a user has to know. */

@@ -20,8 +20,9 @@
 #include "record/collect.h"
 #include "record/finish.h"
 #include "record/repair.h"
+#include "record/spool-range.h"
 #include "session/guests-ask.h"
-#include "session/session-priv.h"
+#include "session/rotate.h"
 
 #define TICK_MS		 500
 #define FIRST_MAPS_MS	 50 /* a command has its libraries mapped by then */
@@ -176,8 +177,8 @@ static int arm(struct session *s)
 				    .log = s->log };
 
 	return recorder_new(&s->recorder, &ro) ?: spool_set(s->spool, "state", "armed") ?:
-	       reserve_room(s) ?: add_tracks(s) ?: rings_start(s->rings, session_fail, s) ?: session_hide_recorder(s) ?:
-	       session_filter_pids(s) ?: session_region_begin(s) ?: start_all(s);
+	       reserve_room(s) ?: add_tracks(s) ?: rotate_begin(s) ?: rings_start(s->rings, session_fail, s) ?: session_hide_recorder(s) ?:
+	       session_filter_pids(s) ?: session_region_begin(s) ?: start_all(s) ?: rotate_started(s);
 }
 
 /* ---- running ---------------------------------------------------------------------------------- */
@@ -197,32 +198,64 @@ static int start_command(struct session *s)
 /* A repair writes the hypervisor's pages once more; the spool's reserve is a quarter of this. */
 static uint64_t bytes_to_reserve_for(const struct session *s)
 {
-	uint64_t bytes = recorder_bytes(s->recorder);
+	uint64_t bytes = rotate_bytes(s);
 
 	if (s->remote && remote_is_early(s->remote))
-		bytes += 4 * recorder_totals(s->recorder, remote_source(s->remote)).bytes;
+		bytes += 4 *
+			 (s->rotate ? bytes : recorder_totals(s->recorder, remote_source(s->remote)).bytes);
 	return bytes;
 }
 
-/* Twice a second: room for the file, maps of processes, the guests' threads, progress. -ENOSPC: no room. */
+/* --rotate and the like. */
+static int tick_rotate(struct session *s)
+{
+	bool cut;
+	int ret = rotate_tick(s, &cut);
+
+	if (ret || !cut)
+		return ret;
+	session_sum(s);
+	ret = session_keep_names(s);
+	if (!ret)
+		rotate_cut(s);
+	return ret;
+}
+
+/* --max-size */
+static bool is_full(const struct session *s)
+{
+	if (!s->plan->max_bytes || recorder_bytes(s->recorder) < s->plan->max_bytes)
+		return false;
+	log_info(s->log, "--max-size is reached: the recording ends here");
+	return true;
+}
+
+/* Twice a second: room for the file, maps of processes, the guests' threads and clocks, progress. -ENOSPC: no
+ * room. */
 static int tick(struct session *s)
 {
-	int ret = spool_reserve(s->spool, bytes_to_reserve_for(s));
+	/* a flight recorder's spool is in memory, its file is not */
+	int ret = s->plan->flight_ms ? 0 : spool_reserve(s->spool, bytes_to_reserve_for(s));
 
-	session_keep_maps(s);
-	session_guests_refresh_vcpus(&s->guests, false);
+	if (!rotate_is_writing(s)) {
+		session_keep_maps(s);
+		session_guests_refresh_vcpus(&s->guests, false);
+	}
+	session_guests_note_clocks(&s->guests, s->spool);
 	if (s->o->progress) {
 		session_sum(s);
 		s->o->progress(s->o->ctx, s->summary);
 	}
-	return ret == -ENOSPC ? ret : 0;
+	return ret == -ENOSPC ? ret : tick_rotate(s);
 }
 
 static int session_run(struct session *s)
 {
-	struct pollfd p[3] = { { .fd = s->o->stop_fd, .events = POLLIN },
+	struct pollfd p[5] = { { .fd = s->o->stop_fd, .events = POLLIN },
 			       { .fd = s->fail_fd, .events = POLLIN },
-			       { .fd = s->command.end_fd, .events = POLLIN } };
+			       { .fd = s->command.end_fd, .events = POLLIN },
+			       { .fd = s->o->dump_fd, .events = POLLIN },
+			       { .events = POLLIN } };
 	bool region = session_region_is_watched(s),
 	     often = region || (s->has_command && s->command.end_fd < 0);
 	int timeout = s->procs.n ? FIRST_MAPS_MS : TICK_MS;
@@ -239,16 +272,17 @@ static int session_run(struct session *s)
 			timeout = (int)((end - now) * 1e3) + 1;
 		}
 
+		p[4].fd = rotate_fd(s);
 		/* without a descriptor for the end of the command it is polled for, so that nobody waits */
 		while (now_s() < next && !(s->has_command && command_ended(&s->command))) {
-			if (poll(p, 3, often ? SESSION_REGION_MS : timeout) > 0)
+			if (poll(p, ARRAY_SIZE(p), often ? SESSION_REGION_MS : timeout) > 0)
 				break;
 			if (region && session_region_look(s))
 				return 0;
 		}
 		if (p[1].revents)
 			return s->failure;
-		if (p[0].revents || (s->has_command && command_ended(&s->command)))
+		if (p[0].revents || (s->has_command && command_ended(&s->command)) || is_full(s))
 			return 0;
 		ret = tick(s);
 		timeout = TICK_MS;
@@ -361,19 +395,21 @@ int session_write(struct session *s, const char *output)
 	struct dat_from_spool_opts fo = {
 		.output = output, .progress = s->o->writing, .ctx = s->o->ctx, .log = s->log
 	};
-	const char *path = output ? output : spool_get(s->spool, "output");
+	char *path = output ? strdup(output) : spool_output(s->spool);
 	struct stat st;
 	int ret;
 
-	snprintf(s->summary->output, sizeof(s->summary->output), "%s", path);
+	snprintf(s->summary->output, sizeof(s->summary->output), "%s", path ?: "");
 	spool_free_reserve(s->spool);
 	ret = hypertrace_join(s->spool, s->log) ?: dat_from_spool(s->spool, &fo);
 	if (ret) {
 		snprintf(s->summary->kept, sizeof(s->summary->kept), "%s", spool_dir(s->spool));
-		return ret;
+		goto out;
 	}
-	s->summary->file_bytes = stat(path, &st) ? 0 : (uint64_t)st.st_size;
-	return 0;
+	s->summary->file_bytes = !path || stat(path, &st) ? 0 : (uint64_t)st.st_size;
+out:
+	free(path);
+	return ret;
 }
 
 void session_remove_spool(struct session *s)
@@ -392,6 +428,7 @@ void session_release(struct session *s)
 {
 	command_release(&s->command);
 	rings_close(s->rings);
+	rotate_free(s->rotate);
 	recorder_free(s->recorder);
 	session_guests_release(&s->guests);
 	for (size_t i = 0; i < s->n_tracks; i++) {
@@ -413,6 +450,7 @@ static void abandon(struct session *s, int why)
 	if (why == -ENOSPC)
 		log_err(s->log, "no space left for a recording beside '%s'", s->plan->output);
 	guests_ask_give_up(&s->guests);
+	rotate_end(s);
 	if (s->recorder)
 		session_drain(s);
 	clock_sampler_stop(s->guests.clocks); /* they run before there is a recorder */
@@ -474,6 +512,8 @@ static int finish_files(struct session *s)
 	if (s->n_tracks) /* else guests alone were recorded: the host has no file */
 		ret = session_write(s, NULL);
 	error = session_guests_written(&s->guests, s->summary);
+	if (!ret && !error)
+		rotate_keep_last(s);
 	workers_free(restorer);
 	if (!ret)
 		session_remove_spool(s);
@@ -493,8 +533,10 @@ static void keep_rest(struct session *s)
 
 static int session_end(struct session *s, int ran)
 {
-	int drained = session_drain(s);
+	int drained;
 
+	rotate_end(s);
+	drained = session_drain(s);
 	session_region_tell(s);
 	session_region_keep(s);
 	session_guests_refresh_vcpus(&s->guests, true);

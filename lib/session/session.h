@@ -47,6 +47,8 @@ struct session_opts {
 	const char *root; /* prefix of /proc and /sys: guests' processes, symbols; NULL: this machine's */
 	/* Readable when the recording is to end: a signalfd of the caller's. -1: only the command ends it. */
 	int stop_fd;
+	/* Readable (and read): --flight writes what it has. A signalfd, too; -1: none. */
+	int dump_fd;
 	/* Called twice a second while recording. */
 	void (*progress)(void *ctx, const struct session_summary *so_far);
 	/* While the file is written. */

@@ -7,11 +7,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "record/spool-range.h"
+
 static int walk_spool(const struct sync_source *s, size_t buffer, unsigned int cpu, sync_page_fn take,
 		      void *to)
 {
 	size_t size = s->buffers[buffer].layout.size;
-	int fd = spool_pages_fd(s->from, buffer, cpu), ret = 0;
+	struct spool_range range;
+	int fd = spool_pages_open(s->from, buffer, cpu, &range), ret = 0;
 	void *page;
 
 	if (fd < 0)
@@ -19,8 +22,8 @@ static int walk_spool(const struct sync_source *s, size_t buffer, unsigned int c
 	page = malloc(size);
 	if (!page)
 		ret = -ENOMEM;
-	for (off_t at = 0; !ret; at += (off_t)size) {
-		if (pread(fd, page, size, at) != (ssize_t)size)
+	for (uint64_t at = range.from; !ret && at < range.to; at += size) {
+		if (pread(fd, page, size, (off_t)at) != (ssize_t)size)
 			break;
 		ret = take(to, cpu, page, size);
 	}

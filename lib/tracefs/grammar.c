@@ -11,10 +11,9 @@
 
 #include "tracefs/dynamic.h"
 #include "tracefs/perfetto-config.h"
+#include "tracefs/plan-values.h"
 #include "tracefs/region.h"
 #include "util/visible.h"
-
-#define PID_LIMIT (4u << 20) /* PID_MAX_LIMIT of 64-bit kernels */
 
 /* One parse. */
 struct grammar {
@@ -226,34 +225,6 @@ static int plan_clock(void *ctx, const struct opt *o, const char *arg, struct op
 	return opts_set_copy(b, o, arg, err);
 }
 
-static int plan_cpumask(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
-{
-	if (strcmp(arg, "-1") && (!strcspn(arg, ",") || arg[strspn(arg, "0123456789abcdefABCDEF,")]))
-		return opts_wrong(err, o, arg, "not a mask: hexadecimal digits, or -1 for all CPUs");
-	return opts_set_copy(ctx, o, arg, err);
-}
-
-static int plan_pids(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
-{
-	const char *s = arg;
-
-	do {
-		char text[24];
-		int len = (int)strcspn(s, ","), ret;
-		uint64_t pid;
-
-		snprintf(text, sizeof(text), "%.*s", len, s);
-		if (parse_u64(text, &pid) || !pid || pid > PID_LIMIT)
-			return opts_wrong(err, o, arg, "not a list of process numbers");
-		snprintf(text, sizeof(text), "%llu", (unsigned long long)pid);
-		ret = strlist_add(&((struct record_plan *)ctx)->pids, text);
-		if (ret)
-			return ret;
-		s += len;
-	} while (*s++);
-	return 0;
-}
-
 static int plan_output(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
 	struct grammar *g = ctx;
@@ -262,23 +233,6 @@ static int plan_output(void *ctx, const struct opt *o, const char *arg, struct o
 		return opts_wrong(err, o, arg, "only one output file");
 	g->output = true;
 	return opts_set_copy(g->plan, o, arg, err);
-}
-
-static int plan_compression(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
-{
-	struct record_plan *plan = ctx;
-
-	if (!strcmp(arg, "any")) {
-		free(plan->compression);
-		plan->compression = NULL;
-		return 0;
-	}
-	if (!strcmp(arg, "zlib") || !strcmp(arg, "lzma"))
-		return opts_wrong(err, o, arg,
-				  "many builds of trace-cmd cannot read it: use zstd, none or any");
-	if (strcmp(arg, "zstd") && strcmp(arg, "none"))
-		return opts_wrong(err, o, arg, "unknown: use zstd, none or any");
-	return opts_set_copy(plan, o, arg, err);
 }
 
 /* ---- guests ------------------------------------------------------------------ */
@@ -311,39 +265,6 @@ static int plan_guest_name(void *ctx, const struct opt *o, const char *arg, stru
 	if (!name_fits_file(arg))
 		return opts_wrong(err, o, arg, "not a name for a guest");
 	return opts_set_copy(last_guest(g), o, arg, err);
-}
-
-static int plan_tsync(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
-{
-	static const struct {
-		const char *name;
-		enum tsync_method method;
-	} methods[] = {
-		{ "auto", TSYNC_AUTO },	    { "counter", TSYNC_COUNTER }, { "hyp", TSYNC_HYP },
-		{ "kvm", TSYNC_KVM },	    { "ping", TSYNC_PING },	  { "none", TSYNC_NONE },
-		{ "exact", TSYNC_COUNTER }, /* what counter was called */
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(methods); i++)
-		if (!strcmp(arg, methods[i].name)) {
-			((struct record_plan *)ctx)->tsync = methods[i].method;
-			return 0;
-		}
-	return opts_wrong(err, o, arg, "unknown: use auto, counter, hyp, kvm, ping or none");
-}
-
-/* As in trace-cmd: 0 is the start and the end only, less than 0 none at all. */
-static int plan_tsync_interval(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
-{
-	struct record_plan *plan = ctx, unused;
-	int ret;
-
-	if (*arg != '-')
-		return opts_set_number(plan, o, arg, err);
-	ret = opts_set_number(&unused, o, arg + 1, err);
-	if (!ret)
-		plan->tsync = TSYNC_NONE;
-	return ret;
 }
 
 static int plan_profile(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
@@ -408,8 +329,8 @@ static const struct opt rows[] = {
 	KEY('i', NULL, "go on when an event is not there", opts_set_flag, PLAN(ignore_event_errors, AGENT)),
 
 	OPT_HEADING("Buffers"),
-	KEY('B', "BUFFER", "options after it are for this instance; hyp: the hypervisor; remote:X", plan_buffer,
-	    .flags = AGENT),
+	KEY('B', "BUFFER", "options after it are for this instance; hyp: the hypervisor; remote:X",
+	    plan_buffer, .flags = AGENT),
 	KEY('b', "KIB", "size of the buffer per CPU", opts_set_number, BUFFER(size_kb, ANYWHERE), .min = 1,
 	    .max = KIB_MAX),
 	NAME("subbuf-size", "KIB", "size of the buffer's pages", opts_set_number, BUFFER(subbuf_kb, HOSTS),
@@ -469,6 +390,17 @@ static const struct opt rows[] = {
 	    .max = INT64_MAX),
 	KEY('r', "PRIO", "real-time priority of the recorder", opts_set_number, PLAN(rt_prio, SKIPPED),
 	    .min = 1, .max = 99),
+	NAME("rotate", "SIZE|TIME", "a file of its own, FILE.NNN, each 100M, each 30s ...", plan_rotate,
+	     .flags = IN_PLAN),
+	NAME("keep", "N", "with --rotate or --flight: the newest N files only", opts_set_number,
+	     PLAN(keep_files, 0), .min = 1, .max = INT32_MAX),
+	KEY('m', "KIB", "keep the newest KIB of each CPU only", opts_set_number, PLAN(max_cpu_kb, 0),
+	    .min = 64, .max = KIB_MAX),
+	NAME("max-size", "SIZE", "end when so much is recorded: 100M, 2G", plan_max_size, .flags = IN_PLAN),
+	NAME("flight", "SECONDS", "keep the last SECONDS in memory, write them on SIGUSR1", opts_set_seconds,
+	     PLAN(flight_ms, 0), .min = 1000, .max = 3600000),
+	NAME("dump-on", "EVENT[/FILTER]", "write what is kept there when this event comes", region_option,
+	     PLAN(dump_on, 0)),
 	KEY('k', NULL, "leave the tracing files as they are at the end", opts_set_flag, PLAN(keep, 0)),
 	NAME("start-on", "EVENT[/FILTER]", "record from this event on, by a trigger of the kernel's",
 	     region_option, PLAN(start_on, ANYWHERE)),
@@ -478,7 +410,7 @@ static const struct opt rows[] = {
 	     opts_set_flag, PLAN(take_over, 0)),
 	NAME("best-effort", NULL, "record what is there, say what is not", opts_set_flag,
 	     PLAN(best_effort, 0)),
-	OPT('q', "quiet", NULL, "print errors only", opts_set_flag, PLAN(quiet, SKIPPED)),
+	OPT('q', "quiet", NULL, "errors only", opts_set_flag, PLAN(quiet, SKIPPED)),
 	OPT('h', "help", NULL, "print this text", opts_help),
 
 	/* options of trace-cmd that are refused */
@@ -495,9 +427,6 @@ static const struct opt rows[] = {
 	NO_KEY('N', "", NO_NET),
 	NO_KEY('S', NULL, NO_PROFILE, .flags = SKIPPED),
 	NO_KEY('V', "", NO_NET),
-	NO_KEY('m', "",
-	       "the file's size is not bounded: bound the time (record ... sleep 10), or use "
-	       "trace-cmd record -m"),
 	NO_KEY('t', NULL, NO_NET),
 	NO_NAME("by-comm", NULL, NO_PROFILE),
 	NO_NAME("daemonize", NULL, "run it in the background of the shell (&)"),

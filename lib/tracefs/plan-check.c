@@ -63,6 +63,26 @@ static int check_hypertrace(const struct record_plan *plan, struct opts_error *e
 	return 0;
 }
 
+/* What of a long recording does not go together. */
+static int check_long(const struct record_plan *p, struct opts_error *err)
+{
+	const bool rotate = p->rotate_bytes || p->rotate_ms, numbered = record_plan_numbered(p);
+
+	if (rotate + (p->max_cpu_kb > 0) + (p->flight_ms > 0) > 1)
+		return opts_error(err, "--rotate, -m and --flight: each is another way, take one");
+	if (p->keep_files && !numbered)
+		return opts_error(err, "--keep goes with --rotate or --flight only");
+	if (p->dump_on.event && !p->flight_ms)
+		return opts_error(err, "--dump-on goes with --flight only");
+	if (p->hypertrace && (numbered || p->max_cpu_kb))
+		return opts_error(err, "--hypertrace is joined with doorbells at the end of a recording: "
+				       "not with --rotate, -m or --flight");
+	if (numbered && p->n_guests && !p->tsync_interval_ms && p->tsync != TSYNC_NONE)
+		return opts_error(
+			err, "--tsync-interval 0: each file needs looks at the guests' clocks of its own");
+	return 0;
+}
+
 int record_plan_check(const struct record_plan *plan, struct opts_error *err)
 {
 	if (plan->follow_children && !plan->filter_command && !plan->pids.n)
@@ -85,6 +105,5 @@ int record_plan_check(const struct record_plan *plan, struct opts_error *err)
 	if (!anything_to_record(plan))
 		return opts_error(err,
 				  "nothing to record: give events (-e), a tracer (-p), -B hyp or --profile");
-	return (plan->hypertrace ? check_hypertrace(plan, err) : 0) ?: check_negated(plan, err) ?:
-	       region_check(plan, err);
+	return (plan->hypertrace ? check_hypertrace(plan, err) : 0) ?: check_long(plan, err) ?: check_negated(plan, err) ?: region_check(plan, err);
 }

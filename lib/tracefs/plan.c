@@ -50,6 +50,8 @@ void record_plan_release(struct record_plan *p)
 	free(p->start_on.filter);
 	free(p->stop_on.event);
 	free(p->stop_on.filter);
+	free(p->dump_on.event);
+	free(p->dump_on.filter);
 	strlist_release(&p->notes);
 	strlist_release(&p->rings);
 	*p = (struct record_plan){ 0 };

@@ -96,13 +96,26 @@ struct record_plan {
 	bool hypertrace;	   /* --hypertrace: its buffer, of that name, is among the buffers */
 	struct strlist rings;	   /* "GUEST=FILE" of it */
 	uint64_t duration_ms;	   /* of --config: the recording ends then; 0 = not given */
+	uint64_t rotate_bytes;	   /* --rotate SIZE: of pages, all buffers and guests; 0 = not given */
+	uint64_t rotate_ms;	   /* --rotate TIME; 0 = not given */
+	uint64_t keep_files;	   /* --keep: the newest so many; 0 = all */
+	uint64_t max_cpu_kb;	   /* -m: of each CPU's pages, the newest; 0 = not given */
+	uint64_t max_bytes;	   /* --max-size: of pages, all buffers and guests; 0 = not given */
+	uint64_t flight_ms;	   /* --flight; 0 = not given */
 	struct strlist notes;	   /* what of --config is not taken, for people */
 	struct trigger_plan start_on, stop_on;
+	struct trigger_plan dump_on; /* --dump-on, with --flight */
 };
 
 /* When not given. */
 #define TSYNC_INTERVAL_MS 250
 #define GUEST_TIMEOUT_MS  30000
+
+/* Whether one recording becomes several files, with numbers. */
+static inline bool record_plan_numbered(const struct record_plan *p)
+{
+	return p->rotate_bytes || p->rotate_ms || p->flight_ms;
+}
 
 /* Frees what the plan owns; the struct itself is the caller's. */
 void record_plan_release(struct record_plan *p);

@@ -469,19 +469,34 @@ int hex_value(int ch)
 	return ch >= 'a' && ch <= 'f' ? ch - 'a' + 10 : -1;
 }
 
+static int signals_fd(const sigset_t *set)
+{
+	int fd;
+
+	if (sigprocmask(SIG_BLOCK, set, NULL) < 0)
+		return -errno;
+	fd = signalfd(-1, set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return fd < 0 ? -errno : fd;
+}
+
 int stop_signals(void)
 {
 	sigset_t set;
-	int fd;
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGHUP);
-	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
-		return -errno;
-	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return fd < 0 ? -errno : fd;
+	return signals_fd(&set);
+}
+
+int dump_signal(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	return signals_fd(&set);
 }
 
 uint64_t boot_ns(void)
@@ -507,4 +522,11 @@ char *str_printf(const char *fmt, ...)
 	n = vasprintf(&s, fmt, ap);
 	va_end(ap);
 	return n < 0 ? NULL : s;
+}
+
+size_t path_stem(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
+
+	return dot && (!slash || dot > slash) ? (size_t)(dot - path) : strlen(path);
 }

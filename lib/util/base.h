@@ -178,6 +178,8 @@ int hex_value(int ch);
 
 /* A descriptor that becomes readable at SIGINT, SIGTERM or SIGHUP, which are blocked. -errno. */
 int stop_signals(void);
+/* ... at SIGUSR1. */
+int dump_signal(void);
 
 /* Now, ns of CLOCK_BOOTTIME, which the trace clock "boot" is. */
 uint64_t boot_ns(void);
@@ -187,5 +189,8 @@ const char *errno_text(int error);
 
 /* malloc'ed printf; NULL when out of memory. */
 char *str_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* Bytes of a path before its last name's extension: 7 of "d.1/out.dat"; without one, all. */
+size_t path_stem(const char *path);
 
 #endif

@@ -43,7 +43,7 @@ ours record -e sched:* ls -m
 ours record -B hyp -m 100
 ours record -m 100 -Bhyp
 ours record -B remote:tz --temp /tmp
-real record -m 100 -e kvm
+ours record -m 100 -e kvm
 real record -N 127.0.0.1:1 -e kvm
 real record -p wakeup
 real record --compression zlib -e kvm

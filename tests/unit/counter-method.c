@@ -587,9 +587,36 @@ static void tsc_offsets(void **state)
 	assert_int_equal(system(command), 0);
 }
 
+/* Of a long recording: copied while it goes on, and only the newest is kept. */
+static void log_of_a_long_recording(void **state)
+{
+	struct counter_log l = { 0 }, copy = { 0 };
+
+	for (uint64_t i = 0; i < 40; i++) {
+		const struct counter_ping p = { .sent = i };
+
+		assert_int_equal(counter_log_ping(&l, &p), 0);
+		if (i % 4 == 3)
+			add_shot(&l, i, i, 1);
+	}
+	assert_int_equal(counter_log_copy(&copy, &l), 0);
+	counter_log_forget(&l, 20);
+	assert_int_equal(counter_log_shots(&l), 10);
+	counter_log_forget(&l, 4);
+	assert_int_equal(counter_log_shots(&l), 4);
+	assert_int_equal(l.shots[0].clock, 27);
+	assert_true(l.n_pings >= 16 && l.n_pings <= 20 && l.pings[l.n_pings - 1].sent == 39);
+	assert_true(copy.n_shots == 10 && copy.n_pings == 40 && !copy.pings[0].sent);
+	add_shot(&l, 40, 40, 1);
+	assert_int_equal(l.shots[4].clock, 40);
+	counter_log_release(&l);
+	counter_log_release(&copy);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(log_of_a_long_recording),
 		cmocka_unit_test(drift_is_followed),
 		cmocka_unit_test(steady_clocks_within_a_microsecond),
 		cmocka_unit_test(pause_is_cut),

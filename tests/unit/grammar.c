@@ -56,6 +56,22 @@ static void dump_trigger(struct buf *out, const char *name, const struct trigger
 	buf_addstr(out, t->event ? " " : "");
 }
 
+static void dump_long(struct buf *out, const struct record_plan *p)
+{
+	const struct {
+		uint64_t n;
+		const char *name;
+	} numbers[] = {
+		{ p->rotate_bytes, "rotate" }, { p->rotate_ms, "rotate-ms" }, { p->keep_files, "keep" },
+		{ p->max_cpu_kb, "m" },	       { p->max_bytes, "max-size" },  { p->flight_ms, "flight" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
+		if (numbers[i].n)
+			buf_printf(out, "%s=%llu ", numbers[i].name, (unsigned long long)numbers[i].n);
+	dump_trigger(out, "dump", &p->dump_on);
+}
+
 /* Everything in the plan that is not as it would be without an option. */
 static void dump(struct buf *out, const struct record_plan *p)
 {
@@ -115,6 +131,7 @@ static void dump(struct buf *out, const struct record_plan *p)
 		buf_printf(out, "cmdlines=%llu ", (unsigned long long)p->cmdlines_size);
 	if (p->guest_timeout_ms && p->guest_timeout_ms != GUEST_TIMEOUT_MS)
 		buf_printf(out, "timeout=%lld ms ", (long long)p->guest_timeout_ms);
+	dump_long(out, p);
 	for (char **c = p->command; c && *c; c++)
 		buf_printf(out, "%s%s", c == p->command ? "$ " : " ", *c);
 }
@@ -173,6 +190,11 @@ static const struct parse_case good[] = {
 	  "top:; hyp(hyp): +kvm; guest 3 -e sched -f x; guest b name=c -b 9; o=a " },
 	{ { "-A", "3", "-e", "sched", "-B", "hyp", "-e", "hyp_enter" },
 	  "top:; hyp(hyp): +hyp_enter; guest 3 -e sched; " },
+	{ { "-e", "kvm", "--rotate", "100M", "--keep", "3" }, "top: +kvm; rotate=104857600 keep=3 " },
+	{ { "-e", "kvm", "--rotate", "5min" }, "top: +kvm; rotate-ms=300000 " },
+	{ { "-e", "kvm", "-m", "1000", "--max-size", "1G" }, "top: +kvm; m=1000 max-size=1073741824 " },
+	{ { "-e", "kvm", "--flight", "2.5", "--dump-on", "sched:sched_wakeup/pid == 1" },
+	  "top: +kvm; flight=2500 dump=sched/sched_wakeup{pid == 1} " },
 	{ { "-A", "3", "-e", "sched", "--guest-timeout", "2.5" }, "top:; guest 3 -e sched; timeout=2500 ms " },
 	{ { "--guest-timeout=0.1", "-A", "3" }, "top:; guest 3; timeout=100 ms " },
 	/* events */
@@ -300,8 +322,6 @@ static const struct parse_case refused[] = {
 	{ { "-N", "host:1" }, "-N is not served: " NO_NET },
 	{ { "-S" }, "-S is not served: " NO_PROFILE },
 	{ { "-V", "3:1" }, "-V is not served: " NO_NET },
-	{ { "-m", "100" }, "-m is not served: the file's size is not bounded: bound the time "
-			   "(record ... sleep 10), or use trace-cmd record -m" },
 	{ { "-t" }, "-t is not served: " NO_NET },
 	{ { "--by-comm" }, "--by-comm is not served: " NO_PROFILE },
 	{ { "--daemonize" }, "--daemonize is not served: run it in the background of the shell (&)" },
@@ -568,7 +588,7 @@ static void test_help(void **state)
 	check_all(cases, ARRAY_SIZE(cases), OPTS_STOP);
 	opts_usage(&grammar_table, &out);
 	assert_non_null(strstr(buf_str(&out), "\n  -b KIB                 size of the buffer per CPU\n"));
-	assert_non_null(strstr(buf_str(&out), "\n  -q, --quiet            print errors only\n"));
+	assert_non_null(strstr(buf_str(&out), "\n  -q, --quiet            errors only\n"));
 	assert_non_null(strstr(buf_str(&out), "\nRecording:\n"));
 	assert_null(strstr(buf_str(&out), "--daemonize"));
 	buf_release(&out);

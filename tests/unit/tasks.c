@@ -66,7 +66,7 @@ static void begin(struct fixture *f)
 {
 	assert_int_equal(page_flush(&f->w, true), 0);
 	fflush(f->file);
-	assert_int_equal(tasks_new(&f->t, fileno(f->file), 4096, &format), 0);
+	assert_int_equal(tasks_new(&f->t, fileno(f->file), 0, 4096, &format), 0);
 }
 
 static void test_walk(void **state)
@@ -164,7 +164,7 @@ static void test_unreadable(void **state)
 	int fd = open("/", O_RDONLY | O_DIRECTORY);
 
 	assert_true(fd >= 0);
-	assert_int_equal(tasks_new(&t, fd, 4096, &format), 0);
+	assert_int_equal(tasks_new(&t, fd, 0, 4096, &format), 0);
 	assert_int_equal(tasks_error(t), 0);
 	assert_int_equal(tasks_pid(t, 1000), -1);
 	assert_int_equal(tasks_error(t), -EISDIR);

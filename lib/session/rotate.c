@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Which pages of a long recording still count: when a file is cut, what is thrown away. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "session/rotate-priv.h"
+
+#define FLUSH_MS   500
+#define MARKS	   64	/* in the seconds of --flight */
+#define SHOTS_KEPT 1024 /* of clocks, before what counts: four minutes of them */
+
+/* Since when what counts is recorded. */
+static double rotate_since(const struct rotate *r)
+{
+	return r->n_marks ? r->marks[0].time : r->began;
+}
+
+/* Bytes of all streams between two positions. */
+static uint64_t rotate_sum(const struct rotate *r, const uint64_t *from, const uint64_t *to)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < r->n_streams; i++)
+		sum += to[i] - from[i];
+	return sum;
+}
+
+uint64_t rotate_bytes(const struct session *s)
+{
+	if (!s->rotate)
+		return recorder_bytes(s->recorder);
+	rotate_positions(s->rotate, s->rotate->now);
+	return rotate_sum(s->rotate, s->rotate->from, s->rotate->now);
+}
+
+/* ---- throwing away --------------------------------------------------------------------- */
+
+/* The spools' ranges begin at r->from. */
+static int rotate_note(struct rotate *r)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < r->n_pieces && !ret; i++)
+		ret = rotate_set_ranges(r, &r->pieces[i], r->pieces[i].spool, NULL);
+	return ret;
+}
+
+/* Samples of clocks that no file needs any more. With -m it is not known what that is. */
+static void rotate_forget_clocks(struct rotate *r)
+{
+	const struct record_plan *plan = r->s->plan;
+	double ms = (rotate_now() - rotate_since(r)) * 1e3;
+
+	if (plan->max_cpu_kb || plan->tsync_interval_ms <= 0)
+		return;
+	for (size_t i = 0; i <= r->s->guests.n; i++)
+		if (rotate_log(r, i))
+			counter_log_forget(rotate_log(r, i),
+					   SHOTS_KEPT + (size_t)(ms / (double)plan->tsync_interval_ms));
+}
+
+/* What is before `from` counts no more: noted first, for a kill. */
+static int rotate_advance(struct rotate *r, const uint64_t *from)
+{
+	int ret;
+
+	memcpy(r->from, from, r->n_streams * sizeof(*from));
+	ret = rotate_note(r);
+	for (size_t i = 0; i < r->n_streams && !ret; i++) {
+		const struct rotate_stream *t = &r->streams[i];
+
+		ret = spool_forget(t->spool, t->buffer, t->cpu, from[i]);
+	}
+	rotate_forget_clocks(r);
+	return ret;
+}
+
+int rotate_begin(struct session *s)
+{
+	struct rotate *r = s->rotate;
+
+	if (!r)
+		return 0;
+	r->number = record_plan_numbered(s->plan);
+	r->began = rotate_now();
+	return rotate_open(r) ?: rotate_note(r);
+}
+
+static int mark_add(struct rotate *r)
+{
+	struct rotate_mark m = { rotate_now(), malloc((r->n_streams + 1) * sizeof(*m.at)) };
+
+	if (!m.at)
+		return -ENOMEM;
+	memcpy(m.at, r->now, r->n_streams * sizeof(*m.at));
+	if (array_push(&r->marks, &r->n_marks, &m, sizeof(m))) {
+		free(m.at);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static void mark_drop_first(struct rotate *r)
+{
+	free(r->marks[0].at);
+	memmove(r->marks, r->marks + 1, --r->n_marks * sizeof(*r->marks));
+}
+
+/* --flight: up to the last mark that is old enough. */
+static int trim_old(struct rotate *r)
+{
+	const double seconds = (double)r->s->plan->flight_ms / 1e3, now = rotate_now();
+	bool more = false;
+	int ret = 0;
+
+	if (!r->n_marks || now - r->marks[r->n_marks - 1].time >= seconds / MARKS)
+		ret = mark_add(r);
+	for (; !ret && r->n_marks > 1 && r->marks[1].time <= now - seconds; more = true)
+		mark_drop_first(r);
+	return more ? rotate_advance(r, r->marks[0].at) : ret;
+}
+
+/* -m: of each CPU by itself. */
+static int trim_cpus(struct rotate *r)
+{
+	bool more = false;
+
+	for (size_t i = 0; i < r->n_streams; i++) {
+		uint64_t max = r->s->plan->max_cpu_kb << 10;
+
+		max -= max % r->streams[i].page_size;
+		r->to[i] = r->now[i] - r->from[i] > max ? r->now[i] - max : r->from[i];
+		more |= r->to[i] > r->from[i];
+	}
+	return more ? rotate_advance(r, r->to) : 0;
+}
+
+/* ---- cutting ------------------------------------------------------------------------------ */
+
+/* All that the host and the hypervisor have done by now is to be in what is cut. */
+static void rotate_flush(struct rotate *r)
+{
+	struct session *s = r->s;
+
+	for (size_t i = 0; i < s->n_tracks; i++)
+		if (strcmp(s->tracks[i].source->ops->kind, "profile"))
+			recorder_flush(s->recorder, s->tracks[i].source, FLUSH_MS);
+}
+
+void rotate_cut(struct session *s)
+{
+	struct rotate *r = s->rotate;
+
+	rotate_flush(r);
+	rotate_positions(r, r->to);
+	r->cut_at = rotate_now();
+	r->error = 0;
+	atomic_store(&r->written, false);
+	r->writing = true;
+	workers_begin(r->writer, rotate_write, r);
+}
+
+/* --keep: the file that is so many behind, of the host and of each guest. */
+static void rotate_keep(struct rotate *r)
+{
+	const uint64_t keep = r->s->plan->keep_files;
+
+	for (size_t i = 0; i < r->n_pieces && keep && r->number > keep; i++) {
+		char *path = spool_numbered(r->pieces[i].spool, r->number - keep);
+
+		if (path && unlink(path) < 0 && errno != ENOENT)
+			log_warn(r->s->log, "cannot remove '%s': %s", path, strerror(errno));
+		free(path);
+	}
+}
+
+void rotate_keep_last(struct session *s)
+{
+	if (s->rotate)
+		rotate_keep(s->rotate);
+}
+
+static void rotate_say(struct rotate *r)
+{
+	const struct session_summary *sum = r->s->summary;
+	/* guests alone: the host has no file */
+	char *path = spool_numbered(r->pieces[r->s->n_tracks ? 0 : r->n_pieces - 1].spool, r->number);
+	uint64_t lost = 0;
+
+	for (size_t i = 0; i < sum->n_buffers; i++)
+		lost += sum->buffers[i].lost;
+	log_info(r->s->log, "%s: %.1f s, %" PRIu64 " KiB of pages, %" PRIu64 " events lost", path ?: "",
+		 r->cut_at - rotate_since(r), rotate_sum(r, r->from, r->to) >> 10, lost - r->lost);
+	r->lost = lost;
+	free(path);
+}
+
+/* The file is there. A flight recorder goes on with what it has. */
+static int rotate_reap(struct rotate *r)
+{
+	workers_finish(r->writer);
+	r->writing = false;
+	if (r->error) {
+		log_err(r->s->log, "a part of the recording cannot be written, which ends here: %s",
+			errno_text(r->error));
+		return r->error;
+	}
+	rotate_say(r);
+	rotate_keep(r);
+	r->number++;
+	if (r->s->plan->flight_ms)
+		return rotate_note(r);
+	r->began = r->cut_at;
+	return rotate_advance(r, r->to);
+}
+
+static bool rotate_due(const struct rotate *r)
+{
+	const struct record_plan *plan = r->s->plan;
+
+	if (plan->rotate_ms && rotate_now() - r->began >= (double)plan->rotate_ms / 1e3)
+		return true;
+	return plan->rotate_bytes && rotate_sum(r, r->from, r->now) >= plan->rotate_bytes;
+}
+
+int rotate_tick(struct session *s, bool *cut)
+{
+	struct rotate *r = s->rotate;
+	int ret;
+
+	*cut = false;
+	if (!r)
+		return 0;
+	r->asked |= rotate_is_asked(r);
+	if (r->writing && !atomic_load(&r->written))
+		return 0;
+	ret = r->writing ? rotate_reap(r) : 0;
+	if (ret)
+		return ret;
+	rotate_positions(r, r->now);
+	*cut = r->asked || rotate_due(r);
+	r->asked = false;
+	return *cut ? 0 : s->plan->flight_ms ? trim_old(r) : s->plan->max_cpu_kb ? trim_cpus(r) : 0;
+}
+
+bool rotate_is_writing(const struct session *s)
+{
+	return s->rotate && s->rotate->writing;
+}
+
+void rotate_end(struct session *s)
+{
+	struct rotate *r = s->rotate;
+
+	if (!r)
+		return;
+	atomic_store(&r->ending, true);
+	if (r->writing)
+		rotate_reap(r);
+	if (r->dump_on_fd >= 0)
+		instance_stop(r->dump_on);
+	fd_close(&r->dump_on_fd);
+}

@@ -1,0 +1,221 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Long recordings: --rotate, --keep, -m, --max-size and --flight, on a FAKE tree (fake-android.c) whose pages
+# carry numbers. Each number is in one of a rotated recording's files, once; what only the newest is wanted
+# of has the newest without a gap. The same on a real kernel, with a guest: tests/lab/t/18-rotate.t.
+# shellcheck disable=SC2016,SC2317 # perl has its own $; called by wait_for
+[ ! -w /dev/shm ] || export TMPDIR="${TMPDIR:-/dev/shm}"
+. tests/integration/lib.sh
+
+hyptrace=$build/hyptrace
+tree=$tmp/tracefs
+out=$tmp/out
+export HYPTRACE_TRACING_DIR=$tree
+bare_machine
+
+# new_tree: each CPU's pages come through a FIFO
+new_tree() {
+	local raw
+
+	rm -rf "$tree" "$out" "$tmp/fed"
+	mkdir "$out"
+	"$build/tests/integration/fake-android" "$tree" android16
+	for raw in "$tree"/per_cpu/cpu*/trace_pipe_raw; do
+		rm "$raw"
+		mkfifo "$raw"
+	done
+}
+
+# feed: pages of ten kvm_entry each, numbered by CPU, until it is killed; how many CPU 0 got so far in $tmp/fed
+feed() {
+	perl -e '
+		use Fcntl;
+		my ($tree, $fed) = @ARGV;
+		my @fd;
+		for my $cpu (0 .. 2) { sysopen $fd[$cpu], "$tree/per_cpu/cpu$cpu/trace_pipe_raw", O_RDWR or die }
+		for (my $page = 0;; $page++) {
+			for my $cpu (0 .. 2) {
+				my $events = join "", map {
+					pack("L S C C l Q", 4 | 100 << 5, 2, 0, 0, 7, $cpu << 32 | $page * 10 + $_)
+				} 0 .. 9;
+				syswrite $fd[$cpu], pack("Q Q a4080", 1e9 + $page * 1e6, length $events, $events);
+			}
+			open my $f, ">", "$fed.new"; print $f $page; close $f; rename "$fed.new", $fed;
+			select undef, undef, undef, 0.002;
+		}' "$tree" "$tmp/fed" &
+	feeder=$!
+}
+
+# start OPTION...: a recorder in the background, fed
+start() {
+	new_tree
+	feed
+	"$hyptrace" record -o "$out/t.dat" -e kvm "$@" >"$tmp/said" 2>&1 &
+	recorder=$!
+}
+
+# stop [SIGNAL]: the recorder's end, in $status
+stop() {
+	kill -s "${1-INT}" "$recorder"
+	wait "$recorder"
+	status=$?
+	kill "$feeder"
+	wait "$feeder" 2>/dev/null
+}
+
+files() {
+	[ "$(find "$out" -name 't*.dat' | wc -l)" -ge "$1" ]
+}
+
+# numbers FILE...: of each event, "CPU N"
+numbers() {
+	local file
+
+	for file; do
+		"$hyptrace" report -i "$file" 2>"$tmp/report.err" || echo "damaged: $(<"$tmp/report.err")"
+	done | perl -ne 'print $1 >> 0 ? "" : "", join(" ", hex($1) >> 32, hex($1) & 0xffffffff), "\n" if /PC: 0x([0-9a-f]+)/; print if /damaged/'
+}
+
+# gapless FIRST NAME: the numbers in $tmp/numbers of each CPU come once each, one after the other; from 0 if FIRST
+gapless() {
+	is "$(sort -n -k1,1 -k2,2 "$tmp/numbers" | awk -v first="$1" '
+		$1 "" != cpu { cpu = $1 ""; last = first ? -1 : $2 - 1; seen++ }
+		$2 != last + 1 { print "CPU " cpu ": " last " is followed by " $2 }
+		{ last = $2 }
+		END { print seen + 0 " CPUs" }' | head -5)" "3 CPUs" "$2"
+}
+
+nothing_left() {
+	is "$(find "$out" -mindepth 1 ! -name 't*.dat')" "" "$1: no spool is left"
+}
+
+# ---- by time ------------------------------------------------------------------------------
+
+start --rotate 1s
+wait_for files 2
+is "$("$hyptrace" report --follow "$out/t.dat" 2>&1)" "hyptrace: its recorder throws pages away as it goes on (--rotate, -m, --flight): read its files, or see \`hyptrace top\`
+hyptrace: cannot follow '$out/t.dat': Operation not supported" "--rotate 1s: report --follow is refused"
+like "$("$hyptrace" top --once "$out/t.dat" 2>&1)" '^- +3 +[1-9][0-9]+ +0 ' "... top sees the events of what counts, and no loss"
+wait_for files 3
+stop
+is "$status" 0 "--rotate 1s: exit status" || diag "$(<"$tmp/said")"
+nothing_left "--rotate 1s"
+mapfile -t dats < <(find "$out" -name 't*.dat' | sort)
+is "${dats[0]##*/} ${dats[1]##*/} ${dats[2]##*/}" "t.001.dat t.002.dat t.003.dat" "... the files' names"
+numbers "${dats[@]}" >"$tmp/numbers"
+gapless 1 "... each event is in one of ${#dats[@]} files, once"
+like "$(<"$tmp/said")" "t.001.dat: [0-9.]+ s, [0-9]+ KiB of pages, 0 events lost" "... and each file is told"
+
+# ---- by size, the newest two of them ---------------------------------------------------------
+
+start --rotate 512K --keep 2
+wait_for test -e "$out/t.004.dat"
+stop
+is "$status" 0 "--rotate 512K --keep 2: exit status" || diag "$(<"$tmp/said")"
+is "$(find "$out" -name 't*.dat' | wc -l)" 2 "... two files"
+numbers "$out"/t*.dat >"$tmp/numbers"
+gapless "" "... of which the second goes on where the first one ends"
+
+# ---- kill -9 ---------------------------------------------------------------------------------
+
+start --rotate 1s
+wait_for files 2
+stop KILL
+"$hyptrace" recover "$out/t.dat.spool" >"$tmp/said" 2>&1
+is "$?" 0 "recover: exit status" || diag "$(<"$tmp/said")"
+nothing_left "recover"
+# what was on its way in the FIFOs when the recorder died is the next one's: FIFOs have no memory of it
+numbers "$out"/t*.dat >"$tmp/numbers"
+gapless 1 "... each event up to the kill is in one file, once"
+
+# ---- the newest only ----------------------------------------------------------------------------
+
+# newest NAME: the last numbers fed are there and the first ones are not
+newest() {
+	nothing_left "$1"
+	gapless "" "$1: without a gap"
+	is "$(awk '$2 < 100' "$tmp/numbers")" "" "$1: what is old is gone"
+}
+
+fed() {
+	[ "$(cat "$tmp/fed" 2>/dev/null || echo 0)" -ge "$1" ]
+}
+
+start -m 400
+wait_for fed 1000
+stop
+is "$status" 0 "-m 400: exit status" || diag "$(<"$tmp/said")"
+numbers "$out/t.dat" >"$tmp/numbers"
+newest "-m 400"
+# half a second more than that is in it at most
+for cpu in 0 1 2; do
+	n=$(grep -c "^$cpu " "$tmp/numbers")
+	[ "$n" -ge 1000 ]
+	ok $? "-m 400: CPU $cpu has its 100 pages ($n events)"
+done
+
+# ---- no more than that ------------------------------------------------------------------------
+
+start --max-size 2M
+wait "$recorder"
+status=$?
+kill "$feeder"
+is "$status" 0 "--max-size 2M: it ends by itself" || diag "$(<"$tmp/said")"
+like "$(<"$tmp/said")" "--max-size is reached: the recording ends here" "... and says why"
+nothing_left "--max-size 2M"
+numbers "$out/t.dat" >"$tmp/numbers"
+gapless 1 "... with all of it"
+[ "$(wc -l <"$tmp/numbers")" -ge 5120 ]
+ok $? "... which is not less than 512 pages"
+
+# ---- regions ---------------------------------------------------------------------------------
+
+start --rotate 1s --start-on kvm:kvm_exit
+wait_for files 2
+is "$(cat "$tree/events/kvm/kvm_exit/trigger")" "traceon" "--start-on: the trigger is there while files are written"
+stop
+is "$status" 0 "--rotate 1s --start-on: exit status" || diag "$(<"$tmp/said")"
+numbers "$out"/t*.dat >"$tmp/numbers"
+gapless 1 "... each event is there once"
+
+# ---- a flight recorder -------------------------------------------------------------------------------
+
+start --flight 1
+wait_for fed 1000
+kill -USR1 "$recorder"
+wait_for test -e "$out/t.001.dat"
+kill -USR1 "$recorder"
+wait_for test -e "$out/t.002.dat"
+[ ! -w /dev/shm ] || [ -d /dev/shm/hyptrace-t.dat.spool ]
+ok $? "--flight 1: it keeps what it has in memory"
+stop
+is "$status" 0 "--flight 1: exit status" || diag "$(<"$tmp/said")"
+for i in 1 2 3; do
+	numbers "$out/t.00$i.dat" >"$tmp/numbers"
+	newest "--flight 1, file $i"
+done
+[ ! -e /dev/shm/hyptrace-t.dat.spool ]
+ok $? "... and leaves nothing there"
+
+# ---- what does not go together ---------------------------------------------------------------------
+
+refused() {
+	is "$("$hyptrace" record -e kvm "${@:2}" 2>&1)" "hyptrace record: $1" "${*:2}"
+}
+
+one="--rotate, -m and --flight: each is another way, take one"
+refused "$one" --rotate 1s -m 100
+refused "$one" --rotate 1s --flight 5
+joined="--hypertrace is joined with doorbells at the end of a recording: not with --rotate, -m or --flight"
+refused "$joined" --hypertrace --rotate 1s
+refused "$joined" --hypertrace -m 100
+refused "$joined" --hypertrace --flight 5
+refused "--keep goes with --rotate or --flight only" --keep 2
+refused "--dump-on goes with --flight only" --dump-on kvm:kvm_exit
+refused "--rotate 10: neither a size (64K, 100M, 2G) nor a time (30s, 5min, 1h)" --rotate 10
+refused "--max-size 10s: not a size: 64K, 100M, 2G" --max-size 10s
+refused "--dump-on hyp:hyp_enter: the hypervisor's events have no triggers" --flight 5 --dump-on hyp:hyp_enter
+refused "--tsync-interval 0: each file needs looks at the guests' clocks of its own" \
+	--rotate 1s --tsync-interval 0 -A 3
+
+done_testing
