@@ -39,8 +39,8 @@ static const struct opt import_rows[] = {
 
 const struct opts_table import_table = {
 	.command = "import",
-	.usage = "usage: hyptrace import --hyp FILE [OPTIONS] -i trace.dat -o out.dat\n"
-		 "       hyptrace import --hyp-raw DIR --events DIR [OPTIONS] -i trace.dat -o out.dat\n"
+	.usage = "usage: hyptrace import --hyp FILE [OPTIONS] [-i trace.dat] -o out.dat\n"
+		 "       hyptrace import --hyp-raw DIR --events DIR [OPTIONS] [-i trace.dat] -o out.dat\n"
 		 "       hyptrace import --perfetto FILE [--formats DIR] -o out.dat\n"
 		 "\n"
 		 "Adds what was read from the hypervisor's trace buffer by other means to a\n"
@@ -75,10 +75,7 @@ static int import_check(const struct import_line *l)
 		return import_wrong("one of --hyp, --hyp-raw and --perfetto is needed");
 	if (o->raw && !o->events)
 		return import_wrong("--hyp-raw needs --events: the pages do not tell what their ids mean");
-	if (!o->input || !o->output)
-		return import_wrong(o->input ? "-o is needed: the file to write"
-					     : "-i is needed: the host's trace.dat");
-	return EXIT_OK;
+	return o->output ? EXIT_OK : import_wrong("-o is needed: the file to write");
 }
 
 static int import_file(struct import_opts *o, bool quiet)

@@ -5,7 +5,12 @@
 #include "dat/page.h"
 #include "record/spool.h"
 
-/* Shared by import.c, events.c and pftrace-format.c. */
+/* Shared by import.c, events.c, pftrace-format.c and pftrace-machine.c. */
+
+#define IMPORT_PAGE 4096
+
+/* A new trace id, and what 64-bit kernels say of records and of pages of IMPORT_PAGE bytes. */
+int import_begin(struct spool *spool);
 
 /* The print format of an event that hypervisors are known to have; NULL: it is not known. */
 const char *import_known_print(const char *name);

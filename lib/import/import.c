@@ -165,12 +165,35 @@ static int take_host(struct job *j)
 	return ret;
 }
 
+/* No file of the host: it panicked, say. Its buffer is there, and empty. */
+static int take_no_host(struct job *j)
+{
+	struct spool_buffer top = { .name = "",
+				    .clock = CLOCK,
+				    .path = "",
+				    .kind = "host",
+				    .page_size = IMPORT_PAGE,
+				    .n_cpus = j->n_cpus };
+	int ret = spool_add_buffer(j->spool, &top) ?:
+			  import_begin(j->spool) ?:
+			  spool_put_text(j->spool, "formats", "", 0) ?:
+			  spool_set(j->spool, "clock", CLOCK);
+
+	for (unsigned int cpu = 0; cpu < j->n_cpus && !ret; cpu++) {
+		int fd = spool_pages_fd(j->spool, 0, cpu);
+
+		ret = fd < 0 ? fd : 0;
+		fd_close(&fd);
+	}
+	return ret;
+}
+
 /* ---- the hypervisor's ------------------------------------------------------------------------ */
 
 static int highest_id(const struct job *j, unsigned int *max)
 {
 	*max = 0;
-	for (size_t i = 0; i < j->info->n_formats; i++) {
+	for (size_t i = 0; j->info && i < j->info->n_formats; i++) {
 		const struct dat_text *t = &j->info->formats[i].text;
 		struct event_format f;
 
@@ -337,12 +360,8 @@ static int take_hyp(struct job *j, struct remote_fed *out)
 	static const char path[] = "remotes/hypervisor";
 	struct remote *remote;
 	unsigned int max_id;
-	int ret = import_count_cpus(j);
-
-	if (ret)
-		return ret;
-	ret = highest_id(j, &max_id)
-		      ?: import_events(j->spool, j->o->events, j->o->raw, max_id + 1, j->o->log);
+	int ret = highest_id(j, &max_id)
+			  ?: import_events(j->spool, j->o->events, j->o->raw, max_id + 1, j->o->log);
 	if (ret)
 		return ret;
 	ret = remote_import(&remote, path, j->o->raw ? &j->layout : NULL, j->n_cpus, j->spool, j->o->log);
@@ -394,17 +413,17 @@ int import(const struct import_opts *o, struct remote_fed *out)
 {
 	struct job j = { .o = o, .fd = -1 };
 	struct dat_from_spool_opts fo = { .output = o->output, .log = o->log };
-	int ret = import_open(&j);
+	int ret = o->input ? import_open(&j) : 0;
 
 	*out = (struct remote_fed){ 0 };
 	if (ret)
 		goto out;
-	ret = import_spool(&j);
+	ret = import_spool(&j) ?: import_count_cpus(&j);
 	if (ret)
 		goto out;
-	ret = take_host(&j);
+	ret = o->input ? take_host(&j) : take_no_host(&j);
 	if (ret && ret != -EEXIST)
-		log_err(o->log, "cannot take in '%s': %s", o->input, errno_text(ret));
+		log_err(o->log, "cannot take in '%s': %s", o->input ?: o->output, errno_text(ret));
 	if (ret)
 		goto out;
 	ret = take_hyp(&j, out);

@@ -9,7 +9,7 @@
  * host's trace.dat, as the buffer "hyp" that a recording would have had.
  */
 struct import_opts {
-	const char *input;  /* the host's file */
+	const char *input;  /* the host's file; NULL: there is none */
 	const char *output; /* must not be the input */
 	/* One of the two: */
 	const char *text; /* file of lines: cat trace_pipe, cat trace */

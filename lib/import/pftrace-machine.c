@@ -4,29 +4,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "dat/format.h"
 #include "record/finish.h"
+#include "import/import-priv.h"
 #include "import/pftrace-priv.h"
 
 #define PID_BLOCKS 4096 /* of 1024 tasks: PID_MAX_LIMIT */
-
-/* What every 64-bit kernel says of its pages of PFT_PAGE bytes, and of records. */
-static const char header_page[] = "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n"
-				  "\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n"
-				  "\tfield: char overwrite;\toffset:8;\tsize:1;\tsigned:1;\n"
-				  "\tfield: char data;\toffset:16;\tsize:4080;\tsigned:1;\n";
-static const char header_event[] = "# compressed entry header\n"
-				   "\ttype_len    :    5 bits\n"
-				   "\ttime_delta  :   27 bits\n"
-				   "\tarray       :   32 bits\n"
-				   "\n"
-				   "\tpadding     : type == 29\n"
-				   "\ttime_extend : type == 30\n"
-				   "\ttime_stamp : type == 31\n"
-				   "\tdata max type_len  == 28\n";
 
 /* ---- tasks ------------------------------------------------------------------------------- */
 
@@ -97,10 +82,15 @@ void pft_symbol(struct pft_machine *m, const struct pft_source *s, uint64_t numb
 
 /* ---- machines --------------------------------------------------------------------------------- */
 
+static const char *machine_clock(const struct pft_machine *m)
+{
+	return m->clock && *m->clock ? m->clock : "boot";
+}
+
 static int add_buffer(struct pft_machine *m, const char *name, const char *kind, struct pft_buffer **out)
 {
 	struct spool_buffer b = { .name = name,
-				  .clock = "boot",
+				  .clock = machine_clock(m),
 				  .path = name,
 				  .kind = kind,
 				  .page_size = PFT_PAGE,
@@ -124,23 +114,14 @@ static int machine_begin(struct pft *p, struct pft_machine *m)
 {
 	char *dir = m->id ? str_printf("%s.machine-%u.spool", p->o->output, m->id)
 			  : str_printf("%s.spool", p->o->output);
-	uint64_t traceid = 0;
 	int ret = dir ? spool_create(&m->spool, dir, p->o->log) : -ENOMEM;
 
 	free(dir);
 	if (ret)
 		return ret;
-	while (!traceid)
-		if (getrandom(&traceid, sizeof(traceid), 0) < 0)
-			return -errno;
 	m->tasks = calloc(1, sizeof(*m->tasks));
 	/* the top buffer comes first in a file */
-	return !m->tasks ? -ENOMEM
-			 : add_buffer(m, "", "host", &m->top) ?:
-				   spool_set_number(m->spool, "traceid", traceid) ?:
-				   spool_set_number(m->spool, "page_size", PFT_PAGE) ?:
-				   spool_put_text(m->spool, "header_page", header_page, strlen(header_page)) ?:
-				   spool_put_text(m->spool, "header_event", header_event, strlen(header_event));
+	return !m->tasks ? -ENOMEM : add_buffer(m, "", "host", &m->top) ?: import_begin(m->spool);
 }
 
 struct pft_machine *pft_machine(struct pft *p, uint32_t id, int *ret)
@@ -159,6 +140,7 @@ struct pft_machine *pft_machine(struct pft *p, uint32_t id, int *ret)
 		return NULL;
 	p->machines[p->n_machines++] = m;
 	m->id = id;
+	m->clock = p->clock;
 	*ret = machine_begin(p, m);
 	return *ret ? NULL : m;
 }
@@ -315,15 +297,13 @@ static int formats_text(struct pft_machine *m)
 
 static int machine_texts(struct pft_machine *m)
 {
-	const char *clock = m->clock && *m->clock ? m->clock : "boot";
-
 	return formats_text(m) ?:
 	       tasks_text(m) ?:
 	       buf_status(&m->symbols) ?:
 	       spool_put_text(m->spool, "kallsyms", m->symbols.data, m->symbols.len) ?:
 	       (m->uname ? spool_set(m->spool, "uname", m->uname) : 0) ?:
 	       spool_set_number(m->spool, "sched_buffer", m->sched_buffer) ?:
-	       spool_set(m->spool, "clock", clock);
+	       spool_set(m->spool, "clock", machine_clock(m));
 }
 
 int pft_machine_finish(struct pft *p, struct pft_machine *m, const char *output)

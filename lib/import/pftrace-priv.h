@@ -8,7 +8,8 @@
 #include "import/pftrace.h"
 
 /*
- * Shared by pftrace.c and pftrace-*.c: protos/perfetto/trace of Perfetto's tree, as of v58,
+ * Shared by pftrace.c, pftrace-*.c, and lib/import/qemu*.c, whose events are those of a source that describes
+ * them: protos/perfetto/trace of Perfetto's tree, as of v58,
  * says what lies where in its messages.
  */
 
@@ -193,6 +194,8 @@ void pft_source_symbols(struct pft_machine *m, struct pft_source *s);
 /* A GenericEventDescriptor: an event that Perfetto had no message for. -EBADMSG, -ENOMEM. */
 int pft_describe(struct pft_source *s, struct cursor c);
 void pft_described_release(struct pft_source *s);
+/* Of one whose texts are malloc'ed. */
+void pft_row_free(struct pft_row *row);
 /* The event with that number, by the table or by the source. */
 const struct pft_row *pft_row_of(const struct pft_source *s, uint32_t number);
 /* A task's name. weak: only if it has none. -ENOMEM. */
@@ -213,6 +216,7 @@ struct pft_left_out {
 
 struct pft {
 	const struct pftrace_opts *o;
+	const char *clock; /* of its machines; NULL: the trace tells */
 	struct pftrace_result *result;
 	struct strlist systems; /* of o->formats */
 	struct pft_machine *machines[PFT_MACHINES];

@@ -81,6 +81,13 @@ for prefix in '[   24.000003] ' '<0>[   24.000003][    T1] ' '[   24.000003][ T1
 	is "$(as_text "$tmp/console.dat" | md5sum)" "$(as_text "$tmp/protected.dat" | md5sum)" \
 		"a console's log, '$prefix': the same events"
 done
+# A host that panicked has no file.
+import --hyp "$tmp/console.txt" -o "$tmp/alone.dat"
+is "$status $(cat "$tmp/err")" "0 hyptrace: hyp $(wc -l <"$tmp/protected.txt") events (7 lost): $tmp/alone.dat" \
+	"a console's log without the host's file"
+is "$(as_text "$tmp/alone.dat" | md5sum)" "$(as_text "$tmp/protected.dat" | md5sum)" "... the same events"
+is "$(report "$tmp/alone.dat" | grep -cv '^hyp:')" 1 "... and no others"
+like "$("$tools/loadkshark" "$tmp/alone.dat" 2>&1)" '(^| )hyp: [0-9]{4} entries' "... libkshark loads it"
 whole nvhe 157
 like "$(grep -c '	[0-9]{9,}\.' -E "$tmp/nvhe.txt")" '^[1-9][0-9]+$' "nvhe: the text has times of hundreds of years"
 is "$(report "$tmp/nvhe.dat" | awk '/^hyp:/ { for (i = 1; i < NF; i++) if ($i ~ /^[0-9]+\.[0-9]+:$/ && ($i + 0 < 29 || $i + 0 > 31)) print }' | head -3)" \
@@ -102,7 +109,7 @@ is "$(report "$tmp/by-cpu.dat" | md5sum)" "$(report "$tmp/protected.dat" | md5su
 } >"$tmp/odd.txt"
 import --hyp "$tmp/odd.txt" -i "$data/import-protected.dat" -o "$tmp/odd.dat"
 is "$status" 0 "odd lines: exit status"
-like "$(cat "$tmp/err")" 'warning: 2 lines made no sense' "odd lines: a warning"
+like "$(cat "$tmp/err")" 'warning: 2 lines made no sense.*; --events DIR tells' "odd lines: a warning, and what would help"
 like "$(cat "$tmp/err")" 'hyp 102 events \(12 lost\)' "odd lines: losses are counted"
 like "$(report "$tmp/odd.dat")" 'hyp_unknown: .*brand_new a=1' "odd lines: an unknown event is kept as text"
 like "$(report "$tmp/odd.dat")" 'CPU:3 \[12 EVENTS DROPPED\]' "odd lines: trace-cmd shows the loss"
@@ -153,12 +160,16 @@ cp "$data/import-protected.dat" "$tmp/same.dat"
 import --hyp "$tmp/protected.txt" -i "$tmp/same.dat" -o "$tmp/../${tmp##*/}/same.dat"
 refused 1 'is the input' "the input as output"
 same "$tmp/same.dat" "$data/import-protected.dat" "the input is as it was"
+import --hyp-raw "$data/raw/lost" --events "$data/raw/events" -o "$tmp/lost-alone.dat"
+is "$(report "$tmp/lost-alone.dat" | grep '^hyp:' | cut -d ']' -f 2- | md5sum)" \
+	"$(report "$tmp/lost.dat" | grep '^hyp:' | cut -d ']' -f 2- | md5sum)" "real pages without the host's file: the same events"
+
 import --hyp-raw "$tmp/events" --events "$tmp/events" -i "$data/import-protected.dat" -o "$tmp/no.dat"
 refused 1 'no files cpu0' "no raw pages"
 import --hyp-raw "$tmp/raw" -i "$data/import-protected.dat" -o "$tmp/no.dat"
 refused 2 'needs --events' "raw pages without formats"
 import -i "$data/import-protected.dat" -o "$tmp/no.dat"
-refused 2 'one of --hyp, --hyp-raw and --perfetto' "nothing to add"
+refused 2 'one of --hyp, --hyp-raw, --perfetto and --qemu-log' "nothing to add"
 import --hyp "$tmp/protected.txt" -i "$data/lab-stock-arm64.dat" -o "$tmp/local.dat"
 like "$(cat "$tmp/err")" "warning: the clock of .* is local, the hypervisor's is boot" "another clock: a warning"
 
