@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* hyptrace import: adds a capture of the hypervisor's trace_pipe to a trace.dat, or makes them of a Perfetto
- * trace. */
+/* hyptrace import: adds a capture of the hypervisor's trace_pipe to a trace.dat, or makes one of a Perfetto
+ * trace or of QEMU's trace events. */
 #include "import/import.h"
 
 #include <stdio.h>
@@ -8,10 +8,11 @@
 
 #include "cmd.h"
 #include "import/pftrace.h"
+#include "import/qemu.h"
 
 struct import_line {
 	struct import_opts o;
-	const char *perfetto, *formats;
+	const char *perfetto, *formats, *qemu;
 	bool quiet;
 };
 
@@ -31,7 +32,10 @@ static const struct opt import_rows[] = {
 	    "for --perfetto: copy of the kernel's events/;\n"
 	    "without it the formats that kernels are known to have",
 	    opts_set_text, IMPORT(formats)),
-	OPT('i', "input", "FILE", "the host's trace.dat", opts_set_text, IMPORT(o.input)),
+	OPT(0, "qemu-log", "FILE", "QEMU's trace events: its log, or the simple back end's file; needs no -i",
+	    opts_set_text, IMPORT(qemu)),
+	OPT('i', "input", "FILE", "the host's trace.dat; none: it has no file, as after a panic",
+	    opts_set_text, IMPORT(o.input)),
 	OPT('o', "output", "FILE", "the file to write", opts_set_text, IMPORT(o.output)),
 	OPT('q', "quiet", NULL, "errors and warnings only", opts_set_flag, IMPORT(quiet)),
 	OPT('h', "help", NULL, "this text", opts_help),
@@ -42,9 +46,11 @@ const struct opts_table import_table = {
 	.usage = "usage: hyptrace import --hyp FILE [OPTIONS] [-i trace.dat] -o out.dat\n"
 		 "       hyptrace import --hyp-raw DIR --events DIR [OPTIONS] [-i trace.dat] -o out.dat\n"
 		 "       hyptrace import --perfetto FILE [--formats DIR] -o out.dat\n"
+		 "       hyptrace import --qemu-log FILE -o out.dat\n"
 		 "\n"
 		 "Adds what was read from the hypervisor's trace buffer by other means to a\n"
-		 "trace.dat of its host, or makes a trace.dat of a Perfetto trace.\n"
+		 "trace.dat of its host, or makes a trace.dat of a Perfetto trace or of QEMU's\n"
+		 "trace events.\n"
 		 "\n",
 	.rows = import_rows,
 	.n = ARRAY_SIZE(import_rows),
@@ -54,6 +60,13 @@ static int import_wrong(const char *why)
 {
 	fprintf(stderr, "hyptrace import: %s\n", why);
 	return EXIT_USAGE;
+}
+
+static int import_check_qemu(const struct import_line *l)
+{
+	if (l->o.text || l->o.raw || l->o.events || l->o.input || l->perfetto || l->formats)
+		return import_wrong("--qemu-log is the only input, and makes a file of its own");
+	return l->o.output ? EXIT_OK : import_wrong("-o is needed: the file to write");
 }
 
 static int import_check_perfetto(const struct import_line *l)
@@ -67,12 +80,14 @@ static int import_check(const struct import_line *l)
 {
 	const struct import_opts *o = &l->o;
 
+	if (l->qemu)
+		return import_check_qemu(l);
 	if (l->perfetto)
 		return import_check_perfetto(l);
 	if (l->formats)
 		return import_wrong("--formats is for --perfetto");
 	if (!o->text == !o->raw)
-		return import_wrong("one of --hyp, --hyp-raw and --perfetto is needed");
+		return import_wrong("one of --hyp, --hyp-raw, --perfetto and --qemu-log is needed");
 	if (o->raw && !o->events)
 		return import_wrong("--hyp-raw needs --events: the pages do not tell what their ids mean");
 	return o->output ? EXIT_OK : import_wrong("-o is needed: the file to write");
@@ -138,6 +153,35 @@ static int import_perfetto(const struct import_line *l)
 	return ret ? console_status(&console, ret) : EXIT_OK;
 }
 
+static void say_qemu(const struct log *log, const struct qemu_result *r, const char *output)
+{
+	if (r->bad)
+		log_warn(log, "%llu records are of events without a name", count(r->bad));
+	if (r->cut)
+		log_warn(log, "%llu texts are cut, to what a record holds", count(r->cut));
+	if (r->lost)
+		log_warn(log, "%llu events were lost: QEMU wrote slower than they came", count(r->lost));
+	if (r->passed)
+		log_info(log, "%llu lines are no events with a time: they were passed over",
+			 count(r->passed));
+	log_info(log, "%llu events, %llu of them doorbells, clock %s: %s", count(r->events),
+		 count(r->doorbells), r->clock, output);
+}
+
+static int import_qemu(const struct import_line *l)
+{
+	struct console console = { .quiet = l->quiet };
+	struct log log = console_as_log(&console);
+	struct qemu_opts o = { .input = l->qemu, .output = l->o.output, .log = &log };
+	struct qemu_result r;
+	int ret = qemu_import(&o, &r);
+
+	if (ret)
+		return console_status(&console, ret);
+	say_qemu(&log, &r, l->o.output);
+	return EXIT_OK;
+}
+
 int cmd_import(int argc, char **argv)
 {
 	struct import_line l = { 0 };
@@ -153,5 +197,7 @@ int cmd_import(int argc, char **argv)
 	ret = import_check(&l);
 	if (ret)
 		return ret;
+	if (l.qemu)
+		return import_qemu(&l);
 	return l.perfetto ? import_perfetto(&l) : import_file(&l.o, l.quiet);
 }

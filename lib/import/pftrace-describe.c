@@ -79,11 +79,12 @@ static int describe_message(struct pft_row *row, struct buf *fields, struct curs
 	return ret;
 }
 
-static void described_free(struct pft_row *row)
+void pft_row_free(struct pft_row *row)
 {
 	free((char *)(uintptr_t)row->name);
 	free((char *)(uintptr_t)row->system);
 	free((char *)(uintptr_t)row->fields);
+	free((char *)(uintptr_t)row->print_fmt);
 }
 
 static int describe_row(struct pft_row *row, struct cursor c)
@@ -119,7 +120,7 @@ int pft_describe(struct pft_source *s, struct cursor c)
 	if (!ret && !pft_row_of(s, row.number) && s->n_rows < PFT_KINDS)
 		ret = array_push(&s->rows, &s->n_rows, &row, sizeof(row)) ?: 1;
 	if (ret != 1)
-		described_free(&row);
+		pft_row_free(&row);
 	return ret < 0 ? ret : 0;
 }
 
@@ -136,6 +137,6 @@ const struct pft_row *pft_row_of(const struct pft_source *s, uint32_t number)
 void pft_described_release(struct pft_source *s)
 {
 	for (size_t i = 0; i < s->n_rows; i++)
-		described_free(&s->rows[i]);
+		pft_row_free(&s->rows[i]);
 	free(s->rows);
 }

@@ -329,8 +329,9 @@ static int add_clock(struct job *j)
 		return ret;
 	if (!name)
 		name = clock ? clock : "";
-	/* "boot" in sec.usec: stock shows ns of clocks it does not know as raw numbers */
-	if (strcmp(name, "boot") || has_option(j, DAT_TSC2NSEC))
+	/* in sec.usec: stock shows ns of clocks it does not know as raw numbers ("realtime":
+	 * lib/import/qemu.h) */
+	if ((strcmp(name, "boot") && strcmp(name, "realtime")) || has_option(j, DAT_TSC2NSEC))
 		return 0;
 	return dat_options_add_tsc2nsec(&j->options, 1, 0, 0);
 }

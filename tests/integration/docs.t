@@ -41,7 +41,7 @@ all_examples() {
 
 # Those of hyptrace itself, which are run here.
 examples() {
-	all_examples "$1" | grep -E '^(timeout [-a-zA-Z0-9 ]+ )?hyptrace (record|recover|report|stat|flame|import --perfetto) '
+	all_examples "$1" | grep -E '^(timeout [-a-zA-Z0-9 ]+ )?hyptrace (doctor|list|latency|path|diff|sync|export|sql|top|record|recover|report|stat|flame|import --perfetto|import --qemu-log)( |$)'
 }
 
 # ---- man pages ------------------------------------------------------------------
@@ -99,6 +99,7 @@ done
 
 mkdir "$tmp/cwd"
 cp tests/data/perfetto/hyp.pftrace "$tmp/cwd/avf.pftrace"
+cp tests/data/qemu/log.txt "$tmp/cwd/qemu.log"
 for text in "${texts[@]}"; do
 	while read -r line; do
 		# as far as the missing tracefs: status 1; a wrong command line is 2
@@ -109,6 +110,7 @@ for text in "${texts[@]}"; do
 done
 
 like "$("$hyptrace" report "$tmp/cwd/avf.dat" 2>&1)" 'hyp_enter:' "the example of import --perfetto makes its file"
+like "$("$hyptrace" report "$tmp/cwd/qemu.dat" 2>&1)" 'doorbell:' "... and that of import --qemu-log"
 
 # stock's filters crash on files with a hypervisor buffer, and -n kvm is worse than our plugins (stock.t)
 is "$(for text in "${texts[@]}"; do all_examples "$text"; done | grep -E 'trace-cmd report.* (-F|-n kvm|--pid|--comm)( |$)')" "" \
