@@ -38,6 +38,8 @@ includedir ?= $(prefix)/include
 mandir ?= $(prefix)/share/man
 bashcompdir ?= $(prefix)/share/bash-completion/completions
 zshcompdir ?= $(prefix)/share/zsh/site-functions
+# hypertrace(7) for a guest's kernel: make -C /lib/modules/VERSION/build M=HERE
+modsrcdir ?= $(prefix)/src/hypertrace-$(VERSION)
 # where hyptrace finds it from its own place: ../lib/hyptrace/shim
 shimdir = $(abspath $(bindir)/../lib/hyptrace/shim)
 DESTDIR ?=
@@ -424,6 +426,9 @@ install: all
 	install -D -m 644 -t $(DESTDIR)$(libdir) $(O)/libhypertrace-guest.a
 	install -D -m 755 $(O)/libhypertrace-guest.so $(DESTDIR)$(libdir)/libhypertrace-guest.so.0
 	ln -sf libhypertrace-guest.so.0 $(DESTDIR)$(libdir)/libhypertrace-guest.so
+	install -D -m 644 -t $(DESTDIR)$(modsrcdir) agent/hypertrace/kernel/Kbuild agent/hypertrace/kernel/*.c \
+		agent/hypertrace/area.h agent/hypertrace/hypertrace-guest.h
+	install -D -m 644 -t $(DESTDIR)$(modsrcdir)/wire lib/wire/hypertrace-ring.h
 	install -d $(DESTDIR)$(libdir)/pkgconfig
 	sed 's,@prefix@,$(prefix),; s,@libdir@,$(libdir),; s,@includedir@,$(includedir),; s,@version@,$(VERSION),' \
 		lib/api/hyptrace.pc.in >$(DESTDIR)$(libdir)/pkgconfig/hyptrace.pc

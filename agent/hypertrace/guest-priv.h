@@ -2,6 +2,7 @@
 #ifndef HYPERTRACE_GUEST_PRIV_H
 #define HYPERTRACE_GUEST_PRIV_H
 
+#include "area.h"
 #include "hypertrace-guest.h"
 
 /* A way out of the guest. */
@@ -23,7 +24,6 @@ struct hypertrace_shape {
 
 extern struct hypertrace_shape hypertrace_shape;
 
-#define HYPERTRACE_ARGS_LIMIT 32	 /* the decoders' (decode/hypertrace.h) */
-#define HYPERTRACE_VMCALL     0x68797074 /* "hypt": no number of KVM's (include/uapi/linux/kvm_para.h) */
+#define HYPERTRACE_VMCALL 0x68797074 /* "hypt": no number of KVM's (include/uapi/linux/kvm_para.h) */
 
 #endif

@@ -6,11 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* As the original's: --with-hypertrace-args=4, max-clients as a small machine's CPUs. */
-#define CLIENTS 16
-#define ARGS	4
-
-struct hypertrace_shape hypertrace_shape = { CLIENTS, ARGS };
+struct hypertrace_shape hypertrace_shape = { HYPERTRACE_CLIENTS, HYPERTRACE_ARGS };
 
 static const struct hypertrace_way none = { .name = "none" };
 static const struct hypertrace_way *way = &none;
@@ -38,7 +34,7 @@ static int way_open(const struct hypertrace_way *w, const char *at)
 {
 	int ret;
 
-	hypertrace_shape = (struct hypertrace_shape){ CLIENTS, ARGS };
+	hypertrace_shape = (struct hypertrace_shape){ HYPERTRACE_CLIENTS, HYPERTRACE_ARGS };
 	ret = w->open ? w->open(at) : 0;
 	if (!ret)
 		way = w;

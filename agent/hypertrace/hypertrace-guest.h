@@ -2,7 +2,11 @@
 #ifndef HYPERTRACE_GUEST_H
 #define HYPERTRACE_GUEST_H
 
+#ifdef __KERNEL__
+#include <linux/types.h>
+#else
 #include <stdint.h>
+#endif
 
 #ifdef __cplusplus
 extern "C" {

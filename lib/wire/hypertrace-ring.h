@@ -2,7 +2,11 @@
 #ifndef HYPTRACE_HYPERTRACE_RING_H
 #define HYPTRACE_HYPERTRACE_RING_H
 
+#ifdef __KERNEL__ /* a guest's kernel module */
+#include <linux/types.h>
+#else
 #include <stdint.h>
+#endif
 
 /*
  * The memory that a guest's programs and the host's recorder share: BAR 2 of an
@@ -19,8 +23,8 @@
  *
  * It is another party's memory for the host: it reads each value once, and believes none.
  */
-#define HYPERTRACE_AREA_MAGIC	UINT64_C(0x31656361727470) /* "ptrace1" */
-#define HYPERTRACE_AREA_SETTING UINT64_C(1)		   /* magic while one is setting it up */
+#define HYPERTRACE_AREA_MAGIC	((uint64_t)0x31656361727470) /* "ptrace1" */
+#define HYPERTRACE_AREA_SETTING ((uint64_t)1)		     /* magic while one is setting it up */
 
 struct hypertrace_area {
 	uint64_t magic;	   /* 0: nobody has set it up; written last */
