@@ -43,12 +43,3 @@ bool marks_load(const struct marks_fields *f, const void *record, size_t len, st
 	*guest_len = strnlen(*guest, *guest_len);
 	return f->n_args > 0;
 }
-
-uint64_t marks_source(uint64_t client, const char *guest, size_t len)
-{
-	uint32_t h = 2166136261u;
-
-	for (size_t i = 0; i < len; i++)
-		h = (h ^ (uint8_t)guest[i]) * 16777619;
-	return 1ull << 63 | (uint64_t)(h & 0x7fffffff) << 32 | (uint32_t)client;
-}

@@ -24,7 +24,5 @@ struct marks_fields marks_fields(struct tep_event *e);
  */
 bool marks_load(const struct marks_fields *f, const void *record, size_t len, struct hypertrace_event *out,
 		const char **guest, size_t *guest_len);
-/* Of a guest's client, beside those of its other clients and guests; above each thread's. */
-uint64_t marks_source(uint64_t client, const char *guest, size_t len);
 
 #endif

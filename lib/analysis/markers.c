@@ -114,7 +114,7 @@ static bool marker_mark(const struct markers *m, const struct step *s, const str
 	*to = (struct marker){ .ts = s->ts, .stream = s->stream };
 	if (!m->desc || !marks_load(&m->marks[s->input], r->data, r->len, &event, &guest, &n))
 		return false;
-	to->who = marks_source(event.client, guest, n);
+	to->who = hypertrace_source(event.client, guest, n);
 	return marker_hypertrace(m->desc, &event, to);
 }
 

@@ -65,6 +65,15 @@ static bool event_keys(struct hypertrace_event *e, char *text)
 	return e->n_args > 0;
 }
 
+uint64_t hypertrace_source(uint64_t client, const char *guest, size_t len)
+{
+	uint32_t h = 2166136261u;
+
+	for (size_t i = 0; i < len; i++)
+		h = (h ^ (uint8_t)guest[i]) * 16777619;
+	return 1ull << 63 | (uint64_t)(h & 0x7fffffff) << 32 | (uint32_t)client;
+}
+
 bool hypertrace_line_parse(const char *line, size_t len, struct hypertrace_event *out)
 {
 	const char *p = name_in_line(line, len), *keys = p ? p + strlen(HYPERTRACE_EVENT) : NULL;

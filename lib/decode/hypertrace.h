@@ -26,6 +26,10 @@ struct hypertrace_event {
  */
 bool hypertrace_line_parse(const char *line, size_t len, struct hypertrace_event *out);
 
+/* Who marks: a number of a guest's client beside those of its other clients and guests; above each thread's.
+ */
+uint64_t hypertrace_source(uint64_t client, const char *guest, size_t len);
+
 /*
  * The description, one event a line; '#' starts a comment:
  *

@@ -207,7 +207,7 @@ static void mark_record(struct perfetto *pf, const struct pf_record *r)
 
 	if (!r->event->marks || !marks_load(r->event->marks, r->data, r->len, &e, &guest, &n))
 		return;
-	source = marks_source(e.client, guest, n);
+	source = hypertrace_source(e.client, guest, n);
 	client.pid = (int)(source ^ source >> 32);
 	t = get_thread(pf, &client, PF_CLIENTS);
 	if (t && !t->client)

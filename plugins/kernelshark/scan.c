@@ -155,6 +155,20 @@ static int take_hypertrace(struct spans *s, const struct spot *at, const struct 
 	return e->n_args ? spans_hypertrace(s, at, source, e->arg[0]) : 0;
 }
 
+/* Two guests may have a client of the same number. */
+static int take_mark(struct spans *s, const struct spot *at, struct view *v)
+{
+	struct hypertrace_event e;
+	const char *guest = "";
+	size_t n = 0;
+
+	if (!hypertrace_record(v, &e) || v->bad)
+		return 0;
+	if (!view_has(v, "guest") || !view_text(v, "guest", &guest, &n))
+		return take_hypertrace(s, at, &e);
+	return e.n_args ? spans_hypertrace(s, at, hypertrace_source(e.client, guest, n), e.arg[0]) : 0;
+}
+
 static int take_marker(struct spans *s, const struct spot *at, struct view *v)
 {
 	struct hypertrace_event e;
@@ -170,8 +184,6 @@ static int take_marker(struct spans *s, const struct spot *at, struct view *v)
 
 static int take_record(struct spans *s, const struct spot *at, enum event_kind kind, struct view *v)
 {
-	struct hypertrace_event e;
-
 	switch (kind) {
 	case EVENT_HYP_ENTER:
 		return spans_hyp_enter(s, at, reason_of_field(v), (int)view_s64(v, "vcpu"));
@@ -182,7 +194,7 @@ static int take_record(struct spans *s, const struct spot *at, enum event_kind k
 	case EVENT_MARKER:
 		return take_marker(s, at, v);
 	case EVENT_HYPERTRACE:
-		return hypertrace_record(v, &e) && !v->bad ? take_hypertrace(s, at, &e) : 0;
+		return take_mark(s, at, v);
 	default:
 		return 0;
 	}
