@@ -122,7 +122,7 @@ static int report_files(const struct report_opts *o)
 	int ret;
 
 	tep_set_loglevel(o->quiet ? TEP_LOG_NONE : TEP_LOG_ERROR);
-	r.terminal = pager_start(!o->no_pager && !o->follow);
+	r.terminal = pager_start(!o->no_pager && !o->follow && !o->json);
 	ret = o->follow ? report_follow(o, &log) : report_print(&r);
 	report_close(&r);
 	if (ret == -ENOMEM)

@@ -216,6 +216,8 @@ static const struct opt report_rows[] = {
 	OPT('r', NULL, "EVENT", "fields as numbers, for events that match", opts_add_text, AT(raw)),
 	OPT('n', NULL, "EVENT", "no plugin for events that match", opts_add_text, AT(no_handler)),
 	OPT('w', NULL, NULL, "latencies of wakeups", opts_set_flag, AT(wakeup)),
+	OPT('j', "json", NULL, "as JSON, with all fields, as hyptrace export has them", opts_set_flag,
+	    AT(json)),
 	OPT(0, "color", "[=WHEN]", "auto, always or never", take_color),
 	OPT(0, "no-pager", NULL, "straight to the terminal", opts_set_flag, AT(no_pager)),
 	OPT('q', NULL, NULL, "print errors only, no warnings", opts_set_flag, AT(quiet)),
@@ -285,6 +287,11 @@ int report_opts_parse(int argc, char **argv, struct report_opts *o, struct opts_
 	if (o->follow && (o->n_inputs > 1 || o->wakeup || o->align_ts || o->what != REPORT_EVENTS))
 		return opts_error(err,
 				  "--follow prints the events of one recording, without -w and --align-ts");
+	if (o->json && (o->wakeup || o->align_ts || o->ts_diff || o->raw_fields || o->latency ||
+			o->irq_info || o->test_filters || o->what != REPORT_EVENTS))
+		return opts_error(err,
+				  "--json has times and fields as recorded, and events only: without -w, -l, "
+				  "-R, -T, --irq-info, --align-ts, --ts-diff and what is about the file");
 	return 0;
 no_memory:
 	opts_error(err, "out of memory");

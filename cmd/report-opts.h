@@ -65,6 +65,7 @@ struct report_opts {
 	bool raw_fields, latency, irq_info, wakeup;
 	bool no_plugins, no_system_plugins;
 	bool no_pager, quiet;
+	bool json;   /* lines as export has them */
 	bool follow; /* a recording that goes on */
 	bool negate; /* -v: of the filters that follow */
 };

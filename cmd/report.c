@@ -4,9 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "export/export.h"
 #include "read/pipeline.h"
 #include "report-priv.h"
+#include "terminal.h"
 
 /* include/linux/trace_events.h */
 #define FLAG_HARDIRQ 0x08
@@ -146,30 +149,38 @@ static int find_tail(struct events *e, struct shown *s, struct timeline_record *
 	return ret;
 }
 
-/* run->v[i] into *s; *shown: whether it is. */
-static int see_record(struct events *e, const struct merge_run *run, size_t i, struct shown *s,
-		      struct buf *ready, bool *shown)
+/* Whether run->v[i] is shown; once for each, in order. *full is filled where it is needed. */
+static bool is_shown(struct events *e, const struct merge_run *run, size_t i, struct timeline_record *full)
 {
 	const struct merge_record *m = &run->v[i];
 	const struct merge_stream *at = timeline_stream(e->r->timeline, m);
 	struct report_file *f = &e->r->files[at->input];
 	struct report_buffer *b = &f->buffers[at->buffer];
-	bool skip = b->skip_next, needed = m->data && needs_record(e);
-	struct timeline_record full;
+	bool skip = b->skip_next;
+
+	if (e->r->follow && !follow_takes(e->r->follow, f->info->buffers[at->buffer].name, at->cpu, m))
+		return false;
+	b->skip_next = false;
+	if (m->data && (skip || (f->filters && !filters_show(f, e->r->timeline, m))))
+		return false;
+	if (!m->data || !needs_record(e))
+		return true;
+	timeline_fill(e->r->timeline, m, &e->r->room, full);
+	return !in_interrupt(e->r, f->in->tep, &full->tep);
+}
+
+/* run->v[i], which is shown, into *s. */
+static int see_record(struct events *e, const struct merge_run *run, size_t i, struct timeline_record *full,
+		      struct shown *s, struct buf *ready)
+{
+	const struct merge_record *m = &run->v[i];
+	const struct merge_stream *at = timeline_stream(e->r->timeline, m);
+	struct report_file *f = &e->r->files[at->input];
 	int ret;
 
-	*shown = false;
-	if (e->r->follow && !follow_takes(e->r->follow, f->info->buffers[at->buffer].name, at->cpu, m))
-		return 0;
-	b->skip_next = false;
-	*shown = !m->data || (!skip && (!f->filters || filters_show(f, e->r->timeline, m)));
-	if (*shown && needed) {
-		timeline_fill(e->r->timeline, m, &e->r->room, &full);
-		*shown = !in_interrupt(e->r, f->in->tep, &full.tep);
-	}
-	if (!*shown)
-		return 0;
-	*s = (struct shown){ .rec = { .m = m, .at = at }, .file = f, .buffer = b, .lost = m->missed };
+	*s = (struct shown){
+		.rec = { .m = m, .at = at }, .file = f, .buffer = &f->buffers[at->buffer], .lost = m->missed
+	};
 	if (!m->data)
 		return 0;
 	check_ts(e, m, at->cpu);
@@ -179,8 +190,8 @@ static int see_record(struct events *e, const struct merge_run *run, size_t i, s
 		return ret;
 	find_diff(e, s);
 	if (e->r->o->latency || e->r->o->irq_info)
-		find_state(e, s, &full.tep, ready);
-	return needed ? find_tail(e, s, &full, ready) : 0;
+		find_state(e, s, &full->tep, ready);
+	return needs_record(e) ? find_tail(e, s, full, ready) : 0;
 }
 
 static struct lines *own_lines(struct pipeline_run *run)
@@ -210,12 +221,14 @@ static int see_records(void *ctx, struct pipeline_run *run)
 		return -ENOMEM;
 	e->r->run = &run->records;
 	for (size_t i = 0; i < run->records.n; i++) {
-		bool shown;
-		int ret = see_record(e, &run->records, i, &l->v[l->n], &l->ready, &shown);
+		struct timeline_record full;
+		int ret;
 
+		if (!is_shown(e, &run->records, i, &full))
+			continue;
+		ret = see_record(e, &run->records, i, &full, &l->v[l->n++], &l->ready);
 		if (ret)
 			return ret;
-		l->n += shown;
 	}
 	return buf_status(&l->ready);
 }
@@ -235,7 +248,8 @@ static int make_lines(void *ctx, struct pipeline_run *run)
 /* Whoever reads it may have seen enough. */
 static int write_run(void *ctx, struct pipeline_run *run)
 {
-	fwrite_unlocked(run->out.data, 1, run->out.len, stdout);
+	if (run->out.len)
+		fwrite_unlocked(run->out.data, 1, run->out.len, stdout);
 	return ferror(stdout) ? -EPIPE : 0;
 }
 
@@ -246,9 +260,40 @@ static const struct pipeline_job report_job = {
 	.release = free_lines,
 };
 
+/* ---- as JSON ----------------------------------------------------------------------------------- */
+
+static bool json_wanted(void *ctx, const struct merge_run *run, size_t i)
+{
+	struct events *e = ctx;
+	struct timeline_record full;
+
+	e->r->run = run;
+	e->r->at = i;
+	return is_shown(e, run, i, &full);
+}
+
+/* Past stdout, in which nothing is left. */
+static int events_json(struct events *e)
+{
+	struct export_job job = { .timeline = e->r->timeline,
+				  .in = handle_inputs(e->r->handle),
+				  .fd = STDOUT_FILENO,
+				  .wanted = json_wanted,
+				  .wanted_ctx = e };
+	int ret = export_json(&job);
+
+	if (ret == -EPIPE)
+		terminal_reader_gone();
+	if (ret)
+		log_err(e->r->log, "cannot write the output: %s", errno_text(ret));
+	return ret;
+}
+
+/* ---- all of them ------------------------------------------------------------------------------- */
+
 static int show_all(struct events *e)
 {
-	int ret = pipeline_work(e->r->timeline, &report_job, e);
+	int ret = e->r->o->json ? events_json(e) : pipeline_work(e->r->timeline, &report_job, e);
 
 	return ret == -EPIPE && ferror(stdout) ? 0 : ret;
 }
@@ -299,7 +344,8 @@ static int print_events(struct report *r)
 	ret = events_open(&e);
 	if (ret)
 		goto out;
-	print_heads(r);
+	if (!r->o->json)
+		print_heads(r);
 	ret = show_all(&e);
 	if (ret)
 		goto out;

@@ -12,6 +12,9 @@ struct export_job {
 	struct timeline *timeline;
 	const struct inputs *in; /* the timeline's */
 	int fd;			 /* where it goes, if that is no directory */
+	/* export_json: whether a record is, asked in the order of time; NULL: all are. */
+	bool (*wanted)(void *ctx, const struct merge_run *run, size_t i);
+	void *wanted_ctx;
 	/* Called with how much of the files has been read, 0 to 1; NULL: not. */
 	void (*progress)(void *ctx, double part);
 	void *progress_ctx;

@@ -49,6 +49,7 @@ struct lines_run {
 	struct buf ready; /* for print_fields */
 	struct buf info;  /* of one record */
 	size_t worker;	  /* who has it */
+	size_t n;
 	struct print_record v[MERGE_RUN_MAX];
 };
 
@@ -308,10 +309,13 @@ static int lines_before(void *ctx, struct pipeline_run *run)
 	run->own = own;
 	if (!own)
 		return -ENOMEM;
-	own->ready.len = 0;
+	own->ready.len = own->n = 0;
 	for (size_t i = 0; i < run->records.n; i++) {
-		int ret = lines_begin(l, &run->records.v[i], &own->v[i], &own->ready);
+		int ret;
 
+		if (l->job->wanted && !l->job->wanted(l->job->wanted_ctx, &run->records, i))
+			continue;
+		ret = lines_begin(l, &run->records.v[i], &own->v[own->n++], &own->ready);
 		if (ret)
 			return ret;
 	}
@@ -324,7 +328,7 @@ static int lines_work(void *ctx, struct pipeline_run *run)
 	struct lines_run *own = run->own;
 
 	own->worker = run->worker;
-	for (size_t i = 0; i < run->records.n; i++)
+	for (size_t i = 0; i < own->n; i++)
 		line_write(ctx, &own->v[i], own, &run->out);
 	return own->info.bad ? -ENOMEM : buf_status(&run->out);
 }
