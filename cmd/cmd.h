@@ -111,7 +111,7 @@ void tell_damage(const struct log *log, uint64_t places);
 
 /* Messages "hyptrace: ..." on stderr; ctx is a struct console. */
 struct console {
-	bool quiet;    /* no LOG_INFO */
+	bool quiet;    /* errors only */
 	bool progress; /* a line of progress stands on the terminal: wipe it first */
 	int percent;   /* ... of writing */
 	bool error;    /* one was told */

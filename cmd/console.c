@@ -96,7 +96,7 @@ void console_log(void *ctx, enum log_level level, const char *msg)
 {
 	struct console *console = ctx;
 
-	if (level == LOG_DEBUG || (level == LOG_INFO && console->quiet))
+	if (level == LOG_DEBUG || (level != LOG_ERROR && console->quiet))
 		return;
 	progress_end(console);
 	console->error |= level == LOG_ERROR;

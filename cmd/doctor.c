@@ -14,7 +14,7 @@
 #define DOCTOR_PROBE_MS 1000
 
 struct doctor_opts {
-	bool json;
+	bool json, quiet;
 	uint32_t port;
 };
 
@@ -23,6 +23,7 @@ struct doctor {
 	int root_fd; /* of root, or of / */
 	int tracing; /* -1: there is none */
 	uint32_t port;
+	bool quiet;
 	struct json *json; /* NULL: as text, into out */
 	struct buf *out;
 	struct strlist usual;
@@ -266,7 +267,7 @@ static void doctor_next(struct doctor *d)
 		buf_printf(&line, " %s", d->usual.v[i]);
 	if (d->json)
 		json_key_str(d->json, "next", buf_str(&line));
-	else
+	else if (!d->quiet)
 		buf_printf(d->out, "next: %s\n", VISIBLE(buf_str(&line)));
 	buf_release(&line);
 }
@@ -300,6 +301,8 @@ static int doctor_set_port(void *ctx, const struct opt *row, const char *arg, st
 static const struct opt doctor_options[] = {
 	OPT('p', "port", "PORT", "where guests' agents listen (823)", doctor_set_port),
 	OPT('j', "json", NULL, "for programs", opts_set_flag, .off = offsetof(struct doctor_opts, json)),
+	OPT('q', "quiet", NULL, "errors only, and no advice on the next step", opts_set_flag,
+	    .off = offsetof(struct doctor_opts, quiet)),
 	OPT('h', "help", NULL, "this text", opts_help),
 };
 
@@ -331,6 +334,7 @@ int cmd_doctor(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	d.port = o.port;
+	d.quiet = o.quiet;
 	d.json = o.json ? &json : NULL;
 	d.root_fd = open(*d.root ? d.root : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	ret = d.root_fd < 0 ? -errno : doctor_all(&d) ?: buf_status(&text);

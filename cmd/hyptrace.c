@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The program: finds the command that is named, and lists them all. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cmd.h"
+#include "next.h"
 #include "report-opts.h"
 #include "terminal.h"
 #include "tracefs/grammar.h"
@@ -109,6 +111,18 @@ static bool is_agent(const char *word)
 }
 #endif
 
+/* A command changes the order of its words: a copy tells what to do next, behind all that is printed. */
+static int main_run(int argc, char **argv)
+{
+	char **words = argc > 1 && next_wanted() ? shim_copy(argc, argv) : NULL;
+	int ret = terminal_end(command_run(argc, argv));
+
+	if (words && ret == EXIT_OK)
+		next_print(find_command(words[1]), argc - 1, words + 1);
+	free(words);
+	return ret;
+}
+
 int main(int argc, char **argv)
 {
 	bool shim = argc && shim_called(argv[0]);
@@ -125,7 +139,7 @@ int main(int argc, char **argv)
 		return shim_pass_on(argc, argv);
 	ret = terminal_open();
 	if (!ret)
-		return terminal_end(command_run(argc, argv));
+		return main_run(argc, argv);
 	fprintf(stderr, "hyptrace: %s\n", strerror(-ret));
 	return EXIT_FAILED;
 }

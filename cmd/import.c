@@ -37,7 +37,7 @@ static const struct opt import_rows[] = {
 	OPT('i', "input", "FILE", "the host's trace.dat; none: it has no file, as after a panic",
 	    opts_set_text, IMPORT(o.input)),
 	OPT('o', "output", "FILE", "the file to write", opts_set_text, IMPORT(o.output)),
-	OPT('q', "quiet", NULL, "errors and warnings only", opts_set_flag, IMPORT(quiet)),
+	OPT('q', "quiet", NULL, "errors only", opts_set_flag, IMPORT(quiet)),
 	OPT('h', "help", NULL, "this text", opts_help),
 };
 
@@ -106,8 +106,9 @@ static int import_file(struct import_opts *o, bool quiet)
 		return console_status(&console, ret);
 	if (fed.bad)
 		log_warn(&log,
-			 "%llu %s made no sense; they are in the file as hyp_unknown where they had a time",
-			 (unsigned long long)fed.bad, o->text ? "lines" : "pages or records");
+			 "%llu %s made no sense; they are in the file as hyp_unknown where they had a time%s",
+			 (unsigned long long)fed.bad, o->text ? "lines" : "pages or records",
+			 o->events ? "" : "; --events DIR tells the kernel's own formats");
 	log_info(&log, "hyp %llu events (%s%llu lost): %s", (unsigned long long)fed.events,
 		 fed.unknown ? "at least " : "", (unsigned long long)fed.lost, o->output);
 	return EXIT_OK;

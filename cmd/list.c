@@ -11,7 +11,7 @@
 #include "tracefs/dir.h"
 
 struct list_opts {
-	bool guests, buffers, events, json, verbose;
+	bool guests, buffers, events, json, verbose, quiet;
 	const char *glob;
 	uint32_t probe;
 };
@@ -49,6 +49,7 @@ static const struct opt list_rows[] = {
 	OPT('p', "probe", "[=PORT]", "with the guests: does something listen on the agent's port (823)?",
 	    take_port),
 	OPT('j', "json", NULL, "for programs", opts_set_flag, LIST(json)),
+	OPT('q', "quiet", NULL, "errors only", opts_set_flag, LIST(quiet)),
 	OPT('v', "verbose", NULL, "what could not be asked, and why", opts_set_flag, LIST(verbose)),
 	OPT('h', "help", NULL, "this text", opts_help),
 };
@@ -131,6 +132,7 @@ int cmd_list(int argc, char **argv)
 	}
 	if (!o.guests && !o.buffers && !o.events)
 		o.guests = o.buffers = o.events = true;
+	console.quiet = o.quiet;
 	traced = o.buffers || o.events;
 	if (o.verbose)
 		log.fn = verbose_log;

@@ -108,16 +108,10 @@ out:
 
 /* ---- the command ---------------------------------------------------------------------------- */
 
-static void drop_warning(void *ctx, enum log_level level, const char *msg)
-{
-	if (level <= LOG_ERROR)
-		console_log(ctx, level, msg);
-}
-
 static int report_files(const struct report_opts *o)
 {
 	struct console console = { .quiet = o->quiet };
-	struct log log = { .fn = o->quiet ? drop_warning : console_log, .ctx = &console };
+	struct log log = console_as_log(&console);
 	struct report r = { .o = o, .log = &log };
 	int ret;
 

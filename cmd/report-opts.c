@@ -220,7 +220,7 @@ static const struct opt report_rows[] = {
 	    AT(json)),
 	OPT(0, "color", "[=WHEN]", "auto, always or never", take_color),
 	OPT(0, "no-pager", NULL, "straight to the terminal", opts_set_flag, AT(no_pager)),
-	OPT('q', NULL, NULL, "print errors only, no warnings", opts_set_flag, AT(quiet)),
+	OPT('q', "quiet", NULL, "errors only", opts_set_flag, AT(quiet)),
 
 	OPT_HEADING("Plugins of libtraceevent"),
 	OPT('O', NULL, "OPTION", "option of a plugin: [PLUGIN:]OPTION[=VALUE]", opts_add_text, AT(plugins)),

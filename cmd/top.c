@@ -13,7 +13,7 @@
 
 struct top_opts {
 	uint64_t window; /* ms */
-	bool once;
+	bool once, quiet;
 	enum answer_form form;
 	struct strlist files;
 };
@@ -38,6 +38,7 @@ static const struct opt top_rows[] = {
 	    .off = offsetof(struct top_opts, once)),
 	OPT('j', "json", NULL, "for programs: all rows, times in ns; needs --once", set_json,
 	    .off = offsetof(struct top_opts, form)),
+	OPT('q', "quiet", NULL, "errors only", opts_set_flag, .off = offsetof(struct top_opts, quiet)),
 	OPT('h', "help", NULL, "this text", opts_help),
 };
 
@@ -207,8 +208,10 @@ int cmd_top(int argc, char **argv)
 	int status;
 
 	memory_or_end();
-	if (command_files(&top_table, argc, argv, &o, &o.files, &status) && top_check(&o))
+	if (command_files(&top_table, argc, argv, &o, &o.files, &status) && top_check(&o)) {
+		console.quiet = o.quiet;
 		status = console_status(&console, top_run(&o, &log));
+	}
 	strlist_release(&o.files);
 	return status;
 }

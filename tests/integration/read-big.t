@@ -107,7 +107,7 @@ done
 
 # on_terminal COMMAND: of a shell; what comes there, and "wiped" in place of what wipes a line
 on_terminal() {
-	TERM=xterm timeout 60 script -qec "$1" /dev/null </dev/null | sed 's/\r\x1b\[K/wiped\n/g'
+	TERM=xterm timeout 60 script -qec "$1" /dev/null </dev/null | sed 's/\r\x1b\[K/wiped\n/g' | grep -v '^hyptrace: next: '
 }
 
 if command -v script >/dev/null; then

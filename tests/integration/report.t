@@ -283,9 +283,9 @@ like "$colored" $'^\033\\[36minst: \033\\[m .*\033\\[33m *1.000002:\033\\[m \033
 is "$(sed 's/\x1b\[[0-9;]*m//g' <<<"$colored")" "$plain" "... and nothing else changes"
 is "$(NO_COLOR=1 report --color=always "$tmp/lost.dat")" "$colored" "an option wins over NO_COLOR"
 
-# on_tty COMMAND...: as on a terminal; what it writes there, and its status
+# on_tty COMMAND...: as on a terminal; what it writes there, but for the next step (everyday.t)
 on_tty() {
-	TERM=xterm timeout 60 script -qec "$(printf '%q ' "$@")" /dev/null </dev/null | tr -d '\r'
+	TERM=xterm timeout 60 script -qec "$(printf '%q ' "$@")" /dev/null </dev/null | tr -d '\r' | grep -v '^hyptrace: next: '
 }
 
 if command -v script >/dev/null; then

@@ -173,7 +173,7 @@ like "$err" '^hyptrace: host 0B; b\\x1b\[2J 0B: ' "recover: a buffer's name is s
 
 if command -v script >/dev/null; then
 	TERM=xterm timeout 60 script -qec "$(printf '%q ' "$hyptrace" report --no-pager "$host")" /dev/null </dev/null |
-		tr -d '\r' >"$tmp/out"
+		tr -d '\r' | grep -v '^hyptrace: next: ' >"$tmp/out"
 	is "$(sed 's/\x1b\[[0-9;]*m//g' "$tmp/out")" "$plain" "on a terminal: our colours only"
 	like "$(cat "$tmp/out")" $'\x1b\\[1msched_switch: \x1b\\[m' "... and they are obeyed"
 else
