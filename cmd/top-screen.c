@@ -25,13 +25,15 @@ static bool top_on_terminal(void)
 	return stdscr && !isendwin();
 }
 
+/* To the descriptor: stdout is a stream in front of it, which has none and shows what steers (terminal.h). */
 void top_screen_open(void)
 {
-	SCREEN *s;
+	int fd = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) ? dup(STDOUT_FILENO) : -1;
+	FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
+	SCREEN *s = out ? newterm(NULL, out, stdin) : NULL;
 
-	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
-		return;
-	s = newterm(NULL, stdout, stdin);
+	if (!s && out)
+		fclose(out);
 	if (!s)
 		return;
 	set_term(s);
