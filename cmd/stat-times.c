@@ -37,12 +37,12 @@ static void time_columns(struct stat_table *t, const char *key, const char *titl
 	stat_column(t, "count", "count", ANSWER_COUNT, true);
 	stat_column(t, "total_ns", "total", ANSWER_DURATION, true);
 	stat_column(t, "share", "share", ANSWER_SHARE, true);
-	/* 80 columns have no room for it */
-	stat_column(t, "min_ns", "min", ANSWER_DURATION, false);
+	/* 80 columns have no room for both */
+	stat_column(t, "min_ns", "min", ANSWER_DURATION, kinds);
 	stat_column(t, "avg_ns", "avg", ANSWER_DURATION, true);
 	stat_column(t, "p50_ns", "p50", ANSWER_DURATION, true);
 	stat_column(t, "p99_ns", "p99", ANSWER_DURATION, true);
-	stat_column(t, "p99_9_ns", "p99.9", ANSWER_DURATION, true);
+	stat_column(t, "p99_9_ns", "p99.9", ANSWER_DURATION, !kinds);
 	stat_column(t, "max_ns", "max", ANSWER_DURATION, true);
 }
 

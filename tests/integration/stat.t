@@ -293,8 +293,8 @@ lost 0 1
 E
 printf '1 frame_start\n2 frame_end\n3 tick\n' >"$tmp/desc"
 is "$(stat --show spans --hypertrace-desc "$tmp/desc" "$tmp/spans.dat")" 'Spans in trace_marker
-kind        name     count    total  share    avg    p50    p99  p99.9    max
-crosvm      release      2  1.200us  66.7%  600ns  501ns  699ns  699ns  700ns
+kind        name     count    total  share    min    avg    p50    p99    max
+crosvm      release      2  1.200us  66.7%  500ns  600ns  501ns  699ns  700ns
 hypertrace  frame        1    500ns  27.8%  500ns  500ns  500ns  500ns  500ns
 crosvm      read         1    100ns   5.6%  100ns  100ns  100ns  100ns  100ns
 spans: 3 begins and 3 ends without the other, and 0 lines of too many threads or names, are left out' \
