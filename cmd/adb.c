@@ -10,17 +10,20 @@
 
 #include "cmd.h"
 #include "tracefs/grammar.h"
+#include "util/outfile.h"
 #include "util/visible.h"
 
 #define STATIC_NAME "hyptrace-arm64"
 
 struct adb_opts {
 	const char *serial, *file, *dir;
+	bool quiet;
 };
 
 /* One command on the phone. */
 struct adb_job {
 	struct adb adb;
+	bool quiet;
 	const struct log *log;
 	char *file;	     /* the static one, here */
 	char *dir;	     /* of this run, on the phone; NULL: not made */
@@ -40,6 +43,8 @@ static const struct opt adb_rows[] = {
 	    opts_set_text, .off = offsetof(struct adb_opts, file)),
 	OPT(0, "dir", "DIR", "where to work on the phone (/data/local/tmp)", opts_set_text,
 	    .off = offsetof(struct adb_opts, dir)),
+	OPT('q', "quiet", NULL, "errors only, here and there", opts_set_flag,
+	    .off = offsetof(struct adb_opts, quiet)),
 	OPT('h', "help", NULL, "this text", opts_help),
 };
 
@@ -91,7 +96,7 @@ static int adb_take_output(struct adb_job *j)
 		return -EINVAL;
 	}
 	snprintf(j->base, sizeof(j->base), "%s", base);
-	return 0;
+	return outfile_check(j->output, j->log);
 }
 
 /* The command line as `hyptrace record` here takes it or refuses it. 0, or what to exit with, +1. */
@@ -108,7 +113,7 @@ static int adb_take_record(struct adb_job *j, int argc, char **argv)
 	ret = ret ?: grammar_parse_line(&plan, argc, copy, &err);
 	table.dispatch = adb_take_option;
 	ret = ret ?: opts_parse(&table, &argc, argv, j, &err);
-	if (!ret && !plan.command && !plan.duration_ms && !plan.quiet && isatty(STDERR_FILENO))
+	if (!ret && !plan.command && !plan.duration_ms && !plan.quiet && !j->quiet && isatty(STDERR_FILENO))
 		fputs("hyptrace: Ctrl-C ends the recording\n", stderr);
 	record_plan_release(&plan);
 	free(copy);
@@ -117,7 +122,8 @@ static int adb_take_record(struct adb_job *j, int argc, char **argv)
 	if (argc > 1)
 		adb_quote(&j->args, "--");
 	adb_take_words(j, argv + 1);
-	return adb_take_output(j) ? 1 + EXIT_USAGE : 0;
+	ret = adb_take_output(j);
+	return !ret ? 0 : 1 + (*j->base ? EXIT_FAILED : EXIT_USAGE);
 }
 
 /* ---- there -------------------------------------------------------------------------- */
@@ -383,6 +389,9 @@ int cmd_adb(int argc, char **argv)
 		command_usage(&adb_table, stderr);
 		return EXIT_USAGE;
 	}
+	j.quiet = console.quiet = o.quiet;
+	if (o.quiet)
+		adb_quote(&j.args, "-q");
 	ret = adb_take_command(&j, argc - 1, argv + 1);
 	if (ret) {
 		ret--;

@@ -84,6 +84,9 @@ adb record -B nonsense/ -- true
 is "$first $status" "$("$hyptrace" record -o "$tmp/x.dat" -B hyp -- sh -c 'exit 3' 2>/dev/null; echo $?) 2" \
 	"exit statuses are those of record, a wrong word is told here"
 is "$(cat "$FAKE/log")" "" "... before adb is asked"
+adb record -o "$tmp/none/t.dat" -B hyp -- true
+is "$status $(cat "$FAKE/log")" "1 " "a directory here that is not there: refused before adb is asked"
+like "$(said)" "none" "... and named"
 
 # a recording that fails there
 new_tree
@@ -116,7 +119,24 @@ is "$("$hyptrace" report "$tmp/pc/t.dat" 2>/dev/null | grep -c 'hyp_enter\|host_
 like "$(cat "$FAKE/log")" 'kill -INT' "... by a signal on the phone"
 is "$(ls -A "$phone")" "" "... and nothing is left there"
 
-# ---- list, recover, config ------------------------------------------------------------
+# ---- kill -9 there ------------------------------------------------------------------
+
+new_tree
+PATH=$path "$hyptrace" adb --dir "$phone" --file "$hyptrace" record -o "$tmp/pc/k.dat" -B hyp 2>"$tmp/err" &
+pid=$!
+wait_for grep -q 1 "$tree/hypervisor/tracing_on"
+kill -9 "$(cat "$phone"/hyptrace.*/pid)"
+wait "$pid"
+is "$?" 137 "a recorder that is killed there: its status"
+dir=$(said | sed -nE 's/.* on the phone, in ([^;]*);.*/\1/p')
+adb recover "$dir/k.dat.spool"
+is "$status $(head -c 1 "$tree/hypervisor/tracing_on")" "0 0" "recover finishes there what it says is there" || diag "$(said)"
+[ -s "$dir/k.dat" ]
+ok $? "... the file is beside it"
+rm -rf "${dir%/out}"
+is "$(ls -A "$phone")" "" "... and nothing else is left"
+
+# ---- list, config ------------------------------------------------------------
 
 new_tree
 adb list
