@@ -35,6 +35,18 @@ run "echo 'p:hv/mine vfs_read' >>\$t/dynamic_events
 refused "there is an event hv:mine already" "a name that is taken"
 is "$output" "p:hv/mine vfs_read" "what is somebody's stays"
 
+# ---- a program's own static probe, by perf's line --------------------------------------------
+
+aarch64-linux-gnu-gcc -O1 -static -o "$out/usdt" tests/lab/l1/usdt.c
+ok $? "a program with a static probe is built"
+run 'cp /mnt/out/usdt /tmp; export HOME=/tmp; perf buildid-cache --add /tmp/usdt && line=$(perf probe -D sdt_vmm:queue_notify) &&
+	echo "$line" && hyptrace record -o usdt.dat -e "$line" -- /tmp/usdt && cp usdt.dat /mnt/out &&'" $l1_state"
+recorded "a static probe"
+like "$output" '^p:sdt_vmm/queue_notify /tmp/usdt:0x[0-9a-f]+\(0x[0-9a-f]+\) arg1=' "... with its semaphore, as perf tells"
+is "$(grep -c sdt_ <<<"$(tail -n +2 <<<"$output")")" 0 "... none is left"
+is "$(report "$out/usdt.dat" | sed -nE 's/.* queue_notify: .*arg1=(\w+) arg2=(\S+).*/\1 \2/p' | paste -s -d ,)" \
+	"0 -1,1 -1,2 -1,3 -1,4 -1" "... each of its events, with their arguments"
+
 # ---- the preset: vsock's queues carry what the guest's agent sends ----------------------------
 
 run "hyptrace record --guest-timeout 60 -o queues.dat --preset virtio -e kvm -e sched -A Guest@3:$ours --preset virtio -e sched -- sleep 2 &&
