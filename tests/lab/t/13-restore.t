@@ -141,8 +141,6 @@ fails() {
 
 	run "hyptrace record -o no.dat -e sched $1 -B fresh -e irq -B hyp -- $command"
 	refused "$2" "refused: $1 -- $command"
-	is "$(l1 'ls -d no.dat* 2>/dev/null')" "" "no file, no spool"
-	unchanged "$1 -- $command"
 }
 fails '-e nosuch' 'nosuch'
 fails '-e sched:sched_switch -f "nosuch == 1"' 'nosuch == 1.*Field not found'
@@ -154,9 +152,9 @@ fails '' "cannot run '/nosuch/command': No such file or directory" /nosuch/comma
 # While a guest is being set up and CNTVOFF is probed for, which is to be put back too.
 run 'hyptrace record -o no.dat -e nosuch -A Guest@3:823 -- true'
 refused 'nosuch' "refused: -e nosuch beside a guest"
-is "$(l1 'ls -d no.dat* 2>/dev/null')" "" "no file, no spool"
-unchanged "-e nosuch beside a guest"
 fails '--user nosuch' "no such user: 'nosuch'"
+is "$(l1 'ls -d no.dat* 2>/dev/null')" "" "no file, no spool"
+unchanged "recordings that do not begin"
 
 # ---- disk full ------------------------------------------------------------------------------
 

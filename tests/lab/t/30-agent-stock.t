@@ -26,7 +26,7 @@ exec /init.lab
 END
 chmod +x "$overlay/init"
 export HYPTRACE_LAB_L2_OVERLAY=$overlay
-vm_up -m protected -g 1 -a true
+all_symbols=1 vm_up -m protected -g 1 -a true
 
 agent_log() { guest 'dmesg | grep hyptrace-agent:'; }
 agent_log2() { l1 "/mnt/tests/lab/l1/guest exec 2 60 'dmesg | grep hyptrace-agent:'"; }

@@ -2,17 +2,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Guests' clocks against the truth, which KVM's PTP call tells (clockshots.c):
 # guests with 2 and 4 vCPUs, on both kinds of host, plainly, stopped half-way by
-# QEMU's monitor and by a signal, and with all of the host's CPUs busy; by the counter
-# method and by the hypervisor's windows. Stock's ptp is measured beside it.
+# QEMU's monitor and, in protected mode, by a signal and with all of the host's CPUs busy; by the
+# counter method and by the hypervisor's windows. Stock's ptp is measured beside it.
 # A long recording, stopped half-way, is synchronised by the counters and then from its
 # files, by the windows alone.
 # HYPTRACE_LAB_SECONDS: of each recording (3; with 60 it takes half an hour);
-# HYPTRACE_LAB_LONG: of the long one (60; 0: none).
+# HYPTRACE_LAB_LONG: of the long one, in protected mode (30; 0: none).
 # HYPTRACE_LAB_MODES, HYPTRACE_LAB_ACTS: some of them only.
 # shellcheck disable=SC2154 # $output and friends come from lib.sh
 . "$(dirname "$0")/lib.sh"
 seconds=${HYPTRACE_LAB_SECONDS:-3}
-long=${HYPTRACE_LAB_LONG:-60}
+long=${HYPTRACE_LAB_LONG:-30}
 truth=$build/tests/integration/truth
 table=$tmp/table
 
@@ -56,8 +56,8 @@ act() {
 # one NAME METHOD ACT: a recording of both guests
 one() {
 	act "$3" >"$out/act.sh"
-	l1_timeout=$((3 * seconds + 120))
-	run "export g=/mnt/tests/lab/l1/guest; timeout $((3 * seconds + 100)) hyptrace record --guest-timeout 60 --tsync $2 -B hyp -e kvm -b 4096 \
+	l1_timeout=$((3 * seconds + 320))
+	run "export g=/mnt/tests/lab/l1/guest; timeout $((3 * seconds + 300)) hyptrace record --guest-timeout 60 --tsync $2 -B hyp -e kvm -b 4096 \
 		-o $1.dat -A Guest@3:823 -A Guest2@4:823 -- bash /mnt/out/act.sh && cp $1*.dat /mnt/out && rm -f $1*.dat"
 	unset l1_timeout
 	recorded "$mode: $1"
@@ -100,9 +100,10 @@ bounded() {
 	ok $? "the median bound by $1 is below $2 ns: $(middle "$1" 1)"
 }
 
-read -ra acts <<<"${HYPTRACE_LAB_ACTS:-plain stop signal busy}"
-
 for mode in ${HYPTRACE_LAB_MODES:-protected nvhe}; do
+	usual='plain stop signal busy'
+	[ "$mode" = protected ] || usual='plain stop' long=0
+	read -ra acts <<<"${HYPTRACE_LAB_ACTS:-$usual}"
 	vm_up -m "$mode" -g 2 -a hyptrace-agent
 	begin_shots
 	for a in "${acts[@]}"; do

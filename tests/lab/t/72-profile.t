@@ -6,7 +6,7 @@
 
 hyptrace=$build/hyptrace
 hz=50
-vm_up -m protected -g 1 -a "sh -c 'hyptrace-agent -v -D -p 824; exec trace-cmd agent'"
+all_symbols=1 vm_up -m protected -g 1 -a "sh -c 'hyptrace-agent -v -D -p 824; exec trace-cmd agent'"
 
 # count FILE PATTERN: samples that match in what stock's report prints
 count() {

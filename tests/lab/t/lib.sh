@@ -28,6 +28,11 @@ lab() {
 }
 lab_home=$(getent passwd "$(id -u)" | cut -d : -f 6)
 
+few_symbols='grep -E " [tT] (kvm_|vhost_)" /proc/kallsyms >/tmp/k; mount --bind /tmp/k /proc/kallsyms'
+no_symbols='echo ffff800080000000 T _text >/tmp/k; mount --bind /tmp/k /proc/kallsyms'
+
+# vm_up OPTION...: a VM; its symbols are those of KVM alone, its guests' one, but for all_symbols=1 vm_up ...:
+# reading all of them takes an emulated machine longer than what most recordings are about.
 vm_up() {
 	local start=$SECONDS
 
@@ -43,6 +48,8 @@ vm_up() {
 		echo "Bail out! the lab did not come up"
 		exit 1
 	}
+	[ -n "${all_symbols-}" ] || l1 "$few_symbols"'; for dir in /run/guest[0-9]*/; do
+		/mnt/tests/lab/l1/guest exec "$(basename "${dir#/run/guest}")" 60 '"$(printf %q "$no_symbols")"'; done'
 	diag "L1 came up in $((SECONDS - start)) s: $*"
 }
 
@@ -65,11 +72,6 @@ raw_vm_up() {
 l1() {
 	lab exec -t "${l1_timeout:-300}" "$vm" ". /mnt/tests/lab/t/l1.sh; $*"
 }
-
-# For l1 and guest, where symbols are not looked at: reading all of them takes an emulated
-# machine longer than what most recordings are about.
-# shellcheck disable=SC2034
-few_symbols='grep -E " [tT] (kvm_|vhost_)" /proc/kallsyms >/tmp/k; mount --bind /tmp/k /proc/kallsyms'
 
 guest() {
 	lab guest -t 120 "$vm" 1 "$*"
