@@ -42,4 +42,32 @@ is "$(prepare "$tmp/second")" "status 0: second" "a ready one first of all"
 is "$(prepare)" "status 0: second" "stays"
 is "$(wc -l <"$HYPTRACE_LAB_CACHE/builds")" 1 "in all that it was built once"
 
+# ---- the build itself: its compiler, and what is said meanwhile ------------------------------------
+
+# kernel WORDS: of kernel.sh, with no programs but those and a make that tells how it is called
+mkdir "$tmp/bin"
+printf '#!/bin/sh\nprintf "<%%s>" "$@"\n' >"$tmp/bin/make"
+chmod +x "$tmp/bin/make"
+kernel() {
+	bash -euc '. tests/lab/common.sh; . tests/lab/kernel.sh; PATH=$0; "$@"' "$tmp/bin" "$@"
+}
+like "$(kernel kernel_make Image)" "<CROSS_COMPILE=aarch64-linux-gnu-><Image>" "without ccache the compiler builds it"
+cp "$tmp/bin/make" "$tmp/bin/ccache"
+like "$(kernel kernel_make Image)" "<CC=ccache aarch64-linux-gnu-gcc><HOSTCC=ccache gcc><Image>" "with ccache, ccache"
+
+# said OBJECTS SECONDS: while so many are compiled, and so long
+for program in date grep sed tail tr cut; do
+	ln -s "$(command -v $program)" "$tmp/bin/"
+done
+said() {
+	{
+		echo "compiling since $(($(date +%s) - $2))"
+		yes '  CC      a.o' | head -n "$1"
+	} >"$tmp/log"
+	kernel progress_kernel_build "$tmp/log"
+}
+is "$(said 0 0 | sed 's/[0-9]*$//')" "compiling since " "before the first object: the last line"
+is "$(said 129 55)" "129 of about 1290 objects, some 9 minutes more" "what remains is said in minutes"
+is "$(said 1300 600)" "1300 of about 1290 objects, some 0 minutes more" "more objects than thought"
+
 done_testing

@@ -40,7 +40,13 @@ kernel_unpack() {
 		xz -dc -T0 | tar -x -C "$tree" --strip-components=1 "${drop[@]}"
 }
 
-kernel_make() { make -s -C "$lab_cache/linux" ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu- "$@"; }
+# kernel_make ARGUMENTS: with ccache where there is one
+kernel_make() {
+	local -a compilers=()
+
+	! command -v ccache >/dev/null || compilers=(CC="ccache aarch64-linux-gnu-gcc" HOSTCC="ccache gcc")
+	make -C "$lab_cache/linux" ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu- "${compilers[@]}" "$@"
+}
 
 build_kernel() {
 	local suite package='' tree=$lab_cache/linux out=$lab_cache/kernel option
@@ -59,7 +65,7 @@ build_kernel() {
 	rm -rf "$lab_cache/kernel.deb"
 
 	kernel_config >"$tree/lab.config"
-	kernel_make KCONFIG_ALLCONFIG=lab.config allnoconfig
+	kernel_make -s KCONFIG_ALLCONFIG=lab.config allnoconfig
 	# A name that is gone or unmet is dropped without a word.
 	while read -r option; do
 		case $option in
@@ -69,19 +75,26 @@ build_kernel() {
 	done <"$tree/lab.config"
 
 	# Not -s: the lines tell how far it is.
-	make -C "$tree" ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu- -j "$(nproc)" Image
+	echo "compiling since $(date +%s)"
+	kernel_make -j "$(nproc)" Image
 	mkdir -p "$out"
 	cp "$tree/arch/arm64/boot/Image" "$out/Image"
 	cp "$tree/.config" "$out/config"
-	kernel_make kernelrelease >"$out/version"
+	kernel_make -s kernelrelease >"$out/version"
 	[ -n "${HYPTRACE_LAB_KEEP:-}" ] || rm -rf "$tree"
 }
 
 # The line shown now and then.
 progress_kernel_build() {
-	local n
-	n=$(grep -c -E '^  (CC|AS|HOSTCC) ' "$1")
-	if [ "$n" = 0 ]; then lab_last_line "$1"; else echo "$n of about $kernel_objects objects"; fi
+	local n since left
+	n=$(grep -c -E '^  (CC|AS|HOSTCC) ' "$1") || :
+	since=$(sed -n 's/^compiling since //p' "$1")
+	if [ "$n" = 0 ] || [ -z "$since" ]; then
+		lab_last_line "$1"
+	else
+		left=$((n < kernel_objects ? ($(date +%s) - since) * (kernel_objects - n) / n : 0))
+		echo "$n of about $kernel_objects objects, some $(((left + 59) / 60)) minutes more"
+	fi
 }
 
 given_kernel() {
