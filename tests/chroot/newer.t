@@ -7,7 +7,7 @@ mkdir -p "${O:-build}"
 . tests/integration/lib.sh
 
 suite=${SUITE:-trixie}
-deps="$(tests/deps list) git"
+deps="$(tests/deps list) git ccache"
 mkdir "$tmp/out"
 tests/chroot/enter "$suite" "$deps" "$tmp/out" true 2>"$tmp/why"
 [ $? != 77 ] || skip_all "$(tail -n 1 "$tmp/why")"

@@ -11,7 +11,7 @@ needs=$(sed -n '/^Build-Depends:/,/^$/p' debian/control | sed -n 's/^ \([a-z0-9+
 	sed 's/-compat$//' | tr '\n' ' ')
 mkdir "$tmp/debs"
 
-"$here" "$suite" "build-essential lintian $needs" "$tmp/debs" sh -c '
+"$here" "$suite" "build-essential ccache lintian $needs" "$tmp/debs" sh -c '
 	cd /src && nice dpkg-buildpackage -us -uc -b -j"$(nproc)" >/out/log 2>&1 && cp ../*.deb /out &&
 	lintian --allow-root --fail-on error ../*.changes >/out/lintian 2>&1' 2>"$tmp/why"
 status=$?
@@ -50,7 +50,7 @@ files | diff /tmp/before - && echo "purged: nothing left"
 E2
 n=$("$build/hyptrace" report tests/data/lab-protected.dat 2>/dev/null | grep -c 'hyp_exit: *reason=eret_host')
 version=$(sed -n 's/^VERSION := //p' Makefile)
-is "$("$here" "$suite" "" "$tmp/debs" sh /out/use 2>&1)" "hyptrace $version
+is "$("$here" "$suite" "" "$tmp/debs" sh /out/use 2>"$tmp/why")" "hyptrace $version
 hyptrace-agent $version
 $n
 stock, with the plugin: $n
@@ -60,5 +60,5 @@ libhyptrace: fine
 libhypertrace-guest: fine
 /usr/share/man/man1/hyptrace-record.1.gz
 /usr/share/man/man3/hyptrace.3.gz
-purged: nothing left" "installed, used and purged"
+purged: nothing left" "installed, used and purged" || diag "$(cat "$tmp/why")"
 done_testing

@@ -137,13 +137,16 @@ if command -v trace-cmd >/dev/null; then
 else
 	skip 1 "no trace-cmd"
 fi
+# newer plugins of libtraceevent print an idle task's state as I
+idle='s/\] I ==>/] W ==>/'
 # blocks_are DIR NAME: each block of standard input, a command and all that it prints, is what it prints in DIR
 blocks_are() {
 	local block command n=0
 
 	while IFS= read -r -d $'\1' block; do
 		command=$(sed -n 's/^[$] //p' <<<"$block")
-		is "$(cd "$1" && PATH=$build:$PATH bash -c "${command:-false}" 2>&1)" "$(sed '/^[$] /d' <<<"$block" | sed '/./,$!d')" \
+		is "$(cd "$1" && PATH=$build:$PATH bash -c "${command:-false}" 2>&1 | sed "$idle")" \
+			"$(sed '/^[$] /d' <<<"$block" | sed '/./,$!d')" \
 			"$2: $command"
 		n=$((n + 1))
 	done
