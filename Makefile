@@ -388,11 +388,12 @@ demo: lab
 	$(Q)$(MAKE_ARM64)
 	$(Q)O=$(O) tests/lab/demo
 
-# a recorded capture, without the lab
+# a recorded capture, without the lab; sooner there without optimising, and without what it does not use
+demo-replay: export O = build-replay
 demo-replay:
-	$(Q)tests/deps build
-	$(Q)$(MAKE_HERE) $(O)/hyptrace $(PLUGIN_SO) kernelshark
-	$(Q)O=$(O) tests/demo-replay
+	$(Q)tests/deps replay
+	$(Q)$(MAKE) --no-print-directory $(JOBS) O=$(O) OPT=-O0 $(O)/hyptrace $(PLUGINS:%=$(O)/plugins/%.so) kernelshark
+	$(Q)tests/demo-replay
 
 # BENCH="-q read memory" and the like: tests/bench/run says what there is
 bench: $(if $(BENCH),,lab)
