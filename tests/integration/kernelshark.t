@@ -253,8 +253,8 @@ for ((i = 0; i < 60; i++)); do
 	sleep 0.5
 done
 is "$(marks)" "mark-A 60 mark-B 70" "a double click marks its begin and end"
-# the label has the room of the boxes at its side
-is "$(drawn marks "$x10" "$x95" | sed -n 2p)" \
+# the label has the room of the boxes at its side; of sys's it leaves a part where the window is wider
+is "$(drawn marks "$x10" "$x95" | sed -n '2s/, sys 40-4[0-4]//; 2p')" \
 	"hvc 10-20, smc 25-35, host_abort 60-70" "and shows its label over its neighbours"
 close_it
 
@@ -276,6 +276,11 @@ for host in protected nvhe; do
 	chmod a+r "$tmp/lab-$host.dat"
 	show -p "$tmp/plugins/plugin-hyptrace.so" -i "$tmp/lab-$host.dat"
 	graphs 2
+	for ((i = 0; i < 60; i++)); do
+		((i % 5)) || resize 2000 # all graphs, whatever the window begins with
+		[[ "$(drawn colours)" != *guest_exit*hvc* ]] || break
+		sleep 0.5
+	done
 	like "$(drawn colours)" "guest_exit .*hvc" "a $host host's hypervisor time"
 	unlike "$(cat "$tmp/log")" "\"hyptrace\" failed|cannot load|out of memory" "and no complaint"
 	close_it
