@@ -6,6 +6,8 @@
 . "$(dirname "$0")/lib.sh"
 
 each=${HYPERTRACE_EVENTS-5000}
+# seconds, for the run of so many on a busy machine
+limit=$((300 + each / 100))
 bin=${HYPTRACE_LAB_BIN-build-arm64}
 export HYPTRACE_LAB_L2_OVERLAY=$tmp/overlay
 export HYPTRACE_LAB_GUEST_ARGS='-object memory-backend-file,id=ht,share=on,mem-path=/tmp/ht,size=1M -device ivshmem-plain,memdev=ht'
@@ -17,7 +19,8 @@ for program in tests/data/hypertrace/my-hypertrace.c tests/lab/l2/marks.c; do
 done
 vm_up -m protected -g 1 -w 0 -a 'hyptrace-agent -D'
 
-in_guest='/mnt/tests/lab/l1/guest exec 1 600'
+in_guest="/mnt/tests/lab/l1/guest exec 1 $limit"
+l1_timeout=$limit
 
 # marks FILE: "CLIENT ARG1 ARG2 ARG3 ARG4" of each event that stock report shows
 marks() {
@@ -95,5 +98,17 @@ recorded "a memory with nonsense"
 like "$stderr" "Guest, '/tmp/nonsense': it is not hypertrace's" "... is reported"
 run "hyptrace record --hypertrace=Guest=/tmp -o /tmp/t.dat -- true"
 refused 'no regular file' "a memory that is none"
+
+# ---- QEMU's own events, of an emulated guest ----------------------------------------------
+
+aarch64-linux-gnu-gcc -nostdlib -static -Wl,-Ttext=0x40080000 -o "$out/doorbell" tests/data/qemu/doorbell.S
+ok $? "a guest of two marks is built"
+run "timeout 100 qemu-system-aarch64 -M virt,highmem=off,gic-version=3 -m 64 -nographic -nodefaults -accel tcg -cpu cortex-a57 \\
+		-object memory-backend-file,id=ht,share=on,mem-path=/tmp/two,size=1M -device ivshmem-plain,memdev=ht,addr=1 \\
+		-kernel /mnt/out/doorbell -trace 'memory_region_ops_*' -msg timestamp=on -D /tmp/qemu.log && cp /tmp/qemu.log /mnt/out"
+recorded "QEMU's log of it"
+"$build/hyptrace" import -q --qemu-log "$out/qemu.log" -o "$out/qemu.dat"
+is "$(report "$out/qemu.dat" | sed -nE 's/.* doorbell: +(client=.*[^ ]) *$/\1/p')" "client=3 seq=1 vcpu=0
+client=3 seq=2 vcpu=0" "... has its marks"
 
 done_testing
