@@ -42,7 +42,7 @@ ok $? "the trace-cmd link, the plugins and the service" || diag "$(find "$D")"
 # what bitbake's defaults put into packages, and what the recipe does
 packaged="$(value FILES:hyptrace) $(value FILES:hyptrace-agent) $(value FILES:hyptrace-plugins) $(value FILES:hyptrace-dev)
 	$bindir/* $libdir/lib*.so.* $libdir/lib*.so $libdir/lib*.a $libdir/pkgconfig $includedir $mandir"
-is "$(cd "$D" && find . -type f -o -type l | sed 's/^\.//' | grep -v '/plugin-hyptrace.so$' | while read -r file; do
+is "$(set -f; cd "$D" && find . -type f -o -type l | sed 's/^\.//' | grep -v '/plugin-hyptrace.so$' | while read -r file; do
 	in=
 	for pattern in $packaged; do
 		# shellcheck disable=SC2254 # it is a pattern
