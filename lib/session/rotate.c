@@ -8,7 +8,7 @@
 
 #include "session/rotate-priv.h"
 
-#define FLUSH_MS   500
+#define FLUSH_MS   5000 /* of a source; a machine at its limit needs more than one */
 #define MARKS	   64	/* in the seconds of --flight */
 #define SHOTS_KEPT 1024 /* of clocks, before what counts: four minutes of them */
 
