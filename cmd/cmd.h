@@ -102,7 +102,7 @@ opt_set set_json, set_csv;
 int print_answer(const struct buf *text, const struct log *log);
 struct live;
 /*
- * live_open (record/live.h), which waits up to ten seconds for a recording that is being started, and
+ * live_open (live/live.h), which waits up to ten seconds for a recording that is being started, and
  * begins ten seconds before what is newest. 0 or -errno, logged.
  */
 int live_wait(struct live **out, const char *output, const struct log *log);

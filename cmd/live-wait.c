@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "cmd.h"
-#include "record/live.h"
+#include "live/live.h"
 
 #define WAIT_MS 10000
 #define STEP_MS 50

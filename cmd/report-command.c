@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "pager.h"
-#include "record/live.h"
+#include "live/live.h"
 #include "report-priv.h"
 
 #define LOOK_MS 1000

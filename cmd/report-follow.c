@@ -2,7 +2,7 @@
 /* report --follow: which records of a recording that goes on are printed at which look. */
 #include <string.h>
 
-#include "record/live.h"
+#include "live/live.h"
 #include "report-priv.h"
 #include "util/array.h"
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "cmd.h"
-#include "record/live.h"
+#include "live/live.h"
 #include "stat-priv.h"
 #include "top-screen.h"
 

@@ -3,7 +3,7 @@
 #define HYPTRACE_ENTRIES_H
 
 #include "hypertrace/ring.h"
-#include "record/spool.h"
+#include "spool/spool.h"
 
 /* What a spool has of guests' rings (rings.h), and which event a doorbell belongs to. */
 

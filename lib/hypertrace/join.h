@@ -2,7 +2,7 @@
 #ifndef HYPTRACE_JOIN_H
 #define HYPTRACE_JOIN_H
 
-#include "record/spool.h"
+#include "spool/spool.h"
 
 /*
  * Once all is drained: in a spool's buffer "hypertrace" the doorbells (kvm_mmio) become the events of the

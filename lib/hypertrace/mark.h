@@ -3,7 +3,7 @@
 #define HYPTRACE_MARK_H
 
 #include "hypertrace/ring.h"
-#include "record/spool.h"
+#include "spool/spool.h"
 
 /*
  * hypertrace:guest_hypertrace, an event of a guest's program at the host's time of its doorbell: with the

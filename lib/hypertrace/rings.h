@@ -3,7 +3,7 @@
 #define HYPTRACE_RINGS_H
 
 #include "guest/guest.h"
-#include "record/spool.h"
+#include "spool/spool.h"
 #include "tracefs/undo.h"
 
 /*

@@ -3,7 +3,7 @@
 #define HYPTRACE_IMPORT_PRIV_H
 
 #include "dat/page.h"
-#include "record/spool.h"
+#include "spool/spool.h"
 
 /* Shared by import.c, events.c, pftrace-format.c and pftrace-machine.c. */
 

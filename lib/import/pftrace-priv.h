@@ -3,7 +3,7 @@
 #define HYPTRACE_PFTRACE_PRIV_H
 
 #include "dat/page.h"
-#include "record/spool.h"
+#include "spool/spool.h"
 #include "import/pftrace-wire.h"
 #include "import/pftrace.h"
 

@@ -2,7 +2,7 @@
 #ifndef HYPTRACE_COLLECT_H
 #define HYPTRACE_COLLECT_H
 
-#include "record/spool.h"
+#include "spool/spool.h"
 
 /*
  * Copies the texts that a trace.dat needs from tracefs and /proc to the spool.

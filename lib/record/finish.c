@@ -14,7 +14,7 @@
 #include "dat/page.h"
 #include "record/repair.h"
 #include "record/spool-formats.h"
-#include "record/spool-range.h"
+#include "spool/range.h"
 #include "record/tasks.h"
 #include "dat/writer.h"
 #include "util/outfile.h"

@@ -2,7 +2,7 @@
 #ifndef HYPTRACE_FINISH_H
 #define HYPTRACE_FINISH_H
 
-#include "record/spool.h"
+#include "spool/spool.h"
 
 /*
  * From a spool to a trace.dat: the last step of a recording, and what

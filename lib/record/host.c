@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "record/rawpipe.h"
-#include "record/spool.h"
+#include "spool/spool.h"
 
 struct host {
 	struct source source;

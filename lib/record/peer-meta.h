@@ -3,7 +3,7 @@
 #define HYPTRACE_PEER_META_H
 
 #include "dat/reader.h"
-#include "record/spool.h"
+#include "spool/spool.h"
 
 /*
  * The texts and options of a trace.dat into the spool, as dat_from_spool() takes

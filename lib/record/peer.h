@@ -5,7 +5,7 @@
 #include "sync/counter-method.h"
 #include "wire/msg.h"
 #include "record/source.h"
-#include "record/spool.h"
+#include "spool/spool.h"
 #include "wire/transport.h"
 
 /*

@@ -5,7 +5,7 @@
 #include "dat/page.h"
 #include "record/profile-events.h"
 #include "record/source.h"
-#include "record/spool.h"
+#include "spool/spool.h"
 
 /*
  * Samples of all CPUs (record --profile), by the kernel's perf events, as records of

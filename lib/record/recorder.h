@@ -3,7 +3,7 @@
 #define HYPTRACE_RECORDER_H
 
 #include "record/source.h"
-#include "record/spool.h"
+#include "spool/spool.h"
 
 /*
  * Drains sources into the spool: one thread per source and CPU. Signal

@@ -3,7 +3,7 @@
 #define HYPTRACE_REMOTE_EVENTS_H
 
 #include "hyp/events.h"
-#include "record/spool.h"
+#include "spool/spool.h"
 
 /*
  * The hypervisor's events as the spool keeps them, in two texts:

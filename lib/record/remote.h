@@ -6,7 +6,7 @@
 #include "dat/page.h"
 #include "tracefs/plan.h"
 #include "record/source.h"
-#include "record/spool.h"
+#include "spool/spool.h"
 #include "tracefs/undo.h"
 
 /*

@@ -13,7 +13,7 @@
 #include "dat/page.h"
 #include "hyp/nvhe.h"
 #include "record/remote-events.h"
-#include "record/spool-range.h"
+#include "spool/range.h"
 #include "util/array.h"
 
 #define MARK "hyp_early" /* a text */

@@ -2,7 +2,7 @@
 #ifndef HYPTRACE_REPAIR_H
 #define HYPTRACE_REPAIR_H
 
-#include "record/spool.h"
+#include "spool/spool.h"
 
 /*
  * On a plain-nVHE host the kernel's times of hypervisor records are off by a vCPU's

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "dat/page.h"
-#include "record/spool-range.h"
+#include "spool/range.h"
 
 /* One CPU's pages. */
 struct rewriter {

@@ -2,7 +2,7 @@
 #ifndef HYPTRACE_SANITIZE_H
 #define HYPTRACE_SANITIZE_H
 
-#include "record/spool.h"
+#include "spool/spool.h"
 
 /*
  * Pages that came from a guest's agent are foreign, and one that contradicts

@@ -3,7 +3,7 @@
 #define HYPTRACE_SPOOL_FORMATS_H
 
 #include "hyp/events.h"
-#include "record/spool.h"
+#include "spool/spool.h"
 #include "dat/writer.h"
 
 /*

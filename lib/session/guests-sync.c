@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "record/spool-range.h"
+#include "spool/range.h"
 #include "session/guests.h"
 #include "session/spool-source.h"
 #include "dat/writer.h"

@@ -11,7 +11,7 @@
 
 #include "record/collect.h"
 #include "record/sanitize.h"
-#include "record/spool-range.h"
+#include "spool/range.h"
 #include "session/session-priv.h"
 #include "tracefs/dir.h"
 

@@ -2,7 +2,7 @@
 #ifndef HYPTRACE_ROTATE_PRIV_H
 #define HYPTRACE_ROTATE_PRIV_H
 
-#include "record/spool-range.h"
+#include "spool/range.h"
 #include "session/rotate.h"
 #include "util/array.h"
 #include "util/workers.h"

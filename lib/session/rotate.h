@@ -7,7 +7,7 @@
 /*
  * Long recordings: written piece by piece (--rotate), only the newest of them (-m), or kept in
  * memory until something happens (--flight). All of them move the beginning of what
- * counts of the spools' pages (spool-range.h), and tracing goes on meanwhile.
+ * counts of the spools' pages (spool/range.h), and tracing goes on meanwhile.
  * Calls return 0 or -errno, log what a user has to know, and do nothing where the plan asks for none of it.
  */
 struct rotate;

@@ -20,7 +20,7 @@
 #include "record/collect.h"
 #include "record/finish.h"
 #include "record/repair.h"
-#include "record/spool-range.h"
+#include "spool/range.h"
 #include "session/guests-ask.h"
 #include "session/rotate.h"
 

@@ -3,7 +3,7 @@
 #define HYPTRACE_SESSION_H
 
 #include "tracefs/plan.h"
-#include "record/spool.h"
+#include "spool/spool.h"
 
 /*
  * One recording from beginning to end: prepare, arm (the hypervisor first, its

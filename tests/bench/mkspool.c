@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "dat/page.h"
-#include "record/spool.h"
+#include "spool/spool.h"
 
 #define CPUS	4
 #define FORMATS "tests/data/formats"

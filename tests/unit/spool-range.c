@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Which of a spool's pages count, how their room is given back, and spools that are parts of others. */
-#include "record/spool-range.h"
+#include "spool/range.h"
 
 #include <errno.h>
 #include <setjmp.h>

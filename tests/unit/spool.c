@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "record/spool.h"
+#include "spool/spool.h"
 #include "spool-fixture.h"
 
 /* What another user does to a directory as soon as it is made, in a place of theirs; NULL: nothing */

@@ -32,7 +32,7 @@ struct spool;
 int spool_create(struct spool **out, const char *dir, const struct log *log);
 /*
  * Opens one that a dead recorder left. -EBUSY: its recorder still lives. -ENOENT.
- * -EPERM: it is not the caller's alone (spool-trust.h), which is logged.
+ * -EPERM: it is not the caller's alone (trust.h), which is logged.
  * -EBADMSG: no spool; what is beyond the limits above is logged.
  */
 int spool_open(struct spool **out, const char *dir, const struct log *log);

@@ -62,7 +62,7 @@ void live_each_clock(const struct live *l,
 		     void (*each)(void *ctx, const char *guest, int64_t offset, uint64_t bound), void *ctx);
 
 /*
- * live-names.c: puts into the file what the recorder puts there in the end, as far as it can be told
+ * names.c: puts into the file what the recorder puts there in the end, as far as it can be told
  * now: which guests run here with their vCPUs' threads, and the names of all tasks. Names of another boot
  * are none. -ENOMEM.
  */

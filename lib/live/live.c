@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Looks at a recording that goes on: which of its pages are there, and a trace.dat of some of them. */
-#include "record/live-priv.h"
+#include "live/live-priv.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "record/repair.h"
-#include "record/spool-range.h"
+#include "spool/range.h"
 
 /* ---- opening ---------------------------------------------------------------------------- */
 

@@ -2,7 +2,7 @@
 #ifndef HYPTRACE_SPOOL_RANGE_H
 #define HYPTRACE_SPOOL_RANGE_H
 
-#include "record/spool.h"
+#include "spool/spool.h"
 
 /*
  * Which bytes of a spool's pages count. A recording that is written piece by piece,

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "record/spool-priv.h"
+#include "spool/spool-priv.h"
 
 #define TEXT_MAX (256u << 20)
 

@@ -2,9 +2,9 @@
 #ifndef HYPTRACE_SPOOL_PRIV_H
 #define HYPTRACE_SPOOL_PRIV_H
 
-#include "record/spool.h"
+#include "spool/spool.h"
 
-/* Shared by spool.c (the directory), spool-texts.c and spool-range.c (parts of it). */
+/* Shared by spool.c (the directory), texts.c and range.c (parts of it). */
 
 struct spool {
 	char *dir;

@@ -8,7 +8,7 @@
 
 #include "dat/offset.h"
 #include "guest/guest.h"
-#include "record/live-priv.h"
+#include "live/live-priv.h"
 
 /* ---- guests --------------------------------------------------------------------------------- */
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "record/live-priv.h"
+#include "live/live-priv.h"
 
 static int live_trim_emit(void *ctx, const void *page, size_t size)
 {

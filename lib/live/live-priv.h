@@ -4,8 +4,8 @@
 
 #include "dat/writer.h"
 #include "record/finish.h"
-#include "record/live.h"
-#include "record/spool.h"
+#include "live/live.h"
+#include "spool/spool.h"
 
 /* Shared by live.c and live-*.c. */
 

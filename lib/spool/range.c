@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Parts of a spool: which of its pages count, and spools that have some of another's. */
-#include "record/spool-range.h"
+#include "spool/range.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "record/spool-priv.h"
+#include "spool/spool-priv.h"
 
 /*
  * The file "range": the number (and 8 bytes unused), then a range for each CPU that a buffer may have: a

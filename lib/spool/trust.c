@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Whether a spool is its caller's alone: else another user could lead reads and writes elsewhere. */
-#include "record/spool-trust.h"
+#include "spool/trust.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
  * The directory that holds a recording until its trace.dat is written. It is opened
  * again only when nobody else could have made it; all numbers in it are bounded here.
  */
-#include "record/spool.h"
+#include "spool/spool.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -15,8 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "record/spool-priv.h"
-#include "record/spool-trust.h"
+#include "spool/spool-priv.h"
+#include "spool/trust.h"
 #include "util/array.h"
 
 #define RESERVE_STEP (4u << 20)
