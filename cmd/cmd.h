@@ -77,10 +77,13 @@ void memory_or_end(void);
 
 /* ---- what commands share: options, messages on stderr, the end of a recording ---- */
 
+struct hypertrace_desc;
 struct inputs;
 struct outfile;
 /* outfile_open for a stream, but not over one of the inputs: -EINVAL (logged). */
 int output_open(struct outfile *out, const char *path, const struct inputs *in, const struct log *log);
+/* The description of hypertrace's events in a file; path NULL: none, and NULL. Logged. */
+int desc_read(const char *path, struct hypertrace_desc **desc, const struct log *log);
 
 /* Prints the usage text of the table. */
 void command_usage(const struct opts_table *t, FILE *out);

@@ -165,7 +165,7 @@ static void export_progress(void *console, double part)
 
 #define DESC_MAX (16u << 20)
 
-static int read_desc(const char *path, struct hypertrace_desc **desc, const struct log *log)
+int desc_read(const char *path, struct hypertrace_desc **desc, const struct log *log)
 {
 	struct buf text = { 0 };
 	unsigned int line = 0;
@@ -274,7 +274,7 @@ static int export_files(const struct export_opts *o, struct console *console, st
 	struct export e = { .console = console, .log = log };
 	struct hypertrace_desc *desc;
 	uint64_t damaged = 0;
-	int ret = read_desc(o->desc, &desc, log);
+	int ret = desc_read(o->desc, &desc, log);
 
 	if (ret)
 		goto out;

@@ -273,35 +273,12 @@ static int stat_print_all(struct stat_run *r)
 
 /* ---- all of it --------------------------------------------------------------------------- */
 
-#define DESC_MAX (16u << 20)
-
-static int stat_desc(struct stat_run *r)
-{
-	struct buf text = { 0 };
-	unsigned int line = 0;
-	int ret;
-
-	if (!r->o->desc)
-		return 0;
-	ret = read_file(r->o->desc, DESC_MAX, &text);
-	if (ret) {
-		log_err(r->log, "cannot read '%s': %s", r->o->desc, errno_text(ret));
-		goto out;
-	}
-	ret = hypertrace_desc_parse(text.data, text.len, &r->desc, &line);
-	if (ret == -EBADMSG)
-		log_err(r->log, "%s: line %u makes no sense", r->o->desc, line);
-out:
-	buf_release(&text);
-	return ret;
-}
-
 static int stat_open_files(struct stat_run *r)
 {
 	struct log *log = (struct log *)r->log;
 	struct hyptrace_open_opts opts = { sizeof(opts), .log = handle_log_to, .log_ctx = log };
 	const struct strlist *files = &r->o->files;
-	int ret = stat_desc(r);
+	int ret = desc_read(r->o->desc, &r->desc, r->log);
 
 	if (!ret)
 		ret = hyptrace_open(&r->files, (const char *const *)files->v, files->n, &opts);
