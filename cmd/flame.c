@@ -10,6 +10,7 @@
 #include "flame/picture.h"
 #include "flame/flame.h"
 #include "api/handle.h"
+#include "decode/hypertrace.h"
 #include "cmd.h"
 #include "read/filter-syntax.h"
 #include "terminal.h"
@@ -19,7 +20,7 @@
 #define WRITE_AT (1u << 16) /* bytes */
 
 struct flame_command {
-	const char *svg, *output, *weight;
+	const char *svg, *output, *weight, *desc;
 	enum answer_form form;
 	bool diff, quiet;
 	struct flame_opts opts;
@@ -30,6 +31,7 @@ struct flame_command {
 	struct hyptrace *handle;
 	struct timeline *timeline;
 	struct steps *steps;
+	struct hypertrace_desc *names;
 	struct flame *flame;
 	enum flame_weight w;
 	uint64_t total[FLAME_SIDES];
@@ -50,6 +52,10 @@ static const struct opt flame_opt_rows[] = {
 	    opts_set_text, FLAME(weight)),
 	OPT('e', "event", "EVENT[:FILTER]", "only stacks that were recorded with such events", opts_set_text,
 	    FLAME(opts.behind)),
+	OPT(0, "spans", NULL, "what programs mark: crosvm's and hypertrace's spans, not functions",
+	    opts_set_flag, FLAME(opts.spans)),
+	OPT(0, "hypertrace-desc", "FILE", "names of hypertrace events, which tell their spans", opts_set_text,
+	    FLAME(desc)),
 	OPT('m', "machine", "NAME", "only this one: a guest's name, a file's without .dat", opts_add_text,
 	    FLAME(opts.machines)),
 	OPT('t', "task", "NAME|PID", "only this one", opts_add_text, FLAME(opts.tasks)),
@@ -68,8 +74,8 @@ const struct opts_table flame_table = {
 		 "       hyptrace flame --diff [--svg OUT] [OPTION...] BEFORE [GUEST...] AFTER [GUEST...]\n"
 		 "\n"
 		 "Folds the stacks of recordings, trace.dat or the FILEs: kernel_stack and user_stack,\n"
-		 "function_graph, the hypervisor's functions, or its time by reason. Files of guests\n"
-		 "join their host's.\n"
+		 "function_graph, the hypervisor's functions, or its time by reason; or programs'\n"
+		 "spans. Files of guests join their host's.\n"
 		 "\n",
 	.rows = flame_opt_rows,
 	.n = ARRAY_SIZE(flame_opt_rows),
@@ -82,6 +88,10 @@ static int flame_check(const struct flame_command *c)
 
 	if (c->weight && strcmp(c->weight, "count") && strcmp(c->weight, "ns"))
 		wrong = "--weight is count or ns";
+	else if (c->opts.spans && c->opts.behind)
+		wrong = "--event is for stacks, which spans have none of";
+	else if (c->desc && !c->opts.spans)
+		wrong = "--hypertrace-desc is for --spans";
 	else if (c->diff && c->files.n < 2)
 		wrong = "--diff wants two recordings";
 	else if (c->opts.behind && filter_syntax(c->opts.behind, why, sizeof(why)))
@@ -180,9 +190,10 @@ static void flame_note_others(struct flame_command *c)
 static void flame_note_calls(struct flame_command *c)
 {
 	const struct flame_counts *n = flame_counts(c->flame);
+	const char *what = c->opts.spans ? "spans" : "calls";
 	char text[16];
 
-	if (c->w != FLAME_NS && c->w != FLAME_CALLS)
+	if (c->w != FLAME_NS && c->w != FLAME_CALLS && !c->opts.spans)
 		return;
 	if (n->asleep)
 		flame_note(c, "left out: %s in which tasks did not run", duration_text(n->asleep, text));
@@ -191,8 +202,11 @@ static void flame_note_calls(struct flame_command *c)
 			   "there is no sched_switch, so the time in which tasks slept is their functions' "
 			   "own");
 	if (n->open)
-		flame_note(c, "left out: %llu calls of which only the begin or the end is there",
-			   (unsigned long long)n->open);
+		flame_note(c, "left out: %llu %s of which only the begin or the end is there",
+			   (unsigned long long)n->open, what);
+	if (n->others)
+		flame_note(c, "left out: %llu begins and ends beyond 4,096 threads or names",
+			   (unsigned long long)n->others);
 	if (n->lost)
 		flame_note(c, "left out: %llu calls in which events were lost", (unsigned long long)n->lost);
 }
@@ -325,7 +339,9 @@ static void flame_about(const struct flame_command *c, struct buf *out)
 {
 	char text[48];
 
-	buf_addstr(out, c->w == FLAME_NS ? "functions' own time: " : "");
+	buf_addstr(out, c->w != FLAME_NS ? ""
+			: c->opts.spans	 ? "spans' own time: "
+					 : "functions' own time: ");
 	buf_addstr(out, flame_amount(c->w, c->total[0], text));
 	if (c->diff)
 		buf_printf(out, " before, %s after", flame_amount(c->w, c->total[1], text));
@@ -398,6 +414,10 @@ static int flame_read(struct flame_command *c)
 	ret = timeline_open(&c->timeline, in, NULL, NULL, c->log) ?: steps_open(&c->steps, in);
 	if (ret)
 		return ret;
+	ret = desc_read(c->desc, &c->names, c->log);
+	if (ret)
+		return ret;
+	c->opts.desc = c->names;
 	ret = flame_open(&c->flame, in, c->timeline, c->steps, &c->opts, c->log);
 	if (ret)
 		return ret;
@@ -438,6 +458,7 @@ static int flame_run(struct flame_command *c)
 	if (!ret && damaged)
 		tell_damage(c->log, damaged);
 	flame_close(c->flame);
+	hypertrace_desc_free(c->names);
 	steps_close(c->steps);
 	timeline_close(c->timeline);
 	hyptrace_close(c->handle);

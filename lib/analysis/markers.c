@@ -14,13 +14,12 @@
 
 #define THREADS_MAX 4096
 #define NAMES_MAX   4096
-#define LANES	    16 /* spans that a thread has open at a time */
 
 /* A line of a run; its name lies in the record, or is the description's. */
 struct marker {
 	uint64_t ts, id;
-	const char *name;
-	uint32_t len, stream;
+	const char *name, *guest;
+	uint32_t len, guest_len, stream;
 	uint64_t who;					       /* thread, or a guest's client */
 	int8_t way;					       /* 1: a begin; -1: an end; 0: see `missing` */
 	enum { MISSING_ON, MISSING_TO, MISSING_LAST } missing; /* events, from here on, or up to here */
@@ -34,14 +33,16 @@ struct marker_run {
 
 struct marker_lane {
 	uint64_t since, id;
-	uint32_t row; /* 1 + its index; 0: free */
+	uint64_t inside; /* ns of those within it */
+	uint32_t row;	 /* 1 + its index; 0: free */
 };
 
 struct marker_thread {
 	size_t input;
 	uint32_t buffer; /* gaps_buffer() */
 	uint64_t who;	 /* as a marker's */
-	struct marker_lane lanes[LANES];
+	char client[48]; /* "": a thread */
+	struct marker_lane lanes[MARKERS_OPEN];
 };
 
 struct markers {
@@ -56,6 +57,8 @@ struct markers {
 	uint16_t by_name[2 * NAMES_MAX], by_thread[2 * THREADS_MAX];
 	struct gaps gaps;
 	struct markers_cut cut;
+	markers_listener *ended;
+	void *ctx;
 };
 
 /* ---- lines ---------------------------------------------------------------------------------------- */
@@ -115,6 +118,8 @@ static bool marker_mark(const struct markers *m, const struct step *s, const str
 	if (!m->desc || !marks_load(&m->marks[s->input], r->data, r->len, &event, &guest, &n))
 		return false;
 	to->who = hypertrace_source(event.client, guest, n);
+	to->guest = guest;
+	to->guest_len = (uint32_t)n;
 	return marker_hypertrace(m->desc, &event, to);
 }
 
@@ -213,9 +218,9 @@ static int marker_row(struct markers *m, const struct marker *new, size_t input,
 static int marker_thread(struct markers *m, const struct marker *new, size_t input,
 			 struct marker_thread **thread)
 {
-	const struct marker_thread fresh = { .input = input,
-					     .buffer = gaps_buffer(&m->gaps, new->stream),
-					     .who = new->who };
+	struct marker_thread fresh = { .input = input,
+				       .buffer = gaps_buffer(&m->gaps, new->stream),
+				       .who = new->who };
 	size_t i = marker_hash(new->who * 31 + input, "", 0) % (2 * THREADS_MAX);
 
 	for (; m->by_thread[i]; i = (i + 1) % (2 * THREADS_MAX)) {
@@ -226,6 +231,9 @@ static int marker_thread(struct markers *m, const struct marker *new, size_t inp
 	*thread = NULL;
 	if (m->n_threads == THREADS_MAX)
 		return 0;
+	if (new->guest)
+		snprintf(fresh.client, sizeof(fresh.client), "%.*s client %u", (int)new->guest_len,
+			 new->guest, (unsigned int)new->who);
 	if (array_push(&m->threads, &m->n_threads, &fresh, sizeof(fresh)))
 		return -ENOMEM;
 	m->by_thread[i] = (uint16_t)m->n_threads;
@@ -240,7 +248,7 @@ static void marker_begin(struct markers *m, struct marker_thread *t, const struc
 {
 	struct marker_lane *lane = &t->lanes[0];
 
-	for (size_t i = LANES; i-- > 0;)
+	for (size_t i = MARKERS_OPEN; i-- > 0;)
 		if (!t->lanes[i].row)
 			lane = &t->lanes[i];
 	m->cut.begins += lane->row != 0;
@@ -255,22 +263,54 @@ static bool marker_ends(const struct markers *m, const struct marker_lane *l, co
 	       (new->kind == MARKERS_CROSVM || l->row == row);
 }
 
+/* What is open around it, from the outermost on. The innermost of those learns how long it took. */
+static int marker_tell(struct markers *m, struct marker_thread *t, const struct marker_lane *lane,
+		       uint64_t ns)
+{
+	struct markers_span span = { .input = t->input,
+				     .pid = (int32_t)t->who,
+				     .client = *t->client ? t->client : NULL,
+				     .own = ns > lane->inside ? ns - lane->inside : 0 };
+	struct marker_lane *around[MARKERS_OPEN], *l;
+
+	for (size_t i = 0; i < MARKERS_OPEN; i++) {
+		size_t at = span.n;
+
+		l = &t->lanes[i];
+		if (!l->row || l == lane || l->since > lane->since)
+			continue;
+		for (; at && around[at - 1]->since > l->since; at--)
+			around[at] = around[at - 1];
+		around[at] = l;
+		span.n++;
+	}
+	if (span.n)
+		around[span.n - 1]->inside += ns;
+	for (size_t i = 0; i < span.n; i++)
+		span.names[i] = m->rows[around[i]->row - 1].name;
+	span.names[span.n++] = m->rows[lane->row - 1].name;
+	return m->ended(m->ctx, &span);
+}
+
 /* The latest that began. */
 static int marker_end(struct markers *m, struct marker_thread *t, const struct marker *new, uint32_t row)
 {
 	struct marker_lane *lane = NULL;
 	int ret = 0;
 
-	for (size_t i = 0; i < LANES; i++) {
+	for (size_t i = 0; i < MARKERS_OPEN; i++) {
 		struct marker_lane *l = &t->lanes[i];
 
 		if (marker_ends(m, l, new, row) && (!lane || l->since > lane->since))
 			lane = l;
 	}
-	if (lane && new->ts >= lane->since)
+	if (lane && new->ts >= lane->since) {
 		ret = histogram_add(&m->rows[lane->row - 1].time, new->ts - lane->since);
-	else
+		if (!ret && m->ended)
+			ret = marker_tell(m, t, lane, new->ts - lane->since);
+	} else {
 		m->cut.ends++;
+	}
 	if (lane)
 		lane->row = 0;
 	return ret;
@@ -279,7 +319,7 @@ static int marker_end(struct markers *m, struct marker_thread *t, const struct m
 /* crosvm: its ids are good beyond a loss. */
 static void marker_forget(struct markers *m, struct marker_thread *t, bool crosvm)
 {
-	for (size_t i = 0; i < LANES; i++) {
+	for (size_t i = 0; i < MARKERS_OPEN; i++) {
 		struct marker_lane *l = &t->lanes[i];
 
 		if (!l->row || (!crosvm && m->rows[l->row - 1].kind == MARKERS_CROSVM))
@@ -348,8 +388,7 @@ struct pass_part markers_part(struct markers *m)
 				   .release = marker_run_free };
 }
 
-/* ---- the whole
- * ---------------------------------------------------------------------------------------------- */
+/* ---- the whole ----------------------------------------------------------------------------- */
 
 int markers_open(struct markers **out, const struct inputs *in, const struct timeline *t,
 		 const struct hypertrace_desc *desc)
@@ -392,6 +431,12 @@ void markers_close(struct markers *m)
 	free(m->texts);
 	free(m->marks);
 	free(m);
+}
+
+void markers_listen(struct markers *m, markers_listener *ended, void *ctx)
+{
+	m->ended = ended;
+	m->ctx = ctx;
 }
 
 void markers_finish(struct markers *m)

@@ -24,6 +24,22 @@ struct markers_row {
 	struct histogram time; /* ns */
 };
 
+#define MARKERS_OPEN 16 /* spans that a thread has open at a time */
+
+/* One that has ended. */
+struct markers_span {
+	size_t input;
+	int32_t pid;	    /* the thread's */
+	const char *client; /* "GUEST client N" in its place; NULL: a thread's */
+	/* those that are open around it, from the outermost on, and itself */
+	const char *names[MARKERS_OPEN];
+	size_t n;
+	uint64_t own; /* ns, without those within it */
+};
+
+/* Not 0: the reading ends with that. */
+typedef int markers_listener(void *ctx, const struct markers_span *span);
+
 /* What is in no row. */
 struct markers_cut {
 	uint64_t begins, ends; /* without their counterpart */
@@ -34,6 +50,8 @@ struct markers_cut {
 int markers_open(struct markers **out, const struct inputs *in, const struct timeline *t,
 		 const struct hypertrace_desc *desc);
 void markers_close(struct markers *m);
+/* Before it is read: told of each span as it ends. */
+void markers_listen(struct markers *m, markers_listener *ended, void *ctx);
 /* In order. */
 struct pass_part markers_part(struct markers *m);
 

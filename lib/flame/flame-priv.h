@@ -125,6 +125,7 @@ struct flame {
 	uint32_t *names; /* of a stack, from the outermost on */
 	struct buf text;
 	struct flame_counts counts;
+	struct markers *spans; /* NULL: they are not asked for */
 };
 
 /* events.c: which events of a file have stacks. -ENOMEM. */
@@ -151,6 +152,10 @@ void flame_count(struct flame *f, const struct flame_task *t, uint32_t frame, en
 
 /* The name of an address; pid: whose maps. -ENOMEM. */
 int flame_name_of(struct flame *f, uint32_t input, int64_t pid, const struct flame_address *a, uint32_t *out);
+
+/* spans.c: what flame_part() gives where they are asked for, and flame_end() then. -ENOMEM. */
+int flame_spans_open(struct flame *f, const struct inputs *in);
+void flame_spans_end(struct flame *f);
 
 /* calls.c. -ENOMEM. */
 int flame_call_entry(struct flame *f, const struct flame_item *i, const struct flame_address *func);

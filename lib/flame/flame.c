@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/markers.h"
 #include "flame/flame-priv.h"
 #include "util/array.h"
 
@@ -244,6 +245,8 @@ static int flame_after(void *ctx, struct pass_run *run)
 
 struct pass_part flame_part(struct flame *f)
 {
+	if (f->spans)
+		return markers_part(f->spans);
 	return (struct pass_part){ .ctx = f,
 				   .steps = STEP_SET(STEP_SWITCH) | STEP_SET(STEP_HYP_ENTER) |
 					    STEP_SET(STEP_HYP_EXIT),
@@ -342,7 +345,7 @@ int flame_open(struct flame **out, const struct inputs *in, const struct timelin
 	if (!ret)
 		ret = flame_tree_new(&f->tree, opts->frames_max ? opts->frames_max : FLAME_FRAMES_MAX);
 	if (!ret)
-		ret = flame_open_inputs(f, in) ?: flame_filters_open(f);
+		ret = flame_open_inputs(f, in) ?: flame_filters_open(f) ?: flame_spans_open(f, in);
 	for (size_t i = 0; i < f->n_streams && !ret; i++)
 		f->streams[i].match = !opts->behind; /* nothing comes before its first record */
 	if (ret)
@@ -371,6 +374,7 @@ void flame_close(struct flame *f)
 		flame_input_release(&f->v[i]);
 	for (size_t i = 0; f->streams && i < f->n_streams; i++)
 		free(f->streams[i].names);
+	markers_close(f->spans);
 	flame_tasks_release(f);
 	flame_tree_free(f->tree);
 	buf_release(&f->text);
@@ -387,6 +391,8 @@ int flame_end(struct flame *f)
 {
 	int ret = 0;
 
+	if (f->spans)
+		flame_spans_end(f);
 	for (size_t i = 0; i < f->n_streams && !ret; i++)
 		ret = flame_stream_flush(f, &f->streams[i]);
 	for (size_t i = 0; i < f->room_tasks; i++) {

@@ -15,8 +15,10 @@
 struct flame; /* opaque */
 
 struct flame_opts {
-	bool idle;		 /* of pid 0, too */
-	bool pids;		 /* tasks as "name-pid" */
+	bool idle;			    /* of pid 0, too */
+	bool pids;			    /* tasks as "name-pid" */
+	bool spans;			    /* of programs (markers.h), and nothing else */
+	const struct hypertrace_desc *desc; /* the names of hypertrace's; NULL: none; outlives it */
 	const char *behind;	 /* a filter: stacks behind such an event only; NULL: all. To be sound by
 				  * filter_syntax() */
 	struct strlist machines; /* wildcards; none: all */
@@ -32,6 +34,7 @@ struct flame_counts {
 	uint64_t open;	  /* calls of which only the begin or the end is there */
 	uint64_t lost;	  /* calls in which events were lost */
 	uint64_t cut;	  /* stacks of which records say more than they hold */
+	uint64_t others;  /* spans of threads or names that are too many */
 	uint64_t missed;  /* events of these files that were lost ... */
 	bool missed_more; /* ... or more: some places do not say how many */
 	bool graph_without_switches; /* functions have times, and no sched_switch tells when tasks slept */

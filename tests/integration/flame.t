@@ -301,6 +301,60 @@ else
 fi
 like "$(said "$tmp/calls.dat")" '^hyptrace: there is no sched_switch' "without sched_switch it is said that sleep counts"
 
+# ---- spans that programs mark ----------------------------------------------------------
+
+spans() { # FILE, script on standard input
+	"$build/tests/integration/export-trace" "$1" || diag "cannot make $1"
+}
+spans "$tmp/spans.dat" <<'E'
+task 50 crosvm
+task 60 app
+1000 0 50 print	0	503 VirtioFs Enter: read - (inode: 42)
+1100 0 50 print	0	504 Disk Enter: lookup
+1200 0 50 print	0	505 Disk Enter: lookup
+1350 0 50 print	0	505 Disk Exit: lookup
+1500 1 50 print	0	504 Disk Exit: lookup
+1600 0 50 print	0	506 Disk Enter: flush
+1700 0 50 print	0	503 VirtioFs Exit: read
+2000 0 50 print	0	506 Disk Exit: flush
+2100 0 60 print	0	guest_hypertrace cpu=0x1  arg1=1
+2200 0 60 print	0	guest_hypertrace cpu=0x1  arg1=4
+2500 0 60 print	0	guest_hypertrace cpu=0x1  arg1=5
+2900 0 60 print	0	guest_hypertrace cpu=0x1  arg1=2
+3000 0 60 print	0	guest_hypertrace cpu=0x1  arg1=1
+lost 0 1
+3050 0 60 print	0	guest_hypertrace cpu=0x1  arg1=2
+E
+printf '1 frame_start\n2 frame_end\n4 draw_start\n5 draw_end\n' >"$tmp/desc"
+is "$(flame --spans --hypertrace-desc "$tmp/desc" "$tmp/spans.dat")" 'spans;app;frame 500
+spans;app;frame;draw 300
+spans;crosvm;flush 400
+spans;crosvm;read 300
+spans;crosvm;read;lookup 250
+spans;crosvm;read;lookup;lookup 150' "--spans: each has the time that is its own, below what is open around all of it"
+is "$(said --spans --hypertrace-desc "$tmp/desc" "$tmp/spans.dat" | grep 'left out')" \
+	"hyptrace: left out: 2 spans of which only the begin or the end is there" "... and a loss makes none"
+is "$(flame --spans -t 'cr*' -w count "$tmp/spans.dat" | awk '{ print $NF }' | xargs)" "1 1 1 1" "... of some tasks, and how many"
+like "$(flame --spans --svg - "$tmp/spans.dat")" "spans' own time: 1\.100us" "... drawn"
+
+spans "$tmp/marks.dat" <<'E'
+buffer hypertrace
+1000 0 50 hypertrace:guest_hypertrace	0	0	1	7	one
+1100 1 51 hypertrace:guest_hypertrace	1	1	1	7	one
+1200 0 52 hypertrace:guest_hypertrace	0	0	1	7	two
+1300 1 51 hypertrace:guest_hypertrace	0	1	2	7	one
+1500 0 50 hypertrace:guest_hypertrace	1	0	2	7	one
+1900 1 53 hypertrace:guest_hypertrace	0	1	2	7	two
+E
+is "$(flame --spans --hypertrace-desc "$tmp/desc" "$tmp/marks.dat")" 'marks;one client 0;frame 300
+marks;one client 1;frame 400
+marks;two client 0;frame 700' "... of guests' clients"
+is "$(flame --spans --hypertrace-desc "$tmp/desc" --diff "$tmp/marks.dat" "$tmp/marks.dat" | head -n 1)" \
+	'host;one client 0;frame 300 300' "... and the difference of two recordings"
+fails 2 'which spans have none of' "--spans and --event" --spans -e sched_switch "$tmp/spans.dat"
+fails 2 'is for --spans' "names without --spans" --hypertrace-desc "$tmp/desc" "$tmp/spans.dat"
+fails 1 'line 1 makes no sense' "a description that is none" --spans --hypertrace-desc "$hyptrace" "$tmp/spans.dat"
+
 # ---- two recordings --------------------------------------------------------------------------
 
 cp "$host" "$tmp/before.dat"
