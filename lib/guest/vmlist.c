@@ -3,20 +3,15 @@
 #include "guest/guest-priv.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
+
+#include "util/program.h"
 
 #define VM_TOOL	    "/apex/com.android.virt/bin/vm"
 #define VM_LIST_MS  5000 /* a busy phone takes its time */
 #define VM_LIST_MAX (1u << 20)
-
-extern char **environ;
 
 /*
  * Rust's pretty-debug ("{:#?}"), of which this much is read:
@@ -180,66 +175,6 @@ int guest_vm_list_parse(struct guests *g, const char *text, size_t len)
 	}
 }
 
-static int spawn_list(const char *tool, pid_t *pid)
-{
-	char *argv[] = { (char *)tool, (char *)"list", NULL };
-	posix_spawn_file_actions_t fa;
-	int p[2], ret;
-
-	if (pipe2(p, O_CLOEXEC) < 0)
-		return -errno;
-	posix_spawn_file_actions_init(&fa);
-	posix_spawn_file_actions_addopen(&fa, 0, "/dev/null", O_RDONLY, 0);
-	posix_spawn_file_actions_adddup2(&fa, p[1], 1);
-	posix_spawn_file_actions_addopen(&fa, 2, "/dev/null", O_WRONLY, 0);
-	ret = posix_spawn(pid, tool, &fa, NULL, argv, environ);
-	posix_spawn_file_actions_destroy(&fa);
-	close(p[1]);
-	if (!ret)
-		return p[0];
-	close(p[0]);
-	return -ret;
-}
-
-/* Reads until its end, or until time or room runs out. */
-static int read_output(int fd, struct buf *out)
-{
-	int64_t deadline = msg_now() + VM_LIST_MS;
-	char chunk[4096];
-	ssize_t n = 1;
-
-	while (n > 0) {
-		struct pollfd p = { .fd = fd, .events = POLLIN };
-		int64_t left = deadline - msg_now();
-
-		if (left <= 0 || out->len > VM_LIST_MAX)
-			return -ETIMEDOUT;
-		if (poll(&p, 1, (int)left) <= 0)
-			continue;
-		n = read(fd, chunk, sizeof(chunk));
-		if (n > 0)
-			buf_add(out, chunk, (size_t)n);
-	}
-	return n < 0 ? -errno : buf_status(out);
-}
-
-static int run_list(const char *tool, struct buf *out)
-{
-	int fd, ret;
-	pid_t pid;
-
-	fd = spawn_list(tool, &pid);
-	if (fd < 0)
-		return fd;
-	ret = read_output(fd, out);
-	close(fd);
-	if (ret)
-		kill(pid, SIGKILL);
-	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-		;
-	return ret;
-}
-
 int guests_from_vm_list(struct guests *g, const struct guest_opts *o)
 {
 	char *tool = str_printf("%s" VM_TOOL, guest_root(o));
@@ -249,7 +184,11 @@ int guests_from_vm_list(struct guests *g, const struct guest_opts *o)
 	if (!tool)
 		return -ENOMEM;
 	if (!access(tool, X_OK)) {
-		ret = run_list(tool, &out) ?: guest_vm_list_parse(g, (char *)out.data, out.len);
+		const char *argv[] = { tool, "list", NULL };
+
+		ret = program_output(argv, &out, VM_LIST_MAX, VM_LIST_MS);
+		if (ret >= 0) /* it may fail after its list */
+			ret = guest_vm_list_parse(g, (char *)out.data, out.len);
 		if (ret)
 			log_debug(o ? o->log : NULL, "%s list: %s", tool, strerror(-ret));
 	}

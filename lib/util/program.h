@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_PROGRAM_H
+#define HYPTRACE_PROGRAM_H
+
+#include "util/base.h"
+
+/*
+ * Runs a program, which is looked for in PATH, and reads what it prints until it ends. No shell is between;
+ * it gets no input, and what it says on stderr is dropped. argv ends with NULL.
+ * Returns its exit status, or -errno: -ENOENT: there is no such program; -EINTR: a signal ended it;
+ * -ETIMEDOUT, -EFBIG: it took longer or printed more than that, and was killed.
+ */
+int program_output(const char *const *argv, struct buf *out, size_t max, int timeout_ms);
+
+#endif
