@@ -485,7 +485,7 @@ int session_prepare_all(struct session *s)
 	s->tracing_dir = tracefs_dir(s->o->tracing_dir, s->log);
 	if (!s->tracing_dir)
 		return -ENOENT;
-	ret = fork_command(s) ?: prepare_spool(s) ?:
+	ret = session_find_sdt(s) ?: fork_command(s) ?: prepare_spool(s) ?:
 	      undo_open(&s->undo, s->tracing_dir, spool_dirfd(s->spool), "undo", s->log);
 	if (!ret && hyp)
 		ret = prepare_remote(s, hyp);

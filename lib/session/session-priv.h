@@ -66,6 +66,9 @@ struct session {
 /* prepare.c: all up to, but not including, switching anything on. */
 int session_prepare_all(struct session *s);
 
+/* sdt.c: the lines of the plan's static probes, of all QEMUs that run. -ENOENT: there is none. */
+int session_find_sdt(struct session *s);
+
 /* procs.c: keeps the recorder's threads, which all run by now, out of the host's buffers. */
 int session_hide_recorder(struct session *s);
 /* -F and -P: only these are traced in the host's buffers. */

@@ -93,6 +93,25 @@ const char *const *dynamic_preset(const char *name)
 		"p:virtio/signal vhost_signal dev=$arg1:x64 vq=$arg2:x64",
 		NULL,
 	};
+	/*
+	 * Where a guest's request goes in QEMU (trace-events of accel/kvm, system and hw/virtio): KVM gives a
+	 * vCPU back, a device's registers are read and written, a queue is kicked, a request taken and
+	 * returned, the guest told; and when the VM is stopped, which moves its clock.
+	 */
+	static const char *const qemu[] = {
+		"sdt_qemu:kvm_run_exit",
+		"sdt_qemu:memory_region_ops_read",
+		"sdt_qemu:memory_region_ops_write",
+		"sdt_qemu:virtio_queue_notify",
+		"sdt_qemu:virtqueue_pop",
+		"sdt_qemu:virtqueue_fill",
+		"sdt_qemu:virtio_notify",
+		"sdt_qemu:virtio_notify_irqfd",
+		"sdt_qemu:vm_state_notify",
+		NULL,
+	};
 
+	if (!strcmp(name, "qemu"))
+		return qemu;
 	return strcmp(name, "virtio") ? NULL : virtio;
 }

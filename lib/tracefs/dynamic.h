@@ -19,7 +19,10 @@ bool dynamic_event_defined(const char *text);
  * does not name both, or has a second line in it. Out of memory: NULL too, *why says so.
  */
 char *dynamic_event_name(const char *line, const char **why);
-/* The lines of --preset: NULL behind the last. NULL: there is no such preset. */
+/*
+ * The lines of --preset: NULL behind the last. NULL: there is no such preset. Of a program's own static
+ * probes they are names, as perf has them: "sdt_qemu:virtio_notify".
+ */
 const char *const *dynamic_preset(const char *name);
 /*
  * Makes it. There must be no event of that name: the kernel would add the line to it, and in

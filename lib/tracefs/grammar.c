@@ -85,19 +85,36 @@ static int plan_event(void *ctx, const struct opt *o, const char *arg, struct op
 	return ret;
 }
 
+#define HOST_PROBES "probes of programs of the host: give it before -A"
+
+static bool preset_is_sdt(const char *name)
+{
+	const char *const *lines = dynamic_preset(name);
+
+	return lines && !dynamic_event_defined(*lines);
+}
+
 /* Probes that a question needs; a kernel without some of the functions has the others. */
 static int plan_preset(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
 	const char *const *lines = dynamic_preset(arg);
 	struct grammar *g = ctx;
-	int ret = lines ? 0 : opts_wrong(err, o, arg, "unknown: there is virtio");
+	bool sdt = preset_is_sdt(arg);
+	int ret = lines ? 0 : opts_wrong(err, o, arg, "unknown: there are virtio and qemu");
 
+	if (sdt && g->request)
+		return opts_wrong(err, o, arg, HOST_PROBES);
 	for (; !ret && *lines; lines++) {
 		struct buffer_plan *b = grammar_buffer(g);
 
-		ret = plan_made_event(g, o, *lines, err);
-		if (!ret)
-			b->events[b->n_events - 1].optional = true;
+		if (!sdt)
+			ret = plan_made_event(g, o, *lines, err);
+		else if (!buffer_plan_add_event(b, *lines, false))
+			ret = -ENOMEM;
+		if (ret)
+			break;
+		b->events[b->n_events - 1].optional = true;
+		b->events[b->n_events - 1].sdt = sdt;
 	}
 	return ret;
 }
@@ -284,6 +301,8 @@ static int give_to_guest(struct grammar *g, const struct opt *o, const char *arg
 		return opts_wrong(err, o, arg, "must come after the -e that it is for");
 	if (o->arg && !*arg)
 		return opts_wrong(err, o, "", "empty");
+	if (o->set == plan_preset && preset_is_sdt(arg))
+		return opts_wrong(err, o, arg, HOST_PROBES);
 	if (strlist_add(&guest->args, opt_name(o, name)) || (o->arg && strlist_add(&guest->args, arg)))
 		return -ENOMEM;
 	if (o->key == 'e')
@@ -319,8 +338,9 @@ static const struct opt rows[] = {
 	OPT_HEADING("Events"),
 	KEY('e', "EVENT", "event: system, system:event, event, globs, all; a probe", plan_event,
 	    .flags = ANYWHERE),
-	NAME("preset", "NAME", "probes: virtio (queues' kicks, doorbells, signals, interrupts)", plan_preset,
-	     .flags = ANYWHERE),
+	NAME("preset", "NAME",
+	     "probes: virtio (queues' kicks, doorbells, signals, interrupts), qemu (static ones of its own)",
+	     plan_preset, .flags = ANYWHERE),
 	KEY('f', "FILTER", "filter of the -e before it", plan_filter, .flags = ANYWHERE),
 	KEY('R', "TRIGGER", "trigger for the -e before it", plan_trigger, .flags = ANYWHERE),
 	KEY('v', NULL, "switch the events of the following -e off again", plan_negate, .flags = ANYWHERE),

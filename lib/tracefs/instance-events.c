@@ -201,8 +201,8 @@ int instance_make_events(struct undo *u, const struct buffer_plan *b, const stru
 		const struct event_plan *e = &b->events[n];
 		int ret = e->define ? make_one_event(&top, e) : 0;
 
-		n_optional += e->optional;
-		n_made += e->optional && !ret;
+		n_optional += e->define && e->optional;
+		n_made += e->define && e->optional && !ret;
 		if (ret && (!e->optional || ret == -EEXIST))
 			return ret;
 	}

@@ -15,6 +15,7 @@ struct event_plan {
 	char *name;		 /* as given: "kvm", "sched:sched_switch", "kvm_entry", "all", globs */
 	char *define;		 /* the line that makes it first (dynamic.h), or NULL */
 	bool optional;		 /* the line may name what this kernel lacks: a preset's */
+	bool sdt;		 /* a program's own static probe, whose line is still to be asked of perf */
 	char *filter;		 /* -f after it, or NULL; several are joined: (a)&&(b) */
 	struct strlist triggers; /* -R after it */
 	bool negate;		 /* -v came before: switch these off again */

@@ -20,7 +20,7 @@ static void dump_buffer(struct buf *out, const struct buffer_plan *b)
 	for (size_t i = 0; i < b->n_events; i++) {
 		const struct event_plan *e = &b->events[i];
 
-		buf_printf(out, " %s%s", e->negate ? "-" : "+", e->name);
+		buf_printf(out, " %s%s%s", e->negate ? "-" : "+", e->name, e->sdt ? "*" : "");
 		if (e->define)
 			buf_printf(out, "(%s%s)", e->define, e->optional ? "?" : "");
 		if (e->filter)
@@ -232,6 +232,10 @@ static const struct parse_case good[] = {
 	  "queue=+0(+24($arg2)):string?)"
 	  " +virtio:doorbell(p:virtio/doorbell ioeventfd_write addr=$arg3:x64?)"
 	  " +virtio:signal(p:virtio/signal vhost_signal dev=$arg1:x64 vq=$arg2:x64?); " },
+	{ { "-e", "a", "--preset", "qemu" },
+	  "top: +a +sdt_qemu:kvm_run_exit* +sdt_qemu:memory_region_ops_read* +sdt_qemu:memory_region_ops_write*"
+	  " +sdt_qemu:virtio_queue_notify* +sdt_qemu:virtqueue_pop* +sdt_qemu:virtqueue_fill*"
+	  " +sdt_qemu:virtio_notify* +sdt_qemu:virtio_notify_irqfd* +sdt_qemu:vm_state_notify*; " },
 
 	/* buffers */
 	{ { "-B", "hyp" }, "top:; hyp(hyp):; " },
@@ -398,7 +402,9 @@ static const struct parse_case wrong[] = {
 	{ { "-e", "p:a/1b do_it" }, "-e p:a/1b do_it: names no GROUP/EVENT, as in p:virt/kick" },
 	{ { "-e", "p:a/b x\np:c/d y" }, "-e p:a/b x\np:c/d y: one line is one event" },
 	{ { "-v", "-e", "p:a/b x" }, "-e p:a/b x: made to be switched off: give it before -v" },
-	{ { "--preset", "net" }, "--preset net: unknown: there is virtio" },
+	{ { "-A", "3", "--preset", "qemu" },
+	  "--preset qemu: probes of programs of the host: give it before -A" },
+	{ { "--preset", "net" }, "--preset net: unknown: there are virtio and qemu" },
 	{ { "--user" }, "option '--user' needs an argument" },
 	{ { "--cmdlines-size", "x", "-e", "a" }, "--cmdlines-size x: not a number" },
 	{ { "--cmdlines-size", "0" }, "--cmdlines-size 0: must be at least 1" },
@@ -493,6 +499,7 @@ static const struct parse_case requests[] = {
 
 static const struct parse_case refused_requests[] = {
 	{ { "-e", "a", "reboot", "-f" }, "command: nothing is run here" },
+	{ { "--preset", "qemu" }, "--preset qemu: probes of programs of the host: give it before -A" },
 	{ { "-e", "a", "--", "reboot" }, "command: nothing is run here" },
 	{ { "-" }, "command: nothing is run here" },
 	{ { "-o", "/etc/passwd" }, "-o: this option is not for a guest" },

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Events that are made for a recording: -e 'p:...', --preset virtio, on the host and
+# Events that are made for a recording: -e 'p:...', --preset virtio and qemu, on the host and
 # in a guest; and that none of them stays.
 . "$(dirname "$0")/lib.sh"
 
@@ -39,13 +39,29 @@ is "$output" "p:hv/mine vfs_read" "what is somebody's stays"
 
 aarch64-linux-gnu-gcc -O1 -static -o "$out/usdt" tests/lab/l1/usdt.c
 ok $? "a program with a static probe is built"
-run 'cp /mnt/out/usdt /tmp; export HOME=/tmp; perf buildid-cache --add /tmp/usdt && line=$(perf probe -D sdt_vmm:queue_notify) &&
+run 'cp /mnt/out/usdt /tmp; export HOME=/tmp; perf buildid-cache --add /tmp/usdt && line=$(perf probe -D sdt_qemu:virtio_queue_notify) &&
 	echo "$line" && hyptrace record -o usdt.dat -e "$line" -- /tmp/usdt && cp usdt.dat /mnt/out &&'" $l1_state"
 recorded "a static probe"
-like "$output" '^p:sdt_vmm/queue_notify /tmp/usdt:0x[0-9a-f]+\(0x[0-9a-f]+\) arg1=' "... with its semaphore, as perf tells"
+like "$output" '^p:sdt_qemu/virtio_queue_notify /tmp/usdt:0x[0-9a-f]+\(0x[0-9a-f]+\) arg1=' "... with its semaphore, as perf tells"
 is "$(grep -c sdt_ <<<"$(tail -n +2 <<<"$output")")" 0 "... none is left"
-is "$(report "$out/usdt.dat" | sed -nE 's/.* queue_notify: .*arg1=(\w+) arg2=(\S+).*/\1 \2/p' | paste -s -d ,)" \
-	"0 -1,1 -1,2 -1,3 -1,4 -1" "... each of its events, with their arguments"
+notified() {
+	report "$1" | sed -nE 's/.* virtio_queue_notify: .*arg1=(\w+) arg2=(\S+).*/\1 \2/p' | paste -s -d ,
+}
+is "$(notified "$out/usdt.dat")" "0 -1,1 -1,2 -1,3 -1,4 -1" "... each of its events, with their arguments"
+
+# ---- the preset of those: L1's QEMU, Debian's, has none; the program is taken for one that has one ------
+
+run "hyptrace record -o no.dat --preset qemu -- true; s=\$?; $l1_state; ls -d /tmp/hyptrace-perf*; exit \$s"
+refused 'qemu-system-aarch64 has none of the probes: .* dtrace' "--preset qemu where no QEMU has its probes"
+is "$(grep -cE 'sdt_|perf' <<<"$output")" 0 "... leaves nothing"
+run "unset HOME; cp /tmp/usdt /tmp/qemu-system-usdt; /tmp/qemu-system-usdt -name Probed & pid=\$!
+	found() { hyptrace list -g | grep -q Probed; }
+	within 20 found && hyptrace record -o qemu.dat --preset qemu -- sh -c 'kill -USR1 \$0; exec tail --pid=\$0 -f /dev/null' \$pid &&
+	cp qemu.dat /mnt/out && $l1_state"
+recorded "--preset qemu while one runs that has one of them"
+like "$stderr" '/tmp/qemu-system-usdt: sdt_qemu:virtio_queue_notify$' "... which it names"
+is "$(grep -c sdt_ <<<"$output")" 0 "... none is left"
+is "$(notified "$out/qemu.dat")" "0 -1,1 -1,2 -1,3 -1,4 -1" "... each of its events"
 
 # ---- the preset: vsock's queues carry what the guest's agent sends ----------------------------
 
