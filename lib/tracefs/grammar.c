@@ -116,6 +116,7 @@ static int plan_preset(void *ctx, const struct opt *o, const char *arg, struct o
 		b->events[b->n_events - 1].optional = true;
 		b->events[b->n_events - 1].sdt = sdt;
 	}
+	g->has_event = false; /* none of them is an -e */
 	return ret;
 }
 

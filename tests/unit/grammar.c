@@ -402,6 +402,7 @@ static const struct parse_case wrong[] = {
 	{ { "-e", "p:a/1b do_it" }, "-e p:a/1b do_it: names no GROUP/EVENT, as in p:virt/kick" },
 	{ { "-e", "p:a/b x\np:c/d y" }, "-e p:a/b x\np:c/d y: one line is one event" },
 	{ { "-v", "-e", "p:a/b x" }, "-e p:a/b x: made to be switched off: give it before -v" },
+	{ { "-e", "a", "--preset", "virtio", "-f", "x" }, "-f x: must come after the -e that it is for" },
 	{ { "-A", "3", "--preset", "qemu" },
 	  "--preset qemu: probes of programs of the host: give it before -A" },
 	{ { "--preset", "net" }, "--preset net: unknown: there are virtio and qemu" },
