@@ -402,8 +402,8 @@ static void tables_notes(const struct latency_answer *l, struct answer *a, const
 		answer_note(a, "percentiles are within %.1f %% of their value; the rest is exact",
 			    HISTOGRAM_ERROR * 100);
 	if (lost)
-		answer_note(a, "%llu %s are left out: events were lost in between", (unsigned long long)lost,
-			    what);
+		answer_note(a, "%llu %s are left out: %s in between", (unsigned long long)lost, what,
+			    latency_why_lost(l->found));
 	if (undecided)
 		answer_note(a, "%llu %s are undecided: their events are nearer than the clocks' bounds",
 			    (unsigned long long)undecided, what);

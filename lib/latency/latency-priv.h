@@ -45,7 +45,8 @@ struct latency {
 	struct chain *chain;
 	struct latency_rows rows;
 	struct losses losses;
-	bool *losing; /* by stream: events are lost there, in l->losses */
+	bool paused, lost; /* see latency_why_lost */
+	bool *losing;	   /* by stream: events are lost there, in l->losses */
 };
 
 /* The terms in each input. -EINVAL (logged), -ENOMEM. */

@@ -24,6 +24,7 @@ struct latency_hit {
 struct latency_run {
 	struct latency_hit *hits;
 	size_t n;
+	bool paused, lost; /* there were such places */
 	struct latency_count counts[LATENCY_TERMS_MAX];
 };
 
@@ -119,6 +120,8 @@ static int latency_work(void *ctx, struct pass_run *run)
 			at = timeline_stream(l->t, m);
 			v = &l->v[at->input];
 		}
+		r->paused |= m->paused;
+		r->lost |= m->missed != 0;
 		if (m->paused || (m->missed && m->data))
 			ret = latency_loss(l, at, m, HIT_LOST, r);
 		if (id < v->n_ids && v->first[id] && !ret)
@@ -253,6 +256,8 @@ static int latency_after(void *ctx, struct pass_run *run)
 
 	for (size_t i = 0; i < r->n && !ret; i++)
 		ret = latency_follow(l, &r->hits[i]);
+	l->paused |= r->paused;
+	l->lost |= r->lost;
 	for (size_t i = 0; i < l->plan->n_terms; i++) {
 		l->counts[i].seen += r->counts[i].seen;
 		l->counts[i].passed += r->counts[i].passed;
@@ -320,6 +325,13 @@ const struct latency_worst *latency_worst(const struct latency *l, size_t *n)
 const struct latency_count *latency_count(const struct latency *l, size_t term)
 {
 	return &l->counts[term];
+}
+
+const char *latency_why_lost(const struct latency *l)
+{
+	if (!l->paused)
+		return "events were lost";
+	return l->lost ? "events were lost, or tracing was off," : "tracing was off";
 }
 
 const char *latency_unbounded(const struct latency *l)

@@ -75,6 +75,8 @@ const struct latency_count *latency_count(const struct latency *l, size_t term);
 uint64_t latency_bound(const struct chain_event *a, const struct chain_event *b);
 /* A guest whose clock has no bound, though order across machines is asked for; NULL: none. */
 const char *latency_unbounded(const struct latency *l);
+/* What there was in these files, in between some events: "events were lost", or pauses between regions. */
+const char *latency_why_lost(const struct latency *l);
 const struct who *latency_who(const struct latency *l);
 
 #endif

@@ -87,6 +87,8 @@ regions=tests/data/regions.dat
 exec=sched:sched_process_exec
 is "$("$hyptrace" latency --csv --from $exec --to $exec "$regions" 2>/dev/null | grep ^events,host)" \
 	events,host,21,21,18,0,2,1,1,0 "latency: of 20 pairs the two across a pause are not known"
+like "$("$hyptrace" latency --from $exec --to $exec "$regions" 2>/dev/null)" '^2 pairs are left out: tracing was off in between' \
+	"... which is said"
 like "$("$hyptrace" stat --show hyp "$regions" 2>/dev/null)" 'hyp: 5826 stays, 872\.6ms in all' \
 	"stat: no stay in the hypervisor lasts a pause (7 would: 5.8 s in all)"
 is "$("$hyptrace" stat --csv --show buffers "$regions" 2>/dev/null | cut -d , -f 7 | sed 1d | sort -u)" 0 \
