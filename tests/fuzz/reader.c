@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* A trace.dat made of anything: opened, all its pages read, and all records by time. */
+/* A trace.dat made of anything: opened, all its pages read, and all records by time; and as its option of
+ * pauses. */
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "dat/pauses.h"
 #include "read/merge.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -52,8 +54,14 @@ static void merge_records(const struct reader *r)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	int fd = memfd_create("fuzz", MFD_CLOEXEC);
+	struct pauses pauses;
 	struct reader *r;
 
+	pauses_decode(data, size, NULL, &pauses);
+	for (size_t i = 0; i < pauses.n; i++)
+		if (pauses.v[i].from > pauses.v[i].to || (i && pauses.v[i].from < pauses.v[i - 1].to))
+			abort();
+	pauses_release(&pauses);
 	if (fd < 0)
 		return 0;
 	if (!write_all(fd, data, size) && !reader_open(&r, fd, NULL)) {
