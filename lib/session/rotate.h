@@ -35,7 +35,7 @@ bool rotate_is_writing(const struct session *s);
 uint64_t rotate_bytes(const struct session *s);
 /* Tracing ends: waits for the file that is being written. What is left is the last one's. */
 void rotate_end(struct session *s);
-/* The last one is written: removes what is more than --keep. */
+/* The last one is about to be written: removes what is more than --keep. */
 void rotate_keep_last(struct session *s);
 /* Takes NULL. */
 void rotate_free(struct rotate *r);

@@ -502,6 +502,7 @@ static int finish_files(struct session *s)
 	struct workers *symbols = beside(symbols_job, s);
 	int ret = 0, error;
 
+	rotate_keep_last(s); /* guests' spools go with their files */
 	/* if this fails, session_write tries it again and keeps the spool */
 	spool_repair(s->spool, s->log);
 	finish_guests(s);
@@ -512,8 +513,6 @@ static int finish_files(struct session *s)
 	if (s->n_tracks) /* else guests alone were recorded: the host has no file */
 		ret = session_write(s, NULL);
 	error = session_guests_written(&s->guests, s->summary);
-	if (!ret && !error)
-		rotate_keep_last(s);
 	workers_free(restorer);
 	if (!ret)
 		session_remove_spool(s);

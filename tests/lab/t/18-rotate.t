@@ -83,6 +83,16 @@ done
 is "$(grep -c 'guest g1: clock offset known to .* (hard, ' <<<"$stderr")" "${#guests[@]}" "each file of the guest has its clock's offset, by the counters"
 diag "bounds, us: $(sed -nE 's/.*known to \+- ([0-9.]+) us.*/\1/p' <<<"$stderr" | xargs)"
 
+# the newest of host and guest
+run 'hyptrace record --guest-timeout 60 -o k.dat --rotate 1s --keep 2 -e kvm -A g1@3 -e sched 2>said &
+	pid=$!
+	within 100 written k.003.dat
+	kill -INT $pid; wait $pid; echo "status $?"
+	ls k*; cat said >&2'
+recorded "--keep 2, with a guest"
+is "$(grep -c '^k\.[0-9]*\.dat$' <<<"$output") $(grep -c '^k-g1\.[0-9]*\.dat$' <<<"$output") $(grep -c '^k-\?[g1]*\.00[12]\.dat$' <<<"$output")" \
+	"2 2 0" "... leaves two files of each, the newest" || diag "$output"$'\n'"$stderr"
+
 # ---- a flight recorder -------------------------------------------------------------------------
 
 # what the kernel keeps from a first recording on is there by now
