@@ -271,7 +271,7 @@ static int marker_tell(struct markers *m, struct marker_thread *t, const struct 
 				     .pid = (int32_t)t->who,
 				     .client = *t->client ? t->client : NULL,
 				     .own = ns > lane->inside ? ns - lane->inside : 0 };
-	struct marker_lane *around[MARKERS_OPEN], *l;
+	struct marker_lane *around[MARKERS_OPEN] = { 0 }, *l;
 
 	for (size_t i = 0; i < MARKERS_OPEN; i++) {
 		size_t at = span.n;
