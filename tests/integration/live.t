@@ -145,7 +145,7 @@ like "$(<"$tmp/top")" 'ended$' "... and says so" || diag "$(<"$tmp/top")"
 tty() { tmux -L top -f /dev/null "$@"; }
 screen() { tty capture-pane -p; }
 seen() { screen | grep -Eq -e "$1"; }
-if command -v tmux >/dev/null; then
+if command -v tmux >/dev/null && ldd "$hyptrace" | grep -q ncurses; then
 	export TMUX_TMPDIR=$tmp
 	record 2
 	page 0 1000000000:1 3900000000:4
@@ -180,7 +180,7 @@ if command -v tmux >/dev/null; then
 	tty kill-server
 	ended drained
 else
-	skip 9 "no tmux"
+	skip 9 "no tmux, or built without ncurses"
 fi
 
 "$hyptrace" top --json "$dat" 2>"$tmp/err"
