@@ -26,7 +26,7 @@ struct rotate_piece {
 };
 
 struct rotate_mark {
-	double time; /* CLOCK_MONOTONIC, s */
+	double time; /* session_now() */
 	uint64_t *at;
 };
 
@@ -54,8 +54,6 @@ struct rotate {
 	int dump_on_fd;
 };
 
-/* CLOCK_MONOTONIC, s */
-double rotate_now(void);
 /* All pieces with their streams, and the writer. 0 or -errno, which is logged. */
 int rotate_open(struct rotate *r);
 /* How far each stream has come, in whole pages. */

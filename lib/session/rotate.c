@@ -52,7 +52,7 @@ static int rotate_note(struct rotate *r)
 static void rotate_forget_clocks(struct rotate *r)
 {
 	const struct record_plan *plan = r->s->plan;
-	double ms = (rotate_now() - rotate_since(r)) * 1e3;
+	double ms = (session_now() - rotate_since(r)) * 1e3;
 
 	if (plan->max_cpu_kb || plan->tsync_interval_ms <= 0)
 		return;
@@ -85,13 +85,13 @@ int rotate_begin(struct session *s)
 	if (!r)
 		return 0;
 	r->number = record_plan_numbered(s->plan);
-	r->began = rotate_now();
+	r->began = session_now();
 	return rotate_open(r) ?: rotate_note(r);
 }
 
 static int mark_add(struct rotate *r)
 {
-	struct rotate_mark m = { rotate_now(), malloc((r->n_streams + 1) * sizeof(*m.at)) };
+	struct rotate_mark m = { session_now(), malloc((r->n_streams + 1) * sizeof(*m.at)) };
 
 	if (!m.at)
 		return -ENOMEM;
@@ -112,7 +112,7 @@ static void mark_drop_first(struct rotate *r)
 /* --flight: up to the last mark that is old enough. */
 static int trim_old(struct rotate *r)
 {
-	const double seconds = (double)r->s->plan->flight_ms / 1e3, now = rotate_now();
+	const double seconds = (double)r->s->plan->flight_ms / 1e3, now = session_now();
 	bool more = false;
 	int ret = 0;
 
@@ -156,7 +156,7 @@ void rotate_cut(struct session *s)
 
 	rotate_flush(r);
 	rotate_positions(r, r->to);
-	r->cut_at = rotate_now();
+	r->cut_at = session_now();
 	r->error = 0;
 	atomic_store(&r->written, false);
 	r->writing = true;
@@ -221,7 +221,7 @@ static bool rotate_due(const struct rotate *r)
 {
 	const struct record_plan *plan = r->s->plan;
 
-	if (plan->rotate_ms && rotate_now() - r->began >= (double)plan->rotate_ms / 1e3)
+	if (plan->rotate_ms && session_now() - r->began >= (double)plan->rotate_ms / 1e3)
 		return true;
 	return plan->rotate_bytes && rotate_sum(r, r->from, r->now) >= plan->rotate_bytes;
 }

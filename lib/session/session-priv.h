@@ -61,6 +61,12 @@ struct session {
 	double started_at;     /* CLOCK_MONOTONIC, s */
 };
 
+/* CLOCK_MONOTONIC, s */
+static inline double session_now(void)
+{
+	return (double)mono_ns() / 1e9;
+}
+
 /* All calls return 0 or -errno, and log what a user has to know. */
 
 /* prepare.c: all up to, but not including, switching anything on. */

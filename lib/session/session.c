@@ -13,7 +13,6 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "hypertrace/join.h"
@@ -27,14 +26,6 @@
 #define TICK_MS		 500
 #define FIRST_MAPS_MS	 50 /* a command has its libraries mapped by then */
 #define DRAIN_TIMEOUT_MS 60000
-
-static double now_s(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
 
 /* ---- summary ---------------------------------------------------------------------------- */
 
@@ -68,7 +59,7 @@ static void sum_track(struct session *s, size_t i)
 void session_sum(struct session *s)
 {
 	s->summary->n_buffers = s->n_tracks;
-	s->summary->seconds = s->started_at > 0 ? now_s() - s->started_at : 0;
+	s->summary->seconds = s->started_at > 0 ? session_now() - s->started_at : 0;
 	for (size_t i = 0; i < s->n_tracks; i++)
 		sum_track(s, i);
 	session_guests_sum(&s->guests, s->recorder, s->summary);
@@ -125,7 +116,7 @@ static int start_hosts(struct session *s)
 	for (size_t i = host_tracks(s); i-- && !ret;)
 		ret = start_track(s, i);
 	rings_tracing(s->rings, true);
-	s->started_at = now_s();
+	s->started_at = session_now();
 	return ret;
 }
 
@@ -263,7 +254,7 @@ static int session_run(struct session *s)
 	int ret = 0;
 
 	while (!ret) {
-		double now = now_s(), next = now + timeout / 1e3;
+		double now = session_now(), next = now + timeout / 1e3;
 
 		if (now >= end)
 			return s->failure;
@@ -274,7 +265,7 @@ static int session_run(struct session *s)
 
 		p[4].fd = rotate_fd(s);
 		/* without a descriptor for the end of the command it is polled for, so that nobody waits */
-		while (now_s() < next && !(s->has_command && command_ended(&s->command))) {
+		while (session_now() < next && !(s->has_command && command_ended(&s->command))) {
 			if (poll(p, ARRAY_SIZE(p), often ? SESSION_REGION_MS : timeout) > 0)
 				break;
 			if (region && session_region_look(s))

@@ -499,12 +499,22 @@ int dump_signal(void)
 	return signals_fd(&set);
 }
 
-uint64_t boot_ns(void)
+static uint64_t clock_now(clockid_t clock)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_BOOTTIME, &ts);
+	clock_gettime(clock, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+uint64_t boot_ns(void)
+{
+	return clock_now(CLOCK_BOOTTIME);
+}
+
+uint64_t mono_ns(void)
+{
+	return clock_now(CLOCK_MONOTONIC);
 }
 
 const char *errno_text(int error)

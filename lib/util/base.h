@@ -183,6 +183,8 @@ int dump_signal(void);
 
 /* Now, ns of CLOCK_BOOTTIME, which the trace clock "boot" is. */
 uint64_t boot_ns(void);
+/* ... of CLOCK_MONOTONIC, for waiting. */
+uint64_t mono_ns(void);
 
 /* strerror for people: what -EBADMSG means here is in no manual of theirs. */
 const char *errno_text(int error);

@@ -8,18 +8,9 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 extern char **environ;
-
-static int64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 /* A recorder blocks the signals that it waits for: the program is to get them. */
 static int program_spawn(const char *const *argv, int out, pid_t *pid)
@@ -45,13 +36,13 @@ static int program_spawn(const char *const *argv, int out, pid_t *pid)
 
 static int program_read(int fd, struct buf *out, size_t max, int timeout_ms)
 {
-	int64_t deadline = now_ms() + timeout_ms;
+	const uint64_t end = mono_ns() + (uint64_t)timeout_ms * 1000000;
 	char chunk[4096];
 	ssize_t n = 1;
 
 	while (n > 0) {
 		struct pollfd p = { .fd = fd, .events = POLLIN };
-		int64_t left = deadline - now_ms();
+		int64_t left = (int64_t)(end - mono_ns()) / 1000000;
 
 		if (left <= 0)
 			return -ETIMEDOUT;

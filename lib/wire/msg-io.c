@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 /* Longest single poll: what is farther away is waited for again. */
@@ -13,10 +12,7 @@
 
 int64_t msg_now(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+	return (int64_t)(mono_ns() / 1000000);
 }
 
 int64_t msg_wait_end(const struct msg_wait *w)
