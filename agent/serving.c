@@ -138,7 +138,6 @@ static int send_meta(struct serving *s)
 
 /* ---- regions ------------------------------------------------------------------ */
 
-/* What cannot be read may have been off all the time. */
 static void serving_keep_pauses(struct serving *s)
 {
 	struct pauses p = { 0 };
@@ -146,11 +145,7 @@ static void serving_keep_pauses(struct serving *s)
 
 	if (!*s->watch.path)
 		return;
-	if (watch_read(&s->watch, s->undo, &p, &whole)) {
-		pauses_release(&p);
-		pauses_add(&p, 0, UINT64_MAX);
-		whole = false;
-	}
+	watch_read(&s->watch, s->undo, &p, &whole);
 	if (!whole)
 		log_warn(s->log, "when tracing was off between regions is not known of all of them");
 	if (p.n)

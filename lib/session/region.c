@@ -76,12 +76,9 @@ void session_region_keep(struct session *s)
 
 	if (!text)
 		return;
-	ret = watch_parse(w, text) ?: watch_read(w, s->undo, &pauses, &whole);
-	if (ret) { /* then it may have been off anywhere */
-		pauses_release(&pauses);
-		ret = pauses_add(&pauses, 0, UINT64_MAX) ?: ret;
-	}
-	if (ret || !whole)
+	watch_parse(w, text);
+	ret = watch_read(w, s->undo, &pauses, &whole);
+	if (!whole)
 		log_warn(s->log, "when tracing was off between regions is not known %s: %s",
 			 ret ? "at all" : "of the first ones",
 			 ret ? errno_text(ret) : "there were too many of them");

@@ -195,10 +195,10 @@ int watch_read(const struct watch *w, struct undo *u, struct pauses *out, bool *
 	struct page_layout layout;
 	char path[INSTANCE_PATH];
 	unsigned int n = 0;
-	int ret;
+	int ret = *w->path ? 0 : -EINVAL;
 
 	snprintf(path, sizeof(path), "%s/tracing_on", w->path);
-	ret = undo_poke(u, path, "0");
+	ret = ret ? ret : undo_poke(u, path, "0");
 	snprintf(path, sizeof(path), "%s/per_cpu", w->path);
 	ret = ret ? ret : page_layout_read(undo_dirfd(u), "events/header_page", &layout);
 	ret = ret ? ret : tracefs_cpus(undo_dirfd(u), path, &n);
@@ -208,7 +208,11 @@ int watch_read(const struct watch *w, struct undo *u, struct pauses *out, bool *
 		array_sort(m.v, m.n, sizeof(*m.v), watch_earlier);
 		ret = watch_pauses(w, &m, out);
 	}
-	*whole = !m.lost;
+	if (ret) {
+		pauses_release(out);
+		ret = pauses_add(out, 0, UINT64_MAX) ?: ret;
+	}
+	*whole = !ret && !m.lost;
 	free(m.v);
 	return ret;
 }

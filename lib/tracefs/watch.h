@@ -18,9 +18,10 @@ struct watch {
 
 /* Makes the instance and switches it on, before any trigger is set. -errno, not logged: none is there. */
 int watch_open(struct watch *w, struct undo *u, const struct record_plan *plan, const char *clock);
-/* Switches it off and reads it; *whole: no event was lost. 0 or -errno. */
+/* Switches it off and reads it; *whole: no event was lost. 0 or -errno: then tracing may have been off
+ * anywhere, which is what *out says. */
 int watch_read(const struct watch *w, struct undo *u, struct pauses *out, bool *whole);
-/* As a word of a session file, and back: -EINVAL. */
+/* As a word of a session file, and back: -EINVAL, and *w is none, which watch_read() refuses, too. */
 char *watch_text(const struct watch *w);
 int watch_parse(struct watch *w, const char *text);
 

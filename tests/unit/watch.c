@@ -121,6 +121,24 @@ static void test_text(void **state)
 	free(text);
 }
 
+/* What cannot be read may have been off all the time. */
+static void test_unknown(void **state)
+{
+	const struct watch none = { 0 }, gone = { "instances/gone", START, STOP };
+	const struct watch *const bad[] = { &none, &gone };
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		struct pauses p = { 0 };
+		bool whole = true;
+
+		assert_true(watch_read(bad[i], undo, &p, &whole) < 0);
+		assert_false(whole);
+		assert_int_equal(p.n, 1);
+		assert_true(!p.v[0].from && p.v[0].to == UINT64_MAX);
+		pauses_release(&p);
+	}
+}
+
 static int group_setup(void **state)
 {
 	struct buf header = { 0 };
@@ -149,7 +167,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_moments), cmocka_unit_test(test_one_region),
 		cmocka_unit_test(test_lost),	cmocka_unit_test(test_unseen_stop),
-		cmocka_unit_test(test_text),
+		cmocka_unit_test(test_text),	cmocka_unit_test(test_unknown),
 	};
 
 	return cmocka_run_group_tests_name("watch", tests, group_setup, group_teardown);
