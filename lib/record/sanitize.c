@@ -3,6 +3,7 @@
 #include "record/sanitize.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -126,4 +127,26 @@ int sanitize_buffer(const struct spool *s, size_t buffer, struct sanitized *out)
 		ret = sanitize_cpu(&m, s, buffer, cpu);
 	free(m.page);
 	return ret;
+}
+
+int sanitize_spool(const struct spool *s, const struct log *log)
+{
+	for (size_t i = 0; i < spool_n_buffers(s); i++) {
+		struct sanitized m;
+		int ret;
+
+		if (strcmp(spool_buffer(s, i)->kind, "guest"))
+			continue;
+		ret = sanitize_buffer(s, i, &m);
+		if (ret) {
+			log_err(log, "%s: the guest's pages cannot be gone through: %s", spool_dir(s),
+				errno_text(ret));
+			return ret;
+		}
+		if (m.bad)
+			log_warn(log,
+				 "%s: %" PRIu64 " of the guest's pages made no sense: their events are lost",
+				 spool_dir(s), m.bad);
+	}
+	return 0;
 }

@@ -23,5 +23,7 @@ struct sanitized {
  * dropped. To do it twice, or to be killed on the way, does no harm. 0 or -errno.
  */
 int sanitize_buffer(const struct spool *s, size_t buffer, struct sanitized *out);
+/* All buffers of a spool that a guest filled; logs how many pages made no sense, and errors. 0 or -errno. */
+int sanitize_spool(const struct spool *s, const struct log *log);
 
 #endif

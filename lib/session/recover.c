@@ -2,7 +2,6 @@
 /* Finishes what a killed recorder left: drains the buffers, puts tracefs back, writes the file. */
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -171,28 +170,6 @@ static void sum_spool(struct session *s)
 	}
 }
 
-/* As session_guests_write() does it. */
-static int sanitize_guests(struct session *s)
-{
-	for (size_t i = 0; i < spool_n_buffers(s->spool); i++) {
-		struct sanitized m;
-		int ret;
-
-		if (strcmp(spool_buffer(s->spool, i)->kind, "guest"))
-			continue;
-		ret = sanitize_buffer(s->spool, i, &m);
-		if (ret) {
-			log_err(s->log, "the guest's pages cannot be gone through: %s", errno_text(ret));
-			return ret;
-		}
-		if (m.bad)
-			log_warn(s->log,
-				 "%" PRIu64 " of the guest's pages made no sense: their events are lost",
-				 m.bad);
-	}
-	return 0;
-}
-
 /* The machine still runs as the recorder left it. On error nothing is changed. */
 static int open_tracefs(struct session *s)
 {
@@ -285,7 +262,7 @@ static int recover_recording(struct session *s, const char *output)
 	if ((armed || drained) && has_formats(s->spool)) {
 		spool_drop_missing_cpus(s->spool);
 		sum_spool(s);
-		ret = sanitize_guests(s) ?: session_write(s, output);
+		ret = sanitize_spool(s->spool, s->log) ?: session_write(s, output);
 	} else {
 		log_info(s->log, "there is nothing to recover");
 	}

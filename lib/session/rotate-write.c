@@ -112,28 +112,13 @@ static void part_close(struct rotate_part *p)
 	free(p->spools);
 }
 
-static int part_sanitize(struct spool *spool, const struct log *log)
-{
-	int ret = 0;
-
-	for (size_t i = 0; i < spool_n_buffers(spool) && !ret; i++) {
-		struct sanitized m;
-
-		ret = sanitize_buffer(spool, i, &m);
-		if (!ret && m.bad)
-			log_warn(log, "%s: %llu of the guest's pages made no sense: their events are lost",
-				 spool_dir(spool), (unsigned long long)m.bad);
-	}
-	return ret;
-}
-
 static int part_write(struct rotate_part *p)
 {
 	struct dat_from_spool_opts fo = { .log = p->r->s->log };
 	int ret = 0;
 
 	for (size_t i = 1; i < p->r->n_pieces && !ret; i++)
-		ret = part_sanitize(p->spools[i], fo.log);
+		ret = sanitize_spool(p->spools[i], fo.log);
 	/* the host's last: when it is there, all are */
 	for (size_t i = p->r->n_pieces; i-- && !ret;)
 		if (i || p->r->s->n_tracks)
@@ -153,8 +138,14 @@ static int keep_symbols(struct rotate *r)
 static int write_part(struct rotate *r)
 {
 	struct rotate_part p = { .r = r };
-	int ret = part_open(&p) ?: keep_symbols(r) ?: await_samples(r) ?: part_take_guests(&p) ?: spool_repair(p.spools[0], r->s->log) ?: session_guests_align_clocks(&p.guests, p.spools[0]) ?: part_write(&p);
+	int ret = part_open(&p) ?: keep_symbols(r) ?: await_samples(r) ?: part_take_guests(&p);
 
+	if (!ret)
+		ret = spool_repair(p.spools[0], r->s->log);
+	if (!ret)
+		ret = session_guests_align_clocks(&p.guests, p.spools[0]);
+	if (!ret)
+		ret = part_write(&p);
 	part_close(&p);
 	return ret;
 }
