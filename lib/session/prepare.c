@@ -489,6 +489,6 @@ int session_prepare_all(struct session *s)
 	      undo_open(&s->undo, s->tracing_dir, spool_dirfd(s->spool), "undo", s->log);
 	if (!ret && hyp)
 		ret = prepare_remote(s, hyp);
-	ret = ret ?: find_running(s);
-	return ret ?: prepare_guests(s) ?: start_clocks(s) ?: prepare_buffers(s) ?: set_file_clock(s) ?: rotate_prepare(s);
+	ret = ret ?: find_running(s) ?: prepare_guests(s) ?: start_clocks(s);
+	return ret ?: prepare_buffers(s) ?: set_file_clock(s) ?: rotate_prepare(s);
 }

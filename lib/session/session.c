@@ -166,10 +166,13 @@ static int arm(struct session *s)
 				    .failed = on_failure,
 				    .ctx = s,
 				    .log = s->log };
+	int ret = recorder_new(&s->recorder, &ro) ?: spool_set(s->spool, "state", "armed") ?: reserve_room(s);
 
-	return recorder_new(&s->recorder, &ro) ?: spool_set(s->spool, "state", "armed") ?:
-	       reserve_room(s) ?: add_tracks(s) ?: rotate_begin(s) ?: rings_start(s->rings, session_fail, s) ?: session_hide_recorder(s) ?:
-	       session_filter_pids(s) ?: session_region_begin(s) ?: start_all(s) ?: rotate_started(s);
+	if (!ret)
+		ret = add_tracks(s) ?: rotate_begin(s) ?: rings_start(s->rings, session_fail, s);
+	if (!ret)
+		ret = session_hide_recorder(s) ?: session_filter_pids(s) ?: session_region_begin(s);
+	return ret ?: start_all(s) ?: rotate_started(s);
 }
 
 /* ---- running ---------------------------------------------------------------------------------- */
