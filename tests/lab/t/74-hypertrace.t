@@ -4,6 +4,7 @@
 # QEMU's hypertrace patches, four clients at full speed, a recorder that is killed. HYPERTRACE_EVENTS=250000 gives
 # the run of four clients a million events.
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/marks.sh"
 
 each=${HYPERTRACE_EVENTS-5000}
 # seconds, for the run of so many on a busy machine
@@ -22,11 +23,6 @@ vm_up -m protected -g 1 -w 0 -a 'hyptrace-agent -D'
 in_guest="/mnt/tests/lab/l1/guest exec 1 $limit"
 l1_timeout=$limit
 
-# marks FILE: "CLIENT ARG1 ARG2 ARG3 ARG4" of each event that stock report shows
-marks() {
-	report "$out/$1" | sed -nE 's/.*guest_hypertrace: +client=([0-9]+) arg1=(\w+) arg2=(\w+) arg3=(\w+) arg4=(\w+) guest=Guest vcpu=[01]$/\1 \2 \3 \4 \5/p'
-}
-
 # said WORD...: "EVENTS LOST" of the last recording
 said() {
 	sed -nE 's/^hyptrace: .*hypertrace: Guest: ([0-9]+) events(, ([0-9]+) lost)?.*/\1 \3/p' <<<"$stderr" | sed 's/ $/ 0/'
@@ -38,15 +34,9 @@ capture example.dat "hyptrace record --hypertrace -e kvm:kvm_entry -e kvm:kvm_ex
 	cp /tmp/t.dat /mnt/out/example.dat"
 recorded "the example of QEMU's patches, unchanged"
 like "$output" 'Some computation' "... ran"
-is "$(marks example.dat)" "0 0x1 0xcafe 0xdead 0xbeef
+is "$(marks Guest "$out/example.dat")" "0 0x1 0xcafe 0xdead 0xbeef
 0 0x0 0xcafe 0xdead 0xbeef" "... its two events, by stock report"
-# each after an exit of its vCPU's thread, before that one's next entry
-"$build/hyptrace" report "$out/example.dat" | sed -nE 's/.*-([0-9]+) +\[[0-9]+\].* (kvm_entry|kvm_exit|guest_hypertrace):.*/\1 \2/p' |
-	awk '$2 == "guest_hypertrace" { n++; open[$1] = last[$1] == "kvm_exit"; next }
-		open[$1] { good += $2 == "kvm_entry"; open[$1] = 0 }
-		{ last[$1] = $2 }
-		END { print n, good }' >"$tmp/windows"
-is "$(cat "$tmp/windows")" "2 2" "... at times when their vCPU had left the guest, before it came back"
+is "$(in_exits "$out/example.dat")" "2 2" "... at times when their vCPU had left the guest, before it came back"
 is "$(l1 'ls /sys/kernel/tracing/instances')" "" "tracefs is as it was"
 
 # ---- full speed -----------------------------------------------------------------------
@@ -61,10 +51,9 @@ diag "$output"$'\n'"$stderr"
 like "$output" 'gpa == 0x[0-9a-f]+' "the kernel filters by the doorbell's address"
 read -r events lost <<<"$(said)"
 is "$((events + lost))" "$((4 * each))" "emitted = recorded + counted lost ($lost)"
-marks fast.dat >"$tmp/marks"
+marks Guest "$out/fast.dat" >"$tmp/marks"
 is "$(wc -l <"$tmp/marks")" "$events" "... recorded are as many as stock report shows"
-is "$(perl -ane '$bad++ if hex $F[1] != $F[0] || hex $F[2] <= ($last[$F[0]] // 0); $last[$F[0]] = hex $F[2]; END { print $bad // 0 }' "$tmp/marks")" \
-	0 "each client's are in its order, with its arguments"
+is "$(out_of_order <"$tmp/marks")" 0 "each client's are in its order, with its arguments"
 
 # ---- what an event costs ----------------------------------------------------------------
 
@@ -87,7 +76,7 @@ run "cd /tmp; hyptrace record --hypertrace -o k.dat & pid=\$!
 	$in_guest /marks/my-hypertrace
 	hyptrace recover k.dat.spool && cp k.dat /mnt/out"
 recorded "a recorder is killed, recover"
-is "$(marks k.dat | wc -l)" 200 "... all that it had seen are joined"
+is "$(marks Guest "$out/k.dat" | wc -l)" 200 "... all that it had seen are joined"
 like "$stderr" '2 doorbells had no event' "... those after it are counted"
 is "$(l1 'ls /sys/kernel/tracing/instances')" "" "tracefs is as it was"
 

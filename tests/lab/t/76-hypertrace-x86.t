@@ -5,6 +5,7 @@
 # HYPERTRACE_EVENTS: of each of the four clients at full speed (500).
 # shellcheck source=tests/lab/t/x86.sh
 . "$(dirname "$0")/x86.sh"
+. "$(dirname "$0")/marks.sh"
 
 each=${HYPERTRACE_EVENTS-500}
 copy_hyptrace "$tmp/out/bin"
@@ -23,27 +24,17 @@ is "$(cat "$tmp/out/after")" "$(cat "$tmp/out/before")" "tracefs is as it was"
 # ---- the example ---------------------------------------------------------------------
 
 report() { trace-cmd report -i "$tmp/out/$1" 2>/dev/null; }
-marks() {
-	report "$1" | sed -nE 's/.*guest_hypertrace: +client=([0-9]+) arg1=(\w+) arg2=(\w+) arg3=(\w+) arg4=(\w+) guest=Marks vcpu=[01]$/\1 \2 \3 \4 \5/p'
-}
-is "$(marks example.dat)" "0 0x1 0xcafe 0xdead 0xbeef
+is "$(marks Marks "$tmp/out/example.dat")" "0 0x1 0xcafe 0xdead 0xbeef
 0 0x0 0xcafe 0xdead 0xbeef" "the example of QEMU's patches, unchanged: its two events, by stock report"
-# each after an exit of its vCPU's thread, before that one's next entry
-is "$("$build/hyptrace" report "$tmp/out/example.dat" 2>/dev/null |
-	sed -nE 's/.*-([0-9]+) +\[[0-9]+\].* (kvm_entry|kvm_exit|guest_hypertrace):.*/\1 \2/p' |
-	awk '$2 == "guest_hypertrace" { n++; open[$1] = last[$1] == "kvm_exit"; next }
-		open[$1] { good += $2 == "kvm_entry"; open[$1] = 0 }
-		{ last[$1] = $2 }
-		END { print n, good }')" "2 2" "... at times when their vCPU had left the guest, before it came back"
+is "$(in_exits "$tmp/out/example.dat")" "2 2" "... at times when their vCPU had left the guest, before it came back"
 
 # ---- full speed -----------------------------------------------------------------------
 
 read -r events lost <<<"$(sed -nE 's/^hyptrace: .*hypertrace: Marks: ([0-9]+) events(, ([0-9]+) lost)?.*/\1 \3/p' "$tmp/err" | sed 's/ $/ 0/' | tail -n 1)"
 is "$((events + lost))" "$((4 * each))" "four clients: emitted = recorded + counted lost ($lost)"
-marks fast.dat >"$tmp/marks"
+marks Marks "$tmp/out/fast.dat" >"$tmp/marks"
 is "$(wc -l <"$tmp/marks")" "$events" "... recorded are as many as stock report shows"
-is "$(perl -ane '$bad++ if hex $F[1] != $F[0] || hex $F[2] <= ($last[$F[0]] // 0); $last[$F[0]] = hex $F[2]; END { print $bad // 0 }' "$tmp/marks")" \
-	0 "... each client's in its order, with its arguments"
+is "$(out_of_order <"$tmp/marks")" 0 "... each client's in its order, with its arguments"
 
 # ---- hypercalls -----------------------------------------------------------------------
 
