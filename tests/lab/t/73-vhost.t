@@ -54,12 +54,13 @@ is "$(verdict standard vhost tasks qemu-system-aar)" less "with vhost QEMU runs 
 is "$(verdict standard vhost tasks vhost)" more "... and vhost's threads more"
 is "$(verdict user vhost events kvm:kvm_userspace_exit)" less "with vhost no notification is left to user space"
 
-# who hands the guest's packets to the host's network
+# workers NAME CARD: who hands that card's packets to the host's network (a guest asks for routers by each of its cards)
 workers() {
-	"$hyptrace" sql --csv "$out/$1.dat" "SELECT comm FROM events WHERE name = 'netif_receive_skb' GROUP BY comm" | sed 1d | cut -d , -f 2
+	"$hyptrace" sql --csv "$out/$1.dat" "SELECT comm FROM events
+		WHERE name = 'netif_receive_skb' AND EXTRACT_ARG(arg_set_id, 'name') = '$2' GROUP BY comm" | sed 1d | cut -d , -f 2
 }
-is "$(workers standard)" qemu-system-aar "standard virtio: QEMU hands over all packets"
-like "$(workers vhost)" '^vhost-[0-9]+$' "vhost: its thread does"
+is "$(workers standard tap0)" qemu-system-aar "standard virtio: QEMU hands over all packets"
+like "$(workers vhost tap1)" '^vhost-[0-9]+$' "vhost: its thread does"
 
 # ---- latency ----------------------------------------------------------------------------
 
