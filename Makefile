@@ -461,8 +461,8 @@ check-newer:
 # of the unit tests; only printed
 coverage:
 	$(Q)tests/deps coverage
-	$(Q)$(MAKE) --no-print-directory $(JOBS) O=build-coverage COVERAGE=1 OPT=-O0 units
-	$(Q)O=build-coverage tests/check -Q tests/unit
+	$(Q)$(MAKE) --no-print-directory $(JOBS) O=build-coverage COVERAGE=1 OPT=-O0 units tools
+	$(Q)O=build-coverage tests/check units -Q
 	$(Q)gcovr -j $(shell nproc) -r . -f lib/ -f cmd/ -f agent/ -f plugins/ build-coverage
 
 format:
