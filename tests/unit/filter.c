@@ -462,7 +462,16 @@ static struct tep_handle *thing_tep(void)
 
 static void test_alone(void **state)
 {
-	static const struct thing t = { 77, 0, 0, 12, 0x1234, -2, "twelve bytes", 5 << 16 | 1, "_rest" };
+	/* its name ends with the field, without a 0 */
+	static const struct thing t = { 77,
+					0,
+					0,
+					12,
+					0x1234,
+					-2,
+					{ 't', 'w', 'e', 'l', 'v', 'e', ' ', 'b', 'y', 't', 'e', 's' },
+					5 << 16 | 1,
+					"_rest" };
 	static const char *const yes[] = {
 		/* a number as a text */
 		"thing: n =~ \"^0xfff*e$\" && n == \"0xfffffffffffffffe\"",
