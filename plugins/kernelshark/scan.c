@@ -159,12 +159,16 @@ static int take_hypertrace(struct spans *s, const struct spot *at, const struct 
 static int take_mark(struct spans *s, const struct spot *at, struct view *v)
 {
 	struct hypertrace_event e;
-	const char *guest = "";
-	size_t n = 0;
+	const char *guest;
+	size_t n;
+	bool named;
 
-	if (!hypertrace_record(v, &e) || v->bad)
+	if (!hypertrace_record(v, &e))
 		return 0;
-	if (!view_has(v, "guest") || !view_text(v, "guest", &guest, &n))
+	named = view_text(v, "guest", &guest, &n);
+	if (v->bad)
+		return 0;
+	if (!named)
 		return take_hypertrace(s, at, &e);
 	return e.n_args ? spans_hypertrace(s, at, hypertrace_source(e.client, guest, n), e.arg[0]) : 0;
 }

@@ -201,6 +201,10 @@ top 1 300 40000 print 503 VirtioFs Exit: release
 top 1 300 60000 print 512 VirtioFs Exit: process_fs_queue
 top 1 300 65000 print guest_hypertrace cpu=0x5602e1f49c10  arg1=1 arg2=0x000000000000cafe
 top 1 300 80000 print guest_hypertrace cpu=0x5602e1f49c10  arg1=0 arg2=0x000000000000cafe
+top 1 300 82000 guest_hypertrace 7 1 One
+top 1 300 85000 guest_hypertrace 7 1 Two
+top 1 300 88000 guest_hypertrace 7 0 Two
+top 1 300 92000 guest_hypertrace 7 0 One
 E2
 	# every 100 us, for 50 us
 	for ((us = 20000; us < 60000; us += 100)); do
@@ -230,7 +234,7 @@ expected="legend: smc hvc sys psci host_abort guest_exit unknown crosvm hypertra
 $cpu0
 hvc 20-90, smc 70-90
 guest_exit 75-85
-crosvm 10-60, nested 20-40, hypertrace 65-80
+crosvm 10-60, nested 20-40, hypertrace 65-92
 psci 30-50
 guest_exit 75-85"
 show -p "$tmp/plugins/plugin-hyptrace.so" -i "$tmp/host.dat" -a "$tmp/guest.dat" --cpu 0,1 --pid 200,300

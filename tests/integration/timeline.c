@@ -5,8 +5,8 @@
  *	BUFFER CPU PID MICROSECONDS EVENT [VALUE]...
  *
  * BUFFER is "top" or "hyp"; the values are those of the event's fields, in their
- * order, and for print the text to the line's end. Lines of a buffer's CPU must be
- * in order of time.
+ * order; the last of print and of guest_hypertrace is the text to the line's end. Lines of a buffer's CPU
+ *must be in order of time.
  *
  * usage: timeline OUT TRACEID [GUEST-TRACEID GUEST-NAME VCPU-PID...] < LINES
  */
@@ -82,6 +82,10 @@ static struct rig_event events[] = {
 	  .name = "vgic_update_irq_pending",
 	  .fields = "unsigned long vcpu_id; __u32 irq; bool level",
 	  .print_fmt = "\"%d\", REC->level" },
+	{ .sys = "hypertrace",
+	  .name = "guest_hypertrace",
+	  .fields = "u32 client; u64 arg1; __data_loc char[] guest",
+	  .print_fmt = "\"client=%u arg1=%llu guest=%s\", REC->client, REC->arg1, __get_str(guest)" },
 	{ .sys = "hypervisor",
 	  .name = "hyp_enter",
 	  .fields = "u8 reason; pid_t vcpu",
@@ -151,11 +155,14 @@ static int take(char *line)
 	    !(e = event(name)))
 		return -1;
 	rest = line + n + (line[n] == ' ');
-	if (!strcmp(name, "print")) {
-		rig_record(e, values, rest, strlen(rest) + 1, &b);
-	} else {
+	if (strcmp(name, "print") != 0)
 		for (size_t i = 0; i < e->n; i++)
 			values[i] = strtoull(rest, &rest, 0);
+	if (!strcmp(name, "print") || !strcmp(name, "guest_hypertrace")) {
+		rest += *rest == ' ';
+		values[e->n - 1] = (uint64_t)(strlen(rest) + 1) << 16 | e->len; /* __data_loc */
+		rig_record(e, values, rest, strlen(rest) + 1, &b);
+	} else {
 		rig_record(e, values, NULL, 0, &b);
 	}
 	memcpy(b.data + 4, &pid, sizeof(pid));
