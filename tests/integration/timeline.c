@@ -5,8 +5,8 @@
  *	BUFFER CPU PID MICROSECONDS EVENT [VALUE]...
  *
  * BUFFER is "top" or "hyp"; the values are those of the event's fields, in their
- * order; the last of print and of guest_hypertrace is the text to the line's end. Lines of a buffer's CPU
- *must be in order of time.
+ * order; the last of print and of guest_hypertrace is the text to the line's end.
+ * Lines of a buffer's CPU must be in order of time.
  *
  * usage: timeline OUT TRACEID [GUEST-TRACEID GUEST-NAME VCPU-PID...] < LINES
  */
