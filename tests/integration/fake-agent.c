@@ -424,8 +424,9 @@ static enum next tell(struct agent *a)
 		char mark[8];
 		uint64_t started;
 		uint64_t cpus[CPUS_MAX][2]; /* bytes, lost */
-	} t = { .mark = "hyptrace" };
+	} t = { .started = 0 };
 
+	memcpy(t.mark, "hyptrace", sizeof(t.mark));
 	for (uint32_t i = 0; i < a->cpus; i++)
 		t.cpus[i][0] = htobe64((PAGES + 1 + (a->s->n == 1)) * PAGE);
 	t.cpus[0][1] = htobe64(7);
