@@ -6,17 +6,16 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "util/program.h"
+
 #define WORDS_MAX  16
 #define OUTPUT_MAX (64u << 10)
 #define LOOK_MS	   50 /* how often it is asked whether adb has ended */
-
-extern char **environ;
 
 void adb_quote(struct buf *line, const char *word)
 {
@@ -29,15 +28,10 @@ void adb_quote(struct buf *line, const char *word)
 	buf_addstr(line, "'");
 }
 
-/* In a group of its own: a terminal's Ctrl-C is for us, who tell the phone. */
 static int adb_spawn(const struct adb *a, const char *const *words, int out, pid_t *pid)
 {
 	const char *argv[WORDS_MAX + 4] = { "adb" };
-	posix_spawn_file_actions_t files;
-	posix_spawnattr_t attr;
-	sigset_t none;
 	size_t n = 1;
-	int ret;
 
 	if (a->serial) {
 		argv[n++] = "-s";
@@ -45,18 +39,7 @@ static int adb_spawn(const struct adb *a, const char *const *words, int out, pid
 	}
 	for (; *words && n < WORDS_MAX; words++)
 		argv[n++] = *words;
-	sigemptyset(&none);
-	posix_spawnattr_init(&attr);
-	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
-	posix_spawnattr_setsigmask(&attr, &none);
-	posix_spawn_file_actions_init(&files);
-	posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
-	if (out >= 0)
-		posix_spawn_file_actions_adddup2(&files, out, 1);
-	ret = -posix_spawnp(pid, "adb", &files, &attr, (char **)argv, environ);
-	posix_spawn_file_actions_destroy(&files);
-	posix_spawnattr_destroy(&attr);
-	return ret;
+	return program_spawn(argv, out, false, pid);
 }
 
 static void adb_stop(const struct adb *a, pid_t pid, const char *on_stop)

@@ -13,7 +13,7 @@
 extern char **environ;
 
 /* A recorder blocks the signals that it waits for: the program is to get them. */
-static int program_spawn(const char *const *argv, int out, pid_t *pid)
+int program_spawn(const char *const *argv, int out, bool quiet, pid_t *pid)
 {
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attr;
@@ -22,12 +22,14 @@ static int program_spawn(const char *const *argv, int out, pid_t *pid)
 
 	sigemptyset(&none);
 	posix_spawnattr_init(&attr);
-	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
+	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
 	posix_spawnattr_setsigmask(&attr, &none);
 	posix_spawn_file_actions_init(&files);
 	posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
-	posix_spawn_file_actions_adddup2(&files, out, 1);
-	posix_spawn_file_actions_addopen(&files, 2, "/dev/null", O_WRONLY, 0);
+	if (out >= 0)
+		posix_spawn_file_actions_adddup2(&files, out, 1);
+	if (quiet)
+		posix_spawn_file_actions_addopen(&files, 2, "/dev/null", O_WRONLY, 0);
 	ret = -posix_spawnp(pid, argv[0], &files, &attr, (char **)argv, environ);
 	posix_spawn_file_actions_destroy(&files);
 	posix_spawnattr_destroy(&attr);
@@ -64,7 +66,7 @@ int program_output(const char *const *argv, struct buf *out, size_t max, int tim
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return -errno;
-	ret = program_spawn(argv, ends[1], &pid);
+	ret = program_spawn(argv, ends[1], true, &pid);
 	close(ends[1]);
 	if (ret) {
 		close(ends[0]);

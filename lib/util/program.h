@@ -12,4 +12,10 @@
  */
 int program_output(const char *const *argv, struct buf *out, size_t max, int timeout_ms);
 
+/*
+ * Starts one, in a process group of its own: a terminal's Ctrl-C is for us. Its stdout is out, -1: ours; what it
+ * says on stderr is ours, or dropped (quiet). 0 and *pid, to be waited for, or -errno as above.
+ */
+int program_spawn(const char *const *argv, int out, bool quiet, pid_t *pid);
+
 #endif
