@@ -177,8 +177,10 @@ static void text_string_fill(struct text_build *b, struct text_string *out, stru
 		break;
 	case TEP_PRINT_INT_ARRAY:
 		if (text_since_1_8())
-			text_refuse(b, "__print_array");
-		text_string_array(b, out, TEXT_STRING_ITEMS, arg->int_array.field, arg->int_array.count);
+			text_refuse(b, "__print_array"); /* since 1.9 without a count, too */
+		else
+			text_string_array(b, out, TEXT_STRING_ITEMS, arg->int_array.field,
+					  arg->int_array.count);
 		out->item = text_expr(b, arg->int_array.el_size);
 		break;
 	case TEP_PRINT_STRING:
@@ -197,6 +199,8 @@ static void text_string_fill(struct text_build *b, struct text_string *out, stru
 		text_refuse(b, "a function of a plugin");
 		break;
 	default: /* libtraceevent prints nothing */
+		if (arg->type > TEP_PRINT_CPUMASK)
+			text_refuse(b, "what a newer libtraceevent knows");
 		break;
 	}
 }
