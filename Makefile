@@ -220,7 +220,7 @@ linked_name = linked_$(subst -,_,$*)
 $(O)/plugins/linked-%.o: $(O)/plugins/%.o $(LINKED_OWN)
 	$(call say,LD,$@)
 	$(Q)$(CC) -r -nostdlib -o $@.all $^
-	$(Q)$(OBJCOPY) $(foreach s,loader unloader options alias,--redefine-sym tep_plugin_$s=$(linked_name)_$s) \
+	$(Q)$(OBJCOPY) $(foreach s,loader unloader,--redefine-sym tep_plugin_$s=$(linked_name)_$s) \
 		--redefine-sym hyptrace_plugin_text=$(linked_name)_text $@.all
 	$(Q)$(OBJCOPY) --wildcard --keep-global-symbol='linked_*' $@.all $@
 	$(Q)rm -f $@.all

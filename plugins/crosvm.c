@@ -5,8 +5,6 @@
 #include "decode/crosvm.h"
 #include "plugin.h"
 
-const char TEP_PLUGIN_ALIAS[] = "crosvm";
-
 static void crosvm_put(struct trace_seq *s, const struct piece *p)
 {
 	trace_seq_printf(s, "%.*s", (int)p->len, p->p);

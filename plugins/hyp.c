@@ -19,11 +19,9 @@
 
 #define FILE_MAX (64u << 20)
 
-const char TEP_PLUGIN_ALIAS[] = "hyp";
-
 enum { OPT_PLAIN, OPT_HCALLS, OPT_SYMBOLS, OPT_SYMBOLS_OFFSET, OPT_PRINTK };
 
-struct tep_plugin_option TEP_PLUGIN_OPTIONS[] = {
+static struct tep_plugin_option options[] = {
 	[OPT_PLAIN] = { .name = (char *)"plain",
 			.plugin_alias = (char *)"hyp",
 			.description = (char *)"the kernel's text alone, without what it means" },
@@ -58,14 +56,14 @@ static struct {
 
 static const char *hyp_option(int i)
 {
-	const char *value = TEP_PLUGIN_OPTIONS[i].value;
+	const char *value = options[i].value;
 
 	return value && *value ? value : NULL;
 }
 
 static bool hyp_explain(void)
 {
-	return !TEP_PLUGIN_OPTIONS[OPT_PLAIN].set;
+	return !options[OPT_PLAIN].set;
 }
 
 static int read_hcalls(const void *data, size_t len)
@@ -93,8 +91,7 @@ static void read_option(int i, int (*parse)(const void *data, size_t len))
 	ret = read_file(hyp_option(i), FILE_MAX, &b);
 	ret = ret ? ret : parse(b.data, b.len);
 	if (ret)
-		plugin_warn("hyp", "cannot use %s %s: %s", TEP_PLUGIN_OPTIONS[i].name, hyp_option(i),
-			    strerror(-ret));
+		plugin_warn("hyp", "cannot use %s %s: %s", options[i].name, hyp_option(i), strerror(-ret));
 	buf_release(&b);
 }
 
@@ -321,12 +318,12 @@ static const struct told switches[] = {
 	  { { "reason=", "reason", EVENT_TEXT_NAME, 64, 0, hyp_reason_name },
 	    { " vcpu=", "vcpu", EVENT_TEXT_SIGNED, 32, 0, NULL },
 	    { "", "vcpu", EVENT_TEXT_TASK, 32, 0, NULL } },
-	  &TEP_PLUGIN_OPTIONS[OPT_PLAIN] },
+	  &options[OPT_PLAIN] },
 	{ { "hyp_exit", NULL, { "reason", "vcpu" } },
 	  { { "reason=", "reason", EVENT_TEXT_NAME, 64, 0, hyp_reason_name },
 	    { " vcpu=", "vcpu", EVENT_TEXT_SIGNED, 32, 0, NULL },
 	    { "", "vcpu", EVENT_TEXT_TASK, 32, 0, NULL } },
-	  &TEP_PLUGIN_OPTIONS[OPT_PLAIN] },
+	  &options[OPT_PLAIN] },
 };
 
 static const struct decoder decoders[] = {
@@ -370,6 +367,7 @@ enum event_text_answer hyptrace_plugin_text(const struct tep_event *event, const
 
 int TEP_PLUGIN_LOADER(struct tep_handle *tep)
 {
+	tep_plugin_add_options("hyp", options);
 	files.users++;
 	for (size_t i = 0; i < ARRAY_SIZE(systems); i++) {
 		for (size_t k = 0; k < ARRAY_SIZE(switches); k++)
@@ -382,6 +380,7 @@ int TEP_PLUGIN_LOADER(struct tep_handle *tep)
 
 int TEP_PLUGIN_UNLOADER(struct tep_handle *tep)
 {
+	tep_plugin_remove_options(options);
 	for (size_t i = 0; i < ARRAY_SIZE(systems); i++) {
 		for (size_t k = 0; k < ARRAY_SIZE(switches); k++)
 			tep_unregister_event_handler(tep, -1, systems[i], switches[k].d.event, decode_switch,

@@ -11,9 +11,7 @@
 
 #define DESC_MAX (1u << 20) /* bytes of a description */
 
-const char TEP_PLUGIN_ALIAS[] = "hypertrace";
-
-struct tep_plugin_option TEP_PLUGIN_OPTIONS[] = {
+static struct tep_plugin_option options[] = {
 	{ .name = (char *)"desc",
 	  .plugin_alias = (char *)"hypertrace",
 	  .description = (char *)"file with the events' names and arguments",
@@ -47,7 +45,7 @@ out:
 
 static const struct hypertrace_desc *description(void)
 {
-	const char *path = TEP_PLUGIN_OPTIONS[0].value;
+	const char *path = options[0].value;
 
 	pthread_mutex_lock(&desc_lock);
 	if (!desc_read && path && *path)
@@ -110,6 +108,7 @@ enum event_text_answer hyptrace_plugin_text(const struct tep_event *event, const
 
 int TEP_PLUGIN_LOADER(struct tep_handle *tep)
 {
+	tep_plugin_add_options("hypertrace", options);
 	users++;
 	tep_register_event_handler(tep, -1, NULL, HYPERTRACE_EVENT, decode_record, NULL);
 	return relay_new(tep, "ftrace", "print", hypertrace_print);
@@ -117,6 +116,7 @@ int TEP_PLUGIN_LOADER(struct tep_handle *tep)
 
 int TEP_PLUGIN_UNLOADER(struct tep_handle *tep)
 {
+	tep_plugin_remove_options(options);
 	tep_unregister_event_handler(tep, -1, NULL, HYPERTRACE_EVENT, decode_record, NULL);
 	relays_free(tep);
 	if (!--users) {

@@ -11,9 +11,7 @@
 #include "plugin.h"
 #include "decode/smccc.h"
 
-const char TEP_PLUGIN_ALIAS[] = "kvm-arm64";
-
-struct tep_plugin_option TEP_PLUGIN_OPTIONS[] = {
+static struct tep_plugin_option options[] = {
 	{ .name = (char *)"plain",
 	  .plugin_alias = (char *)"kvm-arm64",
 	  .description = (char *)"the kernel's text alone, without what it means" },
@@ -22,7 +20,7 @@ struct tep_plugin_option TEP_PLUGIN_OPTIONS[] = {
 
 static bool kvm_explain(void)
 {
-	return !TEP_PLUGIN_OPTIONS[0].set;
+	return !options[0].set;
 }
 
 static void kvm_put_esr(struct trace_seq *s, uint64_t esr)
@@ -399,11 +397,11 @@ static const struct told shared[] = {
 	    { " (", "esr_ec", EVENT_TEXT_HEX_NAME, 32, 0, class_name },
 	    { "), PC: 0x", "vcpu_pc", EVENT_TEXT_HEX, 64, 16, NULL },
 	    { "", "vcpu_pc", EVENT_TEXT_FUNCTION, 64, 0, NULL } },
-	  &TEP_PLUGIN_OPTIONS[0] },
+	  &options[0] },
 	{ { "kvm_entry", NULL, { "vcpu_pc" } },
 	  { { "PC: 0x", "vcpu_pc", EVENT_TEXT_HEX, 64, 16, NULL },
 	    { "", "vcpu_pc", EVENT_TEXT_FUNCTION, 64, 0, NULL } },
-	  &TEP_PLUGIN_OPTIONS[0] },
+	  &options[0] },
 };
 
 static int decode_shared(struct trace_seq *s, struct tep_record *record, struct tep_event *event,
@@ -438,6 +436,7 @@ enum event_text_answer hyptrace_plugin_text(const struct tep_event *event, const
 
 int TEP_PLUGIN_LOADER(struct tep_handle *tep)
 {
+	tep_plugin_add_options("kvm-arm64", options);
 	for (size_t i = 0; i < ARRAY_SIZE(shared); i++)
 		relay_new(tep, "kvm", shared[i].d.event, decode_shared);
 	decoders_register(tep, "kvm", decoders, ARRAY_SIZE(decoders));
@@ -446,6 +445,7 @@ int TEP_PLUGIN_LOADER(struct tep_handle *tep)
 
 int TEP_PLUGIN_UNLOADER(struct tep_handle *tep)
 {
+	tep_plugin_remove_options(options);
 	decoders_unregister(tep, "kvm", decoders, ARRAY_SIZE(decoders));
 	relays_free(tep);
 	return 0;

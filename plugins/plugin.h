@@ -14,12 +14,13 @@
  * that another plugin handles too.
  */
 
-/* What libtraceevent looks for in a plugin; everything else stays inside (plugin.map). */
+/*
+ * What libtraceevent looks for in a plugin; everything else stays inside (plugin.map). Options are given to
+ * it by the loader: since 1.9 it does not look for them.
+ */
 int TEP_PLUGIN_LOADER(struct tep_handle *tep);
 int TEP_PLUGIN_UNLOADER(struct tep_handle *tep);
 event_text_ask hyptrace_plugin_text;
-extern struct tep_plugin_option TEP_PLUGIN_OPTIONS[];
-extern const char TEP_PLUGIN_ALIAS[];
 
 /* ---- fields -------------------------------------------------------------------- */
 

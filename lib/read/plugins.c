@@ -42,17 +42,14 @@ enum event_text_answer plugins_ask(const struct tep_event *event, const struct e
 
 #else
 
-/* What each plugin exports, under the names that the Makefile gives it; not all have options. */
+/* What each plugin exports, under the names that the Makefile gives it. */
 #define LINKED(name)                                                                                         \
 	int linked_##name##_loader(struct tep_handle *tep);                                                  \
 	int linked_##name##_unloader(struct tep_handle *tep);                                                \
-	event_text_ask linked_##name##_text;                                                                 \
-	extern const char linked_##name##_alias[];                                                           \
-	extern struct tep_plugin_option linked_##name##_options[] __attribute__((weak))
+	event_text_ask linked_##name##_text
 #define ROW(name)                                                                                            \
 	{                                                                                                    \
-		linked_##name##_alias, linked_##name##_loader, linked_##name##_unloader,                     \
-			linked_##name##_text, linked_##name##_options                                        \
+		linked_##name##_loader, linked_##name##_unloader, linked_##name##_text                       \
 	}
 
 LINKED(hyp);
@@ -62,32 +59,24 @@ LINKED(hypertrace);
 
 /* In the order in which libtraceevent would find the files. */
 static const struct {
-	const char *alias;
 	tep_plugin_load_func load;
 	tep_plugin_unload_func unload;
 	event_text_ask *ask;
-	struct tep_plugin_option *options; /* NULL: none */
 } linked[] = { ROW(hyp), ROW(kvm_arm64), ROW(crosvm), ROW(hypertrace) };
 
 struct tep_plugin_list *plugins_load(struct tep_handle *tep)
 {
 	if (tep_test_flag(tep, TEP_DISABLE_PLUGINS))
 		return NULL;
-	for (size_t i = 0; i < ARRAY_SIZE(linked); i++) {
-		if (linked[i].options)
-			tep_plugin_add_options(linked[i].alias, linked[i].options);
+	for (size_t i = 0; i < ARRAY_SIZE(linked); i++)
 		linked[i].load(tep);
-	}
 	return (struct tep_plugin_list *)linked; /* for plugins_unload alone */
 }
 
 void plugins_unload(struct tep_plugin_list *list, struct tep_handle *tep)
 {
-	for (size_t i = 0; list && i < ARRAY_SIZE(linked); i++) {
-		if (linked[i].options)
-			tep_plugin_remove_options(linked[i].options);
+	for (size_t i = 0; list && i < ARRAY_SIZE(linked); i++)
 		linked[i].unload(tep);
-	}
 }
 
 const char *plugins_file(const struct tep_event *event)
