@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* --allow: narrows the events of a request to those that the guest lets be traced. */
 #include "agent.h"
-#include "record/profile-events.h"
+#include "profile/samples.h"
 
 #include <errno.h>
 #include <fnmatch.h>

@@ -7,7 +7,7 @@
 
 #include "agent.h"
 #include "ports.h"
-#include "record/profile.h"
+#include "profile/profile.h"
 #include "tracefs/instance.h"
 #include "tracefs/watch.h"
 

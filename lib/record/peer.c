@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "record/mover.h"
-#include "record/profile-events.h"
 
 #define PIECE	   (1u << 20) /* bytes, where the stream is copied */
 #define PAUSES_MAX (16u << 20)
@@ -206,7 +205,7 @@ static int peer_init(struct peer *p, const struct peer_opts *o)
 	p->source = (struct source){ .ops = &peer_ops, .name = "", .path = ".", .clock = clock ?: "local" };
 	p->profile.peer = p;
 	p->profile.source = (struct source){
-		.ops = &peer_profile_ops, .name = PROFILE_BUFFER, .path = ".", .clock = p->source.clock
+		.ops = &peer_profile_ops, .name = SOURCE_PROFILE, .path = ".", .clock = p->source.clock
 	};
 	return 0;
 }

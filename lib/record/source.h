@@ -12,6 +12,8 @@
  * and drained.
  */
 
+#define SOURCE_PROFILE "profile" /* the name of a buffer with samples, the host's or a guest's */
+
 /* One CPU's drain, kept by the recorder and read by others while it runs. */
 struct drain_stats {
 	_Atomic uint64_t bytes;	  /* of pages in the spool */

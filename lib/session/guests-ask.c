@@ -10,7 +10,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "record/profile.h"
+#include "profile/profile.h"
 #include "session/guests-ask.h"
 
 /* How far the asking of a guest is: stages of its worker. */

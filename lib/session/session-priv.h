@@ -6,7 +6,7 @@
 #include "hypertrace/rings.h"
 #include "record/host.h"
 #include "tracefs/instance.h"
-#include "record/profile.h"
+#include "profile/profile.h"
 #include "record/recorder.h"
 #include "record/remote.h"
 #include "session/guests.h"

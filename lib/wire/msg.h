@@ -180,7 +180,7 @@ void msg_trace_resp_release(struct msg_trace_resp *r);
 /*
  * Ours alone, too: among the protocols of a request "profile:99" asks for samples, 99 a second of each CPU.
  * The answer has MSG_WITH_PROFILE in its flags, and then as many ports for these behind those of the CPUs,
- * counted in cpus; else there will be none. Their pages have records of record/profile-events.h, the ids from
+ * counted in cpus; else there will be none. Their pages have records of profile/samples.h, the ids from
  * MSG_PROFILE_ID on, which is above any kernel's.
  */
 #define MSG_PROFILE	 "profile:"

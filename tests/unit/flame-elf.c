@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "flame/elf.h"
-#include "record/profile-tasks.h"
+#include "profile/comms.h"
 
 static char path[4096];
 static uint8_t id[20];

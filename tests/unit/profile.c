@@ -13,8 +13,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "record/profile-tasks.h"
-#include "record/profile.h"
+#include "profile/comms.h"
+#include "profile/profile.h"
 #include "tep.h"
 
 #define FIRST_ID 700

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Makes records of what the kernel's perf events tell. */
-#include "record/profile-priv.h"
+#include "profile/profile-priv.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "record/perf-ring.h"
+#include "profile/perf-ring.h"
 
 #define MAPS_MAX (16u << 20) /* bytes of /proc/PID/maps */
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "clock/marks.h"
-#include "record/perf-ring.h"
-#include "record/profile-priv.h"
+#include "profile/perf-ring.h"
+#include "profile/profile-priv.h"
 
 /* A number of /proc/sys/kernel; otherwise: it has none. */
 static long long profile_sysctl(const char *name, long long otherwise)
@@ -72,8 +72,8 @@ static struct profile *profile_new(unsigned int n_cpus, uint32_t page_size, cons
 
 	if (!p)
 		return NULL;
-	p->source = (struct source){ .name = PROFILE_BUFFER,
-				     .path = PROFILE_BUFFER,
+	p->source = (struct source){ .name = SOURCE_PROFILE,
+				     .path = SOURCE_PROFILE,
 				     .clock = clock,
 				     .page_size = page_size,
 				     .n_cpus = n_cpus };

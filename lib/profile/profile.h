@@ -3,13 +3,13 @@
 #define HYPTRACE_PROFILE_H
 
 #include "dat/page.h"
-#include "record/profile-events.h"
+#include "profile/samples.h"
 #include "record/source.h"
 #include "spool/spool.h"
 
 /*
  * Samples of all CPUs (record --profile), by the kernel's perf events, as records of
- * record/profile-events.h: what each CPU does hz times a second, idle or not, with its stacks; in a host
+ * profile/samples.h: what each CPU does hz times a second, idle or not, with its stacks; in a host
  * also whether it runs a guest. The maps of a process come before its first sample in user mode, or as it
  * makes them.
  */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* One CPU's perf event and its ring. */
-#include "record/perf-ring.h"
+#include "profile/perf-ring.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -2,10 +2,10 @@
 #ifndef HYPTRACE_PROFILE_PRIV_H
 #define HYPTRACE_PROFILE_PRIV_H
 
-#include "record/profile-tasks.h"
-#include "record/profile.h"
+#include "profile/comms.h"
+#include "profile/profile.h"
 
-/* Shared by profile.c (records), profile-open.c and profile-source.c (draining). */
+/* Shared by profile.c (records), open.c and source.c (draining). */
 struct profile {
 	struct source source;
 	struct perf_ring **rings; /* by CPU; NULL: that CPU is off */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The records of a profile. */
-#include "record/profile-events.h"
+#include "profile/samples.h"
 
 /* ---- records ----------------------------------------------------------------------------- */
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The formats of a profile's events. */
 #include "hyp/events.h"
-#include "record/profile-events.h"
+#include "profile/samples.h"
 
 static const char *const profile_formats[PROFILE_EVENTS] = {
 	"\tfield:int tgid;\toffset:8;\tsize:4;\tsigned:1;\n"

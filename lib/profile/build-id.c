@@ -2,7 +2,7 @@
 /* The build id in an ELF file's notes. */
 #include <elf.h>
 
-#include "record/profile-tasks.h"
+#include "profile/comms.h"
 
 /* Of "GNU" notes: name size, size, type, name, bytes; both padded to 4. */
 static size_t build_id_note(struct cursor c, uint8_t id[20])

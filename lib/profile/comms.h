@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#ifndef HYPTRACE_PROFILE_TASKS_H
-#define HYPTRACE_PROFILE_TASKS_H
+#ifndef HYPTRACE_COMMS_H
+#define HYPTRACE_COMMS_H
 
 #include "util/base.h"
 

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "record/profile-priv.h"
+#include "profile/profile-priv.h"
 #include "record/rawpipe.h"
 
 static struct profile *profile_of(struct source *s)

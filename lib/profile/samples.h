@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#ifndef HYPTRACE_PROFILE_EVENTS_H
-#define HYPTRACE_PROFILE_EVENTS_H
+#ifndef HYPTRACE_SAMPLES_H
+#define HYPTRACE_SAMPLES_H
 
 #include "util/base.h"
 
@@ -10,7 +10,6 @@
  * hyptrace:map says that a process has (part of) a file mapped for execution from now on.
  */
 #define PROFILE_SYSTEM "hyptrace"
-#define PROFILE_BUFFER "profile"
 #define PROFILE_SAMPLE "sample"
 #define PROFILE_MAP    "map"
 #define PROFILE_EVENTS 2 /* ids: sample, then map */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The tasks that are sampled: their names, and whether their maps are known. */
-#include "record/profile-tasks.h"
+#include "profile/comms.h"
 
 #include <fcntl.h>
 #include <pthread.h>
