@@ -445,6 +445,7 @@ static const struct opt rows[] = {
 	       .flags = SKIPPED),
 	NO_KEY('G', NULL, NO_PROFILE),
 	NO_KEY('H', "", NO_PROFILE),
+	NO_KEY('K', NULL, "--take-over goes on with a buffer, and what is in it, as it is"),
 	NO_KEY('N', "", NO_NET),
 	NO_KEY('S', NULL, NO_PROFILE, .flags = SKIPPED),
 	NO_KEY('V', "", NO_NET),
