@@ -486,7 +486,7 @@ costly_formats() {
 		agent "$scenario" fine
 		timeout -s KILL $limit "$hyptrace" record -o "$dat" -e kvm -A "vm@unix:$tmp/fine" 2>"$tmp/err" &
 		wait_for grep -q asked "$tmp/fine.log"
-		kill -INT $!
+		kill -INT "$(ps -o pid= --ppid $!)"
 		wait $!
 		[ $? -le 1 ]
 		ok $? "$name: Ctrl-C ends it" || diag "$(<"$tmp/err")"
