@@ -31,7 +31,7 @@ guide 4 >"$tmp/4"
 ok $? "a region" || diag "$(cat "$tmp/log")"
 is "$(tail -n 1 "$tmp/region" | grep -o 'off: .*arg1=0x0')" "$(grep -o 'off: .*arg1=0x0' "$tmp/region")" "... its last event is the one that ends it"
 like "$(cat "$tmp/region")" 'off: .*arg1=0x0' "... which is there"
-is "$(grep -c 'sched_process_\(exec\|exit\): ' "$tmp/region")" 0 "... and none of its program's begin and end"
+is "$(grep -c 'my-hypertrace-.* sched_process_\(exec\|exit\): ' "$tmp/region")" 0 "... and none of its program's begin and end"
 diag "$(cat "$tmp/region")"
 
 # ---- a guest's kernel -----------------------------------------------------------------
