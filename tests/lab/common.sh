@@ -120,3 +120,18 @@ lab_unpack() {
 	rm -rf "$to"
 	mv "$to.new" "$to"
 }
+
+# lab_headers ARCH VERSION DIR: what modules for Debian 12's kernel VERSION are built with, as DIR/headers.
+lab_headers() {
+	local arch=$1 version=$2 dir=$3 own p
+	own=$(dpkg --print-architecture)
+	lab_apt "$own" bookworm apt-get update
+	mkdir -p "$dir/deb"
+	( cd "$dir/deb" && lab_apt "$arch" bookworm apt-get download \
+		"linux-headers-$version" "linux-headers-${version%%-[a-z]*}-common" &&
+		lab_apt "$own" bookworm apt-get download "linux-kbuild-${version%.*}" )
+	for p in "$dir"/deb/*.deb; do dpkg-deb -x "$p" "$dir"; done
+	rm -rf "${dir:?}/deb" "${dir:?}/usr/share"
+	ln -s "usr/src/linux-headers-$version" "$dir/headers"
+	sed -i "s,include /usr/src,include $dir/usr/src," "$dir/headers/Makefile"
+}

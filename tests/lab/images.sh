@@ -79,10 +79,8 @@ make_l2() {
 
 # Debian's own kernel, for `debian`, and what modules for it are built with.
 make_debian() {
-	local dir=$lab_cache/debian own package version m p
-	own=$(dpkg --print-architecture)
+	local dir=$lab_cache/debian package version m
 	lab_apt arm64 bookworm apt-get update
-	lab_apt "$own" bookworm apt-get update
 	package=$(lab_apt arm64 bookworm apt-cache show linux-image-cloud-arm64 | sed -n 's/^Depends: \([^ ,]*\).*/\1/p')
 	version=${package#linux-image-}
 	rm -rf "$dir"
@@ -92,15 +90,7 @@ make_debian() {
 	mv "$dir"/deb/boot/vmlinuz-* "$dir/vmlinuz"
 	for m in $debian_modules; do find "$dir/deb/lib" -name "$m.ko" -exec mv {} "$dir/" \; ; done
 	rm -rf "$dir/deb"
-
-	mkdir -p "$dir/deb"
-	( cd "$dir/deb" && lab_apt arm64 bookworm apt-get download \
-		"linux-headers-$version" "linux-headers-${version%-cloud-arm64}-common" &&
-		lab_apt "$own" bookworm apt-get download "linux-kbuild-${version%.*}" )
-	for p in "$dir"/deb/*.deb; do dpkg-deb -x "$p" "$dir"; done
-	rm -rf "$dir/deb" "$dir/usr/share"
-	ln -s "usr/src/linux-headers-$version" "$dir/headers"
-	sed -i "s,include /usr/src,include $dir/usr/src," "$dir/headers/Makefile"
+	lab_headers arm64 "$version" "$dir"
 }
 
 # Debian 12's QEMU, 7.2, with one thread per CPU, sometimes runs stale code

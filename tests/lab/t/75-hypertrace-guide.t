@@ -3,6 +3,7 @@
 # hypertrace(7)'s guide, each of its commands as it stands there; and the module for a guest's kernel, in a guest
 # that runs Debian's.
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/marks.sh"
 
 # guide N: its Nth block of commands
 guide() {
@@ -36,15 +37,9 @@ diag "$(cat "$tmp/region")"
 
 # ---- a guest's kernel -----------------------------------------------------------------
 
-module=$tmp/module
-mkdir -p "$module/wire" "$tmp/tree/ht"
-cp agent/hypertrace/kernel/{Kbuild,*.c} agent/hypertrace/{area,hypertrace-guest}.h "$module/"
-cp lib/wire/hypertrace-ring.h "$module/wire/"
-cache=${HYPTRACE_LAB_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/hyptrace-lab}
-make -C "$cache/debian/headers" M="$module" CROSS_COMPILE=aarch64-linux-gnu- >"$tmp/log" 2>&1
-ok $? "the module is built with Debian's headers" || diag "$(cat "$tmp/log")"
-aarch64-linux-gnu-strip -g "$module"/*.ko
-cp "$module"/*.ko "$dir/guest/my-hypertrace" "$tmp/tree/ht/"
+kernel_module debian aarch64-linux-gnu-
+mkdir -p "$tmp/tree/ht"
+cp "$tmp/module"/*.ko "$dir/guest/my-hypertrace" "$tmp/tree/ht/"
 cat >"$tmp/tree/ht/init" <<'END'
 #!/bin/busybox sh
 busybox mount -t sysfs sys /sys

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# hypertrace on x86-64: what a KVM guest's programs mark, by ring and doorbell and by hypercall, is in the host's
-# recording. 74-hypertrace.t has the whole of it, on arm64.
+# hypertrace on x86-64: what a KVM guest's programs mark, by ring and doorbell and by hypercall, and its kernel's,
+# is in the host's recording. 74-hypertrace.t has the whole of it, on arm64.
 # HYPERTRACE_EVENTS: of each of the four clients at full speed (500).
 # shellcheck source=tests/lab/t/x86.sh
 . "$(dirname "$0")/x86.sh"
@@ -14,11 +14,13 @@ for program in tests/data/hypertrace/my-hypertrace.c tests/lab/l2/marks.c; do
 	cc -static -O2 -Iagent/hypertrace -o "$tmp/out/guest/$(basename "$program" .c)" "$program" "$build/libhypertrace-guest.a"
 	ok $? "$(basename "$program") is built"
 done
+kernel_module x86/kernel
+cp "$tmp/module"/*.ko "$tmp/out/guest/"
 
 x86 run -o "$tmp/out" -- "EVENTS=$each; $(cat tests/lab/x86-hypertrace)" >"$tmp/said" 2>"$tmp/err"
 ok $? "recorded"
 diag "$(cat "$tmp/said" "$tmp/err")"
-is "$(grep -c ': status 0$' "$tmp/said")" 3 "recorder and programs: status"
+is "$(grep -c ': status 0$' "$tmp/said")" 4 "recorder and programs: status"
 is "$(cat "$tmp/out/after")" "$(cat "$tmp/out/before")" "tracefs is as it was"
 
 # ---- the example ---------------------------------------------------------------------
@@ -30,7 +32,7 @@ is "$(in_exits "$tmp/out/example.dat")" "2 2" "... at times when their vCPU had 
 
 # ---- full speed -----------------------------------------------------------------------
 
-read -r events lost <<<"$(sed -nE 's/^hyptrace: .*hypertrace: Marks: ([0-9]+) events(, ([0-9]+) lost)?.*/\1 \3/p' "$tmp/err" | sed 's/ $/ 0/' | tail -n 1)"
+read -r events lost <<<"$(sed -nE 's/^hyptrace: .*hypertrace: Marks: ([0-9]+) events(, ([0-9]+) lost)?.*/\1 \3/p' "$tmp/err" | sed -n '2s/ $/ 0/; 2p')"
 is "$((events + lost))" "$((4 * each))" "four clients: emitted = recorded + counted lost ($lost)"
 marks Marks "$tmp/out/fast.dat" >"$tmp/marks"
 is "$(wc -l <"$tmp/marks")" "$events" "... recorded are as many as stock report shows"
@@ -41,5 +43,12 @@ is "$(out_of_order <"$tmp/marks")" 0 "... each client's in its order, with its a
 is "$(report vmcall.dat | sed -nE 's/.* kvm_hypercall: +nr 0x68797074 a0 (\w+) a1 (\w+) a2 (\w+) a3 (\w+).*/\1 \2 \3 \4/p')" \
 	"0x0 0x1 0xcafe 0xdead
 0x0 0x0 0xcafe 0xdead" "by hypercalls: client, and three arguments"
+
+# ---- the guest's kernel ---------------------------------------------------------------
+
+is "$(marks Marks "$tmp/out/kernel.dat")" "1 0x1 0xcafe 0xdead 0xbeef
+1 0x0 0xcafe 0xdead 0xbeef
+0 0x1 0xcafe 0xdead 0xbeef
+0 0x0 0xcafe 0xdead 0xbeef" "by the module: its events, and those of a program behind it in the same memory"
 
 done_testing

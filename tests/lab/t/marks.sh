@@ -23,3 +23,15 @@ in_exits() {
 out_of_order() {
 	perl -ane '$bad++ if hex $F[1] != $F[0] || hex $F[2] <= ($last[$F[0]] // 0); $last[$F[0]] = hex $F[2]; END { print $bad // 0 }'
 }
+
+# kernel_module LAB [PREFIX]: the module for a guest's kernel in $tmp/module, built with the headers of the Debian
+# kernel that the lab's $cache has in LAB and the compiler's PREFIX
+cache=${HYPTRACE_LAB_CACHE:-${XDG_CACHE_HOME:-$(getent passwd "$(id -u)" | cut -d : -f 6)/.cache}/hyptrace-lab}
+kernel_module() {
+	mkdir -p "$tmp/module/wire"
+	cp agent/hypertrace/kernel/{Kbuild,*.c} agent/hypertrace/{area,hypertrace-guest}.h "$tmp/module/"
+	cp lib/wire/hypertrace-ring.h "$tmp/module/wire/"
+	make -C "$cache/$1/headers" M="$tmp/module" CROSS_COMPILE="${2-}" >"$tmp/log" 2>&1
+	ok $? "the module is built with Debian's headers" || diag "$(cat "$tmp/log")"
+	"${2-}strip" -g "$tmp/module"/*.ko
+}
