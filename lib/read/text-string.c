@@ -176,11 +176,11 @@ static void text_string_fill(struct text_build *b, struct text_string *out, stru
 		text_string_array(b, out, TEXT_STRING_HEX, arg->hex.field, arg->hex.size);
 		break;
 	case TEP_PRINT_INT_ARRAY:
-		if (text_since_1_8())
-			text_refuse(b, "__print_array"); /* since 1.9 without a count, too */
-		else
-			text_string_array(b, out, TEXT_STRING_ITEMS, arg->int_array.field,
-					  arg->int_array.count);
+		if (text_since_1_8()) { /* since 1.9 without a count, too */
+			text_refuse(b, "__print_array");
+			break;
+		}
+		text_string_array(b, out, TEXT_STRING_ITEMS, arg->int_array.field, arg->int_array.count);
 		out->item = text_expr(b, arg->int_array.el_size);
 		break;
 	case TEP_PRINT_STRING:
