@@ -191,7 +191,7 @@ beside() {
 	local name="$label$1, beside another" expected=$2 command=(true)
 
 	[ "$2" != 1 ] || expected=0
-	! seen_at_once "$1" || command=(sh -c 'until grep -q "^hyptrace: guest bad" "$1"; do sleep 0.01; done' - "$tmp/err")
+	! seen_at_once "$1" || command=(sh -c 'until grep -qE "$2" "$1"; do sleep 0.01; done' - "$tmp/err" "^hyptrace: guest bad.*: $3")
 	new_tree
 	agent "$1" bad
 	agent good fine
