@@ -80,7 +80,7 @@ WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointe
 # sanitised code is for tests: half the compiling, and lines are all that their reports show
 OPT ?= $(if $(SAN),-O1 -g1,-O2 -g)
 comma := ,
-SANFLAGS := $(if $(SAN),-fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer) $(if $(COVERAGE),--coverage)
+SANFLAGS := $(if $(SAN),-fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer) $(if $(COVERAGE),--coverage -fprofile-update=atomic)
 CPPFLAGS += -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DHYPTRACE_VERSION='"$(VERSION)"' -Ilib -Iinclude
 CFLAGS += -std=gnu11 $(OPT) $(WARN) $(SANFLAGS) -pthread
 LDFLAGS += $(SANFLAGS) $(CROSS_LDFLAGS) -pthread
