@@ -463,7 +463,7 @@ check-newer:
 # of the unit tests; only printed
 coverage:
 	$(Q)tests/deps coverage
-	$(Q)$(MAKE) --no-print-directory $(JOBS) O=build-coverage COVERAGE=1 OPT=-O0 units tools
+	$(Q)$(MAKE) --no-print-directory $(JOBS) O=build-coverage COVERAGE=1 OPT=-O0 WERROR= units tools
 	$(Q)O=build-coverage tests/check units -Q
 	$(Q)gcovr -j $(shell nproc) -r . -f lib/ -f cmd/ -f agent/ -f plugins/ build-coverage
 
