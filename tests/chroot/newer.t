@@ -9,8 +9,7 @@ mkdir -p "${O:-build}"
 suite=${SUITE:-trixie}
 deps="$(tests/deps list) git ccache"
 mkdir "$tmp/out"
-tests/chroot/enter "$suite" "$deps" "$tmp/out" true 2>"$tmp/why"
-[ $? != 77 ] || skip_all "$(tail -n 1 "$tmp/why")"
+tests/chroot/enter "$suite" "$deps" "$tmp/out" true 2>"$tmp/why" || skip_all "$(tail -n 1 "$tmp/why")"
 
 cat >"$tmp/out/run" <<'E2'
 cd /src
