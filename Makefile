@@ -2,12 +2,12 @@
 #
 #   make                    build/hyptrace and friends
 #   make static             build/hyptrace-arm64: all of it in one file that needs no libraries
-#   make check              all tests that run anywhere (minutes)
+#   make check              all tests that run anywhere (minutes); make quick: those of what changed
 #   make lab                prepare the pKVM lab's parts in a cache
 #   make check-lab          the tests on a live pKVM host (QEMU software emulation)
 #   make soak               SOAK_MINUTES=30 of recordings there, with guests that misbehave
 #   make demo-replay        a first look at a recorded capture
-#   make demo | bench | fuzz | faults | install
+#   make demo | bench | fuzz | faults | install | dist
 #   make lint               cppcheck, clang-tidy, the manual, spelling; make coverage
 #   make check-packages     Debian's packages in a chroot; make check-newer: SUITE=trixie's libraries
 #
@@ -57,8 +57,7 @@ PKG_CFLAGS = $(shell $(PKG_CONFIG) --cflags $(PACKAGES))
 PKG_LIBS = $(shell $(PKG_CONFIG) --libs $(PACKAGES)) -lm
 
 # hyptrace export --perfetto; everything else works without
-PROTOC_C ?= protoc-c
-PROTOBUF_C := $(shell command -v $(PROTOC_C) >/dev/null && $(PKG_CONFIG) --exists libprotobuf-c libdeflate && echo 1)
+DEFLATE := $(shell $(PKG_CONFIG) --exists libdeflate && echo 1)
 
 # hyptrace sql; everything else works without
 SQLITE := $(shell $(PKG_CONFIG) --exists 'sqlite3 >= 3.38' && echo 1)
@@ -68,6 +67,9 @@ DW := $(shell $(PKG_CONFIG) --exists libdw libelf && echo 1)
 
 # the screen of hyptrace top, which prints one table behind the other without
 NCURSES := $(shell $(PKG_CONFIG) --exists ncursesw && echo 1)
+
+# lines that can be edited at the prompt of hyptrace sql; it works without
+LIBEDIT := $(shell $(PKG_CONFIG) --exists libedit && echo 1)
 
 # hyptrace export --ctf, likewise
 BABELTRACE2 := $(shell $(PKG_CONFIG) --exists babeltrace2 && echo 1)
@@ -90,33 +92,38 @@ say = $(if $(V),,@printf '  %-7s %s\n' $(1) $(2))
 
 # the static file has what every recording needs (make static)
 ifneq ($(STATIC),)
-PROTOBUF_C :=
+DEFLATE :=
 SQLITE :=
 NCURSES :=
+LIBEDIT :=
 BABELTRACE2 :=
 CPPFLAGS += -DHYPTRACE_STATIC
 endif
 
-LIB_SRC := $(wildcard lib/*/*.c)
+LIB_SRC := $(wildcard lib/*/*.c lib/*/*/*.c)
 CMD_SRC := $(wildcard cmd/*.c)
-ifeq ($(PROTOBUF_C),1)
-PACKAGES += libprotobuf-c libdeflate
-PERFETTO_OBJ := $(O)/gen/perfetto.pb-c.o
+ifeq ($(DEFLATE),1)
+PACKAGES += libdeflate
 CPPFLAGS += -DHYPTRACE_PERFETTO
 else
-LIB_SRC := $(filter-out lib/export/perfetto%,$(LIB_SRC))
+LIB_SRC := $(filter-out lib/convert/export/perfetto%,$(LIB_SRC))
 endif
 ifeq ($(SQLITE),1)
 PACKAGES += sqlite3
+SQL_OBJ := $(O)/gen/perfetto-sql.o
 CPPFLAGS += -DHYPTRACE_SQL
 else
-LIB_SRC := $(filter-out lib/sql/%,$(LIB_SRC))
+LIB_SRC := $(filter-out lib/ask/sql/%,$(LIB_SRC))
 endif
 ifeq ($(BABELTRACE2),1)
 PACKAGES += babeltrace2
 CPPFLAGS += -DHYPTRACE_CTF
 else
-LIB_SRC := $(filter-out lib/export/ctf%,$(LIB_SRC))
+LIB_SRC := $(filter-out lib/convert/export/ctf%,$(LIB_SRC))
+endif
+ifeq ($(LIBEDIT),1)
+PACKAGES += libedit
+CPPFLAGS += -DHYPTRACE_LIBEDIT
 endif
 ifeq ($(NCURSES),1)
 PACKAGES += ncursesw
@@ -126,17 +133,18 @@ ifeq ($(DW),1)
 PACKAGES += libdw libelf
 CPPFLAGS += -DHYPTRACE_DW
 endif
-UNIT_SRC := $(filter-out $(if $(SQLITE),,tests/unit/sql.c),$(wildcard tests/unit/*.c))
-FUZZ_SRC := $(filter-out tests/fuzz/main.c $(if $(PERFETTO_OBJ),,tests/fuzz/export.c) $(if $(SQLITE),,tests/fuzz/sql.c),$(wildcard tests/fuzz/*.c))
+UNIT_SRC := $(filter-out $(if $(SQLITE),,tests/unit/sql.c tests/unit/sql-random.c),$(wildcard tests/unit/*.c))
+FUZZ_SRC := $(filter-out tests/fuzz/main.c $(if $(DEFLATE),,tests/fuzz/export.c) $(if $(SQLITE),,tests/fuzz/sql.c),$(wildcard tests/fuzz/*.c))
 TOOL_SRC := $(wildcard tests/tools/*.c)
 INTEG_SRC := $(wildcard tests/integration/*.c)
 AGENT_SRC := $(wildcard agent/*.c)
 
-LIB_OBJ := $(LIB_SRC:%.c=$(O)/%.o) $(PERFETTO_OBJ)
+LIB_OBJ := $(LIB_SRC:%.c=$(O)/%.o) $(SQL_OBJ)
 CMD_OBJ := $(CMD_SRC:%.c=$(O)/%.o)
 AGENT_OBJ := $(AGENT_SRC:%.c=$(O)/%.o)
 PLUGINS := hyp kvm-arm64 crosvm hypertrace
 PLUGIN_SO := $(PLUGINS:%=$(O)/plugins/%.so)
+LINKED_PLUGINS := $(PLUGINS:%=$(O)/plugins/linked-%.o)
 PLUGIN_OBJ := $(patsubst %.c,$(O)/%.o,$(wildcard plugins/*.c))
 # all commands but main(), for the tests of the command line: each takes what it calls
 CMD_LIB := $(O)/cmd/commands.a
@@ -168,21 +176,17 @@ $(O)/%.o: %.c
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(PKG_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
-$(O)/lib/guest/libvirt.o: CPPFLAGS += $(LIBVIRT_CFLAGS)
+$(O)/lib/record/guest/libvirt.o: CPPFLAGS += $(LIBVIRT_CFLAGS)
 
-$(O)/gen/perfetto.pb-c.c: lib/export/perfetto.proto
-	$(call say,PROTOC,$<)
+# a text of SQL as a string of C, without its comments
+$(O)/gen/perfetto-sql.o: lib/ask/sql/perfetto.sql
+	$(call say,SQL,$<)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(PROTOC_C) -Ilib/export --c_out=$(@D) $<
-$(O)/gen/perfetto.pb-c.h: $(O)/gen/perfetto.pb-c.c ;
-$(O)/gen/perfetto.pb-c.o: $(O)/gen/perfetto.pb-c.c
-	$(call say,CC,$<)
-	$(Q)$(CC) $(PKG_CFLAGS) $(CFLAGS) -c -o $@ $<
-$(filter $(O)/lib/export/perfetto%,$(LIB_OBJ)): CPPFLAGS += -I$(O)/gen
-$(filter $(O)/lib/export/perfetto%,$(LIB_OBJ)): | $(PERFETTO_OBJ:%.o=%.c)
+	$(Q)(echo 'extern const char sql_perfetto_text[]; const char sql_perfetto_text[] ='; sed '/^--/d; /^$$/d; s/["\\]/\\&/g; s/.*/"&\\n"/' $<; echo ';') >$(@:.o=.c)
+	$(Q)$(CC) $(CFLAGS) -c -o $@ $(@:.o=.c)
 
 $(CMD_LIB): $(filter-out $(O)/cmd/hyptrace.o,$(CMD_OBJ))
-$(O)/libhyptrace.a: $(LIB_OBJ)
+$(O)/libhyptrace.a: $(LIB_OBJ) $(LINKED_PLUGINS)
 $(O)/%.a:
 	$(call say,AR,$@)
 	$(Q)rm -f $@
@@ -200,22 +204,20 @@ $(O)/libhypertrace-guest.so: $(HYPERTRACE_OBJ)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS) -shared -Wl,-soname,libhypertrace-guest.so.0 -Wl,-z,defs -o $@ $^
 
-# libtraceevent's plugins call the one symbol (lib/read/inputs.c)
+# others' plugins call the one symbol (lib/read/inputs.c)
 $(O)/hyptrace: $(CMD_OBJ) $(O)/libhyptrace.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS) -Wl,--export-dynamic-symbol=tep_plugin_kvm_get_func -o $@ $^ $(PKG_LIBS)
 
-# hyptrace by the name of trace-cmd (cmd/shim.c)
+# hyptrace by the name of trace-cmd (cmd/hyptrace.c)
 $(O)/shim/trace-cmd:
 	$(Q)mkdir -p $(@D)
 	$(Q)ln -sf ../hyptrace $@
 
-# A plugin as an object of the static file: what it exports under a name of its own (lib/read/plugins.c),
-# all else stays inside, as in a shared object
-LINKED_PLUGINS := $(PLUGINS:%=$(O)/plugins/linked-%.o)
-LINKED_OWN := $(O)/plugins/plugin.o $(O)/plugins/decoder.o $(O)/plugins/relay.o
+# A plugin as an object of the library: its exports get names of their own (lib/read/plugins.c), all else
+# stays inside, as in a shared object
+LINKED_OWN := $(O)/plugins/plugin.o $(O)/plugins/relay.o
 $(O)/plugins/linked-hyp.o: $(O)/plugins/hyp-reason.o
-$(O)/plugins/linked-hypertrace.o: $(O)/plugins/hypertrace-record.o
 linked_name = linked_$(subst -,_,$*)
 $(O)/plugins/linked-%.o: $(O)/plugins/%.o $(LINKED_OWN)
 	$(call say,LD,$@)
@@ -225,9 +227,9 @@ $(O)/plugins/linked-%.o: $(O)/plugins/%.o $(LINKED_OWN)
 	$(Q)$(OBJCOPY) --wildcard --keep-global-symbol='linked_*' $@.all $@
 	$(Q)rm -f $@.all
 
-# what it has of its own: cmd/memory.c, lib/util/static.c
+# what it has of its own: cmd/memory.c, lib/base/static.c
 STATIC_OWN := malloc calloc realloc dlopen dlsym dlclose dlerror getpwnam initgroups
-$(O)/hyptrace-static: $(CMD_OBJ) $(AGENT_OBJ) $(LINKED_PLUGINS) $(O)/libhyptrace.a
+$(O)/hyptrace-static: $(CMD_OBJ) $(AGENT_OBJ) $(O)/libhyptrace.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS) -static -Wl,--gc-sections $(STATIC_OWN:%=-Wl,--wrap=%) -o $@ $^ $(PKG_LIBS)
 
@@ -244,16 +246,18 @@ $(O)/tests/hyptrace-agent: $(AGENT_OBJ) $(O)/libhyptrace.a
 	$(Q)$(CC) $(LDFLAGS) -Wl,--gc-sections -o $@ $^
 
 # libtraceevent's plugins: the decode tables and themselves, no more
-decode = $(1:%=$(O)/lib/decode/%.o)
-util = $(1:%=$(O)/lib/util/%.o)
-$(O)/plugins/hyp.so: $(O)/plugins/hyp-reason.o $(call decode,esr hcall hyp-printk numbered smccc symbols sysreg)
+decode = $(1:%=$(O)/lib/base/decode/%.o)
+util = $(1:%=$(O)/lib/base/%.o)
+$(O)/plugins/hyp.so: $(O)/plugins/hyp-reason.o $(call decode,conversion esr hcall hyp-printk id-table smccc symbols sysreg)
 $(O)/plugins/kvm-arm64.so: $(call decode,esr smccc sysreg)
 $(O)/plugins/crosvm.so: $(call decode,crosvm)
-$(O)/plugins/hypertrace.so: $(O)/plugins/hypertrace-record.o $(call decode,hypertrace hypertrace-desc numbered)
-PLUGIN_SHARED := $(O)/plugins/plugin.o $(O)/plugins/decoder.o $(O)/plugins/relay.o $(call util,base field visible)
+$(O)/plugins/hypertrace.so: $(call decode,mark-lines id-table)
+PLUGIN_SHARED := $(O)/plugins/plugin.o $(O)/plugins/relay.o $(call util,buf cursor field files strings escape)
 $(LIB_OBJ) $(PLUGIN_OBJ): CFLAGS += -fPIC -ffunction-sections -fdata-sections
+# linked-%.o is renamed symbol by symbol
+$(PLUGIN_OBJ): CFLAGS += -fno-lto
 # what is done for each event: its functions into each other
-EACH_EVENT := $(filter $(O)/lib/dat/% $(O)/lib/read/% $(O)/lib/analysis/%,$(LIB_OBJ))
+EACH_EVENT := $(filter $(O)/lib/file/dat/% $(O)/lib/read/% $(O)/lib/ask/states/%,$(LIB_OBJ))
 $(EACH_EVENT): OPT := $(if $(SAN),$(OPT),-O3 -g -fno-semantic-interposition)
 # All plugins export the same names, and are loaded into one global scope: -Bsymbolic
 $(O)/plugins/%.so: $(O)/plugins/%.o $(PLUGIN_SHARED) plugins/plugin.map
@@ -274,8 +278,8 @@ $(O)/plugins/kernelshark/%.o: plugins/kernelshark/%.cpp
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CXX) $(CPPFLAGS) $(PKG_CFLAGS) $(filter-out -std=% -Wstrict-prototypes -Wmissing-prototypes,$(CFLAGS)) \
 		-std=c++17 -MMD -MP -c -o $@ $<
-$(KSHARK_SO): $(KSHARK_OBJ) $(O)/plugins/plugin.o $(O)/plugins/hyp-reason.o \
-		$(O)/plugins/hypertrace-record.o $(call decode,crosvm hypertrace) $(call util,base field visible)
+$(KSHARK_SO): $(KSHARK_OBJ) $(O)/plugins/plugin.o $(O)/plugins/hyp-reason.o $(call decode,crosvm mark-lines id-table) \
+		$(O)/lib/spans/visits.o $(O)/lib/spans/marks.o $(call util,buf cursor field files map strings escape)
 	$(call say,LD,$@)
 	$(Q)$(CXX) $(LDFLAGS) -shared -Wl,-Bsymbolic,--version-script=plugins/kernelshark/plugin.map -o $@ $^ \
 		$(KSHARK_LIBS) $(shell $(PKG_CONFIG) --libs libkshark libtracecmd libtraceevent)
@@ -296,7 +300,7 @@ $(UNIT_BIN:=.o): CFLAGS += -Wno-deprecated-declarations
 
 $(O)/tests/unit/%: $(O)/tests/unit/%.o $(CMD_LIB) $(O)/libhyptrace.a
 	$(call say,LD,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(PKG_LIBS) -lcmocka
+	$(Q)$(CC) $(LDFLAGS) -Wl,-t,-t -o $@ $^ $(PKG_LIBS) -lcmocka >$@.objects
 
 $(O)/tests/integration/%: $(O)/tests/integration/%.o $(O)/libhyptrace.a
 	$(call say,LD,$@)
@@ -329,7 +333,7 @@ agent: $(O)/hyptrace-agent
 $(O)/tests/unit/plugins $(O)/tests/unit/plugins-events $(O)/tests/unit/text: | $(PLUGIN_SO)
 
 $(O)/tests/unit/hypertrace-guest: $(HYPERTRACE_OBJ)
-$(O)/tests/unit/spans: $(O)/plugins/kernelshark/spans.o
+$(O)/tests/unit/kernelshark-shown: $(O)/plugins/kernelshark/shown.o
 
 units: $(UNIT_BIN)
 integration: $(INTEG_BIN) $(O)/tests/hyptrace-agent
@@ -356,6 +360,10 @@ check:
 	$(Q)$(MAKE) --no-print-directory $(JOBS) O=$(O)-san SAN=1 all units fuzzers
 	$(Q)O=$(O) tests/check
 
+# of those, what has to do with the files that have changed
+quick: all
+	$(Q)O=$(O) tests/quick $(SINCE)
+
 # each call that can fail, in each command and the agent; kills at each step: an hour
 faults: all tools integration
 	$(Q)O=$(O) FAULTS_EVERY=$(or $(FAULTS_EVERY),1) tests/integration/faults.t
@@ -364,8 +372,20 @@ faults: all tools integration
 sync-seeds: $(O)/tests/unit/sync
 	$(Q)HYPTRACE_SYNC_SEEDS=$(or $(SEEDS),1000),v $<
 
+# hyptrace-diff(1)'s table: differences called by chance, and changes found; three minutes of CPU for 1000
+diff-nulls: $(O)/tests/unit/significance
+	$(Q)HYPTRACE_DIFF_SEEDS=$(or $(SEEDS),1000) $<
+
+# chains of causes at random moments of made-up machines; make check has a tenth
+path-truths: $(O)/tests/unit/path-truth
+	$(Q)MOMENTS=$(or $(MOMENTS),10000) $<
+fuzz: path-truths
+
+# 10,000 random queries against plain SQLite; LATENCY_WORLDS made-up machines for the presets of latency;
 # libFuzzer, FUZZ_TIME seconds each
-fuzz:
+fuzz: diff-nulls $(O)/hyptrace $(O)/tests/integration/make-trace $(if $(SQLITE),$(O)/tests/unit/sql-random)
+	$(Q)$(foreach t,$(filter %/sql-random,$^),HYPTRACE_SQL_QUERIES=10000 $t)
+	$(Q)O=$(O) LATENCY_WORLDS=$(or $(LATENCY_WORLDS),80) tests/integration/latency-truth.t
 	$(Q)tests/fuzz/run $(or $(FUZZ_TIME),60)
 
 lab:
@@ -406,39 +426,57 @@ bench: $(if $(BENCH),,lab)
 
 # ---- install -----------------------------------------------------------------
 
-# where libtraceevent looks for plugins
-plugindir ?= $(or $(shell $(PKG_CONFIG) --variable=pluginsdir libtraceevent),$(shell \
-	$(PKG_CONFIG) --variable=libdir libtraceevent)/traceevent/plugins)
+# below libdir, as all else: stock tools find them there if libdir is theirs (hyptrace-plugins(1), FILES)
+plugindir ?= $(libdir)/traceevent/plugins
+ksharkdir ?= $(libdir)/kernelshark/plugins
+unitdir ?= $(prefix)/lib/systemd/system
 
-# where KernelShark looks for plugins given by name (-p hyptrace)
-ksharkdir ?= $(shell sed -n 's/^.define KS_PLUGIN_INSTALL_PREFIX "\(.*\)"/\1/p' \
-	$$($(PKG_CONFIG) --variable=includedir libkshark)/KsCmakeDef.hpp)
+# empty: keep symbols, for a package of them
+STRIP ?= $(CROSS_COMPILE)strip
+install_program = install -D -m 755 $(if $(STRIP),-s --strip-program='$(STRIP)')
+install_plugin = install -D -m 644 $(if $(STRIP),-s --strip-program='$(STRIP)')
+# FROM.in TO: with the places of this installation
+define install_filled
+	install -d $(DESTDIR)$(dir $2)
+	sed 's,@prefix@,$(prefix),; s,@bindir@,$(bindir),; s,@libdir@,$(libdir),; s,@includedir@,$(includedir),; \
+		s,@version@,$(VERSION),' $1 >$(DESTDIR)$2
+endef
 
 install: all
-	install -D -m 755 $(O)/hyptrace $(DESTDIR)$(bindir)/hyptrace
-	install -D -m 755 $(O)/hyptrace-agent $(DESTDIR)$(bindir)/hyptrace-agent
+	$(install_program) $(O)/hyptrace $(DESTDIR)$(bindir)/hyptrace
+	$(install_program) $(O)/hyptrace-agent $(DESTDIR)$(bindir)/hyptrace-agent
 	install -d $(DESTDIR)$(shimdir)
 	ln -srf $(DESTDIR)$(bindir)/hyptrace $(DESTDIR)$(shimdir)/trace-cmd
 	install -D -m 644 cmd/completion/hyptrace.bash $(DESTDIR)$(bashcompdir)/hyptrace
 	install -D -m 644 -t $(DESTDIR)$(zshcompdir) cmd/completion/_hyptrace
 	install -D -m 644 include/hyptrace.h $(DESTDIR)$(includedir)/hyptrace.h
-	install -D -m 755 $(LIBRARY) $(DESTDIR)$(libdir)/libhyptrace.so.$(VERSION)
+	$(install_program) $(LIBRARY) $(DESTDIR)$(libdir)/libhyptrace.so.$(VERSION)
 	ln -sf libhyptrace.so.$(VERSION) $(DESTDIR)$(libdir)/$(SONAME)
 	ln -sf $(SONAME) $(DESTDIR)$(libdir)/libhyptrace.so
 	install -D -m 644 -t $(DESTDIR)$(includedir) agent/hypertrace/hypertrace-guest.h agent/hypertrace/qemu-hypertrace.h
 	install -D -m 644 -t $(DESTDIR)$(libdir) $(O)/libhypertrace-guest.a
-	install -D -m 755 $(O)/libhypertrace-guest.so $(DESTDIR)$(libdir)/libhypertrace-guest.so.0
+	$(if $(STRIP),$(STRIP) -g $(DESTDIR)$(libdir)/libhypertrace-guest.a)
+	$(install_program) $(O)/libhypertrace-guest.so $(DESTDIR)$(libdir)/libhypertrace-guest.so.0
 	ln -sf libhypertrace-guest.so.0 $(DESTDIR)$(libdir)/libhypertrace-guest.so
 	install -D -m 644 -t $(DESTDIR)$(modsrcdir) agent/hypertrace/kernel/Kbuild agent/hypertrace/kernel/*.c \
 		agent/hypertrace/area.h agent/hypertrace/hypertrace-guest.h
-	install -D -m 644 -t $(DESTDIR)$(modsrcdir)/wire lib/wire/hypertrace-ring.h
-	install -d $(DESTDIR)$(libdir)/pkgconfig
-	sed 's,@prefix@,$(prefix),; s,@libdir@,$(libdir),; s,@includedir@,$(includedir),; s,@version@,$(VERSION),' \
-		lib/api/hyptrace.pc.in >$(DESTDIR)$(libdir)/pkgconfig/hyptrace.pc
-	install -D -m 644 -t $(DESTDIR)$(plugindir) $(PLUGIN_SO)
-	[ ! -e $(KSHARK_SO) ] || install -D -m 644 -t $(DESTDIR)$(ksharkdir) $(KSHARK_SO)
+	install -D -m 644 -t $(DESTDIR)$(modsrcdir)/file/wire lib/file/wire/hypertrace-ring.h
+	$(call install_filled,agent/hypertrace/kernel/dkms.conf.in,$(modsrcdir)/dkms.conf)
+	$(call install_filled,lib/api/hyptrace.pc.in,$(libdir)/pkgconfig/hyptrace.pc)
+	$(call install_filled,agent/hypertrace/hypertrace-guest.pc.in,$(libdir)/pkgconfig/hypertrace-guest.pc)
+	$(call install_filled,packaging/systemd/hyptrace-agent.service.in,$(unitdir)/hyptrace-agent.service)
+	$(call install_filled,packaging/systemd/hyptrace-flight.service.in,$(unitdir)/hyptrace-flight.service)
+	install -D -m 644 -t $(DESTDIR)$(unitdir) packaging/systemd/hyptrace-agent.socket
+	$(install_plugin) -t $(DESTDIR)$(plugindir) $(PLUGIN_SO)
+	[ ! -e $(KSHARK_SO) ] || $(install_plugin) -t $(DESTDIR)$(ksharkdir) $(KSHARK_SO)
 	set -e; for p in Documentation/*.[1-8]; do \
 		install -D -m 644 $$p $(DESTDIR)$(mandir)/man$${p##*.}/$${p##*/}; done
+
+# the source without debian/, for debian/ and packaging/rpm: of the last commit
+dist:
+	$(Q)mkdir -p $(O)
+	$(Q)git archive -o $(O)/hyptrace_$(VERSION).orig.tar.gz --prefix=hyptrace-$(VERSION)/ HEAD ':(exclude)debian'
+	$(Q)stat -c '  %n, %s bytes' $(O)/hyptrace_$(VERSION).orig.tar.gz
 
 # ---- quality -----------------------------------------------------------------
 
@@ -447,14 +485,14 @@ lint:
 	$(Q)tests/deps lint
 	$(Q)$(MAKE_HERE) lint-here
 lint-here: export LINT_FLAGS = $(filter-out -DHYPTRACE_VERSION=%,$(CPPFLAGS)) -DHYPTRACE_VERSION="lint" \
-	-I$(O)/gen $(PKG_CFLAGS) $(KSHARK_CFLAGS)
-lint-here: $(PERFETTO_OBJ:%.o=%.c)
+	$(PKG_CFLAGS) $(KSHARK_CFLAGS)
+lint-here:
 	$(Q)tests/lint $(LINTS)
 
 # debian/'s packages, in chroots; the tests with SUITE=trixie's libraries there. As root, from apt's mirror
 check-packages: all
 	$(Q)tests/deps chroot
-	$(Q)O=$(O) prove -v tests/chroot/packages.t
+	$(Q)O=$(O) prove -v tests/chroot/packages.t tests/chroot/rpm.t
 
 check-newer:
 	$(Q)tests/deps chroot
@@ -473,6 +511,6 @@ format:
 clean:
 	rm -rf build build-*
 
--include $(wildcard $(O)/*/*.d $(O)/*/*/*.d)
+-include $(wildcard $(O)/*/*.d $(O)/*/*/*.d $(O)/*/*/*/*.d)
 .SECONDARY:
-.PHONY: all kernelshark kernelshark-left-out agent static units integration benches tools fuzzers check faults sync-seeds fuzz lab check-lab soak demo demo-replay bench install check-packages check-newer lint lint-here coverage format clean
+.PHONY: path-truths all kernelshark kernelshark-left-out agent static units integration benches tools fuzzers check quick faults sync-seeds diff-nulls fuzz lab check-lab soak demo demo-replay bench install dist check-packages check-newer lint lint-here coverage format clean

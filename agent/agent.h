@@ -2,9 +2,9 @@
 #ifndef HYPTRACE_AGENT_H
 #define HYPTRACE_AGENT_H
 
-#include "tracefs/plan.h"
-#include "wire/transport.h"
-#include "tracefs/undo.h"
+#include "record/plan/plan.h"
+#include "file/wire/transport.h"
+#include "record/tracefs/undo.h"
 
 /* hyptrace-agent: what its parts share. */
 
@@ -15,7 +15,7 @@ void agent_log(void *ctx, enum log_level level, const char *msg);
 void log_to_system(void);
 void log_verbose(void);
 
-/* ---- boot.c: what was recorded before anybody asked --------------------------- */
+/* ---- boot.c: recordings from before the first request --------------------------- */
 
 /*
  * Events that were switched on before the first recorder came: by --early, or
@@ -43,9 +43,9 @@ void boot_end_early(struct agent *a);
 
 /* An undo with the agent's journal, or in memory where that has no place. 0 or -errno, -EEXIST. */
 int agent_undo_open(struct agent *a, struct undo **u);
-/* tracefs as it was before; the journal stays when it could not be. */
+/* tracefs as it was before; the journal is kept when it could not be. */
 void agent_undo_end(struct agent *a, struct undo *u);
-/* Puts back what a journal tells and removes it, if there is one. -EBUSY: its agent lives. */
+/* Undoes the changes of a journal, if there is one, and removes it. -EBUSY: its agent lives. */
 int agent_recover(struct agent *a, const char *journal);
 
 /* ---- the agent ---------------------------------------------------------------- */
@@ -64,14 +64,14 @@ struct agent {
 	char own[48];	    /* with --allow: "instances/" and the one that serves every request; else "" */
 	int64_t timeout_ms; /* for every wait on a peer */
 	int listen_fd;
-	bool given;    /* listen_fd is whoever started us's */
+	bool given;    /* listen_fd belongs to the program that started us */
 	int signal_fd; /* readable: the agent is to end */
 	struct boot boot;
 };
 
 /* ---- serve.c ---------------------------------------------------------------------- */
 
-/* Until a->signal_fd says that the agent is to end. 0 or -errno. */
+/* Serves until a->signal_fd ends the agent. 0 or -errno. */
 int serve(struct agent *a);
 
 /* ---- serving.c ---------------------------------------------------------------------- */
@@ -84,7 +84,7 @@ struct serving;
  */
 int serving_start(struct serving **out, struct agent *a, int fd, const struct transport_addr *peer,
 		  struct msg_trace_req *req, int done_fd);
-/* Tells the recorder why it is not served. 0 or -errno. */
+/* Sends the recorder the reason why it is not served. 0 or -errno. */
 int agent_refuse(const struct agent *a, int fd, const char *why, struct msg_wait w);
 /* A connection to one of its ports that came through the agent's own socket. */
 bool serving_offer(struct serving *s, uint32_t port, int fd);

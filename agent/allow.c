@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* --allow: narrows the events of a request to those that the guest lets be traced. */
 #include "agent.h"
-#include "profile/samples.h"
+#include "record/profile/profile.h"
+#include "base/array.h"
+#include "base/files.h"
 
 #include <errno.h>
 #include <fnmatch.h>

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What was recorded before the first recorder came: by --early, or since the kernel's boot. */
+/* Recordings from before the first request: by --early, or since the kernel's boot. */
 #include "agent.h"
+#include "record/tracefs/instance.h"
+#include "base/array.h"
+#include "base/files.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -85,7 +88,7 @@ static int early_setup(struct agent *a, struct undo *u, char *events)
 	}
 	ret = undo_write(u, early_file(a, path, "trace_clock"), EARLY_CLOCK);
 	if (ret)
-		log_warn(&a->log, "--early: the clock stays as it is: %s", strerror(-ret));
+		log_warn(&a->log, "--early: the clock is not changed: %s", strerror(-ret));
 	while ((name = strsep(&rest, ","))) {
 		if (!*name)
 			continue;
@@ -127,36 +130,6 @@ static const char *boot_value(const char *word, const char *key)
 	return strncmp(word, key, len) ? NULL : word + len;
 }
 
-/* "foo^traceoff@..,sched:*": the name of an instance. */
-static void boot_add_instance(struct boot *b, const char *text)
-{
-	char *name = strndup(text, strcspn(text, "^@,. =\""));
-
-	if (name && *name && !strlist_has(&b->instances, name))
-		strlist_add(&b->instances, name);
-	free(name);
-}
-
-/*
- * As the kernel's Documentation/trace/boottrace.rst and kernel-parameters.txt
- * name them; on the command line a '-' is as good as a '_'.
- */
-static void boot_parse_word(struct boot *b, const char *word)
-{
-	const char *v;
-
-	if (boot_value(word, "trace_event=") || boot_value(word, "ftrace=") ||
-	    boot_value(word, "kernel.trace_event ") || boot_value(word, "kernel.trace_event=") ||
-	    boot_value(word, "ftrace.event.") || boot_value(word, "ftrace.events ") ||
-	    boot_value(word, "ftrace.events="))
-		b->top = true;
-	v = boot_value(word, "trace_instance=");
-	if (!v)
-		v = boot_value(word, "ftrace.instance.");
-	if (v)
-		boot_add_instance(b, v);
-}
-
 /* Words of a kernel command line, or of /proc/bootconfig. */
 static void boot_parse(struct boot *b, const char *text)
 {
@@ -165,25 +138,32 @@ static void boot_parse(struct boot *b, const char *text)
 	/* a word of bootconfig has blanks around its '=' */
 	while (rest && (word = strsep(&rest, " \n"))) {
 		char *next = rest && *rest == '=' ? rest : NULL;
+		const char *v;
 
 		if (next && word + strlen(word) + 1 == next)
 			word[strlen(word)] = ' ';
-		boot_parse_word(b, word);
+		/*
+		 * As the kernel's Documentation/trace/boottrace.rst and kernel-parameters.txt
+		 * name them; on the command line a '-' is as good as a '_'.
+		 */
+		if (boot_value(word, "trace_event=") || boot_value(word, "ftrace=") ||
+		    boot_value(word, "kernel.trace_event ") || boot_value(word, "kernel.trace_event=") ||
+		    boot_value(word, "ftrace.event.") || boot_value(word, "ftrace.events ") ||
+		    boot_value(word, "ftrace.events="))
+			b->top = true;
+		v = boot_value(word, "trace_instance=");
+		if (!v)
+			v = boot_value(word, "ftrace.instance.");
+		if (v) {
+			char *name = strndup(v, strcspn(v, "^@,. =\""));
+
+			/* "foo^traceoff@..,sched:*": the name of an instance. */
+			if (name && *name && !strlist_has(&b->instances, name))
+				strlist_add(&b->instances, name);
+			free(name);
+		}
 	}
 	free(copy);
-}
-
-/* Something is switched on still; else what there was is over. */
-static bool top_alive(void)
-{
-	struct buf events = { 0 }, tracer = { 0 };
-	bool alive = !read_file("set_event", CMDLINE_MAX, &events) && events.len;
-
-	if (!alive && !read_file("current_tracer", 256, &tracer))
-		alive = tracer.len && strncmp((char *)tracer.data, "nop", 3);
-	buf_release(&events);
-	buf_release(&tracer);
-	return alive;
 }
 
 void boot_find(struct agent *a)
@@ -197,7 +177,8 @@ void boot_find(struct agent *a)
 			boot_parse(&a->boot, buf_str(&text));
 		buf_release(&text);
 	}
-	a->boot.top = a->boot.top && top_alive();
+	/* with all switched off again it is over */
+	a->boot.top = a->boot.top && instance_runs(AT_FDCWD, ".");
 	if (a->boot.top)
 		log_info(&a->log, "the kernel records since its boot: the first recorder gets it");
 	for (size_t i = 0; i < a->boot.instances.n; i++)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Where the agent's messages go: stderr, syslog or the kernel's log, never too many. */
+/* Destinations of the agent's messages: stderr, syslog or the kernel's log, with a limited rate. */
 #include "agent.h"
 
 #include <fcntl.h>

@@ -12,14 +12,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tracefs/dir.h"
-#include "util/opts.h"
-#include "util/shim.h"
+#include "record/tracefs/dir.h"
+#include "base/opts.h"
+#include "base/shim.h"
+#include "base/array.h"
+#include "base/files.h"
+#include "base/signals.h"
 
 /* Longer than recorders wait for a step of another guest, which may be a liar: 5 times 30. */
 #define TIMEOUT_S 180
 #define BACKLOG	  64
-/* What meta.c puts together, and the answer to a request. */
+/* Metadata (meta.c), and the answer to a request. */
 #define GOES_OUT                                                                                             \
 	"kernel symbols and their addresses, printk formats, the names of tasks, the formats of "            \
 	"all events of their systems, uname, the clock, the number of CPUs"
@@ -118,14 +121,14 @@ static const struct opt agent_rows[] = {
 	    take_probes),
 	OPT(0, "early", "EVENTS", "record these from now on, for the first recorder\n(comma-separated)",
 	    opts_set_text, LINE(early)),
-	OPT(0, "timeout", "SECONDS", "for each wait on a recorder (180)", opts_set_number, LINE(timeout),
-	    .min = 1, .max = 86400),
+	OPT_DURATION(0, "timeout", "for each wait on a recorder (180s)", UNIT_S, UNIT_S, LINE(timeout),
+		     .min = 1, .max = 86400),
 	OPT(0, "journal", "FILE", "where to note what was changed in tracefs; none: nowhere", take_journal),
 	OPT('D', "daemon", NULL, "go to the background, messages to the system's log", opts_set_flag,
 	    LINE(daemon)),
 	OPT('v', "verbose", NULL, "say more", opts_set_flag, LINE(verbose)),
 	OPT('h', "help", NULL, "print this text", opts_help),
-	OPT(0, "version", NULL, "print the version", opts_set_flag, LINE(version)),
+	OPT('V', "version", NULL, "print the version", opts_set_flag, LINE(version)),
 };
 
 static const struct opts_table agent_table = {
@@ -136,37 +139,6 @@ static const struct opts_table agent_table = {
 	.rows = agent_rows,
 	.n = ARRAY_SIZE(agent_rows),
 };
-
-/*
- * 0, OPTS_STOP or -errno with the reason in err. As "trace-cmd agent ...", by hyptrace's link: what is not a
- * line of ours goes to the real one.
- */
-static int agent_line_parse(struct agent_line *l, int argc, char **argv, struct opts_error *err)
-{
-	bool shim = argc > 1 && shim_called(argv[0]);
-	char **line = shim ? shim_copy(argc, argv) : NULL;
-	int ret;
-
-	argc -= shim;
-	ret = opts_parse(&agent_table, &argc, argv + shim, l, err);
-	if (!ret && argc > 1)
-		ret = opts_error(err, "%s: no such option", argv[shim + 1]);
-	if (ret && line)
-		shim_exec_real(line); /* it is gone, or there is no other */
-	free(line);
-	return ret;
-}
-
-static int print_usage_text(void)
-{
-	struct buf text = { 0 };
-
-	opts_usage(&agent_table, &text);
-	if (buf_str(&text))
-		print_text(STDOUT_FILENO, buf_str(&text));
-	buf_release(&text);
-	return EXIT_OK;
-}
 
 /* ---- places ---------------------------------------------------------------- */
 
@@ -232,7 +204,7 @@ static int recover_all(struct agent *a, const struct agent_line *l)
 
 #define GIVEN_FD 3
 
-/* The one socket that systemd has opened, as sd_listen_fds(3) tells; -ENOENT: none. */
+/* The one socket that systemd has opened, as in sd_listen_fds(3); -ENOENT: none. */
 static int listen_given(struct agent *a)
 {
 	const char *pid = getenv("LISTEN_PID"), *n = getenv("LISTEN_FDS");
@@ -240,7 +212,7 @@ static int listen_given(struct agent *a)
 
 	if (!pid || !n || strtol(pid, NULL, 10) != getpid())
 		return -ENOENT;
-	/* of another kind, it would be --listen's, or the default, that says who may come */
+	/* of another kind, it would not match the peers that --listen, or the default, allows */
 	if (strcmp(n, "1") || transport_local(GIVEN_FD, &local) || local.kind != a->addr.kind ||
 	    fcntl(GIVEN_FD, F_SETFD, FD_CLOEXEC) < 0 || fcntl(GIVEN_FD, F_SETFL, O_NONBLOCK) < 0) {
 		log_err(&a->log,
@@ -373,12 +345,29 @@ int main(int argc, char **argv)
 	struct agent_line l = { .a = &a, .timeout = TIMEOUT_S };
 	struct opts_error err;
 	int status, ret;
+	bool shim;
+	char **line;
 
 	/* one heap for all threads: arenas would cost megabytes */
 	mallopt(M_ARENA_MAX, 1);
-	ret = agent_line_parse(&l, argc, argv, &err);
+	/* called as "trace-cmd agent ..." by hyptrace's link: other command lines go to the real one */
+	shim = argc > 1 && shim_called(argv[0]);
+	line = shim ? shim_copy(argc, argv) : NULL;
+	argc -= shim;
+	ret = opts_parse(&agent_table, &argc, argv + shim, &l, &err);
+	if (!ret && argc > 1)
+		ret = opts_error(&err, "%s: no such option", argv[shim + 1]);
+	if (ret && line)
+		shim_exec_real(line); /* it is gone, or there is no other */
+	free(line);
 	if (ret == OPTS_STOP) {
-		status = print_usage_text();
+		struct buf text = { 0 };
+
+		opts_usage(&agent_table, &text);
+		if (buf_str(&text))
+			print_text(STDOUT_FILENO, buf_str(&text));
+		buf_release(&text);
+		status = EXIT_OK;
 	} else if (ret) {
 		log_err(&a.log, "%s (hyptrace-agent -h lists the options)", err.text);
 		status = EXIT_USAGE;

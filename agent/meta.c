@@ -10,14 +10,15 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "dat/options.h"
-#include "dat/out.h"
+#include "file/dat/options.h"
+#include "file/dat/out.h"
+#include "base/array.h"
+#include "base/files.h"
 
 /*
- * What the recorder puts in front of the pages: a trace.dat of version 7, not
- * compressed, up to its strings; the recorder adds options and buffers by
- * itself. It is made in a memfd, piece by piece: kallsyms alone can be larger
- * than all the memory the agent should take.
+ * Metadata that the recorder puts before the pages: a trace.dat of version 7, not compressed, up to
+ * its strings; the recorder adds options and buffers by itself. It is made in a memfd, piece by
+ * piece: kallsyms can be larger than all the memory the agent should take.
  */
 
 #define TEXT_MAX (1u << 20)
@@ -167,7 +168,7 @@ static int meta_own_formats(struct out *w)
 	return meta_formats(w, "ftrace");
 }
 
-/* What is not made by `put` is a copy of a file, below /proc or the tracing directory. */
+/* Sections without `put` are copies of a file below /proc or the tracing directory. */
 static const struct section {
 	uint16_t id;
 	const char *name;
@@ -201,26 +202,27 @@ static int meta_section(struct out *w, const struct section *t)
 
 /* ---- the file ---------------------------------------------------------------- */
 
-static void meta_front(struct out *w)
+static int meta_all(struct out *w)
 {
+	uint64_t options_at, at, next = 0;
+	int ret = 0;
 	static const uint8_t magic[] = { 0x17, 0x08, 0x44, 't', 'r', 'a', 'c', 'i', 'n', 'g', '7', 0 };
 	const uint8_t machine[] = { __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__, 8 };
+	struct dat_options o = { 0 };
+	char path[INSTANCE_PATH];
+	struct buf clock = { 0 };
 
 	dat_out_write(&w->o, magic, sizeof(magic));
 	dat_out_write(&w->o, machine, sizeof(machine));
 	dat_out_u32(&w->o, w->s->page_size);
 	/* compression's name and version */
 	dat_out_write(&w->o, "none\0", 6);
-}
-
-static int meta_options(struct out *w)
-{
-	struct dat_options o = { 0 };
-	uint64_t next = 0;
-	char path[INSTANCE_PATH];
-	struct buf clock = { 0 };
-	int ret = 0;
-
+	options_at = w->o.pos;
+	dat_out_u64(&w->o, 0);
+	for (size_t i = 0; i < ARRAY_SIZE(sections) && !ret; i++)
+		ret = meta_section(w, &sections[i]);
+	if (ret)
+		return ret;
 	instance_file(w->s->inst, path, "trace_clock");
 	ret = read_file_at(undo_dirfd(w->s->undo), path, TEXT_MAX, &clock);
 	if (!ret)
@@ -234,22 +236,7 @@ static int meta_options(struct out *w)
 	meta_option(w, DAT_DONE, &next, sizeof(next));
 	dat_options_release(&o);
 	buf_release(&clock);
-	return ret ? ret : buf_status(&w->options);
-}
-
-static int meta_all(struct out *w)
-{
-	uint64_t options_at, at;
-	int ret = 0;
-
-	meta_front(w);
-	options_at = w->o.pos;
-	dat_out_u64(&w->o, 0);
-	for (size_t i = 0; i < ARRAY_SIZE(sections) && !ret; i++)
-		ret = meta_section(w, &sections[i]);
-	if (ret)
-		return ret;
-	ret = meta_options(w);
+	ret = ret ? ret : buf_status(&w->options);
 	if (ret)
 		return ret;
 	at = w->o.pos;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The ports for one recording's data, and the connections that come to them. */
-#include "ports.h"
+#include "serving-state.h"
+#include "base/files.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -83,18 +84,6 @@ uint32_t ports_number(const struct ports *p, size_t i)
 	return p->v[i].number;
 }
 
-static int port_take_given(struct ports *p, struct port *port)
-{
-	int fd;
-
-	pthread_mutex_lock(&p->lock);
-	fd = port->given;
-	port->given = -1;
-	port->number = 0;
-	pthread_mutex_unlock(&p->lock);
-	return fd < 0 ? -EAGAIN : fd;
-}
-
 int ports_accept(struct ports *p, size_t i, const struct msg_wait *w)
 {
 	struct port *port = &p->v[i];
@@ -106,7 +95,14 @@ int ports_accept(struct ports *p, size_t i, const struct msg_wait *w)
 		if (ret)
 			return ret;
 		if (p->peer.kind == TRANSPORT_UNIX) {
-			ret = port_take_given(p, port);
+			int fd;
+
+			pthread_mutex_lock(&p->lock);
+			fd = port->given;
+			port->given = -1;
+			port->number = 0;
+			pthread_mutex_unlock(&p->lock);
+			ret = fd < 0 ? -EAGAIN : fd;
 			break;
 		}
 		ret = transport_accept(port->wake, &peer);

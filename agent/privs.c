@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Drops every right that serving recorders does not need. */
 #include "agent.h"
+#include "base/array.h"
 
 #include <errno.h>
 #include <linux/audit.h>
@@ -14,10 +15,10 @@
 #include <unistd.h>
 
 /*
- * What is left after start: the user's own right to tracefs's files, CAP_SYSLOG,
- * without which /proc/kallsyms shows no addresses, and CAP_PERFMON with
- * perf_event_open, where samples may be taken (--profile). No program can
- * be started any more, no file system mounted, no other process touched.
+ * Rights after start: the user's own right to tracefs's files, CAP_SYSLOG, without which
+ * /proc/kallsyms shows no addresses, and CAP_PERFMON with perf_event_open, where samples may be
+ * taken (--profile). No program can be started any more, no file system mounted, no other process
+ * touched.
  */
 
 #define CAP_BIT(cap) (1u << ((cap)&31))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Judges what a recorder asks for. The grammar (tracefs/grammar.h) makes a plan
+ * Judges what a recorder asks for. The grammar (record/plan/grammar.h) makes a plan
  * of its words; here every text and number of that plan is held against what may
  * pass: no path, no command, nothing that costs the guest without bound.
  */
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tracefs/grammar.h"
+#include "record/plan/grammar.h"
 
 #define TEXT_MAX   4000
 #define WORD_MAX   100
@@ -37,21 +37,10 @@ static bool is_plain(const char *s)
 	return has_only(s, "-.") && s[0] != '.';
 }
 
-/* Becomes a part of a path: no '/', and no part that is only dots. */
-static bool is_event_name(const char *s)
-{
-	return has_only(s, "*?[]!^:-");
-}
-
 /* No regular expressions: one of a few bytes can cost any amount of memory. */
 static bool is_function_name(const char *s)
 {
 	return has_only(s, "*?.:-");
-}
-
-static bool is_mask(const char *s)
-{
-	return !strcmp(s, "-1") || has_only(s, ",");
 }
 
 /* Filters and triggers: one line of the kernel's language. */
@@ -75,35 +64,31 @@ static bool all_pass(const struct strlist *l, bool (*pass)(const char *))
 
 /* ---- the plan --------------------------------------------------------------------------- */
 
-/* What is wrong with it, or NULL. */
-static const char *wrong_event(const struct event_plan *e)
-{
-	if (!is_event_name(e->name))
-		return "-e: not an event's name";
-	if (e->define && !is_one_line(e->define))
-		return "-e: not a probe";
-	if (e->filter && !is_one_line(e->filter))
-		return "-f: not a filter";
-	return all_pass(&e->triggers, is_one_line) ? NULL : "-R: not a trigger";
-}
-
+/* The fault in the request, or NULL. */
 static const char *wrong_buffer(const struct buffer_plan *b)
 {
-	const char *wrong = NULL;
-
 	if (*b->name && !is_plain(b->name))
 		return "-B: not a buffer's name";
 	if (b->n_events > EVENTS_MAX)
 		return "-e: too many";
-	for (size_t i = 0; i < b->n_events && !wrong; i++)
-		wrong = wrong_event(&b->events[i]);
-	if (wrong)
-		return wrong;
+	for (size_t i = 0; i < b->n_events; i++) {
+		const struct event_plan *e = &b->events[i];
+
+		/* it becomes a part of a path: no '/', and no part that is only dots */
+		if (!has_only(e->name, "*?[]!^:-"))
+			return "-e: not an event's name";
+		if (e->define && !is_one_line(e->define))
+			return "-e: not a probe";
+		if (e->filter && !is_one_line(e->filter))
+			return "-f: not a filter";
+		if (!all_pass(&e->triggers, is_one_line))
+			return "-R: not a trigger";
+	}
 	if (b->tracer && !is_plain(b->tracer))
 		return "-p: not a name";
 	if (b->clock && !is_plain(b->clock))
 		return "-C: not a name";
-	if (b->cpumask && !is_mask(b->cpumask))
+	if (b->cpumask && strcmp(b->cpumask, "-1") && !has_only(b->cpumask, ","))
 		return "-M: not a mask";
 	if (!all_pass(&b->options, is_plain))
 		return "-O: not an option's name";
@@ -162,18 +147,13 @@ int request_parse(struct record_plan *plan, const struct strlist *args, const st
 
 /* ---- the buffer ------------------------------------------------------------------------- */
 
-static bool is_asked_for(const struct buffer_plan *b)
-{
-	return b->n_events || b->tracer;
-}
-
 struct buffer_plan *request_buffer(struct record_plan *plan)
 {
 	struct buffer_plan *top = &plan->buffers[0];
 
 	if (plan->n_buffers == 1)
 		return top;
-	if (plan->n_buffers > 2 || is_asked_for(top))
+	if (plan->n_buffers > 2 || top->n_events || top->tracer)
 		return NULL;
 	/* -C before -B is what the recorder puts in by itself */
 	if (!plan->buffers[1].clock) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Accepts recorders, and starts serving the first that asks for a recording. */
 #include "agent.h"
+#include "base/files.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -12,9 +13,8 @@
 #include <unistd.h>
 
 /*
- * Connections that have not said yet what they want. One that only looks
- * whether somebody is here is no hindrance for a recorder, which says it at once:
- * when there are too many, the one that has waited longest goes, but none before
+ * Connections without a request yet. A recorder sends its request at once, so idle probes do not
+ * block it: with too many connections the one that has waited longest is dropped, but none before
  * its time is over; meanwhile new ones wait in the kernel's queue.
  */
 #define PENDING_MAX 128
@@ -104,7 +104,7 @@ static void pending_add(struct server *s, int fd, const struct transport_addr *p
 	s->pending[s->n_pending++] = p;
 }
 
-/* When the next connection can be accepted; 0: now. */
+/* Time at which the next connection can be accepted; 0: now. */
 static int64_t room_from(const struct server *s)
 {
 	int64_t now = msg_now();
@@ -237,17 +237,9 @@ static void pending_serve(struct server *s, size_t i)
 		pending_refuse(s, i, "only TRACE_REQ makes sense first");
 }
 
-static void pending_expire(struct server *s)
-{
-	int64_t now = msg_now();
-
-	while (s->n_pending && s->pending[0]->deadline <= now)
-		pending_drop(s, 0, true);
-}
-
 /* ---- the loop ---------------------------------------------------------------- */
 
-/* ms until the oldest connection is given up, or new ones can be accepted; -1: neither. */
+/* ms until the oldest connection is dropped, or new ones can be accepted; -1: neither. */
 static int next_expiry(const struct server *s)
 {
 	int64_t next = room_from(s) ?: INT64_MAX, ms;
@@ -269,6 +261,7 @@ static int server_step(struct server *s)
 		{ .fd = room_from(s) ? -1 : s->a->listen_fd, .events = POLLIN },
 	};
 	size_t n = s->n_pending;
+	int64_t now;
 
 	for (size_t i = 0; i < n; i++)
 		p[3 + i] = (struct pollfd){ .fd = s->pending[i]->fd, .events = POLLIN };
@@ -284,7 +277,9 @@ static int server_step(struct server *s)
 			pending_serve(s, i);
 	if (p[2].revents)
 		accept_some(s);
-	pending_expire(s);
+	now = msg_now();
+	while (s->n_pending && s->pending[0]->deadline <= now)
+		pending_drop(s, 0, true);
 	return 0;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* One recording of a recorder: the answer, the metadata, the pages, the end. */
-#include "agent.h"
+/* One recording of a recorder: the buffer is made ready, the answer, the metadata, the pages, the end. */
+#include "base/array.h"
+#include "base/files.h"
+#include "serving-state.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -12,13 +14,195 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "clock/marks.h"
-#include "serving-state.h"
-#include "stream.h"
-#include "thread.h"
-#include "timesync.h"
+#include "file/dat/page.h"
+#include "record/tracefs/dir.h"
+#include "agent.h"
+#include "record/clock/counter.h"
 
-/* So many messages that make no sense here are answered before the peer is given up. */
+/* ---- the undo ---------------------------------------------------------------- */
+
+static int serving_open_undo(struct serving *s)
+{
+	struct agent *a = s->agent;
+
+	/* --early has begun one, which is to be ended with this recording */
+	if (s->boot && a->boot.early) {
+		s->undo = a->boot.early;
+		a->boot.early = NULL;
+		return 0;
+	}
+	/* it switched on what only a recorder of the top buffer can take over */
+	if (!s->boot && a->boot.early) {
+		log_warn(s->log, "the recording of --early is dropped for another buffer");
+		boot_end_early(a);
+	}
+	return agent_undo_open(a, &s->undo);
+}
+
+/* tracefs as it was before; the instance is gone then. */
+static void serving_put_back(struct serving *s)
+{
+	instance_free(s->inst);
+	s->inst = NULL;
+	if (s->undo)
+		agent_undo_end(s->agent, s->undo);
+	s->undo = NULL;
+}
+
+/* ---- the buffer ---------------------------------------------------------------- */
+
+/* The instance's own sub-buffer size, where the kernel has one; else header_page's. */
+static int serving_find_page_size(struct serving *s)
+{
+	struct page_layout layout;
+	char path[INSTANCE_PATH];
+	char *kb = NULL;
+	uint64_t n = 0;
+	bool own = !undo_read(s->undo, instance_file(s->inst, path, "buffer_subbuf_size_kb"), &kb) &&
+		   !parse_u64(kb, &n) && n && n <= 1024;
+	int ret = 0;
+
+	free(kb);
+	if (own) {
+		s->page_size = (uint32_t)n * 1024;
+		return 0;
+	}
+	ret = page_layout_read(undo_dirfd(s->undo), "events/header_page", &layout);
+	if (!ret)
+		s->page_size = layout.size;
+	return ret;
+}
+
+static int serving_find_facts(struct serving *s)
+{
+	char path[INSTANCE_PATH];
+	int ret = undo_read(s->undo, instance_file(s->inst, path, "trace_clock"), &s->clock) ?:
+		  serving_find_page_size(s) ?:
+		  tracefs_cpus(undo_dirfd(s->undo), instance_file(s->inst, path, "per_cpu"), &s->n_cpus);
+
+	if (ret)
+		return ret;
+	if (s->n_cpus > MSG_CPUS_MAX)
+		s->n_cpus = MSG_CPUS_MAX;
+	return s->n_cpus ? 0 : -ENODEV;
+}
+
+/* ---- --allow ------------------------------------------------------------------ */
+
+/*
+ * A buffer that only the agent writes to has nothing from before the request (but
+ * what --early names), no mark and no trace_printk. The recorder sees no name of it.
+ */
+static int serving_use_own(struct serving *s)
+{
+	char *name = *s->agent->own ? strdup(basename(s->agent->own)) : NULL;
+
+	if (!name)
+		return *s->agent->own ? -ENOMEM : 0;
+	free(s->buffer->name);
+	s->buffer->name = name;
+	return 0;
+}
+
+/* ---- samples ------------------------------------------------------------------ */
+
+static uint64_t serving_asked_hz(const struct serving *s)
+{
+	uint64_t hz = 0;
+
+	for (size_t i = 0; i < s->req.protos.n; i++)
+		if (!strncmp(s->req.protos.v[i], MSG_PROFILE, strlen(MSG_PROFILE)) &&
+		    parse_u64(s->req.protos.v[i] + strlen(MSG_PROFILE), &hz))
+			hz = 0;
+	return hz < UINT32_MAX ? hz : 0;
+}
+
+/* The recording continues without samples: the answer lacks them. */
+static void serving_open_profile(struct serving *s)
+{
+	struct profile_opts o = {
+		.hz = (unsigned int)serving_asked_hz(s), .n_cpus = s->n_cpus, .clock = s->clock, .log = s->log
+	};
+
+	s->n_streams = s->n_cpus;
+	if (!o.hz)
+		return;
+	if (!allow_samples(&s->agent->allow)) {
+		log_warn(s->log,
+			 "--profile is refused: --allow " PROFILE_SYSTEM ":" PROFILE_SAMPLE " would do");
+		return;
+	}
+	if (s->n_cpus > MSG_CPUS_MAX / 2 || profile_open(&s->profile, &o)) {
+		log_warn(s->log, "no samples are taken");
+		return;
+	}
+	profile_number(s->profile, MSG_PROFILE_ID);
+	s->n_streams = 2 * s->n_cpus;
+}
+
+/* ---- setting up ---------------------------------------------------------------- */
+
+static int serving_setup(struct serving *s)
+{
+	struct instance_opts o = { .plan = &s->plan, .log = s->log };
+	int ret = instance_make_events(s->undo, s->buffer, s->log)
+			  ?: instance_make_region(s->undo, &s->plan, s->log)
+			  ?: instance_open(&s->inst, s->undo, s->buffer, &o);
+
+	if (ret)
+		return ret;
+	/* a boot trace's buffer stays as it is, with its clock and its size; the request's events come on top
+	 */
+	if (s->boot)
+		log_info(s->log, "the buffer holds a boot trace: it is not cleared");
+	ret = s->boot ? instance_join(s->inst) : instance_setup(s->inst);
+	if (ret)
+		return ret;
+	if (!s->boot && s->plan.pids.n)
+		ret = instance_set_pids(s->inst, &s->plan.pids, 0);
+	return ret ? ret : serving_find_facts(s);
+}
+
+/*
+ * From the request to a buffer that is ready to start. On failure *why (may stay NULL) holds the
+ * reason for the recorder; serving_put_back() undoes the changes.
+ */
+static int serving_prepare(struct serving *s, char **why)
+{
+	struct agent *a = s->agent;
+	int unwatched, ret = request_parse(&s->plan, &s->req.args, s->log, why);
+
+	if (ret)
+		return ret;
+	s->buffer = request_buffer(&s->plan);
+	if (!s->buffer) {
+		*why = strdup("only one buffer of a guest can be recorded");
+		return -EINVAL;
+	}
+	if (!a->probes && request_has_probe(s->buffer)) {
+		*why = strdup("a probe reads any memory: only an agent with --probes makes it");
+		return -EACCES;
+	}
+	if (!allow_region(&a->allow, &s->plan)) {
+		*why = strdup("--start-on, --stop-on: this event is not allowed here");
+		return -EACCES;
+	}
+	s->boot = boot_take(a, *a->own ? "" : s->buffer->name);
+	ret = serving_use_own(s) ?: serving_open_undo(s);
+	ret = ret ?: allow_apply(&a->allow, undo_dirfd(s->undo), s->buffer, s->log, why) ?: serving_setup(s);
+	if (ret)
+		goto out;
+	unwatched = s->plan.start_on.event ? watch_open(&s->watch, s->undo, &s->plan, s->clock) : 0;
+	if (unwatched)
+		log_warn(s->log, "the pauses between regions will not be reported: %s", strerror(-unwatched));
+	serving_open_profile(s);
+out:
+	if (ret && !*why)
+		*why = str_printf("cannot set up tracing: %s (see the agent's log)", strerror(-ret));
+	return ret;
+}
+
+/* Number of unexpected messages that are answered before the peer is dropped. */
 #define STRAY_MAX    8
 #define LAST_MS	     1000
 #define SEND_AT_ONCE 61440 /* bytes: with one more message, what a vsock packet carries */
@@ -106,11 +290,13 @@ static int add_data(struct buf *out, int fd)
 	return n > 0 ? 1 : (int)n;
 }
 
-/* vsock wakes the other side up for each send, which takes longer than what is sent. */
-static int send_file(struct serving *s, int fd)
+static int send_meta(struct serving *s)
 {
-	int more = 1, ret = 0;
+	int fd = meta_make(s), more = 1, ret = 0;
 
+	if (fd < 0)
+		return fd;
+	/* vsock wakes the other side up for each send, which takes longer than the send itself */
 	while (!ret && more > 0) {
 		struct msg_wait w = serving_wait(s);
 		struct buf b = { 0 };
@@ -122,45 +308,8 @@ static int send_file(struct serving *s, int fd)
 		ret = more < 0 ? more : msg_send_buf(s->fd, &b, &w);
 		buf_release(&b);
 	}
-	return ret;
-}
-
-static int send_meta(struct serving *s)
-{
-	int fd = meta_make(s), ret;
-
-	if (fd < 0)
-		return fd;
-	ret = send_file(s, fd);
 	close(fd);
 	return ret;
-}
-
-/* ---- regions ------------------------------------------------------------------ */
-
-static void serving_keep_pauses(struct serving *s)
-{
-	struct pauses p = { 0 };
-	bool whole = true;
-
-	if (!*s->watch.path)
-		return;
-	watch_read(&s->watch, s->undo, &p, &whole);
-	if (!whole)
-		log_warn(s->log, "when tracing was off between regions is not known of all of them");
-	if (p.n)
-		pauses_encode(&p, s->clock, &s->pauses);
-	pauses_release(&p);
-}
-
-/* Before CLOSE_RESP, where a recorder that does not know them lets them pass. */
-static void serving_add_pauses(struct buf *out, const struct buf *pauses)
-{
-	for (size_t at = 0; at < pauses->len && !pauses->bad; at += MSG_DATA_MAX) {
-		size_t left = pauses->len - at;
-
-		msg_add(out, MSG_SEND_DATA, pauses->data + at, left < MSG_DATA_MAX ? left : MSG_DATA_MAX);
-	}
 }
 
 /* ---- recording ---------------------------------------------------------------- */
@@ -171,7 +320,7 @@ static void serving_add_pauses(struct buf *out, const struct buf *pauses)
  */
 static int start_tracing(struct serving *s, eventfd_t *connected)
 {
-	int clock = clock_marks_system(s->clock);
+	int clock = clock_marker_system(s->clock);
 	struct timespec now;
 	eventfd_t more;
 
@@ -185,7 +334,7 @@ static int start_tracing(struct serving *s, eventfd_t *connected)
 	return s->profile && profile_switch(s->profile, true) ? -EIO : instance_start(s->inst);
 }
 
-/* 1: the recorder says that it is enough; 0: go on; else it is over. */
+/* 1: the recorder ends the recording; 0: continue; else an error. */
 static int take_message(struct serving *s, unsigned int *stray)
 {
 	struct msg m;
@@ -229,17 +378,39 @@ static int trace_until_close(struct serving *s)
 	}
 }
 
-static void serving_sum(struct serving *s)
+static int serving_record(struct serving *s)
 {
+	int ret = streams_start(&s->streams, s), ended;
+	struct pauses p = { 0 };
 	uint64_t bytes = 0, lost = 0;
+	bool whole = true;
 
+	if (!ret)
+		ret = trace_until_close(s);
+	instance_stop(s->inst);
+	if (*s->watch.path) {
+		watch_read(&s->watch, s->undo, &p, &whole);
+		if (!whole)
+			log_warn(s->log, "when tracing was off between regions is not known of all of them");
+		if (p.n)
+			pauses_encode(&p, s->clock, &s->pauses);
+		pauses_release(&p);
+	}
+	if (s->profile)
+		profile_switch(s->profile, false);
+	if (!s->streams)
+		return ret;
+	/* the rest is sent only to a recorder that still listens */
+	if (ret)
+		serving_cancel(s);
+	ended = streams_finish(s->streams);
 	s->sent.cpus = calloc(s->n_streams, sizeof(*s->sent.cpus));
 	for (uint32_t i = 0; i < s->n_streams && s->sent.cpus; i++) {
 		struct msg_sent_cpu *one = &s->sent.cpus[i];
 
 		s->sent.n_cpus = i + 1;
 		one->bytes = streams_bytes(s->streams, i);
-		/* 0 when the kernel does not tell: then the recorder goes by the pages */
+		/* 0 if the kernel has no figure: then the recorder uses the pages */
 		if (i < s->n_cpus)
 			instance_lost(s->inst, i, &one->lost);
 		else
@@ -251,25 +422,6 @@ static void serving_sum(struct serving *s)
 	}
 	log_info(s->log, "sent %" PRIu64 " bytes%s, %" PRIu64 " events lost", bytes,
 		 streams_spliced(s->streams) ? " by splice" : "", lost);
-}
-
-static int serving_record(struct serving *s)
-{
-	int ret = streams_start(&s->streams, s), ended;
-
-	if (!ret)
-		ret = trace_until_close(s);
-	instance_stop(s->inst);
-	serving_keep_pauses(s);
-	if (s->profile)
-		profile_switch(s->profile, false);
-	if (!s->streams)
-		return ret;
-	/* what is left is for a recorder that listens still */
-	if (ret)
-		serving_cancel(s);
-	ended = streams_finish(s->streams);
-	serving_sum(s);
 	return ended && (!ret || ret == -EPIPE) ? ended : ret;
 }
 
@@ -301,16 +453,6 @@ static int serving_run(struct serving *s)
 	return ret;
 }
 
-static int send_close_resp(struct serving *s)
-{
-	struct msg_wait w = serving_last_wait(s);
-	struct buf b = { 0 };
-
-	serving_add_pauses(&b, &s->pauses);
-	msg_add_close_resp(&b, &s->sent);
-	return msg_send_buf(s->fd, &b, &w);
-}
-
 static void *serving_thread(void *arg)
 {
 	struct serving *s = arg;
@@ -321,8 +463,20 @@ static void *serving_thread(void *arg)
 	profile_close(s->profile);
 	serving_put_back(s);
 	atomic_store(&s->ending, true);
-	if (!ret)
-		ret = send_close_resp(s);
+	if (!ret) {
+		struct msg_wait w = serving_last_wait(s);
+		struct buf b = { 0 };
+
+		/* Before CLOSE_RESP, where a recorder that does not know them lets them pass. */
+		for (size_t at = 0; at < s->pauses.len && !s->pauses.bad; at += MSG_DATA_MAX) {
+			size_t left = s->pauses.len - at;
+
+			msg_add(&b, MSG_SEND_DATA, s->pauses.data + at,
+				left < MSG_DATA_MAX ? left : MSG_DATA_MAX);
+		}
+		msg_add_close_resp(&b, &s->sent);
+		ret = msg_send_buf(s->fd, &b, &w);
+	}
 	if (ret)
 		log_warn(s->log, "the recording ended early: %s",
 			 ret == -ENODATA ? "the recorder went away" : strerror(-ret));
@@ -332,6 +486,21 @@ static void *serving_thread(void *arg)
 	s->fd = -1;
 	eventfd_write(s->done_fd, 1);
 	return NULL;
+}
+
+static void serving_free(struct serving *s)
+{
+	/* here, not in the thread: serving_offer looks at them */
+	ports_free(s->ports);
+	msg_trace_req_release(&s->req);
+	record_plan_release(&s->plan);
+	fd_close(&s->cancel_fd);
+	fd_close(&s->failed_fd);
+	fd_close(&s->ready_fd);
+	msg_sent_release(&s->sent);
+	buf_release(&s->pauses);
+	free(s->clock);
+	free(s);
 }
 
 int serving_start(struct serving **out, struct agent *a, int fd, const struct transport_addr *peer,
@@ -384,21 +553,6 @@ bool serving_ending(struct serving *s)
 void serving_cancel(struct serving *s)
 {
 	eventfd_write(s->cancel_fd, 1);
-}
-
-void serving_free(struct serving *s)
-{
-	/* here, not in the thread: serving_offer looks at them */
-	ports_free(s->ports);
-	msg_trace_req_release(&s->req);
-	record_plan_release(&s->plan);
-	fd_close(&s->cancel_fd);
-	fd_close(&s->failed_fd);
-	fd_close(&s->ready_fd);
-	msg_sent_release(&s->sent);
-	buf_release(&s->pauses);
-	free(s->clock);
-	free(s);
 }
 
 void serving_join(struct serving *s)

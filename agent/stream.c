@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Carries the pages of each CPU to the recorder. */
-#include "stream.h"
+#include "serving-state.h"
+#include "base/files.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,9 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "thread.h"
-
-/* A reader of trace_pipe_raw below the buffer's wake-up mark is not told. */
+/* A reader of trace_pipe_raw is not woken below the buffer's wake-up mark. */
 #define WAIT_MS 100
 
 struct stream {
@@ -50,7 +49,7 @@ static int stream_copy(struct stream *s, const void *data, size_t len)
 	return ret;
 }
 
-/* What is in the pipe, by the copy if need be. Bytes, or -errno. */
+/* Sends the pipe's content, by copying if need be. Bytes, or -errno. */
 static ssize_t stream_empty(struct stream *s, size_t left)
 {
 	struct msg_wait w = serving_wait(s->all->serving);
@@ -201,21 +200,12 @@ static int stream_samples(struct stream *s)
 
 /* ---- threads ---------------------------------------------------------------- */
 
-static int stream_open_raw(const struct stream *s)
-{
-	const struct serving *serving = s->all->serving;
-	char path[INSTANCE_PATH];
-	int fd = openat(undo_dirfd(serving->undo),
-			instance_file(serving->inst, path, "per_cpu/cpu%u/trace_pipe_raw", s->cpu),
-			O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-
-	return fd < 0 ? -errno : fd;
-}
-
 static int stream_prepare(struct stream *s)
 {
 	const struct serving *serving = s->all->serving;
 	struct msg_wait w = serving_wait(serving);
+	char path[INSTANCE_PATH];
+	int fd;
 
 	s->sock = ports_accept(serving->ports, s->cpu, &w);
 	if (s->sock < 0)
@@ -227,8 +217,11 @@ static int stream_prepare(struct stream *s)
 		return -ENOMEM;
 	if (pipe2(s->pipe, O_NONBLOCK | O_CLOEXEC) < 0)
 		return -errno;
-	s->raw = stream_open_raw(s);
-	/* a CPU that is offline has nothing to tell */
+	fd = openat(undo_dirfd(serving->undo),
+		    instance_file(serving->inst, path, "per_cpu/cpu%u/trace_pipe_raw", s->cpu),
+		    O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	s->raw = fd < 0 ? -errno : fd;
+	/* a CPU that is offline has no events */
 	if (s->raw < 0 && s->raw != -ENODEV && s->raw != -ENXIO)
 		return s->raw;
 	eventfd_write(serving->ready_fd, 1);

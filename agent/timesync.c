@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The guest's side of time synchronisation. */
-#include "timesync.h"
+#include "serving-state.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -10,8 +10,8 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
-#include "clock/counter.h"
-#include "thread.h"
+#include "record/clock/counter.h"
+#include "base/files.h"
 
 /*
  * Stock takes 339 probes per CPU, one CPU after the other; the best of these is
@@ -31,7 +31,7 @@ struct sync {
 	int finish_fd; /* readable: the recording is over, do not wait for long */
 	int fd;
 	uint32_t series;
-	struct clock_marks *clock;
+	struct clock_marker *clock;
 	struct msg_reader reader;
 	struct sync_probe probes[PROBES];
 	struct msg_ptp_probes seen;
@@ -99,11 +99,9 @@ static int pass_begin(struct sync *s)
 {
 	struct buf b = { 0 };
 	struct msg_sync sync;
-	int ret;
 
 	msg_add_ptp_start(&b, ++s->series, MSG_PTP_FASTEST | MSG_PTP_MARKER);
-	ret = sync_send(s, &b);
-	return ret ? ret : sync_receive(s, MSG_PTP_START, &sync);
+	return sync_send(s, &b) ?: sync_receive(s, MSG_PTP_START, &sync);
 }
 
 static int pass_probe(struct sync *s, uint32_t number)
@@ -114,11 +112,11 @@ static int pass_probe(struct sync *s, uint32_t number)
 	int ret;
 
 	msg_add_sync_number(&b, MSG_SYNC_PTP, MSG_PTP_PROBE, number);
-	clock_marks_set(s->clock, 2 * (number - 1));
+	clock_marker_set(s->clock, 2 * (number - 1));
 	ret = sync_send(s, &b);
 	if (!ret)
 		ret = sync_receive(s, MSG_PTP_PROBE, &sync);
-	clock_marks_set(s->clock, 2 * (number - 1) + 1);
+	clock_marker_set(s->clock, 2 * (number - 1) + 1);
 	if (!ret)
 		ret = msg_get_sync_number(&sync, &got);
 	return ret ? ret : got == number ? 0 : -EPROTO;
@@ -132,48 +130,17 @@ static int pass_end(struct sync *s)
 	int ret;
 
 	msg_add_sync(&b, MSG_SYNC_PTP, MSG_PTP_END, NULL, 0);
-	ret = sync_send(s, &b);
+	ret = sync_send(s, &b) ?: sync_receive(s, MSG_PTP_PROBES, &sync) ?:
+	      msg_get_ptp_probes(&sync, &s->seen);
 	if (ret)
 		return ret;
-	ret = sync_receive(s, MSG_PTP_PROBES, &sync);
-	if (ret)
-		return ret;
-	ret = msg_get_ptp_probes(&sync, &s->seen);
-	if (ret)
-		return ret;
-	clock_marks_collect(s->clock);
+	clock_marker_collect(s->clock);
 	for (uint32_t i = 0; i < PROBES; i++) {
-		s->probes[i].sent = clock_marks_get(s->clock, 2 * i);
-		s->probes[i].back = clock_marks_get(s->clock, 2 * i + 1);
+		s->probes[i].sent = clock_marker_get(s->clock, 2 * i);
+		s->probes[i].back = clock_marker_get(s->clock, 2 * i + 1);
 		s->probes[i].seen = s->seen.ids[i] == i + 1 ? s->seen.ts[i] : 0;
 	}
 	return 0;
-}
-
-static int sync_pass(struct sync *s, uint16_t cpu)
-{
-	int64_t ts = 0, offset = 0;
-	struct buf b = { 0 };
-	cpu_set_t set;
-	int ret;
-
-	CPU_ZERO(&set);
-	if (cpu < CPU_SETSIZE)
-		CPU_SET(cpu, &set);
-	/* of a CPU that is offline, another one's clock is as good */
-	sched_setaffinity(0, sizeof(set), &set);
-	clock_marks_clear(s->clock);
-	ret = pass_begin(s);
-	for (uint32_t i = 1; i <= PROBES && !ret; i++)
-		ret = pass_probe(s, i);
-	if (!ret)
-		ret = pass_end(s);
-	if (ret)
-		return ret;
-	if (!sync_choose(s->probes, PROBES, &ts, &offset))
-		log_warn(s->serving->log, "time synchronisation: no probe of CPU %u came back whole", cpu);
-	msg_add_ptp_offset(&b, ts, offset);
-	return sync_send(s, &b);
 }
 
 /* ---- our own recorder's question ------------------------------------------------ */
@@ -224,6 +191,10 @@ static int serve_requests(struct sync *s)
 	if (s->fd < 0)
 		return s->fd;
 	for (;;) {
+		int64_t ts = 0, offset = 0;
+		struct buf b = { 0 };
+		cpu_set_t set;
+
 		ret = next_request(s, &m);
 		taken = counter_read();
 		if (!ret)
@@ -240,7 +211,24 @@ static int serve_requests(struct sync *s)
 			return 0;
 		if (!msg_sync_is(&sync, MSG_SYNC_NONE, MSG_SYNC_PROBE) || msg_get_sync_probe(&sync, &cpu))
 			return -EPROTO;
-		ret = sync_pass(s, cpu);
+		CPU_ZERO(&set);
+		if (cpu < CPU_SETSIZE)
+			CPU_SET(cpu, &set);
+		/* of a CPU that is offline, another one's clock is as good */
+		sched_setaffinity(0, sizeof(set), &set);
+		clock_marker_clear(s->clock);
+		ret = pass_begin(s);
+		for (uint32_t i = 1; i <= PROBES && !ret; i++)
+			ret = pass_probe(s, i);
+		if (!ret)
+			ret = pass_end(s);
+		if (ret)
+			return ret;
+		if (!sync_choose(s->probes, PROBES, &ts, &offset))
+			log_warn(s->serving->log, "time synchronisation: no probe of CPU %u came back whole",
+				 cpu);
+		msg_add_ptp_offset(&b, ts, offset);
+		ret = sync_send(s, &b);
 		if (ret)
 			return ret;
 	}
@@ -268,7 +256,7 @@ int sync_start(struct sync **out, const struct serving *serving)
 	s->fd = -1;
 	s->finish_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	ret = s->finish_fd < 0 ? -errno
-			       : clock_marks_open(&s->clock, serving->undo, serving->clock, 2 * PROBES);
+			       : clock_marker_open(&s->clock, serving->undo, serving->clock, 2 * PROBES);
 	if (!ret) {
 		ret = thread_start(&s->thread, sync_thread, s);
 		s->running = !ret;
@@ -294,7 +282,7 @@ void sync_free(struct sync *s)
 	if (!s)
 		return;
 	sync_finish(s);
-	clock_marks_free(s->clock);
+	clock_marker_free(s->clock);
 	fd_close(&s->finish_fd);
 	free(s);
 }

@@ -1,17 +1,133 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace adb: the static file runs on an Android phone, and what it recorded is fetched. */
-#include "adb.h"
-
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/program.h"
 #include "cmd.h"
-#include "tracefs/grammar.h"
-#include "util/outfile.h"
-#include "util/visible.h"
+#include "record/plan/grammar.h"
+#include "base/outfile.h"
+#include "base/escape.h"
+#include "base/array.h"
+#include "base/files.h"
+#include "base/signals.h"
+
+/* A phone, as Android's adb reaches it. */
+struct adb {
+	const char *serial; /* NULL: adb's choice */
+	int stop_fd;	    /* of stop_signals(); */
+	const struct log *log;
+};
+
+static int adb_shell(const struct adb *a, const char *line, const char *on_stop, struct buf *out);
+
+/* ---- adb, which has no Ctrl-C of its own -------------------------------------------------------- */
+
+#define WORDS_MAX  16
+#define OUTPUT_MAX (64u << 10)
+#define LOOK_MS	   50 /* between checks for adb's end */
+
+void adb_quote(struct buf *line, const char *word)
+{
+	buf_addstr(line, " '");
+	for (; *word; word++)
+		if (*word == '\'')
+			buf_addstr(line, "'\\''");
+		else
+			buf_add(line, word, 1);
+	buf_addstr(line, "'");
+}
+
+/* False: there was nothing to read. */
+static bool adb_read(int *fd, struct buf *out)
+{
+	char chunk[4096];
+	ssize_t n = *fd < 0 ? -1 : read(*fd, chunk, sizeof(chunk));
+
+	if (n > 0 && out->len < OUTPUT_MAX)
+		buf_add(out, chunk, (size_t)n);
+	if (n == 0)
+		fd_close(fd);
+	return n > 0;
+}
+
+static int adb_wait(const struct adb *a, pid_t pid, const char *on_stop, int *fd, struct buf *out)
+{
+	struct signalfd_siginfo info;
+	bool ended = false;
+	int status;
+
+	while (waitpid(pid, &status, WNOHANG) != pid) {
+		struct pollfd p[2] = { { .fd = a->stop_fd, .events = POLLIN },
+				       { .fd = *fd, .events = POLLIN } };
+
+		if (poll(p, 2, LOOK_MS) <= 0)
+			continue;
+		if (p[1].revents)
+			adb_read(fd, out);
+		if (!p[0].revents)
+			continue;
+		while (read(a->stop_fd, &info, sizeof(info)) > 0)
+			;
+		ended = !on_stop;
+		if (!on_stop)
+			kill(pid, SIGTERM);
+		else if (adb_shell(a, on_stop, NULL, NULL))
+			log_err(a->log, "the recorder on the phone could not be stopped: Ctrl-C tries again");
+	}
+	while (adb_read(fd, out))
+		;
+	return ended ? -EINTR : WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/*
+ * Runs adb with these words (NULL-ended), which prints on our streams, or into *out (at most
+ * 64 KiB). At a signal the line on_stop is run in the phone's shell, as often as one comes;
+ * NULL: adb is ended. Returns its exit status (128 + signal), or -errno: -EINTR if it was ended.
+ */
+static int adb_run(const struct adb *a, const char *const *words, const char *on_stop, struct buf *out)
+{
+	const char *argv[WORDS_MAX + 4] = { "adb" };
+	int p[2] = { -1, -1 }, ret;
+	size_t n = 1;
+	pid_t pid;
+
+	if (out && pipe2(p, O_CLOEXEC) < 0)
+		return -errno;
+	if (out) /* adb may leave a server behind that holds the other end */
+		fcntl(p[0], F_SETFL, O_NONBLOCK);
+	if (a->serial) {
+		argv[n++] = "-s";
+		argv[n++] = a->serial;
+	}
+	for (; *words && n < WORDS_MAX; words++)
+		argv[n++] = *words;
+	ret = program_spawn(argv, p[1], false, &pid);
+	fd_close(&p[1]);
+	if (!ret)
+		ret = adb_wait(a, pid, on_stop, &p[0], out);
+	fd_close(&p[0]);
+	return ret;
+}
+
+/* The same for `adb shell`. */
+static int adb_shell(const struct adb *a, const char *line, const char *on_stop, struct buf *out)
+{
+	const char *words[] = { "shell", line, NULL };
+
+	return adb_run(a, words, on_stop, out);
+}
+
+/* ---- the command ------------------------------------------------------------------------------- */
 
 #define STATIC_NAME "hyptrace-arm64"
 
@@ -39,13 +155,13 @@ struct adb_job {
 static const struct opt adb_rows[] = {
 	OPT('s', NULL, "SERIAL", "of the phone, where there are several", opts_set_text,
 	    .off = offsetof(struct adb_opts, serial)),
-	OPT(0, "file", "FILE", "the static file for the phone (" STATIC_NAME " beside this program)",
+	OPT(0, "file", "FILE", "the static file for the phone (" STATIC_NAME " next to this program)",
 	    opts_set_text, .off = offsetof(struct adb_opts, file)),
 	OPT(0, "dir", "DIR", "where to work on the phone (/data/local/tmp)", opts_set_text,
 	    .off = offsetof(struct adb_opts, dir)),
 	OPT('q', "quiet", NULL, "errors only, here and there", opts_set_flag,
 	    .off = offsetof(struct adb_opts, quiet)),
-	OPT('h', "help", NULL, "this text", opts_help),
+	OPT_HELP,
 };
 
 const struct opts_table adb_table = {
@@ -87,18 +203,6 @@ static void adb_take_words(struct adb_job *j, char **words)
 		adb_quote(&j->args, *words);
 }
 
-static int adb_take_output(struct adb_job *j)
-{
-	const char *base = strrchr(j->output, '/') ? strrchr(j->output, '/') + 1 : j->output;
-
-	if (!name_fits_file(base)) {
-		log_err(j->log, "'%s' is no name for a recording", j->output);
-		return -EINVAL;
-	}
-	snprintf(j->base, sizeof(j->base), "%s", base);
-	return outfile_check(j->output, j->log);
-}
-
 /* The command line as `hyptrace record` here takes it or refuses it. 0, or what to exit with, +1. */
 static int adb_take_record(struct adb_job *j, int argc, char **argv)
 {
@@ -106,6 +210,7 @@ static int adb_take_record(struct adb_job *j, int argc, char **argv)
 	char **copy = calloc((size_t)argc + 1, sizeof(*copy));
 	struct record_plan plan = { 0 };
 	struct opts_error err = { "out of memory" };
+	const char *base;
 	int ret = copy ? 0 : -ENOMEM;
 
 	if (copy)
@@ -122,13 +227,18 @@ static int adb_take_record(struct adb_job *j, int argc, char **argv)
 	if (argc > 1)
 		adb_quote(&j->args, "--");
 	adb_take_words(j, argv + 1);
-	ret = adb_take_output(j);
-	return !ret ? 0 : 1 + (*j->base ? EXIT_FAILED : EXIT_USAGE);
+	base = strrchr(j->output, '/') ? strrchr(j->output, '/') + 1 : j->output;
+	if (!name_fits_file(base)) {
+		log_err(j->log, "'%s' is no name for a recording", j->output);
+		return 1 + EXIT_USAGE;
+	}
+	snprintf(j->base, sizeof(j->base), "%s", base);
+	return outfile_check(j->output, j->log) ? 1 + EXIT_FAILED : 0;
 }
 
 /* ---- there -------------------------------------------------------------------------- */
 
-/* The given one, or beside this program, or in the directory of libraries beside that. */
+/* The given file, or one next to this program, or in the directory of libraries next to that. */
 static char *adb_find_file(const char *given, const struct log *log)
 {
 	static const char *const places[] = { STATIC_NAME, "../lib/hyptrace/" STATIC_NAME };
@@ -152,7 +262,7 @@ static char *adb_find_file(const char *given, const struct log *log)
 		free(path);
 	}
 	log_err(log,
-		"there is no " STATIC_NAME " beside this program: make it by 'make static', or name it with "
+		"there is no " STATIC_NAME " next to this program: make it with 'make static', or name it with "
 		"--file");
 	return NULL;
 }
@@ -166,12 +276,23 @@ static int adb_unreached(const struct adb_job *j, int ret)
 	return ret < 0 ? ret : -EIO;
 }
 
-/* What the phone said of itself: uid, machine, directory. */
-static int adb_take_phone(struct adb_job *j, const struct buf *said, const char *dir)
+/* Checks the phone's answer, which is uid, machine and directory, and keeps the directory. */
+static int adb_prepare(struct adb_job *j, const char *dir)
 {
+	struct buf line = { 0 }, said = { 0 };
 	struct strlist lines = { 0 };
-	int ret = strlist_add_lines(&lines, said->data, said->len);
+	int ret;
 
+	buf_addstr(&line, "id -u; uname -m; [ \"$(id -u) $(uname -m)\" != '0 aarch64' ] || mktemp -d");
+	adb_quote(&line, dir);
+	buf_addstr(&line, "/hyptrace.XXXXXX");
+	ret = buf_str(&line) ? adb_shell(&j->adb, buf_str(&line), NULL, &said) : -ENOMEM;
+	/* without an answer adb itself has failed, with a message */
+	if (ret && (ret < 0 || !said.len)) {
+		ret = adb_unreached(j, ret);
+		goto out;
+	}
+	ret = strlist_add_lines(&lines, said.data, said.len);
 	for (size_t i = 0; i < lines.n; i++)
 		lines.v[i][strcspn(lines.v[i], "\r")] = 0;
 	if (ret)
@@ -193,20 +314,6 @@ static int adb_take_phone(struct adb_job *j, const struct buf *said, const char 
 		ret = (j->dir = strdup(lines.v[2])) ? 0 : -ENOMEM;
 out:
 	strlist_release(&lines);
-	return ret;
-}
-
-static int adb_prepare(struct adb_job *j, const char *dir)
-{
-	struct buf line = { 0 }, said = { 0 };
-	int ret;
-
-	buf_addstr(&line, "id -u; uname -m; [ \"$(id -u) $(uname -m)\" != '0 aarch64' ] || mktemp -d");
-	adb_quote(&line, dir);
-	buf_addstr(&line, "/hyptrace.XXXXXX");
-	ret = buf_str(&line) ? adb_shell(&j->adb, buf_str(&line), NULL, &said) : -ENOMEM;
-	/* without an answer it is adb that failed, and has said so */
-	ret = ret && (ret < 0 || !said.len) ? adb_unreached(j, ret) : adb_take_phone(j, &said, dir);
 	buf_release(&line);
 	buf_release(&said);
 	return ret;
@@ -242,7 +349,8 @@ static int adb_there(struct adb_job *j, const char *before, const char *behind, 
 	return ret;
 }
 
-/* The directory of results is the recorder's own: its file goes by its name, guests' files beside it. */
+/* The directory of results is the recorder's own: its file has the name asked for, guests' files are next to
+ * it. */
 static int adb_run_there(struct adb_job *j)
 {
 	struct buf line = { 0 }, stop = { 0 };
@@ -296,50 +404,6 @@ static int adb_fetch(struct adb_job *j, const char *name)
 	return ret ? -EIO : 0;
 }
 
-/* A finished file of the recording: not a spool ("NAME/", by ls -p), nor one that is not whole. */
-static bool adb_is_file(const struct adb_job *j, const char *name)
-{
-	size_t stem = strlen(j->base), len = strlen(name);
-
-	if (stem > 4 && !strcmp(j->base + stem - 4, ".dat"))
-		stem -= 4;
-	return name_fits_file(name) && !strncmp(name, j->base, stem) &&
-	       (len < 5 || strcmp(name + len - 5, ".part"));
-}
-
-static int adb_fetch_all(struct adb_job *j)
-{
-	struct strlist names = { 0 };
-	struct buf said = { 0 };
-	int ret = adb_there(j, "cd", "/out && ls -p", &said);
-
-	j->left = ret != 0;
-	if (ret)
-		ret = adb_unreached(j, ret);
-	ret = ret ?: strlist_add_lines(&names, said.data, said.len);
-	for (size_t i = 0; !ret && i < names.n; i++) {
-		names.v[i][strcspn(names.v[i], "\r")] = 0;
-		if (!adb_is_file(j, names.v[i]) || adb_fetch(j, names.v[i]))
-			j->left = true;
-		else
-			j->fetched++;
-	}
-	strlist_release(&names);
-	buf_release(&said);
-	return ret ?: j->left ? -EIO : 0;
-}
-
-static void adb_leave(struct adb_job *j)
-{
-	if (j->dir && j->left)
-		log_warn(j->log,
-			 "what is not here is on the phone, in %s/out; 'hyptrace adb recover' finishes a "
-			 "spool",
-			 j->dir);
-	else if (j->dir)
-		adb_there(j, "rm -rf", "", NULL);
-}
-
 /* Returns what to exit with. */
 static int adb_job_run(struct adb_job *j, const char *dir)
 {
@@ -349,30 +413,49 @@ static int adb_job_run(struct adb_job *j, const char *dir)
 		ret = adb_push(j, j->config, "config");
 	status = ret ? 0 : adb_run_there(j);
 	ret = ret ?: status < 0 ? status : 0;
-	if (!ret && *j->base)
-		ret = adb_fetch_all(j);
+	if (!ret && *j->base) {
+		struct strlist names = { 0 };
+		struct buf said = { 0 };
+		size_t stem = strlen(j->base);
+
+		/* the finished files of the recording: not a spool ("NAME/"), nor one that is not whole */
+		ret = adb_there(j, "cd", "/out && ls -p", &said);
+		if (stem > 4 && !strcmp(j->base + stem - 4, ".dat"))
+			stem -= 4;
+		j->left = ret != 0;
+		if (ret)
+			ret = adb_unreached(j, ret);
+		ret = ret ?: strlist_add_lines(&names, said.data, said.len);
+		for (size_t i = 0; !ret && i < names.n; i++) {
+			const char *name = names.v[i];
+			size_t len = strcspn(name, "\r");
+
+			names.v[i][len] = 0;
+			if (!name_fits_file(name) || strncmp(name, j->base, stem) ||
+			    (len >= 5 && !strcmp(name + len - 5, ".part")) || adb_fetch(j, name))
+				j->left = true;
+			else
+				j->fetched++;
+		}
+		strlist_release(&names);
+		buf_release(&said);
+		ret = ret ?: j->left ? -EIO : 0;
+	}
 	if (!ret && !status && *j->base && !j->fetched) {
 		log_err(j->log, "the phone has no recording, though it says that all went well");
 		ret = -EIO;
 	}
-	adb_leave(j);
+	if (j->dir && j->left)
+		log_warn(j->log,
+			 "what is not here is on the phone, in %s/out; 'hyptrace adb recover' finishes a "
+			 "spool",
+			 j->dir);
+	else if (j->dir)
+		adb_there(j, "rm -rf", "", NULL);
 	return status > 0 ? status : ret ? EXIT_FAILED : EXIT_OK;
 }
 
 /* ---- the command -------------------------------------------------------------------- */
-
-static int adb_take_command(struct adb_job *j, int argc, char **argv)
-{
-	j->command = argv[0];
-	if (!strcmp(j->command, "record"))
-		return adb_take_record(j, argc, argv);
-	if (!strcmp(j->command, "list") || !strcmp(j->command, "recover")) {
-		adb_take_words(j, argv + 1);
-		return 0;
-	}
-	log_err(j->log, "'%s' is not run on the phone: record, list and recover are", j->command);
-	return 1 + EXIT_USAGE;
-}
 
 int cmd_adb(int argc, char **argv)
 {
@@ -380,21 +463,25 @@ int cmd_adb(int argc, char **argv)
 	struct log log = console_as_log(&console);
 	struct adb_opts o = { .dir = "/data/local/tmp" };
 	struct adb_job j = { .log = &log, .output = "trace.dat" };
-	struct opts_error err;
-	int ret = opts_parse(&adb_table, &argc, argv, &o, &err);
+	int ret;
 
-	if (ret)
-		return command_stopped(&adb_table, ret, &err);
-	if (argc < 2) {
-		command_usage(&adb_table, stderr);
-		return EXIT_USAGE;
-	}
+	if (!command_words(&adb_table, &argc, argv, &o, 1, INT_MAX, &ret))
+		return ret;
 	j.quiet = console.quiet = o.quiet;
 	if (o.quiet)
 		adb_quote(&j.args, "-q");
-	ret = adb_take_command(&j, argc - 1, argv + 1);
-	if (ret) {
-		ret--;
+	j.command = argv[1];
+	if (!strcmp(j.command, "record")) {
+		ret = adb_take_record(&j, argc - 1, argv + 1);
+		if (ret) {
+			ret--;
+			goto out;
+		}
+	} else if (!strcmp(j.command, "list") || !strcmp(j.command, "recover")) {
+		adb_take_words(&j, argv + 2);
+	} else {
+		log_err(&log, "'%s' is not run on the phone: record, list and recover are", j.command);
+		ret = EXIT_USAGE;
 		goto out;
 	}
 	j.adb = (struct adb){ .serial = o.serial, .stop_fd = stop_signals(), .log = &log };

@@ -4,8 +4,9 @@
 
 #include <stdio.h>
 
-#include "session/session.h"
-#include "util/opts.h"
+#include "record/session/session.h"
+#include "base/opts.h"
+#include "read/part.h"
 
 /* Exit statuses of every command. */
 enum {
@@ -13,65 +14,76 @@ enum {
 	EXIT_FAILED = 1,
 	EXIT_USAGE = 2,
 	EXIT_PART_LOST = 3,    /* recorded, but a guest was lost on the way, or the hypervisor not read */
-	EXIT_NO_PROGRAM = 127, /* as the shell has it: there is no real trace-cmd (cmd/shim.c) */
+	EXIT_NO_PROGRAM = 127, /* as the shell has it: there is no real trace-cmd */
 };
 
-/* One row per command: dispatch, `hyptrace -h` and the index of man pages come from it. */
-struct command_row {
+/* A command, by its row in commands.h. */
+struct command {
 	const char *name;
-	int (*run)(int argc, char **argv);
-	const struct opts_table *table; /* for completion; NULL: not completed */
-	const char *summary;
-	/* by the name of trace-cmd: whether it serves such a line, argv[0] being its name; changes the order
-	 * of argv, prints nothing. NULL: trace-cmd's own business */
+	int (*run)(int argc, char **argv); /* argv[0] is its name; returns an EXIT_ status */
+	const struct opts_table *options;  /* NULL: not completed */
+	const char *summary;		   /* for `hyptrace -h` */
+	const char *hint;		   /* see hint.c; NULL: none */
+	bool pages;			   /* its answers go through the user's pager */
+	bool live; /* arguments are the system's, not those of recordings: for completion */
+	/* called as trace-cmd: true: it serves this line, argv[0] being its name. Changes the order of argv,
+	 * prints nothing. NULL: the real trace-cmd serves all lines */
 	bool (*takes)(int argc, char **argv);
 };
 
-extern const struct command_row command_rows[];
-extern const size_t command_rows_n;
+extern const struct command commands[];
+extern const size_t commands_n;
+/* NULL: there is none of this name. */
+const struct command *command_find(const char *name);
 
-/* Each is a whole command; argv[0] is its name. They return an EXIT_ status. */
+#define record_table grammar_table /* lib/record/plan: the agent has it, too */
+#define COMMAND(name, ...)                                                                                   \
+	int cmd_##name(int argc, char **argv);                                                               \
+	extern const struct opts_table name##_table;
+#include "commands.h"
+#undef COMMAND
 #ifdef HYPTRACE_STATIC
 int cmd_agent(int argc, char **argv); /* agent/main.c's main() */
 #endif
-int cmd_adb(int argc, char **argv);
-int cmd_diff(int argc, char **argv);
-int cmd_doctor(int argc, char **argv);
-int cmd_export(int argc, char **argv);
-int cmd_flame(int argc, char **argv);
-int cmd_import(int argc, char **argv);
-int cmd_latency(int argc, char **argv);
-int cmd_list(int argc, char **argv);
-int cmd_path(int argc, char **argv);
-int cmd_record(int argc, char **argv);
-int cmd_recover(int argc, char **argv);
-int cmd_report(int argc, char **argv);
-int cmd_sql(int argc, char **argv);
-int cmd_stat(int argc, char **argv);
-int cmd_sync(int argc, char **argv);
-int cmd_top(int argc, char **argv);
-extern const struct opts_table adb_table, diff_table, doctor_table, export_table, flame_table, import_table,
-	latency_table, list_table, path_table, recover_table, sql_table, stat_table, sync_table, top_table;
 bool record_takes(int argc, char **argv);
 bool report_takes(int argc, char **argv);
 bool list_takes(int argc, char **argv);
 bool stat_takes(int argc, char **argv);
 
-/* hyptrace as trace-cmd: whether `row` (NULL: no command of ours) serves the line; runs the agent or the real
- * trace-cmd instead of this program, and returns what to exit with when it cannot; the folder of the link. */
-bool shim_serves(const struct command_row *row, int argc, char **argv);
-int shim_pass_on(int argc, char **argv);
-int shim_print_dir(void);
-
 /*
- * For a shell: the words that the last of argv[0..argc-1], what was typed behind "hyptrace", can become by
- * the n commands, one a line; none: a file's name. Tells no errors.
+ * For a shell: prints the words that the last of argv[0..argc-1], typed after "hyptrace", can become, one
+ * a line; none: a file's name. Reports no errors.
  */
-int complete_line(const struct command_row *rows, size_t n, int argc, char **argv);
+int complete_line(int argc, char **argv);
+
+/* True: both streams are on a terminal. Called before the command, whose output may become a pager's. */
+bool hint_wanted(void);
+/*
+ * After a command has succeeded: prints "hyptrace: next: ..." on stderr; nothing with -q, -h, --json and
+ * --csv. argv: as the command got it, argv[0] its name; its order changes.
+ */
+void hint_print(int argc, char **argv);
+
+struct guest;
+/*
+ * Default command line of `hyptrace record` when no event is named, as words, "record" first: the hypervisor,
+ * KVM and the scheduler, those of them that this tracing directory has; for a guest whose agent answers its
+ * address, and the events that show which task ran and why. Both add to words: 0 or -ENOMEM.
+ */
+int defaults_host(struct strlist *words, int tracing);
+int defaults_guest(struct strlist *words, const struct guest *g);
+
+/* The tracing directory (HYPTRACE_TRACING_DIR, or where tracefs is); -1 with a message when it cannot be
+ * opened. */
+int list_open_tracing(const struct log *log);
+/* The names of the events of the hypervisor's instance, path (remote_find()). */
+int list_hyp_events(int tracing, const char *path, struct strlist *out);
+/* Adds a blank and the word, so that a shell takes it for one. */
+void adb_quote(struct buf *line, const char *word);
 
 /*
  * From now on an allocation that fails, of whatever library, ends the program with a message and
- * EXIT_FAILED: for commands that print by libtraceevent, most of whose allocations nobody checks.
+ * EXIT_FAILED: for commands that print by libtraceevent, which does not check most allocations.
  */
 void memory_or_end(void);
 
@@ -80,8 +92,21 @@ void memory_or_end(void);
 struct hypertrace_desc;
 struct inputs;
 struct outfile;
-/* outfile_open for a stream, but not over one of the inputs: -EINVAL (logged). */
-int output_open(struct outfile *out, const char *path, const struct inputs *in, const struct log *log);
+struct dat_copy;
+/* outfile_open, but not over one of the inputs: -EINVAL (logged). */
+int output_open(struct outfile *out, const char *path, bool stream, const struct inputs *in,
+		const struct log *log);
+/*
+ * Writes a trace.dat of one machine of the inputs: to output if that is the first that is no guest, else to
+ * OUTPUT-MACHINE.dat; number: 1 makes "output.001.dat", 0: none. made gets the name, which must be new there
+ * (-EEXIST). -errno: logged.
+ */
+int output_copy(const struct dat_copy *copy, const char *output, const struct inputs *in, size_t machine,
+		uint64_t number, struct strlist *made, const struct log *log);
+/* All of a text into such a file. */
+int output_write(const char *path, const struct buf *text, const struct inputs *in, const struct log *log);
+/* "trace.dat, trace-vm.dat: QUESTION", malloc'ed; NULL: no memory. */
+char *picture_title(const struct inputs *in, const char *question);
 /* The description of hypertrace's events in a file; path NULL: none, and NULL. Logged. */
 int desc_read(const char *path, struct hypertrace_desc **desc, const struct log *log);
 
@@ -90,38 +115,78 @@ void command_usage(const struct opts_table *t, FILE *out);
 /* After opts_parse gave ret, not 0: prints the usage or the error, returns what to exit with. */
 int command_stopped(const struct opts_table *t, int ret, const struct opts_error *err);
 /*
+ * Options into opts; argv[1] up to argv[*argc - 1] are the other words then, from `least` to `most` of them.
+ * False: there is nothing to do but exit with *status.
+ */
+bool command_words(const struct opts_table *t, int *argc, char **argv, void *opts, int least, int most,
+		   int *status);
+/*
  * Options into opts, all other words into files, which gets trace.dat when it is empty. False: there is
  * nothing to do but exit with *status. True: *status is EXIT_USAGE, for who finds that options do not go
  * together.
  */
 bool command_files(const struct opts_table *t, int argc, char **argv, void *opts, struct strlist *files,
 		   int *status);
-/* --json and --csv: into an enum answer_form, which is ANSWER_TEXT until one of them is said. */
-opt_set set_json, set_csv;
+struct hyptrace;
+/* Times of the files that a command reads: their clocks, and the part that is read; OPT_TIMES are the rows,
+ * AT(FIELD) a field of the command's options. */
+struct times_opts {
+	bool no_sync;	       /* leave clocks of guests as their files have them */
+	uint64_t hz;	       /* ticks per second of the files' clocks; 0: what the files say */
+	struct time_part time; /* the part that is read */
+};
+/* FROM,TO into a struct time_part. */
+opt_set set_part;
+#define OPT_TIME(...)                                                                                        \
+	OPT(0, "time", "FROM,TO", "only this part: seconds; +2s: from the begin, -1s: from the end",         \
+	    set_part, __VA_ARGS__)
+#define OPT_NO_SYNC(...)                                                                                     \
+	OPT(0, "no-sync", NULL, "leave guests' clocks as the files have them", opts_set_flag, __VA_ARGS__)
+#define OPT_TIMES(AT)                                                                                        \
+	OPT_TIME(AT(times.time)), OPT_NO_SYNC(AT(times.no_sync)),                                            \
+		OPT(0, "ts2secs", "HZ", "rate of the files' clocks", opts_set_number, AT(times.hz),          \
+		    .min = 1, .max = UINT64_MAX)
+enum { COMMAND_UNLOADED = 1 << 16 }; /* the caller has settings to make before it loads formats and plugins */
 /*
- * An answer, or a part of it, to standard output. 0 or -errno, which is told; ends the program when nobody
- * reads it any more.
+ * Opens a command's files with their formats and plugins, and corrects times as *times has it (NULL: not).
+ * flags: HYPTRACE_ and COMMAND_. 0 or -errno, logged; hyptrace_close(*files), which may be NULL, in any case.
+ */
+int command_open(struct hyptrace **files, const struct strlist *paths, unsigned int flags,
+		 const struct times_opts *times, const struct log *log);
+/* --json and --csv: into an enum answer_form, which is ANSWER_TEXT until one of them is given. */
+opt_set set_json, set_csv;
+/* A vsock port into a uint32_t; without an argument the agent's own. */
+opt_set set_agent_port;
+/* Rows that many commands have; ...: the field of the command's options, .off = offsetof() */
+#define OPT_INPUT(...)	    OPT('i', "input", "FILE", "another way to name a file", opts_add_text, __VA_ARGS__)
+#define OPT_JSON(help, ...) OPT('j', "json", NULL, help, set_json, __VA_ARGS__)
+#define OPT_CSV(help, ...)  OPT(0, "csv", NULL, help, set_csv, __VA_ARGS__)
+#define OPT_QUIET(...)	    OPT('q', "quiet", NULL, "errors only", opts_set_flag, __VA_ARGS__)
+#define OPT_HELP	    OPT('h', "help", NULL, "this text", opts_help)
+/*
+ * Writes an answer, or a part of it, to standard output. 0 or -errno, logged; ends the program when
+ * the reader has closed the pipe.
  */
 int print_answer(const struct buf *text, const struct log *log);
 struct live;
 /*
- * live_open (live/live.h), which waits up to ten seconds for a recording that is being started, and
+ * live_open (ask/live/live.h), which waits up to ten seconds for a recording that is being started, and
  * begins ten seconds before what is newest. 0 or -errno, logged.
  */
 int live_wait(struct live **out, const char *output, const struct log *log);
-/* What the file's readers left out. */
-void tell_damage(const struct log *log, uint64_t places);
+/* Damaged places that the readers skipped. */
+void log_damage(const struct log *log, uint64_t places);
 
 /* Messages "hyptrace: ..." on stderr; ctx is a struct console. */
 struct console {
 	bool quiet;    /* errors only */
 	bool progress; /* a line of progress stands on the terminal: wipe it first */
 	int percent;   /* ... of writing */
-	bool error;    /* one was told */
+	bool error;    /* an error was printed */
 };
 void console_log(void *ctx, enum log_level level, const char *msg);
 struct log console_as_log(struct console *console);
-/* What to exit with after ret, 0 or -errno; says what it is unless an error was told. */
+/* Exit status for ret, 0 or -errno; prints the error unless one was printed before. */
 int console_status(struct console *console, int ret);
 /* "3.4M", "812K" into out; returns out. */
 const char *size_text(uint64_t bytes, char *out, size_t size);

@@ -1,24 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Completion of command lines, for the shells' files (cmd/completion): options by the tables, their arguments
  * by what the system or the recordings at hand have. */
+#include <ctype.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cmd.h"
-#include "dat/format.h"
-#include "guest/guest.h"
-#include "list-priv.h"
+#include "base/array.h"
+#include "base/files.h"
+#include "file/dat/format.h"
+#include "record/guest/guest.h"
 #include "read/inputs.h"
-#include "record/remote.h"
-#include "tracefs/grammar.h"
+#include "record/drain/remote.h"
+#include "record/plan/grammar.h"
 
 #define COMPLETE_TEXT_MAX (64u << 20) /* of a file of tracefs: all functions of a large kernel have 10 MB */
 
 struct completion {
 	const char *word;	 /* what has been typed of the last one */
-	const struct opt *wants; /* the option whose argument it is; NULL: none's */
+	const struct opt *wants; /* the option before it that takes an argument; NULL: none */
 	const char *event;	 /* of the last -e before it */
 	bool over;		 /* options have ended */
 	int tracing;		 /* the tracing directory, or -1 */
@@ -79,37 +81,6 @@ static void live_buffers(struct completion *c)
 	for (size_t i = 0; i < names.n; i++)
 		offer(c, names.v[i]);
 	strlist_release(&names);
-}
-
-/* The first word of each line, or all words: "local [boot] ...". */
-static void live_words(struct completion *c, const char *file, bool all)
-{
-	struct strlist lines = { 0 };
-
-	read_lines_at(c->tracing, file, COMPLETE_TEXT_MAX, &lines);
-	for (size_t i = 0; i < lines.n; i++) {
-		char *rest, *word = strtok_r(lines.v[i], " []", &rest);
-
-		for (; word; word = all ? strtok_r(NULL, " []", &rest) : NULL)
-			offer(c, word);
-	}
-	strlist_release(&lines);
-}
-
-static void live_clocks(struct completion *c)
-{
-	live_words(c, "trace_clock", true);
-}
-
-static void live_tracers(struct completion *c)
-{
-	live_words(c, "available_tracers", true);
-}
-
-static void live_functions(struct completion *c)
-{
-	if (*c->word)
-		live_words(c, "available_filter_functions", false);
 }
 
 static void live_guests(struct completion *c)
@@ -209,38 +180,38 @@ static void recorded_guests(struct completion *c)
 static const struct kind {
 	const char *arg;
 	void (*live)(struct completion *c), (*file)(struct completion *c);
+	const char *words; /* of the system: this file's */
+	bool many;	   /* they are completed once something is typed: the first of each line */
 } kinds[] = {
-	{ "BUFFER", live_buffers, recorded_buffers },
-	{ "CLOCK", live_clocks, NULL },
-	{ "EVENT", live_events, recorded_events },
-	{ "FILTER", live_fields, recorded_events },
-	{ "FUNC", live_functions, NULL },
-	{ "GUEST", live_guests, recorded_guests },
-	{ "KEY", NULL, recorded_fields },
-	{ "MOMENT", NULL, recorded_events },
-	{ "TRACER", live_tracers, NULL },
-	{ "[GLOB]", live_events, NULL },
+	{ "BUFFER", .live = live_buffers, .file = recorded_buffers },
+	{ "CLOCK", .words = "trace_clock" },
+	{ "EVENT", .live = live_events, .file = recorded_events },
+	{ "FILTER", .live = live_fields, .file = recorded_events },
+	{ "FUNC", .words = "available_filter_functions", .many = true },
+	{ "GUEST", .live = live_guests, .file = recorded_guests },
+	{ "KEY", .file = recorded_fields },
+	{ "MOMENT", .file = recorded_events },
+	{ "TRACER", .words = "available_tracers" },
+	{ "[GLOB]", .live = live_events },
 };
 
 /* ---- the line -------------------------------------------------------------------------- */
 
-static const struct opt *option_of(const struct opts_table *t, const char *word)
-{
-	for (const struct opt *o = t->rows; o < t->rows + t->n; o++)
-		if (word[1] == '-' ? o->name && !strcmp(o->name, word + 2)
-				   : o->key && o->key == word[1] && !word[2])
-			return o;
-	return NULL;
-}
-
-/* What the words before the last one make of it. */
+/* Context of the last word, given by the words before it. */
 static void read_line(struct completion *c, const struct opts_table *t, int argc, char **argv)
 {
 	for (int i = 1; i + 1 < argc && !c->over; i++) {
-		const struct opt *o = *argv[i] == '-' ? option_of(t, argv[i]) : NULL;
-		bool has = o && o->arg && strncmp(o->arg, "[=", 2) && (*o->arg != '[' || *argv[i + 1] != '-');
+		const char *word = argv[i];
+		const struct opt *o = NULL;
+		bool has;
 
-		c->over = !strcmp(argv[i], "--") || (t->in_order && *argv[i] != '-');
+		for (size_t k = 0; *word == '-' && !o && k < t->n; k++)
+			if (word[1] == '-' ? t->rows[k].name && !strcmp(t->rows[k].name, word + 2)
+					   : t->rows[k].key && t->rows[k].key == word[1] && !word[2])
+				o = &t->rows[k];
+		has = o && o->arg && strncmp(o->arg, "[=", 2) && (*o->arg != '[' || *argv[i + 1] != '-');
+
+		c->over = !strcmp(word, "--") || (t->in_order && *word != '-');
 		if (!has)
 			continue;
 		i++;
@@ -251,85 +222,63 @@ static void read_line(struct completion *c, const struct opts_table *t, int argc
 	}
 }
 
-static void offer_options(struct completion *c, const struct opts_table *t)
+static void complete_argument(struct completion *c, bool live, int argc, char **argv)
 {
-	for (const struct opt *o = t->rows; o < t->rows + t->n; o++) {
-		char letter[] = { '-', o->key, 0 }, *name = o->name ? str_printf("--%s", o->name) : NULL;
+	const char *dir = getenv("HYPTRACE_TRACING_DIR"), *arg = c->wants->arg;
+	const char *comma = strstr(arg, ",...") ? strrchr(c->word, ',') : NULL;
+	char *words = strdup(c->wants->words ?: islower((unsigned char)*arg) ? arg : ""), *rest;
+	struct strlist files = { 0 };
 
-		if (o->key && !o->instead)
-			offer(c, letter);
-		if (name && !o->instead)
-			offer(c, name);
-		free(name);
-	}
-}
-
-/* "guest|vcpu" */
-static void offer_choice(struct completion *c, const char *arg)
-{
-	char *words = strchr(arg, '|') ? strdup(arg) : NULL, *rest = words;
-
-	for (char *word = words ? strtok_r(words, "|", &rest) : NULL; word; word = strtok_r(NULL, "|", &rest))
-		offer(c, word);
-	free(words);
-}
-
-static void offer_argument(struct completion *c, bool live)
-{
-	const char *arg = c->wants->arg;
-
-	offer_choice(c, arg);
-	for (const struct kind *k = kinds; k < kinds + ARRAY_SIZE(kinds); k++) {
-		void (*fn)(struct completion *) = live ? k->live : k->file;
-
-		if (fn && !strncmp(arg, k->arg, strlen(k->arg)))
-			fn(c);
-	}
-}
-
-/* The recordings that the line names, else trace.dat. */
-static void open_files(struct completion *c, int argc, char **argv, struct strlist *files)
-{
-	for (int i = 1; i + 1 < argc; i++) {
+	if (live)
+		c->tracing =
+			open(dir && *dir ? dir : "/sys/kernel/tracing", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	/* the recordings that the line names, else trace.dat */
+	for (int i = 1; !live && i + 1 < argc; i++) {
 		size_t len = strlen(argv[i]);
 
 		if (len > 4 && !strcmp(argv[i] + len - 4, ".dat") && !access(argv[i], R_OK))
-			strlist_add(files, argv[i]);
+			strlist_add(&files, argv[i]);
 	}
-	if (!files->n)
-		strlist_add(files, "trace.dat");
-	if (inputs_open(&c->in, files->v, files->n, 0, NULL)) {
+	if (!live && !files.n)
+		strlist_add(&files, "trace.dat");
+	if (!live && inputs_open(&c->in, files.v, files.n, 0, NULL)) {
 		inputs_release(&c->in);
 		c->in = (struct inputs){ 0 };
 	}
-}
+	/* the row's words, or those that its argument's name consists of: "guest|vcpu"; of a list the last */
+	for (char *w = words ? strtok_r(words, " \n|", &rest) : NULL; w; w = strtok_r(NULL, " \n|", &rest)) {
+		char *list = str_printf("%.*s%s", comma ? (int)(comma + 1 - c->word) : 0, c->word, w);
 
-static void complete_argument(struct completion *c, const struct opts_table *t, int argc, char **argv)
-{
-	const char *dir = getenv("HYPTRACE_TRACING_DIR");
-	bool live = t == &grammar_table || t == &list_table;
-	struct strlist files = { 0 };
+		if (list)
+			offer(c, list);
+		free(list);
+	}
+	free(words);
+	for (const struct kind *k = kinds; k < kinds + ARRAY_SIZE(kinds); k++) {
+		void (*fn)(struct completion *) = live ? k->live : k->file;
 
-	if (!live)
-		open_files(c, argc, argv, &files);
-	c->tracing =
-		live ? open(dir && *dir ? dir : "/sys/kernel/tracing", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-		     : -1;
-	offer_argument(c, live);
+		if (strncmp(arg, k->arg, strlen(k->arg)))
+			continue;
+		if (fn)
+			fn(c);
+		if (live && k->words && (*c->word || !k->many)) {
+			struct strlist lines = { 0 };
+
+			/* The first word of each line, or all words: "local [boot] ...". */
+			read_lines_at(c->tracing, k->words, COMPLETE_TEXT_MAX, &lines);
+			for (size_t i = 0; i < lines.n; i++) {
+				char *word = strtok_r(lines.v[i], " []", &rest);
+
+				for (; word; word = !k->many ? strtok_r(NULL, " []", &rest) : NULL)
+					offer(c, word);
+			}
+			strlist_release(&lines);
+		}
+	}
 	if (c->tracing >= 0)
 		close(c->tracing);
 	inputs_release(&c->in);
 	strlist_release(&files);
-}
-
-static void complete_command(struct completion *c, const struct command_row *rows, size_t n)
-{
-	static const char *const words[] = { "--help", "--shim-dir", "--version" };
-
-	for (size_t i = 0; i < n; i++)
-		offer(c, rows[i].name);
-	for (size_t i = 0; i < ARRAY_SIZE(words) && *c->word == '-'; i++)
-		offer(c, words[i]);
 }
 
 static int by_text(const void *a, const void *b)
@@ -337,22 +286,31 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-int complete_line(const struct command_row *rows, size_t n, int argc, char **argv)
+int complete_line(int argc, char **argv)
 {
+	static const char *const words[] = { "--help", "--no-pager", "--shim-dir", "--version", "-V", "-h" };
 	struct completion c = { .word = argc ? argv[argc - 1] : "", .tracing = -1 };
-	const struct opts_table *t = NULL;
+	const struct command *command = argc > 1 ? command_find(argv[0]) : NULL;
+	const struct opts_table *t = command ? command->options : NULL;
 
-	for (size_t i = 0; i < n && argc > 1; i++)
-		if (!strcmp(rows[i].name, argv[0]))
-			t = rows[i].table;
 	if (t)
 		read_line(&c, t, argc, argv);
-	if (argc < 2)
-		complete_command(&c, rows, n);
-	else if (t && c.wants)
-		complete_argument(&c, t, argc, argv);
-	else if (t && !c.over && *c.word == '-')
-		offer_options(&c, t);
+	if (t && c.wants)
+		complete_argument(&c, command->live, argc, argv);
+	for (size_t i = 0; (argc < 2 || (argc == 2 && !strcmp(argv[0], "help"))) && i < commands_n; i++)
+		offer(&c, commands[i].name);
+	for (size_t i = 0; argc < 2 && i < ARRAY_SIZE(words) && *c.word == '-'; i++)
+		offer(&c, words[i]);
+	for (size_t i = 0; t && !c.wants && !c.over && *c.word == '-' && i < t->n; i++) {
+		const struct opt *o = &t->rows[i];
+		char letter[] = { '-', o->key, 0 }, *name = o->name ? str_printf("--%s", o->name) : NULL;
+
+		if (o->key && !o->instead)
+			offer(&c, letter);
+		if (name && !o->instead)
+			offer(&c, name);
+		free(name);
+	}
 	if (c.out.n)
 		qsort(c.out.v, c.out.n, sizeof(*c.out.v), by_text);
 	for (size_t i = 0; i < c.out.n; i++)

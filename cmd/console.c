@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What commands say on the terminal: usage, messages, progress, the summary of a recording. */
+/* Text that commands print on the terminal: usage, messages, progress, the summary of a recording. */
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "cmd.h"
+#include "api/handle.h"
 #include "terminal.h"
-#include "util/answer.h"
-#include "util/visible.h"
+#include "base/answer.h"
+#include "base/escape.h"
+#include "base/files.h"
+#include "convert/import/import.h"
+#include "record/guest/guest.h"
 
 void command_usage(const struct opts_table *t, FILE *out)
 {
@@ -27,25 +33,78 @@ int command_stopped(const struct opts_table *t, int ret, const struct opts_error
 		command_usage(t, stdout);
 		return EXIT_OK;
 	}
-	fprintf(stderr, "hyptrace %s: %s\n", t->command, VISIBLE(err->text));
+	fprintf(stderr, "hyptrace %s: %s\n", t->command, ESCAPED(err->text));
 	return EXIT_USAGE;
+}
+
+bool command_words(const struct opts_table *t, int *argc, char **argv, void *opts, int least, int most,
+		   int *status)
+{
+	struct opts_error err;
+	int ret = opts_parse(t, argc, argv, opts, &err);
+
+	*status = EXIT_USAGE;
+	if (ret) {
+		*status = command_stopped(t, ret, &err);
+		return false;
+	}
+	if (*argc > least && *argc - 1 <= most)
+		return true;
+	if (!most)
+		fprintf(stderr, "hyptrace: %s takes no '%s'\n", t->command, argv[1]);
+	command_usage(t, stderr);
+	return false;
 }
 
 bool command_files(const struct opts_table *t, int argc, char **argv, void *opts, struct strlist *files,
 		   int *status)
 {
-	struct opts_error err;
-	int ret = opts_parse(t, &argc, argv, opts, &err);
-
-	if (ret) {
-		*status = command_stopped(t, ret, &err);
+	if (!command_words(t, &argc, argv, opts, 0, INT_MAX, status))
 		return false;
-	}
-	*status = EXIT_USAGE;
 	for (int i = 1; i < argc; i++)
 		if (strlist_add(files, argv[i]))
 			return false;
 	return files->n || !strlist_add(files, "trace.dat");
+}
+
+int command_open(struct hyptrace **files, const struct strlist *paths, unsigned int flags,
+		 const struct times_opts *times, const struct log *log)
+{
+	struct hyptrace_open_opts opts = { .size = sizeof(opts),
+					   .flags = flags & ~(unsigned int)COMMAND_UNLOADED,
+					   .log = handle_log_to,
+					   .log_ctx = (void *)log };
+	int ret;
+
+	if (times && !times->no_sync)
+		opts.flags |= HYPTRACE_ALIGN;
+	ret = hyptrace_open(files, (const char *const *)paths->v, paths->n, &opts);
+	if (ret == -EBADMSG) {
+		/* Names the command that makes a trace.dat of a file which is none. */
+		for (size_t i = 0; i < paths->n; i++) {
+			int fd = open(paths->v[i], O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+			char data[1024];
+			ssize_t n = fd < 0 ? fd : pread_all(fd, data, sizeof(data), 0);
+			const char *option = n > 0 ? import_guess(data, (size_t)n) : NULL;
+
+			if (option)
+				log_err(log, "'%s' can be imported: hyptrace import --%s %s -o %s.dat",
+					paths->v[i], option, paths->v[i], paths->v[i]);
+			fd_close(&fd);
+		}
+	}
+	for (size_t i = 0; i < paths->n && !ret && times; i++)
+		filetime_set_hz(&handle_inputs(*files)->v[i].time, times->hz);
+	if (!ret && times)
+		handle_read_part(*files, &times->time);
+	return ret || flags & COMMAND_UNLOADED ? ret : handle_load(*files);
+}
+
+int set_part(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+{
+	return part_parse(arg, (struct time_part *)((char *)ctx + o->off))
+		       ? opts_wrong(err, o, arg, "not FROM,TO, such as 63.5,64 or +2s,-500ms or 63.5,")
+		       : 0;
 }
 
 static int set_form(void *ctx, const struct opt *o, enum answer_form form, struct opts_error *err)
@@ -53,7 +112,7 @@ static int set_form(void *ctx, const struct opt *o, enum answer_form form, struc
 	enum answer_form *set = (enum answer_form *)((char *)ctx + o->off);
 
 	if (*set != ANSWER_TEXT && *set != form)
-		return opts_error(err, "say either --json or --csv");
+		return opts_error(err, "specify either --json or --csv");
 	*set = form;
 	return 0;
 }
@@ -68,10 +127,22 @@ int set_csv(void *ctx, const struct opt *o, const char *arg, struct opts_error *
 	return set_form(ctx, o, ANSWER_CSV, err);
 }
 
+int set_agent_port(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+{
+	uint64_t n = GUEST_PORT;
+
+	if (arg && (parse_u64(arg, &n) || !n || n >= UINT32_MAX))
+		return opts_wrong(err, o, arg, "not a port");
+	*(uint32_t *)((char *)ctx + o->off) = (uint32_t)n;
+	return 0;
+}
+
 int print_answer(const struct buf *text, const struct log *log)
 {
-	int ret = buf_status(text) ?: write_all(STDOUT_FILENO, text->data, text->len);
+	int ret = buf_status(text);
 
+	pager_start();
+	ret = ret ?: write_all(STDOUT_FILENO, text->data, text->len);
 	if (ret == -EPIPE)
 		terminal_reader_gone();
 	if (ret)
@@ -79,7 +150,7 @@ int print_answer(const struct buf *text, const struct log *log)
 	return ret;
 }
 
-void tell_damage(const struct log *log, uint64_t places)
+void log_damage(const struct log *log, uint64_t places)
 {
 	log_err(log, "the files are damaged in %llu places: what lay there is missing",
 		(unsigned long long)places);
@@ -146,7 +217,7 @@ void progress_recording(void *ctx, const struct session_summary *so_far)
 	for (size_t i = 0; i < so_far->n_buffers; i++) {
 		const struct session_buffer *b = &so_far->buffers[i];
 
-		fprintf(stderr, "  %s %s", VISIBLE(label(b)), size_text(b->bytes, size, sizeof(size)));
+		fprintf(stderr, "  %s %s", ESCAPED(label(b)), size_text(b->bytes, size, sizeof(size)));
 		if (b->events)
 			fprintf(stderr, " %llu events", (unsigned long long)b->events);
 		if (b->lost)
@@ -198,64 +269,57 @@ static void print_lost(const struct session_buffer *b, const struct log *log)
 		b->lost_more ? "at least " : "", (unsigned long long)b->lost, option, size);
 }
 
-static void print_whole(const struct session_summary *sum, const char *output, const struct log *log)
-{
-	struct buf text = { 0 };
-	char size[16];
-
-	if (sum->seconds > 0)
-		buf_printf(&text, "%.1f s: ", sum->seconds);
-	for (size_t i = 0; i < sum->n_buffers; i++) {
-		const struct session_buffer *b = &sum->buffers[i];
-
-		buf_printf(&text, "%s%s", i ? "; " : "", label(b));
-		if (sum->seconds > 0) /* after a recovery nobody has counted */
-			buf_printf(&text, " %llu events,", (unsigned long long)b->events);
-		buf_printf(&text, " %s", size_text(b->bytes, size, sizeof(size)));
-		if (sum->seconds > 0)
-			buf_printf(&text, " (%s%llu lost)", b->lost_more ? "at least " : "",
-				   (unsigned long long)b->lost);
-	}
-	buf_printf(&text, ": %s, %s", output, size_text(sum->file_bytes, size, sizeof(size)));
-	log_info(log, "%s", buf_str(&text) ?: "");
-	buf_release(&text);
-}
-
-/* What went wrong with one buffer. */
-static void print_wrong(const struct session_buffer *b, const struct log *log)
-{
-	if (b->guest_lost)
-		log_err(log, "guest %s was lost before the end: what it sent is in its file", b->name);
-	if (b->lost)
-		print_lost(b, log);
-	if (b->taken)
-		log_err(log,
-			"%s: somebody else read the buffer too: events are missing at %llu places that could "
-			"be "
-			"seen, which the file marks",
-			label(b), (unsigned long long)b->taken);
-	if (b->unread)
-		log_err(log, "%s: neither its pages nor its text could be read", label(b));
-	if (b->bad && b->guest)
-		log_err(log, "guest %s: %llu pages made no sense: their events are lost", b->name,
-			(unsigned long long)b->bad);
-	else if (b->bad)
-		log_err(log,
-			"%s: %llu records or pages were not understood (records with a time are kept as "
-			"hyp_unknown)",
-			label(b), (unsigned long long)b->bad);
-}
-
 void print_summary(const struct session_summary *sum, const char *output, const struct log *log)
 {
+	struct buf whole = { 0 };
+	char size[16];
+
 	if (*sum->kept) {
 		log_err(log, "what was recorded is kept in '%s': hyptrace recover %s -o FILE", sum->kept,
 			sum->kept);
 		return;
 	}
-	print_whole(sum, output, log);
-	for (size_t i = 0; i < sum->n_buffers; i++)
-		print_wrong(&sum->buffers[i], log);
+	if (sum->seconds > 0)
+		buf_printf(&whole, "%.1f s: ", sum->seconds);
+	for (size_t i = 0; i < sum->n_buffers; i++) {
+		const struct session_buffer *b = &sum->buffers[i];
+
+		buf_printf(&whole, "%s%s", i ? "; " : "", label(b));
+		if (sum->seconds > 0) /* after a recovery there are no counts */
+			buf_printf(&whole, " %llu events,", (unsigned long long)b->events);
+		buf_printf(&whole, " %s", size_text(b->bytes, size, sizeof(size)));
+		if (sum->seconds > 0)
+			buf_printf(&whole, " (%s%llu lost)", b->lost_more ? "at least " : "",
+				   (unsigned long long)b->lost);
+	}
+	buf_printf(&whole, ": %s, %s", output, size_text(sum->file_bytes, size, sizeof(size)));
+	log_info(log, "%s", buf_str(&whole) ?: "");
+	buf_release(&whole);
+	for (size_t i = 0; i < sum->n_buffers; i++) {
+		const struct session_buffer *b = &sum->buffers[i];
+
+		if (b->guest_lost)
+			log_err(log, "guest %s was lost before the end: what it sent is in its file",
+				b->name);
+		if (b->lost)
+			print_lost(b, log);
+		if (b->taken)
+			log_err(log,
+				"%s: somebody else read the buffer too: events are missing at %llu places "
+				"that "
+				"could be seen, which the file marks",
+				label(b), (unsigned long long)b->taken);
+		if (b->unread)
+			log_err(log, "%s: neither its pages nor its text could be read", label(b));
+		if (b->bad && b->guest)
+			log_err(log, "guest %s: %llu pages made no sense: their events are lost", b->name,
+				(unsigned long long)b->bad);
+		else if (b->bad)
+			log_err(log,
+				"%s: %llu records or pages were not understood (records with a time are kept "
+				"as hyp_unknown)",
+				label(b), (unsigned long long)b->bad);
+	}
 	if (sum->has_command_status && WIFSIGNALED(sum->command_status))
 		log_err(log, "the command was killed by signal %d", WTERMSIG(sum->command_status));
 	else if (sum->has_command_status && WEXITSTATUS(sum->command_status))

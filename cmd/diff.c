@@ -6,21 +6,23 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "analysis/noise.h"
-#include "analysis/series.h"
+#include "ask/states/significance.h"
+#include "ask/states/series.h"
 #include "api/handle.h"
 #include "cmd.h"
-#include "util/answer.h"
-#include "util/array.h"
+#include "base/answer.h"
+#include "base/array.h"
 
 #define ROWS 20
 
 struct diff_opts {
 	enum answer_form form;
 	bool all, quiet;
+	struct times_opts times;
 	uint64_t rows;
-	const char *per; /* an event; NULL: a second */
-	const char *a, *b;
+	const char *per;   /* an event; NULL: a second */
+	const char *a, *b; /* the files of each, with commas between */
+	struct strlist files;
 };
 
 /* ---- command line -------------------------------------------------------------------- */
@@ -33,19 +35,21 @@ static const struct opt diff_rows[] = {
 	    opts_set_text, DIFF(per)),
 	OPT('r', "rows", "N", "at most so many rows of a table (20); 0: all", opts_set_number, DIFF(rows),
 	    .max = UINT32_MAX),
-	OPT('j', "json", NULL, "for programs: all rows, with the interval of each difference", set_json,
-	    DIFF(form)),
-	OPT(0, "csv", NULL, "the same; each line begins with its table", set_csv, DIFF(form)),
-	OPT('q', "quiet", NULL, "errors only", opts_set_flag, DIFF(quiet)),
-	OPT('h', "help", NULL, "this text", opts_help),
+	OPT_JSON("for programs: all rows, with the interval of each difference", DIFF(form)),
+	OPT_CSV("the same; each line begins with its table", DIFF(form)),
+	OPT_INPUT(DIFF(files)),
+	OPT_TIMES(DIFF),
+	OPT_QUIET(DIFF(quiet)),
+	OPT_HELP,
 };
 
 const struct opts_table diff_table = {
 	.command = "diff",
-	.usage = "usage: hyptrace diff [OPTION...] A[,GUEST...] B[,GUEST...]\n"
+	.usage = "usage: hyptrace diff [OPTION...] A [GUEST...] B [GUEST...]\n"
 		 "\n"
-		 "Compares recording B with recording A, each a trace.dat with the files of its guests\n"
-		 "behind commas: events, exits and stays in the hypervisor a second, the time they, the\n"
+		 "Compares recording B with recording A, each a trace.dat and the files of its guests\n"
+		 "(or all with commas between): events, exits and visits to the hypervisor a second, the time "
+		 "they, the\n"
 		 "states of vCPUs and the host's tasks took, and what of that differs by more than the\n"
 		 "noise.\n"
 		 "\n",
@@ -53,32 +57,12 @@ const struct opts_table diff_table = {
 	.n = ARRAY_SIZE(diff_rows),
 };
 
-/* False: there is nothing to do but exit with *status. */
-static bool diff_parse(struct diff_opts *o, int argc, char **argv, int *status)
-{
-	struct opts_error err;
-	int ret = opts_parse(&diff_table, &argc, argv, o, &err);
-
-	if (ret) {
-		*status = command_stopped(&diff_table, ret, &err);
-		return false;
-	}
-	*status = EXIT_USAGE;
-	if (argc != 3) {
-		fprintf(stderr, "hyptrace: say two recordings: hyptrace diff A B\n");
-		return false;
-	}
-	o->a = argv[1];
-	o->b = argv[2];
-	return true;
-}
-
 /* ---- the recordings --------------------------------------------------------------------- */
 
-/* A file and those of its guests. per: see diff_opts. -errno: told. */
-static int diff_read(struct series *s, const char *names, const char *per, struct log *log)
+/* A file and those of its guests; sets *ticks if times are that. -errno: logged. */
+static int diff_read(struct series *s, const char *names, const struct diff_opts *o, bool *ticks,
+		     struct log *log)
 {
-	struct hyptrace_open_opts open_opts = { sizeof(open_opts), .log = handle_log_to, .log_ctx = log };
 	struct hyptrace *files = NULL;
 	struct strlist list = { 0 };
 	char *copy = strdup(names), *rest = copy;
@@ -86,14 +70,17 @@ static int diff_read(struct series *s, const char *names, const char *per, struc
 
 	while (rest && !ret)
 		ret = strlist_add(&list, strsep(&rest, ","));
-	ret = ret ?: hyptrace_open(&files, (const char *const *)list.v, list.n, &open_opts) ?:
-		     handle_load(files) ?: series_read(s, handle_inputs(files), log);
+	ret = ret ?: command_open(&files, &list, 0, &o->times, log);
+	if (!ret) {
+		*ticks |= inputs_in_ticks(handle_inputs(files));
+		ret = series_read(s, handle_inputs(files), log);
+	}
 	if (ret == -ENODATA)
 		log_err(log, "%s: there is nothing to compare: no two records of different time", names);
-	if (!ret && per) {
-		ret = series_per(s, per);
+	if (!ret && o->per) {
+		ret = series_per(s, o->per);
 		if (ret == -ENOENT)
-			log_err(log, "%s: there is no record of %s", names, per);
+			log_err(log, "%s: there is no record of %s", names, o->per);
 	}
 	hyptrace_close(files);
 	strlist_release(&list);
@@ -101,16 +88,42 @@ static int diff_read(struct series *s, const char *names, const char *per, struc
 	return ret;
 }
 
+/*
+ * The names of the two recordings' files, joined by commas: the second recording begins with the second
+ * file that is no guest's. Returns an EXIT_ status; messages are printed.
+ */
+static int diff_sides(const struct diff_opts *o, struct buf sides[2], struct log *log)
+{
+	struct hyptrace *files = NULL;
+	size_t n = o->files.n, hosts = 0;
+	int ret = n > 2 ? command_open(&files, &o->files, COMMAND_UNLOADED, NULL, log) : 0;
+
+	for (size_t i = 0; i < n && !ret; i++) {
+		hosts += n <= 2 || !handle_inputs(files)->v[i].guest;
+		buf_printf(&sides[hosts > 1], "%s%s", sides[hosts > 1].len ? "," : "", o->files.v[i]);
+	}
+	hyptrace_close(files);
+	if (ret)
+		return EXIT_FAILED;
+	if (hosts != 2) {
+		fprintf(stderr, "hyptrace diff: two recordings are needed: hyptrace diff A [GUEST...] B "
+				"[GUEST...]\n");
+		return EXIT_USAGE;
+	}
+	return buf_str(&sides[0]) && buf_str(&sides[1]) ? EXIT_OK : EXIT_FAILED;
+}
+
 /* ---- what differs ------------------------------------------------------------------------ */
 
 struct diff_row {
 	const struct series_row *a, *b; /* either may be NULL: it has none */
-	struct noise_answer n;
+	struct significance n;
 };
 
 struct diff {
 	struct series a, b;
 	const struct diff_opts *o;
+	bool ticks; /* times of either */
 	struct answer *out;
 	struct diff_row *v;
 	size_t n;
@@ -129,19 +142,10 @@ static int by_group_and_name(const void *a, const void *b)
 	return ret ?: strcmp(x->machine, y->machine) ?: strcmp(x->name, y->name);
 }
 
-static int diff_add(struct diff *d, const struct series_row *a, const struct series_row *b)
-{
-	static const double never[SERIES_SLICES];
-	struct diff_row row = {
-		a, b, noise_compare(a ? a->v : never, SERIES_SLICES, b ? b->v : never, SERIES_SLICES)
-	};
-
-	return array_push(&d->v, &d->n, &row, sizeof(row));
-}
-
-/* Rows of one name side by side. */
+/* Pairs rows of one name. */
 static int diff_join(struct diff *d)
 {
+	static const double never[SERIES_SLICES];
 	size_t i = 0, k = 0;
 	int ret = 0;
 
@@ -151,23 +155,31 @@ static int diff_join(struct diff *d)
 		const struct series_row *a = i < d->a.n ? &d->a.v[i] : NULL,
 					*b = k < d->b.n ? &d->b.v[k] : NULL;
 		int order = !a ? 1 : !b ? -1 : by_group_and_name(a, b);
+		struct slice_series x = { order <= 0 ? a->v : never, SERIES_SLICES, d->a.length, d->a.per },
+				    y = { order >= 0 ? b->v : never, SERIES_SLICES, d->b.length, d->b.per };
+		struct diff_row row = { order <= 0 ? a : NULL, order >= 0 ? b : NULL,
+					significance_of(&x, &y) };
 
-		ret = diff_add(d, order <= 0 ? a : NULL, order >= 0 ? b : NULL);
+		ret = array_push(&d->v, &d->n, &row, sizeof(row));
 		i += order <= 0;
 		k += order >= 0;
 	}
 	return ret;
 }
 
-/* What differs first, and of that what differs most. */
+static bool diff_differs(const struct diff_row *r)
+{
+	return r->n.verdict == VERDICT_LESS || r->n.verdict == VERDICT_MORE;
+}
+
+/* Sorts figures that differ to the front, the largest difference first. */
 static int by_difference(const void *a, const void *b)
 {
 	const struct diff_row *x = a, *y = b;
-	bool same_x = x->n.verdict == NOISE_SAME, same_y = y->n.verdict == NOISE_SAME;
 	double far_x = fabs(x->n.b - x->n.a), far_y = fabs(y->n.b - y->n.a);
 
-	if (same_x != same_y)
-		return same_x ? 1 : -1;
+	if (diff_differs(x) != diff_differs(y))
+		return diff_differs(x) ? -1 : 1;
 	return far_x != far_y ? (far_x < far_y ? 1 : -1) : by_group_and_name(diff_row_of(x), diff_row_of(y));
 }
 
@@ -187,7 +199,7 @@ static const struct diff_group {
 };
 
 /* "+12.3%", "x 5.67", "new", "gone" */
-static const char *diff_change(const struct noise_answer *n, char *out, size_t size)
+static const char *diff_change(const struct significance *n, char *out, size_t size)
 {
 	double change = n->a > 0 ? n->b / n->a : 0;
 
@@ -206,10 +218,10 @@ static const char *diff_change(const struct noise_answer *n, char *out, size_t s
 static const char *diff_figure(const struct diff *d, const struct diff_group *g, double v, char *out,
 			       size_t size)
 {
-	char text[16];
+	char text[32];
 
 	if (g->share && d->o->per)
-		snprintf(out, size, "%7s", duration_text((uint64_t)llround(v * 1e9), text));
+		snprintf(out, size, "%7s", answer_duration(d->out, (uint64_t)llround(v * 1e9), text));
 	else if (g->share)
 		snprintf(out, size, "%6.3g%%", v * 100);
 	else
@@ -217,82 +229,37 @@ static const char *diff_figure(const struct diff *d, const struct diff_group *g,
 	return out;
 }
 
-static struct answer_cell diff_duration(const struct series_row *r, double share)
+static struct answer_cell diff_duration(const struct series_row *r, enum duration d)
 {
-	return r && r->time.n ? CELL_N(histogram_at(&r->time, share)) : CELL_NONE;
+	return r && r->time.n ? CELL_N(duration_value(&r->time, d)) : CELL_NONE;
 }
 
-static void diff_text_row(struct diff *d, const struct diff_group *g, const struct diff_row *r)
+static void diff_row(struct diff *d, const struct diff_group *g, const struct diff_row *r)
 {
 	const struct series_row *of = diff_row_of(r);
+	bool text = d->out->form == ANSWER_TEXT;
+	struct answer_cell cells[ANSWER_COLUMNS_MAX];
 	char a[32], b[32], change[32];
-	const struct answer_cell cells[] = { CELL_WORD(of->machine),
-					     CELL_WORD(of->name),
-					     CELL_WORD(diff_figure(d, g, r->n.a, a, sizeof(a))),
-					     CELL_WORD(diff_figure(d, g, r->n.b, b, sizeof(b))),
-					     CELL_WORD(diff_change(&r->n, change, sizeof(change))),
-					     CELL_WORD(noise_word(r->n.verdict)),
-					     diff_duration(r->a, 0.5),
-					     diff_duration(r->b, 0.5) };
+	size_t n = 0;
 
+	cells[n++] = CELL_WORD(of->machine);
+	cells[n++] = CELL_WORD(of->name);
+	if (text) {
+		cells[n++] = CELL_WORD(diff_figure(d, g, r->n.a, a, sizeof(a)));
+		cells[n++] = CELL_WORD(diff_figure(d, g, r->n.b, b, sizeof(b)));
+		cells[n++] = CELL_WORD(diff_change(&r->n, change, sizeof(change)));
+	} else {
+		cells[n++] = CELL_SHARE(r->n.a);
+		cells[n++] = CELL_SHARE(r->n.b);
+		cells[n++] = CELL_SHARE(r->n.low);
+		cells[n++] = CELL_SHARE(r->n.high);
+	}
+	cells[n++] = CELL_WORD(verdict_word(r->n.verdict));
+	cells[n++] = diff_duration(r->a, DURATION_P50);
+	cells[n++] = diff_duration(r->b, DURATION_P50);
+	cells[n++] = diff_duration(r->a, DURATION_P99);
+	cells[n++] = diff_duration(r->b, DURATION_P99);
 	answer_row(d->out, cells);
-}
-
-static void diff_program_row(struct diff *d, const struct diff_row *r)
-{
-	const struct series_row *of = diff_row_of(r);
-	const struct answer_cell cells[] = { CELL_WORD(of->machine),
-					     CELL_WORD(of->name),
-					     CELL_SHARE(r->n.a),
-					     CELL_SHARE(r->n.b),
-					     CELL_SHARE(r->n.low),
-					     CELL_SHARE(r->n.high),
-					     CELL_WORD(noise_word(r->n.verdict)),
-					     diff_duration(r->a, 0.5),
-					     diff_duration(r->b, 0.5),
-					     diff_duration(r->a, 0.99),
-					     diff_duration(r->b, 0.99) };
-
-	answer_row(d->out, cells);
-}
-
-static void diff_begin(struct diff *d, const struct diff_group *g)
-{
-	const struct answer_column text[] = {
-		{ "machine", "machine", ANSWER_WORD },	  { "name", g->what, ANSWER_WORD },
-		{ "a", "      A", ANSWER_WORD },	  { "b", "      B", ANSWER_WORD },
-		{ "change", "change", ANSWER_WORD },	  { "verdict", "B has", ANSWER_WORD },
-		{ "a_p50_ns", "A p50", ANSWER_DURATION }, { "b_p50_ns", "B p50", ANSWER_DURATION },
-	};
-	const struct answer_column programs[] = {
-		{ "machine", NULL, ANSWER_WORD },
-		{ "name", NULL, ANSWER_WORD },
-		{ "a", NULL, ANSWER_REAL },
-		{ "b", NULL, ANSWER_REAL },
-		{ "low", NULL, ANSWER_REAL },
-		{ "high", NULL, ANSWER_REAL },
-		{ "verdict", NULL, ANSWER_WORD },
-		{ "a_p50_ns", NULL, ANSWER_DURATION },
-		{ "b_p50_ns", NULL, ANSWER_DURATION },
-		{ "a_p99_ns", NULL, ANSWER_DURATION },
-		{ "b_p99_ns", NULL, ANSWER_DURATION },
-	};
-
-	char title[256];
-
-	if (d->o->per)
-		snprintf(title, sizeof(title), "%s for each %s", g->title, d->o->per);
-	else
-		snprintf(title, sizeof(title), "%s%s", g->title, g->share ? ", of one CPU's" : " a second");
-	if (d->out->form == ANSWER_TEXT)
-		answer_table(d->out, g->key, title, text, ARRAY_SIZE(text) - (g->durations ? 0 : 2));
-	else
-		answer_table(d->out, g->key, title, programs, ARRAY_SIZE(programs) - (g->durations ? 0 : 4));
-}
-
-static bool diff_shown(const struct diff *d, const struct diff_row *r)
-{
-	return d->o->all || d->out->form != ANSWER_TEXT || r->n.verdict != NOISE_SAME;
 }
 
 /* Rows of one group. */
@@ -300,23 +267,57 @@ static void diff_print_group(struct diff *d, const struct diff_row *v, size_t n)
 {
 	const struct diff_group *g = &diff_groups[diff_row_of(v)->group];
 	bool text = d->out->form == ANSWER_TEXT;
-	size_t shown = 0, same = 0, left = 0;
+	size_t shown = 0, same = 0, undecided = 0, left = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		if (!diff_shown(d, &v[i])) {
-			same++;
+		if (text && !d->o->all && !diff_differs(&v[i])) {
+			same += v[i].n.verdict == VERDICT_SAME;
+			undecided += v[i].n.verdict == VERDICT_UNKNOWN;
 			continue;
 		}
 		if (text && d->o->rows && shown == d->o->rows) {
 			left++;
 			continue;
 		}
-		if (!shown++)
-			diff_begin(d, g);
-		if (text)
-			diff_text_row(d, g, &v[i]);
-		else
-			diff_program_row(d, &v[i]);
+		if (!shown++) {
+			const struct answer_column words[] = {
+				{ "machine", "machine", ANSWER_WORD },
+				{ "name", g->what, ANSWER_WORD },
+				{ "a", "      A", ANSWER_WORD },
+				{ "b", "      B", ANSWER_WORD },
+				{ "change", "change", ANSWER_WORD },
+				{ "verdict", "B has", ANSWER_WORD },
+				{ "a_p50_ns", "A p50", ANSWER_DURATION },
+				{ "b_p50_ns", "B p50", ANSWER_DURATION },
+			};
+			static const struct answer_column programs[] = {
+				{ "machine", NULL, ANSWER_WORD },
+				{ "name", NULL, ANSWER_WORD },
+				{ "a", NULL, ANSWER_REAL },
+				{ "b", NULL, ANSWER_REAL },
+				{ "low", NULL, ANSWER_REAL },
+				{ "high", NULL, ANSWER_REAL },
+				{ "verdict", NULL, ANSWER_WORD },
+				{ "a_p50_ns", NULL, ANSWER_DURATION },
+				{ "b_p50_ns", NULL, ANSWER_DURATION },
+				{ "a_p99_ns", NULL, ANSWER_DURATION },
+				{ "b_p99_ns", NULL, ANSWER_DURATION },
+			};
+			char title[256];
+
+			if (d->o->per)
+				snprintf(title, sizeof(title), "%s for each %s", g->title, d->o->per);
+			else
+				snprintf(title, sizeof(title), "%s%s", g->title,
+					 g->share ? ", of one CPU's" : " a second");
+			if (d->out->form == ANSWER_TEXT)
+				answer_table(d->out, g->key, title, words,
+					     ARRAY_SIZE(words) - (g->durations ? 0 : 2));
+			else
+				answer_table(d->out, g->key, title, programs,
+					     ARRAY_SIZE(programs) - (g->durations ? 0 : 4));
+		}
+		diff_row(d, g, &v[i]);
 	}
 	if (shown)
 		answer_table_end(d->out);
@@ -324,15 +325,25 @@ static void diff_print_group(struct diff *d, const struct diff_row *v, size_t n)
 		answer_note(d->out, "%s: %zu more rows (--rows 0 shows all)", g->key, left);
 	if (same)
 		answer_note(d->out, "%s: %zu the same within the noise (--all shows them)", g->key, same);
+	if (undecided)
+		answer_note(d->out,
+			    "%s: the recordings are too short to decide %zu, which move slowly (--all)",
+			    g->key, undecided);
 }
 
-static void diff_print_about(struct diff *d)
+static int diff_write(struct diff *d, const struct log *log)
 {
+	struct buf out = { 0 };
+	struct answer a;
+	int ret;
 	static const struct answer_column columns[] = { { "recording", "", ANSWER_WORD },
 							{ "files", "files", ANSWER_WORD },
-							{ "duration_ns", "took", ANSWER_DURATION },
+							COLUMN_TOOK,
 							{ "lost", "lost", ANSWER_COUNT } };
 
+	answer_begin(&a, d->o->form, &out);
+	a.ticks = d->ticks;
+	d->out = &a;
 	answer_table(d->out, "recordings", NULL, columns, ARRAY_SIZE(columns));
 	for (size_t i = 0; i < 2; i++) {
 		const struct series *s = i ? &d->b : &d->a;
@@ -343,11 +354,6 @@ static void diff_print_about(struct diff *d)
 		answer_row(d->out, cells);
 	}
 	answer_table_end(d->out);
-}
-
-static void diff_print(struct diff *d)
-{
-	diff_print_about(d);
 	for (size_t i = 0, n; i < d->n; i += n) {
 		for (n = 1; i + n < d->n; n++)
 			if (diff_row_of(&d->v[i + n])->group != diff_row_of(&d->v[i])->group)
@@ -357,17 +363,6 @@ static void diff_print(struct diff *d)
 	}
 	if (d->a.lost || d->b.lost)
 		answer_note(d->out, "events were lost: what they would have counted is in neither figure");
-}
-
-static int diff_write(struct diff *d, const struct log *log)
-{
-	struct buf out = { 0 };
-	struct answer a;
-	int ret;
-
-	answer_begin(&a, d->o->form, &out);
-	d->out = &a;
-	diff_print(d);
 	answer_end(&a);
 	ret = print_answer(&out, log);
 	buf_release(&out);
@@ -382,20 +377,31 @@ int cmd_diff(int argc, char **argv)
 	struct console console = { 0 };
 	struct log log = console_as_log(&console);
 	struct diff d = { .o = &o };
+	struct buf sides[2] = { { 0 } };
 	int status, ret;
 
 	memory_or_end();
-	if (!diff_parse(&o, argc, argv, &status))
-		return status;
+	if (!command_files(&diff_table, argc, argv, &o, &o.files, &status))
+		goto out;
 	console.quiet = o.quiet;
-	ret = diff_read(&d.a, o.a, o.per, &log) ?: diff_read(&d.b, o.b, o.per, &log) ?: diff_join(&d) ?: diff_write(&d, &log);
+	status = diff_sides(&o, sides, &log);
+	if (status)
+		goto out;
+	o.a = (char *)sides[0].data;
+	o.b = (char *)sides[1].data;
+	ret = diff_read(&d.a, o.a, &o, &d.ticks, &log) ?: diff_read(&d.b, o.b, &o, &d.ticks, &log);
+	ret = ret ?: diff_join(&d) ?: diff_write(&d, &log);
 	status = console_status(&console, ret);
 	if (!ret && d.a.damaged + d.b.damaged) {
-		tell_damage(&log, d.a.damaged + d.b.damaged);
+		log_damage(&log, d.a.damaged + d.b.damaged);
 		status = EXIT_FAILED;
 	}
 	free(d.v);
 	series_release(&d.a);
 	series_release(&d.b);
+out:
+	buf_release(&sides[0]);
+	buf_release(&sides[1]);
+	strlist_release(&o.files);
 	return status;
 }

@@ -1,20 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* hyptrace doctor: what can be recorded here, what cannot, and the line that mends it. */
+/* hyptrace doctor: shows the features that can be recorded here, the missing ones, and the commands that fix
+ * them. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
-#include "list-priv.h"
-#include "record/remote.h"
-#include "usual.h"
-#include "util/visible.h"
+#include "base/array.h"
+#include "base/escape.h"
+#include "base/files.h"
+#include "base/json.h"
+#include "cmd.h"
+#include "record/drain/remote.h"
+#include "record/guest/guest.h"
 
 #define DOCTOR_PROBE_MS 1000
+#define MODULES_MAX	(16u << 20)
 
 struct doctor_opts {
-	bool json, quiet;
+	bool json, quiet, check;
 	uint32_t port;
 };
 
@@ -23,10 +30,12 @@ struct doctor {
 	int root_fd; /* of root, or of / */
 	int tracing; /* -1: there is none */
 	uint32_t port;
-	bool quiet;
 	struct json *json; /* NULL: as text, into out */
 	struct buf *out;
-	struct strlist usual;
+	struct strlist defaults;
+	struct strlist asked; /* --check: keys of findings that must be there; empty: all */
+	struct strlist seen;  /* keys of all findings */
+	size_t missing;	      /* findings that are asked for and not there */
 };
 
 /* ---- findings ------------------------------------------------------------------------- */
@@ -54,15 +63,20 @@ static void doctor_lines(struct buf *out, const char *before, const char *lines)
 
 		len = strcspn(lines, "\n");
 		snprintf(line, sizeof(line), "%.*s", (int)len, lines);
-		buf_printf(out, "%s%s\n", before, VISIBLE(line));
+		buf_printf(out, "%s%s\n", before, ESCAPED(line));
 	}
 }
 
-/* why: a line for each reason. why, fix: NULL where there is nothing to say. */
-static void doctor_tell(struct doctor *d, const char *what, bool can, const char *why, const char *fix)
+/* key: for --check. why: a line for each reason. why, fix: may be NULL. */
+static void doctor_tell(struct doctor *d, const char *key, const char *what, bool can, const char *why,
+			const char *fix)
 {
+	if (strlist_add(&d->seen, key)) /* then no key is known, and --check fails */
+		d->missing++;
+	d->missing += !can && (!d->asked.n || strlist_has(&d->asked, key));
 	if (d->json) {
 		json_object(d->json);
+		json_key_str(d->json, "key", key);
 		json_key_str(d->json, "what", what);
 		json_key_bool(d->json, "can", can);
 		json_key_str(d->json, "why", why);
@@ -70,7 +84,7 @@ static void doctor_tell(struct doctor *d, const char *what, bool can, const char
 		json_object_end(d->json);
 		return;
 	}
-	buf_printf(d->out, "  %-3s  %s\n", can ? "yes" : "no", VISIBLE(what));
+	buf_printf(d->out, "  %-3s  %s\n", can ? "yes" : "no", ESCAPED(what));
 	doctor_lines(d->out, "       ", why);
 	doctor_lines(d->out, "       -> ", fix);
 }
@@ -86,146 +100,166 @@ static void doctor_listen(void *ctx, enum log_level level, const char *msg)
 
 /* ---- the host --------------------------------------------------------------------------- */
 
-static void doctor_tracefs(struct doctor *d)
+/* The command that loads a kernel's module; without one, what else is to be done. */
+static void doctor_module(const struct doctor *d, const char *module, const char *config, struct buf *out)
 {
-	struct buf why = { 0 };
-	struct log log = { doctor_listen, &why };
+	static const char *const lists[] = { "modules.builtin", "modules.dep" };
+	char *name = str_printf("/%s.ko", module);
+	bool listed = false;
+	struct utsname u;
 
-	d->tracing = list_open_tracing(&log);
-	doctor_tell(d, "tracing", d->tracing >= 0, d->tracing < 0 ? buf_str(&why) : NULL,
-		    d->tracing < 0 ? "as root: mount -t tracefs tracefs /sys/kernel/tracing" : NULL);
-	buf_release(&why);
-}
+	uname(&u);
+	for (size_t i = 0; i < ARRAY_SIZE(lists) && name; i++) {
+		char *path = str_printf("lib/modules/%s/%s", u.release, lists[i]);
+		struct buf text = { 0 };
 
-static bool doctor_is_on(int tracing, const char *hyp)
-{
-	struct buf text = { 0 };
-	char path[128];
-	bool on;
-
-	snprintf(path, sizeof(path), "%s/tracing_on", hyp);
-	on = !read_file_at(tracing, path, 64, &text) && text.len && *buf_str(&text) == '1';
-	buf_release(&text);
-	return on;
-}
-
-static void doctor_hyp(struct doctor *d)
-{
-	static const char what[] = "hypervisor: -B hyp";
-	const char *hyp = remote_find(d->tracing);
-	struct buf why = { 0 };
-	struct log log = { doctor_listen, &why };
-
-	if (!hyp) {
-		remote_explain(d->tracing, d->root, &log);
-		doctor_tell(
-			d, what, false, buf_str(&why),
-			"an arm64 host with kvm-arm.mode=protected and Linux 7.1, or Android 14, or later");
-	} else if (doctor_is_on(d->tracing, hyp)) {
-		doctor_tell(d, what, false, "somebody has switched it on already",
-			    "record --take-over, which reads it from where it is");
-	} else {
-		doctor_tell(d, what, true, NULL, NULL);
+		if (path && !read_file_at(d->root_fd, path, MODULES_MAX, &text) && buf_str(&text)) {
+			listed = true;
+			for (char *c = (char *)text.data; *c; c++) /* as modprobe takes names */
+				*c = *c == '-' ? '_' : *c;
+			if (strstr(buf_str(&text), name))
+				buf_printf(out, i ? "modprobe %s" : "%s is built into this kernel: see dmesg",
+					   module);
+		}
+		buf_release(&text);
+		free(path);
 	}
-	buf_release(&why);
+	free(name);
+	if (!out->len)
+		buf_printf(out,
+			   listed ? "a kernel with %s: this one has no module %s"
+				  : "a kernel with %s (modprobe %s)",
+			   config, module);
 }
 
-/* What is there when a file is. */
+/* A feature that is there when a file is. */
 static const struct doctor_row {
-	const char *what, *file;
+	const char *key, *what, *file;
 	bool traced; /* file: of the tracing directory, not of the root */
 	const char *why, *fix;
+	const char *module, *config; /* NULL: no module brings it; else fix comes after */
 } doctor_rows[] = {
-	{ "guests' exits: -e kvm", "events/kvm", true, "KVM has no events here",
-	  "modprobe kvm_intel or kvm_amd; on arm64 a kernel with CONFIG_KVM that boots at EL2" },
-	{ "tasks: -e sched", "events/sched", true, "the scheduler has no events here",
-	  "a kernel with CONFIG_FTRACE=y and CONFIG_ENABLE_DEFAULT_TRACERS=y or any tracer" },
-	{ "functions: -p function", "available_filter_functions", true, "no function tracer",
-	  "a kernel with CONFIG_FUNCTION_TRACER=y" },
-	{ "probes: -e 'p:...'", "dynamic_events", true, "no dynamic events",
-	  "a kernel with CONFIG_KPROBE_EVENTS=y" },
-	{ "samples: --profile", "proc/sys/kernel/perf_event_paranoid", false, "no perf events",
-	  "a kernel with CONFIG_PERF_EVENTS=y" },
-	{ "guests' vsock: -A", "dev/vhost-vsock", false, "no /dev/vhost-vsock",
-	  "modprobe vhost_vsock; guests by TCP or a VMM's socket need none" },
 #ifdef __aarch64__
-	{ "guests' exact clocks", "sys/kernel/btf/vmlinux", false, "KVM's CNTVOFF cannot be seen",
-	  "a kernel with CONFIG_DEBUG_INFO_BTF=y and CONFIG_FPROBE_EVENTS=y; until then exits bound them" },
+	{ "kvm", "guests' exits: -e kvm", "events/kvm", true, "KVM has no events here",
+	  "a kernel with CONFIG_KVM=y that boots at EL2", NULL, NULL },
 #else
-	{ "guests' exact clocks", "sys/kernel/debug/kvm", false, "KVM's TSC offsets cannot be seen",
-	  "mount -t debugfs debugfs /sys/kernel/debug; until then exits bound them" },
+	{ "kvm", "guests' exits: -e kvm", "events/kvm", true, "KVM has no events here",
+	  "on AMD's processors kvm_amd", "kvm_intel", "CONFIG_KVM" },
+#endif
+	{ "sched", "tasks: -e sched", "events/sched", true, "the scheduler has no events here",
+	  "a kernel with CONFIG_FTRACE=y and CONFIG_ENABLE_DEFAULT_TRACERS=y or any tracer", NULL, NULL },
+	{ "functions", "functions: -p function", "available_filter_functions", true, "no function tracer",
+	  "a kernel with CONFIG_FUNCTION_TRACER=y", NULL, NULL },
+	{ "probes", "probes: -e 'p:...'", "dynamic_events", true, "no dynamic events",
+	  "a kernel with CONFIG_KPROBE_EVENTS=y", NULL, NULL },
+	{ "profile", "samples: --profile", "proc/sys/kernel/perf_event_paranoid", false, "no perf events",
+	  "a kernel with CONFIG_PERF_EVENTS=y", NULL, NULL },
+	{ "vsock", "guests' vsock: -A", "dev/vhost-vsock", false, "no /dev/vhost-vsock",
+	  "TCP and VMMs' sockets need none", "vhost_vsock", "CONFIG_VHOST_VSOCK" },
+#ifdef __aarch64__
+	{ "clocks", "guests' exact clocks", "sys/kernel/btf/vmlinux", false, "KVM's CNTVOFF cannot be seen",
+	  "a kernel with CONFIG_DEBUG_INFO_BTF=y and CONFIG_FPROBE_EVENTS=y; until then exits bound them",
+	  NULL, NULL },
+#else
+	{ "clocks", "guests' exact clocks", "sys/kernel/debug/kvm", false, "KVM's TSC offsets cannot be seen",
+	  "mount -t debugfs debugfs /sys/kernel/debug; until then exits bound them", NULL, NULL },
 #endif
 };
 
 static void doctor_host(struct doctor *d)
 {
+	struct buf why = { 0 };
+	struct log log = { doctor_listen, &why };
+	bool denied;
+
 	doctor_part(d, "host", "host");
-	doctor_tracefs(d);
-	if (d->tracing >= 0)
-		doctor_hyp(d);
+	d->tracing = list_open_tracing(&log);
+	/* what is mounted and may not be read needs no mount */
+	denied = access(getenv("HYPTRACE_TRACING_DIR") ?: "/sys/kernel/tracing", R_OK | X_OK) &&
+		 errno == EACCES;
+	doctor_tell(d, "tracing", "tracing", d->tracing >= 0, d->tracing < 0 ? buf_str(&why) : NULL,
+		    d->tracing >= 0 ? NULL
+		    : denied	    ? "as root: hyptrace doctor"
+				    : "as root: mount -t tracefs tracefs /sys/kernel/tracing");
+	buf_release(&why);
+	if (d->tracing >= 0) {
+		static const char what[] = "hypervisor: -B hyp";
+		const char *hyp = remote_find(d->tracing);
+		struct buf reason = { 0 }, on = { 0 };
+		struct log quiet = { doctor_listen, &reason };
+		char path[128];
+
+		snprintf(path, sizeof(path), "%s/tracing_on", hyp ? hyp : "");
+		if (!hyp) {
+			remote_explain(d->tracing, d->root, &quiet);
+			doctor_tell(d, "hyp", what, false, buf_str(&reason),
+				    "an arm64 host with kvm-arm.mode=protected and Linux 7.1, or Android 14, "
+				    "or later");
+		} else if (!read_file_at(d->tracing, path, 64, &on) && on.len && *buf_str(&on) == '1') {
+			doctor_tell(d, "hyp", what, false, "somebody has switched it on already",
+				    "record --take-over, which reads it from where it is");
+		} else {
+			doctor_tell(d, "hyp", what, true, NULL, NULL);
+		}
+		buf_release(&reason);
+		buf_release(&on);
+	}
 	for (size_t i = 0; i < ARRAY_SIZE(doctor_rows); i++) {
 		const struct doctor_row *r = &doctor_rows[i];
+		struct buf fix = { 0 };
 		bool can;
 
 		if (r->traced && d->tracing < 0)
 			continue;
 		can = file_there(r->traced ? d->tracing : d->root_fd, r->file);
-		doctor_tell(d, r->what, can, can ? NULL : r->why, can ? NULL : r->fix);
+		if (r->module)
+			doctor_module(d, r->module, r->config, &fix);
+		buf_printf(&fix, "%s%s", r->module ? "; " : "", r->fix);
+		doctor_tell(d, r->key, r->what, can, can ? NULL : r->why, can ? NULL : buf_str(&fix));
+		buf_release(&fix);
 	}
 	doctor_part_end(d);
 }
 
 /* ---- guests --------------------------------------------------------------------------------- */
 
-static const char *doctor_vsock(enum guest_vmm vmm)
+/* Shows whether the guest's agent answers, and which of its vCPUs' threads are known. */
+static void doctor_guest(struct doctor *d, const struct guest *g, const char *what)
 {
-	static const char *const fixes[] = {
-		[GUEST_VMM_QEMU] = "QEMU: -device vhost-vsock-pci,guest-cid=3",
-		[GUEST_VMM_CROSVM] = "crosvm: --vsock cid=3",
-		[GUEST_VMM_KVMTOOL] = "lkvm: --vsock 3",
-		[GUEST_VMM_CLOUD_HYPERVISOR] = "cloud-hypervisor: --vsock cid=3,socket=/run/g.vsock",
-		[GUEST_VMM_FIRECRACKER] = "Firecracker: \"vsock\" in its configuration",
-	};
+	const char *key = g->name ?: "";
 
-	return vmm < ARRAY_SIZE(fixes) && fixes[vmm] ? fixes[vmm] : "its VMM must give it a vsock device";
-}
-
-static void doctor_agent(struct doctor *d, const struct guest *g, const char *what)
-{
 	static const struct {
 		const char *why, *fix;
 	} answers[] = {
 		[GUEST_UNREACHABLE] = { "its vsock is not reached",
-					"modprobe vhost_vsock; is its VMM's socket there?" },
+					"see guests' vsock above; is its VMM's socket there?" },
 		[GUEST_REFUSED] = { "no agent listens", "in the guest, as root: hyptrace-agent -D" },
 		[GUEST_SILENT] = { "no answer", "the guest is paused or boots: resume it, or try again" },
 		[GUEST_LISTENS] = { "its agent listens", NULL },
 	};
-	enum guest_answer a;
-
-	if (!g->cid && !g->uds) {
-		doctor_tell(d, what, false, "it has no vsock", doctor_vsock(g->vmm));
-		return;
-	}
-	a = guest_probe(g, d->port, DOCTOR_PROBE_MS);
-	doctor_tell(d, what, a == GUEST_LISTENS, answers[a].why, answers[a].fix);
-	if (a == GUEST_LISTENS)
-		usual_guest(&d->usual, g);
-}
-
-static void doctor_vcpus(struct doctor *d, const struct guest *g, const char *what)
-{
 	size_t known = 0;
 	char why[80];
 
+	if (!g->cid && !g->uds) {
+		doctor_tell(d, key, what, false, "it has no vsock",
+			    g->vmm && g->vmm->vsock_advice ? g->vmm->vsock_advice
+							   : "its VMM must give it a vsock device");
+	} else {
+		enum guest_answer a = guest_probe(g, d->port, DOCTOR_PROBE_MS);
+
+		doctor_tell(d, key, what, a == GUEST_LISTENS, answers[a].why, answers[a].fix);
+		if (a == GUEST_LISTENS)
+			defaults_guest(&d->defaults, g);
+	}
 	for (size_t i = 0; i < g->n_vcpus; i++)
 		known += g->vcpus[i].tid != 0;
 	if (g->n_vcpus && known == g->n_vcpus)
 		return;
 	snprintf(why, sizeof(why), "%zu of its %zu vCPUs' threads are known", known, g->n_vcpus);
-	doctor_tell(d, what, false, why,
-		    g->vmm == GUEST_VMM_QEMU ? "QEMU: -name NAME,debug-threads=on"
-					     : "as root; idle vCPUs are found, busy ones by their exits");
+	doctor_tell(d, key, what, false, why,
+		    g->vmm && g->vmm->threads_advice
+			    ? g->vmm->threads_advice
+			    : "as root; idle vCPUs are found, busy ones by their exits");
 }
 
 static int doctor_guests(struct doctor *d)
@@ -244,8 +278,7 @@ static int doctor_guests(struct doctor *d)
 		struct buf what = { 0 };
 
 		buf_printf(&what, "%s, %s", g->name ? g->name : "(no name)", guest_vmm_name(g->vmm));
-		doctor_agent(d, g, buf_str(&what));
-		doctor_vcpus(d, g, buf_str(&what));
+		doctor_guest(d, g, buf_str(&what));
 		buf_release(&what);
 	}
 	doctor_part_end(d);
@@ -256,62 +289,25 @@ static int doctor_guests(struct doctor *d)
 
 /* ---- the command -------------------------------------------------------------------------------- */
 
-static void doctor_next(struct doctor *d)
-{
-	struct buf line = { 0 };
-
-	if (d->tracing < 0)
-		return;
-	buf_addstr(&line, "hyptrace");
-	for (size_t i = 0; i < d->usual.n; i++)
-		buf_printf(&line, " %s", d->usual.v[i]);
-	if (d->json)
-		json_key_str(d->json, "next", buf_str(&line));
-	else if (!d->quiet)
-		buf_printf(d->out, "next: %s\n", VISIBLE(buf_str(&line)));
-	buf_release(&line);
-}
-
-static int doctor_all(struct doctor *d)
-{
-	int ret;
-
-	if (d->json)
-		json_object(d->json);
-	doctor_host(d);
-	ret = d->tracing < 0 ? 0 : usual_host(&d->usual, d->tracing);
-	if (!ret)
-		ret = doctor_guests(d);
-	doctor_next(d);
-	if (d->json)
-		json_object_end(d->json);
-	return ret;
-}
-
-static int doctor_set_port(void *ctx, const struct opt *row, const char *arg, struct opts_error *err)
-{
-	uint64_t n;
-
-	if (parse_u64(arg, &n) || !n || n >= UINT32_MAX)
-		return opts_wrong(err, row, arg, "not a port");
-	((struct doctor_opts *)ctx)->port = (uint32_t)n;
-	return 0;
-}
-
 static const struct opt doctor_options[] = {
-	OPT('p', "port", "PORT", "where guests' agents listen (823)", doctor_set_port),
+	OPT('p', "port", "PORT", "where guests' agents listen (823)", set_agent_port,
+	    .off = offsetof(struct doctor_opts, port)),
 	OPT('j', "json", NULL, "for programs", opts_set_flag, .off = offsetof(struct doctor_opts, json)),
+	OPT('c', "check", NULL,
+	    "exit status 1 when something is missing; with KEYs (tracing hyp kvm\n"
+	    "sched functions probes profile vsock clocks, or guests' names), of these",
+	    opts_set_flag, .off = offsetof(struct doctor_opts, check)),
 	OPT('q', "quiet", NULL, "errors only, and no advice on the next step", opts_set_flag,
 	    .off = offsetof(struct doctor_opts, quiet)),
-	OPT('h', "help", NULL, "this text", opts_help),
+	OPT_HELP,
 };
 
 const struct opts_table doctor_table = {
 	.command = "doctor",
-	.usage = "usage: hyptrace doctor [--port PORT] [--json]\n"
+	.usage = "usage: hyptrace doctor [--port PORT] [--json] [--check [KEY...]]\n"
 		 "\n"
-		 "Tells what this host and each of its guests can be recorded with, what not, and the line\n"
-		 "that mends it. Changes nothing; guests' agents are called once, and hung up on.\n"
+		 "Shows what can be recorded of this host and each of its guests, what is missing, and the\n"
+		 "command that fixes it. Changes nothing; connects once to each guest's agent.\n"
 		 "\n",
 	.rows = doctor_options,
 	.n = ARRAY_SIZE(doctor_options),
@@ -320,33 +316,60 @@ const struct opts_table doctor_table = {
 int cmd_doctor(int argc, char **argv)
 {
 	struct doctor_opts o = { .port = GUEST_PORT };
-	struct buf text = { 0 };
+	struct buf text = { 0 }, next = { 0 };
 	struct json json = { .out = &text };
 	struct doctor d = { .root = getenv("HYPTRACE_ROOT") ?: "", .tracing = -1, .out = &text };
-	struct opts_error err;
-	int ret = opts_parse(&doctor_table, &argc, argv, &o, &err);
+	int ret;
 
-	if (ret)
-		return command_stopped(&doctor_table, ret, &err);
-	if (argc > 1) {
-		fprintf(stderr, "hyptrace: doctor takes no '%s'\n", argv[1]);
-		command_usage(&doctor_table, stderr);
+	if (!command_words(&doctor_table, &argc, argv, &o, 0, INT_MAX, &ret))
+		return ret;
+	if (argc > 1 && !o.check) {
+		fprintf(stderr, "hyptrace: doctor takes no '%s' without --check\n", ESCAPED(argv[1]));
 		return EXIT_USAGE;
 	}
+	d.asked = (struct strlist){ .v = argv + 1, .n = (size_t)argc - 1 };
 	d.port = o.port;
-	d.quiet = o.quiet;
 	d.json = o.json ? &json : NULL;
 	d.root_fd = open(*d.root ? d.root : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	ret = d.root_fd < 0 ? -errno : doctor_all(&d) ?: buf_status(&text);
+	if (d.root_fd < 0) {
+		ret = -errno;
+		goto out;
+	}
+	if (o.json)
+		json_document(&json);
+	doctor_host(&d);
+	ret = d.tracing < 0 ? 0 : defaults_host(&d.defaults, d.tracing);
+	ret = ret ?: doctor_guests(&d);
+	buf_addstr(&next, "hyptrace");
+	for (size_t i = 0; i < d.defaults.n; i++)
+		buf_printf(&next, " %s", d.defaults.v[i]);
+	if (d.tracing >= 0 && o.json)
+		json_key_str(&json, "next", buf_str(&next));
+	else if (d.tracing >= 0 && !o.quiet)
+		buf_printf(&text, "next: %s\n", ESCAPED(buf_str(&next)));
+	if (o.json)
+		json_object_end(&json);
+	ret = ret ?: buf_status(&text);
+out:
 	if (ret)
 		fprintf(stderr, "hyptrace: cannot look: %s\n", strerror(-ret));
 	else
 		fputs(buf_str(&text), stdout);
 	buf_release(&text);
-	strlist_release(&d.usual);
+	buf_release(&next);
+	strlist_release(&d.defaults);
 	if (d.root_fd >= 0)
 		close(d.root_fd);
 	if (d.tracing >= 0)
 		close(d.tracing);
+	for (size_t i = 0; i < d.asked.n; i++)
+		if (!strlist_has(&d.seen, d.asked.v[i])) {
+			fprintf(stderr, "hyptrace: doctor --check: there is no '%s' here\n",
+				ESCAPED(d.asked.v[i]));
+			d.missing++;
+		}
+	strlist_release(&d.seen);
+	if (o.check && d.missing)
+		ret = -ENOENT;
 	return ret || d.tracing < 0 ? EXIT_FAILED : EXIT_OK;
 }

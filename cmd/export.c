@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace export: recordings as a trace for Perfetto, as CTF, as lines of JSON, or as Parquet files. */
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,14 +10,17 @@
 
 #include "api/handle.h"
 #include "cmd.h"
-#include "export/ctf.h"
-#include "export/export.h"
+#include "convert/export/export.h"
 #include "terminal.h"
-#include "util/outfile.h"
+#include "base/outfile.h"
+#include "base/array.h"
+#include "base/files.h"
+#include "base/signals.h"
 
 struct export_opts {
 	const char *perfetto, *ctf, *parquet, *output, *desc;
 	bool json, quiet;
+	struct times_opts times;
 	struct strlist files;
 };
 
@@ -31,13 +35,14 @@ static const struct opt export_rows[] = {
 	OPT('j', "json", NULL, "an event a line, as JSON", opts_set_flag, EXPORT(json)),
 	OPT(0, "parquet", "DIR", "a table for each machine and event, for DuckDB, Spark, ...", opts_set_text,
 	    EXPORT(parquet)),
-	OPT('i', "input", "FILE", "another way to name a file", opts_add_text, EXPORT(files)),
+	OPT_INPUT(EXPORT(files)),
 	OPT('o', "output", "OUT", "where --json goes; - is standard output, the default", opts_set_text,
 	    EXPORT(output)),
 	OPT(0, "hypertrace-desc", "FILE", "names of hypertrace events and their arguments", opts_set_text,
 	    EXPORT(desc)),
-	OPT('q', "quiet", NULL, "errors only", opts_set_flag, EXPORT(quiet)),
-	OPT('h', "help", NULL, "this text", opts_help),
+	OPT_TIMES(EXPORT),
+	OPT_QUIET(EXPORT(quiet)),
+	OPT_HELP,
 };
 
 const struct opts_table export_table = {
@@ -65,7 +70,7 @@ static int ctf_missing(struct export_job *job, const char *dir, const struct log
 
 /* Forms that are a directory, which they make. */
 static const struct dir_form {
-	size_t dir; /* where the options have its name */
+	size_t dir; /* its name in the options */
 	int (*run)(struct export_job *job, const char *dir, const struct log *log);
 } dir_forms[] = {
 	{ offsetof(struct export_opts, ctf), export_ctf },
@@ -94,7 +99,7 @@ static int export_check(const struct export_opts *o)
 	const char *wrong = NULL;
 
 	if (!!o->perfetto + !!dir_form(o) + o->json != 1)
-		wrong = "say one of --perfetto OUT, --ctf DIR, --json and --parquet DIR";
+		wrong = "specify one of --perfetto OUT, --ctf DIR, --json and --parquet DIR";
 	else if (!o->json && o->output)
 		wrong = "-o is for --json; the others name theirs";
 	else if (!o->perfetto && o->desc)
@@ -102,35 +107,6 @@ static int export_check(const struct export_opts *o)
 	if (wrong)
 		fprintf(stderr, "hyptrace: %s\n", wrong);
 	return wrong ? -EINVAL : 0;
-}
-
-/* False: there is nothing to do but exit with *status. */
-static bool export_parse(struct export_opts *o, int argc, char **argv, int *status)
-{
-	return command_files(&export_table, argc, argv, o, &o->files, status) && !export_check(o);
-}
-
-/* ---- output ------------------------------------------------------------------------- */
-
-static bool is_input(const struct inputs *in, const struct stat *st)
-{
-	struct stat other;
-
-	for (size_t i = 0; i < in->n; i++)
-		if (!fstat(in->v[i].fd, &other) && same_file(&other, st))
-			return true;
-	return false;
-}
-
-int output_open(struct outfile *out, const char *path, const struct inputs *in, const struct log *log)
-{
-	struct stat st;
-
-	if (!stat(path, &st) && is_input(in, &st)) {
-		log_err(log, "'%s' is to be read, not to be written", path);
-		return -EINVAL;
-	}
-	return outfile_open(out, path, true, log);
 }
 
 /* ---- the forms ------------------------------------------------------------------- */
@@ -141,19 +117,28 @@ struct export
 	struct console *console;
 	const struct log *log;
 	struct export_job job;
+	int stop_fd; /* of stop_signals() */
 };
 
-/* Into a file only: who reads from a pipe has the terminal. */
-static bool progress_wanted(int fd)
+/* -ECANCELED: a signal ends the export, which leaves nothing behind. */
+static int export_progress(void *ctx, double part)
 {
-	struct stat st;
+	const struct export *e = ctx;
+	struct pollfd stop = { .fd = e->stop_fd, .events = POLLIN };
 
-	return !fstat(fd, &st) && S_ISREG(st.st_mode);
+	progress_writing(e->console, (uint64_t)(part * 1000), 1000);
+	return poll(&stop, 1, 0) > 0 ? -ECANCELED : 0;
 }
 
-static void export_progress(void *console, double part)
+/* For an output that takes its name when it is whole. */
+static int export_watch(struct export *e)
 {
-	progress_writing(console, (uint64_t)(part * 1000), 1000);
+	e->stop_fd = stop_signals();
+	e->job.progress = export_progress;
+	e->job.progress_ctx = e;
+	if (e->stop_fd < 0)
+		log_err(e->log, "cannot watch for signals: %s", errno_text(e->stop_fd));
+	return e->stop_fd < 0 ? e->stop_fd : 0;
 }
 
 #ifdef HYPTRACE_PERFETTO
@@ -187,22 +172,20 @@ out:
 	return ret;
 }
 
-/* Clocks whose ticks only TSC2NSEC makes ns of. Perfetto and CTF take all for ns; others may have them. */
-static int check_ticks(const struct inputs *in, bool ns, const struct log *log)
+/* Perfetto and CTF take all times for ns; other forms may have ticks. */
+static int check_ticks(const struct inputs *in, const struct log *log)
 {
 	for (size_t i = 0; i < in->n; i++) {
 		const struct input *f = &in->v[i];
 
-		if (!clock_in_ticks(f->time.clock) || f->time.mult)
+		if (!filetime_in_ticks(&f->time))
 			continue;
-		if (ns) {
-			log_err(log,
-				"%s: times are ticks of the clock %s, and the file does not say how long one "
-				"is (TSC2NSEC): Perfetto and CTF take ns; --json keeps ticks",
-				f->path, f->time.clock);
-			return -EINVAL;
-		}
-		log_warn(log, "%s: times are ticks of the clock %s, not ns", f->path, f->time.clock);
+		log_err(log,
+			"%s: times are ticks of the clock %s, whose rate neither the file (TSC2NSEC) nor its "
+			"events show: Perfetto and CTF take ns; --ts2secs HZ sets the rate, --json keeps "
+			"ticks",
+			f->path, f->time.clock);
+		return -EINVAL;
 	}
 	return 0;
 }
@@ -210,35 +193,15 @@ static int check_ticks(const struct inputs *in, bool ns, const struct log *log)
 static int export_form(struct export *e, const struct export_opts *o, const struct hypertrace_desc *desc,
 		       int fd)
 {
+	struct stat st;
 	int ret;
 
 	e->job.fd = fd;
-	e->job.progress = progress_wanted(fd) ? export_progress : NULL;
-	e->job.progress_ctx = e->console;
-	ret = o->perfetto ? export_perfetto(&e->job, desc, e->log) : export_json(&e->job);
-	progress_end(e->console);
-	return ret;
-}
-
-static int export_to_stdout(struct export *e, const struct export_opts *o, const struct hypertrace_desc *desc)
-{
-	int ret = export_form(e, o, desc, STDOUT_FILENO);
-
-	if (ret == -EPIPE)
-		terminal_reader_gone();
+	/* into a file only: who reads from a pipe has the terminal */
+	ret = !fstat(fd, &st) && S_ISREG(st.st_mode) ? export_watch(e) : 0;
 	if (ret)
-		log_err(e->log, "cannot write the output: %s", errno_text(ret));
-	return ret;
-}
-
-/* The directory is not there before: no input lies in it. */
-static int export_to_dir(struct export *e, const struct dir_form *form, const char *dir)
-{
-	int ret;
-
-	e->job.progress = export_progress;
-	e->job.progress_ctx = e->console;
-	ret = form->run(&e->job, dir, e->log);
+		return ret;
+	ret = o->perfetto ? export_perfetto(&e->job, desc, e->log) : export_json(&e->job);
 	progress_end(e->console);
 	return ret;
 }
@@ -249,48 +212,54 @@ static int export_to(struct export *e, const struct export_opts *o, const struct
 	const struct inputs *in = handle_inputs(e->files);
 	const struct dir_form *dir = dir_form(o);
 	struct outfile out;
-	int ret = handle_load(e->files);
+	int ret = o->perfetto || o->ctf ? check_ticks(in, e->log) : 0;
 
-	if (ret)
-		return ret;
-	ret = check_ticks(in, o->perfetto || o->ctf, e->log);
 	if (ret)
 		return ret;
 	e->job.in = in;
 	ret = timeline_open(&e->job.timeline, in, NULL, NULL, e->log);
 	if (ret)
 		return ret;
-	if (dir)
-		return export_to_dir(e, dir, dir_form_path(o, dir));
-	if (!strcmp(path, "-"))
-		return export_to_stdout(e, o, desc);
-	ret = output_open(&out, path, in, e->log);
+	if (dir) { /* it is not there before: no input lies in it */
+		ret = export_watch(e) ?: dir->run(&e->job, dir_form_path(o, dir), e->log);
+		progress_end(e->console);
+		return ret;
+	}
+	if (!strcmp(path, "-")) {
+		ret = export_form(e, o, desc, STDOUT_FILENO);
+		if (ret == -EPIPE)
+			terminal_reader_gone();
+		if (ret)
+			log_err(e->log, "cannot write the output: %s", errno_text(ret));
+		return ret;
+	}
+	ret = output_open(&out, path, true, in, e->log);
 	return ret ? ret : outfile_close(&out, export_form(e, o, desc, out.fd));
 }
 
 static int export_files(const struct export_opts *o, struct console *console, struct log *log)
 {
-	struct hyptrace_open_opts open_opts = { sizeof(open_opts), .log = handle_log_to, .log_ctx = log };
-	struct export e = { .console = console, .log = log };
+	struct export e = { .console = console, .log = log, .stop_fd = -1 };
 	struct hypertrace_desc *desc;
 	uint64_t damaged = 0;
 	int ret = desc_read(o->desc, &desc, log);
 
 	if (ret)
 		goto out;
-	ret = hyptrace_open(&e.files, (const char *const *)o->files.v, o->files.n, &open_opts);
+	ret = command_open(&e.files, &o->files, 0, &o->times, log);
 	if (ret)
 		goto out;
 	ret = export_to(&e, o, desc);
-	damaged = e.job.timeline ? timeline_damaged(e.job.timeline) : 0;
+	damaged = e.job.timeline ? merge_damaged(e.job.timeline->merge) : 0;
 	if (ret)
 		goto out;
 	if (e.job.unknown)
 		log_warn(log, "%llu of %llu records are of events without a format",
 			 (unsigned long long)e.job.unknown, (unsigned long long)e.job.records);
 	if (damaged)
-		tell_damage(log, damaged);
+		log_damage(log, damaged);
 out:
+	fd_close(&e.stop_fd);
 	timeline_close(e.job.timeline);
 	hyptrace_close(e.files);
 	hypertrace_desc_free(desc);
@@ -305,11 +274,10 @@ int cmd_export(int argc, char **argv)
 	int status;
 
 	memory_or_end();
-	if (export_parse(&o, argc, argv, &status)) {
+	if (command_files(&export_table, argc, argv, &o, &o.files, &status) && !export_check(&o)) {
 		console.quiet = o.quiet;
 		if (o.perfetto && !PERFETTO_BUILT) {
-			log_err(&log, "this hyptrace was built without libprotobuf-c or libdeflate, so it "
-				      "cannot write "
+			log_err(&log, "this hyptrace was built without libdeflate, so it cannot write "
 				      "for Perfetto");
 			status = EXIT_FAILED;
 		} else {

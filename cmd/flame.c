@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace flame: the stacks of recordings as folded text, and as a flame graph. */
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "flame/fold.h"
-#include "flame/picture.h"
-#include "flame/flame.h"
+#include "ask/flame/picture.h"
+#include "ask/flame/flame.h"
 #include "api/handle.h"
-#include "decode/hypertrace.h"
+#include "base/decode/mark-lines.h"
 #include "cmd.h"
-#include "read/filter-syntax.h"
+#include "read/filter.h"
 #include "terminal.h"
-#include "util/answer.h"
-#include "util/outfile.h"
+#include "base/answer.h"
+#include "base/outfile.h"
+#include "base/array.h"
+#include "base/files.h"
 
 #define WRITE_AT (1u << 16) /* bytes */
 
@@ -23,6 +25,7 @@ struct flame_command {
 	const char *svg, *output, *weight, *desc;
 	enum answer_form form;
 	bool diff, quiet;
+	struct times_opts times;
 	struct flame_opts opts;
 	struct strlist files;
 
@@ -48,24 +51,28 @@ static const struct opt flame_opt_rows[] = {
 	    opts_set_text, FLAME(output)),
 	OPT('d', "diff", NULL, "of two recordings: what has become more and less", opts_set_flag,
 	    FLAME(diff)),
-	OPT('w', "weight", "WHAT", "count, or ns: functions' own time (samples if there\nare any, else ns)",
+	OPT('w', "weight", "WHAT",
+	    "count, or ns: own time of functions, and time in the\nhypervisor (samples if there are any, "
+	    "else ns)",
 	    opts_set_text, FLAME(weight)),
 	OPT('e', "event", "EVENT[:FILTER]", "only stacks that were recorded with such events", opts_set_text,
 	    FLAME(opts.behind)),
 	OPT(0, "spans", NULL, "what programs mark: crosvm's and hypertrace's spans, not functions",
 	    opts_set_flag, FLAME(opts.spans)),
-	OPT(0, "hypertrace-desc", "FILE", "names of hypertrace events, which tell their spans", opts_set_text,
+	OPT(0, "hypertrace-desc", "FILE", "names of hypertrace events, which define their spans", opts_set_text,
 	    FLAME(desc)),
-	OPT('m', "machine", "NAME", "only this one: a guest's name, a file's without .dat", opts_add_text,
+	OPT('m', "machine", "NAME", "only this one: a guest's name, or host", opts_add_text,
 	    FLAME(opts.machines)),
+	OPT(0, "guest", "GUEST", "the same, as other commands call it", opts_add_text, FLAME(opts.machines)),
 	OPT('t', "task", "NAME|PID", "only this one", opts_add_text, FLAME(opts.tasks)),
 	OPT(0, "pids", NULL, "tasks as NAME-PID", opts_set_flag, FLAME(opts.pids)),
 	OPT(0, "idle", NULL, "the idle task, too", opts_set_flag, FLAME(opts.idle)),
-	OPT('j', "json", NULL, "stacks and notes as JSON", set_json, FLAME(form)),
-	OPT(0, "csv", NULL, "stacks and notes as CSV", set_csv, FLAME(form)),
-	OPT('i', "input", "FILE", "another way to name a file", opts_add_text, FLAME(files)),
-	OPT('q', "quiet", NULL, "errors only", opts_set_flag, FLAME(quiet)),
-	OPT('h', "help", NULL, "this text", opts_help),
+	OPT_JSON("stacks and notes as JSON", FLAME(form)),
+	OPT_CSV("stacks and notes as CSV", FLAME(form)),
+	OPT_INPUT(FLAME(files)),
+	OPT_TIMES(FLAME),
+	OPT_QUIET(FLAME(quiet)),
+	OPT_HELP,
 };
 
 const struct opts_table flame_table = {
@@ -81,11 +88,15 @@ const struct opts_table flame_table = {
 	.n = ARRAY_SIZE(flame_opt_rows),
 };
 
-static int flame_check(const struct flame_command *c)
+/* False: there is nothing to do but exit with *status. */
+static bool flame_parse(struct flame_command *c, int argc, char **argv, int *status)
 {
 	const char *wrong = NULL;
 	char why[512];
 
+	if (!command_files(&flame_table, argc, argv, c, &c->files, status))
+		return false;
+	c->opts.two_sides = c->diff;
 	if (c->weight && strcmp(c->weight, "count") && strcmp(c->weight, "ns"))
 		wrong = "--weight is count or ns";
 	else if (c->opts.spans && c->opts.behind)
@@ -93,35 +104,15 @@ static int flame_check(const struct flame_command *c)
 	else if (c->desc && !c->opts.spans)
 		wrong = "--hypertrace-desc is for --spans";
 	else if (c->diff && c->files.n < 2)
-		wrong = "--diff wants two recordings";
+		wrong = "--diff needs two recordings";
 	else if (c->opts.behind && filter_syntax(c->opts.behind, why, sizeof(why)))
 		wrong = why;
 	if (wrong)
 		fprintf(stderr, "hyptrace: %s\n", wrong);
-	return wrong ? -EINVAL : 0;
+	return !wrong;
 }
 
-/* False: there is nothing to do but exit with *status. */
-static bool flame_parse(struct flame_command *c, int argc, char **argv, int *status)
-{
-	struct opts_error err;
-	int ret = opts_parse(&flame_table, &argc, argv, c, &err);
-
-	if (ret) {
-		*status = command_stopped(&flame_table, ret, &err);
-		return false;
-	}
-	*status = EXIT_USAGE;
-	for (int i = 1; i < argc; i++)
-		if (strlist_add(&c->files, argv[i]))
-			return false;
-	if (!c->files.n && strlist_add(&c->files, "trace.dat"))
-		return false;
-	c->opts.two_sides = c->diff;
-	return !flame_check(c);
-}
-
-/* ---- what is said ------------------------------------------------------------------------- */
+/* ---- notes ------------------------------------------------------------------------- */
 
 static const char *const flame_words[FLAME_WEIGHTS] = { "samples", "ns", "calls", "function entries" };
 
@@ -150,7 +141,7 @@ static const char *flame_amount(enum flame_weight w, uint64_t n, char out[48])
 	return out;
 }
 
-/* What of two recordings, or one, weighs. */
+/* Weights of one recording, or of two. */
 static uint64_t flame_sum(const struct flame_command *c, enum flame_weight w)
 {
 	const struct flame_tree *t = flame_stacks(c->flame);
@@ -172,19 +163,15 @@ static enum flame_weight flame_weigh(const struct flame_command *c)
 	return flame_sum(c, FLAME_ENTRIES) ? FLAME_ENTRIES : FLAME_SAMPLES;
 }
 
-static void flame_note_others(struct flame_command *c)
+/* Names the subject of the times. */
+static const char *flame_ns_of(const struct flame_command *c)
 {
-	static const enum flame_weight shown[] = { FLAME_SAMPLES, FLAME_NS, FLAME_ENTRIES };
-	char text[48];
+	uint64_t visits = flame_counts(c->flame)->visits;
 
-	for (size_t i = 0; i < ARRAY_SIZE(shown); i++) {
-		uint64_t n = flame_sum(c, shown[i]);
-		bool calls = shown[i] == FLAME_NS && c->w == FLAME_CALLS;
-
-		if (n && shown[i] != c->w && !calls)
-			flame_note(c, "not shown: %s%s", flame_amount(shown[i], n, text),
-				   shown[i] == FLAME_NS ? " of functions (--weight ns)" : "");
-	}
+	return c->opts.spans			  ? "spans' own time"
+	       : !visits			  ? "functions' own time"
+	       : visits >= flame_sum(c, FLAME_NS) ? "time in the hypervisor"
+						  : "functions' own time, and that in the hypervisor";
 }
 
 static void flame_note_calls(struct flame_command *c)
@@ -213,6 +200,7 @@ static void flame_note_calls(struct flame_command *c)
 
 static void flame_notes(struct flame_command *c)
 {
+	static const enum flame_weight shown[] = { FLAME_SAMPLES, FLAME_NS, FLAME_ENTRIES };
 	const struct flame_counts *n = flame_counts(c->flame);
 	const struct flame_tree *t = flame_stacks(c->flame);
 	uint64_t others = flame_tree_others(t, 0, c->w) + flame_tree_others(t, 1, c->w);
@@ -222,7 +210,16 @@ static void flame_notes(struct flame_command *c)
 		flame_note(c, "left out: %s of the idle task (--idle)",
 			   flame_amount(c->w, n->idle[c->w], text));
 	flame_note_calls(c);
-	flame_note_others(c);
+	for (size_t i = 0; i < ARRAY_SIZE(shown); i++) {
+		uint64_t sum = flame_sum(c, shown[i]);
+		bool calls = shown[i] == FLAME_NS && c->w == FLAME_CALLS;
+
+		if (sum && shown[i] != c->w && !calls)
+			flame_note(c,
+				   shown[i] == FLAME_NS ? "not shown: %s of %s (--weight ns)"
+							: "not shown: %s",
+				   flame_amount(shown[i], sum, text), flame_ns_of(c));
+	}
 	if (n->missed)
 		flame_note(c, "%llu%s events were lost: their stacks are missing",
 			   (unsigned long long)n->missed, n->missed_more ? " or more" : "");
@@ -244,6 +241,7 @@ static int flame_write_to(struct flame_command *c, const char *path, flame_write
 	int ret;
 
 	if (!strcmp(path, "-")) {
+		pager_start();
 		ret = write(c, STDOUT_FILENO);
 		if (ret == -EPIPE)
 			terminal_reader_gone();
@@ -251,7 +249,7 @@ static int flame_write_to(struct flame_command *c, const char *path, flame_write
 			log_err(c->log, "cannot write the output: %s", errno_text(ret));
 		return ret;
 	}
-	ret = output_open(&out, path, handle_inputs(c->handle), c->log);
+	ret = output_open(&out, path, true, handle_inputs(c->handle), c->log);
 	return ret ? ret : outfile_close(&out, write(c, out.fd));
 }
 
@@ -273,19 +271,14 @@ static int flame_flush(struct flame_text *t, size_t least)
 	return ret;
 }
 
-/* The first recording as if it weighed as much as the second. */
-static uint64_t flame_before(const struct flame_command *c, uint64_t n)
-{
-	return flame_scaled(n, c->total[0], c->total[1]);
-}
-
 static int flame_folded_line(void *ctx, const char *stack, const uint64_t self[FLAME_SIDES])
 {
 	struct flame_text *t = ctx;
 
 	buf_addstr(&t->buf, stack);
 	buf_addstr(&t->buf, " ");
-	buf_add_u64(&t->buf, t->c->diff ? flame_before(t->c, self[0]) : self[0]);
+	/* the first recording as if it weighed as much as the second */
+	buf_add_u64(&t->buf, t->c->diff ? flame_scaled(self[0], t->c->total[0], t->c->total[1]) : self[0]);
 	if (t->c->diff) {
 		buf_addstr(&t->buf, " ");
 		buf_add_u64(&t->buf, self[1]);
@@ -307,13 +300,16 @@ static int flame_write_answer(struct flame_text *t)
 {
 	static const char *const keys[FLAME_WEIGHTS] = { "samples", "ns", "calls", "entries" };
 	const struct flame_command *c = t->c;
+	bool ticks = c->w == FLAME_NS && inputs_in_ticks(handle_inputs(c->handle));
+	const char *key = ticks ? "ticks" : keys[c->w];
 	const struct answer_column columns[] = { { "stack", "stack", ANSWER_WORD },
-						 { c->diff ? "before" : keys[c->w], "before", ANSWER_COUNT },
-						 { "after", "after", ANSWER_COUNT } };
+						 { c->diff ? "a" : key, "before", ANSWER_COUNT },
+						 { "b", "after", ANSWER_COUNT } };
 	int ret;
 
 	answer_begin(&t->answer, c->form, &t->buf);
-	answer_table(&t->answer, keys[c->w], NULL, columns, c->diff ? 3 : 2);
+	t->answer.ticks = ticks;
+	answer_table(&t->answer, key, NULL, columns, c->diff ? 3 : 2);
 	ret = flame_fold(flame_stacks(c->flame), c->w, flame_answer_line, t);
 	answer_table_end(&t->answer);
 	for (size_t i = 0; i < c->notes.n; i++)
@@ -335,35 +331,31 @@ static int flame_write_text(struct flame_command *c, int fd)
 	return ret;
 }
 
-static void flame_about(const struct flame_command *c, struct buf *out)
-{
-	char text[48];
-
-	buf_addstr(out, c->w != FLAME_NS ? ""
-			: c->opts.spans	 ? "spans' own time: "
-					 : "functions' own time: ");
-	buf_addstr(out, flame_amount(c->w, c->total[0], text));
-	if (c->diff)
-		buf_printf(out, " before, %s after", flame_amount(c->w, c->total[1], text));
-	for (size_t i = 0; i < c->notes.n; i++)
-		if (!strncmp(c->notes.v[i], "left out: ", 10) || strstr(c->notes.v[i], "lost"))
-			buf_printf(out, "; %s", c->notes.v[i]);
-}
-
 static int flame_write_svg(struct flame_command *c, int fd)
 {
-	struct buf about = { 0 }, title = { 0 }, out = { 0 };
-	struct flame_picture p = { flame_stacks(c->flame), c->w, NULL, NULL, c->diff };
+	static const char *const questions[FLAME_WEIGHTS] = { "which functions ran?",
+							      "which functions took the time?",
+							      "which functions were called?",
+							      "which functions were entered?" };
+	struct buf about = { 0 }, out = { 0 };
+	bool visits = c->w == FLAME_NS && flame_counts(c->flame)->visits;
+	char *title = picture_title(handle_inputs(c->handle), c->diff	      ? "what became more and less?"
+							      : c->opts.spans ? "which spans took the time?"
+							      : visits	      ? flame_ns_of(c)
+									      : questions[c->w]);
+	struct flame_picture p = { flame_stacks(c->flame), c->w, title, NULL, c->diff };
 	uint64_t hidden;
+	char text[48];
 	int ret;
 
-	flame_about(c, &about);
-	for (size_t i = 0; i < c->files.n; i++) {
-		const char *slash = strrchr(c->files.v[i], '/');
-
-		buf_printf(&title, "%s%s", i ? ", " : "", slash ? slash + 1 : c->files.v[i]);
-	}
-	p.title = buf_str(&title);
+	if (c->w == FLAME_NS)
+		buf_printf(&about, "%s: ", flame_ns_of(c));
+	buf_addstr(&about, flame_amount(c->w, c->total[0], text));
+	if (c->diff)
+		buf_printf(&about, " before, %s after", flame_amount(c->w, c->total[1], text));
+	for (size_t i = 0; i < c->notes.n; i++)
+		if (!strncmp(c->notes.v[i], "left out: ", 10) || strstr(c->notes.v[i], "lost"))
+			buf_printf(&about, "; %s", c->notes.v[i]);
 	p.about = buf_str(&about);
 	ret = p.title && p.about ? flame_svg(&p, &out, &hidden) : -ENOMEM;
 	if (!ret)
@@ -371,17 +363,8 @@ static int flame_write_svg(struct flame_command *c, int fd)
 	if (!ret && hidden)
 		log_info(c->log, "%llu frames are too narrow to be drawn", (unsigned long long)hidden);
 	buf_release(&about);
-	buf_release(&title);
+	free(title);
 	buf_release(&out);
-	return ret;
-}
-
-static int flame_output(struct flame_command *c)
-{
-	int ret = c->svg ? flame_write_to(c, c->svg, flame_write_svg) : 0;
-
-	if (!ret && (!c->svg || c->output || c->form != ANSWER_TEXT))
-		ret = flame_write_to(c, c->output ? c->output : "-", flame_write_text);
 	return ret;
 }
 
@@ -397,39 +380,33 @@ static int flame_check_sides(const struct flame_command *c, const struct inputs 
 	if (!c->diff || (hosts == 2 && !in->v[0].guest))
 		return 0;
 	log_err(c->log,
-		"--diff wants two recordings, each a host's file and those of its guests behind it; here are "
+		"--diff needs two recordings, each a host's file followed by those of its guests; here are "
 		"%zu hosts' files",
 		hosts);
 	return -EINVAL;
 }
 
-static int flame_read(struct flame_command *c)
+static int flame_answer(struct flame_command *c)
 {
-	const struct inputs *in = handle_inputs(c->handle);
+	const struct inputs *inputs = handle_inputs(c->handle);
+	const struct flame_tree *t;
 	struct pass_part part;
-	int ret = handle_load(c->handle) ?: flame_check_sides(c, in);
+	int ret = flame_check_sides(c, inputs);
 
 	if (ret)
 		return ret;
-	ret = timeline_open(&c->timeline, in, NULL, NULL, c->log) ?: steps_open(&c->steps, in);
+	ret = timeline_open(&c->timeline, inputs, NULL, NULL, c->log) ?: steps_open(&c->steps, inputs);
 	if (ret)
 		return ret;
 	ret = desc_read(c->desc, &c->names, c->log);
 	if (ret)
 		return ret;
 	c->opts.desc = c->names;
-	ret = flame_open(&c->flame, in, c->timeline, c->steps, &c->opts, c->log);
+	ret = flame_open(&c->flame, inputs, c->timeline, c->steps, &c->opts, c->log);
 	if (ret)
 		return ret;
 	part = flame_part(c->flame);
-	return pass_read(c->timeline, c->steps, &part, 1) ?: flame_end(c->flame);
-}
-
-static int flame_answer(struct flame_command *c)
-{
-	const struct flame_tree *t;
-	int ret = flame_read(c);
-
+	ret = pass_read(c->timeline, c->steps, &part, 1) ?: flame_end(c->flame);
 	if (ret)
 		return ret;
 	t = flame_stacks(c->flame);
@@ -437,32 +414,16 @@ static int flame_answer(struct flame_command *c)
 	for (size_t side = 0; side < FLAME_SIDES; side++)
 		c->total[side] = flame_tree_total(t, side, c->w);
 	flame_notes(c);
-	if (!c->total[0] && !c->total[1])
-		log_warn(c->log,
-			 "no stacks are there, or none of these: hyptrace-flame(1) says what to record");
-	ret = flame_output(c);
+	if (!c->total[0] && !c->total[1]) {
+		log_err(c->log, "no stacks in these files; record with --profile 99 or -T");
+		return -ENODATA;
+	}
+	ret = c->svg ? flame_write_to(c, c->svg, flame_write_svg) : 0;
+	if (!ret && (!c->svg || c->output || c->form != ANSWER_TEXT))
+		ret = flame_write_to(c, c->output ? c->output : "-", flame_write_text);
 	for (size_t i = 0; i < c->notes.n && !ret && c->form == ANSWER_TEXT; i++)
 		log_info(c->log, "%s", c->notes.v[i]);
 	return ret;
-}
-
-static int flame_run(struct flame_command *c)
-{
-	struct hyptrace_open_opts opts = { sizeof(opts), .log = handle_log_to, .log_ctx = (void *)c->log };
-	uint64_t damaged = 0;
-	int ret = hyptrace_open(&c->handle, (const char *const *)c->files.v, c->files.n, &opts);
-
-	if (!ret)
-		ret = flame_answer(c);
-	damaged = c->timeline ? timeline_damaged(c->timeline) : 0;
-	if (!ret && damaged)
-		tell_damage(c->log, damaged);
-	flame_close(c->flame);
-	hypertrace_desc_free(c->names);
-	steps_close(c->steps);
-	timeline_close(c->timeline);
-	hyptrace_close(c->handle);
-	return ret || damaged ? EXIT_FAILED : EXIT_OK;
 }
 
 int cmd_flame(int argc, char **argv)
@@ -476,8 +437,22 @@ int cmd_flame(int argc, char **argv)
 	c.console = &console;
 	c.log = &log;
 	if (flame_parse(&c, argc, argv, &status)) {
+		uint64_t damaged;
+		int ret;
+
 		console.quiet = c.quiet;
-		status = flame_run(&c);
+		ret = command_open(&c.handle, &c.files, 0, &c.times, c.log);
+		if (!ret)
+			ret = flame_answer(&c);
+		damaged = c.timeline ? merge_damaged(c.timeline->merge) : 0;
+		if (!ret && damaged)
+			log_damage(c.log, damaged);
+		flame_close(c.flame);
+		hypertrace_desc_free(c.names);
+		steps_close(c.steps);
+		timeline_close(c.timeline);
+		hyptrace_close(c.handle);
+		status = ret || damaged ? EXIT_FAILED : EXIT_OK;
 	}
 	strlist_release(&c.files);
 	strlist_release(&c.notes);

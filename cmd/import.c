@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace import: adds a capture of the hypervisor's trace_pipe to a trace.dat, or makes one of a Perfetto
  * trace or of QEMU's trace events. */
-#include "import/import.h"
+#include "convert/import/import.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "cmd.h"
-#include "import/pftrace.h"
-#include "import/qemu.h"
+#include "convert/import/pftrace.h"
+#include "convert/import/qemu.h"
+#include "base/array.h"
 
 struct import_line {
 	struct import_opts o;
@@ -37,8 +38,8 @@ static const struct opt import_rows[] = {
 	OPT('i', "input", "FILE", "the host's trace.dat; none: it has no file, as after a panic",
 	    opts_set_text, IMPORT(o.input)),
 	OPT('o', "output", "FILE", "the file to write", opts_set_text, IMPORT(o.output)),
-	OPT('q', "quiet", NULL, "errors only", opts_set_flag, IMPORT(quiet)),
-	OPT('h', "help", NULL, "this text", opts_help),
+	OPT_QUIET(IMPORT(quiet)),
+	OPT_HELP,
 };
 
 const struct opts_table import_table = {
@@ -56,62 +57,43 @@ const struct opts_table import_table = {
 	.n = ARRAY_SIZE(import_rows),
 };
 
-static int import_wrong(const char *why)
-{
-	fprintf(stderr, "hyptrace import: %s\n", why);
-	return EXIT_USAGE;
-}
-
-static int import_check_qemu(const struct import_line *l)
-{
-	if (l->o.text || l->o.raw || l->o.events || l->o.input || l->perfetto || l->formats)
-		return import_wrong("--qemu-log is the only input, and makes a file of its own");
-	return l->o.output ? EXIT_OK : import_wrong("-o is needed: the file to write");
-}
-
-static int import_check_perfetto(const struct import_line *l)
-{
-	if (l->o.text || l->o.raw || l->o.events || l->o.input)
-		return import_wrong("--perfetto is the only input: its hypervisor's events are in it");
-	return l->o.output ? EXIT_OK : import_wrong("-o is needed: the file to write");
-}
-
 static int import_check(const struct import_line *l)
 {
 	const struct import_opts *o = &l->o;
+	bool others = o->text || o->raw || o->events || o->input;
+	const char *wrong =
+		l->qemu && (others || l->perfetto || l->formats)
+			? "--qemu-log is the only input, and makes a file of its own"
+		: l->perfetto && others ? "--perfetto is the only input: its hypervisor's events are in it"
+		: l->formats && !l->perfetto ? "--formats is for --perfetto"
+		: !l->qemu && !l->perfetto && !o->text == !o->raw
+			? "one of --hyp, --hyp-raw, --perfetto and --qemu-log is needed"
+		: o->raw && !o->events ? "--hyp-raw needs --events: the pages do not have the meaning of their ids"
+		: !o->output	       ? "-o is needed: the file to write"
+				       : NULL;
 
-	if (l->qemu)
-		return import_check_qemu(l);
-	if (l->perfetto)
-		return import_check_perfetto(l);
-	if (l->formats)
-		return import_wrong("--formats is for --perfetto");
-	if (!o->text == !o->raw)
-		return import_wrong("one of --hyp, --hyp-raw, --perfetto and --qemu-log is needed");
-	if (o->raw && !o->events)
-		return import_wrong("--hyp-raw needs --events: the pages do not tell what their ids mean");
-	return o->output ? EXIT_OK : import_wrong("-o is needed: the file to write");
+	if (wrong)
+		fprintf(stderr, "hyptrace import: %s\n", wrong);
+	return wrong ? EXIT_USAGE : EXIT_OK;
 }
 
-static int import_file(struct import_opts *o, bool quiet)
+static int import_file(struct import_opts *o, const struct log *log)
 {
-	struct console console = { .quiet = quiet };
-	struct log log = console_as_log(&console);
 	struct remote_fed fed;
 	int ret;
 
-	o->log = &log;
+	o->log = log;
 	ret = import(o, &fed);
 	if (ret)
-		return console_status(&console, ret);
+		return ret;
 	if (fed.bad)
-		log_warn(&log,
+		log_warn(log,
 			 "%llu %s made no sense; they are in the file as hyp_unknown where they had a time%s",
 			 (unsigned long long)fed.bad, o->text ? "lines" : "pages or records",
-			 o->events ? "" : "; --events DIR tells the kernel's own formats");
-	log_info(&log, "hyp %llu events (%s%llu lost): %s", (unsigned long long)fed.events,
+			 o->events ? "" : "; --events DIR has the kernel's own formats");
+	log_info(log, "hyp %llu events (%s%llu lost): %s", (unsigned long long)fed.events,
 		 fed.unknown ? "at least " : "", (unsigned long long)fed.lost, o->output);
-	return EXIT_OK;
+	return 0;
 }
 
 static unsigned long long count(uint64_t n)
@@ -119,73 +101,71 @@ static unsigned long long count(uint64_t n)
 	return (unsigned long long)n;
 }
 
-/* What the files do not have; what they have. */
-static void say_perfetto(const struct log *log, const struct pftrace_result *r)
+static int import_perfetto(const struct import_line *l, const struct log *log)
 {
-	if (r->bad)
-		log_warn(log, "%llu packets or events made no sense", count(r->bad));
-	if (r->left_out)
-		log_warn(log, "%llu events are left out", count(r->left_out));
-	if (r->late)
-		log_warn(log, "%llu events are older than one ahead of them on their CPU", count(r->late));
-	if (r->cut)
-		log_warn(log, "%llu texts are cut, to what a record holds", count(r->cut));
-	for (size_t i = 0; i < r->files.n; i++)
-		log_info(log, "%s", r->files.v[i]);
-	if (r->lost)
-		log_warn(log, "events were lost at %llu places; Perfetto does not keep how many",
-			 count(r->lost));
-	log_info(log, "%llu events, hyp %llu of them", count(r->events), count(r->hyp));
-}
-
-static int import_perfetto(const struct import_line *l)
-{
-	struct console console = { .quiet = l->quiet };
-	struct log log = console_as_log(&console);
 	struct pftrace_opts o = {
-		.input = l->perfetto, .output = l->o.output, .formats = l->formats, .log = &log
+		.input = l->perfetto, .output = l->o.output, .formats = l->formats, .log = log
 	};
 	struct pftrace_result r;
 	int ret = pftrace_import(&o, &r);
 
-	if (!ret)
-		say_perfetto(&log, &r);
+	if (!ret) {
+		/* Options for data that the files lack, then for data that they have. */
+		if (r.bad)
+			log_warn(log, "%llu packets or events made no sense", count(r.bad));
+		if (r.left_out)
+			log_warn(log, "%llu events are left out", count(r.left_out));
+		if (r.late)
+			log_warn(log, "%llu events are older than one ahead of them on their CPU",
+				 count(r.late));
+		if (r.cut)
+			log_warn(log, "%llu texts are cut, to what a record holds", count(r.cut));
+		for (size_t i = 0; i < r.files.n; i++)
+			log_info(log, "%s", r.files.v[i]);
+		if (r.lost && r.counted)
+			log_warn(log,
+				 "events were lost at %llu places; %llu in total, by the kernel's statistics",
+				 count(r.lost), count(r.overrun));
+		else if (r.lost)
+			log_warn(log, "events were lost at %llu places; the trace does not have how many",
+				 count(r.lost));
+		else if (r.overrun)
+			log_warn(log,
+				 "%llu events were lost, by the kernel's statistics; the trace does not have "
+				 "where",
+				 count(r.overrun));
+		log_info(log, "%llu events, hyp %llu of them", count(r.events), count(r.hyp));
+	}
 	strlist_release(&r.files);
-	return ret ? console_status(&console, ret) : EXIT_OK;
+	return ret;
 }
 
-static void say_qemu(const struct log *log, const struct qemu_result *r, const char *output)
+static int import_qemu(const struct import_line *l, const struct log *log)
 {
-	if (r->bad)
-		log_warn(log, "%llu records are of events without a name", count(r->bad));
-	if (r->cut)
-		log_warn(log, "%llu texts are cut, to what a record holds", count(r->cut));
-	if (r->lost)
-		log_warn(log, "%llu events were lost: QEMU wrote slower than they came", count(r->lost));
-	if (r->passed)
-		log_info(log, "%llu lines are no events with a time: they were passed over",
-			 count(r->passed));
-	log_info(log, "%llu events, %llu of them doorbells, clock %s: %s", count(r->events),
-		 count(r->doorbells), r->clock, output);
-}
-
-static int import_qemu(const struct import_line *l)
-{
-	struct console console = { .quiet = l->quiet };
-	struct log log = console_as_log(&console);
-	struct qemu_opts o = { .input = l->qemu, .output = l->o.output, .log = &log };
+	struct qemu_opts o = { .input = l->qemu, .output = l->o.output, .log = log };
 	struct qemu_result r;
 	int ret = qemu_import(&o, &r);
 
 	if (ret)
-		return console_status(&console, ret);
-	say_qemu(&log, &r, l->o.output);
-	return EXIT_OK;
+		return ret;
+	if (r.bad)
+		log_warn(log, "%llu records are of events without a name", count(r.bad));
+	if (r.cut)
+		log_warn(log, "%llu texts are cut, to what a record holds", count(r.cut));
+	if (r.lost)
+		log_warn(log, "%llu events were lost: QEMU wrote slower than they came", count(r.lost));
+	if (r.passed)
+		log_info(log, "%llu lines are no events with a time: they were passed over", count(r.passed));
+	log_info(log, "%llu events, %llu of them doorbells, clock %s: %s", count(r.events),
+		 count(r.doorbells), r.clock, l->o.output);
+	return 0;
 }
 
 int cmd_import(int argc, char **argv)
 {
 	struct import_line l = { 0 };
+	struct console console = { 0 };
+	struct log log = console_as_log(&console);
 	struct opts_error err;
 	int ret = opts_parse(&import_table, &argc, argv, &l, &err);
 
@@ -198,7 +178,9 @@ int cmd_import(int argc, char **argv)
 	ret = import_check(&l);
 	if (ret)
 		return ret;
-	if (l.qemu)
-		return import_qemu(&l);
-	return l.perfetto ? import_perfetto(&l) : import_file(&l.o, l.quiet);
+	console.quiet = l.quiet;
+	ret = l.qemu	   ? import_qemu(&l, &log)
+	      : l.perfetto ? import_perfetto(&l, &log)
+			   : import_file(&l.o, &log);
+	return ret ? console_status(&console, ret) : EXIT_OK;
 }

@@ -2,17 +2,17 @@
 #ifndef HYPTRACE_CMD_LATENCY_ANSWER_H
 #define HYPTRACE_CMD_LATENCY_ANSWER_H
 
-#include "latency/between.h"
-#include "latency/presets.h"
-#include "util/answer.h"
+#include "ask/latency/latency.h"
+#include "base/answer.h"
 
-/* What hyptrace latency was asked for, and found out. */
+/* Question and result of hyptrace latency. */
 struct latency_answer {
 	const struct inputs *in;
 	const struct latency_plan *plan;
 	const struct latency_preset *preset; /* NULL: --from, --to */
 	const char *from, *to, *key;
-	size_t rows; /* at most, for people */
+	bool by_default; /* the events' meaning chose the key; NULL: they have none in common */
+	size_t rows;	 /* at most, for people */
 	struct latency *found;
 	struct between *between; /* of each of the worst */
 	struct histogram all;	 /* of all rows, whole chains */

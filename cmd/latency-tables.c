@@ -1,27 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What hyptrace latency found out, as tables. */
+/* Prints the result of hyptrace latency as tables. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "latency-answer.h"
+#include "base/array.h"
 
 #define KEY_MAX 128
 
 /* ---- rows ---------------------------------------------------------------------------- */
-
-/* Several machines are in the table. */
-static bool tables_named(const struct latency_answer *l)
-{
-	const struct latency_row *rows;
-	size_t n;
-
-	rows = latency_rows(l->found, &n);
-	for (size_t i = 1; i < n; i++)
-		if (rows[i].key.scope != rows[0].key.scope)
-			return true;
-	return false;
-}
 
 static const char *tables_key(const struct latency_answer *l, const struct latency_row *row,
 			      char out[KEY_MAX])
@@ -29,12 +17,16 @@ static const char *tables_key(const struct latency_answer *l, const struct laten
 	const struct latency_term *first = &l->plan->terms[0];
 	enum latency_by by = first->row.by == BY_NOTHING ? first->next.by : first->row.by;
 	struct buf text = { 0 };
+	bool several = false; /* machines are in the table */
+	size_t n;
+	const struct latency_row *rows = latency_rows(l->found, &n);
 
-	if (row->others) {
+	for (size_t i = 1; i < n; i++)
+		several |= rows[i].key.scope != rows[0].key.scope;
+	if (row->others)
 		buf_addstr(&text, "(others)");
-	} else {
-		latency_key_text(&row->key, by, latency_who(l->found), l->in, tables_named(l), &text);
-	}
+	else
+		latency_key_text(&row->key, by, latency_vcpu_map(l->found), l->in, several, &text);
 	snprintf(out, KEY_MAX, "%s", buf_str(&text) ? buf_str(&text) : "");
 	buf_release(&text);
 	return out;
@@ -45,7 +37,7 @@ struct tables_order {
 	const struct histogram *whole;
 };
 
-/* Those that took most together first, those without any last. */
+/* Rows by their total time, those without durations last. */
 static int tables_compare(const void *a, const void *b)
 {
 	const struct tables_order *x = a, *y = b;
@@ -57,14 +49,22 @@ static int tables_compare(const void *a, const void *b)
 	return x->row < y->row ? -1 : x->row > y->row;
 }
 
-/* For free(); NULL: no memory, or no rows. */
+/* For free(); NULL: no memory. */
 static struct tables_order *tables_order(const struct latency_answer *l, size_t *n)
 {
-	const struct latency_row *rows = latency_rows(l->found, n);
-	struct tables_order *v = calloc(*n + 1, sizeof(*v));
+	size_t all, points = l->plan->n_points;
+	const struct latency_row *rows = latency_rows(l->found, &all);
+	struct tables_order *v = calloc(all + 1, sizeof(*v));
 
-	for (size_t i = 0; i < *n && v; i++)
-		v[i] = (struct tables_order){ &rows[i], &rows[i].stages[l->plan->n_points - 1] };
+	*n = 0;
+	for (size_t i = 0; i < all && v; i++) {
+		const struct latency_row *r = &rows[i];
+
+		if (l->preset && l->preset->evident &&
+		    r->stopped[1] + r->unrecorded[1] == latency_begun(r, points))
+			continue;
+		v[(*n)++] = (struct tables_order){ r, &r->stages[points - 1] };
+	}
 	if (v)
 		qsort(v, *n, sizeof(*v), tables_compare);
 	return v;
@@ -72,75 +72,39 @@ static struct tables_order *tables_order(const struct latency_answer *l, size_t 
 
 /* ---- durations --------------------------------------------------------------------------- */
 
-#define DURATION(key, title)                                                                                 \
-	{                                                                                                    \
-		key, title, ANSWER_DURATION                                                                  \
-	}
-#define DURATIONS_N 8
-
-/* count, total, min, avg, p50, p99, p99.9, max */
-static void tables_durations(const struct histogram *h, struct answer_cell *cells)
+/* In text without those of the mask: 80 columns have no room for all. Returns how many. */
+static size_t tables_duration_columns(const struct answer *a, unsigned int narrow, struct answer_column *to)
 {
-	uint64_t v[] = { h->n,
-			 h->sum,
-			 h->min,
-			 (uint64_t)(histogram_mean(h) + 0.5),
-			 histogram_at(h, 0.5),
-			 histogram_at(h, 0.99),
-			 histogram_at(h, 0.999),
-			 h->max };
+	size_t n = 0;
 
-	for (size_t i = 0; i < DURATIONS_N; i++)
-		cells[i] = i < 2 || h->n ? CELL_N(v[i]) : CELL_NONE;
+	for (size_t i = 0; i < DURATIONS; i++)
+		if (a->form != ANSWER_TEXT || !(narrow & 1u << i))
+			to[n++] = duration_columns[i];
+	return n;
 }
 
-static void tables_pairs(const struct latency_answer *l, struct answer *a, const struct tables_order *v,
-			 size_t n)
+static void tables_duration_cells(const struct answer *a, unsigned int narrow, const struct histogram *h,
+				  struct answer_cell *to)
 {
-	const struct answer_column columns[] = {
-		{ "key", l->key ? l->key : "machine", ANSWER_WORD },
-		{ "count", "count", ANSWER_COUNT },
-		DURATION("total_ns", "total"),
-		DURATION("min_ns", "min"),
-		DURATION("avg_ns", "avg"),
-		DURATION("p50_ns", "p50"),
-		DURATION("p99_ns", "p99"),
-		DURATION("p999_ns", "p99.9"),
-		DURATION("max_ns", "max"),
-	};
-	struct answer_cell cells[1 + DURATIONS_N];
-	char title[256], key[KEY_MAX];
-	size_t rows = 0; /* those with pairs come first */
-
-	snprintf(title, sizeof(title), "From %s to %s", l->from, l->to);
-	answer_table(a, "latency", title, columns, ARRAY_SIZE(columns));
-	for (size_t i = 0; i < n && v[i].row->stages[1].n; i++, rows++) {
-		cells[0] = CELL_WORD(tables_key(l, v[i].row, key));
-		tables_durations(&v[i].row->stages[1], cells + 1);
-		answer_row(a, cells);
-	}
-	if (rows != 1) {
-		cells[0] = CELL_WORD("(all)");
-		tables_durations(&l->all, cells + 1);
-		answer_row(a, cells);
-	}
-	answer_table_end(a);
+	for (size_t i = 0; i < DURATIONS; i++)
+		if (a->form != ANSWER_TEXT || !(narrow & 1u << i))
+			*to++ = i < DURATION_MIN || h->n ? CELL_N(duration_value(h, i)) : CELL_NONE;
 }
 
-/* What became of the events that are no row's pairs. */
+/* Counts of events that are in no pair, by reason. */
 static void tables_unpaired(const struct latency_answer *l, struct answer *a, const struct tables_order *v,
 			    size_t n)
 {
 	const struct answer_column columns[] = {
 		{ "key", l->key ? l->key : "machine", ANSWER_WORD },
-		{ "from", "from", ANSWER_COUNT },
-		{ "to", "to", ANSWER_COUNT },
+		{ "from_events", "from", ANSWER_COUNT },
+		{ "to_events", "to", ANSWER_COUNT },
 		{ "pairs", "pairs", ANSWER_COUNT },
 		{ "undecided", "undecided", ANSWER_COUNT },
 		{ "lost", "lost", ANSWER_COUNT },
 		{ "from_only", "from only", ANSWER_COUNT },
 		{ "to_only", "to only", ANSWER_COUNT },
-		DURATION("bound_ns", "bound"),
+		COLUMN_BOUND,
 	};
 	char key[KEY_MAX];
 
@@ -148,8 +112,9 @@ static void tables_unpaired(const struct latency_answer *l, struct answer *a, co
 	for (size_t i = 0; i < n; i++) {
 		const struct latency_row *r = v[i].row;
 		struct answer_cell cells[] = { CELL_WORD(tables_key(l, r, key)),
-					       CELL_N(r->begins),
-					       CELL_N(r->ends),
+					       CELL_N(latency_begun(r, 2)),
+					       CELL_N(r->stages[1].n + r->undecided + r->lost + r->strays +
+						      r->doubtful),
 					       CELL_N(r->stages[1].n),
 					       CELL_N(r->undecided),
 					       CELL_N(r->lost),
@@ -164,82 +129,28 @@ static void tables_unpaired(const struct latency_answer *l, struct answer *a, co
 
 /* ---- stages --------------------------------------------------------------------------------- */
 
-/* For people without the total and p99.9: 80 columns have no room for them. */
-static size_t tables_narrow(const struct answer *a, size_t i)
-{
-	return a->form == ANSWER_TEXT && i > 2 ? i > 6 ? i + 2 : i + 1 : i;
-}
+#define STAGES_NARROW (1u << DURATION_TOTAL | 1u << DURATION_P99_9)
 
 static void tables_stage(struct answer *a, const char *key, const char *name, const struct histogram *h)
 {
-	struct answer_cell all[2 + DURATIONS_N] = { CELL_WORD(key), CELL_WORD(name) }, cells[ARRAY_SIZE(all)];
+	struct answer_cell cells[2 + DURATIONS] = { CELL_WORD(key), CELL_WORD(name) };
 
-	tables_durations(h, all + 2);
-	for (size_t i = 0, k; (k = tables_narrow(a, i)) < ARRAY_SIZE(all); i++)
-		cells[i] = all[k];
+	tables_duration_cells(a, STAGES_NARROW, h, cells + 2);
 	answer_row(a, cells);
-}
-
-static void tables_stages_begin(const struct latency_answer *l, struct answer *a, char *title, size_t size)
-{
-	const struct answer_column all[] = {
-		{ "of", l->preset->row, ANSWER_WORD },
-		{ "until", "until", ANSWER_WORD },
-		{ "count", "count", ANSWER_COUNT },
-		DURATION("total_ns", "total"),
-		DURATION("min_ns", "min"),
-		DURATION("avg_ns", "avg"),
-		DURATION("p50_ns", "p50"),
-		DURATION("p99_ns", "p99"),
-		DURATION("p999_ns", "p99.9"),
-		DURATION("max_ns", "max"),
-	};
-	struct answer_column columns[ARRAY_SIZE(all)];
-	size_t n = 0;
-
-	for (size_t k; (k = tables_narrow(a, n)) < ARRAY_SIZE(all); n++)
-		columns[n] = all[k];
-	snprintf(title, size, "%s: each stage since the one before, from '%s' on", l->preset->name,
-		 l->preset->points[0]);
-	answer_table(a, "latency", title, columns, n);
-}
-
-static void tables_stages(const struct latency_answer *l, struct answer *a, const struct tables_order *v,
-			  size_t n)
-{
-	size_t points = l->plan->n_points;
-	char title[256], key[KEY_MAX];
-
-	tables_stages_begin(l, a, title, sizeof(title));
-	for (size_t i = 0; i < n && v[i].whole->n; i++) {
-		tables_key(l, v[i].row, key);
-		for (size_t k = 0; points > 2 && k + 1 < points; k++)
-			tables_stage(a, key, l->preset->points[k + 1], &v[i].row->stages[k]);
-		tables_stage(a, key, points > 2 ? "total" : l->preset->points[1], v[i].whole);
-	}
-	answer_table_end(a);
-}
-
-static uint64_t tables_stopped(const struct latency_answer *l, const struct latency_row *r, size_t from)
-{
-	uint64_t n = 0;
-
-	for (size_t i = from; i < l->plan->n_points; i++)
-		n += r->stopped[i];
-	return n;
 }
 
 static void tables_chains(const struct latency_answer *l, struct answer *a, const struct tables_order *v,
 			  size_t n)
 {
 	const struct answer_column columns[] = {
-		{ "of", l->preset->row, ANSWER_WORD },
+		{ "key", l->preset->row, ANSWER_WORD },
 		{ "began", "began", ANSWER_COUNT },
 		{ "complete", "complete", ANSWER_COUNT },
 		{ "undecided", "undecided", ANSWER_COUNT },
 		{ "lost", "lost", ANSWER_COUNT },
 		{ "stopped", "stopped", ANSWER_COUNT },
-		DURATION("bound_ns", "bound"),
+		{ "not_recorded", "not recorded", ANSWER_COUNT },
+		COLUMN_BOUND,
 	};
 	char key[KEY_MAX];
 
@@ -247,33 +158,21 @@ static void tables_chains(const struct latency_answer *l, struct answer *a, cons
 		     ARRAY_SIZE(columns));
 	for (size_t i = 0; i < n; i++) {
 		const struct latency_row *r = v[i].row;
+		uint64_t unrecorded = 0, begun = latency_begun(r, l->plan->n_points);
+		uint64_t complete = r->stages[l->plan->n_points - 1].n;
+
+		for (size_t k = 0; k < l->plan->n_points; k++)
+			unrecorded += r->unrecorded[k];
 		struct answer_cell cells[] = { CELL_WORD(tables_key(l, r, key)),
-					       CELL_N(r->begins),
-					       CELL_N(r->stages[l->plan->n_points - 1].n),
+					       CELL_N(begun),
+					       CELL_N(complete),
 					       CELL_N(r->undecided),
 					       CELL_N(r->lost),
-					       CELL_N(tables_stopped(l, r, 1) + r->refused),
+					       CELL_N(begun - complete - r->undecided - r->lost - unrecorded),
+					       CELL_N(unrecorded),
 					       r->bound == UINT64_MAX ? CELL_NONE : CELL_N(r->bound) };
 
 		answer_row(a, cells);
-	}
-	answer_table_end(a);
-}
-
-/* Where they stopped: with the point that did not come. */
-static void tables_where(const struct latency_answer *l, struct answer *a, const struct tables_order *v,
-			 size_t n)
-{
-	static const struct answer_column columns[] = { { "before", "stopped before", ANSWER_WORD },
-							{ "count", "count", ANSWER_COUNT } };
-
-	answer_table(a, "stopped", NULL, columns, ARRAY_SIZE(columns));
-	for (size_t k = 1; k < l->plan->n_points; k++) {
-		uint64_t stopped = 0;
-
-		for (size_t i = 0; i < n; i++)
-			stopped += v[i].row->stopped[k];
-		answer_row(a, (struct answer_cell[]){ CELL_WORD(l->preset->points[k]), CELL_N(stopped) });
 	}
 	answer_table_end(a);
 }
@@ -292,10 +191,14 @@ static const char *tables_place(const struct latency_answer *l, uint32_t input, 
 static void tables_worst(const struct latency_answer *l, struct answer *a)
 {
 	static const struct answer_column columns[] = {
-		{ "n", "n", ANSWER_COUNT },	 { "key", "key", ANSWER_WORD },
-		DURATION("took_ns", "took"),	 { "from", "from", ANSWER_TIME },
-		{ "to", "to", ANSWER_TIME },	 { "from_cpu", "on", ANSWER_WORD },
-		{ "to_cpu", "to", ANSWER_WORD }, DURATION("bound_ns", "bound"),
+		{ "n", "n", ANSWER_COUNT },
+		{ "key", "key", ANSWER_WORD },
+		COLUMN_TOOK,
+		{ "from", "from", ANSWER_TIME },
+		{ "to", "to", ANSWER_TIME },
+		{ "from_cpu", "on", ANSWER_WORD },
+		{ "to_cpu", "to", ANSWER_WORD },
+		COLUMN_BOUND,
 	};
 	const struct latency_row *rows;
 	const struct latency_worst *w;
@@ -322,28 +225,12 @@ static void tables_worst(const struct latency_answer *l, struct answer *a)
 	answer_table_end(a);
 }
 
-static void tables_line(const struct latency_answer *l, struct answer *a, size_t n, uint64_t since,
-			const struct between_line *line)
-{
-	char cpu[KEY_MAX];
-	struct answer_cell cells[] = {
-		CELL_N(n),
-		CELL_N(line->ts - since),
-		CELL_WORD(tables_place(l, line->input, line->cpu, cpu)),
-		CELL_WORD(line->task),
-		CELL_WORD(line->what),
-		CELL_N(line->ts),
-	};
-
-	answer_row(a, cells);
-}
-
-/* For people without the time, which "after" tells: the events need the room. */
+/* Leaves the time out of the text form: "after" implies it, and the events need the width. */
 static void tables_between(const struct latency_answer *l, struct answer *a)
 {
 	static const struct answer_column columns[] = {
-		{ "n", "n", ANSWER_COUNT },	   DURATION("after_ns", "after"),
-		{ "cpu", "on", ANSWER_WORD },	   { "task", "task", ANSWER_WORD },
+		{ "n", "n", ANSWER_COUNT },	   { "after_ns", "after", ANSWER_DURATION },
+		{ "on", "on", ANSWER_WORD },	   { "task", "task", ANSWER_WORD },
 		{ "event", "event", ANSWER_WORD }, { "time", "time", ANSWER_TIME },
 	};
 	const struct latency_worst *w;
@@ -354,7 +241,7 @@ static void tables_between(const struct latency_answer *l, struct answer *a)
 		     ARRAY_SIZE(columns) - (a->form == ANSWER_TEXT));
 	for (size_t i = 0; i < n; i++) {
 		const struct between *b = &l->between[i];
-		char text[64];
+		char text[64], cpu[KEY_MAX];
 
 		snprintf(text, sizeof(text), "... %llu more ...", (unsigned long long)(b->records - b->n));
 		for (size_t k = 0; k < b->n; k++) {
@@ -362,30 +249,17 @@ static void tables_between(const struct latency_answer *l, struct answer *a)
 				answer_row(a,
 					   (struct answer_cell[]){ CELL_N(i + 1), CELL_NONE, CELL_NONE,
 								   CELL_NONE, CELL_WORD(text), CELL_NONE });
-			tables_line(l, a, i + 1, w[i].v[0].ts, &b->v[k]);
+			answer_row(a, (struct answer_cell[]){
+					      CELL_N(i + 1), CELL_N(b->v[k].ts - w[i].v[0].ts),
+					      CELL_WORD(tables_place(l, b->v[k].input, b->v[k].cpu, cpu)),
+					      CELL_WORD(b->v[k].task), CELL_WORD(b->v[k].what),
+					      CELL_N(b->v[k].ts) });
 		}
 	}
 	answer_table_end(a);
 }
 
 /* ---- notes ---------------------------------------------------------------------------------------- */
-
-/* Events of others are left out in silence where a preset looks at whom they wake or switch to. */
-static void tables_note_term(const struct latency_answer *l, struct answer *a, size_t term)
-{
-	const struct latency_term *t = &l->plan->terms[term];
-	const struct latency_count *c = latency_count(l->found, term);
-
-	if (c->keyless && t->look.by != BY_VCPU_TID && t->look.by != BY_WORKER_TID &&
-	    t->look.by != BY_WORKER && t->next.by != BY_WORKER_TID)
-		answer_note(a, "%llu %s are left out: the files do not tell whose they are",
-			    (unsigned long long)c->keyless, t->event);
-	if (!l->preset && !c->seen)
-		answer_note(a, "there are no records of %s", t->event);
-	else if (!l->preset && !c->passed)
-		answer_note(a, "none of %llu records passes the filter of %s", (unsigned long long)c->seen,
-			    t->event);
-}
 
 static void tables_notes(const struct latency_answer *l, struct answer *a, const struct tables_order *v,
 			 size_t n)
@@ -401,12 +275,18 @@ static void tables_notes(const struct latency_answer *l, struct answer *a, const
 	if (l->all.n)
 		answer_note(a, "percentiles are within %.1f %% of their value; the rest is exact",
 			    HISTOGRAM_ERROR * 100);
+	if (l->by_default && l->key)
+		answer_note(a, "paired by %s, which these events have in common; --key none: by machine",
+			    l->key);
+	else if (l->by_default)
+		answer_note(a, "paired by machine, whatever the task or CPU: these events have no key in "
+			       "common by default; specify one: --key KEY");
 	if (lost)
 		answer_note(a, "%llu %s are left out: %s in between", (unsigned long long)lost, what,
 			    latency_why_lost(l->found));
 	if (undecided)
-		answer_note(a, "%llu %s are undecided: their events are nearer than the clocks' bounds",
-			    (unsigned long long)undecided, what);
+		answer_note(a, "%llu %s are undecided: their events are nearer than the clocks' bounds%s",
+			    (unsigned long long)undecided, what, l->preset ? l->preset->doubt : "");
 	if (refused)
 		answer_note(a, "%llu %s were given up: there are more than %u keys",
 			    (unsigned long long)refused, what, CHAIN_KEYS_MAX);
@@ -415,12 +295,25 @@ static void tables_notes(const struct latency_answer *l, struct answer *a, const
 			    "%s has no bounds for its clock (hyptrace sync), so that nothing is certain "
 			    "between it and others",
 			    latency_unbounded(l->found));
-	for (size_t i = 0; i < l->plan->n_terms; i++)
-		tables_note_term(l, a, i);
+	for (size_t i = 0; i < l->plan->n_terms; i++) {
+		const struct latency_term *t = &l->plan->terms[i];
+		const struct latency_count *c = latency_count(l->found, i);
+
+		/* events of other tasks than those that a preset's events wake or switch to need no note */
+		if (c->keyless && t->look.by != BY_VCPU_TID && t->look.by != BY_WORKER_TID &&
+		    t->look.by != BY_WORKER && t->next.by != BY_WORKER_TID && t->next.by != BY_VCPU_TID)
+			answer_note(a, "%llu %s are left out: the files do not show their owner",
+				    (unsigned long long)c->keyless, t->event);
+		if (!l->preset && !c->seen)
+			answer_note(a, "there are no records of %s", t->event);
+		else if (!l->preset && !c->passed)
+			answer_note(a, "none of %llu records passes the filter of %s",
+				    (unsigned long long)c->seen, t->event);
+	}
 	if (l->preset && !n)
 		answer_note(a, "none began");
 	if (l->preset && l->plan->n_points < l->preset->n_points)
-		answer_note(a, "there is no guest's file: what follows on '%s' cannot be told",
+		answer_note(a, "there is no guest's file: the steps after '%s' are not known",
 			    l->preset->points[l->plan->n_points - 1]);
 }
 
@@ -434,11 +327,60 @@ int latency_answer_tables(const struct latency_answer *l, struct answer *a)
 	n = a->form == ANSWER_TEXT && all > l->rows ? l->rows : all;
 	latency_worst(l->found, &worst);
 	if (l->preset) {
-		tables_stages(l, a, v, n);
+		struct answer_column columns[2 + DURATIONS] = { { "key", l->preset->row, ANSWER_WORD },
+								{ "until", "until", ANSWER_WORD } };
+		size_t points = l->plan->n_points;
+		char title[256], key[KEY_MAX];
+		static const struct answer_column stops[] = { { "until", "stopped before", ANSWER_WORD },
+							      { "count", "count", ANSWER_COUNT },
+							      { "not_recorded", "not recorded",
+								ANSWER_COUNT } };
+
+		snprintf(title, sizeof(title), "%s: each stage since the one before, from '%s' on",
+			 l->preset->name, l->preset->points[0]);
+		answer_table(a, "latency", title, columns,
+			     2 + tables_duration_columns(a, STAGES_NARROW, columns + 2));
+		for (size_t i = 0; i < n && v[i].whole->n; i++) {
+			tables_key(l, v[i].row, key);
+			for (size_t k = 0; points > 2 && k + 1 < points; k++)
+				tables_stage(a, key, l->preset->points[k + 1], &v[i].row->stages[k]);
+			tables_stage(a, key, points > 2 ? "total" : l->preset->points[1], v[i].whole);
+		}
+		answer_table_end(a);
 		tables_chains(l, a, v, n);
-		tables_where(l, a, v, all);
+		/* Unfinished chains by the point that is missing. */
+		answer_table(a, "stopped", NULL, stops, ARRAY_SIZE(stops));
+		for (size_t k = 1; k < l->plan->n_points; k++) {
+			uint64_t stopped = 0, unrecorded = 0;
+
+			for (size_t i = 0; i < all; i++) {
+				stopped += v[i].row->stopped[k];
+				unrecorded += v[i].row->unrecorded[k];
+			}
+			answer_row(a, (struct answer_cell[]){ CELL_WORD(l->preset->points[k]),
+							      CELL_N(stopped), CELL_N(unrecorded) });
+		}
+		answer_table_end(a);
 	} else {
-		tables_pairs(l, a, v, n);
+		struct answer_column columns[1 + DURATIONS] = { { "key", l->key ? l->key : "machine",
+								  ANSWER_WORD } };
+		struct answer_cell cells[1 + DURATIONS];
+		char title[256], key[KEY_MAX];
+		size_t rows = 0; /* those with pairs come first */
+
+		snprintf(title, sizeof(title), "From %s to %s", l->from, l->to);
+		answer_table(a, "latency", title, columns, 1 + tables_duration_columns(a, 0, columns + 1));
+		for (size_t i = 0; i < n && v[i].row->stages[1].n; i++, rows++) {
+			cells[0] = CELL_WORD(tables_key(l, v[i].row, key));
+			tables_duration_cells(a, 0, &v[i].row->stages[1], cells + 1);
+			answer_row(a, cells);
+		}
+		if (rows != 1) {
+			cells[0] = CELL_WORD("(all)");
+			tables_duration_cells(a, 0, &l->all, cells + 1);
+			answer_row(a, cells);
+		}
+		answer_table_end(a);
 		tables_unpaired(l, a, v, n);
 	}
 	if (l->plan->worst) {

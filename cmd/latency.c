@@ -6,11 +6,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "latency/svg.h"
 #include "api/handle.h"
 #include "cmd.h"
 #include "latency-answer.h"
-#include "util/outfile.h"
+#include "base/outfile.h"
+#include "base/array.h"
+#include "base/files.h"
 
 #define WORST_MAX 100
 
@@ -19,8 +20,10 @@ struct latency_opts {
 	uint64_t worst, rows;
 	enum answer_form form;
 	bool quiet;
+	struct times_opts times;
 	struct strlist files;
 	/* what they make */
+	bool by_default; /* no key was given: latency_key_default() */
 	const struct latency_preset *found;
 	char *fields[2]; /* of --key FIELD=FIELD */
 	struct latency_term terms[2];
@@ -37,22 +40,22 @@ static const struct opt latency_options[] = {
 	OPT('t', "to", "EVENT", "the event that ends, likewise", opts_set_text, LATENCY(to)),
 	OPT('k', "key", "KEY",
 	    "what both must have in common: vcpu, pid, cpu, guest,\n"
-	    "a FIELD, or FIELD=FIELD (of --from, of --to)",
+	    "a FIELD, FIELD=FIELD (of --from, of --to), or none;\n"
+	    "by default what these events have by their meaning",
 	    opts_set_text, LATENCY(key)),
-	OPT('p', "preset", "NAME",
-	    "a chain of events, stage by stage, instead of --from and --to:\n"
-	    "wakeup, irq, virtio, timer, hypercall or abort",
-	    opts_set_text, LATENCY(preset)),
+	OPT('p', "preset", "NAME", "a chain of events, stage by stage, instead of --from and --to",
+	    opts_set_text, LATENCY(preset), .words = "wakeup irq virtio timer hypercall abort"),
 	OPT('w', "worst", "N", "the N longest, and what happened in between", opts_set_number, LATENCY(worst),
 	    .max = WORST_MAX),
 	OPT('r', "rows", "N", "at most so many rows of a table (20); 0: all", opts_set_number, LATENCY(rows),
 	    .max = UINT64_MAX),
 	OPT(0, "svg", "FILE", "the distribution as a picture", opts_set_text, LATENCY(svg)),
-	OPT('j', "json", NULL, "for programs, as JSON", set_json, LATENCY(form)),
-	OPT(0, "csv", NULL, "for programs, as CSV", set_csv, LATENCY(form)),
-	OPT('i', "input", "FILE", "another way to name a file", opts_add_text, LATENCY(files)),
-	OPT('q', "quiet", NULL, "errors only", opts_set_flag, LATENCY(quiet)),
-	OPT('h', "help", NULL, "this text", opts_help),
+	OPT_JSON("for programs, as JSON", LATENCY(form)),
+	OPT_CSV("for programs, as CSV", LATENCY(form)),
+	OPT_INPUT(LATENCY(files)),
+	OPT_TIMES(LATENCY),
+	OPT_QUIET(LATENCY(quiet)),
+	OPT_HELP,
 };
 
 const struct opts_table latency_table = {
@@ -73,17 +76,6 @@ static int latency_wrong(const char *what, const char *why)
 	return -EINVAL;
 }
 
-static int latency_check(const struct latency_opts *o)
-{
-	if (!o->preset == !(o->from || o->to))
-		return latency_wrong(NULL, "say --from and --to, or --preset");
-	if (o->from ? !o->to : !!o->to)
-		return latency_wrong(NULL, o->from ? "--from needs --to" : "--to needs --from");
-	if (o->preset && o->key)
-		return latency_wrong(NULL, "--key is for --from and --to; a preset has its own");
-	return 0;
-}
-
 static int latency_check_event(const char *option, const char *text, struct event_words *words)
 {
 	char why[256];
@@ -100,9 +92,13 @@ static int latency_plan_key(struct latency_opts *o)
 		const char *name;
 		enum latency_by by;
 	} words[] = { { "vcpu", BY_VCPU }, { "pid", BY_PID }, { "cpu", BY_CPU }, { "guest", BY_GUEST } };
-	struct latency_by_how from = { .by = o->key ? BY_FIELD : BY_MACHINE }, to = from;
+	struct latency_key_of from, to;
 	const char *equals = o->key ? strchr(o->key, '=') : NULL;
 
+	o->by_default = !o->key;
+	if (o->key && !strcmp(o->key, "none"))
+		o->key = NULL;
+	from = to = (struct latency_key_of){ .by = o->key ? BY_FIELD : BY_MACHINE };
 	for (size_t i = 0; i < ARRAY_SIZE(words) && o->key; i++)
 		if (!strcmp(o->key, words[i].name))
 			from.by = to.by = words[i].by;
@@ -112,7 +108,7 @@ static int latency_plan_key(struct latency_opts *o)
 		if (!o->fields[0] || !o->fields[1])
 			return -ENOMEM;
 		if (!*o->fields[0] || !*o->fields[1])
-			return latency_wrong("--key", "a field is missing beside the '='");
+			return latency_wrong("--key", "a field is missing next to the '='");
 		from.field = o->fields[0];
 		to.field = o->fields[1];
 	}
@@ -121,34 +117,54 @@ static int latency_plan_key(struct latency_opts *o)
 	return 0;
 }
 
-/* Machines meet below the keys that mean the same on all, and where --from and --to name two. */
-static bool latency_apart(const struct latency_opts *o, const struct event_words words[2])
-{
-	enum latency_by by = o->terms[0].next.by;
-
-	if (by == BY_VCPU || by == BY_GUEST)
-		return false;
-	return !words[0].machine || !words[1].machine || !strcmp(words[0].machine, words[1].machine);
-}
-
 static int latency_plan_pair(struct latency_opts *o)
 {
 	struct event_words words[2] = { { 0 } };
+	const char *from, *to;
+	enum latency_by by;
 	int ret = latency_check_event("--from", o->from, &words[0]);
 
 	if (!ret)
 		ret = latency_check_event("--to", o->to, &words[1]);
 	if (!ret)
 		ret = latency_plan_key(o);
+	/* machines meet below the keys that mean the same on all, and where --from and --to name two */
+	by = o->terms[0].next.by;
+	from = words[0].machine;
+	to = words[1].machine;
 	if (!ret)
 		o->plan = (struct latency_plan){ .terms = o->terms,
 						 .n_terms = 2,
 						 .n_points = 2,
 						 .strays = true,
-						 .apart = latency_apart(o, words) };
+						 .apart = by != BY_VCPU && by != BY_GUEST &&
+							  (!from || !to || !strcmp(from, to)) };
 	event_words_release(&words[0]);
 	event_words_release(&words[1]);
 	return ret;
+}
+
+/* The key of --from and --to without --key. -ENOMEM. */
+static int latency_key_default(struct latency_opts *o, const struct inputs *in)
+{
+	struct event_words from, to;
+	struct latency_key_of begin, end;
+	char why[256];
+	int ret = event_words_parse(&from, o->from, why, sizeof(why));
+	int ret_to = event_words_parse(&to, o->to, why, sizeof(why));
+
+	if (!ret && !ret_to) {
+		o->key = latency_default_key(in, &from, &to, &begin, &end);
+		if (o->key) {
+			o->terms[0].next = begin;
+			o->terms[1].look = end;
+		}
+		if (o->key && !strcmp(o->key, "vcpu"))
+			o->plan.apart = false;
+	}
+	event_words_release(&from);
+	event_words_release(&to);
+	return ret ?: ret_to;
 }
 
 static int latency_plan_preset(struct latency_opts *o)
@@ -174,30 +190,49 @@ static bool latency_parse(struct latency_opts *o, int argc, char **argv, int *st
 
 	if (!command_files(&latency_table, argc, argv, o, &o->files, status))
 		return false;
-	ret = latency_check(o);
-	if (!ret)
+	if (!o->preset == !(o->from || o->to))
+		ret = latency_wrong(NULL, "say --from and --to, or --preset");
+	else if (o->from ? !o->to : !!o->to)
+		ret = latency_wrong(NULL, o->from ? "--from needs --to" : "--to needs --from");
+	else if (o->preset && o->key)
+		ret = latency_wrong(NULL, "--key is for --from and --to; a preset has its own");
+	else
 		ret = o->preset ? latency_plan_preset(o) : latency_plan_pair(o);
 	return !ret;
 }
 
 /* ---- what is missing ---------------------------------------------------------------------- */
 
-static void latency_missing_term(const struct latency_answer *l, const struct latency_term *t,
-				 const struct log *log)
+/* Whether the files' KVM is x86's, and the event one that only arm64's has. */
+static bool latency_other_arch(const struct inputs *in, const char *event)
 {
-	size_t len = strcspn(t->event, "/");
+	static const char *const arm64[] = { "vgic_", "kvm_timer_", "kvm_guest_fault" };
+	bool x86 = false, arm = false;
 
-	if (l->preset)
-		log_err(log, "the files have no %.*s: record %s gives it", (int)len, t->event, t->record);
-	else
-		log_err(log, "the files have no event %.*s", (int)len, t->event);
+	for (size_t i = 0; i < in->n && !x86; i++) {
+		struct tep_event *exit =
+			in->v[i].tep ? tep_find_event_by_name(in->v[i].tep, "kvm", "kvm_exit") : NULL;
+
+		x86 = exit && tep_find_field(exit, "exit_reason");
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(arm64); i++)
+		arm |= !strncmp(event, arm64[i], strlen(arm64[i]));
+	return x86 && arm;
 }
 
-/* Of each point one event at least must have come (of --from and --to: be known). */
-static int latency_missing(const struct latency_answer *l, const struct log *log)
-{
-	bool missing = false;
+/* ---- the answer --------------------------------------------------------------------------------- */
 
+static int latency_tell(struct latency_answer *l, const struct latency_opts *o, const struct log *log)
+{
+	const struct latency_worst *worst;
+	const struct latency_row *rows;
+	struct buf text = { 0 };
+	struct answer a;
+	size_t n, n_worst;
+	bool missing = false;
+	int ret = 0;
+
+	/* Of each point one event at least must have come (of --from and --to: be known). */
 	for (size_t p = 0; p < l->plan->n_points; p++) {
 		const struct latency_term *none = NULL;
 		bool any = false;
@@ -209,105 +244,78 @@ static int latency_missing(const struct latency_answer *l, const struct log *log
 			if (t->point != p || t->cancels)
 				continue;
 			any |= l->preset ? count->seen > 0 : count->known;
-			none = none ? none : t;
+			if (!none || latency_other_arch(l->in, none->event))
+				none = t;
 		}
-		if (!any && none) {
-			latency_missing_term(l, none, log);
-			missing = true;
-		}
+		if (any || !none)
+			continue;
+		missing = true;
+		if (l->preset)
+			log_err(log, "the files have no %.*s: record %s gives it",
+				(int)strcspn(none->event, "/"), none->event, none->record);
+		else
+			log_err(log, "the files have no event %.*s", (int)strcspn(none->event, "/"),
+				none->event);
 	}
 	if (missing && l->preset)
-		log_err(log, "so the chain of '%s' cannot be told", l->preset->name);
-	return missing ? -ENODATA : 0;
-}
-
-/* ---- the answer --------------------------------------------------------------------------------- */
-
-static int latency_svg_write(const struct latency_answer *l, const struct latency_opts *o,
-			     const struct log *log)
-{
-	struct outfile out;
-	struct buf text = { 0 };
-	char title[512];
-	int ret = output_open(&out, o->svg, l->in, log);
-
-	if (ret)
-		return ret;
-	if (l->preset)
-		snprintf(title, sizeof(title), "%s: %s", l->preset->name, l->preset->summary);
-	else
-		snprintf(title, sizeof(title), "from %s to %s", o->from, o->to);
-	latency_svg(&l->all, title, &text);
-	ret = buf_status(&text) ?: write_all(out.fd, text.data, text.len);
-	buf_release(&text);
-	return outfile_close(&out, ret);
-}
-
-static int latency_print(const struct latency_answer *l, const struct latency_opts *o, const struct log *log)
-{
-	struct buf text = { 0 };
-	struct answer a;
-	int ret;
-
-	answer_begin(&a, o->form, &text);
-	ret = latency_answer_tables(l, &a);
-	answer_end(&a);
-	ret = ret ?: print_answer(&text, log);
-	buf_release(&text);
-	return ret;
-}
-
-static int latency_tell(struct latency_answer *l, const struct latency_opts *o, const struct log *log)
-{
-	const struct latency_worst *worst;
-	const struct latency_row *rows;
-	size_t n, n_worst;
-	int ret = latency_missing(l, log);
-
-	if (ret)
-		return ret;
+		log_err(log, "so preset '%s' has no complete chain", l->preset->name);
+	if (missing)
+		return -ENODATA;
 	rows = latency_rows(l->found, &n);
 	for (size_t i = 0; i < n && !ret; i++)
 		ret = histogram_join(&l->all, &rows[i].stages[l->plan->n_points - 1]);
 	worst = latency_worst(l->found, &n_worst);
 	if (!ret && n_worst)
 		ret = between_read(&l->between, l->in, worst, n_worst, l->plan->n_points);
-	if (!ret)
-		ret = latency_print(l, o, log);
-	if (!ret && o->svg)
-		ret = latency_svg_write(l, o, log);
+	if (!ret) {
+		answer_begin(&a, o->form, &text);
+		a.ticks = inputs_in_ticks(l->in);
+		ret = latency_answer_tables(l, &a);
+		answer_end(&a);
+		ret = ret ?: print_answer(&text, log);
+		buf_release(&text);
+	}
+	if (!ret && o->svg) {
+		struct buf picture = { 0 };
+		char question[512], *title;
+
+		if (l->preset)
+			snprintf(question, sizeof(question), "how long is %s: %s?", l->preset->name,
+				 l->preset->summary);
+		else
+			snprintf(question, sizeof(question), "how long from %s to %s?", o->from, o->to);
+		title = picture_title(l->in, question);
+		if (title)
+			latency_svg(&l->all, title, &picture);
+		ret = title ? output_write(o->svg, &picture, l->in, log) : -ENOMEM;
+		free(title);
+		buf_release(&picture);
+	}
 	between_free(l->between, n_worst);
 	histogram_release(&l->all);
 	return ret;
 }
 
-static void latency_check_clocks(const struct inputs *in, const struct log *log)
+static int latency_files(struct latency_opts *o, struct console *console, const struct log *log)
 {
-	for (size_t i = 0; i < in->n; i++) {
-		const struct input *f = &in->v[i];
-
-		if (clock_in_ticks(f->time.clock) && !f->time.mult)
-			log_warn(log, "%s: durations are ticks of the clock %s, not ns", f->path,
-				 f->time.clock);
-	}
-}
-
-static int latency_opened(struct latency_opts *o, struct hyptrace *files, const struct log *log)
-{
-	struct latency_answer l = { .preset = o->found,
-				    .from = o->from,
-				    .to = o->to,
-				    .key = o->key,
-				    .rows = o->rows ? (size_t)o->rows : SIZE_MAX };
+	struct hyptrace *files = NULL;
+	struct latency_answer l = {
+		.preset = o->found, .from = o->from, .to = o->to, .rows = o->rows ? (size_t)o->rows : SIZE_MAX
+	};
 	uint64_t damaged = 0;
-	int ret = handle_load(files);
+	int ret = command_open(&files, &o->files, 0, &o->times, log);
 
 	if (ret)
-		return ret;
+		goto out;
 	l.in = handle_inputs(files);
-	latency_check_clocks(l.in, log);
 	if (o->found)
 		latency_preset_plan(o->found, l.in, &o->plan);
+	else if (o->by_default)
+		ret = latency_key_default(o, l.in);
+	if (ret)
+		goto out;
+	l.key = o->key;
+	l.by_default = o->by_default;
 	o->plan.worst = (size_t)o->worst;
 	l.plan = &o->plan;
 	ret = latency_open(&l.found, l.in, l.plan, log);
@@ -317,18 +325,10 @@ static int latency_opened(struct latency_opts *o, struct hyptrace *files, const 
 		ret = latency_tell(&l, o, log);
 	latency_close(l.found);
 	if (damaged)
-		tell_damage(log, damaged);
-	return ret ? ret : damaged ? -EBADMSG : 0;
-}
-
-static int latency_files(struct latency_opts *o, struct console *console, struct log *log)
-{
-	struct hyptrace_open_opts open_opts = { sizeof(open_opts), .log = handle_log_to, .log_ctx = log };
-	struct hyptrace *files = NULL;
-	int ret = hyptrace_open(&files, (const char *const *)o->files.v, o->files.n, &open_opts);
-
-	if (!ret)
-		ret = latency_opened(o, files, log);
+		log_damage(log, damaged);
+	if (!ret && damaged)
+		ret = -EBADMSG;
+out:
 	hyptrace_close(files);
 	return console_status(console, ret);
 }

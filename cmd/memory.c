@@ -33,7 +33,7 @@ void *calloc(size_t n, size_t size);
 void *realloc(void *p, size_t size);
 #endif
 
-/* glibc's names of its own ones, for those who replace them */
+/* glibc's own ones, by the names that replacements call */
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t n, size_t size);
 void *__libc_realloc(void *p, size_t size);

@@ -9,20 +9,26 @@
 
 #include "api/handle.h"
 #include "cmd.h"
-#include "path-print.h"
+#include "ask/path/path.h"
+#include "ask/states/histogram.h"
+#include "ask/states/pass.h"
+#include "base/array.h"
+#include "base/decode/esr.h"
 
 struct path_opts {
-	const char *at, *guest, *task, *window;
-	uint64_t cpu, nth, hops;
+	const char *at, *guest, *task;
+	uint64_t cpu, nth, hops, within; /* within: ns */
 	enum answer_form form;
 	bool quiet;
+	struct times_opts times;
 	struct strlist files;
 	/* what at says */
 	struct event_words event; /* name NULL: time */
-	uint64_t time, within;	  /* ns */
+	uint64_t time;		  /* ns */
 };
 
 #define NO_CPU UINT64_MAX
+#define LABEL  64 /* of a task */
 
 /* ---- command line -------------------------------------------------------------------------------- */
 
@@ -39,13 +45,15 @@ static const struct opt path_rows[] = {
 	    .max = UINT32_MAX - 1),
 	OPT('n', "nth", "N", "of an EVENT: the Nth that matches (1)", opts_set_number, PATH(nth), .min = 1,
 	    .max = UINT64_MAX),
-	OPT('w', "within", "SECONDS", "how far back causes are looked for (1)", opts_set_text, PATH(window)),
+	OPT_DURATION('w', "within", "how far back causes are looked for (1s)", UNIT_S, 1, PATH(within),
+		     .min = 1, .max = INT64_MAX),
 	OPT('m', "hops", "N", "hops at most (50)", opts_set_number, PATH(hops), .min = 1, .max = 10000),
-	OPT('j', "json", NULL, "as JSON", set_json, PATH(form)),
+	OPT_JSON("as JSON", PATH(form)),
 	OPT('c', "csv", NULL, "as CSV", set_csv, PATH(form)),
-	OPT('i', "input", "FILE", "another way to name a file", opts_add_text, PATH(files)),
-	OPT('q', "quiet", NULL, "errors only", opts_set_flag, PATH(quiet)),
-	OPT('h', "help", NULL, "this text", opts_help),
+	OPT_INPUT(PATH(files)),
+	OPT_TIMES(PATH),
+	OPT_QUIET(PATH(quiet)),
+	OPT_HELP,
 };
 
 const struct opts_table path_table = {
@@ -61,57 +69,34 @@ const struct opts_table path_table = {
 	.n = ARRAY_SIZE(path_rows),
 };
 
-/* "63.565" as ns. -EINVAL. */
-static int path_parse_seconds(const char *text, uint64_t *ns)
+/* False: there is nothing to do but exit with *status. */
+static bool path_parse(struct path_opts *o, int argc, char **argv, int *status)
 {
-	uint64_t s = 0, unit = 100000000, part = 0;
-	const char *p = text;
-
-	for (; isdigit((unsigned char)*p) && p - text < 10; p++)
-		s = s * 10 + (uint64_t)(*p - '0');
-	if (*p == '.')
-		for (p++; isdigit((unsigned char)*p) && unit; p++, unit /= 10)
-			part += unit * (uint64_t)(*p - '0');
-	*ns = s * 1000000000 + part;
-	return *p ? -EINVAL : 0;
-}
-
-static int path_check_at(struct path_opts *o, char *why, size_t size)
-{
-	bool time = o->at && isdigit((unsigned char)*o->at);
 	const char *wrong = NULL;
+	char why[512];
+	bool time;
+	int ret = 0;
 
+	if (!command_files(&path_table, argc, argv, o, &o->files, status))
+		return false;
+	time = o->at && isdigit((unsigned char)*o->at);
 	if (!o->at)
-		wrong = "say --at TIME or --at EVENT";
+		wrong = "specify --at TIME or --at EVENT";
 	else if (time && !o->task == (o->cpu == NO_CPU))
-		wrong = "a TIME needs --task or --cpu, to say who is meant";
+		wrong = "a TIME needs --task or --cpu";
 	else if (time && o->nth != 1)
 		wrong = "--nth is for an EVENT";
 	else if (!time && (o->task || o->cpu != NO_CPU))
 		wrong = "--task and --cpu are for a TIME: an event has its own";
-	else if (path_parse_seconds(o->window, &o->within) || !o->within)
-		wrong = "--within is a number of seconds above 0";
-	else if (time && path_parse_seconds(o->at, &o->time))
-		wrong = "a TIME is seconds, with nine digits behind the point at most";
-	if (wrong)
-		snprintf(why, size, "%s", wrong);
+	else if (time && parse_amount(o->at, duration_units, UNIT_S, &o->time))
+		wrong = "a TIME is a number of seconds";
 	else if (!time)
-		return event_words_parse(&o->event, o->at, why, size);
-	return wrong ? -EINVAL : 0;
-}
-
-/* False: there is nothing to do but exit with *status. */
-static bool path_parse(struct path_opts *o, int argc, char **argv, int *status)
-{
-	char why[512];
-	int ret;
-
-	if (!command_files(&path_table, argc, argv, o, &o->files, status))
-		return false;
-	ret = path_check_at(o, why, sizeof(why));
+		ret = event_words_parse(&o->event, o->at, why, sizeof(why));
 	if (ret)
-		fprintf(stderr, "hyptrace: %s\n", ret == -EINVAL ? why : errno_text(ret));
-	return !ret;
+		wrong = ret == -EINVAL ? why : errno_text(ret);
+	if (wrong)
+		fprintf(stderr, "hyptrace path: %s\n", wrong);
+	return !wrong;
 }
 
 /* ---- who is meant --------------------------------------------------------------------------------- */
@@ -123,7 +108,10 @@ struct path_job {
 	const struct inputs *in;
 	struct path_ask ask;
 	struct path_found found;
+	struct steps *steps;
 	struct path path;
+	struct path_text *texts; /* by nr */
+	size_t n_texts;
 	uint64_t damaged;
 };
 
@@ -145,47 +133,269 @@ static int path_ask_machine(struct path_job *j)
 	return 0;
 }
 
-static int path_ask_task(struct path_job *j)
-{
-	const struct input *in = &j->in->v[j->ask.input];
-	struct tep_cmdline *c;
-	uint64_t pid;
+struct path_naming {
+	const char *name;
+	const struct steps *steps;
+	size_t input;
+	int64_t pid; /* the task of that name; -1: none so far */
+	bool several;
+};
 
-	j->ask.pid = -1;
-	j->ask.cpu = j->o->cpu == NO_CPU ? -1 : (int64_t)j->o->cpu;
-	if (!j->o->task)
-		return 0;
-	if (!parse_u64(j->o->task, &pid) && pid && pid <= INT32_MAX) {
-		j->ask.pid = (int64_t)pid;
-		return 0;
+static int path_names_run(void *ctx, struct pass_run *run)
+{
+	struct path_naming *n = ctx;
+
+	for (size_t i = 0; i < run->n_steps; i++) {
+		const struct step *s = &run->steps[i];
+		const int32_t pids[] = { s->pid, (int32_t)s->a }; /* that leaves, and that comes */
+
+		steps_learn(n->steps, run->records, s, 1);
+		for (size_t k = 0; k < 2 && s->kind == STEP_SWITCH && s->input == n->input; k++) {
+			const char *comm = steps_comm(n->steps, n->input, pids[k]);
+
+			if (!comm || strcmp(comm, n->name) != 0)
+				continue;
+			n->several |= n->pid >= 0 && n->pid != pids[k];
+			n->pid = pids[k];
+		}
 	}
-	c = tep_data_pid_from_comm(in->tep, j->o->task, NULL);
-	if (!c || tep_data_pid_from_comm(in->tep, j->o->task, c)) {
-		log_err(j->log,
-			c ? "%s has several tasks named '%s': say a PID" : "%s has no task named '%s'",
-			in->path, j->o->task);
-		return -EINVAL;
-	}
-	j->ask.pid = tep_cmdline_pid(in->tep, c);
 	return 0;
 }
 
-static int path_asked(struct path_job *j)
+/* Finds a task by its name in the records: the file's table lacks some, and has the last of others only. */
+static int path_name(struct path_job *j, struct path_naming *n)
 {
+	const struct pass_part part = {
+		.ctx = n, .steps = 1ull << STEP_SWITCH, .after = path_names_run, .learns = true
+	};
+	struct timeline *t = NULL;
+	struct steps *steps = NULL;
+	int ret = timeline_open(&t, j->in, NULL, NULL, NULL) ?: steps_open(&steps, j->in);
+
+	n->steps = steps;
+	ret = ret ?: pass_read(t, steps, &part, 1);
+	steps_close(steps);
+	timeline_close(t);
+	return ret;
+}
+
+/* A PID, a NAME, or both as answers and reports print them: "sshd-812". */
+static int path_ask_task(struct path_job *j)
+{
+	const char *task = j->o->task, *dash = task ? strrchr(task, '-') : NULL;
+	struct path_naming n = { .name = task, .input = j->ask.input, .pid = -1 };
+	uint64_t pid;
 	int ret;
 
-	j->ask.event = j->o->event.name ? &j->o->event : NULL;
-	j->ask.nth = j->o->nth;
-	j->ask.time = j->o->time;
-	ret = path_ask_machine(j);
-	return ret || j->ask.event ? ret : path_ask_task(j);
+	j->ask.pid = -1;
+	j->ask.cpu = j->o->cpu == NO_CPU ? -1 : (int64_t)j->o->cpu;
+	if (!task)
+		return 0;
+	if (!parse_u64(task, &pid) && pid && pid <= INT32_MAX) {
+		j->ask.pid = (int64_t)pid;
+		return 0;
+	}
+	ret = path_name(j, &n);
+	if (ret)
+		return ret;
+	if (n.pid < 0 && dash && !parse_u64(dash + 1, &pid) && pid && pid <= INT32_MAX)
+		n.pid = (int64_t)pid;
+	if (n.pid < 0 || n.several) {
+		log_err(j->log,
+			n.several ? "%s has several tasks named '%s': specify a PID"
+				  : "%s has no task named '%s'",
+			j->in->v[j->ask.input].path, task);
+		return -EINVAL;
+	}
+	j->ask.pid = n.pid;
+	return 0;
+}
+
+/* ---- texts ------------------------------------------------------------------------------------ */
+
+static int path_text_order(const void *a, const void *b)
+{
+	return compare_u64(&((const struct path_text *)a)->nr, &((const struct path_text *)b)->nr);
+}
+
+/* The records that prove the chain, in the order of nr, each once. -ENOMEM. */
+static int path_texts_open(struct path_job *j)
+{
+	const struct path *p = &j->path;
+	struct path_text *v = calloc(p->n + 2, sizeof(*v));
+	size_t k = 0;
+
+	if (!v)
+		return -ENOMEM;
+	v[k++].nr = j->found.moment.nr;
+	for (size_t i = 0; i <= p->n; i++) {
+		const struct path_row *row = i < p->n ? &p->v[i].event : &p->event;
+
+		if (row->kind != STEP_NONE && row->kind != STEP_LOST)
+			v[k++].nr = row->nr;
+	}
+	qsort(v, k, sizeof(*v), path_text_order);
+	for (size_t i = 0; i < k; i++)
+		if (!i || v[i].nr != v[j->n_texts - 1].nr)
+			v[j->n_texts++].nr = v[i].nr;
+	j->texts = v;
+	return 0;
+}
+
+static bool path_text_before(const void *entry, const void *nr)
+{
+	return ((const struct path_text *)entry)->nr < *(const uint64_t *)nr;
+}
+
+/* ---- words ------------------------------------------------------------------------------------- */
+
+static const char *path_task_label(const struct path_job *j, size_t input, int32_t pid, char out[LABEL])
+{
+	if (pid)
+		snprintf(out, LABEL, "%s-%d", steps_comm(j->steps, input, pid) ?: "<...>", pid);
+	else
+		snprintf(out, LABEL, "<idle>");
+	return out;
+}
+
+static const char *path_exit_label(const struct path_job *j, const struct path_cause *h)
+{
+	bool hyp = h->event.kind == STEP_HYP_ENTER;
+	const char *word = steps_reason(j->steps, h->input, hyp ? STEP_HYP_ENTER : STEP_KVM_EXIT,
+					hyp ? h->event.a : h->number);
+	bool arm = !hyp && h->event.b != STEP_UNKNOWN && h->number == KVM_EXIT_ARM_TRAP;
+	const char *class = arm ? esr_ec_name((unsigned int)h->event.b & 0x3f) : NULL;
+
+	return class ? class : word;
+}
+
+/* Task that had the CPU, waker, or subject of the cause; NULL: nothing. */
+static const char *path_cause_by(const struct path_job *j, const struct path_cause *h, char out[LABEL])
+{
+	char ns[16];
+
+	switch (h->state) {
+	case PATH_HANDLES:
+		return path_exit_label(j, h);
+	case PATH_PENDING:
+	case PATH_SOFTIRQ_PENDING:
+		snprintf(out, LABEL, "%s %llu", h->state == PATH_PENDING ? "irq" : "softirq",
+			 (unsigned long long)h->number);
+		return out;
+	case PATH_RUNS:
+		if (h->exits == STEP_UNKNOWN || !h->outside)
+			return NULL;
+		snprintf(out, LABEL, "out %s", duration_text(h->outside, ns));
+		return out;
+	default:
+		return h->by == PATH_NOBODY ? NULL : path_task_label(j, h->input, h->by, out);
+	}
+}
+
+/* ---- tables -------------------------------------------------------------------------------------- */
+
+static void path_print_causes(const struct path_job *j, struct answer *out, const char *title)
+{
+	static const struct answer_column columns[] = {
+		{ "hop", "hop", ANSWER_COUNT },
+		COLUMN_TOOK,
+		COLUMN_BOUND,
+		{ "machine", "machine", ANSWER_WORD },
+		{ "cpu", "cpu", ANSWER_COUNT },
+		{ "task", "task", ANSWER_WORD },
+		{ "state", "state", ANSWER_WORD },
+		{ "by", "by", ANSWER_WORD },
+		/* for programs: text has the events' times */
+		{ "from", "from", ANSWER_TIME },
+		{ "to", "to", ANSWER_TIME },
+		{ "exits", "exits", ANSWER_COUNT },
+		{ "outside_ns", "outside", ANSWER_DURATION },
+	};
+	bool words = out->form == ANSWER_TEXT;
+	size_t n = ARRAY_SIZE(columns) - (words ? 4 : 0);
+
+	answer_table(out, "path", title, columns, n);
+	for (size_t i = 0; i < j->path.n; i++) {
+		const struct path_cause *h = &j->path.v[i];
+		bool told = h->exits != STEP_UNKNOWN;
+		char task[LABEL], by[LABEL];
+		const struct answer_cell cells[] = {
+			CELL_N(i + 1),
+			CELL_N(h->to - h->from),
+			h->bound && h->bound != UINT64_MAX ? CELL_N(h->bound) : CELL_NONE,
+			CELL_WORD(j->in->v[h->input].machine),
+			CELL_N(h->cpu),
+			CELL_WORD(path_task_label(j, h->input, h->pid, task)),
+			CELL_WORD(path_state_name(h->state)),
+			CELL_WORD(words || h->state != PATH_RUNS ? path_cause_by(j, h, by) : NULL),
+			CELL_N(h->from),
+			CELL_N(h->to),
+			told ? CELL_N(h->exits) : CELL_NONE,
+			told ? CELL_N(h->outside) : CELL_NONE
+		};
+
+		answer_row(out, cells);
+	}
+	answer_table_end(out);
+}
+
+static void path_print_event(const struct path_job *j, struct answer *out, size_t hop,
+			     const struct path_row *row)
+{
+	size_t i = array_lower_bound(j->texts, j->n_texts, sizeof(*j->texts), path_text_before, &row->nr);
+	const struct path_text *t = i < j->n_texts && j->texts[i].nr == row->nr ? &j->texts[i] : NULL;
+	char lost[LABEL] = "some";
+	const struct answer_cell cells[] = {
+		CELL_N(hop),
+		CELL_WORD(j->in->v[row->input].machine),
+		CELL_N(row->cpu),
+		CELL_N(row->ts),
+		CELL_WORD(row->kind == STEP_LOST && !row->a ? "not recorded"
+			  : row->kind == STEP_LOST	    ? "lost events"
+			  : t && t->name		    ? t->name
+							    : ""),
+		CELL_WORD(row->kind == STEP_LOST ? row->a ? lost : ""
+			  : t && t->text	 ? t->text
+						 : ""),
+	};
+
+	if (row->kind == STEP_NONE)
+		return;
+	if (row->kind == STEP_LOST && row->a != STEP_UNKNOWN)
+		snprintf(lost, sizeof(lost), "%llu", (unsigned long long)row->a);
+	answer_row(out, cells);
+}
+
+static void path_print_end(const struct path_job *j, struct answer *out)
+{
+	static const struct answer_column columns[] = {
+		{ "end", "end", ANSWER_WORD },
+		{ "why", "why", ANSWER_WORD },
+		{ "hops", "hops", ANSWER_COUNT },
+		COLUMN_TOOK,
+	};
+	const struct path *p = &j->path;
+	uint64_t span = p->n ? p->v[0].to - p->v[p->n - 1].from : 0;
+	const struct answer_cell cells[] = { CELL_WORD(path_end_name(p->end)), CELL_WORD(p->why),
+					     CELL_N(p->n), CELL_N(span) };
+	char text[32];
+
+	if (out->form == ANSWER_TEXT) {
+		buf_addstr(out->out, "\n");
+		answer_note(out, "%s after %s: %s", path_end_name(p->end), answer_duration(out, span, text),
+			    p->why);
+		return;
+	}
+	answer_table(out, "end", NULL, columns, ARRAY_SIZE(columns));
+	answer_row(out, cells);
+	answer_table_end(out);
 }
 
 /* ---- answering ------------------------------------------------------------------------------------- */
 
 static int path_open_timeline(struct path_job *j, struct timeline **t)
 {
-	/* what is damaged is told at the first reading */
+	/* the first reading reports damage */
 	return timeline_open(t, j->in, NULL, NULL, j->found.found ? NULL : j->log);
 }
 
@@ -197,12 +407,27 @@ static int path_search_files(struct path_job *j)
 	if (ret)
 		return ret;
 	j->found.window.within = j->o->within;
-	ret = path_read(&j->found, j->in, t, &j->ask, j->log);
-	j->damaged = timeline_damaged(t);
+	ret = steps_open(&j->steps, j->in);
+	if (!ret)
+		ret = path_read(&j->found, j->in, t, j->steps, &j->ask, j->log);
+	j->damaged = merge_damaged(t->merge);
 	timeline_close(t);
 	if (!ret && !j->found.found) {
+		const struct path_window *w = &j->found.window;
+		const struct path_machine *m =
+			j->ask.input < w->n_machines ? &w->machines[j->ask.input] : NULL;
+		uint64_t from = m ? m->before.ts : 0, to = m ? m->after.b : 0;
+		char begin[32], end[32];
+
 		if (j->ask.event)
 			log_err(j->log, "%llu events match '%s'", (unsigned long long)j->found.matches,
+				j->o->at);
+		else if (to && (j->ask.time < from || j->ask.time > to))
+			log_err(j->log, "%s is not recorded at %s: it is from %s to %s",
+				j->in->v[j->ask.input].machine, j->o->at, seconds_text(from, begin),
+				seconds_text(to, end));
+		else if (!to)
+			log_err(j->log, "only sched_switch shows the task at %s; record with: hyptrace record -e sched",
 				j->o->at);
 		else
 			log_err(j->log, "no events say who ran at %s", j->o->at);
@@ -213,77 +438,89 @@ static int path_search_files(struct path_job *j)
 	return ret;
 }
 
-static int path_write(const struct path_answer *a, const struct path_opts *o, const struct log *log)
+static int path_answer(struct path_job *j)
 {
-	struct buf out = { 0 };
-	int ret;
-
-	path_print(a, o->form, &out);
-	ret = print_answer(&out, log);
-	buf_release(&out);
-	return ret;
-}
-
-static int path_tell(struct path_job *j)
-{
-	struct path_answer a = { .in = j->in, .moment = &j->found.moment, .path = &j->path };
-	struct path_text *texts = path_texts_of(&j->path, a.moment, &a.n_texts);
 	struct timeline *t = NULL;
-	struct steps *steps = NULL;
-	int ret = texts ? path_open_timeline(j, &t) : -ENOMEM;
+	struct buf out = { 0 };
+	int ret = path_texts_open(j) ?: path_open_timeline(j, &t) ?: path_texts(j->in, t, j->texts, j->n_texts);
 
-	if (!ret)
-		ret = path_texts(j->in, t, texts, a.n_texts);
-	if (!ret)
-		ret = steps_open(&steps, j->in);
 	/* a page that could be read before may fail now */
-	if (t && timeline_damaged(t) > j->damaged)
-		j->damaged = timeline_damaged(t);
-	a.texts = texts;
-	a.steps = steps;
-	if (!ret)
-		ret = path_write(&a, j->o, j->log);
-	steps_close(steps);
-	timeline_close(t);
-	path_texts_release(texts, a.n_texts);
-	return ret;
-}
-
-static int path_files(const struct path_opts *o, struct console *console, struct log *log)
-{
-	struct hyptrace_open_opts opts = { sizeof(opts), .log = handle_log_to, .log_ctx = log };
-	struct path_job j = { .o = o, .log = log, .path.max = o->hops };
-	int ret = hyptrace_open(&j.files, (const char *const *)o->files.v, o->files.n, &opts);
-
-	if (!ret)
-		ret = handle_load(j.files);
+	if (t && merge_damaged(t->merge) > j->damaged)
+		j->damaged = merge_damaged(t->merge);
 	if (!ret) {
-		j.in = handle_inputs(j.files);
-		ret = path_asked(&j);
+		const struct path_moment *m = &j->found.moment;
+		struct answer answer;
+		char title[256], task[LABEL], at[32];
+		static const struct answer_column columns[] = {
+			{ "hop", "hop", ANSWER_COUNT },	   { "machine", "machine", ANSWER_WORD },
+			{ "cpu", "cpu", ANSWER_COUNT },	   { "time", "time", ANSWER_TIME },
+			{ "event", "event", ANSWER_WORD }, { "text", "text", ANSWER_WORD },
+		};
+		const struct path *p;
+
+		answer_begin(&answer, j->o->form, &out);
+		answer.ticks = inputs_in_ticks(j->in);
+		snprintf(title, sizeof(title), "%s of %s on CPU %u at %s: why then",
+			 path_task_label(j, m->input, m->pid, task), j->in->v[m->input].machine, m->cpu,
+			 answer_time(&answer, m->ts, at));
+		path_print_causes(j, &answer, title);
+		p = &j->path;
+		answer_table(&answer, "events", "each hop began with", columns, ARRAY_SIZE(columns));
+		for (size_t i = 0; i < p->n; i++)
+			path_print_event(j, &answer, i + 1, &p->v[i].event);
+		if (!p->n || p->event.nr != p->v[p->n - 1].event.nr)
+			path_print_event(j, &answer, p->n + 1, &p->event);
+		answer_table_end(&answer);
+		path_print_end(j, &answer);
+		if (j->path.vcpu_unknown)
+			answer_note(
+				&answer,
+				"it is not known whether vCPUs ran: that needs the host's sched events, and a "
+				"bound of the guest's clock");
+		answer_end(&answer);
+		ret = print_answer(&out, j->log);
 	}
-	if (!ret)
-		ret = path_search_files(&j);
-	if (!ret)
-		ret = path_tell(&j);
-	if (j.damaged)
-		tell_damage(log, j.damaged);
-	path_release(&j.path);
-	path_window_release(&j.found.window);
-	hyptrace_close(j.files);
-	return j.damaged ? EXIT_FAILED : console_status(console, ret);
+	buf_release(&out);
+	timeline_close(t);
+	path_texts_release(j->texts, j->n_texts);
+	return ret;
 }
 
 int cmd_path(int argc, char **argv)
 {
-	struct path_opts o = { .cpu = NO_CPU, .nth = 1, .window = "1", .hops = 50 };
+	struct path_opts o = { .cpu = NO_CPU, .nth = 1, .within = UNIT_S, .hops = 50 };
 	struct console console = { 0 };
 	struct log log = console_as_log(&console);
 	int status;
 
 	memory_or_end();
 	if (path_parse(&o, argc, argv, &status)) {
+		struct path_job j;
+		int ret;
+
 		console.quiet = o.quiet;
-		status = path_files(&o, &console, &log);
+		j = (struct path_job){ .o = &o, .log = &log, .path.max = o.hops };
+		ret = command_open(&j.files, &o.files, 0, &o.times, &log);
+		if (!ret) {
+			j.in = handle_inputs(j.files);
+			j.ask.event = o.event.name ? &o.event : NULL;
+			j.ask.nth = o.nth;
+			j.ask.time = o.time;
+			ret = path_ask_machine(&j);
+		}
+		if (!ret && !j.ask.event)
+			ret = path_ask_task(&j);
+		if (!ret)
+			ret = path_search_files(&j);
+		if (!ret)
+			ret = path_answer(&j);
+		if (j.damaged)
+			log_damage(&log, j.damaged);
+		steps_close(j.steps);
+		path_release(&j.path);
+		path_window_release(&j.found.window);
+		hyptrace_close(j.files);
+		status = j.damaged ? EXIT_FAILED : console_status(&console, ret);
 	}
 	event_words_release(&o.event);
 	strlist_release(&o.files);

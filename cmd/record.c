@@ -7,11 +7,12 @@
 #include <unistd.h>
 
 #include "cmd.h"
-#include "list-priv.h"
-#include "usual.h"
-#include "util/shim.h"
-#include "util/visible.h"
-#include "tracefs/grammar.h"
+#include "base/escape.h"
+#include "base/files.h"
+#include "base/shim.h"
+#include "base/signals.h"
+#include "record/guest/guest.h"
+#include "record/plan/grammar.h"
 
 static int record_plan_run(const struct record_plan *plan)
 {
@@ -53,27 +54,6 @@ static int record_plan_run(const struct record_plan *plan)
 	return EXIT_OK;
 }
 
-/* Someone who names nothing gets what is there to record, and reads what that is. */
-static int usual_find(struct strlist *words)
-{
-	struct console console = { 0 };
-	struct log log = console_as_log(&console);
-	struct guest_opts o = { .root = getenv("HYPTRACE_ROOT") };
-	struct guests all = { 0 };
-	int tracing = list_open_tracing(&log);
-	int ret;
-
-	if (tracing < 0)
-		return -ENOENT;
-	ret = usual_host(words, tracing) ?: guests_find(&all, &o);
-	for (size_t i = 0; i < all.n && !ret; i++)
-		if (guest_probe(&all.v[i], GUEST_PORT, 1000) == GUEST_LISTENS)
-			ret = usual_guest(words, &all.v[i]);
-	guests_release(&all);
-	close(tracing);
-	return ret;
-}
-
 static int record_line(int argc, char **argv)
 {
 	struct record_plan plan = { 0 };
@@ -85,16 +65,30 @@ static int record_line(int argc, char **argv)
 	return ret;
 }
 
-static int record_usual(void)
+/* Without options everything that is there is recorded, and its command line printed. */
+static int record_defaults(void)
 {
+	struct console console = { 0 };
+	struct log log = console_as_log(&console);
+	struct guest_opts o = { .root = getenv("HYPTRACE_ROOT") };
 	struct strlist words = { 0 };
-	int ret = usual_find(&words);
-	char **argv = ret ? NULL : shim_copy((int)words.n, words.v);
+	struct guests all = { 0 };
+	int ret, tracing = list_open_tracing(&log);
+	char **argv;
 
+	if (tracing < 0)
+		return EXIT_FAILED;
+	ret = defaults_host(&words, tracing) ?: guests_find(&all, &o);
+	for (size_t i = 0; i < all.n && !ret; i++)
+		if (guest_probe(&all.v[i], GUEST_PORT, 1000) == GUEST_LISTENS)
+			ret = defaults_guest(&words, &all.v[i]);
+	guests_release(&all);
+	close(tracing);
+	argv = ret ? NULL : shim_copy((int)words.n, words.v);
 	if (argv) {
 		fputs("hyptrace: nothing is named, so this is recorded: hyptrace", stderr);
 		for (size_t i = 0; i < words.n; i++)
-			fprintf(stderr, " %s", VISIBLE(words.v[i]));
+			fprintf(stderr, " %s", ESCAPED(words.v[i]));
 		fputc('\n', stderr);
 	}
 	ret = argv ? record_line((int)words.n, argv) : EXIT_FAILED;
@@ -103,29 +97,24 @@ static int record_usual(void)
 	return ret;
 }
 
-/* "-B hyp" or "-Bhyp": trace-cmd would make an instance of that name, and record nothing in it. */
-static bool names_remote(int argc, char **argv)
-{
-	for (int i = 1; i < argc; i++) {
-		const char *name = strncmp(argv[i], "-B", 2) ? "" : argv[i][2] ? argv[i] + 2 : argv[i + 1];
-
-		if (name && record_plan_remote(name))
-			return true;
-	}
-	return false;
-}
-
 bool record_takes(int argc, char **argv)
 {
 	struct record_plan plan = { 0 };
 	struct opts_error err;
-	bool takes = names_remote(argc, argv) || !grammar_parse_line(&plan, argc, argv, &err);
+	bool takes = false;
 
+	/* "-B hyp" or "-Bhyp": trace-cmd would make an instance of that name, and record nothing in it */
+	for (int i = 1; i < argc && !takes; i++) {
+		const char *name = strncmp(argv[i], "-B", 2) ? "" : argv[i][2] ? argv[i] + 2 : argv[i + 1];
+
+		takes = name && record_plan_remote(name);
+	}
+	takes = takes || !grammar_parse_line(&plan, argc, argv, &err);
 	record_plan_release(&plan);
 	return takes;
 }
 
 int cmd_record(int argc, char **argv)
 {
-	return argc == 1 && isatty(STDERR_FILENO) ? record_usual() : record_line(argc, argv);
+	return argc == 1 && isatty(STDERR_FILENO) ? record_defaults() : record_line(argc, argv);
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* hyptrace recover: finishes what a killed recorder left behind. */
+/* hyptrace recover: finishes the recording of a killed recorder. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cmd.h"
+#include "base/array.h"
 
 struct recover_opts {
 	const char *output;
@@ -14,8 +15,8 @@ struct recover_opts {
 static const struct opt recover_rows[] = {
 	OPT('o', "output", "FILE", "write to FILE, not to where the recording was to go", opts_set_text,
 	    .off = offsetof(struct recover_opts, output)),
-	OPT('q', "quiet", NULL, "errors only", opts_set_flag, .off = offsetof(struct recover_opts, quiet)),
-	OPT('h', "help", NULL, "this text", opts_help),
+	OPT_QUIET(.off = offsetof(struct recover_opts, quiet)),
+	OPT_HELP,
 };
 
 const struct opts_table recover_table = {
@@ -30,37 +31,27 @@ const struct opts_table recover_table = {
 	.n = ARRAY_SIZE(recover_rows),
 };
 
-static int recover_spool(const char *dir, const char *output, bool quiet)
+int cmd_recover(int argc, char **argv)
 {
-	struct console console = { .quiet = quiet };
+	struct recover_opts o = { 0 };
+	struct console console = { 0 };
 	struct log log = console_as_log(&console);
 	struct session_summary sum;
-	struct session_opts o = { .tracing_dir = getenv("HYPTRACE_TRACING_DIR"),
-				  .root = getenv("HYPTRACE_ROOT"),
-				  .stop_fd = -1,
-				  .dump_fd = -1,
-				  .writing = progress_writing,
-				  .ctx = &console,
-				  .log = &log };
-	int ret = session_recover(dir, output, &o, &sum);
+	struct session_opts session = { .tracing_dir = getenv("HYPTRACE_TRACING_DIR"),
+					.root = getenv("HYPTRACE_ROOT"),
+					.stop_fd = -1,
+					.dump_fd = -1,
+					.writing = progress_writing,
+					.ctx = &console,
+					.log = &log };
+	int ret;
 
+	if (!command_words(&recover_table, &argc, argv, &o, 1, 1, &ret))
+		return ret;
+	console.quiet = o.quiet;
+	ret = session_recover(argv[1], o.output, &session, &sum);
 	progress_end(&console);
 	if (sum.file_bytes || *sum.kept)
 		print_summary(&sum, sum.output, &log);
 	return console_status(&console, ret);
-}
-
-int cmd_recover(int argc, char **argv)
-{
-	struct recover_opts o = { 0 };
-	struct opts_error err;
-	int ret = opts_parse(&recover_table, &argc, argv, &o, &err);
-
-	if (ret)
-		return command_stopped(&recover_table, ret, &err);
-	if (argc != 2) {
-		command_usage(&recover_table, stderr);
-		return EXIT_USAGE;
-	}
-	return recover_spool(argv[1], o.output, o.quiet);
 }

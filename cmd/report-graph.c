@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "report-priv.h"
+#include "base/array.h"
 
 #define INDENT	  2
 #define DEPTH_MAX 256 /* the kernel's own limit is 50 */
@@ -18,7 +19,7 @@ struct graph {
 	struct report_file *f;
 	const struct tep_event *ret; /* funcgraph_exit; NULL: not looked up yet */
 	struct tep_plugin_option options[3];
-	struct padded room; /* for the record behind */
+	struct padded room; /* for the record after it */
 };
 
 enum { TAILPRINT, DEPTH };
@@ -74,16 +75,6 @@ static void graph_put_indent(struct trace_seq *s, unsigned long long depth)
 	trace_seq_printf(s, "%*s", d < 0 ? 0 : d > DEPTH_MAX ? DEPTH_MAX * INDENT : d * INDENT, "");
 }
 
-static void graph_put_function(struct trace_seq *s, struct tep_handle *tep, unsigned long long addr)
-{
-	const char *name = tep_find_function(tep, addr);
-
-	if (name)
-		trace_seq_puts(s, name);
-	else
-		trace_seq_printf(s, "%llx", addr);
-}
-
 static void graph_put_depth(struct trace_seq *s, const struct graph *g, unsigned long long depth)
 {
 	if (g->options[DEPTH].set)
@@ -112,19 +103,13 @@ static bool graph_leaf_duration(struct graph *g, int pid, unsigned long long fun
 	       graph_times(g->ret, &next.tep, duration);
 }
 
-/* Of the record that is printed. */
-static struct report_buffer *graph_buffer(const struct graph *g)
-{
-	const struct merge_record *m = &g->r->run->v[g->r->at];
-
-	return &g->f->buffers[timeline_stream(g->r->timeline, m)->buffer];
-}
-
 /* -1: not as a function graph, but by the event's own format. */
 static int graph_entry(struct trace_seq *s, struct tep_record *rec, struct tep_event *event, void *context)
 {
 	struct graph *g = context;
+	const struct merge_record *m = &g->r->run->v[g->r->at];
 	unsigned long long func, depth, duration;
+	const char *name;
 	bool leaf;
 
 	if (!g->ret)
@@ -137,11 +122,15 @@ static int graph_entry(struct trace_seq *s, struct tep_record *rec, struct tep_e
 	else
 		trace_seq_printf(s, "%13s|  ", "");
 	graph_put_indent(s, depth);
-	graph_put_function(s, event->tep, func);
+	name = tep_find_function(event->tep, func);
+	if (name)
+		trace_seq_puts(s, name);
+	else
+		trace_seq_printf(s, "%llx", func);
 	trace_seq_puts(s, leaf ? "();" : "() {");
 	graph_put_depth(s, g, depth);
 	if (leaf)
-		graph_buffer(g)->skip_next = true;
+		g->f->buffers[merge_stream(g->r->timeline->merge, m)->buffer].skip_next = true;
 	return 0;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What hyptrace report prints about files instead of their events: --cpus, --events, --stat ... */
+/* Prints facts about files instead of their events: --cpus, --events, --stat ... */
 #include <errno.h>
 #include <regex.h>
 #include <stdio.h>
@@ -8,45 +8,16 @@
 #include <unistd.h>
 
 #include "report-priv.h"
-#include "util/visible.h"
+#include "base/escape.h"
+#include "base/cursor.h"
 
-/* ---- events and formats ---------------------------------------------------------------- */
-
-static int info_names(const struct report_file *f, FILE *out)
-{
-	struct tep_event **events = report_events(f, true);
-	for (; events && *events; events++)
-		fprintf(out, "%s:%s\n", VISIBLE((*events)->system), (*events)->name);
-	return 0;
-}
+/* ---- formats --------------------------------------------------------------------------- */
 
 /* "SYSTEM:EVENT", or one for both: a system that matches it is shown whole. */
 struct pattern {
 	regex_t system, event;
 	bool both; /* ... must match */
 };
-
-static int pattern_parse(struct pattern *p, const char *text, const struct log *log)
-{
-	const char *colon = strchr(text, ':');
-	char *system = colon ? strndup(text, (size_t)(colon - text)) : strdup(text);
-	int ret;
-
-	if (!system)
-		return -ENOMEM;
-	p->both = colon;
-	ret = regcomp(&p->system, system, REG_ICASE | REG_NOSUB);
-	free(system);
-	if (ret)
-		goto fail;
-	ret = regcomp(&p->event, colon ? colon + 1 : text, REG_ICASE | REG_NOSUB);
-	if (ret == 0)
-		return 0;
-	regfree(&p->system);
-fail:
-	log_err(log, "'%s' is not a regular expression", text);
-	return -EINVAL;
-}
 
 static bool format_matches(const struct pattern *p, const struct reader_format *f)
 {
@@ -69,33 +40,38 @@ static bool format_matches(const struct pattern *p, const struct reader_format *
 
 static int info_formats(const struct report *r, const struct report_file *f, FILE *out)
 {
+	const char *text = r->o->event ? r->o->event : ".*", *colon = strchr(text, ':');
+	char *before = colon ? strndup(text, (size_t)(colon - text)) : strdup(text);
 	const char *system = "";
-	struct pattern p;
-	int ret = pattern_parse(&p, r->o->event ? r->o->event : ".*", r->log);
+	struct pattern p = { .both = colon };
+	int wrong;
 
-	if (ret)
-		return ret;
+	if (!before)
+		return -ENOMEM;
+	wrong = regcomp(&p.system, before, REG_ICASE | REG_NOSUB);
+	free(before);
+	if (!wrong) {
+		wrong = regcomp(&p.event, colon ? colon + 1 : text, REG_ICASE | REG_NOSUB);
+		if (wrong)
+			regfree(&p.system);
+	}
+	if (wrong) {
+		log_err(r->log, "'%s' is not a regular expression", text);
+		return -EINVAL;
+	}
 	for (size_t i = 0; i < f->info->n_formats; i++) {
 		const struct reader_format *format = &f->info->formats[i];
 
 		if (!format_matches(&p, format))
 			continue;
 		if (strcmp(format->system, system))
-			fprintf(out, "\nsystem: %s\n", VISIBLE(format->system));
+			fprintf(out, "\nsystem: %s\n", ESCAPED(format->system));
 		system = format->system;
 		fprintf(out, "%.*s\n", (int)format->text.len, format->text.data);
 	}
 	regfree(&p.system);
 	regfree(&p.event);
 	return 0;
-}
-
-static int info_check(const struct report *r, const struct report_file *f)
-{
-	if (!f->in->format_failures)
-		return 0;
-	log_err(r->log, "%s: %zu event formats cannot be parsed", f->in->path, f->in->format_failures);
-	return -EBADMSG;
 }
 
 /* ---- CPUs -------------------------------------------------------------------------------- */
@@ -134,44 +110,38 @@ static int cpu_times(const struct report *r, struct one_cpu *c, uint64_t *first,
 	return ret < 0 ? ret : any;
 }
 
-static int info_cpu(const struct report *r, struct one_cpu *c, FILE *out)
-{
-	uint64_t first = 0, last = 0;
-	int ret = cpu_times(r, c, &first, &last);
-
-	if (ret <= 0)
-		return ret;
-	fprintf(out, "  %u", c->cpu);
-	if (r->o->first_event) {
-		fputs("\tFirst event:", out);
-		line_time(r, &r->files[c->input], first, out);
-	}
-	if (r->o->last_event) {
-		fputs("\tLast event:", out);
-		line_time(r, &r->files[c->input], last, out);
-	}
-	fputc('\n', out);
-	return 0;
-}
-
-/* Of the top buffer, as stock has it, or of those that -B names. */
-static bool cpus_shown(const struct report *r, const struct report_file *f, size_t buffer)
-{
-	return r->o->buffers.n ? f->buffers[buffer].wanted : !*f->info->buffers[buffer].name;
-}
-
 static int info_cpus(const struct report *r, size_t input, FILE *out)
 {
 	const struct report_file *f = &r->files[input];
-	fprintf(out, "List of CPUs in %s with data:\n", VISIBLE(f->in->path));
-	for (size_t b = 0; b < f->info->n_buffers; b++)
-		for (size_t i = 0; i < f->info->buffers[b].n_cpus && cpus_shown(r, f, b); i++) {
-			struct one_cpu c = { input, b, f->info->buffers[b].cpus[i].cpu };
-			int ret = info_cpu(r, &c, out);
 
-			if (ret)
+	fprintf(out, "List of CPUs in %s with data:\n", ESCAPED(f->in->path));
+	for (size_t b = 0; b < f->info->n_buffers; b++) {
+		const struct reader_buffer *from = &f->info->buffers[b];
+
+		/* of the main buffer, as stock has it, or of those that -B names */
+		if (r->o->buffers.n ? !f->buffers[b].wanted : *from->name)
+			continue;
+		for (size_t i = 0; i < from->n_cpus; i++) {
+			struct one_cpu c = { input, b, from->cpus[i].cpu };
+			uint64_t first = 0, last = 0;
+			int ret = cpu_times(r, &c, &first, &last);
+
+			if (ret < 0)
 				return ret;
+			if (!ret)
+				continue;
+			fprintf(out, "  %u", c.cpu);
+			if (r->o->first_event) {
+				fputs("\tFirst event:", out);
+				line_time(r, f, first, out);
+			}
+			if (r->o->last_event) {
+				fputs("\tLast event:", out);
+				line_time(r, f, last, out);
+			}
+			fputc('\n', out);
 		}
+	}
 	return 0;
 }
 
@@ -180,11 +150,11 @@ static int info_cpus(const struct report *r, size_t input, FILE *out)
 static void info_option(const struct report_file *f, uint16_t id, const char *what, FILE *out)
 {
 	const struct reader_option *o = reader_option(f->in->reader, id);
-	char text[VISIBLE_LINE];
+	char text[ESCAPE_LINE];
 
 	if (o) {
 		snprintf(text, sizeof(text), "%.*s", (int)o->data.len, o->data.data);
-		fprintf(out, "%s\n", VISIBLE(text));
+		fprintf(out, "%s\n", ESCAPED(text));
 	} else
 		fprintf(out, " %s was not recorded in this file\n", what);
 }
@@ -219,24 +189,26 @@ static void info_stats(const struct report_file *f, FILE *out)
 	}
 }
 
-/* ---- which of them ------------------------------------------------------------------ */
-
-/* What trace-cmd prints behind "cpus=4" in place of the events. */
-static bool has_head(enum report_what what)
-{
-	return what == REPORT_STAT || what == REPORT_UNAME || what == REPORT_VERSION;
-}
+/* ---- the facts ---------------------------------------------------------------------- */
 
 static int info_file(const struct report *r, size_t input, FILE *out)
 {
 	const struct report_file *f = &r->files[input];
-	if (has_head(r->o->what))
+	enum report_what what = r->o->what;
+	struct tep_event **events;
+
+	/* trace-cmd prints these after "cpus=4", in place of the events */
+	if (what == REPORT_STAT || what == REPORT_UNAME || what == REPORT_VERSION)
 		line_head(r, f, out);
-	else if (r->n > 1 && r->o->what != REPORT_CPUS)
-		fprintf(out, "%s:\n", VISIBLE(f->in->path));
-	switch (r->o->what) {
+	else if (r->n > 1 && what != REPORT_CPUS)
+		fprintf(out, "%s:\n", ESCAPED(f->in->path));
+	switch (what) {
 	case REPORT_CHECK:
-		return info_check(r, f);
+		if (!f->in->format_failures)
+			return 0;
+		log_err(r->log, "%s: %zu event formats cannot be parsed", f->in->path,
+			f->in->format_failures);
+		return -EBADMSG;
 	case REPORT_CPUS:
 		return info_cpus(r, input, out);
 	case REPORT_ENDIAN:
@@ -244,7 +216,10 @@ static int info_file(const struct report *r, size_t input, FILE *out)
 			__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? "little" : "big");
 		return 0;
 	case REPORT_EVENT_NAMES:
-		return info_names(f, out);
+		for (events = report_events(f, true); events && *events; events++)
+			if ((*events)->id <= UINT16_MAX) /* others are a decoder's own */
+				fprintf(out, "%s:%s\n", ESCAPED((*events)->system), (*events)->name);
+		return 0;
 	case REPORT_FORMATS:
 		return info_formats(r, f, out);
 	case REPORT_FUNCTIONS:
@@ -272,11 +247,9 @@ static int info_file(const struct report *r, size_t input, FILE *out)
 
 int report_info(const struct report *r, FILE *out)
 {
-	for (size_t i = 0; i < r->n; i++) {
-		int ret = info_file(r, i, out);
+	int ret = 0;
 
-		if (ret)
-			return ret;
-	}
-	return 0;
+	for (size_t i = 0; i < r->n && !ret; i++)
+		ret = info_file(r, i, out);
+	return ret;
 }

@@ -14,6 +14,7 @@
 
 #include "report-priv.h"
 #include "terminal.h"
+#include "base/cursor.h"
 
 #define NAME_WIDTH 20
 /* Bytes of a line without the texts in it: label, task, name, fields. */
@@ -118,29 +119,22 @@ static char *lay_colored_label(char *at, const struct report *r, const char *lab
 	return lay_color(at, r, CODE_PLAIN);
 }
 
-/* "-%-5d" */
-static char *lay_pid(char *at, int pid)
-{
-	char *from;
-
-	*at++ = '-';
-	from = at;
-	if (pid < 0)
-		*at++ = '-';
-	at = lay_right(at, pid < 0 ? -(uint64_t)pid : (uint64_t)pid, 1);
-	return at - from < 5 ? lay_spaces(at, 5 - (size_t)(at - from)) : at;
-}
-
 /* "%16s-%-5d [%03d]", with -l "%8.8s-%-5d %3d" */
 static char *lay_task(char *at, const struct report *r, const char *comm, int pid, unsigned int cpu)
 {
 	bool latency = r->o->latency;
 	size_t width = latency ? 8 : 16, len = strlen(comm), digits = digits_count(cpu);
+	char *from;
 
 	len = latency && len > width ? width : len;
 	at = lay_spaces(at, len < width ? width - len : 0);
 	at = lay_text(at, comm, len);
-	at = lay_pid(at, pid);
+	*at++ = '-';
+	from = at;
+	if (pid < 0)
+		*at++ = '-';
+	at = lay_right(at, pid < 0 ? -(uint64_t)pid : (uint64_t)pid, 1);
+	at = at - from < 5 ? lay_spaces(at, 5 - (size_t)(at - from)) : at;
 	*at++ = ' ';
 	if (latency)
 		return lay_right(at, cpu, 3);
@@ -150,73 +144,25 @@ static char *lay_task(char *at, const struct report *r, const char *comm, int pi
 	return at;
 }
 
-/* " (+12)  ", in us unless all digits are shown */
-static char *lay_diff(char *at, const struct report *r, const struct shown *s)
-{
-	char text[32] = "";
-
-	if (!r->o->ts_diff)
-		return at;
-	if (s->has_before)
-		snprintf(text, sizeof(text), "(+%lld)", (long long)s->since);
-	return at + sprintf(at, " %-8s", text);
-}
-
-static char *lay_name(char *at, const struct report *r, const char *name)
-{
-	size_t len = strlen(name);
-
-	*at++ = ' ';
-	at = lay_color(at, r, CODE_NAME);
-	at = lay_text(at, name, len);
-	at = lay_text(at, ": ", 2);
-	at = lay_color(at, r, CODE_PLAIN);
-	return lay_spaces(at, len < NAME_WIDTH ? NAME_WIDTH - len : 0);
-}
-
 /* ---- lines ------------------------------------------------------------------------------ */
 
-/* As stock counts them: what CPUCOUNT says, or more when the top buffer has a higher number. */
-static unsigned int file_cpus(const struct report_file *f)
+void line_head(const struct report *r, const struct report_file *f, FILE *out)
 {
 	const struct reader_option *o = reader_option(f->in->reader, DAT_CPUCOUNT);
 	struct cursor c = o ? cursor_at(o->data.data, o->data.len) : (struct cursor){ 0 };
 	unsigned int n = o ? cursor_u32(&c) : 0;
+	struct buf text = { 0 };
+	char *label = buf_room(&text, r->label_width + strlen(f->label) + LINE_ROOM);
 
+	/* as stock counts them: CPUCOUNT, or more when the main buffer has a higher number */
 	for (size_t b = 0; b < f->info->n_buffers; b++)
 		for (size_t i = 0; i < f->info->buffers[b].n_cpus && !*f->info->buffers[b].name; i++)
 			if (f->info->buffers[b].cpus[i].cpu >= n)
 				n = f->info->buffers[b].cpus[i].cpu + 1;
-	return n;
-}
-
-void line_head(const struct report *r, const struct report_file *f, FILE *out)
-{
-	struct buf text = { 0 };
-	char *label = buf_room(&text, r->label_width + strlen(f->label) + LINE_ROOM);
-
 	if (label)
 		fwrite(label, 1, (size_t)(lay_label(label, r, f->label) - label), out);
-	fprintf(out, "cpus=%u\n", file_cpus(f));
+	fprintf(out, "cpus=%u\n", n);
 	buf_release(&text);
-}
-
-static void line_lost(const struct report *r, const struct shown *s, struct buf *out)
-{
-	const struct merge_record *m = s->rec.m;
-	char *from = buf_room(out, r->label_width + strlen(s->buffer->label) + LINE_ROOM), *at = from;
-
-	if (!from)
-		return;
-	at = lay_colored_label(at, r, s->buffer->label);
-	at = lay_color(at, r, CODE_LOST);
-	if (m->missed > 0)
-		at += sprintf(at, "CPU:%u [%lld EVENTS DROPPED]", s->rec.at->cpu, (long long)m->missed);
-	else
-		at += sprintf(at, "CPU:%u [EVENTS DROPPED]", s->rec.at->cpu);
-	at = lay_color(at, r, CODE_PLAIN);
-	*at++ = '\n';
-	out->len += (size_t)(at - from);
 }
 
 /* All in front of the fields. */
@@ -225,8 +171,9 @@ static void line_columns(const struct report *r, const struct shown *s, const st
 {
 	const char *comm = s->rec.comm ? s->rec.comm : "<...>", *label = s->buffer->label;
 	const char *name = s->rec.event ? s->rec.event->event->name : "(NULL)";
-	size_t texts = r->label_width + strlen(label) + strlen(comm) + s->state_len + strlen(name);
-	char *from = buf_room(out, texts + LINE_ROOM), *at = from;
+	size_t len = strlen(name);
+	size_t texts = r->label_width + strlen(label) + strlen(comm) + s->state_len + len;
+	char *from = buf_room(out, texts + LINE_ROOM), *at = from, diff[32] = "";
 
 	if (!from)
 		return;
@@ -240,8 +187,17 @@ static void line_columns(const struct report *r, const struct shown *s, const st
 	at = lay_time(at, r, s->file->in->time.seconds, s->rec.m->ts - r->base);
 	*at++ = ':';
 	at = lay_color(at, r, CODE_PLAIN);
-	at = lay_diff(at, r, s);
-	at = lay_name(at, r, name);
+	/* " (+12)  ", in us unless all digits are shown */
+	if (s->has_before)
+		snprintf(diff, sizeof(diff), "(+%lld)", (long long)s->since);
+	if (r->o->ts_diff)
+		at += sprintf(at, " %-8s", diff);
+	*at++ = ' ';
+	at = lay_color(at, r, CODE_NAME);
+	at = lay_text(at, name, len);
+	at = lay_text(at, ": ", 2);
+	at = lay_color(at, r, CODE_PLAIN);
+	at = lay_spaces(at, len < NAME_WIDTH ? NAME_WIDTH - len : 0);
 	out->len += (size_t)(at - from);
 }
 
@@ -250,8 +206,23 @@ void line_print(const struct report *r, const struct shown *s, const struct buf 
 {
 	size_t fields;
 
-	if (s->lost)
-		line_lost(r, s, out);
+	if (s->lost) {
+		const struct merge_record *m = s->rec.m;
+		char *from = buf_room(out, r->label_width + strlen(s->buffer->label) + LINE_ROOM), *at = from;
+
+		if (from) {
+			at = lay_colored_label(at, r, s->buffer->label);
+			at = lay_color(at, r, CODE_LOST);
+			if (m->missed > 0)
+				at += sprintf(at, "CPU:%u [%lld EVENTS DROPPED]", s->rec.at->cpu,
+					      (long long)m->missed);
+			else
+				at += sprintf(at, "CPU:%u [EVENTS DROPPED]", s->rec.at->cpu);
+			at = lay_color(at, r, CODE_PLAIN);
+			*at++ = '\n';
+			out->len += (size_t)(at - from);
+		}
+	}
 	if (!s->rec.m->data)
 		return;
 	line_columns(r, s, ready, out);

@@ -1,12 +1,128 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Opens the files of hyptrace report, with the plugins, flags and filters that its options ask for. */
+/* Opens the files of hyptrace report, with the plugins, flags and filters (-F, -v, --pid, --comm) that its
+ * options ask for. */
 #include <errno.h>
 #include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "read/filter.h"
 #include "report-priv.h"
-#include "util/visible.h"
+#include "base/array.h"
+#include "base/escape.h"
+#include "base/files.h"
+
+/* Those of one file: any of shown, none of hidden. */
+struct filters {
+	struct filter **shown, **hidden;
+	size_t n_shown, n_hidden;
+	int stacks[2]; /* ids of the stack traces, -1: none */
+};
+
+/* ---- building ---------------------------------------------------------------------- */
+
+static int filter_add(const struct report *r, struct report_file *f, const char *text, bool negate)
+{
+	struct filters *all = f->filters;
+	char why[1024];
+	struct filter *filter;
+	int ret = filter_open(&filter, f->in->tep, text, why, sizeof(why));
+
+	if (ret == -EINVAL)
+		log_err(r->log, "filter '%s': %s", text, why);
+	if (ret)
+		return ret;
+	ret = negate ? array_push(&all->hidden, &all->n_hidden, &filter, sizeof(filter))
+		     : array_push(&all->shown, &all->n_shown, &filter, sizeof(filter));
+	if (ret)
+		filter_free(filter);
+	return ret;
+}
+
+static void filter_text_pid(struct buf *text, int pid)
+{
+	buf_printf(text, "%s(common_pid==%d)||(pid==%d)||(next_pid==%d)", text->len ? "||" : ".*:", pid, pid,
+		   pid);
+}
+
+static int filter_add_list(const struct report *r, struct report_file *f, const struct report_filters *list)
+{
+	struct buf text = { 0 };
+	struct tep_cmdline *c;
+	bool any = false;
+	int ret = 0;
+
+	/* --pid and --comm of a list together are one filter, over the fields with an event's tasks. */
+	for (size_t i = 0; i < list->n; i++) {
+		any = any || list->v[i].kind != FILTER_TEXT;
+		if (list->v[i].kind == FILTER_PID)
+			filter_text_pid(&text, atoi(list->v[i].text));
+		if (list->v[i].kind != FILTER_COMM)
+			continue;
+		c = tep_data_pid_from_comm(f->in->tep, list->v[i].text, NULL);
+		if (!c)
+			log_warn(r->log, "%s has no task named '%s'", f->in->path, list->v[i].text);
+		for (; c; c = tep_data_pid_from_comm(f->in->tep, list->v[i].text, c))
+			filter_text_pid(&text, tep_cmdline_pid(f->in->tep, c));
+	}
+	/* no task has these names: nothing is shown, not everything; no pid is so large */
+	if (any && !text.len)
+		buf_addstr(&text, ".*:common_pid==4294967295");
+	if (any)
+		ret = buf_str(&text) ? filter_add(r, f, buf_str(&text), false) : -ENOMEM;
+	buf_release(&text);
+	for (size_t i = 0; i < list->n && !ret; i++) {
+		const struct report_filter *one = &list->v[i];
+		char why[256];
+
+		if (one->kind != FILTER_TEXT)
+			continue;
+		ret = filter_syntax(one->text, why, sizeof(why));
+		if (ret)
+			log_err(r->log, "filter '%s': %s", one->text, why);
+		else
+			ret = filter_add(r, f, one->text, one->negate);
+	}
+	return ret;
+}
+
+static int filter_event_id(struct tep_handle *tep, const char *name)
+{
+	struct tep_event *e = tep_find_event_by_name(tep, "ftrace", name);
+
+	return e ? e->id : -1;
+}
+
+static void filters_free_list(struct filter **v, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		filter_free(v[i]);
+	free(v);
+}
+
+/* ---- asking ------------------------------------------------------------------------- */
+
+static bool filter_any(struct filter *const *v, size_t n, const struct filter_record *rec)
+{
+	for (size_t i = 0; i < n; i++)
+		if (filter_match(v[i], rec))
+			return true;
+	return false;
+}
+
+bool filters_show(const struct report_file *f, const struct timeline *t, const struct merge_record *m)
+{
+	const struct filters *all = f->filters;
+	const struct merge_stream *at = merge_stream(t->merge, m);
+	struct filter_record rec = { .data = m->data, .len = m->len, .cpu = at->cpu };
+	bool *shown = &f->buffers[at->buffer].shown[at->index], stack, match;
+
+	timeline_event(t, m, &rec.id);
+	stack = (int)rec.id == all->stacks[0] || (int)rec.id == all->stacks[1];
+	match = !all->n_shown || filter_any(all->shown, all->n_shown, &rec) || (stack && *shown);
+	*shown = match && !filter_any(all->hidden, all->n_hidden, &rec);
+	return *shown;
+}
 
 /* ---- events ---------------------------------------------------------------------- */
 
@@ -41,82 +157,121 @@ static int flag_events(const struct report *r, struct report_file *f, const char
 	return 0;
 }
 
-static int flag_all(const struct report *r, struct report_file *f)
-{
-	const struct report_opts *o = r->o;
-	int ret;
-
-	for (size_t i = 0; i < o->raw.n; i++) {
-		ret = flag_events(r, f, o->raw.v[i], TEP_EVENT_FL_PRINTRAW);
-		if (ret)
-			return ret;
-	}
-	for (size_t i = 0; i < o->no_handler.n; i++) {
-		ret = flag_events(r, f, o->no_handler.v[i], TEP_EVENT_FL_NOHANDLE);
-		if (ret)
-			return ret;
-	}
-	return 0;
-}
-
 #define KALLSYMS_MAX (256u << 20)
 
-static int add_symbols(const struct report *r, struct report_file *f)
-{
-	struct buf text = { 0 };
-	int ret;
-
-	if (!r->o->kallsyms)
-		return 0;
-	ret = read_file(r->o->kallsyms, KALLSYMS_MAX, &text);
-	if (ret)
-		log_err(r->log, "cannot read '%s': %s", r->o->kallsyms, errno_text(ret));
-	else if (buf_str(&text))
-		tep_parse_kallsyms(f->in->tep, buf_str(&text));
-	else
-		ret = -ENOMEM;
-	buf_release(&text);
-	return ret;
-}
-
 /* ---- labels ---------------------------------------------------------------------- */
-
-static bool buffer_wanted(const struct report_opts *o, const char *name)
-{
-	return !o->buffers.n || strlist_has(&o->buffers, name);
-}
 
 /* A name in a column of one line; NULL: no memory. */
 static char *make_label(const char *name)
 {
-	return strdup(VISIBLE(name));
+	return strdup(ESCAPED(name));
 }
 
-static int file_buffers(const struct report *r, struct report_file *f)
+/* ---- files -------------------------------------------------------------------------- */
+
+/* Applies the options that need the formats: symbols, flags of events, filters. */
+static int file_finish(struct report *r, struct report_file *f)
 {
-	const char *slash = strrchr(f->in->path, '/');
+	const struct report_opts *o = r->o;
+	struct buf text = { 0 };
+	int ret = 0;
 
-	f->label = make_label(r->o->n_inputs < 2 ? "" : slash ? slash + 1 : f->in->path);
-	if (!f->label)
-		return -ENOMEM;
-	f->buffers = calloc(f->info->n_buffers + 1, sizeof(*f->buffers));
-	if (!f->buffers)
-		return -ENOMEM;
-	while (f->n_buffers < f->info->n_buffers) {
-		const struct reader_buffer *from = &f->info->buffers[f->n_buffers];
-		struct report_buffer *b = &f->buffers[f->n_buffers++];
-
-		b->label = make_label(*from->name ? from->name : f->label);
-		b->wanted = buffer_wanted(r->o, from->name);
-		b->shown = calloc(from->n_cpus + 1, sizeof(*b->shown));
-		if (!b->label || !b->shown)
-			return -ENOMEM;
+	if (o->kallsyms) {
+		ret = read_file(o->kallsyms, KALLSYMS_MAX, &text);
+		if (ret)
+			log_err(r->log, "cannot read '%s': %s", o->kallsyms, errno_text(ret));
+		else if (buf_str(&text))
+			tep_parse_kallsyms(f->in->tep, buf_str(&text));
+		else
+			ret = -ENOMEM;
+		buf_release(&text);
 	}
-	return 0;
+	for (size_t i = 0; i < o->raw.n && !ret; i++)
+		ret = flag_events(r, f, o->raw.v[i], TEP_EVENT_FL_PRINTRAW);
+	for (size_t i = 0; i < o->no_handler.n && !ret; i++)
+		ret = flag_events(r, f, o->no_handler.v[i], TEP_EVENT_FL_NOHANDLE);
+	if (ret || (!o->filters.n && !f->opts->filters.n))
+		return ret;
+	f->filters = calloc(1, sizeof(*f->filters));
+	if (!f->filters)
+		return -ENOMEM;
+	f->filters->stacks[0] = filter_event_id(f->in->tep, "kernel_stack");
+	f->filters->stacks[1] = filter_event_id(f->in->tep, "user_stack");
+	if (o->test_filters)
+		tep_set_test_filters(f->in->tep, 1);
+	return filter_add_list(r, f, &o->filters) ?: filter_add_list(r, f, &f->opts->filters);
 }
 
-static int check_buffers(const struct report *r)
+int report_open(struct report *r)
 {
+	const struct report_opts *o = r->o;
+	unsigned int flags = (o->raw_ts ? HYPTRACE_RAW_TIMES : 0) | (o->no_date ? HYPTRACE_NO_DATE : 0);
+	struct strlist paths = { .v = calloc(o->n_inputs, sizeof(*paths.v)) };
+	/* times that --ts-offset corrects need no other correction */
+	struct times_opts times = { .no_sync = o->no_sync || o->what != REPORT_EVENTS, .time = o->time };
+	int ret;
+
+	if (!paths.v)
+		return -ENOMEM;
+	while (paths.n < o->n_inputs) {
+		paths.v[paths.n] = (char *)o->inputs[paths.n].path;
+		times.no_sync |= o->inputs[paths.n].ts_offset != 0;
+		paths.n++;
+	}
+	ret = command_open(&r->handle, &paths, flags | COMMAND_UNLOADED, &times, r->log);
+	free(paths.v);
+	if (ret)
+		return ret;
+	r->files = calloc(o->n_inputs, sizeof(*r->files));
+	if (!r->files)
+		return -ENOMEM;
+	while (r->n < o->n_inputs) {
+		struct report_file *f = &r->files[r->n];
+		uint64_t hz;
+		struct filetime *t;
+		const char *slash;
+
+		f->opts = &o->inputs[r->n];
+		f->in = &handle_inputs(r->handle)->v[r->n++];
+		/* before the formats are parsed: handlers register for formats that come later */
+		hz = f->opts->hz ? f->opts->hz : o->hz;
+		t = &f->in->time;
+		f->info = reader_info(f->in->reader);
+		if (!o->raw_ts) {
+			t->add = (int64_t)((uint64_t)t->add + (uint64_t)f->opts->ts_offset);
+			if (hz)
+				filetime_set_hz(t, hz);
+		}
+		slash = strrchr(f->in->path, '/');
+		f->label = make_label(r->o->n_inputs < 2 ? "" : slash ? slash + 1 : f->in->path);
+		if (!f->label)
+			return -ENOMEM;
+		f->buffers = calloc(f->info->n_buffers + 1, sizeof(*f->buffers));
+		if (!f->buffers)
+			return -ENOMEM;
+		while (f->n_buffers < f->info->n_buffers) {
+			const struct reader_buffer *from = &f->info->buffers[f->n_buffers];
+			struct report_buffer *b = &f->buffers[f->n_buffers++];
+
+			b->label = make_label(*from->name ? from->name : f->label);
+			b->wanted = !r->o->buffers.n || strlist_has(&r->o->buffers, from->name);
+			b->shown = calloc(from->n_cpus + 1, sizeof(*b->shown));
+			if (!b->label || !b->shown)
+				return -ENOMEM;
+		}
+		if (o->no_plugins)
+			tep_set_flag(f->in->tep, TEP_DISABLE_PLUGINS);
+		if (o->no_system_plugins)
+			tep_set_flag(f->in->tep, TEP_DISABLE_SYS_PLUGINS);
+		ret = o->no_plugins || o->no_system_plugins ? 0 : graph_open(r, f);
+		if (ret)
+			return ret;
+	}
+	ret = handle_load(r->handle);
+	for (size_t i = 0; i < r->n && !ret; i++)
+		ret = file_finish(r, &r->files[i]);
+	if (ret)
+		return ret;
 	for (size_t i = 0; i < r->o->buffers.n; i++) {
 		const char *name = r->o->buffers.v[i];
 		bool there = false;
@@ -133,93 +288,17 @@ static int check_buffers(const struct report *r)
 	return 0;
 }
 
-/* ---- files -------------------------------------------------------------------------- */
-
-/* What comes before the formats are parsed: handlers register for those behind them. */
-static int file_begin(struct report *r, struct report_file *f)
-{
-	const struct report_opts *o = r->o;
-	uint64_t hz = f->opts->hz ? f->opts->hz : o->hz;
-	struct filetime *t = &f->in->time;
-	int ret;
-
-	f->info = reader_info(f->in->reader);
-	if (!o->raw_ts) {
-		t->add = (int64_t)((uint64_t)t->add + (uint64_t)f->opts->ts_offset);
-		if (hz)
-			filetime_set_hz(t, hz);
-	}
-	ret = file_buffers(r, f);
-	if (ret)
-		return ret;
-	if (o->no_plugins)
-		tep_set_flag(f->in->tep, TEP_DISABLE_PLUGINS);
-	if (o->no_system_plugins)
-		tep_set_flag(f->in->tep, TEP_DISABLE_SYS_PLUGINS);
-	return o->no_plugins || o->no_system_plugins ? 0 : graph_open(r, f);
-}
-
-static int file_finish(struct report *r, struct report_file *f)
-{
-	int ret = add_symbols(r, f);
-
-	if (ret)
-		return ret;
-	ret = flag_all(r, f);
-	return ret ? ret : filters_open(r, f);
-}
-
-static int open_handle(struct report *r)
-{
-	struct hyptrace_open_opts opts = { sizeof(opts), .log = handle_log_to, .log_ctx = (void *)r->log };
-	const struct report_opts *o = r->o;
-	const char **paths = calloc(o->n_inputs, sizeof(*paths));
-	int ret;
-
-	if (!paths)
-		return -ENOMEM;
-	for (size_t i = 0; i < o->n_inputs; i++)
-		paths[i] = o->inputs[i].path;
-	opts.flags = (o->raw_ts ? HYPTRACE_RAW_TIMES : 0) | (o->no_date ? HYPTRACE_NO_DATE : 0);
-	ret = hyptrace_open(&r->handle, paths, o->n_inputs, &opts);
-	free(paths);
-	return ret;
-}
-
-int report_open(struct report *r)
-{
-	const struct report_opts *o = r->o;
-	int ret = open_handle(r);
-
-	if (ret)
-		return ret;
-	r->files = calloc(o->n_inputs, sizeof(*r->files));
-	if (!r->files)
-		return -ENOMEM;
-	while (r->n < o->n_inputs) {
-		struct report_file *f = &r->files[r->n];
-
-		f->opts = &o->inputs[r->n];
-		f->in = &handle_inputs(r->handle)->v[r->n++];
-		ret = file_begin(r, f);
-		if (ret)
-			return ret;
-	}
-	ret = handle_load(r->handle);
-	if (ret)
-		return ret;
-	for (size_t i = 0; i < r->n; i++) {
-		ret = file_finish(r, &r->files[i]);
-		if (ret)
-			return ret;
-	}
-	return check_buffers(r);
-}
-
 void report_close(struct report *r)
 {
-	for (size_t i = 0; i < r->n; i++)
-		filters_free(r->files[i].filters);
+	for (size_t i = 0; i < r->n; i++) {
+		struct filters *all = r->files[i].filters;
+
+		if (all) {
+			filters_free_list(all->shown, all->n_shown);
+			filters_free_list(all->hidden, all->n_hidden);
+			free(all);
+		}
+	}
 	timeline_close(r->timeline);
 	print_close(r->print);
 	padded_release(&r->room);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The command line of report: the table of its options, and what each sets. */
 #include "report-opts.h"
-#include "util/array.h"
+#include "base/array.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 /* ---- what options set ------------------------------------------------------------ */
 
-/* What is shown instead of the events. */
+/* Facts shown instead of the events. */
 static int take_what(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
 	((struct report_opts *)ctx)->what = (enum report_what)o->flags;
@@ -88,7 +88,7 @@ static int take_tasks(void *ctx, const struct opt *o, const char *arg, struct op
 	return 0;
 }
 
-/* The number at *s, and *s behind it. */
+/* Reads the number at *s and moves *s after it. */
 static bool take_cpu_number(const char **s, unsigned int *cpu)
 {
 	char *end;
@@ -130,13 +130,15 @@ static int take_cpus(void *ctx, const struct opt *o, const char *arg, struct opt
 static int take_ts_offset(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
 	struct report_input *in = last_input(ctx);
-	char *end;
+	bool back = *arg == '-';
+	uint64_t ns;
 
 	if (!in)
 		return opts_error(err, "--ts-offset must come after the -i of its file");
-	errno = 0;
-	in->ts_offset = strtoll(arg, &end, 0);
-	return errno || *end || end == arg ? opts_wrong(err, o, arg, "not a number") : 0;
+	if (parse_amount(arg + (back || *arg == '+'), duration_units, 1, &ns) || ns > INT64_MAX)
+		return opts_wrong(err, o, arg, "not a duration such as 250, -10ms, 2s; a plain number: ns");
+	in->ts_offset = back ? -(int64_t)ns : (int64_t)ns;
+	return 0;
 }
 
 static int take_hz(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
@@ -146,13 +148,6 @@ static int take_hz(void *ctx, const struct opt *o, const char *arg, struct opts_
 
 	if (parse_u64(arg, hz) || !*hz)
 		return opts_wrong(err, o, arg, "not a frequency in Hz");
-	return 0;
-}
-
-/* The level says nothing here. */
-static int take_verbose(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
-{
-	((struct report_opts *)ctx)->verbose = true;
 	return 0;
 }
 
@@ -183,7 +178,8 @@ static int take_color(void *ctx, const struct opt *o, const char *arg, struct op
 static const struct opt report_rows[] = {
 	OPT_HEADING("Files"),
 	OPT('i', NULL, "FILE", "a file to read (trace.dat); several are merged by time", take_input),
-	OPT(0, "ts-offset", "NS", "add to the times of the file before it", take_ts_offset),
+	OPT(0, "ts-offset", "DURATION", "add to the times of the file before it; a plain number: ns",
+	    take_ts_offset),
 	OPT(0, "ts2secs", "HZ", "rate of the clock of the file before it, or of all", take_hz),
 	OPT(0, "follow", NULL, "a recording that goes on, until it ends", opts_set_flag, AT(follow)),
 	OPT(0, "kallsyms", "FILE", "symbols to use besides the file's own", opts_set_text, AT(kallsyms)),
@@ -202,6 +198,8 @@ static const struct opt report_rows[] = {
 
 	OPT_HEADING("Times"),
 	OPT('t', NULL, NULL, "all digits of the time", opts_set_flag, AT(nanoseconds)),
+	OPT_NO_SYNC(AT(no_sync)),
+	OPT_TIME(AT(time)),
 	OPT(0, "ts-diff", NULL, "the time since the line before it as well", opts_set_flag, AT(ts_diff)),
 	OPT(0, "align-ts", NULL, "as from the first event on", opts_set_flag, AT(align_ts)),
 	OPT(0, "nodate", NULL, "not as the time of day (record --date)", opts_set_flag, AT(no_date)),
@@ -210,7 +208,7 @@ static const struct opt report_rows[] = {
 
 	OPT_HEADING("Lines"),
 	OPT('l', NULL, NULL, "with interrupt state and preemption depth", opts_set_flag, AT(latency)),
-	OPT(0, "irq-info", NULL, "the same behind the CPU, as trace-cmd 3.3 and 3.4 have it", opts_set_flag,
+	OPT(0, "irq-info", NULL, "the same after the CPU, as trace-cmd 3.3 and 3.4 have it", opts_set_flag,
 	    AT(irq_info)),
 	OPT('R', NULL, NULL, "fields as numbers, for all events", opts_set_flag, AT(raw_fields)),
 	OPT('r', NULL, "EVENT", "fields as numbers, for events that match", opts_add_text, AT(raw)),
@@ -220,7 +218,7 @@ static const struct opt report_rows[] = {
 	    AT(json)),
 	OPT(0, "color", "[=WHEN]", "auto, always or never", take_color),
 	OPT(0, "no-pager", NULL, "straight to the terminal", opts_set_flag, AT(no_pager)),
-	OPT('q', "quiet", NULL, "errors only", opts_set_flag, AT(quiet)),
+	OPT_QUIET(AT(quiet)),
 
 	OPT_HEADING("Plugins of libtraceevent"),
 	OPT('O', NULL, "OPTION", "option of a plugin: [PLUGIN:]OPTION[=VALUE]", opts_add_text, AT(plugins)),
@@ -247,7 +245,8 @@ static const struct opt report_rows[] = {
 	OPT(0, "version", NULL, "the program that recorded it", take_what, .flags = REPORT_VERSION),
 	OPT('e', NULL, NULL, "byte orders", take_what, .flags = REPORT_ENDIAN),
 	OPT('p', NULL, NULL, "page sizes", take_what, .flags = REPORT_PAGE_SIZE),
-	OPT(0, "verbose", "[=LEVEL]", "say which events libtraceevent had to print", take_verbose),
+	OPT(0, "verbose", "[=LEVEL]", "say which events libtraceevent had to print", opts_set_flag,
+	    AT(verbose)),
 	OPT('h', "help", NULL, "print this text", opts_help),
 
 	/* options of trace-cmd that are refused */
@@ -283,7 +282,7 @@ int report_opts_parse(int argc, char **argv, struct report_opts *o, struct opts_
 	if (!o->n_inputs && add_input(o, DEFAULT_FILE))
 		goto no_memory;
 	if (o->wakeup && o->n_inputs > 1)
-		return opts_error(err, "-w needs one file: tasks of several cannot be told apart");
+		return opts_error(err, "-w needs one file: it cannot distinguish the tasks of several");
 	if (o->follow && (o->n_inputs > 1 || o->wakeup || o->align_ts || o->what != REPORT_EVENTS))
 		return opts_error(err,
 				  "--follow prints the events of one recording, without -w and --align-ts");

@@ -2,7 +2,9 @@
 #ifndef HYPTRACE_REPORT_OPTS_H
 #define HYPTRACE_REPORT_OPTS_H
 
-#include "util/opts.h"
+#include "base/opts.h"
+#include "base/strings.h"
+#include "cmd.h"
 
 /* The command line of `hyptrace report`: the grammar of trace-cmd-report(1), 3.1.6. */
 
@@ -22,7 +24,7 @@ struct report_filters {
 struct report_input {
 	const char *path;
 	int64_t ts_offset; /* ns; ticks when they are not converted */
-	uint64_t hz;	   /* ticks per second; 0: as the file says */
+	uint64_t hz;	   /* ticks per second; 0: the file's */
 	struct report_filters filters;
 };
 
@@ -61,16 +63,15 @@ struct report_opts {
 	enum report_color color;
 	bool first_event, last_event; /* with REPORT_CPUS */
 	bool test_filters, no_irq, no_softirq;
-	bool verbose, nanoseconds, ts_diff, ts_check, no_date, raw_ts, align_ts;
+	struct time_part time;
+	bool verbose, nanoseconds, ts_diff, ts_check, no_date, no_sync, raw_ts, align_ts;
 	bool raw_fields, latency, irq_info, wakeup;
 	bool no_plugins, no_system_plugins;
 	bool no_pager, quiet;
 	bool json;   /* lines as export has them */
-	bool follow; /* a recording that goes on */
+	bool follow; /* a running recording */
 	bool negate; /* -v: of the filters that follow */
 };
-
-extern const struct opts_table report_table;
 
 /*
  * argv[0] is the command's own name. Fills *o, which must be zeroed, and which

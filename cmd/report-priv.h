@@ -23,7 +23,7 @@ struct report_file {
 	const struct report_input *opts;
 	struct input *in; /* the handle's */
 	const struct reader_info *info;
-	char *label;		 /* of the top buffer's lines; "" for a lone file */
+	char *label;		 /* of the main buffer's lines; "" for a single file */
 	struct filters *filters; /* NULL: none */
 	struct graph *graph;	 /* NULL: not without plugins */
 	struct report_buffer *buffers;
@@ -61,12 +61,12 @@ struct shown {
 	uint32_t state, state_len, tail, tail_len;
 };
 
-/* ---- report.c ----------------------------------------------------------------------- */
+/* ---- report-events.c ----------------------------------------------------------------------- */
 
-/* What the options ask for, on standard output; report_close in any case. 0 or -errno, logged. */
+/* Prints the answer to the options on standard output; call report_close in any case. 0 or -errno, logged. */
 int report_print(struct report *r);
 
-/* ---- report-follow.c: a recording that goes on --------------------------------------- */
+/* ---- report.c: a running recording ---------------------------------------------------- */
 
 /* A CPU of a buffer, in one look. */
 struct follow_cpu {
@@ -74,7 +74,7 @@ struct follow_cpu {
 	unsigned int cpu;
 	uint64_t seen, before; /* records; of those that earlier looks took */
 	uint64_t taken;
-	bool holds; /* one, and so all behind it */
+	bool holds; /* one, and so all after it */
 };
 
 /*
@@ -92,12 +92,7 @@ struct follow {
 	bool first, last, no_memory;
 };
 
-/* Whether it is this look at the recording that shows the record. Once for each, in the order of time. */
-bool follow_takes(struct follow *f, const char *buffer, unsigned int cpu, const struct merge_record *m);
-/* Whether it is the first look. */
-bool follow_is_first(const struct follow *f);
-
-/* ---- report-open.c: files, formats and plugins -------------------------------------- */
+/* ---- report-open.c: files, formats, plugins, filters -------------------------------- */
 
 /* Opens all files; the log has what is wrong. -errno; report_close in any case. */
 int report_open(struct report *r);
@@ -105,12 +100,6 @@ void report_close(struct report *r);
 /* libtraceevent's list of the events, NULL-ended; NULL: there are none. */
 struct tep_event **report_events(const struct report_file *f, bool by_system);
 
-/* ---- report-filter.c: -F, --pid, --comm ------------------------------------------------ */
-
-struct filters;
-/* Into f->filters, which stays NULL without any. -EINVAL: a wrong one, the log has it; -ENOMEM. */
-int filters_open(struct report *r, struct report_file *f);
-void filters_free(struct filters *all);
 /* Do f->filters show a record? A stack trace is shown when the record before it on the CPU was. */
 bool filters_show(const struct report_file *f, const struct timeline *t, const struct merge_record *m);
 
@@ -124,7 +113,7 @@ void graph_close(struct report_file *f);
 
 /* "cpus=4" of a file. */
 void line_head(const struct report *r, const struct report_file *f, FILE *out);
-/* What was lost, and the record; any thread. ready: the run's texts. */
+/* Prints the loss before a record, and the record; any thread. ready: the run's texts. */
 void line_print(const struct report *r, const struct shown *s, const struct buf *ready, size_t worker,
 		struct buf *out);
 /* "    20.105093" as in a line, of that file; all digits when asked for. */
@@ -135,14 +124,14 @@ void line_time(const struct report *r, const struct report_file *f, uint64_t ts,
 struct wakeups;
 /* NULL without error when the file has no events to measure by. -ENOMEM. */
 int wakeups_open(struct wakeups **out, struct tep_handle *tep);
-/* What stands behind the line of the record, appended to *out. -ENOMEM. */
+/* Appends the lines that follow a record's line to *out. -ENOMEM. */
 int wakeups_record(struct wakeups *w, struct tep_handle *tep, struct tep_record *rec, struct buf *out);
 void wakeups_finish(const struct wakeups *w, FILE *out);
 void wakeups_free(struct wakeups *w);
 
 /* ---- report-info.c: about the file, instead of its events ----------------------------------- */
 
-/* What o->what asks for. -EINVAL: a wrong pattern; -EBADMSG: formats that cannot be parsed; -ENOMEM. */
+/* Prints the facts of o->what. -EINVAL: a wrong pattern; -EBADMSG: formats that cannot be parsed; -ENOMEM. */
 int report_info(const struct report *r, FILE *out);
 
 #endif

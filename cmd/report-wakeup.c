@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/array.h"
+#include "base/map.h"
 #include "report-priv.h"
 
 struct stats {
@@ -24,50 +26,25 @@ struct wakeups {
 	struct wakeup_event woken[2];
 	int switch_id;
 	struct tep_format_field *next_pid, *next_prio;
-	struct waiting *tasks; /* open addressing, at most half full */
-	size_t room, used;
+	struct waiting *tasks;
+	size_t n;
+	struct map map; /* of tasks, by pid */
 	struct stats all, rt;
 };
 
-/* ---- who waits ----------------------------------------------------------------------- */
+/* ---- waiting tasks ----------------------------------------------------------------------- */
 
-static struct waiting *waiting_find(struct waiting *v, size_t room, int pid)
+static bool waiting_is(const void *tasks, size_t i, const void *pid)
 {
-	size_t i = ((uint32_t)pid * 2654435761u) & (room - 1);
-
-	while (v[i].pid && v[i].pid != pid)
-		i = (i + 1) & (room - 1);
-	return &v[i];
+	return ((const struct waiting *)tasks)[i].pid == *(const int *)pid;
 }
 
-static int waiting_grow(struct wakeups *w)
+/* NULL: it was never woken. */
+static struct waiting *waiting_find(const struct wakeups *w, int pid)
 {
-	size_t room = w->room ? w->room * 2 : 1024;
-	struct waiting *v = calloc(room, sizeof(*v));
+	size_t i = map_find(&w->map, map_hash((uint32_t)pid), waiting_is, w->tasks, &pid);
 
-	if (!v)
-		return -ENOMEM;
-	for (size_t i = 0; i < w->room; i++)
-		if (w->tasks[i].pid)
-			*waiting_find(v, room, w->tasks[i].pid) = w->tasks[i];
-	free(w->tasks);
-	w->tasks = v;
-	w->room = room;
-	return 0;
-}
-
-static int task_woken(struct wakeups *w, int pid, uint64_t ts)
-{
-	struct waiting *t;
-
-	if (!pid)
-		return 0;
-	if (w->used * 2 >= w->room && waiting_grow(w))
-		return -ENOMEM;
-	t = waiting_find(w->tasks, w->room, pid);
-	w->used += !t->pid;
-	*t = (struct waiting){ pid, ts };
-	return 0;
+	return i == MAP_NONE ? NULL : &w->tasks[i];
 }
 
 static void stats_add(struct stats *s, uint64_t ns, uint64_t at)
@@ -82,22 +59,6 @@ static void stats_add(struct stats *s, uint64_t ns, uint64_t at)
 	}
 	s->total += ns;
 	s->n++;
-}
-
-static void task_runs(struct wakeups *w, int pid, bool rt, uint64_t ts, struct buf *out)
-{
-	struct waiting *t = pid && w->room ? waiting_find(w->tasks, w->room, pid) : NULL;
-	uint64_t ns;
-
-	if (!t || !t->since)
-		return;
-	ns = ts - t->since;
-	t->since = 0;
-	stats_add(&w->all, ns, ts);
-	if (rt)
-		stats_add(&w->rt, ns, ts);
-	buf_printf(out, " Latency: %llu.%03llu usecs", (unsigned long long)ns / 1000,
-		   (unsigned long long)ns % 1000);
 }
 
 /* ---- records --------------------------------------------------------------------------- */
@@ -115,10 +76,23 @@ static bool wakeup_number(struct tep_format_field *f, const struct tep_record *r
 int wakeups_record(struct wakeups *w, struct tep_handle *tep, struct tep_record *rec, struct buf *out)
 {
 	int id = tep_data_type(tep, rec), pid, prio, success;
+	struct waiting *t;
 
 	if (id == w->switch_id) {
-		if (wakeup_number(w->next_prio, rec, &prio) && wakeup_number(w->next_pid, rec, &pid))
-			task_runs(w, pid, prio < 100, rec->ts, out);
+		uint64_t ns;
+
+		if (!wakeup_number(w->next_prio, rec, &prio) || !wakeup_number(w->next_pid, rec, &pid))
+			return 0;
+		t = waiting_find(w, pid);
+		if (!t || !t->since)
+			return 0;
+		ns = rec->ts - t->since;
+		t->since = 0;
+		stats_add(&w->all, ns, rec->ts);
+		if (prio < 100)
+			stats_add(&w->rt, ns, rec->ts);
+		buf_printf(out, " Latency: %llu.%03llu usecs", (unsigned long long)ns / 1000,
+			   (unsigned long long)ns % 1000);
 		return 0;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(w->woken); i++) {
@@ -127,7 +101,13 @@ int wakeups_record(struct wakeups *w, struct tep_handle *tep, struct tep_record 
 		if (id != e->id || (wakeup_number(e->success, rec, &success) && !success) ||
 		    !wakeup_number(e->pid, rec, &pid))
 			continue;
-		return task_woken(w, pid, rec->ts);
+		t = waiting_find(w, pid);
+		if (t)
+			t->since = rec->ts;
+		if (t || !pid)
+			return 0;
+		return array_push(&w->tasks, &w->n, &(struct waiting){ pid, rec->ts }, sizeof(*t))
+			       ?: map_insert(&w->map, map_hash((uint32_t)pid), w->n - 1);
 	}
 	return 0;
 }
@@ -199,6 +179,7 @@ void wakeups_free(struct wakeups *w)
 {
 	if (!w)
 		return;
+	map_release(&w->map);
 	free(w->tasks);
 	free(w);
 }

@@ -9,12 +9,18 @@
 
 #include "api/handle.h"
 #include "cmd.h"
-#include "sql/sql.h"
-#include "util/answer.h"
+#include "ask/sql/sql.h"
+#include "base/answer.h"
+#include "terminal.h"
+#include "base/array.h"
+#ifdef HYPTRACE_LIBEDIT
+#include <editline/readline.h>
+#endif
 
 struct sql_opts {
 	enum answer_form form;
 	bool quiet;
+	struct times_opts times;
 	struct strlist words, files;
 };
 
@@ -23,11 +29,12 @@ struct sql_opts {
 #define SQLOPT(field) .off = offsetof(struct sql_opts, field)
 
 static const struct opt sql_rows_of_options[] = {
-	OPT('i', "input", "FILE", "another way to name a file", opts_add_text, SQLOPT(files)),
-	OPT('j', "json", NULL, "the answer as JSON", set_json, SQLOPT(form)),
-	OPT(0, "csv", NULL, "the answer as CSV", set_csv, SQLOPT(form)),
-	OPT('q', "quiet", NULL, "errors only", opts_set_flag, SQLOPT(quiet)),
-	OPT('h', "help", NULL, "this text", opts_help),
+	OPT_INPUT(SQLOPT(words)),
+	OPT_JSON("the answer as JSON", SQLOPT(form)),
+	OPT_CSV("the answer as CSV", SQLOPT(form)),
+	OPT_TIMES(SQLOPT),
+	OPT_QUIET(SQLOPT(quiet)),
+	OPT_HELP,
 };
 
 const struct opts_table sql_table = {
@@ -37,28 +44,12 @@ const struct opts_table sql_table = {
 		 "\n"
 		 "Answers queries in SQL over recordings, trace.dat or the FILEs, which are read as\n"
 		 "far as the query needs them. Files of guests join their host's. Without a QUERY\n"
-		 "they come from standard input; there .tables and .schema tell what there is.\n"
+		 "they come from standard input. .tables and .schema are queries, too: they list\n"
+		 "the tables, and their columns.\n"
 		 "\n",
 	.rows = sql_rows_of_options,
 	.n = ARRAY_SIZE(sql_rows_of_options),
 };
-
-/* False: there is nothing to do but exit with *status. */
-static bool sql_parse(struct sql_opts *o, int argc, char **argv, int *status)
-{
-	struct opts_error err;
-	int ret = opts_parse(&sql_table, &argc, argv, o, &err);
-
-	if (ret) {
-		*status = command_stopped(&sql_table, ret, &err);
-		return false;
-	}
-	*status = EXIT_USAGE;
-	for (int i = 1; i < argc; i++)
-		if (strlist_add(&o->words, argv[i]))
-			return false;
-	return true;
-}
 
 #ifdef HYPTRACE_SQL
 
@@ -75,7 +66,7 @@ struct sql_output {
 	char names[ANSWER_COLUMNS_MAX][NAME_ROOM], key[24];
 	unsigned int tables;
 	bool typed; /* the kinds of the columns are known */
-	int failed; /* what writing said, which was told */
+	int failed; /* the error of writing, logged */
 };
 
 static int sql_flush(struct sql_output *o)
@@ -84,23 +75,6 @@ static int sql_flush(struct sql_output *o)
 		o->failed = print_answer(&o->out, o->log);
 	o->out.len = 0;
 	return o->failed;
-}
-
-/* A key for programs must not come twice: the second ts is "ts:1". */
-static void sql_column_name(struct sql_output *o, size_t i, const char *name)
-{
-	unsigned int n = 0;
-	size_t k = 0;
-
-	snprintf(o->names[i], NAME_ROOM, "%.*s", NAME_ROOM - 8, name);
-	while (k < i) {
-		if (strcmp(o->names[k], o->names[i]) != 0) {
-			k++;
-			continue;
-		}
-		snprintf(o->names[i], NAME_ROOM, "%.*s:%u", NAME_ROOM - 8, name, ++n);
-		k = 0;
-	}
 }
 
 static int sql_table_begin(void *ctx, const char *const *names, size_t n)
@@ -112,7 +86,19 @@ static int sql_table_begin(void *ctx, const char *const *names, size_t n)
 		return -E2BIG;
 	}
 	for (size_t i = 0; i < n; i++) {
-		sql_column_name(o, i, names[i]);
+		unsigned int twins = 0;
+		size_t k = 0;
+
+		/* A key for programs must not come twice: the second ts is "ts:1". */
+		snprintf(o->names[i], NAME_ROOM, "%.*s", NAME_ROOM - 8, names[i]);
+		while (k < i) {
+			if (strcmp(o->names[k], o->names[i]) != 0) {
+				k++;
+				continue;
+			}
+			snprintf(o->names[i], NAME_ROOM, "%.*s:%u", NAME_ROOM - 8, names[i], ++twins);
+			k = 0;
+		}
 		o->columns[i] = (struct answer_column){ o->names[i], o->names[i], ANSWER_WORD };
 	}
 	o->tables++;
@@ -152,7 +138,7 @@ static const struct sql_sink sql_output_sink = { sql_table_begin, sql_table_row,
 
 /* ---- queries ---------------------------------------------------------------------------------- */
 
-/* Whose statement Ctrl-C ends; a handler has nothing else. */
+/* Database of the statement that Ctrl-C ends: a signal handler has no argument. */
 static struct sql *sql_running;
 
 static void sql_signal(int sig)
@@ -161,26 +147,21 @@ static void sql_signal(int sig)
 		sql_interrupt(sql_running);
 }
 
-static void sql_say_notes(struct sql *s, struct sql_output *o)
-{
-	struct strlist notes = sql_notes(s);
-
-	for (size_t i = 0; i < notes.n; i++)
-		answer_note(&o->answer, "%s", notes.v[i]);
-	strlist_release(&notes);
-}
-
-/* 0, -errno: it is told what is wrong. */
+/* 0 or -errno, logged. */
 static int sql_query(struct sql *s, struct sql_output *o, const char *text)
 {
 	char why[SQL_WHY_MAX];
+	struct strlist notes;
 	int ret = sql_run(s, text, &sql_output_sink, o, why);
 
 	if (o->answer.table) { /* ended in the middle */
 		answer_table_end(&o->answer);
 		sql_flush(o);
 	}
-	sql_say_notes(s, o);
+	notes = sql_notes(s);
+	for (size_t i = 0; i < notes.n; i++)
+		answer_note(&o->answer, "%s", notes.v[i]);
+	strlist_release(&notes);
 	if (o->failed)
 		return o->failed;
 	if (ret == -EINTR)
@@ -194,52 +175,79 @@ static int sql_query(struct sql *s, struct sql_output *o, const char *text)
 
 /* ---- the prompt ---------------------------------------------------------------------------------- */
 
-static void sql_show_schema(struct sql *s, const char *only, bool names)
+/* Tables and views, all or one: their names, or the statements that would make them. 0 or -errno. */
+static int sql_show_schema(struct sql *s, struct sql_output *o, const char *only, bool names)
 {
+	const char *const column = names ? "name" : "sql";
+	bool text = o->answer.form == ANSWER_TEXT;
 	struct strlist all = { 0 };
+	int ret = sql_schema(s, &all) ?: text ? 0 : sql_table_begin(o, &column, 1);
 
-	if (sql_schema(s, &all))
-		return;
-	for (size_t i = 0; i < all.n; i++) {
+	for (size_t i = 0; i < all.n && !ret; i++) {
 		char name[NAME_ROOM] = "";
+		struct sql_value value = { .kind = SQL_TEXT, .text = names ? name : all.v[i] };
 
-		if (sscanf(all.v[i], "CREATE %*[A-Z] %79[a-z_]", name) != 1 ||
+		if ((sscanf(all.v[i], "CREATE %*[A-Z] \"%79[^\"]", name) != 1 &&
+		     sscanf(all.v[i], "CREATE %*[A-Z] %79[A-Za-z0-9_]", name) != 1) ||
 		    (*only && strcmp(only, name) != 0))
 			continue;
-		if (names)
-			puts(name);
+		if (text)
+			buf_printf(&o->out, "%s%s\n", value.text, names ? "" : ";");
 		else
-			printf("%s;\n", all.v[i]);
+			ret = sql_table_row(o, &value, 1);
 	}
 	strlist_release(&all);
+	return ret ?: text ? sql_flush(o) : sql_table_done(o);
 }
 
-/* ".schema events" and the like: 0; 1: it ends. */
-static int sql_dot(struct sql *s, char *line, const struct log *log)
+/* ".schema events" and the like, in a copy of the line: 0; 1: it ends; -errno. */
+static int sql_dot(struct sql *s, struct sql_output *o, char *line)
 {
-	char *word = strtok(line, " \t\n"), *arg = strtok(NULL, " \t\n");
+	char *word = strtok(line, " \t\n;"), *arg = strtok(NULL, " \t\n;");
 
 	if (!strcmp(word, ".tables"))
-		sql_show_schema(s, "", true);
-	else if (!strcmp(word, ".schema"))
-		sql_show_schema(s, arg ? arg : "", false);
-	else if (!strcmp(word, ".quit") || !strcmp(word, ".exit"))
+		return sql_show_schema(s, o, "", true);
+	if (!strcmp(word, ".schema"))
+		return sql_show_schema(s, o, arg ? arg : "", false);
+	if (!strcmp(word, ".quit") || !strcmp(word, ".exit"))
 		return 1;
-	else if (!strcmp(word, ".help"))
-		puts(".tables          the tables\n.schema [TABLE]  their columns\n.quit            leave\n"
-		     "anything else is SQL, up to a semicolon");
-	else
-		log_err(log, "no %s (.help lists what there is)", word);
-	fflush(stdout);
-	return 0;
+	if (strcmp(word, ".help")) {
+		log_err(o->log, "no command '%s' (.help lists them)", word);
+		return -EINVAL;
+	}
+	buf_addstr(&o->out,
+		   ".tables          the tables\n.schema [TABLE]  their columns\n.quit            leave\n"
+		   "anything else is SQL, up to a semicolon\n");
+	return sql_flush(o);
 }
 
-static void sql_show_prompt(bool wanted, bool more)
+/* The next line without its newline, malloc'ed; NULL: there are no more. */
+static char *sql_line(bool terminal, bool first)
 {
-	if (!wanted)
-		return;
-	fputs(more ? "   ...> " : "hyptrace> ", stdout);
-	fflush(stdout);
+	const char *prompt = first ? "hyptrace> " : "   ...> ";
+	char *line = NULL;
+	size_t room = 0;
+
+#ifdef HYPTRACE_LIBEDIT
+	if (terminal) {
+		/* stdout is no stream that an editor can work on */
+		rl_outstream = rl_outstream ?: fdopen(dup(STDOUT_FILENO), "w");
+		line = rl_outstream ? readline(prompt) : NULL;
+		if (line && *line)
+			add_history(line);
+		return line;
+	}
+#endif
+	if (terminal) {
+		fputs(prompt, stdout);
+		fflush(stdout);
+	}
+	if (getline(&line, &room, stdin) < 0) {
+		free(line);
+		return NULL;
+	}
+	line[strcspn(line, "\n")] = 0;
+	return line;
 }
 
 /* Queries line by line: 0, or what the last one that failed said; a script ends there. */
@@ -247,44 +255,42 @@ static int sql_prompt(struct sql *s, struct sql_output *o)
 {
 	bool tty = isatty(STDIN_FILENO);
 	struct buf text = { 0 };
-	char *line = NULL;
-	size_t room = 0;
+	char *line;
 	int ret = 0;
 
-	for (;;) {
-		sql_show_prompt(tty, text.len);
-		if (getline(&line, &room, stdin) < 0)
-			break;
+	while ((tty || !ret) && ret <= 0 && (line = sql_line(tty, !text.len))) {
+		ret = 0;
 		if (!text.len && *line == '.') {
-			if (sql_dot(s, line, o->log))
-				break;
-			continue;
+			ret = sql_dot(s, o, line);
+		} else if (text.len || line[strspn(line, " \t")]) {
+			buf_printf(&text, "%s\n", line);
+			if (buf_str(&text) && sql_whole(buf_str(&text))) {
+				ret = sql_query(s, o, buf_str(&text)) ?: sql_flush(o);
+				text.len = 0;
+			}
 		}
-		buf_addstr(&text, line);
-		if (!buf_str(&text) || !sql_whole(buf_str(&text)))
-			continue;
-		ret = sql_query(s, o, buf_str(&text)) ?: sql_flush(o);
-		text.len = 0;
-		if (ret && !tty)
-			break;
+		free(line);
 	}
+	if (tty && ret <= 0) /* after ^D */
+		puts("");
 	if (!ret && text.len && buf_str(&text)) /* the last one of a script needs no semicolon */
 		ret = sql_query(s, o, buf_str(&text));
 	buf_release(&text);
-	free(line);
-	return tty ? 0 : ret;
+	return tty || ret > 0 ? 0 : ret;
 }
 
 /* ---- all of it ------------------------------------------------------------------------------------ */
 
-/* What is no file is the query: the last word, if it is one. */
+/* The last word is the query unless it is a file. */
 static int sql_split(struct sql_opts *o, const char **query)
 {
 	*query = NULL;
 	for (size_t i = 0; i < o->words.n; i++) {
 		bool last = i + 1 == o->words.n;
 
-		if (last && access(o->words.v[i], F_OK) && strpbrk(o->words.v[i], " \t\n;"))
+		if (last && access(o->words.v[i], F_OK) &&
+		    (strpbrk(o->words.v[i], " \t\n;") ||
+		     (*o->words.v[i] == '.' && !strpbrk(o->words.v[i] + 1, "./"))))
 			*query = o->words.v[i];
 		else if (strlist_add(&o->files, o->words.v[i]))
 			return -ENOMEM;
@@ -297,6 +303,7 @@ static int sql_answer(const struct sql_opts *o, struct sql *s, const char *query
 	struct sql_output *out = calloc(1, sizeof(*out));
 	struct sigaction sa = { .sa_handler = sql_signal };
 	struct sql_counts counts;
+	char *line;
 	int ret;
 
 	if (!out)
@@ -304,15 +311,22 @@ static int sql_answer(const struct sql_opts *o, struct sql *s, const char *query
 	out->log = log;
 	sql_running = s;
 	sigaction(SIGINT, &sa, NULL);
+	if (!query)
+		pager_want(false);
 	answer_begin(&out->answer, o->form, &out->out);
-	ret = query ? sql_query(s, out, query) : sql_prompt(s, out);
+	line = query && *query == '.' ? strdup(query) : NULL;
+	if (line)
+		ret = sql_dot(s, out, line);
+	else
+		ret = query ? sql_query(s, out, query) : sql_prompt(s, out);
+	free(line);
 	answer_end(&out->answer);
 	if (o->form == ANSWER_JSON)
 		buf_addstr(&out->out, "\n");
 	ret = sql_flush(out) ?: ret;
 	counts = sql_counts(s);
 	if (counts.damaged)
-		tell_damage(log, counts.damaged);
+		log_damage(log, counts.damaged);
 	signal(SIGINT, SIG_DFL);
 	sql_running = NULL;
 	buf_release(&out->out);
@@ -322,12 +336,10 @@ static int sql_answer(const struct sql_opts *o, struct sql *s, const char *query
 
 static int sql_files(struct sql_opts *o, const char *query, struct log *log)
 {
-	struct hyptrace_open_opts open_opts = { sizeof(open_opts), .log = handle_log_to, .log_ctx = log };
 	struct hyptrace *files = NULL;
 	struct sql *s = NULL;
-	int ret = hyptrace_open(&files, (const char *const *)o->files.v, o->files.n, &open_opts);
+	int ret = command_open(&files, &o->files, 0, &o->times, log);
 
-	ret = ret ?: handle_load(files);
 	ret = ret ?: sql_open(&s, handle_inputs(files), log);
 	if (!ret)
 		ret = sql_answer(o, s, query, log);
@@ -360,7 +372,7 @@ int cmd_sql(int argc, char **argv)
 	int status;
 
 	memory_or_end();
-	if (sql_parse(&o, argc, argv, &status)) {
+	if (command_files(&sql_table, argc, argv, &o, &o.words, &status)) {
 		console.quiet = o.quiet;
 		status = sql_split(&o, &query) ?: sql_files(&o, query, &log);
 		status = ferror(stdout) ? EXIT_FAILED : console_status(&console, status);

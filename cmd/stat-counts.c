@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* hyptrace stat: what the files have of each buffer, CPU and event. */
+/* hyptrace stat: counts of each buffer, CPU and event. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -18,70 +18,60 @@ static struct answer_cell count_buffer_cell(const struct stat_answer *s, size_t 
 	return *name ? CELL_WORD(name) : CELL_NONE;
 }
 
-static struct answer_cell count_time_cell(uint64_t ns, bool known)
+static bool count_new_buffer(const struct counts_cpu *v, size_t i)
 {
-	return known ? CELL_N(ns) : CELL_NONE;
+	return !i || v[i].input != v[i - 1].input || v[i].buffer != v[i - 1].buffer;
 }
 
 /* ---- buffers ---------------------------------------------------------------------------- */
 
-/* The CPUs of the buffer that begins at v[i], put together; returns how many. */
-static size_t count_buffer_sum(const struct counts_cpu *v, size_t i, size_t n, struct counts_cpu *sum)
+/* Unknown where the file says only that some are missing. */
+static struct answer_cell count_lost_cell(const struct counts_cpu *c)
 {
-	size_t k = i + 1;
-
-	for (*sum = v[i]; k < n && v[k].input == v[i].input && v[k].buffer == v[i].buffer; k++) {
-		sum->events += v[k].events;
-		sum->lost += v[k].lost;
-		sum->gaps += v[k].gaps;
-		sum->first = v[k].first < sum->first ? v[k].first : sum->first;
-		sum->last = v[k].last > sum->last ? v[k].last : sum->last;
-	}
-	return k - i;
+	return c->lost || !c->gaps ? CELL_N(c->lost) : CELL_NONE;
 }
 
-static void count_buffer_row(struct stat_table *t, const struct counts_cpu *b, size_t n_cpus)
+void stat_buffers(struct stat_answer *s, const char *key)
 {
-	stat_machine(t, b->input);
-	stat_cell(t, count_buffer_cell(t->of, b->input, b->buffer));
-	stat_cell(t, CELL_WORD(count_buffer(t->of, b->input, b->buffer)->clock));
-	stat_cell(t, CELL_N(n_cpus));
-	stat_cell(t, CELL_N(b->events));
-	stat_cell(t, CELL_N(b->lost));
-	stat_cell(t, CELL_N(b->gaps));
-	stat_cell(t, count_time_cell(b->first, b->events));
-	stat_cell(t, count_time_cell(b->last, b->events));
-	stat_row(t);
-}
-
-void stat_buffers(struct stat_answer *s)
-{
-	struct counts_cpu sum;
 	struct stat_table t;
-	size_t n, some;
+	size_t n, some, unknown = 0;
 	const struct counts_cpu *v = counts_cpus(s->counts, &n);
 
+	for (size_t i = 0; i < n; i++)
+		unknown += v[i].gaps;
 	stat_begin(&t, s, s->in->n > 1);
 	stat_column(&t, "buffer", "buffer", ANSWER_WORD, true);
 	stat_column(&t, "clock", "clock", ANSWER_WORD, false);
 	stat_column(&t, "cpus", "CPUs", ANSWER_COUNT, true);
 	stat_column(&t, "events", "events", ANSWER_COUNT, true);
 	stat_column(&t, "lost", "lost", ANSWER_COUNT, true);
-	stat_column(&t, "losses_of_unknown_number", NULL, ANSWER_COUNT, false);
+	stat_column(&t, "losses_of_unknown_number", "and some, times", ANSWER_COUNT, unknown);
 	stat_column(&t, "first", "from", ANSWER_TIME, true);
 	stat_column(&t, "last", "to", ANSWER_TIME, true);
-	if (!stat_open(&t, "buffers", "Buffers (-: the top one)", n, "the files have none"))
+	if (!stat_open(&t, key, "Buffers (-: the main buffer)", n, "the files have none"))
 		return;
 	for (size_t i = 0; i < n; i += some) {
-		some = count_buffer_sum(v, i, n, &sum);
-		count_buffer_row(&t, &sum, some);
+		struct counts_cpu b = v[i];
+
+		for (some = 1; i + some < n && !count_new_buffer(v, i + some); some++)
+			counts_add_cpu(&b, &v[i + some]);
+		stat_machine(&t, b.input);
+		stat_cell(&t, count_buffer_cell(s, b.input, b.buffer));
+		stat_cell(&t, CELL_WORD(count_buffer(s, b.input, b.buffer)->clock));
+		stat_cell(&t, CELL_N(some));
+		stat_cell(&t, CELL_N(b.events));
+		stat_cell(&t, count_lost_cell(&b));
+		stat_cell(&t, CELL_N(b.gaps));
+		stat_cell(&t, b.events ? CELL_N(b.first) : CELL_NONE);
+		stat_cell(&t, b.events ? CELL_N(b.last) : CELL_NONE);
+		stat_row(&t);
 	}
 	stat_close(&t);
 }
 
 /* ---- lost events ------------------------------------------------------------------------------ */
 
-void stat_lost(struct stat_answer *s)
+void stat_lost(struct stat_answer *s, const char *key)
 {
 	size_t n, n_lost = 0, unknown = 0;
 	const struct counts_cpu *v = counts_cpus(s->counts, &n);
@@ -96,7 +86,7 @@ void stat_lost(struct stat_answer *s)
 	stat_column(&t, "cpu", "CPU", ANSWER_COUNT, true);
 	stat_column(&t, "lost", "lost", ANSWER_COUNT, true);
 	stat_column(&t, "losses_of_unknown_number", "and some, times", ANSWER_COUNT, unknown);
-	if (!stat_open(&t, "lost", "Lost events", n_lost, "no events were lost"))
+	if (!stat_open(&t, key, "Lost events", n_lost, "no events were lost"))
 		return;
 	for (size_t i = 0; i < n; i++) {
 		if (!v[i].lost && !v[i].gaps)
@@ -104,7 +94,7 @@ void stat_lost(struct stat_answer *s)
 		stat_machine(&t, v[i].input);
 		stat_cell(&t, count_buffer_cell(s, v[i].input, v[i].buffer));
 		stat_cell(&t, CELL_N(v[i].cpu));
-		stat_cell(&t, CELL_N(v[i].lost));
+		stat_cell(&t, count_lost_cell(&v[i]));
 		stat_cell(&t, CELL_N(v[i].gaps));
 		stat_row(&t);
 	}
@@ -132,33 +122,7 @@ static int count_more_first(const void *a, const void *b)
 				    : (x->event == NULL) - (y->event == NULL);
 }
 
-/* Those of the buffer that the CPU is of, behind the n that are there. Ids that no format has are one. */
-static size_t count_events_of(const struct stat_answer *s, const struct counts_cpu *cpu, size_t index,
-			      struct event_count *v, size_t n)
-{
-	const struct input *in = &s->in->v[cpu->input];
-	uint64_t unknown = counts_of(s->counts, index, in->n_known);
-
-	for (unsigned int id = 0; id < in->n_known; id++) {
-		const struct known_event *e = input_event(in, id);
-		uint64_t count = counts_of(s->counts, index, id);
-
-		if (count && e)
-			v[n++] = (struct event_count){ cpu->input, cpu->buffer, e->event, count };
-		else
-			unknown += count;
-	}
-	if (unknown)
-		v[n++] = (struct event_count){ cpu->input, cpu->buffer, NULL, unknown };
-	return n;
-}
-
-static bool count_new_buffer(const struct counts_cpu *v, size_t i)
-{
-	return !i || v[i].input != v[i - 1].input || v[i].buffer != v[i - 1].buffer;
-}
-
-/* By how many there are. NULL: no memory. */
+/* By how many there are; ids without a format are one event. NULL: no memory. */
 static struct event_count *count_events(const struct stat_answer *s, size_t *n, uint64_t *total)
 {
 	size_t room = 1, n_cpus;
@@ -171,16 +135,32 @@ static struct event_count *count_events(const struct stat_answer *s, size_t *n, 
 	v = calloc(room, sizeof(*v));
 	if (!v)
 		return NULL;
-	for (size_t i = 0; i < n_cpus; i++)
-		if (count_new_buffer(cpus, i))
-			*n = count_events_of(s, &cpus[i], i, v, *n);
+	for (size_t i = 0; i < n_cpus; i++) {
+		const struct counts_cpu *cpu = &cpus[i];
+		const struct input *in = &s->in->v[cpu->input];
+		uint64_t unknown = counts_of(s->counts, i, in->n_known);
+
+		if (!count_new_buffer(cpus, i))
+			continue;
+		for (unsigned int id = 0; id < in->n_known; id++) {
+			const struct known_event *e = input_event(in, id);
+			uint64_t count = counts_of(s->counts, i, id);
+
+			if (count && e)
+				v[(*n)++] = (struct event_count){ cpu->input, cpu->buffer, e->event, count };
+			else
+				unknown += count;
+		}
+		if (unknown)
+			v[(*n)++] = (struct event_count){ cpu->input, cpu->buffer, NULL, unknown };
+	}
 	for (size_t i = 0; i < *n; i++)
 		*total += v[i].n;
 	qsort(v, *n, sizeof(*v), count_more_first);
 	return v;
 }
 
-void stat_events(struct stat_answer *s)
+void stat_events(struct stat_answer *s, const char *key)
 {
 	struct stat_table t;
 	uint64_t total;
@@ -197,7 +177,7 @@ void stat_events(struct stat_answer *s)
 	stat_column(&t, "event", "event", ANSWER_WORD, true);
 	stat_column(&t, "events", "events", ANSWER_COUNT, true);
 	stat_column(&t, "share", "share", ANSWER_SHARE, true);
-	if (stat_open(&t, "events", "Events", n, "the files have none")) {
+	if (stat_open(&t, key, "Events", n, "the files have none")) {
 		for (size_t i = 0; i < n; i++) {
 			stat_machine(&t, v[i].input);
 			stat_cell(&t, count_buffer_cell(s, v[i].input, v[i].buffer));

@@ -2,23 +2,26 @@
 #ifndef HYPTRACE_STAT_PRIV_H
 #define HYPTRACE_STAT_PRIV_H
 
-#include "analysis/counts.h"
-#include "analysis/exits.h"
-#include "analysis/hyptime.h"
-#include "analysis/markers.h"
-#include "analysis/states.h"
-#include "util/answer.h"
+#include "ask/states/counts.h"
+#include "ask/states/exits.h"
+#include "ask/states/hyptime.h"
+#include "ask/states/markers.h"
+#include "ask/states/samples.h"
+#include "ask/states/states.h"
+#include "base/answer.h"
 
-/* Shared by stat.c and stat-*.c: what was found out, and how it is asked to be told. */
+/* Results of hyptrace stat, and the form to print them in: shared by stat.c and stat-*.c. */
 struct stat_answer {
 	const struct inputs *in;
+	const struct steps *steps;
 	struct counts *counts;
 	struct exits *exits;
 	struct hyptime *hyp;
 	struct markers *markers;
+	struct samples *samples;
 	struct states *states;
 	struct state_totals totals;
-	struct stays stays;
+	struct tally tally;
 	/* how */
 	struct answer *out;
 	size_t rows; /* of a table, at most */
@@ -40,7 +43,7 @@ struct stat_table {
 	size_t rows, left;   /* printed; not printed */
 };
 
-/* text: for people too, else for programs only. */
+/* text: in text, too; else in JSON and CSV only. */
 void stat_column(struct stat_table *t, const char *key, const char *title, enum answer_kind kind, bool text);
 /* With a column for machines in front; people get it where the table has several. */
 void stat_begin(struct stat_table *t, struct stat_answer *of, bool machines);
@@ -61,16 +64,17 @@ static inline bool stat_is_text(const struct stat_answer *s)
 	return s->out->form == ANSWER_TEXT;
 }
 
-/* A table each, of the key by which it is asked for. */
-typedef void stat_print(struct stat_answer *s);
-stat_print stat_buffers, stat_lost, stat_events;					/* stat-counts.c */
-stat_print stat_exits, stat_guest, stat_mmio, stat_ioport, stat_sysreg, stat_hypercall; /* stat-exits.c */
-stat_print stat_hyp, stat_firmware, stat_spans, stat_longest;				/* stat-times.c */
-stat_print stat_vcpus, stat_tasks, stat_steal;						/* stat-states.c */
-stat_print stat_slices;									/* stat-slices.c */
+/* Print a table each; key: as --show names it. */
+typedef void stat_print(struct stat_answer *s, const char *key);
+stat_print stat_buffers, stat_lost, stat_events;			  /* stat-counts.c */
+stat_print stat_exits, stat_hyp, stat_firmware, stat_spans, stat_longest; /* stat-times.c */
+stat_print stat_vcpus, stat_tasks, stat_steal, stat_cpu;			  /* stat-states.c */
+void stat_slices(struct stat_answer *s);				  /* stat-slices.c */
 
-/* "Guest:0", or the thread's name and number; in buf. */
-const char *stat_vcpu_name(const struct input *in, int32_t pid, char *buf, size_t size);
+/* "bash-7", in buf; NULL: no task. */
+const char *stat_task_name(const struct stat_answer *s, size_t input, int32_t pid, char *buf, size_t size);
+/* "Guest:0", or as a task's; in buf. */
+const char *stat_vcpu_name(const struct stat_answer *s, size_t input, int32_t pid, char *buf, size_t size);
 
 /* Tables of one file, as --show names them, into an answer. 0 or -errno, logged. */
 struct stat_look {
@@ -81,7 +85,7 @@ struct stat_look {
 };
 int stat_look(const struct stat_look *look, struct answer *out, const struct log *log);
 
-/* The slices as a picture. 0, -errno (told). */
+/* The slices as a picture. 0 or -errno, logged. */
 int stat_slices_svg(struct stat_answer *s, const char *path, const struct log *log);
 
 #endif

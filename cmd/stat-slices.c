@@ -1,24 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* hyptrace stat --by TIME: exits and stays in the hypervisor by slices of time, as characters or a picture.
+/* hyptrace stat --by TIME: exits and visits to the hypervisor by slices of time, as characters or a picture.
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cmd.h"
 #include "stat-priv.h"
-#include "util/array.h"
-#include "util/outfile.h"
-#include "util/visible.h"
+#include "base/array.h"
+#include "base/escape.h"
+#include "base/files.h"
+#include "base/outfile.h"
+#include "base/svg.h"
+#include "base/escape.h"
 
 #define LABEL 14 /* characters of a name */
 #define CELLS 50 /* slices in a line of 80 characters */
 
 /* A row of the map. */
 struct slice_row {
-	const struct stays_row *row;
+	const struct tally_row *row;
 	char name[EXITS_NAME_MAX];
 	uint64_t total, most; /* ns: of all slices; of one */
 };
@@ -29,20 +33,7 @@ struct slice_map {
 	size_t n;
 };
 
-static const char *const slice_what[] = { [STAY_EXIT] = "exit", [STAY_HYP] = "hyp" };
-
-static void slice_row_name(struct stat_answer *s, const struct stays_row *r, char out[EXITS_NAME_MAX])
-{
-	const struct stay like = { .input = r->input, .kind = r->kind };
-	const char *name;
-
-	if (r->what == STAY_EXIT) {
-		exits_stay_name(s->exits, &like, out);
-		return;
-	}
-	name = hyptime_name(s->hyp, r->input, r->kind);
-	snprintf(out, EXITS_NAME_MAX, "%s", name ?: "-");
-}
+static const char *const slice_what[] = { [SPAN_EXIT] = "exit", [SPAN_VISIT] = "hyp" };
 
 static int slice_longer_first(const void *a, const void *b)
 {
@@ -55,15 +46,19 @@ static int slice_longer_first(const void *a, const void *b)
 
 static int slice_map_open(struct slice_map *m, struct stat_answer *s)
 {
-	*m = (struct slice_map){ .of = s, .n = s->stays.n_rows };
+	*m = (struct slice_map){ .of = s, .n = s->tally.n_rows };
 	m->v = calloc(m->n + 1, sizeof(*m->v));
 	if (!m->v)
 		return -ENOMEM;
 	for (size_t i = 0; i < m->n; i++) {
 		struct slice_row *r = &m->v[i];
 
-		r->row = &s->stays.rows[i];
-		slice_row_name(s, r->row, r->name);
+		r->row = &s->tally.rows[i];
+		if (r->row->what == SPAN_EXIT)
+			exits_kind_name(s->exits, r->row->input, r->row->why, r->name);
+		else
+			snprintf(r->name, sizeof(r->name), "%s",
+				 hyptime_name(s->hyp, r->row->input, r->row->why) ?: "-");
 		for (size_t k = 0; k < r->row->room; k++) {
 			uint64_t ns = r->row->cells[k].ns;
 
@@ -80,52 +75,15 @@ static uint64_t slice_ns(const struct slice_row *r, size_t slice)
 	return slice < r->row->room ? r->row->cells[slice].ns : 0;
 }
 
-/* ---- for programs -------------------------------------------------------------------------- */
+/* ---- as a table -------------------------------------------------------------------------- */
 
-static void slice_table(struct slice_map *m)
-{
-	const struct stays *y = &m->of->stays;
-	struct stat_table t;
-
-	stat_begin(&t, m->of, true);
-	stat_column(&t, "at", NULL, ANSWER_TIME, true);
-	stat_column(&t, "what", NULL, ANSWER_WORD, true);
-	stat_column(&t, "reason", NULL, ANSWER_WORD, true);
-	stat_column(&t, "count", NULL, ANSWER_COUNT, true);
-	stat_column(&t, "time_ns", NULL, ANSWER_DURATION, true);
-	stat_open(&t, "slices", NULL, m->n, NULL);
-	for (size_t k = 0; k < y->n_slices; k++) {
-		for (size_t i = 0; i < m->n; i++) {
-			const struct slice_row *r = &m->v[i];
-
-			if (k >= r->row->room || (!r->row->cells[k].n && !r->row->cells[k].ns))
-				continue;
-			stat_machine(&t, r->row->input);
-			stat_cell(&t, CELL_N(y->origin + k * y->width));
-			stat_cell(&t, CELL_WORD(slice_what[r->row->what]));
-			stat_cell(&t, CELL_WORD(r->name));
-			stat_cell(&t, CELL_N(r->row->cells[k].n));
-			stat_cell(&t, CELL_N(r->row->cells[k].ns));
-			stat_row(&t);
-		}
-	}
-	stat_close(&t);
-}
-
-/* ---- for people ------------------------------------------------------------------------------ */
-
-static char slice_shade(const struct slice_row *r, size_t slice)
-{
-	static const char shades[] = " .:-=+*#%@";
-	uint64_t ns = slice_ns(r, slice);
-
-	return shades[ns ? 1 + (size_t)((double)ns / (double)r->most * (sizeof(shades) - 2.5)) : 0];
-}
+/* ---- as characters ------------------------------------------------------------------------------ */
 
 static void slice_lines(const struct slice_map *m, size_t from, size_t to)
 {
+	static const char shades[] = " .:-=+*#%@";
 	struct buf *out = m->of->out->out;
-	const struct stays *y = &m->of->stays;
+	const struct tally *y = &m->of->tally;
 	uint64_t at = y->origin + from * y->width;
 	char most[16];
 
@@ -134,149 +92,159 @@ static void slice_lines(const struct slice_map *m, size_t from, size_t to)
 	for (size_t i = 0; i < m->n && i < m->of->rows; i++) {
 		const struct slice_row *r = &m->v[i];
 
-		buf_printf(out, "%-4s %-*.*s %7s |", slice_what[r->row->what], LABEL, LABEL, VISIBLE(r->name),
+		buf_printf(out, "%-4s %-*.*s %7s |", slice_what[r->row->what], LABEL, LABEL, ESCAPED(r->name),
 			   duration_text(r->most, most));
 		for (size_t k = from; k < to; k++) {
-			char shade = slice_shade(r, k);
+			double share = (double)slice_ns(r, k) / (double)r->most;
 
-			buf_add(out, &shade, 1);
+			buf_add(out,
+				&shades[slice_ns(r, k) ? 1 + (size_t)(share * (sizeof(shades) - 2.5)) : 0],
+				1);
 		}
 		buf_addstr(out, "|\n");
 	}
 }
 
-static void slice_text(const struct slice_map *m)
-{
-	const struct stays *y = &m->of->stays;
-	char width[16];
-
-	buf_printf(m->of->out->out, "%sBy slices of %s: time in each, @ as long as the longest of its line\n",
-		   m->of->out->any ? "\n" : "", duration_text(y->width, width));
-	m->of->out->any = true;
-	for (size_t from = 0; from < y->n_slices; from += CELLS)
-		slice_lines(m, from, from + CELLS < y->n_slices ? from + CELLS : y->n_slices);
-	if (m->n > m->of->rows)
-		answer_note(m->of->out, "... and %zu more rows: --rows 0 shows them all", m->n - m->of->rows);
-}
-
 void stat_slices(struct stat_answer *s)
 {
+	const struct tally *y = &s->tally;
 	struct slice_map m;
+	char width[16];
 
-	if (!s->stays.width)
+	if (!y->width)
 		return;
 	s->ret = slice_map_open(&m, s);
 	if (s->ret)
 		return;
-	if (!stat_is_text(s))
-		slice_table(&m);
-	else if (m.n)
-		slice_text(&m);
-	else
-		answer_note(s->out, "slices: the files have neither exits nor stays in the hypervisor");
-	if (s->stays.beyond)
+	if (!stat_is_text(s)) {
+		const struct tally *slices = &m.of->tally;
+		struct stat_table t;
+
+		stat_begin(&t, m.of, true);
+		stat_column(&t, "at", NULL, ANSWER_TIME, true);
+		stat_column(&t, "what", NULL, ANSWER_WORD, true);
+		stat_column(&t, "reason", NULL, ANSWER_WORD, true);
+		stat_column(&t, duration_columns[DURATION_COUNT].key, NULL, ANSWER_COUNT, true);
+		stat_column(&t, duration_columns[DURATION_TOTAL].key, NULL, ANSWER_DURATION, true);
+		stat_open(&t, "slices", NULL, m.n, NULL);
+		for (size_t k = 0; k < slices->n_slices; k++) {
+			for (size_t i = 0; i < m.n; i++) {
+				const struct slice_row *r = &m.v[i];
+
+				if (k >= r->row->room || (!r->row->cells[k].n && !r->row->cells[k].ns))
+					continue;
+				stat_machine(&t, r->row->input);
+				stat_cell(&t, CELL_N(slices->origin + k * slices->width));
+				stat_cell(&t, CELL_WORD(slice_what[r->row->what]));
+				stat_cell(&t, CELL_WORD(r->name));
+				stat_cell(&t, CELL_N(r->row->cells[k].n));
+				stat_cell(&t, CELL_N(r->row->cells[k].ns));
+				stat_row(&t);
+			}
+		}
+		stat_close(&t);
+	} else if (m.n) {
+		buf_printf(s->out->out,
+			   "%sBy slices of %s: time in each, @ as long as the longest of its line\n",
+			   s->out->any ? "\n" : "", duration_text(y->width, width));
+		s->out->any = true;
+		for (size_t from = 0; from < y->n_slices; from += CELLS)
+			slice_lines(&m, from, from + CELLS < y->n_slices ? from + CELLS : y->n_slices);
+		if (m.n > s->rows)
+			answer_note(s->out, "... and %zu more rows: --rows 0 shows them all", m.n - s->rows);
+	} else {
+		answer_note(s->out, "slices: the files have neither exits nor visits to the hypervisor");
+	}
+	if (y->beyond)
 		answer_note(s->out,
 			    "slices: %" PRIu64
 			    " stretches are left out: beyond %d slices or %d kinds; --by a longer "
 			    "time shows more",
-			    s->stays.beyond, STAYS_SLICES_MAX, STAYS_ROWS_MAX);
+			    y->beyond, TALLY_SLICES_MAX, TALLY_ROWS_MAX);
 	free(m.v);
 }
 
 /* ---- as a picture ------------------------------------------------------------------------------ */
 
 #define SVG_SLICES 4096
-#define SVG_LABEL  200
+#define SVG_LEFT   230
+#define SVG_TOP	   76 /* of the rows */
 #define SVG_LINE   18
 
-static void slice_svg_text(struct buf *out, const char *text)
+static void slice_svg_label(double ns, char room[SVG_LABEL])
 {
-	const char *s = VISIBLE(text);
-	size_t n, left = strlen(s);
-
-	for (; left; s += n, left -= n) {
-		size_t len = utf8_len((const uint8_t *)s, left);
-
-		n = len ?: 1;
-		if (*s == '<')
-			buf_addstr(out, "&lt;");
-		else if (*s == '>')
-			buf_addstr(out, "&gt;");
-		else if (*s == '&')
-			buf_addstr(out, "&amp;");
-		else
-			buf_add(out, len ? s : "?", n);
-	}
-}
-
-static void slice_svg_row(const struct slice_map *m, const struct slice_row *r, size_t line, size_t cell,
-			  struct buf *out)
-{
-	const struct stays *y = &m->of->stays;
-	size_t top = (line + 1) * SVG_LINE;
-	char ns[16];
-
-	buf_printf(out, "<text x=\"%d\" y=\"%zu\" text-anchor=\"end\">%s ", SVG_LABEL - 6, top + 13,
-		   slice_what[r->row->what]);
-	slice_svg_text(out, r->name);
-	buf_addstr(out, "</text>\n");
-	for (size_t k = 0; k < y->n_slices; k++) {
-		uint64_t at = y->origin + k * y->width;
-
-		if (!slice_ns(r, k))
-			continue;
-		buf_printf(out,
-			   "<rect x=\"%zu\" y=\"%zu\" width=\"%zu\" height=\"%d\" "
-			   "fill-opacity=\"%.3f\"><title>%" PRIu64 ".%09" PRIu64 ": %s</title></rect>\n",
-			   SVG_LABEL + k * cell, top, cell, SVG_LINE - 2,
-			   0.1 + 0.9 * (double)slice_ns(r, k) / (double)r->most, at / 1000000000,
-			   at % 1000000000, duration_text(slice_ns(r, k), ns));
-	}
-}
-
-static void slice_svg_map(const struct slice_map *m, struct buf *out)
-{
-	const struct stays *y = &m->of->stays;
-	size_t cell = y->n_slices < 100 ? 12 : y->n_slices < 1200 ? 1200 / y->n_slices : 1;
-	size_t width = SVG_LABEL + cell * y->n_slices + 10, height = (m->n + 2) * SVG_LINE;
-	char by[16];
-
-	buf_printf(out,
-		   "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%zu\" height=\"%zu\" viewBox=\"0 0 %zu "
-		   "%zu\" "
-		   "font-family=\"sans-serif\" font-size=\"12\">\n"
-		   "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n"
-		   "<text x=\"%d\" y=\"13\">from %" PRIu64 ".%09" PRIu64
-		   ", by slices of %s; each line by its own longest</text>\n"
-		   "<g fill=\"#b30000\">\n",
-		   width, height, width, height, SVG_LABEL, y->origin / 1000000000, y->origin % 1000000000,
-		   duration_text(y->width, by));
-	for (size_t i = 0; i < m->n; i++)
-		slice_svg_row(m, &m->v[i], i, cell, out);
-	buf_addstr(out, "</g>\n</svg>\n");
+	duration_text((uint64_t)ns, room);
 }
 
 int stat_slices_svg(struct stat_answer *s, const char *path, const struct log *log)
 {
 	struct buf out = { 0 };
-	struct outfile file;
 	struct slice_map m;
+	char *title;
 	int ret;
 
-	if (s->stays.n_slices > SVG_SLICES) {
+	if (s->tally.n_slices > SVG_SLICES) {
 		log_err(log, "--svg: %zu slices are more than the %d that a picture has: --by a longer time",
-			s->stays.n_slices, SVG_SLICES);
+			s->tally.n_slices, SVG_SLICES);
 		return -EINVAL;
 	}
 	ret = slice_map_open(&m, s);
 	if (ret)
 		return ret;
-	slice_svg_map(&m, &out);
-	ret = buf_status(&out);
-	if (!ret)
-		ret = output_open(&file, path, s->in, log);
-	if (!ret)
-		ret = outfile_close(&file, write_all(file.fd, out.data, out.len));
+	title = picture_title(s->in, "when does time go to exits and the hypervisor?");
+	if (title) {
+		const struct tally *y = &m.of->tally;
+		size_t cell = y->n_slices < 100 ? 12 : y->n_slices < 1200 ? 1200 / y->n_slices : 1;
+		char name[64], about[64], by[16], time[32];
+		struct svg_plot p = { .out = &out,
+				      .left = SVG_LEFT,
+				      .top = SVG_TOP,
+				      .width = (double)(cell * y->n_slices),
+				      .height = (double)(m.n * SVG_LINE),
+				      .x = { name, 0, (double)(y->n_slices * y->width),
+					     .label = slice_svg_label },
+				      .y = { "kind and reason", 0, 1, .step = -1 } };
+		double width = fmax(SVG_LEFT + p.width + 40, 760), x = 20;
+
+		snprintf(name, sizeof(name), "time since %s s", seconds_text(y->origin, time));
+		snprintf(about, sizeof(about), "time in each slice of %s", duration_text(y->width, by));
+		svg_begin(&out, width, SVG_TOP + p.height + SVG_AXIS_HEIGHT, "", "");
+		svg_title(&out, 20, 0, (size_t)(width / 7.5), title, about);
+		svg_legend(&out, &x, 64, SVG_BOX, "fill=\"#b30000\" fill-opacity=\"0.1\"", "hardly any");
+		svg_legend(&out, &x, 64, SVG_BOX, "fill=\"#b30000\" fill-opacity=\"0.55\"", "half");
+		svg_legend(&out, &x, 64, SVG_BOX, "fill=\"#b30000\"",
+			   "as much as the longest slice of the row");
+		svg_axes(&p);
+		buf_addstr(&out, "<g fill=\"#b30000\">\n");
+		for (size_t i = 0; i < m.n; i++) {
+			const struct slice_row *r = &m.v[i];
+			double top = p.top + (double)(i * SVG_LINE);
+			char ns[16];
+
+			buf_printf(&out, "<text class=\"tick\" x=\"%.0f\" y=\"%.0f\" text-anchor=\"end\">%s ",
+				   p.left - 6, top + 13, slice_what[r->row->what]);
+			svg_short(&out, ESCAPED(r->name), 26);
+			buf_addstr(&out, "</text>\n");
+			for (size_t k = 0; k < y->n_slices; k++) {
+				uint64_t at = y->origin + k * y->width;
+
+				if (!slice_ns(r, k))
+					continue;
+				buf_printf(&out,
+					   "<rect x=\"%.0f\" y=\"%.0f\" width=\"%.0f\" height=\"%d\" "
+					   "fill-opacity=\"%.3f\"><title>%" PRIu64 ".%09" PRIu64
+					   ": %s</title></rect>\n",
+					   p.left + (double)(k * cell), top + 1, (double)cell, SVG_LINE - 2,
+					   0.1 + 0.9 * (double)slice_ns(r, k) / (double)r->most,
+					   at / 1000000000, at % 1000000000,
+					   duration_text(slice_ns(r, k), ns));
+			}
+		}
+		buf_addstr(&out, "</g>\n");
+		svg_end(&out);
+	}
+	ret = title ? output_write(path, &out, s->in, log) : -ENOMEM;
+	free(title);
 	buf_release(&out);
 	free(m.v);
 	return ret;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "stat-priv.h"
+#include "base/array.h"
 
 /* States that a table has a column for. */
 struct state_column {
@@ -20,17 +21,18 @@ static const struct state_column vcpu_states[] = {
 	{ STATE_HOST, "host_ns", "host" },
 	{ STATE_VMM, "vmm_ns", "VMM" },
 	{ STATE_PREEMPTED, "preempted_ns", "preempt" },
+	{ STATE_WAKING, "waking_ns", "waking" },
 	{ STATE_HALTED, "halted_ns", "halted" },
 	{ STATE_BLOCKED, "blocked_ns", "blocked" },
-	{ STATE_OUTSIDE, "outside_ns", "outside" },
+	{ STATE_OUTSIDE, "outside_ns", "not recorded" },
 	{ STATE_ENDED, "ended_ns", "ended" },
-	{ STATE_UNKNOWN, "unknown_ns", "unknown" },
+	{ STATE_UNKNOWN, "unknown_ns", "lost" },
 };
 
 static const struct state_column task_states[] = {
 	{ STATE_RUNNING, "running_ns", "running" },    { STATE_STOLEN, "stolen_ns", "stolen" },
 	{ STATE_RUNNABLE, "runnable_ns", "runnable" }, { STATE_SLEEPING, "sleeping_ns", "sleeping" },
-	{ STATE_ENDED, "ended_ns", "ended" },	       { STATE_UNKNOWN, "unknown_ns", "unknown" },
+	{ STATE_ENDED, "ended_ns", "ended" },	       { STATE_UNKNOWN, "unknown_ns", "lost" },
 };
 
 /* ---- owners ---------------------------------------------------------------------------------- */
@@ -55,7 +57,7 @@ static uint64_t owner_wall(const struct state_total *t)
 	return ns;
 }
 
-/* What it ran, or would have run had it not been stolen. */
+/* Time that the task ran, or would have run without being stolen. */
 static uint64_t owner_busy(const struct state_total *t)
 {
 	return owner_time(t, STATE_RUNNING) + owner_time(t, STATE_STOLEN);
@@ -79,7 +81,7 @@ static int owner_order(const void *a, const void *b)
 	return p->index < q->index ? -1 : p->index > q->index;
 }
 
-/* Those of the kind that are known to have done anything. -ENOMEM. */
+/* Owners of the kinds that are known to have done anything. -ENOMEM. */
 static int owner_rows_open(struct owner_rows *r, struct stat_answer *s, unsigned int kinds)
 {
 	*r = (struct owner_rows){ .of = s };
@@ -97,26 +99,14 @@ static int owner_rows_open(struct owner_rows *r, struct stat_answer *s, unsigned
 	return 0;
 }
 
-static const char *task_name(struct stat_answer *s, size_t input, int32_t pid, char *buf, size_t size)
-{
-	const char *comm = states_comm(s->states, input, pid);
-
-	if (pid < 0)
-		return NULL;
-	if (comm)
-		snprintf(buf, size, "%s-%d", comm, pid);
-	else
-		snprintf(buf, size, "%d", pid);
-	return buf;
-}
-
 static const char *owner_name(struct stat_answer *s, const struct state_owner *o, char *buf, size_t size)
 {
 	if (o->kind == STATE_OF_VCPU)
-		return stat_vcpu_name(&s->in->v[o->input], o->pid, buf, size);
-	return task_name(s, o->input, o->pid, buf, size);
+		return stat_vcpu_name(s, o->input, o->pid, buf, size);
+	return stat_task_name(s, o->input, o->pid, buf, size);
 }
 
+/* Whether they are of several machines. */
 static bool owner_machines(const struct owner_rows *r)
 {
 	for (size_t i = 1; i < r->n; i++)
@@ -127,89 +117,103 @@ static bool owner_machines(const struct owner_rows *r)
 
 /* ---- where time went --------------------------------------------------------------------------- */
 
-/* Whether its column would say more than 0.0%. */
-static bool state_any(const struct owner_rows *r, enum state state)
-{
-	for (size_t i = 0; i < r->n; i++)
-		if (r->v[i]->all[state].ns >= owner_wall(r->v[i]) / 2000 + 1)
-			return true;
-	return false;
-}
-
 /* People get shares of what there is, programs ns of all. */
-static void state_columns(struct stat_table *t, const struct owner_rows *r, const char *who,
-			  const struct state_column *states, size_t n)
-{
-	bool text = stat_is_text(t->of);
-
-	stat_column(t, who, who, ANSWER_WORD, true);
-	stat_column(t, "pid", "pid", ANSWER_SIGNED, false);
-	stat_column(t, "wall_ns", "wall", ANSWER_DURATION, false);
-	for (size_t i = 0; i < n; i++)
-		stat_column(t, states[i].key, states[i].title, text ? ANSWER_SHARE : ANSWER_DURATION,
-			    state_any(r, states[i].state));
-	stat_column(t, "undecided_ns", "undecided", ANSWER_DURATION, false);
-}
-
-static void state_cells(struct stat_table *t, const struct state_total *x, const struct state_column *states,
-			size_t n)
-{
-	uint64_t wall = owner_wall(x), undecided = 0;
-	bool text = stat_is_text(t->of);
-	char name[80];
-
-	stat_machine(t, x->owner->input);
-	stat_cell(t, CELL_WORD(owner_name(t->of, x->owner, name, sizeof(name))));
-	stat_cell(t, CELL_N((uint64_t)x->owner->pid));
-	stat_cell(t, CELL_N(wall));
-	for (size_t i = 0; i < n; i++) {
-		uint64_t ns = owner_time(x, states[i].state);
-
-		undecided += x->all[states[i].state].undecided;
-		stat_cell(t, text ? CELL_SHARE(wall ? (double)ns / (double)wall : 0) : CELL_N(ns));
-	}
-	stat_cell(t, CELL_N(undecided));
-	stat_row(t);
-}
-
 static void state_table(struct stat_answer *s, enum state_kind kind, const char *key, const char *title,
 			const char *who, const struct state_column *states, size_t n, const char *why)
 {
+	enum answer_kind time = stat_is_text(s) ? ANSWER_SHARE : ANSWER_DURATION;
+	bool shown[STATES] = { false };
 	struct owner_rows r;
 	struct stat_table t;
-	char wall[16];
 
 	s->ret = owner_rows_open(&r, s, 1u << kind);
 	if (s->ret)
 		return;
 	stat_begin(&t, s, owner_machines(&r));
-	state_columns(&t, &r, who, states, n);
+	stat_column(&t, who, who, ANSWER_WORD, true);
+	stat_column(&t, "pid", "pid", ANSWER_SIGNED, false);
+	stat_column(&t, "wall_ns", "wall", ANSWER_DURATION, false);
+	for (size_t i = 0; i < n; i++) {
+		bool any = false; /* the column has more than 0.0% */
+
+		for (size_t k = 0; k < r.n && !any; k++)
+			any = owner_time(r.v[k], states[i].state) >= owner_wall(r.v[k]) / 2000 + 1;
+		stat_column(&t, states[i].key, states[i].title, time, any);
+		shown[states[i].state] = any;
+	}
+	stat_column(&t, "undecided_ns", "undecided", ANSWER_DURATION, false);
+	for (size_t i = 0; i < s->totals.n && !r.n; i++) {
+		const struct state_owner *o = s->totals.v[i].owner;
+		uint64_t from = 0, to = 1;
+
+		if (o && o->kind == kind)
+			states_covered(s->states, o, &from, &to);
+		if (from >= to)
+			why = "the buffers that show it have no time in common";
+	}
 	if (stat_open(&t, key, title, r.n, why)) {
-		for (size_t i = 0; i < r.n; i++)
-			state_cells(&t, r.v[i], states, n);
+		for (size_t i = 0; i < r.n; i++) {
+			uint64_t wall = owner_wall(r.v[i]), undecided = 0;
+			bool text = stat_is_text(t.of);
+			char name[80];
+
+			stat_machine(&t, r.v[i]->owner->input);
+			stat_cell(&t, CELL_WORD(owner_name(t.of, r.v[i]->owner, name, sizeof(name))));
+			stat_cell(&t, CELL_N((uint64_t)r.v[i]->owner->pid));
+			stat_cell(&t, CELL_N(wall));
+			for (size_t k = 0; k < n; k++) {
+				uint64_t ns = owner_time(r.v[i], states[k].state);
+
+				undecided += r.v[i]->all[states[k].state].undecided;
+				stat_cell(&t, text ? CELL_SHARE(wall ? (double)ns / (double)wall : 0)
+						   : CELL_N(ns));
+			}
+			stat_cell(&t, CELL_N(undecided));
+			stat_row(&t);
+		}
 		stat_close(&t);
-		if (r.n)
-			answer_note(s->out, "%s: of the %s from the first to the last event", key,
-				    duration_text(states_to(s->states) - states_from(s->states), wall));
+		if (r.n) {
+			uint64_t least = UINT64_MAX, most = 0,
+				 whole = states_to(s->states) - states_from(s->states);
+			char text[3][32];
+
+			/* The time that shares are of, and the meaning of the columns that have no state. */
+			for (size_t i = 0; i < r.n; i++) {
+				uint64_t wall = owner_wall(r.v[i]);
+
+				least = wall < least ? wall : least;
+				most = wall > most ? wall : most;
+			}
+			answer_note(s->out, "%s: of the %s%s%s that all its buffers cover; the files have %s",
+				    key, least < most ? answer_duration(s->out, least, text[0]) : "",
+				    least < most ? " to " : "", answer_duration(s->out, most, text[1]),
+				    answer_duration(s->out, whole, text[2]));
+			if (shown[STATE_OUTSIDE])
+				answer_note(s->out, "not recorded: out of the guest, where only sched_switch "
+						    "shows more (hyptrace record -e sched)");
+			if (shown[STATE_UNKNOWN])
+				answer_note(s->out, "lost: no event shows it: events were lost, or the first "
+						    "one had not come yet");
+		}
 	}
 	free(r.v);
 }
 
-void stat_vcpus(struct stat_answer *s)
+void stat_vcpus(struct stat_answer *s, const char *key)
 {
-	state_table(s, STATE_OF_VCPU, "vcpus", "vCPUs: where their time went", "vcpu", vcpu_states,
+	state_table(s, STATE_OF_VCPU, key, "vCPUs: where their time went", "vcpu", vcpu_states,
 		    ARRAY_SIZE(vcpu_states), "the files have no entries and exits of vCPUs");
 }
 
-void stat_tasks(struct stat_answer *s)
+void stat_tasks(struct stat_answer *s, const char *key)
 {
-	state_table(s, STATE_OF_GUEST_TASK, "tasks", "Guests' tasks: where their time went", "task",
-		    task_states, ARRAY_SIZE(task_states), "the files have no sched_switch of a guest");
+	state_table(s, STATE_OF_GUEST_TASK, key, "Guests' tasks: where their time went", "task", task_states,
+		    ARRAY_SIZE(task_states), "the files have no sched_switch of a guest");
 	if (!s->ret && states_left_out(s->states))
 		answer_note(s->out, "vcpus, tasks: there are too many, the last are left out");
 }
 
-/* ---- what took it ---------------------------------------------------------------------------------- */
+/* ---- steal ------------------------------------------------------------------------------------- */
 
 struct steal_row {
 	const struct state_total *from;
@@ -227,19 +231,6 @@ static int steal_longer_first(const void *a, const void *b)
 	return owner_order(&x->from, &y->from);
 }
 
-/* Of a vCPU: who had the CPU while it could have run. Of a task: that, and all else that its vCPU did. */
-static size_t steal_of(const struct state_total *t, struct steal_row *v)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < t->n_thieves; i++)
-		v[n++] = (struct steal_row){ t, STATE_PREEMPTED, &t->thieves[i], &t->thieves[i].sum };
-	for (size_t i = 0; i < STATES; i++)
-		if (i != STATE_PREEMPTED && t->stolen[i].ns)
-			v[n++] = (struct steal_row){ t, (enum state)i, NULL, &t->stolen[i] };
-	return n;
-}
-
 static void steal_cells(struct stat_table *t, const struct steal_row *x)
 {
 	const struct state_owner *o = x->from->owner;
@@ -250,9 +241,9 @@ static void steal_cells(struct stat_table *t, const struct steal_row *x)
 	stat_cell(t, CELL_WORD(owner_name(t->of, o, who, sizeof(who))));
 	stat_cell(t, CELL_N((uint64_t)o->pid));
 	stat_cell(t, CELL_WORD(state_name(x->by)));
-	stat_cell(t,
-		  CELL_WORD(x->thief ? task_name(t->of, x->thief->input, x->thief->pid, thief, sizeof(thief))
-				     : NULL));
+	stat_cell(t, CELL_WORD(x->thief ? stat_task_name(t->of, x->thief->input, x->thief->pid, thief,
+							 sizeof(thief))
+					: NULL));
 	stat_cell(t, x->thief && x->thief->pid >= 0 ? CELL_N((uint64_t)x->thief->pid) : CELL_NONE);
 	stat_cell(t, CELL_N(x->sum->n));
 	stat_cell(t, CELL_N(x->sum->ns));
@@ -260,33 +251,11 @@ static void steal_cells(struct stat_table *t, const struct steal_row *x)
 	stat_row(t);
 }
 
-static void steal_table(struct stat_answer *s, const struct owner_rows *r, struct steal_row *v, size_t n)
-{
-	struct stat_table t;
-
-	qsort(v, n, sizeof(*v), steal_longer_first);
-	stat_begin(&t, s, owner_machines(r));
-	stat_column(&t, "kind", "kind", ANSWER_WORD, true);
-	stat_column(&t, "from", "from", ANSWER_WORD, true);
-	stat_column(&t, "pid", "pid", ANSWER_SIGNED, false);
-	stat_column(&t, "by", "by", ANSWER_WORD, true);
-	stat_column(&t, "thief", "thief", ANSWER_WORD, true);
-	stat_column(&t, "thief_pid", "pid", ANSWER_SIGNED, false);
-	stat_column(&t, "count", "count", ANSWER_COUNT, true);
-	stat_column(&t, "time_ns", "time", ANSWER_DURATION, true);
-	stat_column(&t, "undecided_ns", "undecided", ANSWER_DURATION, false);
-	if (!stat_open(&t, "steal", "Stolen: what had the CPU of a vCPU, or of a guest's task", n,
-		       "nothing is known to have been stolen"))
-		return;
-	for (size_t i = 0; i < n; i++)
-		steal_cells(&t, &v[i]);
-	stat_close(&t);
-}
-
-void stat_steal(struct stat_answer *s)
+void stat_steal(struct stat_answer *s, const char *key)
 {
 	struct steal_row *v = NULL;
 	struct owner_rows r;
+	struct stat_table t;
 	size_t room = 1, n = 0;
 
 	s->ret = owner_rows_open(&r, s, 1u << STATE_OF_VCPU | 1u << STATE_OF_GUEST_TASK);
@@ -295,13 +264,89 @@ void stat_steal(struct stat_answer *s)
 	for (size_t i = 0; i < r.n; i++)
 		room += r.v[i]->n_thieves + STATES;
 	v = calloc(room, sizeof(*v));
-	if (v) {
-		for (size_t i = 0; i < r.n; i++)
-			n += steal_of(r.v[i], v + n);
-		steal_table(s, &r, v, n);
-	} else {
+	if (!v) {
 		s->ret = -ENOMEM;
+		goto out;
 	}
+	for (size_t i = 0; i < r.n; i++) {
+		const struct state_total *of = r.v[i];
+
+		/* of a vCPU: the tasks that had its CPU while it could have run */
+		for (size_t k = 0; k < of->n_thieves; k++)
+			v[n++] = (struct steal_row){ of, STATE_PREEMPTED, &of->thieves[k],
+						     &of->thieves[k].sum };
+		/* of a task: also all else that its vCPU did */
+		for (size_t k = 0; k < STATES; k++)
+			if (k != STATE_PREEMPTED && of->stolen[k].ns)
+				v[n++] = (struct steal_row){ of, (enum state)k, NULL, &of->stolen[k] };
+	}
+	qsort(v, n, sizeof(*v), steal_longer_first);
+	stat_begin(&t, s, owner_machines(&r));
+	stat_column(&t, "kind", "kind", ANSWER_WORD, true);
+	stat_column(&t, "from", "from", ANSWER_WORD, true);
+	stat_column(&t, "pid", "pid", ANSWER_SIGNED, false);
+	stat_column(&t, "by", "by", ANSWER_WORD, true);
+	stat_column(&t, "thief", "thief", ANSWER_WORD, true);
+	stat_column(&t, "thief_pid", "pid", ANSWER_SIGNED, false);
+	stat_column(&t, duration_columns[DURATION_COUNT].key, "count", ANSWER_COUNT, true);
+	stat_column(&t, duration_columns[DURATION_TOTAL].key, "time", ANSWER_DURATION, true);
+	stat_column(&t, "undecided_ns", "undecided", ANSWER_DURATION, false);
+	if (stat_open(&t, key, "Stolen: what had the CPU of a vCPU, or of a guest's task", n,
+		      "nothing is known to have been stolen")) {
+		for (size_t i = 0; i < n; i++)
+			steal_cells(&t, &v[i]);
+		stat_close(&t);
+	}
+out:
 	free(v);
 	free(r.v);
+}
+
+/* ---- CPU use ------------------------------------------------------------------------------------ */
+
+/* With the columns of perf kvm report --sort comm, each in shares of its machine's samples. */
+void stat_cpu(struct stat_answer *s, const char *key)
+{
+	static const struct {
+		const char *key, *title;
+		enum sample_mode mode;
+	} modes[] = {
+		{ "kernel", "sys", SAMPLE_KERNEL },
+		{ "user", "usr", SAMPLE_USER },
+		{ "hypervisor", "hyp", SAMPLE_HYPERVISOR },
+		{ "guest_kernel", "guest sys", SAMPLE_GUEST_KERNEL },
+		{ "guest_user", "guest usr", SAMPLE_GUEST_USER },
+	};
+	size_t n;
+	const struct samples_row *rows = samples_rows(s->samples, &n);
+	uint64_t all = 0, seen[ARRAY_SIZE(modes)] = { 0 };
+	struct stat_table t;
+
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < ARRAY_SIZE(modes); k++)
+			seen[k] += rows[i].n[modes[k].mode];
+	stat_begin(&t, s, s->in->n > 1);
+	stat_column(&t, "comm", "task", ANSWER_WORD, true);
+	stat_column(&t, "samples", "samples", ANSWER_COUNT, true);
+	stat_column(&t, "share", "share", ANSWER_SHARE, true);
+	for (size_t k = 0; k < ARRAY_SIZE(modes); k++)
+		stat_column(&t, modes[k].key, modes[k].title, ANSWER_SHARE, seen[k]);
+	if (!stat_open(&t, key, "CPU use by samples, in shares of the machine's", n,
+		       "the files have no samples: record with --profile 99"))
+		return;
+	for (size_t i = 0; i < n; i++) {
+		if (!i || rows[i].input != rows[i - 1].input) {
+			all = 0;
+			for (size_t k = i; k < n && rows[k].input == rows[i].input; k++)
+				all += rows[k].all;
+		}
+		stat_machine(&t, rows[i].input);
+		stat_cell(&t, CELL_WORD(rows[i].comm));
+		stat_cell(&t, CELL_N(rows[i].all));
+		stat_cell(&t, CELL_SHARE((double)rows[i].all / (double)all));
+		for (size_t k = 0; k < ARRAY_SIZE(modes); k++)
+			stat_cell(&t, CELL_SHARE((double)rows[i].n[modes[k].mode] / (double)all));
+		stat_row(&t);
+	}
+	stat_close(&t);
 }

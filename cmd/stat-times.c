@@ -1,9 +1,206 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* hyptrace stat: time in the hypervisor, in the firmware and in programs' spans; the longest of all. */
+/* hyptrace stat: exits, with perf's columns; time in the hypervisor, the firmware and programs' spans. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "stat-priv.h"
+#include "base/array.h"
+
+/* ---- exits ----------------------------------------------------------------------------------- */
+
+/* Rows of one table, added up as --per says. */
+struct exit_sum {
+	const struct exits_row *row; /* one of them */
+	const struct exits_vcpu *vcpu;
+	struct sums sums;
+};
+
+struct exit_sums {
+	struct stat_answer *of;
+	enum exits_table table;
+	bool guest; /* the time that the guest ran, not that of handling */
+	struct exit_sum *v;
+	size_t n;
+	struct sums total;
+};
+
+static int exit_order(uint64_t a, uint64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+/* Group of the row: a machine, a guest or a vCPU. */
+static int exit_by_group(const struct exit_sum *x, const struct exit_sum *y, enum stat_per per)
+{
+	int ret = exit_order(x->vcpu->input, y->vcpu->input);
+
+	if (!ret && per >= STAT_GUEST)
+		ret = exit_order((uintptr_t)x->vcpu->guest, (uintptr_t)y->vcpu->guest);
+	if (!ret && per == STAT_VCPU && x->vcpu->of && y->vcpu->of)
+		ret = exit_order(x->vcpu->of->cpu, y->vcpu->of->cpu);
+	if (!ret && per == STAT_VCPU)
+		ret = exit_order((uint64_t)x->vcpu->pid, (uint64_t)y->vcpu->pid);
+	return ret;
+}
+
+static int exit_by_what(const void *a, const void *b, void *of)
+{
+	const struct stat_answer *s = of;
+	const struct exit_sum *x = a, *y = b;
+
+	return exit_by_group(x, y, s->per)
+		       ?: exit_order(x->row->key, y->row->key)
+		       ?: exit_order(x->row->info, y->row->info);
+}
+
+/* The largest first, by time or by count. */
+static int exit_by_time(const void *a, const void *b, void *of)
+{
+	const struct exit_sum *x = a, *y = b;
+	const struct stat_answer *s = of;
+
+	return exit_by_group(x, y, s->per)
+		       ?: (s->by_count ? exit_order(y->sums.n, x->sums.n) : 0)
+		       ?: exit_order(y->sums.sum, x->sums.sum)
+		       ?: exit_by_what(a, b, of);
+}
+
+static int exit_sums_open(struct exit_sums *e)
+{
+	struct stat_answer *s = e->of;
+	size_t n, n_vcpus, to = 0;
+	const struct exits_row *rows = exits_rows(s->exits, &n);
+	const struct exits_vcpu *vcpus = exits_vcpus(s->exits, &n_vcpus);
+
+	e->v = calloc(n + 1, sizeof(*e->v));
+	if (!e->v)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		const struct sums *sums = e->guest ? &rows[i].guest : &rows[i].handled;
+
+		if (rows[i].table != e->table || !sums->n)
+			continue;
+		e->v[e->n++] = (struct exit_sum){ &rows[i], &vcpus[rows[i].vcpu], *sums };
+		sums_join(&e->total, sums);
+	}
+	qsort_r(e->v, e->n, sizeof(*e->v), exit_by_what, s);
+	for (size_t i = 1; i < e->n; i++) {
+		if (exit_by_what(&e->v[to], &e->v[i], s))
+			e->v[++to] = e->v[i];
+		else
+			sums_join(&e->v[to].sums, &e->v[i].sums);
+	}
+	e->n = e->n ? to + 1 : 0;
+	qsort_r(e->v, e->n, sizeof(*e->v), exit_by_time, s);
+	return 0;
+}
+
+/* Part of a whole; 0 of none. */
+static struct answer_cell stat_share(uint64_t part, uint64_t whole)
+{
+	return CELL_SHARE(whole ? (double)part / (double)whole : 0);
+}
+
+static void exit_cells(struct stat_table *t, const struct exit_sums *e, const struct exit_sum *x)
+{
+	enum stat_per per = t->of->per;
+	char name[EXITS_NAME_MAX], vcpu[80];
+	const char *guest = x->vcpu->guest ? x->vcpu->guest->name : NULL;
+
+	stat_machine(t, x->vcpu->input);
+	stat_cell(t, per == STAT_ALL ? CELL_NONE : CELL_WORD(guest));
+	stat_cell(t, per == STAT_VCPU ? CELL_WORD(stat_vcpu_name(t->of, x->vcpu->input, x->vcpu->pid, vcpu,
+								 sizeof(vcpu)))
+				      : CELL_NONE);
+	stat_cell(t, per == STAT_VCPU ? CELL_N((uint64_t)x->vcpu->pid) : CELL_NONE);
+	stat_cell(t, CELL_WORD(exits_name(t->of->exits, x->vcpu->input, e->table, x->row->key, x->row->info,
+					  name)));
+	stat_cell(t, CELL_N(x->sums.n));
+	stat_cell(t, stat_share(x->sums.n, e->total.n));
+	stat_cell(t, CELL_N(x->sums.sum));
+	stat_cell(t, stat_share(x->sums.sum, e->total.sum));
+	stat_cell(t, CELL_N(x->sums.min));
+	stat_cell(t, CELL_N(x->sums.max));
+	stat_cell(t, CELL_N((uint64_t)(sums_mean(&x->sums) + 0.5)));
+	stat_cell(t, CELL_SHARE(sums_error(&x->sums)));
+	stat_row(t);
+}
+
+static const struct exit_table {
+	const char *key;
+	enum exits_table table;
+	bool guest; /* the time that the guest ran, not that of handling */
+	const char *title, *what, *none;
+} exit_tables[] = {
+	{ "exits", EXITS_REASON, false, "Exits: from kvm_exit to kvm_entry", "VM-EXIT",
+	  "the files have no kvm_entry with a kvm_exit" },
+	{ "guest", EXITS_REASON, true, "Guest: from kvm_entry to the kvm_exit", "VM-EXIT",
+	  "the files have no kvm_entry with a kvm_exit" },
+	{ "mmio", EXITS_MMIO, false, "MMIO accesses", "MMIO Access",
+	  "the files have no kvm_mmio in a vCPU's exit" },
+	{ "ioport", EXITS_IOPORT, false, "I/O port accesses", "IO Port Access",
+	  "the files have no kvm_pio in a vCPU's exit" },
+	{ "sysreg", EXITS_SYSREG, false, "Exits for system registers", "register",
+	  "the files have no kvm_handle_sys_reg, kvm_sys_access or kvm_msr in a vCPU's exit" },
+	{ "hypercall", EXITS_HYPERCALL, false, "Exits for hypercalls", "hypercall",
+	  "the files have no kvm_hvc_arm64 or kvm_hypercall in a vCPU's exit" },
+};
+
+void stat_exits(struct stat_answer *s, const char *key)
+{
+	const struct answer_column *c = duration_columns;
+	const struct exit_table *of = exit_tables;
+	struct exits_cut cut = exits_cut(s->exits);
+	struct exit_sums e = { .of = s };
+	bool machines = false, reasons;
+	struct stat_table t;
+	char total[32];
+
+	while (strcmp(of->key, key))
+		of++;
+	e.table = of->table;
+	e.guest = of->guest;
+	reasons = e.table == EXITS_REASON && !e.guest;
+	s->ret = exit_sums_open(&e);
+	if (s->ret)
+		return;
+	for (size_t i = 1; i < e.n; i++)
+		machines |= e.v[i].vcpu->input != e.v[0].vcpu->input;
+	stat_begin(&t, s, machines);
+	/* the keys are those of all durations, the headings perf's */
+	stat_column(&t, "guest", "guest", ANSWER_WORD, s->per == STAT_GUEST);
+	stat_column(&t, "vcpu", "vCPU", ANSWER_WORD, s->per == STAT_VCPU);
+	stat_column(&t, "pid", "thread", ANSWER_SIGNED, false);
+	stat_column(&t, "what", of->what, ANSWER_WORD, true);
+	stat_column(&t, c[DURATION_COUNT].key, "Samples", ANSWER_COUNT, true);
+	stat_column(&t, "count_share", "Samples%", ANSWER_SHARE, s->per == STAT_ALL);
+	stat_column(&t, c[DURATION_TOTAL].key, "Time", ANSWER_DURATION, false);
+	stat_column(&t, "share", "Time%", ANSWER_SHARE, true);
+	stat_column(&t, c[DURATION_MIN].key, "Min", ANSWER_DURATION, true);
+	stat_column(&t, c[DURATION_MAX].key, "Max", ANSWER_DURATION, true);
+	stat_column(&t, c[DURATION_AVG].key, "Avg", ANSWER_DURATION, true);
+	stat_column(&t, "error_share", "+-", ANSWER_SHARE, true);
+	if (stat_open(&t, key, of->title, e.n, of->none)) {
+		for (size_t i = 0; i < e.n; i++)
+			exit_cells(&t, &e, &e.v[i]);
+		stat_close(&t);
+		if (e.n)
+			answer_note(s->out, "%s: %llu samples, %s in total", key, (unsigned long long)e.total.n,
+				    answer_duration(s->out, e.total.sum, total));
+		if (reasons && cut.lost)
+			answer_note(s->out,
+				    "exits, guest: %llu stretches in which events were lost are unknown, and "
+				    "left out",
+				    (unsigned long long)cut.lost);
+		if (reasons && (cut.vcpus || cut.rows))
+			answer_note(s->out, "exits: there are too many %s, the last are left out",
+				    cut.vcpus ? "vCPUs" : "different exits");
+	}
+	free(e.v);
+}
+
+/* ---- durations of any kind --------------------------------------------------------------- */
 
 /* A row of any of these tables. */
 struct time_row {
@@ -21,140 +218,101 @@ static int time_longer_first(const void *a, const void *b)
 					    : strcmp(x->name ?: "", y->name ?: "");
 }
 
-static bool time_machines(const struct time_row *v, size_t n)
+/* name: key and heading of the rows' names. False: it is not there. */
+static bool time_table(struct stat_answer *s, const char *key, const char *title, const char *name,
+		       const char *none, struct time_row *v, size_t n)
 {
-	for (size_t i = 1; i < n; i++)
-		if (v[i].input != v[0].input)
-			return true;
-	return false;
-}
-
-static void time_columns(struct stat_table *t, const char *key, const char *title, bool kinds)
-{
-	if (kinds)
-		stat_column(t, "kind", "kind", ANSWER_WORD, true);
-	stat_column(t, key, title, ANSWER_WORD, true);
-	stat_column(t, "count", "count", ANSWER_COUNT, true);
-	stat_column(t, "total_ns", "total", ANSWER_DURATION, true);
-	stat_column(t, "share", "share", ANSWER_SHARE, true);
-	/* 80 columns have no room for both */
-	stat_column(t, "min_ns", "min", ANSWER_DURATION, kinds);
-	stat_column(t, "avg_ns", "avg", ANSWER_DURATION, true);
-	stat_column(t, "p50_ns", "p50", ANSWER_DURATION, true);
-	stat_column(t, "p99_ns", "p99", ANSWER_DURATION, true);
-	stat_column(t, "p99_9_ns", "p99.9", ANSWER_DURATION, !kinds);
-	stat_column(t, "max_ns", "max", ANSWER_DURATION, true);
-}
-
-static void time_cells(struct stat_table *t, const struct time_row *r, uint64_t total)
-{
-	const struct histogram *h = r->time;
-
-	stat_machine(t, r->input);
-	if (r->kind)
-		stat_cell(t, CELL_WORD(r->kind));
-	stat_cell(t, CELL_WORD(r->name));
-	stat_cell(t, CELL_N(h->n));
-	stat_cell(t, CELL_N(h->sum));
-	stat_cell(t, CELL_SHARE(total ? (double)h->sum / (double)total : 0));
-	stat_cell(t, CELL_N(h->min));
-	stat_cell(t, CELL_N((uint64_t)(histogram_mean(h) + 0.5)));
-	stat_cell(t, CELL_N(histogram_at(h, 0.5)));
-	stat_cell(t, CELL_N(histogram_at(h, 0.99)));
-	stat_cell(t, CELL_N(histogram_at(h, 0.999)));
-	stat_cell(t, CELL_N(h->max));
-	stat_row(t);
-}
-
-/* False: it is not there. */
-static bool time_table(struct stat_table *t, const char *key, const char *title, const char *why,
-		       struct time_row *v, size_t n)
-{
+	bool machines = false, kinds = !strcmp(name, "name");
+	struct stat_table t;
 	uint64_t total = 0;
 
-	if (!stat_open(t, key, title, n, why))
-		return false;
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
+		machines |= v[i].input != v[0].input;
 		total += v[i].time->sum;
+	}
+	stat_begin(&t, s, machines);
+	if (kinds)
+		stat_column(&t, "kind", "kind", ANSWER_WORD, true);
+	stat_column(&t, name, name, ANSWER_WORD, true);
+	for (size_t i = 0; i < DURATIONS; i++) {
+		const struct answer_column *c = &duration_columns[i];
+
+		/* 80 columns have no room for both */
+		stat_column(&t, c->key, c->title, c->kind, i != (kinds ? DURATION_P99_9 : DURATION_MIN));
+		if (i == DURATION_TOTAL)
+			stat_column(&t, "share", "share", ANSWER_SHARE, true);
+	}
+	if (!stat_open(&t, key, title, n, none))
+		return false;
 	qsort(v, n, sizeof(*v), time_longer_first);
-	for (size_t i = 0; i < n; i++)
-		time_cells(t, &v[i], total);
-	stat_close(t);
+	for (size_t i = 0; i < n; i++) {
+		stat_machine(&t, v[i].input);
+		if (kinds)
+			stat_cell(&t, CELL_WORD(v[i].kind));
+		stat_cell(&t, CELL_WORD(v[i].name));
+		for (size_t k = 0; k < DURATIONS; k++) {
+			stat_cell(&t, CELL_N(duration_value(v[i].time, k)));
+			if (k == DURATION_TOTAL)
+				stat_cell(&t, stat_share(v[i].time->sum, total));
+		}
+		stat_row(&t);
+	}
+	stat_close(&t);
 	return true;
 }
 
 /* ---- the hypervisor and the firmware ------------------------------------------------------ */
 
-/* hyptime_name's text is good for one call only: numbers without a name have none here. */
-static struct time_row *hyp_rows(struct stat_answer *s, const struct hyptime_row *rows, size_t n,
-				 struct strlist *names)
+static bool hyp_table(struct stat_answer *s, const struct hyptime_row *rows, size_t n, const char *key,
+		      const char *title, const char *column, const char *none)
 {
 	struct time_row *v = calloc(n + 1, sizeof(*v));
-
-	for (size_t i = 0; v && i < n; i++) {
-		const char *name = hyptime_name(s->hyp, rows[i].input, rows[i].kind);
-
-		v[i] = (struct time_row){ rows[i].input, NULL, NULL, &rows[i].time };
-		if (name && strlist_add(names, name))
-			s->ret = -ENOMEM;
-		else if (name)
-			v[i].name = names->v[names->n - 1];
-	}
-	if (!v)
-		s->ret = -ENOMEM;
-	return v;
-}
-
-static bool hyp_table(struct stat_answer *s, const struct hyptime_row *rows, size_t n, const char *key,
-		      const char *title, const char *column, const char *why)
-{
-	struct strlist names = { 0 };
-	struct time_row *v = hyp_rows(s, rows, n, &names);
-	struct stat_table t;
+	struct strlist names = { 0 }; /* hyptime_name's text is valid for one call only */
 	bool there = false;
 
-	if (!s->ret) {
-		stat_begin(&t, s, time_machines(v, n));
-		time_columns(&t, column, column, false);
-		there = time_table(&t, key, title, why, v, n);
+	s->ret = v ? 0 : -ENOMEM;
+	for (size_t i = 0; i < n && !s->ret; i++) {
+		const char *name = hyptime_name(s->hyp, rows[i].input, rows[i].kind);
+
+		s->ret = name ? strlist_add(&names, name) : 0;
+		v[i] = (struct time_row){ rows[i].input, NULL, NULL, &rows[i].time };
+		if (name && !s->ret)
+			v[i].name = names.v[names.n - 1];
 	}
+	if (!s->ret)
+		there = time_table(s, key, title, column, none, v, n);
 	strlist_release(&names);
 	free(v);
 	return there;
 }
 
-/* How much of the time of all CPUs that is, from the first event of each of their buffers to the last. */
-static void hyp_total(struct stat_answer *s, const struct hyptime_row *rows, size_t n)
+void stat_hyp(struct stat_answer *s, const char *key)
 {
+	struct hyptime_unpaired cut = hyptime_unpaired(s->hyp);
 	uint64_t total = 0, count = 0, wall = 0;
-	size_t n_cpus;
+	size_t n, n_cpus;
+	const struct hyptime_row *rows = hyptime_rows(s->hyp, &n);
 	const struct counts_cpu *cpus = counts_cpus(s->counts, &n_cpus);
-	char text[2][16];
+	char text[2][32];
 
+	if (!hyp_table(s, rows, n, key, "Hypervisor: from hyp_enter to hyp_exit, by reason", "reason",
+		       "the files have no hyp_enter with a hyp_exit"))
+		return;
 	for (size_t i = 0; i < n; i++) {
 		total += rows[i].time.sum;
 		count += rows[i].time.n;
 	}
+	/* share of all CPUs' time, from the first event of each buffer to its last */
 	for (size_t i = 0; i < n_cpus; i++)
 		if (hyptime_seen(s->hyp, i))
 			wall += cpus[i].last - cpus[i].first;
-	answer_note(s->out,
-		    "hyp: %llu stays, %s in all: %.2f%% of the %s of CPUs' time that its buffers have",
-		    (unsigned long long)count, duration_text(total, text[0]),
-		    wall ? 100.0 * (double)total / (double)wall : 0, duration_text(wall, text[1]));
-}
-
-void stat_hyp(struct stat_answer *s)
-{
-	struct hyptime_cut cut = hyptime_cut(s->hyp);
-	size_t n;
-	const struct hyptime_row *rows = hyptime_rows(s->hyp, &n);
-
-	if (!hyp_table(s, rows, n, "hyp", "Hypervisor: from hyp_enter to hyp_exit, by reason", "reason",
-		       "the files have no hyp_enter with a hyp_exit"))
-		return;
 	if (n)
-		hyp_total(s, rows, n);
+		answer_note(
+			s->out,
+			"hyp: %llu visits, %s in total: %.2f%% of %s recorded CPU time",
+			(unsigned long long)count, answer_duration(s->out, total, text[0]),
+			wall ? 100.0 * (double)total / (double)wall : 0,
+			answer_duration(s->out, wall, text[1]));
 	if (cut.enters || cut.exits)
 		answer_note(s->out,
 			    "hyp: %llu hyp_enter and %llu hyp_exit without the other are left out: events "
@@ -163,19 +321,19 @@ void stat_hyp(struct stat_answer *s)
 			    (unsigned long long)cut.enters, (unsigned long long)cut.exits);
 }
 
-void stat_firmware(struct stat_answer *s)
+void stat_firmware(struct stat_answer *s, const char *key)
 {
 	size_t n;
 	const struct hyptime_row *rows = hyptime_firmware(s->hyp, &n);
 
-	hyp_table(s, rows, n, "firmware",
+	hyp_table(s, rows, n, key,
 		  "Firmware (EL3): from hyp_exit for smc until the hypervisor is entered again", "back_for",
-		  "the files have no hyp_exit for smc with a hyp_enter behind it");
+		  "the files have no hyp_exit for smc with a hyp_enter after it");
 }
 
 /* ---- spans ------------------------------------------------------------------------------------ */
 
-void stat_spans(struct stat_answer *s)
+void stat_spans(struct stat_answer *s, const char *key)
 {
 	static const char *const kinds[] = {
 		[MARKERS_CROSVM] = "crosvm", [MARKERS_HYPERTRACE] = "hypertrace"
@@ -184,7 +342,6 @@ void stat_spans(struct stat_answer *s)
 	size_t n;
 	const struct markers_row *rows = markers_rows(s->markers, &n);
 	struct time_row *v = calloc(n + 1, sizeof(*v));
-	struct stat_table t;
 	size_t k = 0;
 
 	if (!v) {
@@ -195,9 +352,7 @@ void stat_spans(struct stat_answer *s)
 		if (rows[i].time.n)
 			v[k++] = (struct time_row){ rows[i].input, kinds[rows[i].kind], rows[i].name,
 						    &rows[i].time };
-	stat_begin(&t, s, time_machines(v, k));
-	time_columns(&t, "name", "name", true);
-	if (time_table(&t, "spans", "Spans in trace_marker", "the files have none", v, k) &&
+	if (time_table(s, key, "Spans in trace_marker", "name", "the files have none", v, k) &&
 	    (cut.begins || cut.ends || cut.others))
 		answer_note(s->out,
 			    "spans: %llu begins and %llu ends without the other, and %llu lines of too many "
@@ -209,55 +364,51 @@ void stat_spans(struct stat_answer *s)
 
 /* ---- the longest -------------------------------------------------------------------------------- */
 
-static void longest_row(struct stat_table *t, const struct stay *y)
+void stat_longest(struct stat_answer *s, const char *key)
 {
-	static const char *const what[] = { [STAY_EXIT] = "exit", [STAY_HYP] = "hyp" };
-	struct stat_answer *s = t->of;
-	char name[EXITS_NAME_MAX], vcpu[80];
-
-	stat_machine(t, y->input);
-	stat_cell(t, CELL_WORD(what[y->what]));
-	stat_cell(t, CELL_WORD(y->what == STAY_EXIT ? exits_stay_name(s->exits, y, name)
-						    : hyptime_name(s->hyp, y->input, y->kind)));
-	stat_cell(t, CELL_N(y->to - y->from));
-	stat_cell(t, CELL_N(y->from));
-	stat_cell(t, CELL_N(y->cpu));
-	stat_cell(t, CELL_WORD(stat_vcpu_name(&s->in->v[y->input], y->pid, vcpu, sizeof(vcpu))));
-	stat_cell(t, y->pid > 0 ? CELL_N((uint64_t)y->pid) : CELL_NONE);
-	stat_row(t);
-}
-
-static bool longest_machines(const struct stays *y)
-{
-	for (size_t k = 0; k < STAY_KINDS; k++)
-		for (size_t i = 0; i < y->n_longest[k]; i++)
-			if (y->longest[k][i].input != y->longest[y->n_longest[0] ? 0 : k][0].input)
-				return true;
-	return false;
-}
-
-void stat_longest(struct stat_answer *s)
-{
+	static const char *const what[] = { [SPAN_EXIT] = "exit", [SPAN_VISIT] = "hyp" };
+	static const struct answer_column took = COLUMN_TOOK;
+	const struct tally *y = &s->tally;
 	size_t rows = s->rows, n = 0;
+	char name[EXITS_NAME_MAX], vcpu[80];
+	bool machines = false;
 	struct stat_table t;
 
-	for (size_t i = 0; i < STAY_KINDS; i++)
-		n += s->stays.n_longest[i];
-	stat_begin(&t, s, longest_machines(&s->stays));
+	for (size_t k = 0; k < TALLY_KINDS; k++) {
+		n += y->n_longest[k];
+		for (size_t i = 0; i < y->n_longest[k]; i++)
+			machines |=
+				y->longest[k][i].machine != y->longest[y->n_longest[0] ? 0 : k][0].machine;
+	}
+	stat_begin(&t, s, machines);
 	stat_column(&t, "what", "what", ANSWER_WORD, true);
 	stat_column(&t, "reason", "reason", ANSWER_WORD, true);
-	stat_column(&t, "took_ns", "took", ANSWER_DURATION, true);
+	stat_column(&t, took.key, took.title, took.kind, true);
 	stat_column(&t, "at", "at", ANSWER_TIME, true);
 	stat_column(&t, "cpu", "CPU", ANSWER_COUNT, true);
 	stat_column(&t, "vcpu", "vCPU", ANSWER_WORD, true);
 	stat_column(&t, "pid", "thread", ANSWER_SIGNED, false);
-	if (!stat_open(&t, "longest", "The longest exits and stays in the hypervisor", n,
-		       "the files have neither exits nor stays in the hypervisor"))
+	if (!stat_open(&t, key, "The longest exits and visits to the hypervisor", n,
+		       "the files have neither exits nor visits to the hypervisor"))
 		return;
 	s->rows = SIZE_MAX; /* --top says how many */
-	for (size_t k = 0; k < STAY_KINDS; k++)
-		for (size_t i = 0; i < s->stays.n_longest[k]; i++)
-			longest_row(&t, &s->stays.longest[k][i]);
+	for (size_t k = 0; k < TALLY_KINDS; k++) {
+		for (size_t i = 0; i < y->n_longest[k]; i++) {
+			const struct span *v = &y->longest[k][i];
+
+			stat_machine(&t, v->machine);
+			stat_cell(&t, CELL_WORD(what[k]));
+			stat_cell(&t, CELL_WORD(k == SPAN_EXIT
+							? exits_kind_name(s->exits, v->machine, v->why, name)
+							: hyptime_name(s->hyp, v->machine, v->why)));
+			stat_cell(&t, CELL_N(v->to - v->from));
+			stat_cell(&t, CELL_N(v->from));
+			stat_cell(&t, CELL_N(v->cpu));
+			stat_cell(&t, CELL_WORD(stat_vcpu_name(s, v->machine, v->vcpu, vcpu, sizeof(vcpu))));
+			stat_cell(&t, v->vcpu > 0 ? CELL_N((uint64_t)v->vcpu) : CELL_NONE);
+			stat_row(&t);
+		}
+	}
 	s->rows = rows;
 	stat_close(&t);
 }

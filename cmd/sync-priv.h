@@ -4,10 +4,11 @@
 
 #include <stdio.h>
 
+#include "api/handle.h"
 #include "api/offsets.h"
 #include "cmd.h"
 
-/* Shared by sync.c, sync-plot.c, sync-print.c and sync-write.c. */
+/* Shared by sync.c and sync-plot.c. */
 
 struct sync_job {
 	struct hyptrace *files;
@@ -16,12 +17,17 @@ struct sync_job {
 };
 
 /* Guest time in the middle of the capture. */
-uint64_t guest_middle(const struct offsets_guest *g);
-bool in_ticks(const struct offsets_guest *g);
-void print_table(const struct sync_job *job, FILE *out);
-void print_json(const struct sync_job *job, struct buf *out);
+static inline uint64_t guest_middle(const struct offsets_guest *g)
+{
+	return g->events.first + (g->events.last - g->events.first) / 2;
+}
+
+static inline bool in_ticks(const struct offsets_guest *g)
+{
+	return clock_in_ticks(g->file->time.clock);
+}
+
 /* All guests' bands, lines and own samples as an SVG. */
 int plot_svg(const struct sync_job *job, const char *path);
-int write_files(struct sync_job *job);
 
 #endif

@@ -1,13 +1,294 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* hyptrace sync: computes the offsets of guests' clocks from recordings, with a bound on each. */
+/* hyptrace sync: computes the offsets of guests' clocks from recordings, with a bound on each, prints them
+ * and writes them into the files. */
+#include <inttypes.h>
+#include <limits.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+#include "sync/write.h"
+#include "file/dat/options.h"
 #include "sync-priv.h"
+#include "base/json.h"
+#include "base/escape.h"
+
+static int add_encoded(struct dat_options *o, uint16_t id, struct buf *b)
+{
+	int ret = buf_status(b);
+
+	if (!ret)
+		ret = dat_options_add(o, id, b->data, b->len);
+	buf_release(b);
+	return ret;
+}
+
+/* True: the GUEST option is of a guest that gets a new one. */
+static bool has_new_map(const struct sync_job *job, const struct reader_option *o)
+{
+	struct offset_guest g;
+	bool renewed = false;
+
+	if (offset_guest_decode(o->data.data, o->data.len, &g))
+		return false;
+	for (size_t i = 0; i < job->found.n_guests; i++)
+		renewed = renewed || (job->found.guests[i].result.n_points &&
+				      job->found.guests[i].file->trace_id == g.trace_id);
+	offset_guest_release(&g);
+	return renewed;
+}
+
+/* All options of the file but those that are written anew. */
+static int keep_options(const struct sync_job *job, const struct input *in, struct dat_options *o)
+{
+	const struct reader_info *info = reader_info(in->reader);
+	int ret = 0;
+
+	for (size_t i = 0; i < info->n_options && !ret; i++) {
+		const struct reader_option *one = &info->options[i];
+
+		bool renewed = in == job->found.host ? one->id == DAT_GUEST && has_new_map(job, one)
+						     : one->id == DAT_TIME_SHIFT || one->id == DAT_TSC2NSEC;
+
+		if (!renewed && !dat_writes_option(one->id))
+			ret = dat_options_add(o, one->id, one->data.data, one->data.len);
+	}
+	return ret;
+}
+
+static int write_file(const struct sync_job *job, const struct input *in, const struct dat_options *o,
+		      const char *what)
+{
+	int ret = sync_rewrite(in->reader, in->path, o->v, o->n, job->log);
+
+	if (!ret)
+		log_info(job->log, "%s: %s written, the original is %s.orig", in->path, what, in->path);
+	return ret;
+}
+
+static int write_guest_file(const struct sync_job *job, const struct offsets_guest *g)
+{
+	struct dat_options o = { 0 };
+	struct filetime host;
+	struct buf bytes = { 0 };
+	int ret = keep_options(job, g->file, &o);
+
+	if (ret)
+		goto out;
+	offset_shift_encode(&g->file->time.shift, &bytes); /* handle_sync's */
+	ret = add_encoded(&o, DAT_TIME_SHIFT, &bytes);
+	if (ret)
+		goto out;
+	/* the guest's times, shifted, are the host's: shown in seconds if those are, by the same rate */
+	ret = filetime_read(&host, job->found.host->reader, 0, NULL);
+	if (ret)
+		goto out;
+	if (host.seconds)
+		ret = dat_options_add_tsc2nsec(&o, host.mult ? host.mult : 1, host.tsc_shift, 0);
+	filetime_release(&host);
+	if (!ret)
+		ret = write_file(job, g->file, &o, "offsets");
+out:
+	dat_options_release(&o);
+	return ret;
+}
+
+/* The guests' vCPU threads go into the host's file. */
+static int write_host_file(const struct sync_job *job)
+{
+	struct dat_options o = { 0 };
+	int ret = keep_options(job, job->found.host, &o);
+
+	for (size_t i = 0; i < job->found.n_guests && !ret; i++) {
+		const struct offsets_guest *g = &job->found.guests[i];
+		const struct sync_result *r = &g->result;
+		struct buf bytes = { 0 };
+		uint32_t n = 0;
+
+		if (!r->n_points || !g->file->trace_id)
+			continue;
+		for (size_t k = 0; k < r->n_vcpus; k++)
+			n = r->vcpus[k].cpu >= n ? r->vcpus[k].cpu + 1 : n;
+		if (sync_guest_option(r, NULL, 0, n, g->name, g->file->trace_id, &bytes))
+			bytes.bad = true;
+		ret = add_encoded(&o, DAT_GUEST, &bytes);
+	}
+	if (!ret)
+		ret = write_file(job, job->found.host, &o, "vCPU threads");
+	dat_options_release(&o);
+	return ret;
+}
+
+static int write_files(struct sync_job *job)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < job->found.n_guests; i++) {
+		const struct offsets_guest *g = &job->found.guests[i];
+		int ret;
+
+		if (!g->result.n_points) {
+			log_warn(job->log, "%s: no offset was found; the file is unchanged", g->file->path);
+			continue;
+		}
+		any = true;
+		ret = write_guest_file(job, g);
+		if (ret)
+			return ret;
+	}
+	return any ? write_host_file(job) : 0;
+}
+
+static const char *unit_of(const struct offsets_guest *g)
+{
+	return in_ticks(g) ? "ticks" : "ns";
+}
+
+/* The half width there, or at the nearest place that has one. */
+static uint64_t middle_bound(const struct offsets_guest *g)
+{
+	uint64_t bound = sync_bound(&g->result, guest_middle(g));
+
+	return bound == UINT64_MAX ? sync_median_bound(&g->result) : bound;
+}
+
+/* ---- table -------------------------------------------------------------------------- */
+
+static void print_guest_table(const struct offsets_guest *g, FILE *out)
+{
+	const struct sync_result *r = &g->result;
+	size_t matched = 0;
+
+	for (size_t i = 0; i < r->n_vcpus; i++)
+		matched += r->vcpus[i].pid != 0;
+	fprintf(out, "%s\n  %s", ESCAPED(g->name), sync_class_name(r->class));
+	if (!r->n_points) {
+		fputs(": no offset found\n", out);
+		return;
+	}
+	fprintf(out, ", by %s, %zu of %zu vCPUs matched\n", r->method, matched, r->n_vcpus);
+	fputs("  vCPU threads:", out);
+	for (size_t i = 0; i < r->n_vcpus; i++)
+		if (r->vcpus[i].pid)
+			fprintf(out, " %u=%d", r->vcpus[i].cpu, r->vcpus[i].pid);
+		else
+			fprintf(out, " %u=?", r->vcpus[i].cpu);
+	fprintf(out, "\n  offset %" PRId64 " %s +- %" PRIu64 " at %" PRIu64 ", drift %+.3f ppm",
+		sync_offset(r, guest_middle(g)), unit_of(g), middle_bound(g), guest_middle(g),
+		sync_drift_ppm(r));
+	if (r->n_jumps)
+		fprintf(out, ", %zu jump%s", r->n_jumps, r->n_jumps == 1 ? "" : "s");
+	fprintf(out, "\n  coverage %.3f %%, %" PRIu64 " of %" PRIu64 " events outside\n",
+		sync_coverage(r) * 100, r->outside, r->events);
+}
+
+static void print_table(const struct sync_job *job, FILE *out)
+{
+	const struct sync_host *h = &job->found.windows;
+
+	fprintf(out, "%s: %zu windows, %zu of them the hypervisor's", ESCAPED(job->found.host->path),
+		h->windows.n, h->n_hyp);
+	if (h->lost)
+		fprintf(out, ", events lost at %" PRIu64 " places", h->lost);
+	fputc('\n', out);
+	if (h->hyp_checked)
+		fprintf(out,
+			"hyp against host: %" PRIu64 " windows checked, deviation up to %" PRIu64
+			" ns, %" PRIu64 " violation%s\n",
+			h->hyp_checked, h->hyp_worst, h->hyp_stray, h->hyp_stray == 1 ? "" : "s");
+	for (size_t i = 0; i < job->found.n_guests; i++) {
+		const struct offsets_guest *g = &job->found.guests[i];
+
+		print_guest_table(g, out);
+		if (!g->has_shift)
+			fputs("  the file has no offsets of its own\n", out);
+		else if (!g->check.events)
+			fputs("  the file's own offsets cannot be checked\n", out);
+		else
+			fprintf(out,
+				"  with the file's own offsets %" PRIu64 " of %" PRIu64
+				" events are outside, by up to %" PRIu64 " %s\n",
+				g->check.outside, g->check.events, g->check.worst, unit_of(g));
+	}
+}
+
+/* ---- JSON ------------------------------------------------------------------------------ */
+
+/* null: unbounded */
+static void key_bound(struct json *j, uint64_t v)
+{
+	json_key(j, "bound");
+	if (v == UINT64_MAX)
+		json_null(j);
+	else
+		json_u64(j, v);
+}
+
+static void json_guest(struct json *j, const struct offsets_guest *g)
+{
+	const struct sync_result *r = &g->result;
+
+	json_object(j);
+	json_key_str(j, "name", g->name);
+	json_key_str(j, "method", r->method);
+	json_key_str(j, "class", sync_class_name(r->class));
+	json_key_str(j, "unit", unit_of(g));
+	json_key_u64(j, "time", guest_middle(g));
+	json_key(j, "offset");
+	if (r->n_points)
+		json_i64(j, sync_offset(r, guest_middle(g)));
+	else
+		json_null(j);
+	key_bound(j, middle_bound(g));
+	json_key(j, "drift_ppm");
+	json_double(j, r->n_points ? sync_drift_ppm(r) : NAN);
+	json_key(j, "coverage");
+	json_double(j, r->n_points ? sync_coverage(r) : NAN);
+	json_key_u64(j, "events", r->events);
+	json_key_u64(j, "outside", r->outside);
+	json_key(j, "vcpus");
+	json_array(j);
+	for (size_t i = 0; i < r->n_vcpus; i++) {
+		json_object(j);
+		json_key_u64(j, "cpu", r->vcpus[i].cpu);
+		json_key(j, "pid");
+		if (r->vcpus[i].pid)
+			json_i64(j, r->vcpus[i].pid);
+		else
+			json_null(j);
+		json_object_end(j);
+	}
+	json_array_end(j);
+	json_key(j, "file_time_shift");
+	if (g->has_shift) {
+		json_object(j);
+		json_key_u64(j, "outside", g->check.outside);
+		json_key_u64(j, "worst", g->check.worst);
+		json_object_end(j);
+	} else {
+		json_null(j);
+	}
+	json_key(j, "knots");
+	json_array(j);
+	for (size_t i = 0; i < r->n_points; i++) {
+		json_object(j);
+		json_key_u64(j, "time", r->points[i].time);
+		json_key(j, "offset");
+		json_i64(j, r->points[i].offset);
+		key_bound(j, r->points[i].bound);
+		json_key_str(j, "class", sync_class_name(r->points[i].class));
+		json_object_end(j);
+	}
+	json_array_end(j);
+	json_object_end(j);
+}
 
 struct sync_line {
 	bool json, write, check, quiet;
 	const char *plot;
+	struct strlist files;
 };
 
 #define SYNC(field) .off = offsetof(struct sync_line, field)
@@ -19,16 +300,18 @@ static const struct opt sync_rows[] = {
 	    opts_set_flag, SYNC(write)),
 	OPT('c', "check", NULL,
 	    "exit status 1 when events lie where their vCPU could not run, with\n"
-	    "the files' own offsets (or with the computed ones if they have none)",
+	    "the files' own offsets (or with the computed ones if they have none),\n"
+	    "or when nothing can be checked",
 	    opts_set_flag, SYNC(check)),
-	OPT('q', "quiet", NULL, "errors only", opts_set_flag, SYNC(quiet)),
-	OPT('h', "help", NULL, "this text", opts_help),
+	OPT_INPUT(SYNC(files)),
+	OPT_QUIET(SYNC(quiet)),
+	OPT_HELP,
 };
 
 const struct opts_table sync_table = {
 	.command = "sync",
-	.usage = "usage: hyptrace sync [--json] [--plot FILE.svg] [--write] [--check] HOST.dat "
-		 "GUEST.dat...\n"
+	.usage = "usage: hyptrace sync [--json] [--plot FILE.svg] [--write] [--check] [HOST.dat "
+		 "[GUEST.dat...]]\n"
 		 "\n"
 		 "Computes the offset of each guest's clock from when its vCPUs could run, with a\n"
 		 "bound, and what the offsets in the files would do to causality.\n"
@@ -39,76 +322,96 @@ const struct opts_table sync_table = {
 
 /* ---- the command ----------------------------------------------------------------------- */
 
-static bool any_outside(const struct sync_job *job)
+/* False, with a message: events lie where they cannot, or there are none to check. */
+static bool sync_passes(const struct sync_job *job)
 {
+	bool passes = true;
+
 	for (size_t i = 0; i < job->found.n_guests; i++) {
 		const struct offsets_guest *g = &job->found.guests[i];
+		uint64_t events = g->has_shift ? g->check.events : g->result.events;
 
-		if (g->has_shift ? g->check.outside : g->result.outside)
-			return true;
+		if (!events || (!g->has_shift && !g->result.n_points))
+			log_err(job->log,
+				"%s: nothing can be checked: no event lies between kvm_entry and kvm_exit",
+				g->file->path);
+		else if (!(g->has_shift ? g->check.outside : g->result.outside))
+			continue;
+		passes = false;
 	}
-	return false;
+	return passes;
 }
 
-static int show_json(const struct sync_job *job)
+/* 0, or -ENODATA, logged: no guest has an offset. */
+static int sync_status(const struct sync_job *job)
 {
-	struct buf text = { 0 };
+	for (size_t i = 0; i < job->found.n_guests; i++)
+		if (job->found.guests[i].result.n_points)
+			return 0;
+	log_err(job->log, "no offset found: too few guest events between kvm_entry and kvm_exit of %s",
+		job->found.host->path);
+	return -ENODATA;
+}
+
+static int sync_run(struct sync_job *job, const struct sync_line *o)
+{
 	int ret;
 
-	print_json(job, &text);
-	ret = buf_status(&text);
-	if (!ret)
-		fputs(buf_str(&text), stdout);
-	buf_release(&text);
-	return ret;
-}
-
-static int sync_outputs(struct sync_job *job, const struct sync_line *o)
-{
-	int ret = o->json ? show_json(job) : 0;
-
+	/* times as recorded: the offsets that the files have are only checked */
+	ret = command_open(&job->files, &o->files, HYPTRACE_RAW_TIMES | COMMAND_UNLOADED, NULL, job->log);
 	if (ret)
 		return ret;
-	if (!o->json && !o->quiet)
+	if (handle_inputs(job->files)->n < 2) {
+		log_err(job->log, "%s: no guest's file is named with it; run: hyptrace sync %s GUEST.dat",
+			o->files.v[0], o->files.v[0]);
+		return -EINVAL;
+	}
+	ret = handle_sync(job->files, &job->found);
+	if (!ret && o->json) {
+		struct buf text = { 0 };
+		struct json j = { .out = &text };
+
+		json_document(&j);
+		json_key(&j, "hyp");
+		json_object(&j);
+		json_key_u64(&j, "windows", job->found.windows.n_hyp);
+		json_key_u64(&j, "checked", job->found.windows.hyp_checked);
+		json_key_u64(&j, "outside", job->found.windows.hyp_stray);
+		json_key_u64(&j, "worst", job->found.windows.hyp_worst);
+		json_object_end(&j);
+		json_key(&j, "guests");
+		json_array(&j);
+		for (size_t i = 0; i < job->found.n_guests; i++)
+			json_guest(&j, &job->found.guests[i]);
+		json_array_end(&j);
+		json_object_end(&j);
+		ret = buf_status(&text);
+		if (!ret)
+			fputs(buf_str(&text), stdout);
+		buf_release(&text);
+	} else if (!ret && !o->quiet)
 		print_table(job, stdout);
-	ret = o->plot ? plot_svg(job, o->plot) : 0;
-	return ret || !o->write ? ret : write_files(job);
-}
-
-static int sync_run(const struct sync_line *o, char **paths, size_t n)
-{
-	struct console console = { .quiet = o->quiet };
-	struct log log = console_as_log(&console);
-	struct sync_job job = { .log = &log };
-	/* times as recorded: what offsets the files have is only checked */
-	struct hyptrace_open_opts opts = { sizeof(opts), HYPTRACE_RAW_TIMES, handle_log_to, &log };
-	int ret = hyptrace_open(&job.files, (const char *const *)paths, n, &opts);
-	bool failed;
-
-	if (!ret)
-		ret = handle_sync(job.files, &job.found);
-	if (!ret)
-		ret = sync_outputs(&job, o);
-	failed = ret || (o->check && any_outside(&job));
-
+	ret = ret || !o->plot ? ret : plot_svg(job, o->plot);
+	ret = ret || !o->write ? ret : write_files(job);
 	if (ret)
-		log_err(&log, "cannot synchronise: %s", errno_text(ret));
-	offsets_release(&job.found);
-	hyptrace_close(job.files);
-	return failed ? EXIT_FAILED : EXIT_OK;
+		log_err(job->log, "cannot synchronise: %s", errno_text(ret));
+	return ret ?: o->check ? sync_passes(job) ? 0 : -EBADMSG : sync_status(job);
 }
 
 int cmd_sync(int argc, char **argv)
 {
 	struct sync_line o = { 0 };
-	struct opts_error err;
-	int ret = opts_parse(&sync_table, &argc, argv, &o, &err);
+	struct console console = { 0 };
+	struct log log = console_as_log(&console);
+	struct sync_job job = { .log = &log };
+	int status;
 
-	if (ret)
-		return command_stopped(&sync_table, ret, &err);
-	if (argc < 3) {
-		command_usage(&sync_table, stderr);
-		return EXIT_USAGE;
+	if (command_files(&sync_table, argc, argv, &o, &o.files, &status)) {
+		console.quiet = o.quiet;
+		status = sync_run(&job, &o) ? EXIT_FAILED : EXIT_OK;
 	}
-	return sync_run(&o, argv + 1, (size_t)argc - 1);
+	offsets_release(&job.found);
+	hyptrace_close(job.files);
+	strlist_release(&o.files);
+	return status;
 }

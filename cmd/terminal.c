@@ -1,18 +1,101 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The two streams that commands print on, and what becomes of what they could not print. */
-#include "terminal.h"
-
+/* The two streams that commands print on, the user's pager, and errors of writing. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "terminal.h"
 #include "cmd.h"
-#include "pager.h"
-#include "util/visible.h"
+#include "base/array.h"
+#include "base/escape.h"
+
+/* ---- the pager ------------------------------------------------------------------------- */
+
+#define NOT_RUN 126 /* what a shell exits with that cannot run a command, or more */
+
+static pid_t pager;
+
+static const char *pager_command(void)
+{
+	const char *command = getenv("HYPTRACE_PAGER");
+
+	if (!command)
+		command = getenv("PAGER");
+	if (!command)
+		command = "less";
+	return command;
+}
+
+/* Quitting the pager ends the program: the rest need not be read. */
+static void pager_gone(int sig)
+{
+	siginfo_t info = { 0 };
+
+	if (!waitid(P_PID, (id_t)pager, &info, WEXITED | WNOHANG | WNOWAIT) && info.si_pid == pager &&
+	    !(info.si_code == CLD_EXITED && info.si_status >= NOT_RUN))
+		_exit(EXIT_SUCCESS);
+}
+
+static bool pager_wanted;
+
+void pager_want(bool wanted)
+{
+	pager_wanted = wanted;
+}
+
+bool pager_start(void)
+{
+	const char *command = pager_command();
+	bool terminal = isatty(STDOUT_FILENO), wanted = pager_wanted;
+	struct sigaction gone = { .sa_handler = pager_gone, .sa_flags = SA_NOCLDSTOP | SA_RESTART };
+	int fds[2];
+
+	pager_wanted = false;
+	if (!wanted || !terminal || !*command || !strcmp(command, "cat") || pipe2(fds, O_CLOEXEC) < 0)
+		return terminal;
+	sigaction(SIGCHLD, &gone, NULL);
+	pager = fork();
+	if (!pager) {
+		setenv("LESS", "FRX", 0);
+		setenv("LV", "-c", 0);
+		dup2(fds[0], STDIN_FILENO);
+		execlp("sh", "sh", "-c", command, (char *)NULL);
+		_exit(127);
+	}
+	if (pager > 0) {
+		dup2(fds[1], STDOUT_FILENO);
+		/* the pager decides what ^C means */
+		signal(SIGINT, SIG_IGN);
+		signal(SIGQUIT, SIG_IGN);
+		pager_gone(SIGCHLD); /* before its number was known */
+	}
+	close(fds[0]);
+	close(fds[1]);
+	return terminal;
+}
+
+/* Waits for it, with no more output. 0: there was none; -ENOEXEC: it could not be run; 1: it has ended. */
+static int pager_end(void)
+{
+	int status = 0;
+
+	if (pager <= 0)
+		return 0;
+	signal(SIGCHLD, SIG_DFL);
+	/* its end of file */
+	close(STDOUT_FILENO);
+	while (waitpid(pager, &status, 0) < 0 && errno == EINTR)
+		;
+	return WIFEXITED(status) && WEXITSTATUS(status) >= NOT_RUN ? -ENOEXEC : 1;
+}
+
+/* ---- the streams ----------------------------------------------------------------------- */
 
 #define OUTPUT_BUFFER (256u << 10)
 
@@ -38,7 +121,7 @@ void terminal_code(FILE *out, enum terminal_code code)
 	fwrite_unlocked(bytes, 1, sizeof(bytes), out);
 }
 
-/* Does more have to come before it is known what begins at p? */
+/* True: the character or code at p is incomplete. */
 static bool cut_off(const uint8_t *p, size_t left)
 {
 	if (!*p)
@@ -49,51 +132,22 @@ static bool cut_off(const uint8_t *p, size_t left)
 	return *p >= 0xc2 && *p <= 0xf4 && left < (*p < 0xe0 ? 2u : *p < 0xf0 ? 3u : 4u);
 }
 
-/* Returns how many bytes at p were shown, one piece of them or one code. */
-static size_t screen_show(struct screen *s, const uint8_t *p, size_t left)
-{
-	const char *show;
-	char room[VISIBLE_ESC];
-	size_t n, len;
-
-	if (left > 1 && !p[0] && p[1] < ARRAY_SIZE(codes)) {
-		show = codes[p[1]];
-		n = strlen(show);
-		len = 2;
-	} else {
-		len = visible_piece(p, left, &show, &n, room);
-	}
-	fwrite_unlocked(show, 1, n, s->raw);
-	return len;
-}
-
-/* The bytes at the end that wait for more. */
-static size_t screen_tail(const uint8_t *p, size_t len)
-{
-	for (size_t n = len < 3 ? len : 3; n; n--)
-		if (cut_off(p + len - n, n))
-			return n;
-	return 0;
-}
-
 static void screen_show_all(struct screen *s, const uint8_t *p, size_t len)
 {
-	for (size_t done = 0; done < len;)
-		done += screen_show(s, p + done, len - done);
-}
+	for (size_t done = 0, taken; done < len; done += taken, p += taken) {
+		const char *show;
+		char room[ESCAPE_MAX];
+		size_t n;
 
-/* What was kept, with as many of the next bytes as it takes; returns how many. */
-static size_t screen_join(struct screen *s, const uint8_t *p, size_t len)
-{
-	size_t n = 0;
-
-	while (s->n_kept && n < len && cut_off(s->kept, s->n_kept))
-		s->kept[s->n_kept++] = p[n++];
-	if (s->n_kept && !cut_off(s->kept, s->n_kept)) {
-		screen_show_all(s, s->kept, s->n_kept);
-		s->n_kept = 0;
+		if (len - done > 1 && !p[0] && p[1] < ARRAY_SIZE(codes)) {
+			show = codes[p[1]];
+			n = strlen(show);
+			taken = 2;
+		} else {
+			taken = escape_run(p, len - done, &show, &n, room);
+		}
+		fwrite_unlocked(show, 1, n, s->raw);
 	}
-	return n;
 }
 
 /* 0 or errno, which writing has left */
@@ -110,11 +164,19 @@ static ssize_t screen_write(void *cookie, const char *data, size_t size)
 
 	if (s->error)
 		return 0;
+	if (s == &screen_out)
+		pager_start();
 	errno = EIO;
-	n = screen_join(s, p, len);
-	p += n;
-	len -= n;
-	n = screen_tail(p, len);
+	/* completes the bytes kept from before */
+	for (; s->n_kept && len && cut_off(s->kept, s->n_kept); len--)
+		s->kept[s->n_kept++] = *p++;
+	if (s->n_kept && !cut_off(s->kept, s->n_kept)) {
+		screen_show_all(s, s->kept, s->n_kept);
+		s->n_kept = 0;
+	}
+	/* the bytes at the end that wait for more */
+	for (n = len < 3 ? len : 3; n && !cut_off(p + len - n, n);)
+		n--;
 	screen_show_all(s, p, len - n);
 	if (n) {
 		memcpy(s->kept, p + len - n, n);
@@ -137,17 +199,6 @@ static int screen_open(struct screen *s, FILE **stream)
 	return 0;
 }
 
-/* One that the caller has closed must not become a file that is opened next, which would be printed into. */
-static int open_missing(void)
-{
-	int fd;
-
-	do
-		fd = open("/dev/null", O_RDONLY); /* to write there stays an error */
-	while (fd >= 0 && fd <= STDERR_FILENO);
-	return fd < 0 ? -errno : close(fd);
-}
-
 /* Unlike SIG_IGN it does not pass to programs that are run. */
 static void reader_gone(int sig)
 {
@@ -156,8 +207,16 @@ static void reader_gone(int sig)
 int terminal_open(void)
 {
 	static char room[OUTPUT_BUFFER];
-	int ret = open_missing() ?: screen_open(&screen_err, &stderr) ?: screen_open(&screen_out, &stdout);
+	int fd, ret;
 
+	/* a stream that the caller has closed must not become a file that is opened next, which would be
+	 * printed into */
+	do
+		fd = open("/dev/null", O_RDONLY); /* to write there stays an error */
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd < 0)
+		return -errno;
+	ret = close(fd) ?: screen_open(&screen_err, &stderr) ?: screen_open(&screen_out, &stdout);
 	if (ret)
 		return ret;
 	setvbuf(stderr, NULL, _IONBF, 0);
@@ -188,12 +247,15 @@ static int screen_end(struct screen *s, FILE *stream)
 
 int terminal_end(int status)
 {
-	int error = screen_end(&screen_out, stdout), pager = pager_end();
+	int error = screen_end(&screen_out, stdout), paged = pager_end();
 
-	if (pager < 0) {
-		fprintf(stderr, "hyptrace: the pager '%s' cannot be run: try --no-pager\n", pager_command());
+	if (paged < 0) {
+		fprintf(stderr,
+			"hyptrace: the pager '%s' cannot be run: try hyptrace --no-pager COMMAND, or set "
+			"HYPTRACE_PAGER\n",
+			pager_command());
 		status = EXIT_FAILED;
-	} else if (error == EPIPE && !pager) {
+	} else if (error == EPIPE && !paged) {
 		terminal_reader_gone();
 	} else if (error && error != EPIPE) {
 		fprintf(stderr, "hyptrace: cannot write the output: %s\n", strerror(error));

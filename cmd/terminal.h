@@ -2,12 +2,13 @@
 #ifndef HYPTRACE_CMD_TERMINAL_H
 #define HYPTRACE_CMD_TERMINAL_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 /*
  * Standard output and standard error of every command. Whatever is printed, by
  * libtraceevent too, goes through here: what a terminal would obey is shown
- * instead (util/visible.h), but for our own codes.
+ * instead (base/escape.h), but for our own codes.
  */
 
 /* Colours, and what wipes a line of progress. */
@@ -25,7 +26,15 @@ int terminal_open(void);
  * seen enough.
  */
 int terminal_end(int status);
-/* Whoever read our output has gone: ends the program as SIGPIPE does, without a word. */
+/*
+ * Output a page at a time, as git has it: when stdout is a terminal, it goes through $HYPTRACE_PAGER, $PAGER
+ * or less; "cat" or an empty one means none. LESS=FRX and LV=-c unless they are set. It starts with the first
+ * output after pager_want(true), or by pager_start(), which returns whether stdout is a terminal, perhaps
+ * through the pager now. When the pager is quit, the program ends.
+ */
+void pager_want(bool wanted);
+bool pager_start(void);
+/* Ends the program as SIGPIPE does, without a message, when the reader of our output is gone. */
 void terminal_reader_gone(void) __attribute__((noreturn));
 
 #endif

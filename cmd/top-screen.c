@@ -2,6 +2,7 @@
 /* The screen of hyptrace top: a text that fills the terminal, and keys. */
 #include "top-screen.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,6 +17,14 @@ static bool top_print(const char *text)
 	fputc('\n', stdout);
 	fflush(stdout);
 	return !ferror(stdout);
+}
+
+/* keys_fd: -1: no keys */
+static void top_wait(struct top_view *v, int keys_fd, int stop_fd, int ms)
+{
+	struct pollfd p[] = { { .fd = stop_fd, .events = POLLIN }, { .fd = keys_fd, .events = POLLIN } };
+
+	v->quit |= poll(p, 2, ms) > 0 && p[0].revents;
 }
 
 #ifdef HYPTRACE_NCURSES
@@ -67,13 +76,12 @@ bool top_screen_show(const struct top_view *v, const char *text)
 	return true;
 }
 
-void top_screen_keys(struct top_view *v, int ms)
+void top_screen_keys(struct top_view *v, int stop_fd, int ms)
 {
-	if (!top_on_terminal()) {
-		usleep((useconds_t)ms * 1000);
+	top_wait(v, top_on_terminal() ? STDIN_FILENO : -1, stop_fd, ms);
+	if (!top_on_terminal())
 		return;
-	}
-	timeout(ms);
+	timeout(0); /* without a key it may still be a new size */
 	switch (getch()) {
 	case 'p':
 	case ' ':
@@ -105,9 +113,9 @@ bool top_screen_show(const struct top_view *v, const char *text)
 	return top_print(text);
 }
 
-void top_screen_keys(struct top_view *v, int ms)
+void top_screen_keys(struct top_view *v, int stop_fd, int ms)
 {
-	usleep((useconds_t)ms * 1000);
+	top_wait(v, -1, stop_fd, ms);
 }
 
 #endif

@@ -18,7 +18,7 @@ void top_screen_open(void);
 void top_screen_close(void);
 /* False: nobody reads it any more. */
 bool top_screen_show(const struct top_view *v, const char *text);
-/* Waits for a key, so many ms at most. */
-void top_screen_keys(struct top_view *v, int ms);
+/* Waits for a key, or until stop_fd is readable (quit), so many ms at most. */
+void top_screen_keys(struct top_view *v, int stop_fd, int ms);
 
 #endif

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* hyptrace top: stat's tables of the last second of a recording that goes on, again and again. */
+/* hyptrace top: stat's tables of the last second of a running recording, again and again. */
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "cmd.h"
-#include "live/live.h"
+#include "ask/live/live.h"
 #include "stat-priv.h"
 #include "top-screen.h"
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/signals.h"
 
 struct top_opts {
 	uint64_t window; /* ms */
@@ -31,15 +33,13 @@ struct top {
 /* ---- command line -------------------------------------------------------------------- */
 
 static const struct opt top_rows[] = {
-	OPT('w', "window", "MS",
-	    "of the last so many milliseconds (1000), which is also the pause between looks", opts_set_number,
-	    .off = offsetof(struct top_opts, window), .max = 60000),
+	OPT_DURATION('w', "window", "of so much of the past (1s), which is also the pause between looks",
+		     UNIT_MS, UNIT_MS, .off = offsetof(struct top_opts, window), .min = 1, .max = 60000),
 	OPT(0, "once", NULL, "one look, a window after the start; then exit", opts_set_flag,
 	    .off = offsetof(struct top_opts, once)),
-	OPT('j', "json", NULL, "for programs: all rows, times in ns; needs --once", set_json,
-	    .off = offsetof(struct top_opts, form)),
-	OPT('q', "quiet", NULL, "errors only", opts_set_flag, .off = offsetof(struct top_opts, quiet)),
-	OPT('h', "help", NULL, "this text", opts_help),
+	OPT_JSON("for programs: all rows, times in ns; needs --once", .off = offsetof(struct top_opts, form)),
+	OPT_QUIET(.off = offsetof(struct top_opts, quiet)),
+	OPT_HELP,
 };
 
 const struct opts_table top_table = {
@@ -55,23 +55,6 @@ const struct opts_table top_table = {
 
 /* ---- a look ------------------------------------------------------------------------------ */
 
-/* What the numbers are of. */
-static void top_window(const struct top *t, bool ended, struct answer *out)
-{
-	static const struct answer_column columns[] = {
-		{ "window_ns", "last", ANSWER_DURATION },
-		{ "until", "until", ANSWER_TIME },
-		{ "now", "now", ANSWER_TIME },
-		{ "recording", "recording", ANSWER_WORD },
-	};
-	const struct answer_cell cells[] = { CELL_N(t->o->window * 1000000), CELL_N(t->newest),
-					     CELL_N(boot_ns()), CELL_WORD(ended ? "ended" : "runs") };
-
-	answer_table(out, "window", NULL, columns, ARRAY_SIZE(columns));
-	answer_row(out, cells);
-	answer_table_end(out);
-}
-
 static void top_clock(void *ctx, const char *guest, int64_t offset, uint64_t bound)
 {
 	const struct answer_cell cells[] = { CELL_WORD(guest), CELL_N((uint64_t)offset), CELL_N(bound) };
@@ -79,24 +62,20 @@ static void top_clock(void *ctx, const char *guest, int64_t offset, uint64_t bou
 	answer_row(ctx, cells);
 }
 
-/* Of the guests that are recorded; the file's, in the end, are better (clock-sync.md). */
-static void top_clocks(const struct top *t, struct answer *out)
+/* Appended to *text. */
+static int top_look(struct top *t, struct buf *text, bool *ended)
 {
-	static const struct answer_column columns[] = {
+	static const struct answer_column window[] = {
+		{ "window_ns", "last", ANSWER_DURATION },
+		{ "until", "until", ANSWER_TIME },
+		{ "now", "now", ANSWER_TIME },
+		{ "recording", "recording", ANSWER_WORD },
+	};
+	static const struct answer_column clocks[] = {
 		{ "guest", "guest", ANSWER_WORD },
 		{ "offset_ns", "offset/ns", ANSWER_SIGNED },
 		{ "bound_ns", "bound", ANSWER_DURATION },
 	};
-
-	answer_table(out, "clocks", "Clocks of guests: what to add for the host's, so far", columns,
-		     ARRAY_SIZE(columns));
-	live_each_clock(t->live, top_clock, out);
-	answer_table_end(out);
-}
-
-/* Appended to *text. */
-static int top_look(struct top *t, struct buf *text, bool *ended)
-{
 	const struct stat_look look = { .path = t->path,
 					.tables = "exits,vcpus,steal,hyp,firmware,lost,buffers",
 					.per = t->view.vcpus ? STAT_VCPU : STAT_GUEST,
@@ -110,8 +89,16 @@ static int top_look(struct top *t, struct buf *text, bool *ended)
 	if (ret)
 		return ret;
 	answer_begin(&answer, t->o->form, text);
-	top_window(t, *ended, &answer);
-	top_clocks(t, &answer);
+	answer_table(&answer, "window", NULL, window, ARRAY_SIZE(window));
+	answer_row(&answer,
+		   (struct answer_cell[]){ CELL_N(t->o->window * 1000000), CELL_N(t->newest),
+					   CELL_N(boot_ns()), CELL_WORD(*ended ? "ended" : "runs") });
+	answer_table_end(&answer);
+	/* of the guests that are recorded; the file's, in the end, are better (clock-sync.md) */
+	answer_table(&answer, "clocks", "Clocks of guests: what to add for the host's, so far", clocks,
+		     ARRAY_SIZE(clocks));
+	live_each_clock(t->live, top_clock, &answer);
+	answer_table_end(&answer);
 	ret = stat_look(&look, &answer, t->log);
 	if (live_is_early(t->live))
 		answer_note(&answer,
@@ -123,18 +110,13 @@ static int top_look(struct top *t, struct buf *text, bool *ended)
 
 /* ---- again and again ------------------------------------------------------------------------ */
 
-static void top_pause(const struct top *t)
-{
-	usleep((useconds_t)t->o->window * 1000);
-}
-
 static int top_once(struct top *t)
 {
 	struct buf text = { 0 };
 	bool ended;
 	int ret;
 
-	top_pause(t);
+	usleep((useconds_t)t->o->window * 1000);
 	ret = top_look(t, &text, &ended) ?: print_answer(&text, t->log);
 	buf_release(&text);
 	return ret;
@@ -143,9 +125,11 @@ static int top_once(struct top *t)
 static int top_screens(struct top *t)
 {
 	struct buf text = { 0 };
+	int ret = 0, stop_fd = stop_signals(); /* Ctrl-C ends it like q */
 	bool ended = false;
-	int ret = 0;
 
+	if (stop_fd < 0)
+		return stop_fd;
 	top_screen_open();
 	while (!ret && !ended && !t->view.quit) {
 		if (!t->view.paused) {
@@ -155,9 +139,10 @@ static int top_screens(struct top *t)
 		if (!ret && !top_screen_show(&t->view, buf_str(&text) ?: ""))
 			ret = -EPIPE;
 		if (!ended && !ret)
-			top_screen_keys(&t->view, (int)t->o->window);
+			top_screen_keys(&t->view, stop_fd, (int)t->o->window);
 	}
 	top_screen_close();
+	close(stop_fd);
 	if (!ret && ended)
 		log_info(t->log, "'%s' has ended", t->o->files.v[0]);
 	buf_release(&text);
@@ -191,7 +176,6 @@ out:
 static bool top_check(const struct top_opts *o)
 {
 	const char *wrong = o->files.n > 1			 ? "one recording at a time"
-			    : !o->window			 ? "--window needs a time"
 			    : !o->once && o->form != ANSWER_TEXT ? "--json needs --once"
 								 : NULL;
 

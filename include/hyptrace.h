@@ -36,6 +36,19 @@ extern "C" {
  * says; handles are freed by their own call, for which NULL is fine.
  */
 
+/* ---- version ----------------------------------------------------------------------- */
+
+#define HYPTRACE_VERSION_MAJOR 0
+#define HYPTRACE_VERSION_MINOR 1
+#define HYPTRACE_VERSION_PATCH 0
+/* Numbers that compare as versions do: HYPTRACE_VERSION_OF(0, 1, 0) is 0x000100. Parts are below 256. */
+#define HYPTRACE_VERSION_OF(major, minor, patch) ((unsigned int)(major) << 16 | (minor) << 8 | (patch))
+#define HYPTRACE_VERSION_NUMBER                                                                              \
+	HYPTRACE_VERSION_OF(HYPTRACE_VERSION_MAJOR, HYPTRACE_VERSION_MINOR, HYPTRACE_VERSION_PATCH)
+
+/* Of the library that runs, where HYPTRACE_VERSION_NUMBER is that of the header. */
+unsigned int hyptrace_version(void);
+
 /* ---- log --------------------------------------------------------------------------- */
 
 enum hyptrace_log_level { HYPTRACE_ERROR, HYPTRACE_WARNING, HYPTRACE_INFO, HYPTRACE_DEBUG };
@@ -51,6 +64,7 @@ struct hyptrace;
 enum {
 	HYPTRACE_RAW_TIMES = 1, /* times as recorded: no offset, date or conversion is applied */
 	HYPTRACE_NO_DATE = 2,	/* not the time of day, where the file has it (record --date) */
+	HYPTRACE_ALIGN = 4,	/* compute offsets of guests whose files have no bounds, see hyptrace_open */
 };
 
 struct hyptrace_open_opts {
@@ -67,7 +81,10 @@ struct hyptrace_open_opts {
  * @opts: NULL for defaults
  *
  * Event formats and libtraceevent's plugins are not loaded before the first
- * hyptrace_next.
+ * hyptrace_next, hyptrace_filter or hyptrace_next_span. Then, too, times of a clock that counts ticks,
+ * x86-tsc say, become ns: by the file (TSC2NSEC), else by a rate estimated from its events, which the log
+ * reports; where nothing shows a rate they stay ticks. HYPTRACE_ALIGN does as hyptrace_sync for each guest
+ * whose file has no bounds and whose host's file is open, too; the log gets a line of each.
  */
 int hyptrace_open(struct hyptrace **out, const char *const *paths, size_t n,
 		  const struct hyptrace_open_opts *opts);
@@ -75,13 +92,13 @@ void hyptrace_close(struct hyptrace *h);
 
 #define HYPTRACE_UNKNOWN UINT64_MAX /* of a bound */
 
-/* One event. Pointers are valid until the next call of hyptrace_next, _sync or _close. */
+/* One event. Pointers are valid until the next call of hyptrace_next, _seek, _sync or _close. */
 struct hyptrace_event {
 	size_t size;
 	uint64_t time;	     /* ns of the host's clock; ticks where the clock has no ns */
 	uint64_t bound;	     /* the true time is within time +- bound ns; 0: the file's own clock is */
 			     /* the timeline's; HYPTRACE_UNKNOWN: nothing bounds the guest's offset */
-	const char *machine; /* the guest's name, or the file's without ".dat" */
+	const char *machine; /* the guest's name, or "host"; of several hosts the file's without ".dat" */
 	const char *buffer;  /* "": the top buffer; "hyp": the hypervisor's */
 	const char *system;  /* "sched"; NULL: the file has no format for it */
 	const char *name;    /* "sched_switch"; NULL likewise */
@@ -104,6 +121,28 @@ struct hyptrace_event {
 int hyptrace_next(struct hyptrace *h, struct hyptrace_event *event);
 /* Damaged places met so far. */
 uint64_t hyptrace_damaged(const struct hyptrace *h);
+
+/*
+ * hyptrace_seek - iterate from a time, earlier or later than where iteration is
+ * @time: ns of the host's clock, as hyptrace_event has it; 0: from the first event
+ *
+ * The next hyptrace_next gives the first event at or after that time, the next hyptrace_next_span
+ * the first span that ends at or after it. Losses before it are not reported. Pages of earlier times
+ * are not read where the file's pages allow that.
+ */
+int hyptrace_seek(struct hyptrace *h, uint64_t time);
+
+/*
+ * hyptrace_filter - give only events that match, as `hyptrace report -F` does
+ * @filter: "EVENT,...[: EXPRESSION]", hyptrace-report(1); copied. NULL: all events
+ * @error: at most @error_size bytes of text when -EINVAL is returned; may be NULL
+ *
+ * Replaces the filter before it, and holds from the next event on. A file that has none of its events gives
+ * none. Losses are given with the next event that matches, and at a CPU's end. Stack
+ * traces are events of their own. -EINVAL: it is no filter, or no file has its events; the filter before it
+ * stays. Loads event formats.
+ */
+int hyptrace_filter(struct hyptrace *h, const char *filter, char *error, size_t error_size);
 
 enum hyptrace_kind {
 	HYPTRACE_UNSIGNED, /* number */
@@ -132,22 +171,62 @@ int hyptrace_field_at(struct hyptrace *h, size_t index, struct hyptrace_field *f
 /* That event's fields as `hyptrace report` prints them; NULL: out of memory, or no event. */
 const char *hyptrace_text(struct hyptrace *h);
 
+/* ---- spans ------------------------------------------------------------------------------ */
+
+enum hyptrace_span_kind {
+	HYPTRACE_VISIT, /* of a CPU to the hypervisor: from hyp_enter to its hyp_exit */
+	HYPTRACE_EXIT,	/* of a guest: from kvm_exit to the next kvm_entry of the same thread */
+};
+
+enum hyptrace_span_end {
+	HYPTRACE_PAIRED, /* begin and end are known */
+	HYPTRACE_LOST,	 /* its end is missing, since events were lost or times go back: end is its begin */
+	HYPTRACE_UNFINISHED, /* the recording ended first: end is its begin */
+	HYPTRACE_NO_BEGIN,   /* its begin is missing: begin is its end */
+};
+
+/* A span of time. Pointers are valid until the next call of hyptrace_next_span, _seek, _sync or _close. */
+struct hyptrace_span {
+	size_t size;
+	enum hyptrace_span_kind kind;
+	enum hyptrace_span_end how;
+	uint64_t begin, end; /* ns of the host's clock; ticks where the clock has no ns */
+	uint64_t number;     /* of the reason, in its kernel; HYPTRACE_UNKNOWN: not recorded */
+	const char *reason;  /* "guest_exit", "TRAP", of Android's visits the event; NULL: no name is known */
+	const char *esr_class; /* of an arm64 exit by a trap: "DABT_LOW"; else NULL */
+	const char *machine;   /* as hyptrace_event's */
+	const char *guest;     /* the name of the guest whose vCPU it was; NULL: not recorded */
+	unsigned int vcpu;     /* its vCPU, if guest is not NULL */
+	int vcpu_thread;       /* the vCPU's thread on the machine; 0: not recorded */
+	unsigned int file;     /* index of its path */
+	unsigned int cpu;      /* of its begin */
+	int pid;	       /* of the task of its begin; -1: unknown */
+};
+
+/*
+ * hyptrace_next_span - the next span of all files, in the order in which they end
+ *
+ * Returns 1 and fills *@span, 0 at the end, or -errno. Unfinished ones come last. Iterates apart from
+ * hyptrace_next; hyptrace_filter does not apply.
+ */
+int hyptrace_next_span(struct hyptrace *h, struct hyptrace_span *span);
+
 /* ---- offsets of guests' clocks ------------------------------------------------------- */
 
 /*
  * hyptrace_sync - compute the offset of each guest's clock, as `hyptrace sync` does
  *
  * The first file is the host's. A guest whose offset can be computed gets it in place of
- * what its file says, also with HYPTRACE_RAW_TIMES; iteration begins anew, with times and
- * bounds by it.
+ * what its file says, also with HYPTRACE_RAW_TIMES; iteration begins anew, at
+ * hyptrace_seek's time, with times and bounds by it.
  */
 int hyptrace_sync(struct hyptrace *h);
 
-/* host time = guest time + offset, in ns; in ticks where clocks have no ns */
+/* host time = guest time + offset, in ns; in ticks where clocks count these */
 struct hyptrace_offset {
 	size_t size;
 	int64_t offset;
-	uint64_t bound;		/* half width; HYPTRACE_UNKNOWN */
+	uint64_t bound;		/* half width, ns if times are; HYPTRACE_UNKNOWN */
 	const char *class_name; /* "hard": a proof, "soft", "ping", "none"; "": the file does not say */
 	const char *method;	/* "hyp windows", "kvm windows" ...; "": the file does not say */
 };
@@ -164,7 +243,7 @@ int hyptrace_offset(const struct hyptrace *h, unsigned int file, uint64_t time,
 
 /* ---- recording ----------------------------------------------------------------------- */
 
-/* What is to be recorded. */
+/* The sources, events and options of a recording. */
 struct hyptrace_plan;
 
 /*
@@ -178,7 +257,7 @@ void hyptrace_plan_free(struct hyptrace_plan *plan);
 
 struct hyptrace_record_opts {
 	size_t size;
-	int stop_fd;		 /* recording ends when it becomes readable; 0: with its command only */
+	int stop_fd;		 /* recording ends when it becomes readable; -1: with its command only */
 	const char *tracing_dir; /* NULL: where tracefs is mounted */
 	hyptrace_log_fn *log;
 	void *log_ctx;

@@ -2,33 +2,12 @@
 /* crosvm's trace points: lines in the host's trace_marker, decoded; other lines are left alone. */
 #include <inttypes.h>
 
-#include "decode/crosvm.h"
+#include "base/decode/crosvm.h"
 #include "plugin.h"
 
-static void crosvm_put(struct trace_seq *s, const struct piece *p)
+static void crosvm_put(struct trace_seq *s, const struct crosvm_part *p)
 {
 	trace_seq_printf(s, "%.*s", (int)p->len, p->p);
-}
-
-static void print_line(struct trace_seq *s, const struct crosvm_line *l)
-{
-	struct piece args = l->args, expr, value;
-	const char *sep = " ";
-
-	trace_seq_printf(s, "crosvm %" PRIu64 " ", l->id);
-	if (l->category.len) {
-		crosvm_put(s, &l->category);
-		trace_seq_puts(s, " ");
-	}
-	trace_seq_puts(s, l->enter ? "enter " : "exit ");
-	crosvm_put(s, &l->name);
-	while (crosvm_arg(&args, &expr, &value)) {
-		trace_seq_puts(s, sep);
-		crosvm_put(s, &expr);
-		trace_seq_puts(s, "=");
-		crosvm_put(s, &value);
-		sep = ", ";
-	}
 }
 
 static int crosvm_print(struct trace_seq *s, struct tep_record *record, struct tep_event *event,
@@ -36,14 +15,28 @@ static int crosvm_print(struct trace_seq *s, struct tep_record *record, struct t
 {
 	struct view v = { event, record, false };
 	struct relay *r = context;
-	struct crosvm_line line;
-	const char *text;
+	struct crosvm_line l;
+	struct crosvm_part expr, value;
+	const char *text, *sep = " ";
 	size_t len;
 
 	relay_retire(r);
-	if (!view_text(&v, "buf", &text, &len) || !crosvm_line_parse(text, len, &line))
+	if (!view_text(&v, "buf", &text, &len) || !crosvm_line_parse(text, len, &l))
 		return relay_pass(r, s, record, event);
-	print_line(s, &line);
+	trace_seq_printf(s, "crosvm %" PRIu64 " ", l.id);
+	if (l.category.len) {
+		crosvm_put(s, &l.category);
+		trace_seq_puts(s, " ");
+	}
+	trace_seq_puts(s, l.enter ? "enter " : "exit ");
+	crosvm_put(s, &l.name);
+	while (crosvm_arg(&l.args, &expr, &value)) {
+		trace_seq_puts(s, sep);
+		crosvm_put(s, &expr);
+		trace_seq_puts(s, "=");
+		crosvm_put(s, &value);
+		sep = ", ";
+	}
 	return 0;
 }
 
@@ -51,9 +44,6 @@ static int crosvm_print(struct trace_seq *s, struct tep_record *record, struct t
 enum event_text_answer hyptrace_plugin_text(const struct tep_event *event, const struct event_text **rows,
 					    size_t *n)
 {
-	(void)event;
-	(void)rows;
-	(void)n;
 	return EVENT_TEXT_ALONE;
 }
 

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 /*
- * Why the hypervisor was entered or left, as its events tell it.
+ * Reason for an entry into the hypervisor or a return from it, by its events.
  *
  * Mainline 7.1's order (arch/arm64/include/asm/kvm_hypevents.h), and the one of
  * hyptrace's files; a format with its own table of them is believed first.

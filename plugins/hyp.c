@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The hypervisor's events: mainline's and Android's of all generations, in the
- * kernel's own words with what the numbers mean in parentheses behind them. In
- * hyptrace's files their formats have the host's common header, in other tools'
- * captures the hypervisor's own one: fields are found by name.
+ * The hypervisor's events: mainline's and Android's of all generations, in the kernel's own words, followed by
+ * the meaning of numbers in parentheses. In hyptrace's files their formats have the host's common header, in
+ * other tools' captures the hypervisor's own one: fields are found by name.
  */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "decode/esr.h"
-#include "decode/hcall.h"
-#include "decode/hyp-printk.h"
+#include "base/decode/esr.h"
+#include "base/decode/hcall.h"
+#include "base/decode/hyp-printk.h"
 #include "hyp-reason.h"
 #include "plugin.h"
-#include "decode/smccc.h"
-#include "decode/symbols.h"
+#include "base/decode/smccc.h"
+#include "base/decode/symbols.h"
+#include "base/array.h"
+#include "base/files.h"
+#include "base/strings.h"
 
 #define FILE_MAX (64u << 20)
 
@@ -44,14 +46,14 @@ static struct tep_plugin_option options[] = {
 	{ .name = NULL },
 };
 
-/* What the options name, read at the first event: options may come after the loader. */
+/* Files that the options name, read at the first event: options may come after the loader. */
 static struct {
 	bool read;
 	unsigned int users;
-	struct numbered hcalls;
+	struct id_table hcalls;
 	struct symbols symbols;
 	uint64_t symbols_offset;
-	struct numbered formats;
+	struct id_table formats;
 } files;
 
 static const char *hyp_option(int i)
@@ -114,7 +116,7 @@ static void read_options(void)
 
 /* ---- entry and exit ----------------------------------------------------------------- */
 
-/* Android's have no fields: nothing to tell, and nothing to complain of. */
+/* Android's events have no fields: nothing to print, no warning. */
 static int decode_switch(struct trace_seq *s, struct tep_record *record, struct tep_event *event,
 			 void *context)
 {
@@ -160,14 +162,6 @@ static void print_smc(struct trace_seq *s, struct view *v)
 	put_smccc(s, id);
 }
 
-static void hyp_put_esr(struct trace_seq *s, uint64_t esr)
-{
-	char text[ESR_TEXT_MAX];
-
-	if (hyp_explain())
-		trace_seq_printf(s, " (%s)", esr_text(esr, text, sizeof(text)));
-}
-
 static void print_mem_abort(struct trace_seq *s, struct view *v)
 {
 	uint64_t esr = view_u64(v, "esr"), addr = view_u64(v, "addr");
@@ -181,9 +175,11 @@ static void print_mem_abort(struct trace_seq *s, struct view *v)
 static void print_illegal_trap(struct trace_seq *s, struct view *v)
 {
 	uint64_t esr = view_u64(v, "esr");
+	char text[ESR_TEXT_MAX];
 
 	trace_seq_printf(s, "esr_el2=%" PRIx64, esr);
-	hyp_put_esr(s, esr);
+	if (hyp_explain())
+		trace_seq_printf(s, " (%s)", esr_text(esr, text, sizeof(text)));
 }
 
 static void print_ffa_call(struct trace_seq *s, struct view *v)
@@ -277,7 +273,7 @@ static void put_message(struct trace_seq *s, uint64_t id, const uint64_t *args, 
 	struct buf b = { 0 };
 
 	read_options();
-	fmt = numbered_get(&files.formats, id);
+	fmt = id_table_get(&files.formats, id);
 	if (fmt) {
 		hyp_format_print(fmt, args, n, &b);
 		if (buf_str(&b))
@@ -313,7 +309,7 @@ static void print_printk(struct trace_seq *s, struct view *v)
 
 /* ---- the plugin ---------------------------------------------------------------------------- */
 
-static const struct told switches[] = {
+static const struct row_decoder switches[] = {
 	{ { "hyp_enter", NULL, { "reason", "vcpu" } },
 	  { { "reason=", "reason", EVENT_TEXT_NAME, 64, 0, hyp_reason_name },
 	    { " vcpu=", "vcpu", EVENT_TEXT_SIGNED, 32, 0, NULL },
@@ -358,40 +354,39 @@ enum event_text_answer hyptrace_plugin_text(const struct tep_event *event, const
 	if (d && !event->format.nr_fields)
 		return EVENT_TEXT_CALL;
 	if (!strcmp(event->name, "power_lock"))
-		return EVENT_TEXT_ALONE; /* it names a task, which an earlier record may have told */
-	read_options();			 /* while nobody else does */
+		return EVENT_TEXT_ALONE; /* it names a task, known from an earlier record */
+	read_options();			 /* before other threads do */
 	if (!d)
 		d = decoder_find(decoders, ARRAY_SIZE(decoders), sizeof(*decoders), event->name);
 	return decoder_text(d, event, rows, n);
+}
+
+static void change_all(handler_change *change, struct tep_handle *tep)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(systems); i++) {
+		for (size_t k = 0; k < ARRAY_SIZE(switches); k++)
+			change(tep, -1, systems[i], switches[k].d.event, decode_switch, (void *)&switches[k]);
+		decoders_change(change, tep, systems[i], decoders, ARRAY_SIZE(decoders));
+	}
 }
 
 int TEP_PLUGIN_LOADER(struct tep_handle *tep)
 {
 	tep_plugin_add_options("hyp", options);
 	files.users++;
-	for (size_t i = 0; i < ARRAY_SIZE(systems); i++) {
-		for (size_t k = 0; k < ARRAY_SIZE(switches); k++)
-			tep_register_event_handler(tep, -1, systems[i], switches[k].d.event, decode_switch,
-						   (void *)&switches[k]);
-		decoders_register(tep, systems[i], decoders, ARRAY_SIZE(decoders));
-	}
+	change_all(tep_register_event_handler, tep);
 	return 0;
 }
 
 int TEP_PLUGIN_UNLOADER(struct tep_handle *tep)
 {
 	tep_plugin_remove_options(options);
-	for (size_t i = 0; i < ARRAY_SIZE(systems); i++) {
-		for (size_t k = 0; k < ARRAY_SIZE(switches); k++)
-			tep_unregister_event_handler(tep, -1, systems[i], switches[k].d.event, decode_switch,
-						     (void *)&switches[k]);
-		decoders_unregister(tep, systems[i], decoders, ARRAY_SIZE(decoders));
-	}
+	change_all(tep_unregister_event_handler, tep);
 	if (--files.users)
 		return 0;
-	numbered_release(&files.hcalls);
+	id_table_release(&files.hcalls);
 	symbols_release(&files.symbols);
-	numbered_release(&files.formats);
+	id_table_release(&files.formats);
 	memset(&files, 0, sizeof(files));
 	return 0;
 }

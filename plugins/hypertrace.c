@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hypertrace-record.h"
+#include "plugin.h"
+#include "base/decode/mark-lines.h"
+#include "base/files.h"
 
 #define DESC_MAX (1u << 20) /* bytes of a description */
 
@@ -26,30 +28,21 @@ static unsigned int users;
 
 static pthread_mutex_t desc_lock = PTHREAD_MUTEX_INITIALIZER; /* records may be printed in any thread */
 
-static void read_description(const char *path)
+static const struct hypertrace_desc *description(void)
 {
+	const char *path = options[0].value;
 	struct buf b = { 0 };
 	unsigned int line = 0;
-	int ret = read_file(path, DESC_MAX, &b);
+	int ret = 0;
 
-	if (ret)
-		goto out;
-	ret = hypertrace_desc_parse(b.data, b.len, &desc, &line);
-out:
+	pthread_mutex_lock(&desc_lock);
+	if (!desc_read && path && *path)
+		ret = read_file(path, DESC_MAX, &b) ?: hypertrace_desc_parse(b.data, b.len, &desc, &line);
 	if (ret && line)
 		plugin_warn("hypertrace", "%s:%u: not understood", path, line);
 	else if (ret)
 		plugin_warn("hypertrace", "cannot read %s: %s", path, strerror(-ret));
 	buf_release(&b);
-}
-
-static const struct hypertrace_desc *description(void)
-{
-	const char *path = options[0].value;
-
-	pthread_mutex_lock(&desc_lock);
-	if (!desc_read && path && *path)
-		read_description(path);
 	desc_read = true;
 	pthread_mutex_unlock(&desc_lock);
 	return desc;
@@ -101,8 +94,6 @@ static int decode_record(struct trace_seq *s, struct tep_record *record, struct 
 enum event_text_answer hyptrace_plugin_text(const struct tep_event *event, const struct event_text **rows,
 					    size_t *n)
 {
-	(void)rows;
-	(void)n;
 	return strcmp(event->name, HYPERTRACE_EVENT) ? EVENT_TEXT_ALONE : EVENT_TEXT_TRY;
 }
 

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * KVM's events on arm64, in the kernel's own words (arch/arm64/kvm/trace_arm.h,
- * arch/arm64/kvm/trace_handle_exit.h, arch/arm64/kvm/vgic/trace.h), with what the numbers mean in parentheses
- * behind them, the function that the guest was in last.
+ * arch/arm64/kvm/trace_handle_exit.h, arch/arm64/kvm/vgic/trace.h), followed by the meaning of numbers in
+ * parentheses; the function that the guest was in comes last.
  */
 #include <inttypes.h>
 #include <string.h>
 
-#include "decode/esr.h"
+#include "base/decode/esr.h"
 #include "plugin.h"
-#include "decode/smccc.h"
+#include "base/decode/smccc.h"
+#include "base/array.h"
 
 static struct tep_plugin_option options[] = {
 	{ .name = (char *)"plain",
@@ -131,7 +132,7 @@ static void print_handle_sys_reg(struct trace_seq *s, struct view *v)
 	kvm_put_esr(s, hsr);
 }
 
-/* The name's pointer means nothing outside of that kernel: the encoding says which it is. */
+/* The name's pointer means nothing outside of that kernel: the encoding identifies the register. */
 static void print_sys_access(struct trace_seq *s, struct view *v)
 {
 	struct sysreg r = {
@@ -199,18 +200,9 @@ static void print_nested_eret(struct trace_seq *s, struct view *v)
 /* enum exception_type of arch/arm64/include/asm/ptrace.h */
 static const char *exception_name(int64_t type)
 {
-	switch (type) {
-	case 0:
-		return "SYNC";
-	case 0x80:
-		return "IRQ";
-	case 0x100:
-		return "FIQ";
-	case 0x180:
-		return "SERROR";
-	default:
-		return "unknown";
-	}
+	static const char *const names[] = { "SYNC", "IRQ", "FIQ", "SERROR" }; /* from 0 on, 0x80 apart */
+
+	return type < 0 || type > 0x180 || type % 0x80 ? "unknown" : names[type / 0x80];
 }
 
 static void print_nested_exception(struct trace_seq *s, struct view *v)
@@ -337,27 +329,15 @@ static void print_timer_save(struct trace_seq *s, struct view *v)
 	print_timer_state(s, v);
 }
 
-static void put_timer(struct trace_seq *s, int64_t idx)
-{
-	if (kvm_explain() && timer_name(idx))
-		trace_seq_printf(s, " (%s)", timer_name(idx));
-}
-
-static void print_timer_expire(struct trace_seq *s, struct view *v)
+static void print_timer(struct trace_seq *s, struct view *v)
 {
 	int64_t idx = view_s64(v, "timer_idx");
 
 	trace_seq_printf(s, "arch_timer_ctx_index: %d", (int)idx);
-	put_timer(s, idx);
-}
-
-static void print_timer_emulate(struct trace_seq *s, struct view *v)
-{
-	int64_t idx = view_s64(v, "timer_idx");
-
-	trace_seq_printf(s, "arch_timer_ctx_index: %d (should_fire: %d)", (int)idx,
-			 (int)view_s64(v, "should_fire"));
-	put_timer(s, idx);
+	if (view_has(v, "should_fire"))
+		trace_seq_printf(s, " (should_fire: %d)", (int)view_s64(v, "should_fire"));
+	if (kvm_explain() && timer_name(idx))
+		trace_seq_printf(s, " (%s)", timer_name(idx));
 }
 
 /* ---- the plugin ---------------------------------------------------------------------------- */
@@ -385,12 +365,12 @@ static const struct decoder decoders[] = {
 	{ "kvm_get_timer_map", print_timer_map, { "vcpu_id", "direct_vtimer" } },
 	{ "kvm_timer_save_state", print_timer_save, { "ctl", "cval", "timer_idx" } },
 	{ "kvm_timer_restore_state", print_timer_state, { "ctl", "cval", "timer_idx" } },
-	{ "kvm_timer_hrtimer_expire", print_timer_expire, { "timer_idx" } },
-	{ "kvm_timer_emulate", print_timer_emulate, { "timer_idx", "should_fire" } },
+	{ "kvm_timer_hrtimer_expire", print_timer, { "timer_idx" } },
+	{ "kvm_timer_emulate", print_timer, { "timer_idx", "should_fire" } },
 };
 
 /* Those that the stock plugin handles as well, for x86. */
-static const struct told shared[] = {
+static const struct row_decoder shared[] = {
 	{ { "kvm_exit", NULL, { "ret", "esr_ec", "vcpu_pc" } },
 	  { { "", "ret", EVENT_TEXT_HEX_NAME, 32, 0, exit_reason_name },
 	    { ": HSR_EC: 0x", "esr_ec", EVENT_TEXT_HEX, 32, 4, NULL },
@@ -439,14 +419,14 @@ int TEP_PLUGIN_LOADER(struct tep_handle *tep)
 	tep_plugin_add_options("kvm-arm64", options);
 	for (size_t i = 0; i < ARRAY_SIZE(shared); i++)
 		relay_new(tep, "kvm", shared[i].d.event, decode_shared);
-	decoders_register(tep, "kvm", decoders, ARRAY_SIZE(decoders));
+	decoders_change(tep_register_event_handler, tep, "kvm", decoders, ARRAY_SIZE(decoders));
 	return 0;
 }
 
 int TEP_PLUGIN_UNLOADER(struct tep_handle *tep)
 {
 	tep_plugin_remove_options(options);
-	decoders_unregister(tep, "kvm", decoders, ARRAY_SIZE(decoders));
+	decoders_change(tep_unregister_event_handler, tep, "kvm", decoders, ARRAY_SIZE(decoders));
 	relays_free(tep);
 	return 0;
 }

@@ -2,25 +2,27 @@
 #ifndef HYPTRACE_PLUGIN_H
 #define HYPTRACE_PLUGIN_H
 
+#include <stdbool.h>
 #include <traceevent/event-parse.h>
 #include <traceevent/trace-seq.h>
 
-#include "decode/event-text.h"
-#include "util/base.h"
+#include "base/decode/event-text.h"
 
 /*
- * What the libtraceevent plugins share: reading a record's fields without
- * leaving the record, tables of events, and getting the last word on an event
- * that another plugin handles too.
+ * Shared by the libtraceevent plugins: reading a record's fields within its
+ * bounds, tables of events, and overriding another plugin's handler of an
+ * event.
  */
 
 /*
- * What libtraceevent looks for in a plugin; everything else stays inside (plugin.map). Options are given to
- * it by the loader: since 1.9 it does not look for them.
+ * Symbols that libtraceevent looks up in a plugin; all others are hidden (plugin.map). The loader registers
+ * the options: since 1.9 libtraceevent does not look for them.
  */
 int TEP_PLUGIN_LOADER(struct tep_handle *tep);
 int TEP_PLUGIN_UNLOADER(struct tep_handle *tep);
 event_text_ask hyptrace_plugin_text;
+
+struct hypertrace_event;
 
 /* ---- fields -------------------------------------------------------------------- */
 
@@ -31,7 +33,7 @@ struct view {
 	bool bad;
 };
 
-/* Whether the format has it, as an integer of 1, 2, 4 or 8 bytes. */
+/* True: the format has it, as an integer of 1, 2, 4 or 8 bytes. */
 bool view_has(const struct view *v, const char *field);
 /* Sign-extended when the field is signed; 0 when the format does not have it. */
 uint64_t view_u64(struct view *v, const char *field);
@@ -43,10 +45,17 @@ static inline int64_t view_s64(struct view *v, const char *field)
  * The bytes of a string, array or __data_loc field. False: the format has none.
  */
 bool view_bytes(struct view *v, const char *field, const uint8_t **data, size_t *len);
-/* The same up to the first NUL, without line ends behind it. */
+/* The same up to the first NUL, without trailing line ends. */
 bool view_text(struct view *v, const char *field, const char **text, size_t *len);
 
-/* " (comm)" of the task whose pid a field is; " (function+0x10)" of a guest's pc. Nothing where nobody knows.
+/*
+ * A record of an event guest_hypertrace of any system: fields arg1, arg2, ... or an
+ * array args of 64-bit numbers, and cpu and client where there are such. False: the
+ * format has no arguments. v->bad: the record is shorter than its format.
+ */
+bool hypertrace_record(struct view *v, struct hypertrace_event *e);
+
+/* " (comm)" of the task whose pid a field is; " (function+0x10)" of a guest's pc. Nothing if unknown.
  */
 void view_put_task(struct trace_seq *s, struct view *v, const char *field);
 void view_put_function(struct trace_seq *s, struct view *v, const char *pc);
@@ -68,12 +77,13 @@ extern __typeof__(tep_plugin_kvm_put_func) tep_plugin_kvm_put_func __attribute__
 /* One event: it is printed when its format has all the integer fields that print or the rows read. */
 struct decoder {
 	const char *event;
-	void (*print)(struct trace_seq *s, struct view *v); /* NULL: it is a told's */
-	const char *needs[NEEDS_MAX];			    /* NULL-ended unless full */
+	void (*print)(struct trace_seq *s,
+		      struct view *v); /* NULL: the first member of a struct row_decoder */
+	const char *needs[NEEDS_MAX];  /* NULL-ended unless full */
 };
 
-/* One that is told by rows; those without a field are none. */
-struct told {
+/* Decoder made of rows; rows without a field are unused. */
+struct row_decoder {
 	struct decoder d;
 	struct event_text rows[ROWS_MAX];
 	const struct tep_plugin_option *plain; /* set: without tasks and functions, which come last */
@@ -89,9 +99,11 @@ enum event_text_answer decoder_text(const struct decoder *d, const struct tep_ev
 				    const struct event_text **rows, size_t *n);
 /* The one of that name among n, of `size` bytes each; NULL: none. */
 const struct decoder *decoder_find(const struct decoder *v, size_t n, size_t size, const char *event);
-/* n decoders of that system, which must stay until they are unregistered. */
-void decoders_register(struct tep_handle *tep, const char *sys, const struct decoder *v, size_t n);
-void decoders_unregister(struct tep_handle *tep, const char *sys, const struct decoder *v, size_t n);
+/* tep_register_event_handler() or tep_unregister_event_handler() */
+typedef __typeof__(tep_register_event_handler) handler_change;
+/* Registers or unregisters n decoders of that system, which must stay between the two. */
+void decoders_change(handler_change *change, struct tep_handle *tep, const char *sys, const struct decoder *v,
+		     size_t n);
 
 /* ---- more than one plugin for an event -------------------------------------------- */
 
@@ -115,7 +127,7 @@ struct relay;
 int relay_new(struct tep_handle *tep, const char *sys, const char *event, tep_event_handler_func func);
 /* All relays of that tep in this plugin. */
 void relays_free(struct tep_handle *tep);
-/* What the next handler in line says; -1 and nothing printed when there is none. */
+/* Calls the next handler in line; -1 and nothing printed when there is none. */
 int relay_pass(struct relay *r, struct trace_seq *s, struct tep_record *record, struct tep_event *event);
 /* To be called by func at its start. */
 void relay_retire(struct relay *r);

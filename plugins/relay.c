@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "plugin.h"
+#include "base/strings.h"
 
 #define DECOY_ID   0x48590000 /* ids of traces have 16 bits */
 #define DECOYS_MAX 16	      /* of one event: as many plugins of ours (or copies) */

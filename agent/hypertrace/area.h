@@ -3,8 +3,8 @@
 #define HYPERTRACE_AREA_H
 
 /*
- * A guest's side of the shared memory (wire/hypertrace-ring.h), for the library and the kernel module: its
- * setting up, which whoever comes first does, and the writing of events.
+ * A guest's side of the shared memory (file/wire/hypertrace-ring.h), for the library and the kernel
+ * module: its set-up, by the first program to come, and the writing of events.
  */
 #ifdef __KERNEL__
 #include <linux/errno.h>
@@ -14,9 +14,9 @@
 #include <string.h>
 #endif
 
-#include "wire/hypertrace-ring.h"
+#include "file/wire/hypertrace-ring.h"
 
-#define HYPERTRACE_ARGS_LIMIT 32 /* the decoders' (decode/hypertrace.h) */
+#define HYPERTRACE_ARGS_LIMIT 32 /* the decoders' (base/decode/mark-lines.h) */
 /* As the original's: --with-hypertrace-args=4, max-clients as a small machine's CPUs. */
 #define HYPERTRACE_CLIENTS 16
 #define HYPERTRACE_ARGS	   4
@@ -115,8 +115,8 @@ static inline int area_open(struct area *a, uint64_t size, uint64_t doorbell, vo
 }
 
 /*
- * An event, from any thread; time: CLOCK_BOOTTIME, ns; arg: a->args of them. Returns what is to be written to
- * the doorbell, behind a barrier.
+ * An event, from any thread; time: CLOCK_BOOTTIME, ns; arg: a->args of them. Returns the value for
+ * the doorbell, to be written after a barrier.
  */
 static inline uint32_t area_put(const struct area *a, uint32_t client, uint64_t time, const uint64_t *arg)
 {

@@ -17,7 +17,7 @@ struct hypertrace_way {
 
 extern const struct hypertrace_way hypertrace_ivshmem, hypertrace_vmcall, hypertrace_marker;
 
-/* What the way has room for, set by its open(); the defaults stand before. */
+/* Limits of the chosen way, set by its open(); defaults before. */
 struct hypertrace_shape {
 	uint32_t clients, args;
 };

@@ -16,23 +16,22 @@ extern "C" {
 /*
  * Marks of a guest's code on the host's timeline: hypertrace(7).
  *
- * An event has a client (a thread, a CPU: whoever shall not wait for others), a
- * number (arg1) and further arguments (arg2, arg3, ...), which are kept from event to event.
- * Events of several threads need no lock, of one client neither, but then its
- * arguments are whose was last.
+ * An event has a client (a thread, a CPU: one that shall not wait for others), a number (arg1) and
+ * further arguments (arg2, arg3, ...), which are kept from event to event. Events of several threads
+ * need no lock, of one client neither, but then the last thread's arguments count.
  *
- * Where they go is found at hypertrace_init(), or is said by its argument or, before
- * that, by the environment variable HYPERTRACE:
+ * Their destination is found at hypertrace_init(), or set by its argument or by the environment
+ * variable HYPERTRACE, which wins:
  *   ivshmem[:DIR]  rings in the memory of an ivshmem-plain device and its doorbell; DIR: of
  *                  the device, /sys/bus/pci/devices/... (default: the first; needs root)
  *   vmcall         x86 under KVM: a hypercall with the client and the first three arguments
  *   marker[:FILE]  lines in trace_marker: of the guest's own trace, no exit; under
  *                  qemu-user and in containers it is the host's
  *   none           nowhere
- * In that order what can be had is taken, vmcall only if it is asked for.
+ * The first available one is taken, in that order; vmcall only on request.
  */
 
-/* where: as above; NULL or any other text: what can be had. 0, or -1 with errno. Once for a process. */
+/* `where`: as above; NULL or any other text: the first available. 0, or -1 with errno. Once for a process. */
 int hypertrace_init(const char *where);
 /* 0, or -1 with errno. No thread may be in hypertrace_emit(). */
 int hypertrace_fini(void);
@@ -44,7 +43,7 @@ uint64_t hypertrace_num_args(void);
 uint64_t *hypertrace_data(uint64_t client);
 /* An event; nothing for a client that is not, or before hypertrace_init(). */
 void hypertrace_emit(uint64_t client, uint64_t arg1);
-/* What was taken: "ivshmem", "vmcall", "marker" or "none". */
+/* The way in use: "ivshmem", "vmcall", "marker" or "none". */
 const char *hypertrace_where(void);
 
 #pragma GCC visibility pop

@@ -136,7 +136,7 @@ static int ivshmem_open(const char *at)
 	return 0;
 }
 
-/* What was written before is there for the host when it sees the doorbell. */
+/* Earlier writes are visible to the host when it sees the doorbell. */
 static inline void memory_before_device(void)
 {
 #if defined(__aarch64__)

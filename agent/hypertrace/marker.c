@@ -33,7 +33,7 @@ static void marker_close(void)
 	marker_fd = -1;
 }
 
-/* One write is one event; a trace that is off refuses it, which is nobody's error. */
+/* One write is one event; a trace that is off refuses it, which is not an error. */
 static void marker_emit(uint32_t client, const uint64_t *arg)
 {
 	char line[LINE_MAX];

@@ -3,7 +3,9 @@
 #define HYPTRACE_API_HANDLE_PRIV_H
 
 #include "api/handle.h"
+#include "read/filter.h"
 #include "read/print.h"
+#include "base/strings.h"
 
 /* Shared by the files of lib/api. */
 
@@ -19,15 +21,26 @@ struct hyptrace {
 	struct log log;
 	struct strlist paths;
 	struct inputs in;
-	bool loaded; /* formats and plugins */
-	struct timeline *timeline; /* NULL: not begun */
+	bool loaded;		      /* formats and plugins */
+	bool raw, align;	      /* HYPTRACE_RAW_TIMES, HYPTRACE_ALIGN */
+	uint64_t from;		      /* hyptrace_seek */
+	const struct time_part *part; /* the caller's; NULL: all */
+	struct filter **filters;      /* by file, NULL: it gives no events; NULL: all events are given */
+	struct timeline *timeline;    /* NULL: not begun */
+	struct handle_spans *spans;   /* likewise */
 	bool has_record;
 	struct timeline_record record;
 	struct print *print; /* NULL: not asked for */
 	struct buf text, ready;
 };
 
-/* Iteration begins anew. */
+/* Iteration begins anew, at h->from. */
 void handle_rewind(struct hyptrace *h);
+
+/* The iteration of hyptrace_next_span over loaded files. next: 1, 0 or -errno; spans that end before `from`
+ * are skipped. NULL is fine to close. */
+int handle_spans_open(struct handle_spans **out, const struct inputs *in, const struct log *log);
+int handle_spans_next(struct handle_spans *s, uint64_t from, struct hyptrace_span *out);
+void handle_spans_close(struct handle_spans *s);
 
 #endif

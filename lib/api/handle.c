@@ -3,11 +3,21 @@
 #include "api/handle.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/handle-priv.h"
-#include "util/field.h"
+#include "read/filter.h"
+#include "read/names.h"
+#include "read/ticks.h"
+#include "sync/align.h"
+#include "base/field.h"
+
+unsigned int hyptrace_version(void)
+{
+	return HYPTRACE_VERSION_NUMBER;
+}
 
 /* ---- size-tagged structs ------------------------------------------------------------- */
 
@@ -60,38 +70,32 @@ void logger_call(void *ctx, enum log_level level, const char *message)
 	l->fn(l->ctx, (enum hyptrace_log_level)level, message);
 }
 
-static int handle_fill(struct hyptrace *h, const char *const *paths, size_t n, unsigned int flags)
-{
-	unsigned int time_flags = 0;
-
-	for (size_t i = 0; i < n; i++)
-		if (strlist_add(&h->paths, paths[i]))
-			return -ENOMEM;
-	if (flags & HYPTRACE_RAW_TIMES)
-		time_flags |= FILETIME_RAW;
-	if (flags & HYPTRACE_NO_DATE)
-		time_flags |= FILETIME_NO_DATE;
-	return inputs_open(&h->in, h->paths.v, n, time_flags, &h->log);
-}
-
 int hyptrace_open(struct hyptrace **out, const char *const *paths, size_t n,
 		  const struct hyptrace_open_opts *opts)
 {
 	struct hyptrace_open_opts o = { 0 };
 	int ret = tagged_read(&o, sizeof(o), opts);
+	unsigned int time_flags = 0;
 	struct hyptrace *h;
 
 	*out = NULL;
 	if (ret)
 		return ret;
-	if (!n || o.flags & ~(unsigned int)(HYPTRACE_RAW_TIMES | HYPTRACE_NO_DATE))
+	if (!n || o.flags & ~(unsigned int)(HYPTRACE_RAW_TIMES | HYPTRACE_NO_DATE | HYPTRACE_ALIGN))
 		return -EINVAL;
 	h = calloc(1, sizeof(*h));
 	if (!h)
 		return -ENOMEM;
 	h->logger = (struct logger){ o.log, o.log_ctx };
 	h->log = (struct log){ o.log ? logger_call : NULL, &h->logger };
-	ret = handle_fill(h, paths, n, o.flags);
+	h->raw = o.flags & HYPTRACE_RAW_TIMES;
+	h->align = o.flags & HYPTRACE_ALIGN;
+	for (size_t i = 0; i < n && !ret; i++)
+		ret = strlist_add(&h->paths, paths[i]);
+	time_flags |= o.flags & HYPTRACE_RAW_TIMES ? FILETIME_RAW : 0;
+	time_flags |= o.flags & HYPTRACE_NO_DATE ? FILETIME_NO_DATE : 0;
+	if (!ret)
+		ret = inputs_open(&h->in, h->paths.v, n, time_flags, &h->log);
 	if (ret) {
 		hyptrace_close(h);
 		return ret;
@@ -100,11 +104,20 @@ int hyptrace_open(struct hyptrace **out, const char *const *paths, size_t n,
 	return 0;
 }
 
+static void handle_filters_close(struct filter **filters, size_t n)
+{
+	for (size_t i = 0; filters && i < n; i++)
+		filter_free(filters[i]);
+	free(filters);
+}
+
 void hyptrace_close(struct hyptrace *h)
 {
 	if (!h)
 		return;
 	timeline_close(h->timeline);
+	handle_spans_close(h->spans);
+	handle_filters_close(h->filters, h->in.n);
 	print_close(h->print);
 	inputs_release(&h->in);
 	strlist_release(&h->paths);
@@ -115,51 +128,117 @@ void hyptrace_close(struct hyptrace *h)
 
 /* ---- events -------------------------------------------------------------------------- */
 
-static void fill_event(const struct timeline_record *r, struct hyptrace_event *e)
+/* A loss at a CPU's end has no event that could match. */
+static bool handle_wants(const struct hyptrace *h, const struct timeline_record *r)
 {
-	*e = (struct hyptrace_event){ .time = r->ts,
-				      .bound = r->in->guest ? filetime_bound(&r->in->time, r->raw) : 0,
-				      .machine = r->in->machine,
-				      .buffer = r->buffer->name,
-				      .system = r->event ? r->event->system : NULL,
-				      .name = r->event ? r->event->name : NULL,
-				      .data = r->tep.size ? r->tep.data : NULL,
-				      .data_size = (size_t)r->tep.size,
-				      .file = (unsigned int)r->input,
-				      .cpu = r->cpu,
-				      .id = r->id,
-				      .pid = r->pid,
-				      .lost = r->missed };
-	if (r->tep.size)
-		e->comm = timeline_comm(r);
+	const struct filter_record f = { .data = r->m->data, .len = r->m->len, .id = r->id, .cpu = r->cpu };
+
+	if (r->ts < h->from)
+		return false;
+	return !h->filters || !r->m->data || (h->filters[r->input] && filter_match(h->filters[r->input], &f));
 }
 
 int hyptrace_next(struct hyptrace *h, struct hyptrace_event *event)
 {
+	const struct timeline_record *r = &h->record;
 	struct hyptrace_event e;
-	int ret;
+	int ret = 0;
 
 	if (!h->timeline) {
-		ret = handle_load(h);
-		if (ret)
-			return ret;
-		ret = timeline_open(&h->timeline, &h->in, NULL, NULL, &h->log);
-		if (ret)
-			return ret;
+		ret = handle_load(h) ?: timeline_open(&h->timeline, &h->in, NULL, NULL, &h->log);
+		if (!ret && h->from)
+			merge_from(h->timeline->merge, h->from);
 	}
+	if (ret)
+		return ret;
 	h->has_record = false;
-	ret = timeline_next(h->timeline, &h->record);
+	do
+		ret = timeline_next(h->timeline, &h->record);
+	while (ret == 1 && !handle_wants(h, &h->record));
 	if (ret != 1)
 		return ret;
 	h->has_record = true;
-	fill_event(&h->record, &e);
+	e = (struct hyptrace_event){ .time = r->ts,
+				     .bound = r->in->guest ? filetime_bound(&r->in->time, r->raw) : 0,
+				     .machine = r->in->machine,
+				     .buffer = r->buffer->name,
+				     .system = r->event ? r->event->system : NULL,
+				     .name = r->event ? r->event->name : NULL,
+				     .data = r->tep.size ? r->tep.data : NULL,
+				     .data_size = (size_t)r->tep.size,
+				     .file = (unsigned int)r->input,
+				     .cpu = r->cpu,
+				     .id = r->id,
+				     .pid = r->pid,
+				     .lost = r->missed };
+	if (r->tep.size && r->pid >= 0)
+		e.comm = names_ask(r->in->tep, r->pid);
 	ret = tagged_write(event, &e, sizeof(e));
 	return ret ? ret : 1;
 }
 
 uint64_t hyptrace_damaged(const struct hyptrace *h)
 {
-	return h->timeline ? timeline_damaged(h->timeline) : 0;
+	return h->timeline ? merge_damaged(h->timeline->merge) : 0;
+}
+
+int hyptrace_seek(struct hyptrace *h, uint64_t time)
+{
+	h->from = time;
+	handle_rewind(h);
+	return 0;
+}
+
+/* Of each file; -EINVAL: none takes it, *why is the last one's reason. */
+static int handle_filters_open(struct hyptrace *h, const char *text, struct filter **filters, char *why,
+			       size_t size)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < h->in.n; i++) {
+		int ret = filter_open(&filters[i], h->in.v[i].tep, text, why, size);
+
+		if (ret && ret != -EINVAL)
+			return ret;
+		any |= !ret;
+	}
+	return any ? 0 : -EINVAL;
+}
+
+int hyptrace_filter(struct hyptrace *h, const char *filter, char *error, size_t error_size)
+{
+	struct filter **filters = NULL;
+	char why[1024] = "";
+	int ret = 0;
+
+	if (filter) {
+		ret = filter_syntax(filter, why, sizeof(why)) ?: handle_load(h);
+		filters = ret ? NULL : calloc(h->in.n, sizeof(*filters));
+		if (!ret)
+			ret = filters ? handle_filters_open(h, filter, filters, why, sizeof(why)) : -ENOMEM;
+	}
+	if (ret) {
+		handle_filters_close(filters, h->in.n);
+		if (ret == -EINVAL && error && error_size)
+			snprintf(error, error_size, "%s", why);
+		return ret;
+	}
+	handle_filters_close(h->filters, h->in.n);
+	h->filters = filters;
+	return 0;
+}
+
+int hyptrace_next_span(struct hyptrace *h, struct hyptrace_span *span)
+{
+	struct hyptrace_span out;
+	int ret = 0;
+
+	if (!h->spans)
+		ret = handle_load(h) ?: handle_spans_open(&h->spans, &h->in, &h->log);
+	if (ret)
+		return ret;
+	ret = handle_spans_next(h->spans, h->from, &out);
+	return ret == 1 ? tagged_write(span, &out, sizeof(out)) ?: 1 : ret;
 }
 
 /* ---- fields -------------------------------------------------------------------------- */
@@ -232,11 +311,23 @@ struct inputs *handle_inputs(struct hyptrace *h)
 	return &h->in;
 }
 
+void handle_read_part(struct hyptrace *h, const struct time_part *part)
+{
+	h->part = part;
+}
+
 int handle_load(struct hyptrace *h)
 {
-	int ret = h->loaded ? 0 : inputs_load(&h->in, &h->log);
+	int ret;
 
+	if (h->loaded)
+		return 0;
+	ret = inputs_load(&h->in, &h->log);
 	h->loaded = !ret;
+	if (!ret && !h->raw)
+		ret = inputs_convert_ticks(&h->in, &h->log) ?: h->align ? inputs_align(&h->in, &h->log) : 0;
+	if (!ret && h->part && (h->part->from.anchor || h->part->to.anchor))
+		ret = part_resolve(h->part, h->in.v, h->in.n, &h->log, &h->in.from, &h->in.to);
 	return ret;
 }
 
@@ -244,5 +335,7 @@ void handle_rewind(struct hyptrace *h)
 {
 	timeline_close(h->timeline);
 	h->timeline = NULL;
+	handle_spans_close(h->spans);
+	h->spans = NULL;
 	h->has_record = false;
 }

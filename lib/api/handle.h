@@ -4,13 +4,14 @@
 
 #include "hyptrace.h"
 #include "read/timeline.h"
+#include "read/part.h"
 
 /*
- * What hyptrace's own commands need beyond hyptrace.h: libtraceevent's side of a handle.
+ * Calls for hyptrace's own commands beyond hyptrace.h: libtraceevent's side of a handle.
  * Pointers are the handle's, valid as hyptrace.h has it for its own.
  */
 
-/* A hyptrace_log_fn that hands on to a struct log, its ctx. */
+/* Passes a message to the struct log in ctx; a hyptrace_log_fn. */
 void handle_log_to(void *log, enum hyptrace_log_level level, const char *message);
 
 /*
@@ -18,6 +19,12 @@ void handle_log_to(void *log, enum hyptrace_log_level level, const char *message
  * its tep and register handlers there.
  */
 struct inputs *handle_inputs(struct hyptrace *h);
+/*
+ * Before they are loaded: loading finds this part of their time, after it has corrected times (-EINVAL,
+ * logged: nothing was recorded then), and timelines of the files have no other records. The struct must
+ * outlive that.
+ */
+void handle_read_part(struct hyptrace *h, const struct time_part *part);
 /* Formats and plugins, now instead of with the first hyptrace_next. -ENOMEM, -EBADMSG. */
 int handle_load(struct hyptrace *h);
 

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "api/handle-priv.h"
-#include "session/session.h"
-#include "tracefs/grammar.h"
+#include "record/session/session.h"
+#include "record/plan/grammar.h"
 
 struct hyptrace_plan {
 	struct strlist words; /* plan.command points into them */
@@ -99,7 +99,7 @@ static int summary_out(const struct session_summary *s, struct hyptrace_summary 
 static int run_session(const struct record_plan *plan, const char *spool, const char *output,
 		       const struct hyptrace_record_opts *opts, struct hyptrace_summary *to)
 {
-	struct hyptrace_record_opts o = { 0 };
+	struct hyptrace_record_opts o = { .stop_fd = -1 };
 	struct logger logger;
 	struct log log;
 	struct session_opts session;
@@ -110,10 +110,9 @@ static int run_session(const struct record_plan *plan, const char *spool, const 
 		return ret;
 	logger = (struct logger){ o.log, o.log_ctx };
 	log = (struct log){ o.log ? logger_call : NULL, &logger };
-	session = (struct session_opts){ .tracing_dir = o.tracing_dir,
-					 .dump_fd = -1,
-					 .stop_fd = o.stop_fd > 0 ? o.stop_fd : -1,
-					 .log = &log };
+	session = (struct session_opts){
+		.tracing_dir = o.tracing_dir, .dump_fd = -1, .stop_fd = o.stop_fd, .log = &log
+	};
 	summary = calloc(1, sizeof(*summary));
 	if (!summary)
 		return -ENOMEM;

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/array.h"
+#include "base/array.h"
+#include "base/cursor.h"
 
 #define NS_PER_SEC 1e9
 
@@ -39,33 +40,12 @@ static void filetime_set_clock(struct filetime *t, const struct dat_text *text)
 	}
 }
 
-static int filetime_set_shift(struct filetime *t, const struct dat_text *text, const struct log *log)
-{
-	int ret;
-
-	/* stock passes over shorter ones, and the last one counts */
-	if (text->len < 16)
-		return 0;
-	offset_shift_release(&t->shift);
-	ret = offset_shift_decode(text->data, text->len, &t->shift);
-	if (ret == -EBADMSG)
-		log_err(log, "not a whole trace.dat: its TIME_SHIFT");
-	return ret;
-}
-
-static void filetime_set_tsc(struct filetime *t, const struct dat_text *text)
-{
-	struct cursor c = cursor_at(text->data, text->len);
-
-	if (text->len < 16)
-		return;
-	t->mult = cursor_u32(&c);
-	t->tsc_shift = cursor_u32(&c);
-}
-
 static int filetime_set_option(struct filetime *t, const struct reader_option *o, unsigned int flags,
 			       const struct log *log)
 {
+	struct cursor c;
+	int ret;
+
 	if (o->id == DAT_TRACECLOCK)
 		filetime_set_clock(t, &o->data);
 	if (flags & FILETIME_RAW)
@@ -79,9 +59,20 @@ static int filetime_set_option(struct filetime *t, const struct reader_option *o
 		filetime_add_number(t, &o->data, 1);
 		return 0;
 	case DAT_TIME_SHIFT:
-		return filetime_set_shift(t, &o->data, log);
+		/* stock passes over shorter ones, and the last one counts */
+		if (o->data.len < 16)
+			return 0;
+		offset_shift_release(&t->shift);
+		ret = offset_shift_decode(o->data.data, o->data.len, &t->shift);
+		if (ret == -EBADMSG)
+			log_err(log, "not a whole trace.dat: its TIME_SHIFT");
+		return ret;
 	case DAT_TSC2NSEC:
-		filetime_set_tsc(t, &o->data);
+		if (o->data.len < 16)
+			return 0;
+		c = cursor_at(o->data.data, o->data.len);
+		t->mult = cursor_u32(&c);
+		t->tsc_shift = cursor_u32(&c);
 		return 0;
 	default:
 		return 0;
@@ -129,8 +120,23 @@ void filetime_release(struct filetime *t)
 
 void filetime_set_hz(struct filetime *t, uint64_t hz)
 {
-	t->ns_per_tick = hz ? NS_PER_SEC / (double)hz : 0;
-	t->seconds = t->seconds || hz;
+	if (!hz)
+		return;
+	t->ns_per_tick = NS_PER_SEC / (double)hz;
+	t->seconds = true;
+}
+
+void filetime_take_rate(struct filetime *t, const struct filetime *from)
+{
+	t->mult = from->mult;
+	t->tsc_shift = from->tsc_shift;
+	t->ns_per_tick = from->ns_per_tick;
+	t->seconds = from->seconds;
+}
+
+bool filetime_in_ticks(const struct filetime *t)
+{
+	return clock_in_ticks(t->clock) && !t->mult && !(t->ns_per_tick > 0);
 }
 
 /* ---- applying --------------------------------------------------------------------- */
@@ -147,27 +153,35 @@ static uint64_t filetime_to_ns(const struct filetime *t, uint64_t ts)
 	return t->tsc_shift < 128 ? (uint64_t)((unsigned __int128)ts * t->mult >> t->tsc_shift) : 0;
 }
 
-static bool knot_before(const void *entry, const void *key)
+static bool point_before(const void *entry, const void *key)
 {
-	return ((const struct offset_knot *)entry)->time < *(const uint64_t *)key;
+	return ((const struct offset_point *)entry)->time < *(const uint64_t *)key;
+}
+
+/* In ticks of the file's clock. */
+static uint64_t filetime_bound_raw(const struct filetime *t, uint64_t ts)
+{
+	const struct offset_table *points = t->shift.cpus;
+	const uint64_t *bounds = t->shift.bounds;
+	size_t i;
+
+	if (!bounds || !points || !points->n || ts < points->v[0].time)
+		return UINT64_MAX;
+	i = array_lower_bound(points->v, points->n, sizeof(*points->v), point_before, &ts);
+	if (i == points->n)
+		return UINT64_MAX;
+	if (t->shift.n_bounds == 1) /* the point behind it is a copy (offset_shift_fill) */
+		return bounds[0];
+	if (t->shift.n_bounds != points->n)
+		return UINT64_MAX;
+	return ts == points->v[i].time || bounds[i] > bounds[i - 1] ? bounds[i] : bounds[i - 1];
 }
 
 uint64_t filetime_bound(const struct filetime *t, uint64_t ts)
 {
-	const struct offset_table *knots = t->shift.cpus;
-	const uint64_t *bounds = t->shift.bounds;
-	size_t i;
+	uint64_t bound = filetime_bound_raw(t, ts);
 
-	if (!bounds || !knots || !knots->n || ts < knots->v[0].time)
-		return UINT64_MAX;
-	i = array_lower_bound(knots->v, knots->n, sizeof(*knots->v), knot_before, &ts);
-	if (i == knots->n)
-		return UINT64_MAX;
-	if (t->shift.n_bounds == 1) /* the knot behind it is a copy (offset_shift_fill) */
-		return bounds[0];
-	if (t->shift.n_bounds != knots->n)
-		return UINT64_MAX;
-	return ts == knots->v[i].time || bounds[i] > bounds[i - 1] ? bounds[i] : bounds[i - 1];
+	return bound == UINT64_MAX ? bound : filetime_to_ns(t, bound);
 }
 
 uint64_t filetime_convert(const struct filetime *t, unsigned int cpu, uint64_t ts)

@@ -2,11 +2,11 @@
 #ifndef HYPTRACE_FILETIME_H
 #define HYPTRACE_FILETIME_H
 
-#include "dat/offset.h"
-#include "dat/reader.h"
+#include "file/dat/offset.h"
+#include "file/dat/reader.h"
 
 /*
- * What a trace.dat's options make of the time stamps in its pages, in the order
+ * Conversion of a trace.dat's time stamps by its options, in the order
  * of stock (libtracecmd, timestamp_calc): TIME_SHIFT by CPU, TSC2NSEC's
  * mult and shift, then DATE and OFFSET. Stock leaves TIME_SHIFT out for the
  * instances of a guest's file; here it applies to all buffers, since they have
@@ -34,8 +34,12 @@ enum {
 int filetime_read(struct filetime *t, const struct reader *r, unsigned int flags, const struct log *log);
 /* Frees what it holds; zeroed ones are fine. */
 void filetime_release(struct filetime *t);
-/* Ticks of a clock of that many per second into ns, instead of what the file says. */
+/* Converts ticks of a clock of that many per second into ns, in place of what the file says. 0: no change. */
 void filetime_set_hz(struct filetime *t, uint64_t hz);
+/* Converts by another's rate: a guest's times become ticks of its host's clock first, by the TIME_SHIFT. */
+void filetime_take_rate(struct filetime *t, const struct filetime *from);
+/* Times are ticks of the file's clock, which nothing converts into ns. */
+bool filetime_in_ticks(const struct filetime *t);
 /* The corrected time of a time stamp of that CPU (ticks of the file's clock): ns, or ticks still. */
 uint64_t filetime_convert(const struct filetime *t, unsigned int cpu, uint64_t ts);
 static inline uint64_t filetime_apply(const struct filetime *t, unsigned int cpu, uint64_t ts)
@@ -46,7 +50,7 @@ static inline uint64_t filetime_apply(const struct filetime *t, unsigned int cpu
 	return ts + (uint64_t)t->add;
 }
 /*
- * How far from the truth that of a guest can be, ns: by the bounds in its TIME_SHIFT.
+ * Bound of a guest's time by the bounds in its TIME_SHIFT: ns, or ticks where times are.
  * UINT64_MAX: unknown, there are none, or ts lies before the first or behind the last of them.
  */
 uint64_t filetime_bound(const struct filetime *t, uint64_t ts);

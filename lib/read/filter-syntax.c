@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Checks a filter's syntax before libtraceevent gets it, which crashes on some wrong ones. */
-#include "read/filter-syntax.h"
+#include "read/filter.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -63,25 +63,24 @@ static bool syntax_take_any(struct syntax *s, const char *const *tokens)
 	return false;
 }
 
-static int syntax_field(struct syntax *s)
+/* Of a string there is no escape. */
+static int syntax_value(struct syntax *s)
 {
 	size_t len;
+	char *end;
 
 	syntax_space(s);
 	len = strspn(s->p, ALNUM "_");
-	if (!len)
-		return syntax_error(s, "a field is missing");
-	if (*s->p >= '0' && *s->p <= '9')
-		return syntax_error(s, "a field comes first");
-	s->p += len;
-	return 0;
-}
-
-static int syntax_number(struct syntax *s)
-{
-	size_t len = strspn(s->p, ALNUM "_");
-	char *end;
-
+	if (*s->p == '-')
+		return syntax_error(s, "no negative numbers here (a field of 4 bytes holds -1 as "
+				       "0xffffffffffffffff)");
+	if (*s->p == '"' || *s->p == '\'') {
+		end = strchr(s->p + 1, *s->p);
+		if (!end)
+			return syntax_error(s, "a string is not closed");
+		s->p = end + 1;
+		return 0;
+	}
 	if (!len)
 		return syntax_error(s, "a value is missing");
 	strtoull(s->p, &end, 0);
@@ -91,33 +90,20 @@ static int syntax_number(struct syntax *s)
 	return 0;
 }
 
-/* Of a string there is no escape. */
-static int syntax_value(struct syntax *s)
-{
-	const char *end;
-
-	syntax_space(s);
-	if (*s->p == '-')
-		return syntax_error(s, "no negative numbers here (a field of 4 bytes holds -1 as "
-				       "0xffffffffffffffff)");
-	if (*s->p != '"' && *s->p != '\'')
-		return syntax_number(s);
-	end = strchr(s->p + 1, *s->p);
-	if (!end)
-		return syntax_error(s, "a string is not closed");
-	s->p = end + 1;
-	return 0;
-}
-
 static int syntax_comparison(struct syntax *s)
 {
 	/* longer ones first */
 	static const char *const operators[] = { "==", "!=", "=~", "!~", ">=", "<=", "<<", ">>", ">", "<",
 						 "&",  "|",  "^",  "+",	 "-",  "*",  "/",  "%",	 NULL };
-	int ret = syntax_field(s);
+	size_t len;
 
-	if (ret)
-		return ret;
+	syntax_space(s);
+	len = strspn(s->p, ALNUM "_");
+	if (!len)
+		return syntax_error(s, "a field is missing");
+	if (*s->p >= '0' && *s->p <= '9')
+		return syntax_error(s, "a field comes first");
+	s->p += len;
 	syntax_space(s);
 	/* these join comparisons */
 	if (!strncmp(s->p, "&&", 2) || !strncmp(s->p, "||", 2) || !syntax_take_any(s, operators))

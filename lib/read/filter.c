@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Asks filters about records, without libtraceevent but for names of tasks and functions. */
+/* Compiles filters, and asks them about records without libtraceevent but for names of tasks and functions.
+ */
 #include "read/filter.h"
 
 #include <errno.h>
@@ -7,7 +8,46 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "read/filter-priv.h"
+#include "base/array.h"
+#include "base/field.h"
+
+/* Target of a test: another test, or one of these. */
+enum { FILTER_REJECT, FILTER_ACCEPT, FILTER_FIRST };
+
+/* One comparison, of a field with a constant. */
+struct filter_test {
+	enum { FILTER_IS_NUMBER, FILTER_IS_TEXT, FILTER_IS_PATTERN } kind;
+	enum filter_of {
+		FILTER_OF_WORD,	    /* the field's bytes, as a number */
+		FILTER_OF_CPU,	    /* the record's */
+		FILTER_OF_COMM,	    /* its task's name */
+		FILTER_OF_STRING,   /* a string in the record */
+		FILTER_OF_FUNCTION, /* the name of the function that the number is in */
+	} of;
+	uint32_t yes, no;	/* index of the next test, FILTER_REJECT or FILTER_ACCEPT */
+	struct field_load load; /* of COMM: the pid's */
+	union {
+		struct {
+			enum tep_filter_exp_type exp; /* TEP_FILTER_EXP_NONE: the field itself ... */
+			uint64_t with;
+			enum tep_filter_cmp_type cmp; /* ... is compared */
+			uint64_t value;
+		} number;
+		struct {
+			const char *s;
+			size_t len;
+		} text;
+		regex_t *pattern;
+	};
+};
+
+struct filter {
+	struct tep_event_filter *parsed; /* strings and patterns are its */
+	struct filter_test *tests;
+	size_t n;
+	uint32_t *entry; /* by the event's id: its first test, FILTER_REJECT or FILTER_ACCEPT */
+	size_t n_entries;
+};
 
 /* A text in a record, or anywhere. */
 struct filter_span {
@@ -157,6 +197,175 @@ bool filter_match(const struct filter *f, const struct filter_record *r)
 		at = yes ? t->yes : t->no;
 	}
 	return at == FILTER_ACCEPT;
+}
+
+/* ---- compiling --------------------------------------------------------------------------- */
+
+/* An id has two bytes in a record. */
+#define IDS 65536
+
+struct filter_compiler {
+	struct filter *f;
+	const struct tep_event *event;
+	int status;
+};
+
+/* The test's index; FILTER_REJECT and -ENOMEM in status. */
+static uint32_t filter_add_test(struct filter_compiler *c, const struct filter_test *t)
+{
+	struct filter *f = c->f;
+
+	if (f->n < UINT32_MAX && !array_push(&f->tests, &f->n, t, sizeof(*t)))
+		return (uint32_t)(f->n - 1);
+	c->status = -ENOMEM;
+	return FILTER_REJECT;
+}
+
+/* ---- fields ------------------------------------------------------------------------- */
+
+static void filter_test_number(struct filter_compiler *c, const struct tep_format_field *field,
+			       struct filter_test *t)
+{
+	t->load = field_load_word(field);
+	if (field->event)
+		return;
+	/* COMM and CPU, where the event has no field of that name, are libtraceevent's own */
+	t->of = FILTER_OF_CPU;
+	if (strcmp(field->name, "COMM"))
+		return;
+	t->of = FILTER_OF_COMM;
+	t->load = field_load_word(tep_find_common_field((struct tep_event *)c->event, "common_pid"));
+}
+
+static void filter_test_text(struct filter_compiler *c, const struct tep_format_field *field,
+			     struct filter_test *t)
+{
+	filter_test_number(c, field, t);
+	if (!field->event)
+		return;
+	if (field->flags & TEP_FIELD_IS_STRING) {
+		t->of = FILTER_OF_STRING;
+		t->load = field_load(field);
+	} else if (field->flags & (TEP_FIELD_IS_POINTER | TEP_FIELD_IS_LONG)) {
+		t->of = FILTER_OF_FUNCTION;
+		/* its table of functions is made by the first who asks: before there are threads */
+		tep_find_function(c->f->parsed->tep, 0);
+	}
+}
+
+/* ---- comparisons ---------------------------------------------------------------------- */
+
+/* The constant of a comparison or an operation with a field. */
+static bool filter_constant(const struct tep_filter_arg *left, const struct tep_filter_arg *right,
+			    uint64_t *value)
+{
+	/* of an unknown field, or with a text: libtraceevent calls it an error, and no match */
+	if (left->type != TEP_FILTER_ARG_FIELD || right->type != TEP_FILTER_ARG_VALUE ||
+	    right->value.type != TEP_FILTER_NUMBER)
+		return false;
+	*value = right->value.val;
+	return true;
+}
+
+static uint32_t filter_compile_num(struct filter_compiler *c, const struct tep_filter_arg *arg, uint32_t yes,
+				   uint32_t no)
+{
+	struct filter_test t = { .kind = FILTER_IS_NUMBER, .yes = yes, .no = no };
+
+	t.number.cmp = arg->num.type;
+	if (!filter_constant(arg->num.left, arg->num.right, &t.number.value))
+		return FILTER_REJECT;
+	filter_test_number(c, arg->num.left->field.field, &t);
+	return filter_add_test(c, &t);
+}
+
+static uint32_t filter_compile_exp(struct filter_compiler *c, const struct tep_filter_arg *arg, uint32_t yes,
+				   uint32_t no)
+{
+	struct filter_test t = { .kind = FILTER_IS_NUMBER, .yes = yes, .no = no };
+
+	t.number.exp = arg->exp.type;
+	t.number.cmp = TEP_FILTER_CMP_NE;
+	if (!filter_constant(arg->exp.left, arg->exp.right, &t.number.with))
+		return FILTER_REJECT;
+	if (!t.number.with && (t.number.exp == TEP_FILTER_EXP_DIV || t.number.exp == TEP_FILTER_EXP_MOD))
+		return FILTER_REJECT;
+	filter_test_number(c, arg->exp.left->field.field, &t);
+	return filter_add_test(c, &t);
+}
+
+static uint32_t filter_compile_str(struct filter_compiler *c, const struct tep_filter_arg *arg, uint32_t yes,
+				   uint32_t no)
+{
+	bool negated = arg->str.type == TEP_FILTER_CMP_NOT_MATCH || arg->str.type == TEP_FILTER_CMP_NOT_REGEX;
+	bool text = arg->str.type == TEP_FILTER_CMP_MATCH || arg->str.type == TEP_FILTER_CMP_NOT_MATCH;
+	struct filter_test t = { .kind = text ? FILTER_IS_TEXT : FILTER_IS_PATTERN,
+				 .yes = negated ? no : yes,
+				 .no = negated ? yes : no };
+
+	if (text) {
+		t.text.s = arg->str.val;
+		t.text.len = strlen(arg->str.val);
+	} else {
+		t.pattern = (regex_t *)&arg->str.reg;
+	}
+	filter_test_text(c, arg->str.field, &t);
+	return filter_add_test(c, &t);
+}
+
+/* ---- expressions ---------------------------------------------------------------------- */
+
+/* Compiles from the last test to the first, since each needs its targets. Returns the first. */
+static uint32_t filter_compile_arg(struct filter_compiler *c, const struct tep_filter_arg *arg, uint32_t yes,
+				   uint32_t no)
+{
+	switch (arg->type) {
+	case TEP_FILTER_ARG_BOOLEAN:
+		return arg->boolean.value ? yes : no;
+	case TEP_FILTER_ARG_NUM:
+		return filter_compile_num(c, arg, yes, no);
+	case TEP_FILTER_ARG_EXP:
+		return filter_compile_exp(c, arg, yes, no);
+	case TEP_FILTER_ARG_STR:
+		return filter_compile_str(c, arg, yes, no);
+	case TEP_FILTER_ARG_OP:
+		break;
+	default: /* filter_syntax() has no others */
+		return FILTER_REJECT;
+	}
+	if (arg->op.type == TEP_FILTER_OP_NOT)
+		return filter_compile_arg(c, arg->op.right, no, yes);
+	if (arg->op.type == TEP_FILTER_OP_AND)
+		yes = filter_compile_arg(c, arg->op.right, yes, no);
+	else
+		no = filter_compile_arg(c, arg->op.right, yes, no);
+	return filter_compile_arg(c, arg->op.left, yes, no);
+}
+
+static int filter_compile(struct filter *f)
+{
+	/* these two only take the places of what they are called */
+	static const struct filter_test ends[FILTER_FIRST] = { 0 };
+	struct filter_compiler c = { .f = f };
+
+	for (size_t i = 0; i < FILTER_FIRST; i++)
+		filter_add_test(&c, &ends[i]);
+	for (int i = 0; i < f->parsed->filters; i++) {
+		size_t id = (unsigned int)f->parsed->event_filters[i].event_id;
+
+		if (id < IDS && id >= f->n_entries)
+			f->n_entries = id + 1;
+	}
+	f->entry = calloc(f->n_entries + 1, sizeof(*f->entry));
+	for (int i = 0; f->entry && i < f->parsed->filters; i++) {
+		const struct tep_filter_type *of = &f->parsed->event_filters[i];
+
+		c.event = of->event;
+		if ((size_t)of->event_id < f->n_entries)
+			f->entry[of->event_id] =
+				filter_compile_arg(&c, of->filter, FILTER_ACCEPT, FILTER_REJECT);
+	}
+	return f->entry ? c.status : -ENOMEM;
 }
 
 /* ---- opening ------------------------------------------------------------------------------- */

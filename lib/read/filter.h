@@ -2,9 +2,10 @@
 #ifndef HYPTRACE_FILTER_H
 #define HYPTRACE_FILTER_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <traceevent/event-parse.h>
-
-#include "util/base.h"
 
 /*
  * A filter "EVENT,...[: EXPRESSION]" as a program: libtraceevent parses it, and what it
@@ -34,5 +35,16 @@ void filter_free(struct filter *f);
  * tasks' names (COMM), which printing a record may change, in the order of records, by one thread.
  */
 bool filter_match(const struct filter *f, const struct filter_record *r);
+
+/*
+ * Checks a foreign filter "EVENT,...[: EXPRESSION]" before libtraceevent gets it:
+ * version 1.7 reads through a NULL pointer when a filter ends in the middle of a
+ * comparison, and writes past its error text when a wrong one is long.
+ *
+ * 0, or -EINVAL with a line in why: operators need something on both sides,
+ * comparisons to be joined by && and ||, parentheses to be closed. Whether an
+ * event has the fields is not checked.
+ */
+int filter_syntax(const char *filter, char *why, size_t size);
 
 #endif

@@ -9,9 +9,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "dat/options.h"
+#include "file/dat/options.h"
 #include "read/plugins.h"
-#include "util/array.h"
+#include "base/array.h"
+#include "base/cursor.h"
+#include "base/files.h"
+#include "base/strings.h"
 
 /*
  * libtraceevent keeps its plugins' options and some state of its parser once for the
@@ -62,13 +65,7 @@ static int read_guests(struct input *in, const struct log *log)
 	return 0;
 }
 
-/* A file says how many vCPUs there are, and every event may ask for one: by thread. */
-struct vcpu_thread {
-	uint32_t pid;
-	const struct offset_guest *guest;
-	const struct offset_vcpu *vcpu;
-};
-
+/* Orders threads for input_vcpu: every event may ask for its vCPU. */
 static int by_pid(const void *a, const void *b)
 {
 	const struct vcpu_thread *x = a, *y = b;
@@ -122,32 +119,9 @@ static int input_open(struct input *in, const char *path, unsigned int flags, co
 	return ret ? read_failed(in, ret, log) : 0;
 }
 
-static void input_release(struct input *in)
-{
-	for (size_t g = 0; g < in->n_guests; g++)
-		offset_guest_release(&in->guests[g]);
-	free(in->guests);
-	free(in->threads);
-	free(in->known);
-	free(in->machine);
-	plugins_unload(in->plugins, in->tep);
-	tep_free(in->tep);
-	filetime_release(&in->time);
-	reader_close(in->reader);
-	fd_close(&in->fd);
-}
-
 /* ---- events ----------------------------------------------------------------------- */
 
 #define ID_MAX 0xffff /* common_type has 16 bits */
-
-static void know_event(struct known_event *k, struct tep_event *e)
-{
-	*k = (struct known_event){ .event = e,
-				   .pid = field_load(tep_find_common_field(e, "common_pid")),
-				   .least = tepfile_least_size(e),
-				   .hyp = !strcmp(e->system, "hypervisor") || !strcmp(e->system, "hyp") };
-}
 
 static int know_events(struct input *in)
 {
@@ -168,43 +142,105 @@ static int know_events(struct input *in)
 		/* plugins have formats of their own, which say nothing about this file */
 		if (!i && reader_info(in->reader)->n_formats)
 			in->pid = field_load(tep_find_common_field(e, "common_pid"));
-		if (e->id >= 0 && e->id <= ID_MAX)
-			know_event(&in->known[e->id], e);
+		if (e->id < 0 || e->id > ID_MAX)
+			continue;
+		in->known[e->id] = (struct known_event){
+			.event = e,
+			.pid = field_load(tep_find_common_field(e, "common_pid")),
+			.least = tepfile_least_size(e),
+			.hyp = !strcmp(e->system, "hypervisor") || !strcmp(e->system, "hyp"),
+		};
 	}
 	return 0;
 }
 
 /* ---- whose guest ------------------------------------------------------------------ */
 
-/* What some other file calls the machine that was traced into this one; NULL: none does. */
+const struct offset_guest *input_guest(const struct input *host, const struct input *guest)
+{
+	for (size_t g = 0; g < host->n_guests && host != guest && guest->trace_id; g++)
+		if (host->guests[g].trace_id == guest->trace_id)
+			return &host->guests[g];
+	return NULL;
+}
+
+/* Name that another file gives to this file's machine; NULL: no file names it. */
 static const char *guest_name(const struct inputs *all, const struct input *in)
 {
-	for (size_t i = 0; i < all->n && in->trace_id; i++) {
-		const struct input *host = &all->v[i];
+	const struct offset_guest *guest = NULL;
 
-		for (size_t g = 0; g < host->n_guests && host != in; g++)
-			if (host->guests[g].trace_id == in->trace_id)
-				return host->guests[g].name;
+	for (size_t i = 0; i < all->n && !guest; i++)
+		guest = input_guest(&all->v[i], in);
+	return guest ? guest->name : NULL;
+}
+
+const struct input *inputs_host(const struct inputs *all, const struct input *guest)
+{
+	for (size_t i = 0; i < all->n; i++) {
+		const struct input *host = &all->v[i];
+		bool peer = host->trace_id && host->trace_id == guest->time.shift.peer;
+
+		if (host != guest && (peer || input_guest(host, guest)))
+			return host;
 	}
 	return NULL;
 }
 
-static int name_machine(const struct inputs *all, struct input *in)
+/* The only machine that is no guest is "host"; where there are several, each is called by its file. */
+static int name_machines(struct inputs *all)
 {
-	const char *name = guest_name(all, in), *base = strrchr(in->path, '/');
-	size_t len;
+	size_t n_hosts = 0;
 
-	in->guest = name || reader_option(in->reader, DAT_TIME_SHIFT);
-	if (name && *name) {
-		in->machine = strdup(name);
-	} else {
-		base = base ? base + 1 : in->path;
-		len = strlen(base);
-		if (len > 4 && !strcmp(base + len - 4, ".dat"))
-			len -= 4;
-		in->machine = strndup(base, len);
+	for (size_t i = 0; i < all->n; i++) {
+		struct input *in = &all->v[i];
+
+		in->guest = guest_name(all, in) || reader_option(in->reader, DAT_TIME_SHIFT);
+		n_hosts += !in->guest;
 	}
-	return in->machine ? 0 : -ENOMEM;
+	for (size_t i = 0; i < all->n; i++) {
+		struct input *in = &all->v[i];
+		const char *name = guest_name(all, in), *base = strrchr(in->path, '/') ?: in->path - 1;
+		size_t len = strlen(++base);
+
+		len -= len > 4 && !strcmp(base + len - 4, ".dat") ? 4 : 0;
+		if (!in->guest && n_hosts == 1)
+			in->machine = strdup("host");
+		else
+			in->machine = name && *name ? strdup(name) : strndup(base, len);
+		if (!in->machine)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int input_set_vcpus(struct input *host, const struct input *guest, const struct offset_vcpu *vcpus, size_t n)
+{
+	struct offset_guest *option = (struct offset_guest *)input_guest(host, guest);
+	struct offset_vcpu *v;
+	size_t all = n;
+
+	if (!option)
+		return 0;
+	v = calloc(n + option->n + 1, sizeof(*v));
+	if (!v)
+		return -ENOMEM;
+	if (n)
+		memcpy(v, vcpus, n * sizeof(*v));
+	for (uint32_t i = 0; i < option->n; i++) {
+		size_t k = 0;
+
+		while (k < n && v[k].cpu != option->vcpus[i].cpu)
+			k++;
+		if (k == n)
+			v[all++] = option->vcpus[i];
+	}
+	free(option->vcpus);
+	option->vcpus = v;
+	option->n = (uint32_t)all;
+	free(host->threads);
+	host->threads = NULL;
+	host->n_threads = 0;
+	return sort_vcpus(host);
 }
 
 static bool below_pid(const void *entry, const void *tid)
@@ -224,14 +260,14 @@ const struct offset_vcpu *input_vcpu(const struct input *in, int64_t tid, const 
 
 /* ---- functions of guests ------------------------------------------------------------ */
 
-static const struct input *guest_of(const struct inputs *all, const struct input *host, int pid)
+const struct input *inputs_guest(const struct inputs *all, const struct input *host, int64_t tid,
+				 const struct offset_vcpu **vcpu)
 {
 	const struct offset_guest *guest;
 
-	if (!input_vcpu(host, pid, &guest))
-		return NULL;
-	for (size_t i = 0; i < all->n; i++)
-		if (all->v[i].trace_id == guest->trace_id && guest->trace_id)
+	*vcpu = input_vcpu(host, tid, &guest);
+	for (size_t i = 0; *vcpu && guest->trace_id && i < all->n; i++)
+		if (all->v[i].trace_id == guest->trace_id)
 			return &all->v[i];
 	return NULL;
 }
@@ -239,16 +275,18 @@ static const struct input *guest_of(const struct inputs *all, const struct input
 /* The guest that the task of a host's record runs, if both their files are loaded. */
 static const struct input *guest_running(const struct tep_event *event, struct tep_record *record)
 {
+	const struct offset_vcpu *vcpu;
 	const struct input *guest = NULL;
 
 	for (const struct inputs *all = loaded; all; all = all->next)
 		for (size_t i = 0; i < all->n; i++)
 			if (all->v[i].tep == event->tep)
-				guest = guest_of(all, &all->v[i], tep_data_pid(event->tep, record));
+				guest = inputs_guest(all, &all->v[i], tep_data_pid(event->tep, record),
+						     &vcpu);
 	return guest;
 }
 
-/* What libtraceevent's kvm plugin asks for on x86, and our kvm-arm64 plugin. */
+/* Returns a guest's function; called by libtraceevent's kvm plugin on x86 and our kvm-arm64 plugin. */
 const char *tep_plugin_kvm_get_func(struct tep_event *event, struct tep_record *record,
 				    unsigned long long *val)
 {
@@ -279,10 +317,7 @@ int inputs_open(struct inputs *in, char *const *paths, size_t n, unsigned int fl
 			return ret;
 		}
 	}
-	for (size_t i = 0; i < n; i++)
-		if (name_machine(in, &in->v[i]))
-			return -ENOMEM;
-	return 0;
+	return name_machines(in);
 }
 
 int inputs_load(struct inputs *in, const struct log *log)
@@ -293,8 +328,8 @@ int inputs_load(struct inputs *in, const struct log *log)
 	for (size_t i = 0; i < in->n; i++) {
 		struct input *one = &in->v[i];
 
-		one->plugins = plugins_load(one->tep);
-		ret = tepfile_load(one->tep, reader_info(one->reader), &one->format_failures, log)
+		ret = plugins_load(&one->plugins, one->tep, log)
+			      ?: tepfile_load(one->tep, reader_info(one->reader), &one->format_failures, log)
 			      ?: know_events(one);
 		if (ret) {
 			read_failed(one, ret, log);
@@ -308,6 +343,14 @@ out:
 	return ret;
 }
 
+bool inputs_in_ticks(const struct inputs *in)
+{
+	for (size_t i = 0; i < in->n; i++)
+		if (filetime_in_ticks(&in->v[i].time))
+			return true;
+	return false;
+}
+
 void inputs_release(struct inputs *in)
 {
 	struct inputs **at = &loaded;
@@ -317,8 +360,21 @@ void inputs_release(struct inputs *in)
 		at = &(*at)->next;
 	if (*at)
 		*at = in->next;
-	for (size_t i = 0; i < in->n; i++)
-		input_release(&in->v[i]);
+	for (size_t i = 0; i < in->n; i++) {
+		struct input *one = &in->v[i];
+
+		for (size_t g = 0; g < one->n_guests; g++)
+			offset_guest_release(&one->guests[g]);
+		free(one->guests);
+		free(one->threads);
+		free(one->known);
+		free(one->machine);
+		plugins_unload(one->plugins, one->tep);
+		tep_free(one->tep);
+		filetime_release(&one->time);
+		reader_close(one->reader);
+		fd_close(&one->fd);
+	}
 	pthread_mutex_unlock(&tep_lock);
 	free(in->v);
 	*in = (struct inputs){ 0 };

@@ -4,7 +4,7 @@
 
 #include "read/filetime.h"
 #include "read/tepfile.h"
-#include "util/field.h"
+#include "base/field.h"
 
 /*
  * The trace.dat files that are looked at together, each with what libtraceevent
@@ -17,30 +17,38 @@ struct known_event {
 	bool hyp;		 /* of the hypervisor's own events */
 };
 
+/* A host's thread, and the vCPU that it runs. */
+struct vcpu_thread {
+	uint32_t pid;
+	const struct offset_guest *guest;
+	const struct offset_vcpu *vcpu;
+};
+
 struct input {
 	const char *path; /* the caller's */
 	int fd;
 	struct reader *reader;
 	struct filetime time;
 	struct tep_handle *tep;
-	struct tep_plugin_list *plugins; /* NULL before inputs_load */
-	size_t format_failures;		 /* formats that libtraceevent could not parse */
-	struct field_load pid;		 /* common_pid of events that are not known */
-	struct known_event *known;	 /* by id */
+	struct plugins *plugins;   /* NULL before inputs_load */
+	size_t format_failures;	   /* formats that libtraceevent could not parse */
+	struct field_load pid;	   /* common_pid of events that are not known */
+	struct known_event *known; /* by id */
 	size_t n_known;
 	uint64_t trace_id; /* 0: none */
-	char *machine;	   /* the guest's name, else the file's without ".dat" */
+	char *machine;	   /* the guest's name, "host", or the file's without ".dat" */
 	bool guest;
 	/* the guests that this file names, with the host threads of their vCPUs */
 	struct offset_guest *guests;
 	size_t n_guests;
-	struct vcpu_thread *threads; /* for input_vcpu */
+	struct vcpu_thread *threads; /* for input_vcpu: by pid */
 	size_t n_threads;
 };
 
 struct inputs {
 	struct input *v;
 	size_t n;
+	uint64_t from, to;   /* timelines have the records at from <= corrected time < to; to 0: all */
 	struct inputs *next; /* another that is loaded */
 };
 
@@ -55,6 +63,8 @@ struct inputs {
 int inputs_open(struct inputs *in, char *const *paths, size_t n, unsigned int flags, const struct log *log);
 int inputs_load(struct inputs *in, const struct log *log);
 void inputs_release(struct inputs *in);
+/* Times of any of them are ticks that nothing converts (filetime_in_ticks). */
+bool inputs_in_ticks(const struct inputs *in);
 /* The event with this id; NULL: there is none. */
 static inline const struct known_event *input_event(const struct input *in, unsigned int id)
 {
@@ -63,5 +73,14 @@ static inline const struct known_event *input_event(const struct input *in, unsi
 
 /* The vCPU that a host thread runs, by the file's GUEST options, and whose; NULL: none. */
 const struct offset_vcpu *input_vcpu(const struct input *in, int64_t tid, const struct offset_guest **guest);
+/* The host's GUEST option of that guest's file; NULL: it has none. */
+const struct offset_guest *input_guest(const struct input *host, const struct input *guest);
+/* Sets the host threads of these vCPUs of a guest, in place of those in its GUEST option. -ENOMEM. */
+int input_set_vcpus(struct input *host, const struct input *guest, const struct offset_vcpu *vcpus, size_t n);
+/* The file of a guest's host, by the ids in both; NULL: it is not among them. */
+const struct input *inputs_host(const struct inputs *all, const struct input *guest);
+/* The guest's file that is loaded, too, and which vCPU of it; NULL: none. */
+const struct input *inputs_guest(const struct inputs *all, const struct input *host, int64_t tid,
+				 const struct offset_vcpu **vcpu);
 
 #endif

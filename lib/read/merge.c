@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dat/pauses.h"
-#include "util/array.h"
+#include "file/dat/pauses.h"
+#include "base/array.h"
+#include "base/strings.h"
 
 /* Bytes of records in a run, about: as much as a core's second cache holds. */
 #define RUN_BYTES      (1u << 20)
@@ -20,21 +21,22 @@ struct stream {
 	struct merge_stream at;
 	unsigned int order; /* of records with equal times */
 	const struct filetime *time;
+	uint64_t from, to; /* of the input; to 0: all */
 	struct reader_pages *pages;
 	struct page_layout layout;
 	struct page_reader page;
-	struct page_event v[STREAM_RECORDS];		 /* some of the page's */
-	size_t i, n;					 /* v[i] is the next one */
-	bool corrupt;					 /* the page is, behind them */
-	bool damaged;					 /* that was said */
-	bool held;					 /* the run holds the page's block */
-	int64_t missed;					 /* before the next record */
-	uint64_t ts, raw;				 /* of v[i], corrected and not */
-	bool last;					 /* no record: only what was lost at the end */
-	bool over;					 /* nothing is left, for merge_take_stream */
-	const struct pauses *pauses;			 /* NULL: none */
-	size_t next_pause;				 /* for pauses_between */
-	bool paused;					 /* one lies before v[i], and is not told by itself */
+	struct page_event v[STREAM_RECORDS]; /* some of the page's */
+	size_t i, n;			     /* v[i] is the next one */
+	bool corrupt;			     /* the page is, behind them */
+	bool damaged;			     /* that was said */
+	bool held;			     /* the run holds the page's block */
+	int64_t missed;			     /* before the next record */
+	uint64_t ts, raw;		     /* of v[i], corrected and not */
+	bool last;			     /* no record: only what was lost at the end */
+	bool over;			     /* nothing is left, for merge_take_stream */
+	const struct pauses *pauses;	     /* NULL: none */
+	size_t next_pause;		     /* for pauses_between */
+	bool paused;			     /* one lies before v[i], and is not reported by itself */
 	enum { PAUSE_NONE, PAUSE_FROM, PAUSE_TO } pause; /* comes before v[i] */
 };
 
@@ -55,7 +57,7 @@ struct merge {
 
 /* ---- one CPU -------------------------------------------------------------------- */
 
-/* What is lost before a record adds up; with an unknown number in it the sum is unknown. */
+/* Adds to the loss before a record; with an unknown number in it the sum is unknown. */
 static void stream_add_missed(struct stream *s, int64_t n)
 {
 	if (s->missed < 0 || n < 0 || s->missed > INT64_MAX - n)
@@ -83,11 +85,12 @@ static void stream_damage(struct merge *m, struct stream *s, int error)
 /* Whether all records of a page are before those that are wanted. */
 static bool stream_page_early(const struct merge *m, const struct stream *s)
 {
-	const uint8_t *next = m->from ? reader_pages_ahead(s->pages) : NULL;
+	uint64_t from = m->from > s->from ? m->from : s->from;
+	const uint8_t *next = from ? reader_pages_ahead(s->pages) : NULL;
 	struct page_reader page;
 
 	return next && !page_reader_init(&page, &s->layout, next, s->layout.size) &&
-	       filetime_apply(s->time, s->at.cpu, page.ts) < m->from;
+	       filetime_apply(s->time, s->at.cpu, page.ts) < from;
 }
 
 /* 1: it is s->page; 0: there is none. */
@@ -109,6 +112,11 @@ static int stream_next_page(struct merge *m, struct stream *s)
 	if (ret) {
 		stream_damage(m, s, ret);
 		return 1;
+	}
+	/* a loss before a record that is not wanted is not wanted either */
+	if (s->to && filetime_apply(s->time, s->at.cpu, s->page.ts) >= s->to) {
+		s->page = (struct page_reader){ 0 };
+		return 0;
 	}
 	if (s->page.missed)
 		stream_add_missed(s, s->page.missed_count && s->page.missed_count <= INT64_MAX
@@ -167,7 +175,7 @@ static void stream_pause_stamp(struct stream *s, uint64_t before)
 	s->ts = filetime_apply(s->time, s->at.cpu, s->raw);
 }
 
-/* Whether one lies between the record at `before` and v[i]. A loss there tells more. */
+/* Finds a pause between the record at `before` and v[i]. A loss there takes precedence. */
 static void stream_pause(const struct merge *m, struct stream *s, uint64_t before)
 {
 	bool between = !s->last && pauses_between(s->pauses, before, s->v[s->i].ts, &s->next_pause);
@@ -195,8 +203,8 @@ static int stream_pause_next(const struct merge *m, struct stream *s)
 	return 1;
 }
 
-/* To the stream's next record: 1; 0: none left. */
-static inline int stream_next(struct merge *m, struct stream *s)
+/* To the CPU's next record, wanted or not: 1; 0: none left. */
+static inline int stream_step(struct merge *m, struct stream *s)
 {
 	uint64_t before = s->raw;
 	int ret = 1;
@@ -210,6 +218,17 @@ static inline int stream_next(struct merge *m, struct stream *s)
 		stream_stamp(s);
 	if (s->pauses)
 		stream_pause(m, s, before);
+	return ret;
+}
+
+/* To the stream's next record: 1; 0: none left. */
+static inline int stream_next(struct merge *m, struct stream *s)
+{
+	int ret;
+
+	do
+		ret = stream_step(m, s);
+	while (ret == 1 && s->to && (s->ts < s->from || s->ts >= s->to));
 	return ret;
 }
 
@@ -261,7 +280,7 @@ static void heap_settle(struct merge *m, int ret)
 		heap_sift_down(m, 0);
 }
 
-/* Whose turn it is after heap[0]; NULL: nobody's. */
+/* Stream that follows heap[0] in the order; NULL: none. */
 static const struct stream *heap_second(const struct merge *m)
 {
 	if (m->n > 2 && stream_before(m->heap[2], m->heap[1]))
@@ -375,6 +394,33 @@ int merge_take_stream(struct merge *m, size_t stream, struct merge_run *run)
 	return ret < 0 ? ret : 1;
 }
 
+int merge_seek(struct merge *m, size_t stream, uint64_t at)
+{
+	struct stream *s = &m->streams[stream];
+	int ret = s->pages ? reader_pages_seek(s->pages, at) : 0;
+
+	s->page = (struct page_reader){ 0 };
+	s->n = s->next_pause = 0;
+	s->corrupt = s->last = false;
+	s->pause = PAUSE_NONE;
+	if (ret == 1)
+		ret = stream_next(m, s);
+	s->paused = false;
+	s->over = ret != 1;
+	return ret;
+}
+
+bool merge_run_place(const struct merge_run *run, const struct merge_record *rec, size_t *block, uint64_t *at)
+{
+	for (size_t i = 0; rec->data && i < run->n_blocks; i++, ++*block) {
+		if (*block >= run->n_blocks)
+			*block = 0;
+		if (reader_block_has(run->blocks[*block], rec->data, at))
+			return true;
+	}
+	return false;
+}
+
 void merge_tell_pauses(struct merge *m)
 {
 	m->tell_pauses = true;
@@ -388,6 +434,11 @@ void merge_from(struct merge *m, uint64_t ts)
 const struct merge_stream *merge_stream(const struct merge *m, const struct merge_record *rec)
 {
 	return &m->streams[rec->stream].at;
+}
+
+const struct merge_stream *merge_stream_at(const struct merge *m, size_t stream)
+{
+	return &m->streams[stream].at;
 }
 
 double merge_fraction(const struct merge *m)
@@ -412,25 +463,6 @@ uint64_t merge_damaged(const struct merge *m)
 
 /* ---- opening ------------------------------------------------------------------------ */
 
-/* Pauses are by one clock; a version 6 file has but one. */
-static bool merge_is_paused(const struct reader *r, const struct reader_buffer *b)
-{
-	const struct reader_option *o = reader_option(r, DAT_PAUSES);
-
-	return !*b->clock || !strcmp(b->clock, o->data.data);
-}
-
-static int merge_read_pauses(struct merge *m, size_t input)
-{
-	const struct reader_option *o = reader_option(m->inputs[input].reader, DAT_PAUSES);
-	int ret = o ? pauses_decode(o->data.data, o->data.len, NULL, &m->pauses[input]) : 0;
-
-	if (ret == -EBADMSG)
-		log_warn(m->log, "%s: what it says about pauses between regions makes no sense",
-			 m->inputs[input].name);
-	return ret == -ENOMEM ? ret : 0;
-}
-
 static int merge_add_stream(struct merge *m, size_t input, size_t buffer, size_t index)
 {
 	const struct reader *r = m->inputs[input].reader;
@@ -440,10 +472,13 @@ static int merge_add_stream(struct merge *m, size_t input, size_t buffer, size_t
 
 	*s = (struct stream){ .at = { input, buffer, index, b->cpus[index].cpu } };
 	s->time = &m->inputs[input].time;
+	s->from = m->inputs[input].from;
+	s->to = m->inputs[input].to;
 	s->order = (unsigned int)m->n_streams;
 	s->layout = reader_info(r)->layout;
 	s->layout.size = b->page_size;
-	if (m->pauses[input].n && merge_is_paused(r, b))
+	/* pauses are by one clock; a version 6 file has but one */
+	if (m->pauses[input].n && (!*b->clock || !strcmp(b->clock, reader_option(r, DAT_PAUSES)->data.data)))
 		s->pauses = &m->pauses[input];
 	ret = reader_pages_open(&s->pages, r, buffer, index);
 	m->n_streams++;
@@ -481,28 +516,21 @@ static int merge_add_buffers(struct merge *m, size_t input, bool top, merge_want
 	return 0;
 }
 
-static size_t merge_count_cpus(const struct merge_input *inputs, size_t n)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		const struct reader_info *info = reader_info(inputs[i].reader);
-
-		for (size_t b = 0; b < info->n_buffers; b++)
-			count += info->buffers[b].n_cpus;
-	}
-	return count;
-}
-
 int merge_open(struct merge **out, const struct merge_input *inputs, size_t n, merge_want *want, void *ctx,
 	       const struct log *log)
 {
-	size_t room = merge_count_cpus(inputs, n) + 1;
 	struct merge *m = calloc(1, sizeof(*m));
+	size_t room = 1;
 	int ret = -ENOMEM;
 
 	if (!m)
 		return ret;
+	for (size_t i = 0; i < n; i++) {
+		const struct reader_info *info = reader_info(inputs[i].reader);
+
+		for (size_t b = 0; b < info->n_buffers; b++)
+			room += info->buffers[b].n_cpus;
+	}
 	pthread_mutex_init(&m->lock, NULL);
 	m->inputs = inputs;
 	m->log = log;
@@ -512,8 +540,14 @@ int merge_open(struct merge **out, const struct merge_input *inputs, size_t n, m
 	if (!m->streams || !m->heap || !m->pauses)
 		goto fail;
 	for (m->n_inputs = 0; m->n_inputs < n; m->n_inputs++) {
-		ret = merge_read_pauses(m, m->n_inputs);
-		if (ret)
+		const struct merge_input *in = &inputs[m->n_inputs];
+		const struct reader_option *o = reader_option(in->reader, DAT_PAUSES);
+
+		ret = o ? pauses_decode(o->data.data, o->data.len, NULL, &m->pauses[m->n_inputs]) : 0;
+		if (ret == -EBADMSG)
+			log_warn(log, "%s: what it says about pauses between regions makes no sense",
+				 in->name);
+		if (ret == -ENOMEM)
 			goto fail;
 	}
 	for (size_t i = 0; i < 2 * n; i++) {

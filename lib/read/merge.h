@@ -3,7 +3,7 @@
 #define HYPTRACE_MERGE_H
 
 #include "read/filetime.h"
-#include "dat/reader.h"
+#include "file/dat/reader.h"
 
 /*
  * All records of several trace.dat files by corrected time, in constant memory:
@@ -18,6 +18,7 @@ struct merge_input {
 	const char *name; /* for messages */
 	const struct reader *reader;
 	struct filetime time;
+	uint64_t from, to; /* records at from <= corrected time < to are taken; to 0: all */
 };
 
 /* A CPU of a buffer of an input. */
@@ -34,11 +35,11 @@ struct merge_record {
 	/* The record (may be unaligned); NULL: the CPU's end, after a loss, or an end of a pause. */
 	const uint8_t *data;
 	uint32_t len;	      /* bytes */
-	uint32_t stream : 29; /* merge_stream() tells which CPU */
-	uint32_t gap : 1;     /* events were lost, or not recorded, behind it on this CPU */
-	uint32_t paused : 1;  /* events may not have been recorded before it on this CPU (dat/pauses.h) */
-	uint32_t end : 1;     /* nothing comes behind it on this CPU */
-	int64_t missed;	      /* events lost before it on this CPU; -1: some */
+	uint32_t stream : 29; /* merge_stream() returns the CPU */
+	uint32_t gap : 1;     /* events were lost, or not recorded, after it on this CPU */
+	uint32_t paused : 1; /* events may not have been recorded before it on this CPU (file/dat/pauses.h) */
+	uint32_t end : 1;    /* nothing comes after it on this CPU */
+	int64_t missed;	     /* events lost before it on this CPU; -1: some */
 };
 
 #define MERGE_RUN_MAX 2048
@@ -52,8 +53,8 @@ struct merge_run {
 };
 
 /*
- * Which of the CPUs' records are wanted (buffer and cpu as in merge_record); the
- * pages of others are not read at all. NULL: all.
+ * Selects the CPUs whose records are wanted (buffer and cpu as in merge_record); the
+ * pages of others are not read. NULL: all.
  */
 typedef bool merge_want(void *ctx, size_t input, size_t buffer, unsigned int cpu);
 
@@ -65,9 +66,11 @@ int merge_open(struct merge **out, const struct merge_input *inputs, size_t n, m
 	       const struct log *log);
 void merge_close(struct merge *m);
 const struct merge_stream *merge_stream(const struct merge *m, const struct merge_record *rec);
+/* Of a number below merge_streams. */
+const struct merge_stream *merge_stream_at(const struct merge *m, size_t stream);
 /*
- * Before anything is taken: records before that time are not wanted. Pages that end before it, as the next
- * one's begin tells, are not looked into, where they were read along with that; what else is before it comes.
+ * Skips records before a time; call it before anything is taken. Pages that end before it, by the
+ * begin of the next page, are not parsed; other earlier records may still come.
  */
 void merge_from(struct merge *m, uint64_t ts);
 /*
@@ -82,11 +85,19 @@ void merge_tell_pauses(struct merge *m);
  */
 int merge_take(struct merge *m, struct merge_run *run);
 /*
- * For whoever needs no order: the next records of one CPU, below merge_streams(), likewise; 0: its end. By
- * several threads at a time, of other CPUs each. A merge that was taken from in order is not taken from so.
+ * Takes the next records of one CPU (below merge_streams()) without the order of time; 0: its end.
+ * Several threads may do so at a time, each for other CPUs. Not for a merge that is taken from in order.
  */
 size_t merge_streams(const struct merge *m);
 int merge_take_stream(struct merge *m, size_t stream, struct merge_run *run);
+/* Goes on with the page that has byte `at` of that CPU's pages: 1; 0: there is none; -errno. */
+int merge_seek(struct merge *m, size_t stream, uint64_t at);
+/*
+ * The byte of its CPU's pages, unpacked, at which a record of the run begins; false: it has no bytes.
+ * block: where to begin looking, which is quick when it is kept from one record of a CPU to the next.
+ */
+bool merge_run_place(const struct merge_run *run, const struct merge_record *rec, size_t *block,
+		     uint64_t *at);
 /* Gives the memory back; any thread. */
 void merge_run_release(struct merge_run *run);
 /*
@@ -94,7 +105,7 @@ void merge_run_release(struct merge_run *run);
  * are good until the next merge_take.
  */
 int merge_ahead(const struct merge *m, size_t input, size_t buffer, struct merge_record *rec);
-/* How much of the pages has been read: 0 to 1. Not while records are taken. */
+/* Fraction of the pages that has been read, 0 to 1. Not while records are taken. */
 double merge_fraction(const struct merge *m);
 /* Damaged places so far; the log said where the first on each CPU is. */
 uint64_t merge_damaged(const struct merge *m);

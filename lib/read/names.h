@@ -4,13 +4,19 @@
 
 #include <traceevent/event-parse.h>
 
+#include "base/map.h"
+
 /* The tasks' names that libtraceevent knows, by pid: it searches its list for each. */
 struct names {
 	struct tep_handle *tep;
-	struct name *v; /* open addressing, at most half full */
-	size_t room, n;
+	struct name *v;
+	size_t n;
+	struct map by_pid;
 	unsigned int age; /* of what libtraceevent knows */
 };
+
+/* The name by libtraceevent, which searches its list; NULL: it knows none. */
+const char *names_ask(struct tep_handle *tep, int pid);
 
 void names_init(struct names *n, struct tep_handle *tep);
 void names_release(struct names *n);

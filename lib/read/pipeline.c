@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Runs of records on every core: taken in order, worked on side by side, given back in order. */
+/* Runs of records on every core: worked on side by side, and given back in order where that is wanted. */
 #include "read/pipeline.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 #include <sched.h>
 #include <stdlib.h>
 
-#include "util/workers.h"
+#include "base/workers.h"
 
 #define WORKERS_MAX 16
 
@@ -56,23 +56,6 @@ static struct slot *slot_wait(struct pipeline *p)
 	return over ? NULL : &p->slots[p->taken % p->n];
 }
 
-static void pipeline_end(struct pipeline *p, int ret)
-{
-	pthread_mutex_lock(&p->lock);
-	p->over = true;
-	p->ret = ret;
-	pthread_mutex_unlock(&p->lock);
-}
-
-static int fill(struct pipeline *p, struct pipeline_run *run, bool *more)
-{
-	int ret = timeline_take(p->t, &run->records);
-
-	*more = ret == 1;
-	run->out.len = 0;
-	return ret == 1 && p->job->before ? p->job->before(p->ctx, run) : ret < 0 ? ret : 0;
-}
-
 /* NULL: there are no more. */
 static struct slot *take(struct pipeline *p)
 {
@@ -83,9 +66,16 @@ static struct slot *take(struct pipeline *p)
 	pthread_mutex_lock(&p->taking);
 	s = slot_wait(p);
 	if (s) {
-		ret = fill(p, &s->run, &more);
+		ret = merge_take(p->t->merge, &s->run.records);
+		more = ret == 1;
+		s->run.out.len = 0;
+		if (more)
+			ret = p->job->before ? p->job->before(p->ctx, &s->run) : 0;
 		if (ret || !more) {
-			pipeline_end(p, ret);
+			pthread_mutex_lock(&p->lock);
+			p->over = true;
+			p->ret = ret;
+			pthread_mutex_unlock(&p->lock);
 			s = NULL;
 		} else {
 			p->taken++;
@@ -131,7 +121,7 @@ static void give(struct pipeline *p, struct slot *s, int ret)
 	pthread_mutex_unlock(&p->lock);
 }
 
-static void work(void *ctx, size_t worker)
+static void pipeline_worker(void *ctx, size_t worker)
 {
 	struct pipeline *p = ctx;
 	struct slot *s;
@@ -142,48 +132,117 @@ static void work(void *ctx, size_t worker)
 	}
 }
 
-static struct pipeline *pipeline_new(struct timeline *t, const struct pipeline_job *job, void *ctx, size_t n)
+int pipeline_work(struct timeline *t, const struct pipeline_job *job, void *ctx)
 {
-	struct pipeline *p = calloc(1, sizeof(*p) + n * sizeof(p->slots[0]));
+	size_t n = pipeline_workers();
+	struct pipeline *p = calloc(1, sizeof(*p) + 2 * n * sizeof(p->slots[0]));
+	int ret;
 
 	if (!p)
-		return NULL;
+		return -ENOMEM;
 	p->t = t;
 	p->job = job;
 	p->ctx = ctx;
-	p->n = n;
+	p->n = 2 * n;
 	pthread_mutex_init(&p->taking, NULL);
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_cond_init(&p->given_back, NULL);
-	return p;
-}
-
-static void pipeline_free(struct pipeline *p)
-{
+	workers_share(n, pipeline_worker, p);
+	ret = p->result ? p->result : p->ret;
 	for (size_t i = 0; i < p->n; i++) {
 		struct pipeline_run *run = &p->slots[i].run;
 
 		merge_run_release(&run->records);
 		buf_release(&run->out);
 		if (run->own)
-			p->job->release(run->own);
+			job->release(run->own);
 	}
 	pthread_cond_destroy(&p->given_back);
 	pthread_mutex_destroy(&p->lock);
 	pthread_mutex_destroy(&p->taking);
 	free(p);
+	return ret;
 }
 
-int pipeline_work(struct timeline *t, const struct pipeline_job *job, void *ctx)
+/* ---- in no order: each thread takes from a CPU that no other one takes from ------------------------ */
+
+struct streams {
+	struct timeline *t;
+	streams_job *work;
+	void *ctx;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	int result;
+	size_t n, left; /* streams; those that have records left */
+	enum { STREAM_FREE, STREAM_TAKEN, STREAM_OVER } state[];
+};
+
+/* A stream that is free, the same as before if it can be; n: there are none left. */
+static size_t streams_acquire(struct streams *s, size_t before)
 {
-	size_t n = pipeline_workers();
-	struct pipeline *p = pipeline_new(t, job, ctx, 2 * n);
+	size_t found = s->n;
+
+	pthread_mutex_lock(&s->lock);
+	while (s->left && !s->result && found == s->n) {
+		for (size_t i = 0; i < s->n && found == s->n; i++)
+			if (s->state[(before + i) % s->n] == STREAM_FREE)
+				found = (before + i) % s->n;
+		if (found == s->n)
+			pthread_cond_wait(&s->changed, &s->lock);
+	}
+	if (found < s->n)
+		s->state[found] = STREAM_TAKEN;
+	pthread_mutex_unlock(&s->lock);
+	return found;
+}
+
+/* ret: what taking from it said, or the work. */
+static void streams_release(struct streams *s, size_t stream, int ret)
+{
+	pthread_mutex_lock(&s->lock);
+	s->state[stream] = ret == 1 ? STREAM_FREE : STREAM_OVER;
+	s->left -= ret != 1;
+	if (ret < 0)
+		s->result = ret;
+	pthread_cond_broadcast(&s->changed);
+	pthread_mutex_unlock(&s->lock);
+}
+
+static void streams_worker(void *ctx, size_t worker)
+{
+	struct streams *s = ctx;
+	struct merge_run run = { 0 };
+	size_t stream = worker;
+
+	while ((stream = streams_acquire(s, stream)) < s->n) {
+		int ret = merge_take_stream(s->t->merge, stream, &run);
+
+		streams_release(s, stream, ret);
+		ret = ret == 1 ? s->work(s->ctx, &run, worker) : 0;
+		if (!ret)
+			continue;
+		pthread_mutex_lock(&s->lock);
+		s->result = ret;
+		pthread_mutex_unlock(&s->lock);
+	}
+	merge_run_release(&run);
+}
+
+int streams_work(struct timeline *t, streams_job *work, void *ctx)
+{
+	size_t n = merge_streams(t->merge);
+	struct streams *s = calloc(1, sizeof(*s) + n * sizeof(s->state[0]));
 	int ret;
 
-	if (!p)
+	if (!s)
 		return -ENOMEM;
-	workers_share(n, work, p);
-	ret = p->result ? p->result : p->ret;
-	pipeline_free(p);
+	*s = (struct streams){ .t = t, .work = work, .ctx = ctx, .n = n, .left = n };
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_cond_init(&s->changed, NULL);
+	workers_share(pipeline_workers(), streams_worker, s);
+	ret = s->result;
+	pthread_cond_destroy(&s->changed);
+	pthread_mutex_destroy(&s->lock);
+	free(s);
 	return ret;
 }

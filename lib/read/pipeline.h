@@ -30,12 +30,25 @@ struct pipeline_job {
 	void (*release)(void *own);
 };
 
-/* How many threads work: the cores that this process may use, up to 16. */
+/* Count of threads: the cores that this process may use, up to 16. */
 size_t pipeline_workers(void);
 /*
- * Until the end: 0. What a function of the job gives that is not 0 ends it at that run: no
- * after() is called for it or for those behind it. -ENOMEM.
+ * Runs to the end: 0. A function of the job that returns another value ends it at that run: no
+ * after() is called for it or for later runs. -ENOMEM.
  */
 int pipeline_work(struct timeline *t, const struct pipeline_job *job, void *ctx);
+
+/*
+ * For each run of records, of one CPU each and in no order among CPUs, by several threads: worker is
+ * below pipeline_workers(). What is not 0 ends it.
+ */
+typedef int streams_job(void *ctx, const struct merge_run *run, size_t worker);
+
+/*
+ * All records of a timeline that nothing was taken from, without the merge that pipeline_work()
+ * needs: CPUs are read side by side, and a CPU's runs are worked on side by side. 0, what
+ * work gave, -ENOMEM.
+ */
+int streams_work(struct timeline *t, streams_job *work, void *ctx);
 
 #endif

@@ -10,9 +10,9 @@
 #include "read/names.h"
 #include "read/pipeline.h"
 #include "read/text.h"
-#include "util/field.h"
+#include "base/field.h"
 
-/* How an event of an input is printed. */
+/* Way to print an event of an input. */
 struct way {
 	struct text_program *text; /* NULL: libtraceevent */
 	const struct tep_format_field *named;
@@ -87,20 +87,6 @@ void print_close(struct print *p)
 
 /* ---- in order -------------------------------------------------------------------- */
 
-static int find_way(const struct print *p, struct way *w, const struct known_event *e)
-{
-	int ret;
-
-	if (w->known)
-		return 0;
-	ret = text_compile(&w->text, e->event, p->raw, w->why);
-	if (ret == -ENOMEM)
-		return ret;
-	w->named = w->text ? text_named(w->text) : NULL;
-	w->known = true;
-	return 0;
-}
-
 /* Printing it makes its tasks known to those behind it. */
 static void learn_tasks(struct print_input *one, const struct text_program *text,
 			const struct merge_record *m)
@@ -121,14 +107,6 @@ static void learn_tasks(struct print_input *one, const struct text_program *text
 		tep_register_comm(one->in->tep, name, (int)pid);
 		names_learned(&one->names);
 	}
-}
-
-static const char *find_named(struct print_input *one, const struct tep_format_field *pid,
-			      const struct merge_record *m)
-{
-	uint64_t v;
-
-	return field_number(pid, m->data, m->len, &v) ? names_find(&one->names, (int)v) : NULL;
 }
 
 static int print_by_tep(struct print *p, struct print_record *r, struct buf *ready)
@@ -156,9 +134,10 @@ int print_begin(struct print *p, const struct timeline *t, const struct merge_re
 {
 	struct print_input *one;
 	struct way *w;
+	uint64_t pid;
 	int ret;
 
-	*r = (struct print_record){ .m = m, .at = timeline_stream(t, m) };
+	*r = (struct print_record){ .m = m, .at = merge_stream(t->merge, m) };
 	one = &p->v[r->at->input];
 	r->event = timeline_event(t, m, &r->id);
 	r->pid = timeline_pid(r->event ? &r->event->pid : &one->in->pid, m);
@@ -166,15 +145,19 @@ int print_begin(struct print *p, const struct timeline *t, const struct merge_re
 	if (!r->event)
 		return 0;
 	w = &one->ways[r->id];
-	ret = find_way(p, w, r->event);
-	if (ret)
-		return ret;
+	if (!w->known) {
+		ret = text_compile(&w->text, r->event->event, p->raw, w->why);
+		if (ret == -ENOMEM)
+			return ret;
+		w->named = w->text ? text_named(w->text) : NULL;
+		w->known = true;
+	}
 	if (!w->text) {
 		names_learned(&one->names);
 		return print_by_tep(p, r, ready);
 	}
-	if (w->named)
-		r->named = find_named(one, w->named, m);
+	if (w->named && field_number(w->named, m->data, m->len, &pid))
+		r->named = names_find(&one->names, (int)pid);
 	learn_tasks(one, w->text, m);
 	return 0;
 }

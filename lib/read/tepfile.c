@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dat/format-check.h"
-#include "dat/print-format.h"
+#include "file/dat/print-format.h"
+#include "base/cursor.h"
 
 /* libtraceevent wants its texts to end with a NUL, and some of them to be its own. */
 static int tepfile_text(struct tep_handle *tep, const struct dat_text *text,
@@ -25,15 +25,6 @@ static int tepfile_text(struct tep_handle *tep, const struct dat_text *text,
 	parse(tep, copy); /* a line that makes no sense ends the table there */
 	free(copy);
 	return 0;
-}
-
-static unsigned int tepfile_cpus(const struct reader_info *info)
-{
-	size_t max = 0;
-
-	for (size_t i = 0; i < info->n_buffers; i++)
-		max = info->buffers[i].n_cpus > max ? info->buffers[i].n_cpus : max;
-	return (unsigned int)max;
 }
 
 /* ---- formats ---------------------------------------------------------------------- */
@@ -93,7 +84,7 @@ static int check_formats(const struct reader_info *info, struct tepfile_format *
 	return 0;
 }
 
-/* What libtraceevent does not ask of two events that it knows by name. */
+/* Adds the size checks that libtraceevent's handlers of two events lack. */
 static void disarm(struct tep_event *e)
 {
 	/* its plugin writes as many bytes as a record says into 46 */
@@ -102,20 +93,6 @@ static void disarm(struct tep_event *e)
 	if ((e->flags & TEP_EVENT_FL_ISBPRINT) &&
 	    (!tep_find_field(e, "fmt") || !tep_find_field(e, "ip") || !tep_find_field(e, "buf")))
 		e->flags |= TEP_EVENT_FL_FAILED;
-}
-
-static void give_formats(struct tep_handle *tep, const struct tepfile_format *v, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		struct tep_event *event;
-
-		if (i && v[i].f.id == v[i - 1].f.id)
-			continue; /* a second one of an id is never found */
-		tep_parse_event(tep, (const char *)v[i].f.text.data, v[i].f.text.len, v[i].system);
-		event = tep_find_event(tep, (int)v[i].f.id);
-		if (event)
-			disarm(event);
-	}
 }
 
 static int tepfile_formats(struct tep_handle *tep, const struct reader_info *info, size_t *failed,
@@ -127,7 +104,16 @@ static int tepfile_formats(struct tep_handle *tep, const struct reader_info *inf
 
 	if (!ret) {
 		qsort(v, n, sizeof(*v), tepfile_format_cmp);
-		give_formats(tep, v, n);
+		for (size_t i = 0; i < n; i++) {
+			struct tep_event *event;
+
+			if (i && v[i].f.id == v[i - 1].f.id)
+				continue; /* a second one of an id is never found */
+			tep_parse_event(tep, (const char *)v[i].f.text.data, v[i].f.text.len, v[i].system);
+			event = tep_find_event(tep, (int)v[i].f.id);
+			if (event)
+				disarm(event);
+		}
 	}
 	for (size_t i = 0; i < n; i++)
 		checked_format_release(&v[i].f);
@@ -168,23 +154,14 @@ static int add_printk(struct tep_handle *tep, const char *line, size_t len)
 	return ret;
 }
 
-static int load_printk(struct tep_handle *tep, const struct dat_text *text)
-{
-	struct cursor c = cursor_at(text->len ? text->data : "", text->len);
-	const char *line;
-	size_t len;
-	int ret = 0;
-
-	while (!ret && cursor_line(&c, &line, &len))
-		ret = memchr(line, 0, len) ? 0 : add_printk(tep, line, len);
-	return ret;
-}
-
 /* ---- all of it ------------------------------------------------------------------------ */
 
 int tepfile_load(struct tep_handle *tep, const struct reader_info *info, size_t *failed,
 		 const struct log *log)
 {
+	struct cursor printk = cursor_at(info->printk.len ? info->printk.data : "", info->printk.len);
+	const char *line;
+	size_t cpus = 0, len;
 	int ret;
 
 	*failed = 0;
@@ -192,12 +169,15 @@ int tepfile_load(struct tep_handle *tep, const struct reader_info *info, size_t 
 	tep_set_file_bigendian(tep, TEP_LITTLE_ENDIAN);
 	tep_set_long_size(tep, 8);
 	tep_set_page_size(tep, (int)info->page_size);
-	tep_set_cpus(tep, (int)tepfile_cpus(info));
+	for (size_t i = 0; i < info->n_buffers; i++)
+		cpus = info->buffers[i].n_cpus > cpus ? info->buffers[i].n_cpus : cpus;
+	tep_set_cpus(tep, (int)cpus);
 	tep_parse_header_page(tep, (char *)info->header_page.data, info->header_page.len, 8);
 	ret = tepfile_formats(tep, info, failed, log);
-	return ret ?: tepfile_text(tep, &info->kallsyms, tep_parse_kallsyms) ?:
-		      load_printk(tep, &info->printk) ?:
-		      tepfile_text(tep, &info->cmdlines, tep_parse_saved_cmdlines);
+	ret = ret ?: tepfile_text(tep, &info->kallsyms, tep_parse_kallsyms);
+	while (!ret && cursor_line(&printk, &line, &len))
+		ret = memchr(line, 0, len) ? 0 : add_printk(tep, line, len);
+	return ret ?: tepfile_text(tep, &info->cmdlines, tep_parse_saved_cmdlines);
 }
 
 /* ---- records ---------------------------------------------------------------------- */

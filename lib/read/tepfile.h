@@ -5,7 +5,7 @@
 #include <traceevent/event-parse.h>
 
 #include "read/merge.h"
-#include "dat/reader.h"
+#include "file/dat/reader.h"
 
 /*
  * Gives libtraceevent what a trace.dat says about its records: the page header,
@@ -13,7 +13,7 @@
  * of the caller's, are to be registered before: libtraceevent looks for them as it parses.
  *
  * Nothing in it is trusted: formats that libtraceevent could not print soundly are
- * refused (dat/format-check.h), which the log says: their records print as their fields,
+ * refused (file/dat/print-format.h), which the log says: their records print as their fields,
  * or are unknown. *failed: how many. -ENOMEM.
  */
 int tepfile_load(struct tep_handle *tep, const struct reader_info *info, size_t *failed,

@@ -2,10 +2,11 @@
 /* A program for an event's text while it is made: its memory, its pieces, what does not compile. */
 #include <dlfcn.h>
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 
 #include "text-priv.h"
-#include "util/array.h"
+#include "base/array.h"
 
 void text_refuse(struct text_build *b, const char *fmt, ...)
 {

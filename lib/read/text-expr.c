@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "text-priv.h"
+#include "base/array.h"
 
 /* ---- making ------------------------------------------------------------------------ */
 
@@ -51,7 +52,7 @@ static const struct text_expr *text_expr_atom(struct text_build *b, const char *
 	return text_expr_const(b, value);
 }
 
-/* What a cast leaves of a number: it goes by the type's name, and never extends a sign. */
+/* Bits that a cast keeps, by the type's name; the sign is never extended. */
 static uint64_t text_type_mask(const char *type, size_t len)
 {
 	static const struct {
@@ -136,13 +137,16 @@ static enum text_op text_op_of(const char *op)
 	case '~':
 		return TEXT_INVERT;
 	case '|':
-		return single ? TEXT_OR : TEXT_OR_ELSE;
+		return single ? TEXT_OR : TEXT_LOGICAL_OR;
 	case '&':
-		return single ? TEXT_AND : TEXT_AND_ALSO;
+		return single ? TEXT_AND : TEXT_LOGICAL_AND;
 	case '<':
 		return single ? TEXT_LESS : same ? TEXT_SHIFT_LEFT : equal ? TEXT_LESS_EQUAL : TEXT_CONST;
 	case '>':
-		return single ? TEXT_MORE : same ? TEXT_SHIFT_RIGHT : equal ? TEXT_MORE_EQUAL : TEXT_CONST;
+		return single  ? TEXT_GREATER
+		       : same  ? TEXT_SHIFT_RIGHT
+		       : equal ? TEXT_GREATER_EQUAL
+			       : TEXT_CONST;
 	case '=':
 		return equal ? TEXT_EQUAL : TEXT_CONST;
 	case '-':
@@ -152,7 +156,7 @@ static enum text_op text_op_of(const char *op)
 	case '/':
 		return TEXT_DIVIDE;
 	case '%':
-		return TEXT_REST;
+		return TEXT_MODULO;
 	case '*':
 		return TEXT_MULTIPLY;
 	default:
@@ -323,19 +327,19 @@ static uint64_t text_eval_of_two(enum text_op op, uint64_t a, uint64_t b)
 		return ~b;
 	case TEXT_OR:
 		return a | b;
-	case TEXT_OR_ELSE:
+	case TEXT_LOGICAL_OR:
 		return a || b;
 	case TEXT_AND:
 		return a & b;
-	case TEXT_AND_ALSO:
+	case TEXT_LOGICAL_AND:
 		return a && b;
 	case TEXT_LESS:
 		return a < b;
 	case TEXT_LESS_EQUAL:
 		return a <= b;
-	case TEXT_MORE:
+	case TEXT_GREATER:
 		return a > b;
-	case TEXT_MORE_EQUAL:
+	case TEXT_GREATER_EQUAL:
 		return a >= b;
 	case TEXT_EQUAL:
 		return a == b;
@@ -351,7 +355,7 @@ static uint64_t text_eval_of_two(enum text_op op, uint64_t a, uint64_t b)
 		return a + b;
 	case TEXT_DIVIDE:
 		return b ? a / b : 0;
-	case TEXT_REST:
+	case TEXT_MODULO:
 		return b ? a % b : 0;
 	case TEXT_MULTIPLY:
 		return a * b;

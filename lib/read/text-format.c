@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The string of a print format: its texts and conversions, as libtraceevent takes it apart. */
+/* The texts and conversions of a print format's string, as libtraceevent takes it apart, and fields without
+ * one. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "text-priv.h"
-#include "util/array.h"
+#include "base/decode/conversion.h"
+#include "base/array.h"
 
-#define TEXT_COUNT_MAX UINT16_MAX /* what a record may choose as a width (dat/print-format.h) */
+#define TEXT_COUNT_MAX UINT16_MAX /* what a record may choose as a width (file/dat/print-format.h) */
 
 /* ---- the list ------------------------------------------------------------------------ */
 
@@ -136,45 +138,26 @@ void text_conversions(struct text_build *b)
 
 /* ---- conversions of printf ------------------------------------------------------------ */
 
-/* "12" or "*", or nothing; true: it is the argument's. */
-static bool text_spec_number(const char **s, int *out)
-{
-	char *end;
-
-	if (**s == '*') {
-		++*s;
-		return true;
-	}
-	*out = isdigit((unsigned char)**s) ? (int)strtoul(*s, &end, 10) : 0;
-	while (isdigit((unsigned char)**s))
-		++*s;
-	return false;
-}
-
-static uint8_t text_bits(int longs)
-{
-	static const uint8_t bits[] = { 8, 16, 32, 64, 64 };
-
-	return longs >= -2 && longs <= 2 ? bits[longs + 2] : 0;
-}
-
 bool text_spec(struct text_build *b, const struct text_conversion *c, struct text_spec *spec)
 {
-	const char *s = c->s + 1, *end = c->s + c->len - 1;
+	static const uint8_t bits[] = { 8, 16, 32, 64, 64 };
+	const char *end = c->s + c->len;
+	struct conversion scan;
+	bool ordered = conversion_scan(c->s + 1, end, &scan) == end &&
+		       conversion_length_of(&scan, c->longs < 0 ? "h"
+						   : c->longs	? "lLzZ"
+								: "");
 
-	*spec = (struct text_spec){ .precision = -1, .conversion = *end, .bits = text_bits(c->longs) };
-	for (; *s && strchr("-0#", *s); s++) {
-		spec->left |= *s == '-';
-		spec->zeros |= *s == '0';
-		spec->alternate |= *s == '#';
-	}
-	spec->width_is_arg = text_spec_number(&s, &spec->width);
-	if (*s == '.') {
-		s++;
-		spec->precision_is_arg = text_spec_number(&s, &spec->precision);
-	}
-	s += strspn(s, c->longs < 0 ? "h" : c->longs ? "lLzZ" : "");
-	if (s != end || !spec->bits || (c->is == TEXT_IS_STRING && c->longs)) {
+	*spec = (struct text_spec){ .precision = scan.precision,
+				    .conversion = end[-1],
+				    .bits = c->longs >= -2 && c->longs <= 2 ? bits[c->longs + 2] : 0,
+				    .left = scan.left,
+				    .zeros = scan.zero,
+				    .alternate = scan.alternate,
+				    .width = scan.width,
+				    .width_is_arg = scan.width_is_arg,
+				    .precision_is_arg = scan.precision_is_arg };
+	if (!ordered || !spec->bits || (c->is == TEXT_IS_STRING && c->longs)) {
 		text_refuse(b, "%.*s", (int)c->len, c->s);
 		return false;
 	}
@@ -247,5 +230,101 @@ void text_conversion_add(struct text_build *b, const struct text_conversion *c)
 	case TEXT_IS_STRING:
 		text_string_add(b, c);
 		break;
+	}
+}
+
+/* ---- name=value: events whose print format failed, or that are to be shown so ----------------- */
+
+/* Format of a number without a conversion, as libtraceevent prints it. */
+static struct text_spec text_raw_spec(const struct tep_format_field *f)
+{
+	struct text_spec spec = { .plain = true, .conversion = 'u', .bits = 64, .precision = -1 };
+
+	if (f->flags & TEP_FIELD_IS_POINTER || f->flags & TEP_FIELD_IS_LONG)
+		spec.conversion = 'x';
+	if (f->flags & TEP_FIELD_IS_POINTER || !(f->flags & TEP_FIELD_IS_SIGNED))
+		return spec;
+	if (f->size != 4 || !(f->flags & TEP_FIELD_IS_LONG))
+		spec.conversion = 'd';
+	spec.bits = f->size == 4 ? 32 : f->size == 2 ? 16 : f->size == 1 ? 8 : 64;
+	spec.width = f->size == 2 ? 2 : 0;
+	spec.plain = !spec.width;
+	return spec;
+}
+
+static void text_field_raw(struct text_build *b, const struct tep_format_field *f)
+{
+	struct text_spec spec = text_raw_spec(f);
+	struct text_piece *p;
+
+	if (!(f->flags & TEP_FIELD_IS_ARRAY)) {
+		buf_addstr(&b->before, spec.conversion == 'x' ? "0x" : "");
+		/* a char is what it is to the compiler */
+		if (f->size == 1 && (char)-1 > 0 && spec.conversion == 'd')
+			spec.conversion = 'u';
+		text_integer_add(b, &spec, text_expr_load(b, f, true));
+		return;
+	}
+	if (f->flags & TEP_FIELD_IS_STRING) {
+		/* once it was none, it is never again one to libtraceevent */
+		text_refuse(b, "the field %s, a string", f->name);
+		return;
+	}
+	p = text_piece_add(b, TEXT_RAW_BYTES);
+	if (!p)
+		return;
+	p->at = text_place(f);
+	p->at.dynamic = f->flags & TEP_FIELD_IS_DYNAMIC;
+}
+
+static bool text_conversion_shows(const struct text_conversion *c, const struct tep_format_field *f)
+{
+	const struct tep_print_arg *arg = c->is == TEXT_IS_TEXT ? NULL : c->arg;
+
+	while (arg && arg->type == TEP_PRINT_TYPE)
+		arg = arg->typecast.item;
+	return arg && arg->type == TEP_PRINT_FIELD && arg->field.field == f;
+}
+
+/*
+ * The conversion that shows the field, from *next on and around; *next: the one behind it.
+ * Behind the last one libtraceevent looks for no more. n: none. *hex: behind "0x".
+ */
+static size_t text_conversion_of(const struct text_build *b, const struct tep_format_field *f, size_t *next,
+				 bool *hex)
+{
+	size_t len;
+
+	*hex = false;
+	if (*next == b->n || f->flags & TEP_FIELD_IS_ARRAY)
+		return b->n;
+	for (size_t k = 0, i = *next; k < b->n; k++, i = i + 1 < b->n ? i + 1 : 0) {
+		if (text_conversion_shows(&b->v[i], f)) {
+			*next = i + 1;
+			return i;
+		}
+		len = b->v[i].is == TEXT_IS_TEXT ? strlen(b->v[i].s) : 0;
+		*hex = len > 1 && !strcmp(b->v[i].s + len - 2, "0x");
+	}
+	return b->n;
+}
+
+void text_fields(struct text_build *b)
+{
+	size_t next = 0;
+
+	if (text_since_1_8())
+		text_refuse(b, "fields as name=value");
+	for (const struct tep_format_field *f = b->p->event->format.fields; f && !b->ret; f = f->next) {
+		bool hex;
+		size_t i = text_conversion_of(b, f, &next, &hex);
+
+		buf_printf(&b->before, " %s=", f->name);
+		if (i == b->n) {
+			text_field_raw(b, f);
+			continue;
+		}
+		buf_addstr(&b->before, hex ? "0x" : "");
+		text_conversion_add(b, &b->v[i]);
 	}
 }

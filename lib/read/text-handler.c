@@ -155,19 +155,11 @@ static void text_row_add(struct text_build *b, const struct event_text *row)
 		b->p->needs = (uint32_t)(f->offset + f->size);
 }
 
-/* What libtraceevent finds out when it is asked first, which may not be by several threads at a time. */
-static void text_settle(struct tep_handle *tep)
-{
-	uint64_t zeros[8] = { 0 };
-	struct tep_record record = { .data = zeros, .size = sizeof(zeros) };
-
-	tep_find_function(tep, 0);
-	tep_data_pid(tep, &record);
-}
-
 /* True: all there is to print. */
 static bool text_plugin(struct text_build *b, const char *file)
 {
+	uint64_t zeros[8] = { 0 };
+	struct tep_record record = { .data = zeros, .size = sizeof(zeros) };
 	const struct event_text *rows;
 	size_t n;
 	enum event_text_answer answer = plugins_ask(b->p->event, &rows, &n);
@@ -176,8 +168,11 @@ static bool text_plugin(struct text_build *b, const char *file)
 		text_refuse(b, "handler of %s", file);
 	if (answer == EVENT_TEXT_CALL || answer == EVENT_TEXT_TRY)
 		b->p->handler = b->p->event->handler;
-	if (answer != EVENT_TEXT_ALONE)
-		text_settle(b->p->event->tep);
+	if (answer != EVENT_TEXT_ALONE) {
+		/* makes libtraceevent fill its caches, since the first use is not thread-safe */
+		tep_find_function(b->p->event->tep, 0);
+		tep_data_pid(b->p->event->tep, &record);
+	}
 	for (size_t i = 0; answer == EVENT_TEXT_ROWS && i < n && !b->ret; i++)
 		text_row_add(b, &rows[i]);
 	return answer == EVENT_TEXT_CALL || answer == EVENT_TEXT_ROWS;
@@ -186,15 +181,10 @@ static bool text_plugin(struct text_build *b, const char *file)
 bool text_handler(struct text_build *b)
 {
 	const struct tep_event *event = b->p->event;
-	const char *path, *file;
+	const char *path = plugins_file(event), *file;
 
 	if (!event->handler || event->flags & TEP_EVENT_FL_NOHANDLE)
 		return false;
-	path = plugins_file(event);
-	if (!path) {
-		text_refuse(b, "a handler");
-		return false;
-	}
 	file = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
 	return text_sched(b, file) || text_plugin(b, file);
 }

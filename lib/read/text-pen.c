@@ -57,7 +57,7 @@ static char *text_digits(char *end, uint64_t v, unsigned int bits, const char *d
 	return end;
 }
 
-/* How many digits it has. */
+/* Count of decimal digits. */
 static unsigned int text_decimal_len(uint64_t v)
 {
 	static const uint64_t powers[] = { 0,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What stands for %p: addresses of functions, hardware and networks, uuids, bytes. */
+/* Prints %p: addresses of functions, hardware and networks, uuids, bytes. */
 #include <arpa/inet.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -8,7 +8,7 @@
 
 /* ---- making ------------------------------------------------------------------------ */
 
-/* Where the bytes are that %pM, %pI and %pU show, past casts. NULL: there are none, and b has the text. */
+/* Adds a piece for the bytes that %pM, %pI and %pU show, past casts. NULL: no bytes, and b has the text. */
 static struct text_piece *text_bytes_add(struct text_build *b, enum text_piece_kind kind,
 					 struct tep_print_arg *arg, uint32_t size, const char *invalid)
 {
@@ -36,16 +36,6 @@ static struct text_piece *text_bytes_add(struct text_build *b, enum text_piece_k
 static bool text_is_reverse(char c)
 {
 	return c == 'h' || c == 'l';
-}
-
-static void text_mac_add(struct text_build *b, const char *s, struct tep_print_arg *arg)
-{
-	struct text_piece *p = text_bytes_add(b, TEXT_MAC, arg, 6, "INVALIDMAC");
-
-	if (!p)
-		return;
-	p->delim = s[0] == 'm' ? "" : s[1] == 'F' ? "-" : ":";
-	p->reverse = s[1] == 'R';
 }
 
 static void text_socket_add(struct text_build *b, const char *s, struct tep_print_arg *arg)
@@ -93,16 +83,6 @@ static void text_ip_add(struct text_build *b, const char *s, struct tep_print_ar
 	p->reverse = text_is_reverse(s[2]);
 }
 
-static void text_uuid_add(struct text_build *b, const char *s, struct tep_print_arg *arg)
-{
-	struct text_piece *p = text_bytes_add(b, TEXT_UUID, arg, 16, "INVALIDUUID");
-
-	if (!p)
-		return;
-	p->upper = s[1] == 'L' || s[1] == 'B';
-	p->reverse = s[1] == 'L' || s[1] == 'l';
-}
-
 static void text_dump_add(struct text_build *b, const char *s, const struct text_spec *spec,
 			  struct tep_print_arg *arg)
 {
@@ -139,6 +119,7 @@ static void text_address_add(struct text_build *b, char what, struct tep_print_a
 void text_pointer_add(struct text_build *b, const struct text_conversion *c)
 {
 	struct text_spec spec = { .precision = -1 };
+	struct text_piece *p;
 	char kind[8] = { 0 };
 	const char *s = memchr(c->s, 'p', c->len);
 
@@ -151,16 +132,25 @@ void text_pointer_add(struct text_build *b, const struct text_conversion *c)
 		text_refuse(b, "a string of bprint's");
 	if (b->ret)
 		return;
-	if (*kind == 'M' || *kind == 'm')
-		text_mac_add(b, kind, c->arg);
-	else if (*kind == 'I' || *kind == 'i')
+	if (*kind == 'M' || *kind == 'm') {
+		p = text_bytes_add(b, TEXT_MAC, c->arg, 6, "INVALIDMAC");
+		if (!p)
+			return;
+		p->delim = kind[0] == 'm' ? "" : kind[1] == 'F' ? "-" : ":";
+		p->reverse = kind[1] == 'R';
+	} else if (*kind == 'I' || *kind == 'i') {
 		text_ip_add(b, kind, c->arg);
-	else if (*kind == 'U')
-		text_uuid_add(b, kind, c->arg);
-	else if (*kind == 'h')
+	} else if (*kind == 'U') {
+		p = text_bytes_add(b, TEXT_UUID, c->arg, 16, "INVALIDUUID");
+		if (!p)
+			return;
+		p->upper = kind[1] == 'L' || kind[1] == 'B';
+		p->reverse = kind[1] == 'L' || kind[1] == 'l';
+	} else if (*kind == 'h') {
 		text_dump_add(b, kind, &spec, c->arg);
-	else
+	} else {
 		text_address_add(b, *kind, c->arg);
+	}
 }
 
 /* ---- running ------------------------------------------------------------------------ */
@@ -325,16 +315,10 @@ static void text_put_function(struct text_pen *pen, const struct text_piece *p, 
 	}
 }
 
-static void text_put_address(struct text_pen *pen, uint64_t address)
-{
-	text_puts(pen, address ? "0x" : "(nil)");
-	if (address)
-		text_put_hex(pen, address);
-}
-
 void text_put_pointer(struct text_pen *pen, const struct text_piece *p, const struct text_record *r,
 		      struct tep_handle *tep)
 {
+	uint64_t address;
 	uint8_t v[16];
 
 	switch (p->kind) {
@@ -362,7 +346,10 @@ void text_put_pointer(struct text_pen *pen, const struct text_piece *p, const st
 		text_put_dump(pen, p, r);
 		break;
 	default:
-		text_put_address(pen, text_eval(p->value, r));
+		address = text_eval(p->value, r);
+		text_puts(pen, address ? "0x" : "(nil)");
+		if (address)
+			text_put_hex(pen, address);
 		break;
 	}
 }

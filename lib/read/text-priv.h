@@ -4,9 +4,9 @@
 
 #include <string.h>
 
-#include "decode/event-text.h"
+#include "base/decode/event-text.h"
 #include "read/text.h"
-#include "util/arena.h"
+#include "base/arena.h"
 
 /* Of the files of text.h: what a program consists of, and what its making and its running share. */
 
@@ -18,7 +18,7 @@ struct text_record {
 	uint32_t size; /* what libtraceevent would take for its size: not less, the rest is zeros */
 };
 
-/* What is there of n bytes at `at`, and zeros. */
+/* Loads n bytes at `at`; bytes after the record's end are zeros. */
 uint64_t text_load_end(const struct text_record *r, size_t at, size_t n);
 
 /* A number of 1, 2, 4 or 8 bytes; of any other size it is 0, as to libtraceevent. */
@@ -49,7 +49,7 @@ static inline uint64_t text_load(const struct text_record *r, size_t at, size_t 
 	}
 }
 
-/* Where bytes are: a field's, or those that it points at (__data_loc, __rel_loc). */
+/* Place of bytes: a field's own, or those that it points at (__data_loc, __rel_loc). */
 struct text_place {
 	uint32_t offset, size;
 	bool dynamic, relative;
@@ -73,13 +73,13 @@ enum text_op {
 	TEXT_NOT,
 	TEXT_INVERT,
 	TEXT_OR,
-	TEXT_OR_ELSE,
+	TEXT_LOGICAL_OR,
 	TEXT_AND,
-	TEXT_AND_ALSO,
+	TEXT_LOGICAL_AND,
 	TEXT_LESS,
 	TEXT_LESS_EQUAL,
-	TEXT_MORE,
-	TEXT_MORE_EQUAL,
+	TEXT_GREATER,
+	TEXT_GREATER_EQUAL,
 	TEXT_EQUAL,
 	TEXT_UNEQUAL,
 	TEXT_SHIFT_LEFT,
@@ -87,7 +87,7 @@ enum text_op {
 	TEXT_SUBTRACT,
 	TEXT_ADD,
 	TEXT_DIVIDE,
-	TEXT_REST,
+	TEXT_MODULO,
 	TEXT_MULTIPLY,
 };
 
@@ -166,7 +166,7 @@ enum text_piece_kind {
 	TEXT_BYTES,	/* %*ph */
 	TEXT_RAW_BYTES, /* ARRAY[...] */
 	TEXT_STATE,	/* of stock's sched_switch plugin */
-	TEXT_NAMED,	/* of our plugins: decode/event-text.h */
+	TEXT_NAMED,	/* of our plugins: base/decode/event-text.h */
 	TEXT_TASK,
 	TEXT_GUEST,
 };
@@ -202,10 +202,10 @@ struct text_program {
 	struct text_task tasks[TEXT_TASKS_MAX];
 	size_t n_tasks;
 	const struct tep_format_field *named;
-	uint32_t needs; /* bytes; where it is told by our plugin's rows: shorter ones are too short */
+	uint32_t needs; /* bytes, for events with our plugin's rows: shorter records are too short */
 };
 
-/* What a conversion stands for in the list that libtraceevent makes of a format. */
+/* Entry of the list of conversions that libtraceevent makes of a format. */
 struct text_conversion {
 	enum { TEXT_IS_TEXT, TEXT_IS_INTEGER, TEXT_IS_POINTER, TEXT_IS_STRING } is;
 	const char *s; /* the text; "%08lx" */
@@ -240,7 +240,7 @@ struct text_piece *text_piece_add(struct text_build *b, enum text_piece_kind kin
 /* Of a conversion with its number. */
 void text_integer_add(struct text_build *b, const struct text_spec *spec, const struct text_expr *value);
 
-/* What libtraceevent reads of event->print_fmt.format, into v. */
+/* Parses event->print_fmt.format as libtraceevent does. */
 void text_conversions(struct text_build *b);
 /* printf's conversion with its flags; false: refused. */
 bool text_spec(struct text_build *b, const struct text_conversion *c, struct text_spec *spec);
@@ -255,7 +255,7 @@ uint64_t text_expr_most(const struct text_expr *e);
 const struct text_string *text_string(struct text_build *b, struct tep_print_arg *arg);
 /* Every field, as tep_print_fields. */
 void text_fields(struct text_build *b);
-/* What the event's handler prints; true: all there is to print. */
+/* Adds the text of the event's handler; true: nothing else is printed. */
 bool text_handler(struct text_build *b);
 /* The field that an argument is, looked up by its name; NULL: none. */
 struct tep_format_field *text_arg_field(struct text_build *b, struct tep_print_arg *arg);
@@ -264,7 +264,7 @@ struct tep_format_field *text_arg_field(struct text_build *b, struct tep_print_a
 
 /* ---- output ------------------------------------------------------------------------- */
 
-/* Where the next byte goes in a buf whose len is behind. */
+/* Write position in a buf whose len is not yet updated. */
 struct text_pen {
 	char *p, *end;
 	struct buf *out;
@@ -309,7 +309,7 @@ void text_put_integer(struct text_pen *pen, const struct text_spec *spec, uint64
 		      const struct text_record *r);
 void text_put_string(struct text_pen *pen, const struct text_spec *spec, const struct text_string *s,
 		     const struct text_record *r, struct text_scratch *own);
-/* What the piece has of an address, a function, a uuid. */
+/* Prints an address, a function or a uuid. */
 void text_put_pointer(struct text_pen *pen, const struct text_piece *p, const struct text_record *r,
 		      struct tep_handle *tep);
 

@@ -38,12 +38,6 @@ static void text_put_raw_bytes(struct text_pen *pen, const struct text_piece *p,
 	text_puts(pen, "]");
 }
 
-static void text_put_0x(struct text_pen *pen, uint64_t v)
-{
-	text_put(pen, "0x", 2);
-	text_put_hex(pen, v);
-}
-
 /* A row of our plugin's: a name or else the number. */
 static void text_put_named(struct text_pen *pen, const struct text_piece *p, uint64_t value,
 			   const struct tep_event *event)
@@ -51,14 +45,16 @@ static void text_put_named(struct text_pen *pen, const struct text_piece *p, uin
 	const struct text_name *known = value < TEXT_NAMES ? &p->string->names[value] : NULL;
 	const char *name = known ? known->s : p->row->name(event, value);
 
-	if (known && name)
+	if (known && name) {
 		text_put(pen, name, known->len);
-	else if (name)
+	} else if (name) {
 		text_puts(pen, name);
-	else if (p->row->kind == EVENT_TEXT_NAME)
+	} else if (p->row->kind == EVENT_TEXT_NAME) {
 		text_put_decimal(pen, value);
-	else
-		text_put_0x(pen, value);
+	} else {
+		text_put(pen, "0x", 2);
+		text_put_hex(pen, value);
+	}
 }
 
 static void text_put_comm(struct text_pen *pen, uint64_t pid, const char *comm)

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What stands for %s: strings, flags and symbols by name, bytes, items, bit masks. */
+/* Prints %s: strings, flags and symbols by name, bytes, items, bit masks. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "text-priv.h"
+#include "base/array.h"
 
-#define TEXT_ITEMS_MAX UINT16_MAX /* what a record may choose as their number (dat/print-format.h) */
+#define TEXT_ITEMS_MAX UINT16_MAX /* what a record may choose as their number (file/dat/print-format.h) */
 
 /* ---- making ------------------------------------------------------------------------ */
 
-/* What libtraceevent takes a flag's or a symbol's value for. */
+/* Value of a flag or a symbol, as libtraceevent parses it. */
 static int64_t text_name_value(const char *s)
 {
 	static const struct {
@@ -334,16 +335,6 @@ static void text_put_items(struct text_pen *pen, const struct text_string *s, co
 	}
 }
 
-/* The highest bits first, a comma between 32 and 32. */
-static void text_put_bitmask(struct text_pen *pen, size_t at, uint32_t len, const struct text_record *r)
-{
-	for (uint32_t i = len; i-- > 0;) {
-		text_put_byte(pen, (uint8_t)text_load(r, at + i, 1), false);
-		if (i && i % 4 == 0)
-			text_puts(pen, ",");
-	}
-}
-
 /* "0-3,7" */
 static void text_put_cpus(struct text_pen *pen, size_t at, uint32_t len, const struct text_record *r)
 {
@@ -377,8 +368,12 @@ static void text_put_mask(struct text_pen *pen, const struct text_spec *spec, co
 
 	if (s->kind == TEXT_STRING_CPUS)
 		text_put_cpus(pen, at, len, r);
-	else
-		text_put_bitmask(pen, at, len, r);
+	/* the highest bits first, a comma between 32 and 32 */
+	for (uint32_t i = len; s->kind != TEXT_STRING_CPUS && i-- > 0;) {
+		text_put_byte(pen, (uint8_t)text_load(r, at + i, 1), false);
+		if (i && i % 4 == 0)
+			text_puts(pen, ",");
+	}
 	if (!spec->plain && !pen->out->bad)
 		text_fit(pen, from, spec, r);
 }

@@ -36,15 +36,6 @@ static void text_pretty(struct text_build *b)
 		text_conversion_add(b, &b->v[i]);
 }
 
-static void text_raw(struct text_build *b)
-{
-	const int flags = b->p->event->flags;
-
-	if (!(flags & (TEP_EVENT_FL_FAILED | TEP_EVENT_FL_ISBPRINT)))
-		text_conversions(b);
-	text_fields(b);
-}
-
 static void text_build(struct text_build *b, bool raw)
 {
 	struct tep_event *event = b->p->event;
@@ -56,10 +47,13 @@ static void text_build(struct text_build *b, bool raw)
 		text_refuse(b, "a field out of reach");
 	if (b->ret)
 		return;
-	if (raw || (event->flags & TEP_EVENT_FL_PRINTRAW))
-		text_raw(b);
-	else
+	if (raw || (event->flags & TEP_EVENT_FL_PRINTRAW)) {
+		if (!(event->flags & (TEP_EVENT_FL_FAILED | TEP_EVENT_FL_ISBPRINT)))
+			text_conversions(b);
+		text_fields(b);
+	} else {
 		text_pretty(b);
+	}
 	if (b->before.len && !b->ret)
 		text_piece_add(b, TEXT_NOTHING);
 }

@@ -6,7 +6,7 @@
 #include <traceevent/trace-seq.h>
 
 #include "read/tepfile.h"
-#include "util/base.h"
+#include "base/buf.h"
 
 /*
  * An event's text as a program: made once out of the tree that libtraceevent has parsed of
@@ -20,7 +20,7 @@ struct text_task {
 	const struct tep_format_field *pid, *comm;
 };
 
-/* What each thread that prints has of its own. Zero-initialised = empty. */
+/* Memory of one printing thread. Zero-initialised = empty. */
 struct text_scratch {
 	struct padded room;
 	struct trace_seq seq;

@@ -6,34 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/field.h"
-
-struct timeline {
-	const struct inputs *in;
-	struct merge_input *v;
-	struct merge *merge;
-	struct merge_run run;
-	size_t next; /* in the run: behind the record that was given last */
-	struct padded room;
-};
+#include "base/field.h"
 
 /* ---- records --------------------------------------------------------------------- */
-
-const struct merge_stream *timeline_stream(const struct timeline *t, const struct merge_record *m)
-{
-	return merge_stream(t->merge, m);
-}
-
-const struct merge_stream *timeline_stream_at(const struct timeline *t, size_t stream)
-{
-	return merge_stream(t->merge, &(struct merge_record){ .stream = (uint32_t)stream & INT32_MAX });
-}
 
 const struct known_event *timeline_event(const struct timeline *t, const struct merge_record *m,
 					 unsigned int *id)
 {
 	*id = timeline_id(m);
-	return m->len < 2 ? NULL : input_event(&t->in->v[timeline_stream(t, m)->input], *id);
+	return m->len < 2 ? NULL : input_event(&t->in->v[merge_stream(t->merge, m)->input], *id);
 }
 
 int timeline_pid(const struct field_load *pid, const struct merge_record *m)
@@ -47,7 +28,7 @@ int timeline_pid(const struct field_load *pid, const struct merge_record *m)
 void timeline_fill(const struct timeline *t, const struct merge_record *m, struct padded *room,
 		   struct timeline_record *r)
 {
-	const struct merge_stream *s = timeline_stream(t, m);
+	const struct merge_stream *s = merge_stream(t->merge, m);
 	const struct input *in = &t->in->v[s->input];
 	const struct known_event *e;
 
@@ -91,39 +72,12 @@ int timeline_next(struct timeline *t, struct timeline_record *r)
 	return 1;
 }
 
-/* ---- run by run -------------------------------------------------------------------- */
-
-int timeline_take(struct timeline *t, struct merge_run *run)
-{
-	return merge_take(t->merge, run);
-}
-
-void timeline_tell_pauses(struct timeline *t)
-{
-	merge_tell_pauses(t->merge);
-}
-
-void timeline_from(struct timeline *t, uint64_t ts)
-{
-	merge_from(t->merge, ts);
-}
-
-size_t timeline_streams(const struct timeline *t)
-{
-	return merge_streams(t->merge);
-}
-
-int timeline_take_stream(struct timeline *t, size_t stream, struct merge_run *run)
-{
-	return merge_take_stream(t->merge, stream, run);
-}
-
 int timeline_ahead(const struct timeline *t, const struct merge_run *run, size_t i, struct merge_record *next)
 {
-	const struct merge_stream *s = timeline_stream(t, &run->v[i]);
+	const struct merge_stream *s = merge_stream(t->merge, &run->v[i]);
 
 	while (++i < run->n) {
-		const struct merge_stream *other = timeline_stream(t, &run->v[i]);
+		const struct merge_stream *other = merge_stream(t->merge, &run->v[i]);
 
 		if (other->input == s->input && other->buffer == s->buffer) {
 			*next = run->v[i];
@@ -133,18 +87,8 @@ int timeline_ahead(const struct timeline *t, const struct merge_run *run, size_t
 	return merge_ahead(t->merge, s->input, s->buffer, next);
 }
 
-double timeline_fraction(const struct timeline *t)
-{
-	return merge_fraction(t->merge);
-}
-
-uint64_t timeline_damaged(const struct timeline *t)
-{
-	return merge_damaged(t->merge);
-}
-
-int timeline_open(struct timeline **out, const struct inputs *in, merge_want *want, void *ctx,
-		  const struct log *log)
+static int timeline_open_part(struct timeline **out, const struct inputs *in, uint64_t from, uint64_t to,
+			      merge_want *want, void *ctx, const struct log *log)
 {
 	struct timeline *t = calloc(1, sizeof(*t));
 	int ret = -ENOMEM;
@@ -156,7 +100,7 @@ int timeline_open(struct timeline **out, const struct inputs *in, merge_want *wa
 	if (!t->v || padded_init(&t->room))
 		goto fail;
 	for (size_t i = 0; i < in->n; i++)
-		t->v[i] = (struct merge_input){ in->v[i].path, in->v[i].reader, in->v[i].time };
+		t->v[i] = (struct merge_input){ in->v[i].path, in->v[i].reader, in->v[i].time, from, to };
 	ret = merge_open(&t->merge, t->v, in->n, want, ctx, log);
 	if (ret)
 		goto fail;
@@ -165,6 +109,18 @@ int timeline_open(struct timeline **out, const struct inputs *in, merge_want *wa
 fail:
 	timeline_close(t);
 	return ret;
+}
+
+int timeline_open(struct timeline **out, const struct inputs *in, merge_want *want, void *ctx,
+		  const struct log *log)
+{
+	return timeline_open_part(out, in, in->from, in->to, want, ctx, log);
+}
+
+int timeline_open_whole(struct timeline **out, const struct inputs *in, merge_want *want, void *ctx,
+			const struct log *log)
+{
+	return timeline_open_part(out, in, 0, 0, want, ctx, log);
 }
 
 void timeline_close(struct timeline *t)
@@ -176,15 +132,4 @@ void timeline_close(struct timeline *t)
 	padded_release(&t->room);
 	free(t->v);
 	free(t);
-}
-
-const char *timeline_comm(const struct timeline_record *r)
-{
-	const char *comm;
-
-	if (r->pid < 0)
-		return NULL;
-	comm = tep_data_comm_from_pid(r->in->tep, r->pid);
-	/* what libtraceevent calls tasks that it does not have; some may be called so */
-	return strcmp(comm, "<...>") || tep_is_pid_registered(r->in->tep, r->pid) ? comm : NULL;
 }

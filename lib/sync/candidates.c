@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "sync/solver.h"
+#include "base/array.h"
 
 #define BITS_MAX  20
 #define BIN_MIN	  20000	 /* ns */
@@ -57,25 +58,6 @@ static void fourier(const struct transform *f, cplx *z)
 	}
 }
 
-static int transform_init(struct transform *f, const struct problem *p, uint64_t t0, uint64_t t1)
-{
-	uint64_t span = p->host1 - p->host0 + (t1 - t0);
-
-	*f = (struct transform){ .n = 1024, .t0 = t0, .t1 = t1 };
-	f->bin = span / ((1u << BITS_MAX) - 4) + 1;
-	f->bin = f->bin < BIN_MIN ? BIN_MIN : f->bin;
-	while (f->n < span / f->bin + 2)
-		f->n *= 2;
-	f->root = malloc(f->n / 2 * sizeof(cplx));
-	f->z = malloc(f->n * sizeof(cplx));
-	f->sum = calloc(f->n, sizeof(cplx));
-	if (!f->root || !f->z || !f->sum)
-		return -ENOMEM;
-	for (size_t i = 0; i < f->n / 2; i++)
-		f->root[i] = cexp(-2 * M_PI * I * (double)i / (double)f->n);
-	return 0;
-}
-
 /* Events into the real part. */
 static void add_events(struct transform *f, const struct sync_cpu *c)
 {
@@ -101,17 +83,6 @@ static void add_windows(struct transform *f, const struct problem *p, const stru
 
 			f->z[k] += I * ((double)(to - from) / (double)f->bin);
 		}
-	}
-}
-
-/* Takes both spectra out of z and adds conj(E) * W to the sum. */
-static void add_product(struct transform *f)
-{
-	fourier(f, f->z);
-	for (size_t i = 0; i < f->n; i++) {
-		cplx x = f->z[i], y = conj(f->z[-i & (f->n - 1)]);
-
-		f->sum[i] += conj((x + y) / 2) * ((x - y) / (2 * I));
 	}
 }
 
@@ -141,7 +112,13 @@ static void correlate(struct transform *f, const struct problem *p, bool mapped)
 		for (size_t i = 0; i < p->n_threads; i++)
 			if (!mapped || i == (size_t)p->map[best])
 				add_windows(f, p, &p->threads[i]);
-		add_product(f);
+		/* takes both spectra out of z and adds conj(E) * W to the sum */
+		fourier(f, f->z);
+		for (size_t i = 0; i < f->n; i++) {
+			cplx x = f->z[i], y = conj(f->z[-i & (f->n - 1)]);
+
+			f->sum[i] += conj((x + y) / 2) * ((x - y) / (2 * I));
+		}
 		if (mapped)
 			done[best] = true;
 	}
@@ -153,23 +130,6 @@ static int64_t lag_offset(const struct transform *f, const struct problem *p, si
 	int64_t lag = i > f->n - (f->t1 - f->t0) / f->bin - 1 ? (int64_t)i - (int64_t)f->n : (int64_t)i;
 
 	return (int64_t)(p->host0 - f->t0) + lag * (int64_t)f->bin;
-}
-
-/* A prior leaves only some of the lags. */
-static void mask_prior(const struct transform *f, const struct problem *p)
-{
-	const struct sync_prior *prior = &p->in->prior;
-
-	if (!prior->valid)
-		return;
-	for (size_t i = 0; i < f->n; i++) {
-		int64_t d = lag_offset(f, p, i) - prior->offset;
-		double far = (double)prior->bound + 2.0 * (double)f->bin +
-			     p->rate * fabs((double)(int64_t)(f->t0 - prior->time));
-
-		if (fabs((double)d) > far)
-			f->sum[i] = -1;
-	}
 }
 
 /* The highest places, each some way from those before. */
@@ -195,17 +155,36 @@ static int take_peaks(const struct transform *f, const struct problem *p, struct
 
 int find_candidates(struct problem *p, uint64_t t0, uint64_t t1, struct candidate *v, size_t max)
 {
-	struct transform f;
-	int ret = transform_init(&f, p, t0, t1);
+	uint64_t span = p->host1 - p->host0 + (t1 - t0);
+	const struct sync_prior *prior = &p->in->prior;
+	struct transform f = { .n = 1024, .t0 = t0, .t1 = t1 };
+	int ret = -ENOMEM;
 
-	if (ret)
+	f.bin = span / ((1u << BITS_MAX) - 4) + 1;
+	f.bin = f.bin < BIN_MIN ? BIN_MIN : f.bin;
+	while (f.n < span / f.bin + 2)
+		f.n *= 2;
+	f.root = malloc(f.n / 2 * sizeof(cplx));
+	f.z = malloc(f.n * sizeof(cplx));
+	f.sum = calloc(f.n, sizeof(cplx));
+	if (!f.root || !f.z || !f.sum)
 		goto out;
+	for (size_t i = 0; i < f.n / 2; i++)
+		f.root[i] = cexp(-2 * M_PI * I * (double)i / (double)f.n);
 	correlate(&f, p, map_any(p));
 	/* the inverse, up to the order: conj in and out; the result is real */
 	for (size_t i = 0; i < f.n; i++)
 		f.sum[i] = conj(f.sum[i]);
 	fourier(&f, f.sum);
-	mask_prior(&f, p);
+	/* a prior leaves only some of the lags */
+	for (size_t i = 0; i < f.n && prior->valid; i++) {
+		int64_t d = lag_offset(&f, p, i) - prior->offset;
+		double far = (double)prior->bound + 2.0 * (double)f.bin +
+			     p->rate * fabs((double)(int64_t)(t0 - prior->time));
+
+		if (fabs((double)d) > far)
+			f.sum[i] = -1;
+	}
 	ret = take_peaks(&f, p, v, max);
 out:
 	free(f.root);

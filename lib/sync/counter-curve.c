@@ -5,22 +5,18 @@
 #include <stdlib.h>
 
 #include "sync/counter-method-priv.h"
-#include "util/array.h"
+#include "base/array.h"
 
 #define SLEW_ALONE 5e-6 /* what a clock's rate may change by when nothing shows how it does */
 #define SLEW_LEAST 1e-7 /* ... by more than its rates beside show */
 #define WIDE	   4	/* brackets so many times wider than usual were interrupted */
 
-static uint64_t usual_slack(const struct counter_log *l, uint64_t *scratch)
+static double chord_slope(const struct curve *c, size_t i)
 {
-	for (size_t i = 0; i < l->n_shots; i++)
-		scratch[i] = l->shots[i].slack;
-	qsort(scratch, l->n_shots, sizeof(*scratch), compare_u64);
-	return scratch[l->n_shots / 2];
+	return (double)(c->v[i + 1].clock - c->v[i].clock) / (double)(c->v[i + 1].counter - c->v[i].counter);
 }
 
-/* Those that are of use, in order; the outer ones are, whatever their width. */
-static int take_shots(struct curve *c, const struct counter_log *l)
+int curve_make(struct curve *c, const struct counter_log *l)
 {
 	uint64_t *scratch = calloc(l->n_shots + 1, sizeof(*scratch)), wide;
 
@@ -30,8 +26,12 @@ static int take_shots(struct curve *c, const struct counter_log *l)
 		free(scratch);
 		return -ENOMEM;
 	}
-	wide = l->n_shots ? WIDE * usual_slack(l, scratch) + WIDE : 0;
+	for (size_t i = 0; i < l->n_shots; i++)
+		scratch[i] = l->shots[i].slack;
+	qsort(scratch, l->n_shots, sizeof(*scratch), compare_u64);
+	wide = l->n_shots ? WIDE * scratch[l->n_shots / 2] + WIDE : 0;
 	free(scratch);
+	/* those that are of use, in order; the outer ones are, whatever their width */
 	for (size_t i = 0; i < l->n_shots; i++) {
 		const struct counter_shot *s = &l->shots[i], *last = c->n ? &c->v[c->n - 1] : NULL;
 
@@ -40,38 +40,6 @@ static int take_shots(struct curve *c, const struct counter_log *l)
 		if (!last || (s->counter > last->counter && s->clock > last->clock))
 			c->v[c->n++] = *s;
 	}
-	return 0;
-}
-
-static double chord_slope(const struct curve *c, size_t i)
-{
-	return (double)(c->v[i + 1].clock - c->v[i].clock) / (double)(c->v[i + 1].counter - c->v[i].counter);
-}
-
-/*
- * Within an interval the clock's rate lies between those that the chords beside
- * it and its own show: with a range of r it leaves its chord of T ticks by at most
- * r T / 4.
- */
-static void find_off(struct curve *c, size_t i)
-{
-	double s = chord_slope(c, i), range = 0, ticks = (double)(c->v[i + 1].counter - c->v[i].counter);
-	uint64_t slack = c->v[i].slack > c->v[i + 1].slack ? c->v[i].slack : c->v[i + 1].slack;
-
-	if (i)
-		range += fabs(s - chord_slope(c, i - 1));
-	if (i + 2 < c->n)
-		range += fabs(s - chord_slope(c, i + 1));
-	range += (c->n == 2 ? SLEW_ALONE : SLEW_LEAST) * s;
-	c->off[i] = ((double)slack + 1) * c->ns + range * ticks / 4;
-}
-
-int curve_make(struct curve *c, const struct counter_log *l)
-{
-	int ret = take_shots(c, l);
-
-	if (ret)
-		return ret;
 	if (c->n < 2)
 		return -ENODATA;
 	c->ns = (double)(c->v[c->n - 1].clock - c->v[0].clock) /
@@ -79,8 +47,23 @@ int curve_make(struct curve *c, const struct counter_log *l)
 	for (size_t i = 0; i + 1 < c->n; i++)
 		if (fabs(chord_slope(c, i) / c->ns - 1) > CURVE_STEP)
 			return -ERANGE;
-	for (size_t i = 0; i + 1 < c->n; i++)
-		find_off(c, i);
+	/*
+	 * Within an interval the clock's rate lies between those that the chords beside
+	 * it and its own show: with a range of r it leaves its chord of T ticks by at most
+	 * r T / 4.
+	 */
+	for (size_t i = 0; i + 1 < c->n; i++) {
+		double s = chord_slope(c, i), range = 0;
+		double ticks = (double)(c->v[i + 1].counter - c->v[i].counter);
+		uint64_t slack = c->v[i].slack > c->v[i + 1].slack ? c->v[i].slack : c->v[i + 1].slack;
+
+		if (i)
+			range += fabs(s - chord_slope(c, i - 1));
+		if (i + 2 < c->n)
+			range += fabs(s - chord_slope(c, i + 1));
+		range += (c->n == 2 ? SLEW_ALONE : SLEW_LEAST) * s;
+		c->off[i] = ((double)slack + 1) * c->ns + range * ticks / 4;
+	}
 	return 0;
 }
 

@@ -24,9 +24,9 @@ void curve_release(struct curve *c);
 /* Beyond the shots the outer chords go on. */
 uint64_t curve_clock(const struct curve *c, uint64_t counter);
 uint64_t curve_counter(const struct curve *c, uint64_t clock);
-/* How far the clock can be from the curve between two values of the counter, ns. */
+/* Largest distance of the clock from the curve between two values of the counter, ns. */
 double curve_off(const struct curve *c, uint64_t from, uint64_t to);
-/* How far the curve leaves its own chord between two values of the counter, ns. */
+/* Largest distance of the curve from its own chord between two values of the counter, ns. */
 double curve_sag(const struct curve *c, uint64_t from, uint64_t to);
 
 /* ---- counter-method.c */
@@ -46,7 +46,7 @@ struct counter_method {
 	struct epoch *epochs;
 	size_t n;
 	struct sync_result *out;
-	uint64_t *points; /* of the guest's counter, where knots are wanted */
+	uint64_t *points; /* of the guest's counter, where points are wanted */
 	size_t n_points;
 };
 
@@ -56,8 +56,8 @@ int counter_method_begin(struct counter_method *j, const struct counter_log *hos
 /* As many epochs as needed, each offset between the latest question and the earliest answer.
  * 0, -ENOMEM, -ENODATA: an answer before its question. */
 int counter_method_pings(struct counter_method *j, const struct counter_log *guest);
-/* Fills the result's knots, cuts and class. 0 or -ENOMEM. */
-int counter_method_knots(struct counter_method *j, enum sync_class class);
+/* Fills the result's points, jumps and class. 0 or -ENOMEM. */
+int counter_method_points(struct counter_method *j, enum sync_class class);
 /* Frees all but the result, that too on an error. ret: what failed before, and is returned. */
 int counter_method_end(struct counter_method *j, int ret);
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "sync/counter-method-priv.h"
-#include "util/array.h"
+#include "base/array.h"
 
 #define ROUNDING 3	     /* ns: two clocks' whole ns, and ours */
 #define KNOTS_NS 40000000000 /* further apart stock's interpolation overflows */
@@ -91,28 +91,6 @@ static int epochs_of_vm(struct counter_method *j, const struct cntvoff_log *cntv
 	return 0;
 }
 
-/* Records of CNTVOFF were lost where it changed. */
-static enum sync_class class_of_epochs(const struct counter_method *j)
-{
-	for (size_t i = 1; i < j->n; i++)
-		if (j->epochs[i].from < j->epochs[i].start)
-			return SYNC_SOFT;
-	return SYNC_HARD;
-}
-
-/* The vCPU threads that the probe saw. */
-static int take_vcpus(struct sync_result *out, const struct cntvoff_log *cntvoff, int32_t vm)
-{
-	for (size_t i = 0; i < cntvoff->n_vcpus; i++) {
-		const struct cntvoff_vcpu *seen = &cntvoff->vcpus[i];
-		const struct sync_vcpu one = { .cpu = seen->id, .pid = seen->pid };
-
-		if (seen->vm == vm && array_push(&out->vcpus, &out->n_vcpus, &one, sizeof(one)))
-			return -ENOMEM;
-	}
-	return 0;
-}
-
 static int epochs_by_cntvoff(struct counter_method *j, const struct counter_log *guest,
 			     const struct cntvoff_log *cntvoff, const struct offset_vcpu *vcpus, size_t n,
 			     const char **why)
@@ -135,10 +113,18 @@ static int epochs_by_cntvoff(struct counter_method *j, const struct counter_log 
 	ret = epochs_of_vm(j, cntvoff, vm);
 	if (ret == -ENODATA)
 		*why = "its counter was set back";
-	return ret ? ret : take_vcpus(j->out, cntvoff, vm);
+	/* the vCPU threads that the probe saw */
+	for (size_t i = 0; i < cntvoff->n_vcpus && !ret; i++) {
+		const struct cntvoff_vcpu *seen = &cntvoff->vcpus[i];
+		const struct sync_vcpu one = { .cpu = seen->id, .pid = seen->pid };
+
+		if (seen->vm == vm)
+			ret = array_push(&j->out->vcpus, &j->out->n_vcpus, &one, sizeof(one));
+	}
+	return ret;
 }
 
-/* What some of the pings leave of CNTVOFF. */
+/* Range of CNTVOFF that some of the pings allow. */
 struct range {
 	uint64_t low, high;
 	size_t from, to; /* pings, [from, to) */
@@ -172,26 +158,14 @@ static struct range next_range(const struct counter_log *guest, size_t from)
 	return r;
 }
 
-static int add_range_epoch(struct counter_method *j, const struct counter_log *guest, const struct range *r)
-{
-	struct epoch e = { .end = guest->pings[r->to - 1].last,
-			   .cntvoff = r->low + (r->high - r->low) / 2,
-			   .slack = (r->high - r->low + 1) / 2 };
-
-	if (j->n) {
-		e.from = j->epochs[j->n - 1].end;
-		e.start = guest->pings[r->from].first;
-	}
-	return array_push(&j->epochs, &j->n, &e, sizeof(e));
-}
-
 /*
- * A ping on its way while the VM was stopped suits both: asked before, answered
- * after. It tells of neither.
+ * A ping that was asked before a stop of the VM and answered after it fits both
+ * offsets, and bounds neither.
  */
 int counter_method_pings(struct counter_method *j, const struct counter_log *guest)
 {
 	struct range now, next;
+	struct epoch e;
 
 	for (size_t i = 0; i < guest->n_pings; i++) {
 		const struct counter_ping *p = &guest->pings[i];
@@ -209,40 +183,35 @@ int counter_method_pings(struct counter_method *j, const struct counter_log *gue
 				now.to--;
 			now = range_of(guest, now.from, now.to);
 		}
-		if (add_range_epoch(j, guest, &now))
+		e = (struct epoch){ .end = guest->pings[now.to - 1].last,
+				    .cntvoff = now.low + (now.high - now.low) / 2,
+				    .slack = (now.high - now.low + 1) / 2 };
+		if (j->n) {
+			e.from = j->epochs[j->n - 1].end;
+			e.start = guest->pings[now.from].first;
+		}
+		if (array_push(&j->epochs, &j->n, &e, sizeof(e)))
 			return -ENOMEM;
 	}
 	return 0;
 }
 
-/* ---- knots -------------------------------------------------------------------------------- */
+/* ---- points -------------------------------------------------------------------------------- */
 
-static bool is_start(const struct counter_method *j, uint64_t counter)
-{
-	for (size_t i = 1; i < j->n; i++)
-		if (j->epochs[i].start == counter)
-			return true;
-	return false;
-}
-
-static bool is_vague(const struct counter_method *j, uint64_t counter)
-{
-	for (size_t i = 1; i < j->n; i++)
-		if (counter > j->epochs[i].from && counter < j->epochs[i].start)
-			return true;
-	return false;
-}
-
-/* Knots want room between them: for one just before an epoch's start too. */
-static void add_knot_point(struct counter_method *j, uint64_t at)
+/* Points want room between them: for one just before an epoch's start too. */
+static void add_offset_point(struct counter_method *j, uint64_t at)
 {
 	uint64_t *last = j->n_points ? &j->points[j->n_points - 1] : NULL;
+	bool start = false;
 
-	if (is_vague(j, at))
-		return;
+	for (size_t i = 1; i < j->n; i++) {
+		if (at > j->epochs[i].from && at < j->epochs[i].start)
+			return;
+		start = start || at == j->epochs[i].start;
+	}
 	if (!last || curve_clock(&j->guest, at) - curve_clock(&j->guest, *last) > 2)
 		j->points[j->n_points++] = at;
-	else if (is_start(j, at))
+	else if (start)
 		*last = at;
 }
 
@@ -301,23 +270,14 @@ static int choose_points(struct counter_method *j)
 	}
 	qsort(j->points, used, sizeof(*j->points), compare_u64);
 	for (size_t i = 0; i < used; i++)
-		add_knot_point(j, j->points[i]);
+		add_offset_point(j, j->points[i]);
 	return 0;
 }
 
-static size_t epoch_at(const struct counter_method *j, uint64_t counter)
+static struct sync_offset_point *add_point(struct counter_method *j, uint64_t counter, const struct epoch *e,
+					   enum sync_class class)
 {
-	size_t i = j->n - 1;
-
-	while (i && j->epochs[i].start > counter)
-		i--;
-	return i;
-}
-
-static struct sync_knot *add_knot(struct counter_method *j, uint64_t counter, const struct epoch *e,
-				  enum sync_class class)
-{
-	struct sync_knot *k = &j->out->knots[j->out->n_knots++];
+	struct sync_offset_point *k = &j->out->points[j->out->n_points++];
 
 	k->time = curve_clock(&j->guest, counter);
 	k->offset = (int64_t)(curve_clock(&j->host, counter + e->cntvoff) - k->time);
@@ -326,7 +286,7 @@ static struct sync_knot *add_knot(struct counter_method *j, uint64_t counter, co
 }
 
 /*
- * Half width between two points of one epoch. Of two knots the larger bound holds in
+ * Half width between two points of one epoch. Of two points the larger bound holds in
  * between: beyond the snapshots the outer one has it.
  */
 static uint64_t bound_between(const struct counter_method *j, const struct epoch *e, uint64_t from,
@@ -339,67 +299,51 @@ static uint64_t bound_between(const struct counter_method *j, const struct epoch
 	return (uint64_t)ceil(ns) + ROUNDING;
 }
 
-/* The last knot before an epoch: where that may have begun earlier, it has no bound. */
-static void add_end(struct counter_method *j, uint64_t before, uint64_t at, const struct epoch *e,
-		    enum sync_class class)
-{
-	bool vague = e[1].from < e[1].start;
-	struct sync_knot *k = add_knot(j, at, e, vague ? SYNC_NONE : class);
-
-	k->time--;
-	k->bound = vague ? UINT64_MAX : bound_between(j, e, before, at);
-	j->out->cuts[j->out->n_cuts++] = j->out->n_knots;
-}
-
-/* One knot at each point; at the start of an epoch another just before it. */
-static void add_knots(struct counter_method *j, enum sync_class class)
+/* One point at each point; at the start of an epoch another just before it. */
+int counter_method_points(struct counter_method *j, enum sync_class class)
 {
 	uint64_t last = j->guest.v[j->guest.n - 1].counter;
+	int ret = choose_points(j);
 
+	if (ret)
+		return ret;
+	j->out->points = calloc(j->n_points + j->n, sizeof(*j->out->points));
+	j->out->jumps = calloc(j->n, sizeof(*j->out->jumps));
+	if (!j->out->points || !j->out->jumps)
+		return -ENOMEM;
 	for (size_t i = 0; i < j->n_points; i++) {
 		uint64_t at = j->points[i], next = i + 1 < j->n_points ? j->points[i + 1] : at;
-		const struct epoch *e = &j->epochs[epoch_at(j, at)];
-		struct sync_knot *k;
+		const struct epoch *e = &j->epochs[j->n - 1];
+		struct sync_offset_point *k;
 
-		if (i && e->start == at && e != j->epochs)
-			add_end(j, j->points[i - 1], at, e - 1, class);
-		k = add_knot(j, at, e, class);
+		while (e > j->epochs && e->start > at)
+			e--;
+		/* the last point before an epoch: where that may have begun earlier, it has no bound */
+		if (i && e->start == at && e != j->epochs) {
+			bool vague = e->from < e->start;
+
+			k = add_point(j, at, e - 1, vague ? SYNC_NONE : class);
+			k->time--;
+			k->bound = vague ? UINT64_MAX : bound_between(j, e - 1, j->points[i - 1], at);
+			j->out->jumps[j->out->n_jumps++] = j->out->n_points;
+		}
+		k = add_point(j, at, e, class);
 		if (next <= last)
 			k->bound = bound_between(j, e, at, next);
 		else
 			k->bound =
 				bound_between(j, e, at > last && e->start < at ? j->points[i - 1] : at, at);
 	}
-}
-
-int counter_method_knots(struct counter_method *j, enum sync_class class)
-{
-	int ret = choose_points(j);
-
-	if (ret)
-		return ret;
-	j->out->knots = calloc(j->n_points + j->n, sizeof(*j->out->knots));
-	j->out->cuts = calloc(j->n, sizeof(*j->out->cuts));
-	if (!j->out->knots || !j->out->cuts)
-		return -ENOMEM;
-	add_knots(j, class);
 	j->out->class = class;
 	return 0;
 }
 
 /* ---- both methods ------------------------------------------------------------------------------ */
 
-/* Both clocks count ns, on one counter; a guest's stands still at times, but never runs ahead. */
-static bool belong(const struct curve *host, const struct curve *guest)
-{
-	return fabs(guest->ns / host->ns - 1) < CURVE_STEP &&
-	       guest->v[guest->n - 1].counter - guest->v[0].counter <=
-		       host->v[host->n - 1].counter - host->v[0].counter;
-}
-
 int counter_method_begin(struct counter_method *j, const struct counter_log *host,
 			 const struct counter_log *guest, const char **why)
 {
+	const struct curve *h = &j->host, *g = &j->guest;
 	int ret = curve_make(&j->host, host);
 
 	*why = ret == -ERANGE ? "the host's clock was set" : "too few snapshots of the host's counter";
@@ -410,7 +354,11 @@ int counter_method_begin(struct counter_method *j, const struct counter_log *hos
 	if (ret)
 		return ret == -ERANGE ? -ENODATA : ret;
 	*why = "its clock and its counter do not belong together";
-	return belong(&j->host, &j->guest) ? 0 : -ENODATA;
+	/* both clocks count ns, on one counter; a guest's stands still at times, but never runs ahead */
+	if (fabs(g->ns / h->ns - 1) < CURVE_STEP &&
+	    g->v[g->n - 1].counter - g->v[0].counter <= h->v[h->n - 1].counter - h->v[0].counter)
+		return 0;
+	return -ENODATA;
 }
 
 int counter_method_end(struct counter_method *j, int ret)
@@ -429,17 +377,17 @@ int counter_solve(const struct counter_log *host, const struct counter_log *gues
 		  struct sync_result *out, const char **why)
 {
 	struct counter_method j = { .out = out };
+	enum sync_class class = SYNC_HARD;
 	int ret;
 
 	*out = (struct sync_result){ .method = "counter" };
-	ret = counter_method_begin(&j, host, guest, why);
-	if (ret)
-		goto out;
-	ret = epochs_by_cntvoff(&j, guest, cntvoff, vcpus, n, why);
-	if (!ret)
-		ret = counter_method_knots(&j, class_of_epochs(&j));
-out:
-	return counter_method_end(&j, ret);
+	ret = counter_method_begin(&j, host, guest, why)
+		      ?: epochs_by_cntvoff(&j, guest, cntvoff, vcpus, n, why);
+	/* soft where records of CNTVOFF were lost while it changed */
+	for (size_t i = 1; !ret && i < j.n; i++)
+		if (j.epochs[i].from < j.epochs[i].start)
+			class = SYNC_SOFT;
+	return counter_method_end(&j, ret ?: counter_method_points(&j, class));
 }
 
 int counter_solve_pings(const struct counter_log *host, const struct counter_log *guest,
@@ -450,12 +398,11 @@ int counter_solve_pings(const struct counter_log *host, const struct counter_log
 
 	*out = (struct sync_result){ .method = "ping" };
 	ret = counter_method_begin(&j, host, guest, why);
-	if (ret)
-		goto out;
-	*why = "its answers make no sense";
-	ret = counter_method_pings(&j, guest);
-	if (!ret)
-		ret = j.n ? counter_method_knots(&j, SYNC_PING) : -ENODATA;
-out:
+	if (!ret) {
+		*why = "its answers make no sense";
+		ret = counter_method_pings(&j, guest)
+			      ?: j.n ? counter_method_points(&j, SYNC_PING)
+				     : -ENODATA;
+	}
 	return counter_method_end(&j, ret);
 }

@@ -2,8 +2,8 @@
 #ifndef HYPTRACE_COUNTER_METHOD_H
 #define HYPTRACE_COUNTER_METHOD_H
 
-#include "clock/cntvoff.h"
-#include "clock/counter.h"
+#include "record/clock/cntvoff.h"
+#include "record/clock/counter.h"
 #include "sync/evidence.h"
 
 /*

@@ -45,37 +45,13 @@ static int map_guest(const struct counter_method *j, const struct epoch *e, uint
 	return 0;
 }
 
-/* By what the curves may be wrong. */
-static uint64_t curves_off(const struct counter_method *j)
-{
-	const struct curve *h = &j->host, *g = &j->guest;
-
-	return (uint64_t)ceil(curve_off(h, h->v[0].counter, h->v[h->n - 1].counter) +
-			      curve_off(g, g->v[0].counter, g->v[g->n - 1].counter));
-}
-
-/* The windows that [from, to] may have to do with, wider by `off`. */
-static int widen_windows(const struct sync_host *in, uint64_t from, uint64_t to, uint64_t off,
-			 struct sync_windows *out)
-{
-	for (size_t i = 0; i < in->windows.n; i++) {
-		struct sync_window w = in->windows.v[i];
-
-		w.a -= w.a > off ? off : w.a;
-		w.b += off;
-		if (w.b >= from && w.a <= to && sync_windows_add(out, &w))
-			return -ENOMEM;
-	}
-	return 0;
-}
-
-/* What all knots leave of the offset; false: they contradict each other, or one is not sure. */
+/* Range of the offset that all points allow; false: they contradict each other, or one has no bound. */
 static bool common_range(const struct sync_result *r, int64_t *low, int64_t *high)
 {
 	*low = INT64_MIN;
 	*high = INT64_MAX;
-	for (size_t i = 0; i < r->n_knots; i++) {
-		const struct sync_knot *k = &r->knots[i];
+	for (size_t i = 0; i < r->n_points; i++) {
+		const struct sync_offset_point *k = &r->points[i];
 
 		if (k->class == SYNC_NONE || k->bound > INT64_MAX / 4)
 			return false;
@@ -83,39 +59,6 @@ static bool common_range(const struct sync_result *r, int64_t *low, int64_t *hig
 		*high = k->offset + (int64_t)k->bound < *high ? k->offset + (int64_t)k->bound : *high;
 	}
 	return *low > INT64_MIN && *low <= *high;
-}
-
-/* Where the guest was paused the offset would jump within it. */
-static bool one_offset(const struct sync_result *r, const struct sync_guest *g)
-{
-	return r->n_knots && !r->n_cuts && r->knots[0].time <= g->first &&
-	       r->knots[r->n_knots - 1].time >= g->last;
-}
-
-static int take_range(const struct counter_method *j, struct epoch *e, const struct sync_result *r)
-{
-	int64_t low, high, middle;
-
-	if (!common_range(r, &low, &high))
-		return -ENODATA;
-	middle = low + (high - low) / 2;
-	e->cntvoff += (uint64_t)(int64_t)llround((double)middle / j->host.ns);
-	e->slack = (uint64_t)ceil((double)(high - low) / 2 / j->host.ns) + 1;
-	return 0;
-}
-
-/* Takes over what the solver found besides the offset. */
-static void take_map(struct sync_result *out, struct sync_result *r)
-{
-	if (!out->n_vcpus) {
-		out->method = r->method;
-		out->vcpus = r->vcpus;
-		out->n_vcpus = r->n_vcpus;
-		r->vcpus = NULL;
-	}
-	out->events += r->events;
-	out->outside += r->outside;
-	out->map_changed = out->map_changed || r->map_changed;
 }
 
 struct part_job {
@@ -134,9 +77,10 @@ static int solve_part(struct part_job *job, struct epoch *e, uint64_t to)
 	struct sync_guest mapped = { 0 };
 	struct sync_host host = *events->host;
 	struct sync_evidence seen = { &host, &mapped, events->vcpus, events->n_vcpus };
-	struct sync_result r = { 0 };
+	struct sync_result r = { 0 }, *all = job->j->out;
 	struct sync_input in;
 	int32_t *pids = NULL;
+	int64_t low, high, middle;
 	int ret = map_guest(job->j, e, to, events->guest, &mapped);
 
 	host.windows = (struct sync_windows){ 0 };
@@ -145,10 +89,16 @@ static int solve_part(struct part_job *job, struct epoch *e, uint64_t to)
 	host.begin = mapped.first - (mapped.first > reach ? reach : mapped.first);
 	host.begin = host.begin > events->host->begin ? host.begin : events->host->begin;
 	host.end = mapped.last + reach < events->host->end ? mapped.last + reach : events->host->end;
-	ret = widen_windows(events->host, host.begin, host.end, job->off, &host.windows);
-	if (ret)
-		goto out;
-	ret = sync_input_make(&in, &seen, &pids);
+	/* the windows that these times may have to do with, wider by the curves' error */
+	for (size_t i = 0; i < events->host->windows.n && !ret; i++) {
+		struct sync_window w = events->host->windows.v[i];
+
+		w.a -= w.a > job->off ? job->off : w.a;
+		w.b += job->off;
+		if (w.b >= host.begin && w.a <= host.end)
+			ret = sync_windows_add(&host.windows, &w);
+	}
+	ret = ret ?: sync_input_make(&in, &seen, &pids);
 	if (ret)
 		goto out;
 	in.prior = (struct sync_prior){ true, mapped.first, 0, reach };
@@ -158,11 +108,25 @@ static int solve_part(struct part_job *job, struct epoch *e, uint64_t to)
 	ret = sync_solve(&in, &r, job->log);
 	if (ret)
 		goto out;
-	ret = r.class == SYNC_NONE || !one_offset(&r, &mapped) ? -ENODATA : take_range(job->j, e, &r);
-	if (ret)
+	ret = -ENODATA;
+	/* one offset covers the guest's events: a pause of the guest would make it jump */
+	if (r.class == SYNC_NONE || !r.n_points || r.n_jumps || r.points[0].time > mapped.first ||
+	    r.points[r.n_points - 1].time < mapped.last || !common_range(&r, &low, &high))
 		goto out;
+	ret = 0;
+	middle = low + (high - low) / 2;
+	e->cntvoff += (uint64_t)(int64_t)llround((double)middle / job->j->host.ns);
+	e->slack = (uint64_t)ceil((double)(high - low) / 2 / job->j->host.ns) + 1;
 	job->class = r.class < job->class ? r.class : job->class;
-	take_map(job->j->out, &r);
+	if (!all->n_vcpus) {
+		all->method = r.method;
+		all->vcpus = r.vcpus;
+		all->n_vcpus = r.n_vcpus;
+		r.vcpus = NULL;
+	}
+	all->events += r.events;
+	all->outside += r.outside;
+	all->map_changed = all->map_changed || r.map_changed;
 out:
 	sync_result_release(&r);
 	sync_guest_release(&mapped);
@@ -182,23 +146,6 @@ static bool event_fits(const struct part_job *job, const struct thread *t, const
 	return thread_distance(t, curve_clock(&job->j->host, counter + e->cntvoff)) <= slack;
 }
 
-static void narrow_by(const struct part_job *job, const struct thread *t, const struct sync_cpu *c,
-		      struct epoch *e)
-{
-	const uint64_t from = e->from, to = e->start;
-
-	for (size_t i = 0; i < c->n; i++) {
-		uint64_t counter = curve_counter(&job->j->guest, c->times[i]);
-
-		if (counter <= from || counter >= to)
-			continue;
-		if (counter > e->from && !event_fits(job, t, e, counter))
-			e->from = counter;
-		if (counter < e->start && !event_fits(job, t, e - 1, counter))
-			e->start = counter;
-	}
-}
-
 /* Between the last event that the new CNTVOFF suits ill and the first one that the old one does. */
 static int narrow_starts(struct part_job *job)
 {
@@ -213,9 +160,18 @@ static int narrow_starts(struct part_job *job)
 		for (size_t k = 0; k < job->events->guest->n_cpus; k++) {
 			const struct sync_cpu *c = &job->events->guest->cpus[k];
 			const struct thread *t = windows_thread(&p, sync_pid(job->j->out, c->cpu));
+			const uint64_t from = e->from, to = e->start;
 
-			if (t)
-				narrow_by(job, t, c, e);
+			for (size_t n = 0; t && n < c->n; n++) {
+				uint64_t counter = curve_counter(&job->j->guest, c->times[n]);
+
+				if (counter <= from || counter >= to)
+					continue;
+				if (counter > e->from && !event_fits(job, t, e, counter))
+					e->from = counter;
+				if (counter < e->start && !event_fits(job, t, e - 1, counter))
+					e->start = counter;
+			}
 		}
 		if (e->from >= e->start) /* they contradict each other */
 			*e = before;
@@ -224,24 +180,11 @@ static int narrow_starts(struct part_job *job)
 	return ret;
 }
 
-static int solve_parts(struct part_job *job)
-{
-	struct counter_method *j = job->j;
-
-	for (size_t i = 0; i < j->n; i++) {
-		uint64_t to = i + 1 < j->n ? j->epochs[i + 1].from : UINT64_MAX;
-		int ret = solve_part(job, &j->epochs[i], to);
-
-		if (ret)
-			return ret;
-	}
-	return j->n > 1 ? narrow_starts(job) : 0;
-}
-
 int counter_solve_windows(const struct counter_log *host, const struct counter_log *guest,
 			  const struct sync_evidence *events, struct sync_result *out, const struct log *log)
 {
 	struct counter_method j = { .out = out };
+	const struct curve *h = &j.host, *g = &j.guest;
 	struct part_job job = { .j = &j, .events = events, .class = SYNC_HARD, .log = log };
 	const char *why;
 	int ret;
@@ -249,18 +192,18 @@ int counter_solve_windows(const struct counter_log *host, const struct counter_l
 	*out = (struct sync_result){ .method = "none" };
 	if (!events->guest->n_cpus)
 		return -ENODATA;
-	ret = counter_method_begin(&j, host, guest, &why);
+	ret = counter_method_begin(&j, host, guest, &why)
+		      ?: counter_method_pings(&j, guest)
+		      ?: j.n ? 0 : -ENODATA;
 	if (ret)
 		goto out;
-	ret = counter_method_pings(&j, guest);
-	if (!ret && !j.n)
-		ret = -ENODATA;
-	if (ret)
-		goto out;
-	job.off = curves_off(&j);
-	ret = solve_parts(&job);
-	if (!ret)
-		ret = counter_method_knots(&j, job.class);
+	job.off = (uint64_t)ceil(curve_off(h, h->v[0].counter, h->v[h->n - 1].counter) +
+				 curve_off(g, g->v[0].counter, g->v[g->n - 1].counter));
+	for (size_t i = 0; i < j.n && !ret; i++)
+		ret = solve_part(&job, &j.epochs[i], i + 1 < j.n ? j.epochs[i + 1].from : UINT64_MAX);
+	if (!ret && j.n > 1)
+		ret = narrow_starts(&job);
+	ret = ret ?: counter_method_points(&j, job.class);
 out:
 	return counter_method_end(&j, ret);
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* When the guest ran, by the order of the hypervisor's events: for those that tell no reason. */
+/* Finds the guest's windows by the order of the hypervisor's events, for events without reasons. */
 #include "sync/evidence-blind.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#include "util/array.h"
+#include "base/array.h"
 
 int blind_add(struct blind *b, uint64_t time, unsigned int cpu, int32_t pid, enum blind_what what)
 {
@@ -52,7 +52,7 @@ static int blind_put(struct blind_cpu *c, uint64_t a, uint64_t b, int32_t pid, b
 	return a <= b ? sync_windows_add(c->out, &w) : 0;
 }
 
-/* What is seen of the run ends here, and no more of it is known; the next begins. */
+/* Ends the known part of the run; begins the next. */
 static int blind_cut(struct blind_cpu *c, uint64_t at, int32_t pid)
 {
 	const struct blind_run r = c->run;
@@ -80,44 +80,26 @@ static int blind_exit(struct blind_cpu *c, const struct blind_point *at)
 	return blind_put(c, r.in, r.left, r.pid, false);
 }
 
-static void blind_turn(struct blind_run *r, const struct blind_point *at)
-{
-	const bool enter = at->what == BLIND_HYP_ENTER;
-
-	r->whole &= enter == !(r->n & 1);
-	if (r->n == 1)
-		r->in = at->time;
-	if (r->n == 2)
-		r->left = at->time;
-	if (enter)
-		r->last = at->time;
-	r->n++;
-}
-
-static int blind_lost(struct blind_cpu *c, uint64_t at)
-{
-	int ret = blind_cut(c, at, c->run.pid);
-
-	if (!c->lost++)
-		c->lost_from = at;
-	return ret;
-}
-
 static int blind_found(struct blind_cpu *c, uint64_t at)
 {
 	if (!c->lost || --c->lost)
 		return 0;
-	/* whoever ran there */
+	/* any task may have run there */
 	return blind_cut(c, at, c->run.pid) ?: blind_put(c, c->lost_from, at, 0, true);
 }
 
 static int blind_point(struct blind_cpu *c, const struct blind_point *at)
 {
+	const bool enter = at->what == BLIND_HYP_ENTER;
+	struct blind_run *r = &c->run;
 	int ret;
 
 	switch (at->what) {
 	case BLIND_LOST:
-		return blind_lost(c, at->time);
+		ret = blind_cut(c, at->time, c->run.pid);
+		if (!c->lost++)
+			c->lost_from = at->time;
+		return ret;
 	case BLIND_FOUND:
 		return blind_found(c, at->time);
 	case BLIND_KVM_ENTRY:
@@ -127,8 +109,15 @@ static int blind_point(struct blind_cpu *c, const struct blind_point *at)
 		return ret;
 	case BLIND_KVM_EXIT:
 		return blind_exit(c, at);
-	default:
-		blind_turn(&c->run, at);
+	default: /* hyp_enter and hyp_exit take turns */
+		r->whole &= enter == !(r->n & 1);
+		if (r->n == 1)
+			r->in = at->time;
+		if (r->n == 2)
+			r->left = at->time;
+		if (enter)
+			r->last = at->time;
+		r->n++;
 		return 0;
 	}
 }

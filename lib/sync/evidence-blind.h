@@ -5,8 +5,8 @@
 #include "sync/sync.h"
 
 /*
- * Windows of a hypervisor whose hyp_enter and hyp_exit have no reasons (Android's). Their
- * order on a CPU tells: from kvm_entry to kvm_exit come
+ * Windows of a hypervisor whose hyp_enter and hyp_exit have no reasons (Android's). The
+ * windows follow from their order on a CPU. From kvm_entry to kvm_exit come
  *
  *	hyp_enter (the host's call), hyp_exit (into the guest), hyp_enter (out of it) ... hyp_exit
  *

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * A host's evidence: windows out of the pages of its buffers. Kept are 16 bytes for
- * each entry or exit; pages pass one at a time.
+ * each entry or exit; pages pass one at a time. A window is the guest's time between an entry and an exit,
+ * the gap between two spans of lib/spans, by raw times of clocks that are not yet aligned.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "dat/format.h"
+#include "file/dat/format.h"
 #include "sync/evidence-blind.h"
 #include "sync/evidence.h"
-#include "util/array.h"
+#include "base/array.h"
 
 #define HYP_SLACK  1000 /* ns: the kernel refits the hypervisor's clock and warns above this */
 #define TEXT_STEP  1000 /* ns: the resolution of the hypervisor's text */
@@ -19,7 +20,7 @@
 
 /* ---- the events that matter --------------------------------------------------------- */
 
-/* Where a field is; size 0: there is none, or it does not fit 8 bytes. */
+/* Place of a field; size 0: there is none, or it does not fit 8 bytes. */
 struct event_place {
 	unsigned int offset, size;
 };
@@ -138,7 +139,7 @@ static bool points_blind(const struct points *p)
 	return p->known[HYP_ENTER].blind && p->known[HYP_EXIT].blind;
 }
 
-/* What the order of events on the CPU needs, where the hypervisor's have no reasons. */
+/* Takes an event for the windows by order, for hypervisor events without reasons. */
 static int take_blind(struct points *p, const struct page_event *ev, int i, int32_t pid)
 {
 	static const enum blind_what whats[HOST_EVENTS] = { BLIND_KVM_ENTRY, BLIND_KVM_EXIT, BLIND_HYP_ENTER,
@@ -217,21 +218,6 @@ static int take_host_page(void *to, unsigned int number, const void *data, size_
 	return 0;
 }
 
-/* Lost events of a buffer hide entries and exits of every thread. */
-static int put_gaps(struct sync_host *h, struct points *p, uint8_t kind)
-{
-	for (size_t i = 0; i < p->n_gaps; i++) {
-		struct sync_window w = { p->gaps[i].a, p->gaps[i].b, 0, kind, true };
-
-		w.a = w.a < h->begin ? h->begin : w.a;
-		w.b = w.b > h->end ? h->end : w.b;
-		if (w.a <= w.b && sync_windows_add(&h->windows, &w))
-			return -ENOMEM;
-	}
-	h->lost += p->n_gaps - p->n_paused;
-	return 0;
-}
-
 static int read_points(struct points *p, const struct sync_source *s, size_t buffer, const bool *have)
 {
 	const struct sync_buffer *b = &s->buffers[buffer];
@@ -271,23 +257,7 @@ static int read_points(struct points *p, const struct sync_source *s, size_t buf
 	return 0;
 }
 
-/*
- * The time in which the host's kvm events exclude anything: from when both were
- * enabled. The hypervisor's, which is traced longer, only counts without them.
- */
-static void set_range(struct sync_host *h, const struct points *p, const bool *have)
-{
-	bool kvm = p->n_kind[SYNC_KVM] && !have[SYNC_KVM];
-	const uint64_t *live = &p->live[kvm ? KVM_ENTRY : HYP_ENTER];
-	uint64_t from = live[0] > live[1] ? live[0] : live[1];
-
-	if (!kvm && have[SYNC_KVM])
-		return;
-	h->begin = from < p->end ? from : p->begin;
-	h->end = p->end;
-}
-
-/* Once all buffers are read: the order of kvm's events and the hypervisor's tells. */
+/* Makes windows from the order of kvm's and the hypervisor's events, once all buffers are read. */
 static int pair_blind(struct sync_host *h, struct points *p, bool *have, const struct log *log)
 {
 	struct blind *b = &p->blind;
@@ -319,11 +289,21 @@ static int pair_buffer(struct sync_host *h, struct points *p, bool *have)
 	bool hyp = p->n_kind[SYNC_HYP] && !have[SYNC_HYP];
 	uint64_t step = hyp && p->coarse ? TEXT_STEP : 0;
 	uint8_t kind = hyp ? SYNC_HYP : SYNC_KVM;
+	bool kvm = p->n_kind[SYNC_KVM] && !have[SYNC_KVM];
+	const uint64_t *live = &p->live[kvm ? KVM_ENTRY : HYP_ENTER];
+	uint64_t from = live[0] > live[1] ? live[0] : live[1];
 	size_t before = h->windows.n;
 
 	if (!p->n)
 		return 0;
-	set_range(h, p, have);
+	/*
+	 * The time in which the host's kvm events exclude anything: from when both were
+	 * enabled. The hypervisor's, which is traced longer, only counts without them.
+	 */
+	if (kvm || !have[SYNC_KVM]) {
+		h->begin = from < p->end ? from : p->begin;
+		h->end = p->end;
+	}
 	if (sync_windows_pair(&h->windows, p->v, p->n, p->begin, p->end, hyp ? HYP_SLACK : 0, step))
 		return -ENOMEM;
 	have[kind] = true;
@@ -332,20 +312,16 @@ static int pair_buffer(struct sync_host *h, struct points *p, bool *have)
 		h->n_hyp = h->windows.n - before;
 		p->step = step;
 	}
-	return put_gaps(h, p, kind);
-}
+	/* lost events of a buffer hide entries and exits of every thread */
+	for (size_t i = 0; i < p->n_gaps; i++) {
+		struct sync_window w = { p->gaps[i].a, p->gaps[i].b, 0, kind, true };
 
-/* The buffers do not begin and end together: before and after, the kind is not known. */
-static int put_uncovered(struct sync_host *h, const struct points *p, const bool *have)
-{
-	for (uint8_t kind = 0; kind < 2; kind++) {
-		const struct sync_window around[] = { { h->begin, p->covered[kind].a, 0, kind, true },
-						      { p->covered[kind].b, h->end, 0, kind, true } };
-
-		for (size_t i = 0; i < ARRAY_SIZE(around) && have[kind]; i++)
-			if (around[i].a < around[i].b && sync_windows_add(&h->windows, &around[i]))
-				return -ENOMEM;
+		w.a = w.a < h->begin ? h->begin : w.a;
+		w.b = w.b > h->end ? h->end : w.b;
+		if (w.a <= w.b && sync_windows_add(&h->windows, &w))
+			return -ENOMEM;
 	}
+	h->lost += p->n_gaps - p->n_paused;
 	return 0;
 }
 
@@ -377,37 +353,48 @@ static const struct sync_window *kvm_around(const struct sync_windows *w, size_t
 	return last;
 }
 
-/* What the host's kvm events cover: the hypervisor is traced a little longer than the host. */
-static void kvm_span(const struct sync_windows *w, uint64_t *from, uint64_t *to)
+/*
+ * kvm_entry <= eret_guest <= guest_exit <= kvm_exit, else the hypervisor's
+ * clock is not the host's, and its windows are of no use.
+ */
+static void check_hyp(struct sync_host *h, uint64_t step, const struct log *log)
 {
-	*from = UINT64_MAX;
-	*to = 0;
+	struct sync_windows *w = &h->windows;
+	uint64_t from = UINT64_MAX, to = 0;
+	size_t kept = 0;
+
+	if (!h->n_hyp)
+		return;
+	/* the time that the host's kvm events cover: the hypervisor is traced a little longer */
 	for (size_t i = 0; i < w->n; i++) {
 		if (w->v[i].kind != SYNC_KVM || w->v[i].unknown)
 			continue;
-		*from = w->v[i].a < *from ? w->v[i].a : *from;
-		*to = w->v[i].b > *to ? w->v[i].b : *to;
+		from = w->v[i].a < from ? w->v[i].a : from;
+		to = w->v[i].b > to ? w->v[i].b : to;
 	}
-}
+	array_sort(w->v, w->n, sizeof(*w->v), compare_windows);
+	for (size_t i = 0; i < w->n; i++) {
+		const struct sync_window *hyp = &w->v[i], *kvm;
+		uint64_t a, b, off;
 
-/* How far a hyp window leaves its kvm one, in ns; its widening is taken off again. */
-static uint64_t deviation(const struct sync_window *hyp, const struct sync_window *kvm, uint64_t step)
-{
-	uint64_t a = hyp->a + HYP_SLACK, b = hyp->b - HYP_SLACK - step, before, behind;
-
-	before = kvm->a > a ? kvm->a - a : 0;
-	behind = b > kvm->b ? b - kvm->b : 0;
-	return before > behind ? before : behind;
-}
-
-static void drop_hyp(struct sync_host *h, const struct log *log)
-{
-	struct sync_windows *w = &h->windows;
-	size_t kept = 0;
-
+		if (hyp->kind != SYNC_HYP || hyp->unknown || hyp->b < from || hyp->a > to)
+			continue;
+		kvm = kvm_around(w, i);
+		if (!kvm || kvm->unknown)
+			continue;
+		/* the distance by which a hyp window leaves its kvm window, without its widening */
+		a = hyp->a + HYP_SLACK;
+		b = hyp->b - HYP_SLACK - step;
+		off = kvm->a > a ? kvm->a - a : 0;
+		off = b > kvm->b && b - kvm->b > off ? b - kvm->b : off;
+		h->hyp_checked++;
+		h->hyp_stray += off > HYP_SLACK;
+		h->hyp_worst = off > h->hyp_worst ? off : h->hyp_worst;
+	}
+	if (h->hyp_stray <= h->hyp_checked / STRAY_PART)
+		return;
 	log_warn(log,
-		 "%llu of %llu hyp windows lie outside of kvm_entry..kvm_exit, by up to %llu ns: "
-		 "the "
+		 "%llu of %llu hyp windows lie outside of kvm_entry..kvm_exit, by up to %llu ns: the "
 		 "hypervisor's clock is not the host's, its windows are left out",
 		 (unsigned long long)h->hyp_stray, (unsigned long long)h->hyp_checked,
 		 (unsigned long long)h->hyp_worst);
@@ -418,63 +405,28 @@ static void drop_hyp(struct sync_host *h, const struct log *log)
 	h->n_hyp = 0;
 }
 
-/*
- * kvm_entry <= eret_guest <= guest_exit <= kvm_exit, else the hypervisor's
- * clock is not the host's, and its windows are of no use.
- */
-static void check_hyp(struct sync_host *h, uint64_t step, const struct log *log)
-{
-	struct sync_windows *w = &h->windows;
-	uint64_t from, to;
-
-	if (!h->n_hyp)
-		return;
-	kvm_span(w, &from, &to);
-	array_sort(w->v, w->n, sizeof(*w->v), compare_windows);
-	for (size_t i = 0; i < w->n; i++) {
-		const struct sync_window *hyp = &w->v[i], *kvm;
-		uint64_t off;
-
-		if (hyp->kind != SYNC_HYP || hyp->unknown || hyp->b < from || hyp->a > to)
-			continue;
-		kvm = kvm_around(w, i);
-		if (!kvm || kvm->unknown)
-			continue;
-		off = deviation(hyp, kvm, step);
-		h->hyp_checked++;
-		h->hyp_stray += off > HYP_SLACK;
-		h->hyp_worst = off > h->hyp_worst ? off : h->hyp_worst;
-	}
-	if (h->hyp_stray > h->hyp_checked / STRAY_PART)
-		drop_hyp(h, log);
-}
-
-static int read_buffers(struct sync_host *h, struct points *p, const struct sync_source *s,
-			const struct log *log)
-{
-	bool have[2] = { false, false };
-
-	for (size_t i = 0; i < s->n_formats; i++)
-		if (find_host_event(&s->formats[i], p->known))
-			return -ENOMEM;
-	for (size_t i = 0; i < s->n_buffers; i++) {
-		int ret = read_points(p, s, i, have);
-
-		if (ret)
-			return ret;
-		if (pair_buffer(h, p, have))
-			return -ENOMEM;
-	}
-	return pair_blind(h, p, have, log) ?: put_uncovered(h, p, have);
-}
-
 int sync_host_read(struct sync_host *h, const struct sync_source *s, const struct log *log)
 {
 	struct points p = { .pauses = &s->pauses };
-	int ret;
+	bool have[2] = { false, false };
+	int ret = 0;
 
 	*h = (struct sync_host){ .steady = s->steady };
-	ret = read_buffers(h, &p, s, log);
+	for (size_t i = 0; i < s->n_formats && !ret; i++)
+		ret = find_host_event(&s->formats[i], p.known);
+	for (size_t i = 0; i < s->n_buffers && !ret; i++)
+		ret = read_points(&p, s, i, have) ?: pair_buffer(h, &p, have);
+	if (!ret)
+		ret = pair_blind(h, &p, have, log);
+	/* the buffers do not begin and end together: before and after, the kind is not known */
+	for (uint8_t kind = 0; kind < 2 && !ret; kind++) {
+		const struct sync_window around[] = { { h->begin, p.covered[kind].a, 0, kind, true },
+						      { p.covered[kind].b, h->end, 0, kind, true } };
+
+		for (size_t i = 0; i < ARRAY_SIZE(around) && have[kind] && !ret; i++)
+			if (around[i].a < around[i].b)
+				ret = sync_windows_add(&h->windows, &around[i]);
+	}
 	free(p.blind.v);
 	free(p.v);
 	free(p.gaps);

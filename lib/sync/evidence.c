@@ -1,42 +1,51 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* A guest's evidence: when its events happened, CPU by CPU. And the solver's input from it and a host's. */
+/* Evidence of offsets: a guest's event times, and files as sources of pages and formats. */
 #include "sync/evidence.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "util/array.h"
+#include "file/dat/reader.h"
+#include "base/array.h"
+
+/*
+ * Events of a guest that are kept as evidence, of all its CPUs: 128 MiB. A guest sends what it likes, and of
+ * more the bound hardly gains.
+ */
+#define GUEST_EVENTS_MAX (16u << 20)
 
 struct guest_walk {
 	const struct page_layout *layout;
 	struct sync_cpu *cpu;
+	size_t max;	    /* times of the CPU, even */
+	uint64_t seen, nth; /* events; one in nth of them is kept */
 };
 
-/* What was lost does not matter: no conclusion is drawn from an event that is missing. */
+/* Ignores losses: no conclusion is drawn from an event that is missing. */
 static int take_guest_page(void *to, unsigned int number, const void *data, size_t len)
 {
 	struct guest_walk *walk = to;
+	struct sync_cpu *c = walk->cpu;
 	struct page_reader r;
 	struct page_event ev;
 
-	walk->cpu->cpu = number;
+	c->cpu = number;
 	if (page_reader_init(&r, walk->layout, data, len))
 		return 0;
-	while (page_next(&r, &ev) == 1)
-		if (array_push(&walk->cpu->times, &walk->cpu->n, &ev.ts, sizeof(ev.ts)))
+	while (page_next(&r, &ev) == 1) {
+		if (walk->seen++ % walk->nth)
+			continue;
+		if (c->n == walk->max) { /* thins them evenly: any part of the events is evidence */
+			for (size_t i = 0; i < c->n / 2; i++)
+				c->times[i] = c->times[2 * i];
+			c->n /= 2;
+			walk->nth *= 2;
+		}
+		if (array_push(&c->times, &c->n, &ev.ts, sizeof(ev.ts)))
 			return -ENOMEM;
+	}
 	return 0;
-}
-
-static void finish_cpu(struct sync_guest *g, struct sync_cpu *c)
-{
-	if (!c->n)
-		return;
-	array_sort(c->times, c->n, sizeof(*c->times), compare_u64);
-	if (!g->last || c->times[0] < g->first)
-		g->first = c->times[0];
-	if (c->times[c->n - 1] > g->last)
-		g->last = c->times[c->n - 1];
 }
 
 int sync_guest_read(struct sync_guest *g, const struct sync_source *s)
@@ -51,16 +60,25 @@ int sync_guest_read(struct sync_guest *g, const struct sync_source *s)
 		return -ENOMEM;
 	g->n_cpus = b->n_cpus;
 	for (unsigned int i = 0; i < b->n_cpus; i++) {
-		struct guest_walk walk = { &b->layout, &g->cpus[i] };
+		struct sync_cpu *c = &g->cpus[i];
+		struct guest_walk walk = {
+			.layout = &b->layout, .cpu = c, .max = GUEST_EVENTS_MAX / b->n_cpus & ~1u, .nth = 1
+		};
 		int ret;
 
-		g->cpus[i].cpu = i;
+		c->cpu = i;
 		ret = s->walk(s, 0, i, take_guest_page, &walk);
 		if (ret) {
 			sync_guest_release(g);
 			return ret;
 		}
-		finish_cpu(g, &g->cpus[i]);
+		if (!c->n)
+			continue;
+		array_sort(c->times, c->n, sizeof(*c->times), compare_u64);
+		if (!g->last || c->times[0] < g->first)
+			g->first = c->times[0];
+		if (c->times[c->n - 1] > g->last)
+			g->last = c->times[c->n - 1];
 	}
 	return 0;
 }
@@ -116,4 +134,75 @@ int sync_solve_evidence(const struct sync_evidence *e, const struct sync_prior *
 	ret = sync_solve(&in, out, log);
 	free(pids);
 	return ret;
+}
+
+/* ---- a trace.dat as a source -----------------------------------------------------------------------------
+ */
+
+static int walk_reader(const struct sync_source *s, size_t buffer, unsigned int cpu, sync_page_fn page,
+		       void *to)
+{
+	const struct reader_buffer *b = &reader_info(s->from)->buffers[buffer];
+	struct reader_pages *pages;
+	const uint8_t *data;
+	int ret = reader_pages_open(&pages, s->from, buffer, cpu);
+
+	if (ret)
+		return ret;
+	while ((ret = reader_pages_next(pages, &data)) == 1) {
+		ret = page(to, b->cpus[cpu].cpu, data, b->page_size);
+		if (ret)
+			break;
+	}
+	reader_pages_close(pages);
+	return ret;
+}
+
+/* The text of an option; "" when there is none. Not NUL-ended. */
+static bool option_has(const struct reader *r, uint16_t id, const char *word)
+{
+	const struct reader_option *o = reader_option(r, id);
+
+	return o && memmem(o->data.data, o->data.len, word, strlen(word));
+}
+
+int sync_source_reader(struct sync_source *s, const struct reader *r)
+{
+	static const char *const clocks[] = { "[local]", "[global]", "[perf]", "[mono_raw]" };
+	const struct reader_option *pauses = reader_option(r, DAT_PAUSES);
+	const struct reader_info *info = reader_info(r);
+
+	*s = (struct sync_source){ .walk = walk_reader, .from = r };
+	s->formats = calloc(info->n_formats + 1, sizeof(*s->formats));
+	s->buffers = calloc(info->n_buffers + 1, sizeof(*s->buffers));
+	if (!s->formats || !s->buffers ||
+	    (pauses && pauses_decode(pauses->data.data, pauses->data.len, NULL, &s->pauses) == -ENOMEM)) {
+		sync_source_release(s);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < info->n_formats; i++)
+		s->formats[i] = info->formats[i].text;
+	s->n_formats = info->n_formats;
+	for (size_t i = 0; i < info->n_buffers; i++) {
+		s->buffers[i] = (struct sync_buffer){ info->layout, (unsigned int)info->buffers[i].n_cpus };
+		s->buffers[i].layout.size = info->buffers[i].page_size;
+	}
+	s->n_buffers = info->n_buffers;
+	/*
+	 * On arm64 these come straight from the counter, whose rate the architecture defines. The
+	 * TSC itself is the host's, moved, or else scaled by far more than a clock drifts.
+	 */
+	for (size_t i = 0; i < ARRAY_SIZE(clocks); i++)
+		s->steady = s->steady || option_has(r, DAT_TRACECLOCK, clocks[i]);
+	s->steady = s->steady && option_has(r, DAT_UNAME, "aarch64");
+	s->steady = s->steady || option_has(r, DAT_TRACECLOCK, "[x86-tsc]");
+	return 0;
+}
+
+void sync_source_release(struct sync_source *s)
+{
+	free(s->buffers);
+	free(s->formats);
+	pauses_release(&s->pauses);
+	*s = (struct sync_source){ 0 };
 }

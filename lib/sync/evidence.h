@@ -2,20 +2,20 @@
 #ifndef HYPTRACE_SYNC_EVIDENCE_H
 #define HYPTRACE_SYNC_EVIDENCE_H
 
-#include "dat/page.h"
-#include "dat/pauses.h"
-#include "dat/writer.h"
+#include "file/dat/page.h"
+#include "file/dat/pauses.h"
+#include "file/dat/writer.h"
 #include "sync/sync.h"
 
-/* What the pages of a host and of a guest say of their clocks. */
+/* Evidence about clocks, read from the pages of a host and of a guest. */
 
-/* ---- evidence-source.c */
+/* ---- evidence.c: sources */
 
-/* What evidence is read from: a trace.dat, or the spool of one. */
+/* Source of evidence: a trace.dat, or the spool of one. */
 
 struct reader;
 
-/* Takes a page of CPU `number`; what it returns, if not 0, ends the walk. */
+/* Takes a page of CPU `number`; a value other than 0 ends the walk. */
 typedef int (*sync_page_fn)(void *to, unsigned int number, const void *data, size_t len);
 
 struct sync_buffer {
@@ -59,7 +59,7 @@ struct sync_host {
 int sync_host_read(struct sync_host *h, const struct sync_source *s, const struct log *log);
 void sync_host_release(struct sync_host *h);
 
-/* The events of a guest: of its first buffer, the one that a TIME_SHIFT shifts. */
+/* The events of a guest: of its first buffer, the one that a TIME_SHIFT shifts. Of millions an even part. */
 struct sync_guest {
 	struct sync_cpu *cpus;
 	size_t n_cpus;
@@ -70,7 +70,7 @@ struct sync_guest {
 int sync_guest_read(struct sync_guest *g, const struct sync_source *s);
 void sync_guest_release(struct sync_guest *g);
 
-/* ---- evidence.c */
+/* ---- evidence.c: sources */
 
 /* Both, and the guest's vCPU threads as far as they are known. */
 struct sync_evidence {

@@ -4,7 +4,7 @@
 
 #include "sync/solver.h"
 
-/* One piece whose line is being fitted: shared by drift.c and view.c. */
+/* One segment whose line is being fitted: shared by drift.c and view.c. */
 
 #define FIT_FAR 1e18 /* ns: no limit */
 
@@ -15,13 +15,13 @@ struct node {
 	double y;		    /* the line there */
 	double slope;		    /* the likeliest */
 	double near, bent;	    /* a bend near by, and all up to here */
-	bool knot;
+	bool point;
 	bool unsure; /* far more events are outside than usual: no bound */
 };
 
 struct fit {
 	struct problem *p;
-	struct node *v; /* the piece's slices; the first and the last have no length */
+	struct node *v; /* the segment's slices; the first and the last have no length */
 	size_t n;
 	int64_t base;
 	double bend; /* what the rate may change by besides the bends found */
@@ -34,16 +34,17 @@ static inline double fit_dist(const struct node *a, const struct node *b)
 	return (double)(int64_t)(b->s.mid - a->s.mid);
 }
 
-static inline size_t fit_next_knot(const struct fit *f, size_t i)
+static inline size_t fit_next_point(const struct fit *f, size_t i)
 {
-	for (i++; i < f->n && !f->v[i].knot; i++)
+	for (i++; i < f->n && !f->v[i].point; i++)
 		;
 	return i;
 }
 
 /* Narrows the corridor at each node by what all others allow, and finds the rates there. */
 void fit_see_all(struct fit *f);
-/* Where the line must bend, and by how much; near a bend it may have been earlier or later. */
+/* Finds the places where the line must bend, and by how much; the true bend may be a little earlier or later.
+ */
 void fit_find_bends(struct fit *f);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Which host thread is which guest CPU, from who could have run its events. */
+/* Maps guest CPUs to host threads by the threads that could have run their events. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -41,50 +41,33 @@ static int compare_pairs(const void *a, const void *b)
 	return x->best > y->best ? -1 : x->best < y->best;
 }
 
-/* A stretch about slice k with events enough for each CPU. */
-static struct slice slice_around(const struct problem *p, size_t k)
-{
-	struct slice s = p->slices[k];
-	uint64_t want = SOLVE_EVENTS * p->in->n_cpus;
-
-	for (size_t i = 1; i <= SOLVE_REACH && slice_events(p, s.t0, s.t1) < want; i++) {
-		s.t0 = p->slices[k > i ? k - i : 0].t0;
-		s.t1 = p->slices[k + i < p->n_slices ? k + i : p->n_slices - 1].t1;
-	}
-	s.rate = p->rate;
-	s.slope = 0;
-	return s;
-}
-
-static int score_pairs(struct problem *p, size_t k, int64_t low, int64_t high, struct pair *v)
-{
-	struct slice s = slice_around(p, k);
-
-	s.offset = low + (high - low) / 2;
-	for (size_t i = 0; i < p->in->n_cpus; i++)
-		for (size_t t = 0; t < p->n_threads; t++) {
-			int ret = sweep_pair(p, &s, low, high, i, t);
-
-			if (ret)
-				return ret;
-			*v++ = (struct pair){ s.n ? (double)s.best / s.n : 0, s.n, s.best, i, t };
-		}
-	return 0;
-}
-
 int map_solve(struct problem *p, size_t k, int64_t low, int64_t high)
 {
 	size_t n = p->in->n_cpus * p->n_threads;
-	struct pair *v = calloc(n + 1, sizeof(*v));
+	uint64_t want = SOLVE_EVENTS * p->in->n_cpus;
+	struct slice s = p->slices[k];
+	struct pair *v = calloc(n + 1, sizeof(*v)), *next = v;
 	bool *taken = calloc(p->n_threads + 1, sizeof(*taken));
 	int ret = -ENOMEM;
 
 	map_clear(p);
 	if (!v || !taken)
 		goto out;
-	ret = score_pairs(p, k, low, high, v);
-	if (ret)
-		goto out;
+	/* a stretch about slice k with events enough for each CPU */
+	for (size_t i = 1; i <= SOLVE_REACH && slice_events(p, s.t0, s.t1) < want; i++) {
+		s.t0 = p->slices[k > i ? k - i : 0].t0;
+		s.t1 = p->slices[k + i < p->n_slices ? k + i : p->n_slices - 1].t1;
+	}
+	s.rate = p->rate;
+	s.slope = 0;
+	s.offset = low + (high - low) / 2;
+	for (size_t i = 0; i < p->in->n_cpus; i++)
+		for (size_t t = 0; t < p->n_threads; t++) {
+			ret = sweep_pair(p, &s, low, high, i, t);
+			if (ret)
+				goto out;
+			*next++ = (struct pair){ s.n ? (double)s.best / s.n : 0, s.n, s.best, i, t };
+		}
 	/* the best pairs first, until each CPU or each thread is taken */
 	qsort(v, n, sizeof(*v), compare_pairs);
 	for (size_t i = 0; i < n; i++) {
@@ -93,6 +76,7 @@ int map_solve(struct problem *p, size_t k, int64_t low, int64_t high)
 		p->map[v[i].cpu] = (int)v[i].thread;
 		taken[v[i].thread] = true;
 	}
+	ret = 0;
 out:
 	free(v);
 	free(taken);
@@ -121,42 +105,41 @@ static uint32_t outside_of(const struct problem *p, const struct sync_result *r,
 	return out;
 }
 
-struct standing {
-	uint32_t n, best, second; /* events, and outside of the two best threads */
-	size_t thread;
-};
-
-static struct standing cpu_standing(const struct problem *p, const struct sync_result *r, size_t cpu)
+bool map_check(struct problem *p, const struct sync_result *r)
 {
-	struct standing s = { .best = UINT32_MAX, .second = UINT32_MAX };
+	bool changed = false;
 
-	for (size_t t = 0; t < p->n_threads; t++) {
-		uint32_t n, out = outside_of(p, r, cpu, t, &n);
+	for (size_t i = 0; i < p->in->n_cpus; i++) {
+		bool given = p->in->pids && p->in->pids[i], clear;
+		int before = p->map[i];
+		/* events of one window go together, but only one in so many is looked at */
+		size_t windows = p->in->cpus[i].n / CHECK_EVENTS + 1, thread = 0;
+		double burst = p->burst / (double)windows;
+		/* events, and outside of the two best threads */
+		uint32_t n = 0, best = UINT32_MAX, second = UINT32_MAX, margin;
 
-		s.n = n > s.n ? n : s.n;
-		if (out < s.best) {
-			s.second = s.best;
-			s.best = out;
-			s.thread = t;
-		} else if (out < s.second) {
-			s.second = out;
+		for (size_t t = 0; t < p->n_threads; t++) {
+			uint32_t seen, out = outside_of(p, r, i, t, &seen);
+
+			n = seen > n ? seen : n;
+			if (out < best) {
+				second = best;
+				best = out;
+				thread = t;
+			} else if (out < second) {
+				second = out;
+			}
 		}
+		margin = (uint32_t)(4 + 4 * sqrt(fmax(burst, 1) * best));
+		clear = n >= CHECK_MIN && best <= n * (1 - PART_MIN) &&
+			(second == UINT32_MAX || second >= best + margin);
+		if (clear)
+			p->map[i] = (int)thread;
+		else if (!given)
+			p->map[i] = -1;
+		changed = changed || p->map[i] != before;
 	}
-	return s;
-}
-
-/* Events of one window go together, but only one in so many is looked at. */
-static uint32_t clear_margin(const struct problem *p, size_t cpu, uint32_t out)
-{
-	size_t every = p->in->cpus[cpu].n / CHECK_EVENTS + 1;
-	double burst = p->burst / (double)every;
-
-	return (uint32_t)(4 + 4 * sqrt(fmax(burst, 1) * out));
-}
-
-/* The better one keeps a thread that two CPUs have. */
-static void no_doubles(const struct problem *p, const struct sync_result *r)
-{
+	/* the better one keeps a thread that two CPUs have */
 	for (size_t i = 0; i < p->in->n_cpus; i++)
 		for (size_t k = i + 1; k < p->in->n_cpus; k++) {
 			uint32_t a, b, na, nb;
@@ -167,25 +150,5 @@ static void no_doubles(const struct problem *p, const struct sync_result *r)
 			b = outside_of(p, r, k, (size_t)p->map[k], &nb);
 			p->map[(uint64_t)a * (nb + 1) <= (uint64_t)b * (na + 1) ? k : i] = -1;
 		}
-}
-
-bool map_check(struct problem *p, const struct sync_result *r)
-{
-	bool changed = false;
-
-	for (size_t i = 0; i < p->in->n_cpus; i++) {
-		bool given = p->in->pids && p->in->pids[i];
-		struct standing s = cpu_standing(p, r, i);
-		int before = p->map[i];
-		bool clear = s.n >= CHECK_MIN && s.best <= s.n * (1 - PART_MIN) &&
-			     (s.second == UINT32_MAX || s.second >= s.best + clear_margin(p, i, s.best));
-
-		if (clear)
-			p->map[i] = (int)s.thread;
-		else if (!given)
-			p->map[i] = -1;
-		changed = changed || p->map[i] != before;
-	}
-	no_doubles(p, r);
 	return changed;
 }

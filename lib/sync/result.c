@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "util/array.h"
+#include "base/array.h"
 
 const char *sync_class_name(enum sync_class c)
 {
@@ -16,51 +16,51 @@ const char *sync_class_name(enum sync_class c)
 
 void sync_result_release(struct sync_result *r)
 {
-	free(r->knots);
-	free(r->cuts);
+	free(r->points);
+	free(r->jumps);
 	free(r->vcpus);
 	free(r->bands);
 	*r = (struct sync_result){ 0 };
 }
 
-static bool result_knot_before(const void *entry, const void *key)
+static bool result_point_before(const void *entry, const void *key)
 {
-	const struct sync_knot *k = entry;
+	const struct sync_offset_point *k = entry;
 	const uint64_t *time = key;
 
 	return k->time <= *time;
 }
 
-/* The last knot that is not after the time; the first for a time before all. */
-static size_t knot_at(const struct sync_result *r, uint64_t time)
+/* The last point that is not after the time; the first for a time before all. */
+static size_t point_at(const struct sync_result *r, uint64_t time)
 {
-	size_t i = array_lower_bound(r->knots, r->n_knots, sizeof(*r->knots), result_knot_before, &time);
+	size_t i = array_lower_bound(r->points, r->n_points, sizeof(*r->points), result_point_before, &time);
 
 	return i ? i - 1 : 0;
 }
 
-bool sync_is_cut(const struct sync_result *r, size_t knot)
+bool sync_is_jump(const struct sync_result *r, size_t point)
 {
-	for (size_t i = 0; i < r->n_cuts; i++)
-		if (r->cuts[i] == knot)
+	for (size_t i = 0; i < r->n_jumps; i++)
+		if (r->jumps[i] == point)
 			return true;
 	return false;
 }
 
 int64_t sync_offset(const struct sync_result *r, uint64_t time)
 {
-	struct offset_knot two[2];
+	struct offset_point two[2];
 	struct offset_table t = { two, 2 };
 	size_t i;
 
-	if (!r->n_knots)
+	if (!r->n_points)
 		return 0;
-	i = knot_at(r, time);
-	if (r->n_knots == 1)
-		return r->knots[0].offset;
-	i = i + 1 == r->n_knots ? i - 1 : i;
+	i = point_at(r, time);
+	if (r->n_points == 1)
+		return r->points[0].offset;
+	i = i + 1 == r->n_points ? i - 1 : i;
 	for (int k = 0; k < 2; k++)
-		two[k] = (struct offset_knot){ r->knots[i + k].time, r->knots[i + k].offset, 1, 0 };
+		two[k] = (struct offset_point){ r->points[i + k].time, r->points[i + k].offset, 1, 0 };
 	return (int64_t)(offset_apply(&t, OFFSET_INTERPOLATE, time) - time);
 }
 
@@ -68,23 +68,23 @@ uint64_t sync_bound(const struct sync_result *r, uint64_t time)
 {
 	size_t i;
 
-	if (!r->n_knots || time < r->knots[0].time || time > r->knots[r->n_knots - 1].time)
+	if (!r->n_points || time < r->points[0].time || time > r->points[r->n_points - 1].time)
 		return UINT64_MAX;
-	i = knot_at(r, time);
-	if (i + 1 == r->n_knots || time == r->knots[i].time)
-		return r->knots[i].bound;
-	return r->knots[i].bound > r->knots[i + 1].bound ? r->knots[i].bound : r->knots[i + 1].bound;
+	i = point_at(r, time);
+	if (i + 1 == r->n_points || time == r->points[i].time)
+		return r->points[i].bound;
+	return r->points[i].bound > r->points[i + 1].bound ? r->points[i].bound : r->points[i + 1].bound;
 }
 
 double sync_drift_ppm(const struct sync_result *r)
 {
 	double rise = 0, run = 0;
 
-	for (size_t i = 1; i < r->n_knots; i++) {
-		if (sync_is_cut(r, i))
+	for (size_t i = 1; i < r->n_points; i++) {
+		if (sync_is_jump(r, i))
 			continue;
-		rise += (double)(r->knots[i].offset - r->knots[i - 1].offset);
-		run += (double)(r->knots[i].time - r->knots[i - 1].time);
+		rise += (double)(r->points[i].offset - r->points[i - 1].offset);
+		run += (double)(r->points[i].time - r->points[i - 1].time);
 	}
 	return run > 0 ? rise / run * 1e6 : 0;
 }
@@ -100,14 +100,14 @@ uint64_t sync_median_bound(const struct sync_result *r)
 	uint64_t low = 0, high = UINT64_MAX;
 	size_t n = 0;
 
-	for (size_t i = 0; i < r->n_knots; i++)
-		n += r->knots[i].bound != UINT64_MAX;
+	for (size_t i = 0; i < r->n_points; i++)
+		n += r->points[i].bound != UINT64_MAX;
 	while (n && low < high) {
 		uint64_t mid = low + (high - low) / 2;
 		size_t below = 0;
 
-		for (size_t i = 0; i < r->n_knots; i++)
-			below += r->knots[i].bound <= mid;
+		for (size_t i = 0; i < r->n_points; i++)
+			below += r->points[i].bound <= mid;
 		if (below > n / 2)
 			high = mid;
 		else
@@ -128,8 +128,8 @@ int32_t sync_pid(const struct sync_result *r, unsigned int cpu)
 
 int sync_time_shift(const struct sync_result *r, uint64_t host_id, uint32_t n_cpus, struct offset_shift *out)
 {
-	uint32_t n = (uint32_t)r->n_knots;
-	struct offset_knot *v;
+	uint32_t n = (uint32_t)r->n_points;
+	struct offset_point *v;
 	uint64_t *bounds;
 	int ret = -ENOMEM;
 
@@ -141,8 +141,8 @@ int sync_time_shift(const struct sync_result *r, uint64_t host_id, uint32_t n_cp
 	if (!v || !bounds)
 		goto out;
 	for (uint32_t i = 0; i < n; i++) {
-		v[i] = (struct offset_knot){ r->knots[i].time, r->knots[i].offset, 1, 0 };
-		bounds[i] = r->knots[i].bound;
+		v[i] = (struct offset_point){ r->points[i].time, r->points[i].offset, 1, 0 };
+		bounds[i] = r->points[i].bound;
 	}
 	ret = offset_shift_fill(out, host_id, n_cpus, v, n);
 	if (ret)

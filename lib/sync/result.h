@@ -2,7 +2,7 @@
 #ifndef HYPTRACE_SYNC_RESULT_H
 #define HYPTRACE_SYNC_RESULT_H
 
-#include "dat/offset.h"
+#include "file/dat/offset.h"
 
 /*
  * A guest's clock offset over time, with a bound: what the solver and the counter
@@ -18,11 +18,11 @@ enum sync_class {
 
 const char *sync_class_name(enum sync_class c); /* "none", "ping", "soft", "hard" */
 
-struct sync_knot {
+struct sync_offset_point {
 	uint64_t time;	/* guest */
 	int64_t offset; /* host = guest + offset */
 	/* Half width: the truth lies in offset +- bound. UINT64_MAX: unbounded. Between two
-	 * knots the larger one holds. */
+	 * points the larger one holds. */
 	uint64_t bound;
 	enum sync_class class;
 };
@@ -39,12 +39,12 @@ struct sync_band {
 };
 
 struct sync_result {
-	enum sync_class class; /* the worst of the knots' */
+	enum sync_class class; /* the worst of the points' */
 	const char *method;    /* "counter", "hyp windows", "kvm windows", "ping", "none" */
-	struct sync_knot *knots;
-	size_t n_knots;
-	size_t *cuts; /* knots that begin a new piece: the offset jumps there */
-	size_t n_cuts;
+	struct sync_offset_point *points;
+	size_t n_points;
+	size_t *jumps; /* points that begin a new segment: the offset jumps there */
+	size_t n_jumps;
 	struct sync_vcpu *vcpus;
 	size_t n_vcpus;
 	struct sync_band *bands;
@@ -57,17 +57,17 @@ struct sync_result {
 /* Leaves it empty. */
 void sync_result_release(struct sync_result *r);
 
-/* The offset at a guest time, rounded as stock rounds; 0 without knots. */
+/* The offset at a guest time, rounded as stock rounds; 0 without points. */
 int64_t sync_offset(const struct sync_result *r, uint64_t time);
 /* Its half width; UINT64_MAX: unbounded. */
 uint64_t sync_bound(const struct sync_result *r, uint64_t time);
-/* Whether the offset jumps at this knot (an index). */
-bool sync_is_cut(const struct sync_result *r, size_t knot);
-/* Mean drift over the whole, cuts left out, in ppm. */
+/* Whether the offset jumps at this point (an index). */
+bool sync_is_jump(const struct sync_result *r, size_t point);
+/* Mean drift over the whole, jumps left out, in ppm. */
 double sync_drift_ppm(const struct sync_result *r);
 /* Events inside / events, 0..1. */
 double sync_coverage(const struct sync_result *r);
-/* The median half width of all knots that have one; UINT64_MAX without. */
+/* The median half width of all points that have one; UINT64_MAX without. */
 uint64_t sync_median_bound(const struct sync_result *r);
 
 /* The host thread of a guest CPU; 0: not found. */

@@ -41,8 +41,7 @@ struct hit {
 struct search {
 	struct problem *p;
 	size_t from, to, k; /* slices; k is where it begins */
-	bool mapped;
-	double luck; /* of the best hit: its events outside against those that chance would leave */
+	double luck;	    /* of the best hit: its events outside against those that chance would leave */
 	struct candidate cand[CANDIDATES];
 	struct hit hits[CANDIDATES];
 	int n;
@@ -54,26 +53,6 @@ struct search {
 static void copy_map(const struct problem *p, int *to, const int *from)
 {
 	memcpy(to, from, p->in->n_cpus * sizeof(*to));
-}
-
-/* Slices about the middle of [from, to) with events enough. */
-static void choose_chunk(const struct search *s, uint64_t *t0, uint64_t *t1)
-{
-	const struct slice *v = s->p->slices;
-	size_t a = s->k, b = s->k + 1;
-
-	for (;;) {
-		uint64_t len = v[b - 1].t1 - v[a].t0;
-
-		if (len >= CHUNK_MAX || (a == s->from && b == s->to))
-			break;
-		if (len >= CHUNK_NS && slice_events(s->p, v[a].t0, v[b - 1].t1) >= CHUNK_EVENTS)
-			break;
-		a -= a > s->from;
-		b += b < s->to;
-	}
-	*t0 = v[a].t0;
-	*t1 = v[b - 1].t1;
 }
 
 static int follow_hit(struct search *s, struct hit *h, int64_t low, int64_t high, size_t reach)
@@ -113,28 +92,6 @@ static int try_candidate(struct search *s, struct hit *h, int64_t offset, int64_
 	return 0;
 }
 
-/* mid: guest time that the candidates' offsets hold for. */
-static int try_candidates(struct search *s, uint64_t mid)
-{
-	struct problem *p = s->p;
-	uint64_t away = (uint64_t)(p->rate * fabs((double)(int64_t)(p->slices[s->k].mid - mid)));
-
-	for (int i = 0; i < s->n; i++) {
-		int64_t slack = (int64_t)(s->cand[i].slack + away), at = s->cand[i].offset;
-		struct hit *h = &s->hits[i];
-		int ret = s->mapped ? 0 : map_solve(p, s->k, at - slack, at + slack);
-
-		if (ret)
-			return ret;
-		h->map = s->maps + (size_t)i * p->in->n_cpus;
-		copy_map(p, h->map, p->map);
-		ret = try_candidate(s, h, at, slack);
-		if (ret)
-			return ret;
-	}
-	return 0;
-}
-
 static int compare_hits(const void *a, const void *b)
 {
 	const struct hit *x = a, *y = b;
@@ -164,19 +121,9 @@ static int look_again(struct search *s, int n, size_t reach)
 /* The part of the events that would be outside if they had nothing to do with the windows. */
 static double part_by_chance(const struct search *s, const struct hit *h)
 {
-	double n, outside = events_by_chance(s->p, h->map, h->track.piece.t0, h->track.piece.t1, &n);
+	double n, outside = events_by_chance(s->p, h->map, h->track.segment.t0, h->track.segment.t1, &n);
 
 	return n > 0 ? outside / n : 0;
-}
-
-/* So few outside is no chance. */
-static bool beats_chance(const struct search *s, const struct hit *h)
-{
-	double events = (double)h->track.events, outside = (double)h->track.outside;
-	double chance = part_by_chance(s, h) * events;
-
-	return outside < OUTSIDE_CLEAN * events ||
-	       chance - outside > CHANCE_SIGMAS * sqrt(chance * s->p->burst);
 }
 
 /* Is the best one good, and clearly better than any other place? */
@@ -185,8 +132,14 @@ static bool is_clear(const struct search *s)
 	const struct hit *best = &s->hits[0];
 	double outside = (double)best->track.outside, margin = 8 + 6 * sqrt(outside * s->p->burst);
 	double part = outside / (double)(best->track.events + 1);
+	double events = (double)best->track.events, chance;
 
-	if (!s->n || best->track.events < EVENTS_MIN || part > OUTSIDE_MAX || !beats_chance(s, best))
+	if (!s->n || best->track.events < EVENTS_MIN || part > OUTSIDE_MAX)
+		return false;
+	/* so few outside is no chance */
+	chance = part_by_chance(s, best) * events;
+	if (outside >= OUTSIDE_CLEAN * events &&
+	    chance - outside <= CHANCE_SIGMAS * sqrt(chance * s->p->burst))
 		return false;
 	/* so many outside can be chance, unless anywhere else there are far more */
 	if (part > OUTSIDE_USUAL)
@@ -202,23 +155,43 @@ static int search_once(struct search *s, bool mapped)
 {
 	struct problem *p = s->p;
 	const struct track *best = &s->hits[0].track;
-	uint64_t t0, t1;
+	const struct slice *v = p->slices;
+	size_t a = s->k, b = s->k + 1;
+	uint64_t t0, t1, away;
 	int ret;
 
-	s->mapped = mapped;
 	s->luck = 1;
-	choose_chunk(s, &t0, &t1);
+	/* slices about the middle of [from, to) with events enough */
+	for (;;) {
+		t0 = v[a].t0;
+		t1 = v[b - 1].t1;
+		if (t1 - t0 >= CHUNK_MAX || (a == s->from && b == s->to))
+			break;
+		if (t1 - t0 >= CHUNK_NS && slice_events(p, t0, t1) >= CHUNK_EVENTS)
+			break;
+		a -= a > s->from;
+		b += b < s->to;
+	}
 	s->n = find_candidates(p, t0, t1, s->cand, CANDIDATES);
 	if (s->n < 0)
 		return s->n;
-	ret = try_candidates(s, t0 + (t1 - t0) / 2);
-	if (ret)
-		return ret;
+	/* the candidates' offsets hold for the middle of the chunk */
+	away = (uint64_t)(p->rate * fabs((double)(int64_t)(v[s->k].mid - (t0 + (t1 - t0) / 2))));
+	for (int i = 0; i < s->n; i++) {
+		int64_t slack = (int64_t)(s->cand[i].slack + away), at = s->cand[i].offset;
+		struct hit *h = &s->hits[i];
+
+		ret = mapped ? 0 : map_solve(p, s->k, at - slack, at + slack);
+		if (ret)
+			return ret;
+		h->map = s->maps + (size_t)i * p->in->n_cpus;
+		copy_map(p, h->map, p->map);
+		ret = try_candidate(s, h, at, slack);
+		if (ret)
+			return ret;
+	}
 	qsort(s->hits, (size_t)s->n, sizeof(*s->hits), compare_hits);
-	ret = look_again(s, SECOND, REACH_SECOND);
-	if (ret)
-		return ret;
-	ret = look_again(s, CLOSE, REACH_CLOSE);
+	ret = look_again(s, SECOND, REACH_SECOND) ?: look_again(s, CLOSE, REACH_CLOSE);
 	if (ret || !is_clear(s))
 		return ret;
 	copy_map(p, p->map, s->hits[0].map);
@@ -227,10 +200,10 @@ static int search_once(struct search *s, bool mapped)
 	return 1;
 }
 
-/* ---- pieces --------------------------------------------------------------------------------- */
+/* ---- segments --------------------------------------------------------------------------------- */
 
 /* From slice k: with the map that there is, and where that does badly without it. As search_once. */
-static int search_place(struct search *s, const struct pieces *all, size_t k)
+static int search_place(struct search *s, const struct segments *all, size_t k)
 {
 	struct problem *p = s->p;
 	struct hit first;
@@ -255,7 +228,7 @@ static int search_place(struct search *s, const struct pieces *all, size_t k)
 }
 
 /* The best of several places to begin at; the first that lies well below chance will do. */
-static int search_places(struct search *s, struct pieces *all)
+static int search_places(struct search *s, struct segments *all)
 {
 	static const unsigned int eighths[PLACES] = { 4, 2, 6, 1, 7 };
 	struct problem *p = s->p;
@@ -296,10 +269,10 @@ static int search_places(struct search *s, struct pieces *all)
 }
 
 /* Events outside and all, of slice k and those beside it. */
-static double part_around(const struct problem *p, const struct piece *piece, size_t k, double *n)
+static double part_around(const struct problem *p, const struct segment *segment, size_t k, double *n)
 {
-	size_t a = k - piece->first > AROUND ? k - AROUND : piece->first;
-	size_t b = piece->last - k > AROUND ? k + AROUND + 1 : piece->last;
+	size_t a = k - segment->first > AROUND ? k - AROUND : segment->first;
+	size_t b = segment->last - k > AROUND ? k + AROUND + 1 : segment->last;
 	double outside = 0;
 
 	*n = 0;
@@ -317,14 +290,14 @@ static double part_around(const struct problem *p, const struct piece *piece, si
 static int begin_anew(struct search *s, struct hit *h)
 {
 	struct problem *p = s->p;
-	const struct piece *piece = &h->track.piece;
-	double n, other, here = part_around(p, piece, s->k, &n), least = here;
+	const struct segment *segment = &h->track.segment;
+	double n, other, here = part_around(p, segment, s->k, &n), least = here;
 	size_t best = s->k, old = s->k;
 	struct hit first = *h;
 	int ret;
 
-	for (size_t i = piece->first; i < piece->last; i++) {
-		double part = part_around(p, piece, i, &other);
+	for (size_t i = segment->first; i < segment->last; i++) {
+		double part = part_around(p, segment, i, &other);
 
 		if (other >= EVENTS_MIN && p->slices[i].valid && part < least) {
 			least = part;
@@ -344,20 +317,20 @@ static int begin_anew(struct search *s, struct hit *h)
 }
 
 /* Later in the guest is later in the host, and most of what is there could be checked. */
-static bool fits_others(const struct problem *p, const struct pieces *all, const struct track *t)
+static bool fits_others(const struct problem *p, const struct segments *all, const struct track *t)
 {
-	const struct slice *first = &p->slices[t->piece.first];
-	const struct slice *last = &p->slices[t->piece.last - 1];
+	const struct slice *first = &p->slices[t->segment.first];
+	const struct slice *last = &p->slices[t->segment.last - 1];
 
 	if (!all->n)
 		return true;
-	if (t->events < slice_events(p, t->piece.t0, t->piece.t1) / 2)
+	if (t->events < slice_events(p, t->segment.t0, t->segment.t1) / 2)
 		return false;
 	for (size_t i = 0; i < all->n; i++) {
-		const struct piece *o = &all->v[i];
+		const struct segment *o = &all->v[i];
 		const struct slice *a = &p->slices[o->first], *b = &p->slices[o->last - 1];
 
-		if (o->last <= t->piece.first
+		if (o->last <= t->segment.first
 			    ? first->mid + (uint64_t)slice_middle(first) < b->mid + (uint64_t)slice_middle(b)
 			    : last->mid + (uint64_t)slice_middle(last) > a->mid + (uint64_t)slice_middle(a))
 			return false;
@@ -365,30 +338,12 @@ static bool fits_others(const struct problem *p, const struct pieces *all, const
 	return true;
 }
 
-/* 1: found, with its piece last in *all; 0: not; -errno. */
-static int find_piece(struct search *s, struct pieces *all)
-{
-	struct hit *h = &s->hits[0];
-	int ret = search_places(s, all);
-
-	if (ret != 1)
-		return ret;
-	all->mapped = true;
-	ret = follow_again(s, h, h->low, h->high, SIZE_MAX);
-	if (ret)
-		return ret;
-	ret = begin_anew(s, h);
-	if (ret || !fits_others(s->p, all, &h->track))
-		return ret;
-	all->v[all->n++] = h->track.piece;
-	return 1;
-}
-
-int search_pieces(struct problem *p, struct pieces *all, size_t from, size_t to)
+int search_segments(struct problem *p, struct segments *all, size_t from, size_t to)
 {
 	size_t n = p->in->n_cpus;
 	struct search *s;
-	struct piece piece;
+	struct hit *h;
+	struct segment segment;
 	int ret;
 
 	if (to - from < 1 || all->n == SEARCHES_MAX || all->searches++ >= SEARCHES_MAX)
@@ -401,14 +356,20 @@ int search_pieces(struct problem *p, struct pieces *all, size_t from, size_t to)
 	s->to = to;
 	s->before = s->maps + CANDIDATES * n;
 	s->best = s->before + n;
-	ret = find_piece(s, all);
+	h = &s->hits[0];
+	ret = search_places(s, all);
 	if (ret != 1)
 		goto out;
-	piece = all->v[all->n - 1];
-	ret = piece.first - from < 2 ? 0 : search_pieces(p, all, from, piece.first);
+	all->mapped = true;
+	ret = follow_again(s, h, h->low, h->high, SIZE_MAX) ?: begin_anew(s, h);
+	if (ret || !fits_others(p, all, &h->track))
+		goto out;
+	segment = h->track.segment;
+	all->v[all->n++] = segment;
+	ret = segment.first - from < 2 ? 0 : search_segments(p, all, from, segment.first);
 	if (ret)
 		goto out;
-	ret = to - piece.last < 2 ? 0 : search_pieces(p, all, piece.last, to);
+	ret = to - segment.last < 2 ? 0 : search_segments(p, all, segment.last, to);
 out:
 	free(s);
 	return ret;

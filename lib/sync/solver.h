@@ -3,6 +3,7 @@
 #define HYPTRACE_SYNC_SOLVER_H
 
 #include "sync/sync.h"
+#include "base/log.h"
 
 /* The solver's own data and steps: for the files of this room alone. */
 
@@ -58,7 +59,7 @@ struct problem {
 	double rate;  /* |host's against guest's - 1| at most */
 	double burst; /* events in a window, about */
 	double part;  /* of the events usually outside, as far as found so far */
-	double least; /* of the pieces' parts: what is usual in this capture */
+	double least; /* of the segments' parts: what is usual in this capture */
 	struct slice *slices;
 	size_t n_slices;
 	struct sweeper sweeper;
@@ -119,7 +120,7 @@ bool map_check(struct problem *p, const struct sync_result *r);
 /* ---- tracks.c: slices, and the offset followed from one to the next */
 
 /* A stretch of guest time without a jump. */
-struct piece {
+struct segment {
 	size_t first, last;  /* slices [first, last) */
 	size_t seen, unseen; /* of them, [seen, unseen) were followed: the others are another's */
 	uint64_t t0, t1;     /* exactly: [t0, t1) */
@@ -129,9 +130,9 @@ struct piece {
 /* Makes p->slices. 0 or -ENOMEM. */
 int tracks_slices(struct problem *p);
 
-/* What following it came to. */
+/* Result of following an offset. */
 struct track {
-	struct piece piece;
+	struct segment segment;
 	uint64_t events, outside;
 };
 /*
@@ -141,27 +142,27 @@ struct track {
 int tracks_follow(struct problem *p, size_t from, size_t to, size_t k, int64_t low, int64_t high,
 		  size_t reach, struct track *out);
 
-/* ---- cuts.c: where between two pieces the offset jumps; 0 or -ENOMEM */
-int cut_pieces(struct problem *p, struct piece *a, struct piece *b);
+/* ---- jumps.c: where between two segments the offset jumps; 0 or -ENOMEM */
+int place_jump_between(struct problem *p, struct segment *a, struct segment *b);
 
 /* ---- search.c: a cold start, and one beyond each jump */
 
 #define SEARCHES_MAX 24
 #define OUTSIDE_MAX  0.25 /* part of the events: with more there is no result */
 
-struct pieces {
-	struct piece v[SEARCHES_MAX];
+struct segments {
+	struct segment v[SEARCHES_MAX];
 	size_t n;
 	int searches;
 	bool mapped; /* the map was given or found */
 };
 /*
- * Finds the pieces between slices [from, to), in any order, and with them the map if
+ * Finds the segments between slices [from, to), in any order, and with them the map if
  * need be. 0 (also when there are none) or -ENOMEM.
  */
-int search_pieces(struct problem *p, struct pieces *all, size_t from, size_t to);
+int search_segments(struct problem *p, struct segments *all, size_t from, size_t to);
 
-/* ---- drift.c: a piece's line; appends its knots, cut and bands to *out. 0 or -ENOMEM. */
-int drift_fit(struct problem *p, const struct piece *piece, struct sync_result *out);
+/* ---- drift.c: a segment's line; appends its points, jump and bands to *out. 0 or -ENOMEM. */
+int drift_fit(struct problem *p, const struct segment *segment, struct sync_result *out);
 
 #endif

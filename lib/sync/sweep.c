@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "sync/solver.h"
-#include "util/array.h"
+#include "base/array.h"
 
 #define TAU_MIN	    3
 #define TAU_PART    1000	     /* 0.1 % of the events */
@@ -123,7 +123,7 @@ double events_by_chance(const struct problem *p, const int *map, uint64_t t0, ui
 	return outside;
 }
 
-/* What one sweep looks for: offsets from `low` on, `width` of them. */
+/* Scope of one sweep: `width` offsets from `low` on. */
 struct scope {
 	struct sweeper *w;
 	const struct problem *p;
@@ -202,24 +202,6 @@ static int sweep_cpu(const struct scope *o, const struct sync_cpu *c, const stru
 
 /* ---- the profile ------------------------------------------------------------------------ */
 
-/* Most events inside at once. */
-static size_t most_inside(const struct sweeper *w)
-{
-	size_t now = w->full, best = now;
-
-	for (size_t i = 0, j = 0; i < w->n;) {
-		if (w->lows[i] <= w->highs[j]) {
-			now++;
-			i++;
-			best = now > best ? now : best;
-		} else {
-			now--;
-			j++;
-		}
-	}
-	return best;
-}
-
 /* The hull of where at least `need` are inside. */
 static void sweep_hull(const struct sweeper *w, size_t need, uint32_t width, uint32_t *low, uint32_t *high)
 {
@@ -259,11 +241,21 @@ static void sweep_profile(const struct scope *o)
 	struct sweeper *w = o->w;
 	struct slice *s = o->s;
 	uint32_t width = (uint32_t)o->width, low, high;
-	size_t tau, chance, best;
+	size_t tau, chance, now = w->full, best = now;
 
 	sort_u32(w->lows, w->scratch, w->n, width);
 	sort_u32(w->highs, w->scratch, w->n, width);
-	best = most_inside(w);
+	/* most events inside at once */
+	for (size_t i = 0, j = 0; i < w->n;) {
+		if (w->lows[i] <= w->highs[j]) {
+			now++;
+			i++;
+			best = now > best ? now : best;
+		} else {
+			now--;
+			j++;
+		}
+	}
 	tau = s->n / TAU_PART > TAU_MIN ? s->n / TAU_PART : TAU_MIN;
 	/* those outside come in by chance as well */
 	chance = s->n > best ? (size_t)sqrt((double)(s->n - best)) + TAU_CHANCE : 0;

@@ -3,6 +3,7 @@
 #define HYPTRACE_SYNC_H
 
 #include "sync/result.h"
+#include "base/log.h"
 
 /*
  * Clock synchronisation of a guest with its host from causality: a guest's
@@ -39,7 +40,7 @@ struct sync_window {
 };
 
 struct sync_windows {
-	struct sync_window *v; /* freed by whoever owns the struct */
+	struct sync_window *v; /* freed by the struct's owner */
 	size_t n;
 };
 
@@ -88,8 +89,8 @@ struct sync_input {
 	bool steady;
 	double max_rate; /* of the clocks against each other; 0 = 5e-4 */
 	/*
-	 * What this rate may change by within a piece without being seen: 0 = 5e-6, for
-	 * clocks that NTP steers; 1e-7 for those that it leaves alone; more where it slews hard.
+	 * Largest unseen change of this rate within a segment: 0 = 5e-6, for clocks that NTP
+	 * steers; 1e-7 for clocks that it does not steer; more for fast slewing.
 	 */
 	double max_bend;
 };
@@ -98,7 +99,7 @@ struct sync_input {
 int sync_solve(const struct sync_input *in, struct sync_result *out, const struct log *log);
 
 /*
- * What any offsets (of the file itself, say) do to causality: for each event
+ * Causality of given offsets (the file's own, for example): for each event
  * outside of its windows, the least shift that would bring it in.
  */
 struct sync_check {

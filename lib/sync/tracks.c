@@ -50,29 +50,10 @@ int tracks_slices(struct problem *p)
 	return 0;
 }
 
-/* What is usual for the events outside. */
+/* Usual rate of events outside. */
 struct usual {
 	double n, outside;
 };
-
-/*
- * More outside than usual adds up, less takes away: a sum that grows too high
- * means that something changed where it began to.
- */
-static double excess(const struct usual *u, const struct slice *s, double sum)
-{
-	double out = s->n - s->best, expect = u->n > 0 ? u->outside / u->n * s->n : 0;
-
-	sum += out - 1.3 * expect - 2;
-	return sum > 0 ? sum : 0;
-}
-
-static double too_much(const struct problem *p, const struct usual *u, const struct slice *s)
-{
-	double expect = u->n > 0 ? u->outside / u->n * s->n : 0;
-
-	return 8 + 6 * sqrt(p->burst * expect);
-}
 
 static void add_usual(struct usual *u, const struct slice *s)
 {
@@ -86,49 +67,45 @@ struct walk {
 	struct track *out;
 };
 
-/* The slice after `prev`, swept where the offset can have got to. 1: too wide to follow. */
-static int walk_step(struct walk *w, struct slice *s, const struct slice *prev)
-{
-	double dt = fabs((double)(int64_t)(s->mid - prev->mid));
-	int64_t grow = (int64_t)(w->p->rate * dt) + GROW;
-	int64_t low = prev->low - grow, high = prev->high + grow;
-	int ret;
-
-	if (high - low > PRIOR_MAX)
-		return 1;
-	s->offset = low + (high - low) / 2;
-	s->slope = 0;
-	s->rate = w->p->rate;
-	ret = sweep_slice(w->p, s, low, high);
-	if (ret)
-		return ret;
-	w->out->events += s->n;
-	w->out->outside += s->n - s->best;
-	if (!s->n) {
-		s->valid = false;
-		s->low = low;
-		s->high = high;
-	}
-	return 0;
-}
-
 /* From slice k to `to` (exclusive; -1 = down to the first). *end: where it ends. */
 static int walk_on(struct walk *w, ptrdiff_t k, ptrdiff_t to, ptrdiff_t *end)
 {
 	struct slice *all = w->p->slices;
 	ptrdiff_t dir = to > k ? 1 : -1, i, since = k + dir;
+	/*
+	 * More outside than usual adds up, less takes away: a sum that grows too high
+	 * means that something changed where it began to.
+	 */
 	double sum = 0;
 
 	for (i = k + dir; i != to; i += dir) {
 		struct slice *s = &all[i];
-		int ret = walk_step(w, s, &all[i - dir]);
+		const struct slice *prev = &all[i - dir];
+		double expect, dt = fabs((double)(int64_t)(s->mid - prev->mid));
+		int64_t grow = (int64_t)(w->p->rate * dt) + GROW;
+		int64_t low = prev->low - grow, high = prev->high + grow;
+		int ret;
 
-		if (ret < 0)
-			return ret;
-		if (ret)
+		/* swept where the offset can have got to since the slice before, unless too wide to follow */
+		if (high - low > PRIOR_MAX)
 			break;
-		sum = excess(&w->usual, s, sum);
-		if (sum > too_much(w->p, &w->usual, s) && (i != since || sum > s->n / 2.0)) {
+		s->offset = low + (high - low) / 2;
+		s->slope = 0;
+		s->rate = w->p->rate;
+		ret = sweep_slice(w->p, s, low, high);
+		if (ret)
+			return ret;
+		w->out->events += s->n;
+		w->out->outside += s->n - s->best;
+		if (!s->n) {
+			s->valid = false;
+			s->low = low;
+			s->high = high;
+		}
+		expect = w->usual.n > 0 ? w->usual.outside / w->usual.n * s->n : 0;
+		sum += (double)(s->n - s->best) - 1.3 * expect - 2;
+		sum = sum > 0 ? sum : 0;
+		if (sum > 8 + 6 * sqrt(w->p->burst * expect) && (i != since || sum > s->n / 2.0)) {
 			/* it may have begun before it showed */
 			for (i = since; i != k + dir && since - i != dir * BACK_OFF;)
 				i -= dir;
@@ -166,10 +143,10 @@ int tracks_follow(struct problem *p, size_t from, size_t to, size_t k, int64_t l
 	ret = walk_on(&w, (ptrdiff_t)k, (ptrdiff_t)a - 1, &begin);
 	if (ret)
 		return ret;
-	out->piece = (struct piece){ .first = (size_t)(begin + 1), .last = (size_t)end };
-	out->piece.seen = out->piece.first;
-	out->piece.unseen = out->piece.last;
-	out->piece.t0 = out->piece.from = p->slices[out->piece.first].t0;
-	out->piece.t1 = out->piece.to = p->slices[out->piece.last - 1].t1;
+	out->segment = (struct segment){ .first = (size_t)(begin + 1), .last = (size_t)end };
+	out->segment.seen = out->segment.first;
+	out->segment.unseen = out->segment.last;
+	out->segment.t0 = out->segment.from = p->slices[out->segment.first].t0;
+	out->segment.t1 = out->segment.to = p->slices[out->segment.last - 1].t1;
 	return 0;
 }

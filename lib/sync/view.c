@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * A piece's slices seen from each of them: all pairs of an offset and a rate that suit
+ * A segment's slices seen from each of them: all pairs of an offset and a rate that suit
  * every slice in view form a convex set, whose extents narrow the corridor.
  */
 #include <math.h>
@@ -65,7 +65,7 @@ static bool offsets_of(const struct view *v, double s, double *least, double *mo
 
 typedef bool (*leaves_fn)(const struct view *v, double x, double *least, double *most);
 
-/* How far from x, which is possible, towards `end` it stays so: the set is convex. */
+/* Farthest possible point from x, which is possible, towards `end`: the set is convex. */
 static double view_reach(const struct view *v, leaves_fn leaves, double x, double end)
 {
 	double a, b;
@@ -108,33 +108,27 @@ static bool some_rate(const struct view *v, double guess, double *s)
 	return offsets_of(v, *s, &least, &most);
 }
 
-/* What the clocks' rate may change by between nodes i and j: bends that were found are in it. */
-static void fill_view(const struct fit *f, size_t i, struct view *v)
+/* Narrows node i by all others; its line becomes the middle of what is left. */
+static void see_node(struct fit *f, size_t i, struct view *v)
 {
+	size_t a = i ? i - 1 : 0, b = i + 1 < f->n ? i + 1 : i;
 	size_t from = i > VIEW ? i - VIEW : 0, to = i + VIEW < f->n ? i + VIEW + 1 : f->n;
+	double guess = (f->v[b].y - f->v[a].y) / fit_dist(&f->v[a], &f->v[b]);
+	double s, least, most, slow, shigh, y;
+	struct node *node = &f->v[i];
 
+	/* allows for the change of the clocks' rate between nodes, bends that were found included */
 	v->n = 0;
 	v->rate = f->p->rate;
 	for (size_t j = from; j < to; j++) {
-		double d = fit_dist(&f->v[i], &f->v[j]);
-		double bend = fabs(f->v[j].bent - f->v[i].bent) + f->bend;
+		double d = fit_dist(node, &f->v[j]);
+		double bend = fabs(f->v[j].bent - node->bent) + f->bend;
 		double play = fmin(bend, 2 * v->rate) * fabs(d);
 
 		v->d[v->n] = d;
 		v->low[v->n] = f->v[j].low - play;
 		v->high[v->n++] = f->v[j].high + play;
 	}
-}
-
-/* Narrows node i by all others; its line becomes the middle of what is left. */
-static void see_node(struct fit *f, size_t i, struct view *v)
-{
-	size_t a = i ? i - 1 : 0, b = i + 1 < f->n ? i + 1 : i;
-	double guess = (f->v[b].y - f->v[a].y) / fit_dist(&f->v[a], &f->v[b]);
-	double s, least, most, slow, shigh, y;
-	struct node *node = &f->v[i];
-
-	fill_view(f, i, v);
 	node->seen_low = node->low;
 	node->seen_high = node->high;
 	if (!some_rate(v, guess, &s)) {
@@ -163,7 +157,7 @@ void fit_find_bends(struct fit *f)
 	for (size_t a = 0, b; a + 1 < f->n; a = b) {
 		double slope, bend, width = f->v[a].high - f->v[a].low;
 
-		b = fit_next_knot(f, a);
+		b = fit_next_point(f, a);
 		slope = (f->v[b].y - f->v[a].y) / fit_dist(&f->v[a], &f->v[b]);
 		bend = a ? 1.5 * fabs(slope - before) + f->bend : 0;
 		before = slope;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "sync/solver.h"
-#include "util/array.h"
+#include "base/array.h"
 
 /* ---- entries and exits to windows ------------------------------------------------ */
 
@@ -42,31 +42,23 @@ static int put_window(const struct pairing *p, const struct sync_point *at, uint
 	return sync_windows_add(p->out, &w);
 }
 
-/* All points of one thread and kind. */
-static int pair_thread(const struct pairing *p, const struct sync_point *v, size_t n)
-{
-	if (!v[0].enter && put_window(p, v, p->begin, v[0].time, true))
-		return -ENOMEM;
-	for (size_t i = 1; i < n; i++) {
-		bool from = v[i - 1].enter, to = v[i].enter;
-
-		/* exit..entry is the one stretch where the guest surely did not run */
-		if ((from || !to) && put_window(p, v, v[i - 1].time, v[i].time, from == to))
-			return -ENOMEM;
-	}
-	return v[n - 1].enter ? put_window(p, v, v[n - 1].time, p->end, true) : 0;
-}
-
 int sync_windows_pair(struct sync_windows *w, struct sync_point *v, size_t n, uint64_t begin, uint64_t end,
 		      uint64_t slack, uint64_t step)
 {
 	const struct pairing p = { w, begin, end, slack, step };
 
 	qsort(v, n, sizeof(*v), compare_points);
-	for (size_t i = 0, to; i < n; i = to) {
-		for (to = i + 1; to < n && v[to].pid == v[i].pid && v[to].kind == v[i].kind; to++)
-			;
-		if (pair_thread(&p, v + i, to - i))
+	for (size_t i = 0; i < n; i++) {
+		bool first = !i || v[i].pid != v[i - 1].pid || v[i].kind != v[i - 1].kind;
+		bool last = i + 1 == n || v[i].pid != v[i + 1].pid || v[i].kind != v[i + 1].kind;
+		bool from = !first && v[i - 1].enter, to = v[i].enter;
+
+		if (first && !to && put_window(&p, &v[i], begin, v[i].time, true))
+			return -ENOMEM;
+		/* exit..entry is the one stretch where the guest surely did not run */
+		if (!first && (from || !to) && put_window(&p, &v[i], v[i - 1].time, v[i].time, from == to))
+			return -ENOMEM;
+		if (last && to && put_window(&p, &v[i], v[i].time, end, true))
 			return -ENOMEM;
 	}
 	return 0;
@@ -99,7 +91,7 @@ static size_t join_spans(struct span *v, size_t n)
 	return kept;
 }
 
-/* Where both allow it; unknown where both are. */
+/* Intersects two lists of spans; the result is unknown only where both are. */
 static size_t cross_spans(const struct span *x, size_t nx, const struct span *y, size_t ny, struct span *out)
 {
 	size_t n = 0;
@@ -130,24 +122,6 @@ const struct thread *windows_thread(const struct problem *p, int32_t pid)
 	const struct thread key = { .pid = pid };
 
 	return p->n_threads ? bsearch(&key, p->threads, p->n_threads, sizeof(key), compare_threads) : NULL;
-}
-
-static int list_threads(struct problem *p)
-{
-	const struct sync_input *in = p->in;
-	int32_t last = 0;
-
-	for (size_t i = 0; i < in->n_windows; i++) {
-		const struct thread one = { .pid = in->windows[i].pid };
-
-		if (!one.pid || one.pid == last || windows_thread(p, one.pid))
-			continue;
-		last = one.pid;
-		if (array_push(&p->threads, &p->n_threads, &one, sizeof(one)))
-			return -ENOMEM;
-		qsort(p->threads, p->n_threads, sizeof(*p->threads), compare_threads);
-	}
-	return 0;
 }
 
 struct spans {
@@ -182,24 +156,6 @@ static int collect_spans(const struct problem *p, uint8_t kind, struct spans *ou
 	return 0;
 }
 
-/* Before its first and behind its last window the hypervisor's capture knows nothing. */
-static size_t open_ends(const struct span *v, size_t n, struct span *out)
-{
-	memcpy(out + 1, v, n * sizeof(*v));
-	out[0] = (struct span){ 0, v[0].a, true };
-	out[n + 1] = (struct span){ v[n - 1].b, INT64_MAX, true };
-	return join_spans(out, n + 2);
-}
-
-/* A thread that only has what holds for all of them has no evidence of its own. */
-static bool any_of_its_own(const struct spans *s)
-{
-	for (size_t i = 0; i < s->n; i++)
-		if (!s->v[i].unknown)
-			return true;
-	return false;
-}
-
 /* Takes over what it keeps. */
 static int make_thread(struct thread *t, struct spans *kvm, struct spans *hyp)
 {
@@ -207,7 +163,9 @@ static int make_thread(struct thread *t, struct spans *kvm, struct spans *hyp)
 	struct span *ends;
 	size_t n;
 
-	t->hyp = any_of_its_own(hyp);
+	/* a thread that only has what holds for all of them has no evidence of its own */
+	for (size_t i = 0; i < hyp->n; i++)
+		t->hyp = t->hyp || !hyp->v[i].unknown;
 	if (!t->hyp || !kvm->n) {
 		only = t->hyp ? hyp : kvm;
 		t->v = only->v;
@@ -221,7 +179,11 @@ static int make_thread(struct thread *t, struct spans *kvm, struct spans *hyp)
 		free(ends);
 		return -ENOMEM;
 	}
-	n = open_ends(hyp->v, hyp->n, ends);
+	/* before its first and behind its last window the hypervisor's capture knows nothing */
+	memcpy(ends + 1, hyp->v, hyp->n * sizeof(*ends));
+	ends[0] = (struct span){ 0, hyp->v[0].a, true };
+	ends[hyp->n + 1] = (struct span){ hyp->v[hyp->n - 1].b, INT64_MAX, true };
+	n = join_spans(ends, hyp->n + 2);
 	t->n = cross_spans(kvm->v, kvm->n, ends, n, t->v);
 	free(ends);
 	return 0;
@@ -229,18 +191,26 @@ static int make_thread(struct thread *t, struct spans *kvm, struct spans *hyp)
 
 int windows_threads(struct problem *p)
 {
+	const struct sync_input *in = p->in;
 	struct spans *kvm, *hyp;
-	int ret = list_threads(p);
+	int32_t last = 0;
+	int ret;
 
-	if (ret)
-		return ret;
+	for (size_t i = 0; i < in->n_windows; i++) {
+		const struct thread one = { .pid = in->windows[i].pid };
+
+		if (!one.pid || one.pid == last || windows_thread(p, one.pid))
+			continue;
+		last = one.pid;
+		if (array_push(&p->threads, &p->n_threads, &one, sizeof(one)))
+			return -ENOMEM;
+		qsort(p->threads, p->n_threads, sizeof(*p->threads), compare_threads);
+	}
 	kvm = calloc(2 * p->n_threads + 1, sizeof(*kvm));
 	if (!kvm)
 		return -ENOMEM;
 	hyp = kvm + p->n_threads;
-	ret = collect_spans(p, SYNC_KVM, kvm);
-	if (!ret)
-		ret = collect_spans(p, SYNC_HYP, hyp);
+	ret = collect_spans(p, SYNC_KVM, kvm) ?: collect_spans(p, SYNC_HYP, hyp);
 	for (size_t i = 0; i < p->n_threads && !ret; i++)
 		ret = make_thread(&p->threads[i], &kvm[i], &hyp[i]);
 	for (size_t i = 0; i < 2 * p->n_threads; i++)

@@ -2,7 +2,7 @@
 #ifndef HYPTRACE_SYNC_WRITE_H
 #define HYPTRACE_SYNC_WRITE_H
 
-#include "dat/reader.h"
+#include "file/dat/reader.h"
 
 /*
  * Writes the file at path anew with these options in place of those that it has

@@ -48,11 +48,11 @@ void *main_window;
 const size_t NONE = std::numeric_limits<size_t>::max();
 size_t selected = NONE; /* first row of the span that was clicked */
 
-int colour_of(const struct span *span)
+int colour_of(const struct shown *span)
 {
-	if (span->kind == SPAN_CROSVM)
+	if (span->kind == SHOWN_CROSVM)
 		return HYP_REASONS;
-	if (span->kind == SPAN_HYPERTRACE)
+	if (span->kind == SHOWN_HYPERTRACE)
 		return HYP_REASONS + 1;
 	return span->reason >= 0 && span->reason < HYP_REASONS ? span->reason : HYP_UNKNOWN;
 }
@@ -103,7 +103,7 @@ std::string cut_to(const ksplot_font *f, const std::string &text, int width)
 class SpanBox : public KsPlot::Rectangle
 {
       public:
-	SpanBox(const kshark_trace_histo *histo, const struct span *span)
+	SpanBox(const kshark_trace_histo *histo, const struct shown *span)
 	    : _begin(histo->data[span->first]), _end(histo->data[span->last]), _first(span->first)
 	{
 	}
@@ -150,36 +150,36 @@ class Plot
 	{
 	}
 
-	void draw(const struct span *const *v, size_t n)
+	void draw(const struct shown *const *v, size_t n)
 	{
 		for (size_t i = 0; i < n; i++)
-			if (v[i]->start <= _histo->max && v[i]->end >= _histo->min && _visible(v[i]))
+			/* not one that the user has filtered out */
+			if (v[i]->start <= _histo->max && v[i]->end >= _histo->min &&
+			    _histo->data[v[i]->first]->visible & KS_GRAPH_VIEW_FILTER_MASK)
 				_sort(v[i]);
 		/* the shorter and inner ones over the others, text over all */
-		std::stable_sort(_wide.begin(), _wide.end(), [](const struct span *a, const struct span *b) {
-			return a->depth > b->depth;
-		});
+		std::stable_sort(
+			_wide.begin(), _wide.end(),
+			[](const struct shown *a, const struct shown *b) { return a->depth > b->depth; });
 		_find_selected();
-		for (const struct span *s : _wide)
+		for (const struct shown *s : _wide)
 			_text(s);
 		if (_selected) {
+			KsPlot::Rectangle *frame = new KsPlot::Rectangle;
+
 			_box(_selected);
-			_frame();
+			place(frame, _whole_left, _top(_selected), _whole_left + _whole_width,
+			      _bottom(_selected), { 255, 255, 255 });
+			_shapes->push_front(frame);
 		}
 		for (size_t i = 0; i < _shares.size(); i++)
 			_draw_bin((int)i * BIN, _shares[i].time);
-		for (const struct span *s : _wide)
+		for (const struct shown *s : _wide)
 			if (s != _selected)
 				_box(s);
 	}
 
       private:
-	/* What the user has filtered out stays away. */
-	bool _visible(const struct span *s) const
-	{
-		return _histo->data[s->first]->visible & KS_GRAPH_VIEW_FILTER_MASK;
-	}
-
 	double _column(int64_t ts) const
 	{
 		double range = (double)(_histo->max - _histo->min);
@@ -194,11 +194,11 @@ class Plot
 	}
 
 	/* Of crosvm's and hypertrace's spans within one column, one of each depth is drawn. */
-	bool _is_first_of_column(const struct span *s, double from, double to)
+	bool _is_first_of_column(const struct shown *s, double from, double to)
 	{
 		size_t column = (size_t)std::min((int)from, _bins - 1);
 		uint8_t bit =
-			(uint8_t)(1u << (std::min(s->depth, 3u) + (s->kind == SPAN_HYPERTRACE ? 4 : 0)));
+			(uint8_t)(1u << (std::min(s->depth, 3u) + (s->kind == SHOWN_HYPERTRACE ? 4 : 0)));
 		bool first = !(_dots[column] & bit);
 
 		if (to - from >= 1)
@@ -207,11 +207,11 @@ class Plot
 		return first;
 	}
 
-	void _sort(const struct span *s)
+	void _sort(const struct shown *s)
 	{
 		double from = _column(s->start), to = _column(s->end);
 
-		if (s->kind != SPAN_HYP) {
+		if (s->kind != SHOWN_HYP) {
 			if (_is_first_of_column(s, from, to))
 				_wide.push_back(s);
 			return;
@@ -230,21 +230,21 @@ class Plot
 		return _graph->base() - _graph->height() - STRIP_ABOVE + STRIP_HEIGHT;
 	}
 
-	int _bottom(const struct span *s) const
+	int _bottom(const struct shown *s) const
 	{
-		return s->kind == SPAN_HYP ? _strip_bottom() : _graph->base() - 1;
+		return s->kind == SHOWN_HYP ? _strip_bottom() : _graph->base() - 1;
 	}
 
-	int _top(const struct span *s) const
+	int _top(const struct shown *s) const
 	{
 		int less = LANE_STEP * (int)std::min(s->depth, 100u);
 
-		if (s->kind == SPAN_HYP)
+		if (s->kind == SHOWN_HYP)
 			return _bottom(s) - STRIP_HEIGHT;
 		return _bottom(s) - std::max(LANE_HEIGHT - less, LANE_LEAST);
 	}
 
-	void _box(const struct span *s)
+	void _box(const struct shown *s)
 	{
 		SpanBox *box = new SpanBox(_histo, s);
 		KsPlot::Color c = colours[colour_of(s)];
@@ -256,7 +256,7 @@ class Plot
 		_shapes->push_front(box);
 	}
 
-	static std::string _label_of(const kshark_trace_histo *histo, const struct span *s)
+	static std::string _label_of(const kshark_trace_histo *histo, const struct shown *s)
 	{
 		char *said = scan_label(histo, s);
 		std::string label = said ? said : "";
@@ -268,7 +268,7 @@ class Plot
 	/* The whole label of the span that was clicked, from its left end if there is room. */
 	void _find_selected()
 	{
-		for (const struct span *s : _wide)
+		for (const struct shown *s : _wide)
 			if (s->first == selected)
 				_selected = s;
 		if (!_selected || !font())
@@ -279,23 +279,14 @@ class Plot
 			std::max(std::min(_x(_column(_selected->start)), _x(_bins) - _whole_width), _x(0));
 	}
 
-	void _frame()
-	{
-		KsPlot::Rectangle *frame = new KsPlot::Rectangle;
-
-		place(frame, _whole_left, _top(_selected), _whole_left + _whole_width, _bottom(_selected),
-		      { 255, 255, 255 });
-		_shapes->push_front(frame);
-	}
-
 	/* Under the label of the selected one there is no room for others. */
-	bool _is_covered(const struct span *s, int left, int right) const
+	bool _is_covered(const struct shown *s, int left, int right) const
 	{
-		return _selected && (s->kind == SPAN_HYP) == (_selected->kind == SPAN_HYP) &&
+		return _selected && (s->kind == SHOWN_HYP) == (_selected->kind == SHOWN_HYP) &&
 		       left < _whole_left + _whole_width && right > _whole_left;
 	}
 
-	void _text(const struct span *s)
+	void _text(const struct shown *s)
 	{
 		int left = _x(_column(s->start)), right = _x(_column(s->end));
 		int room = right - left - 6;
@@ -308,7 +299,7 @@ class Plot
 			_put_text(cut_to(font(), _label_of(_histo, s), room), left, s);
 	}
 
-	void _put_text(const std::string &text, int left, const struct span *s)
+	void _put_text(const std::string &text, int left, const struct shown *s)
 	{
 		KsPlot::TextBox *box =
 			new KsPlot::TextBox(font(), text, KsPlot::Color(), KsPlot::Point(left, _bottom(s)));
@@ -350,8 +341,8 @@ class Plot
 	};
 	std::vector<shares> _shares; /* by bin */
 	std::vector<uint8_t> _dots;  /* by column: what _is_first_of_column has seen there */
-	std::vector<const struct span *> _wide;
-	const struct span *_selected = nullptr;
+	std::vector<const struct shown *> _wide;
+	const struct shown *_selected = nullptr;
 	std::string _whole;
 	int _whole_left = 0, _whole_width = 0;
 };
@@ -385,7 +376,7 @@ class Legend
 };
 } // namespace
 
-void draw_spans(KsCppArgV *argv, const struct span *const *v, size_t n)
+void draw_spans(KsCppArgV *argv, const struct shown *const *v, size_t n)
 {
 	if (n && argv->_graph && argv->_graph->size() > 0)
 		Plot(argv).draw(v, n);
@@ -401,9 +392,9 @@ void draw_colours(KsCppArgV *argv, const struct spans *spans)
 	for (int i = 0; i < HYP_REASONS; i++)
 		if (spans_reasons(spans) & 1u << i)
 			legend.add(hyp_reason_names[i], i);
-	if (spans_count(spans, SPAN_CROSVM))
+	if (spans_count(spans, SHOWN_CROSVM))
 		legend.add("crosvm", HYP_REASONS);
-	if (spans_count(spans, SPAN_HYPERTRACE))
+	if (spans_count(spans, SHOWN_HYPERTRACE))
 		legend.add("hypertrace", HYP_REASONS + 1);
 }
 

@@ -11,7 +11,7 @@
  * hypertrace's along its bottom. What is too narrow for a box of its own is summed
  * up in bins of a few columns, which show each reason's share.
  */
-void draw_spans(KsCppArgV *argv, const struct span *const *v, size_t n);
+void draw_spans(KsCppArgV *argv, const struct shown *const *v, size_t n);
 
 /* The colours with their names, over the time axis; over the uppermost graph, nothing over others. */
 void draw_colours(KsCppArgV *argv, const struct spans *spans);

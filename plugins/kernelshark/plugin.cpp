@@ -17,7 +17,7 @@
 #include "draw.hpp"
 #include "scan.h"
 
-/* What KernelShark looks for. */
+/* Functions that KernelShark looks up by name. */
 extern "C" {
 int kshark_data_plugin_initializer(struct kshark_data_stream *stream);
 int kshark_data_plugin_deinitializer(struct kshark_data_stream *stream);
@@ -59,16 +59,16 @@ bool is_user(int sd)
 
 void draw_cpu(KsCppArgV *argv, const struct scan *scan, int sd, int cpu)
 {
-	const struct span *const *v;
+	const struct shown *const *v;
 	int machine, pid;
 	size_t n = spans_of_cpu(scan_spans(scan), scan_machine(sd), cpu, &v);
 
 	if (scan_vcpu(scan, sd, cpu, &machine, &pid)) {
 		n = spans_of_task(scan_spans(scan), machine, pid, &v);
 		/* crosvm's are of the thread, not of what the guest does on it */
-		std::vector<const struct span *> hyp(v, v + n);
+		std::vector<const struct shown *> hyp(v, v + n);
 		hyp.erase(std::remove_if(hyp.begin(), hyp.end(),
-					 [](const struct span *s) { return s->kind != SPAN_HYP; }),
+					 [](const struct shown *s) { return s->kind != SHOWN_HYP; }),
 			  hyp.end());
 		draw_spans(argv, hyp.data(), hyp.size());
 		return;
@@ -86,7 +86,7 @@ bool has_handler(const struct kshark_data_stream *stream)
 	return false;
 }
 
-/* Whether KernelShark lists us for that stream, enabled or not: then the user decides. */
+/* True: KernelShark lists us for that stream, enabled or not: then the user decides. */
 bool is_listed(const struct kshark_data_stream *stream)
 {
 	for (const struct kshark_dpi_list *p = stream->plugins; p; p = p->next)
@@ -133,7 +133,7 @@ void draw_graph(struct kshark_cpp_argv *argv_c, int sd, int val, int action)
 	KsCppArgV *argv = KS_ARGV_TO_CPP(argv_c);
 	const struct scan *scan = scan_now(argv->_histo);
 	struct kshark_context *ctx = session();
-	const struct span *const *v;
+	const struct shown *const *v;
 	size_t n;
 
 	if (!scan || !ctx)

@@ -10,9 +10,12 @@
 #include <kernelshark/libkshark-tepdata.h>
 #include <trace-cmd.h>
 
-#include "decode/crosvm.h"
 #include "hyp-reason.h"
-#include "hypertrace-record.h"
+#include "spans/marks.h"
+#include "spans/visits.h"
+#include "plugin.h"
+#include "base/decode/mark-lines.h"
+#include "base/array.h"
 
 #define SAMPLES	   16
 #define IDS	   32768 /* KernelShark's are of 16 bits, signed */
@@ -52,11 +55,6 @@ struct source {
 
 /* ---- which events matter ------------------------------------------------------------ */
 
-static bool is_hyp(const char *system)
-{
-	return !strcmp(system, "hypervisor") || !strcmp(system, "hyp");
-}
-
 static enum event_kind scan_kind(const struct tep_event *e)
 {
 	static const struct {
@@ -68,12 +66,12 @@ static enum event_kind scan_kind(const struct tep_event *e)
 		{ NULL, HYPERTRACE_EVENT, EVENT_HYPERTRACE },
 	};
 
-	if (is_hyp(e->system)) {
+	if (!strcmp(e->system, "hypervisor") || !strcmp(e->system, "hyp")) {
 		if (!strcmp(e->name, "hyp_enter"))
 			return EVENT_HYP_ENTER;
 		if (!strcmp(e->name, "hyp_exit"))
 			return EVENT_HYP_EXIT;
-		return strncmp(e->name, "func", 4) ? EVENT_HYP : EVENT_NONE;
+		return visit_event_tells(e->name) ? EVENT_HYP : EVENT_NONE;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
 		if ((!kinds[i].system || !strcmp(e->system, kinds[i].system)) &&
@@ -102,62 +100,53 @@ static struct source *source_new(struct kshark_data_stream *stream)
 
 /* ---- events ---------------------------------------------------------------------------- */
 
-/* Android's events tell the reason by what happens in between. */
-static int reason_of_event(const char *name)
+static struct span_point point_of(const struct mark *at, enum point_kind kind)
 {
-	static const struct {
-		const char *name;
-		enum hyp_reason reason;
-	} reasons[] = {
-		{ "host_hcall", HYP_HVC },
-		{ "host_smc", HYP_SMC },
-		{ "host_ffa_call", HYP_SMC },
-		{ "psci_mem_protect", HYP_PSCI },
-		{ "host_mem_abort", HYP_HOST_ABORT },
-		{ "guest_ffa_call", HYP_GUEST_EXIT },
-		{ "vcpu_illegal_trap", HYP_GUEST_EXIT },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++)
-		if (!strcmp(name, reasons[i].name))
-			return reasons[i].reason;
-	return -1;
+	return (struct span_point){ .kind = kind,
+				    .ts = at->ts,
+				    .row = at->row,
+				    .reason = SPAN_UNKNOWN,
+				    .machine = at->machine,
+				    .cpu = at->cpu,
+				    .pid = at->pid };
 }
 
-static int reason_of_field(struct view *v)
+static int reason_of_name(const char *name)
 {
-	const char *name;
-
-	if (!view_has(v, "reason"))
-		return -1;
-	name = hyp_reason_name(v->event, view_u64(v, "reason"));
 	for (int i = 0; name && i < HYP_REASONS; i++)
 		if (!strcmp(name, hyp_reason_names[i]))
 			return i;
-	return HYP_UNKNOWN;
+	return name ? HYP_UNKNOWN : HYP_REASONS;
 }
 
-static int take_crosvm(struct spans *s, const struct spot *at, const char *text, size_t len)
+static int take_visit(struct spans *s, const struct mark *at, enum point_kind kind, struct view *v)
 {
-	struct crosvm_line line;
+	struct span_point p = point_of(at, kind);
 
-	if (!crosvm_line_parse(text, len, &line))
-		return 0;
-	if (line.enter)
-		return spans_begin(s, at, line.id, line.name.p, line.name.len);
-	return spans_end(s, at, line.id, line.name.p, line.name.len);
+	if (kind == POINT_HYP_EVENT) {
+		p.event = (uint32_t)reason_of_name(visit_event_reason(v->event->name));
+	} else {
+		if (view_has(v, "reason"))
+			p.reason = (uint64_t)reason_of_name(hyp_reason_name(v->event, view_u64(v, "reason"))
+								    ?: "");
+		p.vcpu = (int32_t)view_s64(v, "vcpu");
+	}
+	return spans_point(s, &p);
 }
 
-static int take_hypertrace(struct spans *s, const struct spot *at, const struct hypertrace_event *e)
+static int take_hypertrace(struct spans *s, const struct mark *at, const struct hypertrace_event *e)
 {
-	uint64_t source = e->has_cpu || e->has_client ? e->cpu * 31 + e->client : (uint64_t)at->pid;
+	struct mark p = *at;
 
-	return e->n_args ? spans_hypertrace(s, at, source, e->arg[0]) : 0;
+	if (e->has_cpu || e->has_client)
+		p.source = e->cpu * 31 + e->client;
+	return e->n_args ? spans_hypertrace(s, &p, e->arg[0]) : 0;
 }
 
 /* Two guests may have a client of the same number. */
-static int take_mark(struct spans *s, const struct spot *at, struct view *v)
+static int take_mark(struct spans *s, const struct mark *at, struct view *v)
 {
+	struct mark p = *at;
 	struct hypertrace_event e;
 	const char *guest;
 	size_t n;
@@ -170,41 +159,33 @@ static int take_mark(struct spans *s, const struct spot *at, struct view *v)
 		return 0;
 	if (!named)
 		return take_hypertrace(s, at, &e);
-	return e.n_args ? spans_hypertrace(s, at, hypertrace_source(e.client, guest, n), e.arg[0]) : 0;
+	p.source = hypertrace_source(e.client, guest, n);
+	return e.n_args ? spans_hypertrace(s, &p, e.arg[0]) : 0;
 }
 
-static int take_marker(struct spans *s, const struct spot *at, struct view *v)
+static int take_marker(struct spans *s, const struct mark *at, struct view *v)
 {
-	struct hypertrace_event e;
+	struct mark p = *at;
+	struct mark_text line;
 	const char *text;
 	size_t len;
 
 	if (!view_text(v, "buf", &text, &len))
 		return 0;
-	if (hypertrace_line_parse(text, len, &e))
-		return take_hypertrace(s, at, &e);
-	return take_crosvm(s, at, text, len);
-}
-
-static int take_record(struct spans *s, const struct spot *at, enum event_kind kind, struct view *v)
-{
-	switch (kind) {
-	case EVENT_HYP_ENTER:
-		return spans_hyp_enter(s, at, reason_of_field(v), (int)view_s64(v, "vcpu"));
-	case EVENT_HYP_EXIT:
-		return spans_hyp_exit(s, at, reason_of_field(v), (int)view_s64(v, "vcpu"));
-	case EVENT_HYP:
-		return spans_hyp_event(s, at, reason_of_event(v->event->name));
-	case EVENT_MARKER:
-		return take_marker(s, at, v);
-	case EVENT_HYPERTRACE:
-		return take_mark(s, at, v);
+	switch (mark_line(text, len, &line)) {
+	case MARK_HYPERTRACE:
+		return take_hypertrace(s, at, &line.event);
+	case MARK_CROSVM:
+		p.id = line.crosvm.id;
+		p.name = mark_name(line.crosvm.name.p, line.crosvm.name.len);
+		p.begins = line.crosvm.enter;
+		return spans_mark(s, &p);
 	default:
 		return 0;
 	}
 }
 
-static int read_record(struct spans *s, const struct spot *at, enum event_kind kind,
+static int read_record(struct spans *s, const struct mark *at, enum event_kind kind,
 		       struct kshark_data_stream *stream, int64_t offset)
 {
 	struct view v = { 0 };
@@ -215,8 +196,28 @@ static int read_record(struct spans *s, const struct spot *at, enum event_kind k
 	r = tracecmd_read_at(kshark_get_tep_input(stream), (uint64_t)offset, NULL);
 	v.record = r;
 	v.event = r ? tep_find_event_by_record(kshark_get_tep(stream), r) : NULL;
-	if (v.event)
-		ret = take_record(s, at, kind, &v);
+	if (!v.event)
+		goto out;
+	switch (kind) {
+	case EVENT_HYP_ENTER:
+		ret = take_visit(s, at, POINT_HYP_ENTER, &v);
+		break;
+	case EVENT_HYP_EXIT:
+		ret = take_visit(s, at, POINT_HYP_EXIT, &v);
+		break;
+	case EVENT_HYP:
+		ret = take_visit(s, at, POINT_HYP_EVENT, &v);
+		break;
+	case EVENT_MARKER:
+		ret = take_marker(s, at, &v);
+		break;
+	case EVENT_HYPERTRACE:
+		ret = take_mark(s, at, &v);
+		break;
+	default:
+		break;
+	}
+out:
 	tracecmd_free_record(r);
 	pthread_mutex_unlock(&stream->input_mutex);
 	return ret;
@@ -224,9 +225,15 @@ static int read_record(struct spans *s, const struct spot *at, enum event_kind k
 
 static int take_row(struct spans *s, size_t row, const struct kshark_entry *e, const struct source *src)
 {
-	const struct spot at = {
-		.row = row, .ts = e->ts, .machine = src->machine, .cpu = e->cpu, .pid = e->pid
-	};
+	const struct mark at = { .row = row,
+				 .ts = (uint64_t)e->ts,
+				 .source = (uint32_t)e->pid,
+				 .id = MARK_NO_ID,
+				 .machine = (uint32_t)src->machine,
+				 .buffer = (uint32_t)e->stream_id,
+				 .cpu = (uint32_t)e->cpu,
+				 .pid = e->pid };
+	struct span_point p = point_of(&at, POINT_NONE);
 
 	if (e->event_id == KS_EVENT_OVERFLOW)
 		return spans_lost(s, &at);
@@ -236,9 +243,9 @@ static int take_row(struct spans *s, size_t row, const struct kshark_entry *e, c
 	case EVENT_NONE:
 		return 0;
 	case EVENT_KVM_ENTRY:
-		return spans_kvm_entry(s, &at);
 	case EVENT_KVM_EXIT:
-		return spans_kvm_says(s, &at);
+		p.kind = src->kind[e->event_id] == EVENT_KVM_ENTRY ? POINT_KVM_ENTRY : POINT_KVM_EXIT;
+		return spans_point(s, &p);
 	default:
 		return read_record(s, &at, src->kind[e->event_id], src->stream, e->offset);
 	}
@@ -261,13 +268,31 @@ int scan_machine(int sd)
 	return machine;
 }
 
-static int take_rows(struct scan *s, struct kshark_context *ctx)
+static struct sample sample_of(const struct kshark_trace_histo *histo, size_t i)
 {
-	int n = ctx->stream_info.max_stream_id + 1, ret = 0;
-	struct source **src = calloc((size_t)n, sizeof(*src));
+	const struct kshark_entry *e = histo->data[i * (histo->data_size - 1) / (SAMPLES - 1)];
 
-	if (!src)
-		return -ENOMEM;
+	return (struct sample){ e, e->ts };
+}
+
+struct scan *scan_new(const struct kshark_trace_histo *histo)
+{
+	struct kshark_context *ctx = NULL;
+	struct scan *s = calloc(1, sizeof(*s));
+	struct source **src = NULL;
+	int n = 0, ret = 0;
+
+	if (!s || !kshark_instance(&ctx))
+		goto fail;
+	s->rows = histo->data;
+	s->n_rows = histo->data_size;
+	for (size_t i = 0; s->n_rows && i < SAMPLES; i++)
+		s->sample[i] = sample_of(histo, i);
+	s->spans = spans_new();
+	n = ctx->stream_info.max_stream_id + 1;
+	src = calloc((size_t)n, sizeof(*src));
+	if (!s->spans || !src)
+		goto fail;
 	for (size_t i = 0; !ret && i < s->n_rows; i++) {
 		const struct kshark_entry *e = s->rows[i];
 		struct kshark_data_stream *stream = kshark_get_data_stream(ctx, e->stream_id);
@@ -281,38 +306,18 @@ static int take_rows(struct scan *s, struct kshark_context *ctx)
 		else if (src[e->stream_id]->stream)
 			ret = take_row(s->spans, i, e, src[e->stream_id]);
 	}
-	for (int i = 0; i < n; i++)
-		free(src[i]);
-	free(src);
-	return ret;
-}
-
-static struct sample sample_of(const struct kshark_trace_histo *histo, size_t i)
-{
-	const struct kshark_entry *e = histo->data[i * (histo->data_size - 1) / (SAMPLES - 1)];
-
-	return (struct sample){ e, e->ts };
-}
-
-struct scan *scan_new(const struct kshark_trace_histo *histo)
-{
-	struct kshark_context *ctx = NULL;
-	struct scan *s = calloc(1, sizeof(*s));
-
-	if (!s || !kshark_instance(&ctx))
-		goto fail;
-	s->rows = histo->data;
-	s->n_rows = histo->data_size;
-	for (size_t i = 0; s->n_rows && i < SAMPLES; i++)
-		s->sample[i] = sample_of(histo, i);
-	s->spans = spans_new();
-	if (!s->spans || take_rows(s, ctx) || spans_finish(s->spans))
+	if (ret || spans_finish(s->spans))
 		goto fail;
 	s->n_guests = kshark_tracecmd_get_hostguest_mapping(&s->guests);
-	return s;
+	goto out;
 fail:
 	scan_free(s);
-	return NULL;
+	s = NULL;
+out:
+	for (int i = 0; src && i < n; i++)
+		free(src[i]);
+	free(src);
+	return s;
 }
 
 void scan_free(struct scan *s)
@@ -386,7 +391,7 @@ static void scan_event(struct buf *b, const struct kshark_entry *e, bool with_na
 	free(info);
 }
 
-static void put_duration(struct buf *b, const struct span *span)
+static void put_duration(struct buf *b, const struct shown *span)
 {
 	double us = (double)(span->end - span->start) / 1000;
 
@@ -396,18 +401,15 @@ static void put_duration(struct buf *b, const struct span *span)
 		buf_printf(b, "%.2f ms", us / 1000);
 }
 
-static const char *reason_text(int reason)
-{
-	return reason >= 0 && reason < HYP_REASONS ? hyp_reason_names[reason] : "hypervisor";
-}
-
-char *scan_label(const struct kshark_trace_histo *histo, const struct span *span)
+char *scan_label(const struct kshark_trace_histo *histo, const struct shown *span)
 {
 	struct buf b = { 0 };
 	const char *text;
 
-	if (span->kind == SPAN_HYP) {
-		buf_addstr(&b, reason_text(span->reason));
+	if (span->kind == SHOWN_HYP) {
+		buf_addstr(&b, span->reason >= 0 && span->reason < HYP_REASONS
+				       ? hyp_reason_names[span->reason]
+				       : "hypervisor");
 		if (span->left == HYP_ERET_GUEST)
 			buf_addstr(&b, " to guest");
 		buf_addstr(&b, " ");

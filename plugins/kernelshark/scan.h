@@ -4,7 +4,7 @@
 
 #include <kernelshark/libkshark-model.h>
 
-#include "spans.h"
+#include "shown.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -19,7 +19,7 @@ struct scan; /* opaque */
 /* Of the model's rows; NULL: no memory. */
 struct scan *scan_new(const struct kshark_trace_histo *histo);
 void scan_free(struct scan *s);
-/* Whether the model still has the rows that were scanned, at the same times. */
+/* True: the model still has the rows that were scanned, at the same times. */
 bool scan_is_of(const struct scan *s, const struct kshark_trace_histo *histo);
 
 const struct spans *scan_spans(const struct scan *s);
@@ -27,15 +27,15 @@ const struct spans *scan_spans(const struct scan *s);
 int scan_machine(int sd);
 /*
  * Of a guest's CPU: the host's number and the pid of the vCPU's thread, as the
- * option GUEST of the host's file has them. False: not a guest, or the file does not say.
+ * option GUEST of the host's file has them. False: not a guest, or the file does not name it.
  */
 bool scan_vcpu(const struct scan *s, int sd, int cpu, int *machine, int *pid);
 
 /*
- * What a span is, "guest_exit 30.2 us, kvm_guest_fault: ipa 0x9000018 ...": the
- * rows say it in the words of libtraceevent's plugins. malloc'ed; NULL: no memory.
+ * Label of a span, "guest_exit 30.2 us, kvm_guest_fault: ipa 0x9000018 ...": the
+ * rows have the words of libtraceevent's plugins. malloc'ed; NULL: no memory.
  */
-char *scan_label(const struct kshark_trace_histo *histo, const struct span *span);
+char *scan_label(const struct kshark_trace_histo *histo, const struct shown *span);
 
 #ifdef __cplusplus
 }

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "../integration/dat-texts.h"
-#include "dat/page.h"
+#include "file/dat/page.h"
 #include "read/filetime.h"
 
 #define FILES 16

@@ -10,8 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "dat/page.h"
-#include "spool/spool.h"
+#include "file/dat/page.h"
+#include "record/spool/spool.h"
+#include "base/array.h"
+#include "base/files.h"
 
 #define CPUS	4
 #define FORMATS "tests/data/formats"

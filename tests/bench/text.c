@@ -11,7 +11,7 @@
 
 #include "read/text.h"
 #include "read/timeline.h"
-#include "util/array.h"
+#include "base/array.h"
 
 #define ROUNDS 5
 

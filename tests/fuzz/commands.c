@@ -59,7 +59,7 @@ static const char *const lines[] = {
 static const struct {
 	const char *name;
 	int (*run)(int argc, char **argv);
-} commands[] = {
+} judged[] = {
 	{ "report", cmd_report },   { "export", cmd_export }, { "flame", cmd_flame },	{ "stat", cmd_stat },
 	{ "latency", cmd_latency }, { "sync", cmd_sync },     { "import", cmd_import }, { "sql", cmd_sql },
 };
@@ -79,9 +79,9 @@ static void run_line(const char *line)
 	words[argc] = NULL;
 	memcpy(argv, words, sizeof(argv)); /* a command reorders its own */
 	saved = quiet_begin();
-	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
-		if (!strcmp(commands[i].name, words[0]))
-			commands[i].run(argc, argv);
+	for (size_t i = 0; i < ARRAY_SIZE(judged); i++)
+		if (!strcmp(judged[i].name, words[0]))
+			judged[i].run(argc, argv);
 	quiet_end(saved);
 	while (argc)
 		free(words[--argc]);

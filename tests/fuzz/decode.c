@@ -3,13 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "decode/crosvm.h"
-#include "decode/esr.h"
-#include "decode/hcall.h"
-#include "decode/hyp-printk.h"
-#include "decode/hypertrace.h"
-#include "decode/smccc.h"
-#include "decode/symbols.h"
+#include "base/decode/crosvm.h"
+#include "base/decode/esr.h"
+#include "base/decode/hcall.h"
+#include "base/decode/hyp-printk.h"
+#include "base/decode/mark-lines.h"
+#include "base/decode/smccc.h"
+#include "base/decode/symbols.h"
+#include "base/array.h"
+#include "base/cursor.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -29,7 +31,7 @@ static void numbers(const uint8_t *data, size_t size)
 
 static void hcalls(const uint8_t *data, size_t size)
 {
-	struct numbered h;
+	struct id_table h;
 	uint32_t id = 0;
 
 	if (hcall_names_parse(data, size, &h))
@@ -37,7 +39,7 @@ static void hcalls(const uint8_t *data, size_t size)
 	while (!hcall_name(&h, id)) /* or there would be none */
 		if (++id > UINT16_MAX)
 			abort();
-	numbered_release(&h);
+	id_table_release(&h);
 }
 
 static void marker(const uint8_t *data, size_t size)
@@ -45,7 +47,7 @@ static void marker(const uint8_t *data, size_t size)
 	const char *line = (const char *)data;
 	struct hypertrace_event e;
 	struct crosvm_line l;
-	struct piece expr, value;
+	struct crosvm_part expr, value;
 
 	if (crosvm_line_parse(line, size, &l))
 		while (crosvm_arg(&l.args, &expr, &value))
@@ -76,7 +78,7 @@ static void description(const uint8_t *data, size_t size)
 static void hypervisor(const uint8_t *data, size_t size)
 {
 	static const uint64_t args[] = { 1, UINT64_MAX, 'c' };
-	struct numbered f;
+	struct id_table f;
 	struct symbols s;
 	struct buf out = { 0 };
 	uint64_t offset;
@@ -89,10 +91,10 @@ static void hypervisor(const uint8_t *data, size_t size)
 	if (hyp_formats_parse(data, size, &f))
 		return;
 	for (uint64_t id = 0; id < 16; id++)
-		if (numbered_get(&f, id))
-			hyp_format_print(numbered_get(&f, id), args, ARRAY_SIZE(args), &out);
+		if (id_table_get(&f, id))
+			hyp_format_print(id_table_get(&f, id), args, ARRAY_SIZE(args), &out);
 	buf_release(&out);
-	numbered_release(&f);
+	id_table_release(&f);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -23,8 +23,12 @@
 
 #include "recipe.h"
 
-#include "dat/options.h"
-#include "dat/page.h"
+#include "file/dat/options.h"
+#include "file/dat/page.h"
+#include "base/array.h"
+#include "base/buf.h"
+#include "base/files.h"
+#include "base/strings.h"
 
 #define FILES	2
 #define PAGE	4096u

@@ -9,8 +9,10 @@
 #include <traceevent/event-parse.h>
 #include <traceevent/trace-seq.h>
 
-#include "dat/print-format.h"
+#include "file/dat/print-format.h"
 #include "read/tepfile.h"
+#include "base/array.h"
+#include "base/cursor.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -285,7 +287,7 @@ static void mend(const struct buf *t)
 	const char *why;
 
 	if (!event_format_parse((const char *)t->data, t->len, &f))
-		print_format_mend(&f, &out, &why);
+		print_format_fixup(&f, &out, &why);
 	event_format_release(&f);
 	buf_release(&out);
 }

@@ -21,11 +21,14 @@
 
 #include "../unit/plugin-rig.h"
 
-#include "dat/options.h"
-#include "dat/offset.h"
-#include "dat/page.h"
-#include "export/export.h"
+#include "file/dat/options.h"
+#include "file/dat/offset.h"
+#include "file/dat/page.h"
+#include "convert/export/export.h"
 #include "recipe.h"
+#include "base/cursor.h"
+#include "base/files.h"
+#include "base/strings.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -2,7 +2,7 @@
 #ifndef HYPTRACE_FUZZ_FILE_EVENTS_H
 #define HYPTRACE_FUZZ_FILE_EVENTS_H
 
-#include "dat/reader.h"
+#include "file/dat/reader.h"
 #include "recipe.h"
 
 /* For what makes files: how many events they have, read by our reader, which must like them. */

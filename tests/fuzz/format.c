@@ -4,7 +4,7 @@
 #include <string.h>
 #include <traceevent/event-parse.h>
 
-#include "hyp/events.h"
+#include "record/hyp/hypevents.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

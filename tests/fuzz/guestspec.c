@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "guest/guest.h"
+#include "record/guest/guest.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

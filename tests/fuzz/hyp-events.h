@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hyp/events.h"
+#include "base/array.h"
+#include "record/hyp/hypevents.h"
+#include "record/hyp/hypevents.h"
 
 /* A few events of all kinds, for the fuzzers of the two transcoders. */
 

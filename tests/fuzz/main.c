@@ -10,7 +10,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "util/base.h"
+#include "base/buf.h"
+#include "base/files.h"
+#include "base/strings.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

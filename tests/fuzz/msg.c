@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "../unit/msg-host.h"
-#include "wire/msg.h"
+#include "file/wire/msg.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

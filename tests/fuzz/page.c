@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/base.h"
-#include "dat/page.h"
+#include "file/dat/page.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tracefs/perfetto-config.h"
-#include "util/opts.h"
+#include "record/plan/grammar.h"
+#include "base/opts.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

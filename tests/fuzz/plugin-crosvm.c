@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The crosvm plugin over lines of any content. */
 #include "../../plugins/plugin.c"
-#include "../../plugins/decoder.c"
 #include "../../plugins/relay.c"
 #include "../../plugins/crosvm.c"
 

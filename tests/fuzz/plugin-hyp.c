@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The plugin of the hypervisor's events over records of any content. */
 #include "../../plugins/plugin.c"
-#include "../../plugins/decoder.c"
 #include "../../plugins/hyp-reason.c"
 #include "../../plugins/hyp.c"
 

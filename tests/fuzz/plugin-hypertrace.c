@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The hypertrace plugin over lines and records of any content. */
 #include "../../plugins/plugin.c"
-#include "../../plugins/decoder.c"
 #include "../../plugins/relay.c"
-#include "../../plugins/hypertrace-record.c"
 #include "../../plugins/hypertrace.c"
 
 #include "plugin-events.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The plugin of KVM's events on arm64 over records of any content. */
 #include "../../plugins/plugin.c"
-#include "../../plugins/decoder.c"
 #include "../../plugins/relay.c"
 #include "../../plugins/kvm-arm64.c"
 

@@ -10,10 +10,9 @@
 
 #include "draft.h"
 
-#include "read/columns.h"
 #include "read/pipeline.h"
 #include "read/print.h"
-#include "read/streams.h"
+#include "read/ticks.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -107,8 +106,8 @@ static int reading_open(struct reading *r, char *const *paths, bool raw)
 	/* what plugins remember is of the process; commands.c has them */
 	for (size_t i = 0; i < r->in.n; i++)
 		tep_set_flag(r->in.v[i].tep, TEP_DISABLE_PLUGINS);
-	if (inputs_load(&r->in, NULL) || timeline_open(&r->t, &r->in, few_cpus, NULL, NULL) ||
-	    print_open(&r->print, &r->in, raw))
+	if (inputs_load(&r->in, NULL) || inputs_convert_ticks(&r->in, NULL) ||
+	    timeline_open(&r->t, &r->in, few_cpus, NULL, NULL) || print_open(&r->print, &r->in, raw))
 		return -1;
 	return 0;
 }
@@ -127,7 +126,7 @@ static int one_by_one(struct reading *r)
 	struct pipeline_run run = { 0 };
 	int ret;
 
-	while ((ret = timeline_take(r->t, &run.records)) == 1) {
+	while ((ret = merge_take(r->t->merge, &run.records)) == 1) {
 		run.out.len = 0;
 		if (begin_lines(r, &run) || make_lines(r, &run) || keep_lines(r, &run))
 			abort();
@@ -143,7 +142,7 @@ static void same_text(struct reading *a, struct reading *b)
 {
 	if (pipeline_work(a->t, &job, a) || one_by_one(b) || a->text.len != b->text.len ||
 	    (a->text.len && memcmp(a->text.data, b->text.data, a->text.len)) ||
-	    timeline_damaged(a->t) != timeline_damaged(b->t) || timeline_fraction(a->t) != 1)
+	    merge_damaged(a->t->merge) != merge_damaged(b->t->merge) || merge_fraction(a->t->merge) != 1)
 		abort();
 }
 
@@ -156,13 +155,13 @@ static bool same_bytes(const struct timeline_record *one, const struct merge_rec
 /* Behind that of a run lies one of the same buffer. */
 static void look_ahead(const struct reading *r, const struct merge_run *run, size_t i)
 {
-	const struct merge_stream *at = timeline_stream(r->t, &run->v[i]), *other;
+	const struct merge_stream *at = merge_stream(r->t->merge, &run->v[i]), *other;
 	struct merge_record next;
 	struct buf copy = { 0 };
 
 	if (!timeline_ahead(r->t, run, i, &next))
 		return;
-	other = timeline_stream(r->t, &next);
+	other = merge_stream(r->t->merge, &next);
 	if (other->input != at->input || other->buffer != at->buffer)
 		abort();
 	buf_add(&copy, next.data, next.len);
@@ -175,7 +174,7 @@ static void same_records(struct reading *a, struct reading *b)
 	struct merge_run run = { 0 };
 	struct timeline_record one;
 
-	while (timeline_take(b->t, &run) == 1)
+	while (merge_take(b->t->merge, &run) == 1)
 		for (size_t i = 0; i < run.n; i++) {
 			look_ahead(b, &run, i);
 			if (timeline_next(a->t, &one) != 1 || !same_bytes(&one, &run.v[i]))
@@ -197,7 +196,7 @@ static void same_as_stock(struct reading *a, struct reading *b)
 	struct trace_seq seq;
 
 	trace_seq_init(&seq);
-	while (timeline_take(b->t, &run) == 1)
+	while (merge_take(b->t->merge, &run) == 1)
 		for (size_t i = 0; i < run.n; i++) {
 			if (timeline_next(a->t, &one) != 1 ||
 			    print_begin(b->print, b->t, &run.v[i], &r, &ready))
@@ -223,8 +222,7 @@ static const char *const fields[] = { "common_pid", "prev_pid", "prev_comm", "vc
 
 /* Sums by which they are compared, whatever the order. */
 struct sums {
-	const struct reading *r;
-	struct columns *columns;
+	const struct timeline *t;
 	uint64_t records, times, rows, values;
 	pthread_mutex_t lock;
 };
@@ -236,41 +234,6 @@ static uint64_t sum_bytes(const uint8_t *p, size_t n)
 	for (size_t i = 0; i < n; i++)
 		sum += (uint64_t)p[i] << (i % 8 * 8);
 	return sum;
-}
-
-static uint64_t sum_column(const struct columns_rows *rows, size_t field)
-{
-	enum field_kind kind = rows->of->fields[field].kind;
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < rows->n; i++)
-		if (kind == FIELD_NUMBER)
-			sum += rows->fields[field].numbers[i];
-		else if (kind != FIELD_NONE)
-			sum += sum_bytes(rows->fields[field].bytes[i].data, rows->fields[field].bytes[i].len);
-	return sum;
-}
-
-static int add_columns(void *ctx, const struct merge_run *run, size_t worker)
-{
-	struct sums *sums = ctx;
-	struct columns_batch b = { 0 };
-
-	if (columns_fill(sums->columns, sums->r->t, run, &b))
-		abort();
-	pthread_mutex_lock(&sums->lock);
-	for (size_t i = 0; i < run->n; i++) {
-		sums->records++;
-		sums->times += run->v[i].ts;
-	}
-	for (size_t i = 0; i < b.n; i++) {
-		sums->rows += b.v[i].n;
-		for (size_t k = 0; k < b.v[i].of->n_fields; k++)
-			sums->values += sum_column(&b.v[i], k);
-	}
-	pthread_mutex_unlock(&sums->lock);
-	columns_batch_release(&b);
-	return 0;
 }
 
 static void add_fields(struct sums *sums, const struct tep_event *e, const struct merge_record *m)
@@ -290,31 +253,40 @@ static void add_fields(struct sums *sums, const struct tep_event *e, const struc
 	}
 }
 
-static void same_columns(struct reading *a, struct reading *b)
+static int add_run(void *ctx, const struct merge_run *run, size_t worker)
 {
-	struct columns_want want = { NULL, NULL, fields, ARRAY_SIZE(fields) };
-	struct sums side = { .r = a, .lock = PTHREAD_MUTEX_INITIALIZER }, all = { 0 };
-	struct merge_run run = { 0 };
+	struct sums *sums = ctx;
 	unsigned int id;
 
-	if (columns_open(&side.columns, &a->in, &want, 1) || streams_work(a->t, add_columns, &side))
-		abort();
-	while (timeline_take(b->t, &run) == 1)
-		for (size_t i = 0; i < run.n; i++) {
-			const struct known_event *e = timeline_event(b->t, &run.v[i], &id);
+	pthread_mutex_lock(&sums->lock);
+	for (size_t i = 0; i < run->n; i++) {
+		const struct known_event *e = timeline_event(sums->t, &run->v[i], &id);
 
-			all.records++;
-			all.times += run.v[i].ts;
-			if (!e)
-				continue;
-			all.rows++;
-			add_fields(&all, e->event, &run.v[i]);
-		}
+		sums->records++;
+		sums->times += run->v[i].ts;
+		if (!e)
+			continue;
+		sums->rows++;
+		add_fields(sums, e->event, &run->v[i]);
+	}
+	pthread_mutex_unlock(&sums->lock);
+	return 0;
+}
+
+static void same_streams(struct reading *a, struct reading *b)
+{
+	struct sums side = { .t = a->t, .lock = PTHREAD_MUTEX_INITIALIZER };
+	struct sums all = { .t = b->t, .lock = PTHREAD_MUTEX_INITIALIZER };
+	struct merge_run run = { 0 };
+
+	if (streams_work(a->t, add_run, &side))
+		abort();
+	while (merge_take(b->t->merge, &run) == 1)
+		add_run(&all, &run, 0);
 	if (side.records != all.records || side.times != all.times || side.rows != all.rows ||
-	    side.values != all.values || timeline_damaged(a->t) != timeline_damaged(b->t))
+	    side.values != all.values || merge_damaged(a->t->merge) != merge_damaged(b->t->merge))
 		abort();
 	merge_run_release(&run);
-	columns_close(side.columns);
 }
 
 static void read_twice(char *const *paths, bool raw, void (*same)(struct reading *a, struct reading *b))
@@ -331,7 +303,7 @@ static void read_twice(char *const *paths, bool raw, void (*same)(struct reading
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static void (*const ways[])(struct reading *, struct reading *) = { same_text, same_records,
-									    same_as_stock, same_columns };
+									    same_as_stock, same_streams };
 	char *paths[FILES];
 	uint32_t sum = 0;
 	int saved;

@@ -5,8 +5,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "dat/pauses.h"
+#include "file/dat/pauses.h"
 #include "read/merge.h"
+#include "base/files.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

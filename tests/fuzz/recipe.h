@@ -16,8 +16,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "util/base.h"
-
 struct step {
 	char key;
 	uint64_t arg;

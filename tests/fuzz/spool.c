@@ -16,6 +16,8 @@
 #include "recipe.h"
 
 #include "../../cmd/cmd.h"
+#include "base/array.h"
+#include "base/files.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

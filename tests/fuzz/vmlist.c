@@ -3,8 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "guest/guest-priv.h"
-#include "util/json.h"
+#include "record/guest/guest-priv.h"
+#include "base/json.h"
+#include "base/array.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -62,15 +63,16 @@ static void write_read(const char *text, size_t size)
 
 static void command_lines(const char *text, size_t size)
 {
+	static const char *const vmms[] = { "other", "QEMU", "Firecracker" };
 	struct guest_args rows[4];
 	size_t n = guest_vhost_args(text, size, rows, ARRAY_SIZE(rows));
 
 	while (n--)
 		guest_args_release(&rows[n]);
-	for (unsigned int vmm = 0; vmm <= GUEST_VMM_FIRECRACKER; vmm++) {
+	for (size_t i = 0; i < ARRAY_SIZE(vmms); i++) {
 		struct guest_args a = { 0 };
 
-		guest_args_parse(&a, vmm, text, size);
+		guest_args_parse(&a, guest_vmm_named(vmms[i]), text, size);
 		must(a.cid != UINT32_MAX);
 		guest_args_release(&a);
 	}

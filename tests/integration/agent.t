@@ -169,7 +169,7 @@ sub option_tests {
 	refuses('another kind of address', qr/udp:1: not an address/, '--listen', 'udp:1');
 	refuses('a port beyond all', qr/-p 4294967295: must be at most 4294967294/, '--port', '4294967295');
 	refuses('an option without its argument', qr/option '--allow' needs an argument/, '--allow');
-	refuses('an option that is none', qr/option '--run' is unknown/, '--run', 'x');
+	refuses('an option that is none', qr/unknown or ambiguous option '--run'/, '--run', 'x');
 }
 
 sub signal_tests {

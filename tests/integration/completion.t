@@ -43,7 +43,7 @@ done <<'E2'
 hyptrace re|record recover report
 hyptrace --v|--version
 hyptrace sync --wr|--write
-hyptrace report --no|--no-pager --nodate
+hyptrace report --no|--no-pager --no-sync --nodate
 hyptrace report --p|--pid
 hyptrace record -B |hyp mine
 hyptrace record -B m|mine
@@ -73,6 +73,13 @@ hyptrace latency --from kvm_exit --to kvm_entry --key vc|vcpu vcpu_id vcpu_idx v
 hyptrace path --guest |
 hyptrace path trace.dat trace-Guest.dat --guest |Guest
 hyptrace stat --per |guest vcpu
+hyptrace stat --show v|vcpus
+hyptrace stat --show exits,hyp|exits,hyp exits,hypercall
+hyptrace latency --preset w|wakeup
+hyptrace record --tsync |auto counter hyp kvm none ping
+hyptrace record --preset |qemu virtio
+hyptrace path --task |
+hyptrace help st|stat
 hyptrace stat nothing.dat --per v|vcpu
 hyptrace nothing -|
 hyptrace recover |

@@ -11,7 +11,7 @@ grep -q 'built without' "$tmp/err" && skip_all "built without babeltrace2's libr
 command -v babeltrace2 >/dev/null || skip_all "no babeltrace2"
 
 make_trace() { # FILE, script on standard input
-	"$build/tests/integration/export-trace" "$1" || diag "cannot make $1"
+	"$build/tests/integration/make-trace" "$1" tests/integration/events/kernel || diag "cannot make $1"
 }
 
 # TIME CPU PID EVENT FIELD=VALUE..., fields by name, sorted
@@ -51,10 +51,9 @@ for files in tests/data/lab-protected.dat tests/data/lab-nvhe.dat tests/data/lab
 	# shellcheck disable=SC2086
 	"$hyptrace" export -q --ctf "$tmp/ctf" $files
 	is "$?" 0 "$files: status"
-	host=$(basename "${files%% *}" .dat)
 	# shellcheck disable=SC2086
 	from_json - $files >"$tmp/expected"
-	from_ctf "$tmp/ctf/$host" >"$tmp/got"
+	from_ctf "$tmp/ctf/host" >"$tmp/got"
 	same "$tmp/got" "$tmp/expected" "... the host's events and fields are those of --json"
 	[ "$(wc -l <"$tmp/got")" -gt 100 ]
 	ok $? "... more than a hundred"
@@ -66,8 +65,8 @@ done
 from_json Guest $files >"$tmp/expected"
 from_ctf "$tmp/ctf/Guest" >"$tmp/got"
 same "$tmp/got" "$tmp/expected" "a guest is a trace of its own, on the host's clock"
-rm "$tmp/ctf/trace/metadata"
-is "$(ls "$tmp/ctf/trace")" "$("$hyptrace" export --json "${files%% *}" 2>/dev/null | perl -MJSON::PP -ne 'my $e = decode_json($_); $seen{ ($e->{buffer} || "top") . "-$e->{cpu}" } = 1;
+rm "$tmp/ctf/host/metadata"
+is "$(ls "$tmp/ctf/host")" "$("$hyptrace" export --json "${files%% *}" 2>/dev/null | perl -MJSON::PP -ne 'my $e = decode_json($_); $seen{ ($e->{buffer} || "top") . "-$e->{cpu}" } = 1;
 	END { print "$_\n" for keys %seen }' | LC_ALL=C sort)" "a stream for each CPU of each buffer that has records"
 
 # ---- made up -----------------------------------------------------------------------------------
@@ -75,8 +74,8 @@ is "$(ls "$tmp/ctf/trace")" "$("$hyptrace" export --json "${files%% *}" 2>/dev/n
 make_trace "$tmp/odd.dat" <<'E'
 task 7 a
 1000000000 0 7 sched_switch	abc	7	120	1	next	-1	120
-1000012000 1 7 thing	1	-3	18446744073709551615	40	late\x00text
-1000012100 1 7 wide	-9223372036854775808	5	7
+1000012000 1 7 thing	1	-3	18446744073709551615	40 41 42	late\x00text
+1000012100 1 7 wide	-9223372036854775808	5 6	7
 raw 1000013000 1 ff 7f 00 00 07 00 00 00 2a 00 00 00
 raw 1000013500 1 65 00 00 00 07 00 00 00 2a 00 00 00
 lost 1 3
@@ -92,7 +91,7 @@ rm -rf "$tmp/ctf"
 said=$("$hyptrace" export --ctf "$tmp/ctf" "$tmp/odd.dat" 2>&1)
 is "$?" 0 "odd records: status"
 from_json - "$tmp/odd.dat" >"$tmp/expected"
-from_ctf "$tmp/ctf/odd" | sed 's/^1000013500 1 -1 raw .*/cut/' >"$tmp/got"
+from_ctf "$tmp/ctf/host" | sed 's/^1000013500 1 -1 raw .*/cut/' >"$tmp/got"
 is "$(grep -v '^cut' "$tmp/got")" "$(grep -v '^1000013500' "$tmp/expected")" "odd records: bytes of what is unknown, numbers of all kinds"
 is "$(grep -c '^cut' "$tmp/got")" 1 "... one that ends before its fields is written as its bytes"
 like "$said" '1 of 10 records are of events without a format' "... which is said of unknown ones"
@@ -117,6 +116,6 @@ ok $? "... and nothing is made"
 
 is "$("$hyptrace" export --ctf "$tmp/ctf" "$tmp/odd.dat" 2>&1; echo $?)" "hyptrace: cannot write '$tmp/ctf': it is there already
 1" "into a directory that is there"
-is "$("$hyptrace" export --ctf "$tmp/x" --json "$tmp/odd.dat" 2>&1; echo $?)" "hyptrace: say one of --perfetto OUT, --ctf DIR, --json and --parquet DIR
+is "$("$hyptrace" export --ctf "$tmp/x" --json "$tmp/odd.dat" 2>&1; echo $?)" "hyptrace: specify one of --perfetto OUT, --ctf DIR, --json and --parquet DIR
 2" "two forms"
 done_testing

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dat/reader.h"
+#include "file/dat/reader.h"
 
 /*
  * Texts, formats and options, but for CPUSTAT, which counts another file's records. They

@@ -3,7 +3,8 @@
  * Cuts a piece out of a trace.dat, for test data: the records of [FROM, TO)
  * seconds in all buffers (as report shows them, of a guest in the host's time),
  * the symbols of functions in it that are named, and everything else.
- * usage: datcut IN OUT FROM TO [SYMBOL...]
+ * usage: datcut [-s] IN OUT FROM TO [SYMBOL...]
+ * -s: without offsets and vCPU threads, as stock leaves a file whose guest's clock it did not synchronise.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,6 +16,11 @@
 
 #include "read/merge.h"
 #include "dat-texts.h"
+#include "file/dat/offset.h"
+#include "file/dat/options.h"
+#include "base/array.h"
+#include "base/cursor.h"
+#include "base/files.h"
 
 struct piece {
 	const struct reader_info *info;
@@ -64,6 +70,31 @@ static void copy_buffers(struct piece *p)
 	p->file.n_buffers = p->info->n_buffers;
 }
 
+/* Leaves out TIME_SHIFT, and the threads of GUEST. */
+static void drop_sync(struct piece *p)
+{
+	struct dat_options kept = { 0 };
+
+	for (size_t i = 0; i < p->file.n_options; i++) {
+		const struct dat_option *o = &p->file.options[i];
+		struct offset_guest guest;
+		struct buf bytes = { 0 };
+
+		if (o->id == DAT_TIME_SHIFT)
+			continue;
+		if (o->id != DAT_GUEST || offset_guest_decode(o->data, o->len, &guest)) {
+			dat_options_add(&kept, o->id, o->data, o->len);
+			continue;
+		}
+		for (uint32_t k = 0; k < guest.n; k++)
+			guest.vcpus[k].pid = 0;
+		offset_guest_encode(&guest, &bytes);
+		dat_options_add(&kept, o->id, bytes.data, bytes.len);
+	}
+	p->file.options = kept.v;
+	p->file.n_options = kept.n;
+}
+
 /* "ffff8000800360b0 t kvm_vm_ioctl", of those that are named */
 static void copy_symbols(struct piece *p, char **names)
 {
@@ -110,13 +141,17 @@ static void copy_records(struct piece *p, const struct merge_input *in, double f
 
 int main(int argc, char **argv)
 {
-	struct merge_input in = { .name = argv[1] };
+	bool stock = argc > 1 && !strcmp(argv[1], "-s");
+	struct merge_input in = { 0 };
 	struct piece p = { 0 };
 	struct reader *r;
 	int fd;
 
+	argc -= stock;
+	argv += stock;
 	if (argc < 5)
-		die("usage: datcut IN OUT FROM TO [SYMBOL...]");
+		die("usage: datcut [-s] IN OUT FROM TO [SYMBOL...]");
+	in.name = argv[1];
 	fd = open(argv[1], O_RDONLY | O_CLOEXEC);
 	if (fd < 0 || reader_open(&r, fd, NULL) || filetime_read(&in.time, r, 0, NULL))
 		die("cannot read");
@@ -124,6 +159,8 @@ int main(int argc, char **argv)
 	p.info = reader_info(r);
 	if (dat_texts(&p.file, p.info))
 		die("out of memory");
+	if (stock)
+		drop_sync(&p);
 	p.file.version = 7;
 	p.file.compression = "zstd";
 	copy_buffers(&p);

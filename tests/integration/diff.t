@@ -24,7 +24,7 @@ vcpu() {
 	echo "$at 1 7 print"$'\t0\tend'
 }
 
-make_trace() { "$build/tests/integration/export-trace" "$1"; }
+make_trace() { "$build/tests/integration/make-trace" "$1" tests/integration/events/kernel; }
 
 vcpu 100 1 2 | make_trace "$tmp/a.dat"
 vcpu 50 1 4 | make_trace "$tmp/b.dat"
@@ -87,8 +87,12 @@ done
 # tasks VHOST-PID QEMU-MS VHOST-MS: 64 turns of 100 ms of a CPU: QEMU, its vhost thread, kworkers, a vCPU
 tasks() {
 	local ms=1000000 at=1000000000 i
+	local -A names=([0]=swapper [77]=qemu [90]=kworker/0:0 [91]=kworker/0:1 [8]='CPU 0/KVM' ["$1"]=vhost-77)
 
-	switch() { printf '%s 0 %s sched_switch\tx\t%s\t120\t1\tx\t%s\t120\n' "$1" "$2" "$2" "$3"; }
+	switch() {
+		printf '%s 0 %s sched_switch\t%s\t%s\t120\t1\t%s\t%s\t120\n' "$1" "$2" "${names[$2]}" "$2" \
+			"${names[$3]}" "$3"
+	}
 	printf 'task %s\n' "$1 vhost-77" '77 qemu' '90 kworker/0:0' '91 kworker/0:1' '8 CPU 0/KVM'
 	for ((i = 0; i < 64; i++)); do
 		switch $at 0 77
@@ -144,6 +148,57 @@ is "$("$hyptrace" diff --csv --per net:net_dev_xmit@Guest "${both[@]}" |
 qemu-system-aar less
 vhost more" "vhost: its threads work in place of QEMU's, and data aborts are as many"
 
+# ---- noise ---------------------------------------------------------------------------------------
+# The statistics themselves: tests/unit/significance.c.
+
+# process KIND SEED SECONDS FACTOR: prints in bursts of 150 ms with pauses of 250 ms, steadily, or ever more of them
+process() {
+	perl -e 'my ($kind, $seed, $seconds, $factor) = @ARGV;
+		srand $seed;
+		sub wait_for { -$_[0] * log(1 - rand) }
+		my ($at, $on, $until) = (0, 1, wait_for(0.15));
+		printf "id a1\n1000000000 0 7 print\t0\tbegin\n";
+		while ($at < $seconds) {
+			my $rate = $factor * ($kind eq "rising" ? 100 + 400 * $at / $seconds : 500);
+			my $next = $at + wait_for(1 / $rate);
+			if ($kind eq "bursts" && $next > $until) {
+				($at, $on) = ($until, !$on);
+				$until += wait_for($on ? 0.15 : 0.25);
+				($at, $on, $until) = ($until, 1, $until + wait_for(0.15)) if !$on;
+				next;
+			}
+			$at = $next;
+			printf "%d 0 7 irq_handler_entry\t27\ttimer\n", 1e9 + 1e9 * $at if $at < $seconds;
+		}
+		printf "%d 0 7 print\t0\tend\n", 1e9 + 1e9 * $seconds;' "$@"
+}
+
+# verdict FILE FILE: of the generated event
+verdict() { "$hyptrace" diff --csv "$1" "$2" | awk -F, '/^events,host,irq:irq_handler_entry,/ { print $NF }'; }
+
+different=0
+for ((i = 1; i <= 40; i++)); do
+	process bursts $i 3 1 | make_trace "$tmp/one.dat"
+	process bursts $((i + 1000)) 3 1 | make_trace "$tmp/other.dat"
+	verdict "$tmp/one.dat" "$tmp/other.dat" >"$tmp/verdict"
+	[ -s "$tmp/verdict" ] || break
+	grep -Eq 'more|less' "$tmp/verdict" && different=$((different + 1))
+done
+is "$i" 41 "40 pairs of recordings of bursts have a verdict"
+[ $different -le 2 ]
+ok $? "... and are not called different: $different"
+process steady 1 10 1 | make_trace "$tmp/steady.dat"
+process steady 2 10 1 | make_trace "$tmp/alike.dat"
+process steady 3 10 1.1 | make_trace "$tmp/tenth.dat"
+process steady 4 3 0.7 | make_trace "$tmp/less.dat"
+is "$(for file in alike tenth less; do verdict "$tmp/steady.dat" "$tmp/$file.dat"; done | xargs)" "same more less" \
+	"a steady process, 10 % more and 30 % less in a shorter recording"
+process rising 5 3 1 | make_trace "$tmp/rising.dat"
+process rising 6 3 1.2 | make_trace "$tmp/higher.dat"
+like "$("$hyptrace" diff "$tmp/rising.dat" "$tmp/higher.dat")" '^events: the recordings are too short to decide 1' \
+	"what moves all the time cannot be told from a difference"
+is "$("$hyptrace" diff --all "$tmp/rising.dat" "$tmp/higher.dat" | grep -c 'irq_handler_entry .* too short$')" 1 "... which --all shows"
+
 # ---- what cannot be compared ---------------------------------------------------------------
 
 fails() { # STATUS PATTERN NAME COMMAND...
@@ -161,7 +216,12 @@ fails 1 "none.dat" "no file" "$hyptrace" diff "$tmp/a.dat" "$tmp/none.dat"
 for event in kvm_mmio vm:kvm_exit kvm_exit@Guest kvm_exi; do
 	fails 1 "a.dat: there is no record of $event" "--per what is not there" "$hyptrace" diff --per $event "$tmp/a.dat" "$tmp/b.dat"
 done
-fails 2 "say two recordings" "one file" "$hyptrace" diff "$tmp/a.dat"
+fails 2 "diff: two recordings are needed: hyptrace diff A" "one file" "$hyptrace" diff "$tmp/a.dat"
+fails 2 "two recordings are needed" "three hosts" "$hyptrace" diff "$tmp/a.dat" "$tmp/b.dat" "$tmp/a.dat"
+v=tests/data/vhost
+is "$("$hyptrace" diff -q $v/standard.dat $v/standard-Guest.dat $v/vhost.dat $v/vhost-Guest.dat)" \
+	"$("$hyptrace" diff -q $v/standard.dat,$v/standard-Guest.dat $v/vhost.dat,$v/vhost-Guest.dat)" "guests as files of their own"
+is "$("$hyptrace" diff -q -i $v/standard.dat $v/vhost.dat)" "$("$hyptrace" diff -q $v/standard.dat $v/vhost.dat)" "-i FILE"
 fails 2 "either --json or --csv" "two forms" "$hyptrace" diff --json --csv "$tmp/a.dat" "$tmp/b.dat"
 
 # a page whose commit word cannot be

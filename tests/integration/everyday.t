@@ -19,6 +19,7 @@ command -v script >/dev/null || skip_all "no script(1)"
 # doctor's next step is part of what it prints; what top and export print are spools and files of here.
 table=(
 	"adb|-|hyptrace adb record|--dir $tmp/phone --file $hyptrace list --buffers"
+	"cut|-|hyptrace report $tmp/cut.dat|--time +0,+5ms -o $tmp/cut.dat trace.dat"
 	"diff|--json|hyptrace stat --show longest|standard.dat vhost.dat"
 	"doctor|--json|hyptrace record -B hyp|"
 	"export|--json|open $tmp/out.pftrace in|--perfetto $tmp/out.pftrace trace.dat"
@@ -26,13 +27,14 @@ table=(
 	"import|-|hyptrace report $tmp/out.dat|--hyp $tmp/hyp.txt -i import.dat -o $tmp/out.dat"
 	"latency|--json|hyptrace path --at SECONDS trace.dat,|--from kvm_exit --to kvm_entry trace.dat"
 	"list|--json|hyptrace doctor|"
+	"merge|-|hyptrace report $tmp/merged.dat|-o $tmp/merged.dat a.dat b.dat"
 	"path|--json|hyptrace report trace.dat trace-Guest.dat,|--at 63.5655 --guest Guest --cpu 1 trace.dat trace-Guest.dat"
 	"record|-|hyptrace stat $tmp/made.dat|-o $tmp/made.dat -e sched -- true"
 	"recover|-|hyptrace report $dat|$spool"
 	"report|--json|hyptrace stat trace.dat|trace.dat"
 	"sql|--json|hyptrace-sql|trace.dat 'SELECT 1;'"
 	"stat|--json|hyptrace path --at SECONDS trace.dat,|trace.dat"
-	"sync|--json|hyptrace sync --write trace.dat trace-Guest.dat|trace.dat trace-Guest.dat"
+	"sync|--json|hyptrace sync --write x86.dat x86-Guest.dat|x86.dat x86-Guest.dat"
 	"top|--json|hyptrace stat $dat|--once -w 10 $dat"
 )
 
@@ -40,6 +42,9 @@ table=(
 mkdir "$tmp/cwd" "$tmp/bin" "$tmp/phone"
 cp tests/data/functions/*.dat tests/data/vhost/{standard,vhost}.dat "$tmp/cwd"
 cp tests/data/import-protected.dat "$tmp/cwd/import.dat"
+cp tests/data/x86/trace.dat "$tmp/cwd/x86.dat"
+cp tests/data/x86/trace-Guest.dat "$tmp/cwd/x86-Guest.dat"
+"$hyptrace" cut -q --time ,63.56 -o "$tmp/cwd/a.dat" "$tmp/cwd/trace.dat" && "$hyptrace" cut -q --time 63.56, -o "$tmp/cwd/b.dat" "$tmp/cwd/trace.dat"
 gzip -dc tests/data/import-protected.gz >"$tmp/hyp.txt"
 cat >"$tmp/bin/adb" <<'END'
 #!/bin/bash
@@ -124,9 +129,12 @@ next() { # COMMAND WORDS: what it says
 	sed -n 's/^hyptrace: next: //p' <<<"$out"
 }
 cd "$tmp" && cp "$here/tests/data/functions/trace.dat" "$tmp/cwd/it's a file.dat"
-is "$(next sync "--write trace.dat trace-Guest.dat")" "hyptrace report trace.dat trace-Guest.dat" "sync --write: they are in the files"
+is "$(next sync "--write x86.dat x86-Guest.dat")" "hyptrace report x86.dat x86-Guest.dat" "sync --write: they are in the files"
 is "$(next report "-i trace.dat -i trace-Guest.dat")" "hyptrace stat trace.dat trace-Guest.dat" "report -i"
 is "$(next report "\"it's a file.dat\"")" "hyptrace stat 'it'\\''s a file.dat'" "a name that a shell takes apart is in quotes"
+is "$(next record "-o $tmp/cwd/f.dat --rotate 100s -e sched -- true")" "hyptrace stat $tmp/cwd/f.001.dat" "record --rotate: the first of its files"
+is "$(next record "-o $tmp/cwd/g.dat --flight 10 -e sched -- true")" "hyptrace stat $tmp/cwd/g.001.dat" "record --flight"
+is "$(next cut "--per 5ms -o $tmp/cwd/p.dat trace.dat")" "hyptrace report $tmp/cwd/p.001.dat" "cut --per: the first of its files"
 is "$(next flame "--svg $tmp/f.svg trace.dat")" "open $tmp/f.svg in a browser" "flame --svg"
 is "$(next report -h)" "" "-h: none"
 is "$(next report "none.dat")" "" "an error: none"

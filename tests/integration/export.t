@@ -4,39 +4,18 @@
 # takes apart. With TRACE_PROCESSOR=/path/to/trace_processor_shell, Perfetto itself
 # reads them too.
 . tests/integration/lib.sh
+. tests/integration/packets.sh
 
 hyptrace=$build/hyptrace
 export TRACEEVENT_PLUGIN_DIR=$build/plugins HOME=$tmp/home
 host=$tmp/host.dat guest=$tmp/guest.dat
 
 make_trace() { # FILE, script on standard input
-	"$build/tests/integration/export-trace" "$1" || diag "cannot make $1"
+	"$build/tests/integration/make-trace" "$1" tests/integration/events/kernel || diag "cannot make $1"
 }
 
 json() {
 	"$hyptrace" export --json "$@" 2>/dev/null
-}
-
-# What is inside of packets that are nothing but compressed ones.
-inflate() { # FILE
-	perl -MCompress::Zlib -0777 -ne 'my $at = 0;
-		sub varint { my ($v, $n) = (0, 0); while (1) { my $b = ord substr $_, $at++, 1;
-			$v |= ($b & 127) << 7 * $n++; return $v if $b < 128 } }
-		while ($at < length) {
-			die "no packet" if varint() != 10; varint();
-			die "no compressed packets" if varint() != 402;
-			my $n = varint();
-			print uncompress(substr $_, $at, $n) // die "not compressed";
-			$at += $n;
-		}' "$1"
-}
-
-# A packet a line, without what every track's packet has.
-packets() { # FILE
-	inflate "$1" | protoc --decode=perfetto.protos.Trace -I lib lib/export/perfetto.proto | tr -s '\n ' '  ' |
-		sed 's/ *packet {/\n&/g' |
-		sed 's/^ *packet { *//; s/ *} *$//; s/trusted_packet_sequence_id: [0-9]* //; s/child_ordering: 3 //' |
-		grep .
 }
 
 perfetto() { # [OPTION...] FILE...
@@ -49,20 +28,6 @@ events() {
 		my $machine = /machine_id: (\d+)/ ? $1 : 0;
 		print "$machine $cpu $1\n" while /event \{ (timestamp: (?:[^{}]|(\{(?:[^{}]|(?2))*\}))*) \}/g' |
 		sort -s -n -k1,1 -k2,2
-}
-
-# Track events, as a user sees them: PARENT > TRACK | TYPE TIME NAME (ARG=VALUE...)
-tracks() {
-	perl -ne 'if (/track_descriptor \{ uuid: (\d+) name: "(.*?)"(?: parent_uuid: (\d+))?/) {
-			$name{$1} = defined $3 ? "$name{$3} > $2" : $2;
-		} elsif (/timestamp: (\d+) .*track_event \{(.*)type: (\d) track_uuid: (\d+)(.*)/) {
-			my ($ts, $args, $type, $track, $rest) = ($1, $2, $3, $4, $5);
-			my $name = $rest =~ /name: "(.*?)"/ ? " $1" : "";
-			my @args;
-			push @args, "$2=$1" while $args =~ /\{ \w+: ("(?:[^"\\]|\\.)*"|\S+) name: "(.*?)" \}/g;
-			print "$name{$track} | ", (qw(? begin end instant))[$type], " $ts$name",
-				@args ? " (@args)" : "", "\n";
-		}'
 }
 
 fails() { # STATUS PATTERN NAME COMMAND...
@@ -87,7 +52,7 @@ process 300 /usr/bin/vmm
 1000009000 0 100 kvm_exit	2	0x24	0xffff800080001004
 1000010000 1 7 irq_handler_entry	27	arch\xfftimer
 1000011000 1 7 irq_handler_exit	27	1
-1000012000 1 7 thing	1	-3	18446744073709551615	40	late\x00text
+1000012000 1 7 thing	1	-3	18446744073709551615	40 41 42	late\x00text
 raw 1000013000 1 ff 7f 00 00 07 00 00 00 2a
 lost 1 3
 1000014000 1 7 print	0	hello world\x0a
@@ -125,8 +90,8 @@ is "$(cd "$tmp" && cp host.dat trace.dat && "$hyptrace" export -j 2>/dev/null | 
 # jq 1.6 and JavaScript have 53 bits. By the field's size and not by its value: a filter
 # that is right for one record is right for all.
 make_trace "$tmp/wide.dat" <<'E'
-1000 0 7 wide	-9223372036854775808	9007199254740993	4294967295
-2000 0 7 wide	-1	0	0
+1000 0 7 wide	-9223372036854775808	9007199254740993 9007199254740994	4294967295
+2000 0 7 wide	-1	0 1	0
 E
 wide=$(json "$tmp/wide.dat")
 is "$(sed 's/.*"fields"://; s/,"info".*//' <<<"$wide")" \
@@ -142,8 +107,8 @@ fi
 
 # ---- what is refused ------------------------------------------------------------------
 
-fails 2 'say one of --perfetto OUT, --ctf DIR, --json and --parquet DIR' "no form" "$hyptrace" export "$host"
-fails 2 'say one of' "both forms" "$hyptrace" export --json --perfetto "$tmp/x" "$host"
+fails 2 'specify one of --perfetto OUT, --ctf DIR, --json and --parquet DIR' "no form" "$hyptrace" export "$host"
+fails 2 'specify one of' "both forms" "$hyptrace" export --json --perfetto "$tmp/x" "$host"
 fails 2 'o is for --json' "two outputs" "$hyptrace" export -o "$tmp/y" --perfetto "$tmp/x" "$host"
 fails 2 'hypertrace-desc is for --perfetto' "a description for JSON" "$hyptrace" export --json --hypertrace-desc x "$host"
 fails 1 "cannot open '.*/none.dat': No such file" "no such file" "$hyptrace" export --json "$tmp/none.dat"
@@ -156,6 +121,18 @@ head -c 20000 "$host" >"$tmp/short.dat"
 fails 1 "short.dat': it is damaged" "half a file" "$hyptrace" export --json -o "$tmp/half" "$tmp/short.dat"
 [ ! -e "$tmp/half" ]
 ok $? "... leaves no file"
+
+# Ctrl-C, which is pending from the start here: of the output, a file or a directory, nothing is left
+mkdir "$tmp/stopped"
+interrupted() { # NAME OPTION...
+	fails 1 "cannot write '$tmp/stopped/x': Operation canceled" "Ctrl-C, $1" perl -MPOSIX \
+		-e 'sigprocmask(SIG_BLOCK, POSIX::SigSet->new(SIGINT)); kill INT => $$; exec @ARGV' "$hyptrace" export "${@:2}" "$host"
+	is "$(ls -A "$tmp/stopped")" "" "... and nothing is left"
+}
+interrupted JSON --json -o "$tmp/stopped/x"
+interrupted Perfetto --perfetto "$tmp/stopped/x"
+interrupted Parquet --parquet "$tmp/stopped/x"
+[[ $("$hyptrace" export --ctf "$tmp/ctf" "$host" 2>&1) == *"built without"* ]] || interrupted CTF --ctf "$tmp/stopped/x"
 
 # a page whose commit word cannot be: what is good comes out, and the status tells
 make_trace "$tmp/damaged.dat" <<'E'
@@ -183,10 +160,10 @@ like "$(cat "$tmp/lines")" '"time":1500,' "... its times are ns"
 # ---- Perfetto --------------------------------------------------------------------------
 
 if "$hyptrace" export --perfetto "$tmp/out" "$host" 2>&1 | grep -q 'built without'; then
-	fails 1 'built without libprotobuf-c or libdeflate' "a build without them" \
+	fails 1 'built without libdeflate' "a build without them" \
 		"$hyptrace" export --perfetto "$tmp/none" "$host"
 	is "$(ls "$tmp/none" 2>&1)" "ls: cannot access '$tmp/none': No such file or directory" "... leaves no file"
-	skip 1 "built without libprotobuf-c or libdeflate: no Perfetto traces"
+	skip 1 "built without libdeflate: no Perfetto traces"
 	done_testing
 fi
 
@@ -286,7 +263,7 @@ is "$(events <<<"$all" | grep -v kvm)" '0 0 timestamp: 500 pid: 100 hypervisor_h
 0 1 timestamp: 600 pid: 0 hyp_exit { }
 0 2 timestamp: 100 pid: 0 generic { event_name: "hyp_enter" }
 0 2 timestamp: 200 pid: 0 generic { event_name: "hyp_exit" }
-0 3 timestamp: 100 pid: 0 hyp_enter { }' "Perfetto: only hyp_enter and hyp_exit that belong together make its slices"
+0 3 timestamp: 100 pid: 0 generic { event_name: "hyp_enter" }' "Perfetto: only hyp_enter and hyp_exit that belong together make its slices"
 is "$(tracks <<<"$all" | grep Hypervisor | sort -s -n -k5,5)" 'Hypervisor (EL2) > CPU 0 | begin 500 hvc (reason="hvc" host_smc.id=3288334339 host_smc.forwarded=1 call="PSCI_CPU_ON SMC64" left_for="eret_host")
 Hypervisor (EL2) > CPU 0 | end 900
 Hypervisor (EL2) > CPU 0 | begin 2500 guest_exit (reason="guest_exit" vcpu=100 left_for="eret_guest")
@@ -299,7 +276,7 @@ Hypervisor (EL2) > CPU 1 | instant 400 hyp (end="lost")
 Hypervisor (EL2) > CPU 1 | begin 500 hyp
 Hypervisor (EL2) > CPU 1 | end 600
 Hypervisor (EL2) > CPU 2 | instant 100 hyp (end="lost")
-Hypervisor (EL2) > CPU 3 | begin 100 hyp' "Perfetto: the hypervisor's time with reasons and what they mean"
+Hypervisor (EL2) > CPU 3 | instant 100 hyp (end="open")' "Perfetto: the hypervisor's time with reasons and what they mean"
 is "$(tracks <<<"$all" | grep Guest)" 'Guest vm > vCPU 0 | begin 1000 host (coarse="true")
 Guest vm > vCPU 0 | end 1500
 Guest vm > vCPU 0 | begin 1500 guest
@@ -401,7 +378,7 @@ fails 1 'desc: line 1 makes no sense' "a wrong description" "$hyptrace" export -
 for clock in counter x86-tsc ppc-tb; do
 	make_trace "$tmp/ticks.dat" <<<"clock $clock"$'\n'"1000 0 7 print	0	x"
 	rm -f "$tmp/ticks"
-	fails 1 "$tmp/ticks.dat: times are ticks of the clock $clock, and the file does not say how long one is \(TSC2NSEC\): Perfetto and CTF take ns; --json keeps ticks" \
+	fails 1 "$tmp/ticks.dat: times are ticks of the clock $clock, whose rate neither the file \(TSC2NSEC\) nor its events show: Perfetto and CTF take ns; --ts2secs HZ sets the rate, --json keeps ticks" \
 		"Perfetto: the clock $clock" "$hyptrace" export --perfetto "$tmp/ticks" "$host" "$tmp/ticks.dat"
 	[ ! -e "$tmp/ticks" ]
 	ok $? "... leaves no file"
@@ -427,7 +404,7 @@ process 300 /usr/bin/vmm$bad
 1400 0 7 print	0	503 Virtio${bad}Fs Enter: re${bad}lease - (ta${bad}g: "m${bad}d")
 1500 0 7 print	0	503 Virtio${bad}Fs Exit: re${bad}lease
 1600 0 7 print	0	guest_hypertrace arg1=1 arg2=2
-1700 0 7 thing	1	1	1	1	te${bad}xt
+1700 0 7 thing	1	1	1	1 2 3	te${bad}xt
 buffer in${bad}stance
 1900 0 7 print	0	x$bad
 E

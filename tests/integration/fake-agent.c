@@ -404,15 +404,14 @@ static enum next noise(struct agent *a)
 	return GO_ON;
 }
 
-/* After CLOSE: pages for ever (0; not all that goes, or the disk is full), or a byte now and then
- * (1). */
+/* After CLOSE: pages for ever (0; not all that goes), a byte now and then (1), or all that goes (2). */
 static enum next no_end(struct agent *a)
 {
 	uint8_t page[PAGE];
 
 	make_page(page, 0, PAGES);
-	for (uint32_t i = 0; put(a->data[0], page, a->s->n ? 1 : PAGE); i++)
-		if (a->s->n || i % 32 == 31)
+	for (uint32_t i = 0; put(a->data[0], page, a->s->n == 1 ? 1 : PAGE); i++)
+		if (a->s->n == 1 || (!a->s->n && i % 32 == 31))
 			nap();
 	return LEAVE;
 }
@@ -520,6 +519,7 @@ static const struct scenario scenarios[] = {
 	{ "close-stall", AT_CLOSE, hold, 0 },
 	{ "close-endless", AT_CLOSE, no_end, 0 },
 	{ "close-dribble", AT_CLOSE, no_end, 1 },
+	{ "close-flood", AT_CLOSE, no_end, 2 },
 	{ "page-part", AT_CLOSE, partial, 0 },
 	{ "no-close-resp", AT_END, leave, 0 },
 	{ "never-close-resp", AT_END, hold, 0 },

@@ -8,7 +8,7 @@ hyptrace=$build/hyptrace
 export TRACEEVENT_PLUGIN_DIR=$build/plugins HOME=$tmp/home
 
 make_trace() { # FILE, script on standard input
-	"$build/tests/integration/flame-trace" "$1" || diag "cannot make $1"
+	"$build/tests/integration/make-trace" "$1" tests/integration/events/flame || diag "cannot make $1"
 }
 
 flame() { # ARGUMENTS: standard output
@@ -92,6 +92,7 @@ is "$(flame -e sched_switch "$host" "$guest")" 'host;reader;el0_svc;ksys_read;sc
 is "$(flame -e 'sched_waking:pid==8' "$host")" 'host;reader;0x7fff0000;libc.so.6+0x11200;libc.so.6+0x100;el0_svc;ksys_read 1
 host;reader;el0_svc;ksys_read 1' "--event with a filter"
 is "$(flame --json "$guest")" "{
+  \"schema\": 1,
   \"samples\": [
     {\"stack\":\"guest:guest;inner;$deep\",\"samples\":1}
   ],
@@ -112,8 +113,8 @@ samples,host;reader;el0_svc;ksys_read;schedule,1' "--csv"
 	done
 } >"$tmp/script"
 make_trace "$tmp/many.dat" <"$tmp/script"
-is "$(flame "$tmp/many.dat")" "many;[unknown]-7;0x10100;schedule 3000" "stacks over the ends of runs are joined"
-is "$(flame -e sched_waking "$tmp/many.dat")" "many;[unknown]-7;0x10100;schedule 3000" "... and so are events and their stacks"
+is "$(flame "$tmp/many.dat")" "host;[unknown]-7;0x10100;schedule 3000" "stacks over the ends of runs are joined"
+is "$(flame -e sched_waking "$tmp/many.dat")" "host;[unknown]-7;0x10100;schedule 3000" "... and so are events and their stacks"
 is "$(flame -e sched_switch "$tmp/many.dat" 2>/dev/null)" "" "... and there is none behind others"
 
 make_trace "$tmp/synth.dat" <<E
@@ -123,9 +124,9 @@ $symbols
 3000 0 7 slow 123 0x5000
 4000 0 7 slow 5
 E
-is "$(flame "$tmp/synth.dat")" 'synth;[unknown]-7;0x5000 1
-synth;[unknown]-7;ksys_read;schedule 2' "stacks in fields of synthetic events, with their length before them or not"
-is "$(flame -e 'slow:lat==123' "$tmp/synth.dat" | tail -1)" 'synth;[unknown]-7;ksys_read;schedule 2' "... by a filter on the event itself"
+is "$(flame "$tmp/synth.dat")" 'host;[unknown]-7;0x5000 1
+host;[unknown]-7;ksys_read;schedule 2' "stacks in fields of synthetic events, with their length before them or not"
+is "$(flame -e 'slow:lat==123' "$tmp/synth.dat" | tail -1)" 'host;[unknown]-7;ksys_read;schedule 2' "... by a filter on the event itself"
 
 make_trace "$tmp/names.dat" <<E
 $symbols
@@ -133,8 +134,34 @@ $symbols
 1100 0 8 kernel_stack 1 @schedule
 1200 0 9 kernel_stack 1 @schedule
 E
-is "$(flame "$tmp/names.dat")" 'names;[unknown]-9;schedule 1
-names;fleeting;schedule 1' "a task that the file's table does not have is called as the switch to it says"
+is "$(flame "$tmp/names.dat")" 'host;[unknown]-9;schedule 1
+host;fleeting;schedule 1' "a task that the file's table does not have is called as the switch to it says"
+
+# longer than a run of records, of which the last name counts
+busy() { # FROM
+	echo "$(($1 - 1)) 0 7 kernel_stack 1 @do_idle"
+	for ((i = $1; i < $1 + 3000; i++)); do
+		echo "$i 1 7 sched_waking 8"
+	done
+}
+{
+	echo "$symbols"
+	echo "task 8 old"
+	echo "1000 0 8 kernel_stack 1 @schedule"
+	busy 2000
+	echo "6000 0 8 sched_process_exec 8 /usr/bin/new-by-its-exec-x"
+	echo "6001 0 8 kernel_stack 1 @schedule"
+	echo "6002 0 8 kernel_stack 1 @ksys_read"
+	busy 7000
+	echo "11000 0 7 sched_switch 7 1 8 switched"
+	echo "11001 0 8 kernel_stack 1 @schedule"
+} >"$tmp/script"
+make_trace "$tmp/renamed.dat" <"$tmp/script"
+is "$(flame -t 8 "$tmp/renamed.dat")" 'host;new-by-its-exec;ksys_read 1
+host;new-by-its-exec;schedule 1
+host;old;schedule 1
+host;switched;schedule 1' "an exec renames a task, as a later switch to it does"
+is "$(flame -t 'new*' "$tmp/renamed.dat" | wc -l)" 2 "... which --task sees"
 
 # ---- functions' own time ---------------------------------------------------------------
 
@@ -168,18 +195,18 @@ lost 0 4
 3400 0 7 funcgraph_exit @vhost_worker 1 0 3300 3400
 4000 0 7 funcgraph_entry @el0_svc 0
 E
-is "$(flame "$tmp/graph.dat")" 'graph;other;[unknown];schedule 40
-graph;other;el0_svc 10
-graph;reader;[unknown];vhost_worker [vhost] 100
-graph;reader;el0_svc 500
-graph;reader;el0_svc;ksys_read 250
-graph;reader;el0_svc;ksys_read;schedule 250' "function_graph: own times, without those asleep and those in which events were lost"
-is "$(flame -w count "$tmp/graph.dat")" 'graph;other;[unknown];schedule 1
-graph;other;el0_svc 1
-graph;reader;[unknown];vhost_worker [vhost] 1
-graph;reader;el0_svc 1
-graph;reader;el0_svc;ksys_read 1
-graph;reader;el0_svc;ksys_read;schedule 2' "... and calls"
+is "$(flame "$tmp/graph.dat")" 'host;other;[unknown];schedule 40
+host;other;el0_svc 10
+host;reader;[unknown];vhost_worker [vhost] 100
+host;reader;el0_svc 500
+host;reader;el0_svc;ksys_read 250
+host;reader;el0_svc;ksys_read;schedule 250' "function_graph: own times, without those asleep and those in which events were lost"
+is "$(flame -w count "$tmp/graph.dat")" 'host;other;[unknown];schedule 1
+host;other;el0_svc 1
+host;reader;[unknown];vhost_worker [vhost] 1
+host;reader;el0_svc 1
+host;reader;el0_svc;ksys_read 1
+host;reader;el0_svc;ksys_read;schedule 2' "... and calls"
 is "$(said "$tmp/graph.dat")" 'hyptrace: left out: 100ns of the idle task (--idle)
 hyptrace: left out: 500ns in which tasks did not run
 hyptrace: left out: 3 calls of which only the begin or the end is there
@@ -193,7 +220,7 @@ $symbols
 1020 0 7 func_repeats @ksys_read @el0_svc+8 40
 1030 0 0 function @schedule @do_idle
 E
-is "$(flame "$tmp/function.dat")" 'function;[unknown]-7;el0_svc;ksys_read 42' "the function tracer's records"
+is "$(flame "$tmp/function.dat")" 'host;[unknown]-7;el0_svc;ksys_read 42' "the function tracer's records"
 
 # ---- the hypervisor ---------------------------------------------------------------------
 
@@ -212,9 +239,9 @@ buffer hyp
 2000 0 7 hyp_enter 5 0
 2050 0 7 func_ret @__kvm_nvhe_handle_trap
 E
-is "$(flame "$tmp/hyp.dat")" 'hyp;CPU 0/KVM;kvm_vcpu_run 1150
-hyp;CPU 0/KVM;kvm_vcpu_run;[hyp];__kvm_nvhe_handle_trap 100
-hyp;CPU 0/KVM;kvm_vcpu_run;[hyp];__kvm_nvhe_handle_trap;__kvm_nvhe_pkvm_map 50' \
+is "$(flame "$tmp/hyp.dat")" 'host;CPU 0/KVM;kvm_vcpu_run 1150
+host;CPU 0/KVM;kvm_vcpu_run;[hyp];__kvm_nvhe_handle_trap 100
+host;CPU 0/KVM;kvm_vcpu_run;[hyp];__kvm_nvhe_handle_trap;__kvm_nvhe_pkvm_map 50' \
 	"the hypervisor's functions stand on the host's that called it, without the guest's time"
 
 make_trace "$tmp/reasons.dat" <<E
@@ -233,22 +260,54 @@ buffer hyp
 4000 1 0 hyp_enter 1 0
 4500 1 0 hyp_exit 6 0
 E
-is "$(flame "$tmp/reasons.dat")" 'reasons;[unknown]-7;kvm_vcpu_run 1740
-reasons;[unknown]-7;kvm_vcpu_run;[hyp] 10
-reasons;[unknown]-7;kvm_vcpu_run;[hyp];guest_exit 50
-reasons;[unknown]-7;kvm_vcpu_run;[hyp];hvc 200' "without functions, its time by reason"
+is "$(flame "$tmp/reasons.dat")" 'host;[unknown];[hyp];hvc 500
+host;[unknown]-7;kvm_vcpu_run 1740
+host;[unknown]-7;kvm_vcpu_run;[hyp] 10
+host;[unknown]-7;kvm_vcpu_run;[hyp];guest_exit 50
+host;[unknown]-7;kvm_vcpu_run;[hyp];hvc 200' "without functions, its time by reason; pid 0 alone is not idle"
+
+make_trace "$tmp/idle.dat" <<E
+1000 0 7 sched_switch 7 1 0
+1000 1 7 sched_switch 7 1 0
+2000 1 0 sched_switch 0 0 9
+lost 0 4
+5000 0 0 sched_switch 0 0 0
+6000 1 9 sched_switch 9 1 0
+buffer hyp
+900 0 0 hyp_enter 1 0
+910 0 0 hyp_exit 6 0
+1100 0 0 hyp_enter 1 0
+1200 0 0 hyp_exit 6 0
+3000 1 0 hyp_enter 1 0
+3007 1 0 hyp_exit 6 0
+4000 0 0 hyp_enter 1 0
+4020 0 0 hyp_exit 6 0
+5500 0 0 hyp_enter 1 0
+5503 0 0 hyp_exit 6 0
+7000 0 0 hyp_enter 1 0
+7040 0 0 hyp_exit 6 0
+E
+is "$(flame --idle "$tmp/idle.dat")" 'host;[unknown];[hyp];hvc 170
+host;[unknown]-9;[hyp];hvc 7
+host;swapper;[hyp];hvc 3' "idle, or another task, where sched_switch says so; unknown before it, around losses, and after the file"
+
+like "$(flame --svg - "$tmp/idle.dat")" '>idle.dat: time in the hypervisor<' "... drawn with what its times are of"
 
 # A slow reference: time from hyp_enter to the CPU's next hyp_exit, of real captures.
 by_reason() { # FILE
-	"$hyptrace" export --json "$@" 2>/dev/null | perl -MJSON::PP -e 'my (%in, %sum);
-		while (<>) {
-			my $e = decode_json($_);
+	"$hyptrace" export --json "$@" 2>/dev/null | perl -MJSON::PP -e 'my (%in, %sum, %runs, $last);
+		my @all = map { decode_json($_) } <>;
+		$_->{event} && $_->{event} !~ /^hyp_/ and $last = $_->{time} for @all;
+		for my $e (@all) {
+			$runs{ $e->{cpu} } = $e->{fields}{next_pid} if ($e->{event} // "") eq "sched_switch";
 			($e->{event} // "") =~ /^hyp_(enter|exit)$/ or next;
 			if ($1 eq "enter") {
 				my ($reason) = $e->{info} =~ /reason=(\w+)/;
-				(my $machine = $e->{file}) =~ s/\.dat$//;
+				my $machine = "host";
 				my $task = $e->{comm} // "[unknown]-$e->{pid}";
-				$in{ $e->{cpu} } = [ $e->{pid} ? "$machine;$task;[hyp];$reason" : undef, $e->{time} ];
+				my $idle = defined $runs{ $e->{cpu} } && !$runs{ $e->{cpu} } && $e->{time} <= $last;
+				$task = "[unknown]" if !$e->{pid};
+				$in{ $e->{cpu} } = [ $e->{pid} || !$idle ? "$machine;$task;[hyp];$reason" : undef, $e->{time} ];
 			} elsif (my $i = delete $in{ $e->{cpu} }) {
 				$sum{ $i->[0] } += $e->{time} - $i->[1] if defined $i->[0];
 			}
@@ -287,7 +346,7 @@ if command -v trace-cmd >/dev/null; then
 			my $s = $stack{$task} //= [];
 			push @$s, [ substr($what, 0, -2), 0 ] if $event eq "entry";
 			next if $event eq "entry" && !defined $us;
-			my $path = join ";", "calls", $task, map { $_->[0] } @$s;
+			my $path = join ";", "host", $task, map { $_->[0] } @$s;
 			my $top = pop @$s;
 			$sum{$path} += $ns - $top->[1];
 			$s->[-1][1] += $ns if @$s;
@@ -304,7 +363,7 @@ like "$(said "$tmp/calls.dat")" '^hyptrace: there is no sched_switch' "without s
 # ---- spans that programs mark ----------------------------------------------------------
 
 spans() { # FILE, script on standard input
-	"$build/tests/integration/export-trace" "$1" || diag "cannot make $1"
+	"$build/tests/integration/make-trace" "$1" tests/integration/events/kernel || diag "cannot make $1"
 }
 spans "$tmp/spans.dat" <<'E'
 task 50 crosvm
@@ -326,12 +385,12 @@ lost 0 1
 3050 0 60 print	0	guest_hypertrace cpu=0x1  arg1=2
 E
 printf '1 frame_start\n2 frame_end\n4 draw_start\n5 draw_end\n' >"$tmp/desc"
-is "$(flame --spans --hypertrace-desc "$tmp/desc" "$tmp/spans.dat")" 'spans;app;frame 500
-spans;app;frame;draw 300
-spans;crosvm;flush 400
-spans;crosvm;read 300
-spans;crosvm;read;lookup 250
-spans;crosvm;read;lookup;lookup 150' "--spans: each has the time that is its own, below what is open around all of it"
+is "$(flame --spans --hypertrace-desc "$tmp/desc" "$tmp/spans.dat")" 'host;app;frame 500
+host;app;frame;draw 300
+host;crosvm;flush 400
+host;crosvm;read 300
+host;crosvm;read;lookup 250
+host;crosvm;read;lookup;lookup 150' "--spans: each has the time that is its own, below what is open around all of it"
 is "$(said --spans --hypertrace-desc "$tmp/desc" "$tmp/spans.dat" | grep 'left out')" \
 	"hyptrace: left out: 2 spans of which only the begin or the end is there" "... and a loss makes none"
 is "$(flame --spans -t 'cr*' -w count "$tmp/spans.dat" | awk '{ print $NF }' | xargs)" "1 1 1 1" "... of some tasks, and how many"
@@ -346,9 +405,9 @@ buffer hypertrace
 1500 0 50 hypertrace:guest_hypertrace	1	0	2	7	one
 1900 1 53 hypertrace:guest_hypertrace	0	1	2	7	two
 E
-is "$(flame --spans --hypertrace-desc "$tmp/desc" "$tmp/marks.dat")" 'marks;one client 0;frame 300
-marks;one client 1;frame 400
-marks;two client 0;frame 700' "... of guests' clients"
+is "$(flame --spans --hypertrace-desc "$tmp/desc" "$tmp/marks.dat")" 'host;one client 0;frame 300
+host;one client 1;frame 400
+host;two client 0;frame 700' "... of guests' clients"
 is "$(flame --spans --hypertrace-desc "$tmp/desc" --diff "$tmp/marks.dat" "$tmp/marks.dat" | head -n 1)" \
 	'host;one client 0;frame 300 300' "... and the difference of two recordings"
 fails 2 'which spans have none of' "--spans and --event" --spans -e sched_switch "$tmp/spans.dat"
@@ -380,11 +439,11 @@ host;reader;el0_svc;schedule 0 1' "--diff: stacks of both, as difffolded.pl prin
 make_trace "$tmp/before.dat" <"$tmp/script"
 is "$(flame --diff "$tmp/before.dat" "$tmp/after.dat")" 'host;reader;el0_svc;ksys_read 0 2
 host;reader;el0_svc;schedule 2 1' "... the first at the weight of the second, rounded down"
-is "$(flame --diff --json "$tmp/before.dat" "$tmp/after.dat" | sed -n 3,4p)" \
-	'    {"stack":"host;reader;el0_svc;ksys_read","before":1,"after":2},
-    {"stack":"host;reader;el0_svc;schedule","before":4,"after":1}' "... but as it was counted in JSON"
-fails 1 'wants two recordings' "--diff of a guest" --diff "$guest" "$host"
-fails 2 'wants two recordings' "--diff of one" --diff "$host"
+is "$(flame --diff --json "$tmp/before.dat" "$tmp/after.dat" | sed -n 4,5p)" \
+	'    {"stack":"host;reader;el0_svc;ksys_read","a":1,"b":2},
+    {"stack":"host;reader;el0_svc;schedule","a":4,"b":1}' "... but as it was counted in JSON"
+fails 1 'needs two recordings' "--diff of a guest" --diff "$guest" "$host"
+fails 2 'needs two recordings' "--diff of one" --diff "$host"
 fails 1 "3 hosts' files" "--diff of three" --diff "$host" "$tmp/before.dat" "$tmp/after.dat"
 
 # ---- what cannot be --------------------------------------------------------------------------
@@ -395,7 +454,7 @@ fails 2 '^hyptrace: ' "a filter that is none" -e 'sched_switch: pid ==' "$host"
 fails 1 'no event found' "a filter on what is in no file" -e no_such "$host" "$guest"
 fails 1 'to be read, not to be written' "over its input" -o "$host" "$host"
 fails 1 'cannot open' "no file" "$tmp/no.dat"
-fails 0 'no stacks are there' "no stacks" tests/data/lab-stock-arm64.dat
+fails 1 '^hyptrace: no stacks in these files; record with --profile 99 or -T$' "no stacks" tests/data/lab-stock-arm64.dat
 
 # Stacks that say more than their records hold, that are deep, that go in circles, names of all kinds.
 {
@@ -433,8 +492,8 @@ fails 0 'no stacks are there' "no stacks" tests/data/lab-stock-arm64.dat
 make_trace "$tmp/hostile.dat" <"$tmp/script"
 flame "$tmp/hostile.dat" >"$tmp/out"
 is "$?" 0 "odd records: status"
-is "$(cut -d';' -f 1,2 "$tmp/out" | sort -u)" 'hostile;: ?
-hostile;[unknown]' "... and tasks"
+is "$(cut -d';' -f 1,2 "$tmp/out" | sort -u)" 'host;: ?
+host;[unknown]' "... and tasks"
 is "$(grep -cvP '^[^;]+(;[^;]+)* [0-9]+$' "$tmp/out")" 0 "... and each line is folded text"
 is "$(perl -ne 's/ \d+$//; chomp; print length, "\n" for split /;/' "$tmp/out" | sort -n | tail -1)" 255 "... with names of 255 bytes at most"
 like "$(said "$tmp/hostile.dat")" '5 stacks are longer than their records' "... and it is said that stacks were cut"
@@ -458,7 +517,13 @@ is "$(grep -oE '(href|src|url)[=(][^#]|https?://[^ "]*' "$tmp/f.svg" | sort -u)"
 http://www.w3.org/2000/svg' "... and needs nothing from elsewhere"
 is "$(grep -c '^<g class="f"' "$tmp/f.svg")" "$(flame "$host" "$guest" | perl -ne 's/ \d+$//; chomp; my @f = split /;/;
 	$seen{ join ";", @f[0 .. $_] } = 1 for 0 .. $#f; END { print 1 + keys %seen }')" "... and has each frame once"
+is "$(picture_names "$tmp/f.svg")" "$(basename "$host"), $(basename "$guest"): which functions ran?
+share of all samples (%)
+stack depth (frames)" "... whose title and axes have names"
 flame --diff --svg "$tmp/diff.svg" "$tmp/before.dat" "$tmp/after.dat"
+is "$(picture_names "$tmp/diff.svg")" "before.dat, after.dat: what became more and less?
+mean share of both recordings (%)
+stack depth (frames)" "... so has that of --diff"
 like "$(cat "$tmp/diff.svg")" '^1 samples, 20.00 % before; 2 samples, 66.67 % after: \+46.67' "--diff --svg tells both"
 
 chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
@@ -485,7 +550,7 @@ if [ -n "$chromium" ]; then
 		}
 		said.push(type("^guest_main$"), type("KSYS"), type("[vh"), document.querySelectorAll("g.hit").length);
 		named("schedule").dispatchEvent(new MouseEvent("mouseover", { bubbles: true }));
-		said.push(document.getElementById("told").textContent);
+		said.push(document.getElementById("hovered").textContent);
 		window.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape" }));
 		said.push("escape " + document.querySelectorAll("g.hit").length);
 		document.documentElement.setAttribute("data-said", said.join("|"));
@@ -495,7 +560,7 @@ if [ -n "$chromium" ]; then
 	mkdir -p "$HOME"
 	is "$(timeout 120 "$chromium" --headless --no-sandbox --disable-gpu --user-data-dir="$tmp/browser" --dump-dom \
 		"file://$tmp/checked.svg" 2>/dev/null | grep -o 'data-said="[^"]*"')" \
-		'data-said="all 28/28|reader 1180 host 1180 true schedule 393 inner none|reset 505 28|9 found, 14.29 %|2 found, 42.86 %|1 found, 14.29 %|1|schedule  1 samples, 14.29 %|escape 0"' \
+		'data-said="all 28/28|reader 1136 host 1136 true schedule 378 inner none|reset 486 28|9 found, 14.29 %|2 found, 42.86 %|1 found, 14.29 %|1|schedule  1 samples, 14.29 %|escape 0"' \
 		"in a browser it zooms by a click, goes back, searches by pattern and by text, and tells"
 else
 	skip 1 "no chromium"

@@ -27,9 +27,22 @@ times() {
 	perl -e 'print $ARGV[0] x $ARGV[1]' -- "$1" "$2"
 }
 
-# make COUNT PRINTK: of lines
+# make_file COUNT PRINTK: of events e0, e1, ... whose print formats are the lines of standard input, with one record
+# each, whose numbers are all ones. COUNT: so many more events without records. PRINTK: a line of its printk_formats.
 make_file() {
-	"$build/tests/integration/formats-trace" "$bad" "$1" "$2"
+	perl -e 'my ($count, $printk) = @ARGV;
+		my $n = 0;
+		sub event {
+			print "event kvm:e$n u32 n; u8 mac[6]; __data_loc char[] str\@20; char tail[]\@60000 | $_[0]\n";
+		}
+		print "cpus 1\nclock mono\ncompression zstd\nkallsyms x\ntask x\n", $printk eq "" ? "" : "printk $printk\n";
+		while (<STDIN>) {
+			chomp;
+			event($_);
+			print 1000 * ++$n, " 0 7 e", $n - 1, " =", "\\xff" x 16, "\n";
+		}
+		for (; $count; $count--, $n++) { event("\"%d\", REC->n") }' "$1" "$2" |
+		"$build/tests/integration/make-trace" "$bad"
 }
 
 # ---- reading -------------------------------------------------------------------------

@@ -57,7 +57,7 @@ unlike "$(report $host tests/data/guest/trace-Guest.dat)" '\+0x' "another's gues
 
 # ---- the hypervisor and the host -------------------------------------------------------
 
-"$build/tests/integration/plugin-trace" "$tmp/hyp.dat" </dev/null
+"$build/tests/integration/make-trace" "$tmp/hyp.dat" tests/integration/events/hypervisor{,-each} </dev/null
 cat >"$tmp/kallsyms" <<'END'
 0000000000000f00 t __kvm_nvhe_handle_trap
 0000000000001100 t __kvm_nvhe_divide_handler

@@ -76,9 +76,9 @@ grown_is 2 "a host's and a guest's" tests/data/guest/trace.dat tests/data/guest/
 	"$tmp/pair/trace.dat" "$tmp/pair/trace-Guest.dat"
 
 # An absolute time inside a page, in place of a long way from the record before.
-"$build/tests/integration/report-trace" "$tmp/far.dat" <<'EOF'
-0 1000000000 100 sched_wakeup 101 50 1
-0 2000000000 100 sched_wakeup 101 50 1
+"$build/tests/integration/make-trace" "$tmp/far.dat" tests/integration/events/report <<'EOF'
+1000000000 0 100 sched_wakeup 101 50 1
+2000000000 0 100 sched_wakeup 101 50 1
 EOF
 "$grow" -c none 1 "$tmp/far.dat" "$tmp/absolute.dat" >/dev/null
 perl -0777 -pi -e 'sub at { pack "VV", ($_[1] & 0x7ffffff) << 5 | $_[0], $_[1] >> 27 }

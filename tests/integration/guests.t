@@ -111,6 +111,11 @@ ticks() {
 	trace-cmd report -i "$tmp/out/$1" 2>/dev/null | grep -c 'guest_tick: *n='
 }
 
+# last_line NAME: of a guest's file
+last_line() {
+	"$hyptrace" report -i "$tmp/out/trace-$1.dat" 2>"$tmp/report.err" | tail -n 1
+}
+
 host_is_there() {
 	like "$(trace-cmd report -N -i "$dat" 2>&1)" 'kvm_entry: *PC: 0x0*80081234' "$1: the host's file"
 }
@@ -159,6 +164,7 @@ scenarios='
 3|lost-cpu|the data of its CPU 0: the agent closed the connection
 3|close-stall|the data of its CPU [01]: silent for 2 s \(--guest-timeout\)$
 3|close-endless close-dribble|the data of its CPU [01]: not done after 10 s \(5 times --guest-timeout\)$
+3|close-flood|the data of its CPU 0: more than 66 MiB came after the end, which its buffers cannot hold; if they are larger, give their size with -A bad -b KIB$
 3|tells-more|its agent sent 90112 bytes of CPU 0, and 86016 came
 0|cpu-offline|its agent has nothing of some of its 2 CPUs
 0|pages-noise pages-commit pages-events control-noise page-part close-gone no-close-resp never-close-resp tells tells-half|'
@@ -215,10 +221,16 @@ kept() {
 	case $1 in
 	lost-all | lost-data | lost-cpu | lost-control)
 		[ "$(ticks trace-bad.dat)" -ge 1000 ]
-		ok $? "$label$1: what it sent is in its file" ;;
+		ok $? "$label$1: what it sent is in its file"
+		is "$(last_line bad | cut -c 6-) $(last_line fine | grep -c DROPPED)" " [EVENTS DROPPED] 0" \
+			"$label$1: ... and that its end is lost, but not the other's" ;;
 	close-stall | close-gone | no-close-resp | page-part | control-noise)
 		[ "$(ticks trace-bad.dat)" -ge 4000 ]
 		ok $? "$label$1: what it sent is in its file" ;;
+	close-flood)
+		# 70 MiB have 1,792,000
+		[ "$(sed -n 's/.* bad \([0-9]*\) events.*/\1/p' <<<"$messages")" -lt 1800000 ]
+		ok $? "$label$1: it is cut off, and what it sent is in its file" || diag "$messages" ;;
 	# of 21 pages of its first CPU the last is good, and all of its second
 	pages-noise | pages-commit)
 		is "$(ticks trace-bad.dat)" 200 "$label$1: the good pages are in its file" ;;
@@ -234,7 +246,7 @@ kept() {
 	esac
 	case $1 in
 	no-close-resp | never-close-resp | tells-half)
-		like "$messages" '^hyptrace: warning: guest bad: its agent does not say that it is done: ' "$label$1: is said" ;;
+		like "$messages" '^hyptrace: warning: guest bad: its agent does not confirm its end: ' "$label$1: is said" ;;
 	tells)
 		like "$messages" 'bad 4200 events, .* \(7 lost\)' "$label$1: what its kernel has lost is in the summary" ;;
 	esac
@@ -349,7 +361,7 @@ refusals() {
 	agent good one
 	record -e kvm -A "a@unix:$tmp/one" -A "b@unix:$tmp/one" --name a -- true
 	is "$status" 1 "$name: exit status"
-	like "$messages" "^hyptrace: two guests are called 'a': tell them apart with --name" "$name: message"
+	like "$messages" "^hyptrace: two guests are called 'a': name one of them with --name" "$name: message"
 	is "$(files)" '*' "$name: nothing is left"
 	untouched "$name"
 	end_agents
@@ -567,25 +579,57 @@ order() {
 	end_agents
 }
 
-killed() {
-	local name="${label}kill -9" spool=$tmp/out/trace-vm.dat.spool
-
+# A recorder is killed once it has all that the agent sends before CLOSE: 20 pages of each CPU.
+kill_recorder() {
 	new_tree
 	agent good fine
 	"$hyptrace" record -o "$dat" -e kvm -A "vm@unix:$tmp/fine" 2>"$tmp/err" &
-	# all that the agent sends before CLOSE: 20 pages of each CPU
-	wait_for sh -c '[ "$(cat "$1"/pages/0.* 2>/dev/null | wc -c)" -eq 163840 ]' - "$spool"
+	wait_for sh -c '[ "$(cat "$1"/pages/0.* 2>/dev/null | wc -c)" -eq 163840 ]' - "$tmp/out/trace-vm.dat.spool"
 	kill -KILL $!
 	wait $! 2>/dev/null
 	end_agents
+}
+
+killed_together() {
+	local name="${label}kill -9, recovered together"
+
+	kill_recorder
+	cp -r "$tmp/out/trace-vm.dat.spool" "$tmp/out/trace-other.dat.spool"
+	printf 'host_traceid\t1\n' >>"$tmp/out/trace-other.dat.spool/session"
+	"$hyptrace" recover "$dat.spool" 2>"$tmp/err"
+	is "$?" 0 "$name: exit status" || diag "$(<"$tmp/err")"
+	like "$(<"$tmp/err")" "^hyptrace: guest vm: $tmp/out/trace-vm.dat$" "$name: names the guest's file"
+	like "$(<"$tmp/err")" "^hyptrace: host [0-9.]*[BK]; vm 160K: $dat, " "$name: ... and its buffer in the summary"
+	host_is_there "$name"
+	is "$(ticks trace-vm.dat)" 4000 "$name: the guest's file"
+	like "$(<"$tmp/err")" "^hyptrace: warning: guest vm: its clock could not be tied to the host's: " \
+		"$name: its clock was compared, which these few events do not bound"
+	like "$(options trace.dat)" '^vm \[Guest name\]' "$name: GUEST names it"
+	is "$(files)" "trace-other.dat.spool trace-vm.dat trace.dat" "$name: no spool is left but another recording's"
+	untouched "$name"
+
+	kill_recorder
+	"$hyptrace" recover -o "$tmp/out/new.dat" "$dat.spool" 2>"$tmp/err"
+	is "$? $(files)" "0 new-vm.dat new.dat" "$name, -o: both files are named for it"
+}
+
+killed() {
+	local name="${label}kill -9" spool=$tmp/out/trace-vm.dat.spool
+
+	kill_recorder
 	agent good fine
 	record -e kvm -A "vm@unix:$tmp/fine" -- true
 	end_agents
 	is "$status" 1 "$name: the spools are not overwritten"
 	"$hyptrace" recover "$spool" 2>"$tmp/err"
 	is "$?" 0 "$name: recover of the guest's: exit status"
+	like "$(cat "$tmp/err")" "^hyptrace: vm 160K: $tmp/out/trace-vm.dat, " "$name: ... whose buffer has its name"
 	unlike "$(cat "$tmp/err")" 'rebooted' "$name: recover knows that nobody has rebooted"
 	is "$(ticks trace-vm.dat)" 4000 "$name: the guest's file"
+	"$hyptrace" report -i "$tmp/out/trace-vm.dat" 2>"$tmp/err" >"$tmp/report"
+	is "$(tail -n 4 "$tmp/report" | grep -o 'n=[0-9]*\|^CPU:.*')"$'\n'"$(grep -c DROPPED "$tmp/report")" \
+		$'n=1999\nCPU:0 [EVENTS DROPPED]\nn=1999\nCPU:1 [EVENTS DROPPED]\n2' \
+		"$name: ... says that what its agent had not sent is lost, of each CPU"
 	"$hyptrace" recover "$dat.spool" 2>"$tmp/err"
 	is "$?" 0 "$name: recover of the host's: exit status"
 	host_is_there "$name"
@@ -604,6 +648,7 @@ good_ones() {
 	costly_formats
 	order
 	killed
+	killed_together
 }
 
 waited_for() {

@@ -109,7 +109,7 @@ is "$(report "$tmp/by-cpu.dat" | md5sum)" "$(report "$tmp/protected.dat" | md5su
 } >"$tmp/odd.txt"
 import --hyp "$tmp/odd.txt" -i "$data/import-protected.dat" -o "$tmp/odd.dat"
 is "$status" 0 "odd lines: exit status"
-like "$(cat "$tmp/err")" 'warning: 2 lines made no sense.*; --events DIR tells' "odd lines: a warning, and what would help"
+like "$(cat "$tmp/err")" 'warning: 2 lines made no sense.*; --events DIR has' "odd lines: a warning, and what would help"
 like "$(cat "$tmp/err")" 'hyp 102 events \(12 lost\)' "odd lines: losses are counted"
 like "$(report "$tmp/odd.dat")" 'hyp_unknown: .*brand_new a=1' "odd lines: an unknown event is kept as text"
 like "$(report "$tmp/odd.dat")" 'CPU:3 \[12 EVENTS DROPPED\]' "odd lines: trace-cmd shows the loss"
@@ -172,5 +172,24 @@ import -i "$data/import-protected.dat" -o "$tmp/no.dat"
 refused 2 'one of --hyp, --hyp-raw, --perfetto and --qemu-log' "nothing to add"
 import --hyp "$tmp/protected.txt" -i "$data/lab-stock-arm64.dat" -o "$tmp/local.dat"
 like "$(cat "$tmp/err")" "warning: the clock of .* is local, the hypervisor's is boot" "another clock: a warning"
+
+# ---- other commands name the import --------------------------------------------------------
+
+gunzip -c tests/data/import-nvhe.gz >"$tmp/trace_pipe.txt"
+printf '# tracer: nop\n#\n' | cat - "$tmp/trace_pipe.txt" >"$tmp/trace.txt"
+perl -e 'print pack "Q<Q<Q<", ~0, 0xf2b177cb0aa429b4, 4' >"$tmp/simple"
+advised() { # OPTION FILE
+	is "$("$build/hyptrace" stat "$2" 2>&1 | tail -n 1)" \
+		"hyptrace: '$2' can be imported: hyptrace import --$1 $2 -o $2.dat" "$(basename "$2"): the message names import"
+}
+advised hyp "$tmp/trace_pipe.txt"
+advised hyp "$tmp/trace.txt"
+advised perfetto tests/data/perfetto/hyp.pftrace
+advised qemu-log tests/data/qemu/log.txt
+advised qemu-log "$tmp/simple"
+printf '\n' >"$tmp/newline"
+for file in README.md "$build/hyptrace" "$tmp/newline" tests/data/import-nvhe.gz; do
+	unlike "$("$build/hyptrace" stat "$file" 2>&1)" 'can be imported' "$(basename "$file"): nothing to import"
+done
 
 done_testing

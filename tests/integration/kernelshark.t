@@ -295,8 +295,8 @@ done
 
 dir=$(sed -n 's/^#define KS_PLUGIN_INSTALL_PREFIX "\(.*\)"/\1/p' \
 	"$(pkg-config --variable=includedir libkshark)/KsCmakeDef.hpp")
-like "$(make -n O="$build" install DESTDIR=/nowhere)" "/nowhere$dir .*plugin-hyptrace.so" \
-	"make install puts it where KernelShark looks"
+like "$(make -n O="$build" install DESTDIR=/nowhere libdir="${dir%/kernelshark/plugins}")" "/nowhere$dir .*plugin-hyptrace.so" \
+	"make install with KernelShark's libdir puts it where KernelShark looks"
 kill $xvfb
 wait $xvfb
 done_testing

@@ -70,4 +70,20 @@ is "$(said 0 0 | sed 's/[0-9]*$//')" "compiling since " "before the first object
 is "$(said 129 55)" "129 of about 1290 objects, some 9 minutes more" "what remains is said in minutes"
 is "$(said 1300 600)" "1300 of about 1290 objects, some 0 minutes more" "more objects than thought"
 
+# ---- packages come from this machine's mirror, or from nowhere -------------------------------------
+
+# fetch SOURCE...: the lab's first use of apt on a machine with those, and the sources that it then has
+fetch() {
+	printf '#!/bin/sh\n[ "$1" != indextargets ] || printf "%%s\\n" %s\n' "$*" >"$tmp/bin/apt-get"
+	chmod +x "$tmp/bin/apt-get"
+	rm -rf "$HYPTRACE_LAB_CACHE/apt"
+	PATH=$tmp/bin:$PATH bash -uc '. tests/lab/common.sh; lab_apt arm64 bookworm apt-get update' 2>&1
+	echo "status $?: $(cut -d " " -f 3- "$HYPTRACE_LAB_CACHE"/apt/*/sources.list 2>/dev/null)"
+}
+is "$(fetch http://security.test/debian-security/ http://mirror.test/debian/)" \
+	"status 0: http://mirror.test/debian bookworm main" "the lab takes the machine's own mirror of Debian"
+is "$(fetch http://security.test/debian-security/ | sed 's/ is needed: .*/ is needed/')" \
+	"lab: a mirror of Debian is needed
+status 1: " "without one nothing is fetched, and that is said"
+
 done_testing

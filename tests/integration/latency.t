@@ -9,7 +9,7 @@ export TRACEEVENT_PLUGIN_DIR=$build/plugins HOME=$tmp/home
 arm=tests/data/formats-arm64.dat x86=tests/data/formats-x86.dat hyp=tests/data/lab-protected.dat
 
 make_trace() { # FORMATS FILE, script on standard input
-	"$build/tests/integration/latency-trace" "$1" "$2" || diag "cannot make $2"
+	"$build/tests/integration/make-trace" "$2" tests/integration/events/latency "$1" || diag "cannot make $2"
 }
 
 latency() {
@@ -93,13 +93,14 @@ E
 
 is "$(latency --from kvm_mmio/type==2 --to kvm_mmio/type==0 "$standard")" \
 'From kvm_mmio/type==2 to kvm_mmio/type==0
-machine  count    total      min      avg      p50      p99    p99.9      max
-host         1  568.0us  568.0us  568.0us  568.0us  568.0us  568.0us  568.0us
+vcpu        count    total      min      avg      p50      p99    p99.9      max
+thread ...      1  568.0us  568.0us  568.0us  568.0us  568.0us  568.0us  568.0us
 
 Events, and how many of them are pairs
-machine  from  to  pairs  undecided  lost  from only  to only  bound
-host        1   1      1          0     0          0        0    0ns
-percentiles are within 0.8 % of their value; the rest is exact' \
+vcpu         from  to  pairs  undecided  lost  from only  to only  bound
+thread 1361     1   1      1          0     0          0        0    0ns
+percentiles are within 0.8 % of their value; the rest is exact
+paired by vcpu, which these events have in common; --key none: by machine' \
 	"the talk, standard virtio: 568 us from the write to the read"
 like "$(latency --from kvm_mmio/type==2 --to kvm_mmio/type==0 --key pid "$vhost")" '^1795 +1  187.0us  187.0us' \
 	"the talk, vhost-net: 187 us"
@@ -116,7 +117,7 @@ is "$(table latency 2-5 --preset virtio "$vhost")" \
 0xa003a50:1,worker runs,1,13000
 0xa003a50:1,interrupt,1,126000
 0xa003a50:1,total,1,153000' "... with vhost the thread vhost-1781, and 1781 itself, which it works for"
-like "$(latency --preset virtio "$vhost")" "^there is no guest's file: what follows on 'interrupt' cannot be told" \
+like "$(latency --preset virtio "$vhost")" "^there is no guest's file: the steps after 'interrupt' are not known" \
 	"... and what the guest does then is not guessed"
 is "$(table latency 2-5 --preset abort "$vhost")" \
 'thread 1795,fault handled,1,1000
@@ -145,7 +146,18 @@ is "$(table latency 2-4,5,6 --from kvm_exit --to kvm_entry --key pid "$pairs")" 
 '8,1,255000,255000,255000
 7,2,70000,10000,35000
 (all),3,325000,10000,108333' "... count, total, min, avg"
-is "$(table latency 2-4 --from kvm_exit --to kvm_entry "$pairs")" 'host,3,165000' "without a key any event of the machine"
+is "$(table latency 2-4 --from kvm_exit --to kvm_entry --key none "$pairs")" 'host,3,165000' "--key none: any event of the machine"
+is "$(table latency 2-4 --from kvm_exit --to kvm_entry "$pairs")" $'thread 8,1,255000\nthread 7,2,70000\n(all),3,325000' \
+	"without a key KVM's events have the vCPU in common"
+is "$(table latency 2-4 --from sched_waking --to sched_switch "$vhost")" $'1781,1,16000\n1793,1,13000\n(all),2,29000' \
+	"... sched's the task that is woken and comes"
+like "$(latency --from sched_waking --to sched_switch "$vhost")" '^paired by pid, which' "... which is said"
+is "$(table latency 2-4 --from sched_switch --to sched_waking "$standard")" '1361,1,396000' "... a sleep begins with a task that leaves"
+is "$(table latency 2-4 --from sched_switch --to sched_switch "$standard")" '6,1,412000' "... from one switch to the next it is the CPU"
+is "$(table latency 2-4 --from kvm_mmio/type==2 --to sched_waking "$vhost")" 'host,1,14000' "events with no key in common"
+like "$(latency --from kvm_mmio --to sched_waking "$vhost")" '^paired by machine, whatever .* specify one: --key KEY$' "... which is said"
+is "$(table latency 2 --from vgic_update_irq_pending --to kvm_entry "$vhost")" 'host' \
+	"an interrupt of another thread's making has the vCPU only by its field, in a file that names guests"
 is "$(table latency 2-4 --from kvm_exit --to kvm_entry --key cpu "$pairs")" $'0,2,110000\n1,1,60000\n(all),3,170000' "by CPU"
 is "$(table latency 2-4 --from kvm:kvm_exit@host/ret==2 --to kvm:kvm_entry --key common_pid "$pairs")" \
 	$'8,1,255000\n7,2,70000\n(all),3,325000' "SYSTEM:, @host, a filter, a field"
@@ -177,6 +189,7 @@ lost 0 2
 E
 is "$(table events 2-9 --from kvm_exit --to kvm_entry --key pid "$tmp/lost.dat")" '7,3,3,2,0,1,0,0' \
 	"pairs with lost events in between are left out, also where the loss is told behind them"
+is "$(table events 2-9 --from hyp_enter --to hyp_exit "$tmp/lost.dat")" '0,2,2,1,0,1,0,0' "the hypervisor's have the CPU"
 is "$(table events 2-9 --from hyp_enter --to hyp_exit --key cpu "$tmp/lost.dat")" '0,2,2,1,0,1,0,0' \
 	"... the hypervisor's and the kernel's each by their own"
 is "$(table events 2-9 --from kvm_exit --to kvm_entry --key cpu "$tmp/lost.dat")" '0,3,3,3,0,0,0,0' \
@@ -213,8 +226,10 @@ $'vm 0,2,2,2,0,0,0,0,2000\nvm 1,1,1,0,1,0,0,0,0\nthread 50,1,0,0,0,0,1,0,0' \
 	"... nearer than the bound: undecided; the bound of those that count"
 like "$(latency "${cross[@]}")" "^1 pairs are undecided: their events are nearer than the clocks' bounds" "... which is said"
 is "$(table latency 2-4 --from kvm_entry@host --to irq_handler_entry@vm --key guest "$host" "$guest")" 'vm,2,53000' "by guest"
-is "$(table latency 2-4 --from kvm_exit@host --to irq_handler_entry@guest "$host" "$guest")" 'all,1,150000' \
+is "$(table latency 2-4 --from kvm_exit@host --to irq_handler_entry@guest --key none "$host" "$guest")" 'all,1,150000' \
 	"two machines that are named meet without a key"
+is "$(table latency 2-4 --from kvm_entry@host --to irq_handler_entry@guest "$host" "$guest")" 'vm 0,2,53000' \
+	"... by default KVM's and the guest's on the vCPU"
 is "$(table events 2-4 --from kvm_entry --to irq_handler_entry "$host" "$guest")" $'host,4,0\nvm,0,3' \
 	"... others are told apart"
 { guest_lines; echo "shift 11 -500000"; } | make_trace $arm "$guest"
@@ -235,6 +250,7 @@ task 100 vcpu
 # a task of vCPU 0 wakes one on vCPU 1, which sleeps
 1.002000 1 101 kvm_exit ret=2 esr_ec=1
 1.002100 0 100 sched_waking pid=101 target_cpu=1
+1.002130 1 101 kvm_vcpu_wakeup ns=1130000 waited=1 valid=1
 1.002150 1 101 kvm_entry
 # a hypercall
 1.003000 0 100 kvm_exit ret=2 esr_ec=0x16
@@ -255,11 +271,12 @@ make_trace $arm "$guest" <<'E'
 id 22
 shift 11 0 1000
 1.000010 1 0 hrtimer_start hrtimer=0xabc
+1.000015 1 0 hrtimer_start hrtimer=0xdef
 1.001030 1 0 irq_handler_entry irq=3 name=arch_timer
 1.001032 1 0 hrtimer_expire_entry hrtimer=0xabc
 1.002090 0 70 sched_waking pid=71 target_cpu=1
-1.002095 0 70 sched_waking pid=72
-1.002097 0 70 sched_switch prev_pid=70 next_pid=72
+1.002110 0 70 sched_waking pid=72
+1.002115 0 70 sched_switch prev_pid=70 next_pid=72
 1.002160 1 0 ipi_entry
 1.002190 1 0 sched_switch next_pid=71
 1.004080 1 71 irq_handler_entry irq=9 name=virtio1
@@ -271,16 +288,17 @@ vm 1,handler,1,12000,12000
 vm 1,total,1,1022000,1022000' "timer"
 is "$(table latency 2-5 --preset wakeup "$host" "$guest")" \
 'vm 1,injection,1,10000
-vm 1,vCPU runs,1,50000
+vm 1,vCPU wakes,1,30000
+vm 1,vCPU runs,1,20000
 vm 1,handler,1,10000
 vm 1,task runs,1,30000
 vm 1,total,1,100000' "wakeup"
-is "$(table stopped 2-3 --preset wakeup "$host" "$guest")" \
-$'injection,1\nvCPU runs,0\nhandler,0\ntask runs,0' "... a wake-up without an injection is none"
+is "$(table stopped 2-4 --preset wakeup "$host" "$guest")" \
+$'injection,1,0\nvCPU wakes,0,0\nvCPU runs,0,0\nhandler,0,0\ntask runs,0,0' "... a wake-up without an injection is none"
 is "$(table latency 2-5 --preset irq "$host" "$guest")" \
-'vm 1,vCPU runs,2,29000
-vm 1,handler,2,20000
-vm 1,total,2,49000' "irq"
+'vm 1,vCPU runs,1,19000
+vm 1,handler,1,10000
+vm 1,total,1,29000' "irq: the timer's; of a device's, a single one shows nothing"
 is "$(table latency 2-5 --preset virtio "$host" "$guest")" \
 '0x1000:3,worker woken,1,10000
 0x1000:3,worker runs,1,10000
@@ -306,6 +324,7 @@ E
 make_trace $arm "$tmp/msig.dat" <<'E'
 id 22
 shift 11 0 1000
+0.900000 1 71 irq_handler_entry irq=1 name=IPI
 1.000080 1 71 irq_handler_entry irq=9 name=virtio4-input.0
 E
 is "$(table latency 2-5 --preset virtio "$tmp/msi.dat" "$tmp/msig.dat")" \
@@ -314,6 +333,17 @@ is "$(table latency 2-5 --preset virtio "$tmp/msi.dat" "$tmp/msig.dat")" \
 0x1000:1,interrupt,1,30000
 0x1000:1,handler,1,30000
 0x1000:1,total,1,80000' "virtio on arm64, whose MSIs have no event"
+make_trace $x86 "$tmp/serial.dat" <<'E'
+task 60 qemu
+1.000000 0 100 kvm_pio rw=1 port=0x3f8 size=1 count=1 val=65
+1.000002 0 100 sched_waking comm=qemu pid=60 target_cpu=3
+1.000010 3 0 sched_switch prev_comm=idle next_comm=qemu next_pid=60
+1.000020 0 100 kvm_pio rw=1 port=0xc050 size=2 count=1 val=1
+1.000022 0 100 sched_waking comm=qemu pid=60 target_cpu=3
+1.000030 3 0 sched_switch prev_comm=idle next_comm=qemu next_pid=60
+1.000040 3 60 kvm_apic_accept_irq apicid=0 vec=40
+E
+is "$(table chains 2,3 --preset virtio "$tmp/serial.dat")" '0xc050:1,1' "a serial port is no queue"
 is "$(latency --preset virtio "$tmp/msi.dat" "$tmp/msig.dat" | grep 'left out')" "" "... others that are woken are passed over in silence"
 is "$(table latency 2-5 --preset hypercall "$host" "$guest")" 'vm 0,answer,1,7000' "hypercall"
 make_trace $x86 "$tmp/x.dat" <<'E'
@@ -348,17 +378,171 @@ vm 0,fired,1,19000
 vm 0,vCPU runs,1,10000
 vm 0,handler,1,12000
 vm 0,total,1,41000' "the same on x86"
+
+# ---- presets: events that belong to others ----------------------------------------------------------------
+
+# made HOST GUEST: scripts on descriptors 3 and 4, into $host and $guest
+made() {
+	make_trace $arm "$host" <&3
+	make_trace $arm "$guest" <&4
+}
+
+# A task whose CPU is asleep is woken, and runs elsewhere; later it is woken on that CPU by its own. Then vCPU 0
+# wakes vCPU 1's thread in an interrupt, while that waits for something else than the guest, and for the IPI's.
+made 3<<'E' 4<<'G'
+id 11
+guest vm 22 0:100 1:101
+1.001100 0 100 sched_waking pid=101
+1.001130 1 101 kvm_vcpu_wakeup waited=1
+1.001150 1 101 kvm_entry
+1.010100 0 100 sched_waking common_flags=8 pid=101
+1.010130 1 101 kvm_vcpu_wakeup waited=1
+1.010150 1 101 kvm_entry
+1.020100 0 100 sched_waking pid=101
+1.020150 1 101 kvm_entry
+1.030100 0 100 sched_waking pid=101
+1.030130 1 101 kvm_vcpu_wakeup waited=1
+1.030150 1 101 kvm_entry
+E
+id 22
+shift 11 0 1000
+1.001090 0 70 sched_waking pid=71 target_cpu=1
+1.001120 0 70 sched_switch prev_pid=70 next_pid=71
+1.001160 1 0 irq_handler_entry irq=1 name=IPI
+1.001170 1 0 sched_waking pid=71 target_cpu=1
+1.001190 1 0 sched_switch next_pid=71
+1.010090 0 70 sched_waking pid=72 target_cpu=1
+1.010160 1 0 irq_handler_entry irq=1 name=IPI
+1.010190 1 0 sched_switch next_pid=72
+1.020090 0 70 sched_waking pid=73 target_cpu=1
+1.020160 1 0 irq_handler_entry irq=1 name=IPI
+1.020190 1 0 sched_switch next_pid=73
+1.030090 0 70 sched_waking pid=74 target_cpu=0
+1.030155 1 0 irq_handler_entry irq=11 name=arch_timer
+1.030160 1 0 irq_handler_entry irq=1 name=IPI
+1.030190 1 0 sched_switch next_pid=74
+G
+is "$(table latency 2-5 --preset wakeup "$host" "$guest" | sed -n '4,$ p')" \
+$'vm 1,handler,1,10000\nvm 1,task runs,1,30000\nvm 1,total,1,100000' \
+	"wakeup: of four the one whose IPI wakes the vCPU, and whose task runs there first"
+
+# The timer's interrupt, and a device's, while IPIs and another device's are handled; a device whose handler is
+# unknown; interrupts before the guest's file begins, and after its end
+made 3<<'E' 4<<'G'
+id 11
+guest vm 22 0:100 1:101
+1.000000 0 100 vgic_update_irq_pending vcpu_id=0 irq=27 level=1
+1.000010 0 100 kvm_entry
+1.010000 0 100 vgic_update_irq_pending vcpu_id=0 irq=27 level=1
+1.010010 0 100 kvm_entry
+1.020000 0 100 vgic_update_irq_pending vcpu_id=0 irq=40 level=1
+1.020010 0 100 kvm_entry
+1.030000 0 100 vgic_update_irq_pending vcpu_id=0 irq=40 level=1
+1.030010 0 100 kvm_entry
+1.035000 0 100 vgic_update_irq_pending vcpu_id=0 irq=40 level=1
+1.035010 0 100 kvm_entry
+1.040000 0 100 vgic_update_irq_pending vcpu_id=0 irq=27 level=1
+1.040010 0 100 vgic_update_irq_pending vcpu_id=0 irq=27 level=0
+1.040020 0 100 kvm_entry
+1.070000 0 100 vgic_update_irq_pending vcpu_id=0 irq=27 level=1
+1.070010 0 100 kvm_entry
+1.080000 1 101 vgic_update_irq_pending vcpu_id=1 irq=41 level=1
+1.080010 1 101 kvm_entry
+E
+id 22
+shift 11 0 1000
+1.005000 0 1 sched_switch next_pid=7
+1.010020 0 7 irq_handler_entry irq=1 name=IPI
+1.010030 0 7 irq_handler_entry irq=9 name=virtio1-input.0
+1.010040 0 7 irq_handler_entry irq=11 name=arch_timer
+1.020020 0 7 irq_handler_entry irq=9 name=virtio1-input.0
+1.020030 0 7 irq_handler_entry irq=5 name=uart
+1.030020 0 7 irq_handler_entry irq=5 name=uart
+1.035020 0 7 irq_handler_entry irq=5 name=uart
+1.050000 0 7 irq_handler_entry irq=11 name=arch_timer
+1.060000 0 7 irq_handler_entry irq=1 name=IPI
+G
+is "$(table latency 2-5 --preset irq "$host" "$guest")" \
+$'vm 0,vCPU runs,4,40000\nvm 0,handler,4,70000\nvm 0,total,4,110000' \
+	"irq: the timer's handler for the timer's, a device's own for a device's"
+is "$(table chains 2-8 --preset irq "$host" "$guest")" $'vm 0,7,4,0,0,1,2\nvm 1,1,0,1,0,0,0' \
+	"... those outside of the guest's file are not recorded, one whose handler nothing shows is undecided"
+is "$(table stopped 2-4 --preset irq "$host" "$guest")" $'vCPU runs,1,0\nhandler,0,2' "... and where they were not"
+like "$(latency --preset irq "$host" "$guest")" '^vCPU +began +complete +undecided +lost +stopped +not recorded +bound$' "... in a column of its own"
+is "$("$hyptrace" latency --json --preset irq "$host" "$guest" | perl -MJSON::PP -0777 -ne \
+	'$j = JSON::PP->new->utf8->decode($_); print join ",", map { "$_->{until}:$_->{not_recorded}" } @{ $j->{stopped} }')" \
+	"vCPU runs:0,handler:2" "... for programs, too"
+
+# Two hrtimers of a vCPU: each ends with the interrupt in which it expires; one is programmed anew, one cancelled
+made 3<<'E' 4<<'G'
+id 11
+guest vm 22 0:100
+1.010000 0 100 kvm_timer_update_irq vcpu_id=0 irq=27 level=1
+1.010010 0 100 kvm_entry
+1.015000 0 100 kvm_timer_update_irq vcpu_id=0 irq=30 level=1
+1.020000 0 100 kvm_timer_update_irq vcpu_id=0 irq=27 level=1
+1.020010 0 100 kvm_entry
+1.030000 0 100 kvm_timer_update_irq vcpu_id=0 irq=27 level=1
+1.030010 0 100 kvm_entry
+E
+id 22
+shift 11 0 1000
+1.001000 0 7 hrtimer_start hrtimer=0xa0
+1.002000 0 7 hrtimer_start hrtimer=0xb0
+1.003000 0 7 hrtimer_start hrtimer=0xb0
+1.010030 0 7 hrtimer_expire_entry hrtimer=0xb0
+1.011000 0 7 hrtimer_start hrtimer=0xc0
+1.020040 0 7 hrtimer_expire_entry hrtimer=0xa0
+1.025000 0 7 hrtimer_cancel hrtimer=0xc0
+1.030040 0 7 hrtimer_expire_entry hrtimer=0xc0
+G
+is "$(table latency 2-5 --preset timer "$host" "$guest")" \
+$'vm 0,fired,2,26000000\nvm 0,vCPU runs,2,20000\nvm 0,handler,2,50000\nvm 0,total,2,26070000' \
+	"timer: from the last programming of the hrtimer that expires"
+
+# A queue is what wakes a worker in the kernel; what user space emulates is none. Of two queues that one worker has
+# at a time, which one an interrupt is for nothing shows
+made 3<<'E' 4<<'G'
+id 11
+guest vm 22 0:100 1:101
+1.000000 0 100 kvm_mmio type=2 len=2 gpa=0x9000000 val=108
+1.000010 0 100 kvm_userspace_exit reason=6
+1.000020 0 100 sched_waking pid=60
+1.000030 0 100 kvm_entry
+1.000040 2 0 sched_switch next_pid=60
+1.000060 2 60 vgic_update_irq_pending vcpu_id=1 irq=50 level=1
+1.010000 0 100 kvm_mmio type=2 gpa=0x1000 val=3
+1.010010 0 100 sched_waking pid=60
+1.010020 1 101 kvm_mmio type=2 gpa=0x2000 val=4
+1.010030 1 101 sched_waking pid=60
+1.010040 2 0 sched_switch next_pid=60
+1.010060 2 60 vgic_update_irq_pending vcpu_id=1 irq=50 level=1
+E
+id 22
+shift 11 0 1000
+0.900000 1 71 irq_handler_entry irq=1 name=IPI
+1.000080 1 71 irq_handler_entry irq=9 name=virtio1
+1.010080 1 71 irq_handler_entry irq=9 name=virtio1
+G
+is "$(table chains 2-8 --preset virtio "$host" "$guest")" $'0x1000:3,1,0,0,0,1,0\n0x2000:4,1,0,1,0,0,0' \
+	"virtio: no characters of a UART, and no queue that may be another"
+
+# ---- presets: what is missing -----------------------------------------------------------------------------
+
 fails 1 'the files have no sched_waking@guest: record -A GUEST -e sched gives it' "a preset without its events" --preset wakeup "$vhost"
 fails 1 'no ipi_entry@guest: record -A GUEST -e irq -e ipi \(x86: -e irq -e irq_vectors\) gives it' "... on x86 the events are others" \
 	--preset wakeup tests/data/steal/trace.dat tests/data/steal/trace-Guest.dat
-like "$(latency --preset timer "$vhost")" "^hyptrace: so the chain of 'timer' cannot be told" "... which is all that is said"
+like "$(latency --preset timer "$vhost")" "^hyptrace: so preset 'timer' has no complete chain" "... which is all that is said"
 
 # ---- the longest ---------------------------------------------------------------------------------------------
 
+err=$("$hyptrace" latency --preset irq tests/data/x86/trace.dat tests/data/x86/trace-Guest.dat 2>&1)
+like "$err" 'have no kvm_apic_accept_irq@host: record -e kvm gives it' "on x86 an event of x86 is advised"
+is "$(grep -c vgic <<<"$err")" 0 "... none that only arm64 has"
 is "$(latency --from kvm_mmio/type==2 --to kvm_mmio/type==0 --worst 1 "$vhost" | sed -n '/^The longest/,/ meanwhile/p')" \
 'The longest
-n  key      took             from               to  on      to      bound
-1  host  187.0us  83328.209498000  83328.209685000  host 5  host 5    0ns
+n  key             took             from               to  on      to      bound
+1  thread 1795  187.0us  83328.209498000  83328.209685000  host 5  host 5    0ns
 
 What happened on these CPUs meanwhile' "--worst: when, and where"
 is "$(latency --from kvm_mmio/type==2 --to kvm_mmio/type==0 --worst 1 "$vhost" | grep '^1 .*qemu' | cut -c 1-50)" \
@@ -376,12 +560,16 @@ is "$(table worst 2-4 --from kvm_exit --to kvm_entry --key pid --worst 2 "$pairs
 
 is "$("$hyptrace" latency --json --from kvm_exit --to kvm_entry --key pid --worst 1 "$pairs" | perl -MJSON::PP -0777 -ne \
 	'$j = JSON::PP->new->utf8->decode($_); print join ",", sort(keys %$j), map { "$_->{key}:$_->{max_ns}" } @{ $j->{latency} }')" \
-	'between,events,latency,notes,worst,8:255000,7:60000,(all):255000' "JSON"
+	'between,events,latency,notes,schema,worst,8:255000,7:60000,(all):255000' "JSON"
 (cd "$tmp" && cp pairs.dat trace.dat && "$hyptrace" latency -q --from kvm_exit --to kvm_entry --svg "$tmp/out.svg" >/dev/null)
 is "$?" 0 "--svg, and trace.dat when no file is named"
 is "$(perl -0777 -ne 'while (/<(\/?)(\w+)[^>]*?(\/?)>/g) { $1 ? (pop @s eq $2 || die "$2") : $3 || push @s, $2 } print @s ? "open: @s" : "closed"' \
 	"$tmp/out.svg")" closed "... all its elements are closed"
 like "$(cat "$tmp/out.svg")" '<title>.*us to .*us: 1</title>' "... with bars that tell their numbers"
+is "$(picture_names "$tmp/out.svg")" "trace.dat: how long from kvm_exit to kvm_entry?
+duration (logarithmic; units at the ticks)
+durations per bar (count)" "... a title, and axes with names and units"
+like "$(cat "$tmp/out.svg")" '>percentiles</text>' "... and a legend"
 fails 1 'is to be read, not to be written' "a picture over an input" --from kvm_exit --to kvm_entry --svg "$pairs" "$pairs"
 
 # ---- what is refused ------------------------------------------------------------------------------------------------
@@ -393,8 +581,8 @@ fails 2 'key is for --from and --to' "a key for a preset" --preset irq --key pid
 fails 2 'either --json or --csv' "two forms" --json --csv --preset irq "$pairs"
 fails 2 'there is no such preset; there are wakeup, irq, virtio' "a preset that is none" --preset x "$pairs"
 fails 2 'it is \[SYSTEM:\]EVENT\[@MACHINE\]\[/FILTER\]' "no event" --from 'kvm exit' --to kvm_entry "$pairs"
-fails 2 'no filter behind the' "no filter" --from kvm_exit/ --to kvm_entry "$pairs"
-fails 2 'no machine behind the' "no machine" --from kvm_exit@ --to kvm_entry "$pairs"
+fails 2 'no filter after the' "no filter" --from kvm_exit/ --to kvm_entry "$pairs"
+fails 2 'no machine after the' "no machine" --from kvm_exit@ --to kvm_entry "$pairs"
 fails 2 "^hyptrace: --from: " "a wrong filter" --from 'kvm_exit/ret==' --to kvm_entry "$pairs"
 fails 2 'a field is missing' "half a key" --from kvm_exit --to kvm_entry --key =pid "$pairs"
 fails 1 'the files have no event kvm_gone' "an event that is in no file" --from kvm_exit --to kvm_gone "$pairs"

@@ -54,6 +54,16 @@ is() {
 	ok $? "$3" || diag "$(diff -u --label expected <(echo "$2") --label got <(echo "$1") | head -40)"
 }
 
+# What of the JSON on standard input is not as Documentation/json.schema.json says of that command.
+json_differs() { # COMMAND
+	tests/tools/json-schema Documentation/json.schema.json "$1"
+}
+
+# The title of an SVG, then the names of its axes.
+picture_names() { # FILE
+	sed -n 's/.*<text class="\(title\|axis\)"[^>]*>\([^<]*\)<.*/\2/p' "$1"
+}
+
 # like GOT PATTERN NAME: an extended regular expression of grep matches a line
 like() {
 	grep -Eq -e "$2" <<<"$1"

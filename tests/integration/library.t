@@ -43,6 +43,9 @@ for call in $(grep -v typedef include/hyptrace.h | grep -oE '\bhyptrace_[a-z_]+\
 	ok $? "its SYNOPSIS has $call" || diag "$(grep -n "$call" "$page")"
 done
 
+is "$(sed -n 's/^#define HYPTRACE_VERSION_[MP][AIL].* //p' include/hyptrace.h | paste -sd. )" \
+	"$(sed -n 's/^Version: //p' "$root/usr/lib/pkgconfig/hyptrace.pc")" "the header's version is the package's"
+
 # ---- the example --------------------------------------------------------------------
 
 sed -n '/^\.EX/,/^\.EE/p' "$page" | sed '/^\.E[XE]/d; /^\$/d; s/\\-/-/g; s/\\e/\\/g' >"$tmp/events.c"
@@ -82,7 +85,7 @@ cp $data/*.dat "$tmp" && "$build/hyptrace" sync -q -w "$tmp/trace.dat" "$tmp/tra
 	sed -E 's/^ *([^ ]+): .*\[0*([0-9]+)\] +([0-9.]+): ([^ ]+): */\3 [\2] \4: /' >"$tmp/report"
 tr -s ' ' <"$tmp/c" | sed -E 's/^([0-9.]+) .* (\[[0-9]+\] [^ ]+: )/\1 \2/' | grep -v 'events lost' >"$tmp/events"
 same "$tmp/events" "$tmp/report" "events, times and fields are those of hyptrace report"
-like "$(cat "$tmp/c")" '^46\.[0-9]{9} \+- 0 trace hyp \[[0-9]\] hyp_e' "the hypervisor's events are in it"
+like "$(cat "$tmp/c")" '^46\.[0-9]{9} \+- 0 host hyp \[[0-9]\] hyp_e' "the hypervisor's events are in it"
 like "$(cat "$tmp/c")" '^46\.[0-9]{9} \+- [0-9]+ Guest top \[[0-9]\] [a-z_]+: ' "so are the guest's, with bounds"
 like "$("$tmp/example" tests/data/functions/trace.dat tests/data/functions/trace-Guest.dat 2>&1)" \
 	'kvm_entry: PC: 0xffff8000805daf34 \(vp_notify\+0x14\)$' "functions of guests are in the text"
@@ -94,6 +97,7 @@ example: No such file or directory" "it says what is wrong"
 
 compile check gcc -std=c11 -Wall -Wextra -Werror -pedantic -pthread tests/integration/installed/check.c
 is "$("$tmp/check" $data/trace.dat $data/trace-Guest.dat 2>&1)" "$(cat <<'E2'
+version 0.1.0: the header's
 missing file: No such file or directory
 cannot open '/no/such/file': No such file or directory
 no trace.dat: Bad message
@@ -108,6 +112,19 @@ sched_switch of sched: prev_comm=swapper/2 prev_pid=0 prev_prio=120 prev_state=0
 swapper/2:0 [120] R ==> CPU 1/KVM:114 [120]
 next_pid: fine
 no_such: No such file or directory
+from the middle, whose event counts: the rest
+seek back: there, all after it
+seek past the end: 0
+filter: fine, 4 events
+filter 'sched_switch:': Invalid argument, a field is missing at its end
+filter 'no_such_event': Invalid argument, no event found
+the filter before stays: 4 events
+without a filter: all
+visits: 122 paired, 0 lost, 0 unfinished, 0 without a begin, 122 with a reason
+exits: 29 paired, 0 lost, 0 unfinished, 0 without a begin, 29 with a reason
+0 in a wrong order, 96 of the guest's vCPUs
+spans from a time on: the rest
+span without a size: Invalid argument
 host's offset: No data available
 third file's offset: Invalid argument
 the file's: 19945779431 +- 18446744073709551615, -, by -

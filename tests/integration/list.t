@@ -149,10 +149,11 @@ json() {
 
 vms='map { my $g = $_; join("|", (map { $g->{$_} // "-" } qw(name vmm pid cid socket)),
 	join("+", @{$g->{sources}}),
-	join(" ", map { $_->{cpu} . ":" . ($_->{tid} // "?") . ":" . $_->{how} } @{$g->{vcpus}})) . "\n" } @{$j->{guests}}'
+	join(" ", map { $_->{cpu} . ":" . ($_->{pid} // "?") . ":" . $_->{how} } @{$g->{vcpus}})) . "\n" } @{$j->{guests}}'
 
 "$hyptrace" list --guests --json >"$tmp/json" 2>"$tmp/err"
 is "$? $(cat "$tmp/err")" "0 " "list --guests --json works, silently"
+is "$(json_differs list <"$tmp/json" 2>&1)" "" "... as the schema says"
 is "$(json "$vms" <"$tmp/json")" "\
 Guest|QEMU|107|3|-|proc|0:122:name 1:123:name
 microdroid|crosvm|200|2048|-|proc+vm list|0:202:name 2:203:name
@@ -252,7 +253,7 @@ for layout in remotes/hypervisor hypervisor hyp; do
 		"clock=boot,cpus=2,events_on=1,kind=hypervisor,layout=$kind,name=${layout##*/},on=0,path=$layout,size_kb=2048" \
 		"the hypervisor's buffer as $layout"
 done
-is "$("$hyptrace" list -b --json | json 'join ",", map { $_->{name} . "=" . ($_->{size_kb} // "null") } @{$j->{buffers}}')" \
+is "$("$hyptrace" list -b --json | json 'join ",", map { ($_->{name} // "") . "=" . ($_->{size_kb} // "null") } @{$j->{buffers}}')" \
 	"hyp=2048,=7,a=64,b=null" "hypervisor first, then the host's, sorted"
 
 is "$("$hyptrace" list --events)" "\
@@ -267,10 +268,11 @@ host        kvm:kvm_exit" "events by a pattern"
 is "$("$hyptrace" list --events=sched)" "\
 host        sched:sched_switch
 host        sched:sched_waking" "events of a system"
-is "$("$hyptrace" list -e 'sched:*ing' --json | json 'map { "$_->{buffer} $_->{system} $_->{name}" } @{$j->{events}}')" \
+is "$("$hyptrace" list -e 'sched:*ing' --json | json_differs list; "$hyptrace" list -b --json | json_differs list)" "" "... as the schema says"
+is "$("$hyptrace" list -e 'sched:*ing' --json | json 'map { "$_->{buffer} $_->{system} $_->{event}" } @{$j->{events}}')" \
 	"host sched sched_waking" "events by system and pattern, as JSON"
 is "$("$hyptrace" list --json | json 'join " ", sort(keys %$j), $j->{events_available}{hypervisor}, $j->{events_available}{host}')" \
-	"buffers events_available guests 2 3" "list alone: everything short"
+	"buffers events_available guests schema 2 3" "list alone: everything short"
 is "$("$hyptrace" list | sed -n '1p;$p')" "\
 guests: none
 events: 2 of the hypervisor, 3 of the host (list --events)" "and as text"

@@ -120,12 +120,14 @@ page 1 4000000000:6 7000000000:9
 truncate -s -1 "$spool/pages/0.1" # a page that is half there is none
 printf '%s\n' $'vm1\t-5000000123\t81000' $'g\e[2J\t7\t9' vm2 $'vm2\tx\t1' $'vm2\t1' $'vm2\t1\t-1' $'vm2\t1\t' >"$spool/texts/clocks"
 before=$(contents "$spool")
-"$hyptrace" top --once --json -w 500 "$dat" >"$tmp/top" 2>"$tmp/err"
+"$hyptrace" top --once --json -w 500ms "$dat" >"$tmp/top" 2>"$tmp/err"
 is "$?" 0 "top: exit status" || diag "$(<"$tmp/err")"
+is "$(json_differs top <"$tmp/top" 2>&1)" "" "its JSON is what the schema says"
 is "$(value '$j->{window}[0]{until}')" 3.900000000 "until the newest record"
 is "$(value '$j->{window}[0]{recording}')" runs "it says that the recording runs"
 is "$(value 'join ",", map { join " ", map { $_ // "-" } @$_{qw(guest offset_ns bound_ns)} } @{$j->{clocks}}')" \
 	$'vm1 -5000000123 81000,g\e[2J 7 9' "clocks of guests with their bounds, and nothing of lines that make no sense" || diag "$(<"$tmp/top")"
+is "$(value '$j->{buffers}[0]{machine}')" host "the host is called so, not by the number of a descriptor"
 is "$(value '$j->{buffers}[0]{events}')" 2 "the events of the window only" || diag "$(<"$tmp/top")"
 is "$(value '$j->{buffers}[0]{first}')" 3.500000000 "... from that record on"
 truncate -s 4096 "$spool/pages/0.1"
@@ -135,6 +137,12 @@ is "$(contents "$spool" | grep -v 'pages/0')" "$(grep -v 'pages/0' <<<"$before")
 pid=$!
 wait_for grep -q 'runs$' "$tmp/top"
 ok $? "without a terminal it prints table behind table" || diag "$(cat "$tmp/top" "$tmp/err")"
+kill -INT "$pid"
+wait "$pid"
+is "$?" 0 "Ctrl-C ends it as q does"
+"$hyptrace" top "$dat" >"$tmp/top" 2>"$tmp/err" </dev/null &
+pid=$!
+wait_for grep -q 'runs$' "$tmp/top"
 ended drained
 wait "$pid"
 is "$?" 0 "it ends with the recording"

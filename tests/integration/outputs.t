@@ -65,7 +65,7 @@ if command -v script >/dev/null; then
 		"... also while there is nothing to show yet: no hang"
 	HYPTRACE_PAGER=/nonexistent/pager
 	is "$(on_tty "$hyptrace" report "$protected" | tail -n 2)" \
-		"hyptrace: the pager '/nonexistent/pager' cannot be run: try --no-pager
+		"hyptrace: the pager '/nonexistent/pager' cannot be run: try hyptrace --no-pager COMMAND, or set HYPTRACE_PAGER
 1" "a pager that is not there: a message, status 1"
 	unset HYPTRACE_PAGER
 else

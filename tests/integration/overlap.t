@@ -164,7 +164,7 @@ begin b top
 finish b
 if [ -w /run ]; then
 	is "${statuses[b]}" 1 "killed: another is not begun before it is put back"
-	like "$(said b)" "the top buffer is still as a recording left it that was killed: .* '$tmp/a.dat.spool/undo'" \
+	like "$(said b)" "a killed recording still holds the top buffer; run: hyptrace recover $tmp/a.dat.spool$" \
 		"... and told which one to recover"
 else
 	skip 2 "/run cannot be written to: nobody notes who has died"

@@ -8,7 +8,7 @@ hyptrace=$build/hyptrace here=$PWD
 export TRACEEVENT_PLUGIN_DIR=$build/plugins HOME=$tmp/home O=$build
 
 make_trace() { # FILE, script on standard input
-	"$build/tests/integration/export-trace" "$1" || diag "cannot make $1"
+	"$build/tests/integration/make-trace" "$1" tests/integration/events/kernel || diag "cannot make $1"
 }
 
 parquet() { # DIR FILE...
@@ -74,9 +74,9 @@ task 7 a "b\c
 1000002000 0 100 kvm_entry	0xffff800080001000
 1000009000 0 100 kvm_exit	2	0x24	0xffff800080001004
 1000010000 1 7 irq_handler_entry	27	arch\xfftimer
-1000012000 1 7 thing	1	-3	18446744073709551615	40	late\x00text
-1000012500 1 7 thing	0	127	0	65535	\xc3\xa4\xe2\x82\xac"
-1000012600 1 7 wide	-9223372036854775808	18446744073709551615	4294967295
+1000012000 1 7 thing	1	-3	18446744073709551615	40 41 42	late\x00text
+1000012500 1 7 thing	0	127	0	65535 65536 65537	\xc3\xa4\xe2\x82\xac"
+1000012600 1 7 wide	-9223372036854775808	18446744073709551615 0	4294967295
 raw 1000013000 1 ff 7f 00 00 07 00 00 00 2a
 lost 1 3
 1000014000 1 7 print	0	hello world\x0a
@@ -142,7 +142,38 @@ duckdb_reads "$tmp/all" "all captures"
 
 # ---- what files may think of --------------------------------------------------------------
 
-"$build/tests/integration/parquet-trace" "$tmp/odd.dat" odd
+# of each a record of the bytes ABC...
+long=$(printf 'a_long_name_of_twenty%.0s' {1..10})
+n=0
+while read -r event; do
+	echo "event $event | \"x\""
+	name=${event#*:} name=${name%% *} bytes=ABCDEFGHIJKLMNOP
+	[ "$name" != short ] || bytes=
+	echo "$((1000 + n)) 0 7 ${event%%:*}:$name =$bytes"
+	n=$((n + 1))
+done <<'E' | sed "s/LONG/$long/g; 1i cpus 1\ntask 7 task" | "$build/tests/integration/make-trace" "$tmp/odd.dat"
+..:up
+a/../../b:slash
+k=v:equals
+%41:percent
+x\x20y'"*:blank
+\x1b[31m\x0a:terminal
+\xff:bytes
+\xc3\xa4:letters
+__HIVE_DEFAULT_PARTITION__:null
+LONG1:LONG1
+LONG2:LONG1
+s:LONG1
+s:LONG2
+f:same u8 n; u8 N; u8 n_; u8 n
+f:own u8 ts; u8 fields
+f:beyond u64 n@20; char s[16]@12; u16 v[40]@8
+f:no_nul char s[8]; char end[]
+f:pieces u32 v[3]@8:11; u64 none[]@24
+f:place __data_loc char[] s; __data_loc u8[] v
+f:structs struct thing t@8:12; u8 n@8
+f:short u32 n
+E
 parquet "$tmp/out" "$tmp/odd.dat"
 is "$?" 0 "odd names and fields"
 is "$(cd "$tmp/out" && find * -name '*.parquet' | sed -E 's,(a_long_name_of_twenty)+,LONG,g; s,/part-[0-9]*.parquet,,' | sort)" \
@@ -206,7 +237,15 @@ machine=host' "machines are told apart, and lead nowhere"
 # ---- much ------------------------------------------------------------------------------------
 
 # rows for which there is no room become row groups, whose metadata soon finds no room either
-"$build/tests/integration/parquet-trace" "$tmp/many.dat" 10000 150000 1000
+# many FILE EVENTS RECORDS SIZE: records of that many events in turn, with a field n
+many() {
+	awk -v events="$2" -v records="$3" -v size="$4" 'BEGIN {
+		print "cpus 1\ntask 7 task\nsize " size
+		for (i = 0; i < events; i++) print "event many:e" i " u32 n | \"x\""
+		for (i = 0; i < records; i++) print 1000 + i, 0, 7, "e" i % events, i + 1 }' |
+		"$build/tests/integration/make-trace" "$1"
+}
+many "$tmp/many.dat" 10000 150000 1000
 rm -rf "$tmp/out"
 (ulimit -n 40; exec "$hyptrace" export -q --parquet "$tmp/out" "$tmp/many.dat")
 is "$?" 0 "10,000 events need no descriptors of their own"
@@ -215,7 +254,7 @@ ok $? "... and are more files than one where memory is short"
 is "$(rows "$tmp/out" | awk '{ n[$1]++; match($0, /"n":[0-9]+/); sum += substr($0, RSTART + 4, RLENGTH - 4) }
 	END { for (d in n) { dirs++; wrong += n[d] != 15 } printf "%d %d %.0f\n", dirs, wrong, sum }')" "10000 0 11250075000" \
 	"... that lose no row"
-"$build/tests/integration/parquet-trace" "$tmp/few.dat" 2 300001 24
+many "$tmp/few.dat" 2 300001 24
 parquet "$tmp/out" "$tmp/few.dat"
 is "$(rows "$tmp/out" | sort -s -k1,1 | sed 's/.*event=\(e.\) .*"n":\([0-9]*\).*/\1 \2/' | md5sum)" \
 	"$( (seq 1 2 300001 | sed 's/^/e0 /'; seq 2 2 300000 | sed 's/^/e1 /') | md5sum)" "row groups follow on each other in order"
@@ -242,7 +281,7 @@ fi
 
 fails 1 "cannot write '$tmp/out': it is there already" "a directory that is there" "$hyptrace" export --parquet "$tmp/out" "$tmp/host.dat"
 fails 1 "cannot write '$tmp/none/out': No such file" "no directory above" "$hyptrace" export --parquet "$tmp/none/out" "$tmp/host.dat"
-fails 2 'say one of --perfetto OUT, --ctf DIR, --json and --parquet DIR' "two forms" "$hyptrace" export --json --parquet "$tmp/x" "$tmp/host.dat"
+fails 2 'specify one of --perfetto OUT, --ctf DIR, --json and --parquet DIR' "two forms" "$hyptrace" export --json --parquet "$tmp/x" "$tmp/host.dat"
 fails 2 'o is for --json' "two outputs" "$hyptrace" export -o "$tmp/y" --parquet "$tmp/x" "$tmp/host.dat"
 fails 1 'No such file' "no recording" "$hyptrace" export --parquet "$tmp/x" "$tmp/none.dat"
 is "$(ls -d "$tmp/x" "$tmp/.x.part" "$tmp/y" 2>/dev/null)" "" "nothing is made then"

@@ -80,15 +80,15 @@ fi
 
 # ---- the seeds' lines, and every event of the hypervisor ---------------------------------
 
-"$build/tests/integration/plugin-trace" "$tmp/made.dat" <<'EOF'
-fuse server: handle_message: in_header=InHeader { len: 64, opcode: 18, unique: 814, nodeid: 42, uid: 0, gid: 0, pid: 0, padding: 0 }
-503 VirtioFs Enter: release - (self.tag: "mtdroot")(inode: 42)(handle: 35)
-503 VirtioFs Exit: release
-Hello world.
-512 VirtioFs Enter: process_fs_queue - (slot: 0)
-512 VirtioFs Exit: process_fs_queue
-guest_hypertrace cpu=0x5602e1f49c10  arg1=1 arg2=0x000000000000cafe arg3=0x000000000000dead arg4=0x000000000000beef
-guest_hypertrace cpu=0x5602e1f49c10  arg1=0 arg2=0x000000000000cafe arg3=0x000000000000dead arg4=0x000000000000beef
+"$build/tests/integration/make-trace" "$tmp/made.dat" tests/integration/events/hypervisor - tests/integration/events/hypervisor-each <<'EOF'
+1000001000 0 100 print	0xffff800080001000	fuse server: handle_message: in_header=InHeader { len: 64, opcode: 18, unique: 814, nodeid: 42, uid: 0, gid: 0, pid: 0, padding: 0 }\x0a
+1000002000 0 100 print	0xffff800080001000	503 VirtioFs Enter: release - (self.tag: "mtdroot")(inode: 42)(handle: 35)\x0a
+1000003000 0 100 print	0xffff800080001000	503 VirtioFs Exit: release\x0a
+1000004000 0 100 print	0xffff800080001000	Hello world.\x0a
+1000005000 0 100 print	0xffff800080001000	512 VirtioFs Enter: process_fs_queue - (slot: 0)\x0a
+1000006000 0 100 print	0xffff800080001000	512 VirtioFs Exit: process_fs_queue\x0a
+1000007000 0 100 print	0xffff800080001000	guest_hypertrace cpu=0x5602e1f49c10  arg1=1 arg2=0x000000000000cafe arg3=0x000000000000dead arg4=0x000000000000beef\x0a
+1000008000 0 100 print	0xffff800080001000	guest_hypertrace cpu=0x5602e1f49c10  arg1=0 arg2=0x000000000000cafe arg3=0x000000000000dead arg4=0x000000000000beef\x0a
 EOF
 ok $? "a file with trace_marker lines and the hypervisor's events"
 

@@ -34,13 +34,13 @@ at_least() {
 
 # tests/data/README.md says of what
 capture=tests/data/profile/trace.dat
-TRACEEVENT_PLUGIN_DIR=$build/plugins "$hyptrace" flame -q --idle -m trace "$capture" >"$tmp/folded"
+TRACEEVENT_PLUGIN_DIR=$build/plugins "$hyptrace" flame -q --idle -m host "$capture" >"$tmp/folded"
 ok $? "flame of the capture"
 is "$(perl -ne '/ (\d+)$/ and $n += $1; END { print $n }' "$tmp/folded")" 30 "it has the 30 samples"
 is "$(trace-cmd report "$capture" 2>/dev/null | grep -c ' sample: ')" 30 "... as stock's report has"
-is "$(grep -F '[guest]' "$tmp/folded")" 'trace;CPU 0/KVM;[guest] 4
-trace;CPU 1/KVM;[guest] 3' "... seven of them in the guest"
-like "$(cat "$tmp/folded")" '^trace;sleep;ld-linux-aarch64\.so\.1\+0x1ae54;.*;el0_da;do_mem_abort;do_page_fault;.* 1$' \
+is "$(grep -F '[guest]' "$tmp/folded")" 'host;CPU 0/KVM;[guest] 4
+host;CPU 1/KVM;[guest] 3' "... seven of them in the guest"
+like "$(cat "$tmp/folded")" '^host;sleep;ld-linux-aarch64\.so\.1\+0x1ae54;.*;el0_da;do_mem_abort;do_page_fault;.* 1$' \
 	"... with user and kernel in one stack"
 like "$(trace-cmd report "$capture" 2>/dev/null)" \
 	' map: +tgid=[0-9]+ from=0x[0-9a-f]+ len=0x[0-9a-f]+ offset=0x[0-9a-f]+ build_id=[0-9a-f]{40} path=/lib/aarch64-linux-gnu/libc\.so\.6$' \
@@ -90,7 +90,7 @@ is "$(perl -ne '$n += $1 if / (\d+)$/; END { print $n + 0 }' "$tmp/folded")" \
 if ldd "$hyptrace" | grep -q libdw; then
 	own=$(nm "$hyptrace" | sed -n 's/^[0-9a-f]* [tT] //p' | sort -u)
 	# the innermost frames of the program: functions, none of them an address in its file
-	grep -oE '^trace;hyptrace;.*;[^; ]+ [0-9]+$' "$tmp/folded" | sed 's/ [0-9]*$//; s/.*;//' | sort -u >"$tmp/inner"
+	grep -oE '^host;hyptrace;.*;[^; ]+ [0-9]+$' "$tmp/folded" | sed 's/ [0-9]*$//; s/.*;//' | sort -u >"$tmp/inner"
 	at_least "$(grep -cxFf <(echo "$own") "$tmp/inner")" 1 "functions of the program have names" || diag "$(cat "$tmp/inner")"
 else
 	skip 1 "built without libdw"

@@ -193,6 +193,20 @@ is "$(<"$tree/trace_clock")" new "$name: tracefs is left alone"
 [ -s "$dat" ] && [ ! -e "$spool" ]
 ok $? "$name: the file is there, the spool is gone"
 
+# lost_ends: CPUs of which events are lost behind the last one
+lost_ends() {
+	"$hyptrace" report -i "$dat" 2>/dev/null | grep -o '^CPU:[0-9] \[EVENTS DROPPED\]' | xargs
+}
+is "$(lost_ends)" "" "$name, all of it on disk: no end is lost"
+
+name="another boot's spool, of a recorder that the end of that boot killed"
+new_spool 1 2
+new_pages 0 1
+printf 'state\tarmed\nboot_id\tanother\n' >>"$spool/session"
+recover
+is "$status" 0 "$name: exit status" || diag "$(<"$tmp/err")"
+is "$(lost_ends)" "CPU:0 [EVENTS DROPPED] CPU:1 [EVENTS DROPPED]" "$name: of each CPU with pages the end is lost"
+
 name="a guest's spool"
 new_spool 1 1
 new_pages 0
@@ -201,6 +215,7 @@ sed -i 's/^kind.*/kind\tguest/' "$spool/buffers/0"
 rm -rf "$tree"
 recover
 is "$status" 0 "$name: no tracefs is needed" || diag "$(<"$tmp/err")"
+is "$(lost_ends)" "CPU:0 [EVENTS DROPPED]" "$name: what its agent had not sent is lost"
 
 # ---- record, too --------------------------------------------------------------------------
 

@@ -104,6 +104,10 @@ mapfile -t dats < <(find "$out" -name 't*.dat' | sort)
 is "${dats[0]##*/} ${dats[1]##*/} ${dats[2]##*/}" "t.001.dat t.002.dat t.003.dat" "... the files' names"
 numbers "${dats[@]}" >"$tmp/numbers"
 gapless 1 "... each event is in one of ${#dats[@]} files, once"
+"$hyptrace" merge -q -o "$tmp/merged.dat" "${dats[@]}" >"$tmp/merge.err" 2>&1
+ok $? "... and hyptrace merge joins them" || diag "$(<"$tmp/merge.err")"
+numbers "$tmp/merged.dat" | sort >"$tmp/joined"
+is "$(sort "$tmp/numbers" | diff - "$tmp/joined" | head -n 3)" "" "... with each event of them"
 like "$(<"$tmp/said")" "t.001.dat: [0-9.]+ s, [0-9]+ KiB of pages, 0 events lost" "... and each file is told"
 
 # ---- by size, the newest two of them ---------------------------------------------------------
@@ -212,10 +216,26 @@ refused "$joined" --hypertrace -m 100
 refused "$joined" --hypertrace --flight 5
 refused "--keep goes with --rotate or --flight only" --keep 2
 refused "--dump-on goes with --flight only" --dump-on kvm:kvm_exit
-refused "--rotate 10: neither a size (64K, 100M, 2G) nor a time (30s, 5min, 1h)" --rotate 10
-refused "--max-size 10s: not a size: 64K, 100M, 2G" --max-size 10s
+refused "--rotate 10: neither a size (64K, 100M, 2G) nor a duration (30s, 5min, 1h)" --rotate 10
+refused "--max-size 10s: not a size such as 64K, 8M, 2G" --max-size 10s
 refused "--dump-on hyp:hyp_enter: the hypervisor's events have no triggers" --flight 5 --dump-on hyp:hyp_enter
 refused "--tsync-interval 0: each file needs looks at the guests' clocks of its own" \
 	--rotate 1s --tsync-interval 0 -A 3
+
+# A file system that cannot punch holes is found out before tracefs is opened.
+preload=$build/tests/tools/countopens.so
+if nm -D "$hyptrace" | grep -q __asan_; then
+	skip 6 "ASan wants to be the first preload"
+else
+	for how in "--rotate 1s" "-m 100"; do
+		new_tree
+		# shellcheck disable=SC2086
+		OPENS=$tmp/opens NO_PUNCH=$out LD_PRELOAD=$preload timeout 60 "$hyptrace" record -o "$out/t.dat" -e kvm $how -- true 2>"$tmp/said"
+		is $? 1 "$how without holes: status"
+		like "$(<"$tmp/said")" "^hyptrace: '$out/t.dat.spool': the file system cannot give back a part .*: Operation not supported; record into a directory that can: -o /[a-z/]*/trace.dat$" \
+			"$how without holes: the reason, and a directory"
+		is "$(grep -c "^$tree/" "$tmp/opens") $(ls -A "$out")" "0 " "$how without holes: nothing was set up, nothing is left"
+	done
+fi
 
 done_testing

@@ -113,7 +113,7 @@ for command in "start -e kvm" "record -m 100" "list"; do
 	is "$?:$(cat "$tmp/out" "$tmp/err")" "127:hyptrace: this command line is for the real trace-cmd \
 (hyptrace(1), THE TRACE-CMD LINK), and PATH has none beyond hyptrace's link" "no real one: trace-cmd $command"
 done
-like "$(PATH=$shim:$tmp/empty; trace-cmd agent -P 3 2>&1)" "option '-P' is unknown" \
+like "$(PATH=$shim:$tmp/empty; trace-cmd agent -P 3 2>&1)" "unknown or ambiguous option '-P'" \
 	"no real one: the agent says what it does not know"
 
 mkdir -p "$tmp/usr/bin" "$tmp/usr/lib/hyptrace/shim" "$tmp/noexec/trace-cmd"
@@ -131,7 +131,7 @@ done
 is "$(cd "$tmp/real" && PATH=$shim: trace-cmd start 2>&1 | sed 1d)" "<start>" "an empty part of PATH is the working directory"
 mkdir "$tmp/lost"
 cp "$hyptrace" "$tmp/lost"
-like "$("$tmp/lost/hyptrace" --shim-dir 2>&1; echo $?)" "^hyptrace: the folder with the link is neither .*" "no link there: so it says"
+like "$("$tmp/lost/hyptrace" --shim-dir 2>&1; echo $?)" "^hyptrace: the directory with the link is neither .*" "no link there: so it says"
 
 # ---- the completion of trace-cmd's package -----------------------------------------------------------
 

@@ -64,7 +64,7 @@ ok $? "$name: what was recorded until then is in it"
 for size in 2m 1m 64k 32k 16k 8k 4k; do
 	record $size true
 	is "$status" 1 "$size: exit status"
-	like "$(<"$tmp/err")" "no space left for a recording beside 'trace.dat'" "$size: the message"
+	like "$(<"$tmp/err")" "no space left for a recording next to 'trace.dat'" "$size: the message"
 	is "$(<"$tmp/left")" "" "$size: nothing is left on it"
 done
 

@@ -21,9 +21,9 @@ sql() {
 	"$hyptrace" sql -q --csv "$@" 2>"$tmp/err" | sed -n '/^note/d; s/^rows,//p' | tail -n +2
 }
 
-# stock FILE: "EVENT CPU NS TEXT" by trace-cmd, in its order
+# stock FILE: "EVENT CPU NS TEXT" by trace-cmd, in its order; plugins= stock FILE: with plugins
 stock() {
-	trace-cmd report -t -N "$1" 2>/dev/null |
+	trace-cmd report -t ${plugins--N} "$1" 2>/dev/null |
 		perl -ne 'print "$4 $1 $2$3 $5\n" if /\[(\d{3,})\](?: [^ ]{4,6})? *(\d+)\.?(\d{9}): +(\w+): *(.*)/' |
 		sed -E 's/^([^ ]+) 0*([0-9])/\1 \2/'
 }
@@ -42,8 +42,7 @@ times() {
 			$n{$reason{$cpu}}++;
 			$sum{$reason{$cpu}} += $ns - delete $since{$cpu};
 		}
-		END {
-			for (keys %since) { $n{$reason{$_}}++; $sum{$reason{$_}} -= 1 }
+		END { # without those that are unfinished
 			print "$_,$n{$_},$sum{$_}\n" for sort keys %n;
 		}'
 }
@@ -129,7 +128,7 @@ if command -v trace-cmd >/dev/null; then
 			"$(exits "$file")" "$file: as many exits, as long, as trace-cmd's text tells"
 	done
 	is "$(sql "$mainline" "SELECT name || ' ' || cpu || ' ' || ts || ' ' || text FROM events WHERE name LIKE 'hyp_%'")" \
-		"$(stock "$mainline" | grep '^hyp_')" "events: time, CPU and text as trace-cmd has them"
+		"$(TRACEEVENT_PLUGIN_DIR=$build/plugins plugins='' stock "$mainline" | grep '^hyp_')" "events: time, CPU and text as trace-cmd has them"
 else
 	skip 1 "no trace-cmd to compare with"
 fi
@@ -144,8 +143,7 @@ is "$("$hyptrace" sql "$android" "$longest")" \
   1  host_mem_abort  4156888910  115706
   3  host_mem_abort  4421340807   65993
   3  host_hcall      4420959556   29675
-  2  host_hcall      4386711946   22942
-  0  -               7369978205      -1" "the longest by reason, Android's events"
+  2  host_hcall      4386711946   22942" "the longest by reason, Android's events"
 is "$("$hyptrace" sql "$android" "$aborts")" \
 "   dur          ts         esr        addr
 237890  4064918156  2478866439  1118507008
@@ -168,8 +166,18 @@ is "$("$hyptrace" sql "$mainline" "INCLUDE PERFETTO MODULE pkvm.hypervisor;"$'\n
 "   dur           ts  esr  addr
 147000  25179698000  -    -
   8000  24614828000  -    -
-lab-protected: this kernel has no event host_mem_abort: rows are those that its hyp_enter calls host_abort, without the event's arguments" \
+host: this kernel has no event host_mem_abort: rows are those that its hyp_enter calls host_abort, without the event's arguments" \
 	"aborts, mainline's: what it tells, and that is said"
+# import declares host_mem_abort, which this kernel has not
+zcat "$data/import-protected.gz" >"$tmp/hyp.txt"
+"$hyptrace" import -q --hyp "$tmp/hyp.txt" -i "$data/import-protected.dat" -o "$tmp/imported.dat"
+is "$("$hyptrace" sql -q --csv "$tmp/imported.dat" "${aborts/LIMIT 10/}" | sed '1d; s/^[^,]*,//' | grep -v "host: this" | cut -d, -f1,2 | tr -d '"' | sort)" \
+	"$(perl -ne '/^\[(\d+)\]\s+(\d+)\.(\d+): hyp_(enter|exit) reason=(\w+)/ or next;
+		if ($4 eq "enter") { $since[$1] = ["$2$3" * 1000, $5]; next }
+		my $v = delete $since[$1] or next;
+		print "$2$3" * 1000 - $v->[0], ",$v->[0]\n" if $v->[1] eq "host_abort"' "$tmp/hyp.txt" | sort)" \
+	"aborts, mainline's, of an imported file"
+like "$("$hyptrace" sql "$tmp/imported.dat" "$aborts")" '^host: this kernel has no event host_mem_abort: rows are those' "... and that is said"
 
 # ---- Perfetto -------------------------------------------------------------------------------
 
@@ -199,11 +207,11 @@ fi
 # ---- guests ---------------------------------------------------------------------------------
 
 guest=("$data/functions/trace.dat" "$data/functions/trace-Guest.dat")
-is "$(sql "${guest[@]}" "SELECT id, name, guest FROM machines; ")" $'0,trace,0\n1,Guest,1' "machines"
+is "$(sql "${guest[@]}" "SELECT id, name, guest FROM machines; ")" $'0,host,0\n1,Guest,1' "machines"
 is "$(sql "${guest[@]}" "SELECT guest, vcpu, tid FROM vcpus")" "$(sql "${guest[@]}" "SELECT DISTINCT guest, vcpu, tid FROM kvm_exits WHERE guest = 'Guest' ORDER BY vcpu")" \
 	"vcpus are those that exit"
 is "$(sql "${guest[@]}" "SELECT machine, count(*), max(bound) > 0 FROM events GROUP BY machine ORDER BY 1")" \
-	"$(for m in Guest trace; do echo "$m,$(sql "${guest[@]}" "SELECT count(*), max(bound) > 0 FROM events WHERE machine = '$m'")"; done)" \
+	"$(for m in Guest host; do echo "$m,$(sql "${guest[@]}" "SELECT count(*), max(bound) > 0 FROM events WHERE machine = '$m'")"; done)" \
 	"events by machine"
 is "$(sql "${guest[@]}" "SELECT count(*) FROM events WHERE machine = 'Guest' AND bound IS NULL")" 0 "a guest's events have a bound"
 is "$(sql "${guest[@]}" "SELECT DISTINCT machine, method IS NOT NULL, bound >= 0 FROM clocks")" "Guest,1,1" "clocks"
@@ -224,10 +232,41 @@ is "$(sql "${guest[@]}" "SELECT count(*) FROM hyp_calls AS h JOIN vcpu_states AS
 like "$(sql "${guest[@]}" "SELECT machine, state, by, sum(dur) FROM thread_states GROUP BY 1, 2, 3")" '^Guest,stolen,host,[0-9]+$' \
 	"thread_states: what is stolen of a guest's tasks, and by what"
 
+# two machines of one name
+mkdir -p "$tmp/a" "$tmp/b"
+cp "$mainline" "$tmp/a/trace.dat"
+cp "$data/lab-nvhe.dat" "$tmp/b/trace.dat"
+for query in "SELECT category, count(*), sum(dur) FROM slice GROUP BY 1" "SELECT count(DISTINCT utid), count(*), sum(dur) FROM sched"; do
+	is "$(sql "$tmp/a/trace.dat" "$tmp/b/trace.dat" "$query")" \
+		"$(cp "$tmp/b/trace.dat" "$tmp/b/other.dat"; sql "$tmp/a/trace.dat" "$tmp/b/other.dat" "$query")" "two files of one name: $query"
+done
+
+# a loss: nothing is known of what lies across it
+"$build/tests/integration/make-trace" "$tmp/lost.dat" tests/integration/events/kernel <<'E'
+task 7 a
+task 9 b
+1000 0 7 sched_switch	a	7	120	1	b	9	120
+1500 0 9 sched_switch	b	9	120	0	a	7	120
+lost 0 3
+2000 0 9 sched_switch	a	7	120	2	b	9	120
+2600 0 9 sched_switch	b	9	120	256	a	7	120
+1000 1 0 sched_switch	swapper/1	0	120	0	c	11	120
+2500 1 11 sched_switch	c	11	120	1	swapper/1	0	120
+E
+is "$(sql "$tmp/lost.dat" "SELECT ts, dur, cpu, utid, end_state FROM sched ORDER BY cpu, ts")" \
+	$'1000,500,0,9,R\n1500,-1,0,7,\n2000,600,0,9,R+\n2600,-1,0,7,\n1000,1500,1,11,S\n2500,-1,1,0,' \
+	"sched: a run that events were lost in has no end, those of other CPUs do"
+is "$(sql "$tmp/lost.dat" "SELECT ts, dur, utid, state FROM thread_state ORDER BY utid, ts")" \
+	$'1000,500,7,S\n1500,-1,7,Running\n2000,600,7,D\n2600,-1,7,Running\n1000,500,9,Running\n1500,-1,9,R\n2000,600,9,Running\n2600,-1,9,R+\n1000,-1,11,Running\n2500,-1,11,S' \
+	"thread_state: of no task is known what it did meanwhile"
+is "$(sql "$tmp/lost.dat" "SELECT name, idx, value FROM stats WHERE severity = 'data_loss'")" \
+	$'ftrace_cpu_has_data_loss,0,1\nftrace_cpu_overrun_delta,0,3' "stats: the loss"
+
 # ---- forms --------------------------------------------------------------------------------------
 
 is "$("$hyptrace" sql --json "$mainline" "SELECT cpu, ts, ts, dur / 2.0 AS half, reason FROM hyp_calls LIMIT 1; SELECT NULL AS x;")" \
 '{
+  "schema": 1,
   "rows": [
     {"cpu":3,"ts":24613032000,"ts:1":24613032000,"half":46000,"reason":"host_abort"}
   ],
@@ -248,9 +287,14 @@ is "$("$hyptrace" sql "$mainline" "SELECT 1 AS a WHERE 0;")" "a" "no rows: the h
 # ---- the prompt -----------------------------------------------------------------------------------
 
 is "$(printf 'SELECT count(*) AS n\nFROM lost;\n.schema lost\n.quit\nSELECT 1;\n' | "$hyptrace" sql "$mainline")" \
-$'n\n0\nCREATE TABLE lost(ts INTEGER, machine TEXT, buffer TEXT, cpu INTEGER, events INTEGER);' "queries from standard input"
+$'n\n0\nCREATE TABLE lost(ts INTEGER, machine TEXT, buffer TEXT, cpu INTEGER, events INTEGER, machine_id INTEGER);' "queries from standard input"
 tables=$(echo .tables | "$hyptrace" sql "$mainline")
-for table in events args slices machines cpus threads vcpus vcpu_states thread_states kvm_exits hyp_calls clocks lost slice thread process cpu pkvm_hypervisor_events; do
+unlike "$tables" '^_|^$' ".tables leaves out what only views use"
+is "$(printf 'CREATE PERFETTO TABLE mine2 AS SELECT 1 AS a;\nCREATE TEMP TABLE "my own"(b INT);\n.tables\n' | "$hyptrace" sql "$mainline" | grep '^m.*[ 0-9]')" \
+	$'my own\nmine2' "... and has those of a query"
+for table in events args slices machines cpus threads vcpus vcpu_states thread_states kvm_exits hyp_calls clocks lost slice slices thread process cpu machine \
+	pkvm_hypervisor_events thread_state sched sched_slice thread_track process_track track counter counter_track cpu_counter_track \
+	thread_slice trace_bounds stats metadata ftrace_event raw ancestor_slice descendant_slice; do
 	like "$tables" "^$table\$" ".tables has $table"
 	sql "$mainline" "SELECT * FROM $table LIMIT 2" >/dev/null
 	is "$(cat "$tmp/err")" "" "... which can be asked"
@@ -259,11 +303,55 @@ is "$(cd "$tmp" && cp "$OLDPWD/$mainline" trace.dat && "$hyptrace" sql "SELECT c
 echo "SELEC 1; SELECT 2;" | "$hyptrace" sql "$mainline" >"$tmp/out" 2>"$tmp/err"
 is "$? $(cat "$tmp/out" "$tmp/err")" '1 hyptrace: near "SELEC": syntax error' "a script ends at an error"
 
+is "$(sql "$mainline" .tables)" "$(tail -n +2 <<<"rows,name
+$tables" | grep -v 'mine2\|my own')" ".tables as a query, as CSV"
+is "$("$hyptrace" sql "$mainline" ".schema lost")" \
+	'CREATE TABLE lost(ts INTEGER, machine TEXT, buffer TEXT, cpu INTEGER, events INTEGER, machine_id INTEGER);' ".schema TABLE"
+is "$("$hyptrace" sql --json "$mainline" ".tables" | jq -r '.rows[].name' 2>&1)" "$tables" "... as JSON"
+is "$("$hyptrace" sql "$mainline" .nothing 2>&1; echo $?)" "hyptrace: no command '.nothing' (.help lists them)
+1" "a command that is none"
+is "$(printf '.nothing\nSELECT 1;\n' | "$hyptrace" sql "$mainline" 2>&1; echo $?)" "hyptrace: no command '.nothing' (.help lists them)
+1" "... ends a script"
+is "$(printf '\n\nSELECT 1 AS a;\n' | "$hyptrace" sql "$mainline")" $'a\n1' "empty lines"
+
+tty() { tmux -L sql -f /dev/null "$@"; }
+screen() { tty capture-pane -p; }
+seen() { screen | grep -Eq -e "$1"; }
+if command -v tmux >/dev/null && ldd "$hyptrace" | grep -q libedit; then
+	export TMUX_TMPDIR=$tmp
+	tty new-session -d -x 90 -y 30 "TERM=screen '$hyptrace' sql '$mainline'; echo \"status \$?\"; exec sleep 60"
+	wait_for seen '^hyptrace>'
+	tty send-keys 'SELECT 40+2' Enter
+	wait_for seen '^   \.\.\.>'
+	tty send-keys 'AS a\;' Enter
+	wait_for seen '^42'
+	ok $? "a query at the prompt, in two lines" || diag "$(screen)"
+	tty send-keys Up Up 1 Enter
+	tty send-keys 'AS a\;' Enter
+	wait_for seen '^61'
+	ok $? "lines come back by Up, and can be edited" || diag "$(screen)"
+	tty send-keys C-d
+	wait_for seen '^status 0'
+	ok $? "^D ends" || diag "$(screen)"
+	tty kill-server
+else
+	skip 3 "no tmux, or built without libedit"
+fi
+
 # ---- what cannot be --------------------------------------------------------------------------------
 
-fails 2 'say either --json or --csv' "two forms" --json --csv "$mainline" "SELECT 1;"
+fails 2 'specify either --json or --csv' "two forms" --json --csv "$mainline" "SELECT 1;"
 fails 2 'hyptrace sql: .*no-such' "no such option" --no-such "$mainline" "SELECT 1;"
 fails 1 'no such column: x' "no such column" "$mainline" "SELECT x FROM events;"
+fails 1 "no table 'android_logs': hyptrace has events" "a table that only Perfetto has" "$mainline" "SELECT * FROM android_logs;"
+fails 1 "no function 'extract_metadata': hyptrace has the table metadata" "... that asks a table" "$mainline" "SELECT extract_metadata('system_name');"
+fails 1 "no function 'str_split': hyptrace has SQLite's substr" "... of texts" "$mainline" "SELECT str_split('a-b', '-', 1);"
+fails 1 "no table 'irq_counter_track': hyptrace has events" "... a table of interrupts" "$mainline" "SELECT * FROM irq_counter_track;"
+fails 1 "no function 'to_realtime': hyptrace has clocks" "a function that only Perfetto has" "$mainline" "SELECT to_realtime(ts) FROM events;"
+is "$("$hyptrace" sql "$mainline" "INCLUDE PERFETTO MODULE android.startup.startups; SELECT 1 AS x;")" \
+$'x\n1\nno module \'android.startup.startups\': hyptrace has pkvm.hypervisor, slices.with_context and the tables of .tables' \
+	"a module that only Perfetto has"
+fails 1 'not authorized' "a table of the recording cannot be changed" "$mainline" "DELETE FROM machines;"
 fails 1 'not authorized' "ATTACH" "$mainline" "ATTACH '$tmp/x.db' AS x;"
 fails 1 'authorization denied' "VACUUM INTO" "$mainline" "VACUUM INTO '$tmp/x.db';"
 is "$(ls "$tmp/x.db" 2>&1)" "ls: cannot access '$tmp/x.db': No such file or directory" "nothing is written"

@@ -116,13 +116,28 @@ is $? 1 "--check ends with 1 for ptp's offsets"
 sync --quiet --plot "$tmp/arm.svg" $arm
 is "$(grep -c -e 'class="band"' -e 'class="line"' -e 'class="own"' "$tmp/arm.svg" | awk '$1 > 3')" \
 	"$(grep -c -e 'class="band"' -e 'class="line"' -e 'class="own"' "$tmp/arm.svg")" "--plot: bands, lines, samples"
+like "$(picture_names "$tmp/arm.svg" | xargs -d '\n' printf '%s|')" "^trace.dat, trace-Guest.dat: by how much is the host's clock ahead of [A-Za-z]*'s\?\|guest's time from its first event \(s\)\|host - guest, against the middle \(us\)\|" "... with a title, and axes with names and units"
 
 # ---- bad input
 sync tests/data/README.md tests/data/x86/trace-Guest.dat
 is $? 1 "no trace.dat: status 1"
 like "$(cat "$tmp/err")" "cannot read 'tests/data/README.md'" "... and said so"
 sync tests/data/x86/trace-Guest.dat tests/data/x86/trace-Guest.dat >"$tmp/none"
-like "$(cat "$tmp/none")" 'none: nothing tells the offset' "a host without kvm events: none"
+is $? 1 "a host without kvm events: status 1, so that no next step is advised"
+like "$(cat "$tmp/none")" 'none: no offset found' "... and it is said"
+like "$(cat "$tmp/err")" '^hyptrace: no offset found: too few guest events between kvm_entry and kvm_exit of tests/data/x86/trace-Guest.dat$' "... with the reason"
+sync --check --quiet tests/data/x86/trace-Guest.dat tests/data/x86/trace-Guest.dat
+is $? 1 "--check with nothing to check: status 1"
+like "$(cat "$tmp/err")" 'trace-Guest.dat: nothing can be checked: no event lies between kvm_entry and kvm_exit$' "... and said so"
+sync tests/data/x86/no.dat
+is "$? $(cat "$tmp/err")" "1 hyptrace: cannot open 'tests/data/x86/no.dat': No such file or directory" "no such file"
+(cd "$tmp" && rm -f trace.dat && sync)
+is "$? $(cat "$tmp/err")" "1 hyptrace: cannot open 'trace.dat': No such file or directory" "without files: trace.dat"
+sync tests/data/x86/trace.dat
+is "$? $(cat "$tmp/err")" "1 hyptrace: tests/data/x86/trace.dat: no guest's file is named with it; run: hyptrace sync tests/data/x86/trace.dat GUEST.dat" \
+	"a host alone"
+sync --json -i tests/data/x86/trace.dat -i tests/data/x86/trace-Guest.dat >"$tmp/named"
+is "$?" 0 "files by -i"
 sync --json tests/data/x86/trace-Guest.dat tests/data/x86/trace-Guest.dat >"$tmp/none"
 like "$(cat "$tmp/none")" '"offset": null' "... and no number in JSON"
 done_testing

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# The decode tables (lib/decode, the plugins') against the kernel's own headers: a
+# The decode tables (lib/base/decode, the plugins') against the kernel's own headers: a
 # program is made of the names in the headers, the compiler works out their
 # values, and each is looked up in our tables.
 #
@@ -112,8 +112,8 @@ faults() {
 cat >"$tmp/ours.c" <<'EOF'
 #include <stdio.h>
 #include <string.h>
-#include "decode/esr.h"
-#include "decode/smccc.h"
+#include "base/decode/esr.h"
+#include "base/decode/smccc.h"
 #include "hyp-reason.h"
 #include "kvm-arm64.c"
 
@@ -161,7 +161,7 @@ int main(void)
 EOF
 # shellcheck disable=SC2046 # several words
 "$CC" -D_GNU_SOURCE -w -I"$root/lib" -I"$root/plugins" -o "$tmp/ours" "$tmp/ours.c" \
-	"$root"/lib/{decode/{esr,smccc,sysreg},util/{base,field,visible}}.c "$root"/plugins/{plugin,decoder,relay,hyp-reason}.c \
+	"$root"/lib/base/{decode/{esr,smccc,sysreg},buf,cursor,escape,field,files,strings}.c "$root"/plugins/{plugin,relay,hyp-reason}.c \
 	$(pkg-config --cflags --libs libtraceevent)
 ok $? "our tables build alone"
 

@@ -38,7 +38,7 @@ shown() {
 # ---- a file with hostile names ------------------------------------------------------
 
 # \x00\x04: what our own colours begin with, inside
-"$build/tests/integration/export-trace" "$host" <<'E' || diag "no $host"
+"$build/tests/integration/make-trace" "$host" tests/integration/events/kernel <<'E' || diag "no $host"
 id 11
 guest g\x1b[2J\x0aforged 22 0:100 1:101
 uname Linux\x1b]0;owned\x07\x0acpus=forged
@@ -53,7 +53,7 @@ task 8 gr\xc3\xbc\xc3\x9f\xe2\x82\xac
 buffer in\x1b[7mst\x0aforged
 2000000000 0 7 irq_handler_exit	27	1
 E
-"$build/tests/integration/export-trace" "$guest" <<'E' || diag "no $guest"
+"$build/tests/integration/make-trace" "$guest" tests/integration/events/kernel <<'E' || diag "no $guest"
 id 22
 shift 11 5000
 task 5 \x1b[31mred
@@ -94,14 +94,14 @@ like "$out" '^ *h\\x1b\[2J\\x0ax.dat: cpus=4$' "... is shown, as one line"
 shown "a file's name in a head" "$hyptrace" report --cpus "$tmp/"$'h\x1b[2J\nx.dat'
 like "$out" '/h\\x1b\[2J\\x0ax.dat with data:$' "... is shown, as one line"
 shown "an unknown option" "$hyptrace" report $'--x\x1b[2J\ny'
-is "$err" "hyptrace report: option '--x\\x1b[2J\\x0ay' is unknown or not unique: see report -h" "... is shown in the message, as one line"
+is "$err" "hyptrace report: unknown or ambiguous option '--x\\x1b[2J\\x0ay' (see hyptrace report -h)" "... is shown in the message, as one line"
 
 # ---- sync, export ----------------------------------------------------------------------
 
 shown "sync" "$hyptrace" sync "$host" "$guest"
 is "$out" "$host"': 1 windows, 0 of them the hypervisor'"'"'s
 g\x1b[2J\x0aforged
-  none: nothing tells the offset
+  none: no offset found
   the file'"'"'s own offsets cannot be checked' "sync: a guest's name is one line"
 shown "sync --json" "$hyptrace" sync --json "$host" "$guest"
 like "$out" '"name": "g\\u001b\[2J\\nforged",' "... has it as JSON does"
@@ -111,9 +111,9 @@ like "$out" '"comm":"\\u001b\[31mred'$'\xef\xbf\xbd''1m"' "... and what is no UT
 is "$(perl -MJSON::PP -ne 'decode_json($_); $n++; END { print $n }' "$tmp/out" 2>&1)" 7 "... every line is JSON"
 
 sed 's/.*/guest <\&"\\xff\\xc2\\x9b> 22/;q' <<<"" >"$tmp/script"
-printf 'id 11\n%s\n1000000000 0 7 kvm_entry\t0\n' "$(<"$tmp/script")" | "$build/tests/integration/export-trace" "$tmp/svg.dat"
+printf 'id 11\n%s\n1000000000 0 7 kvm_entry\t0\n' "$(<"$tmp/script")" | "$build/tests/integration/make-trace" "$tmp/svg.dat" tests/integration/events/kernel
 "$hyptrace" sync --quiet --plot "$tmp/out.svg" "$tmp/svg.dat" "$guest"
-like "$(cat "$tmp/out.svg")" $'>&#60;&#38;&#34;\xef\xbf\xbd\xef\xbf\xbd&#62;: none, none;' "sync --plot: a name is text to XML"
+like "$(cat "$tmp/out.svg")" $'>&lt;&amp;&quot;\xef\xbf\xbd\xef\xbf\xbd&gt;: none, none;' "sync --plot: a name is text to XML"
 is "$(controls <"$tmp/out.svg")" "" "... without controls"
 
 # ---- list --------------------------------------------------------------------------------

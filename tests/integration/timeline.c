@@ -24,9 +24,10 @@
 
 #include "../unit/plugin-rig.h"
 
-#include "dat/options.h"
-#include "dat/page.h"
-#include "dat/writer.h"
+#include "file/dat/options.h"
+#include "file/dat/page.h"
+#include "file/dat/writer.h"
+#include "base/files.h"
 
 #define FORMATS	 "tests/data/formats"
 #define CPUS	 3

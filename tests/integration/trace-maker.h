@@ -3,26 +3,76 @@
 #define TESTS_TRACE_MAKER_H
 
 /*
- * What the programs have in common that make a trace.dat from a script: pages of buffers, texts, options and
- * the lines of a script that mean the same in all of them. Nothing is freed: they end soon. MAKER_CPUS: CPUs
- * that may have records; define it before.
+ * A trace.dat made of lines, for make-trace.c and tests that make up machines: maker_open(), maker_line() for
+ * each, maker_write(). The lines, in which \xNN is a byte:
+ *
+ *   # ...
+ *   event [packed] SYSTEM:NAME[#ID] [FIELD; FIELD ...] | PRINT-FMT
+ *	an event; a FIELD is as C has it, @OFFSET or @OFFSET:SIZE after it where it is not aligned
+ *   TS CPU PID[h|s] [SYSTEM:]EVENT [VALUE...]
+ *	a record; h: in an interrupt, s: in a softirq. TS: ns, or seconds with a point. VALUEs are separated
+ *	by tabs if the first one comes after a tab, else by blanks. Each is the next field's, or
+ *FIELD=VALUE's. Those of an array, which comes last, are separated by blanks; an array called caller is as
+ *long as its values. @SYMBOL[+N]: an address. =BYTES: all of the record after its common fields raw TS CPU
+ *HEX...	a record of these bytes cut N | size N	at most N bytes of the next record; at least N of all
+ *that follow lost CPU N		events lost before the CPU's next record; 0: an unknown number buffer
+ *NAME	the records that follow go there; at first into the main buffer cpus N		of each buffer (4);
+ *those above 7 are empty id HEX | guest NAME HEX [CPU:PID]... | shift HEX [NS [BOUND]] TRACEID, a GUEST of
+ *one, TIME_SHIFT against one with its bound, ns uname TEXT | clock NAME | tsc MULT SHIFT | process PID
+ *COMMAND | maps PID PATH START-END... UNAME, TRACECLOCK, TSC2NSEC, PROCMAPS task PID COMM | symbol HEX NAME
+ *[MODULE] | kallsyms LINE | printk LINE | compression NAME
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "dat/offset.h"
-#include "dat/options.h"
-#include "dat/page.h"
-#include "dat/writer.h"
+#include "base/strings.h"
+#include "base/array.h"
+#include "file/dat/format.h"
+#include "file/dat/offset.h"
+#include "file/dat/options.h"
+#include "file/dat/page.h"
+#include "file/dat/writer.h"
+#include "base/files.h"
 
-#define MAKER_BUFFERS  4
-#define MAKER_CPUS_MAX 2048
-#define MAKER_VCPUS    8
+#define MAKER_BUFFERS	 4
+#define MAKER_CPUS	 8
+#define MAKER_CPUS_MAX	 2048
+#define MAKER_EVENTS_MAX 65000
+#define MAKER_FIRST_ID	 100
+#define MAKER_RECORD_MAX 4096
+
+struct maker_buffer {
+	char *name;
+	int fd[MAKER_CPUS];
+	struct page_writer w[MAKER_CPUS];
+	struct dat_cpu cpus[MAKER_CPUS_MAX];
+};
+
+struct maker_event {
+	const char *system;
+	struct dat_text text;
+	struct event_format format;
+};
+
+/* Nothing is freed: the program ends soon. */
+static struct {
+	struct maker_buffer buffers[MAKER_BUFFERS], *buffer;
+	size_t n_buffers;
+	struct maker_event *events;
+	size_t n_events, n_formats; /* of FORMATS.dat, which come first */
+	struct dat_file file;
+	struct dat_options options;
+	struct buf cmdlines, kallsyms, printk;
+	const char *clock;
+	uint32_t n_cpus;
+	size_t cut, least;
+} maker = { .file = { .version = 7, .page_size = 4096 }, .clock = "mono", .n_cpus = 4, .cut = SIZE_MAX };
 
 static inline void die(const char *what)
 {
@@ -36,113 +86,18 @@ static inline void must(int ret)
 		die(strerror(ret < 0 ? -ret : EINVAL));
 }
 
-/* ---- pages ------------------------------------------------------------------------ */
-
-struct maker_buffer {
-	char name[64];
-	int fd[MAKER_CPUS];
-	struct page_writer w[MAKER_CPUS];
-	struct dat_cpu cpus[MAKER_CPUS_MAX];
-};
-
-struct maker {
-	struct maker_buffer buffers[MAKER_BUFFERS];
-	struct dat_buffer dat[MAKER_BUFFERS];
-	size_t n;
-	struct dat_options options;
-	struct buf cmdlines;
-};
-
-static struct maker maker;
-
-static inline int maker_to_fd(void *ctx, const void *page, size_t size)
+static inline struct dat_text text_of(struct buf *b)
 {
-	return write_all(*(int *)ctx, page, size);
+	return (struct dat_text){ buf_str(b), b->len };
 }
 
-static inline struct maker_buffer *maker_add(const char *name)
-{
-	struct maker_buffer *b = &maker.buffers[maker.n++];
-
-	if (maker.n > MAKER_BUFFERS)
-		die("too many buffers");
-	snprintf(b->name, sizeof(b->name), "%s", name);
-	for (int i = 0; i < MAKER_CPUS; i++) {
-		b->fd[i] = memfd_create("pages", MFD_CLOEXEC);
-		must(b->fd[i] < 0 ? -errno : page_writer_init(&b->w[i], 4096, maker_to_fd, &b->fd[i]));
-	}
-	return b;
-}
-
-/* The buffers, of n_cpus CPUs each (those that have no records are empty), options and tasks into f. */
-static inline void maker_end(struct dat_file *f, const char *clock, uint32_t n_cpus)
-{
-	for (size_t i = 0; i < maker.n; i++) {
-		struct maker_buffer *b = &maker.buffers[i];
-
-		for (uint32_t c = 0; c < MAKER_CPUS; c++) {
-			must(page_flush(&b->w[c], true));
-			b->cpus[c] = (struct dat_cpu){ .fd = b->fd[c],
-						       .size = (uint64_t)lseek(b->fd[c], 0, SEEK_END) };
-		}
-		for (uint32_t c = MAKER_CPUS; c < n_cpus; c++)
-			b->cpus[c].fd = -1;
-		maker.dat[i] = (struct dat_buffer){
-			.name = b->name, .clock = clock, .page_size = 4096, .n_cpus = n_cpus, .cpus = b->cpus
-		};
-	}
-	f->buffers = maker.dat;
-	f->n_buffers = maker.n;
-	f->options = maker.options.v;
-	f->n_options = maker.options.n;
-	if (maker.cmdlines.len)
-		f->cmdlines = (struct dat_text){ buf_str(&maker.cmdlines), maker.cmdlines.len };
-}
-
-static inline void maker_write(const struct dat_file *f, const char *path)
-{
-	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-
-	must(fd < 0 ? -errno : dat_write(f, fd, NULL));
-}
-
-/* ---- texts -------------------------------------------------------------------------- */
-
-static inline struct dat_text maker_text(struct buf b)
-{
-	return (struct dat_text){ buf_str(&b), b.len };
-}
-
-static inline struct dat_text maker_file_text(const char *path)
+static inline struct dat_text text_of_file(const char *path)
 {
 	struct buf b = { 0 };
 
 	must(read_file(path, 1 << 20, &b));
-	return maker_text(b);
+	return text_of(&b);
 }
-
-/* A file of version 7 with the headers of pages and events, and nothing else. */
-static inline struct dat_file maker_file(void)
-{
-	return (struct dat_file){ .version = 7,
-				  .page_size = 4096,
-				  .header_page = maker_file_text("tests/data/formats/header_page"),
-				  .header_event = maker_file_text("tests/data/formats/header_event") };
-}
-
-/* A format as far as the common fields. */
-static inline void maker_format_begin(struct buf *b, const char *name, size_t id)
-{
-	buf_printf(b,
-		   "name: %s\nID: %zu\nformat:\n"
-		   "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
-		   "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
-		   "\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
-		   "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n",
-		   name, id);
-}
-
-/* ---- lines of a script ----------------------------------------------------------------- */
 
 /* \xNN in place; returns the length. */
 static inline size_t unescape(char *s)
@@ -163,18 +118,344 @@ static inline size_t unescape(char *s)
 	return to;
 }
 
-/* The rest of a line that begins with the word, or NULL. */
-static inline char *after(char *line, const char *word)
+static inline uint64_t number(const char *word)
 {
-	size_t n = strlen(word);
+	size_t n = strcspn(word, "+");
+	char *name;
+	ENTRY *found;
 
-	return !strncmp(line, word, n) && line[n] == ' ' ? line + n + 1 : NULL;
+	if (*word != '@')
+		return strtoull(word, NULL, 0);
+	name = strndup(word, n);
+	found = hsearch((ENTRY){ .key = name }, FIND);
+	free(name);
+	if (!found)
+		die(word);
+	return *(uint64_t *)found->data + (word[n] ? strtoull(word + n + 1, NULL, 0) : 0);
 }
 
-/* "NAME HEX [CPU:PID]...": a GUEST of that TRACEID */
-static inline void put_guest(const char *line)
+/* ---- buffers ------------------------------------------------------------------------------ */
+
+static inline int to_fd(void *ctx, const void *page, size_t size)
 {
-	struct offset_vcpu vcpus[MAKER_VCPUS];
+	return write_all(*(int *)ctx, page, size);
+}
+
+static inline void take_buffer(char *name)
+{
+	unescape(name);
+	for (maker.buffer = maker.buffers; maker.buffer < maker.buffers + maker.n_buffers; maker.buffer++)
+		if (!strcmp(maker.buffer->name, name))
+			return;
+	if (maker.n_buffers++ == MAKER_BUFFERS)
+		die("too many buffers");
+	maker.buffer->name = strdup(name);
+	for (int i = 0; i < MAKER_CPUS; i++) {
+		maker.buffer->fd[i] = memfd_create("pages", MFD_CLOEXEC);
+		must(maker.buffer->fd[i] < 0
+			     ? -errno
+			     : page_writer_init(&maker.buffer->w[i], 4096, to_fd, &maker.buffer->fd[i]));
+	}
+}
+
+static inline struct page_writer *writer(unsigned int cpu)
+{
+	if (cpu >= MAKER_CPUS || cpu >= maker.n_cpus)
+		die("no such CPU");
+	return &maker.buffer->w[cpu];
+}
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
+static inline void add_event(const char *system, struct dat_text text)
+{
+	struct maker_event e = { .system = system, .text = text };
+	ENTRY one = { .data = (void *)(uintptr_t)(maker.n_events + 1) };
+
+	must(event_format_parse(text.data, text.len, &e.format));
+	must(array_push(&maker.events, &maker.n_events, &e, sizeof(e)));
+	one.key = str_printf("%s:%s", system, e.format.name);
+	hsearch(one, ENTER); /* an entry that is there stays: the first of a name is meant */
+	one.key = str_printf(":%s", e.format.name);
+	if (!hsearch(one, ENTER))
+		die("too many events");
+}
+
+static inline size_t type_size(const char *field)
+{
+	static const struct {
+		const char *type;
+		size_t size;
+	} types[] = { { "__data_loc", 4 },   { "unsigned long", 8 },
+		      { "unsigned int", 4 }, { "unsigned", 4 },
+		      { "long", 8 },	     { "int", 4 },
+		      { "pid_t", 4 },	     { "bool", 1 },
+		      { "char", 1 },	     { "u8", 1 },
+		      { "s8", 1 },	     { "u16", 2 },
+		      { "u32", 4 },	     { "__u32", 4 },
+		      { "u64", 8 },	     { "s64", 8 },
+		      { "__u64", 8 } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++)
+		if (!strncmp(field, types[i].type, strlen(types[i].type)))
+			return types[i].size;
+	return 1;
+}
+
+/* "unsigned long caller[8]@16:64" to a line of the format; *at: the place after the field before, and after
+ * it. */
+static inline void put_field(struct buf *b, char *field, bool packed, size_t *at)
+{
+	char *place = strchr(field, '@'), *array = strchr(field, '[');
+	size_t align = type_size(field), size = align, offset;
+
+	if (place)
+		*place++ = '\0';
+	if (array && strncmp(field, "__data_loc", 10) != 0)
+		size *= strtoul(array + 1, NULL, 10);
+	offset = packed ? *at : (*at + align - 1) / align * align;
+	if (place)
+		sscanf(place, "%zu:%zu", &offset, &size);
+	buf_printf(b, "\tfield:%s;\toffset:%zu;\tsize:%zu;\tsigned:%d;\n", field, offset, size,
+		   *field == 's' || !strncmp(field, "int", 3) || !strncmp(field, "pid_t", 5) ||
+			   !strncmp(field, "long", 4));
+	*at = offset + size;
+}
+
+/* "[packed] SYSTEM:NAME[#ID] [FIELDS] | PRINT-FMT" */
+static inline void take_event(char *line)
+{
+	bool packed = !strncmp(line, "packed ", 7);
+	char *system = line + (packed ? 7 : 0), *name = strchr(system, ':'), *fields, *print_fmt;
+	size_t id = MAKER_FIRST_ID + maker.n_events - maker.n_formats, at = 8;
+	struct buf b = { 0 };
+
+	print_fmt = strstr(line, " | ");
+	if (!name || !print_fmt)
+		die(line);
+	*name++ = *print_fmt = '\0';
+	fields = name + strcspn(name, " ");
+	if (*fields)
+		*fields++ = '\0';
+	if (strchr(name, '#')) {
+		id = strtoul(strchr(name, '#') + 1, NULL, 10);
+		*strchr(name, '#') = '\0';
+	}
+	unescape(system);
+	unescape(name);
+	buf_printf(&b,
+		   "name: %s\nID: %zu\nformat:\n"
+		   "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+		   "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+		   "\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
+		   "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n",
+		   name, id);
+	for (char *field; (field = strsep(&fields, ";"));) {
+		field += strspn(field, " ");
+		if (*field)
+			put_field(&b, field, packed, &at);
+	}
+	buf_printf(&b, "\nprint fmt: %s\n", print_fmt + 3);
+	add_event(strdup(system), text_of(&b));
+}
+
+static inline const struct maker_event *find_event(const char *name)
+{
+	char key[600];
+	ENTRY *found;
+
+	snprintf(key, sizeof(key), "%s%s", strchr(name, ':') ? "" : ":", name);
+	found = hsearch((ENTRY){ .key = key }, FIND);
+	if (!found)
+		die(name);
+	return &maker.events[(uintptr_t)found->data - 1];
+}
+
+/* ---- records ----------------------------------------------------------------------------------- */
+
+struct maker_record {
+	uint8_t data[MAKER_RECORD_MAX];
+	size_t len;
+};
+
+static inline void put_bytes(struct maker_record *r, size_t at, const void *data, size_t len)
+{
+	if (at + len > sizeof(r->data))
+		die("a record that is too long");
+	memcpy(r->data + at, data, len);
+	r->len = at + len > r->len ? at + len : r->len;
+}
+
+static inline bool is_moved(const struct event_field *f)
+{
+	return !strncmp(f->type, "__data_loc", 10);
+}
+
+static inline bool is_text(const struct event_field *f)
+{
+	return strstr(f->type, "char") && (is_moved(f) || strchr(f->name, '['));
+}
+
+static inline bool is_array(const struct event_field *f)
+{
+	return !is_text(f) && (is_moved(f) || strchr(f->name, '['));
+}
+
+/* The items of an array: into its place, or after all. */
+static inline void put_items(struct maker_record *r, const struct event_field *f, char *value, size_t size)
+{
+	size_t from = is_moved(f) ? (r->len + 7) & ~(size_t)7 : f->offset, at = from;
+	uint32_t loc;
+
+	for (char *word; (word = strsep(&value, " ")); at += size) {
+		uint64_t v = number(word);
+
+		put_bytes(r, at, &v, size);
+	}
+	loc = (uint32_t)(at - from) << 16 | (uint32_t)from;
+	if (is_moved(f))
+		put_bytes(r, f->offset, &loc, sizeof(loc));
+}
+
+static inline void put_value(struct maker_record *r, const struct event_field *f, char *value)
+{
+	uint64_t v;
+	size_t n;
+
+	if (is_array(f)) {
+		put_items(r, f, value, type_size(f->type + (is_moved(f) ? strlen("__data_loc ") : 0)));
+		return;
+	}
+	n = unescape(value);
+	if (is_moved(f)) {
+		uint32_t loc = (uint32_t)(n + 1) << 16 | (uint32_t)r->len;
+
+		put_bytes(r, f->offset, &loc, sizeof(loc));
+		put_bytes(r, r->len, value, n + 1);
+	} else if (is_text(f)) {
+		put_bytes(r, f->offset, value, !f->size ? n + 1 : n < f->size ? n : f->size);
+	} else {
+		v = number(value);
+		put_bytes(r, f->offset, &v, f->size);
+	}
+}
+
+/* True: "FIELD=VALUE" was one. */
+static inline bool put_named(struct maker_record *r, const struct event_format *f, char *word)
+{
+	char *value = strchr(word, '=');
+	const struct event_field *field;
+
+	if (!value)
+		return false;
+	*value = '\0';
+	field = event_format_field(f, word);
+	*value = '=';
+	if (field)
+		put_value(r, field, value + 1);
+	return field;
+}
+
+static inline void put_values(struct maker_record *r, const struct event_format *f, char *values, bool tabs)
+{
+	for (size_t i = 0; values && (tabs || *values);) {
+		const struct event_field *field = i < f->n_fields ? &f->fields[i] : NULL;
+		char *value = values;
+
+		if (field && !tabs && is_array(field))
+			values = NULL;
+		else
+			strsep(&values, tabs ? "\t" : " ");
+		if (!tabs && (!*value || put_named(r, f, value)))
+			continue;
+		if (!field)
+			die("a value too many");
+		put_value(r, field, value);
+		i++;
+	}
+}
+
+static inline void write_record(unsigned int cpu, uint64_t ts, struct maker_record *r)
+{
+	size_t len = r->len < maker.least ? maker.least : r->len;
+
+	len = len < maker.cut ? len : maker.cut;
+	maker.cut = SIZE_MAX;
+	must(page_write(writer(cpu), ts, r->data, (len + 3) & ~(size_t)3));
+}
+
+static inline uint64_t take_time(char *word)
+{
+	char digits[10] = "000000000", *point = strchr(word, '.');
+
+	if (!point)
+		return strtoull(word, NULL, 10);
+	memcpy(digits, point + 1, strnlen(point + 1, 9));
+	return strtoull(word, NULL, 10) * 1000000000 + strtoull(digits, NULL, 10);
+}
+
+/* "TS CPU PID EVENT VALUE..." */
+static inline void take_record(char *line)
+{
+	struct maker_record r = { .len = 8 };
+	char *ts = strsep(&line, " "), *cpu = strsep(&line, " "), *pid_text = strsep(&line, " "), *name,
+	     *flag;
+	const struct maker_event *e;
+	bool tabs;
+	uint16_t id;
+	int pid;
+
+	if (!line)
+		die(ts);
+	pid = (int)strtol(pid_text, &flag, 10);
+	name = line;
+	line += strcspn(line, " \t");
+	tabs = *line == '\t';
+	if (*line)
+		*line++ = '\0';
+	unescape(name);
+	e = find_event(name);
+	for (size_t i = 0; i < e->format.n_fields; i++) {
+		const struct event_field *f = &e->format.fields[i];
+		size_t end = f->offset + f->size;
+
+		if (end > r.len && end < sizeof(r.data) && strncmp(f->name, "caller[", 7) != 0)
+			r.len = end;
+	}
+	id = (uint16_t)e->format.id;
+	put_bytes(&r, 0, &id, sizeof(id));
+	put_bytes(&r, 2, &(uint8_t){ *flag == 'h' ? 8 : *flag == 's' ? 16 : 0 }, 1);
+	put_bytes(&r, 4, &pid, sizeof(pid));
+	if (*line == '=') {
+		r.len = 8;
+		put_bytes(&r, 8, line + 1, unescape(line + 1));
+	} else {
+		put_values(&r, &e->format, line, tabs);
+	}
+	write_record((unsigned int)strtoul(cpu, NULL, 10), take_time(ts), &r);
+}
+
+static inline void take_raw(const char *line)
+{
+	struct maker_record r = { .len = 0 };
+	unsigned long long ts;
+	unsigned int cpu, byte;
+	int used;
+
+	if (sscanf(line, "%llu %u%n", &ts, &cpu, &used) != 2)
+		die(line);
+	for (line += used; sscanf(line, "%2x%n", &byte, &used) == 1; line += used)
+		put_bytes(&r, r.len, &(uint8_t){ (uint8_t)byte }, 1);
+	must(page_write(writer(cpu), ts, r.data, r.len));
+}
+
+/* ---- options and texts ----------------------------------------------------------------------------
+ */
+
+/* "NAME HEX [CPU:PID]..." */
+static inline void take_guest(char *line)
+{
+	struct offset_vcpu vcpus[MAKER_CPUS];
 	struct offset_guest g = { .vcpus = vcpus };
 	struct buf b = { 0 };
 	char name[64];
@@ -187,60 +468,204 @@ static inline void put_guest(const char *line)
 	g.name = name;
 	g.trace_id = id;
 	for (line += used;
-	     g.n < MAKER_VCPUS && sscanf(line, " %u:%u%n", &vcpus[g.n].cpu, &vcpus[g.n].pid, &used) == 2;
+	     g.n < MAKER_CPUS && sscanf(line, " %u:%u%n", &vcpus[g.n].cpu, &vcpus[g.n].pid, &used) == 2;
 	     line += used)
 		g.n++;
 	offset_guest_encode(&g, &b);
 	must(dat_options_add(&maker.options, DAT_GUEST, b.data, b.len));
-	buf_release(&b);
 }
 
-/*
- * "HEX [NS [BOUND]]": TIME_SHIFT against the file of that TRACEID, with its bound, ns. knots: 1, or 2,
- * between which all times lie.
- */
-static inline void put_shift(const char *line, size_t knots)
+/* "HEX [NS [BOUND]]" */
+static inline void take_shift(char *line)
 {
 	struct offset_shift s = { 0 };
-	struct offset_knot k[2] = { { .scaling = 1 }, { .scaling = 1, .time = 1ull << 60 } };
-	uint64_t bounds[2];
+	struct offset_point k[2] = { { .scaling = 1 }, { .scaling = 1, .time = 1ull << 60 } };
+	uint64_t bounds[2] = { 0 };
 	struct buf b = { 0 };
-	unsigned long long peer, bound;
+	unsigned long long peer, bound = 0;
 	long long ns = 0;
 	int n = sscanf(line, "%llx %lld %llu", &peer, &ns, &bound);
 
 	if (n < 1)
 		die(line);
 	k[0].offset = k[1].offset = ns;
-	must(offset_shift_fill(&s, peer, MAKER_CPUS, k, knots));
-	bounds[0] = bounds[1] = n == 3 ? bound : 0;
+	bounds[0] = bounds[1] = bound;
+	must(offset_shift_fill(&s, peer, maker.n_cpus < MAKER_CPUS ? maker.n_cpus : MAKER_CPUS, k,
+			       n == 3 ? 2 : 1));
 	if (n == 3)
-		must(offset_shift_set_bounds(&s, bounds, knots, "test", "hard"));
+		must(offset_shift_set_bounds(&s, bounds, 2, "counter", "hard"));
 	offset_shift_encode(&s, &b);
 	must(dat_options_add(&maker.options, DAT_TIME_SHIFT, b.data, b.len));
-	offset_shift_release(&s);
-	buf_release(&b);
 }
 
-/* What all scripts have: id, guest, task (its name with \xNN), lost. False: none of these. */
-static inline bool maker_line(struct maker_buffer *b, char *line)
+static inline void take_maps(char *line, bool process)
+{
+	struct buf maps = { 0 };
+	char *pid = strsep(&line, " "), *path = process ? line : strsep(&line, " ");
+
+	if (process)
+		buf_addstr(&maps, "1000-2000 r-xp 00000000 00:00 1 /bin/program\n");
+	for (char *word; !process && (word = strsep(&line, " "));)
+		buf_printf(&maps, "%s r-xp 00000000 00:00 1 %s\n", word, path);
+	must(dat_options_add_procmaps(&maker.options, atoi(pid), process ? path : "command", buf_str(&maps),
+				      maps.len));
+}
+
+static inline void take_symbol(char *line)
+{
+	char name[300], module[64] = "";
+	unsigned long long addr;
+	uint64_t *copy = malloc(sizeof(*copy));
+
+	if (!copy || sscanf(line, "%llx %299s %63s", &addr, name, module) < 2)
+		die(line);
+	*copy = addr;
+	hsearch((ENTRY){ .key = str_printf("@%s", name), .data = copy }, ENTER);
+	unescape(name);
+	buf_printf(&maker.kallsyms, "%016llx t %s%s%s\n", addr, name, *module ? "\t" : "", module);
+}
+
+/* ---- lines -------------------------------------------------------------------------------------------- */
+
+/* The rest of a line that begins with the word, or NULL. */
+static inline char *after(char *line, const char *word)
+{
+	size_t n = strlen(word);
+
+	return !strncmp(line, word, n) && (line[n] == ' ' || !line[n]) ? line + n + (line[n] == ' ') : NULL;
+}
+
+static inline void maker_line(char *line)
 {
 	unsigned int cpu, n;
 	char *rest;
 
-	if ((rest = after(line, "id"))) {
+	if (!*line || *line == '#')
+		return;
+	if ((rest = after(line, "event"))) {
+		take_event(rest);
+	} else if ((rest = after(line, "raw"))) {
+		take_raw(rest);
+	} else if ((rest = after(line, "cut"))) {
+		maker.cut = strtoul(rest, NULL, 0);
+	} else if ((rest = after(line, "size"))) {
+		maker.least = strtoul(rest, NULL, 0);
+		if (maker.least > MAKER_RECORD_MAX)
+			die(line);
+	} else if ((rest = after(line, "lost")) && sscanf(rest, "%u %u", &cpu, &n) == 2) {
+		must(page_write_lost(writer(cpu), n));
+	} else if ((rest = after(line, "buffer"))) {
+		take_buffer(rest);
+	} else if ((rest = after(line, "cpus"))) {
+		maker.n_cpus = (uint32_t)strtoul(rest, NULL, 0);
+		if (!maker.n_cpus || maker.n_cpus > MAKER_CPUS_MAX)
+			die(line);
+	} else if ((rest = after(line, "id"))) {
 		must(dat_options_add_traceid(&maker.options, strtoull(rest, NULL, 16)));
 	} else if ((rest = after(line, "guest"))) {
-		put_guest(rest);
+		take_guest(rest);
+	} else if ((rest = after(line, "shift"))) {
+		take_shift(rest);
+	} else if ((rest = after(line, "uname"))) {
+		unescape(rest);
+		must(dat_options_add_text(&maker.options, DAT_UNAME, rest));
+	} else if ((rest = after(line, "clock"))) {
+		maker.clock = strdup(rest);
+		must(dat_options_add_clock(&maker.options, rest));
+	} else if ((rest = after(line, "tsc")) && sscanf(rest, "%u %u", &cpu, &n) == 2) {
+		must(dat_options_add_tsc2nsec(&maker.options, cpu, n, 0));
+	} else if ((rest = after(line, "process"))) {
+		take_maps(rest, true);
+	} else if ((rest = after(line, "maps"))) {
+		take_maps(rest, false);
 	} else if ((rest = after(line, "task"))) {
 		unescape(rest);
 		buf_printf(&maker.cmdlines, "%s\n", rest);
-	} else if ((rest = after(line, "lost")) && sscanf(rest, "%u %u", &cpu, &n) == 2 && cpu < MAKER_CPUS) {
-		must(page_write_lost(&b->w[cpu], n));
+	} else if ((rest = after(line, "symbol"))) {
+		take_symbol(rest);
+	} else if ((rest = after(line, "kallsyms"))) {
+		buf_printf(&maker.kallsyms, "%s\n", rest);
+	} else if ((rest = after(line, "printk"))) {
+		buf_printf(&maker.printk, "%s\n", rest);
+	} else if ((rest = after(line, "compression"))) {
+		maker.file.compression = strdup(rest);
 	} else {
-		return false;
+		take_record(line);
 	}
-	return true;
+}
+
+static inline void maker_open(void)
+{
+	char top[] = "";
+
+	if (!hcreate(3 * MAKER_EVENTS_MAX))
+		die("no memory");
+	take_buffer(top);
+}
+
+/* ---- the file -------------------------------------------------------------------------------------------
+ */
+
+/* The lines' own events, those of a system in a row together. */
+static inline void put_formats(void)
+{
+	struct dat_text *texts = calloc(maker.n_events + 1, sizeof(*texts)), *ftrace = texts;
+	struct dat_system *systems = calloc(maker.n_events + 1, sizeof(*systems));
+	size_t n = 0;
+
+	must(texts && systems ? 0 : -ENOMEM);
+	for (size_t i = 0; i < maker.n_events; i++)
+		if (!strcmp(maker.events[i].system, "ftrace"))
+			texts[maker.file.n_ftrace++] = maker.events[i].text;
+	texts += maker.file.n_ftrace;
+	for (size_t i = 0; i < maker.n_events; i++) {
+		if (!strcmp(maker.events[i].system, "ftrace"))
+			continue;
+		if (!n || strcmp(systems[n - 1].name, maker.events[i].system) != 0)
+			systems[n++] =
+				(struct dat_system){ .name = maker.events[i].system, .formats = texts };
+		*texts++ = maker.events[i].text;
+		systems[n - 1].n++;
+	}
+	maker.file.ftrace = ftrace;
+	maker.file.systems = systems;
+	maker.file.n_systems = n;
+	maker.file.header_page = text_of_file("tests/data/formats/header_page");
+	maker.file.header_event = text_of_file("tests/data/formats/header_event");
+}
+
+static inline void maker_write(const char *path)
+{
+	static struct dat_buffer dat[MAKER_BUFFERS];
+	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+
+	for (size_t i = 0; i < maker.n_buffers; i++) {
+		struct maker_buffer *b = &maker.buffers[i];
+
+		for (uint32_t c = 0; c < maker.n_cpus; c++) {
+			if (c >= MAKER_CPUS) {
+				b->cpus[c].fd = -1;
+				continue;
+			}
+			must(page_flush(&b->w[c], true));
+			b->cpus[c] = (struct dat_cpu){ .fd = b->fd[c],
+						       .size = (uint64_t)lseek(b->fd[c], 0, SEEK_END) };
+		}
+		dat[i] = (struct dat_buffer){ b->name, maker.clock, .page_size = 4096, .n_cpus = maker.n_cpus,
+					      .cpus = b->cpus };
+	}
+	maker.file.buffers = dat;
+	maker.file.n_buffers = maker.n_buffers;
+	maker.file.options = maker.options.v;
+	maker.file.n_options = maker.options.n;
+	maker.file.cmdlines = text_of(&maker.cmdlines);
+	if (maker.kallsyms.len)
+		maker.file.kallsyms = text_of(&maker.kallsyms);
+	if (maker.printk.len)
+		maker.file.printk = text_of(&maker.printk);
+	if (!maker.n_formats)
+		put_formats();
+	must(fd < 0 ? -errno : dat_write(&maker.file, fd, NULL));
 }
 
 #endif

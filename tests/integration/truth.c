@@ -4,15 +4,15 @@
  *
  * usage: truth GUEST.dat HOST-SHOTS GUEST-SHOTS [HOST.dat [verbose]]
  * Prints one line, in ns:
- *	method M class C knots N outside N between N median N worst N error A..B truth N room N vouched N%
- * outside: knots where the truth, itself known to +- `truth`, is not within the
- * bound that the file states (worst: by how much); between: knots at a jump that
- * no shot is near; error: of the knots' offsets against the truth; vouched: events
- * of the guest that lie between two knots with a bound (those without one claim
+ *	method M class C points N outside N between N median N worst N error A..B truth N room N vouched N%
+ * outside: points where the truth, itself known to +- `truth`, is not within the
+ * bound that the file states (worst: by how much); between: points at a jump that
+ * no shot is near; error: of the points' offsets against the truth; vouched: events
+ * of the guest that lie between two points with a bound (those without one claim
  * nothing, and are not judged).
  * room: what the windows of HOST.dat allow an offset to be off, to either side, before an
  * event of the guest is outside of all (in the worst stretch without a jump); 0: not asked.
- * Knots of a file without bounds are all "outside", their errors are told.
+ * Points of a file without bounds are all "outside", their errors are told.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -21,8 +21,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "dat/offset.h"
-#include "dat/reader.h"
+#include "file/dat/offset.h"
+#include "file/dat/reader.h"
 #include "sync/evidence.h"
 
 #define JUMP_NS 100000 /* two shots that differ by more have a jump between them */

@@ -65,8 +65,8 @@ lab_key() { printf '%s\n' "$@" | sha256sum | cut -d ' ' -f 1; }
 # The Debian mirror which this machine's own apt uses.
 lab_mirror() {
 	local uri
-	uri=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 2>/dev/null |
-		grep -m 1 '/debian/*$') || uri=http://deb.debian.org/debian
+	uri=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 2>/dev/null | grep -m 1 '/debian/*$') ||
+		lab_die "a mirror of Debian is needed: this machine's apt has none among its sources (its URI ends in /debian)"
 	printf '%s\n' "${uri%/}"
 }
 
@@ -74,13 +74,15 @@ lab_mirror() {
 # status file of its own, so that the machine's packages are neither read nor
 # touched. The machine's apt.conf (a proxy, say) still holds.
 lab_apt() {
-	local arch=$1 suite=$2 dir=$lab_cache/apt/$1-$2 command=$3
+	local arch=$1 suite=$2 dir=$lab_cache/apt/$1-$2 command=$3 mirror
 	shift 3
 	mkdir -p "$dir/lists/partial" "$dir/archives/partial" "$dir/empty"
 	[ -f "$dir/status" ] || : >"$dir/status"
-	[ -f "$dir/sources.list" ] ||
+	[ -f "$dir/sources.list" ] || {
+		mirror=$(lab_mirror) || return
 		printf 'deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] %s %s main\n' \
-			"$(lab_mirror)" "$suite" >"$dir/sources.list"
+			"$mirror" "$suite" >"$dir/sources.list"
+	}
 	"$command" -q -o APT::Architecture="$arch" -o APT::Architectures::="$arch" \
 		-o Dir::State="$dir" -o Dir::State::lists="$dir/lists" -o Dir::State::status="$dir/status" \
 		-o Dir::Cache="$dir" -o Dir::Cache::archives="$dir/archives" \

@@ -8,7 +8,8 @@
 
 #include <cmocka.h>
 
-#include "util/answer.h"
+#include "base/answer.h"
+#include "base/array.h"
 
 static const struct answer_column columns[] = {
 	{ "reason", "reason", ANSWER_WORD },  { "count", "count", ANSWER_COUNT },
@@ -52,6 +53,7 @@ static void test_forms(void **state)
 				"3 events were lost\n",
 		[ANSWER_JSON] =
 			"{\n"
+			"  \"schema\": 1,\n"
 			"  \"exits\": [\n"
 			"    {\"reason\":\"say \\\"hi\\\",\\u001b[1m\",\"count\":12,\"diff\":-3,"
 			"\"esr\":\"0x56000046\",\"max_ns\":187312,\"at\":\"65.000000001\",\"share\":0.1234},"
@@ -137,12 +139,51 @@ static void test_durations(void **state)
 	assert_string_equal(duration_text(UINT64_MAX, out), "18446744073.7s");
 }
 
+/* Durations and times are plain numbers, and no key or text speaks of ns. */
+static void test_ticks(void **state)
+{
+	static const struct {
+		enum answer_form form;
+		const char *text;
+	} want[] = {
+		{ ANSWER_TEXT, "of 187312 ticks from tick 65000000001\n\n"
+			       "   max           at\n187312  65000000001\n"
+			       "times and durations are ticks, not ns\n" },
+		{ ANSWER_CSV, "note,of 187312 ticks from tick 65000000001\n"
+			      "exits,max_ticks,at\nexits,187312,65000000001\n"
+			      "note,\"times and durations are ticks, not ns\"\n" },
+		{ ANSWER_JSON,
+		  "{\n  \"schema\": 1,\n  \"exits\": [\n    {\"max_ticks\":187312,\"at\":65000000001}\n  ],\n  \"notes\": [\n"
+		  "    \"of 187312 ticks from tick 65000000001\",\n"
+		  "    \"times and durations are ticks, not ns\"\n  ]\n}\n" },
+	};
+	const struct answer_cell cells[] = { CELL_N(187312), CELL_N(65000000001) };
+	char took[32], at[32];
+
+	for (size_t i = 0; i < ARRAY_SIZE(want); i++) {
+		struct buf out = { 0 };
+		struct answer a;
+
+		answer_begin(&a, want[i].form, &out);
+		a.ticks = true;
+		answer_note(&a, "of %s from %s", answer_duration(&a, 187312, took),
+			    answer_time(&a, 65000000001, at));
+		answer_table(&a, "exits", NULL, &columns[4], 2);
+		answer_row(&a, cells);
+		answer_table_end(&a);
+		answer_end(&a);
+		assert_string_equal(buf_str(&out), want[i].text);
+		buf_release(&out);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_forms),
 		cmocka_unit_test(test_width),
 		cmocka_unit_test(test_durations),
+		cmocka_unit_test(test_ticks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Many pieces of memory that are freed together. */
-#include "util/arena.h"
+#include "base/arena.h"
+#include "base/array.h"
 
 #include <setjmp.h>
+#include <stdarg.h>
 #include <string.h>
 #include <cmocka.h>
 

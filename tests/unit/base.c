@@ -6,13 +6,19 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <stdio.h>
+#include <sys/inotify.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
-#include "util/array.h"
-#include "util/base.h"
+#include "base/array.h"
+#include "base/buf.h"
+#include "base/cursor.h"
+#include "base/files.h"
+#include "base/strings.h"
 
 static void test_cursor(void **state)
 {
@@ -101,6 +107,53 @@ static void test_numbers(void **state)
 		assert_int_equal(parse_u64(rows[i].text, &v), rows[i].ret);
 		assert_int_equal(v, rows[i].value);
 	}
+}
+
+static void test_amounts(void **state)
+{
+	static const struct {
+		const char *text;
+		const struct unit *units;
+		uint64_t plain;
+		int ret;
+		uint64_t value;
+	} rows[] = {
+		{ "250us", duration_units, 0, 0, 250000 },
+		{ "1.5s", duration_units, UNIT_MS, 0, 1500000000 },
+		{ "0.000000001s", duration_units, 0, 0, 1 },
+		{ "2min", duration_units, 0, 0, 120 * UNIT_S },
+		{ "1d", duration_units, 0, 0, 86400 * UNIT_S },
+		{ "7", duration_units, UNIT_MS, 0, 7000000 },
+		{ "0x10", size_units, UNIT_KIB, 0, 16384 },
+		{ "0.5", duration_units, UNIT_S, 0, 500000000 },
+		{ "7", duration_units, 0, -EINVAL, 0 },
+		{ "7sec", duration_units, UNIT_S, -EINVAL, 0 },
+		{ "-1s", duration_units, UNIT_S, -EINVAL, 0 },
+		{ "s", duration_units, UNIT_S, -EINVAL, 0 },
+		{ "", duration_units, UNIT_S, -EINVAL, 0 },
+		{ "1.s", duration_units, UNIT_S, -EINVAL, 0 },
+		{ "1e3", duration_units, UNIT_S, -EINVAL, 0 },
+		{ "213504d", duration_units, 0, -ERANGE, 0 },
+		{ "18446744073709551616ns", duration_units, 0, -ERANGE, 0 },
+		{ "18446744073709551615", size_units, UNIT_KIB, -ERANGE, 0 },
+		{ "512B", size_units, 0, 0, 512 },
+		{ "64K", size_units, UNIT_KIB, 0, 65536 },
+		{ "1.5G", size_units, 0, 0, 3ull << 29 },
+		{ "8m", size_units, UNIT_KIB, -EINVAL, 0 },
+	};
+	char text[32];
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		uint64_t v = 0;
+
+		assert_int_equal(parse_amount(rows[i].text, rows[i].units, rows[i].plain, &v), rows[i].ret);
+		if (!rows[i].ret)
+			assert_int_equal(v, rows[i].value);
+	}
+	assert_string_equal(amount_text(90 * UNIT_S, duration_units, text), "90s");
+	assert_string_equal(amount_text(3600 * UNIT_S, duration_units, text), "1h");
+	assert_string_equal(amount_text(65536, size_units, text), "64K");
+	assert_string_equal(amount_text(0, size_units, text), "0B");
 }
 
 static void test_strlist(void **state)
@@ -224,15 +277,46 @@ static void test_array(void **state)
 	free(v);
 }
 
+/* Opening a FIFO would end its writer's wait, opening a device may set it going: neither is opened. */
+static void test_open_regular(void **state)
+{
+	char dir[] = "/tmp/test-base-XXXXXX", fifo[64], file[64], link[64], seen[512];
+	int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC), fd;
+
+	assert_non_null(mkdtemp(dir));
+	snprintf(fifo, sizeof(fifo), "%s/fifo", dir);
+	snprintf(file, sizeof(file), "%s/file", dir);
+	snprintf(link, sizeof(link), "%s/link", dir);
+	assert_int_equal(mkfifo(fifo, 0600), 0);
+	assert_int_equal(write_file_at(AT_FDCWD, file, "text", 4), 0);
+	assert_int_equal(symlink(file, link), 0);
+	assert_true(inotify_add_watch(watch, fifo, IN_OPEN) >= 0);
+	assert_int_equal(open_regular(fifo), -EINVAL);
+	assert_int_equal(open_regular("/dev/ptmx"), -EINVAL);
+	assert_int_equal(open_regular(dir), -EINVAL);
+	assert_int_equal(read(watch, seen, sizeof(seen)), -1);
+	assert_int_equal(open_regular("/no/such/file"), -ENOENT);
+	fd = open_regular(link);
+	assert_true(fd >= 0);
+	assert_int_equal(read(fd, seen, sizeof(seen)), 4);
+	assert_int_equal(write(fd, "x", 1), -1);
+	close(fd);
+	close(watch);
+	unlink(link);
+	unlink(file);
+	unlink(fifo);
+	rmdir(dir);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cursor),	cmocka_unit_test(test_cursor_end),
 		cmocka_unit_test(test_lines),	cmocka_unit_test(test_buf),
-		cmocka_unit_test(test_numbers), cmocka_unit_test(test_strlist),
+		cmocka_unit_test(test_numbers), cmocka_unit_test(test_strlist), cmocka_unit_test(test_amounts),
 		cmocka_unit_test(test_files),	cmocka_unit_test(test_files_at_offset),
 		cmocka_unit_test(test_lexing),	cmocka_unit_test(test_decimal),
-		cmocka_unit_test(test_array),
+		cmocka_unit_test(test_array),	cmocka_unit_test(test_open_regular),
 	};
 
 	return cmocka_run_group_tests_name("base", tests, NULL, NULL);

@@ -10,8 +10,9 @@
 #include <sys/syscall.h>
 
 #include "fake-tracefs.h"
-#include "dat/page.h"
-#include "clock/cntvoff.h"
+#include "file/dat/page.h"
+#include "record/clock/cntvoff.h"
+#include "base/array.h"
 
 #define CPUS	 3
 #define CLOSED	 1 /* its pages cannot be opened */

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "util/command.h"
+#include "base/command.h"
 
 static void wait_end(struct command *c)
 {

@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "sync/counter-method.h"
-#include "dat/offset.h"
-#include "clock/cntvoff.h"
+#include "file/dat/offset.h"
+#include "record/clock/cntvoff.h"
 
 /*
  * Two made-up machines on one counter of 62.5 MHz. A clock is a list of lines:
@@ -131,7 +131,7 @@ static void solve(const struct world *w, const struct offset_vcpu *vcpus, size_t
 	assert_int_equal(counter_solve(&w->host_log, &w->guest_log, &w->cntvoff, vcpus, n, r, &why), 0);
 }
 
-/* The largest error at any time of the guest's, not at knots alone, is within what is stated there. */
+/* The largest error at any time of the guest's, not at points alone, is within what is stated there. */
 static void judge(const struct world *w, const struct sync_result *r, uint64_t limit)
 {
 	for (uint64_t n = START + HZ / 50; n < START + 9 * HZ; n += HZ / 777) {
@@ -171,7 +171,7 @@ static void drift_is_followed(void **state)
 	solve(&w, NULL, 0, &r);
 	assert_int_equal(r.class, SYNC_HARD);
 	assert_string_equal(r.method, "counter");
-	assert_int_equal(r.n_cuts, 0);
+	assert_int_equal(r.n_jumps, 0);
 	judge(&w, &r, 20000);
 	assert_in_range(sync_median_bound(&r), 1, 1000);
 	assert_int_equal(r.n_vcpus, 2);
@@ -204,8 +204,9 @@ static void pause_is_cut(void **state)
 	load(&w, 90);
 	solve(&w, NULL, 0, &r);
 	assert_int_equal(r.class, SYNC_HARD);
-	assert_int_equal(r.n_cuts, 1);
-	assert_in_range(r.knots[r.cuts[0]].offset - r.knots[r.cuts[0] - 1].offset, 1999990000, 2000010000);
+	assert_int_equal(r.n_jumps, 1);
+	assert_in_range(r.points[r.jumps[0]].offset - r.points[r.jumps[0] - 1].offset, 1999990000,
+			2000010000);
 	judge(&w, &r, 1000);
 	release(&w, &r);
 }
@@ -274,24 +275,24 @@ static void without_cntvoff_pings_remain(void **state)
 	run(&w, 0.25);
 	assert_int_equal(counter_solve(&w.host_log, &w.guest_log, &w.cntvoff, NULL, 0, &r, &why), -ENODATA);
 	assert_string_equal(why, "its CNTVOFF is not known");
-	assert_int_equal(r.n_knots, 0);
+	assert_int_equal(r.n_points, 0);
 	assert_int_equal(counter_solve_pings(&w.host_log, &w.guest_log, &r, &why), 0);
 	assert_int_equal(r.class, SYNC_PING);
-	/* where the jump is, is not known: the knot before it says so */
-	assert_int_equal(r.n_cuts, 1);
-	assert_int_equal(r.knots[r.cuts[0] - 1].class, SYNC_NONE);
+	/* where the jump is, is not known: the point before it says so */
+	assert_int_equal(r.n_jumps, 1);
+	assert_int_equal(r.points[r.jumps[0] - 1].class, SYNC_NONE);
 	assert_in_range(sync_median_bound(&r), 10000, 100000);
-	for (size_t i = 0; i < r.n_knots; i++) {
-		bool after = i >= r.cuts[0];
-		uint64_t c = (r.knots[i].time - w.guest.base) / 16 + START - w.vm.cntvoff[0];
+	for (size_t i = 0; i < r.n_points; i++) {
+		bool after = i >= r.jumps[0];
+		uint64_t c = (r.points[i].time - w.guest.base) / 16 + START - w.vm.cntvoff[0];
 		uint64_t n = c + w.vm.cntvoff[after];
 		int64_t truth = (int64_t)(clock_at(&w.host, n) - clock_at(&w.guest, c + w.vm.cntvoff[0]));
 
-		if (r.knots[i].class == SYNC_NONE)
+		if (r.points[i].class == SYNC_NONE)
 			continue;
 		/* c is off by what the guest's clock is slewed by: 9 ppm of 10 s, of no account for the
 		 * offset */
-		assert_in_range(llabs(r.knots[i].offset - truth), 0, r.knots[i].bound + 1000);
+		assert_in_range(llabs(r.points[i].offset - truth), 0, r.points[i].bound + 1000);
 	}
 	release(&w, &r);
 }
@@ -326,7 +327,7 @@ static void lost_loads_make_it_soft(void **state)
 		0);
 	solve(&w, NULL, 0, &r);
 	assert_int_equal(r.class, SYNC_SOFT);
-	assert_int_equal(r.knots[r.cuts[0] - 1].class, SYNC_NONE);
+	assert_int_equal(r.points[r.jumps[0] - 1].class, SYNC_NONE);
 	/* nothing is vouched for from the last load with the old one to the first with the new one */
 	for (uint64_t n = START + 1 * HZ + HZ / 2; n < START + 6 * HZ; n += HZ / 4)
 		assert_int_equal(
@@ -401,7 +402,7 @@ static size_t unbound(const struct sync_guest *g, const struct sync_result *r)
 	return n;
 }
 
-static void windows_once(struct world *w, uint64_t limit, size_t cuts)
+static void windows_once(struct world *w, uint64_t limit, size_t jumps)
 {
 	const struct offset_vcpu map[] = { { 0, 500 }, { 1, 501 } };
 	struct sync_host h;
@@ -414,9 +415,9 @@ static void windows_once(struct world *w, uint64_t limit, size_t cuts)
 	assert_int_equal(r.class, SYNC_HARD);
 	assert_string_equal(r.method, "kvm windows");
 	assert_int_equal(r.outside, 0);
-	assert_int_equal(r.n_cuts, cuts);
+	assert_int_equal(r.n_jumps, jumps);
 	assert_int_equal(r.n_vcpus, THREADS);
-	assert_in_range(unbound(&g, &r), 0, 10 * cuts);
+	assert_in_range(unbound(&g, &r), 0, 10 * jumps);
 	judge(w, &r, limit);
 	sync_guest_release(&g);
 	sync_host_release(&h);
@@ -479,8 +480,8 @@ static void pause_after_the_last_snapshot(void **state)
 	load(&w, 90);
 	w.guest_log.n_shots = w.guest_log.n_pings = 10;
 	solve(&w, NULL, 0, &r);
-	assert_int_equal(r.n_cuts, 1);
-	assert_in_range(sync_bound(&r, late - (uint64_t)r.knots[r.n_knots - 1].offset), 1, 100000);
+	assert_int_equal(r.n_jumps, 1);
+	assert_in_range(sync_bound(&r, late - (uint64_t)r.points[r.n_points - 1].offset), 1, 100000);
 	judge(&w, &r, 100000);
 	release(&w, &r);
 }
@@ -500,8 +501,8 @@ static void too_little_is_refused(void **state)
 	release(&w, &r);
 }
 
-/* As it is written: stock wants knots nearer than its 64-bit product lasts. */
-static void knots_are_near_enough(void **state)
+/* As it is written: stock wants points nearer than its 64-bit product lasts. */
+static void points_are_near_enough(void **state)
 {
 	struct world w = { .guest = { 77, { 0 } }, .vm.cntvoff = { 900000000 } };
 	struct offset_shift s;
@@ -632,7 +633,7 @@ int main(void)
 		cmocka_unit_test(windows_refuse_a_pause_unseen),
 		cmocka_unit_test(pause_after_the_last_snapshot),
 		cmocka_unit_test(too_little_is_refused),
-		cmocka_unit_test(knots_are_near_enough),
+		cmocka_unit_test(points_are_near_enough),
 		cmocka_unit_test(late_records),
 		cmocka_unit_test(tsc_offsets),
 	};

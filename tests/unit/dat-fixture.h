@@ -7,7 +7,7 @@
  * around them, and the programs that judge what comes out.
  */
 
-#include "dat/writer.h"
+#include "file/dat/writer.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -23,8 +23,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include <stdarg.h>
 
-#include "dat/options.h"
+#include "file/dat/options.h"
+#include "base/array.h"
+#include "base/buf.h"
+#include "base/files.h"
 
 /* ids of tests/data/formats */
 enum { SCHED_SWITCH = 244, KVM_EXIT = 61, KVM_ENTRY = 62, HYP_ENTER = 20001, HYP_EXIT = 20002 };
@@ -289,13 +293,14 @@ static inline void print_log(void *ctx, enum log_level level, const char *msg)
 	strcpy(ctx, msg);
 }
 
-/* A new file in x->path. */
+/* A new file in x->path; the one before goes. */
 static inline int write_dat(struct fixture *x)
 {
 	char msg[1024] = "";
 	struct log log = { print_log, msg };
 	int fd, ret;
 
+	unlink(x->path);
 	strcpy(x->path, "/tmp/hyptrace-writer-XXXXXX.dat");
 	fd = mkstemps(x->path, 4);
 	assert_true(fd >= 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* lib/dat/options.c, and what stock makes of the options in a file. */
+/* lib/file/dat/options.c, and what stock makes of the options in a file. */
 #include "dat-fixture.h"
 
 static void test_options(void **state)

@@ -3,7 +3,8 @@
  * Syndromes and exit reasons. The tables themselves are compared with the kernel's
  * headers by tests/integration/tables.t.
  */
-#include "decode/esr.h"
+#include "base/decode/esr.h"
+#include "base/array.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -7,11 +7,14 @@
 #ifndef FAKE_TRACEFS_H
 #define FAKE_TRACEFS_H
 
-#include "util/base.h"
+#include "base/buf.h"
+#include "base/files.h"
+#include "base/log.h"
 
 #include <fcntl.h>
 #include <ftw.h>
 #include <setjmp.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Fields of records whose bytes and offsets cannot be trusted. */
-#include "util/field.h"
+#include "base/field.h"
 
 #include <errno.h>
 #include <setjmp.h>
+#include <stdarg.h>
 #include <cmocka.h>
 
 #include "plugin-rig.h"

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "util/base.h"
-#include "read/filter-syntax.h"
+#include "base/array.h"
+#include "read/filter.h"
 
 static void test_right(void **state)
 {

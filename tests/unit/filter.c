@@ -4,15 +4,17 @@
 
 #include <errno.h>
 #include <setjmp.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
-#include "read/filter-syntax.h"
 #include "read/timeline.h"
-#include "util/field.h"
+#include "base/field.h"
+#include "base/array.h"
+#include "base/strings.h"
 
 #define DATA	   "tests/data/"
 #define KEPT	   6  /* of an event's real records */
@@ -399,7 +401,8 @@ static void test_captures(void **state)
 		capture_open(&c, rows[i].name);
 		j.tep = c.in.v[0].tep;
 		events = tep_list_events_copy(j.tep, TEP_EVENT_SORT_ID);
-		for (size_t e = 0; events[e]; e++)
+		/* behind the file's events are those that a decoder keeps for itself (plugins/relay.c) */
+		for (size_t e = 0; events[e] && events[e]->id <= UINT16_MAX; e++)
 			compare_event(&j, events[e], &c.samples[events[e]->id], rows[i].filters);
 		free(events);
 		capture_close(&c);

@@ -8,11 +8,13 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "flame/elf.h"
-#include "profile/comms.h"
+#include "ask/flame/elf.h"
+#include "record/profile/profile-priv.h"
 
 static char path[4096];
 static uint8_t id[20];
@@ -78,6 +80,25 @@ static void test_names(void **state)
 	expect(&key, 0x10, "[vdso]+0x10");
 }
 
+/* A guest's file may name a FIFO or a device of this machine, which opening could set going. */
+static void test_fifo(void **state)
+{
+	char dir[] = "/tmp/test-flame-elf-XXXXXX", fifo[64], seen[512];
+	struct flame_elf_key key = { .path = fifo, .id = id, .id_len = sizeof(id) };
+	int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+
+	assert_non_null(mkdtemp(dir));
+	snprintf(fifo, sizeof(fifo), "%s/fifo", dir);
+	key.path_len = strlen(fifo);
+	assert_int_equal(mkfifo(fifo, 0600), 0);
+	assert_true(inotify_add_watch(watch, fifo, IN_OPEN) >= 0);
+	expect(&key, 0x10, "fifo+0x10");
+	assert_int_equal(read(watch, seen, sizeof(seen)), -1); /* it was not opened */
+	close(watch);
+	unlink(fifo);
+	rmdir(dir);
+}
+
 static void test_is(void **state)
 {
 	struct flame_elf_key key = { .path = "/a/b", .id = id, .path_len = 4, .id_len = 20 };
@@ -94,7 +115,8 @@ static void test_is(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_names), cmocka_unit_test(test_is) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_names), cmocka_unit_test(test_fifo),
+					    cmocka_unit_test(test_is) };
 	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
 	int fd = open("/proc/self/exe", O_RDONLY);
 

@@ -8,9 +8,9 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "flame/fold.h"
-#include "flame/picture.h"
-#include "flame/functions.h"
+#include "ask/flame/picture.h"
+#include "ask/flame/functions.h"
+#include "base/array.h"
 
 /* ---- helpers ---------------------------------------------------------------------------- */
 
@@ -206,7 +206,8 @@ static void test_svg(void **state)
 	assert_non_null(strstr(buf_str(&b), "a &lt;title&gt; &amp; more"));
 	assert_non_null(
 		strstr(buf_str(&b), "<title>std::vector&lt;int&gt;&amp;\n19999 samples, 50.00 %</title>"));
-	assert_non_null(strstr(buf_str(&b), "<title>guest:&quot;x?\n20000 samples, 50.00 %</title>"));
+	assert_non_null(
+		strstr(buf_str(&b), "<title>guest:&quot;x\xef\xbf\xbd\n20000 samples, 50.00 %</title>"));
 	b.len = 0;
 	add(t, 1, "host;task;only after", 1);
 	p.diff = true;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The grammar of record: words in, the plan (or the message) out. */
-#include "tracefs/grammar.h"
+#include "record/plan/grammar.h"
+#include "base/array.h"
 
 #include <errno.h>
 #include <setjmp.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
@@ -303,6 +305,8 @@ static const struct parse_case good[] = {
 	{ { "-qike", "a" }, "top: +a; k i q " },
 	{ { "--take-over" }, "top:; take-over " }, /* alone: what runs */
 	{ { "--best", "--cmdl", "9", "-e", "a" }, "top: +a; best-effort cmdlines=9 " },
+	{ { "-e", "a", "-b", "8M", "-m", "1M", "-s", "2ms", "-A", "3", "-b", "1.5M", "-e", "b" },
+	  "top: +a b=8192; guest 3 -b 1536 -e b; s=2000 m=1024 " },
 	{ { "-e", "a", "-b", "0x10" }, "top: +a b=16; " },
 	{ { "--hypertrace", "ls" }, "top:; hypertrace: +kvm:kvm_mmio C=boot; $ ls" },
 	{ { "-B", "hypertrace", "-b", "8", "--hypertrace=a=/x=y", "-A", "3", "--hypertrace=b=z", "ls" },
@@ -331,7 +335,7 @@ static const struct parse_case refused[] = {
 	{ { "--daemonize" }, "--daemonize is not served: run it in the background of the shell (&)" },
 	{ { "--debug" }, "--debug is not served: messages have no levels: leave it out" },
 	{ { "--fork" }, "--fork is not served: run it in the background of the shell (&)" },
-	{ { "--module", "snd" }, "--module is not served: write the module behind the function: "
+	{ { "--module", "snd" }, "--module is not served: write the module after the function: "
 				 "-l 'FUNC:mod:MODULE'" },
 	{ { "--nofifos" }, "--nofifos is not served: guests send their data over sockets only: leave it out" },
 	{ { "--nosplice" }, "--nosplice is not served: splice is used only where it works: leave it out" },
@@ -339,18 +343,18 @@ static const struct parse_case refused[] = {
 	{ { "--poll" }, "--poll is not served: -s sets how often the buffers are read" },
 	{ { "--proxy", "3" }, "--proxy is not served: an agent is reached directly, with -A" },
 	{ { "--stderr" }, "--stderr is not served: messages go to stderr anyway: leave it out" },
-	{ { "--temp", "/tmp" }, "--temp is not served: pages are kept beside the output file while "
+	{ { "--temp", "/tmp" }, "--temp is not served: pages are kept next to the output file while "
 				"recording: choose the place with -o" },
 	{ { "--ts-offset", "5" }, "--ts-offset is not served: give it to the report: "
 				  "trace-cmd report --ts-offset" },
 	{ { "--tsc2nsec" }, "--tsc2nsec is not served: for times in nanoseconds use -C boot or -C mono" },
-	{ { "--tsync", "ptp", "-e", "kvm" }, "--tsync ptp: unknown: use auto, counter, hyp, kvm, ping or none" },
-	{ { "--guest-timeout", "x", "-e", "kvm" }, "--guest-timeout x: not a number of seconds from 0.1 to 3600" },
-	{ { "--guest-timeout", "0", "-e", "kvm" }, "--guest-timeout 0: not a number of seconds from 0.1 to 3600" },
-	{ { "--guest-timeout", "nan", "-e", "kvm" }, "--guest-timeout nan: not a number of seconds from 0.1 to 3600" },
-	{ { "--guest-timeout", "1e9", "-e", "kvm" }, "--guest-timeout 1e9: not a number of seconds from 0.1 to 3600" },
-	{ { "--guest-timeout", "5s", "-e", "kvm" }, "--guest-timeout 5s: not a number of seconds from 0.1 to 3600" },
-	{ { "--tsync-interval", "x", "-e", "kvm" }, "--tsync-interval x: not a number" },
+	{ { "--tsync", "ptp", "-e", "kvm" }, "--tsync ptp: not one of auto counter hyp kvm ping none" },
+	{ { "--guest-timeout", "x", "-e", "kvm" }, "--guest-timeout x: not a duration such as 250us, 10ms, 2s" },
+	{ { "--guest-timeout", "0", "-e", "kvm" }, "--guest-timeout 0: must be at least 100ms" },
+	{ { "--guest-timeout", "nan", "-e", "kvm" }, "--guest-timeout nan: not a duration such as 250us, 10ms, 2s" },
+	{ { "--guest-timeout", "1e9", "-e", "kvm" }, "--guest-timeout 1e9: not a duration such as 250us, 10ms, 2s" },
+	{ { "--guest-timeout", "61min", "-e", "kvm" }, "--guest-timeout 61min: must be at most 1h" },
+	{ { "--tsync-interval", "x", "-e", "kvm" }, "--tsync-interval x: not a duration such as 250us, 10ms, 2s" },
 	{ { "--verbose" }, "--verbose is not served: messages have no levels: leave it out, or use "
 			   "-q for errors only" },
 	{ { "--verbose=3" }, "--verbose is not served: messages have no levels: leave it out, or use "
@@ -405,22 +409,23 @@ static const struct parse_case wrong[] = {
 	{ { "-e", "a", "--preset", "virtio", "-f", "x" }, "-f x: must come after the -e that it is for" },
 	{ { "-A", "3", "--preset", "qemu" },
 	  "--preset qemu: probes of programs of the host: give it before -A" },
-	{ { "--preset", "net" }, "--preset net: unknown: there are virtio and qemu" },
+	{ { "--preset", "net" }, "--preset net: not one of virtio qemu" },
 	{ { "--user" }, "option '--user' needs an argument" },
 	{ { "--cmdlines-size", "x", "-e", "a" }, "--cmdlines-size x: not a number" },
 	{ { "--cmdlines-size", "0" }, "--cmdlines-size 0: must be at least 1" },
 	{ { "--date=now" }, "option '--date' takes no argument" },
-	{ { "-Z" }, "option '-Z' is unknown or not unique: see record -h" },
-	{ { "--date", "-Zq" }, "option '-Z' is unknown or not unique: see record -h" },
-	{ { "--nope" }, "option '--nope' is unknown or not unique: see record -h" },
-	{ { "--no" }, "option '--no' is unknown or not unique: see record -h" },
-	{ { "-b", "0" }, "-b 0: must be at least 1" },
-	{ { "-b", "-5" }, "-b -5: not a number" },
-	{ { "-b", "10k" }, "-b 10k: not a number" },
-	{ { "-b", "" }, "-b '': not a number" },
-	{ { "-b", "99999999999999999999" }, "-b 99999999999999999999: not a number" },
-	{ { "-b", "9007199254740992" }, "-b 9007199254740992: must be at most 9007199254740991" },
-	{ { "--subbuf-size", "0" }, "--subbuf-size 0: must be at least 1" },
+	{ { "-Z" }, "unknown or ambiguous option '-Z' (see hyptrace record -h)" },
+	{ { "--date", "-Zq" }, "unknown or ambiguous option '-Z' (see hyptrace record -h)" },
+	{ { "--nope" }, "unknown or ambiguous option '--nope' (see hyptrace record -h)" },
+	{ { "--no" }, "unknown or ambiguous option '--no' (see hyptrace record -h)" },
+	{ { "-b", "0" }, "-b 0: must be at least 1K" },
+	{ { "-A", "3", "-b", "8Q" }, "-b 8Q: not a size such as 64K, 8M, 2G" },
+	{ { "-b", "-5" }, "-b -5: not a size such as 64K, 8M, 2G" },
+	{ { "-b", "10k" }, "-b 10k: not a size such as 64K, 8M, 2G" },
+	{ { "-b", "" }, "-b '': not a size such as 64K, 8M, 2G" },
+	{ { "-b", "99999999999999999999" }, "-b 99999999999999999999: must be at most 9007199254740991K" },
+	{ { "-b", "9007199254740992" }, "-b 9007199254740992: must be at most 9007199254740991K" },
+	{ { "--subbuf-size", "0" }, "--subbuf-size 0: must be at least 1K" },
 	{ { "-B", "" }, "-B '': not a name for a buffer" },
 	{ { "-B", "../x" }, "-B ../x: not a name for a buffer" },
 	{ { "-B", ".." }, "-B ..: not a name for a buffer" },
@@ -458,7 +463,7 @@ static const struct parse_case wrong[] = {
 	{ { "-e", "a", "-A", "3", "-f", "x" }, "-f x: must come after the -e that it is for" },
 	{ { "-A", "3", "-B", "x" }, "-B x after -A: instances in a guest are not served; give the host's -B "
 				    "before -A" },
-	{ { "-s", "1s" }, "-s 1s: not a number" },
+	{ { "-s", "1t" }, "-s 1t: not a duration such as 250us, 10ms, 2s" },
 	{ { "--profile", "9", "-B", "profile", "-e", "a" }, "-B profile: --profile has a buffer of that name" },
 	{ { "--hypertrace=/dev/shm/ht" }, "--hypertrace /dev/shm/ht: not GUEST=FILE" },
 	{ { "--hypertrace==/dev/shm/ht" }, "--hypertrace =/dev/shm/ht: not GUEST=FILE" },
@@ -478,10 +483,10 @@ static const struct parse_case wrong[] = {
 				       "use zstd, none or any" },
 	{ { "--compression", "lzma" }, "--compression lzma: many builds of trace-cmd cannot read it: "
 				       "use zstd, none or any" },
-	{ { "--compression", "gzip" }, "--compression gzip: unknown: use zstd, none or any" },
+	{ { "--compression", "gzip" }, "--compression gzip: not one of zstd none any" },
 	{ { "-e", "a", "--compression", "zstd", "--file-version", "6" },
 	  "--compression zstd: files of version 6 are not compressed" },
-	{ { "--tsync", "exactly", "-e", "a" }, "--tsync exactly: unknown: use auto, counter, hyp, kvm, ping or none" },
+	{ { "--tsync", "exactly", "-e", "a" }, "--tsync exactly: not one of auto counter hyp kvm ping none" },
 };
 
 /* What a recorder may send to an agent. */
@@ -519,7 +524,7 @@ static const struct parse_case refused_requests[] = {
 	{ { "-e" }, "option '-e' needs an argument" },
 	{ { "-f", "x" }, "-f x: must come after the -e that it is for" },
 	{ { "-B", "../x" }, "-B ../x: not a name for a buffer" },
-	{ { "-b", "x" }, "-b x: not a number" },
+	{ { "-b", "x" }, "-b x: not a size such as 64K, 8M, 2G" },
 	{ { "-P", "1,x" }, "-P 1,x: not a list of process numbers" },
 };
 /* clang-format on */
@@ -595,7 +600,7 @@ static void test_help(void **state)
 
 	check_all(cases, ARRAY_SIZE(cases), OPTS_STOP);
 	opts_usage(&grammar_table, &out);
-	assert_non_null(strstr(buf_str(&out), "\n  -b KIB                 size of the buffer per CPU\n"));
+	assert_non_null(strstr(buf_str(&out), "\n  -b SIZE                size of the buffer per CPU: 512K, 8M; a plain number: K\n"));
 	assert_non_null(strstr(buf_str(&out), "\n  -q, --quiet            errors only\n"));
 	assert_non_null(strstr(buf_str(&out), "\nRecording:\n"));
 	assert_null(strstr(buf_str(&out), "--daemonize"));

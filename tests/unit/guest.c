@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Guests: -A, command lines, `vm list`, libvirt and QMP (both faked), merging. */
-#include "guest/guest-priv.h"
+#include "record/guest/guest-priv.h"
+#include "base/array.h"
+#include "base/files.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -173,33 +175,40 @@ static void test_resolve(void **state)
 
 /* ---- command lines ---- */
 
+static void same(const char *got, const char *want)
+{
+	if (want)
+		assert_non_null(got);
+	if (want)
+		assert_string_equal(got, want);
+	else
+		assert_null(got);
+}
+
 static void test_vmm_of(void **state)
 {
 	static const struct {
 		const char *exe;
-		int vmm; /* -1: none */
+		const char *vmm; /* NULL: none */
 	} rows[] = {
-		{ "qemu-system-aarch64", GUEST_VMM_QEMU },
-		{ "qemu-kvm", GUEST_VMM_QEMU },
-		{ "kvm", GUEST_VMM_QEMU },
-		{ "crosvm", GUEST_VMM_CROSVM },
-		{ "lkvm-static", GUEST_VMM_KVMTOOL },
-		{ "vm", GUEST_VMM_KVMTOOL },
-		{ "cloud-hypervisor", GUEST_VMM_CLOUD_HYPERVISOR },
-		{ "firecracker-v1.4.1-aarch64", GUEST_VMM_FIRECRACKER },
-		{ "qemu-img", -1 },
-		{ "kvmtool-gui", -1 },
-		{ "vmstat", -1 },
-		{ "bash", -1 },
+		{ "qemu-system-aarch64", "QEMU" },
+		{ "qemu-kvm", "QEMU" },
+		{ "kvm", "QEMU" },
+		{ "crosvm", "crosvm" },
+		{ "lkvm-static", "kvmtool" },
+		{ "vm", "kvmtool" },
+		{ "cloud-hypervisor", "cloud-hypervisor" },
+		{ "firecracker-v1.4.1-aarch64", "Firecracker" },
+		{ "qemu-img", NULL },
+		{ "kvmtool-gui", NULL },
+		{ "vmstat", NULL },
+		{ "bash", NULL },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		enum guest_vmm vmm = 0;
-		bool found = guest_vmm_of(rows[i].exe, &vmm);
+		const struct guest_vmm *vmm = guest_vmm_of(rows[i].exe);
 
-		assert_int_equal(found, rows[i].vmm >= 0);
-		if (found)
-			assert_int_equal(vmm, rows[i].vmm);
+		same(vmm ? vmm->name : NULL, rows[i].vmm);
 	}
 }
 
@@ -214,66 +223,53 @@ static size_t cmdline(const char *text, char *out, size_t size)
 	return len;
 }
 
-static void same(const char *got, const char *want)
-{
-	if (want)
-		assert_non_null(got);
-	if (want)
-		assert_string_equal(got, want);
-	else
-		assert_null(got);
-}
-
 static void test_args(void **state)
 {
 	static const struct {
-		enum guest_vmm vmm;
+		const char *vmm;
 		const char *line;
 		const char *name;
 		uint32_t cid;
 		const char *uds, *qmp, *vhost;
 	} rows[] = {
-		{ GUEST_VMM_QEMU, "qemu|-name|Guest,debug-threads=on|-device|vhost-vsock-pci,guest-cid=3",
-		  "Guest", 3, NULL, NULL, NULL },
-		{ GUEST_VMM_QEMU,
+		{ "QEMU", "qemu|-name|Guest,debug-threads=on|-device|vhost-vsock-pci,guest-cid=3", "Guest", 3,
+		  NULL, NULL, NULL },
+		{ "QEMU",
 		  "qemu|--name|debug-threads=on,guest=a,,b|--device|vhost-vsock-device,id=x,guest-"
 		  "cid=7",
 		  "a,b", 7, NULL, NULL, NULL },
-		{ GUEST_VMM_QEMU, "qemu|-name|debug-threads=on", NULL, 0, NULL, NULL, NULL },
-		{ GUEST_VMM_QEMU,
+		{ "QEMU", "qemu|-name|debug-threads=on", NULL, 0, NULL, NULL, NULL },
+		{ "QEMU",
 		  "qemu|-device|{\"driver\":\"vhost-vsock-pci\",\"id\":\"vsock0\",\"guest-cid\":9,"
 		  "\"vhostfd\":\"30\"}",
 		  NULL, 9, NULL, NULL, NULL },
-		{ GUEST_VMM_QEMU, "qemu|-device|virtio-net,guest-cid=3|-append|guest-cid=4", NULL, 0, NULL,
-		  NULL, NULL },
-		{ GUEST_VMM_QEMU, "qemu|-qmp|unix:/run/q,,1.sock,server=on,wait=off", NULL, 0, NULL,
-		  "/run/q,1.sock", NULL },
-		{ GUEST_VMM_QEMU, "qemu|-qmp|tcp:localhost:4444,server", NULL, 0, NULL, NULL, NULL },
-		{ GUEST_VMM_QEMU,
+		{ "QEMU", "qemu|-device|virtio-net,guest-cid=3|-append|guest-cid=4", NULL, 0, NULL, NULL,
+		  NULL },
+		{ "QEMU", "qemu|-qmp|unix:/run/q,,1.sock,server=on,wait=off", NULL, 0, NULL, "/run/q,1.sock",
+		  NULL },
+		{ "QEMU", "qemu|-qmp|tcp:localhost:4444,server", NULL, 0, NULL, NULL, NULL },
+		{ "QEMU",
 		  "qemu|-mon|chardev=m,mode=control|-chardev|socket,id=x,path=/"
 		  "x|-chardev|socket,id=m,path=/run/m,server=on",
 		  NULL, 0, NULL, "/run/m", NULL },
-		{ GUEST_VMM_QEMU, "qemu|-chardev|socket,id=m,path=/run/m|-mon|m,mode=readline", NULL, 0, NULL,
-		  NULL, NULL },
-		{ GUEST_VMM_QEMU, "qemu|-chardev|socket,id=m,fd=31,server=on|-mon|chardev=m,mode=control",
-		  NULL, 0, NULL, NULL, NULL },
-		{ GUEST_VMM_QEMU,
-		  "qemu|-chardev|socket,id=v,path=/run/v4|-device|vhost-user-vsock-pci,chardev=v", NULL, 0,
-		  NULL, NULL, "/run/v4" },
-		{ GUEST_VMM_QEMU, "qemu|-device|vhost-vsock-pci,guest-cid=|-name|", NULL, 0, NULL, NULL,
+		{ "QEMU", "qemu|-chardev|socket,id=m,path=/run/m|-mon|m,mode=readline", NULL, 0, NULL, NULL,
 		  NULL },
-		{ GUEST_VMM_QEMU, "qemu|-name", NULL, 0, NULL, NULL, NULL }, /* cut off */
-		{ GUEST_VMM_CROSVM, "crosvm|run|--name|m|--cid|2048|x", "m", 2048, NULL, NULL, NULL },
-		{ GUEST_VMM_CROSVM, "crosvm|run|--vsock|cid=4,device=/dev/vhost-vsock", NULL, 4, NULL, NULL,
+		{ "QEMU", "qemu|-chardev|socket,id=m,fd=31,server=on|-mon|chardev=m,mode=control", NULL, 0,
+		  NULL, NULL, NULL },
+		{ "QEMU", "qemu|-chardev|socket,id=v,path=/run/v4|-device|vhost-user-vsock-pci,chardev=v",
+		  NULL, 0, NULL, NULL, "/run/v4" },
+		{ "QEMU", "qemu|-device|vhost-vsock-pci,guest-cid=|-name|", NULL, 0, NULL, NULL, NULL },
+		{ "QEMU", "qemu|-name", NULL, 0, NULL, NULL, NULL }, /* cut off */
+		{ "crosvm", "crosvm|run|--name|m|--cid|2048|x", "m", 2048, NULL, NULL, NULL },
+		{ "crosvm", "crosvm|run|--vsock|cid=4,device=/dev/vhost-vsock", NULL, 4, NULL, NULL, NULL },
+		{ "crosvm", "crosvm|run|--vsock=5", NULL, 5, NULL, NULL, NULL },
+		{ "crosvm", "crosvm|run|--vsock|6|--name=n", "n", 6, NULL, NULL, NULL },
+		{ "kvmtool", "lkvm|run|--name|k|--vsock|8|-n|mode=none", "k", 8, NULL, NULL, NULL },
+		{ "kvmtool", "lkvm|run|-n|mode=none|--vsock=8", NULL, 8, NULL, NULL, NULL },
+		{ "kvmtool", "lkvm|run|--network|mode=none", NULL, 0, NULL, NULL, NULL },
+		{ "cloud-hypervisor", "ch|--vsock|cid=3,socket=/tmp/ch.vsock", NULL, 3, "/tmp/ch.vsock", NULL,
 		  NULL },
-		{ GUEST_VMM_CROSVM, "crosvm|run|--vsock=5", NULL, 5, NULL, NULL, NULL },
-		{ GUEST_VMM_CROSVM, "crosvm|run|--vsock|6|--name=n", "n", 6, NULL, NULL, NULL },
-		{ GUEST_VMM_KVMTOOL, "lkvm|run|--name|k|--vsock|8|-n|mode=none", "k", 8, NULL, NULL, NULL },
-		{ GUEST_VMM_KVMTOOL, "lkvm|run|-n|mode=none|--vsock=8", NULL, 8, NULL, NULL, NULL },
-		{ GUEST_VMM_KVMTOOL, "lkvm|run|--network|mode=none", NULL, 0, NULL, NULL, NULL },
-		{ GUEST_VMM_CLOUD_HYPERVISOR, "ch|--vsock|cid=3,socket=/tmp/ch.vsock", NULL, 3,
-		  "/tmp/ch.vsock", NULL, NULL },
-		{ GUEST_VMM_FIRECRACKER, "firecracker|--id|fc1|--api-sock|/a", "fc1", 0, NULL, NULL, NULL },
+		{ "Firecracker", "firecracker|--id|fc1|--api-sock|/a", "fc1", 0, NULL, NULL, NULL },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -281,7 +277,7 @@ static void test_args(void **state)
 		char line[512];
 		size_t len = cmdline(rows[i].line, line, sizeof(line));
 
-		assert_int_equal(guest_args_parse(&a, rows[i].vmm, line, len), 0);
+		assert_int_equal(guest_args_parse(&a, guest_vmm_named(rows[i].vmm), line, len), 0);
 		same(a.name, rows[i].name);
 		assert_int_equal(a.cid, rows[i].cid);
 		same(a.uds, rows[i].uds);
@@ -318,7 +314,7 @@ static void test_ivshmem(void **state)
 		char line[512];
 		size_t len = cmdline(rows[i][0], line, sizeof(line));
 
-		assert_int_equal(guest_args_parse(&a, GUEST_VMM_QEMU, line, len), 0);
+		assert_int_equal(guest_args_parse(&a, guest_vmm_named("QEMU"), line, len), 0);
 		same(a.ivshmem, rows[i][1]);
 		guest_args_release(&a);
 	}
@@ -594,7 +590,7 @@ static void test_vm_list(void **state)
 		if (g.n) {
 			assert_int_equal(g.v[0].cid, rows[i].cid);
 			same(g.v[0].name, rows[i].name);
-			assert_int_equal(g.v[0].vmm, GUEST_VMM_AVF);
+			assert_string_equal(g.v[0].vmm->name, "AVF");
 		}
 		guests_release(&g);
 	}
@@ -602,12 +598,12 @@ static void test_vm_list(void **state)
 
 /* ---- merging ---- */
 
-static void add(struct guests *g, enum guest_vmm vmm, const char *name, pid_t pid, uint32_t cid,
-		const char *uds)
+static void add(struct guests *g, const char *vmm, const char *name, pid_t pid, uint32_t cid, const char *uds)
 {
-	struct guest more = {
-		.vmm = vmm, .pid = pid, .cid = cid, .sources = pid ? GUEST_FROM_PROC : GUEST_FROM_VM_LIST
-	};
+	struct guest more = { .vmm = guest_vmm_named(vmm),
+			      .pid = pid,
+			      .cid = cid,
+			      .sources = pid ? GUEST_FROM_PROC : GUEST_FROM_VM_LIST };
 
 	more.name = name ? strdup(name) : NULL;
 	more.uds = uds ? strdup(uds) : NULL;
@@ -619,20 +615,20 @@ static void test_merge(void **state)
 {
 	struct guests g = { 0 };
 
-	add(&g, GUEST_VMM_CROSVM, NULL, 10, 2048, NULL);
-	add(&g, GUEST_VMM_QEMU, "web", 11, 0, NULL);
-	add(&g, GUEST_VMM_FIRECRACKER, "a", 12, 3, "/a");
-	add(&g, GUEST_VMM_FIRECRACKER, "b", 13, 3, "/b"); /* the same CID, but it is the VMM's own */
+	add(&g, "crosvm", NULL, 10, 2048, NULL);
+	add(&g, "QEMU", "web", 11, 0, NULL);
+	add(&g, "Firecracker", "a", 12, 3, "/a");
+	add(&g, "Firecracker", "b", 13, 3, "/b"); /* the same CID, but it is the VMM's own */
 	assert_int_equal(g.n, 4);
-	add(&g, GUEST_VMM_AVF, "microdroid", 0, 2048, NULL); /* by CID */
-	add(&g, GUEST_VMM_QEMU, "web", 0, 5, NULL);	     /* by name */
+	add(&g, "AVF", "microdroid", 0, 2048, NULL); /* by CID */
+	add(&g, "QEMU", "web", 0, 5, NULL);	     /* by name */
 	assert_int_equal(g.n, 4);
 	assert_string_equal(g.v[0].name, "microdroid");
-	assert_int_equal(g.v[0].vmm, GUEST_VMM_CROSVM);
+	assert_string_equal(g.v[0].vmm->name, "crosvm");
 	assert_int_equal(g.v[0].sources, GUEST_FROM_PROC | GUEST_FROM_VM_LIST);
 	assert_int_equal(g.v[1].cid, 5);
-	add(&g, GUEST_VMM_AVF, NULL, 0, 3, NULL);    /* a vhost CID 3 is none of the two above */
-	add(&g, GUEST_VMM_QEMU, "web", 20, 6, NULL); /* another pid: another VM, whatever its name */
+	add(&g, "AVF", NULL, 0, 3, NULL);    /* a vhost CID 3 is none of the two above */
+	add(&g, "QEMU", "web", 20, 6, NULL); /* another pid: another VM, whatever its name */
 	assert_int_equal(g.n, 6);
 	guests_release(&g);
 }
@@ -719,7 +715,7 @@ static void test_libvirt(void **state)
 {
 	struct guests g = { 0 };
 	struct guest proc = {
-		.name = strdup("web"), .pid = 200, .vmm = GUEST_VMM_QEMU, .sources = GUEST_FROM_PROC
+		.name = strdup("web"), .pid = 200, .vmm = guest_vmm_named("QEMU"), .sources = GUEST_FROM_PROC
 	};
 
 	assert_int_equal(guests_merge(&g, &proc), 0);
@@ -732,8 +728,8 @@ static void test_libvirt(void **state)
 	assert_int_equal(guest_vcpu(&g.v[0], 2)->how, GUEST_HOW_LIBVIRT);
 	assert_null(guest_vcpu(&g.v[0], 1));
 	assert_string_equal(g.v[1].name, "plain");
-	assert_int_equal(g.v[0].vmm, GUEST_VMM_QEMU);
-	assert_int_equal(g.v[1].vmm, GUEST_VMM_OTHER);
+	assert_string_equal(g.v[0].vmm->name, "QEMU");
+	assert_null(g.v[1].vmm);
 	assert_int_equal(g.v[1].cid, GUEST_NO_CID);
 	assert_int_equal(fake_connections, 0);
 	assert_int_equal(fake_writers, 1);

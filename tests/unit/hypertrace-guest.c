@@ -4,12 +4,15 @@
  * with the BARs as plain files of the same sizes, as a guest finds them in sysfs. What a real doorbell
  * does is seen in the lab.
  */
-#include "util/base.h"
+#include "base/array.h"
+#include "base/buf.h"
+#include "base/files.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +22,8 @@
 #include <cmocka.h>
 
 #include "../../agent/hypertrace/qemu-hypertrace.h"
-#include "decode/hypertrace.h"
-#include "wire/hypertrace-ring.h"
+#include "base/decode/mark-lines.h"
+#include "file/wire/hypertrace-ring.h"
 
 #define SIZE (1u << 20)
 

@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "dat/page.h"
+#include "file/dat/page.h"
 #include "tep.h"
+#include "base/array.h"
 
 #define TYPE "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n"
 

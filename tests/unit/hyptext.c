@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "tep.h"
+#include "base/array.h"
 
 #define TYPE "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n"
 #define HYP_FIELDS                                                                                           \

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* JSON: what is written reads back, what is not JSON is refused. */
-#include "util/json.h"
+#include "base/json.h"
+#include "base/array.h"
 
 #include <errno.h>
 #include <math.h>

@@ -7,9 +7,13 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "latency/chain.h"
+#include "ask/latency/chain.h"
 
-#define SEEDS	 1000
+#ifdef __SANITIZE_ADDRESS__ /* the plain program has them all */
+#define SEEDS 250
+#else
+#define SEEDS 1000
+#endif
 #define EVENTS	 400
 #define MACHINES 3
 #define LOSSES	 8
@@ -187,7 +191,7 @@ static bool was_lost(void *ctx, const struct chain_event *v, size_t n)
 
 static void run_world(struct world *w)
 {
-	struct chain_told told = { tell, was_lost, w };
+	struct chain_results told = { tell, was_lost, w };
 	struct chain *c;
 
 	qsort(w->v, w->n, sizeof(w->v[0]), by_shown);
@@ -344,7 +348,7 @@ static void test_chains(void **state)
 static void test_unknown(void **state)
 {
 	static struct world w;
-	struct chain_told told = { tell, NULL, &w };
+	struct chain_results told = { tell, NULL, &w };
 	struct chain_step s = { .point = 0, .next = { 1, 0 }, .look = { 1, 0 } };
 	struct chain *c;
 
@@ -367,7 +371,7 @@ static void test_unknown(void **state)
 static void test_keys(void **state)
 {
 	static struct world w;
-	struct chain_told told = { tell, NULL, &w };
+	struct chain_results told = { tell, NULL, &w };
 	const struct chain_step steps[] = {
 		{ .point = 0, .event = { .ts = 1, .cpu = 1 }, .next = { 2, 7 }, .carry = { 5, 77 } },
 		{ .point = 0, .event = { .ts = 2, .cpu = 2 }, .next = { 2, 8 }, .carry = { 5, 88 } },
@@ -418,7 +422,7 @@ static int count_fate(void *ctx, enum chain_fate fate, uint32_t row, const struc
 static void test_refused(void **state)
 {
 	size_t fates[CHAIN_REFUSED + 1] = { 0 };
-	struct chain_told told = { count_fate, NULL, fates };
+	struct chain_results told = { count_fate, NULL, fates };
 	struct chain_step s = { .point = 0 };
 	struct chain *c;
 
@@ -445,7 +449,7 @@ static void test_refused(void **state)
 static void test_many_held(void **state)
 {
 	size_t fates[CHAIN_REFUSED + 1] = { 0 };
-	struct chain_told told = { count_fate, NULL, fates };
+	struct chain_results told = { count_fate, NULL, fates };
 	struct chain_step s = { .point = 0 };
 	struct chain *c;
 

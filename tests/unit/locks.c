@@ -4,8 +4,9 @@
  * whichever order, one of a buffer at a time is let in, and in the end tracefs is
  * as it was before. On a fake tracefs; real ones are in tests/lab/t/13-restore.t.
  */
-#include "tracefs/undo.h"
+#include "record/tracefs/undo.h"
 #include "fake-tracefs.h"
+#include "base/array.h"
 
 #include <fcntl.h>
 #include <errno.h>
@@ -285,9 +286,8 @@ static void test_begin_after_a_kill(void **state)
 	begin_as(&recs[1], 0);
 	assert_int_equal(rec_change(&recs[1]), -EBUSY);
 	snprintf(text, sizeof(text),
-		 "the top buffer is still as a recording left it that was killed: have that put back first, "
-		 "by "
-		 "'%s' (hyptrace recover, or a start of the agent)\n",
+		 "a killed agent's recording still holds the top buffer; start hyptrace-agent again, which "
+		 "puts back what its journal '%s' has\n",
 		 recs[0].journal);
 	assert_string_equal(fake.log, text);
 	rec_end(&recs[1]);

@@ -2,7 +2,7 @@
 /* Records of several files by time, and what their options make of the times. */
 #include "dat-fixture.h"
 
-#include "dat/pauses.h"
+#include "file/dat/pauses.h"
 #include "read/inputs.h"
 #include "read/timeline.h"
 
@@ -92,11 +92,11 @@ static void expect_merge(struct opened *o, merge_want *want, const char *expecte
 /* The guest's clock is 1000 us behind the host's on CPU 0. */
 static void shift_guest(struct fixture *x)
 {
-	const struct offset_knot knots[] = { { 0, 1000000, 1, 0 }, { 9000000, 1000000, 1, 0 } };
+	const struct offset_point points[] = { { 0, 1000000, 1, 0 }, { 9000000, 1000000, 1, 0 } };
 	struct offset_shift s;
 	struct buf b = { 0 };
 
-	assert_int_equal(offset_shift_fill(&s, 1, 1, knots, 2), 0);
+	assert_int_equal(offset_shift_fill(&s, 1, 1, points, 2), 0);
 	offset_shift_encode(&s, &b);
 	assert_int_equal(dat_options_add(&x->options, DAT_TIME_SHIFT, b.data, b.len), 0);
 	buf_release(&b);
@@ -255,7 +255,7 @@ static void test_ahead(void **state)
 	assert_int_equal(inputs_open(&in, &path, 1, 0, NULL), 0);
 	assert_int_equal(inputs_load(&in, NULL), 0);
 	assert_int_equal(timeline_open(&t, &in, NULL, NULL, NULL), 0);
-	assert_int_equal(timeline_take(t, &run), 1);
+	assert_int_equal(merge_take(t->merge, &run), 1);
 	for (size_t i = 0; i < run.n; i++) {
 		buf_printf(&out, "%llu", (unsigned long long)run.v[i].ts);
 		if (timeline_ahead(t, &run, i, &next))
@@ -364,14 +364,14 @@ static void test_wrong_shift(void **state)
 /* A guest's times are wrong by no more than the bounds beside its offsets, and unbounded beyond. */
 static void test_bounds(void **state)
 {
-	static const struct offset_knot knots[] = { { 1000, 50, 1, 0 },
-						    { 2000, 60, 1, 0 },
-						    { 3000, 70, 1, 0 } };
+	static const struct offset_point points[] = { { 1000, 50, 1, 0 },
+						      { 2000, 60, 1, 0 },
+						      { 3000, 70, 1, 0 } };
 	static const uint64_t bounds[] = { 5, 9, 2 };
 	struct filetime t = { 0 };
 
 	assert_int_equal(filetime_bound(&t, 1000), UINT64_MAX);
-	assert_int_equal(offset_shift_fill(&t.shift, 1, 2, knots, 3), 0);
+	assert_int_equal(offset_shift_fill(&t.shift, 1, 2, points, 3), 0);
 	assert_int_equal(filetime_bound(&t, 1500), UINT64_MAX); /* of stock: no bounds */
 	assert_int_equal(offset_shift_set_bounds(&t.shift, bounds, 3, "hyp windows", "hard"), 0);
 	assert_int_equal(filetime_bound(&t, 999), UINT64_MAX);
@@ -381,10 +381,31 @@ static void test_bounds(void **state)
 	assert_int_equal(filetime_bound(&t, 3000), 2);
 	assert_int_equal(filetime_bound(&t, 3001), UINT64_MAX);
 	filetime_release(&t);
-	assert_int_equal(offset_shift_fill(&t.shift, 1, 1, knots, 1), 0);
+	assert_int_equal(offset_shift_fill(&t.shift, 1, 1, points, 1), 0);
 	assert_int_equal(offset_shift_set_bounds(&t.shift, bounds, 1, "ping", "ping"), 0);
 	assert_int_equal(filetime_bound(&t, 1000), 5);
+	filetime_set_hz(&t, 500000000);
+	assert_int_equal(filetime_bound(&t, 1000), 10); /* of ticks of 2 ns */
 	filetime_release(&t);
+}
+
+/* Ticks stay ticks until something says how long one is; a guest's become its host's. */
+static void test_ticks(void **state)
+{
+	struct filetime host = { .clock = "x86-tsc" }, guest = { .clock = "x86-tsc", .mult = 7 };
+
+	assert_true(filetime_in_ticks(&host));
+	assert_false(filetime_in_ticks(&guest));
+	filetime_set_hz(&host, 0);
+	assert_true(filetime_in_ticks(&host));
+	filetime_take_rate(&guest, &host);
+	assert_true(filetime_in_ticks(&guest) && !guest.seconds);
+	filetime_set_hz(&host, 4000000000);
+	assert_false(filetime_in_ticks(&host));
+	filetime_take_rate(&guest, &host);
+	assert_int_equal(filetime_apply(&guest, 0, 4000000000), 1000000000);
+	assert_true(guest.seconds);
+	assert_false(filetime_in_ticks(&(struct filetime){ .clock = "boot" }));
 }
 
 /* A file is read though one of its guests has no name that makes sense. */
@@ -498,6 +519,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_pauses, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_pauses, setup, teardown),
 		cmocka_unit_test(test_bounds),
+		cmocka_unit_test(test_ticks),
 	};
 
 	return cmocka_run_group_tests_name("merge", tests, NULL, NULL);

@@ -6,7 +6,8 @@
 #include <endian.h>
 #include <errno.h>
 
-#include "wire/msg.h"
+#include "file/wire/msg.h"
+#include "base/cursor.h"
 
 static inline void msg_add_sync_probe(struct buf *out, uint16_t cpu)
 {

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "msg-host.h"
-#include "wire/msg.h"
+#include "file/wire/msg.h"
 
 static void parse(const struct buf *b, struct msg *m)
 {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hyp/nvhe.h"
+#include "record/hyp/nvhe.h"
 
 #define USEC 1000ll
 #define MSEC 1000000ll

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "util/base.h"
+#include "base/array.h"
 #include "nvhe-sim.h"
 
 /* ---- steps as text ---------------------------------------------------------------- */

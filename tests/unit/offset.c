@@ -8,10 +8,10 @@
 
 #include <cmocka.h>
 
-#include "dat/offset.h"
+#include "file/dat/offset.h"
 
 /* What libtracecmd does (timestamp_correction_calc), written down plainly. */
-static uint64_t stock_line(const struct offset_knot *min, const struct offset_knot *max, uint64_t ts)
+static uint64_t stock_line(const struct offset_point *min, const struct offset_point *max, uint64_t ts)
 {
 	int64_t delta = (int64_t)(max->time - min->time);
 	int64_t rise = (int64_t)(ts - min->time) * (max->offset - min->offset);
@@ -20,7 +20,7 @@ static uint64_t stock_line(const struct offset_knot *min, const struct offset_kn
 	return (ts * (uint64_t)min->scaling >> min->frac) + (uint64_t)cor;
 }
 
-static uint64_t stock(const struct offset_knot *v, int n, uint64_t ts)
+static uint64_t stock(const struct offset_point *v, int n, uint64_t ts)
 {
 	int min = 0, max = n - 1, mid = (min + max) / 2;
 
@@ -46,7 +46,7 @@ static void test_as_stock(void **state)
 {
 	srand(1);
 	for (int round = 0; round < 2000; round++) {
-		struct offset_knot v[9] = { { 0 } };
+		struct offset_point v[9] = { { 0 } };
 		struct offset_table t = { v, 1 + (uint32_t)rand() % 9 };
 
 		for (uint32_t i = 0; i < t.n; i++) {
@@ -64,7 +64,7 @@ static void test_as_stock(void **state)
 
 static void test_corners(void **state)
 {
-	struct offset_knot v[] = { { 100, -50, 1, 0 }, { 200, 50, 1, 0 } };
+	struct offset_point v[] = { { 100, -50, 1, 0 }, { 200, 50, 1, 0 } };
 	struct offset_table t = { v, 2 }, none = { 0 };
 
 	assert_int_equal(offset_apply(&none, 1, 77), 77);
@@ -78,14 +78,14 @@ static void test_corners(void **state)
 	t.n = 2;
 	assert_int_equal(offset_apply(&t, 0, 100), 100 * 3 / 2 - 50);
 	/* from one end of what there is to the other: 64 bits wrap */
-	v[0] = (struct offset_knot){ 0, INT64_MIN, 1, 0 };
-	v[1] = (struct offset_knot){ UINT64_MAX, INT64_MAX, 1, 0 };
+	v[0] = (struct offset_point){ 0, INT64_MIN, 1, 0 };
+	v[1] = (struct offset_point){ UINT64_MAX, INT64_MAX, 1, 0 };
 	assert_int_equal(offset_apply(&t, OFFSET_INTERPOLATE, 5), (uint64_t)INT64_MIN + 10);
 }
 
 static void test_time_shift(void **state)
 {
-	const struct offset_knot v[] = { { 10, -5, 1, 0 }, { 20, 7, 1, 0 }, { 40, INT64_MIN, 1, 0 } };
+	const struct offset_point v[] = { { 10, -5, 1, 0 }, { 20, 7, 1, 0 }, { 40, INT64_MIN, 1, 0 } };
 	struct offset_shift s, back;
 	struct buf b = { 0 };
 
@@ -113,7 +113,7 @@ static void test_time_shift(void **state)
 
 static void test_fill(void **state)
 {
-	const struct offset_knot one = { 10, 5, 1, 0 }, twice[] = { one, one };
+	const struct offset_point one = { 10, 5, 1, 0 }, twice[] = { one, one };
 	struct offset_shift s;
 
 	assert_int_equal(offset_shift_fill(&s, 1, 2, &one, 1), 0);
@@ -124,10 +124,10 @@ static void test_fill(void **state)
 	assert_int_equal(offset_shift_fill(&s, 1, 2, &one, 0), -EINVAL);
 }
 
-/* How wrong the knots can be stands behind the CPUs, where stock sees another CPU. */
+/* How wrong the points can be stands behind the CPUs, where stock sees another CPU. */
 static void test_bounds(void **state)
 {
-	const struct offset_knot v[] = { { 10, -5, 1, 0 }, { 20, 7, 1, 0 }, { 40, 9, 1, 0 } };
+	const struct offset_point v[] = { { 10, -5, 1, 0 }, { 20, 7, 1, 0 }, { 40, 9, 1, 0 } };
 	const uint64_t bounds[] = { 100, 200, UINT64_MAX };
 	struct offset_shift s, back;
 	struct buf b = { 0 };

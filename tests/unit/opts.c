@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The option engine: words and a table in, fields, operands and messages out. */
-#include "util/opts.h"
+#include "base/opts.h"
+#include "base/array.h"
+#include "base/strings.h"
 
 #include <errno.h>
 #include <setjmp.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
@@ -11,7 +14,7 @@
 struct fields {
 	bool quiet;
 	const char *file, *port, *glob;
-	uint64_t n;
+	uint64_t n, wait, size;
 	struct strlist inputs;
 };
 
@@ -30,6 +33,10 @@ static const struct opt rows[] = {
 	OPT('p', "probe", "[=PORT]", "perhaps at a port", take_maybe, AT(port)),
 	OPT('g', "glob", "[GLOB]", "perhaps some", take_maybe, AT(glob)),
 	OPT(0, "number", "N", "3 to 9", opts_set_number, AT(n), .min = 3, .max = 9),
+	OPT_DURATION('w', "wait", "a while", UNIT_S, UNIT_MS, AT(wait), .min = 100, .max = 3600000),
+	OPT('l', NULL, "WORD", "a word", opts_set_text, AT(file),
+	    .words = "one two three four five six seven eight nine ten eleven"),
+	OPT_SIZE('s', NULL, "so much", 0, 1, AT(size), .max = 1 << 30),
 	OPT(0, "numb", NULL, "a shorter name", opts_set_flag, AT(quiet)),
 	OPT('h', "help", NULL, "this", opts_help),
 	OPT_REFUSED('x', "excuse", NULL, "do without"),
@@ -68,8 +75,18 @@ static const struct line lines[] = {
 	{ &table, { "--number", "2" }, "- --number 2: must be at least 3" },
 	{ &table, { "--number", "10" }, "- --number 10: must be at most 9" },
 	{ &table, { "--number=" }, "- --number '': not a number" },
-	{ &table, { "--num" }, "- option '--num' is unknown or not unique: see test -h" },
-	{ &table, { "-z" }, "- option '-z' is unknown or not unique: see test -h" },
+	{ &table, { "-w", "2", "-s", "1.5K" }, "wait=2000 size=1536" },
+	{ &table, { "-w", "0.1001s" }, "wait=101" },
+	{ &table, { "--wait=61min" }, "- -w 61min: must be at most 1h" },
+	{ &table, { "-w", "99ms" }, "- -w 99ms: must be at least 100ms" },
+	{ &table, { "-w", "2x" }, "- -w 2x: not a duration such as 250us, 10ms, 2s" },
+	{ &table, { "-s", "5" }, "- -s 5: not a size such as 64K, 8M, 2G" },
+	{ &table, { "-s", "99999999999T" }, "- -s 99999999999T: must be at most 1G" },
+	{ &table, { "--num" }, "- unknown or ambiguous option '--num': did you mean '--numb'? (see hyptrace test -h)" },
+	{ &table, { "-z" }, "- unknown or ambiguous option '-z' (see hyptrace test -h)" },
+	{ &table, { "--golb=x" },
+	  "- unknown or ambiguous option '--golb': did you mean '--glob'? (see hyptrace test -h)" },
+	{ &table, { "--excuses" }, "- unknown or ambiguous option '--excuses' (see hyptrace test -h)" },
 	{ &table, { "--file" }, "- option '--file' needs an argument" },
 	{ &table, { "-qf" }, "- option '-f' needs an argument" },
 	{ &table, { "--quiet=yes" }, "- option '--quiet' takes no argument" },
@@ -91,6 +108,10 @@ static void show(struct buf *out, const struct fields *f)
 		buf_printf(out, " glob=%s", f->glob);
 	if (f->n)
 		buf_printf(out, " n=%d", (int)f->n);
+	if (f->wait)
+		buf_printf(out, " wait=%d", (int)f->wait);
+	if (f->size)
+		buf_printf(out, " size=%d", (int)f->size);
 	if (f->quiet)
 		buf_addstr(out, " quiet");
 	for (size_t i = 0; i < f->inputs.n; i++)
@@ -140,6 +161,11 @@ static void test_usage(void **state)
 					   "  -p, --probe[=PORT]     perhaps at a port\n"
 					   "  -g, --glob [GLOB]      perhaps some\n"
 					   "  --number N             3 to 9\n"
+					   "  -w, --wait DURATION    a while; a plain number: s\n"
+					   "  -l WORD                a word:\n"
+					   "                         one two three four five six seven eight nine ten\n"
+					   "                         eleven\n"
+					   "  -s SIZE                so much\n"
 					   "  --numb                 a shorter name\n"
 					   "  -h, --help             this\n"
 					   "end\n");

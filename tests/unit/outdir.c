@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Directories as output: in place whole or not at all, what is refused, and what a killed run has left. */
-#include "util/outdir.h"
+#include "base/outdir.h"
+#include "base/array.h"
+#include "base/files.h"
+#include "base/strings.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Outputs: where they go, what is refused, and that what was there stays when writing fails. */
-#include "util/outfile.h"
+#include "base/outfile.h"
+#include "base/array.h"
+#include "base/buf.h"
+#include "base/files.h"
 
 #include <errno.h>
 #include <fcntl.h>

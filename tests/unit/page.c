@@ -10,8 +10,9 @@
 #include <cmocka.h>
 #include <traceevent/kbuffer.h>
 
-#include "util/base.h"
-#include "dat/page.h"
+#include "base/array.h"
+#include "base/buf.h"
+#include "file/dat/page.h"
 
 #define PAGE_MAX 65536
 

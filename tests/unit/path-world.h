@@ -14,8 +14,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "path/path.h"
-#include "util/array.h"
+#include "ask/path/path.h"
+#include "base/array.h"
 
 enum { HOST, GUEST };
 
@@ -32,8 +32,8 @@ struct world {
 	uint32_t bound; /* of it */
 	struct path_row rows[8192];
 	size_t n;
-	struct path_hop hops[HOPS_MAX]; /* the truth, by true times, regardless of the first sleep */
-	int groups[HOPS_MAX];		/* hops that end only together */
+	struct path_cause hops[HOPS_MAX]; /* the truth, by true times, regardless of the first sleep */
+	int groups[HOPS_MAX];		  /* hops that end only together */
 	size_t n_hops;
 	int group;
 	enum path_end end;
@@ -92,13 +92,13 @@ static void world_hop(struct world *w, enum path_state state, int machine, uint3
 {
 	assert_true(w->n_hops < HOPS_MAX && from < w->t);
 	w->groups[w->n_hops] = w->group;
-	w->hops[w->n_hops++] = (struct path_hop){ .state = state,
-						  .input = (uint16_t)machine,
-						  .cpu = cpu,
-						  .pid = pid,
-						  .from = from,
-						  .to = w->t,
-						  .by = by };
+	w->hops[w->n_hops++] = (struct path_cause){ .state = state,
+						    .input = (uint16_t)machine,
+						    .cpu = cpu,
+						    .pid = pid,
+						    .from = from,
+						    .to = w->t,
+						    .by = by };
 	w->t = from;
 }
 
@@ -448,12 +448,19 @@ static struct inputs *world_inputs(void)
 {
 	static struct offset_vcpu vcpus[VCPUS];
 	static struct offset_guest guest = { "Guest", 7, VCPUS, vcpus };
-	static struct input v[2] = { { .machine = "host", .guests = &guest, .n_guests = 1 },
+	static struct vcpu_thread threads[VCPUS];
+	static struct input v[2] = { { .machine = "host",
+				       .guests = &guest,
+				       .n_guests = 1,
+				       .threads = threads,
+				       .n_threads = VCPUS },
 				     { .machine = "Guest", .guest = true, .trace_id = 7 } };
-	static struct inputs in = { v, 2, NULL };
+	static struct inputs in = { .v = v, .n = 2 };
 
-	for (uint32_t i = 0; i < VCPUS; i++)
+	for (uint32_t i = 0; i < VCPUS; i++) {
 		vcpus[i] = (struct offset_vcpu){ i, THREAD(i) };
+		threads[i] = (struct vcpu_thread){ THREAD(i), &guest, &vcpus[i] };
+	}
 	return &in;
 }
 

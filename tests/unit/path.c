@@ -10,7 +10,7 @@
 
 /* ---- verdicts ------------------------------------------------------------------------------------ */
 
-static bool hop_alike(const struct path_hop *a, const struct path_hop *b)
+static bool hop_alike(const struct path_cause *a, const struct path_cause *b)
 {
 	bool by = a->state == PATH_RUNNABLE || a->state == PATH_ASLEEP;
 
@@ -27,11 +27,11 @@ static uint64_t apart(uint64_t a, uint64_t b)
  * Whether it is of the truth, from *at on: where bounds are as large as what is told, what is smaller may be
  * missing.
  */
-static bool hop_true(const struct world *w, const struct path_hop *h, size_t *at, bool last,
+static bool hop_true(const struct world *w, const struct path_cause *h, size_t *at, bool last,
 		     const struct path *p)
 {
 	for (size_t i = *at; i < w->n_hops; i++) {
-		const struct path_hop *t = &w->hops[i];
+		const struct path_cause *t = &w->hops[i];
 		bool small = t->to - t->from <= 2ull * w->bound;
 		bool cut = last &&
 			   (p->end == PATH_OWN || h->event.kind == STEP_LOST || h->event.kind == STEP_NONE);
@@ -71,7 +71,7 @@ static const char *path_wrong(const struct world *w, const struct path *p)
 	size_t at = 0;
 
 	for (size_t i = 0; i < p->n; i++) {
-		const struct path_hop *h = &p->v[i];
+		const struct path_cause *h = &p->v[i];
 
 		if (i && h->to != p->v[i - 1].from)
 			return "hops do not join";
@@ -81,7 +81,7 @@ static const char *path_wrong(const struct world *w, const struct path *p)
 	return end_true(w, p, at) ? NULL : "the end is not true";
 }
 
-static void hops_show(const char *title, const struct path_hop *v, size_t n, enum path_end end,
+static void hops_show(const char *title, const struct path_cause *v, size_t n, enum path_end end,
 		      const char *why)
 {
 	print_message("%s\n", title);
@@ -251,7 +251,7 @@ static void test_window(void **state)
 		assert_true(i < 1000 || w.from <= r.ts - w.within);
 	}
 	assert_true(w.cut && !w.full);
-	assert_int_equal(path_window_behind(&w, 99990), w.n - 9);
+	assert_int_equal(path_window_after(&w, 99990), w.n - 9);
 	assert_int_equal(path_window_at(&w, r.ts - 1), w.n - 1);
 	path_window_keep(&w, r.ts - 5000);
 	assert_int_equal(w.n, 6);

@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Questions to a guest about its counter: a peer that answers late is not waited for longer than is said. */
-#include "record/peer-clock.h"
+#include "record/drain/peer-priv.h"
 
 #include <pthread.h>
 #include <setjmp.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "wire/msg.h"
+#include "base/clock.h"
+#include "file/wire/msg.h"
 
 #define LATE_MS	 1500 /* each answer: by itself within the 2 s for all of the last ones */
 #define LIMIT_MS 15000
+
+static _Atomic unsigned int late_us, answers;
+static _Atomic int64_t ahead; /* the guest's clock before the host's, ns */
 
 /* Answers each question, late, until the other end is closed. */
 static void *late_agent(void *arg)
@@ -30,7 +35,9 @@ static void *late_agent(void *arg)
 		if (!msg_sync_is(&sync, MSG_SYNC_COUNTER, MSG_COUNTER_ASK) ||
 		    msg_get_sync_number(&sync, &shot.number))
 			break;
-		usleep(LATE_MS * 1000);
+		shot.clock = boot_ns() + (uint64_t)ahead;
+		usleep(late_us);
+		answers++;
 		msg_add_counter_shot(&b, &shot);
 		msg_send_buf(fd, &b, &w);
 	}
@@ -45,6 +52,7 @@ static void test_late_answers(void **state)
 	int64_t begin = msg_now();
 	int sv[2];
 
+	late_us = LATE_MS * 1000;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, sv), 0);
 	assert_int_equal(pthread_create(&thread, NULL, late_agent, &sv[1]), 0);
 	assert_int_equal(peer_clock_start(&c, sv[0], 100), 0);
@@ -55,10 +63,47 @@ static void test_late_answers(void **state)
 	close(sv[1]);
 }
 
+static void wait_answers(unsigned int n)
+{
+	for (n += answers; answers < n;)
+		usleep(1000);
+}
+
+/* A quick answer bounds the clock also when later ones are slow, until the clock jumps. */
+static void test_narrowest(void **state)
+{
+	struct peer_clock *c;
+	pthread_t thread;
+	uint64_t bound;
+	int64_t offset;
+	int sv[2];
+
+	late_us = answers = 0;
+	ahead = 5000000000;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, sv), 0);
+	assert_int_equal(pthread_create(&thread, NULL, late_agent, &sv[1]), 0);
+	assert_int_equal(peer_clock_start(&c, sv[0], 10), 0);
+	wait_answers(8);
+	late_us = 400000;
+	wait_answers(4);
+	assert_true(peer_clock_look(c, &offset, &bound));
+	assert_true(bound < 100000000); /* slow answers alone: 200 ms */
+	assert_true((uint64_t)llabs(offset + 5000000000) <= bound);
+	ahead = 1000000000; /* it was paused */
+	wait_answers(4);
+	assert_true(peer_clock_look(c, &offset, &bound));
+	assert_true((uint64_t)llabs(offset + 1000000000) <= bound);
+	late_us = 0;
+	peer_clock_free(c);
+	pthread_join(thread, NULL);
+	close(sv[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_late_answers),
+		cmocka_unit_test(test_narrowest),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

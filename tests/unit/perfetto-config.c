@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Perfetto's text configuration: what of it becomes a plan, what a note, what an error. */
-#include "tracefs/perfetto-config.h"
+#include "record/plan/grammar.h"
 
 #include <errno.h>
 #include <setjmp.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <cmocka.h>
 
-#include "util/opts.h"
+#include "base/opts.h"
 
 /* The plan as text: buffers with events and sizes, the duration, notes. */
 static int config(const char *text, struct buf *out)

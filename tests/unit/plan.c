@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* record_plan: adding buffers, releasing what was filled in. */
-#include "tracefs/plan.h"
+#include "record/plan/plan.h"
 
 #include <setjmp.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>

@@ -15,7 +15,8 @@
 #include <traceevent/trace-seq.h>
 #include <unistd.h>
 
-#include "util/base.h"
+#include "base/array.h"
+#include "base/buf.h"
 
 struct rig {
 	struct tep_handle *tep;

@@ -9,7 +9,7 @@
 
 #include "plugin-rows.h"
 
-#include "hyp/events.h"
+#include "record/hyp/hypevents.h"
 
 /* The talk's listing (standard virtio, host side), as the kernel meant it. */
 static struct row talk[] = {

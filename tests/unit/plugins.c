@@ -9,6 +9,8 @@
 #include <cmocka.h>
 
 #include "plugin-rows.h"
+#include "base/files.h"
+#include "base/strings.h"
 
 /* ---- load order ----------------------------------------------------------------------- */
 

@@ -13,9 +13,10 @@
 #include <traceevent/event-parse.h>
 #include <traceevent/trace-seq.h>
 
-#include "dat/format-check.h"
-#include "dat/print-format.h"
+#include "file/dat/print-format.h"
 #include "read/tepfile.h"
+#include "base/array.h"
+#include "base/files.h"
 
 #define COMMON                                                                                               \
 	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"                               \

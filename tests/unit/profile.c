@@ -13,9 +13,10 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "profile/comms.h"
-#include "profile/profile.h"
+#include "record/profile/profile-priv.h"
+#include "record/profile/profile.h"
 #include "tep.h"
+#include "base/array.h"
 
 #define FIRST_ID 700
 #define NOBODY	 0x3ffffff0 /* no kernel has such a pid */

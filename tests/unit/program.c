@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "util/program.h"
+#include "base/program.h"
 
 static struct buf out;
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "export/protobuf.h"
+#include "base/protobuf.h"
 
 static void expect(struct buf *b, const void *bytes, size_t n)
 {

@@ -14,7 +14,10 @@
 
 #include <cmocka.h>
 
-#include "dat/reader.h"
+#include "file/dat/reader.h"
+#include "base/array.h"
+#include "base/buf.h"
+#include "base/files.h"
 
 #define PAGE  4096
 #define PAGES 25 /* two chunks and a half */

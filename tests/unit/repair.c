@@ -19,11 +19,12 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "dat/page.h"
+#include "file/dat/page.h"
 #include "nvhe-sim.h"
-#include "record/remote-events.h"
-#include "record/repair.h"
+#include "record/drain/remote-events.h"
+#include "record/drain/repair.h"
 #include "spool-fixture.h"
+#include "base/files.h"
 
 #define FIRST_ID   500 /* hyp_enter, hyp_exit, hyp_unknown, hyp_cntvoff */
 #define CNTVOFF_ID 503

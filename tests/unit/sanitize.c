@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* A guest's pages: the good ones stay as they are, the bad ones spoil nothing. */
+/* A guest's pages: the good ones stay as they are, the bad ones spoil nothing; a missing end is marked. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -11,13 +11,15 @@
 
 #include <cmocka.h>
 
-#include "record/sanitize.h"
-#include "dat/page.h"
+#include "record/drain/repair.h"
+#include "file/dat/page.h"
+#include "base/files.h"
 
 #define PAGE   4096u
 #define PAGES  4
 #define EVENTS 10 /* of a page; each has 12 bytes with its header */
 #define MISSED PAGE_MISSED_EVENTS
+#define LATER  77u /* ns, of a page's last event */
 
 static const char header_page[] = "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n"
 				  "\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n"
@@ -206,6 +208,35 @@ static void test_twice(void **state)
 	assert_int_equal(f->m.lost, 2);
 }
 
+/* A page more for the CPU that has pages: events were lost after its last one. */
+static void test_cut(void **state)
+{
+	struct fixture *f = *state;
+	uint8_t last[PAGE];
+	uint32_t head = LATER << 5 | 2;
+	struct spool_range r;
+	int fd;
+
+	/* the last event has a time of its own */
+	memcpy(f->sent[3] + 16 + 12 * (EVENTS - 1), &head, 4);
+	mend(f, 100);
+	assert_int_equal(spool_mark_cut(f->s), 0);
+	fd = spool_pages_open(f->s, 0, 1, &r);
+	assert_true(fd >= 0);
+	assert_int_equal(r.to, sizeof(f->sent) + PAGE);
+	assert_int_equal(pread_all(fd, f->kept, sizeof(f->kept), 0), sizeof(f->kept));
+	assert_unchanged(f, 0, PAGES);
+	assert_int_equal(pread_all(fd, last, PAGE, sizeof(f->sent)), PAGE);
+	close(fd);
+	assert_int_equal(commit_of(last), MISSED);
+	set_commit(last, 0);
+	assert_empty(last, ts_of(f->sent[3]) + 10 * (EVENTS - 1) + LATER);
+	fd = spool_pages_open(f->s, 0, 0, &r);
+	assert_true(fd >= 0);
+	assert_int_equal(r.to, 0);
+	close(fd);
+}
+
 static void test_no_such(void **state)
 {
 	struct fixture *f = *state;
@@ -222,6 +253,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_first_event, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_part, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_twice, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_cut, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_such, setup, teardown),
 	};
 

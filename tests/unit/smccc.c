@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* SMCCC function ids, and the names of host_hcall's ids from text and BTF. */
-#include "decode/smccc.h"
+#include "base/decode/smccc.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -10,7 +10,9 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "decode/hcall.h"
+#include "base/decode/hcall.h"
+#include "base/array.h"
+#include "base/buf.h"
 
 static void test_text(void **state)
 {
@@ -65,7 +67,7 @@ static void test_hcall_text(void **state)
 	static const char text[] = "# pKVM's\n0 __kvm_hyp_init\n\n 0x9\t__kvm_vcpu_run # often\n";
 	static const char *const bad[] = { "",	      "# nothing\n", "nine __kvm_vcpu_run\n", "9\n",
 					   "9 a b\n", "99999 far\n", "9 na\x01me\n" };
-	struct numbered h;
+	struct id_table h;
 
 	assert_int_equal(hcall_names_parse(text, strlen(text), &h), 0);
 	assert_string_equal(hcall_name(&h, 0), "__kvm_hyp_init");
@@ -73,7 +75,7 @@ static void test_hcall_text(void **state)
 	assert_string_equal(hcall_name(&h, 0xc6000009), "__kvm_vcpu_run");
 	assert_null(hcall_name(&h, 1));
 	assert_null(hcall_name(&h, 10));
-	numbered_release(&h);
+	id_table_release(&h);
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		assert_int_equal(hcall_names_parse(bad[i], strlen(bad[i]), &h), -EBADMSG);
 		assert_int_equal(h.n, 0);
@@ -142,7 +144,7 @@ static void make_btf(struct buf *out, const char *enum_name)
 
 static void test_hcall_btf(void **state)
 {
-	struct numbered h;
+	struct id_table h;
 	struct buf b = { 0 };
 	size_t len;
 
@@ -152,7 +154,7 @@ static void test_hcall_btf(void **state)
 	assert_string_equal(hcall_name(&h, 1), "__pkvm_init");
 	assert_string_equal(hcall_name(&h, 2), "__kvm_adjust_pc");
 	assert_null(hcall_name(&h, 3));
-	numbered_release(&h);
+	id_table_release(&h);
 	for (len = 0; len < b.len; len++) { /* cut anywhere */
 		uint8_t *copy = malloc(len ? len : 1);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The KernelShark plugin's pairing of events into spans. */
+/* Trace points become spans: visits to the hypervisor, exits of guests. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,307 +7,302 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "../../plugins/hyp-reason.h"
-#include "../../plugins/kernelshark/spans.h"
+#include "spans/marks.h"
+#include "spans/visits.h"
 
-static size_t row; /* one more for each event, as in a file */
+#define NONE SPAN_UNKNOWN
 
-static struct spot at(int64_t ts, int cpu, int pid)
+static struct span last; /* the one that the last trace point gave */
+
+static bool take(struct visit *v, enum point_kind kind, uint64_t ts, uint64_t reason, int32_t vcpu)
 {
-	return (struct spot){ .row = row++, .ts = ts, .cpu = cpu, .pid = pid };
+	const struct span_point p = { .kind = kind,
+				      .ts = ts,
+				      .row = ts,
+				      .reason = reason,
+				      .cpu = 3,
+				      .machine = 2,
+				      .pid = 7,
+				      .vcpu = vcpu };
+
+	return visit_take(v, &p, &last);
 }
 
-static size_t enter(struct spans *s, int64_t ts, int cpu, int pid, int reason, int vcpu)
+static bool within(struct visit *v, uint64_t ts, uint32_t event)
 {
-	struct spot p = at(ts, cpu, pid);
+	const struct span_point p = { .kind = POINT_HYP_EVENT, .ts = ts, .row = ts, .event = event };
 
-	assert_int_equal(spans_hyp_enter(s, &p, reason, vcpu), 0);
-	return p.row;
+	return visit_take(v, &p, &last);
 }
 
-static size_t leave(struct spans *s, int64_t ts, int cpu, int pid, int left, int vcpu)
+static void paired(void **state)
 {
-	struct spot p = at(ts, cpu, pid);
+	struct visit v = { 0 };
 
-	assert_int_equal(spans_hyp_exit(s, &p, left, vcpu), 0);
-	return p.row;
+	assert_false(take(&v, POINT_HYP_ENTER, 10, 1, 0));
+	assert_false(within(&v, 12, 40));
+	assert_true(take(&v, POINT_HYP_EXIT, 15, 6, 0));
+	assert_int_equal(last.end, SPAN_PAIRED);
+	assert_int_equal(last.from, 10);
+	assert_int_equal(last.to, 15);
+	assert_int_equal(last.why, 1); /* hyp_enter's own, whatever is within */
+	assert_int_equal(last.event, 40);
+	assert_int_equal(last.left, 6);
+	assert_int_equal(last.machine, 2);
+	assert_int_equal(last.cpu, 3);
+	assert_int_equal(last.pid, 7);
+	assert_int_equal(last.first, 10);
+	assert_int_equal(last.last, 15);
+	assert_int_equal(last.detail, 12);
+	assert_false(visit_finish(&v, &last));
 }
 
-static size_t tell(int (*func)(struct spans *s, const struct spot *at), struct spans *s, int64_t ts, int cpu,
-		   int pid)
+/* Android's have no reason: the last event says it. */
+static void reasons(void **state)
 {
-	struct spot p = at(ts, cpu, pid);
+	struct visit v = { 0 };
 
-	assert_int_equal(func(s, &p), 0);
-	return p.row;
+	take(&v, POINT_HYP_ENTER, 10, NONE, 0);
+	within(&v, 11, 41);
+	within(&v, 12, 42);
+	assert_true(take(&v, POINT_HYP_EXIT, 15, NONE, 0));
+	assert_int_equal(last.why, SPAN_REASONS + 42);
+	assert_int_equal(last.left, NONE);
+	within(&v, 17, 43); /* of no visit */
+	take(&v, POINT_HYP_ENTER, 20, NONE, 0);
+	assert_true(take(&v, POINT_HYP_EXIT, 25, NONE, 0));
+	assert_int_equal(last.why, NONE);
+	assert_int_equal(last.event, SPAN_NO_EVENT);
+	take(&v, POINT_HYP_ENTER, 30, 5000, 0); /* no kernel's */
+	take(&v, POINT_HYP_EXIT, 35, NONE, 0);
+	assert_int_equal(last.why, SPAN_REASONS - 1);
 }
 
-static const struct span *only_span(struct spans *s)
+static void vcpus(void **state)
 {
-	const struct span *const *v;
+	struct visit v = { 0 };
 
-	assert_int_equal(spans_finish(s), 0);
-	assert_int_equal(spans_of_cpu(s, 0, 1, &v), 1);
-	return v[0];
+	take(&v, POINT_HYP_ENTER, 10, 5, 22);
+	take(&v, POINT_HYP_EXIT, 15, 6, 0);
+	assert_int_equal(last.vcpu, 22);
+	take(&v, POINT_HYP_ENTER, 20, 1, 0);
+	take(&v, POINT_HYP_EXIT, 25, 7, 23);
+	assert_int_equal(last.vcpu, 23); /* it is loaded meanwhile */
 }
 
-static void entry_and_exit(void **state)
+static void unfinished(void **state)
 {
-	struct spans *s = spans_new();
-	const struct span *span;
-	size_t first, last;
+	struct visit v = { 0 };
 
-	leave(s, 5, 1, 7, HYP_ERET_HOST, 0); /* its entry was before the recording */
-	first = enter(s, 10, 1, 7, HYP_HVC, 0);
-	last = leave(s, 30, 1, 7, HYP_ERET_GUEST, 100);
-	enter(s, 50, 1, 7, HYP_GUEST_EXIT, 100); /* its exit after */
-	span = only_span(s);
-	assert_int_equal(span->kind, SPAN_HYP);
-	assert_int_equal(span->start, 10);
-	assert_int_equal(span->end, 30);
-	assert_int_equal(span->reason, HYP_HVC);
-	assert_int_equal(span->left, HYP_ERET_GUEST);
-	assert_int_equal(span->pid, 100);
-	assert_int_equal(span->first, first);
-	assert_int_equal(span->last, last);
-	assert_int_equal(span->detail, first);
-	assert_int_equal(spans_reasons(s), 1u << HYP_HVC);
-	spans_free(s);
+	assert_true(take(&v, POINT_HYP_EXIT, 5, 6, 0));
+	assert_int_equal(last.end, SPAN_BEGUN);
+	assert_int_equal(last.to, 5);
+	assert_false(take(&v, POINT_LOST, 6, 0, 0));
+	take(&v, POINT_HYP_ENTER, 10, 1, 0);
+	assert_true(take(&v, POINT_LOST, 12, 0, 0));
+	assert_int_equal(last.end, SPAN_LOST);
+	assert_int_equal(last.from, 10);
+	take(&v, POINT_HYP_ENTER, 20, 1, 0);
+	assert_true(take(&v, POINT_HYP_ENTER, 30, 2, 0));
+	assert_int_equal(last.end, SPAN_LOST);
+	assert_int_equal(last.why, 1);
+	assert_true(take(&v, POINT_HYP_EXIT, 29, 6, 0)); /* time goes back */
+	assert_int_equal(last.end, SPAN_LOST);
+	assert_int_equal(last.from, 30);
+	take(&v, POINT_HYP_ENTER, 40, 3, 0);
+	assert_true(visit_finish(&v, &last));
+	assert_int_equal(last.end, SPAN_UNENDED);
+	assert_int_equal(last.why, 3);
+	assert_false(visit_finish(&v, &last));
 }
 
-static void other_cpus_and_machines(void **state)
+static void names(void **state)
 {
-	struct spans *s = spans_new();
-	struct spot guest = { .ts = 15, .machine = 3, .cpu = 1, .pid = 9 };
-	const struct span *const *v;
-
-	enter(s, 10, 1, 7, HYP_HVC, 0);
-	enter(s, 11, 0, 8, HYP_SMC, 0);
-	assert_int_equal(spans_hyp_enter(s, &guest, HYP_SYS, 0), 0);
-	leave(s, 20, 1, 7, HYP_ERET_HOST, 0);
-	guest.ts = 25;
-	assert_int_equal(spans_hyp_exit(s, &guest, HYP_ERET_HOST, 0), 0);
-	leave(s, 30, 0, 8, HYP_ERET_HOST, 0);
-	assert_int_equal(spans_finish(s), 0);
-	assert_int_equal(spans_count(s, SPAN_HYP), 3);
-	assert_int_equal(spans_of_cpu(s, 0, 0, &v), 1);
-	assert_int_equal(v[0]->reason, HYP_SMC);
-	assert_int_equal(spans_of_cpu(s, 0, 1, &v), 1);
-	assert_int_equal(v[0]->reason, HYP_HVC);
-	assert_int_equal(spans_of_cpu(s, 3, 1, &v), 1);
-	assert_int_equal(v[0]->end - v[0]->start, 10);
-	assert_int_equal(spans_of_cpu(s, 0, 2, &v), 0);
-	assert_int_equal(spans_of_cpu(s, 1, 0, &v), 0);
-	assert_int_equal(spans_of_task(s, 0, 8, &v), 1);
-	assert_int_equal(spans_of_task(s, 3, 9, &v), 1);
-	assert_int_equal(spans_of_task(s, 0, 9, &v), 0);
-	spans_free(s);
+	assert_true(visit_event_tells("host_ffa_call"));
+	assert_true(visit_event_tells("vendor_thing"));
+	assert_false(visit_event_tells("func_ret"));
+	assert_false(visit_event_tells("__hyp_printk"));
+	assert_false(visit_event_tells("hyp_printk"));
+	assert_false(visit_event_tells("hyp_cntvoff"));
+	assert_string_equal(visit_event_reason("host_ffa_call"), "smc");
+	assert_null(visit_event_reason("iommu_idmap"));
+	assert_string_equal(visit_reason_event("host_abort"), "host_mem_abort");
+	assert_null(visit_reason_event("guest_exit"));
 }
 
-static void sorted_by_start(void **state)
+static bool side(struct exit_side *e, enum point_kind kind, uint64_t ts, uint64_t reason)
 {
-	struct spans *s = spans_new();
-	const struct span *const *v;
+	const struct span_point p = {
+		.kind = kind, .ts = ts, .row = ts, .reason = reason, .ec = 9, .cpu = 1, .pid = 7
+	};
 
-	for (int i = 0; i < 3000; i++) {
-		enter(s, 10 * i, i % 2, 7, HYP_HVC, 0);
-		leave(s, 10 * i + 5, i % 2, 7, HYP_ERET_HOST, 0);
-	}
-	assert_int_equal(spans_finish(s), 0);
-	assert_int_equal(spans_of_cpu(s, 0, 1, &v), 1500);
-	for (int i = 0; i < 1500; i++)
-		assert_int_equal(v[i]->start, 20 * i + 10);
-	assert_int_equal(spans_of_task(s, 0, 7, &v), 3000);
-	for (int i = 0; i < 3000; i++)
-		assert_int_equal(v[i]->start, 10 * i);
-	spans_free(s);
+	return exit_take(e, &p, &last);
 }
 
-/* What was lost could have been the exit and the next entry. */
-static void lost_events(void **state)
+static void exits(void **state)
 {
-	struct spans *s = spans_new();
-	const struct span *span;
+	struct exit_side e = { 0 };
 
-	enter(s, 10, 1, 7, HYP_HVC, 0);
-	tell(spans_lost, s, 20, 0, 7); /* another CPU */
-	leave(s, 30, 1, 7, HYP_ERET_HOST, 0);
-	enter(s, 40, 1, 7, HYP_HVC, 0);
-	tell(spans_lost, s, 45, 1, 7);
-	leave(s, 60, 1, 7, HYP_ERET_HOST, 0);
-	span = only_span(s);
-	assert_int_equal(span->end, 30);
-	spans_free(s);
+	assert_false(side(&e, POINT_KVM_EXIT, 5, 1));
+	assert_true(side(&e, POINT_KVM_ENTRY, 8, 0));
+	assert_int_equal(last.end, SPAN_PAIRED);
+	assert_int_equal(last.before, NONE);
+	assert_false(side(&e, POINT_KVM_EXIT, 20, 2));
+	assert_true(side(&e, POINT_KVM_ENTRY, 25, 0));
+	assert_int_equal(last.end, SPAN_PAIRED);
+	assert_int_equal(last.from, 20);
+	assert_int_equal(last.to, 25);
+	assert_int_equal(last.before, 12);
+	assert_int_equal(last.why, 2);
+	assert_int_equal(last.ec, 9);
+	assert_int_equal(last.vcpu, 7);
+	assert_int_equal(last.first, 20);
+	assert_false(side(&e, POINT_KVM_EXIT, 30, 3));
+	assert_true(exit_finish(&e, &last));
+	assert_int_equal(last.end, SPAN_UNENDED);
+	assert_false(exit_finish(&e, &last));
 }
 
-static void entered_twice(void **state)
+static void exits_lost(void **state)
 {
-	struct spans *s = spans_new();
-	const struct span *span;
+	struct exit_side e = { 0 };
 
-	enter(s, 10, 1, 7, HYP_HVC, 0);
-	enter(s, 20, 1, 7, HYP_SMC, 0);
-	leave(s, 30, 1, 7, HYP_ERET_HOST, 0);
-	span = only_span(s);
-	assert_int_equal(span->start, 20);
-	assert_int_equal(span->reason, HYP_SMC);
-	spans_free(s);
+	side(&e, POINT_KVM_ENTRY, 1, 0);
+	assert_false(side(&e, POINT_LOST, 2, 0));
+	side(&e, POINT_KVM_EXIT, 5, 1);
+	assert_int_equal(e.span.before, NONE);
+	assert_true(side(&e, POINT_KVM_EXIT, 6, 1)); /* kvm_entry is missing */
+	assert_int_equal(last.end, SPAN_LOST);
+	side(&e, POINT_LOST, 7, 0);
+	assert_true(side(&e, POINT_KVM_ENTRY, 9, 0));
+	assert_int_equal(last.end, SPAN_LOST);
+	assert_int_equal(last.from, 6);
+	side(&e, POINT_KVM_EXIT, 20, 1);
+	assert_int_equal(e.span.before, 11);
+	assert_true(side(&e, POINT_KVM_ENTRY, 19, 0)); /* time goes back */
+	assert_int_equal(last.end, SPAN_LOST);
+	side(&e, POINT_KVM_EXIT, 30, 1);
+	side(&e, POINT_LOST, 31, 0);
+	assert_true(exit_finish(&e, &last));
+	assert_int_equal(last.end, SPAN_LOST);
 }
 
-/* Android's entries have no reason: the event in between tells it. */
-static void android(void **state)
-{
-	struct spans *s = spans_new();
-	struct spot abort = at(15, 1, 7);
-	const struct span *span;
+static struct mark_place place;
 
-	assert_int_equal(spans_hyp_event(s, &abort, HYP_HOST_ABORT), 0); /* outside: nothing */
-	enter(s, 10, 1, 7, -1, 0);
-	abort = at(15, 1, 7);
-	assert_int_equal(spans_hyp_event(s, &abort, HYP_HOST_ABORT), 0);
-	leave(s, 20, 1, 7, -1, 0);
-	span = only_span(s);
-	assert_int_equal(span->reason, HYP_HOST_ABORT);
-	assert_int_equal(span->left, -1);
-	assert_int_equal(span->detail, abort.row);
-	spans_free(s);
+static int mark(struct marks *m, bool begins, uint64_t ts, uint64_t source, uint64_t id, const char *name)
+{
+	const struct mark p = { .begins = begins,
+				.ts = ts,
+				.row = ts,
+				.source = source,
+				.id = id,
+				.name = mark_name(name, strlen(name)),
+				.tag = 2 * ts,
+				.machine = 2,
+				.buffer = 3,
+				.pid = (int32_t)source };
+
+	return marks_take(m, &p, &place, &last);
 }
 
-static void kvm_tells_the_exit(void **state)
+static void marks_pair(void **state)
 {
-	struct spans *s = spans_new();
-	const struct span *const *v;
-	size_t fault;
+	struct marks m = { 0 };
 
-	enter(s, 10, 1, 7, HYP_GUEST_EXIT, 100); /* pKVM sees to this one by itself */
-	leave(s, 11, 1, 7, HYP_ERET_GUEST, 100);
-	enter(s, 20, 1, 7, HYP_GUEST_EXIT, 100);
-	leave(s, 21, 1, 7, HYP_ERET_HOST, 0);
-	tell(spans_kvm_says, s, 22, 1, 999); /* another thread's */
-	tell(spans_kvm_says, s, 22, 1, 100);
-	enter(s, 23, 1, 7, HYP_HVC, 0);
-	leave(s, 24, 1, 7, HYP_ERET_HOST, 0);
-	fault = tell(spans_kvm_says, s, 25, 1, 100);
-	tell(spans_kvm_entry, s, 26, 1, 100);
-	tell(spans_kvm_says, s, 27, 1, 100);
-	assert_int_equal(spans_finish(s), 0);
-	assert_int_equal(spans_of_cpu(s, 0, 1, &v), 3);
-	assert_int_equal(v[0]->detail, v[0]->first);
-	assert_int_equal(v[1]->detail, fault);
-	assert_int_equal(v[2]->detail, v[2]->first);
-	spans_free(s);
+	assert_int_equal(mark(&m, true, 10, 7, 500, "read"), 0);
+	assert_int_equal(mark(&m, true, 11, 7, MARK_NO_ID, "frame"), 0);
+	assert_int_equal(mark(&m, true, 12, 7, MARK_NO_ID, "frame"), 0);
+	assert_int_equal(place.lane, 2);
+	assert_int_equal(mark(&m, false, 20, 7, 500, "read"), 1);
+	assert_int_equal(last.end, SPAN_PAIRED);
+	assert_int_equal(last.from, 10);
+	assert_int_equal(last.to, 20);
+	assert_int_equal(last.detail, 20);
+	assert_int_equal(last.why, mark_name("read", 4));
+	assert_int_equal(mark(&m, true, 21, 7, MARK_NO_ID, "frame"), 0);
+	assert_int_equal(place.lane, 0);
+	assert_int_equal(mark(&m, false, 25, 7, MARK_NO_ID, "frame"), 1);
+	assert_int_equal(last.from, 21); /* the latest, whatever its lane */
+	assert_int_equal(mark(&m, false, 26, 8, MARK_NO_ID, "frame"), 1);
+	assert_int_equal(last.end, SPAN_BEGUN); /* a name is another thread's */
+	assert_int_equal(mark(&m, false, 26, 7, MARK_NO_ID, "draw"), 1);
+	assert_int_equal(last.end, SPAN_BEGUN);
+	marks_release(&m);
 }
 
-static void begin(struct spans *s, int64_t ts, int pid, uint64_t id, const char *name)
+/* Two processes may count from the same id, and a span may end in another thread of its process. */
+static void marks_of_processes(void **state)
 {
-	struct spot p = at(ts, 0, pid);
+	struct marks m = { 0 };
 
-	assert_int_equal(spans_begin(s, &p, id, name, strlen(name)), 0);
+	mark(&m, true, 10, 7, 1, "read");
+	mark(&m, true, 11, 8, 1, "read");
+	mark(&m, true, 12, 9, 1, "write");
+	assert_int_equal(mark(&m, false, 20, 7, 1, "read"), 1);
+	assert_int_equal(last.from, 10);
+	assert_int_equal(mark(&m, false, 30, 10, 1, "write"), 1);
+	assert_int_equal(last.from, 12);
+	assert_int_equal(last.pid, 9);
+	assert_int_equal(mark(&m, false, 40, 10, 1, "open"), 1);
+	assert_int_equal(last.end, SPAN_BEGUN);
+	marks_release(&m);
 }
 
-static void end(struct spans *s, int64_t ts, int pid, uint64_t id, const char *name)
+static void marks_unfinished(void **state)
 {
-	struct spot p = at(ts, 0, pid);
+	struct marks m = { 0 };
+	struct mark_place at = { 0 };
+	const struct mark other = { .source = 7, .machine = 2, .buffer = 4, .id = MARK_NO_ID };
 
-	assert_int_equal(spans_end(s, &p, id, name, strlen(name)), 0);
+	mark(&m, true, 10, 7, 500, "read");
+	mark(&m, true, 11, 7, MARK_NO_ID, "frame");
+	assert_int_equal(marks_take(&m, &other, &place, &last), 0);
+	assert_int_equal(place.source, MARKS_NO_SOURCE); /* another buffer has the same lines */
+	assert_false(marks_lost(&m, 4, &at, &last));
+	at = (struct mark_place){ 0 };
+	assert_true(marks_lost(&m, 3, &at, &last));
+	assert_int_equal(last.from, 11);
+	assert_int_equal(last.end, SPAN_LOST);
+	assert_false(marks_lost(&m, 3, &at, &last)); /* an id is no other's */
+	at = (struct mark_place){ 0 };
+	assert_true(marks_finish(&m, &at, &last));
+	assert_int_equal(last.from, 10);
+	assert_int_equal(last.end, SPAN_UNENDED);
+	assert_false(marks_finish(&m, &at, &last));
+	for (uint64_t i = 0; i < MARKS_OPEN; i++)
+		assert_int_equal(mark(&m, true, 20 + i, 7, i, "many"), 0);
+	assert_int_equal(mark(&m, true, 50, 7, 99, "many"), 1);
+	assert_int_equal(last.from, 20);
+	assert_int_equal(last.end, SPAN_LOST);
+	assert_int_equal(place.lane, 0);
+	marks_release(&m);
 }
 
-static void crosvm_nested(void **state)
+static void mark_lines(void **state)
 {
-	struct spans *s = spans_new();
-	const struct span *const *v;
+	struct mark_text text;
 
-	end(s, 1, 7, 500, "queue");
-	begin(s, 10, 7, 512, "queue");
-	begin(s, 20, 7, 513, "release");
-	begin(s, 25, 8, 514, "read"); /* another thread: not inside */
-	end(s, 30, 7, 513, "release");
-	end(s, 40, 8, 514, "read");
-	end(s, 50, 7, 512, "queue");
-	begin(s, 60, 7, 515, "open");
-	assert_int_equal(spans_finish(s), 0);
-	assert_int_equal(spans_count(s, SPAN_CROSVM), 3);
-	assert_int_equal(spans_of_task(s, 0, 7, &v), 2);
-	assert_int_equal(v[0]->start, 10);
-	assert_int_equal(v[0]->end, 50);
-	assert_int_equal(v[0]->depth, 0);
-	assert_int_equal(v[1]->end, 30);
-	assert_int_equal(v[1]->depth, 1);
-	assert_int_equal(spans_of_task(s, 0, 8, &v), 1);
-	assert_int_equal(v[0]->depth, 0);
-	assert_int_equal(spans_of_cpu(s, 0, 0, &v), 0);
-	spans_free(s);
-}
-
-/* Two crosvm processes count from the same number. */
-static void crosvm_same_id(void **state)
-{
-	struct spans *s = spans_new();
-	const struct span *const *v;
-
-	begin(s, 10, 7, 1, "read");
-	begin(s, 11, 8, 1, "read");
-	begin(s, 12, 9, 1, "write");
-	end(s, 20, 7, 1, "read");
-	end(s, 30, 10, 1, "write"); /* ended by another thread of its process */
-	end(s, 40, 8, 1, "read");
-	assert_int_equal(spans_finish(s), 0);
-	assert_int_equal(spans_of_task(s, 0, 7, &v), 1);
-	assert_int_equal(v[0]->end, 20);
-	assert_int_equal(spans_of_task(s, 0, 8, &v), 1);
-	assert_int_equal(v[0]->end, 40);
-	assert_int_equal(spans_of_task(s, 0, 9, &v), 1);
-	assert_int_equal(v[0]->end, 30);
-	spans_free(s);
-}
-
-static void begins_without_end(void **state)
-{
-	struct spans *s = spans_new();
-	const struct span *const *v;
-
-	for (uint64_t i = 0; i < 10000; i++)
-		begin(s, (int64_t)i, 7, i, "lost");
-	end(s, 20000, 7, 9999, "lost");
-	end(s, 20001, 7, 0, "lost"); /* forgotten */
-	assert_int_equal(spans_finish(s), 0);
-	assert_int_equal(spans_of_task(s, 0, 7, &v), 1);
-	assert_int_equal(v[0]->start, 9999);
-	spans_free(s);
-}
-
-static void hypertrace(void **state)
-{
-	struct spans *s = spans_new();
-	const struct span *const *v;
-	const struct {
-		int64_t ts;
-		uint64_t source, number;
-	} events[] = { { 10, 1, 1 }, { 15, 2, 1 }, { 20, 1, 2 }, { 30, 1, 0 }, { 40, 1, 0 } };
-
-	for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
-		struct spot p = at(events[i].ts, 0, 7);
-
-		assert_int_equal(spans_hypertrace(s, &p, events[i].source, events[i].number), 0);
-	}
-	assert_int_equal(spans_finish(s), 0);
-	assert_int_equal(spans_of_task(s, 0, 7, &v), 2);
-	assert_int_equal(v[0]->start, 10);
-	assert_int_equal(v[0]->end, 20);
-	assert_int_equal(v[1]->start, 20);
-	assert_int_equal(v[1]->end, 30);
-	spans_free(s);
+	assert_int_equal(mark_line("5 VirtioFs Exit: read\n", 22, &text), MARK_CROSVM);
+	assert_int_equal(text.crosvm.name.len, 4);
+	assert_int_equal(mark_line("guest_hypertrace arg1=2\n\0junk", 29, &text), MARK_HYPERTRACE);
+	assert_int_equal(text.event.arg[0], 2);
+	assert_int_equal(mark_line("words", 5, &text), MARK_NONE);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(entry_and_exit),     cmocka_unit_test(other_cpus_and_machines),
-		cmocka_unit_test(sorted_by_start),    cmocka_unit_test(lost_events),
-		cmocka_unit_test(entered_twice),      cmocka_unit_test(android),
-		cmocka_unit_test(kvm_tells_the_exit), cmocka_unit_test(crosvm_nested),
-		cmocka_unit_test(crosvm_same_id),     cmocka_unit_test(begins_without_end),
-		cmocka_unit_test(hypertrace),
+		cmocka_unit_test(paired),
+		cmocka_unit_test(reasons),
+		cmocka_unit_test(vcpus),
+		cmocka_unit_test(unfinished),
+		cmocka_unit_test(names),
+		cmocka_unit_test(exits),
+		cmocka_unit_test(exits_lost),
+		cmocka_unit_test(marks_pair),
+		cmocka_unit_test(marks_of_processes),
+		cmocka_unit_test(marks_unfinished),
+		cmocka_unit_test(mark_lines),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "spool/spool.h"
+#include "record/spool/spool.h"
 
 struct fixture {
 	char base[64], dir[80];

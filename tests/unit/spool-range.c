@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Which of a spool's pages count, how their room is given back, and spools that are parts of others. */
-#include "spool/range.h"
+#include "record/spool/spool.h"
 
 #include <errno.h>
 #include <setjmp.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,7 +122,7 @@ static void test_forget(void **state)
 	char page[PAGE];
 	int fd;
 
-	if (spool_can_forget(f->s) == -EOPNOTSUPP)
+	if (spool_can_forget(spool_dirfd(f->s)) == -EOPNOTSUPP)
 		skip();
 	fd = spool_pages_fd(f->s, 0, 1);
 	assert_int_equal(fstat(fd, &before), 0);

@@ -12,8 +12,10 @@
 
 #include <cmocka.h>
 
-#include "spool/spool.h"
+#include "record/spool/spool.h"
 #include "spool-fixture.h"
+#include "base/array.h"
+#include "base/files.h"
 
 /* What another user does to a directory as soon as it is made, in a place of theirs; NULL: nothing */
 static void (*swap)(const char *path);

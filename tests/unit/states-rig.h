@@ -10,8 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/states.h"
-#include "util/array.h"
+#include "ask/states/states.h"
+#include "base/array.h"
+#include "base/files.h"
 
 #define RIG_FORMATS "tests/data/formats"
 #define RIG_COMMON                                                                                           \
@@ -81,7 +82,7 @@ static inline void rig_input(struct input *in, unsigned int flags)
 /* Two vCPUs of the guest: 0 is thread `first`, 1 the one behind it; its clock's bound is that everywhere. */
 static inline void rig_inputs(struct rig_states *r, unsigned int flags, uint32_t first, uint64_t bound)
 {
-	const struct offset_knot knots[] = { { 0, 0, 1, 0 }, { UINT64_MAX / 2, 0, 1, 0 } };
+	const struct offset_point points[] = { { 0, 0, 1, 0 }, { UINT64_MAX / 2, 0, 1, 0 } };
 	const uint64_t bounds[] = { bound, bound };
 
 	*r = (struct rig_states){ .in = { .v = r->v, .n = flags & RIG_GUEST ? 2 : 1 } };
@@ -93,7 +94,7 @@ static inline void rig_inputs(struct rig_states *r, unsigned int flags, uint32_t
 		rig_input(g, flags);
 		g->guest = true;
 		g->trace_id = 8;
-		assert_int_equal(offset_shift_fill(&g->time.shift, 7, 2, knots, 2), 0);
+		assert_int_equal(offset_shift_fill(&g->time.shift, 7, 2, points, 2), 0);
 		assert_int_equal(offset_shift_set_bounds(&g->time.shift, bounds, 2, "test", "hard"), 0);
 		r->guest = (struct offset_guest){ .name = strdup("vm"), .trace_id = 8, .n = 2 };
 		r->guest.vcpus = calloc(2, sizeof(*r->guest.vcpus));

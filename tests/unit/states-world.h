@@ -103,13 +103,20 @@ struct world {
 		int32_t thief;
 	} g[GTASKS];
 	struct truth truth[OWNERS];
+	struct truth cpus[CPUS + VCPUS]; /* other: the task that the host's, and the guest's, CPU has */
+	struct wake {
+		uint64_t at;
+		bool guest;
+		int32_t by, whom;
+	} * wakes;
+	size_t n_wakes;
 	struct {
 		struct step *v;
 		size_t n;
 	} streams[STREAMS];
 };
 
-static inline unsigned int vcpu_truth(const struct thread *v)
+static inline unsigned int vcpu_truth(const struct world *w, const struct thread *v)
 {
 	static const unsigned int at[] = {
 		[OUT] = STATE_HOST,    [POLLS] = TRUTH_POLL,	  [USER] = STATE_VMM,
@@ -119,15 +126,15 @@ static inline unsigned int vcpu_truth(const struct thread *v)
 	};
 
 	if (v->run == WAITS)
-		return STATE_PREEMPTED;
+		return w->current[v->cpu] < 0 ? STATE_WAKING : STATE_PREEMPTED;
 	if (v->run == SLEEPS)
 		return v->halts ? STATE_HALTED : STATE_BLOCKED;
 	return at[v->at];
 }
 
-static inline void truth_set(struct world *w, size_t i, unsigned int state, unsigned int by, int32_t other)
+static inline void truth_set(const struct world *w, struct truth *t, unsigned int state, unsigned int by,
+			     int32_t other)
 {
-	struct truth *t = &w->truth[i];
 	const struct truth_part now = { w->t, state, by, other };
 
 	if (t->n && t->v[t->n - 1].state == state && t->v[t->n - 1].by == by && t->v[t->n - 1].other == other)
@@ -148,22 +155,45 @@ static inline void write_down(struct world *w)
 	size_t at = 0;
 
 	for (int i = 0; i < VCPUS; i++) {
-		vcpus[i] = vcpu_truth(&w->v[i]);
+		vcpus[i] = vcpu_truth(w, &w->v[i]);
 		others[i] = vcpus[i] == STATE_PREEMPTED ? pid_on(w, w->v[i].cpu) : STATE_NO_TASK;
-		truth_set(w, at++, vcpus[i], 0, others[i]);
+		truth_set(w, &w->truth[at++], vcpus[i], 0, others[i]);
 	}
 	for (int i = 0; i < THREADS; i++)
-		truth_set(w, at++, runs[w->v[i].run], 0,
+		truth_set(w, &w->truth[at++], runs[w->v[i].run], 0,
 			  w->v[i].run == WAITS ? w->v[i].thief : STATE_NO_TASK);
 	for (int i = 0; i < GTASKS; i++) {
 		int cpu = w->g[i].cpu;
 		bool on = w->g[i].run == ON, stolen = on && vcpus[cpu] != STATE_GUEST;
 
-		truth_set(w, at++, stolen ? STATE_STOLEN : runs[w->g[i].run], stolen ? vcpus[cpu] : 0,
+		truth_set(w, &w->truth[at++], stolen ? STATE_STOLEN : runs[w->g[i].run],
+			  stolen ? vcpus[cpu] : 0,
 			  stolen		 ? others[cpu]
 			  : w->g[i].run == WAITS ? w->g[i].thief
 						 : STATE_NO_TASK);
 	}
+	for (int i = 0; i < CPUS; i++)
+		truth_set(w, &w->cpus[i], 0, 0, pid_on(w, i));
+	for (int i = 0; i < VCPUS; i++)
+		truth_set(w, &w->cpus[CPUS + i], 0, 0, w->gcurrent[i] < 0 ? 0 : GFIRST + w->gcurrent[i]);
+}
+
+static inline void truth_wake(struct world *w, bool guest, int32_t by, int32_t whom)
+{
+	const struct wake wake = { w->t, guest, by, whom };
+
+	assert_int_equal(array_push(&w->wakes, &w->n_wakes, &wake, sizeof(wake)), 0);
+}
+
+static inline void world_release(struct world *w)
+{
+	for (size_t i = 0; i < OWNERS; i++)
+		free(w->truth[i].v);
+	for (size_t i = 0; i < CPUS + VCPUS; i++)
+		free(w->cpus[i].v);
+	for (size_t i = 0; i < STREAMS; i++)
+		free(w->streams[i].v);
+	free(w->wakes);
 }
 
 /* ---- events --------------------------------------------------------------------------------------- */
@@ -255,6 +285,7 @@ static inline void wake_any(struct world *w, int cpu)
 		t->run = WAITS;
 		t->cpu = (int)roll(&w->d, CPUS);
 		t->thief = pid_on(w, t->cpu);
+		truth_wake(w, false, pid_on(w, cpu), t->pid);
 		record(w, cpu, STEP_WAKING, pid_on(w, cpu), (uint64_t)t->pid, (uint64_t)t->cpu);
 		return;
 	}
@@ -307,6 +338,7 @@ static inline void guest_wake(struct world *w, int cpu)
 	w->g[g].run = WAITS;
 	w->g[g].cpu = to;
 	w->g[g].thief = w->gcurrent[to] < 0 ? 0 : GFIRST + w->gcurrent[to];
+	truth_wake(w, true, w->gcurrent[cpu] < 0 ? 0 : GFIRST + w->gcurrent[cpu], GFIRST + g);
 	record_guest(w, cpu, STEP_WAKING, w->gcurrent[cpu] < 0 ? 0 : GFIRST + w->gcurrent[cpu],
 		     (uint64_t)(GFIRST + g), (uint64_t)to);
 }
@@ -540,7 +572,7 @@ static inline void end_early(struct world *w, size_t buffer)
 }
 
 /* As the merge: by time, and a CPU's in its own order. */
-static const struct step *next_step(const struct world *w, size_t *at)
+static inline const struct step *next_step(const struct world *w, size_t *at)
 {
 	size_t best = STREAMS;
 

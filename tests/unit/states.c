@@ -149,7 +149,7 @@ static void test_arm(void **state)
 	       "1110 guest, 1150 hypervisor guest_exit, 1155 firmware smc, 1158 hypervisor smc, 1160 host~, "
 	       "1170 host~ IRQ, 1180 preempted IRQ <50, 1190 preempted IRQ <51, 1200 host~ IRQ, 1210 host~, "
 	       "1211 hypervisor hvc, 1212 guest, 1220 hypervisor guest_exit, 1221 host~, 1230 host~ TRAP, "
-	       "1240 halted~ TRAP <60, 1300 preempted TRAP <0, 1310 host~ TRAP, 1320 host~, "
+	       "1240 halted~ TRAP <60, 1300 waking TRAP, 1310 host~ TRAP, 1320 host~, "
 	       "1330 hypervisor hvc, 1340 guest, 1350 unknown" },
 	     { TASK, 11,
 	       "0 unknown, 1010 running, 1180 runnable <50, 1200 running, 1240 sleeping <60, 1300 runnable "
@@ -193,7 +193,7 @@ static void test_x86(void **state)
 	     { VCPU, 11,
 	       "0 unknown, 20 guest, 30 host~ EXTERNAL_INTERRUPT, 40 guest, 50 host~ HLT, 60 halted~ HLT "
 	       "<50, "
-	       "70 preempted HLT <0, 80 host~ HLT, 90 guest, 100 host~ EXTERNAL_INTERRUPT, 110 VMM, "
+	       "70 waking HLT, 80 host~ HLT, 90 guest, 100 host~ EXTERNAL_INTERRUPT, 110 VMM, "
 	       "120 blocked, 130 VMM, 140 guest, 150 host HLT, 155 halted HLT, 170 host HLT, 180 guest, "
 	       "190 host EXTERNAL_INTERRUPT, 200 unknown" },
 	     { TASK, 11,
@@ -301,7 +301,7 @@ static void test_stolen(void **state)
 	     { VCPU, 11,
 	       "0 unknown, 20 guest, 40 host~ EXTERNAL_INTERRUPT, 50 preempted EXTERNAL_INTERRUPT <60, "
 	       "60 host~ EXTERNAL_INTERRUPT, 70 guest, 110 host~ HLT, 120 halted~ HLT <50, "
-	       "130 preempted HLT <0, 140 host~ HLT, 150 guest, 170 host~ EXTERNAL_INTERRUPT, "
+	       "130 waking HLT, 140 host~ HLT, 150 guest, 170 host~ EXTERNAL_INTERRUPT, "
 	       "171 unknown" },
 	     { VCPU, 12, "0 unknown" });
 }
@@ -349,7 +349,7 @@ static void test_lost(void **state)
 	       "33 unknown" },
 	     { VCPU, 12,
 	       "0 unknown, 21 guest, 40 host~ EXTERNAL_INTERRUPT, 45 guest, 50 host~ HLT, "
-	       "52 unknown, 70 preempted <0, 75 unknown, 80 guest, 90 unknown" },
+	       "52 unknown, 70 waking, 75 unknown, 80 guest, 90 unknown" },
 	     { TASK, 12, "0 unknown, 11 running, 52 unknown, 70 runnable <0, 75 running, 90 unknown" },
 	     { TASK, 50, "0 unknown, 31 running, 33 unknown, 61 runnable <51, 90 unknown" },
 	     { TASK, 51, "0 unknown, 33 unknown, 61 running, 90 unknown" });
@@ -399,7 +399,7 @@ static void test_unpaired(void **state)
 	CASE(RIG_X86, 100, steps,
 	     { VCPU, 11,
 	       "0 unknown, 20 unknown, 30 guest, 40 unknown, 50 host~ EXTERNAL_INTERRUPT, 60 unknown, 70 "
-	       "preempted <0, "
+	       "waking, "
 	       "80 unknown, 90 host~ EXTERNAL_INTERRUPT, 95 unknown, 97 unknown" });
 }
 

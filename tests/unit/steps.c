@@ -4,8 +4,8 @@
 
 #include "captures.h"
 
-#include "analysis/pass.h"
-#include "decode/esr.h"
+#include "ask/states/pass.h"
+#include "base/decode/esr.h"
 #include "read/pipeline.h"
 
 /* ---- what records mean --------------------------------------------------------------- */
@@ -91,7 +91,7 @@ static void test_meaning(void **state)
 	open_captures(&o, 0, ARRAY_SIZE(captures));
 	assert_int_equal(steps_open(&steps, &o.in), 0);
 	assert_int_equal(padded_init(&room), 0);
-	while (timeline_take(o.t, &run) == 1) {
+	while (merge_take(o.t->merge, &run) == 1) {
 		struct timeline_record r;
 
 		assert_int_equal(steps_fill(steps, o.t, &run, STEPS_ALL, &b), 0);
@@ -115,9 +115,9 @@ static void test_meaning(void **state)
 	assert_true(there > 1000);
 	assert_int_equal(found, there);
 	assert_int_equal(lost, missed);
-	for (uint32_t i = 0; i < timeline_streams(o.t); i++)
-		gaps += timeline_stream(o.t, &(struct merge_record){ .stream = i })->gap;
-	assert_int_equal(ends, timeline_streams(o.t));
+	for (uint32_t i = 0; i < merge_streams(o.t->merge); i++)
+		gaps += merge_stream(o.t->merge, &(struct merge_record){ .stream = i })->gap;
+	assert_int_equal(ends, merge_streams(o.t->merge));
 	assert_int_equal(gaps, lost); /* each begins behind a record or before the first one */
 	padded_release(&room);
 	step_batch_release(&b);
@@ -138,7 +138,7 @@ static void test_sets(void **state)
 
 	open_captures(&o, 0, ARRAY_SIZE(captures));
 	assert_int_equal(steps_open(&steps, &o.in), 0);
-	while (timeline_take(o.t, &run) == 1) {
+	while (merge_take(o.t->merge, &run) == 1) {
 		uint64_t kinds = 0;
 		size_t n = 0;
 
@@ -192,12 +192,12 @@ static void test_names(void **state)
 	tep = o.in.v[0].tep;
 	assert_int_equal(steps_open(&steps, &o.in), 0);
 	assert_false(tep_is_pid_registered(tep, 3200000));
-	while (timeline_take(o.t, &run) == 1) {
+	while (merge_take(o.t->merge, &run) == 1) {
 		assert_int_equal(steps_fill(steps, o.t, &run, STEPS_ALL, &b), 0);
 		for (size_t i = 0; i < b.n; i++)
 			if (b.v[i].kind == STEP_SWITCH)
 				b.v[i].a = 3200000 + i % 2;
-		steps_learn(steps, &run, &b);
+		steps_learn(steps, &run, b.v, b.n);
 	}
 	assert_true(tep_is_pid_registered(tep, 3200000));
 	assert_string_not_equal(tep_data_comm_from_pid(tep, 3200000), "<...>");
@@ -262,12 +262,13 @@ static int run_pass(const struct pass_part *parts, size_t n)
 static void test_passes(void **state)
 {
 	struct counting plain = { 0 }, ordered = { 0 }, without = { 0 }, others = { 0 };
-	const struct pass_part parts[] = { { &plain, 0, count_work, NULL, free },
-					   { &ordered, STEPS_ALL, count_work, count_after, free },
-					   { &without, STEPS_ALL, count_work, NULL, free },
-					   { NULL, 0, NULL, count_refuse, NULL },
-					   { NULL, 0, count_refuse, NULL, NULL },
-					   { &others, STEP_SET(STEP_HYPERCALL), count_work, NULL, free } };
+	const struct pass_part parts[] = { { &plain, 0, count_work, NULL, free, false },
+					   { &ordered, STEPS_ALL, count_work, count_after, free, false },
+					   { &without, STEPS_ALL, count_work, NULL, free, false },
+					   { NULL, 0, NULL, count_refuse, NULL, false },
+					   { NULL, 0, count_refuse, NULL, NULL, false },
+					   { &others, STEP_SET(STEP_HYPERCALL), count_work, NULL, free,
+					     false } };
 
 	assert_int_equal(run_pass(parts, 2), 0);
 	assert_int_equal(plain.records, 4148 - 1); /* lines of the report but "cpus=4" */

@@ -6,7 +6,6 @@
 #include <stdatomic.h>
 
 #include "read/pipeline.h"
-#include "read/streams.h"
 
 struct seen {
 	struct opened o;
@@ -48,17 +47,17 @@ static void check_streams(size_t first, size_t n)
 	size_t records = 0;
 
 	open_captures(&s.o, first, n);
-	while (timeline_take(s.o.t, &run) == 1)
+	while (merge_take(s.o.t->merge, &run) == 1)
 		for (size_t i = 0; i < run.n; i++, records++)
 			sum += record_sum(&run.v[i]);
-	damaged = timeline_damaged(s.o.t);
+	damaged = merge_damaged(s.o.t->merge);
 	merge_run_release(&run);
 	close_captures(&s.o);
 	open_captures(&s.o, first, n);
 	assert_int_equal(streams_work(s.o.t, see_run, &s), 0);
 	assert_int_equal(s.n, records);
 	assert_int_equal(s.sum, sum);
-	assert_int_equal(timeline_damaged(s.o.t), damaged);
+	assert_int_equal(merge_damaged(s.o.t->merge), damaged);
 	close_captures(&s.o);
 }
 
@@ -105,7 +104,7 @@ static void test_damage(void **state)
 	assert_int_equal(inputs_load(&s.o.in, NULL), 0);
 	assert_int_equal(timeline_open(&s.o.t, &s.o.in, NULL, NULL, NULL), 0);
 	assert_int_equal(streams_work(s.o.t, see_run, &s), 0);
-	assert_int_equal(timeline_damaged(s.o.t), 1);
+	assert_int_equal(merge_damaged(s.o.t->merge), 1);
 	assert_true(s.n < 3000 && s.n > 2500);
 	close_captures(&s.o);
 }

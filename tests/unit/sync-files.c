@@ -11,6 +11,7 @@
 
 #include "../../cmd/cmd.h"
 #include "sync-opened.h"
+#include "base/files.h"
 
 #define DATA "tests/data/sync/"
 
@@ -27,9 +28,9 @@ static void expect_right(const struct sync_result *r)
 	assert_int_equal(r->n_vcpus, 2);
 	assert_int_equal(r->vcpus[0].pid, 100);
 	assert_int_equal(r->vcpus[1].pid, 102);
-	for (size_t i = 0; i < r->n_knots; i++) {
-		assert_in_range(r->knots[i].offset, LOW, HIGH);
-		assert_true(r->knots[i].bound < 90000);
+	for (size_t i = 0; i < r->n_points; i++) {
+		assert_in_range(r->points[i].offset, LOW, HIGH);
+		assert_true(r->points[i].bound < 90000);
 	}
 }
 
@@ -72,7 +73,7 @@ static void test_capture(void **state)
 	/* without any windows: nothing */
 	assert_int_equal(solve_files(&guest, &guest, NULL, 0, NULL, &r, NULL), 0);
 	assert_int_equal(r.class, SYNC_NONE);
-	assert_int_equal(r.n_knots, 0);
+	assert_int_equal(r.n_points, 0);
 	sync_result_release(&r);
 	close_one(&host);
 	close_one(&guest);
@@ -97,8 +98,8 @@ static void test_raw(void **state)
 	assert_string_equal(r.method, "hyp windows");
 	assert_int_equal(r.events, 670);
 	assert_int_equal(r.outside, 0);
-	for (size_t i = 0; i < r.n_knots; i++)
-		assert_true(r.knots[i].bound < 100000);
+	for (size_t i = 0; i < r.n_points; i++)
+		assert_true(r.points[i].bound < 100000);
 	sync_result_release(&r);
 	close_one(&host);
 	close_one(&guest);

@@ -9,7 +9,7 @@
  */
 
 #include "sync/sync.h"
-#include "util/array.h"
+#include "base/array.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -284,16 +284,16 @@ static inline void gen_usual(struct gen *g, uint64_t seed, bool small)
 	g->last = 500 * gen_times(g, 20);
 }
 
-/* Whether the truth lies inside at every knot and in between. */
+/* Whether the truth lies inside at every point and in between. */
 static inline bool gen_right(const struct gen *g, const struct sync_result *r, double *worst)
 {
 	bool right = true;
 
 	*worst = 0;
-	for (size_t i = 0; i < r->n_knots; i++)
+	for (size_t i = 0; i < r->n_points; i++)
 		for (int k = 0; k < 20; k++) {
-			uint64_t next = i + 1 < r->n_knots ? r->knots[i + 1].time : r->knots[i].time;
-			uint64_t t = r->knots[i].time + (next - r->knots[i].time) / 20 * (uint64_t)k;
+			uint64_t next = i + 1 < r->n_points ? r->points[i + 1].time : r->points[i].time;
+			uint64_t t = r->points[i].time + (next - r->points[i].time) / 20 * (uint64_t)k;
 			uint64_t bound = sync_bound(r, t);
 			double off = fabs((double)(sync_offset(r, t) - gen_truth(g, t)));
 

@@ -6,7 +6,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "dat/reader.h"
+#include "file/dat/reader.h"
 #include "sync/evidence.h"
 
 struct opened {

@@ -11,6 +11,8 @@
 #include <cmocka.h>
 
 #include "sync/evidence.h"
+#include "base/files.h"
+#include "base/strings.h"
 
 #define PID 77
 #define MS  1000000ull
@@ -154,7 +156,7 @@ static void test_before(void **state)
 	struct sync_cpu cpu = { 0, times, 0 };
 	struct sync_guest g = { .cpus = &cpu, .n_cpus = 1 };
 	struct offset_vcpu vcpu = { 0, PID };
-	struct offset_knot none = { .offset = 0, .scaling = 1 };
+	struct offset_point none = { .offset = 0, .scaling = 1 };
 	struct offset_shift shift;
 	struct sync_vcpu known = { 0, PID };
 	struct sync_result map = { .vcpus = &known, .n_vcpus = 1 };
@@ -378,6 +380,54 @@ static void test_blind_stray(void **state)
 	sync_host_release(&h);
 }
 
+/* ---- a guest that sends without end ------------------------------------------------------------ */
+
+#define FLOOD_PAGES   100000 /* of some 250 events */
+#define FLOOD_PAGE_NS (256 * 1000ull)
+
+/* Each CPU's page again and again, later each time. */
+static int walk_flood(const struct sync_source *s, size_t buffer, unsigned int cpu, sync_page_fn page,
+		      void *to)
+{
+	uint64_t data[512];
+	int ret = 0;
+
+	memcpy(data, s->from, sizeof(data));
+	for (unsigned int i = 0; i < FLOOD_PAGES && !ret; i++, data[0] += FLOOD_PAGE_NS)
+		ret = page(to, cpu, data, sizeof(data));
+	return ret;
+}
+
+static void test_flood(void **state)
+{
+	struct sync_buffer buffer = { page_layout_default, 2 };
+	struct pages *p = begin();
+	struct sync_source s = { .buffers = &buffer, .n_buffers = 1, .walk = walk_flood, .from = p->v[0] };
+	struct sync_guest g;
+
+	for (uint64_t i = 0; i < 250; i++) {
+		const uint32_t tick[2] = { 316, 0 };
+
+		assert_int_equal(page_write(&p->w, 1000 * (i + 1), tick, sizeof(tick)), 0);
+	}
+	end(p);
+	assert_int_equal(p->n, 1);
+	assert_int_equal(sync_guest_read(&g, &s), 0);
+	assert_int_equal(g.n_cpus, 2);
+	for (size_t i = 0; i < 2; i++) {
+		const struct sync_cpu *c = &g.cpus[i];
+
+		/* a part of them, evenly from the first to the last */
+		assert_true(c->n > 1000000 && c->n <= 8u << 20);
+		assert_int_equal(c->times[0], 1000);
+		assert_true(c->times[c->n - 1] > (FLOOD_PAGES - 1) * FLOOD_PAGE_NS);
+		for (size_t k = 1; k < c->n; k++)
+			assert_true(c->times[k] - c->times[k - 1] <= 20000);
+	}
+	sync_guest_release(&g);
+	free(p);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -385,6 +435,7 @@ int main(void)
 		cmocka_unit_test(test_stray),	       cmocka_unit_test(test_blind),
 		cmocka_unit_test(test_blind_again),    cmocka_unit_test(test_blind_lost),
 		cmocka_unit_test(test_blind_kvm_lost), cmocka_unit_test(test_blind_stray),
+		cmocka_unit_test(test_flood),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

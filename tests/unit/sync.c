@@ -69,7 +69,7 @@ static void judge(struct gen *g, uint64_t seed, bool verbose, struct tally *t)
 	t->hard_wrong += r.class == SYNC_HARD && !right;
 	t->soft_wrong += r.class == SYNC_SOFT && !right;
 	t->map_wrong += !map_right(g, &r);
-	t->bounds += r.n_knots ? (double)sync_median_bound(&r) : 0;
+	t->bounds += r.n_points ? (double)sync_median_bound(&r) : 0;
 	if (verbose && (!right || !map_right(g, &r)))
 		fprintf(stderr,
 			"# seed %llu: %s%s%s off by %.0f ns more, %u vcpus %.1f s %zu bends, %llu "
@@ -77,8 +77,8 @@ static void judge(struct gen *g, uint64_t seed, bool verbose, struct tally *t)
 			"%llu outside, %zu knots %zu cuts, bound %.0f\n",
 			(unsigned long long)seed, sync_class_name(r.class), right ? "" : " WRONG",
 			map_right(g, &r) ? "" : " MAP", worst, g->n_vcpus, g->length / 1e9, g->n_bends,
-			(unsigned long long)r.events, (unsigned long long)r.outside, r.n_knots, r.n_cuts,
-			r.n_knots ? (double)sync_median_bound(&r) : 0);
+			(unsigned long long)r.events, (unsigned long long)r.outside, r.n_points, r.n_jumps,
+			r.n_points ? (double)sync_median_bound(&r) : 0);
 	sync_result_release(&r);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* System register names. */
-#include "decode/sysreg.h"
+#include "base/decode/sysreg.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+
+#include "base/array.h"
 
 static void test_names(void **state)
 {
@@ -48,7 +50,7 @@ static void test_range(void **state)
 #define R(...) +1
 enum {
 	ENTRIES = 0
-#include "decode/sysreg-table.h"
+#include "base/decode/sysreg-table.h"
 };
 #undef R
 

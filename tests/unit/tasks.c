@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "dat/page.h"
-#include "record/tasks.h"
+#include "file/dat/page.h"
+#include "record/drain/hyp-pids.h"
 
 #define SWITCH_ID 318
 

@@ -7,7 +7,7 @@
 #include <traceevent/event-parse.h>
 #include <traceevent/trace-seq.h>
 
-#include "hyp/events.h"
+#include "record/hyp/hypevents.h"
 
 static inline struct tep_handle *judge_new(const struct hypevents *e)
 {

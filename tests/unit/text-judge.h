@@ -8,9 +8,13 @@
 #include <string.h>
 
 #include "read/text.h"
-#include "util/array.h"
+#include "base/array.h"
 
+#ifdef __SANITIZE_ADDRESS__ /* the plain program has them all */
+#define JUDGE_RECORDS 250
+#else
 #define JUDGE_RECORDS 1000
+#endif
 #define JUDGE_HOSTILE 100
 #define JUDGE_MAX     4096 /* bytes of a record */
 

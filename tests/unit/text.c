@@ -12,8 +12,9 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "dat/format-check.h"
+#include "file/dat/print-format.h"
 #include "plugin-rig.h"
+#include "read/plugins.h"
 #include "read/text-priv.h"
 #include "text-formats.h"
 #include "text-judge.h"
@@ -21,31 +22,36 @@
 static char **files;
 static size_t n_files;
 
-static void judge_file(struct judge *j, const char *path, bool plugins, bool raw)
+/* As a reader loads them: our decoders and stock's plugins. */
+static struct plugins *text_plugins(struct tep_handle *tep)
 {
+	struct plugins *p;
+
+	unsetenv("TRACEEVENT_PLUGIN_DIR");
+	setenv("HOME", "/nonexistent", 1);
+	assert_int_equal(plugins_load(&p, tep, NULL), 0);
+	return p;
+}
+
+static void judge_file(struct judge *j, const char *path, bool with_plugins, bool raw)
+{
+	struct tep_handle *tep = tep_alloc();
+	struct plugins *plugins = with_plugins ? text_plugins(tep) : NULL;
 	struct reader *r;
-	struct rig rig;
 	size_t failed;
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
-	if (plugins) {
-		rig_open(&rig, NULL, true, rig_plugins());
-	} else {
-		rig = (struct rig){ .tep = tep_alloc() };
-	}
 	if (fd < 0 || reader_open(&r, fd, NULL))
 		fail_msg("cannot read %s", path);
-	assert_int_equal(tepfile_load(rig.tep, reader_info(r), &failed, NULL), 0);
-	for (int i = 0; i < tep_get_events_count(rig.tep); i++) {
-		struct tep_event *e = tep_get_event(rig.tep, i);
+	assert_int_equal(tepfile_load(tep, reader_info(r), &failed, NULL), 0);
+	for (int i = 0; i < tep_get_events_count(tep); i++) {
+		struct tep_event *e = tep_get_event(tep, i);
 
 		if (e->id <= UINT16_MAX && !judge_event(j, e, raw))
 			j->wrong++;
 	}
-	if (plugins)
-		rig_close(&rig);
-	else
-		tep_free(rig.tep);
+	plugins_unload(plugins, tep);
+	tep_free(tep);
 	reader_close(r);
 	close(fd);
 }
@@ -250,12 +256,12 @@ static void test_named(void **state)
 	char why[TEXT_WHY_MAX];
 	struct buf out = { 0 };
 	struct tep_event *e;
-	struct rig rig;
+	struct tep_handle *tep = case_tep();
+	struct plugins *plugins = text_plugins(tep);
 
 	(void)state;
-	rig_open(&rig, NULL, false, rig_plugins());
-	e = made_event(rig.tep, "hyp_enter", &c, 100, true);
-	tep_register_comm(rig.tep, "qemu", 7);
+	e = made_event(tep, "hyp_enter", &c, 100, true);
+	tep_register_comm(tep, "qemu", 7);
 	assert_int_equal(text_scratch_init(&own), 0);
 	assert_int_equal(text_compile(&p, e, false, why), 0);
 	assert_string_equal(text_named(p)->name, "vcpu");
@@ -266,7 +272,8 @@ static void test_named(void **state)
 	text_free(p);
 	text_scratch_release(&own);
 	buf_release(&out);
-	rig_close(&rig);
+	plugins_unload(plugins, tep);
+	tep_free(tep);
 }
 
 /* ---- threads ------------------------------------------------------------------------------ */

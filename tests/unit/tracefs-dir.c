@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Where tracefs is: by what is given, and by the text of /proc/self/mountinfo. */
-#include "tracefs/dir.h"
+#include "record/tracefs/dir.h"
+#include "base/array.h"
 
 #include <setjmp.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>

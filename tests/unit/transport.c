@@ -16,7 +16,8 @@
 
 #include <cmocka.h>
 
-#include "wire/transport.h"
+#include "file/wire/transport.h"
+#include "base/array.h"
 
 #define LONG_NAME 90 /* of a directory; two of them are more than sun_path takes */
 

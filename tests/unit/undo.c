@@ -3,8 +3,9 @@
  * The journal of changes, on a fake tracefs of plain files (fake-tracefs.h):
  * what is noted before a change, what is written to put it back.
  */
-#include "tracefs/undo.h"
+#include "record/tracefs/undo.h"
 #include "fake-tracefs.h"
+#include "base/array.h"
 
 #include <errno.h>
 #include <time.h>

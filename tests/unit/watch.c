@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* When tracing was off between regions, by what their events left in an instance on a FAKE tracefs. */
-#include "tracefs/watch.h"
+#include "record/tracefs/watch.h"
 #include "fake-tracefs.h"
 
 #include <errno.h>
 
-#include "dat/page.h"
+#include "file/dat/page.h"
+#include "base/array.h"
 
 enum { START = 62, STOP = 61, OTHER = 7 };
 

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "util/workers.h"
+#include "base/workers.h"
 
 #define N 5
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * lib/dat/writer.c, judged by the programs that are to read its files: trace-cmd,
+ * lib/file/dat/writer.c, judged by the programs that are to read its files: trace-cmd,
  * and through tests/tools libtracecmd and libkshark.
  */
 #include "dat-fixture.h"

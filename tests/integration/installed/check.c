@@ -108,6 +108,97 @@ static void fields(const char *const *paths)
 	hyptrace_close(h);
 }
 
+/* Counts what is left; *first: its time. */
+static unsigned int rest(struct hyptrace *h, uint64_t *first, const char *only)
+{
+	struct hyptrace_event e;
+	unsigned int n = 0, others = 0;
+
+	for (e.size = sizeof(e); hyptrace_next(h, &e) == 1;) {
+		if (!e.data)
+			continue;
+		if (!n++ && first)
+			*first = e.time;
+		others += only && (!e.name || strcmp(e.name, only));
+	}
+	if (others)
+		printf("(%u others) ", others);
+	return n;
+}
+
+static void seeks_and_filters(const char *const *paths)
+{
+	static const char *const wrong[] = { "sched_switch:", "no_such_event" };
+	uint64_t middle = 0, first = 0;
+	unsigned int all, n = 0;
+	struct hyptrace_event e;
+	struct hyptrace *h;
+	char why[256];
+
+	if (hyptrace_open(&h, paths, 2, NULL))
+		return;
+	all = rest(h, NULL, NULL);
+	hyptrace_seek(h, 0);
+	for (e.size = sizeof(e); n < all / 2 && hyptrace_next(h, &e) == 1;)
+		if (e.data && ++n == all / 2)
+			middle = e.time;
+	printf("from the middle, whose event counts: %s\n",
+	       rest(h, NULL, NULL) == all - n ? "the rest" : "others");
+	hyptrace_seek(h, middle);
+	n = rest(h, &first, NULL);
+	printf("seek back: %s, %s\n", first == middle ? "there" : "elsewhere",
+	       n >= all - all / 2 && n <= all - all / 2 + 1 ? "all after it" : "others");
+	hyptrace_seek(h, UINT64_MAX);
+	printf("seek past the end: %d\n", hyptrace_next(h, &e));
+	hyptrace_seek(h, 0);
+	printf("filter: %s, ", name_of(hyptrace_filter(h, "sched_switch: next_pid == 114", NULL, 0)));
+	printf("%u events\n", rest(h, NULL, "sched_switch"));
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		why[0] = 0;
+		printf("filter '%s': %s", wrong[i], name_of(hyptrace_filter(h, wrong[i], why, sizeof(why))));
+		printf(", %s\n", why);
+	}
+	hyptrace_seek(h, 0);
+	printf("the filter before stays: %u events\n", rest(h, NULL, "sched_switch"));
+	hyptrace_seek(h, 0);
+	hyptrace_filter(h, NULL, NULL, 0);
+	printf("without a filter: %s\n", rest(h, NULL, NULL) == all ? "all" : "others");
+	hyptrace_close(h);
+}
+
+static void spans(const char *const *paths)
+{
+	unsigned int n[2][4] = { { 0 } }, named[2] = { 0, 0 }, wrong = 0, guests = 0, later = 0;
+	uint64_t last = 0, middle = 0;
+	struct hyptrace_span s;
+	struct hyptrace *h;
+
+	if (hyptrace_open(&h, paths, 2, NULL))
+		return;
+	for (s.size = sizeof(s); hyptrace_next_span(h, &s) == 1;
+	     last = s.how == HYPTRACE_PAIRED ? s.end : last) {
+		n[s.kind][s.how]++;
+		named[s.kind] += s.reason != NULL;
+		wrong += s.end < s.begin || (s.how == HYPTRACE_PAIRED && s.end < last);
+		guests += s.guest && !strcmp(s.guest, "Guest") && s.vcpu_thread;
+		if (n[HYPTRACE_EXIT][HYPTRACE_PAIRED] == 10 && !middle)
+			middle = s.end;
+	}
+	printf("visits: %u paired, %u lost, %u unfinished, %u without a begin, %u with a reason\n", n[0][0],
+	       n[0][1], n[0][2], n[0][3], named[0]);
+	printf("exits: %u paired, %u lost, %u unfinished, %u without a begin, %u with a reason\n", n[1][0],
+	       n[1][1], n[1][2], n[1][3], named[1]);
+	printf("%u in a wrong order, %u of the guest's vCPUs\n", wrong, guests);
+	hyptrace_seek(h, middle);
+	while (hyptrace_next_span(h, &s) == 1)
+		later += s.kind == HYPTRACE_EXIT && s.how == HYPTRACE_PAIRED;
+	printf("spans from a time on: %s\n", later == n[1][0] - 9 ? "the rest" : "others");
+	s.size = 1;
+	hyptrace_seek(h, 0);
+	printf("span without a size: %s\n", name_of(hyptrace_next_span(h, &s)));
+	hyptrace_close(h);
+}
+
 static void offsets(const char *const *paths)
 {
 	const uint64_t middle = 26377659724;
@@ -211,12 +302,17 @@ int main(int argc, char **argv)
 	if (argc != 3)
 		return 2;
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	printf("version %u.%u.%u: %s\n", hyptrace_version() >> 16, hyptrace_version() >> 8 & 255,
+	       hyptrace_version() & 255,
+	       hyptrace_version() == HYPTRACE_VERSION_NUMBER ? "the header's" : "another");
 	open_bad("missing file", "/no/such/file");
 	printf("%s\n", last_error);
 	open_bad("no trace.dat", "/proc/self/cmdline");
 	open_bad("a directory", "/");
 	sizes(paths);
 	fields(paths);
+	seeks_and_filters(paths);
+	spans(paths);
 	offsets(paths);
 	plans();
 	threads(paths);

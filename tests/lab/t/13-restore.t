@@ -129,7 +129,7 @@ run '
 is "$status $output" "0 1
 0
 its command lives" "a killed recording is recovered beside another, before its buffer is recorded again" || diag "$stderr"
-like "$stderr" "the top buffer is still as a recording left it that was killed: .*/one.dat.spool/undo'" \
+like "$stderr" "a killed recording still holds the top buffer; run: hyptrace recover .*/one.dat.spool$" \
 	"... for which it is waited"
 unchanged "kill -9, an attempt to record, recover beside another"
 

@@ -24,7 +24,7 @@ programs() {
 
 # across FILE: from a program's begin to the next one's, how often a pause between regions lies in between
 across() {
-	"$build/hyptrace" latency --csv --from sched:sched_process_exec --to sched:sched_process_exec "$out/$1" \
+	"$build/hyptrace" latency --csv --key none --from sched:sched_process_exec --to sched:sched_process_exec "$out/$1" \
 		2>/dev/null | awk -F , '$1 == "events" && $2 != "key" { print $7 }'
 }
 

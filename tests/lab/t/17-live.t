@@ -16,6 +16,7 @@ run 'begin live.dat --guest-timeout 60 -B hyp -e all -e kvm -e sched -A g1@3 -e 
 	cp live*.dat /mnt/out'
 recorded "a recording that top and report --follow look at"
 is "$output" "follow 0" "report --follow ends with it"
+printf '%s\n' "$stderr" >"$tmp/said"
 
 # value EXPRESSION: of what top said, $j
 value() {
@@ -38,7 +39,7 @@ for buffer in hyp -; do
 	[ "$events" -le "$there" ] && [ "$((events * 2))" -ge "$there" ]
 	ok $? "top: the events of buffer $buffer"
 done
-at_least "$(value 'my $n = 0; $n += $_->{samples} for @{$j->{exits}}; $n')" 10 "top: the guest's exits, by reason"
+at_least "$(value 'my $n = 0; $n += $_->{count} for @{$j->{exits}}; $n')" 10 "top: the guest's exits, by reason"
 at_least "$(value 'my $n = 0; $n += $_->{count} for @{$j->{hyp}}; $n')" 100 "top: the hypervisor's time"
 at_least "$(value 'scalar grep { $_->{guest_ns} && $_->{hypervisor_ns} } @{$j->{vcpus}}')" 2 "top: where the time of vCPUs goes"
 
@@ -55,9 +56,18 @@ ok $? "top: the guest's clock, within its bound"
 # ---- the text -------------------------------------------------------------------------------
 
 # tasks' names may come later than their events
-as_text() { sed -E 's/^( *hyp:)? +[^[]*\[/\1 [/' "$1"; }
+as_text() { sed -E 's/^( *hyp:)? +[^[]*\[/\1 [/; s/(vcpu=[0-9]+) \(.*\)$/\1/' "$1"; }
 "$build/hyptrace" report "$out/live.dat" >"$tmp/text" 2>/dev/null
 at_least "$(wc -l <"$tmp/text")" 1000 "$(wc -l <"$tmp/text") lines are in the file"
-is "$(diff <(as_text "$out/follow") <(as_text "$tmp/text") | head -n 5)" "" "... which report --follow has printed, too"
+as_text "$out/follow" >"$tmp/followed"
+as_text "$tmp/text" >"$tmp/whole"
+# on a busy machine a page may be handed over too late for its place, which is reported
+if grep -q 'events are printed out of order' "$tmp/said"; then
+	diag "$(<"$tmp/said")"
+	sort -o "$tmp/followed" "$tmp/followed"
+	sort -o "$tmp/whole" "$tmp/whole"
+fi
+diff "$tmp/followed" "$tmp/whole" >"$tmp/differs"
+is "$(head -n 5 "$tmp/differs")" "" "... which report --follow has printed, too"
 
 done_testing

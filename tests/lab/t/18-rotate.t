@@ -19,15 +19,47 @@ written() { grep -q "$1: " said || gone "$pid"; }
 size() { echo "$(ls /proc/$pid/fd | wc -l) $(sed -n "s/^VmRSS:[\t ]*\([0-9]*\) kB/\1/p" /proc/$pid/status)"; }'
 guest 'cd /sys/kernel/tracing; (i=0; while :; do echo "seq $i" >trace_marker; i=$((i + 1)); done) >/dev/null 2>&1 &'
 
-# once WHAT FILE...: the marks in these files are all that there are between the first and the last, once each
-once() {
-	local what=$1 file
-
-	shift
-	for file; do hyptrace_report "$file"; done | sed -nE 's/.* seq ([0-9]+)$/\1/p' | sort -n >"$tmp/marks"
-	at_least "$(wc -l <"$tmp/marks")" 50 "$what: $(wc -l <"$tmp/marks") marks in $# files"
+# each_once WHAT: the numbers in $tmp/marks are all that there are between the first and the last, once each
+each_once() {
+	at_least "$(wc -l <"$tmp/marks")" 50 "$1: $(wc -l <"$tmp/marks") marks"
 	is "$(awk 'NR > 1 && $1 != last + 1 { print last " is followed by " $1 } { last = $1 }' "$tmp/marks" | head -5)" \
-		"" "$what: each is there, once"
+		"" "$1: each is there, once"
+}
+
+# to_marks: of a report, in the order of numbers
+to_marks() {
+	sed -nE 's/.* seq ([0-9]+)$/\1/p' | sort -n >"$tmp/marks"
+}
+
+# once WHAT FILE...: the marks in all of these files
+once() {
+	local file
+
+	for file in "${@:2}"; do hyptrace_report "$file"; done | to_marks
+	each_once "$1, $(($# - 1)) files"
+}
+
+# dumped WHAT FILE [END]: the marks of a dump since all of its CPUs have begun, and, without END, while none has ended.
+# A dump has whole pages of each CPU: the oldest one began at another time than others' did, and of guests' CPUs, or of
+# those that are flushed one after the other, the newest one ends at another time.
+dumped() {
+	hyptrace_report "$2" >"$tmp/report"
+	to_marks <"$tmp/report"
+	is "$(uniq -d "$tmp/marks" | head -5)" "" "$1: no mark is there twice"
+	awk -v end="${3-}" '
+		/^hyp:/ { next }
+		match($0, /\[[0-9]+\] +[0-9]+\.[0-9]+: /) {
+			cpu = substr($0, RSTART + 1, 3)
+			if (!(cpu in last)) from = NR
+			last[cpu] = NR
+		}
+		{ line[NR] = $0 }
+		END {
+			to = NR
+			for (cpu in last) if (end == "" && last[cpu] < to) to = last[cpu]
+			while (from <= to) print line[from++]
+		}' "$tmp/report" | to_marks
+	each_once "$1"
 }
 
 hyptrace_report() {
@@ -119,10 +151,17 @@ diag "$output"$'\n'"$stderr"
 like "$output" '^tracefs is as before$' "... and tracefs is as before"
 is "$(grep -c '^recover 0$' <<<"$output")" 2 "... both spools are recovered"
 is "$(grep '^left' <<<"$output")" "" "... and nothing of them is left"
-for i in 1 2 3; do
-	once "host, dump $i" "f.00$i.dat"
-	once "guest, dump $i" "f-g1.00$i.dat"
+for i in 1 2; do
+	dumped "host, dump $i" "f.00$i.dat"
+	dumped "guest, dump $i" "f-g1.00$i.dat"
 done
+# recover has emptied the host's buffers; what the agent had not sent is lost, and the file says so
+dumped "host, dump 3" f.003.dat all
+dumped "guest, dump 3" f-g1.003.dat
+is "$(awk '
+	/^CPU:[01] \[EVENTS DROPPED\]$/ { ended[substr($0, 5, 1)] = 1 }
+	match($0, /\[00[01]\] /) { ended[substr($0, RSTART + 3, 1)] = 0 }
+	END { print ended[0], ended[1] }' "$tmp/report")" "1 1" "... and says that the end of each CPU is lost"
 hyptrace_report f.001.dat | grep -q 'sched_process_exec:.*uname'
 ok $? "the event that asked for the first dump is in it"
 like "$stderr" 'f\.001\.dat: [2-9]\.[0-9] s,' "... with some two seconds, though it ran for longer"

@@ -50,7 +50,7 @@ is "$(said 'interrupted status')" 0 "SIGINT ends a recording"
 [ "$(said 'interrupted events')" -gt 0 ]
 ok $? "... whose file is whole: $(said 'interrupted events') hyp_enter and sched_switch"
 is "$(said 'second status')" 1 "after kill -9 nobody records over what was left"
-like "$(said 'second says')" 'as a recording left it that was killed.*/data/k.dat.spool/undo' "... and says why, without a /run"
+like "$(said 'second says')" 'a killed recording still holds .*run: hyptrace recover .*/data/k.dat.spool' "... and says why, without a /run"
 is "$(said 'recover status') $(said 'recovered report status')" "0 0" "recover puts it back and writes the file"
 is "$(said 'agent status' | tr '\n' ' ')" "0 0 " "the agent is in the file, as a command and by its name" ||
 	diag "$(said 'agent says')"

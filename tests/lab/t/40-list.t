@@ -12,7 +12,7 @@ json() {
 }
 guests='map { my $g = $_; join(" ", (map { $g->{$_} // "-" } qw(name vmm cid agent)),
 	join ",", map { "$_->{cpu}:$_->{how}" } @{$g->{vcpus}}) . "\n" } @{$j->{guests}}'
-threads='map { my $g = $_; map { "$g->{pid} $_->{tid} $_->{cpu}\n" } @{$g->{vcpus}} } @{$j->{guests}}'
+threads='map { my $g = $_; map { "$g->{pid} $_->{pid} $_->{cpu}\n" } @{$g->{vcpus}} } @{$j->{guests}}'
 
 run 'hyptrace list --guests --probe --json'
 recorded "list --guests works, and says nothing else"

@@ -72,7 +72,7 @@ is "$(json "$guests")" "$(has kt && echo "kt kvmtool 9 - proc 0:name,1:name"
 	has vu && echo "vu QEMU 7 /run/vu.vsock proc 0:name,1:name"
 	echo "web QEMU $cid - proc+libvirt 0:name,1:name")" "each is there once, with its name, CID and vCPUs"
 if has kt; then
-	threads=$(json 'map { my $g = $_; map { "/proc/$g->{pid}/task/$_->{tid}/comm " } @{$g->{vcpus}} }
+	threads=$(json 'map { my $g = $_; map { "/proc/$g->{pid}/task/$_->{pid}/comm " } @{$g->{vcpus}} }
 		grep { $_->{name} eq "kt" } @{$j->{guests}}')
 	is "$(l1 "cat $threads")" $'kvm-vcpu-0\nkvm-vcpu-1' "kvmtool's threads are the vCPUs'"
 fi

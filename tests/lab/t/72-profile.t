@@ -36,7 +36,7 @@ at_least "$(count "$host" 'comm=CPU [01]/KVM .* mode=guest_(user|kernel)')" 60 "
 at_least "$(count "$guest" 'comm=yes .* mode=(user|kernel)')" 20 "the guest sees which of its programs that was"
 "$hyptrace" flame -q -o "$tmp/folded" "$host" "$guest"
 ok $? "flame of both"
-at_least "$(perl -ne '$n += $1 if /^p;CPU [01]\/KVM;\[guest\] (\d+)$/; END { print $n + 0 }' "$tmp/folded")" 60 \
+at_least "$(perl -ne '$n += $1 if /^host;CPU [01]\/KVM;\[guest\] (\d+)$/; END { print $n + 0 }' "$tmp/folded")" 60 \
 	"... has the guest below its vCPUs"
 at_least "$(perl -ne '$n += $1 if /^guest:Guest;yes;.* (\d+)$/; END { print $n + 0 }' "$tmp/folded")" 20 \
 	"... and below the guest its program" || diag "$(grep '^guest' "$tmp/folded")"

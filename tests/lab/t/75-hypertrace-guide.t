@@ -22,16 +22,19 @@ guide 2 >"$tmp/2"
 ok $? "a lab with the example in a guest" || diag "$(cat "$tmp/log")"
 guide 3 >"$tmp/3"
 . "$tmp/3" >"$tmp/all" 2>"$tmp/log"
-is "$(grep -o 'client=0 arg1=.* guest=Guest vcpu=[01]' "$tmp/all" | sed 's, vcpu=.*,,')" \
-	"client=0 arg1=0x1 arg2=0xcafe arg3=0xdead arg4=0xbeef guest=Guest
-client=0 arg1=0x0 arg2=0xcafe arg3=0xdead arg4=0xbeef guest=Guest" "its marks among the host's events" ||
+is "$(grep -o ' client=0 arg1=.*' "$tmp/all")" \
+	" client=0 arg1=1 arg2=0xcafe arg3=0xdead arg4=0xbeef
+ client=0 arg1=0 arg2=0xcafe arg3=0xdead arg4=0xbeef" "its marks among the host's events" ||
 	diag "$(tail -n 20 "$tmp/all" "$tmp/log")"
 like "$(cat "$tmp/all")" 'kvm_(exit|entry):' "... which are there"
 guide 4 >"$tmp/4"
 . "$tmp/4" >"$tmp/region" 2>"$tmp/log"
 ok $? "a region" || diag "$(cat "$tmp/log")"
-is "$(tail -n 1 "$tmp/region" | grep -o 'off: .*arg1=0x0')" "$(grep -o 'off: .*arg1=0x0' "$tmp/region")" "... its last event is the one that ends it"
-like "$(cat "$tmp/region")" 'off: .*arg1=0x0' "... which is there"
+# an interrupt between the event and its trigger is recorded, too
+after=$(awk '/off: .*arg1=0x0/ { off = 1; n = 0; next } off { n++ } END { print n + 0 }' "$tmp/region")
+[ "$after" -le 5 ]
+ok $? "... ends with it: $after events later"
+like "$(cat "$tmp/region")" 'off: .*arg1=0x0' "... and it is there"
 is "$(grep -c 'my-hypertrace-.* sched_process_\(exec\|exit\): ' "$tmp/region")" 0 "... and none of its program's begin and end"
 diag "$(cat "$tmp/region")"
 

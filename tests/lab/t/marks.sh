@@ -28,9 +28,9 @@ out_of_order() {
 # kernel that the lab's $cache has in LAB and the compiler's PREFIX
 cache=${HYPTRACE_LAB_CACHE:-${XDG_CACHE_HOME:-$(getent passwd "$(id -u)" | cut -d : -f 6)/.cache}/hyptrace-lab}
 kernel_module() {
-	mkdir -p "$tmp/module/wire"
+	mkdir -p "$tmp/module/file/wire"
 	cp agent/hypertrace/kernel/{Kbuild,*.c} agent/hypertrace/{area,hypertrace-guest}.h "$tmp/module/"
-	cp lib/wire/hypertrace-ring.h "$tmp/module/wire/"
+	cp lib/file/wire/hypertrace-ring.h "$tmp/module/file/wire/"
 	make -C "$cache/$1/headers" M="$tmp/module" CROSS_COMPILE="${2-}" >"$tmp/log" 2>&1
 	ok $? "the module is built with Debian's headers" || diag "$(cat "$tmp/log")"
 	"${2-}strip" -g "$tmp/module"/*.ko

@@ -13,17 +13,17 @@ EXTERNALSRC = "${@os.path.realpath(d.getVar('HYPTRACE_TREE'))}"
 
 # what the Makefile finds by pkg-config, and leaves out where it is not
 PACKAGECONFIG ??= "sql screen functions"
-PACKAGECONFIG[sql] = ",,sqlite3"
+PACKAGECONFIG[sql] = ",,sqlite3 libedit"
 PACKAGECONFIG[screen] = ",,ncurses"
 PACKAGECONFIG[functions] = ",,elfutils"
-PACKAGECONFIG[perfetto] = ",,protobuf-c protobuf-c-native libdeflate"
+PACKAGECONFIG[perfetto] = ",,libdeflate"
 PACKAGECONFIG[ctf] = ",,babeltrace2"
 
 # CFLAGS, CPPFLAGS and LDFLAGS come by the environment, to which the Makefile adds
-EXTRA_OEMAKE = "O='${B}' CC='${CC}' CXX='${CXX}' AR='${AR}' OBJCOPY='${OBJCOPY}' \
+EXTRA_OEMAKE = "O='${B}' CC='${CC}' CXX='${CXX}' AR='${AR}' OBJCOPY='${OBJCOPY}' STRIP= \
     prefix='${prefix}' bindir='${bindir}' libdir='${libdir}' includedir='${includedir}' mandir='${mandir}' \
     bashcompdir='${datadir}/bash-completion/completions' zshcompdir='${datadir}/zsh/site-functions' \
-    plugindir='${libdir}/traceevent/plugins'"
+    unitdir='${systemd_system_unitdir}'"
 
 do_compile() {
     oe_runmake -C ${S} all
@@ -31,20 +31,19 @@ do_compile() {
 
 do_install() {
     oe_runmake -C ${S} install DESTDIR='${D}'
-    install -D -m 644 -t ${D}${systemd_system_unitdir} ${S}/packaging/systemd/hyptrace-agent.socket \
-        ${S}/packaging/systemd/hyptrace-agent.service
 }
 
 PACKAGES =+ "${PN}-agent ${PN}-plugins"
-FILES:${PN}-agent = "${bindir}/hyptrace-agent ${systemd_system_unitdir}"
+FILES:${PN}-agent = "${bindir}/hyptrace-agent ${systemd_system_unitdir}/hyptrace-agent.*"
 FILES:${PN}-plugins = "${libdir}/traceevent/plugins"
-FILES:${PN} += "${nonarch_libdir}/hyptrace ${datadir}/bash-completion ${datadir}/zsh"
+FILES:${PN} += "${systemd_system_unitdir}/hyptrace-flight.service ${nonarch_libdir}/hyptrace ${datadir}/bash-completion ${datadir}/zsh"
 FILES:${PN}-dev += "${prefix}/src"
-RRECOMMENDS:${PN} = "${PN}-plugins"
 
-# it lets the host in: an image says when
-SYSTEMD_PACKAGES = "${PN}-agent"
+# the agent lets the host in, the flight recorder takes memory: an image enables them
+SYSTEMD_PACKAGES = "${PN} ${PN}-agent"
+SYSTEMD_SERVICE:${PN} = "hyptrace-flight.service"
 SYSTEMD_SERVICE:${PN}-agent = "hyptrace-agent.socket"
+SYSTEMD_AUTO_ENABLE:${PN} = "disable"
 SYSTEMD_AUTO_ENABLE:${PN}-agent = "disable"
 
 COMPATIBLE_HOST = "(aarch64|x86_64).*-linux"

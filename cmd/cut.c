@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* hyptrace cut: writes a part of recordings' time, or pieces of one length, as trace.dat files. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cmd.h"
+#include "api/handle.h"
+#include "base/array.h"
+#include "file/dat/copy.h"
+
+#define CUT_PIECES_MAX 10000
+
+struct cut_opts {
+	const char *output, *per;
+	bool quiet;
+	struct times_opts times;
+	struct strlist files;
+};
+
+#define CUT(field) .off = offsetof(struct cut_opts, field)
+
+static const struct opt cut_rows[] = {
+	OPT('o', "output", "FILE", "the file to write; guests' files are next to it", opts_set_text,
+	    CUT(output)),
+	OPT(0, "per", "DURATION", "pieces that long, FILE.001.dat and so on: 10s, 500ms", opts_set_text,
+	    CUT(per)),
+	OPT_INPUT(CUT(files)),
+	OPT_TIMES(CUT),
+	OPT_QUIET(CUT(quiet)),
+	OPT_HELP,
+};
+
+const struct opts_table cut_table = {
+	.command = "cut",
+	.usage = "usage: hyptrace cut --time FROM,TO -o OUT.dat [OPTION...] [FILE...]\n"
+		 "       hyptrace cut --per DURATION -o OUT.dat [OPTION...] [FILE...]\n"
+		 "\n"
+		 "Writes a part of the time of trace.dat or the FILEs, or pieces of one length, as\n"
+		 "trace.dat files with the same options and events. hyptrace merge joins pieces.\n"
+		 "\n",
+	.rows = cut_rows,
+	.n = ARRAY_SIZE(cut_rows),
+};
+
+/* Records of one input in the piece that is being written. */
+struct cut_piece {
+	const struct filetime *time;
+	uint64_t from, to; /* corrected times */
+};
+
+static int cut_wanted(void *ctx, unsigned int cpu, uint64_t ts)
+{
+	const struct cut_piece *p = ctx;
+	uint64_t at = filetime_apply(p->time, cpu, ts);
+
+	return at < p->from ? -1 : at >= p->to;
+}
+
+static int cut_files(const struct cut_opts *o, const struct log *log)
+{
+	struct hyptrace *files = NULL;
+	struct strlist made = { 0 };
+	const struct inputs *in;
+	uint64_t from, to, first, last, per = 0;
+	int ret = command_open(&files, &o->files, 0, &o->times, log);
+
+	if (ret)
+		goto out;
+	in = handle_inputs(files);
+	from = in->from;
+	to = in->to ? in->to : UINT64_MAX;
+	if (o->per) {
+		if (inputs_in_ticks(in) ? parse_u64(o->per, &per)
+					: parse_amount(o->per, duration_units, UNIT_S, &per)) {
+			log_err(log, "times of these files are ticks: give --per in ticks, without a unit");
+			ret = -EINVAL;
+			goto out;
+		}
+		ret = part_extent(in->v, in->n, &first, &last);
+		if (ret) {
+			log_err(log, "there are no records to cut");
+			goto out;
+		}
+		from = from > first ? from : first;
+		to = to < last ? to : last + 1;
+		if ((to - from) / per >= CUT_PIECES_MAX) {
+			log_err(log, "--per %s makes more than %d pieces: give a longer one", o->per,
+				CUT_PIECES_MAX);
+			ret = -EINVAL;
+		}
+	}
+	for (size_t i = 0; i < in->n && !ret; i++) {
+		const struct reader_info *info = reader_info(in->v[i].reader);
+		const struct dat_source source = { in->v[i].path, in->v[i].reader };
+		struct cut_piece piece = { .time = &in->v[i].time, .from = from };
+		struct dat_copy copy = { .v = &source, .n = 1, .wanted = cut_wanted, .ctx = &piece };
+		uint64_t number = 0;
+		size_t n = 0;
+
+		for (size_t b = 0; b < info->n_buffers; b++)
+			n += info->buffers[b].n_cpus;
+		copy.passed = calloc(n + 1, sizeof(*copy.passed));
+		if (!copy.passed)
+			ret = -ENOMEM;
+		for (; piece.from < to && !ret; piece.from = piece.to) {
+			piece.to = per && to - piece.from > per ? piece.from + per : to;
+			ret = output_copy(&copy, o->output, in, i, per ? ++number : 0, &made, log);
+		}
+		free(copy.passed);
+	}
+	for (size_t i = 0; i < made.n && !ret; i++)
+		log_info(log, "%s", made.v[i]);
+out:
+	strlist_release(&made);
+	hyptrace_close(files);
+	return ret;
+}
+
+int cmd_cut(int argc, char **argv)
+{
+	struct cut_opts o = { 0 };
+	struct console console = { 0 };
+	struct log log = console_as_log(&console);
+	const char *wrong = NULL;
+	uint64_t per;
+	int status;
+
+	if (!command_files(&cut_table, argc, argv, &o, &o.files, &status))
+		goto out;
+	if (!o.output)
+		wrong = "-o is needed: the file to write";
+	else if (!o.per && !o.times.time.from.anchor && !o.times.time.to.anchor)
+		wrong = "--time or --per is needed: the part of time to write, or the length of pieces";
+	else if (o.per && (parse_amount(o.per, duration_units, UNIT_S, &per) || !per))
+		wrong = "--per needs a duration, such as 10s or 500ms";
+	if (wrong) {
+		fprintf(stderr, "hyptrace cut: %s\n", wrong);
+		goto out;
+	}
+	console.quiet = o.quiet;
+	status = console_status(&console, cut_files(&o, &log));
+out:
+	strlist_release(&o.files);
+	return status;
+}

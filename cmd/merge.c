@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* hyptrace merge: joins pieces of a recording, of the host and of its guests, into one file each. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cmd.h"
+#include "api/handle.h"
+#include "base/array.h"
+#include "file/dat/copy.h"
+
+struct merge_opts {
+	const char *output;
+	bool quiet;
+	struct strlist files;
+};
+
+#define MERGE(field) .off = offsetof(struct merge_opts, field)
+
+static const struct opt merge_rows[] = {
+	OPT('o', "output", "FILE", "the file to write; guests' files are next to it", opts_set_text,
+	    MERGE(output)),
+	OPT_INPUT(MERGE(files)),
+	OPT_QUIET(MERGE(quiet)),
+	OPT_HELP,
+};
+
+const struct opts_table merge_table = {
+	.command = "merge",
+	.usage = "usage: hyptrace merge -o OUT.dat [-q] PIECE...\n"
+		 "\n"
+		 "Joins pieces of a recording, from hyptrace cut or record --rotate, in the order of\n"
+		 "their time. Pieces of its guests become files next to OUT.dat.\n"
+		 "\n",
+	.rows = merge_rows,
+	.n = ARRAY_SIZE(merge_rows),
+};
+
+struct merge_piece {
+	struct dat_source source;
+	uint64_t first; /* time of its first record */
+};
+
+static int by_first_time(const void *a, const void *b)
+{
+	const struct merge_piece *x = a, *y = b;
+
+	return x->first < y->first ? -1 : x->first > y->first;
+}
+
+static int merge_files(const struct merge_opts *o, const struct log *log)
+{
+	struct hyptrace *files = NULL;
+	struct strlist made = { 0 };
+	int ret = command_open(&files, &o->files, COMMAND_UNLOADED, NULL, log);
+	const struct inputs *in = ret ? NULL : handle_inputs(files);
+
+	for (size_t i = 0; in && i < in->n && !ret; i++) {
+		struct merge_piece *pieces;
+		struct dat_source *v;
+		struct dat_copy copy = { 0 };
+		uint64_t last;
+		size_t k = 0;
+
+		while (in->v[k].trace_id != in->v[i].trace_id)
+			k++;
+		if (k != i) /* not the first of its machine */
+			continue;
+		pieces = calloc(in->n, sizeof(*pieces));
+		copy.v = v = calloc(in->n, sizeof(*v));
+		ret = pieces && v ? 0 : -ENOMEM;
+		for (; k < in->n && !ret; k++) {
+			struct merge_piece *p = &pieces[copy.n];
+
+			if (in->v[k].trace_id != in->v[i].trace_id)
+				continue;
+			*p = (struct merge_piece){ .source = { in->v[k].path, in->v[k].reader } };
+			ret = part_extent(&in->v[k], 1, &p->first, &last);
+			if (ret == -ENODATA) /* it joins at the end */
+				ret = 0;
+			copy.n++;
+		}
+		if (!ret) {
+			qsort(pieces, copy.n, sizeof(*pieces), by_first_time);
+			for (k = 0; k < copy.n; k++)
+				v[k] = pieces[k].source;
+			ret = output_copy(&copy, o->output, in, i, 0, &made, log);
+		}
+		free(pieces);
+		free(v);
+	}
+	for (size_t i = 0; i < made.n && !ret; i++)
+		log_info(log, "%s", made.v[i]);
+	strlist_release(&made);
+	hyptrace_close(files);
+	return ret;
+}
+
+int cmd_merge(int argc, char **argv)
+{
+	struct merge_opts o = { 0 };
+	struct console console = { 0 };
+	struct log log = console_as_log(&console);
+	int status;
+
+	if (!command_files(&merge_table, argc, argv, &o, &o.files, &status))
+		goto out;
+	if (!o.output || o.files.n < 2) {
+		fprintf(stderr, "hyptrace merge: %s\n",
+			!o.output ? "-o is needed: the file to write" : "two pieces or more are needed");
+		goto out;
+	}
+	console.quiet = o.quiet;
+	status = console_status(&console, merge_files(&o, &log));
+out:
+	strlist_release(&o.files);
+	return status;
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Files that commands write their answers into: never over one of the inputs. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/files.h"
+#include "file/dat/copy.h"
+#include "cmd.h"
+#include "base/outfile.h"
+#include "read/inputs.h"
+
+int output_open(struct outfile *out, const char *path, bool stream, const struct inputs *in,
+		const struct log *log)
+{
+	struct stat st, other;
+
+	for (size_t i = 0; !stat(path, &st) && i < in->n; i++)
+		if (!fstat(in->v[i].fd, &other) && same_file(&other, &st)) {
+			log_err(log, "'%s' is to be read, not to be written", path);
+			return -EINVAL;
+		}
+	return outfile_open(out, path, stream, log);
+}
+
+/* As record names a recording's files, and the pieces of --rotate. */
+static char *output_name(const char *output, const struct inputs *in, size_t machine, uint64_t number)
+{
+	const struct input *first = in->v, *this = &in->v[machine];
+	int stem = (int)path_stem(output);
+	char digits[32] = "", *name;
+
+	for (size_t i = in->n; i-- > 0;)
+		if (!in->v[i].guest)
+			first = &in->v[i];
+	if (number)
+		snprintf(digits, sizeof(digits), ".%03" PRIu64, number);
+	if (this == first || (this->trace_id && this->trace_id == first->trace_id))
+		return str_printf("%.*s%s%s", stem, output, digits, output + stem);
+	name = str_printf("%.*s-%s%s%s", stem, output, this->machine, digits, output + stem);
+	/* the name of a machine is from a file: it must not lead into another directory */
+	for (char *p = name ? name + stem : NULL; p && *p; p++)
+		*p = *p == '/' ? '_' : *p;
+	return name;
+}
+
+int output_copy(const struct dat_copy *copy, const char *output, const struct inputs *in, size_t machine,
+		uint64_t number, struct strlist *made, const struct log *log)
+{
+	char *name = output_name(output, in, machine, number);
+	struct outfile out;
+	int ret;
+
+	if (!name)
+		return -ENOMEM;
+	if (strlist_has(made, name)) {
+		log_err(log, "two machines would be written to '%s': name files of one recording", name);
+		free(name);
+		return -EEXIST;
+	}
+	ret = strlist_add(made, name) ?: output_open(&out, name, false, in, log);
+	if (!ret)
+		ret = outfile_close(&out, dat_copy(copy, out.fd, name, log));
+	free(name);
+	return ret;
+}
+
+int output_write(const char *path, const struct buf *text, const struct inputs *in, const struct log *log)
+{
+	struct outfile out;
+	int ret = buf_status(text) ?: output_open(&out, path, true, in, log);
+
+	return ret ? ret : outfile_close(&out, write_all(out.fd, text->data, text->len));
+}
+
+char *picture_title(const struct inputs *in, const char *question)
+{
+	struct buf title = { 0 };
+
+	for (size_t i = 0; i < in->n; i++) {
+		const char *slash = strrchr(in->v[i].path, '/');
+
+		buf_printf(&title, "%s%s", i ? ", " : "", slash ? slash + 1 : in->v[i].path);
+	}
+	buf_printf(&title, ": %s", question);
+	if (!buf_str(&title))
+		buf_release(&title);
+	return (char *)title.data;
+}

@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The events of hyptrace report: which are shown, in order, and their lines. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ask/live/live.h"
+#include "base/array.h"
+#include "convert/export/export.h"
+#include "read/pipeline.h"
+#include "report-priv.h"
+#include "terminal.h"
+
+/* include/linux/trace_events.h */
+#define FLAG_HARDIRQ 0x08
+#define FLAG_SOFTIRQ 0x10
+
+/* ---- which records ----------------------------------------------------------------- */
+
+static bool record_wanted(void *ctx, size_t input, size_t buffer, unsigned int cpu)
+{
+	const struct report *r = ctx;
+	const struct report_opts *o = r->o;
+
+	if (!r->files[input].buffers[buffer].wanted)
+		return false;
+	for (size_t i = 0; i < o->n_cpus; i++)
+		if (cpu >= o->cpus[i].first && cpu <= o->cpus[i].last)
+			return true;
+	return !o->n_cpus;
+}
+
+/* ---- labels and heads ------------------------------------------------------------------ */
+
+static void label_widen(struct report *r, const char *label)
+{
+	if (strlen(label) > r->label_width)
+		r->label_width = strlen(label);
+}
+
+/* ---- which are shown, in order ------------------------------------------------------------ */
+
+struct events {
+	struct report *r;
+	struct wakeups *wakeups;
+	uint64_t last_ts; /* --ts-check */
+	uint64_t diff_ts; /* --ts-diff: of the line before; 0: none */
+	struct trace_seq state;
+};
+
+/* A run's, its own. */
+struct lines {
+	size_t n;
+	struct buf ready; /* texts that are ready when the lines are made */
+	struct shown v[];
+};
+
+static struct follow_cpu *follow_cpu(struct follow *f, const char *buffer, unsigned int cpu)
+{
+	struct follow_cpu c = { .buffer = buffer, .cpu = cpu };
+
+	for (size_t i = 0; i < f->n; i++)
+		if (f->cpus[i].cpu == cpu && !strcmp(f->cpus[i].buffer, buffer))
+			return &f->cpus[i];
+	c.before = live_taken(f->live, buffer, cpu);
+	f->no_memory = f->no_memory || array_push(&f->cpus, &f->n, &c, sizeof(c));
+	return f->no_memory ? NULL : &f->cpus[f->n - 1];
+}
+
+/* True: this look at a running recording shows the record. Once for each, in the order of time. */
+static bool follow_takes(struct follow *f, const char *buffer, unsigned int cpu, const struct merge_record *m)
+{
+	struct follow_cpu *c = follow_cpu(f, buffer, cpu);
+
+	if (!c)
+		return false;
+	if (!m->data) /* a loss after the last record is printed before the next one, too */
+		return f->last;
+	if (c->seen++ < c->before)
+		return false;
+	f->newest = m->ts > f->newest ? m->ts : f->newest;
+	c->holds = c->holds || (!f->last && m->ts > f->horizon);
+	f->held += c->holds;
+	if (c->holds)
+		return false;
+	c->taken++;
+	f->late += m->ts < f->from;
+	return true;
+}
+
+/* True: run->v[i] is shown; once for each, in order. *full is filled where it is needed. */
+static bool is_shown(struct events *e, const struct merge_run *run, size_t i, struct timeline_record *full)
+{
+	const struct merge_record *m = &run->v[i];
+	const struct merge_stream *at = merge_stream(e->r->timeline->merge, m);
+	struct report_file *f = &e->r->files[at->input];
+	struct report_buffer *b = &f->buffers[at->buffer];
+	const struct report_opts *o = e->r->o;
+	bool skip = b->skip_next;
+	int flags;
+
+	if (e->r->follow && !follow_takes(e->r->follow, f->info->buffers[at->buffer].name, at->cpu, m))
+		return false;
+	b->skip_next = false;
+	if (m->data && (skip || (f->filters && !filters_show(f, e->r->timeline, m))))
+		return false;
+	/* rare outputs need the record as libtraceevent reads it */
+	if (!m->data || !(o->no_irq || o->no_softirq || o->latency || o->irq_info || e->wakeups))
+		return true;
+	timeline_fill(e->r->timeline, m, &e->r->room, full);
+	if (!o->no_irq && !o->no_softirq)
+		return true;
+	flags = tep_data_flags(f->in->tep, &full->tep);
+	return !(o->no_irq && flags & FLAG_HARDIRQ) && !(o->no_softirq && flags & FLAG_SOFTIRQ);
+}
+
+/* run->v[i], which is shown, into *s. */
+static int see_record(struct events *e, const struct merge_run *run, size_t i, struct timeline_record *full,
+		      struct shown *s, struct buf *ready)
+{
+	const struct merge_record *m = &run->v[i];
+	const struct merge_stream *at = merge_stream(e->r->timeline->merge, m);
+	struct report_file *f = &e->r->files[at->input];
+	const struct report_opts *o = e->r->o;
+	const struct filetime *t = &f->in->time;
+	struct tep_handle *tep = f->in->tep;
+	uint64_t ts = m->ts - e->r->base;
+	int ret;
+
+	*s = (struct shown){
+		.rec = { .m = m, .at = at }, .file = f, .buffer = &f->buffers[at->buffer], .lost = m->missed
+	};
+	if (!m->data)
+		return 0;
+	if (o->ts_check && e->last_ts > m->ts)
+		log_warn(e->r->log, "record on cpu %u went backwards: %llu to %llu delta: -%llu", at->cpu,
+			 (unsigned long long)e->last_ts, (unsigned long long)m->ts,
+			 (unsigned long long)(e->last_ts - m->ts));
+	e->last_ts = m->ts;
+	e->r->at = i;
+	ret = print_begin(e->r->print, e->r->timeline, m, &s->rec, ready);
+	if (ret)
+		return ret;
+	if (o->ts_diff) {
+		/* between lines, in us unless all digits are shown */
+		if (*t->clock && !t->ns_per_tick && !o->nanoseconds)
+			ts = (ts + 500) / 1000;
+		s->has_before = e->diff_ts;
+		s->since = ts - e->diff_ts;
+		e->diff_ts = ts;
+	}
+	if (o->latency || o->irq_info) {
+		/* 3.1 shows flags and depth with -l only, 3.3 always (--irq-info) */
+		trace_seq_reset(&e->state);
+		if (o->raw_fields)
+			trace_seq_printf(&e->state, "-0x%x", (unsigned int)tep_data_flags(tep, &full->tep));
+		else
+			tep_print_event(tep, &e->state, &full->tep, o->latency ? "%s" : " %s",
+					TEP_PRINT_LATENCY);
+		s->state = (uint32_t)ready->len;
+		s->state_len = e->state.len;
+		buf_add(ready, e->state.buffer, e->state.len);
+	}
+	s->tail = (uint32_t)ready->len;
+	ret = e->wakeups ? wakeups_record(e->wakeups, tep, &full->tep, ready) : 0;
+	s->tail_len = (uint32_t)ready->len - s->tail;
+	return ret;
+}
+
+static void free_lines(void *own)
+{
+	struct lines *l = own;
+
+	buf_release(&l->ready);
+	free(l);
+}
+
+static int see_records(void *ctx, struct pipeline_run *run)
+{
+	struct events *e = ctx;
+	struct lines *l = run->own ? run->own : calloc(1, sizeof(*l) + MERGE_RUN_MAX * sizeof(l->v[0]));
+
+	run->own = l;
+	if (!l)
+		return -ENOMEM;
+	l->n = l->ready.len = 0;
+	e->r->run = &run->records;
+	for (size_t i = 0; i < run->records.n; i++) {
+		struct timeline_record full;
+		int ret;
+
+		if (!is_shown(e, &run->records, i, &full))
+			continue;
+		ret = see_record(e, &run->records, i, &full, &l->v[l->n++], &l->ready);
+		if (ret)
+			return ret;
+	}
+	return buf_status(&l->ready);
+}
+
+/* ---- their lines ----------------------------------------------------------------------------- */
+
+static int make_lines(void *ctx, struct pipeline_run *run)
+{
+	const struct events *e = ctx;
+	const struct lines *l = run->own;
+
+	for (size_t i = 0; i < l->n; i++)
+		line_print(e->r, &l->v[i], &l->ready, run->worker, &run->out);
+	return buf_status(&run->out);
+}
+
+/* The reader may have closed the pipe. */
+static int write_run(void *ctx, struct pipeline_run *run)
+{
+	if (run->out.len)
+		fwrite_unlocked(run->out.data, 1, run->out.len, stdout);
+	return ferror(stdout) ? -EPIPE : 0;
+}
+
+static const struct pipeline_job report_job = {
+	.before = see_records,
+	.work = make_lines,
+	.after = write_run,
+	.release = free_lines,
+};
+
+/* ---- as JSON ----------------------------------------------------------------------------------- */
+
+static bool json_wanted(void *ctx, const struct merge_run *run, size_t i)
+{
+	struct events *e = ctx;
+	struct timeline_record full;
+
+	e->r->run = run;
+	e->r->at = i;
+	return is_shown(e, run, i, &full);
+}
+
+/* ---- all of them ------------------------------------------------------------------------------- */
+
+/* The first time of all, whatever is shown. */
+static int first_time(const struct report *r, uint64_t *ts)
+{
+	struct timeline_record rec;
+	struct timeline *t;
+	int ret = timeline_open(&t, handle_inputs(r->handle), NULL, NULL, NULL);
+
+	if (ret)
+		return ret;
+	ret = timeline_next(t, &rec);
+	*ts = ret == 1 ? rec.ts : 0;
+	timeline_close(t);
+	return ret < 0 ? ret : 0;
+}
+
+static int print_events(struct report *r)
+{
+	const struct report_opts *o = r->o;
+	const struct inputs *in = handle_inputs(r->handle);
+	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+	struct events e = { .r = r };
+	int ret;
+
+	trace_seq_init(&e.state);
+	r->color = o->color != COLOR_AUTO ? o->color == COLOR_ALWAYS
+					  : !(no && *no) && term && strcmp(term, "dumb") && r->terminal;
+	ret = (o->align_ts ? first_time(r, &r->base) : 0) ?: padded_init(&r->room) ?:
+	      print_open(&r->print, in, o->raw_fields) ?:
+	      timeline_open(&r->timeline, in, record_wanted, r, r->log);
+	if (!ret && o->wakeup)
+		ret = wakeups_open(&e.wakeups, r->files[0].in->tep);
+	if (ret)
+		goto out;
+	if (o->json) {
+		struct export_job job = { .timeline = r->timeline,
+					  .in = handle_inputs(r->handle),
+					  .fd = STDOUT_FILENO,
+					  .wanted = json_wanted,
+					  .wanted_ctx = &e };
+
+		/* Past stdout, in which nothing is left. */
+		ret = export_json(&job);
+		if (ret == -EPIPE)
+			terminal_reader_gone();
+		if (ret)
+			log_err(r->log, "cannot write the output: %s", errno_text(ret));
+	} else {
+		bool instances = false;
+
+		/* As in stock, the names of a file's instances widen the lines after its head. */
+		for (size_t i = 0; i < r->n; i++) {
+			const struct report_file *f = &r->files[i];
+
+			if (!r->follow || r->follow->first)
+				line_head(r, f, stdout);
+			for (size_t b = 0; b < f->info->n_buffers; b++) {
+				instances = instances || *f->info->buffers[b].name;
+				label_widen(r, f->buffers[b].label);
+			}
+		}
+		r->labels = r->labels || instances;
+		ret = pipeline_work(r->timeline, &report_job, &e);
+	}
+	if (ret && !(ret == -EPIPE && ferror(stdout)))
+		goto out;
+	ret = 0;
+	if (e.wakeups)
+		wakeups_finish(e.wakeups, stdout);
+	if (o->verbose)
+		print_explain(r->print, r->log);
+	if (merge_damaged(r->timeline->merge))
+		ret = -EBADMSG; /* the places are in the log */
+out:
+	wakeups_free(e.wakeups);
+	trace_seq_destroy(&e.state);
+	return ret;
+}
+
+/* ---- all of it ---------------------------------------------------------------------------- */
+
+int report_print(struct report *r)
+{
+	const struct strlist *plugins = &r->o->plugins;
+	bool filters = false;
+	int ret;
+
+	/* options of plugins come before the plugins: those that load later take them */
+	for (size_t i = 0; i < plugins->n; i++) {
+		char *value = strchr(plugins->v[i], '=');
+
+		if (value)
+			*value++ = '\0';
+		if (tep_plugin_add_option(plugins->v[i], value))
+			return -ENOMEM;
+	}
+	ret = report_open(r);
+	if (ret)
+		return ret;
+	r->labels = r->n > 1;
+	for (size_t i = 0; i < r->n; i++) {
+		label_widen(r, r->files[i].label);
+		filters = filters || r->files[i].filters;
+	}
+	/* -T means nothing without a filter */
+	if (filters && r->o->test_filters)
+		return 0;
+	return r->o->what == REPORT_EVENTS ? print_events(r) : report_info(r, stdout);
+}

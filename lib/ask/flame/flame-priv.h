@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_FLAME_PRIV_H
+#define HYPTRACE_FLAME_PRIV_H
+
+#include "ask/flame/flame.h"
+#include "ask/flame/functions.h"
+#include "ask/flame/maps.h"
+#include "base/map.h"
+#include "base/strings.h"
+#include "read/filter.h"
+
+/* Shared by the files of hyptrace flame: items are made of records on every core, then taken in order. */
+enum flame_kind {
+	FLAME_NONE,
+	FLAME_KERNEL_STACK,
+	FLAME_USER_STACK,
+	FLAME_ARRAY,	/* a stack in an event's own field */
+	FLAME_SAMPLE,	/* of record --profile */
+	FLAME_ENTRY,	/* function_graph */
+	FLAME_EXIT,	/* likewise */
+	FLAME_FUNCTION, /* function, func_repeats */
+	FLAME_HYP_FUNC,
+	FLAME_HYP_RET,
+	FLAME_TAIL /* the last record of a stream in the run, for what comes first in the next one */
+};
+
+struct flame_event {
+	enum flame_kind kind;
+	struct field_load pid, where; /* where: of the first address */
+	struct field_load number;     /* callers, tgid, depth, or how often */
+	struct field_load second;   /* another address: the function that was called; a sample's user stack */
+	struct field_load from, to; /* of a call, ns */
+	struct field_load mode, comm; /* of a sample */
+};
+
+struct flame_address {
+	uint64_t addr;
+	uint32_t symbol; /* of the file's; UINT32_MAX: none */
+};
+
+#define FLAME_NO_TIME UINT64_MAX
+
+struct flame_item {
+	uint64_t ts, ns;   /* ns: of the call; FLAME_NO_TIME: unknown */
+	uint64_t number;   /* depth, how often, or a sample's mode */
+	uint32_t at;	   /* the record in the run */
+	uint32_t first, n; /* addresses */
+	uint32_t stream, cpu;
+	int32_t pid, tgid;
+	uint16_t input;
+	uint8_t kind; /* flame_kind */
+	bool cut;
+	uint32_t before;  /* 1 + the record before in its stream, or the one that it describes; 0: not in this
+			     run */
+	bool after_stack; /* that one is a kernel's stack */
+};
+
+/* A run's. */
+struct flame_items {
+	struct flame_item *v;
+	size_t n, room;
+	struct flame_address *addresses;
+	size_t n_addresses, room_addresses;
+	uint32_t *last; /* by stream: 1 + the record before; 0: none in this run */
+};
+
+struct flame_call {
+	uint64_t func, begin; /* begin: ns, when it was seen to begin */
+	uint64_t inside;      /* ns that are not its own */
+	uint32_t frame, depth;
+};
+
+/* A task; pid 0 on each CPU; or a CPU's hypervisor. */
+struct flame_task {
+	int64_t key;
+	uint32_t input, frame, epoch;
+	bool skip, idle;
+	int32_t host; /* the hypervisor's: for which task it works */
+	uint32_t cpu; /* likewise */
+	struct visit visit;
+	uint32_t within, stream; /* of the visit: the frame above its reason; 0: it is not wanted */
+	bool switched;		 /* the hypervisor's CPU: a sched_switch names the task that runs */
+	int32_t runs;		 /* that task */
+	uint32_t runs_by;	 /* the stream of that sched_switch */
+	uint64_t away;		 /* ns, since when it does not run; 0: it does */
+	const char *name;	 /* steps_comm() when its frame was made; another pointer: it is renamed */
+	char comm[16];		 /* by its last sample; "": none since it was renamed */
+	struct flame_call *calls;
+	size_t n, room;
+};
+
+struct flame_stream {
+	bool stack, match; /* of its last record */
+	bool over;	   /* that was all */
+	/* a kernel's stack that waits for the user's */
+	bool waits, waits_match;
+	int32_t pid;
+	uint32_t input, cpu;
+	uint32_t *names; /* from the outermost on */
+	size_t n, room;
+};
+
+struct flame_input {
+	const struct input *in;
+	struct flame_symbols symbols;
+	uint32_t *symbol_names;	    /* by symbol; 0: not asked for */
+	struct flame_event *events; /* by id */
+	size_t n_events;
+	struct flame_maps *maps;
+	struct filter *filter;
+	bool no_match;	/* none of its events passes the filter */
+	uint32_t frame; /* of the machine */
+	uint32_t epoch; /* goes up when events are lost */
+	size_t side;
+	bool skip, hyp_functions, switches, graph;
+	bool switches_end; /* nothing comes any longer of the buffer with sched_switch */
+	uint16_t switch_buffer;
+};
+
+struct flame {
+	const struct timeline *t;
+	const struct steps *steps;
+	const struct log *log;
+	struct flame_opts opts;
+	struct flame_input *v;
+	size_t n, n_streams;
+	struct flame_stream *streams;
+	const struct merge_run *run; /* the run of the items */
+	uint64_t now;		     /* of the item that is taken */
+	struct flame_maps *maps;     /* by input */
+	struct flame_tree *tree;
+	struct flame_task *tasks;
+	size_t n_tasks;
+	struct map by_key; /* of the tasks */
+	uint32_t *names;   /* of a stack, from the outermost on */
+	struct buf text;
+	struct flame_counts counts;
+	struct markers *spans; /* NULL: they are not asked for */
+};
+
+/* items.c: finds the events of a file that have stacks. -ENOMEM. */
+int flame_events_open(struct flame_input *in);
+/* The part's work() and release(). */
+int flame_items_work(void *ctx, struct pass_run *run);
+void flame_items_free(void *own);
+
+/*
+ * tasks.c: whose frames; good until the next call. NULL: out of memory. flame_task_find makes none,
+ * NULL: there is none.
+ */
+struct flame_task *flame_task_get(struct flame *f, uint32_t input, int32_t pid, uint32_t cpu);
+/* From now on it is called that. -ENOMEM. */
+int flame_task_called(struct flame *f, uint32_t input, int32_t pid, uint32_t cpu, const char comm[16]);
+struct flame_task *flame_task_find(struct flame *f, uint32_t input, int32_t pid, uint32_t cpu);
+struct flame_task *flame_task_hyp(struct flame *f, uint32_t input, uint32_t cpu);
+/* Whether a name is wanted: none is listed, or a wildcard of the list has it. */
+bool flame_listed(const struct strlist *l, const char *name);
+void flame_tasks_release(struct flame *f);
+/* Adds to a frame of a task, or to what is left out of idle ones. */
+void flame_count(struct flame *f, const struct flame_task *t, uint32_t frame, enum flame_weight w,
+		 uint64_t n);
+
+/* The name of an address; pid: whose maps. -ENOMEM. */
+int flame_name_of(struct flame *f, uint32_t input, int64_t pid, const struct flame_address *a, uint32_t *out);
+
+/* spans.c: what flame_part() gives where they are asked for, and flame_end() then. -ENOMEM. */
+int flame_spans_open(struct flame *f, const struct inputs *in);
+void flame_spans_end(struct flame *f);
+
+/* calls.c. -ENOMEM. */
+int flame_call_entry(struct flame *f, const struct flame_item *i, const struct flame_address *func);
+int flame_call_exit(struct flame *f, const struct flame_item *i, const struct flame_address *func);
+int flame_hyp_func(struct flame *f, const struct flame_item *i, const struct flame_address *func);
+int flame_hyp_ret(struct flame *f, const struct flame_item *i, const struct flame_address *func);
+int flame_call_step(struct flame *f, const struct step *s);
+
+#endif

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Events that hold stacks or calls, and the stacks of a run's records with their functions, by every core. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "ask/flame/flame-priv.h"
+
+/* Ftrace's own code in a stack (kernel/trace/trace.c). */
+#define TRAMPOLINE INT_MAX
+/* No address: newer kernels put the length before a synthetic event's stack. */
+#define LENGTH_MAX 4096
+
+/* ---- events and their fields -------------------------------------------------------------- */
+
+/* NULL system: the hypervisor's. */
+static const struct flame_row {
+	const char *system, *name;
+	enum flame_kind kind;
+	const char *where, *second, *number;
+} flame_rows[] = {
+	{ "ftrace", "kernel_stack", FLAME_KERNEL_STACK, "caller", NULL, "size" },
+	{ "ftrace", "user_stack", FLAME_USER_STACK, "caller", NULL, "tgid" },
+	{ "ftrace", "funcgraph_entry", FLAME_ENTRY, "func", NULL, "depth" },
+	{ "ftrace", "fgraph_retaddr_entry", FLAME_ENTRY, "func", NULL, "depth" },
+	{ "ftrace", "funcgraph_exit", FLAME_EXIT, "func", NULL, "depth" },
+	{ "ftrace", "function", FLAME_FUNCTION, "parent_ip", "ip", NULL },
+	{ "ftrace", "func_repeats", FLAME_FUNCTION, "parent_ip", "ip", "count" },
+	{ "hyptrace", "sample", FLAME_SAMPLE, "kernel", "user", "tgid" },
+	{ NULL, "func", FLAME_HYP_FUNC, "ip", NULL, NULL },
+	{ NULL, "func_ret", FLAME_HYP_RET, "ip", NULL, NULL },
+};
+
+static struct field_load flame_field(struct tep_event *e, const char *name)
+{
+	return field_load(name ? tep_find_field(e, name) : NULL);
+}
+
+/* Addresses are 64 bits wide: alone, or those that lie one behind the other. */
+static bool flame_field_fits(const struct field_load *l, enum flame_kind kind)
+{
+	if (kind == FLAME_SAMPLE)
+		return l->kind == FIELD_LOC;
+	return kind <= FLAME_USER_STACK ? l->kind == FIELD_BYTES : l->kind == FIELD_NUMBER && l->size == 8;
+}
+
+/* ---- stacks in fields of events ----------------------------------------------------------- */
+
+/*
+ * The field of `__get_stacktrace(stack)` in a print format: so kernels print a synthetic event's stack
+ * (kernel/trace/trace_events_synth.c). libtraceevent 1.7 does not know the word, so the text is looked at.
+ */
+static void flame_array_open(struct flame_input *in, const struct dat_text *text)
+{
+	static const char word[] = "__get_stacktrace(", number[] = "\nID: ";
+	const char *name = memmem(text->data, text->len, word, strlen(word)), *end = text->data + text->len;
+	const char *at = memmem(text->data, text->len, number, strlen(number)), *close;
+	const struct known_event *k;
+	struct flame_event *to;
+	unsigned int id = 0;
+	char field[128] = "";
+
+	if (!name || !at)
+		return;
+	name += strlen(word);
+	close = memchr(name, ')', (size_t)(end - name));
+	if (!close || close - name >= (ptrdiff_t)sizeof(field))
+		return;
+	memcpy(field, name, (size_t)(close - name));
+	for (at += strlen(number); at < end && *at >= '0' && *at <= '9' && id <= UINT16_MAX; at++)
+		id = 10 * id + (unsigned int)(*at - '0');
+	k = input_event(in->in, id);
+	if (!*field || !k)
+		return;
+	to = &in->events[k->event->id];
+	to->pid = k->pid;
+	to->where = flame_field(k->event, field);
+	if (to->where.kind == FIELD_LOC || to->where.kind == FIELD_BYTES)
+		to->kind = FLAME_ARRAY;
+}
+
+int flame_events_open(struct flame_input *in)
+{
+	const struct reader_info *info = reader_info(in->in->reader);
+
+	in->events = calloc(in->in->n_known + 1, sizeof(*in->events));
+	if (!in->events)
+		return -ENOMEM;
+	in->n_events = in->in->n_known;
+	for (unsigned int id = 0; id < in->n_events; id++) {
+		const struct flame_row *r = flame_rows, *end = r + ARRAY_SIZE(flame_rows);
+		const struct known_event *k = input_event(in->in, id);
+		struct flame_event *to = &in->events[id];
+
+		while (k && r < end &&
+		       ((r->system ? strcmp(r->system, k->event->system) != 0 : !k->hyp) ||
+			strcmp(r->name, k->event->name) != 0))
+			r++;
+		if (!k || r == end)
+			continue;
+		to->pid = k->pid;
+		to->where = flame_field(k->event, r->where);
+		to->second = flame_field(k->event, r->second);
+		to->number = flame_field(k->event, r->number);
+		to->from = flame_field(k->event, "calltime");
+		to->to = flame_field(k->event, "rettime");
+		to->mode = flame_field(k->event, "mode");
+		to->comm = flame_field(k->event, "comm");
+		if (flame_field_fits(&to->where, r->kind) &&
+		    (!r->second || flame_field_fits(&to->second, r->kind)))
+			to->kind = r->kind;
+	}
+	for (size_t i = 0; i < info->n_formats; i++)
+		flame_array_open(in, &info->formats[i].text);
+	return 0;
+}
+
+/* ---- room -------------------------------------------------------------------------------- */
+
+static int items_room(struct flame_items *own, size_t addresses)
+{
+	size_t more = own->n_addresses + addresses;
+
+	if (own->n == own->room) {
+		size_t room = own->room ? 2 * own->room : 256;
+		struct flame_item *v = realloc(own->v, room * sizeof(*v));
+
+		if (!v)
+			return -ENOMEM;
+		own->v = v;
+		own->room = room;
+	}
+	if (more > own->room_addresses) {
+		size_t room = 2 * more + 1024;
+		struct flame_address *v = realloc(own->addresses, room * sizeof(*v));
+
+		if (!v)
+			return -ENOMEM;
+		own->addresses = v;
+		own->room_addresses = room;
+	}
+	return 0;
+}
+
+void flame_items_free(void *own)
+{
+	struct flame_items *o = own;
+
+	free(o->v);
+	free(o->addresses);
+	free(o->last);
+	free(o);
+}
+
+/* ---- addresses --------------------------------------------------------------------------- */
+
+static void items_address(struct flame_items *own, const struct flame_symbols *symbols, uint64_t addr)
+{
+	size_t symbol = symbols ? flame_symbols_find(symbols, addr) : 0;
+
+	own->addresses[own->n_addresses++] = (struct flame_address){
+		addr, symbols && symbol < symbols->n && symbol < UINT32_MAX ? (uint32_t)symbol : UINT32_MAX
+	};
+}
+
+/* Up to n addresses from data on; a 0, or all bits, is the end. */
+static void items_stack(const struct flame_input *in, struct flame_items *own, const struct flame_item *item,
+			const uint8_t *data, size_t n)
+{
+	for (size_t i = 0; i < n; i++, data += 8) {
+		uint64_t addr;
+
+		memcpy(&addr, data, 8);
+		if (!addr || addr == UINT64_MAX)
+			return;
+		if (item->kind == FLAME_KERNEL_STACK && addr == TRAMPOLINE)
+			continue;
+		if (item->kind == FLAME_ARRAY && addr < LENGTH_MAX && !i)
+			continue;
+		items_address(own, item->kind == FLAME_USER_STACK ? NULL : &in->symbols, addr);
+	}
+}
+
+/* ---- records ------------------------------------------------------------------------------ */
+
+static uint64_t item_number(const struct field_load *l, const struct merge_record *m, uint64_t none)
+{
+	uint64_t v;
+
+	return l->kind == FIELD_NUMBER && field_load_number(l, m->data, m->len, &v) ? v : none;
+}
+
+/* The kernel's stack, then the user's that it lies within. */
+static int item_sample(const struct flame_input *in, const struct flame_event *e,
+		       const struct merge_record *m, struct flame_items *own, struct flame_item *item)
+{
+	const uint8_t *kernel, *user;
+	size_t n, n_user;
+
+	item->cut = field_load_bytes(&e->where, m->data, m->len, &kernel, &n) != 1;
+	item->cut |= field_load_bytes(&e->second, m->data, m->len, &user, &n_user) != 1;
+	if (items_room(own, n / 8 + n_user / 8))
+		return -ENOMEM;
+	items_stack(in, own, item, kernel, n / 8);
+	for (size_t i = 0; i < n_user / 8; i++) {
+		uint64_t addr;
+
+		memcpy(&addr, user + 8 * i, 8);
+		items_address(own, NULL, addr);
+	}
+	return 0;
+}
+
+static int item_fill(const struct flame_input *in, const struct flame_event *e, const struct merge_record *m,
+		     struct flame_items *own, struct flame_item *item)
+{
+	uint64_t said, from, to, addr;
+	const uint8_t *data;
+	size_t n;
+
+	item->pid = timeline_pid(&e->pid, m);
+	item->number = item_number(&e->number, m, item->kind == FLAME_FUNCTION ? 1 : 0);
+	item->tgid = item->kind == FLAME_USER_STACK ? (int32_t)item->number : item->pid;
+	if (item->kind == FLAME_SAMPLE) {
+		item->tgid = (int32_t)item->number;
+		item->number = item_number(&e->mode, m, 0);
+		return item_sample(in, e, m, own, item);
+	}
+	if (item->kind == FLAME_ARRAY) {
+		item->cut = field_load_bytes(&e->where, m->data, m->len, &data, &n) != 1;
+		if (items_room(own, n / 8))
+			return -ENOMEM;
+		items_stack(in, own, item, data, n / 8);
+	} else if (item->kind <= FLAME_USER_STACK) {
+		/*
+		 * kernel_stack holds more callers than its format says, user_stack as many; both may claim
+		 * more than there are.
+		 */
+		n = m->len > e->where.offset ? (m->len - e->where.offset) / 8 : 0;
+		said = item->kind == FLAME_KERNEL_STACK ? item_number(&e->number, m, n) : n;
+		item->cut = said > n;
+		n = said < n ? (size_t)said : n;
+		if (items_room(own, n))
+			return -ENOMEM;
+		items_stack(in, own, item, m->data + e->where.offset, n);
+	} else {
+		from = item_number(&e->from, m, UINT64_MAX);
+		to = item_number(&e->to, m, 0);
+		if (items_room(own, 2))
+			return -ENOMEM;
+		item->ns = from <= to ? to - from : FLAME_NO_TIME;
+		/* a record that ends before its addresses is none */
+		if (!field_load_number(&e->where, m->data, m->len, &addr))
+			return 0;
+		items_address(own, &in->symbols, addr);
+		if (e->second.kind == FIELD_NUMBER && field_load_number(&e->second, m->data, m->len, &addr))
+			items_address(own, &in->symbols, addr);
+	}
+	return 0;
+}
+
+/* ---- with the record before ---------------------------------------------------------------------- */
+
+static bool item_is_stack(const struct flame *f, const struct merge_record *m)
+{
+	const struct flame_input *in = &f->v[merge_stream(f->t->merge, m)->input];
+	unsigned int id = timeline_id(m);
+
+	return id < in->n_events && in->events[id].kind == FLAME_KERNEL_STACK;
+}
+
+static int items_record(const struct flame *f, const struct merge_run *run, size_t i, struct flame_items *own)
+{
+	const struct merge_record *m = &run->v[i];
+	const struct merge_stream *s = merge_stream(f->t->merge, m);
+	const struct flame_input *in = &f->v[s->input];
+	unsigned int id = timeline_id(m);
+	const struct flame_event *e = id < in->n_events ? &in->events[id] : NULL;
+	uint32_t before = own->last[m->stream];
+	struct flame_item item = { .ts = m->ts,
+				   .at = (uint32_t)i,
+				   .first = (uint32_t)own->n_addresses,
+				   .stream = m->stream,
+				   .cpu = s->cpu,
+				   .input = (uint16_t)s->input };
+	int ret;
+
+	own->last[m->stream] = (uint32_t)i + 1;
+	if (in->skip || !e || e->kind == FLAME_NONE)
+		return 0;
+	item.kind = (uint8_t)e->kind;
+	ret = item_fill(in, e, m, own, &item);
+	if (ret)
+		return ret;
+	item.n = (uint32_t)(own->n_addresses - item.first);
+	item.before = item.kind == FLAME_ARRAY || item.kind == FLAME_SAMPLE ? (uint32_t)i + 1 : before;
+	item.after_stack = before && item_is_stack(f, &run->v[before - 1]);
+	own->v[own->n++] = item;
+	return 0;
+}
+
+int flame_items_work(void *ctx, struct pass_run *run)
+{
+	const struct flame *f = ctx;
+	struct flame_items *own = run->own ? run->own : (run->own = calloc(1, sizeof(*own)));
+	int ret = 0;
+
+	if (own && !own->last)
+		own->last = calloc(f->n_streams + 1, sizeof(*own->last));
+	if (!own || !own->last)
+		return -ENOMEM;
+	own->n = own->n_addresses = 0;
+	for (size_t i = 0; i < run->records->n && !ret; i++)
+		ret = items_record(f, run->records, i, own);
+	/* the last record of each stream; its place in `last` is 0 again */
+	for (size_t i = ret ? 0 : run->records->n; i--;) {
+		const struct merge_record *m = &run->records->v[i];
+
+		if (!own->last[m->stream])
+			continue;
+		own->last[m->stream] = 0;
+		if (items_room(own, 0))
+			return -ENOMEM;
+		own->v[own->n++] = (struct flame_item){ .at = (uint32_t)run->records->n,
+							.before = (uint32_t)i + 1,
+							.stream = m->stream,
+							.kind = FLAME_TAIL,
+							.after_stack = item_is_stack(f, m) };
+	}
+	return ret;
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The maps that a profile has of the processes that it met. */
+#include "ask/flame/maps.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "read/timeline.h"
+#include "base/array.h"
+
+struct flame_map_event {
+	unsigned int id; /* UINT_MAX: the file has none */
+	struct field_load tgid, from, len, offset, build_id, path;
+};
+
+struct flame_maps_reader {
+	const struct inputs *in;
+	struct flame_map_event *events; /* by input */
+};
+
+/* ---- records ---------------------------------------------------------------------------- */
+
+static void flame_map_event_open(struct flame_map_event *to, const struct input *in)
+{
+	const struct {
+		const char *name;
+		struct field_load *to;
+		bool number;
+	} fields[] = { { "tgid", &to->tgid, true },
+		       { "from", &to->from, true },
+		       { "len", &to->len, true },
+		       { "offset", &to->offset, true },
+		       { "build_id", &to->build_id, false },
+		       { "path", &to->path, false } };
+	struct tep_event *e = tep_find_event_by_name(in->tep, "hyptrace", "map");
+	bool fits = e;
+
+	for (size_t i = 0; e && i < ARRAY_SIZE(fields); i++) {
+		*fields[i].to = field_load(tep_find_field(e, fields[i].name));
+		fits = fits && (!fields[i].number || fields[i].to->kind == FIELD_NUMBER);
+	}
+	to->id = fits ? (unsigned int)e->id : UINT_MAX;
+}
+
+static int flame_map_take(struct flame_maps *m, const struct flame_map_event *e, const struct merge_record *r)
+{
+	struct flame_mapped to = { .ts = r->ts };
+	struct flame_elf_key key = { 0 };
+	const uint8_t *path;
+	uint64_t tgid, len;
+
+	if (!field_load_number(&e->tgid, r->data, r->len, &tgid) ||
+	    !field_load_number(&e->from, r->data, r->len, &to.from) ||
+	    !field_load_number(&e->len, r->data, r->len, &len) ||
+	    !field_load_number(&e->offset, r->data, r->len, &to.offset) ||
+	    field_load_bytes(&e->path, r->data, r->len, &path, &key.path_len) != 1 || !len ||
+	    len > UINT64_MAX - to.from)
+		return 0;
+	field_load_bytes(&e->build_id, r->data, r->len, &key.id, &key.id_len);
+	key.path = (const char *)path;
+	key.path_len = strnlen(key.path, key.path_len);
+	to.pid = (int32_t)tgid;
+	to.to = to.from + len;
+	for (size_t i = m->n_elves; i-- && !to.elf;) /* neighbours are most often of one file */
+		to.elf = flame_elf_is(m->elves[i], &key) ? m->elves[i] : NULL;
+	if (!to.elf) {
+		to.elf = flame_elf_new(&key);
+		if (!to.elf || array_push(&m->elves, &m->n_elves, &to.elf, sizeof(to.elf))) {
+			flame_elf_free(to.elf);
+			return -ENOMEM;
+		}
+	}
+	return array_push(&m->v, &m->n, &to, sizeof(to));
+}
+
+/* ---- files -------------------------------------------------------------------------------- */
+
+static bool flame_maps_want(void *ctx, size_t input, size_t buffer, unsigned int cpu)
+{
+	const struct flame_maps_reader *r = ctx;
+
+	return r->events[input].id != UINT_MAX &&
+	       !strcmp(reader_info(r->in->v[input].reader)->buffers[buffer].name, "profile");
+}
+
+static int flame_mapped_cmp(const void *a, const void *b)
+{
+	const struct flame_mapped *x = a, *y = b;
+
+	if (x->pid != y->pid)
+		return x->pid < y->pid ? -1 : 1;
+	if (x->from != y->from)
+		return x->from < y->from ? -1 : 1;
+	return x->ts < y->ts ? -1 : x->ts > y->ts;
+}
+
+int flame_maps_read(struct flame_maps *v, const struct inputs *in)
+{
+	struct flame_maps_reader r = { .in = in };
+	struct merge_run run = { 0 };
+	struct timeline *t = NULL;
+	bool any = false;
+	int ret = 0;
+
+	r.events = calloc(in->n + 1, sizeof(*r.events));
+	if (!r.events)
+		return -ENOMEM;
+	for (size_t i = 0; i < in->n; i++) {
+		flame_map_event_open(&r.events[i], &in->v[i]);
+		any = any || r.events[i].id != UINT_MAX;
+	}
+	if (any)
+		ret = timeline_open_whole(&t, in, flame_maps_want, &r, NULL);
+	while (t && !ret && (ret = merge_take(t->merge, &run)) > 0) {
+		ret = 0;
+		for (size_t i = 0; i < run.n && !ret; i++) {
+			size_t input = merge_stream(t->merge, &run.v[i])->input;
+
+			if (timeline_id(&run.v[i]) == r.events[input].id)
+				ret = flame_map_take(&v[input], &r.events[input], &run.v[i]);
+		}
+	}
+	for (size_t i = 0; i < in->n; i++)
+		array_sort(v[i].v, v[i].n, sizeof(*v[i].v), flame_mapped_cmp);
+	merge_run_release(&run);
+	timeline_close(t);
+	free(r.events);
+	return ret;
+}
+
+void flame_maps_release(struct flame_maps *m)
+{
+	for (size_t i = 0; i < m->n_elves; i++)
+		flame_elf_free(m->elves[i]);
+	free(m->elves);
+	free(m->v);
+	*m = (struct flame_maps){ 0 };
+}
+
+/* ---- addresses ------------------------------------------------------------------------------ */
+
+static bool flame_mapped_before(const void *entry, const void *pid)
+{
+	return ((const struct flame_mapped *)entry)->pid < *(const int32_t *)pid;
+}
+
+bool flame_maps_text(const struct flame_maps *m, int64_t pid, uint64_t ts, uint64_t addr, struct buf *out)
+{
+	int32_t of = (int32_t)pid;
+	size_t i = array_lower_bound(m->v, m->n, sizeof(*m->v), flame_mapped_before, &of);
+	const struct flame_mapped *last = NULL, *next = NULL;
+
+	for (; i < m->n && m->v[i].pid == of && m->v[i].from <= addr; i++) {
+		const struct flame_mapped *at = &m->v[i];
+
+		if (addr >= at->to)
+			continue;
+		if (at->ts <= ts)
+			last = last && last->ts > at->ts ? last : at;
+		else
+			next = next && next->ts <= at->ts ? next : at;
+	}
+	last = last ?: next;
+	if (last)
+		flame_elf_text(last->elf, addr - last->from + last->offset, out);
+	return last;
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The key that two events have in common by their meaning, for pairs without --key. */
+#include "ask/latency/latency.h"
+
+#include <string.h>
+
+#include "base/array.h"
+
+/* The keys that records of an event have; BY_NOTHING: not this one. */
+struct event_keys {
+	struct latency_key_of vcpu, pid, cpu;
+};
+
+/* The events of KVM that other threads than the vCPU's write, too: with the field that has the vCPU. */
+static const struct {
+	const char *event, *field;
+} kvm_of_others[] = {
+	{ "vgic_update_irq_pending", "vcpu_id" },
+	{ "kvm_apic_accept_irq", "apicid" },
+	{ "kvm_apicv_accept_irq", "apicid" },
+	{ "kvm_irq_line", NULL },
+	{ "kvm_set_irq", NULL },
+	{ "kvm_msi_set_irq", NULL },
+	{ "kvm_pic_set_irq", NULL },
+	{ "kvm_ioapic_set_irq", NULL },
+};
+
+static struct latency_key_of key_of_kvm(const struct input *in, const char *event)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(kvm_of_others); i++) {
+		const char *field = kvm_of_others[i].field;
+
+		if (strcmp(kvm_of_others[i].event, event))
+			continue;
+		/* a number of a vCPU means one only if the file names its guest */
+		return (struct latency_key_of){ field && in->n_guests ? BY_VCPU_FIELD : BY_NOTHING, field,
+						NULL };
+	}
+	return (struct latency_key_of){ .by = BY_VCPU };
+}
+
+/* The task that a sched event is about: of a sched_switch the one that `switched` names. */
+static struct latency_key_of key_of_sched(struct tep_event *event, const char *switched)
+{
+	const char *field = strcmp(event->name, "sched_switch") ? "pid" : switched;
+
+	if (!tep_find_field(event, field))
+		return (struct latency_key_of){ .by = BY_PID };
+	return (struct latency_key_of){ .by = BY_FIELD, .field = field };
+}
+
+static struct event_keys keys_of_event(const struct inputs *in, const struct event_words *words,
+				       const char *switched)
+{
+	struct event_keys keys = { 0 };
+
+	for (size_t i = 0; i < in->n; i++) {
+		const struct input *f = &in->v[i];
+
+		for (unsigned int id = 0; id < f->n_known && event_words_machine(words, f); id++) {
+			const struct known_event *known = input_event(f, id);
+			const char *system = known ? known->event->system : NULL;
+
+			if (!known || strcmp(known->event->name, words->name) ||
+			    (words->system && strcmp(system, words->system)))
+				continue;
+			if (known->hyp) {
+				keys.vcpu.by = BY_VCPU;
+				keys.cpu.by = BY_CPU;
+			} else if (!strcmp(system, "kvm")) {
+				keys.vcpu = key_of_kvm(f, words->name);
+			} else if (!strcmp(system, "sched")) {
+				keys.pid = key_of_sched(known->event, switched);
+				/* from one switch to the next of a CPU: pid 0 is on all of them */
+				if (!strcmp(words->name, "sched_switch"))
+					keys.cpu.by = BY_CPU;
+			} else if (!strcmp(system, "syscalls") || !strcmp(system, "raw_syscalls")) {
+				keys.pid.by = BY_PID;
+			} else if (!strncmp(system, "irq", 3) || !strcmp(system, "ipi")) {
+				keys.cpu.by = BY_CPU;
+			}
+			return keys;
+		}
+	}
+	return keys;
+}
+
+static bool words_of_guest(const struct event_words *w)
+{
+	return w->machine && strcmp(w->machine, "host");
+}
+
+const char *latency_default_key(const struct inputs *in, const struct event_words *from,
+				const struct event_words *to, struct latency_key_of *begin,
+				struct latency_key_of *end)
+{
+	/* A switch begins the sleep of the task that leaves, and ends the wait of the one that comes. */
+	struct event_keys a = keys_of_event(in, from, "prev_pid"), b = keys_of_event(in, to, "next_pid");
+
+	if (words_of_guest(from) != words_of_guest(to)) { /* a host and a guest meet on a vCPU only */
+		struct event_keys *guest = words_of_guest(from) ? &a : &b;
+
+		guest->vcpu = (struct latency_key_of){ .by = BY_VCPU };
+		a.pid.by = a.cpu.by = BY_NOTHING;
+	}
+	if (a.cpu.by && b.cpu.by) {
+		*begin = a.cpu;
+		*end = b.cpu;
+		return "cpu";
+	}
+	if (a.pid.by && b.pid.by) {
+		*begin = a.pid;
+		*end = b.pid;
+		return "pid";
+	}
+	if (a.vcpu.by && b.vcpu.by) {
+		*begin = a.vcpu;
+		*end = b.vcpu;
+		return "vcpu";
+	}
+	return NULL;
+}

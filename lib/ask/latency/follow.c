@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Follows chains through the records: finds points and their keys on every core, joins them in order. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ask/latency/latency-priv.h"
+#include "base/array.h"
+
+/* A record as one point; or a CPU that begins or ceases to lose events. */
+struct latency_hit {
+	struct chain_step step;
+	struct latency_key row;
+	uint32_t stream;
+	uint16_t term;
+	enum { HIT_POINT, HIT_LOSES, HIT_LOST, HIT_BEGIN, HIT_END } kind;
+	uint64_t raw;
+};
+
+/* A run's. */
+struct latency_run {
+	struct latency_hit *hits;
+	size_t n;
+	bool paused, lost; /* there were such places */
+	struct latency_count counts[LATENCY_TERMS_MAX];
+};
+
+/* ---- a run, by any thread --------------------------------------------------------------------- */
+
+void latency_run_free(void *own)
+{
+	struct latency_run *r = own;
+
+	free(r->hits);
+	free(r);
+}
+
+/* Sets the keys of different kinds apart. */
+static void latency_set_kind(struct latency_key *key, unsigned int kind)
+{
+	if (key->scope != CHAIN_CARRIED && key->scope != CHAIN_CARRIED_SCOPE)
+		key->scope |= (uint64_t)kind << 40;
+}
+
+static int latency_hit(const struct latency *l, const struct merge_stream *at, const struct merge_record *m,
+		       const struct latency_source *s, struct latency_run *r)
+{
+	const struct filter_record rec = { m->data, m->len, s->id, at->cpu };
+	const struct latency_term *term = &l->plan->terms[s->term];
+	const struct input *in = &l->in->v[at->input];
+	struct latency_hit h = { .term = (uint16_t)s->term };
+	struct chain_step *step = &h.step;
+
+	r->counts[s->term].seen++;
+	if (s->filter && !filter_match(s->filter, &rec))
+		return 0;
+	r->counts[s->term].passed++;
+	if (!latency_take(&s->look, l->vcpus, m, at->cpu, &step->look) ||
+	    !latency_take(&s->next, l->vcpus, m, at->cpu, &step->next) ||
+	    !latency_take(&s->carry, l->vcpus, m, at->cpu, &step->carry) ||
+	    !latency_take(&s->at, l->vcpus, m, at->cpu, &step->at) ||
+	    !latency_take(&s->row, l->vcpus, m, at->cpu, &h.row)) {
+		r->counts[s->term].keyless++;
+		return 0;
+	}
+	step->point = term->point;
+	step->event = (struct chain_event){ m->ts, 0, (uint32_t)at->input, at->cpu };
+	if (l->reach && in->guest)
+		step->event.bound = filetime_bound(&in->time, m->raw);
+	if (s->row.by == BY_NOTHING)
+		h.row = term->point == l->plan->recalls ? step->next : step->look;
+	if (s->at.by == BY_NOTHING)
+		step->at = (struct latency_key){ 0 };
+	step->shares = term->shares;
+	latency_set_kind(&step->look, term->kind);
+	latency_set_kind(&step->next, term->kind);
+	latency_set_kind(&step->carry, term->kind);
+	return array_push(&r->hits, &r->n, &h, sizeof(h));
+}
+
+/* The record is the first, or the last, of its CPU. */
+static int latency_span(const struct merge_record *m, int kind, struct latency_run *r)
+{
+	struct latency_hit h = { .kind = kind, .stream = m->stream, .raw = m->ts };
+
+	return array_push(&r->hits, &r->n, &h, sizeof(h));
+}
+
+/* From this record on, or until it, events are lost on its CPU. */
+static int latency_loss(const struct latency *l, const struct merge_stream *at, const struct merge_record *m,
+			int kind, struct latency_run *r)
+{
+	const struct known_event *e = m->data ? input_event(&l->in->v[at->input], timeline_id(m)) : NULL;
+	struct latency_hit h = { .kind = kind, .stream = m->stream, .raw = m->raw };
+
+	/* a buffer holds either the kernel's events or the hypervisor's */
+	if (kind == HIT_LOSES && e && !l->v[at->input].wanted[e->hyp])
+		return 0;
+	return array_push(&r->hits, &r->n, &h, sizeof(h));
+}
+
+int latency_work(void *ctx, struct pass_run *run)
+{
+	const struct latency *l = ctx;
+	struct latency_run *r = run->own ? run->own : (run->own = calloc(1, sizeof(*r)));
+	const struct merge_stream *at = NULL;
+	const struct latency_input *v = NULL;
+	uint32_t stream = 0;
+	int ret = r ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < run->records->n && !ret; i++) {
+		const struct merge_record *m = &run->records->v[i];
+		unsigned int id = timeline_id(m);
+
+		if (!at || m->stream != stream) {
+			stream = m->stream;
+			at = merge_stream(l->t->merge, m);
+			v = &l->v[at->input];
+			if (!__atomic_load_n(&l->started[stream], __ATOMIC_RELAXED))
+				ret = latency_span(m, HIT_BEGIN, r);
+		}
+		r->paused |= m->paused;
+		r->lost |= m->missed != 0;
+		if ((m->paused || (m->missed && m->data)) && !ret)
+			ret = latency_loss(l, at, m, HIT_LOST, r);
+		if (id < v->n_ids && v->first[id] && !ret) {
+			size_t k = v->first[id] - 1;
+			size_t last = SIZE_MAX, n = r->n;
+			unsigned int kind = 0;
+
+			/* as each of its points; of a point with several events it is one of them */
+			for (; k < v->n && v->v[k].id == id && !ret; k++) {
+				const struct latency_term *term = &l->plan->terms[v->v[k].term];
+
+				if (!term->cancels && term->point == last && term->kind == kind && r->n > n)
+					continue;
+				n = r->n;
+				last = term->point;
+				kind = term->kind;
+				ret = latency_hit(l, at, m, &v->v[k], r);
+			}
+		}
+		if (m->gap && !ret)
+			ret = latency_loss(l, at, m, HIT_LOSES, r);
+		if (m->end && !ret)
+			ret = latency_span(m, HIT_END, r);
+	}
+	return ret;
+}
+
+/* ---- stretches of lost events by place: a machine, or a CPU ------------------------------------- */
+
+#define LOSSES_KEPT 64
+
+/* Several CPUs may share a place: a stretch lasts until none of them loses events. */
+struct losses_place {
+	size_t open; /* CPUs that are losing; the last stretch has no end then */
+	size_t n;
+	struct {
+		uint64_t from, to;
+	} v[LOSSES_KEPT]; /* apart from each other, the oldest first */
+};
+
+/* The place whose chains a loss there can concern: all machines, one, or a CPU. */
+static struct latency_key latency_place(const struct latency *l, size_t input, unsigned int cpu)
+{
+	bool apart = l->plan->apart, by_cpu = l->plan->terms[0].next.by == BY_CPU;
+
+	return (struct latency_key){ apart ? (uint64_t)(input + 1) << 32 | (by_cpu ? cpu + 1 : 0) : 0, 0 };
+}
+
+/* The earliest or latest possible host time. */
+static uint64_t latency_time(const struct latency *l, const struct merge_stream *at, uint64_t raw, bool late)
+{
+	const struct filetime *t = &l->in->v[at->input].time;
+	uint64_t ts = filetime_apply(t, at->cpu, raw);
+	uint64_t bound = l->reach && l->in->v[at->input].guest ? filetime_bound(t, raw) : 0;
+
+	if (bound > l->reach)
+		bound = l->reach;
+	if (late)
+		return bound > UINT64_MAX - ts ? UINT64_MAX : ts + bound;
+	return bound > ts ? 0 : ts - bound;
+}
+
+/* Events of the stream are lost from that time on. */
+static int latency_loses(struct latency *l, uint32_t stream, uint64_t from)
+{
+	static const struct losses_place none;
+	const struct merge_stream *at = merge_stream_at(l->t->merge, stream);
+	struct latency_key place = latency_place(l, at->input, at->cpu);
+	size_t i = latency_keys_find(&l->losses.places, &place);
+	struct losses_place *p;
+
+	if (l->losing[stream])
+		return 0;
+	l->losing[stream] = true;
+	if (i == MAP_NONE) {
+		i = l->losses.n;
+		if (array_push(&l->losses.v, &l->losses.n, &none, sizeof(none)) ||
+		    latency_keys_add(&l->losses.places, &place))
+			return -ENOMEM;
+	}
+	p = &l->losses.v[i];
+	if (p->open++)
+		return 0;
+	if (p->n && from <= p->v[p->n - 1].to) {
+		p->v[p->n - 1].to = UINT64_MAX;
+		return 0;
+	}
+	if (p->n == LOSSES_KEPT) { /* the two oldest become one */
+		p->v[1].from = p->v[0].from;
+		memmove(&p->v[0], &p->v[1], --p->n * sizeof(p->v[0]));
+	}
+	p->v[p->n].from = from;
+	p->v[p->n++].to = UINT64_MAX;
+	return 0;
+}
+
+/* Events of the stream were lost until that time. */
+static void latency_found(struct latency *l, uint32_t stream, uint64_t until)
+{
+	const struct merge_stream *at = merge_stream_at(l->t->merge, stream);
+	struct latency_key place = latency_place(l, at->input, at->cpu);
+	struct losses_place *p;
+
+	if (!l->losing[stream])
+		return;
+	l->losing[stream] = false;
+	p = &l->losses.v[latency_keys_find(&l->losses.places, &place)];
+	if (!--p->open)
+		p->v[p->n - 1].to = until < p->v[p->n - 1].from ? p->v[p->n - 1].from : until;
+}
+
+/* The losses before the first records. */
+int latency_losses_begin(struct latency *l)
+{
+	size_t n = merge_streams(l->t->merge);
+	int ret = 0;
+
+	l->losing = calloc(n + 1, sizeof(*l->losing));
+	l->started = calloc(n + 1, sizeof(*l->started));
+	if (!l->losing || !l->started)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n && !ret; i++)
+		if (merge_stream_at(l->t->merge, i)->gap)
+			ret = latency_loses(l, i, 0);
+	return ret;
+}
+
+/* Of what is long ago perhaps too often. */
+bool latency_lost(void *ctx, const struct chain_event *v, size_t n)
+{
+	const struct latency *l = ctx;
+	struct latency_key place = latency_place(l, v[0].input, v[0].cpu);
+	size_t at = latency_keys_find(&l->losses.places, &place);
+	const struct losses_place *p = at == MAP_NONE ? NULL : &l->losses.v[at];
+	uint64_t from = UINT64_MAX, to = 0;
+
+	if (!p)
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		uint64_t bound = v[i].bound < l->reach ? v[i].bound : l->reach;
+		uint64_t early = bound > v[i].ts ? 0 : v[i].ts - bound, late = v[i].ts + bound;
+
+		from = early < from ? early : from;
+		to = late > to ? late : to;
+	}
+	for (size_t i = p->n; i-- > 0 && p->v[i].to >= from;)
+		if (p->v[i].from <= to)
+			return true;
+	return false;
+}
+
+/* ---- in order ------------------------------------------------------------------------------------ */
+
+/* An interrupt whose number means another one in the guest: see struct lines. False: it is of no chain. */
+static bool latency_line(struct latency *l, struct latency_hit *h)
+{
+	struct latency_key *look = &h->step.look;
+	uint32_t number;
+
+	if (h->step.point) {
+		number = lines_of_handler(&l->lines, look->scope, look->value);
+		look->value = (uint32_t)look->value | (uint64_t)number << 32;
+		return number;
+	}
+	if (lines_known(&l->lines, h->step.carry.scope, h->step.carry.value))
+		return true;
+	l->rows.v[h->step.row].undecided++;
+	return false;
+}
+
+static int latency_follow(struct latency *l, struct latency_hit *h)
+{
+	const struct latency_plan *plan = l->plan;
+	const struct latency_term *term = &plan->terms[h->term];
+	bool last = term->point + 1 == plan->n_points;
+	const struct merge_stream *at = h->kind == HIT_POINT ? NULL : merge_stream_at(l->t->merge, h->stream);
+	struct latency_input *v = at ? &l->v[at->input] : NULL;
+	int ret = 0;
+
+	switch (h->kind) {
+	case HIT_LOSES:
+		return latency_loses(l, h->stream, latency_time(l, at, h->raw, false));
+	case HIT_LOST:
+		latency_found(l, h->stream, latency_time(l, at, h->raw, true));
+		return 0;
+	case HIT_BEGIN:
+		if (l->started[h->stream])
+			return 0;
+		__atomic_store_n(&l->started[h->stream], 1, __ATOMIC_RELAXED);
+		v->begun = h->raw < v->begun ? h->raw : v->begun;
+		v->live++;
+		return 0;
+	case HIT_END:
+		v->live--;
+		return 0;
+	case HIT_POINT:
+		break;
+	}
+	if (plan->recalls && !term->point) {
+		static const struct chain_event none = { .input = UINT32_MAX };
+		size_t slot = latency_keys_find(&l->recalled, &h->step.carry);
+
+		/* Point 0 of a plan that recalls it. */
+		if (slot == MAP_NONE) {
+			slot = l->n_recall;
+			if (slot == CHAIN_KEYS_MAX)
+				return 0;
+			ret = array_push(&l->recall, &l->n_recall, &none, sizeof(none))
+				      ?: latency_keys_add(&l->recalled, &h->step.carry);
+		}
+		if (!ret)
+			l->recall[slot] = l->plan->terms[h->term].cancels ? none : h->step.event;
+		return ret;
+	}
+	h->step.moves = term->point > plan->recalls && term->row.by != BY_NOTHING;
+	if (term->point == plan->recalls || h->step.moves || (plan->strays && last))
+		ret = latency_row_of(&l->rows, &h->row, &h->step.row);
+	if (ret || (plan->lines && term->line && !latency_line(l, h)))
+		return ret;
+	h->step.point -= plan->recalls;
+	if (plan->recalls && last) { /* the last point 0 of that key */
+		size_t i = latency_keys_find(&l->recalled, &h->step.carry);
+
+		if (i != MAP_NONE && l->recall[i].input != UINT32_MAX)
+			h->step.before = &l->recall[i];
+	}
+	if (term->cancels || (plan->recalls && last && !h->step.before))
+		return chain_cancel(l->chain, &h->step);
+	return chain_take(l->chain, &h->step);
+}
+
+int latency_after(void *ctx, struct pass_run *run)
+{
+	struct latency *l = ctx;
+	struct latency_run *r = run->own;
+	int ret = 0;
+
+	for (size_t i = 0; i < r->n && !ret; i++) {
+		struct latency_hit *h = &r->hits[i];
+
+		if (!l->surveys)
+			ret = latency_follow(l, h);
+		else if (h->kind != HIT_POINT || !l->plan->terms[h->term].line)
+			continue;
+		else if (h->step.point)
+			lines_handler(&l->lines, h->step.look.scope, h->step.look.value);
+		else
+			ret = lines_injected(&l->lines, h->step.carry.scope, h->step.carry.value);
+	}
+	l->paused |= r->paused;
+	l->lost |= r->lost;
+	for (size_t i = 0; i < l->plan->n_terms && !l->surveys; i++) {
+		l->counts[i].seen += r->counts[i].seen;
+		l->counts[i].passed += r->counts[i].passed;
+		l->counts[i].keyless += r->counts[i].keyless;
+		r->counts[i] = (struct latency_count){ 0 };
+	}
+	r->n = 0;
+	return ret;
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Keys of records by vCPU, task, machine or field. */
+#include "ask/latency/group-by.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- once for each event -------------------------------------------------------------------- */
+
+static int latency_taker_field(struct field_load *load, const struct tep_event *event, const char *field,
+			       char *why, size_t size)
+{
+	*load = field_load(tep_find_any_field((struct tep_event *)event, field));
+	if (load->kind == FIELD_NUMBER)
+		return 0;
+	snprintf(why, size, "%s has no field '%s' that is a number", event->name, field);
+	return -EINVAL;
+}
+
+int latency_taker_init(struct latency_taker *t, const struct latency_key_of *how, const struct vcpu_map *w,
+		       const struct inputs *in, size_t input, const struct tep_event *event, bool hyp,
+		       bool apart, char *why, size_t size)
+{
+	struct tep_event *e = (struct tep_event *)event;
+	int ret = 0;
+
+	*t = (struct latency_taker){ .by = how->by,
+				     .input = input,
+				     .guest = vcpu_map_of_input(w, input),
+				     .apart = apart,
+				     .kvm = hyp || !strcmp(event->system, "kvm"),
+				     .pid = in->v[input].known[event->id].pid };
+	if (hyp)
+		t->vcpu = field_load(tep_find_any_field(e, "vcpu"));
+	if (how->field)
+		ret = latency_taker_field(&t->field, event, how->field, why, size);
+	if (how->second && !ret)
+		ret = latency_taker_field(&t->second, event, how->second, why, size);
+	return ret;
+}
+
+/* ---- of a record ------------------------------------------------------------------------------ */
+
+/* The thread that a record is about. */
+static int64_t latency_tid(const struct latency_taker *t, const struct merge_record *m)
+{
+	uint64_t tid;
+
+	if (t->vcpu.kind == FIELD_NUMBER && field_load_number(&t->vcpu, m->data, m->len, &tid) && tid)
+		return (int32_t)tid;
+	return timeline_pid(&t->pid, m);
+}
+
+static bool latency_number(const struct field_load *l, const struct merge_record *m, uint64_t *v)
+{
+	return l->kind == FIELD_NUMBER && field_load_number(l, m->data, m->len, v);
+}
+
+/* A host's thread as a vCPU. */
+static bool latency_thread(const struct latency_taker *t, const struct vcpu_map *w, int64_t tid, bool unnamed,
+			   struct latency_key *key)
+{
+	uint32_t vcpu = 0, guest = vcpu_map_vcpu(w, t->input, tid, &vcpu);
+
+	if (guest != VCPU_MAP_NOBODY)
+		*key = (struct latency_key){ latency_scope(SCOPE_VCPU, guest), vcpu };
+	else
+		*key = (struct latency_key){ latency_scope(SCOPE_THREAD, t->input), (uint64_t)tid };
+	return guest != VCPU_MAP_NOBODY || (unnamed && tid > 0);
+}
+
+/* The guest that a record is about: by its thread, or because the file names one only. */
+static bool latency_guest_key(const struct latency_taker *t, const struct vcpu_map *w,
+			      const struct merge_record *m, enum latency_scope scope, uint64_t value,
+			      struct latency_key *key)
+{
+	uint32_t vcpu, guest = t->guest;
+
+	if (guest == VCPU_MAP_NOBODY)
+		guest = vcpu_map_vcpu(w, t->input, latency_tid(t, m), &vcpu);
+	if (guest == VCPU_MAP_NOBODY && t->kvm)
+		guest = vcpu_map_lone(w, t->input);
+	*key = (struct latency_key){ latency_scope(scope, guest), value };
+	return guest != VCPU_MAP_NOBODY;
+}
+
+static bool latency_worker(const struct latency_taker *t, const struct vcpu_map *w, int64_t tid,
+			   struct latency_key *key)
+{
+	*key = (struct latency_key){ latency_scope(SCOPE_INPUT, t->input),
+				     (uint64_t)vcpu_map_works_for(w, t->input, tid) };
+	return tid > 0;
+}
+
+bool latency_take(const struct latency_taker *t, const struct vcpu_map *w, const struct merge_record *m,
+		  unsigned int cpu, struct latency_key *key)
+{
+	bool host = t->guest == VCPU_MAP_NOBODY;
+	uint64_t v = 0, second = 0;
+	uint32_t vcpu;
+
+	*key = (struct latency_key){
+		latency_scope(t->apart ? SCOPE_INPUT : SCOPE_ALL, t->apart ? t->input : 0), 0
+	};
+	if (t->field.kind == FIELD_NUMBER && !latency_number(&t->field, m, &v))
+		return false;
+	switch (t->by) {
+	case BY_NOTHING:
+	case BY_MACHINE:
+		return true;
+	case BY_PID:
+		key->value = (uint64_t)(int64_t)timeline_pid(&t->pid, m);
+		return true;
+	case BY_CPU:
+		key->value = cpu;
+		return true;
+	case BY_FIELD:
+		key->value = v;
+		return true;
+	case BY_VCPU:
+		*key = (struct latency_key){ latency_scope(SCOPE_VCPU, t->guest), cpu };
+		return !host || latency_thread(t, w, latency_tid(t, m), t->kvm, key);
+	case BY_GUEST:
+		return latency_guest_key(t, w, m, SCOPE_GUEST, 0, key);
+	case BY_VCPU_FIELD:
+		return latency_guest_key(t, w, m, SCOPE_VCPU, v, key);
+	case BY_VCPU_TID:
+		return latency_thread(t, w, (int32_t)v, false, key);
+	case BY_GUEST_FIELD:
+		return latency_guest_key(t, w, m, SCOPE_GUEST, v, key);
+	case BY_VCPU_LINE:
+		if (!host)
+			return latency_guest_key(t, w, m, SCOPE_VCPU, cpu | v << 32, key);
+		return latency_number(&t->second, m, &second) &&
+		       latency_guest_key(t, w, m, SCOPE_VCPU, (uint32_t)v | second << 32, key);
+	case BY_WORKER:
+		return latency_worker(t, w, timeline_pid(&t->pid, m), key);
+	case BY_WORKER_TID:
+		return vcpu_map_vcpu(w, t->input, (int32_t)v, &vcpu) == VCPU_MAP_NOBODY &&
+		       latency_worker(t, w, (int32_t)v, key);
+	case BY_PAIR: /* also of a guest that no file names */
+		if (t->second.kind == FIELD_NUMBER && !latency_number(&t->second, m, &second))
+			return false;
+		latency_guest_key(t, w, m, SCOPE_PAIR, v << 16 | (second & 0xffff), key);
+		return true;
+	case BY_CARRIED:
+		key->scope = CHAIN_CARRIED;
+		return true;
+	case BY_CARRIED_FIELD:
+		*key = (struct latency_key){ CHAIN_CARRIED_SCOPE, v };
+		return true;
+	}
+	return false;
+}
+
+/* ---- as text ------------------------------------------------------------------------------------ */
+
+void latency_key_text(const struct latency_key *key, enum latency_by by, const struct vcpu_map *w,
+		      const struct inputs *in, bool named, struct buf *out)
+{
+	enum latency_scope scope = (enum latency_scope)(key->scope >> 32);
+	uint32_t number = (uint32_t)key->scope;
+	bool guest = scope >= SCOPE_GUEST && scope != SCOPE_THREAD && number < vcpu_map_guests(w);
+
+	if (guest && scope != SCOPE_PAIR)
+		buf_addstr(out, vcpu_map_name(w, number));
+	else if (scope == SCOPE_INPUT && (named || by == BY_MACHINE))
+		buf_addstr(out, in->v[number].guest ? in->v[number].machine : "host");
+	switch (scope) {
+	case SCOPE_GUEST:
+		break;
+	case SCOPE_VCPU:
+		buf_printf(out, " %" PRIu64, key->value);
+		break;
+	case SCOPE_THREAD:
+		buf_printf(out, "thread %" PRIu64, key->value);
+		break;
+	case SCOPE_PAIR:
+		buf_printf(out, "0x%" PRIx64 ":%" PRIu64, key->value >> 16, key->value & 0xffff);
+		break;
+	default:
+		if (by == BY_MACHINE)
+			buf_addstr(out, scope == SCOPE_ALL ? "all" : "");
+		else
+			buf_printf(out, "%s%" PRId64, out->len && scope == SCOPE_INPUT && named ? " " : "",
+				   (int64_t)key->value);
+	}
+}

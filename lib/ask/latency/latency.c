@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Finds the events of the files that are points of chains, and reads the files for the chains. */
+#include "ask/latency/latency.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ask/latency/latency-priv.h"
+#include "base/array.h"
+
+#define WHY_MAX 1200
+
+/* ---- a term in a file ------------------------------------------------------------------------ */
+
+static int latency_add_term(struct latency *l, size_t input, size_t term, const struct log *log)
+{
+	const struct input *in = &l->in->v[input];
+	const struct latency_term *of = &l->plan->terms[term];
+	const struct latency_key_of *keys[] = { &of->look, &of->next, &of->carry, &of->at, &of->row };
+	struct latency_input *v = &l->v[input];
+	const struct event_match *m = &v->matches[term];
+	char why[WHY_MAX] = "";
+	int ret = event_match_open(&v->matches[term], &l->words[term], in, why, sizeof(why));
+
+	for (size_t i = 0; i < m->n && !ret; i++) {
+		struct latency_source s = { .id = m->v[i].id, .term = term, .filter = m->v[i].filter };
+		struct latency_taker *takers[] = { &s.look, &s.next, &s.carry, &s.at, &s.row };
+
+		for (size_t k = 0; k < ARRAY_SIZE(keys) && !ret; k++)
+			ret = latency_taker_init(takers[k], keys[k], l->vcpus, l->in, input, m->v[i].event,
+						 m->v[i].hyp, l->plan->apart, why, WHY_MAX);
+		ret = ret ?: array_push(&v->v, &v->n, &s, sizeof(s));
+		if (ret)
+			break;
+		l->counts[term].known = true;
+		if (of->cancels)
+			continue;
+		v->wanted[m->v[i].hyp] = true;
+		v->points |= 1u << of->point;
+	}
+	if (ret == -EINVAL && l->plan->lenient)
+		return 0;
+	if (ret == -EINVAL)
+		log_err(log, "%s: '%s': %s", in->path, of->event, why);
+	return ret;
+}
+
+/* ---- a file ------------------------------------------------------------------------------------- */
+
+/* By event; of one event ends before begins: a record may be both. */
+static int latency_compare(const void *a, const void *b)
+{
+	const struct latency_source *x = a, *y = b;
+
+	if (x->id != y->id)
+		return x->id < y->id ? -1 : 1;
+	return x->term > y->term ? -1 : x->term < y->term;
+}
+
+/* ---- all of them -------------------------------------------------------------------------------------- */
+
+static int latency_terms_open(struct latency *l, const struct log *log)
+{
+	char why[WHY_MAX] = "";
+	int ret = 0;
+
+	for (size_t i = 0; i < l->plan->n_terms; i++) {
+		ret = event_words_parse(&l->words[i], l->plan->terms[i].event, why, sizeof(why));
+		if (ret == -EINVAL)
+			log_err(log, "'%s': %s", l->plan->terms[i].event, why);
+		if (ret)
+			return ret;
+	}
+	l->v = calloc(l->in->n + 1, sizeof(*l->v));
+	if (!l->v)
+		return -ENOMEM;
+	for (size_t i = 0; i < l->in->n && !ret; i++) {
+		struct latency_input *v = &l->v[i];
+
+		v->matches = calloc(l->plan->n_terms, sizeof(*v->matches));
+		v->n_ids = l->in->v[i].n_known;
+		v->first = calloc(v->n_ids + 1, sizeof(*v->first));
+		if (!v->matches || !v->first)
+			return -ENOMEM;
+		for (size_t k = 0; k < l->plan->n_terms && !ret; k++)
+			ret = latency_add_term(l, i, k, log);
+		if (v->n)
+			qsort(v->v, v->n, sizeof(*v->v), latency_compare);
+		for (size_t k = v->n; k-- > 0 && !ret;)
+			v->first[v->v[k].id] = (uint32_t)k + 1;
+		/* filters ask for tasks' names: libtraceevent sorts them when the first is asked for */
+		tep_data_comm_from_pid(l->in->v[i].tep, 0);
+	}
+	if (!ret) {
+		size_t machines = 0;
+		uint64_t widest = 1;
+
+		/* The widest bound counts if events of several machines meet below one key. */
+		for (size_t i = 0; i < l->in->n; i++) {
+			const struct input *in = &l->in->v[i];
+			const struct offset_shift *s = &in->time.shift;
+			uint64_t bound = 0;
+
+			for (uint32_t k = 0; k < s->n_bounds; k++)
+				if (s->bounds[k] != UINT64_MAX && s->bounds[k] > bound)
+					bound = s->bounds[k];
+			if (!l->v[i].n)
+				continue;
+			machines++;
+			if (in->guest && !s->bounds) {
+				l->unbounded = in->path;
+				bound = UINT64_MAX / 4;
+			}
+			widest = bound > widest ? bound : widest;
+		}
+		l->reach = machines > 1 && !l->plan->apart ? widest : 0;
+		if (!l->reach)
+			l->unbounded = NULL;
+	}
+	return ret;
+}
+
+/* ---- reading ---------------------------------------------------------------------------------- */
+
+static bool latency_want(void *ctx, size_t input, size_t buffer, unsigned int cpu)
+{
+	const struct latency *l = ctx;
+
+	return l->v[input].n;
+}
+
+static int latency_pass(struct latency *l)
+{
+	const struct pass_part part = {
+		.ctx = l, .work = latency_work, .after = latency_after, .release = latency_run_free
+	};
+
+	return pass_read(l->t, NULL, &part, 1);
+}
+
+/* The first of two readings. */
+static int latency_survey_lines(struct latency *l)
+{
+	int ret = timeline_open(&l->t, l->in, latency_want, l, NULL);
+
+	if (ret)
+		return ret;
+	l->surveys = true;
+	l->started = calloc(merge_streams(l->t->merge) + 1, sizeof(*l->started));
+	ret = l->started ? latency_pass(l) : -ENOMEM;
+	free(l->started);
+	l->started = NULL;
+	l->surveys = false;
+	timeline_close(l->t);
+	l->t = NULL;
+	lines_settle(&l->lines);
+	return ret;
+}
+
+int latency_read(struct latency *l, const struct log *log, uint64_t *damaged)
+{
+	const struct chain_results to = { latency_row_add, latency_lost, l };
+	int ret = l->plan->lines ? latency_survey_lines(l) : 0;
+
+	ret = ret ?: timeline_open(&l->t, l->in, latency_want, l, log);
+	if (ret)
+		return ret;
+	for (size_t i = 0; i < l->in->n; i++)
+		l->v[i].begun = UINT64_MAX;
+	ret = latency_losses_begin(l) ?:
+	      chain_open(&l->chain, l->plan->n_points - l->plan->recalls, l->reach, &to) ?:
+	      latency_pass(l) ?:
+	      chain_end(l->chain);
+	latency_rows_sort(&l->rows);
+	*damaged = merge_damaged(l->t->merge);
+	return ret;
+}
+
+/* ---- answers ---------------------------------------------------------------------- */
+
+const struct latency_row *latency_rows(const struct latency *l, size_t *n)
+{
+	*n = l->rows.n;
+	return l->rows.v;
+}
+
+const struct latency_worst *latency_worst(const struct latency *l, size_t *n)
+{
+	*n = l->rows.n_worst;
+	return l->rows.worst;
+}
+
+const struct latency_count *latency_count(const struct latency *l, size_t term)
+{
+	return &l->counts[term];
+}
+
+const char *latency_why_lost(const struct latency *l)
+{
+	if (!l->paused)
+		return "events were lost";
+	return l->lost ? "events were lost, or tracing was off," : "tracing was off";
+}
+
+const char *latency_unbounded(const struct latency *l)
+{
+	return l->unbounded;
+}
+
+const struct vcpu_map *latency_vcpu_map(const struct latency *l)
+{
+	return l->vcpus;
+}
+
+/* ---- open and close ---------------------------------------------------------------------- */
+
+int latency_open(struct latency **out, const struct inputs *in, const struct latency_plan *plan,
+		 const struct log *log)
+{
+	struct latency *l = calloc(1, sizeof(*l));
+	int ret;
+
+	if (!l)
+		return -ENOMEM;
+	l->in = in;
+	l->plan = plan;
+	ret = vcpu_map_open(&l->vcpus, in);
+	if (!ret)
+		ret = latency_terms_open(l, log);
+	if (ret) {
+		latency_close(l);
+		return ret;
+	}
+	*out = l;
+	return 0;
+}
+
+void latency_close(struct latency *l)
+{
+	if (!l)
+		return;
+	chain_close(l->chain);
+	timeline_close(l->t);
+	latency_rows_release(&l->rows);
+	free(l->losing);
+	free(l->started);
+	free(l->recall);
+	latency_keys_release(&l->recalled);
+	free(l->lines.v);
+	free(l->losses.v);
+	latency_keys_release(&l->losses.places);
+	for (size_t i = 0; l->v && i < l->in->n; i++) {
+		struct latency_input *v = &l->v[i];
+
+		for (size_t k = 0; v->matches && k < l->plan->n_terms; k++)
+			event_match_release(&v->matches[k]);
+		free(v->matches);
+		free(v->v);
+		free(v->first);
+	}
+	free(l->v);
+	for (size_t i = 0; i < l->plan->n_terms; i++)
+		event_words_release(&l->words[i]);
+	vcpu_map_close(l->vcpus);
+	free(l);
+}

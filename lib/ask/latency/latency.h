@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_LATENCY_H
+#define HYPTRACE_LATENCY_H
+
+#include "ask/states/histogram.h"
+#include "ask/latency/group-by.h"
+#include "ask/latency/event.h"
+
+/*
+ * The time from one event to the next: chains (chain.h) of the records of files, by key, with losses and the
+ * clocks' bounds.
+ */
+#define LATENCY_TERMS_MAX 32
+#define LATENCY_ROWS_MAX  1000 /* further keys share a row */
+
+/* An event that is a point; a point may have several. */
+struct latency_term {
+	const char *event; /* as event_words_parse has it */
+	size_t point;
+	bool cancels; /* no point, but ends the chain that waits for the point below `look` */
+	struct latency_key_of look, next, carry;
+	struct latency_key_of at;  /* see chain_step */
+	struct latency_key_of row; /* row in which it counts from here on; at first BY_NOTHING: as `next` */
+	const char *record;	   /* options of record that give it; NULL */
+	unsigned int kind;	   /* chains of different kinds do not meet */
+	bool line;		   /* BY_VCPU_LINE is its key: see struct lines */
+	bool shares;		   /* see chain_step */
+};
+
+struct latency_plan {
+	const struct latency_term *terms;
+	size_t n_terms, n_points;
+	bool strays; /* the last point without the others counts, in the row of its `look` */
+	bool apart;  /* each machine has its own keys */
+	/* Point 0 is the last event with the key (`carry`) that the last point has; chains begin with
+	 * point 1. */
+	bool recalls;
+	bool lines;   /* some terms have `line`: files are read twice */
+	bool lenient; /* leaves out events that lack a field of the plan */
+	size_t worst; /* so many are kept */
+};
+
+struct latency_row {
+	struct latency_key key;
+	bool others;		  /* of all keys beyond LATENCY_ROWS_MAX */
+	uint64_t undecided, lost; /* see enum chain_fate */
+	uint64_t refused;
+	uint64_t strays, doubtful;	       /* last points that no chain waited for, surely and perhaps */
+	uint64_t stopped[CHAIN_POINTS_MAX];    /* by how many points came */
+	uint64_t unrecorded[CHAIN_POINTS_MAX]; /* likewise: no file had the next one's machine at that time */
+	uint64_t bound;			       /* the greatest of a chain that counts, ns; UINT64_MAX: none */
+	struct histogram stages[CHAIN_POINTS_MAX]; /* [n_points - 1]: the whole; before that each stage */
+};
+
+struct latency_worst {
+	uint64_t took; /* ns */
+	uint32_t row;
+	struct chain_event v[CHAIN_POINTS_MAX];
+};
+
+struct latency; /* opaque */
+
+/*
+ * in: loaded, and outlives it, as does the plan with its texts. -EINVAL: an event or field is not there
+ * (logged); -ENOMEM. latency_close takes NULL.
+ */
+int latency_open(struct latency **out, const struct inputs *in, const struct latency_plan *plan,
+		 const struct log *log);
+void latency_close(struct latency *l);
+/* Reads the files, once. *damaged: places in them. -ENOMEM, -errno from the files. */
+int latency_read(struct latency *l, const struct log *log, uint64_t *damaged);
+
+/* Chains that began in the row. */
+uint64_t latency_begun(const struct latency_row *r, size_t n_points);
+/* After reading: rows in the order in which their keys came; the longest first. */
+const struct latency_row *latency_rows(const struct latency *l, size_t *n);
+const struct latency_worst *latency_worst(const struct latency *l, size_t *n);
+/* Of a term: its events that came, those that passed its filter, and of these those without a key. */
+struct latency_count {
+	bool known; /* a file has a format of it */
+	uint64_t seen, passed, keyless;
+};
+const struct latency_count *latency_count(const struct latency *l, size_t term);
+/* The bound between two events, ns: 0 on one machine; UINT64_MAX: unknown. */
+uint64_t latency_bound(const struct chain_event *a, const struct chain_event *b);
+/* A guest whose clock has no bound, though order across machines is asked for; NULL: none. */
+const char *latency_unbounded(const struct latency *l);
+/* Why there is nothing between some events: "events were lost", or pauses between regions. */
+const char *latency_why_lost(const struct latency *l);
+const struct vcpu_map *latency_vcpu_map(const struct latency *l);
+
+/*
+ * Keys that the two events have by their meaning (default-key.c): KVM's the vCPU, sched's the task, the
+ * hypervisor's and interrupts' the CPU. Returns its word for --key; NULL: they have none in common.
+ */
+const char *latency_default_key(const struct inputs *in, const struct event_words *from,
+				const struct event_words *to, struct latency_key_of *begin,
+				struct latency_key_of *end);
+
+/* Durations in ns as bars over a logarithmic axis of time, with percentiles: an SVG (chart.c). */
+void latency_svg(const struct histogram *h, const char *title, struct buf *out);
+
+/* ---- presets.c: chains that have a name ------------------------------------------------------------ */
+
+struct latency_preset {
+	const char *name, *summary;
+	const char *doubt;			    /* a further reason for undecided chains */
+	const char *row;			    /* subject of a row: "vCPU" */
+	const char *const points[CHAIN_POINTS_MAX]; /* their names */
+	size_t n_points;
+	size_t least; /* without the guest's file its points at the end are left out, as far as so many stay
+		       */
+	bool evident; /* rows whose chains all stop before the second point are none */
+	bool recalls, lines; /* see latency_plan */
+	const struct latency_term *terms;
+	size_t n_terms;
+};
+
+/* NULL: none is called so. */
+const struct latency_preset *latency_preset(const char *name);
+/* In turn from 0 on; NULL: there are no more. */
+const struct latency_preset *latency_preset_at(size_t i);
+/* The preset's plan as far as these files can have it; *plan's worst stays. */
+void latency_preset_plan(const struct latency_preset *p, const struct inputs *in, struct latency_plan *plan);
+
+/* ---- between.c: the records on the CPUs of a chain's events, from its first to its last -------- */
+
+#define BETWEEN_LINES 16 /* of a chain: the first half, and the last */
+
+struct between_line {
+	uint64_t ts;
+	uint32_t input, cpu;
+	char *task, *what; /* "vhost-1781-1793", "kvm_entry: PC: 0x..." */
+};
+
+struct between {
+	uint64_t records; /* that there are */
+	struct between_line v[BETWEEN_LINES];
+	size_t n; /* in the order of time; where records is more, some are left out in the middle */
+};
+
+/* Reads the files once more: of each of the n, an entry in *out, for between_free. -ENOMEM, -errno. */
+int between_read(struct between **out, const struct inputs *in, const struct latency_worst *worst, size_t n,
+		 size_t n_points);
+void between_free(struct between *b, size_t n);
+
+#endif

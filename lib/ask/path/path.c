@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Finds the chain of causes; a task's causes: running, waiting, asleep. */
+#include "ask/path/path.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "ask/path/path-priv.h"
+
+#define PATH_LINKS 1000
+
+const char *path_state_name(enum path_state state)
+{
+	static const char *const names[PATH_STATES] = {
+		[PATH_RUNS] = "runs",
+		[PATH_RUNNABLE] = "runnable",
+		[PATH_ASLEEP] = "asleep",
+		[PATH_PENDING] = "irq pending",
+		[PATH_SOFTIRQ_PENDING] = "softirq",
+		[PATH_HANDLES] = "handles",
+	};
+
+	return names[state];
+}
+
+const char *path_end_name(enum path_end end)
+{
+	static const char *const names[PATH_ENDS] = {
+		[PATH_OPEN] = "open",
+		[PATH_INTERRUPT] = "interrupt",
+		[PATH_OWN] = "own",
+		[PATH_UNDER_WAY] = "under way",
+		[PATH_PREEMPTED] = "preempted",
+		[PATH_BEGAN] = "began",
+		[PATH_IDLE] = "idle",
+		[PATH_UNKNOWN] = "unknown",
+		[PATH_UNDECIDED] = "undecided",
+		[PATH_LONG] = "long",
+	};
+
+	return names[end];
+}
+
+/* ---- a task that runs ------------------------------------------------------------------------ */
+
+/* Adds the span, of a guest by its vCPU's thread. False: as path_vcpu_span(). */
+static bool path_span_take(struct path_search *s, struct path_span *sp, const struct path_row *from)
+{
+	if (s->in->v[sp->input].guest)
+		return path_vcpu_span(s, sp, from);
+	path_span_add(s, sp, from, 0);
+	return s->path->end == PATH_OPEN;
+}
+
+/* Back to the row with which it came to its CPU; NULL: the chain ended, or continues elsewhere. */
+static const struct path_row *path_runs(struct path_search *s)
+{
+	struct path_span sp = { PATH_RUNS, s->input, s->cpu, s->pid, 0, PATH_NOBODY, 0 };
+	const struct path_row *in = path_window_last(s->w, s->pos, s->input, s->cpu, STEP_SWITCH), *lost;
+	bool before, own = s->wait >= s->w->from && s->wait;
+	struct path_row begin = own ? s->wait_row : path_no_row(s->input, s->w->from);
+	uint64_t since;
+
+	/* between sched_switch and the switch itself the kernel still acts as the task that leaves */
+	if (in && in->pid == s->pid && (int32_t)in->a != s->pid)
+		in = path_window_last(s->w, (size_t)(in - s->w->v), s->input, s->cpu, STEP_SWITCH);
+	before = !in || path_before_wait(s, in);
+	since = before && s->wait > s->w->from ? s->wait : in ? in->ts : s->w->from;
+	lost = path_window_lost(s->w, s->input, s->cpu, since, s->now);
+	if (lost) {
+		if (lost->ts >= s->now || path_span_take(s, &sp, lost))
+			path_stop_lost(s, lost);
+		return NULL;
+	}
+	if (in && (int32_t)in->a != s->pid) {
+		path_stop(s, PATH_UNKNOWN, in, "its events contradict each other");
+		return NULL;
+	}
+	if (!before)
+		return path_span_take(s, &sp, in) ? in : NULL;
+	/* before the first sleep, or as the rows begin: the chain ends there */
+	if (!in && !path_window_has(s->w, s->input, STEP_SWITCH))
+		path_stop(s, PATH_UNKNOWN, NULL, "it needs sched_switch of %s: record -e sched",
+			  path_machine(s, s->input));
+	else if (!path_span_take(s, &sp, &begin))
+		return NULL;
+	else if (own)
+		path_stop(s, PATH_OWN, &begin, "it was running as the wait began");
+	else
+		path_stop_begin(s, "where it came to its CPU");
+	return NULL;
+}
+
+/* ---- waiting -------------------------------------------------------------------------------- */
+
+static void path_rested(struct path_search *s, const struct path_row *in)
+{
+	struct path_rest rest = path_window_rest(s->w, in);
+	struct path_span sp = { PATH_RUNNABLE, in->input, in->cpu, s->pid, 0, in->pid, 0 };
+
+	sp.pos = (size_t)(in - s->w->v);
+	if (!rest.known && !rest.out) {
+		path_stop_begin(s, "what it had waited for");
+	} else if (!rest.known && rest.out->pid != s->pid) {
+		path_stop(s, PATH_UNKNOWN, rest.out, "its events contradict each other");
+	} else if (!rest.known && rest.out->b == STEP_UNKNOWN) {
+		path_stop(s, PATH_UNKNOWN, rest.out, "sched_switch does not say prev_state");
+	} else if (!rest.known && !path_window_has(s->w, s->input, STEP_WAKING)) {
+		path_stop(s, PATH_UNKNOWN, NULL, "it needs sched_waking of %s: record -e sched",
+			  path_machine(s, s->input));
+	} else if (!rest.known) {
+		path_stop(s, PATH_UNKNOWN, rest.out, "no event says who woke it");
+	} else if (rest.lost) {
+		path_stop_lost(s, rest.lost);
+	} else if (!rest.waking) {
+		if (path_span_take(s, &sp, rest.out))
+			path_stop(s, PATH_PREEMPTED, rest.out, "another took its CPU");
+	} else if (rest.born) {
+		if (path_span_take(s, &sp, rest.waking))
+			path_stop(s, PATH_BEGAN, rest.waking, "the task began");
+	} else {
+		path_sleeps(s, rest.out);
+		if (path_span_take(s, &sp, rest.waking))
+			path_follow(s, rest.waking);
+	}
+}
+
+/* ---- the whole --------------------------------------------------------------------------------- */
+
+int path_find(struct path *p, const struct path_window *w, const struct inputs *in,
+	      const struct path_moment *m)
+{
+	struct path_search s = { .w = w,
+				 .in = in,
+				 .path = p,
+				 .now = m->ts,
+				 .edge = path_no_row(m->input, m->ts),
+				 .input = m->input,
+				 .cpu = m->cpu,
+				 .pid = m->pid,
+				 .flags = m->flags,
+				 .runs = m->runs,
+				 .pos = path_window_after(w, m->nr) };
+
+	s.edge.bound = m->bound;
+	s.edge.guest = in->v[m->input].guest;
+	if (!s.pid && !s.flags)
+		path_stop(&s, PATH_IDLE, NULL, "CPU %u was idle", s.cpu);
+	for (size_t links = 0; p->end == PATH_OPEN; links++) {
+		const struct path_row *came;
+		bool acts = !s.runs && !in->v[s.input].guest;
+
+		if (links > PATH_LINKS) /* foreign times can make a circle */
+			path_stop(&s, PATH_UNKNOWN, NULL, "its events contradict each other");
+		if (s.flags || !s.pid) {
+			path_interrupt(&s);
+			continue;
+		}
+		s.runs = false;
+		if (acts && path_vcpu_acts(&s))
+			continue;
+		came = path_runs(&s);
+		if (came)
+			path_rested(&s, came);
+	}
+	for (size_t i = 0; i < p->n; i++)
+		path_exits(&s, &p->v[i]);
+	return s.bad ? -ENOMEM : 0;
+}
+
+void path_release(struct path *p)
+{
+	free(p->v);
+	*p = (struct path){ 0 };
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_PATH_H
+#define HYPTRACE_PATH_H
+
+#include "ask/latency/event.h"
+#include "ask/path/window.h"
+
+/*
+ * The chain of causes from a moment back to where nothing waited, across guest, host and hypervisor.
+ *
+ *  - A task that acts has been running since it came to its CPU. Before that it could run while others
+ *    had the CPU, since it was preempted, where the chain ends, or since it was woken: then its waker acts.
+ *  - What a guest's task does takes its vCPU's thread on the host. Where that one was not running, the
+ *    time is the thread's: runnable, or asleep; if it fell asleep on the way, its waker acts.
+ *  - A host's interrupt waits for nothing: the end. A guest's interrupt was raised on the host: the
+ *    task that raised it acts, or that woke the halted vCPU. A softirq was raised: the task that raised it
+ * acts.
+ *  - A vCPU's thread that acts while it handles a trap of its guest acts for the task of the guest.
+ *  - The first sleep that the chain meets bounds it: what was under way as that began is not
+ *    followed further.
+ *
+ * Nothing is guessed: events that were lost, or not recorded, end it, and so does an order of two clocks
+ * nearer than the bound.
+ */
+enum path_state {
+	PATH_RUNS,
+	PATH_RUNNABLE, /* by: who had the CPU that it then got; 0: it was idle */
+	PATH_ASLEEP,   /* a vCPU's thread, whose guest had work; by: who woke it */
+	PATH_PENDING,  /* number: of the interrupt, raised but not yet handled */
+	PATH_SOFTIRQ_PENDING,
+	PATH_HANDLES, /* a vCPU's thread, a trap; number: the reason, as of STEP_KVM_EXIT */
+	PATH_STATES
+};
+
+#define PATH_NOBODY (-1)
+
+struct path_cause {
+	enum path_state state;
+	uint16_t input; /* the machine */
+	uint32_t cpu;
+	int32_t pid;
+	uint64_t from, to; /* ns of the host's clock; from < to; from of one is to of the next */
+	/* Greatest error of from - to, if they are of two clocks; UINT64_MAX: unknown; 0: one clock. */
+	uint64_t bound;
+	int32_t by; /* on the same machine; PATH_NOBODY */
+	uint64_t number;
+	struct path_row event; /* by which it began; kind STEP_NONE: before the window */
+	/* Of a guest's: how often it was left, and for how many ns it did not run; exits STEP_UNKNOWN: not
+	 * known. */
+	uint64_t exits, outside;
+};
+
+enum path_end {
+	PATH_OPEN,
+	PATH_INTERRUPT, /* an interrupt of a host */
+	PATH_OWN,	/* it had been running since before the first sleep: it acted on its own */
+	PATH_UNDER_WAY, /* ... it was to run, or handled, then already */
+	PATH_PREEMPTED, /* it was running until another took its CPU */
+	PATH_BEGAN,	/* the task began */
+	PATH_IDLE,	/* nothing ran */
+	PATH_UNKNOWN,
+	PATH_UNDECIDED,
+	PATH_LONG, /* there are as many causes as are wanted */
+	PATH_ENDS
+};
+
+/* The moment that is asked for. */
+struct path_moment {
+	uint64_t ts, nr; /* nr: rows up to this record are before it */
+	uint32_t bound;	 /* as a row's */
+	uint16_t input;
+	uint32_t cpu;
+	int32_t pid;
+	uint8_t flags;
+	bool runs; /* why the task runs is asked for, not why it did something */
+};
+
+struct path {
+	struct path_cause *v;
+	size_t n;
+	size_t max; /* causes; 0: 50 */
+	enum path_end end;
+	char why[200];	       /* description of the end */
+	struct path_row event; /* that shows it; kind STEP_NONE: none */
+	bool vcpu_unknown;     /* it is not known whether a vCPU ran */
+};
+
+/*
+ * w: with what came some time after the moment, at least its bound; in: its guests say which thread runs
+ * which vCPU. *p zero-initialised but for max; path_release in any case. -ENOMEM.
+ */
+int path_find(struct path *p, const struct path_window *w, const struct inputs *in,
+	      const struct path_moment *m);
+void path_release(struct path *p);
+/* "runs", ...; "interrupt", ... */
+const char *path_state_name(enum path_state state);
+const char *path_end_name(enum path_end end);
+
+/* ---- reading files: read.c -------------------------------------------------------------------- */
+
+/* The moment in question. */
+struct path_ask {
+	const struct event_words *event; /* NULL: a time */
+	uint64_t nth;			 /* of the events that match, from 1 */
+	uint64_t time;			 /* ns of the host's clock */
+	size_t input;			 /* whose; SIZE_MAX: any machine's event */
+	int64_t cpu, pid;		 /* of a time: one of them; -1: not that one */
+};
+
+struct path_found {
+	struct path_window window; /* within is the caller's */
+	struct path_moment moment;
+	bool found;
+	uint64_t matches; /* events: how many there were */
+};
+
+/*
+ * Reads a fresh timeline once: the moment, and the steps before it, which have learned tasks' names until
+ * then. Of an event: its task, of a sched_switch the next one. Of a time: the task that runs on the CPU; the
+ * task, where it runs then or as soon as it runs again. found false: there is no such moment. -EINVAL: the
+ * filter does not fit (logged); -ENOMEM. The window is the caller's to release.
+ */
+int path_read(struct path_found *f, const struct inputs *in, struct timeline *t, const struct steps *steps,
+	      const struct path_ask *ask, const struct log *log);
+
+/* A record as `hyptrace report` prints it. */
+struct path_text {
+	uint64_t nr;
+	char *name, *text; /* NULL: it was not found */
+};
+
+/* Another reading: of v, in the order of nr, all but nr is filled. -ENOMEM. */
+int path_texts(const struct inputs *in, struct timeline *t, struct path_text *v, size_t n);
+void path_texts_release(struct path_text *v, size_t n);
+
+#endif

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The table kvm_exits: each kvm_exit of a vCPU's thread, with how long the guest ran before and how long it
+ * took until it ran again. Where events were lost neither is known.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ask/states/exit-threads.h"
+#include "base/decode/esr.h"
+#include "ask/sql/sql-priv.h"
+#include "base/array.h"
+
+enum {
+	EXIT_ID,
+	EXIT_TS,
+	EXIT_DUR,
+	EXIT_GUEST_DUR,
+	EXIT_MACHINE,
+	EXIT_CPU,
+	EXIT_TID,
+	EXIT_GUEST,
+	EXIT_VCPU,
+	EXIT_REASON,
+	EXIT_ESR_CLASS
+};
+
+static const struct sql_column sql_exit_columns[] = {
+	{ "event_id", "INTEGER", KEY_NONE, EXIT_ID },
+	{ "ts", "INTEGER", KEY_NONE, EXIT_TS },
+	{ "dur", "INTEGER", KEY_NONE, EXIT_DUR },
+	{ "guest_dur", "INTEGER", KEY_NONE, EXIT_GUEST_DUR },
+	{ "machine", "TEXT", KEY_MACHINE, EXIT_MACHINE },
+	{ "cpu", "INTEGER", KEY_NONE, EXIT_CPU },
+	{ "tid", "INTEGER", KEY_NONE, EXIT_TID },
+	{ "guest", "TEXT", KEY_NONE, EXIT_GUEST },
+	{ "vcpu", "INTEGER", KEY_NONE, EXIT_VCPU },
+	{ "reason", "TEXT", KEY_NONE, EXIT_REASON },
+	{ "esr_class", "TEXT", KEY_NONE, EXIT_ESR_CLASS },
+};
+
+struct sql_exit_cursor {
+	struct sql_cursor c;
+	struct sql_scan scan;
+	struct step_batch batch;
+	struct exit_threads threads;
+	struct span row;
+	size_t last; /* at the end: of those that are left */
+};
+
+/* ---- rows ------------------------------------------------------------------------------------------ */
+
+static void sql_exit_close(struct sql_cursor *cursor)
+{
+	struct sql_exit_cursor *c = (struct sql_exit_cursor *)cursor;
+
+	sql_scan_close(&c->scan);
+	step_batch_release(&c->batch);
+	exit_threads_release(&c->threads);
+	c->last = 0;
+}
+
+static int sql_exit_filter(struct sql_cursor *cursor)
+{
+	struct sql_exit_cursor *c = (struct sql_exit_cursor *)cursor;
+
+	sql_exit_close(cursor);
+	return sql_scan_open(&c->scan, cursor->sql, &cursor->want, PART_OTHER)
+		       ?: gaps_open(&c->threads.gaps, c->scan.t);
+}
+
+static int sql_exit_next(struct sql_cursor *cursor)
+{
+	struct sql_exit_cursor *c = (struct sql_exit_cursor *)cursor;
+	const struct steps *steps = cursor->sql->steps;
+	int ret;
+
+	/* an exit in time ends with its thread's next entry, which may be later */
+	while ((ret = sql_scan_next(&c->scan)) == 1) {
+		struct merge_record one = *c->scan.m;
+		const struct merge_run run = { .v = &one, .n = 1 };
+		size_t input = cursor->sql->streams[c->scan.stream].input;
+		enum step_kind kind = one.data ? steps_kind(steps, input, timeline_id(&one)) : STEP_NONE;
+		bool over = false;
+
+		if (kind != STEP_KVM_ENTRY && kind != STEP_KVM_EXIT && !one.missed && !one.paused && !one.gap)
+			continue;
+		ret = steps_fill(steps, c->scan.t, &run, STEP_SET(STEP_KVM_ENTRY) | STEP_SET(STEP_KVM_EXIT),
+				 &c->batch);
+		for (size_t i = 0; i < c->batch.n && ret >= 0; i++) {
+			uint64_t event =
+				(uint64_t)sql_id(ID_EVENT, c->scan.stream, sql_scan_record(&c->scan));
+
+			ret = exit_threads_step(&c->threads, &c->batch.v[i], event, &c->row);
+			over |= ret == 1;
+		}
+		if (ret < 0 || over)
+			return ret < 0 ? ret : 1;
+	}
+	for (; !ret && c->last < c->threads.n; c->last++)
+		if (exit_finish(&c->threads.v[c->last].side, &c->row))
+			return 1;
+	return ret;
+}
+
+/* ---- columns --------------------------------------------------------------------------------------- */
+
+static int64_t sql_exit_number(const struct sql_cursor *c)
+{
+	return (int64_t)((const struct sql_exit_cursor *)c)->row.first;
+}
+
+static void sql_exit_column(struct sql_cursor *cursor, sqlite3_context *to, int i)
+{
+	const struct span *row = &((const struct sql_exit_cursor *)cursor)->row;
+	const struct offset_guest *guest = NULL;
+	const struct offset_vcpu *vcpu;
+	int what = cursor->table->columns[i].what;
+	const char *word;
+
+	switch (what) {
+	case EXIT_ID:
+		sqlite3_result_int64(to, sql_exit_number(cursor));
+		break;
+	case EXIT_TS:
+		sqlite3_result_int64(to, sql_ts(row->from));
+		break;
+	case EXIT_DUR:
+		if (row->end == SPAN_PAIRED)
+			sqlite3_result_int64(to, (int64_t)(row->to - row->from));
+		break;
+	case EXIT_GUEST_DUR:
+		if (row->before != SPAN_UNKNOWN)
+			sqlite3_result_int64(to, (int64_t)row->before);
+		break;
+	case EXIT_MACHINE:
+		sql_give_text(to, cursor->sql->in->v[row->machine].machine);
+		break;
+	case EXIT_CPU:
+		sqlite3_result_int64(to, row->cpu);
+		break;
+	case EXIT_TID:
+		sqlite3_result_int(to, row->pid);
+		break;
+	case EXIT_GUEST:
+	case EXIT_VCPU:
+		vcpu = input_vcpu(&cursor->sql->in->v[row->machine], row->pid, &guest);
+		if (vcpu && what == EXIT_GUEST)
+			sql_give_text(to, guest->name);
+		else if (vcpu)
+			sqlite3_result_int64(to, vcpu->cpu);
+		break;
+	case EXIT_REASON:
+		if (row->why == SPAN_UNKNOWN)
+			break;
+		word = steps_reason(cursor->sql->steps, row->machine, STEP_KVM_EXIT, row->why)
+			       ?: kvm_exit_arm_name((uint32_t)row->why);
+		if (word)
+			sqlite3_result_text(to, word, -1, SQLITE_TRANSIENT);
+		else
+			sqlite3_result_text(to, sqlite3_mprintf("%u", (uint32_t)row->why), -1, sqlite3_free);
+		break;
+	case EXIT_ESR_CLASS:
+		if (row->ec != SPAN_UNKNOWN && row->why == KVM_EXIT_ARM_TRAP)
+			sql_give_text(to, row->ec < 64 ? esr_ec_name((unsigned int)row->ec) : NULL);
+		break;
+	}
+}
+
+const struct sql_table sql_exits_table = {
+	.name = "kvm_exits",
+	.columns = sql_exit_columns,
+	.n = ARRAY_SIZE(sql_exit_columns),
+	.bytes = 200,
+	.patience = 2,
+	.size = sizeof(struct sql_exit_cursor),
+	.filter = sql_exit_filter,
+	.next = sql_exit_next,
+	.column = sql_exit_column,
+	.close = sql_exit_close,
+	.number = sql_exit_number,
+};

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Source of visits to the hypervisor: memory, which all streams are read into side by side when
+ * the first query asks for all, or, where there are more than fit, out of the files each time.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "read/pipeline.h"
+#include "ask/sql/sql-priv.h"
+#include "base/array.h"
+#include "base/workers.h"
+
+#define PIECE_SPANS 8192
+
+struct sql_piece {
+	size_t n;
+	int64_t least, most; /* of their times */
+	struct sql_span v[PIECE_SPANS];
+};
+
+/* Of a stream. */
+struct sql_pieces {
+	struct sql_piece **v;
+	size_t n;
+};
+
+static void sql_store_free(struct sql_pieces *streams, size_t n)
+{
+	for (size_t i = 0; streams && i < n; i++) {
+		for (size_t k = 0; k < streams[i].n; k++)
+			free(streams[i].v[k]);
+		free(streams[i].v);
+	}
+	free(streams);
+}
+
+void sql_store_close(struct sql *s)
+{
+	if (s->hyp)
+		sql_store_free(s->hyp->store, s->n_streams);
+}
+
+/* ---- into memory ------------------------------------------------------------------------------- */
+
+struct sql_load {
+	struct sql *sql;
+	struct sql_scan scan;
+	struct sql_pieces *store;
+	atomic_size_t next;   /* stream */
+	atomic_size_t pieces; /* of all */
+	atomic_int ret;
+};
+
+static int sql_store_add(struct sql_load *l, struct sql_pieces *p, const struct sql_span *span)
+{
+	struct sql_piece *last = p->n ? p->v[p->n - 1] : NULL;
+
+	if (!last || last->n == PIECE_SPANS) {
+		if (atomic_fetch_add(&l->pieces, 1) >= l->sql->store_room / sizeof(*last))
+			return -ENOBUFS;
+		last = malloc(sizeof(*last));
+		if (!last || array_push(&p->v, &p->n, &last, sizeof(last))) {
+			free(last);
+			return -ENOMEM;
+		}
+		last->n = 0;
+		last->least = INT64_MAX;
+		last->most = INT64_MIN;
+	}
+	last->v[last->n++] = *span;
+	last->least = sql_ts(span->ts) < last->least ? sql_ts(span->ts) : last->least;
+	last->most = sql_ts(span->ts) > last->most ? sql_ts(span->ts) : last->most;
+	return 0;
+}
+
+static void sql_store_worker(void *ctx, size_t worker)
+{
+	struct sql_load *l = ctx;
+	struct merge_run run = { 0 };
+	size_t i;
+
+	while ((i = atomic_fetch_add(&l->next, 1)) < l->scan.n && !atomic_load(&l->ret)) {
+		struct sql_pieces *p = &l->store[l->scan.map[i]];
+		struct sql_span_maker k = { 0 };
+		struct sql_span span;
+		int ret;
+
+		while ((ret = sql_scan_take(&l->scan, i, &run)) == 1 && !atomic_load(&l->ret)) {
+			sql_spans_feed(&k, l->scan.t, &run, 0, run.n);
+			ret = 0;
+			while (!ret && sql_spans_next(l->sql, &k, &span))
+				ret = sql_store_add(l, p, &span);
+			if (ret)
+				break;
+		}
+		if (!ret && sql_span_last(l->sql, &k, &span))
+			ret = sql_store_add(l, p, &span);
+		if (ret < 0)
+			atomic_store(&l->ret, ret);
+	}
+	merge_run_release(&run);
+}
+
+int sql_hyp_load(struct sql *s)
+{
+	struct sql_load l = { .sql = s };
+	int ret;
+
+	if (s->hyp->store || s->hyp->too_many)
+		return 0;
+	l.store = calloc(s->n_streams + 1, sizeof(*l.store));
+	if (!l.store)
+		return -ENOMEM;
+	ret = sql_scan_open(&l.scan, s, NULL, PART_HYP);
+	if (!ret) {
+		workers_share(pipeline_workers(), sql_store_worker, &l);
+		ret = atomic_load(&l.ret);
+		sql_scan_close(&l.scan);
+	}
+	if (!ret) {
+		s->hyp->store = l.store;
+		return 0;
+	}
+	sql_store_free(l.store, s->n_streams);
+	s->hyp->too_many = ret == -ENOBUFS;
+	return ret == -ENOBUFS ? 0 : ret;
+}
+
+/* ---- a piece at a time ---------------------------------------------------------------------------- */
+
+void sql_feed_begin(struct sql_feed *f, struct sql *s, size_t stream)
+{
+	struct sql_span *room = f->room;
+	struct merge_run run = f->run;
+
+	sql_scan_close(&f->scan);
+	*f = (struct sql_feed){ .sql = s, .stream = stream, .room = room, .run = run };
+}
+
+void sql_feed_end(struct sql_feed *f)
+{
+	sql_scan_close(&f->scan);
+	merge_run_release(&f->run);
+	free(f->room);
+	*f = (struct sql_feed){ 0 };
+}
+
+int sql_feed_more(struct sql_feed *f, const struct sql_want *w)
+{
+	const struct sql_pieces *p = f->sql->hyp->store ? &f->sql->hyp->store[f->stream] : NULL;
+	int ret;
+
+	f->i = f->n = 0;
+	while (p && f->piece < p->n) {
+		const struct sql_piece *piece = p->v[f->piece++];
+
+		if (piece->most < w->ts.from || piece->least > w->ts.to)
+			continue;
+		f->v = piece->v;
+		f->n = piece->n;
+		return 1;
+	}
+	if (p)
+		return 0;
+	/* out of the file */
+	if (!f->room)
+		f->room = malloc((MERGE_RUN_MAX + 1) * sizeof(*f->room));
+	if (!f->room)
+		return -ENOMEM;
+	ret = f->scan.t ? 0 : sql_scan_one(&f->scan, f->sql, f->stream);
+	if (ret)
+		return ret;
+	sql_scan_from(&f->scan, w);
+	f->v = f->room;
+	while (!f->n && !f->over) {
+		ret = f->scan.one < f->scan.n ? sql_scan_take(&f->scan, f->scan.one, &f->run) : 0;
+		if (ret < 0)
+			return ret;
+		if (ret)
+			sql_spans_feed(&f->maker, f->scan.t, &f->run, 0, f->run.n);
+		while (ret && sql_spans_next(f->sql, &f->maker, &f->room[f->n]))
+			f->n++;
+		/* a span that begins in time ends with the next exit, at the latest with the next enter */
+		f->over = !ret ||
+			  (!f->maker.visit.open && f->run.n && sql_ts(f->run.v[f->run.n - 1].ts) > w->ts.to);
+		if (!ret)
+			f->n += sql_span_last(f->sql, &f->maker, &f->room[f->n]);
+	}
+	return f->n > 0;
+}

@@ -1,0 +1,456 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The tables of times in the hypervisor: Perfetto's slices and pkvm_hypervisor_events, and hyp_calls, which
+ * has all that is known. Rows come in the order of time, or grouped by CPU and reason, as GROUP BY wants
+ * them: then all are looked through for each reason, which is less work than SQLite's sorting.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ask/sql/sql-priv.h"
+#include "base/array.h"
+
+/* One look through some of the feeds. */
+struct sql_pass {
+	size_t from, to; /* feeds */
+	int word;	 /* reasons wanted; -1: all */
+};
+
+struct sql_span_cursor {
+	struct sql_cursor c;
+	bool by_id, lost; /* lost: those without an end, too */
+	/* by CPU, input and buffer */
+	struct sql_feed *feeds;
+	size_t n_feeds;
+	int wanted,
+		same; /* pkvm_hypervisor_events: the reason's word, and hyp_enter's for it; -1: any, none */
+	struct sql_pass *passes;
+	size_t n_passes, pass, feed; /* the feed that is read; by time: all are */
+	bool seen[256];		     /* reasons, in the first pass of each range: for word 0 */
+	/* the row */
+	struct sql_span span;
+	size_t stream;
+};
+
+/* ---- reasons ------------------------------------------------------------------------------------ */
+
+/* A reason of hyp_enter's own is found by the name of Perfetto's event for it, too. */
+static void sql_span_wanted(struct sql_span_cursor *c)
+{
+	const struct sql_hyp *h = c->c.sql->hyp;
+	const char *reason = c->c.want.reason;
+
+	c->wanted = c->same = -1;
+	if (!c->c.want.by_reason)
+		return;
+	c->wanted = reason ? sql_hyp_word(h, reason) : 0;
+	if (reason && !c->wanted)
+		c->wanted = ARRAY_SIZE(h->words); /* no span's */
+	for (size_t i = 1; reason && i <= h->n_words; i++) {
+		const char *event = visit_reason_event(h->words[i]);
+
+		if (event && !strcmp(event, reason))
+			c->same = (int)i;
+	}
+}
+
+/* The reason as Perfetto has it: by the event. */
+static uint8_t sql_span_word(const struct sql_span *v)
+{
+	return v->event ?: v->reason;
+}
+
+/* ---- feeds and passes ------------------------------------------------------------------------------ */
+
+static int sql_span_by_cpu(const void *a, const void *b, void *sql)
+{
+	const struct sql *s = sql;
+	size_t x = ((const struct sql_feed *)a)->stream, y = ((const struct sql_feed *)b)->stream;
+
+	if (s->streams[x].cpu != s->streams[y].cpu)
+		return s->streams[x].cpu < s->streams[y].cpu ? -1 : 1;
+	return x < y ? -1 : x > y;
+}
+
+/* One for each reason, over those feeds. */
+static int sql_span_reason_passes(struct sql_span_cursor *c, size_t from, size_t to)
+{
+	const struct sql_hyp *h = c->c.sql->hyp;
+	uint8_t order[256] = { 0 };
+	int ret = 0;
+
+	/* words as SQLite orders them: NULL, then by their bytes */
+	for (size_t i = 0; i <= h->n_words; i++) {
+		size_t k = i;
+
+		for (; k > 1 && strcmp(h->words[order[k - 1]], h->words[i]) > 0; k--)
+			order[k] = order[k - 1];
+		order[k] = (uint8_t)i;
+	}
+	for (size_t i = 0; i <= h->n_words && !ret; i++) {
+		struct sql_pass pass = { from, to, order[i] };
+
+		ret = array_push(&c->passes, &c->n_passes, &pass, sizeof(pass));
+	}
+	return ret;
+}
+
+static int sql_span_passes(struct sql_span_cursor *c)
+{
+	const struct sql_stream *v = c->c.sql->streams;
+	struct sql_pass all = { 0, c->n_feeds, -1 };
+	int ret = 0;
+
+	if (c->c.want.order == ORDER_REASON)
+		return sql_span_reason_passes(c, 0, c->n_feeds);
+	if (c->c.want.order != ORDER_CPU_REASON)
+		return array_push(&c->passes, &c->n_passes, &all, sizeof(all));
+	for (size_t from = 0, to; from < c->n_feeds && !ret; from = to) {
+		for (to = from + 1; to < c->n_feeds; to++)
+			if (v[c->feeds[to].stream].cpu != v[c->feeds[from].stream].cpu)
+				break;
+		ret = sql_span_reason_passes(c, from, to);
+	}
+	return ret;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------------ */
+
+static void sql_span_close(struct sql_cursor *cursor)
+{
+	struct sql_span_cursor *c = (struct sql_span_cursor *)cursor;
+
+	for (size_t i = 0; i < c->n_feeds; i++)
+		sql_feed_end(&c->feeds[i]);
+	free(c->feeds);
+	free(c->passes);
+	c->feeds = NULL;
+	c->passes = NULL;
+	c->n_feeds = c->n_passes = 0;
+}
+
+static int sql_span_filter(struct sql_cursor *cursor)
+{
+	struct sql_span_cursor *c = (struct sql_span_cursor *)cursor;
+	const struct sql_want *w = &cursor->want;
+	struct sql *s = cursor->sql;
+	int ret;
+
+	sql_span_close(cursor);
+	c->lost = cursor->table == &sql_calls_table;
+	c->by_id = w->id.from == w->id.to;
+	ret = sql_hyp_open(s);
+	if (ret || c->by_id)
+		return ret;
+	/* who wants a part of the time reads that alone */
+	if (w->ts.from == INT64_MIN && w->ts.to == INT64_MAX)
+		ret = sql_hyp_load(s);
+	sql_span_wanted(c);
+	if (ret)
+		return ret;
+	c->feeds = calloc(s->n_streams + 1, sizeof(*c->feeds));
+	if (!c->feeds)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->n_streams; i++)
+		if (s->streams[i].hyp && sql_in(&w->cpu, s->streams[i].cpu) &&
+		    (!w->by_machine || (w->machine && !strcmp(w->machine, sql_input(s, i)->machine))))
+			c->feeds[c->n_feeds++].stream = i;
+	qsort_r(c->feeds, c->n_feeds, sizeof(*c->feeds), sql_span_by_cpu, s);
+	ret = sql_span_passes(c);
+	c->pass = c->feed = 0;
+	for (size_t i = 0; !ret && i < c->n_feeds; i++)
+		sql_feed_begin(&c->feeds[i], s, c->feeds[i].stream);
+	return ret;
+}
+
+static bool sql_span_fits(const struct sql_span_cursor *c, const struct sql_span *v, int word)
+{
+	const struct sql_want *w = &c->c.want;
+
+	return (word < 0 || sql_span_word(v) == word) &&
+	       (c->wanted < 0 || sql_span_word(v) == c->wanted || sql_span_word(v) == c->same) &&
+	       (c->lost || v->dur >= 0) && sql_in(&w->dur, v->dur) && sql_in(&w->ts, sql_ts(v->ts));
+}
+
+/* To the feed's next span that is wanted: 1; 0: there is none. */
+static int sql_span_seek(struct sql_span_cursor *c, size_t feed, int word)
+{
+	struct sql_feed *f = &c->feeds[feed];
+
+	for (;;) {
+		int ret;
+
+		for (; f->i < f->n; f->i++) {
+			if (!word)
+				c->seen[sql_span_word(&f->v[f->i])] = true;
+			if (sql_span_fits(c, &f->v[f->i], word))
+				return 1;
+		}
+		ret = sql_stopped(c->c.sql) ? -EINTR : sql_feed_more(f, &c->c.want);
+		if (ret != 1)
+			return ret;
+	}
+}
+
+/* Notes the name that this kernel's hyp_enter gives the wanted reason: it has no event of its own. */
+static void sql_span_note(struct sql_span_cursor *c, size_t stream)
+{
+	struct sql *s = c->c.sql;
+
+	sql_note(s,
+		 "%s: this kernel has no event %s: rows are those that its hyp_enter calls %s, without the "
+		 "event's arguments",
+		 sql_input(s, stream)->machine, c->c.want.reason, s->hyp->words[c->same]);
+}
+
+static int sql_span_give_row(struct sql_span_cursor *c, struct sql_feed *f)
+{
+	c->span = f->v[f->i++];
+	c->stream = f->stream;
+	if (c->same < 0 || f->noted || sql_span_word(&c->span) != c->same)
+		return 1;
+	f->noted = true;
+	sql_span_note(c, f->stream);
+	return 1;
+}
+
+/* All feeds side by side: the earliest. */
+static int sql_span_next_by_time(struct sql_span_cursor *c)
+{
+	struct sql_feed *first = NULL;
+
+	for (size_t i = 0; i < c->n_feeds; i++) {
+		struct sql_feed *f = &c->feeds[i];
+		int ret = f->done ? 0 : sql_span_seek(c, i, -1);
+
+		if (ret < 0)
+			return ret;
+		f->done = !ret;
+		if (ret && (!first || f->v[f->i].ts < first->v[first->i].ts))
+			first = f;
+	}
+	return first ? sql_span_give_row(c, first) : 0;
+}
+
+/* One feed after the other, pass after pass. */
+static int sql_span_next_by_pass(struct sql_span_cursor *c)
+{
+	while (c->pass < c->n_passes) {
+		const struct sql_pass *p = &c->passes[c->pass];
+		int ret;
+
+		if (c->feed < p->from)
+			c->feed = p->from;
+		if (c->feed < p->to && (p->word <= 0 || c->seen[p->word])) {
+			ret = sql_span_seek(c, c->feed, p->word);
+			if (ret)
+				return ret < 0 ? ret : sql_span_give_row(c, &c->feeds[c->feed]);
+			sql_feed_begin(&c->feeds[c->feed], c->c.sql, c->feeds[c->feed].stream);
+			c->feed++;
+			continue;
+		}
+		c->pass++;
+		c->feed = 0;
+	}
+	return 0;
+}
+
+/* The one with the id, once: from its hyp_enter on. */
+static int sql_span_one(struct sql_span_cursor *c)
+{
+	struct sql *s = c->c.sql;
+	int64_t id = c->c.want.id.from;
+	struct sql_span_maker k = { 0 };
+	bool found = false;
+	struct sql_scan *r;
+	int ret;
+
+	c->stream = sql_id_stream(id);
+	if (c->c.row || id < 0 || sql_id_kind(id) != ID_HYP || c->stream >= s->n_streams ||
+	    !s->streams[c->stream].hyp)
+		return 0;
+	for (ret = sql_record(s, c->stream, sql_id_record(id), &r); ret == 1; ret = sql_record_next(r)) {
+		sql_spans_feed(&k, r->t, &r->run, r->at - 1, r->at);
+		found = sql_spans_next(s, &k, &c->span);
+		if (found || !k.visit.open)
+			break;
+	}
+	if (ret >= 0 && !found)
+		found = sql_span_last(s, &k, &c->span);
+	if (ret < 0 || !found)
+		return ret < 0 ? ret : 0;
+	/* only now are its words known; SQLite does not test reasons again */
+	sql_span_wanted(c);
+	if (!sql_span_fits(c, &c->span, -1))
+		return 0;
+	if (c->same >= 0 && sql_span_word(&c->span) == c->same)
+		sql_span_note(c, c->stream);
+	return 1;
+}
+
+static int sql_span_next(struct sql_cursor *cursor)
+{
+	struct sql_span_cursor *c = (struct sql_span_cursor *)cursor;
+	enum sql_order order = cursor->want.order;
+
+	if (c->by_id)
+		return sql_span_one(c);
+	return order == ORDER_ANY || order == ORDER_TS ? sql_span_next_by_time(c) : sql_span_next_by_pass(c);
+}
+
+/* ---- columns ------------------------------------------------------------------------------------- */
+
+enum sql_span_what {
+	SPAN_ID,
+	SPAN_CPU,
+	SPAN_TS,
+	SPAN_DUR, /* NULL where no end was seen */
+	SPAN_ENDED,
+	SPAN_REASON,
+	SPAN_REASON_EVENT, /* as Perfetto's view has it */
+	SPAN_NAME,
+	SPAN_LEFT,
+	SPAN_VCPU,
+	SPAN_GUEST,
+	SPAN_GUEST_VCPU,
+	SPAN_MACHINE,
+	SPAN_CATEGORY,
+	SPAN_TRACK,
+	SPAN_DEPTH,
+	SPAN_MACHINE_ID,
+	SPAN_EVENT /* hyp_enter */
+};
+
+static int64_t sql_span_number(const struct sql_cursor *cursor)
+{
+	const struct sql_span_cursor *c = (const struct sql_span_cursor *)cursor;
+
+	return sql_id(ID_HYP, c->stream, c->span.record);
+}
+
+static void sql_span_column(struct sql_cursor *cursor, sqlite3_context *to, int i)
+{
+	const struct sql_span_cursor *c = (const struct sql_span_cursor *)cursor;
+	enum sql_span_what what = cursor->table->columns[i].what;
+	const struct sql *s = cursor->sql;
+	const char *reason = s->hyp->words[c->span.reason];
+	const struct offset_guest *guest = NULL;
+	const struct offset_vcpu *vcpu;
+
+	switch (what) {
+	case SPAN_ID:
+		sqlite3_result_int64(to, sql_span_number(cursor));
+		break;
+	case SPAN_MACHINE_ID:
+		sqlite3_result_int64(to, (int64_t)s->streams[c->stream].input);
+		break;
+	case SPAN_EVENT:
+		sqlite3_result_int64(to, sql_id(ID_EVENT, c->stream, c->span.record));
+		break;
+	case SPAN_CPU:
+		sqlite3_result_int64(to, s->streams[c->stream].cpu);
+		break;
+	case SPAN_TS:
+		sqlite3_result_int64(to, sql_ts(c->span.ts));
+		break;
+	case SPAN_DUR:
+		if (c->span.dur >= 0)
+			sqlite3_result_int64(to, c->span.dur);
+		break;
+	case SPAN_VCPU:
+		if (c->span.vcpu)
+			sqlite3_result_int(to, c->span.vcpu);
+		break;
+	case SPAN_GUEST:
+	case SPAN_GUEST_VCPU:
+		vcpu = c->span.vcpu > 0 ? input_vcpu(sql_input(s, c->stream), c->span.vcpu, &guest) : NULL;
+		if (!vcpu)
+			sqlite3_result_null(to);
+		else if (what == SPAN_GUEST)
+			sql_give_text(to, guest->name);
+		else
+			sqlite3_result_int64(to, vcpu->cpu);
+		break;
+	case SPAN_TRACK:
+		sqlite3_result_int64(to, (int64_t)c->stream);
+		break;
+	case SPAN_DEPTH:
+		sqlite3_result_int(to, 0);
+		break;
+	case SPAN_REASON:
+		sql_give_text(to, reason);
+		break;
+	case SPAN_REASON_EVENT:
+		sql_give_text(to, s->hyp->words[sql_span_word(&c->span)]);
+		break;
+	case SPAN_NAME:
+		sql_give_text(to, reason ? reason : "hyp");
+		break;
+	case SPAN_LEFT:
+		sql_give_text(to, s->hyp->words[c->span.left]);
+		break;
+	case SPAN_ENDED:
+		sql_give_text(to, c->span.dur == SPAN_DUR_LOST	 ? "lost"
+				  : c->span.dur == SPAN_DUR_OPEN ? "open"
+								 : "exit");
+		break;
+	case SPAN_MACHINE:
+		sql_give_text(to, sql_input(s, c->stream)->machine);
+		break;
+	case SPAN_CATEGORY:
+		sql_give_text(to, "hyp");
+		break;
+	}
+}
+
+/* ---- the tables ------------------------------------------------------------------------------------- */
+
+static const struct sql_column sql_slice_columns[] = {
+	{ "id", "INTEGER", KEY_ID, SPAN_ID },
+	{ "ts", "INTEGER", KEY_TS, SPAN_TS },
+	{ "dur", "INTEGER", KEY_DUR, SPAN_DUR },
+	{ "name", "TEXT", KEY_NONE, SPAN_NAME },
+	{ "category", "TEXT", KEY_NONE, SPAN_CATEGORY },
+	{ "cpu", "INTEGER", KEY_CPU, SPAN_CPU },
+	{ "machine", "TEXT", KEY_MACHINE, SPAN_MACHINE },
+	{ "track_id", "INTEGER", KEY_NONE, SPAN_TRACK },
+	{ "depth", "INTEGER", KEY_NONE, SPAN_DEPTH },
+	{ "arg_set_id", "INTEGER", KEY_ID, SPAN_ID },
+	{ "machine_id", "INTEGER", KEY_NONE, SPAN_MACHINE_ID },
+};
+
+static const struct sql_column sql_pkvm_columns[] = {
+	{ "slice_id", "INTEGER", KEY_ID, SPAN_ID },
+	{ "cpu", "INTEGER", KEY_CPU, SPAN_CPU },
+	{ "ts", "INTEGER", KEY_TS, SPAN_TS },
+	{ "dur", "INTEGER", KEY_DUR, SPAN_DUR },
+	{ "reason", "TEXT", KEY_REASON, SPAN_REASON_EVENT },
+};
+
+static const struct sql_column sql_call_columns[] = {
+	{ "id", "INTEGER", KEY_ID, SPAN_ID },
+	{ "ts", "INTEGER", KEY_TS, SPAN_TS },
+	{ "dur", "INTEGER", KEY_DUR, SPAN_DUR },
+	{ "machine", "TEXT", KEY_MACHINE, SPAN_MACHINE },
+	{ "cpu", "INTEGER", KEY_CPU, SPAN_CPU },
+	{ "reason", "TEXT", KEY_REASON, SPAN_REASON },
+	{ "left_for", "TEXT", KEY_NONE, SPAN_LEFT },
+	{ "ended", "TEXT", KEY_NONE, SPAN_ENDED },
+	{ "tid", "INTEGER", KEY_NONE, SPAN_VCPU },
+	{ "guest", "TEXT", KEY_NONE, SPAN_GUEST },
+	{ "vcpu", "INTEGER", KEY_NONE, SPAN_GUEST_VCPU },
+	{ "arg_set_id", "INTEGER", KEY_ID, SPAN_ID },
+	{ "event_id", "INTEGER", KEY_NONE, SPAN_EVENT },
+	{ "machine_id", "INTEGER", KEY_NONE, SPAN_MACHINE_ID },
+};
+
+#define SPAN_TABLE(table, of)                                                                                \
+	.name = table, .columns = sql_##of##_columns, .n = ARRAY_SIZE(sql_##of##_columns),                   \
+	.orders = 1u << ORDER_TS | 1u << ORDER_CPU | 1u << ORDER_CPU_REASON | 1u << ORDER_REASON,            \
+	.bytes = 64, .patience = 100, .size = sizeof(struct sql_span_cursor), .filter = sql_span_filter,     \
+	.next = sql_span_next, .column = sql_span_column, .close = sql_span_close, .number = sql_span_number
+
+const struct sql_table sql_slices_table = { SPAN_TABLE("slices", slice) };
+const struct sql_table sql_pkvm_table = { SPAN_TABLE("pkvm_hypervisor_events", pkvm) };
+const struct sql_table sql_calls_table = { SPAN_TABLE("hyp_calls", call) };

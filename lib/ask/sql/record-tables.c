@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The tables events (each record, with its text as `hyptrace report` prints it) and lost (gaps before
+ * records). */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "read/print.h"
+#include "ask/sql/sql-priv.h"
+#include "base/array.h"
+
+enum {
+	EVENT_ID,
+	EVENT_TS,
+	EVENT_NAME,
+	EVENT_SYSTEM,
+	EVENT_MACHINE,
+	EVENT_BUFFER,
+	EVENT_CPU,
+	EVENT_TID,
+	EVENT_COMM,
+	EVENT_TEXT,
+	EVENT_BOUND,
+	EVENT_MACHINE_ID,
+	EVENT_MISSED /* of lost */
+};
+
+static const struct sql_column sql_event_columns[] = {
+	{ "id", "INTEGER", KEY_ID, EVENT_ID },
+	{ "ts", "INTEGER", KEY_TS, EVENT_TS },
+	{ "name", "TEXT", KEY_NAME, EVENT_NAME },
+	{ "system", "TEXT", KEY_NONE, EVENT_SYSTEM },
+	{ "machine", "TEXT", KEY_MACHINE, EVENT_MACHINE },
+	{ "buffer", "TEXT", KEY_NONE, EVENT_BUFFER },
+	{ "cpu", "INTEGER", KEY_CPU, EVENT_CPU },
+	{ "tid", "INTEGER", KEY_NONE, EVENT_TID },
+	{ "comm", "TEXT", KEY_NONE, EVENT_COMM },
+	{ "text", "TEXT", KEY_NONE, EVENT_TEXT },
+	{ "bound", "INTEGER", KEY_NONE, EVENT_BOUND },
+	{ "arg_set_id", "INTEGER", KEY_ID, EVENT_ID },
+	{ "pid", "INTEGER", KEY_NONE, EVENT_TID },
+	{ "machine_id", "INTEGER", KEY_NONE, EVENT_MACHINE_ID },
+};
+
+static const struct sql_column sql_lost_columns[] = {
+	{ "ts", "INTEGER", KEY_TS, EVENT_TS },
+	{ "machine", "TEXT", KEY_MACHINE, EVENT_MACHINE },
+	{ "buffer", "TEXT", KEY_NONE, EVENT_BUFFER },
+	{ "cpu", "INTEGER", KEY_CPU, EVENT_CPU },
+	{ "events", "INTEGER", KEY_NONE, EVENT_MISSED },
+	{ "machine_id", "INTEGER", KEY_NONE, EVENT_MACHINE_ID },
+};
+
+struct sql_event_cursor {
+	struct sql_cursor c;
+	struct sql_scan scan;
+	/* the row */
+	const struct merge_record *m;
+	const struct timeline *t;
+	size_t stream;
+	bool by_id;
+	bool **named; /* by input and id: it has a name that is wanted; NULL: all are */
+	struct padded room;
+	struct buf ready, text;
+	struct merge_record one; /* by_id: the record, in bytes */
+	struct buf bytes;
+};
+
+/* ---- rows --------------------------------------------------------------------------------------- */
+
+static void sql_event_close(struct sql_cursor *c)
+{
+	struct sql_event_cursor *e = (struct sql_event_cursor *)c;
+
+	for (size_t i = 0; e->named && i < c->sql->in->n; i++)
+		free(e->named[i]);
+	free(e->named);
+	e->named = NULL;
+	sql_scan_close(&e->scan);
+	padded_release(&e->room);
+	buf_release(&e->ready);
+	buf_release(&e->text);
+	buf_release(&e->bytes);
+}
+
+static int sql_event_filter(struct sql_cursor *c)
+{
+	struct sql_event_cursor *e = (struct sql_event_cursor *)c;
+	const struct inputs *in = c->sql->in;
+	bool hyp = false, other = false;
+
+	sql_event_close(c);
+	e->by_id = c->want.id.from == c->want.id.to;
+	if (e->by_id)
+		return 0;
+	if (c->want.by_name) {
+		e->named = calloc(in->n + 1, sizeof(*e->named));
+		if (!e->named)
+			return -ENOMEM;
+	}
+	/* finds the events with wanted names, and whether the hypervisor or others have such */
+	for (size_t i = 0; e->named && i < in->n; i++) {
+		e->named[i] = calloc(in->v[i].n_known + 1, sizeof(**e->named));
+		if (!e->named[i])
+			return -ENOMEM;
+		for (unsigned int id = 0; id < in->v[i].n_known; id++) {
+			const struct known_event *k = input_event(&in->v[i], id);
+
+			e->named[i][id] = k && strlist_has(&c->want.names, k->event->name);
+			if (e->named[i][id])
+				*(k->hyp ? &hyp : &other) = true;
+		}
+	}
+	if (e->named && !hyp && !other)
+		return 0;
+	return sql_scan_open(&e->scan, c->sql, &c->want,
+			     hyp == other ? PART_ALL
+			     : hyp	  ? PART_HYP
+					  : PART_OTHER);
+}
+
+/* The one with the id, once. */
+static int sql_event_one(struct sql_event_cursor *e)
+{
+	int64_t id = e->c.want.id.from;
+	struct sql_scan *c;
+	int ret;
+
+	if (e->c.row || id < 0 || sql_id_kind(id) != ID_EVENT)
+		return 0;
+	e->stream = sql_id_stream(id);
+	ret = sql_record(e->c.sql, e->stream, sql_id_record(id), &c);
+	if (ret != 1)
+		return ret;
+	/* other cursors ask for records of the stream, too, while this is the row */
+	e->bytes.len = 0;
+	buf_add(&e->bytes, c->m->data, c->m->len);
+	e->one = *c->m;
+	e->one.data = e->bytes.data;
+	e->m = &e->one;
+	e->t = c->t;
+	return buf_status(&e->bytes) ?: 1;
+}
+
+static int sql_event_next(struct sql_cursor *c)
+{
+	struct sql_event_cursor *e = (struct sql_event_cursor *)c;
+	uint64_t from = c->want.ts.from < 0 ? 0 : (uint64_t)c->want.ts.from;
+	int ret;
+
+	if (e->by_id)
+		return sql_event_one(e);
+	if (!e->scan.t)
+		return 0;
+	while ((ret = sql_scan_next(&e->scan)) == 1) {
+		const struct merge_record *m = e->scan.m;
+		size_t input = c->sql->streams[e->scan.stream].input;
+		unsigned int id = timeline_id(m);
+
+		if (sql_ts(m->ts) > c->want.ts.to)
+			return 0;
+		if (c->table == &sql_lost_table ? !m->missed : !m->data || m->ts < from)
+			continue;
+		if (e->named && (id >= c->sql->in->v[input].n_known || !e->named[input][id]))
+			continue;
+		e->m = m;
+		e->t = e->scan.t;
+		e->stream = e->scan.stream;
+		return 1;
+	}
+	return ret;
+}
+
+/* ---- columns ------------------------------------------------------------------------------------- */
+
+static void sql_event_text(struct sql_event_cursor *e, sqlite3_context *to)
+{
+	struct sql *s = e->c.sql;
+	struct print_record r;
+	int ret = s->print ? 0 : print_open(&s->print, s->in, false);
+
+	e->ready.len = e->text.len = 0;
+	ret = ret ?: print_begin(s->print, e->t, e->m, &r, &e->ready);
+	if (!ret)
+		print_fields(s->print, &r, &e->ready, 0, &e->text);
+	if (ret || buf_status(&e->text))
+		sqlite3_result_error_nomem(to);
+	else
+		sqlite3_result_text(to, buf_str(&e->text), (int)e->text.len, SQLITE_TRANSIENT);
+}
+
+static int64_t sql_event_number(const struct sql_cursor *c)
+{
+	const struct sql_event_cursor *e = (const struct sql_event_cursor *)c;
+
+	return e->by_id ? c->want.id.from : sql_id(ID_EVENT, e->stream, sql_scan_record(&e->scan));
+}
+
+static void sql_event_column(struct sql_cursor *c, sqlite3_context *to, int i)
+{
+	struct sql_event_cursor *e = (struct sql_event_cursor *)c;
+	unsigned int id;
+	const struct known_event *k = timeline_event(e->t, e->m, &id);
+	const struct input *in = sql_input(c->sql, e->stream);
+	int what = c->table->columns[i].what, pid;
+	uint64_t bound;
+
+	switch (what) {
+	case EVENT_ID:
+		sqlite3_result_int64(to, sql_event_number(c));
+		break;
+	case EVENT_TS:
+		sqlite3_result_int64(to, sql_ts(e->m->ts));
+		break;
+	case EVENT_NAME:
+		sql_give_text(to, k ? k->event->name : NULL);
+		break;
+	case EVENT_SYSTEM:
+		sql_give_text(to, k ? k->event->system : NULL);
+		break;
+	case EVENT_MACHINE:
+		sql_give_text(to, in->machine);
+		break;
+	case EVENT_BUFFER:
+		sql_give_text(to, sql_buffer_name(c->sql, e->stream));
+		break;
+	case EVENT_CPU:
+		sqlite3_result_int64(to, c->sql->streams[e->stream].cpu);
+		break;
+	case EVENT_MACHINE_ID:
+		sqlite3_result_int64(to, (int64_t)c->sql->streams[e->stream].input);
+		break;
+	case EVENT_TID:
+	case EVENT_COMM:
+		pid = timeline_pid(k ? &k->pid : &in->pid, e->m);
+		if (pid >= 0 && what == EVENT_COMM)
+			sql_give_text(to, sql_comm(c->sql, c->sql->streams[e->stream].input, pid));
+		else if (pid >= 0)
+			sqlite3_result_int(to, pid);
+		break;
+	case EVENT_TEXT:
+		sql_event_text(e, to);
+		break;
+	case EVENT_BOUND:
+		bound = in->guest ? filetime_bound(&in->time, e->m->raw) : 0;
+		if (bound <= INT64_MAX)
+			sqlite3_result_int64(to, (int64_t)bound);
+		break;
+	case EVENT_MISSED:
+		if (e->m->missed > 0) /* else their number is unknown */
+			sqlite3_result_int64(to, e->m->missed);
+		break;
+	}
+}
+
+#define RECORD_TABLE(table, of, per_row)                                                                     \
+	.name = table, .columns = sql_##of##_columns, .n = ARRAY_SIZE(sql_##of##_columns),                   \
+	.orders = 1u << ORDER_TS, .bytes = per_row, .patience = 2, .size = sizeof(struct sql_event_cursor),  \
+	.filter = sql_event_filter, .next = sql_event_next, .column = sql_event_column,                      \
+	.close = sql_event_close, .number = sql_event_number
+
+const struct sql_table sql_events_table = { RECORD_TABLE("events", event, 40) };
+const struct sql_table sql_lost_table = { RECORD_TABLE("lost", lost, 10000) };

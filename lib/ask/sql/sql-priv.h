@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_SQL_PRIV_H
+#define HYPTRACE_SQL_PRIV_H
+
+#include <sqlite3.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+#include "ask/states/steps.h"
+#include "ask/sql/sql.h"
+#include "base/strings.h"
+
+/* Shared by the files of lib/ask/sql. Errors are -errno; virtual-table.c makes SQLite's of them. */
+
+/* A CPU of a buffer of an input, in the order of the files. */
+struct sql_stream {
+	size_t input, buffer, index;
+	unsigned int cpu;
+	bool hyp; /* a buffer of the hypervisor */
+};
+
+/* ---- ids ------------------------------------------------------------------------------------- */
+
+/*
+ * A row has the id of the record that it is made of: kind, stream and place of that in the stream's pages, in
+ * words of 4 bytes, of which each record has one of its own. They fit into the 53 bits that JSON's readers
+ * keep of a number.
+ */
+enum sql_id_kind { ID_EVENT, ID_HYP, ID_EXIT };
+#define ID_RECORD_BITS 38
+#define ID_STREAM_BITS 12
+
+static inline int64_t sql_id(enum sql_id_kind kind, size_t stream, uint64_t record)
+{
+	return (int64_t)((uint64_t)kind << (ID_RECORD_BITS + ID_STREAM_BITS) |
+			 (uint64_t)stream << ID_RECORD_BITS | record);
+}
+static inline uint64_t sql_id_record(int64_t id)
+{
+	return (uint64_t)id & ((1ULL << ID_RECORD_BITS) - 1);
+}
+static inline size_t sql_id_stream(int64_t id)
+{
+	return (size_t)id >> ID_RECORD_BITS & ((1u << ID_STREAM_BITS) - 1);
+}
+static inline int64_t sql_id_kind(int64_t id)
+{
+	return id >> (ID_RECORD_BITS + ID_STREAM_BITS);
+}
+
+struct sql_range {
+	int64_t from, to; /* both included */
+};
+
+/* ---- arguments -------------------------------------------------------------------------------- */
+
+#define SQL_ARGS 64
+
+struct sql_arg {
+	const char *key; /* the format's, or ours */
+	bool number;
+	int64_t value;
+	size_t text; /* in texts */
+};
+
+/* Zero-initialised = none. */
+struct sql_args {
+	struct sql_arg v[SQL_ARGS];
+	size_t n;
+	struct buf texts;
+};
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+struct sql_tasks { /* threads.c; by input and tid */
+	struct sql_task *v;
+	size_t n;
+};
+
+struct sql {
+	sqlite3 *db;
+	const struct inputs *in;
+	const struct log *log;
+	struct steps *steps;
+	struct sql_stream *streams;
+	size_t n_streams;
+	size_t **first;	   /* by input and buffer: index of its first stream */
+	uint64_t bytes;	   /* of all pages, for guesses */
+	size_t store_room; /* for times in the hypervisor in memory, bytes */
+	atomic_bool stop;
+	atomic_uint_least64_t records;
+	uint64_t rows, damaged;
+	struct strlist notes, said; /* said: messages about the files */
+	struct log once;	    /* logs each message once */
+	struct sql_hyp *hyp;	    /* hyp-store.c; NULL: nothing is known yet */
+	struct sql_scan *readers;   /* scan.c; by stream */
+	struct print *print;	    /* record-tables.c; NULL: nothing was printed yet */
+	struct sql_tasks saved;	    /* of the files' own tables of names */
+	struct sql_tasks threads;   /* those and, when they are known, the last names in events */
+	bool threads_known;
+	struct sql_copy *copies; /* copy.c; of the statement that runs */
+	bool copying;		 /* the scan that runs fills a copy */
+	struct sql_range bounds; /* perfetto.c: times of the first and the last event */
+	bool bounds_known;
+	struct sql_args args; /* args.c: those of args_id, for the next EXTRACT_ARG of the same */
+	int64_t args_id;      /* -1: none */
+};
+
+static inline bool sql_stopped(const struct sql *s)
+{
+	return atomic_load_explicit(&s->stop, memory_order_relaxed);
+}
+/* A sentence about the answer, once. */
+void sql_note(struct sql *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+static inline const struct input *sql_input(const struct sql *s, size_t stream)
+{
+	return &s->in->v[s->streams[stream].input];
+}
+const char *sql_buffer_name(const struct sql *s, size_t stream);
+
+/* ---- constraints of a query: constraints.c --------------------------------------------------- */
+
+enum sql_key { KEY_NONE, KEY_ID, KEY_TS, KEY_DUR, KEY_CPU, KEY_NAME, KEY_MACHINE, KEY_REASON };
+
+/* In which order rows come. */
+enum sql_order { ORDER_ANY, ORDER_TS, ORDER_CPU, ORDER_CPU_REASON, ORDER_REASON };
+
+struct sql_want {
+	struct sql_range id, ts, dur, cpu;
+	bool by_name, by_machine, by_reason, nothing;
+	struct strlist names; /* any of them */
+	char *machine;
+	char *reason; /* NULL: it is to be NULL */
+	enum sql_order order;
+};
+
+void sql_want_release(struct sql_want *w);
+static inline bool sql_in(const struct sql_range *r, int64_t v)
+{
+	return v >= r->from && v <= r->to;
+}
+/* Times of records have 64 bits without a sign; what SQLite cannot hold becomes its greatest. */
+static inline int64_t sql_ts(uint64_t ts)
+{
+	return ts > INT64_MAX ? INT64_MAX : (int64_t)ts;
+}
+
+struct sql_table;
+/*
+ * xBestIndex, and xFilter's reading of its plan. SQLite's codes. A plan is the columns that are used,
+ * 16 hexadecimal digits, and three characters for each condition: 'a' + key, operator, '0' + column.
+ */
+#define SQL_PLAN_COLUMNS 16
+#define SQL_PLAN_STEP	 3
+int sql_want_plan(const struct sql *s, const struct sql_table *t, sqlite3_index_info *info);
+int sql_want_read(struct sql_want *w, int order, const char *text, int n, sqlite3_value **v);
+
+/* ---- tables: virtual-table.c ------------------------------------------------------------------------- */
+
+struct sql_column {
+	const char *name, *type;
+	enum sql_key key;
+	int what; /* its value's number; 0: column() goes by the place */
+};
+
+struct sql_cursor {
+	sqlite3_vtab_cursor base;
+	const struct sql_table *table;
+	struct sql *sql;
+	struct sql_want want;
+	bool over, copied; /* copied: rows are those of `copy` */
+	int64_t row;
+	sqlite3_stmt *copy;
+};
+
+struct sql_table {
+	const char *name;
+	const struct sql_column *columns;
+	size_t n;
+	unsigned int orders;   /* 1 << ORDER_: those that it has */
+	unsigned int bytes;    /* of the files for a row, about */
+	unsigned int patience; /* so many scans are less work than a copy (copy.c) */
+	bool sets;	       /* several rows have one id */
+	size_t size;	       /* of its cursor, which begins with a struct sql_cursor */
+	/* From the beginning, by c->want; then row by row: 1; 0: the end. Leaves nothing open on an error. */
+	int (*filter)(struct sql_cursor *c);
+	int (*next)(struct sql_cursor *c);
+	void (*column)(struct sql_cursor *c, sqlite3_context *to, int i);
+	/* Zeroed ones, too. NULL: there is nothing to close. */
+	void (*close)(struct sql_cursor *c);
+	/*
+	 * The row's number, of no other row and the same in every scan: SQLite takes rows of one number for
+	 * one. NULL: all rows come in every scan, in one order, and are counted.
+	 */
+	int64_t (*number)(const struct sql_cursor *c);
+};
+
+extern const struct sql_table sql_events_table, sql_args_table, sql_slices_table, sql_pkvm_table,
+	sql_calls_table, sql_exits_table, sql_lost_table, sql_vcpu_states_table, sql_thread_states_table,
+	sql_threads_table, sql_ancestor_table, sql_descendant_table;
+/* All of these. */
+extern const struct sql_table *const sql_tables[];
+extern const size_t sql_tables_n;
+
+/* "CREATE TABLE name(...)", malloc'ed; NULL: no memory. */
+char *sql_table_text(const struct sql_table *t);
+/* All of them, for SQLite. Its codes. */
+int sql_tables_add(struct sql *s);
+
+/* Serves xFilter by a copy of the table: c->copied; else the table has to be scanned. SQLite's codes. */
+int sql_copy_filter(struct sql_cursor *c, int order, const char *plan, int n, sqlite3_value **v);
+/* All of the statement that ran. */
+void sql_copies_release(struct sql *s);
+
+/* EXTRACT_ARG. SQLite's codes. */
+int sql_functions_add(struct sql *s);
+/* The first statement after blanks, comments and Perfetto's INCLUDE and IMPORT; notes modules that are not
+ * here. */
+const char *sql_dialect_skip(struct sql *s, const char *text);
+/*
+ * Perfetto's CREATE as SQLite's, for the temporary database: `out` replaces the text up to *text; empty: the
+ * statement is SQLite's already. -EINVAL (why has the reason), -ENOMEM.
+ */
+int sql_dialect(struct sql *s, const char **text, struct buf *out, char why[SQL_WHY_MAX]);
+/* -errno of SQLite's code, and its message in why; names what there is instead of a table that only Perfetto
+ * has. */
+int sql_failed(struct sql *s, int code, char why[SQL_WHY_MAX]);
+/* Perfetto's functions, and its tables as views. SQLite's codes. */
+int sql_perfetto_add(struct sql *s);
+extern const char sql_perfetto_text[]; /* perfetto.sql */
+
+/* A column's result: a text that lives as long as the files; NULL: NULL. */
+static inline void sql_give_text(sqlite3_context *to, const char *text)
+{
+	if (text)
+		sqlite3_result_text(to, text, -1, SQLITE_STATIC);
+}
+
+/* Reads the files' own tables of tasks' names. -ENOMEM. */
+int sql_tasks_open(struct sql *s);
+void sql_tasks_close(struct sql *s);
+/* The task's name by those: whatever was read or printed before, it is the same. NULL: unknown. */
+const char *sql_comm(const struct sql *s, size_t input, int32_t tid);
+
+/* The tables of metadata: file-tables.c. SQLite's codes. */
+int sql_file_tables_add(struct sql *s);
+
+/* ---- records: scan.c ------------------------------------------------------------------------- */
+
+enum sql_part { PART_ALL, PART_HYP, PART_OTHER };
+
+/* The records that a table wants, in the order of time or CPU by CPU. Zero-initialised = nothing. */
+struct sql_scan {
+	struct sql *sql;
+	struct timeline *t;
+	size_t *map;	/* of the timeline's streams: which of s->streams */
+	size_t n, one;	/* n: of them */
+	size_t *blocks; /* for merge_run_place, of each of the timeline's streams */
+	struct merge_run run;
+	size_t at; /* in the run: behind the record */
+	/* the record */
+	const struct merge_record *m;
+	size_t stream; /* of s->streams */
+};
+
+/* want: NULL: all. */
+int sql_scan_open(struct sql_scan *c, struct sql *s, const struct sql_want *w, enum sql_part part);
+/* 1, 0: the end. */
+int sql_scan_next(struct sql_scan *c);
+/* The record's part of an id; ~0 of it where the record has no bytes. */
+uint64_t sql_scan_record(const struct sql_scan *c);
+/* The same, run by run: c->run. */
+int sql_scan_run(struct sql_scan *c);
+/* The next records of the timeline's stream i, as merge_take_stream; several threads, each its own. */
+int sql_scan_take(struct sql_scan *c, size_t i, struct merge_run *run);
+/* Allows to leave out what is before want->ts. */
+void sql_scan_from(struct sql_scan *c, const struct sql_want *want);
+/* Of that one alone: the timeline's stream c->one, c->n if it has no records. */
+int sql_scan_one(struct sql_scan *c, struct sql *s, size_t stream);
+/* Takes one that is not open. */
+void sql_scan_close(struct sql_scan *c);
+/* Finds the streams, and which are the hypervisor's. */
+int sql_streams_find(struct sql *s);
+
+/* 1: (*c)->m, good until the next call for the same stream; 0: there is none. Quickest when asked in order.
+ */
+int sql_record(struct sql *s, size_t stream, uint64_t record, struct sql_scan **c);
+/* The record after that in its stream: 1; 0: the end. */
+int sql_record_next(struct sql_scan *c);
+void sql_records_release(struct sql *s);
+
+/* ---- the hypervisor's time: hyp.c, hyp-store.c ----------------------------------------------- */
+
+#define SPAN_DUR_OPEN (-1) /* the recording ended meanwhile */
+#define SPAN_DUR_LOST (-2) /* no end was seen */
+
+/* A visit (spans/spans.h). Packed: there are millions. */
+struct __attribute__((packed, aligned(2))) sql_span {
+	uint64_t ts;
+	int64_t dur;
+	uint64_t record : 40;	     /* hyp_enter's */
+	int32_t vcpu;		     /* thread; 0: none */
+	uint8_t reason, left, event; /* words; 0: not recorded. event: the last one within */
+};
+
+/* Makes spans of a stream's records, run by run. Zero-initialised = before the first. */
+struct sql_span_maker {
+	struct visit visit;
+	size_t input;
+	const struct merge_run *run;
+	size_t i, n;  /* records of the run: the next one, and behind the last one */
+	size_t block; /* for merge_run_place */
+};
+
+struct sql_hyp {
+	/* by input: words of spans' `why` and of the reasons of their ends */
+	struct sql_hyp_words {
+		uint8_t *why, left[SPAN_REASONS];
+	} * inputs;
+	char *words[256]; /* from 1 on */
+	size_t n_words;
+	struct sql_pieces *store; /* hyp-store.c; by stream */
+	bool too_many;		  /* for the store */
+};
+
+int sql_hyp_open(struct sql *s);
+void sql_hyp_close(struct sql *s);
+/* The word's number; 0: there is none. */
+uint8_t sql_hyp_word(const struct sql_hyp *h, const char *word);
+/* The next records of the maker's stream, of timeline t: those of the run in front of `to`. */
+void sql_spans_feed(struct sql_span_maker *k, const struct timeline *t, const struct merge_run *run,
+		    size_t from, size_t to);
+/* The next span that ended among them: true with *out. */
+bool sql_spans_next(const struct sql *s, struct sql_span_maker *k, struct sql_span *out);
+/* No more records: whether a span was open. */
+bool sql_span_last(const struct sql *s, struct sql_span_maker *k, struct sql_span *out);
+
+/*
+ * The spans of one stream after the other, out of memory where they all fit there, else out of the files:
+ * a piece at a time.
+ */
+struct sql_feed {
+	struct sql *sql;
+	size_t stream;
+	const struct sql_span *v;
+	size_t i, n;  /* v[i] is the next one */
+	size_t piece; /* in the store: of the next one */
+	struct sql_scan scan;
+	struct sql_span_maker maker;
+	struct sql_span *room;
+	struct merge_run run;
+	bool over;
+	bool done, noted; /* the cursor's, whose feed has no more for it; that has made a note of it */
+};
+
+/* Frees the spans in memory. */
+void sql_store_close(struct sql *s);
+/* Reads all spans into memory, unless there are too many, or they are there. */
+int sql_hyp_load(struct sql *s);
+void sql_feed_begin(struct sql_feed *f, struct sql *s, size_t stream);
+/* The next piece, of which some may lie in that range: 1; 0: the end. */
+int sql_feed_more(struct sql_feed *f, const struct sql_want *w);
+void sql_feed_end(struct sql_feed *f);
+
+/* ---- arguments: args.c ----------------------------------------------------------------------- */
+
+/* Those of an event, or of a time in the hypervisor, by its id, in place of those before. */
+int sql_args_of(struct sql *s, int64_t id, struct sql_args *a);
+
+#endif

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The tables vcpu_states and thread_states: where time goes, as lib/ask/states models it, span by span. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "ask/states/states.h"
+#include "base/decode/esr.h"
+#include "ask/sql/sql-priv.h"
+#include "base/array.h"
+
+enum {
+	STATE_TS,
+	STATE_DUR,
+	STATE_MACHINE,
+	STATE_GUEST_NAME,
+	STATE_VCPU,
+	STATE_TID,
+	STATE_NAME,
+	STATE_CPU,
+	STATE_STATE,
+	STATE_BY,
+	STATE_REASON,
+	STATE_OTHER_TID,
+	STATE_OTHER_NAME,
+	STATE_TS_BOUND,
+	STATE_END_BOUND,
+	STATE_COARSE,
+	STATE_CLASS,
+	STATE_MACHINE_ID
+};
+
+static const struct sql_column sql_vcpu_state_columns[] = {
+	{ "ts", "INTEGER", KEY_NONE, STATE_TS },
+	{ "dur", "INTEGER", KEY_NONE, STATE_DUR },
+	{ "machine", "TEXT", KEY_NONE, STATE_MACHINE },
+	{ "guest", "TEXT", KEY_NONE, STATE_GUEST_NAME },
+	{ "vcpu", "INTEGER", KEY_NONE, STATE_VCPU },
+	{ "tid", "INTEGER", KEY_NONE, STATE_TID },
+	{ "cpu", "INTEGER", KEY_NONE, STATE_CPU },
+	{ "state", "TEXT", KEY_NONE, STATE_STATE },
+	{ "reason", "TEXT", KEY_NONE, STATE_REASON },
+	{ "other_tid", "INTEGER", KEY_NONE, STATE_OTHER_TID },
+	{ "other_name", "TEXT", KEY_NONE, STATE_OTHER_NAME },
+	{ "ts_bound", "INTEGER", KEY_NONE, STATE_TS_BOUND },
+	{ "end_bound", "INTEGER", KEY_NONE, STATE_END_BOUND },
+	{ "coarse", "INTEGER", KEY_NONE, STATE_COARSE },
+	{ "esr_class", "TEXT", KEY_NONE, STATE_CLASS },
+	{ "machine_id", "INTEGER", KEY_NONE, STATE_MACHINE_ID },
+};
+
+static const struct sql_column sql_thread_state_columns[] = {
+	{ "ts", "INTEGER", KEY_NONE, STATE_TS },
+	{ "dur", "INTEGER", KEY_NONE, STATE_DUR },
+	{ "machine", "TEXT", KEY_NONE, STATE_MACHINE },
+	{ "tid", "INTEGER", KEY_NONE, STATE_TID },
+	{ "name", "TEXT", KEY_NONE, STATE_NAME },
+	{ "cpu", "INTEGER", KEY_NONE, STATE_CPU },
+	{ "state", "TEXT", KEY_NONE, STATE_STATE },
+	{ "by", "TEXT", KEY_NONE, STATE_BY },
+	{ "reason", "TEXT", KEY_NONE, STATE_REASON },
+	{ "other_tid", "INTEGER", KEY_NONE, STATE_OTHER_TID },
+	{ "other_name", "TEXT", KEY_NONE, STATE_OTHER_NAME },
+	{ "ts_bound", "INTEGER", KEY_NONE, STATE_TS_BOUND },
+	{ "end_bound", "INTEGER", KEY_NONE, STATE_END_BOUND },
+	{ "coarse", "INTEGER", KEY_NONE, STATE_COARSE },
+	{ "machine_id", "INTEGER", KEY_NONE, STATE_MACHINE_ID },
+};
+
+struct sql_state_cursor {
+	struct sql_cursor c;
+	struct sql_scan scan;
+	struct step_batch batch;
+	struct states *states;
+	struct state_span *v; /* spans that the last run of records ended */
+	size_t n, i;	      /* v[i] is the row */
+	bool ended;
+};
+
+/* ---- rows ------------------------------------------------------------------------------------------ */
+
+static int sql_state_span(void *cursor, const struct state_span *span)
+{
+	struct sql_state_cursor *c = cursor;
+
+	return array_push(&c->v, &c->n, span, sizeof(*span));
+}
+
+static void sql_state_close(struct sql_cursor *cursor)
+{
+	struct sql_state_cursor *c = (struct sql_state_cursor *)cursor;
+
+	states_close(c->states);
+	c->states = NULL;
+	sql_scan_close(&c->scan);
+	step_batch_release(&c->batch);
+	free(c->v);
+	c->v = NULL;
+	c->n = c->i = 0;
+}
+
+static int sql_state_filter(struct sql_cursor *cursor)
+{
+	struct sql_state_cursor *c = (struct sql_state_cursor *)cursor;
+	unsigned int want =
+		cursor->table == &sql_vcpu_states_table ? STATES_VCPUS : STATES_TASKS | STATES_GUEST_TASKS;
+	struct sql *s = cursor->sql;
+	int ret;
+
+	sql_state_close(cursor);
+	c->ended = false;
+	c->i = SIZE_MAX; /* in front of the first */
+	ret = sql_scan_open(&c->scan, s, NULL, PART_ALL);
+	return ret ? ret : states_open(&c->states, s->in, c->scan.t, s->steps, want, sql_state_span, c);
+}
+
+/* Takes the spans that the next records end: 1; 0: nothing is left. */
+static int sql_state_more(struct sql_state_cursor *c)
+{
+	int ret = sql_scan_run(&c->scan);
+
+	c->n = 0;
+	if (ret == 1) {
+		struct pass_run run = { .records = &c->scan.run };
+
+		ret = steps_fill(c->c.sql->steps, c->scan.t, &c->scan.run, STATES_STEPS, &c->batch);
+		run.steps = c->batch.v;
+		run.n_steps = c->batch.n;
+		if (!ret)
+			steps_learn(c->c.sql->steps, &c->scan.run, c->batch.v, c->batch.n);
+		ret = ret ?: states_run(c->states, &run);
+		return ret ? ret : 1;
+	}
+	if (ret || c->ended)
+		return ret;
+	c->ended = true;
+	ret = states_end(c->states);
+	if (!ret && states_left_out(c->states))
+		sql_note(c->c.sql, "there are more vCPUs and tasks than can be followed: some are left out");
+	return ret ? ret : 1;
+}
+
+static int sql_state_next(struct sql_cursor *cursor)
+{
+	struct sql_state_cursor *c = (struct sql_state_cursor *)cursor;
+
+	for (c->i++; c->i >= c->n; c->i = 0) {
+		int ret = sql_state_more(c);
+
+		if (ret != 1)
+			return ret;
+	}
+	return 1;
+}
+
+/* ---- columns --------------------------------------------------------------------------------------- */
+
+static void sql_state_comm(struct sql_state_cursor *c, sqlite3_context *to, size_t input, int32_t pid)
+{
+	if (pid != STATE_NO_TASK && input != STATE_NO_INPUT)
+		sql_give_text(to, sql_comm(c->c.sql, input, pid));
+}
+
+static void sql_state_column(struct sql_cursor *cursor, sqlite3_context *to, int i)
+{
+	struct sql_state_cursor *c = (struct sql_state_cursor *)cursor;
+	const struct state_span *v = &c->v[c->i];
+	const char *text = NULL;
+	uint64_t number = 0;
+	bool known = true;
+
+	switch (cursor->table->columns[i].what) {
+	case STATE_TS:
+		number = v->from;
+		break;
+	case STATE_DUR:
+		number = v->to - v->from;
+		break;
+	case STATE_VCPU:
+		number = v->owner->vcpu;
+		known = v->owner->vcpu != STATE_NO_CPU;
+		break;
+	case STATE_TID:
+		number = (uint64_t)v->owner->pid;
+		known = v->owner->pid >= 0;
+		break;
+	case STATE_CPU:
+		number = v->cpu;
+		known = v->cpu != STATE_NO_CPU;
+		break;
+	case STATE_OTHER_TID:
+		number = (uint64_t)v->other;
+		known = v->other != STATE_NO_TASK;
+		break;
+	case STATE_TS_BOUND:
+		number = v->from_bound;
+		known = v->from_bound != UINT64_MAX;
+		break;
+	case STATE_END_BOUND:
+		number = v->to_bound;
+		known = v->to_bound != UINT64_MAX;
+		break;
+	case STATE_MACHINE_ID:
+		number = v->owner->input;
+		break;
+	case STATE_COARSE:
+		number = v->coarse;
+		break;
+	case STATE_MACHINE:
+		sql_give_text(to, c->c.sql->in->v[v->owner->input].machine);
+		return;
+	case STATE_GUEST_NAME:
+		sql_give_text(to, v->owner->guest_name);
+		return;
+	case STATE_NAME:
+		sql_state_comm(c, to, v->owner->input, v->owner->pid);
+		return;
+	case STATE_STATE:
+		sql_give_text(to, state_name(v->state));
+		return;
+	case STATE_BY:
+		sql_give_text(to, v->by == STATE_UNKNOWN ? NULL : state_name(v->by));
+		return;
+	case STATE_REASON:
+		text = states_reason(c->states, v);
+		if (text)
+			sqlite3_result_text(to, text, -1, SQLITE_TRANSIENT);
+		return;
+	case STATE_CLASS:
+		if (v->why == STEP_KVM_EXIT && v->class < 64)
+			sql_give_text(to, esr_ec_name((unsigned int)v->class));
+		return;
+	case STATE_OTHER_NAME:
+		sql_state_comm(c, to, v->other_input, v->other);
+		return;
+	}
+	if (known)
+		sqlite3_result_int64(to, sql_ts(number));
+}
+
+/* ---- the tables ------------------------------------------------------------------------------------- */
+
+#define STATE_TABLE(of)                                                                                      \
+	.name = #of "_states", .columns = sql_##of##_state_columns,                                          \
+	.n = ARRAY_SIZE(sql_##of##_state_columns), .bytes = 100, .patience = 2,                              \
+	.size = sizeof(struct sql_state_cursor), .filter = sql_state_filter, .next = sql_state_next,         \
+	.column = sql_state_column, .close = sql_state_close
+
+const struct sql_table sql_vcpu_states_table = { STATE_TABLE(vcpu) };
+const struct sql_table sql_thread_states_table = { STATE_TABLE(thread) };

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Names of tasks. A file's own table of them names the tasks of events and states. The table threads adds
+ * the last name that an event of the scheduler gives, an exec's file name included.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ask/sql/sql-priv.h"
+#include "base/array.h"
+#include "base/cursor.h"
+
+#define PIDS	 4194304 /* the kernel's PID_MAX_LIMIT */
+#define COMM_LEN 15	 /* its TASK_COMM_LEN, without the NUL */
+
+struct sql_task {
+	size_t input;
+	int32_t tid;
+	char *name;
+};
+
+/* ---- a sorted list ---------------------------------------------------------------------------- */
+
+static void sql_tasks_free(struct sql_tasks *t)
+{
+	for (size_t i = 0; i < t->n; i++)
+		free(t->v[i].name);
+	free(t->v);
+	*t = (struct sql_tasks){ 0 };
+}
+
+static bool sql_task_before(const void *entry, const void *key)
+{
+	const struct sql_task *a = entry, *b = key;
+
+	return a->input < b->input || (a->input == b->input && a->tid < b->tid);
+}
+
+/* Whether the task is there; *at: its place, or where it belongs. */
+static bool sql_tasks_find(const struct sql_tasks *t, size_t input, int32_t tid, size_t *at)
+{
+	const struct sql_task key = { input, tid, NULL };
+
+	*at = array_lower_bound(t->v, t->n, sizeof(*t->v), sql_task_before, &key);
+	return *at < t->n && t->v[*at].input == input && t->v[*at].tid == tid;
+}
+
+/* Replaces the name before. -ENOMEM. */
+static int sql_tasks_name(struct sql_tasks *t, size_t input, int32_t tid, const char *name, size_t len)
+{
+	struct sql_task new = { input, tid, NULL };
+	size_t at;
+	bool there = sql_tasks_find(t, input, tid, &at);
+
+	if (there && strlen(t->v[at].name) == len && !memcmp(t->v[at].name, name, len))
+		return 0;
+	new.name = strndup(name, len);
+	if (!new.name || (!there && array_push(&t->v, &t->n, &new, sizeof(new)))) {
+		free(new.name);
+		return -ENOMEM;
+	}
+	if (there)
+		free(t->v[at].name);
+	else
+		memmove(&t->v[at + 1], &t->v[at], (t->n - 1 - at) * sizeof(new));
+	t->v[at] = new;
+	return 0;
+}
+
+/* ---- the files' tables -------------------------------------------------------------------------- */
+
+/* "87 CPU 0/KVM", by line. */
+static int sql_tasks_read(struct sql_tasks *t, const struct input *f, size_t input)
+{
+	const struct dat_text *text = &reader_info(f->reader)->cmdlines;
+	struct cursor c = cursor_at(text->data, text->len);
+	const char *line;
+	size_t len;
+	int ret = 0;
+
+	while (!ret && cursor_line(&c, &line, &len)) {
+		struct cursor at = cursor_at(line, len);
+		int32_t pid = 0;
+		bool number = false;
+
+		for (; cursor_peek(&at) >= '0' && cursor_peek(&at) <= '9' && pid < PIDS; number = true)
+			pid = pid * 10 + cursor_u8(&at) - '0';
+		if (number && cursor_accept(&at, ' '))
+			ret = sql_tasks_name(t, input, pid, (const char *)at.p, cursor_left(&at));
+	}
+	return ret;
+}
+
+int sql_tasks_open(struct sql *s)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < s->in->n && !ret; i++)
+		ret = sql_tasks_read(&s->saved, &s->in->v[i], i)
+			      ?: sql_tasks_read(&s->threads, &s->in->v[i], i);
+	return ret;
+}
+
+void sql_tasks_close(struct sql *s)
+{
+	sql_tasks_free(&s->saved);
+	sql_tasks_free(&s->threads);
+}
+
+const char *sql_comm(const struct sql *s, size_t input, int32_t tid)
+{
+	size_t at;
+
+	return !tid ? "<idle>" : sql_tasks_find(&s->saved, input, tid, &at) ? s->saved.v[at].name : NULL;
+}
+
+/* ---- the last names ------------------------------------------------------------------------------ */
+
+/* An event's fields that name a task. */
+struct sql_naming {
+	bool known, exec;
+	struct field_load pid[2], name[2];
+};
+
+static void sql_naming_of(struct sql_naming *n, struct tep_event *e)
+{
+	static const char *const fields[][2] = {
+		{ "prev_pid", "prev_comm" }, { "next_pid", "next_comm" }, { "child_pid", "child_comm" },
+		{ "pid", "newcomm" },	     { "pid", "comm" },		  { "pid", "filename" }
+	};
+	size_t k = 0, i = 0;
+
+	n->known = true;
+	n->exec = !strcmp(e->name, "sched_process_exec");
+	if (strcmp(e->system, "sched") != 0 && strcmp(e->system, "task") != 0)
+		return;
+	for (i = n->exec ? 5 : 0; i < 5u + n->exec && k < ARRAY_SIZE(n->pid); i++) {
+		n->pid[k] = field_load(tep_find_field(e, fields[i][0]));
+		n->name[k] = field_load(tep_find_field(e, fields[i][1]));
+		k += n->pid[k].kind == FIELD_NUMBER && n->name[k].kind != FIELD_NONE;
+	}
+}
+
+static int sql_threads_record(struct sql *s, const struct sql_naming *n, const struct merge_record *m,
+			      size_t input)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(n->pid); i++) {
+		const uint8_t *name, *slash;
+		uint64_t pid;
+		size_t len;
+		int ret = 0;
+
+		if (n->pid[i].kind != FIELD_NUMBER || !field_load_number(&n->pid[i], m->data, m->len, &pid) ||
+		    !pid || pid >= PIDS || field_load_bytes(&n->name[i], m->data, m->len, &name, &len) != 1)
+			continue;
+		len = strnlen((const char *)name, len);
+		slash = n->exec ? memrchr(name, '/', len) : NULL;
+		if (slash) {
+			len -= (size_t)(slash + 1 - name);
+			name = slash + 1;
+		}
+		if (len)
+			ret = sql_tasks_name(&s->threads, input, (int32_t)pid, (const char *)name,
+					     len < COMM_LEN ? len : COMM_LEN);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+/* Reads all events that name tasks, once. */
+static int sql_thread_filter(struct sql_cursor *cursor)
+{
+	struct sql *s = cursor->sql;
+	struct sql_naming **events;
+	struct sql_scan c = { 0 };
+	int ret;
+
+	if (s->threads_known)
+		return 0;
+	events = calloc(s->in->n + 1, sizeof(*events));
+	ret = events ? 0 : -ENOMEM;
+	for (size_t i = 0; i < s->in->n && !ret; i++) {
+		events[i] = calloc(s->in->v[i].n_known + 1, sizeof(**events));
+		ret = events[i] ? 0 : -ENOMEM;
+	}
+	ret = ret ?: sql_scan_open(&c, s, NULL, PART_OTHER);
+	while (!ret && (ret = sql_scan_next(&c)) == 1) {
+		size_t input = s->streams[c.stream].input;
+		unsigned int id;
+		const struct known_event *k = c.m->data ? timeline_event(c.t, c.m, &id) : NULL;
+
+		ret = 0;
+		if (!k)
+			continue;
+		if (!events[input][id].known)
+			sql_naming_of(&events[input][id], k->event);
+		ret = sql_threads_record(s, &events[input][id], c.m, input);
+	}
+	sql_scan_close(&c);
+	for (size_t i = 0; events && i < s->in->n; i++)
+		free(events[i]);
+	free(events);
+	s->threads_known = !ret;
+	return ret;
+}
+
+/* ---- the table ---------------------------------------------------------------------------------- */
+
+static const struct sql_column sql_thread_columns[] = {
+	{ "id", "INTEGER", KEY_NONE, 0 },	  { "machine", "TEXT", KEY_NONE, 0 },
+	{ "tid", "INTEGER", KEY_NONE, 0 },	  { "name", "TEXT", KEY_NONE, 0 },
+	{ "machine_id", "INTEGER", KEY_NONE, 0 },
+};
+
+static int sql_thread_next(struct sql_cursor *c)
+{
+	return (size_t)c->row < c->sql->threads.n;
+}
+
+static void sql_thread_column(struct sql_cursor *c, sqlite3_context *to, int i)
+{
+	const struct sql_task *task = &c->sql->threads.v[c->row - 1];
+
+	if (i == 0)
+		sqlite3_result_int64(to, c->row);
+	else if (i == 1)
+		sql_give_text(to, c->sql->in->v[task->input].machine);
+	else if (i == 2)
+		sqlite3_result_int(to, task->tid);
+	else if (i == 3)
+		sql_give_text(to, task->name);
+	else
+		sqlite3_result_int64(to, (int64_t)task->input);
+}
+
+const struct sql_table sql_threads_table = {
+	.name = "threads",
+	.columns = sql_thread_columns,
+	.n = ARRAY_SIZE(sql_thread_columns),
+	.bytes = 100000,
+	.patience = 2,
+	.size = sizeof(struct sql_cursor),
+	.filter = sql_thread_filter,
+	.next = sql_thread_next,
+	.column = sql_thread_column,
+};

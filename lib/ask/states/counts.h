@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_COUNTS_H
+#define HYPTRACE_COUNTS_H
+
+#include "ask/states/pass.h"
+
+/* Counts of records of each event in each buffer, and of lost ones on each CPU. */
+struct counts; /* opaque */
+
+/* A CPU of a buffer; as the timeline's streams. */
+struct counts_cpu {
+	size_t input, buffer;
+	unsigned int cpu;
+	uint64_t events, lost; /* lost: those whose number is known */
+	uint64_t gaps;	       /* losses whose number is not known */
+	uint64_t first, last;  /* times; of no record: UINT64_MAX and 0 */
+};
+
+/*
+ * Lays out a table of numbers by buffer and event's id: fills at[stream] with the index at which the ids of
+ * its buffer begin, returns the length. more: further places of each buffer after its ids.
+ */
+size_t counts_lay_out(const struct inputs *in, const struct timeline *t, size_t more, size_t *at);
+
+/* in: loaded; both outlive it. -ENOMEM. */
+int counts_open(struct counts **out, const struct inputs *in, const struct timeline *t);
+void counts_close(struct counts *c);
+/* Needs no order. */
+struct pass_part counts_part(struct counts *c);
+
+/* To be called after reading: adds up the counts of all threads. */
+void counts_finish(struct counts *c);
+const struct counts_cpu *counts_cpus(const struct counts *c, size_t *n);
+/* Adds the counts of another CPU. */
+void counts_add_cpu(struct counts_cpu *to, const struct counts_cpu *from);
+/*
+ * Records with that id in the buffer of a CPU, all of its CPUs'; an id beyond all that have a format:
+ * input->n_known for all of these.
+ */
+uint64_t counts_of(const struct counts *c, size_t cpu, size_t id);
+
+#endif

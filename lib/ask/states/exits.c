@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Adds exits of each vCPU's thread up, and what was asked for in them, in the order of time. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "ask/states/exits.h"
+#include "ask/states/gaps.h"
+#include "base/array.h"
+#include "base/decode/esr.h"
+#include "base/decode/smccc.h"
+
+#define VCPUS_MAX 4096
+
+/* kvm_mmio's type: include/trace/events/kvm.h */
+enum { MMIO_UNSATISFIED, MMIO_READ, MMIO_WRITE };
+
+/* State of a thread. */
+struct exits_now {
+	uint32_t buffer; /* the first stream of the one that its events count from: the first one's */
+	struct exit_side side;
+	size_t rows[EXITS_TABLES]; /* of this exit; EXITS_NO_ROW: not asked for */
+	uint64_t mmio, port;	   /* since when; mmio 0: not at all */
+};
+
+struct exits {
+	const struct inputs *in;
+	const struct timeline *t;
+	const struct steps *steps;
+	struct tally *to;
+	struct exits_map rows;
+	/* threads, and by (input, pid) which */
+	struct exits_vcpu *vcpus;
+	struct exits_now *now;
+	size_t n;
+	struct map by_thread;
+	struct gaps gaps;
+	struct exits_cut cut;
+};
+
+/* ---- rows ----------------------------------------------------------------------------------------- */
+
+static bool exits_map_same(const void *rows, size_t i, const void *like)
+{
+	const struct exits_row *a = (const struct exits_row *)rows + i, *b = like;
+
+	return a->key == b->key && a->info == b->info && a->vcpu == b->vcpu && a->table == b->table;
+}
+
+int exits_map_row(struct exits_map *m, const struct exits_row *like, size_t *index)
+{
+	uint32_t hash = map_hash(like->key * 0x9e3779b97f4a7c15 ^
+				 ((uint64_t)like->vcpu << 20 | (uint64_t)like->info << 3 | like->table));
+
+	*index = map_find(&m->map, hash, exits_map_same, m->v, like);
+	if (*index != EXITS_NO_ROW || m->n == EXITS_ROWS_MAX)
+		return 0;
+	if (array_push(&m->v, &m->n, like, sizeof(*like)) || map_insert(&m->map, hash, m->n - 1))
+		return -ENOMEM;
+	*index = m->n - 1;
+	return 0;
+}
+
+void exits_map_release(struct exits_map *m)
+{
+	free(m->v);
+	map_release(&m->map);
+	*m = (struct exits_map){ 0 };
+}
+
+/* ---- threads ------------------------------------------------------------------------------------ */
+
+static bool exits_same_vcpu(const void *vcpus, size_t i, const void *step)
+{
+	const struct exits_vcpu *v = (const struct exits_vcpu *)vcpus + i;
+	const struct step *s = step;
+
+	return v->pid == s->pid && v->input == s->input;
+}
+
+static void exits_forget(struct exits_now *now)
+{
+	now->mmio = 0;
+	for (size_t i = 0; i < EXITS_TABLES; i++)
+		now->rows[i] = EXITS_NO_ROW;
+}
+
+/* 0: the event does not count; 1; -ENOMEM. A thread is known from its first kvm_entry on, as perf has it. */
+static int exits_vcpu_of(struct exits *e, const struct step *s, size_t *index)
+{
+	uint32_t buffer = gaps_buffer(&e->gaps, s->stream);
+	uint32_t hash = map_hash((uint64_t)s->input << 32 | (uint32_t)s->pid);
+	struct exits_vcpu *v;
+
+	*index = map_find(&e->by_thread, hash, exits_same_vcpu, e->vcpus, s);
+	if (*index != MAP_NONE)
+		return e->now[*index].buffer == buffer;
+	if (s->kind != STEP_KVM_ENTRY || s->pid <= 0)
+		return 0;
+	if (e->n == VCPUS_MAX) {
+		e->cut.vcpus++;
+		return 0;
+	}
+	v = &e->vcpus[e->n];
+	*v = (struct exits_vcpu){ .input = s->input, .pid = s->pid };
+	v->of = input_vcpu(&e->in->v[s->input], s->pid, &v->guest);
+	e->now[e->n].buffer = buffer;
+	exits_forget(&e->now[e->n]);
+	*index = e->n++;
+	return map_insert(&e->by_thread, hash, *index) ?: 1;
+}
+
+/* ---- stretches ------------------------------------------------------------------------------------- */
+
+static int exits_row_of(struct exits *e, enum exits_table table, size_t vcpu, uint64_t key, uint32_t info)
+{
+	const struct exits_row like = { .table = table, .vcpu = vcpu, .key = key, .info = info };
+
+	return exits_map_row(&e->rows, &like, &e->now[vcpu].rows[table]);
+}
+
+/* Time that goes back is no stretch. */
+static void exits_add(struct exits *e, size_t row, bool guest, uint64_t from, uint64_t to)
+{
+	if (row == EXITS_NO_ROW)
+		e->cut.rows++;
+	else if (to >= from)
+		sums_add(guest ? &e->rows.v[row].guest : &e->rows.v[row].handled, to - from);
+}
+
+static int exits_over(struct exits *e, size_t vcpu, const struct span *v)
+{
+	const struct exits_now *now = &e->now[vcpu];
+	size_t row = now->rows[EXITS_REASON];
+	struct span span = *v;
+
+	exits_add(e, row, false, v->from, v->to);
+	for (size_t i = EXITS_SYSREG; i < EXITS_TABLES; i++)
+		if (now->rows[i] != EXITS_NO_ROW)
+			exits_add(e, now->rows[i], false, v->from, v->to);
+	if (now->mmio && now->rows[EXITS_MMIO] != EXITS_NO_ROW)
+		exits_add(e, now->rows[EXITS_MMIO], false, now->mmio, v->to);
+	if (now->rows[EXITS_IOPORT] != EXITS_NO_ROW)
+		exits_add(e, now->rows[EXITS_IOPORT], false, now->port, v->to);
+	if (!e->to || row == EXITS_NO_ROW)
+		return 0;
+	span.why = exits_kind(e->rows.v[row].key, e->rows.v[row].info);
+	return tally_add(e->to, &span);
+}
+
+/* Takes an event that names the purpose of the exit. */
+static int exits_detail(struct exits *e, size_t vcpu, const struct step *s)
+{
+	uint32_t write = s->b && s->b != STEP_UNKNOWN ? EXITS_WRITE : 0;
+	struct exits_now *now = &e->now[vcpu];
+	int ret = 0;
+
+	if (!now->side.open || now->side.lost || s->a == STEP_UNKNOWN)
+		return 0;
+	switch (s->kind) {
+	case STEP_PORT:
+		now->port = s->ts;
+		return exits_row_of(e, EXITS_IOPORT, vcpu, s->a, write);
+	case STEP_SYSREG:
+		return exits_row_of(e, EXITS_SYSREG, vcpu, s->a, EXITS_ESR | write);
+	case STEP_MSR:
+		return exits_row_of(e, EXITS_SYSREG, vcpu, s->a, EXITS_MSR | write);
+	case STEP_SMCCC:
+		return exits_row_of(e, EXITS_HYPERCALL, vcpu, s->a, EXITS_SMCCC);
+	case STEP_HYPERCALL:
+		return exits_row_of(e, EXITS_HYPERCALL, vcpu, s->a, 0);
+	default: /* a read ends what the exit, or a write before it, began; a write begins */
+		break;
+	}
+	if (s->b == MMIO_WRITE) {
+		now->mmio = s->ts;
+		return exits_row_of(e, EXITS_MMIO, vcpu, s->a, EXITS_WRITE);
+	}
+	if (!now->mmio || s->b != MMIO_READ)
+		return 0;
+	if (now->rows[EXITS_MMIO] == EXITS_NO_ROW)
+		ret = exits_row_of(e, EXITS_MMIO, vcpu, s->a, 0);
+	exits_add(e, now->rows[EXITS_MMIO], false, now->mmio, s->ts);
+	now->rows[EXITS_MMIO] = EXITS_NO_ROW;
+	now->mmio = 0;
+	return ret;
+}
+
+/* ---- the part ------------------------------------------------------------------------------------------ */
+
+#define EXITS_EVENTS                                                                                         \
+	(STEP_SET(STEP_KVM_ENTRY) | STEP_SET(STEP_KVM_EXIT) | STEP_SET(STEP_MMIO) | STEP_SET(STEP_PORT) |    \
+	 STEP_SET(STEP_SYSREG) | STEP_SET(STEP_MSR) | STEP_SET(STEP_SMCCC) | STEP_SET(STEP_HYPERCALL))
+
+static int exits_step(struct exits *e, const struct step *s)
+{
+	size_t vcpu;
+	int ret;
+
+	if (!(STEP_SET(s->kind) & EXITS_EVENTS)) {
+		if (s->kind == STEP_GAP || s->kind == STEP_LOST) {
+			const struct step lost = { .kind = STEP_LOST };
+			struct span done;
+
+			/* Events are missing on that CPU: whatever is open could have ended there. */
+			for (size_t i = 0; i < e->n; i++) {
+				struct exits_now *now = &e->now[i];
+
+				if (now->buffer != gaps_buffer(&e->gaps, s->stream))
+					continue;
+				e->cut.lost += now->side.in || (now->side.open && !now->side.lost);
+				step_exit(&now->side, &lost, 0, &done);
+				exits_forget(now);
+			}
+		}
+		if (s->kind == STEP_GAP)
+			gaps_start(&e->gaps, s->stream);
+		else if (s->kind == STEP_LOST &&
+			 !s->b) /* else nothing follows, and nobody knows when they were */
+			gaps_stop(&e->gaps, s->stream);
+		return 0;
+	}
+	ret = exits_vcpu_of(e, s, &vcpu);
+	if (ret != 1)
+		return ret;
+	if (s->kind != STEP_KVM_ENTRY && s->kind != STEP_KVM_EXIT)
+		return exits_detail(e, vcpu, s);
+	if (!gaps_any(&e->gaps, s->stream)) {
+		struct exits_now *now = &e->now[vcpu];
+		uint32_t info = 0;
+		struct span done;
+
+		ret = 0;
+		if (step_exit(&now->side, s, 0, &done) && done.end == SPAN_PAIRED)
+			ret = exits_over(e, vcpu, &done);
+		exits_forget(now);
+		if (ret || s->kind != STEP_KVM_EXIT)
+			return ret;
+		if (s->b != STEP_UNKNOWN)
+			info = s->a == KVM_EXIT_ARM_TRAP ? EXITS_CLASS + (uint32_t)(s->b & 0x3f)
+							 : EXITS_ARM64;
+		ret = exits_row_of(e, EXITS_REASON, vcpu, s->a, info);
+		if (now->side.span.before != SPAN_UNKNOWN)
+			exits_add(e, now->rows[EXITS_REASON], true, s->ts - now->side.span.before, s->ts);
+		now->mmio = s->ts;
+		return ret;
+	}
+	e->cut.lost++; /* it begins while events are missing */
+	return 0;
+}
+
+static int exits_after(void *ctx, struct pass_run *run)
+{
+	struct exits *e = ctx;
+	int ret = 0;
+
+	if (e->to && run->records->n)
+		tally_begin(e->to, run->records->v[0].ts);
+	for (size_t i = 0; i < run->n_steps && !ret; i++)
+		ret = exits_step(e, &run->steps[i]);
+	return ret;
+}
+
+struct pass_part exits_part(struct exits *e)
+{
+	return (struct pass_part){ .ctx = e, .steps = EXITS_EVENTS, .after = exits_after };
+}
+
+int exits_open(struct exits **out, const struct inputs *in, const struct timeline *t,
+	       const struct steps *steps, struct tally *to)
+{
+	struct exits *e = calloc(1, sizeof(*e));
+	int ret = -ENOMEM;
+
+	if (!e)
+		return ret;
+	*e = (struct exits){ .in = in, .t = t, .steps = steps, .to = to };
+	e->vcpus = calloc(VCPUS_MAX, sizeof(*e->vcpus));
+	e->now = calloc(VCPUS_MAX, sizeof(*e->now));
+	if (e->vcpus && e->now)
+		ret = gaps_open(&e->gaps, t);
+	if (ret)
+		exits_close(e);
+	else
+		*out = e;
+	return ret;
+}
+
+void exits_close(struct exits *e)
+{
+	if (!e)
+		return;
+	exits_map_release(&e->rows);
+	free(e->vcpus);
+	free(e->now);
+	map_release(&e->by_thread);
+	gaps_release(&e->gaps);
+	free(e);
+}
+
+const struct exits_row *exits_rows(const struct exits *e, size_t *n)
+{
+	*n = e->rows.n;
+	return e->rows.v;
+}
+
+const struct exits_vcpu *exits_vcpus(const struct exits *e, size_t *n)
+{
+	*n = e->n;
+	return e->vcpus;
+}
+
+struct exits_cut exits_cut(const struct exits *e)
+{
+	return e->cut;
+}
+
+/* ---- names --------------------------------------------------------------------------------------- */
+
+#define NAME(...) snprintf(out, EXITS_NAME_MAX, __VA_ARGS__)
+
+/* As perf: a trap by its class, all else by its reason. */
+static void exits_reason_name(const struct exits *e, size_t input, uint64_t key, uint32_t info, char *out)
+{
+	const char *word = NULL;
+
+	if (info >= EXITS_CLASS) {
+		word = esr_ec_name(info - EXITS_CLASS);
+		if (!word)
+			NAME("TRAP 0x%02x", info - EXITS_CLASS);
+	} else {
+		if (info == EXITS_ARM64)
+			word = kvm_exit_arm_name((uint32_t)key);
+		if (!word)
+			word = steps_reason(e->steps, input, STEP_KVM_EXIT, key);
+		if (!word)
+			NAME("exit 0x%" PRIx32, (uint32_t)key);
+	}
+	if (word)
+		NAME("%s", word);
+}
+
+const char *exits_name(const struct exits *e, size_t input, enum exits_table table, uint64_t key,
+		       uint32_t info, char out[EXITS_NAME_MAX])
+{
+	const struct sysreg r = { .op0 = key >> 20 & 3,
+				  .op1 = key >> 14 & 7,
+				  .crn = key >> 10 & 15,
+				  .crm = key >> 1 & 15,
+				  .op2 = key >> 17 & 7 };
+	const char *how = info & EXITS_WRITE ? "write" : "read";
+	char call[SMCCC_TEXT_MAX], name[SYSREG_NAME_MAX];
+
+	switch (table) {
+	case EXITS_MMIO:
+		NAME("0x%" PRIx64 ":%c", key, info & EXITS_WRITE ? 'W' : 'R');
+		break;
+	case EXITS_IOPORT:
+		NAME("0x%" PRIx64 ":%s", key, info & EXITS_WRITE ? "POUT" : "PIN");
+		break;
+	case EXITS_SYSREG:
+		if (info & EXITS_MSR)
+			NAME("MSR 0x%" PRIx64 " %s", key, how);
+		else
+			NAME("%s %s", sysreg_text(&r, name, sizeof(name)), how);
+		break;
+	case EXITS_HYPERCALL:
+		if (info & EXITS_SMCCC)
+			NAME("%s", smccc_text((uint32_t)key, call, sizeof(call)));
+		else
+			NAME("%" PRIu64, key);
+		break;
+	default:
+		exits_reason_name(e, input, key, info, out);
+	}
+	return out;
+}
+
+const char *exits_kind_name(const struct exits *e, size_t input, uint64_t kind, char out[EXITS_NAME_MAX])
+{
+	return exits_name(e, input, EXITS_REASON, kind & 0xffffffffff, (uint32_t)(kind >> 40), out);
+}

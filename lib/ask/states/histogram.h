@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_HISTOGRAM_H
+#define HYPTRACE_HISTOGRAM_H
+
+#include "ask/states/sums.h"
+#include "base/answer.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Durations by their size, log-linear: values below 128 each have a bucket, above that each power of
+ * two is cut into 64. A percentile is the middle of its bucket: wrong by at most 1/128 of its value
+ * (HISTOGRAM_ERROR). Count, sum, least and greatest are exact.
+ */
+#define HISTOGRAM_ERROR (1.0 / 128)
+
+/* Zero-initialised = empty. */
+struct histogram {
+	uint64_t n, sum, min, max; /* min, max: 0 while n is 0; the sum stops at UINT64_MAX */
+	uint64_t *buckets;
+	size_t room;
+};
+
+/* Buckets are made as they are needed. -ENOMEM. */
+int histogram_add(struct histogram *h, uint64_t value);
+/* Adds the values of `from` to h. -ENOMEM. */
+int histogram_join(struct histogram *h, const struct histogram *from);
+/* The value that the share 0 to 1 of all do not exceed; never below min or above max; 0 when empty. */
+uint64_t histogram_at(const struct histogram *h, double share);
+/* 0 when empty. */
+double histogram_mean(const struct histogram *h);
+void histogram_release(struct histogram *h);
+
+/* Buckets for drawing: the next one that is not empty from *at on; false: there is none. */
+bool histogram_next(const struct histogram *h, size_t *at, uint64_t *from, uint64_t *to, uint64_t *n);
+
+/* ---- durations as columns of an answer: the same keys and values in every command ---------------- */
+
+enum duration {
+	DURATION_COUNT,
+	DURATION_TOTAL,
+	DURATION_MIN,
+	DURATION_AVG,
+	DURATION_P50,
+	DURATION_P99,
+	DURATION_P99_9,
+	DURATION_MAX,
+	DURATIONS
+};
+extern const struct answer_column duration_columns[DURATIONS];
+/* The value in that column; 0 where h is empty. */
+uint64_t duration_value(const struct histogram *h, enum duration d);
+
+/* clang-format off */
+/* Of one thing: its duration, and the bound of that. */
+#define COLUMN_TOOK { "duration_ns", "took", ANSWER_DURATION }
+#define COLUMN_BOUND { "bound_ns", "bound", ANSWER_DURATION }
+/* clang-format on */
+
+#endif

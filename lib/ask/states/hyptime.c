@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Adds visits to the hypervisor up by their reasons, and the firmware's calls between them. */
+#include "ask/states/hyptime.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+
+struct hyp_cpu {
+	struct visit visit;
+	uint64_t since; /* the firmware's call */
+	bool calls;	/* from a hyp_exit for smc to the next hyp_enter */
+	bool seen;	/* it has such events */
+};
+
+/* Rows of an input, by kind; 0: none yet, else 1 + its index. */
+struct hyp_input {
+	uint32_t *visits, *firmware;
+	size_t n_kinds;
+	bool is_smc[SPAN_REASONS];
+};
+
+struct hyp_rows {
+	struct hyptime_row *v;
+	size_t n;
+};
+
+struct hyptime {
+	const struct inputs *in;
+	const struct steps *steps;
+	struct tally *to;
+	struct hyp_input *inputs;
+	struct hyp_cpu *cpus; /* by stream */
+	size_t n_cpus;
+	struct hyp_rows visits, firmware;
+	struct hyptime_unpaired unpaired;
+	char number[24];
+};
+
+/* ---- opening ------------------------------------------------------------------------------------- */
+
+int hyptime_open(struct hyptime **out, const struct inputs *in, const struct timeline *t,
+		 const struct steps *steps, struct tally *to)
+{
+	struct hyptime *h = calloc(1, sizeof(*h));
+
+	if (!h)
+		return -ENOMEM;
+	*h = (struct hyptime){ .in = in, .steps = steps, .to = to, .n_cpus = merge_streams(t->merge) };
+	h->inputs = calloc(in->n + 1, sizeof(*h->inputs));
+	h->cpus = calloc(h->n_cpus + 1, sizeof(*h->cpus));
+	if (!h->inputs || !h->cpus)
+		goto fail;
+	for (size_t i = 0; i < in->n; i++) {
+		struct hyp_input *new = &h->inputs[i];
+
+		new->n_kinds = SPAN_REASONS + in->v[i].n_known + 1;
+		new->visits = calloc(new->n_kinds, sizeof(*new->visits));
+		new->firmware = calloc(new->n_kinds, sizeof(*new->firmware));
+		if (!new->visits || !new->firmware)
+			goto fail;
+		for (unsigned int r = 0; r < SPAN_REASONS; r++) {
+			const char *word = steps_reason(steps, i, STEP_HYP_EXIT, r);
+
+			new->is_smc[r] = word && !strcmp(word, "smc");
+		}
+	}
+	*out = h;
+	return 0;
+fail:
+	hyptime_close(h);
+	return -ENOMEM;
+}
+
+static void hyp_rows_release(struct hyp_rows *r)
+{
+	for (size_t i = 0; i < r->n; i++)
+		histogram_release(&r->v[i].time);
+	free(r->v);
+}
+
+void hyptime_close(struct hyptime *h)
+{
+	if (!h)
+		return;
+	for (size_t i = 0; h->inputs && i < h->in->n; i++) {
+		free(h->inputs[i].visits);
+		free(h->inputs[i].firmware);
+	}
+	hyp_rows_release(&h->visits);
+	hyp_rows_release(&h->firmware);
+	free(h->inputs);
+	free(h->cpus);
+	free(h);
+}
+
+/* ---- in order ---------------------------------------------------------------------------------------- */
+
+static int hyp_add(struct hyp_rows *rows, uint32_t *slots, size_t n_kinds, size_t input, uint64_t kind,
+		   uint64_t ns)
+{
+	uint32_t *slot = &slots[kind < n_kinds - 1 ? (size_t)kind : n_kinds - 1];
+	const struct hyptime_row new = { .input = input, .kind = kind };
+
+	if (!*slot) {
+		if (array_push(&rows->v, &rows->n, &new, sizeof(new)))
+			return -ENOMEM;
+		*slot = (uint32_t)rows->n;
+	}
+	return histogram_add(&rows->v[*slot - 1].time, ns);
+}
+
+static int hyptime_after(void *ctx, struct pass_run *run)
+{
+	struct hyptime *h = ctx;
+	int ret = 0;
+
+	if (h->to && run->records->n)
+		tally_begin(h->to, run->records->v[0].ts);
+	for (const struct step *s = run->steps; s < run->steps + run->n_steps && !ret; s++) {
+		struct hyp_input *i = &h->inputs[s->input];
+		struct hyp_cpu *c = &h->cpus[s->stream];
+		struct span done;
+
+		c->seen |= s->kind == STEP_HYP_ENTER || s->kind == STEP_HYP_EXIT || s->kind == STEP_HYP_OTHER;
+		if (s->kind == STEP_HYP_ENTER || s->kind == STEP_HYP_EXIT || s->kind == STEP_LOST) {
+			if (s->kind == STEP_HYP_ENTER && c->calls && s->ts >= c->since)
+				ret = hyp_add(&h->firmware, i->firmware, i->n_kinds, s->input, span_why(s->a),
+					      s->ts - c->since);
+			c->calls = s->kind == STEP_HYP_EXIT && s->a < SPAN_REASONS && i->is_smc[s->a];
+			c->since = s->ts;
+		}
+		if (ret || !step_visit(&c->visit, s, 0, &done))
+			continue;
+		if (done.end != SPAN_PAIRED) {
+			h->unpaired.exits += done.end == SPAN_BEGUN;
+			h->unpaired.enters += done.end != SPAN_BEGUN;
+			continue;
+		}
+		ret = hyp_add(&h->visits, i->visits, i->n_kinds, s->input, done.why, done.to - done.from);
+		if (!ret && h->to)
+			ret = tally_add(h->to, &done);
+	}
+	return ret;
+}
+
+struct pass_part hyptime_part(struct hyptime *h)
+{
+	return (struct pass_part){ .ctx = h,
+				   .steps = STEP_SET(STEP_HYP_ENTER) | STEP_SET(STEP_HYP_EXIT) |
+					    STEP_SET(STEP_HYP_OTHER),
+				   .after = hyptime_after };
+}
+
+/* ---- the whole ------------------------------------------------------------------------------------ */
+
+void hyptime_finish(struct hyptime *h)
+{
+	struct span open;
+
+	for (size_t i = 0; i < h->n_cpus; i++)
+		h->unpaired.enters += visit_finish(&h->cpus[i].visit, &open);
+}
+
+const struct hyptime_row *hyptime_rows(const struct hyptime *h, size_t *n)
+{
+	*n = h->visits.n;
+	return h->visits.v;
+}
+
+const struct hyptime_row *hyptime_firmware(const struct hyptime *h, size_t *n)
+{
+	*n = h->firmware.n;
+	return h->firmware.v;
+}
+
+bool hyptime_seen(const struct hyptime *h, size_t stream)
+{
+	return h->cpus[stream].seen;
+}
+
+struct hyptime_unpaired hyptime_unpaired(const struct hyptime *h)
+{
+	return h->unpaired;
+}
+
+const char *hyptime_name(struct hyptime *h, size_t input, uint64_t kind)
+{
+	const char *word = steps_why(h->steps, &h->in->v[input], input, kind);
+
+	if (word || kind >= SPAN_REASONS)
+		return word;
+	snprintf(h->number, sizeof(h->number), "reason %" PRIu64, kind);
+	return h->number;
+}

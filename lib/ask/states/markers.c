@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Adds up the spans that programs mark in trace_marker, or guests in rings. */
+#include "ask/states/markers.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ask/states/gaps.h"
+#include "base/array.h"
+#include "spans/marks.h"
+
+#define NAMES_MAX 4096
+
+/* A mark of a run; its name lies in the record, or is the description's. Or a loss. */
+struct marker {
+	struct mark mark;
+	const char *name, *guest;
+	uint32_t len, guest_len, stream;
+	enum {
+		MARKER_MARK,
+		MISSING_ON,
+		MISSING_TO,
+		MISSING_LAST
+	} what; /* events, from here on, or up to here */
+	uint8_t kind;
+};
+
+struct marker_run {
+	struct marker *v;
+	size_t n;
+};
+
+/* A guest's client, by the index of its source; "": a thread. */
+struct marker_client {
+	char name[48];
+};
+
+struct markers {
+	const struct hypertrace_desc *desc;
+	struct field_load *texts;    /* ftrace:print's, by input */
+	struct marks_fields *fields; /* guest_hypertrace's, by input */
+	struct markers_row *rows;
+	size_t n_rows;
+	struct map by_name;
+	struct marks marks; /* names are 1 + indices of rows; tags: ns of the spans within */
+	struct marker_client *clients;
+	size_t n_clients;
+	struct gaps gaps;
+	struct markers_cut cut;
+	markers_listener *ended;
+	void *ctx;
+};
+
+/* ---- lines ---------------------------------------------------------------------------------------- */
+
+/* False: it begins or ends nothing. */
+static bool marker_hypertrace(const struct hypertrace_desc *desc, const struct hypertrace_event *e,
+			      struct marker *to)
+{
+	int way = 0;
+
+	to->kind = MARKERS_HYPERTRACE;
+	to->mark.id = MARK_NO_ID;
+	to->name = hypertrace_name(desc, e);
+	to->len = to->name ? (uint32_t)hypertrace_span_name(to->name, &way) : 0;
+	to->mark.begins = way > 0;
+	return way;
+}
+
+/* False: the record is no mark. A line has no client. */
+static bool marker_of(const struct markers *m, const struct step *s, const struct merge_record *r,
+		      struct marker *to)
+{
+	struct hypertrace_event event;
+	struct mark_text text;
+	const uint8_t *line;
+	size_t n;
+
+	to->mark = (struct mark){ .ts = s->ts,
+				  .source = (uint32_t)s->pid,
+				  .machine = s->input,
+				  .buffer = gaps_buffer(&m->gaps, s->stream),
+				  .cpu = s->cpu,
+				  .pid = s->pid };
+	if (s->kind != STEP_PRINT)
+		return false;
+	if (s->a == STEP_UNKNOWN) {
+		if (field_load_bytes(&m->texts[s->input], r->data, r->len, &line, &n) != 1)
+			return false;
+		switch (mark_line((const char *)line, n, &text)) {
+		case MARK_CROSVM:
+			to->kind = MARKERS_CROSVM;
+			to->mark.id = text.crosvm.id;
+			to->mark.begins = text.crosvm.enter;
+			to->name = text.crosvm.name.p;
+			to->len = (uint32_t)text.crosvm.name.len;
+			return true;
+		case MARK_HYPERTRACE:
+			return marker_hypertrace(m->desc, &text.event, to);
+		default:
+			return false;
+		}
+	}
+	if (!m->desc || !marks_load(&m->fields[s->input], r->data, r->len, &event, &to->guest, &n))
+		return false;
+	to->mark.source = hypertrace_source(event.client, to->guest, n);
+	to->guest_len = (uint32_t)n;
+	return marker_hypertrace(m->desc, &event, to);
+}
+
+static int markers_work(void *ctx, struct pass_run *run)
+{
+	const struct markers *m = ctx;
+	struct marker_run *own = run->own;
+
+	if (!own)
+		run->own = own = calloc(1, sizeof(*own));
+	if (!own)
+		return -ENOMEM;
+	own->n = 0;
+	for (size_t i = 0; i < run->n_steps; i++) {
+		const struct step *s = &run->steps[i];
+		struct marker new = { .stream = s->stream };
+
+		if (s->kind == STEP_LOST)
+			new.what = s->b ? MISSING_LAST : MISSING_TO;
+		else if (s->kind == STEP_GAP)
+			new.what = MISSING_ON;
+		else if (!marker_of(m, s, &run->records->v[s->at], &new))
+			continue;
+		if (array_push(&own->v, &own->n, &new, sizeof(new)))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static void marker_run_free(void *own)
+{
+	struct marker_run *r = own;
+
+	free(r->v);
+	free(r);
+}
+
+/* ---- names and clients ------------------------------------------------------------------------------ */
+
+static bool marker_row_same(const void *rows, size_t i, const void *wanted)
+{
+	const struct markers_row *r = (const struct markers_row *)rows + i;
+	const struct marker *new = wanted;
+
+	return r->input == new->mark.machine && r->kind == new->kind &&
+	       !strncmp(r->name, new->name, new->len) && !r->name[new->len];
+}
+
+/* *row: 1 + its index; 0: there are too many. */
+static int marker_row(struct markers *m, const struct marker *new, uint64_t *row)
+{
+	struct markers_row r = { .input = new->mark.machine, .kind = new->kind };
+	uint32_t hash = map_hash(mark_name(new->name, new->len) + r.input * 2 + r.kind);
+	size_t i = map_find(&m->by_name, hash, marker_row_same, m->rows, new);
+
+	*row = i == MAP_NONE ? 0 : i + 1;
+	if (*row || m->n_rows == NAMES_MAX)
+		return 0;
+	r.name = strndup(new->name, new->len);
+	if (!r.name || array_push(&m->rows, &m->n_rows, &r, sizeof(r))) {
+		free(r.name);
+		return -ENOMEM;
+	}
+	*row = m->n_rows;
+	return map_insert(&m->by_name, hash, m->n_rows - 1);
+}
+
+/* ---- spans, in order ----------------------------------------------------------------------------------- */
+
+/* With those that are open around it, from the outermost on; to the innermost its time is not its own. */
+static int marker_give(struct markers *m, size_t source, const struct span *v)
+{
+	const char *client = m->clients[source].name;
+	struct mark_source *of = &m->marks.v[source];
+	uint64_t ns = v->to - v->from;
+	struct markers_span span = { .input = v->machine,
+				     .pid = v->pid,
+				     .client = *client ? client : NULL,
+				     .own = ns > v->detail ? ns - v->detail : 0 };
+	struct mark *around[MARKS_OPEN] = { 0 };
+
+	for (unsigned int i = 0; i < MARKS_OPEN; i++) {
+		struct mark *l = &of->open[i];
+		size_t at = span.n;
+
+		if (!(of->is_open & 1u << i) || l->ts > v->from)
+			continue;
+		for (; at && around[at - 1]->ts > l->ts; at--)
+			around[at] = around[at - 1];
+		around[at] = l;
+		span.n++;
+	}
+	if (span.n)
+		around[span.n - 1]->tag += ns;
+	for (size_t i = 0; i < span.n; i++)
+		span.names[i] = m->rows[around[i]->name - 1].name;
+	span.names[span.n++] = m->rows[v->why - 1].name;
+	return m->ended(m->ctx, &span);
+}
+
+static int marker_mark(struct markers *m, const struct marker *new)
+{
+	struct marker_client client = { "" };
+	struct mark mark = new->mark;
+	struct mark_place at;
+	struct span done;
+	int ret = marker_row(m, new, &mark.name);
+
+	if (ret)
+		return ret;
+	if (!mark.name) {
+		m->cut.others++;
+		return 0;
+	}
+	if (mark.id == MARK_NO_ID && gaps_any(&m->gaps, new->stream)) { /* nothing is certain meanwhile */
+		*(mark.begins ? &m->cut.begins : &m->cut.ends) += 1;
+		return 0;
+	}
+	ret = marks_take(&m->marks, &mark, &at, &done);
+	if (ret < 0)
+		return ret;
+	if (m->marks.n > m->n_clients) { /* a new source */
+		if (new->guest)
+			snprintf(client.name, sizeof(client.name), "%.*s client %u", (int)new->guest_len,
+				 new->guest, (unsigned int)new->mark.source);
+		if (array_push(&m->clients, &m->n_clients, &client, sizeof(client)))
+			return -ENOMEM;
+	}
+	m->cut.others += at.source == MARKS_NO_SOURCE;
+	if (!ret)
+		return 0;
+	if (done.end != SPAN_PAIRED) {
+		*(done.end == SPAN_BEGUN ? &m->cut.ends : &m->cut.begins) += 1;
+		return 0;
+	}
+	ret = histogram_add(&m->rows[done.why - 1].time, done.to - done.from);
+	return ret || !m->ended ? ret : marker_give(m, at.source, &done);
+}
+
+static int markers_after(void *ctx, struct pass_run *run)
+{
+	const struct marker_run *own = run->own;
+	struct markers *m = ctx;
+	int ret = 0;
+
+	for (size_t i = 0; i < own->n && !ret; i++) {
+		const struct marker *new = &own->v[i];
+		struct mark_place at = { 0 };
+		struct span lost;
+
+		if (new->what == MARKER_MARK) {
+			ret = marker_mark(m, new);
+			continue;
+		}
+		while (marks_lost(&m->marks, gaps_buffer(&m->gaps, new->stream), &at, &lost))
+			m->cut.begins++;
+		if (new->what == MISSING_ON)
+			gaps_start(&m->gaps, new->stream);
+		else if (new->what == MISSING_TO)
+			gaps_stop(&m->gaps, new->stream);
+	}
+	return ret;
+}
+
+struct pass_part markers_part(struct markers *m)
+{
+	return (struct pass_part){ .ctx = m,
+				   .steps = STEP_SET(STEP_PRINT),
+				   .work = markers_work,
+				   .after = markers_after,
+				   .release = marker_run_free };
+}
+
+/* ---- the whole ----------------------------------------------------------------------------- */
+
+int markers_open(struct markers **out, const struct inputs *in, const struct timeline *t,
+		 const struct hypertrace_desc *desc)
+{
+	struct markers *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return -ENOMEM;
+	m->desc = desc;
+	m->texts = calloc(in->n + 1, sizeof(*m->texts));
+	m->fields = calloc(in->n + 1, sizeof(*m->fields));
+	if (!m->texts || !m->fields || gaps_open(&m->gaps, t)) {
+		markers_close(m);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < in->n; i++) {
+		struct tep_event *print = tep_find_event_by_name(in->v[i].tep, "ftrace", "print");
+
+		struct tep_event *mark = tep_find_event_by_name(in->v[i].tep, MARKS_SYSTEM, HYPERTRACE_EVENT);
+
+		m->texts[i] = field_load(print ? tep_find_field(print, "buf") : NULL);
+		if (mark)
+			m->fields[i] = marks_fields(mark);
+	}
+	*out = m;
+	return 0;
+}
+
+void markers_close(struct markers *m)
+{
+	if (!m)
+		return;
+	for (size_t i = 0; i < m->n_rows; i++) {
+		histogram_release(&m->rows[i].time);
+		free(m->rows[i].name);
+	}
+	free(m->rows);
+	free(m->clients);
+	gaps_release(&m->gaps);
+	free(m->texts);
+	free(m->fields);
+	marks_release(&m->marks);
+	map_release(&m->by_name);
+	free(m);
+}
+
+void markers_listen(struct markers *m, markers_listener *ended, void *ctx)
+{
+	m->ended = ended;
+	m->ctx = ctx;
+}
+
+void markers_finish(struct markers *m)
+{
+	struct mark_place at = { 0 };
+	struct span open;
+
+	while (marks_finish(&m->marks, &at, &open))
+		m->cut.begins++;
+}
+
+const struct markers_row *markers_rows(const struct markers *m, size_t *n)
+{
+	*n = m->n_rows;
+	return m->rows;
+}
+
+struct markers_cut markers_cut(const struct markers *m)
+{
+	return m->cut;
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Several questions at one reading. */
+#include "ask/states/pass.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "read/pipeline.h"
+
+struct pass {
+	struct timeline *t;
+	const struct steps *steps;
+	const struct pass_part *parts;
+	size_t n;
+	uint64_t set; /* of steps: those that parts want */
+	void **own;   /* without the merge: of each worker */
+};
+
+/* Memory of a run of the pipeline, or of a worker of the streams. */
+struct pass_own {
+	const struct pass *of;
+	struct step_batch steps;
+	void *parts[PASS_PARTS_MAX];
+};
+
+static void pass_release(void *own)
+{
+	struct pass_own *o = own;
+
+	for (size_t i = 0; i < o->of->n; i++)
+		if (o->parts[i] && o->of->parts[i].release)
+			o->of->parts[i].release(o->parts[i]);
+	step_batch_release(&o->steps);
+	free(o);
+}
+
+/* Calls the part's work() or after() with the steps that it wants. */
+static int pass_part(const struct pass_part *part, bool after, struct pass_own *o, size_t i,
+		     const struct merge_run *records, size_t worker)
+{
+	int (*call)(void *ctx, struct pass_run *run) = after ? part->after : part->work;
+	bool wanted = part->steps && o->steps.set & (part->steps | STEPS_LOSSES);
+	struct pass_run run = { records, o->steps.v, wanted ? o->steps.n : 0, o->parts[i], worker };
+	int ret = call ? call(part->ctx, &run) : 0;
+
+	o->parts[i] = run.own;
+	return ret;
+}
+
+static int pass_work(const struct pass *p, const struct merge_run *records, size_t worker, void **own)
+{
+	struct pass_own *o = *own ? *own : (*own = calloc(1, sizeof(*o)));
+	int ret = 0;
+
+	if (!o)
+		return -ENOMEM;
+	o->of = p;
+	if (p->set)
+		ret = steps_fill(p->steps, p->t, records, p->set, &o->steps);
+	for (size_t i = 0; i < p->n && !ret; i++)
+		ret = pass_part(&p->parts[i], false, o, i, records, worker);
+	return ret;
+}
+
+static int pass_run_work(void *ctx, struct pipeline_run *run)
+{
+	return pass_work(ctx, &run->records, run->worker, &run->own);
+}
+
+static int pass_run_after(void *ctx, struct pipeline_run *run)
+{
+	const struct pass *p = ctx;
+	struct pass_own *o = run->own;
+	int ret = 0;
+
+	if (p->steps && !p->parts[0].learns)
+		steps_learn(p->steps, &run->records, o->steps.v, o->steps.n);
+	for (size_t i = 0; i < p->n && !ret; i++)
+		ret = pass_part(&p->parts[i], true, o, i, &run->records, run->worker);
+	return ret;
+}
+
+static int pass_stream_work(void *ctx, const struct merge_run *run, size_t worker)
+{
+	const struct pass *p = ctx;
+
+	return pass_work(p, run, worker, &p->own[worker]);
+}
+
+int pass_read(struct timeline *t, const struct steps *steps, const struct pass_part *parts, size_t n)
+{
+	static const struct pipeline_job job = { .work = pass_run_work,
+						 .after = pass_run_after,
+						 .release = pass_release };
+	struct pass p = { .t = t, .steps = steps, .parts = parts, .n = n };
+	size_t n_workers = pipeline_workers();
+	bool order = false;
+	int ret;
+
+	if (n > PASS_PARTS_MAX)
+		return -EINVAL;
+	for (size_t i = 0; i < n; i++) {
+		p.set |= parts[i].steps;
+		order |= parts[i].after != NULL;
+	}
+	merge_tell_pauses(t->merge);
+	if (order)
+		return pipeline_work(t, &job, &p);
+	p.own = calloc(n_workers, sizeof(void *));
+	ret = p.own ? streams_work(t, pass_stream_work, &p) : -ENOMEM;
+	for (size_t i = 0; p.own && i < n_workers; i++)
+		if (p.own[i])
+			pass_release(p.own[i]);
+	free(p.own);
+	return ret;
+}

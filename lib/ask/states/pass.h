@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_PASS_H
+#define HYPTRACE_PASS_H
+
+#include "ask/states/steps.h"
+
+/* Several questions, answered by one reading of the files. */
+struct pass_run {
+	const struct merge_run *records;
+	const struct step *steps; /* of those records, for any part; none if this one wants none */
+	size_t n_steps;
+	void *own;     /* the part's, NULL at first; kept for later runs */
+	size_t worker; /* in work(): who does it, below pipeline_workers() */
+};
+
+struct pass_part {
+	void *ctx;
+	uint64_t steps; /* the set of kinds that it wants; 0: none, and none it gets */
+	/* Called by several threads, each with a run. NULL: nothing to do. */
+	int (*work)(void *ctx, struct pass_run *run);
+	/* In the order of time, one run at a time, perhaps by other threads. NULL: the part needs no order.
+	 */
+	int (*after)(void *ctx, struct pass_run *run);
+	/* At the end, of each run's own. NULL: not needed. */
+	void (*release)(void *own);
+	bool learns; /* of the first part: after() calls steps_learn itself, as far as it reads */
+};
+
+#define PASS_PARTS_MAX 16
+
+/*
+ * Reads the files once for all parts. Pauses between regions come as records of no bytes (merge_tell_pauses).
+ * If no part has an after(), files are read without the merge: runs are then of one CPU each, in no order,
+ * and those of one CPU may be worked on by two threads at a time. steps: of the timeline's inputs; NULL where
+ * no part wants them. 0, the first other result of a part, -ENOMEM; -EINVAL: more than PASS_PARTS_MAX.
+ */
+int pass_read(struct timeline *t, const struct steps *steps, const struct pass_part *parts, size_t n);
+
+#endif

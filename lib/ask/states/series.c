@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* A recording as figures by slices of its time. */
+#include "ask/states/series.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ask/states/counts.h"
+#include "ask/states/exits.h"
+#include "ask/states/hyptime.h"
+#include "ask/states/states.h"
+#include "read/pipeline.h"
+#include "base/array.h"
+
+/* A thread's counts of events by slice. */
+struct series_worker {
+	uint32_t (**events)[SERIES_SLICES]; /* by buffer and event; NULL: none was seen */
+};
+
+struct series_run {
+	struct series *to;
+	const struct inputs *in;
+	uint64_t width; /* ns of a slice */
+	struct timeline *t;
+	struct steps *steps;
+	/* events */
+	size_t *at; /* by stream: where its buffer's events begin */
+	size_t n_streams, n_cells, n_workers;
+	struct series_worker *workers;
+	/* stays and states */
+	struct tally tally;
+	struct exits *exits;
+	struct hyptime *hyp;
+	struct states *states;
+	size_t *rows; /* of states, by the owner's index and the state: 1 + the row's index; 0: none yet */
+	size_t n_rows;
+};
+
+/* ---- rows ---------------------------------------------------------------------------- */
+
+/* The row of that name, a new one if need be. Rows move when one is added: *row is valid until then. */
+static int series_find(struct series *s, enum series_group group, const char *machine, const char *name,
+		       struct series_row **row)
+{
+	struct series_row new = { .group = group };
+	int ret = -ENOMEM;
+
+	for (size_t i = 0; i < s->n; i++) {
+		*row = &s->v[i];
+		if ((*row)->group == group && !strcmp((*row)->machine, machine) &&
+		    !strcmp((*row)->name, name))
+			return 0;
+	}
+	new.machine = strdup(machine);
+	new.name = strdup(name);
+	if (new.machine &&new.name)
+		ret = array_push(&s->v, &s->n, &new, sizeof(new));
+	if (ret) {
+		free(new.machine);
+		free(new.name);
+		return ret;
+	}
+	*row = &s->v[s->n - 1];
+	return 0;
+}
+
+static size_t series_slice(const struct series_run *r, uint64_t ts)
+{
+	uint64_t slice = ts > r->to->from ? (ts - r->to->from) / r->width : 0;
+
+	return slice < SERIES_SLICES ? (size_t)slice : SERIES_SLICES - 1;
+}
+
+/* "host", or the guest's name: the same in both recordings whatever their files are called. */
+static const char *series_machine(const struct input *in)
+{
+	return in->guest ? in->machine : "host";
+}
+
+/* ---- events ------------------------------------------------------------------------------ */
+
+static int series_events_work(void *ctx, struct pass_run *run)
+{
+	const struct series_run *r = ctx;
+	const struct series_worker *w = &r->workers[run->worker];
+
+	for (size_t i = 0; i < run->records->n; i++) {
+		const struct merge_record *m = &run->records->v[i];
+		const struct input *in = &r->in->v[merge_stream(r->t->merge, m)->input];
+		unsigned int id = timeline_id(m);
+		uint32_t(**cell)[SERIES_SLICES];
+
+		if (!m->data || !input_event(in, id))
+			continue;
+		cell = &w->events[r->at[m->stream] + id];
+		if (!*cell)
+			*cell = calloc(1, sizeof(**cell));
+		if (!*cell)
+			return -ENOMEM;
+		(**cell)[series_slice(r, m->ts)]++;
+	}
+	return 0;
+}
+
+static int series_events_open(struct series_run *r)
+{
+	r->n_streams = merge_streams(r->t->merge);
+	r->at = calloc(r->n_streams + 1, sizeof(*r->at));
+	r->workers = calloc(pipeline_workers(), sizeof(*r->workers));
+	if (!r->at || !r->workers)
+		return -ENOMEM;
+	r->n_cells = counts_lay_out(r->in, r->t, 0, r->at);
+	for (; r->n_workers < pipeline_workers(); r->n_workers++) {
+		struct series_worker *w = &r->workers[r->n_workers];
+
+		w->events = calloc(r->n_cells + 1, sizeof(*w->events));
+		if (!w->events)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int series_event(struct series_run *r, const struct merge_stream *s, const struct tep_event *event,
+			size_t cell)
+{
+	const struct input *in = &r->in->v[s->input];
+	const char *buffer = reader_info(in->reader)->buffers[s->buffer].name;
+	struct series_row *row = NULL;
+	char name[256];
+	int ret;
+
+	snprintf(name, sizeof(name), "%s%s%s:%s", buffer ?: "", buffer && *buffer ? "/" : "", event->system,
+		 event->name);
+	for (size_t w = 0; w < r->n_workers; w++) {
+		const uint32_t(*counts)[SERIES_SLICES] =
+			(const uint32_t(*)[SERIES_SLICES])r->workers[w].events[cell];
+
+		if (!counts)
+			continue;
+		ret = row ? 0 : series_find(r->to, SERIES_EVENTS, series_machine(in), name, &row);
+		if (ret)
+			return ret;
+		for (size_t i = 0; i < SERIES_SLICES; i++)
+			row->v[i] += (*counts)[i];
+	}
+	return 0;
+}
+
+static int series_events_finish(struct series_run *r)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < r->n_streams && !ret; i++) {
+		const struct merge_stream *s = merge_stream_at(r->t->merge, i);
+		const struct input *in = &r->in->v[s->input];
+
+		if (i && r->at[i] == r->at[i - 1])
+			continue;
+		for (unsigned int id = 0; id < in->n_known && !ret; id++)
+			if (input_event(in, id))
+				ret = series_event(r, s, in->known[id].event, r->at[i] + id);
+	}
+	return ret;
+}
+
+/* ---- exits and visits -------------------------------------------------------- */
+
+static int series_spans_row(struct series_run *r, const struct tally_row *from, enum series_group count,
+			    enum series_group time, const char *name)
+{
+	const char *machine = series_machine(&r->in->v[from->input]);
+	struct series_row *row;
+	int ret = series_find(r->to, count, machine, name, &row);
+
+	for (size_t i = 0; i < from->room && i <= SERIES_SLICES && !ret; i++)
+		row->v[i < SERIES_SLICES ? i : SERIES_SLICES - 1] += (double)from->cells[i].n;
+	ret = ret ?: series_find(r->to, time, machine, name, &row);
+	for (size_t i = 0; i < from->room && i <= SERIES_SLICES && !ret; i++)
+		row->v[i < SERIES_SLICES ? i : SERIES_SLICES - 1] += (double)from->cells[i].ns;
+	return ret ?: histogram_join(&row->time, &from->time);
+}
+
+static int series_spans_finish(struct series_run *r)
+{
+	char name[EXITS_NAME_MAX];
+	int ret = 0;
+
+	for (size_t i = 0; i < r->tally.n_rows && !ret; i++) {
+		const struct tally_row *from = &r->tally.rows[i];
+
+		if (from->what == SPAN_EXIT)
+			ret = series_spans_row(r, from, SERIES_EXITS, SERIES_EXIT_TIME,
+					       exits_kind_name(r->exits, from->input, from->why, name));
+		else
+			ret = series_spans_row(r, from, SERIES_HYP, SERIES_HYP_TIME,
+					       hyptime_name(r->hyp, from->input, from->why) ?: "-");
+	}
+	return ret;
+}
+
+/* ---- states ------------------------------------------------------------------------------------- */
+
+static int series_state_find(struct series_run *r, const struct state_span *span, struct series_row **row)
+{
+	const struct state_owner *o = span->owner;
+	char name[128];
+
+	if (o->kind == STATE_OF_TASK) {
+		const char *comm = states_comm(r->states, o->input, o->pid) ?: "?";
+		const char *slash = strchr(comm, '/');
+		size_t len = strlen(comm);
+
+		/*
+		 * A name that the task has in another recording, too: threads that the kernel has on each CPU
+		 * are one (kworker/0:1, kworker/u8:2, ksoftirqd/0), and so are those that do vhost's work
+		 * (vhost-PID).
+		 */
+		if (!strncmp(comm, "vhost-", 6) && isdigit((unsigned char)comm[6]))
+			len = 5;
+		else if (slash && (slash[1] == 'u' || isdigit((unsigned char)slash[1])))
+			len = (size_t)(slash - comm);
+		snprintf(name, sizeof(name), "%.*s", (int)len, comm);
+		return series_find(r->to, SERIES_TASKS, series_machine(&r->in->v[o->input]), name, row);
+	}
+	if (o->kind == STATE_OF_GUEST_TASK) {
+		snprintf(name, sizeof(name), "tasks %s", state_name(span->state));
+		return series_find(r->to, SERIES_STATES, series_machine(&r->in->v[o->input]), name, row);
+	}
+	if (o->vcpu == STATE_NO_CPU)
+		snprintf(name, sizeof(name), "vCPU thread %s", state_name(span->state));
+	else
+		snprintf(name, sizeof(name), "vCPU %u %s", o->vcpu, state_name(span->state));
+	return series_find(r->to, SERIES_STATES, o->guest_name ?: "a guest", name, row);
+}
+
+static int series_span(void *ctx, const struct state_span *span)
+{
+	struct series_run *r = ctx;
+	struct series_row *row;
+	size_t cell = span->owner->index * (size_t)STATES + span->state;
+	uint64_t at = span->from;
+	int ret;
+
+	if (span->owner->kind == STATE_OF_GUEST_TASK && span->state != STATE_STOLEN)
+		return 0;
+	if (span->owner->kind == STATE_OF_TASK && span->state != STATE_RUNNING)
+		return 0;
+	if (cell >= r->n_rows) {
+		size_t n = 2 * cell + STATES;
+		size_t *rows = realloc(r->rows, n * sizeof(*rows));
+
+		if (!rows)
+			return -ENOMEM;
+		memset(rows + r->n_rows, 0, (n - r->n_rows) * sizeof(*rows));
+		r->rows = rows;
+		r->n_rows = n;
+	}
+	if (!r->rows[cell]) {
+		ret = series_state_find(r, span, &row);
+		if (ret)
+			return ret;
+		r->rows[cell] = (size_t)(row - r->to->v) + 1;
+	}
+	row = &r->to->v[r->rows[cell] - 1];
+	while (at < span->to) {
+		size_t slice = series_slice(r, at);
+		uint64_t end = r->to->from + (slice + 1) * r->width;
+
+		end = end < span->to && slice + 1 < SERIES_SLICES ? end : span->to;
+		row->v[slice] += (double)(end - at);
+		at = end;
+	}
+	return 0;
+}
+
+/* ---- the two readings ------------------------------------------------------------------------------ */
+
+static int series_bounds(struct series *s, const struct inputs *in, const struct log *log)
+{
+	struct timeline *t = NULL;
+	struct counts *c = NULL;
+	struct pass_part part;
+	int ret = timeline_open(&t, in, NULL, NULL, log) ?: counts_open(&c, in, t);
+	const struct counts_cpu *cpus;
+	size_t n = 0;
+
+	if (ret)
+		goto out;
+	part = counts_part(c);
+	ret = pass_read(t, NULL, &part, 1);
+	if (ret)
+		goto out;
+	counts_finish(c);
+	cpus = counts_cpus(c, &n);
+	s->from = UINT64_MAX;
+	for (size_t i = 0; i < n; i++) {
+		s->from = cpus[i].first < s->from ? cpus[i].first : s->from;
+		s->to = cpus[i].last > s->to ? cpus[i].last : s->to;
+		s->lost += cpus[i].lost + cpus[i].gaps;
+	}
+	s->damaged = merge_damaged(t->merge);
+	ret = s->from < s->to ? 0 : -ENODATA;
+out:
+	counts_close(c);
+	timeline_close(t);
+	return ret;
+}
+
+int series_read(struct series *s, const struct inputs *in, const struct log *log)
+{
+	static const bool things[SERIES_GROUPS] = {
+		[SERIES_EVENTS] = true, [SERIES_EXITS] = true, [SERIES_HYP] = true
+	};
+	struct series_run r = { .to = s, .in = in };
+	struct pass_part parts[4];
+	int ret;
+
+	*s = (struct series){ 0 };
+	ret = series_bounds(s, in, log);
+	if (ret)
+		return ret;
+	r.width = (s->to - s->from) / SERIES_SLICES + 1;
+	s->length = (double)r.width * SERIES_SLICES / 1e9;
+	ret = timeline_open(&r.t, in, NULL, NULL, NULL) ?:
+	      steps_open(&r.steps, in) ?:
+	      series_events_open(&r) ?:
+	      tally_open(&r.tally, 0, r.width) ?:
+	      exits_open(&r.exits, in, r.t, r.steps, &r.tally) ?:
+	      hyptime_open(&r.hyp, in, r.t, r.steps, &r.tally) ?:
+	      states_open(&r.states, in, r.t, r.steps, STATES_VCPUS | STATES_TASKS | STATES_GUEST_TASKS,
+			  series_span, &r);
+	if (ret)
+		goto out;
+	tally_begin(&r.tally, s->from);
+	parts[0] = (struct pass_part){ .ctx = &r, .work = series_events_work };
+	parts[1] = exits_part(r.exits);
+	parts[2] = hyptime_part(r.hyp);
+	parts[3] = states_part(r.states);
+	ret = pass_read(r.t, r.steps, parts, 4);
+	/* a page that could be read before may fail now */
+	if (merge_damaged(r.t->merge) > s->damaged)
+		s->damaged = merge_damaged(r.t->merge);
+	if (ret)
+		goto out;
+	hyptime_finish(r.hyp);
+	ret = states_end(r.states) ?: series_events_finish(&r) ?: series_spans_finish(&r);
+	/* until now rows had whole numbers, of things and of ns: the same sums in any order of the workers'
+	 */
+	for (size_t i = 0; i < s->n; i++)
+		for (size_t k = 0; k < SERIES_SLICES; k++)
+			s->v[i].v[k] *= (things[s->v[i].group] ? 1e9 : 1) / (double)r.width;
+out:
+	states_close(r.states);
+	hyptime_close(r.hyp);
+	exits_close(r.exits);
+	tally_release(&r.tally);
+	for (size_t w = 0; w < r.n_workers; w++) {
+		for (size_t i = 0; i < r.n_cells; i++)
+			free(r.workers[w].events[i]);
+		free(r.workers[w].events);
+	}
+	free(r.workers);
+	free(r.at);
+	free(r.rows);
+	steps_close(r.steps);
+	timeline_close(r.t);
+	return ret;
+}
+
+/* Whether the row is of that event: [BUFFER/]SYSTEM:EVENT is its name. */
+static bool series_is(const struct series_row *row, const char *event)
+{
+	const char *at = strchr(event, '@'), *name = row->name, *colon = strrchr(name, ':');
+	size_t len = at ? (size_t)(at - event) : strlen(event);
+
+	if (row->group != SERIES_EVENTS || (at && strcmp(at + 1, row->machine)))
+		return false;
+	if (!memchr(event, ':', len) && colon)
+		name = colon + 1;
+	return strlen(name) == len && !memcmp(name, event, len);
+}
+
+int series_per(struct series *s, const char *event)
+{
+	double rate = 0; /* a second */
+
+	s->per = calloc(SERIES_SLICES, sizeof(*s->per));
+	if (!s->per)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->n; i++)
+		for (size_t k = 0; k < SERIES_SLICES && series_is(&s->v[i], event); k++) {
+			s->per[k] += s->v[i].v[k];
+			rate += s->v[i].v[k] / SERIES_SLICES;
+		}
+	s->length *= rate;
+	return rate > 0 ? 0 : -ENOENT;
+}
+
+void series_release(struct series *s)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		free(s->v[i].machine);
+		free(s->v[i].name);
+		histogram_release(&s->v[i].time);
+	}
+	free(s->v);
+	free(s->per);
+	*s = (struct series){ 0 };
+}

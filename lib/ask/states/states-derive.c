@@ -1,0 +1,533 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The tasks, vCPUs and CPUs that are known, the states that follow from that, and their spans. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "ask/states/states-priv.h"
+#include "base/array.h"
+
+static const struct state_view unknown_view = { .cpu = STATE_NO_CPU,
+						.other = STATE_NO_TASK,
+						.other_input = STATE_NO_INPUT };
+
+/* ---- spans ---------------------------------------------------------------------------------- */
+
+/*
+ * Spans of a guest's task are held until the next one: an event of the guest soon after a border, whose time
+ * the host knows exactly, may have come before it.
+ */
+static void track_doubt_held(const struct states *st, struct state_track *t)
+{
+	struct state_span *held = &t->held;
+	uint64_t bound, since, overlap;
+
+	if (!held->owner || held->state == STATE_UNKNOWN)
+		return;
+	bound = st->in[t->owner.input].bound;
+	since = st->now - held->to;
+	overlap = bound == UINT64_MAX ? bound : bound > since ? bound - since : 0;
+	if (held->to_bound < overlap)
+		held->to_bound = overlap;
+}
+
+static void track_give(struct states *st, struct state_span *span)
+{
+	if (span->owner && !st->error)
+		st->error = st->span(st->ctx, span);
+	span->owner = NULL;
+}
+
+/* Emits the open span, which ends at `to`. */
+static void track_emit(struct states *st, struct state_track *t, uint64_t to, const struct state_event *last)
+{
+	struct state_span span;
+
+	if (!t->on || t->from >= to)
+		return;
+	span = (struct state_span){ .owner = &t->owner,
+				    .state = t->view.state,
+				    .by = t->view.by,
+				    .coarse = t->view.coarse,
+				    .cpu = t->view.cpu,
+				    .from = t->from,
+				    .to = to,
+				    .from_bound = t->from_bound,
+				    .to_bound = last->kind ? st->cause_bound : 0,
+				    .why = t->view.why,
+				    .reason = t->view.reason,
+				    .class = t->view.class,
+				    .other = t->view.other,
+				    .other_input = t->view.other_input,
+				    .first = t->first,
+				    .last = *last };
+	if (t->owner.kind != STATE_OF_GUEST_TASK) {
+		track_give(st, &span);
+		return;
+	}
+	track_give(st, &t->held);
+	t->held = span;
+}
+
+static bool view_same(const struct state_view *a, const struct state_view *b)
+{
+	return a->state == b->state && a->by == b->by && a->why == b->why && a->coarse == b->coarse &&
+	       a->cpu == b->cpu && a->other == b->other && a->other_input == b->other_input &&
+	       a->reason == b->reason && a->class == b->class;
+}
+
+void state_track_cut(struct states *st, struct state_track *t, uint64_t at, const struct state_view *v)
+{
+	track_doubt_held(st, t);
+	track_emit(st, t, at, &st->cause);
+	t->from = at > t->from ? at : t->from;
+	t->from_bound = t->sure > t->from ? t->sure - t->from : 0;
+	if (t->from_bound < st->cause_bound)
+		t->from_bound = st->cause_bound;
+	t->first = st->cause;
+	t->view = *v;
+}
+
+static void track_show(struct states *st, struct state_track *t, const struct state_view *v)
+{
+	if (st->amend && t->from >= st->amend_from)
+		t->view = *v;
+	else if (!view_same(&t->view, v))
+		state_track_cut(st, t, st->now, v);
+	else if (st->cause.input == t->owner.input)
+		track_doubt_held(st, t);
+}
+
+void state_track_woken(struct state_track *t, int32_t pid, uint16_t input, bool coarse)
+{
+	uint8_t state = t->view.state;
+
+	if (state != STATE_SLEEPING && state != STATE_HALTED && state != STATE_BLOCKED)
+		return;
+	t->view.coarse = coarse;
+	t->view.other = pid;
+	t->view.other_input = input;
+}
+
+int state_track_begin(struct states *st, struct state_track *t, enum state_kind kind, uint16_t input,
+		      int32_t pid)
+{
+	*t = (struct state_track){ .owner = { .kind = kind,
+					      .index = (uint32_t)st->n_tracks,
+					      .input = input,
+					      .pid = pid,
+					      .guest = STATE_NO_INPUT,
+					      .vcpu = STATE_NO_CPU },
+				   .on = st->want & (kind == STATE_OF_VCPU   ? STATES_VCPUS
+						     : kind == STATE_OF_TASK ? STATES_TASKS
+									     : STATES_GUEST_TASKS),
+				   .view = unknown_view,
+				   .from = st->from };
+	return array_push(&st->tracks, &st->n_tracks, &t, sizeof(struct state_track *));
+}
+
+/* ---- tables ------------------------------------------------------------------------------------ */
+
+static void *table_new(struct states *st, size_t size)
+{
+	void *p = arena_alloc(&st->arena, size);
+
+	if (!p)
+		st->error = -ENOMEM;
+	return p;
+}
+
+struct task_key {
+	uint16_t input;
+	int32_t pid;
+};
+
+static uint32_t task_hash(const struct task_key *k)
+{
+	return map_hash((uint64_t)k->input << 32 | (uint32_t)k->pid);
+}
+
+static bool task_same(const void *tasks, size_t index, const void *wanted)
+{
+	const struct state_task *t = ((struct state_task *const *)tasks)[index];
+	const struct task_key *k = wanted;
+
+	return t->pid == k->pid && t->input == k->input;
+}
+
+struct state_task *state_task_find(const struct states *st, const struct state_input *in, int32_t pid)
+{
+	const struct task_key k = { in->index, pid };
+	size_t i = pid > 0 ? map_find(&st->by_task, task_hash(&k), task_same, st->tasks, &k) : MAP_NONE;
+
+	return i == MAP_NONE ? NULL : st->tasks[i];
+}
+
+static struct state_task *task_new(struct states *st, const struct state_input *in, int32_t pid, bool track)
+{
+	const struct task_key k = { in->index, pid };
+	struct state_task *t;
+
+	if (st->n_tasks == STATES_TASKS_MAX) {
+		st->left_out++;
+		return NULL;
+	}
+	t = table_new(st, sizeof(*t));
+	if (!t)
+		return NULL;
+	t->pid = pid;
+	t->input = in->index;
+	t->preempter = STATE_NO_TASK;
+	if (track) {
+		t->track = table_new(st, sizeof(*t->track));
+		if (!t->track ||
+		    state_track_begin(st, t->track, in->in->guest ? STATE_OF_GUEST_TASK : STATE_OF_TASK,
+				      in->index, pid))
+			goto fail;
+	}
+	if (array_push(&st->tasks, &st->n_tasks, &t, sizeof(struct state_task *)))
+		goto fail;
+	if (!map_insert(&st->by_task, task_hash(&k), st->n_tasks - 1))
+		return t;
+fail:
+	st->error = -ENOMEM;
+	return NULL;
+}
+
+static bool tasks_wanted(const struct states *st, const struct state_input *in)
+{
+	return st->want & (in->in->guest ? STATES_GUEST_TASKS : STATES_TASKS);
+}
+
+struct state_task *state_task_of(struct states *st, struct state_input *in, int32_t pid)
+{
+	struct state_task *t = state_task_find(st, in, pid);
+
+	return t || pid <= 0 || !tasks_wanted(st, in) ? t : task_new(st, in, pid, true);
+}
+
+struct state_vcpu *state_vcpu_of(struct states *st, struct state_input *in, int32_t pid)
+{
+	struct state_task *t = state_task_find(st, in, pid);
+	struct state_vcpu *v;
+
+	if (!t && pid > 0)
+		t = task_new(st, in, pid, tasks_wanted(st, in));
+	if (!t || t->vcpu)
+		return t ? t->vcpu : NULL;
+	if (st->n_vcpus == STATES_VCPUS_MAX) {
+		st->left_out++;
+		return NULL;
+	}
+	v = table_new(st, sizeof(*v));
+	if (!v)
+		return NULL;
+	v->in = in;
+	v->task = t;
+	if (state_track_begin(st, &v->track, STATE_OF_VCPU, in->index, t->pid)) {
+		st->error = -ENOMEM;
+		return NULL;
+	}
+	v->next = in->vcpus;
+	in->vcpus = v;
+	st->n_vcpus++;
+	return t->vcpu = v;
+}
+
+struct state_cpu *state_cpu_new(struct states *st, struct state_input *in, uint64_t number)
+{
+	size_t room = in->n_cpus ?: 8;
+	struct state_cpu *c, **v;
+
+	if (number >= STATE_CPUS_MAX) {
+		st->left_out++;
+		return NULL;
+	}
+	while (room <= number)
+		room *= 2;
+	if (room > in->n_cpus) {
+		v = realloc(in->cpus, room * sizeof(*v));
+		if (!v) {
+			st->error = -ENOMEM;
+			return NULL;
+		}
+		memset(v + in->n_cpus, 0, (room - in->n_cpus) * sizeof(*v));
+		in->cpus = v;
+		in->n_cpus = room;
+	}
+	c = table_new(st, sizeof(*c));
+	if (!c)
+		return NULL;
+	c->number = (uint32_t)number;
+	c->in = in;
+	c->pid = STATE_NO_TASK;
+	return in->cpus[number] = c;
+}
+
+/* ---- vCPUs ------------------------------------------------------------------------------ */
+
+static void view_why(struct state_view *view, uint8_t why, uint64_t reason, uint64_t class)
+{
+	view->why = why;
+	view->reason = reason;
+	view->class = class;
+}
+
+/* The reason of the last exit, where the guest is left. */
+static void view_exit(struct state_view *view, const struct state_vcpu *v)
+{
+	if (v->kvm == KVM_OUT || v->kvm == KVM_USER)
+		view_why(view, v->why, v->reason, v->class);
+}
+
+static void derive_host(const struct state_vcpu *v, struct state_view *view)
+{
+	const struct state_input *in = v->in;
+	bool known = v->kvm != KVM_UNKNOWN;
+
+	if (!known && !state_seen_hyp(in)) /* it may be in the guest */
+		return;
+	view->state = v->kvm == KVM_USER ? STATE_VMM : STATE_HOST;
+	view->coarse = !known || !state_seen(in, STEP_USER_EXIT) || in->without_reasons ||
+		       (!in->x86 && !state_seen_hyp(in));
+	view_exit(view, v);
+}
+
+/* The thread has the CPU c. */
+static void derive_on_cpu(struct state_vcpu *v, const struct state_cpu *c, struct state_view *view)
+{
+	if (!state_seen_hyp(v->in)) {
+		if (v->kvm != KVM_IN) {
+			derive_host(v, view);
+			return;
+		}
+		view->state = STATE_GUEST;
+		view->coarse = !v->in->x86;
+		return;
+	}
+	v->track.sure = c->hyp_sure;
+	switch (c->hyp) {
+	case HYP_HOST:
+		derive_host(v, view);
+		return;
+	case HYP_EL2:
+	case HYP_EL3:
+		view->state = c->hyp == HYP_EL2 ? STATE_HYP : STATE_FIRMWARE;
+		view_why(view, c->hyp_why, c->hyp_reason, 0);
+		return;
+	case HYP_GUEST:
+		if (!c->inside || c->inside == v)
+			view->state = STATE_GUEST;
+		return;
+	}
+}
+
+bool state_halt_coarse(const struct state_vcpu *v)
+{
+	return v->why == STEP_NONE || (v->halts && !state_seen(v->in, STEP_USER_EXIT));
+}
+
+static bool wakings_seen(const struct state_input *in)
+{
+	return state_seen(in, STEP_WAKING) || state_seen(in, STEP_WAKEUP);
+}
+
+static void derive_vcpu(struct state_vcpu *v, struct state_view *view)
+{
+	const struct state_task *t = v->task;
+	const struct state_cpu *c = v->kvm == KVM_IN ? v->cpu : t->cpu, *on = v->inside_on;
+	bool inside =
+		on && on->inside == v && (on->hyp == HYP_GUEST || on->hyp == HYP_EL2 || on->hyp == HYP_EL3);
+
+	if (inside) /* the hypervisor's events outweigh all others */
+		c = on;
+	v->track.sure = 0;
+	*view = unknown_view;
+	view->cpu = c ? c->number : STATE_NO_CPU;
+	if (inside || v->kvm == KVM_IN || t->run == RUN_ON) {
+		if (c)
+			derive_on_cpu(v, c, view);
+	} else if (t->run == RUN_ENDED) {
+		view->state = STATE_ENDED;
+	} else if (t->run == RUN_WAITS) {
+		view->state = STATE_PREEMPTED;
+		view->other = t->cpu ? t->cpu->pid : STATE_NO_TASK;
+		view->other_input = t->input;
+		view->coarse = view->other == STATE_NO_TASK;
+		if (!view->other) { /* nobody has the CPU */
+			view->state = STATE_WAKING;
+			view->other = STATE_NO_TASK;
+			view->other_input = STATE_NO_INPUT;
+		}
+		view_exit(view, v);
+	} else if (t->run == RUN_SLEEPS && v->kvm != KVM_UNKNOWN) {
+		view->state = v->halts ? STATE_HALTED : STATE_BLOCKED;
+		view->coarse = !wakings_seen(v->in) || state_halt_coarse(v);
+		view_exit(view, v);
+	} else if (t->run == RUN_UNKNOWN && !state_seen(v->in, STEP_SWITCH) && v->kvm != KVM_UNKNOWN) {
+		view->state = STATE_OUTSIDE;
+		view->cpu = v->cpu->number;
+		view_exit(view, v);
+	}
+}
+
+struct state_vcpu *state_cpu_vcpu(const struct state_cpu *c)
+{
+	if (c->task)
+		return c->task->vcpu;
+	return c->pid == STATE_NO_TASK && c->loaded && c->loaded->cpu == c ? c->loaded : NULL;
+}
+
+/* ---- tasks ------------------------------------------------------------------------------ */
+
+static void derive_task(const struct states *st, const struct state_task *t, struct state_view *view)
+{
+	const struct state_input *in = &st->in[t->input];
+	const struct state_vcpu *v = in->in->guest && t->run == RUN_ON ? t->cpu->vcpu : NULL;
+
+	t->track->sure = v && t->sure < v->track.sure ? v->track.sure : t->sure;
+	*view = unknown_view;
+	view->cpu = t->cpu ? t->cpu->number : STATE_NO_CPU;
+	switch (t->run) {
+	case RUN_ON:
+		view->state = STATE_RUNNING;
+		view->coarse = in->in->guest && !v;
+		if (!v)
+			return;
+		*view = v->track.view;
+		view->cpu = t->cpu->number;
+		if (view->state == STATE_GUEST) {
+			view->state = STATE_RUNNING;
+		} else if (view->state != STATE_UNKNOWN) {
+			view->by = view->state;
+			view->state = STATE_STOLEN;
+		}
+		return;
+	case RUN_WAITS:
+		view->state = STATE_RUNNABLE;
+		view->other = t->preempter;
+		view->other_input = t->input;
+		return;
+	case RUN_SLEEPS:
+		view->state = STATE_SLEEPING;
+		view->coarse = !wakings_seen(in);
+		return;
+	case RUN_ENDED:
+		view->state = STATE_ENDED;
+		return;
+	}
+}
+
+/* ---- settling ------------------------------------------------------------------------------ */
+
+void state_vcpu_settle(struct states *st, struct state_vcpu *v)
+{
+	struct state_view view;
+
+	derive_vcpu(v, &view);
+	if (view.state == STATE_UNKNOWN)
+		view = unknown_view;
+	track_show(st, &v->track, &view);
+	if (v->guest && v->guest->task)
+		state_task_settle(st, v->guest->task);
+}
+
+void state_task_settle(struct states *st, struct state_task *t)
+{
+	struct state_view view;
+
+	if (t->track) {
+		derive_task(st, t, &view);
+		if (view.state == STATE_UNKNOWN)
+			view = unknown_view;
+		track_show(st, t->track, &view);
+	}
+	if (t->vcpu)
+		state_vcpu_settle(st, t->vcpu);
+}
+
+void state_vcpu_doubt(struct states *st, struct state_vcpu *v)
+{
+	struct state_task *t = v->guest ? v->guest->task : NULL;
+
+	v->track.view = unknown_view;
+	if (t && t->track && t->run == RUN_ON)
+		t->track->view = unknown_view;
+	(void)st;
+}
+
+void state_task_doubt(struct states *st, struct state_task *t)
+{
+	if (t->track)
+		t->track->view = unknown_view;
+	if (t->vcpu)
+		state_vcpu_doubt(st, t->vcpu);
+}
+
+/* ---- the end ------------------------------------------------------------------------------- */
+
+/* A recorded kind is complete up to the last step of its buffer. */
+static uint64_t family_proven(const struct state_input *in, uint64_t kinds)
+{
+	uint64_t until = UINT64_MAX;
+
+	kinds &= in->kinds;
+	for (unsigned int kind = 0; kind < STEP_KINDS; kind++)
+		if (kinds & STEP_SET(kind) && in->live[in->buffer[kind]] < until)
+			until = in->live[in->buffer[kind]];
+	return until;
+}
+
+#define KVM_PAIR (STEP_SET(STEP_KVM_ENTRY) | STEP_SET(STEP_KVM_EXIT))
+
+static uint64_t proven_vcpu(const struct state_vcpu *v)
+{
+	switch (v->track.view.state) {
+	case STATE_PREEMPTED:
+	case STATE_WAKING:
+	case STATE_HALTED:
+	case STATE_BLOCKED:
+	case STATE_ENDED:
+		return family_proven(v->in, STATE_SCHED_KINDS);
+	case STATE_GUEST:
+	case STATE_HYP:
+	case STATE_FIRMWARE:
+		if (state_seen_hyp(v->in))
+			return family_proven(v->in, STATE_HYP_KINDS);
+		return state_kvm_paired(v->in) ? family_proven(v->in, KVM_PAIR) : 0;
+	default:
+		if (!state_kvm_paired(v->in))
+			return 0;
+		return family_proven(v->in, STATE_SCHED_KINDS | KVM_PAIR | STATE_HYP_KINDS);
+	}
+}
+
+void state_track_end(struct states *st, struct state_track *t)
+{
+	static const struct state_event none;
+	const struct state_input *in = &st->in[t->owner.input];
+	const struct state_task *task = state_task_find(st, in, t->owner.pid);
+	bool is_vcpu = t->owner.kind == STATE_OF_VCPU;
+	const struct state_vcpu *v = is_vcpu				    ? task->vcpu
+				     : in->in->guest && task->run == RUN_ON ? task->cpu->vcpu
+									    : NULL;
+	uint64_t vcpu = v ? proven_vcpu(v) : UINT64_MAX;
+	uint64_t until = is_vcpu ? vcpu : family_proven(in, STATE_SCHED_KINDS);
+
+	/* what the track shows is proven up to then, if nothing follows */
+	until = vcpu < until ? vcpu : until;
+	if (until < t->from || t->view.state == STATE_UNKNOWN)
+		until = t->from;
+	if (until > st->now)
+		until = st->now;
+	track_doubt_held(st, t);
+	track_emit(st, t, until, &none);
+	track_doubt_held(st, t);
+	t->view = unknown_view;
+	if (until > t->from) {
+		t->from = until;
+		t->from_bound = 0;
+		t->first = none;
+	}
+	track_emit(st, t, st->now, &none);
+	track_give(st, &t->held);
+}

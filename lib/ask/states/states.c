@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The model of where time goes: takes steps in the order of time. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "ask/states/states-priv.h"
+
+/* ---- opening ------------------------------------------------------------------------------ */
+
+static void input_begin(const struct states *st, struct state_input *in, const struct input *of)
+{
+	static const struct {
+		const char *word;
+		uint8_t to;
+	} rows[] = { { "eret_host", HYP_HOST },
+		     { "eret_guest", HYP_GUEST },
+		     { "smc", HYP_EL3 },
+		     { "psci", HYP_EL3 } };
+	struct tep_event *exit = of->tep ? tep_find_event_by_name(of->tep, "kvm", "kvm_exit") : NULL;
+
+	in->in = of;
+	in->index = (uint16_t)(in - st->in);
+	in->covered_to = UINT64_MAX;
+	in->x86 = exit && tep_find_field(exit, "exit_reason");
+	for (unsigned int i = 0; i < STATE_REASONS; i++) {
+		const char *word = steps_reason(st->steps, in->index, STEP_HYP_EXIT, i);
+
+		for (size_t r = 0; r < ARRAY_SIZE(rows) && word; r++)
+			if (!strcmp(word, rows[r].word))
+				in->hyp_exit_to[i] = rows[r].to;
+	}
+}
+
+static uint8_t buffer_of(size_t buffer)
+{
+	return buffer < STATE_BUFFERS_MAX ? (uint8_t)buffer : STATE_BUFFERS_MAX - 1;
+}
+
+/* Counts the CPUs that give records, and notes those on which events were lost before the first. */
+static int streams_begin(struct states *st, const struct timeline *t)
+{
+	st->n_streams = t ? merge_streams(t->merge) : 0;
+	st->streams = calloc(st->n_streams + 1, sizeof(*st->streams));
+	if (!st->streams)
+		return -ENOMEM;
+	for (uint32_t i = 0; t && i < merge_streams(t->merge); i++) {
+		const struct merge_stream *s = merge_stream_at(t->merge, i);
+		struct step gap = { .kind = STEP_GAP, .buffer = (uint16_t)s->buffer };
+		struct state_input *in = &st->in[s->input];
+		struct state_cpu *c = s->gap || in->in->guest ? state_cpu_of(st, in, s->cpu) : NULL;
+
+		in->streams[buffer_of(s->buffer)]++;
+		st->streams[i] = in->in->guest ? c : NULL;
+		if (c && s->gap)
+			state_gap_step(st, c, &gap);
+	}
+	return st->error;
+}
+
+int states_open(struct states **out, const struct inputs *in, const struct timeline *t,
+		const struct steps *steps, unsigned int want, state_listener *span, void *ctx)
+{
+	struct states *st = calloc(1, sizeof(*st));
+
+	if (!st)
+		return -ENOMEM;
+	*st = (struct states){ .steps = steps, .want = want, .span = span, .ctx = ctx };
+	st->in = calloc(in->n + 1, sizeof(*st->in));
+	if (!st->in) {
+		free(st);
+		return -ENOMEM;
+	}
+	for (st->n = 0; st->n < in->n && st->n < STATE_NO_INPUT; st->n++)
+		input_begin(st, &st->in[st->n], &in->v[st->n]);
+	if (streams_begin(st, t)) {
+		states_close(st);
+		return -ENOMEM;
+	}
+	*out = st;
+	return 0;
+}
+
+void states_close(struct states *st)
+{
+	if (!st)
+		return;
+	for (size_t i = 0; i < st->n; i++)
+		free(st->in[i].cpus);
+	free(st->in);
+	free(st->streams);
+	free(st->tasks);
+	map_release(&st->by_task);
+	free(st->tracks);
+	arena_release(&st->arena);
+	free(st);
+}
+
+/* ---- guests --------------------------------------------------------------------------- */
+
+static struct state_input *guest_input(struct states *st, const struct state_input *host,
+				       const struct offset_guest *g)
+{
+	for (size_t i = 0; i < st->n && g->trace_id; i++) {
+		struct state_input *in = &st->in[i];
+		const struct state_input *up = host;
+
+		if (in->in->trace_id != g->trace_id || !in->in->guest || (in->host && in->host != host))
+			continue;
+		while (up && up != in) /* files may claim to be each other's guests */
+			up = up->host;
+		if (!up)
+			return in;
+	}
+	return NULL;
+}
+
+static int vcpus_begin(struct states *st, struct state_input *host, const struct offset_guest *g)
+{
+	struct state_input *guest = guest_input(st, host, g);
+
+	if (guest)
+		guest->host = host;
+	for (uint32_t i = 0; i < g->n && !st->error; i++) {
+		const struct offset_vcpu *of = &g->vcpus[i];
+		struct state_vcpu *v =
+			of->pid <= INT32_MAX ? state_vcpu_of(st, host, (int32_t)of->pid) : NULL;
+		struct state_cpu *c;
+
+		if (!v || v->track.owner.vcpu != STATE_NO_CPU)
+			continue;
+		v->track.owner.vcpu = of->cpu;
+		v->track.owner.guest_name = g->name;
+		c = guest ? state_cpu_of(st, guest, of->cpu) : NULL;
+		if (guest)
+			v->track.owner.guest = guest->index;
+		if (c && !c->vcpu) {
+			c->vcpu = v;
+			v->guest = c;
+		}
+	}
+	return st->error;
+}
+
+int states_begin(struct states *st, uint64_t ts)
+{
+	st->begun = true;
+	st->from = st->now = ts;
+	for (size_t i = 0; i < st->n; i++)
+		for (size_t g = 0; g < st->in[i].in->n_guests; g++)
+			if (vcpus_begin(st, &st->in[i], &st->in[i].in->guests[g]))
+				return st->error;
+	return 0;
+}
+
+/* ---- steps ----------------------------------------------------------------------------------- */
+
+/* The bound of a guest's clock, which is the same up to the next offset point. */
+static uint64_t guest_bound(struct state_input *in, uint64_t raw)
+{
+	const struct offset_table *points = in->in->time.shift.cpus;
+	uint32_t low = 0, high = points ? points->n : 0, n = high;
+
+	if (raw >= in->bound_from && raw < in->bound_to)
+		return in->bound;
+	while (low < high) {
+		uint32_t mid = low + (high - low) / 2;
+
+		if (points->v[mid].time < raw)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	in->bound = filetime_bound(&in->in->time, raw);
+	in->bound_from = raw; /* a point's own bound is not that of its surroundings */
+	in->bound_to = low == n ? UINT64_MAX : points->v[low].time > raw ? points->v[low].time : raw + 1;
+	return in->bound;
+}
+
+static void step_take(struct states *st, struct state_cpu *c, const struct step *s)
+{
+	if (s->kind == STEP_GAP || s->kind == STEP_LOST) {
+		state_gap_step(st, c, s);
+		return;
+	}
+	state_hyp_is_guest(st, c);
+	if (c->vcpu && c->vcpu->in->without_reasons)
+		state_hyp_shown(st, c->vcpu, s->ts, st->cause_bound);
+	if (STEP_SET(s->kind) & STATE_HYP_KINDS) {
+		state_hyp_step(st, c, s);
+		return;
+	}
+	if (state_seen_hyp(c->in) && (c->hyp == HYP_UNKNOWN || c->hyp == HYP_UNTOLD))
+		state_hyp_is_host(st, c);
+	if (STEP_SET(s->kind) & STATE_SCHED_KINDS)
+		state_sched_step(st, c, s);
+	else
+		state_kvm_step(st, c, s);
+}
+
+int states_step(struct states *st, const struct step *s, uint64_t raw)
+{
+	uint8_t buffer = buffer_of(s->buffer);
+	struct state_input *in = s->input < st->n ? &st->in[s->input] : NULL;
+	struct state_cpu *c;
+
+	if (!in || st->error)
+		return st->error;
+	st->now = s->ts > st->now ? s->ts : st->now;
+	in->live[buffer] = st->now;
+	if (!(STEP_SET(s->kind) & (STEPS_LOSSES | STATES_STEPS)))
+		return 0;
+	if (!(STEP_SET(s->kind) & STEPS_LOSSES)) { /* of the buffer in which such events were seen first */
+		if (!state_seen(in, s->kind))
+			state_gap_learn(in, s->kind, buffer);
+		if (in->buffer[s->kind] != buffer)
+			return 0;
+		if (!(in->needed & 1ull << buffer))
+			in->covered_from = st->now;
+		in->needed |= 1ull << buffer;
+	}
+	st->cause = (struct state_event){ s->ts, s->cpu, s->input, s->buffer, s->kind };
+	if (STEP_SET(s->kind) & STATE_HYP_KINDS)
+		st->cause_bound = (s->ts - (uint64_t)in->in->time.add) % STATE_HYP_STEP ? 0 : STATE_HYP_STEP;
+	else
+		st->cause_bound = in->in->guest ? guest_bound(in, raw) : 0;
+	if (s->kind == STEP_END) {
+		if (in->streams[buffer] && !--in->streams[buffer]) {
+			if (in->needed & 1ull << buffer && st->now < in->covered_to)
+				in->covered_to = st->now;
+			state_gap_over(st, in, buffer);
+		}
+		return st->error;
+	}
+	c = state_cpu_of(st, in, s->cpu);
+	if (!c)
+		return st->error;
+	if (in->over & ~c->gaps)
+		state_gap_apply(st, c);
+	step_take(st, c, s);
+	return st->error;
+}
+
+void states_until(struct states *st, uint64_t ts)
+{
+	st->now = ts > st->now ? ts : st->now;
+}
+
+/* Shows that a guest ran by its other events, where its host's hypervisor gives no reasons. */
+static void records_show(struct states *st, const struct merge_record *m, size_t n)
+{
+	for (; n; m++, n--) {
+		struct state_cpu *c = m->stream < st->n_streams ? st->streams[m->stream] : NULL;
+
+		if (!c || !c->vcpu || !c->vcpu->in->without_reasons || !m->data)
+			continue;
+		states_until(st, m->ts);
+		state_hyp_shown(st, c->vcpu, m->ts, guest_bound(c->in, m->raw));
+	}
+}
+
+static int states_after(void *ctx, struct pass_run *run)
+{
+	return states_run(ctx, run);
+}
+
+struct pass_part states_part(struct states *st)
+{
+	return (struct pass_part){ .ctx = st, .steps = STATES_STEPS, .after = states_after };
+}
+
+int states_run(struct states *st, const struct pass_run *run)
+{
+	const struct merge_run *records = run->records;
+	size_t shown = 0;
+	int ret = 0;
+
+	if (!st->begun && records->n)
+		ret = states_begin(st, records->v[0].ts);
+	for (size_t i = 0; i < run->n_steps && !ret; i++) {
+		size_t at = run->steps[i].at;
+
+		if (at > shown)
+			records_show(st, &records->v[shown], at - shown);
+		shown = at;
+		ret = states_step(st, &run->steps[i], records->v[at].raw);
+	}
+	records_show(st, &records->v[shown], records->n - shown);
+	if (records->n)
+		states_until(st, records->v[records->n - 1].ts);
+	return ret;
+}
+
+int states_end(struct states *st)
+{
+	if (st->ended || st->error)
+		return st->error;
+	st->ended = true;
+	for (size_t i = 0; i < st->n_tracks && !st->error; i++)
+		state_track_end(st, st->tracks[i]);
+	return st->error;
+}
+
+/* ---- the result ---------------------------------------------------------------------------- */
+
+uint64_t states_from(const struct states *st)
+{
+	return st->from;
+}
+
+uint64_t states_to(const struct states *st)
+{
+	return st->now;
+}
+
+void states_covered(const struct states *st, const struct state_owner *o, uint64_t *from, uint64_t *to)
+{
+	const struct state_input *in = &st->in[o->input];
+
+	*from = st->from;
+	*to = st->now;
+	for (; in; in = in->host) {
+		*from = in->covered_from > *from ? in->covered_from : *from;
+		*to = in->covered_to < *to ? in->covered_to : *to;
+	}
+}
+
+uint64_t states_left_out(const struct states *st)
+{
+	return st->left_out;
+}
+
+size_t states_owners(const struct states *st)
+{
+	return st->n_tracks;
+}
+
+const struct state_owner *states_owner(const struct states *st, size_t index)
+{
+	return &st->tracks[index]->owner;
+}
+
+const char *states_comm(struct states *st, size_t input, int32_t pid)
+{
+	return input < st->n ? steps_comm(st->steps, input, pid) : NULL;
+}
+
+const char *states_reason(const struct states *st, const struct state_span *span)
+{
+	const struct state_owner *o = span->owner;
+	size_t input = o->input;
+
+	if (span->why == STEP_NONE)
+		return NULL;
+	if (o->kind == STATE_OF_GUEST_TASK && st->in[input].host) /* the reasons of its vCPU */
+		input = st->in[input].host->index;
+	return steps_reason(st->steps, input, span->why, span->reason);
+}

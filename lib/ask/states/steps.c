@@ -1,0 +1,477 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Finds the trace points of each file's events once, and makes steps of a run's records. */
+#include "ask/states/steps.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/decode/esr.h"
+#include "base/arena.h"
+#include "base/array.h"
+#include "base/map.h"
+
+/* Steps by system and name of their event, with the fields for a and b. NULL system: the hypervisor's; NULL
+ * name: each that is not another row's. */
+static const struct step_row {
+	const char *system, *name;
+	enum step_kind kind;
+	const char *a[2], *b[5]; /* a: the first that the event has; after b[0] further fields of the step */
+} step_rows[] = {
+	{ "kvm", "kvm_entry", STEP_KVM_ENTRY, { "vcpu_pc", "rip" }, { NULL } },
+	{ "kvm", "kvm_exit", STEP_KVM_EXIT, { "ret", "exit_reason" }, { "esr_ec", "isa" } },
+	{ "kvm", "kvm_userspace_exit", STEP_USER_EXIT, { "reason" }, { NULL } },
+	{ "kvm", "kvm_vcpu_wakeup", STEP_VCPU_WAKEUP, { "ns" }, { NULL } },
+	{ "kvm", "kvm_wfx_arm64", STEP_WFX, { "is_wfe" }, { NULL } },
+	{ "sched", "sched_switch", STEP_SWITCH, { "next_pid" }, { "prev_state", "next_comm", "prev_comm" } },
+	{ "sched", "sched_waking", STEP_WAKING, { "pid" }, { "target_cpu" } },
+	{ "sched", "sched_wakeup", STEP_WAKEUP, { "pid" }, { "target_cpu" } },
+	{ "sched", "sched_wakeup_new", STEP_WAKEUP, { "pid" }, { "target_cpu" } },
+	{ "sched", "sched_process_exec", STEP_NAME, { "pid" }, { NULL, "filename" } },
+	{ "task", "task_rename", STEP_NAME, { "pid" }, { NULL, "newcomm" } },
+	{ "irq", "irq_handler_entry", STEP_IRQ_ENTER, { "irq" }, { NULL } },
+	{ "irq", "irq_handler_exit", STEP_IRQ_EXIT, { "irq" }, { NULL } },
+	{ "irq", "softirq_raise", STEP_SOFTIRQ_RAISE, { "vec" }, { NULL } },
+	{ "irq", "softirq_entry", STEP_SOFTIRQ_ENTER, { "vec" }, { NULL } },
+	{ "irq", "softirq_exit", STEP_SOFTIRQ_EXIT, { "vec" }, { NULL } },
+	{ "irq_vectors", "local_timer_entry", STEP_IRQ_ENTER, { "vector" }, { NULL } },
+	{ "irq_vectors", "local_timer_exit", STEP_IRQ_EXIT, { "vector" }, { NULL } },
+	{ "irq_vectors", "reschedule_entry", STEP_IRQ_ENTER, { "vector" }, { NULL } },
+	{ "irq_vectors", "reschedule_exit", STEP_IRQ_EXIT, { "vector" }, { NULL } },
+	{ "irq_vectors", "call_function_entry", STEP_IRQ_ENTER, { "vector" }, { NULL } },
+	{ "irq_vectors", "call_function_exit", STEP_IRQ_EXIT, { "vector" }, { NULL } },
+	{ "irq_vectors", "call_function_single_entry", STEP_IRQ_ENTER, { "vector" }, { NULL } },
+	{ "irq_vectors", "call_function_single_exit", STEP_IRQ_EXIT, { "vector" }, { NULL } },
+	{ "timer", "hrtimer_start", STEP_TIMER_SET, { "hrtimer" }, { NULL } },
+	{ "timer", "hrtimer_expire_entry", STEP_TIMER_ENTER, { "hrtimer" }, { NULL } },
+	{ "timer", "hrtimer_expire_exit", STEP_TIMER_EXIT, { "hrtimer" }, { NULL } },
+	{ "kvm", "vgic_update_irq_pending", STEP_VIRQ, { "vcpu_id" }, { "irq" } },
+	{ "kvm", "kvm_apic_accept_irq", STEP_VIRQ, { "apicid" }, { "vec" } },
+	{ "kvm", "kvm_timer_update_irq", STEP_VTIMER, { "vcpu_id" }, { "irq" } },
+	{ "kvm", "kvm_mmio", STEP_MMIO, { "gpa" }, { "type" } },
+	{ "kvm", "kvm_pio", STEP_PORT, { "port" }, { "rw" } },
+	{ "kvm", "kvm_handle_sys_reg", STEP_SYSREG, { "hsr" }, { NULL } },
+	{ "kvm", "kvm_sys_access", STEP_SYSREG, { "Op0" }, { "is_write", "Op1", "CRn", "CRm", "Op2" } },
+	{ "kvm", "kvm_msr", STEP_MSR, { "ecx" }, { "write" } },
+	{ "kvm", "kvm_hvc_arm64", STEP_SMCCC, { "r0" }, { NULL } },
+	{ "kvm", "kvm_hypercall", STEP_HYPERCALL, { "nr" }, { NULL } },
+	{ "ftrace", "print", STEP_PRINT, { NULL }, { NULL } },
+	{ "hyptrace", "sample", STEP_SAMPLE, { "mode" }, { NULL } },
+	{ "hypertrace", "guest_hypertrace", STEP_PRINT, { "client" }, { NULL } },
+	{ NULL, "hyp_enter", STEP_HYP_ENTER, { "reason" }, { "vcpu" } },
+	{ NULL, "hyp_exit", STEP_HYP_EXIT, { "reason" }, { "vcpu" } },
+	{ NULL, NULL, STEP_HYP_OTHER, { NULL }, { NULL } },
+};
+
+#define WORDS_MAX 4096 /* of a kind in a file */
+
+struct step_word {
+	uint64_t number;
+	const char *text; /* the format's */
+};
+
+struct step_event {
+	enum step_kind kind;
+	struct field_load pid, a, b, more[4]; /* numbers but for the names of a switch and a STEP_NAME */
+};
+
+/* The last names that were seen. */
+struct step_names {
+	struct step_name {
+		int32_t pid;
+		const char *comm;
+	} * v;
+	size_t n;
+	struct map by_pid;
+	size_t changes;
+	struct arena texts;
+};
+
+struct step_words {
+	struct step_word *v;
+	size_t n;
+};
+
+struct step_input {
+	struct step_event *events; /* by id */
+	size_t n;
+	bool known[STEP_KINDS];
+	struct tep_handle *tep;
+	struct step_names *names;
+	struct step_words words[STEP_KINDS];
+};
+
+struct steps {
+	struct step_input *v;
+	size_t n;
+};
+
+/* ---- events ------------------------------------------------------------------------------ */
+
+static const struct step_row *step_row_of(const struct known_event *k)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(step_rows); i++) {
+		const struct step_row *r = &step_rows[i];
+
+		if ((r->system ? !strcmp(r->system, k->event->system) : k->hyp) &&
+		    (r->name ? !strcmp(r->name, k->event->name) : visit_event_tells(k->event->name)))
+			return r;
+	}
+	return NULL;
+}
+
+/* FIELD_NONE: the event has no such number. */
+static struct field_load step_number(struct field_load l)
+{
+	return l.kind == FIELD_NUMBER ? l : (struct field_load){ 0 };
+}
+
+static struct field_load step_field(struct tep_event *e, const char *name)
+{
+	return step_number(field_load(name ? tep_find_field(e, name) : NULL));
+}
+
+/* ---- words of reasons --------------------------------------------------------------------- */
+
+/* The tables of __print_symbolic in a print format, in their order: the first is table 0. */
+static int step_words_read(struct step_words *w, const struct tep_print_arg *arg, uint64_t *table)
+{
+	struct step_word word = { 0 };
+	char *end;
+
+	if (!arg)
+		return 0;
+	switch (arg->type) {
+	case TEP_PRINT_SYMBOL:
+		for (const struct tep_print_flag_sym *s = arg->symbol.symbols; s; s = s->next) {
+			word.number = (uint32_t)strtoull(s->value, &end, 0) | *table << 32;
+			word.text = s->str;
+			if (w->n < WORDS_MAX && !*end && array_push(&w->v, &w->n, &word, sizeof(word)))
+				return -ENOMEM;
+		}
+		++*table;
+		return 0;
+	case TEP_PRINT_OP:
+		return step_words_read(w, arg->op.left, table) ?: step_words_read(w, arg->op.right, table);
+	case TEP_PRINT_TYPE:
+		return step_words_read(w, arg->typecast.item, table);
+	default:
+		return 0;
+	}
+}
+
+static const char *step_word_find(const struct step_words *w, uint64_t number)
+{
+	for (size_t i = 0; i < w->n; i++)
+		if (w->v[i].number == number)
+			return w->v[i].text;
+	return NULL;
+}
+
+const char *steps_reason(const struct steps *s, size_t input, enum step_kind kind, uint64_t number)
+{
+	const struct step_words *w = &s->v[input].words[kind];
+	uint64_t isa = number >> 32, reason = (uint32_t)number;
+
+	/* x86: the tables of VMX and SVM are the first and the second; a format with one table has just that
+	 */
+	return step_word_find(w, isa ? (isa - 1) << 32 | reason : reason) ?: step_word_find(w, reason);
+}
+
+const char *steps_why(const struct steps *s, const struct input *in, size_t input, uint64_t why)
+{
+	const struct known_event *e;
+
+	if (why < SPAN_REASONS)
+		return steps_reason(s, input, STEP_HYP_ENTER, why);
+	e = why == SPAN_UNKNOWN ? NULL : input_event(in, (unsigned int)(why - SPAN_REASONS));
+	return e ? e->event->name : NULL;
+}
+
+/* ---- opening ---------------------------------------------------------------------------------- */
+
+static int step_event_open(struct step_input *s, const struct known_event *k, unsigned int id)
+{
+	const struct step_row *r = step_row_of(k);
+	struct step_event *e = &s->events[id];
+	uint64_t table = 0;
+	int ret = 0;
+
+	if (!r)
+		return 0;
+	e->kind = r->kind;
+	e->pid = step_number(k->pid);
+	e->a = step_field(k->event, r->a[0]);
+	if (e->a.kind == FIELD_NONE)
+		e->a = step_field(k->event, r->a[1]);
+	e->b = step_field(k->event, r->b[0]);
+	for (size_t i = 1; i < ARRAY_SIZE(r->b); i++)
+		e->more[i - 1] = step_field(k->event, r->b[i]);
+	for (size_t i = 1; i < 3 && (r->kind == STEP_SWITCH || r->kind == STEP_NAME); i++)
+		e->more[i - 1] = field_load(r->b[i] ? tep_find_field(k->event, r->b[i]) : NULL);
+	s->known[r->kind] = true;
+	if (s->words[r->kind].n)
+		return 0;
+	for (const struct tep_print_arg *arg = k->event->print_fmt.args; arg && !ret; arg = arg->next)
+		ret = step_words_read(&s->words[r->kind], arg, &table);
+	return ret;
+}
+
+int steps_open(struct steps **out, const struct inputs *in)
+{
+	struct steps *s = calloc(1, sizeof(*s));
+	int ret;
+
+	if (!s)
+		return -ENOMEM;
+	s->v = calloc(in->n + 1, sizeof(*s->v));
+	ret = s->v ? 0 : -ENOMEM;
+	for (; !ret && s->n < in->n; s->n++) {
+		struct step_input *v = &s->v[s->n];
+		const struct input *of = &in->v[s->n];
+
+		v->tep = of->tep;
+		v->events = calloc(of->n_known + 1, sizeof(*v->events));
+		v->names = calloc(1, sizeof(*v->names));
+		if (v->events && v->names)
+			v->n = of->n_known;
+		else
+			ret = -ENOMEM;
+		for (unsigned int id = 0; id < v->n && !ret; id++) {
+			const struct known_event *k = input_event(of, id);
+
+			ret = k ? step_event_open(v, k, id) : 0;
+		}
+	}
+	if (ret)
+		steps_close(s);
+	else
+		*out = s;
+	return ret;
+}
+
+void steps_close(struct steps *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; s->v && i < s->n; i++) {
+		free(s->v[i].events);
+		if (s->v[i].names) {
+			free(s->v[i].names->v);
+			map_release(&s->v[i].names->by_pid);
+			arena_release(&s->v[i].names->texts);
+		}
+		free(s->v[i].names);
+		for (size_t k = 0; k < STEP_KINDS; k++)
+			free(s->v[i].words[k].v);
+	}
+	free(s->v);
+	free(s);
+}
+
+enum step_kind steps_kind(const struct steps *s, size_t input, unsigned int id)
+{
+	return id < s->v[input].n ? s->v[input].events[id].kind : STEP_NONE;
+}
+
+bool steps_known(const struct steps *s, size_t input, enum step_kind kind)
+{
+	return s->v[input].known[kind];
+}
+
+/* ---- records --------------------------------------------------------------------------------- */
+
+/* Of a step_number(). */
+static inline uint64_t step_value(const struct field_load *l, const struct merge_record *m)
+{
+	return l->size && field_inside(l, m->len) ? field_word(l, m->data + l->offset) : STEP_UNKNOWN;
+}
+
+/* kvm_handle_sys_reg has a whole ESR, kvm_sys_access five fields and whether it is a write. */
+static void step_sysreg(struct step *to, const struct step_event *e, const struct merge_record *m)
+{
+	static const unsigned int masks[] = { 7, 15, 15, 7 }, shifts[] = { 14, 10, 1, 17 };
+
+	if (e->more[0].kind == FIELD_NONE) {
+		to->b = !(to->a & 1);
+		to->a = esr_ec(to->a) == ESR_SYS64 ? to->a & ESR_SYSREG : STEP_UNKNOWN;
+		return;
+	}
+	to->a = (to->a & 3) << 20;
+	for (size_t i = 0; i < ARRAY_SIZE(masks) && to->a != STEP_UNKNOWN; i++) {
+		uint64_t v = step_value(&e->more[i], m);
+
+		to->a = v == STEP_UNKNOWN ? v : to->a | (v & masks[i]) << shifts[i];
+	}
+}
+
+bool steps_hyp_point(const struct steps *s, size_t input, const struct merge_record *m, uint64_t row,
+		     struct span_point *p)
+{
+	const struct step_input *in = &s->v[input];
+	unsigned int id = timeline_id(m);
+	const struct step_event *e = id < in->n ? &in->events[id] : NULL;
+	uint64_t vcpu;
+
+	if (!e || e->kind < STEP_HYP_ENTER || e->kind > STEP_HYP_OTHER)
+		return false;
+	vcpu = step_value(&e->b, m);
+	*p = (struct span_point){ .ts = m->ts,
+				  .row = row,
+				  .reason = step_value(&e->a, m),
+				  .machine = (uint32_t)input,
+				  .event = id,
+				  .vcpu = vcpu <= INT32_MAX ? (int32_t)vcpu : 0,
+				  .kind = e->kind == STEP_HYP_ENTER  ? POINT_HYP_ENTER
+					  : e->kind == STEP_HYP_EXIT ? POINT_HYP_EXIT
+								     : POINT_HYP_EVENT };
+	return true;
+}
+
+/* A step of that record, without a and b. */
+static struct step *step_add(struct step_batch *b, const struct merge_record *m, size_t at,
+			     const struct merge_stream *of, enum step_kind kind)
+{
+	struct step *to = &b->v[b->n++];
+
+	b->set |= STEP_SET(kind);
+	*to = (struct step){ .ts = m->ts,
+			     .at = (uint32_t)at,
+			     .stream = m->stream,
+			     .cpu = of->cpu,
+			     .pid = -1,
+			     .input = (uint16_t)of->input,
+			     .buffer = (uint16_t)of->buffer,
+			     .kind = (uint8_t)kind };
+	return to;
+}
+
+int steps_fill(const struct steps *s, const struct timeline *t, const struct merge_run *run, uint64_t set,
+	       struct step_batch *b)
+{
+	const struct merge_stream *of = NULL;
+	const struct step_input *in = NULL;
+
+	b->n = 0;
+	b->set = 0;
+	if (array_room(&b->v, &b->room, 3 * run->n, sizeof(*b->v)))
+		return -ENOMEM;
+	for (size_t i = 0; i < run->n; i++) {
+		const struct merge_record *m = &run->v[i];
+		unsigned int id = timeline_id(m);
+		const struct step_event *e;
+		struct step *step;
+
+		if (!of || m->stream != m[-1].stream) {
+			of = merge_stream(t->merge, m);
+			in = &s->v[of->input];
+		}
+		e = id < in->n ? &in->events[id] : NULL;
+		if (m->missed || m->paused) {
+			step = step_add(b, m, i, of, STEP_LOST);
+			step->a = m->missed < 0 ? UINT64_MAX : (uint64_t)m->missed;
+			step->b = !m->data && !m->paused;
+		}
+		if (e && e->kind != STEP_NONE && (set | STEP_SET(STEP_NAME)) & STEP_SET(e->kind)) {
+			struct step *to = step_add(b, m, i, of, e->kind);
+
+			to->pid = (int32_t)step_value(&e->pid, m);
+			to->a = step_value(&e->a, m);
+			to->b = step_value(&e->b, m);
+			if (e->kind == STEP_KVM_EXIT && e->more[0].kind == FIELD_NUMBER &&
+			    to->a != STEP_UNKNOWN)
+				to->a = (uint32_t)to->a | step_value(&e->more[0], m) << 32;
+			else if (e->kind == STEP_SYSREG && to->a != STEP_UNKNOWN)
+				step_sysreg(to, e, m);
+			else if (e->kind == STEP_HYP_OTHER)
+				to->a = timeline_id(m);
+		}
+		if (m->gap || m->end)
+			step_add(b, m, i, of, m->gap ? STEP_GAP : STEP_END);
+	}
+	return 0;
+}
+
+void step_batch_release(struct step_batch *b)
+{
+	free(b->v);
+	*b = (struct step_batch){ 0 };
+}
+
+/* ---- names ------------------------------------------------------------------------------------ */
+
+#define COMM_LEN 15 /* the kernel's TASK_COMM_LEN, without its NUL */
+
+static bool step_name_same(const void *names, size_t index, const void *pid)
+{
+	return ((const struct step_name *)names)[index].pid == *(const int32_t *)pid;
+}
+
+static struct step_name *step_name_find(const struct step_names *n, int32_t pid)
+{
+	size_t i = map_find(&n->by_pid, map_hash((uint32_t)pid), step_name_same, n->v, &pid);
+
+	return i == MAP_NONE ? NULL : &n->v[i];
+}
+
+/* The name is the field's; of a path its last part, as the kernel names a task that executes it. */
+static void step_name_is(const struct step_input *in, const struct field_load *field,
+			 const struct merge_record *m, uint64_t pid)
+{
+	struct step_names *names = in->names;
+	struct step_name *at, new = { .pid = (int32_t)pid };
+	const uint8_t *data, *slash;
+	size_t n;
+
+	if (!pid || pid > INT32_MAX || field->kind == FIELD_NONE ||
+	    field_load_bytes(field, m->data, m->len, &data, &n) != 1)
+		return;
+	n = strnlen((const char *)data, n);
+	slash = field->kind == FIELD_LOC && in->events[timeline_id(m)].kind == STEP_NAME
+			? memrchr(data, '/', n)
+			: NULL;
+	n -= slash ? (size_t)(slash + 1 - data) : 0;
+	data = slash ? slash + 1 : data;
+	n = n < COMM_LEN ? n : COMM_LEN;
+	if (!n)
+		return;
+	at = step_name_find(names, new.pid);
+	if ((at && !strncmp(at->comm, (const char *)data, n) && !at->comm[n]) ||
+	    names->changes == STEP_NAMES_MAX)
+		return;
+	names->changes++;
+	new.comm = arena_text(&names->texts, data, n) ?: "";
+	if (at)
+		*at = new;
+	else if (array_push(&names->v, &names->n, &new, sizeof(new)) ||
+		 map_insert(&names->by_pid, map_hash((uint32_t)pid), names->n - 1))
+		return; /* out of memory: the task keeps the name of the file's table */
+	if (in->tep && !tep_is_pid_registered(in->tep, (int)pid)) /* for libtraceevent's own printing */
+		tep_register_comm(in->tep, new.comm, (int)pid);
+}
+
+void steps_learn(const struct steps *s, const struct merge_run *run, const struct step *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct merge_record *m = &run->v[v[i].at];
+		const struct step_input *in = &s->v[v[i].input];
+		const struct step_event *e;
+
+		if (v[i].kind != STEP_SWITCH && v[i].kind != STEP_NAME)
+			continue;
+		e = &in->events[timeline_id(m)];
+		if (v[i].kind == STEP_SWITCH)
+			step_name_is(in, &e->more[1], m, (uint64_t)v[i].pid);
+		step_name_is(in, &e->more[0], m, v[i].a);
+	}
+}
+
+const char *steps_comm(const struct steps *s, size_t input, int32_t pid)
+{
+	const struct step_input *in = &s->v[input];
+	const struct step_name *at = pid > 0 ? step_name_find(in->names, pid) : NULL;
+
+	if (at)
+		return at->comm;
+	return in->tep && tep_is_pid_registered(in->tep, pid) ? tep_data_comm_from_pid(in->tep, pid) : NULL;
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_ARRAY_H
+#define HYPTRACE_ARRAY_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Arrays that grow by one, and sorted ones that are searched. */
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+/*
+ * Room for one more behind n entries of `size` bytes, in an array that grows by
+ * this call only. The result replaces v and is freed by the caller; NULL: out of
+ * memory, v is as it was.
+ */
+static inline void *array_grow(void *v, size_t n, size_t size)
+{
+	return n & (n - 1) ? v : realloc(v, (n ? 2 * n : 1) * size);
+}
+
+/*
+ * Appends a copy of the entry. array: address of the pointer to the *n entries of `size`
+ * bytes, which array_grow makes room in. 0, or -ENOMEM: all is as it was.
+ */
+static inline int array_push(void *array, size_t *n, const void *entry, size_t size)
+{
+	void *v;
+
+	memcpy(&v, array, sizeof(v));
+	v = array_grow(v, *n, size);
+	if (!v)
+		return -ENOMEM;
+	memcpy(array, &v, sizeof(v));
+	memcpy((char *)v + (*n)++ * size, entry, size);
+	return 0;
+}
+
+/*
+ * Room for n entries of `size` bytes in an array that has *room, whose content need not outlive the call.
+ * array: address of the pointer to them. 0, or -ENOMEM: all is as it was.
+ */
+static inline int array_room(void *array, size_t *room, size_t n, size_t size)
+{
+	void *v;
+
+	if (n <= *room)
+		return 0;
+	memcpy(&v, array, sizeof(v));
+	v = realloc(v, n * size);
+	if (!v)
+		return -ENOMEM;
+	memcpy(array, &v, sizeof(v));
+	*room = n;
+	return 0;
+}
+
+/* qsort, which takes long for what is sorted already. */
+static inline void array_sort(void *v, size_t n, size_t size, int (*compare)(const void *, const void *))
+{
+	size_t i = 1;
+
+	while (i < n && compare((char *)v + (i - 1) * size, (char *)v + i * size) <= 0)
+		i++;
+	if (i < n)
+		qsort(v, n, size, compare);
+}
+
+/*
+ * Index of the first of n entries that is not before the key, in an array sorted
+ * so that those before it come first; n when all are. before(entry, key) compares.
+ */
+static inline size_t array_lower_bound(const void *v, size_t n, size_t size,
+				       bool (*before)(const void *entry, const void *key), const void *key)
+{
+	size_t low = 0, high = n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (before((const char *)v + mid * size, key))
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+/* For qsort: uint64_t, ascending. */
+static inline int compare_u64(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+#endif

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Bytes that grow. */
+#include "base/buf.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+void buf_release(struct buf *b)
+{
+	free(b->data);
+	*b = (struct buf){ 0 };
+}
+
+void *buf_grow(struct buf *b, size_t len)
+{
+	size_t cap = b->cap ? b->cap : 256;
+	uint8_t *data;
+
+	if (b->bad)
+		return NULL;
+	if (len < b->cap - b->len)
+		return b->data + b->len;
+	while (cap - b->len <= len) {
+		if (cap > SIZE_MAX / 2)
+			goto fail;
+		cap *= 2;
+	}
+	data = realloc(b->data, cap);
+	if (!data)
+		goto fail;
+	b->data = data;
+	b->cap = cap;
+	return b->data + b->len;
+fail:
+	buf_release(b);
+	b->bad = true;
+	return NULL;
+}
+
+void buf_addstr(struct buf *b, const char *s)
+{
+	buf_add(b, s, strlen(s));
+}
+
+void buf_printf(struct buf *b, const char *fmt, ...)
+{
+	va_list ap, again;
+	int n;
+
+	va_start(ap, fmt);
+	va_copy(again, ap);
+	n = vsnprintf(NULL, 0, fmt, ap);
+	if (n >= 0 && buf_room(b, (size_t)n + 1)) {
+		vsnprintf((char *)b->data + b->len, (size_t)n + 1, fmt, again);
+		b->len += (size_t)n;
+	}
+	va_end(again);
+	va_end(ap);
+}
+
+void buf_add_u64(struct buf *b, uint64_t v)
+{
+	char digits[20];
+	size_t at = sizeof(digits);
+
+	/* two at a time: a division is what takes time */
+	for (; v >= 100; v /= 100) {
+		unsigned int two = (unsigned int)(v % 100);
+
+		digits[--at] = (char)('0' + two % 10);
+		digits[--at] = (char)('0' + two / 10);
+	}
+	if (v >= 10)
+		digits[--at] = (char)('0' + v % 10);
+	digits[--at] = (char)('0' + (v >= 10 ? v / 10 : v));
+	buf_add(b, digits + at, sizeof(digits) - at);
+}
+
+void buf_add_i64(struct buf *b, int64_t v)
+{
+	if (v < 0)
+		buf_add(b, "-", 1);
+	buf_add_u64(b, v < 0 ? -(uint64_t)v : (uint64_t)v);
+}
+
+void buf_add_utf8(struct buf *b, uint32_t u)
+{
+	static const uint8_t lead[] = { 0, 0, 0xc0, 0xe0, 0xf0 };
+	size_t n = u < 0x80 ? 1 : u < 0x800 ? 2 : u < 0x10000 ? 3 : 4;
+	uint8_t bytes[4];
+
+	for (size_t i = n; i-- > 1; u >>= 6)
+		bytes[i] = 0x80 | (u & 0x3f);
+	bytes[0] = lead[n] | (uint8_t)u;
+	buf_add(b, bytes, n);
+}
+
+const char *buf_str(struct buf *b)
+{
+	if (!buf_room(b, 1))
+		return NULL;
+	b->data[b->len] = 0;
+	return (const char *)b->data;
+}
+
+int buf_status(const struct buf *b)
+{
+	return b->bad ? -ENOMEM : 0;
+}

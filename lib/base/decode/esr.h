@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_ESR_H
+#define HYPTRACE_ESR_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/decode/sysreg.h"
+
+/*
+ * The exception syndrome (ESR_EL2) and the reason of an arm64 kvm_exit. Pure:
+ * no allocation, no I/O. The numbers are the Arm architecture's; where Linux has
+ * a name for one (arch/arm64/include/asm/esr.h,
+ * arch/arm64/include/asm/kvm_arm.h, arch/arm64/mm/fault.c), it is used.
+ */
+
+static inline unsigned int esr_ec(uint64_t esr)
+{
+	return (unsigned int)(esr >> 26) & 0x3f;
+}
+
+#define ESR_SYS64  0x18	     /* esr_ec() of a trapped access to a system register */
+#define ESR_SYSREG 0x3ffc1eu /* then: Op0, Op2, Op1, CRn and CRm */
+
+/* As kvm_exit prints it: "DABT_LOW", "SYS64"; NULL: unallocated. */
+const char *esr_ec_name(unsigned int ec);
+
+/* The fault status of an abort: "level 2 translation fault"; NULL: reserved. */
+const char *esr_fault(unsigned int fsc);
+
+#define ESR_TEXT_MAX 224 /* bytes that esr_text needs at most */
+
+/*
+ * One line: "DABT_LOW write of 4 bytes from w1, level 2 translation fault",
+ * "SYS64 write ICC_SGI1R_EL1 from x1", "WFx wfi". Returns out.
+ */
+const char *esr_text(uint64_t esr, char *out, size_t size);
+
+#define KVM_EXIT_ARM_TRAP 2 /* `ret`: only then does esr_ec mean anything */
+
+/* Of the field `ret`: "IRQ", "SERROR", "TRAP", "IL", "HYP_GONE"; NULL otherwise. */
+const char *kvm_exit_arm_name(uint32_t ret);
+
+/* Mode of a saved program status, "EL1h", "32-bit USR"; NULL: reserved. */
+const char *pstate_mode_name(uint32_t spsr);
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_CTF_PRIV_H
+#define HYPTRACE_CTF_PRIV_H
+
+#include <babeltrace2/babeltrace.h>
+
+#include "convert/export/export.h"
+#include "base/arena.h"
+#include "base/field.h"
+
+/* Shared by the files of export --ctf. babeltrace2's calls end the program where they are used wrongly. */
+struct ctf_field {
+	struct field_load load, item; /* item: of an array */
+	size_t items;		      /* of an array of always as many; 0: as many as the record has */
+	bool is_text, is_signed;
+};
+
+/* The records of an event in the streams of a buffer. */
+struct ctf_event {
+	bt_event_class *class;
+	size_t n;
+	struct ctf_field v[];
+};
+
+struct ctf_buffer {
+	bt_stream_class *class;
+	struct ctf_event **events; /* by id; NULL: not met yet */
+	struct ctf_event *raw;	   /* of records that are written as their bytes */
+};
+
+/* A machine is a trace. */
+struct ctf_input {
+	bt_trace_class *class;
+	bt_trace *trace;
+	struct ctf_buffer *buffers;
+};
+
+#define CTF_QUEUE 8
+
+/* A CPU of a buffer, which its own port gives. */
+struct ctf_stream {
+	struct ctf *of;
+	size_t index; /* of the timeline's streams */
+	const struct merge_stream *at;
+	bt_stream *stream;
+	bt_packet *packet; /* the one that is open; NULL: none */
+	size_t in_packet;  /* events */
+	struct merge_run run;
+	size_t next;	 /* in the run */
+	uint64_t last;	 /* time of what was given last */
+	bool begun, any; /* any: there was a packet */
+	bool over;
+	const bt_message *queue[CTF_QUEUE];
+	size_t queued, given;
+};
+
+struct ctf {
+	struct export_job *job;
+	const struct log *log;
+	struct ctf_input *v;
+	struct ctf_stream *streams;
+	size_t n_streams;
+	bt_clock_class *clock;
+	struct arena kept;
+	uint64_t back, raw; /* records whose time was before that of the one before; written as bytes */
+	int ret;	    /* why the graph ended */
+};
+
+/* ctf-class.c. -ENOMEM. A trace for each input with a class for the streams of each of its buffers. */
+int ctf_classes_open(struct ctf *c, bt_self_component *self);
+void ctf_classes_release(struct ctf *c);
+int ctf_stream_open(struct ctf_stream *s);
+/* NULL: out of memory. */
+const struct ctf_event *ctf_event_of(struct ctf *c, const struct merge_stream *at, unsigned int id,
+				     const struct known_event *k);
+const struct ctf_event *ctf_event_raw(struct ctf *c, const struct merge_stream *at);
+
+/* Whether the record has all its fields; fills them. -ENOMEM. */
+bool ctf_event_fits(const struct ctf_event *e, const struct merge_record *m);
+int ctf_event_fill(const struct ctf_event *e, const struct merge_record *m, int pid, bt_event *event);
+int ctf_event_fill_raw(const struct merge_record *m, bt_event *event);
+
+/* ctf-stream.c: what a message iterator gives. */
+bt_message_iterator_class_next_method_status ctf_stream_next(bt_self_message_iterator *self,
+							     bt_message_array_const messages,
+							     uint64_t capacity, uint64_t *count);
+
+#endif

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Recordings as CTF traces: a source of ours in a graph of babeltrace2, whose sink.ctf.fs writes them. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "convert/export/ctf-priv.h"
+#include "base/outdir.h"
+
+/* ---- the source --------------------------------------------------------------------------- */
+
+static int ctf_ports_open(struct ctf *c, bt_self_component_source *self)
+{
+	c->streams = calloc(c->n_streams + 1, sizeof(*c->streams));
+	if (!c->streams)
+		return -ENOMEM;
+	for (size_t i = 0; i < c->n_streams; i++) {
+		struct ctf_stream *s = &c->streams[i];
+		char name[32];
+
+		s->of = c;
+		s->index = i;
+		s->at = merge_stream_at(c->job->timeline->merge, i);
+		snprintf(name, sizeof(name), "out%zu", i);
+		if (ctf_stream_open(s) || bt_self_component_source_add_output_port(self, name, s, NULL))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static bt_component_class_initialize_method_status
+ctf_source_init(bt_self_component_source *self, bt_self_component_source_configuration *config,
+		const bt_value *params, void *data)
+{
+	struct ctf *c = data;
+
+	c->ret = ctf_classes_open(c, bt_self_component_source_as_self_component(self))
+			 ?: ctf_ports_open(c, self);
+	return c->ret ? BT_COMPONENT_CLASS_INITIALIZE_METHOD_STATUS_MEMORY_ERROR
+		      : BT_COMPONENT_CLASS_INITIALIZE_METHOD_STATUS_OK;
+}
+
+static bt_message_iterator_class_initialize_method_status
+ctf_iterator_init(bt_self_message_iterator *self, bt_self_message_iterator_configuration *config,
+		  bt_self_component_port_output *port)
+{
+	bt_self_message_iterator_set_data(
+		self,
+		bt_self_component_port_get_data(bt_self_component_port_output_as_self_component_port(port)));
+	return BT_MESSAGE_ITERATOR_CLASS_INITIALIZE_METHOD_STATUS_OK;
+}
+
+static bt_component_class_source *ctf_source_class(void)
+{
+	bt_message_iterator_class *iterator = bt_message_iterator_class_create(ctf_stream_next);
+	bt_component_class_source *source = NULL;
+
+	if (iterator && !bt_message_iterator_class_set_initialize_method(iterator, ctf_iterator_init))
+		source = bt_component_class_source_create("hyptrace", iterator);
+	if (source && bt_component_class_source_set_initialize_method(source, ctf_source_init))
+		BT_COMPONENT_CLASS_SOURCE_PUT_REF_AND_RESET(source);
+	bt_message_iterator_class_put_ref(iterator);
+	return source;
+}
+
+/* ---- babeltrace2's own ---------------------------------------------------------------------- */
+
+/* Not from directories of a user's or of the environment's: code is loaded. */
+static const bt_plugin *ctf_plugin(const char *name, const struct log *log)
+{
+	const bt_plugin *plugin = NULL;
+
+	if (bt_plugin_find(name, BT_FALSE, BT_FALSE, BT_TRUE, BT_TRUE, BT_FALSE, &plugin))
+		log_err(log, "babeltrace2's plugin %s is not installed", name);
+	return plugin;
+}
+
+struct ctf_graph {
+	bt_graph *graph;
+	const bt_plugin *ctf, *utils;
+	bt_component_class_source *source_class;
+	const bt_component_source *source;
+	const bt_component_filter *muxer;
+	const bt_component_sink *sink;
+	bt_value *params;
+};
+
+static int ctf_graph_open(struct ctf *c, struct ctf_graph *g, const char *dir)
+{
+	const bt_component_class_filter *muxer;
+	const bt_component_class_sink *sink;
+
+	g->params = bt_value_map_create();
+	if (!g->params || bt_value_map_insert_string_entry(g->params, "path", dir) ||
+	    bt_value_map_insert_bool_entry(g->params, "quiet", BT_TRUE) ||
+	    /* 2.1 would write CTF 2, which its graphs of 2.0's kind cannot; 2.0 knows no such parameter */
+	    (bt_version_get_minor() && bt_value_map_insert_string_entry(g->params, "ctf-version", "1")))
+		return -ENOMEM;
+	g->ctf = ctf_plugin("ctf", c->log);
+	g->utils = g->ctf ? ctf_plugin("utils", c->log) : NULL;
+	if (!g->utils)
+		return -ENOENT;
+	g->source_class = ctf_source_class();
+	g->graph = g->source_class ? bt_graph_create(0) : NULL;
+	if (!g->graph)
+		return -ENOMEM;
+	muxer = bt_plugin_borrow_filter_component_class_by_name_const(g->utils, "muxer");
+	sink = bt_plugin_borrow_sink_component_class_by_name_const(g->ctf, "fs");
+	if (!muxer || !sink ||
+	    bt_graph_add_source_component_with_initialize_method_data(
+		    g->graph, g->source_class, "hyptrace", NULL, c, BT_LOGGING_LEVEL_NONE, &g->source) ||
+	    bt_graph_add_filter_component(g->graph, muxer, "muxer", NULL, BT_LOGGING_LEVEL_NONE, &g->muxer) ||
+	    bt_graph_add_sink_component(g->graph, sink, "sink", g->params, BT_LOGGING_LEVEL_NONE, &g->sink))
+		return c->ret ? c->ret : -EIO;
+	/* the muxer has a new port whenever one is taken */
+	for (size_t i = 0; i < c->n_streams; i++)
+		if (bt_graph_connect_ports(
+			    g->graph, bt_component_source_borrow_output_port_by_index_const(g->source, i),
+			    bt_component_filter_borrow_input_port_by_index_const(g->muxer, i), NULL))
+			return -ENOMEM;
+	return bt_graph_connect_ports(g->graph,
+				      bt_component_filter_borrow_output_port_by_index_const(g->muxer, 0),
+				      bt_component_sink_borrow_input_port_by_index_const(g->sink, 0), NULL)
+		       ? -ENOMEM
+		       : 0;
+}
+
+static int ctf_graph_run(struct ctf *c, const struct ctf_graph *g)
+{
+	bt_graph_run_once_status status;
+
+	do {
+		int ret = export_tell(c->job);
+
+		if (ret)
+			return ret;
+		status = bt_graph_run_once(g->graph);
+	} while (status == BT_GRAPH_RUN_ONCE_STATUS_OK || status == BT_GRAPH_RUN_ONCE_STATUS_AGAIN);
+	if (status == BT_GRAPH_RUN_ONCE_STATUS_END)
+		return 0;
+	return c->ret ? c->ret : status == BT_GRAPH_RUN_ONCE_STATUS_MEMORY_ERROR ? -ENOMEM : -EIO;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+int export_ctf(struct export_job *job, const char *dir, const struct log *log)
+{
+	struct ctf c = { .job = job, .log = log, .n_streams = merge_streams(job->timeline->merge) };
+	struct ctf_graph g = { 0 };
+	const bt_error *error;
+	struct outdir out;
+	char path[32];
+	int ret = outdir_open(&out, dir, log);
+
+	if (ret)
+		return ret;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", out.fd);
+	ret = ctf_graph_open(&c, &g, path);
+	if (!ret)
+		ret = ctf_graph_run(&c, &g);
+	error = bt_current_thread_take_error();
+	/* the innermost cause has the reason; the others the place */
+	if (error && bt_error_get_cause_count(error))
+		log_err(log, "babeltrace2: %s",
+			bt_error_cause_get_message(bt_error_borrow_cause_by_index(error, 0)));
+	if (error)
+		bt_error_release(error);
+	for (size_t i = 0; c.streams && i < c.n_streams; i++) {
+		struct ctf_stream *s = &c.streams[i];
+
+		for (; s->given < s->queued; s->given++)
+			bt_message_put_ref(s->queue[s->given]);
+		merge_run_release(&s->run);
+		bt_packet_put_ref(s->packet);
+		bt_stream_put_ref(s->stream);
+	}
+	free(c.streams);
+	ctf_classes_release(&c);
+	bt_graph_put_ref(g.graph);
+	bt_component_class_source_put_ref(g.source_class);
+	bt_plugin_put_ref(g.utils);
+	bt_plugin_put_ref(g.ctf);
+	bt_value_put_ref(g.params);
+	arena_release(&c.kept);
+	if (c.back)
+		log_warn(log, "%llu records lie before the one before them: they have its time",
+			 (unsigned long long)c.back);
+	if (c.raw)
+		log_warn(log, "%llu records end before one of their fields: they are written as bytes",
+			 (unsigned long long)c.raw);
+	return outdir_close(&out, ret);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_EXPORT_H
+#define HYPTRACE_EXPORT_H
+
+#include "base/decode/mark-lines.h"
+#include "read/timeline.h"
+
+/* Recordings in other forms, written as their records come, in memory that depends on CPUs and tasks alone.
+ */
+
+struct export_job {
+	struct timeline *timeline;
+	const struct inputs *in; /* the timeline's */
+	int fd;			 /* the output, if that is no directory */
+	/* export_json: whether a record is, asked in the order of time; NULL: all are. */
+	bool (*wanted)(void *ctx, const struct merge_run *run, size_t i);
+	void *wanted_ctx;
+	/* Called with how much of the files has been read, 0 to 1; -errno ends the export. NULL: not. */
+	int (*progress)(void *ctx, double part);
+	void *progress_ctx;
+	uint64_t records, unknown; /* read; of them without a format */
+};
+
+/* Reports how much has been read; in before() of a pipeline. */
+static inline int export_tell(const struct export_job *job)
+{
+	return job->progress ? job->progress(job->progress_ctx, merge_fraction(job->timeline->merge)) : 0;
+}
+
+/* One JSON object a line for each record; hyptrace-export(1) has the members. -ENOMEM, -errno of fd. */
+int export_json(struct export_job *job);
+
+/*
+ * A trace in Perfetto's format: the kernels' events by machine and CPU, the
+ * hypervisor's time in slices that Perfetto's pkvm_hypervisor_events finds, and
+ * tracks of our own for the hypervisor, vCPUs, crosvm and hypertrace. desc: NULL for none.
+ * -ERANGE: a CPU number that Perfetto refuses (logged); -ENOMEM, -errno of fd.
+ * There with HYPTRACE_PERFETTO only, when libdeflate was there at build time.
+ */
+int export_perfetto(struct export_job *job, const struct hypertrace_desc *desc, const struct log *log);
+
+/*
+ * Parquet files below the directory, which is made: machine=M/system=S/event=E/part-N.parquet;
+ * hyptrace-export(1) has the columns. job->fd is not used; errors are logged.
+ */
+int export_parquet(struct export_job *job, const char *dir, const struct log *log);
+
+/*
+ * CTF 1.8 traces below a directory, which is made, one for each machine, by babeltrace2's library and its
+ * plugins: a stream for each CPU of each buffer, fields by the formats, lost events as discarded ones, all on
+ * the host's clock. The timeline must be one that nothing was taken from. -ENOENT: a plugin is not installed;
+ * -ENOMEM; -EIO: babeltrace2's errors, logged. There with HYPTRACE_CTF only.
+ */
+int export_ctf(struct export_job *job, const char *dir, const struct log *log);
+
+#endif

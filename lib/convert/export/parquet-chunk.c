@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The values of a column in a row group, as one page: levels, values, compressed. */
+#include <endian.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zstd.h>
+
+#include "convert/export/parquet-priv.h"
+#include "base/escape.h"
+
+#define PARQUET_ZSTD_LEVEL 1 /* more takes much longer for little */
+
+/* Parquet's PageType and Encoding */
+enum { DATA_PAGE = 0, PLAIN = 0, RLE = 3 };
+
+/* ---- levels ----------------------------------------------------------------------- */
+
+static void parquet_levels_flush(struct parquet_levels *l)
+{
+	if (l->n) {
+		thrift_varint(&l->runs, l->n << 1);
+		buf_add(&l->runs, &l->level, 1);
+	}
+	l->n = 0;
+}
+
+static inline void parquet_levels_add(struct parquet_levels *l, uint8_t level)
+{
+	if (level != l->level)
+		parquet_levels_flush(l);
+	l->level = level;
+	l->n++;
+}
+
+/* ---- values ------------------------------------------------------------------------- */
+
+static void chunk_levels(struct parquet_chunk *k, uint8_t def, uint8_t rep)
+{
+	parquet_levels_add(&k->def, def);
+	parquet_levels_add(&k->rep, rep);
+	k->n++;
+}
+
+static bool parquet_number_before(const struct parquet_column *c, uint64_t a, uint64_t b)
+{
+	return c->is_unsigned ? a < b : (int64_t)a < (int64_t)b;
+}
+
+static void chunk_number(struct parquet_chunk *k, const struct parquet_column *c, uint64_t v)
+{
+	uint64_t le = htole64(v);
+
+	if (!k->n_values || parquet_number_before(c, v, k->min))
+		k->min = v;
+	if (!k->n_values || parquet_number_before(c, k->max, v))
+		k->max = v;
+	if (c->type == PARQUET_BOOL) { /* eight to a byte, the first one lowest */
+		if (k->n_values % 8 == 0)
+			buf_add(&k->values, "", 1);
+		if (v && !k->values.bad)
+			k->values.data[k->values.len - 1] |= (uint8_t)(1 << k->n_values % 8);
+	} else {
+		buf_add(&k->values, &le, c->type == PARQUET_INT32 ? 4 : 8);
+	}
+	k->n_values++;
+}
+
+static void chunk_value(struct parquet_chunk *k, const struct parquet_column *c, uint64_t v)
+{
+	chunk_levels(k, 1, 0);
+	chunk_number(k, c, v);
+}
+
+static void chunk_optional(struct parquet_chunk *k, const struct parquet_column *c, bool there, uint64_t v)
+{
+	if (there) {
+		chunk_value(k, c, v);
+	} else {
+		chunk_levels(k, 0, 0);
+		k->nulls++;
+	}
+}
+
+/* A text up to its first NUL: each byte that is no UTF-8 becomes U+FFFD. */
+static void chunk_text(struct parquet_chunk *k, const char *text, size_t n)
+{
+	size_t begin = k->values.len;
+	uint32_t len = 0;
+
+	chunk_levels(k, 1, 0);
+	k->n_values++;
+	buf_add(&k->values, &len, sizeof(len));
+	n = strnlen(text, n);
+	for (size_t i = 0, plain, bad; i < n; i += plain + bad) {
+		for (plain = 0; i + plain < n;) {
+			size_t one = utf8_len((const uint8_t *)text + i + plain, n - i - plain);
+
+			if (!one)
+				break;
+			plain += one;
+		}
+		bad = i + plain < n;
+		buf_add(&k->values, text + i, plain);
+		buf_add(&k->values, "\xef\xbf\xbd", bad ? 3 : 0);
+	}
+	if (k->values.bad)
+		return;
+	len = htole32((uint32_t)(k->values.len - begin - sizeof(len)));
+	memcpy(k->values.data + begin, &len, sizeof(len));
+}
+
+static void chunk_list(struct parquet_chunk *k, const struct parquet_column *c, const uint8_t *data, size_t n)
+{
+	size_t size = c->item.size, i;
+
+	for (i = 0; i + size <= n; i += size) {
+		chunk_levels(k, 2, i > 0);
+		chunk_number(k, c, field_word(&c->item, data + i));
+	}
+	if (!i)
+		chunk_levels(k, 1, 0);
+}
+
+/* ---- of rows -------------------------------------------------------------------------- */
+
+static void chunk_field(struct parquet_chunk *k, const struct parquet_column *c,
+			const struct parquet_row *row)
+{
+	const uint8_t *record = parquet_row_data(row), *data;
+	uint64_t v = 0;
+	bool there;
+	size_t n;
+
+	if (c->what == PARQUET_NUMBER) {
+		there = field_load_number(&c->load, record, row->len, &v);
+		chunk_optional(k, c, there, c->type == PARQUET_BOOL ? v != 0 : v);
+	} else if (field_load_bytes(&c->load, record, row->len, &data, &n) != 1) {
+		chunk_optional(k, c, false, 0);
+	} else if (c->what == PARQUET_TEXT) {
+		chunk_text(k, (const char *)data, n);
+	} else {
+		chunk_list(k, c, data, n);
+	}
+}
+
+static void chunk_row(struct parquet_chunk *k, const struct parquet_column *c, const struct parquet_source *s,
+		      const struct parquet_row *row)
+{
+	const struct merge_stream *at;
+	const char *buffer;
+
+	switch (c->what) {
+	case PARQUET_TS:
+		chunk_value(k, c, row->ts);
+		return;
+	case PARQUET_CPU:
+		chunk_value(k, c, merge_stream_at(s->timeline->merge, row->stream)->cpu);
+		return;
+	case PARQUET_BUFFER:
+		at = merge_stream_at(s->timeline->merge, row->stream);
+		buffer = reader_info(s->in->v[at->input].reader)->buffers[at->buffer].name;
+		chunk_text(k, buffer, strlen(buffer));
+		return;
+	case PARQUET_PID:
+		chunk_optional(k, c, row->pid >= 0, (uint64_t)row->pid);
+		return;
+	case PARQUET_COMM:
+		if (row->comm == PARQUET_NO_COMM)
+			chunk_optional(k, c, false, 0);
+		else
+			chunk_text(k, parquet_row_comm(row), row->comm);
+		return;
+	case PARQUET_LOST:
+		chunk_optional(k, c, row->lost, (uint64_t)row->lost);
+		return;
+	case PARQUET_BOUND:
+		chunk_optional(k, c, row->bound <= INT64_MAX, row->bound);
+		return;
+	default:
+		chunk_field(k, c, row);
+	}
+}
+
+/* ---- the page ------------------------------------------------------------------------- */
+
+static void parquet_levels_put(struct buf *out, struct parquet_levels *l)
+{
+	uint32_t len;
+
+	parquet_levels_flush(l);
+	len = htole32((uint32_t)l->runs.len);
+	buf_add(out, &len, sizeof(len));
+	buf_add(out, l->runs.data, l->runs.len);
+	out->bad |= l->runs.bad;
+}
+
+/* The page's header has the packed length, so packing comes first. */
+static int chunk_pack(struct parquet_chunk *k, const struct buf *body)
+{
+	size_t room = ZSTD_compressBound(body->len), packed = 0, header;
+	struct thrift t = { .out = &k->page };
+	struct buf zip = { 0 };
+	void *to = buf_room(&zip, room);
+
+	if (to && !body->bad)
+		packed = ZSTD_compress(to, room, body->data, body->len, PARQUET_ZSTD_LEVEL);
+	if (!to || body->bad || ZSTD_isError(packed)) {
+		buf_release(&zip);
+		return -ENOMEM;
+	}
+	k->page.len = 0;
+	thrift_i32(&t, 1, DATA_PAGE);
+	thrift_i32(&t, 2, (int32_t)body->len);
+	thrift_i32(&t, 3, (int32_t)packed);
+	thrift_field(&t, 5, THRIFT_STRUCT);
+	thrift_begin(&t);
+	thrift_i32(&t, 1, (int32_t)k->n);
+	thrift_i32(&t, 2, PLAIN);
+	thrift_i32(&t, 3, RLE);
+	thrift_i32(&t, 4, RLE);
+	thrift_end(&t);
+	buf_add(&k->page, "", 1);
+	header = k->page.len;
+	buf_add(&k->page, to, packed);
+	k->size = header + body->len;
+	buf_release(&zip);
+	return buf_status(&k->page);
+}
+
+int parquet_chunk_fill(struct parquet_chunk *k, const struct parquet_column *c,
+		       const struct parquet_source *source, const struct parquet_row *rows, size_t n)
+{
+	struct buf body = { 0 };
+	int ret;
+
+	for (size_t i = 0; i < n; i++, rows = parquet_row_next(rows))
+		chunk_row(k, c, source, rows);
+	if (c->what == PARQUET_LIST)
+		parquet_levels_put(&body, &k->rep);
+	if (c->optional)
+		parquet_levels_put(&body, &k->def);
+	buf_add(&body, k->values.data, k->values.len);
+	body.bad |= k->values.bad;
+	ret = body.len > INT32_MAX || k->n > INT32_MAX ? -EFBIG : chunk_pack(k, &body);
+	buf_release(&body);
+	buf_release(&k->values);
+	buf_release(&k->def.runs);
+	buf_release(&k->rep.runs);
+	return ret;
+}
+
+void parquet_chunk_release(struct parquet_chunk *k)
+{
+	buf_release(&k->values);
+	buf_release(&k->page);
+	buf_release(&k->def.runs);
+	buf_release(&k->rep.runs);
+	*k = (struct parquet_chunk){ 0 };
+}

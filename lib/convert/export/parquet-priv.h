@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_PARQUET_PRIV_H
+#define HYPTRACE_PARQUET_PRIV_H
+
+#include "convert/export/export.h"
+#include "convert/export/thrift.h"
+#include "base/arena.h"
+
+/*
+ * The files of hyptrace export --parquet: what is written of https://parquet.apache.org/docs/file-format is
+ * its oldest and plainest part, which every engine reads. A row group has one data page (version 1) for each
+ * column, PLAIN and compressed by zstd; levels are runs (RLE).
+ */
+
+/* ---- rows: records on their way into a row group ----------------------------------- */
+
+/* Behind it lie the task's name and the record, and bytes up to a multiple of 8. */
+struct parquet_row {
+	uint64_t ts, bound; /* ns; UINT64_MAX: not known */
+	int64_t lost;	    /* as merge_record's */
+	int32_t pid;	    /* -1: not known */
+	uint32_t stream;
+	uint32_t len;
+	uint16_t comm; /* bytes; PARQUET_NO_COMM: not known */
+};
+
+#define PARQUET_NO_COMM	 UINT16_MAX
+#define PARQUET_ALIGN(n) (((n) + 7) & ~(size_t)7)
+
+static inline const char *parquet_row_comm(const struct parquet_row *row)
+{
+	return (const char *)(row + 1);
+}
+
+static inline size_t parquet_row_comm_len(const struct parquet_row *row)
+{
+	return row->comm == PARQUET_NO_COMM ? 0 : row->comm;
+}
+
+static inline const uint8_t *parquet_row_data(const struct parquet_row *row)
+{
+	return (const uint8_t *)(row + 1) + parquet_row_comm_len(row);
+}
+
+static inline const struct parquet_row *parquet_row_next(const struct parquet_row *row)
+{
+	size_t n = sizeof(*row) + parquet_row_comm_len(row) + row->len;
+
+	return (const struct parquet_row *)((const uint8_t *)row + PARQUET_ALIGN(n));
+}
+
+/* ---- columns ------------------------------------------------------------------------ */
+
+/* Parquet's Type, with its numbers. */
+enum parquet_type { PARQUET_BOOL = 0, PARQUET_INT32 = 1, PARQUET_INT64 = 2, PARQUET_BYTES = 6 };
+
+struct parquet_column {
+	const char *name;
+	enum parquet_what {
+		PARQUET_TS,
+		PARQUET_CPU,
+		PARQUET_PID,
+		PARQUET_COMM,
+		PARQUET_BUFFER,
+		PARQUET_LOST,
+		PARQUET_BOUND,
+		PARQUET_NUMBER, /* of the event's fields, as those below */
+		PARQUET_TEXT,
+		PARQUET_LIST
+	} what;
+	enum parquet_type type;
+	bool optional, is_unsigned;
+	uint8_t bits; /* of an integer */
+	struct field_load load, item;
+};
+
+#define PARQUET_OWN 7 /* the columns that every event has; those of its fields come behind */
+
+static inline bool parquet_is_field(const struct parquet_column *c)
+{
+	return c->what >= PARQUET_NUMBER;
+}
+
+/*
+ * Of the event's rows, by its format (NULL: of losses, which have no fields); of rows whose event is not
+ * known: its id, and the record's bytes. *out is the caller's to free; kept: has the names. -ENOMEM.
+ */
+int parquet_columns(struct parquet_column **out, size_t *n, const struct tep_event *e, struct arena *kept);
+int parquet_columns_unknown(struct parquet_column **out, size_t *n);
+
+/* ---- a column's values in a row group ------------------------------------------------- */
+
+/* Runs of equal levels: Parquet's RLE. */
+struct parquet_levels {
+	struct buf runs;
+	uint8_t level;
+	uint64_t n; /* so many came last */
+};
+
+struct parquet_chunk {
+	struct buf values, page; /* page: with its header, as it goes into the file */
+	struct parquet_levels def, rep;
+	uint64_t n, n_values; /* nulls and empty lists among the first; in `values` */
+	uint64_t nulls;
+	uint64_t min, max;
+	uint64_t size; /* bytes of the page as if it were not compressed */
+};
+
+/* Context of the rows. */
+struct parquet_source {
+	const struct timeline *timeline;
+	const struct inputs *in;
+};
+
+/* All of the n rows' values of the column, as a page. -ENOMEM. */
+int parquet_chunk_fill(struct parquet_chunk *chunk, const struct parquet_column *c,
+		       const struct parquet_source *source, const struct parquet_row *rows, size_t n);
+void parquet_chunk_release(struct parquet_chunk *chunk);
+
+/* ---- files ------------------------------------------------------------------------------ */
+
+#define PARQUET_MAGIC "PAR1"
+
+/* Appends the metadata of a row group whose pages lie in the file from `at` on. */
+void parquet_group_put(struct buf *out, const struct parquet_column *columns,
+		       const struct parquet_chunk *chunks, size_t n_columns, size_t n_rows, uint64_t at);
+/* Appends the end of a file: groups are those of parquet_group_put(), one after the other. */
+void parquet_footer_put(struct buf *out, const struct parquet_column *columns, size_t n_columns,
+			const struct buf *groups, size_t n_groups, uint64_t n_rows);
+
+/* KEY=NAME as a directory: what engines or file systems could take for something else is %XX, and a name
+ * that is too long is cut and ends in ~ID. NULL: the key's null. */
+char *parquet_dir(const char *key, const char *name, unsigned int id);
+
+#endif

@@ -1,0 +1,437 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * hyptrace export --parquet: a file for each machine and event. Parquet, since it is what DuckDB, Spark,
+ * Trino and ClickHouse all read best; by hand, since no library of it is packaged and little of it is needed.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "convert/export/parquet-priv.h"
+#include "read/pipeline.h"
+#include "read/print.h"
+#include "base/array.h"
+#include "base/outdir.h"
+#include "base/workers.h"
+#include "base/files.h"
+#include "base/strings.h"
+
+#define GROUP_ROWS_MAX	65536
+#define GROUP_BYTES_MAX (8u << 20)
+#define HELD_MAX	(64u << 20) /* bytes of rows, of all events together */
+#define METADATA_MAX	(16u << 20) /* bytes of files that are not ended, likewise */
+#define PACKERS_MAX	4	    /* threads, each with a column of a group in memory */
+
+/* An event of an input: its rows so far, and its file. */
+struct parquet_event {
+	struct parquet_column *columns;
+	size_t n_columns;
+	char *dir; /* below the output */
+	struct buf rows;
+	size_t n_rows;
+	/* the file; size 0: there is none */
+	unsigned int part;
+	uint64_t size; /* bytes */
+	struct buf groups;
+	size_t n_groups;
+	uint64_t written; /* rows */
+};
+
+struct parquet {
+	struct export_job *job;
+	struct print *print;
+	struct outdir out;
+	struct parquet_event **events, ***slots; /* all; by input and id */
+	size_t n;
+	size_t held, metadata; /* bytes */
+	unsigned int parts;
+	struct arena names;
+};
+
+/* A run's. */
+struct parquet_run {
+	struct buf ready; /* for print_begin */
+	struct print_record v[MERGE_RUN_MAX];
+	uint64_t bounds[MERGE_RUN_MAX];
+};
+
+/* ---- events ------------------------------------------------------------------------- */
+
+/* Behind the ids of an input's events. */
+static size_t parquet_slot_unknown(const struct input *in)
+{
+	return in->n_known;
+}
+
+static size_t parquet_slot_loss(const struct input *in)
+{
+	return in->n_known + 1;
+}
+
+static const char *parquet_machine_name(const struct input *in)
+{
+	return in->guest ? in->machine : "host";
+}
+
+static char *parquet_event_dir(const struct inputs *in, size_t input, const char *system, const char *name,
+			       unsigned int id)
+{
+	const char *machine = parquet_machine_name(&in->v[input]);
+	bool taken = in->v[input].guest && !strcmp(machine, "host");
+	char *dir = NULL, *own, *m, *s = parquet_dir("system", system, id),
+	     *e = parquet_dir("event", name, id);
+
+	/* a second one of a name, and a guest that is called host, get a number */
+	for (size_t i = 0; i < input; i++)
+		taken |= !strcmp(parquet_machine_name(&in->v[i]), machine);
+	own = taken ? str_printf("%s~%zu", machine, input + 1) : strdup(machine);
+	m = own ? parquet_dir("machine", own, (unsigned int)input) : NULL;
+	free(own);
+	if (m && s && e)
+		dir = str_printf("%s/%s/%s", m, s, e);
+	free(m);
+	free(s);
+	free(e);
+	return dir;
+}
+
+static void parquet_event_free(struct parquet_event *e)
+{
+	if (!e)
+		return;
+	free(e->columns);
+	free(e->dir);
+	buf_release(&e->rows);
+	buf_release(&e->groups);
+	free(e);
+}
+
+static int parquet_event_new(struct parquet *p, size_t input, size_t slot, struct parquet_event **out)
+{
+	const struct input *in = &p->job->in->v[input];
+	const struct known_event *known = input_event(in, (unsigned int)slot);
+	const char *system = known ? known->event->system : NULL;
+	const char *name = known ? known->event->name : slot == parquet_slot_loss(in) ? "lost" : "unknown";
+	struct parquet_event *e = calloc(1, sizeof(*e));
+	int ret = -ENOMEM;
+
+	if (!e)
+		return ret;
+	e->dir = parquet_event_dir(p->job->in, input, system, name, (unsigned int)slot);
+	if (e->dir)
+		ret = slot == parquet_slot_unknown(in)
+			      ? parquet_columns_unknown(&e->columns, &e->n_columns)
+			      : parquet_columns(&e->columns, &e->n_columns, known ? known->event : NULL,
+						&p->names);
+	if (!ret)
+		ret = array_push(&p->events, &p->n, &e, sizeof(e));
+	if (ret)
+		parquet_event_free(e);
+	else
+		*out = e;
+	return ret;
+}
+
+/* ---- files ----------------------------------------------------------------------------- */
+
+/* To append to: only one is open at a time, however many events there are. */
+static int parquet_file_open(struct parquet *p, struct parquet_event *e)
+{
+	int flags = O_WRONLY | O_NOFOLLOW | O_CLOEXEC, fd, ret;
+	char *path;
+
+	if (!e->size) {
+		for (char *slash = e->dir; slash;) {
+			slash = strchr(slash + 1, '/');
+			if (slash)
+				*slash = 0;
+			ret = mkdirat(p->out.fd, e->dir, 0755) < 0 && errno != EEXIST ? -errno : 0;
+			if (slash)
+				*slash = '/';
+			if (ret)
+				return ret;
+		}
+		e->part = p->parts++;
+	}
+	path = str_printf("%s/part-%u.parquet", e->dir, e->part);
+	if (!path)
+		return -ENOMEM;
+	fd = openat(p->out.fd, path, flags | (e->size ? O_APPEND : O_CREAT | O_EXCL), 0644);
+	ret = fd < 0 ? -errno : 0;
+	free(path);
+	if (!ret && !e->size) {
+		e->size = sizeof(PARQUET_MAGIC) - 1;
+		ret = write_all(fd, PARQUET_MAGIC, e->size);
+	}
+	if (ret)
+		fd_close(&fd);
+	return ret ? ret : fd;
+}
+
+static int parquet_file_close(int fd, int ret)
+{
+	return close(fd) < 0 && !ret ? -errno : ret;
+}
+
+/* Its file is ended. Rows that come later have another. */
+static int parquet_file_end(struct parquet *p, struct parquet_event *e)
+{
+	struct buf footer = { 0 };
+	int fd, ret;
+
+	if (!e->size)
+		return 0;
+	parquet_footer_put(&footer, e->columns, e->n_columns, &e->groups, e->n_groups, e->written);
+	fd = footer.bad ? -ENOMEM : parquet_file_open(p, e);
+	ret = fd < 0 ? fd : parquet_file_close(fd, write_all(fd, footer.data, footer.len));
+	buf_release(&footer);
+	p->metadata -= e->groups.cap;
+	buf_release(&e->groups);
+	e->size = e->written = e->n_groups = 0;
+	return ret;
+}
+
+/* ---- row groups ---------------------------------------------------------------------------- */
+
+struct packing {
+	const struct parquet_event *event;
+	struct parquet_source source;
+	struct parquet_chunk *chunks;
+	atomic_size_t next;
+	atomic_int ret;
+};
+
+static void parquet_pack_columns(void *ctx, size_t worker)
+{
+	struct packing *k = ctx;
+	const struct parquet_event *e = k->event;
+	size_t i;
+
+	while ((i = atomic_fetch_add(&k->next, 1)) < e->n_columns) {
+		int ret =
+			parquet_chunk_fill(&k->chunks[i], &e->columns[i], &k->source,
+					   (const struct parquet_row *)(const void *)e->rows.data, e->n_rows);
+
+		if (ret)
+			atomic_store(&k->ret, ret);
+	}
+}
+
+static int parquet_group_write(struct parquet *p, struct parquet_event *e, const struct parquet_chunk *chunks)
+{
+	int fd = parquet_file_open(p, e), ret = 0;
+	uint64_t at = e->size;
+
+	if (fd < 0)
+		return fd;
+	for (size_t i = 0; i < e->n_columns && !ret; i++) {
+		ret = write_all(fd, chunks[i].page.data, chunks[i].page.len);
+		e->size += chunks[i].page.len;
+	}
+	ret = parquet_file_close(fd, ret);
+	p->metadata -= e->groups.cap;
+	parquet_group_put(&e->groups, e->columns, chunks, e->n_columns, e->n_rows, at);
+	p->metadata += e->groups.cap;
+	e->n_groups++;
+	e->written += e->n_rows;
+	return ret ? ret : buf_status(&e->groups);
+}
+
+/* The rows so far become a row group of the file. */
+static int parquet_flush(struct parquet *p, struct parquet_event *e)
+{
+	struct packing k = { .event = e, .source = { p->job->timeline, p->job->in } };
+	size_t workers = pipeline_workers();
+	int ret;
+
+	if (!e->n_rows)
+		return 0;
+	k.chunks = calloc(e->n_columns, sizeof(*k.chunks));
+	if (!k.chunks)
+		return -ENOMEM;
+	/* threads for some rows take longer than the rows */
+	workers = e->n_rows < GROUP_ROWS_MAX / 16 ? 1 : workers < PACKERS_MAX ? workers : PACKERS_MAX;
+	workers_share(workers, parquet_pack_columns, &k);
+	ret = atomic_load(&k.ret);
+	if (!ret)
+		ret = parquet_group_write(p, e, k.chunks);
+	for (size_t i = 0; i < e->n_columns; i++)
+		parquet_chunk_release(&k.chunks[i]);
+	free(k.chunks);
+	p->held -= e->rows.cap;
+	buf_release(&e->rows);
+	e->n_rows = 0;
+	return ret;
+}
+
+/*
+ * Flushes the rows, or ends the files, that are at least half as large as the mean: they hold at least half
+ * of all.
+ */
+static int parquet_make_room(struct parquet *p, bool files)
+{
+	size_t half = (files ? p->metadata : p->held) / p->n / 2;
+	int ret = 0;
+
+	for (size_t i = 0; i < p->n && !ret; i++) {
+		struct parquet_event *e = p->events[i];
+
+		if ((files ? e->groups.cap : e->rows.cap) >= half)
+			ret = files ? parquet_file_end(p, e) : parquet_flush(p, e);
+	}
+	return ret;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+static void parquet_row_put(struct parquet_event *e, const struct print_record *r, uint64_t bound)
+{
+	const char *comm = r->event ? r->comm : NULL;
+	struct parquet_row row = { .ts = r->m->ts,
+				   .bound = bound,
+				   .lost = r->m->missed,
+				   .pid = r->event ? r->pid : -1,
+				   .stream = r->m->stream,
+				   .len = r->m->len,
+				   .comm = PARQUET_NO_COMM };
+	size_t comm_len = comm ? strnlen(comm, PARQUET_NO_COMM - 1) : 0;
+	uint8_t *at = buf_room(&e->rows, sizeof(row) + comm_len + row.len + 8), *end;
+
+	if (!at)
+		return;
+	if (comm)
+		row.comm = (uint16_t)comm_len;
+	memcpy(at, &row, sizeof(row));
+	end = at + sizeof(row);
+	memcpy(end, comm ?: "", comm_len);
+	end += comm_len;
+	if (row.len)
+		memcpy(end, r->m->data, row.len);
+	e->rows.len += PARQUET_ALIGN(sizeof(row) + comm_len + row.len);
+	e->n_rows++;
+}
+
+static int parquet_add(struct parquet *p, const struct print_record *r, uint64_t bound)
+{
+	const struct input *in = &p->job->in->v[r->at->input];
+	size_t slot = !r->m->len ? parquet_slot_loss(in) : r->event ? r->id : parquet_slot_unknown(in);
+	struct parquet_event **e = &p->slots[r->at->input][slot];
+	int ret = *e ? 0 : parquet_event_new(p, r->at->input, slot, e);
+
+	if (ret)
+		return ret;
+	p->held -= (*e)->rows.cap;
+	parquet_row_put(*e, r, bound);
+	p->held += (*e)->rows.cap;
+	ret = buf_status(&(*e)->rows);
+	if (!ret && ((*e)->n_rows == GROUP_ROWS_MAX || (*e)->rows.len >= GROUP_BYTES_MAX))
+		ret = parquet_flush(p, *e);
+	if (!ret && p->held > HELD_MAX)
+		ret = parquet_make_room(p, false);
+	return !ret && p->metadata > METADATA_MAX ? parquet_make_room(p, true) : ret;
+}
+
+/* ---- runs of them ------------------------------------------------------------------------------ */
+
+static void parquet_run_free(void *own)
+{
+	struct parquet_run *r = own;
+
+	buf_release(&r->ready);
+	free(r);
+}
+
+/* Task names are known, and learned, as report does it. */
+static int parquet_before(void *ctx, struct pipeline_run *run)
+{
+	struct parquet *p = ctx;
+	struct parquet_run *own = run->own ? run->own : calloc(1, sizeof(*own));
+	int ret = 0;
+
+	run->own = own;
+	if (!own)
+		return -ENOMEM;
+	own->ready.len = 0;
+	for (size_t i = 0; i < run->records.n && !ret; i++) {
+		const struct merge_record *m = &run->records.v[i];
+		struct print_record *r = &own->v[i];
+
+		*r = (struct print_record){ .m = m,
+					    .at = merge_stream(p->job->timeline->merge, m),
+					    .pid = -1 };
+		if (!m->len)
+			continue;
+		ret = print_begin(p->print, p->job->timeline, m, r, &own->ready);
+		p->job->records++;
+		p->job->unknown += !r->event;
+	}
+	return ret ?: export_tell(p->job);
+}
+
+/* Times are the host's clock: its own are exact. */
+static int parquet_work(void *ctx, struct pipeline_run *run)
+{
+	const struct parquet *p = ctx;
+	struct parquet_run *own = run->own;
+
+	for (size_t i = 0; i < run->records.n; i++) {
+		const struct input *in = &p->job->in->v[own->v[i].at->input];
+
+		own->bounds[i] = in->guest || in->time.shift.cpus
+					 ? filetime_bound(&in->time, run->records.v[i].raw)
+					 : 0;
+	}
+	return 0;
+}
+
+static int parquet_after(void *ctx, struct pipeline_run *run)
+{
+	struct parquet_run *own = run->own;
+	int ret = 0;
+
+	for (size_t i = 0; i < run->records.n && !ret; i++)
+		ret = parquet_add(ctx, &own->v[i], own->bounds[i]);
+	return ret;
+}
+
+static const struct pipeline_job parquet_job = {
+	.before = parquet_before,
+	.work = parquet_work,
+	.after = parquet_after,
+	.release = parquet_run_free,
+};
+
+/* ---- all of it ---------------------------------------------------------------------------------- */
+
+int export_parquet(struct export_job *job, const char *dir, const struct log *log)
+{
+	const struct inputs *in = job->in;
+	struct parquet p = { .job = job };
+	int ret = outdir_open(&p.out, dir, log);
+
+	if (ret)
+		return ret;
+	p.slots = calloc(in->n + 1, sizeof(*p.slots));
+	ret = p.slots ? 0 : -ENOMEM;
+	for (size_t i = 0; i < in->n && !ret; i++) {
+		p.slots[i] = calloc(in->v[i].n_known + 2, sizeof(**p.slots));
+		ret = p.slots[i] ? 0 : -ENOMEM;
+	}
+	ret = ret ?: print_open(&p.print, in, false) ?: pipeline_work(job->timeline, &parquet_job, &p);
+	for (size_t i = 0; i < p.n && !ret; i++)
+		ret = parquet_flush(&p, p.events[i]) ?: parquet_file_end(&p, p.events[i]);
+	for (size_t i = 0; i < p.n; i++)
+		parquet_event_free(p.events[i]);
+	free(p.events);
+	for (size_t i = 0; p.slots && i < in->n; i++)
+		free(p.slots[i]);
+	free(p.slots);
+	print_close(p.print);
+	arena_release(&p.names);
+	return outdir_close(&p.out, ret);
+}

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Runs of records as packets, compressed as Perfetto's own are: bundles of a CPU's events. */
+#include <errno.h>
+#include <libdeflate.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "convert/export/perfetto-priv.h"
+#include "base/array.h"
+
+#define BUNDLE_EVENTS 128
+#define BUNDLE_BYTES  (64u << 10)
+
+/* The fastest: compressing is still half of an export's work. */
+#define ZIP_LEVEL 1
+
+static void known_event(struct buf *b, const struct pf_record *r)
+{
+	size_t message = pb_open(b, r->event->number);
+
+	for (size_t i = 0; i < r->event->n_known; i++) {
+		const struct pf_field *f = r->event->known[i];
+		const uint8_t *data;
+		uint64_t v;
+		size_t n;
+
+		if (f->to != PF_TEXT) {
+			/* of the type in Perfetto's message, which may be narrower than the event's field */
+			if (field_load_number(&f->load, r->data, r->len, &v))
+				pb_number(b, f->number,
+					  f->to == PF_64      ? v
+					  : f->to == PF_INT32 ? (uint64_t)(int32_t)v
+							      : (uint32_t)v);
+		} else if (field_load_bytes(&f->load, r->data, r->len, &data, &n) == 1) {
+			pb_text(b, f->number, (const char *)data, n);
+		}
+	}
+	pb_close(b, message);
+}
+
+/* "1,2,3" */
+static void array_text(struct buf *b, const struct pf_field *f, const uint8_t *data, size_t n)
+{
+	size_t size = field_item_size(f->format), text = pb_open(b, GENERIC_STR);
+	struct field_load item = { .size = (uint32_t)size, .swap = f->load.swap };
+
+	for (size_t i = 0; i + size <= n; i += size) {
+		if (i)
+			buf_add(b, ",", 1);
+		buf_add_u64(b, field_word(&item, data + i));
+	}
+	pb_close(b, text);
+}
+
+static void generic_field(struct buf *b, const struct pf_field *f, const struct pf_record *r)
+{
+	size_t field = pb_open(b, GENERIC_FIELD), n;
+	const uint8_t *data;
+	uint64_t v;
+
+	pb_text(b, GENERIC_FIELD_NAME, f->name, strlen(f->name));
+	if (f->load.kind == FIELD_NUMBER) {
+		bool there = field_load_number(&f->load, r->data, r->len, &v);
+		const char *symbol = there && f->is_code ? tep_find_function(f->format->event->tep, v) : NULL;
+
+		if (symbol)
+			pb_text(b, GENERIC_STR, symbol, strlen(symbol));
+		else if (there)
+			pb_number(b, f->format->flags & TEP_FIELD_IS_SIGNED ? GENERIC_INT : GENERIC_UINT, v);
+	} else if (field_load_bytes(&f->load, r->data, r->len, &data, &n) == 1) {
+		if (f->format->flags & TEP_FIELD_IS_STRING)
+			pb_text(b, GENERIC_STR, (const char *)data, n);
+		else
+			array_text(b, f, data, n);
+	}
+	pb_close(b, field);
+}
+
+static void generic_event(struct buf *b, const struct pf_record *r)
+{
+	const char *name = r->event ? r->event->name : "unknown event";
+	size_t message = pb_open(b, EVENT_GENERIC);
+
+	pb_text(b, GENERIC_NAME, name, strlen(name));
+	for (size_t i = 0; r->event && i < r->event->n_fields; i++)
+		generic_field(b, &r->event->fields[i], r);
+	if (!r->event) { /* no format describes it: that it was there, and its number */
+		size_t field = pb_open(b, GENERIC_FIELD);
+
+		pb_text(b, GENERIC_FIELD_NAME, "id", 2);
+		pb_number(b, GENERIC_UINT, r->id);
+		pb_close(b, field);
+	}
+	pb_close(b, message);
+}
+
+/* ---- bundles ------------------------------------------------------------------------ */
+
+/* As many records of a CPU as go into one bundle, from r on; returns the next one, or NULL. */
+static const struct pf_record *put_bundle(const struct perfetto *pf, struct buf *b, const struct pf_record *r)
+{
+	size_t packet = pb_open(b, TRACE_PACKET), bundle = pb_open(b, PACKET_FTRACE_EVENTS), n = 0;
+	const struct pf_record *first = r;
+
+	pb_number(b, BUNDLE_CPU, r->cpu);
+	do {
+		if (r->how != PF_LEFT_OUT) {
+			size_t event = pb_open(b, BUNDLE_EVENT);
+
+			pb_number(b, EVENT_TIMESTAMP, r->ts);
+			/* Perfetto takes no event without one */
+			pb_number(b, EVENT_PID, r->pid > 0 ? (uint64_t)r->pid : 0);
+			if (r->event && r->event->number && r->how == PF_KNOWN)
+				known_event(b, r);
+			else
+				generic_event(b, r);
+			pb_close(b, event);
+		}
+		r = r->next;
+	} while (r && !r->lost && ++n < BUNDLE_EVENTS && b->len - bundle < BUNDLE_BYTES);
+	if (first->lost)
+		pb_number(b, BUNDLE_LOST, true);
+	pb_close(b, bundle);
+	pf_machine(pf, b, first->input);
+	pb_close(b, packet);
+	return r;
+}
+
+static void queue_records(struct pf_queue *queues, struct pf_record *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct pf_record *r = &v[i];
+		struct pf_queue *q = &queues[r->input * PERFETTO_CPUS + r->cpu];
+
+		r->next = NULL;
+		if (r->how == PF_LEFT_OUT && !r->lost)
+			continue;
+		*(q->first ? &q->last->next : &q->first) = r;
+		q->last = r;
+	}
+}
+
+void pf_ftrace_write(const struct perfetto *pf, struct pf_chunk *c)
+{
+	memset(c->queues, 0, pf->n_cpus * sizeof(*c->queues));
+	queue_records(c->queues, c->late, c->n_late);
+	queue_records(c->queues, c->v, c->n);
+	for (size_t i = 0; i < pf->n_cpus; i++)
+		for (const struct pf_record *r = c->queues[i].first; r;)
+			r = put_bundle(pf, &c->packets, r);
+}
+
+/* ---- runs of records ------------------------------------------------------------------------- */
+
+struct pf_chunk *pf_chunk_new(size_t n_cpus)
+{
+	struct pf_chunk *c = calloc(1, sizeof(*c));
+
+	if (c)
+		c->queues = calloc(n_cpus + 1, sizeof(*c->queues));
+	if (c && c->queues)
+		return c;
+	free(c);
+	return NULL;
+}
+
+bool pf_chunk_begin(struct pf_chunk *c, size_t n)
+{
+	c->n = c->n_late = 0;
+	c->packets.len = 0;
+	arena_reset(&c->kept);
+	if (n > c->cap) {
+		struct pf_record *v = reallocarray(c->v, n, sizeof(*v));
+
+		if (!v)
+			return false;
+		c->v = v;
+		c->cap = n;
+	}
+	return true;
+}
+
+void pf_chunk_late(struct pf_chunk *c, const struct pf_record *r)
+{
+	struct pf_record late = *r;
+	uint8_t *data = arena_alloc(&c->kept, r->len + 1);
+
+	if (!data)
+		return;
+	memcpy(data, r->data, r->len);
+	late.data = data;
+	c->kept.bad |= array_push(&c->late, &c->n_late, &late, sizeof(late)) != 0;
+}
+
+/* ---- compressing ------------------------------------------------------------------------ */
+
+int pf_chunk_zip(struct pf_chunk *c, struct buf *out)
+{
+	size_t packet, bytes, room;
+
+	if (!c->zip)
+		c->zip = libdeflate_alloc_compressor(ZIP_LEVEL);
+	if (c->packets.bad || !c->zip)
+		return -ENOMEM;
+	if (!c->packets.len)
+		return 0;
+	room = libdeflate_zlib_compress_bound(c->zip, c->packets.len);
+	packet = pb_open(out, TRACE_PACKET);
+	bytes = pb_open(out, PACKET_COMPRESSED);
+	if (!buf_room(out, room))
+		return -ENOMEM;
+	out->len +=
+		libdeflate_zlib_compress(c->zip, c->packets.data, c->packets.len, out->data + out->len, room);
+	pb_close(out, bytes);
+	pb_close(out, packet);
+	return buf_status(out);
+}
+
+void pf_chunk_free(void *chunk)
+{
+	struct pf_chunk *c = chunk;
+
+	if (!c)
+		return;
+	libdeflate_free_compressor(c->zip);
+	free(c->late);
+	free(c->v);
+	free(c->queues);
+	arena_release(&c->kept);
+	buf_release(&c->packets);
+	free(c);
+}

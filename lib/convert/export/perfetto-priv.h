@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_PERFETTO_PRIV_H
+#define HYPTRACE_PERFETTO_PRIV_H
+
+#include "ask/states/gaps.h"
+#include "ask/states/states.h"
+#include "base/arena.h"
+#include "base/decode/perfetto-events.h"
+#include "base/field.h"
+#include "base/protobuf.h"
+#include "convert/export/export.h"
+#include "spans/marks.h"
+
+/*
+ * Shared by perfetto.c and perfetto-*.c. What is out of memory sets `bad`, of struct
+ * perfetto or of the buf or arena, which perfetto.c looks at.
+ */
+
+struct perfetto;
+
+/* ---- kept by CPU or thread: perfetto-map.c ----------------------------------- */
+
+/* Objects of structs that begin with this, by input, number and kind. */
+struct pf_item {
+	struct pf_item *next;
+	size_t input;
+	unsigned int number; /* a CPU, or a thread's id */
+	unsigned int kind;
+};
+
+#define PF_BUCKETS 256
+
+/* Zero-initialised = empty. */
+struct pf_map {
+	struct pf_item *v[PF_BUCKETS];
+	size_t n;
+};
+
+/* NULL: there is none. */
+void *pf_map_find(const struct pf_map *m, size_t input, unsigned int number, unsigned int kind);
+/* A new one of that many bytes, zeroed but for its keys; the map's. NULL: out of memory. */
+void *pf_map_add(struct pf_map *m, size_t size, size_t input, unsigned int number, unsigned int kind);
+/* Calls fn with each. */
+void pf_map_each(const struct pf_map *m, void (*fn)(void *ctx, void *item), void *ctx);
+/* Frees all, each after release (NULL: nothing to release in it). */
+void pf_map_release(struct pf_map *m, void (*release)(void *item));
+
+/* ---- events: perfetto-event.c --------------------------------------------------------- */
+
+/* The part of the exporter that takes it, besides perfetto-ftrace.c. */
+enum pf_role {
+	PF_PLAIN,
+	PF_PRINT,
+	PF_MARK, /* hypertrace:guest_hypertrace */
+	PF_KVM_EXIT,
+	PF_KVM_FAULT,
+	PF_HYP_ENTER, /* the hypervisor's: these three */
+	PF_HYP_EXIT,
+	PF_HYP_OTHER
+};
+
+/* A field in the event's format, and how it is written. */
+struct pf_field {
+	const struct tep_format_field *format;
+	struct field_load load;
+	const char *name, *arg; /* UTF-8; arg: "EVENT.FIELD" */
+	bool is_code;		/* an address in the kernel's text, shown by name */
+	bool is_hex;		/* is read in hexadecimal */
+	unsigned int number;	/* in Perfetto's message of the event; 0: that has none */
+	enum pf_type { PF_TEXT, PF_64, PF_INT32, PF_UINT32 } to; /* there */
+};
+
+/* An event by a file's format, and its form in the trace: found once. */
+struct pf_event {
+	struct tep_event *event;
+	const char *name; /* UTF-8 */
+	enum pf_role role;
+	unsigned int number; /* of its message in FtraceEvent; 0: Perfetto has no message for it */
+	/* fields that the parts look for; FIELD_NONE: it has none */
+	struct field_load reason, vcpu, pc, esr, address, call, text;
+	const struct marks_fields *marks; /* PF_MARK's; NULL: no memory */
+	struct pf_field *fields;
+	size_t n_fields;
+	const struct pf_field **known; /* those that the message has, by number */
+	size_t n_known;
+};
+
+/* The event with the id of that input; NULL: it has no format, or bad. */
+const struct pf_event *pf_event(struct perfetto *pf, size_t input, unsigned int id);
+
+/* ---- records, and what they become: perfetto-ftrace.c ------------------------------------ */
+
+enum pf_how {
+	PF_KNOWN,   /* as Perfetto has the event, if it does */
+	PF_GENERIC, /* as names and values */
+	PF_LEFT_OUT /* not at all: only a loss, or it waits for what comes next */
+};
+
+struct pf_record {
+	uint64_t ts;
+	const uint8_t *data;
+	size_t len, input;
+	const struct pf_event *event; /* NULL: no format has its id */
+	unsigned int id, cpu;
+	uint32_t stream;
+	int pid; /* -1: none */
+	enum pf_how how;
+	bool lost;		/* events, before it on its CPU */
+	struct pf_record *next; /* perfetto-ftrace.c: of its CPU */
+};
+
+/* A CPU's records. */
+struct pf_queue {
+	struct pf_record *first, *last;
+};
+
+/* A run of records on its way into the trace. */
+struct pf_chunk {
+	/* records from earlier on that waited (their bytes are in `kept`); then the run's */
+	struct pf_record *late, *v;
+	size_t n_late, n, cap;
+	struct arena kept;
+	struct pf_queue *queues; /* by input and CPU */
+	struct buf packets;	 /* not yet compressed */
+	struct libdeflate_compressor *zip;
+};
+
+/* NULL: no memory. */
+struct pf_chunk *pf_chunk_new(size_t n_cpus);
+/* Makes it empty, with room for n records. False: no memory. */
+bool pf_chunk_begin(struct pf_chunk *c, size_t n);
+/* Adds a record that waited, with a copy of its bytes. */
+void pf_chunk_late(struct pf_chunk *c, const struct pf_record *r);
+/* Appends all packets, compressed, to *out. -ENOMEM. */
+int pf_chunk_zip(struct pf_chunk *c, struct buf *out);
+/* Takes NULL. */
+void pf_chunk_free(void *chunk);
+
+/* ---- one export ------------------------------------------------------------------- */
+
+/* Arguments of a slice. Zero-initialised = none. */
+struct pf_args {
+	struct buf bytes;
+	size_t n; /* beyond 32 they are left out */
+};
+
+/* Shared by all parts; each keeps its own in maps, by the numbers that are named there. */
+struct perfetto {
+	struct pf_chunk *chunk; /* the one that is filled */
+	uint64_t last_uuid;	/* of a track */
+	struct export_job *job;
+	uint32_t *machines; /* by input; 0 is the host */
+	const struct hypertrace_desc *desc;
+	struct arena arena;	   /* for one record */
+	struct pf_args args;	   /* pf_args() */
+	struct arena kept;	   /* for all of the export */
+	struct pf_event ***events; /* by input and id */
+	size_t n_cpus;		   /* PERFETTO_CPUS of each input */
+	struct padded padded;
+	bool begun, bad;
+	struct pf_map words;  /* perfetto-event.c: number, event's id */
+	struct pf_map cpus;   /* perfetto-hyp.c: CPU */
+	struct pf_map tracks; /* perfetto-state.c: owner, or CPU of a guest */
+	struct pf_map exits;  /* perfetto-state.c: thread */
+	struct pf_map names;  /* perfetto-state.c: reason, the rest */
+	struct steps *meanings;
+	struct step_batch steps;
+	struct states *states;
+	struct gaps gaps;
+	struct marks marks; /* perfetto-marker.c: and by source */
+	struct pf_marker *markers;
+	size_t n_markers;
+	struct pf_map parents; /* perfetto-track.c: the caller's, enum pf_parent */
+};
+
+/* The end of each packet: which machine it is of. */
+static inline void pf_machine(const struct perfetto *pf, struct buf *packet, size_t input)
+{
+	if (pf->machines[input])
+		pb_number(packet, PACKET_MACHINE_ID, pf->machines[input]);
+}
+
+static inline bool pf_number(const struct field_load *f, const struct pf_record *r, uint64_t *out)
+{
+	*out = 0;
+	return f->kind == FIELD_NUMBER && field_load_number(f, r->data, r->len, out);
+}
+
+/*
+ * The word behind key in the text of a record, which depends on the number alone: it is
+ * printed once for each. NULL: it is not there, or there are too many.
+ */
+const char *pf_word(struct perfetto *pf, const struct pf_record *r, const char *key, uint64_t number);
+
+/* A task's name by the file's table; NULL: unknown. */
+const char *pf_comm(const struct perfetto *pf, size_t input, int tid);
+
+/* ---- the kernels' events: perfetto-ftrace.c ----------------------------------------- */
+
+/*
+ * Appends the chunk's records in bundles of their machine and CPU. Events that Perfetto has are
+ * written as it has them; others as names and values. By any thread.
+ */
+void pf_ftrace_write(const struct perfetto *pf, struct pf_chunk *c);
+
+/* ---- tracks: perfetto-track.c ------------------------------------------------------- */
+
+/* Tracks that hold others; in this order on a machine. */
+enum pf_parent { PF_HYP, PF_GUEST, PF_STOLEN, PF_CROSVM, PF_HYPERTRACE };
+
+/* The track of that kind and number, made with this name when it is not there yet: its uuid. */
+uint64_t pf_parent(struct perfetto *pf, size_t input, unsigned int number, enum pf_parent kind,
+		   const char *name);
+/* A new track below parent (0: none), in the order of `rank`: its uuid. */
+uint64_t pf_track(struct perfetto *pf, size_t input, uint64_t parent, const char *name, int rank);
+/* Begin and end of a slice, or a moment; args may be NULL. */
+void pf_begin(struct perfetto *pf, size_t input, uint64_t track, uint64_t ts, const char *category,
+	      const char *name, const struct pf_args *args);
+void pf_end(struct perfetto *pf, size_t input, uint64_t track, uint64_t ts);
+void pf_instant(struct perfetto *pf, size_t input, uint64_t track, uint64_t ts, const char *category,
+		const char *name, const struct pf_args *args);
+
+/* Arguments for one slice, empty: pf's until the next call. */
+static inline struct pf_args *pf_args(struct perfetto *pf)
+{
+	pf->args.n = pf->args.bytes.len = 0;
+	return &pf->args;
+}
+/* Append an argument. */
+void pf_arg_u64(struct pf_args *a, const char *name, uint64_t v);
+void pf_arg_i64(struct pf_args *a, const char *name, int64_t v);
+void pf_arg_hex(struct pf_args *a, const char *name, uint64_t v);
+void pf_arg_text(struct pf_args *a, const char *name, const char *text, size_t len);
+/* All of the event's fields, each called "EVENT.FIELD". */
+void pf_arg_fields(struct pf_args *a, const struct pf_record *r);
+
+/* ---- slices of them ------------------------------------------------------------ */
+
+/* The hypervisor's time, by CPU: perfetto-hyp.c. Only the hypervisor's events; sets r->how. */
+void pf_hyp_record(struct perfetto *pf, struct pf_record *r);
+void pf_hyp_lost(struct perfetto *pf, size_t input, unsigned int cpu);
+/* The chunk is full: what waits in it waits for the next one. */
+void pf_hyp_keep(struct perfetto *pf);
+void pf_hyp_finish(struct perfetto *pf);
+void pf_hyp_release(struct perfetto *pf);
+/* Why the hypervisor was entered or left: "hvc"; NULL: the event has no reason. */
+const char *pf_hyp_reason(struct perfetto *pf, const struct pf_record *r);
+
+/* States of vCPUs and guests' tasks: perfetto-state.c. A state_listener. */
+int pf_state_span(void *perfetto, const struct state_span *span);
+/* Keeps the fields of kvm_exit and kvm_guest_fault. */
+void pf_exit_record(struct perfetto *pf, const struct pf_record *r);
+
+/* Marks of programs in trace_marker, of crosvm and hypertrace: perfetto-marker.c. Only these two roles. */
+void pf_marker_record(struct perfetto *pf, const struct pf_record *r);
+/* Events are missing before that record, or after it. */
+void pf_marker_lost(struct perfetto *pf, const struct merge_record *m);
+void pf_marker_release(struct perfetto *pf);
+
+#endif

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * States of vCPUs and stolen time of guests' tasks, by the model of ask/states/states.h: a track of slices
+ * for each vCPU, and for each CPU of a guest one of its tasks' stolen time. Unknown time has no slice.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/decode/esr.h"
+#include "convert/export/perfetto-priv.h"
+
+#define STATE_CATEGORY	"vcpu"
+#define STOLEN_CATEGORY "stolen"
+
+enum { TRACK_OF_VCPU, TRACK_OF_GUEST_CPU };
+
+struct state_track_item {
+	struct pf_item item; /* number: the owner's index, or the guest's CPU */
+	uint64_t track;
+};
+
+/* Details of a vCPU's last exit that its state does not have, by its thread. */
+struct exit_detail {
+	struct pf_item item;
+	uint64_t ts, pc, esr, address;
+	bool has_pc, has_fault;
+};
+
+/* ---- tracks ----------------------------------------------------------------------------- */
+
+static uint64_t vcpu_track(struct perfetto *pf, const struct state_owner *o)
+{
+	const struct input *in = &pf->job->in->v[o->input];
+	const struct offset_guest *guest = NULL;
+	uint64_t parent;
+	const char *comm, *name;
+
+	input_vcpu(in, o->pid, &guest);
+	name = arena_printf(&pf->arena, "Guest %s", o->guest_name ?: "");
+	/* the last number is that of guests without a name */
+	parent = pf_parent(pf, o->input, (unsigned int)(guest ? (size_t)(guest - in->guests) : in->n_guests),
+			   PF_GUEST, guest ? name : "Guests");
+	comm = states_comm(pf->states, o->input, o->pid);
+	/* "CPU 0/KVM", "crosvm_vcpu0": the next best */
+	name = o->vcpu != STATE_NO_CPU ? arena_printf(&pf->arena, "vCPU %u", o->vcpu)
+				       : arena_printf(&pf->arena, "%s %d", comm ?: "vCPU thread", o->pid);
+	return pf_track(pf, o->input, parent, name, o->vcpu != STATE_NO_CPU ? (int)o->vcpu : o->pid);
+}
+
+/* 0: out of memory. */
+static uint64_t state_track(struct perfetto *pf, const struct state_span *s)
+{
+	const struct state_owner *o = s->owner;
+	bool vcpu = o->kind == STATE_OF_VCPU;
+	unsigned int number = vcpu ? o->index : s->cpu, kind = vcpu ? TRACK_OF_VCPU : TRACK_OF_GUEST_CPU;
+	struct state_track_item *t = pf_map_find(&pf->tracks, o->input, number, kind);
+
+	if (t)
+		return t->track;
+	t = pf_map_add(&pf->tracks, sizeof(*t), o->input, number, kind);
+	pf->bad |= !t;
+	if (t)
+		t->track = vcpu ? vcpu_track(pf, o)
+				: pf_track(pf, o->input,
+					   pf_parent(pf, o->input, 0, PF_STOLEN, "Stolen from tasks"),
+					   arena_printf(&pf->arena, "CPU %u", s->cpu), (int)s->cpu);
+	return t ? t->track : 0;
+}
+
+/* ---- exits ------------------------------------------------------------------------------------ */
+
+void pf_exit_record(struct perfetto *pf, const struct pf_record *r)
+{
+	struct exit_detail *d;
+
+	if (r->pid <= 0)
+		return;
+	d = pf_map_find(&pf->exits, r->input, (unsigned int)r->pid, 0);
+	if (!d && pf->exits.n < STATES_VCPUS_MAX) {
+		d = pf_map_add(&pf->exits, sizeof(*d), r->input, (unsigned int)r->pid, 0);
+		pf->bad |= !d;
+	}
+	if (!d)
+		return;
+	if (r->event->role == PF_KVM_EXIT) {
+		d->ts = r->ts;
+		d->has_fault = false;
+		d->has_pc = pf_number(&r->event->pc, r, &d->pc);
+	} else {
+		d->has_fault =
+			pf_number(&r->event->esr, r, &d->esr) & pf_number(&r->event->address, r, &d->address);
+	}
+}
+
+static void exit_args(struct perfetto *pf, struct pf_args *args, const struct state_span *s)
+{
+	const struct exit_detail *d =
+		pf_map_find(&pf->exits, s->owner->input, (unsigned int)s->owner->pid, 0);
+	char text[ESR_TEXT_MAX];
+
+	if (!d || d->ts < s->from || d->ts > s->to)
+		return;
+	if (d->has_pc)
+		pf_arg_hex(args, "pc", d->pc);
+	if (!d->has_fault)
+		return;
+	pf_arg_hex(args, "esr", d->esr);
+	pf_arg_hex(args, "addr", d->address);
+	esr_text(d->esr, text, sizeof(text));
+	pf_arg_text(args, "syndrome", text, strlen(text));
+}
+
+/* ---- slices ------------------------------------------------------------------------------------- */
+
+static const struct pf_args *state_args(struct perfetto *pf, const struct state_span *s, const char *reason)
+{
+	struct pf_args *args = pf_args(pf);
+	const char *class =
+		s->why == STEP_KVM_EXIT && s->class < 64 ? esr_ec_name((unsigned int)s->class) : NULL;
+
+	if (reason)
+		pf_arg_text(args, "reason", reason, strlen(reason));
+	if (class && reason && !strcmp(reason, "TRAP"))
+		pf_arg_text(args, "class", class, strlen(class));
+	if (s->state == STATE_STOLEN)
+		pf_arg_text(args, "by", state_name(s->by), strlen(state_name(s->by)));
+	if (s->other != STATE_NO_TASK) { /* "QEMU 123" */
+		const char *comm = states_comm(pf->states, s->other_input, s->other);
+		const char *text =
+			s->other ? arena_printf(&pf->arena, "%s %d", comm ?: "task", s->other) : "idle";
+
+		pf_arg_text(args, s->state == STATE_HALTED || s->state == STATE_BLOCKED ? "woken_by" : "task",
+			    text, strlen(text));
+	}
+	if (s->state == STATE_HOST || s->state == STATE_OUTSIDE)
+		exit_args(pf, args, s);
+	if (s->from_bound || s->to_bound) {
+		uint64_t bound = s->from_bound > s->to_bound ? s->from_bound : s->to_bound;
+
+		if (bound == UINT64_MAX)
+			pf_arg_text(args, "bound_ns", "unknown", 7);
+		else
+			pf_arg_u64(args, "bound_ns", bound);
+	}
+	if (s->coarse)
+		pf_arg_text(args, "coarse", "true", 4);
+	return args;
+}
+
+/* "host TRAP DABT_LOW", "hypervisor hvc", "guest" */
+static const char *state_slice_text(struct perfetto *pf, const struct state_span *s, const char *reason)
+{
+	const char *class =
+		s->why == STEP_KVM_EXIT && s->class < 64 ? esr_ec_name((unsigned int)s->class) : NULL;
+	bool with = s->state == STATE_HYP || s->state == STATE_FIRMWARE || s->state == STATE_HOST ||
+		    s->state == STATE_OUTSIDE;
+
+	if (!with || !reason)
+		return state_name(s->state);
+	if (strcmp(reason, "TRAP") || !class)
+		return arena_printf(&pf->arena, "%s %s", state_name(s->state), reason);
+	return arena_printf(&pf->arena, "%s %s %s", state_name(s->state), reason, class);
+}
+
+/* A slice's name is made once for each reason; beyond so many, each time. */
+#define STATE_NAMES_MAX 4096
+
+struct state_slice_name {
+	struct pf_item item; /* number: the reason; kind: the rest */
+	char text[];
+};
+
+static const char *state_slice_name(struct perfetto *pf, const struct state_span *s, const char *reason)
+{
+	unsigned int kind = (unsigned int)s->state | (unsigned int)s->why << 8 |
+			    (unsigned int)(s->class < 64 ? s->class : 64) << 16 |
+			    (unsigned int)(s->reason >> 32 & 3) << 24;
+	struct state_slice_name *n;
+	const char *text;
+
+	if (s->state == STATE_STOLEN)
+		return states_comm(pf->states, s->owner->input, s->owner->pid)
+			       ?: arena_printf(&pf->arena, "task %d", s->owner->pid);
+	n = pf_map_find(&pf->names, s->owner->input, (unsigned int)s->reason, kind);
+	if (n)
+		return n->text;
+	text = state_slice_text(pf, s, reason);
+	if (!text || pf->names.n >= STATE_NAMES_MAX)
+		return text ?: "";
+	n = pf_map_add(&pf->names, sizeof(*n) + strlen(text) + 1, s->owner->input, (unsigned int)s->reason,
+		       kind);
+	pf->bad |= !n;
+	return n ? strcpy(n->text, text) : "";
+}
+
+int pf_state_span(void *perfetto, const struct state_span *s)
+{
+	struct perfetto *pf = perfetto;
+	const char *reason, *category = s->state == STATE_STOLEN ? STOLEN_CATEGORY : STATE_CATEGORY;
+	uint64_t track;
+
+	if (s->state == STATE_UNKNOWN || (s->owner->kind == STATE_OF_GUEST_TASK && s->state != STATE_STOLEN))
+		return 0;
+	track = state_track(pf, s);
+	reason = states_reason(pf->states, s);
+	pf_begin(pf, s->owner->input, track, s->from, category, state_slice_name(pf, s, reason),
+		 state_args(pf, s, reason));
+	pf_end(pf, s->owner->input, track, s->to);
+	pf->bad |= pf->arena.bad || pf->args.bytes.bad;
+	return 0;
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Tracks of our own in a Perfetto trace, and the slices and arguments on them. */
+#include <string.h>
+
+#include "convert/export/perfetto-priv.h"
+
+enum { TRACK_UUID = 1, TRACK_NAME = 2, TRACK_PARENT = 5, TRACK_CHILD_ORDERING = 11, TRACK_RANK = 12 };
+enum { SLICE_ARG = 4, SLICE_TYPE = 9, SLICE_TRACK = 11, SLICE_CATEGORY = 22, SLICE_NAME = 23 };
+enum { ARG_UINT = 3, ARG_INT = 4, ARG_STRING = 6, ARG_POINTER = 7, ARG_NAME = 10 };
+/* Of TrackEvent.Type and TrackDescriptor.ChildTracksOrdering. */
+enum { SLICE_BEGIN = 1, SLICE_END = 2, INSTANT = 3 };
+enum { ORDER_EXPLICIT = 3 };
+
+#define ARGS_MAX 32
+
+/* Track events need a sequence; names are written out, so that it has no state. */
+static void put_sequence(struct perfetto *pf, size_t input)
+{
+	pb_number(&pf->chunk->packets, PACKET_SEQUENCE_ID, pf->machines[input] + 1);
+}
+
+uint64_t pf_track(struct perfetto *pf, size_t input, uint64_t parent, const char *name, int rank)
+{
+	struct buf *b = &pf->chunk->packets;
+	size_t packet = pb_open(b, TRACE_PACKET), track;
+
+	put_sequence(pf, input);
+	track = pb_open(b, PACKET_TRACK_DESCRIPTOR);
+	pb_number(b, TRACK_UUID, ++pf->last_uuid);
+	pb_text(b, TRACK_NAME, name, strlen(name));
+	if (parent)
+		pb_number(b, TRACK_PARENT, parent);
+	pb_number(b, TRACK_CHILD_ORDERING, ORDER_EXPLICIT);
+	pb_number(b, TRACK_RANK, (uint64_t)rank);
+	pb_close(b, track);
+	pf_machine(pf, b, input);
+	pb_close(b, packet);
+	return pf->last_uuid;
+}
+
+struct parent {
+	struct pf_item item;
+	uint64_t uuid;
+};
+
+uint64_t pf_parent(struct perfetto *pf, size_t input, unsigned int number, enum pf_parent kind,
+		   const char *name)
+{
+	struct parent *p = pf_map_find(&pf->parents, input, number, kind);
+
+	if (p)
+		return p->uuid;
+	p = pf_map_add(&pf->parents, sizeof(*p), input, number, kind);
+	if (!p) {
+		pf->bad = true;
+		return 0;
+	}
+	p->uuid = pf_track(pf, input, 0, name, kind < PF_CROSVM ? (int)kind : PF_CROSVM);
+	return p->uuid;
+}
+
+static void track_event(struct perfetto *pf, size_t input, uint64_t track, uint64_t ts, int type,
+			const char *category, const char *name, const struct pf_args *args)
+{
+	struct buf *b = &pf->chunk->packets;
+	size_t packet = pb_open(b, TRACE_PACKET), event;
+
+	pb_number(b, PACKET_TIMESTAMP, ts);
+	put_sequence(pf, input);
+	event = pb_open(b, PACKET_TRACK_EVENT);
+	if (args)
+		buf_add(b, args->bytes.data, args->bytes.len);
+	pb_number(b, SLICE_TYPE, (uint64_t)type);
+	pb_number(b, SLICE_TRACK, track);
+	if (category)
+		pb_text(b, SLICE_CATEGORY, category, strlen(category));
+	if (name)
+		pb_text(b, SLICE_NAME, name, strlen(name));
+	pb_close(b, event);
+	pf_machine(pf, b, input);
+	pb_close(b, packet);
+}
+
+void pf_begin(struct perfetto *pf, size_t input, uint64_t track, uint64_t ts, const char *category,
+	      const char *name, const struct pf_args *args)
+{
+	track_event(pf, input, track, ts, SLICE_BEGIN, category, name, args);
+}
+
+void pf_end(struct perfetto *pf, size_t input, uint64_t track, uint64_t ts)
+{
+	track_event(pf, input, track, ts, SLICE_END, NULL, NULL, NULL);
+}
+
+void pf_instant(struct perfetto *pf, size_t input, uint64_t track, uint64_t ts, const char *category,
+		const char *name, const struct pf_args *args)
+{
+	track_event(pf, input, track, ts, INSTANT, category, name, args);
+}
+
+/* ---- args ------------------------------------------------------------------------- */
+
+static void arg_number(struct pf_args *a, const char *name, unsigned int type, uint64_t v)
+{
+	struct buf *b = &a->bytes;
+	size_t arg;
+
+	if (a->n++ >= ARGS_MAX)
+		return;
+	arg = pb_open(b, SLICE_ARG);
+	pb_number(b, type, v);
+	pb_text(b, ARG_NAME, name, strlen(name));
+	pb_close(b, arg);
+}
+
+void pf_arg_u64(struct pf_args *a, const char *name, uint64_t v)
+{
+	arg_number(a, name, ARG_UINT, v);
+}
+
+void pf_arg_i64(struct pf_args *a, const char *name, int64_t v)
+{
+	arg_number(a, name, ARG_INT, (uint64_t)v);
+}
+
+void pf_arg_hex(struct pf_args *a, const char *name, uint64_t v)
+{
+	arg_number(a, name, ARG_POINTER, v);
+}
+
+void pf_arg_text(struct pf_args *a, const char *name, const char *text, size_t len)
+{
+	struct buf *b = &a->bytes;
+	size_t arg;
+
+	if (a->n++ >= ARGS_MAX)
+		return;
+	arg = pb_open(b, SLICE_ARG);
+	pb_text(b, ARG_STRING, text, len);
+	pb_text(b, ARG_NAME, name, strlen(name));
+	pb_close(b, arg);
+}
+
+void pf_arg_fields(struct pf_args *a, const struct pf_record *r)
+{
+	for (size_t i = 0; i < r->event->n_fields; i++) {
+		const struct pf_field *f = &r->event->fields[i];
+		const uint8_t *data;
+		uint64_t v;
+		size_t n;
+
+		if (pf_number(&f->load, r, &v))
+			arg_number(a, f->arg,
+				   f->is_hex				    ? ARG_POINTER
+				   : f->format->flags & TEP_FIELD_IS_SIGNED ? ARG_INT
+									    : ARG_UINT,
+				   v);
+		else if (f->format->flags & TEP_FIELD_IS_STRING &&
+			 field_load_bytes(&f->load, r->data, r->len, &data, &n) == 1)
+			pf_arg_text(a, f->arg, (const char *)data, n);
+	}
+}

@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* hyptrace export --perfetto: what comes first in a trace, and which part takes which record. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "file/dat/options.h"
+#include "convert/export/perfetto-priv.h"
+#include "read/pipeline.h"
+#include "base/cursor.h"
+#include "base/files.h"
+
+enum { SNAPSHOT_CLOCK = 1, SNAPSHOT_PRIMARY = 2, CLOCK_ID = 1, CLOCK_TIMESTAMP = 2 };
+enum { SYNC_CLOCKS = 1, SYNCED_CLIENT = 2, SYNCED_HOST = 3 };
+/* Of BuiltinClock. */
+enum { CLOCK_ID_BOOTTIME = 6 };
+
+/* ---- the begin of a trace -------------------------------------------------------------- */
+
+static void put_uts(struct buf *b, unsigned int field, const char *text)
+{
+	if (text)
+		pb_text(b, field, text, strlen(text));
+}
+
+/* The text of UNAME: "Linux HOST RELEASE VERSION... MACHINE". */
+static void put_uname(struct perfetto *p, struct buf *b, const struct dat_text *uname)
+{
+	char *text = arena_text(&p->arena, uname->data, uname->len), *save = NULL;
+	char *machine = strrchr(text, ' '), *sysname, *release, *version;
+	size_t message = pb_open(b, INFO_UTSNAME);
+
+	if (machine) {
+		*machine++ = '\0';
+		sysname = strtok_r(text, " ", &save);
+		if (sysname)
+			strtok_r(NULL, " ", &save); /* the host's name */
+		release = sysname ? strtok_r(NULL, " ", &save) : NULL;
+		version = release ? strtok_r(NULL, "", &save) : NULL;
+		put_uts(b, UTS_SYSNAME, sysname);
+		put_uts(b, UTS_VERSION, version);
+		put_uts(b, UTS_RELEASE, release);
+		put_uts(b, UTS_MACHINE, machine);
+	}
+	pb_close(b, message);
+}
+
+static void put_system(struct perfetto *p, size_t i)
+{
+	const struct input *in = &p->job->in->v[i];
+	const struct reader_option *uname = reader_option(in->reader, DAT_UNAME);
+	struct buf *b = &p->chunk->packets;
+	size_t packet = pb_open(b, TRACE_PACKET), info;
+
+	pb_number(b, PACKET_SEQUENCE_ID, p->machines[i] + 1);
+	pb_number(b, PACKET_SEQUENCE_FLAGS, SEQ_INCREMENTAL_STATE_CLEARED);
+	info = pb_open(b, PACKET_SYSTEM_INFO);
+	if (uname)
+		put_uname(p, b, &uname->data);
+	pb_text(b, INFO_MACHINE_NAME, in->machine, strlen(in->machine));
+	pb_close(b, info);
+	pb_number(b, PACKET_FIRST_ON_SEQUENCE, true);
+	pf_machine(p, b, i);
+	pb_close(b, packet);
+}
+
+/* A ClockSnapshot's content: one reading. */
+static void put_clock(struct buf *b, uint64_t ts)
+{
+	size_t clock = pb_open(b, SNAPSHOT_CLOCK);
+
+	pb_number(b, CLOCK_ID, CLOCK_ID_BOOTTIME);
+	pb_number(b, CLOCK_TIMESTAMP, ts ? ts : 1); /* 0 is taken for no reading */
+	pb_close(b, clock);
+}
+
+static void put_pair(struct buf *b, uint64_t ts)
+{
+	size_t pair = pb_open(b, SYNC_CLOCKS);
+
+	for (unsigned int side = SYNCED_CLIENT; side <= SYNCED_HOST; side++) {
+		size_t snapshot = pb_open(b, side);
+
+		put_clock(b, ts);
+		pb_close(b, snapshot);
+	}
+	pb_close(b, pair);
+}
+
+/*
+ * All times are the host's already: a guest's clock is the host's, which Perfetto
+ * takes from two readings of both.
+ */
+static void put_clocks(struct perfetto *p, size_t i, uint64_t ts)
+{
+	struct buf *b = &p->chunk->packets;
+	size_t packet = pb_open(b, TRACE_PACKET), clocks;
+
+	if (!p->machines[i]) {
+		clocks = pb_open(b, PACKET_CLOCK_SNAPSHOT);
+		put_clock(b, ts);
+		pb_number(b, SNAPSHOT_PRIMARY, CLOCK_ID_BOOTTIME);
+		pb_close(b, clocks);
+	} else {
+		pf_machine(p, b, i);
+		clocks = pb_open(b, PACKET_REMOTE_CLOCK_SYNC);
+		put_pair(b, ts);
+		put_pair(b, ts);
+		pb_close(b, clocks);
+	}
+	pb_close(b, packet);
+}
+
+/* PROCMAPS: "PID LINES COMMAND" in hexadecimal, then so many lines. */
+static void put_process(struct perfetto *p, size_t i, const struct dat_text *maps)
+{
+	struct buf *b = &p->chunk->packets;
+	struct cursor c = cursor_at(maps->data, maps->len);
+	size_t len, packet, tree, process;
+	unsigned int pid;
+	int skip = 0;
+	const char *line;
+	char *text;
+
+	if (!cursor_line(&c, &line, &len))
+		return;
+	text = arena_text(&p->arena, line, len);
+	if (sscanf(text, "%x %*x %n", &pid, &skip) != 1 || !skip || !pid || pid > INT32_MAX)
+		return;
+	packet = pb_open(b, TRACE_PACKET);
+	tree = pb_open(b, PACKET_PROCESS_TREE);
+	process = pb_open(b, TREE_PROCESS);
+	pb_number(b, TASK_PID, pid);
+	pb_text(b, PROCESS_CMDLINE, text + skip, strlen(text + skip));
+	pb_close(b, process);
+	pb_close(b, tree);
+	pf_machine(p, b, i);
+	pb_close(b, packet);
+}
+
+static void put_tasks(struct perfetto *p, size_t i, uint64_t ts)
+{
+	const struct reader_info *info = reader_info(p->job->in->v[i].reader);
+	struct cursor c = cursor_at(info->cmdlines.data, info->cmdlines.len);
+	struct buf *b = &p->chunk->packets;
+	const char *line;
+	size_t len;
+
+	for (size_t o = 0; o < info->n_options; o++)
+		if (info->options[o].id == DAT_PROCMAPS)
+			put_process(p, i, &info->options[o].data);
+	/*
+	 * Names of threads, "PID COMM" a line. Which processes they belong to is not in
+	 * the file, so ProcessTree, which wants to know, is not for them.
+	 */
+	while (cursor_line(&c, &line, &len)) {
+		size_t packet, rename;
+		char *comm;
+		long tid;
+
+		p->bad |= p->arena.bad;
+		arena_reset(&p->arena);
+		tid = strtol(arena_text(&p->arena, line, len), &comm, 10);
+		if (tid <= 0 || tid > INT32_MAX || *comm != ' ')
+			continue;
+		packet = pb_open(b, TRACE_PACKET);
+		pb_number(b, PACKET_TIMESTAMP, ts);
+		pf_machine(p, b, i);
+		rename = pb_open(b, PACKET_TASK_RENAME);
+		pb_number(b, TASK_PID, (uint64_t)tid);
+		pb_text(b, TASK_COMM, comm + 1, strlen(comm + 1));
+		pb_close(b, rename);
+		pb_close(b, packet);
+	}
+}
+
+/* ---- records, in order ---------------------------------------------------------------- */
+
+static void chunk_record(struct perfetto *p, const struct merge_record *m, struct pf_record *r)
+{
+	const struct merge_stream *s = merge_stream(p->job->timeline->merge, m);
+	const struct input *in = &p->job->in->v[s->input];
+	const struct known_event *e;
+	enum pf_role role;
+
+	*r = (struct pf_record){ .ts = m->ts,
+				 .data = m->data,
+				 .len = m->len,
+				 .input = s->input,
+				 .cpu = s->cpu,
+				 .stream = m->stream,
+				 .pid = -1,
+				 .lost = m->missed,
+				 .how = m->len ? PF_KNOWN : PF_LEFT_OUT };
+	e = timeline_event(p->job->timeline, m, &r->id);
+	if (e) {
+		r->event = pf_event(p, s->input, r->id);
+		r->pid = timeline_pid(&e->pid, m);
+	}
+	arena_reset(&p->arena);
+	if (m->missed || m->paused) {
+		/* the hypervisor's events show their instance themselves */
+		if (r->event ? r->event->role >= PF_HYP_ENTER
+			     : *reader_info(in->reader)->buffers[s->buffer].name)
+			pf_hyp_lost(p, r->input, r->cpu);
+		pf_marker_lost(p, m);
+		if (m->data || m->paused) /* else nothing follows */
+			gaps_stop(&p->gaps, m->stream);
+	}
+	role = r->event ? r->event->role : PF_PLAIN;
+	if (role >= PF_HYP_ENTER)
+		pf_hyp_record(p, r);
+	else if (role == PF_PRINT || role == PF_MARK)
+		pf_marker_record(p, r);
+	else if (role == PF_KVM_EXIT || role == PF_KVM_FAULT)
+		pf_exit_record(p, r);
+	if (m->gap) {
+		pf_marker_lost(p, m);
+		gaps_start(&p->gaps, m->stream);
+	}
+	p->bad |= p->arena.bad;
+	p->job->records += m->len > 0;
+	p->job->unknown += m->len && !r->event;
+}
+
+static int chunk_status(const struct perfetto *p)
+{
+	return p->bad || p->kept.bad || p->chunk->kept.bad || p->chunk->packets.bad ? -ENOMEM : 0;
+}
+
+static int perfetto_before(void *ctx, struct pipeline_run *run)
+{
+	struct perfetto *p = ctx;
+	const struct merge_run *m = &run->records;
+	size_t n = p->job->in->n;
+	int ret;
+
+	if (!run->own)
+		run->own = pf_chunk_new(p->n_cpus);
+	p->chunk = run->own;
+	if (!p->chunk || !pf_chunk_begin(p->chunk, m->n))
+		return -ENOMEM;
+	if (!p->begun) {
+		uint64_t ts = m->n ? m->v[0].ts : 0;
+
+		p->begun = true;
+		/* the host comes first: Perfetto takes the first machine that it meets for the host */
+		for (size_t i = 0; i < 2 * n; i++) {
+			if ((i < n) != !p->machines[i % n])
+				continue;
+			put_system(p, i % n);
+			put_clocks(p, i % n, ts);
+			put_tasks(p, i % n, ts);
+		}
+		ret = states_begin(p->states, ts);
+		if (ret)
+			return ret;
+	}
+	ret = steps_fill(p->meanings, p->job->timeline, m, STATES_STEPS, &p->steps);
+	if (!ret)
+		steps_learn(p->meanings, m, p->steps.v, p->steps.n);
+	for (size_t i = 0, step = 0; i < m->n && !ret; i++) {
+		chunk_record(p, &m->v[i], &p->chunk->v[p->chunk->n++]);
+		for (; step < p->steps.n && p->steps.v[step].at == i && !ret; step++)
+			ret = states_step(p->states, &p->steps.v[step], m->v[i].raw);
+	}
+	if (m->n)
+		states_until(p->states, m->v[m->n - 1].ts);
+	pf_hyp_keep(p);
+	return ret ?: export_tell(p->job) ?: chunk_status(p);
+}
+
+/* ---- packets, side by side ------------------------------------------------------------- */
+
+static int perfetto_work(void *ctx, struct pipeline_run *run)
+{
+	struct pf_chunk *c = run->own;
+
+	pf_ftrace_write(ctx, c);
+	return pf_chunk_zip(c, &run->out);
+}
+
+static int perfetto_after(void *ctx, struct pipeline_run *run)
+{
+	const struct perfetto *p = ctx;
+
+	return write_all(p->job->fd, run->out.data, run->out.len);
+}
+
+static const struct pipeline_job perfetto_job = {
+	.before = perfetto_before,
+	.work = perfetto_work,
+	.after = perfetto_after,
+	.release = pf_chunk_free,
+};
+
+/* Writes what waited for a next record. */
+static int perfetto_finish(struct perfetto *p)
+{
+	struct pipeline_run run = { .own = pf_chunk_new(p->n_cpus) };
+	int ret = perfetto_before(p, &run);
+
+	if (!ret) {
+		pf_hyp_finish(p);
+		ret = states_end(p->states) ?: chunk_status(p) ?: perfetto_work(p, &run) ?: perfetto_after(p, &run);
+	}
+	pf_chunk_free(run.own);
+	buf_release(&run.out);
+	return ret;
+}
+
+/* ---- all of it ------------------------------------------------------------------------ */
+
+static int check_cpus(const struct inputs *in, const struct log *log)
+{
+	for (size_t i = 0; i < in->n; i++) {
+		const struct reader_info *info = reader_info(in->v[i].reader);
+
+		for (size_t b = 0; b < info->n_buffers; b++)
+			for (size_t c = 0; c < info->buffers[b].n_cpus; c++) {
+				unsigned int cpu = info->buffers[b].cpus[c].cpu;
+
+				if (cpu < PERFETTO_CPUS)
+					continue;
+				log_err(log, "%s has a CPU %u: Perfetto takes none above %d", in->v[i].path,
+					cpu, PERFETTO_CPUS - 1);
+				return -ERANGE;
+			}
+	}
+	return 0;
+}
+
+static int perfetto_open(struct perfetto *p)
+{
+	size_t n = p->job->in->n, host = 0;
+
+	p->n_cpus = n * PERFETTO_CPUS;
+	p->machines = calloc(n + 1, sizeof(*p->machines));
+	p->events = calloc(n + 1, sizeof(*p->events));
+	if (!p->machines || !p->events || padded_init(&p->padded))
+		return -ENOMEM;
+	/* the first file that is no guest's is the host's; each other one is a machine of its own */
+	while (host < n && p->job->in->v[host].guest)
+		host++;
+	if (host == n)
+		host = 0;
+	for (size_t i = 0; i < n; i++) {
+		p->machines[i] = i == host ? 0 : (uint32_t)i + 1;
+		p->events[i] = calloc(p->job->in->v[i].n_known + 1, sizeof(*p->events[i]));
+		if (!p->events[i])
+			return -ENOMEM;
+		/* its first use sorts libtraceevent's functions: the others may be anywhere */
+		tep_find_function(p->job->in->v[i].tep, 0);
+	}
+	return steps_open(&p->meanings, p->job->in)
+		       ?: gaps_open(&p->gaps, p->job->timeline)
+		       ?: states_open(&p->states, p->job->in, p->job->timeline, p->meanings,
+				      STATES_VCPUS | STATES_GUEST_TASKS, pf_state_span, p);
+}
+
+int export_perfetto(struct export_job *job, const struct hypertrace_desc *desc, const struct log *log)
+{
+	struct perfetto p = { .job = job, .desc = desc };
+	int ret = check_cpus(job->in, log);
+
+	if (ret)
+		return ret;
+	ret = perfetto_open(&p) ?: pipeline_work(job->timeline, &perfetto_job, &p) ?: perfetto_finish(&p);
+	states_close(p.states);
+	step_batch_release(&p.steps);
+	steps_close(p.meanings);
+	pf_hyp_release(&p);
+	pf_map_release(&p.words, NULL);
+	pf_map_release(&p.tracks, NULL);
+	pf_map_release(&p.exits, NULL);
+	pf_map_release(&p.names, NULL);
+	pf_marker_release(&p);
+	gaps_release(&p.gaps);
+	pf_map_release(&p.parents, NULL);
+	for (size_t i = 0; p.events && i < job->in->n; i++)
+		free(p.events[i]);
+	free(p.events);
+	free(p.machines);
+	buf_release(&p.args.bytes);
+	arena_release(&p.arena);
+	arena_release(&p.kept);
+	padded_release(&p.padded);
+	return ret;
+}

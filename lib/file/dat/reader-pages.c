@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The pages of one CPU in a trace.dat, in order: as they are, or chunk by chunk out of zstd. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zstd.h>
+#include <zstd_errors.h>
+
+#include "file/dat/reader-priv.h"
+#include "base/array.h"
+#include "base/files.h"
+
+/* ---- zstd's contexts --------------------------------------------------------------------- */
+
+#define KEPT 16
+
+struct unzips {
+	pthread_mutex_t lock;
+	ZSTD_DCtx *v[KEPT];
+	size_t n;
+};
+
+struct unzips *unzips_new(void)
+{
+	struct unzips *u = calloc(1, sizeof(*u));
+
+	if (u)
+		pthread_mutex_init(&u->lock, NULL);
+	return u;
+}
+
+void unzips_free(struct unzips *u)
+{
+	if (!u)
+		return;
+	while (u->n)
+		ZSTD_freeDCtx(u->v[--u->n]);
+	pthread_mutex_destroy(&u->lock);
+	free(u);
+}
+
+static ZSTD_DCtx *unzips_take(struct unzips *u)
+{
+	ZSTD_DCtx *d = NULL;
+
+	pthread_mutex_lock(&u->lock);
+	if (u->n)
+		d = u->v[--u->n];
+	pthread_mutex_unlock(&u->lock);
+	return d ? d : ZSTD_createDCtx();
+}
+
+/* Any thread. Exactly `usize` bytes come out, else -EBADMSG; -ENOMEM. */
+static int unzip(struct unzips *u, const void *in, size_t csize, void *out, size_t usize)
+{
+	ZSTD_DCtx *d = unzips_take(u);
+	size_t n;
+
+	if (!d)
+		return -ENOMEM;
+	n = ZSTD_decompressDCtx(d, out, usize, in, csize);
+	pthread_mutex_lock(&u->lock);
+	if (u->n < KEPT) {
+		u->v[u->n++] = d;
+		d = NULL;
+	}
+	pthread_mutex_unlock(&u->lock);
+	ZSTD_freeDCtx(d);
+	if (ZSTD_getErrorCode(n) == ZSTD_error_memory_allocation)
+		return -ENOMEM;
+	return ZSTD_isError(n) || n != usize ? -EBADMSG : 0;
+}
+
+/* ---- bytes of the file ------------------------------------------------------------------- */
+
+int reader_bad(const struct reader *r, const char *what)
+{
+	log_err(r->log, "not a whole trace.dat: %s", what);
+	return -EBADMSG;
+}
+
+int reader_failed(const struct reader *r, int error, const char *what)
+{
+	return error == -EBADMSG ? reader_bad(r, what) : error;
+}
+
+int reader_read(const struct reader *r, uint64_t offset, void *data, size_t len)
+{
+	ssize_t n;
+
+	if (offset > r->size || len > r->size - offset)
+		return -EBADMSG;
+	n = pread_all(r->fd, data, len, offset);
+	if (n < 0)
+		return (int)n;
+	return (size_t)n < len ? -EBADMSG : 0;
+}
+
+/* A block: u32 compressed, u32 plain size, data. */
+static int unzip_body(struct unzips *u, struct buf *body)
+{
+	struct cursor c = cursor_at(body->data, body->len);
+	uint32_t csize = cursor_u32(&c), usize = cursor_u32(&c);
+	const void *in = cursor_take(&c, csize);
+	struct buf plain = { .len = usize, .cap = usize };
+	int ret;
+
+	if (!in || usize > READER_BODY_MAX)
+		return -EBADMSG;
+	plain.data = malloc(usize ? usize : 1);
+	if (!plain.data)
+		return -ENOMEM;
+	ret = unzip(u, in, csize, plain.data, usize);
+	if (ret) {
+		buf_release(&plain);
+		return ret;
+	}
+	buf_release(body);
+	*body = plain;
+	return 0;
+}
+
+struct buf *reader_add_body(struct reader *r)
+{
+	struct buf *v = array_grow(r->bodies, r->n_bodies, sizeof(*v));
+
+	if (!v)
+		return NULL;
+	r->bodies = v;
+	v[r->n_bodies] = (struct buf){ 0 };
+	return &v[r->n_bodies++];
+}
+
+int reader_body(struct reader *r, uint64_t offset, uint64_t len, bool zipped, struct cursor *out)
+{
+	struct buf *b;
+	int ret;
+
+	if (len > READER_BODY_MAX || offset > r->size || len > r->size - offset)
+		return reader_bad(r, "a section reaches beyond the file");
+	b = reader_add_body(r);
+	if (!b)
+		return -ENOMEM;
+	*b = (struct buf){ .data = malloc(len ? len : 1), .len = len, .cap = len };
+	if (!b->data)
+		return -ENOMEM;
+	ret = reader_read(r, offset, b->data, len);
+	if (!ret && zipped)
+		ret = r->zstd ? unzip_body(r->unzips, b) : -EBADMSG;
+	if (ret)
+		return reader_failed(r, ret, "a section cannot be read");
+	*out = cursor_at(b->data, b->len);
+	return 0;
+}
+
+#define CHUNK_MAX (64u << 20)
+
+struct reader_block {
+	atomic_uint holders;
+	uint64_t at; /* of data in the CPU's pages; bytes, unpacked */
+	size_t len;  /* bytes: whole pages */
+	uint8_t data[];
+};
+
+struct reader_pages {
+	const struct reader *r;
+	uint32_t page_size;
+	uint64_t at, end;  /* in the file */
+	uint64_t begin;	   /* of the first page or chunk there */
+	uint64_t unpacked; /* bytes of the pages before `at` */
+	bool zipped;
+	uint32_t chunks, all_chunks; /* left in the file; in total */
+	uint8_t *packed;
+	struct reader_block *block; /* NULL: none yet */
+	size_t block_at;	    /* of the next page in it; bytes */
+};
+
+/* ---- blocks -------------------------------------------------------------------------- */
+
+struct reader_block *reader_block_hold(struct reader_pages *p)
+{
+	atomic_fetch_add_explicit(&p->block->holders, 1, memory_order_relaxed);
+	return p->block;
+}
+
+void reader_block_drop(struct reader_block *b)
+{
+	if (b && atomic_fetch_sub_explicit(&b->holders, 1, memory_order_acq_rel) == 1)
+		free(b);
+}
+
+/* In place of the block before. The caller fills it. */
+static int new_block(struct reader_pages *p, size_t len)
+{
+	struct reader_block *b = malloc(sizeof(*b) + len);
+
+	if (!b)
+		return -ENOMEM;
+	atomic_init(&b->holders, 1);
+	b->at = p->unpacked;
+	b->len = len;
+	reader_block_drop(p->block);
+	p->block = b;
+	p->block_at = 0;
+	return 0;
+}
+
+bool reader_block_has(const struct reader_block *b, const uint8_t *data, uint64_t *at)
+{
+	if (data < b->data || data > b->data + b->len)
+		return false;
+	*at = b->at + (uint64_t)(data - b->data);
+	return true;
+}
+
+/* A block without pages in it, after an error. */
+static int empty_block(struct reader_pages *p, int error)
+{
+	p->block->len = p->block_at = 0;
+	return error;
+}
+
+/* ---- pages as they are ------------------------------------------------------------------ */
+
+static int read_block(struct reader_pages *p, size_t len)
+{
+	int ret = new_block(p, len) ?: reader_read(p->r, p->at, p->block->data, len);
+
+	if (ret && p->block)
+		return empty_block(p, ret);
+	p->at += len;
+	p->unpacked += len;
+	return 0;
+}
+
+/* 1, 0: the end. */
+static int next_plain(struct reader_pages *p)
+{
+	uint64_t left = p->end - p->at;
+	size_t len = left < p->r->block_size ? (size_t)left : p->r->block_size;
+	int ret = -EIO;
+
+	if (left < p->page_size)
+		return 0;
+	len -= len % p->page_size;
+	if (len > p->page_size)
+		ret = read_block(p, len);
+	/* read one by one, a page before an unreadable one still arrives */
+	if (ret && ret != -ENOMEM)
+		ret = read_block(p, p->page_size);
+	return ret ? ret : 1;
+}
+
+/* ---- chunks out of zstd -------------------------------------------------------------------- */
+
+/* Compressed pages begin with the number of chunks. */
+static int take_chunks(struct reader_pages *p)
+{
+	if (p->end - p->at < sizeof(p->chunks))
+		return 0;
+	p->at += sizeof(p->chunks);
+	p->end += sizeof(p->chunks); /* trace-cmd convert does not count this number in */
+	return reader_read(p->r, p->at - sizeof(p->chunks), &p->chunks, sizeof(p->chunks));
+}
+
+static int packed_room(struct reader_pages *p, size_t len)
+{
+	uint8_t *v = realloc(p->packed, len ? len : 1);
+
+	if (!v)
+		return -ENOMEM;
+	p->packed = v;
+	return 0;
+}
+
+/* u32 compressed, u32 plain size, data: the two sizes. 1, 0: the end. */
+static int next_head(struct reader_pages *p, uint32_t head[2])
+{
+	int ret;
+
+	if (!p->chunks)
+		return 0;
+	if (p->end - p->at < 2 * sizeof(*head))
+		return -EBADMSG;
+	ret = reader_read(p->r, p->at, head, 2 * sizeof(*head));
+	if (ret)
+		return ret;
+	p->at += 2 * sizeof(*head);
+	if (head[0] > p->end - p->at || head[0] > CHUNK_MAX || head[1] > CHUNK_MAX || !head[1] ||
+	    head[1] % p->page_size)
+		return -EBADMSG;
+	return 1;
+}
+
+static int next_chunk(struct reader_pages *p)
+{
+	uint32_t head[2];
+	int ret = next_head(p, head);
+
+	if (ret != 1)
+		return ret;
+	ret = packed_room(p, head[0]) ?: new_block(p, head[1]);
+	if (ret)
+		return ret;
+	ret = reader_read(p->r, p->at, p->packed, head[0])
+		      ?: unzip(p->r->unzips, p->packed, head[0], p->block->data, head[1]);
+	if (ret)
+		return empty_block(p, ret);
+	p->at += head[0];
+	p->unpacked += head[1];
+	p->chunks--;
+	return 1;
+}
+
+/* Passes over the chunks before the one with that page. */
+static int seek_chunk(struct reader_pages *p, uint64_t page)
+{
+	uint32_t head[2];
+	int ret;
+
+	if (page < p->unpacked) {
+		p->at = p->begin;
+		p->chunks = p->all_chunks;
+		p->unpacked = 0;
+	}
+	while ((ret = next_head(p, head)) == 1) {
+		if (page - p->unpacked < head[1]) {
+			p->at -= sizeof(head);
+			break;
+		}
+		p->at += head[0];
+		p->unpacked += head[1];
+		p->chunks--;
+	}
+	return ret;
+}
+
+/* ---- both --------------------------------------------------------------------------------- */
+
+int reader_pages_open(struct reader_pages **out, const struct reader *r, size_t buffer, size_t cpu)
+{
+	const struct reader_buffer *b = &r->info.buffers[buffer];
+	struct reader_pages *p;
+	int ret;
+
+	if (buffer >= r->info.n_buffers || cpu >= b->n_cpus)
+		return -EINVAL;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return -ENOMEM;
+	*p = (struct reader_pages){ .r = r,
+				    .page_size = b->page_size,
+				    .at = b->cpus[cpu].offset,
+				    .end = b->cpus[cpu].offset + b->cpus[cpu].size,
+				    .zipped = r->zstd };
+	ret = p->zipped ? take_chunks(p) : 0;
+	p->begin = p->at;
+	p->all_chunks = p->chunks;
+	if (ret)
+		reader_pages_close(p);
+	else
+		*out = p;
+	return ret;
+}
+
+void reader_pages_close(struct reader_pages *p)
+{
+	if (!p)
+		return;
+	reader_block_drop(p->block);
+	free(p->packed);
+	free(p);
+}
+
+uint64_t reader_pages_at(const struct reader_pages *p)
+{
+	return p->at;
+}
+
+int reader_pages_next(struct reader_pages *p, const uint8_t **page)
+{
+	if (!p->block || p->block_at == p->block->len) {
+		int ret = p->zipped ? next_chunk(p) : next_plain(p);
+
+		if (ret != 1)
+			return ret;
+	}
+	*page = p->block->data + p->block_at;
+	p->block_at += p->page_size;
+	return 1;
+}
+
+int reader_pages_seek(struct reader_pages *p, uint64_t at)
+{
+	uint64_t page = at - at % p->page_size;
+
+	if (p->block && page >= p->block->at && page - p->block->at < p->block->len) {
+		p->block_at = (size_t)(page - p->block->at);
+		return 1;
+	}
+	reader_block_drop(p->block);
+	p->block = NULL;
+	if (p->zipped) {
+		int ret = seek_chunk(p, page);
+
+		/* a damaged chunk is reported when its successor is asked for */
+		if (ret == 1 && next_chunk(p) == 1)
+			p->block_at = (size_t)(page - p->block->at);
+		return ret;
+	}
+	if (page >= p->end - p->begin)
+		return 0;
+	p->at = p->begin + page;
+	p->unpacked = page;
+	return 1;
+}
+
+const uint8_t *reader_pages_ahead(const struct reader_pages *p)
+{
+	return p->block && p->block_at < p->block->len ? p->block->data + p->block_at : NULL;
+}

@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Writes a trace.dat: what no file can hold is refused first, then one of the two versions is made. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "file/dat/writer-parts.h"
+#include "file/dat/writer.h"
+#include "base/array.h"
+
+/* ---- version 6 --------------------------------------------------------------------------- */
+
+/* "flyrecord", the table of {offset, size}, the clock; then the pages. */
+static int v6_put_buffer(struct dat_writer *w, const struct dat_buffer *b, uint32_t n_cpus)
+{
+	uint64_t table;
+	const char *clock;
+
+	dat_out_write(&w->out, "flyrecord", 10);
+	table = w->out.pos;
+	for (uint32_t i = 0; i < 2 * n_cpus; i++)
+		dat_out_u64(&w->out, 0);
+	/* as trace-cmd writes it: only the chosen clock, after each table; stock reads the first */
+	clock = w->f->n_buffers ? w->f->buffers[0].clock : NULL;
+	if (dat_find_option(w->f, DAT_TRACECLOCK)) {
+		if (!clock)
+			clock = "local";
+		dat_out_u64(&w->out, strlen(clock) + 2);
+		dat_out_write(&w->out, "[", 1);
+		dat_out_write(&w->out, clock, strlen(clock));
+		dat_out_write(&w->out, "]", 1);
+	}
+	for (uint32_t i = 0; b && i < b->n_cpus; i++) {
+		struct dat_place place;
+		int ret = dat_put_cpu(w, b, i, 0, &place);
+
+		if (ret)
+			return ret;
+		dat_out_patch(&w->out, table + i * 16, place.offset);
+		dat_out_patch(&w->out, table + i * 16 + 8, place.size);
+	}
+	return w->out.err;
+}
+
+/* Notes in at[] where each instance's offset is to go once it is known. */
+static int v6_put_options(struct dat_writer *w, uint64_t *at)
+{
+	const struct dat_file *f = w->f;
+	struct dat_out *o = &w->out;
+	struct buf b = { 0 };
+	int ret;
+
+	dat_add_options(&b, f);
+	ret = buf_status(&b);
+	dat_out_write(o, "options  ", 10);
+	dat_out_write(o, b.data, b.len);
+	buf_release(&b);
+	for (size_t i = 0; i < f->n_buffers; i++) {
+		const char *name = f->buffers[i].name;
+
+		if (!name[0])
+			continue;
+		dat_out_u16(o, DAT_BUFFER);
+		dat_out_u32(o, 8 + (uint32_t)strlen(name) + 1);
+		at[i] = o->pos;
+		dat_out_u64(o, 0);
+		dat_out_write(o, name, strlen(name) + 1);
+	}
+	dat_out_u16(o, DAT_DONE);
+	return ret ? ret : o->err;
+}
+
+static int dat_write_v6(struct dat_writer *w)
+{
+	const struct dat_file *f = w->f;
+	const struct dat_buffer *top = dat_top(f);
+	uint32_t n_cpus = dat_max_cpus(f);
+	uint64_t *at = calloc(f->n_buffers + 1, sizeof(*at));
+	int ret;
+
+	if (!at)
+		return -ENOMEM;
+	dat_put_magic(&w->out, 6, f->n_buffers ? f->buffers[0].page_size : f->page_size);
+	for (unsigned int id = DAT_HEADER_INFO; id <= DAT_CMDLINES; id++) {
+		struct buf body = { 0 };
+
+		ret = dat_part(w->f, id, &body);
+		if (!ret)
+			dat_out_write(&w->out, body.data, body.len);
+		buf_release(&body);
+		if (ret)
+			goto out;
+	}
+	ret = w->out.err;
+	if (ret)
+		goto out;
+	dat_out_u32(&w->out, n_cpus);
+	ret = v6_put_options(w, at) ?: v6_put_buffer(w, top, n_cpus);
+	for (size_t i = top ? 1 : 0; i < f->n_buffers && !ret; i++) {
+		dat_out_patch(&w->out, at[i], w->out.pos);
+		ret = v6_put_buffer(w, &f->buffers[i], n_cpus);
+	}
+out:
+	free(at);
+	return ret;
+}
+
+/* ---- version 7 --------------------------------------------------------------------------- */
+
+#define SECTION_COMPRESSED 1
+/* id, flags, string id, size */
+#define SECTION_SIZE_AT (2 + 2 + 4)
+#define SECTION_HEAD	(SECTION_SIZE_AT + 8)
+
+struct v7 {
+	struct dat_writer *w;
+	struct buf strings; /* names of the sections */
+	struct buf options; /* all of them, in the end one section */
+};
+
+static void section_head(struct v7 *v, uint16_t id, bool zipped, const char *desc, uint64_t size)
+{
+	struct dat_out *o = &v->w->out;
+
+	dat_out_u16(o, id);
+	dat_out_u16(o, zipped ? SECTION_COMPRESSED : 0);
+	dat_out_u32(o, (uint32_t)v->strings.len);
+	dat_out_u64(o, size);
+	buf_add(&v->strings, desc, strlen(desc) + 1);
+}
+
+static int v7_put_section(struct v7 *v, uint16_t id, bool zip, const char *desc, const struct buf *body)
+{
+	if (body->bad)
+		return -ENOMEM;
+	if (body->len > INT32_MAX)
+		return -EFBIG;
+	if (zip && v->w->zip) {
+		struct dat_out *o = &v->w->out;
+		size_t cap = ZSTD_compressBound(body->len);
+		uint8_t *data = malloc(cap);
+		size_t n;
+
+		if (!data)
+			return -ENOMEM;
+		n = ZSTD_compress2(v->w->zip, data, cap, body->data, body->len);
+		if (!ZSTD_isError(n)) {
+			section_head(v, id, true, desc, 8 + n);
+			dat_out_u32(o, (uint32_t)n);
+			dat_out_u32(o, (uint32_t)body->len);
+			dat_out_write(o, data, n);
+		}
+		free(data);
+		return ZSTD_isError(n) ? -EIO : o->err;
+	}
+	section_head(v, id, false, desc, body->len);
+	dat_out_write(&v->w->out, body->data, body->len);
+	return v->w->out.err;
+}
+
+static int v7_put_parts(struct v7 *v)
+{
+	static const char *const desc[] = {
+		[DAT_HEADER_INFO] = "headers",
+		[DAT_FTRACE_EVENTS] = "ftrace events",
+		[DAT_EVENT_FORMATS] = "events format",
+		[DAT_KALLSYMS] = "kallsyms",
+		[DAT_PRINTK] = "printk",
+		[DAT_CMDLINES] = "command lines",
+	};
+
+	for (unsigned int id = DAT_HEADER_INFO; id <= DAT_CMDLINES; id++) {
+		uint64_t at = v->w->out.pos;
+		struct buf body = { 0 };
+		int ret = dat_part(v->w->f, id, &body) ?: v7_put_section(v, id, true, desc[id], &body);
+
+		buf_release(&body);
+		if (ret)
+			return ret;
+		dat_add_option(&v->options, id, &at, sizeof(at));
+	}
+	return 0;
+}
+
+/* pad: empty pages after those of the last CPU that has any. */
+static int v7_put_buffer(struct v7 *v, const struct dat_buffer *b, uint64_t pad)
+{
+	struct dat_out *o = &v->w->out;
+	uint64_t at = o->pos;
+	struct buf desc = { 0 }, option = { 0 };
+	int ret = -ENOMEM;
+	const char *clock = b->clock ? b->clock : "local";
+	uint32_t last = 0;
+
+	buf_printf(&desc, "buffer flyrecord %s", b->name);
+	if (!buf_str(&desc))
+		goto out;
+	section_head(v, DAT_BUFFER, v->w->zip, buf_str(&desc), 0);
+	buf_add(&option, &at, sizeof(at));
+	buf_add(&option, b->name, strlen(b->name) + 1);
+	buf_add(&option, clock, strlen(clock) + 1);
+	buf_add(&option, &b->page_size, sizeof(b->page_size));
+	buf_add(&option, &b->n_cpus, sizeof(b->n_cpus));
+	for (uint32_t i = 0; i < b->n_cpus; i++)
+		if (b->cpus[i].fd >= 0 && b->cpus[i].size)
+			last = i;
+	for (uint32_t i = 0; i < b->n_cpus; i++) {
+		struct dat_place place;
+
+		ret = dat_put_cpu(v->w, b, i, i == last ? pad : 0, &place);
+		if (ret)
+			goto out;
+		buf_add(&option, &i, sizeof(i));
+		buf_add(&option, &place.offset, sizeof(place.offset));
+		buf_add(&option, &place.size, sizeof(place.size));
+	}
+	dat_out_patch(o, at + SECTION_SIZE_AT, o->pos - at - SECTION_HEAD);
+	if (option.bad)
+		ret = -ENOMEM;
+	else
+		dat_add_option(&v->options, DAT_BUFFER, option.data, (uint32_t)option.len);
+out:
+	buf_release(&desc);
+	buf_release(&option);
+	return ret ? ret : o->err;
+}
+
+/*
+ * Stock takes the page size in front of the file for the top buffer's, and
+ * only the instances' from their BUFFER option.
+ */
+static uint32_t front_page_size(const struct dat_file *f)
+{
+	const struct dat_buffer *top = dat_top(f);
+
+	if (top && dat_buffer_size(top))
+		return top->page_size;
+	return f->n_buffers ? dat_max_page(f) : f->page_size;
+}
+
+/*
+ * Stock's reader lays out uncompressed pages at offsets of its own: the first
+ * CPU at one page, each next one after it, instances after the top buffer. An
+ * instance whose pages are larger than the top's must not begin in the middle
+ * of one, or reading stops after its first page. So many empty pages at the
+ * end of the top buffer make it come out even.
+ */
+static uint64_t pad_pages(const struct dat_writer *w)
+{
+	const struct dat_buffer *top = dat_top(w->f);
+	uint64_t used, per;
+
+	if (!w->zip || !top || !dat_buffer_size(top))
+		return 0;
+	used = 1 + dat_buffer_size(top) / top->page_size;
+	per = dat_max_page(w->f) / top->page_size;
+	return per > 1 ? -used & (per - 1) : 0;
+}
+
+static int v7_put_all(struct v7 *v)
+{
+	const struct dat_file *f = v->w->f;
+	struct dat_out *o = &v->w->out;
+	uint64_t at, options;
+	int ret;
+	const char *name = v->w->zip ? "zstd" : "none";
+	const char *version = v->w->zip ? ZSTD_versionString() : "";
+	static const char own[] = "strings";
+	const uint32_t n_cpus = dat_max_cpus(f);
+	const uint64_t next = 0;
+
+	dat_put_magic(o, 7, front_page_size(f));
+	dat_out_write(o, name, strlen(name) + 1);
+	dat_out_write(o, version, strlen(version) + 1);
+	at = o->pos;
+	dat_out_u64(o, 0);
+	ret = v7_put_parts(v);
+	for (size_t i = 0; i < f->n_buffers && !ret; i++)
+		ret = v7_put_buffer(v, &f->buffers[i], i == 0 ? pad_pages(v->w) : 0);
+	if (ret)
+		return ret;
+	options = o->pos;
+	dat_add_options(&v->options, f);
+	/* without it KernelShark finds no entries */
+	dat_add_option(&v->options, DAT_CPUCOUNT, &n_cpus, sizeof(n_cpus));
+	dat_add_option(&v->options, DAT_DONE, &next, sizeof(next));
+	ret = v7_put_section(v, DAT_DONE, false, "options", &v->options);
+	if (ret)
+		return ret;
+	dat_out_patch(o, at, options);
+	/* last: its own name is in it too */
+	section_head(v, DAT_STRINGS, false, own, v->strings.len + sizeof(own));
+	dat_out_write(o, v->strings.data, v->strings.len);
+	return v->strings.bad ? -ENOMEM : o->err;
+}
+
+/* The whole file but for the last flush. -errno or 0. */
+static int dat_write_v7(struct dat_writer *w)
+{
+	struct v7 v = { .w = w };
+	int ret = v7_put_all(&v);
+
+	buf_release(&v.strings);
+	buf_release(&v.options);
+	return ret;
+}
+
+/* Smallest alignment of a mapping, and the kernel's largest sub-buffer (RB_WRITE_MASK + 1). */
+#define PAGE_MIN 4096u
+#define PAGE_MAX (1u << 20)
+/* Stock's readers keep the sizes of texts and options in an int. */
+#define TEXT_MAX ((size_t)INT32_MAX)
+
+static bool page_size_ok(uint32_t size)
+{
+	return size >= PAGE_MIN && size <= PAGE_MAX && !(size & (size - 1));
+}
+
+static bool texts_ok(const struct dat_text *t, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (t[i].len > TEXT_MAX || (t[i].len && !t[i].data))
+			return false;
+	return true;
+}
+
+static int writer_check_texts(const struct dat_file *f)
+{
+	const struct dat_text one[] = { f->header_page, f->header_event, f->kallsyms, f->printk,
+					f->cmdlines };
+
+	if (!f->header_page.len || !f->header_event.len || !texts_ok(one, ARRAY_SIZE(one)) ||
+	    !texts_ok(f->ftrace, f->n_ftrace))
+		return -EINVAL;
+	for (size_t i = 0; i < f->n_systems; i++)
+		if (!f->systems[i].name || !texts_ok(f->systems[i].formats, f->systems[i].n))
+			return -EINVAL;
+	return 0;
+}
+
+static int check_buffer(const struct dat_file *f, size_t i)
+{
+	const struct dat_buffer *b = &f->buffers[i];
+
+	if (!b->name || !page_size_ok(b->page_size) || (b->n_cpus && !b->cpus))
+		return -EINVAL;
+	for (size_t other = 0; other < i; other++)
+		if (!strcmp(b->name, f->buffers[other].name))
+			return -EINVAL;
+	if (i && !b->name[0]) /* the top buffer comes first */
+		return -EINVAL;
+	for (uint32_t cpu = 0; cpu < b->n_cpus; cpu++)
+		if (b->cpus[cpu].size % b->page_size)
+			return -EINVAL;
+	/* version 6 has one page size, in front of the file */
+	if (f->version == 6 && b->page_size != f->buffers[0].page_size)
+		return -ENOTSUP;
+	return 0;
+}
+
+bool dat_writes_option(uint16_t id)
+{
+	return id == DAT_DONE || id == DAT_CPUSTAT || id == DAT_BUFFER || id == DAT_CPUCOUNT ||
+	       (id >= DAT_STRINGS && id <= DAT_BUFFER_TEXT);
+}
+
+static int writer_check_options(const struct dat_file *f)
+{
+	for (size_t i = 0; i < f->n_options; i++) {
+		const struct dat_option *o = &f->options[i];
+
+		if (dat_writes_option(o->id) || o->len > TEXT_MAX || (o->len && !o->data))
+			return -EINVAL;
+	}
+	return 0;
+}
+
+static int writer_check(const struct dat_file *f)
+{
+	int ret;
+
+	if (f->version != 6 && f->version != 7)
+		return -ENOTSUP;
+	if (f->version == 7 && f->compression && strcmp(f->compression, "zstd") &&
+	    strcmp(f->compression, "none"))
+		return -ENOTSUP;
+	if (!page_size_ok(f->page_size) || (f->n_buffers && !f->buffers))
+		return -EINVAL;
+	ret = writer_check_texts(f) ?: writer_check_options(f);
+	for (size_t i = 0; i < f->n_buffers && !ret; i++)
+		ret = check_buffer(f, i);
+	return ret;
+}
+
+/* Of version 7, unless it is not wanted. */
+static int zip_start(struct dat_writer *w)
+{
+	if (w->f->version != 7 || (w->f->compression && !strcmp(w->f->compression, "none")))
+		return 0;
+	w->zip = ZSTD_createCCtx();
+	return w->zip ? 0 : -ENOMEM;
+}
+
+int dat_write(const struct dat_file *f, int fd, const struct log *log)
+{
+	struct dat_writer w = { .f = f, .log = log };
+	int ret = writer_check(f);
+
+	if (!ret) {
+		for (size_t i = 0; i < f->n_buffers; i++)
+			w.total += dat_buffer_size(&f->buffers[i]);
+		ret = dat_out_init(&w.out, fd) ?: dat_pages_init(&w) ?: zip_start(&w);
+		if (!ret)
+			ret = w.f->version == 6 ? dat_write_v6(&w) : dat_write_v7(&w);
+		if (!ret)
+			ret = dat_out_flush(&w.out);
+		ZSTD_freeCCtx(w.zip);
+		dat_pages_release(&w);
+		dat_out_release(&w.out);
+	}
+	if (ret)
+		log_err(log, "cannot write a version %d trace file: %s", f->version, strerror(-ret));
+	return ret;
+}

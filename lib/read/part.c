@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Part of recordings' time that a user asks for: its text, and its times in the files. */
+#include "read/part.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "read/inputs.h"
+#include "base/answer.h"
+#include "base/strings.h"
+
+/* ---- text ------------------------------------------------------------------------------ */
+
+static int part_parse_end(const char *text, struct part_end *e)
+{
+	*e = (struct part_end){ .anchor = !*text	? PART_OPEN
+					  : *text == '+' ? PART_AFTER_BEGIN
+					  : *text == '-' ? PART_BEFORE_END
+							 : PART_AT };
+	if (!*text)
+		return 0;
+	text += *text == '+' || *text == '-';
+	e->has_unit = parse_amount(text, duration_units, 0, &e->ns) == 0;
+	/* so many ticks may be more seconds than there are ns */
+	if (!e->has_unit && parse_amount(text, duration_units, UNIT_S, &e->ns) == -ERANGE)
+		e->ns = UINT64_MAX;
+	return e->has_unit ? 0 : parse_amount(text, duration_units, 1, &e->ticks);
+}
+
+int part_parse(const char *text, struct time_part *w)
+{
+	char from[64];
+	const char *comma = strchr(text, ',');
+
+	if (!comma || (size_t)(comma - text) >= sizeof(from))
+		return -EINVAL;
+	snprintf(from, sizeof(from), "%.*s", (int)(comma - text), text);
+	return part_parse_end(from, &w->from) || part_parse_end(comma + 1, &w->to) ? -EINVAL : 0;
+}
+
+/* ---- files ------------------------------------------------------------------------------- */
+
+/* Returns the byte of a CPU's last page, if that can be known without unpacking; else 0. */
+static uint64_t part_last_page(const struct reader_info *info, const struct reader_buffer *b,
+			       const struct reader_cpu *cpu)
+{
+	return !strcmp(info->compression, "none") && cpu->size >= b->page_size ? cpu->size - b->page_size : 0;
+}
+
+/* Widens *first and *last by the records of a CPU's pages from byte `at` on; one: by the first record only.
+ */
+static int part_extent_cpu(const struct input *in, size_t buffer, size_t cpu, uint64_t at, bool one,
+			   uint64_t *first, uint64_t *last)
+{
+	const struct reader_info *info = reader_info(in->reader);
+	const struct reader_buffer *b = &info->buffers[buffer];
+	struct page_layout layout = info->layout;
+	struct reader_pages *pages;
+	const uint8_t *data;
+	bool done = false;
+	int ret = reader_pages_open(&pages, in->reader, buffer, cpu);
+
+	if (ret)
+		return ret == -ENOMEM ? ret : 0; /* reading reports damage */
+	layout.size = b->page_size;
+	if (at)
+		reader_pages_seek(pages, at);
+	while (!done && (ret = reader_pages_next(pages, &data)) == 1) {
+		struct page_reader page;
+		struct page_event ev;
+
+		if (page_reader_init(&page, &layout, data, layout.size))
+			continue;
+		while (!done && page_next(&page, &ev) == 1) {
+			uint64_t ts = filetime_apply(&in->time, b->cpus[cpu].cpu, ev.ts);
+
+			*first = ts < *first ? ts : *first;
+			*last = ts > *last ? ts : *last;
+			done = one;
+		}
+	}
+	reader_pages_close(pages);
+	return ret == -ENOMEM ? ret : 0;
+}
+
+int part_extent(const struct input *in, size_t n, uint64_t *first, uint64_t *last)
+{
+	*first = UINT64_MAX;
+	*last = 0;
+	for (size_t i = 0; i < n; i++) {
+		const struct reader_info *info = reader_info(in[i].reader);
+
+		for (size_t b = 0; b < info->n_buffers; b++)
+			for (size_t c = 0; c < info->buffers[b].n_cpus; c++) {
+				const struct reader_cpu *cpu = &info->buffers[b].cpus[c];
+				uint64_t at = part_last_page(info, &info->buffers[b], cpu);
+				int ret = part_extent_cpu(&in[i], b, c, 0, at, first, last);
+
+				/* without `at` all pages have been read; a last page may be empty */
+				if (!ret && at)
+					ret = part_extent_cpu(&in[i], b, c, at, false, first, last);
+				if (ret)
+					return ret;
+			}
+	}
+	return *first > *last ? -ENODATA : 0;
+}
+
+static uint64_t part_time(const struct part_end *e, bool ticks, uint64_t first, uint64_t last, uint64_t open)
+{
+	uint64_t n = ticks ? e->ticks : e->ns;
+
+	switch (e->anchor) {
+	case PART_AT:
+		return n;
+	case PART_AFTER_BEGIN:
+		return first > UINT64_MAX - n ? UINT64_MAX : first + n;
+	case PART_BEFORE_END:
+		return last > n ? last - n : 0;
+	default:
+		return open;
+	}
+}
+
+/* As report prints it. */
+static const char *part_time_text(uint64_t ts, bool ticks, char out[32])
+{
+	if (!ticks)
+		return seconds_text(ts, out);
+	snprintf(out, 32, "%" PRIu64, ts);
+	return out;
+}
+
+int part_resolve(const struct time_part *w, const struct input *in, size_t n, const struct log *log,
+		 uint64_t *from, uint64_t *to)
+{
+	uint64_t first, last;
+	bool ticks = false;
+	char text[2][32];
+	int ret = part_extent(in, n, &first, &last);
+
+	if (ret && ret != -ENODATA)
+		return ret;
+	for (size_t i = 0; i < n; i++)
+		ticks |= filetime_in_ticks(&in[i].time);
+	if (ticks && (w->from.has_unit || w->to.has_unit)) {
+		log_err(log, "times of these files are ticks, not seconds: give ticks, or their rate with "
+			     "--ts2secs HZ");
+		return -EINVAL;
+	}
+	*from = part_time(&w->from, ticks, first, last, 0);
+	*to = part_time(&w->to, ticks, first, last, UINT64_MAX);
+	if (!ret && *from < *to && *from <= last && *to > first)
+		return 0;
+	if (ret)
+		log_err(log, "no records, so no part of their time");
+	else if (*from >= *to)
+		log_err(log, "the part of time ends at its begin or earlier: the recording is from %s to %s",
+			part_time_text(first, ticks, text[0]), part_time_text(last, ticks, text[1]));
+	else
+		log_err(log, "no records in this part of time: the recording is from %s to %s",
+			part_time_text(first, ticks, text[0]), part_time_text(last, ticks, text[1]));
+	return -EINVAL;
+}

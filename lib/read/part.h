@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_PART_H
+#define HYPTRACE_PART_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct input;
+struct log;
+
+/*
+ * A part of the time of recordings, "FROM,TO": seconds as report prints them ("63.5"), "+2s" from the begin
+ * and "-1s" from the end of all files together; an omitted one is the begin or the end. Units are
+ * duration_units; a number without one is seconds, or ticks where the files' times are ticks.
+ */
+struct part_end {
+	enum { PART_OPEN, PART_AT, PART_AFTER_BEGIN, PART_BEFORE_END } anchor;
+	uint64_t ns, ticks; /* ticks: of a number without a unit */
+	bool has_unit;
+};
+
+struct time_part {
+	struct part_end from, to; /* zero-initialised: everything */
+};
+
+/* 0; -EINVAL: no "FROM,TO". */
+int part_parse(const char *text, struct time_part *w);
+
+/* Times of the first and the last record of all files, corrected. -ENODATA: no records; -ENOMEM. */
+int part_extent(const struct input *in, size_t n, uint64_t *first, uint64_t *last);
+/*
+ * Corrected times of a part: records at *from <= time < *to lie in it. Reads the files for their first and
+ * last times. -EINVAL (logged): no record can lie in it; -ENOMEM.
+ */
+int part_resolve(const struct time_part *w, const struct input *in, size_t n, const struct log *log,
+		 uint64_t *from, uint64_t *to);
+
+#endif

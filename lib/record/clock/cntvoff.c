@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* A probe on kvm_timer_vcpu_load: what CNTVOFF each VM has, from a trace instance of its own. */
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "record/clock/cntvoff.h"
+#include "file/dat/format.h"
+#include "file/dat/page.h"
+#include "record/tracefs/dynamic.h"
+#include "record/tracefs/instance.h"
+#include "base/array.h"
+#include "base/files.h"
+
+#define SIZE_KB	 "128" /* per CPU: 3000 loads */
+#define CPUS_MAX 1024
+#define PAGE_MAX (64u << 10)
+#define TEXT_MAX (64u << 10)
+#define GROUP	 INSTANCE_OWN_EVENTS
+#define PATH_LEN 128 /* of a file of the event or the instance: both have a pid in their names */
+
+struct cntvoff_probe {
+	struct page_layout layout;
+	struct event_field cntvoff, id, vm, pid;
+	uint16_t type;
+	uint8_t *page;
+	int *fds; /* trace_pipe_raw of each CPU, -1: offline */
+	size_t n_fds;
+	struct load *loads; /* of one drain, all CPUs */
+	size_t n_loads;
+	bool lost; /* some of them */
+};
+
+struct load {
+	uint64_t time, cntvoff;
+	int32_t vm, pid;
+	unsigned int id;
+};
+
+/* ---- the log: loads of vCPUs, merged into spans --------------------------------------- */
+
+/* The VM's span that holds or precedes the time; *last: nothing of it comes after. */
+static struct cntvoff_span *span_before(const struct cntvoff_log *l, int32_t vm, uint64_t time, bool *last)
+{
+	*last = true;
+	for (size_t i = l->n_spans; i--;) {
+		if (l->spans[i].vm != vm)
+			continue;
+		if (l->spans[i].first <= time)
+			return &l->spans[i];
+		*last = false;
+	}
+	return NULL;
+}
+
+int cntvoff_log_load(struct cntvoff_log *l, uint64_t time, int32_t vm, uint64_t cntvoff, bool lost)
+{
+	bool last;
+	struct cntvoff_span *before = span_before(l, vm, time, &last);
+	const struct cntvoff_span one = { .vm = vm,
+					  .cntvoff = cntvoff,
+					  .first = time,
+					  .last = time,
+					  .vague = before && (lost || before->lossy) };
+
+	if (before && before->cntvoff == cntvoff && time >= before->last) {
+		before->last = time;
+		before->lossy = false;
+	}
+	/* one that another CPU kept back is older than what is there */
+	if (!last || (before && before->cntvoff == cntvoff))
+		return 0;
+	return array_push(&l->spans, &l->n_spans, &one, sizeof(one));
+}
+
+int cntvoff_log_vcpu(struct cntvoff_log *l, int32_t vm, int32_t pid, unsigned int id)
+{
+	const struct cntvoff_vcpu one = { vm, pid, id };
+
+	for (size_t i = 0; i < l->n_vcpus; i++)
+		if (l->vcpus[i].vm == vm && l->vcpus[i].id == id) {
+			l->vcpus[i].pid = pid;
+			return 0;
+		}
+	return array_push(&l->vcpus, &l->n_vcpus, &one, sizeof(one));
+}
+
+int cntvoff_log_copy(struct cntvoff_log *to, const struct cntvoff_log *from)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < from->n_spans && !ret; i++)
+		ret = array_push(&to->spans, &to->n_spans, &from->spans[i], sizeof(*to->spans));
+	for (size_t i = 0; i < from->n_vcpus && !ret; i++)
+		ret = array_push(&to->vcpus, &to->n_vcpus, &from->vcpus[i], sizeof(*to->vcpus));
+	return ret;
+}
+
+void cntvoff_log_release(struct cntvoff_log *l)
+{
+	free(l->spans);
+	free(l->vcpus);
+	*l = (struct cntvoff_log){ 0 };
+}
+
+/* ---- setting the probe up ------------------------------------------------------------------ */
+
+static int take_field(const struct event_format *f, const char *name, size_t size, struct event_field *out)
+{
+	const struct event_field *field = event_format_field(f, name);
+
+	if (!field || field->size != size)
+		return -EINVAL;
+	*out = *field;
+	out->type = out->name = NULL; /* the format's */
+	return 0;
+}
+
+static int read_event(struct cntvoff_probe *p, int dirfd, const char *event)
+{
+	struct event_format f = { 0 };
+	struct buf text = { 0 };
+	char path[PATH_LEN];
+	int ret;
+
+	snprintf(path, sizeof(path), "events/" GROUP "/%s/format", event);
+	ret = read_file_at(dirfd, path, TEXT_MAX, &text);
+	if (!ret)
+		ret = event_format_parse((char *)text.data, text.len, &f);
+	if (!ret)
+		ret = take_field(&f, "voff", 8, &p->cntvoff) ?: take_field(&f, "id", 4, &p->id) ?:
+		      take_field(&f, "vm", 4, &p->vm) ?: take_field(&f, "common_pid", 4, &p->pid);
+	p->type = (uint16_t)f.id;
+	event_format_release(&f);
+	buf_release(&text);
+	return ret;
+}
+
+static int read_probe_layout(struct cntvoff_probe *p, int dirfd)
+{
+	int ret = page_layout_read(dirfd, "events/header_page", &p->layout);
+
+	if (ret)
+		return ret;
+	if (p->layout.size > PAGE_MAX)
+		return -EMSGSIZE;
+	p->page = malloc(p->layout.size);
+	return p->page ? 0 : -ENOMEM;
+}
+
+static int make_instance(struct undo *u, const char *instance, const char *clock, const char *event)
+{
+	char size[PATH_LEN], its_clock[PATH_LEN], enable[PATH_LEN];
+
+	snprintf(size, sizeof(size), "%s/buffer_size_kb", instance);
+	snprintf(its_clock, sizeof(its_clock), "%s/trace_clock", instance);
+	snprintf(enable, sizeof(enable), "%s/events/" GROUP "/%s/enable", instance, event);
+	return undo_mkdir(u, instance) ?: undo_poke(u, size, SIZE_KB) ?: undo_poke(u, its_clock, clock) ?:
+	       undo_poke(u, enable, "1");
+}
+
+static int open_pipes(struct cntvoff_probe *p, int dirfd, const char *instance)
+{
+	char path[PATH_LEN];
+
+	p->fds = calloc(CPUS_MAX, sizeof(*p->fds));
+	if (!p->fds)
+		return -ENOMEM;
+	for (; p->n_fds < CPUS_MAX; p->n_fds++) {
+		snprintf(path, sizeof(path), "%s/per_cpu/cpu%zu/trace_pipe_raw", instance, p->n_fds);
+		p->fds[p->n_fds] = openat(dirfd, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+		if (p->fds[p->n_fds] < 0 && errno == ENOENT)
+			break;
+	}
+	return p->n_fds ? 0 : -ENOENT;
+}
+
+int cntvoff_probe_open(struct cntvoff_probe **out, struct undo *u, const char *clock)
+{
+	struct cntvoff_probe *p = calloc(1, sizeof(*p));
+	char instance[48], event[24];
+	size_t mark = undo_mark(u);
+	int ret;
+	char define[2 * PATH_LEN];
+
+	if (!p)
+		return -ENOMEM;
+	snprintf(instance, sizeof(instance), "instances/hyptrace-voff-%d", (int)getpid());
+	snprintf(event, sizeof(event), "voff_%d", (int)getpid());
+	/* The event first: it goes last, once the instance does not use it any more. */
+	snprintf(define, sizeof(define),
+		 "f:" GROUP "/%s kvm_timer_vcpu_load voff=vcpu->kvm->arch.timer_data.voffset "
+		 "id=vcpu->vcpu_id vm=vcpu->kvm->userspace_pid",
+		 event);
+	ret = dynamic_event_make(u, define);
+	if (!ret)
+		ret = read_event(p, undo_dirfd(u), event) ?: read_probe_layout(p, undo_dirfd(u)) ?:
+		      make_instance(u, instance, clock, event) ?: open_pipes(p, undo_dirfd(u), instance);
+	if (!ret) {
+		*out = p;
+		return 0;
+	}
+	cntvoff_probe_free(p);
+	undo_to(u, mark);
+	return ret;
+}
+
+void cntvoff_probe_free(struct cntvoff_probe *p)
+{
+	if (!p)
+		return;
+	for (size_t i = 0; i < p->n_fds; i++)
+		fd_close(&p->fds[i]);
+	free(p->fds);
+	free(p->page);
+	free(p->loads);
+	free(p);
+}
+
+/* ---- reading ---------------------------------------------------------------------------- */
+
+static bool load_field(const struct page_event *e, const struct event_field *f, void *out)
+{
+	if (f->offset + f->size > e->len)
+		return false;
+	memcpy(out, e->data + f->offset, f->size);
+	return true;
+}
+
+static int take_load(struct cntvoff_probe *p, const struct page_event *e)
+{
+	struct load l = { .time = e->ts };
+	uint16_t type;
+
+	if (e->len < sizeof(type))
+		return 0;
+	memcpy(&type, e->data, sizeof(type));
+	if (type != p->type || !load_field(e, &p->cntvoff, &l.cntvoff) || !load_field(e, &p->vm, &l.vm) ||
+	    !load_field(e, &p->pid, &l.pid) || !load_field(e, &p->id, &l.id))
+		return 0;
+	return array_push(&p->loads, &p->n_loads, &l, sizeof(l));
+}
+
+static int take_loads(struct cntvoff_probe *p, size_t len)
+{
+	struct page_reader r;
+	struct page_event e;
+	int ret = page_reader_init(&r, &p->layout, p->page, len);
+
+	if (!ret)
+		p->lost |= r.missed;
+	while (!ret && (ret = page_next(&r, &e)) == 1)
+		ret = take_load(p, &e);
+	if (ret != -EBADMSG)
+		return ret;
+	p->lost = true;
+	return 0;
+}
+
+static int compare_loads(const void *a, const void *b)
+{
+	const struct load *x = a, *y = b;
+
+	return x->time < y->time ? -1 : x->time > y->time;
+}
+
+/*
+ * Lost records have neither a VM nor a time between two drains: any VM may have changed before its
+ * next record.
+ */
+int cntvoff_probe_drain(struct cntvoff_probe *p, struct cntvoff_log *log)
+{
+	ssize_t n;
+	int ret = 0;
+
+	p->n_loads = 0;
+	p->lost = false;
+	for (size_t i = 0; i < p->n_fds && !ret; i++)
+		while (!ret && p->fds[i] >= 0 && (n = read(p->fds[i], p->page, p->layout.size)) > 0)
+			ret = take_loads(p, (size_t)n);
+	array_sort(p->loads, p->n_loads, sizeof(*p->loads), compare_loads);
+	for (size_t i = 0; i < p->n_loads && !ret; i++) {
+		const struct load *l = &p->loads[i];
+
+		ret = cntvoff_log_load(log, l->time, l->vm, l->cntvoff, p->lost)
+			      ?: cntvoff_log_vcpu(log, l->vm, l->pid, l->id);
+	}
+	if (p->lost) {
+		/* Records of any VM are missing before those that come from now on. */
+		for (size_t i = 0; i < log->n_spans; i++)
+			log->spans[i].lossy = true;
+	}
+	return ret;
+}
+
+/* ---- x86 --------------------------------------------------------------------------------- */
+
+static int read_tsc_number(const char *vcpu, const char *name, int64_t *out)
+{
+	char *path = str_printf("%s/%s", vcpu, name);
+	struct buf text = { 0 };
+	int ret = path ? read_file(path, 64, &text) : -ENOMEM;
+
+	if (!ret && (!buf_str(&text) || sscanf(buf_str(&text), "%" SCNd64, out) != 1))
+		ret = -EBADMSG;
+	buf_release(&text);
+	free(path);
+	return ret;
+}
+
+/* A guest whose TSC runs at another rate is not the host's less one number. */
+static bool is_scaled(const char *vcpu)
+{
+	int64_t ratio, bits;
+
+	return !read_tsc_number(vcpu, "tsc-scaling-ratio", &ratio) &&
+	       !read_tsc_number(vcpu, "tsc-scaling-ratio-frac-bits", &bits) && bits >= 0 && bits < 63 &&
+	       ratio != (int64_t)1 << bits;
+}
+
+static int take_vcpu(const char *vcpu, int32_t vm, unsigned int id, uint64_t time, struct cntvoff_log *log)
+{
+	int64_t offset, pid;
+
+	if (is_scaled(vcpu) || read_tsc_number(vcpu, "tsc-offset", &offset))
+		return 0;
+	/* guest = host + offset; since when is known only as far as it was looked at */
+	if (cntvoff_log_load(log, time, vm, -(uint64_t)offset, true))
+		return -ENOMEM;
+	return read_tsc_number(vcpu, "pid", &pid) ? 0 : cntvoff_log_vcpu(log, vm, (int32_t)pid, id);
+}
+
+int cntvoff_tsc_read(const char *kvm_dir, uint64_t time, struct cntvoff_log *log)
+{
+	char *pattern = str_printf("%s/*-*/vcpu*", kvm_dir);
+	glob_t found = { 0 };
+	int ret = !pattern || glob(pattern, 0, NULL, &found) == GLOB_NOSPACE ? -ENOMEM : 0;
+
+	for (size_t i = 0; i < found.gl_pathc && !ret; i++) {
+		unsigned int id;
+		int pid, fd;
+
+		if (sscanf(found.gl_pathv[i] + strlen(kvm_dir), "/%d-%d/vcpu%u", &pid, &fd, &id) == 3)
+			ret = take_vcpu(found.gl_pathv[i], pid, id, time, log);
+	}
+	globfree(&found);
+	free(pattern);
+	return ret;
+}

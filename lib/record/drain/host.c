@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* A buffer of the host's tracefs as a source for the recorder. */
+#include "record/drain/host.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "record/drain/splice.h"
+#include "record/spool/spool.h"
+#include "record/tracefs/dir.h"
+#include "base/files.h"
+
+struct host {
+	struct source source;
+	int dirfd;
+	const struct log *log;
+};
+
+static struct host *host_of(struct source *s)
+{
+	return (struct host *)s; /* its first member */
+}
+
+static int set_tracing(struct host *h, const char *value)
+{
+	int ret = write_file_at(h->dirfd, "tracing_on", value, 1);
+
+	if (ret)
+		log_err(h->log, "cannot write %s to %s/tracing_on: %s", value, h->source.path,
+			strerror(-ret));
+	return ret;
+}
+
+static int host_start(struct source *s)
+{
+	return set_tracing(host_of(s), "1");
+}
+
+static int host_stop(struct source *s)
+{
+	return set_tracing(host_of(s), "0");
+}
+
+static int host_drain(struct source *s, unsigned int cpu, struct drain *d)
+{
+	return rawpipe_drain(host_of(s)->dirfd, cpu, s->page_size, d);
+}
+
+static int read_cpu_stats(const struct host *h, unsigned int cpu, struct buf *out)
+{
+	char path[48];
+
+	snprintf(path, sizeof(path), "per_cpu/cpu%u/stats", cpu);
+	return read_file_at(h->dirfd, path, 65536, out);
+}
+
+static uint64_t stats_value(const char *stats, const char *key)
+{
+	const char *line = stats ? strstr(stats, key) : NULL;
+
+	return line ? strtoull(line + strlen(key), NULL, 10) : 0;
+}
+
+/* overrun: overwritten unread; "dropped events": no room in a buffer that does not overwrite */
+static int host_count(struct source *s, unsigned int cpu, uint64_t *events, uint64_t *lost)
+{
+	struct buf stats = { 0 };
+	int ret = read_cpu_stats(host_of(s), cpu, &stats);
+
+	if (!ret) {
+		*events = stats_value(buf_str(&stats), "\nread events: ");
+		*lost = stats_value(buf_str(&stats), "\noverrun: ") +
+			stats_value(buf_str(&stats), "\ncommit overrun: ") +
+			stats_value(buf_str(&stats), "\ndropped events: ");
+	}
+	buf_release(&stats);
+	return ret;
+}
+
+static int host_stat(struct source *s, unsigned int cpu, const struct drain_stats *st, struct buf *out)
+{
+	buf_printf(out, "CPU: %u\n", cpu);
+	return read_cpu_stats(host_of(s), cpu, out);
+}
+
+int source_stat(struct source *s, unsigned int cpu, const struct drain_stats *st, struct buf *out)
+{
+	buf_printf(out,
+		   "CPU: %u\nentries: 0\noverrun: %llu\ncommit overrun: 0\nbytes: 0\n"
+		   "dropped events: 0\nread events: %llu\n",
+		   cpu, (unsigned long long)st->lost, (unsigned long long)st->events);
+	if (st->unknown)
+		buf_printf(out, "losses without a number: %llu\n", (unsigned long long)st->unknown);
+	return buf_status(out);
+}
+
+static const struct source_ops host_ops = {
+	.kind = "host",
+	.start = host_start,
+	.stop = host_stop,
+	.drain = host_drain,
+	.count = host_count,
+	.stat = host_stat,
+};
+
+/* Sub-buffers may be larger than a page since Linux 6.8. */
+static uint32_t sub_buffer_size(int dirfd)
+{
+	struct buf text = { 0 };
+	uint32_t size = (uint32_t)sysconf(_SC_PAGESIZE);
+
+	if (!read_file_at(dirfd, "buffer_subbuf_size_kb", 64, &text) && buf_str(&text)) {
+		unsigned long kb = strtoul((char *)text.data, NULL, 10);
+
+		if (kb && kb <= 1024)
+			size = (uint32_t)kb * 1024;
+	}
+	buf_release(&text);
+	return size;
+}
+
+int host_open(struct host **out, int tracing_dirfd, const char *name, const char *path, const char *clock,
+	      const struct log *log)
+{
+	int fd = openat(tracing_dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	unsigned int n_cpus;
+	struct host *h;
+	int ret;
+
+	if (fd < 0)
+		return -errno;
+	ret = tracefs_cpus(fd, "per_cpu", &n_cpus);
+	h = ret && ret != -ENOENT ? NULL : calloc(1, sizeof(*h));
+	if (!h) {
+		close(fd);
+		return ret ?: -ENOMEM;
+	}
+	h->dirfd = fd;
+	h->log = log;
+	h->source = (struct source){ .ops = &host_ops,
+				     .name = name,
+				     .path = path,
+				     .clock = clock,
+				     .page_size = sub_buffer_size(fd),
+				     .n_cpus = n_cpus };
+	*out = h;
+	return 0;
+}
+
+void host_free(struct host *h)
+{
+	if (!h)
+		return;
+	close(h->dirfd);
+	free(h);
+}
+
+struct source *host_source(struct host *h)
+{
+	return &h->source;
+}

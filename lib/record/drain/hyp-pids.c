@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The pids of hypervisor records: a walk along the host CPU's sched_switch records. */
+#include "record/drain/hyp-pids.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "file/dat/format.h"
+#include "file/dat/page.h"
+#include "record/hyp/hypevents.h"
+
+struct tasks {
+	int fd;
+	off_t offset;
+	uint8_t *page;
+	struct page_layout layout;
+	struct page_reader reader;
+	bool in_page;
+	struct tasks_format f;
+	int current;	/* since the last switch; -1: not known */
+	bool have_next; /* the switch that ends it */
+	uint64_t next_ts;
+	int next_from, next_to;
+	bool next_after_loss; /* events were lost before it: `current` may have ended unseen */
+	int error;
+};
+
+int tasks_format_parse(const char *text, size_t len, struct tasks_format *out)
+{
+	struct event_format f;
+	const struct event_field *prev, *next;
+	int ret = event_format_parse(text, len, &f);
+
+	if (ret)
+		return ret;
+	prev = event_format_field(&f, "prev_pid");
+	next = event_format_field(&f, "next_pid");
+	if (prev && next && prev->size == 4 && next->size == 4)
+		*out = (struct tasks_format){ .id = f.id,
+					      .prev_pid = prev->offset,
+					      .next_pid = next->offset };
+	else
+		ret = -EBADMSG;
+	event_format_release(&f);
+	return ret;
+}
+
+int tasks_new(struct tasks **out, int fd, uint64_t from, uint32_t page_size, const struct tasks_format *f)
+{
+	struct tasks *t = calloc(1, sizeof(*t));
+
+	if (t)
+		t->page = malloc(page_size);
+	if (!t || !t->page) {
+		free(t);
+		return -ENOMEM;
+	}
+	t->fd = fd;
+	t->offset = (off_t)from;
+	t->f = *f;
+	t->layout = page_layout_default;
+	t->layout.size = page_size;
+	t->current = -1;
+	*out = t;
+	return 0;
+}
+
+void tasks_free(struct tasks *t)
+{
+	if (!t)
+		return;
+	free(t->page);
+	free(t);
+}
+
+static bool tasks_page(struct tasks *t, bool *lost)
+{
+	ssize_t n = pread(t->fd, t->page, t->layout.size, t->offset);
+
+	if (n < 0)
+		t->error = -errno;
+	if (n != (ssize_t)t->layout.size)
+		return false;
+	t->offset += n;
+	t->in_page = !page_reader_init(&t->reader, &t->layout, t->page, (size_t)n);
+	*lost |= !t->in_page || t->reader.missed;
+	return true;
+}
+
+static int pid_at(const struct page_event *ev, unsigned int offset)
+{
+	int32_t pid;
+
+	memcpy(&pid, ev->data + offset, sizeof(pid));
+	return pid;
+}
+
+static bool is_switch(const struct tasks *t, const struct page_event *ev)
+{
+	uint16_t id;
+
+	if (ev->len < (size_t)t->f.prev_pid + 4 || ev->len < (size_t)t->f.next_pid + 4 || ev->len < 2)
+		return false;
+	memcpy(&id, ev->data, sizeof(id));
+	return id == t->f.id;
+}
+
+/* Finds the next sched_switch; false at the end of the pages. */
+static bool find_next(struct tasks *t)
+{
+	struct page_event ev;
+	bool lost = false;
+
+	for (;;) {
+		while (t->in_page && page_next(&t->reader, &ev) == 1) {
+			if (!is_switch(t, &ev))
+				continue;
+			t->next_ts = ev.ts;
+			t->next_from = pid_at(&ev, t->f.prev_pid);
+			t->next_to = pid_at(&ev, t->f.next_pid);
+			t->next_after_loss = lost;
+			return true;
+		}
+		t->in_page = false;
+		if (!tasks_page(t, &lost))
+			return false;
+	}
+}
+
+int tasks_error(const struct tasks *t)
+{
+	return t->error;
+}
+
+int tasks_pid(struct tasks *t, uint64_t ts)
+{
+	if (!t->have_next)
+		t->have_next = find_next(t);
+	while (t->have_next && t->next_ts <= ts) {
+		t->current = t->next_to;
+		t->have_next = find_next(t);
+		if (t->have_next && t->next_after_loss && t->next_from != t->current)
+			t->current = -1; /* some switch between is lost */
+	}
+	if (t->current >= 0 || !t->have_next || t->next_after_loss)
+		return t->current;
+	return t->next_from;
+}
+
+/* ---- a buffer's records -------------------------------------------------------------------- */
+
+struct hyp_pids {
+	struct tasks **tasks; /* per CPU */
+	int *fds;
+	unsigned int n_cpus;
+	struct page_layout layout;
+};
+
+static int fill_pids(void *ctx, unsigned int cpu, void *page, size_t size)
+{
+	struct hyp_pids *p = ctx;
+	struct page_reader r;
+	struct page_event ev;
+
+	if (cpu >= p->n_cpus || !p->tasks[cpu] || page_reader_init(&r, &p->layout, page, size))
+		return 0;
+	while (page_next(&r, &ev) == 1) {
+		int32_t pid;
+
+		if (ev.len < HYP_HEADER_SIZE)
+			continue;
+		memcpy(&pid, ev.data + HYP_PID_OFFSET, sizeof(pid));
+		if (pid)
+			continue;
+		pid = tasks_pid(p->tasks[cpu], ev.ts);
+		/* the record lies in `page`, which is ours to change */
+		if (pid > 0)
+			memcpy((uint8_t *)page + (ev.data - (uint8_t *)page) + HYP_PID_OFFSET, &pid,
+			       sizeof(pid));
+	}
+	return tasks_error(p->tasks[cpu]);
+}
+
+static const struct dat_text *switch_format(const struct dat_file *file)
+{
+	static const char name[] = "name: sched_switch\n";
+
+	for (size_t s = 0; s < file->n_systems; s++) {
+		const struct dat_system *sys = &file->systems[s];
+
+		if (strcmp(sys->name, "sched"))
+			continue;
+		for (size_t i = 0; i < sys->n; i++)
+			if (sys->formats[i].len > strlen(name) &&
+			    !memcmp(sys->formats[i].data, name, strlen(name)))
+				return &sys->formats[i];
+	}
+	return NULL;
+}
+
+int hyp_pids_open(struct hyp_pids **out, const struct spool *spool, const struct dat_file *file,
+		  struct dat_buffer *b)
+{
+	const char *key = spool_get(spool, "sched_buffer");
+	const struct dat_text *format = key ? switch_format(file) : NULL;
+	struct tasks_format tf;
+	const struct spool_buffer *host;
+	struct hyp_pids *p;
+	uint64_t n;
+	int ret = format ? tasks_format_parse(format->data, format->len, &tf) : -ENOENT;
+
+	*out = NULL;
+	if (ret || parse_u64(key, &n))
+		return ret == -ENOMEM ? ret : 0;
+	host = spool_buffer(spool, n);
+	if (!host || strcmp(host->clock, b->clock))
+		return 0;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return -ENOMEM;
+	*out = p;
+	p->layout = page_layout_default;
+	p->layout.size = b->page_size;
+	p->tasks = calloc(b->n_cpus, sizeof(*p->tasks));
+	p->fds = calloc(b->n_cpus, sizeof(*p->fds));
+	if (!p->tasks || !p->fds)
+		return -ENOMEM;
+	for (; p->n_cpus < b->n_cpus && p->n_cpus < host->n_cpus; p->n_cpus++) {
+		struct spool_range range;
+		int fd = spool_pages_open(spool, n, p->n_cpus, &range);
+
+		if (fd < 0)
+			return fd;
+		p->fds[p->n_cpus] = fd;
+		ret = tasks_new(&p->tasks[p->n_cpus], fd, range.from, host->page_size, &tf);
+		if (ret) {
+			close(fd);
+			return ret;
+		}
+	}
+	b->fix_page = fill_pids;
+	b->fix_ctx = p;
+	return 0;
+}
+
+void hyp_pids_close(struct hyp_pids *p)
+{
+	if (!p)
+		return;
+	for (unsigned int c = 0; c < p->n_cpus; c++) {
+		tasks_free(p->tasks[c]);
+		close(p->fds[c]);
+	}
+	free(p->tasks);
+	free(p->fds);
+	free(p);
+}

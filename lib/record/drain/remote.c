@@ -1,0 +1,476 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The hypervisor's trace instance: found, set up, switched on and off. */
+#include "record/drain/remote-priv.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "record/drain/system-metadata.h"
+#include "record/drain/host.h"
+#include "record/drain/remote-events.h"
+#include "record/tracefs/dir.h"
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/files.h"
+
+#define TRACEFS_TEXT_MAX (1u << 20)
+
+static const char *const layouts[] = { "remotes/hypervisor", "hypervisor", "hyp" };
+
+static bool exists_at(int dirfd, const char *dir, const char *name)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	return file_there(dirfd, path);
+}
+
+const char *remote_find(int tracing_dirfd)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(layouts); i++)
+		if (exists_at(tracing_dirfd, layouts[i], "tracing_on"))
+			return layouts[i];
+	return NULL;
+}
+
+void remote_free(struct remote *r)
+{
+	if (!r)
+		return;
+	pthread_mutex_destroy(&r->lock);
+	hypevents_release(&r->events);
+	buf_release(&r->formats);
+	free(r->vcpus);
+	fd_close(&r->dirfd);
+	free(r->path);
+	free(r->name);
+	free(r->clock);
+	free(r);
+}
+
+static struct remote *remote_new(const char *path, const char *name, const struct log *log)
+{
+	struct remote *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return NULL;
+	pthread_mutex_init(&r->lock, NULL);
+	r->dirfd = -1;
+	r->log = log;
+	r->layout = page_layout_default;
+	r->path = strdup(path);
+	r->name = strdup(name);
+	r->hyp = !strcmp(name, REMOTE_HYP);
+	if (!r->path || !r->name) {
+		remote_free(r);
+		return NULL;
+	}
+	return r;
+}
+
+static int open_remote_dir(struct remote *r, struct undo *u)
+{
+	int ret = undo_lock(u, r->path);
+
+	if (ret)
+		return ret;
+	r->undo = u;
+	r->dirfd = openat(undo_dirfd(u), r->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return r->dirfd < 0 ? -errno : 0;
+}
+
+static int remote_add_event(struct remote *r, const char *name)
+{
+	char path[300];
+	struct buf text = { 0 };
+	int ret;
+
+	snprintf(path, sizeof(path), "events/%s/%s/format", r->events.system, name);
+	ret = read_file_at(r->dirfd, path, TRACEFS_TEXT_MAX, &text);
+	if (ret == -ENOENT || ret == -ENOTDIR) /* enable, header_page ... */
+		return 0;
+	if (!ret)
+		ret = hypevents_add(&r->events, (char *)text.data, text.len);
+	if (ret)
+		log_err(r->log, "cannot use %s/%s: %s", r->path, path, errno_text(ret));
+	else
+		remote_events_add(&r->formats, &text);
+	buf_release(&text);
+	return ret;
+}
+
+static int read_events(struct remote *r)
+{
+	const char *slash = strrchr(r->path, '/');
+	struct strlist names = { 0 };
+	char path[300];
+	/* "hypervisor" of "remotes/hypervisor": the events directory has the same name */
+	int ret = hypevents_init(&r->events, slash ? slash + 1 : r->path);
+
+	if (ret)
+		return ret;
+	r->events.raw = r->raw;
+	snprintf(path, sizeof(path), "events/%s", r->events.system);
+	ret = read_dir_at(r->dirfd, path, &names);
+	if (ret)
+		log_err(r->log, "cannot open %s/%s: %s", r->path, path, errno_text(ret));
+	for (size_t i = 0; i < names.n && !ret; i++)
+		ret = remote_add_event(r, names.v[i]);
+	strlist_release(&names);
+	return ret;
+}
+
+/* Reads what recording and recovering both need: CPUs, raw or text, page layout. */
+static int remote_probe(struct remote *r)
+{
+	int ret = tracefs_cpus(r->dirfd, "per_cpu", &r->source.n_cpus);
+
+	if (ret && ret != -ENOENT) {
+		log_err(r->log, "cannot read %s/per_cpu: %s", r->path, errno_text(ret));
+		return ret;
+	}
+	if (!r->source.n_cpus) {
+		log_err(r->log, "%s/per_cpu has no CPUs", r->path);
+		return -ENOENT;
+	}
+	r->raw = exists_at(r->dirfd, "per_cpu/cpu0", "trace_pipe_raw");
+	if (!r->raw)
+		return 0;
+	ret = page_layout_read(r->dirfd, "events/header_page", &r->layout);
+	if (ret)
+		log_err(r->log, "cannot use %s/events/header_page: %s", r->path, errno_text(ret));
+	return ret;
+}
+
+static int remote_start(struct source *s);
+static int remote_stop(struct source *s);
+
+static const struct source_ops text_ops = {
+	.kind = "hyp-text",
+	.start = remote_start,
+	.stop = remote_stop,
+	.drain = remote_drain,
+	.stat = source_stat,
+};
+
+static const struct source_ops raw_ops = {
+	.kind = "hyp-raw",
+	.start = remote_start,
+	.stop = remote_stop,
+	.drain = remote_drain,
+	.stat = source_stat,
+};
+
+static void fill_source(struct remote *r)
+{
+	uint32_t page = page_layout_default.size;
+
+	/*
+	 * A read of trace_pipe_raw gives a whole page of the kernel, and Android's gives the wrong end of it
+	 * for a smaller read. header_page may state less data: early Android kernels have a footer after it.
+	 */
+	while (r->raw && page < r->layout.size)
+		page *= 2;
+	r->source.ops = r->raw ? &raw_ops : &text_ops;
+	r->source.name = r->name;
+	r->source.path = r->path;
+	r->source.clock = r->clock ?: "boot";
+	r->source.page_size = page;
+}
+
+/* The hypervisor's clock is always boot; another remote's is in trace_clock, if at all. */
+static int remote_read_clock(struct remote *r)
+{
+	char *path;
+	int ret;
+
+	if (r->hyp)
+		return 0;
+	if (!exists_at(r->dirfd, ".", "trace_clock")) {
+		log_warn(r->log, "%s has no readable trace_clock: its times are taken as boot's", r->path);
+		return 0;
+	}
+	path = str_printf("%s/trace_clock", r->path);
+	ret = path ? undo_read(r->undo, path, &r->clock) : -ENOMEM;
+	free(path);
+	return ret;
+}
+
+int remote_open(struct remote **out, struct undo *u, const char *name, const struct log *log)
+{
+	const bool hyp = !strcmp(name, REMOTE_HYP);
+	const char *found = hyp ? remote_find(undo_dirfd(u)) : NULL;
+	char *path =
+		hyp ? (found ? strdup(found) : NULL) : str_printf("remotes/%s", name + strlen(REMOTE_ANY));
+	struct remote *r;
+	int ret;
+
+	if (hyp ? !found : path && !exists_at(undo_dirfd(u), path, "tracing_on")) {
+		free(path);
+		return -ENOENT;
+	}
+	r = path ? remote_new(path, name, log) : NULL;
+	free(path);
+	if (!r)
+		return -ENOMEM;
+	ret = open_remote_dir(r, u) ?: remote_probe(r) ?: read_events(r) ?: remote_read_clock(r);
+	if (ret) {
+		remote_free(r);
+		return ret == -ENOENT ? -EBADMSG : ret; /* it is there, and lacks a part of itself */
+	}
+	fill_source(r);
+	*out = r;
+	return 0;
+}
+
+/* The events as the spool has them; r is freed on error. */
+static int remote_from_spool(struct remote **out, struct remote *r, struct spool *spool)
+{
+	int ret = remote_events_load(&r->events, spool);
+
+	if (ret) {
+		remote_free(r);
+		return ret;
+	}
+	r->spool = spool;
+	r->saved_reasons = r->events.extra_reasons.n;
+	fill_source(r);
+	*out = r;
+	return 0;
+}
+
+int remote_reopen(struct remote **out, struct undo *u, const struct spool_buffer *b, struct spool *spool,
+		  const struct log *log)
+{
+	struct remote *r = remote_new(b->path, b->name, log);
+	int ret;
+
+	if (!r)
+		return -ENOMEM;
+	ret = open_remote_dir(r, u) ?: remote_probe(r);
+	if (!ret)
+		return remote_from_spool(out, r, spool);
+	remote_free(r);
+	return ret;
+}
+
+int remote_import(struct remote **out, const char *path, const struct page_layout *raw, unsigned int n_cpus,
+		  struct spool *spool, const struct log *log)
+{
+	struct remote *r = remote_new(path, REMOTE_HYP, log);
+
+	if (!r)
+		return -ENOMEM;
+	r->raw = raw != NULL;
+	if (raw)
+		r->layout = *raw;
+	r->source.n_cpus = n_cpus;
+	return remote_from_spool(out, r, spool);
+}
+
+/* ---- setting up -------------------------------------------------------------- */
+
+static bool wanted(const struct remote *r, const struct buffer_plan *b, const char *event)
+{
+	bool full = !b->tracer;
+
+	/* -e adds, -v -e removes; with only names, or with -p, all start off */
+	for (size_t i = 0; i < b->n_events; i++)
+		full &= b->events[i].negate;
+	return remote_is_func(b, event) || remote_wants(r, b, event, full);
+}
+
+static int remote_is_read(const struct remote *r)
+{
+	log_err(r->log,
+		"the hypervisor's buffer is in use: somebody reads %s/trace_pipe or trace; its size cannot "
+		"be set while a reader is open",
+		r->path);
+	return -EBUSY;
+}
+
+/* Free to be used: off, and what an earlier reader left in it cleared. */
+static int claim(struct remote *r)
+{
+	struct buf text = { 0 };
+	int ret = read_file_at(r->dirfd, "tracing_on", 4096, &text);
+	bool on = !ret && text.len && text.data[0] != '0';
+
+	buf_release(&text);
+	if (ret) {
+		log_err(r->log, "cannot read %s/tracing_on: %s%s", r->path, errno_text(ret),
+			ret == -EACCES ? " (root is needed)" : "");
+		return ret;
+	}
+	if (on) {
+		log_err(r->log,
+			"the hypervisor's buffer is in use: %s/tracing_on is 1 (another program is tracing: "
+			"--take-over continues that, or write 0 to it)",
+			r->path);
+		return -EBUSY;
+	}
+	if (!exists_at(r->dirfd, ".", "trace")) /* the oldest Android kernels have none, and start empty */
+		return 0;
+	ret = write_file_at(r->dirfd, "trace", "0", 1);
+	if (ret)
+		log_err(r->log, "cannot clear %s/trace: %s%s", r->path, errno_text(ret),
+			ret == -EACCES ? " (root is needed)" : "");
+	if (ret || !remote_is_loaded(r))
+		return ret;
+	/*
+	 * A buffer that is loaded keeps its size, whatever is written. Once empty it goes with its last
+	 * reader; where that one had left something in it, with one more. These kernels let several read:
+	 * one that is still loaded has another reader.
+	 */
+	close(openat(r->dirfd, "trace_pipe", O_RDONLY | O_CLOEXEC));
+	if (remote_is_loaded(r))
+		return remote_is_read(r);
+	log_info(r->log, "hyp: %s held events that nobody had read: they are cleared", r->path);
+	return 0;
+}
+
+static int remote_set_size(struct remote *r, uint64_t kb)
+{
+	char value[24];
+	int ret;
+
+	snprintf(value, sizeof(value), "%llu", (unsigned long long)kb);
+	ret = remote_undo_file(r, undo_write, "buffer_size_kb", value);
+	if (ret == -EBUSY)
+		return remote_is_read(r);
+	if (ret)
+		log_err(r->log, "cannot set %s/buffer_size_kb to %s: %s", r->path, value, errno_text(ret));
+	else
+		r->size_kb = kb;
+	return ret;
+}
+
+static int set_events(struct remote *r, const struct buffer_plan *b)
+{
+	size_t n_on = 0;
+
+	for (size_t i = 0; i < r->events.n; i++) {
+		const char *event = r->events.v[i].name;
+		bool want = wanted(r, b, event);
+		int ret = remote_switch(r, event, want);
+
+		if (ret)
+			return ret;
+		n_on += want;
+	}
+	/* events that show whether another process reads the buffer */
+	r->turns = r->raw && hypevents_by_name(&r->events, "hyp_enter", 9) && wanted(r, b, "hyp_enter") &&
+		   hypevents_by_name(&r->events, "hyp_exit", 8) && wanted(r, b, "hyp_exit");
+	if (!n_on) {
+		log_err(r->log, "no event of the hypervisor is left to record");
+		return -EINVAL;
+	}
+	log_info(r->log, "%s: %s, %zu events, %llu KiB per CPU, %s", r->name, r->path, n_on,
+		 (unsigned long long)r->size_kb, r->raw ? "raw pages" : "text");
+	return 0;
+}
+
+int remote_setup(struct remote *r, const struct buffer_plan *b, bool take_over)
+{
+	int ret;
+
+	if (take_over && remote_runs(r))
+		return remote_join(r, b);
+	ret = claim(r) ?: remote_set_size(r, b->size_kb ? b->size_kb : REMOTE_DEFAULT_KB);
+
+	/* at the end unread records are dropped before the size is restored, which would be EBUSY */
+	if (!ret && exists_at(r->dirfd, ".", "trace"))
+		ret = remote_undo_file(r, undo_at_end, "trace", "0");
+	return ret ?: remote_set_functions(r, b) ?: set_events(r, b);
+}
+
+/* A bound for a repair of times, which does without if it cannot be kept. */
+static void keep_bound(struct remote *r, const char *key, uint64_t ns)
+{
+	if (r->spool && !r->raw && spool_set_number(r->spool, key, ns))
+		log_warn(r->log, "%s is not kept in the spool", key);
+}
+
+static int remote_start(struct source *s)
+{
+	struct remote *r = remote_of(s);
+	const bool first = !atomic_load(&r->on_since);
+	uint64_t now = boot_ns();
+	int ret;
+
+	if (r->was_on)
+		return 0;
+	if (first) { /* regions switch it on again and again */
+		atomic_store(&r->on_since, now);
+		keep_bound(r, "hyp_from", now);
+	}
+	ret = remote_undo_file(r, first ? undo_write : undo_poke, "tracing_on", "1");
+	if (ret)
+		log_err(r->log, "cannot switch the hypervisor's tracing on (%s/tracing_on): %s", r->path,
+			errno_text(ret));
+	return ret;
+}
+
+static int remote_stop(struct source *s)
+{
+	struct remote *r = remote_of(s);
+	int ret = write_file_at(r->dirfd, "tracing_on", "0", 1);
+
+	if (ret && !file_there(undo_dirfd(r->undo), r->path))
+		log_err(r->log, "%s has vanished while it was recorded: what was read is kept", r->path);
+	else if (ret)
+		log_err(r->log, "cannot write 0 to %s/tracing_on: %s", r->path, errno_text(ret));
+	else
+		keep_bound(r, "hyp_to", boot_ns());
+	return ret;
+}
+
+/* ---- what the spool keeps ------------------------------------------------------ */
+
+int remote_number(struct remote *r, unsigned int first_id, struct spool *spool)
+{
+	int ret = hypevents_number(&r->events, first_id);
+
+	if (!ret && first_id + remote_n_formats(&r->events) - 1 > INT16_MAX)
+		ret = -ERANGE; /* KernelShark keeps ids in an int16 */
+	if (ret) {
+		log_err(r->log, "no room for the hypervisor's event ids above %u", first_id);
+		return ret;
+	}
+	r->spool = spool;
+	return remote_events_save(spool, first_id, r->events.system, r->raw, &r->formats);
+}
+
+int remote_collect_pids(struct remote *r)
+{
+	int ret;
+
+	pthread_mutex_lock(&r->lock); /* it may go on */
+	ret = collect_pids(r->spool, r->vcpus, r->n_vcpus);
+	pthread_mutex_unlock(&r->lock);
+	return ret;
+}
+
+bool remote_is_early(const struct remote *r)
+{
+	return atomic_load(&r->early);
+}
+
+struct source *remote_source(struct remote *r)
+{
+	return &r->source;
+}
+
+bool remote_is_unread(const struct remote *r)
+{
+	return atomic_load(&r->unread);
+}
+
+uint64_t remote_size_kb(const struct remote *r)
+{
+	return r->size_kb;
+}

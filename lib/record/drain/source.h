@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_SOURCE_H
+#define HYPTRACE_SOURCE_H
+
+#include <stdatomic.h>
+
+#include "base/buf.h"
+#include "base/log.h"
+
+/*
+ * A buffer of per-CPU pages that can be started, stopped and drained: the recorder's view of a host
+ * instance, the hypervisor's remote and a guest's agent.
+ */
+
+#define SOURCE_PROFILE "profile" /* the name of a buffer with samples, the host's or a guest's */
+
+/* One CPU's drain, kept by the recorder and read by others while it runs. */
+struct drain_stats {
+	_Atomic uint64_t bytes;	  /* of pages in the spool */
+	_Atomic uint64_t events;  /* 0 where pages are moved unread */
+	_Atomic uint64_t lost;	  /* reported in the data; host pages: see source_ops.count */
+	_Atomic uint64_t unknown; /* of them reports without a number, each counted as one */
+	_Atomic uint64_t taken;	  /* places where another reader took events, which nothing reports */
+	_Atomic uint64_t bad;	  /* lines, pages or records that made no sense */
+};
+
+struct drain {
+	int out;		     /* the spool's page file, at its end */
+	int stop_fd;		     /* readable once stopping */
+	const atomic_bool *stopping; /* drain what is there and return */
+	uint64_t sleep_us;	     /* between reads; 0 = as data comes */
+	/* recorder_flush(): raised to ask, and then to be stored in `flushed` (drain_asked()) */
+	atomic_uint flush, flushed;
+	struct drain_stats *stats;
+	const struct log *log;
+};
+
+/* Whether pages are wanted too that are filled in part; `*mark` goes into d->flushed once they are moved. */
+static inline bool drain_asked(const struct drain *d, unsigned int *mark)
+{
+	*mark = atomic_load(&d->flush);
+	return *mark != atomic_load(&d->flushed);
+}
+
+struct source;
+
+struct source_ops {
+	const char *kind; /* spool_buffer.kind */
+	/* tracing_on; start may block (the hypervisor's takes >= 100 ms) */
+	int (*start)(struct source *s);
+	int (*stop)(struct source *s);
+	/*
+	 * Runs in a thread of its own per CPU: moves pages to d->out until stopping
+	 * and empty. A signal (RECORDER_SIGNAL, no SA_RESTART) interrupts a blocking
+	 * read. 0, or -errno: the disk (-ENOSPC) or the source failed.
+	 */
+	int (*drain)(struct source *s, unsigned int cpu, struct drain *d);
+	/* Events read and lost of a CPU, where the kernel counts them; NULL: drain_stats has them. */
+	int (*count)(struct source *s, unsigned int cpu, uint64_t *events, uint64_t *lost);
+	/* Appends the CPUSTAT text of a CPU to out; NULL: the source has none. */
+	int (*stat)(struct source *s, unsigned int cpu, const struct drain_stats *st, struct buf *out);
+};
+
+struct source {
+	const struct source_ops *ops;
+	const char *name; /* of the buffer; "" = top */
+	const char *path; /* relative to the tracing directory */
+	const char *clock;
+	uint32_t page_size; /* bytes */
+	unsigned int n_cpus;
+};
+
+#endif

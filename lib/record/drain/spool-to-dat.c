@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * From a spool to a trace.dat, in the order in which the file is made: texts and event formats, buffers,
+ * options; then the writer has it all. Nothing in the spool is changed.
+ */
+#include "record/drain/spool-to-dat.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "file/dat/options.h"
+#include "file/dat/pauses.h"
+#include "record/drain/hyp-pids.h"
+#include "record/drain/spool-formats.h"
+#include "file/dat/writer.h"
+#include "base/outfile.h"
+#include "base/array.h"
+#include "base/cursor.h"
+#include "base/files.h"
+
+enum { TEXT_HEADER_PAGE, TEXT_HEADER_EVENT, TEXT_KALLSYMS, TEXT_PRINTK, TEXT_CMDLINES, N_TEXTS };
+
+/* A file, and everything that it points to. */
+struct dat_job {
+	struct spool *spool;
+	const struct log *log;
+	struct dat_file file;
+	struct buf texts[N_TEXTS];
+	struct spool_formats formats;
+	struct hyp_pids **pids; /* one per buffer; NULL: no records to fill in */
+	struct dat_options options;
+};
+
+/* ---- texts and formats ------------------------------------------------------------------------- */
+
+static int load_text(struct dat_job *j, const char *name, struct buf *out, bool needed)
+{
+	int ret = spool_get_text(j->spool, name, out);
+
+	if (ret == -ENOENT && !needed)
+		return 0;
+	if (ret)
+		log_err(j->log, "%s/texts/%s: %s", spool_dir(j->spool), name, errno_text(ret));
+	return ret;
+}
+
+static int job_add_texts(struct dat_job *j)
+{
+	const struct {
+		const char *name;
+		struct dat_text *out;
+		bool needed;
+	} texts[N_TEXTS] = {
+		[TEXT_HEADER_PAGE] = { "header_page", &j->file.header_page, true },
+		[TEXT_HEADER_EVENT] = { "header_event", &j->file.header_event, true },
+		[TEXT_KALLSYMS] = { "kallsyms", &j->file.kallsyms, false },
+		[TEXT_PRINTK] = { "printk_formats", &j->file.printk, false },
+		[TEXT_CMDLINES] = { "saved_cmdlines", &j->file.cmdlines, false },
+	};
+	const struct spool_formats *f = &j->formats;
+	bool ftrace;
+	int ret;
+
+	for (size_t i = 0; i < N_TEXTS; i++) {
+		struct buf *text = &j->texts[i];
+
+		ret = load_text(j, texts[i].name, text, texts[i].needed);
+		if (ret)
+			return ret;
+		*texts[i].out = (struct dat_text){ .data = text->len ? buf_str(text) : "", .len = text->len };
+	}
+	ret = spool_formats_load(&j->formats, j->spool, j->log);
+	if (ret)
+		return ret;
+	/* "ftrace" goes to its own place in the file */
+	ftrace = f->n_systems && !strcmp(f->systems[0].name, "ftrace");
+	if (ftrace) {
+		j->file.ftrace = f->systems[0].formats;
+		j->file.n_ftrace = f->systems[0].n;
+	}
+	j->file.systems = f->systems + ftrace;
+	j->file.n_systems = f->n_systems - ftrace;
+	return 0;
+}
+
+/* ---- buffers ------------------------------------------------------------------------------------ */
+
+static int job_add_cpu(struct dat_job *j, size_t buffer, unsigned int cpu, struct dat_cpu *c)
+{
+	struct buf text = { 0 };
+	struct spool_range range;
+	char name[48];
+	int ret;
+
+	snprintf(name, sizeof(name), "stat.%zu.%u", buffer, cpu);
+	ret = load_text(j, name, &text, false);
+	c->stat = text.len ? buf_str(&text) : NULL; /* freed with the job */
+	if (ret)
+		return ret;
+	c->fd = spool_pages_open(j->spool, buffer, cpu, &range);
+	if (c->fd < 0)
+		return c->fd;
+	c->offset = range.from;
+	c->size = range.to - range.from;
+	return 0;
+}
+
+static int job_add_buffers(struct dat_job *j)
+{
+	size_t n = spool_n_buffers(j->spool);
+
+	j->file.buffers = calloc(n ? n : 1, sizeof(*j->file.buffers));
+	j->pids = calloc(n ? n : 1, sizeof(struct hyp_pids *));
+	if (!j->file.buffers || !j->pids)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		const struct spool_buffer *s = spool_buffer(j->spool, i);
+		struct dat_buffer *b = &j->file.buffers[i];
+		int ret;
+
+		*b = (struct dat_buffer){ .name = s->name, .clock = s->clock, .page_size = s->page_size };
+		b->cpus = calloc(s->n_cpus, sizeof(*b->cpus));
+		if (!b->cpus)
+			return -ENOMEM;
+		j->file.n_buffers++;
+		for (; b->n_cpus < s->n_cpus; b->n_cpus++) {
+			b->cpus[b->n_cpus].fd = -1;
+			ret = job_add_cpu(j, i, b->n_cpus, &b->cpus[b->n_cpus]);
+			if (ret) {
+				b->n_cpus++;
+				return ret;
+			}
+		}
+		ret = strncmp(s->kind, "hyp-", 4) ? 0 : hyp_pids_open(&j->pids[i], j->spool, &j->file, b);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+/* ---- options ------------------------------------------------------------------------------------ */
+
+/* The text "options": those of a guest's agent, GUEST and TIME_SHIFT. */
+static int add_kept_options(struct dat_job *j)
+{
+	struct buf kept = { 0 };
+	int ret = load_text(j, "options", &kept, false);
+	struct cursor c = cursor_at(kept.data, kept.len);
+
+	while (!ret && cursor_left(&c)) {
+		uint16_t id = cursor_u16(&c);
+		uint32_t len = cursor_u32(&c);
+		const void *data = cursor_take(&c, len);
+
+		ret = data ? dat_options_add(&j->options, id, data, len) : -EBADMSG;
+	}
+	buf_release(&kept);
+	return ret;
+}
+
+static int add_clock(struct dat_job *j)
+{
+	const char *clock = spool_get(j->spool, "clock"), *name = spool_get(j->spool, "clock_name");
+	int ret = clock ? dat_options_add_clock(&j->options, clock) : 0;
+
+	if (ret)
+		return ret;
+	if (!name)
+		name = clock ? clock : "";
+	/*
+	 * in sec.usec: stock shows ns of clocks it does not know as raw numbers ("realtime":
+	 * lib/convert/import/qemu.h)
+	 */
+	if (strcmp(name, "boot") && strcmp(name, "realtime"))
+		return 0;
+	for (size_t i = 0; i < j->options.n; i++)
+		if (j->options.v[i].id == DAT_TSC2NSEC)
+			return 0;
+	return dat_options_add_tsc2nsec(&j->options, 1, 0, 0);
+}
+
+static int add_procmaps_of(struct dat_job *j, const char *pid)
+{
+	struct buf maps = { 0 }, comm = { 0 };
+	char name[64];
+	int ret;
+
+	snprintf(name, sizeof(name), "procmaps.%.20s", pid);
+	ret = load_text(j, name, &maps, false);
+	if (ret)
+		goto out;
+	snprintf(name, sizeof(name), "proccomm.%.20s", pid);
+	ret = load_text(j, name, &comm, false);
+	if (ret || !maps.len || !buf_str(&comm))
+		goto out;
+	comm.data[strcspn((char *)comm.data, "\n")] = 0;
+	ret = dat_options_add_procmaps(&j->options, atoi(pid), (char *)comm.data, buf_str(&maps), maps.len);
+out:
+	buf_release(&maps);
+	buf_release(&comm);
+	return ret;
+}
+
+/* "procmaps" lists the pids whose maps were kept */
+static int add_procmaps(struct dat_job *j)
+{
+	const char *key = spool_get(j->spool, "procmaps");
+	char *list = strdup(key ? key : ""), *save = NULL;
+	int ret = list ? 0 : -ENOMEM;
+
+	for (char *pid = list ? strtok_r(list, " ", &save) : NULL; pid && !ret;
+	     pid = strtok_r(NULL, " ", &save))
+		ret = add_procmaps_of(j, pid);
+	free(list);
+	return ret;
+}
+
+/* The text "pauses": the body of the option. */
+static int add_pauses(struct dat_job *j)
+{
+	struct buf body = { 0 };
+	int ret = load_text(j, "pauses", &body, false);
+
+	if (!ret && body.len)
+		ret = dat_options_add(&j->options, DAT_PAUSES, body.data, body.len);
+	buf_release(&body);
+	return ret;
+}
+
+static int job_add_options(struct dat_job *j)
+{
+	const char *date = spool_get(j->spool, "date_offset_us"), *uname = spool_get(j->spool, "uname");
+	struct dat_options *o = &j->options;
+	int ret = dat_options_add_traceid(o, spool_get_number(j->spool, "traceid", 0)) ?:
+		  add_kept_options(j) ?:
+		  add_clock(j) ?:
+		  (uname ? dat_options_add_text(o, DAT_UNAME, uname) : 0) ?:
+		  dat_options_add_text(o, DAT_VERSION, "hyptrace " HYPTRACE_VERSION) ?:
+		  (date ? dat_options_add_date(o, strtoll(date, NULL, 10)) : 0) ?:
+		  add_procmaps(j) ?:
+		  add_pauses(j);
+
+	j->file.options = o->v;
+	j->file.n_options = o->n;
+	return ret;
+}
+
+/* ---- the file ----------------------------------------------------------------------------------- */
+
+int dat_job_open(struct dat_job **out, struct spool *spool, const struct log *log)
+{
+	struct dat_job *j = calloc(1, sizeof(*j));
+	const char *compression = spool_get(spool, "compression");
+	int ret;
+
+	if (!j)
+		return -ENOMEM;
+	j->spool = spool;
+	j->log = log;
+	j->file.version = (int)spool_get_number(spool, "version", 7);
+	j->file.compression = compression ? compression : "zstd";
+	j->file.page_size = (uint32_t)spool_get_number(spool, "page_size", (uint64_t)sysconf(_SC_PAGESIZE));
+	ret = job_add_texts(j) ?: job_add_buffers(j) ?: job_add_options(j);
+	if (ret)
+		dat_job_close(j);
+	else
+		*out = j;
+	return ret;
+}
+
+struct dat_file *dat_job_file(struct dat_job *j)
+{
+	return &j->file;
+}
+
+int dat_job_add_option(struct dat_job *j, uint16_t id, const void *data, size_t len)
+{
+	int ret = dat_options_add(&j->options, id, data, len);
+
+	j->file.options = j->options.v;
+	j->file.n_options = j->options.n;
+	return ret;
+}
+
+void dat_job_close(struct dat_job *j)
+{
+	if (!j)
+		return;
+	for (size_t i = 0; i < j->file.n_buffers; i++) {
+		struct dat_buffer *b = &j->file.buffers[i];
+
+		for (unsigned int c = 0; c < b->n_cpus; c++) {
+			fd_close(&b->cpus[c].fd);
+			free((char *)(uintptr_t)b->cpus[c].stat);
+		}
+		free(b->cpus);
+		hyp_pids_close(j->pids[i]);
+	}
+	spool_formats_release(&j->formats);
+	free(j->file.buffers);
+	free(j->pids);
+	dat_options_release(&j->options);
+	for (size_t i = 0; i < N_TEXTS; i++)
+		buf_release(&j->texts[i]);
+	free(j);
+}
+
+int dat_from_spool(struct spool *spool, const struct dat_from_spool_opts *o)
+{
+	char *output = o->output ? strdup(o->output) : spool_output(spool);
+	struct dat_job *j = NULL;
+	int ret = output ? dat_job_open(&j, spool, o->log) : -EBADMSG;
+
+	if (ret)
+		log_err(o->log, "'%s' cannot be made into a trace file: %s", spool_dir(spool),
+			errno_text(ret));
+	else {
+		struct outfile out;
+
+		j->file.progress = o->progress;
+		j->file.progress_ctx = o->ctx;
+		ret = outfile_open(&out, output, false, o->log);
+		ret = ret ? ret : outfile_close(&out, dat_write(&j->file, out.fd, o->log));
+	}
+	dat_job_close(j);
+	free(output);
+	return ret;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_SPOOL_TO_DAT_H
+#define HYPTRACE_SPOOL_TO_DAT_H
+
+#include "record/spool/spool.h"
+
+/*
+ * From a spool to a trace.dat: the last step of a recording, and also taken by `hyptrace recover`.
+ *
+ * Keys of the session file used here:
+ *   output         where the file goes (a path, made absolute by the session); a number: spool_output()
+ *   version, compression, clock, traceid, uname, date_offset_us
+ *   page_size      of the machine that recorded, when it is not this one
+ *   clock_name     of a guest, whose TRACECLOCK is among its options
+ *   sched_buffer   number of the host buffer with complete sched_switch records
+ */
+
+struct dat_from_spool_opts {
+	const char *output; /* NULL: the session's own */
+	void (*progress)(void *ctx, uint64_t done, uint64_t total);
+	void *ctx;
+	const struct log *log;
+};
+
+/*
+ * The text "options" holds further options as they stand in the file: u16 id,
+ * u32 length, bytes.
+ *
+ * Writes the output (base/outfile.h). Existing texts "stat.N.C" give CPUSTAT. A
+ * spool that needs it is repaired before (repair.h).
+ * On error there is no output, and nothing is lost of the spool.
+ */
+int dat_from_spool(struct spool *spool, const struct dat_from_spool_opts *o);
+
+/*
+ * A file as dat_from_spool() would write it now: for readers of a running
+ * recording (live.h), who choose the pages. The spool must outlive it. -ENOENT: formats, or files of
+ * pages, are still to be made.
+ */
+struct dat_job;
+struct dat_file;
+int dat_job_open(struct dat_job **out, struct spool *spool, const struct log *log);
+struct dat_file *dat_job_file(struct dat_job *j);
+/* dat_options_add to its options. */
+int dat_job_add_option(struct dat_job *j, uint16_t id, const void *data, size_t len);
+void dat_job_close(struct dat_job *j);
+
+#endif

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Texts into the spool: event formats, symbols and names, of tracefs and /proc or of another trace.dat. */
+#include "record/drain/system-metadata.h"
+#include "base/cursor.h"
+#include "base/files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FORMAT_MAX (1u << 20)
+#define NAMES_MAX  (128u << 20)
+
+static int collect_format(int dirfd, const char *system, const char *event, struct buf *out,
+			  unsigned int *max_id)
+{
+	char path[600];
+	struct buf format = { 0 };
+	unsigned int id;
+	int ret;
+
+	snprintf(path, sizeof(path), "events/%s/%s/format", system, event);
+	ret = read_file_at(dirfd, path, FORMAT_MAX, &format);
+	if (!ret) {
+		const char *text, *line;
+
+		text = buf_str(&format);
+		line = text ? strstr(text, "\nID:") : NULL;
+		id = line && sscanf(line + 1, "ID: %u", &id) == 1 ? id : 0;
+		if (id > *max_id)
+			*max_id = id;
+		buf_printf(out, "%s %zu\n", system, format.len);
+		buf_add(out, format.data, format.len);
+	}
+	buf_release(&format);
+	/* enable and filter of the system, and events that vanish while we look */
+	return ret == -ENOENT || ret == -ENOTDIR ? 0 : ret;
+}
+
+static int collect_system(int dirfd, const char *system, struct buf *out, unsigned int *max_id)
+{
+	struct strlist events = { 0 };
+	char path[300];
+	int ret;
+
+	snprintf(path, sizeof(path), "events/%s", system);
+	ret = read_dir_at(dirfd, path, &events);
+	for (size_t i = 0; i < events.n && !ret; i++)
+		ret = collect_format(dirfd, system, events.v[i], out, max_id);
+	strlist_release(&events);
+	return ret;
+}
+
+static int keep_file(int dirfd, const char *path, const char *name, size_t max, struct spool *spool)
+{
+	struct buf text = { 0 };
+	int ret = read_file_at(dirfd, path, max, &text) ?: spool_put_text(spool, name, text.data, text.len);
+
+	buf_release(&text);
+	return ret;
+}
+
+int collect_formats(int tracing_dirfd, const struct strlist *systems, struct spool *spool,
+		    unsigned int *max_id, const struct log *log)
+{
+	struct buf formats = { 0 };
+	int ret;
+
+	*max_id = 0;
+	ret = keep_file(tracing_dirfd, "events/header_page", "header_page", FORMAT_MAX, spool) ?:
+	      keep_file(tracing_dirfd, "events/header_event", "header_event", FORMAT_MAX, spool) ?:
+	      collect_system(tracing_dirfd, "ftrace", &formats, max_id);
+	for (size_t i = 0; i < systems->n && !ret; i++)
+		if (strcmp(systems->v[i], "ftrace"))
+			ret = collect_system(tracing_dirfd, systems->v[i], &formats, max_id);
+	ret = ret ?: buf_status(&formats) ?: spool_put_text(spool, "formats", formats.data, formats.len);
+	if (ret)
+		log_err(log, "cannot read the event formats: %s", errno_text(ret));
+	buf_release(&formats);
+	return ret;
+}
+
+static int keep_names(int dirfd, const char *path, const char *name, struct spool *spool,
+		      const struct log *log)
+{
+	int ret = keep_file(dirfd, path, name, NAMES_MAX, spool);
+
+	if (ret && ret != -ENOSPC && ret != -ENOENT)
+		log_warn(log, "cannot read %s: %s; names are left out", path, errno_text(ret));
+	return ret == -ENOSPC ? ret : 0;
+}
+
+int collect_names(int tracing_dirfd, struct spool *spool, const struct log *log)
+{
+	int ret = keep_names(tracing_dirfd, "printk_formats", "printk_formats", spool, log);
+	int error = keep_names(tracing_dirfd, "saved_cmdlines", "saved_cmdlines", spool, log);
+
+	return ret ?: error;
+}
+
+int collect_symbols(struct spool *spool, const char *root, const struct log *log)
+{
+	char *path = str_printf("%s/proc/kallsyms", root ? root : "");
+	int ret = path ? keep_names(AT_FDCWD, path, "kallsyms", spool, log) : -ENOMEM;
+
+	free(path);
+	return ret;
+}
+
+static bool has_pid(struct buf *cmdlines, int pid)
+{
+	const char *line;
+	size_t len;
+	struct cursor c = cursor_at(cmdlines->data, cmdlines->len);
+
+	while (cursor_line(&c, &line, &len))
+		if (atoi(line) == pid)
+			return true;
+	return false;
+}
+
+int collect_pids(struct spool *spool, const int *pids, size_t n)
+{
+	struct buf listed = { 0 }, more = { 0 };
+	int ret = spool_get_text(spool, "saved_cmdlines", &listed);
+
+	if (ret && ret != -ENOENT)
+		goto out;
+	/* so that atoi in has_pid finds an end */
+	ret = buf_str(&listed) ? 0 : -ENOMEM;
+	for (size_t i = 0; i < n && !ret; i++) {
+		struct buf comm = { 0 };
+		char path[48];
+
+		snprintf(path, sizeof(path), "/proc/%d/comm", pids[i]);
+		if (!has_pid(&listed, pids[i]) && !read_file(path, 4096, &comm))
+			buf_printf(&more, "%d %s", pids[i], buf_str(&comm));
+		buf_release(&comm);
+	}
+	if (!ret && more.len)
+		ret = spool_append_text(spool, "saved_cmdlines", more.data, more.len);
+out:
+	buf_release(&listed);
+	buf_release(&more);
+	return ret;
+}
+
+/* ---- of another trace.dat ------------------------------------------------------------------ */
+
+#define FORMATS_MAX (32u << 20) /* of a kernel: some 5 MB */
+
+static int keep_text(struct spool *spool, const char *name, struct dat_text t)
+{
+	return t.len ? spool_put_text(spool, name, t.data, t.len) : 0;
+}
+
+int spool_keep_info(struct spool *spool, const struct reader_info *info, bool (*leave_out)(uint16_t id))
+{
+	struct buf formats = { 0 }, options = { 0 };
+	int ret;
+
+	for (size_t i = 0; i < info->n_formats; i++) {
+		buf_printf(&formats, "%s %zu\n", info->formats[i].system, info->formats[i].text.len);
+		buf_add(&formats, info->formats[i].text.data, info->formats[i].text.len);
+	}
+	for (size_t i = 0; i < info->n_options; i++) {
+		const struct reader_option *o = &info->options[i];
+		uint32_t len = (uint32_t)o->data.len;
+
+		if (leave_out(o->id))
+			continue;
+		buf_add(&options, &o->id, sizeof(o->id));
+		buf_add(&options, &len, sizeof(len));
+		buf_add(&options, o->data.data, o->data.len);
+	}
+	ret = buf_status(&formats) ?: buf_status(&options);
+	if (formats.len > FORMATS_MAX)
+		ret = -EFBIG;
+	ret = ret ?:
+	      keep_text(spool, "header_page", info->header_page) ?:
+	      keep_text(spool, "header_event", info->header_event) ?:
+	      keep_text(spool, "kallsyms", info->kallsyms) ?:
+	      keep_text(spool, "printk_formats", info->printk) ?:
+	      keep_text(spool, "saved_cmdlines", info->cmdlines) ?:
+	      spool_put_text(spool, "formats", formats.data, formats.len) ?:
+	      spool_put_text(spool, "options", options.data, options.len);
+	buf_release(&formats);
+	buf_release(&options);
+	return ret;
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* A VM and the list of them: rows, what several sources know of one VM, its vCPUs. */
+#include "record/guest/guest-priv.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+
+const char *guest_how_name(enum guest_how how)
+{
+	static const char *const names[] = {
+		"none", "name", "debugfs", "qmp", "libvirt", "syscall", "trace"
+	};
+
+	return how < ARRAY_SIZE(names) ? names[how] : "none";
+}
+
+int guest_timeout(const struct guest_opts *o)
+{
+	return o && o->timeout_ms > 0 ? o->timeout_ms : 500;
+}
+
+const char *guest_root(const struct guest_opts *o)
+{
+	return o && o->root ? o->root : "";
+}
+
+void guest_release(struct guest *g)
+{
+	free(g->name);
+	free(g->uds);
+	free(g->ivshmem);
+	free(g->vcpus);
+	*g = (struct guest){ 0 };
+}
+
+void guests_release(struct guests *g)
+{
+	for (size_t i = 0; i < g->n; i++)
+		guest_release(&g->v[i]);
+	free(g->v);
+	*g = (struct guests){ 0 };
+}
+
+struct guest *guests_add(struct guests *g)
+{
+	struct guest *v = array_grow(g->v, g->n, sizeof(*v));
+
+	if (!v)
+		return NULL;
+	g->v = v;
+	v[g->n] = (struct guest){ 0 };
+	return &v[g->n++];
+}
+
+const struct guest_vcpu *guest_vcpu(const struct guest *g, unsigned int cpu)
+{
+	for (size_t i = 0; i < g->n_vcpus; i++)
+		if (g->vcpus[i].cpu == cpu)
+			return &g->vcpus[i];
+	return NULL;
+}
+
+bool guest_set_vcpu(struct guest *g, unsigned int cpu, pid_t tid, enum guest_how how)
+{
+	struct guest_vcpu *v;
+	size_t at = 0;
+
+	for (size_t i = 0; tid && i < g->n_vcpus; i++)
+		if (g->vcpus[i].tid == tid)
+			return false;
+	while (at < g->n_vcpus && g->vcpus[at].cpu < cpu)
+		at++;
+	if (at < g->n_vcpus && g->vcpus[at].cpu == cpu) {
+		if (g->vcpus[at].tid || !tid)
+			return false;
+		g->vcpus[at].tid = tid;
+		g->vcpus[at].how = how;
+		return true;
+	}
+	v = array_grow(g->vcpus, g->n_vcpus, sizeof(*v));
+	if (!v)
+		return false;
+	g->vcpus = v;
+	memmove(&v[at + 1], &v[at], (g->n_vcpus - at) * sizeof(*v));
+	v[at] = (struct guest_vcpu){ .cpu = cpu, .tid = tid, .how = tid ? how : GUEST_HOW_NONE };
+	g->n_vcpus++;
+	return true;
+}
+
+/*
+ * Two sources describe one VM if they agree on its CID, which no two running VMs share; or on its
+ * name, if only one of them knows the CID. CIDs behind UNIX sockets need not be unique.
+ */
+static bool same_vm(const struct guest *a, const struct guest *b)
+{
+	if (a->pid && b->pid)
+		return a->pid == b->pid;
+	if (a->uds && b->uds)
+		return !strcmp(a->uds, b->uds);
+	if (a->cid && b->cid && !a->uds && !b->uds)
+		return a->cid == b->cid;
+	return a->name && b->name && !strcmp(a->name, b->name);
+}
+
+static void take_str(char **to, char **from)
+{
+	if (*to)
+		return;
+	*to = *from;
+	*from = NULL;
+}
+
+int guests_merge(struct guests *g, struct guest *more)
+{
+	struct guest *to = NULL;
+
+	for (size_t i = 0; i < g->n && !to; i++)
+		if (same_vm(&g->v[i], more))
+			to = &g->v[i];
+	if (!to) {
+		to = guests_add(g);
+		if (!to)
+			return -ENOMEM;
+		*to = *more;
+		*more = (struct guest){ 0 };
+		return 0;
+	}
+	take_str(&to->name, &more->name);
+	take_str(&to->uds, &more->uds);
+	take_str(&to->ivshmem, &more->ivshmem);
+	if (!to->vmm || !to->vmm->exes[0])
+		to->vmm = more->vmm;
+	to->pid = to->pid ? to->pid : more->pid;
+	to->cid = to->cid ? to->cid : more->cid;
+	to->sources |= more->sources;
+	for (size_t i = 0; i < more->n_vcpus; i++)
+		guest_set_vcpu(to, more->vcpus[i].cpu, more->vcpus[i].tid, more->vcpus[i].how);
+	guest_release(more);
+	return 0;
+}

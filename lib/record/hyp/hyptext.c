@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Lines of the hypervisor's trace_pipe into records. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "record/hyp/text-pattern.h"
+#include "base/cursor.h"
+
+#define LINE_MAX_LEN 16384
+#define CPU_MAX	     65535
+#define NSEC_PER_SEC 1000000000ull
+
+struct hyptext {
+	struct hypevents *e;
+	char line[LINE_MAX_LEN]; /* begun in an earlier chunk */
+	size_t have;
+	bool skip; /* the line is too long: nothing counts until its end */
+	uint64_t bad;
+	uint64_t *lost; /* by CPU */
+	size_t n_lost;
+	int (*rec)(void *ctx, const struct hyprecord *r);
+	void *ctx;
+	uint8_t out[HYP_RECORD_MAX];
+};
+
+struct hyptext *hyptext_new(struct hypevents *e)
+{
+	struct hyptext *t = calloc(1, sizeof(*t));
+
+	if (t)
+		t->e = e;
+	return t;
+}
+
+void hyptext_free(struct hyptext *t)
+{
+	if (t)
+		free(t->lost);
+	free(t);
+}
+
+uint64_t hyptext_bad_lines(const struct hyptext *t)
+{
+	return t->bad;
+}
+
+static uint64_t add_sat(uint64_t a, uint64_t b)
+{
+	return a + b < a ? UINT64_MAX : a + b;
+}
+
+uint64_t hyptext_pending_lost(const struct hyptext *t)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < t->n_lost; i++)
+		sum = add_sat(sum, t->lost[i]);
+	return sum;
+}
+
+/* ---- words of a line ------------------------------------------------------------- */
+
+static bool line_word(struct cursor *c, const char *word)
+{
+	size_t n = strlen(word);
+
+	if (cursor_left(c) < n || memcmp(c->p, word, n))
+		return false;
+	c->p += n;
+	return true;
+}
+
+/* Parses a decimal number; *digits: its length. */
+static bool text_number(struct cursor *c, uint64_t *v, size_t *digits)
+{
+	const uint8_t *start = c->p;
+
+	for (*v = 0; c->p < c->end && *c->p >= '0' && *c->p <= '9'; c->p++)
+		if (__builtin_mul_overflow(*v, (uint64_t)10, v) ||
+		    __builtin_add_overflow(*v, (uint64_t)(*c->p - '0'), v))
+			return false;
+	*digits = (size_t)(c->p - start);
+	return *digits > 0;
+}
+
+static bool line_cpu(struct cursor *c, unsigned int *cpu)
+{
+	uint64_t v;
+	size_t digits;
+
+	if (!text_number(c, &v, &digits) || v > CPU_MAX)
+		return false;
+	*cpu = (unsigned int)v;
+	return true;
+}
+
+/* "   80.929138": seconds, then exactly six digits. */
+static bool text_time(struct cursor *c, uint64_t *ns)
+{
+	uint64_t sec, usec;
+	size_t digits;
+
+	while (c->p < c->end && *c->p == ' ')
+		c->p++;
+	if (!text_number(c, &sec, &digits) || !line_word(c, ".") || !text_number(c, &usec, &digits) ||
+	    digits != 6)
+		return false;
+	return !__builtin_mul_overflow(sec, (uint64_t)NSEC_PER_SEC, ns) &&
+	       !__builtin_add_overflow(*ns, usec * 1000, ns);
+}
+
+/* ---- records ----------------------------------------------------------------------- */
+
+static int emit(struct hyptext *t, struct hyprecord *r, size_t len)
+{
+	int ret;
+
+	r->data = t->out;
+	r->len = len;
+	if (r->cpu < t->n_lost) {
+		r->lost = t->lost[r->cpu];
+		t->lost[r->cpu] = 0;
+	}
+	ret = t->rec(t->ctx, r);
+	return ret < 0 ? ret : 0;
+}
+
+/* Length of a text's part that fits a record; the rest counts as not understood. */
+static size_t cut_text(struct hyptext *t, size_t len)
+{
+	if (len <= HYP_TEXT_MAX)
+		return len;
+	t->bad++;
+	return HYP_TEXT_MAX;
+}
+
+static int emit_unknown(struct hyptext *t, struct hyprecord *r, int id, const char *text, size_t len)
+{
+	t->bad++;
+	if (len > HYP_TEXT_MAX)
+		len = HYP_TEXT_MAX;
+	return emit(t, r, hyp_put_unknown(t->e, id, text, len, NULL, 0, t->out));
+}
+
+/* -EBADMSG: the text is not what this event prints. */
+static int fill_fields(struct hyptext *t, const struct hypevent *ev, const char *text, size_t len)
+{
+	const uint16_t type = (uint16_t)ev->id;
+	struct pattern_reason reason;
+	int n;
+
+	if (!ev->from_text)
+		return -EBADMSG;
+	memset(t->out, 0, HYP_HEADER_SIZE + ev->body_len);
+	if (!hyptext_pattern_match(ev->pattern, &ev->fmt, text, len, t->out, &reason))
+		return -EBADMSG;
+	if (reason.text && t->e->raw)
+		return -EBADMSG;
+	if (reason.text) {
+		n = hypevents_reason(t->e, reason.text, reason.len);
+		if (n < 0)
+			return n == -ENOMEM ? n : -EBADMSG;
+		t->out[hyp_written_offset(&ev->fmt, &ev->fmt.fields[reason.field])] = (uint8_t)n;
+	}
+	memcpy(t->out, &type, sizeof(type));
+	if (ev->vcpu_offset >= 0)
+		memcpy(t->out + HYP_PID_OFFSET, t->out + ev->vcpu_offset, 4);
+	return 0;
+}
+
+/* "UNKNOWN id=%d" and nothing else. */
+static bool is_unknown_id(struct cursor c, uint64_t *id)
+{
+	size_t digits;
+
+	return line_word(&c, "UNKNOWN id=") && text_number(&c, id, &digits) && !cursor_left(&c) &&
+	       *id <= UINT16_MAX;
+}
+
+/* "[003]\t   80.929138: ..." */
+static int event_line(struct hyptext *t, struct cursor c)
+{
+	struct hyprecord r = { 0 };
+	uint64_t id;
+	const char *text, *space, *args;
+	size_t len, name_len, args_len;
+	const struct hypevent *ev;
+	int ret;
+
+	if (!line_word(&c, "[") || !line_cpu(&c, &r.cpu) || !line_word(&c, "]\t") || !text_time(&c, &r.ts) ||
+	    !line_word(&c, ": ")) {
+		t->bad++;
+		return 0;
+	}
+	if (is_unknown_id(c, &id))
+		return emit(t, &r, hyp_put_unknown(t->e, (int)id, "", 0, NULL, 0, t->out));
+	/* after the time: "hyp_enter reason=hvc vcpu=0". */
+	text = (const char *)c.p;
+	len = cursor_left(&c);
+	space = memchr(text, ' ', len);
+	name_len = space ? (size_t)(space - text) : len;
+	args = space ? space + 1 : text + len;
+	args_len = (size_t)(text + len - args);
+	ev = hypevents_by_name(t->e, text, name_len);
+	if (!ev)
+		return emit_unknown(t, &r, -1, text, len);
+	if (ev->as_text) {
+		args_len = cut_text(t, args_len);
+		return emit(t, &r, hyp_put_text_event(ev, args, args_len, t->out));
+	}
+	ret = fill_fields(t, ev, args, args_len);
+	if (ret == -EBADMSG)
+		return emit_unknown(t, &r, (int)ev->hyp_id, text, len);
+	return ret ? ret : emit(t, &r, HYP_HEADER_SIZE + ev->body_len);
+}
+
+/* "CPU:3 [LOST 12 EVENTS]" */
+static int lost_line(struct hyptext *t, struct cursor c)
+{
+	unsigned int cpu;
+	size_t digits;
+	uint64_t n;
+
+	if (!line_cpu(&c, &cpu) || !line_word(&c, " [LOST ") || !text_number(&c, &n, &digits) ||
+	    !line_word(&c, " EVENTS]") || cursor_left(&c)) {
+		t->bad++;
+		return 0;
+	}
+	if (cpu >= t->n_lost) {
+		uint64_t *lost = realloc(t->lost, ((size_t)cpu + 1) * sizeof(*lost));
+
+		if (!lost)
+			return -ENOMEM;
+		memset(lost + t->n_lost, 0, (cpu + 1 - t->n_lost) * sizeof(*lost));
+		t->lost = lost;
+		t->n_lost = (size_t)cpu + 1;
+	}
+	t->lost[cpu] = add_sat(t->lost[cpu], n);
+	return 0;
+}
+
+static int text_line(struct hyptext *t, const char *line, size_t len)
+{
+	struct cursor c = cursor_at(line, len);
+
+	if (!len)
+		return 0;
+	return line_word(&c, "CPU:") ? lost_line(t, c) : event_line(t, c);
+}
+
+/* ---- lines ----------------------------------------------------------------------------- */
+
+/* Part of a line; `whole`: its end came. */
+static int take_part(struct hyptext *t, const char *part, size_t len, bool whole)
+{
+	bool skip = t->skip;
+	size_t have = t->have;
+
+	if (!skip && have + len > LINE_MAX_LEN) {
+		t->bad++;
+		skip = true;
+	}
+	t->skip = skip && !whole;
+	t->have = 0;
+	if (skip)
+		return 0;
+	if (whole && !have)
+		return text_line(t, part, len);
+	memcpy(t->line + have, part, len);
+	if (whole)
+		return text_line(t, t->line, have + len);
+	t->have = have + len;
+	return 0;
+}
+
+int hyptext_feed(struct hyptext *t, const void *data, size_t len,
+		 int (*rec)(void *ctx, const struct hyprecord *r), void *ctx)
+{
+	const char *p = data, *end = p + len;
+	int ret = 0;
+
+	t->rec = rec;
+	t->ctx = ctx;
+	while (!ret && p < end) {
+		const char *nl = memchr(p, '\n', (size_t)(end - p));
+
+		ret = take_part(t, p, (size_t)((nl ? nl : end) - p), nl);
+		p = nl ? nl + 1 : end;
+	}
+	return ret;
+}

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Asks the guests of a recording, all at once and while the host is set up, and
+ * starts them: a thread for each.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "record/profile/profile.h"
+#include "record/session/guests.h"
+#include "base/files.h"
+
+/* Stages of the worker that asks a guest. */
+enum {
+	ANSWERED = 1, /* its CPUs are known */
+	NEARLY,	      /* it may begin to trace at any time (peer_begins_itself()) */
+};
+
+/* ---- giving up -------------------------------------------------------------------------- */
+
+/* Suppresses errors of guests that were cancelled. */
+static void log_unless_given_up(void *ctx, enum log_level level, const char *msg)
+{
+	struct session_guests *all = ctx;
+
+	if (!all->given_up)
+		log_msg(all->log, level, "%s", msg);
+}
+
+static int watch_fd(struct session_guests *all, int fd)
+{
+	struct epoll_event e = { .events = EPOLLIN };
+
+	return epoll_ctl(all->give_up_fd, EPOLL_CTL_ADD, fd, &e) < 0 ? -errno : 0;
+}
+
+int guests_ask_open(struct session_guests *all)
+{
+	int ret;
+
+	all->peer_log = (struct log){ .fn = log_unless_given_up, .ctx = all };
+	all->cancel_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	all->clocks_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	all->give_up_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (all->cancel_fd < 0 || all->clocks_fd < 0 || all->give_up_fd < 0)
+		return -errno;
+	ret = watch_fd(all, all->cancel_fd);
+	return ret || all->o->stop_fd < 0 ? ret : watch_fd(all, all->o->stop_fd);
+}
+
+void guests_ask_close(struct session_guests *all)
+{
+	workers_free(all->workers);
+	if (!all->v) /* never opened */
+		return;
+	fd_close(&all->cancel_fd);
+	fd_close(&all->clocks_fd);
+	fd_close(&all->give_up_fd);
+}
+
+void guests_ask_give_up(struct session_guests *all)
+{
+	if (!all->workers)
+		return;
+	all->given_up = true;
+	eventfd_write(all->cancel_fd, 1);
+	workers_finish(all->workers);
+}
+
+/* ---- asking ----------------------------------------------------------------------------- */
+
+static int agent_address(const struct guest_spec *s, struct transport_addr *a, const struct log *log)
+{
+	*a = (struct transport_addr){ .port = s->port };
+	if (s->kind == GUEST_VSOCK) {
+		a->kind = TRANSPORT_VSOCK;
+		a->cid = s->cid;
+		return 0;
+	}
+	a->kind = s->kind == GUEST_TCP ? TRANSPORT_TCP : TRANSPORT_UNIX;
+	if (strlen(s->addr) >= sizeof(a->host)) {
+		log_err(log, "guest %s: its address is too long", s->name);
+		return -ENAMETOOLONG;
+	}
+	if (s->kind == GUEST_TCP && !transport_is_ip(s->addr)) {
+		log_err(log, "guest %s: '%s' is no numeric address", s->name, s->addr);
+		return -EINVAL;
+	}
+	strcpy(a->host, s->addr);
+	return 0;
+}
+
+static int open_peer(struct session_guests *all, struct session_guest *g)
+{
+	struct peer_opts o = { .name = g->spec.name,
+			       .args = &g->args,
+			       .clock = all->clock,
+			       .trace_id = all->host_trace_id,
+			       .stop_fd = all->give_up_fd,
+			       .timeout_ms = all->plan->guest_timeout_ms,
+			       .log = &all->peer_log,
+			       .counter = all->counter,
+			       .profile_hz = all->plan->guests[g - all->v].profile_hz,
+			       .counter_interval_ms = all->plan->tsync_interval_ms };
+	int ret = agent_address(&g->spec, &o.addr, all->log);
+
+	return ret ?: peer_open(&g->peer, &o);
+}
+
+/* The host samples its clock before any guest is asked for its own. */
+static int wait_clocks(const struct session_guests *all)
+{
+	struct pollfd p[2] = { { .fd = all->clocks_fd, .events = POLLIN },
+			       { .fd = all->give_up_fd, .events = POLLIN } };
+
+	while (poll(p, 2, -1) < 0)
+		if (errno != EINTR)
+			return -errno;
+	return p[1].revents ? -ECANCELED : 0;
+}
+
+static int keep_metadata(struct session_guest *g)
+{
+	int ret = peer_keep(g->peer, g->spool);
+
+	if (!ret && peer_profile(g->peer))
+		ret = profile_keep_formats(MSG_PROFILE_ID, g->spool);
+	g->kept = !ret;
+	return ret;
+}
+
+static int prepare_guest(struct session_guests *all, struct session_guest *g, size_t i)
+{
+	int ret = open_peer(all, g) ?: wait_clocks(all);
+
+	if (ret)
+		return ret;
+	peer_counter_begin(g->peer);
+	workers_reach(all->workers, i, ANSWERED);
+	ret = peer_await(g->peer);
+	if (ret)
+		return ret;
+	if (peer_begins_itself(g->peer))
+		workers_reach(all->workers, i, NEARLY);
+	ret = peer_receive(g->peer);
+	/* the host does not wait here for a guest that already traces: start_guest() does */
+	return ret || peer_begins_itself(g->peer) ? ret : keep_metadata(g);
+}
+
+static void ask_guest(void *ctx, size_t i)
+{
+	struct session_guests *all = ctx;
+
+	all->v[i].error = prepare_guest(all, &all->v[i], i);
+}
+
+int guests_ask_begin(struct session_guests *all)
+{
+	int ret = workers_new(&all->workers, all->n);
+
+	if (ret)
+		return ret;
+	workers_begin(all->workers, ask_guest, all);
+	return 0;
+}
+
+void guests_ask_clocks(struct session_guests *all)
+{
+	if (all->workers)
+		eventfd_write(all->clocks_fd, 1);
+}
+
+/* ---- waiting for them ---------------------------------------------------------------------- */
+
+static int add_source(const struct session_guests *all, struct session_guest *g, struct recorder *rec)
+{
+	struct source *source = peer_source(g->peer), *samples = peer_profile(g->peer);
+	int ret = recorder_describe(g->spool, source) ?:
+		  spool_set_number(g->spool, "traceid", peer_trace_id(g->peer)) ?:
+		  spool_set(g->spool, "clock_name", source->clock) ?:
+		  /* its agent may send before the host begins */
+		  spool_set(g->spool, "state", "armed") ?:
+		  recorder_add(rec, source, g->spool, 0);
+
+	if (!ret && samples) /* they are buffer 1 */
+		ret = recorder_describe(g->spool, samples) ?: recorder_add(rec, samples, g->spool, 1);
+	if (ret)
+		log_err(all->log, "guest %s: cannot take the data of its %u CPUs: %s", g->spec.name,
+			source->n_cpus, errno_text(ret));
+	return ret;
+}
+
+int guests_ask_add(struct session_guests *all, bool best_effort, struct recorder *rec)
+{
+	if (!all->workers)
+		return 0;
+	workers_await(all->workers, ANSWERED);
+	for (size_t i = 0; i < all->n; i++) {
+		struct session_guest *g = &all->v[i];
+
+		/* g->error is its thread's to set, as long as that is at work */
+		if (g->peer)
+			g->not_added = add_source(all, g, rec);
+		if (g->not_added && !best_effort)
+			return g->not_added;
+	}
+	return 0;
+}
+
+void guests_ask_await(struct session_guests *all)
+{
+	if (all->workers)
+		workers_await(all->workers, NEARLY);
+}
+
+/* Returns the first error, or with best_effort logs who takes no part. */
+static int drop_failed(struct session_guests *all, bool best_effort)
+{
+	for (size_t i = 0; i < all->n; i++) {
+		struct session_guest *g = &all->v[i];
+
+		if (g->error && !best_effort)
+			return g->error;
+		if (!g->error || g->dropped)
+			continue;
+		g->dropped = true;
+		log_warn(all->log, "going on without guest %s (--best-effort)", g->spec.name);
+	}
+	return 0;
+}
+
+int guests_ask_ready(struct session_guests *all, bool best_effort)
+{
+	if (!all->workers)
+		return 0;
+	workers_finish(all->workers);
+	for (size_t i = 0; i < all->n; i++)
+		all->v[i].error = all->v[i].error ?: all->v[i].not_added;
+	return drop_failed(all, best_effort);
+}
+
+/* ---- starting ----------------------------------------------------------------------------- */
+
+bool guests_ask_tracing(const struct session_guests *all)
+{
+	for (size_t i = 0; i < all->n; i++)
+		if (session_guest_takes_part(&all->v[i]) && peer_begins_itself(all->v[i].peer))
+			return true;
+	return false;
+}
+
+static void start_guest(void *ctx, size_t i)
+{
+	struct session_guest *g = &((struct session_guests *)ctx)->v[i];
+
+	if (session_guest_takes_part(g) && !g->kept)
+		g->error = keep_metadata(g);
+	if (session_guest_takes_part(g))
+		g->error = peer_source(g->peer)->ops->start(peer_source(g->peer));
+}
+
+void guests_ask_start(struct session_guests *all)
+{
+	if (all->workers)
+		workers_begin(all->workers, start_guest, all);
+}
+
+int guests_ask_started(struct session_guests *all, bool best_effort)
+{
+	if (!all->workers)
+		return 0;
+	workers_finish(all->workers);
+	return drop_failed(all, best_effort);
+}

@@ -1,0 +1,426 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The clocks of a recording's guests against the host's: by which method, and the options of both files. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "file/dat/writer.h"
+#include "record/session/guests.h"
+#include "record/spool/spool.h"
+#include "sync/evidence.h"
+#include "base/array.h"
+
+/* ---- a spool as a source ----------------------------------------------------------------- */
+
+/*
+ * A recording's pages as a source of evidence (sync/evidence.h): once all is
+ * drained, before the files are written.
+ */
+struct spool_source {
+	struct sync_source source;
+	struct spool_formats formats;
+};
+
+static int walk_spool(const struct sync_source *s, size_t buffer, unsigned int cpu, sync_page_fn take,
+		      void *to)
+{
+	size_t size = s->buffers[buffer].layout.size;
+	struct spool_range range;
+	int fd = spool_pages_open(s->from, buffer, cpu, &range), ret = 0;
+	void *page;
+
+	if (fd < 0)
+		return fd;
+	page = malloc(size);
+	if (!page)
+		ret = -ENOMEM;
+	for (uint64_t at = range.from; !ret && at < range.to; at += size) {
+		if (pread(fd, page, size, (off_t)at) != (ssize_t)size)
+			break;
+		ret = take(to, cpu, page, size);
+	}
+	close(fd);
+	free(page);
+	return ret;
+}
+
+static int list_spool_buffers(struct sync_source *s, const struct spool *spool)
+{
+	size_t n = spool_n_buffers(spool);
+	struct page_layout layout;
+	int ret = spool_page_layout(spool, &layout);
+
+	if (ret)
+		return ret;
+	s->buffers = calloc(n + 1, sizeof(*s->buffers));
+	if (!s->buffers)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		const struct spool_buffer *b = spool_buffer(spool, i);
+		bool ours = !strncmp(b->kind, "hyp-", 4) || !strcmp(b->kind, "profile"); /* our own pages */
+
+		s->buffers[i] = (struct sync_buffer){ ours ? page_layout_default : layout, b->n_cpus };
+		s->buffers[i].layout.size = b->page_size;
+	}
+	s->n_buffers = n;
+	return 0;
+}
+
+/* Malformed pauses are ignored. */
+static int spool_source_pauses(struct sync_source *s, const struct spool *spool)
+{
+	struct buf body = { 0 };
+	int ret = spool_get_text(spool, "pauses", &body);
+
+	if (!ret && body.len)
+		ret = pauses_decode(body.data, body.len, NULL, &s->pauses);
+	buf_release(&body);
+	return ret == -ENOENT || ret == -EBADMSG ? 0 : ret;
+}
+
+static void spool_source_close(struct spool_source *s)
+{
+	free(s->source.buffers);
+	pauses_release(&s->source.pauses);
+	spool_formats_release(&s->formats);
+	*s = (struct spool_source){ 0 };
+}
+
+/* The spool must outlive it. 0, -ENOMEM, or an error of reading it; close it in any case. */
+static int spool_source_open(struct spool_source *s, const struct spool *spool)
+{
+	int ret;
+
+	*s = (struct spool_source){ .source = { .walk = walk_spool, .from = spool } };
+	ret = spool_formats_load(&s->formats, spool, NULL);
+	if (!ret)
+		ret = list_spool_buffers(&s->source, spool) ?: spool_source_pauses(&s->source, spool);
+	if (ret) {
+		spool_source_close(s);
+		return ret;
+	}
+	s->source.formats = s->formats.texts;
+	s->source.n_formats = s->formats.n_texts;
+	return 0;
+}
+
+/* ---- options of the files ----------------------------------------------------------------- */
+
+#define VCPUS_MAX   1024
+#define DOUBT_PARTS 100 /* one event of so many outside: the counters contradict the events */
+
+/* u16 id, u32 length, bytes: how texts/options keeps them (spool-to-dat.h) */
+static int put_option(struct spool *spool, uint16_t id, const struct buf *body)
+{
+	struct buf out = { 0 };
+	uint32_t len = (uint32_t)body->len;
+	int ret;
+
+	buf_add(&out, &id, sizeof(id));
+	buf_add(&out, &len, sizeof(len));
+	buf_add(&out, body->data, body->len);
+	ret = body->bad ? -ENOMEM : buf_status(&out);
+	if (!ret)
+		ret = spool_append_text(spool, "options", out.data, out.len);
+	buf_release(&out);
+	return ret;
+}
+
+/* The vCPU threads that the VMM named. */
+static size_t vmm_vcpus(const struct session_guest *g, struct offset_vcpu *out, size_t max)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; g->vm && i < g->vm->n_vcpus && n < max; i++)
+		if (g->vm->vcpus[i].tid)
+			out[n++] = (struct offset_vcpu){ g->vm->vcpus[i].cpu, (uint32_t)g->vm->vcpus[i].tid };
+	return n;
+}
+
+/* Notes in the host's file which threads are vCPUs. The trace's evidence wins over the VMM's answer. */
+static int note_guest_option(struct session_guest *g, struct spool *host)
+{
+	struct offset_vcpu known[VCPUS_MAX];
+	struct buf body = { 0 };
+	int ret = sync_guest_option(&g->clock, known, vmm_vcpus(g, known, VCPUS_MAX),
+				    spool_buffer(g->spool, 0)->n_cpus, g->spec.name,
+				    spool_get_number(g->spool, "traceid", 0), &body);
+
+	if (!ret)
+		ret = put_option(host, DAT_GUEST, &body);
+	buf_release(&body);
+	return ret;
+}
+
+/* For the guest's file. A result without points has no offset to write. */
+static int note_shift(const struct session_guests *all, const struct session_guest *g)
+{
+	const struct sync_result *r = &g->clock;
+	const struct spool_buffer *b = spool_buffer(g->spool, 0);
+	bool ticks = clock_in_ticks(b->clock);
+	double median = (double)sync_median_bound(r);
+	struct offset_shift shift;
+	struct buf body = { 0 };
+	int ret = sync_time_shift(r, all->host_trace_id, b->n_cpus, &shift);
+
+	if (ret)
+		return ret == -ENODATA ? 0 : ret;
+	offset_shift_encode(&shift, &body);
+	offset_shift_release(&shift);
+	ret = put_option(g->spool, DAT_TIME_SHIFT, &body);
+	buf_release(&body);
+	if (!ret)
+		log_info(all->log,
+			 "guest %s: clock offset known to +- %.*f %s (%s, %s; %llu of %llu events outside)",
+			 g->spec.name, ticks ? 0 : 1, ticks ? median : median / 1e3, ticks ? "ticks" : "us",
+			 sync_class_name(r->class), r->method, (unsigned long long)r->outside,
+			 (unsigned long long)r->events);
+	return ret;
+}
+
+/* ---- the methods ----------------------------------------------------------------------- */
+
+/* Alignment of all guests with one host, whose pages are read once. */
+struct aligning {
+	struct session_guests *all;
+	const struct sync_host *host; /* NULL: no windows, or not wanted */
+	bool hyp;		      /* the hypervisor was recorded */
+	int error;		      /* of reading the host */
+};
+
+/* One guest's clock. */
+struct guest_clock {
+	struct session_guests *all;
+	struct session_guest *g;
+	struct sync_evidence e; /* host: NULL: no windows, or not wanted */
+	bool hyp;
+	const struct counter_log *host_counter, *counter; /* NULL: not to be had */
+	const struct cntvoff_log *cntvoff;
+};
+
+/* Checks an offset of another source by the events. */
+static int check_by_events(const struct guest_clock *c, struct sync_result *r)
+{
+	const struct sync_guest *g = c->e.guest;
+	struct offset_shift shift = { 0 };
+	struct sync_check found = { 0 };
+	struct sync_input in;
+	int32_t *pids = NULL;
+	int ret;
+
+	r->events = r->outside = 0;
+	if (!c->e.host || !c->e.host->windows.n || !g->n_cpus)
+		return 0;
+	ret = sync_input_make(&in, &c->e, &pids);
+	if (ret)
+		goto out;
+	/* Threads that the probe did not see. */
+	for (size_t i = 0; i < in.n_cpus; i++) {
+		const struct sync_vcpu one = { .cpu = in.cpus[i].cpu, .pid = in.pids[i] };
+		bool there = !one.pid;
+
+		for (size_t k = 0; k < r->n_vcpus && !there; k++)
+			there = r->vcpus[k].cpu == one.cpu;
+		if (!there && array_push(&r->vcpus, &r->n_vcpus, &one, sizeof(one))) {
+			ret = -ENOMEM;
+			goto out;
+		}
+	}
+	ret = sync_time_shift(r, 0, g->cpus[g->n_cpus - 1].cpu + 1, &shift);
+	if (ret)
+		goto out;
+	ret = sync_check(&in, r, &shift, &found);
+	r->events = found.events;
+	r->outside = found.outside;
+out:
+	offset_shift_release(&shift);
+	free(pids);
+	return ret;
+}
+
+/* The counter method. */
+static int by_counter(const struct guest_clock *c, struct sync_result *out)
+{
+	int ret;
+
+	c->g->clock_why = !c->host_counter ? "this machine's counter cannot be read"
+					   : "its agent does not report its counter";
+	if (!c->host_counter || !c->counter)
+		return -ENODATA;
+	ret = counter_solve(c->host_counter, c->counter, c->cntvoff, c->e.vcpus, c->e.n_vcpus, out,
+			    &c->g->clock_why);
+	if (ret)
+		return ret;
+	ret = check_by_events(c, out);
+	/* of a part of a recording, the host's pages may begin later than the guest's */
+	if (!ret && out->outside > out->events / DOUBT_PARTS && !spool_has_ranges(c->g->spool)) {
+		log_warn(c->all->log,
+			 "guest %s: by the counters %llu of %llu events are where it did not run",
+			 c->g->spec.name, (unsigned long long)out->outside, (unsigned long long)out->events);
+		c->g->clock_why = "the counters contradict the events";
+		ret = -ENODATA;
+	}
+	if (ret)
+		sync_result_release(out);
+	return ret;
+}
+
+static int by_ping(const struct guest_clock *c, struct sync_result *out)
+{
+	c->g->clock_why = "its agent does not report its counter";
+	if (!c->host_counter || !c->counter)
+		return -ENODATA;
+	return counter_solve_pings(c->host_counter, c->counter, out, &c->g->clock_why);
+}
+
+/* With the counters' help where they can be had. prior: may be NULL. */
+static int by_windows(const struct guest_clock *c, const struct sync_prior *prior, struct sync_result *out)
+{
+	int ret;
+
+	c->g->clock_why = "record -e kvm (or -B hyp) with it";
+	if (c->all->tsync == TSYNC_HYP && !c->hyp)
+		c->g->clock_why = "the hypervisor was not recorded";
+	if (!c->e.host)
+		return -ENODATA;
+	if (c->host_counter && c->counter) {
+		ret = counter_solve_windows(c->host_counter, c->counter, &c->e, out, c->all->log);
+		if (ret != -ENODATA)
+			return ret;
+		log_debug(c->all->log, "guest %s: the windows without the counters", c->g->spec.name);
+	}
+	return sync_solve_evidence(&c->e, prior, out, c->all->log);
+}
+
+/* The counter method, then the events, then only the answers. */
+static int by_best(const struct guest_clock *c, struct sync_result *out)
+{
+	struct sync_result ping = { 0 };
+	struct sync_prior prior = { 0 };
+	int ret = by_counter(c, out);
+
+	if (ret != -ENODATA)
+		return ret;
+	log_debug(c->all->log, "guest %s: not exactly: %s", c->g->spec.name, c->g->clock_why);
+	ret = by_ping(c, &ping);
+	if (ret && ret != -ENODATA)
+		return ret;
+	if (ping.n_points && !ping.n_jumps) { /* its offset in mid-recording */
+		const struct sync_offset_point *k = &ping.points[ping.n_points / 2];
+
+		prior = (struct sync_prior){ true, k->time, k->offset, k->bound };
+	}
+	ret = by_windows(c, &prior, out);
+	if (ret == -ENODATA || (!ret && out->class == SYNC_NONE)) {
+		sync_result_release(out);
+		*out = ping;
+		return ping.n_points ? 0 : -ENODATA;
+	}
+	sync_result_release(&ping);
+	return ret;
+}
+
+/* -ENODATA: no offset, for the reason in clock_why. */
+static int solve_clock(const struct guest_clock *c, struct sync_result *out)
+{
+	enum tsync_method method = c->all->tsync;
+	int ret = method == TSYNC_NONE	    ? -ENODATA
+		  : method == TSYNC_AUTO    ? by_best(c, out)
+		  : method == TSYNC_COUNTER ? by_counter(c, out)
+		  : method == TSYNC_PING    ? by_ping(c, out)
+					    : by_windows(c, NULL, out);
+
+	return ret ? ret : out->n_points ? 0 : -ENODATA;
+}
+
+/* ---- all guests ------------------------------------------------------------------------- */
+
+/* All of them once they are over; of a part what there is. */
+static void take_counters(struct guest_clock *c)
+{
+	struct session_guests *all = c->all;
+
+	if (all->part) {
+		c->host_counter = all->clocks ? &all->host_so_far : NULL;
+		c->cntvoff = &all->cntvoff_so_far;
+		c->counter = c->g->so_far.n_shots ? &c->g->so_far : NULL;
+		return;
+	}
+	c->host_counter = all->clocks ? clock_sampler_host(all->clocks) : NULL;
+	c->cntvoff = all->clocks ? clock_sampler_cntvoff(all->clocks) : NULL;
+	c->counter = c->g->peer ? peer_counter(c->g->peer) : NULL;
+}
+
+static void align_guest(void *ctx, size_t i)
+{
+	const struct aligning *t = ctx;
+	struct session_guest *g = &t->all->v[i];
+	struct offset_vcpu vcpus[VCPUS_MAX];
+	struct sync_guest events = { 0 };
+	struct guest_clock c = { .all = t->all,
+				 .g = g,
+				 .e = { t->host, &events, vcpus, vmm_vcpus(g, vcpus, VCPUS_MAX) },
+				 .hyp = t->hyp };
+
+	if (!session_guest_takes_part(g))
+		return;
+	take_counters(&c);
+	g->clock_why = "";
+	g->clock_error = t->error;
+	if (!g->clock_error && t->host) {
+		struct spool_source s;
+
+		g->clock_error = spool_source_open(&s, g->spool);
+		if (!g->clock_error) {
+			g->clock_error = sync_guest_read(&events, &s.source);
+			spool_source_close(&s);
+		}
+	}
+	if (!g->clock_error)
+		g->clock_error = solve_clock(&c, &g->clock);
+	sync_guest_release(&events);
+}
+
+/* The options of both files. */
+static int note_clock(struct session_guests *all, struct session_guest *g, struct spool *host)
+{
+	if (!g->clock_error)
+		g->clock_error = note_shift(all, g);
+	if (g->clock_error && all->tsync != TSYNC_NONE)
+		log_warn(all->log, "guest %s: its clock could not be tied to the host's: %s", g->spec.name,
+			 g->clock_error == -ENODATA ? g->clock_why : errno_text(g->clock_error));
+	return (host ? note_guest_option(g, host) : 0) ?: spool_set(g->spool, SPOOL_ALIGNED, "1");
+}
+
+int session_guests_align_clocks(struct session_guests *all, struct spool *host)
+{
+	struct sync_host evidence = { 0 };
+	struct aligning t = { .all = all };
+	int ret;
+	size_t n;
+	struct spool_source s;
+
+	if (!all->n)
+		return 0;
+	/* reads the host's pages once for all guests */
+	n = spool_n_buffers(host);
+	t.hyp = n && !strncmp(spool_buffer(host, n - 1)->kind, "hyp-", 4);
+	if (n && all->tsync != TSYNC_NONE && all->tsync != TSYNC_PING && (all->tsync != TSYNC_HYP || t.hyp)) {
+		ret = spool_source_open(&s, host);
+		if (ret)
+			return ret;
+		if (all->tsync == TSYNC_KVM && t.hyp)
+			s.source.n_buffers--;
+		t.error = sync_host_read(&evidence, &s.source, all->log);
+		t.host = &evidence;
+		spool_source_close(&s);
+	}
+	workers_begin(all->workers, align_guest, &t);
+	workers_finish(all->workers);
+	sync_host_release(&evidence);
+	for (size_t i = 0; i < all->n && !ret; i++)
+		if (session_guest_takes_part(&all->v[i]))
+			ret = note_clock(all, &all->v[i], spool_n_buffers(host) ? host : NULL);
+	return ret;
+}

@@ -1,0 +1,458 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * All of a recording up to, but not including, switching anything on: the spool,
+ * the hypervisor's and the host's buffers, and the guests, which set up meanwhile.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "record/clock/counter.h"
+#include "record/marks/rings.h"
+#include "record/drain/system-metadata.h"
+#include "record/session/guests.h"
+#include "record/session/rotate.h"
+#include "record/tracefs/dir.h"
+#include "record/plan/plan.h"
+
+/* ---- the session file ---------------------------------------------------------------- */
+
+static int set_file_output(struct session *s)
+{
+	char cwd[PATH_MAX];
+	char *path;
+	int ret;
+
+	if (s->plan->output[0] == '/')
+		return spool_set(s->spool, "output", s->plan->output);
+	if (!getcwd(cwd, sizeof(cwd)))
+		return -errno;
+	path = str_printf("%s/%s", cwd, s->plan->output);
+	ret = path ? spool_set(s->spool, "output", path) : -ENOMEM;
+	free(path);
+	return ret;
+}
+
+static int prepare_spool(struct session *s)
+{
+	struct utsname u;
+	char text[sizeof(u)];
+	uint64_t traceid = 0;
+	int ret;
+
+	if (strchr(s->plan->output, '\n')) {
+		log_err(s->log, "cannot write '%s': its name has more than one line", s->plan->output);
+		return -EINVAL;
+	}
+	ret = session_new_spool(&s->spool, s->plan->output, s->plan, s->log);
+	if (ret)
+		return ret;
+	while (!traceid)
+		if (getrandom(&traceid, sizeof(traceid), 0) < 0)
+			return -errno;
+	if (uname(&u) < 0)
+		return -errno;
+	snprintf(text, sizeof(text), "%s %s %s %s %s", u.sysname, u.nodename, u.release, u.version,
+		 u.machine);
+	return set_file_output(s) ?: spool_set(s->spool, "uname", text) ?:
+	       spool_set_number(s->spool, "traceid", traceid);
+}
+
+/* ---- which buffer records what ------------------------------------------------------------ */
+
+/*
+ * Events that the hypervisor does not have are the host's; one message names them. So
+ * may be all of them when there is no hypervisor (--best-effort).
+ */
+static int route_events(struct session *s, struct buffer_plan *hyp)
+{
+	struct buf moved = { 0 };
+	int ret = 0;
+
+	for (size_t i = 0; i < hyp->n_events && !ret;) {
+		if (s->remote && remote_has_event(s->remote, hyp->events[i].name)) {
+			i++;
+			continue;
+		}
+		buf_printf(&moved, " %s", hyp->events[i].name);
+		ret = buffer_plan_move_event(hyp, i, &s->plan->buffers[0]);
+	}
+	if (s->remote && moved.len)
+		log_info(s->log, "not events of the hypervisor, so recorded in the host's buffer:%s",
+			 buf_str(&moved));
+	buf_release(&moved);
+	return ret;
+}
+
+/* Its events can only be switched on and off: filters and triggers are refused. */
+static int check_hyp_events(struct session *s, const struct buffer_plan *hyp)
+{
+	for (size_t i = 0; i < hyp->n_events; i++) {
+		const struct event_plan *e = &hyp->events[i];
+
+		if (!e->filter && !e->triggers.n)
+			continue;
+		log_err(s->log, "-e %s: the hypervisor's events take no %s", e->name,
+			e->filter ? "filter (-f)" : "trigger (-R)");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/*
+ * --take-over: which host buffers run, with the clock that they have: another one would
+ * clear them.
+ */
+static int find_running(struct session *s)
+{
+	for (size_t i = 0; s->plan->take_over && i < s->plan->n_buffers; i++) {
+		struct buffer_plan *b = &s->plan->buffers[i];
+		char path[INSTANCE_PATH], *clock;
+		int ret;
+
+		if (b->is_hyp)
+			continue;
+		snprintf(path, sizeof(path), "%s%s", *b->name ? "instances/" : ".", b->name);
+		b->joined = instance_runs(undo_dirfd(s->undo), path);
+		if (!b->joined)
+			continue;
+		snprintf(path, sizeof(path), "%s%s%strace_clock", *b->name ? "instances/" : "", b->name,
+			 *b->name ? "/" : "");
+		ret = undo_read(s->undo, path, &clock);
+		if (ret)
+			return ret;
+		if (b->clock && strcmp(b->clock, clock))
+			log_warn(s->log, "-C %s: the buffer runs already, by the clock %s", b->clock, clock);
+		free(b->clock);
+		b->clock = clock;
+	}
+	return 0;
+}
+
+/* ---- the hypervisor --------------------------------------------------------------------------- */
+
+static int prepare_remote(struct session *s, struct buffer_plan *hyp)
+{
+	int ret = remote_open(&s->remote, s->undo, hyp->name, s->log);
+
+	if (ret == -ENOENT && strcmp(hyp->name, REMOTE_HYP))
+		remote_explain_named(undo_dirfd(s->undo), hyp->name, s->log);
+	else if (ret == -ENOENT)
+		remote_explain(undo_dirfd(s->undo), "", s->log);
+	ret = ret ?: route_events(s, hyp) ?: check_hyp_events(s, hyp) ?:
+	       remote_setup(s->remote, hyp, s->plan->take_over);
+	if (ret && s->plan->best_effort) {
+		log_warn(s->log, "going on without the hypervisor (--best-effort)");
+		remote_free(s->remote);
+		s->remote = NULL;
+		return undo_all(s->undo) ? -EIO : route_events(s, hyp);
+	}
+	return ret;
+}
+
+/* ---- the host's buffers -------------------------------------------------------------------------- */
+
+static int add_track(struct session *s, struct session_track t)
+{
+	/* the track first: it owns what it was given, also when the spool cannot take it */
+	s->tracks[s->n_tracks++] = t;
+	return recorder_describe(s->spool, t.source);
+}
+
+static int prepare_host(struct session *s, const struct buffer_plan *b)
+{
+	/*
+	 * one clock for all: the hypervisor has no other, guests need one that does not stop in
+	 * suspend, and samples have no "local"
+	 */
+	bool boot = s->remote || s->plan->n_guests || s->plan->profile_hz || s->plan->marks;
+	const char *clock = boot ? "boot" : NULL;
+	struct instance_opts io = {
+		.plan = s->plan, .clock = clock, .log = s->log, .match = instance_match_functions
+	};
+	struct instance *i;
+	struct host *h = NULL;
+	int ret = instance_open(&i, s->undo, b, &io);
+
+	if (ret)
+		return ret;
+	ret = b->joined ? instance_join(i) : instance_setup(i);
+	if (!ret)
+		ret = host_open(&h, undo_dirfd(s->undo), b->name, instance_path(i), instance_clock(i),
+				s->log);
+	if (ret) {
+		instance_free(i);
+		return ret;
+	}
+	if (s->remote && strcmp(instance_clock(i), "boot"))
+		log_warn(s->log,
+			 "%s%sthe hypervisor's clock is boot, this buffer's is %s: their times do not "
+			 "line up (%s)",
+			 b->name, *b->name ? ": " : "", instance_clock(i),
+			 b->joined ? "trace_clock=boot on the kernel's command line" : "leave out -C");
+	if (clock && !b->clock)
+		log_info(s->log, "%s: clock boot, as everywhere in this recording (put back afterwards)",
+			 *b->name ? b->name : "host");
+	return add_track(s, (struct session_track){ .source = host_source(h),
+						    .instance = i,
+						    .host = h,
+						    .joined = b->joined,
+						    .size_kb = b->joined ? 0 : b->size_kb });
+}
+
+/*
+ * Whether buffer i of the plan is a host's to record; a top buffer without events and tracer is not,
+ * unless it runs and is taken over, or has a region's triggers.
+ */
+static bool is_recorded(const struct record_plan *plan, size_t i)
+{
+	const struct buffer_plan *b = &plan->buffers[i];
+
+	return !b->is_hyp && (i || b->n_events || b->tracer || b->joined || region_needs_top(plan));
+}
+
+static int prepare_hosts(struct session *s)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < s->plan->n_buffers && !ret; i++)
+		ret = instance_make_events(s->undo, &s->plan->buffers[i], s->log);
+	ret = ret ?: instance_make_region(s->undo, s->plan, s->log);
+	if (ret)
+		return ret;
+	for (size_t i = 0; i < s->plan->n_buffers; i++) {
+		const struct buffer_plan *b = &s->plan->buffers[i];
+
+		if (!is_recorded(s->plan, i))
+			continue;
+		if (s->n_tracks ==
+		    SESSION_BUFFERS_MAX - 2) { /* the profile and the hypervisor are still to come */
+			log_err(s->log, "more than %d buffers", SESSION_BUFFERS_MAX);
+			return -E2BIG;
+		}
+		ret = prepare_host(s, b);
+		if (ret)
+			return ret;
+	}
+	session_region_watch(s);
+	return 0;
+}
+
+/* ---- texts and ids ------------------------------------------------------------------------------- */
+
+static bool has_filter(const struct record_plan *plan)
+{
+	for (size_t b = 0; b < plan->n_buffers; b++)
+		for (size_t e = 0; e < plan->buffers[b].n_events; e++)
+			if (plan->buffers[b].events[e].filter)
+				return true;
+	return false;
+}
+
+/*
+ * sched_switch shows who ran only when all of it is recorded: no pid filter, no event filter, no
+ * regions.
+ */
+static int set_sched_buffer(struct session *s)
+{
+	if (s->plan->pids.n || s->plan->filter_command || has_filter(s->plan) || region_asked(s->plan))
+		return 0;
+	for (size_t i = 0; i < s->n_tracks; i++) {
+		struct strlist systems = { 0 };
+		bool sched;
+		int ret;
+
+		if (!s->tracks[i].instance)
+			continue;
+		ret = instance_systems(s->tracks[i].instance, &systems);
+		sched = strlist_has(&systems, "sched");
+		strlist_release(&systems);
+		if (ret)
+			return ret;
+		if (sched)
+			return spool_set_number(s->spool, "sched_buffer", i);
+	}
+	return 0;
+}
+
+/* The clock of the first buffer that will be recorded: with guests, or samples, it is boot unless named. */
+static const char *first_clock(const struct session *s)
+{
+	const char *clock = NULL;
+	size_t i = 0;
+
+	while (i < s->plan->n_buffers && !is_recorded(s->plan, i))
+		i++;
+	if (i < s->plan->n_buffers)
+		clock = s->plan->buffers[i].clock;
+	else if (s->plan->profile_hz)
+		clock = s->plan->buffers[0].clock;
+	return clock ? clock : "boot";
+}
+
+/* By the clock of the host's buffers, which have the tracer's own events and are there by now. */
+static int prepare_profile(struct session *s, unsigned int first_id)
+{
+	struct profile_opts o = { .hz = (unsigned int)s->plan->profile_hz,
+				  .clock = s->n_tracks ? s->tracks[0].source->clock : first_clock(s),
+				  .log = s->log };
+	int ret = tracefs_cpus(undo_dirfd(s->undo), "per_cpu", &o.n_cpus) ?: profile_open(&s->profile, &o);
+
+	if (ret && s->plan->best_effort && ret != -ENOMEM) {
+		log_warn(s->log, "going on without --profile (--best-effort)");
+		return 0;
+	}
+	if (!ret)
+		profile_number(s->profile, first_id);
+	return ret ?: profile_keep_formats(first_id, s->spool) ?:
+		      add_track(s, (struct session_track){ .source = profile_source(s->profile) });
+}
+
+static int prepare_texts(struct session *s)
+{
+	unsigned int max_id;
+	struct strlist systems = { 0 };
+	int ret = 0;
+
+	for (size_t i = 0; i < s->n_tracks && !ret; i++)
+		if (s->tracks[i].instance)
+			ret = instance_systems(s->tracks[i].instance, &systems);
+	ret = ret ?: collect_formats(undo_dirfd(s->undo), &systems, s->spool, &max_id, s->log);
+	strlist_release(&systems);
+	if (!ret && s->plan->profile_hz) {
+		ret = prepare_profile(s, max_id + 1);
+		max_id += PROFILE_EVENTS;
+	}
+	if (!ret && s->plan->marks) {
+		struct rings_opts o = { .named = &s->plan->rings,
+					.root = s->o->root,
+					.spool = s->spool,
+					.undo = s->undo,
+					.log = s->log };
+
+		/* the doorbells of the guests' rings are a host's buffer of the plan */
+		ret = mark_keep_format(s->spool, ++max_id) ?: rings_open(&s->rings, &o);
+	}
+	/* the hypervisor's events get ids above all others */
+	if (!ret && s->remote)
+		ret = remote_number(s->remote, max_id + 1, s->spool)
+			      ?: add_track(s, (struct session_track){ .source = remote_source(s->remote),
+								      .joined = remote_is_joined(s->remote),
+								      .size_kb = remote_size_kb(s->remote) });
+	return ret ?: set_sched_buffer(s);
+}
+
+/* ---- clock and date -------------------------------------------------------------------------------- */
+
+static int64_t clock_ns(clockid_t id)
+{
+	struct timespec ts;
+
+	clock_gettime(id, &ts);
+	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+static int set_file_clock(struct session *s)
+{
+	const char *clock = s->n_tracks ? s->tracks[0].source->clock : "local";
+	int ret = spool_set(s->spool, "clock", clock), id;
+	char text[32];
+
+	if (ret || !s->plan->date)
+		return ret;
+	id = clock_marker_system(clock);
+	if (id < 0) {
+		log_err(s->log,
+			"--date: the wall-clock time of clock %s is not known; use -C mono, boot, mono_raw "
+			"or tai",
+			clock);
+		return -EINVAL;
+	}
+	snprintf(text, sizeof(text), "%lld", (long long)(clock_ns(CLOCK_REALTIME) - clock_ns(id)) / 1000);
+	return spool_set(s->spool, "date_offset_us", text);
+}
+
+/* ---- guests --------------------------------------------------------------------------------------- */
+
+/* Not with --keep: what the clocks make in tracefs would stay. */
+static bool want_clocks(const struct session *s)
+{
+	return s->plan->n_guests && s->plan->tsync != TSYNC_NONE && !s->plan->keep;
+}
+
+/* Asks all guests at once; they set up while the host does. */
+static int prepare_guests(struct session *s)
+{
+	int ret;
+
+	if (!s->plan->n_guests)
+		return 0;
+	s->guests.host_trace_id = spool_get_number(s->spool, "traceid", 0);
+	s->guests.clock = first_clock(s);
+	s->guests.tsync = s->plan->tsync;
+	s->guests.counter = want_clocks(s) && counter_there();
+	ret = session_guests_prepare(&s->guests, spool_get(s->spool, "output"));
+	return ret ?: guests_ask_begin(&s->guests);
+}
+
+/* Without them the recording is as good, but for the clocks of its guests. */
+static int start_clocks(struct session *s)
+{
+	enum tsync_method m = s->plan->tsync;
+	int ret = 0;
+
+	if (want_clocks(s))
+		ret = clock_sampler_start(&s->guests.clocks, s->undo, s->guests.clock,
+					  s->plan->tsync_interval_ms, m == TSYNC_AUTO || m == TSYNC_COUNTER,
+					  s->log);
+	if (ret && ret != -ENOMEM)
+		log_warn(s->log, "the guests' clocks are not tied by counters: %s", errno_text(ret));
+	guests_ask_clocks(&s->guests);
+	return ret == -ENOMEM ? ret : 0;
+}
+
+/* Before there are threads, and locks, which it would hold for a moment when this was killed. */
+static int fork_command(struct session *s)
+{
+	int ret;
+
+	if (!s->plan->command)
+		return 0;
+	ret = command_fork(&s->command, s->plan->command, s->plan->user);
+	s->has_command = !ret;
+	if (ret)
+		log_err(s->log, ret == -ENOENT ? "no such user: '%s'" : "cannot fork for '%s'",
+			ret == -ENOENT ? s->plan->user : s->plan->command[0]);
+	return ret;
+}
+
+int session_prepare_all(struct session *s)
+{
+	struct buffer_plan *hyp = NULL;
+	int ret;
+
+	for (size_t i = 0; i < s->plan->n_buffers && !hyp; i++)
+		if (s->plan->buffers[i].is_hyp)
+			hyp = &s->plan->buffers[i];
+	s->tracing_dir = tracefs_dir(s->o->tracing_dir, s->log);
+	if (!s->tracing_dir)
+		return -ENOENT;
+	ret = session_find_sdt(s) ?: fork_command(s) ?: prepare_spool(s) ?:
+	      undo_open(&s->undo, s->tracing_dir, spool_dirfd(s->spool), "undo", s->log);
+	if (!ret && hyp)
+		ret = prepare_remote(s, hyp);
+	ret = ret ?: find_running(s) ?: prepare_guests(s) ?: start_clocks(s);
+	ret = ret ?: prepare_hosts(s) ?: prepare_texts(s);
+	if (!ret && !s->n_tracks && !s->guests.n) {
+		log_err(s->log, "nothing to record: name events (-e), a tracer (-p), the hypervisor (-B hyp) "
+				"or --profile");
+		return -EINVAL;
+	}
+	return ret ?: set_file_clock(s) ?: rotate_prepare(s);
+}

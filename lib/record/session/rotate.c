@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* A long recording's files: their time, their writing, and the pages that no longer count. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "record/drain/system-metadata.h"
+#include "record/drain/spool-to-dat.h"
+#include "record/drain/repair.h"
+#include "record/session/rotate-priv.h"
+#include "base/files.h"
+
+/* ---- the files of a part ------------------------------------------------------------------- */
+
+#define SAMPLE_WAIT_NS 50000000
+#define SAMPLE_WAITS   60 /* 3 s in total */
+
+/* The part of each piece, and the guests as they are in it. */
+struct rotate_part {
+	struct rotate *r;
+	struct spool **spools; /* of each piece */
+	struct session_guests guests;
+};
+
+static bool all_sampled(const struct rotate *r, const size_t *shots)
+{
+	for (size_t i = 0; i <= r->s->guests.n; i++) {
+		struct counter_log *l = rotate_log(r, i);
+
+		if (l && shots[i] && counter_log_shots(l) < shots[i] + 2)
+			return false;
+	}
+	return true;
+}
+
+/* Until all clocks were sampled after the cut: an offset is not stretched beyond its samples. */
+static int await_samples(struct rotate *r)
+{
+	const struct timespec pause = { .tv_nsec = SAMPLE_WAIT_NS };
+	const size_t n = r->s->guests.n + 1;
+	size_t *shots = calloc(n, sizeof(*shots));
+
+	if (!shots)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		shots[i] = rotate_log(r, i) ? counter_log_shots(rotate_log(r, i)) : 0;
+	for (int i = 0; i < SAMPLE_WAITS && !atomic_load(&r->ending) && !all_sampled(r, shots); i++)
+		nanosleep(&pause, NULL);
+	free(shots);
+	return 0;
+}
+
+static int part_open(struct rotate_part *p)
+{
+	struct rotate *r = p->r;
+	int ret = 0;
+
+	p->spools = calloc(r->n_pieces, sizeof(*p->spools));
+	if (!p->spools)
+		return -ENOMEM;
+	for (size_t i = 0; i < r->n_pieces && !ret; i++) {
+		const struct rotate_piece *piece = &r->pieces[i];
+
+		ret = spool_part(&p->spools[i], piece->spool, r->s->log);
+		ret = ret ?: rotate_set_ranges(r, piece, p->spools[i], r->to);
+	}
+	return ret;
+}
+
+/* The guests that take part, each with its part of the pages and what its clock showed so far. */
+static int part_take_guests(struct rotate_part *p)
+{
+	struct rotate *r = p->r;
+	struct session_guests *g = &p->guests;
+	int ret = 0;
+
+	*g = r->s->guests;
+	g->part = true;
+	g->v = calloc(g->n + 1, sizeof(*g->v));
+	if (!g->v) {
+		g->n = 0;
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < g->n; i++) {
+		g->v[i] = r->s->guests.v[i];
+		g->v[i].spool = NULL;
+		g->v[i].clock = (struct sync_result){ 0 };
+		g->v[i].so_far = (struct counter_log){ 0 };
+	}
+	for (size_t i = 1; i < r->n_pieces; i++)
+		g->v[r->pieces[i].guest].spool = p->spools[i];
+	if (g->clocks)
+		ret = counter_log_copy(&g->host_so_far, rotate_log(r, 0))
+			      ?: clock_sampler_copy_cntvoff(g->clocks, &g->cntvoff_so_far);
+	for (size_t i = 0; i < g->n && !ret; i++)
+		if (rotate_log(r, 1 + i))
+			ret = counter_log_copy(&g->v[i].so_far, rotate_log(r, 1 + i));
+	return ret;
+}
+
+/* By the writer's thread: the files of what lies between r->from and r->to. */
+static void rotate_write(void *rotate, size_t job)
+{
+	struct rotate *r = rotate;
+	struct rotate_part p = { .r = r };
+	int ret = part_open(&p);
+
+	if (!ret && !r->symbols) { /* once: they do not change much */
+		ret = collect_symbols(r->s->spool, r->s->o->root, r->s->log);
+		ret = ret == -ENOSPC ? ret : 0;
+		r->symbols = true;
+	}
+	ret = ret ?: await_samples(r) ?: part_take_guests(&p);
+	if (!ret)
+		ret = spool_repair(p.spools[0], r->s->log);
+	if (!ret)
+		ret = session_guests_align_clocks(&p.guests, p.spools[0]);
+	if (!ret) {
+		struct dat_from_spool_opts fo = { .log = r->s->log };
+
+		for (size_t i = 1; i < r->n_pieces && !ret; i++)
+			ret = sanitize_spool(p.spools[i], fo.log);
+		/* the host's last: when it is there, all are */
+		for (size_t i = r->n_pieces; i-- && !ret;)
+			if (i || r->s->n_tracks)
+				ret = dat_from_spool(p.spools[i], &fo);
+	}
+	for (size_t i = 0; p.spools && i < r->n_pieces; i++)
+		if (p.spools[i])
+			spool_remove(p.spools[i]);
+	for (size_t i = 0; i < p.guests.n; i++) {
+		sync_result_release(&p.guests.v[i].clock);
+		counter_log_release(&p.guests.v[i].so_far);
+	}
+	counter_log_release(&p.guests.host_so_far);
+	cntvoff_log_release(&p.guests.cntvoff_so_far);
+	free(p.guests.v);
+	free(p.spools);
+	r->error = ret;
+	atomic_store(&r->written, true);
+}
+
+/* ---- when ---------------------------------------------------------------------------------- */
+
+#define FLUSH_MS   5000 /* of a source; a machine at its limit needs more than one */
+#define MARKS	   64	/* in the seconds of --flight */
+#define SHOTS_KEPT 1024 /* of clocks, before what counts: four minutes of them */
+
+/* Since when what counts is recorded. */
+static double rotate_since(const struct rotate *r)
+{
+	return r->n_marks ? r->marks[0].time : r->began;
+}
+
+/* Bytes of all streams between two positions. */
+static uint64_t rotate_sum(const struct rotate *r, const uint64_t *from, const uint64_t *to)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < r->n_streams; i++)
+		sum += to[i] - from[i];
+	return sum;
+}
+
+uint64_t rotate_bytes(const struct session *s)
+{
+	if (!s->rotate)
+		return recorder_bytes(s->recorder);
+	rotate_positions(s->rotate, s->rotate->now);
+	return rotate_sum(s->rotate, s->rotate->from, s->rotate->now);
+}
+
+/* ---- throwing away --------------------------------------------------------------------- */
+
+/* The spools' ranges begin at r->from. */
+static int rotate_note(struct rotate *r)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < r->n_pieces && !ret; i++)
+		ret = rotate_set_ranges(r, &r->pieces[i], r->pieces[i].spool, NULL);
+	return ret;
+}
+
+/* Samples of clocks that no file needs any more. With -m it is not known what that is. */
+static void rotate_forget_clocks(struct rotate *r)
+{
+	const struct record_plan *plan = r->s->plan;
+	double ms = (session_now() - rotate_since(r)) * 1e3;
+
+	if (plan->max_cpu_kb || plan->tsync_interval_ms <= 0)
+		return;
+	for (size_t i = 0; i <= r->s->guests.n; i++)
+		if (rotate_log(r, i))
+			counter_log_forget(rotate_log(r, i),
+					   SHOTS_KEPT + (size_t)(ms / (double)plan->tsync_interval_ms));
+}
+
+/* Records the new start before discarding, for crash safety. */
+static int rotate_advance(struct rotate *r, const uint64_t *from)
+{
+	int ret;
+
+	memcpy(r->from, from, r->n_streams * sizeof(*from));
+	ret = rotate_note(r);
+	for (size_t i = 0; i < r->n_streams && !ret; i++) {
+		const struct rotate_stream *t = &r->streams[i];
+
+		ret = spool_forget(t->spool, t->buffer, t->cpu, from[i]);
+	}
+	rotate_forget_clocks(r);
+	return ret;
+}
+
+int rotate_begin(struct session *s)
+{
+	struct rotate *r = s->rotate;
+
+	if (!r)
+		return 0;
+	r->number = record_plan_numbered(s->plan);
+	r->began = session_now();
+	return rotate_open(r) ?: rotate_note(r);
+}
+
+static int mark_add(struct rotate *r)
+{
+	struct rotate_mark m = { session_now(), malloc((r->n_streams + 1) * sizeof(*m.at)) };
+
+	if (!m.at)
+		return -ENOMEM;
+	memcpy(m.at, r->now, r->n_streams * sizeof(*m.at));
+	if (array_push(&r->marks, &r->n_marks, &m, sizeof(m))) {
+		free(m.at);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+/* --flight: up to the last mark that is old enough. */
+static int trim_old(struct rotate *r)
+{
+	const double seconds = (double)r->s->plan->flight_ms / 1e3, now = session_now();
+	bool more = false;
+	int ret = 0;
+
+	if (!r->n_marks || now - r->marks[r->n_marks - 1].time >= seconds / MARKS)
+		ret = mark_add(r);
+	for (; !ret && r->n_marks > 1 && r->marks[1].time <= now - seconds; more = true) {
+		free(r->marks[0].at);
+		memmove(r->marks, r->marks + 1, --r->n_marks * sizeof(*r->marks));
+	}
+	return more ? rotate_advance(r, r->marks[0].at) : ret;
+}
+
+/* -m: of each CPU by itself. */
+static int trim_cpus(struct rotate *r)
+{
+	bool more = false;
+
+	for (size_t i = 0; i < r->n_streams; i++) {
+		uint64_t max = r->s->plan->max_cpu_kb << 10;
+
+		max -= max % r->streams[i].page_size;
+		r->to[i] = r->now[i] - r->from[i] > max ? r->now[i] - max : r->from[i];
+		more |= r->to[i] > r->from[i];
+	}
+	return more ? rotate_advance(r, r->to) : 0;
+}
+
+/* ---- cutting ------------------------------------------------------------------------------ */
+
+void rotate_cut(struct session *s)
+{
+	struct rotate *r = s->rotate;
+
+	/* all that the host and the hypervisor have done by now is to be in what is cut */
+	for (size_t i = 0; i < s->n_tracks; i++)
+		if (strcmp(s->tracks[i].source->ops->kind, "profile"))
+			recorder_flush(s->recorder, s->tracks[i].source, FLUSH_MS);
+	rotate_positions(r, r->to);
+	r->cut_at = session_now();
+	r->error = 0;
+	atomic_store(&r->written, false);
+	r->writing = true;
+	workers_begin(r->writer, rotate_write, r);
+}
+
+/* --keep: removes the file that many numbers before the last, of the host and of each guest. */
+static void rotate_keep(struct rotate *r)
+{
+	const uint64_t keep = r->s->plan->keep_files;
+
+	for (size_t i = 0; i < r->n_pieces && keep && r->number > keep; i++) {
+		char *path = spool_numbered(r->pieces[i].spool, r->number - keep);
+
+		if (path && unlink(path) < 0 && errno != ENOENT)
+			log_warn(r->s->log, "cannot remove '%s': %s", path, strerror(errno));
+		free(path);
+	}
+}
+
+void rotate_keep_last(struct session *s)
+{
+	if (s->rotate)
+		rotate_keep(s->rotate);
+}
+
+/* Finishes a written file. A flight recorder continues with what it has. */
+static int rotate_reap(struct rotate *r)
+{
+	const struct session_summary *sum = r->s->summary;
+	uint64_t lost = 0;
+	char *path;
+
+	workers_finish(r->writer);
+	r->writing = false;
+	if (r->error) {
+		log_err(r->s->log, "a part of the recording cannot be written, which ends here: %s",
+			errno_text(r->error));
+		return r->error;
+	}
+	/* with guests only, the host has no file */
+	path = spool_numbered(r->pieces[r->s->n_tracks ? 0 : r->n_pieces - 1].spool, r->number);
+	for (size_t i = 0; i < sum->n_buffers; i++)
+		lost += sum->buffers[i].lost;
+	log_info(r->s->log, "%s: %.1f s, %" PRIu64 " KiB of pages, %" PRIu64 " events lost", path ?: "",
+		 r->cut_at - rotate_since(r), rotate_sum(r, r->from, r->to) >> 10, lost - r->lost);
+	r->lost = lost;
+	free(path);
+	rotate_keep(r);
+	r->number++;
+	if (r->s->plan->flight_ms)
+		return rotate_note(r);
+	r->began = r->cut_at;
+	return rotate_advance(r, r->to);
+}
+
+int rotate_tick(struct session *s, bool *cut)
+{
+	const struct record_plan *plan = s->plan;
+	struct rotate *r = s->rotate;
+	int ret;
+
+	*cut = false;
+	if (!r)
+		return 0;
+	r->asked |= rotate_is_asked(r);
+	if (r->writing && !atomic_load(&r->written))
+		return 0;
+	ret = r->writing ? rotate_reap(r) : 0;
+	if (ret)
+		return ret;
+	rotate_positions(r, r->now);
+	*cut = r->asked || (plan->rotate_ms && session_now() - r->began >= (double)plan->rotate_ms / 1e3) ||
+	       (plan->rotate_bytes && rotate_sum(r, r->from, r->now) >= plan->rotate_bytes);
+	r->asked = false;
+	return *cut ? 0 : plan->flight_ms ? trim_old(r) : plan->max_cpu_kb ? trim_cpus(r) : 0;
+}
+
+bool rotate_is_writing(const struct session *s)
+{
+	return s->rotate && s->rotate->writing;
+}
+
+void rotate_end(struct session *s)
+{
+	struct rotate *r = s->rotate;
+
+	if (!r)
+		return;
+	atomic_store(&r->ending, true);
+	if (r->writing)
+		rotate_reap(r);
+	if (r->dump_on_fd >= 0)
+		instance_stop(r->dump_on);
+	fd_close(&r->dump_on_fd);
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_SESSION_PRIV_H
+#define HYPTRACE_SESSION_PRIV_H
+
+#include "base/command.h"
+#include "record/marks/rings.h"
+#include "record/drain/host.h"
+#include "record/tracefs/instance.h"
+#include "record/profile/profile.h"
+#include "record/drain/recorder.h"
+#include "record/drain/remote.h"
+#include "record/session/guests.h"
+#include "record/session/session.h"
+#include "record/tracefs/watch.h"
+#include "record/tracefs/undo.h"
+#include "base/clock.h"
+
+/* Shared by session.c (the road), prepare.c (its first part) and recover.c. */
+
+struct session_track {
+	struct source *source;
+	struct instance *instance; /* NULL for the profile and the hypervisor, and when recovering */
+	struct host *host;	   /* NULL for the profile and the hypervisor */
+	bool started;
+	bool joined; /* --take-over: it ran before */
+	uint64_t size_kb;
+};
+
+/* Sources that the recorder itself switches for --start-on and --stop-on. */
+struct session_region {
+	bool on;		    /* as it was looked at last */
+	uint64_t looked;	    /* the time of that, boot ns */
+	uint64_t late_on, late_off; /* ns that followers were switched late, at most */
+	size_t n;		    /* times that they were switched on */
+	struct watch watch;
+};
+
+struct session {
+	const struct record_plan *plan;
+	const struct session_opts *o;
+	const struct log *log;
+	struct session_summary *summary;
+	char *tracing_dir;
+	struct undo *undo;
+	struct spool *spool;
+	struct remote *remote;
+	struct profile *profile; /* --profile; NULL: none */
+	struct rings *rings;	 /* --hypertrace; NULL: none */
+	struct recorder *recorder;
+	/* tracks[i] is buffer i of the spool; armed from the last to the first */
+	struct session_track tracks[SESSION_BUFFERS_MAX];
+	size_t n_tracks;
+	struct session_region region;
+	struct session_guests guests;
+	struct command command;
+	bool has_command;
+	struct strlist procs; /* pids whose maps are kept (--proc-map) */
+	int fail_fd;	      /* eventfd: a recorder thread failed */
+	_Atomic int failure;
+	struct rotate *rotate; /* NULL: one file of all of it (record/session/rotate.h) */
+	int symbols_error;     /* of collect_symbols() */
+	double started_at;     /* CLOCK_MONOTONIC, s */
+};
+
+/* CLOCK_MONOTONIC, s */
+static inline double session_now(void)
+{
+	return (double)mono_ns() / 1e9;
+}
+
+/* All calls return 0 or -errno, and log what a user has to know. */
+
+/* prepare.c: all up to, but not including, switching anything on. */
+int session_prepare_all(struct session *s);
+
+/* sdt.c: the lines of the plan's static probes, of all running QEMUs. -ENOENT: none runs. */
+int session_find_sdt(struct session *s);
+
+/* procs.c: keeps the recorder's threads, which all run by now, out of the host's buffers. */
+int session_hide_recorder(struct session *s);
+/* -F and -P: only these are traced in the host's buffers. */
+int session_filter_pids(struct session *s);
+/* --proc-map: which processes' maps are to be kept. */
+int session_choose_procs(struct session *s);
+/* Writes their present maps into the spool. */
+void session_keep_maps(struct session *s);
+
+/* region.c: notes when tracing is off, from before the host's buffers are started. */
+void session_region_watch(struct session *s);
+/* The pauses into the spool: once all buffers are stopped, before tracefs is put back. */
+void session_region_keep(struct session *s);
+/* Before the host's buffers are started. */
+int session_region_begin(struct session *s);
+/* Whether session_region_look() is to be called, each SESSION_REGION_MS. */
+bool session_region_is_watched(const struct session *s);
+/* Switches the hypervisor's buffer and the samples after the host's; true: the recording is to end. */
+bool session_region_look(struct session *s);
+/* Logs the largest delay. */
+void session_region_report(const struct session *s);
+#define SESSION_REGION_MS 5
+
+/* session.c: stops and drains every track, first to last; continues after errors and returns the first. */
+int session_drain(struct session *s);
+/* Fills in the summary from what was drained so far. */
+void session_sum(struct session *s);
+/* The CPUSTAT texts into the spool. */
+int session_keep_stats(struct session *s);
+/* The formats of printk and the names of tasks into the spool. */
+int session_keep_names(struct session *s);
+/* Puts tracefs back by the undo journal. 0, -errno, or a number of entries that could not be. */
+int session_restore(struct session *s);
+/* Makes the host's file from the spool. output: NULL, or instead of where it was to go. */
+int session_write(struct session *s, const char *output);
+/* Once its file is written; it is kept when tracefs could not be put back. */
+void session_remove_spool(struct session *s);
+/* Frees what the session has; the spool's directory stays. */
+void session_release(struct session *s);
+
+#endif

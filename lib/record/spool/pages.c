@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The pages of a spool: their files, the ranges of them that count, other pages in their place, parts of
+ * spools. */
+#include "record/spool/spool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "record/spool/spool-priv.h"
+#include "base/files.h"
+
+#define RESERVE_STEP (4u << 20)
+
+static int open_pages(const struct spool *s, const char *dir, size_t buffer, unsigned int cpu, int flags)
+{
+	char name[48];
+	int fd;
+
+	snprintf(name, sizeof(name), "%s/%zu.%u", dir, buffer, cpu);
+	fd = openat(s->dirfd, name, O_RDWR | O_CLOEXEC | flags, 0600);
+	return fd < 0 ? -errno : fd;
+}
+
+static int spool_pages_find(const struct spool *s, size_t buffer, unsigned int cpu, bool *rewritten)
+{
+	int fd = s->read_only ? -ENOENT : open_pages(s, SPOOL_REPAIRED, buffer, cpu, 0);
+
+	if (fd == -ENOENT && !s->read_only)
+		fd = open_pages(s, SPOOL_JOINED, buffer, cpu, 0);
+	*rewritten = fd != -ENOENT;
+	if (fd == -ENOENT)
+		fd = open_pages(s->whole ?: s, "pages", buffer, cpu, s->read_only ? 0 : O_CREAT);
+	return fd;
+}
+
+int spool_pages_fd(const struct spool *s, size_t buffer, unsigned int cpu)
+{
+	bool rewritten;
+	int fd = spool_pages_find(s, buffer, cpu, &rewritten);
+
+	if (fd < 0)
+		return fd;
+	if (lseek(fd, 0, SEEK_END) < 0) {
+		int ret = -errno;
+
+		close(fd);
+		return ret;
+	}
+	return fd;
+}
+
+/* ---- ranges -------------------------------------------------------------------------------- */
+
+/*
+ * The file "range": the number (and 8 bytes unused), then a range for each CPU that a buffer may have: a
+ * sparse file in which each has its place.
+ */
+static off_t range_at(size_t buffer, unsigned int cpu)
+{
+	return (off_t)((1 + buffer * SPOOL_CPUS_MAX + cpu) * sizeof(struct spool_range));
+}
+
+/* {0, UINT64_MAX} without a range. */
+static struct spool_range range_read(const struct spool *s, off_t at)
+{
+	struct spool_range r = { 0, UINT64_MAX };
+	int fd = openat(s->dirfd, "range", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return r;
+	if (pread(fd, &r, sizeof(r), at) != sizeof(r))
+		r = (struct spool_range){ 0, UINT64_MAX };
+	close(fd);
+	return r;
+}
+
+bool spool_has_ranges(const struct spool *s)
+{
+	return file_there(s->dirfd, "range");
+}
+
+uint64_t spool_pages_from(const struct spool *s, size_t buffer, unsigned int cpu)
+{
+	return range_read(s, range_at(buffer, cpu)).from;
+}
+
+int spool_pages_open(const struct spool *s, size_t buffer, unsigned int cpu, struct spool_range *out)
+{
+	struct stat st;
+	bool rewritten;
+	int fd = spool_pages_find(s, buffer, cpu, &rewritten);
+
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) < 0) {
+		int ret = -errno;
+
+		close(fd);
+		return ret;
+	}
+	/* of what was rewritten all counts */
+	*out = rewritten ? (struct spool_range){ 0, UINT64_MAX } : range_read(s, range_at(buffer, cpu));
+	out->to = out->to < (uint64_t)st.st_size ? out->to : (uint64_t)st.st_size;
+	out->from = out->from < out->to ? out->from : out->to;
+	/* a page that a full disk or a kill cut off is no page */
+	out->to -= (out->to - out->from) % s->buffers[buffer].page_size;
+	return fd;
+}
+
+int spool_set_ranges(struct spool *s, uint64_t number, const struct spool_range *ranges)
+{
+	const struct spool_range head = { .from = number };
+	int fd = openat(s->dirfd, "range.new", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), ret;
+
+	if (fd < 0)
+		return -errno;
+	ret = pwrite_all(fd, &head, sizeof(head), 0);
+	for (size_t i = 0; i < s->n_buffers && !ret; i++) {
+		const size_t n = s->buffers[i].n_cpus;
+
+		ret = pwrite_all(fd, ranges, n * sizeof(*ranges), (uint64_t)range_at(i, 0));
+		ranges += n;
+	}
+	close(fd);
+	if (!ret && renameat(s->dirfd, "range.new", s->dirfd, "range") < 0)
+		ret = -errno;
+	return ret;
+}
+
+static int punch(int fd, uint64_t bytes)
+{
+	return fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, (off_t)bytes) < 0 ? -errno : 0;
+}
+
+int spool_forget(struct spool *s, size_t buffer, unsigned int cpu, uint64_t from)
+{
+	int fd = from ? spool_pages_fd(s, buffer, cpu) : -1, ret;
+
+	if (fd < 0)
+		return from ? fd : 0;
+	ret = punch(fd, from);
+	close(fd);
+	return ret;
+}
+
+int spool_can_forget(int dirfd)
+{
+	static const char name[] = ".hyptrace-punch";
+	int fd = openat(dirfd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600), ret;
+
+	if (fd < 0)
+		return -errno;
+	ret = write_all(fd, "", 1) ?: punch(fd, 1);
+	close(fd);
+	unlinkat(dirfd, name, 0);
+	return ret;
+}
+
+char *spool_numbered(const struct spool *s, uint64_t number)
+{
+	const char *output = spool_get(s, "output");
+	size_t stem;
+
+	if (!output || !number)
+		return output ? strdup(output) : NULL;
+	stem = path_stem(output);
+	return str_printf("%.*s.%03" PRIu64 "%s", (int)stem, output, number, output + stem);
+}
+
+char *spool_output(const struct spool *s)
+{
+	struct spool_range head = range_read(s, 0);
+
+	return spool_numbered(s, head.from);
+}
+
+/* ---- other pages in the place of these ------------------------------------------- */
+
+int spool_rewrite_fd(const struct spool *s, size_t buffer, unsigned int cpu)
+{
+	return open_pages(s, "pages.new", buffer, cpu, O_CREAT | O_TRUNC);
+}
+
+int spool_rewrite_end(struct spool *s, const char *purpose)
+{
+	return renameat(s->dirfd, "pages.new", s->dirfd, purpose) < 0 ? -errno : 0;
+}
+
+bool spool_is_rewritten(const struct spool *s, const char *purpose)
+{
+	return file_there(s->dirfd, purpose);
+}
+
+void spool_drop_missing_cpus(struct spool *s)
+{
+	for (size_t i = 0; i < s->n_buffers; i++) {
+		unsigned int n = 0;
+		char name[48];
+
+		do
+			snprintf(name, sizeof(name), "pages/%zu.%u", i, n);
+		while (file_there(s->dirfd, name) && ++n < s->buffers[i].n_cpus);
+		s->buffers[i].n_cpus = n ? n : 1;
+	}
+}
+
+/* ---- room for the file ------------------------------------------------------------------- */
+
+int spool_reserve(struct spool *s, uint64_t recorded)
+{
+	uint64_t want = (recorded / 4 / RESERVE_STEP + 1) * RESERVE_STEP;
+	int ret;
+
+	if (want <= s->reserved)
+		return 0;
+	if (s->reserve_fd < 0)
+		s->reserve_fd = openat(s->dirfd, "reserve", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (s->reserve_fd < 0)
+		return -errno;
+	ret = -posix_fallocate(s->reserve_fd, 0, (off_t)want);
+	if (!ret)
+		s->reserved = want;
+	return ret;
+}
+
+void spool_free_reserve(struct spool *s)
+{
+	fd_close(&s->reserve_fd);
+	s->reserved = 0;
+	unlinkat(s->dirfd, "reserve", 0);
+}
+
+/* ---- a part ------------------------------------------------------------------------ */
+
+static int copy_keys(struct spool *part, const struct spool *whole)
+{
+	for (size_t i = 0; i < whole->keys.n; i++) {
+		const char *key = whole->keys.v[i];
+		int ret = 0;
+
+		/* recover has nothing to do with a part */
+		if (strcmp(key, "state") && strcmp(key, "boot_id"))
+			ret = spool_set(part, key, whole->values.v[i]);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+/* Files that the part appends to begin with the whole's content. */
+static int copy_options(struct spool *part, const struct spool *whole)
+{
+	struct buf text = { 0 };
+	int ret = spool_get_text(whole, "options", &text);
+
+	if (!ret)
+		ret = spool_put_text(part, "options", text.data, text.len);
+	buf_release(&text);
+	return ret == -ENOENT ? 0 : ret;
+}
+
+int spool_part(struct spool **out, const struct spool *whole, const struct log *log)
+{
+	char *dir = str_printf("%s.part", whole->dir);
+	struct spool *part = NULL;
+	int ret = dir ? spool_create(&part, dir, log) : -ENOMEM;
+
+	free(dir);
+	if (ret)
+		return ret;
+	ret = copy_keys(part, whole) ?: copy_options(part, whole);
+	for (size_t i = 0; i < whole->n_buffers && !ret; i++)
+		ret = spool_add_buffer(part, &whole->buffers[i]);
+	if (ret) {
+		spool_remove(part);
+		return ret;
+	}
+	part->whole = whole;
+	*out = part;
+	return 0;
+}
+
+bool spool_is_part(const struct spool *s)
+{
+	return s->whole;
+}
+
+void spool_remove_part(const struct spool *whole)
+{
+	char *dir = str_printf("%s.part", whole->dir);
+	struct spool *part;
+
+	if (dir && !spool_open(&part, dir, NULL))
+		spool_remove(part);
+	free(dir);
+}

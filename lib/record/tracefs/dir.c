@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The tracing directory: where it is, and how many CPUs it has. */
+#include "record/tracefs/dir.h"
+#include "base/buf.h"
+#include "base/files.h"
+#include "base/strings.h"
+
+#include <errno.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#define DEFAULT_DIR   "/sys/kernel/tracing"
+#define MOUNTINFO_MAX (16u << 20)
+#define PATH_LEN_MAX  1024
+/* After three fields: the part of the file system that is mounted, and where. */
+#define MOUNTINFO_ROOT_AND_DIR "%*s %*s %*s %ms %ms"
+
+/* "\040" is a blank: proc(5). In place. */
+static void unescape_octal(char *s)
+{
+	char *to = s;
+
+	for (; *s; s++, to++) {
+		*to = *s;
+		if (*s == '\\' && strspn(s + 1, "01234567") >= 3) {
+			*to = (char)((s[1] - '0') << 6 | (s[2] - '0') << 3 | (s[3] - '0'));
+			s += 3;
+		}
+	}
+	*to = 0;
+}
+
+/* The first mount of the whole of a file system of this type, with `below` after it; malloc'ed or NULL. */
+static char *first_mount(const struct strlist *mountinfo, const char *type, const char *below)
+{
+	char *found = NULL, mark[32];
+
+	snprintf(mark, sizeof(mark), " - %s ", type);
+	for (size_t i = 0; i < mountinfo->n && !found; i++) {
+		char *root = NULL, *dir = NULL;
+
+		if (strstr(mountinfo->v[i], mark) &&
+		    sscanf(mountinfo->v[i], MOUNTINFO_ROOT_AND_DIR, &root, &dir) == 2 && !strcmp(root, "/")) {
+			unescape_octal(dir);
+			found = str_printf("%s%s", dir, below);
+		}
+		free(root);
+		free(dir);
+	}
+	return found;
+}
+
+char *tracefs_mounted(const char *mountinfo, size_t len)
+{
+	struct strlist lines = { 0 };
+	char *dir;
+
+	strlist_add_lines(&lines, mountinfo, len);
+	dir = first_mount(&lines, "tracefs", "") ?: first_mount(&lines, "debugfs", "/tracing");
+	strlist_release(&lines);
+	return dir;
+}
+
+/* A mount in mountinfo may be hidden below another mount. */
+static bool is_tracefs(const char *dir)
+{
+	struct statfs fs;
+
+	return !statfs(dir, &fs) && fs.f_type == TRACEFS_MAGIC;
+}
+
+static char *find_or_mount(void)
+{
+	struct buf text = { 0 };
+	char *dir = NULL;
+
+	if (!read_file("/proc/self/mountinfo", MOUNTINFO_MAX, &text))
+		dir = tracefs_mounted((char *)text.data, text.len);
+	buf_release(&text);
+	if (dir && is_tracefs(dir))
+		return dir;
+	free(dir);
+	/* there may be no /proc, in an initramfs */
+	if (!is_tracefs(DEFAULT_DIR) &&
+	    mount("tracefs", DEFAULT_DIR, "tracefs", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL))
+		return NULL;
+	return strdup(DEFAULT_DIR);
+}
+
+char *tracefs_dir(const char *given, const struct log *log)
+{
+	char *dir = given && *given ? strdup(given) : find_or_mount();
+
+	if (dir && !access(dir, R_OK | X_OK))
+		return dir;
+	if (dir)
+		log_err(log, "cannot open '%s': %s%s", dir, strerror(errno),
+			errno == EACCES ? " (root is needed)" : "");
+	else
+		log_err(log, "tracefs is not mounted and cannot be (mount -t tracefs tracefs " DEFAULT_DIR
+			     " as root)");
+	free(dir);
+	return NULL;
+}
+
+bool tracefs_path_ok(const char *path)
+{
+	const char *p = path;
+
+	if (!*path || strlen(path) > PATH_LEN_MAX)
+		return false;
+	for (const char *c = path; *c; c++)
+		if ((unsigned char)*c < 0x20 || *c == 0x7f)
+			return false;
+	for (;;) {
+		size_t len = strcspn(p, "/");
+
+		if (!len || (len == 1 && p[0] == '.') || (len == 2 && !strncmp(p, "..", 2)))
+			return false;
+		if (!p[len])
+			return true;
+		p += len + 1;
+	}
+}
+
+int tracefs_cpus(int dirfd, const char *path, unsigned int *n)
+{
+	struct strlist names = { 0 };
+	int ret = read_dir_at(dirfd, path, &names);
+	unsigned int cpu;
+
+	*n = 0;
+	for (size_t i = 0; !ret && i < names.n; i++)
+		if (sscanf(names.v[i], "cpu%u", &cpu) == 1 && cpu + 1 > *n)
+			*n = cpu + 1;
+	strlist_release(&names);
+	return ret;
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Events made for a recording: written to dynamic_events, removed by the journal. */
+#include "record/tracefs/dynamic.h"
+#include "base/files.h"
+#include "base/strings.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FILE_NAME "dynamic_events"
+
+/* Rest after the kind and the number at once ("r10:"); NULL: no such line. */
+static const char *dynamic_behind_kind(const char *line)
+{
+	if (!islower((unsigned char)*line++))
+		return NULL;
+	line += strspn(line, "0123456789");
+	return *line == ':' ? line + 1 : NULL;
+}
+
+bool dynamic_event_defined(const char *text)
+{
+	return dynamic_behind_kind(text) && strchr(text, ' ');
+}
+
+static bool dynamic_is_word(const char *s, size_t len)
+{
+	if (!len || isdigit((unsigned char)*s))
+		return false;
+	for (; len; s++, len--)
+		if (!isalnum((unsigned char)*s) && *s != '_')
+			return false;
+	return true;
+}
+
+char *dynamic_event_name(const char *line, const char **why)
+{
+	const char *group = dynamic_behind_kind(line), *slash, *end;
+	char *name;
+
+	*why = "names no GROUP/EVENT, as in p:virt/kick";
+	if (!group)
+		return NULL;
+	end = group + strcspn(group, " ");
+	slash = memchr(group, '/', (size_t)(end - group));
+	if (!slash || !dynamic_is_word(group, (size_t)(slash - group)) ||
+	    !dynamic_is_word(slash + 1, (size_t)(end - slash - 1)))
+		return NULL;
+	*why = "one line is one event";
+	if (strchr(line, '\n'))
+		return NULL;
+	*why = "out of memory";
+	name = str_printf("%.*s", (int)(end - group), group);
+	if (name)
+		name[slash - group] = ':';
+	return name;
+}
+
+int dynamic_event_make(struct undo *u, const char *line)
+{
+	size_t mark = undo_mark(u);
+	const char *group = dynamic_behind_kind(line);
+	char *remove;
+	int ret;
+
+	if (!group || !file_there(undo_dirfd(u), FILE_NAME))
+		return group ? -ENOENT : -EINVAL;
+	remove = str_printf("-:%.*s", (int)strcspn(group, " "), group);
+	ret = remove ? undo_at_end(u, FILE_NAME, remove) : -ENOMEM;
+	free(remove);
+	if (ret)
+		return ret;
+	ret = undo_poke(u, FILE_NAME, line);
+	if (ret)
+		undo_drop(u, mark);
+	return ret;
+}
+
+const char *const *dynamic_preset(const char *name)
+{
+	/*
+	 * struct virtqueue begins with list (16 bytes), callback (8) and name, Linux 3.x to
+	 * 7.x (include/linux/virtio.h). The transports' notify functions are called by pointer, where
+	 * virtqueue_notify() is inlined into some of its callers. ioeventfd_write() of virt/kvm/eventfd.c has
+	 * the address third.
+	 */
+	static const char *const virtio[] = {
+		"p:virtio/kick vp_notify vq=$arg1:x64 queue=+0(+24($arg1)):string",
+		"p:virtio/kick_mmio vm_notify vq=$arg1:x64 queue=+0(+24($arg1)):string",
+		"p:virtio/interrupt vring_interrupt irq=$arg1:s32 vq=$arg2:x64 queue=+0(+24($arg2)):string",
+		"p:virtio/doorbell ioeventfd_write addr=$arg3:x64",
+		"p:virtio/signal vhost_signal dev=$arg1:x64 vq=$arg2:x64",
+		NULL,
+	};
+	/*
+	 * A guest's request on its way through QEMU (trace-events of accel/kvm, system and
+	 * hw/virtio): KVM gives a vCPU back, a device's registers are read and written, a queue is
+	 * kicked, a request taken and returned, the guest notified; and the VM stopped, which moves
+	 * its clock.
+	 */
+	static const char *const qemu[] = {
+		"sdt_qemu:kvm_run_exit",
+		"sdt_qemu:memory_region_ops_read",
+		"sdt_qemu:memory_region_ops_write",
+		"sdt_qemu:virtio_queue_notify",
+		"sdt_qemu:virtqueue_pop",
+		"sdt_qemu:virtqueue_fill",
+		"sdt_qemu:virtio_notify",
+		"sdt_qemu:virtio_notify_irqfd",
+		"sdt_qemu:vm_state_notify",
+		NULL,
+	};
+
+	if (!strcmp(name, "qemu"))
+		return qemu;
+	return strcmp(name, "virtio") ? NULL : virtio;
+}

@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Makes a buffer ready for its plan: the steps, and their order. */
+#include "record/tracefs/instance-priv.h"
+
+#include <errno.h>
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "record/tracefs/dir.h"
+#include "record/tracefs/instance.h"
+#include "base/array.h"
+#include "base/files.h"
+
+/* ---- functions and the tracer -----------------------------------------------------------------------------
+ */
+
+/* trace-cmd's rule: other characters than a glob's make it a regular expression. */
+static bool is_regex(const char *name)
+{
+	return name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				 "0123456789_*?.:-")] != 0;
+}
+
+/* "func:traceoff", but not "func:mod:name" */
+static bool is_command(const char *name)
+{
+	return strchr(name, ':') && !strstr(name, ":mod:");
+}
+
+static void say_no_function(struct instance *i, const char *opt, const char *name, int ret)
+{
+	if (ret == -EINVAL || ret == -ENOENT)
+		log_err(i->o.log,
+			"%s %s: no function of that name can be traced "
+			"(see available_filter_functions)",
+			opt, name);
+	else
+		log_err(i->o.log, "%s %s: %s", opt, name, strerror(-ret));
+}
+
+/* The names of a list, patterns resolved, commands left out. */
+static int expand_functions(struct instance *i, const char *opt, const struct strlist *names, struct buf *out)
+{
+	for (size_t n = 0; n < names->n; n++) {
+		int ret = 0;
+
+		if (is_command(names->v[n]))
+			continue;
+		if (is_regex(names->v[n]))
+			ret = i->o.match ? i->o.match(undo_dirfd(i->undo), names->v[n], out) : -EINVAL;
+		else
+			buf_printf(out, "%s\n", names->v[n]);
+		if (ret) {
+			say_no_function(i, opt, names->v[n], ret);
+			return ret;
+		}
+	}
+	return buf_str(out) ? 0 : -ENOMEM;
+}
+
+/* Makes the names the content of a filter file; no names: clears it. */
+static int put_functions(struct instance *i, const char *opt, const char *path, const struct strlist *names)
+{
+	struct buf lines = { 0 };
+	int ret;
+
+	if (!instance_has(i, path)) {
+		if (names->n)
+			log_err(i->o.log, "%s %s: this kernel has no '%s'", opt, names->v[0], path);
+		return names->n ? -ENOENT : 0;
+	}
+	ret = expand_functions(i, opt, names, &lines);
+	if (ret)
+		goto out;
+	ret = undo_list(i->undo, path, buf_str(&lines));
+	if (ret && undo_refused(i->undo))
+		say_no_function(i, opt, undo_refused(i->undo), ret);
+	else if (ret)
+		instance_complain(i, LOG_ERROR, path, "", ret, NULL);
+out:
+	buf_release(&lines);
+	return ret;
+}
+
+static int put_command(struct instance *i, const char *path, const char *command)
+{
+	size_t mark = undo_mark(i->undo);
+	char *remove = str_printf("!%s", command);
+	int ret = remove ? undo_at_end(i->undo, path, remove) : -ENOMEM;
+
+	free(remove);
+	if (!ret)
+		ret = undo_poke(i->undo, path, command);
+	if (!ret)
+		return 0;
+	undo_drop(i->undo, mark);
+	instance_complain(i, LOG_ERROR, path, command, ret, NULL);
+	return ret;
+}
+
+static int setup_filters(struct instance *i, bool graph)
+{
+	const struct buffer_plan *b = i->buffer;
+	bool top = !strcmp(i->path, ".");
+	char path[INSTANCE_PATH];
+	int ret = put_functions(i, "-l", instance_file(i, path, "set_ftrace_filter"), &b->funcs);
+
+	if (ret)
+		return ret;
+	/* "schedule:traceoff:1" stands in the same file, but lives by its own rules. */
+	for (size_t n = 0; !ret && n < b->funcs.n; n++)
+		if (is_command(b->funcs.v[n]))
+			ret = put_command(i, path, b->funcs.v[n]);
+	if (ret)
+		return ret;
+	/* function_graph has a file of its own for -n, in the top directory */
+	instance_file(i, path, graph && top ? "set_graph_notrace" : "set_ftrace_notrace");
+	ret = put_functions(i, "-n", path, &b->notrace);
+	if (ret || (!graph && !b->graph.n))
+		return ret;
+	return put_functions(i, "-g", "set_graph_function", &b->graph);
+}
+
+/* The tracer comes last: its filters must be there when it begins. */
+static int setup_tracer(struct instance *i)
+{
+	static const char *const lists[] = { "set_ftrace_pid", "set_ftrace_notrace_pid" };
+	char path[INSTANCE_PATH], choices[INSTANCE_PATH];
+	int ret = 0;
+
+	if (i->o.plan->func_stack && !strcmp(i->path, "."))
+		ret = instance_put(i, "options/func_stack_trace", "1", NULL);
+	for (size_t n = 0; !ret && n < ARRAY_SIZE(lists); n++) {
+		ret = undo_list(i->undo, instance_file(i, path, "%s", lists[n]), "");
+		if (ret == -ENOENT)
+			ret = 0;
+	}
+	if (ret)
+		return ret;
+	instance_file(i, choices, "available_tracers");
+	return instance_put(i, instance_file(i, path, "current_tracer"), i->buffer->tracer, choices);
+}
+
+static int instance_setup_functions(struct instance *i)
+{
+	const struct buffer_plan *b = i->buffer;
+	bool graph = b->tracer && !strcmp(b->tracer, "function_graph");
+	int ret;
+
+	if (!b->tracer && !b->funcs.n && !b->notrace.n && !b->graph.n)
+		return 0;
+	ret = setup_filters(i, graph);
+	return ret || !b->tracer ? ret : setup_tracer(i);
+}
+
+/* ---- a buffer that runs already ---------------------------------------------------------- */
+
+#define LIST_MAX (16u << 20)
+
+bool instance_runs(int tracing_dirfd, const char *path)
+{
+	struct buf events = { 0 }, tracer = { 0 };
+	char file[INSTANCE_PATH];
+	bool runs;
+
+	snprintf(file, sizeof(file), "%s/set_event", path);
+	runs = !read_file_at(tracing_dirfd, file, LIST_MAX, &events) && events.len;
+	snprintf(file, sizeof(file), "%s/current_tracer", path);
+	if (!runs && !read_file_at(tracing_dirfd, file, 256, &tracer) && buf_str(&tracer))
+		runs = tracer.len && strcmp(buf_str(&tracer), "nop\n") != 0;
+	buf_release(&events);
+	buf_release(&tracer);
+	return runs;
+}
+
+/* Settings that would clear the buffer, or change it for the program that switched it on. */
+static bool wants_settings(const struct buffer_plan *b)
+{
+	return b->tracer || b->size_kb || b->subbuf_kb || b->cpumask || b->options.n || b->funcs.n ||
+	       b->notrace.n || b->graph.n || b->max_graph_depth >= 0;
+}
+
+/* The clock that is set, into i->clock. */
+static int instance_note_clock(struct instance *i)
+{
+	char path[INSTANCE_PATH];
+
+	free(i->clock);
+	i->clock = NULL;
+	return undo_read(i->undo, instance_file(i, path, "trace_clock"), &i->clock);
+}
+
+int instance_join(struct instance *i)
+{
+	char path[INSTANCE_PATH];
+	int ret = undo_save(i->undo, instance_file(i, path, "tracing_on"));
+
+	/* each event that is switched changes it */
+	ret = ret ?: undo_keep_list(i->undo, instance_file(i, path, "set_event"));
+	if (ret) {
+		instance_complain(i, LOG_ERROR, path, "", ret, NULL);
+		return ret;
+	}
+	if (wants_settings(i->buffer))
+		log_warn(i->o.log, "%s%sthe buffer runs already: of what was asked only its events are added",
+			 i->buffer->name, *i->buffer->name ? ": " : "");
+	return instance_note_clock(i) ?: instance_setup_events(i);
+}
+
+/* ---- function names ------------------------------------------------------------------------------- */
+
+#define FUNCTIONS_MAX (64u << 20)
+
+int instance_match_functions(int tracing_dirfd, const char *pattern, struct buf *out)
+{
+	struct strlist lines = { 0 };
+	size_t before = out->len;
+	regex_t re;
+	int ret;
+
+	if (regcomp(&re, pattern, REG_ICASE | REG_NOSUB))
+		return -EINVAL;
+	ret = read_lines_at(tracing_dirfd, "available_filter_functions", FUNCTIONS_MAX, &lines);
+	for (size_t i = 0; i < lines.n && !ret; i++) {
+		char *mod = strstr(lines.v[i], " [");
+
+		if (mod)
+			*mod = 0;
+		if (regexec(&re, lines.v[i], 0, NULL, 0))
+			continue;
+		buf_addstr(out, lines.v[i]);
+		if (mod)
+			buf_printf(out, ":mod:%.*s", (int)strlen(mod + 2) - 1, mod + 2);
+		buf_addstr(out, "\n");
+	}
+	strlist_release(&lines);
+	regfree(&re);
+	return ret || out->len > before ? ret : -ENOENT;
+}
+
+/* ---- settings ---------------------------------------------------------------------------- */
+
+#define ERRORS_MAX (1u << 20)
+
+/* Earlier events must not be recorded, and earlier settings must not narrow the recording. */
+static int setup_quiet(struct instance *i)
+{
+	static const char *const lists[] = { "set_event", "set_event_pid", "set_event_notrace_pid" };
+	char trace[INSTANCE_PATH];
+	int ret = instance_put_file(i, "tracing_on", "0");
+
+	for (size_t n = 0; !ret && n < ARRAY_SIZE(lists); n++)
+		ret = instance_put_list(i, lists[n], "");
+	if (ret)
+		return ret;
+	ret = instance_put_file(i, "current_tracer", "nop");
+	if (ret)
+		return ret;
+	ret = undo_poke(i->undo, instance_file(i, trace, "trace"), "");
+	if (ret)
+		log_err(i->o.log, "cannot clear '%s': %s%s", trace, strerror(-ret), instance_hint(ret));
+	return ret;
+}
+
+static int setup_clock(struct instance *i)
+{
+	const char *wanted = i->buffer->clock ? i->buffer->clock : i->o.clock;
+	char path[INSTANCE_PATH];
+	int ret;
+
+	instance_file(i, path, "trace_clock");
+	ret = wanted ? instance_put(i, path, wanted, path) : 0;
+	return ret ?: instance_note_clock(i);
+}
+
+/*
+ * A change of the sub-buffers' size resizes the buffer, so its own size is put
+ * back after it as well as before.
+ */
+static int setup_size(struct instance *i)
+{
+	char size[INSTANCE_PATH], subbuf[INSTANCE_PATH];
+	int ret = 0;
+
+	instance_file(i, size, "buffer_size_kb");
+	instance_file(i, subbuf, "buffer_subbuf_size_kb");
+	if (i->buffer->subbuf_kb && instance_has(i, subbuf))
+		ret = undo_save(i->undo, size);
+	if (ret)
+		return ret;
+	if (i->buffer->subbuf_kb)
+		ret = instance_put_number(i, subbuf, i->buffer->subbuf_kb);
+	if (ret || !i->buffer->size_kb)
+		return ret;
+	return instance_put_number(i, size, i->buffer->size_kb);
+}
+
+static int setup_cpumask(struct instance *i)
+{
+	char path[INSTANCE_PATH];
+	struct buf mask = { 0 };
+	unsigned int cpus;
+	int ret;
+	unsigned int first;
+
+	if (!i->buffer->cpumask)
+		return 0;
+	if (strcmp(i->buffer->cpumask, "-1"))
+		return instance_put_file(i, "tracing_cpumask", i->buffer->cpumask);
+	ret = tracefs_cpus(undo_dirfd(i->undo), instance_file(i, path, "per_cpu"), &cpus);
+	if (ret)
+		return ret;
+	/* "3,ffffffff" for 34 CPUs */
+	first = cpus % 32;
+	if (first || !cpus)
+		buf_printf(&mask, "%x", (1u << first) - 1);
+	for (unsigned int words = cpus / 32; words; words--)
+		buf_printf(&mask, "%sffffffff", mask.len ? "," : "");
+	ret = buf_str(&mask) ? instance_put_file(i, "tracing_cpumask", buf_str(&mask)) : -ENOMEM;
+	buf_release(&mask);
+	return ret;
+}
+
+/* "x", or "nox" for clearing x; an option's own name may begin with "no". */
+static int setup_option(struct instance *i, const char *name)
+{
+	char path[INSTANCE_PATH];
+	const char *value = "1";
+
+	instance_file(i, path, "options/%s", name);
+	if (!instance_has(i, path) && !strncmp(name, "no", 2)) {
+		instance_file(i, path, "options/%s", name + 2);
+		value = "0";
+	}
+	if (!strchr(name, '/') && instance_has(i, path))
+		return instance_put(i, path, value, NULL);
+	log_err(i->o.log, "there is no option '%s' for %s%s in this kernel", name,
+		*i->buffer->name ? "the buffer " : "the top buffer", i->buffer->name);
+	return -ENOENT;
+}
+
+static int setup_options(struct instance *i)
+{
+	const struct strlist *o = &i->buffer->options;
+	int ret = 0;
+
+	for (size_t n = 0; !ret && n < o->n; n++)
+		ret = setup_option(i, o->v[n]);
+	return ret;
+}
+
+/* Files of the top directory, whatever the buffer. */
+static int setup_globals(struct instance *i)
+{
+	int ret = 0;
+
+	if (i->o.plan->cmdlines_size)
+		ret = instance_put_number(i, "saved_cmdlines_size", i->o.plan->cmdlines_size);
+	if (ret || i->buffer->max_graph_depth < 0)
+		return ret;
+	return instance_put_number(i, "max_graph_depth", (uint64_t)i->buffer->max_graph_depth);
+}
+
+/*
+ * Refused filters have been reported by then, so a log that was empty is emptied. Earlier entries
+ * cannot be restored.
+ */
+static bool empty_error_log(struct instance *i, bool clear)
+{
+	struct buf text = { 0 };
+	bool empty = instance_read(i, "error_log", ERRORS_MAX, &text) || !text.len;
+	char path[INSTANCE_PATH];
+
+	if (clear && !empty)
+		undo_poke(i->undo, instance_file(i, path, "error_log"), "");
+	buf_release(&text);
+	return empty;
+}
+
+int instance_setup(struct instance *i)
+{
+	static int (*const steps[])(struct instance *) = {
+		setup_quiet,
+		setup_clock,
+		setup_size,
+		setup_cpumask,
+		setup_options,
+		setup_globals,
+		instance_setup_functions,
+		instance_setup_events,
+	};
+	bool clean = empty_error_log(i, false);
+	int ret = 0;
+
+	for (size_t n = 0; !ret && n < ARRAY_SIZE(steps); n++)
+		ret = steps[n](i);
+	if (clean)
+		empty_error_log(i, true);
+	return ret;
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_INSTANCE_H
+#define HYPTRACE_INSTANCE_H
+
+#include <sys/types.h>
+
+#include "record/plan/plan.h"
+#include "record/tracefs/undo.h"
+
+/*
+ * A host tracefs buffer: the top one or instances/<name>. Made ready for a buffer_plan; every change
+ * is journalled in the undo, which puts it back. Messages go to the log of the options and name the
+ * file, the value and the kernel's error.
+ */
+struct instance;
+
+/* The group of the events that hyptrace makes for itself (record/clock/cntvoff.h): -e finds none of them. */
+#define INSTANCE_OWN_EVENTS "hyptrace"
+
+struct instance_opts {
+	const struct record_plan *plan;
+	const char *clock; /* to use when the buffer's plan names none; NULL = leave it */
+	const struct log *log;
+	/* Regular expressions for functions: instance_match_functions, or NULL: -EINVAL for each. */
+	int (*match)(int tracing_dirfd, const char *pattern, struct buf *out);
+};
+
+/*
+ * Adds the functions that can be traced and match, one a line as the filter files
+ * take them. -EINVAL: not a regular expression; -ENOENT: none matches.
+ */
+int instance_match_functions(int tracing_dirfd, const char *pattern, struct buf *out);
+
+/*
+ * Makes the events that a buffer's plan defines (event_plan.define). Call it before any buffer is
+ * opened: an event must be off in all buffers before it can be removed. 0 or -errno, which is
+ * logged; single optional events may fail, but not all of them.
+ */
+int instance_make_events(struct undo *u, const struct buffer_plan *b, const struct log *log);
+/*
+ * Opens the instance, makes its directory when it is not there, and takes its
+ * lock (undo.h: -EBUSY). Does not touch anything else yet. The undo, the plans and the strings of o stay the
+ * caller's and must outlive the instance.
+ */
+int instance_open(struct instance **out, struct undo *u, const struct buffer_plan *b,
+		  const struct instance_opts *o);
+/* Takes NULL. */
+void instance_free(struct instance *i);
+/*
+ * Configures: tracing_on 0, buffer cleared, all events and pid filters off,
+ * tracer nop, then clock, sub-buffer size, size, cpumask, options, function
+ * filters, tracer, events with filters and triggers; --cmdlines-size and
+ * --max-graph-depth, which are files of the top directory. To be done before
+ * trace_pipe_raw is opened: the kernel changes no tracer while that is read.
+ *
+ * An event that matches nothing is -ENOENT with a message that names it (with
+ * plan->ignore_event_errors: a warning). What goes wrong with one event of many
+ * that a pattern matches is a warning.
+ */
+int instance_setup(struct instance *i);
+/* Whether events or a tracer are on in the buffer of this path ("." or "instances/x"); false: none there. */
+bool instance_runs(int tracing_dirfd, const char *path);
+/*
+ * In place of instance_setup, for a buffer that runs: it is not cleared and keeps all
+ * that is set, events with filters and triggers come on top (or, after -v, go). A
+ * warning when the plan has more than events. tracing_on is left to the source.
+ */
+int instance_join(struct instance *i);
+/* Keeps these tasks (a list for set_event_notrace_pid) out of the trace; nothing where the kernel cannot. */
+int instance_hide_pids(struct instance *i, const char *pids);
+/*
+ * Traces these tasks only, and `one` unless it is 0 (and their children, if the plan asks for it); replaces
+ * an earlier list.
+ */
+int instance_set_pids(struct instance *i, const struct strlist *pids, pid_t one);
+/*
+ * Before any buffer is opened: checks that the events of --start-on and --stop-on are there, and makes
+ * one more where they are the same. -errno, logged; so are the following.
+ */
+int instance_make_region(struct undo *u, const struct record_plan *plan, const struct log *log);
+/* Sets the triggers of --start-on and --stop-on. From now on the kernel switches tracing_on. */
+int instance_begin_region(struct instance *i);
+/* The kernel no longer switches tracing on. To be done between two writes of 0 to tracing_on. */
+void instance_end_region(struct instance *i);
+/* The same for a buffer that a killed recorder left. path: as of instance_path(); event: as in trigger_plan.
+ */
+int instance_forget_region(struct undo *u, const char *path, const char *event);
+/* tracing_on: 1, 0 or -errno, which is not logged. */
+int instance_is_on(const struct instance *i);
+int instance_start(struct instance *i); /* the region's triggers; tracing_on 1 unless --start-on does it */
+int instance_stop(struct instance *i);	/* tracing_on 0, whatever the triggers do */
+
+#define INSTANCE_PATH 640 /* bytes: two names of 255, and what is fixed */
+
+/* The path of one of its files, relative to the tracing directory; "" when it does not fit. Returns path. */
+const char *instance_file(const struct instance *i, char path[INSTANCE_PATH], const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+const char *instance_path(const struct instance *i);  /* relative to the tracing dir: "." or "instances/x" */
+const char *instance_clock(const struct instance *i); /* in use after setup */
+/*
+ * Names of the systems with an event switched on, for the formats to be kept;
+ * those that only a trigger may switch on are among them.
+ */
+int instance_systems(const struct instance *i, struct strlist *out);
+/* Lost events (overrun, commit overrun, dropped) of a CPU by its stats file. */
+int instance_lost(const struct instance *i, unsigned int cpu, uint64_t *lost);
+
+#endif

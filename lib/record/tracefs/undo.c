@@ -1,0 +1,511 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Changes tracefs, and puts it back: each old value is in the journal before the new one is written. */
+#include "record/tracefs/undo.h"
+#include "record/tracefs/undo-priv.h"
+#include "base/array.h"
+#include "base/files.h"
+#include "base/strings.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define VALUE_MAX (1u << 20)
+
+#define CMDLINES_MAX 32768 /* the kernel's PID_MAX_DEFAULT */
+
+/* A buffer is busy until its last reader is gone: worth a moment. */
+#define BUSY_TRIES   10
+#define BUSY_WAIT_NS 20000000L
+
+struct undo {
+	int dirfd;
+	struct journal journal;
+	struct locks locks;
+	char *refused;
+	struct log log;
+};
+
+/* ---- locks ---------------------------------------------------------------- */
+
+int undo_lock(struct undo *u, const char *path)
+{
+	/* each makes and removes events of its own name there, in any order */
+	if (!strcmp(path, "dynamic_events"))
+		return 0;
+	return locks_take(&u->locks, u->dirfd, path, u->journal.fd, &u->log);
+}
+
+/* ---- opening -------------------------------------------------------------- */
+
+static int undo_new(struct undo **out, const char *tracing_dir, const struct log *log)
+{
+	struct undo *u = calloc(1, sizeof(*u));
+	int ret;
+
+	if (!u)
+		return -ENOMEM;
+	u->journal.fd = -1;
+	if (log)
+		u->log = *log;
+	u->dirfd = open(tracing_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (u->dirfd < 0) {
+		ret = -errno;
+		log_err(log, "cannot open the tracing directory '%s': %s%s", tracing_dir, strerror(-ret),
+			ret == -EACCES || ret == -EPERM ? " (be root)" : "");
+		undo_free(u);
+		return ret;
+	}
+	*out = u;
+	return 0;
+}
+
+int undo_open(struct undo **out, const char *tracing_dir, int dirfd, const char *journal,
+	      const struct log *log)
+{
+	struct undo *u;
+	int ret = undo_new(&u, tracing_dir, log);
+
+	if (ret)
+		return ret;
+	ret = journal_create(&u->journal, dirfd, journal);
+	if (!ret) {
+		*out = u;
+		return 0;
+	}
+	log_err(log, "cannot create the journal '%s': %s", journal, strerror(-ret));
+	undo_free(u);
+	return ret;
+}
+
+int undo_load(struct undo **out, const char *tracing_dir, int dirfd, const char *journal,
+	      const struct log *log)
+{
+	struct undo *u;
+	size_t line;
+	int ret = undo_new(&u, tracing_dir, log);
+
+	if (ret)
+		return ret;
+	ret = journal_load(&u->journal, dirfd, journal, &line);
+	if (ret == -EBADMSG)
+		log_err(log, "the journal '%s' makes no sense at line %zu", journal, line);
+	else if (ret == -EBUSY)
+		log_err(log, "the journal '%s' belongs to a recording that still runs", journal);
+	else if (ret)
+		log_err(log, "cannot read the journal '%s': %s", journal, strerror(-ret));
+	for (size_t i = 0; i < u->journal.n && !ret; i++) {
+		ret = undo_lock(u, u->journal.v[i].path);
+		if (ret == -ENOENT) /* a buffer that is gone needs no lock */
+			ret = 0;
+	}
+	if (ret)
+		undo_free(u);
+	else
+		*out = u;
+	return ret;
+}
+
+void undo_free(struct undo *u)
+{
+	if (!u)
+		return;
+	locks_release(&u->locks, !u->journal.n);
+	journal_close(&u->journal);
+	fd_close(&u->dirfd);
+	free(u->refused);
+	free(u);
+}
+
+int undo_dirfd(const struct undo *u)
+{
+	return u->dirfd;
+}
+
+const char *undo_refused(const struct undo *u)
+{
+	return u->refused;
+}
+
+size_t undo_mark(const struct undo *u)
+{
+	return u->journal.n;
+}
+
+/* ---- values --------------------------------------------------------------- */
+
+static char *trimmed(const char *s, size_t len)
+{
+	while (len && (s[len - 1] == ' ' || s[len - 1] == '\t'))
+		len--;
+	return strndup(s, len);
+}
+
+/* Value to write to restore the file's present state. */
+static char *shown_value(const char *path, const char *text)
+{
+	const char *name = basename(path);
+	size_t len = strcspn(text, "\n");
+	const char *open = memchr(text, '[', len);
+	const char *close = open ? memchr(open, ']', (size_t)(text + len - open)) : NULL;
+	const char *expanded = strstr(text, "(expanded: ");
+
+	if (!strcmp(name, "filter"))
+		return strncmp(text, "none\n", 5) ? trimmed(text, len) : strdup("0");
+	if (!strcmp(name, "enable"))
+		return strndup(text, strcspn(text, "*\n"));
+	/* shown rounded up, maybe beyond what may be written; the largest gives the same */
+	if (!strcmp(name, "saved_cmdlines_size") && strtoul(text, NULL, 10) > CMDLINES_MAX)
+		return str_printf("%d", CMDLINES_MAX);
+	if (!strncmp(name, "buffer_", 7)) {
+		if (expanded)
+			text = expanded + strlen("(expanded: ");
+		return strndup(text, strcspn(text, " )\n"));
+	}
+	return close ? strndup(open + 1, (size_t)(close - open - 1)) : trimmed(text, len);
+}
+
+int undo_read(struct undo *u, const char *path, char **value)
+{
+	struct buf text = { 0 };
+	int ret = read_file_at(u->dirfd, path, VALUE_MAX, &text);
+
+	*value = !ret && buf_str(&text) ? shown_value(path, buf_str(&text)) : NULL;
+	buf_release(&text);
+	return ret || *value ? ret : -ENOMEM;
+}
+
+/* One write(2), with the newline that echo would add. No O_TRUNC unless asked. */
+static int undo_put(struct undo *u, const char *path, const char *value, int flags)
+{
+	int fd = openat(u->dirfd, path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | flags);
+	int ret = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (!(flags & O_TRUNC))
+		ret = write_line(fd, value);
+	close(fd); /* tracefs refuses at write(2) or at open(2) */
+	return ret;
+}
+
+/* ---- changes -------------------------------------------------------------- */
+
+/* Changes below an instance of ours end with its rmdir. */
+static bool in_own_instance(const struct undo *u, const char *path)
+{
+	for (size_t i = 0; i < u->journal.n; i++) {
+		const struct entry *e = &u->journal.v[i];
+		size_t len = strlen(e->path);
+
+		if (e->op == ENTRY_RMDIR && !strncmp(path, e->path, len) && path[len] == '/')
+			return true;
+	}
+	return false;
+}
+
+static int undo_note(struct undo *u, enum entry_op op, const char *path, const char *value)
+{
+	int ret;
+
+	if (in_own_instance(u, path))
+		return 0;
+	ret = undo_lock(u, path);
+	if (ret)
+		return ret;
+	ret = journal_add(&u->journal, op, path, value);
+	if (ret)
+		log_err(&u->log, "cannot note the state of '%s' in the journal: %s", path, strerror(-ret));
+	return ret;
+}
+
+/* Each dir/SUB/name; a SUB without the file is passed over. */
+static int save_each(struct undo *u, const char *dir, const char *name)
+{
+	struct strlist subs = { 0 };
+	int ret = read_dir_at(u->dirfd, dir, &subs);
+
+	for (size_t i = 0; i < subs.n && !ret; i++) {
+		char *path = str_printf("%s/%s/%s", dir, subs.v[i], name);
+
+		if (!path)
+			ret = -ENOMEM;
+		else if (file_there(u->dirfd, path))
+			ret = undo_save(u, path);
+		free(path);
+	}
+	strlist_release(&subs);
+	return ret;
+}
+
+/* A file that shows "X": its members differ. */
+static int save_members(struct undo *u, const char *path)
+{
+	const char *name = basename(path);
+	bool enable = !strcmp(name, "enable");
+	int ret = -ENOMEM;
+	char *dir = str_printf("%.*s%s", (int)(name - path), path, enable ? "." : "per_cpu");
+
+	if (dir && enable && name > path)
+		dir[name - path - 1] = 0; /* "events/kvm/enable": in events/kvm */
+	if (dir)
+		ret = save_each(u, dir, name);
+	free(dir);
+	return ret;
+}
+
+static int save_value(struct undo *u, const char *path, const char *value)
+{
+	return strcmp(value, "X") ? undo_note(u, ENTRY_WRITE, path, value) : save_members(u, path);
+}
+
+int undo_save(struct undo *u, const char *path)
+{
+	char *value;
+	int ret;
+
+	if (in_own_instance(u, path))
+		return 0;
+	ret = undo_read(u, path, &value);
+	if (ret)
+		return ret;
+	ret = save_value(u, path, value);
+	free(value);
+	return ret;
+}
+
+void undo_drop(struct undo *u, size_t mark)
+{
+	while (u->journal.n > mark)
+		journal_pop(&u->journal);
+}
+
+int undo_write(struct undo *u, const char *path, const char *value)
+{
+	size_t mark = undo_mark(u);
+	char *old = NULL;
+	int ret = undo_lock(u, path) ?: undo_read(u, path, &old);
+
+	if (ret || !strcmp(old, value))
+		goto out;
+	ret = save_value(u, path, old);
+	if (ret)
+		goto out;
+	ret = undo_put(u, path, value, 0);
+	if (!ret)
+		goto out;
+	if (!strcmp(basename(path), "filter"))
+		undo_put(u, path, old, 0);
+	undo_drop(u, mark);
+out:
+	free(old);
+	return ret;
+}
+
+/* Reads and journals a list; forgets what was refused before. */
+static int save_list(struct undo *u, const char *path, struct buf *old)
+{
+	int ret = list_read(u->dirfd, path, old);
+
+	free(u->refused);
+	u->refused = NULL;
+	if (ret)
+		return ret;
+	return buf_str(old) ? undo_note(u, ENTRY_LIST, path, buf_str(old)) : -ENOMEM;
+}
+
+/* "a\nb" and "a\nb\n" are the same list. */
+static bool same_list(const char *a, const char *b)
+{
+	size_t la = strlen(a), lb = strlen(b);
+
+	while (la && a[la - 1] == '\n')
+		la--;
+	while (lb && b[lb - 1] == '\n')
+		lb--;
+	return la == lb && !memcmp(a, b, la);
+}
+
+int undo_list(struct undo *u, const char *path, const char *value)
+{
+	struct buf old = { 0 };
+	int ret = save_list(u, path, &old);
+
+	/* kept even when nothing changes now: events are then switched one by one */
+	if (!ret && !same_list(buf_str(&old), value))
+		ret = list_write(u->dirfd, path, value, false, &u->refused);
+	buf_release(&old);
+	return ret;
+}
+
+int undo_keep_list(struct undo *u, const char *path)
+{
+	struct buf old = { 0 };
+	int ret = save_list(u, path, &old);
+
+	buf_release(&old);
+	return ret;
+}
+
+int undo_add(struct undo *u, const char *path, const char *line)
+{
+	size_t mark = undo_mark(u);
+	struct buf old = { 0 };
+	int ret = save_list(u, path, &old);
+
+	buf_release(&old);
+	if (ret)
+		return ret;
+	ret = undo_put(u, path, line, O_APPEND);
+	if (ret) {
+		u->refused = strdup(line);
+		undo_drop(u, mark);
+	}
+	return ret;
+}
+
+static int make_dir(struct undo *u, const char *path)
+{
+	int ret;
+
+	/* not after the journal's line: a recovery would remove somebody else's instance */
+	if (file_there(u->dirfd, path))
+		return -EEXIST;
+	ret = journal_add(&u->journal, ENTRY_RMDIR, path, "");
+	if (ret)
+		return ret;
+	if (!mkdirat(u->dirfd, path, 0750))
+		return 0;
+	ret = -errno;
+	journal_pop(&u->journal);
+	return ret;
+}
+
+/*
+ * The parent is held for a moment, so that no other process locks the new directory, which its maker
+ * removes.
+ */
+int undo_mkdir(struct undo *u, const char *path)
+{
+	size_t mark = undo_mark(u);
+	int parent = openat(u->dirfd, "instances", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int ret;
+
+	if (parent >= 0)
+		flock(parent, LOCK_EX);
+	ret = make_dir(u, path);
+	if (!ret) {
+		ret = undo_lock(u, path);
+		if (ret)
+			undo_to(u, mark);
+	}
+	fd_close(&parent);
+	return ret;
+}
+
+int undo_poke(struct undo *u, const char *path, const char *value)
+{
+	return undo_put(u, path, value, *value ? 0 : O_TRUNC);
+}
+
+int undo_at_end(struct undo *u, const char *path, const char *value)
+{
+	return undo_note(u, ENTRY_WRITE, path, value);
+}
+
+/* ---- putting back --------------------------------------------------------- */
+
+/* Files whose directory is gone (a remote, a module's events) need no restoring. */
+static bool dir_gone(const struct undo *u, const char *path)
+{
+	char *dir = str_printf("%.*s", (int)(basename(path) - path), path);
+	bool gone = dir && *dir && !file_there(u->dirfd, dir);
+
+	free(dir);
+	return gone;
+}
+
+static int undo_entry_once(struct undo *u, const struct entry *e)
+{
+	char *refused = NULL;
+	int ret = 0;
+
+	switch (e->op) {
+	case ENTRY_WRITE:
+		ret = undo_put(u, e->path, e->value, 0);
+		/* a filter that was refused before is refused again: that is its old state */
+		if (ret == -EINVAL && !strcmp(basename(e->path), "filter"))
+			ret = 0;
+		/* a kill came before what this removes: a probe, a command for a function */
+		if (ret == -ENOENT && (*e->value == '-' || *e->value == '!') && file_there(u->dirfd, e->path))
+			ret = 0;
+		break;
+	case ENTRY_LIST:
+		ret = list_write(u->dirfd, e->path, e->value, true, &refused);
+		if (refused)
+			log_err(&u->log, "cannot put '%.*s' back into '%s'", (int)strcspn(refused, "\n"),
+				refused, e->path);
+		free(refused);
+		break;
+	case ENTRY_RMDIR:
+		if (unlinkat(u->dirfd, e->path, AT_REMOVEDIR) < 0 && errno != ENOENT)
+			ret = -errno;
+		break;
+	}
+	return ret;
+}
+
+static int undo_entry(struct undo *u, const struct entry *e)
+{
+	int ret = undo_entry_once(u, e);
+
+	for (int i = 0; ret == -EBUSY && i < BUSY_TRIES; i++) {
+		nanosleep(&(struct timespec){ .tv_nsec = BUSY_WAIT_NS }, NULL);
+		ret = undo_entry_once(u, e);
+	}
+	if (!ret || (ret == -ENOENT && dir_gone(u, e->path)))
+		return 0;
+	if (e->op == ENTRY_RMDIR) {
+		static const char *const files[][2] = {
+			{ "tracing_on", "0" },
+			{ "set_event", "" },
+			{ "current_tracer", "nop" },
+		};
+
+		log_err(&u->log, "cannot remove '%s': %s", e->path, strerror(-ret));
+		/* An instance that cannot be removed must at least not go on tracing. */
+		for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+			char path[1100];
+
+			snprintf(path, sizeof(path), "%s/%s", e->path, files[i][0]);
+			undo_poke(u, path, files[i][1]);
+		}
+	} else {
+		log_err(&u->log, "cannot put '%s' back: %s", e->path, strerror(-ret));
+	}
+	return ret;
+}
+
+int undo_to(struct undo *u, size_t mark)
+{
+	int failed = 0;
+
+	for (size_t i = u->journal.n; i-- > mark;) {
+		if (undo_entry(u, &u->journal.v[i]))
+			failed++;
+		else if (!failed)
+			journal_pop(&u->journal);
+	}
+	return failed;
+}
+
+int undo_all(struct undo *u)
+{
+	return undo_to(u, 0);
+}

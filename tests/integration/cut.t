@@ -1,0 +1,110 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# hyptrace cut and merge: pieces are files that stock reads, and that are the recording again when joined.
+. tests/integration/lib.sh
+
+hyptrace=$build/hyptrace
+export TRACEEVENT_PLUGIN_DIR=$build/plugins HOME=$tmp/home
+
+report() { "$hyptrace" report -t --no-sync "$@" 2>"$tmp/err" | grep -v ^cpus=; }
+# Without names of tasks, which stock learns from events that came before.
+stock() { trace-cmd report -t "$@" 2>/dev/null | grep -v ^cpus= | perl -pe 's/^(\w+: )?.*-(\d+ +\[\d+\])/$2/'; }
+
+captures=(tests/data/*.dat tests/data/*/*.dat)
+cut=0
+for file in "${captures[@]}"; do
+	report "$file" >"$tmp/all"
+	[ -s "$tmp/all" ] || continue
+	mkdir "$tmp/pieces"
+	length=$("$hyptrace" sql --csv "$file" 'SELECT (max(ts) - min(ts)) / 4 + 1 FROM events' 2>/dev/null | sed -n '$s/^rows,//p')
+	unit=ns
+	! "$hyptrace" report "$file" 2>&1 | grep -q 'times are ticks' || unit=
+	"$hyptrace" cut -q --per "$length$unit" -o "$tmp/pieces/p.dat" "$file" 2>"$tmp/err" ||
+		diag "$(cat "$tmp/err")"
+	n=0
+	for piece in "$tmp"/pieces/p.*.dat; do
+		n=$((n + 1))
+		stock "$piece"
+	done | sort >"$tmp/pieces/stock"
+	stock "$file" | sort >"$tmp/stock"
+	same "$tmp/pieces/stock" "$tmp/stock" "$file: stock reads all its events from the pieces"
+	"$hyptrace" merge -q -o "$tmp/pieces/whole.dat" $(ls -r "$tmp"/pieces/p.*.dat) 2>"$tmp/err" ||
+		diag "$(cat "$tmp/err")"
+	report "$tmp/pieces/whole.dat" >"$tmp/joined"
+	same "$tmp/joined" "$tmp/all" "$file: pieces joined again are the recording"
+	cut=$((cut + 1))
+	rm -r "$tmp/pieces"
+done
+[ $cut -gt 20 ]
+ok $? "$cut recordings were cut"
+# ---- host and guest, losses, what is refused ----------------------------------------------
+
+guest=tests/data/guest
+"$hyptrace" cut --no-sync --time 46.3,46.32 -o "$tmp/c.dat" $guest/trace.dat $guest/trace-Guest.dat 2>"$tmp/err"
+ok $? "a part of host and guest"
+sed "s,$tmp/,," "$tmp/err" >"$tmp/got"
+printf 'hyptrace: c.dat\nhyptrace: c-Guest.dat\n' >"$tmp/want"
+same "$tmp/got" "$tmp/want" "... is two files, which are named"
+"$hyptrace" report -t --no-sync --time 46.3,46.32 $guest/trace.dat $guest/trace-Guest.dat 2>/dev/null | sed 's/^trace//' >"$tmp/want"
+"$hyptrace" report -t --no-sync "$tmp/c.dat" "$tmp/c-Guest.dat" 2>/dev/null | sed 's/^c//' >"$tmp/got"
+[ "$(wc -l <"$tmp/got")" -gt 20 ]
+ok $? "... with events"
+grep -v cpus= "$tmp/want" | sed 's/^[^:]*: *//' >"$tmp/a"
+grep -v cpus= "$tmp/got" | sed 's/^[^:]*: *//' >"$tmp/b"
+same "$tmp/b" "$tmp/a" "... those that report --time has"
+options() { "$hyptrace" sql --csv "$@" "SELECT * FROM machines" 2>/dev/null | cut -d, -f2-3; }
+is "$(options "$tmp/c.dat" "$tmp/c-Guest.dat" | sed 's/,c$/,trace/')" "$(options $guest/trace.dat $guest/trace-Guest.dat)" \
+	"... and still host and guest"
+
+"$build/tests/integration/make-trace" "$tmp/lost.dat" tests/integration/events/report <<'END'
+1000 0 100 sched_wakeup 101 50 1
+lost 0 5
+2000 0 100 sched_wakeup 102 50 1
+2500 0 100 sched_wakeup 103 50 1
+3500 1 101 sched_wakeup 104 50 1
+lost 0 0
+lost 1 7
+4000 0 100 sched_wakeup 105 50 1
+5200 1 101 sched_wakeup 106 50 1
+lost 1 3
+END
+report "$tmp/lost.dat" >"$tmp/all"
+[ "$(grep -c DROPPED "$tmp/all")" -ge 3 ]
+ok $? "a recording with losses"
+"$hyptrace" cut -q --per 1us -o "$tmp/l.dat" "$tmp/lost.dat" && "$hyptrace" merge -q -o "$tmp/l.dat" "$tmp"/l.[0-9]*.dat
+ok $? "... cut and joined"
+report "$tmp/l.dat" >"$tmp/joined"
+same "$tmp/joined" "$tmp/all" "... has them all"
+
+# each of rotated files has the names that its kernel knew at its end
+for piece in 1 2; do
+	"$build/tests/integration/make-trace" "$tmp/n.$piece.dat" tests/integration/events/report - <<-END
+		task 200 name$piece
+		task 20$piece only$piece
+		${piece}000 0 200 sched_wakeup 101 50 1
+		${piece}500 0 20$piece sched_wakeup 101 50 1
+	END
+done
+"$hyptrace" merge -q -o "$tmp/names.dat" "$tmp/n.1.dat" "$tmp/n.2.dat"
+ok $? "pieces with names of their own are joined"
+is "$("$hyptrace" report "$tmp/names.dat" 2>/dev/null | grep -oE '[a-z0-9]+-20[0-9] ' | tr -d '\n')" \
+	"name2-200 only1-201 name2-200 only2-202 " "... with all names, of a task the last one"
+
+refused() { # STATUS MESSAGE COMMAND...
+	local got want="$1 hyptrace$2"
+	got=$("$hyptrace" "${@:3}" 2>&1)
+	is "$? $(printf '%s\n' "$got" | sed "s,$tmp/,,g" | grep -v 'cannot write' | tail -n 1)" "$want" "$3: $2"
+}
+file=tests/data/lab-nvhe.dat
+cp $file "$tmp/in.dat"
+refused 2 " cut: -o is needed: the file to write" cut --time 20.2, $file
+refused 2 " cut: --time or --per is needed: the part of time to write, or the length of pieces" cut -o "$tmp/o.dat" $file
+refused 2 " cut: --per needs a duration, such as 10s or 500ms" cut --per 0s -o "$tmp/o.dat" $file
+refused 1 ": --per 1ns makes more than 10000 pieces: give a longer one" cut --per 1ns -o "$tmp/o.dat" $file
+refused 1 ": 'in.dat' is to be read, not to be written" cut --time 20.2, -o "$tmp/in.dat" "$tmp/in.dat"
+refused 2 " merge: two pieces or more are needed" merge -o "$tmp/o.dat" $file
+refused 1 ": tests/data/lab-nvhe.dat overlaps the piece before it: CPU 0 goes back in time" merge -o "$tmp/o.dat" $file $file
+"$hyptrace" merge -o "$tmp/o.dat" $file tests/data/lab-protected.dat >"$tmp/got" 2>&1
+is "$(ls "$tmp" | grep -c '^o-lab-protected.dat$')" 1 "another recording's pieces are another machine"
+is "$(ls "$tmp" | grep -c '[.]part\|[.]pages')" 0 "nothing half written is left"
+done_testing
