@@ -88,19 +88,19 @@ run() {
 # recorded NAME: the last run ended well
 recorded() {
 	[ "$status" = 0 ]
-	ok $? "$1" || diag "exit status $status, and it said:"$'\n'"$output"$'\n'"$stderr"
+	ok $? "$1" || { diag "exit status $status, and it said:"$'\n'"$output"$'\n'"$stderr"; false; }
 }
 
 # refused PATTERN NAME: the last run ended with status 1 and a message like it
 refused() {
 	[ "$status" = 1 ] && grep -Eq -e "$1" <<<"$stderr"
-	ok $? "$2" || diag "expected: status 1 and '$1'; got: status $status and"$'\n'"$stderr"
+	ok $? "$2" || { diag "expected: status 1 and '$1'; got: status $status and"$'\n'"$stderr"; false; }
 }
 
 # at_least GOT MINIMUM NAME
 at_least() {
 	[ "${1:-0}" -ge "$2" ] 2>/dev/null
-	ok $? "$3" || diag "expected at least $2, got '$1'"
+	ok $? "$3" || { diag "expected at least $2, got '$1'"; false; }
 }
 
 # summary_of BUFFER WORD: "events" or "lost" out of hyptrace's summary line
@@ -115,7 +115,7 @@ summary_of() {
 reports() {
 	report "$1" >"$tmp/report"
 	grep -Eq -e "$2" "$tmp/report"
-	ok $? "$3" || diag "no line of $(wc -l <"$tmp/report") matches '$2', the first are:"$'\n'"$(head -n 10 "$tmp/report")"
+	ok $? "$3" || { diag "no line of $(wc -l <"$tmp/report") matches '$2', the first are:"$'\n'"$(head -n 10 "$tmp/report")"; false; }
 }
 
 report() {
