@@ -177,6 +177,46 @@ static void tables_chains(const struct latency_answer *l, struct answer *a, cons
 	answer_table_end(a);
 }
 
+/* ---- virtio's queues ------------------------------------------------------------------------ */
+
+static void tables_queues(const struct latency_answer *l, struct answer *a)
+{
+	const struct answer_column columns[] = {
+		{ "key", l->preset->row, ANSWER_WORD },	    { "buffers", "buffers", ANSWER_COUNT },
+		{ "out_descriptors", "out", ANSWER_COUNT }, { "out_bytes", "out bytes", ANSWER_COUNT },
+		{ "in_descriptors", "in", ANSWER_COUNT },   { "in_bytes", "in bytes", ANSWER_COUNT },
+	};
+	uint64_t unknown = 0;
+	size_t n;
+	const struct queue *q = latency_queues(l->found, &n);
+
+	if (!n)
+		return;
+	answer_table(a, "queues", "What drivers put into virtio's queues, in descriptors and bytes", columns,
+		     ARRAY_SIZE(columns));
+	for (; n--; q++) {
+		const struct input *in = &l->in->v[q->input];
+		char name[KEY_MAX];
+
+		if (q->others)
+			snprintf(name, sizeof(name), "(others)");
+		else
+			snprintf(name, sizeof(name), "%.64s virtio%lld %s", in->guest ? in->machine : "host",
+				 (long long)q->device, q->name);
+		answer_row(a, (struct answer_cell[]){ CELL_WORD(name), CELL_N(q->buffers), CELL_N(q->out),
+						      CELL_N(q->out_bytes), CELL_N(q->in),
+						      CELL_N(q->in_bytes) });
+		unknown += q->unknown;
+	}
+	answer_table_end(a);
+	if (unknown)
+		answer_note(
+			a,
+			"bytes of %llu buffers are left out: they have more descriptors than their events "
+			"carry",
+			(unsigned long long)unknown);
+}
+
 /* ---- the worst ------------------------------------------------------------------------------------ */
 
 static const char *tables_place(const struct latency_answer *l, uint32_t input, uint32_t cpu,
@@ -361,6 +401,7 @@ int latency_answer_tables(const struct latency_answer *l, struct answer *a)
 							      CELL_N(stopped), CELL_N(unrecorded) });
 		}
 		answer_table_end(a);
+		tables_queues(l, a);
 	} else {
 		struct answer_column columns[1 + DURATIONS] = { { "key", l->key ? l->key : "machine",
 								  ANSWER_WORD } };

@@ -43,6 +43,14 @@ struct losses {
 	size_t n;
 };
 
+/* What was put into virtio's queues. Zero-initialised = not wanted, or no file has such events. */
+struct queues {
+	struct queue_events *events; /* by input */
+	bool any;
+	struct queue *v;
+	size_t n;
+};
+
 /* Chains by their results. */
 struct latency_rows {
 	struct latency_keys keys; /* of v, but for the one of others */
@@ -74,6 +82,7 @@ struct latency {
 	struct chain_event *recall;
 	size_t n_recall;
 	struct lines lines;
+	struct queues queues;
 	bool surveys; /* this reading is for them */
 };
 
@@ -96,6 +105,15 @@ void lines_settle(struct lines *l);
 /* Then: whether the guest's number is known, and KVM's number of a handler on that vCPU; 0: unknown. */
 bool lines_known(const struct lines *l, uint64_t scope, uint64_t value);
 uint32_t lines_of_handler(const struct lines *l, uint64_t scope, uint64_t value);
+
+/* ---- queues.c ------------------------------------------------------------------------------- */
+
+/* Finds the files' events. -ENOMEM; queues_close in any case. */
+int queues_open(struct queues *q, const struct inputs *in);
+void queues_close(struct queues *q, size_t n_inputs);
+bool queues_want(const struct queues *q, size_t input);
+/* A part of a pass; ctx is the struct latency. */
+int queues_after(void *ctx, struct pass_run *run);
 
 /* ---- rows.c --------------------------------------------------------------------------------- */
 

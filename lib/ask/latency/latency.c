@@ -127,16 +127,17 @@ static bool latency_want(void *ctx, size_t input, size_t buffer, unsigned int cp
 {
 	const struct latency *l = ctx;
 
-	return l->v[input].n;
+	return l->v[input].n || queues_want(&l->queues, input);
 }
 
 static int latency_pass(struct latency *l)
 {
-	const struct pass_part part = {
-		.ctx = l, .work = latency_work, .after = latency_after, .release = latency_run_free
+	const struct pass_part parts[] = {
+		{ .ctx = l, .work = latency_work, .after = latency_after, .release = latency_run_free },
+		{ .ctx = l, .after = queues_after },
 	};
 
-	return pass_read(l->t, NULL, &part, 1);
+	return pass_read(l->t, NULL, parts, l->queues.any ? 2 : 1);
 }
 
 /* The first of two readings. */
@@ -196,6 +197,12 @@ const struct latency_count *latency_count(const struct latency *l, size_t term)
 	return &l->counts[term];
 }
 
+const struct queue *latency_queues(const struct latency *l, size_t *n)
+{
+	*n = l->queues.n;
+	return l->queues.v;
+}
+
 const char *latency_why_lost(const struct latency *l)
 {
 	if (!l->paused)
@@ -225,9 +232,9 @@ int latency_open(struct latency **out, const struct inputs *in, const struct lat
 		return -ENOMEM;
 	l->in = in;
 	l->plan = plan;
-	ret = vcpu_map_open(&l->vcpus, in);
-	if (!ret)
-		ret = latency_terms_open(l, log);
+	ret = vcpu_map_open(&l->vcpus, in) ?: latency_terms_open(l, log);
+	if (!ret && plan->queues)
+		ret = queues_open(&l->queues, in);
 	if (ret) {
 		latency_close(l);
 		return ret;
@@ -248,6 +255,7 @@ void latency_close(struct latency *l)
 	free(l->recall);
 	latency_keys_release(&l->recalled);
 	free(l->lines.v);
+	queues_close(&l->queues, l->in->n);
 	free(l->losses.v);
 	latency_keys_release(&l->losses.places);
 	for (size_t i = 0; l->v && i < l->in->n; i++) {

@@ -36,6 +36,7 @@ struct latency_plan {
 	 * point 1. */
 	bool recalls;
 	bool lines;   /* some terms have `line`: files are read twice */
+	bool queues;  /* counts what is in virtio's queues, too */
 	bool lenient; /* leaves out events that lack a field of the plan */
 	size_t worst; /* so many are kept */
 };
@@ -56,6 +57,16 @@ struct latency_worst {
 	uint64_t took; /* ns */
 	uint32_t row;
 	struct chain_event v[CHAIN_POINTS_MAX];
+};
+
+/* A queue of virtio, by the events that its driver makes when it adds buffers. */
+struct queue {
+	size_t input;
+	int64_t device; /* virtio's number; -1: unknown */
+	char name[32];	/* "input.0" */
+	bool others;	/* of all further queues */
+	uint64_t buffers, out, in, out_bytes, in_bytes;
+	uint64_t unknown; /* buffers whose bytes, one way at least, no event carries */
 };
 
 struct latency; /* opaque */
@@ -85,6 +96,8 @@ const struct latency_count *latency_count(const struct latency *l, size_t term);
 uint64_t latency_bound(const struct chain_event *a, const struct chain_event *b);
 /* A guest whose clock has no bound, though order across machines is asked for; NULL: none. */
 const char *latency_unbounded(const struct latency *l);
+/* Of plan.queues, after reading; NULL: no file has such events. */
+const struct queue *latency_queues(const struct latency *l, size_t *n);
 /* Why there is nothing between some events: "events were lost", or pauses between regions. */
 const char *latency_why_lost(const struct latency *l);
 const struct vcpu_map *latency_vcpu_map(const struct latency *l);
@@ -111,7 +124,7 @@ struct latency_preset {
 	size_t least; /* without the guest's file its points at the end are left out, as far as so many stay
 		       */
 	bool evident; /* rows whose chains all stop before the second point are none */
-	bool recalls, lines; /* see latency_plan */
+	bool recalls, lines, queues; /* see latency_plan */
 	const struct latency_term *terms;
 	size_t n_terms;
 };
