@@ -241,6 +241,18 @@ int ring_look(struct ring *r, uint64_t now, bool last, ring_take *take, void *ct
 	return ret == -EBADMSG && r->given_up ? 0 : ret;
 }
 
+#define LOOKS_MAX 64 /* far more than a ring has */
+
+int ring_take_all(struct ring *r, ring_take *take, void *ctx)
+{
+	int ret = 0;
+
+	r->before = 1; /* nothing in it was before */
+	for (int i = 0; i < LOOKS_MAX && !ret && (!i || (!r->left && !r->given_up)); i++)
+		ret = ring_look(r, 1, true, take, ctx);
+	return ret;
+}
+
 /* ---- the file -------------------------------------------------------------------------------- */
 
 const char *ring_why(const struct ring *r)

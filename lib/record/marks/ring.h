@@ -44,6 +44,8 @@ void ring_close(struct ring *r);
  * file, or what take returned.
  */
 int ring_look(struct ring *r, uint64_t now, bool last, ring_take *take, void *ctx);
+/* Takes all that a ring holds whose guest is done with it: in place of looks. */
+int ring_take_all(struct ring *r, ring_take *take, void *ctx);
 /* The first fault in its content, for messages; NULL: none. The ring may have been dropped by then. */
 const char *ring_why(const struct ring *r);
 /* By the guest at the last look; 0: not yet. */
