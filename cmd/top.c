@@ -94,7 +94,7 @@ static int top_look(struct top *t, struct buf *text, bool *ended)
 		   (struct answer_cell[]){ CELL_N(t->o->window * 1000000), CELL_N(t->newest),
 					   CELL_N(boot_ns()), CELL_WORD(*ended ? "ended" : "runs") });
 	answer_table_end(&answer);
-	/* of the guests that are recorded; the file's, in the end, are better (clock-sync.md) */
+	/* of the guests that are recorded */
 	answer_table(&answer, "clocks", "Clocks of guests: what to add for the host's, so far", clocks,
 		     ARRAY_SIZE(clocks));
 	live_each_clock(t->live, top_clock, &answer);
