@@ -96,7 +96,7 @@ static int latency_plan_key(struct latency_opts *o)
 	const char *equals = o->key ? strchr(o->key, '=') : NULL;
 
 	o->by_default = !o->key;
-	if (o->key && !strcmp(o->key, "none"))
+	if (o->key && (!strcmp(o->key, "none") || !strcmp(o->key, "machine"))) /* as tables call it */
 		o->key = NULL;
 	from = to = (struct latency_key_of){ .by = o->key ? BY_FIELD : BY_MACHINE };
 	for (size_t i = 0; i < ARRAY_SIZE(words) && o->key; i++)

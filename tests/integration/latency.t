@@ -147,6 +147,7 @@ is "$(table latency 2-4,5,6 --from kvm_exit --to kvm_entry --key pid "$pairs")" 
 7,2,70000,10000,35000
 (all),3,325000,10000,108333' "... count, total, min, avg"
 is "$(table latency 2-4 --from kvm_exit --to kvm_entry --key none "$pairs")" 'host,3,165000' "--key none: any event of the machine"
+is "$(table latency 2-4 --from kvm_exit --to kvm_entry --key machine "$pairs")" 'host,3,165000' "... or machine, as its table calls it"
 is "$(table latency 2-4 --from kvm_exit --to kvm_entry "$pairs")" $'thread 8,1,255000\nthread 7,2,70000\n(all),3,325000' \
 	"without a key KVM's events have the vCPU in common"
 is "$(table latency 2-4 --from sched_waking --to sched_switch "$vhost")" $'1781,1,16000\n1793,1,13000\n(all),2,29000' \
