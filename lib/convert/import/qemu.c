@@ -41,16 +41,8 @@ struct qemu {
 	size_t n;
 	struct simple_name *names; /* by id */
 	uint64_t timeless;	   /* lines of known events that have no time */
-	struct qemu_mark *marks;   /* by client and number */
-	size_t n_marks;
-	uint64_t *newest; /* by client: the number of its last mark, then of the one after the event at hand */
+	struct ring *rings;	   /* of the guest's marks; NULL: not wanted */
 	char *guest;
-};
-
-/* An event of the rings. */
-struct qemu_mark {
-	uint64_t client, number;
-	struct ring_event event;
 };
 
 /* ---- lines ---------------------------------------------------------------------------------- */
@@ -223,82 +215,54 @@ static int simple_read(struct qemu *q)
 
 /* ---- marks ---------------------------------------------------------------------------------------- */
 
-static int qemu_mark_order(const void *a, const void *b)
-{
-	const struct qemu_mark *x = a, *y = b;
-
-	if (x->client != y->client)
-		return x->client < y->client ? -1 : 1;
-	return x->number < y->number ? -1 : x->number > y->number;
-}
-
-static int qemu_take_marks(void *ctx, struct ring_block *b, const struct ring_event *v)
-{
-	struct qemu *q = ctx;
-	int ret = 0;
-
-	q->newest[b->client] = b->first + b->count - 1;
-	for (uint32_t i = 0; i < b->events && !ret; i++) {
-		struct qemu_mark m = { b->client, b->first + i, v[i] };
-
-		ret = array_push(&q->marks, &q->n_marks, &m, sizeof(m));
-	}
-	return ret;
-}
-
-/* GUEST=FILE */
-static int qemu_read_marks(struct qemu *q)
-{
-	const char *path = strchr(q->o->rings, '=');
-	struct ring *r = NULL;
-	int ret;
-
-	q->guest = strndup(q->o->rings, strcspn(q->o->rings, "="));
-	q->newest = calloc(HYPERTRACE_CLIENTS_MAX, sizeof(*q->newest));
-	if (!q->guest || !q->newest)
-		return -ENOMEM;
-	ret = path ? ring_open(&r, path + 1) ?: ring_take_all(r, qemu_take_marks, q) : -EINVAL;
-	if (!ret && ring_why(r))
-		log_warn(q->o->log, "the memory of %s, '%s': %s", q->guest, path + 1, ring_why(r));
-	if (ret)
-		log_err(q->o->log, "cannot read the marks of '%s': %s", q->o->rings, errno_text(ret));
-	ring_close(r);
-	array_sort(q->marks, q->n_marks, sizeof(*q->marks), qemu_mark_order);
-	return ret;
-}
-
 /*
  * Numbers doorbells from the last one back: each is within 32,768 of the one of its client that comes after
- * it, of whose number it has 16 bits.
+ * it, of whose number it has 16 bits. -ENOMEM.
  */
-static void qemu_number_marks(struct qemu *q)
+static int qemu_number_marks(struct qemu *q)
 {
+	uint64_t *newest = calloc(HYPERTRACE_CLIENTS_MAX, sizeof(*newest)); /* 0: not known yet */
 	struct pft_value v[PFT_VALUES];
 	struct buf text = { 0 };
 
-	for (size_t i = q->n; i-- && q->newest;) {
+	if (!newest)
+		return -ENOMEM;
+	for (size_t i = q->n; i--;) {
 		struct pft_item item = { 0 };
-		uint64_t *newest;
+		uint64_t *number;
 		int16_t back;
 
 		if (q->events[i].lost || !qemu_values(&q->events[i], q->simple, &item, v, &text) ||
 		    !qemu_is_doorbell(&item))
 			continue;
-		newest = &q->newest[v[DOORBELL_CLIENT].v];
-		back = (int16_t)(*newest - v[DOORBELL_SEQ].v);
-		if ((int64_t)*newest <= back)
+		number = &newest[v[DOORBELL_CLIENT].v];
+		if (!*number)
+			*number = ring_newest(q->rings, (uint32_t)v[DOORBELL_CLIENT].v);
+		back = (int16_t)(*number - v[DOORBELL_SEQ].v);
+		if ((int64_t)*number <= back)
 			continue;
-		*newest -= (uint64_t)(int64_t)back;
-		q->events[i].mark = *newest;
+		*number -= (uint64_t)(int64_t)back;
+		q->events[i].mark = *number;
 	}
 	buf_release(&text);
+	free(newest);
+	return 0;
 }
 
-static const struct qemu_mark *qemu_find_mark(const struct qemu *q, uint64_t client, uint64_t number)
+/* rings: GUEST=FILE */
+static int qemu_open_marks(struct qemu *q)
 {
-	const struct qemu_mark key = { .client = client, .number = number };
+	const char *rings = q->o->rings, *path = strchr(rings, '=');
+	int ret;
 
-	return number && q->n_marks ? bsearch(&key, q->marks, q->n_marks, sizeof(key), qemu_mark_order) : NULL;
+	q->guest = strndup(rings, strcspn(rings, "="));
+	ret = !q->guest ? -ENOMEM : path ? ring_open(&q->rings, path + 1) : -EINVAL;
+	ret = ret ?: qemu_number_marks(q);
+	if (ret)
+		log_err(q->o->log, "cannot read the marks of '%s': %s", rings, errno_text(ret));
+	else if (ring_why(q->rings))
+		log_warn(q->o->log, "the memory of %s, '%s': %s", q->guest, path + 1, ring_why(q->rings));
+	return ret;
 }
 
 /* ---- the file ------------------------------------------------------------------------------------- */
@@ -324,14 +288,16 @@ static int qemu_write(struct qemu *q)
 	int ret;
 
 	array_sort(q->events, q->n, sizeof(*q->events), event_order);
-	qemu_number_marks(q);
+	ret = q->o->rings ? qemu_open_marks(q) : 0;
+	if (ret)
+		return ret;
 	m = pft_machine(&p, 0, &ret);
 	s = m ? pft_source(&p, m, 0, &ret) : NULL;
 	ret = s ? qemu_describe(s) : ret;
 	for (size_t i = 0; i < q->n && !ret; i++) {
 		const struct qemu_event *e = &q->events[i];
 		struct pft_item item = { .ts = e->ts, .pid = e->pid ? (int32_t)e->pid : -1 };
-		const struct qemu_mark *mark;
+		struct ring_event mark;
 		struct pft_value v[PFT_VALUES];
 		bool lost[2] = { 0 };
 		size_t n;
@@ -345,10 +311,10 @@ static int qemu_write(struct qemu *q)
 		}
 		n = qemu_values(e, q->simple, &item, v, &text);
 		q->result->doorbells += qemu_is_doorbell(&item);
-		mark = qemu_find_mark(q, v[DOORBELL_CLIENT].v, e->mark);
-		q->result->marks += mark != NULL;
-		if (mark)
-			n = qemu_mark_values(&mark->event, q->guest, &item, v);
+		if (e->mark && ring_find(q->rings, (uint32_t)v[DOORBELL_CLIENT].v, e->mark, &mark)) {
+			n = qemu_mark_values(&mark, q->guest, &item, v);
+			q->result->marks++;
+		}
 		ret = n ? pft_task_name(m, e->pid, "qemu", 4, true)
 				      ?: pft_event(&p, m, s, 0, &item, v, n, lost)
 			: -ENOMEM;
@@ -392,7 +358,7 @@ int qemu_import(const struct qemu_opts *o, struct qemu_result *r)
 	if (ret)
 		goto out;
 	if (q.n) {
-		ret = (o->rings ? qemu_read_marks(&q) : 0) ?: qemu_write(&q);
+		ret = qemu_write(&q);
 		goto out;
 	}
 	if (q.timeless)
@@ -404,8 +370,7 @@ int qemu_import(const struct qemu_opts *o, struct qemu_result *r)
 out:
 	free(q.events);
 	free(q.names);
-	free(q.marks);
-	free(q.newest);
+	ring_close(q.rings);
 	free(q.guest);
 	buf_release(&q.file);
 	return ret;
