@@ -43,14 +43,6 @@ struct losses {
 	size_t n;
 };
 
-/* What was put into virtio's queues. Zero-initialised = not wanted, or no file has such events. */
-struct queues {
-	struct queue_events *events; /* by input */
-	bool any;
-	struct queue *v;
-	size_t n;
-};
-
 /* Chains by their results. */
 struct latency_rows {
 	struct latency_keys keys; /* of v, but for the one of others */
@@ -82,7 +74,10 @@ struct latency {
 	struct chain_event *recall;
 	size_t n_recall;
 	struct lines lines;
-	struct queues queues;
+	struct queues {
+		struct queue *v;
+		size_t n;
+	} queues; /* of plan->queues */
 	bool surveys; /* this reading is for them */
 };
 
@@ -108,10 +103,6 @@ uint32_t lines_of_handler(const struct lines *l, uint64_t scope, uint64_t value)
 
 /* ---- queues.c ------------------------------------------------------------------------------- */
 
-/* Finds the files' events. -ENOMEM; queues_close in any case. */
-int queues_open(struct queues *q, const struct inputs *in);
-void queues_close(struct queues *q, size_t n_inputs);
-bool queues_want(const struct queues *q, size_t input);
 /* A part of a pass; ctx is the struct latency. */
 int queues_after(void *ctx, struct pass_run *run);
 

@@ -127,7 +127,7 @@ static bool latency_want(void *ctx, size_t input, size_t buffer, unsigned int cp
 {
 	const struct latency *l = ctx;
 
-	return l->v[input].n || queues_want(&l->queues, input);
+	return l->v[input].n || l->plan->queues;
 }
 
 static int latency_pass(struct latency *l)
@@ -137,7 +137,7 @@ static int latency_pass(struct latency *l)
 		{ .ctx = l, .after = queues_after },
 	};
 
-	return pass_read(l->t, NULL, parts, l->queues.any ? 2 : 1);
+	return pass_read(l->t, NULL, parts, l->plan->queues ? 2 : 1);
 }
 
 /* The first of two readings. */
@@ -233,8 +233,6 @@ int latency_open(struct latency **out, const struct inputs *in, const struct lat
 	l->in = in;
 	l->plan = plan;
 	ret = vcpu_map_open(&l->vcpus, in) ?: latency_terms_open(l, log);
-	if (!ret && plan->queues)
-		ret = queues_open(&l->queues, in);
 	if (ret) {
 		latency_close(l);
 		return ret;
@@ -255,7 +253,7 @@ void latency_close(struct latency *l)
 	free(l->recall);
 	latency_keys_release(&l->recalled);
 	free(l->lines.v);
-	queues_close(&l->queues, l->in->n);
+	free(l->queues.v);
 	free(l->losses.v);
 	latency_keys_release(&l->losses.places);
 	for (size_t i = 0; l->v && i < l->in->n; i++) {

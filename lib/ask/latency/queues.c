@@ -2,120 +2,40 @@
 /* Counts what drivers put into virtio's queues, by the events that record --preset virtio makes. */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "ask/latency/latency-priv.h"
 #include "base/array.h"
 
-#define QUEUE_LENGTHS 8
-#define QUEUES_MAX    256 /* further ones share a row */
+#define QUEUES_MAX 256 /* further ones share a row */
 
-/* Fields of one of these events (record/tracefs/dynamic.c). */
-struct queue_event {
-	struct field_load device, name, out, in, lengths[QUEUE_LENGTHS], ends[QUEUE_LENGTHS];
-};
-
-/* ... of an input. */
-struct queue_events {
-	struct queue_event **by_id; /* NULL: not one of them */
-	size_t n;
-	bool any;
-};
-
-static struct field_load queue_numbered(struct tep_event *e, const char *name, size_t i)
+/* A field called NAME, or NAME0, NAME1 ... False: the event has none. */
+static bool queue_field(struct tep_event *e, const struct merge_record *m, const char *name, int i, uint64_t *v)
 {
-	char numbered[16];
+	const struct tep_format_field *f;
+	char numbered[24];
 
-	snprintf(numbered, sizeof(numbered), "%s%zu", name, i);
-	return field_load(tep_find_field(e, numbered));
-}
-
-static struct queue_event *queue_event_new(struct tep_event *e)
-{
-	struct queue_event *q = calloc(1, sizeof(*q));
-
-	if (!q)
-		return NULL;
-	q->device = field_load(tep_find_field(e, "device"));
-	q->name = field_load(tep_find_field(e, "queue"));
-	q->out = field_load(tep_find_field(e, "out"));
-	q->in = field_load(tep_find_field(e, "in"));
-	for (size_t i = 0; i < QUEUE_LENGTHS; i++) {
-		q->lengths[i] = queue_numbered(e, "len", i);
-		q->ends[i] = queue_numbered(e, "end", i);
-	}
-	return q;
-}
-
-int queues_open(struct queues *q, const struct inputs *in)
-{
-	q->events = calloc(in->n + 1, sizeof(*q->events));
-	if (!q->events)
-		return -ENOMEM;
-	for (size_t i = 0; i < in->n; i++) {
-		struct queue_events *of = &q->events[i];
-
-		of->by_id = calloc(in->v[i].n_known + 1, sizeof(*of->by_id));
-		if (!of->by_id)
-			return -ENOMEM;
-		of->n = in->v[i].n_known;
-		for (unsigned int id = 0; id < of->n; id++) {
-			const struct known_event *known = input_event(&in->v[i], id);
-
-			if (!known || strcmp(known->event->system, "virtio") ||
-			    strncmp(known->event->name, "add", 3))
-				continue;
-			of->by_id[id] = queue_event_new(known->event);
-			if (!of->by_id[id])
-				return -ENOMEM;
-			of->any = q->any = true;
-		}
-	}
-	return 0;
-}
-
-void queues_close(struct queues *q, size_t n_inputs)
-{
-	for (size_t i = 0; q->events && i < n_inputs; i++) {
-		for (size_t id = 0; q->events[i].by_id && id < q->events[i].n; id++)
-			free(q->events[i].by_id[id]);
-		free(q->events[i].by_id);
-	}
-	free(q->events);
-	free(q->v);
-}
-
-bool queues_want(const struct queues *q, size_t input)
-{
-	return q->any && q->events[input].any;
-}
-
-/* ---- a record ------------------------------------------------------------------------------- */
-
-static uint64_t queue_number(const struct field_load *l, const struct merge_record *m, uint64_t none)
-{
-	uint64_t v;
-
-	return l->kind == FIELD_NUMBER && field_load_number(l, m->data, m->len, &v) ? v : none;
+	snprintf(numbered, sizeof(numbered), "%s%d", name, i);
+	f = tep_find_field(e, i < 0 ? name : numbered);
+	*v = 0;
+	return f && field_number(f, m->data, m->len, v);
 }
 
 /*
- * Bytes of the descriptors [from, to), or of the lists that have one descriptor each. False: the event does
- * not carry all of them.
+ * Adds the bytes of the descriptors [from, to), or of lists of one descriptor. False: the event does not carry
+ * all of them.
  */
-static bool queue_bytes(const struct queue_event *e, const struct merge_record *m, uint64_t from, uint64_t to,
+static bool queue_bytes(struct tep_event *e, const struct merge_record *m, uint64_t from, uint64_t to,
 			uint64_t *bytes)
 {
-	uint64_t sum = 0;
+	uint64_t sum = 0, len, end;
 
 	for (uint64_t i = from; i < to; i++) {
-		if (i >= QUEUE_LENGTHS || e->lengths[i].kind != FIELD_NUMBER)
+		/* SG_END of include/linux/scatterlist.h, in the lowest byte of page_link: a list ends */
+		if (i > INT8_MAX || !queue_field(e, m, "len", (int)i, &len) ||
+		    (queue_field(e, m, "end", (int)i, &end) && !(end & 2)))
 			return false;
-		/* SG_END of include/linux/scatterlist.h, in the lowest byte of page_link */
-		if (e->ends[i].kind == FIELD_NUMBER && !(queue_number(&e->ends[i], m, 0) & 2))
-			return false;
-		sum += queue_number(&e->lengths[i], m, 0);
+		sum += len;
 	}
 	*bytes += sum;
 	return true;
@@ -134,19 +54,21 @@ static struct queue *queue_find(struct queues *q, const struct queue *wanted)
 	return &q->v[q->n - 1];
 }
 
-static int queue_add(struct queues *q, const struct queue_event *e, size_t input, const struct merge_record *m)
+static int queue_add(struct queues *q, struct tep_event *e, size_t input, const struct merge_record *m)
 {
-	struct queue key = { .input = input, .device = (int64_t)queue_number(&e->device, m, UINT64_MAX) };
-	uint64_t out = queue_number(&e->out, m, 0), in = queue_number(&e->in, m, 0);
-	struct queue *to;
+	struct queue key = { .input = input }, *to;
+	uint64_t out, in, device;
 	const uint8_t *name;
 	size_t n;
 
-	field_load_bytes(&e->name, m->data, m->len, &name, &n);
+	key.device = queue_field(e, m, "device", -1, &device) ? (int64_t)device : -1;
+	field_bytes(tep_find_field(e, "queue"), m->data, m->len, &name, &n);
 	snprintf(key.name, sizeof(key.name), "%.*s", (int)(n < sizeof(key.name) ? n : sizeof(key.name)), name);
 	to = queue_find(q, &key);
 	if (!to)
 		return -ENOMEM;
+	queue_field(e, m, "out", -1, &out);
+	queue_field(e, m, "in", -1, &in);
 	to->buffers++;
 	to->out += out;
 	to->in += in;
@@ -163,11 +85,10 @@ int queues_after(void *ctx, struct pass_run *run)
 	for (size_t i = 0; i < run->records->n && !ret; i++) {
 		const struct merge_record *m = &run->records->v[i];
 		size_t input = merge_stream(l->t->merge, m)->input;
-		const struct queue_events *of = &l->queues.events[input];
-		unsigned int id = m->data && of->any ? timeline_id(m) : 0;
+		const struct known_event *e = m->data ? input_event(&l->in->v[input], timeline_id(m)) : NULL;
 
-		if (id && id < of->n && of->by_id[id])
-			ret = queue_add(&l->queues, of->by_id[id], input, m);
+		if (e && !strcmp(e->event->system, "virtio") && !strncmp(e->event->name, "add", 3))
+			ret = queue_add(&l->queues, e->event, input, m);
 	}
 	return ret;
 }
