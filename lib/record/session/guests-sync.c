@@ -355,6 +355,7 @@ bool session_guest_clock_now(const struct session_guests *all, const struct sess
 	struct cntvoff_log cntvoff = { 0 };
 	struct sync_result r = { 0 };
 	const char *why;
+	bool known;
 	int ret = all->clocks ? clock_sampler_copy_cntvoff(all->clocks, &cntvoff) : -ENODATA;
 
 	ret = ret ?: copy_newest(&host, clock_sampler_host(all->clocks)) ?:
@@ -362,16 +363,16 @@ bool session_guest_clock_now(const struct session_guests *all, const struct sess
 	ret = ret ?: counter_solve(&host, &guest, &cntvoff, vcpus, vmm_vcpus(g, vcpus, VCPUS_MAX), &r, &why);
 	if (ret == -ENODATA && guest.n_shots)
 		ret = counter_solve_pings(&host, &guest, &r, &why);
-	if (!ret && r.n_points) {
+	known = !ret && r.n_points && r.points[r.n_points - 1].bound != UINT64_MAX;
+	if (known) {
 		*offset = r.points[r.n_points - 1].offset;
 		*bound = r.points[r.n_points - 1].bound;
 	}
-	ret = ret ?: r.n_points && *bound != UINT64_MAX ? 0 : -ENODATA;
 	sync_result_release(&r);
 	counter_log_release(&host);
 	counter_log_release(&guest);
 	cntvoff_log_release(&cntvoff);
-	return !ret || peer_clock_now(g->peer, offset, bound);
+	return known;
 }
 
 /* ---- all guests ------------------------------------------------------------------------- */

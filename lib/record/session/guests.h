@@ -97,8 +97,8 @@ int session_guests_drain(struct session_guests *g, struct recorder *rec, unsigne
  */
 void session_guests_refresh_vcpus(struct session_guests *g, bool end);
 /*
- * While recording: the guest's clock, ns, by the counter method as far as the samples reach (guests-sync.c),
- * else by its answers alone. False: not known yet.
+ * While recording: the guest's clock, ns, by the counter method as far as the samples reach, or by its
+ * answers (guests-sync.c). False: not known yet.
  */
 bool session_guest_clock_now(const struct session_guests *all, const struct session_guest *g, int64_t *offset,
 			     uint64_t *bound);
