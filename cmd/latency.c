@@ -26,6 +26,7 @@ struct latency_opts {
 	bool by_default; /* no key was given: latency_key_default() */
 	const struct latency_preset *found;
 	char *fields[2]; /* of --key FIELD=FIELD */
+	struct event_words words[2];
 	struct latency_term terms[2];
 	struct latency_plan plan;
 };
@@ -119,19 +120,15 @@ static int latency_plan_key(struct latency_opts *o)
 
 static int latency_plan_pair(struct latency_opts *o)
 {
-	struct event_words words[2] = { { 0 } };
 	const char *from, *to;
 	enum latency_by by;
-	int ret = latency_check_event("--from", o->from, &words[0]);
+	int ret = latency_check_event("--from", o->from, &o->words[0])
+			  ?: latency_check_event("--to", o->to, &o->words[1]) ?: latency_plan_key(o);
 
-	if (!ret)
-		ret = latency_check_event("--to", o->to, &words[1]);
-	if (!ret)
-		ret = latency_plan_key(o);
 	/* machines meet below the keys that mean the same on all, and where --from and --to name two */
 	by = o->terms[0].next.by;
-	from = words[0].machine;
-	to = words[1].machine;
+	from = o->words[0].machine;
+	to = o->words[1].machine;
 	if (!ret)
 		o->plan = (struct latency_plan){ .terms = o->terms,
 						 .n_terms = 2,
@@ -139,32 +136,20 @@ static int latency_plan_pair(struct latency_opts *o)
 						 .strays = true,
 						 .apart = by != BY_VCPU && by != BY_GUEST &&
 							  (!from || !to || !strcmp(from, to)) };
-	event_words_release(&words[0]);
-	event_words_release(&words[1]);
 	return ret;
 }
 
-/* The key of --from and --to without --key. -ENOMEM. */
-static int latency_key_default(struct latency_opts *o, const struct inputs *in)
+/* The key of --from and --to without --key. */
+static void latency_key_default(struct latency_opts *o, const struct inputs *in)
 {
-	struct event_words from, to;
 	struct latency_key_of begin, end;
-	char why[256];
-	int ret = event_words_parse(&from, o->from, why, sizeof(why));
-	int ret_to = event_words_parse(&to, o->to, why, sizeof(why));
 
-	if (!ret && !ret_to) {
-		o->key = latency_default_key(in, &from, &to, &begin, &end);
-		if (o->key) {
-			o->terms[0].next = begin;
-			o->terms[1].look = end;
-		}
-		if (o->key && !strcmp(o->key, "vcpu"))
-			o->plan.apart = false;
-	}
-	event_words_release(&from);
-	event_words_release(&to);
-	return ret ?: ret_to;
+	o->key = latency_default_key(in, &o->words[0], &o->words[1], &begin, &end);
+	if (!o->key)
+		return;
+	o->terms[0].next = begin;
+	o->terms[1].look = end;
+	o->plan.apart &= strcmp(o->key, "vcpu") != 0;
 }
 
 static int latency_plan_preset(struct latency_opts *o)
@@ -311,9 +296,7 @@ static int latency_files(struct latency_opts *o, struct console *console, const 
 	if (o->found)
 		latency_preset_plan(o->found, l.in, &o->plan);
 	else if (o->by_default)
-		ret = latency_key_default(o, l.in);
-	if (ret)
-		goto out;
+		latency_key_default(o, l.in);
 	l.key = o->key;
 	l.by_default = o->by_default;
 	o->plan.worst = (size_t)o->worst;
@@ -345,8 +328,10 @@ int cmd_latency(int argc, char **argv)
 		console.quiet = o.quiet;
 		status = latency_files(&o, &console, &log);
 	}
-	free(o.fields[0]);
-	free(o.fields[1]);
+	for (size_t i = 0; i < 2; i++) {
+		free(o.fields[i]);
+		event_words_release(&o.words[i]);
+	}
 	strlist_release(&o.files);
 	return status;
 }

@@ -16,7 +16,6 @@
 #define LATE_MS	 1500 /* each answer: by itself within the 2 s for all of the last ones */
 #define LIMIT_MS 15000
 
-
 /* Answers each question, late, until the other end is closed. */
 static void *late_agent(void *arg)
 {

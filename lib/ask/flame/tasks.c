@@ -44,8 +44,9 @@ static int flame_task_frame(struct flame *f, struct flame_task *t, int32_t pid)
 	buf_printf(&f->text, "%s-%s", comm, number);
 	text = buf_str(&f->text);
 	t->idle = !pid && !f->opts.idle;
-	t->skip = in->skip || !text ||
-		  (!flame_listed(wanted, comm) && !flame_listed(wanted, number) && !flame_listed(wanted, text));
+	t->skip =
+		in->skip || !text ||
+		(!flame_listed(wanted, comm) && !flame_listed(wanted, number) && !flame_listed(wanted, text));
 	if (t->skip)
 		return text ? 0 : -ENOMEM;
 	if (pid <= 0 || (known && !f->opts.pids)) {

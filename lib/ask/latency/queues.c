@@ -10,7 +10,8 @@
 #define QUEUES_MAX 256 /* further ones share a row */
 
 /* A field called NAME, or NAME0, NAME1 ... False: the event has none. */
-static bool queue_field(struct tep_event *e, const struct merge_record *m, const char *name, int i, uint64_t *v)
+static bool queue_field(struct tep_event *e, const struct merge_record *m, const char *name, int i,
+			uint64_t *v)
 {
 	const struct tep_format_field *f;
 	char numbered[24];
@@ -22,8 +23,8 @@ static bool queue_field(struct tep_event *e, const struct merge_record *m, const
 }
 
 /*
- * Adds the bytes of the descriptors [from, to), or of lists of one descriptor. False: the event does not carry
- * all of them.
+ * Adds the bytes of the descriptors [from, to), or of lists of one descriptor. False: the event does not
+ * carry all of them.
  */
 static bool queue_bytes(struct tep_event *e, const struct merge_record *m, uint64_t from, uint64_t to,
 			uint64_t *bytes)
@@ -63,7 +64,8 @@ static int queue_add(struct queues *q, struct tep_event *e, size_t input, const 
 
 	key.device = queue_field(e, m, "device", -1, &device) ? (int64_t)device : -1;
 	field_bytes(tep_find_field(e, "queue"), m->data, m->len, &name, &n);
-	snprintf(key.name, sizeof(key.name), "%.*s", (int)(n < sizeof(key.name) ? n : sizeof(key.name)), name);
+	snprintf(key.name, sizeof(key.name), "%.*s", (int)(n < sizeof(key.name) ? n : sizeof(key.name)),
+		 name);
 	to = queue_find(q, &key);
 	if (!to)
 		return -ENOMEM;
