@@ -35,8 +35,7 @@ static const struct opt import_rows[] = {
 	    opts_set_text, IMPORT(formats)),
 	OPT(0, "qemu-log", "FILE", "QEMU's trace events: its log, or the simple back end's file; needs no -i",
 	    opts_set_text, IMPORT(qemu)),
-	OPT(0, "hypertrace", "GUEST=FILE",
-	    "the memory of a guest's marks, for their arguments in QEMU's log",
+	OPT(0, "hypertrace", "GUEST=FILE", "the memory of a guest's marks, for their arguments in QEMU's log",
 	    opts_set_text, IMPORT(rings)),
 	OPT('i', "input", "FILE", "the host's trace.dat; none: it has no file, as after a panic",
 	    opts_set_text, IMPORT(o.input)),
@@ -147,9 +146,7 @@ static int import_perfetto(const struct import_line *l, const struct log *log)
 
 static int import_qemu(const struct import_line *l, const struct log *log)
 {
-	struct qemu_opts o = {
-		.input = l->qemu, .rings = l->rings, .output = l->o.output, .log = log
-	};
+	struct qemu_opts o = { .input = l->qemu, .rings = l->rings, .output = l->o.output, .log = log };
 	struct qemu_result r;
 	int ret = qemu_import(&o, &r);
 

@@ -209,11 +209,9 @@ static bool latency_other_arch(const struct inputs *in, const char *event)
 
 static int latency_tell(struct latency_answer *l, const struct latency_opts *o, const struct log *log)
 {
-	const struct latency_worst *worst;
-	const struct latency_row *rows;
 	struct buf text = { 0 };
 	struct answer a;
-	size_t n, n_worst;
+	size_t n_worst = l->found.n_worst;
 	bool missing = false;
 	int ret = 0;
 
@@ -224,7 +222,7 @@ static int latency_tell(struct latency_answer *l, const struct latency_opts *o, 
 
 		for (size_t i = 0; i < l->plan->n_terms; i++) {
 			const struct latency_term *t = &l->plan->terms[i];
-			const struct latency_count *count = latency_count(l->found, i);
+			const struct latency_count *count = &l->found.counts[i];
 
 			if (t->point != p || t->cancels)
 				continue;
@@ -246,12 +244,10 @@ static int latency_tell(struct latency_answer *l, const struct latency_opts *o, 
 		log_err(log, "so preset '%s' has no complete chain", l->preset->name);
 	if (missing)
 		return -ENODATA;
-	rows = latency_rows(l->found, &n);
-	for (size_t i = 0; i < n && !ret; i++)
-		ret = histogram_join(&l->all, &rows[i].stages[l->plan->n_points - 1]);
-	worst = latency_worst(l->found, &n_worst);
+	for (size_t i = 0; i < l->found.n_rows && !ret; i++)
+		ret = histogram_join(&l->all, &l->found.rows[i].stages[l->plan->n_points - 1]);
 	if (!ret && n_worst)
-		ret = between_read(&l->between, l->in, worst, n_worst, l->plan->n_points);
+		ret = between_read(&l->between, l->in, l->found.worst, n_worst, l->plan->n_points);
 	if (!ret) {
 		answer_begin(&a, o->form, &text);
 		a.ticks = inputs_in_ticks(l->in);
@@ -284,6 +280,7 @@ static int latency_tell(struct latency_answer *l, const struct latency_opts *o, 
 static int latency_files(struct latency_opts *o, struct console *console, const struct log *log)
 {
 	struct hyptrace *files = NULL;
+	struct latency *found = NULL;
 	struct latency_answer l = {
 		.preset = o->found, .from = o->from, .to = o->to, .rows = o->rows ? (size_t)o->rows : SIZE_MAX
 	};
@@ -301,12 +298,12 @@ static int latency_files(struct latency_opts *o, struct console *console, const 
 	l.by_default = o->by_default;
 	o->plan.worst = (size_t)o->worst;
 	l.plan = &o->plan;
-	ret = latency_open(&l.found, l.in, l.plan, log);
-	if (!ret)
-		ret = latency_read(l.found, log, &damaged);
-	if (!ret)
+	ret = latency_open(&found, l.in, l.plan, log) ?: latency_read(found, log, &damaged);
+	if (!ret) {
+		l.found = latency_result(found);
 		ret = latency_tell(&l, o, log);
-	latency_close(l.found);
+	}
+	latency_close(found);
 	if (damaged)
 		log_damage(log, damaged);
 	if (!ret && damaged)

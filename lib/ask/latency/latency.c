@@ -346,44 +346,20 @@ int latency_read(struct latency *l, const struct log *log, uint64_t *damaged)
 
 /* ---- answers ---------------------------------------------------------------------- */
 
-const struct latency_row *latency_rows(const struct latency *l, size_t *n)
+struct latency_result latency_result(const struct latency *l)
 {
-	*n = l->rows.n;
-	return l->rows.v;
-}
-
-const struct latency_worst *latency_worst(const struct latency *l, size_t *n)
-{
-	*n = l->rows.n_worst;
-	return l->rows.worst;
-}
-
-const struct latency_count *latency_count(const struct latency *l, size_t term)
-{
-	return &l->counts[term];
-}
-
-const struct queue *latency_queues(const struct latency *l, size_t *n)
-{
-	*n = l->queues.n;
-	return l->queues.v;
-}
-
-const char *latency_why_lost(const struct latency *l)
-{
-	if (!l->paused)
-		return "events were lost";
-	return l->lost ? "events were lost, or tracing was off," : "tracing was off";
-}
-
-const char *latency_unbounded(const struct latency *l)
-{
-	return l->unbounded;
-}
-
-const struct vcpu_map *latency_vcpu_map(const struct latency *l)
-{
-	return l->vcpus;
+	return (struct latency_result){ .rows = l->rows.v,
+					.worst = l->rows.worst,
+					.queues = l->queues.v,
+					.counts = l->counts,
+					.n_rows = l->rows.n,
+					.n_worst = l->rows.n_worst,
+					.n_queues = l->queues.n,
+					.unbounded = l->unbounded,
+					.why_lost = !l->paused ? "events were lost"
+						    : l->lost  ? "events were lost, or tracing was off,"
+							       : "tracing was off",
+					.vcpus = l->vcpus };
 }
 
 /* ---- open and close ---------------------------------------------------------------------- */

@@ -83,24 +83,27 @@ int latency_read(struct latency *l, const struct log *log, uint64_t *damaged);
 
 /* Chains that began in the row. */
 uint64_t latency_begun(const struct latency_row *r, size_t n_points);
-/* After reading: rows in the order in which their keys came; the longest first. */
-const struct latency_row *latency_rows(const struct latency *l, size_t *n);
-const struct latency_worst *latency_worst(const struct latency *l, size_t *n);
 /* Of a term: its events that came, those that passed its filter, and of these those without a key. */
 struct latency_count {
 	bool known; /* a file has a format of it */
 	uint64_t seen, passed, keyless;
 };
-const struct latency_count *latency_count(const struct latency *l, size_t term);
+/* After reading. */
+struct latency_result {
+	const struct latency_row *rows;	    /* in the order in which their keys came */
+	const struct latency_worst *worst;  /* the longest first */
+	const struct queue *queues;	    /* of plan.queues */
+	const struct latency_count *counts; /* by term */
+	size_t n_rows, n_worst, n_queues;
+	/* a guest whose clock has no bound, though order across machines is asked for; NULL: none */
+	const char *unbounded;
+	/* why there is nothing between some events: "events were lost", or pauses between regions */
+	const char *why_lost;
+	const struct vcpu_map *vcpus;
+};
+struct latency_result latency_result(const struct latency *l);
 /* The bound between two events, ns: 0 on one machine; UINT64_MAX: unknown. */
 uint64_t latency_bound(const struct chain_event *a, const struct chain_event *b);
-/* A guest whose clock has no bound, though order across machines is asked for; NULL: none. */
-const char *latency_unbounded(const struct latency *l);
-/* Of plan.queues, after reading; NULL: no file has such events. */
-const struct queue *latency_queues(const struct latency *l, size_t *n);
-/* Why there is nothing between some events: "events were lost", or pauses between regions. */
-const char *latency_why_lost(const struct latency *l);
-const struct vcpu_map *latency_vcpu_map(const struct latency *l);
 
 /*
  * Keys that the two events have by their meaning (default-key.c): KVM's the vCPU, sched's the task, the
