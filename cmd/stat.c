@@ -194,7 +194,6 @@ static int stat_read(struct stat_run *r)
 	if (ret)
 		return ret;
 	counts_finish(s->counts);
-	tally_finish(&s->tally);
 	if (s->hyp)
 		hyptime_finish(s->hyp);
 	if (s->markers)
