@@ -72,8 +72,6 @@ static void sql_event_close(struct sql_cursor *c)
 {
 	struct sql_event_cursor *e = (struct sql_event_cursor *)c;
 
-	for (size_t i = 0; e->named && i < c->sql->in->n; i++)
-		free(e->named[i]);
 	free(e->named);
 	e->named = NULL;
 	sql_scan_close(&e->scan);
@@ -94,15 +92,12 @@ static int sql_event_filter(struct sql_cursor *c)
 	if (e->by_id)
 		return 0;
 	if (c->want.by_name) {
-		e->named = calloc(in->n + 1, sizeof(*e->named));
+		e->named = inputs_table(in, 0, sizeof(**e->named));
 		if (!e->named)
 			return -ENOMEM;
 	}
 	/* finds the events with wanted names, and whether the hypervisor or others have such */
-	for (size_t i = 0; e->named && i < in->n; i++) {
-		e->named[i] = calloc(in->v[i].n_known + 1, sizeof(**e->named));
-		if (!e->named[i])
-			return -ENOMEM;
+	for (size_t i = 0; e->named && i < in->n; i++)
 		for (unsigned int id = 0; id < in->v[i].n_known; id++) {
 			const struct known_event *k = input_event(&in->v[i], id);
 
@@ -110,7 +105,6 @@ static int sql_event_filter(struct sql_cursor *c)
 			if (e->named[i][id])
 				*(k->hyp ? &hyp : &other) = true;
 		}
-	}
 	if (e->named && !hyp && !other)
 		return 0;
 	return sql_scan_open(&e->scan, c->sql, &c->want,

@@ -314,10 +314,7 @@ struct sql_span_maker {
 };
 
 struct sql_hyp {
-	/* by input: words of spans' `why` and of the reasons of their ends */
-	struct sql_hyp_words {
-		uint8_t *why, left[SPAN_REASONS];
-	} * inputs;
+	uint8_t **why, **left; /* by input: words of spans' `why` and of the reasons of their ends */
 	char *words[256]; /* from 1 on */
 	size_t n_words;
 	struct sql_pieces *store; /* hyp-store.c; by stream */

@@ -179,13 +179,8 @@ static int sql_thread_filter(struct sql_cursor *cursor)
 
 	if (s->threads_known)
 		return 0;
-	events = calloc(s->in->n + 1, sizeof(*events));
-	ret = events ? 0 : -ENOMEM;
-	for (size_t i = 0; i < s->in->n && !ret; i++) {
-		events[i] = calloc(s->in->v[i].n_known + 1, sizeof(**events));
-		ret = events[i] ? 0 : -ENOMEM;
-	}
-	ret = ret ?: sql_scan_open(&c, s, NULL, PART_OTHER);
+	events = inputs_table(s->in, 0, sizeof(**events));
+	ret = events ? sql_scan_open(&c, s, NULL, PART_OTHER) : -ENOMEM;
 	while (!ret && (ret = sql_scan_next(&c)) == 1) {
 		size_t input = s->streams[c.stream].input;
 		unsigned int id;
@@ -199,8 +194,6 @@ static int sql_thread_filter(struct sql_cursor *cursor)
 		ret = sql_threads_record(s, &events[input][id], c.m, input);
 	}
 	sql_scan_close(&c);
-	for (size_t i = 0; events && i < s->in->n; i++)
-		free(events[i]);
 	free(events);
 	s->threads_known = !ret;
 	return ret;

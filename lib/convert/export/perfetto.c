@@ -337,7 +337,7 @@ static int perfetto_open(struct perfetto *p)
 
 	p->n_cpus = n * PERFETTO_CPUS;
 	p->machines = calloc(n + 1, sizeof(*p->machines));
-	p->events = calloc(n + 1, sizeof(*p->events));
+	p->events = inputs_table(p->job->in, 0, sizeof(**p->events));
 	if (!p->machines || !p->events || padded_init(&p->padded))
 		return -ENOMEM;
 	/* the first file that is no guest's is the host's; each other one is a machine of its own */
@@ -347,9 +347,6 @@ static int perfetto_open(struct perfetto *p)
 		host = 0;
 	for (size_t i = 0; i < n; i++) {
 		p->machines[i] = i == host ? 0 : (uint32_t)i + 1;
-		p->events[i] = calloc(p->job->in->v[i].n_known + 1, sizeof(*p->events[i]));
-		if (!p->events[i])
-			return -ENOMEM;
 		/* its first use sorts libtraceevent's functions: the others may be anywhere */
 		tep_find_function(p->job->in->v[i].tep, 0);
 	}
@@ -378,8 +375,6 @@ int export_perfetto(struct export_job *job, const struct hypertrace_desc *desc, 
 	pf_marker_release(&p);
 	gaps_release(&p.gaps);
 	pf_map_release(&p.parents, NULL);
-	for (size_t i = 0; p.events && i < job->in->n; i++)
-		free(p.events[i]);
 	free(p.events);
 	free(p.machines);
 	buf_release(&p.args.bytes);
