@@ -89,9 +89,7 @@ static int tally_row(struct tally *s, const struct span *span, struct tally_row 
 int tally_keep(struct tally *s, const struct span *span)
 {
 	uint64_t from = span->from - s->origin, to = span->to - s->origin, first, last;
-	struct tally_cell *cells;
 	struct tally_row *row;
-	size_t room;
 	int ret;
 
 	tally_longest(s, span);
@@ -108,16 +106,8 @@ int tally_keep(struct tally *s, const struct span *span)
 	}
 	first = from / s->width;
 	last = to / s->width;
-	for (room = row->room ?: 64; room <= last;)
-		room *= 2;
-	if (room > row->room) {
-		cells = realloc(row->cells, room * sizeof(*cells));
-		if (!cells)
-			return -ENOMEM;
-		memset(cells + row->room, 0, (room - row->room) * sizeof(*cells));
-		row->cells = cells;
-		row->room = room;
-	}
+	if (array_reach(&row->cells, &row->room, last + 1, sizeof(*row->cells)))
+		return -ENOMEM;
 	s->n_slices = last >= s->n_slices ? last + 1 : s->n_slices;
 	row->cells[first].n++;
 	for (size_t k = first; k <= last; k++) {
