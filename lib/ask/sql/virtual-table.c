@@ -144,14 +144,25 @@ static int sql_table_eof(sqlite3_vtab_cursor *cursor)
 	return ((const struct sql_cursor *)cursor)->over;
 }
 
+int sql_cell_give(struct sql_cell v, sqlite3_context *to)
+{
+	if (v.kind == SQL_CELL_NUMBER)
+		sqlite3_result_int64(to, v.number);
+	else if (v.kind != SQL_CELL_NULL && v.kind != SQL_CELL_FAILED)
+		sqlite3_result_text(to, v.text, -1,
+				    v.kind == SQL_CELL_TEXT ? SQLITE_STATIC
+				    : v.kind == SQL_CELL_COPY  ? SQLITE_TRANSIENT
+							 : sqlite3_free);
+	return v.kind == SQL_CELL_FAILED ? SQLITE_NOMEM : SQLITE_OK;
+}
+
 static int sql_table_column(sqlite3_vtab_cursor *cursor, sqlite3_context *to, int i)
 {
 	struct sql_cursor *c = (struct sql_cursor *)cursor;
 
-	if (c->copied)
-		sqlite3_result_value(to, sqlite3_column_value(c->copy, i + 1));
-	else
-		c->table->column(c, to, i);
+	if (!c->copied)
+		return sql_cell_give(c->table->column(c, i), to);
+	sqlite3_result_value(to, sqlite3_column_value(c->copy, i + 1));
 	return SQLITE_OK;
 }
 
