@@ -60,8 +60,8 @@ static inline int array_room(void *array, size_t *room, size_t n, size_t size)
 }
 
 /*
- * Makes an array of *room entries of `size` bytes have at least n, by doubling; new ones are zeroed. array: address
- * of the pointer to them. 0, or -ENOMEM: all is as it was.
+ * Makes an array of *room entries of `size` bytes have at least n, by doubling; new ones are zeroed. array:
+ * address of the pointer to them. 0, or -ENOMEM: all is as it was.
  */
 static inline int array_reach(void *array, size_t *room, size_t n, size_t size)
 {

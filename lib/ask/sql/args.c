@@ -138,7 +138,8 @@ int sql_args_of(struct sql *s, int64_t id, struct sql_args *a)
 static struct sql_cell sql_arg_cell(const struct sql_args *a, const struct sql_arg *v)
 {
 	return v->number ? sql_number(v->value)
-			 : (struct sql_cell){ .kind = SQL_CELL_COPY, .text = (const char *)a->texts.data + v->text };
+			 : (struct sql_cell){ .kind = SQL_CELL_COPY,
+					      .text = (const char *)a->texts.data + v->text };
 }
 
 /* EXTRACT_ARG(arg_set_id, key). A row asks for several of one set. */

@@ -143,7 +143,7 @@ static struct sql_cell sql_exit_column(struct sql_cursor *cursor, int i)
 			       ?: kvm_exit_arm_name((uint32_t)row->why);
 		return word ? sql_text(word)
 			    : (struct sql_cell){ .kind = SQL_CELL_OWN,
-						  .text = sqlite3_mprintf("%u", (uint32_t)row->why) };
+						 .text = sqlite3_mprintf("%u", (uint32_t)row->why) };
 	case EXIT_ESR_CLASS:
 		if (row->ec < 64 && row->why == KVM_EXIT_ARM_TRAP)
 			return sql_text(esr_ec_name((unsigned int)row->ec));

@@ -166,9 +166,17 @@ struct sql_column {
 
 /* A column's value. */
 struct sql_cell {
-	enum { SQL_CELL_NULL, SQL_CELL_NUMBER, SQL_CELL_TEXT, SQL_CELL_COPY, SQL_CELL_OWN, SQL_CELL_FAILED } kind;
+	enum {
+		SQL_CELL_NULL,
+		SQL_CELL_NUMBER,
+		SQL_CELL_TEXT,
+		SQL_CELL_COPY,
+		SQL_CELL_OWN,
+		SQL_CELL_FAILED
+	} kind;
 	int64_t number;
-	/* SQL_CELL_TEXT: lives as long as the files; SQL_CELL_COPY: until the next row; SQL_CELL_OWN: sqlite3_mprintf's */
+	/* SQL_CELL_TEXT: lives as long as the files; SQL_CELL_COPY: until the next row; SQL_CELL_OWN:
+	 * sqlite3_mprintf's */
 	const char *text;
 };
 
@@ -340,7 +348,7 @@ struct sql_span_maker {
 
 struct sql_hyp {
 	uint8_t **why, **left; /* by input: words of spans' `why` and of the reasons of their ends */
-	char *words[256]; /* from 1 on */
+	char *words[256];      /* from 1 on */
 	size_t n_words;
 	struct sql_pieces *store; /* hyp-store.c; by stream */
 	bool too_many;		  /* for the store */

@@ -156,7 +156,8 @@ static int sql_state_next(struct sql_cursor *cursor)
 
 static struct sql_cell sql_state_comm(const struct sql *s, size_t input, int32_t pid)
 {
-	return pid != STATE_NO_TASK && input != STATE_NO_INPUT ? sql_text(sql_comm(s, input, pid)) : SQL_NOTHING;
+	return pid != STATE_NO_TASK && input != STATE_NO_INPUT ? sql_text(sql_comm(s, input, pid))
+							       : SQL_NOTHING;
 }
 
 /* none: the number that stands for no number. */

@@ -150,9 +150,9 @@ int sql_cell_give(struct sql_cell v, sqlite3_context *to)
 		sqlite3_result_int64(to, v.number);
 	else if (v.kind != SQL_CELL_NULL && v.kind != SQL_CELL_FAILED)
 		sqlite3_result_text(to, v.text, -1,
-				    v.kind == SQL_CELL_TEXT ? SQLITE_STATIC
-				    : v.kind == SQL_CELL_COPY  ? SQLITE_TRANSIENT
-							 : sqlite3_free);
+				    v.kind == SQL_CELL_TEXT   ? SQLITE_STATIC
+				    : v.kind == SQL_CELL_COPY ? SQLITE_TRANSIENT
+							      : sqlite3_free);
 	return v.kind == SQL_CELL_FAILED ? SQLITE_NOMEM : SQLITE_OK;
 }
 

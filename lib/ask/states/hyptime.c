@@ -28,7 +28,7 @@ struct hyptime {
 	const struct steps *steps;
 	struct tally *to;
 	bool (*is_smc)[SPAN_REASONS]; /* by input: of hyp_exit's reasons */
-	struct hyp_cpu *cpus; /* by stream */
+	struct hyp_cpu *cpus;	      /* by stream */
 	size_t n_cpus;
 	struct hyp_rows visits, firmware;
 	struct hyptime_unpaired unpaired;
@@ -113,7 +113,8 @@ static int hyptime_after(void *ctx, struct pass_run *run)
 		if (s->kind == STEP_HYP_ENTER || s->kind == STEP_HYP_EXIT || s->kind == STEP_LOST) {
 			if (s->kind == STEP_HYP_ENTER && c->calls && s->ts >= c->since)
 				ret = hyp_add(h, &h->firmware, s->input, span_why(s->a), s->ts - c->since);
-			c->calls = s->kind == STEP_HYP_EXIT && s->a < SPAN_REASONS && h->is_smc[s->input][s->a];
+			c->calls =
+				s->kind == STEP_HYP_EXIT && s->a < SPAN_REASONS && h->is_smc[s->input][s->a];
 			c->since = s->ts;
 		}
 		if (ret || !step_visit(&c->visit, s, 0, &done))
