@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Visits to the hypervisor, exits of guests and marks of programs: sql, stat, export, flame and KernelShark's plugin
+# Visits to the hypervisor, exits of guests and marks of programs: sql, stat, export, flame, path and KernelShark's plugin
 # have the same ones, with the same reasons, and those that a slow reference finds in trace-cmd's lines; vCPUs' states
 # begin and end with them.
 . tests/integration/lib.sh
@@ -166,6 +166,61 @@ done <tests/integration/spans.golden
 ok $? "$found captures have been compared"
 [ "$states" -gt 20000 ]
 ok $? "$states states of vCPUs have been compared"
+
+# ---- path ------------------------------------------------------------------------------------
+
+# What path counts in a guest's hops is what the spans have there: of visits where they show the guest's exits, else of
+# exits. Prints hops that differ, and how many exits there were.
+hops() { # GUEST FILE...
+	local guest=$1 n
+	shift
+	for n in $(seq 5 5 100); do
+		"$hyptrace" path -q --json --at sched_switch -n $n "$@" 2>/dev/null |
+			sed -nE 's/.*"machine":"'"$guest"'","cpu":([0-9]+),.*"from":"([0-9]+)\.([0-9]+)","to":"([0-9]+)\.([0-9]+)","exits":([0-9]+),"outside_ns":([0-9]+).*/hop \1 \2\3 \4\5 \6 \7/p'
+	done >"$tmp/hops"
+	query "$@" "SELECT 'left ' || vcpu || ' ' || ts FROM hyp_calls WHERE reason = 'guest_exit' AND vcpu IS NOT NULL;
+		SELECT 'in ' || vcpu || ' ' || (ts + dur) FROM hyp_calls WHERE left_for = 'eret_guest' AND vcpu IS NOT NULL;
+		SELECT 'kvm ' || vcpu || ' ' || ts || ' ' || (ts + dur) FROM kvm_exits WHERE dur IS NOT NULL AND vcpu IS NOT NULL;" |
+		cat - "$tmp/hops" | perl -ne '
+		my ($what, $cpu, @v) = split;
+		push @{ $out{$cpu} }, [@v] if $what eq "kvm";
+		push @{ $edge{$cpu} }, [$v[0], $what] if $what eq "left" || $what eq "in";
+		push @hops, [$cpu, map { $_ + 0 } @v] if $what eq "hop";
+		END {
+			for my $cpu (keys %edge) {
+				my $since;
+				$out{$cpu} = [];
+				for (sort { $a->[0] <=> $b->[0] } @{ $edge{$cpu} }) {
+					push @{ $out{$cpu} }, [$since, $_->[0]] if $_->[1] eq "in" && $since;
+					$since = $_->[1] eq "left" ? $_->[0] : undef;
+				}
+			}
+			for my $h (@hops) {
+				my ($cpu, $from, $to, $exits, $outside) = @$h;
+				my ($n, $ns) = (0, 0);
+				for (@{ $out{$cpu} }) {
+					my ($a, $b) = @$_;
+					$n++ if $a >= $from && $a < $to;
+					$a = $from if $a < $from;
+					$b = $to if $b > $to;
+					$ns += $b - $a if $b > $a;
+				}
+				$all += $n;
+				print "@$h: $n $ns\n" if $n != $exits || $ns != $outside;
+			}
+			print $all // 0, "\n";
+		}'
+}
+
+exits=0
+for name in guest raw steal stock; do
+	dir=tests/data/$name
+	hops Guest "$dir/trace.dat" "$dir/trace-Guest.dat" >"$tmp/differ"
+	is "$(sed '$d' "$tmp/differ")" '' "$dir: path counts the exits of the spans"
+	exits=$((exits + $(tail -n 1 "$tmp/differ")))
+done
+[ "$exits" -gt 10 ]
+ok $? "$exits exits have been compared"
 
 # ---- made up ---------------------------------------------------------------------------------
 
