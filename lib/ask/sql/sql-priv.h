@@ -193,7 +193,17 @@ static inline struct sql_cell sql_text(const char *text)
 
 #define SQL_NOTHING ((struct sql_cell){ 0 })
 /* SQLite's code. */
-int sql_cell_give(struct sql_cell v, sqlite3_context *to);
+static inline int sql_cell_give(struct sql_cell v, sqlite3_context *to)
+{
+	if (v.kind == SQL_CELL_NUMBER)
+		sqlite3_result_int64(to, v.number);
+	else if (v.kind != SQL_CELL_NULL && v.kind != SQL_CELL_FAILED)
+		sqlite3_result_text(to, v.text, -1,
+				    v.kind == SQL_CELL_TEXT   ? SQLITE_STATIC
+				    : v.kind == SQL_CELL_COPY ? SQLITE_TRANSIENT
+							      : sqlite3_free);
+	return v.kind == SQL_CELL_FAILED ? SQLITE_NOMEM : SQLITE_OK;
+}
 
 struct sql_cursor {
 	sqlite3_vtab_cursor base;

@@ -144,18 +144,6 @@ static int sql_table_eof(sqlite3_vtab_cursor *cursor)
 	return ((const struct sql_cursor *)cursor)->over;
 }
 
-int sql_cell_give(struct sql_cell v, sqlite3_context *to)
-{
-	if (v.kind == SQL_CELL_NUMBER)
-		sqlite3_result_int64(to, v.number);
-	else if (v.kind != SQL_CELL_NULL && v.kind != SQL_CELL_FAILED)
-		sqlite3_result_text(to, v.text, -1,
-				    v.kind == SQL_CELL_TEXT   ? SQLITE_STATIC
-				    : v.kind == SQL_CELL_COPY ? SQLITE_TRANSIENT
-							      : sqlite3_free);
-	return v.kind == SQL_CELL_FAILED ? SQLITE_NOMEM : SQLITE_OK;
-}
-
 static int sql_table_column(sqlite3_vtab_cursor *cursor, sqlite3_context *to, int i)
 {
 	struct sql_cursor *c = (struct sql_cursor *)cursor;
