@@ -379,3 +379,20 @@ void inputs_release(struct inputs *in)
 	free(in->v);
 	*in = (struct inputs){ 0 };
 }
+
+void *inputs_table(const struct inputs *in, size_t more, size_t size)
+{
+	size_t head = (in->n + 1) * sizeof(void *), n = 0;
+	char **v, *at;
+
+	head += -head % _Alignof(max_align_t);
+	for (size_t i = 0; i < in->n; i++)
+		n += in->v[i].n_known + more;
+	v = calloc(1, head + n * size);
+	if (!v)
+		return NULL;
+	at = (char *)v + head;
+	for (size_t i = 0; i < in->n; at += (in->v[i++].n_known + more) * size)
+		v[i] = at;
+	return v;
+}

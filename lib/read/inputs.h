@@ -71,6 +71,12 @@ static inline const struct known_event *input_event(const struct input *in, unsi
 	return id < in->n_known && in->known[id].event ? &in->known[id] : NULL;
 }
 
+/*
+ * A table by input and event's id, with so many more places in each input: v[input][id], zeroed entries of
+ * `size` bytes, of which one free() frees all. NULL: no memory.
+ */
+void *inputs_table(const struct inputs *in, size_t more, size_t size);
+
 /* The vCPU that a host thread runs, by the file's GUEST options, and whose; NULL: none. */
 const struct offset_vcpu *input_vcpu(const struct input *in, int64_t tid, const struct offset_guest **guest);
 /* The host's GUEST option of that guest's file; NULL: it has none. */
