@@ -102,6 +102,12 @@ for ((i = 0; i < 100; i++)); do [ -s "$tmp/up" ] && break; sleep 0.1; done
 
 "$hyptrace" doctor --json >"$tmp/json"
 is "$(json_differs doctor <"$tmp/json" 2>&1)" "" "JSON as the schema says"
+is "$("$hyptrace" doctor --csv | grep -e ^guests -e ,hyp,)" "\
+host,hyp,hypervisor: -B hyp,false,somebody has switched it on already,\"record --take-over, which reads it from where it is\"
+guests,key,what,can,why,fix
+guests,bare,\"bare, QEMU\",false,it has no vsock,\"QEMU: -device vhost-vsock-pci,guest-cid=3\"
+guests,fc,\"fc, Firecracker\",true,its agent listens,
+guests,off,\"off, Firecracker\",false,its vsock is not reached,see guests' vsock above; is its VMM's socket there?" "... and as CSV"
 is "$(states "$tmp/json" | tail -n 3)" "\
 bare, QEMU: no
 fc, Firecracker: yes

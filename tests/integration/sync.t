@@ -38,6 +38,13 @@ is "$(misses 32502833996 32502833996 <"$tmp/arm.json")" "" "arm64: every knot ho
 is "$(grep -A 3 file_time_shift "$tmp/arm.json" | tr -d ' \n')" \
 	'"file_time_shift":{"outside":3544,"worst":461511},' "arm64: what ptp's offsets violate, as JSON"
 
+# shellcheck disable=SC2086
+is "$(sync --csv -q $arm | cut -d ';' -f 1-3)" "\
+hyp,windows,checked,outside,worst
+hyp,0,0,0,0
+guests,name,method,class,unit,time,offset,bound,drift_ppm,coverage,events,outside,vcpus,file_time_shift,knots
+guests,Guest,kvm windows,hard,ns,21912791912,32502833011,82917,0,1,11646,0,0:100;1:102,3544:461511,20359074608:32502833011:83817:hard;20789074608:32502833011:83817:hard" "arm64: the same as CSV"
+
 # ---- x86: the truth is in tsc-offset
 truth=$(($(sort -u tests/data/x86/tsc-offset) * -1))
 is "$(sort -u tests/data/x86/tsc-offset | wc -l)" 1 "x86: KVM left the offset alone"
