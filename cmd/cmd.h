@@ -194,6 +194,7 @@ const char *size_text(uint64_t bytes, char *out, size_t size);
 /* Live progress on a terminal (callbacks of session_opts; ctx is a struct console). */
 void progress_recording(void *ctx, const struct session_summary *so_far);
 void progress_writing(void *ctx, uint64_t done, uint64_t total);
+void progress_reading(void *ctx, uint64_t done, uint64_t total);
 void progress_end(struct console *console);
 /* The lines at the end: what was recorded, what was lost and what would help. */
 void print_summary(const struct session_summary *sum, const char *output, const struct log *log);

@@ -227,19 +227,28 @@ void progress_recording(void *ctx, const struct session_summary *so_far)
 	console->progress = true;
 }
 
-void progress_writing(void *ctx, uint64_t done, uint64_t total)
+static void progress_percent(struct console *console, const char *doing, uint64_t done, uint64_t total)
 {
-	struct console *console = ctx;
 	int percent = total ? (int)(done * 100 / total) : 0;
 
 	if (console->quiet || !isatty(STDERR_FILENO) || !total ||
 	    (console->progress && console->percent == percent))
 		return;
 	terminal_code(stderr, CODE_WIPE);
-	fprintf(stderr, "writing: %d%%", percent);
+	fprintf(stderr, "%s: %d%%", doing, percent);
 	console->percent = percent;
 	fflush(stderr);
 	console->progress = true;
+}
+
+void progress_writing(void *ctx, uint64_t done, uint64_t total)
+{
+	progress_percent(ctx, "writing", done, total);
+}
+
+void progress_reading(void *ctx, uint64_t done, uint64_t total)
+{
+	progress_percent(ctx, "reading", done, total);
 }
 
 static void print_lost(const struct session_buffer *b, const struct log *log)

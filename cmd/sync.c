@@ -379,6 +379,7 @@ static int sync_status(const struct sync_job *job)
 
 static int sync_run(struct sync_job *job, const struct sync_line *o)
 {
+	struct sync_progress progress = { .report = progress_reading, .ctx = job->log->ctx };
 	int ret;
 
 	/* times as recorded: the offsets that the files have are only checked */
@@ -390,7 +391,8 @@ static int sync_run(struct sync_job *job, const struct sync_line *o)
 			o->files.v[0], o->files.v[0]);
 		return -EINVAL;
 	}
-	ret = handle_sync(job->files, &job->found);
+	ret = handle_sync(job->files, &progress, &job->found);
+	progress_end(job->log->ctx);
 	if (!ret && (!o->quiet || o->form != ANSWER_TEXT) && sync_answer(job, o->form))
 		return -EIO; /* logged */
 	ret = ret || !o->plot ? ret : plot_svg(job, o->plot);

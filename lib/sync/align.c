@@ -31,7 +31,8 @@ static char *name_of_file(const char *path)
 
 /* ---- one guest ------------------------------------------------------------------------- */
 
-static int solve_guest(const struct offsets *o, struct offsets_guest *g, const struct log *log)
+static int solve_guest(const struct offsets *o, struct offsets_guest *g, struct sync_progress *progress,
+		       const struct log *log)
 {
 	const struct offset_guest *option = input_guest(o->host, g->file);
 	struct sync_evidence e = { .host = &o->windows, .guest = &g->events };
@@ -47,6 +48,7 @@ static int solve_guest(const struct offsets *o, struct offsets_guest *g, const s
 	ret = sync_source_reader(&source, g->file->reader);
 	if (ret)
 		return ret;
+	source.progress = progress;
 	ret = sync_guest_read(&g->events, &source);
 	sync_source_release(&source);
 	if (ret)
@@ -62,7 +64,8 @@ static int solve_guest(const struct offsets *o, struct offsets_guest *g, const s
 	if (ret)
 		return ret;
 	if (g->result.map_changed)
-		log_warn(log, "%s: the vCPU threads that its host's file names belong to another VM", g->file->path);
+		log_warn(log, "%s: the vCPU threads that its host's file names belong to another VM",
+			 g->file->path);
 	return 0;
 }
 
@@ -102,8 +105,20 @@ static int use_result(const struct offsets_guest *g, struct input *host, struct 
 
 /* ---- all of them ----------------------------------------------------------------------- */
 
+/* The bytes of the first n buffers' pages. */
+static uint64_t buffers_bytes(const struct input *in, size_t n)
+{
+	const struct reader_info *info = reader_info(in->reader);
+	uint64_t bytes = 0;
+
+	for (size_t b = 0; b < info->n_buffers && b < n; b++)
+		for (size_t i = 0; i < info->buffers[b].n_cpus; i++)
+			bytes += info->buffers[b].cpus[i].size;
+	return bytes;
+}
+
 int offsets_solve(struct inputs *all, struct input *host, offsets_want *wanted, const struct log *log,
-		  struct offsets *o)
+		  struct sync_progress *progress, struct offsets *o)
 {
 	struct sync_source source;
 	int ret;
@@ -114,6 +129,11 @@ int offsets_solve(struct inputs *all, struct input *host, offsets_want *wanted, 
 	ret = sync_source_reader(&source, host->reader);
 	if (ret)
 		return ret;
+	source.progress = progress;
+	if (progress)
+		progress->total = buffers_bytes(host, SIZE_MAX);
+	for (size_t i = 0; i < all->n && progress; i++)
+		progress->total += wanted(all, host, &all->v[i]) ? buffers_bytes(&all->v[i], 1) : 0;
 	ret = sync_host_read(&o->windows, &source, log);
 	sync_source_release(&source);
 	if (ret)
@@ -128,7 +148,7 @@ int offsets_solve(struct inputs *all, struct input *host, offsets_want *wanted, 
 		o->n_guests++;
 		g->file = &all->v[i];
 		g->result.method = "none";
-		ret = solve_guest(o, g, log) ?: use_result(g, host, &all->v[i]);
+		ret = solve_guest(o, g, progress, log) ?: use_result(g, host, &all->v[i]);
 		if (ret)
 			return ret;
 	}
@@ -208,7 +228,7 @@ int inputs_align(struct inputs *all, const struct log *log)
 				 host->path);
 			continue;
 		}
-		ret = offsets_solve(all, host, has_no_bounds, NULL, &o);
+		ret = offsets_solve(all, host, has_no_bounds, NULL, NULL, &o);
 		if (ret)
 			log_warn(log, "clocks of guests are not aligned with %s: %s", host->path,
 				 errno_text(ret));
