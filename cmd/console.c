@@ -67,6 +67,42 @@ bool command_files(const struct opts_table *t, int argc, char **argv, void *opts
 	return files->n || !strlist_add(files, "trace.dat");
 }
 
+static bool guests_wanted = true;
+
+void guests_want(bool wanted)
+{
+	guests_wanted = wanted;
+}
+
+/* Opens them again, each with the files of its guests after it, if there are any. */
+static int command_open_guests(struct hyptrace **files, const struct hyptrace_open_opts *opts,
+			       const struct log *log)
+{
+	const struct inputs *in = handle_inputs(*files);
+	struct strlist all = { 0 };
+	struct buf text = { 0 };
+	size_t found = 0;
+	int ret = 0;
+
+	for (size_t i = 0; i < in->n && !ret; i++) {
+		size_t k = all.n + 1;
+
+		ret = strlist_add(&all, in->v[i].path) ?: inputs_find_guests(in, &in->v[i], &all);
+		for (; k < all.n; k++, found++)
+			if (found < 4)
+				buf_printf(&text, "%s%s", found ? ", " : "", all.v[k]);
+	}
+	if (!ret && found) {
+		hyptrace_close(*files);
+		ret = hyptrace_open(files, (const char *const *)all.v, all.n, opts);
+		log_info(log, "guests' files are read too: %s%s (--no-guests leaves them out)",
+			 buf_str(&text) ?: "", found > 4 ? ", ..." : "");
+	}
+	buf_release(&text);
+	strlist_release(&all);
+	return ret;
+}
+
 int command_open(struct hyptrace **files, const struct strlist *paths, unsigned int flags,
 		 const struct times_opts *times, const struct log *log)
 {
@@ -93,7 +129,9 @@ int command_open(struct hyptrace **files, const struct strlist *paths, unsigned 
 			fd_close(&fd);
 		}
 	}
-	for (size_t i = 0; i < paths->n && !ret && times; i++)
+	if (!ret && times && !times->no_guests && guests_wanted)
+		ret = command_open_guests(files, &opts, log);
+	for (size_t i = 0; !ret && times && i < handle_inputs(*files)->n; i++)
 		filetime_set_hz(&handle_inputs(*files)->v[i].time, times->hz);
 	if (!ret && times)
 		handle_read_part(*files, &times->time);

@@ -311,6 +311,7 @@ struct sync_line {
 	bool write, check, quiet;
 	enum answer_form form;
 	const char *plot;
+	struct times_opts times; /* guests only */
 	struct strlist files;
 };
 
@@ -327,6 +328,7 @@ static const struct opt sync_rows[] = {
 	    "the files' own offsets (or with the computed ones if they have none),\n"
 	    "or when nothing can be checked",
 	    opts_set_flag, SYNC(check)),
+	OPT_NO_GUESTS(SYNC(times.no_guests)),
 	OPT_INPUT(SYNC(files)),
 	OPT_QUIET(SYNC(quiet)),
 	OPT_HELP,
@@ -383,11 +385,14 @@ static int sync_run(struct sync_job *job, const struct sync_line *o)
 	int ret;
 
 	/* times as recorded: the offsets that the files have are only checked */
-	ret = command_open(&job->files, &o->files, HYPTRACE_RAW_TIMES | COMMAND_UNLOADED, NULL, job->log);
+	ret = command_open(&job->files, &o->files, HYPTRACE_RAW_TIMES | COMMAND_UNLOADED, &o->times,
+			   job->log);
 	if (ret)
 		return ret;
 	if (handle_inputs(job->files)->n < 2) {
-		log_err(job->log, "%s: no guest's file is named with it; run: hyptrace sync %s GUEST.dat",
+		log_err(job->log,
+			"%s: no guest's file is named with it or lies next to it; run: hyptrace sync %s "
+			"GUEST.dat",
 			o->files.v[0], o->files.v[0]);
 		return -EINVAL;
 	}
@@ -404,7 +409,7 @@ static int sync_run(struct sync_job *job, const struct sync_line *o)
 
 int cmd_sync(int argc, char **argv)
 {
-	struct sync_line o = { 0 };
+	struct sync_line o = { .times.no_sync = true };
 	struct console console = { 0 };
 	struct log log = console_as_log(&console);
 	struct sync_job job = { .log = &log };

@@ -2,6 +2,7 @@
 /* Opens trace.dat files that belong together and finds out whose guest each one is. */
 #include "read/inputs.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -96,13 +97,13 @@ static int sort_vcpus(struct input *in)
 	return 0;
 }
 
-static int input_open(struct input *in, const char *path, unsigned int flags, const struct log *log)
+/* fd: the file's, which input_release closes, or the error from opening it. */
+static int input_open(struct input *in, const char *path, int fd, unsigned int flags, const struct log *log)
 {
-	int ret;
+	int ret = fd;
 
-	*in = (struct input){ .path = path, .fd = open(path, O_RDONLY | O_CLOEXEC) };
-	if (in->fd < 0) {
-		ret = -errno;
+	*in = (struct input){ .path = path, .fd = fd };
+	if (fd < 0) {
 		log_err(log, "cannot open '%s': %s", path, errno_text(ret));
 		return ret;
 	}
@@ -117,6 +118,21 @@ static int input_open(struct input *in, const char *path, unsigned int flags, co
 	if (!ret)
 		ret = sort_vcpus(in);
 	return ret ? read_failed(in, ret, log) : 0;
+}
+
+static void input_release(struct input *in)
+{
+	for (size_t g = 0; g < in->n_guests; g++)
+		offset_guest_release(&in->guests[g]);
+	free(in->guests);
+	free(in->threads);
+	free(in->known);
+	free(in->machine);
+	plugins_unload(in->plugins, in->tep);
+	tep_free(in->tep);
+	filetime_release(&in->time);
+	reader_close(in->reader);
+	fd_close(&in->fd);
 }
 
 /* ---- events ----------------------------------------------------------------------- */
@@ -310,7 +326,8 @@ int inputs_open(struct inputs *in, char *const *paths, size_t n, unsigned int fl
 	if (!in->v)
 		return -ENOMEM;
 	for (; in->n < n; in->n++) {
-		int ret = input_open(&in->v[in->n], paths[in->n], flags, log);
+		int fd = open(paths[in->n], O_RDONLY | O_CLOEXEC);
+		int ret = input_open(&in->v[in->n], paths[in->n], fd < 0 ? -errno : fd, flags, log);
 
 		if (ret) {
 			in->n++;
@@ -318,6 +335,103 @@ int inputs_open(struct inputs *in, char *const *paths, size_t n, unsigned int fl
 		}
 	}
 	return name_machines(in);
+}
+
+/* ---- guests' files next to their host's ------------------------------------------------- */
+
+#define GUESTS_MAX 64  /* of a host */
+#define LOOKED_MAX 256 /* files that are opened for them */
+
+/* Of a host. */
+struct missing_guests {
+	const struct input *host;
+	const struct offset_guest *v[GUESTS_MAX]; /* NULL: found */
+	size_t n;
+};
+
+static void missing_find(struct missing_guests *m, const struct inputs *in, const struct input *host)
+{
+	*m = (struct missing_guests){ .host = host };
+	for (const struct input *other = in->v; other < host; other++)
+		if (!strcmp(other->path, host->path))
+			return;
+	for (size_t g = 0; g < host->n_guests && m->n < GUESTS_MAX; g++) {
+		size_t i = 0;
+
+		while (i < in->n && in->v[i].trace_id != host->guests[g].trace_id)
+			i++;
+		if (i == in->n && host->guests[g].trace_id)
+			m->v[m->n++] = &host->guests[g];
+	}
+}
+
+/* Adds the file if it is one of the guests'. */
+static int missing_try(struct missing_guests *m, const char *path, struct strlist *paths)
+{
+	struct input in;
+	int ret = input_open(&in, path, open_regular(path), 0, NULL);
+
+	for (size_t i = 0; i < m->n && !ret; i++)
+		if (m->v[i] && m->v[i]->trace_id == in.trace_id) {
+			m->v[i] = NULL;
+			ret = strlist_add(paths, path);
+			break;
+		}
+	input_release(&in);
+	return ret == -ENOMEM ? ret : 0;
+}
+
+/* A guest's file by that guest's name comes before copies with other names. */
+static int missing_look(struct missing_guests *m, const struct strlist *names, struct strlist *paths)
+{
+	const char *path = m->host->path, *base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+	size_t dir = (size_t)(base - path), stem = path_stem(path), digits = stem, left = LOOKED_MAX;
+	int ret = 0;
+
+	while (digits > dir && isdigit((unsigned char)path[digits - 1]))
+		digits--;
+	if (digits < stem && digits > dir && path[digits - 1] == '.')
+		stem = digits - 1;
+	for (int by_name = 1; by_name >= 0; by_name--)
+		for (size_t i = 0; i < names->n && left && !ret; i++) {
+			const char *name = names->v[i], *rest = name + stem - dir + 1;
+			size_t len = strlen(name), end = strlen(path + stem);
+			bool named = false;
+			char *file;
+
+			if (len <= stem - dir + 1 + end || strncmp(name, base, stem - dir) ||
+			    rest[-1] != '-' || strcmp(name + len - end, path + stem))
+				continue;
+			len = (size_t)(name + len - end - rest);
+			for (size_t g = 0; g < m->host->n_guests; g++)
+				named |= strlen(m->host->guests[g].name) == len &&
+					 !strncmp(m->host->guests[g].name, rest, len);
+			if (named != by_name)
+				continue;
+			file = str_printf("%.*s%s", (int)dir, path, name);
+			ret = file ? missing_try(m, file, paths) : -ENOMEM;
+			free(file);
+			left--;
+		}
+	return ret;
+}
+
+int inputs_find_guests(const struct inputs *in, const struct input *host, struct strlist *paths)
+{
+	const char *slash = strrchr(host->path, '/');
+	struct strlist names = { 0 };
+	struct missing_guests m;
+	char *dir;
+	int ret;
+
+	missing_find(&m, in, host);
+	if (!m.n)
+		return 0;
+	dir = slash ? strndup(host->path, (size_t)(slash + 1 - host->path)) : strdup(".");
+	ret = dir ? read_dir_at(AT_FDCWD, dir, &names) ?: missing_look(&m, &names, paths) : -ENOMEM;
+	free(dir);
+	strlist_release(&names);
+	return ret == -ENOMEM ? ret : 0;
 }
 
 int inputs_load(struct inputs *in, const struct log *log)
@@ -360,21 +474,8 @@ void inputs_release(struct inputs *in)
 		at = &(*at)->next;
 	if (*at)
 		*at = in->next;
-	for (size_t i = 0; i < in->n; i++) {
-		struct input *one = &in->v[i];
-
-		for (size_t g = 0; g < one->n_guests; g++)
-			offset_guest_release(&one->guests[g]);
-		free(one->guests);
-		free(one->threads);
-		free(one->known);
-		free(one->machine);
-		plugins_unload(one->plugins, one->tep);
-		tep_free(one->tep);
-		filetime_release(&one->time);
-		reader_close(one->reader);
-		fd_close(&one->fd);
-	}
+	for (size_t i = 0; i < in->n; i++)
+		input_release(&in->v[i]);
 	pthread_mutex_unlock(&tep_lock);
 	free(in->v);
 	*in = (struct inputs){ 0 };

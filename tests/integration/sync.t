@@ -77,8 +77,8 @@ units() {
 	local file
 
 	for file in trace trace-Guest; do
-		for tool in trace-cmd "$build/hyptrace"; do
-			"$tool" report "$tmp/$file.dat" 2>/dev/null | sed -nE '2s/.*\] *[0-9]+(\.?)[0-9]*:.*/\1/p' |
+		for tool in "trace-cmd report" "$build/hyptrace report --no-guests"; do
+			$tool "$tmp/$file.dat" 2>/dev/null | sed -nE '2s/.*\] *[0-9]+(\.?)[0-9]*:.*/\1/p' |
 				sed 's/^$/number/; s/^\.$/seconds/'
 		done
 	done | xargs
@@ -140,9 +140,11 @@ sync tests/data/x86/no.dat
 is "$? $(cat "$tmp/err")" "1 hyptrace: cannot open 'tests/data/x86/no.dat': No such file or directory" "no such file"
 (cd "$tmp" && rm -f trace.dat && sync)
 is "$? $(cat "$tmp/err")" "1 hyptrace: cannot open 'trace.dat': No such file or directory" "without files: trace.dat"
-sync tests/data/x86/trace.dat
-is "$? $(cat "$tmp/err")" "1 hyptrace: tests/data/x86/trace.dat: no guest's file is named with it; run: hyptrace sync tests/data/x86/trace.dat GUEST.dat" \
+sync --no-guests tests/data/x86/trace.dat
+is "$? $(cat "$tmp/err")" "1 hyptrace: tests/data/x86/trace.dat: no guest's file is named with it or lies next to it; run: hyptrace sync tests/data/x86/trace.dat GUEST.dat" \
 	"a host alone"
+# shellcheck disable=SC2086
+is "$(sync tests/data/x86/trace.dat)" "$(sync $x86)" "a host whose guest's file lies next to it"
 sync --json -i tests/data/x86/trace.dat -i tests/data/x86/trace-Guest.dat >"$tmp/named"
 is "$?" 0 "files by -i"
 sync --json tests/data/x86/trace-Guest.dat tests/data/x86/trace-Guest.dat >"$tmp/none"
