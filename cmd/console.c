@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -103,6 +104,26 @@ static int command_open_guests(struct hyptrace **files, const struct hyptrace_op
 	return ret;
 }
 
+/* Names the command that makes a trace.dat of a file which is none. */
+static void import_advise(const char *path, const struct log *log)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	char data[1024], *output = str_printf("%s.dat", path);
+	ssize_t n = fd < 0 ? fd : pread_all(fd, data, sizeof(data), 0);
+	const char *option = n > 0 ? import_guess(data, (size_t)n) : NULL;
+	struct buf line = { 0 };
+
+	buf_printf(&line, "hyptrace import --%s", option ?: "");
+	hint_word(&line, path);
+	buf_addstr(&line, " -o");
+	hint_word(&line, output ?: "");
+	if (option)
+		log_err(log, "'%s' can be imported: %s", path, buf_str(&line) ?: "");
+	buf_release(&line);
+	free(output);
+	fd_close(&fd);
+}
+
 int command_open(struct hyptrace **files, const struct strlist *paths, unsigned int flags,
 		 const struct times_opts *times, const struct log *log)
 {
@@ -115,20 +136,8 @@ int command_open(struct hyptrace **files, const struct strlist *paths, unsigned 
 	if (times && !times->no_sync)
 		opts.flags |= HYPTRACE_ALIGN;
 	ret = hyptrace_open(files, (const char *const *)paths->v, paths->n, &opts);
-	if (ret == -EBADMSG) {
-		/* Names the command that makes a trace.dat of a file which is none. */
-		for (size_t i = 0; i < paths->n; i++) {
-			int fd = open(paths->v[i], O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-			char data[1024];
-			ssize_t n = fd < 0 ? fd : pread_all(fd, data, sizeof(data), 0);
-			const char *option = n > 0 ? import_guess(data, (size_t)n) : NULL;
-
-			if (option)
-				log_err(log, "'%s' can be imported: hyptrace import --%s %s -o %s.dat",
-					paths->v[i], option, paths->v[i], paths->v[i]);
-			fd_close(&fd);
-		}
-	}
+	for (size_t i = 0; i < paths->n && ret == -EBADMSG; i++)
+		import_advise(paths->v[i], log);
 	if (!ret && times && !times->no_guests && guests_wanted)
 		ret = command_open_guests(files, &opts, log);
 	for (size_t i = 0; !ret && times && i < handle_inputs(*files)->n; i++)

@@ -150,14 +150,16 @@ static const struct doctor_row {
 	  NULL, NULL },
 #else
 	{ "clocks", "guests' exact clocks", "sys/kernel/debug/kvm", false, "KVM's TSC offsets cannot be seen",
-	  "mount -t debugfs debugfs /sys/kernel/debug; until then exits bound them", NULL, NULL },
+	  "on AMD's processors kvm_amd; until then exits bound them", "kvm_intel", "CONFIG_KVM" },
 #endif
 };
 
 static void doctor_host(struct doctor *d)
 {
+	static const char debugfs[] = "sys/kernel/debug/";
 	struct buf why = { 0 };
 	struct log log = { doctor_listen, &why };
+	struct strlist mounted = { 0 };
 	bool denied;
 
 	doctor_part(d, "host", "host");
@@ -192,6 +194,8 @@ static void doctor_host(struct doctor *d)
 		buf_release(&reason);
 		buf_release(&on);
 	}
+	/* nothing is mounted where it is empty */
+	read_dir_at(d->root_fd, debugfs, &mounted);
 	for (size_t i = 0; i < ARRAY_SIZE(doctor_rows); i++) {
 		const struct doctor_row *r = &doctor_rows[i];
 		struct buf fix = { 0 };
@@ -200,12 +204,18 @@ static void doctor_host(struct doctor *d)
 		if (r->traced && d->tracing < 0)
 			continue;
 		can = file_there(r->traced ? d->tracing : d->root_fd, r->file);
-		if (r->module)
-			doctor_module(d, r->module, r->config, &fix);
-		buf_printf(&fix, "%s%s", r->module ? "; " : "", r->fix);
+		if (!strncmp(r->file, debugfs, strlen(debugfs)) && !mounted.n) {
+			buf_addstr(&fix,
+				   "mount -t debugfs debugfs /sys/kernel/debug; until then exits bound them");
+		} else {
+			if (r->module)
+				doctor_module(d, r->module, r->config, &fix);
+			buf_printf(&fix, "%s%s", r->module ? "; " : "", r->fix);
+		}
 		doctor_tell(d, r->key, r->what, can, can ? NULL : r->why, can ? NULL : buf_str(&fix));
 		buf_release(&fix);
 	}
+	strlist_release(&mounted);
 	answer_table_end(&d->answer);
 }
 

@@ -244,18 +244,28 @@ static int show_buffer(struct list *l, const char *name, const char *path, bool 
 	return 0;
 }
 
-static int show_buffers(struct list *l)
+static int list_buffers(struct list *l)
 {
-	const char *hyp = remote_find(l->tracing);
+	static const struct answer_column columns[] = {
+		{ "kind", NULL, ANSWER_WORD },	{ "name", NULL, ANSWER_WORD },
+		{ "path", NULL, ANSWER_WORD },	{ "layout", NULL, ANSWER_WORD },
+		{ "on", NULL, ANSWER_BOOL },	{ "size_kb", NULL, ANSWER_COUNT },
+		{ "cpus", NULL, ANSWER_COUNT }, { "events_on", NULL, ANSWER_COUNT },
+		{ "clock", NULL, ANSWER_WORD }, { "tracer", NULL, ANSWER_WORD },
+	};
+	const char *hyp = l->tracing < 0 ? NULL : remote_find(l->tracing);
 	struct strlist names = { 0 };
-	int ret;
+	int ret = 0;
 
+	answer_table(&l->answer, "buffers", NULL, columns, ARRAY_SIZE(columns));
+	if (l->tracing < 0)
+		goto out;
+	answer_text(&l->answer, "%-20s %-5s %8s %4s %7s  %-10s %s\n", "BUFFER", "STATE", "SIZE/CPU", "CPUS",
+		    "EVENTS", "CLOCK", "TRACER");
 	ret = hyp ? show_buffer(l, basename(hyp), hyp, true) : 0;
+	ret = ret ?: show_buffer(l, "", ".", false);
 	if (ret)
-		return ret;
-	ret = show_buffer(l, "", ".", false);
-	if (ret)
-		return ret;
+		goto out;
 	ret = read_dir_at(l->tracing, "instances", &names);
 	if (ret == -ENOENT) /* not there, or gone */
 		ret = 0;
@@ -268,26 +278,7 @@ static int show_buffers(struct list *l)
 	strlist_release(&names);
 	if (!ret && !hyp && l->answer.form == ANSWER_TEXT)
 		remote_explain(l->tracing, l->root, l->log);
-	return ret;
-}
-
-static int list_buffers(struct list *l)
-{
-	static const struct answer_column columns[] = {
-		{ "kind", NULL, ANSWER_WORD },	{ "name", NULL, ANSWER_WORD },
-		{ "path", NULL, ANSWER_WORD },	{ "layout", NULL, ANSWER_WORD },
-		{ "on", NULL, ANSWER_BOOL },	{ "size_kb", NULL, ANSWER_COUNT },
-		{ "cpus", NULL, ANSWER_COUNT }, { "events_on", NULL, ANSWER_COUNT },
-		{ "clock", NULL, ANSWER_WORD }, { "tracer", NULL, ANSWER_WORD },
-	};
-	int ret = 0;
-
-	answer_table(&l->answer, "buffers", NULL, columns, ARRAY_SIZE(columns));
-	if (l->tracing >= 0) {
-		answer_text(&l->answer, "%-20s %-5s %8s %4s %7s  %-10s %s\n", "BUFFER", "STATE", "SIZE/CPU",
-			    "CPUS", "EVENTS", "CLOCK", "TRACER");
-		ret = show_buffers(l);
-	}
+out:
 	answer_table_end(&l->answer);
 	return ret;
 }

@@ -342,38 +342,16 @@ int inputs_open(struct inputs *in, char *const *paths, size_t n, unsigned int fl
 #define GUESTS_MAX 64  /* of a host */
 #define LOOKED_MAX 256 /* files that are opened for them */
 
-/* Of a host. */
-struct missing_guests {
-	const struct input *host;
-	const struct offset_guest *v[GUESTS_MAX]; /* NULL: found */
-	size_t n;
-};
-
-static void missing_find(struct missing_guests *m, const struct inputs *in, const struct input *host)
-{
-	*m = (struct missing_guests){ .host = host };
-	for (const struct input *other = in->v; other < host; other++)
-		if (!strcmp(other->path, host->path))
-			return;
-	for (size_t g = 0; g < host->n_guests && m->n < GUESTS_MAX; g++) {
-		size_t i = 0;
-
-		while (i < in->n && in->v[i].trace_id != host->guests[g].trace_id)
-			i++;
-		if (i == in->n && host->guests[g].trace_id)
-			m->v[m->n++] = &host->guests[g];
-	}
-}
-
-/* Adds the file if it is one of the guests'. */
-static int missing_try(struct missing_guests *m, const char *path, struct strlist *paths)
+/* Adds the file to paths if it is one of the n guests', and takes that guest off the list. */
+static int missing_try(const struct offset_guest **missing, size_t *n, const char *path,
+		       struct strlist *paths)
 {
 	struct input in;
 	int ret = input_open(&in, path, open_regular(path), 0, NULL);
 
-	for (size_t i = 0; i < m->n && !ret; i++)
-		if (m->v[i] && m->v[i]->trace_id == in.trace_id) {
-			m->v[i] = NULL;
+	for (size_t i = 0; i < *n && !ret; i++)
+		if (missing[i]->trace_id == in.trace_id) {
+			missing[i] = missing[--*n];
 			ret = strlist_add(paths, path);
 			break;
 		}
@@ -381,55 +359,51 @@ static int missing_try(struct missing_guests *m, const char *path, struct strlis
 	return ret == -ENOMEM ? ret : 0;
 }
 
-/* A guest's file by that guest's name comes before copies with other names. */
-static int missing_look(struct missing_guests *m, const struct strlist *names, struct strlist *paths)
+int inputs_find_guests(const struct inputs *in, const struct input *host, struct strlist *paths)
 {
-	const char *path = m->host->path, *base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
-	size_t dir = (size_t)(base - path), stem = path_stem(path), digits = stem, left = LOOKED_MAX;
+	const char *path = host->path, *slash = strrchr(path, '/');
+	size_t dir = slash ? (size_t)(slash + 1 - path) : 0, stem = path_stem(path), digits = stem, n = 0;
+	const struct offset_guest *missing[GUESTS_MAX];
+	struct strlist names = { 0 };
+	char *file = NULL;
 	int ret = 0;
 
+	for (size_t g = 0; g < host->n_guests && n < GUESTS_MAX; g++) {
+		bool there = !host->guests[g].trace_id;
+
+		for (const struct input *i = in->v; i < in->v + in->n; i++)
+			there |= i->trace_id == host->guests[g].trace_id ||
+				 (i < host && !strcmp(i->path, path));
+		if (!there)
+			missing[n++] = &host->guests[g];
+	}
 	while (digits > dir && isdigit((unsigned char)path[digits - 1]))
 		digits--;
 	if (digits < stem && digits > dir && path[digits - 1] == '.')
 		stem = digits - 1;
-	for (int by_name = 1; by_name >= 0; by_name--)
-		for (size_t i = 0; i < names->n && left && !ret; i++) {
-			const char *name = names->v[i], *rest = name + stem - dir + 1;
-			size_t len = strlen(name), end = strlen(path + stem);
-			bool named = false;
-			char *file;
+	/* the guest's name comes before other names, which copies have */
+	for (size_t g = 0; g < host->n_guests && n && !ret; g++) {
+		file = str_printf("%.*s-%s%s", (int)stem, path, host->guests[g].name, path + stem);
+		ret = !file ? -ENOMEM : strchr(file + dir, '/') ? 0 : missing_try(missing, &n, file, paths);
+		free(file);
+	}
+	if (n && !ret) {
+		file = dir ? strndup(path, dir) : strdup(".");
+		ret = file ? read_dir_at(AT_FDCWD, file, &names) : -ENOMEM;
+		free(file);
+	}
+	for (size_t i = 0, looked = 0; i < names.n && n && looked < LOOKED_MAX && !ret; i++) {
+		const char *name = names.v[i], *end = path + stem;
+		size_t len = strlen(name);
 
-			if (len <= stem - dir + 1 + end || strncmp(name, base, stem - dir) ||
-			    rest[-1] != '-' || strcmp(name + len - end, path + stem))
-				continue;
-			len = (size_t)(name + len - end - rest);
-			for (size_t g = 0; g < m->host->n_guests; g++)
-				named |= strlen(m->host->guests[g].name) == len &&
-					 !strncmp(m->host->guests[g].name, rest, len);
-			if (named != by_name)
-				continue;
-			file = str_printf("%.*s%s", (int)dir, path, name);
-			ret = file ? missing_try(m, file, paths) : -ENOMEM;
-			free(file);
-			left--;
-		}
-	return ret;
-}
-
-int inputs_find_guests(const struct inputs *in, const struct input *host, struct strlist *paths)
-{
-	const char *slash = strrchr(host->path, '/');
-	struct strlist names = { 0 };
-	struct missing_guests m;
-	char *dir;
-	int ret;
-
-	missing_find(&m, in, host);
-	if (!m.n)
-		return 0;
-	dir = slash ? strndup(host->path, (size_t)(slash + 1 - host->path)) : strdup(".");
-	ret = dir ? read_dir_at(AT_FDCWD, dir, &names) ?: missing_look(&m, &names, paths) : -ENOMEM;
-	free(dir);
+		if (strncmp(name, path + dir, stem - dir) || name[stem - dir] != '-' ||
+		    len < stem - dir + strlen(end) || strcmp(name + len - strlen(end), end))
+			continue;
+		file = str_printf("%.*s%s", (int)dir, path, name);
+		ret = file ? missing_try(missing, &n, file, paths) : -ENOMEM;
+		free(file);
+		looked++;
+	}
 	strlist_release(&names);
 	return ret == -ENOMEM ? ret : 0;
 }

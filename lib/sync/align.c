@@ -105,22 +105,11 @@ static int use_result(const struct offsets_guest *g, struct input *host, struct 
 
 /* ---- all of them ----------------------------------------------------------------------- */
 
-/* The bytes of the first n buffers' pages. */
-static uint64_t buffers_bytes(const struct input *in, size_t n)
-{
-	const struct reader_info *info = reader_info(in->reader);
-	uint64_t bytes = 0;
-
-	for (size_t b = 0; b < info->n_buffers && b < n; b++)
-		for (size_t i = 0; i < info->buffers[b].n_cpus; i++)
-			bytes += info->buffers[b].cpus[i].size;
-	return bytes;
-}
-
 int offsets_solve(struct inputs *all, struct input *host, offsets_want *wanted, const struct log *log,
 		  struct sync_progress *progress, struct offsets *o)
 {
 	struct sync_source source;
+	struct stat st;
 	int ret;
 
 	*o = (struct offsets){ .host = host, .guests = calloc(all->n, sizeof(*o->guests)) };
@@ -130,10 +119,9 @@ int offsets_solve(struct inputs *all, struct input *host, offsets_want *wanted, 
 	if (ret)
 		return ret;
 	source.progress = progress;
-	if (progress)
-		progress->total = buffers_bytes(host, SIZE_MAX);
-	for (size_t i = 0; i < all->n && progress; i++)
-		progress->total += wanted(all, host, &all->v[i]) ? buffers_bytes(&all->v[i], 1) : 0;
+	for (const struct input *in = all->v; progress && in < all->v + all->n; in++)
+		if ((in == host || wanted(all, host, in)) && !fstat(in->fd, &st))
+			progress->total += (uint64_t)st.st_size;
 	ret = sync_host_read(&o->windows, &source, log);
 	sync_source_release(&source);
 	if (ret)
