@@ -78,10 +78,6 @@ int defaults_guest(struct strlist *words, const struct guest *g);
 int list_open_tracing(const struct log *log);
 /* The names of the events of the hypervisor's instance, path (remote_find()). */
 int list_hyp_events(int tracing, const char *path, struct strlist *out);
-/* Adds a blank and the word, so that a shell takes it for one. */
-void adb_quote(struct buf *line, const char *word);
-/* The same, in quotes only where a shell would take the word apart. */
-void hint_word(struct buf *line, const char *word);
 
 /*
  * From now on an allocation that fails, of whatever library, ends the program with a message and

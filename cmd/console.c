@@ -114,9 +114,9 @@ static void import_advise(const char *path, const struct log *log)
 	struct buf line = { 0 };
 
 	buf_printf(&line, "hyptrace import --%s", option ?: "");
-	hint_word(&line, path);
+	shell_word(&line, path);
 	buf_addstr(&line, " -o");
-	hint_word(&line, output ?: "");
+	shell_word(&line, output ?: "");
 	if (option)
 		log_err(log, "'%s' can be imported: %s", path, buf_str(&line) ?: "");
 	buf_release(&line);

@@ -54,14 +54,6 @@ static int hint_option(void *ctx, const struct opt *o, const char *arg, struct o
 	return 0;
 }
 
-void hint_word(struct buf *out, const char *word)
-{
-	if (word[strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_./,:+@")])
-		adb_quote(out, word);
-	else
-		buf_printf(out, " %s", word);
-}
-
 /* Of a spool the recording. */
 static void hint_file(struct buf *out, const char *file)
 {
@@ -70,7 +62,7 @@ static void hint_file(struct buf *out, const char *file)
 
 	len -= len > 6 && !strcmp(file + len - 6, ".spool") ? 6 : 0;
 	name = strndup(file, len);
-	hint_word(out, name ?: "");
+	shell_word(out, name ?: "");
 	free(name);
 }
 

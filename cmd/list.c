@@ -77,7 +77,7 @@ static void print_guests(struct list *l, const struct guests *all)
 	}
 }
 
-static void guest_row(struct list *l, const struct guest *g)
+static void list_guest_row(struct list *l, const struct guest *g)
 {
 	static const char *const names[] = { "proc", "libvirt", "vm list" };
 	static const struct answer_column source_columns[] = { { "source", NULL, ANSWER_WORD } },
@@ -125,7 +125,7 @@ static int list_guests(struct list *l)
 		print_guests(l, &all);
 	answer_table(&l->answer, "guests", NULL, columns, ARRAY_SIZE(columns) - !l->probe);
 	for (size_t i = 0; i < all.n && l->answer.form != ANSWER_TEXT; i++)
-		guest_row(l, &all.v[i]);
+		list_guest_row(l, &all.v[i]);
 	answer_table_end(&l->answer);
 	guests_release(&all);
 	return 0;
