@@ -270,7 +270,7 @@ bool stat_takes(int argc, char **argv)
 
 int stat_look(const struct stat_look *look, struct answer *out, const struct log *log)
 {
-	struct stat_opts o = { .rows = look->rows, .per = look->per };
+	struct stat_opts o = { .rows = look->rows, .per = look->per, .times.no_guests = true };
 	struct opts_error err;
 	struct stat_run r = { .o = &o, .log = log, .s.by_count = look->by_count };
 	int ret = stat_set_show(&o, &stat_rows[0], look->tables, &err) ?: strlist_add(&o.files, look->path);
