@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/cursor.h"
-#include "record/drain/peer-priv.h"
+#include "record/drain/peer.h"
 
 #include <errno.h>
 #include <stdio.h>

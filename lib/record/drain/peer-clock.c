@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Samples a guest's counter through its agent, by questions and answers in a thread of its own. */
-#include "record/drain/peer-priv.h"
+#include "record/drain/peer.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* A guest's agent as a source for the recorder: its start, its pages, its stop and its report. */
-#include "record/drain/peer-priv.h"
+#include "record/drain/peer.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -17,8 +17,8 @@
 #define PIECE	   (1u << 20) /* bytes, where the stream is copied */
 #define PAUSES_MAX (16u << 20)
 #define LAST_MS	   1000 /* at least, for what is there already */
-/* Limits of the bytes after CLOSE: the guest's buffers, and what is recorded and under way until the agent has
- * it. */
+/* Limits of the bytes after CLOSE: the guest's buffers, and what is recorded and under way until the agent
+ * has it. */
 #define BUFFER_KB   1408 /* of a CPU, where nothing else is asked for: the kernel's TRACE_BUF_SIZE_DEFAULT */
 #define REST_MARGIN (64u << 20) /* bytes */
 
@@ -29,30 +29,23 @@ static struct peer *peer_of(struct source *s)
 	return (struct peer *)s; /* its first member */
 }
 
-static int connect_data(struct peer *p)
+/* Connects to the data of its CPUs. */
+static int peer_start(struct source *s)
 {
+	struct peer *p = peer_of(s);
+	int ret = 0;
+
 	peer_step(p);
-	for (unsigned int i = 0; i < p->n_data; i++) {
+	for (unsigned int i = 0; i < p->n_data && !ret; i++) {
 		struct transport_addr a = p->o.addr;
 		struct msg_wait w = peer_wait(p);
 		char step[48];
 
 		a.port = p->ports[i];
 		p->data[i] = transport_connect(&a, &w);
-		if (p->data[i] < 0) {
-			snprintf(step, sizeof(step), "connecting to the data of its CPU %u",
-				 i % p->source.n_cpus);
-			return peer_failed(p, step, p->data[i]);
-		}
+		snprintf(step, sizeof(step), "connecting to the data of its CPU %u", i % p->source.n_cpus);
+		ret = p->data[i] < 0 ? peer_failed(p, step, p->data[i]) : 0;
 	}
-	return 0;
-}
-
-static int peer_start(struct source *s)
-{
-	struct peer *p = peer_of(s);
-	int ret = connect_data(p);
-
 	p->started = !ret;
 	/* its threads may have lost it already */
 	if (ret)
@@ -246,30 +239,10 @@ void peer_free(struct peer *p)
 
 /* ---- its state ------------------------------------------------------------------ */
 
-struct source *peer_source(struct peer *p)
-{
-	return &p->source;
-}
-
-struct source *peer_profile(struct peer *p)
-{
-	return p->profile.source.n_cpus ? &p->profile.source : NULL;
-}
-
-uint64_t peer_trace_id(const struct peer *p)
-{
-	return p->trace_id;
-}
-
 /* Only our agent has the counter's protocol; an agent without it may be trace-cmd's. */
 bool peer_begins_itself(const struct peer *p)
 {
 	return !p->clock_port;
-}
-
-uint64_t peer_ready(const struct peer *p)
-{
-	return p->ready;
 }
 
 void peer_counter_end(struct peer *p)
@@ -294,11 +267,6 @@ struct counter_log *peer_counter_growing(const struct peer *p)
 	return p->clock_link ? peer_clock_growing(p->clock_link) : NULL;
 }
 
-int peer_lost(const struct peer *p)
-{
-	return p->lost;
-}
-
 /* CLOSE_RESP, after what may come before it. 1: it does not report what it sent. */
 static int take_sent(struct peer *p)
 {
@@ -320,11 +288,6 @@ static int take_sent(struct peer *p)
 	if (ret == -ENODATA)
 		return 1;
 	return ret || p->sent.n_cpus == p->n_data ? ret : -EBADMSG;
-}
-
-const struct buf *peer_pauses(const struct peer *p)
-{
-	return &p->pauses;
 }
 
 const struct msg_sent *peer_finish(struct peer *p)

@@ -10,7 +10,7 @@
 
 #include "record/hyp/nvhe.h"
 #include "record/drain/splice.h"
-#include "record/drain/remote-priv.h"
+#include "record/drain/remote.h"
 #include "record/drain/repair.h"
 #include "base/array.h"
 #include "base/files.h"

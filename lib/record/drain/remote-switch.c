@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "record/drain/remote-priv.h"
+#include "record/drain/remote.h"
 #include "base/files.h"
 
 static bool is_system(const struct remote *r, const char *pattern)
@@ -161,11 +161,6 @@ bool remote_is_loaded(const struct remote *r)
 
 	buf_release(&text);
 	return loaded;
-}
-
-bool remote_is_joined(const struct remote *r)
-{
-	return r->joined;
 }
 
 bool remote_runs(const struct remote *r)

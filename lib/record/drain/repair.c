@@ -171,33 +171,18 @@ static int repair_lost(struct repair_cpu *x, uint64_t count)
 	return x->r->pass == PASS_WRITE ? page_write_lost(&x->writer, count) : 0;
 }
 
-static int repair_page(struct repair_cpu *x, const void *page)
+static int repair_page(void *repair_cpu, void *page, size_t size)
 {
+	struct repair_cpu *x = repair_cpu;
 	struct page_reader pr;
 	struct page_event ev;
 	int ret, more;
-
-	if (page_reader_init(&pr, &x->r->layout, page, x->r->layout.size))
+	if (page_reader_init(&pr, &x->r->layout, page, size))
 		return repair_lost(x, 0);
 	ret = pr.missed ? repair_lost(x, pr.missed_count) : 0;
 	while (!ret && (more = page_next(&pr, &ev)) == 1)
 		ret = repair_record(x, &ev);
 	return ret ? ret : more < 0 ? repair_lost(x, 0) : 0;
-}
-
-static int repair_pages(struct repair_cpu *x, int in, const struct spool_range *r)
-{
-	const size_t size = x->r->layout.size;
-	void *page = malloc(size);
-	int ret = page ? 0 : -ENOMEM;
-
-	for (uint64_t at = r->from; !ret && at < r->to; at += size) {
-		ssize_t n = pread_all(in, page, size, at);
-
-		ret = n < 0 ? (int)n : repair_page(x, page);
-	}
-	free(page);
-	return ret;
 }
 
 static int repair_emit(void *ctx, const void *page, size_t size)
@@ -207,31 +192,10 @@ static int repair_emit(void *ctx, const void *page, size_t size)
 	return write_all(x->out, page, size);
 }
 
-static int repair_write(struct repair_cpu *x, unsigned int cpu, int in, const struct spool_range *r)
-{
-	int ret = page_writer_init(&x->writer, x->r->layout.size, repair_emit, x);
-
-	if (ret)
-		return ret;
-	x->out = spool_rewrite_fd(x->r->spool, x->r->number, cpu);
-	if (x->out < 0) {
-		ret = x->out;
-		goto out;
-	}
-	ret = repair_pages(x, in, r);
-	if (!ret)
-		ret = page_flush(&x->writer, true);
-	close(x->out);
-out:
-	page_writer_release(&x->writer);
-	return ret;
-}
-
 static int repair_cpu(struct repair *r, unsigned int cpu)
 {
-	struct repair_cpu x = { .r = r };
-	struct spool_range range;
-	int in, ret;
+	struct repair_cpu x = { .r = r, .out = -1 };
+	int ret = 0;
 
 	x.nvhe = r->cpus[cpu] ? nvhe_again(r->cpus[cpu], on_step, &x) : nvhe_new(cpu, on_step, &x);
 	if (!x.nvhe)
@@ -241,32 +205,21 @@ static int repair_cpu(struct repair *r, unsigned int cpu)
 			    spool_get_number(r->spool, "hyp_to", 0));
 	nvhe_free(r->cpus[cpu]);
 	r->cpus[cpu] = x.nvhe;
-	in = spool_pages_open(r->spool, r->number, cpu, &range);
-	if (in < 0)
-		return in;
-	ret = r->pass == PASS_WRITE ? repair_write(&x, cpu, in, &range) : repair_pages(&x, in, &range);
-	close(in);
+	if (r->pass == PASS_WRITE) {
+		ret = page_writer_init(&x.writer, r->layout.size, repair_emit, &x);
+		x.out = ret ? -1 : spool_rewrite_fd(r->spool, r->number, cpu);
+		ret = ret ?: x.out < 0 ? x.out : 0;
+	}
+	ret = ret ?: spool_pages_walk(r->spool, r->number, cpu, repair_page, &x);
+	if (r->pass == PASS_WRITE) {
+		ret = ret ?: page_flush(&x.writer, true);
+		page_writer_release(&x.writer);
+		fd_close(&x.out);
+	}
 	return ret;
 }
 
 /* ---- one buffer --------------------------------------------------------------------- */
-
-static int repair_passes(struct repair *r)
-{
-	for (r->pass = PASS_FIND; r->pass <= PASS_WRITE; r->pass++) {
-		if (r->pass == PASS_WRITE && !r->changed)
-			break;
-		if (r->pass == PASS_WRITE)
-			cntvoff_begin(r);
-		for (unsigned int cpu = 0; cpu < r->buffer->n_cpus; cpu++) {
-			int ret = repair_cpu(r, cpu);
-
-			if (ret)
-				return ret;
-		}
-	}
-	return 0;
-}
 
 static int repair_buffer(struct spool *spool, size_t number)
 {
@@ -280,7 +233,15 @@ static int repair_buffer(struct spool *spool, size_t number)
 		return ret;
 	r.layout.size = r.buffer->page_size;
 	r.cpus = calloc(r.buffer->n_cpus, sizeof(struct nvhe *));
-	ret = r.cpus ? repair_passes(&r) : -ENOMEM;
+	ret = r.cpus ? 0 : -ENOMEM;
+	for (r.pass = PASS_FIND; r.pass <= PASS_WRITE && !ret; r.pass++) {
+		if (r.pass == PASS_WRITE && !r.changed)
+			break;
+		if (r.pass == PASS_WRITE)
+			cntvoff_begin(&r);
+		for (unsigned int cpu = 0; cpu < r.buffer->n_cpus && !ret; cpu++)
+			ret = repair_cpu(&r, cpu);
+	}
 	for (unsigned int cpu = 0; r.cpus && cpu < r.buffer->n_cpus; cpu++)
 		nvhe_free(r.cpus[cpu]);
 	free(r.cpus);

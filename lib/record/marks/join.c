@@ -418,13 +418,13 @@ static int joiner_record(struct joiner *j, const struct page_event *ev)
 			  mark_put(record, j->id, ev->data, e->guests[guest].name, vcpu, client, &event));
 }
 
-static int joiner_page(struct joiner *j, const void *page)
+static int joiner_page(void *joiner, void *page, size_t size)
 {
+	struct joiner *j = joiner;
 	struct page_reader pr;
 	struct page_event ev;
 	int ret, more = 0;
-
-	if (page_reader_init(&pr, &j->layout, page, j->layout.size))
+	if (page_reader_init(&pr, &j->layout, page, size))
 		return page_write_lost(&j->writer, 0);
 	ret = pr.missed ? page_write_lost(&j->writer, pr.missed_count) : 0;
 	while (!ret && (more = page_next(&pr, &ev)) == 1)
@@ -441,26 +441,16 @@ static int joiner_emit(void *ctx, const void *page, size_t size)
 
 static int joiner_cpu(struct joiner *j, unsigned int cpu)
 {
-	int in = spool_pages_fd(j->spool, j->number, cpu), ret;
+	int ret;
 
-	if (in < 0)
-		return in;
 	j->out = spool_rewrite_fd(j->spool, j->number, cpu);
 	ret = j->out < 0 ? j->out : page_writer_init(&j->writer, j->layout.size, joiner_emit, j);
 	if (!ret) {
-		size_t size = j->layout.size;
-		void *page = malloc(size);
-		ssize_t n = 0;
-
-		ret = page ? 0 : -ENOMEM;
-		for (off_t at = 0; !ret && (n = pread(in, page, size, at)) == (ssize_t)size; at += n)
-			ret = joiner_page(j, page);
-		free(page);
-		ret = n < 0 ? -errno : ret ?: page_flush(&j->writer, true);
+		ret = spool_pages_walk(j->spool, j->number, cpu, joiner_page, j)
+			      ?: page_flush(&j->writer, true);
 		page_writer_release(&j->writer);
 	}
 	fd_close(&j->out);
-	close(in);
 	return ret;
 }
 

@@ -6,7 +6,6 @@
 #include "record/hyp/hypevents.h"
 #include "record/profile/profile-priv.h"
 #include "record/profile/profile.h"
-#include "record/drain/host.h"
 #include "record/drain/splice.h"
 #include "base/files.h"
 

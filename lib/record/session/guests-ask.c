@@ -178,9 +178,9 @@ void guests_ask_clocks(struct session_guests *all)
 
 static int add_source(const struct session_guests *all, struct session_guest *g, struct recorder *rec)
 {
-	struct source *source = peer_source(g->peer), *samples = peer_profile(g->peer);
+	struct source *source = &g->peer->source, *samples = peer_profile(g->peer);
 	int ret = recorder_describe(g->spool, source) ?:
-		  spool_set_number(g->spool, "traceid", peer_trace_id(g->peer)) ?:
+		  spool_set_number(g->spool, "traceid", g->peer->trace_id) ?:
 		  spool_set(g->spool, "clock_name", source->clock) ?:
 		  /* its agent may send before the host begins */
 		  spool_set(g->spool, "state", "armed") ?:
@@ -260,7 +260,7 @@ static void start_guest(void *ctx, size_t i)
 	if (session_guest_takes_part(g) && !g->kept)
 		g->error = keep_metadata(g);
 	if (session_guest_takes_part(g))
-		g->error = peer_source(g->peer)->ops->start(peer_source(g->peer));
+		g->error = g->peer->source.ops->start(&g->peer->source);
 }
 
 void guests_ask_start(struct session_guests *all)

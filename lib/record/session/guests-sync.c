@@ -22,27 +22,25 @@ struct spool_source {
 	struct spool_formats formats;
 };
 
+struct spool_walk {
+	sync_page_fn take;
+	void *to;
+	unsigned int cpu;
+};
+
+static int walk_page(void *walk, void *page, size_t size)
+{
+	const struct spool_walk *w = walk;
+
+	return w->take(w->to, w->cpu, page, size);
+}
+
 static int walk_spool(const struct sync_source *s, size_t buffer, unsigned int cpu, sync_page_fn take,
 		      void *to)
 {
-	size_t size = s->buffers[buffer].layout.size;
-	struct spool_range range;
-	int fd = spool_pages_open(s->from, buffer, cpu, &range), ret = 0;
-	void *page;
+	struct spool_walk w = { take, to, cpu };
 
-	if (fd < 0)
-		return fd;
-	page = malloc(size);
-	if (!page)
-		ret = -ENOMEM;
-	for (uint64_t at = range.from; !ret && at < range.to; at += size) {
-		if (pread(fd, page, size, (off_t)at) != (ssize_t)size)
-			break;
-		ret = take(to, cpu, page, size);
-	}
-	close(fd);
-	free(page);
-	return ret;
+	return spool_pages_walk(s->from, buffer, cpu, walk_page, &w);
 }
 
 static int list_spool_buffers(struct sync_source *s, const struct spool *spool)

@@ -129,7 +129,7 @@ int session_guests_drain(struct session_guests *all, struct recorder *rec, unsig
 
 	for (size_t i = 0; i < all->n; i++)
 		if (session_guest_takes_part(&all->v[i]))
-			peer_source(all->v[i].peer)->ops->stop(peer_source(all->v[i].peer));
+			all->v[i].peer->source.ops->stop(&all->v[i].peer->source);
 	for (size_t i = 0; i < all->n; i++)
 		if (all->v[i].peer)
 			peer_counter_end(all->v[i].peer);
@@ -139,7 +139,7 @@ int session_guests_drain(struct session_guests *all, struct recorder *rec, unsig
 
 		if (!all->v[i].peer)
 			continue;
-		error = recorder_finish(rec, peer_source(all->v[i].peer),
+		error = recorder_finish(rec, &all->v[i].peer->source,
 					(unsigned int)peer_patience_ms(all->v[i].peer) + timeout_ms);
 		ret = ret ?: error;
 		profile = peer_profile(all->v[i].peer);
@@ -205,11 +205,11 @@ void session_guests_sum(const struct session_guests *all, const struct recorder 
 		if (!session_guest_takes_part(g))
 			continue;
 		b = &sum->buffers[sum->n_buffers++];
-		*b = (struct session_buffer){ .guest = true, .guest_lost = peer_lost(g->peer) };
+		*b = (struct session_buffer){ .guest = true, .guest_lost = g->peer->lost };
 		snprintf(b->name, sizeof(b->name), "%s", g->spec.name);
 		/* Of its events and its samples. */
 		profile = peer_profile(g->peer);
-		b->bytes = recorder_totals(rec, peer_source(g->peer)).bytes +
+		b->bytes = recorder_totals(rec, &g->peer->source).bytes +
 			   (profile ? recorder_totals(rec, profile).bytes : 0);
 	}
 }
@@ -228,7 +228,7 @@ static struct session_buffer *guest_row(const struct session_guest *g, struct se
 static void check_sent(const struct session_guests *all, const struct session_guest *g,
 		       const struct recorder *rec, struct session_buffer *row)
 {
-	const struct source *source = peer_source(g->peer);
+	const struct source *source = &g->peer->source;
 
 	for (unsigned int i = 0; i < g->sent->n_cpus; i++) {
 		unsigned int cpu = i % source->n_cpus;
@@ -260,7 +260,7 @@ void session_guests_verify_totals(struct session_guests *all, const struct recor
 		g->sent = peer_finish(g->peer);
 		if (g->sent)
 			check_sent(all, g, rec, guest_row(g, sum));
-		p = peer_pauses(g->peer);
+		p = &g->peer->pauses;
 		ret = p->len ? buf_status(p) ?: spool_put_text(g->spool, "pauses", p->data, p->len) : 0;
 		if (ret)
 			log_warn(all->log,
@@ -274,7 +274,7 @@ void session_guests_verify_totals(struct session_guests *all, const struct recor
 		if (g->started || !all->host_started || (g->sent && !g->sent->started))
 			continue;
 		log_info(all->log, "guest %s: started at most %.1f ms before the host", g->spec.name,
-			 ((double)all->host_started - (double)peer_ready(g->peer)) / 1e6);
+			 ((double)all->host_started - (double)g->peer->ready) / 1e6);
 	}
 	first = all->host_started;
 	last = first;
@@ -330,7 +330,7 @@ static int finish_guest(struct session_guests *all, struct session_guest *g)
 	struct dat_from_spool_opts fo = { .log = all->log };
 	int ret = sanitize_guest(g, guest_row(g, all->sum), all->log);
 
-	if (!ret && peer_lost(g->peer))
+	if (!ret && g->peer->lost)
 		ret = spool_mark_cut(g->spool);
 	ret = ret ?: dat_from_spool(g->spool, &fo);
 	if (ret)

@@ -23,45 +23,33 @@
 
 /* ---- the session file ---------------------------------------------------------------- */
 
-static int set_file_output(struct session *s)
-{
-	char cwd[PATH_MAX];
-	char *path;
-	int ret;
-
-	if (s->plan->output[0] == '/')
-		return spool_set(s->spool, "output", s->plan->output);
-	if (!getcwd(cwd, sizeof(cwd)))
-		return -errno;
-	path = str_printf("%s/%s", cwd, s->plan->output);
-	ret = path ? spool_set(s->spool, "output", path) : -ENOMEM;
-	free(path);
-	return ret;
-}
-
 static int prepare_spool(struct session *s)
 {
+	const char *output = s->plan->output;
+	char text[sizeof(struct utsname)], cwd[PATH_MAX] = "", *path;
 	struct utsname u;
-	char text[sizeof(u)];
 	uint64_t traceid = 0;
 	int ret;
-
-	if (strchr(s->plan->output, '\n')) {
-		log_err(s->log, "cannot write '%s': its name has more than one line", s->plan->output);
+	if (strchr(output, '\n')) {
+		log_err(s->log, "cannot write '%s': its name has more than one line", output);
 		return -EINVAL;
 	}
-	ret = session_new_spool(&s->spool, s->plan->output, s->plan, s->log);
+	ret = session_new_spool(&s->spool, output, s->plan, s->log);
 	if (ret)
 		return ret;
 	while (!traceid)
 		if (getrandom(&traceid, sizeof(traceid), 0) < 0)
 			return -errno;
-	if (uname(&u) < 0)
+	if (uname(&u) < 0 || (*output != '/' && !getcwd(cwd, sizeof(cwd))))
 		return -errno;
 	snprintf(text, sizeof(text), "%s %s %s %s %s", u.sysname, u.nodename, u.release, u.version,
 		 u.machine);
-	return set_file_output(s) ?: spool_set(s->spool, "uname", text) ?:
-	       spool_set_number(s->spool, "traceid", traceid);
+	path = str_printf("%s%s%s", cwd, *cwd ? "/" : "", output);
+	ret = path ? spool_set(s->spool, "output", path) ?: spool_set(s->spool, "uname", text) ?:
+			     spool_set_number(s->spool, "traceid", traceid)
+		   : -ENOMEM;
+	free(path);
+	return ret;
 }
 
 /* ---- which buffer records what ------------------------------------------------------------ */
@@ -88,21 +76,6 @@ static int route_events(struct session *s, struct buffer_plan *hyp)
 			 buf_str(&moved));
 	buf_release(&moved);
 	return ret;
-}
-
-/* Its events can only be switched on and off: filters and triggers are refused. */
-static int check_hyp_events(struct session *s, const struct buffer_plan *hyp)
-{
-	for (size_t i = 0; i < hyp->n_events; i++) {
-		const struct event_plan *e = &hyp->events[i];
-
-		if (!e->filter && !e->triggers.n)
-			continue;
-		log_err(s->log, "-e %s: the hypervisor's events take no %s", e->name,
-			e->filter ? "filter (-f)" : "trigger (-R)");
-		return -EINVAL;
-	}
-	return 0;
 }
 
 /*
@@ -145,8 +118,18 @@ static int prepare_remote(struct session *s, struct buffer_plan *hyp)
 		remote_explain_named(undo_dirfd(s->undo), hyp->name, s->log);
 	else if (ret == -ENOENT)
 		remote_explain(undo_dirfd(s->undo), "", s->log);
-	ret = ret ?: route_events(s, hyp) ?: check_hyp_events(s, hyp) ?:
-	       remote_setup(s->remote, hyp, s->plan->take_over);
+	ret = ret ?: route_events(s, hyp);
+	for (size_t i = 0; i < hyp->n_events && !ret; i++) {
+		const struct event_plan *e = &hyp->events[i];
+
+		/* its events can only be switched on and off */
+		if (!e->filter && !e->triggers.n)
+			continue;
+		log_err(s->log, "-e %s: the hypervisor's events take no %s", e->name,
+			e->filter ? "filter (-f)" : "trigger (-R)");
+		ret = -EINVAL;
+	}
+	ret = ret ?: remote_setup(s->remote, hyp, s->plan->take_over);
 	if (ret && s->plan->best_effort) {
 		log_warn(s->log, "going on without the hypervisor (--best-effort)");
 		remote_free(s->remote);
@@ -177,7 +160,7 @@ static int prepare_host(struct session *s, const struct buffer_plan *b)
 		.plan = s->plan, .clock = clock, .log = s->log, .match = instance_match_functions
 	};
 	struct instance *i;
-	struct host *h = NULL;
+	struct source *h = NULL;
 	int ret = instance_open(&i, s->undo, b, &io);
 
 	if (ret)
@@ -199,9 +182,8 @@ static int prepare_host(struct session *s, const struct buffer_plan *b)
 	if (clock && !b->clock)
 		log_info(s->log, "%s: clock boot, as everywhere in this recording (put back afterwards)",
 			 *b->name ? b->name : "host");
-	return add_track(s, (struct session_track){ .source = host_source(h),
+	return add_track(s, (struct session_track){ .source = h,
 						    .instance = i,
-						    .host = h,
 						    .joined = b->joined,
 						    .size_kb = b->joined ? 0 : b->size_kb });
 }
@@ -246,22 +228,17 @@ static int prepare_hosts(struct session *s)
 
 /* ---- texts and ids ------------------------------------------------------------------------------- */
 
-static bool has_filter(const struct record_plan *plan)
-{
-	for (size_t b = 0; b < plan->n_buffers; b++)
-		for (size_t e = 0; e < plan->buffers[b].n_events; e++)
-			if (plan->buffers[b].events[e].filter)
-				return true;
-	return false;
-}
-
 /*
  * sched_switch shows who ran only when all of it is recorded: no pid filter, no event filter, no
  * regions.
  */
 static int set_sched_buffer(struct session *s)
 {
-	if (s->plan->pids.n || s->plan->filter_command || has_filter(s->plan) || region_asked(s->plan))
+	for (size_t b = 0; b < s->plan->n_buffers; b++)
+		for (size_t e = 0; e < s->plan->buffers[b].n_events; e++)
+			if (s->plan->buffers[b].events[e].filter)
+				return 0;
+	if (s->plan->pids.n || s->plan->filter_command || region_asked(s->plan))
 		return 0;
 	for (size_t i = 0; i < s->n_tracks; i++) {
 		struct strlist systems = { 0 };
@@ -342,9 +319,9 @@ static int prepare_texts(struct session *s)
 	/* the hypervisor's events get ids above all others */
 	if (!ret && s->remote)
 		ret = remote_number(s->remote, max_id + 1, s->spool)
-			      ?: add_track(s, (struct session_track){ .source = remote_source(s->remote),
-								      .joined = remote_is_joined(s->remote),
-								      .size_kb = remote_size_kb(s->remote) });
+			      ?: add_track(s, (struct session_track){ .source = &s->remote->source,
+								      .joined = s->remote->joined,
+								      .size_kb = s->remote->size_kb });
 	return ret ?: set_sched_buffer(s);
 }
 

@@ -4,7 +4,6 @@
 
 #include "base/command.h"
 #include "record/marks/rings.h"
-#include "record/drain/host.h"
 #include "record/tracefs/instance.h"
 #include "record/profile/profile.h"
 #include "record/drain/recorder.h"
@@ -20,7 +19,6 @@
 struct session_track {
 	struct source *source;
 	struct instance *instance; /* NULL for the profile and the hypervisor, and when recovering */
-	struct host *host;	   /* NULL for the profile and the hypervisor */
 	bool started;
 	bool joined; /* --take-over: it ran before */
 	uint64_t size_kb;
