@@ -211,11 +211,8 @@ static struct profile *profile_new(unsigned int n_cpus, uint32_t page_size, cons
 				     .clock = clock,
 				     .page_size = page_size,
 				     .n_cpus = n_cpus };
-	p->tasks = profile_tasks_new();
-	if (p->tasks)
-		return p;
-	free(p);
-	return NULL;
+	pthread_mutex_init(&p->lock, NULL);
+	return p;
 }
 
 int profile_open(struct profile **out, const struct profile_opts *o)
@@ -252,7 +249,8 @@ void profile_close(struct profile *p)
 		return;
 	for (unsigned int i = 0; i < p->n_rings; i++)
 		perf_ring_close(p->rings[i]);
-	profile_tasks_free(p->tasks);
+	pthread_mutex_destroy(&p->lock);
+	free(p->tasks);
 	free(p->rings);
 	free(p);
 }

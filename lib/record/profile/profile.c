@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Makes trace records from the kernel's perf records. */
+/* Makes trace records from the kernel's perf records, and drains them as a source for the recorder. */
+#include "base/array.h"
 #include "base/cursor.h"
 #include "base/files.h"
 #include "base/strings.h"
 #include "record/profile/profile-priv.h"
 #include "record/profile/profile.h"
+#include "record/hyp/hypevents.h"
+#include "record/drain/splice.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -134,7 +137,76 @@ size_t build_id_read(int fd, uint8_t id[20])
 	return len;
 }
 
-/* ---- taking the kernel's records ----------------------------------------------------------- */
+/* ---- tasks ------------------------------------------------------------------------------- */
+
+static bool profile_task_before(const void *entry, const void *tid)
+{
+	return ((const struct profile_task *)entry)->tid < *(const int32_t *)tid;
+}
+
+/* Adds it if it is new. NULL: out of memory. Under the lock. */
+static struct profile_task *profile_task(struct profile *p, int32_t tid)
+{
+	size_t i = array_lower_bound(p->tasks, p->n_tasks, sizeof(*p->tasks), profile_task_before, &tid);
+	const struct profile_task task = { .tid = tid };
+
+	if (i < p->n_tasks && p->tasks[i].tid == tid)
+		return &p->tasks[i];
+	if (array_push(&p->tasks, &p->n_tasks, &task, sizeof(task)))
+		return NULL;
+	memmove(&p->tasks[i + 1], &p->tasks[i], (p->n_tasks - 1 - i) * sizeof(task));
+	p->tasks[i] = task;
+	return &p->tasks[i];
+}
+
+/* Reads /proc/TID/comm. It exists for threads, too, though they are not listed. */
+static void profile_task_ask(struct profile_task *task)
+{
+	struct buf text = { 0 };
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", task->tid);
+	if (!read_file(path, 256, &text) && text.len)
+		snprintf(task->comm, sizeof(task->comm), "%.*s", (int)strcspn((char *)buf_str(&text), "\n"),
+			 (char *)text.data);
+	buf_release(&text);
+}
+
+/* The task's name; "" when it is gone and the name is unknown. 0 or -ENOMEM. */
+static int profile_task_name(struct profile *p, int32_t tid, char comm[16])
+{
+	struct profile_task *task;
+
+	if (tid <= 0) {
+		snprintf(comm, 16, "%s", tid ? "" : "swapper");
+		return 0;
+	}
+	pthread_mutex_lock(&p->lock);
+	task = profile_task(p, tid);
+	if (task && !*task->comm)
+		profile_task_ask(task);
+	if (task)
+		memcpy(comm, task->comm, sizeof(task->comm));
+	pthread_mutex_unlock(&p->lock);
+	return task ? 0 : -ENOMEM;
+}
+
+/* Whether a process's maps are still to be read from /proc: true once. */
+static bool profile_maps_due(struct profile *p, int32_t tgid)
+{
+	struct profile_task *task;
+	bool due;
+
+	pthread_mutex_lock(&p->lock);
+	task = profile_task(p, tgid);
+	due = task && !task->maps;
+	if (due)
+		task->maps = true;
+	pthread_mutex_unlock(&p->lock);
+	return due;
+}
+
+/* ---- taking the kernel's records ------------------------------------------------------------- */
 
 /* One record being taken. */
 struct profile_taker {
@@ -275,10 +347,10 @@ static int profile_take_sample(struct profile_taker *k, struct cursor *c)
 			(*count)++;
 		}
 	}
-	ret = profile_tasks_name(k->p->tasks, s.tgid, s.comm); /* so that the process is known, too */
+	ret = profile_task_name(k->p, s.tgid, s.comm); /* so that the process is known, too */
 	if (!ret && s.tid != s.tgid)
-		ret = profile_tasks_name(k->p->tasks, s.tid, s.comm);
-	if (!ret && s.n_user && s.tgid > 0 && profile_tasks_maps_due(k->p->tasks, s.tgid)) {
+		ret = profile_task_name(k->p, s.tid, s.comm);
+	if (!ret && s.n_user && s.tgid > 0 && profile_maps_due(k->p, s.tgid)) {
 		struct strlist lines = { 0 };
 		char path[32];
 
@@ -294,9 +366,10 @@ static int profile_take_sample(struct profile_taker *k, struct cursor *c)
 
 /* ---- the others ------------------------------------------------------------------------------ */
 
+/* A task's new name; after an exec the maps of the new program follow as records. */
 static int profile_take_name(struct profile_taker *k, struct cursor *c)
 {
-	char comm[16] = { 0 };
+	struct profile_task *task;
 	const char *name;
 	int32_t tid;
 
@@ -305,18 +378,41 @@ static int profile_take_name(struct profile_taker *k, struct cursor *c)
 	name = cursor_str(c);
 	if (!name)
 		return -EBADMSG;
-	memcpy(comm, name, strnlen(name, sizeof(comm) - 1));
-	return profile_tasks_named(k->p->tasks, tid, comm, k->misc & PERF_RECORD_MISC_COMM_EXEC);
+	pthread_mutex_lock(&k->p->lock);
+	task = profile_task(k->p, tid);
+	if (task) {
+		snprintf(task->comm, sizeof(task->comm), "%s", name);
+		task->maps |= (k->misc & PERF_RECORD_MISC_COMM_EXEC) != 0;
+	}
+	pthread_mutex_unlock(&k->p->lock);
+	return task ? 0 : -ENOMEM;
 }
 
+/* A task begins as another one is. */
 static int profile_take_fork(struct profile_taker *k, struct cursor *c)
 {
-	int32_t tid, parent;
+	struct profile_task *parent, *task;
+	char comm[16] = "";
+	int32_t tid, of;
 
 	cursor_u64(c);
 	tid = (int32_t)cursor_u32(c);
-	parent = (int32_t)cursor_u32(c);
-	return c->bad ? -EBADMSG : profile_tasks_forked(k->p->tasks, tid, parent);
+	of = (int32_t)cursor_u32(c);
+	if (c->bad)
+		return -EBADMSG;
+	pthread_mutex_lock(&k->p->lock);
+	parent = profile_task(k->p, of);
+	if (parent)
+		memcpy(comm, parent->comm, sizeof(comm));
+	task = parent ? profile_task(k->p, tid) : NULL;
+	if (task) {
+		memcpy(task->comm, comm, sizeof(comm));
+		task->maps = false;
+		if (!*comm)
+			profile_task_ask(task);
+	}
+	pthread_mutex_unlock(&k->p->lock);
+	return task ? 0 : -ENOMEM;
 }
 
 /* count 0: not known. */
@@ -378,4 +474,137 @@ int profile_read(struct profile *p, unsigned int cpu, struct page_writer *w, str
 	while (ring && !ret && (h = perf_ring_next(ring)))
 		ret = profile_take(p, h, h->size, w, st);
 	return ret;
+}
+
+/* ---- as a source for the recorder ---------------------------------------------------------- */
+
+/* ---- formats ----------------------------------------------------------------------------- */
+
+static const char *const profile_formats[PROFILE_EVENTS] = {
+	"\tfield:int tgid;\toffset:8;\tsize:4;\tsigned:1;\n"
+	"\tfield:char comm[16];\toffset:12;\tsize:16;\tsigned:0;\n"
+	"\tfield:unsigned char mode;\toffset:28;\tsize:1;\tsigned:0;\n"
+	"\tfield:u64 ip;\toffset:32;\tsize:8;\tsigned:0;\n"
+	"\tfield:__data_loc u64[] kernel;\toffset:40;\tsize:4;\tsigned:0;\n"
+	"\tfield:__data_loc u64[] user;\toffset:44;\tsize:4;\tsigned:0;\n"
+	"\nprint fmt: \"comm=%s tgid=%d mode=%s ip=0x%llx kernel=%s user=%s\", REC->comm, REC->tgid, "
+	"__print_symbolic(REC->mode, { 1, \"kernel\" }, { 2, \"user\" }, { 3, \"hypervisor\" }, "
+	"{ 4, \"guest_kernel\" }, { 5, \"guest_user\" }), REC->ip, "
+	"__print_array(__get_dynamic_array(kernel), __get_dynamic_array_len(kernel) / 8, 8), "
+	"__print_array(__get_dynamic_array(user), __get_dynamic_array_len(user) / 8, 8)\n",
+
+	"\tfield:int tgid;\toffset:8;\tsize:4;\tsigned:1;\n"
+	"\tfield:u64 from;\toffset:16;\tsize:8;\tsigned:0;\n"
+	"\tfield:u64 len;\toffset:24;\tsize:8;\tsigned:0;\n"
+	"\tfield:u64 offset;\toffset:32;\tsize:8;\tsigned:0;\n"
+	"\tfield:__data_loc u8[] build_id;\toffset:40;\tsize:4;\tsigned:0;\n"
+	"\tfield:__data_loc char[] path;\toffset:44;\tsize:4;\tsigned:0;\n"
+	"\nprint fmt: \"tgid=%d from=0x%llx len=0x%llx offset=0x%llx build_id=%s path=%s\", REC->tgid, "
+	"REC->from, REC->len, REC->offset, "
+	"__print_hex_str(__get_dynamic_array(build_id), __get_dynamic_array_len(build_id)), "
+	"__get_str(path)\n",
+};
+
+void profile_format(size_t i, unsigned int first_id, struct buf *out)
+{
+	static const char *const names[PROFILE_EVENTS] = { PROFILE_SAMPLE, PROFILE_MAP };
+
+	hypevents_format_head(names[i], first_id + (unsigned int)i, out);
+	buf_addstr(out, profile_formats[i]);
+}
+
+static struct profile *profile_of(struct source *s)
+{
+	return (struct profile *)s; /* its first member */
+}
+
+/* ---- switching ---------------------------------------------------------------------------- */
+
+static int profile_start(struct source *s)
+{
+	return profile_switch(profile_of(s), true);
+}
+
+static int profile_stop(struct source *s)
+{
+	return profile_switch(profile_of(s), false);
+}
+
+/* ---- draining ------------------------------------------------------------------------------ */
+
+static int profile_drain(struct source *s, unsigned int cpu, struct drain *d)
+{
+	struct profile *p = profile_of(s);
+	int fd = profile_fd(p, cpu), ret;
+	struct drain_writer o;
+	bool last;
+
+	if (fd < 0)
+		return 0;
+	ret = drain_writer_open(&o, s->page_size, d);
+	if (ret)
+		return ret;
+	do {
+		uint64_t events = d->stats->events;
+
+		last = atomic_load(d->stopping);
+		ret = profile_read(p, cpu, &o.w, d->stats);
+		if (!ret && events != d->stats->events)
+			ret = drain_writer_sync(&o);
+		if (!ret && !last)
+			ret = rawpipe_wait(fd, d);
+	} while (!ret && !last);
+	ret = ret ?: page_flush(&o.w, true);
+	page_writer_release(&o.w);
+	return ret;
+}
+
+static const struct source_ops profile_ops = {
+	.kind = "profile",
+	.start = profile_start,
+	.stop = profile_stop,
+	.drain = profile_drain,
+	.stat = source_stat,
+};
+
+/* ---- around the recording ---------------------------------------------------------------------- */
+
+int profile_keep_formats(unsigned int first_id, struct spool *spool)
+{
+	struct buf formats = { 0 }, one = { 0 };
+	int ret;
+
+	for (size_t i = 0; i < PROFILE_EVENTS; i++) {
+		one.len = 0;
+		profile_format(i, first_id, &one);
+		buf_printf(&formats, "%s %zu\n", PROFILE_SYSTEM, one.len);
+		buf_add(&formats, one.data, one.len);
+		formats.bad |= one.bad;
+	}
+	ret = buf_status(&formats) ?: spool_append_text(spool, "formats", formats.data, formats.len);
+	buf_release(&formats);
+	buf_release(&one);
+	return ret;
+}
+
+int profile_collect_names(struct profile *p, struct spool *spool)
+{
+	struct buf names = { 0 };
+	int ret;
+	pthread_mutex_lock(&p->lock);
+	for (size_t i = 0; i < p->n_tasks; i++)
+		if (*p->tasks[i].comm && !strchr(p->tasks[i].comm, '\n'))
+			buf_printf(&names, "%d %s\n", p->tasks[i].tid, p->tasks[i].comm);
+	pthread_mutex_unlock(&p->lock);
+	ret = buf_status(&names);
+	if (!ret && names.len)
+		ret = spool_append_text(spool, "saved_cmdlines", names.data, names.len);
+	buf_release(&names);
+	return ret;
+}
+
+struct source *profile_source(struct profile *p)
+{
+	p->source.ops = &profile_ops;
+	return &p->source;
 }
