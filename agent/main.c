@@ -188,18 +188,6 @@ static const char *find_journal(void)
 	return NULL;
 }
 
-/* It may have been started when there was no /run yet: all places are looked at. */
-static int recover_all(struct agent *a, const struct agent_line *l)
-{
-	int ret = 0;
-
-	if (l->journal)
-		return *l->journal ? agent_recover(a, l->journal) : 0;
-	for (size_t i = 0; i < ARRAY_SIZE(journals) && !ret; i++)
-		ret = agent_recover(a, journals[i]);
-	return ret;
-}
-
 /* ---- start ---------------------------------------------------------------- */
 
 #define GIVEN_FD 3
@@ -308,8 +296,13 @@ static int agent_run(struct agent *a, const struct agent_line *l)
 		return ret;
 	if (a->allow.n)
 		snprintf(a->own, sizeof(a->own), "instances/hyptrace-agent-%d", (int)getpid());
-	a->journal = l->journal ? (*l->journal ? l->journal : NULL) : find_journal();
-	ret = recover_all(a, l);
+	a->journal = l->journal ? (*l->journal ? l->journal : NULL)
+				: find_journal(); /* it may have been started when there was no /run yet: all
+						     places are looked at */
+	for (size_t i = 0; i < ARRAY_SIZE(journals) && !l->journal && !ret; i++)
+		ret = agent_recover(a, journals[i]);
+	if (l->journal && *l->journal)
+		ret = agent_recover(a, l->journal);
 	if (ret)
 		return ret;
 	/* before anything that could fail or wait */

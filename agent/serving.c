@@ -51,57 +51,30 @@ static void serving_put_back(struct serving *s)
 
 /* ---- the buffer ---------------------------------------------------------------- */
 
-/* The instance's own sub-buffer size, where the kernel has one; else header_page's. */
-static int serving_find_page_size(struct serving *s)
-{
-	struct page_layout layout;
-	char path[INSTANCE_PATH];
-	char *kb = NULL;
-	uint64_t n = 0;
-	bool own = !undo_read(s->undo, instance_file(s->inst, path, "buffer_subbuf_size_kb"), &kb) &&
-		   !parse_u64(kb, &n) && n && n <= 1024;
-	int ret = 0;
-
-	free(kb);
-	if (own) {
-		s->page_size = (uint32_t)n * 1024;
-		return 0;
-	}
-	ret = page_layout_read(undo_dirfd(s->undo), "events/header_page", &layout);
-	if (!ret)
-		s->page_size = layout.size;
-	return ret;
-}
-
 static int serving_find_facts(struct serving *s)
 {
-	char path[INSTANCE_PATH];
-	int ret = undo_read(s->undo, instance_file(s->inst, path, "trace_clock"), &s->clock) ?:
-		  serving_find_page_size(s) ?:
-		  tracefs_cpus(undo_dirfd(s->undo), instance_file(s->inst, path, "per_cpu"), &s->n_cpus);
+	struct page_layout layout;
+	char path[INSTANCE_PATH], *kb = NULL;
+	uint64_t n = 0;
+	int ret = undo_read(s->undo, instance_file(s->inst, path, "trace_clock"), &s->clock);
 
+	if (ret)
+		return ret;
+	/* the instance's own sub-buffer size, where the kernel has one; else header_page's */
+	if (!undo_read(s->undo, instance_file(s->inst, path, "buffer_subbuf_size_kb"), &kb) &&
+	    !parse_u64(kb, &n) && n && n <= 1024)
+		s->page_size = (uint32_t)n * 1024;
+	else
+		ret = page_layout_read(undo_dirfd(s->undo), "events/header_page", &layout);
+	free(kb);
+	if (!ret && !s->page_size)
+		s->page_size = layout.size;
+	ret = ret ?: tracefs_cpus(undo_dirfd(s->undo), instance_file(s->inst, path, "per_cpu"), &s->n_cpus);
 	if (ret)
 		return ret;
 	if (s->n_cpus > MSG_CPUS_MAX)
 		s->n_cpus = MSG_CPUS_MAX;
 	return s->n_cpus ? 0 : -ENODEV;
-}
-
-/* ---- --allow ------------------------------------------------------------------ */
-
-/*
- * A buffer that only the agent writes to has nothing from before the request (but
- * what --early names), no mark and no trace_printk. The recorder sees no name of it.
- */
-static int serving_use_own(struct serving *s)
-{
-	char *name = *s->agent->own ? strdup(basename(s->agent->own)) : NULL;
-
-	if (!name)
-		return *s->agent->own ? -ENOMEM : 0;
-	free(s->buffer->name);
-	s->buffer->name = name;
-	return 0;
 }
 
 /* ---- samples ------------------------------------------------------------------ */
@@ -188,7 +161,15 @@ static int serving_prepare(struct serving *s, char **why)
 		return -EACCES;
 	}
 	s->boot = boot_take(a, *a->own ? "" : s->buffer->name);
-	ret = serving_use_own(s) ?: serving_open_undo(s);
+	/*
+	 * --allow: a buffer that only the agent writes to has nothing from before the request (but what
+	 * --early names), no mark and no trace_printk. The recorder sees no name of it.
+	 */
+	if (*a->own) {
+		free(s->buffer->name);
+		s->buffer->name = strdup(basename(a->own));
+	}
+	ret = s->buffer->name ? serving_open_undo(s) : -ENOMEM;
 	ret = ret ?: allow_apply(&a->allow, undo_dirfd(s->undo), s->buffer, s->log, why) ?: serving_setup(s);
 	if (ret)
 		goto out;
