@@ -100,59 +100,40 @@ static int put_command(struct instance *i, const char *path, const char *command
 	return ret;
 }
 
-static int setup_filters(struct instance *i, bool graph)
-{
-	const struct buffer_plan *b = i->buffer;
-	bool top = !strcmp(i->path, ".");
-	char path[INSTANCE_PATH];
-	int ret = put_functions(i, "-l", instance_file(i, path, "set_ftrace_filter"), &b->funcs);
-
-	if (ret)
-		return ret;
-	/* "schedule:traceoff:1" stands in the same file, but lives by its own rules. */
-	for (size_t n = 0; !ret && n < b->funcs.n; n++)
-		if (is_command(b->funcs.v[n]))
-			ret = put_command(i, path, b->funcs.v[n]);
-	if (ret)
-		return ret;
-	/* function_graph has a file of its own for -n, in the top directory */
-	instance_file(i, path, graph && top ? "set_graph_notrace" : "set_ftrace_notrace");
-	ret = put_functions(i, "-n", path, &b->notrace);
-	if (ret || (!graph && !b->graph.n))
-		return ret;
-	return put_functions(i, "-g", "set_graph_function", &b->graph);
-}
-
-/* The tracer comes last: its filters must be there when it begins. */
-static int setup_tracer(struct instance *i)
-{
-	static const char *const lists[] = { "set_ftrace_pid", "set_ftrace_notrace_pid" };
-	char path[INSTANCE_PATH], choices[INSTANCE_PATH];
-	int ret = 0;
-
-	if (i->o.plan->func_stack && !strcmp(i->path, "."))
-		ret = instance_put(i, "options/func_stack_trace", "1", NULL);
-	for (size_t n = 0; !ret && n < ARRAY_SIZE(lists); n++) {
-		ret = undo_list(i->undo, instance_file(i, path, "%s", lists[n]), "");
-		if (ret == -ENOENT)
-			ret = 0;
-	}
-	if (ret)
-		return ret;
-	instance_file(i, choices, "available_tracers");
-	return instance_put(i, instance_file(i, path, "current_tracer"), i->buffer->tracer, choices);
-}
-
 static int instance_setup_functions(struct instance *i)
 {
+	static const char *const pids[] = { "set_ftrace_pid", "set_ftrace_notrace_pid" };
 	const struct buffer_plan *b = i->buffer;
-	bool graph = b->tracer && !strcmp(b->tracer, "function_graph");
+	bool graph = b->tracer && !strcmp(b->tracer, "function_graph"), top = !strcmp(i->path, ".");
+	char path[INSTANCE_PATH], choices[INSTANCE_PATH];
 	int ret;
 
 	if (!b->tracer && !b->funcs.n && !b->notrace.n && !b->graph.n)
 		return 0;
-	ret = setup_filters(i, graph);
-	return ret || !b->tracer ? ret : setup_tracer(i);
+	ret = put_functions(i, "-l", instance_file(i, path, "set_ftrace_filter"), &b->funcs);
+	/* "schedule:traceoff:1" stands in the same file, but lives by its own rules */
+	for (size_t n = 0; !ret && n < b->funcs.n; n++)
+		if (is_command(b->funcs.v[n]))
+			ret = put_command(i, path, b->funcs.v[n]);
+	/* function_graph has a file of its own for -n, in the top directory */
+	instance_file(i, path, graph && top ? "set_graph_notrace" : "set_ftrace_notrace");
+	ret = ret ?: put_functions(i, "-n", path, &b->notrace);
+	if (!ret && (graph || b->graph.n))
+		ret = put_functions(i, "-g", "set_graph_function", &b->graph);
+	if (ret || !b->tracer)
+		return ret;
+
+	/* the tracer comes last: its filters must be there when it begins */
+	if (i->o.plan->func_stack && top)
+		ret = instance_put(i, "options/func_stack_trace", "1", NULL);
+	for (size_t n = 0; !ret && n < ARRAY_SIZE(pids); n++) {
+		ret = undo_list(i->undo, instance_file(i, path, "%s", pids[n]), "");
+		ret = ret == -ENOENT ? 0 : ret;
+	}
+	if (ret)
+		return ret;
+	instance_file(i, choices, "available_tracers");
+	return instance_put(i, instance_file(i, path, "current_tracer"), b->tracer, choices);
 }
 
 /* ---- a buffer that runs already ---------------------------------------------------------- */
@@ -175,13 +156,6 @@ bool instance_runs(int tracing_dirfd, const char *path)
 	return runs;
 }
 
-/* Settings that would clear the buffer, or change it for the program that switched it on. */
-static bool wants_settings(const struct buffer_plan *b)
-{
-	return b->tracer || b->size_kb || b->subbuf_kb || b->cpumask || b->options.n || b->funcs.n ||
-	       b->notrace.n || b->graph.n || b->max_graph_depth >= 0;
-}
-
 /* The clock that is set, into i->clock. */
 static int instance_note_clock(struct instance *i)
 {
@@ -194,6 +168,7 @@ static int instance_note_clock(struct instance *i)
 
 int instance_join(struct instance *i)
 {
+	const struct buffer_plan *b = i->buffer;
 	char path[INSTANCE_PATH];
 	int ret = undo_save(i->undo, instance_file(i, path, "tracing_on"));
 
@@ -202,10 +177,11 @@ int instance_join(struct instance *i)
 	if (ret) {
 		instance_complain(i, LOG_ERROR, path, "", ret, NULL);
 		return ret;
-	}
-	if (wants_settings(i->buffer))
+	} /* these would clear the buffer, or change it for the program that switched it on */
+	if (b->tracer || b->size_kb || b->subbuf_kb || b->cpumask || b->options.n || b->funcs.n ||
+	    b->notrace.n || b->graph.n || b->max_graph_depth >= 0)
 		log_warn(i->o.log, "%s%sthe buffer runs already: of what was asked only its events are added",
-			 i->buffer->name, *i->buffer->name ? ": " : "");
+			 b->name, *b->name ? ": " : "");
 	return instance_note_clock(i) ?: instance_setup_events(i);
 }
 
@@ -324,30 +300,28 @@ static int setup_cpumask(struct instance *i)
 }
 
 /* "x", or "nox" for clearing x; an option's own name may begin with "no". */
-static int setup_option(struct instance *i, const char *name)
-{
-	char path[INSTANCE_PATH];
-	const char *value = "1";
-
-	instance_file(i, path, "options/%s", name);
-	if (!instance_has(i, path) && !strncmp(name, "no", 2)) {
-		instance_file(i, path, "options/%s", name + 2);
-		value = "0";
-	}
-	if (!strchr(name, '/') && instance_has(i, path))
-		return instance_put(i, path, value, NULL);
-	log_err(i->o.log, "there is no option '%s' for %s%s in this kernel", name,
-		*i->buffer->name ? "the buffer " : "the top buffer", i->buffer->name);
-	return -ENOENT;
-}
-
 static int setup_options(struct instance *i)
 {
 	const struct strlist *o = &i->buffer->options;
+	char path[INSTANCE_PATH];
 	int ret = 0;
 
-	for (size_t n = 0; !ret && n < o->n; n++)
-		ret = setup_option(i, o->v[n]);
+	for (size_t n = 0; !ret && n < o->n; n++) {
+		const char *name = o->v[n], *value = "1";
+
+		instance_file(i, path, "options/%s", name);
+		if (!instance_has(i, path) && !strncmp(name, "no", 2)) {
+			instance_file(i, path, "options/%s", name + 2);
+			value = "0";
+		}
+		if (!strchr(name, '/') && instance_has(i, path)) {
+			ret = instance_put(i, path, value, NULL);
+			continue;
+		}
+		log_err(i->o.log, "there is no option '%s' for %s%s in this kernel", name,
+			*i->buffer->name ? "the buffer " : "the top buffer", i->buffer->name);
+		ret = -ENOENT;
+	}
 	return ret;
 }
 

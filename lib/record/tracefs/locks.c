@@ -131,20 +131,12 @@ static int left_check(const struct lock *one, int journal_fd, const struct log *
 	return -EBUSY;
 }
 
-static void left_forget(const struct lock *one)
-{
-	char path[80];
-
-	left_path(one->fd, path);
-	unlinkat(AT_FDCWD, path, 0);
-}
-
 static void left_note(const struct lock *one, int journal_fd, const struct log *log)
 {
 	char path[80], self[40], journal[PATH_MAX];
 
-	left_forget(one);
 	left_path(one->fd, path);
+	unlinkat(AT_FDCWD, path, 0);
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", journal_fd);
 	read_link(self, journal);
 	mkdirat(AT_FDCWD, left_dir(), 0700);
@@ -154,16 +146,10 @@ static void left_note(const struct lock *one, int journal_fd, const struct log *
 
 /* ---- taking --------------------------------------------------------------- */
 
-/* It may have been removed, and made anew, between open and flock. */
-static bool is_still(int fd, int dirfd, const char *dir)
+static int lock_open(struct lock *one, int dirfd, const char *path, int journal_fd, const struct log *log)
 {
 	struct stat now, locked;
 
-	return !fstatat(dirfd, dir, &now, 0) && !fstat(fd, &locked) && same_file(&now, &locked);
-}
-
-static int lock_open(struct lock *one, int dirfd, const char *path, int journal_fd, const struct log *log)
-{
 	one->fd = openat(dirfd, one->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (one->fd < 0)
 		return -errno;
@@ -185,8 +171,10 @@ static int lock_open(struct lock *one, int dirfd, const char *path, int journal_
 			within ? ", which '" : "", within ? path : "", within ? "' is part of" : "",
 			hyp ? "" : ", or record into another instance (-B NAME)");
 		return -EBUSY;
-	}
-	return is_still(one->fd, dirfd, one->dir) ? left_check(one, journal_fd, log) : -ENOENT;
+	} /* it may have been removed, and made anew, between open and flock */
+	if (fstatat(dirfd, one->dir, &now, 0) || fstat(one->fd, &locked) || !same_file(&now, &locked))
+		return -ENOENT;
+	return left_check(one, journal_fd, log);
 }
 
 int locks_take(struct locks *l, int dirfd, const char *path, int journal_fd, const struct log *log)
@@ -211,8 +199,11 @@ out:
 void locks_release(struct locks *l, bool undone)
 {
 	for (size_t i = 0; i < l->n; i++) {
+		char path[80];
+
+		left_path(l->v[i].fd, path);
 		if (undone)
-			left_forget(&l->v[i]);
+			unlinkat(AT_FDCWD, path, 0);
 		close(l->v[i].fd);
 		free(l->v[i].dir);
 	}
