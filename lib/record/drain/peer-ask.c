@@ -14,7 +14,7 @@
 
 #include "file/dat/page.h"
 #include "file/dat/reader.h"
-#include "record/drain/spool-formats.h"
+#include "record/drain/spool-to-dat.h"
 #include "record/drain/system-metadata.h"
 
 /* ---- the metadata, as a spool keeps it ----------------------------------------------------- */

@@ -2,6 +2,8 @@
 #ifndef HYPTRACE_SPOOL_TO_DAT_H
 #define HYPTRACE_SPOOL_TO_DAT_H
 
+#include "file/dat/writer.h"
+#include "record/hyp/hypevents.h"
 #include "record/spool/spool.h"
 
 /*
@@ -38,11 +40,36 @@ int dat_from_spool(struct spool *spool, const struct dat_from_spool_opts *o);
  * pages, are still to be made.
  */
 struct dat_job;
-struct dat_file;
 int dat_job_open(struct dat_job **out, struct spool *spool, const struct log *log);
 struct dat_file *dat_job_file(struct dat_job *j);
 /* dat_options_add to its options. */
 int dat_job_add_option(struct dat_job *j, uint16_t id, const void *data, size_t len);
 void dat_job_close(struct dat_job *j);
+
+/*
+ * The event formats of a spool as its file will have them: the texts of tracefs
+ * (system-metadata.h), then the hypervisor's, rewritten (remote-events.h).
+ */
+struct spool_formats {
+	struct dat_system *systems; /* "ftrace" first, when there */
+	size_t n_systems;
+	struct dat_text *texts; /* all of them; the systems point into it */
+	size_t n_texts;
+
+	/* private */
+	struct buf kept;
+	struct buf *fixed; /* one for each text of tracefs: what it became; most are empty */
+	size_t n_fixed, n_plain;
+	struct buf *hyp_texts;
+	size_t n_hyp_texts;
+	struct hypevents hyp;
+};
+
+/*
+ * *f is to be released also after an error. -ENOENT: none were kept; -EBADMSG. The log names formats
+ * that are left out, because they are longer or deeper than any kernel's.
+ */
+int spool_formats_load(struct spool_formats *f, const struct spool *spool, const struct log *log);
+void spool_formats_release(struct spool_formats *f);
 
 #endif

@@ -23,7 +23,8 @@
 
 #define ANSWER_MAX (1u << 20)
 
-struct msg_wait guest_wait(int timeout_ms)
+/* For one answer, from now on; cannot be cancelled. */
+static struct msg_wait guest_wait(int timeout_ms)
 {
 	return (struct msg_wait){ .deadline = msg_now() + timeout_ms, .stop_fd = -1 };
 }

@@ -11,12 +11,42 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #define KVM_RUN_IOCTL	0xae80 /* _IO(KVMIO, 0x80) */
 #define SYSCALL_LOOK_MS 100    /* time to look for threads in KVM_RUN */
 #define VCPUS_MAX	4096
+
+/* ---- small reads below /proc/PID, a directory descriptor of which is given ------------------- */
+
+/* The first line of a small file, without its newline. False: it cannot be read. */
+static bool guest_read_line(int dir, const char *path, char *line, size_t size)
+{
+	int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return false;
+	n = read(fd, line, size - 1);
+	close(fd);
+	if (n < 0)
+		return false;
+	line[n] = 0;
+	line[strcspn(line, "\n")] = 0;
+	return true;
+}
+
+/* Threads of the process; 0: not known. The kernel counts them in the directory's links (fs/proc/base.c). */
+static uint64_t guest_count_threads(int dir)
+{
+	struct stat st;
+
+	return fstatat(dir, "task", &st, 0) ? 0 : st.st_nlink;
+}
+
+/* ---- the threads of vCPUs --------------------------------------------------------------------- */
 
 static void vcpus_by_names(struct guest *g, int dir)
 {
@@ -70,6 +100,7 @@ static size_t vcpu_fds(int dir, struct vcpu_fd **out)
 	return found;
 }
 
+/* Whether the process has a KVM vCPU open. */
 bool guest_has_vcpu_fd(int dir)
 {
 	struct vcpu_fd *v;

@@ -13,7 +13,7 @@
 #include "base/array.h"
 #include "base/files.h"
 #include "file/dat/format.h"
-#include "record/drain/spool-formats.h"
+#include "record/drain/spool-to-dat.h"
 #include "record/hyp/hypevents.h"
 #include "record/marks/rings.h"
 

@@ -8,7 +8,7 @@
 #include "record/guest/guest.h"
 #include "record/drain/peer.h"
 #include "record/drain/recorder.h"
-#include "record/drain/spool-formats.h"
+#include "record/drain/spool-to-dat.h"
 #include "record/session/session.h"
 #include "sync/evidence.h"
 #include "sync/result.h"
