@@ -131,23 +131,6 @@ void clock_marker_set(struct clock_marker *c, size_t i)
 	}
 }
 
-static void take_marks(struct clock_marker *c, size_t len)
-{
-	struct page_reader r;
-	struct page_event e;
-	uint32_t mark[2];
-
-	if (page_reader_init(&r, &c->layout, c->page, len))
-		return;
-	while (page_next(&r, &e) == 1) {
-		if (e.len < MARK_AT + sizeof(mark))
-			continue;
-		memcpy(mark, e.data + MARK_AT, sizeof(mark));
-		if (mark[0] == MARK_TAG && mark[1] < c->n)
-			c->ts[mark[1]] = (int64_t)e.ts;
-	}
-}
-
 void clock_marker_collect(struct clock_marker *c)
 {
 	char path[PATH_LEN];
@@ -161,8 +144,21 @@ void clock_marker_collect(struct clock_marker *c)
 			return;
 		if (fd < 0)
 			continue;
-		while ((n = read(fd, c->page, c->layout.size)) > 0)
-			take_marks(c, (size_t)n);
+		while ((n = read(fd, c->page, c->layout.size)) > 0) {
+			struct page_reader r;
+			struct page_event e;
+			uint32_t mark[2];
+
+			if (page_reader_init(&r, &c->layout, c->page, (size_t)n))
+				continue;
+			while (page_next(&r, &e) == 1) {
+				if (e.len < MARK_AT + sizeof(mark))
+					continue;
+				memcpy(mark, e.data + MARK_AT, sizeof(mark));
+				if (mark[0] == MARK_TAG && mark[1] < c->n)
+					c->ts[mark[1]] = (int64_t)e.ts;
+			}
+		}
 		close(fd);
 	}
 }

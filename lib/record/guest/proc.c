@@ -35,21 +35,11 @@ struct process {
 	char link[PATH_MAX];
 };
 
-/* "/usr/bin/crosvm (deleted)": replaced by an update, still running */
-static const char *exe_name(char *link)
-{
-	static const char deleted[] = " (deleted)";
-	size_t len = strlen(link);
-	char *slash;
-
-	if (len > sizeof(deleted) - 1 && !strcmp(link + len - (sizeof(deleted) - 1), deleted))
-		link[len - (sizeof(deleted) - 1)] = 0;
-	slash = strrchr(link, '/');
-	return slash ? slash + 1 : link;
-}
-
 static int process_open(struct process *p, int proc, const char *pid)
 {
+	static const char deleted[] = " (deleted)";
+	const size_t tail = sizeof(deleted) - 1;
+	const char *slash;
 	uint64_t n;
 	ssize_t len;
 	int ret;
@@ -78,7 +68,11 @@ static int process_open(struct process *p, int proc, const char *pid)
 		memcpy(p->link, p->cmdline.data, (size_t)len);
 	}
 	p->link[len] = 0;
-	p->exe = exe_name(p->link);
+	/* "/usr/bin/crosvm (deleted)": replaced by an update, still running */
+	if ((size_t)len > tail && !strcmp(p->link + len - tail, deleted))
+		p->link[(size_t)len - tail] = 0;
+	slash = strrchr(p->link, '/');
+	p->exe = slash ? slash + 1 : p->link;
 	return 0;
 }
 
@@ -116,15 +110,6 @@ static void make_reachable(const struct scan *s, int pid, char **path)
 	*path = full;
 }
 
-/*
- * Most VMMs name their threads: without a vCPU one is a helper (crosvm forks one
- * per device) or does something else (`lkvm list`).
- */
-static bool may_lack_vcpus(const struct process *p, const struct guest_vmm *vmm, const struct guest_args *a)
-{
-	return vmm && vmm->may_lack_threads && (a->name || a->cid || faccessat(p->dir, "fd", R_OK, 0));
-}
-
 static int add_vm(struct scan *s, struct process *p, const struct guest_vmm *vmm, struct guest_args *a)
 {
 	struct guest g = { .pid = p->pid, .vmm = vmm, .sources = GUEST_FROM_PROC };
@@ -135,8 +120,12 @@ static int add_vm(struct scan *s, struct process *p, const struct guest_vmm *vmm
 
 	make_reachable(s, p->pid, &a->qmp);
 	proc.qmp = a->qmp;
-	guest_find_vcpus(&g, &proc);
-	if (!g.n_vcpus && !may_lack_vcpus(p, vmm, a)) {
+	guest_find_vcpus(&g, &proc); /*
+				      * Most VMMs name their threads: without a vCPU one is a helper (crosvm
+				      * forks one per device) or does something else (`lkvm list`).
+				      */
+	if (!g.n_vcpus &&
+	    !(vmm && vmm->may_lack_threads && (a->name || a->cid || faccessat(p->dir, "fd", R_OK, 0)))) {
 		guest_release(&g);
 		return 0;
 	}
@@ -180,6 +169,25 @@ static int add_vm(struct scan *s, struct process *p, const struct guest_vmm *vmm
 	return 0;
 }
 
+/* QEMU knows the socket to vhost-device-vsock only; that one knows the CID. */
+static void join_vhost(struct scan *s)
+{
+	for (size_t i = 0; i < s->n_wants; i++) {
+		struct guest *g = &s->out->v[i];
+
+		for (size_t k = 0; s->wants[i] && k < s->n_vhost; k++) {
+			struct guest_args *a = &s->vhost[k];
+
+			if (!a->vhost_socket || strcmp(a->vhost_socket, s->wants[i]) || g->uds)
+				continue;
+			g->cid = a->cid;
+			make_reachable(s, s->vhost_pid[k], &a->uds);
+			g->uds = a->uds;
+			a->uds = NULL;
+		}
+	}
+}
+
 static int look_at(struct scan *s, struct process *p)
 {
 	const char *text = (char *)p->cmdline.data;
@@ -201,25 +209,6 @@ static int look_at(struct scan *s, struct process *p)
 	ret = add_vm(s, p, vmm, &a);
 	guest_args_release(&a);
 	return ret;
-}
-
-/* QEMU knows the socket to vhost-device-vsock only; that one knows the CID. */
-static void join_vhost(struct scan *s)
-{
-	for (size_t i = 0; i < s->n_wants; i++) {
-		struct guest *g = &s->out->v[i];
-
-		for (size_t k = 0; s->wants[i] && k < s->n_vhost; k++) {
-			struct guest_args *a = &s->vhost[k];
-
-			if (!a->vhost_socket || strcmp(a->vhost_socket, s->wants[i]) || g->uds)
-				continue;
-			g->cid = a->cid;
-			make_reachable(s, s->vhost_pid[k], &a->uds);
-			g->uds = a->uds;
-			a->uds = NULL;
-		}
-	}
 }
 
 static int scan_proc(struct scan *s, DIR *d)

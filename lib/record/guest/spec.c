@@ -177,19 +177,6 @@ int guest_spec_parse(struct guest_spec *out, const char *arg, const struct log *
 	return ret;
 }
 
-static struct guest *vm_of_spec(const struct guest_spec *s, const struct guests *all)
-{
-	for (size_t i = 0; i < all->n; i++) {
-		struct guest *g = &all->v[i];
-
-		if (s->kind == GUEST_VSOCK  ? !g->uds && g->cid == s->cid
-		    : s->kind == GUEST_UNIX ? g->uds && !strcmp(g->uds, s->addr)
-					    : g->name && !strcmp(g->name, s->name))
-			return g;
-	}
-	return NULL;
-}
-
 int guest_spec_resolve(struct guest_spec *s, const struct guests *all, struct guest **vm,
 		       const struct log *log)
 {
@@ -197,8 +184,15 @@ int guest_spec_resolve(struct guest_spec *s, const struct guests *all, struct gu
 
 	/* "vm.example" looks like an address, but may be a VM's name */
 	bool maybe_name = s->kind == GUEST_TCP && !s->named;
+	*vm = NULL;
+	for (size_t i = 0; i < all->n && !*vm; i++) {
+		struct guest *g = &all->v[i];
 
-	*vm = vm_of_spec(s, all);
+		if (s->kind == GUEST_VSOCK  ? !g->uds && g->cid == s->cid
+		    : s->kind == GUEST_UNIX ? g->uds && !strcmp(g->uds, s->addr)
+					    : g->name && !strcmp(g->name, s->name))
+			*vm = g;
+	}
 	if (s->kind == GUEST_BY_NAME && !*vm) {
 		struct buf have = { 0 };
 
