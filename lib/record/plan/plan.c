@@ -69,11 +69,22 @@ struct buffer_plan *record_plan_add_buffer(struct record_plan *p, const char *na
 	return v[p->n_buffers].name ? &v[p->n_buffers++] : NULL;
 }
 
-/* The doorbells, in a buffer of their own; the kernel's filter follows once their addresses are known. */
-static int add_doorbells(struct record_plan *p)
+int record_plan_marks(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
+	struct record_plan *p = ctx;
+	const char *file = arg ? strchr(arg, '=') : NULL;
 	struct buffer_plan *b = NULL;
+	int ret = 0;
 
+	if (arg && (!file || file == arg || !file[1] || strpbrk(arg, "\t\n")))
+		return opts_wrong(err, o, arg, "not GUEST=FILE");
+	if (arg)
+		ret = strlist_add(&p->rings, arg);
+	if (ret || p->marks)
+		return ret;
+	p->marks = true;
+	/* the doorbells, in a buffer of their own; the kernel's filter follows once their addresses are known
+	 */
 	for (size_t i = 1; i < p->n_buffers; i++)
 		if (!strcmp(p->buffers[i].name, "hypertrace"))
 			b = &p->buffers[i];
@@ -84,22 +95,6 @@ static int add_doorbells(struct record_plan *p)
 	if (!b->clock)
 		b->clock = strdup("boot");
 	return b->clock ? 0 : -ENOMEM;
-}
-
-int record_plan_marks(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
-{
-	struct record_plan *p = ctx;
-	const char *file = arg ? strchr(arg, '=') : NULL;
-	int ret = 0;
-
-	if (arg && (!file || file == arg || !file[1] || strpbrk(arg, "\t\n")))
-		return opts_wrong(err, o, arg, "not GUEST=FILE");
-	if (arg)
-		ret = strlist_add(&p->rings, arg);
-	if (!ret && !p->marks)
-		ret = add_doorbells(p);
-	p->marks = true;
-	return ret;
 }
 
 struct guest_plan *record_plan_add_guest(struct record_plan *p, const char *spec)
@@ -343,11 +338,6 @@ bool region_needs_top(const struct record_plan *plan)
 	return region_asked(plan) && !region_has_buffer(plan);
 }
 
-static bool region_is_same(const char *a, const char *b)
-{
-	return a == b || (a && b && !strcmp(a, b));
-}
-
 /* -EINVAL with the reason in err: it does not go with the rest of the plan. */
 static int region_check(const struct record_plan *plan, struct opts_error *err)
 {
@@ -360,8 +350,8 @@ static int region_check(const struct record_plan *plan, struct opts_error *err)
 	if (!region_has_buffer(plan) && !plan->profile_hz && plan->n_buffers == 1)
 		return opts_error(err, "%s: nothing of the host is recorded (after -A it is the guest's)",
 				  name);
-	if (region_is_same(plan->start_on.event, plan->stop_on.event) &&
-	    region_is_same(plan->start_on.filter, plan->stop_on.filter))
+	if (!strcmp(plan->start_on.event ?: "", plan->stop_on.event ?: "") &&
+	    !strcmp(plan->start_on.filter ?: "", plan->stop_on.filter ?: ""))
 		return opts_error(err, "--start-on and --stop-on name the same events");
 	return 0;
 }
@@ -381,15 +371,6 @@ static bool anything_to_record(const struct record_plan *plan)
 	return false;
 }
 
-/* A trigger works for an event that is off too; the hypervisor's are all on when none is named. */
-static bool stays_empty(const struct buffer_plan *b)
-{
-	for (size_t i = 0; i < b->n_events; i++)
-		if (!b->events[i].negate || b->events[i].triggers.n)
-			return false;
-	return b->n_events && !b->tracer && !b->is_hyp;
-}
-
 static int only_off(struct opts_error *err, const char *what, const char *name)
 {
 	return opts_error(err,
@@ -401,9 +382,17 @@ static int only_off(struct opts_error *err, const char *what, const char *name)
 /* A lone -v makes an empty recording; in other programs -v is verbose. */
 static int check_negated(const struct record_plan *plan, struct opts_error *err)
 {
-	for (size_t i = 0; i < plan->n_buffers; i++)
-		if (stays_empty(&plan->buffers[i]))
-			return only_off(err, i ? "the buffer " : "the top buffer", plan->buffers[i].name);
+	for (size_t i = 0; i < plan->n_buffers; i++) {
+		const struct buffer_plan *b = &plan->buffers[i];
+		/* a trigger works for an event that is off too; the hypervisor's are all on when none is
+		 * named */
+		bool empty = b->n_events && !b->tracer && !b->is_hyp;
+
+		for (size_t n = 0; n < b->n_events; n++)
+			empty &= b->events[n].negate && !b->events[n].triggers.n;
+		if (empty)
+			return only_off(err, i ? "the buffer " : "the top buffer", b->name);
+	}
 	for (size_t i = 0; i < plan->n_guests; i++)
 		if (plan->guests[i].events && !plan->guests[i].on)
 			return only_off(err, "the guest ", plan->guests[i].spec);
