@@ -260,12 +260,6 @@ static bool put_of_another(struct nvhe *n, uint64_t raw, enum change change)
 	       llabs(up - n->cur->offset) < (n->sure ? HYPERCALL : n->cur->offset / 2);
 }
 
-/* A step forward can be a put only where what was loaded is unknown: as records began, or after a loss. */
-static bool may_end_unknown(struct nvhe *n, uint64_t raw)
-{
-	return !n->settled || (n->at_start && !n->sure && vm_near(n, nvhe_diff(raw, n->raw), HYPERCALL));
-}
-
 static void decide(struct nvhe *n, uint64_t raw, enum change change, int vcpu)
 {
 	int64_t gap;
@@ -280,7 +274,10 @@ static void decide(struct nvhe *n, uint64_t raw, enum change change, int vcpu)
 		switch_to(n, NULL, raw, true);
 	} else if (best_candidate(n, raw, change, &best) && (!possible || best.gap < gap)) {
 		switch_to(n, best.vm, raw, change == CHANGE_HVC && !(best.vm && best.others));
-	} else if (possible && change == CHANGE_HVC && !n->cur && gap > PUT_MIN && may_end_unknown(n, raw)) {
+	} else if (possible && change == CHANGE_HVC && !n->cur && gap > PUT_MIN &&
+		   (!n->settled ||
+		    (n->at_start && !n->sure && vm_near(n, nvhe_diff(raw, n->raw), HYPERCALL)))) {
+		/* what was loaded is unknown, as records began or after a loss: only then is it a put */
 		int64_t up = nvhe_diff(raw, n->raw);
 		struct vm *vm = vm_near(n, up, HYPERCALL);
 		int pid = n->pid;
