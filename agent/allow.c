@@ -90,23 +90,6 @@ static int narrow_add(struct narrow *nw, const struct event_plan *e, const char 
 	return 0;
 }
 
-static int narrow_event(struct narrow *nw, const char *system, const char *event)
-{
-	int ret = 0;
-
-	for (size_t i = 0; i < nw->old->n_events && !ret; i++) {
-		const struct event_plan *e = &nw->old->events[i];
-
-		if (!event_matches(e->name, system, event))
-			continue;
-		if (is_allowed(nw->allow, system, event))
-			ret = narrow_add(nw, e, system, event);
-		else if (!e->negate)
-			nw->dropped++;
-	}
-	return ret;
-}
-
 static int narrow_plan(struct narrow *nw, int dirfd)
 {
 	struct strlist systems = { 0 };
@@ -119,9 +102,21 @@ static int narrow_plan(struct narrow *nw, int dirfd)
 		snprintf(path, sizeof(path), "events/%s", systems.v[i]);
 		read_dir_at(dirfd, path, &events); /* a file has none */
 		for (size_t n = 0; n < events.n && !ret; n++) {
-			snprintf(path, sizeof(path), "events/%s/%s/.", systems.v[i], events.v[n]);
-			if (file_there(dirfd, path))
-				ret = narrow_event(nw, systems.v[i], events.v[n]);
+			const char *system = systems.v[i], *event = events.v[n];
+
+			snprintf(path, sizeof(path), "events/%s/%s/.", system, event);
+			if (!file_there(dirfd, path))
+				continue;
+			for (size_t k = 0; k < nw->old->n_events && !ret; k++) {
+				const struct event_plan *e = &nw->old->events[k];
+
+				if (!event_matches(e->name, system, event))
+					continue;
+				if (is_allowed(nw->allow, system, event))
+					ret = narrow_add(nw, e, system, event);
+				else if (!e->negate)
+					nw->dropped++;
+			}
 		}
 		strlist_release(&events);
 	}

@@ -24,23 +24,6 @@ struct ports {
 	struct port v[];
 };
 
-static int port_open(struct port *port, const struct transport_addr *local, uint32_t number)
-{
-	struct transport_addr a = *local;
-
-	port->given = -1;
-	if (a.kind == TRANSPORT_UNIX) {
-		port->number = number;
-		port->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-		return port->wake < 0 ? -errno : 0;
-	}
-	a.port = TRANSPORT_PORT_ANY;
-	if (a.kind == TRANSPORT_VSOCK)
-		a.cid = TRANSPORT_CID_ANY;
-	port->wake = transport_listen(&a, 4, &port->number);
-	return port->wake < 0 ? port->wake : 0;
-}
-
 int ports_open(struct ports **out, const struct transport_addr *local, const struct transport_addr *peer,
 	       size_t n)
 {
@@ -56,9 +39,19 @@ int ports_open(struct ports **out, const struct transport_addr *local, const str
 	if (getrandom(&base, sizeof(base), 0) != sizeof(base))
 		base = (uint32_t)msg_now();
 	base = 0x10000 + (base & 0x3fffff00);
-	while (p->n < n && !ret) {
-		ret = port_open(&p->v[p->n], local, base + (uint32_t)p->n);
-		p->n += !ret;
+	for (; p->n < n && !ret; p->n += !ret) {
+		struct port *port = &p->v[p->n];
+		struct transport_addr a = *local;
+
+		port->given = -1;
+		port->number = base + (uint32_t)p->n;
+		a.port = TRANSPORT_PORT_ANY;
+		if (a.kind == TRANSPORT_VSOCK)
+			a.cid = TRANSPORT_CID_ANY;
+		port->wake = a.kind == TRANSPORT_UNIX ? eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)
+						      : transport_listen(&a, 4, &port->number);
+		if (port->wake < 0)
+			ret = a.kind == TRANSPORT_UNIX ? -errno : port->wake;
 	}
 	if (ret)
 		ports_free(p);

@@ -31,16 +31,9 @@ static void log_unless_given_up(void *ctx, enum log_level level, const char *msg
 		log_msg(all->log, level, "%s", msg);
 }
 
-static int watch_fd(struct session_guests *all, int fd)
-{
-	struct epoll_event e = { .events = EPOLLIN };
-
-	return epoll_ctl(all->give_up_fd, EPOLL_CTL_ADD, fd, &e) < 0 ? -errno : 0;
-}
-
 int guests_ask_open(struct session_guests *all)
 {
-	int ret;
+	struct epoll_event e = { .events = EPOLLIN };
 
 	all->peer_log = (struct log){ .fn = log_unless_given_up, .ctx = all };
 	all->cancel_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -48,8 +41,10 @@ int guests_ask_open(struct session_guests *all)
 	all->give_up_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (all->cancel_fd < 0 || all->clocks_fd < 0 || all->give_up_fd < 0)
 		return -errno;
-	ret = watch_fd(all, all->cancel_fd);
-	return ret || all->o->stop_fd < 0 ? ret : watch_fd(all, all->o->stop_fd);
+	if (epoll_ctl(all->give_up_fd, EPOLL_CTL_ADD, all->cancel_fd, &e) < 0 ||
+	    (all->o->stop_fd >= 0 && epoll_ctl(all->give_up_fd, EPOLL_CTL_ADD, all->o->stop_fd, &e) < 0))
+		return -errno;
+	return 0;
 }
 
 void guests_ask_close(struct session_guests *all)
@@ -94,23 +89,6 @@ static int agent_address(const struct guest_spec *s, struct transport_addr *a, c
 	return 0;
 }
 
-static int open_peer(struct session_guests *all, struct session_guest *g)
-{
-	struct peer_opts o = { .name = g->spec.name,
-			       .args = &g->args,
-			       .clock = all->clock,
-			       .trace_id = all->host_trace_id,
-			       .stop_fd = all->give_up_fd,
-			       .timeout_ms = all->plan->guest_timeout_ms,
-			       .log = &all->peer_log,
-			       .counter = all->counter,
-			       .profile_hz = all->plan->guests[g - all->v].profile_hz,
-			       .counter_interval_ms = all->plan->tsync_interval_ms };
-	int ret = agent_address(&g->spec, &o.addr, all->log);
-
-	return ret ?: peer_open(&g->peer, &o);
-}
-
 /* The host samples its clock before any guest is asked for its own. */
 static int wait_clocks(const struct session_guests *all)
 {
@@ -135,7 +113,17 @@ static int keep_metadata(struct session_guest *g)
 
 static int prepare_guest(struct session_guests *all, struct session_guest *g, size_t i)
 {
-	int ret = open_peer(all, g) ?: wait_clocks(all);
+	struct peer_opts o = { .name = g->spec.name,
+			       .args = &g->args,
+			       .clock = all->clock,
+			       .trace_id = all->host_trace_id,
+			       .stop_fd = all->give_up_fd,
+			       .timeout_ms = all->plan->guest_timeout_ms,
+			       .log = &all->peer_log,
+			       .counter = all->counter,
+			       .profile_hz = all->plan->guests[i].profile_hz,
+			       .counter_interval_ms = all->plan->tsync_interval_ms };
+	int ret = agent_address(&g->spec, &o.addr, all->log) ?: peer_open(&g->peer, &o) ?: wait_clocks(all);
 
 	if (ret)
 		return ret;

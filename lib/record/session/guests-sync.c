@@ -43,40 +43,6 @@ static int walk_spool(const struct sync_source *s, size_t buffer, unsigned int c
 	return spool_pages_walk(s->from, buffer, cpu, walk_page, &w);
 }
 
-static int list_spool_buffers(struct sync_source *s, const struct spool *spool)
-{
-	size_t n = spool_n_buffers(spool);
-	struct page_layout layout;
-	int ret = spool_page_layout(spool, &layout);
-
-	if (ret)
-		return ret;
-	s->buffers = calloc(n + 1, sizeof(*s->buffers));
-	if (!s->buffers)
-		return -ENOMEM;
-	for (size_t i = 0; i < n; i++) {
-		const struct spool_buffer *b = spool_buffer(spool, i);
-		bool ours = !strncmp(b->kind, "hyp-", 4) || !strcmp(b->kind, "profile"); /* our own pages */
-
-		s->buffers[i] = (struct sync_buffer){ ours ? page_layout_default : layout, b->n_cpus };
-		s->buffers[i].layout.size = b->page_size;
-	}
-	s->n_buffers = n;
-	return 0;
-}
-
-/* Malformed pauses are ignored. */
-static int spool_source_pauses(struct sync_source *s, const struct spool *spool)
-{
-	struct buf body = { 0 };
-	int ret = spool_get_text(spool, "pauses", &body);
-
-	if (!ret && body.len)
-		ret = pauses_decode(body.data, body.len, NULL, &s->pauses);
-	buf_release(&body);
-	return ret == -ENOENT || ret == -EBADMSG ? 0 : ret;
-}
-
 static void spool_source_close(struct spool_source *s)
 {
 	free(s->source.buffers);
@@ -88,19 +54,37 @@ static void spool_source_close(struct spool_source *s)
 /* The spool must outlive it. 0, -ENOMEM, or an error of reading it; close it in any case. */
 static int spool_source_open(struct spool_source *s, const struct spool *spool)
 {
+	struct sync_source *source = &s->source;
+	struct page_layout layout;
+	struct buf body = { 0 };
 	int ret;
 
 	*s = (struct spool_source){ .source = { .walk = walk_spool, .from = spool } };
-	ret = spool_formats_load(&s->formats, spool, NULL);
-	if (!ret)
-		ret = list_spool_buffers(&s->source, spool) ?: spool_source_pauses(&s->source, spool);
-	if (ret) {
-		spool_source_close(s);
-		return ret;
+	ret = spool_formats_load(&s->formats, spool, NULL) ?: spool_page_layout(spool, &layout);
+	if (ret)
+		goto out;
+	source->formats = s->formats.texts;
+	source->n_formats = s->formats.n_texts;
+	source->n_buffers = spool_n_buffers(spool);
+	source->buffers = calloc(source->n_buffers + 1, sizeof(*source->buffers));
+	ret = source->buffers ? 0 : -ENOMEM;
+	for (size_t i = 0; i < source->n_buffers && !ret; i++) {
+		const struct spool_buffer *b = spool_buffer(spool, i);
+		bool ours = !strncmp(b->kind, "hyp-", 4) || !strcmp(b->kind, "profile"); /* our own pages */
+
+		source->buffers[i] = (struct sync_buffer){ ours ? page_layout_default : layout, b->n_cpus };
+		source->buffers[i].layout.size = b->page_size;
 	}
-	s->source.formats = s->formats.texts;
-	s->source.n_formats = s->formats.n_texts;
-	return 0;
+	ret = ret ?: spool_get_text(spool, "pauses", &body);
+	if (!ret && body.len)
+		ret = pauses_decode(body.data, body.len, NULL, &source->pauses);
+	buf_release(&body);
+	if (ret == -ENOENT || ret == -EBADMSG) /* malformed pauses are ignored */
+		ret = 0;
+out:
+	if (ret)
+		spool_source_close(s);
+	return ret;
 }
 
 /* ---- options of the files ----------------------------------------------------------------- */
@@ -334,22 +318,6 @@ static int solve_clock(const struct guest_clock *c, struct sync_result *out)
 
 /* ---- all guests ------------------------------------------------------------------------- */
 
-/* All of them once they are over; of a part what there is. */
-static void take_counters(struct guest_clock *c)
-{
-	struct session_guests *all = c->all;
-
-	if (all->part) {
-		c->host_counter = all->clocks ? &all->host_so_far : NULL;
-		c->cntvoff = &all->cntvoff_so_far;
-		c->counter = c->g->so_far.n_shots ? &c->g->so_far : NULL;
-		return;
-	}
-	c->host_counter = all->clocks ? clock_sampler_host(all->clocks) : NULL;
-	c->cntvoff = all->clocks ? clock_sampler_cntvoff(all->clocks) : NULL;
-	c->counter = c->g->peer ? peer_counter(c->g->peer) : NULL;
-}
-
 static void align_guest(void *ctx, size_t i)
 {
 	const struct aligning *t = ctx;
@@ -360,10 +328,17 @@ static void align_guest(void *ctx, size_t i)
 				 .g = g,
 				 .e = { t->host, &events, vcpus, vmm_vcpus(g, vcpus, VCPUS_MAX) },
 				 .hyp = t->hyp };
-
 	if (!session_guest_takes_part(g))
 		return;
-	take_counters(&c);
+	if (c.all->part) { /* what there is of a part; all once they are over */
+		c.host_counter = c.all->clocks ? &c.all->host_so_far : NULL;
+		c.cntvoff = &c.all->cntvoff_so_far;
+		c.counter = g->so_far.n_shots ? &g->so_far : NULL;
+	} else {
+		c.host_counter = c.all->clocks ? clock_sampler_host(c.all->clocks) : NULL;
+		c.cntvoff = c.all->clocks ? clock_sampler_cntvoff(c.all->clocks) : NULL;
+		c.counter = g->peer ? peer_counter(g->peer) : NULL;
+	}
 	g->clock_why = "";
 	g->clock_error = t->error;
 	if (!g->clock_error && t->host) {
@@ -380,22 +355,11 @@ static void align_guest(void *ctx, size_t i)
 	sync_guest_release(&events);
 }
 
-/* The options of both files. */
-static int note_clock(struct session_guests *all, struct session_guest *g, struct spool *host)
-{
-	if (!g->clock_error)
-		g->clock_error = note_shift(all, g);
-	if (g->clock_error && all->tsync != TSYNC_NONE)
-		log_warn(all->log, "guest %s: its clock could not be tied to the host's: %s", g->spec.name,
-			 g->clock_error == -ENODATA ? g->clock_why : errno_text(g->clock_error));
-	return (host ? note_guest_option(g, host) : 0) ?: spool_set(g->spool, SPOOL_ALIGNED, "1");
-}
-
 int session_guests_align_clocks(struct session_guests *all, struct spool *host)
 {
 	struct sync_host evidence = { 0 };
 	struct aligning t = { .all = all };
-	int ret;
+	int ret = 0;
 	size_t n;
 	struct spool_source s;
 
@@ -417,8 +381,18 @@ int session_guests_align_clocks(struct session_guests *all, struct spool *host)
 	workers_begin(all->workers, align_guest, &t);
 	workers_finish(all->workers);
 	sync_host_release(&evidence);
-	for (size_t i = 0; i < all->n && !ret; i++)
-		if (session_guest_takes_part(&all->v[i]))
-			ret = note_clock(all, &all->v[i], spool_n_buffers(host) ? host : NULL);
+	for (size_t i = 0; i < all->n && !ret; i++) { /* the options of both files */
+		struct session_guest *g = &all->v[i];
+
+		if (!session_guest_takes_part(g))
+			continue;
+		if (!g->clock_error)
+			g->clock_error = note_shift(all, g);
+		if (g->clock_error && all->tsync != TSYNC_NONE)
+			log_warn(all->log, "guest %s: its clock could not be tied to the host's: %s",
+				 g->spec.name,
+				 g->clock_error == -ENODATA ? g->clock_why : errno_text(g->clock_error));
+		ret = (n ? note_guest_option(g, host) : 0) ?: spool_set(g->spool, SPOOL_ALIGNED, "1");
+	}
 	return ret;
 }

@@ -24,17 +24,6 @@ static const char *const default_args[] = { "-i", "-e", "sched", "-e", "irq", "-
 
 /* ---- who and where ---------------------------------------------------------------------- */
 
-static int check_unique_name(const struct session_guests *all, const struct session_guest *g)
-{
-	for (const struct session_guest *other = all->v; other < g; other++)
-		if (!strcmp(other->spec.name, g->spec.name)) {
-			log_err(all->log, "two guests are called '%s': name one of them with --name",
-				g->spec.name);
-			return -EEXIST;
-		}
-	return 0;
-}
-
 /* Before anything is set up: -m, --rotate and --flight punch holes into the files of pages. */
 static int check_punching(const struct spool *spool, const struct log *log)
 {
@@ -88,7 +77,12 @@ static int make_guest(struct session_guests *all, struct session_guest *g, const
 		g->spec.name = strdup(p->name);
 		ret = g->spec.name ? 0 : -ENOMEM;
 	}
-	ret = ret ?: check_unique_name(all, g);
+	for (const struct session_guest *other = all->v; other < g && !ret; other++)
+		if (!strcmp(other->spec.name, g->spec.name)) {
+			log_err(all->log, "two guests are called '%s': name one of them with --name",
+				g->spec.name);
+			ret = -EEXIST;
+		}
 	for (size_t i = 0; i < p->args.n && !ret; i++)
 		ret = strlist_add(&g->args, p->args.v[i]);
 	for (size_t i = 0; i < ARRAY_SIZE(default_args) && !p->events && !ret; i++)
@@ -224,26 +218,6 @@ static struct session_buffer *guest_row(const struct session_guest *g, struct se
 	return NULL;
 }
 
-/* Less than was sent is a loss, though each stream has come to an end of its own. */
-static void check_sent(const struct session_guests *all, const struct session_guest *g,
-		       const struct recorder *rec, struct session_buffer *row)
-{
-	const struct source *source = &g->peer->source;
-
-	for (unsigned int i = 0; i < g->sent->n_cpus; i++) {
-		unsigned int cpu = i % source->n_cpus;
-		const struct source *of = i < source->n_cpus ? source : peer_profile(g->peer);
-		uint64_t came = recorder_stats(rec, of, cpu)->bytes, sent = g->sent->cpus[i].bytes;
-
-		if (came == sent)
-			continue;
-		log_err(all->log, "guest %s: its agent sent %llu bytes of CPU %u, and %llu came",
-			g->spec.name, (unsigned long long)sent, cpu, (unsigned long long)came);
-		if (row)
-			row->guest_lost = -EIO;
-	}
-}
-
 void session_guests_verify_totals(struct session_guests *all, const struct recorder *rec,
 				  struct session_summary *sum)
 {
@@ -252,14 +226,28 @@ void session_guests_verify_totals(struct session_guests *all, const struct recor
 
 	for (size_t i = 0; i < all->n; i++) {
 		struct session_guest *g = &all->v[i];
+		struct session_buffer *row = guest_row(g, sum);
+		const struct source *source;
 		const struct buf *p;
 		int ret;
 
 		if (!session_guest_takes_part(g))
 			continue;
 		g->sent = peer_finish(g->peer);
-		if (g->sent)
-			check_sent(all, g, rec, guest_row(g, sum));
+		source = &g->peer->source;
+		/* less than was sent is a loss, though each stream has come to an end of its own */
+		for (unsigned int n = 0; g->sent && n < g->sent->n_cpus; n++) {
+			unsigned int cpu = n % source->n_cpus;
+			const struct source *of = n < source->n_cpus ? source : peer_profile(g->peer);
+			uint64_t came = recorder_stats(rec, of, cpu)->bytes, sent = g->sent->cpus[n].bytes;
+
+			if (came == sent)
+				continue;
+			log_err(all->log, "guest %s: its agent sent %llu bytes of CPU %u, and %llu came",
+				g->spec.name, (unsigned long long)sent, cpu, (unsigned long long)came);
+			if (row)
+				row->guest_lost = -EIO;
+		}
 		p = &g->peer->pauses;
 		ret = p->len ? buf_status(p) ?: spool_put_text(g->spool, "pauses", p->data, p->len) : 0;
 		if (ret)
@@ -297,39 +285,31 @@ void session_guests_verify_totals(struct session_guests *all, const struct recor
 /* ---- writing --------------------------------------------------------------------------------------- */
 
 /*
- * The pages show that events were lost before them, but not always how many; the
- * guest's kernel has counted them, and our agent reports that.
+ * The pages show that events were lost before them, but not always how many; the guest's kernel has counted
+ * them, and our agent reports that.
  */
-static int sanitize_guest(const struct session_guest *g, struct session_buffer *row, const struct log *log)
+static int finish_guest(struct session_guests *all, struct session_guest *g)
 {
+	struct dat_from_spool_opts fo = { .log = all->log };
+	struct session_buffer *row = guest_row(g, all->sum);
 	struct sanitized m, samples = { 0 };
 	int ret = sanitize_buffer(g->spool, 0, &m);
 	uint64_t lost = 0;
 
 	if (!ret && peer_profile(g->peer))
 		ret = sanitize_buffer(g->spool, 1, &samples);
-	m.events += samples.events;
-	m.lost += samples.lost;
-	m.bad += samples.bad;
-
 	for (uint32_t i = 0; g->sent && i < g->sent->n_cpus; i++)
 		lost += g->sent->cpus[i].lost;
 	if (row) {
-		row->events = m.events;
-		row->lost = lost > m.lost ? lost : m.lost;
+		row->events = m.events + samples.events;
+		row->lost = m.lost + samples.lost;
+		row->lost = lost > row->lost ? lost : row->lost;
 		row->lost_more = m.unknown && !lost;
-		row->bad = m.bad;
+		row->bad = m.bad + samples.bad;
 	}
 	if (ret)
-		log_err(log, "guest %s: its pages cannot be gone through: %s", g->spec.name, errno_text(ret));
-	return ret;
-}
-
-static int finish_guest(struct session_guests *all, struct session_guest *g)
-{
-	struct dat_from_spool_opts fo = { .log = all->log };
-	int ret = sanitize_guest(g, guest_row(g, all->sum), all->log);
-
+		log_err(all->log, "guest %s: its pages cannot be gone through: %s", g->spec.name,
+			errno_text(ret));
 	if (!ret && g->peer->lost)
 		ret = spool_mark_cut(g->spool);
 	ret = ret ?: dat_from_spool(g->spool, &fo);

@@ -327,18 +327,11 @@ static int prepare_texts(struct session *s)
 
 /* ---- clock and date -------------------------------------------------------------------------------- */
 
-static int64_t clock_ns(clockid_t id)
-{
-	struct timespec ts;
-
-	clock_gettime(id, &ts);
-	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
-
 static int set_file_clock(struct session *s)
 {
 	const char *clock = s->n_tracks ? s->tracks[0].source->clock : "local";
 	int ret = spool_set(s->spool, "clock", clock), id;
+	struct timespec real, trace;
 	char text[32];
 
 	if (ret || !s->plan->date)
@@ -351,7 +344,10 @@ static int set_file_clock(struct session *s)
 			clock);
 		return -EINVAL;
 	}
-	snprintf(text, sizeof(text), "%lld", (long long)(clock_ns(CLOCK_REALTIME) - clock_ns(id)) / 1000);
+	clock_gettime(CLOCK_REALTIME, &real);
+	clock_gettime(id, &trace);
+	snprintf(text, sizeof(text), "%lld",
+		 (long long)(real.tv_sec - trace.tv_sec) * 1000000 + (real.tv_nsec - trace.tv_nsec) / 1000);
 	return spool_set(s->spool, "date_offset_us", text);
 }
 
@@ -394,21 +390,6 @@ static int start_clocks(struct session *s)
 	return ret == -ENOMEM ? ret : 0;
 }
 
-/* Before there are threads, and locks, which it would hold for a moment when this was killed. */
-static int fork_command(struct session *s)
-{
-	int ret;
-
-	if (!s->plan->command)
-		return 0;
-	ret = command_fork(&s->command, s->plan->command, s->plan->user);
-	s->has_command = !ret;
-	if (ret)
-		log_err(s->log, ret == -ENOENT ? "no such user: '%s'" : "cannot fork for '%s'",
-			ret == -ENOENT ? s->plan->user : s->plan->command[0]);
-	return ret;
-}
-
 int session_prepare_all(struct session *s)
 {
 	struct buffer_plan *hyp = NULL;
@@ -420,8 +401,20 @@ int session_prepare_all(struct session *s)
 	s->tracing_dir = tracefs_dir(s->o->tracing_dir, s->log);
 	if (!s->tracing_dir)
 		return -ENOENT;
-	ret = session_find_sdt(s) ?: fork_command(s) ?: prepare_spool(s) ?:
-	      undo_open(&s->undo, s->tracing_dir, spool_dirfd(s->spool), "undo", s->log);
+	ret = session_find_sdt(s);
+	if (ret)
+		return ret;
+	/* before there are threads, and locks, which it would hold for a moment when this was killed */
+	if (s->plan->command) {
+		ret = command_fork(&s->command, s->plan->command, s->plan->user);
+		s->has_command = !ret;
+	}
+	if (ret) {
+		log_err(s->log, ret == -ENOENT ? "no such user: '%s'" : "cannot fork for '%s'",
+			ret == -ENOENT ? s->plan->user : s->plan->command[0]);
+		return ret;
+	}
+	ret = prepare_spool(s) ?: undo_open(&s->undo, s->tracing_dir, spool_dirfd(s->spool), "undo", s->log);
 	if (!ret && hyp)
 		ret = prepare_remote(s, hyp);
 	ret = ret ?: find_running(s) ?: prepare_guests(s) ?: start_clocks(s);
