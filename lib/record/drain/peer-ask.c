@@ -26,40 +26,6 @@ static bool is_ours(uint16_t id)
 	       id == DAT_TRACEID || id == DAT_VERSION;
 }
 
-/* Options that no agent has to give spoil the file when it is written: later is too late. */
-static int check_kept_options(const struct spool *spool)
-{
-	struct buf kept = { 0 };
-	int ret = spool_get_text(spool, "options", &kept);
-	struct cursor c = cursor_at(kept.data, kept.len);
-
-	while (!ret && cursor_left(&c)) {
-		uint16_t id = cursor_u16(&c);
-
-		cursor_take(&c, cursor_u32(&c));
-		if (c.bad || id == DAT_DONE || id == DAT_BUFFER ||
-		    (id >= DAT_STRINGS && id <= DAT_BUFFER_TEXT))
-			ret = -EBADMSG;
-	}
-	buf_release(&kept);
-	return ret;
-}
-
-/* So do texts that are missing, or do not fit its pages. */
-static int check_kept_texts(const struct spool *spool, uint32_t page_size)
-{
-	struct page_layout layout;
-	struct spool_formats formats = { 0 };
-	struct buf event = { 0 };
-	int ret = spool_page_layout(spool, &layout) ?: spool_get_text(spool, "header_event", &event);
-
-	if (!ret)
-		ret = layout.data_offset >= page_size ? -EBADMSG : spool_formats_load(&formats, spool, NULL);
-	spool_formats_release(&formats);
-	buf_release(&event);
-	return ret == -ENOENT ? -EBADMSG : ret;
-}
-
 /* ---- the conversation ---------------------------------------------------------------------- */
 
 #define METADATA_MAX (256u << 20)
@@ -236,11 +202,37 @@ int peer_receive(struct peer *p)
 int peer_keep(struct peer *p, struct spool *spool)
 {
 	int fd = memfd_create("metadata", MFD_CLOEXEC);
+	struct spool_formats formats = { 0 };
+	struct buf event = { 0 }, kept = { 0 };
+	struct page_layout layout;
 	struct reader *r = NULL;
+	struct cursor c;
 	int ret = fd < 0 ? -errno : write_all(fd, p->metadata.data, p->metadata.len);
 
 	ret = ret ?: reader_open(&r, fd, p->o.log) ?: spool_keep_info(spool, reader_info(r), is_ours);
-	ret = ret ?: check_kept_texts(spool, p->source.page_size) ?: check_kept_options(spool);
+	if (ret)
+		goto out;
+	/* texts that are missing, or do not fit its pages, spoil the file when it is written: later is too
+	 * late */
+	ret = spool_page_layout(spool, &layout) ?: spool_get_text(spool, "header_event", &event);
+	if (!ret)
+		ret = layout.data_offset >= p->source.page_size ? -EBADMSG
+								: spool_formats_load(&formats, spool, NULL);
+	ret = ret == -ENOENT ? -EBADMSG : ret ?: spool_get_text(spool, "options", &kept);
+	/* so do options that no agent has to give */
+	c = cursor_at(kept.data, kept.len);
+	while (!ret && cursor_left(&c)) {
+		uint16_t id = cursor_u16(&c);
+
+		cursor_take(&c, cursor_u32(&c));
+		if (c.bad || id == DAT_DONE || id == DAT_BUFFER ||
+		    (id >= DAT_STRINGS && id <= DAT_BUFFER_TEXT))
+			ret = -EBADMSG;
+	}
+out:
+	spool_formats_release(&formats);
+	buf_release(&event);
+	buf_release(&kept);
 	reader_close(r);
 	fd_close(&fd);
 	buf_release(&p->metadata);

@@ -78,19 +78,6 @@ static uint64_t bound_at(const struct peer_clock *c, uint64_t now)
 	return c->bound ? c->bound + (now - c->at) / 2000 : 0;
 }
 
-/* The narrowest of all so far counts, unless the clock has jumped since: a VM was paused. */
-static void take_bound(struct peer_clock *c, int64_t offset, uint64_t bound, uint64_t now)
-{
-	pthread_mutex_lock(&c->lock);
-	if (bound <= bound_at(c, now) || !c->bound ||
-	    (uint64_t)llabs(offset - c->offset) > bound + bound_at(c, now)) {
-		c->bound = bound;
-		c->at = now;
-		c->offset = offset;
-	}
-	pthread_mutex_unlock(&c->lock);
-}
-
 bool peer_clock_look(struct peer_clock *c, int64_t *offset, uint64_t *bound)
 {
 	pthread_mutex_lock(&c->lock);
@@ -119,11 +106,21 @@ static int ask_rounds(struct peer_clock *c, int rounds)
 		back = boot_ns();
 		if (!ret && shot.clock) {
 			/*
-			 * The guest read its clock between the question, which left at `sent` by the
-			 * host's, and the answer.
+			 * The guest read its clock between the question, which left at `sent` by the host's,
+			 * and the answer. The narrowest bound of all so far counts, unless the clock has
+			 * jumped since: a VM was paused.
 			 */
-			take_bound(c, (int64_t)(sent + (back - sent) / 2 - shot.clock), (back - sent) / 2 + 1,
-				   back);
+			int64_t offset = (int64_t)(sent + (back - sent) / 2 - shot.clock);
+			uint64_t bound = (back - sent) / 2 + 1, was;
+
+			pthread_mutex_lock(&c->lock);
+			was = bound_at(c, back);
+			if (!was || bound <= was || (uint64_t)llabs(offset - c->offset) > bound + was) {
+				c->bound = bound;
+				c->at = back;
+				c->offset = offset;
+			}
+			pthread_mutex_unlock(&c->lock);
 		}
 		/* the snapshot was made between question and answer, whatever bounds the agent sent */
 		if (ret || !shot.clock || shot.slack >= best.slack || shot.counter < shot.first ||

@@ -27,25 +27,6 @@ int remote_events_save(struct spool *spool, unsigned int first_id, const char *s
 	return ret;
 }
 
-static int load_reasons(struct hypevents *e, const struct spool *spool)
-{
-	struct buf text = { 0 };
-	int ret = spool_get_text(spool, "hyp_reasons", &text);
-	struct cursor c = cursor_at(text.data, text.len);
-	const char *line;
-	size_t len;
-
-	if (ret == -ENOENT)
-		ret = 0;
-	while (!ret && cursor_line(&c, &line, &len)) {
-		int n = hypevents_reason(e, line, len);
-
-		ret = n < 0 ? n : 0;
-	}
-	buf_release(&text);
-	return ret;
-}
-
 /* The next line as a C string; "" at the end, or if it is too long. */
 static void short_line(struct cursor *c, char *out, size_t size)
 {
@@ -80,15 +61,28 @@ static int load_formats(struct hypevents *e, struct cursor *c)
 
 int remote_events_load(struct hypevents *e, const struct spool *spool)
 {
-	struct buf text = { 0 };
+	struct buf text = { 0 }, reasons = { 0 };
 	int ret = spool_get_text(spool, "hyp_formats", &text);
 	struct cursor c = cursor_at(text.data, text.len);
+	const char *line;
+	size_t len;
 
 	*e = (struct hypevents){ 0 };
-	ret = ret ?: load_formats(e, &c) ?: load_reasons(e, spool);
+	ret = ret ?: load_formats(e, &c);
+	if (!ret) {
+		ret = spool_get_text(spool, "hyp_reasons", &reasons);
+		ret = ret == -ENOENT ? 0 : ret;
+	}
+	c = cursor_at(reasons.data, reasons.len);
+	while (!ret && cursor_line(&c, &line, &len)) {
+		int n = hypevents_reason(e, line, len);
+
+		ret = n < 0 ? n : 0;
+	}
 	if (ret)
 		hypevents_release(e);
 	buf_release(&text);
+	buf_release(&reasons);
 	return ret;
 }
 

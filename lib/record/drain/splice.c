@@ -58,33 +58,26 @@ static ssize_t splice_copy(struct splice *m)
 	return n;
 }
 
-/* The next `left` bytes of the pipe, or some of them, through user space. */
-static ssize_t copy_pipe(struct splice *m, size_t left)
-{
-	ssize_t n = read_all(m->pipe[0], m->page, left < m->size ? left : m->size);
-	int ret;
-
-	if (n <= 0)
-		return n ? n : -EIO;
-	ret = write_all(m->out, m->page, (size_t)n);
-	return ret ? ret : n;
-}
-
 /* Moves all bytes of the pipe to the file: by splice, else by copying. */
 static int empty_pipe(struct splice *m, size_t left)
 {
 	while (left) {
-		ssize_t n = m->copying ? copy_pipe(m, left)
-				       : splice(m->pipe[0], NULL, m->out, NULL, left, SPLICE_F_MOVE);
+		ssize_t n;
+		int ret = 0;
 
-		if (n < 0 && !m->copying) {
-			if (errno != EINTR && errno != EINVAL)
-				return -errno;
-			m->copying = errno == EINVAL;
-			continue;
+		if (m->copying) {
+			n = read_all(m->pipe[0], m->page, left < m->size ? left : m->size);
+			ret = n < 0 ? (int)n : write_all(m->out, m->page, (size_t)n);
+		} else {
+			n = splice(m->pipe[0], NULL, m->out, NULL, left, SPLICE_F_MOVE);
+			if (n < 0 && (errno == EINTR || errno == EINVAL)) {
+				m->copying = errno == EINVAL;
+				continue;
+			}
+			ret = n < 0 ? -errno : 0;
 		}
-		if (n <= 0)
-			return n ? (int)n : -EIO;
+		if (ret || !n)
+			return ret ?: -EIO;
 		left -= (size_t)n;
 		m->stats->bytes += (size_t)n;
 	}

@@ -86,33 +86,14 @@ static int match_name(const struct instance *i, const struct strlist *systems, c
 
 /* ---- filters and triggers ------------------------------------------------------ */
 
-typedef int put_fn(struct instance *i, const char *event, const char *value);
-
-static int put_filter(struct instance *i, const char *event, const char *filter)
-{
-	char path[INSTANCE_PATH];
-
-	return undo_write(i->undo, instance_file(i, path, "events/%s/filter", event), filter);
-}
-
-static int put_trigger(struct instance *i, const char *event, const char *trigger)
-{
-	char path[INSTANCE_PATH];
-	int ret = undo_add(i->undo, instance_file(i, path, "events/%s/trigger", event), trigger);
-
-	if (ret != -EEXIST)
-		return ret;
-	log_warn(i->o.log, "'%s' has a trigger like '%s' already", path, trigger);
-	return 0;
-}
-
 /*
- * Fields differ from event to event: enough that one of many takes it. Not by the system's own filter
- * file: its text belongs to all instances at once, and would remain in the others.
+ * Fields differ from event to event: enough that one of many takes it. Not by
+ * the system's own filter file: its text belongs to all instances at once, and would remain in the others.
  */
 static int put_everywhere(struct instance *i, const struct event_plan *e, const struct strlist *matches,
-			  put_fn *put, const char *what, const char *value)
+			  bool trigger, const char *value)
 {
+	const char *what = trigger ? "trigger" : "filter";
 	struct strlist events = { 0 };
 	size_t refused = 0;
 	char path[INSTANCE_PATH];
@@ -124,8 +105,12 @@ static int put_everywhere(struct instance *i, const struct event_plan *e, const 
 	if (ret)
 		goto out;
 	for (size_t n = 0; n < events.n; n++) {
-		int one = put(i, events.v[n], value);
-
+		int (*put)(struct undo *, const char *, const char *) = trigger ? undo_add : undo_write;
+		int one = put(i->undo, instance_file(i, path, "events/%s/%s", events.v[n], what), value);
+		if (one == -EEXIST && trigger) {
+			log_warn(i->o.log, "'%s' has a trigger like '%s' already", path, value);
+			one = 0;
+		}
 		refused += one != 0;
 		why = one ? one : why;
 	}
@@ -219,9 +204,9 @@ static int setup_one_event(struct instance *i, const struct strlist *systems, co
 		goto out;
 	}
 	if (e->filter && !e->negate)
-		ret = put_everywhere(i, e, &m, put_filter, "filter", e->filter);
+		ret = put_everywhere(i, e, &m, false, e->filter);
 	for (size_t n = 0; !ret && n < e->triggers.n; n++)
-		ret = put_everywhere(i, e, &m, put_trigger, "trigger", e->triggers.v[n]);
+		ret = put_everywhere(i, e, &m, true, e->triggers.v[n]);
 	for (size_t n = 0; !ret && n < m.n; n++)
 		ret = switch_one(i, e, m.v[n], m.n == 1 && strchr(m.v[n], '/'));
 out:
