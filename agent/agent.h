@@ -94,7 +94,7 @@ void serving_cancel(struct serving *s);
 /* Waits for its end and frees it. */
 void serving_join(struct serving *s);
 
-/* ---- request.c, allow.c --------------------------------------------------------------- */
+/* ---- request.c --------------------------------------------------------------- */
 
 /*
  * The command line of a request, strictly: what trace-cmd record takes and what

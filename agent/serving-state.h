@@ -9,7 +9,6 @@
 #include "agent.h"
 #include "record/profile/profile.h"
 #include "record/tracefs/instance.h"
-#include "record/tracefs/watch.h"
 #include "file/wire/transport.h"
 
 /* One recording, from the request to tracefs as it was. */

@@ -275,8 +275,7 @@ static int take_ports(struct peer *p, struct msg_trace_resp *resp)
 	} else if (p->o.profile_hz) {
 		log_warn(p->o.log,
 			 "guest %s: no samples: its agent does not know --profile (trace-cmd's, an older "
-			 "one), "
-			 "does not allow it, or its kernel cannot (the agent's log says which)",
+			 "one), does not allow it, or its kernel cannot (the agent's log says which)",
 			 p->o.name);
 	}
 	return 0;

@@ -290,8 +290,7 @@ static int drain_chunk(struct remote_reader *x, const void *chunk, size_t len)
 		if (!atomic_exchange(&x->r->misread, true))
 			log_warn(x->r->log,
 				 "%s: trace_pipe_raw of this kernel gives %s (%s): trace_pipe is read in its "
-				 "place, whose "
-				 "times are cut to microseconds; a newer kernel fixes this",
+				 "place, whose times are cut to microseconds; a newer kernel fixes this",
 				 x->r->path, text ? "text" : "no pages, but a structure of the kernel's own",
 				 text ? "Android 6.12 before July 2025" : "a bug of some Android kernels");
 		if (text) {

@@ -47,15 +47,14 @@ void remote_explain(int tracing_dirfd, const char *root, const struct log *log)
 	/* before 7.1 there are only kernels with the buffer of Android's, which only protected mode has */
 	if (old && mode_is(mode, "protected") && !strstr(u.release, "android"))
 		log_err(log,
-			"kernel %s is too old: hypervisor tracing came with Linux 7.1 (and Android's "
-			"5.15 and later)",
+			"kernel %s is too old: hypervisor tracing came with Linux 7.1 (and Android's 5.15 "
+			"and later)",
 			u.release);
 	else if (old && !mode_is(mode, "protected"))
 		log_err(log,
 			"kernel %s, kvm-arm.mode=%.*s: before Linux 7.1 only Android's kernels (5.15 and "
-			"later) and "
-			"those like them have the hypervisor's buffer, and in protected mode only: boot with "
-			"kvm-arm.mode=protected",
+			"later) and those like them have the hypervisor's buffer, and in protected mode "
+			"only: boot with kvm-arm.mode=protected",
 			u.release, (int)strcspn(mode ?: "(none)", " \n"), mode ?: "(none)");
 	if (!old) {
 		static const char option[] = "\nCONFIG_NVHE_EL2_DEBUG=y\n";
@@ -82,9 +81,8 @@ void remote_explain(int tracing_dirfd, const char *root, const struct log *log)
 				 "/boot/config-%s): it must have CONFIG_NVHE_EL2_DEBUG=y",
 				 u.release);
 		else if (!strstr(text, option) && strncmp(text, option + 1, strlen(option) - 1))
-			log_err(log,
-				"this kernel was built without CONFIG_NVHE_EL2_DEBUG=y, which brings the "
-				"hypervisor's trace events");
+			log_err(log, "this kernel was built without CONFIG_NVHE_EL2_DEBUG=y, which brings "
+				     "the hypervisor's trace events");
 		buf_release(&config);
 	}
 	if (!old || mode_is(mode, "protected")) {
@@ -98,8 +96,8 @@ void remote_explain(int tracing_dirfd, const char *root, const struct log *log)
 				(int)strcspn(mode, " \n"), mode);
 		else
 			log_info(log,
-				 "booted with kvm-arm.mode=%.*s; see the boot log whether KVM came up "
-				 "(dmesg | grep -i kvm)",
+				 "booted with kvm-arm.mode=%.*s; see the boot log whether KVM came up (dmesg "
+				 "| grep -i kvm)",
 				 (int)strcspn(mode, " \n"), mode);
 	}
 	buf_release(&cmdline);

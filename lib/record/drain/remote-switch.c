@@ -116,8 +116,7 @@ int remote_set_functions(struct remote *r, const struct buffer_plan *b)
 	if (!hypevents_by_name(&r->events, "func", 4)) {
 		log_err(r->log,
 			"-p function: %s has no event func: this kernel does not trace the hypervisor's "
-			"functions "
-			"(Android's CONFIG_PROTECTED_NVHE_FTRACE does)",
+			"functions (Android's CONFIG_PROTECTED_NVHE_FTRACE does)",
 			r->path);
 		return -ENOENT;
 	}

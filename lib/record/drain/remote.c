@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "record/drain/system-metadata.h"
-#include "record/drain/remote-events.h"
+#include "record/drain/spool-to-dat.h"
 #include "record/tracefs/dir.h"
 #include "base/array.h"
 #include "base/clock.h"

@@ -374,8 +374,8 @@ static bool anything_to_record(const struct record_plan *plan)
 static int only_off(struct opts_error *err, const char *what, const char *name)
 {
 	return opts_error(err,
-			  "-v switches off the only events of %s%s, so nothing would be recorded "
-			  "there: leave it out (it does not mean verbose)",
+			  "-v switches off the only events of %s%s, so nothing would be recorded there: "
+			  "leave it out (it does not mean verbose)",
 			  what, name);
 }
 
@@ -403,9 +403,8 @@ static int check_negated(const struct record_plan *plan, struct opts_error *err)
 static int check_marks(const struct record_plan *plan, struct opts_error *err)
 {
 	if (plan->filter_command || plan->pids.n)
-		return opts_error(
-			err, "--hypertrace: with -F or -P doorbells are not seen, for they are rung by the "
-			     "threads of vCPUs");
+		return opts_error(err, "--hypertrace: with -F or -P doorbells are not seen, for they are "
+				       "rung by the threads of vCPUs");
 	for (size_t i = 0; i < plan->n_buffers; i++)
 		if (plan->buffers[i].clock && strcmp(plan->buffers[i].clock, "boot"))
 			return opts_error(err, "-C %s: --hypertrace has times of the clock boot",
@@ -425,8 +424,8 @@ static int check_long(const struct record_plan *p, struct opts_error *err)
 	if (p->dump_on.event && !p->flight_ms)
 		return opts_error(err, "--dump-on goes with --flight only");
 	if (p->marks && (numbered || p->max_cpu_kb))
-		return opts_error(err, "--hypertrace is joined with doorbells at the end of a recording: "
-				       "not with --rotate, -m or --flight");
+		return opts_error(err, "--hypertrace is joined with doorbells at the end of a recording: not "
+				       "with --rotate, -m or --flight");
 	if (numbered && p->n_guests && !p->tsync_interval_ms && p->tsync != TSYNC_NONE)
 		return opts_error(
 			err, "--tsync-interval 0: each file needs looks at the guests' clocks of its own");
@@ -446,8 +445,8 @@ int record_plan_check(const struct record_plan *plan, struct opts_error *err)
 	if (plan->proc_map && !plan->command && !plan->pids.n)
 		return opts_error(err, "--proc-map needs a command, or -P");
 	if (plan->func_stack && !plan->buffers[0].funcs.n)
-		return opts_error(err, "--func-stack needs -l before any -B: the stacks of all functions "
-				       "can bring the machine to a stop");
+		return opts_error(err, "--func-stack needs -l before any -B: the stacks of all functions can "
+				       "bring the machine to a stop");
 	if (plan->file_version == 6 && plan->compression && strcmp(plan->compression, "none"))
 		return opts_error(err, "--compression %s: files of version 6 are not compressed",
 				  plan->compression);

@@ -165,8 +165,7 @@ static int profile_explain(const struct log *log, unsigned int hz, int error)
 	else if (error == -EACCES || error == -EPERM)
 		log_err(log,
 			"--profile: perf events of all CPUs are refused: %s; kernel.perf_event_paranoid is "
-			"%lld "
-			"(root or CAP_PERFMON is needed, and a kernel that is not locked down)",
+			"%lld (root or CAP_PERFMON is needed, and a kernel that is not locked down)",
 			errno_text(error), profile_sysctl("perf_event_paranoid", 2));
 	else if (error == -EINVAL && hz > most)
 		log_err(log,

@@ -41,8 +41,7 @@ static int check_punching(const struct spool *spool, const struct log *log)
 	}
 	log_err(log,
 		"'%s': the file system cannot give back a part of a file, which -m, --rotate and --flight "
-		"need: "
-		"%s; record into a directory that can: -o %s/trace.dat",
+		"need: %s; record into a directory that can: -o %s/trace.dat",
 		spool_dir(spool), errno_text(ret), other ?: "DIR");
 	return ret;
 }

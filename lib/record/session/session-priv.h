@@ -10,7 +10,6 @@
 #include "record/drain/remote.h"
 #include "record/session/guests.h"
 #include "record/session/session.h"
-#include "record/tracefs/watch.h"
 #include "record/tracefs/undo.h"
 #include "base/clock.h"
 

@@ -252,8 +252,7 @@ static int region_make_second(struct instance *top, const struct trigger_plan *t
 		instance_complain(top, LOG_ERROR, "dynamic_events", line, ret, NULL);
 		log_err(top->o.log,
 			"--start-on and --stop-on are both for %s: such a filter needs eprobes (Linux 6.0), "
-			"or "
-			"name two events",
+			"or name two events",
 			t->event);
 	}
 	free(line);
