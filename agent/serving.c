@@ -79,24 +79,17 @@ static int serving_find_facts(struct serving *s)
 
 /* ---- samples ------------------------------------------------------------------ */
 
-static uint64_t serving_asked_hz(const struct serving *s)
+/* The recording continues without samples: the answer lacks them. */
+static void serving_open_profile(struct serving *s)
 {
+	struct profile_opts o = { .n_cpus = s->n_cpus, .clock = s->clock, .log = s->log };
 	uint64_t hz = 0;
 
 	for (size_t i = 0; i < s->req.protos.n; i++)
 		if (!strncmp(s->req.protos.v[i], MSG_PROFILE, strlen(MSG_PROFILE)) &&
 		    parse_u64(s->req.protos.v[i] + strlen(MSG_PROFILE), &hz))
 			hz = 0;
-	return hz < UINT32_MAX ? hz : 0;
-}
-
-/* The recording continues without samples: the answer lacks them. */
-static void serving_open_profile(struct serving *s)
-{
-	struct profile_opts o = {
-		.hz = (unsigned int)serving_asked_hz(s), .n_cpus = s->n_cpus, .clock = s->clock, .log = s->log
-	};
-
+	o.hz = hz < UINT32_MAX ? (unsigned int)hz : 0;
 	s->n_streams = s->n_cpus;
 	if (!o.hz)
 		return;
@@ -260,33 +253,24 @@ static int serving_answer(struct serving *s)
 
 /* ---- the metadata ---------------------------------------------------------------- */
 
-/* One message more. 1, 0: there is no more data, or -errno. */
-static int add_data(struct buf *out, int fd)
-{
-	uint8_t bytes[MSG_DATA_MAX];
-	ssize_t n = read_all(fd, bytes, sizeof(bytes));
-
-	if (n > 0)
-		msg_add(out, MSG_SEND_DATA, bytes, (size_t)n);
-	return n > 0 ? 1 : (int)n;
-}
-
 static int send_meta(struct serving *s)
 {
-	int fd = meta_make(s), more = 1, ret = 0;
+	int fd = meta_make(s), ret = 0;
+	ssize_t n = 1;
 
 	if (fd < 0)
 		return fd;
-	/* vsock wakes the other side up for each send, which takes longer than the send itself */
-	while (!ret && more > 0) {
+	/* vsock wakes the other side up for each send, which takes longer than the send itself */ while (
+		!ret && n > 0) {
 		struct msg_wait w = serving_wait(s);
+		uint8_t bytes[MSG_DATA_MAX];
 		struct buf b = { 0 };
 
-		while ((more = add_data(&b, fd)) > 0 && b.len < SEND_AT_ONCE)
-			;
-		if (!more)
+		while (b.len < SEND_AT_ONCE && (n = read_all(fd, bytes, sizeof(bytes))) > 0)
+			msg_add(&b, MSG_SEND_DATA, bytes, (size_t)n);
+		if (!n)
 			msg_add(&b, MSG_FIN_DATA, NULL, 0);
-		ret = more < 0 ? more : msg_send_buf(s->fd, &b, &w);
+		ret = n < 0 ? (int)n : msg_send_buf(s->fd, &b, &w);
 		buf_release(&b);
 	}
 	close(fd);

@@ -256,31 +256,6 @@ void peer_counter_begin(struct peer *p)
 			 errno_text(ret));
 }
 
-/* Its CPUs are known, their ports are for start(). */
-static int take_ports(struct peer *p, struct msg_trace_resp *resp)
-{
-	p->data = malloc(resp->cpus * sizeof(*p->data));
-	if (!p->data)
-		return -ENOMEM;
-	memset(p->data, -1, resp->cpus * sizeof(*p->data));
-	p->ports = resp->ports;
-	resp->ports = NULL;
-	p->n_data = p->source.n_cpus = resp->cpus;
-	p->source.page_size = resp->page_size;
-	/* as many ports for samples as for the CPUs, or none */
-	if (resp->flags & MSG_WITH_PROFILE) {
-		p->source.n_cpus = p->n_data / 2;
-		p->profile.source.n_cpus = p->source.n_cpus;
-		p->profile.source.page_size = p->source.page_size;
-	} else if (p->o.profile_hz) {
-		log_warn(p->o.log,
-			 "guest %s: no samples: its agent does not know --profile (trace-cmd's, an older "
-			 "one), does not allow it, or its kernel cannot (the agent's log says which)",
-			 p->o.name);
-	}
-	return 0;
-}
-
 int peer_converse(struct peer *p)
 {
 	struct msg_wait w = peer_step(p);
@@ -295,8 +270,28 @@ int peer_converse(struct peer *p)
 		return ret;
 	p->trace_id = resp.trace_id;
 	if (!strcmp(resp.proto, MSG_SYNC_COUNTER))
-		p->clock_port = resp.tsync_port;
-	ret = take_ports(p, &resp);
+		p->clock_port = resp.tsync_port; /* its CPUs are known, their ports are for start() */
+	p->data = malloc(resp.cpus * sizeof(*p->data));
+	if (!p->data) {
+		msg_trace_resp_release(&resp);
+		return -ENOMEM;
+	}
+	memset(p->data, -1, resp.cpus * sizeof(*p->data));
+	p->ports = resp.ports;
+	resp.ports = NULL;
+	p->n_data = p->source.n_cpus = resp.cpus;
+	p->source.page_size = resp.page_size;
+	/* as many ports for samples as for the CPUs, or none */
+	if (resp.flags & MSG_WITH_PROFILE) {
+		p->source.n_cpus = p->n_data / 2;
+		p->profile.source.n_cpus = p->source.n_cpus;
+		p->profile.source.page_size = p->source.page_size;
+	} else if (p->o.profile_hz) {
+		log_warn(p->o.log,
+			 "guest %s: no samples: its agent does not know --profile (trace-cmd's, an older "
+			 "one), does not allow it, or its kernel cannot (the agent's log says which)",
+			 p->o.name);
+	}
 	msg_trace_resp_release(&resp);
-	return ret;
+	return 0;
 }

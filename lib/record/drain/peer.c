@@ -135,26 +135,19 @@ static int take_pages(struct peer *p, struct splice *m, const struct drain *d)
 	}
 }
 
-/* Waits until start() is through. -ECANCELED: the end came before. */
-static int wait_for_start(const struct peer *p, const struct drain *d)
-{
-	struct pollfd pfd[2] = { { .fd = p->start_fd, .events = POLLIN },
-				 { .fd = d->stop_fd, .events = POLLIN } };
-
-	while (poll(pfd, 2, -1) < 0 && !atomic_load(d->stopping))
-		if (errno != EINTR)
-			return -errno;
-	return pfd[0].revents ? 0 : -ECANCELED;
-}
-
 /* i: of data */
 static int peer_drain_data(struct peer *p, unsigned int i, struct drain *d)
 {
+	struct pollfd pfd[2] = { { .fd = p->start_fd, .events = POLLIN },
+				 { .fd = d->stop_fd, .events = POLLIN } };
 	char step[48];
 	struct splice m;
-	int ret = wait_for_start(p, d);
+	int ret = 0;
 
-	if (ret == -ECANCELED)
+	/* until start() is through, or the end comes before */
+	while (!ret && poll(pfd, 2, -1) < 0 && !atomic_load(d->stopping))
+		ret = errno == EINTR ? 0 : -errno;
+	if (!ret && !pfd[0].revents)
 		return 0;
 	if (!ret) {
 		ret = splice_open(&m, p->data[i], PIECE, false, d) ?: take_pages(p, &m, d);

@@ -211,16 +211,6 @@ static int drain_lost(struct remote_reader *x)
 	return page_write_lost(&x->out.w, 0);
 }
 
-/* Notes the losses before a page: a full page has no space for their number. */
-static int drain_missed(struct remote_reader *x, const struct page_reader *pr)
-{
-	if (!pr->missed_count)
-		return drain_lost(x);
-	x->turn = 0;
-	x->d->stats->lost += pr->missed_count;
-	return page_write_lost(&x->out.w, pr->missed_count);
-}
-
 static int remote_reader_page(struct remote_reader *x, const void *page, size_t len)
 {
 	struct page_reader pr;
@@ -237,9 +227,14 @@ static int remote_reader_page(struct remote_reader *x, const void *page, size_t 
 		x->turn = 0;
 		return page_write_lost(&x->out.w, 0);
 	}
-	x->fresh = true;
-	if (pr.missed)
-		ret = drain_missed(x, &pr);
+	x->fresh = true; /* the losses before it: a full page has no space for their number */
+	if (pr.missed && !pr.missed_count) {
+		ret = drain_lost(x);
+	} else if (pr.missed) {
+		x->turn = 0;
+		x->d->stats->lost += pr.missed_count;
+		ret = page_write_lost(&x->out.w, pr.missed_count);
+	}
 	while (!ret && (more = page_next(&pr, &ev)) == 1)
 		ret = drain_raw_record(x, &ev);
 	if (!ret && more < 0) {
@@ -338,21 +333,13 @@ static int drain_pipe(struct remote_reader *x, void *chunk)
 	return 0;
 }
 
-/* Losses after the last record. */
-static int end_text(struct remote_reader *x)
-{
-	uint64_t lost = hyptext_pending_lost(x->text);
-
-	x->d->stats->lost += lost;
-	return lost ? page_write_lost(&x->out.w, lost) : 0;
-}
-
 int remote_drain(struct source *s, unsigned int cpu, struct drain *d)
 {
 	struct remote *r = remote_of(s);
 	const size_t size = r->source.page_size > TEXT_CHUNK ? r->source.page_size : TEXT_CHUNK;
 	void *chunk = malloc(size);
 	struct remote_reader x;
+	uint64_t lost;
 	int ret = chunk ? remote_reader_open(&x, r, cpu, d) : -ENOMEM;
 
 	if (ret)
@@ -361,7 +348,10 @@ int remote_drain(struct source *s, unsigned int cpu, struct drain *d)
 	if (x.fd < 0)
 		ret = x.fd == -ENODEV || x.fd == -ENXIO ? 0 : x.fd;
 	else
-		ret = drain_pipe(&x, chunk) ?: end_text(&x);
+		ret = drain_pipe(&x, chunk);
+	lost = ret ? 0 : hyptext_pending_lost(x.text); /* after the last record */
+	d->stats->lost += lost;
+	ret = ret || !lost ? ret : page_write_lost(&x.out.w, lost);
 	fd_close(&x.fd);
 	ret = remote_reader_close(&x, ret);
 out:

@@ -100,18 +100,6 @@ static bool cntvoff_narrow(struct cntvoff *v, const struct nvhe_step *s)
 	return news;
 }
 
-/* Before writing: no bracket has been recorded yet. Offsets that move are recorded when they move. */
-static void cntvoff_begin(struct repair *r)
-{
-	for (size_t i = 0; i < r->n_cntvoffs; i++) {
-		struct cntvoff *v = &r->cntvoffs[i];
-
-		v->said = false;
-		if (v->moved)
-			*v = (struct cntvoff){ .vcpu = v->vcpu, .high = UINT64_MAX };
-	}
-}
-
 /* The hyp_cntvoff record comes before the one that showed the step. */
 static void on_step(void *ctx, const struct nvhe_step *s)
 {
@@ -236,9 +224,15 @@ static int repair_buffer(struct spool *spool, size_t number)
 	ret = r.cpus ? 0 : -ENOMEM;
 	for (r.pass = PASS_FIND; r.pass <= PASS_WRITE && !ret; r.pass++) {
 		if (r.pass == PASS_WRITE && !r.changed)
-			break;
-		if (r.pass == PASS_WRITE)
-			cntvoff_begin(&r);
+			break; /* no bracket has been recorded yet; offsets that move are recorded when they
+				  move */
+		for (size_t i = 0; i < r.n_cntvoffs && r.pass == PASS_WRITE; i++) {
+			struct cntvoff *v = &r.cntvoffs[i];
+
+			v->said = false;
+			if (v->moved)
+				*v = (struct cntvoff){ .vcpu = v->vcpu, .high = UINT64_MAX };
+		}
 		for (unsigned int cpu = 0; cpu < r.buffer->n_cpus && !ret; cpu++)
 			ret = repair_cpu(&r, cpu);
 	}

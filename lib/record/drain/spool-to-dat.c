@@ -208,21 +208,6 @@ static int fixup_format(struct spool_formats *f, const char *system, const struc
 	return 0;
 }
 
-static int fixup_formats(struct spool_formats *f, const struct log *log)
-{
-	int ret = 0;
-
-	f->fixed = calloc(f->n_texts + 1, sizeof(*f->fixed));
-	if (!f->fixed)
-		return -ENOMEM;
-	for (size_t s = 0; s < f->n_systems; s++)
-		for (size_t i = 0; i < f->systems[s].n && !ret; i++)
-			ret = fixup_format(f, f->systems[s].name, log);
-	if (f->n_plain > SAID_MAX)
-		log_warn(log, "%zu print formats are left out in total", f->n_plain);
-	return ret;
-}
-
 static int add_hyp_formats(struct spool_formats *f, const struct spool *spool)
 {
 	int ret = remote_events_load(&f->hyp, spool);
@@ -250,8 +235,15 @@ int spool_formats_load(struct spool_formats *f, const struct spool *spool, const
 {
 	const struct dat_text *t;
 	int ret = spool_get_text(spool, "formats", &f->kept);
-
-	ret = ret ?: split_formats(f) ?: fixup_formats(f, log) ?: add_hyp_formats(f, spool);
+	ret = ret ?: split_formats(f);
+	f->fixed = ret ? NULL : calloc(f->n_texts + 1, sizeof(*f->fixed));
+	ret = ret ?: f->fixed ? 0 : -ENOMEM;
+	for (size_t s = 0; s < f->n_systems; s++)
+		for (size_t i = 0; i < f->systems[s].n && !ret; i++)
+			ret = fixup_format(f, f->systems[s].name, log);
+	if (f->n_plain > SAID_MAX)
+		log_warn(log, "%zu print formats are left out in total", f->n_plain);
+	ret = ret ?: add_hyp_formats(f, spool);
 	t = f->texts;
 	for (size_t i = 0; i < f->n_systems; t += f->systems[i++].n)
 		f->systems[i].formats = t;
@@ -342,26 +334,6 @@ static int job_add_texts(struct dat_job *j)
 
 /* ---- buffers ------------------------------------------------------------------------------------ */
 
-static int job_add_cpu(struct dat_job *j, size_t buffer, unsigned int cpu, struct dat_cpu *c)
-{
-	struct buf text = { 0 };
-	struct spool_range range;
-	char name[48];
-	int ret;
-
-	snprintf(name, sizeof(name), "stat.%zu.%u", buffer, cpu);
-	ret = load_text(j, name, &text, false);
-	c->stat = text.len ? buf_str(&text) : NULL; /* freed with the job */
-	if (ret)
-		return ret;
-	c->fd = spool_pages_open(j->spool, buffer, cpu, &range);
-	if (c->fd < 0)
-		return c->fd;
-	c->offset = range.from;
-	c->size = range.to - range.from;
-	return 0;
-}
-
 static int job_add_buffers(struct dat_job *j)
 {
 	size_t n = spool_n_buffers(j->spool);
@@ -380,13 +352,24 @@ static int job_add_buffers(struct dat_job *j)
 		if (!b->cpus)
 			return -ENOMEM;
 		j->file.n_buffers++;
-		for (; b->n_cpus < s->n_cpus; b->n_cpus++) {
-			b->cpus[b->n_cpus].fd = -1;
-			ret = job_add_cpu(j, i, b->n_cpus, &b->cpus[b->n_cpus]);
-			if (ret) {
-				b->n_cpus++;
+		while (b->n_cpus < s->n_cpus) {
+			unsigned int cpu = b->n_cpus++;
+			struct dat_cpu *c = &b->cpus[cpu];
+			struct buf text = { 0 };
+			struct spool_range range;
+			char name[48];
+
+			snprintf(name, sizeof(name), "stat.%zu.%u", i, cpu);
+			c->fd = -1;
+			ret = load_text(j, name, &text, false);
+			c->stat = text.len ? buf_str(&text) : NULL; /* freed with the job */
+			if (ret)
 				return ret;
-			}
+			c->fd = spool_pages_open(j->spool, i, cpu, &range);
+			if (c->fd < 0)
+				return c->fd;
+			c->offset = range.from;
+			c->size = range.to - range.from;
 		}
 		ret = strncmp(s->kind, "hyp-", 4) ? 0 : hyp_pids_open(&j->pids[i], j->spool, &j->file, b);
 		if (ret)
@@ -458,45 +441,26 @@ out:
 	return ret;
 }
 
-/* "procmaps" lists the pids whose maps were kept */
-static int add_procmaps(struct dat_job *j)
-{
-	const char *key = spool_get(j->spool, "procmaps");
-	char *list = strdup(key ? key : ""), *save = NULL;
-	int ret = list ? 0 : -ENOMEM;
-
-	for (char *pid = list ? strtok_r(list, " ", &save) : NULL; pid && !ret;
-	     pid = strtok_r(NULL, " ", &save))
-		ret = add_procmaps_of(j, pid);
-	free(list);
-	return ret;
-}
-
-/* The text "pauses": the body of the option. */
-static int add_pauses(struct dat_job *j)
-{
-	struct buf body = { 0 };
-	int ret = load_text(j, "pauses", &body, false);
-
-	if (!ret && body.len)
-		ret = dat_options_add(&j->options, DAT_PAUSES, body.data, body.len);
-	buf_release(&body);
-	return ret;
-}
-
 static int job_add_options(struct dat_job *j)
 {
+	const char *pids = spool_get(j->spool, "procmaps"); /* whose maps were kept */
+	struct buf pauses = { 0 };			    /* the body of the option */
+	char pid[24];
+	int len = 0;
 	const char *date = spool_get(j->spool, "date_offset_us"), *uname = spool_get(j->spool, "uname");
 	struct dat_options *o = &j->options;
 	int ret = dat_options_add_traceid(o, spool_get_number(j->spool, "traceid", 0)) ?:
 		  add_kept_options(j) ?:
 		  add_clock(j) ?:
 		  (uname ? dat_options_add_text(o, DAT_UNAME, uname) : 0) ?:
-		  dat_options_add_text(o, DAT_VERSION, "hyptrace " HYPTRACE_VERSION) ?:
-		  (date ? dat_options_add_date(o, strtoll(date, NULL, 10)) : 0) ?:
-		  add_procmaps(j) ?:
-		  add_pauses(j);
+		  dat_options_add_text(o, DAT_VERSION, "hyptrace " HYPTRACE_VERSION) ?:		  (date ? dat_options_add_date(o, strtoll(date, NULL, 10)) : 0);
 
+	for (const char *p = pids; p && !ret && sscanf(p, " %23s%n", pid, &len) == 1; p += len)
+		ret = add_procmaps_of(j, pid);
+	ret = ret ?: load_text(j, "pauses", &pauses, false);
+	if (!ret && pauses.len)
+		ret = dat_options_add(o, DAT_PAUSES, pauses.data, pauses.len);
+	buf_release(&pauses);
 	j->file.options = o->v;
 	j->file.n_options = o->n;
 	return ret;

@@ -102,33 +102,26 @@ int collect_symbols(struct spool *spool, const char *root, const struct log *log
 	return ret;
 }
 
-static bool has_pid(struct buf *cmdlines, int pid)
-{
-	const char *line;
-	size_t len;
-	struct cursor c = cursor_at(cmdlines->data, cmdlines->len);
-
-	while (cursor_line(&c, &line, &len))
-		if (atoi(line) == pid)
-			return true;
-	return false;
-}
-
 int collect_pids(struct spool *spool, const int *pids, size_t n)
 {
 	struct buf listed = { 0 }, more = { 0 };
+	const char *line;
+	size_t len;
 	int ret = spool_get_text(spool, "saved_cmdlines", &listed);
 
 	if (ret && ret != -ENOENT)
-		goto out;
-	/* so that atoi in has_pid finds an end */
+		goto out; /* so that atoi() finds an end */
 	ret = buf_str(&listed) ? 0 : -ENOMEM;
 	for (size_t i = 0; i < n && !ret; i++) {
+		struct cursor c = cursor_at(listed.data, listed.len);
 		struct buf comm = { 0 };
+		bool there = false;
 		char path[48];
 
+		while (!there && cursor_line(&c, &line, &len))
+			there = atoi(line) == pids[i];
 		snprintf(path, sizeof(path), "/proc/%d/comm", pids[i]);
-		if (!has_pid(&listed, pids[i]) && !read_file(path, 4096, &comm))
+		if (!there && !read_file(path, 4096, &comm))
 			buf_printf(&more, "%d %s", pids[i], buf_str(&comm));
 		buf_release(&comm);
 	}

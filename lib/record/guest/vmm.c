@@ -247,28 +247,21 @@ static char *qemu_value(const char *arg, const char *key)
 	return json_get_str(v);
 }
 
+/* "vhost-vsock-pci,guest-cid=3", or libvirt's {"driver":"vhost-vsock-pci","guest-cid":3,...}. */
 static void qemu_device(struct guest_args *a, struct qemu_chardevs *q, const char *arg)
 {
+	struct json_value dev, v;
+	uint64_t cid;
+
 	if (strstr(arg, "ivshmem-plain") && !q->memdev)
 		set_str(&q->memdev, qemu_value(arg, "memdev"));
-	if (*arg == '{') {
-		struct json_value dev, v;
-		uint64_t cid;
-
-		/* libvirt writes {"driver":"vhost-vsock-pci","guest-cid":3,...} */
-		if (!json_parse(arg, strlen(arg), &dev)) {
-			if (json_member(dev, "guest-cid", &v) && json_get_u64(v, &cid) && cid &&
-			    cid < UINT32_MAX)
-				a->cid = (uint32_t)cid;
-			if (strstr(arg, "\"vhost-user-vsock") && json_member(dev, "chardev", &v))
-				set_str(&q->vsock, json_get_str(v));
-		}
-		return;
-	}
 	if (!strncmp(arg, "vhost-vsock", 11))
 		set_cid_of(a, arg, "guest-cid");
-	else if (!strncmp(arg, "vhost-user-vsock", 16))
-		set_str(&q->vsock, arg_value(arg, "chardev"));
+	else if (*arg == '{' && !json_parse(arg, strlen(arg), &dev) && json_member(dev, "guest-cid", &v) &&
+		 json_get_u64(v, &cid) && cid && cid < UINT32_MAX)
+		a->cid = (uint32_t)cid;
+	if (!strncmp(arg, "vhost-user-vsock", 16) || (*arg == '{' && strstr(arg, "\"vhost-user-vsock")))
+		set_str(&q->vsock, qemu_value(arg, "chardev"));
 }
 
 static void qemu_args(struct guest_args *a, struct argv *v)

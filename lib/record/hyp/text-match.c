@@ -134,14 +134,6 @@ static bool match_string(const struct pattern_item *next, const struct event_fie
 	return true;
 }
 
-static bool match_literal(const struct pattern_item *it, struct rest *t)
-{
-	if ((size_t)(t->end - t->p) < it->literal_len || memcmp(t->p, it->literal, it->literal_len))
-		return false;
-	t->p += it->literal_len;
-	return true;
-}
-
 static bool match_item(const struct pattern_item *it, const struct event_field *f, struct rest *t,
 		       uint8_t *at, struct pattern_reason *reason)
 {
@@ -177,16 +169,18 @@ bool hyptext_pattern_match(const struct hyptext_pattern *p, const struct event_f
 	struct rest t = { text, text + len };
 
 	*reason = (struct pattern_reason){ 0 };
-	for (const struct pattern_item *it = p->v; match_literal(it, &t); it++) {
+	for (const struct pattern_item *it = p->v;; it++) {
 		const struct event_field *field;
 
+		if ((size_t)(t.end - t.p) < it->literal_len || memcmp(t.p, it->literal, it->literal_len))
+			return false;
+		t.p += it->literal_len;
 		if (it->conv == CONV_NONE)
 			return t.p == t.end;
 		field = &f->fields[it->field];
 		if (!match_item(it, field, &t, rec + hyp_written_offset(f, field), reason))
 			return false;
 	}
-	return false;
 }
 
 /* ---- the print format for the file ---------------------------------------------------- */
@@ -227,8 +221,12 @@ static void print_conv(const struct pattern_item *it, const struct event_field *
 	}
 }
 
-void hyptext_pattern_print(const struct hyptext_pattern *p, const struct hypevents *e,
-			   const struct event_format *f, struct buf *out)
+/*
+ * Appends the print format as libtraceevent likes it, without "print fmt: ". Reasons are named from e, or
+ * left as numbers when e->raw.
+ */
+static void hyptext_pattern_print(const struct hyptext_pattern *p, const struct hypevents *e,
+				  const struct event_format *f, struct buf *out)
 {
 	buf_addstr(out, "\"");
 	for (size_t i = 0; i < p->n; i++) {
@@ -276,17 +274,6 @@ static void format_field(const char *type, const char *name, size_t offset, unsi
 		   type[strlen(type) - 1] == '*' ? "" : " ", name, offset, size, is_signed);
 }
 
-/* Elements of "args[4]", 0 when that is no array of whole ones. */
-static unsigned int array_len(const struct event_field *f)
-{
-	const char *bracket = strchr(f->name, '[');
-	unsigned long n = bracket ? strtoul(bracket + 1, NULL, 10) : 0;
-
-	if (!n || n > f->size || f->size % n)
-		return 0;
-	return (unsigned int)n;
-}
-
 /* One field in a list of them, conversion into fmt and argument into args. */
 static void list_field(const struct event_field *f, struct buf *fmt, struct buf *args)
 {
@@ -295,7 +282,9 @@ static void list_field(const struct event_field *f, struct buf *fmt, struct buf 
 		{ [1] = "%hhd", [2] = "%hd", [4] = "%d", [8] = "%lld" },
 	};
 	int n = (int)strcspn(f->name, "[");
-	unsigned int elems = array_len(f);
+	unsigned long count = f->name[n] ? strtoul(f->name + n + 1, NULL, 10) : 0;
+	/* of "args[4]", 0 when that is no array of whole ones */
+	unsigned int elems = count && count <= f->size && !(f->size % count) ? (unsigned int)count : 0;
 	const char *sep = fmt->len ? " " : "";
 
 	if (!strncmp(f->type, "__data_loc", 10) && strstr(f->type, "char")) {

@@ -336,19 +336,6 @@ static int mmio_parse(struct mmio_format *m, const struct dat_text *t)
 	return ret;
 }
 
-static int joiner_load_format(struct joiner *j)
-{
-	struct spool_formats formats = { 0 };
-	int ret = spool_formats_load(&formats, j->spool, NULL), found = -ENOENT;
-
-	for (size_t s = 0; !ret && s < formats.n_systems; s++)
-		for (size_t i = 0; !strcmp(formats.systems[s].name, "kvm") && i < formats.systems[s].n; i++)
-			if (found == -ENOENT)
-				found = mmio_parse(&j->mmio, &formats.systems[s].formats[i]);
-	spool_formats_release(&formats);
-	return ret ?: found;
-}
-
 /* ---- records -------------------------------------------------------------------------------- */
 
 static uint32_t record_u32(const struct page_event *ev, unsigned int offset)
@@ -482,16 +469,22 @@ static void joiner_tell(const struct joiner *j, size_t guest, const struct log *
 int marks_join(struct spool *spool, const struct log *log)
 {
 	struct joiner j = { .spool = spool, .out = -1 };
+	struct spool_formats formats = { 0 };
 	const struct spool_buffer *b;
-	int ret;
+	int ret, found = -ENOENT;
 
 	while ((b = spool_buffer(spool, j.number)) && strcmp(b->name, RINGS_BUFFER))
 		j.number++;
 	j.id = (unsigned int)spool_get_number(spool, "hypertrace_id", 0);
 	if (!b || !j.id || spool_is_rewritten(spool, SPOOL_JOINED))
 		return 0;
-	ret = entries_load_guests(&j.entries, spool) ?: entries_map(&j.entries, spool) ?:
-	      entries_load_blocks(&j.entries) ?: joiner_load_format(&j);
+	ret = entries_load_guests(&j.entries, spool) ?: entries_map(&j.entries, spool) ?:	      entries_load_blocks(&j.entries) ?: spool_formats_load(&formats, spool, NULL);
+	for (size_t s = 0; !ret && s < formats.n_systems; s++)
+		for (size_t i = 0; !strcmp(formats.systems[s].name, "kvm") && i < formats.systems[s].n; i++)
+			if (found == -ENOENT)
+				found = mmio_parse(&j.mmio, &formats.systems[s].formats[i]);
+	spool_formats_release(&formats);
+	ret = ret ?: found;
 	ret = ret ?: spool_page_layout(spool, &j.layout) ?: spool_rewrite_begin(spool);
 	j.layout.size = b->page_size;
 	for (unsigned int cpu = 0; cpu < b->n_cpus && !ret; cpu++)

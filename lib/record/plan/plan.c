@@ -358,19 +358,6 @@ static int region_check(const struct record_plan *plan, struct opts_error *err)
 
 /* ---- the plan as a whole ----------------------------------------------------------------- */
 
-static bool anything_to_record(const struct record_plan *plan)
-{
-	if (plan->n_guests || plan->profile_hz || plan->take_over)
-		return true;
-	for (size_t i = 0; i < plan->n_buffers; i++) {
-		const struct buffer_plan *b = &plan->buffers[i];
-
-		if (b->n_events || b->tracer || b->is_hyp)
-			return true;
-	}
-	return false;
-}
-
 static int only_off(struct opts_error *err, const char *what, const char *name)
 {
 	return opts_error(err,
@@ -434,6 +421,7 @@ static int check_long(const struct record_plan *p, struct opts_error *err)
 
 int record_plan_check(const struct record_plan *plan, struct opts_error *err)
 {
+	bool any = plan->n_guests || plan->profile_hz || plan->take_over;
 	int ret;
 
 	if (plan->follow_children && !plan->filter_command && !plan->pids.n)
@@ -453,7 +441,9 @@ int record_plan_check(const struct record_plan *plan, struct opts_error *err)
 	for (size_t i = 1; i < plan->n_buffers && plan->profile_hz; i++)
 		if (!strcmp(plan->buffers[i].name, "profile"))
 			return opts_error(err, "-B profile: --profile has a buffer of that name");
-	if (!anything_to_record(plan))
+	for (size_t i = 0; i < plan->n_buffers; i++)
+		any |= plan->buffers[i].n_events || plan->buffers[i].tracer || plan->buffers[i].is_hyp;
+	if (!any)
 		return opts_error(err,
 				  "nothing to record: give events (-e), a tracer (-p), -B hyp or --profile");
 	ret = plan->marks ? check_marks(plan, err) : 0;

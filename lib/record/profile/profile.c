@@ -191,21 +191,6 @@ static int profile_task_name(struct profile *p, int32_t tid, char comm[16])
 	return task ? 0 : -ENOMEM;
 }
 
-/* Whether a process's maps are still to be read from /proc: true once. */
-static bool profile_maps_due(struct profile *p, int32_t tgid)
-{
-	struct profile_task *task;
-	bool due;
-
-	pthread_mutex_lock(&p->lock);
-	task = profile_task(p, tgid);
-	due = task && !task->maps;
-	if (due)
-		task->maps = true;
-	pthread_mutex_unlock(&p->lock);
-	return due;
-}
-
 /* ---- taking the kernel's records ------------------------------------------------------------- */
 
 /* One record being taken. */
@@ -314,6 +299,7 @@ static int profile_take_sample(struct profile_taker *k, struct cursor *c)
 	struct profile_sample s = { .mode = k->misc & PERF_RECORD_MISC_CPUMODE_MASK };
 	uint8_t out[PROFILE_RECORD_MAX];
 	const uint64_t *chain;
+	bool due = false;
 	uint64_t n;
 	int ret;
 	const uint64_t **to;
@@ -350,7 +336,17 @@ static int profile_take_sample(struct profile_taker *k, struct cursor *c)
 	ret = profile_task_name(k->p, s.tgid, s.comm); /* so that the process is known, too */
 	if (!ret && s.tid != s.tgid)
 		ret = profile_task_name(k->p, s.tid, s.comm);
-	if (!ret && s.n_user && s.tgid > 0 && profile_maps_due(k->p, s.tgid)) {
+	if (!ret && s.n_user && s.tgid > 0) {
+		struct profile_task *task;
+
+		pthread_mutex_lock(&k->p->lock);
+		task = profile_task(k->p, s.tgid);
+		due = task && !task->maps; /* once for a process */
+		if (task)
+			task->maps = true;
+		pthread_mutex_unlock(&k->p->lock);
+	}
+	if (due) {
 		struct strlist lines = { 0 };
 		char path[32];
 

@@ -120,21 +120,6 @@ static size_t vmm_vcpus(const struct session_guest *g, struct offset_vcpu *out, 
 	return n;
 }
 
-/* Notes in the host's file which threads are vCPUs. The trace's evidence wins over the VMM's answer. */
-static int note_guest_option(struct session_guest *g, struct spool *host)
-{
-	struct offset_vcpu known[VCPUS_MAX];
-	struct buf body = { 0 };
-	int ret = sync_guest_option(&g->clock, known, vmm_vcpus(g, known, VCPUS_MAX),
-				    spool_buffer(g->spool, 0)->n_cpus, g->spec.name,
-				    spool_get_number(g->spool, "traceid", 0), &body);
-
-	if (!ret)
-		ret = put_option(host, DAT_GUEST, &body);
-	buf_release(&body);
-	return ret;
-}
-
 /* For the guest's file. A result without points has no offset to write. */
 static int note_shift(const struct session_guests *all, const struct session_guest *g)
 {
@@ -303,19 +288,6 @@ static int by_best(const struct guest_clock *c, struct sync_result *out)
 	return ret;
 }
 
-/* -ENODATA: no offset, for the reason in clock_why. */
-static int solve_clock(const struct guest_clock *c, struct sync_result *out)
-{
-	enum tsync_method method = c->all->tsync;
-	int ret = method == TSYNC_NONE	    ? -ENODATA
-		  : method == TSYNC_AUTO    ? by_best(c, out)
-		  : method == TSYNC_COUNTER ? by_counter(c, out)
-		  : method == TSYNC_PING    ? by_ping(c, out)
-					    : by_windows(c, NULL, out);
-
-	return ret ? ret : out->n_points ? 0 : -ENODATA;
-}
-
 /* ---- all guests ------------------------------------------------------------------------- */
 
 static void align_guest(void *ctx, size_t i)
@@ -350,8 +322,16 @@ static void align_guest(void *ctx, size_t i)
 			spool_source_close(&s);
 		}
 	}
-	if (!g->clock_error)
-		g->clock_error = solve_clock(&c, &g->clock);
+	if (!g->clock_error) { /* -ENODATA: no offset, for the reason in clock_why */
+		enum tsync_method method = c.all->tsync;
+		int ret = method == TSYNC_NONE	    ? -ENODATA
+			  : method == TSYNC_AUTO    ? by_best(&c, &g->clock)
+			  : method == TSYNC_COUNTER ? by_counter(&c, &g->clock)
+			  : method == TSYNC_PING    ? by_ping(&c, &g->clock)
+						    : by_windows(&c, NULL, &g->clock);
+
+		g->clock_error = ret ?: g->clock.n_points ? 0 : -ENODATA;
+	}
 	sync_guest_release(&events);
 }
 
@@ -392,7 +372,17 @@ int session_guests_align_clocks(struct session_guests *all, struct spool *host)
 			log_warn(all->log, "guest %s: its clock could not be tied to the host's: %s",
 				 g->spec.name,
 				 g->clock_error == -ENODATA ? g->clock_why : errno_text(g->clock_error));
-		ret = (n ? note_guest_option(g, host) : 0) ?: spool_set(g->spool, SPOOL_ALIGNED, "1");
+		if (n) { /* the threads of its vCPUs: the trace's evidence wins over the VMM's answer */
+			struct offset_vcpu known[VCPUS_MAX];
+			struct buf body = { 0 };
+
+			ret = sync_guest_option(&g->clock, known, vmm_vcpus(g, known, VCPUS_MAX),
+						spool_buffer(g->spool, 0)->n_cpus, g->spec.name,
+						spool_get_number(g->spool, "traceid", 0), &body);
+			ret = ret ?: put_option(host, DAT_GUEST, &body);
+			buf_release(&body);
+		}
+		ret = ret ?: spool_set(g->spool, SPOOL_ALIGNED, "1");
 	}
 	return ret;
 }

@@ -40,26 +40,6 @@ static void say_no_function(struct instance *i, const char *opt, const char *nam
 		log_err(i->o.log, "%s %s: %s", opt, name, strerror(-ret));
 }
 
-/* The names of a list, patterns resolved, commands left out. */
-static int expand_functions(struct instance *i, const char *opt, const struct strlist *names, struct buf *out)
-{
-	for (size_t n = 0; n < names->n; n++) {
-		int ret = 0;
-
-		if (is_command(names->v[n]))
-			continue;
-		if (is_regex(names->v[n]))
-			ret = i->o.match ? i->o.match(undo_dirfd(i->undo), names->v[n], out) : -EINVAL;
-		else
-			buf_printf(out, "%s\n", names->v[n]);
-		if (ret) {
-			say_no_function(i, opt, names->v[n], ret);
-			return ret;
-		}
-	}
-	return buf_str(out) ? 0 : -ENOMEM;
-}
-
 /* Makes the names the content of a filter file; no names: clears it. */
 static int put_functions(struct instance *i, const char *opt, const char *path, const struct strlist *names)
 {
@@ -70,8 +50,21 @@ static int put_functions(struct instance *i, const char *opt, const char *path, 
 		if (names->n)
 			log_err(i->o.log, "%s %s: this kernel has no '%s'", opt, names->v[0], path);
 		return names->n ? -ENOENT : 0;
+	} /* patterns are resolved, commands left out */
+	for (size_t n = 0; n < names->n; n++) {
+		if (is_command(names->v[n]))
+			continue;
+		ret = 0;
+		if (is_regex(names->v[n]))
+			ret = i->o.match ? i->o.match(undo_dirfd(i->undo), names->v[n], &lines) : -EINVAL;
+		else
+			buf_printf(&lines, "%s\n", names->v[n]);
+		if (ret) {
+			say_no_function(i, opt, names->v[n], ret);
+			goto out;
+		}
 	}
-	ret = expand_functions(i, opt, names, &lines);
+	ret = buf_str(&lines) ? 0 : -ENOMEM;
 	if (ret)
 		goto out;
 	ret = undo_list(i->undo, path, buf_str(&lines));

@@ -131,19 +131,6 @@ static int left_check(const struct lock *one, int journal_fd, const struct log *
 	return -EBUSY;
 }
 
-static void left_note(const struct lock *one, int journal_fd, const struct log *log)
-{
-	char path[80], self[40], journal[PATH_MAX];
-
-	left_path(one->fd, path);
-	unlinkat(AT_FDCWD, path, 0);
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", journal_fd);
-	read_link(self, journal);
-	mkdirat(AT_FDCWD, left_dir(), 0700);
-	if (*journal && symlinkat(journal, AT_FDCWD, path) < 0)
-		log_debug(log, "cannot make '%s': nobody will know of a kill: %s", path, strerror(errno));
-}
-
 /* ---- taking --------------------------------------------------------------- */
 
 static int lock_open(struct lock *one, int dirfd, const char *path, int journal_fd, const struct log *log)
@@ -187,7 +174,16 @@ int locks_take(struct locks *l, int dirfd, const char *path, int journal_fd, con
 			goto out;
 	ret = ret ?: lock_open(&one, dirfd, path, journal_fd, log) ?: array_push(&l->v, &l->n, &one, sizeof(one));
 	if (!ret) {
-		left_note(&one, journal_fd, log);
+		char left[80], self[40], journal[PATH_MAX];
+
+		left_path(one.fd, left);
+		unlinkat(AT_FDCWD, left, 0);
+		snprintf(self, sizeof(self), "/proc/self/fd/%d", journal_fd);
+		read_link(self, journal);
+		mkdirat(AT_FDCWD, left_dir(), 0700);
+		if (*journal && symlinkat(journal, AT_FDCWD, left) < 0)
+			log_debug(log, "cannot make '%s': nobody will know of a kill: %s", left,
+				  strerror(errno));
 		return 0;
 	}
 out:
