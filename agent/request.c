@@ -110,22 +110,6 @@ static const char *wrong_buffer(const struct buffer_plan *b)
 	return b->max_graph_depth > 1000 ? "--max-graph-depth: not a number that can be" : NULL;
 }
 
-static const char *wrong_plan(const struct record_plan *plan)
-{
-	const char *wrong = NULL;
-
-	for (size_t i = 0; i < plan->n_buffers && !wrong; i++)
-		wrong = wrong_buffer(&plan->buffers[i]);
-	if (wrong)
-		return wrong;
-	if ((plan->start_on.filter && !is_one_line(plan->start_on.filter)) ||
-	    (plan->stop_on.filter && !is_one_line(plan->stop_on.filter)))
-		return "--start-on, --stop-on: not a filter";
-	if (plan->sleep_us > SLEEP_MAX)
-		return "-s: not a number that can be";
-	return plan->cmdlines_size > 1u << 20 ? "--cmdlines-size: not a number that can be" : NULL;
-}
-
 int request_parse(struct record_plan *plan, const struct strlist *args, const struct log *log, char **why)
 {
 	char command[] = "record", **argv = calloc(args->n + 2, sizeof(*argv));
@@ -142,7 +126,16 @@ int request_parse(struct record_plan *plan, const struct strlist *args, const st
 		argv[i + 1] = args->v[i];
 	ret = grammar_parse_request(plan, (int)args->n + 1, argv, log, &err);
 	free(argv);
-	wrong = ret ? err.text : wrong_plan(plan);
+	wrong = ret ? err.text : NULL;
+	for (size_t i = 0; i < plan->n_buffers && !wrong; i++)
+		wrong = wrong_buffer(&plan->buffers[i]);
+	if (!wrong && ((plan->start_on.filter && !is_one_line(plan->start_on.filter)) ||
+		       (plan->stop_on.filter && !is_one_line(plan->stop_on.filter))))
+		wrong = "--start-on, --stop-on: not a filter";
+	if (!wrong && plan->sleep_us > SLEEP_MAX)
+		wrong = "-s: not a number that can be";
+	if (!wrong && plan->cmdlines_size > 1u << 20)
+		wrong = "--cmdlines-size: not a number that can be";
 	if (!wrong)
 		return 0;
 	record_plan_release(plan);

@@ -211,17 +211,8 @@ static int serving_open_ports(struct serving *s)
 		return ret;
 	}
 	atomic_store(&s->ports, p);
-	return 0;
-}
-
-static int serving_open_sync(struct serving *s)
-{
-	int ret;
-
 	s->proto = sync_protocol(&s->req.protos);
-	if (!*s->proto)
-		return 0;
-	ret = sync_start(&s->sync, s);
+	ret = *s->proto ? sync_start(&s->sync, s) : 0;
 	if (ret) {
 		log_warn(s->log, "no time synchronisation: %s", strerror(-ret));
 		s->proto = "";
@@ -395,7 +386,10 @@ static int serving_record(struct serving *s)
 static int serving_run(struct serving *s)
 {
 	static int (*const steps[])(struct serving *) = {
-		serving_open_ports, serving_open_sync, serving_answer, send_meta, serving_record,
+		serving_open_ports,
+		serving_answer,
+		send_meta,
+		serving_record,
 	};
 	char *why = NULL;
 	int ret = serving_prepare(s, &why);

@@ -154,18 +154,6 @@ static int sync_answer_counter(struct sync *s, const struct msg_sync *question, 
 
 /* ---- the thread ---------------------------------------------------------------- */
 
-/* For the next request: as long as the recording, then a while. */
-static int next_request(struct sync *s, struct msg *m)
-{
-	struct msg_wait w = { .deadline = INT64_MAX, .stop_fd = s->finish_fd };
-	int ret = msg_recv(s->fd, &s->reader, &w, m);
-
-	if (ret != -ECANCELED)
-		return ret;
-	w = serving_wait(s->serving);
-	return msg_recv(s->fd, &s->reader, &w, m);
-}
-
 static int serve_requests(struct sync *s)
 {
 	struct msg_wait w = serving_wait(s->serving);
@@ -181,9 +169,13 @@ static int serve_requests(struct sync *s)
 	for (;;) {
 		int64_t ts = 0, offset = 0;
 		struct buf b = { 0 };
-		cpu_set_t set;
-
-		ret = next_request(s, &m);
+		cpu_set_t set; /* as long as the recording, then a while */
+		w = (struct msg_wait){ .deadline = INT64_MAX, .stop_fd = s->finish_fd };
+		ret = msg_recv(s->fd, &s->reader, &w, &m);
+		if (ret == -ECANCELED) {
+			w = serving_wait(s->serving);
+			ret = msg_recv(s->fd, &s->reader, &w, &m);
+		}
 		taken = counter_read();
 		if (!ret)
 			ret = msg_get_sync(&m, &sync);

@@ -33,20 +33,6 @@ struct peer_clock {
 	uint64_t at;	      /* of both, by the host's clock, ns */
 };
 
-/* For as long as the recording; then a little longer. */
-static int take_shot_answer(struct peer_clock *c, struct msg *m)
-{
-	struct msg_wait w = { .deadline = INT64_MAX, .stop_fd = c->end_fd };
-	int ret = msg_recv(c->fd, &c->reader, &w, m);
-
-	if (ret != -ECANCELED)
-		return ret;
-	if (!c->last_end)
-		c->last_end = msg_now() + LAST_MS;
-	w = (struct msg_wait){ .deadline = c->last_end, .stop_fd = -1 };
-	return msg_recv(c->fd, &c->reader, &w, m);
-}
-
 static int ask_counter(struct peer_clock *c, struct counter_ping *ping, struct msg_counter_shot *shot)
 {
 	struct msg_wait w = { .deadline = msg_now() + LAST_MS, .stop_fd = -1 };
@@ -57,7 +43,16 @@ static int ask_counter(struct peer_clock *c, struct counter_ping *ping, struct m
 
 	msg_add_sync_number(&b, MSG_SYNC_COUNTER, MSG_COUNTER_ASK, ++c->number);
 	ping->sent = counter_read();
-	ret = msg_send_buf(c->fd, &b, &w) ?: take_shot_answer(c, &m);
+	ret = msg_send_buf(c->fd, &b, &w);
+	/* for as long as the recording; then a little longer */
+	w = (struct msg_wait){ .deadline = INT64_MAX, .stop_fd = c->end_fd };
+	ret = ret ?: msg_recv(c->fd, &c->reader, &w, &m);
+	if (ret == -ECANCELED) {
+		if (!c->last_end)
+			c->last_end = msg_now() + LAST_MS;
+		w = (struct msg_wait){ .deadline = c->last_end, .stop_fd = -1 };
+		ret = msg_recv(c->fd, &c->reader, &w, &m);
+	}
 	ping->back = counter_read();
 	ret = ret ?: msg_get_sync(&m, &sync);
 	if (ret)

@@ -185,23 +185,6 @@ static bool is_text(const void *page, size_t len)
 			   (*(const char *)page == '[' && isdigit(((const uint8_t *)page)[1])));
 }
 
-/* A record of Android's raw pages. */
-static int drain_raw_record(struct remote_reader *x, const struct page_event *ev)
-{
-	ssize_t n = hypraw_record(&x->r->events, ev->data, ev->len, x->record, x->record_size);
-	struct hyprecord rec = { .ts = ev->ts, .cpu = x->cpu, .data = x->record, .len = (size_t)n };
-	int ret;
-
-	if (n < 0) {
-		x->d->stats->bad++;
-		return 0;
-	}
-	pthread_mutex_lock(&x->r->lock);
-	ret = remote_reader_record(x, &rec);
-	pthread_mutex_unlock(&x->r->lock);
-	return ret;
-}
-
 /* A loss of unknown number. */
 static int drain_lost(struct remote_reader *x)
 {
@@ -235,8 +218,18 @@ static int remote_reader_page(struct remote_reader *x, const void *page, size_t 
 		x->d->stats->lost += pr.missed_count;
 		ret = page_write_lost(&x->out.w, pr.missed_count);
 	}
-	while (!ret && (more = page_next(&pr, &ev)) == 1)
-		ret = drain_raw_record(x, &ev);
+	while (!ret && (more = page_next(&pr, &ev)) == 1) { /* Android's records */
+		ssize_t n = hypraw_record(&x->r->events, ev.data, ev.len, x->record, x->record_size);
+		struct hyprecord rec = { .ts = ev.ts, .cpu = x->cpu, .data = x->record, .len = (size_t)n };
+
+		if (n < 0) {
+			x->d->stats->bad++;
+			continue;
+		}
+		pthread_mutex_lock(&x->r->lock);
+		ret = remote_reader_record(x, &rec);
+		pthread_mutex_unlock(&x->r->lock);
+	}
 	if (!ret && more < 0) {
 		x->d->stats->bad++;
 		x->turn = 0;

@@ -175,24 +175,6 @@ static void fill_source(struct remote *r)
 	r->source.page_size = page;
 }
 
-/* The hypervisor's clock is always boot; another remote's is in trace_clock, if at all. */
-static int remote_read_clock(struct remote *r)
-{
-	char *path;
-	int ret;
-
-	if (r->hyp)
-		return 0;
-	if (!exists_at(r->dirfd, ".", "trace_clock")) {
-		log_warn(r->log, "%s has no readable trace_clock: its times are taken as boot's", r->path);
-		return 0;
-	}
-	path = str_printf("%s/trace_clock", r->path);
-	ret = path ? undo_read(r->undo, path, &r->clock) : -ENOMEM;
-	free(path);
-	return ret;
-}
-
 int remote_open(struct remote **out, struct undo *u, const char *name, const struct log *log)
 {
 	const bool hyp = !strcmp(name, REMOTE_HYP);
@@ -210,7 +192,16 @@ int remote_open(struct remote **out, struct undo *u, const char *name, const str
 	free(path);
 	if (!r)
 		return -ENOMEM;
-	ret = open_remote_dir(r, u) ?: remote_probe(r) ?: read_events(r) ?: remote_read_clock(r);
+	ret = open_remote_dir(r, u) ?: remote_probe(r) ?: read_events(r);
+	/* the hypervisor's clock is always boot; another remote's is in trace_clock, if at all */
+	if (!ret && !hyp && !exists_at(r->dirfd, ".", "trace_clock")) {
+		log_warn(log, "%s has no readable trace_clock: its times are taken as boot's", r->path);
+	} else if (!ret && !hyp) {
+		char *clock = str_printf("%s/trace_clock", r->path);
+
+		ret = clock ? undo_read(u, clock, &r->clock) : -ENOMEM;
+		free(clock);
+	}
 	if (ret) {
 		remote_free(r);
 		return ret == -ENOENT ? -EBADMSG : ret; /* it is there, and lacks a part of itself */

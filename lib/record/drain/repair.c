@@ -70,21 +70,6 @@ static struct cntvoff *cntvoff_find(const struct repair *r, int vcpu)
 	return NULL;
 }
 
-/* NULL: out of memory. */
-static struct cntvoff *cntvoff_get(struct repair *r, int vcpu)
-{
-	struct cntvoff *v = cntvoff_find(r, vcpu);
-
-	if (v)
-		return v;
-	v = array_grow(r->cntvoffs, r->n_cntvoffs, sizeof(*v));
-	if (!v)
-		return NULL;
-	r->cntvoffs = v;
-	v[r->n_cntvoffs] = (struct cntvoff){ .vcpu = vcpu, .high = UINT64_MAX };
-	return &v[r->n_cntvoffs++];
-}
-
 /* Whether the bracket is worth a record: the first, at least a tenth narrower, or disjoint. */
 static bool cntvoff_narrow(struct cntvoff *v, const struct nvhe_step *s)
 {
@@ -110,10 +95,14 @@ static void on_step(void *ctx, const struct nvhe_step *s)
 	/* a negative CNTVOFF (a restored VM) has a bracket of huge numbers, like one that is unknown */
 	if (x->error || !s->vcpu_pid || s->offset <= 0 || s->low > s->high || s->high > INT64_MAX)
 		return;
-	v = cntvoff_get(x->r, s->vcpu_pid);
-	if (!v)
-		x->error = -ENOMEM;
-	else if (cntvoff_narrow(v, s) && x->r->pass == PASS_WRITE) {
+	v = cntvoff_find(x->r, s->vcpu_pid);
+	if (!v) {
+		const struct cntvoff one = { .vcpu = s->vcpu_pid, .high = UINT64_MAX };
+
+		x->error = array_push(&x->r->cntvoffs, &x->r->n_cntvoffs, &one, sizeof(one));
+		v = x->error ? NULL : &x->r->cntvoffs[x->r->n_cntvoffs - 1];
+	}
+	if (v && cntvoff_narrow(v, s) && x->r->pass == PASS_WRITE) {
 		struct cntvoff_record rec = {
 			.type = remote_cntvoff_id(&x->r->events),
 			.pid = v->vcpu,

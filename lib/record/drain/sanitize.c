@@ -58,20 +58,6 @@ static int sanitize_page(void *rewriter, void *page, size_t size)
 	return 1;
 }
 
-/* A stream may end within a page; a part of one continues in the next. */
-static int sanitize_end(struct rewriter *m, const struct spool *s, size_t buffer, unsigned int cpu)
-{
-	struct spool_range range;
-	int fd = spool_pages_open(s, buffer, cpu, &range), ret = 0;
-
-	if (fd >= 0 && lseek(fd, 0, SEEK_END) > (off_t)range.to) {
-		m->sum->bad++;
-		ret = ftruncate(fd, (off_t)range.to) < 0 ? -errno : 0;
-	}
-	fd_close(&fd);
-	return ret;
-}
-
 int sanitize_buffer(const struct spool *s, size_t buffer, struct sanitized *out)
 {
 	const struct spool_buffer *b = spool_buffer(s, buffer);
@@ -89,8 +75,17 @@ int sanitize_buffer(const struct spool *s, size_t buffer, struct sanitized *out)
 		m.ts = 0;
 		m.gap = false;
 		ret = spool_pages_walk(s, buffer, cpu, sanitize_page, &m);
-		if (!ret && !spool_is_part(s))
-			ret = sanitize_end(&m, s, buffer, cpu);
+		if (!ret &&
+		    !spool_is_part(s)) { /* a stream may end within a page; a part's continues in the next */
+			struct spool_range range;
+			int fd = spool_pages_open(s, buffer, cpu, &range);
+
+			if (fd >= 0 && lseek(fd, 0, SEEK_END) > (off_t)range.to) {
+				out->bad++;
+				ret = ftruncate(fd, (off_t)range.to) < 0 ? -errno : 0;
+			}
+			fd_close(&fd);
+		}
 	}
 	return ret;
 }

@@ -133,32 +133,12 @@ static ssize_t rawpipe_move(struct splice *m, ssize_t (*move)(struct splice *m))
 	return n == -EAGAIN || n == -EINTR || n == -ENODEV ? 0 : n;
 }
 
-static int rawpipe_run(struct splice *m, struct drain *d)
-{
-	unsigned int mark;
-	ssize_t n = 0;
-
-	while (n >= 0 && !atomic_load(d->stopping)) {
-		n = rawpipe_move(m, splice_move);
-		if (!n && drain_asked(d, &mark)) {
-			/* a sub-buffer that is filled in part is not spliced */
-			n = rawpipe_move(m, splice_copy);
-			atomic_store(&d->flushed, mark);
-		}
-		if (!n)
-			n = rawpipe_wait(m->in, d);
-	}
-	while (n >= 0 && (n = rawpipe_move(m, splice_move)) > 0)
-		;
-	while (n >= 0 && (n = rawpipe_move(m, splice_copy)) > 0)
-		;
-	return (int)n;
-}
-
 int rawpipe_drain(int dirfd, unsigned int cpu, uint32_t page_size, struct drain *d)
 {
 	struct splice m;
+	unsigned int mark;
 	char path[64];
+	ssize_t n = 0;
 	int in, ret;
 
 	snprintf(path, sizeof(path), "per_cpu/cpu%u/trace_pipe_raw", cpu);
@@ -168,7 +148,22 @@ int rawpipe_drain(int dirfd, unsigned int cpu, uint32_t page_size, struct drain 
 	ret = splice_open(&m, in, page_size, true, d);
 	/* sub-buffers larger than the pipe's slots are not spliced by every kernel */
 	m.copying = page_size != (uint32_t)sysconf(_SC_PAGESIZE);
-	ret = ret ?: rawpipe_run(&m, d);
+	n = ret;
+	while (n >= 0 && !atomic_load(d->stopping)) {
+		n = rawpipe_move(&m, splice_move);
+		if (!n && drain_asked(d, &mark)) {
+			/* a sub-buffer that is filled in part is not spliced */
+			n = rawpipe_move(&m, splice_copy);
+			atomic_store(&d->flushed, mark);
+		}
+		if (!n)
+			n = rawpipe_wait(m.in, d);
+	}
+	while (n >= 0 && (n = rawpipe_move(&m, splice_move)) > 0)
+		;
+	while (n >= 0 && (n = rawpipe_move(&m, splice_copy)) > 0)
+		;
+	ret = (int)n;
 	splice_close(&m);
 	close(in);
 	return ret;

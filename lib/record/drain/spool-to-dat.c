@@ -53,38 +53,31 @@ static void short_line(struct cursor *c, char *out, size_t size)
 	snprintf(out, size, "%.*s", (int)(len < size ? len : 0), line);
 }
 
-static int load_formats(struct hypevents *e, struct cursor *c)
-{
-	char head[128], system[64], kind[8];
-	unsigned int first_id;
-	int ret;
-
-	short_line(c, head, sizeof(head));
-	if (sscanf(head, "%u %63s %7s", &first_id, system, kind) != 3)
-		return -EBADMSG;
-	ret = hypevents_init(e, system);
-	e->raw = !strcmp(kind, "raw");
-	while (!ret && cursor_left(c)) {
-		const char *format;
-		uint64_t n;
-
-		short_line(c, head, sizeof(head));
-		format = parse_u64(head, &n) ? NULL : cursor_take(c, n);
-		ret = format ? hypevents_add(e, format, n) : -EBADMSG;
-	}
-	return ret ?: hypevents_number(e, first_id);
-}
-
 int remote_events_load(struct hypevents *e, const struct spool *spool)
 {
 	struct buf text = { 0 }, reasons = { 0 };
 	int ret = spool_get_text(spool, "hyp_formats", &text);
 	struct cursor c = cursor_at(text.data, text.len);
+	char head[128], system[64], kind[8];
+	unsigned int first_id = 0;
 	const char *line;
 	size_t len;
 
 	*e = (struct hypevents){ 0 };
-	ret = ret ?: load_formats(e, &c);
+	short_line(&c, head, sizeof(head));
+	if (!ret && sscanf(head, "%u %63s %7s", &first_id, system, kind) != 3)
+		ret = -EBADMSG;
+	ret = ret ?: hypevents_init(e, system);
+	e->raw = !ret && !strcmp(kind, "raw");
+	while (!ret && cursor_left(&c)) {
+		const char *format;
+		uint64_t n;
+
+		short_line(&c, head, sizeof(head));
+		format = parse_u64(head, &n) ? NULL : cursor_take(&c, n);
+		ret = format ? hypevents_add(e, format, n) : -EBADMSG;
+	}
+	ret = ret ?: hypevents_number(e, first_id);
 	if (!ret) {
 		ret = spool_get_text(spool, "hyp_reasons", &reasons);
 		ret = ret == -ENOENT ? 0 : ret;

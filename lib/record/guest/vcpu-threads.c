@@ -154,16 +154,6 @@ static size_t n_known(const struct guest *g)
 	return n;
 }
 
-static void vcpus_by_syscall(struct guest *g, int dir, const struct vcpu_fd *fds, size_t n)
-{
-	int64_t deadline = msg_now() + SYSCALL_LOOK_MS;
-
-	if (faccessat(dir, "syscall", R_OK, 0))
-		return; /* CONFIG_HAVE_ARCH_TRACEHOOK, or not allowed */
-	while (look_once(g, dir, fds, n), n_known(g) < n && msg_now() < deadline)
-		nanosleep(&(struct timespec){ .tv_nsec = 2000000 }, NULL);
-}
-
 /*
  * Names first: they are free of charge and carry the VMM's own numbers. The rest
  * only for vCPUs that have a descriptor but no thread yet.
@@ -192,9 +182,14 @@ void guest_find_vcpus(struct guest *g, const struct guest_proc *p)
 		free(path);
 	}
 	if (n_known(g) < n || !g->n_vcpus)
-		guest_ask_qmp(g, p);
-	if (n_known(g) < n)
-		vcpus_by_syscall(g, p->dir, fds, n);
+		guest_ask_qmp(
+			g, p); /* without CONFIG_HAVE_ARCH_TRACEHOOK, or not allowed, there is no such file */
+	if (n_known(g) < n && !faccessat(p->dir, "syscall", R_OK, 0)) {
+		int64_t deadline = msg_now() + SYSCALL_LOOK_MS;
+
+		while (look_once(g, p->dir, fds, n), n_known(g) < n && msg_now() < deadline)
+			nanosleep(&(struct timespec){ .tv_nsec = 2000000 }, NULL);
+	}
 	if (n_known(g) < n)
 		for (size_t i = 0; i < n; i++)
 			guest_set_vcpu(g, fds[i].id, 0, GUEST_HOW_NONE);

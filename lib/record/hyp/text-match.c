@@ -101,19 +101,6 @@ static bool match_number(const struct pattern_item *it, const struct event_field
 	return true;
 }
 
-/* %p prints a hash: 16 digits. */
-static bool match_pointer(struct rest *t, uint8_t *at)
-{
-	static const struct pattern_item hex = { .conv = CONV_HEX, .letter = 'x', .zero = true };
-	size_t digits;
-	uint64_t v;
-
-	if (!match_digits(&hex, t, &v, &digits) || digits != 16)
-		return false;
-	memcpy(at, &v, sizeof(v));
-	return true;
-}
-
 /* Up to the next literal, or all. */
 static bool match_string(const struct pattern_item *next, const struct event_field *f, struct rest *t,
 			 uint8_t *at)
@@ -137,13 +124,20 @@ static bool match_string(const struct pattern_item *next, const struct event_fie
 static bool match_item(const struct pattern_item *it, const struct event_field *f, struct rest *t,
 		       uint8_t *at, struct pattern_reason *reason)
 {
+	static const struct pattern_item hex = { .conv = CONV_HEX, .letter = 'x', .zero = true };
+	size_t digits;
+	uint64_t v;
+
 	switch (it->conv) {
 	case CONV_SIGNED:
 	case CONV_UNSIGNED:
 	case CONV_HEX:
 		return match_number(it, f, t, at);
-	case CONV_POINTER:
-		return match_pointer(t, at);
+	case CONV_POINTER: /* %p prints a hash: 16 digits */
+		if (!match_digits(&hex, t, &v, &digits) || digits != 16)
+			return false;
+		memcpy(at, &v, sizeof(v));
+		return true;
 	case CONV_STRING:
 		return match_string(it + 1, f, t, at);
 	case CONV_CHAR:

@@ -164,30 +164,10 @@ static bool field_fits(const struct pattern_item *it, const struct event_field *
 
 /* ---- reading the format ---------------------------------------------------------- */
 
-static int add_item(struct fmt_parser *x, struct pattern_item *it)
-{
-	struct hyptext_pattern *out = x->out;
-	struct pattern_item *v = array_grow(out->v, out->n, sizeof(*v));
-
-	if (!v)
-		return -ENOMEM;
-	out->v = v;
-	it->literal_len = x->literal.len;
-	it->literal = strdup(buf_str(&x->literal) ? buf_str(&x->literal) : "");
-	if (!it->literal || buf_status(&x->literal)) {
-		free(it->literal);
-		return -ENOMEM;
-	}
-	v[out->n++] = *it;
-	buf_release(&x->literal);
-	return 0;
-}
-
 /* Up to and with the next conversion, or the end. 1: an item more; 0: all read; -EBADMSG: not understood. */
 static int next_item(struct fmt_parser *x)
 {
 	struct pattern_item it = { 0 };
-	int ret;
 
 	while (x->p < x->end && it.conv == CONV_NONE) {
 		char c = *x->p++;
@@ -203,8 +183,14 @@ static int next_item(struct fmt_parser *x)
 			return -EBADMSG;
 		}
 	}
-	ret = add_item(x, &it);
-	return ret ? ret : it.conv != CONV_NONE;
+	it.literal_len = x->literal.len;
+	it.literal = strdup(buf_str(&x->literal) ? buf_str(&x->literal) : "");
+	if (!it.literal || buf_status(&x->literal) || array_push(&x->out->v, &x->out->n, &it, sizeof(it))) {
+		free(it.literal);
+		return -ENOMEM;
+	}
+	buf_release(&x->literal);
+	return it.conv != CONV_NONE;
 }
 
 /* The text after a conversion must not look like more of it. */

@@ -419,21 +419,6 @@ static int joiner_emit(void *ctx, const void *page, size_t size)
 	return write_all(j->out, page, size);
 }
 
-static int joiner_cpu(struct joiner *j, unsigned int cpu)
-{
-	int ret;
-
-	j->out = spool_rewrite_fd(j->spool, j->number, cpu);
-	ret = j->out < 0 ? j->out : page_writer_init(&j->writer, j->layout.size, joiner_emit, j);
-	if (!ret) {
-		ret = spool_pages_walk(j->spool, j->number, cpu, joiner_page, j)
-			      ?: page_flush(&j->writer, true);
-		page_writer_release(&j->writer);
-	}
-	fd_close(&j->out);
-	return ret;
-}
-
 /* ---- the spool -------------------------------------------------------------------------------- */
 
 static void joiner_tell(const struct joiner *j, size_t guest, const struct log *log)
@@ -487,8 +472,16 @@ int marks_join(struct spool *spool, const struct log *log)
 	ret = ret ?: found;
 	ret = ret ?: spool_page_layout(spool, &j.layout) ?: spool_rewrite_begin(spool);
 	j.layout.size = b->page_size;
-	for (unsigned int cpu = 0; cpu < b->n_cpus && !ret; cpu++)
-		ret = joiner_cpu(&j, cpu);
+	for (unsigned int cpu = 0; cpu < b->n_cpus && !ret; cpu++) {
+		j.out = spool_rewrite_fd(spool, j.number, cpu);
+		ret = j.out < 0 ? j.out : page_writer_init(&j.writer, j.layout.size, joiner_emit, &j);
+		if (!ret) {
+			ret = spool_pages_walk(spool, j.number, cpu, joiner_page, &j)
+				      ?: page_flush(&j.writer, true);
+			page_writer_release(&j.writer);
+		}
+		fd_close(&j.out);
+	}
 	ret = ret ?: spool_rewrite_end(spool, SPOOL_JOINED);
 	for (size_t i = 0; i < j.entries.n_guests && !ret; i++)
 		joiner_tell(&j, i, log);

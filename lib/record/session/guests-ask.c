@@ -89,18 +89,6 @@ static int agent_address(const struct guest_spec *s, struct transport_addr *a, c
 	return 0;
 }
 
-/* The host samples its clock before any guest is asked for its own. */
-static int wait_clocks(const struct session_guests *all)
-{
-	struct pollfd p[2] = { { .fd = all->clocks_fd, .events = POLLIN },
-			       { .fd = all->give_up_fd, .events = POLLIN } };
-
-	while (poll(p, 2, -1) < 0)
-		if (errno != EINTR)
-			return -errno;
-	return p[1].revents ? -ECANCELED : 0;
-}
-
 static int keep_metadata(struct session_guest *g)
 {
 	int ret = peer_keep(g->peer, g->spool);
@@ -123,8 +111,15 @@ static int prepare_guest(struct session_guests *all, struct session_guest *g, si
 			       .counter = all->counter,
 			       .profile_hz = all->plan->guests[i].profile_hz,
 			       .counter_interval_ms = all->plan->tsync_interval_ms };
-	int ret = agent_address(&g->spec, &o.addr, all->log) ?: peer_open(&g->peer, &o) ?: wait_clocks(all);
+	struct pollfd fds[2] = { { .fd = all->clocks_fd, .events = POLLIN },
+				 { .fd = all->give_up_fd, .events = POLLIN } };
+	int ret = agent_address(&g->spec, &o.addr, all->log) ?: peer_open(&g->peer, &o);
 
+	/* the host samples its clock before any guest is asked for its own */
+	while (!ret && poll(fds, 2, -1) < 0)
+		ret = errno == EINTR ? 0 : -errno;
+	if (!ret && fds[1].revents)
+		ret = -ECANCELED;
 	if (ret)
 		return ret;
 	peer_counter_begin(g->peer);

@@ -45,11 +45,12 @@ static int reopen_track(struct session *s, const struct spool_buffer *b, struct 
 	return t->source->page_size == b->page_size && t->source->n_cpus == b->n_cpus ? 0 : -ESTALE;
 }
 
-static int begin_drain(struct session *s)
+/* Takes what is left in the buffers. */
+static int recover_drain(struct session *s)
 {
 	struct recorder_opts ro = { .log = s->log };
 	const char *event;
-	int ret;
+	int ret, lost;
 
 	for (size_t i = 0; i < spool_n_buffers(s->spool); i++) {
 		const struct spool_buffer *b = spool_buffer(s->spool, i);
@@ -74,17 +75,10 @@ static int begin_drain(struct session *s)
 			return ret;
 	}
 	ret = recorder_new(&s->recorder, &ro);
+	if (ret)
+		return ret;
 	for (size_t i = 0; i < s->n_tracks && !ret; i++)
 		ret = recorder_add(s->recorder, s->tracks[i].source, s->spool, i);
-	return ret;
-}
-
-static int drain_rest(struct session *s)
-{
-	int ret = begin_drain(s), lost;
-
-	if (!s->recorder)
-		return ret;
 	if (session_drain(s) && !ret)
 		ret = -EIO;
 	session_region_keep(s);
@@ -121,8 +115,7 @@ static int recover_tracefs(struct session *s, bool armed)
 			"it can, or remove %s/undo to leave it as it is",
 			spool_dir(s->spool), spool_dir(s->spool));
 	if (!ret && armed) {
-		/* Before tracefs is put back, which would empty them. */
-		s->failure = drain_rest(s);
+		/* Before tracefs is put back, which would empty them. */ s->failure = recover_drain(s);
 		if (s->failure)
 			log_err(s->log, "the last of the buffers could not be read; what is on disk is kept");
 		spool_free_reserve(s->spool);

@@ -478,27 +478,11 @@ int spool_is_this_boot(const struct spool *s, bool *same)
 
 /* ---- buffers ------------------------------------------------------------------- */
 
-static int write_buffer(const struct spool *s, const struct spool_buffer *b)
-{
-	struct buf text = { 0 };
-	char name[32];
-	int ret;
-
-	snprintf(name, sizeof(name), "buffers/%zu", s->n_buffers);
-	for (size_t i = 0; i < ARRAY_SIZE(buffer_texts); i++)
-		buf_printf(&text, "%s\t%s\n", buffer_texts[i].key, *buffer_text(b, i));
-	buf_printf(&text, "page_size\t%u\ncpus\t%u\n", b->page_size, b->n_cpus);
-	/* whole or not at all: a kill between would make a spool that is damaged */
-	ret = buf_status(&text) ?: write_file_at(s->dirfd, "buffers/new", text.data, text.len);
-	if (!ret && renameat(s->dirfd, "buffers/new", s->dirfd, name) < 0)
-		ret = -errno;
-	buf_release(&text);
-	return ret;
-}
-
 int spool_add_buffer(struct spool *s, const struct spool_buffer *b)
 {
 	struct spool_buffer *copy = next_buffer(s);
+	struct buf text = { 0 };
+	char name[32];
 	int ret = 0;
 
 	if (!copy)
@@ -507,7 +491,15 @@ int spool_add_buffer(struct spool *s, const struct spool_buffer *b)
 		ret = buffer_set_text(copy, i, *buffer_text(b, i));
 	copy->page_size = b->page_size;
 	copy->n_cpus = b->n_cpus;
-	ret = ret ?: write_buffer(s, b);
+	snprintf(name, sizeof(name), "buffers/%zu", s->n_buffers);
+	for (size_t i = 0; i < ARRAY_SIZE(buffer_texts); i++)
+		buf_printf(&text, "%s\t%s\n", buffer_texts[i].key, *buffer_text(b, i));
+	buf_printf(&text, "page_size\t%u\ncpus\t%u\n", b->page_size, b->n_cpus);
+	/* whole or not at all: a kill between would make a spool that is damaged */
+	ret = ret ?: buf_status(&text) ?: write_file_at(s->dirfd, "buffers/new", text.data, text.len);
+	if (!ret && renameat(s->dirfd, "buffers/new", s->dirfd, name) < 0)
+		ret = -errno;
+	buf_release(&text);
 	if (ret)
 		spool_buffer_release(copy);
 	else
