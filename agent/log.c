@@ -39,27 +39,6 @@ void log_to_system(void)
 	priorities = true;
 }
 
-/* Number of lines that were dropped before this one, or -1 to drop it too. */
-static int throttle(void)
-{
-	static _Atomic int64_t window;
-	static _Atomic int lines, dropped;
-	int64_t now = msg_now() / 1000;
-
-	if (now - window >= LINES_SECONDS) {
-		int n = dropped;
-
-		window = now;
-		lines = 0;
-		dropped = 0;
-		return n;
-	}
-	if (++lines <= LINES_MAX)
-		return 0;
-	dropped++;
-	return -1;
-}
-
 static void log_line(enum log_level level, const char *msg)
 {
 	/* facility daemon (3), severities err, warning, info, debug */
@@ -84,17 +63,27 @@ static void log_line(enum log_level level, const char *msg)
 
 void agent_log(void *ctx, enum log_level level, const char *msg)
 {
+	static _Atomic int64_t window;
+	static _Atomic int lines, dropped;
+	int64_t now = msg_now() / 1000;
 	char text[64];
-	int dropped;
 
 	if (level == LOG_DEBUG && !verbose)
 		return;
-	dropped = throttle();
-	if (dropped < 0)
-		return;
-	if (dropped) {
-		snprintf(text, sizeof(text), "%d lines left out", dropped);
-		log_line(LOG_WARN, text);
+	if (now - window < LINES_SECONDS) {
+		if (++lines > LINES_MAX) {
+			dropped++;
+			return;
+		}
+	} else {
+		int n = dropped;
+
+		window = now;
+		lines = 0;
+		dropped = 0;
+		snprintf(text, sizeof(text), "%d lines left out", n);
+		if (n)
+			log_line(LOG_WARN, text);
 	}
 	log_line(level, msg);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The head of a trace.dat that the recorder puts before the pages. */
-#include "serving-state.h"
+#include "agent.h"
 
 #include <errno.h>
 #include <fcntl.h>

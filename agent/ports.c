@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The ports for one recording's data, and the connections that come to them. */
-#include "serving-state.h"
+#include "agent.h"
 #include "base/files.h"
 
 #include <errno.h>

@@ -284,45 +284,38 @@ static int narrow_plan(struct narrow *nw, int dirfd)
 	return ret;
 }
 
-/* Those that cannot switch on another event. */
-static bool tame_trigger(const char *t)
-{
-	static const char *const names[] = { "traceon", "traceoff", "stacktrace", "snapshot" };
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (!strncmp(t, names[i], strlen(names[i])) && !strstr(t, "event"))
-			return true;
-	return false;
-}
-
-/* Others bring marks, trace_printk or what is in a task's memory into the buffer. */
-static bool tame_option(const char *o)
-{
-	static const char *const names[] = { "stacktrace", "function-trace", "overwrite", "event-fork" };
-
-	if (!strncmp(o, "no", 2))
-		o += 2;
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (!strcmp(o, names[i]))
-			return true;
-	return false;
-}
-
 /* Ways around a list of events. */
 static const char *way_around(const struct buffer_plan *b)
 {
+	/* triggers that cannot switch on another event */
+	static const char *const triggers[] = { "traceon", "traceoff", "stacktrace", "snapshot" };
+	/* others bring marks, trace_printk or what is in a task's memory into the buffer */
+	static const char *const options[] = { "stacktrace", "function-trace", "overwrite", "event-fork" };
+
 	if ((b->tracer && strcmp(b->tracer, "nop")) || b->funcs.n || b->graph.n || b->notrace.n)
 		return "only events are allowed here, no tracer";
 	for (size_t i = 0; i < b->n_events; i++) {
 		if (b->events[i].define)
 			return "only events that are there are allowed here, no probe";
-		for (size_t n = 0; n < b->events[i].triggers.n; n++)
-			if (!tame_trigger(b->events[i].triggers.v[n]))
+		for (size_t n = 0; n < b->events[i].triggers.n; n++) {
+			const char *t = b->events[i].triggers.v[n];
+			bool tame = false;
+
+			for (size_t k = 0; k < ARRAY_SIZE(triggers); k++)
+				tame |= !strncmp(t, triggers[k], strlen(triggers[k])) && !strstr(t, "event");
+			if (!tame)
 				return "this trigger is not allowed here";
+		}
 	}
-	for (size_t i = 0; i < b->options.n; i++)
-		if (!tame_option(b->options.v[i]))
+	for (size_t i = 0; i < b->options.n; i++) {
+		const char *o = b->options.v[i];
+		bool tame = false;
+
+		for (size_t k = 0; k < ARRAY_SIZE(options); k++)
+			tame |= !strcmp(strncmp(o, "no", 2) ? o : o + 2, options[k]);
+		if (!tame)
 			return "this option is not allowed here (-O)";
+	}
 	return NULL;
 }
 

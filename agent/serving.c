@@ -2,10 +2,9 @@
 /* One recording of a recorder: the buffer is made ready, the answer, the metadata, the pages, the end. */
 #include "base/array.h"
 #include "base/files.h"
-#include "serving-state.h"
+#include "agent.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +15,6 @@
 
 #include "file/dat/page.h"
 #include "record/tracefs/dir.h"
-#include "agent.h"
 #include "record/clock/counter.h"
 
 /* ---- the undo ---------------------------------------------------------------- */
@@ -338,7 +336,6 @@ static int serving_record(struct serving *s)
 {
 	int ret = streams_start(&s->streams, s), ended;
 	struct pauses p = { 0 };
-	uint64_t bytes = 0, lost = 0;
 	bool whole = true;
 
 	if (!ret)
@@ -360,24 +357,7 @@ static int serving_record(struct serving *s)
 	if (ret)
 		serving_cancel(s);
 	ended = streams_finish(s->streams);
-	s->sent.cpus = calloc(s->n_streams, sizeof(*s->sent.cpus));
-	for (uint32_t i = 0; i < s->n_streams && s->sent.cpus; i++) {
-		struct msg_sent_cpu *one = &s->sent.cpus[i];
-
-		s->sent.n_cpus = i + 1;
-		one->bytes = streams_bytes(s->streams, i);
-		/* 0 if the kernel has no figure: then the recorder uses the pages */
-		if (i < s->n_cpus)
-			instance_lost(s->inst, i, &one->lost);
-		else
-			one->lost = streams_samples_lost(s->streams, i);
-		log_debug(s->log, "cpu %u%s: sent %" PRIu64 " bytes, %" PRIu64 " events lost", i % s->n_cpus,
-			  i < s->n_cpus ? "" : ", samples", one->bytes, one->lost);
-		bytes += one->bytes;
-		lost += one->lost;
-	}
-	log_info(s->log, "sent %" PRIu64 " bytes%s, %" PRIu64 " events lost", bytes,
-		 streams_spliced(s->streams) ? " by splice" : "", lost);
+	streams_account(s->streams, &s->sent); /* without memory for it the recorder uses the pages */
 	return ended && (!ret || ret == -EPIPE) ? ended : ret;
 }
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Carries the pages of each CPU to the recorder. */
-#include "serving-state.h"
+#include "agent.h"
 #include "base/files.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -290,22 +291,35 @@ int streams_finish(struct streams *s)
 	return ret;
 }
 
-uint64_t streams_bytes(const struct streams *s, uint32_t cpu)
+int streams_account(const struct streams *s, struct msg_sent *sent)
 {
-	return s->v[cpu].bytes;
-}
+	const struct serving *serving = s->serving;
+	uint64_t bytes = 0, lost = 0;
+	bool spliced = true;
 
-uint64_t streams_samples_lost(const struct streams *s, uint32_t cpu)
-{
-	return s->v[cpu].samples.lost;
-}
+	sent->cpus = calloc(s->n, sizeof(*sent->cpus));
+	if (!sent->cpus)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < s->n; i++) {
+		struct msg_sent_cpu *one = &sent->cpus[i];
+		bool samples = i >= serving->n_cpus;
 
-bool streams_spliced(const struct streams *s)
-{
-	for (uint32_t i = 0; i < s->n; i++)
-		if (s->v[i].no_splice_in || s->v[i].no_splice_out)
-			return false;
-	return true;
+		one->bytes = s->v[i].bytes;
+		/* 0 if the kernel has no figure: then the recorder uses the pages */
+		if (samples)
+			one->lost = s->v[i].samples.lost;
+		else
+			instance_lost(serving->inst, i, &one->lost);
+		log_debug(serving->log, "cpu %u%s: sent %" PRIu64 " bytes, %" PRIu64 " events lost",
+			  i % serving->n_cpus, samples ? ", samples" : "", one->bytes, one->lost);
+		bytes += one->bytes;
+		lost += one->lost;
+		spliced &= !s->v[i].no_splice_in && !s->v[i].no_splice_out;
+	}
+	sent->n_cpus = s->n;
+	log_info(serving->log, "sent %" PRIu64 " bytes%s, %" PRIu64 " events lost", bytes,
+		 spliced ? " by splice" : "", lost);
+	return 0;
 }
 
 void streams_free(struct streams *s)

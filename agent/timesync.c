@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The guest's side of time synchronisation. */
-#include "serving-state.h"
+#include "agent.h"
 
 #include <errno.h>
 #include <pthread.h>

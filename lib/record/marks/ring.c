@@ -155,6 +155,15 @@ static int ring_give(const struct ring_looker *l, uint32_t client, uint64_t coun
 	return l->take(l->ctx, &b, r->events);
 }
 
+static void ring_copy_event(struct ring *r, size_t i, const uint8_t *slot)
+{
+	size_t args = r->area.args < RING_ARGS ? r->area.args : RING_ARGS;
+
+	r->events[i] = (struct ring_event){ 0 };
+	memcpy(&r->events[i].time, slot + offsetof(struct hypertrace_slot, time), sizeof(uint64_t));
+	memcpy(r->events[i].arg, slot + sizeof(struct hypertrace_slot), args * sizeof(uint64_t));
+}
+
 /* Up to `most` slots of a client, as many of them as are alike. 1: some were taken; 0: wait; -errno. */
 static int ring_take_some(const struct ring_looker *l, uint32_t client, uint64_t most)
 {
@@ -179,12 +188,7 @@ static int ring_take_some(const struct ring_looker *l, uint32_t client, uint64_t
 	if (kind == SLOT_OPEN)
 		return 0;
 	for (; i < n && ring_slot(l, r->chunk + i * size, number + i, next) == kind; i++) {
-		const uint8_t *slot = r->chunk + i * size;
-		size_t args = r->area.args < RING_ARGS ? r->area.args : RING_ARGS;
-
-		r->events[i] = (struct ring_event){ 0 };
-		memcpy(&r->events[i].time, slot + offsetof(struct hypertrace_slot, time), sizeof(uint64_t));
-		memcpy(r->events[i].arg, slot + sizeof(struct hypertrace_slot), args * sizeof(uint64_t));
+		ring_copy_event(r, i, r->chunk + i * size);
 	}
 	return ring_give(l, client, i, kind == SLOT_GOOD) ?: 1;
 }

@@ -418,29 +418,6 @@ static int profile_take_lost(struct profile_taker *k, uint64_t count)
 	return page_write_lost(k->w, count);
 }
 
-static int profile_take_any(struct profile_taker *k, uint32_t type, struct cursor *c)
-{
-	switch (type) {
-	case PERF_RECORD_SAMPLE:
-		return profile_take_sample(k, c);
-	case PERF_RECORD_MMAP2:
-		return profile_take_map(k, c);
-	case PERF_RECORD_COMM:
-		return profile_take_name(k, c);
-	case PERF_RECORD_FORK:
-		return profile_take_fork(k, c);
-	case PERF_RECORD_LOST:
-		cursor_u64(c);
-		/* fallthrough */
-	case PERF_RECORD_LOST_SAMPLES:
-		return profile_take_lost(k, cursor_u64(c));
-	case PERF_RECORD_THROTTLE: /* it stands still until the next tick */
-		return profile_take_lost(k, 0);
-	default:
-		return 0;
-	}
-}
-
 int profile_take(struct profile *p, const struct perf_event_header *h, size_t len, struct page_writer *w,
 		 struct drain_stats *st)
 {
@@ -453,8 +430,33 @@ int profile_take(struct profile *p, const struct perf_event_header *h, size_t le
 		end.p = c.end + 8;
 		k.ts = cursor_u64(&end);
 	}
-	if (h->type == PERF_RECORD_SAMPLE || end.p > c.end)
-		ret = profile_take_any(&k, h->type, &c);
+	if (h->type == PERF_RECORD_SAMPLE || end.p > c.end) {
+		switch (h->type) {
+		case PERF_RECORD_SAMPLE:
+			ret = profile_take_sample(&k, &c);
+			break;
+		case PERF_RECORD_MMAP2:
+			ret = profile_take_map(&k, &c);
+			break;
+		case PERF_RECORD_COMM:
+			ret = profile_take_name(&k, &c);
+			break;
+		case PERF_RECORD_FORK:
+			ret = profile_take_fork(&k, &c);
+			break;
+		case PERF_RECORD_LOST:
+			cursor_u64(&c);
+			/* fallthrough */
+		case PERF_RECORD_LOST_SAMPLES:
+			ret = profile_take_lost(&k, cursor_u64(&c));
+			break;
+		case PERF_RECORD_THROTTLE: /* it stands still until the next tick */
+			ret = profile_take_lost(&k, 0);
+			break;
+		default:
+			ret = 0;
+		}
+	}
 	if (ret != -EBADMSG && ret != -EMSGSIZE)
 		return ret;
 	st->bad++; /* no kernel writes that */

@@ -159,24 +159,6 @@ void guests_ask_clocks(struct session_guests *all)
 
 /* ---- waiting for them ---------------------------------------------------------------------- */
 
-static int add_source(const struct session_guests *all, struct session_guest *g, struct recorder *rec)
-{
-	struct source *source = &g->peer->source, *samples = peer_profile(g->peer);
-	int ret = recorder_describe(g->spool, source) ?:
-		  spool_set_number(g->spool, "traceid", g->peer->trace_id) ?:
-		  spool_set(g->spool, "clock_name", source->clock) ?:
-		  /* its agent may send before the host begins */
-		  spool_set(g->spool, "state", "armed") ?:
-		  recorder_add(rec, source, g->spool, 0);
-
-	if (!ret && samples) /* they are buffer 1 */
-		ret = recorder_describe(g->spool, samples) ?: recorder_add(rec, samples, g->spool, 1);
-	if (ret)
-		log_err(all->log, "guest %s: cannot take the data of its %u CPUs: %s", g->spec.name,
-			source->n_cpus, errno_text(ret));
-	return ret;
-}
-
 int guests_ask_add(struct session_guests *all, bool best_effort, struct recorder *rec)
 {
 	if (!all->workers)
@@ -184,12 +166,28 @@ int guests_ask_add(struct session_guests *all, bool best_effort, struct recorder
 	workers_await(all->workers, ANSWERED);
 	for (size_t i = 0; i < all->n; i++) {
 		struct session_guest *g = &all->v[i];
+		struct source *source, *samples;
+		int ret;
 
 		/* g->error is its thread's to set, as long as that is at work */
-		if (g->peer)
-			g->not_added = add_source(all, g, rec);
-		if (g->not_added && !best_effort)
-			return g->not_added;
+		if (!g->peer)
+			continue;
+		source = &g->peer->source;
+		samples = peer_profile(g->peer);
+		ret = recorder_describe(g->spool, source) ?:
+		      spool_set_number(g->spool, "traceid", g->peer->trace_id) ?:
+		      spool_set(g->spool, "clock_name", source->clock) ?:
+		      /* its agent may send before the host begins */
+		      spool_set(g->spool, "state", "armed") ?:
+		      recorder_add(rec, source, g->spool, 0);
+		if (!ret && samples) /* they are buffer 1 */
+			ret = recorder_describe(g->spool, samples) ?: recorder_add(rec, samples, g->spool, 1);
+		if (ret)
+			log_err(all->log, "guest %s: cannot take the data of its %u CPUs: %s", g->spec.name,
+				source->n_cpus, errno_text(ret));
+		g->not_added = ret;
+		if (ret && !best_effort)
+			return ret;
 	}
 	return 0;
 }
