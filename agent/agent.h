@@ -13,13 +13,6 @@
 
 /* hyptrace-agent: what its parts share. */
 
-/* ---- log.c ------------------------------------------------------------------ */
-
-/* Lines go to stderr; after log_to_system to syslog, or to the kernel's log. */
-void agent_log(void *ctx, enum log_level level, const char *msg);
-void log_to_system(void);
-void log_verbose(void);
-
 /* ---- boot.c: recordings from before the first request --------------------------- */
 
 /*
@@ -126,7 +119,7 @@ int allow_apply(const struct strlist *allow, int tracing_dirfd, struct buffer_pl
  */
 void privs_drop(const struct log *log, bool samples);
 
-/* ---- inside a serving: meta.c, ports.c, stream.c, timesync.c ---------------------------------------- */
+/* ---- inside a serving: meta.c, stream.c, timesync.c ---------------------------------------- */
 
 /* One recording, from the request to tracefs as it was. */
 struct serving {

@@ -17,9 +17,10 @@
  * waiting for. Calls that fail give -ETIMEDOUT, -ECONNREFUSED ..., -ENOTSUP: the agent refuses.
  *
  * start() connects to the data of the vCPUs. Our agent begins to trace then, so that all guests
- * begin together; trace-cmd's begins on its own once it has sent the metadata (its start_threads(),
+ * begin together; trace-cmd's begins on its own once it has sent the metadata (its start_threads(), *
  * tracecmd_enable_tracing()).
  */
+
 /* The strings and args must live as long as the peer. */
 struct peer_opts {
 	const char *name;	    /* of the guest, for messages */
@@ -36,12 +37,19 @@ struct peer_opts {
 };
 
 struct peer {
+	/* for others to read */
 	struct source source; /* the guest's buffer, for the recorder */
 	/* Its samples, as a second source, which starts and stops with the first. n_cpus 0: it has none */
 	struct peer_profile {
 		struct source source;
 		struct peer *peer;
 	} profile;
+	uint64_t trace_id; /* of the guest's file */
+	uint64_t ready;	  /* CLOCK_BOOTTIME when all of its metadata was there, ns: it did not trace before */
+	_Atomic int lost; /* -errno: it was lost before it was to stop */
+	struct buf pauses; /* after peer_finish(): the body of its file's option DAT_PAUSES; empty: none */
+
+	/* private */
 	struct peer_opts o;
 	int control;
 	int *data; /* one per vCPU, then one per vCPU for its samples; -1 until start() */
@@ -50,22 +58,17 @@ struct peer {
 	uint32_t clock_port; /* of its counter; 0: the agent has none for us */
 	int start_fd;	     /* readable once start() is through */
 	bool started;
-	uint64_t trace_id; /* of the guest's file */
-	uint64_t ready;	   /* CLOCK_BOOTTIME when all of its metadata was there, ns; its agent was not tracing
-			      before */
 	_Atomic int64_t heard;	       /* msg_now() at which some of its pages came, from CLOSE on */
 	atomic_bool closing;	       /* CLOSE was sent: an end of the stream is no loss */
 	uint64_t rest_max;	       /* bytes that may come after CLOSE, set before closing is */
 	_Atomic uint64_t rest;	       /* that came after it */
 	_Atomic unsigned int n_unused; /* CPUs whose data ended before it began */
-	_Atomic int lost;	       /* -errno: it was lost before it was to stop */
 	struct peer_clock *clock_link; /* NULL: it is not asked for its counter */
 	struct msg_reader reader;
 	struct buf metadata;
 	bool metadata_whole;
 	_Atomic int64_t step_end; /* msg_now() by which the step must be done, set before closing is */
-	struct buf pauses;    /* after peer_finish(): the body of its file's option DAT_PAUSES; empty: none */
-	struct msg_sent sent; /* by the agent's account, at its end */
+	struct msg_sent sent;	  /* by the agent's account, at its end */
 };
 
 /*

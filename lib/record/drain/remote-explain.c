@@ -18,6 +18,37 @@ static bool mode_is(const char *mode, const char *name)
 	return mode && !strncmp(mode, name, strlen(name));
 }
 
+/* By /proc/config.gz, else /boot/config-RELEASE: zlib reads plain text as well. */
+static void explain_config(const char *root, const char *release, const struct log *log)
+{
+	static const char option[] = "\nCONFIG_NVHE_EL2_DEBUG=y\n";
+	char path[512], chunk[16384];
+	struct buf config = { 0 };
+	const char *text;
+	gzFile gz;
+	int n;
+
+	snprintf(path, sizeof(path), "%s/proc/config.gz", root);
+	gz = gzopen(path, "rb");
+	snprintf(path, sizeof(path), "%s/boot/config-%s", root, release);
+	if (!gz)
+		gz = gzopen(path, "rb");
+	while (gz && (n = gzread(gz, chunk, sizeof(chunk))) > 0 && config.len < CONFIG_MAX)
+		buf_add(&config, chunk, (size_t)n);
+	if (gz)
+		gzclose(gz);
+	text = config.len ? buf_str(&config) : NULL;
+	if (!text)
+		log_info(log,
+			 "the kernel's configuration cannot be read (no /proc/config.gz, no "
+			 "/boot/config-%s): it must have CONFIG_NVHE_EL2_DEBUG=y",
+			 release);
+	else if (!strstr(text, option) && strncmp(text, option + 1, strlen(option) - 1))
+		log_err(log, "this kernel was built without CONFIG_NVHE_EL2_DEBUG=y, which brings the "
+			     "hypervisor's trace events");
+	buf_release(&config);
+}
+
 void remote_explain(int tracing_dirfd, const char *root, const struct log *log)
 {
 	static const char key[] = "kvm-arm.mode=";
@@ -56,35 +87,8 @@ void remote_explain(int tracing_dirfd, const char *root, const struct log *log)
 			"later) and those like them have the hypervisor's buffer, and in protected mode "
 			"only: boot with kvm-arm.mode=protected",
 			u.release, (int)strcspn(mode ?: "(none)", " \n"), mode ?: "(none)");
-	if (!old) {
-		static const char option[] = "\nCONFIG_NVHE_EL2_DEBUG=y\n";
-		struct buf config = { 0 };
-		const char *text;
-		char chunk[16384];
-		gzFile gz;
-		int n;
-
-		/* /proc/config.gz, else /boot/config-RELEASE: zlib reads plain text as well */
-		snprintf(path, sizeof(path), "%s/proc/config.gz", root);
-		gz = gzopen(path, "rb");
-		snprintf(path, sizeof(path), "%s/boot/config-%s", root, u.release);
-		if (!gz)
-			gz = gzopen(path, "rb");
-		while (gz && (n = gzread(gz, chunk, sizeof(chunk))) > 0 && config.len < CONFIG_MAX)
-			buf_add(&config, chunk, (size_t)n);
-		if (gz)
-			gzclose(gz);
-		text = config.len ? buf_str(&config) : NULL;
-		if (!text)
-			log_info(log,
-				 "the kernel's configuration cannot be read (no /proc/config.gz, no "
-				 "/boot/config-%s): it must have CONFIG_NVHE_EL2_DEBUG=y",
-				 u.release);
-		else if (!strstr(text, option) && strncmp(text, option + 1, strlen(option) - 1))
-			log_err(log, "this kernel was built without CONFIG_NVHE_EL2_DEBUG=y, which brings "
-				     "the hypervisor's trace events");
-		buf_release(&config);
-	}
+	if (!old)
+		explain_config(root, u.release, log);
 	if (!old || mode_is(mode, "protected")) {
 		if (!mode)
 			log_err(log, "the kernel was booted without kvm-arm.mode=: boot with "

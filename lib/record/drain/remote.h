@@ -19,9 +19,15 @@
  *   hyp                 Android 14/15: raw pages
  * Its records are rewritten while they are read (record/hyp/hypevents.h).
  */
-/* What others than remote*.c read of it has a comment that begins with a capital. */
 struct remote {
-	struct source source; /* The remote as the recorder sees it */
+	/* for others to read */
+	struct source source; /* the remote as the recorder sees it */
+	uint64_t size_kb;     /* per CPU */
+	bool joined;	      /* taken over: it ran before, or held something */
+	atomic_bool early;    /* times need a repair, which writes the pages once more (repair.h) */
+	atomic_bool unread;   /* of some CPU neither pages nor text could be read */
+
+	/* private */
 	char *path;
 	char *name; /* in the file: "hyp", "remote:NAME" */
 	bool hyp;   /* the hypervisor's, not another remote's */
@@ -29,20 +35,15 @@ struct remote {
 	bool raw;
 	struct page_layout layout; /* of raw pages */
 	struct buf formats;	   /* of the events, for remote_events_save */
-	uint64_t size_kb;	   /* Per CPU */
 	struct undo *undo;
 	struct spool *spool;
 	const struct log *log;
 	char *clock;		   /* of another remote, or NULL */
 	_Atomic uint64_t on_since; /* boot clock ns just before tracing is switched on; 0: was on already */
-	bool joined;		   /* Taken over: it ran before, or held something */
 	bool was_on;		   /* joined, and tracing was on */
-	atomic_bool
-		early; /* Times need a repair, which writes the pages once more (repair.h). From any thread */
-	bool turns;    /* of raw: hyp_enter and hyp_exit are both recorded */
-	atomic_bool misread; /* the raw files give no pages: the text is read in their place */
-	atomic_bool unread;  /* Of some CPU neither pages nor text could be read. From any thread */
-	atomic_bool shared;  /* another reader takes events */
+	bool turns;		   /* of raw: hyp_enter and hyp_exit are both recorded */
+	atomic_bool misread;	   /* the raw files give no pages: the text is read in their place */
+	atomic_bool shared;	   /* another reader takes events */
 
 	/* held while the events' reasons may grow, and over vcpus */
 	pthread_mutex_t lock;

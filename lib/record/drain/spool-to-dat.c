@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * From a spool to a trace.dat, in the order in which the file is made: texts and event formats, buffers,
+ * From a spool to a trace.dat, in the order in which the file is made: event formats, texts, buffers,
  * options; then the writer has it all. Nothing in the spool is changed.
  */
 #include "record/drain/spool-to-dat.h"
@@ -94,8 +94,6 @@ int remote_events_load(struct hypevents *e, const struct spool *spool)
 	buf_release(&reasons);
 	return ret;
 }
-
-/* ---- formats for the file ------------------------------------------------------------ */
 
 uint16_t remote_cntvoff_id(const struct hypevents *e)
 {

@@ -81,7 +81,6 @@ void spool_formats_release(struct spool_formats *f);
 
 /* Adds an event's format to those for remote_events_save. */
 void remote_events_add(struct buf *formats, const struct buf *format);
-/* 0 or -errno. */
 int remote_events_save(struct spool *spool, unsigned int first_id, const char *system, bool raw,
 		       const struct buf *formats);
 /* The events with the reasons met, numbered. Free with hypevents_release. -ENOENT: none kept; -EBADMSG. */

@@ -210,18 +210,6 @@ static int perfetto_one(struct perfetto_text *t)
 	return ret;
 }
 
-static int perfetto_list(struct perfetto_text *t)
-{
-	int ret = 0;
-
-	if (perfetto_next(t, ']'))
-		return 0;
-	do
-		ret = perfetto_one(t);
-	while (!ret && perfetto_next(t, ','));
-	return ret ?: perfetto_next(t, ']') ? 0 : perfetto_wrong(t, "a list without end");
-}
-
 static int perfetto_field(struct perfetto_text *t)
 {
 	const size_t len = strlen(t->path);
@@ -242,8 +230,15 @@ static int perfetto_field(struct perfetto_text *t)
 	strcat(t->path, buf_str(&name));
 	if (!perfetto_next(t, ':') && cursor_peek(&t->c) != '{' && cursor_peek(&t->c) != '<')
 		ret = perfetto_wrong(t, "expected ':' or '{'");
-	else
-		ret = perfetto_next(t, '[') ? perfetto_list(t) : perfetto_one(t);
+	else if (!perfetto_next(t, '['))
+		ret = perfetto_one(t);
+	else if (!perfetto_next(t, ']')) {
+		do
+			ret = perfetto_one(t);
+		while (!ret && perfetto_next(t, ','));
+		if (!ret && !perfetto_next(t, ']'))
+			ret = perfetto_wrong(t, "a list without end");
+	}
 	if (!ret && !perfetto_next(t, ','))
 		perfetto_next(t, ';');
 	t->path[len] = 0;

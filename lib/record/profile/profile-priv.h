@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/log.h"
 
-/* Shared by profile.c (records, tasks, draining) and perf.c (the kernel's events). */
+/* Shared by profile.c (records and tasks), perf.c (the kernel's events) and source.c (draining). */
 struct profile {
 	struct source source;
 	struct perf_ring **rings; /* by CPU; NULL: that CPU is off */

@@ -198,12 +198,15 @@ void guests_ask_await(struct session_guests *all)
 		workers_await(all->workers, NEARLY);
 }
 
-/* Returns the first error, or with best_effort logs who takes no part. */
-static int drop_failed(struct session_guests *all, bool best_effort)
+int guests_ask_finish(struct session_guests *all, bool best_effort)
 {
+	if (!all->workers)
+		return 0;
+	workers_finish(all->workers);
 	for (size_t i = 0; i < all->n; i++) {
 		struct session_guest *g = &all->v[i];
 
+		g->error = g->error ?: g->not_added;
 		if (g->error && !best_effort)
 			return g->error;
 		if (!g->error || g->dropped)
@@ -212,16 +215,6 @@ static int drop_failed(struct session_guests *all, bool best_effort)
 		log_warn(all->log, "going on without guest %s (--best-effort)", g->spec.name);
 	}
 	return 0;
-}
-
-int guests_ask_ready(struct session_guests *all, bool best_effort)
-{
-	if (!all->workers)
-		return 0;
-	workers_finish(all->workers);
-	for (size_t i = 0; i < all->n; i++)
-		all->v[i].error = all->v[i].error ?: all->v[i].not_added;
-	return drop_failed(all, best_effort);
 }
 
 /* ---- starting ----------------------------------------------------------------------------- */
@@ -248,12 +241,4 @@ void guests_ask_start(struct session_guests *all)
 {
 	if (all->workers)
 		workers_begin(all->workers, start_guest, all);
-}
-
-int guests_ask_started(struct session_guests *all, bool best_effort)
-{
-	if (!all->workers)
-		return 0;
-	workers_finish(all->workers);
-	return drop_failed(all, best_effort);
 }

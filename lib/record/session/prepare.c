@@ -353,40 +353,32 @@ static int set_file_clock(struct session *s)
 
 /* ---- guests --------------------------------------------------------------------------------------- */
 
-/* Not with --keep: what the clocks make in tracefs would stay. */
-static bool want_clocks(const struct session *s)
-{
-	return s->plan->n_guests && s->plan->tsync != TSYNC_NONE && !s->plan->keep;
-}
-
 /* Asks all guests at once; they set up while the host does. */
 static int prepare_guests(struct session *s)
 {
-	int ret;
-
-	if (!s->plan->n_guests)
-		return 0;
-	s->guests.host_trace_id = spool_get_number(s->spool, "traceid", 0);
-	s->guests.clock = first_clock(s);
-	s->guests.tsync = s->plan->tsync;
-	s->guests.counter = want_clocks(s) && counter_there();
-	ret = session_guests_prepare(&s->guests, spool_get(s->spool, "output"));
-	return ret ?: guests_ask_begin(&s->guests);
-}
-
-/* Without them the recording is as good, but for the clocks of its guests. */
-static int start_clocks(struct session *s)
-{
-	enum tsync_method m = s->plan->tsync;
+	const struct record_plan *plan = s->plan;
+	struct session_guests *g = &s->guests;
+	enum tsync_method m = plan->tsync;
+	/* not with --keep: what the clocks make in tracefs would stay */
+	bool clocks = plan->n_guests && m != TSYNC_NONE && !plan->keep;
 	int ret = 0;
 
-	if (want_clocks(s))
-		ret = clock_sampler_start(&s->guests.clocks, s->undo, s->guests.clock,
-					  s->plan->tsync_interval_ms, m == TSYNC_AUTO || m == TSYNC_COUNTER,
-					  s->log);
+	if (plan->n_guests) {
+		g->host_trace_id = spool_get_number(s->spool, "traceid", 0);
+		g->clock = first_clock(s);
+		g->tsync = m;
+		g->counter = clocks && counter_there();
+		ret = session_guests_prepare(g, spool_get(s->spool, "output")) ?: guests_ask_begin(g);
+	}
+	if (ret)
+		return ret;
+	if (clocks)
+		ret = clock_sampler_start(&g->clocks, s->undo, g->clock, plan->tsync_interval_ms,
+					  m == TSYNC_AUTO || m == TSYNC_COUNTER, s->log);
+	/* without them the recording is as good, but for the clocks of its guests */
 	if (ret && ret != -ENOMEM)
 		log_warn(s->log, "the guests' clocks are not tied by counters: %s", errno_text(ret));
-	guests_ask_clocks(&s->guests);
+	guests_ask_clocks(g);
 	return ret == -ENOMEM ? ret : 0;
 }
 
@@ -417,8 +409,7 @@ int session_prepare_all(struct session *s)
 	ret = prepare_spool(s) ?: undo_open(&s->undo, s->tracing_dir, spool_dirfd(s->spool), "undo", s->log);
 	if (!ret && hyp)
 		ret = prepare_remote(s, hyp);
-	ret = ret ?: find_running(s) ?: prepare_guests(s) ?: start_clocks(s);
-	ret = ret ?: prepare_hosts(s) ?: prepare_texts(s);
+	ret = ret ?: find_running(s) ?: prepare_guests(s) ?: prepare_hosts(s) ?: prepare_texts(s);
 	if (!ret && !s->n_tracks && !s->guests.n) {
 		log_err(s->log, "nothing to record: name events (-e), a tracer (-p), the hypervisor (-B hyp) "
 				"or --profile");

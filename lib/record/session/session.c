@@ -127,20 +127,19 @@ static int start_hosts(struct session *s)
  */
 static int start_all(struct session *s)
 {
-	bool best_effort = s->plan->best_effort, late;
+	bool best_effort = s->plan->best_effort;
 	int ret = 0;
 
 	guests_ask_await(&s->guests);
 	if (s->remote)
 		ret = start_track(s, s->n_tracks - 1);
-	ret = ret ?: guests_ask_ready(&s->guests, best_effort);
+	ret = ret ?: guests_ask_finish(&s->guests, best_effort);
 	if (ret)
 		return ret;
 	guests_ask_start(&s->guests);
-	late = guests_ask_tracing(&s->guests);
-	if (late)
-		return start_hosts(s) ?: guests_ask_started(&s->guests, best_effort);
-	return guests_ask_started(&s->guests, best_effort) ?: start_hosts(s);
+	if (guests_ask_tracing(&s->guests))
+		return start_hosts(s) ?: guests_ask_finish(&s->guests, best_effort);
+	return guests_ask_finish(&s->guests, best_effort) ?: start_hosts(s);
 }
 
 /* Readers first: the hypervisor's buffer is only polled while somebody reads it. */

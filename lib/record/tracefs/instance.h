@@ -45,7 +45,6 @@ int instance_make_events(struct undo *u, const struct buffer_plan *b, const stru
  */
 int instance_open(struct instance **out, struct undo *u, const struct buffer_plan *b,
 		  const struct instance_opts *o);
-/* Takes NULL. */
 void instance_free(struct instance *i);
 /*
  * Configures: tracing_on 0, buffer cleared, all events and pid filters off,
