@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* A thread that samples the host's counter and its VMs' CNTVOFF while a recording runs. */
-#include "record/clock/sampler.h"
+#include "record/clock/cntvoff.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -10,7 +10,6 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "record/clock/cntvoff.h"
 #include "base/files.h"
 #include "base/strings.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The pids of hypervisor records: a walk along the host CPU's sched_switch records. */
-#include "record/drain/hyp-pids.h"
+#include "record/drain/spool-to-dat.h"
 
 #include <errno.h>
 #include <stdlib.h>

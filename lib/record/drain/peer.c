@@ -89,22 +89,6 @@ static int peer_stop(struct source *s)
 /* ---- the pages of its vCPUs ---------------------------------------------------------- */
 
 /*
- * An end before CLOSE is a loss. But a CPU that was never online has no buffer in
- * the kernel (ring_buffer_wait: -ENODEV), and trace-cmd's agent then ends its stream at once.
- */
-static int early_end(struct peer *p, const struct drain *d)
-{
-	unsigned int n = d->stats->bytes ? p->n_data : atomic_fetch_add(&p->n_unused, 1) + 1;
-
-	if (n >= p->n_data)
-		return -ECONNRESET;
-	if (n == 1) /* there may be hundreds */
-		log_info(p->o.log, "guest %s: its agent has nothing of some of its %u CPUs (offline?)",
-			 p->o.name, p->source.n_cpus);
-	return 0;
-}
-
-/*
  * Until the agent ends the stream. After CLOSE (which all guests get before the
  * first is waited for) it may take its time, but silence of all CPUs ends it, and so do more pages than its
  * buffers can hold.
@@ -114,9 +98,23 @@ static int take_pages(struct peer *p, struct splice *m, const struct drain *d)
 	for (;;) {
 		struct pollfd pfd = { .fd = m->in, .events = POLLIN };
 		ssize_t n = splice_move(m);
+		if (!n && atomic_load(&p->closing))
+			return 0;
+		if (!n) {
+			/*
+			 * An end before CLOSE is a loss. But a CPU that was never online has no buffer in the
+			 * kernel (ring_buffer_wait: -ENODEV), and trace-cmd's agent then ends its stream at
+			 * once.
+			 */
+			unsigned int unused =
+				d->stats->bytes ? p->n_data : atomic_fetch_add(&p->n_unused, 1) + 1;
 
-		if (!n)
-			return atomic_load(&p->closing) ? 0 : early_end(p, d);
+			if (unused == 1 && p->n_data > 1) /* there may be hundreds */
+				log_info(p->o.log,
+					 "guest %s: its agent has nothing of some of its %u CPUs (offline?)",
+					 p->o.name, p->source.n_cpus);
+			return unused < p->n_data ? 0 : -ECONNRESET;
+		}
 		if (n < 0 && n != -EAGAIN && n != -EINTR)
 			return (int)n;
 		if (atomic_load(&p->closing)) {

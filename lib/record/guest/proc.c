@@ -22,7 +22,10 @@ struct scan {
 	struct guest_args vhost[VHOST_MAX]; /* vhost-device-vsock's VMs */
 	int vhost_pid[VHOST_MAX];
 	size_t n_vhost;
-	char **wants; /* per row of out: the socket on which QEMU waits for its vsock */
+	struct scan_want {
+		size_t row;   /* of out */
+		char *socket; /* on which QEMU waits for its vsock */
+	} * wants;
 	size_t n_wants;
 };
 
@@ -156,36 +159,12 @@ static int add_vm(struct scan *s, struct process *p, const struct guest_vmm *vmm
 	}
 	*row = g;
 	if (a->vhost_socket) {
-		char **more = realloc(s->wants, s->out->n * sizeof(*more));
+		const struct scan_want want = { s->out->n - 1, a->vhost_socket };
 
-		if (more) {
-			s->wants = more;
-			while (s->n_wants < s->out->n)
-				more[s->n_wants++] = NULL;
-			more[s->out->n - 1] = a->vhost_socket;
+		if (!array_push(&s->wants, &s->n_wants, &want, sizeof(want)))
 			a->vhost_socket = NULL;
-		}
 	}
 	return 0;
-}
-
-/* QEMU knows the socket to vhost-device-vsock only; that one knows the CID. */
-static void join_vhost(struct scan *s)
-{
-	for (size_t i = 0; i < s->n_wants; i++) {
-		struct guest *g = &s->out->v[i];
-
-		for (size_t k = 0; s->wants[i] && k < s->n_vhost; k++) {
-			struct guest_args *a = &s->vhost[k];
-
-			if (!a->vhost_socket || strcmp(a->vhost_socket, s->wants[i]) || g->uds)
-				continue;
-			g->cid = a->cid;
-			make_reachable(s, s->vhost_pid[k], &a->uds);
-			g->uds = a->uds;
-			a->uds = NULL;
-		}
-	}
 }
 
 static int look_at(struct scan *s, struct process *p)
@@ -211,36 +190,14 @@ static int look_at(struct scan *s, struct process *p)
 	return ret;
 }
 
-static int scan_proc(struct scan *s, DIR *d)
-{
-	struct dirent *e;
-	int ret = 0;
-
-	while (ret != -ENOMEM && (e = readdir(d))) {
-		struct process *p;
-
-		if (e->d_name[0] < '1' || e->d_name[0] > '9')
-			continue;
-		p = malloc(sizeof(*p));
-		if (!p)
-			return -ENOMEM;
-		ret = process_open(p, dirfd(d), e->d_name);
-		if (!ret) {
-			ret = look_at(s, p);
-			close(p->dir);
-			buf_release(&p->cmdline);
-		}
-		free(p);
-	}
-	return ret == -ENOMEM ? ret : 0; /* anything else: a process that ended while we looked */
-}
-
 static int guests_from_proc(struct guests *g, const struct guest_opts *o)
 {
 	char *path = str_printf("%s/proc", guest_root(o));
 	struct scan *s = calloc(1, sizeof(*s));
+	struct process *p = malloc(sizeof(*p));
 	DIR *d = path ? opendir(path) : NULL;
-	int ret = path && s ? 0 : -ENOMEM;
+	int ret = path && s && p ? 0 : -ENOMEM;
+	struct dirent *e;
 
 	if (ret)
 		goto out;
@@ -250,19 +207,46 @@ static int guests_from_proc(struct guests *g, const struct guest_opts *o)
 	}
 	s->o = o;
 	s->out = g;
-	ret = scan_proc(s, d);
-	join_vhost(s);
+	while (ret != -ENOMEM && (e = readdir(d))) {
+		if (e->d_name[0] < '1' || e->d_name[0] > '9')
+			continue;
+		ret = process_open(p, dirfd(d), e->d_name);
+		if (!ret) {
+			ret = look_at(s, p);
+			close(p->dir);
+			buf_release(&p->cmdline);
+		}
+	}
+	ret = ret == -ENOMEM ? ret : 0;
+		/* anything else: a process that ended while we looked */ /* QEMU knows the socket to
+									     vhost-device-vsock only; that one
+									     knows the CID */
+	for (size_t i = 0; i < s->n_wants; i++) {
+		struct guest *vm = &g->v[s->wants[i].row];
+
+		for (size_t k = 0; k < s->n_vhost; k++) {
+			struct guest_args *a = &s->vhost[k];
+
+			if (!a->vhost_socket || strcmp(a->vhost_socket, s->wants[i].socket) || vm->uds)
+				continue;
+			vm->cid = a->cid;
+			make_reachable(s, s->vhost_pid[k], &a->uds);
+			vm->uds = a->uds;
+			a->uds = NULL;
+		}
+	}
 out:
 	if (d)
 		closedir(d);
 	if (s) {
 		for (size_t i = 0; i < s->n_wants; i++)
-			free(s->wants[i]);
+			free(s->wants[i].socket);
 		free(s->wants);
 		for (size_t i = 0; i < s->n_vhost; i++)
 			guest_args_release(&s->vhost[i]);
 		free(s);
 	}
+	free(p);
 	free(path);
 	return ret;
 }

@@ -386,19 +386,6 @@ static int check_negated(const struct record_plan *plan, struct opts_error *err)
 	return 0;
 }
 
-/* A ring's events are tied to doorbells by the boot clock, and vCPUs' threads are who ring. */
-static int check_marks(const struct record_plan *plan, struct opts_error *err)
-{
-	if (plan->filter_command || plan->pids.n)
-		return opts_error(err, "--hypertrace: with -F or -P doorbells are not seen, for they are "
-				       "rung by the threads of vCPUs");
-	for (size_t i = 0; i < plan->n_buffers; i++)
-		if (plan->buffers[i].clock && strcmp(plan->buffers[i].clock, "boot"))
-			return opts_error(err, "-C %s: --hypertrace has times of the clock boot",
-					  plan->buffers[i].clock);
-	return 0;
-}
-
 /* Options of a long recording that exclude each other. */
 static int check_long(const struct record_plan *p, struct opts_error *err)
 {
@@ -422,7 +409,6 @@ static int check_long(const struct record_plan *p, struct opts_error *err)
 int record_plan_check(const struct record_plan *plan, struct opts_error *err)
 {
 	bool any = plan->n_guests || plan->profile_hz || plan->take_over;
-	int ret;
 
 	if (plan->follow_children && !plan->filter_command && !plan->pids.n)
 		return opts_error(err, "-c goes with -F or -P only");
@@ -444,8 +430,15 @@ int record_plan_check(const struct record_plan *plan, struct opts_error *err)
 	for (size_t i = 0; i < plan->n_buffers; i++)
 		any |= plan->buffers[i].n_events || plan->buffers[i].tracer || plan->buffers[i].is_hyp;
 	if (!any)
-		return opts_error(err,
-				  "nothing to record: give events (-e), a tracer (-p), -B hyp or --profile");
-	ret = plan->marks ? check_marks(plan, err) : 0;
-	return ret ?: check_long(plan, err) ?: check_negated(plan, err) ?: region_check(plan, err);
+		return opts_error(err, "nothing to record: give events (-e), a tracer (-p), -B hyp or "
+				       "--profile"); /* a ring's events are tied to doorbells by the boot
+							clock, and vCPUs' threads are who ring */
+	if (plan->marks && (plan->filter_command || plan->pids.n))
+		return opts_error(err, "--hypertrace: with -F or -P doorbells are not seen, for they are "
+				       "rung by the threads of vCPUs");
+	for (size_t i = 0; i < plan->n_buffers && plan->marks; i++)
+		if (plan->buffers[i].clock && strcmp(plan->buffers[i].clock, "boot"))
+			return opts_error(err, "-C %s: --hypertrace has times of the clock boot",
+					  plan->buffers[i].clock);
+	return check_long(plan, err) ?: check_negated(plan, err) ?: region_check(plan, err);
 }

@@ -4,7 +4,7 @@
 
 #include <stdatomic.h>
 
-#include "record/clock/sampler.h"
+#include "record/clock/cntvoff.h"
 #include "record/guest/guest.h"
 #include "record/drain/peer.h"
 #include "record/drain/recorder.h"

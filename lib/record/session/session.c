@@ -189,15 +189,6 @@ static int tick_rotate(struct session *s)
 	return ret;
 }
 
-/* --max-size */
-static bool is_full(const struct session *s)
-{
-	if (!s->plan->max_bytes || recorder_bytes(s->recorder) < s->plan->max_bytes)
-		return false;
-	log_info(s->log, "--max-size is reached: the recording ends here");
-	return true;
-}
-
 static int session_run(struct session *s)
 {
 	struct pollfd p[5] = { { .fd = s->o->stop_fd, .events = POLLIN },
@@ -234,8 +225,12 @@ static int session_run(struct session *s)
 		}
 		if (p[1].revents)
 			return s->failure;
-		if (p[0].revents || (s->has_command && command_ended(&s->command)) || is_full(s))
+		if (p[0].revents || (s->has_command && command_ended(&s->command)))
 			return 0;
+		if (s->plan->max_bytes && recorder_bytes(s->recorder) >= s->plan->max_bytes) {
+			log_info(s->log, "--max-size is reached: the recording ends here");
+			return 0;
+		}
 		/*
 		 * Twice a second: space for the file (a flight recorder's spool is in memory, its file
 		 * is not), maps of processes, the guests' threads and clocks, progress.

@@ -318,18 +318,6 @@ static int setup_options(struct instance *i)
 	return ret;
 }
 
-/* Files of the top directory, whatever the buffer. */
-static int setup_globals(struct instance *i)
-{
-	int ret = 0;
-
-	if (i->o.plan->cmdlines_size)
-		ret = instance_put_number(i, "saved_cmdlines_size", i->o.plan->cmdlines_size);
-	if (ret || i->buffer->max_graph_depth < 0)
-		return ret;
-	return instance_put_number(i, "max_graph_depth", (uint64_t)i->buffer->max_graph_depth);
-}
-
 /*
  * Refused filters have been reported by then, so a log that was empty is emptied. Earlier entries
  * cannot be restored.
@@ -348,21 +336,15 @@ static bool empty_error_log(struct instance *i, bool clear)
 
 int instance_setup(struct instance *i)
 {
-	static int (*const steps[])(struct instance *) = {
-		setup_quiet,
-		setup_clock,
-		setup_size,
-		setup_cpumask,
-		setup_options,
-		setup_globals,
-		instance_setup_functions,
-		instance_setup_events,
-	};
 	bool clean = empty_error_log(i, false);
-	int ret = 0;
+	int ret = setup_quiet(i) ?: setup_clock(i) ?: setup_size(i) ?: setup_cpumask(i) ?: setup_options(i);
 
-	for (size_t n = 0; !ret && n < ARRAY_SIZE(steps); n++)
-		ret = steps[n](i);
+	/* files of the top directory, whatever the buffer */
+	if (!ret && i->o.plan->cmdlines_size)
+		ret = instance_put_number(i, "saved_cmdlines_size", i->o.plan->cmdlines_size);
+	if (!ret && i->buffer->max_graph_depth >= 0)
+		ret = instance_put_number(i, "max_graph_depth", (uint64_t)i->buffer->max_graph_depth);
+	ret = ret ?: instance_setup_functions(i) ?: instance_setup_events(i);
 	if (clean)
 		empty_error_log(i, true);
 	return ret;

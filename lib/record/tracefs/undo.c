@@ -397,16 +397,6 @@ int undo_at_end(struct undo *u, const char *path, const char *value)
 
 /* ---- putting back --------------------------------------------------------- */
 
-/* Files whose directory is gone (a remote, a module's events) need no restoring. */
-static bool dir_gone(const struct undo *u, const char *path)
-{
-	char *dir = str_printf("%.*s", (int)(basename(path) - path), path);
-	bool gone = dir && *dir && !file_there(u->dirfd, dir);
-
-	free(dir);
-	return gone;
-}
-
 static int undo_entry_once(struct undo *u, const struct entry *e)
 {
 	char *refused = NULL;
@@ -439,13 +429,15 @@ static int undo_entry_once(struct undo *u, const struct entry *e)
 
 static int undo_entry(struct undo *u, const struct entry *e)
 {
+	char dir[1100];
 	int ret = undo_entry_once(u, e);
 
 	for (int i = 0; ret == -EBUSY && i < BUSY_TRIES; i++) {
 		nanosleep(&(struct timespec){ .tv_nsec = BUSY_WAIT_NS }, NULL);
 		ret = undo_entry_once(u, e);
-	}
-	if (!ret || (ret == -ENOENT && dir_gone(u, e->path)))
+	} /* files whose directory is gone (a remote, a module's events) need no restoring */
+	snprintf(dir, sizeof(dir), "%.*s", (int)(basename(e->path) - e->path), e->path);
+	if (!ret || (ret == -ENOENT && *dir && !file_there(u->dirfd, dir)))
 		return 0;
 	if (e->op == ENTRY_RMDIR) {
 		static const char *const files[][2] = {
