@@ -51,7 +51,7 @@ static void serving_put_back(struct serving *s)
 
 static int serving_find_facts(struct serving *s)
 {
-	struct page_layout layout;
+	struct page_layout layout = { 0 };
 	char path[INSTANCE_PATH], *kb = NULL;
 	uint64_t n = 0;
 	int ret = undo_read(s->undo, instance_file(s->inst, path, "trace_clock"), &s->clock);
