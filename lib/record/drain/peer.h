@@ -121,7 +121,7 @@ const struct msg_sent *peer_finish(struct peer *p);
 
 /* ---- for peer.c, peer-ask.c and peer-clock.c only ---------------------------------------------- */
 
-/* How long to wait: in the step that has begun, and in a new one. */
+/* The time to wait: in the step that has begun, and in a new one. */
 struct msg_wait peer_wait(const struct peer *p);
 struct msg_wait peer_step(struct peer *p);
 /* The reason in words for which a peer failed; some are put into text. */

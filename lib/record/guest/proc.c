@@ -218,9 +218,9 @@ static int guests_from_proc(struct guests *g, const struct guest_opts *o)
 		}
 	}
 	ret = ret == -ENOMEM ? ret : 0;
-		/* anything else: a process that ended while we looked */ /* QEMU knows the socket to
-									     vhost-device-vsock only; that one
-									     knows the CID */
+	/* anything else: a process that ended while we looked */ /* QEMU knows the socket to
+								     vhost-device-vsock only; that one
+								     knows the CID */
 	for (size_t i = 0; i < s->n_wants; i++) {
 		struct guest *vm = &g->v[s->wants[i].row];
 
