@@ -13,7 +13,7 @@ struct latency_answer {
 	const char *from, *to, *key;
 	bool by_default; /* the events' meaning chose the key; NULL: they have none in common */
 	size_t rows;	 /* at most, for people */
-	struct latency *found;
+	struct latency_result found;
 	struct between *between; /* of each of the worst */
 	struct histogram all;	 /* of all rows, whole chains */
 };

@@ -26,6 +26,7 @@ struct latency_opts {
 	bool by_default; /* no key was given: latency_key_default() */
 	const struct latency_preset *found;
 	char *fields[2]; /* of --key FIELD=FIELD */
+	struct event_words words[2];
 	struct latency_term terms[2];
 	struct latency_plan plan;
 };
@@ -96,7 +97,7 @@ static int latency_plan_key(struct latency_opts *o)
 	const char *equals = o->key ? strchr(o->key, '=') : NULL;
 
 	o->by_default = !o->key;
-	if (o->key && !strcmp(o->key, "none"))
+	if (o->key && (!strcmp(o->key, "none") || !strcmp(o->key, "machine"))) /* as tables call it */
 		o->key = NULL;
 	from = to = (struct latency_key_of){ .by = o->key ? BY_FIELD : BY_MACHINE };
 	for (size_t i = 0; i < ARRAY_SIZE(words) && o->key; i++)
@@ -119,19 +120,15 @@ static int latency_plan_key(struct latency_opts *o)
 
 static int latency_plan_pair(struct latency_opts *o)
 {
-	struct event_words words[2] = { { 0 } };
 	const char *from, *to;
 	enum latency_by by;
-	int ret = latency_check_event("--from", o->from, &words[0]);
+	int ret = latency_check_event("--from", o->from, &o->words[0])
+			  ?: latency_check_event("--to", o->to, &o->words[1]) ?: latency_plan_key(o);
 
-	if (!ret)
-		ret = latency_check_event("--to", o->to, &words[1]);
-	if (!ret)
-		ret = latency_plan_key(o);
 	/* machines meet below the keys that mean the same on all, and where --from and --to name two */
 	by = o->terms[0].next.by;
-	from = words[0].machine;
-	to = words[1].machine;
+	from = o->words[0].machine;
+	to = o->words[1].machine;
 	if (!ret)
 		o->plan = (struct latency_plan){ .terms = o->terms,
 						 .n_terms = 2,
@@ -139,32 +136,20 @@ static int latency_plan_pair(struct latency_opts *o)
 						 .strays = true,
 						 .apart = by != BY_VCPU && by != BY_GUEST &&
 							  (!from || !to || !strcmp(from, to)) };
-	event_words_release(&words[0]);
-	event_words_release(&words[1]);
 	return ret;
 }
 
-/* The key of --from and --to without --key. -ENOMEM. */
-static int latency_key_default(struct latency_opts *o, const struct inputs *in)
+/* The key of --from and --to without --key. */
+static void latency_key_default(struct latency_opts *o, const struct inputs *in)
 {
-	struct event_words from, to;
 	struct latency_key_of begin, end;
-	char why[256];
-	int ret = event_words_parse(&from, o->from, why, sizeof(why));
-	int ret_to = event_words_parse(&to, o->to, why, sizeof(why));
 
-	if (!ret && !ret_to) {
-		o->key = latency_default_key(in, &from, &to, &begin, &end);
-		if (o->key) {
-			o->terms[0].next = begin;
-			o->terms[1].look = end;
-		}
-		if (o->key && !strcmp(o->key, "vcpu"))
-			o->plan.apart = false;
-	}
-	event_words_release(&from);
-	event_words_release(&to);
-	return ret ?: ret_to;
+	o->key = latency_default_key(in, &o->words[0], &o->words[1], &begin, &end);
+	if (!o->key)
+		return;
+	o->terms[0].next = begin;
+	o->terms[1].look = end;
+	o->plan.apart &= strcmp(o->key, "vcpu") != 0;
 }
 
 static int latency_plan_preset(struct latency_opts *o)
@@ -224,11 +209,9 @@ static bool latency_other_arch(const struct inputs *in, const char *event)
 
 static int latency_tell(struct latency_answer *l, const struct latency_opts *o, const struct log *log)
 {
-	const struct latency_worst *worst;
-	const struct latency_row *rows;
 	struct buf text = { 0 };
 	struct answer a;
-	size_t n, n_worst;
+	size_t n_worst = l->found.n_worst;
 	bool missing = false;
 	int ret = 0;
 
@@ -239,7 +222,7 @@ static int latency_tell(struct latency_answer *l, const struct latency_opts *o, 
 
 		for (size_t i = 0; i < l->plan->n_terms; i++) {
 			const struct latency_term *t = &l->plan->terms[i];
-			const struct latency_count *count = latency_count(l->found, i);
+			const struct latency_count *count = &l->found.counts[i];
 
 			if (t->point != p || t->cancels)
 				continue;
@@ -261,12 +244,10 @@ static int latency_tell(struct latency_answer *l, const struct latency_opts *o, 
 		log_err(log, "so preset '%s' has no complete chain", l->preset->name);
 	if (missing)
 		return -ENODATA;
-	rows = latency_rows(l->found, &n);
-	for (size_t i = 0; i < n && !ret; i++)
-		ret = histogram_join(&l->all, &rows[i].stages[l->plan->n_points - 1]);
-	worst = latency_worst(l->found, &n_worst);
+	for (size_t i = 0; i < l->found.n_rows && !ret; i++)
+		ret = histogram_join(&l->all, &l->found.rows[i].stages[l->plan->n_points - 1]);
 	if (!ret && n_worst)
-		ret = between_read(&l->between, l->in, worst, n_worst, l->plan->n_points);
+		ret = between_read(&l->between, l->in, l->found.worst, n_worst, l->plan->n_points);
 	if (!ret) {
 		answer_begin(&a, o->form, &text);
 		a.ticks = inputs_in_ticks(l->in);
@@ -299,6 +280,7 @@ static int latency_tell(struct latency_answer *l, const struct latency_opts *o, 
 static int latency_files(struct latency_opts *o, struct console *console, const struct log *log)
 {
 	struct hyptrace *files = NULL;
+	struct latency *found = NULL;
 	struct latency_answer l = {
 		.preset = o->found, .from = o->from, .to = o->to, .rows = o->rows ? (size_t)o->rows : SIZE_MAX
 	};
@@ -311,19 +293,17 @@ static int latency_files(struct latency_opts *o, struct console *console, const 
 	if (o->found)
 		latency_preset_plan(o->found, l.in, &o->plan);
 	else if (o->by_default)
-		ret = latency_key_default(o, l.in);
-	if (ret)
-		goto out;
+		latency_key_default(o, l.in);
 	l.key = o->key;
 	l.by_default = o->by_default;
 	o->plan.worst = (size_t)o->worst;
 	l.plan = &o->plan;
-	ret = latency_open(&l.found, l.in, l.plan, log);
-	if (!ret)
-		ret = latency_read(l.found, log, &damaged);
-	if (!ret)
+	ret = latency_open(&found, l.in, l.plan, log) ?: latency_read(found, log, &damaged);
+	if (!ret) {
+		l.found = latency_result(found);
 		ret = latency_tell(&l, o, log);
-	latency_close(l.found);
+	}
+	latency_close(found);
 	if (damaged)
 		log_damage(log, damaged);
 	if (!ret && damaged)
@@ -345,8 +325,10 @@ int cmd_latency(int argc, char **argv)
 		console.quiet = o.quiet;
 		status = latency_files(&o, &console, &log);
 	}
-	free(o.fields[0]);
-	free(o.fields[1]);
+	for (size_t i = 0; i < 2; i++) {
+		free(o.fields[i]);
+		event_words_release(&o.words[i]);
+	}
 	strlist_release(&o.files);
 	return status;
 }

@@ -105,8 +105,6 @@ static inline struct source *peer_profile(struct peer *p)
 	return p->profile.source.n_cpus ? &p->profile.source : NULL;
 }
 
-/* peer_clock_look(), false also where it is not asked or has another trace clock than boot. */
-bool peer_clock_now(const struct peer *p, int64_t *offset, uint64_t *bound);
 /* After stop(): the last questions about its counter go out. */
 void peer_counter_end(struct peer *p);
 /* The samples of its counter, the peer's, once the last answers are there; NULL: it was not asked. */
@@ -146,11 +144,6 @@ struct peer_clock;
  * end only. 0 or -errno.
  */
 int peer_clock_start(struct peer_clock **out, int fd, int64_t interval_ms);
-/*
- * Result of the last questions, while recording: the guest's clock plus offset is CLOCK_BOOTTIME
- * here, +- bound, where its trace clock is boot; ns. False: nothing yet.
- */
-bool peer_clock_look(struct peer_clock *c, int64_t *offset, uint64_t *bound);
 /* Sends the last questions; does not wait for their answers. */
 void peer_clock_end(struct peer_clock *c);
 /* Ends it and waits for the last answers, at most 2 s. The samples, the peer_clock's. */
