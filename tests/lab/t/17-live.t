@@ -4,7 +4,7 @@
 # hyptrace report --follow against the file's whole text.
 # shellcheck disable=SC2154 # $output and friends come from lib.sh
 . "$(dirname "$0")/lib.sh"
-vm_up -m protected -g 1 -a 'hyptrace-agent -D'
+shared=1 vm_up -m protected -g 1 -a 'hyptrace-agent -D -v'
 
 run 'begin live.dat --guest-timeout 60 -B hyp -e all -e kvm -e sched -A g1@3 -e sched || exit
 	hyptrace report --follow live.dat >/mnt/out/follow 2>follow.err & follow=$!
