@@ -21,7 +21,7 @@
 
 /* ---- sockets ----------------------------------------------------------------------------- */
 
-#define ANSWER_MAX (1u << 20)
+#define ANSWER_MAX    (1u << 20)
 #define PROBE_HOLD_MS 200
 
 /* For one answer, from now on; cannot be cancelled. */
@@ -184,9 +184,9 @@ const char *guest_answer_name(enum guest_answer a)
 }
 
 /*
- * Ends a probe's connection; true if the agent had ended it before. trace-cmd's agent notes its child's pid after
- * fork(): a child that has ended by then stays noted, and it refuses every recorder from then on. So the
- * connection stays for a while, and is left when that child has gone.
+ * Ends a probe's connection; true if the agent had ended it before. trace-cmd's agent notes its child's pid
+ * after fork(): a child that has ended by then stays noted, and it refuses every recorder from then on. So
+ * the connection stays for a while, and is left when that child has gone.
  */
 static bool probe_close(int fd)
 {
