@@ -77,38 +77,32 @@ static const char *early_file(const struct agent *a, char path[80], const char *
 	return path;
 }
 
-static int early_setup(struct agent *a, struct undo *u, char *events)
+int boot_early(struct agent *a, const char *events)
 {
-	char *rest = events, *name, path[80];
-	int ret = *a->own ? undo_mkdir(u, a->own) : 0;
+	char *copy = strdup(events), *rest = copy, *name, path[80];
+	struct undo *u = NULL;
+	int ret = copy ? agent_undo_open(a, &u) : -ENOMEM;
 
+	if (ret)
+		goto out;
+	ret = *a->own ? undo_mkdir(u, a->own) : 0;
 	if (ret && ret != -EEXIST) {
 		log_err(&a->log, "--early: cannot make '%s': %s", a->own, strerror(-ret));
-		return ret;
+		goto out;
 	}
 	ret = undo_write(u, early_file(a, path, "trace_clock"), EARLY_CLOCK);
 	if (ret)
 		log_warn(&a->log, "--early: the clock is not changed: %s", strerror(-ret));
-	while ((name = strsep(&rest, ","))) {
-		if (!*name)
-			continue;
-		ret = undo_add(u, early_file(a, path, "set_event"), strcmp(name, "all") ? name : "*:*");
-		if (ret) {
+	ret = 0;
+	while (!ret && (name = strsep(&rest, ","))) {
+		if (*name)
+			ret = undo_add(u, early_file(a, path, "set_event"),
+				       strcmp(name, "all") ? name : "*:*");
+		if (ret)
 			log_err(&a->log, "--early %s: %s", name, strerror(-ret));
-			return ret;
-		}
 	}
-	return undo_write(u, early_file(a, path, "tracing_on"), "1");
-}
-
-int boot_early(struct agent *a, const char *events)
-{
-	char *copy = strdup(events);
-	struct undo *u = NULL;
-	int ret = copy ? agent_undo_open(a, &u) : -ENOMEM;
-
-	if (!ret)
-		ret = early_setup(a, u, copy);
+	ret = ret ?: undo_write(u, early_file(a, path, "tracing_on"), "1");
+out:
 	free(copy);
 	if (ret) {
 		if (u)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* hyptrace-agent: its options, the tracing directory, what a killed agent left, and the start. */
+/* hyptrace-agent: its messages, its options, the tracing directory, what a killed agent left, and the start.
+ */
 #include "agent.h"
 
 #include <errno.h>
@@ -9,7 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "record/tracefs/dir.h"
@@ -37,6 +40,82 @@ struct agent_line {
 	uint64_t timeout;    /* s */
 	bool daemon, verbose, version;
 };
+
+/* ---- messages: to stderr, syslog or the kernel's log, with a limited rate -------------------- */
+
+/* A flood of connections must not become a flood of lines. */
+#define LINES_MAX     40
+#define LINES_SECONDS 10
+
+static int sink = STDERR_FILENO;
+static bool priorities; /* the sink wants "<6>" */
+static bool verbose;
+
+static void log_to_system(void)
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX, .sun_path = "/dev/log" };
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	if (fd >= 0 && connect(fd, (struct sockaddr *)&a, sizeof(a)) < 0) {
+		close(fd);
+		fd = -1;
+	}
+	if (fd < 0)
+		fd = open("/dev/kmsg", O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	sink = fd;
+	priorities = true;
+}
+
+static void log_line(enum log_level level, const char *msg)
+{
+	/* facility daemon (3), severities err, warning, info, debug */
+	static const int severity[] = { 3, 4, 6, 7 };
+	char line[512];
+	int n;
+
+	if (priorities)
+		n = snprintf(line, sizeof(line), "<%d>hyptrace-agent: %s\n", 3 << 3 | severity[level], msg);
+	else
+		n = snprintf(line, sizeof(line), "hyptrace-agent: %s%s\n",
+			     level == LOG_ERROR ? "error: " : "", msg);
+	if (n <= 0)
+		return;
+	if ((size_t)n >= sizeof(line))
+		n = sizeof(line) - 1;
+	line[n - 1] = '\n';
+	/* one write: lines of several threads do not mix */
+	if (write(sink, line, (size_t)n) < 0)
+		return;
+}
+
+static void agent_log(void *ctx, enum log_level level, const char *msg)
+{
+	static _Atomic int64_t window;
+	static _Atomic int lines, dropped;
+	int64_t now = msg_now() / 1000;
+	char text[64];
+
+	if (level == LOG_DEBUG && !verbose)
+		return;
+	if (now - window < LINES_SECONDS) {
+		if (++lines > LINES_MAX) {
+			dropped++;
+			return;
+		}
+	} else {
+		int n = dropped;
+
+		window = now;
+		lines = 0;
+		dropped = 0;
+		snprintf(text, sizeof(text), "%d lines left out", n);
+		if (n)
+			log_line(LOG_WARN, text);
+	}
+	log_line(level, msg);
+}
 
 static void print_text(int fd, const char *text)
 {
@@ -188,18 +267,6 @@ static const char *find_journal(void)
 	return NULL;
 }
 
-/* It may have been started when there was no /run yet: all places are looked at. */
-static int recover_all(struct agent *a, const struct agent_line *l)
-{
-	int ret = 0;
-
-	if (l->journal)
-		return *l->journal ? agent_recover(a, l->journal) : 0;
-	for (size_t i = 0; i < ARRAY_SIZE(journals) && !ret; i++)
-		ret = agent_recover(a, journals[i]);
-	return ret;
-}
-
 /* ---- start ---------------------------------------------------------------- */
 
 #define GIVEN_FD 3
@@ -308,8 +375,13 @@ static int agent_run(struct agent *a, const struct agent_line *l)
 		return ret;
 	if (a->allow.n)
 		snprintf(a->own, sizeof(a->own), "instances/hyptrace-agent-%d", (int)getpid());
-	a->journal = l->journal ? (*l->journal ? l->journal : NULL) : find_journal();
-	ret = recover_all(a, l);
+	a->journal = l->journal ? (*l->journal ? l->journal : NULL)
+				: find_journal(); /* it may have been started when there was no /run yet: all
+						     places are looked at */
+	for (size_t i = 0; i < ARRAY_SIZE(journals) && !l->journal && !ret; i++)
+		ret = agent_recover(a, journals[i]);
+	if (l->journal && *l->journal)
+		ret = agent_recover(a, l->journal);
 	if (ret)
 		return ret;
 	/* before anything that could fail or wait */
@@ -376,7 +448,7 @@ int main(int argc, char **argv)
 		status = EXIT_OK;
 	} else {
 		if (l.verbose)
-			log_verbose();
+			verbose = true;
 		a.timeout_ms = (int64_t)l.timeout * 1000;
 		signal(SIGPIPE, SIG_IGN);
 		a.signal_fd = stop_signals();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The head of a trace.dat that the recorder puts before the pages. */
-#include "serving-state.h"
+#include "agent.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,6 @@
 
 #include "file/dat/options.h"
 #include "file/dat/out.h"
-#include "base/array.h"
 #include "base/files.h"
 
 /*
@@ -25,18 +24,26 @@
 #define COPY_MAX (128u << 20)
 
 struct out {
-	struct dat_out o;
+	struct dat_out o; /* its err is the first error of all */
 	const struct serving *s;
-	const struct strlist *systems; /* with an event switched on */
 	struct buf strings;
-	struct buf options;
+	struct dat_options options;
 	uint64_t size_at; /* of the section begun */
 };
 
-/* ---- sections ---------------------------------------------------------------- */
+static void meta_check(struct out *w, int ret)
+{
+	if (ret && !w->o.err)
+		w->o.err = ret;
+}
 
+/* Begins a section, with an option for its place. */
 static void meta_begin(struct out *w, uint16_t id, const char *name)
 {
+	uint64_t at = w->o.pos;
+
+	if (id != DAT_DONE && id != DAT_STRINGS)
+		meta_check(w, dat_options_add(&w->options, id, &at, sizeof(at)));
 	dat_out_u16(&w->o, id);
 	dat_out_u16(&w->o, 0);
 	dat_out_u32(&w->o, (uint32_t)w->strings.len);
@@ -50,39 +57,20 @@ static void meta_end(struct out *w)
 	dat_out_patch(&w->o, w->size_at, w->o.pos - w->size_at - 8);
 }
 
-static void meta_option(struct out *w, uint16_t id, const void *data, uint32_t len)
-{
-	buf_add(&w->options, &id, sizeof(id));
-	buf_add(&w->options, &len, sizeof(len));
-	buf_add(&w->options, data, len);
-}
-
-/* ---- texts of tracefs ---------------------------------------------------------------- */
-
-static int meta_text64(struct out *w, int dirfd, const char *path)
-{
-	struct buf text = { 0 };
-	int ret = read_file_at(dirfd, path, TEXT_MAX, &text);
-
-	if (!ret) {
-		dat_out_u64(&w->o, text.len);
-		dat_out_write(&w->o, text.data, text.len);
-	}
-	buf_release(&text);
-	return ret;
-}
-
-/* Piece by piece, its size (32 or 64 bits) before it. What there is not, or not for us, is empty. */
-static void meta_copy(struct out *w, int dirfd, const char *path, int size_bytes)
+/*
+ * Copies a file piece by piece, its size (4 or 8 bytes) before it. Unless it is needed, a file that is not
+ * there, or not for us, is empty.
+ */
+static void meta_copy(struct out *w, int dirfd, const char *path, int size_bytes, bool needed)
 {
 	uint64_t at = w->o.pos, len = 0;
 	int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC);
-	uint32_t rest = 0;
+	uint32_t size;
 	char piece[4096];
 	ssize_t n = 0;
 
-	if (fd < 0 && errno != ENOENT && errno != EACCES && errno != EPERM && dirfd >= 0)
-		w->o.err = -errno;
+	if (fd < 0 && (needed || (errno != ENOENT && errno != EACCES && errno != EPERM && dirfd >= 0)))
+		meta_check(w, -errno);
 	dat_out_u32(&w->o, 0);
 	if (size_bytes == 8)
 		dat_out_u32(&w->o, 0);
@@ -91,27 +79,33 @@ static void meta_copy(struct out *w, int dirfd, const char *path, int size_bytes
 		len += (uint64_t)n;
 	}
 	if (n < 0)
-		w->o.err = -errno;
+		meta_check(w, -errno);
 	fd_close(&fd);
 	if (size_bytes == 8) {
 		dat_out_patch(&w->o, at, len);
 		return;
 	}
 	dat_out_flush(&w->o);
-	rest = (uint32_t)len;
-	if (!w->o.err && pwrite(w->o.fd, &rest, sizeof(rest), (off_t)at) != sizeof(rest))
+	size = (uint32_t)len;
+	if (!w->o.err && pwrite(w->o.fd, &size, sizeof(size), (off_t)at) != sizeof(size))
 		w->o.err = -EIO;
 }
 
-static int meta_formats(struct out *w, const char *system)
+/* A file of the tracing directory. */
+static void meta_file(struct out *w, const char *path)
 {
-	int dirfd = undo_dirfd(w->s->undo), ret;
+	meta_copy(w, undo_dirfd(w->s->undo), path, 8, true);
+}
+
+static void meta_formats(struct out *w, const char *system)
+{
+	int dirfd = undo_dirfd(w->s->undo);
 	struct strlist names = { 0 };
 	char path[640];
 	size_t n = 0;
 
 	snprintf(path, sizeof(path), "events/%s", system);
-	ret = read_dir_at(dirfd, path, &names);
+	meta_check(w, read_dir_at(dirfd, path, &names));
 	/* kept: those with a format */
 	for (size_t i = 0; i < names.n; i++) {
 		char *name = names.v[i];
@@ -122,95 +116,83 @@ static int meta_formats(struct out *w, const char *system)
 		n += file_there(dirfd, path);
 	}
 	dat_out_u32(&w->o, (uint32_t)n);
-	for (size_t i = 0; i < n && !ret; i++) {
+	for (size_t i = 0; i < n; i++) {
 		snprintf(path, sizeof(path), "events/%s/%s/format", system, names.v[i]);
-		ret = meta_text64(w, dirfd, path);
+		meta_file(w, path);
 	}
 	strlist_release(&names);
-	return ret;
-}
-
-static int meta_systems(struct out *w)
-{
-	const struct strlist *s = w->systems;
-	uint32_t n = 0;
-	int ret = 0;
-
-	for (size_t i = 0; i < s->n; i++)
-		n += strcmp(s->v[i], "ftrace") != 0;
-	dat_out_u32(&w->o, n);
-	for (size_t i = 0; i < s->n && !ret; i++) {
-		if (!strcmp(s->v[i], "ftrace"))
-			continue;
-		dat_out_write(&w->o, s->v[i], strlen(s->v[i]) + 1);
-		ret = meta_formats(w, s->v[i]);
-	}
-	return ret;
-}
-
-static int meta_headers(struct out *w)
-{
-	static const char *const names[] = { "header_page", "header_event" };
-	int ret = 0;
-
-	for (size_t i = 0; i < ARRAY_SIZE(names) && !ret; i++) {
-		char path[32] = "events/";
-
-		strcat(path, names[i]);
-		dat_out_write(&w->o, names[i], strlen(names[i]) + 1);
-		ret = meta_text64(w, undo_dirfd(w->s->undo), path);
-	}
-	return ret;
-}
-
-static int meta_own_formats(struct out *w)
-{
-	return meta_formats(w, "ftrace");
-}
-
-/* Sections without `put` are copies of a file below /proc or the tracing directory. */
-static const struct section {
-	uint16_t id;
-	const char *name;
-	int (*put)(struct out *w);
-	const char *file;
-	int size_bytes;
-	bool proc;
-} sections[] = {
-	{ DAT_HEADER_INFO, "headers", .put = meta_headers },
-	{ DAT_FTRACE_EVENTS, "ftrace events", .put = meta_own_formats },
-	{ DAT_EVENT_FORMATS, "events format", .put = meta_systems },
-	{ DAT_KALLSYMS, "kallsyms", .file = "kallsyms", .size_bytes = 4, .proc = true },
-	{ DAT_PRINTK, "printk", .file = "printk_formats", .size_bytes = 4 },
-	{ DAT_CMDLINES, "command lines", .file = "saved_cmdlines", .size_bytes = 8 },
-};
-
-static int meta_section(struct out *w, const struct section *t)
-{
-	uint64_t at = w->o.pos;
-	int ret = 0;
-
-	meta_begin(w, t->id, t->name);
-	if (t->put)
-		ret = t->put(w);
-	else
-		meta_copy(w, t->proc ? w->s->agent->proc_fd : undo_dirfd(w->s->undo), t->file, t->size_bytes);
-	meta_end(w);
-	meta_option(w, t->id, &at, sizeof(at));
-	return ret;
 }
 
 /* ---- the file ---------------------------------------------------------------- */
 
-static int meta_all(struct out *w)
+static void meta_sections(struct out *w)
 {
-	uint64_t options_at, at, next = 0;
-	int ret = 0;
-	static const uint8_t magic[] = { 0x17, 0x08, 0x44, 't', 'r', 'a', 'c', 'i', 'n', 'g', '7', 0 };
-	const uint8_t machine[] = { __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__, 8 };
-	struct dat_options o = { 0 };
+	const int dirfd = undo_dirfd(w->s->undo);
+	struct strlist systems = { 0 }; /* with an event switched on */
+	uint32_t n = 0;
+
+	meta_begin(w, DAT_HEADER_INFO, "headers");
+	dat_out_write(&w->o, "header_page", sizeof("header_page"));
+	meta_file(w, "events/header_page");
+	dat_out_write(&w->o, "header_event", sizeof("header_event"));
+	meta_file(w, "events/header_event");
+	meta_end(w);
+
+	meta_begin(w, DAT_FTRACE_EVENTS, "ftrace events");
+	meta_formats(w, "ftrace");
+	meta_end(w);
+
+	meta_check(w, instance_systems(w->s->inst, &systems));
+	for (size_t i = 0; i < systems.n; i++)
+		n += strcmp(systems.v[i], "ftrace") != 0;
+	meta_begin(w, DAT_EVENT_FORMATS, "events format");
+	dat_out_u32(&w->o, n);
+	for (size_t i = 0; i < systems.n; i++) {
+		if (!strcmp(systems.v[i], "ftrace"))
+			continue;
+		dat_out_write(&w->o, systems.v[i], strlen(systems.v[i]) + 1);
+		meta_formats(w, systems.v[i]);
+	}
+	meta_end(w);
+	strlist_release(&systems);
+
+	meta_begin(w, DAT_KALLSYMS, "kallsyms");
+	meta_copy(w, w->s->agent->proc_fd, "kallsyms", 4, false);
+	meta_end(w);
+	meta_begin(w, DAT_PRINTK, "printk");
+	meta_copy(w, dirfd, "printk_formats", 4, false);
+	meta_end(w);
+	meta_begin(w, DAT_CMDLINES, "command lines");
+	meta_copy(w, dirfd, "saved_cmdlines", 8, false);
+	meta_end(w);
+}
+
+static int meta_options(struct out *w)
+{
+	struct dat_options *o = &w->options;
+	const uint64_t next = 0;
 	char path[INSTANCE_PATH];
 	struct buf clock = { 0 };
+	int ret;
+
+	instance_file(w->s->inst, path, "trace_clock");
+	ret = read_file_at(undo_dirfd(w->s->undo), path, TEXT_MAX, &clock);
+	if (!ret)
+		ret = buf_str(&clock) ? dat_options_add_clock(o, buf_str(&clock)) : -ENOMEM;
+	buf_release(&clock);
+	return ret ?:
+	       dat_options_add_uname(o) ?:
+	       dat_options_add_text(o, DAT_VERSION, "hyptrace-agent " HYPTRACE_VERSION) ?:
+	       dat_options_add_traceid(o, w->s->trace_id) ?:
+	       dat_options_add(o, DAT_CPUCOUNT, &w->s->n_cpus, sizeof(w->s->n_cpus)) ?:
+	       dat_options_add(o, DAT_DONE, &next, sizeof(next));
+}
+
+static int meta_all(struct out *w)
+{
+	static const uint8_t magic[] = { 0x17, 0x08, 0x44, 't', 'r', 'a', 'c', 'i', 'n', 'g', '7', 0 };
+	const uint8_t machine[] = { __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__, 8 };
+	uint64_t options_at, at;
 
 	dat_out_write(&w->o, magic, sizeof(magic));
 	dat_out_write(&w->o, machine, sizeof(machine));
@@ -219,29 +201,17 @@ static int meta_all(struct out *w)
 	dat_out_write(&w->o, "none\0", 6);
 	options_at = w->o.pos;
 	dat_out_u64(&w->o, 0);
-	for (size_t i = 0; i < ARRAY_SIZE(sections) && !ret; i++)
-		ret = meta_section(w, &sections[i]);
-	if (ret)
-		return ret;
-	instance_file(w->s->inst, path, "trace_clock");
-	ret = read_file_at(undo_dirfd(w->s->undo), path, TEXT_MAX, &clock);
-	if (!ret)
-		ret = buf_str(&clock) ? dat_options_add_clock(&o, buf_str(&clock)) : -ENOMEM;
-	ret = ret ?: dat_options_add_uname(&o);
-	ret = ret ?: dat_options_add_text(&o, DAT_VERSION, "hyptrace-agent " HYPTRACE_VERSION);
-	ret = ret ?: dat_options_add_traceid(&o, w->s->trace_id);
-	for (size_t i = 0; i < o.n && !ret; i++)
-		meta_option(w, o.v[i].id, o.v[i].data, o.v[i].len);
-	meta_option(w, DAT_CPUCOUNT, &w->s->n_cpus, sizeof(w->s->n_cpus));
-	meta_option(w, DAT_DONE, &next, sizeof(next));
-	dat_options_release(&o);
-	buf_release(&clock);
-	ret = ret ? ret : buf_status(&w->options);
-	if (ret)
-		return ret;
+	meta_sections(w);
+	meta_check(w, meta_options(w));
 	at = w->o.pos;
 	meta_begin(w, DAT_DONE, "options");
-	dat_out_write(&w->o, w->options.data, w->options.len);
+	for (size_t i = 0; i < w->options.n; i++) {
+		const struct dat_option *o = &w->options.v[i];
+
+		dat_out_u16(&w->o, o->id);
+		dat_out_u32(&w->o, o->len);
+		dat_out_write(&w->o, o->data, o->len);
+	}
 	meta_end(w);
 	dat_out_patch(&w->o, options_at, at);
 	/* its own name is in it too */
@@ -253,17 +223,15 @@ static int meta_all(struct out *w)
 
 int meta_make(const struct serving *s)
 {
-	struct strlist systems = { 0 };
-	struct out w = { .s = s, .systems = &systems };
+	struct out w = { .s = s };
 	int fd = memfd_create("metadata", MFD_CLOEXEC), ret;
 
 	if (fd < 0)
 		return -errno;
-	ret = instance_systems(s->inst, &systems) ?: dat_out_init(&w.o, fd) ?: meta_all(&w);
+	ret = dat_out_init(&w.o, fd) ?: meta_all(&w);
 	dat_out_release(&w.o);
-	strlist_release(&systems);
+	dat_options_release(&w.options);
 	buf_release(&w.strings);
-	buf_release(&w.options);
 	if (!ret && lseek(fd, 0, SEEK_SET) < 0)
 		ret = -errno;
 	if (!ret)

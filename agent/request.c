@@ -5,9 +5,14 @@
  * pass: no path, no command, nothing that costs the guest without bound.
  */
 #include "agent.h"
+#include "record/profile/profile.h"
+#include "base/array.h"
+#include "base/files.h"
 
 #include <ctype.h>
 #include <errno.h>
+#include <fnmatch.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -105,22 +110,6 @@ static const char *wrong_buffer(const struct buffer_plan *b)
 	return b->max_graph_depth > 1000 ? "--max-graph-depth: not a number that can be" : NULL;
 }
 
-static const char *wrong_plan(const struct record_plan *plan)
-{
-	const char *wrong = NULL;
-
-	for (size_t i = 0; i < plan->n_buffers && !wrong; i++)
-		wrong = wrong_buffer(&plan->buffers[i]);
-	if (wrong)
-		return wrong;
-	if ((plan->start_on.filter && !is_one_line(plan->start_on.filter)) ||
-	    (plan->stop_on.filter && !is_one_line(plan->stop_on.filter)))
-		return "--start-on, --stop-on: not a filter";
-	if (plan->sleep_us > SLEEP_MAX)
-		return "-s: not a number that can be";
-	return plan->cmdlines_size > 1u << 20 ? "--cmdlines-size: not a number that can be" : NULL;
-}
-
 int request_parse(struct record_plan *plan, const struct strlist *args, const struct log *log, char **why)
 {
 	char command[] = "record", **argv = calloc(args->n + 2, sizeof(*argv));
@@ -137,7 +126,16 @@ int request_parse(struct record_plan *plan, const struct strlist *args, const st
 		argv[i + 1] = args->v[i];
 	ret = grammar_parse_request(plan, (int)args->n + 1, argv, log, &err);
 	free(argv);
-	wrong = ret ? err.text : wrong_plan(plan);
+	wrong = ret ? err.text : NULL;
+	for (size_t i = 0; i < plan->n_buffers && !wrong; i++)
+		wrong = wrong_buffer(&plan->buffers[i]);
+	if (!wrong && ((plan->start_on.filter && !is_one_line(plan->start_on.filter)) ||
+		       (plan->stop_on.filter && !is_one_line(plan->stop_on.filter))))
+		wrong = "--start-on, --stop-on: not a filter";
+	if (!wrong && plan->sleep_us > SLEEP_MAX)
+		wrong = "-s: not a number that can be";
+	if (!wrong && plan->cmdlines_size > 1u << 20)
+		wrong = "--cmdlines-size: not a number that can be";
 	if (!wrong)
 		return 0;
 	record_plan_release(plan);
@@ -169,4 +167,183 @@ bool request_has_probe(const struct buffer_plan *b)
 		if (b->events[i].define && !b->events[i].optional)
 			return true;
 	return false;
+}
+
+/* ---- --allow: narrows the events to those that the guest lets be traced ---------------------- */
+
+/* A request may name all of the kernel's events many times over. */
+#define NARROWED_MAX 8192
+
+/* trace-cmd's grammar for events: "all", "system:event", or a name for both. */
+static bool event_matches(const char *pattern, const char *system, const char *event)
+{
+	const char *colon = strchr(pattern, ':');
+	char head[128];
+	size_t len = colon ? (size_t)(colon - pattern) : 0;
+
+	if (!strcmp(pattern, "all"))
+		return true;
+	if (!colon)
+		return !fnmatch(pattern, system, 0) || !fnmatch(pattern, event, 0);
+	if (len >= sizeof(head))
+		return false;
+	memcpy(head, pattern, len);
+	head[len] = 0;
+	return (!len || !fnmatch(head, system, 0)) && (!colon[1] || !fnmatch(colon + 1, event, 0));
+}
+
+static bool is_allowed(const struct strlist *allow, const char *system, const char *event)
+{
+	for (size_t i = 0; i < allow->n; i++)
+		if (event_matches(allow->v[i], system, event))
+			return true;
+	return false;
+}
+
+bool allow_samples(const struct strlist *allow)
+{
+	return !allow->n || is_allowed(allow, PROFILE_SYSTEM, PROFILE_SAMPLE);
+}
+
+static bool is_allowed_trigger(const struct strlist *allow, const struct trigger_plan *t)
+{
+	size_t system = t->event ? strcspn(t->event, "/") : 0;
+	char name[128];
+
+	if (!t->event || !allow->n)
+		return true;
+	if (system >= sizeof(name))
+		return false;
+	memcpy(name, t->event, system);
+	name[system] = 0;
+	return is_allowed(allow, name, t->event + system + 1);
+}
+
+bool allow_region(const struct strlist *allow, const struct record_plan *plan)
+{
+	return is_allowed_trigger(allow, &plan->start_on) && is_allowed_trigger(allow, &plan->stop_on);
+}
+
+struct narrow {
+	const struct strlist *allow;
+	const struct buffer_plan *old;
+	struct buffer_plan out; /* its events only */
+	size_t dropped;
+};
+
+static int narrow_add(struct narrow *nw, const struct event_plan *e, const char *system, const char *event)
+{
+	struct event_plan *one;
+	char name[520];
+
+	if (nw->out.n_events == NARROWED_MAX)
+		return -E2BIG;
+	snprintf(name, sizeof(name), "%s:%s", system, event);
+	one = buffer_plan_add_event(&nw->out, name, e->negate);
+	if (!one)
+		return -ENOMEM;
+	if (e->filter && !(one->filter = strdup(e->filter)))
+		return -ENOMEM;
+	for (size_t i = 0; i < e->triggers.n; i++)
+		if (strlist_add(&one->triggers, e->triggers.v[i]))
+			return -ENOMEM;
+	return 0;
+}
+
+static int narrow_plan(struct narrow *nw, int dirfd)
+{
+	struct strlist systems = { 0 };
+	int ret = read_dir_at(dirfd, "events", &systems);
+
+	for (size_t i = 0; i < systems.n && !ret; i++) {
+		struct strlist events = { 0 };
+		char path[600];
+
+		snprintf(path, sizeof(path), "events/%s", systems.v[i]);
+		read_dir_at(dirfd, path, &events); /* a file has none */
+		for (size_t n = 0; n < events.n && !ret; n++) {
+			const char *system = systems.v[i], *event = events.v[n];
+
+			snprintf(path, sizeof(path), "events/%s/%s/.", system, event);
+			if (!file_there(dirfd, path))
+				continue;
+			for (size_t k = 0; k < nw->old->n_events && !ret; k++) {
+				const struct event_plan *e = &nw->old->events[k];
+
+				if (!event_matches(e->name, system, event))
+					continue;
+				if (is_allowed(nw->allow, system, event))
+					ret = narrow_add(nw, e, system, event);
+				else if (!e->negate)
+					nw->dropped++;
+			}
+		}
+		strlist_release(&events);
+	}
+	strlist_release(&systems);
+	return ret;
+}
+
+/* Ways around a list of events. */
+static const char *way_around(const struct buffer_plan *b)
+{
+	/* triggers that cannot switch on another event */
+	static const char *const triggers[] = { "traceon", "traceoff", "stacktrace", "snapshot" };
+	/* others bring marks, trace_printk or what is in a task's memory into the buffer */
+	static const char *const options[] = { "stacktrace", "function-trace", "overwrite", "event-fork" };
+
+	if ((b->tracer && strcmp(b->tracer, "nop")) || b->funcs.n || b->graph.n || b->notrace.n)
+		return "only events are allowed here, no tracer";
+	for (size_t i = 0; i < b->n_events; i++) {
+		if (b->events[i].define)
+			return "only events that are there are allowed here, no probe";
+		for (size_t n = 0; n < b->events[i].triggers.n; n++) {
+			const char *t = b->events[i].triggers.v[n];
+			bool tame = false;
+
+			for (size_t k = 0; k < ARRAY_SIZE(triggers); k++)
+				tame |= !strncmp(t, triggers[k], strlen(triggers[k])) && !strstr(t, "event");
+			if (!tame)
+				return "this trigger is not allowed here";
+		}
+	}
+	for (size_t i = 0; i < b->options.n; i++) {
+		const char *o = b->options.v[i];
+		bool tame = false;
+
+		for (size_t k = 0; k < ARRAY_SIZE(options); k++)
+			tame |= !strcmp(strncmp(o, "no", 2) ? o : o + 2, options[k]);
+		if (!tame)
+			return "this option is not allowed here (-O)";
+	}
+	return NULL;
+}
+
+int allow_apply(const struct strlist *allow, int dirfd, struct buffer_plan *b, const struct log *log,
+		char **why)
+{
+	struct narrow nw = { .allow = allow, .old = b };
+	const char *way;
+	int ret;
+
+	if (!allow->n)
+		return 0;
+	way = way_around(b);
+	ret = way ? -EACCES : narrow_plan(&nw, dirfd);
+	if (!ret && b->n_events && !nw.out.n_events) {
+		way = "none of these events is allowed here";
+		ret = -EACCES;
+	}
+	if (way)
+		*why = strdup(way);
+	if (ret) {
+		event_plans_release(nw.out.events, nw.out.n_events);
+		return ret;
+	}
+	if (nw.dropped)
+		log_warn(log, "%zu events of the request are not allowed and left out", nw.dropped);
+	event_plans_release(b->events, b->n_events);
+	b->events = nw.out.events;
+	b->n_events = nw.out.n_events;
+	return 0;
 }

@@ -239,19 +239,6 @@ static void pending_serve(struct server *s, size_t i)
 
 /* ---- the loop ---------------------------------------------------------------- */
 
-/* ms until the oldest connection is dropped, or new ones can be accepted; -1: neither. */
-static int next_expiry(const struct server *s)
-{
-	int64_t next = room_from(s) ?: INT64_MAX, ms;
-
-	if (s->n_pending && s->pending[0]->deadline < next)
-		next = s->pending[0]->deadline;
-	if (next == INT64_MAX)
-		return -1;
-	ms = next - msg_now();
-	return ms > 0 ? (int)ms : 0;
-}
-
 /* 1: asked to end. */
 static int server_step(struct server *s)
 {
@@ -261,11 +248,17 @@ static int server_step(struct server *s)
 		{ .fd = room_from(s) ? -1 : s->a->listen_fd, .events = POLLIN },
 	};
 	size_t n = s->n_pending;
-	int64_t now;
+	/* when the oldest connection is dropped, or new ones can be accepted */
+	int64_t next = room_from(s) ?: INT64_MAX, now;
+	int ms = -1;
 
 	for (size_t i = 0; i < n; i++)
 		p[3 + i] = (struct pollfd){ .fd = s->pending[i]->fd, .events = POLLIN };
-	if (poll(p, 3 + n, next_expiry(s)) < 0)
+	if (n && s->pending[0]->deadline < next)
+		next = s->pending[0]->deadline;
+	if (next != INT64_MAX)
+		ms = next > msg_now() ? (int)(next - msg_now()) : 0;
+	if (poll(p, 3 + n, ms) < 0)
 		return errno == EINTR ? 0 : -errno;
 	if (p[0].revents)
 		return 1;

@@ -2,10 +2,9 @@
 /* One recording of a recorder: the buffer is made ready, the answer, the metadata, the pages, the end. */
 #include "base/array.h"
 #include "base/files.h"
-#include "serving-state.h"
+#include "agent.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +15,6 @@
 
 #include "file/dat/page.h"
 #include "record/tracefs/dir.h"
-#include "agent.h"
 #include "record/clock/counter.h"
 
 /* ---- the undo ---------------------------------------------------------------- */
@@ -51,35 +49,25 @@ static void serving_put_back(struct serving *s)
 
 /* ---- the buffer ---------------------------------------------------------------- */
 
-/* The instance's own sub-buffer size, where the kernel has one; else header_page's. */
-static int serving_find_page_size(struct serving *s)
-{
-	struct page_layout layout;
-	char path[INSTANCE_PATH];
-	char *kb = NULL;
-	uint64_t n = 0;
-	bool own = !undo_read(s->undo, instance_file(s->inst, path, "buffer_subbuf_size_kb"), &kb) &&
-		   !parse_u64(kb, &n) && n && n <= 1024;
-	int ret = 0;
-
-	free(kb);
-	if (own) {
-		s->page_size = (uint32_t)n * 1024;
-		return 0;
-	}
-	ret = page_layout_read(undo_dirfd(s->undo), "events/header_page", &layout);
-	if (!ret)
-		s->page_size = layout.size;
-	return ret;
-}
-
 static int serving_find_facts(struct serving *s)
 {
-	char path[INSTANCE_PATH];
-	int ret = undo_read(s->undo, instance_file(s->inst, path, "trace_clock"), &s->clock) ?:
-		  serving_find_page_size(s) ?:
-		  tracefs_cpus(undo_dirfd(s->undo), instance_file(s->inst, path, "per_cpu"), &s->n_cpus);
+	struct page_layout layout = { 0 };
+	char path[INSTANCE_PATH], *kb = NULL;
+	uint64_t n = 0;
+	int ret = undo_read(s->undo, instance_file(s->inst, path, "trace_clock"), &s->clock);
 
+	if (ret)
+		return ret;
+	/* the instance's own sub-buffer size, where the kernel has one; else header_page's */
+	if (!undo_read(s->undo, instance_file(s->inst, path, "buffer_subbuf_size_kb"), &kb) &&
+	    !parse_u64(kb, &n) && n && n <= 1024)
+		s->page_size = (uint32_t)n * 1024;
+	else
+		ret = page_layout_read(undo_dirfd(s->undo), "events/header_page", &layout);
+	free(kb);
+	if (!ret && !s->page_size)
+		s->page_size = layout.size;
+	ret = ret ?: tracefs_cpus(undo_dirfd(s->undo), instance_file(s->inst, path, "per_cpu"), &s->n_cpus);
 	if (ret)
 		return ret;
 	if (s->n_cpus > MSG_CPUS_MAX)
@@ -87,43 +75,19 @@ static int serving_find_facts(struct serving *s)
 	return s->n_cpus ? 0 : -ENODEV;
 }
 
-/* ---- --allow ------------------------------------------------------------------ */
-
-/*
- * A buffer that only the agent writes to has nothing from before the request (but
- * what --early names), no mark and no trace_printk. The recorder sees no name of it.
- */
-static int serving_use_own(struct serving *s)
-{
-	char *name = *s->agent->own ? strdup(basename(s->agent->own)) : NULL;
-
-	if (!name)
-		return *s->agent->own ? -ENOMEM : 0;
-	free(s->buffer->name);
-	s->buffer->name = name;
-	return 0;
-}
-
 /* ---- samples ------------------------------------------------------------------ */
 
-static uint64_t serving_asked_hz(const struct serving *s)
+/* The recording continues without samples: the answer lacks them. */
+static void serving_open_profile(struct serving *s)
 {
+	struct profile_opts o = { .n_cpus = s->n_cpus, .clock = s->clock, .log = s->log };
 	uint64_t hz = 0;
 
 	for (size_t i = 0; i < s->req.protos.n; i++)
 		if (!strncmp(s->req.protos.v[i], MSG_PROFILE, strlen(MSG_PROFILE)) &&
 		    parse_u64(s->req.protos.v[i] + strlen(MSG_PROFILE), &hz))
 			hz = 0;
-	return hz < UINT32_MAX ? hz : 0;
-}
-
-/* The recording continues without samples: the answer lacks them. */
-static void serving_open_profile(struct serving *s)
-{
-	struct profile_opts o = {
-		.hz = (unsigned int)serving_asked_hz(s), .n_cpus = s->n_cpus, .clock = s->clock, .log = s->log
-	};
-
+	o.hz = hz < UINT32_MAX ? (unsigned int)hz : 0;
 	s->n_streams = s->n_cpus;
 	if (!o.hz)
 		return;
@@ -188,7 +152,15 @@ static int serving_prepare(struct serving *s, char **why)
 		return -EACCES;
 	}
 	s->boot = boot_take(a, *a->own ? "" : s->buffer->name);
-	ret = serving_use_own(s) ?: serving_open_undo(s);
+	/*
+	 * --allow: a buffer that only the agent writes to has nothing from before the request (but what
+	 * --early names), no mark and no trace_printk. The recorder sees no name of it.
+	 */
+	if (*a->own) {
+		free(s->buffer->name);
+		s->buffer->name = strdup(basename(a->own));
+	}
+	ret = s->buffer->name ? serving_open_undo(s) : -ENOMEM;
 	ret = ret ?: allow_apply(&a->allow, undo_dirfd(s->undo), s->buffer, s->log, why) ?: serving_setup(s);
 	if (ret)
 		goto out;
@@ -237,17 +209,8 @@ static int serving_open_ports(struct serving *s)
 		return ret;
 	}
 	atomic_store(&s->ports, p);
-	return 0;
-}
-
-static int serving_open_sync(struct serving *s)
-{
-	int ret;
-
 	s->proto = sync_protocol(&s->req.protos);
-	if (!*s->proto)
-		return 0;
-	ret = sync_start(&s->sync, s);
+	ret = *s->proto ? sync_start(&s->sync, s) : 0;
 	if (ret) {
 		log_warn(s->log, "no time synchronisation: %s", strerror(-ret));
 		s->proto = "";
@@ -279,33 +242,24 @@ static int serving_answer(struct serving *s)
 
 /* ---- the metadata ---------------------------------------------------------------- */
 
-/* One message more. 1, 0: there is no more data, or -errno. */
-static int add_data(struct buf *out, int fd)
-{
-	uint8_t bytes[MSG_DATA_MAX];
-	ssize_t n = read_all(fd, bytes, sizeof(bytes));
-
-	if (n > 0)
-		msg_add(out, MSG_SEND_DATA, bytes, (size_t)n);
-	return n > 0 ? 1 : (int)n;
-}
-
 static int send_meta(struct serving *s)
 {
-	int fd = meta_make(s), more = 1, ret = 0;
+	int fd = meta_make(s), ret = 0;
+	ssize_t n = 1;
 
 	if (fd < 0)
 		return fd;
-	/* vsock wakes the other side up for each send, which takes longer than the send itself */
-	while (!ret && more > 0) {
+	/* vsock wakes the other side up for each send, which takes longer than the send itself */ while (
+		!ret && n > 0) {
 		struct msg_wait w = serving_wait(s);
+		uint8_t bytes[MSG_DATA_MAX];
 		struct buf b = { 0 };
 
-		while ((more = add_data(&b, fd)) > 0 && b.len < SEND_AT_ONCE)
-			;
-		if (!more)
+		while (b.len < SEND_AT_ONCE && (n = read_all(fd, bytes, sizeof(bytes))) > 0)
+			msg_add(&b, MSG_SEND_DATA, bytes, (size_t)n);
+		if (!n)
 			msg_add(&b, MSG_FIN_DATA, NULL, 0);
-		ret = more < 0 ? more : msg_send_buf(s->fd, &b, &w);
+		ret = n < 0 ? (int)n : msg_send_buf(s->fd, &b, &w);
 		buf_release(&b);
 	}
 	close(fd);
@@ -382,7 +336,6 @@ static int serving_record(struct serving *s)
 {
 	int ret = streams_start(&s->streams, s), ended;
 	struct pauses p = { 0 };
-	uint64_t bytes = 0, lost = 0;
 	bool whole = true;
 
 	if (!ret)
@@ -404,24 +357,7 @@ static int serving_record(struct serving *s)
 	if (ret)
 		serving_cancel(s);
 	ended = streams_finish(s->streams);
-	s->sent.cpus = calloc(s->n_streams, sizeof(*s->sent.cpus));
-	for (uint32_t i = 0; i < s->n_streams && s->sent.cpus; i++) {
-		struct msg_sent_cpu *one = &s->sent.cpus[i];
-
-		s->sent.n_cpus = i + 1;
-		one->bytes = streams_bytes(s->streams, i);
-		/* 0 if the kernel has no figure: then the recorder uses the pages */
-		if (i < s->n_cpus)
-			instance_lost(s->inst, i, &one->lost);
-		else
-			one->lost = streams_samples_lost(s->streams, i);
-		log_debug(s->log, "cpu %u%s: sent %" PRIu64 " bytes, %" PRIu64 " events lost", i % s->n_cpus,
-			  i < s->n_cpus ? "" : ", samples", one->bytes, one->lost);
-		bytes += one->bytes;
-		lost += one->lost;
-	}
-	log_info(s->log, "sent %" PRIu64 " bytes%s, %" PRIu64 " events lost", bytes,
-		 streams_spliced(s->streams) ? " by splice" : "", lost);
+	streams_account(s->streams, &s->sent); /* without memory for it the recorder uses the pages */
 	return ended && (!ret || ret == -EPIPE) ? ended : ret;
 }
 
@@ -430,7 +366,10 @@ static int serving_record(struct serving *s)
 static int serving_run(struct serving *s)
 {
 	static int (*const steps[])(struct serving *) = {
-		serving_open_ports, serving_open_sync, serving_answer, send_meta, serving_record,
+		serving_open_ports,
+		serving_answer,
+		send_meta,
+		serving_record,
 	};
 	char *why = NULL;
 	int ret = serving_prepare(s, &why);

@@ -1,16 +1,140 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Carries the pages of each CPU to the recorder. */
-#include "serving-state.h"
+/* Carries the pages of each CPU to the recorder, over the port that the recorder connects to for it. */
+#include "agent.h"
 #include "base/files.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+/* ---- ports: one for the data of each CPU, and the connections that come to them ----------------- */
+
+struct port {
+	uint32_t number;
+	int wake;  /* readable: a connection is there */
+	int given; /* UNIX: the connection, or -1 */
+};
+
+struct ports {
+	struct transport_addr peer;
+	pthread_mutex_t lock; /* of given */
+	size_t n;
+	struct port v[];
+};
+
+int ports_open(struct ports **out, const struct transport_addr *local, const struct transport_addr *peer,
+	       size_t n)
+{
+	struct ports *p = calloc(1, sizeof(*p) + n * sizeof(p->v[0]));
+	uint32_t base = 0;
+	int ret = 0;
+
+	if (!p)
+		return -ENOMEM;
+	p->peer = *peer;
+	pthread_mutex_init(&p->lock, NULL);
+	/* so that a late connection to an earlier session finds nothing */
+	if (getrandom(&base, sizeof(base), 0) != sizeof(base))
+		base = (uint32_t)msg_now();
+	base = 0x10000 + (base & 0x3fffff00);
+	for (; p->n < n && !ret; p->n += !ret) {
+		struct port *port = &p->v[p->n];
+		struct transport_addr a = *local;
+
+		port->given = -1;
+		port->number = base + (uint32_t)p->n;
+		a.port = TRANSPORT_PORT_ANY;
+		if (a.kind == TRANSPORT_VSOCK)
+			a.cid = TRANSPORT_CID_ANY;
+		port->wake = a.kind == TRANSPORT_UNIX ? eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)
+						      : transport_listen(&a, 4, &port->number);
+		if (port->wake < 0)
+			ret = a.kind == TRANSPORT_UNIX ? -errno : port->wake;
+	}
+	if (ret)
+		ports_free(p);
+	else
+		*out = p;
+	return ret;
+}
+
+void ports_free(struct ports *p)
+{
+	if (!p)
+		return;
+	for (size_t i = 0; i < p->n; i++) {
+		fd_close(&p->v[i].wake);
+		fd_close(&p->v[i].given);
+	}
+	pthread_mutex_destroy(&p->lock);
+	free(p);
+}
+
+uint32_t ports_number(const struct ports *p, size_t i)
+{
+	return p->v[i].number;
+}
+
+int ports_accept(struct ports *p, size_t i, const struct msg_wait *w)
+{
+	struct port *port = &p->v[i];
+	struct transport_addr peer;
+	int ret;
+
+	for (;;) {
+		ret = msg_poll(port->wake, POLLIN, w);
+		if (ret)
+			return ret;
+		if (p->peer.kind == TRANSPORT_UNIX) {
+			int fd;
+
+			pthread_mutex_lock(&p->lock);
+			fd = port->given;
+			port->given = -1;
+			port->number = 0;
+			pthread_mutex_unlock(&p->lock);
+			ret = fd < 0 ? -EAGAIN : fd;
+			break;
+		}
+		ret = transport_accept(port->wake, &peer);
+		if (ret >= 0 && transport_same_host(&peer, &p->peer))
+			break;
+		if (ret >= 0)
+			close(ret);
+		else if (ret != -EAGAIN && ret != -ECONNABORTED)
+			return ret;
+	}
+	close(port->wake);
+	port->wake = -1;
+	return ret;
+}
+
+bool ports_offer(struct ports *p, uint32_t number, int fd)
+{
+	bool taken = false;
+
+	pthread_mutex_lock(&p->lock);
+	for (size_t i = 0; i < p->n && number && !taken; i++) {
+		if (p->v[i].number != number || p->v[i].given >= 0)
+			continue;
+		p->v[i].given = fd;
+		taken = eventfd_write(p->v[i].wake, 1) == 0;
+		if (!taken)
+			p->v[i].given = -1;
+	}
+	pthread_mutex_unlock(&p->lock);
+	return taken;
+}
+
+/* ---- streams --------------------------------------------------------------------------------- */
 
 /* A reader of trace_pipe_raw is not woken below the buffer's wake-up mark. */
 #define WAIT_MS 100
@@ -290,22 +414,35 @@ int streams_finish(struct streams *s)
 	return ret;
 }
 
-uint64_t streams_bytes(const struct streams *s, uint32_t cpu)
+int streams_account(const struct streams *s, struct msg_sent *sent)
 {
-	return s->v[cpu].bytes;
-}
+	const struct serving *serving = s->serving;
+	uint64_t bytes = 0, lost = 0;
+	bool spliced = true;
 
-uint64_t streams_samples_lost(const struct streams *s, uint32_t cpu)
-{
-	return s->v[cpu].samples.lost;
-}
+	sent->cpus = calloc(s->n, sizeof(*sent->cpus));
+	if (!sent->cpus)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < s->n; i++) {
+		struct msg_sent_cpu *one = &sent->cpus[i];
+		bool samples = i >= serving->n_cpus;
 
-bool streams_spliced(const struct streams *s)
-{
-	for (uint32_t i = 0; i < s->n; i++)
-		if (s->v[i].no_splice_in || s->v[i].no_splice_out)
-			return false;
-	return true;
+		one->bytes = s->v[i].bytes;
+		/* 0 if the kernel has no figure: then the recorder uses the pages */
+		if (samples)
+			one->lost = s->v[i].samples.lost;
+		else
+			instance_lost(serving->inst, i, &one->lost);
+		log_debug(serving->log, "cpu %u%s: sent %" PRIu64 " bytes, %" PRIu64 " events lost",
+			  i % serving->n_cpus, samples ? ", samples" : "", one->bytes, one->lost);
+		bytes += one->bytes;
+		lost += one->lost;
+		spliced &= !s->v[i].no_splice_in && !s->v[i].no_splice_out;
+	}
+	sent->n_cpus = s->n;
+	log_info(serving->log, "sent %" PRIu64 " bytes%s, %" PRIu64 " events lost", bytes,
+		 spliced ? " by splice" : "", lost);
+	return 0;
 }
 
 void streams_free(struct streams *s)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The guest's side of time synchronisation. */
-#include "serving-state.h"
+#include "agent.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -95,40 +95,28 @@ static int sync_receive(struct sync *s, uint32_t id, struct msg_sync *sync)
 	return ret ? ret : msg_sync_is(sync, MSG_SYNC_PTP, id) ? 0 : -EPROTO;
 }
 
-static int pass_begin(struct sync *s)
+/* The host's times come at the end; the numbers in there count from 1. */
+static int sync_pass(struct sync *s)
 {
 	struct buf b = { 0 };
 	struct msg_sync sync;
+	uint32_t got = 0;
+	int ret;
 
+	clock_marker_clear(s->clock);
 	msg_add_ptp_start(&b, ++s->series, MSG_PTP_FASTEST | MSG_PTP_MARKER);
-	return sync_send(s, &b) ?: sync_receive(s, MSG_PTP_START, &sync);
-}
-
-static int pass_probe(struct sync *s, uint32_t number)
-{
-	struct buf b = { 0 };
-	struct msg_sync sync;
-	uint32_t got;
-	int ret;
-
-	msg_add_sync_number(&b, MSG_SYNC_PTP, MSG_PTP_PROBE, number);
-	clock_marker_set(s->clock, 2 * (number - 1));
-	ret = sync_send(s, &b);
-	if (!ret)
-		ret = sync_receive(s, MSG_PTP_PROBE, &sync);
-	clock_marker_set(s->clock, 2 * (number - 1) + 1);
-	if (!ret)
-		ret = msg_get_sync_number(&sync, &got);
-	return ret ? ret : got == number ? 0 : -EPROTO;
-}
-
-/* The host's times; the numbers in there count from 1. */
-static int pass_end(struct sync *s)
-{
-	struct buf b = { 0 };
-	struct msg_sync sync;
-	int ret;
-
+	ret = sync_send(s, &b) ?: sync_receive(s, MSG_PTP_START, &sync);
+	for (uint32_t i = 0; i < PROBES && !ret; i++) {
+		b = (struct buf){ 0 };
+		msg_add_sync_number(&b, MSG_SYNC_PTP, MSG_PTP_PROBE, i + 1);
+		clock_marker_set(s->clock, 2 * i);
+		ret = sync_send(s, &b) ?: sync_receive(s, MSG_PTP_PROBE, &sync);
+		clock_marker_set(s->clock, 2 * i + 1);
+		ret = ret ?: msg_get_sync_number(&sync, &got) ?: got == i + 1 ? 0 : -EPROTO;
+	}
+	if (ret)
+		return ret;
+	b = (struct buf){ 0 };
 	msg_add_sync(&b, MSG_SYNC_PTP, MSG_PTP_END, NULL, 0);
 	ret = sync_send(s, &b) ?: sync_receive(s, MSG_PTP_PROBES, &sync) ?:
 	      msg_get_ptp_probes(&sync, &s->seen);
@@ -166,18 +154,6 @@ static int sync_answer_counter(struct sync *s, const struct msg_sync *question, 
 
 /* ---- the thread ---------------------------------------------------------------- */
 
-/* For the next request: as long as the recording, then a while. */
-static int next_request(struct sync *s, struct msg *m)
-{
-	struct msg_wait w = { .deadline = INT64_MAX, .stop_fd = s->finish_fd };
-	int ret = msg_recv(s->fd, &s->reader, &w, m);
-
-	if (ret != -ECANCELED)
-		return ret;
-	w = serving_wait(s->serving);
-	return msg_recv(s->fd, &s->reader, &w, m);
-}
-
 static int serve_requests(struct sync *s)
 {
 	struct msg_wait w = serving_wait(s->serving);
@@ -193,9 +169,13 @@ static int serve_requests(struct sync *s)
 	for (;;) {
 		int64_t ts = 0, offset = 0;
 		struct buf b = { 0 };
-		cpu_set_t set;
-
-		ret = next_request(s, &m);
+		cpu_set_t set; /* as long as the recording, then a while */
+		w = (struct msg_wait){ .deadline = INT64_MAX, .stop_fd = s->finish_fd };
+		ret = msg_recv(s->fd, &s->reader, &w, &m);
+		if (ret == -ECANCELED) {
+			w = serving_wait(s->serving);
+			ret = msg_recv(s->fd, &s->reader, &w, &m);
+		}
 		taken = counter_read();
 		if (!ret)
 			ret = msg_get_sync(&m, &sync);
@@ -216,12 +196,7 @@ static int serve_requests(struct sync *s)
 			CPU_SET(cpu, &set);
 		/* of a CPU that is offline, another one's clock is as good */
 		sched_setaffinity(0, sizeof(set), &set);
-		clock_marker_clear(s->clock);
-		ret = pass_begin(s);
-		for (uint32_t i = 1; i <= PROBES && !ret; i++)
-			ret = pass_probe(s, i);
-		if (!ret)
-			ret = pass_end(s);
+		ret = sync_pass(s);
 		if (ret)
 			return ret;
 		if (!sync_choose(s->probes, PROBES, &ts, &offset))

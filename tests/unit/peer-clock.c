@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Questions to a guest about its counter: a peer that answers late is not waited for longer than is said. */
-#include "record/drain/peer-priv.h"
+#include "record/drain/peer.h"
 
 #include <pthread.h>
 #include <setjmp.h>

@@ -4,7 +4,7 @@
 
 #include "spool-fixture.h"
 
-#include "record/drain/spool-formats.h"
+#include "record/drain/spool-to-dat.h"
 
 #define HEAD                                                                                                 \
 	"name: e\nID: 700\nformat:\n"                                                                        \

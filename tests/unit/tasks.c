@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "file/dat/page.h"
-#include "record/drain/hyp-pids.h"
+#include "record/drain/spool-to-dat.h"
 
 #define SWITCH_ID 318
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* When tracing was off between regions, by what their events left in an instance on a FAKE tracefs. */
-#include "record/tracefs/watch.h"
+#include "record/tracefs/instance.h"
 #include "fake-tracefs.h"
 
 #include <errno.h>

@@ -264,7 +264,7 @@ static const struct perfetto_event perfetto_events[] = {
 	{ 588, true, "hypervisor", "hyp_enter", "", NULL },
 	{ 589, true, "hypervisor", "iommu_idmap_complete", "u8 map=1", NULL },
 	{ 590, true, "hypervisor", "vcpu_illegal_trap", "u64 esr=1", NULL },
-	/* hyptrace's own (record/drain/remote-events.h), as export --perfetto writes it. */
+	/* hyptrace's own (record/drain/spool-to-dat.h), as export --perfetto writes it. */
 	{ 0, false, "hypervisor", "hyp_cntvoff", "s32 vcpu=0;s64 offset=0;u64 low=0;u64 high=0",
 	  "\"vcpu=%d offset=%lld low=%llu high=%llu\", REC->vcpu, REC->offset, REC->low, REC->high" },
 };

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "record/drain/remote-events.h"
+#include "record/drain/spool-to-dat.h"
 #include "base/array.h"
 #include "base/files.h"
 

@@ -285,8 +285,8 @@ static int feed_hyp(struct job *j, struct remote *remote, const char *path, stru
 	struct spool_buffer b = { .name = "hyp",
 				  .clock = CLOCK,
 				  .path = path,
-				  .kind = remote_source(remote)->ops->kind,
-				  .page_size = remote_source(remote)->page_size,
+				  .kind = remote->source.ops->kind,
+				  .page_size = remote->source.page_size,
 				  .n_cpus = j->n_cpus };
 	struct remote_feed *feed;
 	int ret = spool_add_buffer(j->spool, &b);

@@ -141,52 +141,13 @@ static int read_event(struct cntvoff_probe *p, int dirfd, const char *event)
 	return ret;
 }
 
-static int read_probe_layout(struct cntvoff_probe *p, int dirfd)
-{
-	int ret = page_layout_read(dirfd, "events/header_page", &p->layout);
-
-	if (ret)
-		return ret;
-	if (p->layout.size > PAGE_MAX)
-		return -EMSGSIZE;
-	p->page = malloc(p->layout.size);
-	return p->page ? 0 : -ENOMEM;
-}
-
-static int make_instance(struct undo *u, const char *instance, const char *clock, const char *event)
-{
-	char size[PATH_LEN], its_clock[PATH_LEN], enable[PATH_LEN];
-
-	snprintf(size, sizeof(size), "%s/buffer_size_kb", instance);
-	snprintf(its_clock, sizeof(its_clock), "%s/trace_clock", instance);
-	snprintf(enable, sizeof(enable), "%s/events/" GROUP "/%s/enable", instance, event);
-	return undo_mkdir(u, instance) ?: undo_poke(u, size, SIZE_KB) ?: undo_poke(u, its_clock, clock) ?:
-	       undo_poke(u, enable, "1");
-}
-
-static int open_pipes(struct cntvoff_probe *p, int dirfd, const char *instance)
-{
-	char path[PATH_LEN];
-
-	p->fds = calloc(CPUS_MAX, sizeof(*p->fds));
-	if (!p->fds)
-		return -ENOMEM;
-	for (; p->n_fds < CPUS_MAX; p->n_fds++) {
-		snprintf(path, sizeof(path), "%s/per_cpu/cpu%zu/trace_pipe_raw", instance, p->n_fds);
-		p->fds[p->n_fds] = openat(dirfd, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-		if (p->fds[p->n_fds] < 0 && errno == ENOENT)
-			break;
-	}
-	return p->n_fds ? 0 : -ENOENT;
-}
-
 int cntvoff_probe_open(struct cntvoff_probe **out, struct undo *u, const char *clock)
 {
 	struct cntvoff_probe *p = calloc(1, sizeof(*p));
-	char instance[48], event[24];
+	char instance[48], event[24], define[2 * PATH_LEN], path[PATH_LEN];
+	const int dirfd = undo_dirfd(u);
 	size_t mark = undo_mark(u);
 	int ret;
-	char define[2 * PATH_LEN];
 
 	if (!p)
 		return -ENOMEM;
@@ -198,9 +159,31 @@ int cntvoff_probe_open(struct cntvoff_probe **out, struct undo *u, const char *c
 		 "id=vcpu->vcpu_id vm=vcpu->kvm->userspace_pid",
 		 event);
 	ret = dynamic_event_make(u, define);
-	if (!ret)
-		ret = read_event(p, undo_dirfd(u), event) ?: read_probe_layout(p, undo_dirfd(u)) ?:
-		      make_instance(u, instance, clock, event) ?: open_pipes(p, undo_dirfd(u), instance);
+	if (ret)
+		goto out;
+	ret = read_event(p, dirfd, event) ?: page_layout_read(dirfd, "events/header_page", &p->layout);
+	if (!ret && p->layout.size > PAGE_MAX)
+		ret = -EMSGSIZE;
+	if (ret)
+		goto out;
+	p->page = malloc(p->layout.size);
+	p->fds = calloc(CPUS_MAX, sizeof(*p->fds));
+	ret = p->page && p->fds ? undo_mkdir(u, instance) : -ENOMEM;
+	snprintf(path, sizeof(path), "%s/buffer_size_kb", instance);
+	ret = ret ?: undo_poke(u, path, SIZE_KB);
+	snprintf(path, sizeof(path), "%s/trace_clock", instance);
+	ret = ret ?: undo_poke(u, path, clock);
+	snprintf(path, sizeof(path), "%s/events/" GROUP "/%s/enable", instance, event);
+	ret = ret ?: undo_poke(u, path, "1");
+	for (; p->n_fds < CPUS_MAX && !ret; p->n_fds++) {
+		snprintf(path, sizeof(path), "%s/per_cpu/cpu%zu/trace_pipe_raw", instance, p->n_fds);
+		p->fds[p->n_fds] = openat(dirfd, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+		if (p->fds[p->n_fds] < 0 && errno == ENOENT)
+			break;
+	}
+	if (!ret && !p->n_fds)
+		ret = -ENOENT;
+out:
 	if (!ret) {
 		*out = p;
 		return 0;
@@ -232,20 +215,6 @@ static bool load_field(const struct page_event *e, const struct event_field *f, 
 	return true;
 }
 
-static int take_load(struct cntvoff_probe *p, const struct page_event *e)
-{
-	struct load l = { .time = e->ts };
-	uint16_t type;
-
-	if (e->len < sizeof(type))
-		return 0;
-	memcpy(&type, e->data, sizeof(type));
-	if (type != p->type || !load_field(e, &p->cntvoff, &l.cntvoff) || !load_field(e, &p->vm, &l.vm) ||
-	    !load_field(e, &p->pid, &l.pid) || !load_field(e, &p->id, &l.id))
-		return 0;
-	return array_push(&p->loads, &p->n_loads, &l, sizeof(l));
-}
-
 static int take_loads(struct cntvoff_probe *p, size_t len)
 {
 	struct page_reader r;
@@ -254,8 +223,18 @@ static int take_loads(struct cntvoff_probe *p, size_t len)
 
 	if (!ret)
 		p->lost |= r.missed;
-	while (!ret && (ret = page_next(&r, &e)) == 1)
-		ret = take_load(p, &e);
+	while (!ret && (ret = page_next(&r, &e)) == 1) {
+		struct load l = { .time = e.ts };
+		uint16_t type = 0;
+
+		if (e.len >= sizeof(type))
+			memcpy(&type, e.data, sizeof(type));
+		ret = 0;
+		if (type == p->type && load_field(&e, &p->cntvoff, &l.cntvoff) &&
+		    load_field(&e, &p->vm, &l.vm) && load_field(&e, &p->pid, &l.pid) &&
+		    load_field(&e, &p->id, &l.id))
+			ret = array_push(&p->loads, &p->n_loads, &l, sizeof(l));
+	}
 	if (ret != -EBADMSG)
 		return ret;
 	p->lost = true;
@@ -313,40 +292,30 @@ static int read_tsc_number(const char *vcpu, const char *name, int64_t *out)
 	return ret;
 }
 
-/* A guest whose TSC runs at another rate is not the host's less one number. */
-static bool is_scaled(const char *vcpu)
-{
-	int64_t ratio, bits;
-
-	return !read_tsc_number(vcpu, "tsc-scaling-ratio", &ratio) &&
-	       !read_tsc_number(vcpu, "tsc-scaling-ratio-frac-bits", &bits) && bits >= 0 && bits < 63 &&
-	       ratio != (int64_t)1 << bits;
-}
-
-static int take_vcpu(const char *vcpu, int32_t vm, unsigned int id, uint64_t time, struct cntvoff_log *log)
-{
-	int64_t offset, pid;
-
-	if (is_scaled(vcpu) || read_tsc_number(vcpu, "tsc-offset", &offset))
-		return 0;
-	/* guest = host + offset; since when is known only as far as it was looked at */
-	if (cntvoff_log_load(log, time, vm, -(uint64_t)offset, true))
-		return -ENOMEM;
-	return read_tsc_number(vcpu, "pid", &pid) ? 0 : cntvoff_log_vcpu(log, vm, (int32_t)pid, id);
-}
-
 int cntvoff_tsc_read(const char *kvm_dir, uint64_t time, struct cntvoff_log *log)
 {
 	char *pattern = str_printf("%s/*-*/vcpu*", kvm_dir);
 	glob_t found = { 0 };
 	int ret = !pattern || glob(pattern, 0, NULL, &found) == GLOB_NOSPACE ? -ENOMEM : 0;
-
 	for (size_t i = 0; i < found.gl_pathc && !ret; i++) {
+		const char *vcpu = found.gl_pathv[i];
+		int64_t ratio, bits, offset, tid;
 		unsigned int id;
-		int pid, fd;
+		int vm, fd;
 
-		if (sscanf(found.gl_pathv[i] + strlen(kvm_dir), "/%d-%d/vcpu%u", &pid, &fd, &id) == 3)
-			ret = take_vcpu(found.gl_pathv[i], pid, id, time, log);
+		if (sscanf(vcpu + strlen(kvm_dir), "/%d-%d/vcpu%u", &vm, &fd, &id) != 3)
+			continue;
+		/* a guest whose TSC runs at another rate is not the host's less one number */
+		if (!read_tsc_number(vcpu, "tsc-scaling-ratio", &ratio) &&
+		    !read_tsc_number(vcpu, "tsc-scaling-ratio-frac-bits", &bits) && bits >= 0 && bits < 63 &&
+		    ratio != (int64_t)1 << bits)
+			continue;
+		if (read_tsc_number(vcpu, "tsc-offset", &offset))
+			continue;
+		/* guest = host + offset; since when is known only as far as it was looked at */
+		ret = cntvoff_log_load(log, time, vm, -(uint64_t)offset, true);
+		if (!ret && !read_tsc_number(vcpu, "pid", &tid))
+			ret = cntvoff_log_vcpu(log, vm, (int32_t)tid, id);
 	}
 	globfree(&found);
 	free(pattern);

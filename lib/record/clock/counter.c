@@ -61,29 +61,10 @@ static int poke_marker(struct clock_marker *c, const char *file, const char *val
 	return undo_poke(c->undo, path, value);
 }
 
-static int open_marker(struct clock_marker *c, const char *clock)
-{
-	int dirfd = undo_dirfd(c->undo), ret;
-	char marker[PATH_LEN];
-
-	snprintf(c->instance, sizeof(c->instance), "instances/hyptrace-sync-%d", (int)getpid());
-	snprintf(marker, sizeof(marker), "%s/trace_marker_raw", c->instance);
-	ret = undo_mkdir(c->undo, c->instance) ?: poke_marker(c, "buffer_size_kb", SIZE_KB) ?:
-	      poke_marker(c, "trace_clock", clock) ?: page_layout_read(dirfd, "events/header_page", &c->layout);
-	if (ret)
-		return ret;
-	if (c->layout.size > PAGE_MAX)
-		return -EMSGSIZE;
-	c->page = malloc(c->layout.size);
-	if (!c->page)
-		return -ENOMEM;
-	c->marker = openat(dirfd, marker, O_WRONLY | O_CLOEXEC);
-	return c->marker < 0 ? -errno : 0;
-}
-
 int clock_marker_open(struct clock_marker **out, struct undo *u, const char *clock, size_t n)
 {
 	struct clock_marker *c = calloc(1, sizeof(*c) + n * sizeof(c->ts[0]));
+	char marker[PATH_LEN];
 	int ret = 0;
 
 	if (!c)
@@ -92,8 +73,22 @@ int clock_marker_open(struct clock_marker **out, struct undo *u, const char *clo
 	c->undo = u;
 	c->marker = -1;
 	c->system = clock_marker_system(clock);
-	if (c->system < 0)
-		ret = open_marker(c, clock);
+	if (c->system >= 0) {
+		*out = c;
+		return 0;
+	}
+	snprintf(c->instance, sizeof(c->instance), "instances/hyptrace-sync-%d", (int)getpid());
+	snprintf(marker, sizeof(marker), "%s/trace_marker_raw", c->instance);
+	ret = undo_mkdir(u, c->instance) ?: poke_marker(c, "buffer_size_kb", SIZE_KB) ?:
+	      poke_marker(c, "trace_clock", clock) ?:
+	      page_layout_read(undo_dirfd(u), "events/header_page", &c->layout);
+	if (!ret && c->layout.size > PAGE_MAX)
+		ret = -EMSGSIZE;
+	c->page = ret ? NULL : malloc(c->layout.size);
+	ret = ret ?: c->page ? 0 : -ENOMEM;
+	c->marker = ret ? -1 : openat(undo_dirfd(u), marker, O_WRONLY | O_CLOEXEC);
+	if (!ret && c->marker < 0)
+		ret = -errno;
 	if (ret)
 		clock_marker_free(c);
 	else
@@ -131,23 +126,6 @@ void clock_marker_set(struct clock_marker *c, size_t i)
 	}
 }
 
-static void take_marks(struct clock_marker *c, size_t len)
-{
-	struct page_reader r;
-	struct page_event e;
-	uint32_t mark[2];
-
-	if (page_reader_init(&r, &c->layout, c->page, len))
-		return;
-	while (page_next(&r, &e) == 1) {
-		if (e.len < MARK_AT + sizeof(mark))
-			continue;
-		memcpy(mark, e.data + MARK_AT, sizeof(mark));
-		if (mark[0] == MARK_TAG && mark[1] < c->n)
-			c->ts[mark[1]] = (int64_t)e.ts;
-	}
-}
-
 void clock_marker_collect(struct clock_marker *c)
 {
 	char path[PATH_LEN];
@@ -161,8 +139,21 @@ void clock_marker_collect(struct clock_marker *c)
 			return;
 		if (fd < 0)
 			continue;
-		while ((n = read(fd, c->page, c->layout.size)) > 0)
-			take_marks(c, (size_t)n);
+		while ((n = read(fd, c->page, c->layout.size)) > 0) {
+			struct page_reader r;
+			struct page_event e;
+			uint32_t mark[2];
+
+			if (page_reader_init(&r, &c->layout, c->page, (size_t)n))
+				continue;
+			while (page_next(&r, &e) == 1) {
+				if (e.len < MARK_AT + sizeof(mark))
+					continue;
+				memcpy(mark, e.data + MARK_AT, sizeof(mark));
+				if (mark[0] == MARK_TAG && mark[1] < c->n)
+					c->ts[mark[1]] = (int64_t)e.ts;
+			}
+		}
 		close(fd);
 	}
 }

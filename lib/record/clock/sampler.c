@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* A thread that samples the host's counter and its VMs' CNTVOFF while a recording runs. */
-#include "record/clock/sampler.h"
+#include "record/clock/cntvoff.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -10,7 +10,6 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "record/clock/cntvoff.h"
 #include "base/files.h"
 #include "base/strings.h"
 
@@ -77,26 +76,6 @@ static void *sample_thread(void *arg)
 	return NULL;
 }
 
-static int start_sampler(struct clock_sampler *c, struct undo *u, const char *clock, bool probe)
-{
-	int ret = clock_marker_open(&c->marks, u, clock, COUNTER_MARKS);
-
-	if (ret)
-		return ret;
-	ret = probe ? cntvoff_probe_open(&c->probe, u, clock) : 0;
-	if (ret == -ENOMEM)
-		return ret;
-	if (ret)
-		log_debug(c->log, "no probe for CNTVOFF: %s", errno_text(ret));
-	c->tsc = probe && !c->probe;
-	ret = take_sample(c);
-	if (ret)
-		return ret;
-	ret = pthread_create(&c->thread, NULL, sample_thread, c);
-	c->running = !ret;
-	return -ret;
-}
-
 int clock_sampler_start(struct clock_sampler **out, struct undo *u, const char *clock, int64_t interval_ms,
 			bool probe, const struct log *log)
 {
@@ -109,7 +88,18 @@ int clock_sampler_start(struct clock_sampler **out, struct undo *u, const char *
 	c->interval_ms = interval_ms;
 	c->log = log;
 	c->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	ret = c->stop_fd < 0 ? -errno : !counter_there() ? -ENOTSUP : start_sampler(c, u, clock, probe);
+	ret = c->stop_fd < 0 ? -errno : !counter_there() ? -ENOTSUP : 0;
+	ret = ret ?: clock_marker_open(&c->marks, u, clock, COUNTER_MARKS);
+	if (!ret && probe) {
+		ret = cntvoff_probe_open(&c->probe, u, clock);
+		if (ret && ret != -ENOMEM) {
+			log_debug(log, "no probe for CNTVOFF: %s", errno_text(ret));
+			c->tsc = true;
+			ret = 0;
+		}
+	}
+	ret = ret ?: take_sample(c) ?: -pthread_create(&c->thread, NULL, sample_thread, c);
+	c->running = !ret;
 	if (!ret) {
 		*out = c;
 		return 0;

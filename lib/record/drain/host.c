@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* A buffer of the host's tracefs as a source for the recorder. */
-#include "record/drain/host.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "record/drain/source.h"
 #include "record/drain/splice.h"
 #include "record/spool/spool.h"
 #include "record/tracefs/dir.h"
@@ -43,6 +43,12 @@ static int host_start(struct source *s)
 static int host_stop(struct source *s)
 {
 	return set_tracing(host_of(s), "0");
+}
+
+static void host_close(struct source *s)
+{
+	close(host_of(s)->dirfd);
+	free(s);
 }
 
 static int host_drain(struct source *s, unsigned int cpu, struct drain *d)
@@ -105,28 +111,15 @@ static const struct source_ops host_ops = {
 	.drain = host_drain,
 	.count = host_count,
 	.stat = host_stat,
+	.close = host_close,
 };
 
-/* Sub-buffers may be larger than a page since Linux 6.8. */
-static uint32_t sub_buffer_size(int dirfd)
-{
-	struct buf text = { 0 };
-	uint32_t size = (uint32_t)sysconf(_SC_PAGESIZE);
-
-	if (!read_file_at(dirfd, "buffer_subbuf_size_kb", 64, &text) && buf_str(&text)) {
-		unsigned long kb = strtoul((char *)text.data, NULL, 10);
-
-		if (kb && kb <= 1024)
-			size = (uint32_t)kb * 1024;
-	}
-	buf_release(&text);
-	return size;
-}
-
-int host_open(struct host **out, int tracing_dirfd, const char *name, const char *path, const char *clock,
+int host_open(struct source **out, int tracing_dirfd, const char *name, const char *path, const char *clock,
 	      const struct log *log)
 {
 	int fd = openat(tracing_dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	uint32_t size = (uint32_t)sysconf(_SC_PAGESIZE);
+	struct buf text = { 0 };
 	unsigned int n_cpus;
 	struct host *h;
 	int ret;
@@ -138,28 +131,21 @@ int host_open(struct host **out, int tracing_dirfd, const char *name, const char
 	if (!h) {
 		close(fd);
 		return ret ?: -ENOMEM;
+	} /* sub-buffers may be larger than a page since Linux 6.8 */
+	if (!read_file_at(fd, "buffer_subbuf_size_kb", 64, &text) && buf_str(&text)) {
+		unsigned long kb = strtoul(buf_str(&text), NULL, 10);
+
+		size = kb && kb <= 1024 ? (uint32_t)kb * 1024 : size;
 	}
+	buf_release(&text);
 	h->dirfd = fd;
 	h->log = log;
 	h->source = (struct source){ .ops = &host_ops,
 				     .name = name,
 				     .path = path,
 				     .clock = clock,
-				     .page_size = sub_buffer_size(fd),
+				     .page_size = size,
 				     .n_cpus = n_cpus };
-	*out = h;
+	*out = &h->source;
 	return 0;
-}
-
-void host_free(struct host *h)
-{
-	if (!h)
-		return;
-	close(h->dirfd);
-	free(h);
-}
-
-struct source *host_source(struct host *h)
-{
-	return &h->source;
 }

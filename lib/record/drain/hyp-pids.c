@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The pids of hypervisor records: a walk along the host CPU's sched_switch records. */
-#include "record/drain/hyp-pids.h"
+#include "record/drain/spool-to-dat.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -75,28 +75,6 @@ void tasks_free(struct tasks *t)
 	free(t);
 }
 
-static bool tasks_page(struct tasks *t, bool *lost)
-{
-	ssize_t n = pread(t->fd, t->page, t->layout.size, t->offset);
-
-	if (n < 0)
-		t->error = -errno;
-	if (n != (ssize_t)t->layout.size)
-		return false;
-	t->offset += n;
-	t->in_page = !page_reader_init(&t->reader, &t->layout, t->page, (size_t)n);
-	*lost |= !t->in_page || t->reader.missed;
-	return true;
-}
-
-static int pid_at(const struct page_event *ev, unsigned int offset)
-{
-	int32_t pid;
-
-	memcpy(&pid, ev->data + offset, sizeof(pid));
-	return pid;
-}
-
 static bool is_switch(const struct tasks *t, const struct page_event *ev)
 {
 	uint16_t id;
@@ -112,20 +90,30 @@ static bool find_next(struct tasks *t)
 {
 	struct page_event ev;
 	bool lost = false;
+	int32_t pid;
+	ssize_t n;
 
 	for (;;) {
 		while (t->in_page && page_next(&t->reader, &ev) == 1) {
 			if (!is_switch(t, &ev))
 				continue;
 			t->next_ts = ev.ts;
-			t->next_from = pid_at(&ev, t->f.prev_pid);
-			t->next_to = pid_at(&ev, t->f.next_pid);
+			memcpy(&pid, ev.data + t->f.prev_pid, sizeof(pid));
+			t->next_from = pid;
+			memcpy(&pid, ev.data + t->f.next_pid, sizeof(pid));
+			t->next_to = pid;
 			t->next_after_loss = lost;
 			return true;
 		}
 		t->in_page = false;
-		if (!tasks_page(t, &lost))
+		n = pread(t->fd, t->page, t->layout.size, t->offset);
+		if (n < 0)
+			t->error = -errno;
+		if (n != (ssize_t)t->layout.size)
 			return false;
+		t->offset += n;
+		t->in_page = !page_reader_init(&t->reader, &t->layout, t->page, (size_t)n);
+		lost |= !t->in_page || t->reader.missed;
 	}
 }
 
@@ -183,35 +171,25 @@ static int fill_pids(void *ctx, unsigned int cpu, void *page, size_t size)
 	return tasks_error(p->tasks[cpu]);
 }
 
-static const struct dat_text *switch_format(const struct dat_file *file)
-{
-	static const char name[] = "name: sched_switch\n";
-
-	for (size_t s = 0; s < file->n_systems; s++) {
-		const struct dat_system *sys = &file->systems[s];
-
-		if (strcmp(sys->name, "sched"))
-			continue;
-		for (size_t i = 0; i < sys->n; i++)
-			if (sys->formats[i].len > strlen(name) &&
-			    !memcmp(sys->formats[i].data, name, strlen(name)))
-				return &sys->formats[i];
-	}
-	return NULL;
-}
-
 int hyp_pids_open(struct hyp_pids **out, const struct spool *spool, const struct dat_file *file,
 		  struct dat_buffer *b)
 {
+	static const char name[] = "name: sched_switch\n";
 	const char *key = spool_get(spool, "sched_buffer");
-	const struct dat_text *format = key ? switch_format(file) : NULL;
 	struct tasks_format tf;
 	const struct spool_buffer *host;
 	struct hyp_pids *p;
 	uint64_t n;
-	int ret = format ? tasks_format_parse(format->data, format->len, &tf) : -ENOENT;
+	int ret = -ENOENT;
 
 	*out = NULL;
+	for (size_t s = 0; s < file->n_systems && key; s++)
+		for (size_t i = 0; !strcmp(file->systems[s].name, "sched") && i < file->systems[s].n; i++) {
+			const struct dat_text *t = &file->systems[s].formats[i];
+
+			if (ret == -ENOENT && t->len > strlen(name) && !memcmp(t->data, name, strlen(name)))
+				ret = tasks_format_parse(t->data, t->len, &tf);
+		}
 	if (ret || parse_u64(key, &n))
 		return ret == -ENOMEM ? ret : 0;
 	host = spool_buffer(spool, n);

@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/cursor.h"
-#include "record/drain/peer-priv.h"
+#include "record/drain/peer.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 #include "file/dat/page.h"
 #include "file/dat/reader.h"
-#include "record/drain/spool-formats.h"
+#include "record/drain/spool-to-dat.h"
 #include "record/drain/system-metadata.h"
 
 /* ---- the metadata, as a spool keeps it ----------------------------------------------------- */
@@ -24,40 +24,6 @@ static bool is_ours(uint16_t id)
 {
 	return id == DAT_TIME_SHIFT || id == DAT_GUEST || id == DAT_CPUCOUNT || id == DAT_CPUSTAT ||
 	       id == DAT_TRACEID || id == DAT_VERSION;
-}
-
-/* Options that no agent has to give spoil the file when it is written: later is too late. */
-static int check_kept_options(const struct spool *spool)
-{
-	struct buf kept = { 0 };
-	int ret = spool_get_text(spool, "options", &kept);
-	struct cursor c = cursor_at(kept.data, kept.len);
-
-	while (!ret && cursor_left(&c)) {
-		uint16_t id = cursor_u16(&c);
-
-		cursor_take(&c, cursor_u32(&c));
-		if (c.bad || id == DAT_DONE || id == DAT_BUFFER ||
-		    (id >= DAT_STRINGS && id <= DAT_BUFFER_TEXT))
-			ret = -EBADMSG;
-	}
-	buf_release(&kept);
-	return ret;
-}
-
-/* So do texts that are missing, or do not fit its pages. */
-static int check_kept_texts(const struct spool *spool, uint32_t page_size)
-{
-	struct page_layout layout;
-	struct spool_formats formats = { 0 };
-	struct buf event = { 0 };
-	int ret = spool_page_layout(spool, &layout) ?: spool_get_text(spool, "header_event", &event);
-
-	if (!ret)
-		ret = layout.data_offset >= page_size ? -EBADMSG : spool_formats_load(&formats, spool, NULL);
-	spool_formats_release(&formats);
-	buf_release(&event);
-	return ret == -ENOENT ? -EBADMSG : ret;
 }
 
 /* ---- the conversation ---------------------------------------------------------------------- */
@@ -236,11 +202,37 @@ int peer_receive(struct peer *p)
 int peer_keep(struct peer *p, struct spool *spool)
 {
 	int fd = memfd_create("metadata", MFD_CLOEXEC);
+	struct spool_formats formats = { 0 };
+	struct buf event = { 0 }, kept = { 0 };
+	struct page_layout layout;
 	struct reader *r = NULL;
+	struct cursor c;
 	int ret = fd < 0 ? -errno : write_all(fd, p->metadata.data, p->metadata.len);
 
 	ret = ret ?: reader_open(&r, fd, p->o.log) ?: spool_keep_info(spool, reader_info(r), is_ours);
-	ret = ret ?: check_kept_texts(spool, p->source.page_size) ?: check_kept_options(spool);
+	if (ret)
+		goto out;
+	/* texts that are missing, or do not fit its pages, spoil the file when it is written: later is too
+	 * late */
+	ret = spool_page_layout(spool, &layout) ?: spool_get_text(spool, "header_event", &event);
+	if (!ret)
+		ret = layout.data_offset >= p->source.page_size ? -EBADMSG
+								: spool_formats_load(&formats, spool, NULL);
+	ret = ret == -ENOENT ? -EBADMSG : ret ?: spool_get_text(spool, "options", &kept);
+	/* so do options that no agent has to give */
+	c = cursor_at(kept.data, kept.len);
+	while (!ret && cursor_left(&c)) {
+		uint16_t id = cursor_u16(&c);
+
+		cursor_take(&c, cursor_u32(&c));
+		if (c.bad || id == DAT_DONE || id == DAT_BUFFER ||
+		    (id >= DAT_STRINGS && id <= DAT_BUFFER_TEXT))
+			ret = -EBADMSG;
+	}
+out:
+	spool_formats_release(&formats);
+	buf_release(&event);
+	buf_release(&kept);
 	reader_close(r);
 	fd_close(&fd);
 	buf_release(&p->metadata);
@@ -264,32 +256,6 @@ void peer_counter_begin(struct peer *p)
 			 errno_text(ret));
 }
 
-/* Its CPUs are known, their ports are for start(). */
-static int take_ports(struct peer *p, struct msg_trace_resp *resp)
-{
-	p->data = malloc(resp->cpus * sizeof(*p->data));
-	if (!p->data)
-		return -ENOMEM;
-	memset(p->data, -1, resp->cpus * sizeof(*p->data));
-	p->ports = resp->ports;
-	resp->ports = NULL;
-	p->n_data = p->source.n_cpus = resp->cpus;
-	p->source.page_size = resp->page_size;
-	/* as many ports for samples as for the CPUs, or none */
-	if (resp->flags & MSG_WITH_PROFILE) {
-		p->source.n_cpus = p->n_data / 2;
-		p->profile.source.n_cpus = p->source.n_cpus;
-		p->profile.source.page_size = p->source.page_size;
-	} else if (p->o.profile_hz) {
-		log_warn(p->o.log,
-			 "guest %s: no samples: its agent does not know --profile (trace-cmd's, an older "
-			 "one), "
-			 "does not allow it, or its kernel cannot (the agent's log says which)",
-			 p->o.name);
-	}
-	return 0;
-}
-
 int peer_converse(struct peer *p)
 {
 	struct msg_wait w = peer_step(p);
@@ -304,8 +270,28 @@ int peer_converse(struct peer *p)
 		return ret;
 	p->trace_id = resp.trace_id;
 	if (!strcmp(resp.proto, MSG_SYNC_COUNTER))
-		p->clock_port = resp.tsync_port;
-	ret = take_ports(p, &resp);
+		p->clock_port = resp.tsync_port; /* its CPUs are known, their ports are for start() */
+	p->data = malloc(resp.cpus * sizeof(*p->data));
+	if (!p->data) {
+		msg_trace_resp_release(&resp);
+		return -ENOMEM;
+	}
+	memset(p->data, -1, resp.cpus * sizeof(*p->data));
+	p->ports = resp.ports;
+	resp.ports = NULL;
+	p->n_data = p->source.n_cpus = resp.cpus;
+	p->source.page_size = resp.page_size;
+	/* as many ports for samples as for the CPUs, or none */
+	if (resp.flags & MSG_WITH_PROFILE) {
+		p->source.n_cpus = p->n_data / 2;
+		p->profile.source.n_cpus = p->source.n_cpus;
+		p->profile.source.page_size = p->source.page_size;
+	} else if (p->o.profile_hz) {
+		log_warn(p->o.log,
+			 "guest %s: no samples: its agent does not know --profile (trace-cmd's, an older "
+			 "one), does not allow it, or its kernel cannot (the agent's log says which)",
+			 p->o.name);
+	}
 	msg_trace_resp_release(&resp);
-	return ret;
+	return 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Samples a guest's counter through its agent, by questions and answers in a thread of its own. */
-#include "record/drain/peer-priv.h"
+#include "record/drain/peer.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -28,20 +28,6 @@ struct peer_clock {
 	struct msg_reader reader;
 };
 
-/* For as long as the recording; then a little longer. */
-static int take_shot_answer(struct peer_clock *c, struct msg *m)
-{
-	struct msg_wait w = { .deadline = INT64_MAX, .stop_fd = c->end_fd };
-	int ret = msg_recv(c->fd, &c->reader, &w, m);
-
-	if (ret != -ECANCELED)
-		return ret;
-	if (!c->last_end)
-		c->last_end = msg_now() + LAST_MS;
-	w = (struct msg_wait){ .deadline = c->last_end, .stop_fd = -1 };
-	return msg_recv(c->fd, &c->reader, &w, m);
-}
-
 static int ask_counter(struct peer_clock *c, struct counter_ping *ping, struct msg_counter_shot *shot)
 {
 	struct msg_wait w = { .deadline = msg_now() + LAST_MS, .stop_fd = -1 };
@@ -52,7 +38,16 @@ static int ask_counter(struct peer_clock *c, struct counter_ping *ping, struct m
 
 	msg_add_sync_number(&b, MSG_SYNC_COUNTER, MSG_COUNTER_ASK, ++c->number);
 	ping->sent = counter_read();
-	ret = msg_send_buf(c->fd, &b, &w) ?: take_shot_answer(c, &m);
+	ret = msg_send_buf(c->fd, &b, &w);
+	/* for as long as the recording; then a little longer */
+	w = (struct msg_wait){ .deadline = INT64_MAX, .stop_fd = c->end_fd };
+	ret = ret ?: msg_recv(c->fd, &c->reader, &w, &m);
+	if (ret == -ECANCELED) {
+		if (!c->last_end)
+			c->last_end = msg_now() + LAST_MS;
+		w = (struct msg_wait){ .deadline = c->last_end, .stop_fd = -1 };
+		ret = msg_recv(c->fd, &c->reader, &w, &m);
+	}
 	ping->back = counter_read();
 	ret = ret ?: msg_get_sync(&m, &sync);
 	if (ret)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* A guest's agent as a source for the recorder: its start, its pages, its stop and its report. */
-#include "record/drain/peer-priv.h"
+#include "record/drain/peer.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -17,8 +17,8 @@
 #define PIECE	   (1u << 20) /* bytes, where the stream is copied */
 #define PAUSES_MAX (16u << 20)
 #define LAST_MS	   1000 /* at least, for what is there already */
-/* Limits of the bytes after CLOSE: the guest's buffers, and what is recorded and under way until the agent has
- * it. */
+/* Limits of the bytes after CLOSE: the guest's buffers, and what is recorded and under way until the agent
+ * has it. */
 #define BUFFER_KB   1408 /* of a CPU, where nothing else is asked for: the kernel's TRACE_BUF_SIZE_DEFAULT */
 #define REST_MARGIN (64u << 20) /* bytes */
 
@@ -29,30 +29,23 @@ static struct peer *peer_of(struct source *s)
 	return (struct peer *)s; /* its first member */
 }
 
-static int connect_data(struct peer *p)
+/* Connects to the data of its CPUs. */
+static int peer_start(struct source *s)
 {
+	struct peer *p = peer_of(s);
+	int ret = 0;
+
 	peer_step(p);
-	for (unsigned int i = 0; i < p->n_data; i++) {
+	for (unsigned int i = 0; i < p->n_data && !ret; i++) {
 		struct transport_addr a = p->o.addr;
 		struct msg_wait w = peer_wait(p);
 		char step[48];
 
 		a.port = p->ports[i];
 		p->data[i] = transport_connect(&a, &w);
-		if (p->data[i] < 0) {
-			snprintf(step, sizeof(step), "connecting to the data of its CPU %u",
-				 i % p->source.n_cpus);
-			return peer_failed(p, step, p->data[i]);
-		}
+		snprintf(step, sizeof(step), "connecting to the data of its CPU %u", i % p->source.n_cpus);
+		ret = p->data[i] < 0 ? peer_failed(p, step, p->data[i]) : 0;
 	}
-	return 0;
-}
-
-static int peer_start(struct source *s)
-{
-	struct peer *p = peer_of(s);
-	int ret = connect_data(p);
-
 	p->started = !ret;
 	/* its threads may have lost it already */
 	if (ret)
@@ -96,22 +89,6 @@ static int peer_stop(struct source *s)
 /* ---- the pages of its vCPUs ---------------------------------------------------------- */
 
 /*
- * An end before CLOSE is a loss. But a CPU that was never online has no buffer in
- * the kernel (ring_buffer_wait: -ENODEV), and trace-cmd's agent then ends its stream at once.
- */
-static int early_end(struct peer *p, const struct drain *d)
-{
-	unsigned int n = d->stats->bytes ? p->n_data : atomic_fetch_add(&p->n_unused, 1) + 1;
-
-	if (n >= p->n_data)
-		return -ECONNRESET;
-	if (n == 1) /* there may be hundreds */
-		log_info(p->o.log, "guest %s: its agent has nothing of some of its %u CPUs (offline?)",
-			 p->o.name, p->source.n_cpus);
-	return 0;
-}
-
-/*
  * Until the agent ends the stream. After CLOSE (which all guests get before the
  * first is waited for) it may take its time, but silence of all CPUs ends it, and so do more pages than its
  * buffers can hold.
@@ -121,9 +98,23 @@ static int take_pages(struct peer *p, struct splice *m, const struct drain *d)
 	for (;;) {
 		struct pollfd pfd = { .fd = m->in, .events = POLLIN };
 		ssize_t n = splice_move(m);
+		if (!n && atomic_load(&p->closing))
+			return 0;
+		if (!n) {
+			/*
+			 * An end before CLOSE is a loss. But a CPU that was never online has no buffer in the
+			 * kernel (ring_buffer_wait: -ENODEV), and trace-cmd's agent then ends its stream at
+			 * once.
+			 */
+			unsigned int unused =
+				d->stats->bytes ? p->n_data : atomic_fetch_add(&p->n_unused, 1) + 1;
 
-		if (!n)
-			return atomic_load(&p->closing) ? 0 : early_end(p, d);
+			if (unused == 1 && p->n_data > 1) /* there may be hundreds */
+				log_info(p->o.log,
+					 "guest %s: its agent has nothing of some of its %u CPUs (offline?)",
+					 p->o.name, p->source.n_cpus);
+			return unused < p->n_data ? 0 : -ECONNRESET;
+		}
 		if (n < 0 && n != -EAGAIN && n != -EINTR)
 			return (int)n;
 		if (atomic_load(&p->closing)) {
@@ -142,26 +133,19 @@ static int take_pages(struct peer *p, struct splice *m, const struct drain *d)
 	}
 }
 
-/* Waits until start() is through. -ECANCELED: the end came before. */
-static int wait_for_start(const struct peer *p, const struct drain *d)
-{
-	struct pollfd pfd[2] = { { .fd = p->start_fd, .events = POLLIN },
-				 { .fd = d->stop_fd, .events = POLLIN } };
-
-	while (poll(pfd, 2, -1) < 0 && !atomic_load(d->stopping))
-		if (errno != EINTR)
-			return -errno;
-	return pfd[0].revents ? 0 : -ECANCELED;
-}
-
 /* i: of data */
 static int peer_drain_data(struct peer *p, unsigned int i, struct drain *d)
 {
+	struct pollfd pfd[2] = { { .fd = p->start_fd, .events = POLLIN },
+				 { .fd = d->stop_fd, .events = POLLIN } };
 	char step[48];
 	struct splice m;
-	int ret = wait_for_start(p, d);
+	int ret = 0;
 
-	if (ret == -ECANCELED)
+	/* until start() is through, or the end comes before */
+	while (!ret && poll(pfd, 2, -1) < 0 && !atomic_load(d->stopping))
+		ret = errno == EINTR ? 0 : -errno;
+	if (!ret && !pfd[0].revents)
 		return 0;
 	if (!ret) {
 		ret = splice_open(&m, p->data[i], PIECE, false, d) ?: take_pages(p, &m, d);
@@ -246,30 +230,10 @@ void peer_free(struct peer *p)
 
 /* ---- its state ------------------------------------------------------------------ */
 
-struct source *peer_source(struct peer *p)
-{
-	return &p->source;
-}
-
-struct source *peer_profile(struct peer *p)
-{
-	return p->profile.source.n_cpus ? &p->profile.source : NULL;
-}
-
-uint64_t peer_trace_id(const struct peer *p)
-{
-	return p->trace_id;
-}
-
 /* Only our agent has the counter's protocol; an agent without it may be trace-cmd's. */
 bool peer_begins_itself(const struct peer *p)
 {
 	return !p->clock_port;
-}
-
-uint64_t peer_ready(const struct peer *p)
-{
-	return p->ready;
 }
 
 void peer_counter_end(struct peer *p)
@@ -286,11 +250,6 @@ const struct counter_log *peer_counter(const struct peer *p)
 struct counter_log *peer_counter_growing(const struct peer *p)
 {
 	return p->clock_link ? peer_clock_growing(p->clock_link) : NULL;
-}
-
-int peer_lost(const struct peer *p)
-{
-	return p->lost;
 }
 
 /* CLOSE_RESP, after what may come before it. 1: it does not report what it sent. */
@@ -314,11 +273,6 @@ static int take_sent(struct peer *p)
 	if (ret == -ENODATA)
 		return 1;
 	return ret || p->sent.n_cpus == p->n_data ? ret : -EBADMSG;
-}
-
-const struct buf *peer_pauses(const struct peer *p)
-{
-	return &p->pauses;
 }
 
 const struct msg_sent *peer_finish(struct peer *p)

@@ -2,6 +2,8 @@
 #ifndef HYPTRACE_PEER_H
 #define HYPTRACE_PEER_H
 
+#include <stdatomic.h>
+
 #include "sync/counter-method.h"
 #include "file/wire/msg.h"
 #include "record/drain/source.h"
@@ -15,10 +17,9 @@
  * waiting for. Calls that fail give -ETIMEDOUT, -ECONNREFUSED ..., -ENOTSUP: the agent refuses.
  *
  * start() connects to the data of the vCPUs. Our agent begins to trace then, so that all guests
- * begin together; trace-cmd's begins on its own once it has sent the metadata (its start_threads(),
+ * begin together; trace-cmd's begins on its own once it has sent the metadata (its start_threads(), *
  * tracecmd_enable_tracing()).
  */
-struct peer;
 
 /* The strings and args must live as long as the peer. */
 struct peer_opts {
@@ -33,6 +34,41 @@ struct peer_opts {
 	int64_t timeout_ms;  /* it may be silent for so long */
 	int stop_fd;	     /* readable: opening is cancelled; -1: none */
 	const struct log *log;
+};
+
+struct peer {
+	/* for others to read */
+	struct source source; /* the guest's buffer, for the recorder */
+	/* Its samples, as a second source, which starts and stops with the first. n_cpus 0: it has none */
+	struct peer_profile {
+		struct source source;
+		struct peer *peer;
+	} profile;
+	uint64_t trace_id; /* of the guest's file */
+	uint64_t ready;	  /* CLOCK_BOOTTIME when all of its metadata was there, ns: it did not trace before */
+	_Atomic int lost; /* -errno: it was lost before it was to stop */
+	struct buf pauses; /* after peer_finish(): the body of its file's option DAT_PAUSES; empty: none */
+
+	/* private */
+	struct peer_opts o;
+	int control;
+	int *data; /* one per vCPU, then one per vCPU for its samples; -1 until start() */
+	unsigned int n_data;
+	uint32_t *ports;     /* theirs */
+	uint32_t clock_port; /* of its counter; 0: the agent has none for us */
+	int start_fd;	     /* readable once start() is through */
+	bool started;
+	_Atomic int64_t heard;	       /* msg_now() at which some of its pages came, from CLOSE on */
+	atomic_bool closing;	       /* CLOSE was sent: an end of the stream is no loss */
+	uint64_t rest_max;	       /* bytes that may come after CLOSE, set before closing is */
+	_Atomic uint64_t rest;	       /* that came after it */
+	_Atomic unsigned int n_unused; /* CPUs whose data ended before it began */
+	struct peer_clock *clock_link; /* NULL: it is not asked for its counter */
+	struct msg_reader reader;
+	struct buf metadata;
+	bool metadata_whole;
+	_Atomic int64_t step_end; /* msg_now() by which the step must be done, set before closing is */
+	struct msg_sent sent;	  /* by the agent's account, at its end */
 };
 
 /*
@@ -63,31 +99,58 @@ int64_t peer_patience_ms(const struct peer *p);
 /* Whether it traces once all of its metadata is sent, as trace-cmd's does, and not from start() on. */
 bool peer_begins_itself(const struct peer *p);
 
-/* The peer's; lives as long. */
-struct source *peer_source(struct peer *p);
-/*
- * Its samples, recorded as a second source; NULL: none were asked for, or its agent has none. Start
- * and stop are the peer's own.
- */
-struct source *peer_profile(struct peer *p);
-/* Of the guest's file. */
-uint64_t peer_trace_id(const struct peer *p);
-/* CLOCK_BOOTTIME when all of its metadata was there, ns; 0: not yet. Its agent was not tracing before. */
-uint64_t peer_ready(const struct peer *p);
+/* Its samples as a source; NULL: none were asked for, or its agent has none. */
+static inline struct source *peer_profile(struct peer *p)
+{
+	return p->profile.source.n_cpus ? &p->profile.source : NULL;
+}
+
 /* After stop(): the last questions about its counter go out. */
 void peer_counter_end(struct peer *p);
 /* The samples of its counter, the peer's, once the last answers are there; NULL: it was not asked. */
 const struct counter_log *peer_counter(const struct peer *p);
 /* The same while it is asked, to be copied (counter_log_copy). */
 struct counter_log *peer_counter_growing(const struct peer *p);
-/* 0 while it lives; else the -errno for which it was lost before it was to stop. */
-int peer_lost(const struct peer *p);
 /*
  * Once all its pages are there: waits until the agent is done. What it sent by its
  * own account, the peer's; NULL: it does not report it (trace-cmd's), or is lost.
  */
 const struct msg_sent *peer_finish(struct peer *p);
-/* Then: the body of its file's option DAT_PAUSES, the peer's; empty: none. */
-const struct buf *peer_pauses(const struct peer *p);
+
+/* ---- for peer.c, peer-ask.c and peer-clock.c only ---------------------------------------------- */
+
+/* The time to wait: in the step that has begun, and in a new one. */
+struct msg_wait peer_wait(const struct peer *p);
+struct msg_wait peer_step(struct peer *p);
+/* The reason in words for which a peer failed; some are put into text. */
+const char *peer_reason(const struct peer *p, int error, char text[160]);
+/* Logs which guest, which step and why; returns the error. */
+int peer_failed(const struct peer *p, const char *step, int error);
+/* Argument of that option (-C) in args, the last one counting; NULL: none. */
+const char *peer_option(const struct strlist *args, const char *option);
+/* Connects, sends the request and takes the answer: CPUs, ports, trace id. Errors are logged. */
+int peer_converse(struct peer *p);
+
+/*
+ * Asks a guest's agent for its counter and clock (MSG_SYNC_COUNTER) while it is
+ * being recorded, in a thread: some questions at the start, one now and then,
+ * some at the end. A guest that is stopped answers late: that is no error.
+ */
+struct peer_clock;
+
+/*
+ * Begins to ask. fd: connected to the agent's port, the peer_clock's from now on,
+ * closed by it also when this fails. interval_ms: between questions; 0: start and
+ * end only. 0 or -errno.
+ */
+int peer_clock_start(struct peer_clock **out, int fd, int64_t interval_ms);
+/* Sends the last questions; does not wait for their answers. */
+void peer_clock_end(struct peer_clock *c);
+/* Ends it and waits for the last answers, at most 2 s. The samples, the peer_clock's. */
+const struct counter_log *peer_clock_log(struct peer_clock *c);
+/* The same while it is asked, to be copied. */
+struct counter_log *peer_clock_growing(struct peer_clock *c);
+/* Ends it. Takes NULL. */
+void peer_clock_free(struct peer_clock *c);
 
 #endif

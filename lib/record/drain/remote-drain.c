@@ -10,7 +10,7 @@
 
 #include "record/hyp/nvhe.h"
 #include "record/drain/splice.h"
-#include "record/drain/remote-priv.h"
+#include "record/drain/remote.h"
 #include "record/drain/repair.h"
 #include "base/array.h"
 #include "base/files.h"
@@ -185,23 +185,6 @@ static bool is_text(const void *page, size_t len)
 			   (*(const char *)page == '[' && isdigit(((const uint8_t *)page)[1])));
 }
 
-/* A record of Android's raw pages. */
-static int drain_raw_record(struct remote_reader *x, const struct page_event *ev)
-{
-	ssize_t n = hypraw_record(&x->r->events, ev->data, ev->len, x->record, x->record_size);
-	struct hyprecord rec = { .ts = ev->ts, .cpu = x->cpu, .data = x->record, .len = (size_t)n };
-	int ret;
-
-	if (n < 0) {
-		x->d->stats->bad++;
-		return 0;
-	}
-	pthread_mutex_lock(&x->r->lock);
-	ret = remote_reader_record(x, &rec);
-	pthread_mutex_unlock(&x->r->lock);
-	return ret;
-}
-
 /* A loss of unknown number. */
 static int drain_lost(struct remote_reader *x)
 {
@@ -209,16 +192,6 @@ static int drain_lost(struct remote_reader *x)
 	x->d->stats->lost++;
 	x->d->stats->unknown++;
 	return page_write_lost(&x->out.w, 0);
-}
-
-/* Notes the losses before a page: a full page has no space for their number. */
-static int drain_missed(struct remote_reader *x, const struct page_reader *pr)
-{
-	if (!pr->missed_count)
-		return drain_lost(x);
-	x->turn = 0;
-	x->d->stats->lost += pr->missed_count;
-	return page_write_lost(&x->out.w, pr->missed_count);
 }
 
 static int remote_reader_page(struct remote_reader *x, const void *page, size_t len)
@@ -237,11 +210,26 @@ static int remote_reader_page(struct remote_reader *x, const void *page, size_t 
 		x->turn = 0;
 		return page_write_lost(&x->out.w, 0);
 	}
-	x->fresh = true;
-	if (pr.missed)
-		ret = drain_missed(x, &pr);
-	while (!ret && (more = page_next(&pr, &ev)) == 1)
-		ret = drain_raw_record(x, &ev);
+	x->fresh = true; /* the losses before it: a full page has no space for their number */
+	if (pr.missed && !pr.missed_count) {
+		ret = drain_lost(x);
+	} else if (pr.missed) {
+		x->turn = 0;
+		x->d->stats->lost += pr.missed_count;
+		ret = page_write_lost(&x->out.w, pr.missed_count);
+	}
+	while (!ret && (more = page_next(&pr, &ev)) == 1) { /* Android's records */
+		ssize_t n = hypraw_record(&x->r->events, ev.data, ev.len, x->record, x->record_size);
+		struct hyprecord rec = { .ts = ev.ts, .cpu = x->cpu, .data = x->record, .len = (size_t)n };
+
+		if (n < 0) {
+			x->d->stats->bad++;
+			continue;
+		}
+		pthread_mutex_lock(&x->r->lock);
+		ret = remote_reader_record(x, &rec);
+		pthread_mutex_unlock(&x->r->lock);
+	}
 	if (!ret && more < 0) {
 		x->d->stats->bad++;
 		x->turn = 0;
@@ -290,8 +278,7 @@ static int drain_chunk(struct remote_reader *x, const void *chunk, size_t len)
 		if (!atomic_exchange(&x->r->misread, true))
 			log_warn(x->r->log,
 				 "%s: trace_pipe_raw of this kernel gives %s (%s): trace_pipe is read in its "
-				 "place, whose "
-				 "times are cut to microseconds; a newer kernel fixes this",
+				 "place, whose times are cut to microseconds; a newer kernel fixes this",
 				 x->r->path, text ? "text" : "no pages, but a structure of the kernel's own",
 				 text ? "Android 6.12 before July 2025" : "a bug of some Android kernels");
 		if (text) {
@@ -339,21 +326,13 @@ static int drain_pipe(struct remote_reader *x, void *chunk)
 	return 0;
 }
 
-/* Losses after the last record. */
-static int end_text(struct remote_reader *x)
-{
-	uint64_t lost = hyptext_pending_lost(x->text);
-
-	x->d->stats->lost += lost;
-	return lost ? page_write_lost(&x->out.w, lost) : 0;
-}
-
 int remote_drain(struct source *s, unsigned int cpu, struct drain *d)
 {
 	struct remote *r = remote_of(s);
 	const size_t size = r->source.page_size > TEXT_CHUNK ? r->source.page_size : TEXT_CHUNK;
 	void *chunk = malloc(size);
 	struct remote_reader x;
+	uint64_t lost;
 	int ret = chunk ? remote_reader_open(&x, r, cpu, d) : -ENOMEM;
 
 	if (ret)
@@ -362,7 +341,10 @@ int remote_drain(struct source *s, unsigned int cpu, struct drain *d)
 	if (x.fd < 0)
 		ret = x.fd == -ENODEV || x.fd == -ENXIO ? 0 : x.fd;
 	else
-		ret = drain_pipe(&x, chunk) ?: end_text(&x);
+		ret = drain_pipe(&x, chunk);
+	lost = ret ? 0 : hyptext_pending_lost(x.text); /* after the last record */
+	d->stats->lost += lost;
+	ret = ret || !lost ? ret : page_write_lost(&x.out.w, lost);
 	fd_close(&x.fd);
 	ret = remote_reader_close(&x, ret);
 out:

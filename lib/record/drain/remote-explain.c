@@ -13,60 +13,50 @@
 
 #define CONFIG_MAX (4u << 20)
 
-/* 1: the option is y; 0: it is not; -1: no configuration to be read */
-static int config_has(struct buf *config, const char *option)
-{
-	const char *text = config->len ? buf_str(config) : NULL;
-	char line[128];
-
-	if (!text)
-		return -1;
-	snprintf(line, sizeof(line), "\nCONFIG_%s=y\n", option);
-	return strstr(text, line) || strstr(text, line + 1) == text;
-}
-
-/* The command line's kvm-arm.mode, as its text has it from there on; NULL: none. buf: holds it. */
-static const char *boot_mode(const char *root, struct buf *text)
-{
-	char path[512];
-	const char *mode = NULL;
-
-	snprintf(path, sizeof(path), "%s/proc/cmdline", root);
-	if (!read_file(path, 65536, text) && buf_str(text))
-		mode = strstr(buf_str(text), "kvm-arm.mode=");
-	return mode ? mode + strlen("kvm-arm.mode=") : NULL;
-}
-
 static bool mode_is(const char *mode, const char *name)
 {
 	return mode && !strncmp(mode, name, strlen(name));
 }
 
-/* Before 7.1 there are only kernels with the buffer of Android's, which only protected mode has. */
-static void explain_old(const char *release, const char *mode, const struct log *log)
+/* By /proc/config.gz, else /boot/config-RELEASE: zlib reads plain text as well. */
+static void explain_config(const char *root, const char *release, const struct log *log)
 {
-	static const char none[] = "(none)";
+	static const char option[] = "\nCONFIG_NVHE_EL2_DEBUG=y\n";
+	char path[512], chunk[16384];
+	struct buf config = { 0 };
+	const char *text;
+	gzFile gz;
+	int n;
 
-	if (mode_is(mode, "protected"))
-		log_err(log,
-			"kernel %s is too old: hypervisor tracing came with Linux 7.1 (and Android's "
-			"5.15 and later)",
-			release);
-	else
-		log_err(log,
-			"kernel %s, kvm-arm.mode=%.*s: before Linux 7.1 only Android's kernels (5.15 and "
-			"later) and "
-			"those like them have the hypervisor's buffer, and in protected mode only: boot with "
-			"kvm-arm.mode=protected",
-			release, (int)strcspn(mode ?: none, " \n"), mode ?: none);
+	snprintf(path, sizeof(path), "%s/proc/config.gz", root);
+	gz = gzopen(path, "rb");
+	snprintf(path, sizeof(path), "%s/boot/config-%s", root, release);
+	if (!gz)
+		gz = gzopen(path, "rb");
+	while (gz && (n = gzread(gz, chunk, sizeof(chunk))) > 0 && config.len < CONFIG_MAX)
+		buf_add(&config, chunk, (size_t)n);
+	if (gz)
+		gzclose(gz);
+	text = config.len ? buf_str(&config) : NULL;
+	if (!text)
+		log_info(log,
+			 "the kernel's configuration cannot be read (no /proc/config.gz, no "
+			 "/boot/config-%s): it must have CONFIG_NVHE_EL2_DEBUG=y",
+			 release);
+	else if (!strstr(text, option) && strncmp(text, option + 1, strlen(option) - 1))
+		log_err(log, "this kernel was built without CONFIG_NVHE_EL2_DEBUG=y, which brings the "
+			     "hypervisor's trace events");
+	buf_release(&config);
 }
 
 void remote_explain(int tracing_dirfd, const char *root, const struct log *log)
 {
+	static const char key[] = "kvm-arm.mode=";
 	unsigned int major = 0, minor = 0;
 	struct buf cmdline = { 0 };
+	const char *mode = NULL; /* the command line's text from there on */
 	struct utsname u;
-	const char *mode;
+	char path[512];
 	bool old;
 
 	log_err(log, "no hypervisor buffer: none of remotes/hypervisor, hypervisor, hyp is in tracefs");
@@ -80,38 +70,25 @@ void remote_explain(int tracing_dirfd, const char *root, const struct log *log)
 		log_err(log, "tracefs cannot be read: %s (root is needed)", strerror(errno));
 		return;
 	}
-	mode = boot_mode(root, &cmdline);
+	snprintf(path, sizeof(path), "%s/proc/cmdline", root);
+	if (!read_file(path, 65536, &cmdline) && buf_str(&cmdline))
+		mode = strstr(buf_str(&cmdline), key);
+	mode = mode ? mode + strlen(key) : NULL;
 	old = sscanf(u.release, "%u.%u", &major, &minor) == 2 && (major < 7 || (major == 7 && minor < 1));
-	if (old && !(strstr(u.release, "android") && mode_is(mode, "protected")))
-		explain_old(u.release, mode, log);
-	if (!old) {
-		struct buf config = { 0 };
-		char path[512], chunk[16384];
-		int has, n;
-		gzFile gz;
-
-		/* /proc/config.gz, else /boot/config-RELEASE: zlib reads plain text as well */
-		snprintf(path, sizeof(path), "%s/proc/config.gz", root);
-		gz = gzopen(path, "rb");
-		snprintf(path, sizeof(path), "%s/boot/config-%s", root, u.release);
-		if (!gz)
-			gz = gzopen(path, "rb");
-		while (gz && (n = gzread(gz, chunk, sizeof(chunk))) > 0 && config.len < CONFIG_MAX)
-			buf_add(&config, chunk, (size_t)n);
-		if (gz)
-			gzclose(gz);
-		has = config_has(&config, "NVHE_EL2_DEBUG");
-		if (has < 0)
-			log_info(log,
-				 "the kernel's configuration cannot be read (no /proc/config.gz, no "
-				 "/boot/config-%s): it must have CONFIG_NVHE_EL2_DEBUG=y",
-				 u.release);
-		else if (!has)
-			log_err(log,
-				"this kernel was built without CONFIG_NVHE_EL2_DEBUG=y, which brings the "
-				"hypervisor's trace events");
-		buf_release(&config);
-	}
+	/* before 7.1 there are only kernels with the buffer of Android's, which only protected mode has */
+	if (old && mode_is(mode, "protected") && !strstr(u.release, "android"))
+		log_err(log,
+			"kernel %s is too old: hypervisor tracing came with Linux 7.1 (and Android's 5.15 "
+			"and later)",
+			u.release);
+	else if (old && !mode_is(mode, "protected"))
+		log_err(log,
+			"kernel %s, kvm-arm.mode=%.*s: before Linux 7.1 only Android's kernels (5.15 and "
+			"later) and those like them have the hypervisor's buffer, and in protected mode "
+			"only: boot with kvm-arm.mode=protected",
+			u.release, (int)strcspn(mode ?: "(none)", " \n"), mode ?: "(none)");
+	if (!old)
+		explain_config(root, u.release, log);
 	if (!old || mode_is(mode, "protected")) {
 		if (!mode)
 			log_err(log, "the kernel was booted without kvm-arm.mode=: boot with "
@@ -123,8 +100,8 @@ void remote_explain(int tracing_dirfd, const char *root, const struct log *log)
 				(int)strcspn(mode, " \n"), mode);
 		else
 			log_info(log,
-				 "booted with kvm-arm.mode=%.*s; see the boot log whether KVM came up "
-				 "(dmesg | grep -i kvm)",
+				 "booted with kvm-arm.mode=%.*s; see the boot log whether KVM came up (dmesg "
+				 "| grep -i kvm)",
 				 (int)strcspn(mode, " \n"), mode);
 	}
 	buf_release(&cmdline);

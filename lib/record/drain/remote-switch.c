@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "record/drain/remote-priv.h"
+#include "record/drain/remote.h"
 #include "base/files.h"
 
 static bool is_system(const struct remote *r, const char *pattern)
@@ -116,8 +116,7 @@ int remote_set_functions(struct remote *r, const struct buffer_plan *b)
 	if (!hypevents_by_name(&r->events, "func", 4)) {
 		log_err(r->log,
 			"-p function: %s has no event func: this kernel does not trace the hypervisor's "
-			"functions "
-			"(Android's CONFIG_PROTECTED_NVHE_FTRACE does)",
+			"functions (Android's CONFIG_PROTECTED_NVHE_FTRACE does)",
 			r->path);
 		return -ENOENT;
 	}
@@ -163,21 +162,17 @@ bool remote_is_loaded(const struct remote *r)
 	return loaded;
 }
 
-bool remote_is_joined(const struct remote *r)
-{
-	return r->joined;
-}
-
 bool remote_runs(const struct remote *r)
 {
 	return remote_file_on(r, "tracing_on") || remote_is_loaded(r);
 }
 
-/* Notes size and tracing_on: the size for messages, tracing_on to restore it at the end. */
-static int note_state(struct remote *r)
+int remote_join(struct remote *r, const struct buffer_plan *b)
 {
 	char *on = str_printf("%s/tracing_on", r->path), *size = str_printf("%s/buffer_size_kb", r->path);
 	char *kb = NULL;
+	size_t n_on = 0;
+	/* the size for messages, tracing_on to restore it at the end */
 	int ret = on && size ? undo_save(r->undo, on) ?: undo_read(r->undo, size, &kb) : -ENOMEM;
 
 	if (!ret && parse_u64(kb, &r->size_kb))
@@ -187,33 +182,16 @@ static int note_state(struct remote *r)
 	free(kb);
 	free(on);
 	free(size);
-	return ret;
-}
-
-/* Number of events that are on. */
-static int join_events(struct remote *r, const struct buffer_plan *b, size_t *n_on)
-{
-	*n_on = 0;
-	for (size_t i = 0; i < r->events.n; i++) {
+	for (size_t i = 0; i < r->events.n && !ret; i++) {
 		const char *event = r->events.v[i].name;
-		int want = remote_is_func(b, event) ? 1 : remote_wants(r, b, event, -1), ret = 0;
+		int want = remote_is_func(b, event) ? 1 : remote_wants(r, b, event, -1);
 		char name[300];
 
 		if (want >= 0)
 			ret = remote_switch(r, event, want);
-		if (ret)
-			return ret;
 		snprintf(name, sizeof(name), "events/%s/%s/enable", r->events.system, event);
-		*n_on += remote_file_on(r, name);
+		n_on += !ret && remote_file_on(r, name);
 	}
-	return 0;
-}
-
-int remote_join(struct remote *r, const struct buffer_plan *b)
-{
-	size_t n_on;
-	int ret = note_state(r) ?: join_events(r, b, &n_on);
-
 	if (ret)
 		return ret;
 	r->joined = true;

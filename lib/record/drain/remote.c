@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The hypervisor's trace instance: found, set up, switched on and off. */
-#include "record/drain/remote-priv.h"
+#include "record/drain/remote.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,8 +10,7 @@
 #include <unistd.h>
 
 #include "record/drain/system-metadata.h"
-#include "record/drain/host.h"
-#include "record/drain/remote-events.h"
+#include "record/drain/spool-to-dat.h"
 #include "record/tracefs/dir.h"
 #include "base/array.h"
 #include "base/clock.h"
@@ -83,26 +82,6 @@ static int open_remote_dir(struct remote *r, struct undo *u)
 	return r->dirfd < 0 ? -errno : 0;
 }
 
-static int remote_add_event(struct remote *r, const char *name)
-{
-	char path[300];
-	struct buf text = { 0 };
-	int ret;
-
-	snprintf(path, sizeof(path), "events/%s/%s/format", r->events.system, name);
-	ret = read_file_at(r->dirfd, path, TRACEFS_TEXT_MAX, &text);
-	if (ret == -ENOENT || ret == -ENOTDIR) /* enable, header_page ... */
-		return 0;
-	if (!ret)
-		ret = hypevents_add(&r->events, (char *)text.data, text.len);
-	if (ret)
-		log_err(r->log, "cannot use %s/%s: %s", r->path, path, errno_text(ret));
-	else
-		remote_events_add(&r->formats, &text);
-	buf_release(&text);
-	return ret;
-}
-
 static int read_events(struct remote *r)
 {
 	const char *slash = strrchr(r->path, '/');
@@ -118,8 +97,22 @@ static int read_events(struct remote *r)
 	ret = read_dir_at(r->dirfd, path, &names);
 	if (ret)
 		log_err(r->log, "cannot open %s/%s: %s", r->path, path, errno_text(ret));
-	for (size_t i = 0; i < names.n && !ret; i++)
-		ret = remote_add_event(r, names.v[i]);
+	for (size_t i = 0; i < names.n && !ret; i++) {
+		struct buf text = { 0 };
+
+		snprintf(path, sizeof(path), "events/%s/%s/format", r->events.system, names.v[i]);
+		ret = read_file_at(r->dirfd, path, TRACEFS_TEXT_MAX, &text);
+		if (ret == -ENOENT || ret == -ENOTDIR) { /* enable, header_page ... */
+			ret = 0;
+			continue;
+		}
+		ret = ret ?: hypevents_add(&r->events, (char *)text.data, text.len);
+		if (ret)
+			log_err(r->log, "cannot use %s/%s: %s", r->path, path, errno_text(ret));
+		else
+			remote_events_add(&r->formats, &text);
+		buf_release(&text);
+	}
 	strlist_release(&names);
 	return ret;
 }
@@ -182,24 +175,6 @@ static void fill_source(struct remote *r)
 	r->source.page_size = page;
 }
 
-/* The hypervisor's clock is always boot; another remote's is in trace_clock, if at all. */
-static int remote_read_clock(struct remote *r)
-{
-	char *path;
-	int ret;
-
-	if (r->hyp)
-		return 0;
-	if (!exists_at(r->dirfd, ".", "trace_clock")) {
-		log_warn(r->log, "%s has no readable trace_clock: its times are taken as boot's", r->path);
-		return 0;
-	}
-	path = str_printf("%s/trace_clock", r->path);
-	ret = path ? undo_read(r->undo, path, &r->clock) : -ENOMEM;
-	free(path);
-	return ret;
-}
-
 int remote_open(struct remote **out, struct undo *u, const char *name, const struct log *log)
 {
 	const bool hyp = !strcmp(name, REMOTE_HYP);
@@ -217,7 +192,16 @@ int remote_open(struct remote **out, struct undo *u, const char *name, const str
 	free(path);
 	if (!r)
 		return -ENOMEM;
-	ret = open_remote_dir(r, u) ?: remote_probe(r) ?: read_events(r) ?: remote_read_clock(r);
+	ret = open_remote_dir(r, u) ?: remote_probe(r) ?: read_events(r);
+	/* the hypervisor's clock is always boot; another remote's is in trace_clock, if at all */
+	if (!ret && !hyp && !exists_at(r->dirfd, ".", "trace_clock")) {
+		log_warn(log, "%s has no readable trace_clock: its times are taken as boot's", r->path);
+	} else if (!ret && !hyp) {
+		char *clock = str_printf("%s/trace_clock", r->path);
+
+		ret = clock ? undo_read(u, clock, &r->clock) : -ENOMEM;
+		free(clock);
+	}
 	if (ret) {
 		remote_free(r);
 		return ret == -ENOENT ? -EBADMSG : ret; /* it is there, and lacks a part of itself */
@@ -227,11 +211,10 @@ int remote_open(struct remote **out, struct undo *u, const char *name, const str
 	return 0;
 }
 
-/* The events as the spool has them; r is freed on error. */
-static int remote_from_spool(struct remote **out, struct remote *r, struct spool *spool)
+/* The events as the spool has them. Ends a call that makes a remote: r is freed on error. */
+static int remote_from_spool(struct remote **out, struct remote *r, int ret, struct spool *spool)
 {
-	int ret = remote_events_load(&r->events, spool);
-
+	ret = ret ?: remote_events_load(&r->events, spool);
 	if (ret) {
 		remote_free(r);
 		return ret;
@@ -247,15 +230,8 @@ int remote_reopen(struct remote **out, struct undo *u, const struct spool_buffer
 		  const struct log *log)
 {
 	struct remote *r = remote_new(b->path, b->name, log);
-	int ret;
 
-	if (!r)
-		return -ENOMEM;
-	ret = open_remote_dir(r, u) ?: remote_probe(r);
-	if (!ret)
-		return remote_from_spool(out, r, spool);
-	remote_free(r);
-	return ret;
+	return r ? remote_from_spool(out, r, open_remote_dir(r, u) ?: remote_probe(r), spool) : -ENOMEM;
 }
 
 int remote_import(struct remote **out, const char *path, const struct page_layout *raw, unsigned int n_cpus,
@@ -269,7 +245,7 @@ int remote_import(struct remote **out, const char *path, const struct page_layou
 	if (raw)
 		r->layout = *raw;
 	r->source.n_cpus = n_cpus;
-	return remote_from_spool(out, r, spool);
+	return remote_from_spool(out, r, 0, spool);
 }
 
 /* ---- setting up -------------------------------------------------------------- */
@@ -333,22 +309,6 @@ static int claim(struct remote *r)
 	return 0;
 }
 
-static int remote_set_size(struct remote *r, uint64_t kb)
-{
-	char value[24];
-	int ret;
-
-	snprintf(value, sizeof(value), "%llu", (unsigned long long)kb);
-	ret = remote_undo_file(r, undo_write, "buffer_size_kb", value);
-	if (ret == -EBUSY)
-		return remote_is_read(r);
-	if (ret)
-		log_err(r->log, "cannot set %s/buffer_size_kb to %s: %s", r->path, value, errno_text(ret));
-	else
-		r->size_kb = kb;
-	return ret;
-}
-
 static int set_events(struct remote *r, const struct buffer_plan *b)
 {
 	size_t n_on = 0;
@@ -376,12 +336,21 @@ static int set_events(struct remote *r, const struct buffer_plan *b)
 
 int remote_setup(struct remote *r, const struct buffer_plan *b, bool take_over)
 {
+	char kb[24];
 	int ret;
 
 	if (take_over && remote_runs(r))
 		return remote_join(r, b);
-	ret = claim(r) ?: remote_set_size(r, b->size_kb ? b->size_kb : REMOTE_DEFAULT_KB);
-
+	r->size_kb = b->size_kb ? b->size_kb : REMOTE_DEFAULT_KB;
+	snprintf(kb, sizeof(kb), "%llu", (unsigned long long)r->size_kb);
+	ret = claim(r);
+	if (ret)
+		return ret;
+	ret = remote_undo_file(r, undo_write, "buffer_size_kb", kb);
+	if (ret == -EBUSY)
+		return remote_is_read(r);
+	if (ret)
+		log_err(r->log, "cannot set %s/buffer_size_kb to %s: %s", r->path, kb, errno_text(ret));
 	/* at the end unread records are dropped before the size is restored, which would be EBUSY */
 	if (!ret && exists_at(r->dirfd, ".", "trace"))
 		ret = remote_undo_file(r, undo_at_end, "trace", "0");
@@ -453,24 +422,4 @@ int remote_collect_pids(struct remote *r)
 	ret = collect_pids(r->spool, r->vcpus, r->n_vcpus);
 	pthread_mutex_unlock(&r->lock);
 	return ret;
-}
-
-bool remote_is_early(const struct remote *r)
-{
-	return atomic_load(&r->early);
-}
-
-struct source *remote_source(struct remote *r)
-{
-	return &r->source;
-}
-
-bool remote_is_unread(const struct remote *r)
-{
-	return atomic_load(&r->unread);
-}
-
-uint64_t remote_size_kb(const struct remote *r)
-{
-	return r->size_kb;
 }

@@ -2,6 +2,9 @@
 #ifndef HYPTRACE_REMOTE_H
 #define HYPTRACE_REMOTE_H
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 #include "record/hyp/hypevents.h"
 #include "file/dat/page.h"
 #include "record/plan/plan.h"
@@ -16,7 +19,39 @@
  *   hyp                 Android 14/15: raw pages
  * Its records are rewritten while they are read (record/hyp/hypevents.h).
  */
-struct remote;
+struct remote {
+	/* for others to read */
+	struct source source; /* the remote as the recorder sees it */
+	uint64_t size_kb;     /* per CPU */
+	bool joined;	      /* taken over: it ran before, or held something */
+	atomic_bool early;    /* times need a repair, which writes the pages once more (repair.h) */
+	atomic_bool unread;   /* of some CPU neither pages nor text could be read */
+
+	/* private */
+	char *path;
+	char *name; /* in the file: "hyp", "remote:NAME" */
+	bool hyp;   /* the hypervisor's, not another remote's */
+	int dirfd;
+	bool raw;
+	struct page_layout layout; /* of raw pages */
+	struct buf formats;	   /* of the events, for remote_events_save */
+	struct undo *undo;
+	struct spool *spool;
+	const struct log *log;
+	char *clock;		   /* of another remote, or NULL */
+	_Atomic uint64_t on_since; /* boot clock ns just before tracing is switched on; 0: was on already */
+	bool was_on;		   /* joined, and tracing was on */
+	bool turns;		   /* of raw: hyp_enter and hyp_exit are both recorded */
+	atomic_bool misread;	   /* the raw files give no pages: the text is read in their place */
+	atomic_bool shared;	   /* another reader takes events */
+
+	/* held while the events' reasons may grow, and over vcpus */
+	pthread_mutex_t lock;
+	struct hypevents events;
+	size_t saved_reasons;
+	int *vcpus; /* pids of the vCPU threads seen */
+	size_t n_vcpus;
+};
 
 /* Names of -B, and of the buffer in the file: the hypervisor's, and "remote:NAME" for any of remotes/. */
 #define REMOTE_HYP "hyp"
@@ -71,9 +106,6 @@ int remote_import(struct remote **out, const char *path, const struct page_layou
 /* Names of the vCPU threads seen, into the spool (collect_pids). */
 int remote_collect_pids(struct remote *r);
 
-/* The remote as the recorder sees it; owned by the remote. */
-struct source *remote_source(struct remote *r);
-
 /*
  * Writes what was read from a hypervisor's buffer before, text or raw pages,
  * into a spool's buffer, as a recording would have: rewritten, times as they were.
@@ -94,11 +126,38 @@ struct remote_fed {
 /* Ends it and frees f; ret: what failed before, and is returned then. */
 int remote_feed_close(struct remote_feed *f, int ret, struct remote_fed *out);
 
-/* Times need a repair (repair.h), which writes the pages once more. From any thread. */
-bool remote_is_early(const struct remote *r);
-/* Of some CPU neither pages nor text could be read. From any thread. */
-bool remote_is_unread(const struct remote *r);
-uint64_t remote_size_kb(const struct remote *r); /* per CPU */
-bool remote_is_joined(const struct remote *r);	 /* taken over by remote_setup */
+/* ---- for remote.c, remote-switch.c and remote-drain.c only ------------------------------------ */
+
+static inline struct remote *remote_of(struct source *s)
+{
+	return (struct remote *)((char *)s - offsetof(struct remote, source));
+}
+
+/* remote-switch.c. write: undo_write, undo_at_end or undo_poke. name: relative to the remote's directory. */
+int remote_undo_file(struct remote *r, int (*write)(struct undo *, const char *, const char *),
+		     const char *name, const char *value);
+/* The last word of the plan about an event, in the order given: 1 on, 0 off; `none`: it has none. */
+int remote_wants(const struct remote *r, const struct buffer_plan *b, const char *event, int none);
+/* Switches the event, with a message when that fails. */
+int remote_switch(struct remote *r, const char *event, bool on);
+
+/* remote-switch.c: whether -p function takes in this event: func, func_ret. */
+bool remote_is_func(const struct buffer_plan *b, const char *event);
+/* The functions of -l and -n, where the kernel traces those of the hypervisor. */
+int remote_set_functions(struct remote *r, const struct buffer_plan *b);
+
+/*
+ * remote-switch.c: Android 16's buffer_size_kb shows "7 (loaded)" while there is a buffer; other
+ * kernels do not show it.
+ */
+bool remote_is_loaded(const struct remote *r);
+
+/* Whether tracing is on, or what was traced before is still there. */
+bool remote_runs(const struct remote *r);
+/* In place of remote_setup's steps: nothing is cleared, the plan's events come on top. */
+int remote_join(struct remote *r, const struct buffer_plan *b);
+
+/* remote-drain.c: source_ops.drain. */
+int remote_drain(struct source *s, unsigned int cpu, struct drain *d);
 
 #endif

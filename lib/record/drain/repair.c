@@ -12,7 +12,7 @@
 
 #include "file/dat/page.h"
 #include "record/hyp/nvhe.h"
-#include "record/drain/remote-events.h"
+#include "record/drain/spool-to-dat.h"
 #include "record/spool/spool.h"
 #include "base/array.h"
 #include "base/files.h"
@@ -70,21 +70,6 @@ static struct cntvoff *cntvoff_find(const struct repair *r, int vcpu)
 	return NULL;
 }
 
-/* NULL: out of memory. */
-static struct cntvoff *cntvoff_get(struct repair *r, int vcpu)
-{
-	struct cntvoff *v = cntvoff_find(r, vcpu);
-
-	if (v)
-		return v;
-	v = array_grow(r->cntvoffs, r->n_cntvoffs, sizeof(*v));
-	if (!v)
-		return NULL;
-	r->cntvoffs = v;
-	v[r->n_cntvoffs] = (struct cntvoff){ .vcpu = vcpu, .high = UINT64_MAX };
-	return &v[r->n_cntvoffs++];
-}
-
 /* Whether the bracket is worth a record: the first, at least a tenth narrower, or disjoint. */
 static bool cntvoff_narrow(struct cntvoff *v, const struct nvhe_step *s)
 {
@@ -100,18 +85,6 @@ static bool cntvoff_narrow(struct cntvoff *v, const struct nvhe_step *s)
 	return news;
 }
 
-/* Before writing: no bracket has been recorded yet. Offsets that move are recorded when they move. */
-static void cntvoff_begin(struct repair *r)
-{
-	for (size_t i = 0; i < r->n_cntvoffs; i++) {
-		struct cntvoff *v = &r->cntvoffs[i];
-
-		v->said = false;
-		if (v->moved)
-			*v = (struct cntvoff){ .vcpu = v->vcpu, .high = UINT64_MAX };
-	}
-}
-
 /* The hyp_cntvoff record comes before the one that showed the step. */
 static void on_step(void *ctx, const struct nvhe_step *s)
 {
@@ -122,10 +95,14 @@ static void on_step(void *ctx, const struct nvhe_step *s)
 	/* a negative CNTVOFF (a restored VM) has a bracket of huge numbers, like one that is unknown */
 	if (x->error || !s->vcpu_pid || s->offset <= 0 || s->low > s->high || s->high > INT64_MAX)
 		return;
-	v = cntvoff_get(x->r, s->vcpu_pid);
-	if (!v)
-		x->error = -ENOMEM;
-	else if (cntvoff_narrow(v, s) && x->r->pass == PASS_WRITE) {
+	v = cntvoff_find(x->r, s->vcpu_pid);
+	if (!v) {
+		const struct cntvoff one = { .vcpu = s->vcpu_pid, .high = UINT64_MAX };
+
+		x->error = array_push(&x->r->cntvoffs, &x->r->n_cntvoffs, &one, sizeof(one));
+		v = x->error ? NULL : &x->r->cntvoffs[x->r->n_cntvoffs - 1];
+	}
+	if (v && cntvoff_narrow(v, s) && x->r->pass == PASS_WRITE) {
 		struct cntvoff_record rec = {
 			.type = remote_cntvoff_id(&x->r->events),
 			.pid = v->vcpu,
@@ -171,33 +148,18 @@ static int repair_lost(struct repair_cpu *x, uint64_t count)
 	return x->r->pass == PASS_WRITE ? page_write_lost(&x->writer, count) : 0;
 }
 
-static int repair_page(struct repair_cpu *x, const void *page)
+static int repair_page(void *repair_cpu, void *page, size_t size)
 {
+	struct repair_cpu *x = repair_cpu;
 	struct page_reader pr;
 	struct page_event ev;
 	int ret, more;
-
-	if (page_reader_init(&pr, &x->r->layout, page, x->r->layout.size))
+	if (page_reader_init(&pr, &x->r->layout, page, size))
 		return repair_lost(x, 0);
 	ret = pr.missed ? repair_lost(x, pr.missed_count) : 0;
 	while (!ret && (more = page_next(&pr, &ev)) == 1)
 		ret = repair_record(x, &ev);
 	return ret ? ret : more < 0 ? repair_lost(x, 0) : 0;
-}
-
-static int repair_pages(struct repair_cpu *x, int in, const struct spool_range *r)
-{
-	const size_t size = x->r->layout.size;
-	void *page = malloc(size);
-	int ret = page ? 0 : -ENOMEM;
-
-	for (uint64_t at = r->from; !ret && at < r->to; at += size) {
-		ssize_t n = pread_all(in, page, size, at);
-
-		ret = n < 0 ? (int)n : repair_page(x, page);
-	}
-	free(page);
-	return ret;
 }
 
 static int repair_emit(void *ctx, const void *page, size_t size)
@@ -207,31 +169,10 @@ static int repair_emit(void *ctx, const void *page, size_t size)
 	return write_all(x->out, page, size);
 }
 
-static int repair_write(struct repair_cpu *x, unsigned int cpu, int in, const struct spool_range *r)
-{
-	int ret = page_writer_init(&x->writer, x->r->layout.size, repair_emit, x);
-
-	if (ret)
-		return ret;
-	x->out = spool_rewrite_fd(x->r->spool, x->r->number, cpu);
-	if (x->out < 0) {
-		ret = x->out;
-		goto out;
-	}
-	ret = repair_pages(x, in, r);
-	if (!ret)
-		ret = page_flush(&x->writer, true);
-	close(x->out);
-out:
-	page_writer_release(&x->writer);
-	return ret;
-}
-
 static int repair_cpu(struct repair *r, unsigned int cpu)
 {
-	struct repair_cpu x = { .r = r };
-	struct spool_range range;
-	int in, ret;
+	struct repair_cpu x = { .r = r, .out = -1 };
+	int ret = 0;
 
 	x.nvhe = r->cpus[cpu] ? nvhe_again(r->cpus[cpu], on_step, &x) : nvhe_new(cpu, on_step, &x);
 	if (!x.nvhe)
@@ -241,32 +182,21 @@ static int repair_cpu(struct repair *r, unsigned int cpu)
 			    spool_get_number(r->spool, "hyp_to", 0));
 	nvhe_free(r->cpus[cpu]);
 	r->cpus[cpu] = x.nvhe;
-	in = spool_pages_open(r->spool, r->number, cpu, &range);
-	if (in < 0)
-		return in;
-	ret = r->pass == PASS_WRITE ? repair_write(&x, cpu, in, &range) : repair_pages(&x, in, &range);
-	close(in);
+	if (r->pass == PASS_WRITE) {
+		ret = page_writer_init(&x.writer, r->layout.size, repair_emit, &x);
+		x.out = ret ? -1 : spool_rewrite_fd(r->spool, r->number, cpu);
+		ret = ret ?: x.out < 0 ? x.out : 0;
+	}
+	ret = ret ?: spool_pages_walk(r->spool, r->number, cpu, repair_page, &x);
+	if (r->pass == PASS_WRITE) {
+		ret = ret ?: page_flush(&x.writer, true);
+		page_writer_release(&x.writer);
+		fd_close(&x.out);
+	}
 	return ret;
 }
 
 /* ---- one buffer --------------------------------------------------------------------- */
-
-static int repair_passes(struct repair *r)
-{
-	for (r->pass = PASS_FIND; r->pass <= PASS_WRITE; r->pass++) {
-		if (r->pass == PASS_WRITE && !r->changed)
-			break;
-		if (r->pass == PASS_WRITE)
-			cntvoff_begin(r);
-		for (unsigned int cpu = 0; cpu < r->buffer->n_cpus; cpu++) {
-			int ret = repair_cpu(r, cpu);
-
-			if (ret)
-				return ret;
-		}
-	}
-	return 0;
-}
 
 static int repair_buffer(struct spool *spool, size_t number)
 {
@@ -280,7 +210,21 @@ static int repair_buffer(struct spool *spool, size_t number)
 		return ret;
 	r.layout.size = r.buffer->page_size;
 	r.cpus = calloc(r.buffer->n_cpus, sizeof(struct nvhe *));
-	ret = r.cpus ? repair_passes(&r) : -ENOMEM;
+	ret = r.cpus ? 0 : -ENOMEM;
+	for (r.pass = PASS_FIND; r.pass <= PASS_WRITE && !ret; r.pass++) {
+		if (r.pass == PASS_WRITE && !r.changed)
+			break; /* no bracket has been recorded yet; offsets that move are recorded when they
+				  move */
+		for (size_t i = 0; i < r.n_cntvoffs && r.pass == PASS_WRITE; i++) {
+			struct cntvoff *v = &r.cntvoffs[i];
+
+			v->said = false;
+			if (v->moved)
+				*v = (struct cntvoff){ .vcpu = v->vcpu, .high = UINT64_MAX };
+		}
+		for (unsigned int cpu = 0; cpu < r.buffer->n_cpus && !ret; cpu++)
+			ret = repair_cpu(&r, cpu);
+	}
 	for (unsigned int cpu = 0; r.cpus && cpu < r.buffer->n_cpus; cpu++)
 		nvhe_free(r.cpus[cpu]);
 	free(r.cpus);

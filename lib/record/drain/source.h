@@ -56,9 +56,12 @@ struct source_ops {
 	 */
 	int (*drain)(struct source *s, unsigned int cpu, struct drain *d);
 	/* Events read and lost of a CPU, where the kernel counts them; NULL: drain_stats has them. */
-	int (*count)(struct source *s, unsigned int cpu, uint64_t *events, uint64_t *lost);
-	/* Appends the CPUSTAT text of a CPU to out; NULL: the source has none. */
+	int (*count)(
+		struct source *s, unsigned int cpu, uint64_t *events,
+		uint64_t *lost); /* Appends the CPUSTAT text of a CPU to out; NULL: the source has none. */
 	int (*stat)(struct source *s, unsigned int cpu, const struct drain_stats *st, struct buf *out);
+	/* Frees it; NULL: another object owns the source. */
+	void (*close)(struct source *s);
 };
 
 struct source {
@@ -69,5 +72,17 @@ struct source {
 	uint32_t page_size; /* bytes */
 	unsigned int n_cpus;
 };
+
+/* source_ops.stat of sources that the kernel does not count: by what was drained. */
+int source_stat(struct source *s, unsigned int cpu, const struct drain_stats *st, struct buf *out);
+
+/*
+ * A host buffer (the main buffer or an instance) as a source: how it is started, stopped, drained and
+ * counted. instance.h sets it up, so that `recover` can drain one whose setting up died with its recorder.
+ * path: relative to the tracing directory, "." for the main buffer. The strings must live as long as the
+ * source, which its ops->close() frees. 0 or -errno.
+ */
+int host_open(struct source **out, int tracing_dirfd, const char *name, const char *path, const char *clock,
+	      const struct log *log);
 
 #endif

@@ -58,33 +58,26 @@ static ssize_t splice_copy(struct splice *m)
 	return n;
 }
 
-/* The next `left` bytes of the pipe, or some of them, through user space. */
-static ssize_t copy_pipe(struct splice *m, size_t left)
-{
-	ssize_t n = read_all(m->pipe[0], m->page, left < m->size ? left : m->size);
-	int ret;
-
-	if (n <= 0)
-		return n ? n : -EIO;
-	ret = write_all(m->out, m->page, (size_t)n);
-	return ret ? ret : n;
-}
-
 /* Moves all bytes of the pipe to the file: by splice, else by copying. */
 static int empty_pipe(struct splice *m, size_t left)
 {
 	while (left) {
-		ssize_t n = m->copying ? copy_pipe(m, left)
-				       : splice(m->pipe[0], NULL, m->out, NULL, left, SPLICE_F_MOVE);
+		ssize_t n;
+		int ret = 0;
 
-		if (n < 0 && !m->copying) {
-			if (errno != EINTR && errno != EINVAL)
-				return -errno;
-			m->copying = errno == EINVAL;
-			continue;
+		if (m->copying) {
+			n = read_all(m->pipe[0], m->page, left < m->size ? left : m->size);
+			ret = n < 0 ? (int)n : write_all(m->out, m->page, (size_t)n);
+		} else {
+			n = splice(m->pipe[0], NULL, m->out, NULL, left, SPLICE_F_MOVE);
+			if (n < 0 && (errno == EINTR || errno == EINVAL)) {
+				m->copying = errno == EINVAL;
+				continue;
+			}
+			ret = n < 0 ? -errno : 0;
 		}
-		if (n <= 0)
-			return n ? (int)n : -EIO;
+		if (ret || !n)
+			return ret ?: -EIO;
 		left -= (size_t)n;
 		m->stats->bytes += (size_t)n;
 	}
@@ -140,32 +133,12 @@ static ssize_t rawpipe_move(struct splice *m, ssize_t (*move)(struct splice *m))
 	return n == -EAGAIN || n == -EINTR || n == -ENODEV ? 0 : n;
 }
 
-static int rawpipe_run(struct splice *m, struct drain *d)
-{
-	unsigned int mark;
-	ssize_t n = 0;
-
-	while (n >= 0 && !atomic_load(d->stopping)) {
-		n = rawpipe_move(m, splice_move);
-		if (!n && drain_asked(d, &mark)) {
-			/* a sub-buffer that is filled in part is not spliced */
-			n = rawpipe_move(m, splice_copy);
-			atomic_store(&d->flushed, mark);
-		}
-		if (!n)
-			n = rawpipe_wait(m->in, d);
-	}
-	while (n >= 0 && (n = rawpipe_move(m, splice_move)) > 0)
-		;
-	while (n >= 0 && (n = rawpipe_move(m, splice_copy)) > 0)
-		;
-	return (int)n;
-}
-
 int rawpipe_drain(int dirfd, unsigned int cpu, uint32_t page_size, struct drain *d)
 {
 	struct splice m;
+	unsigned int mark;
 	char path[64];
+	ssize_t n = 0;
 	int in, ret;
 
 	snprintf(path, sizeof(path), "per_cpu/cpu%u/trace_pipe_raw", cpu);
@@ -175,7 +148,22 @@ int rawpipe_drain(int dirfd, unsigned int cpu, uint32_t page_size, struct drain 
 	ret = splice_open(&m, in, page_size, true, d);
 	/* sub-buffers larger than the pipe's slots are not spliced by every kernel */
 	m.copying = page_size != (uint32_t)sysconf(_SC_PAGESIZE);
-	ret = ret ?: rawpipe_run(&m, d);
+	n = ret;
+	while (n >= 0 && !atomic_load(d->stopping)) {
+		n = rawpipe_move(&m, splice_move);
+		if (!n && drain_asked(d, &mark)) {
+			/* a sub-buffer that is filled in part is not spliced */
+			n = rawpipe_move(&m, splice_copy);
+			atomic_store(&d->flushed, mark);
+		}
+		if (!n)
+			n = rawpipe_wait(m.in, d);
+	}
+	while (n >= 0 && (n = rawpipe_move(&m, splice_move)) > 0)
+		;
+	while (n >= 0 && (n = rawpipe_move(&m, splice_copy)) > 0)
+		;
+	ret = (int)n;
 	splice_close(&m);
 	close(in);
 	return ret;

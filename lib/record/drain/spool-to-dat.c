@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * From a spool to a trace.dat, in the order in which the file is made: texts and event formats, buffers,
+ * From a spool to a trace.dat, in the order in which the file is made: event formats, texts, buffers,
  * options; then the writer has it all. Nothing in the spool is changed.
  */
 #include "record/drain/spool-to-dat.h"
@@ -13,13 +13,249 @@
 
 #include "file/dat/options.h"
 #include "file/dat/pauses.h"
-#include "record/drain/hyp-pids.h"
-#include "record/drain/spool-formats.h"
+#include "file/dat/print-format.h"
 #include "file/dat/writer.h"
 #include "base/outfile.h"
 #include "base/array.h"
 #include "base/cursor.h"
 #include "base/files.h"
+
+/* ---- the hypervisor's event formats: into the spool, out of it again, and as the file has them ---- */
+
+void remote_events_add(struct buf *formats, const struct buf *format)
+{
+	buf_printf(formats, "%zu\n", format->len);
+	buf_add(formats, format->data, format->len);
+	formats->bad |= format->bad;
+}
+
+int remote_events_save(struct spool *spool, unsigned int first_id, const char *system, bool raw,
+		       const struct buf *formats)
+{
+	struct buf text = { .bad = formats->bad };
+	int ret;
+
+	buf_printf(&text, "%u %s %s\n", first_id, system, raw ? "raw" : "text");
+	buf_add(&text, formats->data, formats->len);
+	ret = buf_status(&text) ?: spool_put_text(spool, "hyp_formats", text.data, text.len);
+	buf_release(&text);
+	return ret;
+}
+
+/* The next line as a C string; "" at the end, or if it is too long. */
+static void short_line(struct cursor *c, char *out, size_t size)
+{
+	const char *line = "";
+	size_t len = 0;
+
+	cursor_line(c, &line, &len);
+	snprintf(out, size, "%.*s", (int)(len < size ? len : 0), line);
+}
+
+int remote_events_load(struct hypevents *e, const struct spool *spool)
+{
+	struct buf text = { 0 }, reasons = { 0 };
+	int ret = spool_get_text(spool, "hyp_formats", &text);
+	struct cursor c = cursor_at(text.data, text.len);
+	char head[128], system[64], kind[8];
+	unsigned int first_id = 0;
+	const char *line;
+	size_t len;
+
+	*e = (struct hypevents){ 0 };
+	short_line(&c, head, sizeof(head));
+	if (!ret && sscanf(head, "%u %63s %7s", &first_id, system, kind) != 3)
+		ret = -EBADMSG;
+	ret = ret ?: hypevents_init(e, system);
+	e->raw = !ret && !strcmp(kind, "raw");
+	while (!ret && cursor_left(&c)) {
+		const char *format;
+		uint64_t n;
+
+		short_line(&c, head, sizeof(head));
+		format = parse_u64(head, &n) ? NULL : cursor_take(&c, n);
+		ret = format ? hypevents_add(e, format, n) : -EBADMSG;
+	}
+	ret = ret ?: hypevents_number(e, first_id);
+	if (!ret) {
+		ret = spool_get_text(spool, "hyp_reasons", &reasons);
+		ret = ret == -ENOENT ? 0 : ret;
+	}
+	c = cursor_at(reasons.data, reasons.len);
+	while (!ret && cursor_line(&c, &line, &len)) {
+		int n = hypevents_reason(e, line, len);
+
+		ret = n < 0 ? n : 0;
+	}
+	if (ret)
+		hypevents_release(e);
+	buf_release(&text);
+	buf_release(&reasons);
+	return ret;
+}
+
+uint16_t remote_cntvoff_id(const struct hypevents *e)
+{
+	return (uint16_t)(e->unknown_id + 1);
+}
+
+size_t remote_n_formats(const struct hypevents *e)
+{
+	return e->n + 2; /* hyp_unknown, hyp_cntvoff */
+}
+
+void remote_format(const struct hypevents *e, size_t i, struct buf *out)
+{
+	if (i <= e->n)
+		hypevents_format(e, i, out);
+	else {
+		hypevents_format_head("hyp_cntvoff", remote_cntvoff_id(e), out);
+		buf_addstr(out, "\tfield:int vcpu;\toffset:8;\tsize:4;\tsigned:1;\n"
+				"\tfield:s64 offset;\toffset:12;\tsize:8;\tsigned:1;\n"
+				"\tfield:u64 low;\toffset:20;\tsize:8;\tsigned:0;\n"
+				"\tfield:u64 high;\toffset:28;\tsize:8;\tsigned:0;\n"
+				"\n"
+				"print fmt: \"vcpu=%d offset=%lld low=%llu high=%llu\", REC->vcpu, "
+				"REC->offset, REC->low, REC->high\n");
+	}
+}
+
+/* ---- event formats --------------------------------------------------------------------- */
+
+#define SAID_MAX 8 /* messages about one spool's formats */
+
+static int formats_add_text(struct spool_formats *f, const char *data, size_t len)
+{
+	struct dat_text text = { .data = data, .len = len };
+
+	return array_push(&f->texts, &f->n_texts, &text, sizeof(text));
+}
+
+/* `texts` still moves as it grows: the systems get theirs at the end. */
+static int formats_add_system(struct spool_formats *f, const char *name, size_t n)
+{
+	struct dat_system system = { .name = strdup(name), .n = n };
+	int ret = system.name ? array_push(&f->systems, &f->n_systems, &system, sizeof(system)) : -ENOMEM;
+
+	if (ret)
+		free((char *)(uintptr_t)system.name);
+	return ret;
+}
+
+/* "SYSTEM LENGTH" lines, each followed by its text (system-metadata.h). */
+static int split_formats(struct spool_formats *f)
+{
+	struct cursor c = cursor_at(f->kept.data, f->kept.len);
+	const char *line;
+	size_t len;
+
+	while (cursor_line(&c, &line, &len)) {
+		char head[160], system[128];
+		const char *text;
+		size_t n;
+		int ret;
+
+		snprintf(head, sizeof(head), "%.*s", (int)(len < sizeof(head) ? len : 0), line);
+		text = sscanf(head, "%127s %zu", system, &n) == 2 ? cursor_take(&c, n) : NULL;
+		if (!text)
+			return -EBADMSG;
+		ret = formats_add_text(f, text, n);
+		if (!ret && (!f->n_systems || strcmp(f->systems[f->n_systems - 1].name, system)))
+			ret = formats_add_system(f, system, 0);
+		if (ret)
+			return ret;
+		f->systems[f->n_systems - 1].n++;
+	}
+	return 0;
+}
+
+/* Rewrites what libtraceevent could not parse; leaves out formats unlike any kernel's. */
+static int fixup_format(struct spool_formats *f, const char *system, const struct log *log)
+{
+	static const char head[] = "\nprint fmt: ";
+	struct dat_text *t = &f->texts[f->n_fixed];
+	struct buf *b = &f->fixed[f->n_fixed++];
+	const char *print_fmt = memmem(t->data, t->len, head, strlen(head)), *why;
+	struct event_format e;
+	int ret;
+
+	ret = print_fmt ? event_format_parse(t->data, t->len, &e) : -EBADMSG;
+	if (ret)
+		return ret == -ENOMEM ? ret : 0; /* anything else is kept as it is */
+	buf_add(b, t->data, (size_t)(print_fmt - t->data) + strlen(head));
+	ret = print_format_fixup(&e, b, &why);
+	if (ret == -E2BIG) {
+		log_warn(f->n_plain++ < SAID_MAX ? log : NULL, "the print format of %s:%s %s: it is left out",
+			 system, e.name, why);
+		ret = 1;
+	}
+	event_format_release(&e);
+	buf_addstr(b, "\n");
+	if (ret == -ENOMEM || !buf_str(b))
+		return -ENOMEM;
+	if (ret == 1)
+		*t = (struct dat_text){ .data = (char *)b->data, .len = b->len };
+	return 0;
+}
+
+static int add_hyp_formats(struct spool_formats *f, const struct spool *spool)
+{
+	int ret = remote_events_load(&f->hyp, spool);
+	size_t n;
+
+	if (ret)
+		return ret == -ENOENT ? 0 : ret;
+	n = remote_n_formats(&f->hyp);
+	f->hyp_texts = calloc(n, sizeof(*f->hyp_texts));
+	if (!f->hyp_texts)
+		return -ENOMEM;
+	ret = formats_add_system(f, f->hyp.system, n);
+	for (; f->n_hyp_texts < n && !ret; f->n_hyp_texts++) {
+		struct buf *b = &f->hyp_texts[f->n_hyp_texts];
+
+		remote_format(&f->hyp, f->n_hyp_texts, b);
+		ret = buf_status(b);
+		if (!ret)
+			ret = formats_add_text(f, buf_str(b), b->len);
+	}
+	return ret;
+}
+
+int spool_formats_load(struct spool_formats *f, const struct spool *spool, const struct log *log)
+{
+	const struct dat_text *t;
+	int ret = spool_get_text(spool, "formats", &f->kept);
+	ret = ret ?: split_formats(f);
+	f->fixed = ret ? NULL : calloc(f->n_texts + 1, sizeof(*f->fixed));
+	ret = ret ?: f->fixed ? 0 : -ENOMEM;
+	for (size_t s = 0; s < f->n_systems; s++)
+		for (size_t i = 0; i < f->systems[s].n && !ret; i++)
+			ret = fixup_format(f, f->systems[s].name, log);
+	if (f->n_plain > SAID_MAX)
+		log_warn(log, "%zu print formats are left out in total", f->n_plain);
+	ret = ret ?: add_hyp_formats(f, spool);
+	t = f->texts;
+	for (size_t i = 0; i < f->n_systems; t += f->systems[i++].n)
+		f->systems[i].formats = t;
+	return ret;
+}
+
+void spool_formats_release(struct spool_formats *f)
+{
+	for (size_t i = 0; i < f->n_systems; i++)
+		free((char *)(uintptr_t)f->systems[i].name);
+	for (size_t i = 0; i < f->n_hyp_texts; i++)
+		buf_release(&f->hyp_texts[i]);
+	for (size_t i = 0; i < f->n_fixed; i++)
+		buf_release(&f->fixed[i]);
+	free(f->fixed);
+	hypevents_release(&f->hyp);
+	buf_release(&f->kept);
+	free(f->systems);
+	free(f->texts);
+	free(f->hyp_texts);
+	*f = (struct spool_formats){ 0 };
+}
 
 enum { TEXT_HEADER_PAGE, TEXT_HEADER_EVENT, TEXT_KALLSYMS, TEXT_PRINTK, TEXT_CMDLINES, N_TEXTS };
 
@@ -88,26 +324,6 @@ static int job_add_texts(struct dat_job *j)
 
 /* ---- buffers ------------------------------------------------------------------------------------ */
 
-static int job_add_cpu(struct dat_job *j, size_t buffer, unsigned int cpu, struct dat_cpu *c)
-{
-	struct buf text = { 0 };
-	struct spool_range range;
-	char name[48];
-	int ret;
-
-	snprintf(name, sizeof(name), "stat.%zu.%u", buffer, cpu);
-	ret = load_text(j, name, &text, false);
-	c->stat = text.len ? buf_str(&text) : NULL; /* freed with the job */
-	if (ret)
-		return ret;
-	c->fd = spool_pages_open(j->spool, buffer, cpu, &range);
-	if (c->fd < 0)
-		return c->fd;
-	c->offset = range.from;
-	c->size = range.to - range.from;
-	return 0;
-}
-
 static int job_add_buffers(struct dat_job *j)
 {
 	size_t n = spool_n_buffers(j->spool);
@@ -126,13 +342,24 @@ static int job_add_buffers(struct dat_job *j)
 		if (!b->cpus)
 			return -ENOMEM;
 		j->file.n_buffers++;
-		for (; b->n_cpus < s->n_cpus; b->n_cpus++) {
-			b->cpus[b->n_cpus].fd = -1;
-			ret = job_add_cpu(j, i, b->n_cpus, &b->cpus[b->n_cpus]);
-			if (ret) {
-				b->n_cpus++;
+		while (b->n_cpus < s->n_cpus) {
+			unsigned int cpu = b->n_cpus++;
+			struct dat_cpu *c = &b->cpus[cpu];
+			struct buf text = { 0 };
+			struct spool_range range;
+			char name[48];
+
+			snprintf(name, sizeof(name), "stat.%zu.%u", i, cpu);
+			c->fd = -1;
+			ret = load_text(j, name, &text, false);
+			c->stat = text.len ? buf_str(&text) : NULL; /* freed with the job */
+			if (ret)
 				return ret;
-			}
+			c->fd = spool_pages_open(j->spool, i, cpu, &range);
+			if (c->fd < 0)
+				return c->fd;
+			c->offset = range.from;
+			c->size = range.to - range.from;
 		}
 		ret = strncmp(s->kind, "hyp-", 4) ? 0 : hyp_pids_open(&j->pids[i], j->spool, &j->file, b);
 		if (ret)
@@ -204,45 +431,26 @@ out:
 	return ret;
 }
 
-/* "procmaps" lists the pids whose maps were kept */
-static int add_procmaps(struct dat_job *j)
-{
-	const char *key = spool_get(j->spool, "procmaps");
-	char *list = strdup(key ? key : ""), *save = NULL;
-	int ret = list ? 0 : -ENOMEM;
-
-	for (char *pid = list ? strtok_r(list, " ", &save) : NULL; pid && !ret;
-	     pid = strtok_r(NULL, " ", &save))
-		ret = add_procmaps_of(j, pid);
-	free(list);
-	return ret;
-}
-
-/* The text "pauses": the body of the option. */
-static int add_pauses(struct dat_job *j)
-{
-	struct buf body = { 0 };
-	int ret = load_text(j, "pauses", &body, false);
-
-	if (!ret && body.len)
-		ret = dat_options_add(&j->options, DAT_PAUSES, body.data, body.len);
-	buf_release(&body);
-	return ret;
-}
-
 static int job_add_options(struct dat_job *j)
 {
+	const char *pids = spool_get(j->spool, "procmaps"); /* whose maps were kept */
+	struct buf pauses = { 0 };			    /* the body of the option */
+	char pid[24];
+	int len = 0;
 	const char *date = spool_get(j->spool, "date_offset_us"), *uname = spool_get(j->spool, "uname");
 	struct dat_options *o = &j->options;
 	int ret = dat_options_add_traceid(o, spool_get_number(j->spool, "traceid", 0)) ?:
 		  add_kept_options(j) ?:
 		  add_clock(j) ?:
 		  (uname ? dat_options_add_text(o, DAT_UNAME, uname) : 0) ?:
-		  dat_options_add_text(o, DAT_VERSION, "hyptrace " HYPTRACE_VERSION) ?:
-		  (date ? dat_options_add_date(o, strtoll(date, NULL, 10)) : 0) ?:
-		  add_procmaps(j) ?:
-		  add_pauses(j);
+		  dat_options_add_text(o, DAT_VERSION, "hyptrace " HYPTRACE_VERSION) ?:		  (date ? dat_options_add_date(o, strtoll(date, NULL, 10)) : 0);
 
+	for (const char *p = pids; p && !ret && sscanf(p, " %23s%n", pid, &len) == 1; p += len)
+		ret = add_procmaps_of(j, pid);
+	ret = ret ?: load_text(j, "pauses", &pauses, false);
+	if (!ret && pauses.len)
+		ret = dat_options_add(o, DAT_PAUSES, pauses.data, pauses.len);
+	buf_release(&pauses);
 	j->file.options = o->v;
 	j->file.n_options = o->n;
 	return ret;

@@ -2,6 +2,8 @@
 #ifndef HYPTRACE_SPOOL_TO_DAT_H
 #define HYPTRACE_SPOOL_TO_DAT_H
 
+#include "file/dat/writer.h"
+#include "record/hyp/hypevents.h"
 #include "record/spool/spool.h"
 
 /*
@@ -38,11 +40,111 @@ int dat_from_spool(struct spool *spool, const struct dat_from_spool_opts *o);
  * pages, are still to be made.
  */
 struct dat_job;
-struct dat_file;
 int dat_job_open(struct dat_job **out, struct spool *spool, const struct log *log);
 struct dat_file *dat_job_file(struct dat_job *j);
 /* dat_options_add to its options. */
 int dat_job_add_option(struct dat_job *j, uint16_t id, const void *data, size_t len);
 void dat_job_close(struct dat_job *j);
+
+/*
+ * The event formats of a spool as its file will have them: the texts of tracefs
+ * (system-metadata.h), then the hypervisor's, rewritten (below).
+ */
+struct spool_formats {
+	struct dat_system *systems; /* "ftrace" first, when there */
+	size_t n_systems;
+	struct dat_text *texts; /* all of them; the systems point into it */
+	size_t n_texts;
+
+	/* private */
+	struct buf kept;
+	struct buf *fixed; /* one for each text of tracefs: what it became; most are empty */
+	size_t n_fixed, n_plain;
+	struct buf *hyp_texts;
+	size_t n_hyp_texts;
+	struct hypevents hyp;
+};
+
+/*
+ * *f is to be released also after an error. -ENOENT: none were kept; -EBADMSG. The log names formats
+ * that are left out, because they are longer or deeper than any kernel's.
+ */
+int spool_formats_load(struct spool_formats *f, const struct spool *spool, const struct log *log);
+void spool_formats_release(struct spool_formats *f);
+
+/*
+ * The hypervisor's events as the spool keeps them, in two texts:
+ *   hyp_formats   "FIRST_ID SYSTEM raw|text", then for each event a line with the
+ *                 length of its format file in bytes, and the file
+ *   hyp_reasons   reasons beyond the canonical ones, a line each, as they were met
+ */
+
+/* Adds an event's format to those for remote_events_save. */
+void remote_events_add(struct buf *formats, const struct buf *format);
+int remote_events_save(struct spool *spool, unsigned int first_id, const char *system, bool raw,
+		       const struct buf *formats);
+/* The events with the reasons met, numbered. Free with hypevents_release. -ENOENT: none kept; -EBADMSG. */
+int remote_events_load(struct hypevents *e, const struct spool *spool);
+
+/*
+ * Format texts for the file: the hypervisor's events, hyp_unknown, and hyp_cntvoff,
+ * our own record of what a plain-nVHE host shows of a vCPU's CNTVOFF (repair.h):
+ * "vcpu=87 offset=9947588488 low=9947373488 high=9947588488" (ns).
+ */
+size_t remote_n_formats(const struct hypevents *e);
+void remote_format(const struct hypevents *e, size_t i, struct buf *out);
+
+/* A hyp_cntvoff record, packed as in its format. */
+struct __attribute__((packed)) cntvoff_record {
+	uint16_t type; /* remote_cntvoff_id */
+	uint8_t flags, preempt_count;
+	int32_t pid;
+	int32_t vcpu; /* pid of its thread */
+	int64_t offset;
+	uint64_t low, high;
+};
+uint16_t remote_cntvoff_id(const struct hypevents *e);
+
+/* ---- hyp-pids.c -------------------------------------------------------------------------------- */
+
+/*
+ * The host tasks that ran on a CPU, by time: from the sched_switch records of a recorded host
+ * buffer. Used to fill in the pid of hypervisor records, which carry none of their own.
+ *
+ * One CPU's pages are walked once, front to back, in step with the records to fill in; memory is
+ * constant however long the recording.
+ */
+struct tasks;
+
+struct tasks_format {
+	unsigned int id;		 /* of sched_switch in the file */
+	unsigned int prev_pid, next_pid; /* offsets in the record, bytes */
+};
+
+/* From the text of events/sched/sched_switch/format. -EBADMSG when a field is missing. */
+int tasks_format_parse(const char *text, size_t len, struct tasks_format *out);
+
+/* Reads pages of page_size bytes from fd (not closed), offset from on. */
+int tasks_new(struct tasks **out, int fd, uint64_t from, uint32_t page_size, const struct tasks_format *f);
+void tasks_free(struct tasks *t);
+/*
+ * Pid of the task that ran at ts (ns, the buffer's clock); -1: not known (no
+ * switch on this CPU, or events were lost around it). Ask with times that do
+ * not go back by much: the walk is forward only, and an earlier time gets the
+ * answer of where the walk stands.
+ */
+int tasks_pid(struct tasks *t, uint64_t ts);
+/* -errno of the read at which the walk ended too early; 0: of none. */
+int tasks_error(const struct tasks *t);
+
+/*
+ * Gives the hypervisor's records of a buffer, which have no pid of their own, those of the host's tasks: sets
+ * b->fix_page. file: has the format of sched_switch. *out: to be closed, also after an error; NULL: the
+ * host's switches were not recorded. It must live as long as b; the spool, too.
+ */
+struct hyp_pids;
+int hyp_pids_open(struct hyp_pids **out, const struct spool *spool, const struct dat_file *file,
+		  struct dat_buffer *b);
+void hyp_pids_close(struct hyp_pids *p); /* takes NULL */
 
 #endif

@@ -13,32 +13,6 @@
 #define FORMAT_MAX (1u << 20)
 #define NAMES_MAX  (128u << 20)
 
-static int collect_format(int dirfd, const char *system, const char *event, struct buf *out,
-			  unsigned int *max_id)
-{
-	char path[600];
-	struct buf format = { 0 };
-	unsigned int id;
-	int ret;
-
-	snprintf(path, sizeof(path), "events/%s/%s/format", system, event);
-	ret = read_file_at(dirfd, path, FORMAT_MAX, &format);
-	if (!ret) {
-		const char *text, *line;
-
-		text = buf_str(&format);
-		line = text ? strstr(text, "\nID:") : NULL;
-		id = line && sscanf(line + 1, "ID: %u", &id) == 1 ? id : 0;
-		if (id > *max_id)
-			*max_id = id;
-		buf_printf(out, "%s %zu\n", system, format.len);
-		buf_add(out, format.data, format.len);
-	}
-	buf_release(&format);
-	/* enable and filter of the system, and events that vanish while we look */
-	return ret == -ENOENT || ret == -ENOTDIR ? 0 : ret;
-}
-
 static int collect_system(int dirfd, const char *system, struct buf *out, unsigned int *max_id)
 {
 	struct strlist events = { 0 };
@@ -47,8 +21,27 @@ static int collect_system(int dirfd, const char *system, struct buf *out, unsign
 
 	snprintf(path, sizeof(path), "events/%s", system);
 	ret = read_dir_at(dirfd, path, &events);
-	for (size_t i = 0; i < events.n && !ret; i++)
-		ret = collect_format(dirfd, system, events.v[i], out, max_id);
+	for (size_t i = 0; i < events.n && !ret; i++) {
+		struct buf format = { 0 };
+		char event[600];
+		unsigned int id;
+
+		snprintf(event, sizeof(event), "%s/%s/format", path, events.v[i]);
+		ret = read_file_at(dirfd, event, FORMAT_MAX, &format);
+		if (!ret) {
+			const char *text = buf_str(&format), *line = text ? strstr(text, "\nID:") : NULL;
+
+			id = line && sscanf(line + 1, "ID: %u", &id) == 1 ? id : 0;
+			if (id > *max_id)
+				*max_id = id;
+			buf_printf(out, "%s %zu\n", system, format.len);
+			buf_add(out, format.data, format.len);
+		}
+		buf_release(&format);
+		/* enable and filter of the system, and events that vanish while we look */
+		if (ret == -ENOENT || ret == -ENOTDIR)
+			ret = 0;
+	}
 	strlist_release(&events);
 	return ret;
 }
@@ -109,33 +102,26 @@ int collect_symbols(struct spool *spool, const char *root, const struct log *log
 	return ret;
 }
 
-static bool has_pid(struct buf *cmdlines, int pid)
-{
-	const char *line;
-	size_t len;
-	struct cursor c = cursor_at(cmdlines->data, cmdlines->len);
-
-	while (cursor_line(&c, &line, &len))
-		if (atoi(line) == pid)
-			return true;
-	return false;
-}
-
 int collect_pids(struct spool *spool, const int *pids, size_t n)
 {
 	struct buf listed = { 0 }, more = { 0 };
+	const char *line;
+	size_t len;
 	int ret = spool_get_text(spool, "saved_cmdlines", &listed);
 
 	if (ret && ret != -ENOENT)
-		goto out;
-	/* so that atoi in has_pid finds an end */
+		goto out; /* so that atoi() finds an end */
 	ret = buf_str(&listed) ? 0 : -ENOMEM;
 	for (size_t i = 0; i < n && !ret; i++) {
+		struct cursor c = cursor_at(listed.data, listed.len);
 		struct buf comm = { 0 };
+		bool there = false;
 		char path[48];
 
+		while (!there && cursor_line(&c, &line, &len))
+			there = atoi(line) == pids[i];
 		snprintf(path, sizeof(path), "/proc/%d/comm", pids[i]);
-		if (!has_pid(&listed, pids[i]) && !read_file(path, 4096, &comm))
+		if (!there && !read_file(path, 4096, &comm))
 			buf_printf(&more, "%d %s", pids[i], buf_str(&comm));
 		buf_release(&comm);
 	}

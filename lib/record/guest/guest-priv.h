@@ -76,16 +76,11 @@ uint32_t guest_libvirt_cid(const char *xml);
 
 /* Below, dir is a descriptor of /proc/PID. */
 
-/* The first line of a small file, without its newline. False: it cannot be read. */
-bool guest_read_line(int dir, const char *path, char *line, size_t size);
 /*
- * Numbers of a directory's entries, ascending: threads (where a name is there
- * twice, the first is the vCPU, the later one inherited its name) or
- * descriptors. Returns how many; *out is the caller's to free.
+ * Numbers of a directory's entries, ascending: threads (where a name is there twice, the first is the vCPU,
+ * the later one inherited its name) or descriptors. Returns how many; *out is the caller's to free.
  */
 size_t guest_numbers(int dir, const char *path, int **out);
-/* Threads of the process; 0: not known. */
-uint64_t guest_count_threads(int dir);
 /* The thread's number here, when tid is its number in the VMM's pid namespace; 0: none such. */
 pid_t guest_host_tid(int dir, pid_t tid);
 
@@ -106,8 +101,6 @@ int guest_cpus_fast(struct guest *g, int dir, const char *text, size_t len, enum
 /* The same, asked at p->qmp; without one there is nothing to do: 0. -errno, logged for debugging. */
 int guest_ask_qmp(struct guest *g, const struct guest_proc *p);
 
-/* For one answer, from now on; cannot be cancelled. */
-struct msg_wait guest_wait(int timeout_ms);
 /* Appends the body of a GET on an HTTP server on a UNIX socket. -EBADMSG: no 200, or truncated. */
 int guest_http_get(const char *path, const char *what, struct buf *body, int timeout_ms);
 

@@ -3,11 +3,14 @@
 #include "record/guest/guest-priv.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/files.h"
 
 const char *guest_how_name(enum guest_how how)
 {
@@ -141,4 +144,60 @@ int guests_merge(struct guests *g, struct guest *more)
 		guest_set_vcpu(to, more->vcpus[i].cpu, more->vcpus[i].tid, more->vcpus[i].how);
 	guest_release(more);
 	return 0;
+}
+
+/* ---- small reads below /proc/PID ------------------------------------------------------------ */
+
+static int by_number(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
+size_t guest_numbers(int dir, const char *path, int **out)
+{
+	DIR *d = open_dir_at(dir, path);
+	struct dirent *e;
+	int *v = NULL;
+	size_t n = 0;
+
+	while (d && (e = readdir(d))) {
+		uint64_t x;
+
+		if (!parse_u64(e->d_name, &x) && x <= INT_MAX &&
+		    array_push(&v, &n, &(int){ (int)x }, sizeof(*v)))
+			break;
+	}
+	if (d)
+		closedir(d);
+	if (n)
+		qsort(v, n, sizeof(*v), by_number);
+	*out = v;
+	return n;
+}
+
+pid_t guest_host_tid(int dir, pid_t tid)
+{
+	int *tids;
+	size_t n = guest_numbers(dir, "task", &tids);
+	pid_t found = 0;
+
+	for (size_t i = 0; i < n && !found; i++) {
+		struct buf text = { 0 };
+		char path[40];
+		const char *line, *last;
+
+		snprintf(path, sizeof(path), "task/%d/status", tids[i]);
+		if (!read_file_at(dir, path, 65536, &text) && buf_str(&text) &&
+		    (line = strstr((char *)text.data, "\nNSpid:"))) {
+			text.data[(size_t)(line - (char *)text.data) + 1 + strcspn(line + 1, "\n")] = 0;
+			last = strrchr(line, '\t');
+			if (last && atoi(last + 1) == tid)
+				found = tids[i];
+		} else if (tids[i] == tid) {
+			found = tid;
+		}
+		buf_release(&text);
+	}
+	free(tids);
+	return found;
 }

@@ -157,8 +157,8 @@ enum guest_answer {
 /*
  * Whether something listens on the agent's port of a guest with a CID or a socket: a connection that is
  * closed again, 0.2 s later, without a byte. An agent takes it for a recorder that went away: harmless, but
- * stock's agent forks for it, and one that is recording sees a second client come and go. So do it when the user asks for
- * it, not by the way.
+ * stock's agent forks for it, and one that is recording sees a second client come and go. So do it when the
+ * user asks for it, not by the way.
  */
 enum guest_answer guest_probe(const struct guest *g, uint32_t port, int timeout_ms);
 const char *guest_answer_name(enum guest_answer a); /* "listens" */

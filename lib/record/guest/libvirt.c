@@ -91,50 +91,34 @@ uint32_t guest_libvirt_cid(const char *xml)
 	return guest_cid_parse(text, &value) ? value : GUEST_NO_CID;
 }
 
-/* <domain type='kvm'>: QEMU, or whatever /proc knows better */
-static const struct guest_vmm *vmm_of_xml(const char *xml)
-{
-	const char *domain = strstr(xml, "<domain");
-	char type[16];
-
-	if (!domain)
-		return NULL;
-	attribute(domain, "type", type, sizeof(type));
-	return !strcmp(type, "kvm") || !strcmp(type, "qemu") ? guest_vmm_named("QEMU") : NULL;
-}
-
-static const struct guest *found_before(const struct guests *g, const char *name, uint32_t cid)
-{
-	for (size_t i = 0; i < g->n; i++)
-		if ((cid && g->v[i].cid == cid) || (g->v[i].name && !strcmp(g->v[i].name, name)))
-			return &g->v[i];
-	return NULL;
-}
-
-static bool threads_known(const struct guest *g)
-{
-	for (size_t i = 0; i < g->n_vcpus; i++)
-		if (!g->vcpus[i].tid)
-			return false;
-	return g->n_vcpus > 0;
-}
-
 /* Reads one domain. *deaf: its threads are not known and this connection cannot ask. */
 static int add_domain(struct guests *g, const struct guest_libvirt *api, virDomainPtr domain, bool writable,
 		      bool *deaf)
 {
 	struct guest vm = { .sources = GUEST_FROM_LIBVIRT };
-	const char *name = api->name(domain);
-	const struct guest *before;
-	char *xml = api->xml(domain, 0);
+	const char *name = api->name(domain), *tag;
+	const struct guest *before = NULL;
+	char *xml = api->xml(domain, 0), type[16] = "";
+	bool known;
 	int ret = 0;
 
 	vm.name = name ? strdup(name) : NULL;
 	if (vm.name && xml && *xml) {
-		vm.vmm = vmm_of_xml(xml);
+		/* <domain type='kvm'>: QEMU, or whatever /proc knows better */
+		tag = strstr(xml, "<domain");
+		if (tag)
+			attribute(tag, "type", type, sizeof(type));
+		if (!strcmp(type, "kvm") || !strcmp(type, "qemu"))
+			vm.vmm = guest_vmm_named("QEMU");
 		vm.cid = guest_libvirt_cid(xml);
-		before = found_before(g, vm.name, vm.cid);
-		if (!before || !threads_known(before)) {
+		for (size_t i = 0; i < g->n && !before; i++)
+			if ((vm.cid && g->v[i].cid == vm.cid) ||
+			    (g->v[i].name && !strcmp(g->v[i].name, vm.name)))
+				before = &g->v[i];
+		known = before && before->n_vcpus;
+		for (size_t i = 0; known && i < before->n_vcpus; i++)
+			known = before->vcpus[i].tid;
+		if (!known) {
 			char *answer = NULL;
 
 			/*

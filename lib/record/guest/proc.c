@@ -22,7 +22,10 @@ struct scan {
 	struct guest_args vhost[VHOST_MAX]; /* vhost-device-vsock's VMs */
 	int vhost_pid[VHOST_MAX];
 	size_t n_vhost;
-	char **wants; /* per row of out: the socket on which QEMU waits for its vsock */
+	struct scan_want {
+		size_t row;   /* of out */
+		char *socket; /* on which QEMU waits for its vsock */
+	} * wants;
 	size_t n_wants;
 };
 
@@ -35,21 +38,11 @@ struct process {
 	char link[PATH_MAX];
 };
 
-/* "/usr/bin/crosvm (deleted)": replaced by an update, still running */
-static const char *exe_name(char *link)
-{
-	static const char deleted[] = " (deleted)";
-	size_t len = strlen(link);
-	char *slash;
-
-	if (len > sizeof(deleted) - 1 && !strcmp(link + len - (sizeof(deleted) - 1), deleted))
-		link[len - (sizeof(deleted) - 1)] = 0;
-	slash = strrchr(link, '/');
-	return slash ? slash + 1 : link;
-}
-
 static int process_open(struct process *p, int proc, const char *pid)
 {
+	static const char deleted[] = " (deleted)";
+	const size_t tail = sizeof(deleted) - 1;
+	const char *slash;
 	uint64_t n;
 	ssize_t len;
 	int ret;
@@ -78,7 +71,11 @@ static int process_open(struct process *p, int proc, const char *pid)
 		memcpy(p->link, p->cmdline.data, (size_t)len);
 	}
 	p->link[len] = 0;
-	p->exe = exe_name(p->link);
+	/* "/usr/bin/crosvm (deleted)": replaced by an update, still running */
+	if ((size_t)len > tail && !strcmp(p->link + len - tail, deleted))
+		p->link[(size_t)len - tail] = 0;
+	slash = strrchr(p->link, '/');
+	p->exe = slash ? slash + 1 : p->link;
 	return 0;
 }
 
@@ -116,15 +113,6 @@ static void make_reachable(const struct scan *s, int pid, char **path)
 	*path = full;
 }
 
-/*
- * Most VMMs name their threads: without a vCPU one is a helper (crosvm forks one
- * per device) or does something else (`lkvm list`).
- */
-static bool may_lack_vcpus(const struct process *p, const struct guest_vmm *vmm, const struct guest_args *a)
-{
-	return vmm && vmm->may_lack_threads && (a->name || a->cid || faccessat(p->dir, "fd", R_OK, 0));
-}
-
 static int add_vm(struct scan *s, struct process *p, const struct guest_vmm *vmm, struct guest_args *a)
 {
 	struct guest g = { .pid = p->pid, .vmm = vmm, .sources = GUEST_FROM_PROC };
@@ -135,8 +123,12 @@ static int add_vm(struct scan *s, struct process *p, const struct guest_vmm *vmm
 
 	make_reachable(s, p->pid, &a->qmp);
 	proc.qmp = a->qmp;
-	guest_find_vcpus(&g, &proc);
-	if (!g.n_vcpus && !may_lack_vcpus(p, vmm, a)) {
+	guest_find_vcpus(&g, &proc); /*
+				      * Most VMMs name their threads: without a vCPU one is a helper (crosvm
+				      * forks one per device) or does something else (`lkvm list`).
+				      */
+	if (!g.n_vcpus &&
+	    !(vmm && vmm->may_lack_threads && (a->name || a->cid || faccessat(p->dir, "fd", R_OK, 0)))) {
 		guest_release(&g);
 		return 0;
 	}
@@ -167,15 +159,10 @@ static int add_vm(struct scan *s, struct process *p, const struct guest_vmm *vmm
 	}
 	*row = g;
 	if (a->vhost_socket) {
-		char **more = realloc(s->wants, s->out->n * sizeof(*more));
+		const struct scan_want want = { s->out->n - 1, a->vhost_socket };
 
-		if (more) {
-			s->wants = more;
-			while (s->n_wants < s->out->n)
-				more[s->n_wants++] = NULL;
-			more[s->out->n - 1] = a->vhost_socket;
+		if (!array_push(&s->wants, &s->n_wants, &want, sizeof(want)))
 			a->vhost_socket = NULL;
-		}
 	}
 	return 0;
 }
@@ -203,55 +190,14 @@ static int look_at(struct scan *s, struct process *p)
 	return ret;
 }
 
-/* QEMU knows the socket to vhost-device-vsock only; that one knows the CID. */
-static void join_vhost(struct scan *s)
-{
-	for (size_t i = 0; i < s->n_wants; i++) {
-		struct guest *g = &s->out->v[i];
-
-		for (size_t k = 0; s->wants[i] && k < s->n_vhost; k++) {
-			struct guest_args *a = &s->vhost[k];
-
-			if (!a->vhost_socket || strcmp(a->vhost_socket, s->wants[i]) || g->uds)
-				continue;
-			g->cid = a->cid;
-			make_reachable(s, s->vhost_pid[k], &a->uds);
-			g->uds = a->uds;
-			a->uds = NULL;
-		}
-	}
-}
-
-static int scan_proc(struct scan *s, DIR *d)
-{
-	struct dirent *e;
-	int ret = 0;
-
-	while (ret != -ENOMEM && (e = readdir(d))) {
-		struct process *p;
-
-		if (e->d_name[0] < '1' || e->d_name[0] > '9')
-			continue;
-		p = malloc(sizeof(*p));
-		if (!p)
-			return -ENOMEM;
-		ret = process_open(p, dirfd(d), e->d_name);
-		if (!ret) {
-			ret = look_at(s, p);
-			close(p->dir);
-			buf_release(&p->cmdline);
-		}
-		free(p);
-	}
-	return ret == -ENOMEM ? ret : 0; /* anything else: a process that ended while we looked */
-}
-
 static int guests_from_proc(struct guests *g, const struct guest_opts *o)
 {
 	char *path = str_printf("%s/proc", guest_root(o));
 	struct scan *s = calloc(1, sizeof(*s));
+	struct process *p = malloc(sizeof(*p));
 	DIR *d = path ? opendir(path) : NULL;
-	int ret = path && s ? 0 : -ENOMEM;
+	int ret = path && s && p ? 0 : -ENOMEM;
+	struct dirent *e;
 
 	if (ret)
 		goto out;
@@ -261,19 +207,46 @@ static int guests_from_proc(struct guests *g, const struct guest_opts *o)
 	}
 	s->o = o;
 	s->out = g;
-	ret = scan_proc(s, d);
-	join_vhost(s);
+	while (ret != -ENOMEM && (e = readdir(d))) {
+		if (e->d_name[0] < '1' || e->d_name[0] > '9')
+			continue;
+		ret = process_open(p, dirfd(d), e->d_name);
+		if (!ret) {
+			ret = look_at(s, p);
+			close(p->dir);
+			buf_release(&p->cmdline);
+		}
+	}
+	ret = ret == -ENOMEM ? ret : 0;
+	/* anything else: a process that ended while we looked */ /* QEMU knows the socket to
+								     vhost-device-vsock only; that one
+								     knows the CID */
+	for (size_t i = 0; i < s->n_wants; i++) {
+		struct guest *vm = &g->v[s->wants[i].row];
+
+		for (size_t k = 0; k < s->n_vhost; k++) {
+			struct guest_args *a = &s->vhost[k];
+
+			if (!a->vhost_socket || strcmp(a->vhost_socket, s->wants[i].socket) || vm->uds)
+				continue;
+			vm->cid = a->cid;
+			make_reachable(s, s->vhost_pid[k], &a->uds);
+			vm->uds = a->uds;
+			a->uds = NULL;
+		}
+	}
 out:
 	if (d)
 		closedir(d);
 	if (s) {
 		for (size_t i = 0; i < s->n_wants; i++)
-			free(s->wants[i]);
+			free(s->wants[i].socket);
 		free(s->wants);
 		for (size_t i = 0; i < s->n_vhost; i++)
 			guest_args_release(&s->vhost[i]);
 		free(s);
 	}
+	free(p);
 	free(path);
 	return ret;
 }

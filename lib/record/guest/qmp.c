@@ -21,10 +21,11 @@
 
 /* ---- sockets ----------------------------------------------------------------------------- */
 
-#define ANSWER_MAX (1u << 20)
+#define ANSWER_MAX    (1u << 20)
 #define PROBE_HOLD_MS 200
 
-struct msg_wait guest_wait(int timeout_ms)
+/* For one answer, from now on; cannot be cancelled. */
+static struct msg_wait guest_wait(int timeout_ms)
 {
 	return (struct msg_wait){ .deadline = msg_now() + timeout_ms, .stop_fd = -1 };
 }
@@ -148,31 +149,24 @@ static int qmp_answer(int fd, struct buf *in, struct buf *line, const struct msg
 	}
 }
 
-static int qmp_query(struct guest *g, const struct guest_proc *p, int fd, const struct msg_wait *w)
+int guest_ask_qmp(struct guest *g, const struct guest_proc *p)
 {
 	static const char *const say[] = { "", "{\"execute\":\"qmp_capabilities\"}\n",
 					   "{\"execute\":\"query-cpus-fast\"}\n" };
-	struct buf in = { 0 }, line = { 0 };
-	int ret = 0;
-
-	for (size_t i = 0; !ret && i < ARRAY_SIZE(say); i++)
-		ret = guest_sock_write(fd, say[i], w) ?: qmp_answer(fd, &in, &line, w);
-	if (!ret)
-		ret = guest_cpus_fast(g, p->dir, (char *)line.data, line.len, GUEST_HOW_QMP);
-	buf_release(&in);
-	buf_release(&line);
-	return ret;
-}
-
-int guest_ask_qmp(struct guest *g, const struct guest_proc *p)
-{
 	struct msg_wait w = guest_wait(guest_timeout(p->o));
+	struct buf in = { 0 }, line = { 0 };
 	int fd, ret;
 
 	if (!p->qmp)
 		return 0;
 	fd = transport_connect_path(p->qmp, &w);
-	ret = fd < 0 ? fd : qmp_query(g, p, fd, &w);
+	ret = fd < 0 ? fd : 0;
+	for (size_t i = 0; !ret && i < ARRAY_SIZE(say); i++)
+		ret = guest_sock_write(fd, say[i], &w) ?: qmp_answer(fd, &in, &line, &w);
+	if (!ret)
+		ret = guest_cpus_fast(g, p->dir, (char *)line.data, line.len, GUEST_HOW_QMP);
+	buf_release(&in);
+	buf_release(&line);
 	fd_close(&fd);
 	if (ret)
 		log_debug(p->o ? p->o->log : NULL, "pid %d: no answer on QMP socket %s: %s", g->pid, p->qmp,
@@ -190,9 +184,9 @@ const char *guest_answer_name(enum guest_answer a)
 }
 
 /*
- * Ends a probe's connection; true if the agent had ended it before. trace-cmd's agent notes its child's pid after
- * fork(): a child that has ended by then stays noted, and it refuses every recorder from then on. So the
- * connection stays for a while, and is left when that child has gone.
+ * Ends a probe's connection; true if the agent had ended it before. trace-cmd's agent notes its child's pid
+ * after fork(): a child that has ended by then stays noted, and it refuses every recorder from then on. So
+ * the connection stays for a while, and is left when that child has gone.
  */
 static bool probe_close(int fd)
 {

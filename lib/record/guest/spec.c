@@ -140,54 +140,35 @@ static int parse_address(struct guest_spec *s, const char *arg, char *rest, cons
 	return port ? set_port(s, arg, port, log) : 0;
 }
 
-static int spec_split(struct guest_spec *s, const char *arg, char *text, const struct log *log)
-{
-	char *unix_at = !strncmp(text, "unix:", 5) ? text : strstr(text, "@unix:");
-	char *at = unix_at == text ? NULL : unix_at ? unix_at : strrchr(text, '@');
-	char *rest = at ? at + 1 : text;
-	int ret;
-
-	if (at) {
-		*at = 0;
-		s->named = true;
-		s->name = strdup(text);
-		if (!s->name)
-			return -ENOMEM;
-	}
-	ret = unix_at ? parse_unix(s, arg, rest + 5, log) : parse_address(s, arg, rest, log);
-	if (ret || name_fits_file(s->name))
-		return ret;
-	log_err(log, "guest '%s': %s", arg,
-		!*s->name ? "the name is empty"
-			  : "the name becomes a file's name: no '/', no leading '.' or '-', "
-			    "no control characters, at most 200 bytes");
-	return -EINVAL;
-}
-
 int guest_spec_parse(struct guest_spec *out, const char *arg, const struct log *log)
 {
-	char *text = strdup(arg);
-	int ret;
+	char *text = strdup(arg), *unix_at, *at, *rest;
+	int ret = 0;
 
 	*out = (struct guest_spec){ .port = GUEST_PORT };
-	ret = text ? spec_split(out, arg, text, log) : -ENOMEM;
+	if (!text)
+		return -ENOMEM;
+	unix_at = !strncmp(text, "unix:", 5) ? text : strstr(text, "@unix:");
+	at = unix_at == text ? NULL : unix_at ? unix_at : strrchr(text, '@');
+	rest = at ? at + 1 : text;
+	if (at) {
+		*at = 0;
+		out->named = true;
+		out->name = strdup(text);
+		ret = out->name ? 0 : -ENOMEM;
+	}
+	ret = ret ?: unix_at ? parse_unix(out, arg, rest + 5, log) : parse_address(out, arg, rest, log);
+	if (!ret && !name_fits_file(out->name)) {
+		log_err(log, "guest '%s': %s", arg,
+			!*out->name ? "the name is empty"
+				    : "the name becomes a file's name: no '/', no leading '.' or '-', "
+				      "no control characters, at most 200 bytes");
+		ret = -EINVAL;
+	}
 	free(text);
 	if (ret)
 		guest_spec_release(out);
 	return ret;
-}
-
-static struct guest *vm_of_spec(const struct guest_spec *s, const struct guests *all)
-{
-	for (size_t i = 0; i < all->n; i++) {
-		struct guest *g = &all->v[i];
-
-		if (s->kind == GUEST_VSOCK  ? !g->uds && g->cid == s->cid
-		    : s->kind == GUEST_UNIX ? g->uds && !strcmp(g->uds, s->addr)
-					    : g->name && !strcmp(g->name, s->name))
-			return g;
-	}
-	return NULL;
 }
 
 int guest_spec_resolve(struct guest_spec *s, const struct guests *all, struct guest **vm,
@@ -197,8 +178,15 @@ int guest_spec_resolve(struct guest_spec *s, const struct guests *all, struct gu
 
 	/* "vm.example" looks like an address, but may be a VM's name */
 	bool maybe_name = s->kind == GUEST_TCP && !s->named;
+	*vm = NULL;
+	for (size_t i = 0; i < all->n && !*vm; i++) {
+		struct guest *g = &all->v[i];
 
-	*vm = vm_of_spec(s, all);
+		if (s->kind == GUEST_VSOCK  ? !g->uds && g->cid == s->cid
+		    : s->kind == GUEST_UNIX ? g->uds && !strcmp(g->uds, s->addr)
+					    : g->name && !strcmp(g->name, s->name))
+			*vm = g;
+	}
 	if (s->kind == GUEST_BY_NAME && !*vm) {
 		struct buf have = { 0 };
 

@@ -11,12 +11,42 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #define KVM_RUN_IOCTL	0xae80 /* _IO(KVMIO, 0x80) */
 #define SYSCALL_LOOK_MS 100    /* time to look for threads in KVM_RUN */
 #define VCPUS_MAX	4096
+
+/* ---- small reads below /proc/PID, a directory descriptor of which is given ------------------- */
+
+/* The first line of a small file, without its newline. False: it cannot be read. */
+static bool guest_read_line(int dir, const char *path, char *line, size_t size)
+{
+	int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return false;
+	n = read(fd, line, size - 1);
+	close(fd);
+	if (n < 0)
+		return false;
+	line[n] = 0;
+	line[strcspn(line, "\n")] = 0;
+	return true;
+}
+
+/* Threads of the process; 0: not known. The kernel counts them in the directory's links (fs/proc/base.c). */
+static uint64_t guest_count_threads(int dir)
+{
+	struct stat st;
+
+	return fstatat(dir, "task", &st, 0) ? 0 : st.st_nlink;
+}
+
+/* ---- the threads of vCPUs --------------------------------------------------------------------- */
 
 static void vcpus_by_names(struct guest *g, int dir)
 {
@@ -41,28 +71,20 @@ struct vcpu_fd {
 	unsigned int id;
 };
 
-static bool vcpu_of_fd(int dir, int fd, unsigned int *id)
-{
-	char path[32], link[64], tail;
-	ssize_t n;
-
-	snprintf(path, sizeof(path), "fd/%d", fd);
-	n = readlinkat(dir, path, link, sizeof(link) - 1);
-	if (n < 0)
-		return false;
-	link[n] = 0;
-	return sscanf(link, "anon_inode:kvm-vcpu:%u%c", id, &tail) == 1;
-}
-
 static size_t vcpu_fds(int dir, struct vcpu_fd **out)
 {
 	int *fds;
 	size_t n = guest_numbers(dir, "fd", &fds), found = 0;
 	struct vcpu_fd *v = calloc(n + 1, sizeof(*v));
-
 	for (size_t i = 0; v && i < n && found < VCPUS_MAX; i++) {
+		char path[32], link[64], tail;
+		ssize_t len;
+
+		snprintf(path, sizeof(path), "fd/%d", fds[i]);
+		len = readlinkat(dir, path, link, sizeof(link) - 1);
+		link[len < 0 ? 0 : len] = 0;
 		v[found].fd = fds[i];
-		if (vcpu_of_fd(dir, fds[i], &v[found].id))
+		if (sscanf(link, "anon_inode:kvm-vcpu:%u%c", &v[found].id, &tail) == 1)
 			found++;
 	}
 	free(fds);
@@ -70,6 +92,7 @@ static size_t vcpu_fds(int dir, struct vcpu_fd **out)
 	return found;
 }
 
+/* Whether the process has a KVM vCPU open. */
 bool guest_has_vcpu_fd(int dir)
 {
 	struct vcpu_fd *v;
@@ -100,30 +123,22 @@ static void vm_debugfs(struct guest *g, int kvm, const char *vm)
 		closedir(d);
 }
 
-/* "NR 0xFD 0xae80 ..."; "running" while the guest runs, so look again */
-static bool in_kvm_run(int dir, int tid, int *fd)
-{
-	char path[40], line[256];
-	unsigned long long arg_fd, request;
-
-	snprintf(path, sizeof(path), "task/%d/syscall", tid);
-	if (!guest_read_line(dir, path, line, sizeof(line)) ||
-	    sscanf(line, "%*d 0x%llx 0x%llx", &arg_fd, &request) != 2 || request != KVM_RUN_IOCTL)
-		return false;
-	*fd = (int)arg_fd;
-	return true;
-}
-
 static size_t look_once(struct guest *g, int dir, const struct vcpu_fd *fds, size_t n)
 {
-	int *tids, fd;
+	int *tids;
 	size_t n_tids = guest_numbers(dir, "task", &tids), found = 0;
 
 	for (size_t t = 0; t < n_tids; t++) {
-		if (!in_kvm_run(dir, tids[t], &fd))
+		unsigned long long fd, request;
+		char path[40], line[256];
+
+		/* "NR 0xFD 0xae80 ..."; "running" while the guest runs, so look again */
+		snprintf(path, sizeof(path), "task/%d/syscall", tids[t]);
+		if (!guest_read_line(dir, path, line, sizeof(line)) ||
+		    sscanf(line, "%*d 0x%llx 0x%llx", &fd, &request) != 2 || request != KVM_RUN_IOCTL)
 			continue;
 		for (size_t i = 0; i < n; i++)
-			if (fds[i].fd == fd)
+			if (fds[i].fd == (int)fd)
 				found += guest_set_vcpu(g, fds[i].id, tids[t], GUEST_HOW_SYSCALL);
 	}
 	free(tids);
@@ -137,16 +152,6 @@ static size_t n_known(const struct guest *g)
 	for (size_t i = 0; i < g->n_vcpus; i++)
 		n += g->vcpus[i].tid != 0;
 	return n;
-}
-
-static void vcpus_by_syscall(struct guest *g, int dir, const struct vcpu_fd *fds, size_t n)
-{
-	int64_t deadline = msg_now() + SYSCALL_LOOK_MS;
-
-	if (faccessat(dir, "syscall", R_OK, 0))
-		return; /* CONFIG_HAVE_ARCH_TRACEHOOK, or not allowed */
-	while (look_once(g, dir, fds, n), n_known(g) < n && msg_now() < deadline)
-		nanosleep(&(struct timespec){ .tv_nsec = 2000000 }, NULL);
 }
 
 /*
@@ -177,28 +182,18 @@ void guest_find_vcpus(struct guest *g, const struct guest_proc *p)
 		free(path);
 	}
 	if (n_known(g) < n || !g->n_vcpus)
-		guest_ask_qmp(g, p);
-	if (n_known(g) < n)
-		vcpus_by_syscall(g, p->dir, fds, n);
+		guest_ask_qmp(
+			g, p); /* without CONFIG_HAVE_ARCH_TRACEHOOK, or not allowed, there is no such file */
+	if (n_known(g) < n && !faccessat(p->dir, "syscall", R_OK, 0)) {
+		int64_t deadline = msg_now() + SYSCALL_LOOK_MS;
+
+		while (look_once(g, p->dir, fds, n), n_known(g) < n && msg_now() < deadline)
+			nanosleep(&(struct timespec){ .tv_nsec = 2000000 }, NULL);
+	}
 	if (n_known(g) < n)
 		for (size_t i = 0; i < n; i++)
 			guest_set_vcpu(g, fds[i].id, 0, GUEST_HOW_NONE);
 	free(fds);
-}
-
-/* The vCPUs whose threads still run. */
-static int living(const struct guest *g, int dir, struct guest *out)
-{
-	*out = (struct guest){ .pid = g->pid, .vmm = g->vmm };
-	for (size_t i = 0; i < g->n_vcpus; i++) {
-		const struct guest_vcpu *v = &g->vcpus[i];
-		char path[32];
-
-		snprintf(path, sizeof(path), "task/%d", v->tid);
-		if (v->tid && !faccessat(dir, path, F_OK, 0) && !guest_set_vcpu(out, v->cpu, v->tid, v->how))
-			return -ENOMEM;
-	}
-	return 0;
 }
 
 static int open_proc(const struct guest *g, const struct guest_opts *o)
@@ -225,12 +220,20 @@ bool guest_threads_changed(const struct guest *g, const struct guest_opts *o)
 int guest_update_vcpus(struct guest *g, const struct guest_opts *o)
 {
 	struct guest_proc p = { .dir = open_proc(g, o), .o = o };
-	struct guest now;
-	int ret;
+	struct guest now = { .pid = g->pid, .vmm = g->vmm };
+	int ret = 0;
 
 	if (p.dir < 0)
 		return p.dir;
-	ret = living(g, p.dir, &now);
+	for (size_t i = 0; i < g->n_vcpus; i++) { /* those whose threads still run */
+		const struct guest_vcpu *v = &g->vcpus[i];
+		char path[32];
+
+		snprintf(path, sizeof(path), "task/%d", v->tid);
+		if (v->tid && !faccessat(p.dir, path, F_OK, 0) &&
+		    !guest_set_vcpu(&now, v->cpu, v->tid, v->how))
+			ret = -ENOMEM;
+	}
 	if (!ret && n_known(g) && !now.n_vcpus)
 		ret = -ESRCH; /* pids are used again */
 	if (ret)

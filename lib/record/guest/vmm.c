@@ -84,28 +84,21 @@ const struct guest_vmm *guest_vmm_of(const char *exe)
 	return NULL;
 }
 
-static bool thread_name(const char *comm, const char *shape, unsigned int *cpu)
-{
-	const size_t len = strcspn(shape, "#");
-	const char *p = comm + len;
-	unsigned long n;
-	char *end;
-
-	if (strncmp(comm, shape, len) || *p < '0' || *p > '9')
-		return false;
-	n = strtoul(p, &end, 10);
-	if (strcmp(end, shape + len + 1) || n >= UINT_MAX)
-		return false;
-	*cpu = (unsigned int)n;
-	return true;
-}
-
 bool guest_vcpu_name(const char *comm, unsigned int *cpu)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(vmms); i++)
-		for (const char *const *shape = vmms[i].threads; *shape; shape++)
-			if (thread_name(comm, *shape, cpu))
+		for (const char *const *shape = vmms[i].threads; *shape; shape++) {
+			const size_t len = strcspn(*shape, "#");
+			unsigned long n;
+			char *end;
+
+			if (strncmp(comm, *shape, len) || comm[len] < '0' || comm[len] > '9')
+				continue;
+			n = strtoul(comm + len, &end, 10);
+			*cpu = (unsigned int)n;
+			if (!strcmp(end, *shape + len + 1) && n < UINT_MAX)
 				return true;
+		}
 	return false;
 }
 
@@ -254,28 +247,21 @@ static char *qemu_value(const char *arg, const char *key)
 	return json_get_str(v);
 }
 
+/* "vhost-vsock-pci,guest-cid=3", or libvirt's {"driver":"vhost-vsock-pci","guest-cid":3,...}. */
 static void qemu_device(struct guest_args *a, struct qemu_chardevs *q, const char *arg)
 {
+	struct json_value dev, v;
+	uint64_t cid;
+
 	if (strstr(arg, "ivshmem-plain") && !q->memdev)
 		set_str(&q->memdev, qemu_value(arg, "memdev"));
-	if (*arg == '{') {
-		struct json_value dev, v;
-		uint64_t cid;
-
-		/* libvirt writes {"driver":"vhost-vsock-pci","guest-cid":3,...} */
-		if (!json_parse(arg, strlen(arg), &dev)) {
-			if (json_member(dev, "guest-cid", &v) && json_get_u64(v, &cid) && cid &&
-			    cid < UINT32_MAX)
-				a->cid = (uint32_t)cid;
-			if (strstr(arg, "\"vhost-user-vsock") && json_member(dev, "chardev", &v))
-				set_str(&q->vsock, json_get_str(v));
-		}
-		return;
-	}
 	if (!strncmp(arg, "vhost-vsock", 11))
 		set_cid_of(a, arg, "guest-cid");
-	else if (!strncmp(arg, "vhost-user-vsock", 16))
-		set_str(&q->vsock, arg_value(arg, "chardev"));
+	else if (*arg == '{' && !json_parse(arg, strlen(arg), &dev) && json_member(dev, "guest-cid", &v) &&
+		 json_get_u64(v, &cid) && cid && cid < UINT32_MAX)
+		a->cid = (uint32_t)cid;
+	if (!strncmp(arg, "vhost-user-vsock", 16) || (*arg == '{' && strstr(arg, "\"vhost-user-vsock")))
+		set_str(&q->vsock, qemu_value(arg, "chardev"));
 }
 
 static void qemu_args(struct guest_args *a, struct argv *v)
@@ -395,18 +381,6 @@ int guest_config_parse(struct guest_args *a, const char *text, size_t len)
 	return 0;
 }
 
-static void vhost_row(struct guest_args *a, const char *arg)
-{
-	*a = (struct guest_args){ 0 };
-	set_cid_of(a, arg, "guest-cid");
-	if (!a->cid)
-		set_cid_of(a, arg, "guest_cid");
-	set_str(&a->vhost_socket, arg_value(arg, "socket"));
-	set_str(&a->uds, arg_value(arg, "uds-path"));
-	if (!a->uds)
-		set_str(&a->uds, arg_value(arg, "uds_path"));
-}
-
 size_t guest_vhost_args(const char *cmdline, size_t len, struct guest_args *rows, size_t max)
 {
 	struct argv v = { .c = cursor_at(cmdline, len) };
@@ -417,8 +391,19 @@ size_t guest_vhost_args(const char *cmdline, size_t len, struct guest_args *rows
 	argv_next(&v);
 	while (argv_next(&v)) {
 		if ((val = argv_option(&v, "--vm"))) {
-			if (n < max)
-				vhost_row(&rows[n++], val);
+			struct guest_args *a = &rows[n];
+
+			if (n == max)
+				continue;
+			n++;
+			*a = (struct guest_args){ 0 };
+			set_cid_of(a, val, "guest-cid");
+			if (!a->cid)
+				set_cid_of(a, val, "guest_cid");
+			set_str(&a->vhost_socket, arg_value(val, "socket"));
+			set_str(&a->uds, arg_value(val, "uds-path"));
+			if (!a->uds)
+				set_str(&a->uds, arg_value(val, "uds_path"));
 		} else if ((val = argv_option(&v, "--guest-cid"))) {
 			set_cid(&single, val);
 		} else if ((val = argv_option(&v, "--socket"))) {

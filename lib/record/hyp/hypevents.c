@@ -94,28 +94,6 @@ static bool format_ok(const struct event_format *f)
 	return true;
 }
 
-static size_t body_len(const struct event_format *f)
-{
-	unsigned int header = hyp_kernel_header(f);
-	size_t end = header;
-
-	for (size_t i = 0; i < f->n_fields; i++)
-		if (f->fields[i].offset + f->fields[i].size > end)
-			end = f->fields[i].offset + f->fields[i].size;
-	return end - header;
-}
-
-static int vcpu_offset(const struct event_format *f)
-{
-	for (size_t i = 0; i < f->n_fields; i++) {
-		const struct event_field *v = &f->fields[i];
-
-		if (!strcmp(v->name, "vcpu") && !strcmp(v->type, "pid_t") && v->size == 4)
-			return (int)hyp_written_offset(f, v);
-	}
-	return -1;
-}
-
 static bool hyp_event_before(const void *event, const void *hyp_id)
 {
 	return ((const struct hypevent *)event)->hyp_id < *(const unsigned int *)hyp_id;
@@ -123,8 +101,9 @@ static bool hyp_event_before(const void *event, const void *hyp_id)
 
 int hypevents_add(struct hypevents *e, const char *format_text, size_t len)
 {
-	struct hypevent ev = { 0 };
+	struct hypevent ev = { .vcpu_offset = -1 };
 	int ret = event_format_parse(format_text, len, &ev.fmt);
+	unsigned int header;
 	struct hypevent *v;
 	size_t at;
 
@@ -141,10 +120,20 @@ int hypevents_add(struct hypevents *e, const char *format_text, size_t len)
 		goto fail;
 	ev.name = strdup(ev.fmt.name);
 	ev.hyp_id = ev.fmt.id;
-	ev.body_len = body_len(&ev.fmt);
+	header = hyp_kernel_header(&ev.fmt);
+	for (size_t i = 0; i < ev.fmt.n_fields; i++) {
+		const struct event_field *f = &ev.fmt.fields[i];
+
+		if (f->offset + f->size - header > ev.body_len)
+			ev.body_len = f->offset + f->size - header;
+		if (ev.vcpu_offset < 0 && !strcmp(f->name, "vcpu") && !strcmp(f->type, "pid_t") &&
+		    f->size == 4)
+			ev.vcpu_offset = (int)hyp_written_offset(&ev.fmt, f);
+	}
 	ev.from_text = ev.pattern && ev.pattern->invertible && ev.body_len <= HYP_BODY_MAX;
 	ev.as_text = !e->raw && !ev.from_text;
-	ev.vcpu_offset = ev.as_text ? -1 : vcpu_offset(&ev.fmt);
+	if (ev.as_text)
+		ev.vcpu_offset = -1;
 	ret = ev.name ? 0 : -ENOMEM;
 	if (ret)
 		goto fail;

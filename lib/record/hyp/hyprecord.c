@@ -97,15 +97,6 @@ static bool is_dynamic(const struct event_field *f)
 	return !strncmp(f->type, "__data_loc", 10) && f->size == 4;
 }
 
-/* Whether a record may be longer than its fields. */
-static bool has_tail(const struct event_format *f)
-{
-	for (size_t i = 0; i < f->n_fields; i++)
-		if (!f->fields[i].size || is_dynamic(&f->fields[i]))
-			return true;
-	return false;
-}
-
 /* Offsets in __data_loc count from the record's start, which has moved. */
 static void move_dynamic(const struct event_format *f, uint8_t *out)
 {
@@ -135,12 +126,14 @@ ssize_t hypraw_record(const struct hypevents *e, const void *data, size_t len, u
 	memcpy(&id, data, sizeof(id));
 	ev = hypevents_by_hyp_id(e, id);
 	if (ev) {
-		size_t header = hyp_kernel_header(&ev->fmt);
-		size_t body;
+		size_t header = hyp_kernel_header(&ev->fmt), body = ev->body_len;
 
-		if (len < header || len - header < ev->body_len)
+		if (len < header || len - header < body)
 			return -EBADMSG;
-		body = has_tail(&ev->fmt) ? len - header : ev->body_len;
+		/* a record may be longer than its fields where one of them has no fixed size */
+		for (size_t i = 0; i < ev->fmt.n_fields; i++)
+			if (!ev->fmt.fields[i].size || is_dynamic(&ev->fmt.fields[i]))
+				body = len - header;
 		put_header(out, ev->id);
 		memcpy(out + HYP_HEADER_SIZE, (const uint8_t *)data + header, body);
 		if (ev->vcpu_offset >= 0)

@@ -126,15 +126,6 @@ static int emit(struct hyptext *t, struct hyprecord *r, size_t len)
 	return ret < 0 ? ret : 0;
 }
 
-/* Length of a text's part that fits a record; the rest counts as not understood. */
-static size_t cut_text(struct hyptext *t, size_t len)
-{
-	if (len <= HYP_TEXT_MAX)
-		return len;
-	t->bad++;
-	return HYP_TEXT_MAX;
-}
-
 static int emit_unknown(struct hyptext *t, struct hyprecord *r, int id, const char *text, size_t len)
 {
 	t->bad++;
@@ -169,31 +160,25 @@ static int fill_fields(struct hyptext *t, const struct hypevent *ev, const char 
 	return 0;
 }
 
-/* "UNKNOWN id=%d" and nothing else. */
-static bool is_unknown_id(struct cursor c, uint64_t *id)
-{
-	size_t digits;
-
-	return line_word(&c, "UNKNOWN id=") && text_number(&c, id, &digits) && !cursor_left(&c) &&
-	       *id <= UINT16_MAX;
-}
-
 /* "[003]\t   80.929138: ..." */
 static int event_line(struct hyptext *t, struct cursor c)
 {
 	struct hyprecord r = { 0 };
+	struct cursor unknown;
+	size_t digits;
 	uint64_t id;
 	const char *text, *space, *args;
 	size_t len, name_len, args_len;
 	const struct hypevent *ev;
 	int ret;
-
 	if (!line_word(&c, "[") || !line_cpu(&c, &r.cpu) || !line_word(&c, "]\t") || !text_time(&c, &r.ts) ||
 	    !line_word(&c, ": ")) {
 		t->bad++;
 		return 0;
 	}
-	if (is_unknown_id(c, &id))
+	unknown = c;
+	if (line_word(&unknown, "UNKNOWN id=") && text_number(&unknown, &id, &digits) &&
+	    !cursor_left(&unknown) && id <= UINT16_MAX) /* and nothing else */
 		return emit(t, &r, hyp_put_unknown(t->e, (int)id, "", 0, NULL, 0, t->out));
 	/* after the time: "hyp_enter reason=hvc vcpu=0". */
 	text = (const char *)c.p;
@@ -206,7 +191,10 @@ static int event_line(struct hyptext *t, struct cursor c)
 	if (!ev)
 		return emit_unknown(t, &r, -1, text, len);
 	if (ev->as_text) {
-		args_len = cut_text(t, args_len);
+		if (args_len > HYP_TEXT_MAX) { /* the rest counts as not understood */
+			t->bad++;
+			args_len = HYP_TEXT_MAX;
+		}
 		return emit(t, &r, hyp_put_text_event(ev, args, args_len, t->out));
 	}
 	ret = fill_fields(t, ev, args, args_len);
@@ -240,15 +228,6 @@ static int lost_line(struct hyptext *t, struct cursor c)
 	return 0;
 }
 
-static int text_line(struct hyptext *t, const char *line, size_t len)
-{
-	struct cursor c = cursor_at(line, len);
-
-	if (!len)
-		return 0;
-	return line_word(&c, "CPU:") ? lost_line(t, c) : event_line(t, c);
-}
-
 /* ---- lines ----------------------------------------------------------------------------- */
 
 /* Part of a line; `whole`: its end came. */
@@ -256,6 +235,7 @@ static int take_part(struct hyptext *t, const char *part, size_t len, bool whole
 {
 	bool skip = t->skip;
 	size_t have = t->have;
+	struct cursor c;
 
 	if (!skip && have + len > LINE_MAX_LEN) {
 		t->bad++;
@@ -265,13 +245,14 @@ static int take_part(struct hyptext *t, const char *part, size_t len, bool whole
 	t->have = 0;
 	if (skip)
 		return 0;
-	if (whole && !have)
-		return text_line(t, part, len);
-	memcpy(t->line + have, part, len);
-	if (whole)
-		return text_line(t, t->line, have + len);
-	t->have = have + len;
-	return 0;
+	if (!whole || have)
+		memcpy(t->line + have, part, len);
+	if (!whole)
+		t->have = have + len;
+	c = cursor_at(have ? t->line : part, have + len);
+	if (!whole || !cursor_left(&c))
+		return 0;
+	return line_word(&c, "CPU:") ? lost_line(t, c) : event_line(t, c);
 }
 
 int hyptext_feed(struct hyptext *t, const void *data, size_t len,

@@ -246,42 +246,29 @@ static bool pid_decides(struct nvhe *n, uint64_t raw, int vcpu)
 	return true;
 }
 
-/*
- * A vCPU that we took for another one is put: the step is about as large as it
- * should be, and the time before it was wrong.
- */
-static bool put_of_another(struct nvhe *n, uint64_t raw, enum change change)
-{
-	int64_t up = nvhe_diff(raw, n->raw);
-	int64_t gap;
-
-	return change == CHANGE_HVC && n->cur && up > JITTER && in_bounds(n, (int64_t)raw) &&
-	       !gap_with(n, NULL, raw, &gap) &&
-	       llabs(up - n->cur->offset) < (n->sure ? HYPERCALL : n->cur->offset / 2);
-}
-
-/* A step forward can be a put only where what was loaded is unknown: as records began, or after a loss. */
-static bool may_end_unknown(struct nvhe *n, uint64_t raw)
-{
-	return !n->settled || (n->at_start && !n->sure && vm_near(n, nvhe_diff(raw, n->raw), HYPERCALL));
-}
-
 static void decide(struct nvhe *n, uint64_t raw, enum change change, int vcpu)
 {
-	int64_t gap;
+	const int64_t up = nvhe_diff(raw, n->raw);
+	int64_t gap, without;
 	bool possible = gap_with(n, n->cur, raw, &gap);
 	struct candidate best;
 
 	if (pid_decides(n, raw, vcpu))
 		return;
 	if (possible && (change == CHANGE_NO || gap <= (change == CHANGE_HVC ? JITTER : PUT_MIN)))
-		return;
-	if (put_of_another(n, raw, change)) {
+		return; /*
+			 * A vCPU that we took for another one is put: the step is about as large as it should
+			 * be, and the time before it was wrong.
+			 */
+	if (change == CHANGE_HVC && n->cur && up > JITTER && in_bounds(n, (int64_t)raw) &&
+	    !gap_with(n, NULL, raw, &without) &&
+	    llabs(up - n->cur->offset) < (n->sure ? HYPERCALL : n->cur->offset / 2)) {
 		switch_to(n, NULL, raw, true);
 	} else if (best_candidate(n, raw, change, &best) && (!possible || best.gap < gap)) {
 		switch_to(n, best.vm, raw, change == CHANGE_HVC && !(best.vm && best.others));
-	} else if (possible && change == CHANGE_HVC && !n->cur && gap > PUT_MIN && may_end_unknown(n, raw)) {
-		int64_t up = nvhe_diff(raw, n->raw);
+	} else if (possible && change == CHANGE_HVC && !n->cur && gap > PUT_MIN &&
+		   (!n->settled || (n->at_start && !n->sure && vm_near(n, up, HYPERCALL)))) {
+		/* what was loaded is unknown, as records began or after a loss: only then is it a put */
 		struct vm *vm = vm_near(n, up, HYPERCALL);
 		int pid = n->pid;
 

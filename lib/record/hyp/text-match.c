@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Patterns at work: an event's text into its fields, and the print format for the file. */
+/* Patterns at work: an event's text into its fields, and the formats for the file. */
 #include "record/hyp/text-pattern.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The text not yet read. */
@@ -100,19 +101,6 @@ static bool match_number(const struct pattern_item *it, const struct event_field
 	return true;
 }
 
-/* %p prints a hash: 16 digits. */
-static bool match_pointer(struct rest *t, uint8_t *at)
-{
-	static const struct pattern_item hex = { .conv = CONV_HEX, .letter = 'x', .zero = true };
-	size_t digits;
-	uint64_t v;
-
-	if (!match_digits(&hex, t, &v, &digits) || digits != 16)
-		return false;
-	memcpy(at, &v, sizeof(v));
-	return true;
-}
-
 /* Up to the next literal, or all. */
 static bool match_string(const struct pattern_item *next, const struct event_field *f, struct rest *t,
 			 uint8_t *at)
@@ -133,24 +121,23 @@ static bool match_string(const struct pattern_item *next, const struct event_fie
 	return true;
 }
 
-static bool match_literal(const struct pattern_item *it, struct rest *t)
-{
-	if ((size_t)(t->end - t->p) < it->literal_len || memcmp(t->p, it->literal, it->literal_len))
-		return false;
-	t->p += it->literal_len;
-	return true;
-}
-
 static bool match_item(const struct pattern_item *it, const struct event_field *f, struct rest *t,
 		       uint8_t *at, struct pattern_reason *reason)
 {
+	static const struct pattern_item hex = { .conv = CONV_HEX, .letter = 'x', .zero = true };
+	size_t digits;
+	uint64_t v;
+
 	switch (it->conv) {
 	case CONV_SIGNED:
 	case CONV_UNSIGNED:
 	case CONV_HEX:
 		return match_number(it, f, t, at);
-	case CONV_POINTER:
-		return match_pointer(t, at);
+	case CONV_POINTER: /* %p prints a hash: 16 digits */
+		if (!match_digits(&hex, t, &v, &digits) || digits != 16)
+			return false;
+		memcpy(at, &v, sizeof(v));
+		return true;
 	case CONV_STRING:
 		return match_string(it + 1, f, t, at);
 	case CONV_CHAR:
@@ -176,16 +163,18 @@ bool hyptext_pattern_match(const struct hyptext_pattern *p, const struct event_f
 	struct rest t = { text, text + len };
 
 	*reason = (struct pattern_reason){ 0 };
-	for (const struct pattern_item *it = p->v; match_literal(it, &t); it++) {
+	for (const struct pattern_item *it = p->v;; it++) {
 		const struct event_field *field;
 
+		if ((size_t)(t.end - t.p) < it->literal_len || memcmp(t.p, it->literal, it->literal_len))
+			return false;
+		t.p += it->literal_len;
 		if (it->conv == CONV_NONE)
 			return t.p == t.end;
 		field = &f->fields[it->field];
 		if (!match_item(it, field, &t, rec + hyp_written_offset(f, field), reason))
 			return false;
 	}
-	return false;
 }
 
 /* ---- the print format for the file ---------------------------------------------------- */
@@ -226,8 +215,12 @@ static void print_conv(const struct pattern_item *it, const struct event_field *
 	}
 }
 
-void hyptext_pattern_print(const struct hyptext_pattern *p, const struct hypevents *e,
-			   const struct event_format *f, struct buf *out)
+/*
+ * Appends the print format as libtraceevent likes it, without "print fmt: ". Reasons are named from e, or
+ * left as numbers when e->raw.
+ */
+static void hyptext_pattern_print(const struct hyptext_pattern *p, const struct hypevents *e,
+				  const struct event_format *f, struct buf *out)
 {
 	buf_addstr(out, "\"");
 	for (size_t i = 0; i < p->n; i++) {
@@ -254,5 +247,101 @@ void hyptext_pattern_print(const struct hyptext_pattern *p, const struct hypeven
 			buf_printf(out, "%sREC->%.*s", p->v[i].conv == CONV_SYMBOL ? "(void *)" : "", n,
 				   name);
 		}
+	}
+}
+
+/* ---- the formats as the file has them ---------------------------------------------------- */
+
+void hypevents_format_head(const char *name, unsigned int id, struct buf *out)
+{
+	buf_printf(out, "name: %s\nID: %u\nformat:\n", name, id);
+	buf_addstr(out, "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+			"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+			"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
+			"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n");
+}
+
+static void format_field(const char *type, const char *name, size_t offset, unsigned int size, bool is_signed,
+			 struct buf *out)
+{
+	buf_printf(out, "\tfield:%s%s%s;\toffset:%zu;\tsize:%u;\tsigned:%d;\n", type,
+		   type[strlen(type) - 1] == '*' ? "" : " ", name, offset, size, is_signed);
+}
+
+/* One field in a list of them, conversion into fmt and argument into args. */
+static void list_field(const struct event_field *f, struct buf *fmt, struct buf *args)
+{
+	static const char *const conv[2][9] = {
+		{ [1] = "%u", [2] = "%u", [4] = "%u", [8] = "0x%llx" },
+		{ [1] = "%hhd", [2] = "%hd", [4] = "%d", [8] = "%lld" },
+	};
+	int n = (int)strcspn(f->name, "[");
+	unsigned long count = f->name[n] ? strtoul(f->name + n + 1, NULL, 10) : 0;
+	/* of "args[4]", 0 when that is no array of whole ones */
+	unsigned int elems = count && count <= f->size && !(f->size % count) ? (unsigned int)count : 0;
+	const char *sep = fmt->len ? " " : "";
+
+	if (!strncmp(f->type, "__data_loc", 10) && strstr(f->type, "char")) {
+		buf_printf(fmt, "%s%.*s=%%s", sep, n, f->name);
+		buf_printf(args, ", __get_str(%.*s)", n, f->name);
+	} else if (!strncmp(f->type, "__data_loc", 10)) {
+		buf_printf(fmt, "%s%.*s=%%s", sep, n, f->name);
+		buf_printf(args, ", __print_hex(__get_dynamic_array(%.*s), __get_dynamic_array_len(%.*s))", n,
+			   f->name, n, f->name);
+	} else if (elems && !strcmp(f->type, "char")) {
+		buf_printf(fmt, "%s%.*s=%%s", sep, n, f->name);
+		buf_printf(args, ", REC->%.*s", n, f->name);
+	} else if (elems) {
+		buf_printf(fmt, "%s%.*s=%%s", sep, n, f->name);
+		buf_printf(args, ", __print_array(REC->%.*s, %u, %u)", n, f->name, elems, f->size / elems);
+	} else if (!f->name[n] && f->size <= 8 && conv[f->is_signed][f->size]) {
+		buf_printf(fmt, "%s%.*s=%s", sep, n, f->name, conv[f->is_signed][f->size]);
+		buf_printf(args, ", REC->%.*s", n, f->name);
+	}
+}
+
+void hypevents_format(const struct hypevents *e, size_t i, struct buf *out)
+{
+	if (i >= e->n) {
+		hypevents_format_head("hyp_unknown", e->unknown_id, out);
+		format_field("int", "id", 8, 4, true, out);
+		format_field("__data_loc char[]", "text", 12, 4, false, out);
+		format_field("__data_loc u8[]", "data", 16, 4, false, out);
+		buf_addstr(out, "\nprint fmt: \"id=%d %s%s\", REC->id, __get_str(text), "
+				"__print_hex(__get_dynamic_array(data), __get_dynamic_array_len(data))\n");
+	} else if (e->v[i].as_text) {
+		hypevents_format_head(e->v[i].name, e->v[i].id, out);
+		format_field("__data_loc char[]", "text", 8, 4, false, out);
+		buf_addstr(out, "\nprint fmt: \"%s\", __get_str(text)\n");
+	} else {
+		const struct hypevent *ev = &e->v[i];
+		const struct event_format *f = &ev->fmt;
+
+		hypevents_format_head(ev->name, ev->id, out);
+		for (size_t k = 0; k < f->n_fields; k++) {
+			const struct event_field *v = &f->fields[k];
+
+			/* fields that the text lacks are not in the record */
+			if (e->raw || hyptext_pattern_has(ev->pattern, k))
+				format_field(v->type, v->name, hyp_written_offset(f, v), v->size,
+					     v->is_signed, out);
+		}
+		/* also without fields, as the kernel's own formats: libtraceevent wants both blank lines */
+		buf_addstr(out, "\nprint fmt: ");
+		if (ev->pattern) {
+			hyptext_pattern_print(ev->pattern, e, f, out);
+		} else {
+			struct buf fmt = { 0 }, args = { 0 };
+
+			for (size_t k = 0; k < f->n_fields; k++)
+				list_field(&f->fields[k], &fmt, &args);
+			if (buf_status(&fmt) || buf_status(&args))
+				out->bad = true;
+			buf_printf(out, "\"%s\"%s", fmt.len ? buf_str(&fmt) : "",
+				   args.len ? buf_str(&args) : "");
+			buf_release(&fmt);
+			buf_release(&args);
+		}
+		buf_addstr(out, "\n");
 	}
 }

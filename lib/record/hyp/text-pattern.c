@@ -62,20 +62,10 @@ static int rec_field(const struct event_format *f, const char **p)
 	return -1;
 }
 
-/* A cast to a pointer or unsigned long, which %p and %ps want. */
-static const char *skip_cast(const char *p)
-{
-	static const char *const casts[] = { "(void *)", "(unsigned long)" };
-
-	for (size_t i = 0; i < ARRAY_SIZE(casts); i++)
-		if (!strncmp(p, casts[i], strlen(casts[i])))
-			return skip_blanks(p + strlen(casts[i]));
-	return p;
-}
-
 /* The next argument; sets the item's field, and its conversion when it is a reason. */
 static bool pattern_arg(struct fmt_parser *x, struct pattern_item *it)
-{
+{ /* casts to a pointer or unsigned long, which %p and %ps want */
+	static const char *const casts[] = { "(void *)", "(unsigned long)" };
 	bool pointer = it->conv == CONV_POINTER || it->conv == CONV_SYMBOL;
 	bool reason = false;
 	const char *p;
@@ -84,8 +74,11 @@ static bool pattern_arg(struct fmt_parser *x, struct pattern_item *it)
 	if (*x->args != ',')
 		return false;
 	p = skip_blanks(x->args + 1);
-	if (pointer)
-		p = skip_cast(p);
+	for (size_t i = 0; i < ARRAY_SIZE(casts) && pointer; i++)
+		if (!strncmp(p, casts[i], strlen(casts[i]))) {
+			p = skip_blanks(p + strlen(casts[i]));
+			break;
+		}
 	if (it->conv == CONV_STRING && !strncmp(p, REASON_FN, strlen(REASON_FN))) {
 		p = skip_blanks(p + strlen(REASON_FN));
 		reason = true;
@@ -107,33 +100,14 @@ static bool pattern_arg(struct fmt_parser *x, struct pattern_item *it)
 
 /* ---- conversions ---------------------------------------------------------------- */
 
-static enum conv conv_of(char letter)
-{
-	switch (letter) {
-	case 'd':
-	case 'i':
-		return CONV_SIGNED;
-	case 'u':
-		return CONV_UNSIGNED;
-	case 'x':
-	case 'X':
-		return CONV_HEX;
-	case 'c':
-		return CONV_CHAR;
-	case 's':
-		return CONV_STRING;
-	case 'p':
-		return CONV_POINTER;
-	default:
-		return CONV_NONE;
-	}
-}
-
 /* At the byte after '%'. "%#x" becomes "0x%x". False: no conversion that text can be read back from. */
 static bool read_conv(struct fmt_parser *x, struct pattern_item *it)
 {
+	static const char letters[] = "diuxXcsp";
+	static const enum conv convs[] = { CONV_SIGNED, CONV_SIGNED, CONV_UNSIGNED, CONV_HEX,
+					   CONV_HEX,	CONV_CHAR,   CONV_STRING,   CONV_POINTER };
 	struct conversion c;
-	const char *end = conversion_scan(x->p, x->end, &c);
+	const char *end = conversion_scan(x->p, x->end, &c), *letter;
 
 	if (!end || c.plus || c.precision >= 0 || c.width_is_arg || c.width > WIDTH_MAX ||
 	    !conversion_length_of(&c, "l"))
@@ -144,7 +118,8 @@ static bool read_conv(struct fmt_parser *x, struct pattern_item *it)
 	it->width = (unsigned int)c.width;
 	it->wide = c.n_length;
 	it->letter = c.letter;
-	it->conv = conv_of(it->letter);
+	letter = it->letter ? strchr(letters, it->letter) : NULL;
+	it->conv = letter ? convs[letter - letters] : CONV_NONE;
 	if (it->conv == CONV_POINTER && x->p < x->end && strchr("sS", *x->p) && *x->p) {
 		it->conv = CONV_SYMBOL;
 		it->letter = *x->p++;
@@ -189,30 +164,10 @@ static bool field_fits(const struct pattern_item *it, const struct event_field *
 
 /* ---- reading the format ---------------------------------------------------------- */
 
-static int add_item(struct fmt_parser *x, struct pattern_item *it)
-{
-	struct hyptext_pattern *out = x->out;
-	struct pattern_item *v = array_grow(out->v, out->n, sizeof(*v));
-
-	if (!v)
-		return -ENOMEM;
-	out->v = v;
-	it->literal_len = x->literal.len;
-	it->literal = strdup(buf_str(&x->literal) ? buf_str(&x->literal) : "");
-	if (!it->literal || buf_status(&x->literal)) {
-		free(it->literal);
-		return -ENOMEM;
-	}
-	v[out->n++] = *it;
-	buf_release(&x->literal);
-	return 0;
-}
-
 /* Up to and with the next conversion, or the end. 1: an item more; 0: all read; -EBADMSG: not understood. */
 static int next_item(struct fmt_parser *x)
 {
 	struct pattern_item it = { 0 };
-	int ret;
 
 	while (x->p < x->end && it.conv == CONV_NONE) {
 		char c = *x->p++;
@@ -228,8 +183,14 @@ static int next_item(struct fmt_parser *x)
 			return -EBADMSG;
 		}
 	}
-	ret = add_item(x, &it);
-	return ret ? ret : it.conv != CONV_NONE;
+	it.literal_len = x->literal.len;
+	it.literal = strdup(buf_str(&x->literal) ? buf_str(&x->literal) : "");
+	if (!it.literal || buf_status(&x->literal) || array_push(&x->out->v, &x->out->n, &it, sizeof(it))) {
+		free(it.literal);
+		return -ENOMEM;
+	}
+	buf_release(&x->literal);
+	return it.conv != CONV_NONE;
 }
 
 /* The text after a conversion must not look like more of it. */

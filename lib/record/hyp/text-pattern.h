@@ -62,13 +62,6 @@ bool hyptext_pattern_match(const struct hyptext_pattern *p, const struct event_f
 /* Whether the field is in the text. */
 bool hyptext_pattern_has(const struct hyptext_pattern *p, size_t field);
 
-/*
- * Appends the print format as libtraceevent likes it, without "print fmt: ".
- * Reasons are named from e, or left as numbers when e->raw.
- */
-void hyptext_pattern_print(const struct hyptext_pattern *p, const struct hypevents *e,
-			   const struct event_format *f, struct buf *out);
-
 /* Bytes of the header in the kernel's own records, and where a field is in the written record. */
 unsigned int hyp_kernel_header(const struct event_format *f);
 size_t hyp_written_offset(const struct event_format *f, const struct event_field *field);

@@ -13,7 +13,7 @@
 #include "base/array.h"
 #include "base/files.h"
 #include "file/dat/format.h"
-#include "record/drain/spool-formats.h"
+#include "record/drain/spool-to-dat.h"
 #include "record/hyp/hypevents.h"
 #include "record/marks/rings.h"
 
@@ -117,34 +117,30 @@ struct entry_block {
 	size_t bit; /* of the first in `taken` */
 };
 
-static int entries_line(struct entries *e, char *line)
-{
-	struct entries_vcpu v = { .guest = e->n_guests - 1 };
-	struct entries_guest g = { 0 };
-	int ret;
-
-	if (sscanf(line, "vcpu\t%d\t%d", &v.cpu, &v.tid) == 2 && e->n_guests) {
-		e->guests[v.guest].has_vcpus = true;
-		return array_push(&e->vcpus, &e->n_vcpus, &v, sizeof(v));
-	}
-	if (strncmp(line, "guest\t", 6))
-		return -EBADMSG;
-	g.name = strdup(line + 6);
-	ret = g.name ? array_push(&e->guests, &e->n_guests, &g, sizeof(g)) : -ENOMEM;
-	if (ret)
-		free(g.name);
-	return ret;
-}
-
 static int entries_load_guests(struct entries *e, const struct spool *spool)
 {
 	struct strlist lines = { 0 };
 	struct buf text = { 0 };
 	int ret = spool_get_text(spool, RINGS_GUESTS, &text);
-
 	ret = ret ?: strlist_add_lines(&lines, text.data, text.len);
-	for (size_t i = 0; i < lines.n && !ret; i++)
-		ret = entries_line(e, lines.v[i]);
+	for (size_t i = 0; i < lines.n && !ret; i++) {
+		struct entries_vcpu v = { .guest = e->n_guests - 1 };
+		struct entries_guest g = { 0 };
+
+		if (sscanf(lines.v[i], "vcpu\t%d\t%d", &v.cpu, &v.tid) == 2 && e->n_guests) {
+			e->guests[v.guest].has_vcpus = true;
+			ret = array_push(&e->vcpus, &e->n_vcpus, &v, sizeof(v));
+			continue;
+		}
+		if (strncmp(lines.v[i], "guest\t", 6)) {
+			ret = -EBADMSG;
+			break;
+		}
+		g.name = strdup(lines.v[i] + 6);
+		ret = g.name ? array_push(&e->guests, &e->n_guests, &g, sizeof(g)) : -ENOMEM;
+		if (ret)
+			free(g.name);
+	}
 	strlist_release(&lines);
 	buf_release(&text);
 	return ret;
@@ -273,17 +269,6 @@ static bool entries_guest_of(const struct entries *e, int tid, size_t *guest, in
 	return false;
 }
 
-static bool entry_take(struct entries *e, const struct entry_block *x, uint64_t number, struct ring_event *ev)
-{
-	size_t i = (size_t)(number - x->first), bit = x->bit + i;
-
-	if (number - x->first >= x->count || !x->at || e->taken[bit / 8] & 1 << bit % 8)
-		return false;
-	e->taken[bit / 8] |= (uint8_t)(1 << bit % 8);
-	memcpy(ev, e->map + x->at + i * sizeof(*ev), sizeof(*ev));
-	return true;
-}
-
 /*
  * At that time the client had come as far as `low` for certain, and no further than `high`. Where these are
  * too far apart for 16 bits it is not known which event it is.
@@ -321,20 +306,15 @@ struct joiner {
 
 /* ---- the format ------------------------------------------------------------------------------ */
 
-static int mmio_field(struct mmio_format *m, const struct event_format *f, const char *name,
-		      unsigned int size, unsigned int *offset)
-{
-	const struct event_field *x = event_format_field(f, name);
-
-	if (!x || x->size != size)
-		return -EBADMSG;
-	*offset = x->offset;
-	m->size = x->offset + size > m->size ? x->offset + size : m->size;
-	return 0;
-}
-
+/* -ENOENT: it is another event's. */
 static int mmio_parse(struct mmio_format *m, const struct dat_text *t)
 {
+	const struct {
+		const char *name;
+		unsigned int size, *offset;
+	} fields[] = {
+		{ "type", 4, &m->type }, { "len", 4, &m->len }, { "gpa", 8, &m->gpa }, { "val", 8, &m->val }
+	};
 	struct event_format f;
 	int ret = event_format_parse(t->data, t->len, &f);
 
@@ -342,23 +322,18 @@ static int mmio_parse(struct mmio_format *m, const struct dat_text *t)
 		return ret;
 	*m = (struct mmio_format){ .id = f.id, .size = HEAD };
 	ret = strcmp(f.name, "kvm_mmio") ? -ENOENT : 0;
-	ret = ret ?: mmio_field(m, &f, "type", 4, &m->type) ?: mmio_field(m, &f, "len", 4, &m->len) ?:
-		     mmio_field(m, &f, "gpa", 8, &m->gpa) ?: mmio_field(m, &f, "val", 8, &m->val);
+	for (size_t i = 0; i < ARRAY_SIZE(fields) && !ret; i++) {
+		const struct event_field *x = event_format_field(&f, fields[i].name);
+
+		if (!x || x->size != fields[i].size) {
+			ret = -EBADMSG;
+			break;
+		}
+		*fields[i].offset = x->offset;
+		m->size = x->offset + x->size > m->size ? x->offset + x->size : m->size;
+	}
 	event_format_release(&f);
 	return ret;
-}
-
-static int joiner_load_format(struct joiner *j)
-{
-	struct spool_formats formats = { 0 };
-	int ret = spool_formats_load(&formats, j->spool, NULL), found = -ENOENT;
-
-	for (size_t s = 0; !ret && s < formats.n_systems; s++)
-		for (size_t i = 0; !strcmp(formats.systems[s].name, "kvm") && i < formats.systems[s].n; i++)
-			if (found == -ENOENT)
-				found = mmio_parse(&j->mmio, &formats.systems[s].formats[i]);
-	spool_formats_release(&formats);
-	return ret ?: found;
 }
 
 /* ---- records -------------------------------------------------------------------------------- */
@@ -384,13 +359,13 @@ static int joiner_record(struct joiner *j, const struct page_event *ev)
 {
 	const struct mmio_format *m = &j->mmio;
 	struct entries *e = &j->entries;
-	const struct entry_block *newest, *x;
+	const struct entry_block *newest, *x = NULL;
 	uint8_t record[MARK_RECORD_MAX];
 	struct ring_event event;
 	uint32_t value, client;
-	uint64_t key, number;
+	uint64_t key, number = 0;
 	bool found = false;
-	size_t guest;
+	size_t guest, bit = 0;
 	int vcpu; /* -1: not known */
 
 	if (ev->len < m->size || (uint16_t)record_u32(ev, 0) != m->id ||
@@ -408,7 +383,12 @@ static int joiner_record(struct joiner *j, const struct page_event *ev)
 	if (newest && entry_number(entry_last(e, key, offsetof(struct entry_block, seen), ev->ts), newest,
 				   value, &number)) {
 		x = entry_last(e, key, offsetof(struct entry_block, first), number);
-		found = x && entry_take(e, x, number, &event);
+		bit = x ? x->bit + (size_t)(number - x->first) : 0;
+		found = x && number - x->first < x->count && x->at && !(e->taken[bit / 8] & 1 << bit % 8);
+	}
+	if (found) {
+		e->taken[bit / 8] |= (uint8_t)(1 << bit % 8);
+		memcpy(&event, e->map + x->at + (size_t)(number - x->first) * sizeof(event), sizeof(event));
 	}
 	e->guests[guest].joined += found;
 	e->guests[guest].orphans += !found;
@@ -418,13 +398,13 @@ static int joiner_record(struct joiner *j, const struct page_event *ev)
 			  mark_put(record, j->id, ev->data, e->guests[guest].name, vcpu, client, &event));
 }
 
-static int joiner_page(struct joiner *j, const void *page)
+static int joiner_page(void *joiner, void *page, size_t size)
 {
+	struct joiner *j = joiner;
 	struct page_reader pr;
 	struct page_event ev;
 	int ret, more = 0;
-
-	if (page_reader_init(&pr, &j->layout, page, j->layout.size))
+	if (page_reader_init(&pr, &j->layout, page, size))
 		return page_write_lost(&j->writer, 0);
 	ret = pr.missed ? page_write_lost(&j->writer, pr.missed_count) : 0;
 	while (!ret && (more = page_next(&pr, &ev)) == 1)
@@ -437,31 +417,6 @@ static int joiner_emit(void *ctx, const void *page, size_t size)
 	const struct joiner *j = ctx;
 
 	return write_all(j->out, page, size);
-}
-
-static int joiner_cpu(struct joiner *j, unsigned int cpu)
-{
-	int in = spool_pages_fd(j->spool, j->number, cpu), ret;
-
-	if (in < 0)
-		return in;
-	j->out = spool_rewrite_fd(j->spool, j->number, cpu);
-	ret = j->out < 0 ? j->out : page_writer_init(&j->writer, j->layout.size, joiner_emit, j);
-	if (!ret) {
-		size_t size = j->layout.size;
-		void *page = malloc(size);
-		ssize_t n = 0;
-
-		ret = page ? 0 : -ENOMEM;
-		for (off_t at = 0; !ret && (n = pread(in, page, size, at)) == (ssize_t)size; at += n)
-			ret = joiner_page(j, page);
-		free(page);
-		ret = n < 0 ? -errno : ret ?: page_flush(&j->writer, true);
-		page_writer_release(&j->writer);
-	}
-	fd_close(&j->out);
-	close(in);
-	return ret;
 }
 
 /* ---- the spool -------------------------------------------------------------------------------- */
@@ -499,20 +454,34 @@ static void joiner_tell(const struct joiner *j, size_t guest, const struct log *
 int marks_join(struct spool *spool, const struct log *log)
 {
 	struct joiner j = { .spool = spool, .out = -1 };
+	struct spool_formats formats = { 0 };
 	const struct spool_buffer *b;
-	int ret;
+	int ret, found = -ENOENT;
 
 	while ((b = spool_buffer(spool, j.number)) && strcmp(b->name, RINGS_BUFFER))
 		j.number++;
 	j.id = (unsigned int)spool_get_number(spool, "hypertrace_id", 0);
 	if (!b || !j.id || spool_is_rewritten(spool, SPOOL_JOINED))
 		return 0;
-	ret = entries_load_guests(&j.entries, spool) ?: entries_map(&j.entries, spool) ?:
-	      entries_load_blocks(&j.entries) ?: joiner_load_format(&j);
+	ret = entries_load_guests(&j.entries, spool) ?: entries_map(&j.entries, spool) ?:	      entries_load_blocks(&j.entries) ?: spool_formats_load(&formats, spool, NULL);
+	for (size_t s = 0; !ret && s < formats.n_systems; s++)
+		for (size_t i = 0; !strcmp(formats.systems[s].name, "kvm") && i < formats.systems[s].n; i++)
+			if (found == -ENOENT)
+				found = mmio_parse(&j.mmio, &formats.systems[s].formats[i]);
+	spool_formats_release(&formats);
+	ret = ret ?: found;
 	ret = ret ?: spool_page_layout(spool, &j.layout) ?: spool_rewrite_begin(spool);
 	j.layout.size = b->page_size;
-	for (unsigned int cpu = 0; cpu < b->n_cpus && !ret; cpu++)
-		ret = joiner_cpu(&j, cpu);
+	for (unsigned int cpu = 0; cpu < b->n_cpus && !ret; cpu++) {
+		j.out = spool_rewrite_fd(spool, j.number, cpu);
+		ret = j.out < 0 ? j.out : page_writer_init(&j.writer, j.layout.size, joiner_emit, &j);
+		if (!ret) {
+			ret = spool_pages_walk(spool, j.number, cpu, joiner_page, &j)
+				      ?: page_flush(&j.writer, true);
+			page_writer_release(&j.writer);
+		}
+		fd_close(&j.out);
+	}
 	ret = ret ?: spool_rewrite_end(spool, SPOOL_JOINED);
 	for (size_t i = 0; i < j.entries.n_guests && !ret; i++)
 		joiner_tell(&j, i, log);

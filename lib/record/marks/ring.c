@@ -187,8 +187,9 @@ static int ring_take_some(const struct ring_looker *l, uint32_t client, uint64_t
 	kind = ring_slot(l, r->chunk, number, next);
 	if (kind == SLOT_OPEN)
 		return 0;
-	for (; i < n && ring_slot(l, r->chunk + i * size, number + i, next) == kind; i++)
+	for (; i < n && ring_slot(l, r->chunk + i * size, number + i, next) == kind; i++) {
 		ring_copy_event(r, i, r->chunk + i * size);
+	}
 	return ring_give(l, client, i, kind == SLOT_GOOD) ?: 1;
 }
 
@@ -213,30 +214,21 @@ static int ring_take_client(const struct ring_looker *l, uint32_t client, uint64
 	return ret < 0 ? ret : 0;
 }
 
-static int ring_take_clients(const struct ring_looker *l)
-{
-	struct ring *r = l->r;
-	uint32_t n = r->area.clients;
-	int ret = 0;
-
-	r->left = LOOK_MAX;
-	for (uint32_t i = 0; i < n && !ret && r->left; i++) {
-		struct hypertrace_client c;
-
-		memcpy(&c, r->head + sizeof(r->area) + r->turn * sizeof(c), sizeof(c));
-		ret = ring_take_client(l, r->turn, c.next);
-		r->turn = (r->turn + 1) % n;
-	}
-	return ret;
-}
-
 int ring_look(struct ring *r, uint64_t now, bool last, ring_take *take, void *ctx)
 {
 	struct ring_looker l = { .r = r, .now = now, .last = last, .take = take, .ctx = ctx };
 	int ret = r->given_up || r->area.clients ? 0 : ring_set_up(r);
+	if (!ret && r->area.clients && !r->given_up) {
+		r->left = LOOK_MAX;
+		ret = ring_read_head(r);
+		for (uint32_t i = 0; i < r->area.clients && !ret && r->left; i++) {
+			struct hypertrace_client c;
 
-	if (!ret && r->area.clients && !r->given_up)
-		ret = ring_read_head(r) ?: ring_take_clients(&l);
+			memcpy(&c, r->head + sizeof(r->area) + r->turn * sizeof(c), sizeof(c));
+			ret = ring_take_client(&l, r->turn, c.next);
+			r->turn = (r->turn + 1) % r->area.clients;
+		}
+	}
 	r->before = now;
 	return ret == -EBADMSG && r->given_up ? 0 : ret;
 }

@@ -174,8 +174,6 @@ void rings_close(struct rings *r)
 	free(r);
 }
 
-/* ---- the filter ------------------------------------------------------------------------------- */
-
 /* ---- the thread ---------------------------------------------------------------------------------- */
 
 /* One write: a kill leaves no half of it but on a full disk. */

@@ -195,20 +195,10 @@ static int plan_buffer(void *ctx, const struct opt *o, const char *arg, struct o
 	return 0;
 }
 
-/* These leave their result outside of the ring buffer, in the snapshot. */
-static bool latency_tracer(const char *name)
-{
-	static const char *const names[] = { "wakeup",	"wakeup_rt",  "wakeup_dl",
-					     "irqsoff", "preemptoff", "preemptirqsoff" };
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (!strcmp(name, names[i]))
-			return true;
-	return false;
-}
-
 static int plan_tracer(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
-{
+{ /* these leave their result outside of the ring buffer, in the snapshot */
+	static const char *const latency[] = { "wakeup",  "wakeup_rt",	"wakeup_dl",
+					       "irqsoff", "preemptoff", "preemptirqsoff" };
 	struct grammar *g = ctx;
 	struct buffer_plan *b = grammar_buffer(g);
 	size_t len;
@@ -226,11 +216,12 @@ static int plan_tracer(void *ctx, const struct opt *o, const char *arg, struct o
 		return -ENOMEM;
 	if (b->is_hyp && strcmp(b->tracer, "function"))
 		return opts_wrong(err, o, arg, "the hypervisor has function only: give others before -B");
-	if (!g->request && latency_tracer(b->tracer))
-		return opts_error(err,
-				  "-p %s: latency tracers are not recorded by this version"
-				  ": use trace-cmd record -p %s",
-				  b->tracer, b->tracer);
+	for (size_t i = 0; i < ARRAY_SIZE(latency) && !g->request; i++)
+		if (!strcmp(b->tracer, latency[i]))
+			return opts_error(err,
+					  "-p %s: latency tracers are not recorded by this version"
+					  ": use trace-cmd record -p %s",
+					  b->tracer, b->tracer);
 	return 0;
 }
 

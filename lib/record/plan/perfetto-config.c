@@ -82,15 +82,6 @@ static int perfetto_take(struct perfetto_text *t, const char *value)
 	return copy ? 0 : -ENOMEM;
 }
 
-/* A further instance's, or the top buffer; NULL: no memory. */
-static struct buffer_plan *perfetto_buffer(struct record_plan *plan, const char *name)
-{
-	for (size_t i = 0; i < plan->n_buffers; i++)
-		if (!strcmp(plan->buffers[i].name, name))
-			return &plan->buffers[i];
-	return record_plan_add_buffer(plan, name);
-}
-
 static int perfetto_event(struct perfetto_text *t, const char *instance, char *event)
 {
 	bool hyp = event_name_is_hyp(event) || !strcmp(instance, "hyp") || !strcmp(instance, "hypervisor");
@@ -98,7 +89,12 @@ static int perfetto_event(struct perfetto_text *t, const char *instance, char *e
 
 	if (!strcmp(event, "ftrace/print") || !strcmp(event, "print"))
 		return 0; /* markers are in every recording */
-	b = hyp ? record_plan_hyp(t->plan) : perfetto_buffer(t->plan, instance);
+	b = hyp ? record_plan_hyp(t->plan) : NULL;
+	for (size_t i = 0; i < t->plan->n_buffers && !hyp && !b; i++)
+		if (!strcmp(t->plan->buffers[i].name, instance))
+			b = &t->plan->buffers[i];
+	if (!b && !hyp)
+		b = record_plan_add_buffer(t->plan, instance);
 	if (!b)
 		return -ENOMEM;
 	if (t->ftrace.size_kb)
@@ -214,18 +210,6 @@ static int perfetto_one(struct perfetto_text *t)
 	return ret;
 }
 
-static int perfetto_list(struct perfetto_text *t)
-{
-	int ret = 0;
-
-	if (perfetto_next(t, ']'))
-		return 0;
-	do
-		ret = perfetto_one(t);
-	while (!ret && perfetto_next(t, ','));
-	return ret ?: perfetto_next(t, ']') ? 0 : perfetto_wrong(t, "a list without end");
-}
-
 static int perfetto_field(struct perfetto_text *t)
 {
 	const size_t len = strlen(t->path);
@@ -246,8 +230,15 @@ static int perfetto_field(struct perfetto_text *t)
 	strcat(t->path, buf_str(&name));
 	if (!perfetto_next(t, ':') && cursor_peek(&t->c) != '{' && cursor_peek(&t->c) != '<')
 		ret = perfetto_wrong(t, "expected ':' or '{'");
-	else
-		ret = perfetto_next(t, '[') ? perfetto_list(t) : perfetto_one(t);
+	else if (!perfetto_next(t, '['))
+		ret = perfetto_one(t);
+	else if (!perfetto_next(t, ']')) {
+		do
+			ret = perfetto_one(t);
+		while (!ret && perfetto_next(t, ','));
+		if (!ret && !perfetto_next(t, ']'))
+			ret = perfetto_wrong(t, "a list without end");
+	}
 	if (!ret && !perfetto_next(t, ','))
 		perfetto_next(t, ';');
 	t->path[len] = 0;

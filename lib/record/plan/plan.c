@@ -69,11 +69,22 @@ struct buffer_plan *record_plan_add_buffer(struct record_plan *p, const char *na
 	return v[p->n_buffers].name ? &v[p->n_buffers++] : NULL;
 }
 
-/* The doorbells, in a buffer of their own; the kernel's filter follows once their addresses are known. */
-static int add_doorbells(struct record_plan *p)
+int record_plan_marks(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
+	struct record_plan *p = ctx;
+	const char *file = arg ? strchr(arg, '=') : NULL;
 	struct buffer_plan *b = NULL;
+	int ret = 0;
 
+	if (arg && (!file || file == arg || !file[1] || strpbrk(arg, "\t\n")))
+		return opts_wrong(err, o, arg, "not GUEST=FILE");
+	if (arg)
+		ret = strlist_add(&p->rings, arg);
+	if (ret || p->marks)
+		return ret;
+	p->marks = true;
+	/* the doorbells, in a buffer of their own; the kernel's filter follows once their addresses are known
+	 */
 	for (size_t i = 1; i < p->n_buffers; i++)
 		if (!strcmp(p->buffers[i].name, "hypertrace"))
 			b = &p->buffers[i];
@@ -84,22 +95,6 @@ static int add_doorbells(struct record_plan *p)
 	if (!b->clock)
 		b->clock = strdup("boot");
 	return b->clock ? 0 : -ENOMEM;
-}
-
-int record_plan_marks(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
-{
-	struct record_plan *p = ctx;
-	const char *file = arg ? strchr(arg, '=') : NULL;
-	int ret = 0;
-
-	if (arg && (!file || file == arg || !file[1] || strpbrk(arg, "\t\n")))
-		return opts_wrong(err, o, arg, "not GUEST=FILE");
-	if (arg)
-		ret = strlist_add(&p->rings, arg);
-	if (!ret && !p->marks)
-		ret = add_doorbells(p);
-	p->marks = true;
-	return ret;
 }
 
 struct guest_plan *record_plan_add_guest(struct record_plan *p, const char *spec)
@@ -343,11 +338,6 @@ bool region_needs_top(const struct record_plan *plan)
 	return region_asked(plan) && !region_has_buffer(plan);
 }
 
-static bool region_is_same(const char *a, const char *b)
-{
-	return a == b || (a && b && !strcmp(a, b));
-}
-
 /* -EINVAL with the reason in err: it does not go with the rest of the plan. */
 static int region_check(const struct record_plan *plan, struct opts_error *err)
 {
@@ -360,67 +350,39 @@ static int region_check(const struct record_plan *plan, struct opts_error *err)
 	if (!region_has_buffer(plan) && !plan->profile_hz && plan->n_buffers == 1)
 		return opts_error(err, "%s: nothing of the host is recorded (after -A it is the guest's)",
 				  name);
-	if (region_is_same(plan->start_on.event, plan->stop_on.event) &&
-	    region_is_same(plan->start_on.filter, plan->stop_on.filter))
+	if (!strcmp(plan->start_on.event ?: "", plan->stop_on.event ?: "") &&
+	    !strcmp(plan->start_on.filter ?: "", plan->stop_on.filter ?: ""))
 		return opts_error(err, "--start-on and --stop-on name the same events");
 	return 0;
 }
 
 /* ---- the plan as a whole ----------------------------------------------------------------- */
 
-static bool anything_to_record(const struct record_plan *plan)
-{
-	if (plan->n_guests || plan->profile_hz || plan->take_over)
-		return true;
-	for (size_t i = 0; i < plan->n_buffers; i++) {
-		const struct buffer_plan *b = &plan->buffers[i];
-
-		if (b->n_events || b->tracer || b->is_hyp)
-			return true;
-	}
-	return false;
-}
-
-/* A trigger works for an event that is off too; the hypervisor's are all on when none is named. */
-static bool stays_empty(const struct buffer_plan *b)
-{
-	for (size_t i = 0; i < b->n_events; i++)
-		if (!b->events[i].negate || b->events[i].triggers.n)
-			return false;
-	return b->n_events && !b->tracer && !b->is_hyp;
-}
-
 static int only_off(struct opts_error *err, const char *what, const char *name)
 {
 	return opts_error(err,
-			  "-v switches off the only events of %s%s, so nothing would be recorded "
-			  "there: leave it out (it does not mean verbose)",
+			  "-v switches off the only events of %s%s, so nothing would be recorded there: "
+			  "leave it out (it does not mean verbose)",
 			  what, name);
 }
 
 /* A lone -v makes an empty recording; in other programs -v is verbose. */
 static int check_negated(const struct record_plan *plan, struct opts_error *err)
 {
-	for (size_t i = 0; i < plan->n_buffers; i++)
-		if (stays_empty(&plan->buffers[i]))
-			return only_off(err, i ? "the buffer " : "the top buffer", plan->buffers[i].name);
+	for (size_t i = 0; i < plan->n_buffers; i++) {
+		const struct buffer_plan *b = &plan->buffers[i];
+		/* a trigger works for an event that is off too; the hypervisor's are all on when none is
+		 * named */
+		bool empty = b->n_events && !b->tracer && !b->is_hyp;
+
+		for (size_t n = 0; n < b->n_events; n++)
+			empty &= b->events[n].negate && !b->events[n].triggers.n;
+		if (empty)
+			return only_off(err, i ? "the buffer " : "the top buffer", b->name);
+	}
 	for (size_t i = 0; i < plan->n_guests; i++)
 		if (plan->guests[i].events && !plan->guests[i].on)
 			return only_off(err, "the guest ", plan->guests[i].spec);
-	return 0;
-}
-
-/* A ring's events are tied to doorbells by the boot clock, and vCPUs' threads are who ring. */
-static int check_marks(const struct record_plan *plan, struct opts_error *err)
-{
-	if (plan->filter_command || plan->pids.n)
-		return opts_error(
-			err, "--hypertrace: with -F or -P doorbells are not seen, for they are rung by the "
-			     "threads of vCPUs");
-	for (size_t i = 0; i < plan->n_buffers; i++)
-		if (plan->buffers[i].clock && strcmp(plan->buffers[i].clock, "boot"))
-			return opts_error(err, "-C %s: --hypertrace has times of the clock boot",
-					  plan->buffers[i].clock);
 	return 0;
 }
 
@@ -436,8 +398,8 @@ static int check_long(const struct record_plan *p, struct opts_error *err)
 	if (p->dump_on.event && !p->flight_ms)
 		return opts_error(err, "--dump-on goes with --flight only");
 	if (p->marks && (numbered || p->max_cpu_kb))
-		return opts_error(err, "--hypertrace is joined with doorbells at the end of a recording: "
-				       "not with --rotate, -m or --flight");
+		return opts_error(err, "--hypertrace is joined with doorbells at the end of a recording: not "
+				       "with --rotate, -m or --flight");
 	if (numbered && p->n_guests && !p->tsync_interval_ms && p->tsync != TSYNC_NONE)
 		return opts_error(
 			err, "--tsync-interval 0: each file needs looks at the guests' clocks of its own");
@@ -446,7 +408,7 @@ static int check_long(const struct record_plan *p, struct opts_error *err)
 
 int record_plan_check(const struct record_plan *plan, struct opts_error *err)
 {
-	int ret;
+	bool any = plan->n_guests || plan->profile_hz || plan->take_over;
 
 	if (plan->follow_children && !plan->filter_command && !plan->pids.n)
 		return opts_error(err, "-c goes with -F or -P only");
@@ -457,17 +419,26 @@ int record_plan_check(const struct record_plan *plan, struct opts_error *err)
 	if (plan->proc_map && !plan->command && !plan->pids.n)
 		return opts_error(err, "--proc-map needs a command, or -P");
 	if (plan->func_stack && !plan->buffers[0].funcs.n)
-		return opts_error(err, "--func-stack needs -l before any -B: the stacks of all functions "
-				       "can bring the machine to a stop");
+		return opts_error(err, "--func-stack needs -l before any -B: the stacks of all functions can "
+				       "bring the machine to a stop");
 	if (plan->file_version == 6 && plan->compression && strcmp(plan->compression, "none"))
 		return opts_error(err, "--compression %s: files of version 6 are not compressed",
 				  plan->compression);
 	for (size_t i = 1; i < plan->n_buffers && plan->profile_hz; i++)
 		if (!strcmp(plan->buffers[i].name, "profile"))
 			return opts_error(err, "-B profile: --profile has a buffer of that name");
-	if (!anything_to_record(plan))
-		return opts_error(err,
-				  "nothing to record: give events (-e), a tracer (-p), -B hyp or --profile");
-	ret = plan->marks ? check_marks(plan, err) : 0;
-	return ret ?: check_long(plan, err) ?: check_negated(plan, err) ?: region_check(plan, err);
+	for (size_t i = 0; i < plan->n_buffers; i++)
+		any |= plan->buffers[i].n_events || plan->buffers[i].tracer || plan->buffers[i].is_hyp;
+	if (!any)
+		return opts_error(err, "nothing to record: give events (-e), a tracer (-p), -B hyp or "
+				       "--profile"); /* a ring's events are tied to doorbells by the boot
+							clock, and vCPUs' threads are who ring */
+	if (plan->marks && (plan->filter_command || plan->pids.n))
+		return opts_error(err, "--hypertrace: with -F or -P doorbells are not seen, for they are "
+				       "rung by the threads of vCPUs");
+	for (size_t i = 0; i < plan->n_buffers && plan->marks; i++)
+		if (plan->buffers[i].clock && strcmp(plan->buffers[i].clock, "boot"))
+			return opts_error(err, "-C %s: --hypertrace has times of the clock boot",
+					  plan->buffers[i].clock);
+	return check_long(plan, err) ?: check_negated(plan, err) ?: region_check(plan, err);
 }

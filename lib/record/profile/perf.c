@@ -156,7 +156,7 @@ static long long profile_sysctl(const char *name, long long otherwise)
 	return n;
 }
 
-static int profile_explain(const struct log *log, unsigned int hz, int error)
+static void profile_explain(const struct log *log, unsigned int hz, int error)
 {
 	long long most = profile_sysctl("perf_event_max_sample_rate", -1);
 
@@ -165,8 +165,7 @@ static int profile_explain(const struct log *log, unsigned int hz, int error)
 	else if (error == -EACCES || error == -EPERM)
 		log_err(log,
 			"--profile: perf events of all CPUs are refused: %s; kernel.perf_event_paranoid is "
-			"%lld "
-			"(root or CAP_PERFMON is needed, and a kernel that is not locked down)",
+			"%lld (root or CAP_PERFMON is needed, and a kernel that is not locked down)",
 			errno_text(error), profile_sysctl("perf_event_paranoid", 2));
 	else if (error == -EINVAL && hz > most)
 		log_err(log,
@@ -174,30 +173,6 @@ static int profile_explain(const struct log *log, unsigned int hz, int error)
 			hz, most);
 	else
 		log_err(log, "--profile: no perf events: %s", errno_text(error));
-	return error;
-}
-
-static int profile_open_rings(struct profile *p, const struct profile_opts *o, int clockid)
-{
-	const char *by = NULL;
-	int ret;
-
-	p->rings = calloc(o->n_cpus + 1, sizeof(*p->rings));
-	if (!p->rings)
-		return -ENOMEM;
-	for (; p->n_rings < o->n_cpus; p->n_rings++) {
-		ret = perf_ring_open(&p->rings[p->n_rings], p->n_rings, o->hz, clockid);
-		if (ret == -EINVAL && by) /* settings that work on one CPU work on all */
-			ret = -ENODEV;
-		if (ret && ret != -ENODEV)
-			return ret == -ENOMEM ? ret : profile_explain(p->log, o->hz, ret);
-		if (!ret && !by)
-			by = p->rings[p->n_rings]->by;
-	}
-	if (!by)
-		return profile_explain(p->log, o->hz, -ENODEV);
-	log_info(p->log, "profile: %u samples a second of each CPU, by %s", o->hz, by);
-	return 0;
 }
 
 static struct profile *profile_new(unsigned int n_cpus, uint32_t page_size, const char *clock)
@@ -211,16 +186,14 @@ static struct profile *profile_new(unsigned int n_cpus, uint32_t page_size, cons
 				     .clock = clock,
 				     .page_size = page_size,
 				     .n_cpus = n_cpus };
-	p->tasks = profile_tasks_new();
-	if (p->tasks)
-		return p;
-	free(p);
-	return NULL;
+	pthread_mutex_init(&p->lock, NULL);
+	return p;
 }
 
 int profile_open(struct profile **out, const struct profile_opts *o)
 {
 	int clockid = clock_marker_system(o->clock), ret;
+	const char *by = NULL;
 	struct profile *p;
 
 	if (clockid < 0) {
@@ -232,7 +205,21 @@ int profile_open(struct profile **out, const struct profile_opts *o)
 	if (!p)
 		return -ENOMEM;
 	p->log = o->log;
-	ret = profile_open_rings(p, o, clockid);
+	p->rings = calloc(o->n_cpus + 1, sizeof(*p->rings));
+	ret = p->rings ? 0 : -ENOMEM;
+	for (; p->n_rings < o->n_cpus && !ret; p->n_rings += !ret) {
+		ret = perf_ring_open(&p->rings[p->n_rings], p->n_rings, o->hz, clockid);
+		if (!ret && !by)
+			by = p->rings[p->n_rings]->by;
+		if (ret == -ENODEV || (ret == -EINVAL && by)) /* settings that work on one CPU work on all */
+			ret = 0;
+	}
+	if (!ret && !by)
+		ret = -ENODEV;
+	if (!ret)
+		log_info(p->log, "profile: %u samples a second of each CPU, by %s", o->hz, by);
+	else if (ret != -ENOMEM)
+		profile_explain(p->log, o->hz, ret);
 	if (ret)
 		profile_close(p);
 	else
@@ -252,7 +239,8 @@ void profile_close(struct profile *p)
 		return;
 	for (unsigned int i = 0; i < p->n_rings; i++)
 		perf_ring_close(p->rings[i]);
-	profile_tasks_free(p->tasks);
+	pthread_mutex_destroy(&p->lock);
+	free(p->tasks);
 	free(p->rings);
 	free(p);
 }

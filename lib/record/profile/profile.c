@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Makes trace records from the kernel's perf records. */
+/* Makes trace records from the kernel's perf records. For a recorder and an agent. */
+#include "base/array.h"
 #include "base/cursor.h"
 #include "base/files.h"
 #include "base/strings.h"
@@ -134,7 +135,61 @@ size_t build_id_read(int fd, uint8_t id[20])
 	return len;
 }
 
-/* ---- taking the kernel's records ----------------------------------------------------------- */
+/* ---- tasks ------------------------------------------------------------------------------- */
+
+static bool profile_task_before(const void *entry, const void *tid)
+{
+	return ((const struct profile_task *)entry)->tid < *(const int32_t *)tid;
+}
+
+/* Adds it if it is new. NULL: out of memory. Under the lock. */
+static struct profile_task *profile_task(struct profile *p, int32_t tid)
+{
+	size_t i = array_lower_bound(p->tasks, p->n_tasks, sizeof(*p->tasks), profile_task_before, &tid);
+	const struct profile_task task = { .tid = tid };
+
+	if (i < p->n_tasks && p->tasks[i].tid == tid)
+		return &p->tasks[i];
+	if (array_push(&p->tasks, &p->n_tasks, &task, sizeof(task)))
+		return NULL;
+	memmove(&p->tasks[i + 1], &p->tasks[i], (p->n_tasks - 1 - i) * sizeof(task));
+	p->tasks[i] = task;
+	return &p->tasks[i];
+}
+
+/* Reads /proc/TID/comm. It exists for threads, too, though they are not listed. */
+static void profile_task_ask(struct profile_task *task)
+{
+	struct buf text = { 0 };
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", task->tid);
+	if (!read_file(path, 256, &text) && text.len)
+		snprintf(task->comm, sizeof(task->comm), "%.*s", (int)strcspn((char *)buf_str(&text), "\n"),
+			 (char *)text.data);
+	buf_release(&text);
+}
+
+/* The task's name; "" when it is gone and the name is unknown. 0 or -ENOMEM. */
+static int profile_task_name(struct profile *p, int32_t tid, char comm[16])
+{
+	struct profile_task *task;
+
+	if (tid <= 0) {
+		snprintf(comm, 16, "%s", tid ? "" : "swapper");
+		return 0;
+	}
+	pthread_mutex_lock(&p->lock);
+	task = profile_task(p, tid);
+	if (task && !*task->comm)
+		profile_task_ask(task);
+	if (task)
+		memcpy(comm, task->comm, sizeof(task->comm));
+	pthread_mutex_unlock(&p->lock);
+	return task ? 0 : -ENOMEM;
+}
+
+/* ---- taking the kernel's records ------------------------------------------------------------- */
 
 /* One record being taken. */
 struct profile_taker {
@@ -242,6 +297,7 @@ static int profile_take_sample(struct profile_taker *k, struct cursor *c)
 	struct profile_sample s = { .mode = k->misc & PERF_RECORD_MISC_CPUMODE_MASK };
 	uint8_t out[PROFILE_RECORD_MAX];
 	const uint64_t *chain;
+	bool due = false;
 	uint64_t n;
 	int ret;
 	const uint64_t **to;
@@ -275,10 +331,20 @@ static int profile_take_sample(struct profile_taker *k, struct cursor *c)
 			(*count)++;
 		}
 	}
-	ret = profile_tasks_name(k->p->tasks, s.tgid, s.comm); /* so that the process is known, too */
+	ret = profile_task_name(k->p, s.tgid, s.comm); /* so that the process is known, too */
 	if (!ret && s.tid != s.tgid)
-		ret = profile_tasks_name(k->p->tasks, s.tid, s.comm);
-	if (!ret && s.n_user && s.tgid > 0 && profile_tasks_maps_due(k->p->tasks, s.tgid)) {
+		ret = profile_task_name(k->p, s.tid, s.comm);
+	if (!ret && s.n_user && s.tgid > 0) {
+		struct profile_task *task;
+
+		pthread_mutex_lock(&k->p->lock);
+		task = profile_task(k->p, s.tgid);
+		due = task && !task->maps; /* once for a process */
+		if (task)
+			task->maps = true;
+		pthread_mutex_unlock(&k->p->lock);
+	}
+	if (due) {
 		struct strlist lines = { 0 };
 		char path[32];
 
@@ -294,9 +360,10 @@ static int profile_take_sample(struct profile_taker *k, struct cursor *c)
 
 /* ---- the others ------------------------------------------------------------------------------ */
 
+/* A task's new name; after an exec the maps of the new program follow as records. */
 static int profile_take_name(struct profile_taker *k, struct cursor *c)
 {
-	char comm[16] = { 0 };
+	struct profile_task *task;
 	const char *name;
 	int32_t tid;
 
@@ -305,18 +372,41 @@ static int profile_take_name(struct profile_taker *k, struct cursor *c)
 	name = cursor_str(c);
 	if (!name)
 		return -EBADMSG;
-	memcpy(comm, name, strnlen(name, sizeof(comm) - 1));
-	return profile_tasks_named(k->p->tasks, tid, comm, k->misc & PERF_RECORD_MISC_COMM_EXEC);
+	pthread_mutex_lock(&k->p->lock);
+	task = profile_task(k->p, tid);
+	if (task) {
+		snprintf(task->comm, sizeof(task->comm), "%s", name);
+		task->maps |= (k->misc & PERF_RECORD_MISC_COMM_EXEC) != 0;
+	}
+	pthread_mutex_unlock(&k->p->lock);
+	return task ? 0 : -ENOMEM;
 }
 
+/* A task begins as another one is. */
 static int profile_take_fork(struct profile_taker *k, struct cursor *c)
 {
-	int32_t tid, parent;
+	struct profile_task *parent, *task;
+	char comm[16] = "";
+	int32_t tid, of;
 
 	cursor_u64(c);
 	tid = (int32_t)cursor_u32(c);
-	parent = (int32_t)cursor_u32(c);
-	return c->bad ? -EBADMSG : profile_tasks_forked(k->p->tasks, tid, parent);
+	of = (int32_t)cursor_u32(c);
+	if (c->bad)
+		return -EBADMSG;
+	pthread_mutex_lock(&k->p->lock);
+	parent = profile_task(k->p, of);
+	if (parent)
+		memcpy(comm, parent->comm, sizeof(comm));
+	task = parent ? profile_task(k->p, tid) : NULL;
+	if (task) {
+		memcpy(task->comm, comm, sizeof(comm));
+		task->maps = false;
+		if (!*comm)
+			profile_task_ask(task);
+	}
+	pthread_mutex_unlock(&k->p->lock);
+	return task ? 0 : -ENOMEM;
 }
 
 /* count 0: not known. */
@@ -324,29 +414,6 @@ static int profile_take_lost(struct profile_taker *k, uint64_t count)
 {
 	k->st->lost += count ? count : 1;
 	return page_write_lost(k->w, count);
-}
-
-static int profile_take_any(struct profile_taker *k, uint32_t type, struct cursor *c)
-{
-	switch (type) {
-	case PERF_RECORD_SAMPLE:
-		return profile_take_sample(k, c);
-	case PERF_RECORD_MMAP2:
-		return profile_take_map(k, c);
-	case PERF_RECORD_COMM:
-		return profile_take_name(k, c);
-	case PERF_RECORD_FORK:
-		return profile_take_fork(k, c);
-	case PERF_RECORD_LOST:
-		cursor_u64(c);
-		/* fallthrough */
-	case PERF_RECORD_LOST_SAMPLES:
-		return profile_take_lost(k, cursor_u64(c));
-	case PERF_RECORD_THROTTLE: /* it stands still until the next tick */
-		return profile_take_lost(k, 0);
-	default:
-		return 0;
-	}
 }
 
 int profile_take(struct profile *p, const struct perf_event_header *h, size_t len, struct page_writer *w,
@@ -361,8 +428,33 @@ int profile_take(struct profile *p, const struct perf_event_header *h, size_t le
 		end.p = c.end + 8;
 		k.ts = cursor_u64(&end);
 	}
-	if (h->type == PERF_RECORD_SAMPLE || end.p > c.end)
-		ret = profile_take_any(&k, h->type, &c);
+	if (h->type == PERF_RECORD_SAMPLE || end.p > c.end) {
+		switch (h->type) {
+		case PERF_RECORD_SAMPLE:
+			ret = profile_take_sample(&k, &c);
+			break;
+		case PERF_RECORD_MMAP2:
+			ret = profile_take_map(&k, &c);
+			break;
+		case PERF_RECORD_COMM:
+			ret = profile_take_name(&k, &c);
+			break;
+		case PERF_RECORD_FORK:
+			ret = profile_take_fork(&k, &c);
+			break;
+		case PERF_RECORD_LOST:
+			cursor_u64(&c);
+			/* fallthrough */
+		case PERF_RECORD_LOST_SAMPLES:
+			ret = profile_take_lost(&k, cursor_u64(&c));
+			break;
+		case PERF_RECORD_THROTTLE: /* it stands still until the next tick */
+			ret = profile_take_lost(&k, 0);
+			break;
+		default:
+			ret = 0;
+		}
+	}
 	if (ret != -EBADMSG && ret != -EMSGSIZE)
 		return ret;
 	st->bad++; /* no kernel writes that */

@@ -32,7 +32,7 @@ void profile_number(struct profile *p, unsigned int first_id);
 /* Appends the formats of such events to those of the spool. */
 int profile_keep_formats(unsigned int first_id, struct spool *spool);
 /* Names of the tasks that were met, into the spool. */
-int profile_collect_names(const struct profile *p, struct spool *spool);
+int profile_collect_names(struct profile *p, struct spool *spool);
 int profile_switch(struct profile *p, bool on);
 /* Readable when the ring of a CPU is half full; -1: the CPU is off. */
 int profile_fd(const struct profile *p, unsigned int cpu);

@@ -5,12 +5,7 @@
 
 #include "record/hyp/hypevents.h"
 #include "record/profile/profile-priv.h"
-#include "record/profile/profile.h"
-#include "record/drain/host.h"
 #include "record/drain/splice.h"
-#include "base/files.h"
-
-/* ---- formats ----------------------------------------------------------------------------- */
 
 static const char *const profile_formats[PROFILE_EVENTS] = {
 	"\tfield:int tgid;\toffset:8;\tsize:4;\tsigned:1;\n"
@@ -50,8 +45,6 @@ static struct profile *profile_of(struct source *s)
 	return (struct profile *)s; /* its first member */
 }
 
-/* ---- switching ---------------------------------------------------------------------------- */
-
 static int profile_start(struct source *s)
 {
 	return profile_switch(profile_of(s), true);
@@ -61,8 +54,6 @@ static int profile_stop(struct source *s)
 {
 	return profile_switch(profile_of(s), false);
 }
-
-/* ---- draining ------------------------------------------------------------------------------ */
 
 static int profile_drain(struct source *s, unsigned int cpu, struct drain *d)
 {
@@ -99,8 +90,6 @@ static const struct source_ops profile_ops = {
 	.stat = source_stat,
 };
 
-/* ---- around the recording ---------------------------------------------------------------------- */
-
 int profile_keep_formats(unsigned int first_id, struct spool *spool)
 {
 	struct buf formats = { 0 }, one = { 0 };
@@ -119,12 +108,15 @@ int profile_keep_formats(unsigned int first_id, struct spool *spool)
 	return ret;
 }
 
-int profile_collect_names(const struct profile *p, struct spool *spool)
+int profile_collect_names(struct profile *p, struct spool *spool)
 {
 	struct buf names = { 0 };
 	int ret;
-
-	profile_tasks_list(p->tasks, &names);
+	pthread_mutex_lock(&p->lock);
+	for (size_t i = 0; i < p->n_tasks; i++)
+		if (*p->tasks[i].comm && !strchr(p->tasks[i].comm, '\n'))
+			buf_printf(&names, "%d %s\n", p->tasks[i].tid, p->tasks[i].comm);
+	pthread_mutex_unlock(&p->lock);
 	ret = buf_status(&names);
 	if (!ret && names.len)
 		ret = spool_append_text(spool, "saved_cmdlines", names.data, names.len);

@@ -31,16 +31,9 @@ static void log_unless_given_up(void *ctx, enum log_level level, const char *msg
 		log_msg(all->log, level, "%s", msg);
 }
 
-static int watch_fd(struct session_guests *all, int fd)
-{
-	struct epoll_event e = { .events = EPOLLIN };
-
-	return epoll_ctl(all->give_up_fd, EPOLL_CTL_ADD, fd, &e) < 0 ? -errno : 0;
-}
-
 int guests_ask_open(struct session_guests *all)
 {
-	int ret;
+	struct epoll_event e = { .events = EPOLLIN };
 
 	all->peer_log = (struct log){ .fn = log_unless_given_up, .ctx = all };
 	all->cancel_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -48,8 +41,10 @@ int guests_ask_open(struct session_guests *all)
 	all->give_up_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (all->cancel_fd < 0 || all->clocks_fd < 0 || all->give_up_fd < 0)
 		return -errno;
-	ret = watch_fd(all, all->cancel_fd);
-	return ret || all->o->stop_fd < 0 ? ret : watch_fd(all, all->o->stop_fd);
+	if (epoll_ctl(all->give_up_fd, EPOLL_CTL_ADD, all->cancel_fd, &e) < 0 ||
+	    (all->o->stop_fd >= 0 && epoll_ctl(all->give_up_fd, EPOLL_CTL_ADD, all->o->stop_fd, &e) < 0))
+		return -errno;
+	return 0;
 }
 
 void guests_ask_close(struct session_guests *all)
@@ -94,35 +89,6 @@ static int agent_address(const struct guest_spec *s, struct transport_addr *a, c
 	return 0;
 }
 
-static int open_peer(struct session_guests *all, struct session_guest *g)
-{
-	struct peer_opts o = { .name = g->spec.name,
-			       .args = &g->args,
-			       .clock = all->clock,
-			       .trace_id = all->host_trace_id,
-			       .stop_fd = all->give_up_fd,
-			       .timeout_ms = all->plan->guest_timeout_ms,
-			       .log = &all->peer_log,
-			       .counter = all->counter,
-			       .profile_hz = all->plan->guests[g - all->v].profile_hz,
-			       .counter_interval_ms = all->plan->tsync_interval_ms };
-	int ret = agent_address(&g->spec, &o.addr, all->log);
-
-	return ret ?: peer_open(&g->peer, &o);
-}
-
-/* The host samples its clock before any guest is asked for its own. */
-static int wait_clocks(const struct session_guests *all)
-{
-	struct pollfd p[2] = { { .fd = all->clocks_fd, .events = POLLIN },
-			       { .fd = all->give_up_fd, .events = POLLIN } };
-
-	while (poll(p, 2, -1) < 0)
-		if (errno != EINTR)
-			return -errno;
-	return p[1].revents ? -ECANCELED : 0;
-}
-
 static int keep_metadata(struct session_guest *g)
 {
 	int ret = peer_keep(g->peer, g->spool);
@@ -135,8 +101,25 @@ static int keep_metadata(struct session_guest *g)
 
 static int prepare_guest(struct session_guests *all, struct session_guest *g, size_t i)
 {
-	int ret = open_peer(all, g) ?: wait_clocks(all);
+	struct peer_opts o = { .name = g->spec.name,
+			       .args = &g->args,
+			       .clock = all->clock,
+			       .trace_id = all->host_trace_id,
+			       .stop_fd = all->give_up_fd,
+			       .timeout_ms = all->plan->guest_timeout_ms,
+			       .log = &all->peer_log,
+			       .counter = all->counter,
+			       .profile_hz = all->plan->guests[i].profile_hz,
+			       .counter_interval_ms = all->plan->tsync_interval_ms };
+	struct pollfd fds[2] = { { .fd = all->clocks_fd, .events = POLLIN },
+				 { .fd = all->give_up_fd, .events = POLLIN } };
+	int ret = agent_address(&g->spec, &o.addr, all->log) ?: peer_open(&g->peer, &o);
 
+	/* the host samples its clock before any guest is asked for its own */
+	while (!ret && poll(fds, 2, -1) < 0)
+		ret = errno == EINTR ? 0 : -errno;
+	if (!ret && fds[1].revents)
+		ret = -ECANCELED;
 	if (ret)
 		return ret;
 	peer_counter_begin(g->peer);
@@ -176,24 +159,6 @@ void guests_ask_clocks(struct session_guests *all)
 
 /* ---- waiting for them ---------------------------------------------------------------------- */
 
-static int add_source(const struct session_guests *all, struct session_guest *g, struct recorder *rec)
-{
-	struct source *source = peer_source(g->peer), *samples = peer_profile(g->peer);
-	int ret = recorder_describe(g->spool, source) ?:
-		  spool_set_number(g->spool, "traceid", peer_trace_id(g->peer)) ?:
-		  spool_set(g->spool, "clock_name", source->clock) ?:
-		  /* its agent may send before the host begins */
-		  spool_set(g->spool, "state", "armed") ?:
-		  recorder_add(rec, source, g->spool, 0);
-
-	if (!ret && samples) /* they are buffer 1 */
-		ret = recorder_describe(g->spool, samples) ?: recorder_add(rec, samples, g->spool, 1);
-	if (ret)
-		log_err(all->log, "guest %s: cannot take the data of its %u CPUs: %s", g->spec.name,
-			source->n_cpus, errno_text(ret));
-	return ret;
-}
-
 int guests_ask_add(struct session_guests *all, bool best_effort, struct recorder *rec)
 {
 	if (!all->workers)
@@ -201,12 +166,28 @@ int guests_ask_add(struct session_guests *all, bool best_effort, struct recorder
 	workers_await(all->workers, ANSWERED);
 	for (size_t i = 0; i < all->n; i++) {
 		struct session_guest *g = &all->v[i];
+		struct source *source, *samples;
+		int ret;
 
 		/* g->error is its thread's to set, as long as that is at work */
-		if (g->peer)
-			g->not_added = add_source(all, g, rec);
-		if (g->not_added && !best_effort)
-			return g->not_added;
+		if (!g->peer)
+			continue;
+		source = &g->peer->source;
+		samples = peer_profile(g->peer);
+		ret = recorder_describe(g->spool, source) ?:
+		      spool_set_number(g->spool, "traceid", g->peer->trace_id) ?:
+		      spool_set(g->spool, "clock_name", source->clock) ?:
+		      /* its agent may send before the host begins */
+		      spool_set(g->spool, "state", "armed") ?:
+		      recorder_add(rec, source, g->spool, 0);
+		if (!ret && samples) /* they are buffer 1 */
+			ret = recorder_describe(g->spool, samples) ?: recorder_add(rec, samples, g->spool, 1);
+		if (ret)
+			log_err(all->log, "guest %s: cannot take the data of its %u CPUs: %s", g->spec.name,
+				source->n_cpus, errno_text(ret));
+		g->not_added = ret;
+		if (ret && !best_effort)
+			return ret;
 	}
 	return 0;
 }
@@ -217,12 +198,15 @@ void guests_ask_await(struct session_guests *all)
 		workers_await(all->workers, NEARLY);
 }
 
-/* Returns the first error, or with best_effort logs who takes no part. */
-static int drop_failed(struct session_guests *all, bool best_effort)
+int guests_ask_finish(struct session_guests *all, bool best_effort)
 {
+	if (!all->workers)
+		return 0;
+	workers_finish(all->workers);
 	for (size_t i = 0; i < all->n; i++) {
 		struct session_guest *g = &all->v[i];
 
+		g->error = g->error ?: g->not_added;
 		if (g->error && !best_effort)
 			return g->error;
 		if (!g->error || g->dropped)
@@ -231,16 +215,6 @@ static int drop_failed(struct session_guests *all, bool best_effort)
 		log_warn(all->log, "going on without guest %s (--best-effort)", g->spec.name);
 	}
 	return 0;
-}
-
-int guests_ask_ready(struct session_guests *all, bool best_effort)
-{
-	if (!all->workers)
-		return 0;
-	workers_finish(all->workers);
-	for (size_t i = 0; i < all->n; i++)
-		all->v[i].error = all->v[i].error ?: all->v[i].not_added;
-	return drop_failed(all, best_effort);
 }
 
 /* ---- starting ----------------------------------------------------------------------------- */
@@ -260,19 +234,11 @@ static void start_guest(void *ctx, size_t i)
 	if (session_guest_takes_part(g) && !g->kept)
 		g->error = keep_metadata(g);
 	if (session_guest_takes_part(g))
-		g->error = peer_source(g->peer)->ops->start(peer_source(g->peer));
+		g->error = g->peer->source.ops->start(&g->peer->source);
 }
 
 void guests_ask_start(struct session_guests *all)
 {
 	if (all->workers)
 		workers_begin(all->workers, start_guest, all);
-}
-
-int guests_ask_started(struct session_guests *all, bool best_effort)
-{
-	if (!all->workers)
-		return 0;
-	workers_finish(all->workers);
-	return drop_failed(all, best_effort);
 }

@@ -22,61 +22,25 @@ struct spool_source {
 	struct spool_formats formats;
 };
 
+struct spool_walk {
+	sync_page_fn take;
+	void *to;
+	unsigned int cpu;
+};
+
+static int walk_page(void *walk, void *page, size_t size)
+{
+	const struct spool_walk *w = walk;
+
+	return w->take(w->to, w->cpu, page, size);
+}
+
 static int walk_spool(const struct sync_source *s, size_t buffer, unsigned int cpu, sync_page_fn take,
 		      void *to)
 {
-	size_t size = s->buffers[buffer].layout.size;
-	struct spool_range range;
-	int fd = spool_pages_open(s->from, buffer, cpu, &range), ret = 0;
-	void *page;
+	struct spool_walk w = { take, to, cpu };
 
-	if (fd < 0)
-		return fd;
-	page = malloc(size);
-	if (!page)
-		ret = -ENOMEM;
-	for (uint64_t at = range.from; !ret && at < range.to; at += size) {
-		if (pread(fd, page, size, (off_t)at) != (ssize_t)size)
-			break;
-		ret = take(to, cpu, page, size);
-	}
-	close(fd);
-	free(page);
-	return ret;
-}
-
-static int list_spool_buffers(struct sync_source *s, const struct spool *spool)
-{
-	size_t n = spool_n_buffers(spool);
-	struct page_layout layout;
-	int ret = spool_page_layout(spool, &layout);
-
-	if (ret)
-		return ret;
-	s->buffers = calloc(n + 1, sizeof(*s->buffers));
-	if (!s->buffers)
-		return -ENOMEM;
-	for (size_t i = 0; i < n; i++) {
-		const struct spool_buffer *b = spool_buffer(spool, i);
-		bool ours = !strncmp(b->kind, "hyp-", 4) || !strcmp(b->kind, "profile"); /* our own pages */
-
-		s->buffers[i] = (struct sync_buffer){ ours ? page_layout_default : layout, b->n_cpus };
-		s->buffers[i].layout.size = b->page_size;
-	}
-	s->n_buffers = n;
-	return 0;
-}
-
-/* Malformed pauses are ignored. */
-static int spool_source_pauses(struct sync_source *s, const struct spool *spool)
-{
-	struct buf body = { 0 };
-	int ret = spool_get_text(spool, "pauses", &body);
-
-	if (!ret && body.len)
-		ret = pauses_decode(body.data, body.len, NULL, &s->pauses);
-	buf_release(&body);
-	return ret == -ENOENT || ret == -EBADMSG ? 0 : ret;
+	return spool_pages_walk(s->from, buffer, cpu, walk_page, &w);
 }
 
 static void spool_source_close(struct spool_source *s)
@@ -90,19 +54,37 @@ static void spool_source_close(struct spool_source *s)
 /* The spool must outlive it. 0, -ENOMEM, or an error of reading it; close it in any case. */
 static int spool_source_open(struct spool_source *s, const struct spool *spool)
 {
+	struct sync_source *source = &s->source;
+	struct page_layout layout;
+	struct buf body = { 0 };
 	int ret;
 
 	*s = (struct spool_source){ .source = { .walk = walk_spool, .from = spool } };
-	ret = spool_formats_load(&s->formats, spool, NULL);
-	if (!ret)
-		ret = list_spool_buffers(&s->source, spool) ?: spool_source_pauses(&s->source, spool);
-	if (ret) {
-		spool_source_close(s);
-		return ret;
+	ret = spool_formats_load(&s->formats, spool, NULL) ?: spool_page_layout(spool, &layout);
+	if (ret)
+		goto out;
+	source->formats = s->formats.texts;
+	source->n_formats = s->formats.n_texts;
+	source->n_buffers = spool_n_buffers(spool);
+	source->buffers = calloc(source->n_buffers + 1, sizeof(*source->buffers));
+	ret = source->buffers ? 0 : -ENOMEM;
+	for (size_t i = 0; i < source->n_buffers && !ret; i++) {
+		const struct spool_buffer *b = spool_buffer(spool, i);
+		bool ours = !strncmp(b->kind, "hyp-", 4) || !strcmp(b->kind, "profile"); /* our own pages */
+
+		source->buffers[i] = (struct sync_buffer){ ours ? page_layout_default : layout, b->n_cpus };
+		source->buffers[i].layout.size = b->page_size;
 	}
-	s->source.formats = s->formats.texts;
-	s->source.n_formats = s->formats.n_texts;
-	return 0;
+	ret = ret ?: spool_get_text(spool, "pauses", &body);
+	if (!ret && body.len)
+		ret = pauses_decode(body.data, body.len, NULL, &source->pauses);
+	buf_release(&body);
+	if (ret == -ENOENT || ret == -EBADMSG) /* malformed pauses are ignored */
+		ret = 0;
+out:
+	if (ret)
+		spool_source_close(s);
+	return ret;
 }
 
 /* ---- options of the files ----------------------------------------------------------------- */
@@ -136,21 +118,6 @@ static size_t vmm_vcpus(const struct session_guest *g, struct offset_vcpu *out, 
 		if (g->vm->vcpus[i].tid)
 			out[n++] = (struct offset_vcpu){ g->vm->vcpus[i].cpu, (uint32_t)g->vm->vcpus[i].tid };
 	return n;
-}
-
-/* Notes in the host's file which threads are vCPUs. The trace's evidence wins over the VMM's answer. */
-static int note_guest_option(struct session_guest *g, struct spool *host)
-{
-	struct offset_vcpu known[VCPUS_MAX];
-	struct buf body = { 0 };
-	int ret = sync_guest_option(&g->clock, known, vmm_vcpus(g, known, VCPUS_MAX),
-				    spool_buffer(g->spool, 0)->n_cpus, g->spec.name,
-				    spool_get_number(g->spool, "traceid", 0), &body);
-
-	if (!ret)
-		ret = put_option(host, DAT_GUEST, &body);
-	buf_release(&body);
-	return ret;
 }
 
 /* For the guest's file. A result without points has no offset to write. */
@@ -321,19 +288,6 @@ static int by_best(const struct guest_clock *c, struct sync_result *out)
 	return ret;
 }
 
-/* -ENODATA: no offset, for the reason in clock_why. */
-static int solve_clock(const struct guest_clock *c, struct sync_result *out)
-{
-	enum tsync_method method = c->all->tsync;
-	int ret = method == TSYNC_NONE	    ? -ENODATA
-		  : method == TSYNC_AUTO    ? by_best(c, out)
-		  : method == TSYNC_COUNTER ? by_counter(c, out)
-		  : method == TSYNC_PING    ? by_ping(c, out)
-					    : by_windows(c, NULL, out);
-
-	return ret ? ret : out->n_points ? 0 : -ENODATA;
-}
-
 /* ---- while it is recorded ----------------------------------------------------------------- */
 
 #define SHOTS_NOW 1024 /* newest that count: four minutes of them */
@@ -377,22 +331,6 @@ bool session_guest_clock_now(const struct session_guests *all, const struct sess
 
 /* ---- all guests ------------------------------------------------------------------------- */
 
-/* All of them once they are over; of a part what there is. */
-static void take_counters(struct guest_clock *c)
-{
-	struct session_guests *all = c->all;
-
-	if (all->part) {
-		c->host_counter = all->clocks ? &all->host_so_far : NULL;
-		c->cntvoff = &all->cntvoff_so_far;
-		c->counter = c->g->so_far.n_shots ? &c->g->so_far : NULL;
-		return;
-	}
-	c->host_counter = all->clocks ? clock_sampler_host(all->clocks) : NULL;
-	c->cntvoff = all->clocks ? clock_sampler_cntvoff(all->clocks) : NULL;
-	c->counter = c->g->peer ? peer_counter(c->g->peer) : NULL;
-}
-
 static void align_guest(void *ctx, size_t i)
 {
 	const struct aligning *t = ctx;
@@ -403,10 +341,17 @@ static void align_guest(void *ctx, size_t i)
 				 .g = g,
 				 .e = { t->host, &events, vcpus, vmm_vcpus(g, vcpus, VCPUS_MAX) },
 				 .hyp = t->hyp };
-
 	if (!session_guest_takes_part(g))
 		return;
-	take_counters(&c);
+	if (c.all->part) { /* what there is of a part; all once they are over */
+		c.host_counter = c.all->clocks ? &c.all->host_so_far : NULL;
+		c.cntvoff = &c.all->cntvoff_so_far;
+		c.counter = g->so_far.n_shots ? &g->so_far : NULL;
+	} else {
+		c.host_counter = c.all->clocks ? clock_sampler_host(c.all->clocks) : NULL;
+		c.cntvoff = c.all->clocks ? clock_sampler_cntvoff(c.all->clocks) : NULL;
+		c.counter = g->peer ? peer_counter(g->peer) : NULL;
+	}
 	g->clock_why = "";
 	g->clock_error = t->error;
 	if (!g->clock_error && t->host) {
@@ -418,27 +363,24 @@ static void align_guest(void *ctx, size_t i)
 			spool_source_close(&s);
 		}
 	}
-	if (!g->clock_error)
-		g->clock_error = solve_clock(&c, &g->clock);
-	sync_guest_release(&events);
-}
+	if (!g->clock_error) { /* -ENODATA: no offset, for the reason in clock_why */
+		enum tsync_method method = c.all->tsync;
+		int ret = method == TSYNC_NONE	    ? -ENODATA
+			  : method == TSYNC_AUTO    ? by_best(&c, &g->clock)
+			  : method == TSYNC_COUNTER ? by_counter(&c, &g->clock)
+			  : method == TSYNC_PING    ? by_ping(&c, &g->clock)
+						    : by_windows(&c, NULL, &g->clock);
 
-/* The options of both files. */
-static int note_clock(struct session_guests *all, struct session_guest *g, struct spool *host)
-{
-	if (!g->clock_error)
-		g->clock_error = note_shift(all, g);
-	if (g->clock_error && all->tsync != TSYNC_NONE)
-		log_warn(all->log, "guest %s: its clock could not be tied to the host's: %s", g->spec.name,
-			 g->clock_error == -ENODATA ? g->clock_why : errno_text(g->clock_error));
-	return (host ? note_guest_option(g, host) : 0) ?: spool_set(g->spool, SPOOL_ALIGNED, "1");
+		g->clock_error = ret ?: g->clock.n_points ? 0 : -ENODATA;
+	}
+	sync_guest_release(&events);
 }
 
 int session_guests_align_clocks(struct session_guests *all, struct spool *host)
 {
 	struct sync_host evidence = { 0 };
 	struct aligning t = { .all = all };
-	int ret;
+	int ret = 0;
 	size_t n;
 	struct spool_source s;
 
@@ -460,8 +402,28 @@ int session_guests_align_clocks(struct session_guests *all, struct spool *host)
 	workers_begin(all->workers, align_guest, &t);
 	workers_finish(all->workers);
 	sync_host_release(&evidence);
-	for (size_t i = 0; i < all->n && !ret; i++)
-		if (session_guest_takes_part(&all->v[i]))
-			ret = note_clock(all, &all->v[i], spool_n_buffers(host) ? host : NULL);
+	for (size_t i = 0; i < all->n && !ret; i++) { /* the options of both files */
+		struct session_guest *g = &all->v[i];
+
+		if (!session_guest_takes_part(g))
+			continue;
+		if (!g->clock_error)
+			g->clock_error = note_shift(all, g);
+		if (g->clock_error && all->tsync != TSYNC_NONE)
+			log_warn(all->log, "guest %s: its clock could not be tied to the host's: %s",
+				 g->spec.name,
+				 g->clock_error == -ENODATA ? g->clock_why : errno_text(g->clock_error));
+		if (n) { /* the threads of its vCPUs: the trace's evidence wins over the VMM's answer */
+			struct offset_vcpu known[VCPUS_MAX];
+			struct buf body = { 0 };
+
+			ret = sync_guest_option(&g->clock, known, vmm_vcpus(g, known, VCPUS_MAX),
+						spool_buffer(g->spool, 0)->n_cpus, g->spec.name,
+						spool_get_number(g->spool, "traceid", 0), &body);
+			ret = ret ?: put_option(host, DAT_GUEST, &body);
+			buf_release(&body);
+		}
+		ret = ret ?: spool_set(g->spool, SPOOL_ALIGNED, "1");
+	}
 	return ret;
 }

@@ -24,17 +24,6 @@ static const char *const default_args[] = { "-i", "-e", "sched", "-e", "irq", "-
 
 /* ---- who and where ---------------------------------------------------------------------- */
 
-static int check_unique_name(const struct session_guests *all, const struct session_guest *g)
-{
-	for (const struct session_guest *other = all->v; other < g; other++)
-		if (!strcmp(other->spec.name, g->spec.name)) {
-			log_err(all->log, "two guests are called '%s': name one of them with --name",
-				g->spec.name);
-			return -EEXIST;
-		}
-	return 0;
-}
-
 /* Before anything is set up: -m, --rotate and --flight punch holes into the files of pages. */
 static int check_punching(const struct spool *spool, const struct log *log)
 {
@@ -52,8 +41,7 @@ static int check_punching(const struct spool *spool, const struct log *log)
 	}
 	log_err(log,
 		"'%s': the file system cannot give back a part of a file, which -m, --rotate and --flight "
-		"need: "
-		"%s; record into a directory that can: -o %s/trace.dat",
+		"need: %s; record into a directory that can: -o %s/trace.dat",
 		spool_dir(spool), errno_text(ret), other ?: "DIR");
 	return ret;
 }
@@ -88,7 +76,12 @@ static int make_guest(struct session_guests *all, struct session_guest *g, const
 		g->spec.name = strdup(p->name);
 		ret = g->spec.name ? 0 : -ENOMEM;
 	}
-	ret = ret ?: check_unique_name(all, g);
+	for (const struct session_guest *other = all->v; other < g && !ret; other++)
+		if (!strcmp(other->spec.name, g->spec.name)) {
+			log_err(all->log, "two guests are called '%s': name one of them with --name",
+				g->spec.name);
+			ret = -EEXIST;
+		}
 	for (size_t i = 0; i < p->args.n && !ret; i++)
 		ret = strlist_add(&g->args, p->args.v[i]);
 	for (size_t i = 0; i < ARRAY_SIZE(default_args) && !p->events && !ret; i++)
@@ -129,7 +122,7 @@ int session_guests_drain(struct session_guests *all, struct recorder *rec, unsig
 
 	for (size_t i = 0; i < all->n; i++)
 		if (session_guest_takes_part(&all->v[i]))
-			peer_source(all->v[i].peer)->ops->stop(peer_source(all->v[i].peer));
+			all->v[i].peer->source.ops->stop(&all->v[i].peer->source);
 	for (size_t i = 0; i < all->n; i++)
 		if (all->v[i].peer)
 			peer_counter_end(all->v[i].peer);
@@ -139,7 +132,7 @@ int session_guests_drain(struct session_guests *all, struct recorder *rec, unsig
 
 		if (!all->v[i].peer)
 			continue;
-		error = recorder_finish(rec, peer_source(all->v[i].peer),
+		error = recorder_finish(rec, &all->v[i].peer->source,
 					(unsigned int)peer_patience_ms(all->v[i].peer) + timeout_ms);
 		ret = ret ?: error;
 		profile = peer_profile(all->v[i].peer);
@@ -205,11 +198,11 @@ void session_guests_sum(const struct session_guests *all, const struct recorder 
 		if (!session_guest_takes_part(g))
 			continue;
 		b = &sum->buffers[sum->n_buffers++];
-		*b = (struct session_buffer){ .guest = true, .guest_lost = peer_lost(g->peer) };
+		*b = (struct session_buffer){ .guest = true, .guest_lost = g->peer->lost };
 		snprintf(b->name, sizeof(b->name), "%s", g->spec.name);
 		/* Of its events and its samples. */
 		profile = peer_profile(g->peer);
-		b->bytes = recorder_totals(rec, peer_source(g->peer)).bytes +
+		b->bytes = recorder_totals(rec, &g->peer->source).bytes +
 			   (profile ? recorder_totals(rec, profile).bytes : 0);
 	}
 }
@@ -224,26 +217,6 @@ static struct session_buffer *guest_row(const struct session_guest *g, struct se
 	return NULL;
 }
 
-/* Less than was sent is a loss, though each stream has come to an end of its own. */
-static void check_sent(const struct session_guests *all, const struct session_guest *g,
-		       const struct recorder *rec, struct session_buffer *row)
-{
-	const struct source *source = peer_source(g->peer);
-
-	for (unsigned int i = 0; i < g->sent->n_cpus; i++) {
-		unsigned int cpu = i % source->n_cpus;
-		const struct source *of = i < source->n_cpus ? source : peer_profile(g->peer);
-		uint64_t came = recorder_stats(rec, of, cpu)->bytes, sent = g->sent->cpus[i].bytes;
-
-		if (came == sent)
-			continue;
-		log_err(all->log, "guest %s: its agent sent %llu bytes of CPU %u, and %llu came",
-			g->spec.name, (unsigned long long)sent, cpu, (unsigned long long)came);
-		if (row)
-			row->guest_lost = -EIO;
-	}
-}
-
 void session_guests_verify_totals(struct session_guests *all, const struct recorder *rec,
 				  struct session_summary *sum)
 {
@@ -252,15 +225,29 @@ void session_guests_verify_totals(struct session_guests *all, const struct recor
 
 	for (size_t i = 0; i < all->n; i++) {
 		struct session_guest *g = &all->v[i];
+		struct session_buffer *row = guest_row(g, sum);
+		const struct source *source;
 		const struct buf *p;
 		int ret;
 
 		if (!session_guest_takes_part(g))
 			continue;
 		g->sent = peer_finish(g->peer);
-		if (g->sent)
-			check_sent(all, g, rec, guest_row(g, sum));
-		p = peer_pauses(g->peer);
+		source = &g->peer->source;
+		/* less than was sent is a loss, though each stream has come to an end of its own */
+		for (unsigned int n = 0; g->sent && n < g->sent->n_cpus; n++) {
+			unsigned int cpu = n % source->n_cpus;
+			const struct source *of = n < source->n_cpus ? source : peer_profile(g->peer);
+			uint64_t came = recorder_stats(rec, of, cpu)->bytes, sent = g->sent->cpus[n].bytes;
+
+			if (came == sent)
+				continue;
+			log_err(all->log, "guest %s: its agent sent %llu bytes of CPU %u, and %llu came",
+				g->spec.name, (unsigned long long)sent, cpu, (unsigned long long)came);
+			if (row)
+				row->guest_lost = -EIO;
+		}
+		p = &g->peer->pauses;
 		ret = p->len ? buf_status(p) ?: spool_put_text(g->spool, "pauses", p->data, p->len) : 0;
 		if (ret)
 			log_warn(all->log,
@@ -274,7 +261,7 @@ void session_guests_verify_totals(struct session_guests *all, const struct recor
 		if (g->started || !all->host_started || (g->sent && !g->sent->started))
 			continue;
 		log_info(all->log, "guest %s: started at most %.1f ms before the host", g->spec.name,
-			 ((double)all->host_started - (double)peer_ready(g->peer)) / 1e6);
+			 ((double)all->host_started - (double)g->peer->ready) / 1e6);
 	}
 	first = all->host_started;
 	last = first;
@@ -297,40 +284,32 @@ void session_guests_verify_totals(struct session_guests *all, const struct recor
 /* ---- writing --------------------------------------------------------------------------------------- */
 
 /*
- * The pages show that events were lost before them, but not always how many; the
- * guest's kernel has counted them, and our agent reports that.
+ * The pages show that events were lost before them, but not always how many; the guest's kernel has counted
+ * them, and our agent reports that.
  */
-static int sanitize_guest(const struct session_guest *g, struct session_buffer *row, const struct log *log)
+static int finish_guest(struct session_guests *all, struct session_guest *g)
 {
+	struct dat_from_spool_opts fo = { .log = all->log };
+	struct session_buffer *row = guest_row(g, all->sum);
 	struct sanitized m, samples = { 0 };
 	int ret = sanitize_buffer(g->spool, 0, &m);
 	uint64_t lost = 0;
 
 	if (!ret && peer_profile(g->peer))
 		ret = sanitize_buffer(g->spool, 1, &samples);
-	m.events += samples.events;
-	m.lost += samples.lost;
-	m.bad += samples.bad;
-
 	for (uint32_t i = 0; g->sent && i < g->sent->n_cpus; i++)
 		lost += g->sent->cpus[i].lost;
 	if (row) {
-		row->events = m.events;
-		row->lost = lost > m.lost ? lost : m.lost;
+		row->events = m.events + samples.events;
+		row->lost = m.lost + samples.lost;
+		row->lost = lost > row->lost ? lost : row->lost;
 		row->lost_more = m.unknown && !lost;
-		row->bad = m.bad;
+		row->bad = m.bad + samples.bad;
 	}
 	if (ret)
-		log_err(log, "guest %s: its pages cannot be gone through: %s", g->spec.name, errno_text(ret));
-	return ret;
-}
-
-static int finish_guest(struct session_guests *all, struct session_guest *g)
-{
-	struct dat_from_spool_opts fo = { .log = all->log };
-	int ret = sanitize_guest(g, guest_row(g, all->sum), all->log);
-
-	if (!ret && peer_lost(g->peer))
+		log_err(all->log, "guest %s: its pages cannot be gone through: %s", g->spec.name,
+			errno_text(ret));
+	if (!ret && g->peer->lost)
 		ret = spool_mark_cut(g->spool);
 	ret = ret ?: dat_from_spool(g->spool, &fo);
 	if (ret)

@@ -4,11 +4,11 @@
 
 #include <stdatomic.h>
 
-#include "record/clock/sampler.h"
+#include "record/clock/cntvoff.h"
 #include "record/guest/guest.h"
 #include "record/drain/peer.h"
 #include "record/drain/recorder.h"
-#include "record/drain/spool-formats.h"
+#include "record/drain/spool-to-dat.h"
 #include "record/session/session.h"
 #include "sync/evidence.h"
 #include "sync/result.h"
@@ -155,14 +155,12 @@ int guests_ask_add(struct session_guests *g, bool best_effort, struct recorder *
  * long to start, is to be started now.
  */
 void guests_ask_await(struct session_guests *g);
-/* Waits until all of them are ready: only the start is missing. */
-int guests_ask_ready(struct session_guests *g, bool best_effort);
+/* Waits until all of them are ready: only the start is missing; and after that until all are started. */
+int guests_ask_finish(struct session_guests *g, bool best_effort);
 /* Whether some of those that are ready trace already (peer_begins_itself()). */
 bool guests_ask_tracing(const struct session_guests *g);
-/* Starts them and returns at once. */
+/* Starts them, and keeps their metadata in their spools where that is not done; returns at once. */
 void guests_ask_start(struct session_guests *g);
-/* Waits until all are started, and their metadata is in their spools. */
-int guests_ask_started(struct session_guests *g, bool best_effort);
 /* Ends all asking and waiting, and logs no more of it. */
 void guests_ask_give_up(struct session_guests *g);
 

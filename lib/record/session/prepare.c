@@ -23,45 +23,33 @@
 
 /* ---- the session file ---------------------------------------------------------------- */
 
-static int set_file_output(struct session *s)
-{
-	char cwd[PATH_MAX];
-	char *path;
-	int ret;
-
-	if (s->plan->output[0] == '/')
-		return spool_set(s->spool, "output", s->plan->output);
-	if (!getcwd(cwd, sizeof(cwd)))
-		return -errno;
-	path = str_printf("%s/%s", cwd, s->plan->output);
-	ret = path ? spool_set(s->spool, "output", path) : -ENOMEM;
-	free(path);
-	return ret;
-}
-
 static int prepare_spool(struct session *s)
 {
+	const char *output = s->plan->output;
+	char text[sizeof(struct utsname)], cwd[PATH_MAX] = "", *path;
 	struct utsname u;
-	char text[sizeof(u)];
 	uint64_t traceid = 0;
 	int ret;
-
-	if (strchr(s->plan->output, '\n')) {
-		log_err(s->log, "cannot write '%s': its name has more than one line", s->plan->output);
+	if (strchr(output, '\n')) {
+		log_err(s->log, "cannot write '%s': its name has more than one line", output);
 		return -EINVAL;
 	}
-	ret = session_new_spool(&s->spool, s->plan->output, s->plan, s->log);
+	ret = session_new_spool(&s->spool, output, s->plan, s->log);
 	if (ret)
 		return ret;
 	while (!traceid)
 		if (getrandom(&traceid, sizeof(traceid), 0) < 0)
 			return -errno;
-	if (uname(&u) < 0)
+	if (uname(&u) < 0 || (*output != '/' && !getcwd(cwd, sizeof(cwd))))
 		return -errno;
 	snprintf(text, sizeof(text), "%s %s %s %s %s", u.sysname, u.nodename, u.release, u.version,
 		 u.machine);
-	return set_file_output(s) ?: spool_set(s->spool, "uname", text) ?:
-	       spool_set_number(s->spool, "traceid", traceid);
+	path = str_printf("%s%s%s", cwd, *cwd ? "/" : "", output);
+	ret = path ? spool_set(s->spool, "output", path) ?: spool_set(s->spool, "uname", text) ?:
+			     spool_set_number(s->spool, "traceid", traceid)
+		   : -ENOMEM;
+	free(path);
+	return ret;
 }
 
 /* ---- which buffer records what ------------------------------------------------------------ */
@@ -88,21 +76,6 @@ static int route_events(struct session *s, struct buffer_plan *hyp)
 			 buf_str(&moved));
 	buf_release(&moved);
 	return ret;
-}
-
-/* Its events can only be switched on and off: filters and triggers are refused. */
-static int check_hyp_events(struct session *s, const struct buffer_plan *hyp)
-{
-	for (size_t i = 0; i < hyp->n_events; i++) {
-		const struct event_plan *e = &hyp->events[i];
-
-		if (!e->filter && !e->triggers.n)
-			continue;
-		log_err(s->log, "-e %s: the hypervisor's events take no %s", e->name,
-			e->filter ? "filter (-f)" : "trigger (-R)");
-		return -EINVAL;
-	}
-	return 0;
 }
 
 /*
@@ -145,8 +118,18 @@ static int prepare_remote(struct session *s, struct buffer_plan *hyp)
 		remote_explain_named(undo_dirfd(s->undo), hyp->name, s->log);
 	else if (ret == -ENOENT)
 		remote_explain(undo_dirfd(s->undo), "", s->log);
-	ret = ret ?: route_events(s, hyp) ?: check_hyp_events(s, hyp) ?:
-	       remote_setup(s->remote, hyp, s->plan->take_over);
+	ret = ret ?: route_events(s, hyp);
+	for (size_t i = 0; i < hyp->n_events && !ret; i++) {
+		const struct event_plan *e = &hyp->events[i];
+
+		/* its events can only be switched on and off */
+		if (!e->filter && !e->triggers.n)
+			continue;
+		log_err(s->log, "-e %s: the hypervisor's events take no %s", e->name,
+			e->filter ? "filter (-f)" : "trigger (-R)");
+		ret = -EINVAL;
+	}
+	ret = ret ?: remote_setup(s->remote, hyp, s->plan->take_over);
 	if (ret && s->plan->best_effort) {
 		log_warn(s->log, "going on without the hypervisor (--best-effort)");
 		remote_free(s->remote);
@@ -177,7 +160,7 @@ static int prepare_host(struct session *s, const struct buffer_plan *b)
 		.plan = s->plan, .clock = clock, .log = s->log, .match = instance_match_functions
 	};
 	struct instance *i;
-	struct host *h = NULL;
+	struct source *h = NULL;
 	int ret = instance_open(&i, s->undo, b, &io);
 
 	if (ret)
@@ -199,9 +182,8 @@ static int prepare_host(struct session *s, const struct buffer_plan *b)
 	if (clock && !b->clock)
 		log_info(s->log, "%s: clock boot, as everywhere in this recording (put back afterwards)",
 			 *b->name ? b->name : "host");
-	return add_track(s, (struct session_track){ .source = host_source(h),
+	return add_track(s, (struct session_track){ .source = h,
 						    .instance = i,
-						    .host = h,
 						    .joined = b->joined,
 						    .size_kb = b->joined ? 0 : b->size_kb });
 }
@@ -246,22 +228,17 @@ static int prepare_hosts(struct session *s)
 
 /* ---- texts and ids ------------------------------------------------------------------------------- */
 
-static bool has_filter(const struct record_plan *plan)
-{
-	for (size_t b = 0; b < plan->n_buffers; b++)
-		for (size_t e = 0; e < plan->buffers[b].n_events; e++)
-			if (plan->buffers[b].events[e].filter)
-				return true;
-	return false;
-}
-
 /*
  * sched_switch shows who ran only when all of it is recorded: no pid filter, no event filter, no
  * regions.
  */
 static int set_sched_buffer(struct session *s)
 {
-	if (s->plan->pids.n || s->plan->filter_command || has_filter(s->plan) || region_asked(s->plan))
+	for (size_t b = 0; b < s->plan->n_buffers; b++)
+		for (size_t e = 0; e < s->plan->buffers[b].n_events; e++)
+			if (s->plan->buffers[b].events[e].filter)
+				return 0;
+	if (s->plan->pids.n || s->plan->filter_command || region_asked(s->plan))
 		return 0;
 	for (size_t i = 0; i < s->n_tracks; i++) {
 		struct strlist systems = { 0 };
@@ -342,26 +319,19 @@ static int prepare_texts(struct session *s)
 	/* the hypervisor's events get ids above all others */
 	if (!ret && s->remote)
 		ret = remote_number(s->remote, max_id + 1, s->spool)
-			      ?: add_track(s, (struct session_track){ .source = remote_source(s->remote),
-								      .joined = remote_is_joined(s->remote),
-								      .size_kb = remote_size_kb(s->remote) });
+			      ?: add_track(s, (struct session_track){ .source = &s->remote->source,
+								      .joined = s->remote->joined,
+								      .size_kb = s->remote->size_kb });
 	return ret ?: set_sched_buffer(s);
 }
 
 /* ---- clock and date -------------------------------------------------------------------------------- */
 
-static int64_t clock_ns(clockid_t id)
-{
-	struct timespec ts;
-
-	clock_gettime(id, &ts);
-	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
-
 static int set_file_clock(struct session *s)
 {
 	const char *clock = s->n_tracks ? s->tracks[0].source->clock : "local";
 	int ret = spool_set(s->spool, "clock", clock), id;
+	struct timespec real, trace;
 	char text[32];
 
 	if (ret || !s->plan->date)
@@ -374,62 +344,42 @@ static int set_file_clock(struct session *s)
 			clock);
 		return -EINVAL;
 	}
-	snprintf(text, sizeof(text), "%lld", (long long)(clock_ns(CLOCK_REALTIME) - clock_ns(id)) / 1000);
+	clock_gettime(CLOCK_REALTIME, &real);
+	clock_gettime(id, &trace);
+	snprintf(text, sizeof(text), "%lld",
+		 (long long)(real.tv_sec - trace.tv_sec) * 1000000 + (real.tv_nsec - trace.tv_nsec) / 1000);
 	return spool_set(s->spool, "date_offset_us", text);
 }
 
 /* ---- guests --------------------------------------------------------------------------------------- */
 
-/* Not with --keep: what the clocks make in tracefs would stay. */
-static bool want_clocks(const struct session *s)
-{
-	return s->plan->n_guests && s->plan->tsync != TSYNC_NONE && !s->plan->keep;
-}
-
 /* Asks all guests at once; they set up while the host does. */
 static int prepare_guests(struct session *s)
 {
-	int ret;
-
-	if (!s->plan->n_guests)
-		return 0;
-	s->guests.host_trace_id = spool_get_number(s->spool, "traceid", 0);
-	s->guests.clock = first_clock(s);
-	s->guests.tsync = s->plan->tsync;
-	s->guests.counter = want_clocks(s) && counter_there();
-	ret = session_guests_prepare(&s->guests, spool_get(s->spool, "output"));
-	return ret ?: guests_ask_begin(&s->guests);
-}
-
-/* Without them the recording is as good, but for the clocks of its guests. */
-static int start_clocks(struct session *s)
-{
-	enum tsync_method m = s->plan->tsync;
+	const struct record_plan *plan = s->plan;
+	struct session_guests *g = &s->guests;
+	enum tsync_method m = plan->tsync;
+	/* not with --keep: what the clocks make in tracefs would stay */
+	bool clocks = plan->n_guests && m != TSYNC_NONE && !plan->keep;
 	int ret = 0;
 
-	if (want_clocks(s))
-		ret = clock_sampler_start(&s->guests.clocks, s->undo, s->guests.clock,
-					  s->plan->tsync_interval_ms, m == TSYNC_AUTO || m == TSYNC_COUNTER,
-					  s->log);
+	if (plan->n_guests) {
+		g->host_trace_id = spool_get_number(s->spool, "traceid", 0);
+		g->clock = first_clock(s);
+		g->tsync = m;
+		g->counter = clocks && counter_there();
+		ret = session_guests_prepare(g, spool_get(s->spool, "output")) ?: guests_ask_begin(g);
+	}
+	if (ret)
+		return ret;
+	if (clocks)
+		ret = clock_sampler_start(&g->clocks, s->undo, g->clock, plan->tsync_interval_ms,
+					  m == TSYNC_AUTO || m == TSYNC_COUNTER, s->log);
+	/* without them the recording is as good, but for the clocks of its guests */
 	if (ret && ret != -ENOMEM)
 		log_warn(s->log, "the guests' clocks are not tied by counters: %s", errno_text(ret));
-	guests_ask_clocks(&s->guests);
+	guests_ask_clocks(g);
 	return ret == -ENOMEM ? ret : 0;
-}
-
-/* Before there are threads, and locks, which it would hold for a moment when this was killed. */
-static int fork_command(struct session *s)
-{
-	int ret;
-
-	if (!s->plan->command)
-		return 0;
-	ret = command_fork(&s->command, s->plan->command, s->plan->user);
-	s->has_command = !ret;
-	if (ret)
-		log_err(s->log, ret == -ENOENT ? "no such user: '%s'" : "cannot fork for '%s'",
-			ret == -ENOENT ? s->plan->user : s->plan->command[0]);
-	return ret;
 }
 
 int session_prepare_all(struct session *s)
@@ -443,12 +393,23 @@ int session_prepare_all(struct session *s)
 	s->tracing_dir = tracefs_dir(s->o->tracing_dir, s->log);
 	if (!s->tracing_dir)
 		return -ENOENT;
-	ret = session_find_sdt(s) ?: fork_command(s) ?: prepare_spool(s) ?:
-	      undo_open(&s->undo, s->tracing_dir, spool_dirfd(s->spool), "undo", s->log);
+	ret = session_find_sdt(s);
+	if (ret)
+		return ret;
+	/* before there are threads, and locks, which it would hold for a moment when this was killed */
+	if (s->plan->command) {
+		ret = command_fork(&s->command, s->plan->command, s->plan->user);
+		s->has_command = !ret;
+	}
+	if (ret) {
+		log_err(s->log, ret == -ENOENT ? "no such user: '%s'" : "cannot fork for '%s'",
+			ret == -ENOENT ? s->plan->user : s->plan->command[0]);
+		return ret;
+	}
+	ret = prepare_spool(s) ?: undo_open(&s->undo, s->tracing_dir, spool_dirfd(s->spool), "undo", s->log);
 	if (!ret && hyp)
 		ret = prepare_remote(s, hyp);
-	ret = ret ?: find_running(s) ?: prepare_guests(s) ?: start_clocks(s);
-	ret = ret ?: prepare_hosts(s) ?: prepare_texts(s);
+	ret = ret ?: find_running(s) ?: prepare_guests(s) ?: prepare_hosts(s) ?: prepare_texts(s);
 	if (!ret && !s->n_tracks && !s->guests.n) {
 		log_err(s->log, "nothing to record: name events (-e), a tracer (-p), the hypervisor (-B hyp) "
 				"or --profile");

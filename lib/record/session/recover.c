@@ -34,23 +34,23 @@ static int reopen_track(struct session *s, const struct spool_buffer *b, struct 
 	} else if (!strncmp(b->kind, "hyp-", 4)) { /* a recorder makes one at most */
 		ret = s->remote ? -EBADMSG : remote_reopen(&s->remote, s->undo, b, s->spool, s->log);
 		if (!ret)
-			t->source = remote_source(s->remote);
+			t->source = &s->remote->source;
 	} else {
 		ret = undo_lock(s->undo, b->path)
-			      ?: host_open(&t->host, undo_dirfd(s->undo), b->name, b->path, b->clock, s->log);
-		if (!ret)
-			t->source = host_source(t->host);
+			      ?: host_open(&t->source, undo_dirfd(s->undo), b->name, b->path, b->clock,
+					   s->log);
 	}
 	if (ret)
 		return ret;
 	return t->source->page_size == b->page_size && t->source->n_cpus == b->n_cpus ? 0 : -ESTALE;
 }
 
-static int begin_drain(struct session *s)
+/* Takes what is left in the buffers. */
+static int recover_drain(struct session *s)
 {
 	struct recorder_opts ro = { .log = s->log };
 	const char *event;
-	int ret;
+	int ret, lost;
 
 	for (size_t i = 0; i < spool_n_buffers(s->spool); i++) {
 		const struct spool_buffer *b = spool_buffer(s->spool, i);
@@ -66,7 +66,7 @@ static int begin_drain(struct session *s)
 	/* --start-on's triggers would switch the buffers on again. */
 	event = spool_get(s->spool, "start_on");
 	for (size_t i = 0; event && tracefs_path_ok(event) && i < s->n_tracks; i++)
-		if (s->tracks[i].host)
+		if (!strcmp(s->tracks[i].source->ops->kind, "host"))
 			instance_forget_region(s->undo, s->tracks[i].source->path, event);
 	/* off first: a buffer that still traces never runs empty */
 	for (size_t i = 0; i < s->n_tracks; i++) {
@@ -75,17 +75,10 @@ static int begin_drain(struct session *s)
 			return ret;
 	}
 	ret = recorder_new(&s->recorder, &ro);
+	if (ret)
+		return ret;
 	for (size_t i = 0; i < s->n_tracks && !ret; i++)
 		ret = recorder_add(s->recorder, s->tracks[i].source, s->spool, i);
-	return ret;
-}
-
-static int drain_rest(struct session *s)
-{
-	int ret = begin_drain(s), lost;
-
-	if (!s->recorder)
-		return ret;
 	if (session_drain(s) && !ret)
 		ret = -EIO;
 	session_region_keep(s);
@@ -96,27 +89,20 @@ static int drain_rest(struct session *s)
 	return ret;
 }
 
-/* Whether there are changes of this boot; a guest's spool has no journal. */
-static int has_journal(struct session *s, bool *has)
+/* Of changes of this boot; a guest's spool has no journal. */
+static int recover_tracefs(struct session *s, bool armed)
 {
-	int ret = spool_is_this_boot(s->spool, has);
+	bool has;
+	int ret = spool_is_this_boot(s->spool, &has);
 
-	if (!ret && !*has)
+	if (!ret && !has)
 		log_info(s->log, "the machine was rebooted since: there is nothing to put back in tracefs");
-	if (!ret && *has && faccessat(spool_dirfd(s->spool), "undo", F_OK, 0) < 0) {
-		*has = false;
+	if (!ret && has && faccessat(spool_dirfd(s->spool), "undo", F_OK, 0) < 0) {
+		has = false;
 		ret = errno == ENOENT ? 0 : -errno;
 	}
 	if (ret)
 		log_err(s->log, "cannot find out whether tracefs must be put back: %s", errno_text(ret));
-	return ret;
-}
-
-static int recover_tracefs(struct session *s, bool armed)
-{
-	bool has;
-	int ret = has_journal(s, &has);
-
 	if (ret || !has)
 		return ret;
 	/* the machine still runs as the recorder left it; on error nothing is changed */
@@ -129,8 +115,7 @@ static int recover_tracefs(struct session *s, bool armed)
 			"it can, or remove %s/undo to leave it as it is",
 			spool_dir(s->spool), spool_dir(s->spool));
 	if (!ret && armed) {
-		/* Before tracefs is put back, which would empty them. */
-		s->failure = drain_rest(s);
+		/* Before tracefs is put back, which would empty them. */ s->failure = recover_drain(s);
 		if (s->failure)
 			log_err(s->log, "the last of the buffers could not be read; what is on disk is kept");
 		spool_free_reserve(s->spool);
@@ -273,38 +258,31 @@ static int recover_find_guests(struct session *s, const char *output)
 	return ret;
 }
 
-/*
- * The guests' clocks by the host's windows: what else the recorder knew of them is gone. Those that it has
- * aligned itself, before it was killed, take no part.
- */
-static int recover_align(struct session *s)
-{
-	struct session_guests *all = &s->guests;
-	int ret = spool_repair(s->spool, s->log);
-
-	for (size_t i = 0; i < all->n; i++)
-		all->v[i].recovered = !spool_get(all->v[i].spool, SPOOL_ALIGNED);
-	ret = ret ?: workers_new(&all->workers, all->n) ?: session_guests_align_clocks(all, s->spool);
-	workers_free(all->workers);
-	all->workers = NULL;
-	return ret;
-}
-
 /* Writes the guests' files and removes their spools. One that fails keeps its spool; the first error. */
 static int recover_guests(struct session *s, bool align)
 {
+	struct session_guests *all = &s->guests;
 	int ret = 0, error;
 
-	for (size_t i = 0; i < s->guests.n; i++) {
-		struct session_guest *g = &s->guests.v[i];
+	for (size_t i = 0; i < all->n; i++) {
+		struct session_guest *g = &all->v[i];
 
 		g->error = has_recording(g->spool) ? recover_pages(s, g->spool) : -ENODATA;
-	}
-	error = align && s->guests.n ? recover_align(s) : 0;
+	} /*
+	   * The guests' clocks by the host's windows: what else the recorder knew of them is gone. Those that
+	   * it has aligned itself, before it was killed, take no part.
+	   */
+	for (size_t i = 0; i < all->n; i++)
+		all->v[i].recovered = !spool_get(all->v[i].spool, SPOOL_ALIGNED);
+	error = align && all->n ? spool_repair(s->spool, s->log) ?: workers_new(&all->workers, all->n) ?:
+					  session_guests_align_clocks(all, s->spool)
+				: 0;
+	workers_free(all->workers);
+	all->workers = NULL;
 	if (error)
 		log_warn(s->log, "the guests' clocks are not aligned: %s", errno_text(error));
-	for (size_t i = 0; i < s->guests.n; i++) {
-		struct session_guest *g = &s->guests.v[i];
+	for (size_t i = 0; i < all->n; i++) {
+		struct session_guest *g = &all->v[i];
 		struct dat_from_spool_opts fo = { .output = g->output, .log = s->log };
 
 		if (!g->error)

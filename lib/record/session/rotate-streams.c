@@ -131,7 +131,7 @@ int rotate_open(struct rotate *r)
 
 		if (!session_guest_takes_part(g) || g->not_added)
 			continue;
-		ret = add_piece(r, g->spool, i) ?: add_streams(r, g->spool, 0, peer_source(g->peer));
+		ret = add_piece(r, g->spool, i) ?: add_streams(r, g->spool, 0, &g->peer->source);
 		if (!ret && peer_profile(g->peer))
 			ret = add_streams(r, g->spool, 1, peer_profile(g->peer));
 	}

@@ -26,40 +26,9 @@ struct sdt {
 	const struct log *log;
 };
 
-static bool sdt_wanted(const struct record_plan *plan)
-{
-	for (size_t i = 0; i < plan->n_buffers; i++)
-		for (size_t n = 0; n < plan->buffers[i].n_events; n++)
-			if (plan->buffers[i].events[n].sdt)
-				return true;
-	return false;
-}
-
 /* ---- the executables -------------------------------------------------------------- */
 
 /* By the path that the process runs, once each: a probe is of a file. */
-static int add_exe(struct strlist *exes, const char *root, pid_t pid, const struct log *log)
-{
-	char *link = str_printf("%s/proc/%d/exe", root, (int)pid), exe[PATH_MAX];
-	ssize_t len = link ? readlink(link, exe, sizeof(exe) - 1) : -1;
-	const char *why = NULL;
-	struct stat runs, there;
-	int ret = link ? 0 : -ENOMEM;
-
-	exe[len < 0 ? 0 : len] = 0;
-	if (!*exe || stat(link, &runs) < 0 || stat(exe, &there) < 0 || !same_file(&runs, &there))
-		why = "its file is not to be seen, or is another by now";
-	else if (strpbrk(exe, " \t\n\v\f\r"))
-		why = "a probe takes no path with blanks";
-	if (!ret && why)
-		log_warn(log, "--preset qemu: process %d ('%s') is left out: %s", (int)pid, ESCAPED(exe),
-			 why);
-	else if (!ret && !strlist_has(exes, exe))
-		ret = strlist_add(exes, exe);
-	free(link);
-	return ret;
-}
-
 static int find_qemus(const struct session *s, struct strlist *exes)
 {
 	struct guest_opts o = { .root = s->o->root,
@@ -68,9 +37,31 @@ static int find_qemus(const struct session *s, struct strlist *exes)
 	struct guests all;
 	int ret = guests_find(&all, &o);
 
-	for (size_t i = 0; i < all.n && !ret; i++)
-		if (!strcmp(guest_vmm_name(all.v[i].vmm), "QEMU"))
-			ret = add_exe(exes, o.root ? o.root : "", all.v[i].pid, s->log);
+	for (size_t i = 0; i < all.n && !ret; i++) {
+		const int pid = all.v[i].pid;
+		char *link, exe[PATH_MAX];
+		const char *why = NULL;
+		struct stat runs, there;
+		ssize_t len;
+
+		if (strcmp(guest_vmm_name(all.v[i].vmm), "QEMU"))
+			continue;
+		link = str_printf("%s/proc/%d/exe", o.root ? o.root : "", pid);
+		len = link ? readlink(link, exe, sizeof(exe) - 1) : -1;
+		exe[len < 0 ? 0 : len] = 0;
+		if (!*exe || stat(link, &runs) < 0 || stat(exe, &there) < 0 || !same_file(&runs, &there))
+			why = "its file is not to be seen, or is another by now";
+		else if (strpbrk(exe, " \t\n\v\f\r"))
+			why = "a probe takes no path with blanks";
+		if (!link)
+			ret = -ENOMEM;
+		else if (why)
+			log_warn(s->log, "--preset qemu: process %d ('%s') is left out: %s", pid,
+				 ESCAPED(exe), why);
+		else if (!strlist_has(exes, exe))
+			ret = strlist_add(exes, exe);
+		free(link);
+	}
 	guests_release(&all);
 	return ret;
 }
@@ -85,39 +76,34 @@ static bool name_is_made(const struct buffer_plan *b, const char *name)
 	return false;
 }
 
-/* Another place in the code, or in another QEMU, is NAME_1 ...: an event of its own. */
-static int add_place(struct buffer_plan *b, size_t i, const char *place)
-{
-	struct event_plan *e = &b->events[i];
-	char name[128];
-	const char *event;
-
-	snprintf(name, sizeof(name), "%s", e->name);
-	for (unsigned int n = 1; name_is_made(b, name); n++)
-		snprintf(name, sizeof(name), "%s_%u", b->events[i].name, n);
-	if (e->define) {
-		e = buffer_plan_add_event(b, name, false);
-		if (!e)
-			return -ENOMEM;
-		e->optional = true;
-	}
-	event = strchr(name, ':') + 1;
-	e->define = str_printf("p:%.*s/%s%s", (int)(event - 1 - name), name, event, place);
-	return e->define ? 0 : -ENOMEM;
-}
-
-/* "p:sdt_qemu/NAME PATH:OFFSET(SEMAPHORE) arg1=...", a line for each place. How many, or -errno. */
+/*
+ * "p:sdt_qemu/NAME PATH:OFFSET(SEMAPHORE) arg1=...", a line for each place. Another place in the code, or in
+ * another QEMU, is NAME_1 ...: an event of its own. Returns their number, or -errno.
+ */
 static int add_places(struct buffer_plan *b, size_t i, const struct buf *lines)
 {
 	struct strlist l = { 0 };
 	int n = 0, ret = strlist_add_lines(&l, lines->data, lines->len);
 
 	for (size_t k = 0; k < l.n && !ret; k++) {
-		const char *place = strchr(l.v[k], ' ');
+		const char *place = strchr(l.v[k], ' '), *event;
+		struct event_plan *e = &b->events[i];
+		char name[128];
 
 		if (strncmp(l.v[k], "p:", 2) || !place)
 			continue;
-		ret = add_place(b, i, place);
+		snprintf(name, sizeof(name), "%s", e->name);
+		for (unsigned int more = 1; name_is_made(b, name); more++)
+			snprintf(name, sizeof(name), "%s_%u", b->events[i].name, more);
+		if (e->define) {
+			e = buffer_plan_add_event(b, name, false);
+			if (e)
+				e->optional = true;
+		}
+		event = strchr(name, ':') + 1;
+		if (e)
+			e->define = str_printf("p:%.*s/%s%s", (int)(event - 1 - name), name, event, place);
+		ret = e && e->define ? 0 : -ENOMEM;
 		n++;
 	}
 	strlist_release(&l);
@@ -136,61 +122,48 @@ static int ask_perf(const struct sdt *t, const char *const *argv, struct buf *ou
 	return ret;
 }
 
-/* perf lists its whole cache. */
-static int cache_exe(const struct sdt *t, const char *exe)
-{
-	const char *argv[] = { "perf", "--buildid-dir", t->cache, "buildid-cache", "--add", exe, NULL };
-	struct buf out = { 0 };
-	int ret = ask_perf(t, argv, &out);
-
-	buf_release(&out);
-	if (ret > 0)
-		log_err(t->log, "--preset qemu: 'perf buildid-cache --add %s' fails, and says why",
-			ESCAPED(exe));
-	return ret > 0 ? -EIO : ret;
-}
-
-/* All of one buffer's that an executable has; their names go to found. */
-static int add_probes(const struct sdt *t, struct buffer_plan *b, const char *exe, struct buf *found)
-{
-	int ret = 0;
-
-	for (size_t i = 0; i < b->n_events && ret >= 0; i++) {
-		const char *argv[] = { "perf", "--buildid-dir",	  t->cache, "probe", "-x", exe,
-				       "-D",   b->events[i].name, NULL };
-		struct buf lines = { 0 };
-
-		if (!b->events[i].sdt)
-			continue;
-		ret = ask_perf(t, argv, &lines);
-		if (ret >= 0) /* above 0: it has none, and printed none */
-			ret = add_places(b, i, &lines);
-		if (ret > 0)
-			buf_printf(found, " %s", b->events[i].name);
-		buf_release(&lines);
-	}
-	return ret < 0 ? ret : 0;
-}
-
-/* Whether there are any, or -errno. */
+/* Adds the probes that an executable has. Whether there are any, or -errno. */
 static int probe_exe(const struct sdt *t, const struct record_plan *plan, const char *exe)
 {
-	struct buf found = { 0 };
+	const char *cache[] = { "perf", "--buildid-dir", t->cache, "buildid-cache", "--add", exe, NULL };
+	struct buf found = { 0 }, out = { 0 };
 	bool any;
-	int ret = cache_exe(t, exe);
+	int ret = ask_perf(t, cache, &out);
 
-	for (size_t i = 0; i < plan->n_buffers && !ret; i++)
-		ret = add_probes(t, &plan->buffers[i], exe, &found);
+	buf_release(&out); /* perf lists its whole cache */
+	if (ret > 0) {
+		log_err(t->log, "--preset qemu: 'perf buildid-cache --add %s' fails, and says why",
+			ESCAPED(exe));
+		ret = -EIO;
+	}
+	for (size_t i = 0; i < plan->n_buffers; i++) {
+		struct buffer_plan *b = &plan->buffers[i];
+
+		for (size_t n = 0; n < b->n_events && ret >= 0; n++) {
+			const char *argv[] = { "perf", "--buildid-dir",	  t->cache, "probe", "-x", exe,
+					       "-D",   b->events[n].name, NULL };
+			struct buf lines = { 0 };
+
+			if (!b->events[n].sdt)
+				continue;
+			ret = ask_perf(t, argv, &lines);
+			if (ret >= 0) /* above 0: it has none, and printed none */
+				ret = add_places(b, n, &lines);
+			if (ret > 0)
+				buf_printf(&found, " %s", b->events[n].name);
+			buf_release(&lines);
+		}
+	}
 	any = found.len;
-	if (any && !ret)
+	if (any && ret >= 0)
 		log_info(t->log, "--preset qemu: %s:%s", ESCAPED(exe), buf_str(&found) ?: "");
-	else if (!ret)
+	else if (ret >= 0)
 		log_warn(t->log,
 			 "--preset qemu: %s has none of the probes: it was built without the trace back end "
 			 "dtrace; hyptrace import --qemu-log takes its log",
 			 ESCAPED(exe));
 	buf_release(&found);
-	return ret ?: any;
+	return ret < 0 ? ret : any;
 }
 
 static int probe_exes(const struct sdt *t, const struct record_plan *plan, const struct strlist *exes)
@@ -205,12 +178,10 @@ static int probe_exes(const struct sdt *t, const struct record_plan *plan, const
 	if (ret >= 0 && !any)
 		log_err(t->log, "--preset qemu: %s",
 			exes->n ? "no QEMU that runs here has them" : "no QEMU runs here that can be probed");
-	if (ret >= 0 && any) {
-		/* a second recording by this plan uses the same lines */
-		for (size_t i = 0; i < plan->n_buffers; i++)
-			for (size_t n = 0; n < plan->buffers[i].n_events; n++)
-				plan->buffers[i].events[n].sdt = false;
-	}
+	/* a second recording by this plan uses the same lines */
+	for (size_t i = 0; i < plan->n_buffers && ret >= 0 && any; i++)
+		for (size_t n = 0; n < plan->buffers[i].n_events; n++)
+			plan->buffers[i].events[n].sdt = false;
 	return ret < 0 ? ret : any ? 0 : -ENOENT;
 }
 
@@ -226,9 +197,13 @@ int session_find_sdt(struct session *s)
 	const char *tmp = getenv("TMPDIR");
 	struct sdt t = { .log = s->log };
 	struct strlist exes = { 0 };
+	bool wanted = false;
 	int ret;
 
-	if (!sdt_wanted(s->plan))
+	for (size_t i = 0; i < s->plan->n_buffers; i++)
+		for (size_t n = 0; n < s->plan->buffers[i].n_events; n++)
+			wanted |= s->plan->buffers[i].events[n].sdt;
+	if (!wanted)
 		return 0;
 	t.cache = str_printf("%s/hyptrace-perf-XXXXXX", tmp ? tmp : "/tmp");
 	if (!t.cache)

@@ -4,14 +4,12 @@
 
 #include "base/command.h"
 #include "record/marks/rings.h"
-#include "record/drain/host.h"
 #include "record/tracefs/instance.h"
 #include "record/profile/profile.h"
 #include "record/drain/recorder.h"
 #include "record/drain/remote.h"
 #include "record/session/guests.h"
 #include "record/session/session.h"
-#include "record/tracefs/watch.h"
 #include "record/tracefs/undo.h"
 #include "base/clock.h"
 
@@ -20,7 +18,6 @@
 struct session_track {
 	struct source *source;
 	struct instance *instance; /* NULL for the profile and the hypervisor, and when recovering */
-	struct host *host;	   /* NULL for the profile and the hypervisor */
 	bool started;
 	bool joined; /* --take-over: it ran before */
 	uint64_t size_kb;

@@ -31,39 +31,37 @@
 
 /* ---- summary ---------------------------------------------------------------------------- */
 
-static void sum_track(struct session *s, size_t i)
-{
-	struct session_track *t = &s->tracks[i];
-	struct session_buffer *b = &s->summary->buffers[i];
-	struct recorder_totals totals = recorder_totals(s->recorder, t->source);
-
-	snprintf(b->name, sizeof(b->name), "%s", t->source->name);
-	b->bytes = totals.bytes;
-	b->events = totals.events;
-	b->bad = totals.bad;
-	b->size_kb = t->size_kb;
-	b->profile = !strcmp(t->source->ops->kind, "profile");
-	b->joined = t->joined;
-	b->lost = totals.lost;
-	b->lost_more = totals.unknown;
-	b->taken = totals.taken;
-	b->unread = s->remote && t->source == remote_source(s->remote) && remote_is_unread(s->remote);
-	for (unsigned int cpu = 0; t->source->ops->count && cpu < t->source->n_cpus; cpu++) {
-		uint64_t events, lost;
-
-		if (!t->source->ops->count(t->source, cpu, &events, &lost)) {
-			b->events += events;
-			b->lost += lost;
-		}
-	}
-}
-
 void session_sum(struct session *s)
 {
 	s->summary->n_buffers = s->n_tracks;
 	s->summary->seconds = s->started_at > 0 ? session_now() - s->started_at : 0;
-	for (size_t i = 0; i < s->n_tracks; i++)
-		sum_track(s, i);
+	for (size_t i = 0; i < s->n_tracks; i++) {
+		const struct session_track *t = &s->tracks[i];
+		struct recorder_totals totals = recorder_totals(s->recorder, t->source);
+		struct session_buffer *b = &s->summary->buffers[i];
+
+		*b = (struct session_buffer){
+			.bytes = totals.bytes,
+			.events = totals.events,
+			.lost = totals.lost,
+			.lost_more = totals.unknown,
+			.taken = totals.taken,
+			.bad = totals.bad,
+			.size_kb = t->size_kb,
+			.profile = !strcmp(t->source->ops->kind, "profile"),
+			.joined = t->joined,
+			.unread = s->remote && t->source == &s->remote->source && s->remote->unread,
+		};
+		snprintf(b->name, sizeof(b->name), "%s", t->source->name);
+		for (unsigned int cpu = 0; t->source->ops->count && cpu < t->source->n_cpus; cpu++) {
+			uint64_t events, lost;
+
+			if (!t->source->ops->count(t->source, cpu, &events, &lost)) {
+				b->events += events;
+				b->lost += lost;
+			}
+		}
+	}
 	session_guests_sum(&s->guests, s->recorder, s->summary);
 }
 
@@ -92,7 +90,6 @@ static void on_failure(void *ctx, const struct source *source, unsigned int cpu,
 static int start_track(struct session *s, size_t i)
 {
 	struct session_track *t = &s->tracks[i];
-
 	int ret = 0;
 
 	/* also when it fails half-way it must be stopped */
@@ -130,20 +127,19 @@ static int start_hosts(struct session *s)
  */
 static int start_all(struct session *s)
 {
-	bool best_effort = s->plan->best_effort, late;
+	bool best_effort = s->plan->best_effort;
 	int ret = 0;
 
 	guests_ask_await(&s->guests);
 	if (s->remote)
 		ret = start_track(s, s->n_tracks - 1);
-	ret = ret ?: guests_ask_ready(&s->guests, best_effort);
+	ret = ret ?: guests_ask_finish(&s->guests, best_effort);
 	if (ret)
 		return ret;
 	guests_ask_start(&s->guests);
-	late = guests_ask_tracing(&s->guests);
-	if (late)
-		return start_hosts(s) ?: guests_ask_started(&s->guests, best_effort);
-	return guests_ask_started(&s->guests, best_effort) ?: start_hosts(s);
+	if (guests_ask_tracing(&s->guests))
+		return start_hosts(s) ?: guests_ask_finish(&s->guests, best_effort);
+	return guests_ask_finish(&s->guests, best_effort) ?: start_hosts(s);
 }
 
 /* Readers first: the hypervisor's buffer is only polled while somebody reads it. */
@@ -173,9 +169,8 @@ static uint64_t bytes_to_reserve_for(const struct session *s)
 {
 	uint64_t bytes = rotate_bytes(s);
 
-	if (s->remote && remote_is_early(s->remote))
-		bytes += 4 *
-			 (s->rotate ? bytes : recorder_totals(s->recorder, remote_source(s->remote)).bytes);
+	if (s->remote && s->remote->early)
+		bytes += 4 * (s->rotate ? bytes : recorder_totals(s->recorder, &s->remote->source).bytes);
 	return bytes;
 }
 
@@ -192,15 +187,6 @@ static int tick_rotate(struct session *s)
 	if (!ret)
 		rotate_cut(s);
 	return ret;
-}
-
-/* --max-size */
-static bool is_full(const struct session *s)
-{
-	if (!s->plan->max_bytes || recorder_bytes(s->recorder) < s->plan->max_bytes)
-		return false;
-	log_info(s->log, "--max-size is reached: the recording ends here");
-	return true;
 }
 
 static int session_run(struct session *s)
@@ -239,8 +225,12 @@ static int session_run(struct session *s)
 		}
 		if (p[1].revents)
 			return s->failure;
-		if (p[0].revents || (s->has_command && command_ended(&s->command)) || is_full(s))
+		if (p[0].revents || (s->has_command && command_ended(&s->command)))
 			return 0;
+		if (s->plan->max_bytes && recorder_bytes(s->recorder) >= s->plan->max_bytes) {
+			log_info(s->log, "--max-size is reached: the recording ends here");
+			return 0;
+		}
 		/*
 		 * Twice a second: space for the file (a flight recorder's spool is in memory, its file
 		 * is not), maps of processes, the guests' threads and clocks, progress.
@@ -266,7 +256,6 @@ static int session_run(struct session *s)
 static int stop_track(struct session *s, size_t i)
 {
 	struct session_track *t = &s->tracks[i];
-
 	int ret = t->started ? t->source->ops->stop(t->source) : 0;
 
 	if (!t->started || !t->instance || !s->plan->start_on.event)
@@ -394,8 +383,11 @@ void session_release(struct session *s)
 	recorder_free(s->recorder);
 	session_guests_release(&s->guests);
 	for (size_t i = 0; i < s->n_tracks; i++) {
+		struct source *source = s->tracks[i].source;
+
 		instance_free(s->tracks[i].instance);
-		host_free(s->tracks[i].host);
+		if (source && source->ops->close)
+			source->ops->close(source);
 	}
 	remote_free(s->remote);
 	profile_close(s->profile);

@@ -113,6 +113,26 @@ int spool_pages_open(const struct spool *s, size_t buffer, unsigned int cpu, str
 	return fd;
 }
 
+int spool_pages_walk(const struct spool *s, size_t buffer, unsigned int cpu, spool_page_fn *take, void *ctx)
+{
+	const size_t size = s->buffers[buffer].page_size;
+	struct spool_range range = { 0 };
+	int fd = spool_pages_open(s, buffer, cpu, &range);
+	void *page = fd < 0 ? NULL : malloc(size);
+	int ret = fd < 0 ? fd : page ? 0 : -ENOMEM;
+
+	for (uint64_t at = range.from; !ret && at < range.to; at += size) {
+		ssize_t n = pread_all(fd, page, size, at);
+
+		ret = n < 0 ? (int)n : take(ctx, page, size);
+		if (ret == 1)
+			ret = pwrite_all(fd, page, size, at);
+	}
+	free(page);
+	fd_close(&fd);
+	return ret;
+}
+
 int spool_set_ranges(struct spool *s, uint64_t number, const struct spool_range *ranges)
 {
 	const struct spool_range head = { .from = number };
@@ -238,43 +258,27 @@ void spool_free_reserve(struct spool *s)
 
 /* ---- a part ------------------------------------------------------------------------ */
 
-static int copy_keys(struct spool *part, const struct spool *whole)
-{
-	for (size_t i = 0; i < whole->keys.n; i++) {
-		const char *key = whole->keys.v[i];
-		int ret = 0;
-
-		/* recover has nothing to do with a part */
-		if (strcmp(key, "state") && strcmp(key, "boot_id"))
-			ret = spool_set(part, key, whole->values.v[i]);
-		if (ret)
-			return ret;
-	}
-	return 0;
-}
-
-/* Files that the part appends to begin with the whole's content. */
-static int copy_options(struct spool *part, const struct spool *whole)
-{
-	struct buf text = { 0 };
-	int ret = spool_get_text(whole, "options", &text);
-
-	if (!ret)
-		ret = spool_put_text(part, "options", text.data, text.len);
-	buf_release(&text);
-	return ret == -ENOENT ? 0 : ret;
-}
-
 int spool_part(struct spool **out, const struct spool *whole, const struct log *log)
 {
 	char *dir = str_printf("%s.part", whole->dir);
+	struct buf options = { 0 };
 	struct spool *part = NULL;
 	int ret = dir ? spool_create(&part, dir, log) : -ENOMEM;
 
 	free(dir);
 	if (ret)
 		return ret;
-	ret = copy_keys(part, whole) ?: copy_options(part, whole);
+	for (size_t i = 0; i < whole->keys.n && !ret; i++) {
+		const char *key = whole->keys.v[i];
+
+		/* recover has nothing to do with a part */
+		if (strcmp(key, "state") && strcmp(key, "boot_id"))
+			ret = spool_set(part, key, whole->values.v[i]);
+	}
+	/* a text that the part appends to begins with the whole's content */
+	if (!ret && !spool_get_text(whole, "options", &options))
+		ret = spool_put_text(part, "options", options.data, options.len);
+	buf_release(&options);
 	for (size_t i = 0; i < whole->n_buffers && !ret; i++)
 		ret = spool_add_buffer(part, &whole->buffers[i]);
 	if (ret) {

@@ -336,39 +336,31 @@ static int load_buffer(struct spool *s, const struct log *log)
 	return b->page_size && b->n_cpus ? 0 : -EBADMSG;
 }
 
-static int open_session(struct spool *s)
-{
-	if (!s->read_only)
-		return lock_session(s, 0);
-	s->session_fd = openat(s->dirfd, "session", O_RDONLY | O_CLOEXEC);
-	return s->session_fd < 0 ? -errno : 0;
-}
-
-static int load_spool(struct spool *s, const struct log *log)
-{
-	const char *version;
-	int ret;
-
-	ret = open_trusted(s, log) ?: open_session(s) ?: load_pairs(s, "session", 1 << 20, keep_key, s);
-	if (ret)
-		return ret;
-	version = spool_get(s, "spool");
-	if (!version || strcmp(version, "1"))
-		return -EBADMSG;
-	do
-		ret = load_buffer(s, log);
-	while (!ret);
-	return ret == -ENOENT ? 0 : ret;
-}
-
 static int open_spool(struct spool **out, const char *dir, bool read_only, const struct log *log)
 {
 	struct spool *s = spool_new(dir);
-	int ret = -ENOMEM;
+	const char *version;
+	int ret;
 
-	if (s) {
-		s->read_only = read_only;
-		ret = load_spool(s, log);
+	if (!s)
+		return -ENOMEM;
+	s->read_only = read_only;
+	ret = open_trusted(s, log);
+	if (!ret && !read_only) {
+		ret = lock_session(s, 0);
+	} else if (!ret) {
+		s->session_fd = openat(s->dirfd, "session", O_RDONLY | O_CLOEXEC);
+		ret = s->session_fd < 0 ? -errno : 0;
+	}
+	ret = ret ?: load_pairs(s, "session", 1 << 20, keep_key, s);
+	version = ret ? NULL : spool_get(s, "spool");
+	if (!ret && (!version || strcmp(version, "1")))
+		ret = -EBADMSG;
+	if (!ret) {
+		do
+			ret = load_buffer(s, log);
+		while (!ret);
+		ret = ret == -ENOENT ? 0 : ret;
 	}
 	if (ret)
 		spool_close(s);
@@ -486,27 +478,11 @@ int spool_is_this_boot(const struct spool *s, bool *same)
 
 /* ---- buffers ------------------------------------------------------------------- */
 
-static int write_buffer(const struct spool *s, const struct spool_buffer *b)
-{
-	struct buf text = { 0 };
-	char name[32];
-	int ret;
-
-	snprintf(name, sizeof(name), "buffers/%zu", s->n_buffers);
-	for (size_t i = 0; i < ARRAY_SIZE(buffer_texts); i++)
-		buf_printf(&text, "%s\t%s\n", buffer_texts[i].key, *buffer_text(b, i));
-	buf_printf(&text, "page_size\t%u\ncpus\t%u\n", b->page_size, b->n_cpus);
-	/* whole or not at all: a kill between would make a spool that is damaged */
-	ret = buf_status(&text) ?: write_file_at(s->dirfd, "buffers/new", text.data, text.len);
-	if (!ret && renameat(s->dirfd, "buffers/new", s->dirfd, name) < 0)
-		ret = -errno;
-	buf_release(&text);
-	return ret;
-}
-
 int spool_add_buffer(struct spool *s, const struct spool_buffer *b)
 {
 	struct spool_buffer *copy = next_buffer(s);
+	struct buf text = { 0 };
+	char name[32];
 	int ret = 0;
 
 	if (!copy)
@@ -515,7 +491,15 @@ int spool_add_buffer(struct spool *s, const struct spool_buffer *b)
 		ret = buffer_set_text(copy, i, *buffer_text(b, i));
 	copy->page_size = b->page_size;
 	copy->n_cpus = b->n_cpus;
-	ret = ret ?: write_buffer(s, b);
+	snprintf(name, sizeof(name), "buffers/%zu", s->n_buffers);
+	for (size_t i = 0; i < ARRAY_SIZE(buffer_texts); i++)
+		buf_printf(&text, "%s\t%s\n", buffer_texts[i].key, *buffer_text(b, i));
+	buf_printf(&text, "page_size\t%u\ncpus\t%u\n", b->page_size, b->n_cpus);
+	/* whole or not at all: a kill between would make a spool that is damaged */
+	ret = ret ?: buf_status(&text) ?: write_file_at(s->dirfd, "buffers/new", text.data, text.len);
+	if (!ret && renameat(s->dirfd, "buffers/new", s->dirfd, name) < 0)
+		ret = -errno;
+	buf_release(&text);
 	if (ret)
 		spool_buffer_release(copy);
 	else

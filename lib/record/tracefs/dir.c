@@ -74,28 +74,25 @@ static bool is_tracefs(const char *dir)
 	return !statfs(dir, &fs) && fs.f_type == TRACEFS_MAGIC;
 }
 
-static char *find_or_mount(void)
-{
-	struct buf text = { 0 };
-	char *dir = NULL;
-
-	if (!read_file("/proc/self/mountinfo", MOUNTINFO_MAX, &text))
-		dir = tracefs_mounted((char *)text.data, text.len);
-	buf_release(&text);
-	if (dir && is_tracefs(dir))
-		return dir;
-	free(dir);
-	/* there may be no /proc, in an initramfs */
-	if (!is_tracefs(DEFAULT_DIR) &&
-	    mount("tracefs", DEFAULT_DIR, "tracefs", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL))
-		return NULL;
-	return strdup(DEFAULT_DIR);
-}
-
 char *tracefs_dir(const char *given, const struct log *log)
 {
-	char *dir = given && *given ? strdup(given) : find_or_mount();
+	char *dir = given && *given ? strdup(given) : NULL;
 
+	if (!given || !*given) {
+		struct buf text = { 0 };
+
+		if (!read_file("/proc/self/mountinfo", MOUNTINFO_MAX, &text))
+			dir = tracefs_mounted((char *)text.data, text.len);
+		buf_release(&text);
+		if (dir && !is_tracefs(dir)) {
+			free(dir);
+			dir = NULL;
+		}
+		/* there may be no /proc, in an initramfs */
+		if (!dir && (is_tracefs(DEFAULT_DIR) || !mount("tracefs", DEFAULT_DIR, "tracefs",
+							       MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL)))
+			dir = strdup(DEFAULT_DIR);
+	}
 	if (dir && !access(dir, R_OK | X_OK))
 		return dir;
 	if (dir)

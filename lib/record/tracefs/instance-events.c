@@ -86,33 +86,14 @@ static int match_name(const struct instance *i, const struct strlist *systems, c
 
 /* ---- filters and triggers ------------------------------------------------------ */
 
-typedef int put_fn(struct instance *i, const char *event, const char *value);
-
-static int put_filter(struct instance *i, const char *event, const char *filter)
-{
-	char path[INSTANCE_PATH];
-
-	return undo_write(i->undo, instance_file(i, path, "events/%s/filter", event), filter);
-}
-
-static int put_trigger(struct instance *i, const char *event, const char *trigger)
-{
-	char path[INSTANCE_PATH];
-	int ret = undo_add(i->undo, instance_file(i, path, "events/%s/trigger", event), trigger);
-
-	if (ret != -EEXIST)
-		return ret;
-	log_warn(i->o.log, "'%s' has a trigger like '%s' already", path, trigger);
-	return 0;
-}
-
 /*
- * Fields differ from event to event: enough that one of many takes it. Not by the system's own filter
- * file: its text belongs to all instances at once, and would remain in the others.
+ * Fields differ from event to event: enough that one of many takes it. Not by
+ * the system's own filter file: its text belongs to all instances at once, and would remain in the others.
  */
 static int put_everywhere(struct instance *i, const struct event_plan *e, const struct strlist *matches,
-			  put_fn *put, const char *what, const char *value)
+			  bool trigger, const char *value)
 {
+	const char *what = trigger ? "trigger" : "filter";
 	struct strlist events = { 0 };
 	size_t refused = 0;
 	char path[INSTANCE_PATH];
@@ -124,8 +105,12 @@ static int put_everywhere(struct instance *i, const struct event_plan *e, const 
 	if (ret)
 		goto out;
 	for (size_t n = 0; n < events.n; n++) {
-		int one = put(i, events.v[n], value);
-
+		int (*put)(struct undo *, const char *, const char *) = trigger ? undo_add : undo_write;
+		int one = put(i->undo, instance_file(i, path, "events/%s/%s", events.v[n], what), value);
+		if (one == -EEXIST && trigger) {
+			log_warn(i->o.log, "'%s' has a trigger like '%s' already", path, value);
+			one = 0;
+		}
 		refused += one != 0;
 		why = one ? one : why;
 	}
@@ -144,19 +129,6 @@ out:
 
 /* ---- switching ------------------------------------------------------------------ */
 
-static int switch_one(struct instance *i, const struct event_plan *e, const char *what, bool exact)
-{
-	const char *value = e->negate ? "0" : "1";
-	char path[INSTANCE_PATH];
-	bool grave;
-	int ret = undo_poke(i->undo, instance_file(i, path, "events/%s/enable", what), value);
-
-	grave = exact || ret == -EACCES || ret == -EPERM || ret == -ENOMEM;
-	if (ret)
-		instance_complain(i, grave ? LOG_ERROR : LOG_WARN, path, value, ret, NULL);
-	return grave ? ret : 0;
-}
-
 static int no_match(struct instance *i, const struct event_plan *e)
 {
 	bool go_on = i->o.plan->ignore_event_errors || i->o.plan->best_effort;
@@ -167,33 +139,26 @@ static int no_match(struct instance *i, const struct event_plan *e)
 	return go_on ? 0 : -ENOENT;
 }
 
-static int make_one_event(struct instance *top, const struct event_plan *e)
-{
-	const char *event = strchr(e->name, ':') + 1;
-	char path[INSTANCE_PATH];
-	int ret;
-
-	snprintf(path, sizeof(path), "%.*s/%s", (int)(event - 1 - e->name), e->name, event);
-	if (has_enable(top, path)) {
-		log_err(top->o.log, "-e '%s': there is an event %s already", e->define, e->name);
-		return -EEXIST;
-	}
-	ret = dynamic_event_make(top->undo, e->define);
-	if (ret)
-		instance_complain(top, e->optional ? LOG_INFO : LOG_ERROR, "dynamic_events", e->define, ret,
-				  NULL);
-	return ret;
-}
-
 int instance_make_events(struct undo *u, const struct buffer_plan *b, const struct log *log)
 {
 	struct instance top = { .undo = u, .path = (char *)".", .o = { .log = log } };
 	size_t n_optional = 0, n_made = 0;
-
 	for (size_t n = 0; n < b->n_events; n++) {
 		const struct event_plan *e = &b->events[n];
-		int ret = e->define ? make_one_event(&top, e) : 0;
+		const char *event = e->define ? strchr(e->name, ':') + 1 : NULL;
+		char path[INSTANCE_PATH];
+		int ret = 0;
 
+		if (event)
+			snprintf(path, sizeof(path), "%.*s/%s", (int)(event - 1 - e->name), e->name, event);
+		if (event && has_enable(&top, path)) {
+			log_err(log, "-e '%s': there is an event %s already", e->define, e->name);
+			return -EEXIST;
+		}
+		ret = event ? dynamic_event_make(u, e->define) : 0;
+		if (ret)
+			instance_complain(&top, e->optional ? LOG_INFO : LOG_ERROR, "dynamic_events",
+					  e->define, ret, NULL);
 		n_optional += e->define && e->optional;
 		n_made += e->define && e->optional && !ret;
 		if (ret && (!e->optional || ret == -EEXIST))
@@ -219,29 +184,23 @@ static int setup_one_event(struct instance *i, const struct strlist *systems, co
 		goto out;
 	}
 	if (e->filter && !e->negate)
-		ret = put_everywhere(i, e, &m, put_filter, "filter", e->filter);
+		ret = put_everywhere(i, e, &m, false, e->filter);
 	for (size_t n = 0; !ret && n < e->triggers.n; n++)
-		ret = put_everywhere(i, e, &m, put_trigger, "trigger", e->triggers.v[n]);
-	for (size_t n = 0; !ret && n < m.n; n++)
-		ret = switch_one(i, e, m.v[n], m.n == 1 && strchr(m.v[n], '/'));
+		ret = put_everywhere(i, e, &m, true, e->triggers.v[n]);
+	for (size_t n = 0; !ret && n < m.n; n++) {
+		const char *value = e->negate ? "0" : "1";
+		char file[INSTANCE_PATH];
+		bool grave;
+
+		ret = undo_poke(i->undo, instance_file(i, file, "events/%s/enable", m.v[n]), value);
+		grave = (m.n == 1 && strchr(m.v[n], '/')) || ret == -EACCES || ret == -EPERM ||
+			ret == -ENOMEM;
+		if (ret)
+			instance_complain(i, grave ? LOG_ERROR : LOG_WARN, file, value, ret, NULL);
+		ret = grave ? ret : 0;
+	}
 out:
 	strlist_release(&m);
-	return ret;
-}
-
-static int list_systems(const struct instance *i, struct strlist *out)
-{
-	struct strlist all = { 0 };
-	char path[INSTANCE_PATH];
-	int ret = read_dir_at(undo_dirfd(i->undo), instance_file(i, path, "events"), &all);
-
-	if (ret)
-		log_err(i->o.log, "cannot list '%s': %s", path, strerror(-ret));
-	for (size_t n = 0; !ret && n < all.n; n++)
-		if (strcmp(all.v[n], "ftrace") && strcmp(all.v[n], INSTANCE_OWN_EVENTS) &&
-		    has_enable(i, all.v[n]))
-			ret = strlist_add(out, all.v[n]);
-	strlist_release(&all);
 	return ret;
 }
 
@@ -249,8 +208,20 @@ static int list_systems(const struct instance *i, struct strlist *out)
 int instance_setup_events(struct instance *i)
 {
 	const struct buffer_plan *b = i->buffer;
-	struct strlist systems = { 0 };
-	int ret = b->n_events ? list_systems(i, &systems) : 0;
+	struct strlist all = { 0 }, systems = { 0 };
+	char path[INSTANCE_PATH];
+	int ret;
+
+	if (!b->n_events)
+		return 0;
+	ret = read_dir_at(undo_dirfd(i->undo), instance_file(i, path, "events"), &all);
+	if (ret)
+		log_err(i->o.log, "cannot list '%s': %s", path, strerror(-ret));
+	for (size_t n = 0; !ret && n < all.n; n++)
+		if (strcmp(all.v[n], "ftrace") && strcmp(all.v[n], INSTANCE_OWN_EVENTS) &&
+		    has_enable(i, all.v[n]))
+			ret = strlist_add(&systems, all.v[n]);
+	strlist_release(&all);
 	for (int negate = 0; negate < 2; negate++)
 		for (size_t n = 0; !ret && n < b->n_events; n++)
 			if (b->events[n].negate == negate)

@@ -40,26 +40,6 @@ static void say_no_function(struct instance *i, const char *opt, const char *nam
 		log_err(i->o.log, "%s %s: %s", opt, name, strerror(-ret));
 }
 
-/* The names of a list, patterns resolved, commands left out. */
-static int expand_functions(struct instance *i, const char *opt, const struct strlist *names, struct buf *out)
-{
-	for (size_t n = 0; n < names->n; n++) {
-		int ret = 0;
-
-		if (is_command(names->v[n]))
-			continue;
-		if (is_regex(names->v[n]))
-			ret = i->o.match ? i->o.match(undo_dirfd(i->undo), names->v[n], out) : -EINVAL;
-		else
-			buf_printf(out, "%s\n", names->v[n]);
-		if (ret) {
-			say_no_function(i, opt, names->v[n], ret);
-			return ret;
-		}
-	}
-	return buf_str(out) ? 0 : -ENOMEM;
-}
-
 /* Makes the names the content of a filter file; no names: clears it. */
 static int put_functions(struct instance *i, const char *opt, const char *path, const struct strlist *names)
 {
@@ -70,8 +50,21 @@ static int put_functions(struct instance *i, const char *opt, const char *path, 
 		if (names->n)
 			log_err(i->o.log, "%s %s: this kernel has no '%s'", opt, names->v[0], path);
 		return names->n ? -ENOENT : 0;
+	} /* patterns are resolved, commands left out */
+	for (size_t n = 0; n < names->n; n++) {
+		if (is_command(names->v[n]))
+			continue;
+		ret = 0;
+		if (is_regex(names->v[n]))
+			ret = i->o.match ? i->o.match(undo_dirfd(i->undo), names->v[n], &lines) : -EINVAL;
+		else
+			buf_printf(&lines, "%s\n", names->v[n]);
+		if (ret) {
+			say_no_function(i, opt, names->v[n], ret);
+			goto out;
+		}
 	}
-	ret = expand_functions(i, opt, names, &lines);
+	ret = buf_str(&lines) ? 0 : -ENOMEM;
 	if (ret)
 		goto out;
 	ret = undo_list(i->undo, path, buf_str(&lines));
@@ -100,59 +93,40 @@ static int put_command(struct instance *i, const char *path, const char *command
 	return ret;
 }
 
-static int setup_filters(struct instance *i, bool graph)
-{
-	const struct buffer_plan *b = i->buffer;
-	bool top = !strcmp(i->path, ".");
-	char path[INSTANCE_PATH];
-	int ret = put_functions(i, "-l", instance_file(i, path, "set_ftrace_filter"), &b->funcs);
-
-	if (ret)
-		return ret;
-	/* "schedule:traceoff:1" stands in the same file, but lives by its own rules. */
-	for (size_t n = 0; !ret && n < b->funcs.n; n++)
-		if (is_command(b->funcs.v[n]))
-			ret = put_command(i, path, b->funcs.v[n]);
-	if (ret)
-		return ret;
-	/* function_graph has a file of its own for -n, in the top directory */
-	instance_file(i, path, graph && top ? "set_graph_notrace" : "set_ftrace_notrace");
-	ret = put_functions(i, "-n", path, &b->notrace);
-	if (ret || (!graph && !b->graph.n))
-		return ret;
-	return put_functions(i, "-g", "set_graph_function", &b->graph);
-}
-
-/* The tracer comes last: its filters must be there when it begins. */
-static int setup_tracer(struct instance *i)
-{
-	static const char *const lists[] = { "set_ftrace_pid", "set_ftrace_notrace_pid" };
-	char path[INSTANCE_PATH], choices[INSTANCE_PATH];
-	int ret = 0;
-
-	if (i->o.plan->func_stack && !strcmp(i->path, "."))
-		ret = instance_put(i, "options/func_stack_trace", "1", NULL);
-	for (size_t n = 0; !ret && n < ARRAY_SIZE(lists); n++) {
-		ret = undo_list(i->undo, instance_file(i, path, "%s", lists[n]), "");
-		if (ret == -ENOENT)
-			ret = 0;
-	}
-	if (ret)
-		return ret;
-	instance_file(i, choices, "available_tracers");
-	return instance_put(i, instance_file(i, path, "current_tracer"), i->buffer->tracer, choices);
-}
-
 static int instance_setup_functions(struct instance *i)
 {
+	static const char *const pids[] = { "set_ftrace_pid", "set_ftrace_notrace_pid" };
 	const struct buffer_plan *b = i->buffer;
-	bool graph = b->tracer && !strcmp(b->tracer, "function_graph");
+	bool graph = b->tracer && !strcmp(b->tracer, "function_graph"), top = !strcmp(i->path, ".");
+	char path[INSTANCE_PATH], choices[INSTANCE_PATH];
 	int ret;
 
 	if (!b->tracer && !b->funcs.n && !b->notrace.n && !b->graph.n)
 		return 0;
-	ret = setup_filters(i, graph);
-	return ret || !b->tracer ? ret : setup_tracer(i);
+	ret = put_functions(i, "-l", instance_file(i, path, "set_ftrace_filter"), &b->funcs);
+	/* "schedule:traceoff:1" stands in the same file, but lives by its own rules */
+	for (size_t n = 0; !ret && n < b->funcs.n; n++)
+		if (is_command(b->funcs.v[n]))
+			ret = put_command(i, path, b->funcs.v[n]);
+	/* function_graph has a file of its own for -n, in the top directory */
+	instance_file(i, path, graph && top ? "set_graph_notrace" : "set_ftrace_notrace");
+	ret = ret ?: put_functions(i, "-n", path, &b->notrace);
+	if (!ret && (graph || b->graph.n))
+		ret = put_functions(i, "-g", "set_graph_function", &b->graph);
+	if (ret || !b->tracer)
+		return ret;
+
+	/* the tracer comes last: its filters must be there when it begins */
+	if (i->o.plan->func_stack && top)
+		ret = instance_put(i, "options/func_stack_trace", "1", NULL);
+	for (size_t n = 0; !ret && n < ARRAY_SIZE(pids); n++) {
+		ret = undo_list(i->undo, instance_file(i, path, "%s", pids[n]), "");
+		ret = ret == -ENOENT ? 0 : ret;
+	}
+	if (ret)
+		return ret;
+	instance_file(i, choices, "available_tracers");
+	return instance_put(i, instance_file(i, path, "current_tracer"), b->tracer, choices);
 }
 
 /* ---- a buffer that runs already ---------------------------------------------------------- */
@@ -175,13 +149,6 @@ bool instance_runs(int tracing_dirfd, const char *path)
 	return runs;
 }
 
-/* Settings that would clear the buffer, or change it for the program that switched it on. */
-static bool wants_settings(const struct buffer_plan *b)
-{
-	return b->tracer || b->size_kb || b->subbuf_kb || b->cpumask || b->options.n || b->funcs.n ||
-	       b->notrace.n || b->graph.n || b->max_graph_depth >= 0;
-}
-
 /* The clock that is set, into i->clock. */
 static int instance_note_clock(struct instance *i)
 {
@@ -194,6 +161,7 @@ static int instance_note_clock(struct instance *i)
 
 int instance_join(struct instance *i)
 {
+	const struct buffer_plan *b = i->buffer;
 	char path[INSTANCE_PATH];
 	int ret = undo_save(i->undo, instance_file(i, path, "tracing_on"));
 
@@ -202,10 +170,11 @@ int instance_join(struct instance *i)
 	if (ret) {
 		instance_complain(i, LOG_ERROR, path, "", ret, NULL);
 		return ret;
-	}
-	if (wants_settings(i->buffer))
+	} /* these would clear the buffer, or change it for the program that switched it on */
+	if (b->tracer || b->size_kb || b->subbuf_kb || b->cpumask || b->options.n || b->funcs.n ||
+	    b->notrace.n || b->graph.n || b->max_graph_depth >= 0)
 		log_warn(i->o.log, "%s%sthe buffer runs already: of what was asked only its events are added",
-			 i->buffer->name, *i->buffer->name ? ": " : "");
+			 b->name, *b->name ? ": " : "");
 	return instance_note_clock(i) ?: instance_setup_events(i);
 }
 
@@ -324,43 +293,29 @@ static int setup_cpumask(struct instance *i)
 }
 
 /* "x", or "nox" for clearing x; an option's own name may begin with "no". */
-static int setup_option(struct instance *i, const char *name)
-{
-	char path[INSTANCE_PATH];
-	const char *value = "1";
-
-	instance_file(i, path, "options/%s", name);
-	if (!instance_has(i, path) && !strncmp(name, "no", 2)) {
-		instance_file(i, path, "options/%s", name + 2);
-		value = "0";
-	}
-	if (!strchr(name, '/') && instance_has(i, path))
-		return instance_put(i, path, value, NULL);
-	log_err(i->o.log, "there is no option '%s' for %s%s in this kernel", name,
-		*i->buffer->name ? "the buffer " : "the top buffer", i->buffer->name);
-	return -ENOENT;
-}
-
 static int setup_options(struct instance *i)
 {
 	const struct strlist *o = &i->buffer->options;
+	char path[INSTANCE_PATH];
 	int ret = 0;
 
-	for (size_t n = 0; !ret && n < o->n; n++)
-		ret = setup_option(i, o->v[n]);
+	for (size_t n = 0; !ret && n < o->n; n++) {
+		const char *name = o->v[n], *value = "1";
+
+		instance_file(i, path, "options/%s", name);
+		if (!instance_has(i, path) && !strncmp(name, "no", 2)) {
+			instance_file(i, path, "options/%s", name + 2);
+			value = "0";
+		}
+		if (!strchr(name, '/') && instance_has(i, path)) {
+			ret = instance_put(i, path, value, NULL);
+			continue;
+		}
+		log_err(i->o.log, "there is no option '%s' for %s%s in this kernel", name,
+			*i->buffer->name ? "the buffer " : "the top buffer", i->buffer->name);
+		ret = -ENOENT;
+	}
 	return ret;
-}
-
-/* Files of the top directory, whatever the buffer. */
-static int setup_globals(struct instance *i)
-{
-	int ret = 0;
-
-	if (i->o.plan->cmdlines_size)
-		ret = instance_put_number(i, "saved_cmdlines_size", i->o.plan->cmdlines_size);
-	if (ret || i->buffer->max_graph_depth < 0)
-		return ret;
-	return instance_put_number(i, "max_graph_depth", (uint64_t)i->buffer->max_graph_depth);
 }
 
 /*
@@ -381,21 +336,15 @@ static bool empty_error_log(struct instance *i, bool clear)
 
 int instance_setup(struct instance *i)
 {
-	static int (*const steps[])(struct instance *) = {
-		setup_quiet,
-		setup_clock,
-		setup_size,
-		setup_cpumask,
-		setup_options,
-		setup_globals,
-		instance_setup_functions,
-		instance_setup_events,
-	};
 	bool clean = empty_error_log(i, false);
-	int ret = 0;
+	int ret = setup_quiet(i) ?: setup_clock(i) ?: setup_size(i) ?: setup_cpumask(i) ?: setup_options(i);
 
-	for (size_t n = 0; !ret && n < ARRAY_SIZE(steps); n++)
-		ret = steps[n](i);
+	/* files of the top directory, whatever the buffer */
+	if (!ret && i->o.plan->cmdlines_size)
+		ret = instance_put_number(i, "saved_cmdlines_size", i->o.plan->cmdlines_size);
+	if (!ret && i->buffer->max_graph_depth >= 0)
+		ret = instance_put_number(i, "max_graph_depth", (uint64_t)i->buffer->max_graph_depth);
+	ret = ret ?: instance_setup_functions(i) ?: instance_setup_events(i);
 	if (clean)
 		empty_error_log(i, true);
 	return ret;

@@ -241,32 +241,28 @@ static int region_check_event(struct instance *top, const char *option, const st
 	return -ENOENT;
 }
 
-static int region_make_second(struct instance *top, const struct trigger_plan *t)
+int instance_make_region(struct undo *u, const struct record_plan *plan, const struct log *log)
 {
-	char name[INSTANCE_EVENT];
-	char *line = str_printf("e:%s %s%s%s", region_second_event(name), t->event, t->filter ? " if " : "",
-				t->filter ? t->filter : "");
-	int ret = line ? dynamic_event_make(top->undo, line) : -ENOMEM;
+	struct instance top = { .undo = u, .path = (char *)".", .o = { .log = log } };
+	const struct trigger_plan *t = &plan->stop_on;
+	char name[INSTANCE_EVENT], *line;
+	int ret = region_check_event(&top, "--start-on", &plan->start_on)
+			  ?: region_check_event(&top, "--stop-on", t);
 
+	if (ret || !region_is_one_event(plan))
+		return ret;
+	line = str_printf("e:%s %s%s%s", region_second_event(name), t->event, t->filter ? " if " : "",
+			  t->filter ? t->filter : "");
+	ret = line ? dynamic_event_make(u, line) : -ENOMEM;
 	if (ret && line) {
-		instance_complain(top, LOG_ERROR, "dynamic_events", line, ret, NULL);
-		log_err(top->o.log,
+		instance_complain(&top, LOG_ERROR, "dynamic_events", line, ret, NULL);
+		log_err(log,
 			"--start-on and --stop-on are both for %s: such a filter needs eprobes (Linux 6.0), "
-			"or "
-			"name two events",
+			"or name two events",
 			t->event);
 	}
 	free(line);
 	return ret;
-}
-
-int instance_make_region(struct undo *u, const struct record_plan *plan, const struct log *log)
-{
-	struct instance top = { .undo = u, .path = (char *)".", .o = { .log = log } };
-	int ret = region_check_event(&top, "--start-on", &plan->start_on)
-			  ?: region_check_event(&top, "--stop-on", &plan->stop_on);
-
-	return ret || !region_is_one_event(plan) ? ret : region_make_second(&top, &plan->stop_on);
 }
 
 static int region_put(struct instance *i, const char *event, const char *action, const char *filter)

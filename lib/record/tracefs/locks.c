@@ -131,39 +131,12 @@ static int left_check(const struct lock *one, int journal_fd, const struct log *
 	return -EBUSY;
 }
 
-static void left_forget(const struct lock *one)
-{
-	char path[80];
-
-	left_path(one->fd, path);
-	unlinkat(AT_FDCWD, path, 0);
-}
-
-static void left_note(const struct lock *one, int journal_fd, const struct log *log)
-{
-	char path[80], self[40], journal[PATH_MAX];
-
-	left_forget(one);
-	left_path(one->fd, path);
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", journal_fd);
-	read_link(self, journal);
-	mkdirat(AT_FDCWD, left_dir(), 0700);
-	if (*journal && symlinkat(journal, AT_FDCWD, path) < 0)
-		log_debug(log, "cannot make '%s': nobody will know of a kill: %s", path, strerror(errno));
-}
-
 /* ---- taking --------------------------------------------------------------- */
-
-/* It may have been removed, and made anew, between open and flock. */
-static bool is_still(int fd, int dirfd, const char *dir)
-{
-	struct stat now, locked;
-
-	return !fstatat(dirfd, dir, &now, 0) && !fstat(fd, &locked) && same_file(&now, &locked);
-}
 
 static int lock_open(struct lock *one, int dirfd, const char *path, int journal_fd, const struct log *log)
 {
+	struct stat now, locked;
+
 	one->fd = openat(dirfd, one->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (one->fd < 0)
 		return -errno;
@@ -185,8 +158,10 @@ static int lock_open(struct lock *one, int dirfd, const char *path, int journal_
 			within ? ", which '" : "", within ? path : "", within ? "' is part of" : "",
 			hyp ? "" : ", or record into another instance (-B NAME)");
 		return -EBUSY;
-	}
-	return is_still(one->fd, dirfd, one->dir) ? left_check(one, journal_fd, log) : -ENOENT;
+	} /* it may have been removed, and made anew, between open and flock */
+	if (fstatat(dirfd, one->dir, &now, 0) || fstat(one->fd, &locked) || !same_file(&now, &locked))
+		return -ENOENT;
+	return left_check(one, journal_fd, log);
 }
 
 int locks_take(struct locks *l, int dirfd, const char *path, int journal_fd, const struct log *log)
@@ -199,7 +174,16 @@ int locks_take(struct locks *l, int dirfd, const char *path, int journal_fd, con
 			goto out;
 	ret = ret ?: lock_open(&one, dirfd, path, journal_fd, log) ?: array_push(&l->v, &l->n, &one, sizeof(one));
 	if (!ret) {
-		left_note(&one, journal_fd, log);
+		char left[80], self[40], journal[PATH_MAX];
+
+		left_path(one.fd, left);
+		unlinkat(AT_FDCWD, left, 0);
+		snprintf(self, sizeof(self), "/proc/self/fd/%d", journal_fd);
+		read_link(self, journal);
+		mkdirat(AT_FDCWD, left_dir(), 0700);
+		if (*journal && symlinkat(journal, AT_FDCWD, left) < 0)
+			log_debug(log, "cannot make '%s': nobody will know of a kill: %s", left,
+				  strerror(errno));
 		return 0;
 	}
 out:
@@ -211,8 +195,11 @@ out:
 void locks_release(struct locks *l, bool undone)
 {
 	for (size_t i = 0; i < l->n; i++) {
+		char path[80];
+
+		left_path(l->v[i].fd, path);
 		if (undone)
-			left_forget(&l->v[i]);
+			unlinkat(AT_FDCWD, path, 0);
 		close(l->v[i].fd);
 		free(l->v[i].dir);
 	}

@@ -158,37 +158,24 @@ static int journal_parse(struct journal *j, const struct buf *text, size_t *numb
 	return 0;
 }
 
-/* A recording writes to the journal; links and devices are refused. */
-static int open_journal(int dirfd, const char *path)
-{
-	struct stat st;
-	int fd = openat(dirfd, path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	int ret = 0;
-
-	if (fd < 0)
-		return -errno;
-	if (fstat(fd, &st) < 0)
-		ret = -errno;
-	else if (!S_ISREG(st.st_mode))
-		ret = -EBADMSG;
-	else if (flock(fd, LOCK_EX | LOCK_NB) < 0)
-		ret = errno == EWOULDBLOCK ? -EBUSY : -errno;
-	if (!ret)
-		return fd;
-	close(fd);
-	return ret;
-}
-
 int journal_load(struct journal *j, int dirfd, const char *path, size_t *line)
 {
 	struct buf text = { 0 };
-	int ret;
+	struct stat st;
+	int ret = 0;
 
-	*j = (struct journal){ .fd = open_journal(dirfd, path) };
+	/* a recording writes to the journal; links and devices are refused */
+	*j = (struct journal){ .fd = openat(dirfd, path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) };
 	*line = 0;
 	if (j->fd < 0)
-		return j->fd;
-	ret = read_fd(j->fd, JOURNAL_MAX, &text) ?: journal_parse(j, &text, line);
+		return -errno;
+	if (fstat(j->fd, &st) < 0)
+		ret = -errno;
+	else if (!S_ISREG(st.st_mode))
+		ret = -EBADMSG;
+	else if (flock(j->fd, LOCK_EX | LOCK_NB) < 0)
+		ret = errno == EWOULDBLOCK ? -EBUSY : -errno;
+	ret = ret ?: read_fd(j->fd, JOURNAL_MAX, &text) ?: journal_parse(j, &text, line);
 	if (!ret && lseek(j->fd, j->end, SEEK_SET) < 0)
 		ret = -errno;
 	buf_release(&text);

@@ -32,8 +32,8 @@ int locks_take(struct locks *l, int dirfd, const char *path, int journal_fd, con
 void locks_release(struct locks *l, bool undone);
 
 /*
- * The journal of undo.h: entries in memory and, one line each, in a file. The
- * file is input like any other when it is read back. Used by undo only.
+ * The journal of undo.h: entries in memory and, one line each, in a file. The * file is input like any other
+ * when it is read back.
  */
 
 enum entry_op { ENTRY_WRITE, ENTRY_LIST, ENTRY_RMDIR };
@@ -63,12 +63,8 @@ int journal_add(struct journal *j, enum entry_op op, const char *path, const cha
 /* Drops the newest entry, in the file too. */
 void journal_pop(struct journal *j);
 
-/*
- * tracefs files that hold a list: what they show is not always what they take.
- * Used by undo only.
- */
-
-/*
+/* * tracefs files that hold a list: what they show is not always what they take.
+ *
  * The content of a list file in the form that can be written back, one entry a
  * line. Left out: comment lines ("#### all functions enabled ####", "no pid"),
  * functions with a command (they outlive O_TRUNC), and events that are on only

@@ -225,37 +225,31 @@ static int undo_note(struct undo *u, enum entry_op op, const char *path, const c
 	return ret;
 }
 
-/* Each dir/SUB/name; a SUB without the file is passed over. */
-static int save_each(struct undo *u, const char *dir, const char *name)
-{
-	struct strlist subs = { 0 };
-	int ret = read_dir_at(u->dirfd, dir, &subs);
-
-	for (size_t i = 0; i < subs.n && !ret; i++) {
-		char *path = str_printf("%s/%s/%s", dir, subs.v[i], name);
-
-		if (!path)
-			ret = -ENOMEM;
-		else if (file_there(u->dirfd, path))
-			ret = undo_save(u, path);
-		free(path);
-	}
-	strlist_release(&subs);
-	return ret;
-}
-
 /* A file that shows "X": its members differ. */
 static int save_members(struct undo *u, const char *path)
 {
 	const char *name = basename(path);
 	bool enable = !strcmp(name, "enable");
-	int ret = -ENOMEM;
 	char *dir = str_printf("%.*s%s", (int)(name - path), path, enable ? "." : "per_cpu");
+	struct strlist subs = { 0 };
+	int ret;
 
-	if (dir && enable && name > path)
+	if (!dir)
+		return -ENOMEM;
+	if (enable && name > path)
 		dir[name - path - 1] = 0; /* "events/kvm/enable": in events/kvm */
-	if (dir)
-		ret = save_each(u, dir, name);
+	ret = read_dir_at(u->dirfd, dir, &subs);
+	for (size_t i = 0; i < subs.n && !ret; i++) {
+		char *member = str_printf("%s/%s/%s", dir, subs.v[i], name);
+
+		/* one without the file is passed over */
+		if (!member)
+			ret = -ENOMEM;
+		else if (file_there(u->dirfd, member))
+			ret = undo_save(u, member);
+		free(member);
+	}
+	strlist_release(&subs);
 	free(dir);
 	return ret;
 }
@@ -320,25 +314,19 @@ static int save_list(struct undo *u, const char *path, struct buf *old)
 	return buf_str(old) ? undo_note(u, ENTRY_LIST, path, buf_str(old)) : -ENOMEM;
 }
 
-/* "a\nb" and "a\nb\n" are the same list. */
-static bool same_list(const char *a, const char *b)
-{
-	size_t la = strlen(a), lb = strlen(b);
-
-	while (la && a[la - 1] == '\n')
-		la--;
-	while (lb && b[lb - 1] == '\n')
-		lb--;
-	return la == lb && !memcmp(a, b, la);
-}
-
 int undo_list(struct undo *u, const char *path, const char *value)
 {
 	struct buf old = { 0 };
 	int ret = save_list(u, path, &old);
+	size_t len = strlen(value);
 
+	/* "a\nb" and "a\nb\n" are the same list */
+	while (len && value[len - 1] == '\n')
+		len--;
+	while (old.len && old.data[old.len - 1] == '\n')
+		old.len--;
 	/* kept even when nothing changes now: events are then switched one by one */
-	if (!ret && !same_list(buf_str(&old), value))
+	if (!ret && (old.len != len || memcmp(old.data, value, len)))
 		ret = list_write(u->dirfd, path, value, false, &u->refused);
 	buf_release(&old);
 	return ret;
@@ -370,23 +358,6 @@ int undo_add(struct undo *u, const char *path, const char *line)
 	return ret;
 }
 
-static int make_dir(struct undo *u, const char *path)
-{
-	int ret;
-
-	/* not after the journal's line: a recovery would remove somebody else's instance */
-	if (file_there(u->dirfd, path))
-		return -EEXIST;
-	ret = journal_add(&u->journal, ENTRY_RMDIR, path, "");
-	if (ret)
-		return ret;
-	if (!mkdirat(u->dirfd, path, 0750))
-		return 0;
-	ret = -errno;
-	journal_pop(&u->journal);
-	return ret;
-}
-
 /*
  * The parent is held for a moment, so that no other process locks the new directory, which its maker
  * removes.
@@ -399,7 +370,12 @@ int undo_mkdir(struct undo *u, const char *path)
 
 	if (parent >= 0)
 		flock(parent, LOCK_EX);
-	ret = make_dir(u, path);
+	/* not after the journal's line: a recovery would remove somebody else's instance */
+	ret = file_there(u->dirfd, path) ? -EEXIST : journal_add(&u->journal, ENTRY_RMDIR, path, "");
+	if (!ret && mkdirat(u->dirfd, path, 0750)) {
+		ret = -errno;
+		journal_pop(&u->journal);
+	}
 	if (!ret) {
 		ret = undo_lock(u, path);
 		if (ret)
@@ -420,16 +396,6 @@ int undo_at_end(struct undo *u, const char *path, const char *value)
 }
 
 /* ---- putting back --------------------------------------------------------- */
-
-/* Files whose directory is gone (a remote, a module's events) need no restoring. */
-static bool dir_gone(const struct undo *u, const char *path)
-{
-	char *dir = str_printf("%.*s", (int)(basename(path) - path), path);
-	bool gone = dir && *dir && !file_there(u->dirfd, dir);
-
-	free(dir);
-	return gone;
-}
 
 static int undo_entry_once(struct undo *u, const struct entry *e)
 {
@@ -463,13 +429,15 @@ static int undo_entry_once(struct undo *u, const struct entry *e)
 
 static int undo_entry(struct undo *u, const struct entry *e)
 {
+	char dir[1100];
 	int ret = undo_entry_once(u, e);
 
 	for (int i = 0; ret == -EBUSY && i < BUSY_TRIES; i++) {
 		nanosleep(&(struct timespec){ .tv_nsec = BUSY_WAIT_NS }, NULL);
 		ret = undo_entry_once(u, e);
-	}
-	if (!ret || (ret == -ENOENT && dir_gone(u, e->path)))
+	} /* files whose directory is gone (a remote, a module's events) need no restoring */
+	snprintf(dir, sizeof(dir), "%.*s", (int)(basename(e->path) - e->path), e->path);
+	if (!ret || (ret == -ENOENT && *dir && !file_there(u->dirfd, dir)))
 		return 0;
 	if (e->op == ENTRY_RMDIR) {
 		static const char *const files[][2] = {

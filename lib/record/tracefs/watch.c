@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Instance that records when the triggers of regions switched tracing on and off. */
-#include "record/tracefs/watch.h"
+#include "record/tracefs/instance.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -41,27 +41,12 @@ static int watch_event(struct instance *i, const char *event, const char *filter
 	return ret ? ret : undo_write(i->undo, instance_file(i, path, "events/%s/enable", event), "1");
 }
 
-static int watch_setup(struct watch *w, struct instance *i, const char *clock)
-{
-	const struct record_plan *plan = i->o.plan;
-	char name[INSTANCE_EVENT], path[INSTANCE_PATH];
-	const char *filter, *stop = instance_region_stop(plan, name, &filter);
-	int ret = undo_write(i->undo, instance_file(i, path, "trace_clock"), clock);
-
-	ret = ret ? ret : undo_write(i->undo, instance_file(i, path, "buffer_size_kb"), WATCH_KB);
-	ret = ret ? ret : watch_event(i, plan->start_on.event, plan->start_on.filter, &w->start);
-	/* an eprobe's event is only in the buffer that has it first (kernel/trace/trace_eprobe.c) */
-	if (ret || !stop || stop == name)
-		return ret;
-	ret = watch_event(i, stop, filter, &w->stop);
-	return ret == -ENOENT ? 0 : ret;
-}
-
 int watch_open(struct watch *w, struct undo *u, const struct record_plan *plan, const char *clock)
 {
-	char name[sizeof(w->path) - sizeof("instances/")];
+	char name[sizeof(w->path) - sizeof("instances/")], second[INSTANCE_EVENT], path[INSTANCE_PATH];
 	struct buffer_plan b = { .name = name };
 	struct instance_opts o = { .plan = plan };
+	const char *filter, *stop = instance_region_stop(plan, second, &filter);
 	struct instance *i;
 	int ret;
 
@@ -70,7 +55,14 @@ int watch_open(struct watch *w, struct undo *u, const struct record_plan *plan, 
 	ret = instance_open(&i, u, &b, &o);
 	if (ret)
 		return ret;
-	ret = watch_setup(w, i, clock);
+	ret = undo_write(u, instance_file(i, path, "trace_clock"), clock);
+	ret = ret ?: undo_write(u, instance_file(i, path, "buffer_size_kb"), WATCH_KB);
+	ret = ret ?: watch_event(i, plan->start_on.event, plan->start_on.filter, &w->start);
+	/* an eprobe's event is only in the buffer that has it first (kernel/trace/trace_eprobe.c) */
+	if (!ret && stop && stop != second) {
+		ret = watch_event(i, stop, filter, &w->stop);
+		ret = ret == -ENOENT ? 0 : ret;
+	}
 	if (!ret)
 		snprintf(w->path, sizeof(w->path), "instances/%s", name);
 	instance_free(i);
