@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The texts and conversions of a print format's string, as libtraceevent takes it apart, and fields without
- * one. */
+/* The texts and conversions of a print format's string, as libtraceevent takes it apart. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -138,7 +137,19 @@ void text_conversions(struct text_build *b)
 
 /* ---- conversions of printf ------------------------------------------------------------ */
 
-bool text_spec(struct text_build *b, const struct text_conversion *c, struct text_spec *spec)
+/* The same conversion of a long long: "%-08.3llx". */
+static const char *text_integer_format(struct text_build *b, const char *s, const struct conversion *scan)
+{
+	struct buf format = { 0 };
+	const char *copy;
+
+	buf_printf(&format, "%.*sll%c", (int)(scan->length - s), s, scan->letter);
+	copy = text_copy(b, buf_str(&format) ?: "", format.len);
+	buf_release(&format);
+	return copy;
+}
+
+static bool text_spec(struct text_build *b, const struct text_conversion *c, struct text_spec *spec)
 {
 	static const uint8_t bits[] = { 8, 16, 32, 64, 64 };
 	const char *end = c->s + c->len;
@@ -163,6 +174,7 @@ bool text_spec(struct text_build *b, const struct text_conversion *c, struct tex
 	}
 	spec->plain = !spec->left && !spec->zeros && !spec->alternate && !spec->width &&
 		      spec->precision < 0 && !c->count;
+	spec->format = text_integer_format(b, c->s, &scan);
 	spec->count = c->count ? text_expr(b, c->count) : NULL;
 	if (spec->count && text_expr_most(spec->count) > TEXT_COUNT_MAX)
 		text_refuse(b, "%.*s without a bound", (int)c->len, c->s);
@@ -174,23 +186,47 @@ bool text_spec(struct text_build *b, const struct text_conversion *c, struct tex
 static enum text_piece_kind text_integer_kind(const struct text_spec *s)
 {
 	bool wide = s->zeros && !s->left && !s->alternate && s->precision < 0 && !s->count &&
-		    s->width <= TEXT_DIGITS_MAX;
+		    s->width <= TEXT_WIDTH_MAX;
 
 	if (s->conversion == 'x' && (s->plain || wide))
 		return TEXT_HEX;
-	if (!s->plain)
-		return TEXT_INTEGER;
-	return s->conversion == 'u' ? TEXT_DECIMAL : strchr("di", s->conversion) ? TEXT_SIGNED : TEXT_INTEGER;
+	if (s->conversion == 'u' && (s->plain || wide))
+		return TEXT_DECIMAL;
+	return s->plain && strchr("di", s->conversion) ? TEXT_SIGNED : TEXT_INTEGER;
 }
 
-void text_integer_add(struct text_build *b, const struct text_spec *spec, const struct text_expr *value)
+static void text_integer_add(struct text_build *b, const struct text_conversion *c)
 {
-	struct text_piece *p = value ? text_piece_add(b, text_integer_kind(spec)) : NULL;
+	struct text_spec spec;
+	const struct text_expr *value = text_spec(b, c, &spec) ? text_expr(b, c->arg) : NULL;
+	struct text_piece *p = value ? text_piece_add(b, text_integer_kind(&spec)) : NULL;
 
 	if (!p)
 		return;
-	p->spec = *spec;
+	p->spec = spec;
 	p->value = value;
+}
+
+/* Of %p: a function, or any other address; flags and a width change nothing. */
+static void text_pointer_add(struct text_build *b, const struct text_conversion *c)
+{
+	const char *end = c->s + c->len, *what = memchr(c->s, 'p', c->len);
+	bool function = ++what < end && strchr("FfSs", *what);
+	struct text_piece *p;
+
+	if (what < end && !function) {
+		text_refuse(b, "%.*s", (int)c->len, c->s);
+		return;
+	}
+	if (c->arg->type == TEP_PRINT_BSTRING)
+		text_refuse(b, "a string of bprint's");
+	p = text_piece_add(b, function ? TEXT_FUNCTION : TEXT_POINTER);
+	if (!p)
+		return;
+	p->value = text_expr(b, c->arg);
+	p->offset = function && (*what == 'F' || *what == 'S');
+	if (function)
+		tep_find_function(b->p->event->tep, 0); /* sorts the symbols, while nobody else asks */
 }
 
 static void text_string_add(struct text_build *b, const struct text_conversion *c)
@@ -214,15 +250,12 @@ static void text_string_add(struct text_build *b, const struct text_conversion *
 
 void text_conversion_add(struct text_build *b, const struct text_conversion *c)
 {
-	struct text_spec spec;
-
 	switch (c->is) {
 	case TEXT_IS_TEXT:
 		buf_add(&b->before, c->s, strlen(c->s));
 		break;
 	case TEXT_IS_INTEGER:
-		if (text_spec(b, c, &spec))
-			text_integer_add(b, &spec, text_expr(b, c->arg));
+		text_integer_add(b, c);
 		break;
 	case TEXT_IS_POINTER:
 		text_pointer_add(b, c);
@@ -230,101 +263,5 @@ void text_conversion_add(struct text_build *b, const struct text_conversion *c)
 	case TEXT_IS_STRING:
 		text_string_add(b, c);
 		break;
-	}
-}
-
-/* ---- name=value: events whose print format failed, or that are to be shown so ----------------- */
-
-/* Format of a number without a conversion, as libtraceevent prints it. */
-static struct text_spec text_raw_spec(const struct tep_format_field *f)
-{
-	struct text_spec spec = { .plain = true, .conversion = 'u', .bits = 64, .precision = -1 };
-
-	if (f->flags & TEP_FIELD_IS_POINTER || f->flags & TEP_FIELD_IS_LONG)
-		spec.conversion = 'x';
-	if (f->flags & TEP_FIELD_IS_POINTER || !(f->flags & TEP_FIELD_IS_SIGNED))
-		return spec;
-	if (f->size != 4 || !(f->flags & TEP_FIELD_IS_LONG))
-		spec.conversion = 'd';
-	spec.bits = f->size == 4 ? 32 : f->size == 2 ? 16 : f->size == 1 ? 8 : 64;
-	spec.width = f->size == 2 ? 2 : 0;
-	spec.plain = !spec.width;
-	return spec;
-}
-
-static void text_field_raw(struct text_build *b, const struct tep_format_field *f)
-{
-	struct text_spec spec = text_raw_spec(f);
-	struct text_piece *p;
-
-	if (!(f->flags & TEP_FIELD_IS_ARRAY)) {
-		buf_addstr(&b->before, spec.conversion == 'x' ? "0x" : "");
-		/* a char is what it is to the compiler */
-		if (f->size == 1 && (char)-1 > 0 && spec.conversion == 'd')
-			spec.conversion = 'u';
-		text_integer_add(b, &spec, text_expr_load(b, f, true));
-		return;
-	}
-	if (f->flags & TEP_FIELD_IS_STRING) {
-		/* once it was none, it is never again one to libtraceevent */
-		text_refuse(b, "the field %s, a string", f->name);
-		return;
-	}
-	p = text_piece_add(b, TEXT_RAW_BYTES);
-	if (!p)
-		return;
-	p->at = text_place(f);
-	p->at.dynamic = f->flags & TEP_FIELD_IS_DYNAMIC;
-}
-
-static bool text_conversion_shows(const struct text_conversion *c, const struct tep_format_field *f)
-{
-	const struct tep_print_arg *arg = c->is == TEXT_IS_TEXT ? NULL : c->arg;
-
-	while (arg && arg->type == TEP_PRINT_TYPE)
-		arg = arg->typecast.item;
-	return arg && arg->type == TEP_PRINT_FIELD && arg->field.field == f;
-}
-
-/*
- * The conversion that shows the field, from *next on and around; *next: the one behind it.
- * Behind the last one libtraceevent looks for no more. n: none. *hex: behind "0x".
- */
-static size_t text_conversion_of(const struct text_build *b, const struct tep_format_field *f, size_t *next,
-				 bool *hex)
-{
-	size_t len;
-
-	*hex = false;
-	if (*next == b->n || f->flags & TEP_FIELD_IS_ARRAY)
-		return b->n;
-	for (size_t k = 0, i = *next; k < b->n; k++, i = i + 1 < b->n ? i + 1 : 0) {
-		if (text_conversion_shows(&b->v[i], f)) {
-			*next = i + 1;
-			return i;
-		}
-		len = b->v[i].is == TEXT_IS_TEXT ? strlen(b->v[i].s) : 0;
-		*hex = len > 1 && !strcmp(b->v[i].s + len - 2, "0x");
-	}
-	return b->n;
-}
-
-void text_fields(struct text_build *b)
-{
-	size_t next = 0;
-
-	if (text_since_1_8())
-		text_refuse(b, "fields as name=value");
-	for (const struct tep_format_field *f = b->p->event->format.fields; f && !b->ret; f = f->next) {
-		bool hex;
-		size_t i = text_conversion_of(b, f, &next, &hex);
-
-		buf_printf(&b->before, " %s=", f->name);
-		if (i == b->n) {
-			text_field_raw(b, f);
-			continue;
-		}
-		buf_addstr(&b->before, hex ? "0x" : "");
-		text_conversion_add(b, &b->v[i]);
 	}
 }

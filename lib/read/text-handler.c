@@ -65,7 +65,7 @@ static void text_sched_wakeup(struct text_build *b)
 		b->before.len = len;
 	len = b->before.len;
 	buf_addstr(&b->before, " CPU:");
-	if (!text_sched_number(b, "target_cpu", TEXT_INTEGER, 64)) {
+	if (!text_sched_number(b, "target_cpu", TEXT_DECIMAL, 64)) {
 		b->before.len = len;
 	} else if (!b->ret) {
 		struct text_spec *spec = &b->p->pieces[b->p->n - 1].spec;

@@ -2,10 +2,65 @@
 /* Programs for events' texts: made, kept and given up. */
 #include "read/text.h"
 
+#include <dlfcn.h>
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "text-priv.h"
+#include "base/array.h"
+
+/* ---- shared by what compiles --------------------------------------------------------- */
+
+void text_refuse(struct text_build *b, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (b->ret)
+		return;
+	b->ret = -ENOTSUP;
+	va_start(ap, fmt);
+	vsnprintf(b->why, TEXT_WHY_MAX, fmt, ap);
+	va_end(ap);
+}
+
+bool text_since_1_8(void)
+{
+	return dlsym(RTLD_DEFAULT, "tep_get_sub_buffer_data_size");
+}
+
+void *text_alloc(struct text_build *b, size_t n)
+{
+	void *p = arena_alloc(&b->p->arena, n);
+
+	if (!p)
+		b->ret = -ENOMEM;
+	return p;
+}
+
+const char *text_copy(struct text_build *b, const char *s, size_t len)
+{
+	char *copy = text_alloc(b, len + 1);
+
+	return copy ? memcpy(copy, s, len) : NULL;
+}
+
+struct text_piece *text_piece_add(struct text_build *b, enum text_piece_kind kind)
+{
+	const struct text_piece piece = { .before = text_copy(b, buf_str(&b->before), b->before.len),
+					  .before_len = b->before.len,
+					  .kind = kind };
+
+	if (!piece.before || array_push(&b->p->pieces, &b->p->n, &piece, sizeof(piece))) {
+		b->ret = -ENOMEM;
+		return NULL;
+	}
+	b->before.len = 0;
+	return &b->p->pieces[b->p->n - 1];
+}
+
+/* ---- programs -------------------------------------------------------------------------- */
 
 #define TEXT_FIELD_MAX (1 << 20) /* bytes: where a field may lie, and end */
 
@@ -18,25 +73,7 @@ static bool text_fields_sound(const struct tep_format_field *f)
 	return true;
 }
 
-static void text_pretty(struct text_build *b)
-{
-	const struct tep_event *event = b->p->event;
-
-	if (text_handler(b) || b->ret)
-		return;
-	if (event->flags & TEP_EVENT_FL_FAILED) {
-		buf_addstr(&b->before, "[FAILED TO PARSE]");
-		text_fields(b);
-		return;
-	}
-	if (event->flags & TEP_EVENT_FL_ISBPRINT)
-		text_refuse(b, "a format in each record");
-	text_conversions(b);
-	for (size_t i = 0; i < b->n && !b->ret; i++)
-		text_conversion_add(b, &b->v[i]);
-}
-
-static void text_build(struct text_build *b, bool raw)
+static void text_build(struct text_build *b)
 {
 	struct tep_event *event = b->p->event;
 
@@ -45,20 +82,22 @@ static void text_build(struct text_build *b, bool raw)
 		text_refuse(b, "a machine of another kind");
 	else if (!text_fields_sound(event->format.common_fields) || !text_fields_sound(event->format.fields))
 		text_refuse(b, "a field out of reach");
-	if (b->ret)
-		return;
-	if (raw || (event->flags & TEP_EVENT_FL_PRINTRAW)) {
-		if (!(event->flags & (TEP_EVENT_FL_FAILED | TEP_EVENT_FL_ISBPRINT)))
-			text_conversions(b);
-		text_fields(b);
-	} else {
-		text_pretty(b);
+	else if (event->flags & TEP_EVENT_FL_PRINTRAW)
+		text_refuse(b, "fields as numbers");
+	if (!b->ret && !text_handler(b)) {
+		if (event->flags & TEP_EVENT_FL_FAILED)
+			text_refuse(b, "a print format that failed");
+		else if (event->flags & TEP_EVENT_FL_ISBPRINT)
+			text_refuse(b, "a format in each record");
+		text_conversions(b);
+		for (size_t i = 0; i < b->n && !b->ret; i++)
+			text_conversion_add(b, &b->v[i]);
 	}
 	if (b->before.len && !b->ret)
 		text_piece_add(b, TEXT_NOTHING);
 }
 
-int text_compile(struct text_program **out, struct tep_event *event, bool raw, char why[TEXT_WHY_MAX])
+int text_compile(struct text_program **out, struct tep_event *event, char why[TEXT_WHY_MAX])
 {
 	struct text_build b = { .p = calloc(1, sizeof(*b.p)), .why = why };
 
@@ -68,7 +107,7 @@ int text_compile(struct text_program **out, struct tep_event *event, bool raw, c
 		return -ENOMEM;
 	b.p->event = event;
 	b.p->least = (uint32_t)tepfile_least_size(event);
-	text_build(&b, raw);
+	text_build(&b);
 	if (b.before.bad || b.p->arena.bad)
 		b.ret = -ENOMEM;
 	buf_release(&b.before);
