@@ -67,6 +67,13 @@ int output_copy(const struct dat_copy *copy, const char *output, const struct in
 	return ret;
 }
 
+void output_made(struct strlist *made, int ret, const struct log *log)
+{
+	for (size_t i = 0; i < made->n && !ret; i++)
+		log_info(log, "%s", made->v[i]);
+	strlist_release(made);
+}
+
 int output_write(const char *path, const struct buf *text, const struct inputs *in, const struct log *log)
 {
 	struct outfile out;
