@@ -251,7 +251,7 @@ int outfile_close(struct outfile *o, int ret)
 		ret = o->part ? part_put_in_place(o) : outfile_close_fd(o);
 	if (ret && own)
 		unlinkat(o->dir, o->part, 0);
-	if (ret)
+	if (ret && ret != -EINVAL && ret != -ENOTSUP)
 		outfile_refuse(o, ret, ret == -ESTALE ? "another run writes it, too" : NULL);
 	outfile_release(o);
 	return ret;

@@ -34,8 +34,8 @@ int outfile_open(struct outfile *o, const char *path, bool stream, const struct 
 /* Would outfile_open() refuse it? Makes nothing. For what takes long to be written. */
 int outfile_check(const char *path, const struct log *log);
 /*
- * ret: how the writing went. 0: the file is in place. Else it is as it was, and the
- * log says why; returns ret or what failed in the end.
+ * ret: how the writing went. 0: the file is in place. Else it is as it was, and the log says why, unless
+ * the writer has said it already (-EINVAL, -ENOTSUP); returns ret or what failed in the end.
  */
 int outfile_close(struct outfile *o, int ret);
 
