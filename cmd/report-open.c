@@ -299,7 +299,6 @@ void report_close(struct report *r)
 			free(all);
 		}
 	}
-	timeline_close(r->timeline);
 	print_close(r->print);
 	padded_release(&r->room);
 	hyptrace_close(r->handle);
