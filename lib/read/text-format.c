@@ -47,39 +47,6 @@ static const char *text_literal(struct text_build *b, const char *s)
 	return s;
 }
 
-/* Bytes behind "%p" that say what it points at. */
-static size_t text_pointer_len(const char *s)
-{
-	size_t n = 2;
-
-	switch (*s) {
-	case 'F':
-	case 'f':
-	case 'S':
-	case 's':
-		return 1;
-	case 'M':
-	case 'm':
-		return s[1] && strchr("RF", s[1]) ? 2 : 1;
-	case 'U':
-		return s[1] && strchr("LlBb", s[1]) ? 2 : 1;
-	case 'h':
-		return s[1] && strchr("CDN", s[1]) ? 2 : 1;
-	case 'I':
-	case 'i':
-		break;
-	default:
-		return 0;
-	}
-	if (!s[1] || !strchr("4S6", s[1]))
-		return 1;
-	while (s[1] == 'S' && s[n] && strchr("pfs", s[n]))
-		n++;
-	if (s[1] != '6' && s[n] && strchr("hnlb", s[n]))
-		n++;
-	return n + (s[1] != '4' && s[n] == 'c');
-}
-
 /* The argument in turn, which there must be: else libtraceevent takes the format for failed. */
 static struct tep_print_arg *text_take(struct text_build *b, struct tep_print_arg **arg)
 {
@@ -107,8 +74,11 @@ static const char *text_conversion_read(struct text_build *b, const char *s, str
 		return s;
 	unknown[1] = *s;
 	if (*s == 'p') {
+		/* bytes of networks, hardware, uuids: libtraceevent prints them */
+		if (s[1] && strchr("MmUhIi", s[1]))
+			text_refuse(b, "%%p%c", s[1]);
 		c.is = TEXT_IS_POINTER;
-		s += text_pointer_len(s + 1);
+		s += s[1] && strchr("FfSs", s[1]);
 	} else if (*s == 's') {
 		c.is = TEXT_IS_STRING;
 	} else if (strchr("duixXo", *s)) {
@@ -153,28 +123,20 @@ static bool text_spec(struct text_build *b, const struct text_conversion *c, str
 {
 	static const uint8_t bits[] = { 8, 16, 32, 64, 64 };
 	const char *end = c->s + c->len;
-	struct conversion scan;
-	bool ordered = conversion_scan(c->s + 1, end, &scan) == end &&
-		       conversion_length_of(&scan, c->longs < 0 ? "h"
-						   : c->longs	? "lLzZ"
-								: "");
+	struct conversion *of = &spec->c;
+	bool ordered =
+		conversion_scan(c->s + 1, end, of) == end && conversion_length_of(of, c->longs < 0 ? "h"
+										      : c->longs   ? "lLzZ"
+												   : "");
 
-	*spec = (struct text_spec){ .precision = scan.precision,
-				    .conversion = end[-1],
-				    .bits = c->longs >= -2 && c->longs <= 2 ? bits[c->longs + 2] : 0,
-				    .left = scan.left,
-				    .zeros = scan.zero,
-				    .alternate = scan.alternate,
-				    .width = scan.width,
-				    .width_is_arg = scan.width_is_arg,
-				    .precision_is_arg = scan.precision_is_arg };
+	spec->bits = c->longs >= -2 && c->longs <= 2 ? bits[c->longs + 2] : 0;
 	if (!ordered || !spec->bits || (c->is == TEXT_IS_STRING && c->longs)) {
 		text_refuse(b, "%.*s", (int)c->len, c->s);
 		return false;
 	}
-	spec->plain = !spec->left && !spec->zeros && !spec->alternate && !spec->width &&
-		      spec->precision < 0 && !c->count;
-	spec->format = text_integer_format(b, c->s, &scan);
+	spec->plain =
+		!of->left && !of->zero && !of->alternate && !of->width && of->precision < 0 && !c->count;
+	spec->format = text_integer_format(b, c->s, of);
 	spec->count = c->count ? text_expr(b, c->count) : NULL;
 	if (spec->count && text_expr_most(spec->count) > TEXT_COUNT_MAX)
 		text_refuse(b, "%.*s without a bound", (int)c->len, c->s);
@@ -185,14 +147,15 @@ static bool text_spec(struct text_build *b, const struct text_conversion *c, str
 
 static enum text_piece_kind text_integer_kind(const struct text_spec *s)
 {
-	bool wide = s->zeros && !s->left && !s->alternate && s->precision < 0 && !s->count &&
-		    s->width <= TEXT_WIDTH_MAX;
+	const struct conversion *c = &s->c;
+	bool wide = c->zero && !c->left && !c->alternate && c->precision < 0 && !s->count &&
+		    c->width <= TEXT_WIDTH_MAX;
 
-	if (s->conversion == 'x' && (s->plain || wide))
+	if (c->letter == 'x' && (s->plain || wide))
 		return TEXT_HEX;
-	if (s->conversion == 'u' && (s->plain || wide))
+	if (c->letter == 'u' && (s->plain || wide))
 		return TEXT_DECIMAL;
-	return s->plain && strchr("di", s->conversion) ? TEXT_SIGNED : TEXT_INTEGER;
+	return s->plain && strchr("di", c->letter) ? TEXT_SIGNED : TEXT_INTEGER;
 }
 
 static void text_integer_add(struct text_build *b, const struct text_conversion *c)
@@ -210,22 +173,18 @@ static void text_integer_add(struct text_build *b, const struct text_conversion 
 /* Of %p: a function, or any other address; flags and a width change nothing. */
 static void text_pointer_add(struct text_build *b, const struct text_conversion *c)
 {
-	const char *end = c->s + c->len, *what = memchr(c->s, 'p', c->len);
-	bool function = ++what < end && strchr("FfSs", *what);
+	char what = c->s[c->len - 1];
+	const struct text_expr *value = text_expr(b, c->arg);
 	struct text_piece *p;
 
-	if (what < end && !function) {
-		text_refuse(b, "%.*s", (int)c->len, c->s);
-		return;
-	}
 	if (c->arg->type == TEP_PRINT_BSTRING)
 		text_refuse(b, "a string of bprint's");
-	p = text_piece_add(b, function ? TEXT_FUNCTION : TEXT_POINTER);
+	p = text_piece_add(b, what == 'p' ? TEXT_POINTER : TEXT_FUNCTION);
 	if (!p)
 		return;
-	p->value = text_expr(b, c->arg);
-	p->offset = function && (*what == 'F' || *what == 'S');
-	if (function)
+	p->value = value;
+	p->offset = what == 'F' || what == 'S';
+	if (what != 'p')
 		tep_find_function(b->p->event->tep, 0); /* sorts the symbols, while nobody else asks */
 }
 

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/decode/conversion.h"
 #include "base/decode/event-text.h"
 #include "read/text.h"
 #include "base/arena.h"
@@ -105,12 +106,9 @@ uint64_t text_eval(const struct text_expr *e, const struct text_record *r);
 
 /* Of printf. */
 struct text_spec {
-	bool plain; /* nothing but the conversion */
-	bool left, zeros, alternate;
-	bool width_is_arg, precision_is_arg;
-	char conversion;
+	struct conversion c;
+	bool plain;		       /* nothing but the letter */
 	uint8_t bits;		       /* of an integer */
-	int width, precision;	       /* -1: no precision */
 	const struct text_expr *count; /* of the '*' */
 	const char *format;	       /* of TEXT_INTEGER, for a long long */
 };

@@ -37,8 +37,8 @@ static void text_put_integer(struct buf *out, const struct text_spec *spec, uint
 {
 	int count = spec->count ? (int)text_eval(spec->count, r) : 0;
 
-	v = strchr("di", spec->conversion) ? (uint64_t)text_extend(v, spec->bits) : text_cut(v, spec->bits);
-	if (spec->width_is_arg && spec->precision_is_arg)
+	v = strchr("di", spec->c.letter) ? (uint64_t)text_extend(v, spec->bits) : text_cut(v, spec->bits);
+	if (spec->c.width_is_arg && spec->c.precision_is_arg)
 		buf_printf(out, spec->format, count, count, v);
 	else if (spec->count)
 		buf_printf(out, spec->format, count, v);
@@ -141,13 +141,13 @@ static void text_put_piece(struct buf *out, const struct text_piece *p, const st
 	case TEXT_NOTHING:
 		break;
 	case TEXT_DECIMAL:
-		text_put_decimal(out, text_cut(text_eval(p->value, r), p->spec.bits), p->spec.width);
+		text_put_decimal(out, text_cut(text_eval(p->value, r), p->spec.bits), p->spec.c.width);
 		break;
 	case TEXT_SIGNED:
 		buf_add_i64(out, text_extend(text_eval(p->value, r), p->spec.bits));
 		break;
 	case TEXT_HEX:
-		text_put_hex(out, text_cut(text_eval(p->value, r), p->spec.bits), p->spec.width);
+		text_put_hex(out, text_cut(text_eval(p->value, r), p->spec.bits), p->spec.c.width);
 		break;
 	case TEXT_INTEGER:
 		text_put_integer(out, &p->spec, text_eval(p->value, r), r);

@@ -191,15 +191,15 @@ static void text_put_fitted(struct buf *out, const struct text_spec *spec, const
 			    const struct text_record *r)
 {
 	size_t count = spec->count ? text_eval(spec->count, r) : 0;
-	size_t width = spec->width_is_arg ? count : (size_t)spec->width;
-	size_t precision = spec->precision_is_arg ? count : (size_t)spec->precision, pad;
+	size_t width = spec->c.width_is_arg ? count : (size_t)spec->c.width;
+	size_t precision = spec->c.precision_is_arg ? count : (size_t)spec->c.precision, pad;
 
 	len = len < precision ? len : precision;
 	pad = len < width ? width - len : 0;
-	if (!spec->left && pad)
+	if (!spec->c.left && pad)
 		buf_printf(out, "%*s", (int)pad, "");
 	buf_add(out, s, len);
-	if (spec->left && pad)
+	if (spec->c.left && pad)
 		buf_printf(out, "%*s", (int)pad, "");
 }
 

@@ -33,7 +33,7 @@ void text_scratch_release(struct text_scratch *s);
 
 /*
  * 0: *out, for text_free; -ENOTSUP: libtraceevent has to print this event, why says what does not compile,
- * or whose handler it has ("%pI4", "handler of plugin_function.so"); -ENOMEM. What traces of machines hardly
+ * or whose handler it has ("%pI", "handler of plugin_function.so"); -ENOMEM. What traces of machines hardly
  * have does not compile: addresses of networks and of hardware, bytes, arrays' items, fields as numbers.
  * Everything that records are read with is loaded by then: formats, symbols, plugins. The event must outlive
  * it.
