@@ -77,10 +77,7 @@ static void text_build(struct text_build *b)
 {
 	struct tep_event *event = b->p->event;
 
-	if (tep_get_long_size(event->tep) != 8 ||
-	    tep_is_file_bigendian(event->tep) != tep_is_local_bigendian(event->tep) || tep_is_bigendian())
-		text_refuse(b, "a machine of another kind");
-	else if (!text_fields_sound(event->format.common_fields) || !text_fields_sound(event->format.fields))
+	if (!text_fields_sound(event->format.common_fields) || !text_fields_sound(event->format.fields))
 		text_refuse(b, "a field out of reach");
 	else if (event->flags & TEP_EVENT_FL_PRINTRAW)
 		text_refuse(b, "fields as numbers");

@@ -77,11 +77,8 @@ static int ctf_field_open(bt_trace_class *t, bt_field_class *to, const struct te
 
 	*field = (struct ctf_field){ .load = field_load(f),
 				     .is_text = f->flags & TEP_FIELD_IS_STRING,
-				     .is_signed = f->flags & TEP_FIELD_IS_SIGNED };
-	field->item = (struct field_load){ .kind = FIELD_NUMBER,
-					   .size = (uint32_t)item,
-					   .sign = field->is_signed ? (uint8_t)(64 - 8 * item) : 0,
-					   .swap = field->load.swap };
+				     .is_signed = f->flags & TEP_FIELD_IS_SIGNED,
+				     .item = field_load_item(f) };
 	if (field->load.kind == FIELD_BYTES && !field->is_text)
 		field->items = field->load.size / item;
 	switch (field->load.kind) {
