@@ -228,7 +228,7 @@ static int adb_take_record(struct adb_job *j, int argc, char **argv)
 	if (argc > 1)
 		adb_quote(&j->args, "--");
 	adb_take_words(j, argv + 1);
-	base = strrchr(j->output, '/') ? strrchr(j->output, '/') + 1 : j->output;
+	base = basename(j->output);
 	if (!name_fits_file(base)) {
 		log_err(j->log, "'%s' is no name for a recording", j->output);
 		return 1 + EXIT_USAGE;

@@ -86,11 +86,8 @@ char *picture_title(const struct inputs *in, const char *question)
 {
 	struct buf title = { 0 };
 
-	for (size_t i = 0; i < in->n; i++) {
-		const char *slash = strrchr(in->v[i].path, '/');
-
-		buf_printf(&title, "%s%s", i ? ", " : "", slash ? slash + 1 : in->v[i].path);
-	}
+	for (size_t i = 0; i < in->n; i++)
+		buf_printf(&title, "%s%s", i ? ", " : "", basename(in->v[i].path));
 	buf_printf(&title, ": %s", question);
 	if (!buf_str(&title))
 		buf_release(&title);

@@ -229,7 +229,6 @@ int report_open(struct report *r)
 		struct report_file *f = &r->files[r->n];
 		uint64_t hz;
 		struct filetime *t;
-		const char *slash;
 
 		f->opts = &o->inputs[r->n];
 		f->in = &handle_inputs(r->handle)->v[r->n++];
@@ -242,8 +241,7 @@ int report_open(struct report *r)
 			if (hz)
 				filetime_set_hz(t, hz);
 		}
-		slash = strrchr(f->in->path, '/');
-		f->label = make_label(r->o->n_inputs < 2 ? "" : slash ? slash + 1 : f->in->path);
+		f->label = make_label(r->o->n_inputs < 2 ? "" : basename(f->in->path));
 		if (!f->label)
 			return -ENOMEM;
 		f->buffers = calloc(f->info->n_buffers + 1, sizeof(*f->buffers));

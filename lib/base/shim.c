@@ -12,9 +12,7 @@
 
 bool shim_called(const char *argv0)
 {
-	const char *slash = strrchr(argv0, '/');
-
-	return !strcmp(slash ? slash + 1 : argv0, SHIM_NAME);
+	return !strcmp(basename(argv0), SHIM_NAME);
 }
 
 char *shim_beside(const char *name)

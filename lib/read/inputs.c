@@ -191,7 +191,7 @@ const struct input *inputs_host(const struct inputs *all, const struct input *gu
 /* "dir/trace-NAME.dat", as record names guests' files: NAME; of others the name without ".dat". */
 static char *machine_of_path(const char *path)
 {
-	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+	const char *base = basename(path);
 	size_t len = strlen(base);
 
 	len -= len > 4 && !strcmp(base + len - 4, ".dat") ? 4 : 0;

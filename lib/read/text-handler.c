@@ -173,10 +173,9 @@ static bool text_plugin(struct text_build *b, const char *file)
 bool text_handler(struct text_build *b)
 {
 	const struct tep_event *event = b->p->event;
-	const char *path = plugins_file(event), *file;
+	const char *file = basename(plugins_file(event));
 
 	if (!event->handler || event->flags & TEP_EVENT_FL_NOHANDLE)
 		return false;
-	file = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
 	return text_sched(b, file) || text_plugin(b, file);
 }
