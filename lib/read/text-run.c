@@ -7,19 +7,6 @@
 
 /* ---- numbers ------------------------------------------------------------------------- */
 
-void text_put_hex(struct buf *out, uint64_t v, int width)
-{
-	int n = (67 - __builtin_clzll(v | 1)) / 4;
-	char *at = buf_room(out, TEXT_WIDTH_MAX);
-
-	n = n < width ? width : n;
-	if (!at)
-		return;
-	for (int i = n; i-- > 0; v >>= 4)
-		at[i] = "0123456789abcdef"[v & 15];
-	out->len += (size_t)n;
-}
-
 /* At least width digits. */
 static void text_put_decimal(struct buf *out, uint64_t v, int width)
 {

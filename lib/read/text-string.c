@@ -186,6 +186,19 @@ const struct text_string *text_string(struct text_build *b, struct tep_print_arg
 
 /* ---- running ------------------------------------------------------------------------ */
 
+void text_put_hex(struct buf *out, uint64_t v, int width)
+{
+	int n = (67 - __builtin_clzll(v | 1)) / 4;
+	char *at = buf_room(out, TEXT_WIDTH_MAX);
+
+	n = n < width ? width : n;
+	if (!at)
+		return;
+	for (int i = n; i-- > 0; v >>= 4)
+		at[i] = "0123456789abcdef"[v & 15];
+	out->len += (size_t)n;
+}
+
 /* As %-10.4s would: the first bytes of s. */
 static void text_put_fitted(struct buf *out, const struct text_spec *spec, const char *s, size_t len,
 			    const struct text_record *r)
