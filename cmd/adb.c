@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/program.h"
+#include "base/shim.h"
 #include "cmd.h"
 #include "record/plan/grammar.h"
 #include "base/outfile.h"
@@ -216,7 +217,7 @@ static int adb_take_record(struct adb_job *j, int argc, char **argv)
 	if (argc > 1)
 		shell_quote(&j->args, "--");
 	adb_take_words(j, argv + 1);
-	base = strrchr(j->output, '/') ? strrchr(j->output, '/') + 1 : j->output;
+	base = basename(j->output);
 	if (!name_fits_file(base)) {
 		log_err(j->log, "'%s' is no name for a recording", j->output);
 		return 1 + EXIT_USAGE;
@@ -231,8 +232,6 @@ static int adb_take_record(struct adb_job *j, int argc, char **argv)
 static char *adb_find_file(const char *given, const struct log *log)
 {
 	static const char *const places[] = { STATIC_NAME, "../lib/hyptrace/" STATIC_NAME };
-	char self[PATH_MAX];
-	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	char *path;
 
 	if (given && !access(given, R_OK))
@@ -241,18 +240,15 @@ static char *adb_find_file(const char *given, const struct log *log)
 		log_err(log, "cannot read '%s': %s", given, strerror(errno));
 		return NULL;
 	}
-	self[len > 0 ? len : 0] = 0;
-	if (strrchr(self, '/'))
-		*strrchr(self, '/') = 0;
 	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
-		path = str_printf("%s/%s", self, places[i]);
+		path = shim_beside(places[i]);
 		if (path && !access(path, R_OK))
 			return path;
 		free(path);
 	}
-	log_err(log,
-		"there is no " STATIC_NAME " next to this program: make it with 'make static', or name it with "
-		"--file");
+	log_err(log, "there is no " STATIC_NAME
+		     " next to this program: make it with 'make static', or name it with "
+		     "--file");
 	return NULL;
 }
 

@@ -101,6 +101,8 @@ int output_open(struct outfile *out, const char *path, bool stream, const struct
  */
 int output_copy(const struct dat_copy *copy, const char *output, const struct inputs *in, size_t machine,
 		uint64_t number, struct strlist *made, const struct log *log);
+/* Prints the names if that went well (ret 0), and frees them. */
+void output_made(struct strlist *made, int ret, const struct log *log);
 /* All of a text into such a file. */
 int output_write(const char *path, const struct buf *text, const struct inputs *in, const struct log *log);
 /* "trace.dat, trace-vm.dat: QUESTION", malloc'ed; NULL: no memory. */

@@ -109,10 +109,8 @@ static int cut_files(const struct cut_opts *o, const struct log *log)
 		}
 		free(copy.passed);
 	}
-	for (size_t i = 0; i < made.n && !ret; i++)
-		log_info(log, "%s", made.v[i]);
 out:
-	strlist_release(&made);
+	output_made(&made, ret, log);
 	hyptrace_close(files);
 	return ret;
 }

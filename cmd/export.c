@@ -217,7 +217,7 @@ static int export_to(struct export *e, const struct export_opts *o, const struct
 	if (ret)
 		return ret;
 	e->job.in = in;
-	ret = timeline_open(&e->job.timeline, in, NULL, NULL, e->log);
+	ret = handle_iterate(e->files, NULL, NULL, &e->job.timeline);
 	if (ret)
 		return ret;
 	if (dir) { /* it is not there before: no input lies in it */
@@ -250,7 +250,7 @@ static int export_files(const struct export_opts *o, struct console *console, st
 	if (ret)
 		goto out;
 	ret = export_to(&e, o, desc);
-	damaged = e.job.timeline ? merge_damaged(e.job.timeline->merge) : 0;
+	damaged = hyptrace_damaged(e.files);
 	if (ret)
 		goto out;
 	if (e.job.unknown)
@@ -260,7 +260,6 @@ static int export_files(const struct export_opts *o, struct console *console, st
 		log_damage(log, damaged);
 out:
 	fd_close(&e.stop_fd);
-	timeline_close(e.job.timeline);
 	hyptrace_close(e.files);
 	hypertrace_desc_free(desc);
 	return ret || damaged ? EXIT_FAILED : EXIT_OK;

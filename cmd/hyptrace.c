@@ -103,9 +103,7 @@ static int command_run(int argc, char **argv, bool pages)
 /* The agent is in the static file too: as a command, or by the name that the file has. */
 static bool is_agent(const char *word)
 {
-	const char *base = strrchr(word, '/');
-
-	return !strcmp(base ? base + 1 : word, "hyptrace-agent");
+	return !strcmp(basename(word), "hyptrace-agent");
 }
 #endif
 

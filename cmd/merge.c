@@ -91,9 +91,7 @@ static int merge_files(const struct merge_opts *o, const struct log *log)
 		free(pieces);
 		free(v);
 	}
-	for (size_t i = 0; i < made.n && !ret; i++)
-		log_info(log, "%s", made.v[i]);
-	strlist_release(&made);
+	output_made(&made, ret, log);
 	hyptrace_close(files);
 	return ret;
 }

@@ -67,6 +67,13 @@ int output_copy(const struct dat_copy *copy, const char *output, const struct in
 	return ret;
 }
 
+void output_made(struct strlist *made, int ret, const struct log *log)
+{
+	for (size_t i = 0; i < made->n && !ret; i++)
+		log_info(log, "%s", made->v[i]);
+	strlist_release(made);
+}
+
 int output_write(const char *path, const struct buf *text, const struct inputs *in, const struct log *log)
 {
 	struct outfile out;
@@ -79,11 +86,8 @@ char *picture_title(const struct inputs *in, const char *question)
 {
 	struct buf title = { 0 };
 
-	for (size_t i = 0; i < in->n; i++) {
-		const char *slash = strrchr(in->v[i].path, '/');
-
-		buf_printf(&title, "%s%s", i ? ", " : "", slash ? slash + 1 : in->v[i].path);
-	}
+	for (size_t i = 0; i < in->n; i++)
+		buf_printf(&title, "%s%s", i ? ", " : "", basename(in->v[i].path));
 	buf_printf(&title, ": %s", question);
 	if (!buf_str(&title))
 		buf_release(&title);

@@ -259,7 +259,6 @@ static int first_time(const struct report *r, uint64_t *ts)
 static int print_events(struct report *r)
 {
 	const struct report_opts *o = r->o;
-	const struct inputs *in = handle_inputs(r->handle);
 	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
 	struct events e = { .r = r };
 	int ret;
@@ -268,8 +267,8 @@ static int print_events(struct report *r)
 	r->color = o->color != COLOR_AUTO ? o->color == COLOR_ALWAYS
 					  : !(no && *no) && term && strcmp(term, "dumb") && r->terminal;
 	ret = (o->align_ts ? first_time(r, &r->base) : 0) ?: padded_init(&r->room) ?:
-	      print_open(&r->print, in, o->raw_fields) ?:
-	      timeline_open(&r->timeline, in, record_wanted, r, r->log);
+	      print_open(&r->print, handle_inputs(r->handle), o->raw_fields) ?:
+	      handle_iterate(r->handle, record_wanted, r, &r->timeline);
 	if (!ret && o->wakeup)
 		ret = wakeups_open(&e.wakeups, r->files[0].in->tep);
 	if (ret)
@@ -311,7 +310,7 @@ static int print_events(struct report *r)
 		wakeups_finish(e.wakeups, stdout);
 	if (o->verbose)
 		print_explain(r->print, r->log);
-	if (merge_damaged(r->timeline->merge))
+	if (hyptrace_damaged(r->handle))
 		ret = -EBADMSG; /* the places are in the log */
 out:
 	wakeups_free(e.wakeups);

@@ -240,7 +240,6 @@ int report_open(struct report *r)
 		struct report_file *f = &r->files[r->n];
 		uint64_t hz;
 		struct filetime *t;
-		const char *slash;
 
 		f->in = &handle_inputs(r->handle)->v[r->n++];
 		f->opts = named < o->n_inputs && !strcmp(o->inputs[named].path, f->in->path)
@@ -255,8 +254,7 @@ int report_open(struct report *r)
 			if (hz)
 				filetime_set_hz(t, hz);
 		}
-		slash = strrchr(f->in->path, '/');
-		f->label = make_label(n < 2 ? "" : slash ? slash + 1 : f->in->path);
+		f->label = make_label(n < 2 ? "" : basename(f->in->path));
 		if (!f->label)
 			return -ENOMEM;
 		f->buffers = calloc(f->info->n_buffers + 1, sizeof(*f->buffers));
@@ -312,7 +310,6 @@ void report_close(struct report *r)
 			free(all);
 		}
 	}
-	timeline_close(r->timeline);
 	print_close(r->print);
 	padded_release(&r->room);
 	hyptrace_close(r->handle);

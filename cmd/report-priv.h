@@ -43,7 +43,7 @@ struct report {
 	uint64_t base; /* --align-ts: what is taken off the times */
 	struct print *print;
 	/* the record that is looked at, for function_graph */
-	struct timeline *timeline;
+	struct timeline *timeline; /* the handle's */
 	const struct merge_run *run;
 	size_t at;
 	struct padded room;

@@ -84,11 +84,10 @@ static void slice_lines(const struct slice_map *m, size_t from, size_t to)
 	static const char shades[] = " .:-=+*#%@";
 	struct buf *out = m->of->out->out;
 	const struct tally *y = &m->of->tally;
-	uint64_t at = y->origin + from * y->width;
-	char most[16];
+	char most[16], time[32];
 
-	buf_printf(out, "%*s%" PRIu64 ".%09" PRIu64 "\n", LABEL + 5 + 1 + 7 + 2, "", at / 1000000000,
-		   at % 1000000000);
+	buf_printf(out, "%*s%s\n", LABEL + 5 + 1 + 7 + 2, "",
+		   seconds_text(y->origin + from * y->width, time));
 	for (size_t i = 0; i < m->n && i < m->of->rows; i++) {
 		const struct slice_row *r = &m->v[i];
 
@@ -226,17 +225,14 @@ int stat_slices_svg(struct stat_answer *s, const char *path, const struct log *l
 			svg_short(&out, ESCAPED(r->name), 26);
 			buf_addstr(&out, "</text>\n");
 			for (size_t k = 0; k < y->n_slices; k++) {
-				uint64_t at = y->origin + k * y->width;
-
 				if (!slice_ns(r, k))
 					continue;
+				seconds_text(y->origin + k * y->width, time);
 				buf_printf(&out,
 					   "<rect x=\"%.0f\" y=\"%.0f\" width=\"%.0f\" height=\"%d\" "
-					   "fill-opacity=\"%.3f\"><title>%" PRIu64 ".%09" PRIu64
-					   ": %s</title></rect>\n",
+					   "fill-opacity=\"%.3f\"><title>%s: %s</title></rect>\n",
 					   p.left + (double)(k * cell), top + 1, (double)cell, SVG_LINE - 2,
-					   0.1 + 0.9 * (double)slice_ns(r, k) / (double)r->most,
-					   at / 1000000000, at % 1000000000,
+					   0.1 + 0.9 * (double)slice_ns(r, k) / (double)r->most, time,
 					   duration_text(slice_ns(r, k), ns));
 			}
 		}

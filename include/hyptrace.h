@@ -98,7 +98,7 @@ struct hyptrace_event {
 	uint64_t time;	     /* ns of the host's clock; ticks where the clock has no ns */
 	uint64_t bound;	     /* the true time is within time +- bound ns; 0: the file's own clock is */
 			     /* the timeline's; HYPTRACE_UNKNOWN: nothing bounds the guest's offset */
-	const char *machine; /* the guest's name, or "host"; of several hosts the file's without ".dat" */
+	const char *machine; /* the guest's name, or "host"; else the NAME of "trace-NAME.dat" */
 	const char *buffer;  /* "": the top buffer; "hyp": the hypervisor's */
 	const char *system;  /* "sched"; NULL: the file has no format for it */
 	const char *name;    /* "sched_switch"; NULL likewise */

@@ -144,11 +144,8 @@ int hyptrace_next(struct hyptrace *h, struct hyptrace_event *event)
 	struct hyptrace_event e;
 	int ret = 0;
 
-	if (!h->timeline) {
-		ret = handle_load(h) ?: timeline_open(&h->timeline, &h->in, NULL, NULL, &h->log);
-		if (!ret && h->from)
-			merge_from(h->timeline->merge, h->from);
-	}
+	if (!h->timeline)
+		ret = handle_load(h) ?: handle_iterate(h, NULL, NULL, &h->timeline);
 	if (ret)
 		return ret;
 	h->has_record = false;
@@ -314,6 +311,19 @@ struct inputs *handle_inputs(struct hyptrace *h)
 void handle_read_part(struct hyptrace *h, const struct time_part *part)
 {
 	h->part = part;
+}
+
+int handle_iterate(struct hyptrace *h, merge_want *want, void *ctx, struct timeline **out)
+{
+	int ret;
+
+	timeline_close(h->timeline);
+	h->timeline = NULL;
+	ret = timeline_open(&h->timeline, &h->in, want, ctx, &h->log);
+	if (!ret && h->from)
+		merge_from(h->timeline->merge, h->from);
+	*out = h->timeline;
+	return ret;
 }
 
 int handle_load(struct hyptrace *h)

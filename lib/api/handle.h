@@ -28,6 +28,12 @@ void handle_read_part(struct hyptrace *h, const struct time_part *part);
 /* Formats and plugins, now instead of with the first hyptrace_next. -ENOMEM, -EBADMSG. */
 int handle_load(struct hyptrace *h);
 
+/*
+ * Begins the iteration of hyptrace_next() anew, over loaded files and the CPUs that are wanted (merge_open).
+ * *out: its timeline, the handle's, for run after run of records.
+ */
+int handle_iterate(struct hyptrace *h, merge_want *want, void *ctx, struct timeline **out);
+
 /* ---- size-tagged structs ------------------------------------------------------------- */
 
 /* Fills ours (of that size) from the caller's, which may be NULL: nothing. -EINVAL, -E2BIG. */

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define SHORT 80 /* bytes: most printed texts need no second try */
+
 void buf_release(struct buf *b)
 {
 	free(b->data);
@@ -46,18 +48,20 @@ void buf_addstr(struct buf *b, const char *s)
 
 void buf_printf(struct buf *b, const char *fmt, ...)
 {
-	va_list ap, again;
+	size_t room = SHORT;
+	va_list ap;
 	int n;
 
-	va_start(ap, fmt);
-	va_copy(again, ap);
-	n = vsnprintf(NULL, 0, fmt, ap);
-	if (n >= 0 && buf_room(b, (size_t)n + 1)) {
-		vsnprintf((char *)b->data + b->len, (size_t)n + 1, fmt, again);
-		b->len += (size_t)n;
+	while (buf_room(b, room)) {
+		va_start(ap, fmt);
+		n = vsnprintf((char *)b->data + b->len, room + 1, fmt, ap);
+		va_end(ap);
+		if (n <= (int)room) {
+			b->len += n > 0 ? (size_t)n : 0;
+			return;
+		}
+		room = (size_t)n;
 	}
-	va_end(again);
-	va_end(ap);
 }
 
 void buf_add_u64(struct buf *b, uint64_t v)

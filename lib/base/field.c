@@ -9,11 +9,6 @@ static bool is_word_size(int size)
 	return size == 1 || size == 2 || size == 4 || size == 8;
 }
 
-static bool other_order(const struct tep_format_field *f)
-{
-	return tep_is_file_bigendian(f->event->tep) != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
-}
-
 struct field_load field_load_word(const struct tep_format_field *f)
 {
 	struct field_load l = { FIELD_NONE };
@@ -24,7 +19,6 @@ struct field_load field_load_word(const struct tep_format_field *f)
 	l.offset = (uint32_t)f->offset;
 	l.size = (uint32_t)f->size;
 	l.sign = f->flags & TEP_FIELD_IS_SIGNED ? (uint8_t)(64 - 8 * l.size) : 0;
-	l.swap = other_order(f);
 	return l;
 }
 
@@ -43,7 +37,6 @@ struct field_load field_load(const struct tep_format_field *f)
 	l.offset = (uint32_t)f->offset;
 	l.size = (uint32_t)f->size;
 	l.base = f->flags & TEP_FIELD_IS_RELATIVE ? l.offset + 4 : 0;
-	l.swap = other_order(f);
 	return l;
 }
 
@@ -111,6 +104,5 @@ struct field_load field_load_item(const struct tep_format_field *f)
 
 	return (struct field_load){ .kind = FIELD_NUMBER,
 				    .size = size,
-				    .sign = f->flags & TEP_FIELD_IS_SIGNED ? (uint8_t)(64 - 8 * size) : 0,
-				    .swap = other_order(f) };
+				    .sign = f->flags & TEP_FIELD_IS_SIGNED ? (uint8_t)(64 - 8 * size) : 0 };
 }

@@ -24,7 +24,6 @@ struct field_load {
 	uint32_t offset, size; /* bytes */
 	uint32_t base;	       /* FIELD_LOC: added to the place */
 	uint8_t sign;	       /* FIELD_NUMBER: by how much to shift left and back; 0: unsigned */
-	bool swap;	       /* of the other byte order */
 };
 
 /* NULL, or one that lies nowhere: FIELD_NONE. */
@@ -54,8 +53,6 @@ static inline uint64_t field_word(const struct field_load *l, const uint8_t *p)
 		memcpy(&v, p, 8);
 		break;
 	}
-	if (l->swap)
-		v = __builtin_bswap64(v) >> (64 - 8 * l->size);
 	return (uint64_t)((int64_t)(v << l->sign) >> l->sign);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The file that a command writes: found safely, written beside its end, put in place whole. */
+/* The file or directory that a command writes: found safely, written beside its end, put in place whole. */
 #include "base/outfile.h"
 #include "base/files.h"
 #include "base/strings.h"
@@ -10,11 +10,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#define LINKS_MAX 40 /* as in the kernel */
+#define LINKS_MAX   40 /* as in the kernel */
+#define OUTDIR_DEEP 8  /* levels of directories that are removed */
 
 static int outfile_refuse(const struct outfile *o, int error, const char *why)
 {
@@ -177,13 +179,13 @@ static int part_create(struct outfile *o, const struct stat *old)
 	return fchmod(o->fd, mode) < 0 ? outfile_refuse(o, -errno, NULL) : 0;
 }
 
-/* Another run took the part for one that was left, and has its own there now? */
-static bool part_is_lost(const struct outfile *o)
+/* False: another run took the part for one that was left, and has its own there now. */
+static bool outfile_is_own(const struct outfile *o)
 {
 	struct stat part, own;
 
-	return fstatat(o->dir, o->part, &part, AT_SYMLINK_NOFOLLOW) < 0 || fstat(o->fd, &own) < 0 ||
-	       !same_file(&part, &own);
+	return !fstatat(o->dir, o->part, &part, AT_SYMLINK_NOFOLLOW) && !fstat(o->fd, &own) &&
+	       same_file(&part, &own);
 }
 
 /* ---- a file from begin to end ----------------------------------------------------------- */
@@ -235,7 +237,7 @@ static int part_put_in_place(struct outfile *o)
 
 	if (fsync(o->fd) < 0)
 		return -errno;
-	if (part_is_lost(o))
+	if (!outfile_is_own(o))
 		return -ESTALE;
 	ret = outfile_close_fd(o);
 	if (ret)
@@ -245,14 +247,125 @@ static int part_put_in_place(struct outfile *o)
 
 int outfile_close(struct outfile *o, int ret)
 {
-	bool own = o->part && !part_is_lost(o);
+	bool own = o->part && outfile_is_own(o);
 
 	if (!ret)
 		ret = o->part ? part_put_in_place(o) : outfile_close_fd(o);
 	if (ret && own)
 		unlinkat(o->dir, o->part, 0);
-	if (ret)
+	if (ret && ret != -EINVAL && ret != -ENOTSUP)
 		outfile_refuse(o, ret, ret == -ESTALE ? "another run writes it, too" : NULL);
+	outfile_release(o);
+	return ret;
+}
+
+/* ---- directories ------------------------------------------------------------------------- */
+
+static int outdir_empty(int fd, unsigned int deep);
+
+static int outdir_remove(int fd, const char *name, unsigned int deep)
+{
+	int below, ret;
+
+	if (!unlinkat(fd, name, 0))
+		return 0;
+	if (errno != EISDIR || !deep)
+		return -errno;
+	below = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (below < 0)
+		return -errno;
+	ret = outdir_empty(below, deep - 1);
+	close(below);
+	return ret || !unlinkat(fd, name, AT_REMOVEDIR) ? ret : -errno;
+}
+
+static int outdir_empty(int fd, unsigned int deep)
+{
+	struct strlist names = { 0 };
+	int ret = read_dir_at(fd, ".", &names);
+
+	for (size_t i = 0; !ret && i < names.n; i++)
+		ret = outdir_remove(fd, names.v[i], deep);
+	strlist_release(&names);
+	return ret;
+}
+
+/* o->dir, and o->name in it: "a/b/" is b in a. */
+static int outdir_split(struct outfile *o)
+{
+	size_t end = strlen(o->path), at;
+	char *parent;
+
+	while (end > 1 && o->path[end - 1] == '/')
+		end--;
+	for (at = end; at && o->path[at - 1] != '/';)
+		at--;
+	o->name = strndup(o->path + at, end - at);
+	parent = at ? strndup(o->path, at) : strdup(".");
+	if (o->name && parent)
+		o->dir = open(parent, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	free(parent);
+	if (!o->name || !parent)
+		return -ENOMEM;
+	if (o->dir < 0)
+		return -errno;
+	if (!*o->name || !strcmp(o->name, ".") || !strcmp(o->name, "..") || !strcmp(o->name, "/"))
+		return -EEXIST;
+	return (o->part = str_printf(".%s.part", o->name)) ? 0 : -ENOMEM;
+}
+
+int outdir_open(struct outfile *o, const char *path, const struct log *log)
+{
+	struct stat st;
+	int ret;
+
+	*o = (struct outfile){ .fd = -1, .dir = -1, .path = path, .log = log };
+	ret = outdir_split(o);
+	if (!ret && (!fstatat(o->dir, o->name, &st, AT_SYMLINK_NOFOLLOW) || errno != ENOENT))
+		ret = -EEXIST;
+	if (ret)
+		outfile_refuse(o, ret, ret == -EEXIST ? "it is there already" : NULL);
+	else if (mkdirat(o->dir, o->part, 0755) < 0 && errno != EEXIST)
+		ret = outfile_refuse(o, -errno, NULL);
+	if (!ret) {
+		o->fd = openat(o->dir, o->part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (o->fd < 0 || fstat(o->fd, &st) < 0 || st.st_uid != geteuid() || st.st_mode & 022)
+			ret = outfile_refuse(o, -EEXIST,
+					     "its .part is there, and no directory of yours alone");
+		else if (flock(o->fd, LOCK_EX | LOCK_NB) < 0)
+			ret = outfile_refuse(o, -EBUSY, "another run writes it, too");
+	}
+	if (!ret) {
+		ret = outdir_empty(o->fd, OUTDIR_DEEP);
+		if (ret)
+			outfile_refuse(o, ret, "what was left in its .part cannot be removed");
+	}
+	if (ret)
+		outfile_release(o);
+	return ret;
+}
+
+static int outdir_put_in_place(struct outfile *o)
+{
+	struct stat st;
+
+	if (syncfs(o->fd) < 0)
+		return -errno;
+	if (!outfile_is_own(o))
+		return -ESTALE;
+	if (!fstatat(o->dir, o->name, &st, AT_SYMLINK_NOFOLLOW))
+		return -EEXIST;
+	return renameat(o->dir, o->part, o->dir, o->name) < 0 ? -errno : 0;
+}
+
+int outdir_close(struct outfile *o, int ret)
+{
+	if (!ret)
+		ret = outdir_put_in_place(o);
+	if (ret && outfile_is_own(o) && !outdir_empty(o->fd, OUTDIR_DEEP))
+		unlinkat(o->dir, o->part, AT_REMOVEDIR);
+	if (ret)
+		outfile_refuse(o, ret, ret == -EEXIST ? "it is there already" : NULL);
 	outfile_release(o);
 	return ret;
 }

@@ -19,7 +19,7 @@
  * regular file of the caller's (one that is was left by a killed run, and is removed).
  */
 struct outfile {
-	int fd;		  /* to write to, and to read again what was written */
+	int fd; /* to write to, and to read again what was written; a directory's: for the *at calls */
 	const char *path; /* as it was asked for, the caller's */
 	int dir;
 	char *name, *part; /* in dir, where the links end; part NULL: a device or FIFO, written in place */
@@ -34,9 +34,25 @@ int outfile_open(struct outfile *o, const char *path, bool stream, const struct 
 /* Would outfile_open() refuse it? Makes nothing. For what takes long to be written. */
 int outfile_check(const char *path, const struct log *log);
 /*
- * ret: how the writing went. 0: the file is in place. Else it is as it was, and the
- * log says why; returns ret or what failed in the end.
+ * ret: how the writing went. 0: the file is in place. Else it is as it was, and the log says why, unless
+ * the writer has said it already (-EINVAL, -ENOTSUP); returns ret or what failed in the end.
  */
 int outfile_close(struct outfile *o, int ret);
+
+/*
+ * A directory that a command writes: export's --parquet.
+ *
+ * It is written as .NAME.part beside its end, which those who look for data pass over, and renamed when all
+ * of it is on the disk. What a killed run of the caller's has left in .NAME.part is removed.
+ *
+ * Refused: a DIR that is there, whatever it is; a .NAME.part that is no directory of the caller's alone, or
+ * that another run writes. -errno, which the log explains; nothing is held then.
+ */
+int outdir_open(struct outfile *o, const char *path, const struct log *log);
+/*
+ * ret: how the writing went. 0: the directory is in place. Else nothing is left, and the log says why;
+ * returns ret or what failed in the end.
+ */
+int outdir_close(struct outfile *o, int ret);
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The name trace-cmd for our programs, and the way from it to the real trace-cmd. */
 #include "base/shim.h"
+#include "base/files.h"
 #include "base/strings.h"
 
 #include <errno.h>
@@ -11,9 +12,7 @@
 
 bool shim_called(const char *argv0)
 {
-	const char *slash = strrchr(argv0, '/');
-
-	return !strcmp(slash ? slash + 1 : argv0, SHIM_NAME);
+	return !strcmp(basename(argv0), SHIM_NAME);
 }
 
 char *shim_beside(const char *name)
@@ -40,8 +39,8 @@ static bool shim_is_own(const struct stat *st)
 {
 	char *beside = shim_beside("hyptrace");
 	struct stat own;
-	bool is = (!stat("/proc/self/exe", &own) && own.st_dev == st->st_dev && own.st_ino == st->st_ino) ||
-		  (beside && !stat(beside, &own) && own.st_dev == st->st_dev && own.st_ino == st->st_ino);
+	bool is = (!stat("/proc/self/exe", &own) && same_file(&own, st)) ||
+		  (beside && !stat(beside, &own) && same_file(&own, st));
 
 	free(beside);
 	return is;

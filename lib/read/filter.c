@@ -267,30 +267,28 @@ static bool filter_constant(const struct tep_filter_arg *left, const struct tep_
 	return true;
 }
 
-static uint32_t filter_compile_num(struct filter_compiler *c, const struct tep_filter_arg *arg, uint32_t yes,
-				   uint32_t no)
+/* A field, or what an operation with it gives, against a number. */
+static uint32_t filter_compile_number(struct filter_compiler *c, const struct tep_filter_arg *arg,
+				      uint32_t yes, uint32_t no)
 {
 	struct filter_test t = { .kind = FILTER_IS_NUMBER, .yes = yes, .no = no };
+	const struct tep_filter_arg *field = arg->num.left;
+	bool known;
 
-	t.number.cmp = arg->num.type;
-	if (!filter_constant(arg->num.left, arg->num.right, &t.number.value))
+	if (arg->type == TEP_FILTER_ARG_NUM) {
+		t.number.cmp = arg->num.type;
+		known = filter_constant(field, arg->num.right, &t.number.value);
+	} else {
+		field = arg->exp.left;
+		t.number.exp = arg->exp.type;
+		t.number.cmp = TEP_FILTER_CMP_NE;
+		known = filter_constant(field, arg->exp.right, &t.number.with) &&
+			(t.number.with ||
+			 (t.number.exp != TEP_FILTER_EXP_DIV && t.number.exp != TEP_FILTER_EXP_MOD));
+	}
+	if (!known)
 		return FILTER_REJECT;
-	filter_test_number(c, arg->num.left->field.field, &t);
-	return filter_add_test(c, &t);
-}
-
-static uint32_t filter_compile_exp(struct filter_compiler *c, const struct tep_filter_arg *arg, uint32_t yes,
-				   uint32_t no)
-{
-	struct filter_test t = { .kind = FILTER_IS_NUMBER, .yes = yes, .no = no };
-
-	t.number.exp = arg->exp.type;
-	t.number.cmp = TEP_FILTER_CMP_NE;
-	if (!filter_constant(arg->exp.left, arg->exp.right, &t.number.with))
-		return FILTER_REJECT;
-	if (!t.number.with && (t.number.exp == TEP_FILTER_EXP_DIV || t.number.exp == TEP_FILTER_EXP_MOD))
-		return FILTER_REJECT;
-	filter_test_number(c, arg->exp.left->field.field, &t);
+	filter_test_number(c, field->field.field, &t);
 	return filter_add_test(c, &t);
 }
 
@@ -323,9 +321,8 @@ static uint32_t filter_compile_arg(struct filter_compiler *c, const struct tep_f
 	case TEP_FILTER_ARG_BOOLEAN:
 		return arg->boolean.value ? yes : no;
 	case TEP_FILTER_ARG_NUM:
-		return filter_compile_num(c, arg, yes, no);
 	case TEP_FILTER_ARG_EXP:
-		return filter_compile_exp(c, arg, yes, no);
+		return filter_compile_number(c, arg, yes, no);
 	case TEP_FILTER_ARG_STR:
 		return filter_compile_str(c, arg, yes, no);
 	case TEP_FILTER_ARG_OP:

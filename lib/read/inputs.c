@@ -18,9 +18,11 @@
 #include "base/strings.h"
 
 /*
- * libtraceevent keeps its plugins' options and some state of its parser once for the
- * whole process, so one thread at a time may load or unload. Likewise its plugins ask
- * the process for functions of guests, and so here is what is loaded.
+ * libtraceevent keeps its plugins' options and some state of its parser once for the whole process, so one
+ * thread at a time may load or unload. Likewise plugins ask the process for functions of guests:
+ * tep_plugin_kvm_get_func(), which stock's kvm plugin calls too, gets an event and nothing else. Its tep has
+ * no place for a pointer of ours (contexts belong to plugins' handlers, and options are the process's, too),
+ * so the inputs are found by the tep among all that are loaded.
  */
 static pthread_mutex_t tep_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct inputs *loaded;
@@ -202,6 +204,16 @@ const struct input *inputs_host(const struct inputs *all, const struct input *gu
 	return NULL;
 }
 
+/* "dir/trace-NAME.dat", as record names guests' files: NAME; of others the name without ".dat". */
+static char *machine_of_path(const char *path)
+{
+	const char *base = basename(path);
+	size_t len = strlen(base);
+
+	len -= len > 4 && !strcmp(base + len - 4, ".dat") ? 4 : 0;
+	return len > 6 && !strncmp(base, "trace-", 6) ? strndup(base + 6, len - 6) : strndup(base, len);
+}
+
 /* The only machine that is no guest is "host"; where there are several, each is called by its file. */
 static int name_machines(struct inputs *all)
 {
@@ -215,14 +227,12 @@ static int name_machines(struct inputs *all)
 	}
 	for (size_t i = 0; i < all->n; i++) {
 		struct input *in = &all->v[i];
-		const char *name = guest_name(all, in), *base = strrchr(in->path, '/') ?: in->path - 1;
-		size_t len = strlen(++base);
+		const char *name = guest_name(all, in);
 
-		len -= len > 4 && !strcmp(base + len - 4, ".dat") ? 4 : 0;
 		if (!in->guest && n_hosts == 1)
 			in->machine = strdup("host");
 		else
-			in->machine = name && *name ? strdup(name) : strndup(base, len);
+			in->machine = name && *name ? strdup(name) : machine_of_path(in->path);
 		if (!in->machine)
 			return -ENOMEM;
 	}

@@ -37,7 +37,7 @@ struct input {
 	struct known_event *known; /* by id */
 	size_t n_known;
 	uint64_t trace_id; /* 0: none */
-	char *machine;	   /* the guest's name, "host", or the file's without ".dat" */
+	char *machine;	   /* the guest's name, "host", or the NAME of "trace-NAME.dat" */
 	bool guest;
 	/* the guests that this file names, with the host threads of their vCPUs */
 	struct offset_guest *guests;

@@ -146,7 +146,7 @@ int print_begin(struct print *p, const struct timeline *t, const struct merge_re
 		return 0;
 	w = &one->ways[r->id];
 	if (!w->known) {
-		ret = text_compile(&w->text, r->event->event, p->raw, w->why);
+		ret = p->raw ? 0 : text_compile(&w->text, r->event->event, w->why);
 		if (ret == -ENOMEM)
 			return ret;
 		w->named = w->text ? text_named(w->text) : NULL;
@@ -189,6 +189,6 @@ void print_explain(const struct print *p, const struct log *log)
 
 			if (w->known && !w->text)
 				log_info(log, "%s: libtraceevent prints %s:%s: %s", p->v[i].in->path,
-					 e->system, e->name, w->why);
+					 e->system, e->name, p->raw ? "fields as numbers" : w->why);
 		}
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The texts and conversions of a print format's string, as libtraceevent takes it apart, and fields without
- * one. */
+/* The texts and conversions of a print format's string, as libtraceevent takes it apart. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -48,39 +47,6 @@ static const char *text_literal(struct text_build *b, const char *s)
 	return s;
 }
 
-/* Bytes behind "%p" that say what it points at. */
-static size_t text_pointer_len(const char *s)
-{
-	size_t n = 2;
-
-	switch (*s) {
-	case 'F':
-	case 'f':
-	case 'S':
-	case 's':
-		return 1;
-	case 'M':
-	case 'm':
-		return s[1] && strchr("RF", s[1]) ? 2 : 1;
-	case 'U':
-		return s[1] && strchr("LlBb", s[1]) ? 2 : 1;
-	case 'h':
-		return s[1] && strchr("CDN", s[1]) ? 2 : 1;
-	case 'I':
-	case 'i':
-		break;
-	default:
-		return 0;
-	}
-	if (!s[1] || !strchr("4S6", s[1]))
-		return 1;
-	while (s[1] == 'S' && s[n] && strchr("pfs", s[n]))
-		n++;
-	if (s[1] != '6' && s[n] && strchr("hnlb", s[n]))
-		n++;
-	return n + (s[1] != '4' && s[n] == 'c');
-}
-
 /* The argument in turn, which there must be: else libtraceevent takes the format for failed. */
 static struct tep_print_arg *text_take(struct text_build *b, struct tep_print_arg **arg)
 {
@@ -108,8 +74,11 @@ static const char *text_conversion_read(struct text_build *b, const char *s, str
 		return s;
 	unknown[1] = *s;
 	if (*s == 'p') {
+		/* bytes of networks, hardware, uuids: libtraceevent prints them */
+		if (s[1] && strchr("MmUhIi", s[1]))
+			text_refuse(b, "%%p%c", s[1]);
 		c.is = TEXT_IS_POINTER;
-		s += text_pointer_len(s + 1);
+		s += s[1] && strchr("FfSs", s[1]);
 	} else if (*s == 's') {
 		c.is = TEXT_IS_STRING;
 	} else if (strchr("duixXo", *s)) {
@@ -138,31 +107,36 @@ void text_conversions(struct text_build *b)
 
 /* ---- conversions of printf ------------------------------------------------------------ */
 
-bool text_spec(struct text_build *b, const struct text_conversion *c, struct text_spec *spec)
+/* The same conversion of a long long: "%-08.3llx". */
+static const char *text_integer_format(struct text_build *b, const char *s, const struct conversion *scan)
+{
+	struct buf format = { 0 };
+	const char *copy;
+
+	buf_printf(&format, "%.*sll%c", (int)(scan->length - s), s, scan->letter);
+	copy = text_copy(b, buf_str(&format) ?: "", format.len);
+	buf_release(&format);
+	return copy;
+}
+
+static bool text_spec(struct text_build *b, const struct text_conversion *c, struct text_spec *spec)
 {
 	static const uint8_t bits[] = { 8, 16, 32, 64, 64 };
 	const char *end = c->s + c->len;
-	struct conversion scan;
-	bool ordered = conversion_scan(c->s + 1, end, &scan) == end &&
-		       conversion_length_of(&scan, c->longs < 0 ? "h"
-						   : c->longs	? "lLzZ"
-								: "");
+	struct conversion *of = &spec->c;
+	bool ordered =
+		conversion_scan(c->s + 1, end, of) == end && conversion_length_of(of, c->longs < 0 ? "h"
+										      : c->longs   ? "lLzZ"
+												   : "");
 
-	*spec = (struct text_spec){ .precision = scan.precision,
-				    .conversion = end[-1],
-				    .bits = c->longs >= -2 && c->longs <= 2 ? bits[c->longs + 2] : 0,
-				    .left = scan.left,
-				    .zeros = scan.zero,
-				    .alternate = scan.alternate,
-				    .width = scan.width,
-				    .width_is_arg = scan.width_is_arg,
-				    .precision_is_arg = scan.precision_is_arg };
+	spec->bits = c->longs >= -2 && c->longs <= 2 ? bits[c->longs + 2] : 0;
 	if (!ordered || !spec->bits || (c->is == TEXT_IS_STRING && c->longs)) {
 		text_refuse(b, "%.*s", (int)c->len, c->s);
 		return false;
 	}
-	spec->plain = !spec->left && !spec->zeros && !spec->alternate && !spec->width &&
-		      spec->precision < 0 && !c->count;
+	spec->plain =
+		!of->left && !of->zero && !of->alternate && !of->width && of->precision < 0 && !c->count;
+	spec->format = text_integer_format(b, c->s, of);
 	spec->count = c->count ? text_expr(b, c->count) : NULL;
 	if (spec->count && text_expr_most(spec->count) > TEXT_COUNT_MAX)
 		text_refuse(b, "%.*s without a bound", (int)c->len, c->s);
@@ -173,24 +147,45 @@ bool text_spec(struct text_build *b, const struct text_conversion *c, struct tex
 
 static enum text_piece_kind text_integer_kind(const struct text_spec *s)
 {
-	bool wide = s->zeros && !s->left && !s->alternate && s->precision < 0 && !s->count &&
-		    s->width <= TEXT_DIGITS_MAX;
+	const struct conversion *c = &s->c;
+	bool wide = c->zero && !c->left && !c->alternate && c->precision < 0 && !s->count &&
+		    c->width <= TEXT_WIDTH_MAX;
 
-	if (s->conversion == 'x' && (s->plain || wide))
+	if (c->letter == 'x' && (s->plain || wide))
 		return TEXT_HEX;
-	if (!s->plain)
-		return TEXT_INTEGER;
-	return s->conversion == 'u' ? TEXT_DECIMAL : strchr("di", s->conversion) ? TEXT_SIGNED : TEXT_INTEGER;
+	if (c->letter == 'u' && (s->plain || wide))
+		return TEXT_DECIMAL;
+	return s->plain && strchr("di", c->letter) ? TEXT_SIGNED : TEXT_INTEGER;
 }
 
-void text_integer_add(struct text_build *b, const struct text_spec *spec, const struct text_expr *value)
+static void text_integer_add(struct text_build *b, const struct text_conversion *c)
 {
-	struct text_piece *p = value ? text_piece_add(b, text_integer_kind(spec)) : NULL;
+	struct text_spec spec;
+	const struct text_expr *value = text_spec(b, c, &spec) ? text_expr(b, c->arg) : NULL;
+	struct text_piece *p = value ? text_piece_add(b, text_integer_kind(&spec)) : NULL;
 
 	if (!p)
 		return;
-	p->spec = *spec;
+	p->spec = spec;
 	p->value = value;
+}
+
+/* Of %p: a function, or any other address; flags and a width change nothing. */
+static void text_pointer_add(struct text_build *b, const struct text_conversion *c)
+{
+	char what = c->s[c->len - 1];
+	const struct text_expr *value = text_expr(b, c->arg);
+	struct text_piece *p;
+
+	if (c->arg->type == TEP_PRINT_BSTRING)
+		text_refuse(b, "a string of bprint's");
+	p = text_piece_add(b, what == 'p' ? TEXT_POINTER : TEXT_FUNCTION);
+	if (!p)
+		return;
+	p->value = value;
+	p->offset = what == 'F' || what == 'S';
+	if (what != 'p')
+		tep_find_function(b->p->event->tep, 0); /* sorts the symbols, while nobody else asks */
 }
 
 static void text_string_add(struct text_build *b, const struct text_conversion *c)
@@ -214,15 +209,12 @@ static void text_string_add(struct text_build *b, const struct text_conversion *
 
 void text_conversion_add(struct text_build *b, const struct text_conversion *c)
 {
-	struct text_spec spec;
-
 	switch (c->is) {
 	case TEXT_IS_TEXT:
 		buf_add(&b->before, c->s, strlen(c->s));
 		break;
 	case TEXT_IS_INTEGER:
-		if (text_spec(b, c, &spec))
-			text_integer_add(b, &spec, text_expr(b, c->arg));
+		text_integer_add(b, c);
 		break;
 	case TEXT_IS_POINTER:
 		text_pointer_add(b, c);
@@ -230,101 +222,5 @@ void text_conversion_add(struct text_build *b, const struct text_conversion *c)
 	case TEXT_IS_STRING:
 		text_string_add(b, c);
 		break;
-	}
-}
-
-/* ---- name=value: events whose print format failed, or that are to be shown so ----------------- */
-
-/* Format of a number without a conversion, as libtraceevent prints it. */
-static struct text_spec text_raw_spec(const struct tep_format_field *f)
-{
-	struct text_spec spec = { .plain = true, .conversion = 'u', .bits = 64, .precision = -1 };
-
-	if (f->flags & TEP_FIELD_IS_POINTER || f->flags & TEP_FIELD_IS_LONG)
-		spec.conversion = 'x';
-	if (f->flags & TEP_FIELD_IS_POINTER || !(f->flags & TEP_FIELD_IS_SIGNED))
-		return spec;
-	if (f->size != 4 || !(f->flags & TEP_FIELD_IS_LONG))
-		spec.conversion = 'd';
-	spec.bits = f->size == 4 ? 32 : f->size == 2 ? 16 : f->size == 1 ? 8 : 64;
-	spec.width = f->size == 2 ? 2 : 0;
-	spec.plain = !spec.width;
-	return spec;
-}
-
-static void text_field_raw(struct text_build *b, const struct tep_format_field *f)
-{
-	struct text_spec spec = text_raw_spec(f);
-	struct text_piece *p;
-
-	if (!(f->flags & TEP_FIELD_IS_ARRAY)) {
-		buf_addstr(&b->before, spec.conversion == 'x' ? "0x" : "");
-		/* a char is what it is to the compiler */
-		if (f->size == 1 && (char)-1 > 0 && spec.conversion == 'd')
-			spec.conversion = 'u';
-		text_integer_add(b, &spec, text_expr_load(b, f, true));
-		return;
-	}
-	if (f->flags & TEP_FIELD_IS_STRING) {
-		/* once it was none, it is never again one to libtraceevent */
-		text_refuse(b, "the field %s, a string", f->name);
-		return;
-	}
-	p = text_piece_add(b, TEXT_RAW_BYTES);
-	if (!p)
-		return;
-	p->at = text_place(f);
-	p->at.dynamic = f->flags & TEP_FIELD_IS_DYNAMIC;
-}
-
-static bool text_conversion_shows(const struct text_conversion *c, const struct tep_format_field *f)
-{
-	const struct tep_print_arg *arg = c->is == TEXT_IS_TEXT ? NULL : c->arg;
-
-	while (arg && arg->type == TEP_PRINT_TYPE)
-		arg = arg->typecast.item;
-	return arg && arg->type == TEP_PRINT_FIELD && arg->field.field == f;
-}
-
-/*
- * The conversion that shows the field, from *next on and around; *next: the one behind it.
- * Behind the last one libtraceevent looks for no more. n: none. *hex: behind "0x".
- */
-static size_t text_conversion_of(const struct text_build *b, const struct tep_format_field *f, size_t *next,
-				 bool *hex)
-{
-	size_t len;
-
-	*hex = false;
-	if (*next == b->n || f->flags & TEP_FIELD_IS_ARRAY)
-		return b->n;
-	for (size_t k = 0, i = *next; k < b->n; k++, i = i + 1 < b->n ? i + 1 : 0) {
-		if (text_conversion_shows(&b->v[i], f)) {
-			*next = i + 1;
-			return i;
-		}
-		len = b->v[i].is == TEXT_IS_TEXT ? strlen(b->v[i].s) : 0;
-		*hex = len > 1 && !strcmp(b->v[i].s + len - 2, "0x");
-	}
-	return b->n;
-}
-
-void text_fields(struct text_build *b)
-{
-	size_t next = 0;
-
-	if (text_since_1_8())
-		text_refuse(b, "fields as name=value");
-	for (const struct tep_format_field *f = b->p->event->format.fields; f && !b->ret; f = f->next) {
-		bool hex;
-		size_t i = text_conversion_of(b, f, &next, &hex);
-
-		buf_printf(&b->before, " %s=", f->name);
-		if (i == b->n) {
-			text_field_raw(b, f);
-			continue;
-		}
-		buf_addstr(&b->before, hex ? "0x" : "");
-		text_conversion_add(b, &b->v[i]);
 	}
 }

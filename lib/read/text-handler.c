@@ -11,7 +11,6 @@
 /* A number of the plugin's; false: it would complain. */
 static bool text_sched_number(struct text_build *b, const char *name, enum text_piece_kind kind, uint8_t bits)
 {
-	const struct text_spec spec = { .plain = true, .conversion = 'd', .bits = bits, .precision = -1 };
 	const struct tep_format_field *f = tep_find_field(b->p->event, name);
 	struct text_piece *p;
 
@@ -19,7 +18,7 @@ static bool text_sched_number(struct text_build *b, const char *name, enum text_
 		return false;
 	p = text_piece_add(b, kind);
 	if (p) {
-		p->spec = spec;
+		p->spec.bits = bits;
 		p->value = text_expr_load(b, f, true);
 	}
 	return true;
@@ -28,14 +27,13 @@ static bool text_sched_number(struct text_build *b, const char *name, enum text_
 /* "comm:pid", which makes the task known. */
 static void text_sched_task(struct text_build *b, const char *comm, const char *pid)
 {
-	const struct text_spec spec = { .plain = true, .conversion = 's', .precision = -1 };
 	const struct tep_format_field *f = tep_find_any_field(b->p->event, comm);
 	struct text_string *s = text_alloc(b, sizeof(*s));
 	struct text_piece *p = f && s ? text_piece_add(b, TEXT_STRING) : NULL;
 
 	if (p) {
 		*s = (struct text_string){ .kind = TEXT_STRING_FIELD, .at = text_place(f) };
-		p->spec = spec;
+		p->spec.c.precision = -1;
 		p->string = s;
 		buf_addstr(&b->before, ":");
 		b->p->tasks[b->p->n_tasks++] =
@@ -65,15 +63,10 @@ static void text_sched_wakeup(struct text_build *b)
 		b->before.len = len;
 	len = b->before.len;
 	buf_addstr(&b->before, " CPU:");
-	if (!text_sched_number(b, "target_cpu", TEXT_INTEGER, 64)) {
+	if (!text_sched_number(b, "target_cpu", TEXT_DECIMAL, 64))
 		b->before.len = len;
-	} else if (!b->ret) {
-		struct text_spec *spec = &b->p->pieces[b->p->n - 1].spec;
-
-		*spec = (struct text_spec){
-			.zeros = true, .conversion = 'u', .bits = 64, .width = 3, .precision = -1
-		};
-	}
+	else if (!b->ret)
+		b->p->pieces[b->p->n - 1].spec.c.width = 3;
 }
 
 static void text_sched_switch(struct text_build *b)
@@ -144,9 +137,8 @@ static void text_row_add(struct text_build *b, const struct event_text *row)
 		return;
 	p->row = row;
 	p->value = text_expr_load(b, f, true);
-	p->spec = (struct text_spec){
-		.zeros = true, .conversion = 'x', .bits = row->bits, .width = row->digits, .precision = -1
-	};
+	p->spec.bits = row->bits;
+	p->spec.c.width = row->digits;
 	if (kinds[row->kind] == TEXT_NAMED)
 		text_row_names(b, p);
 	if (row->kind == EVENT_TEXT_TASK)
@@ -181,10 +173,9 @@ static bool text_plugin(struct text_build *b, const char *file)
 bool text_handler(struct text_build *b)
 {
 	const struct tep_event *event = b->p->event;
-	const char *path = plugins_file(event), *file;
+	const char *file = basename(plugins_file(event));
 
 	if (!event->handler || event->flags & TEP_EVENT_FL_NOHANDLE)
 		return false;
-	file = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
 	return text_sched(b, file) || text_plugin(b, file);
 }

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/decode/conversion.h"
 #include "base/decode/event-text.h"
 #include "read/text.h"
 #include "base/arena.h"
@@ -105,13 +106,11 @@ uint64_t text_eval(const struct text_expr *e, const struct text_record *r);
 
 /* Of printf. */
 struct text_spec {
-	bool plain; /* nothing but the conversion */
-	bool left, zeros, alternate;
-	bool width_is_arg, precision_is_arg;
-	char conversion;
+	struct conversion c;
+	bool plain;		       /* nothing but the letter */
 	uint8_t bits;		       /* of an integer */
-	int width, precision;	       /* -1: no precision */
 	const struct text_expr *count; /* of the '*' */
+	const char *format;	       /* of TEXT_INTEGER, for a long long */
 };
 
 struct text_name {
@@ -129,8 +128,6 @@ enum text_string_kind {
 	TEXT_STRING_PRINTK,
 	TEXT_STRING_FLAGS,
 	TEXT_STRING_SYMBOL,
-	TEXT_STRING_HEX,
-	TEXT_STRING_ITEMS,
 	TEXT_STRING_BITMASK,
 	TEXT_STRING_CPUS,
 	TEXT_STRING_CHOICE,
@@ -139,9 +136,8 @@ enum text_string_kind {
 struct text_string {
 	enum text_string_kind kind;
 	struct text_place at;
-	const struct text_expr *value; /* the flags, the symbol, how many items, the condition */
-	const struct text_expr *item;  /* bytes of one */
-	const char *s;		       /* the string, what stands between flags or bytes */
+	const struct text_expr *value; /* the flags, the symbol, the condition */
+	const char *s;		       /* the string, what stands between flags */
 	size_t len;
 	const struct text_name *names;
 	size_t n;
@@ -151,22 +147,15 @@ struct text_string {
 
 enum text_piece_kind {
 	TEXT_NOTHING, /* but what stands in front of it */
-	TEXT_DECIMAL, /* %u of any length */
+	TEXT_DECIMAL, /* %u and %03u of any length */
 	TEXT_SIGNED,  /* %d */
 	TEXT_HEX,     /* %x and %08x */
 	TEXT_INTEGER, /* the others */
 	TEXT_STRING,
 	TEXT_POINTER,
 	TEXT_FUNCTION,
-	TEXT_MAC,
-	TEXT_IP4,
-	TEXT_IP6,
-	TEXT_SOCKET,
-	TEXT_UUID,
-	TEXT_BYTES,	/* %*ph */
-	TEXT_RAW_BYTES, /* ARRAY[...] */
-	TEXT_STATE,	/* of stock's sched_switch plugin */
-	TEXT_NAMED,	/* of our plugins: base/decode/event-text.h */
+	TEXT_STATE, /* of stock's sched_switch plugin */
+	TEXT_NAMED, /* of our plugins: base/decode/event-text.h */
 	TEXT_TASK,
 	TEXT_GUEST,
 };
@@ -175,13 +164,10 @@ struct text_piece {
 	const char *before;
 	size_t before_len;
 	enum text_piece_kind kind;
-	bool offset;						/* of a function: +0x10 */
-	bool reverse, upper, colons, compressed, port, leading; /* of addresses */
+	bool offset; /* of a function: +0x10 */
 	struct text_spec spec;
 	const struct text_expr *value;
 	const struct text_string *string;
-	struct text_place at;
-	const char *delim;
 	const char *letters; /* of TEXT_STATE, from bit 0 */
 	const struct event_text *row;
 };
@@ -226,8 +212,8 @@ struct text_build {
 
 /*
  * Whether the loaded libtraceevent, which is not always the one it was built with, is 1.8 or newer (by a
- * call that came with it). What that prints otherwise than 1.7 does not compile there: %c, __print_array,
- * fields as name=value. Of sched_switch's states, Z, P and I are other bits.
+ * call that came with it). What that prints otherwise than 1.7 does not compile there: %c. Of
+ * sched_switch's states, Z, P and I are other bits.
  */
 bool text_since_1_8(void);
 /* Sets -ENOTSUP, and why: printf's. */
@@ -237,54 +223,24 @@ void *text_alloc(struct text_build *b, size_t n);
 const char *text_copy(struct text_build *b, const char *s, size_t len);
 /* The next piece, behind the text that is waiting. NULL: out of memory. */
 struct text_piece *text_piece_add(struct text_build *b, enum text_piece_kind kind);
-/* Of a conversion with its number. */
-void text_integer_add(struct text_build *b, const struct text_spec *spec, const struct text_expr *value);
 
 /* Parses event->print_fmt.format as libtraceevent does. */
 void text_conversions(struct text_build *b);
-/* printf's conversion with its flags; false: refused. */
-bool text_spec(struct text_build *b, const struct text_conversion *c, struct text_spec *spec);
 void text_conversion_add(struct text_build *b, const struct text_conversion *c);
-/* "pI6c", of its place. */
-void text_pointer_add(struct text_build *b, const struct text_conversion *c);
 /* Of each field; NULL: refused or out of memory, which b says. */
 const struct text_expr *text_expr(struct text_build *b, struct tep_print_arg *arg);
 const struct text_expr *text_expr_load(struct text_build *b, const struct tep_format_field *f, bool raw);
 /* The most that it may be. */
 uint64_t text_expr_most(const struct text_expr *e);
 const struct text_string *text_string(struct text_build *b, struct tep_print_arg *arg);
-/* Every field, as tep_print_fields. */
-void text_fields(struct text_build *b);
 /* Adds the text of the event's handler; true: nothing else is printed. */
 bool text_handler(struct text_build *b);
 /* The field that an argument is, looked up by its name; NULL: none. */
 struct tep_format_field *text_arg_field(struct text_build *b, struct tep_print_arg *arg);
 
-#define TEXT_DIGITS_MAX 24 /* of a number of 64 bits, in octal too */
+#define TEXT_WIDTH_MAX 19 /* digits, of a number with zeros in front */
 
 /* ---- output ------------------------------------------------------------------------- */
-
-/* Write position in a buf whose len is not yet updated. */
-struct text_pen {
-	char *p, *end;
-	struct buf *out;
-};
-
-bool text_grow(struct text_pen *pen, size_t n);
-
-/* Room for n bytes more; false: out of memory. */
-static inline bool text_room(struct text_pen *pen, size_t n)
-{
-	return (size_t)(pen->end - pen->p) >= n || text_grow(pen, n);
-}
-
-static inline void text_put(struct text_pen *pen, const void *s, size_t len)
-{
-	if (!text_room(pen, len))
-		return;
-	memcpy(pen->p, s, len);
-	pen->p += len;
-}
 
 /* Of an integer with as many bits: what printf sees of a number. */
 static inline uint64_t text_cut(uint64_t v, uint8_t bits)
@@ -297,20 +253,9 @@ static inline int64_t text_extend(uint64_t v, uint8_t bits)
 	return (int64_t)(v << (64 - bits)) >> (64 - bits);
 }
 
-void text_puts(struct text_pen *pen, const char *s);
-void text_put_decimal(struct text_pen *pen, uint64_t v);
-void text_put_signed(struct text_pen *pen, int64_t v);
-/* width: at least as many digits, up to TEXT_DIGITS_MAX. */
-void text_put_hex_wide(struct text_pen *pen, uint64_t v, int width);
-void text_put_hex(struct text_pen *pen, uint64_t v);
-/* Two digits. */
-void text_put_byte(struct text_pen *pen, uint8_t v, bool upper);
-void text_put_integer(struct text_pen *pen, const struct text_spec *spec, uint64_t v,
-		      const struct text_record *r);
-void text_put_string(struct text_pen *pen, const struct text_spec *spec, const struct text_string *s,
+/* In hexadecimal. width: at least as many digits, up to TEXT_WIDTH_MAX. */
+void text_put_hex(struct buf *out, uint64_t v, int width);
+void text_put_string(struct buf *out, const struct text_spec *spec, const struct text_string *s,
 		     const struct text_record *r, struct text_scratch *own);
-/* Prints an address, a function or a uuid. */
-void text_put_pointer(struct text_pen *pen, const struct text_piece *p, const struct text_record *r,
-		      struct tep_handle *tep);
 
 #endif

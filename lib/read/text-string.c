@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Prints %s: strings, flags and symbols by name, bytes, items, bit masks. */
+/* Prints %s: strings, flags and symbols by name, bit masks. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -7,8 +7,6 @@
 
 #include "text-priv.h"
 #include "base/array.h"
-
-#define TEXT_ITEMS_MAX UINT16_MAX /* what a record may choose as their number (file/dat/print-format.h) */
 
 /* ---- making ------------------------------------------------------------------------ */
 
@@ -103,27 +101,6 @@ static void text_string_field(struct text_build *b, struct text_string *out, str
 		text_settle_printk(b, f);
 }
 
-/* An array's bytes or items. */
-static void text_string_array(struct text_build *b, struct text_string *out, enum text_string_kind kind,
-			      struct tep_print_arg *array, struct tep_print_arg *count)
-{
-	struct tep_format_field *f;
-
-	if (array->type != TEP_PRINT_DYNAMIC_ARRAY && array->type != TEP_PRINT_FIELD) {
-		text_refuse(b, "an array of nothing");
-		return;
-	}
-	f = array->type == TEP_PRINT_FIELD ? text_arg_field(b, array) : array->dynarray.field;
-	if (!f)
-		return;
-	out->kind = kind;
-	out->at = text_place(f);
-	out->at.dynamic = array->type == TEP_PRINT_DYNAMIC_ARRAY;
-	out->value = text_expr(b, count);
-	if (out->value && text_expr_most(out->value) > TEXT_ITEMS_MAX)
-		text_refuse(b, "an array without a bound");
-}
-
 static void text_string_dynamic(struct text_build *b, struct text_string *out, enum text_string_kind kind,
 				struct tep_format_field *f, const char *name)
 {
@@ -171,19 +148,6 @@ static void text_string_fill(struct text_build *b, struct text_string *out, stru
 		out->value = text_expr(b, arg->symbol.field);
 		text_names(b, out, arg->symbol.symbols);
 		break;
-	case TEP_PRINT_HEX:
-	case TEP_PRINT_HEX_STR:
-		out->len = arg->type == TEP_PRINT_HEX;
-		text_string_array(b, out, TEXT_STRING_HEX, arg->hex.field, arg->hex.size);
-		break;
-	case TEP_PRINT_INT_ARRAY:
-		if (text_since_1_8()) { /* since 1.9 without a count, too */
-			text_refuse(b, "__print_array");
-			break;
-		}
-		text_string_array(b, out, TEXT_STRING_ITEMS, arg->int_array.field, arg->int_array.count);
-		out->item = text_expr(b, arg->int_array.el_size);
-		break;
 	case TEP_PRINT_STRING:
 		text_string_dynamic(b, out, TEXT_STRING_DYNAMIC, arg->string.field, arg->string.string);
 		break;
@@ -195,6 +159,11 @@ static void text_string_fill(struct text_build *b, struct text_string *out, stru
 		break;
 	case TEP_PRINT_OP:
 		text_string_choice(b, out, arg);
+		break;
+	case TEP_PRINT_HEX:
+	case TEP_PRINT_HEX_STR:
+	case TEP_PRINT_INT_ARRAY:
+		text_refuse(b, "an array's items");
 		break;
 	case TEP_PRINT_FUNC:
 		text_refuse(b, "a function of a plugin");
@@ -217,48 +186,54 @@ const struct text_string *text_string(struct text_build *b, struct tep_print_arg
 
 /* ---- running ------------------------------------------------------------------------ */
 
-/* As %-10.4s would the text behind `at`, which stands in the buf already. */
-static void text_fit(struct text_pen *pen, size_t at, const struct text_spec *spec,
-		     const struct text_record *r)
+void text_put_hex(struct buf *out, uint64_t v, int width)
+{
+	int n = (67 - __builtin_clzll(v | 1)) / 4;
+	char *at = buf_room(out, TEXT_WIDTH_MAX);
+
+	n = n < width ? width : n;
+	if (!at)
+		return;
+	for (int i = n; i-- > 0; v >>= 4)
+		at[i] = "0123456789abcdef"[v & 15];
+	out->len += (size_t)n;
+}
+
+/* As %-10.4s would: the first bytes of s. */
+static void text_put_fitted(struct buf *out, const struct text_spec *spec, const char *s, size_t len,
+			    const struct text_record *r)
 {
 	size_t count = spec->count ? text_eval(spec->count, r) : 0;
-	size_t width = spec->width_is_arg ? count : (size_t)spec->width;
-	size_t precision = spec->precision_is_arg ? count : (size_t)spec->precision;
-	size_t len = (size_t)(pen->p - (char *)pen->out->data) - at, pad;
-	char *s;
+	size_t width = spec->c.width_is_arg ? count : (size_t)spec->c.width;
+	size_t precision = spec->c.precision_is_arg ? count : (size_t)spec->c.precision, pad;
 
 	len = len < precision ? len : precision;
 	pad = len < width ? width - len : 0;
-	if (!text_room(pen, pad))
-		return;
-	s = (char *)pen->out->data + at;
-	if (pad && !spec->left)
-		memmove(s + pad, s, len);
-	memset(s + (spec->left ? len : 0), ' ', pad);
-	pen->p = s + len + pad;
-}
-
-static void text_put_fitted(struct text_pen *pen, const struct text_spec *spec, const char *s, size_t len,
-			    const struct text_record *r)
-{
-	size_t at = (size_t)(pen->p - (char *)pen->out->data);
-
-	text_put(pen, s, len);
-	if (!spec->plain && !pen->out->bad)
-		text_fit(pen, at, spec, r);
+	if (!spec->c.left && pad)
+		buf_printf(out, "%*s", (int)pad, "");
+	buf_add(out, s, len);
+	if (spec->c.left && pad)
+		buf_printf(out, "%*s", (int)pad, "");
 }
 
 /* The bytes of the record up to a NUL, at most max. */
-static void text_put_bytes(struct text_pen *pen, const struct text_spec *spec, size_t at, size_t max,
+static void text_put_bytes(struct buf *out, const struct text_spec *spec, size_t at, size_t max,
 			   const struct text_record *r)
 {
 	size_t left = at < r->len ? r->len - at : 0;
 	const char *s = left ? (const char *)r->data + at : "";
 
-	text_put_fitted(pen, spec, s, strnlen(s, left < max ? left : max), r);
+	text_put_fitted(out, spec, s, strnlen(s, left < max ? left : max), r);
 }
 
-static void text_put_flags(struct text_pen *pen, const struct text_spec *spec, const struct text_string *s,
+/* Of a value that no name is of. */
+static void text_put_nameless(struct buf *out, int64_t value)
+{
+	buf_addstr(out, "0x");
+	text_put_hex(out, (uint64_t)value, 1);
+}
+
+static void text_put_flags(struct buf *out, const struct text_spec *spec, const struct text_string *s,
 			   const struct text_record *r)
 {
 	int64_t value = (int64_t)text_eval(s->value, r);
@@ -268,75 +243,39 @@ static void text_put_flags(struct text_pen *pen, const struct text_spec *spec, c
 		const struct text_name *name = &s->names[i];
 
 		if (!value && name->value < 0) {
-			text_put_fitted(pen, spec, name->s, name->len, r);
+			text_put_fitted(out, spec, name->s, name->len, r);
 			break;
 		}
 		if (name->value <= 0 || (value & name->value) != name->value)
 			continue;
 		if (some)
-			text_put(pen, s->s, s->len);
-		text_put_fitted(pen, spec, name->s, name->len, r);
+			buf_add(out, s->s, s->len);
+		text_put_fitted(out, spec, name->s, name->len, r);
 		some = true;
 		value &= ~name->value;
 	}
 	if (!value)
 		return;
 	if (some)
-		text_put(pen, s->s, s->len);
-	text_puts(pen, "0x");
-	text_put_hex(pen, (uint64_t)value);
+		buf_add(out, s->s, s->len);
+	text_put_nameless(out, value);
 }
 
-static void text_put_symbol(struct text_pen *pen, const struct text_spec *spec, const struct text_string *s,
+static void text_put_symbol(struct buf *out, const struct text_spec *spec, const struct text_string *s,
 			    const struct text_record *r)
 {
 	int64_t value = (int64_t)text_eval(s->value, r);
 
 	for (size_t i = 0; i < s->n; i++)
 		if (s->names[i].value == value) {
-			text_put_fitted(pen, spec, s->names[i].s, s->names[i].len, r);
+			text_put_fitted(out, spec, s->names[i].s, s->names[i].len, r);
 			return;
 		}
-	text_puts(pen, "0x");
-	text_put_hex(pen, (uint64_t)value);
-}
-
-static void text_put_hexes(struct text_pen *pen, const struct text_string *s, const struct text_record *r)
-{
-	uint32_t len;
-	size_t at = text_at(&s->at, r, &len), n = (uint32_t)text_eval(s->value, r);
-
-	for (size_t i = 0; i < n; i++) {
-		if (i && s->len)
-			text_puts(pen, " ");
-		text_put_byte(pen, (uint8_t)text_load(r, at + i, 1), false);
-	}
-}
-
-static void text_put_items(struct text_pen *pen, const struct text_string *s, const struct text_record *r)
-{
-	uint32_t len;
-	size_t at = text_at(&s->at, r, &len), n = (uint32_t)text_eval(s->value, r);
-	int item = (int)text_eval(s->item, r);
-
-	for (size_t i = 0; i < n; i++) {
-		if (i)
-			text_puts(pen, " ");
-		if (item == 1 || item == 2 || item == 4 || item == 8) {
-			text_put_decimal(pen, text_load(r, at, (size_t)item));
-		} else {
-			text_puts(pen, item < 0 ? "BAD SIZE:-" : "BAD SIZE:");
-			text_put_decimal(pen, item < 0 ? -(uint64_t)item : (uint64_t)item);
-			text_puts(pen, " 0x");
-			text_put_hex(pen, text_load(r, at, 1));
-			item = 1;
-		}
-		at += (size_t)item;
-	}
+	text_put_nameless(out, value);
 }
 
 /* "0-3,7" */
-static void text_put_cpus(struct text_pen *pen, size_t at, uint32_t len, const struct text_record *r)
+static void text_put_cpus(struct buf *out, size_t at, uint32_t len, const struct text_record *r)
 {
 	const char *sep = "";
 	int64_t first = -1;
@@ -348,38 +287,39 @@ static void text_put_cpus(struct text_pen *pen, size_t at, uint32_t len, const s
 			first = i;
 		if (is || first < 0)
 			continue;
-		text_puts(pen, sep);
-		text_put_decimal(pen, (uint64_t)first);
+		buf_addstr(out, sep);
+		buf_add_u64(out, (uint64_t)first);
 		if (i - 1 > first) {
-			text_puts(pen, "-");
-			text_put_decimal(pen, (uint64_t)i - 1);
+			buf_addstr(out, "-");
+			buf_add_u64(out, (uint64_t)i - 1);
 		}
 		sep = ",";
 		first = -1;
 	}
 }
 
-static void text_put_mask(struct text_pen *pen, const struct text_spec *spec, const struct text_string *s,
+static void text_put_mask(struct buf *out, const struct text_spec *spec, const struct text_string *s,
 			  const struct text_record *r)
 {
-	size_t from = (size_t)(pen->p - (char *)pen->out->data);
+	struct buf mask = { 0 };
 	uint32_t len;
 	size_t at = text_at(&s->at, r, &len);
 
 	if (s->kind == TEXT_STRING_CPUS)
-		text_put_cpus(pen, at, len, r);
+		text_put_cpus(&mask, at, len, r);
 	/* the highest bits first, a comma between 32 and 32 */
 	for (uint32_t i = len; s->kind != TEXT_STRING_CPUS && i-- > 0;) {
-		text_put_byte(pen, (uint8_t)text_load(r, at + i, 1), false);
+		text_put_hex(&mask, text_load(r, at + i, 1), 2);
 		if (i && i % 4 == 0)
-			text_puts(pen, ",");
+			buf_addstr(&mask, ",");
 	}
-	if (!spec->plain && !pen->out->bad)
-		text_fit(pen, from, spec, r);
+	out->bad |= mask.bad;
+	text_put_fitted(out, spec, (const char *)mask.data, mask.len, r);
+	buf_release(&mask);
 }
 
 /* libtraceevent knows which format lies at an address. */
-static void text_put_printk(struct text_pen *pen, const struct text_string *s, const struct text_record *r,
+static void text_put_printk(struct buf *out, const struct text_string *s, const struct text_record *r,
 			    struct text_scratch *own)
 {
 	uint64_t address = text_load(r, s->at.offset, s->at.size);
@@ -389,10 +329,10 @@ static void text_put_printk(struct text_pen *pen, const struct text_string *s, c
 		own->room.used = s->at.offset + sizeof(address);
 	trace_seq_reset(&own->seq);
 	tep_print_field_content(&own->seq, own->room.data, (int)own->room.used, s->field);
-	text_put(pen, own->seq.buffer, own->seq.len);
+	buf_add(out, own->seq.buffer, own->seq.len);
 }
 
-void text_put_string(struct text_pen *pen, const struct text_spec *spec, const struct text_string *s,
+void text_put_string(struct buf *out, const struct text_spec *spec, const struct text_string *s,
 		     const struct text_record *r, struct text_scratch *own)
 {
 	uint32_t len;
@@ -402,37 +342,31 @@ void text_put_string(struct text_pen *pen, const struct text_spec *spec, const s
 		s = text_eval(s->value, r) ? s->yes : s->no;
 	switch (s->kind) {
 	case TEXT_STRING_CONST:
-		text_put_fitted(pen, spec, s->s, s->len, r);
+		text_put_fitted(out, spec, s->s, s->len, r);
 		break;
 	case TEXT_STRING_FIELD:
-		text_put_bytes(pen, spec, s->at.offset, s->at.size, r);
+		text_put_bytes(out, spec, s->at.offset, s->at.size, r);
 		break;
 	case TEXT_STRING_REST:
-		text_put_bytes(pen, spec, s->at.offset, r->size - s->at.offset, r);
+		text_put_bytes(out, spec, s->at.offset, r->size - s->at.offset, r);
 		break;
 	case TEXT_STRING_DYNAMIC:
 		at = text_at(&s->at, r, &len);
 		if (len)
-			text_put_bytes(pen, spec, at, SIZE_MAX, r);
+			text_put_bytes(out, spec, at, SIZE_MAX, r);
 		break;
 	case TEXT_STRING_PRINTK:
-		text_put_printk(pen, s, r, own);
+		text_put_printk(out, s, r, own);
 		break;
 	case TEXT_STRING_FLAGS:
-		text_put_flags(pen, spec, s, r);
+		text_put_flags(out, spec, s, r);
 		break;
 	case TEXT_STRING_SYMBOL:
-		text_put_symbol(pen, spec, s, r);
-		break;
-	case TEXT_STRING_HEX:
-		text_put_hexes(pen, s, r);
-		break;
-	case TEXT_STRING_ITEMS:
-		text_put_items(pen, s, r);
+		text_put_symbol(out, spec, s, r);
 		break;
 	case TEXT_STRING_BITMASK:
 	case TEXT_STRING_CPUS:
-		text_put_mask(pen, spec, s, r);
+		text_put_mask(out, spec, s, r);
 		break;
 	default:
 		break;

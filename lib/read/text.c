@@ -18,47 +18,28 @@ static bool text_fields_sound(const struct tep_format_field *f)
 	return true;
 }
 
-static void text_pretty(struct text_build *b)
-{
-	const struct tep_event *event = b->p->event;
-
-	if (text_handler(b) || b->ret)
-		return;
-	if (event->flags & TEP_EVENT_FL_FAILED) {
-		buf_addstr(&b->before, "[FAILED TO PARSE]");
-		text_fields(b);
-		return;
-	}
-	if (event->flags & TEP_EVENT_FL_ISBPRINT)
-		text_refuse(b, "a format in each record");
-	text_conversions(b);
-	for (size_t i = 0; i < b->n && !b->ret; i++)
-		text_conversion_add(b, &b->v[i]);
-}
-
-static void text_build(struct text_build *b, bool raw)
+static void text_build(struct text_build *b)
 {
 	struct tep_event *event = b->p->event;
 
-	if (tep_get_long_size(event->tep) != 8 ||
-	    tep_is_file_bigendian(event->tep) != tep_is_local_bigendian(event->tep) || tep_is_bigendian())
-		text_refuse(b, "a machine of another kind");
-	else if (!text_fields_sound(event->format.common_fields) || !text_fields_sound(event->format.fields))
+	if (!text_fields_sound(event->format.common_fields) || !text_fields_sound(event->format.fields))
 		text_refuse(b, "a field out of reach");
-	if (b->ret)
-		return;
-	if (raw || (event->flags & TEP_EVENT_FL_PRINTRAW)) {
-		if (!(event->flags & (TEP_EVENT_FL_FAILED | TEP_EVENT_FL_ISBPRINT)))
-			text_conversions(b);
-		text_fields(b);
-	} else {
-		text_pretty(b);
+	else if (event->flags & TEP_EVENT_FL_PRINTRAW)
+		text_refuse(b, "fields as numbers");
+	if (!b->ret && !text_handler(b)) {
+		if (event->flags & TEP_EVENT_FL_FAILED)
+			text_refuse(b, "a print format that failed");
+		else if (event->flags & TEP_EVENT_FL_ISBPRINT)
+			text_refuse(b, "a format in each record");
+		text_conversions(b);
+		for (size_t i = 0; i < b->n && !b->ret; i++)
+			text_conversion_add(b, &b->v[i]);
 	}
 	if (b->before.len && !b->ret)
 		text_piece_add(b, TEXT_NOTHING);
 }
 
-int text_compile(struct text_program **out, struct tep_event *event, bool raw, char why[TEXT_WHY_MAX])
+int text_compile(struct text_program **out, struct tep_event *event, char why[TEXT_WHY_MAX])
 {
 	struct text_build b = { .p = calloc(1, sizeof(*b.p)), .why = why };
 
@@ -68,7 +49,7 @@ int text_compile(struct text_program **out, struct tep_event *event, bool raw, c
 		return -ENOMEM;
 	b.p->event = event;
 	b.p->least = (uint32_t)tepfile_least_size(event);
-	text_build(&b, raw);
+	text_build(&b);
 	if (b.before.bad || b.p->arena.bad)
 		b.ret = -ENOMEM;
 	buf_release(&b.before);

@@ -32,12 +32,13 @@ void text_scratch_release(struct text_scratch *s);
 #define TEXT_WHY_MAX 96
 
 /*
- * raw: every field as a number (TEP_PRINT_INFO_RAW). 0: *out, for text_free; -ENOTSUP:
- * libtraceevent has to print this event, why says what does not compile, or whose
- * handler it has ("%ls", "handler of plugin_function.so"); -ENOMEM. Everything that records
- * are read with is loaded by then: formats, symbols, plugins. The event must outlive it.
+ * 0: *out, for text_free; -ENOTSUP: libtraceevent has to print this event, why says what does not compile,
+ * or whose handler it has ("%pI", "handler of plugin_function.so"); -ENOMEM. What traces of machines hardly
+ * have does not compile: addresses of networks and of hardware, bytes, arrays' items, fields as numbers.
+ * Everything that records are read with is loaded by then: formats, symbols, plugins. The event must outlive
+ * it.
  */
-int text_compile(struct text_program **out, struct tep_event *event, bool raw, char why[TEXT_WHY_MAX]);
+int text_compile(struct text_program **out, struct tep_event *event, char why[TEXT_WHY_MAX]);
 void text_free(struct text_program *p);
 /*
  * Appended to *out. What a record of len bytes does not have reads as zeros, as in a padded

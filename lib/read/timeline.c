@@ -87,8 +87,8 @@ int timeline_ahead(const struct timeline *t, const struct merge_run *run, size_t
 	return merge_ahead(t->merge, s->input, s->buffer, next);
 }
 
-static int timeline_open_part(struct timeline **out, const struct inputs *in, uint64_t from, uint64_t to,
-			      merge_want *want, void *ctx, const struct log *log)
+int timeline_open(struct timeline **out, const struct inputs *in, merge_want *want, void *ctx,
+		  const struct log *log)
 {
 	struct timeline *t = calloc(1, sizeof(*t));
 	int ret = -ENOMEM;
@@ -100,7 +100,8 @@ static int timeline_open_part(struct timeline **out, const struct inputs *in, ui
 	if (!t->v || padded_init(&t->room))
 		goto fail;
 	for (size_t i = 0; i < in->n; i++)
-		t->v[i] = (struct merge_input){ in->v[i].path, in->v[i].reader, in->v[i].time, from, to };
+		t->v[i] = (struct merge_input){ in->v[i].path, in->v[i].reader, in->v[i].time, in->from,
+						in->to };
 	ret = merge_open(&t->merge, t->v, in->n, want, ctx, log);
 	if (ret)
 		goto fail;
@@ -109,18 +110,6 @@ static int timeline_open_part(struct timeline **out, const struct inputs *in, ui
 fail:
 	timeline_close(t);
 	return ret;
-}
-
-int timeline_open(struct timeline **out, const struct inputs *in, merge_want *want, void *ctx,
-		  const struct log *log)
-{
-	return timeline_open_part(out, in, in->from, in->to, want, ctx, log);
-}
-
-int timeline_open_whole(struct timeline **out, const struct inputs *in, merge_want *want, void *ctx,
-			const struct log *log)
-{
-	return timeline_open_part(out, in, 0, 0, want, ctx, log);
 }
 
 void timeline_close(struct timeline *t)

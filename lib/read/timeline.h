@@ -39,12 +39,9 @@ struct timeline_record {
 /*
  * want, ctx: as of merge_open. Inputs must be loaded and outlive the timeline, which
  * timeline_close frees (NULL is fine). -ENOMEM, -errno from the files.
- * timeline_open_whole: with the records outside of the inputs' part of time, too.
  */
 int timeline_open(struct timeline **out, const struct inputs *in, merge_want *want, void *ctx,
 		  const struct log *log);
-int timeline_open_whole(struct timeline **out, const struct inputs *in, merge_want *want, void *ctx,
-			const struct log *log);
 void timeline_close(struct timeline *t);
 /* 1: *r, whose bytes are the timeline's until the next call; 0: the end; -ENOMEM. */
 int timeline_next(struct timeline *t, struct timeline_record *r);

@@ -14,21 +14,6 @@
 /* Above it files are not aligned without being asked: memory and time grow with the events. */
 #define ALIGN_BYTES_MAX (512ll << 20)
 
-/* "dir/trace-NAME.dat": NAME */
-static char *name_of_file(const char *path)
-{
-	const char *base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
-	size_t len = strlen(base);
-
-	if (len > 4 && !strcmp(base + len - 4, ".dat"))
-		len -= 4;
-	if (len > 6 && !strncmp(base, "trace-", 6)) {
-		base += 6;
-		len -= 6;
-	}
-	return strndup(base, len);
-}
-
 /* ---- one guest ------------------------------------------------------------------------- */
 
 static int solve_guest(const struct offsets *o, struct offsets_guest *g, struct sync_progress *progress,
@@ -39,7 +24,7 @@ static int solve_guest(const struct offsets *o, struct offsets_guest *g, struct 
 	struct sync_source source;
 	int ret;
 
-	g->name = option ? strdup(option->name) : name_of_file(g->file->path);
+	g->name = strdup(option ? option->name : g->file->machine);
 	if (!g->name)
 		return -ENOMEM;
 	if (strcmp(o->host->time.clock, g->file->time.clock))

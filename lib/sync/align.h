@@ -9,7 +9,7 @@
 
 struct offsets_guest {
 	const struct input *file;
-	char *name; /* by the host's GUEST option, else by its file: "dir/trace-NAME.dat" */
+	char *name; /* by the host's GUEST option, else the file's machine */
 	struct sync_guest events;
 	struct sync_input in;
 	int32_t *pids;

@@ -24,9 +24,8 @@ static int keep_original(const struct outfile *o)
 	if (linkat(o->dir, o->name, o->dir, orig, 0) < 0)
 		ret = -errno;
 	if (ret == -EEXIST && !fstatat(o->dir, orig, &st, AT_SYMLINK_NOFOLLOW)) {
-		if (S_ISREG(st.st_mode))
-			ret = 0;
-		else
+		ret = S_ISREG(st.st_mode) ? 0 : -EINVAL;
+		if (ret)
 			log_err(o->log, "'%s.orig' is there, and no file: the original cannot be kept",
 				o->path);
 	}

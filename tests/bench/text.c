@@ -69,7 +69,7 @@ static void compile(void)
 		struct kind *k = &kinds[records[i].event->id];
 
 		if (!k->n++)
-			text_compile(&k->p, records[i].event, false, k->why);
+			text_compile(&k->p, records[i].event, k->why);
 	}
 }
 

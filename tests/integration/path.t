@@ -282,7 +282,7 @@ is "$(sed -n '2,5p' <<<"$out")" "hop     took  bound  machine  cpu  task      st
 ends "undecided after 2.170ms: the clock of Guest has no bound: hyptrace sync
 $blind" 2 "... as far as it goes"
 path --at 'sched_switch/next_pid==30' "${files[1]}"
-ends "unknown after 2.170ms: no file says which host's thread CPU 1 of trace-Guest is
+ends "unknown after 2.170ms: no file says which host's thread CPU 1 of Guest is
 $blind" 2 "the guest's file alone"
 
 # ---- other ends -----------------------------------------------------------------------------------------

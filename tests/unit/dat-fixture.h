@@ -306,7 +306,9 @@ static inline int write_dat(struct fixture *x)
 	assert_true(fd >= 0);
 	ret = dat_write(&x->f, fd, &log);
 	assert_int_equal(close(fd), 0);
-	assert_int_equal(!!ret, !!msg[0]);
+	/* what no file can hold is logged; outfile_close() logs errors of the disk */
+	if (!ret || ret == -EINVAL || ret == -ENOTSUP)
+		assert_int_equal(!!ret, !!msg[0]);
 	return ret;
 }
 

@@ -137,18 +137,6 @@ static void test_padded(void **state)
 	assert_int_equal(field_load_word(tep_find_field(f->event, "tail")).kind, FIELD_NONE);
 }
 
-static void test_other_order(void **state)
-{
-	struct fixture *f = *state;
-	bool big = tep_is_file_bigendian(f->rig.tep);
-
-	tep_set_file_bigendian(f->rig.tep, !big);
-	assert_int_equal(number(f, "low"), (int64_t)0xfeffffffffffffff);
-	assert_int_equal(number(f, "small"), (int64_t)(int32_t)0xfdffffff);
-	assert_int_equal(number(f, "byte"), 0xfe);
-	tep_set_file_bigendian(f->rig.tep, big);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -156,7 +144,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_bytes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_short, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_padded, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_other_order, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

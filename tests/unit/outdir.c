@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Directories as output: in place whole or not at all, what is refused, and what a killed run has left. */
-#include "base/outdir.h"
+#include "base/outfile.h"
 #include "base/array.h"
 #include "base/files.h"
 #include "base/strings.h"
@@ -44,7 +44,7 @@ static int remove_dir(void **state)
 	return chdir("/") || system(command);
 }
 
-static void write_into(struct outdir *o)
+static void write_into(struct outfile *o)
 {
 	assert_int_equal(mkdirat(o->fd, "a=1", 0755), 0);
 	assert_int_equal(mkdirat(o->fd, "a=1/b=2", 0755), 0);
@@ -65,7 +65,7 @@ static void assert_names(const char *path, const char *names)
 
 static void assert_refused(const char *path, int error, const char *why)
 {
-	struct outdir o;
+	struct outfile o;
 
 	*said = 0;
 	assert_int_equal(outdir_open(&o, path, &log_kept), error);
@@ -79,7 +79,7 @@ static void a_directory_is_in_place_at_the_end(void **state)
 	struct stat st;
 
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
-		struct outdir o;
+		struct outfile o;
 
 		assert_int_equal(outdir_open(&o, paths[i], &log_kept), 0);
 		write_into(&o);
@@ -96,7 +96,7 @@ static void a_directory_is_in_place_at_the_end(void **state)
 
 static void of_a_failure_nothing_is_left(void **state)
 {
-	struct outdir o;
+	struct outfile o;
 
 	assert_int_equal(outdir_open(&o, "out", &log_kept), 0);
 	write_into(&o);
@@ -125,7 +125,7 @@ static void what_is_there_is_refused(void **state)
 
 static void what_came_meanwhile_stays(void **state)
 {
-	struct outdir o;
+	struct outfile o;
 
 	assert_int_equal(outdir_open(&o, "out", &log_kept), 0);
 	write_into(&o);
@@ -137,7 +137,7 @@ static void what_came_meanwhile_stays(void **state)
 
 static void what_a_killed_run_left_is_removed(void **state)
 {
-	struct outdir o;
+	struct outfile o;
 
 	assert_int_equal(
 		system("mkdir -p .out.part/x=1/y=2 outside && touch .out.part/x=1/y=2/old outside/kept && "
@@ -152,7 +152,7 @@ static void what_a_killed_run_left_is_removed(void **state)
 
 static void a_part_of_others_is_refused(void **state)
 {
-	struct outdir o, other;
+	struct outfile o, other;
 
 	assert_int_equal(mkdir("elsewhere", 0755), 0);
 	assert_int_equal(symlink("elsewhere", ".link.part"), 0);
@@ -173,7 +173,7 @@ static void a_part_of_others_is_refused(void **state)
 
 static void a_part_that_was_replaced_is_not_put_in_place(void **state)
 {
-	struct outdir o;
+	struct outfile o;
 
 	assert_int_equal(outdir_open(&o, "out", &log_kept), 0);
 	assert_int_equal(rename(".out.part", "gone"), 0);

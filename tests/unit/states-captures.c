@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Where time goes: steps that make no sense, more tasks than are kept, and our captures. */
 #include "captures.h"
+#include "ask/states/states-priv.h"
 #include "states-rig.h"
 
 /* ---- nonsense ------------------------------------------------------------------------------------ */
@@ -128,13 +129,13 @@ static void test_bounds(void **state)
 
 		assert_int_equal(states_step(r.st, &s, 0), 0);
 	}
-	assert_int_equal(states_owners(r.st), STATES_TASKS_MAX);
+	assert_int_equal(r.st->n_tracks, STATES_TASKS_MAX);
 	for (int i = 1; i <= STATES_VCPUS_MAX + 10; i++) {
 		const struct step s = { .ts = 2 * STATES_TASKS_MAX, .kind = STEP_KVM_ENTRY, .pid = i };
 
 		assert_int_equal(states_step(r.st, &s, 0), 0);
 	}
-	assert_int_equal(states_owners(r.st), STATES_TASKS_MAX + STATES_VCPUS_MAX);
+	assert_int_equal(r.st->n_tracks, STATES_TASKS_MAX + STATES_VCPUS_MAX);
 	assert_int_equal(states_left_out(r.st), 2 * STATES_TASKS_MAX + 11);
 	states_close(r.st);
 

@@ -130,8 +130,8 @@ static void judge_sums(struct judge *j)
 {
 	uint64_t length = states_to(j->r.st) - states_from(j->r.st);
 
-	assert_true(states_owners(j->r.st) <= ARRAY_SIZE(j->at));
-	for (size_t i = 0; i < states_owners(j->r.st); i++) {
+	assert_true(j->totals.n <= ARRAY_SIZE(j->at));
+	for (size_t i = 0; i < j->totals.n; i++) {
 		uint64_t sum = 0, stolen = 0;
 
 		for (int s = 0; s < STATES; s++) {

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "ask/states/states-priv.h"
 #include "states-rig.h"
 
 /* ---- cases: steps, and the spans that must come of them ------------------------------------------ */
@@ -64,8 +65,8 @@ static int show_span(void *ctx, const struct state_span *s)
 
 static const char *owner_line(struct shown *to, enum state_kind kind, int32_t pid)
 {
-	for (size_t i = 0; i < states_owners(to->st); i++) {
-		const struct state_owner *o = states_owner(to->st, i);
+	for (size_t i = 0; i < to->st->n_tracks; i++) {
+		const struct state_owner *o = &to->st->tracks[i]->owner;
 
 		if (o->kind == kind && o->pid == pid)
 			return buf_str(&to->lines[i]);

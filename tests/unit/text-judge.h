@@ -74,9 +74,9 @@ static inline uint64_t judge_hash(uint64_t h, const void *data, size_t len)
 }
 
 /* Whether the same format was judged before, as captures of one kernel have it. */
-static inline bool judge_knows(struct judge *j, const struct tep_event *e, bool raw)
+static inline bool judge_knows(struct judge *j, const struct tep_event *e)
 {
-	uint64_t h = judge_hash(raw, e->name, strlen(e->name));
+	uint64_t h = judge_hash(0, e->name, strlen(e->name));
 
 	h = judge_hash(h, e->print_fmt.format, e->print_fmt.format ? strlen(e->print_fmt.format) : 0);
 	h = judge_hash(h, &e->handler, sizeof(e->handler));
@@ -211,20 +211,19 @@ static inline void judge_hostile(struct judge *j, const struct tep_event *e)
 		j->len = 2 + judge_below(j, j->len - 1);
 }
 
-static inline void judge_expect(struct judge *j, const struct tep_event *e, bool raw)
+static inline void judge_expect(struct judge *j, const struct tep_event *e)
 {
 	struct tep_record r = padded_record(&j->room, j->rec, j->len);
 
 	if (r.size < tepfile_least_size(e))
 		r.size = tepfile_least_size(e);
 	trace_seq_reset(&j->seq);
-	tep_print_event(e->tep, &j->seq, &r, "%s", raw ? TEP_PRINT_INFO_RAW : TEP_PRINT_INFO);
+	tep_print_event(e->tep, &j->seq, &r, "%s", TEP_PRINT_INFO);
 	trace_seq_terminate(&j->seq);
 }
 
 /* Unaligned, and with nothing behind it that may be read. */
-static inline bool judge_record(struct judge *j, const struct text_program *p, const struct tep_event *e,
-				bool raw)
+static inline bool judge_record(struct judge *j, const struct text_program *p, const struct tep_event *e)
 {
 	const struct tep_format_field *named = text_named(p);
 	unsigned long long pid = 0;
@@ -234,7 +233,7 @@ static inline bool judge_record(struct judge *j, const struct text_program *p, c
 	memcpy(j->rec, &(uint16_t){ (uint16_t)e->id }, 2);
 	if (named)
 		tep_read_number_field((struct tep_format_field *)named, j->rec, &pid);
-	judge_expect(j, e, raw);
+	judge_expect(j, e);
 	block = malloc(j->len + 1);
 	memcpy(block + 1, j->rec, j->len);
 	j->text.len = 0;
@@ -243,9 +242,8 @@ static inline bool judge_record(struct judge *j, const struct text_program *p, c
 	same = buf_str(&j->text) && j->text.len == j->seq.len &&
 	       !memcmp(j->text.data, j->seq.buffer, j->text.len);
 	if (!same) {
-		fprintf(stderr, "# %s:%s%s, %zu bytes\n# print fmt: %s\n# want: %s\n# text: %s\n# ",
-			e->system, e->name, raw ? " raw" : "", j->len, e->print_fmt.format, j->seq.buffer,
-			buf_str(&j->text));
+		fprintf(stderr, "# %s:%s, %zu bytes\n# print fmt: %s\n# want: %s\n# text: %s\n# ", e->system,
+			e->name, j->len, e->print_fmt.format, j->seq.buffer, buf_str(&j->text));
 		for (size_t i = 0; i < j->len; i++)
 			fprintf(stderr, "%02x%s", j->rec[i], i % 8 == 7 ? " " : "");
 		fputc('\n', stderr);
@@ -267,21 +265,21 @@ static inline int judge_every(const struct tep_event *e)
 }
 
 /* All of one event; false: a text differs. */
-static inline bool judge_event(struct judge *j, struct tep_event *e, bool raw)
+static inline bool judge_event(struct judge *j, struct tep_event *e)
 {
 	struct text_program *p;
 	char why[TEXT_WHY_MAX];
-	int ret = text_compile(&p, e, raw, why);
+	int ret = text_compile(&p, e, why);
 	bool ok = true;
 
-	if (judge_knows(j, e, raw)) {
+	if (judge_knows(j, e)) {
 		text_free(p);
 		return true;
 	}
 	if (ret) {
 		j->refused++;
 		if (j->verbose)
-			fprintf(stderr, "# %s:%s%s: %s\n", e->system, e->name, raw ? " raw" : "", why);
+			fprintf(stderr, "# %s:%s: %s\n", e->system, e->name, why);
 		return ret == -ENOTSUP && *why;
 	}
 	j->compiled++;
@@ -290,7 +288,7 @@ static inline bool judge_event(struct judge *j, struct tep_event *e, bool raw)
 			judge_make(j, e);
 		else
 			judge_hostile(j, e);
-		ok = judge_record(j, p, e, raw);
+		ok = judge_record(j, p, e);
 	}
 	j->wrong += !ok;
 	text_free(p);

@@ -98,6 +98,7 @@ static int flame_mapped_cmp(const void *a, const void *b)
 
 int flame_maps_read(struct flame_maps *v, const struct inputs *in)
 {
+	struct inputs whole = *in; /* maps may have been recorded before the part of time that is read */
 	struct flame_maps_reader r = { .in = in };
 	struct merge_run run = { 0 };
 	struct timeline *t = NULL;
@@ -111,8 +112,9 @@ int flame_maps_read(struct flame_maps *v, const struct inputs *in)
 		flame_map_event_open(&r.events[i], &in->v[i]);
 		any = any || r.events[i].id != UINT_MAX;
 	}
+	whole.from = whole.to = 0;
 	if (any)
-		ret = timeline_open_whole(&t, in, flame_maps_want, &r, NULL);
+		ret = timeline_open(&t, &whole, flame_maps_want, &r, NULL);
 	while (t && !ret && (ret = merge_take(t->merge, &run)) > 0) {
 		ret = 0;
 		for (size_t i = 0; i < run.n && !ret; i++) {

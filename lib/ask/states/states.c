@@ -330,16 +330,6 @@ uint64_t states_left_out(const struct states *st)
 	return st->left_out;
 }
 
-size_t states_owners(const struct states *st)
-{
-	return st->n_tracks;
-}
-
-const struct state_owner *states_owner(const struct states *st, size_t index)
-{
-	return &st->tracks[index]->owner;
-}
-
 const char *states_comm(struct states *st, size_t input, int32_t pid)
 {
 	return input < st->n ? steps_comm(st->steps, input, pid) : NULL;

@@ -164,8 +164,6 @@ uint64_t states_to(const struct states *st);
 void states_covered(const struct states *st, const struct state_owner *o, uint64_t *from, uint64_t *to);
 /* Count of tasks, vCPUs and CPUs for which there was no room, as often as each was met. */
 uint64_t states_left_out(const struct states *st);
-size_t states_owners(const struct states *st);
-const struct state_owner *states_owner(const struct states *st, size_t index);
 
 /* "guest", "stolen", ... */
 const char *state_name(enum state state);

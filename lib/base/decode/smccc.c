@@ -98,7 +98,7 @@ static const char *general(unsigned int func)
 	return func >= 0xff00 && func - 0xff00 < ARRAY_SIZE(names) ? names[func - 0xff00] : NULL;
 }
 
-const char *smccc_owner_name(unsigned int owner)
+static const char *smccc_owner_name(unsigned int owner)
 {
 	static const char *const names[] = { "Arch", "CPU", "SiP", "OEM", "Std", "StdHyp", "VendorHyp" };
 
@@ -109,7 +109,7 @@ const char *smccc_owner_name(unsigned int owner)
 	return owner >= 50 && owner <= OWNER_MAX ? "TOS" : "reserved";
 }
 
-const char *smccc_name(uint32_t id)
+static const char *smccc_name(uint32_t id)
 {
 	id &= ~(id & FAST ? SMC64 | SVE_HINT : SMC64);
 	for (size_t i = 0; i < ARRAY_SIZE(ranges); i++)

@@ -11,14 +11,6 @@
  * architecture's and KVM's own calls. Pure tables.
  */
 
-/* "Arch", "Std", "VendorHyp", "TOS"...; "reserved" for numbers (0 to 63) that have no owner. */
-const char *smccc_owner_name(unsigned int owner);
-/*
- * "PSCI_CPU_ON", "FFA_MEM_SHARE", "KVM_PTP" for both widths; NULL: not in the tables.
- * The id is in w0: upper halves of registers do not count.
- */
-const char *smccc_name(uint32_t id);
-
 #define SMCCC_TEXT_MAX 64
 
 /*

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "convert/export/ctf-priv.h"
-#include "base/outdir.h"
+#include "base/outfile.h"
 
 /* ---- the source --------------------------------------------------------------------------- */
 
@@ -148,7 +148,7 @@ int export_ctf(struct export_job *job, const char *dir, const struct log *log)
 	struct ctf c = { .job = job, .log = log, .n_streams = merge_streams(job->timeline->merge) };
 	struct ctf_graph g = { 0 };
 	const bt_error *error;
-	struct outdir out;
+	struct outfile out;
 	char path[32];
 	int ret = outdir_open(&out, dir, log);
 

@@ -16,7 +16,7 @@
 #include "read/pipeline.h"
 #include "read/print.h"
 #include "base/array.h"
-#include "base/outdir.h"
+#include "base/outfile.h"
 #include "base/workers.h"
 #include "base/files.h"
 #include "base/strings.h"
@@ -45,7 +45,7 @@ struct parquet_event {
 struct parquet {
 	struct export_job *job;
 	struct print *print;
-	struct outdir out;
+	struct outfile out;
 	struct parquet_event **events, ***slots; /* all; by input and id */
 	size_t n;
 	size_t held, metadata; /* bytes */

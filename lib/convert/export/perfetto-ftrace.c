@@ -42,7 +42,7 @@ static void known_event(struct buf *b, const struct pf_record *r)
 static void array_text(struct buf *b, const struct pf_field *f, const uint8_t *data, size_t n)
 {
 	size_t size = field_item_size(f->format), text = pb_open(b, GENERIC_STR);
-	struct field_load item = { .size = (uint32_t)size, .swap = f->load.swap };
+	struct field_load item = { .size = (uint32_t)size };
 
 	for (size_t i = 0; i + size <= n; i += size) {
 		if (i)

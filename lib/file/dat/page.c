@@ -27,8 +27,7 @@
 #define HEADER_PAGE_MAX (1u << 20) /* of its text */
 #define PAGE_SIZE_LIMIT (1u << 20) /* the kernel counts the bytes of a page in 20 bits */
 
-/* The bit fields of struct ring_buffer_event lie the other way round on big-endian machines. */
-static const bool big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "event headers are read as such");
 
 const struct page_layout page_layout_default = {
 	.commit_offset = 8,
@@ -134,12 +133,12 @@ void page_set_commit(const struct page_layout *l, void *page, uint32_t commit)
 
 static unsigned int head_type(uint32_t head)
 {
-	return big_endian ? head >> TS_SHIFT : head & 31;
+	return head & 31;
 }
 
 static uint32_t head_delta(uint32_t head)
 {
-	return big_endian ? head & TS_MASK : head >> 5;
+	return head >> 5;
 }
 
 /* An absolute stamp has 59 bits; the upper five are those of the time before (rb_fix_abs_ts). */
@@ -303,9 +302,7 @@ static void put_u32(struct page_writer *w, uint32_t v)
 
 static void put_event_head(struct page_writer *w, unsigned int type, uint64_t delta)
 {
-	uint32_t d = (uint32_t)(delta & TS_MASK);
-
-	put_u32(w, big_endian ? type << TS_SHIFT | d : d << 5 | type);
+	put_u32(w, (uint32_t)(delta & TS_MASK) << 5 | type);
 }
 
 int page_write(struct page_writer *w, uint64_t ts, const void *data, size_t len)

@@ -11,7 +11,7 @@
  * them out and as trace.dat stores them: u64 time stamp (ns), local_t commit
  * (8 bytes here: 64-bit kernels only), then events. Layout: kernel
  * include/linux/ring_buffer.h, kernel/trace/ring_buffer.c and the text of
- * events/header_page. Native byte order.
+ * events/header_page. Little-endian machines only.
  */
 
 /* Flags in the commit word, kernel/trace/ring_buffer.c RB_MISSED_*. */

@@ -12,7 +12,7 @@ void dat_put_magic(struct dat_out *o, int version, uint32_t page_size)
 {
 	static const uint8_t magic[] = { 0x17, 0x08, 0x44, 't', 'r', 'a', 'c', 'i', 'n', 'g' };
 	const char digit[] = { (char)('0' + version), '\0' };
-	const uint8_t big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
+	const uint8_t big_endian = 0;
 	const uint8_t long_size = 8; /* 64-bit kernels only: see page.h */
 
 	dat_out_write(o, magic, sizeof(magic));

@@ -110,7 +110,7 @@ struct dat_file {
  * ends early; -ENOTSUP for an unknown version or compression, or page sizes that
  * differ in version 6; -EINVAL for what no file can hold: a page size that is no
  * power of two from 4 KiB to 1 MiB, sizes that are no multiple of it, two
- * buffers of one name, options that the writer makes itself, no header texts.
+ * buffers of one name, options that the writer makes itself, no header texts. These two are logged.
  */
 int dat_write(const struct dat_file *f, int fd, const struct log *log);
 
