@@ -63,6 +63,8 @@ bool hint_wanted(void);
  * --csv. argv: as the command got it, argv[0] its name; its order changes.
  */
 void hint_print(int argc, char **argv);
+/* Adds a blank and the file's name, in quotes where a shell would take it apart; of a spool the recording. */
+void output_quote(struct buf *out, const char *file);
 
 struct guest;
 /*

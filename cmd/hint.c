@@ -56,22 +56,6 @@ static int hint_option(void *ctx, const struct opt *o, const char *arg, struct o
 	return 0;
 }
 
-/* In quotes where a shell would take it apart; of a spool the recording. */
-static void hint_file(struct buf *out, const char *file)
-{
-	size_t len = strlen(file);
-	char *name;
-
-	len -= len > 6 && !strcmp(file + len - 6, ".spool") ? 6 : 0;
-	name = strndup(file, len);
-	if (name &&
-	    name[strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_./,:+@")])
-		adb_quote(out, name);
-	else
-		buf_printf(out, " %s", name ?: "");
-	free(name);
-}
-
 /* The first of the files "trace.NNN.dat" that are there; NULL: there is none. */
 static char *hint_numbered(const char *output)
 {
@@ -118,9 +102,9 @@ static void hint_of(const struct command *command, int argc, char **argv)
 
 		buf_printf(&text, "%.*s", at ? (int)(at - words) : (int)strlen(words), words);
 		if (at) {
-			hint_file(&text, first);
+			output_quote(&text, first);
 			for (size_t i = 1; i < l.files.n && !l.arg; i++)
-				hint_file(&text, l.files.v[i]);
+				output_quote(&text, l.files.v[i]);
 			/* "trace.dat" has "trace-*.dat", where there are such files */
 			guests = l.guests ? str_printf("%.*s-*%s", (int)stem, first, first + stem) : NULL;
 			if (guests && !glob(guests, GLOB_NOSORT, NULL, &found))

@@ -18,6 +18,9 @@ struct latency_answer {
 	struct histogram all;	 /* of all rows, whole chains */
 };
 
+struct log;
+/* True, logged: of one point no event came at all, or (of --from and --to) is known: there are no chains. */
+bool latency_answer_missing(const struct latency_answer *l, const struct log *log);
 /* -ENOMEM: of what was kept for it. */
 int latency_answer_tables(const struct latency_answer *l, struct answer *a);
 

@@ -222,17 +222,10 @@ static bool latency_other_arch(const struct inputs *in, const char *event)
 
 /* ---- the answer --------------------------------------------------------------------------------- */
 
-static int latency_tell(struct latency_answer *l, const struct latency_opts *o, const struct log *log)
+bool latency_answer_missing(const struct latency_answer *l, const struct log *log)
 {
-	const struct latency_worst *worst;
-	const struct latency_row *rows;
-	struct buf text = { 0 };
-	struct answer a;
-	size_t n, n_worst;
 	bool missing = false;
-	int ret = 0;
 
-	/* Of each point one event at least must have come (of --from and --to: be known). */
 	for (size_t p = 0; p < l->plan->n_points; p++) {
 		const struct latency_term *none = NULL;
 		bool any = false;
@@ -259,7 +252,19 @@ static int latency_tell(struct latency_answer *l, const struct latency_opts *o, 
 	}
 	if (missing && l->preset)
 		log_err(log, "so preset '%s' has no complete chain", l->preset->name);
-	if (missing)
+	return missing;
+}
+
+static int latency_tell(struct latency_answer *l, const struct latency_opts *o, const struct log *log)
+{
+	const struct latency_worst *worst;
+	const struct latency_row *rows;
+	struct buf text = { 0 };
+	struct answer a;
+	size_t n, n_worst;
+	int ret = 0;
+
+	if (latency_answer_missing(l, log))
 		return -ENODATA;
 	rows = latency_rows(l->found, &n);
 	for (size_t i = 0; i < n && !ret; i++)

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Causes: what a state means for who waits, their numbers and their words. */
+#include <errno.h>
+#include <string.h>
+
+#include "ask/why/why-priv.h"
+#include "base/array.h"
+#include "base/decode/esr.h"
+
+/* ---- numbers ---------------------------------------------------------------------------------- */
+
+static uint32_t why_cause_hash(const struct why_cause *c)
+{
+	return map_hash(((uint64_t)c->kind << 56 | (uint64_t)c->input << 40 | (uint64_t)c->cpu << 16) ^ c->class ^
+			map_hash(c->reason ^ (uint64_t)(uint32_t)c->pid << 32));
+}
+
+static bool why_cause_same(const void *causes, size_t index, const void *wanted)
+{
+	const struct why_cause *c = (const struct why_cause *)causes + index, *like = wanted;
+
+	return c->kind == like->kind && c->input == like->input && c->why == like->why && c->cpu == like->cpu &&
+	       c->pid == like->pid && c->reason == like->reason && c->class == like->class;
+}
+
+uint32_t why_cause_of(struct why *w, const struct why_cause *c)
+{
+	uint32_t hash = why_cause_hash(c);
+	size_t i = map_find(&w->by_cause, hash, why_cause_same, w->causes, c);
+
+	if (i != MAP_NONE)
+		return (uint32_t)i;
+	if (map_push(&w->by_cause, hash, &w->causes, &w->n_causes, c, sizeof(*c)))
+		return UINT32_MAX;
+	return (uint32_t)(w->n_causes - 1);
+}
+
+/* ---- of spans ------------------------------------------------------------------------------------ */
+
+/* Kinds of causes by states, those of a task by what it was stolen by. */
+static const uint8_t why_kinds[STATES] = {
+	[STATE_UNKNOWN] = WHY_UNKNOWN,	   [STATE_GUEST] = WHY_GUEST,	  [STATE_HYP] = WHY_HYP,
+	[STATE_FIRMWARE] = WHY_FIRMWARE,   [STATE_HOST] = WHY_HOST,	  [STATE_VMM] = WHY_VMM,
+	[STATE_PREEMPTED] = WHY_PREEMPTED, [STATE_WAKING] = WHY_WAKING,	  [STATE_HALTED] = WHY_HALTED,
+	[STATE_BLOCKED] = WHY_BLOCKED,	   [STATE_OUTSIDE] = WHY_OUTSIDE, [STATE_RUNNING] = WHY_WORKER,
+	[STATE_RUNNABLE] = WHY_PREEMPTED,  [STATE_ENDED] = WHY_ENDED,	  [STATE_SLEEPING] = WHY_WORKER_SLEEPS,
+};
+
+struct why_cause why_cause_span(const struct state_span *s, enum why_role role)
+{
+	const struct state_owner *o = s->owner;
+	struct why_cause c = { .kind = why_kinds[s->state],
+			       .input = o->input,
+			       .cpu = STATE_NO_CPU,
+			       .pid = STATE_NO_TASK };
+
+	if (role == WHY_WAITS) /* another task runs */
+		c.kind = WHY_PREEMPTED;
+	else if (role == WHY_PENDING && c.kind == WHY_GUEST)
+		c.kind = WHY_INJECTION;
+	switch (c.kind) {
+	case WHY_HYP:
+	case WHY_FIRMWARE:
+	case WHY_HOST:
+	case WHY_VMM:
+		c.why = s->why;
+		c.reason = s->reason;
+		c.class = s->class;
+		break;
+	case WHY_PREEMPTED:
+		c.cpu = s->cpu;
+		c.pid = role == WHY_WAITS ? o->pid : s->other;
+		if (!c.pid) /* the CPU was idle */
+			c = (struct why_cause){ WHY_WAKING, o->input, 0, STATE_NO_CPU, STATE_NO_TASK, 0, 0 };
+		break;
+	case WHY_WORKER:
+		c.pid = o->pid;
+		break;
+	default:
+		break;
+	}
+	return c;
+}
+
+/* ---- words ------------------------------------------------------------------------------------ */
+
+static const char *const why_names[WHY_KINDS] = {
+	[WHY_UNKNOWN] = "not recorded",
+	[WHY_UNDECIDED] = "undecided",
+	[WHY_GUEST] = "guest",
+	[WHY_HYP] = "hypervisor",
+	[WHY_FIRMWARE] = "firmware",
+	[WHY_HOST] = "exit handling",
+	[WHY_VMM] = "VMM",
+	[WHY_INJECTION] = "injection",
+	[WHY_PREEMPTED] = "preempted",
+	[WHY_WAKING] = "waking",
+	[WHY_HALTED] = "halted",
+	[WHY_BLOCKED] = "blocked",
+	[WHY_OUTSIDE] = "out of the guest",
+	[WHY_WORKER] = "I/O thread",
+	[WHY_WORKER_SLEEPS] = "I/O thread asleep",
+	[WHY_ENDED] = "ended",
+	[WHY_OTHERS] = "others",
+};
+
+const char *why_kind_name(enum why_kind kind)
+{
+	return why_names[kind];
+}
+
+/* "hog-620"; a vCPU's thread by its guest: "Guest:0". */
+static void why_task_text(const struct why *w, const struct why_cause *c, struct buf *out)
+{
+	const struct offset_guest *guest = NULL;
+	const struct offset_vcpu *vcpu = input_vcpu(&w->in->v[c->input], c->pid, &guest);
+	const char *comm = w->steps ? steps_comm(w->steps, c->input, c->pid) : NULL;
+
+	if (vcpu)
+		buf_printf(out, "%s:%u", guest->name ?: "", vcpu->cpu);
+	else
+		buf_printf(out, "%s%s%d", comm ?: "", comm ? "-" : "", c->pid);
+}
+
+void why_cause_text(const struct why *w, const struct why_cause *c, struct buf *out)
+{
+	const char *word = c->why && w->steps ? steps_reason(w->steps, c->input, c->why, c->reason) : NULL;
+
+	if (c->why == STEP_KVM_EXIT && c->reason == KVM_EXIT_ARM_TRAP && c->class < 64)
+		word = esr_ec_name((unsigned int)c->class) ?: word;
+	buf_addstr(out, why_names[c->kind]);
+	if (word)
+		buf_printf(out, " (%s)", word);
+	if (c->pid == STATE_NO_TASK)
+		return;
+	buf_addstr(out, c->kind == WHY_PREEMPTED ? " by " : c->kind == WHY_GUEST ? " task " : " ");
+	why_task_text(w, c, out);
+	if (c->kind == WHY_PREEMPTED && c->cpu != STATE_NO_CPU)
+		buf_printf(out, " on CPU %u", c->cpu);
+}

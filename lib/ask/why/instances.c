@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Instances: collects the chains, reads the states meanwhile, and cuts each into stretches. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ask/why/why-priv.h"
+#include "base/array.h"
+
+#define WHY_KEPT_MAX (1u << 18) /* beyond these every second goes, again and again */
+#define WHY_CUT_MAX  4000	/* of the middle and of the tail: half of that each */
+
+/* ---- open and close ------------------------------------------------------------------------------ */
+
+int why_open(struct why **out, const struct inputs *in, const struct latency_preset *preset)
+{
+	struct why *w = calloc(1, sizeof(*w));
+	int ret;
+
+	if (!w)
+		return -ENOMEM;
+	*w = (struct why){ .in = in, .preset = preset, .stride = 1 };
+	ret = steps_open(&w->steps, in);
+	if (ret)
+		free(w);
+	else
+		*out = w;
+	return ret;
+}
+
+void why_close(struct why *w)
+{
+	if (!w)
+		return;
+	for (size_t i = 0; i < w->n; i++) {
+		free(w->v[i].v);
+		free(w->v[i].tasks);
+	}
+	free(w->v);
+	free(w->causes);
+	map_release(&w->by_cause);
+	why_lanes_release(w);
+	steps_close(w->steps);
+	free(w);
+}
+
+/* ---- collecting ---------------------------------------------------------------------------------- */
+
+/* Keeps every stride-th chain; the stride doubles when there are too many, so that memory is bounded. */
+static int why_chain(void *ctx, const struct latency_worst *chain, const struct latency_key *row, size_t n_points)
+{
+	struct why *w = ctx;
+	size_t first = why_first_point(w);
+	struct why_instance one = { .chain = *chain,
+				    .n_points = n_points,
+				    .row = *row,
+				    .from = chain->v[first].ts,
+				    .to = chain->v[n_points - 1].ts };
+
+	if (one.to <= one.from || w->seen++ % w->stride)
+		return 0;
+	if (w->n == WHY_KEPT_MAX) {
+		for (size_t i = 0; i < w->n / 2; i++)
+			w->v[i] = w->v[2 * i];
+		w->n /= 2;
+		w->stride *= 2;
+	}
+	return array_push(&w->v, &w->n, &one, sizeof(one));
+}
+
+void why_listen(struct why *w, struct latency_plan *plan)
+{
+	plan->each = why_chain;
+	plan->ctx = w;
+}
+
+static int why_shorter(const void *a, const void *b)
+{
+	const struct why_instance *x = a, *y = b;
+	uint64_t p = x->to - x->from, q = y->to - y->from;
+
+	if (p != q)
+		return p < q ? -1 : 1;
+	return x->from < y->from ? -1 : x->from > y->from;
+}
+
+/* The middle and the tail of the sorted ones, thinned where there are many. */
+static void why_pick(struct why *w, double tail)
+{
+	const size_t half = WHY_CUT_MAX / 2;
+	size_t low = w->n * 2 / 5, high = w->n - low, last = (size_t)((double)w->n * tail);
+	size_t step = (high - low + half - 1) / half, step_tail = (w->n - last + half - 1) / half;
+
+	w->tail = last;
+	for (size_t i = low; i < high && i < last; i += step)
+		w->v[i].group = WHY_MIDDLE;
+	for (size_t i = w->n; i > last; i -= step_tail < i - last ? step_tail : i - last)
+		w->v[i - 1].group = WHY_TAIL;
+}
+
+/* ---- cutting --------------------------------------------------------------------------------------- */
+
+/* The stretches of an instance on the way to the last form. */
+struct why_cutting {
+	struct why *w;
+	struct why_stretch *v;
+	size_t n;
+	const struct why_instance *of;
+	size_t task; /* the first of its tasks that may matter */
+	int ret;
+};
+
+static void why_cutting_add(struct why_cutting *c, struct why_stretch piece)
+{
+	if (piece.from < piece.to && !c->ret)
+		c->ret = array_push(&c->v, &c->n, &piece, sizeof(piece));
+}
+
+/* A stretch of the guest is that of the tasks that it ran, where these are known. */
+static void why_cutting_guest(struct why_cutting *c, struct why_stretch piece)
+{
+	const struct why_instance *one = c->of;
+
+	while (c->task < one->n_tasks && one->tasks[c->task].to <= piece.from)
+		c->task++;
+	for (size_t i = c->task; i < one->n_tasks && one->tasks[i].from < piece.to; i++) {
+		struct why_stretch task = one->tasks[i], before = piece;
+
+		if (task.from > piece.from) {
+			before.to = task.from;
+			before.to_bound = task.from_bound;
+			why_cutting_add(c, before);
+		} else {
+			task.from = piece.from;
+			task.from_bound = piece.from_bound;
+		}
+		if (task.to >= piece.to) {
+			task.to = piece.to;
+			task.to_bound = piece.to_bound;
+		}
+		why_cutting_add(c, task);
+		piece.from = task.to;
+		piece.from_bound = task.to_bound;
+	}
+	why_cutting_add(c, piece);
+}
+
+static void why_cutting_piece(struct why_cutting *c, struct why_stretch piece)
+{
+	const struct why_cause *cause = &c->w->causes[piece.cause];
+
+	if (cause->kind == WHY_GUEST && c->of->n_tasks)
+		why_cutting_guest(c, piece);
+	else
+		why_cutting_add(c, piece);
+}
+
+static int why_stretch_order(const void *a, const void *b)
+{
+	const struct why_stretch *x = a, *y = b;
+
+	if (x->from != y->from)
+		return x->from < y->from ? -1 : 1;
+	return x->to < y->to ? -1 : x->to > y->to;
+}
+
+/* All of a stage: what no span covers is idle time of the CPU that a worker waits for, else not known. */
+static void why_cutting_stage(struct why_cutting *c, const struct why_stage *stage, size_t *next)
+{
+	const struct why_cause gap = { .kind = stage->role == WHY_WAITS ? WHY_WAKING : WHY_UNKNOWN,
+				       .cpu = STATE_NO_CPU,
+				       .pid = STATE_NO_TASK };
+	struct why_stretch rest = { stage->from, stage->to, stage->from_bound, stage->to_bound,
+				    why_cause_of(c->w, &gap) };
+
+	if (rest.cause == UINT32_MAX)
+		c->ret = -ENOMEM;
+	for (; *next < c->of->n && c->of->v[*next].from < stage->to && !c->ret; ++*next) {
+		struct why_stretch piece = c->of->v[*next], before = rest;
+
+		if (piece.from < rest.from) /* spans of two threads on one CPU, by contradicting events */
+			piece.from = rest.from;
+		if (piece.from >= piece.to)
+			continue;
+		before.to = piece.from;
+		before.to_bound = piece.from_bound;
+		why_cutting_add(c, before);
+		why_cutting_piece(c, piece);
+		rest.from = piece.to;
+		rest.from_bound = piece.to_bound;
+	}
+	why_cutting_add(c, rest);
+}
+
+static void why_cutting_join(struct why_cutting *c, uint64_t from, uint64_t to, uint32_t cause)
+{
+	struct why_stretch *last = c->n ? &c->v[c->n - 1] : NULL;
+
+	if (last && last->cause == cause && last->to == from && from < to)
+		last->to = to;
+	else
+		why_cutting_add(c, (struct why_stretch){ .from = from, .to = to, .cause = cause });
+}
+
+static uint64_t why_later(uint64_t at, uint64_t bound)
+{
+	return bound > UINT64_MAX - at ? UINT64_MAX : at + bound;
+}
+
+static uint64_t why_earlier(uint64_t at, uint64_t bound)
+{
+	return bound > at ? 0 : at - bound;
+}
+
+/*
+ * The last form: what lies within the bound of a border between two causes, or of the instance's ends, is
+ * undecided. doubt: by stretch, from when on it is, for a border that comes later.
+ */
+static void why_cutting_doubt(struct why_cutting *c, const struct why_stretch *v, size_t n, uint64_t *doubt)
+{
+	const struct why_cause undecided = { WHY_UNDECIDED, 0, 0, STATE_NO_CPU, STATE_NO_TASK, 0, 0 };
+	uint32_t cause = why_cause_of(c->w, &undecided);
+	uint64_t since = UINT64_MAX, until = 0;
+
+	for (size_t i = n; i-- > 0;) {
+		bool border = i + 1 == n || v[i].cause != v[i + 1].cause;
+		uint64_t bound = v[i].to_bound, at;
+
+		if (i + 1 < n && v[i + 1].from_bound > bound)
+			bound = v[i + 1].from_bound;
+		at = border ? why_earlier(v[i].to, bound) : UINT64_MAX;
+		since = at < since ? at : since;
+		doubt[i] = since;
+	}
+	for (size_t i = 0; i < n; i++) {
+		uint64_t from = v[i].from, to = v[i].to, bound = v[i].from_bound, at;
+
+		if (i && v[i - 1].to_bound > bound)
+			bound = v[i - 1].to_bound;
+		at = !i || v[i].cause != v[i - 1].cause ? why_later(from, bound) : 0;
+		until = at > until ? at : until;
+		from = until < from ? from : until < to ? until : to;
+		to = doubt[i] > to ? to : doubt[i] < from ? from : doubt[i];
+		why_cutting_join(c, v[i].from, from, cause);
+		why_cutting_join(c, from, to, v[i].cause);
+		why_cutting_join(c, to, v[i].to, cause);
+	}
+	if (cause == UINT32_MAX)
+		c->ret = -ENOMEM;
+}
+
+static int why_settle(struct why *w, uint32_t instance)
+{
+	struct why_instance *one = &w->v[instance];
+	struct why_stage stages[CHAIN_POINTS_MAX];
+	size_t n = why_stages(w, instance, stages), next = 0;
+	struct why_cutting cut = { .w = w, .of = one }, last = { .w = w };
+	uint64_t *doubt;
+
+	if (one->n)
+		qsort(one->v, one->n, sizeof(*one->v), why_stretch_order);
+	if (one->n_tasks)
+		qsort(one->tasks, one->n_tasks, sizeof(*one->tasks), why_stretch_order);
+	for (size_t i = 0; i < n; i++)
+		why_cutting_stage(&cut, &stages[i], &next);
+	doubt = calloc(cut.n + 1, sizeof(*doubt));
+	if (doubt && !cut.ret)
+		why_cutting_doubt(&last, cut.v, cut.n, doubt);
+	free(doubt);
+	free(cut.v);
+	free(one->v);
+	free(one->tasks);
+	one->v = last.v;
+	one->n = last.n;
+	one->tasks = NULL;
+	one->n_tasks = 0;
+	return cut.ret || last.ret || !doubt ? -ENOMEM : 0;
+}
+
+/* ---- reading -------------------------------------------------------------------------------------- */
+
+static int why_read(struct why *w)
+{
+	struct timeline *t = NULL;
+	struct states *st = NULL;
+	struct pass_part part;
+	unsigned int want = STATES_VCPUS | STATES_GUEST_TASKS;
+	int ret;
+
+	if (w->preset && !strcmp(w->preset->name, "virtio"))
+		want |= STATES_TASKS;
+	ret = timeline_open(&t, w->in, NULL, NULL, NULL);
+	ret = ret ?: states_open(&st, w->in, t, w->steps, want, why_stages_span, w);
+	if (!ret) {
+		part = states_part(st);
+		ret = pass_read(t, w->steps, &part, 1) ?: states_end(st);
+	}
+	states_close(st);
+	timeline_close(t);
+	return ret;
+}
+
+int why_cut(struct why *w, const struct latency *l, double tail)
+{
+	bool all = w->n <= WHY_CUT_MAX;
+	int ret = 0;
+
+	w->vcpus = latency_vcpu_map(l);
+	if (!w->n)
+		return 0;
+	qsort(w->v, w->n, sizeof(*w->v), why_shorter);
+	why_pick(w, tail);
+	for (size_t i = 0; i < w->n && !ret; i++)
+		if (all || w->v[i].group)
+			ret = why_stages_place(w, (uint32_t)i);
+	why_lanes_sort(w);
+	ret = ret ?: why_read(w);
+	for (size_t i = 0; i < w->n && !ret; i++) {
+		struct why_instance *one = &w->v[i];
+
+		if (one->overfull) {
+			one->group = 0;
+			w->left_out++;
+		}
+		if (all || one->group)
+			ret = why_settle(w, (uint32_t)i);
+	}
+	why_lanes_release(w);
+	return ret;
+}
+
+const struct why_instance *why_instances(const struct why *w, size_t *n)
+{
+	*n = w->n;
+	return w->v;
+}
+
+const struct why_cause *why_causes(const struct why *w, size_t *n)
+{
+	*n = w->n_causes;
+	return w->causes;
+}
+
+uint64_t why_seen(const struct why *w)
+{
+	return w->seen;
+}
+
+size_t why_left_out(const struct why *w)
+{
+	return w->left_out;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_WHY_H
+#define HYPTRACE_WHY_H
+
+#include "ask/latency/latency.h"
+#include "ask/states/states.h"
+
+/*
+ * Causes of slow instances: chains of ask/latency, each cut into disjoint stretches by the states (ask/states)
+ * of what it waited for. Of a stage of a preset that is the vCPU that has the interrupt or the exit, the
+ * worker of a device, or the CPU on which the worker is to run; of --from and --to it is the vCPU of
+ * the event that ends the pair, else of the one that begins it.
+ *
+ * The stretches of an instance join without a gap: their sum is the instance, to the nanosecond. Where the
+ * causes on both sides of a border differ, what lies within the border's bound is undecided.
+ */
+enum why_kind {
+	WHY_UNKNOWN,   /* no event shows it: lost, or not recorded */
+	WHY_UNDECIDED, /* within the clocks' bounds */
+	WHY_GUEST,     /* the guest runs; pid: its task, where that is known */
+	WHY_HYP,       /* reason */
+	WHY_FIRMWARE,  /* reason */
+	WHY_HOST,      /* the host's kernel handles an exit; reason */
+	WHY_VMM,       /* reason */
+	WHY_INJECTION, /* the guest runs, and does not know of the interrupt yet */
+	WHY_PREEMPTED, /* by pid, on cpu */
+	WHY_WAKING,
+	WHY_HALTED,
+	WHY_BLOCKED,
+	WHY_OUTSIDE,	   /* out of the guest: no event shows more */
+	WHY_WORKER,	   /* the device's worker, pid, works */
+	WHY_WORKER_SLEEPS, /* ... waits for something else */
+	WHY_ENDED,
+	WHY_OTHERS, /* of a comparison: all causes beyond WHY_ROWS_MAX */
+	WHY_KINDS
+};
+
+struct why_cause {
+	enum why_kind kind;
+	uint16_t input; /* the machine of pid and cpu, or of the reason */
+	uint8_t why;	/* as a state_span's */
+	uint32_t cpu;	/* STATE_NO_CPU: it does not matter */
+	int32_t pid;	/* STATE_NO_TASK */
+	uint64_t reason, class;
+};
+
+struct why_stretch {
+	uint64_t from, to; /* ns of the host's clock */
+	uint64_t from_bound, to_bound;
+	uint32_t cause; /* see why_causes */
+};
+
+enum why_group { WHY_MIDDLE = 1, WHY_TAIL };
+
+struct why_instance {
+	struct latency_worst chain;
+	size_t n_points;
+	struct latency_key row;
+	uint64_t from, to;	/* of a timer since it fired: it was set to the time before */
+	struct why_stretch *v;	/* in order; NULL: it is not among those that are cut */
+	size_t n;
+	struct why_stretch *tasks; /* while reading: what its guest ran */
+	size_t n_tasks;
+	enum why_group group; /* 0: neither */
+	bool overfull;	      /* it has stretches for which there was no room */
+};
+
+/* A cause in the middle (p40 to p60) and in the tail. */
+struct why_row {
+	struct why_cause cause;
+	double typical, tail;	 /* ns of an instance, mean */
+	double share;		 /* of the difference of both means */
+	double low, high;	 /* ... 95 % of resamplings */
+	size_t in;		 /* instances of the tail that have it */
+	uint32_t example;	 /* the instance of the tail that has most of it */
+	uint64_t example_ns;
+};
+
+#define WHY_ROWS_MAX 32
+#define WHY_TAIL_MIN 3 /* instances, else there is no tail */
+
+struct why_comparison {
+	uint64_t p50, p_tail; /* ns: the shortest of the tail; 0: there is none */
+	size_t n_typical, n_tail;
+	double typical, tail; /* means, ns */
+	struct why_row v[WHY_ROWS_MAX + 1];
+	size_t n; /* the largest share first */
+};
+
+struct why; /* opaque */
+
+/* in: loaded, and outlives it. preset: NULL of --from and --to. -ENOMEM. why_close takes NULL. */
+int why_open(struct why **out, const struct inputs *in, const struct latency_preset *preset);
+void why_close(struct why *w);
+/* Has the plan's chains come to it. */
+void why_listen(struct why *w, struct latency_plan *plan);
+/*
+ * After latency_read: reads the files once more, and cuts the instances of the middle and of the tail, or all
+ * where there are few. tail: the share, 0 to 1, of instances that are not in it. -ENOMEM, -errno.
+ */
+int why_cut(struct why *w, const struct latency *l, double tail);
+/* By duration. */
+const struct why_instance *why_instances(const struct why *w, size_t *n);
+const struct why_cause *why_causes(const struct why *w, size_t *n);
+/* How many there were, of which every why_stride-th was kept. */
+uint64_t why_seen(const struct why *w);
+/* Instances that the comparison leaves out: they have too many stretches. */
+size_t why_left_out(const struct why *w);
+/* False: the tail or the middle has too few instances: n rows have the mean of all as typical. -ENOMEM. */
+int why_compare(const struct why *w, struct why_comparison *c);
+
+/* "preempted by hog-620 on CPU 2", "hypervisor (host_abort)". */
+void why_cause_text(const struct why *w, const struct why_cause *c, struct buf *out);
+/* "preempted", "hypervisor": one word for each kind. */
+const char *why_kind_name(enum why_kind kind);
+
+#endif

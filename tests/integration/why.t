@@ -1,0 +1,69 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# hyptrace why on captures: what it prints, and what it says where there is no tail, or no chain.
+. tests/integration/lib.sh
+
+hyptrace=$build/hyptrace
+stock="tests/data/stock/trace.dat tests/data/stock/trace-Guest.dat"
+
+# why_of ARG...: its output; $status
+why_of() {
+	"$hyptrace" why -q "$@" >"$tmp/out" 2>"$tmp/err"
+	status=$?
+	cat "$tmp/out" "$tmp/err"
+}
+
+# ---- a tail ---------------------------------------------------------------------------------------------
+
+# shellcheck disable=SC2086
+why_of --preset abort --tail 85 $stock >/dev/null
+is "$status" 0 "a preset with a tail: status 0"
+like "$(<"$tmp/out")" '^p85 - p50 = 255\.5us: 100 % exit handling \(DABT_LOW\)$' "the first line names the causes"
+like "$(<"$tmp/out")" '^exit handling \(DABT_LOW\) +324\.2us +808\.8us +100\.0% ' "... the table has the means"
+# the commands of the examples, as they are typed
+n=0
+while read -r line; do
+	PATH=$build:$PATH bash -c "$line -q" >"$tmp/shown" 2>&1 && [ -s "$tmp/shown" ]
+	ok $? "an example: $line" || diag "$(<"$tmp/shown")"
+	n=$((n + 1))
+done < <(sed -n 's/^   hyptrace/hyptrace/p' "$tmp/out")
+is "$n" 2 "each example has two commands"
+like "$(<"$tmp/shown")" 'kvm_exit.*DABT_LOW' "... and these show what it is about"
+
+# shellcheck disable=SC2086
+is "$(why_of --preset irq --tail 95 $stock)" "$(why_of --preset irq --tail 95 $stock)" "the same at each call"
+# shellcheck disable=SC2086
+is "$(why_of --preset irq --tail 95 --csv $stock | grep -c '^causes,')" \
+	"$(($("$hyptrace" why -q --preset irq --tail 95 --json $stock | grep -c '"cause":') + 1))" "CSV and JSON have the same causes"
+
+# ---- none ---------------------------------------------------------------------------------------------------
+
+# shellcheck disable=SC2086
+like "$(why_of --preset abort $stock)" '^30 instances are too few for a tail at p99: --tail 90 has enough$' "too few for a tail"
+# shellcheck disable=SC2086
+why_of --preset abort $stock >/dev/null
+is "$status" 0 "... is an answer"
+like "$(<"$tmp/out")" '^Mean of 30 instances, by cause$' "... of all of them"
+# shellcheck disable=SC2086
+like "$(why_of --preset hypercall $stock)" '^none of these chains is complete' "no chain at all"
+# shellcheck disable=SC2086
+why_of --preset timer $stock >/dev/null
+like "$(<"$tmp/err")" 'the files have no hrtimer_start@guest: record -A GUEST -e timer gives it' "events that are missing"
+[ "$status" = 1 ] && [ ! -s "$tmp/out" ]
+ok $? "... are no answer"
+
+# ---- the command line -----------------------------------------------------------------------------------------
+
+while IFS='|' read -r args message; do
+	# shellcheck disable=SC2086
+	is "$(why_of $args)" "hyptrace why: $message" "why $args"
+	# shellcheck disable=SC2086
+	why_of $args >/dev/null
+	is "$status" 2 "... is a wrong command line"
+done <<'E2'
+--preset nosuch|--preset: there are wakeup, irq, virtio, timer, hypercall and abort
+--preset irq --tail 59|--tail: a PERCENTILE is a number from 60 to 99.999
+--preset irq --tail 100|--tail: a PERCENTILE is a number from 60 to 99.999
+--preset irq --tail x|--tail: a PERCENTILE is a number from 60 to 99.999
+E2
+done_testing
