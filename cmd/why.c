@@ -88,20 +88,6 @@ struct why_job {
 /* The shares that the first line names. */
 #define WHY_NAMED 0.05
 
-static bool why_has_tail(const struct why_job *j)
-{
-	return j->c.n_tail && j->c.tail > j->c.typical;
-}
-
-/* Rows by their share of the difference; without a tail by their time. */
-static int why_by_share(const void *a, const void *b)
-{
-	const struct why_row *x = a, *y = b;
-	double p = x->share ?: x->typical, q = y->share ?: y->typical;
-
-	return p < q ? 1 : p > q ? -1 : 0;
-}
-
 /* "p99 - p50 = 2.104ms: 61 % preempted by hog-620 on CPU 2, 22 % injection" */
 static void why_print_head(struct why_job *j)
 {
@@ -112,7 +98,7 @@ static void why_print_head(struct why_job *j)
 	size_t n;
 
 	why_instances(j->why, &n);
-	if (why_has_tail(j)) {
+	if (j->c.stands_out) {
 		buf_printf(&line, "%s - p50 = %s:", j->p, answer_duration(a, c->p_tail - c->p50, text[0]));
 		for (size_t i = 0; i < c->n && c->v[i].share >= WHY_NAMED; i++) {
 			cause.len = 0;
@@ -174,7 +160,7 @@ static void why_print_causes(struct why_job *j)
 		{ "pid", NULL, ANSWER_SIGNED },		   { "cpu", NULL, ANSWER_COUNT },
 	};
 	const struct why_comparison *c = &j->c;
-	bool text = j->answer.form == ANSWER_TEXT, tail = why_has_tail(j);
+	bool text = j->answer.form == ANSWER_TEXT, tail = j->c.stands_out;
 	struct buf what = { 0 };
 	char title[160];
 
@@ -290,11 +276,11 @@ static void why_print_examples(struct why_job *j)
 	bool text = j->answer.form == ANSWER_TEXT;
 	size_t n = 0;
 
-	if (text && why_has_tail(j))
+	if (text && j->c.stands_out)
 		buf_addstr(j->answer.out, "\nExamples\n");
 	else if (!text)
 		answer_table(&j->answer, "examples", NULL, columns, ARRAY_SIZE(columns));
-	for (size_t i = 0; i < c->n && n < 3 && why_has_tail(j); i++) {
+	for (size_t i = 0; i < c->n && n < 3 && j->c.stands_out; i++) {
 		bool shown = c->v[i].cause.kind == WHY_OTHERS || c->v[i].share < WHY_NAMED;
 
 		for (size_t k = 0; k < i; k++)
@@ -351,7 +337,6 @@ static int why_answer(struct why_job *j)
 	struct buf out = { 0 };
 	int ret;
 
-	qsort(j->c.v, j->c.n, sizeof(*j->c.v), why_by_share);
 	snprintf(j->p, sizeof(j->p), "p%.6g", j->o->tail * 100);
 	answer_begin(&j->answer, j->o->form, &out);
 	j->answer.ticks = inputs_in_ticks(j->in);

@@ -23,6 +23,11 @@ static bool why_cause_same(const void *causes, size_t index, const void *wanted)
 	       c->pid == like->pid && c->reason == like->reason && c->class == like->class;
 }
 
+struct why_cause why_cause_plain(enum why_kind kind, uint16_t input)
+{
+	return (struct why_cause){ .kind = kind, .input = input, .cpu = STATE_NO_CPU, .pid = STATE_NO_TASK };
+}
+
 uint32_t why_cause_of(struct why *w, const struct why_cause *c)
 {
 	uint32_t hash = why_cause_hash(c);
@@ -30,6 +35,8 @@ uint32_t why_cause_of(struct why *w, const struct why_cause *c)
 
 	if (i != MAP_NONE)
 		return (uint32_t)i;
+	if (w->n_causes == WHY_CAUSES_MAX)
+		return 0; /* see why_open() */
 	if (map_push(&w->by_cause, hash, &w->causes, &w->n_causes, c, sizeof(*c)))
 		return UINT32_MAX;
 	return (uint32_t)(w->n_causes - 1);
@@ -37,47 +44,33 @@ uint32_t why_cause_of(struct why *w, const struct why_cause *c)
 
 /* ---- of spans ------------------------------------------------------------------------------------ */
 
-/* Kinds of causes by states, those of a task by what it was stolen by. */
 static const uint8_t why_kinds[STATES] = {
 	[STATE_UNKNOWN] = WHY_UNKNOWN,	   [STATE_GUEST] = WHY_GUEST,	  [STATE_HYP] = WHY_HYP,
 	[STATE_FIRMWARE] = WHY_FIRMWARE,   [STATE_HOST] = WHY_HOST,	  [STATE_VMM] = WHY_VMM,
 	[STATE_PREEMPTED] = WHY_PREEMPTED, [STATE_WAKING] = WHY_WAKING,	  [STATE_HALTED] = WHY_HALTED,
-	[STATE_BLOCKED] = WHY_BLOCKED,	   [STATE_OUTSIDE] = WHY_OUTSIDE, [STATE_RUNNING] = WHY_WORKER,
-	[STATE_RUNNABLE] = WHY_PREEMPTED,  [STATE_ENDED] = WHY_ENDED,	  [STATE_SLEEPING] = WHY_WORKER_SLEEPS,
+	[STATE_BLOCKED] = WHY_BLOCKED,	   [STATE_OUTSIDE] = WHY_OUTSIDE, [STATE_RUNNING] = WHY_TASK,
+	[STATE_RUNNABLE] = WHY_PREEMPTED,  [STATE_ENDED] = WHY_ENDED,	  [STATE_SLEEPING] = WHY_ASLEEP,
 };
 
-struct why_cause why_cause_span(const struct state_span *s, enum why_role role)
+struct why_cause why_cause_span(const struct state_span *s, bool pending)
 {
-	const struct state_owner *o = s->owner;
-	struct why_cause c = { .kind = why_kinds[s->state],
-			       .input = o->input,
-			       .cpu = STATE_NO_CPU,
-			       .pid = STATE_NO_TASK };
+	struct why_cause c = why_cause_plain(why_kinds[s->state], s->owner->input);
 
-	if (role == WHY_WAITS) /* another task runs */
-		c.kind = WHY_PREEMPTED;
-	else if (role == WHY_PENDING && c.kind == WHY_GUEST)
+	if (s->owner->kind == STATE_OF_GUEST_TASK)
+		c.kind = WHY_GUEST;
+	if (c.kind == WHY_TASK || s->owner->kind == STATE_OF_GUEST_TASK) {
+		c.pid = s->owner->pid;
+	} else if (c.kind == WHY_GUEST && pending) {
 		c.kind = WHY_INJECTION;
-	switch (c.kind) {
-	case WHY_HYP:
-	case WHY_FIRMWARE:
-	case WHY_HOST:
-	case WHY_VMM:
+	} else if (c.kind == WHY_PREEMPTED && !s->other) { /* the CPU was idle */
+		c.kind = WHY_WAKING;
+	} else if (c.kind == WHY_PREEMPTED) {
+		c.cpu = s->cpu;
+		c.pid = s->other;
+	} else if (c.kind >= WHY_HYP && c.kind <= WHY_VMM) {
 		c.why = s->why;
 		c.reason = s->reason;
 		c.class = s->class;
-		break;
-	case WHY_PREEMPTED:
-		c.cpu = s->cpu;
-		c.pid = role == WHY_WAITS ? o->pid : s->other;
-		if (!c.pid) /* the CPU was idle */
-			c = (struct why_cause){ WHY_WAKING, o->input, 0, STATE_NO_CPU, STATE_NO_TASK, 0, 0 };
-		break;
-	case WHY_WORKER:
-		c.pid = o->pid;
-		break;
-	default:
-		break;
 	}
 	return c;
 }
@@ -98,8 +91,8 @@ static const char *const why_names[WHY_KINDS] = {
 	[WHY_HALTED] = "halted",
 	[WHY_BLOCKED] = "blocked",
 	[WHY_OUTSIDE] = "out of the guest",
-	[WHY_WORKER] = "I/O thread",
-	[WHY_WORKER_SLEEPS] = "I/O thread asleep",
+	[WHY_TASK] = "host task",
+	[WHY_ASLEEP] = "host task asleep",
 	[WHY_ENDED] = "ended",
 	[WHY_OTHERS] = "others",
 };

@@ -15,14 +15,16 @@
 int why_open(struct why **out, const struct inputs *in, const struct latency_preset *preset)
 {
 	struct why *w = calloc(1, sizeof(*w));
+	struct why_cause others;
 	int ret;
 
 	if (!w)
 		return -ENOMEM;
 	*w = (struct why){ .in = in, .preset = preset, .stride = 1 };
-	ret = steps_open(&w->steps, in);
+	others = why_cause_plain(WHY_OTHERS, 0);
+	ret = steps_open(&w->steps, in) ?: why_cause_of(w, &others) ? -ENOMEM : 0;
 	if (ret)
-		free(w);
+		why_close(w);
 	else
 		*out = w;
 	return ret;
@@ -100,13 +102,10 @@ static void why_pick(struct why *w, double tail)
 
 /* ---- cutting --------------------------------------------------------------------------------------- */
 
-/* The stretches of an instance on the way to the last form. */
+/* Stretches in the making. */
 struct why_cutting {
-	struct why *w;
 	struct why_stretch *v;
 	size_t n;
-	const struct why_instance *of;
-	size_t task; /* the first of its tasks that may matter */
 	int ret;
 };
 
@@ -116,43 +115,34 @@ static void why_cutting_add(struct why_cutting *c, struct why_stretch piece)
 		c->ret = array_push(&c->v, &c->n, &piece, sizeof(piece));
 }
 
-/* A stretch of the guest is that of the tasks that it ran, where these are known. */
-static void why_cutting_guest(struct why_cutting *c, struct why_stretch piece)
+/* Adds over, sorted stretches, where they lie in `under`, and what is left of that around them. */
+static void why_cutting_over(struct why_cutting *c, struct why_stretch under, const struct why_stretch *over,
+			     size_t n, size_t *next)
 {
-	const struct why_instance *one = c->of;
+	while (*next < n && over[*next].to <= under.from)
+		++*next;
+	for (size_t i = *next; i < n && over[i].from < under.to; i++) {
+		struct why_stretch piece = over[i], before = under;
 
-	while (c->task < one->n_tasks && one->tasks[c->task].to <= piece.from)
-		c->task++;
-	for (size_t i = c->task; i < one->n_tasks && one->tasks[i].from < piece.to; i++) {
-		struct why_stretch task = one->tasks[i], before = piece;
-
-		if (task.from > piece.from) {
-			before.to = task.from;
-			before.to_bound = task.from_bound;
+		if (piece.to <= under.from)
+			continue;
+		if (piece.from > under.from) {
+			before.to = piece.from;
+			before.to_bound = piece.from_bound;
 			why_cutting_add(c, before);
 		} else {
-			task.from = piece.from;
-			task.from_bound = piece.from_bound;
+			piece.from = under.from;
+			piece.from_bound = under.from_bound > piece.from_bound ? under.from_bound : piece.from_bound;
 		}
-		if (task.to >= piece.to) {
-			task.to = piece.to;
-			task.to_bound = piece.to_bound;
+		if (piece.to >= under.to) {
+			piece.to = under.to;
+			piece.to_bound = under.to_bound > piece.to_bound ? under.to_bound : piece.to_bound;
 		}
-		why_cutting_add(c, task);
-		piece.from = task.to;
-		piece.from_bound = task.to_bound;
-	}
-	why_cutting_add(c, piece);
-}
-
-static void why_cutting_piece(struct why_cutting *c, struct why_stretch piece)
-{
-	const struct why_cause *cause = &c->w->causes[piece.cause];
-
-	if (cause->kind == WHY_GUEST && c->of->n_tasks)
-		why_cutting_guest(c, piece);
-	else
 		why_cutting_add(c, piece);
+		under.from = piece.to;
+		under.from_bound = piece.to_bound;
+	}
+	why_cutting_add(c, under);
 }
 
 static int why_stretch_order(const void *a, const void *b)
@@ -164,39 +154,11 @@ static int why_stretch_order(const void *a, const void *b)
 	return x->to < y->to ? -1 : x->to > y->to;
 }
 
-/* All of a stage: what no span covers is idle time of the CPU that a worker waits for, else not known. */
-static void why_cutting_stage(struct why_cutting *c, const struct why_stage *stage, size_t *next)
-{
-	const struct why_cause gap = { .kind = stage->role == WHY_WAITS ? WHY_WAKING : WHY_UNKNOWN,
-				       .cpu = STATE_NO_CPU,
-				       .pid = STATE_NO_TASK };
-	struct why_stretch rest = { stage->from, stage->to, stage->from_bound, stage->to_bound,
-				    why_cause_of(c->w, &gap) };
-
-	if (rest.cause == UINT32_MAX)
-		c->ret = -ENOMEM;
-	for (; *next < c->of->n && c->of->v[*next].from < stage->to && !c->ret; ++*next) {
-		struct why_stretch piece = c->of->v[*next], before = rest;
-
-		if (piece.from < rest.from) /* spans of two threads on one CPU, by contradicting events */
-			piece.from = rest.from;
-		if (piece.from >= piece.to)
-			continue;
-		before.to = piece.from;
-		before.to_bound = piece.from_bound;
-		why_cutting_add(c, before);
-		why_cutting_piece(c, piece);
-		rest.from = piece.to;
-		rest.from_bound = piece.to_bound;
-	}
-	why_cutting_add(c, rest);
-}
-
 static void why_cutting_join(struct why_cutting *c, uint64_t from, uint64_t to, uint32_t cause)
 {
 	struct why_stretch *last = c->n ? &c->v[c->n - 1] : NULL;
 
-	if (last && last->cause == cause && last->to == from && from < to)
+	if (last && last->cause == cause && from < to)
 		last->to = to;
 	else
 		why_cutting_add(c, (struct why_stretch){ .from = from, .to = to, .cause = cause });
@@ -214,67 +176,71 @@ static uint64_t why_earlier(uint64_t at, uint64_t bound)
 
 /*
  * The last form: what lies within the bound of a border between two causes, or of the instance's ends, is
- * undecided. doubt: by stretch, from when on it is, for a border that comes later.
+ * undecided. doubt: room for a time by stretch.
  */
-static void why_cutting_doubt(struct why_cutting *c, const struct why_stretch *v, size_t n, uint64_t *doubt)
+static void why_cutting_doubt(struct why_cutting *c, const struct why_stretch *v, size_t n, uint32_t undecided,
+			      uint64_t *doubt)
 {
-	const struct why_cause undecided = { WHY_UNDECIDED, 0, 0, STATE_NO_CPU, STATE_NO_TASK, 0, 0 };
-	uint32_t cause = why_cause_of(c->w, &undecided);
 	uint64_t since = UINT64_MAX, until = 0;
 
+	/* since when a later border leaves it open, and until when an earlier one does */
 	for (size_t i = n; i-- > 0;) {
-		bool border = i + 1 == n || v[i].cause != v[i + 1].cause;
-		uint64_t bound = v[i].to_bound, at;
+		bool last = i + 1 == n;
+		uint64_t bound = last || v[i].to_bound > v[i + 1].from_bound ? v[i].to_bound : v[i + 1].from_bound;
+		uint64_t at = last || v[i].cause != v[i + 1].cause ? why_earlier(v[i].to, bound) : UINT64_MAX;
 
-		if (i + 1 < n && v[i + 1].from_bound > bound)
-			bound = v[i + 1].from_bound;
-		at = border ? why_earlier(v[i].to, bound) : UINT64_MAX;
-		since = at < since ? at : since;
-		doubt[i] = since;
+		doubt[i] = since = at < since ? at : since;
 	}
 	for (size_t i = 0; i < n; i++) {
-		uint64_t from = v[i].from, to = v[i].to, bound = v[i].from_bound, at;
+		uint64_t from = v[i].from, to = v[i].to;
+		uint64_t bound = !i || v[i].from_bound > v[i - 1].to_bound ? v[i].from_bound : v[i - 1].to_bound;
+		uint64_t at = !i || v[i].cause != v[i - 1].cause ? why_later(from, bound) : 0;
 
-		if (i && v[i - 1].to_bound > bound)
-			bound = v[i - 1].to_bound;
-		at = !i || v[i].cause != v[i - 1].cause ? why_later(from, bound) : 0;
 		until = at > until ? at : until;
 		from = until < from ? from : until < to ? until : to;
 		to = doubt[i] > to ? to : doubt[i] < from ? from : doubt[i];
-		why_cutting_join(c, v[i].from, from, cause);
+		why_cutting_join(c, v[i].from, from, undecided);
 		why_cutting_join(c, from, to, v[i].cause);
-		why_cutting_join(c, to, v[i].to, cause);
+		why_cutting_join(c, to, v[i].to, undecided);
 	}
-	if (cause == UINT32_MAX)
-		c->ret = -ENOMEM;
 }
 
-static int why_settle(struct why *w, uint32_t instance)
+/* Cuts by the subjects' spans, the guest's part of these by its tasks, and both by the bounds. */
+static int why_settle(struct why *w, struct why_instance *one)
 {
-	struct why_instance *one = &w->v[instance];
-	struct why_stage stages[CHAIN_POINTS_MAX];
-	size_t n = why_stages(w, instance, stages), next = 0;
-	struct why_cutting cut = { .w = w, .of = one }, last = { .w = w };
-	uint64_t *doubt;
+	const struct why_cause gap = why_cause_plain(WHY_UNKNOWN, 0), open = why_cause_plain(WHY_UNDECIDED, 0);
+	const struct why_stretch whole = { .from = one->from, .to = one->to, .cause = why_cause_of(w, &gap) };
+	uint32_t undecided = why_cause_of(w, &open);
+	struct why_cutting all = { 0 }, tasks = { 0 }, last = { 0 };
+	uint64_t *doubt = NULL;
+	size_t next = 0;
 
 	if (one->n)
 		qsort(one->v, one->n, sizeof(*one->v), why_stretch_order);
 	if (one->n_tasks)
 		qsort(one->tasks, one->n_tasks, sizeof(*one->tasks), why_stretch_order);
-	for (size_t i = 0; i < n; i++)
-		why_cutting_stage(&cut, &stages[i], &next);
-	doubt = calloc(cut.n + 1, sizeof(*doubt));
-	if (doubt && !cut.ret)
-		why_cutting_doubt(&last, cut.v, cut.n, doubt);
+	why_cutting_over(&all, whole, one->v, one->n, &next);
+	next = 0;
+	for (size_t i = 0; i < all.n; i++) {
+		bool guest = w->causes[all.v[i].cause].kind == WHY_GUEST;
+
+		why_cutting_over(&tasks, all.v[i], one->tasks, guest ? one->n_tasks : 0, &next);
+	}
+	doubt = calloc(tasks.n + 1, sizeof(*doubt));
+	if (doubt)
+		why_cutting_doubt(&last, tasks.v, tasks.n, undecided, doubt);
+	if (!doubt || undecided == UINT32_MAX || whole.cause == UINT32_MAX)
+		last.ret = -ENOMEM;
 	free(doubt);
-	free(cut.v);
+	free(all.v);
+	free(tasks.v);
 	free(one->v);
 	free(one->tasks);
 	one->v = last.v;
 	one->n = last.n;
 	one->tasks = NULL;
 	one->n_tasks = 0;
-	return cut.ret || last.ret || !doubt ? -ENOMEM : 0;
+	return all.ret ?: tasks.ret ?: last.ret;
 }
 
 /* ---- reading -------------------------------------------------------------------------------------- */
@@ -284,11 +250,9 @@ static int why_read(struct why *w)
 	struct timeline *t = NULL;
 	struct states *st = NULL;
 	struct pass_part part;
-	unsigned int want = STATES_VCPUS | STATES_GUEST_TASKS;
+	const unsigned int want = STATES_VCPUS | STATES_GUEST_TASKS | STATES_TASKS;
 	int ret;
 
-	if (w->preset && !strcmp(w->preset->name, "virtio"))
-		want |= STATES_TASKS;
 	ret = timeline_open(&t, w->in, NULL, NULL, NULL);
 	ret = ret ?: states_open(&st, w->in, t, w->steps, want, why_stages_span, w);
 	if (!ret) {
@@ -323,7 +287,7 @@ int why_cut(struct why *w, const struct latency *l, double tail)
 			w->left_out++;
 		}
 		if (all || one->group)
-			ret = why_settle(w, (uint32_t)i);
+			ret = why_settle(w, one);
 	}
 	why_lanes_release(w);
 	return ret;

@@ -5,25 +5,16 @@
 #include "ask/why/why.h"
 #include "base/map.h"
 
-/* Meaning of a subject's states for who waits. */
-enum why_role {
-	WHY_PLAIN,
-	WHY_PENDING, /* an interrupt for the vCPU is pending: its guest does not know of it */
-	WHY_WAITS,   /* a worker could run: what else has the CPU */
-	WHY_WORKS    /* a worker */
-};
-
 /* The part of an instance from one of its points to the next. */
 struct why_stage {
 	uint64_t from, to, from_bound, to_bound;
 	uint32_t instance;
-	uint16_t point; /* the chain's, by which it begins */
-	uint16_t role;	/* enum why_role */
+	bool pending; /* an interrupt is: the vCPU's guest does not know of it */
 };
 
 /*
- * Stages that wait for spans of one subject. Spans come in order; those of its stages that a span may touch
- * are active.
+ * Stages that wait for spans of one vCPU, task, or CPU of a guest. Spans come in order; stages that begin
+ * before the last one's end are active.
  */
 struct why_lane {
 	struct why_stage *v; /* by begin */
@@ -38,9 +29,8 @@ struct why {
 	const struct vcpu_map *vcpus;
 	struct steps *steps;
 	struct why_instance *v;
-	size_t n;
-	size_t tail; /* the first instance of the tail */
-	uint64_t seen, stride;
+	size_t n, tail;	 /* tail: the first of the tail */
+	uint64_t seen, stride; /* every stride-th was kept */
 	size_t n_stretches, left_out;
 	struct why_cause *causes;
 	size_t n_causes;
@@ -48,28 +38,22 @@ struct why {
 	struct latency_keys keys; /* of lanes */
 	struct why_lane *lanes;
 	size_t n_lanes;
-	uint32_t kinds; /* of lanes that there are, a bit each */
+	uint32_t scopes; /* of their keys, a bit each */
 };
-
-/* ---- stages: lib/ask/why/stages.c ---- */
 
 /* The point at which the preset's instances begin. */
 size_t why_first_point(const struct why *w);
-/* Stages of the instance: they join without a gap. */
-size_t why_stages(const struct why *w, uint32_t instance, struct why_stage out[CHAIN_POINTS_MAX]);
-/* Puts each of them into the lane of its subject. -ENOMEM. */
+/* Puts the instance's stages into the lanes of their subjects; all are placed before why_lanes_sort. -ENOMEM. */
 int why_stages_place(struct why *w, uint32_t instance);
-/* A state_listener; ctx: struct why. */
-int why_stages_span(void *ctx, const struct state_span *s);
-/* All are placed: before the first span. */
 void why_lanes_sort(struct why *w);
 void why_lanes_release(struct why *w);
+/* A state_listener; ctx: struct why. */
+int why_stages_span(void *ctx, const struct state_span *s);
 
-/* ---- causes: lib/ask/why/causes.c ---- */
-
-/* Its number; UINT32_MAX: no memory. */
+/* Its number; beyond WHY_CAUSES_MAX that of WHY_OTHERS; UINT32_MAX: no memory. */
 uint32_t why_cause_of(struct why *w, const struct why_cause *c);
-/* The cause of a span for that role. */
-struct why_cause why_cause_span(const struct state_span *s, enum why_role role);
+/* A cause without further members. */
+struct why_cause why_cause_plain(enum why_kind kind, uint16_t input);
+struct why_cause why_cause_span(const struct state_span *s, bool pending);
 
 #endif

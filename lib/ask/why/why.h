@@ -7,9 +7,8 @@
 
 /*
  * Causes of slow instances: chains of ask/latency, each cut into disjoint stretches by the states (ask/states)
- * of what it waited for. Of a stage of a preset that is the vCPU that has the interrupt or the exit, the
- * worker of a device, or the CPU on which the worker is to run; of --from and --to it is the vCPU of
- * the event that ends the pair, else of the one that begins it.
+ * of what it waited for. Of a stage of a preset that is the vCPU that has the interrupt or the exit, or the
+ * worker of a device; of --from and --to the vCPU, or the host's task, of the event that ends the pair.
  *
  * The stretches of an instance join without a gap: their sum is the instance, to the nanosecond. Where the
  * causes on both sides of a border differ, what lies within the border's bound is undecided.
@@ -28,10 +27,10 @@ enum why_kind {
 	WHY_HALTED,
 	WHY_BLOCKED,
 	WHY_OUTSIDE,	   /* out of the guest: no event shows more */
-	WHY_WORKER,	   /* the device's worker, pid, works */
-	WHY_WORKER_SLEEPS, /* ... waits for something else */
+	WHY_TASK,	   /* the host's task that does the work runs; pid */
+	WHY_ASLEEP,	   /* ... sleeps */
 	WHY_ENDED,
-	WHY_OTHERS, /* of a comparison: all causes beyond WHY_ROWS_MAX */
+	WHY_OTHERS, /* all causes beyond WHY_CAUSES_MAX */
 	WHY_KINDS
 };
 
@@ -76,14 +75,15 @@ struct why_row {
 	uint64_t example_ns;
 };
 
-#define WHY_ROWS_MAX 32
+#define WHY_CAUSES_MAX 256
 #define WHY_TAIL_MIN 3 /* instances, else there is no tail */
 
 struct why_comparison {
 	uint64_t p50, p_tail; /* ns: the shortest of the tail; 0: there is none */
 	size_t n_typical, n_tail;
+	bool stands_out; /* there is a tail, and it is longer than the middle */
 	double typical, tail; /* means, ns */
-	struct why_row v[WHY_ROWS_MAX + 1];
+	struct why_row v[WHY_CAUSES_MAX];
 	size_t n; /* the largest share first */
 };
 
@@ -106,7 +106,7 @@ const struct why_cause *why_causes(const struct why *w, size_t *n);
 uint64_t why_seen(const struct why *w);
 /* Instances that the comparison leaves out: they have too many stretches. */
 size_t why_left_out(const struct why *w);
-/* False: the tail or the middle has too few instances: n rows have the mean of all as typical. -ENOMEM. */
+/* n_tail 0: it has too few instances; the means of all are the typical ones. -ENOMEM. */
 int why_compare(const struct why *w, struct why_comparison *c);
 
 /* "preempted by hog-620 on CPU 2", "hypervisor (host_abort)". */
