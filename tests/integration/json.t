@@ -55,6 +55,7 @@ done
 checked stat --show cpu $data/profile/trace.dat
 checked latency --preset virtio --worst 2 $data/vhost/vhost.dat $data/vhost/vhost-Guest.dat
 checked why --preset virtio --tail 90 $data/vhost/vhost.dat $data/vhost/vhost-Guest.dat
+checked why $data/vhost/vhost.dat $data/vhost/vhost-Guest.dat
 checked why --preset hypercall $data/x86/trace.dat $data/x86/trace-Guest.dat
 checked sync $data/vhost/vhost.dat $data/vhost/vhost-Guest.dat
 checked diff $data/vhost/standard.dat $data/vhost/standard-Guest.dat $data/vhost/vhost.dat $data/vhost/vhost-Guest.dat

@@ -52,6 +52,25 @@ like "$(<"$tmp/err")" 'the files have no hrtimer_start@guest: record -A GUEST -e
 [ "$status" = 1 ] && [ ! -s "$tmp/out" ]
 ok $? "... are no answer"
 
+# ---- without a question -----------------------------------------------------------------------------------------
+
+# shellcheck disable=SC2086
+is "$(why_of tests/data/steal/trace.dat tests/data/steal/trace-Guest.dat | head -n 2)" \
+	"1. preempted by hog-178: 3.586s in 1002 stretches, 37.9 % of Guest:0
+   hyptrace stat --show steal tests/data/steal/trace.dat tests/data/steal/trace-Guest.dat" \
+	"a hog that wants the vCPUs' CPU comes first, with the command that shows more"
+like "$(<"$tmp/out")" '^2\. preempted by Guest:1, overcommit: .* of Guest:0$' "two vCPUs on one CPU are overcommit"
+is "$("$hyptrace" sql -q --csv tests/data/steal/trace.dat tests/data/steal/trace-Guest.dat \
+	"SELECT count(*), round(sum(dur) / 1e9, 3) FROM vcpu_states WHERE state = 'preempted' AND other_tid = 178" 2>&1 | tail -n 1)" \
+	"rows,1002,3.586" "... for as long as SQL says"
+n=$(wc -l < <(why_of tests/data/vhost/vhost.dat tests/data/vhost/vhost-Guest.dat))
+is "$n" 20 "ten findings at most"
+like "$(why_of tests/data/x86/trace.dat tests/data/x86/trace-Guest.dat)" '^1\. out of the guest: record -e sched shows why' \
+	"what was not recorded is one, with what to record"
+is "$(why_of tests/data/formats-arm64.dat)" "the files have no entries and exits of vCPUs: record -e kvm -e sched" "no vCPUs"
+like "$(why_of --csv tests/data/steal/trace.dat tests/data/steal/trace-Guest.dat)" '^findings,1,preempted by hog-178,[0-9]+,1002,Guest:0,0.37' \
+	"for programs"
+
 # ---- the command line -----------------------------------------------------------------------------------------
 
 while IFS='|' read -r args message; do

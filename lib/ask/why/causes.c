@@ -102,8 +102,7 @@ const char *why_kind_name(enum why_kind kind)
 	return why_names[kind];
 }
 
-/* "hog-620"; a vCPU's thread by its guest: "Guest:0". */
-static void why_task_text(const struct why *w, const struct why_cause *c, struct buf *out)
+void why_task_text(const struct why *w, const struct why_cause *c, struct buf *out)
 {
 	const struct offset_guest *guest = NULL;
 	const struct offset_vcpu *vcpu = input_vcpu(&w->in->v[c->input], c->pid, &guest);

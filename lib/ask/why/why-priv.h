@@ -54,6 +54,8 @@ int why_stages_span(void *ctx, const struct state_span *s);
 uint32_t why_cause_of(struct why *w, const struct why_cause *c);
 /* A cause without further members. */
 struct why_cause why_cause_plain(enum why_kind kind, uint16_t input);
+/* Of its pid: "hog-620"; a vCPU's thread by its guest: "Guest:0". */
+void why_task_text(const struct why *w, const struct why_cause *c, struct buf *out);
 struct why_cause why_cause_span(const struct state_span *s, bool pending);
 
 #endif

@@ -114,4 +114,25 @@ void why_cause_text(const struct why *w, const struct why_cause *c, struct buf *
 /* "preempted", "hypervisor": one word for each kind. */
 const char *why_kind_name(enum why_kind kind);
 
+/* ---- without a question --------------------------------------------------------------------------- */
+
+/* What took time from vCPUs. */
+struct finding {
+	char what[120];
+	uint64_t lost, n; /* ns, and stretches, of all vCPUs */
+	double share;	  /* of the time of the vCPU that lost the greatest */
+	char vcpu[64];	  /* that one */
+	const char *next; /* a command that shows more, without its files */
+};
+
+/* Zero-initialised; v: the caller's to free; those that took most first. */
+struct findings {
+	struct finding *v;
+	size_t n;
+	uint64_t wall; /* ns of all vCPUs; 0: the files show none */
+};
+
+/* Reads the files once. -ENOMEM, -errno. */
+int findings_read(struct findings *f, const struct inputs *in, const struct log *log, uint64_t *damaged);
+
 #endif

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Findings without a question: the causes that took most of the vCPUs' time, by one reading of the files. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ask/why/why-priv.h"
+#include "base/array.h"
+
+#define FINDING_LEAST 0.01 /* of a vCPU's time */
+#define FINDING_MOVES 100  /* a second, of a vCPU from CPU to CPU */
+
+/* A vCPU's time by cause. */
+struct finding_vcpu {
+	const struct state_owner *owner; /* NULL: none */
+	uint64_t wall, undecided;
+	uint64_t unknown; /* since the last span that is known */
+	bool known;	  /* there was one */
+	uint32_t cpu;	  /* where it was last */
+	uint64_t moves, waits;
+	struct state_sum by[WHY_CAUSES_MAX];
+};
+
+struct finding_job {
+	struct why *why;
+	struct finding_vcpu *v; /* by the owner's index */
+	size_t n;
+};
+
+/* ---- sums ---------------------------------------------------------------------------------------- */
+
+static int finding_count(struct finding_job *j, struct finding_vcpu *v, const struct why_cause *cause, uint64_t ns)
+{
+	uint32_t i = why_cause_of(j->why, cause);
+
+	if (i == UINT32_MAX)
+		return -ENOMEM;
+	v->by[i].ns += ns;
+	v->by[i].n++;
+	v->wall += ns;
+	return 0;
+}
+
+/* What is unknown before the first span that is known, or after the last, was not recorded on purpose. */
+static int finding_span(void *ctx, const struct state_span *s)
+{
+	static const struct finding_vcpu none = { .cpu = STATE_NO_CPU };
+	struct finding_job *j = ctx;
+	struct why_cause cause = why_cause_span(s, false), lost = why_cause_plain(WHY_UNKNOWN, s->owner->input);
+	uint64_t ns = s->to - s->from, bound = s->from_bound + s->to_bound;
+	struct finding_vcpu *v;
+	int ret = 0;
+
+	while (j->n <= s->owner->index)
+		if (array_push(&j->v, &j->n, &none, sizeof(none)))
+			return -ENOMEM;
+	v = &j->v[s->owner->index];
+	v->owner = s->owner;
+	if (cause.kind == WHY_UNKNOWN) {
+		v->unknown += v->known ? ns : 0;
+		return 0;
+	}
+	if (v->unknown)
+		ret = finding_count(j, v, &lost, v->unknown);
+	v->unknown = 0;
+	v->known = true;
+	if (s->state >= STATE_GUEST && s->state <= STATE_VMM) {
+		v->moves += v->cpu != STATE_NO_CPU && v->cpu != s->cpu;
+		v->cpu = s->cpu;
+	}
+	if (cause.kind == WHY_ENDED || ret)
+		return ret;
+	v->undecided += bound < ns && bound >= s->from_bound ? bound : ns;
+	v->waits += cause.kind == WHY_PREEMPTED || cause.kind == WHY_WAKING ? ns : 0;
+	cause.cpu = STATE_NO_CPU; /* wherever it was */
+	return finding_count(j, v, &cause, ns);
+}
+
+/* ---- findings -------------------------------------------------------------------------------------- */
+
+/* Causes that take time from a vCPU, and the command that shows more of them. */
+static const struct finding_kind {
+	const char *text, *next;
+} finding_kinds[WHY_KINDS] = {
+	[WHY_UNKNOWN] = { ": events were lost, or tracing was off", "hyptrace stat --show lost,vcpus" },
+	[WHY_HYP] = { "", "hyptrace stat --show hyp,longest" },
+	[WHY_FIRMWARE] = { "", "hyptrace stat --show firmware" },
+	[WHY_HOST] = { "", "hyptrace stat --show exits,mmio,ioport,sysreg,hypercall" },
+	[WHY_VMM] = { "", "hyptrace stat --show exits,mmio,ioport,hypercall" },
+	[WHY_PREEMPTED] = { "", "hyptrace stat --show steal" },
+	[WHY_WAKING] = { ": its CPU was idle, and had to wake up", "hyptrace why --preset irq" },
+	[WHY_BLOCKED] = { ": it slept while its guest had not halted", "hyptrace stat --show vcpus" },
+	[WHY_OUTSIDE] = { ": record -e sched shows why", "hyptrace stat --show vcpus" },
+};
+
+/* Arm64's aborts of a guest, x86's EPT violations and nested page faults. */
+static bool finding_is_fault(const char *reason)
+{
+	return strstr(reason, "ABT_LOW") || strstr(reason, "EPT_VIOLATION") || strstr(reason, "npf");
+}
+
+static int finding_push(const struct why *w, struct findings *to, struct finding *f, const struct state_owner *vcpu,
+			const char *what)
+{
+	struct why_cause task = why_cause_plain(WHY_GUEST, vcpu->input);
+	struct buf who = { 0 };
+
+	if (f->share < FINDING_LEAST)
+		return 0;
+	task.pid = vcpu->pid;
+	why_task_text(w, &task, &who);
+	snprintf(f->vcpu, sizeof(f->vcpu), "%s", buf_str(&who) ?: "");
+	snprintf(f->what, sizeof(f->what), "%s", what);
+	buf_release(&who);
+	return array_push(&to->v, &to->n, f, sizeof(*f));
+}
+
+/* Of all vCPUs; the one that lost the greatest share of its time is named. */
+static int finding_cause(const struct finding_job *j, uint32_t cause, struct findings *to)
+{
+	const struct why_cause *c = &j->why->causes[cause];
+	const struct finding_kind *kind = &finding_kinds[c->kind];
+	struct finding f = { .next = kind->next };
+	const struct finding_vcpu *worst = NULL;
+	const struct offset_guest *guest;
+	struct buf what = { 0 };
+	int ret;
+
+	for (const struct finding_vcpu *v = j->v; v < j->v + j->n && kind->next; v++) {
+		f.lost += v->by[cause].ns;
+		f.n += v->by[cause].n;
+		if (v->by[cause].ns && (double)v->by[cause].ns > f.share * (double)v->wall) {
+			worst = v;
+			f.share = (double)v->by[cause].ns / (double)v->wall;
+		}
+	}
+	if (!worst)
+		return 0;
+	why_cause_text(j->why, c, &what);
+	buf_addstr(&what, kind->text);
+	if (c->kind == WHY_PREEMPTED && input_vcpu(&j->why->in->v[c->input], c->pid, &guest))
+		buf_addstr(&what, ", overcommit");
+	if (c->kind == WHY_HOST && buf_str(&what) && finding_is_fault(buf_str(&what))) {
+		buf_addstr(&what, ", stage-2 faults");
+		f.next = "hyptrace why --preset abort";
+	}
+	ret = finding_push(j->why, to, &f, worst->owner, buf_str(&what) ?: "");
+	buf_release(&what);
+	return ret;
+}
+
+/* What a vCPU's spans show besides their causes. */
+static int finding_more(const struct finding_job *j, const struct finding_vcpu *v, struct findings *to)
+{
+	struct finding f = { .lost = v->undecided,
+			     .n = 1,
+			     .share = (double)v->undecided / (double)v->wall,
+			     .next = "hyptrace sync" };
+	int ret = finding_push(j->why, to, &f, v->owner, "undecided: nearer to a border than the clocks' bounds");
+
+	/* its cost no event shows: what it waited for CPUs is the greatest that it can be */
+	f = (struct finding){ .lost = v->waits,
+			      .n = v->moves,
+			      .share = (double)v->waits / (double)v->wall,
+			      .next = "hyptrace stat --show vcpus" };
+	if (!ret && v->moves > 10 && v->moves > FINDING_MOVES * v->wall / 1000000000)
+		ret = finding_push(j->why, to, &f, v->owner, "moves from CPU to CPU");
+	return ret;
+}
+
+static int finding_order(const void *a, const void *b)
+{
+	const struct finding *x = a, *y = b;
+
+	if (x->lost != y->lost)
+		return x->lost < y->lost ? 1 : -1;
+	return strcmp(x->what, y->what);
+}
+
+int findings_read(struct findings *f, const struct inputs *in, const struct log *log, uint64_t *damaged)
+{
+	struct finding_job j = { 0 };
+	struct states *st = NULL;
+	struct timeline *t = NULL;
+	struct pass_part part;
+	int ret = why_open(&j.why, in, NULL) ?: timeline_open(&t, in, NULL, NULL, log);
+
+	ret = ret ?: states_open(&st, in, t, j.why->steps, STATES_VCPUS, finding_span, &j);
+	if (!ret) {
+		part = states_part(st);
+		ret = pass_read(t, j.why->steps, &part, 1) ?: states_end(st);
+	}
+	for (uint32_t i = 0; j.why && i < j.why->n_causes && !ret; i++)
+		ret = finding_cause(&j, i, f);
+	for (size_t i = 0; i < j.n && !ret; i++) {
+		f->wall += j.v[i].wall;
+		if (j.v[i].wall)
+			ret = finding_more(&j, &j.v[i], f);
+	}
+	if (f->n)
+		qsort(f->v, f->n, sizeof(*f->v), finding_order);
+	*damaged = t ? merge_damaged(t->merge) : 0;
+	free(j.v);
+	states_close(st);
+	timeline_close(t);
+	why_close(j.why);
+	return ret;
+}
