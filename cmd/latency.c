@@ -16,18 +16,13 @@
 #define WORST_MAX 100
 
 struct latency_opts {
-	const char *from, *to, *key, *preset, *svg;
+	struct latency_question q;
+	const char *svg;
 	uint64_t worst, rows;
 	enum answer_form form;
 	bool quiet;
 	struct times_opts times;
 	struct strlist files;
-	/* what they make */
-	bool by_default; /* no key was given: latency_key_default() */
-	const struct latency_preset *found;
-	char *fields[2]; /* of --key FIELD=FIELD */
-	struct latency_term terms[2];
-	struct latency_plan plan;
 };
 
 /* ---- command line ------------------------------------------------------------------ */
@@ -36,15 +31,15 @@ struct latency_opts {
 
 static const struct opt latency_options[] = {
 	OPT('f', "from", "EVENT", "the event that begins: [SYSTEM:]EVENT[@MACHINE][/FILTER]", opts_set_text,
-	    LATENCY(from)),
-	OPT('t', "to", "EVENT", "the event that ends, likewise", opts_set_text, LATENCY(to)),
+	    LATENCY(q.from)),
+	OPT('t', "to", "EVENT", "the event that ends, likewise", opts_set_text, LATENCY(q.to)),
 	OPT('k', "key", "KEY",
 	    "what both must have in common: vcpu, pid, cpu, guest,\n"
 	    "a FIELD, FIELD=FIELD (of --from, of --to), or none;\n"
 	    "by default what these events have by their meaning",
-	    opts_set_text, LATENCY(key)),
+	    opts_set_text, LATENCY(q.key)),
 	OPT('p', "preset", "NAME", "a chain of events, stage by stage, instead of --from and --to",
-	    opts_set_text, LATENCY(preset), .words = "wakeup irq virtio timer hypercall abort"),
+	    opts_set_text, LATENCY(q.preset), .words = "wakeup irq virtio timer hypercall abort"),
 	OPT('w', "worst", "N", "the N longest, and what happened in between", opts_set_number, LATENCY(worst),
 	    .max = WORST_MAX),
 	OPT('r', "rows", "N", "at most so many rows of a table (20); 0: all", opts_set_number, LATENCY(rows),
@@ -86,7 +81,7 @@ static int latency_check_event(const char *option, const char *text, struct even
 
 /* ---- what is asked for ---------------------------------------------------------------- */
 
-static int latency_plan_key(struct latency_opts *o)
+static int latency_plan_key(struct latency_question *o)
 {
 	static const struct {
 		const char *name;
@@ -117,7 +112,7 @@ static int latency_plan_key(struct latency_opts *o)
 	return 0;
 }
 
-static int latency_plan_pair(struct latency_opts *o)
+static int latency_plan_pair(struct latency_question *o)
 {
 	struct event_words words[2] = { { 0 } };
 	const char *from, *to;
@@ -145,7 +140,7 @@ static int latency_plan_pair(struct latency_opts *o)
 }
 
 /* The key of --from and --to without --key. -ENOMEM. */
-static int latency_key_default(struct latency_opts *o, const struct inputs *in)
+static int latency_key_default(struct latency_question *o, const struct inputs *in)
 {
 	struct event_words from, to;
 	struct latency_key_of begin, end;
@@ -167,7 +162,7 @@ static int latency_key_default(struct latency_opts *o, const struct inputs *in)
 	return ret ?: ret_to;
 }
 
-static int latency_plan_preset(struct latency_opts *o)
+static int latency_plan_preset(struct latency_question *o)
 {
 	const struct latency_preset *p;
 	struct buf names = { 0 };
@@ -183,22 +178,28 @@ static int latency_plan_preset(struct latency_opts *o)
 	return -EINVAL;
 }
 
-/* False: there is nothing to do but exit with *status. */
-static bool latency_parse(struct latency_opts *o, int argc, char **argv, int *status)
+int latency_question_check(struct latency_question *o)
 {
-	int ret;
-
-	if (!command_files(&latency_table, argc, argv, o, &o->files, status))
-		return false;
 	if (!o->preset == !(o->from || o->to))
-		ret = latency_wrong(NULL, "say --from and --to, or --preset");
-	else if (o->from ? !o->to : !!o->to)
-		ret = latency_wrong(NULL, o->from ? "--from needs --to" : "--to needs --from");
-	else if (o->preset && o->key)
-		ret = latency_wrong(NULL, "--key is for --from and --to; a preset has its own");
-	else
-		ret = o->preset ? latency_plan_preset(o) : latency_plan_pair(o);
-	return !ret;
+		return latency_wrong(NULL, "say --from and --to, or --preset");
+	if (o->from ? !o->to : !!o->to)
+		return latency_wrong(NULL, o->from ? "--from needs --to" : "--to needs --from");
+	if (o->preset && o->key)
+		return latency_wrong(NULL, "--key is for --from and --to; a preset has its own");
+	return o->preset ? latency_plan_preset(o) : latency_plan_pair(o);
+}
+
+int latency_question_open(struct latency_question *o, const struct inputs *in)
+{
+	if (o->found)
+		latency_preset_plan(o->found, in, &o->plan);
+	return !o->found && o->by_default ? latency_key_default(o, in) : 0;
+}
+
+void latency_question_release(struct latency_question *o)
+{
+	free(o->fields[0]);
+	free(o->fields[1]);
 }
 
 /* ---- what is missing ---------------------------------------------------------------------- */
@@ -288,7 +289,7 @@ static int latency_tell(struct latency_answer *l, const struct latency_opts *o, 
 			snprintf(question, sizeof(question), "how long is %s: %s?", l->preset->name,
 				 l->preset->summary);
 		else
-			snprintf(question, sizeof(question), "how long from %s to %s?", o->from, o->to);
+			snprintf(question, sizeof(question), "how long from %s to %s?", l->from, l->to);
 		title = picture_title(l->in, question);
 		if (title)
 			latency_svg(&l->all, title, &picture);
@@ -304,25 +305,23 @@ static int latency_tell(struct latency_answer *l, const struct latency_opts *o, 
 static int latency_files(struct latency_opts *o, struct console *console, const struct log *log)
 {
 	struct hyptrace *files = NULL;
-	struct latency_answer l = {
-		.preset = o->found, .from = o->from, .to = o->to, .rows = o->rows ? (size_t)o->rows : SIZE_MAX
-	};
+	struct latency_answer l = { .preset = o->q.found,
+				    .plan = &o->q.plan,
+				    .from = o->q.from,
+				    .to = o->q.to,
+				    .rows = o->rows ? (size_t)o->rows : SIZE_MAX };
 	uint64_t damaged = 0;
 	int ret = command_open(&files, &o->files, 0, &o->times, log);
 
 	if (ret)
 		goto out;
 	l.in = handle_inputs(files);
-	if (o->found)
-		latency_preset_plan(o->found, l.in, &o->plan);
-	else if (o->by_default)
-		ret = latency_key_default(o, l.in);
+	ret = latency_question_open(&o->q, l.in);
 	if (ret)
 		goto out;
-	l.key = o->key;
-	l.by_default = o->by_default;
-	o->plan.worst = (size_t)o->worst;
-	l.plan = &o->plan;
+	l.key = o->q.key;
+	l.by_default = o->q.by_default;
+	o->q.plan.worst = (size_t)o->worst;
 	ret = latency_open(&l.found, l.in, l.plan, log);
 	if (!ret)
 		ret = latency_read(l.found, log, &damaged);
@@ -346,12 +345,11 @@ int cmd_latency(int argc, char **argv)
 	int status;
 
 	memory_or_end();
-	if (latency_parse(&o, argc, argv, &status)) {
+	if (command_files(&latency_table, argc, argv, &o, &o.files, &status) && !latency_question_check(&o.q)) {
 		console.quiet = o.quiet;
 		status = latency_files(&o, &console, &log);
 	}
-	free(o.fields[0]);
-	free(o.fields[1]);
+	latency_question_release(&o.q);
 	strlist_release(&o.files);
 	return status;
 }

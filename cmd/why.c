@@ -12,13 +12,15 @@
 #include "latency-answer.h"
 
 struct why_opts {
-	const char *preset, *tail_text;
+	struct latency_question q;
+	const char *tail_text, *task;
+	char *words[2]; /* --task's events */
 	double tail; /* 0 to 1 */
+	bool asks;   /* of instances */
 	enum answer_form form;
 	bool quiet;
 	struct times_opts times;
 	struct strlist files;
-	const struct latency_preset *found;
 };
 
 /* ---- command line --------------------------------------------------------------------------------- */
@@ -26,8 +28,14 @@ struct why_opts {
 #define WHY(field) .off = offsetof(struct why_opts, field)
 
 static const struct opt why_rows_opts[] = {
-	OPT('p', "preset", "NAME", "the chains of events of hyptrace-latency(1)", opts_set_text, WHY(preset),
-	    .words = "wakeup irq virtio timer hypercall abort"),
+	OPT('p', "preset", "NAME", "the instances: chains of events, as in hyptrace-latency(1)", opts_set_text,
+	    WHY(q.preset), .words = "wakeup irq virtio timer hypercall abort"),
+	OPT('f', "from", "EVENT", "... or pairs of events, as there: the one that begins", opts_set_text,
+	    WHY(q.from)),
+	OPT('t', "to", "EVENT", "... the one that ends", opts_set_text, WHY(q.to)),
+	OPT('k', "key", "KEY", "... what both must have in common", opts_set_text, WHY(q.key)),
+	OPT(0, "task", "NAME@GUEST", "... or a guest's task, from its wake-up until it runs", opts_set_text,
+	    WHY(task)),
 	OPT(0, "tail", "PERCENTILE", "from where on instances are slow (99)", opts_set_text, WHY(tail_text)),
 	OPT_JSON("for programs, as JSON", WHY(form)),
 	OPT_CSV("for programs, as CSV", WHY(form)),
@@ -41,39 +49,61 @@ const struct opts_table why_table = {
 	.command = "why",
 	.usage = "usage: hyptrace why [OPTION...] [FILE...]\n"
 		 "       hyptrace why --preset NAME [OPTION...] [FILE...]\n"
+		 "       hyptrace why --from EVENT --to EVENT [OPTION...] [FILE...]\n"
 		 "\n"
-		 "Finds what took most time from vCPUs; with --preset why the slowest instances of a\n"
-		 "chain of events are slow. trace.dat or the FILEs are read; files of guests join\n"
-		 "their host's.\n"
+		 "Finds what took most time from vCPUs; of chains or pairs of events, why the slowest\n"
+		 "instances are slow. trace.dat or the FILEs are read; files of guests join their\n"
+		 "host's.\n"
 		 "\n",
 	.rows = why_rows_opts,
 	.n = ARRAY_SIZE(why_rows_opts),
 };
 
+/* The wait of a guest's task as a pair of events. */
+static const char *why_task_pair(struct why_opts *o)
+{
+	const char *at = strrchr(o->task, '@');
+	int len = at ? (int)(at - o->task) : 0;
+	bool pid = len && strspn(o->task, "0123456789") == (size_t)len;
+	const char *quote = pid ? "" : "\"", *field = pid ? "pid" : "comm";
+
+	if (o->q.preset || o->q.from || o->q.to || o->q.key)
+		return "--task, --preset and --from exclude each other";
+	if (!len || !at[1])
+		return "--task: NAME@GUEST, or PID@GUEST";
+	o->words[0] = str_printf("sched_waking@%s/%s==%s%.*s%s", at + 1, field, quote, len, o->task, quote);
+	o->words[1] = str_printf("sched_switch@%s/next_%s==%s%.*s%s", at + 1, field, quote, len, o->task, quote);
+	o->q.from = o->words[0];
+	o->q.to = o->words[1];
+	o->q.key = "pid=next_pid";
+	return o->q.from && o->q.to ? NULL : errno_text(-ENOMEM);
+}
+
 /* False: there is nothing to do but exit with *status. */
 static bool why_parse(struct why_opts *o, int argc, char **argv, int *status)
 {
-	const char *wrong = NULL;
+	const char *wrong;
 	char *end = NULL;
 
 	if (!command_files(&why_table, argc, argv, o, &o->files, status))
 		return false;
 	o->tail = o->tail_text ? strtod(o->tail_text, &end) / 100 : 0.99;
-	o->found = o->preset ? latency_preset(o->preset) : NULL;
-	if (o->preset && !o->found)
-		wrong = "--preset: there are wakeup, irq, virtio, timer, hypercall and abort";
-	else if ((end && (*end || end == o->tail_text)) || !(o->tail >= 0.6 && o->tail < 1))
+	wrong = o->task ? why_task_pair(o) : NULL;
+	o->asks = o->q.preset || o->q.from || o->q.to || o->q.key;
+	if (!wrong && ((end && (*end || end == o->tail_text)) || !(o->tail >= 0.6 && o->tail < 1)))
 		wrong = "--tail: a PERCENTILE is a number from 60 to 99.999";
+	else if (!wrong && o->tail_text && !o->asks)
+		wrong = "--tail needs --preset, --task, or --from and --to";
 	if (wrong)
 		fprintf(stderr, "hyptrace why: %s\n", wrong);
-	return !wrong;
+	return !wrong && (!o->asks || !latency_question_check(&o->q));
 }
 
 /* ---- the tail -------------------------------------------------------------------------------------- */
 
 /* All that the answer needs. */
 struct why_job {
-	const struct why_opts *o;
+	struct why_opts *o;
 	const struct log *log;
 	const struct inputs *in;
 	struct why *why;
@@ -99,9 +129,8 @@ static void why_print_head(struct why_job *j)
 	const struct why_comparison *c = &j->c;
 	struct buf line = { 0 }, cause = { 0 };
 	char text[32];
-	size_t n, tail;
+	size_t n = c->n_all, tail;
 
-	why_instances(j->why, &n);
 	tail = n > WHY_TAIL_MIN ? 100 * (n - WHY_TAIL_MIN) / n : 0; /* a percentile with enough instances */
 	if (c->stands_out) {
 		for (size_t i = 0; i < c->n && c->v[i].share >= WHY_NAMED; i++)
@@ -110,8 +139,7 @@ static void why_print_head(struct why_job *j)
 		answer_note(a, "%s - p50 = %s: %s", j->p, answer_duration(a, c->p_tail - c->p50, text),
 			    buf_str(&line) ?: "no cause has 5 %");
 	} else if (!n) {
-		answer_note(a, "none of these chains is complete: hyptrace latency --preset %s counts them",
-			    j->o->preset);
+		answer_note(a, "none is complete: hyptrace latency shows how many began");
 	} else if (c->n_tail) {
 		answer_note(a, "nothing stands out: the tail is as long as the middle");
 	} else if (tail >= 60) {
@@ -132,7 +160,7 @@ static void why_print_numbers(struct why_job *j)
 		{ "p50_ns", NULL, ANSWER_DURATION },  { "tail_ns", NULL, ANSWER_DURATION },
 	};
 	const struct why_comparison *c = &j->c;
-	const struct answer_cell cells[] = { CELL_N(why_seen(j->why)),	  CELL_N(c->n_typical),
+	const struct answer_cell cells[] = { CELL_N(c->seen),	  CELL_N(c->n_typical),
 					     CELL_N(c->n_tail),		  CELL_SHARE(j->o->tail * 100),
 					     CELL_N(c->p50),		  c->n_tail ? CELL_N(c->p_tail) : CELL_NONE };
 
@@ -157,7 +185,7 @@ static void why_print_causes(struct why_job *j)
 	if (c->stands_out)
 		snprintf(title, sizeof(title),
 			 "Mean of the middle (p40 to p60: %zu of %zu) and of the tail (%s: %zu), by cause",
-			 c->n_typical, (size_t)why_seen(j->why), j->p, c->n_tail);
+			 c->n_typical, c->n_all, j->p, c->n_tail);
 	else
 		snprintf(title, sizeof(title), "Mean of %zu instances, by cause", c->n_typical);
 	answer_table(&j->answer, "causes", title, columns,
@@ -199,7 +227,7 @@ static const struct chain_event *why_moment(const struct why_job *j, const struc
 {
 	size_t k = one->n_points - 1;
 
-	if (j->in->v[one->chain.v[k].input].guest && strcmp(j->o->preset, "wakeup") != 0)
+	if (j->in->v[one->chain.v[k].input].guest && j->o->q.preset && strcmp(j->o->q.preset, "wakeup") != 0)
 		k -= k > 0;
 	return &one->chain.v[k];
 }
@@ -282,36 +310,34 @@ static void why_print_notes(struct why_job *j)
 			       "with larger buffers (-b)" },
 		{ WHY_OUTSIDE, "out of the guest: only sched_switch shows more: record -e sched" },
 	};
-	size_t n;
 
 	for (size_t i = 0; i < ARRAY_SIZE(notes); i++)
 		for (size_t k = 0; k < j->c.n; k++)
 			if (j->c.v[k].cause.kind == notes[i].kind &&
 			    j->c.v[k].tail + j->c.v[k].typical >= WHY_NAMED * (j->c.tail + j->c.typical))
 				answer_note(&j->answer, "%s", notes[i].text);
-	why_instances(j->why, &n);
-	if (why_left_out(j->why))
+	if (j->c.left_out)
 		answer_note(&j->answer, "%zu instances are left out: they have too many stretches; --time has a part",
-			    why_left_out(j->why));
-	if (n < why_seen(j->why))
-		answer_note(&j->answer, "of %llu instances %zu were taken, evenly",
-			    (unsigned long long)why_seen(j->why), n);
+			    j->c.left_out);
+	if (j->c.n_all + j->c.left_out < j->c.seen)
+		answer_note(&j->answer, "of %llu instances %zu were taken, evenly", (unsigned long long)j->c.seen,
+			    j->c.n_all);
 }
 
 static int why_print_tail(struct why_job *j, uint64_t *damaged)
 {
-	struct latency_plan plan = { 0 };
-	struct latency_answer l = { .in = j->in, .preset = j->o->found, .plan = &plan };
-	int ret = why_open(&j->why, j->in, j->o->found);
+	struct latency_question *q = &j->o->q;
+	struct latency_answer l = { .in = j->in, .preset = q->found, .plan = &q->plan };
+	int ret = why_open(&j->why, j->in, q->found);
 
 	if (ret)
 		return ret;
-	latency_preset_plan(j->o->found, j->in, &plan);
-	why_listen(j->why, &plan);
-	ret = latency_open(&l.found, j->in, &plan, j->log) ?: latency_read(l.found, j->log, damaged);
+	ret = latency_question_open(q, j->in);
+	why_listen(j->why, &q->plan);
+	ret = ret ?: latency_open(&l.found, j->in, &q->plan, j->log) ?: latency_read(l.found, j->log, damaged);
 	if (!ret && latency_answer_missing(&l, j->log))
 		ret = -ENODATA;
-	ret = ret ?: why_cut(j->why, l.found, j->o->tail) ?: why_compare(j->why, &j->c);
+	ret = ret ?: why_cut(j->why, l.found) ?: why_compare(j->why, j->o->tail, &j->c);
 	if (!ret) {
 		why_print_head(j);
 		if (!j->text)
@@ -392,7 +418,7 @@ static int why_answer(struct why_opts *o, struct console *console, const struct 
 	snprintf(j.p, sizeof(j.p), "p%.6g", o->tail * 100);
 	answer_begin(&j.answer, o->form, &out);
 	j.answer.ticks = inputs_in_ticks(j.in);
-	ret = o->found ? why_print_tail(&j, &damaged) : why_print_findings(&j, &damaged);
+	ret = o->asks ? why_print_tail(&j, &damaged) : why_print_findings(&j, &damaged);
 	answer_end(&j.answer);
 	ret = ret ?: print_answer(&out, log);
 	if (damaged)
@@ -417,6 +443,9 @@ int cmd_why(int argc, char **argv)
 		console.quiet = o.quiet;
 		status = why_answer(&o, &console, &log);
 	}
+	free(o.words[0]);
+	free(o.words[1]);
+	latency_question_release(&o.q);
 	strlist_release(&o.files);
 	return status;
 }

@@ -36,6 +36,19 @@ is "$(why_of --preset irq --tail 95 $stock)" "$(why_of --preset irq --tail 95 $s
 is "$(why_of --preset irq --tail 95 --csv $stock | grep -c '^causes,')" \
 	"$(($("$hyptrace" why -q --preset irq --tail 95 --json $stock | grep -c '"cause":') + 1))" "CSV and JSON have the same causes"
 
+# shellcheck disable=SC2086
+like "$(why_of --from kvm_exit --to kvm_entry --key vcpu $stock)" '^p99 - p50 = 9\.122ms: 97 % halted$' "pairs of events"
+# shellcheck disable=SC2086
+like "$(why_of --from sched_waking@host --to sched_switch@host --key pid=next_pid --tail 95 $stock)" '^waking .* 87\.4% ' \
+	"... of the host's tasks: the one that the end is about"
+
+# shellcheck disable=SC2086
+like "$(why_of --task init@Guest --tail 60 $stock)" '^guest +364\.8us ' "a guest's task: what it waits for from its wake-up until it runs"
+# shellcheck disable=SC2086
+is "$("$hyptrace" why -q --task init@Guest --tail 60 --json $stock)" \
+	"$("$hyptrace" why -q --from 'sched_waking@Guest/comm=="init"' --to 'sched_switch@Guest/next_comm=="init"' --key pid=next_pid --tail 60 --json $stock)" \
+	"... as by its events"
+
 # ---- none ---------------------------------------------------------------------------------------------------
 
 # shellcheck disable=SC2086
@@ -45,7 +58,7 @@ why_of --preset abort $stock >/dev/null
 is "$status" 0 "... is an answer"
 like "$(<"$tmp/out")" '^Mean of 30 instances, by cause$' "... of all of them"
 # shellcheck disable=SC2086
-like "$(why_of --preset hypercall $stock)" '^none of these chains is complete' "no chain at all"
+like "$(why_of --preset hypercall $stock)" '^none is complete' "no chain at all"
 # shellcheck disable=SC2086
 why_of --preset timer $stock >/dev/null
 like "$(<"$tmp/err")" 'the files have no hrtimer_start@guest: record -A GUEST -e timer gives it' "events that are missing"
@@ -75,14 +88,19 @@ like "$(why_of --csv tests/data/steal/trace.dat tests/data/steal/trace-Guest.dat
 
 while IFS='|' read -r args message; do
 	# shellcheck disable=SC2086
-	is "$(why_of $args)" "hyptrace why: $message" "why $args"
+	is "$(why_of $args)" "hyptrace$message" "why $args"
 	# shellcheck disable=SC2086
 	why_of $args >/dev/null
 	is "$status" 2 "... is a wrong command line"
 done <<'E2'
---preset nosuch|--preset: there are wakeup, irq, virtio, timer, hypercall and abort
---preset irq --tail 59|--tail: a PERCENTILE is a number from 60 to 99.999
---preset irq --tail 100|--tail: a PERCENTILE is a number from 60 to 99.999
---preset irq --tail x|--tail: a PERCENTILE is a number from 60 to 99.999
+--preset nosuch|: --preset: there is no such preset; there are wakeup, irq, virtio, timer, hypercall, abort
+--preset irq --tail 59| why: --tail: a PERCENTILE is a number from 60 to 99.999
+--preset irq --tail 100| why: --tail: a PERCENTILE is a number from 60 to 99.999
+--preset irq --tail x| why: --tail: a PERCENTILE is a number from 60 to 99.999
+--tail 90| why: --tail needs --preset, --task, or --from and --to
+--from kvm_exit|: --from needs --to
+--task init| why: --task: NAME@GUEST, or PID@GUEST
+--task init@Guest --preset irq| why: --task, --preset and --from exclude each other
+--preset irq --key pid|: --key is for --from and --to; a preset has its own
 E2
 done_testing

@@ -8,13 +8,14 @@
 #define WHY_ROUNDS 400
 #define WHY_SEED   0x9e3779b97f4a7c15
 
-/* Instances of both groups, those of the middle first, and the time of each by cause. */
+enum { MIDDLE, TAIL };
+
+/* Both groups of instances, and the time of each instance by cause. */
 struct why_table {
 	const struct why *w;
-	uint32_t *v;
-	size_t n[WHY_TAIL + 1]; /* by group */
-	size_t columns;		/* causes */
-	double *ns;		/* [instance][column] */
+	size_t from[2], n[2]; /* by group: a part of the instances, which are sorted */
+	size_t columns;	      /* causes */
+	double *ns;	      /* [instance][column] */
 };
 
 static uint64_t why_length(const struct why_instance *one)
@@ -23,54 +24,42 @@ static uint64_t why_length(const struct why_instance *one)
 }
 
 /* Of too few for a tail all are the middle, and none is the tail. */
-static int why_table_open(struct why_table *t)
+static int why_table_open(struct why_table *t, double tail)
 {
-	const struct why *w = t->w;
-	size_t n[WHY_TAIL + 1] = { 0 };
-	bool few;
+	size_t n = t->w->n, low = n * 2 / 5, last = (size_t)((double)n * tail);
+	size_t high = n - low < last ? n - low : last;
+	bool few = n - last < WHY_TAIL_MIN || high < low + WHY_TAIL_MIN;
 
-	for (size_t i = 0; i < w->n; i++)
-		n[w->v[i].group]++;
-	few = n[WHY_TAIL] < WHY_TAIL_MIN || n[WHY_MIDDLE] < WHY_TAIL_MIN;
-	t->columns = w->n_causes;
-	t->v = calloc(w->n + 1, sizeof(*t->v));
-	for (int g = WHY_MIDDLE; g <= WHY_TAIL && t->v; g++)
-		for (uint32_t i = 0; i < w->n; i++) {
-			enum why_group of = w->v[i].group;
-
-			if (few)
-				of = w->v[i].v && !w->v[i].overfull ? WHY_MIDDLE : 0;
-			if (of == (enum why_group)g)
-				t->v[t->n[WHY_MIDDLE] + (g == WHY_TAIL ? t->n[WHY_TAIL] : 0)] = i;
-			t->n[g] += of == (enum why_group)g;
-		}
-	t->ns = calloc((t->n[WHY_MIDDLE] + t->n[WHY_TAIL]) * t->columns + 1, sizeof(*t->ns));
-	return t->v && t->ns ? 0 : -ENOMEM;
+	t->from[MIDDLE] = few ? 0 : low;
+	t->n[MIDDLE] = few ? n : high - low;
+	t->from[TAIL] = last;
+	t->n[TAIL] = few ? 0 : n - last;
+	t->columns = t->w->n_causes;
+	t->ns = calloc(n * t->columns + 1, sizeof(*t->ns));
+	return t->ns ? 0 : -ENOMEM;
 }
 
 /* Means by cause; of the tail also how many have it, and which one most. */
 static void why_table_fill(struct why_table *t, struct why_comparison *c)
 {
-	size_t n = t->n[WHY_MIDDLE] + t->n[WHY_TAIL];
+	for (int g = MIDDLE; g <= TAIL; g++)
+		for (size_t i = t->from[g]; i < t->from[g] + t->n[g]; i++) {
+			const struct why_instance *one = &t->w->v[i];
+			double *ns = &t->ns[i * t->columns];
 
-	for (size_t i = 0; i < n; i++) {
-		const struct why_instance *one = &t->w->v[t->v[i]];
-		bool tail = i >= t->n[WHY_MIDDLE];
-		double *ns = &t->ns[i * t->columns];
+			for (size_t k = 0; k < one->n; k++)
+				ns[one->v[k].cause] += (double)(one->v[k].to - one->v[k].from);
+			for (size_t k = 0; k < t->columns; k++) {
+				struct why_row *row = &c->v[k];
 
-		for (size_t k = 0; k < one->n; k++)
-			ns[one->v[k].cause] += (double)(one->v[k].to - one->v[k].from);
-		for (size_t k = 0; k < t->columns; k++) {
-			struct why_row *row = &c->v[k];
-
-			*(tail ? &row->tail : &row->typical) += ns[k] / (double)t->n[tail ? WHY_TAIL : WHY_MIDDLE];
-			row->in += tail && ns[k] > 0;
-			if (tail && ns[k] > (double)row->example_ns) {
-				row->example_ns = (uint64_t)ns[k];
-				row->example = t->v[i];
+				*(g == TAIL ? &row->tail : &row->typical) += ns[k] / (double)t->n[g];
+				row->in += g == TAIL && ns[k] > 0;
+				if (g == TAIL && ns[k] > (double)row->example_ns) {
+					row->example_ns = (uint64_t)ns[k];
+					row->example = (uint32_t)i;
+				}
 			}
 		}
-	}
 	for (size_t k = 0; k < t->columns; k++) {
 		c->v[k].cause = t->w->causes[k];
 		c->typical += c->v[k].typical;
@@ -94,10 +83,10 @@ static void why_resample(const struct why_table *t, uint64_t *random, double *sh
 {
 	double all = 0;
 
-	for (int g = WHY_MIDDLE; g <= WHY_TAIL; g++)
+	for (int g = MIDDLE; g <= TAIL; g++)
 		for (size_t i = 0; i < t->n[g]; i++) {
-			size_t at = (g == WHY_TAIL ? t->n[WHY_MIDDLE] : 0) + (why_random(random) >> 11) % t->n[g];
-			double weight = (g == WHY_TAIL ? 1.0 : -1.0) / (double)t->n[g];
+			size_t at = t->from[g] + (why_random(random) >> 11) % t->n[g];
+			double weight = (g == TAIL ? 1.0 : -1.0) / (double)t->n[g];
 
 			for (size_t k = 0; k < t->columns; k++)
 				shares[k] += weight * t->ns[at * t->columns + k];
@@ -147,19 +136,19 @@ static int why_row_order(const void *a, const void *b)
 	return x->typical < y->typical ? 1 : x->typical > y->typical ? -1 : 0;
 }
 
-int why_compare(const struct why *w, struct why_comparison *c)
+int why_compare(const struct why *w, double tail, struct why_comparison *c)
 {
 	struct why_table t = { .w = w };
 	int ret;
 
-	*c = (struct why_comparison){ 0 };
-	ret = why_table_open(&t);
+	*c = (struct why_comparison){ .seen = w->seen, .n_all = w->n, .left_out = w->left_out };
+	ret = why_table_open(&t, tail);
 	if (!ret) {
 		why_table_fill(&t, c);
-		c->n_typical = t.n[WHY_MIDDLE];
-		c->n_tail = t.n[WHY_TAIL];
+		c->n_typical = t.n[MIDDLE];
+		c->n_tail = t.n[TAIL];
 		c->p50 = w->n ? why_length(&w->v[(w->n - 1) / 2]) : 0;
-		c->p_tail = c->n_tail ? why_length(&w->v[w->tail]) : 0;
+		c->p_tail = c->n_tail ? why_length(&w->v[t.from[TAIL]]) : 0;
 		c->stands_out = c->n_tail && c->tail > c->typical;
 		for (size_t k = 0; k < t.columns && c->stands_out; k++)
 			c->v[k].share = (c->v[k].tail - c->v[k].typical) / (c->tail - c->typical);
@@ -169,7 +158,6 @@ int why_compare(const struct why *w, struct why_comparison *c)
 			if (c->v[k].typical > 0 || c->v[k].tail > 0)
 				c->v[c->n++] = c->v[k];
 	}
-	free(t.v);
 	free(t.ns);
 	return ret;
 }

@@ -7,8 +7,7 @@
 #include "ask/why/why-priv.h"
 #include "base/array.h"
 
-#define WHY_KEPT_MAX (1u << 18) /* beyond these every second goes, again and again */
-#define WHY_CUT_MAX  4000	/* of the middle and of the tail: half of that each */
+#define WHY_KEPT_MAX (1u << 15) /* beyond these every second goes, again and again */
 
 /* ---- open and close ------------------------------------------------------------------------------ */
 
@@ -84,20 +83,6 @@ static int why_shorter(const void *a, const void *b)
 	if (p != q)
 		return p < q ? -1 : 1;
 	return x->from < y->from ? -1 : x->from > y->from;
-}
-
-/* The middle and the tail of the sorted ones, thinned where there are many. */
-static void why_pick(struct why *w, double tail)
-{
-	const size_t half = WHY_CUT_MAX / 2;
-	size_t low = w->n * 2 / 5, high = w->n - low, last = (size_t)((double)w->n * tail);
-	size_t step = (high - low + half - 1) / half, step_tail = (w->n - last + half - 1) / half;
-
-	w->tail = last;
-	for (size_t i = low; i < high && i < last; i += step)
-		w->v[i].group = WHY_MIDDLE;
-	for (size_t i = w->n; i > last; i -= step_tail < i - last ? step_tail : i - last)
-		w->v[i - 1].group = WHY_TAIL;
 }
 
 /* ---- cutting --------------------------------------------------------------------------------------- */
@@ -264,31 +249,29 @@ static int why_read(struct why *w)
 	return ret;
 }
 
-int why_cut(struct why *w, const struct latency *l, double tail)
+int why_cut(struct why *w, const struct latency *l)
 {
-	bool all = w->n <= WHY_CUT_MAX;
+	size_t kept = 0;
 	int ret = 0;
 
 	w->vcpus = latency_vcpu_map(l);
 	if (!w->n)
 		return 0;
 	qsort(w->v, w->n, sizeof(*w->v), why_shorter);
-	why_pick(w, tail);
 	for (size_t i = 0; i < w->n && !ret; i++)
-		if (all || w->v[i].group)
-			ret = why_stages_place(w, (uint32_t)i);
+		ret = why_stages_place(w, (uint32_t)i);
 	why_lanes_sort(w);
 	ret = ret ?: why_read(w);
-	for (size_t i = 0; i < w->n && !ret; i++) {
-		struct why_instance *one = &w->v[i];
-
-		if (one->overfull) {
-			one->group = 0;
-			w->left_out++;
-		}
-		if (all || one->group)
-			ret = why_settle(w, one);
+	for (size_t i = 0; i < w->n && !ret; i++)
+		ret = why_settle(w, &w->v[i]);
+	for (size_t i = 0; i < w->n; i++) {
+		if (!w->v[i].overfull)
+			w->v[kept++] = w->v[i];
+		else
+			free(w->v[i].v);
 	}
+	w->left_out = w->n - kept;
+	w->n = kept;
 	why_lanes_release(w);
 	return ret;
 }
@@ -303,14 +286,4 @@ const struct why_cause *why_causes(const struct why *w, size_t *n)
 {
 	*n = w->n_causes;
 	return w->causes;
-}
-
-uint64_t why_seen(const struct why *w)
-{
-	return w->seen;
-}
-
-size_t why_left_out(const struct why *w)
-{
-	return w->left_out;
 }

@@ -29,7 +29,7 @@ struct why {
 	const struct vcpu_map *vcpus;
 	struct steps *steps;
 	struct why_instance *v;
-	size_t n, tail;	 /* tail: the first of the tail */
+	size_t n;
 	uint64_t seen, stride; /* every stride-th was kept */
 	size_t n_stretches, left_out;
 	struct why_cause *causes;

@@ -49,19 +49,16 @@ struct why_stretch {
 	uint32_t cause; /* see why_causes */
 };
 
-enum why_group { WHY_MIDDLE = 1, WHY_TAIL };
-
 struct why_instance {
 	struct latency_worst chain;
 	size_t n_points;
 	struct latency_key row;
 	uint64_t from, to;	/* of a timer since it fired: it was set to the time before */
-	struct why_stretch *v;	/* in order; NULL: it is not among those that are cut */
+	struct why_stretch *v;	/* in order */
 	size_t n;
 	struct why_stretch *tasks; /* while reading: what its guest ran */
 	size_t n_tasks;
-	enum why_group group; /* 0: neither */
-	bool overfull;	      /* it has stretches for which there was no room */
+	bool overfull; /* while reading: it has stretches for which there was no room */
 };
 
 /* A cause in the middle (p40 to p60) and in the tail. */
@@ -79,6 +76,9 @@ struct why_row {
 #define WHY_TAIL_MIN 3 /* instances, else there is no tail */
 
 struct why_comparison {
+	uint64_t seen;	 /* instances, of which n_all were kept, evenly */
+	size_t n_all;
+	size_t left_out; /* ... and so many more, which have too many stretches */
 	uint64_t p50, p_tail; /* ns: the shortest of the tail; 0: there is none */
 	size_t n_typical, n_tail;
 	bool stands_out; /* there is a tail, and it is longer than the middle */
@@ -94,20 +94,16 @@ int why_open(struct why **out, const struct inputs *in, const struct latency_pre
 void why_close(struct why *w);
 /* Has the plan's chains come to it. */
 void why_listen(struct why *w, struct latency_plan *plan);
-/*
- * After latency_read: reads the files once more, and cuts the instances of the middle and of the tail, or all
- * where there are few. tail: the share, 0 to 1, of instances that are not in it. -ENOMEM, -errno.
- */
-int why_cut(struct why *w, const struct latency *l, double tail);
+/* After latency_read: reads the files once more, and cuts all instances that were kept. -ENOMEM, -errno. */
+int why_cut(struct why *w, const struct latency *l);
 /* By duration. */
 const struct why_instance *why_instances(const struct why *w, size_t *n);
 const struct why_cause *why_causes(const struct why *w, size_t *n);
-/* How many there were, of which every why_stride-th was kept. */
-uint64_t why_seen(const struct why *w);
-/* Instances that the comparison leaves out: they have too many stretches. */
-size_t why_left_out(const struct why *w);
-/* n_tail 0: it has too few instances; the means of all are the typical ones. -ENOMEM. */
-int why_compare(const struct why *w, struct why_comparison *c);
+/*
+ * tail: the share, 0 to 1, of instances that are not in it. n_tail 0: it would have too few, and the means of
+ * all are the typical ones. -ENOMEM.
+ */
+int why_compare(const struct why *w, double tail, struct why_comparison *c);
 
 /* "preempted by hog-620 on CPU 2", "hypervisor (host_abort)". */
 void why_cause_text(const struct why *w, const struct why_cause *c, struct buf *out);
