@@ -345,7 +345,8 @@ int cmd_latency(int argc, char **argv)
 	int status;
 
 	memory_or_end();
-	if (command_files(&latency_table, argc, argv, &o, &o.files, &status) && !latency_question_check(&o.q)) {
+	if (command_files(&latency_table, argc, argv, &o, &o.files, &status) &&
+	    !latency_question_check(&o.q)) {
 		console.quiet = o.quiet;
 		status = latency_files(&o, &console, &log);
 	}

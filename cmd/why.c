@@ -15,8 +15,8 @@ struct why_opts {
 	struct latency_question q;
 	const char *tail_text, *task;
 	char *words[2]; /* --task's events */
-	double tail; /* 0 to 1 */
-	bool asks;   /* of instances */
+	double tail;	/* 0 to 1 */
+	bool asks;	/* of instances */
 	enum answer_form form;
 	bool quiet;
 	struct times_opts times;
@@ -28,8 +28,8 @@ struct why_opts {
 #define WHY(field) .off = offsetof(struct why_opts, field)
 
 static const struct opt why_rows_opts[] = {
-	OPT('p', "preset", "NAME", "the instances: chains of events, as in hyptrace-latency(1)", opts_set_text,
-	    WHY(q.preset), .words = "wakeup irq virtio timer hypercall abort"),
+	OPT('p', "preset", "NAME", "the instances: chains of events, as in hyptrace-latency(1)",
+	    opts_set_text, WHY(q.preset), .words = "wakeup irq virtio timer hypercall abort"),
 	OPT('f', "from", "EVENT", "... or pairs of events, as there: the one that begins", opts_set_text,
 	    WHY(q.from)),
 	OPT('t', "to", "EVENT", "... the one that ends", opts_set_text, WHY(q.to)),
@@ -72,7 +72,8 @@ static const char *why_task_pair(struct why_opts *o)
 	if (!len || !at[1])
 		return "--task: NAME@GUEST, or PID@GUEST";
 	o->words[0] = str_printf("sched_waking@%s/%s==%s%.*s%s", at + 1, field, quote, len, o->task, quote);
-	o->words[1] = str_printf("sched_switch@%s/next_%s==%s%.*s%s", at + 1, field, quote, len, o->task, quote);
+	o->words[1] =
+		str_printf("sched_switch@%s/next_%s==%s%.*s%s", at + 1, field, quote, len, o->task, quote);
 	o->q.from = o->words[0];
 	o->q.to = o->words[1];
 	o->q.key = "pid=next_pid";
@@ -109,7 +110,7 @@ struct why_job {
 	struct why *why;
 	struct why_comparison c;
 	struct answer answer;
-	bool text; /* for people */
+	bool text;  /* for people */
 	char p[24]; /* "p99" */
 };
 
@@ -143,7 +144,8 @@ static void why_print_head(struct why_job *j)
 	} else if (c->n_tail) {
 		answer_note(a, "nothing stands out: the tail is as long as the middle");
 	} else if (tail >= 60) {
-		answer_note(a, "%zu instances are too few for a tail at %s: --tail %zu has enough", n, j->p, tail);
+		answer_note(a, "%zu instances are too few for a tail at %s: --tail %zu has enough", n, j->p,
+			    tail);
 	} else {
 		answer_note(a, "%zu instances are too few for a tail: record for longer", n);
 	}
@@ -155,14 +157,14 @@ static void why_print_head(struct why_job *j)
 static void why_print_numbers(struct why_job *j)
 {
 	static const struct answer_column columns[] = {
-		{ "instances", NULL, ANSWER_COUNT },  { "typical", NULL, ANSWER_COUNT },
-		{ "tail", NULL, ANSWER_COUNT },	      { "percentile", NULL, ANSWER_REAL },
-		{ "p50_ns", NULL, ANSWER_DURATION },  { "tail_ns", NULL, ANSWER_DURATION },
+		{ "instances", NULL, ANSWER_COUNT }, { "typical", NULL, ANSWER_COUNT },
+		{ "tail", NULL, ANSWER_COUNT },	     { "percentile", NULL, ANSWER_REAL },
+		{ "p50_ns", NULL, ANSWER_DURATION }, { "tail_ns", NULL, ANSWER_DURATION },
 	};
 	const struct why_comparison *c = &j->c;
-	const struct answer_cell cells[] = { CELL_N(c->seen),	  CELL_N(c->n_typical),
-					     CELL_N(c->n_tail),		  CELL_SHARE(j->o->tail * 100),
-					     CELL_N(c->p50),		  c->n_tail ? CELL_N(c->p_tail) : CELL_NONE };
+	const struct answer_cell cells[] = { CELL_N(c->seen),	CELL_N(c->n_typical),
+					     CELL_N(c->n_tail), CELL_SHARE(j->o->tail * 100),
+					     CELL_N(c->p50),	c->n_tail ? CELL_N(c->p_tail) : CELL_NONE };
 
 	answer_table(&j->answer, "instances", NULL, columns, ARRAY_SIZE(columns));
 	answer_row(&j->answer, cells);
@@ -189,7 +191,9 @@ static void why_print_causes(struct why_job *j)
 	else
 		snprintf(title, sizeof(title), "Mean of %zu instances, by cause", c->n_typical);
 	answer_table(&j->answer, "causes", title, columns,
-		     !j->text ? ARRAY_SIZE(columns) : c->stands_out ? 7 : 2);
+		     !j->text	     ? ARRAY_SIZE(columns)
+		     : c->stands_out ? 7
+				     : 2);
 	for (size_t i = 0; i < c->n; i++) {
 		const struct why_row *r = &c->v[i];
 		const struct answer_cell cells[] = {
@@ -222,25 +226,18 @@ static void why_files(const struct why_job *j, struct buf *out)
 		output_quote(out, j->o->files.v[i]);
 }
 
-/* The last event that a chain of causes leads to: a guest's task, or a thread of the host, comes to its CPU. */
-static const struct chain_event *why_moment(const struct why_job *j, const struct why_instance *one)
-{
-	size_t k = one->n_points - 1;
-
-	if (j->in->v[one->chain.v[k].input].guest && j->o->q.preset && strcmp(j->o->q.preset, "wakeup") != 0)
-		k -= k > 0;
-	return &one->chain.v[k];
-}
-
+/* path leads to the last event by which a guest's task, or a thread of the host, comes to its CPU. */
 static void why_example(struct why_job *j, size_t nr, const struct why_row *r)
 {
 	size_t n;
 	const struct why_instance *one = &why_instances(j->why, &n)[r->example];
-	const struct chain_event *at = why_moment(j, one);
+	const struct chain_event *at = &one->chain.v[one->n_points - 1];
 	struct answer *a = &j->answer;
 	struct buf path = { 0 }, report = { 0 }, what = { 0 };
 	char from[32], to[32];
 
+	if (j->in->v[at->input].guest && j->o->q.preset && strcmp(j->o->q.preset, "wakeup") != 0)
+		at--;
 	buf_printf(&path, "hyptrace path --at %s", answer_time(a, at->ts, from));
 	if (j->in->v[at->input].guest) {
 		buf_addstr(&path, " --guest");
@@ -258,10 +255,10 @@ static void why_example(struct why_job *j, size_t nr, const struct why_row *r)
 		answer_note(a, "   %s", buf_str(&path));
 		answer_note(a, "   %s", buf_str(&report));
 	} else {
-		answer_row(a, (struct answer_cell[]){ CELL_N(nr), CELL_N(one->to - one->from), CELL_N(one->from),
-						      CELL_N(one->to), CELL_WORD(buf_str(&what)),
-						      CELL_N(r->example_ns), CELL_WORD(buf_str(&path)),
-						      CELL_WORD(buf_str(&report)) });
+		answer_row(a, (struct answer_cell[]){
+				      CELL_N(nr), CELL_N(one->to - one->from), CELL_N(one->from),
+				      CELL_N(one->to), CELL_WORD(buf_str(&what)), CELL_N(r->example_ns),
+				      CELL_WORD(buf_str(&path)), CELL_WORD(buf_str(&report)) });
 	}
 	buf_release(&path);
 	buf_release(&report);
@@ -306,8 +303,9 @@ static void why_print_notes(struct why_job *j)
 	} notes[] = {
 		{ WHY_UNDECIDED, "undecided: nearer to a border than the clocks' bounds; record with --tsync "
 				 "counter for the least (hyptrace sync shows them)" },
-		{ WHY_UNKNOWN, "not recorded: events were lost, or a buffer began later or ended earlier: record "
-			       "with larger buffers (-b)" },
+		{ WHY_UNKNOWN,
+		  "not recorded: events were lost, or a buffer began later or ended earlier: record "
+		  "with larger buffers (-b)" },
 		{ WHY_OUTSIDE, "out of the guest: only sched_switch shows more: record -e sched" },
 	};
 
@@ -316,12 +314,9 @@ static void why_print_notes(struct why_job *j)
 			if (j->c.v[k].cause.kind == notes[i].kind &&
 			    j->c.v[k].tail + j->c.v[k].typical >= WHY_NAMED * (j->c.tail + j->c.typical))
 				answer_note(&j->answer, "%s", notes[i].text);
-	if (j->c.left_out)
-		answer_note(&j->answer, "%zu instances are left out: they have too many stretches; --time has a part",
-			    j->c.left_out);
-	if (j->c.n_all + j->c.left_out < j->c.seen)
-		answer_note(&j->answer, "of %llu instances %zu were taken, evenly", (unsigned long long)j->c.seen,
-			    j->c.n_all);
+	if (j->c.n_all < j->c.seen)
+		answer_note(&j->answer, "of %llu instances %zu were taken, evenly",
+			    (unsigned long long)j->c.seen, j->c.n_all);
 }
 
 static int why_print_tail(struct why_job *j, uint64_t *damaged)
@@ -338,6 +333,9 @@ static int why_print_tail(struct why_job *j, uint64_t *damaged)
 	if (!ret && latency_answer_missing(&l, j->log))
 		ret = -ENODATA;
 	ret = ret ?: why_cut(j->why, l.found) ?: why_compare(j->why, j->o->tail, &j->c);
+	if (ret == -E2BIG)
+		log_err(j->log,
+			"the instances have too many stretches for memory: --time FROM,TO reads a part");
 	if (!ret) {
 		why_print_head(j);
 		if (!j->text)
@@ -360,8 +358,9 @@ static int why_print_tail(struct why_job *j, uint64_t *damaged)
 static int why_print_findings(struct why_job *j, uint64_t *damaged)
 {
 	static const struct answer_column columns[] = {
-		{ "n", NULL, ANSWER_COUNT },	{ "what", NULL, ANSWER_WORD },	   { "lost_ns", NULL, ANSWER_DURATION },
-		{ "count", NULL, ANSWER_COUNT }, { "vcpu", NULL, ANSWER_WORD }, { "share", NULL, ANSWER_SHARE },
+		{ "n", NULL, ANSWER_COUNT },	      { "what", NULL, ANSWER_WORD },
+		{ "lost_ns", NULL, ANSWER_DURATION }, { "count", NULL, ANSWER_COUNT },
+		{ "vcpu", NULL, ANSWER_WORD },	      { "share", NULL, ANSWER_SHARE },
 		{ "report", NULL, ANSWER_WORD },
 	};
 	struct findings f = { 0 };
@@ -372,7 +371,8 @@ static int why_print_findings(struct why_job *j, uint64_t *damaged)
 	for (size_t i = 0; i < f.n; i++)
 		out |= f.v[i].share >= WHY_NAMED;
 	if (!ret && !f.wall)
-		answer_note(&j->answer, "the files have no entries and exits of vCPUs: record -e kvm -e sched");
+		answer_note(&j->answer,
+			    "the files have no entries and exits of vCPUs: record -e kvm -e sched");
 	else if (!ret && !out)
 		answer_note(&j->answer, "nothing stands out: nothing took 5 %% of a vCPU's time");
 	if (!j->text)
@@ -384,15 +384,15 @@ static int why_print_findings(struct why_job *j, uint64_t *damaged)
 		buf_addstr(&next, one->next);
 		why_files(j, &next);
 		if (j->text) {
-			answer_note(&j->answer, "%zu. %s: %s in %llu stretches, %.1f %% of %s", i + 1, one->what,
-				    answer_duration(&j->answer, one->lost, lost), (unsigned long long)one->n,
-				    one->share * 100, one->vcpu);
+			answer_note(&j->answer, "%zu. %s: %s in %llu stretches, %.1f %% of %s", i + 1,
+				    one->what, answer_duration(&j->answer, one->lost, lost),
+				    (unsigned long long)one->n, one->share * 100, one->vcpu);
 			answer_note(&j->answer, "   %s", buf_str(&next));
 		} else {
-			answer_row(&j->answer,
-				   (struct answer_cell[]){ CELL_N(i + 1), CELL_WORD(one->what), CELL_N(one->lost),
-							   CELL_N(one->n), CELL_WORD(one->vcpu),
-							   CELL_SHARE(one->share), CELL_WORD(buf_str(&next)) });
+			answer_row(&j->answer, (struct answer_cell[]){
+						       CELL_N(i + 1), CELL_WORD(one->what), CELL_N(one->lost),
+						       CELL_N(one->n), CELL_WORD(one->vcpu),
+						       CELL_SHARE(one->share), CELL_WORD(buf_str(&next)) });
 		}
 		buf_release(&next);
 	}

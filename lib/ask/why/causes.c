@@ -11,21 +11,22 @@
 
 static uint32_t why_cause_hash(const struct why_cause *c)
 {
-	return map_hash(((uint64_t)c->kind << 56 | (uint64_t)c->input << 40 | (uint64_t)c->cpu << 16) ^ c->class ^
-			map_hash(c->reason ^ (uint64_t)(uint32_t)c->pid << 32));
+	return map_hash(((uint64_t)c->kind << 56 | (uint64_t)c->input << 40 | (uint64_t)c->cpu << 16) ^
+			c->class ^ map_hash(c->reason ^ (uint64_t)(uint32_t)c->pid << 32));
 }
 
 static bool why_cause_same(const void *causes, size_t index, const void *wanted)
 {
 	const struct why_cause *c = (const struct why_cause *)causes + index, *like = wanted;
 
-	return c->kind == like->kind && c->input == like->input && c->why == like->why && c->cpu == like->cpu &&
-	       c->pid == like->pid && c->reason == like->reason && c->class == like->class;
+	return c->kind == like->kind && c->input == like->input && c->why == like->why &&
+	       c->cpu == like->cpu && c->pid == like->pid && c->reason == like->reason &&
+	       c->class == like->class;
 }
 
-struct why_cause why_cause_plain(enum why_kind kind, uint16_t input)
+struct why_cause why_cause_plain(enum why_kind kind)
 {
-	return (struct why_cause){ .kind = kind, .input = input, .cpu = STATE_NO_CPU, .pid = STATE_NO_TASK };
+	return (struct why_cause){ .kind = kind, .cpu = STATE_NO_CPU, .pid = STATE_NO_TASK };
 }
 
 uint32_t why_cause_of(struct why *w, const struct why_cause *c)
@@ -54,7 +55,7 @@ static const uint8_t why_kinds[STATES] = {
 
 struct why_cause why_cause_span(const struct state_span *s, bool pending)
 {
-	struct why_cause c = why_cause_plain(why_kinds[s->state], s->owner->input);
+	struct why_cause c = why_cause_plain(why_kinds[s->state]);
 
 	if (s->owner->kind == STATE_OF_GUEST_TASK)
 		c.kind = WHY_GUEST;
@@ -72,6 +73,8 @@ struct why_cause why_cause_span(const struct state_span *s, bool pending)
 		c.reason = s->reason;
 		c.class = s->class;
 	}
+	if (c.pid != STATE_NO_TASK || c.why)
+		c.input = s->owner->input;
 	return c;
 }
 

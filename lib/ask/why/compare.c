@@ -141,7 +141,7 @@ int why_compare(const struct why *w, double tail, struct why_comparison *c)
 	struct why_table t = { .w = w };
 	int ret;
 
-	*c = (struct why_comparison){ .seen = w->seen, .n_all = w->n, .left_out = w->left_out };
+	*c = (struct why_comparison){ .seen = w->seen, .n_all = w->n };
 	ret = why_table_open(&t, tail);
 	if (!ret) {
 		why_table_fill(&t, c);

@@ -13,7 +13,7 @@
 
 /* A vCPU's time by cause. */
 struct finding_vcpu {
-	const struct state_owner *owner; /* NULL: none */
+	struct state_owner owner;
 	uint64_t wall, undecided;
 	uint64_t unknown; /* since the last span that is known */
 	bool known;	  /* there was one */
@@ -30,7 +30,8 @@ struct finding_job {
 
 /* ---- sums ---------------------------------------------------------------------------------------- */
 
-static int finding_count(struct finding_job *j, struct finding_vcpu *v, const struct why_cause *cause, uint64_t ns)
+static int finding_count(struct finding_job *j, struct finding_vcpu *v, const struct why_cause *cause,
+			 uint64_t ns)
 {
 	uint32_t i = why_cause_of(j->why, cause);
 
@@ -47,7 +48,7 @@ static int finding_span(void *ctx, const struct state_span *s)
 {
 	static const struct finding_vcpu none = { .cpu = STATE_NO_CPU };
 	struct finding_job *j = ctx;
-	struct why_cause cause = why_cause_span(s, false), lost = why_cause_plain(WHY_UNKNOWN, s->owner->input);
+	struct why_cause cause = why_cause_span(s, false), lost = why_cause_plain(WHY_UNKNOWN);
 	uint64_t ns = s->to - s->from, bound = s->from_bound + s->to_bound;
 	struct finding_vcpu *v;
 	int ret = 0;
@@ -56,7 +57,7 @@ static int finding_span(void *ctx, const struct state_span *s)
 		if (array_push(&j->v, &j->n, &none, sizeof(none)))
 			return -ENOMEM;
 	v = &j->v[s->owner->index];
-	v->owner = s->owner;
+	v->owner = *s->owner;
 	if (cause.kind == WHY_UNKNOWN) {
 		v->unknown += v->known ? ns : 0;
 		return 0;
@@ -100,14 +101,15 @@ static bool finding_is_fault(const char *reason)
 	return strstr(reason, "ABT_LOW") || strstr(reason, "EPT_VIOLATION") || strstr(reason, "npf");
 }
 
-static int finding_push(const struct why *w, struct findings *to, struct finding *f, const struct state_owner *vcpu,
-			const char *what)
+static int finding_push(const struct why *w, struct findings *to, struct finding *f,
+			const struct state_owner *vcpu, const char *what)
 {
-	struct why_cause task = why_cause_plain(WHY_GUEST, vcpu->input);
+	struct why_cause task = why_cause_plain(WHY_GUEST);
 	struct buf who = { 0 };
 
 	if (f->share < FINDING_LEAST)
 		return 0;
+	task.input = vcpu->input;
 	task.pid = vcpu->pid;
 	why_task_text(w, &task, &who);
 	snprintf(f->vcpu, sizeof(f->vcpu), "%s", buf_str(&who) ?: "");
@@ -145,7 +147,7 @@ static int finding_cause(const struct finding_job *j, uint32_t cause, struct fin
 		buf_addstr(&what, ", stage-2 faults");
 		f.next = "hyptrace why --preset abort";
 	}
-	ret = finding_push(j->why, to, &f, worst->owner, buf_str(&what) ?: "");
+	ret = finding_push(j->why, to, &f, &worst->owner, buf_str(&what) ?: "");
 	buf_release(&what);
 	return ret;
 }
@@ -157,7 +159,8 @@ static int finding_more(const struct finding_job *j, const struct finding_vcpu *
 			     .n = 1,
 			     .share = (double)v->undecided / (double)v->wall,
 			     .next = "hyptrace sync" };
-	int ret = finding_push(j->why, to, &f, v->owner, "undecided: nearer to a border than the clocks' bounds");
+	int ret = finding_push(j->why, to, &f, &v->owner,
+			       "undecided: nearer to a border than the clocks' bounds");
 
 	/* its cost no event shows: what it waited for CPUs is the greatest that it can be */
 	f = (struct finding){ .lost = v->waits,
@@ -165,7 +168,7 @@ static int finding_more(const struct finding_job *j, const struct finding_vcpu *
 			      .share = (double)v->waits / (double)v->wall,
 			      .next = "hyptrace stat --show vcpus" };
 	if (!ret && v->moves > 10 && v->moves > FINDING_MOVES * v->wall / 1000000000)
-		ret = finding_push(j->why, to, &f, v->owner, "moves from CPU to CPU");
+		ret = finding_push(j->why, to, &f, &v->owner, "moves from CPU to CPU");
 	return ret;
 }
 
@@ -181,16 +184,9 @@ static int finding_order(const void *a, const void *b)
 int findings_read(struct findings *f, const struct inputs *in, const struct log *log, uint64_t *damaged)
 {
 	struct finding_job j = { 0 };
-	struct states *st = NULL;
-	struct timeline *t = NULL;
-	struct pass_part part;
-	int ret = why_open(&j.why, in, NULL) ?: timeline_open(&t, in, NULL, NULL, log);
+	int ret = why_open(&j.why, in, NULL);
 
-	ret = ret ?: states_open(&st, in, t, j.why->steps, STATES_VCPUS, finding_span, &j);
-	if (!ret) {
-		part = states_part(st);
-		ret = pass_read(t, j.why->steps, &part, 1) ?: states_end(st);
-	}
+	ret = ret ?: why_states(j.why, STATES_VCPUS, finding_span, &j, log, damaged);
 	for (uint32_t i = 0; j.why && i < j.why->n_causes && !ret; i++)
 		ret = finding_cause(&j, i, f);
 	for (size_t i = 0; i < j.n && !ret; i++) {
@@ -198,12 +194,8 @@ int findings_read(struct findings *f, const struct inputs *in, const struct log 
 		if (j.v[i].wall)
 			ret = finding_more(&j, &j.v[i], f);
 	}
-	if (f->n)
-		qsort(f->v, f->n, sizeof(*f->v), finding_order);
-	*damaged = t ? merge_damaged(t->merge) : 0;
+	array_sort(f->v, f->n, sizeof(*f->v), finding_order);
 	free(j.v);
-	states_close(st);
-	timeline_close(t);
 	why_close(j.why);
 	return ret;
 }

@@ -20,7 +20,7 @@ int why_open(struct why **out, const struct inputs *in, const struct latency_pre
 	if (!w)
 		return -ENOMEM;
 	*w = (struct why){ .in = in, .preset = preset, .stride = 1 };
-	others = why_cause_plain(WHY_OTHERS, 0);
+	others = why_cause_plain(WHY_OTHERS);
 	ret = steps_open(&w->steps, in) ?: why_cause_of(w, &others) ? -ENOMEM : 0;
 	if (ret)
 		why_close(w);
@@ -48,7 +48,8 @@ void why_close(struct why *w)
 /* ---- collecting ---------------------------------------------------------------------------------- */
 
 /* Keeps every stride-th chain; the stride doubles when there are too many, so that memory is bounded. */
-static int why_chain(void *ctx, const struct latency_worst *chain, const struct latency_key *row, size_t n_points)
+static int why_chain(void *ctx, const struct latency_worst *chain, const struct latency_key *row,
+		     size_t n_points)
 {
 	struct why *w = ctx;
 	size_t first = why_first_point(w);
@@ -94,10 +95,23 @@ struct why_cutting {
 	int ret;
 };
 
+/* Adds what comes next; a border between two causes has the greater bound of both. */
 static void why_cutting_add(struct why_cutting *c, struct why_stretch piece)
 {
-	if (piece.from < piece.to && !c->ret)
-		c->ret = array_push(&c->v, &c->n, &piece, sizeof(piece));
+	struct why_stretch *last = c->n ? &c->v[c->n - 1] : NULL;
+
+	if (piece.from >= piece.to || c->ret)
+		return;
+	if (last && last->cause == piece.cause) {
+		last->to = piece.to;
+		last->to_bound = piece.to_bound;
+		return;
+	}
+	if (last && last->to_bound > piece.from_bound)
+		piece.from_bound = last->to_bound;
+	if (last)
+		last->to_bound = piece.from_bound;
+	c->ret = array_push(&c->v, &c->n, &piece, sizeof(piece));
 }
 
 /* Adds over, sorted stretches, where they lie in `under`, and what is left of that around them. */
@@ -111,17 +125,16 @@ static void why_cutting_over(struct why_cutting *c, struct why_stretch under, co
 
 		if (piece.to <= under.from)
 			continue;
-		if (piece.from > under.from) {
-			before.to = piece.from;
-			before.to_bound = piece.from_bound;
-			why_cutting_add(c, before);
-		} else {
+		before.to = piece.from;
+		before.to_bound = piece.from_bound;
+		why_cutting_add(c, before);
+		if (piece.from < under.from) {
 			piece.from = under.from;
-			piece.from_bound = under.from_bound > piece.from_bound ? under.from_bound : piece.from_bound;
+			piece.from_bound = under.from_bound;
 		}
-		if (piece.to >= under.to) {
+		if (piece.to > under.to) {
 			piece.to = under.to;
-			piece.to_bound = under.to_bound > piece.to_bound ? under.to_bound : piece.to_bound;
+			piece.to_bound = under.to_bound;
 		}
 		why_cutting_add(c, piece);
 		under.from = piece.to;
@@ -139,71 +152,50 @@ static int why_stretch_order(const void *a, const void *b)
 	return x->to < y->to ? -1 : x->to > y->to;
 }
 
-static void why_cutting_join(struct why_cutting *c, uint64_t from, uint64_t to, uint32_t cause)
-{
-	struct why_stretch *last = c->n ? &c->v[c->n - 1] : NULL;
-
-	if (last && last->cause == cause && from < to)
-		last->to = to;
-	else
-		why_cutting_add(c, (struct why_stretch){ .from = from, .to = to, .cause = cause });
-}
-
-static uint64_t why_later(uint64_t at, uint64_t bound)
-{
-	return bound > UINT64_MAX - at ? UINT64_MAX : at + bound;
-}
-
-static uint64_t why_earlier(uint64_t at, uint64_t bound)
-{
-	return bound > at ? 0 : at - bound;
-}
-
 /*
  * The last form: what lies within the bound of a border between two causes, or of the instance's ends, is
  * undecided. doubt: room for a time by stretch.
  */
-static void why_cutting_doubt(struct why_cutting *c, const struct why_stretch *v, size_t n, uint32_t undecided,
+static void why_cutting_doubt(struct why_cutting *c, const struct why_cutting *of, uint32_t undecided,
 			      uint64_t *doubt)
 {
 	uint64_t since = UINT64_MAX, until = 0;
 
 	/* since when a later border leaves it open, and until when an earlier one does */
-	for (size_t i = n; i-- > 0;) {
-		bool last = i + 1 == n;
-		uint64_t bound = last || v[i].to_bound > v[i + 1].from_bound ? v[i].to_bound : v[i + 1].from_bound;
-		uint64_t at = last || v[i].cause != v[i + 1].cause ? why_earlier(v[i].to, bound) : UINT64_MAX;
+	for (size_t i = of->n; i-- > 0;) {
+		const struct why_stretch *s = &of->v[i];
+		uint64_t at = s->to_bound > s->to ? 0 : s->to - s->to_bound;
 
 		doubt[i] = since = at < since ? at : since;
 	}
-	for (size_t i = 0; i < n; i++) {
-		uint64_t from = v[i].from, to = v[i].to;
-		uint64_t bound = !i || v[i].from_bound > v[i - 1].to_bound ? v[i].from_bound : v[i - 1].to_bound;
-		uint64_t at = !i || v[i].cause != v[i - 1].cause ? why_later(from, bound) : 0;
+	for (size_t i = 0; i < of->n; i++) {
+		const struct why_stretch *s = &of->v[i];
+		uint64_t at = s->from_bound > UINT64_MAX - s->from ? UINT64_MAX : s->from + s->from_bound;
+		uint64_t from, to;
 
 		until = at > until ? at : until;
-		from = until < from ? from : until < to ? until : to;
-		to = doubt[i] > to ? to : doubt[i] < from ? from : doubt[i];
-		why_cutting_join(c, v[i].from, from, undecided);
-		why_cutting_join(c, from, to, v[i].cause);
-		why_cutting_join(c, to, v[i].to, undecided);
+		from = until < s->to ? until : s->to;
+		from = from > s->from ? from : s->from;
+		to = doubt[i] < s->to ? doubt[i] : s->to;
+		to = to > from ? to : from;
+		why_cutting_add(c, (struct why_stretch){ s->from, from, 0, 0, undecided });
+		why_cutting_add(c, (struct why_stretch){ from, to, 0, 0, s->cause });
+		why_cutting_add(c, (struct why_stretch){ to, s->to, 0, 0, undecided });
 	}
 }
 
 /* Cuts by the subjects' spans, the guest's part of these by its tasks, and both by the bounds. */
 static int why_settle(struct why *w, struct why_instance *one)
 {
-	const struct why_cause gap = why_cause_plain(WHY_UNKNOWN, 0), open = why_cause_plain(WHY_UNDECIDED, 0);
+	const struct why_cause gap = why_cause_plain(WHY_UNKNOWN), open = why_cause_plain(WHY_UNDECIDED);
 	const struct why_stretch whole = { .from = one->from, .to = one->to, .cause = why_cause_of(w, &gap) };
 	uint32_t undecided = why_cause_of(w, &open);
 	struct why_cutting all = { 0 }, tasks = { 0 }, last = { 0 };
 	uint64_t *doubt = NULL;
 	size_t next = 0;
 
-	if (one->n)
-		qsort(one->v, one->n, sizeof(*one->v), why_stretch_order);
-	if (one->n_tasks)
-		qsort(one->tasks, one->n_tasks, sizeof(*one->tasks), why_stretch_order);
+	array_sort(one->v, one->n, sizeof(*one->v), why_stretch_order);
+	array_sort(one->tasks, one->n_tasks, sizeof(*one->tasks), why_stretch_order);
 	why_cutting_over(&all, whole, one->v, one->n, &next);
 	next = 0;
 	for (size_t i = 0; i < all.n; i++) {
@@ -213,7 +205,7 @@ static int why_settle(struct why *w, struct why_instance *one)
 	}
 	doubt = calloc(tasks.n + 1, sizeof(*doubt));
 	if (doubt)
-		why_cutting_doubt(&last, tasks.v, tasks.n, undecided, doubt);
+		why_cutting_doubt(&last, &tasks, undecided, doubt);
 	if (!doubt || undecided == UINT32_MAX || whole.cause == UINT32_MAX)
 		last.ret = -ENOMEM;
 	free(doubt);
@@ -230,20 +222,21 @@ static int why_settle(struct why *w, struct why_instance *one)
 
 /* ---- reading -------------------------------------------------------------------------------------- */
 
-static int why_read(struct why *w)
+int why_states(struct why *w, unsigned int owners, state_listener *span, void *ctx, const struct log *log,
+	       uint64_t *damaged)
 {
 	struct timeline *t = NULL;
 	struct states *st = NULL;
 	struct pass_part part;
-	const unsigned int want = STATES_VCPUS | STATES_GUEST_TASKS | STATES_TASKS;
-	int ret;
+	int ret = timeline_open(&t, w->in, NULL, NULL, log);
 
-	ret = timeline_open(&t, w->in, NULL, NULL, NULL);
-	ret = ret ?: states_open(&st, w->in, t, w->steps, want, why_stages_span, w);
+	ret = ret ?: states_open(&st, w->in, t, w->steps, owners, span, ctx);
 	if (!ret) {
 		part = states_part(st);
 		ret = pass_read(t, w->steps, &part, 1) ?: states_end(st);
 	}
+	if (damaged && t)
+		*damaged = merge_damaged(t->merge);
 	states_close(st);
 	timeline_close(t);
 	return ret;
@@ -251,27 +244,18 @@ static int why_read(struct why *w)
 
 int why_cut(struct why *w, const struct latency *l)
 {
-	size_t kept = 0;
+	const unsigned int owners = STATES_VCPUS | STATES_GUEST_TASKS | STATES_TASKS;
 	int ret = 0;
 
 	w->vcpus = latency_vcpu_map(l);
-	if (!w->n)
-		return 0;
-	qsort(w->v, w->n, sizeof(*w->v), why_shorter);
+	array_sort(w->v, w->n, sizeof(*w->v), why_shorter);
 	for (size_t i = 0; i < w->n && !ret; i++)
 		ret = why_stages_place(w, (uint32_t)i);
 	why_lanes_sort(w);
-	ret = ret ?: why_read(w);
+	if (w->n && !ret)
+		ret = why_states(w, owners, why_stages_span, w, NULL, NULL);
 	for (size_t i = 0; i < w->n && !ret; i++)
 		ret = why_settle(w, &w->v[i]);
-	for (size_t i = 0; i < w->n; i++) {
-		if (!w->v[i].overfull)
-			w->v[kept++] = w->v[i];
-		else
-			free(w->v[i].v);
-	}
-	w->left_out = w->n - kept;
-	w->n = kept;
 	why_lanes_release(w);
 	return ret;
 }

@@ -18,7 +18,7 @@ enum why_subject {
 
 static const struct why_parts {
 	const char *preset;
-	size_t first;	 /* the point at which instances begin */
+	size_t first; /* the point at which instances begin */
 	uint8_t subject[CHAIN_POINTS_MAX - 1];
 	uint8_t pending; /* a bit for each stage, as in struct why_stage */
 } why_presets[] = {
@@ -78,7 +78,8 @@ static int why_lane_add(struct why *w, const struct latency_key *key, const stru
 	struct why_lane *lane = why_lane_find(w, key);
 
 	if (!lane) {
-		if (array_push(&w->lanes, &w->n_lanes, &empty, sizeof(empty)) || latency_keys_add(&w->keys, key))
+		if (array_push(&w->lanes, &w->n_lanes, &empty, sizeof(empty)) ||
+		    latency_keys_add(&w->keys, key))
 			return -ENOMEM;
 		w->scopes |= 1u << (key->scope >> 32);
 		lane = &w->lanes[w->n_lanes - 1];
@@ -123,7 +124,8 @@ static struct latency_key why_subject(const struct why *w, const struct chain_ev
 	if (!e)
 		return (struct latency_key){ row->scope, (uint32_t)row->value };
 	if (w->in->v[e->input].guest)
-		return (struct latency_key){ latency_scope(SCOPE_VCPU, vcpu_map_of_input(w->vcpus, e->input)), e->cpu };
+		return (struct latency_key){ latency_scope(SCOPE_VCPU, vcpu_map_of_input(w->vcpus, e->input)),
+					     e->cpu };
 	key = why_thread(w, e->input, e->pid);
 	/* a thread that no file names is a vCPU if the chains are by vCPU */
 	if (key.scope >> 32 == SCOPE_VCPU || (key.scope == row->scope && key.value == row->value))
@@ -206,10 +208,8 @@ static int why_stretch_add(struct why *w, const struct why_stage *stage, const s
 	piece.cause = why_cause_of(w, &cause);
 	if (piece.cause == UINT32_MAX)
 		return -ENOMEM;
-	if (++w->n_stretches > WHY_STRETCHES_MAX) {
-		one->overfull = true;
-		return 0;
-	}
+	if (++w->n_stretches > WHY_STRETCHES_MAX)
+		return -E2BIG;
 	return s->owner->kind == STATE_OF_GUEST_TASK
 		       ? array_push(&one->tasks, &one->n_tasks, &piece, sizeof(piece))
 		       : array_push(&one->v, &one->n, &piece, sizeof(piece));

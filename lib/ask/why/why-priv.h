@@ -31,7 +31,7 @@ struct why {
 	struct why_instance *v;
 	size_t n;
 	uint64_t seen, stride; /* every stride-th was kept */
-	size_t n_stretches, left_out;
+	size_t n_stretches;
 	struct why_cause *causes;
 	size_t n_causes;
 	struct map by_cause;
@@ -43,17 +43,22 @@ struct why {
 
 /* The point at which the preset's instances begin. */
 size_t why_first_point(const struct why *w);
-/* Puts the instance's stages into the lanes of their subjects; all are placed before why_lanes_sort. -ENOMEM. */
+/* Puts the instance's stages into the lanes of their subjects; all are placed before why_lanes_sort. -ENOMEM.
+ */
 int why_stages_place(struct why *w, uint32_t instance);
 void why_lanes_sort(struct why *w);
 void why_lanes_release(struct why *w);
-/* A state_listener; ctx: struct why. */
+/* A state_listener; ctx: struct why. -E2BIG, -ENOMEM. */
 int why_stages_span(void *ctx, const struct state_span *s);
+
+/* Reads the files for the spans of owners (STATES_VCPUS ...); damaged: NULL, or places in them. */
+int why_states(struct why *w, unsigned int owners, state_listener *span, void *ctx, const struct log *log,
+	       uint64_t *damaged);
 
 /* Its number; beyond WHY_CAUSES_MAX that of WHY_OTHERS; UINT32_MAX: no memory. */
 uint32_t why_cause_of(struct why *w, const struct why_cause *c);
 /* A cause without further members. */
-struct why_cause why_cause_plain(enum why_kind kind, uint16_t input);
+struct why_cause why_cause_plain(enum why_kind kind);
 /* Of its pid: "hog-620"; a vCPU's thread by its guest: "Guest:0". */
 void why_task_text(const struct why *w, const struct why_cause *c, struct buf *out);
 struct why_cause why_cause_span(const struct state_span *s, bool pending);

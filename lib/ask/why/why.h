@@ -6,9 +6,10 @@
 #include "ask/states/states.h"
 
 /*
- * Causes of slow instances: chains of ask/latency, each cut into disjoint stretches by the states (ask/states)
- * of what it waited for. Of a stage of a preset that is the vCPU that has the interrupt or the exit, or the
- * worker of a device; of --from and --to the vCPU, or the host's task, of the event that ends the pair.
+ * Causes of slow instances: chains of ask/latency, each cut into disjoint stretches by the states
+ * (ask/states) of what it waited for. Of a stage of a preset that is the vCPU that has the interrupt or the
+ * exit, or the worker of a device; of --from and --to the vCPU, or the host's task, of the event that ends
+ * the pair.
  *
  * The stretches of an instance join without a gap: their sum is the instance, to the nanosecond. Where the
  * causes on both sides of a border differ, what lies within the border's bound is undecided.
@@ -26,9 +27,9 @@ enum why_kind {
 	WHY_WAKING,
 	WHY_HALTED,
 	WHY_BLOCKED,
-	WHY_OUTSIDE,	   /* out of the guest: no event shows more */
-	WHY_TASK,	   /* the host's task that does the work runs; pid */
-	WHY_ASLEEP,	   /* ... sleeps */
+	WHY_OUTSIDE, /* out of the guest: no event shows more */
+	WHY_TASK,    /* the host's task that does the work runs; pid */
+	WHY_ASLEEP,  /* ... sleeps */
 	WHY_ENDED,
 	WHY_OTHERS, /* all causes beyond WHY_CAUSES_MAX */
 	WHY_KINDS
@@ -53,35 +54,33 @@ struct why_instance {
 	struct latency_worst chain;
 	size_t n_points;
 	struct latency_key row;
-	uint64_t from, to;	/* of a timer since it fired: it was set to the time before */
-	struct why_stretch *v;	/* in order */
+	uint64_t from, to;     /* of a timer since it fired: it was set to the time before */
+	struct why_stretch *v; /* in order */
 	size_t n;
 	struct why_stretch *tasks; /* while reading: what its guest ran */
 	size_t n_tasks;
-	bool overfull; /* while reading: it has stretches for which there was no room */
 };
 
 /* A cause in the middle (p40 to p60) and in the tail. */
 struct why_row {
 	struct why_cause cause;
-	double typical, tail;	 /* ns of an instance, mean */
-	double share;		 /* of the difference of both means */
-	double low, high;	 /* ... 95 % of resamplings */
-	size_t in;		 /* instances of the tail that have it */
-	uint32_t example;	 /* the instance of the tail that has most of it */
+	double typical, tail; /* ns of an instance, mean */
+	double share;	      /* of the difference of both means */
+	double low, high;     /* ... 95 % of resamplings */
+	size_t in;	      /* instances of the tail that have it */
+	uint32_t example;     /* the instance of the tail that has most of it */
 	uint64_t example_ns;
 };
 
 #define WHY_CAUSES_MAX 256
-#define WHY_TAIL_MIN 3 /* instances, else there is no tail */
+#define WHY_TAIL_MIN   3 /* instances, else there is no tail */
 
 struct why_comparison {
-	uint64_t seen;	 /* instances, of which n_all were kept, evenly */
+	uint64_t seen; /* instances, of which n_all were kept, evenly */
 	size_t n_all;
-	size_t left_out; /* ... and so many more, which have too many stretches */
 	uint64_t p50, p_tail; /* ns: the shortest of the tail; 0: there is none */
 	size_t n_typical, n_tail;
-	bool stands_out; /* there is a tail, and it is longer than the middle */
+	bool stands_out;      /* there is a tail, and it is longer than the middle */
 	double typical, tail; /* means, ns */
 	struct why_row v[WHY_CAUSES_MAX];
 	size_t n; /* the largest share first */
@@ -94,7 +93,10 @@ int why_open(struct why **out, const struct inputs *in, const struct latency_pre
 void why_close(struct why *w);
 /* Has the plan's chains come to it. */
 void why_listen(struct why *w, struct latency_plan *plan);
-/* After latency_read: reads the files once more, and cuts all instances that were kept. -ENOMEM, -errno. */
+/*
+ * After latency_read: reads the files once more, and cuts all instances that were kept. -E2BIG: they have too
+ * many stretches; -ENOMEM, -errno.
+ */
 int why_cut(struct why *w, const struct latency *l);
 /* By duration. */
 const struct why_instance *why_instances(const struct why *w, size_t *n);
