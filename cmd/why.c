@@ -153,24 +153,6 @@ static void why_print_head(struct why_job *j)
 	buf_release(&line);
 }
 
-/* For programs: the numbers of the first line. */
-static void why_print_numbers(struct why_job *j)
-{
-	static const struct answer_column columns[] = {
-		{ "instances", NULL, ANSWER_COUNT }, { "typical", NULL, ANSWER_COUNT },
-		{ "tail", NULL, ANSWER_COUNT },	     { "percentile", NULL, ANSWER_REAL },
-		{ "p50_ns", NULL, ANSWER_DURATION }, { "tail_ns", NULL, ANSWER_DURATION },
-	};
-	const struct why_comparison *c = &j->c;
-	const struct answer_cell cells[] = { CELL_N(c->seen),	CELL_N(c->n_typical),
-					     CELL_N(c->n_tail), CELL_SHARE(j->o->tail * 100),
-					     CELL_N(c->p50),	c->n_tail ? CELL_N(c->p_tail) : CELL_NONE };
-
-	answer_table(&j->answer, "instances", NULL, columns, ARRAY_SIZE(columns));
-	answer_row(&j->answer, cells);
-	answer_table_end(&j->answer);
-}
-
 static void why_print_causes(struct why_job *j)
 {
 	static const struct answer_column columns[] = {
@@ -208,12 +190,18 @@ static void why_print_causes(struct why_job *j)
 			r->cause.pid != STATE_NO_TASK ? CELL_N((uint64_t)r->cause.pid) : CELL_NONE,
 			r->cause.cpu != STATE_NO_CPU ? CELL_N(r->cause.cpu) : CELL_NONE,
 		};
-		/* people get what is more than a thousandth */
-		bool small = c->stands_out ? r->share * r->share < 1e-6 : r->typical < c->typical / 1000;
+		/* people get what is more than half a percent */
+		bool small = c->stands_out ? r->share * r->share < 25e-6 : r->typical < c->typical / 200;
 
 		if (!j->text || !small)
 			answer_row(&j->answer, cells);
 	}
+	if (c->n)
+		answer_row(&j->answer,
+			   (struct answer_cell[ARRAY_SIZE(columns)]){
+				   CELL_WORD("total"), CELL_N((uint64_t)c->typical),
+				   c->n_tail ? CELL_N((uint64_t)c->tail) : CELL_NONE, CELL_NONE, CELL_NONE,
+				   CELL_NONE, c->n_tail ? CELL_N(c->n_tail) : CELL_NONE });
 	answer_table_end(&j->answer);
 	buf_release(&what);
 }
@@ -297,23 +285,13 @@ static void why_print_examples(struct why_job *j)
 
 static void why_print_notes(struct why_job *j)
 {
-	static const struct {
-		enum why_kind kind;
-		const char *text;
-	} notes[] = {
-		{ WHY_UNDECIDED, "undecided: nearer to a border than the clocks' bounds; record with --tsync "
-				 "counter for the least (hyptrace sync shows them)" },
-		{ WHY_UNKNOWN,
-		  "not recorded: events were lost, or a buffer began later or ended earlier: record "
-		  "with larger buffers (-b)" },
-		{ WHY_OUTSIDE, "out of the guest: only sched_switch shows more: record -e sched" },
-	};
+	for (size_t i = 0; i < j->c.n; i++) {
+		const struct why_row *r = &j->c.v[i];
+		const char *advice = why_kind_advice(r->cause.kind);
 
-	for (size_t i = 0; i < ARRAY_SIZE(notes); i++)
-		for (size_t k = 0; k < j->c.n; k++)
-			if (j->c.v[k].cause.kind == notes[i].kind &&
-			    j->c.v[k].tail + j->c.v[k].typical >= WHY_NAMED * (j->c.tail + j->c.typical))
-				answer_note(&j->answer, "%s", notes[i].text);
+		if (advice && r->tail + r->typical >= WHY_NAMED * (j->c.tail + j->c.typical))
+			answer_note(&j->answer, "%s: %s", why_kind_name(r->cause.kind), advice);
+	}
 	if (j->c.n_all < j->c.seen)
 		answer_note(&j->answer, "of %llu instances %zu were taken, evenly",
 			    (unsigned long long)j->c.seen, j->c.n_all);
@@ -338,8 +316,6 @@ static int why_print_tail(struct why_job *j, uint64_t *damaged)
 			"the instances have too many stretches for memory: --time FROM,TO reads a part");
 	if (!ret) {
 		why_print_head(j);
-		if (!j->text)
-			why_print_numbers(j);
 		if (j->c.n || !j->text) {
 			why_print_causes(j);
 			why_print_examples(j);

@@ -177,11 +177,14 @@ sub judge {
 	my @found = grep { $_ } map { $true{"$_->{from} $_->{to}"} } @{ $worst->{worst} };
 	my (%ours, %time);
 
-	if (!$json->{causes} || @found < 60 || @found != $json->{instances}[0]{instances}) {
+	my @causes = @{ $json->{causes} // [] };
+	my $total = pop @causes;
+
+	if (!$total || @found < 60 || $total->{in} != @found - int(@found * $TAIL / 100)) {
 		push @wrong, "$world: " . @found . ' instances are true ones';
 		return;
 	}
-	for my $c (@{ $json->{causes} }) {
+	for my $c (@causes) {
 		my $key = $c->{cause} =~ /^(preempted|guest)$/ && defined $c->{pid} ? "$c->{cause} $c->{pid}" : $c->{cause};
 
 		$ours{$key} += $c->{share};

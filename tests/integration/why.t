@@ -49,6 +49,15 @@ is "$("$hyptrace" why -q --task init@Guest --tail 60 --json $stock)" \
 	"$("$hyptrace" why -q --from 'sched_waking@Guest/comm=="init"' --to 'sched_switch@Guest/next_comm=="init"' --key pid=next_pid --tail 60 --json $stock)" \
 	"... as by its events"
 
+# what why says of an instance is what path shows of it
+steal="tests/data/steal/trace.dat tests/data/steal/trace-Guest.dat"
+# shellcheck disable=SC2086
+like "$(why_of --task rcu_preempt@Guest --tail 90 $steal)" '^1\. 8\.058ms of 22\.34ms: preempted by hog-178 on CPU 0$' "an example"
+# shellcheck disable=SC2086
+is "$("$hyptrace" path -q --csv --at 40.273251618 --guest Guest --cpu 1 $steal | perl -F, -ane '
+	$all += $F[2], $by{$F[8]} += $F[2] if $F[0] eq "path" && $F[1] =~ /^\d/; END { printf "%.3f of %.2f", $by{"hog-178"} / 1e6, $all / 1e6 }')" \
+	"8.058 of 22.34" "... as the path back from it"
+
 # ---- none ---------------------------------------------------------------------------------------------------
 
 # shellcheck disable=SC2086
@@ -78,7 +87,7 @@ is "$("$hyptrace" sql -q --csv tests/data/steal/trace.dat tests/data/steal/trace
 	"rows,1002,3.586" "... for as long as SQL says"
 n=$(wc -l < <(why_of tests/data/vhost/vhost.dat tests/data/vhost/vhost-Guest.dat))
 is "$n" 20 "ten findings at most"
-like "$(why_of tests/data/x86/trace.dat tests/data/x86/trace-Guest.dat)" '^1\. out of the guest: record -e sched shows why' \
+like "$(why_of tests/data/x86/trace.dat tests/data/x86/trace-Guest.dat)" '^1\. out of the guest: only sched_switch shows more: record -e sched: ' \
 	"what was not recorded is one, with what to record"
 is "$(why_of tests/data/formats-arm64.dat)" "the files have no entries and exits of vCPUs: record -e kvm -e sched" "no vCPUs"
 like "$(why_of --csv tests/data/steal/trace.dat tests/data/steal/trace-Guest.dat)" '^findings,1,preempted by hog-178,[0-9]+,1002,Guest:0,0.37' \

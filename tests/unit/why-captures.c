@@ -41,7 +41,7 @@ static void check_instance(const struct why *w, const struct why_instance *one, 
 		assert_true(s->from < s->to && s->cause < n_causes);
 		assert_true(!i || one->v[i - 1].cause != s->cause);
 		n->undecided += causes[s->cause].kind == WHY_UNDECIDED;
-		n->preempted += causes[s->cause].kind == WHY_PREEMPTED;
+		n->preempted += causes[s->cause].kind == STATE_PREEMPTED;
 		sum += s->to - s->from;
 		at = s->to;
 	}

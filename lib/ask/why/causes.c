@@ -24,7 +24,7 @@ static bool why_cause_same(const void *causes, size_t index, const void *wanted)
 	       c->class == like->class;
 }
 
-struct why_cause why_cause_plain(enum why_kind kind)
+struct why_cause why_cause_plain(unsigned int kind)
 {
 	return (struct why_cause){ .kind = kind, .cpu = STATE_NO_CPU, .pid = STATE_NO_TASK };
 }
@@ -45,30 +45,22 @@ uint32_t why_cause_of(struct why *w, const struct why_cause *c)
 
 /* ---- of spans ------------------------------------------------------------------------------------ */
 
-static const uint8_t why_kinds[STATES] = {
-	[STATE_UNKNOWN] = WHY_UNKNOWN,	   [STATE_GUEST] = WHY_GUEST,	  [STATE_HYP] = WHY_HYP,
-	[STATE_FIRMWARE] = WHY_FIRMWARE,   [STATE_HOST] = WHY_HOST,	  [STATE_VMM] = WHY_VMM,
-	[STATE_PREEMPTED] = WHY_PREEMPTED, [STATE_WAKING] = WHY_WAKING,	  [STATE_HALTED] = WHY_HALTED,
-	[STATE_BLOCKED] = WHY_BLOCKED,	   [STATE_OUTSIDE] = WHY_OUTSIDE, [STATE_RUNNING] = WHY_TASK,
-	[STATE_RUNNABLE] = WHY_PREEMPTED,  [STATE_ENDED] = WHY_ENDED,	  [STATE_SLEEPING] = WHY_ASLEEP,
-};
-
 struct why_cause why_cause_span(const struct state_span *s, bool pending)
 {
-	struct why_cause c = why_cause_plain(why_kinds[s->state]);
+	struct why_cause c = why_cause_plain(s->state == STATE_RUNNABLE ? STATE_PREEMPTED : s->state);
 
 	if (s->owner->kind == STATE_OF_GUEST_TASK)
-		c.kind = WHY_GUEST;
-	if (c.kind == WHY_TASK || s->owner->kind == STATE_OF_GUEST_TASK) {
+		c.kind = STATE_GUEST;
+	if (c.kind == STATE_RUNNING || s->owner->kind == STATE_OF_GUEST_TASK) {
 		c.pid = s->owner->pid;
-	} else if (c.kind == WHY_GUEST && pending) {
+	} else if (c.kind == STATE_GUEST && pending) {
 		c.kind = WHY_INJECTION;
-	} else if (c.kind == WHY_PREEMPTED && !s->other) { /* the CPU was idle */
-		c.kind = WHY_WAKING;
-	} else if (c.kind == WHY_PREEMPTED) {
+	} else if (c.kind == STATE_PREEMPTED && !s->other) { /* the CPU was idle */
+		c.kind = STATE_WAKING;
+	} else if (c.kind == STATE_PREEMPTED) {
 		c.cpu = s->cpu;
 		c.pid = s->other;
-	} else if (c.kind >= WHY_HYP && c.kind <= WHY_VMM) {
+	} else if (c.kind >= STATE_HYP && c.kind <= STATE_VMM) {
 		c.why = s->why;
 		c.reason = s->reason;
 		c.class = s->class;
@@ -80,29 +72,31 @@ struct why_cause why_cause_span(const struct state_span *s, bool pending)
 
 /* ---- words ------------------------------------------------------------------------------------ */
 
-static const char *const why_names[WHY_KINDS] = {
-	[WHY_UNKNOWN] = "not recorded",
-	[WHY_UNDECIDED] = "undecided",
-	[WHY_GUEST] = "guest",
-	[WHY_HYP] = "hypervisor",
-	[WHY_FIRMWARE] = "firmware",
-	[WHY_HOST] = "exit handling",
-	[WHY_VMM] = "VMM",
-	[WHY_INJECTION] = "injection",
-	[WHY_PREEMPTED] = "preempted",
-	[WHY_WAKING] = "waking",
-	[WHY_HALTED] = "halted",
-	[WHY_BLOCKED] = "blocked",
-	[WHY_OUTSIDE] = "out of the guest",
-	[WHY_TASK] = "host task",
-	[WHY_ASLEEP] = "host task asleep",
-	[WHY_ENDED] = "ended",
-	[WHY_OTHERS] = "others",
-};
-
-const char *why_kind_name(enum why_kind kind)
+const char *why_kind_name(unsigned int kind)
 {
-	return why_names[kind];
+	static const char *const names[WHY_KINDS] = {
+		[STATE_UNKNOWN] = "not recorded",      [STATE_HOST] = "exit handling",
+		[STATE_OUTSIDE] = "out of the guest",  [STATE_RUNNING] = "host task",
+		[STATE_SLEEPING] = "host task asleep", [WHY_UNDECIDED] = "undecided",
+		[WHY_INJECTION] = "injection",	       [WHY_OTHERS] = "others",
+	};
+
+	return names[kind] ?: state_name((enum state)kind);
+}
+
+const char *why_kind_advice(unsigned int kind)
+{
+	static const char *const advice[WHY_KINDS] = {
+		[STATE_UNKNOWN] =
+			"events were lost, or a buffer began later or ended earlier; -b has larger buffers",
+		[STATE_OUTSIDE] = "only sched_switch shows more: record -e sched",
+		[STATE_WAKING] = "the CPU was idle, and had to wake up",
+		[STATE_BLOCKED] = "the thread slept while its guest had not halted",
+		[WHY_UNDECIDED] =
+			"nearer to a border than the clocks' bounds; record --tsync counter has the least",
+	};
+
+	return advice[kind];
 }
 
 void why_task_text(const struct why *w, const struct why_cause *c, struct buf *out)
@@ -123,13 +117,13 @@ void why_cause_text(const struct why *w, const struct why_cause *c, struct buf *
 
 	if (c->why == STEP_KVM_EXIT && c->reason == KVM_EXIT_ARM_TRAP && c->class < 64)
 		word = esr_ec_name((unsigned int)c->class) ?: word;
-	buf_addstr(out, why_names[c->kind]);
+	buf_addstr(out, why_kind_name(c->kind));
 	if (word)
 		buf_printf(out, " (%s)", word);
 	if (c->pid == STATE_NO_TASK)
 		return;
-	buf_addstr(out, c->kind == WHY_PREEMPTED ? " by " : c->kind == WHY_GUEST ? " task " : " ");
+	buf_addstr(out, c->kind == STATE_PREEMPTED ? " by " : c->kind == STATE_GUEST ? " task " : " ");
 	why_task_text(w, c, out);
-	if (c->kind == WHY_PREEMPTED && c->cpu != STATE_NO_CPU)
+	if (c->kind == STATE_PREEMPTED && c->cpu != STATE_NO_CPU)
 		buf_printf(out, " on CPU %u", c->cpu);
 }

@@ -48,7 +48,7 @@ static int finding_span(void *ctx, const struct state_span *s)
 {
 	static const struct finding_vcpu none = { .cpu = STATE_NO_CPU };
 	struct finding_job *j = ctx;
-	struct why_cause cause = why_cause_span(s, false), lost = why_cause_plain(WHY_UNKNOWN);
+	struct why_cause cause = why_cause_span(s, false), lost = why_cause_plain(STATE_UNKNOWN);
 	uint64_t ns = s->to - s->from, bound = s->from_bound + s->to_bound;
 	struct finding_vcpu *v;
 	int ret = 0;
@@ -58,7 +58,7 @@ static int finding_span(void *ctx, const struct state_span *s)
 			return -ENOMEM;
 	v = &j->v[s->owner->index];
 	v->owner = *s->owner;
-	if (cause.kind == WHY_UNKNOWN) {
+	if (cause.kind == STATE_UNKNOWN) {
 		v->unknown += v->known ? ns : 0;
 		return 0;
 	}
@@ -70,29 +70,27 @@ static int finding_span(void *ctx, const struct state_span *s)
 		v->moves += v->cpu != STATE_NO_CPU && v->cpu != s->cpu;
 		v->cpu = s->cpu;
 	}
-	if (cause.kind == WHY_ENDED || ret)
+	if (cause.kind == STATE_ENDED || ret)
 		return ret;
 	v->undecided += bound < ns && bound >= s->from_bound ? bound : ns;
-	v->waits += cause.kind == WHY_PREEMPTED || cause.kind == WHY_WAKING ? ns : 0;
+	v->waits += cause.kind == STATE_PREEMPTED || cause.kind == STATE_WAKING ? ns : 0;
 	cause.cpu = STATE_NO_CPU; /* wherever it was */
 	return finding_count(j, v, &cause, ns);
 }
 
 /* ---- findings -------------------------------------------------------------------------------------- */
 
-/* Causes that take time from a vCPU, and the command that shows more of them. */
-static const struct finding_kind {
-	const char *text, *next;
-} finding_kinds[WHY_KINDS] = {
-	[WHY_UNKNOWN] = { ": events were lost, or tracing was off", "hyptrace stat --show lost,vcpus" },
-	[WHY_HYP] = { "", "hyptrace stat --show hyp,longest" },
-	[WHY_FIRMWARE] = { "", "hyptrace stat --show firmware" },
-	[WHY_HOST] = { "", "hyptrace stat --show exits,mmio,ioport,sysreg,hypercall" },
-	[WHY_VMM] = { "", "hyptrace stat --show exits,mmio,ioport,hypercall" },
-	[WHY_PREEMPTED] = { "", "hyptrace stat --show steal" },
-	[WHY_WAKING] = { ": its CPU was idle, and had to wake up", "hyptrace why --preset irq" },
-	[WHY_BLOCKED] = { ": it slept while its guest had not halted", "hyptrace stat --show vcpus" },
-	[WHY_OUTSIDE] = { ": record -e sched shows why", "hyptrace stat --show vcpus" },
+/* Causes that take time from a vCPU, by the command that shows more of them. */
+static const char *const finding_next[WHY_KINDS] = {
+	[STATE_UNKNOWN] = "hyptrace stat --show lost,vcpus",
+	[STATE_HYP] = "hyptrace stat --show hyp,longest",
+	[STATE_FIRMWARE] = "hyptrace stat --show firmware",
+	[STATE_HOST] = "hyptrace stat --show exits,mmio,ioport,sysreg,hypercall",
+	[STATE_VMM] = "hyptrace stat --show exits,mmio,ioport,hypercall",
+	[STATE_PREEMPTED] = "hyptrace stat --show steal",
+	[STATE_WAKING] = "hyptrace why --preset irq",
+	[STATE_BLOCKED] = "hyptrace stat --show vcpus",
+	[STATE_OUTSIDE] = "hyptrace stat --show vcpus",
 };
 
 /* Arm64's aborts of a guest, x86's EPT violations and nested page faults. */
@@ -104,7 +102,7 @@ static bool finding_is_fault(const char *reason)
 static int finding_push(const struct why *w, struct findings *to, struct finding *f,
 			const struct state_owner *vcpu, const char *what)
 {
-	struct why_cause task = why_cause_plain(WHY_GUEST);
+	struct why_cause task = why_cause_plain(STATE_GUEST);
 	struct buf who = { 0 };
 
 	if (f->share < FINDING_LEAST)
@@ -122,14 +120,13 @@ static int finding_push(const struct why *w, struct findings *to, struct finding
 static int finding_cause(const struct finding_job *j, uint32_t cause, struct findings *to)
 {
 	const struct why_cause *c = &j->why->causes[cause];
-	const struct finding_kind *kind = &finding_kinds[c->kind];
-	struct finding f = { .next = kind->next };
+	struct finding f = { .next = finding_next[c->kind] };
 	const struct finding_vcpu *worst = NULL;
 	const struct offset_guest *guest;
 	struct buf what = { 0 };
 	int ret;
 
-	for (const struct finding_vcpu *v = j->v; v < j->v + j->n && kind->next; v++) {
+	for (const struct finding_vcpu *v = j->v; v < j->v + j->n && f.next; v++) {
 		f.lost += v->by[cause].ns;
 		f.n += v->by[cause].n;
 		if (v->by[cause].ns && (double)v->by[cause].ns > f.share * (double)v->wall) {
@@ -140,10 +137,11 @@ static int finding_cause(const struct finding_job *j, uint32_t cause, struct fin
 	if (!worst)
 		return 0;
 	why_cause_text(j->why, c, &what);
-	buf_addstr(&what, kind->text);
-	if (c->kind == WHY_PREEMPTED && input_vcpu(&j->why->in->v[c->input], c->pid, &guest))
+	if (why_kind_advice(c->kind))
+		buf_printf(&what, ": %s", why_kind_advice(c->kind));
+	if (c->kind == STATE_PREEMPTED && input_vcpu(&j->why->in->v[c->input], c->pid, &guest))
 		buf_addstr(&what, ", overcommit");
-	if (c->kind == WHY_HOST && buf_str(&what) && finding_is_fault(buf_str(&what))) {
+	if (c->kind == STATE_HOST && buf_str(&what) && finding_is_fault(buf_str(&what))) {
 		buf_addstr(&what, ", stage-2 faults");
 		f.next = "hyptrace why --preset abort";
 	}
@@ -159,8 +157,7 @@ static int finding_more(const struct finding_job *j, const struct finding_vcpu *
 			     .n = 1,
 			     .share = (double)v->undecided / (double)v->wall,
 			     .next = "hyptrace sync" };
-	int ret = finding_push(j->why, to, &f, &v->owner,
-			       "undecided: nearer to a border than the clocks' bounds");
+	int ret = finding_push(j->why, to, &f, &v->owner, why_kind_advice(WHY_UNDECIDED));
 
 	/* its cost no event shows: what it waited for CPUs is the greatest that it can be */
 	f = (struct finding){ .lost = v->waits,

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Instances: collects the chains, reads the states meanwhile, and cuts each into stretches. */
+/* Instances: reads the states meanwhile, and cuts each into stretches. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ask/why/why-priv.h"
 #include "base/array.h"
-
-#define WHY_KEPT_MAX (1u << 15) /* beyond these every second goes, again and again */
 
 /* ---- open and close ------------------------------------------------------------------------------ */
 
@@ -43,47 +41,6 @@ void why_close(struct why *w)
 	why_lanes_release(w);
 	steps_close(w->steps);
 	free(w);
-}
-
-/* ---- collecting ---------------------------------------------------------------------------------- */
-
-/* Keeps every stride-th chain; the stride doubles when there are too many, so that memory is bounded. */
-static int why_chain(void *ctx, const struct latency_worst *chain, const struct latency_key *row,
-		     size_t n_points)
-{
-	struct why *w = ctx;
-	size_t first = why_first_point(w);
-	struct why_instance one = { .chain = *chain,
-				    .n_points = n_points,
-				    .row = *row,
-				    .from = chain->v[first].ts,
-				    .to = chain->v[n_points - 1].ts };
-
-	if (one.to <= one.from || w->seen++ % w->stride)
-		return 0;
-	if (w->n == WHY_KEPT_MAX) {
-		for (size_t i = 0; i < w->n / 2; i++)
-			w->v[i] = w->v[2 * i];
-		w->n /= 2;
-		w->stride *= 2;
-	}
-	return array_push(&w->v, &w->n, &one, sizeof(one));
-}
-
-void why_listen(struct why *w, struct latency_plan *plan)
-{
-	plan->each = why_chain;
-	plan->ctx = w;
-}
-
-static int why_shorter(const void *a, const void *b)
-{
-	const struct why_instance *x = a, *y = b;
-	uint64_t p = x->to - x->from, q = y->to - y->from;
-
-	if (p != q)
-		return p < q ? -1 : 1;
-	return x->from < y->from ? -1 : x->from > y->from;
 }
 
 /* ---- cutting --------------------------------------------------------------------------------------- */
@@ -187,7 +144,7 @@ static void why_cutting_doubt(struct why_cutting *c, const struct why_cutting *o
 /* Cuts by the subjects' spans, the guest's part of these by its tasks, and both by the bounds. */
 static int why_settle(struct why *w, struct why_instance *one)
 {
-	const struct why_cause gap = why_cause_plain(WHY_UNKNOWN), open = why_cause_plain(WHY_UNDECIDED);
+	const struct why_cause gap = why_cause_plain(STATE_UNKNOWN), open = why_cause_plain(WHY_UNDECIDED);
 	const struct why_stretch whole = { .from = one->from, .to = one->to, .cause = why_cause_of(w, &gap) };
 	uint32_t undecided = why_cause_of(w, &open);
 	struct why_cutting all = { 0 }, tasks = { 0 }, last = { 0 };
@@ -199,7 +156,7 @@ static int why_settle(struct why *w, struct why_instance *one)
 	why_cutting_over(&all, whole, one->v, one->n, &next);
 	next = 0;
 	for (size_t i = 0; i < all.n; i++) {
-		bool guest = w->causes[all.v[i].cause].kind == WHY_GUEST;
+		bool guest = w->causes[all.v[i].cause].kind == STATE_GUEST;
 
 		why_cutting_over(&tasks, all.v[i], one->tasks, guest ? one->n_tasks : 0, &next);
 	}
@@ -240,6 +197,16 @@ int why_states(struct why *w, unsigned int owners, state_listener *span, void *c
 	states_close(st);
 	timeline_close(t);
 	return ret;
+}
+
+static int why_shorter(const void *a, const void *b)
+{
+	const struct why_instance *x = a, *y = b;
+	uint64_t p = x->to - x->from, q = y->to - y->from;
+
+	if (p != q)
+		return p < q ? -1 : 1;
+	return x->from < y->from ? -1 : x->from > y->from;
 }
 
 int why_cut(struct why *w, const struct latency *l)

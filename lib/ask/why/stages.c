@@ -41,10 +41,40 @@ static const struct why_parts *why_parts_of(const struct why *w)
 	return p;
 }
 
-size_t why_first_point(const struct why *w)
+/* ---- collecting ---------------------------------------------------------------------------------- */
+
+#define WHY_KEPT_MAX (1u << 15) /* beyond these every second goes, again and again */
+
+/* Keeps every stride-th chain; the stride doubles when there are too many, so that memory is bounded. */
+static int why_chain(void *ctx, const struct latency_worst *chain, const struct latency_key *row,
+		     size_t n_points)
 {
-	return why_parts_of(w)->first;
+	struct why *w = ctx;
+	size_t first = why_parts_of(w)->first;
+	struct why_instance one = { .chain = *chain,
+				    .n_points = n_points,
+				    .row = *row,
+				    .from = chain->v[first].ts,
+				    .to = chain->v[n_points - 1].ts };
+
+	if (one.to <= one.from || w->seen++ % w->stride)
+		return 0;
+	if (w->n == WHY_KEPT_MAX) {
+		for (size_t i = 0; i < w->n / 2; i++)
+			w->v[i] = w->v[2 * i];
+		w->n /= 2;
+		w->stride *= 2;
+	}
+	return array_push(&w->v, &w->n, &one, sizeof(one));
 }
+
+void why_listen(struct why *w, struct latency_plan *plan)
+{
+	plan->each = why_chain;
+	plan->ctx = w;
+}
+
+/* ---- lanes ---------------------------------------------------------------------------------------- */
 
 /* Bound of an event's time: its own, or the widest that its file has, as a chain of one machine has none. */
 static uint64_t why_bound(const struct why *w, const struct chain_event *e)
@@ -59,8 +89,6 @@ static uint64_t why_bound(const struct why *w, const struct chain_event *e)
 		widest = s->bounds[i] > widest && s->bounds[i] != UINT64_MAX ? s->bounds[i] : widest;
 	return widest;
 }
-
-/* ---- lanes ---------------------------------------------------------------------------------------- */
 
 /* Scopes of lanes' keys beyond latency's, whose SCOPE_VCPU and SCOPE_THREAD are vCPUs. */
 enum { LANE_TASK = 16, LANE_GUEST_CPU };

@@ -41,8 +41,6 @@ struct why {
 	uint32_t scopes; /* of their keys, a bit each */
 };
 
-/* The point at which the preset's instances begin. */
-size_t why_first_point(const struct why *w);
 /* Puts the instance's stages into the lanes of their subjects; all are placed before why_lanes_sort. -ENOMEM.
  */
 int why_stages_place(struct why *w, uint32_t instance);
@@ -58,7 +56,7 @@ int why_states(struct why *w, unsigned int owners, state_listener *span, void *c
 /* Its number; beyond WHY_CAUSES_MAX that of WHY_OTHERS; UINT32_MAX: no memory. */
 uint32_t why_cause_of(struct why *w, const struct why_cause *c);
 /* A cause without further members. */
-struct why_cause why_cause_plain(enum why_kind kind);
+struct why_cause why_cause_plain(unsigned int kind);
 /* Of its pid: "hog-620"; a vCPU's thread by its guest: "Guest:0". */
 void why_task_text(const struct why *w, const struct why_cause *c, struct buf *out);
 struct why_cause why_cause_span(const struct state_span *s, bool pending);

@@ -15,32 +15,20 @@
  * causes on both sides of a border differ, what lies within the border's bound is undecided.
  */
 enum why_kind {
-	WHY_UNKNOWN,   /* no event shows it: lost, or not recorded */
-	WHY_UNDECIDED, /* within the clocks' bounds */
-	WHY_GUEST,     /* the guest runs; pid: its task, where that is known */
-	WHY_HYP,       /* reason */
-	WHY_FIRMWARE,  /* reason */
-	WHY_HOST,      /* the host's kernel handles an exit; reason */
-	WHY_VMM,       /* reason */
-	WHY_INJECTION, /* the guest runs, and does not know of the interrupt yet */
-	WHY_PREEMPTED, /* by pid, on cpu */
-	WHY_WAKING,
-	WHY_HALTED,
-	WHY_BLOCKED,
-	WHY_OUTSIDE, /* out of the guest: no event shows more */
-	WHY_TASK,    /* the host's task that does the work runs; pid */
-	WHY_ASLEEP,  /* ... sleeps */
-	WHY_ENDED,
-	WHY_OTHERS, /* all causes beyond WHY_CAUSES_MAX */
+	/* besides enum state, of which PREEMPTED is of tasks, too, and RUNNING and SLEEPING are of a host's
+	 */
+	WHY_UNDECIDED = STATES, /* within the clocks' bounds */
+	WHY_INJECTION,		/* the guest runs, and does not know of the interrupt yet */
+	WHY_OTHERS,		/* all causes beyond WHY_CAUSES_MAX */
 	WHY_KINDS
 };
 
 struct why_cause {
-	enum why_kind kind;
-	uint16_t input; /* the machine of pid and cpu, or of the reason */
-	uint8_t why;	/* as a state_span's */
-	uint32_t cpu;	/* STATE_NO_CPU: it does not matter */
-	int32_t pid;	/* STATE_NO_TASK */
+	unsigned int kind; /* enum state, or why_kind */
+	uint16_t input;	   /* the machine of pid and cpu, or of the reason */
+	uint8_t why;	   /* as a state_span's */
+	uint32_t cpu;	   /* STATE_NO_CPU: it does not matter */
+	int32_t pid;	   /* STATE_NO_TASK; of PREEMPTED who had the CPU */
 	uint64_t reason, class;
 };
 
@@ -91,7 +79,7 @@ struct why; /* opaque */
 /* in: loaded, and outlives it. preset: NULL of --from and --to. -ENOMEM. why_close takes NULL. */
 int why_open(struct why **out, const struct inputs *in, const struct latency_preset *preset);
 void why_close(struct why *w);
-/* Has the plan's chains come to it. */
+/* Before latency_open: has the plan's chains come to it. */
 void why_listen(struct why *w, struct latency_plan *plan);
 /*
  * After latency_read: reads the files once more, and cuts all instances that were kept. -E2BIG: they have too
@@ -110,7 +98,9 @@ int why_compare(const struct why *w, double tail, struct why_comparison *c);
 /* "preempted by hog-620 on CPU 2", "hypervisor (host_abort)". */
 void why_cause_text(const struct why *w, const struct why_cause *c, struct buf *out);
 /* "preempted", "hypervisor": one word for each kind. */
-const char *why_kind_name(enum why_kind kind);
+const char *why_kind_name(unsigned int kind);
+/* What is behind a cause of that kind, or what to record; NULL: it needs no word. */
+const char *why_kind_advice(unsigned int kind);
 
 /* ---- without a question --------------------------------------------------------------------------- */
 
