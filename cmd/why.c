@@ -176,32 +176,28 @@ static void why_print_causes(struct why_job *j)
 		     !j->text	     ? ARRAY_SIZE(columns)
 		     : c->stands_out ? 7
 				     : 2);
-	for (size_t i = 0; i < c->n; i++) {
+	for (size_t i = 0; c->n && i <= c->n; i++) {
 		const struct why_row *r = &c->v[i];
+		bool share = c->stands_out && i < c->n;
 		const struct answer_cell cells[] = {
 			CELL_WORD(why_text(j, &r->cause, &what)),
 			CELL_N((uint64_t)r->typical),
 			c->n_tail ? CELL_N((uint64_t)r->tail) : CELL_NONE,
-			c->stands_out ? CELL_SHARE(r->share) : CELL_NONE,
-			c->stands_out ? CELL_SHARE(r->low) : CELL_NONE,
-			c->stands_out ? CELL_SHARE(r->high) : CELL_NONE,
+			share ? CELL_SHARE(r->share) : CELL_NONE,
+			share ? CELL_SHARE(r->low) : CELL_NONE,
+			share ? CELL_SHARE(r->high) : CELL_NONE,
 			c->n_tail ? CELL_N(r->in) : CELL_NONE,
 			CELL_WORD(why_kind_name(r->cause.kind)),
 			r->cause.pid != STATE_NO_TASK ? CELL_N((uint64_t)r->cause.pid) : CELL_NONE,
 			r->cause.cpu != STATE_NO_CPU ? CELL_N(r->cause.cpu) : CELL_NONE,
 		};
 		/* people get what is more than half a percent */
-		bool small = c->stands_out ? r->share * r->share < 25e-6 : r->typical < c->typical / 200;
+		bool small =
+			c->stands_out ? r->share * r->share < 25e-6 : r->typical < c->v[c->n].typical / 200;
 
 		if (!j->text || !small)
 			answer_row(&j->answer, cells);
 	}
-	if (c->n)
-		answer_row(&j->answer,
-			   (struct answer_cell[ARRAY_SIZE(columns)]){
-				   CELL_WORD("total"), CELL_N((uint64_t)c->typical),
-				   c->n_tail ? CELL_N((uint64_t)c->tail) : CELL_NONE, CELL_NONE, CELL_NONE,
-				   CELL_NONE, c->n_tail ? CELL_N(c->n_tail) : CELL_NONE });
 	answer_table_end(&j->answer);
 	buf_release(&what);
 }
@@ -214,43 +210,25 @@ static void why_files(const struct why_job *j, struct buf *out)
 		output_quote(out, j->o->files.v[i]);
 }
 
-/* path leads to the last event by which a guest's task, or a thread of the host, comes to its CPU. */
-static void why_example(struct why_job *j, size_t nr, const struct why_row *r)
+/* The commands that show an instance: path leads to the last event by which a task comes to its CPU. */
+static void why_commands(struct why_job *j, const struct why_instance *one, struct buf *path,
+			 struct buf *report)
 {
-	size_t n;
-	const struct why_instance *one = &why_instances(j->why, &n)[r->example];
 	const struct chain_event *at = &one->chain.v[one->n_points - 1];
-	struct answer *a = &j->answer;
-	struct buf path = { 0 }, report = { 0 }, what = { 0 };
 	char from[32], to[32];
 
 	if (j->in->v[at->input].guest && j->o->q.preset && strcmp(j->o->q.preset, "wakeup") != 0)
 		at--;
-	buf_printf(&path, "hyptrace path --at %s", answer_time(a, at->ts, from));
+	buf_printf(path, "hyptrace path --at %s", answer_time(&j->answer, at->ts, from));
 	if (j->in->v[at->input].guest) {
-		buf_addstr(&path, " --guest");
-		output_quote(&path, j->in->v[at->input].machine);
+		buf_addstr(path, " --guest");
+		output_quote(path, j->in->v[at->input].machine);
 	}
-	buf_printf(&path, " --cpu %u", at->cpu);
-	why_files(j, &path);
-	buf_printf(&report, "hyptrace report --time %s,%s", answer_time(a, one->from, from),
-		   answer_time(a, one->to + 1, to));
-	why_files(j, &report);
-	why_text(j, &r->cause, &what);
-	if (j->text) {
-		answer_note(a, "%zu. %s of %s: %s", nr, answer_duration(a, r->example_ns, from),
-			    answer_duration(a, one->to - one->from, to), buf_str(&what));
-		answer_note(a, "   %s", buf_str(&path));
-		answer_note(a, "   %s", buf_str(&report));
-	} else {
-		answer_row(a, (struct answer_cell[]){
-				      CELL_N(nr), CELL_N(one->to - one->from), CELL_N(one->from),
-				      CELL_N(one->to), CELL_WORD(buf_str(&what)), CELL_N(r->example_ns),
-				      CELL_WORD(buf_str(&path)), CELL_WORD(buf_str(&report)) });
-	}
-	buf_release(&path);
-	buf_release(&report);
-	buf_release(&what);
+	buf_printf(path, " --cpu %u", at->cpu);
+	why_files(j, path);
+	buf_printf(report, "hyptrace report --time %s,%s", answer_time(&j->answer, one->from, from),
+		   answer_time(&j->answer, one->to + 1, to));
+	why_files(j, report);
 }
 
 /* Of the causes with the greatest shares, the instances that have most of them; each instance once. */
@@ -263,33 +241,64 @@ static void why_print_examples(struct why_job *j)
 		{ "path", NULL, ANSWER_WORD }, { "report", NULL, ANSWER_WORD },
 	};
 	const struct why_comparison *c = &j->c;
+	struct answer *a = &j->answer;
+	char part[32], took[32];
 	size_t n = 0;
 
 	if (j->text && c->stands_out)
-		buf_addstr(j->answer.out, "\nExamples\n");
+		buf_addstr(a->out, "\nExamples\n");
 	else if (!j->text)
-		answer_table(&j->answer, "examples", NULL, columns, ARRAY_SIZE(columns));
-	for (size_t i = 0; i < c->n && n < 3 && c->v[i].share >= WHY_NAMED; i++) {
-		bool shown = !c->v[i].in;
+		answer_table(a, "examples", NULL, columns, ARRAY_SIZE(columns));
+	for (const struct why_row *r = c->v; r < c->v + c->n && n < 3 && r->share >= WHY_NAMED; r++) {
+		const struct why_instance *one = r->example;
+		struct buf path = { 0 }, report = { 0 }, what = { 0 };
+		bool shown = !one;
 
-		for (size_t k = 0; k < i; k++)
-			shown |= c->v[k].example == c->v[i].example;
-		if (!shown)
-			why_example(j, ++n, &c->v[i]);
+		for (const struct why_row *before = c->v; before < r; before++)
+			shown |= before->example == one;
+		if (shown)
+			continue;
+		n++;
+		why_commands(j, one, &path, &report);
+		why_text(j, &r->cause, &what);
+		if (j->text) {
+			answer_note(a, "%zu. %s of %s: %s", n, answer_duration(a, r->example_ns, part),
+				    answer_duration(a, one->to - one->from, took), buf_str(&what));
+			answer_note(a, "   %s", buf_str(&path));
+			answer_note(a, "   %s", buf_str(&report));
+		} else {
+			const struct answer_cell cells[] = {
+				CELL_N(n),
+				CELL_N(one->to - one->from),
+				CELL_N(one->from),
+				CELL_N(one->to),
+				CELL_WORD(buf_str(&what)),
+				CELL_N(r->example_ns),
+				CELL_WORD(buf_str(&path)),
+				CELL_WORD(buf_str(&report)),
+			};
+
+			answer_row(a, cells);
+		}
+		buf_release(&path);
+		buf_release(&report);
+		buf_release(&what);
 	}
 	if (!j->text)
-		answer_table_end(&j->answer);
+		answer_table_end(a);
 }
 
 /* ---- notes --------------------------------------------------------------------------------------- */
 
 static void why_print_notes(struct why_job *j)
 {
+	const struct why_row *total = &j->c.v[j->c.n];
+
 	for (size_t i = 0; i < j->c.n; i++) {
 		const struct why_row *r = &j->c.v[i];
 		const char *advice = why_kind_advice(r->cause.kind);
 
-		if (advice && r->tail + r->typical >= WHY_NAMED * (j->c.tail + j->c.typical))
+		if (advice && r->tail + r->typical >= WHY_NAMED * (total->tail + total->typical))
 			answer_note(&j->answer, "%s: %s", why_kind_name(r->cause.kind), advice);
 	}
 	if (j->c.n_all < j->c.seen)
@@ -306,7 +315,8 @@ static int why_print_tail(struct why_job *j, uint64_t *damaged)
 	if (ret)
 		return ret;
 	ret = latency_question_open(q, j->in);
-	why_listen(j->why, &q->plan);
+	q->plan.each = why_chain;
+	q->plan.ctx = j->why;
 	ret = ret ?: latency_open(&l.found, j->in, &q->plan, j->log) ?: latency_read(l.found, j->log, damaged);
 	if (!ret && latency_answer_missing(&l, j->log))
 		ret = -ENODATA;
@@ -380,33 +390,6 @@ static int why_print_findings(struct why_job *j, uint64_t *damaged)
 
 /* ---- all of it -------------------------------------------------------------------------------------- */
 
-static int why_answer(struct why_opts *o, struct console *console, const struct log *log)
-{
-	struct hyptrace *files = NULL;
-	struct why_job j = { .o = o, .log = log, .text = o->form == ANSWER_TEXT };
-	struct buf out = { 0 };
-	uint64_t damaged = 0;
-	int ret = command_open(&files, &o->files, 0, &o->times, log);
-
-	if (ret)
-		goto out;
-	j.in = handle_inputs(files);
-	snprintf(j.p, sizeof(j.p), "p%.6g", o->tail * 100);
-	answer_begin(&j.answer, o->form, &out);
-	j.answer.ticks = inputs_in_ticks(j.in);
-	ret = o->asks ? why_print_tail(&j, &damaged) : why_print_findings(&j, &damaged);
-	answer_end(&j.answer);
-	ret = ret ?: print_answer(&out, log);
-	if (damaged)
-		log_damage(log, damaged);
-	if (!ret && damaged)
-		ret = -EBADMSG;
-	buf_release(&out);
-out:
-	hyptrace_close(files);
-	return console_status(console, ret);
-}
-
 int cmd_why(int argc, char **argv)
 {
 	struct why_opts o = { 0 };
@@ -416,8 +399,28 @@ int cmd_why(int argc, char **argv)
 
 	memory_or_end();
 	if (why_parse(&o, argc, argv, &status)) {
+		struct why_job j = { .o = &o, .log = &log, .text = o.form == ANSWER_TEXT };
+		struct hyptrace *files = NULL;
+		struct buf out = { 0 };
+		uint64_t damaged = 0;
+		int ret;
+
 		console.quiet = o.quiet;
-		status = why_answer(&o, &console, &log);
+		snprintf(j.p, sizeof(j.p), "p%.6g", o.tail * 100);
+		ret = command_open(&files, &o.files, 0, &o.times, &log);
+		if (!ret) {
+			j.in = handle_inputs(files);
+			answer_begin(&j.answer, o.form, &out);
+			j.answer.ticks = inputs_in_ticks(j.in);
+			ret = o.asks ? why_print_tail(&j, &damaged) : why_print_findings(&j, &damaged);
+			answer_end(&j.answer);
+			ret = ret ?: print_answer(&out, &log);
+			buf_release(&out);
+		}
+		if (damaged)
+			log_damage(&log, damaged);
+		hyptrace_close(files);
+		status = damaged ? EXIT_FAILED : console_status(&console, ret);
 	}
 	free(o.words[0]);
 	free(o.words[1]);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Causes: what a state means for who waits, their numbers and their words. */
-#include <errno.h>
 #include <string.h>
 
 #include "ask/why/why-priv.h"
@@ -9,19 +8,11 @@
 
 /* ---- numbers ---------------------------------------------------------------------------------- */
 
-static uint32_t why_cause_hash(const struct why_cause *c)
-{
-	return map_hash(((uint64_t)c->kind << 56 | (uint64_t)c->input << 40 | (uint64_t)c->cpu << 16) ^
-			c->class ^ map_hash(c->reason ^ (uint64_t)(uint32_t)c->pid << 32));
-}
+_Static_assert(sizeof(struct why_cause) == 32, "has no padding, and is compared as bytes");
 
 static bool why_cause_same(const void *causes, size_t index, const void *wanted)
 {
-	const struct why_cause *c = (const struct why_cause *)causes + index, *like = wanted;
-
-	return c->kind == like->kind && c->input == like->input && c->why == like->why &&
-	       c->cpu == like->cpu && c->pid == like->pid && c->reason == like->reason &&
-	       c->class == like->class;
+	return !memcmp((const struct why_cause *)causes + index, wanted, sizeof(struct why_cause));
 }
 
 struct why_cause why_cause_plain(unsigned int kind)
@@ -31,13 +22,13 @@ struct why_cause why_cause_plain(unsigned int kind)
 
 uint32_t why_cause_of(struct why *w, const struct why_cause *c)
 {
-	uint32_t hash = why_cause_hash(c);
+	uint32_t hash = map_hash_bytes(c, sizeof(*c));
 	size_t i = map_find(&w->by_cause, hash, why_cause_same, w->causes, c);
 
 	if (i != MAP_NONE)
 		return (uint32_t)i;
 	if (w->n_causes == WHY_CAUSES_MAX)
-		return 0; /* see why_open() */
+		return CAUSE_OTHERS;
 	if (map_push(&w->by_cause, hash, &w->causes, &w->n_causes, c, sizeof(*c)))
 		return UINT32_MAX;
 	return (uint32_t)(w->n_causes - 1);
@@ -75,10 +66,15 @@ struct why_cause why_cause_span(const struct state_span *s, bool pending)
 const char *why_kind_name(unsigned int kind)
 {
 	static const char *const names[WHY_KINDS] = {
-		[STATE_UNKNOWN] = "not recorded",      [STATE_HOST] = "exit handling",
-		[STATE_OUTSIDE] = "out of the guest",  [STATE_RUNNING] = "host task",
-		[STATE_SLEEPING] = "host task asleep", [WHY_UNDECIDED] = "undecided",
-		[WHY_INJECTION] = "injection",	       [WHY_OTHERS] = "others",
+		[STATE_UNKNOWN] = "not recorded",
+		[STATE_HOST] = "exit handling",
+		[STATE_OUTSIDE] = "out of the guest",
+		[STATE_RUNNING] = "host task",
+		[STATE_SLEEPING] = "host task asleep",
+		[WHY_UNDECIDED] = "undecided",
+		[WHY_INJECTION] = "injection",
+		[WHY_OTHERS] = "others",
+		[WHY_TOTAL] = "total",
 	};
 
 	return names[kind] ?: state_name((enum state)kind);

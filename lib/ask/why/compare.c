@@ -18,11 +18,6 @@ struct why_table {
 	double *ns;	      /* [instance][column] */
 };
 
-static uint64_t why_length(const struct why_instance *one)
-{
-	return one->to - one->from;
-}
-
 /* Of too few for a tail all are the middle, and none is the tail. */
 static int why_table_open(struct why_table *t, double tail)
 {
@@ -40,7 +35,7 @@ static int why_table_open(struct why_table *t, double tail)
 }
 
 /* Means by cause; of the tail also how many have it, and which one most. */
-static void why_table_fill(struct why_table *t, struct why_comparison *c)
+static void why_table_fill(struct why_table *t, struct why_comparison *c, struct why_row *total)
 {
 	for (int g = MIDDLE; g <= TAIL; g++)
 		for (size_t i = t->from[g]; i < t->from[g] + t->n[g]; i++) {
@@ -56,14 +51,14 @@ static void why_table_fill(struct why_table *t, struct why_comparison *c)
 				row->in += g == TAIL && ns[k] > 0;
 				if (g == TAIL && ns[k] > (double)row->example_ns) {
 					row->example_ns = (uint64_t)ns[k];
-					row->example = (uint32_t)i;
+					row->example = one;
 				}
 			}
 		}
 	for (size_t k = 0; k < t->columns; k++) {
 		c->v[k].cause = t->w->causes[k];
-		c->typical += c->v[k].typical;
-		c->tail += c->v[k].tail;
+		total->typical += c->v[k].typical;
+		total->tail += c->v[k].tail;
 	}
 }
 
@@ -138,25 +133,27 @@ static int why_row_order(const void *a, const void *b)
 
 int why_compare(const struct why *w, double tail, struct why_comparison *c)
 {
+	struct why_row total = { .cause = why_cause_plain(WHY_TOTAL) };
 	struct why_table t = { .w = w };
 	int ret;
 
 	*c = (struct why_comparison){ .seen = w->seen, .n_all = w->n };
 	ret = why_table_open(&t, tail);
 	if (!ret) {
-		why_table_fill(&t, c);
+		why_table_fill(&t, c, &total);
 		c->n_typical = t.n[MIDDLE];
-		c->n_tail = t.n[TAIL];
-		c->p50 = w->n ? why_length(&w->v[(w->n - 1) / 2]) : 0;
-		c->p_tail = c->n_tail ? why_length(&w->v[t.from[TAIL]]) : 0;
-		c->stands_out = c->n_tail && c->tail > c->typical;
+		c->n_tail = total.in = t.n[TAIL];
+		c->p50 = w->n ? w->v[(w->n - 1) / 2].to - w->v[(w->n - 1) / 2].from : 0;
+		c->p_tail = c->n_tail ? w->v[t.from[TAIL]].to - w->v[t.from[TAIL]].from : 0;
+		c->stands_out = c->n_tail && total.tail > total.typical;
 		for (size_t k = 0; k < t.columns && c->stands_out; k++)
-			c->v[k].share = (c->v[k].tail - c->v[k].typical) / (c->tail - c->typical);
+			c->v[k].share = (c->v[k].tail - c->v[k].typical) / (total.tail - total.typical);
 		ret = c->stands_out ? why_ranges(&t, c) : 0;
 		qsort(c->v, t.columns, sizeof(*c->v), why_row_order);
 		for (size_t k = 0; k < t.columns; k++)
 			if (c->v[k].typical > 0 || c->v[k].tail > 0)
 				c->v[c->n++] = c->v[k];
+		c->v[c->n] = total;
 	}
 	free(t.ns);
 	return ret;

@@ -9,16 +9,13 @@
 #include "base/array.h"
 
 #define FINDING_LEAST 0.01 /* of a vCPU's time */
-#define FINDING_MOVES 100  /* a second, of a vCPU from CPU to CPU */
 
 /* A vCPU's time by cause. */
 struct finding_vcpu {
 	struct state_owner owner;
 	uint64_t wall, undecided;
-	uint64_t unknown; /* since the last span that is known */
-	bool known;	  /* there was one */
-	uint32_t cpu;	  /* where it was last */
-	uint64_t moves, waits;
+	bool known;    /* there was a span that is known */
+	uint64_t open; /* ns that are not known since the last of these */
 	struct state_sum by[WHY_CAUSES_MAX];
 };
 
@@ -30,52 +27,34 @@ struct finding_job {
 
 /* ---- sums ---------------------------------------------------------------------------------------- */
 
-static int finding_count(struct finding_job *j, struct finding_vcpu *v, const struct why_cause *cause,
-			 uint64_t ns)
-{
-	uint32_t i = why_cause_of(j->why, cause);
-
-	if (i == UINT32_MAX)
-		return -ENOMEM;
-	v->by[i].ns += ns;
-	v->by[i].n++;
-	v->wall += ns;
-	return 0;
-}
-
 /* What is unknown before the first span that is known, or after the last, was not recorded on purpose. */
 static int finding_span(void *ctx, const struct state_span *s)
 {
-	static const struct finding_vcpu none = { .cpu = STATE_NO_CPU };
+	static const struct finding_vcpu none;
 	struct finding_job *j = ctx;
-	struct why_cause cause = why_cause_span(s, false), lost = why_cause_plain(STATE_UNKNOWN);
+	struct why_cause cause = why_cause_span(s, false);
 	uint64_t ns = s->to - s->from, bound = s->from_bound + s->to_bound;
 	struct finding_vcpu *v;
-	int ret = 0;
+	uint32_t i;
 
 	while (j->n <= s->owner->index)
 		if (array_push(&j->v, &j->n, &none, sizeof(none)))
 			return -ENOMEM;
 	v = &j->v[s->owner->index];
 	v->owner = *s->owner;
-	if (cause.kind == STATE_UNKNOWN) {
-		v->unknown += v->known ? ns : 0;
+	v->known |= cause.kind != STATE_UNKNOWN;
+	if (!v->known || cause.kind == STATE_ENDED)
 		return 0;
-	}
-	if (v->unknown)
-		ret = finding_count(j, v, &lost, v->unknown);
-	v->unknown = 0;
-	v->known = true;
-	if (s->state >= STATE_GUEST && s->state <= STATE_VMM) {
-		v->moves += v->cpu != STATE_NO_CPU && v->cpu != s->cpu;
-		v->cpu = s->cpu;
-	}
-	if (cause.kind == STATE_ENDED || ret)
-		return ret;
+	v->open = cause.kind == STATE_UNKNOWN ? v->open + ns : 0;
 	v->undecided += bound < ns && bound >= s->from_bound ? bound : ns;
-	v->waits += cause.kind == STATE_PREEMPTED || cause.kind == STATE_WAKING ? ns : 0;
 	cause.cpu = STATE_NO_CPU; /* wherever it was */
-	return finding_count(j, v, &cause, ns);
+	i = why_cause_of(j->why, &cause);
+	if (i == UINT32_MAX)
+		return -ENOMEM;
+	v->by[i].ns += ns;
+	v->by[i].n++;
+	v->wall += ns;
+	return 0;
 }
 
 /* ---- findings -------------------------------------------------------------------------------------- */
@@ -150,25 +129,6 @@ static int finding_cause(const struct finding_job *j, uint32_t cause, struct fin
 	return ret;
 }
 
-/* What a vCPU's spans show besides their causes. */
-static int finding_more(const struct finding_job *j, const struct finding_vcpu *v, struct findings *to)
-{
-	struct finding f = { .lost = v->undecided,
-			     .n = 1,
-			     .share = (double)v->undecided / (double)v->wall,
-			     .next = "hyptrace sync" };
-	int ret = finding_push(j->why, to, &f, &v->owner, why_kind_advice(WHY_UNDECIDED));
-
-	/* its cost no event shows: what it waited for CPUs is the greatest that it can be */
-	f = (struct finding){ .lost = v->waits,
-			      .n = v->moves,
-			      .share = (double)v->waits / (double)v->wall,
-			      .next = "hyptrace stat --show vcpus" };
-	if (!ret && v->moves > 10 && v->moves > FINDING_MOVES * v->wall / 1000000000)
-		ret = finding_push(j->why, to, &f, &v->owner, "moves from CPU to CPU");
-	return ret;
-}
-
 static int finding_order(const void *a, const void *b)
 {
 	const struct finding *x = a, *y = b;
@@ -184,13 +144,18 @@ int findings_read(struct findings *f, const struct inputs *in, const struct log 
 	int ret = why_open(&j.why, in, NULL);
 
 	ret = ret ?: why_states(j.why, STATES_VCPUS, finding_span, &j, log, damaged);
+	for (struct finding_vcpu *v = j.v; v < j.v + j.n && !ret; v++) {
+		struct finding open = { .lost = v->undecided, .n = 1, .next = "hyptrace sync" };
+
+		v->by[CAUSE_UNKNOWN].ns -= v->open;
+		v->by[CAUSE_UNKNOWN].n -= v->open > 0;
+		v->wall -= v->open;
+		f->wall += v->wall;
+		open.share = v->wall ? (double)v->undecided / (double)v->wall : 0;
+		ret = finding_push(j.why, f, &open, &v->owner, why_kind_advice(WHY_UNDECIDED));
+	}
 	for (uint32_t i = 0; j.why && i < j.why->n_causes && !ret; i++)
 		ret = finding_cause(&j, i, f);
-	for (size_t i = 0; i < j.n && !ret; i++) {
-		f->wall += j.v[i].wall;
-		if (j.v[i].wall)
-			ret = finding_more(&j, &j.v[i], f);
-	}
 	array_sort(f->v, f->n, sizeof(*f->v), finding_order);
 	free(j.v);
 	why_close(j.why);

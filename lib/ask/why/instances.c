@@ -2,7 +2,6 @@
 /* Instances: reads the states meanwhile, and cuts each into stretches. */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "ask/why/why-priv.h"
 #include "base/array.h"
@@ -11,15 +10,19 @@
 
 int why_open(struct why **out, const struct inputs *in, const struct latency_preset *preset)
 {
+	static const unsigned int kinds[] = { WHY_OTHERS, STATE_UNKNOWN, WHY_UNDECIDED };
 	struct why *w = calloc(1, sizeof(*w));
-	struct why_cause others;
 	int ret;
 
 	if (!w)
 		return -ENOMEM;
 	*w = (struct why){ .in = in, .preset = preset, .stride = 1 };
-	others = why_cause_plain(WHY_OTHERS);
-	ret = steps_open(&w->steps, in) ?: why_cause_of(w, &others) ? -ENOMEM : 0;
+	ret = steps_open(&w->steps, in);
+	for (uint32_t i = CAUSE_OTHERS; i <= CAUSE_UNDECIDED && !ret; i++) {
+		const struct why_cause cause = why_cause_plain(kinds[i]);
+
+		ret = why_cause_of(w, &cause) == i ? 0 : -ENOMEM;
+	}
 	if (ret)
 		why_close(w);
 	else
@@ -113,8 +116,7 @@ static int why_stretch_order(const void *a, const void *b)
  * The last form: what lies within the bound of a border between two causes, or of the instance's ends, is
  * undecided. doubt: room for a time by stretch.
  */
-static void why_cutting_doubt(struct why_cutting *c, const struct why_cutting *of, uint32_t undecided,
-			      uint64_t *doubt)
+static void why_cutting_doubt(struct why_cutting *c, const struct why_cutting *of, uint64_t *doubt)
 {
 	uint64_t since = UINT64_MAX, until = 0;
 
@@ -135,18 +137,16 @@ static void why_cutting_doubt(struct why_cutting *c, const struct why_cutting *o
 		from = from > s->from ? from : s->from;
 		to = doubt[i] < s->to ? doubt[i] : s->to;
 		to = to > from ? to : from;
-		why_cutting_add(c, (struct why_stretch){ s->from, from, 0, 0, undecided });
+		why_cutting_add(c, (struct why_stretch){ s->from, from, 0, 0, CAUSE_UNDECIDED });
 		why_cutting_add(c, (struct why_stretch){ from, to, 0, 0, s->cause });
-		why_cutting_add(c, (struct why_stretch){ to, s->to, 0, 0, undecided });
+		why_cutting_add(c, (struct why_stretch){ to, s->to, 0, 0, CAUSE_UNDECIDED });
 	}
 }
 
 /* Cuts by the subjects' spans, the guest's part of these by its tasks, and both by the bounds. */
 static int why_settle(struct why *w, struct why_instance *one)
 {
-	const struct why_cause gap = why_cause_plain(STATE_UNKNOWN), open = why_cause_plain(WHY_UNDECIDED);
-	const struct why_stretch whole = { .from = one->from, .to = one->to, .cause = why_cause_of(w, &gap) };
-	uint32_t undecided = why_cause_of(w, &open);
+	const struct why_stretch whole = { .from = one->from, .to = one->to, .cause = CAUSE_UNKNOWN };
 	struct why_cutting all = { 0 }, tasks = { 0 }, last = { 0 };
 	uint64_t *doubt = NULL;
 	size_t next = 0;
@@ -162,8 +162,8 @@ static int why_settle(struct why *w, struct why_instance *one)
 	}
 	doubt = calloc(tasks.n + 1, sizeof(*doubt));
 	if (doubt)
-		why_cutting_doubt(&last, &tasks, undecided, doubt);
-	if (!doubt || undecided == UINT32_MAX || whole.cause == UINT32_MAX)
+		why_cutting_doubt(&last, &tasks, doubt);
+	else
 		last.ret = -ENOMEM;
 	free(doubt);
 	free(all.v);
@@ -225,16 +225,4 @@ int why_cut(struct why *w, const struct latency *l)
 		ret = why_settle(w, &w->v[i]);
 	why_lanes_release(w);
 	return ret;
-}
-
-const struct why_instance *why_instances(const struct why *w, size_t *n)
-{
-	*n = w->n;
-	return w->v;
-}
-
-const struct why_cause *why_causes(const struct why *w, size_t *n)
-{
-	*n = w->n_causes;
-	return w->causes;
 }

@@ -46,8 +46,7 @@ static const struct why_parts *why_parts_of(const struct why *w)
 #define WHY_KEPT_MAX (1u << 15) /* beyond these every second goes, again and again */
 
 /* Keeps every stride-th chain; the stride doubles when there are too many, so that memory is bounded. */
-static int why_chain(void *ctx, const struct latency_worst *chain, const struct latency_key *row,
-		     size_t n_points)
+int why_chain(void *ctx, const struct latency_worst *chain, const struct latency_key *row, size_t n_points)
 {
 	struct why *w = ctx;
 	size_t first = why_parts_of(w)->first;
@@ -66,12 +65,6 @@ static int why_chain(void *ctx, const struct latency_worst *chain, const struct 
 		w->stride *= 2;
 	}
 	return array_push(&w->v, &w->n, &one, sizeof(one));
-}
-
-void why_listen(struct why *w, struct latency_plan *plan)
-{
-	plan->each = why_chain;
-	plan->ctx = w;
 }
 
 /* ---- lanes ---------------------------------------------------------------------------------------- */

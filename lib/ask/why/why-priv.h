@@ -53,7 +53,9 @@ int why_stages_span(void *ctx, const struct state_span *s);
 int why_states(struct why *w, unsigned int owners, state_listener *span, void *ctx, const struct log *log,
 	       uint64_t *damaged);
 
-/* Its number; beyond WHY_CAUSES_MAX that of WHY_OTHERS; UINT32_MAX: no memory. */
+/* Numbers of causes that are always there. */
+enum { CAUSE_OTHERS, CAUSE_UNKNOWN, CAUSE_UNDECIDED };
+/* Its number; beyond WHY_CAUSES_MAX that of others; UINT32_MAX: no memory. */
 uint32_t why_cause_of(struct why *w, const struct why_cause *c);
 /* A cause without further members. */
 struct why_cause why_cause_plain(unsigned int kind);

@@ -20,22 +20,23 @@ enum why_kind {
 	WHY_UNDECIDED = STATES, /* within the clocks' bounds */
 	WHY_INJECTION,		/* the guest runs, and does not know of the interrupt yet */
 	WHY_OTHERS,		/* all causes beyond WHY_CAUSES_MAX */
+	WHY_TOTAL,
 	WHY_KINDS
 };
 
 struct why_cause {
-	unsigned int kind; /* enum state, or why_kind */
-	uint16_t input;	   /* the machine of pid and cpu, or of the reason */
-	uint8_t why;	   /* as a state_span's */
-	uint32_t cpu;	   /* STATE_NO_CPU: it does not matter */
-	int32_t pid;	   /* STATE_NO_TASK; of PREEMPTED who had the CPU */
+	uint32_t kind;	/* enum state, or why_kind */
+	uint16_t input; /* the machine of pid and cpu, or of the reason */
+	uint16_t why;	/* as a state_span's */
+	uint32_t cpu;	/* STATE_NO_CPU: it does not matter */
+	int32_t pid;	/* STATE_NO_TASK; of PREEMPTED who had the CPU */
 	uint64_t reason, class;
 };
 
 struct why_stretch {
 	uint64_t from, to; /* ns of the host's clock */
 	uint64_t from_bound, to_bound;
-	uint32_t cause; /* see why_causes */
+	uint32_t cause; /* index of struct why's */
 };
 
 struct why_instance {
@@ -52,11 +53,11 @@ struct why_instance {
 /* A cause in the middle (p40 to p60) and in the tail. */
 struct why_row {
 	struct why_cause cause;
-	double typical, tail; /* ns of an instance, mean */
-	double share;	      /* of the difference of both means */
-	double low, high;     /* ... 95 % of resamplings */
-	size_t in;	      /* instances of the tail that have it */
-	uint32_t example;     /* the instance of the tail that has most of it */
+	double typical, tail;		    /* ns of an instance, mean */
+	double share;			    /* of the difference of both means */
+	double low, high;		    /* ... 95 % of resamplings */
+	size_t in;			    /* instances of the tail that have it */
+	const struct why_instance *example; /* the one of the tail that has most of it */
 	uint64_t example_ns;
 };
 
@@ -68,10 +69,9 @@ struct why_comparison {
 	size_t n_all;
 	uint64_t p50, p_tail; /* ns: the shortest of the tail; 0: there is none */
 	size_t n_typical, n_tail;
-	bool stands_out;      /* there is a tail, and it is longer than the middle */
-	double typical, tail; /* means, ns */
-	struct why_row v[WHY_CAUSES_MAX];
-	size_t n; /* the largest share first */
+	bool stands_out; /* there is a tail, and it is longer than the middle */
+	struct why_row v[WHY_CAUSES_MAX + 1];
+	size_t n; /* the largest share first; v[n]: the total */
 };
 
 struct why; /* opaque */
@@ -79,16 +79,13 @@ struct why; /* opaque */
 /* in: loaded, and outlives it. preset: NULL of --from and --to. -ENOMEM. why_close takes NULL. */
 int why_open(struct why **out, const struct inputs *in, const struct latency_preset *preset);
 void why_close(struct why *w);
-/* Before latency_open: has the plan's chains come to it. */
-void why_listen(struct why *w, struct latency_plan *plan);
+/* A plan's `each`; ctx: struct why. -ENOMEM. */
+int why_chain(void *ctx, const struct latency_worst *chain, const struct latency_key *row, size_t n_points);
 /*
  * After latency_read: reads the files once more, and cuts all instances that were kept. -E2BIG: they have too
  * many stretches; -ENOMEM, -errno.
  */
 int why_cut(struct why *w, const struct latency *l);
-/* By duration. */
-const struct why_instance *why_instances(const struct why *w, size_t *n);
-const struct why_cause *why_causes(const struct why *w, size_t *n);
 /*
  * tail: the share, 0 to 1, of instances that are not in it. n_tail 0: it would have too few, and the means of
  * all are the typical ones. -ENOMEM.
