@@ -4,6 +4,13 @@
 
 #include "ask/why/why-priv.h"
 
+/* libtraceevent loses parts of some filters. */
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void)
+{
+	return "leak:__vasprintf_internal\nleak:libtraceevent\n";
+}
+
 static const struct {
 	const char *host, *guest;
 } pairs[] = {
