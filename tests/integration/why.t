@@ -49,6 +49,11 @@ is "$("$hyptrace" why -q --task init@Guest --tail 60 --json $stock)" \
 	"$("$hyptrace" why -q --from 'sched_waking@Guest/comm=="init"' --to 'sched_switch@Guest/next_comm=="init"' --key pid=next_pid --tail 60 --json $stock)" \
 	"... as by its events"
 
+like "$(why_of --preset virtio --tail 90 tests/data/vhost/vhost.dat tests/data/vhost/vhost-Guest.dat)" \
+	'^p90 - p50 = 5\.122ms: 28 % waking, ' "a worker whose CPU was idle wakes up"
+like "$(why_of --preset timer --tail 85 tests/data/raw/trace.dat tests/data/raw/trace-Guest.dat)" \
+	'^p85 - p50 = 922\.1us: 52 % guest task hyptrace-agent-130, ' "a timer counts since it fired"
+
 # what why says of an instance is what path shows of it
 steal="tests/data/steal/trace.dat tests/data/steal/trace-Guest.dat"
 # shellcheck disable=SC2086
@@ -92,6 +97,29 @@ like "$(why_of tests/data/x86/trace.dat tests/data/x86/trace-Guest.dat)" '^1\. o
 is "$(why_of tests/data/formats-arm64.dat)" "the files have no entries and exits of vCPUs: record -e kvm -e sched" "no vCPUs"
 like "$(why_of --csv tests/data/steal/trace.dat tests/data/steal/trace-Guest.dat)" '^findings,1,preempted by hog-178,[0-9]+,1002,Guest:0,0.37' \
 	"for programs"
+
+# what is not recorded before a vCPU's first event and after its last is no finding, nor of its time
+hogged() { # SECONDS: so long before and after it another buffer has events
+	local ms=1000000 at=10000000000 i
+
+	echo 'guest Guest b1 0:100'
+	echo "$at 0 0 sched_switch"$'\tswapper\t0\t120\t0\tvcpu\t100\t120'
+	for ((i = 0; i < 10; i++)); do
+		echo "$((at + ms)) 0 100 kvm_exit"$'\t2\t1\t4096'
+		echo "$((at + 2 * ms)) 0 100 sched_switch"$'\tvcpu\t100\t120\t0\tburner\t200\t120'
+		echo "$((at + 42 * ms)) 0 200 sched_switch"$'\tburner\t200\t120\t0\tvcpu\t100\t120'
+		echo "$((at + 43 * ms)) 0 100 kvm_entry"$'\t4096'
+		at=$((at + 100 * ms))
+	done
+	echo "$((at + ms)) 0 100 kvm_exit"$'\t2\t1\t4096'
+	[ "$1" = 0 ] || printf 'buffer other\n%d 1 7 print\t0\tbegin\n%d 1 7 print\t0\tend\n' \
+		$((at - 2000 * $1 * ms)) $((at + 1000 * $1 * ms))
+}
+for seconds in 0 5; do
+	hogged $seconds | "$build/tests/integration/make-trace" "$tmp/hog.dat" tests/integration/events/kernel
+	is "$(why_of "$tmp/hog.dat" | grep -v '^  ')" "1. preempted by burner-200: 400.0ms in 10 stretches, 40.0 % of Guest:0
+2. exit handling (WFx): 20.00ms in 20 stretches, 2.0 % of Guest:0" "a hog, with $seconds s of other events around it"
+done
 
 # ---- the command line -----------------------------------------------------------------------------------------
 
