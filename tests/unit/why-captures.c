@@ -122,9 +122,37 @@ static void test_sums(void **state)
 	assert_true(n.stretches > 3 * n.instances && n.undecided > 100 && n.preempted > 100);
 }
 
+/* Of more chains than are kept every second, fourth ... stays: durations of the whole range, evenly. */
+static void test_many(void **state)
+{
+	char *const path = "tests/data/lab-protected.dat";
+	const struct latency_key row = { 0 };
+	const uint64_t n = 100000;
+	struct why *w = NULL;
+	struct inputs in;
+
+	(void)state;
+	assert_int_equal(inputs_open(&in, &path, 1, 0, NULL), 0);
+	assert_int_equal(inputs_load(&in, NULL), 0);
+	assert_int_equal(why_open(&w, &in, NULL), 0);
+	for (uint64_t i = 0; i < n; i++) {
+		struct latency_worst chain = { .took = i + 1, .v[0].ts = 1000 * i };
+
+		chain.v[1].ts = chain.v[0].ts + chain.took;
+		assert_int_equal(why_chain(w, &chain, &row, 2), 0);
+	}
+	assert_int_equal(w->seen, n);
+	assert_int_equal(w->stride, 4);
+	assert_int_equal(w->n, n / 4);
+	for (size_t i = 0; i < w->n; i++)
+		assert_int_equal(w->v[i].to - w->v[i].from, 4 * i + 1);
+	why_close(w);
+	inputs_release(&in);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_sums) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_sums), cmocka_unit_test(test_many) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
