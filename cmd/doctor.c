@@ -235,6 +235,8 @@ static void doctor_guest(struct doctor *d, const struct guest *g, const char *wh
 					"see guests' vsock above; is its VMM's socket there?" },
 		[GUEST_REFUSED] = { "no agent listens", "in the guest, as root: hyptrace-agent -D" },
 		[GUEST_SILENT] = { "no answer", "the guest is paused or boots: resume it, or try again" },
+		[GUEST_BUSY] = { "its agent closes the connection at once",
+				 "end what records that guest; else start its agent again" },
 		[GUEST_LISTENS] = { "its agent listens", NULL },
 	};
 	size_t known = 0;

@@ -13,7 +13,7 @@
 
 struct import_line {
 	struct import_opts o;
-	const char *perfetto, *formats, *qemu;
+	const char *perfetto, *formats, *qemu, *rings;
 	bool quiet;
 };
 
@@ -35,6 +35,8 @@ static const struct opt import_rows[] = {
 	    opts_set_text, IMPORT(formats)),
 	OPT(0, "qemu-log", "FILE", "QEMU's trace events: its log, or the simple back end's file; needs no -i",
 	    opts_set_text, IMPORT(qemu)),
+	OPT(0, "hypertrace", "GUEST=FILE", "the memory of a guest's marks, for their arguments in QEMU's log",
+	    opts_set_text, IMPORT(rings)),
 	OPT('i', "input", "FILE", "the host's trace.dat; none: it has no file, as after a panic",
 	    opts_set_text, IMPORT(o.input)),
 	OPT('o', "output", "FILE", "the file to write", opts_set_text, IMPORT(o.output)),
@@ -47,7 +49,7 @@ const struct opts_table import_table = {
 	.usage = "usage: hyptrace import --hyp FILE [OPTIONS] [-i trace.dat] -o out.dat\n"
 		 "       hyptrace import --hyp-raw DIR --events DIR [OPTIONS] [-i trace.dat] -o out.dat\n"
 		 "       hyptrace import --perfetto FILE [--formats DIR] -o out.dat\n"
-		 "       hyptrace import --qemu-log FILE -o out.dat\n"
+		 "       hyptrace import --qemu-log FILE [--hypertrace GUEST=FILE] -o out.dat\n"
 		 "\n"
 		 "Adds what was read from the hypervisor's trace buffer by other means to a\n"
 		 "trace.dat of its host, or makes a trace.dat of a Perfetto trace or of QEMU's\n"
@@ -66,6 +68,8 @@ static int import_check(const struct import_line *l)
 			? "--qemu-log is the only input, and makes a file of its own"
 		: l->perfetto && others ? "--perfetto is the only input: its hypervisor's events are in it"
 		: l->formats && !l->perfetto ? "--formats is for --perfetto"
+		: l->rings && (!l->qemu || !strchr(l->rings, '='))
+			? "--hypertrace is for --qemu-log: GUEST=FILE"
 		: !l->qemu && !l->perfetto && !o->text == !o->raw
 			? "one of --hyp, --hyp-raw, --perfetto and --qemu-log is needed"
 		: o->raw && !o->events ? "--hyp-raw needs --events: the pages do not have the meaning of their ids"
@@ -142,7 +146,7 @@ static int import_perfetto(const struct import_line *l, const struct log *log)
 
 static int import_qemu(const struct import_line *l, const struct log *log)
 {
-	struct qemu_opts o = { .input = l->qemu, .output = l->o.output, .log = log };
+	struct qemu_opts o = { .input = l->qemu, .rings = l->rings, .output = l->o.output, .log = log };
 	struct qemu_result r;
 	int ret = qemu_import(&o, &r);
 
@@ -156,6 +160,9 @@ static int import_qemu(const struct import_line *l, const struct log *log)
 		log_warn(log, "%llu events were lost: QEMU wrote slower than they came", count(r.lost));
 	if (r.passed)
 		log_info(log, "%llu lines are no events with a time: they were passed over", count(r.passed));
+	if (l->rings)
+		log_info(log, "%llu of %llu doorbells have their mark's arguments", count(r.marks),
+			 count(r.doorbells));
 	log_info(log, "%llu events, %llu of them doorbells, clock %s: %s", count(r.events),
 		 count(r.doorbells), r.clock, l->o.output);
 	return 0;

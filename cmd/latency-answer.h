@@ -12,14 +12,15 @@ struct latency_question {
 	bool by_default; /* no key was given: the events' meaning chooses it */
 	const struct latency_preset *found;
 	char *fields[2]; /* of --key FIELD=FIELD */
+	struct event_words words[2];
 	struct latency_term terms[2];
 	struct latency_plan plan;
 };
 
 /* -EINVAL: a message was printed; -ENOMEM. To be released in any case. */
 int latency_question_check(struct latency_question *o);
-/* The plan for these files. -ENOMEM. */
-int latency_question_open(struct latency_question *o, const struct inputs *in);
+/* The plan for these files. */
+void latency_question_open(struct latency_question *o, const struct inputs *in);
 void latency_question_release(struct latency_question *o);
 
 /* Question and result of hyptrace latency. */
@@ -30,7 +31,7 @@ struct latency_answer {
 	const char *from, *to, *key;
 	bool by_default; /* the events' meaning chose the key; NULL: they have none in common */
 	size_t rows;	 /* at most, for people */
-	struct latency *found;
+	struct latency_result found;
 	struct between *between; /* of each of the worst */
 	struct histogram all;	 /* of all rows, whole chains */
 };

@@ -18,15 +18,13 @@ static const char *tables_key(const struct latency_answer *l, const struct laten
 	enum latency_by by = first->row.by == BY_NOTHING ? first->next.by : first->row.by;
 	struct buf text = { 0 };
 	bool several = false; /* machines are in the table */
-	size_t n;
-	const struct latency_row *rows = latency_rows(l->found, &n);
 
-	for (size_t i = 1; i < n; i++)
-		several |= rows[i].key.scope != rows[0].key.scope;
+	for (size_t i = 1; i < l->found.n_rows; i++)
+		several |= l->found.rows[i].key.scope != l->found.rows[0].key.scope;
 	if (row->others)
 		buf_addstr(&text, "(others)");
 	else
-		latency_key_text(&row->key, by, latency_vcpu_map(l->found), l->in, several, &text);
+		latency_key_text(&row->key, by, l->found.vcpus, l->in, several, &text);
 	snprintf(out, KEY_MAX, "%s", buf_str(&text) ? buf_str(&text) : "");
 	buf_release(&text);
 	return out;
@@ -52,13 +50,12 @@ static int tables_compare(const void *a, const void *b)
 /* For free(); NULL: no memory. */
 static struct tables_order *tables_order(const struct latency_answer *l, size_t *n)
 {
-	size_t all, points = l->plan->n_points;
-	const struct latency_row *rows = latency_rows(l->found, &all);
+	size_t all = l->found.n_rows, points = l->plan->n_points;
 	struct tables_order *v = calloc(all + 1, sizeof(*v));
 
 	*n = 0;
 	for (size_t i = 0; i < all && v; i++) {
-		const struct latency_row *r = &rows[i];
+		const struct latency_row *r = &l->found.rows[i];
 
 		if (l->preset && l->preset->evident &&
 		    r->stopped[1] + r->unrecorded[1] == latency_begun(r, points))
@@ -177,6 +174,45 @@ static void tables_chains(const struct latency_answer *l, struct answer *a, cons
 	answer_table_end(a);
 }
 
+/* ---- virtio's queues ------------------------------------------------------------------------ */
+
+static void tables_queues(const struct latency_answer *l, struct answer *a)
+{
+	const struct answer_column columns[] = {
+		{ "key", l->preset->row, ANSWER_WORD },	    { "buffers", "buffers", ANSWER_COUNT },
+		{ "out_descriptors", "out", ANSWER_COUNT }, { "out_bytes", "out bytes", ANSWER_COUNT },
+		{ "in_descriptors", "in", ANSWER_COUNT },   { "in_bytes", "in bytes", ANSWER_COUNT },
+	};
+	uint64_t unknown = 0;
+
+	if (!l->found.n_queues)
+		return;
+	answer_table(a, "queues", "What drivers put into virtio's queues, in descriptors and bytes", columns,
+		     ARRAY_SIZE(columns));
+	for (size_t i = 0; i < l->found.n_queues; i++) {
+		const struct queue *q = &l->found.queues[i];
+		const struct input *in = &l->in->v[q->input];
+		char name[KEY_MAX];
+
+		if (q->others)
+			snprintf(name, sizeof(name), "(others)");
+		else
+			snprintf(name, sizeof(name), "%.64s virtio%lld %s", in->guest ? in->machine : "host",
+				 (long long)q->device, q->name);
+		answer_row(a, (struct answer_cell[]){ CELL_WORD(name), CELL_N(q->buffers), CELL_N(q->out),
+						      CELL_N(q->out_bytes), CELL_N(q->in),
+						      CELL_N(q->in_bytes) });
+		unknown += q->unknown;
+	}
+	answer_table_end(a);
+	if (unknown)
+		answer_note(
+			a,
+			"bytes of %llu buffers are left out: they have more descriptors than their events "
+			"carry",
+			(unsigned long long)unknown);
+}
+
 /* ---- the worst ------------------------------------------------------------------------------------ */
 
 static const char *tables_place(const struct latency_answer *l, uint32_t input, uint32_t cpu,
@@ -200,19 +236,16 @@ static void tables_worst(const struct latency_answer *l, struct answer *a)
 		{ "to_cpu", "to", ANSWER_WORD },
 		COLUMN_BOUND,
 	};
-	const struct latency_row *rows;
-	const struct latency_worst *w;
-	size_t n, n_rows, last = l->plan->n_points - 1;
+	const struct latency_worst *w = l->found.worst;
+	size_t last = l->plan->n_points - 1;
 	char key[KEY_MAX], from[KEY_MAX], to[KEY_MAX];
 
-	w = latency_worst(l->found, &n);
-	rows = latency_rows(l->found, &n_rows);
 	answer_table(a, "worst", "The longest", columns, ARRAY_SIZE(columns));
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < l->found.n_worst; i++) {
 		const struct chain_event *v = w[i].v;
 		uint64_t bound = latency_bound(&v[0], &v[last]);
 		struct answer_cell cells[] = { CELL_N(i + 1),
-					       CELL_WORD(tables_key(l, &rows[w[i].row], key)),
+					       CELL_WORD(tables_key(l, &l->found.rows[w[i].row], key)),
 					       CELL_N(w[i].took),
 					       CELL_N(v[0].ts),
 					       CELL_N(v[last].ts),
@@ -233,13 +266,11 @@ static void tables_between(const struct latency_answer *l, struct answer *a)
 		{ "on", "on", ANSWER_WORD },	   { "task", "task", ANSWER_WORD },
 		{ "event", "event", ANSWER_WORD }, { "time", "time", ANSWER_TIME },
 	};
-	const struct latency_worst *w;
-	size_t n;
+	const struct latency_worst *w = l->found.worst;
 
-	w = latency_worst(l->found, &n);
 	answer_table(a, "between", "What happened on these CPUs meanwhile", columns,
 		     ARRAY_SIZE(columns) - (a->form == ANSWER_TEXT));
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < l->found.n_worst; i++) {
 		const struct between *b = &l->between[i];
 		char text[64], cpu[KEY_MAX];
 
@@ -283,21 +314,21 @@ static void tables_notes(const struct latency_answer *l, struct answer *a, const
 			       "common by default; specify one: --key KEY");
 	if (lost)
 		answer_note(a, "%llu %s are left out: %s in between", (unsigned long long)lost, what,
-			    latency_why_lost(l->found));
+			    l->found.why_lost);
 	if (undecided)
 		answer_note(a, "%llu %s are undecided: their events are nearer than the clocks' bounds%s",
 			    (unsigned long long)undecided, what, l->preset ? l->preset->doubt : "");
 	if (refused)
 		answer_note(a, "%llu %s were given up: there are more than %u keys",
 			    (unsigned long long)refused, what, CHAIN_KEYS_MAX);
-	if (latency_unbounded(l->found))
+	if (l->found.unbounded)
 		answer_note(a,
 			    "%s has no bounds for its clock (hyptrace sync), so that nothing is certain "
 			    "between it and others",
-			    latency_unbounded(l->found));
+			    l->found.unbounded);
 	for (size_t i = 0; i < l->plan->n_terms; i++) {
 		const struct latency_term *t = &l->plan->terms[i];
-		const struct latency_count *c = latency_count(l->found, i);
+		const struct latency_count *c = &l->found.counts[i];
 
 		/* events of other tasks than those that a preset's events wake or switch to need no note */
 		if (c->keyless && t->look.by != BY_VCPU_TID && t->look.by != BY_WORKER_TID &&
@@ -319,13 +350,12 @@ static void tables_notes(const struct latency_answer *l, struct answer *a, const
 
 int latency_answer_tables(const struct latency_answer *l, struct answer *a)
 {
-	size_t all, n, worst;
+	size_t all, n;
 	struct tables_order *v = tables_order(l, &all);
 
 	if (!v)
 		return -ENOMEM;
 	n = a->form == ANSWER_TEXT && all > l->rows ? l->rows : all;
-	latency_worst(l->found, &worst);
 	if (l->preset) {
 		struct answer_column columns[2 + DURATIONS] = { { "key", l->preset->row, ANSWER_WORD },
 								{ "until", "until", ANSWER_WORD } };
@@ -361,6 +391,7 @@ int latency_answer_tables(const struct latency_answer *l, struct answer *a)
 							      CELL_N(stopped), CELL_N(unrecorded) });
 		}
 		answer_table_end(a);
+		tables_queues(l, a);
 	} else {
 		struct answer_column columns[1 + DURATIONS] = { { "key", l->key ? l->key : "machine",
 								  ANSWER_WORD } };

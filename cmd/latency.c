@@ -91,7 +91,7 @@ static int latency_plan_key(struct latency_question *o)
 	const char *equals = o->key ? strchr(o->key, '=') : NULL;
 
 	o->by_default = !o->key;
-	if (o->key && !strcmp(o->key, "none"))
+	if (o->key && (!strcmp(o->key, "none") || !strcmp(o->key, "machine"))) /* as tables call it */
 		o->key = NULL;
 	from = to = (struct latency_key_of){ .by = o->key ? BY_FIELD : BY_MACHINE };
 	for (size_t i = 0; i < ARRAY_SIZE(words) && o->key; i++)
@@ -114,19 +114,15 @@ static int latency_plan_key(struct latency_question *o)
 
 static int latency_plan_pair(struct latency_question *o)
 {
-	struct event_words words[2] = { { 0 } };
 	const char *from, *to;
 	enum latency_by by;
-	int ret = latency_check_event("--from", o->from, &words[0]);
+	int ret = latency_check_event("--from", o->from, &o->words[0])
+			  ?: latency_check_event("--to", o->to, &o->words[1]) ?: latency_plan_key(o);
 
-	if (!ret)
-		ret = latency_check_event("--to", o->to, &words[1]);
-	if (!ret)
-		ret = latency_plan_key(o);
 	/* machines meet below the keys that mean the same on all, and where --from and --to name two */
 	by = o->terms[0].next.by;
-	from = words[0].machine;
-	to = words[1].machine;
+	from = o->words[0].machine;
+	to = o->words[1].machine;
 	if (!ret)
 		o->plan = (struct latency_plan){ .terms = o->terms,
 						 .n_terms = 2,
@@ -134,32 +130,20 @@ static int latency_plan_pair(struct latency_question *o)
 						 .strays = true,
 						 .apart = by != BY_VCPU && by != BY_GUEST &&
 							  (!from || !to || !strcmp(from, to)) };
-	event_words_release(&words[0]);
-	event_words_release(&words[1]);
 	return ret;
 }
 
-/* The key of --from and --to without --key. -ENOMEM. */
-static int latency_key_default(struct latency_question *o, const struct inputs *in)
+/* The key of --from and --to without --key. */
+static void latency_key_default(struct latency_question *o, const struct inputs *in)
 {
-	struct event_words from, to;
 	struct latency_key_of begin, end;
-	char why[256];
-	int ret = event_words_parse(&from, o->from, why, sizeof(why));
-	int ret_to = event_words_parse(&to, o->to, why, sizeof(why));
 
-	if (!ret && !ret_to) {
-		o->key = latency_default_key(in, &from, &to, &begin, &end);
-		if (o->key) {
-			o->terms[0].next = begin;
-			o->terms[1].look = end;
-		}
-		if (o->key && !strcmp(o->key, "vcpu"))
-			o->plan.apart = false;
-	}
-	event_words_release(&from);
-	event_words_release(&to);
-	return ret ?: ret_to;
+	o->key = latency_default_key(in, &o->words[0], &o->words[1], &begin, &end);
+	if (!o->key)
+		return;
+	o->terms[0].next = begin;
+	o->terms[1].look = end;
+	o->plan.apart &= strcmp(o->key, "vcpu") != 0;
 }
 
 static int latency_plan_preset(struct latency_question *o)
@@ -189,17 +173,20 @@ int latency_question_check(struct latency_question *o)
 	return o->preset ? latency_plan_preset(o) : latency_plan_pair(o);
 }
 
-int latency_question_open(struct latency_question *o, const struct inputs *in)
+void latency_question_open(struct latency_question *o, const struct inputs *in)
 {
 	if (o->found)
 		latency_preset_plan(o->found, in, &o->plan);
-	return !o->found && o->by_default ? latency_key_default(o, in) : 0;
+	else if (o->by_default)
+		latency_key_default(o, in);
 }
 
 void latency_question_release(struct latency_question *o)
 {
-	free(o->fields[0]);
-	free(o->fields[1]);
+	for (size_t i = 0; i < 2; i++) {
+		free(o->fields[i]);
+		event_words_release(&o->words[i]);
+	}
 }
 
 /* ---- what is missing ---------------------------------------------------------------------- */
@@ -233,7 +220,7 @@ bool latency_answer_missing(const struct latency_answer *l, const struct log *lo
 
 		for (size_t i = 0; i < l->plan->n_terms; i++) {
 			const struct latency_term *t = &l->plan->terms[i];
-			const struct latency_count *count = latency_count(l->found, i);
+			const struct latency_count *count = &l->found.counts[i];
 
 			if (t->point != p || t->cancels)
 				continue;
@@ -258,21 +245,17 @@ bool latency_answer_missing(const struct latency_answer *l, const struct log *lo
 
 static int latency_tell(struct latency_answer *l, const struct latency_opts *o, const struct log *log)
 {
-	const struct latency_worst *worst;
-	const struct latency_row *rows;
 	struct buf text = { 0 };
 	struct answer a;
-	size_t n, n_worst;
+	size_t n_worst = l->found.n_worst;
 	int ret = 0;
 
 	if (latency_answer_missing(l, log))
 		return -ENODATA;
-	rows = latency_rows(l->found, &n);
-	for (size_t i = 0; i < n && !ret; i++)
-		ret = histogram_join(&l->all, &rows[i].stages[l->plan->n_points - 1]);
-	worst = latency_worst(l->found, &n_worst);
+	for (size_t i = 0; i < l->found.n_rows && !ret; i++)
+		ret = histogram_join(&l->all, &l->found.rows[i].stages[l->plan->n_points - 1]);
 	if (!ret && n_worst)
-		ret = between_read(&l->between, l->in, worst, n_worst, l->plan->n_points);
+		ret = between_read(&l->between, l->in, l->found.worst, n_worst, l->plan->n_points);
 	if (!ret) {
 		answer_begin(&a, o->form, &text);
 		a.ticks = inputs_in_ticks(l->in);
@@ -305,6 +288,7 @@ static int latency_tell(struct latency_answer *l, const struct latency_opts *o, 
 static int latency_files(struct latency_opts *o, struct console *console, const struct log *log)
 {
 	struct hyptrace *files = NULL;
+	struct latency *found = NULL;
 	struct latency_answer l = { .preset = o->q.found,
 				    .plan = &o->q.plan,
 				    .from = o->q.from,
@@ -316,18 +300,16 @@ static int latency_files(struct latency_opts *o, struct console *console, const 
 	if (ret)
 		goto out;
 	l.in = handle_inputs(files);
-	ret = latency_question_open(&o->q, l.in);
-	if (ret)
-		goto out;
+	latency_question_open(&o->q, l.in);
 	l.key = o->q.key;
 	l.by_default = o->q.by_default;
 	o->q.plan.worst = (size_t)o->worst;
-	ret = latency_open(&l.found, l.in, l.plan, log);
-	if (!ret)
-		ret = latency_read(l.found, log, &damaged);
-	if (!ret)
+	ret = latency_open(&found, l.in, l.plan, log) ?: latency_read(found, log, &damaged);
+	if (!ret) {
+		l.found = latency_result(found);
 		ret = latency_tell(&l, o, log);
-	latency_close(l.found);
+	}
+	latency_close(found);
 	if (damaged)
 		log_damage(log, damaged);
 	if (!ret && damaged)

@@ -123,7 +123,9 @@ static int path_ask_machine(struct path_job *j)
 	for (size_t i = j->in->n; i-- > 0;) {
 		const struct input *in = &j->in->v[i];
 
-		if (o->guest ? in->guest && !strcmp(in->machine, o->guest) : !o->event.name && !in->guest)
+		/* "host" is how answers call it */
+		if (o->guest ? !strcmp(in->guest ? in->machine : "host", o->guest)
+			     : !o->event.name && !in->guest)
 			j->ask.input = i;
 		else if (o->guest && !i && j->ask.input == (o->event.name ? SIZE_MAX : 0)) {
 			log_err(j->log, "none of the files is of a guest '%s'", o->guest);

@@ -49,6 +49,8 @@ static int filter_add_list(const struct report *r, struct report_file *f, const 
 {
 	struct buf text = { 0 };
 	struct tep_cmdline *c;
+	const char *dash;
+	uint64_t pid;
 	bool any = false;
 	int ret = 0;
 
@@ -60,7 +62,10 @@ static int filter_add_list(const struct report *r, struct report_file *f, const 
 		if (list->v[i].kind != FILTER_COMM)
 			continue;
 		c = tep_data_pid_from_comm(f->in->tep, list->v[i].text, NULL);
-		if (!c)
+		dash = strrchr(list->v[i].text, '-');
+		if (!c && dash && !parse_u64(dash + 1, &pid) && pid <= INT32_MAX) /* NAME-PID, as printed */
+			filter_text_pid(&text, (int)pid);
+		else if (!c)
 			log_warn(r->log, "%s has no task named '%s'", f->in->path, list->v[i].text);
 		for (; c; c = tep_data_pid_from_comm(f->in->tep, list->v[i].text, c))
 			filter_text_pid(&text, tep_cmdline_pid(f->in->tep, c));

@@ -19,6 +19,12 @@ static int take_what(void *ctx, const struct opt *o, const char *arg, struct opt
 	return 0;
 }
 
+/* Tables show the main buffer as "-". */
+static int take_buffer(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+{
+	return opts_add_text(ctx, o, strcmp(arg, "-") ? arg : "", err);
+}
+
 static int take_format_names(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
 	((struct report_opts *)ctx)->event = arg;
@@ -186,7 +192,7 @@ static const struct opt report_rows[] = {
 
 	OPT_HEADING("Which events"),
 	OPT(0, "cpu", "CPU,...", "of these CPUs only: 0,3 or 2-4", take_cpus),
-	OPT('B', NULL, "BUFFER", "of this buffer only; '': the top buffer", opts_add_text, AT(buffers)),
+	OPT('B', NULL, "BUFFER", "of this buffer only; '' or -: the top buffer", take_buffer, AT(buffers)),
 	OPT('F', NULL, "FILTER", "that match: 'EVENT,...[: FIELD == VALUE ...]'", take_event_filter),
 	OPT('v', NULL, NULL, "not those that match the following -F", opts_set_flag, AT(negate)),
 	OPT(0, "pid", "PID,...", "of these tasks", take_tasks, .flags = FILTER_PID),

@@ -24,15 +24,15 @@ static const struct state_column vcpu_states[] = {
 	{ STATE_WAKING, "waking_ns", "waking" },
 	{ STATE_HALTED, "halted_ns", "halted" },
 	{ STATE_BLOCKED, "blocked_ns", "blocked" },
-	{ STATE_OUTSIDE, "outside_ns", "not recorded" },
+	{ STATE_OUTSIDE, "not_recorded_ns", "not recorded" },
 	{ STATE_ENDED, "ended_ns", "ended" },
-	{ STATE_UNKNOWN, "unknown_ns", "lost" },
+	{ STATE_UNKNOWN, "lost_ns", "lost" },
 };
 
 static const struct state_column task_states[] = {
 	{ STATE_RUNNING, "running_ns", "running" },    { STATE_STOLEN, "stolen_ns", "stolen" },
 	{ STATE_RUNNABLE, "runnable_ns", "runnable" }, { STATE_SLEEPING, "sleeping_ns", "sleeping" },
-	{ STATE_ENDED, "ended_ns", "ended" },	       { STATE_UNKNOWN, "unknown_ns", "lost" },
+	{ STATE_ENDED, "ended_ns", "ended" },	       { STATE_UNKNOWN, "lost_ns", "lost" },
 };
 
 /* ---- owners ---------------------------------------------------------------------------------- */

@@ -1,17 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace top: stat's tables of the last second of a running recording, again and again. */
 #include <errno.h>
+#include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "cmd.h"
 #include "ask/live/live.h"
 #include "stat-priv.h"
-#include "top-screen.h"
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/signals.h"
+
+#ifdef HYPTRACE_NCURSES
+#include <curses.h>
+#endif
+
+/*
+ * The screen of top, and what its keys change. Without ncurses, or where there is no terminal, each
+ * text is printed behind the one before, and there are no keys.
+ */
+struct top_view {
+	bool by_time; /* else by number */
+	bool vcpus;   /* else guests */
+	bool paused, quit;
+};
 
 struct top_opts {
 	uint64_t window; /* ms */
@@ -94,7 +110,7 @@ static int top_look(struct top *t, struct buf *text, bool *ended)
 		   (struct answer_cell[]){ CELL_N(t->o->window * 1000000), CELL_N(t->newest),
 					   CELL_N(boot_ns()), CELL_WORD(*ended ? "ended" : "runs") });
 	answer_table_end(&answer);
-	/* of the guests that are recorded; the file's, in the end, are better (clock-sync.md) */
+	/* of the guests that are recorded */
 	answer_table(&answer, "clocks", "Clocks of guests: what to add for the host's, so far", clocks,
 		     ARRAY_SIZE(clocks));
 	live_each_clock(t->live, top_clock, &answer);
@@ -107,6 +123,119 @@ static int top_look(struct top *t, struct buf *text, bool *ended)
 	answer_end(&answer);
 	return ret ?: buf_status(text);
 }
+
+/* ---- the screen ------------------------------------------------------------------------------- */
+
+static bool top_print(const char *text)
+{
+	fputs(text, stdout);
+	fputc('\n', stdout);
+	fflush(stdout);
+	return !ferror(stdout);
+}
+
+/* Waits for a key (keys_fd -1: none), or until stop_fd is readable (quit), so many ms at most. */
+static void top_wait(struct top_view *v, int keys_fd, int stop_fd, int ms)
+{
+	struct pollfd p[] = { { .fd = stop_fd, .events = POLLIN }, { .fd = keys_fd, .events = POLLIN } };
+
+	v->quit |= poll(p, 2, ms) > 0 && p[0].revents;
+}
+
+#ifdef HYPTRACE_NCURSES
+
+static bool top_on_terminal(void)
+{
+	return stdscr && !isendwin();
+}
+
+/* To the descriptor: stdout is a stream in front of it, which has none and shows what steers (terminal.h). */
+static void top_screen_open(void)
+{
+	int fd = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) ? dup(STDOUT_FILENO) : -1;
+	FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
+	SCREEN *s = out ? newterm(NULL, out, stdin) : NULL;
+
+	if (!s && out)
+		fclose(out);
+	if (!s)
+		return;
+	set_term(s);
+	cbreak();
+	noecho();
+	curs_set(0);
+}
+
+static void top_screen_close(void)
+{
+	if (top_on_terminal())
+		endwin();
+}
+
+/* False: nobody reads it any more. */
+static bool top_screen_show(const struct top_view *v, const char *text)
+{
+	int row = 1;
+
+	if (!top_on_terminal())
+		return top_print(text);
+	erase();
+	mvprintw(0, 0, "hyptrace top%s   p pause  s by %s  v by %s  q quit", v->paused ? " (paused)" : "",
+		 v->by_time ? "number" : "time", v->vcpus ? "guest" : "vCPU");
+	while (*text && row < LINES) {
+		int len = (int)strcspn(text, "\n");
+
+		mvaddnstr(row++, 0, text, len < COLS ? len : COLS);
+		text += len + (text[len] == '\n');
+	}
+	refresh();
+	return true;
+}
+
+static void top_screen_keys(struct top_view *v, int stop_fd, int ms)
+{
+	top_wait(v, top_on_terminal() ? STDIN_FILENO : -1, stop_fd, ms);
+	if (!top_on_terminal())
+		return;
+	timeout(0); /* without a key it may still be a new size */
+	switch (getch()) {
+	case 'p':
+	case ' ':
+		v->paused = !v->paused;
+		break;
+	case 's':
+		v->by_time = !v->by_time;
+		break;
+	case 'v':
+		v->vcpus = !v->vcpus;
+		break;
+	case 'q':
+		v->quit = true;
+	}
+}
+
+#else
+
+static void top_screen_open(void)
+{
+}
+
+static void top_screen_close(void)
+{
+}
+
+/* False: nobody reads it any more. */
+static bool top_screen_show(const struct top_view *v, const char *text)
+{
+	return top_print(text);
+}
+
+static void top_screen_keys(struct top_view *v, int stop_fd, int ms)
+{
+	top_wait(v, -1, stop_fd, ms);
+}
+
+#endif
 
 /* ---- again and again ------------------------------------------------------------------------ */
 

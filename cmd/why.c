@@ -310,17 +310,20 @@ static int why_print_tail(struct why_job *j, uint64_t *damaged)
 {
 	struct latency_question *q = &j->o->q;
 	struct latency_answer l = { .in = j->in, .preset = q->found, .plan = &q->plan };
+	struct latency *found = NULL;
 	int ret = why_open(&j->why, j->in, q->found);
 
 	if (ret)
 		return ret;
-	ret = latency_question_open(q, j->in);
+	latency_question_open(q, j->in);
 	q->plan.each = why_chain;
 	q->plan.ctx = j->why;
-	ret = ret ?: latency_open(&l.found, j->in, &q->plan, j->log) ?: latency_read(l.found, j->log, damaged);
-	if (!ret && latency_answer_missing(&l, j->log))
-		ret = -ENODATA;
-	ret = ret ?: why_cut(j->why, l.found) ?: why_compare(j->why, j->o->tail, &j->c);
+	ret = latency_open(&found, j->in, &q->plan, j->log) ?: latency_read(found, j->log, damaged);
+	if (!ret) {
+		l.found = latency_result(found);
+		ret = latency_answer_missing(&l, j->log) ? -ENODATA : why_cut(j->why, l.found.vcpus);
+	}
+	ret = ret ?: why_compare(j->why, j->o->tail, &j->c);
 	if (ret == -E2BIG)
 		log_err(j->log,
 			"the instances have too many stretches for memory: --time FROM,TO reads a part");
@@ -333,7 +336,7 @@ static int why_print_tail(struct why_job *j, uint64_t *damaged)
 		why_print_notes(j);
 	}
 	why_close(j->why);
-	latency_close(l.found);
+	latency_close(found);
 	return ret;
 }
 

@@ -60,6 +60,15 @@ HYPTRACE_TRACING_DIR=$tmp/host timeout 200 "$hyptrace" record --guest-timeout 60
 is "$(trace-cmd dump --options -i "$tmp/other-vm.dat" | sed -nE 's/^"(.*)" \[clock\]$/\1/p')" mono \
 	"-C after -A: the guest's file names the guest's clock, not the host's"
 
+# what top shows meanwhile: by the same method. Answers alone would have a bound that grows by 500 us a second
+command=(sh -c 'sleep 3.8; cat "$0"' "$dat.spool/texts/clocks")
+now=$(record --tsync-interval 1000)
+read -r name offset bound <<<"$now"
+is "$name" vm "while it is recorded the clock is known: $now"
+[ "${bound:-0}" -gt 0 ] && [ "$bound" -lt 100000 ] && [ "${offset#-}" -le "$bound" ]
+ok $? "... by the counter method, not by the age of an answer"
+command=(sleep 1)
+
 record --tsync-interval 0
 is "$knots" 4 "--tsync-interval 0: at the start and the end alone, and as far as the host's go"
 like "$(judge)" '^outside 0 widest [1-9][0-9]*$' "... 0 is within their bounds"

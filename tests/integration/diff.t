@@ -50,9 +50,9 @@ machine  reason        A        B  change   B has    A p50    B p50
 host     WFx          2%       8%  +300.0%  more   2.000ms  4.000ms
 
 Time of vCPUs and stolen time, of one CPU's
-machine  state                 A        B  change   B has
-Guest    vCPU 0 guest        98%      92%  -6.1%    less
-Guest    vCPU 0 outside       2%       8%  +300.0%  more
+machine  state                      A        B  change   B has
+Guest    vCPU 0 guest             98%      92%  -6.1%    less
+Guest    vCPU 0 not recorded       2%       8%  +300.0%  more
 END
 )" "twice as many exits that take twice as long"
 cd "$OLDPWD" || exit
@@ -74,9 +74,9 @@ machine  reason        A        B  change   B has    A p50    B p50
 host     WFx     2.000ms  4.000ms  +100.0%  more   2.000ms  4.000ms
 
 Time of vCPUs and stolen time for each kvm_exit
-machine  state                 A        B  change   B has
-Guest    vCPU 0 guest    98.00ms  46.00ms  -53.1%   less
-Guest    vCPU 0 outside  2.000ms  4.000ms  +100.0%  more
+machine  state                      A        B  change   B has
+Guest    vCPU 0 guest         98.00ms  46.00ms  -53.1%   less
+Guest    vCPU 0 not recorded  2.000ms  4.000ms  +100.0%  more
 END
 )" "--per"
 for event in kvm:kvm_exit kvm_exit@host kvm:kvm_exit@host; do

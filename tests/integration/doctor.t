@@ -97,7 +97,8 @@ done
 # the sockets are looked for below the process's root
 mkdir -p "$root$tmp"
 perl -MIO::Socket::UNIX -e '$s = IO::Socket::UNIX->new(Local => $ARGV[0], Listen => 5) or die; print "up\n"; close STDOUT;
-	while ($c = $s->accept) { <$c>; print $c "OK 1073741824\n"; close $c }' "$root$tmp/fc.sock" >"$tmp/up" &
+	while ($c = $s->accept) { <$c>; print $c "OK 1073741824\n"; <$c> if !-e $ARGV[1]; close $c }' \
+	"$root$tmp/fc.sock" "$tmp/busy" >"$tmp/up" &
 for ((i = 0; i < 100; i++)); do [ -s "$tmp/up" ] && break; sleep 0.1; done
 
 "$hyptrace" doctor --json >"$tmp/json"
@@ -113,6 +114,8 @@ echo other >"$root/proc/10/task/101/comm"
 mkdir -p "$root/proc/10/fd"
 ln -s anon_inode:kvm-vcpu:0 "$root/proc/10/fd/13"
 like "$("$hyptrace" doctor)" "^       0 of its 1 vCPUs' threads are known" "a vCPU whose thread is not known"
+: >"$tmp/busy"
+like "$("$hyptrace" doctor)" "^       its agent closes the connection at once$" "an agent that serves another recorder"
 kill %1
 
 # ---- what goes wrong ------------------------------------------------------------------------

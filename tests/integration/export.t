@@ -207,11 +207,11 @@ lost 0 2
 1900 0 7 kvm_exit	2	0x24	3
 1950 0 7 kvm_entry	2
 E
-is "$(perfetto "$tmp/lost.dat" | tracks)" 'Guests > vCPU thread 7 | begin 1500 outside IRQ (reason="IRQ" pc=2)
+is "$(perfetto "$tmp/lost.dat" | tracks)" 'Guests > vCPU thread 7 | begin 1500 not recorded IRQ (reason="IRQ" pc=2)
 Guests > vCPU thread 7 | end 1700
 Guests > vCPU thread 7 | begin 1700 guest (coarse="true")
 Guests > vCPU thread 7 | end 1900
-Guests > vCPU thread 7 | begin 1900 outside TRAP DABT_LOW (reason="TRAP" class="DABT_LOW" pc=3)
+Guests > vCPU thread 7 | begin 1900 not recorded TRAP DABT_LOW (reason="TRAP" class="DABT_LOW" pc=3)
 Guests > vCPU thread 7 | end 1950' "Perfetto: what a vCPU did is not known where events were lost"
 # only kvm_exit was recorded: the guest may have run all the time between two of them
 printf '1000 0 7 kvm_exit\t2\t0x24\t1\n2000 0 7 kvm_exit\t0\t0\t2\n3000 0 7 print\t0\tx\n' | make_trace "$tmp/exits.dat"
@@ -287,7 +287,7 @@ Guest vm > vCPU 0 | begin 2600 guest
 Guest vm > vCPU 0 | end 3500
 Guest vm > vCPU 0 | begin 3500 hypervisor guest_exit (reason="guest_exit")
 Guest vm > vCPU 0 | end 3600
-Guest vm > vCPU 0 | begin 4000 outside TRAP DABT_LOW (reason="TRAP" class="DABT_LOW" pc=4100)
+Guest vm > vCPU 0 | begin 4000 not recorded TRAP DABT_LOW (reason="TRAP" class="DABT_LOW" pc=4100)
 Guest vm > vCPU 0 | end 6000' "Perfetto: what vCPUs do, by KVM and by the hypervisor"
 
 # A task of the host that has a vCPU's CPU, a guest's task that is robbed of its time by it, and what an exit was for
@@ -313,11 +313,11 @@ task 5 victim
 E
 is "$(perfetto "$tmp/states.dat" "$tmp/states-guest.dat" | tracks)" 'Guest vm > vCPU 0 | begin 1000 guest (coarse="true")
 Guest vm > vCPU 0 | end 3000
-Guest vm > vCPU 0 | begin 3000 outside TRAP DABT_LOW (reason="TRAP" class="DABT_LOW" pc=4100 esr=2449473543 addr=1073745912 syndrome="DABT_LOW read, level 3 translation fault")
+Guest vm > vCPU 0 | begin 3000 not recorded TRAP DABT_LOW (reason="TRAP" class="DABT_LOW" pc=4100 esr=2449473543 addr=1073745912 syndrome="DABT_LOW read, level 3 translation fault")
 Guest vm > vCPU 0 | end 3500
 Guest vm > vCPU 0 | begin 3500 preempted (reason="TRAP" class="DABT_LOW" task="hog 9")
 Guest vm > vCPU 0 | end 4500
-Stolen from tasks > CPU 0 | begin 3000 victim (reason="TRAP" class="DABT_LOW" by="outside" bound_ns="unknown")
+Stolen from tasks > CPU 0 | begin 3000 victim (reason="TRAP" class="DABT_LOW" by="not recorded" bound_ns="unknown")
 Stolen from tasks > CPU 0 | end 3500
 Guest vm > vCPU 0 | begin 4500 host TRAP DABT_LOW (reason="TRAP" class="DABT_LOW" coarse="true")
 Guest vm > vCPU 0 | end 5000

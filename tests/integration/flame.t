@@ -85,6 +85,9 @@ host;reader;el0_svc;ksys_read;schedule 1" "stacks: kernel and user of one event 
 is "$(said "$host")" 'hyptrace: left out: 1 samples of the idle task (--idle)' "... which is said"
 is "$(flame --idle --task swapper "$host")" 'host;swapper;do_idle;schedule 1' "--idle has it"
 is "$(flame -m Guest "$host" "$guest" | cut -c1-17)" 'guest:Guest;inner' "--machine"
+is "$(flame -m guest:Guest "$host" "$guest" | cut -c1-17)" 'guest:Guest;inner' "... as its frame is called"
+is "$(flame -t reader-7 "$host")" "$(flame -t 7 "$host")" "--task as --pids prints it"
+is "$(flame -t '[unknown]-9' "$host")" "host;[unknown]-9;0x10100 1" "--task: a name that would be a wildcard is a name, too"
 is "$(flame -m 'h*' -t 8 "$host" "$guest")" 'host;a:b "c"?[1m;0x999 1
 host;a:b "c"?[1m;vhost_worker [vhost] 1' "--task by pid, --machine by wildcard"
 is "$(flame --task 're*' --pids "$host" "$guest" | cut -d';' -f2 | uniq)" 'reader-7' "--task by wildcard, --pids"

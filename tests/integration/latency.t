@@ -147,6 +147,7 @@ is "$(table latency 2-4,5,6 --from kvm_exit --to kvm_entry --key pid "$pairs")" 
 7,2,70000,10000,35000
 (all),3,325000,10000,108333' "... count, total, min, avg"
 is "$(table latency 2-4 --from kvm_exit --to kvm_entry --key none "$pairs")" 'host,3,165000' "--key none: any event of the machine"
+is "$(table latency 2-4 --from kvm_exit --to kvm_entry --key machine "$pairs")" 'host,3,165000' "... or machine, as its table calls it"
 is "$(table latency 2-4 --from kvm_exit --to kvm_entry "$pairs")" $'thread 8,1,255000\nthread 7,2,70000\n(all),3,325000' \
 	"without a key KVM's events have the vCPU in common"
 is "$(table latency 2-4 --from sched_waking --to sched_switch "$vhost")" $'1781,1,16000\n1793,1,13000\n(all),2,29000' \
@@ -305,6 +306,30 @@ is "$(table latency 2-5 --preset virtio "$host" "$guest")" \
 0x1000:3,interrupt,1,20000
 0x1000:3,handler,1,20000
 0x1000:3,total,1,60000' "virtio, by queue"
+is "$(table queues 1- --preset virtio "$host" "$guest")" "" "... what is in its queues was not recorded: there is no table"
+make_trace tests/integration/events/kernel "$tmp/queues.dat" <<'E'
+event virtio:add int device; u32 out; u32 in; u32 len0; u8 end0; u32 len1; u8 end1; u32 len2; u8 end2; __data_loc char[] queue | "add"
+event virtio:add_out int device; u32 out; u32 len0; u32 len1; __data_loc char[] queue | "add"
+event virtio:add_in_ctx int device; u32 in; u32 len0; u32 len1; __data_loc char[] queue | "add"
+id 22
+shift 11 0 1000
+1.000000 0 70 virtio:add 3 1 2 16 2 4096 0x82 1 2 req.0
+1.000001 0 70 virtio:add 3 2 1 16 2 4096 0x82 1 2 req.0
+1.000002 1 70 virtio:add 3 1 2 16 2 4096 0x40 1 2 req.0
+1.000003 1 70 virtio:add_out 4 2 54 1460 output.0
+1.000004 0 70 virtio:add_out 4 1 60 999 output.0
+1.000005 0 70 virtio:add_out 4 3 54 1460 output.0
+1.000006 0 70 virtio:add_in_ctx 4 1 1536 0 input.0
+1.004080 1 71 irq_handler_entry irq=9 name=virtio1
+E
+is "$(table queues 2- --preset virtio "$host" "$tmp/queues.dat")" \
+'vm virtio3 req.0,3,4,4144,5,4098
+vm virtio4 output.0,3,6,1574,0,0
+vm virtio4 input.0,1,0,0,1,1536' "... descriptors and bytes of each queue"
+like "$(latency --preset virtio "$host" "$tmp/queues.dat")" \
+	'^bytes of 2 buffers are left out: they have more descriptors than their events carry' "... those that no event carries"
+"$hyptrace" latency --json --preset virtio "$host" "$tmp/queues.dat" >"$tmp/json" 2>&1
+is "$(json_differs latency <"$tmp/json" 2>&1)" "" "... and as JSON by the schema"
 # an MSI that KVM's ITS delivers has no event: it is seen where it wakes the vCPU. Others that the worker wakes, and
 # a vCPU that another thread wakes, are none
 make_trace $arm "$tmp/msi.dat" <<'E'

@@ -51,7 +51,7 @@ ok() {
 # is GOT EXPECTED NAME: the same text; tells the difference when it is not
 is() {
 	[ "$1" = "$2" ]
-	ok $? "$3" || diag "$(diff -u --label expected <(echo "$2") --label got <(echo "$1") | head -40)"
+	ok $? "$3" || { diag "$(diff -u --label expected <(echo "$2") --label got <(echo "$1") | head -40)"; false; }
 }
 
 # What of the JSON on standard input is not as Documentation/json.schema.json says of that command.
@@ -67,18 +67,18 @@ picture_names() { # FILE
 # like GOT PATTERN NAME: an extended regular expression of grep matches a line
 like() {
 	grep -Eq -e "$2" <<<"$1"
-	ok $? "$3" || diag "no line matches '$2' in:"$'\n'"$1"
+	ok $? "$3" || { diag "no line matches '$2' in:"$'\n'"$1"; false; }
 }
 
 unlike() {
 	! grep -Eq -e "$2" <<<"$1"
-	ok $? "$3" || diag "a line matches '$2' in:"$'\n'"$1"
+	ok $? "$3" || { diag "a line matches '$2' in:"$'\n'"$1"; false; }
 }
 
 # same GOT-FILE EXPECTED-FILE NAME
 same() {
 	cmp -s "$1" "$2"
-	ok $? "$3" || diag "$(diff -u "$2" "$1" | head -40)"
+	ok $? "$3" || { diag "$(diff -u "$2" "$1" | head -40)"; false; }
 }
 
 # skip N REASON: instead of N tests

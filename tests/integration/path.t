@@ -209,6 +209,8 @@ for task in sieve-120 matrix-of-numbe-120 120; do
 	path --at 1.0045 --task "$task" "$tmp/named.dat" "${files[1]}"
 	like "$out" "^sieve-120 of host on CPU 0 at 1.004500000: why then" "a task as it is printed: --task $task"
 done
+path --at 1.0045 --guest host --task sieve-120 "$tmp/named.dat" "${files[1]}"
+like "$out" "^sieve-120 of host on CPU 0" "--guest host, as answers call it"
 path --at 'sched_switch@Guest/next_pid==30' "$tmp/named.dat" "${files[1]}"
 like "$out" '^  2 .* runnable +sieve-120$' "... of the one that had the CPU"
 like "$("$hyptrace" stat -q --show steal "$tmp/named.dat" "${files[1]}")" ' preempted +sieve-120 ' "stat has the last one"

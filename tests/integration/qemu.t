@@ -51,6 +51,24 @@ is "$("$hyptrace" report -N "$tmp/out.dat" 2>/dev/null | sed 1d | tr -s ' ')" \
 	"$(trace-cmd report -i "$tmp/out.dat" 2>/dev/null | sed 1d | tr -s ' ')" "... and by ours"
 like "$("$hyptrace" stat --csv "$tmp/out.dat" 2>/dev/null)" ',hypertrace,doorbell,2,' "doorbells are events of hypertrace"
 
+# the marks' arguments, out of the guest's memory: client 3 had 65,538 events, of which it holds the last four
+perl -e 'print pack("QLLLLQx32", 0x31656361727470, 4, 4, 4, 64 + 4 * 64, 0);
+	print pack("Qx56", $_) for 0, 0, 0, 65538;
+	print "\0" x (3 * 4 * 48);
+	print pack("Q6", $_, 1000 + $_, 7, $_ == 65538 ? (8, 9, 10) : (0xcafe, 0xdead, 0xbeef)) for 65537, 65538, 65535, 0' >"$tmp/memory"
+"$hyptrace" import --qemu-log tests/data/qemu/log.txt --hypertrace vm="$tmp/memory" -o "$tmp/out.dat" 2>"$tmp/err"
+is "$?,$(cat "$tmp/err")" "0,hyptrace: 2 of 2 doorbells have their mark's arguments
+hyptrace: 13 events, 2 of them doorbells, clock realtime: $tmp/out.dat" "with the guest's memory"
+is "$(stock | tail -2)" "qemu-25478 1795407657.698615: guest_hypertrace: client=3 vcpu=0 guest_time=0x103e9 arg1=0x7 arg2=0xcafe arg3=0xdead arg4=0xbeef guest=vm
+qemu-25478 1795407657.698618: guest_hypertrace: client=3 vcpu=0 guest_time=0x103ea arg1=0x7 arg2=0x8 arg3=0x9 arg4=0xa guest=vm" \
+	"... each doorbell is the mark of its number"
+truncate -s 8 "$tmp/memory"
+"$hyptrace" import --qemu-log tests/data/qemu/log.txt --hypertrace vm="$tmp/memory" -o "$tmp/out.dat" 2>"$tmp/err"
+like "$(cat "$tmp/err")" "the memory of vm, '$tmp/memory': the file is shorter than what it should hold" "a memory that is cut off"
+like "$(cat "$tmp/err")" "0 of 2 doorbells" "... has no mark"
+"$hyptrace" import --perfetto x --hypertrace vm=y -o z 2>"$tmp/err"
+is "$?,$(cat "$tmp/err")" "2,hyptrace import: --hypertrace is for --qemu-log: GUEST=FILE" "--hypertrace without a log"
+
 # QEMU 11's head; what else there is on standard error; threads that wrote past each other; the hypertrace patches'
 cat >"$tmp/log" <<'L'
 VNC server running on ::1:5900

@@ -229,6 +229,7 @@ is "$(sed 1d <<<"$out" | grep -vc ' \[001\] ')/$(grep -c '^hyp:.* hyp_enter: ' <
 	"0/$(report $nvhe | grep -c '^hyp:.* \[001\] .* hyp_enter: ')" "--cpu: of the instances, too"
 same <(report $nvhe -B hyp | sed 1d) <(report $nvhe | grep '^hyp: ') "-B: the events of one instance"
 # plugins learn names by the way, of which this file has two for one task
+same <(report $nvhe -B -) <(report $nvhe -B '') "-B -: the same, as tables call it"
 same <(report $nvhe -B '' | sed '1d; s/.*\[/[/') <(report $nvhe | sed '1d; /^hyp: /d; s/.*\[/[/') "-B '': of the top buffer"
 same <(report --no-sync -F kvm_exit $host $guest) <(report --no-sync $host $guest | grep -E 'cpus=| kvm_exit: ') \
 	"a filter in front of all files is for all"
@@ -242,6 +243,7 @@ is "$(report -i $guest --ts-offset 1000000000 -N | sed -n '2s/.*\] *\([0-9.]*\):
 	"$(report -i $guest -N | sed -n '2s/.*\] *\([0-9.]*\):.*/\1/p' | awk -F. '{ print $1 + 1 "." $2 }')" \
 	"--ts-offset of a lone file"
 same <(report -T $nvhe) <(report $nvhe) "-T without a filter means nothing"
+same <(report --comm trace-cmd-100 $stock_made) <(report --pid 100 $stock_made) "--comm NAME-PID, as it is printed"
 is "$(report --comm nobody $stock_made)" "hyptrace: warning: $stock_made has no task named 'nobody'
 cpus=4" "--comm of nobody: said, and nothing is shown"
 "$build/tests/integration/make-trace" "$tmp/lost.dat" tests/integration/events/report <<'EOF'

@@ -559,7 +559,7 @@ of_raw() { "$hyptrace" sql -q --csv "${raw[@]}" "$1" | tail -n 1 | cut -d, -f 2;
 bound=$(of_raw 'SELECT max(bound) FROM clocks')
 inside="SELECT count(DISTINCT s.ts || ':' || s.vcpu) FROM vcpu_states s JOIN events e
 	ON e.machine = 'Guest' AND e.cpu = s.vcpu AND e.ts > s.ts + $bound AND e.ts < s.ts + s.dur - $bound"
-is "$(of_raw "$inside AND s.state = 'unknown'")" 0 "no unknown time of a vCPU has events of its guest surely inside"
+is "$(of_raw "$inside AND s.state = 'lost'")" 0 "no lost time of a vCPU has events of its guest surely inside"
 [ "$(of_raw "$inside AND s.state = 'guest'")" -gt 20 ]
 ok $? "... but time of the guest has"
 

@@ -21,7 +21,7 @@ sub reference {
 		my ($task, $state, $t) = @_;
 		my $o = $open{$task};
 
-		push @{ $spans{$task} }, [ @$o, $t ] if $o && $o->[0] ne 'unknown' && $t > $o->[1];
+		push @{ $spans{$task} }, [ @$o, $t ] if $o && $o->[0] ne 'lost' && $t > $o->[1];
 		$open{$task} = [ $state, $t ];
 	};
 
@@ -36,7 +36,7 @@ sub reference {
 			my $before = $on{$cpu};
 
 			if (defined $before && $before != $from) {
-				$open{$_} = [ 'unknown', $t ] for $before, $from;
+				$open{$_} = [ 'lost', $t ] for $before, $from;
 			}
 			$begin->($from, $state =~ /^R/ ? 'runnable' : $state =~ /^[XZ]/ ? 'ended' : 'sleeping', $t) if $from;
 			$begin->($to, 'running', $t) if $to;
@@ -79,7 +79,7 @@ sub compare {
 				my $from = $x->[1] > $y->[1] ? $x->[1] : $y->[1];
 				my $to = $x->[2] < $y->[2] ? $x->[2] : $y->[2];
 
-				next if $from >= $to || $y->[0] eq 'unknown';
+				next if $from >= $to || $y->[0] eq 'lost';
 				if ($allowed->($x->[0], $y->[0])) { $same += $to - $from; next }
 				$wrong += $to - $from;
 				print "# $task: @$x, not @$y\n";

@@ -232,6 +232,34 @@ static const struct parse_case good[] = {
 	  " +virtio:kick_mmio(p:virtio/kick_mmio vm_notify vq=$arg1:x64 queue=+0(+24($arg1)):string?)"
 	  " +virtio:interrupt(p:virtio/interrupt vring_interrupt irq=$arg1:s32 vq=$arg2:x64 "
 	  "queue=+0(+24($arg2)):string?)"
+	  " +virtio:add(p:virtio/add virtqueue_add_sgs device=+0(+32($arg1)):s32 "
+	  "queue=+0(+24($arg1)):string out=$arg3:u32 in=$arg4:u32 len0=+12(+0($arg2)):u32 "
+	  "end0=+0(+0($arg2)):u8 len1=+12(+8($arg2)):u32 end1=+0(+8($arg2)):u8 len2=+12(+16($arg2)):u32 "
+	  "end2=+0(+16($arg2)):u8 len3=+12(+24($arg2)):u32 end3=+0(+24($arg2)):u8?)"
+	  " +virtio:add_out(p:virtio/add_out virtqueue_add_outbuf device=+0(+32($arg1)):s32 "
+	  "queue=+0(+24($arg1)):string out=$arg3:u32 len0=+12($arg2):u32 len1=+44($arg2):u32 "
+	  "len2=+76($arg2):u32 len3=+108($arg2):u32 len4=+140($arg2):u32 len5=+172($arg2):u32 "
+	  "len6=+204($arg2):u32 len7=+236($arg2):u32?)"
+	  " +virtio:add_out_premapped(p:virtio/add_out_premapped virtqueue_add_outbuf_premapped "
+	  "device=+0(+32($arg1)):s32 queue=+0(+24($arg1)):string out=$arg3:u32 len0=+12($arg2):u32 "
+	  "len1=+44($arg2):u32 len2=+76($arg2):u32 len3=+108($arg2):u32 len4=+140($arg2):u32 "
+	  "len5=+172($arg2):u32 len6=+204($arg2):u32 len7=+236($arg2):u32?)"
+	  " +virtio:add_in(p:virtio/add_in virtqueue_add_inbuf device=+0(+32($arg1)):s32 "
+	  "queue=+0(+24($arg1)):string in=$arg3:u32 len0=+12($arg2):u32 len1=+44($arg2):u32 "
+	  "len2=+76($arg2):u32 len3=+108($arg2):u32 len4=+140($arg2):u32 len5=+172($arg2):u32 "
+	  "len6=+204($arg2):u32 len7=+236($arg2):u32?)"
+	  " +virtio:add_in_ctx(p:virtio/add_in_ctx virtqueue_add_inbuf_ctx device=+0(+32($arg1)):s32 "
+	  "queue=+0(+24($arg1)):string in=$arg3:u32 len0=+12($arg2):u32 len1=+44($arg2):u32 "
+	  "len2=+76($arg2):u32 len3=+108($arg2):u32 len4=+140($arg2):u32 len5=+172($arg2):u32 "
+	  "len6=+204($arg2):u32 len7=+236($arg2):u32?)"
+	  " +virtio:add_in_premapped(p:virtio/add_in_premapped virtqueue_add_inbuf_premapped "
+	  "device=+0(+32($arg1)):s32 queue=+0(+24($arg1)):string in=$arg3:u32 len0=+12($arg2):u32 "
+	  "len1=+44($arg2):u32 len2=+76($arg2):u32 len3=+108($arg2):u32 len4=+140($arg2):u32 "
+	  "len5=+172($arg2):u32 len6=+204($arg2):u32 len7=+236($arg2):u32?)"
+	  " +virtio:add_in_cache_clean(p:virtio/add_in_cache_clean virtqueue_add_inbuf_cache_clean "
+	  "device=+0(+32($arg1)):s32 queue=+0(+24($arg1)):string in=$arg3:u32 len0=+12($arg2):u32 "
+	  "len1=+44($arg2):u32 len2=+76($arg2):u32 len3=+108($arg2):u32 len4=+140($arg2):u32 "
+	  "len5=+172($arg2):u32 len6=+204($arg2):u32 len7=+236($arg2):u32?)"
 	  " +virtio:doorbell(p:virtio/doorbell ioeventfd_write addr=$arg3:x64?)"
 	  " +virtio:signal(p:virtio/signal vhost_signal dev=$arg1:x64 vq=$arg2:x64?); " },
 	{ { "-e", "a", "--preset", "qemu" },
@@ -531,7 +559,7 @@ static const struct parse_case refused_requests[] = {
 
 static void check_words(const struct parse_case *c, size_t n, bool request, int want_ret)
 {
-	char text[1024];
+	char text[4096];
 
 	for (; n--; c++) {
 		int ret = parse_words(c, request, text, sizeof(text));
@@ -600,7 +628,9 @@ static void test_help(void **state)
 
 	check_all(cases, ARRAY_SIZE(cases), OPTS_STOP);
 	opts_usage(&grammar_table, &out);
-	assert_non_null(strstr(buf_str(&out), "\n  -b SIZE                size of the buffer per CPU: 512K, 8M; a plain number: K\n"));
+	assert_non_null(strstr(
+		buf_str(&out),
+		"\n  -b SIZE                size of the buffer per CPU: 512K, 8M; a plain number: K\n"));
 	assert_non_null(strstr(buf_str(&out), "\n  -q, --quiet            errors only\n"));
 	assert_non_null(strstr(buf_str(&out), "\nRecording:\n"));
 	assert_null(strstr(buf_str(&out), "--daemonize"));

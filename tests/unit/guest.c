@@ -775,6 +775,8 @@ struct fake_server {
 	char path[200];
 	int fd;
 	const char *const *say; /* after the first, each after a line was heard */
+	bool stays;		/* until the client has closed, after so many ms */
+	int64_t stayed;
 	pthread_t thread;
 };
 
@@ -791,9 +793,13 @@ static void *serve(void *arg)
 			break;
 	}
 	if (fd >= 0) {
-		shutdown(fd, SHUT_WR);
+		int64_t start = msg_now();
+
+		if (!s->stays)
+			shutdown(fd, SHUT_WR);
 		while (recv(fd, in, sizeof(in), 0) > 0)
 			;
+		s->stayed = msg_now() - start;
 		close(fd);
 	}
 	return NULL;
@@ -848,7 +854,7 @@ static void test_qmp(void **state)
 					      "{\"error\": {\"class\": \"GenericError\"}}\n", NULL };
 	static const char *const closes[] = { "{\"QM", NULL };
 	struct guest_opts o = { .timeout_ms = 5000 };
-	struct fake_server s;
+	struct fake_server s = { 0 };
 	struct guest_proc p = { .dir = -1, .qmp = s.path, .o = &o };
 	struct guest g = { 0 };
 
@@ -893,11 +899,18 @@ static void test_probe_unix(void **state)
 {
 	static const char *const ok[] = { "", "OK 1073741824\n", NULL }, *const none[] = { "", NULL },
 				 *const strange[] = { "", "220 smtp\n", NULL };
-	struct fake_server s;
+	struct fake_server s = { 0 };
 	struct guest vm = { .uds = s.path };
 
+	/* trace-cmd's agent must have noted the child that serves us before that ends */
+	s.stays = true;
 	serve_start(&s, ok);
 	assert_int_equal(guest_probe(&vm, 823, 5000), GUEST_LISTENS);
+	serve_end(&s);
+	assert_in_range(s.stayed, 150, 100000);
+	s.stays = false;
+	serve_start(&s, ok);
+	assert_int_equal(guest_probe(&vm, 823, 5000), GUEST_BUSY);
 	serve_end(&s);
 	serve_start(&s, none);
 	assert_int_equal(guest_probe(&vm, 823, 5000), GUEST_REFUSED);
@@ -915,7 +928,7 @@ static void test_http(void **state)
 		       *const missing[] = { "", "HTTP/1.1 404 \r\nContent-Length: 0\r\n\r\n", NULL },
 		       *const cut[] = { "", "HTTP/1.1 200 \r\nContent-Length: 9\r\n\r\n{}", NULL };
 	struct buf body = { 0 };
-	struct fake_server s;
+	struct fake_server s = { 0 };
 
 	serve_start(&s, ok);
 	assert_int_equal(guest_http_get(s.path, "/vm/config", &body, 5000), 0);

@@ -152,7 +152,7 @@ static void test_bounds(void **state)
 
 /* ---- our captures ---------------------------------------------------------------------------------- */
 
-/* What each vCPU did in all: "113: unknown 1, guest 2", and the thieves of its CPU. */
+/* What each vCPU did in all: "113: lost 1, guest 2", and the thieves of its CPU. */
 static void put_totals(struct buf *out, const struct state_total *t)
 {
 	buf_printf(out, "%d:", t->owner->pid);
@@ -209,18 +209,18 @@ static void test_captures(void **state)
 	 * the hypervisor's last event, 8,042 us.
 	 */
 	check_capture(guest, 2,
-		      "113: unknown 2966349 guest 8687000 hypervisor 776000 host 4946748 waking 9470776 "
+		      "113: lost 2966349 guest 8687000 hypervisor 776000 host 4946748 waking 9470776 "
 		      "halted 15654569\n"
-		      "114: unknown 580032 guest 15550000 hypervisor 13324000 host 3673849 preempted 80410 "
+		      "114: lost 580032 guest 15550000 hypervisor 13324000 host 3673849 preempted 80410 "
 		      "waking 319687 halted 8973464 <-1 80410\n");
 	/* 114's first exit lasts 58 us and comes before the first sched_switch */
 	check_capture(functions, 2,
-		      "114: unknown 1987978 guest 6214000 hypervisor 733000 host 5922767 outside 58497\n"
-		      "115: unknown 412008 guest 8616000 hypervisor 1647000 host 4241234\n");
+		      "114: lost 1987978 guest 6214000 hypervisor 733000 host 5922767 not recorded 58497\n"
+		      "115: lost 412008 guest 8616000 hypervisor 1647000 host 4241234\n");
 	/* a host without sched_switch; the guest's clock is ahead of it, so that much is unknown; in ticks */
 	check_capture(x86, 2,
-		      "120: unknown 64221365572 guest 2242809868 outside 11876288710\n"
-		      "118: unknown 64222204514 guest 3954979356 outside 10163280280\n");
+		      "120: lost 64221365572 guest 2242809868 not recorded 11876288710\n"
+		      "118: lost 64222204514 guest 3954979356 not recorded 10163280280\n");
 }
 
 /* ---- a file with losses ------------------------------------------------------------------------------ */
@@ -287,7 +287,7 @@ static void test_file_with_losses(void **state)
 	top[1].lost = -1;
 	pages_cut(&top[1]);
 	check_file(x, STATE_OF_TASK,
-		   "1000 running\n1100 unknown\n1200 running\n1500 unknown\n1700 running\n1800 runnable\n");
+		   "1000 running\n1100 lost\n1200 running\n1500 lost\n1700 running\n1800 runnable\n");
 }
 
 /* sched_switch's buffer ends long before KVM's: whether the thread still waits, nobody knows. */
@@ -306,8 +306,8 @@ static void test_file_that_ends(void **state)
 	add_exit(&kvm[0], 2300, 11);
 	add_entry(&kvm[0], 2400, 11);
 	check_file(x, STATE_OF_VCPU,
-		   "1000 unknown\n1050 guest\n1100 host\n1200 waking\n1300 unknown\n2200 guest\n"
-		   "2300 unknown\n");
+		   "1000 lost\n1050 guest\n1100 host\n1200 waking\n1300 lost\n2200 guest\n"
+		   "2300 lost\n");
 }
 
 int main(void)

@@ -145,17 +145,17 @@ static void test_arm(void **state)
 
 	CASE(0, 1400, steps,
 	     { VCPU, 11,
-	       "0 unknown, 1020 host~, 1030 hypervisor hvc, 1040 guest, 1100 hypervisor guest_exit, "
+	       "0 lost, 1020 host~, 1030 hypervisor hvc, 1040 guest, 1100 hypervisor guest_exit, "
 	       "1110 guest, 1150 hypervisor guest_exit, 1155 firmware smc, 1158 hypervisor smc, 1160 host~, "
 	       "1170 host~ IRQ, 1180 preempted IRQ <50, 1190 preempted IRQ <51, 1200 host~ IRQ, 1210 host~, "
 	       "1211 hypervisor hvc, 1212 guest, 1220 hypervisor guest_exit, 1221 host~, 1230 host~ TRAP, "
 	       "1240 halted~ TRAP <60, 1300 waking TRAP, 1310 host~ TRAP, 1320 host~, "
-	       "1330 hypervisor hvc, 1340 guest, 1350 unknown" },
+	       "1330 hypervisor hvc, 1340 guest, 1350 lost" },
 	     { TASK, 11,
-	       "0 unknown, 1010 running, 1180 runnable <50, 1200 running, 1240 sleeping <60, 1300 runnable "
-	       "<0, 1310 running, 1320 unknown" },
-	     { TASK, 50, "0 unknown, 1180 running, 1190 runnable <51, 1320 unknown" },
-	     { TASK, 51, "0 unknown, 1190 running, 1200 sleeping~, 1320 unknown" });
+	       "0 lost, 1010 running, 1180 runnable <50, 1200 running, 1240 sleeping <60, 1300 runnable "
+	       "<0, 1310 running, 1320 lost" },
+	     { TASK, 50, "0 lost, 1180 running, 1190 runnable <51, 1320 lost" },
+	     { TASK, 51, "0 lost, 1190 running, 1200 sleeping~, 1320 lost" });
 }
 
 /* x86: no hypervisor, HLT by VMX, a VMM; and the same by a file without sched, then without kvm_exit. */
@@ -191,18 +191,18 @@ static void test_x86(void **state)
 
 	CASE(RIG_X86, 210, steps,
 	     { VCPU, 11,
-	       "0 unknown, 20 guest, 30 host~ EXTERNAL_INTERRUPT, 40 guest, 50 host~ HLT, 60 halted~ HLT "
+	       "0 lost, 20 guest, 30 host~ EXTERNAL_INTERRUPT, 40 guest, 50 host~ HLT, 60 halted~ HLT "
 	       "<50, "
 	       "70 waking HLT, 80 host~ HLT, 90 guest, 100 host~ EXTERNAL_INTERRUPT, 110 VMM, "
 	       "120 blocked, 130 VMM, 140 guest, 150 host HLT, 155 halted HLT, 170 host HLT, 180 guest, "
-	       "190 host EXTERNAL_INTERRUPT, 200 unknown" },
+	       "190 host EXTERNAL_INTERRUPT, 200 lost" },
 	     { TASK, 11,
-	       "0 unknown, 10 running, 60 sleeping <50, 70 runnable <0, 80 running, 120 sleeping, "
-	       "130 running, 200 unknown" });
+	       "0 lost, 10 running, 60 sleeping <50, 70 runnable <0, 80 running, 120 sleeping, "
+	       "130 running, 200 lost" });
 	CASE(RIG_X86, 110, unscheduled,
 	     { VCPU, 11,
-	       "0 unknown, 20 guest, 30 outside HLT, 40 halted~ HLT, 60 outside HLT, 70 guest, "
-	       "80 outside EXTERNAL_INTERRUPT, 90 outside, 100 unknown" });
+	       "0 lost, 20 guest, 30 not recorded HLT, 40 halted~ HLT, 60 not recorded HLT, 70 guest, "
+	       "80 not recorded EXTERNAL_INTERRUPT, 90 not recorded, 100 lost" });
 }
 
 /* arm64 without a hypervisor's buffer: from kvm_entry to kvm_exit, coarse. */
@@ -217,8 +217,8 @@ static void test_no_hyp(void **state)
 
 	CASE(0, 90, steps,
 	     { VCPU, 11,
-	       "0 unknown, 20 guest~, 30 host~ TRAP, 40 guest~, 50 host~ TRAP, 60 halted~ TRAP, "
-	       "70 host~ TRAP, 80 unknown" });
+	       "0 lost, 20 guest~, 30 host~ TRAP, 40 guest~, 50 host~ TRAP, 60 halted~ TRAP, "
+	       "70 host~ TRAP, 80 lost" });
 }
 
 /* Android's: hyp_enter and hyp_exit say nothing. The second exit behind an entry goes who knows where. */
@@ -244,9 +244,9 @@ static void test_no_reasons(void **state)
 
 	CASE(0, 99, steps,
 	     { VCPU, 11,
-	       "0 unknown, 21 guest~, 31 hypervisor, 41 guest, 51 hypervisor, 61 host~, 71 host~ IRQ, "
-	       "81 hypervisor, 82 host~ IRQ, 91 host~, 93 hypervisor, 94 guest, 95 hypervisor, 96 unknown, "
-	       "97 unknown" });
+	       "0 lost, 21 guest~, 31 hypervisor, 41 guest, 51 hypervisor, 61 host~, 71 host~ IRQ, "
+	       "81 hypervisor, 82 host~ IRQ, 91 host~, 93 hypervisor, 94 guest, 95 hypervisor, 96 lost, "
+	       "97 lost" });
 }
 
 /* Only the hypervisor's buffer: in the guest, in the hypervisor for it, and else not told. */
@@ -260,7 +260,7 @@ static void test_only_hyp(void **state)
 	};
 
 	CASE(0, 80, steps,
-	     { VCPU, 11, "0 unknown, 21 guest, 31 hypervisor guest_exit, 41 outside, 61 guest, 71 unknown" });
+	     { VCPU, 11, "0 lost, 21 guest, 31 hypervisor guest_exit, 41 not recorded, 61 guest, 71 lost" });
 }
 
 /* What the guest runs is stolen while its vCPU is not in the guest, by whom its vCPU lost the CPU to. */
@@ -292,18 +292,18 @@ static void test_stolen(void **state)
 
 	CASE(RIG_X86 | RIG_GUEST, 180, steps,
 	     { GTASK, 201,
-	       "0 unknown +-0/3, 25 running +-3/0, 40 stolen by host~ EXTERNAL_INTERRUPT, "
+	       "0 lost +-0/3, 25 running +-3/0, 40 stolen by host~ EXTERNAL_INTERRUPT, "
 	       "50 stolen by preempted EXTERNAL_INTERRUPT <60, 60 stolen by host~ EXTERNAL_INTERRUPT, "
 	       "70 running +-0/3, 80 runnable <202 +-3/3, 90 running +-3/3, 100 sleeping <0 +-3/3, "
 	       "155 runnable <0 +-3/3, 160 running +-3/2, 170 stolen by host~ EXTERNAL_INTERRUPT +-0/2, "
-	       "171 stolen by preempted EXTERNAL_INTERRUPT <60 +-0/3, 172 unknown +-3/0" },
-	     { GTASK, 202, "0 unknown +-0/3, 80 running +-3/3, 90 sleeping~ +-3/0, 172 unknown" },
+	       "171 stolen by preempted EXTERNAL_INTERRUPT <60 +-0/3, 172 lost +-3/0" },
+	     { GTASK, 202, "0 lost +-0/3, 80 running +-3/3, 90 sleeping~ +-3/0, 172 lost" },
 	     { VCPU, 11,
-	       "0 unknown, 20 guest, 40 host~ EXTERNAL_INTERRUPT, 50 preempted EXTERNAL_INTERRUPT <60, "
+	       "0 lost, 20 guest, 40 host~ EXTERNAL_INTERRUPT, 50 preempted EXTERNAL_INTERRUPT <60, "
 	       "60 host~ EXTERNAL_INTERRUPT, 70 guest, 110 host~ HLT, 120 halted~ HLT <50, "
 	       "130 waking HLT, 140 host~ HLT, 150 guest, 170 host~ EXTERNAL_INTERRUPT, "
-	       "171 unknown" },
-	     { VCPU, 12, "0 unknown" });
+	       "171 lost" },
+	     { VCPU, 12, "0 lost" });
 }
 
 /* A guest whose host says nothing: what its scheduler says. */
@@ -316,7 +316,7 @@ static void test_guest_alone(void **state)
 	};
 
 	CASE(RIG_X86 | RIG_GUEST, 40, steps,
-	     { GTASK, 201, "0 unknown +-0/3, 10 running~ +-3/3, 20 sleeping~ +-3/0, 30 unknown" });
+	     { GTASK, 201, "0 lost +-0/3, 10 running~ +-3/3, 20 sleeping~ +-3/0, 30 lost" });
 }
 
 /* Lost events of CPU 0's buffer: nothing that they could say, whoever ran there or could have come there. */
@@ -345,14 +345,14 @@ static void test_lost(void **state)
 
 	CASE(RIG_X86, 100, steps,
 	     { VCPU, 11,
-	       "0 unknown, 20 guest, 30 host~ EXTERNAL_INTERRUPT, 31 blocked~ EXTERNAL_INTERRUPT, "
-	       "33 unknown" },
+	       "0 lost, 20 guest, 30 host~ EXTERNAL_INTERRUPT, 31 blocked~ EXTERNAL_INTERRUPT, "
+	       "33 lost" },
 	     { VCPU, 12,
-	       "0 unknown, 21 guest, 40 host~ EXTERNAL_INTERRUPT, 45 guest, 50 host~ HLT, "
-	       "52 unknown, 70 waking, 75 unknown, 80 guest, 90 unknown" },
-	     { TASK, 12, "0 unknown, 11 running, 52 unknown, 70 runnable <0, 75 running, 90 unknown" },
-	     { TASK, 50, "0 unknown, 31 running, 33 unknown, 61 runnable <51, 90 unknown" },
-	     { TASK, 51, "0 unknown, 33 unknown, 61 running, 90 unknown" });
+	       "0 lost, 21 guest, 40 host~ EXTERNAL_INTERRUPT, 45 guest, 50 host~ HLT, "
+	       "52 lost, 70 waking, 75 lost, 80 guest, 90 lost" },
+	     { TASK, 12, "0 lost, 11 running, 52 lost, 70 runnable <0, 75 running, 90 lost" },
+	     { TASK, 50, "0 lost, 31 running, 33 lost, 61 runnable <51, 90 lost" },
+	     { TASK, 51, "0 lost, 33 lost, 61 running, 90 lost" });
 }
 
 /* The hypervisor's buffer loses events; what the host's says stays. */
@@ -375,7 +375,7 @@ static void test_lost_hyp(void **state)
 
 	CASE(0, 1101, steps,
 	     { VCPU, 11,
-	       "0 unknown, 1021 guest~, 1031 hypervisor hvc, 1041 unknown, 1081 halted~ TRAP, 1091 unknown, "
+	       "0 lost, 1021 guest~, 1031 hypervisor hvc, 1041 lost, 1081 halted~ TRAP, 1091 lost, "
 	       "1095 hypervisor hvc, 1099 host~ TRAP" });
 }
 
@@ -398,9 +398,9 @@ static void test_unpaired(void **state)
 
 	CASE(RIG_X86, 100, steps,
 	     { VCPU, 11,
-	       "0 unknown, 20 unknown, 30 guest, 40 unknown, 50 host~ EXTERNAL_INTERRUPT, 60 unknown, 70 "
+	       "0 lost, 20 lost, 30 guest, 40 lost, 50 host~ EXTERNAL_INTERRUPT, 60 lost, 70 "
 	       "waking, "
-	       "80 unknown, 90 host~ EXTERNAL_INTERRUPT, 95 unknown, 97 unknown" });
+	       "80 lost, 90 host~ EXTERNAL_INTERRUPT, 95 lost, 97 lost" });
 }
 
 /* A task comes to a CPU without having left the other, and another leaves that nobody saw come. */
@@ -412,8 +412,8 @@ static void test_contradicting(void **state)
 	};
 
 	CASE(RIG_X86, 60, steps,
-	     { TASK, 50, "0 unknown, 10 unknown, 20 running, 30 runnable <51, 40 running, 50 unknown" },
-	     { TASK, 51, "0 unknown, 30 unknown" }, { TASK, 52, "0 unknown, 40 runnable <50, 50 unknown" });
+	     { TASK, 50, "0 lost, 10 lost, 20 running, 30 runnable <51, 40 running, 50 lost" },
+	     { TASK, 51, "0 lost, 30 lost" }, { TASK, 52, "0 lost, 40 runnable <50, 50 lost" });
 }
 
 int main(void)

@@ -279,19 +279,22 @@ static int flame_open_inputs(struct flame *f, const struct inputs *in)
 		to->side = side;
 		to->maps = &f->maps[f->n++];
 		to->in = of;
-		to->skip = !flame_listed(&f->opts.machines, of->machine);
-		ret = flame_symbols_read(&to->symbols, reader_info(of->reader)) ?: flame_events_open(to);
+		/* hosts of two recordings are compared with each other, however their files are called */
+		name = f->opts.two_sides && !of->guest
+			       ? strdup("host")
+			       : str_printf("%s%s", of->guest ? FLAME_GUEST : "", of->machine);
+		if (!name)
+			return -ENOMEM;
+		to->skip = !flame_listed(&f->opts.machines, of->machine) &&
+			   !flame_listed(&f->opts.machines, name); /* as it is printed */
+		ret = flame_tree_named(f->tree, FLAME_ROOT, name, &to->frame);
+		free(name);
+		ret = ret ?: flame_symbols_read(&to->symbols, reader_info(of->reader)) ?: flame_events_open(to);
 		if (ret)
 			return ret;
 		to->symbol_names = calloc(to->symbols.n + 1, sizeof(*to->symbol_names));
 		if (!to->symbol_names)
 			return -ENOMEM;
-		/* hosts of two recordings are compared with each other, however their files are called */
-		name = f->opts.two_sides && !of->guest
-			       ? strdup("host")
-			       : str_printf("%s%s", of->guest ? FLAME_GUEST : "", of->machine);
-		ret = name ? flame_tree_named(f->tree, FLAME_ROOT, name, &to->frame) : -ENOMEM;
-		free(name);
 	}
 	return ret ?: flame_maps_read(f->maps, in);
 }

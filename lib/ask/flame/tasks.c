@@ -24,7 +24,7 @@ static int64_t flame_task_key(int32_t pid, uint32_t cpu)
 bool flame_listed(const struct strlist *l, const char *name)
 {
 	for (size_t i = 0; i < l->n; i++)
-		if (!fnmatch(l->v[i], name, 0))
+		if (!strcmp(l->v[i], name) || !fnmatch(l->v[i], name, 0))
 			return true;
 	return !l->n;
 }
@@ -35,17 +35,24 @@ static int flame_task_frame(struct flame *f, struct flame_task *t, int32_t pid)
 	struct flame_input *in = &f->v[t->input];
 	const char *idle = pid ? FLAME_UNKNOWN : "swapper";
 	const char *known = *t->comm ? t->comm : pid > 0 ? t->name : idle, *comm = known ?: FLAME_UNKNOWN;
+	const struct strlist *wanted = &f->opts.tasks;
+	const char *text;
 	char number[16];
 
 	snprintf(number, sizeof(number), "%d", pid);
-	t->idle = !pid && !f->opts.idle;
-	t->skip = in->skip || (!flame_listed(&f->opts.tasks, comm) && !flame_listed(&f->opts.tasks, number));
-	if (t->skip)
-		return 0;
 	f->text.len = 0;
-	buf_addstr(&f->text, comm);
-	if (pid > 0 && (f->opts.pids || !known))
-		buf_printf(&f->text, "-%d", pid);
+	buf_printf(&f->text, "%s-%s", comm, number);
+	text = buf_str(&f->text);
+	t->idle = !pid && !f->opts.idle;
+	t->skip =
+		in->skip || !text ||
+		(!flame_listed(wanted, comm) && !flame_listed(wanted, number) && !flame_listed(wanted, text));
+	if (t->skip)
+		return text ? 0 : -ENOMEM;
+	if (pid <= 0 || (known && !f->opts.pids)) {
+		f->text.len = 0;
+		buf_addstr(&f->text, comm);
+	}
 	return buf_str(&f->text) ? flame_tree_named(f->tree, in->frame, buf_str(&f->text), &t->frame)
 				 : -ENOMEM;
 }

@@ -74,6 +74,10 @@ struct latency {
 	struct chain_event *recall;
 	size_t n_recall;
 	struct lines lines;
+	struct queues {
+		struct queue *v;
+		size_t n;
+	} queues;     /* of plan->queues */
 	bool surveys; /* this reading is for them */
 };
 
@@ -82,30 +86,16 @@ struct latency {
 int latency_work(void *ctx, struct pass_run *run);
 int latency_after(void *ctx, struct pass_run *run);
 void latency_run_free(void *own);
+/* After a reading that surveyed them. */
+void lines_settle(struct lines *l);
 /* The losses before the first records. -ENOMEM. */
 int latency_losses_begin(struct latency *l);
 /* As chain_results.lost; ctx is the struct latency. */
 bool latency_lost(void *ctx, const struct chain_event *v, size_t n);
 
-/* ---- lines.c -------------------------------------------------------------------------------- */
+/* ---- queues.c ------------------------------------------------------------------------------- */
 
-/* While surveying, in the order of time. -ENOMEM. */
-int lines_injected(struct lines *l, uint64_t scope, uint64_t value);
-void lines_handler(struct lines *l, uint64_t scope, uint64_t value);
-void lines_settle(struct lines *l);
-/* Then: whether the guest's number is known, and KVM's number of a handler on that vCPU; 0: unknown. */
-bool lines_known(const struct lines *l, uint64_t scope, uint64_t value);
-uint32_t lines_of_handler(const struct lines *l, uint64_t scope, uint64_t value);
-
-/* ---- rows.c --------------------------------------------------------------------------------- */
-
-/* The row's number. -ENOMEM. */
-int latency_row_of(struct latency_rows *r, const struct latency_key *key, uint32_t *row);
-/* As chain_results.add; ctx is the struct latency. */
-int latency_row_add(void *ctx, enum chain_fate fate, uint32_t row, const struct chain_event *v, size_t n);
-/* Empty again. */
-void latency_rows_release(struct latency_rows *r);
-/* The worst first. */
-void latency_rows_sort(struct latency_rows *r);
+/* A part of a pass; ctx is the struct latency. */
+int queues_after(void *ctx, struct pass_run *run);
 
 #endif

@@ -37,6 +37,7 @@ struct latency_plan {
 	 * point 1. */
 	bool recalls;
 	bool lines;   /* some terms have `line`: files are read twice */
+	bool queues;  /* counts what is in virtio's queues, too */
 	bool lenient; /* leaves out events that lack a field of the plan */
 	size_t worst; /* so many are kept */
 	/* Called with each chain that counts, and its row's key; NULL: nobody wants them. Not 0: the reading
@@ -64,6 +65,16 @@ struct latency_worst {
 	struct chain_event v[CHAIN_POINTS_MAX];
 };
 
+/* A queue of virtio, by the events that its driver makes when it adds buffers. */
+struct queue {
+	size_t input;
+	int64_t device; /* virtio's number; -1: unknown */
+	char name[32];	/* "input.0" */
+	bool others;	/* of all further queues */
+	uint64_t buffers, out, in, out_bytes, in_bytes;
+	uint64_t unknown; /* buffers whose bytes, one way at least, no event carries */
+};
+
 struct latency; /* opaque */
 
 /*
@@ -78,22 +89,27 @@ int latency_read(struct latency *l, const struct log *log, uint64_t *damaged);
 
 /* Chains that began in the row. */
 uint64_t latency_begun(const struct latency_row *r, size_t n_points);
-/* After reading: rows in the order in which their keys came; the longest first. */
-const struct latency_row *latency_rows(const struct latency *l, size_t *n);
-const struct latency_worst *latency_worst(const struct latency *l, size_t *n);
 /* Of a term: its events that came, those that passed its filter, and of these those without a key. */
 struct latency_count {
 	bool known; /* a file has a format of it */
 	uint64_t seen, passed, keyless;
 };
-const struct latency_count *latency_count(const struct latency *l, size_t term);
+/* After reading. */
+struct latency_result {
+	const struct latency_row *rows;	    /* in the order in which their keys came */
+	const struct latency_worst *worst;  /* the longest first */
+	const struct queue *queues;	    /* of plan.queues */
+	const struct latency_count *counts; /* by term */
+	size_t n_rows, n_worst, n_queues;
+	/* a guest whose clock has no bound, though order across machines is asked for; NULL: none */
+	const char *unbounded;
+	/* why there is nothing between some events: "events were lost", or pauses between regions */
+	const char *why_lost;
+	const struct vcpu_map *vcpus;
+};
+struct latency_result latency_result(const struct latency *l);
 /* The bound between two events, ns: 0 on one machine; UINT64_MAX: unknown. */
 uint64_t latency_bound(const struct chain_event *a, const struct chain_event *b);
-/* A guest whose clock has no bound, though order across machines is asked for; NULL: none. */
-const char *latency_unbounded(const struct latency *l);
-/* Why there is nothing between some events: "events were lost", or pauses between regions. */
-const char *latency_why_lost(const struct latency *l);
-const struct vcpu_map *latency_vcpu_map(const struct latency *l);
 
 /*
  * Keys that the two events have by their meaning (default-key.c): KVM's the vCPU, sched's the task, the
@@ -117,7 +133,7 @@ struct latency_preset {
 	size_t least; /* without the guest's file its points at the end are left out, as far as so many stay
 		       */
 	bool evident; /* rows whose chains all stop before the second point are none */
-	bool recalls, lines; /* see latency_plan */
+	bool recalls, lines, queues; /* see latency_plan */
 	const struct latency_term *terms;
 	size_t n_terms;
 };

@@ -173,6 +173,7 @@ static const struct latency_preset presets[] = {
 	  .n_points = 5,
 	  .least = 4,
 	  .evident = true,
+	  .queues = true,
 	  TERMS(virtio) },
 	{ .name = "timer",
 	  .summary = "a guest's timer from programming to its handler",
@@ -223,6 +224,7 @@ void latency_preset_plan(const struct latency_preset *p, const struct inputs *in
 	plan->n_points = p->n_points;
 	plan->lenient = true;
 	plan->recalls = p->recalls;
+	plan->queues = p->queues;
 	for (size_t i = 0; i < in->n; i++)
 		guest |= in->v[i].guest;
 	plan->lines = p->lines && guest;

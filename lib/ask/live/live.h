@@ -59,7 +59,7 @@ int live_cut(struct live *l, uint64_t ns, uint64_t *newest);
 
 /*
  * Calls each() with every guest whose clock is known so far: guest + offset = host +- bound, ns, by its
- * answers alone. Nothing, where the recorder has written nothing.
+ * counter or its answers. Nothing, where the recorder has written nothing.
  */
 void live_each_clock(const struct live *l,
 		     void (*each)(void *ctx, const char *guest, int64_t offset, uint64_t bound), void *ctx);

@@ -8,16 +8,24 @@
 
 const char *state_name(enum state state)
 {
-	static const char *const names[STATES] = {
-		[STATE_UNKNOWN] = "unknown",	 [STATE_GUEST] = "guest",	[STATE_HYP] = "hypervisor",
-		[STATE_FIRMWARE] = "firmware",	 [STATE_HOST] = "host",		[STATE_VMM] = "VMM",
-		[STATE_PREEMPTED] = "preempted", [STATE_WAKING] = "waking",	[STATE_HALTED] = "halted",
-		[STATE_BLOCKED] = "blocked",	 [STATE_OUTSIDE] = "outside",	[STATE_RUNNING] = "running",
-		[STATE_STOLEN] = "stolen",	 [STATE_RUNNABLE] = "runnable", [STATE_SLEEPING] = "sleeping",
-		[STATE_ENDED] = "ended"
-	};
+	static const char *const names[STATES] = { [STATE_UNKNOWN] = "lost",
+						   [STATE_GUEST] = "guest",
+						   [STATE_HYP] = "hypervisor",
+						   [STATE_FIRMWARE] = "firmware",
+						   [STATE_HOST] = "host",
+						   [STATE_VMM] = "VMM",
+						   [STATE_PREEMPTED] = "preempted",
+						   [STATE_WAKING] = "waking",
+						   [STATE_HALTED] = "halted",
+						   [STATE_BLOCKED] = "blocked",
+						   [STATE_OUTSIDE] = "not recorded",
+						   [STATE_RUNNING] = "running",
+						   [STATE_STOLEN] = "stolen",
+						   [STATE_RUNNABLE] = "runnable",
+						   [STATE_SLEEPING] = "sleeping",
+						   [STATE_ENDED] = "ended" };
 
-	return (unsigned int)state < STATES ? names[state] : "unknown";
+	return (unsigned int)state < STATES ? names[state] : "lost";
 }
 
 /* ---- sums ------------------------------------------------------------------------------------- */

@@ -209,12 +209,12 @@ static int why_shorter(const void *a, const void *b)
 	return x->from < y->from ? -1 : x->from > y->from;
 }
 
-int why_cut(struct why *w, const struct latency *l)
+int why_cut(struct why *w, const struct vcpu_map *vcpus)
 {
 	const unsigned int owners = STATES_VCPUS | STATES_GUEST_TASKS | STATES_TASKS;
 	int ret = 0;
 
-	w->vcpus = latency_vcpu_map(l);
+	w->vcpus = vcpus;
 	array_sort(w->v, w->n, sizeof(*w->v), why_shorter);
 	for (size_t i = 0; i < w->n && !ret; i++)
 		ret = why_stages_place(w, (uint32_t)i);

@@ -85,7 +85,7 @@ int why_chain(void *ctx, const struct latency_worst *chain, const struct latency
  * After latency_read: reads the files once more, and cuts all instances that were kept. -E2BIG: they have too
  * many stretches; -ENOMEM, -errno.
  */
-int why_cut(struct why *w, const struct latency *l);
+int why_cut(struct why *w, const struct vcpu_map *vcpus);
 /*
  * tail: the share, 0 to 1, of instances that are not in it. n_tail 0: it would have too few, and the means of
  * all are the typical ones. -ENOMEM.

@@ -26,6 +26,17 @@ static const struct qemu_kind {
 } qemu_kinds[] = {
 	/* first, and made of memory_region_ops_write */
 	{ "hypertrace", "doorbell", { { "u32", "client" }, { "u32", "seq" }, { "s32", "vcpu" } } },
+	/* made of doorbells, as record makes it (record/marks/rings.h) */
+	{ "hypertrace",
+	  "guest_hypertrace",
+	  { { "u32", "client" },
+	    { "s32", "vcpu" },
+	    { "u64", "guest_time" },
+	    { "u64", "arg1" },
+	    { "u64", "arg2" },
+	    { "u64", "arg3" },
+	    { "u64", "arg4" },
+	    { "text", "guest" } } },
 #define QEMU_MEMORY                                                                                          \
 	{                                                                                                    \
 		{ "s32", "cpu" }, { "u64", "mr" }, { "u64", "addr" }, { "u64", "value" }, { "u32", "size" }, \
@@ -63,7 +74,7 @@ static const struct qemu_kind {
 	{ "qemu", "virtio_notify", { { "u64", "vdev" }, { "u64", "vq" } } },
 };
 
-enum { KIND_DOORBELL, KIND_WRITE };
+enum { KIND_DOORBELL, KIND_MARK, KIND_WRITE };
 enum { WRITE_CPU, WRITE_MR, WRITE_ADDR, WRITE_VALUE, WRITE_SIZE, WRITE_NAME };
 
 static size_t kind_args(const struct qemu_kind *k)
@@ -245,9 +256,9 @@ size_t qemu_values(const struct qemu_event *e, bool simple, struct pft_item *ite
 		if (is_doorbell_write(k, v)) { /* hypertrace_doorbell() */
 			uint64_t value = v[WRITE_VALUE].v, cpu = v[WRITE_CPU].v;
 
-			v[0].v = value >> 16 & 0xffff;
-			v[1].v = value & 0xffff;
-			v[2].v = cpu;
+			v[DOORBELL_CLIENT].v = value >> 16 & 0xffff;
+			v[DOORBELL_SEQ].v = value & 0xffff;
+			v[DOORBELL_VCPU].v = cpu;
 			k = &qemu_kinds[KIND_DOORBELL];
 		}
 		item->number = QEMU_FIRST + (uint32_t)(k - qemu_kinds);
@@ -269,6 +280,23 @@ size_t qemu_values(const struct qemu_event *e, bool simple, struct pft_item *ite
 		.number = PRINT_TEXT, .is_text = true, .text = buf->data, .len = buf->len
 	};
 	return !buf_status(buf);
+}
+
+size_t qemu_mark_values(const struct ring_event *mark, const char *guest, struct pft_item *item,
+			struct pft_value *v)
+{
+	const struct qemu_kind *k = &qemu_kinds[KIND_MARK];
+	uint64_t numbers[QEMU_ARGS] = { v[DOORBELL_CLIENT].v, v[DOORBELL_VCPU].v, mark->time };
+	size_t n = kind_args(k);
+
+	memcpy(&numbers[3], mark->arg, sizeof(mark->arg));
+	for (size_t i = 0; i < n; i++)
+		v[i] = (struct pft_value){ .number = (uint32_t)i + 1, .v = numbers[i] };
+	v[n - 1] = (struct pft_value){
+		.number = (uint32_t)n, .is_text = true, .text = (const uint8_t *)guest, .len = strlen(guest)
+	};
+	item->number = QEMU_FIRST + KIND_MARK;
+	return n;
 }
 
 bool qemu_is_doorbell(const struct pft_item *item)

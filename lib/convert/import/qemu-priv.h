@@ -3,6 +3,7 @@
 #define HYPTRACE_QEMU_PRIV_H
 
 #include "convert/import/pftrace-priv.h"
+#include "record/marks/ring.h"
 
 /* The first words of the simple back end's file. */
 #define SIMPLE_HEADER UINT64_MAX
@@ -18,6 +19,7 @@ struct qemu_event {
 	size_t name_len, args_len;
 	uint32_t pid;  /* thread, or of the simple back end the process; 0: unknown */
 	uint64_t lost; /* not 0: it is no event, but so many were lost here */
+	uint64_t mark; /* of a doorbell: its client's number; 0: unknown, or no doorbell */
 };
 
 /* Describes the known events to the source. -ENOMEM. */
@@ -33,5 +35,10 @@ size_t qemu_values(const struct qemu_event *e, bool simple, struct pft_item *ite
 		   struct buf *buf);
 /* Whether that is the doorbell. */
 bool qemu_is_doorbell(const struct pft_item *item);
+/* Values of a doorbell. */
+enum { DOORBELL_CLIENT, DOORBELL_SEQ, DOORBELL_VCPU };
+/* Makes the doorbell the mark that it announced, with all values. Returns how many. */
+size_t qemu_mark_values(const struct ring_event *mark, const char *guest, struct pft_item *item,
+			struct pft_value *v);
 
 #endif

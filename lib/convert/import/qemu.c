@@ -12,6 +12,7 @@
 
 #include "file/dat/format.h"
 #include "convert/import/qemu-priv.h"
+#include "file/wire/hypertrace-ring.h"
 #include "base/array.h"
 #include "base/outfile.h"
 #include "base/files.h"
@@ -40,6 +41,8 @@ struct qemu {
 	size_t n;
 	struct simple_name *names; /* by id */
 	uint64_t timeless;	   /* lines of known events that have no time */
+	struct ring *rings;	   /* of the guest's marks; NULL: not wanted */
+	char *guest;
 };
 
 /* ---- lines ---------------------------------------------------------------------------------- */
@@ -210,6 +213,58 @@ static int simple_read(struct qemu *q)
 	return ret == -EBADMSG ? 0 : ret;
 }
 
+/* ---- marks ---------------------------------------------------------------------------------------- */
+
+/*
+ * Numbers doorbells from the last one back: each is within 32,768 of the one of its client that comes after
+ * it, of whose number it has 16 bits. -ENOMEM.
+ */
+static int qemu_number_marks(struct qemu *q)
+{
+	uint64_t *newest = calloc(HYPERTRACE_CLIENTS_MAX, sizeof(*newest)); /* 0: not known yet */
+	struct pft_value v[PFT_VALUES];
+	struct buf text = { 0 };
+
+	if (!newest)
+		return -ENOMEM;
+	for (size_t i = q->n; i--;) {
+		struct pft_item item = { 0 };
+		uint64_t *number;
+		int16_t back;
+
+		if (q->events[i].lost || !qemu_values(&q->events[i], q->simple, &item, v, &text) ||
+		    !qemu_is_doorbell(&item))
+			continue;
+		number = &newest[v[DOORBELL_CLIENT].v];
+		if (!*number)
+			*number = ring_newest(q->rings, (uint32_t)v[DOORBELL_CLIENT].v);
+		back = (int16_t)(*number - v[DOORBELL_SEQ].v);
+		if ((int64_t)*number <= back)
+			continue;
+		*number -= (uint64_t)(int64_t)back;
+		q->events[i].mark = *number;
+	}
+	buf_release(&text);
+	free(newest);
+	return 0;
+}
+
+/* rings: GUEST=FILE */
+static int qemu_open_marks(struct qemu *q)
+{
+	const char *rings = q->o->rings, *path = strchr(rings, '=');
+	int ret;
+
+	q->guest = strndup(rings, strcspn(rings, "="));
+	ret = !q->guest ? -ENOMEM : path ? ring_open(&q->rings, path + 1) : -EINVAL;
+	ret = ret ?: qemu_number_marks(q);
+	if (ret)
+		log_err(q->o->log, "cannot read the marks of '%s': %s", rings, errno_text(ret));
+	else if (ring_why(q->rings))
+		log_warn(q->o->log, "the memory of %s, '%s': %s", q->guest, path + 1, ring_why(q->rings));
+	return ret;
+}
+
 /* ---- the file ------------------------------------------------------------------------------------- */
 
 static int event_order(const void *a, const void *b)
@@ -233,12 +288,16 @@ static int qemu_write(struct qemu *q)
 	int ret;
 
 	array_sort(q->events, q->n, sizeof(*q->events), event_order);
+	ret = q->o->rings ? qemu_open_marks(q) : 0;
+	if (ret)
+		return ret;
 	m = pft_machine(&p, 0, &ret);
 	s = m ? pft_source(&p, m, 0, &ret) : NULL;
 	ret = s ? qemu_describe(s) : ret;
 	for (size_t i = 0; i < q->n && !ret; i++) {
 		const struct qemu_event *e = &q->events[i];
 		struct pft_item item = { .ts = e->ts, .pid = e->pid ? (int32_t)e->pid : -1 };
+		struct ring_event mark;
 		struct pft_value v[PFT_VALUES];
 		bool lost[2] = { 0 };
 		size_t n;
@@ -252,6 +311,10 @@ static int qemu_write(struct qemu *q)
 		}
 		n = qemu_values(e, q->simple, &item, v, &text);
 		q->result->doorbells += qemu_is_doorbell(&item);
+		if (e->mark && ring_find(q->rings, (uint32_t)v[DOORBELL_CLIENT].v, e->mark, &mark)) {
+			n = qemu_mark_values(&mark, q->guest, &item, v);
+			q->result->marks++;
+		}
 		ret = n ? pft_task_name(m, e->pid, "qemu", 4, true)
 				      ?: pft_event(&p, m, s, 0, &item, v, n, lost)
 			: -ENOMEM;
@@ -307,6 +370,8 @@ int qemu_import(const struct qemu_opts *o, struct qemu_result *r)
 out:
 	free(q.events);
 	free(q.names);
+	ring_close(q.rings);
+	free(q.guest);
 	buf_release(&q.file);
 	return ret;
 }

@@ -16,6 +16,7 @@
  */
 struct qemu_opts {
 	const char *input;
+	const char *rings; /* GUEST=FILE, the memory of a guest's marks after the recording; NULL: none */
 	const char *output;
 	const struct log *log;
 };
@@ -23,6 +24,7 @@ struct qemu_opts {
 struct qemu_result {
 	uint64_t events;    /* all that were written */
 	uint64_t doorbells; /* of them writes to an ivshmem device's doorbell (file/wire/hypertrace-ring.h) */
+	uint64_t marks;	    /* of these with the arguments of their mark, which is in the rings */
 	uint64_t lost;	    /* that QEMU dropped */
 	uint64_t passed;    /* lines that are none of an event, with those without a time */
 	uint64_t bad;	    /* records that make no sense */

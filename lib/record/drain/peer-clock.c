@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "file/wire/msg.h"
-#include "base/clock.h"
 #include "base/files.h"
 
 #define OUTER_ROUNDS 8 /* questions at the start and at the end */
@@ -27,10 +26,6 @@ struct peer_clock {
 	bool running;
 	struct counter_log log;
 	struct msg_reader reader;
-	pthread_mutex_t lock; /* of what follows */
-	int64_t offset;	      /* ns: boot clocks, the host's less the guest's */
-	uint64_t bound;	      /* 0: not known yet */
-	uint64_t at;	      /* of both, by the host's clock, ns */
 };
 
 /* For as long as the recording; then a little longer. */
@@ -72,34 +67,6 @@ static int ask_counter(struct peer_clock *c, struct counter_ping *ping, struct m
 	return shot->number == c->number ? 0 : -EPROTO;
 }
 
-/* Bound at that time; 0: not known yet. Two kernels' clocks part by 500 ppm at most (clock-sync.md). */
-static uint64_t bound_at(const struct peer_clock *c, uint64_t now)
-{
-	return c->bound ? c->bound + (now - c->at) / 2000 : 0;
-}
-
-/* The narrowest of all so far counts, unless the clock has jumped since: a VM was paused. */
-static void take_bound(struct peer_clock *c, int64_t offset, uint64_t bound, uint64_t now)
-{
-	pthread_mutex_lock(&c->lock);
-	if (bound <= bound_at(c, now) || !c->bound ||
-	    (uint64_t)llabs(offset - c->offset) > bound + bound_at(c, now)) {
-		c->bound = bound;
-		c->at = now;
-		c->offset = offset;
-	}
-	pthread_mutex_unlock(&c->lock);
-}
-
-bool peer_clock_look(struct peer_clock *c, int64_t *offset, uint64_t *bound)
-{
-	pthread_mutex_lock(&c->lock);
-	*offset = c->offset;
-	*bound = bound_at(c, boot_ns());
-	pthread_mutex_unlock(&c->lock);
-	return *bound != 0;
-}
-
 /*
  * All questions bound CNTVOFF; of the snapshots the narrowest is kept. While its VM is
  * stopped by the VMM no message goes to a guest (vhost_transport_send_pkt() of
@@ -113,18 +80,7 @@ static int ask_rounds(struct peer_clock *c, int rounds)
 	int ret = 0;
 
 	for (int i = 0; i < rounds && !ret; i++) {
-		uint64_t sent = boot_ns(), back;
-
 		ret = ask_counter(c, &ping, &shot) ?: counter_log_ping(&c->log, &ping);
-		back = boot_ns();
-		if (!ret && shot.clock) {
-			/*
-			 * The guest read its clock between the question, which left at `sent` by the
-			 * host's, and the answer.
-			 */
-			take_bound(c, (int64_t)(sent + (back - sent) / 2 - shot.clock), (back - sent) / 2 + 1,
-				   back);
-		}
 		/* the snapshot was made between question and answer, whatever bounds the agent sent */
 		if (ret || !shot.clock || shot.slack >= best.slack || shot.counter < shot.first ||
 		    shot.counter > shot.last)
@@ -168,7 +124,6 @@ int peer_clock_start(struct peer_clock **out, int fd, int64_t interval_ms)
 		close(fd);
 		return -ENOMEM;
 	}
-	pthread_mutex_init(&c->lock, NULL);
 	c->fd = fd;
 	c->interval_ms = interval_ms;
 	c->end_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -209,6 +164,5 @@ void peer_clock_free(struct peer_clock *c)
 	fd_close(&c->fd);
 	fd_close(&c->end_fd);
 	counter_log_release(&c->log);
-	pthread_mutex_destroy(&c->lock);
 	free(c);
 }

@@ -65,11 +65,6 @@ struct peer_clock;
  * end only. 0 or -errno.
  */
 int peer_clock_start(struct peer_clock **out, int fd, int64_t interval_ms);
-/*
- * Result of the last questions, while recording: the guest's clock plus offset is CLOCK_BOOTTIME
- * here, +- bound, where its trace clock is boot; ns. False: nothing yet.
- */
-bool peer_clock_look(struct peer_clock *c, int64_t *offset, uint64_t *bound);
 /* Sends the last questions; does not wait for their answers. */
 void peer_clock_end(struct peer_clock *c);
 /* Ends it and waits for the last answers, at most 2 s. The samples, the peer_clock's. */

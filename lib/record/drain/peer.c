@@ -278,12 +278,6 @@ void peer_counter_end(struct peer *p)
 		peer_clock_end(p->clock_link);
 }
 
-bool peer_clock_now(const struct peer *p, int64_t *offset, uint64_t *bound)
-{
-	return p->clock_link && !strcmp(p->source.clock, "boot") &&
-	       peer_clock_look(p->clock_link, offset, bound);
-}
-
 const struct counter_log *peer_counter(const struct peer *p)
 {
 	return p->clock_link ? peer_clock_log(p->clock_link) : NULL;

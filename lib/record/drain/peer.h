@@ -74,8 +74,6 @@ struct source *peer_profile(struct peer *p);
 uint64_t peer_trace_id(const struct peer *p);
 /* CLOCK_BOOTTIME when all of its metadata was there, ns; 0: not yet. Its agent was not tracing before. */
 uint64_t peer_ready(const struct peer *p);
-/* peer_clock_look(), false also where it is not asked or has another trace clock than boot. */
-bool peer_clock_now(const struct peer *p, int64_t *offset, uint64_t *bound);
 /* After stop(): the last questions about its counter go out. */
 void peer_counter_end(struct peer *p);
 /* The samples of its counter, the peer's, once the last answers are there; NULL: it was not asked. */

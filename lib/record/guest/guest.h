@@ -150,13 +150,14 @@ enum guest_answer {
 	GUEST_UNREACHABLE, /* no vsock on this host, no such CID, no such socket */
 	GUEST_REFUSED,	   /* the guest is there, nothing listens */
 	GUEST_SILENT,	   /* no answer within the timeout */
+	GUEST_BUSY,	   /* closed at once, as by an agent that serves another recorder */
 	GUEST_LISTENS,
 };
 
 /*
  * Whether something listens on the agent's port of a guest with a CID or a socket: a connection that is
- * closed again without a byte. An agent takes it for a recorder that went away: harmless, but stock's agent
- * forks for it, and one that is recording sees a second client come and go. So do it when the user asks for
+ * closed again, 0.2 s later, without a byte. An agent takes it for a recorder that went away: harmless, but
+ * stock's agent forks for it, and one that is recording sees a second client come and go. So do it when the user asks for
  * it, not by the way.
  */
 enum guest_answer guest_probe(const struct guest *g, uint32_t port, int timeout_ms);

@@ -241,6 +241,31 @@ int ring_look(struct ring *r, uint64_t now, bool last, ring_take *take, void *ct
 	return ret == -EBADMSG && r->given_up ? 0 : ret;
 }
 
+uint64_t ring_newest(struct ring *r, uint32_t client)
+{
+	uint64_t next;
+
+	if ((!r->area.clients && ring_set_up(r)) || client >= r->area.clients)
+		return 0;
+	return ring_read(r, &next, sizeof(next), sizeof(r->area) + client * sizeof(struct hypertrace_client))
+		       ? 0
+		       : next;
+}
+
+bool ring_find(struct ring *r, uint32_t client, uint64_t number, struct ring_event *ev)
+{
+	size_t size = hypertrace_slot_size(r->area.args);
+	uint64_t at = (number - 1) & (r->area.slots - 1), seq;
+
+	if (!number || client >= r->area.clients ||
+	    ring_read(r, r->chunk, size, r->area.rings_at + ((uint64_t)client * r->area.slots + at) * size))
+		return false;
+	memcpy(&seq, r->chunk, sizeof(seq));
+	ring_copy_event(r, 0, r->chunk);
+	*ev = r->events[0];
+	return seq == number;
+}
+
 /* ---- the file -------------------------------------------------------------------------------- */
 
 const char *ring_why(const struct ring *r)

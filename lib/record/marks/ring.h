@@ -44,6 +44,9 @@ void ring_close(struct ring *r);
  * file, or what take returned.
  */
 int ring_look(struct ring *r, uint64_t now, bool last, ring_take *take, void *ctx);
+/* In place of looks, of a guest that is done: number of the client's last event (0: none), and an event. */
+uint64_t ring_newest(struct ring *r, uint32_t client);
+bool ring_find(struct ring *r, uint32_t client, uint64_t number, struct ring_event *ev);
 /* The first fault in its content, for messages; NULL: none. The ring may have been dropped by then. */
 const char *ring_why(const struct ring *r);
 /* By the guest at the last look; 0: not yet. */

@@ -334,6 +334,47 @@ static int solve_clock(const struct guest_clock *c, struct sync_result *out)
 	return ret ? ret : out->n_points ? 0 : -ENODATA;
 }
 
+/* ---- while it is recorded ----------------------------------------------------------------- */
+
+#define SHOTS_NOW 1024 /* newest that count: four minutes of them */
+
+static int copy_newest(struct counter_log *to, struct counter_log *from)
+{
+	int ret = from ? counter_log_copy(to, from) : -ENODATA;
+
+	if (!ret)
+		counter_log_forget(to, SHOTS_NOW);
+	return ret;
+}
+
+bool session_guest_clock_now(const struct session_guests *all, const struct session_guest *g, int64_t *offset,
+			     uint64_t *bound)
+{
+	struct counter_log host = { 0 }, guest = { 0 };
+	struct offset_vcpu vcpus[VCPUS_MAX];
+	struct cntvoff_log cntvoff = { 0 };
+	struct sync_result r = { 0 };
+	const char *why;
+	bool known;
+	int ret = all->clocks ? clock_sampler_copy_cntvoff(all->clocks, &cntvoff) : -ENODATA;
+
+	ret = ret ?: copy_newest(&host, clock_sampler_host(all->clocks)) ?:
+		     copy_newest(&guest, peer_counter_growing(g->peer));
+	ret = ret ?: counter_solve(&host, &guest, &cntvoff, vcpus, vmm_vcpus(g, vcpus, VCPUS_MAX), &r, &why);
+	if (ret == -ENODATA && guest.n_shots)
+		ret = counter_solve_pings(&host, &guest, &r, &why);
+	known = !ret && r.n_points && r.points[r.n_points - 1].bound != UINT64_MAX;
+	if (known) {
+		*offset = r.points[r.n_points - 1].offset;
+		*bound = r.points[r.n_points - 1].bound;
+	}
+	sync_result_release(&r);
+	counter_log_release(&host);
+	counter_log_release(&guest);
+	cntvoff_log_release(&cntvoff);
+	return known;
+}
+
 /* ---- all guests ------------------------------------------------------------------------- */
 
 /* All of them once they are over; of a part what there is. */

@@ -186,7 +186,7 @@ void session_guests_note_clocks(const struct session_guests *all, struct spool *
 		uint64_t bound;
 		int64_t offset;
 
-		if (session_guest_takes_part(g) && peer_clock_now(g->peer, &offset, &bound))
+		if (session_guest_takes_part(g) && session_guest_clock_now(all, g, &offset, &bound))
 			buf_printf(&text, "%s\t%" PRId64 "\t%" PRIu64 "\n", g->spec.name, offset, bound);
 	}
 	if (text.len && !buf_status(&text))

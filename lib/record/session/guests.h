@@ -97,9 +97,12 @@ int session_guests_drain(struct session_guests *g, struct recorder *rec, unsigne
  */
 void session_guests_refresh_vcpus(struct session_guests *g, bool end);
 /*
- * While recording: writes the guests' clocks, as known from their answers, for readers of the spool
- * (live.h).
+ * While recording: the guest's clock, ns, by the counter method as far as the samples reach, or by its
+ * answers (guests-sync.c). False: not known yet.
  */
+bool session_guest_clock_now(const struct session_guests *all, const struct session_guest *g, int64_t *offset,
+			     uint64_t *bound);
+/* ... and all guests' for readers of the spool (live.h). */
 void session_guests_note_clocks(const struct session_guests *g, struct spool *host);
 /* Adds a row for each guest to the summary, as long as it has room. */
 void session_guests_sum(const struct session_guests *g, const struct recorder *rec,

@@ -79,6 +79,24 @@ int dynamic_event_make(struct undo *u, const char *line)
 	return ret;
 }
 
+/*
+ * Buffers that drivers add (virtqueue_add_sgs() ... of drivers/virtio/virtio_ring.c): device is dev->index of
+ * vq->vdev. length of struct scatterlist is behind page_link and offset; an entry has 32 bytes on 64-bit
+ * machines (CONFIG_NEED_SG_DMA_LENGTH, which arm64 and x86 select). virtqueue_add_sgs() takes lists: the
+ * first entry of each, with the low byte of page_link, where SG_END is. The others take one list of
+ * descriptors.
+ */
+/* clang-format off */
+#define QUEUE(event, function) "p:virtio/" event " " function \
+	" device=+0(+32($arg1)):s32 queue=+0(+24($arg1)):string "
+#define LIST(i, at) " len" i "=+12(+" at "($arg2)):u32 end" i "=+0(+" at "($arg2)):u8"
+#define LISTS LIST("0", "0") LIST("1", "8") LIST("2", "16") LIST("3", "24")
+#define LENGTHS " len0=+12($arg2):u32 len1=+44($arg2):u32 len2=+76($arg2):u32 len3=+108($arg2):u32" \
+	" len4=+140($arg2):u32 len5=+172($arg2):u32 len6=+204($arg2):u32 len7=+236($arg2):u32"
+#define ADDS_OUT(event, function) QUEUE(event, function) "out=$arg3:u32" LENGTHS
+#define ADDS_IN(event, function) QUEUE(event, function) "in=$arg3:u32" LENGTHS
+/* clang-format on */
+
 const char *const *dynamic_preset(const char *name)
 {
 	/*
@@ -91,6 +109,13 @@ const char *const *dynamic_preset(const char *name)
 		"p:virtio/kick vp_notify vq=$arg1:x64 queue=+0(+24($arg1)):string",
 		"p:virtio/kick_mmio vm_notify vq=$arg1:x64 queue=+0(+24($arg1)):string",
 		"p:virtio/interrupt vring_interrupt irq=$arg1:s32 vq=$arg2:x64 queue=+0(+24($arg2)):string",
+		QUEUE("add", "virtqueue_add_sgs") "out=$arg3:u32 in=$arg4:u32" LISTS,
+		ADDS_OUT("add_out", "virtqueue_add_outbuf"),
+		ADDS_OUT("add_out_premapped", "virtqueue_add_outbuf_premapped"),
+		ADDS_IN("add_in", "virtqueue_add_inbuf"),
+		ADDS_IN("add_in_ctx", "virtqueue_add_inbuf_ctx"),
+		ADDS_IN("add_in_premapped", "virtqueue_add_inbuf_premapped"),
+		ADDS_IN("add_in_cache_clean", "virtqueue_add_inbuf_cache_clean"),
 		"p:virtio/doorbell ioeventfd_write addr=$arg3:x64",
 		"p:virtio/signal vhost_signal dev=$arg1:x64 vq=$arg2:x64",
 		NULL,

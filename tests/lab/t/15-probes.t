@@ -70,6 +70,7 @@ run "hyptrace record --guest-timeout 60 -o queues.dat --preset virtio -e kvm -e 
 recorded "--preset virtio on both sides"
 is "$(grep -c virtio <<<"$output")" 0 "none is left"
 reports "$out/queues-Guest.dat" ' kick: .*queue="[a-z.0-9]+"' "the guest's driver kicks a queue with a name"
+reports "$out/queues-Guest.dat" ' add(_in|_out)?: .*device=[0-9]+ queue="[a-z.0-9]+".* len0=[1-9]' "and what it puts in"
 reports "$out/queues-Guest.dat" ' interrupt: .*queue="[a-z.0-9]+"' "and is told"
 reports "$out/queues.dat" ' doorbell: .*addr=0x' "KVM takes the kick"
 reports "$out/queues.dat" ' signal: ' "vhost tells the guest"

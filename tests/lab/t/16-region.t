@@ -3,7 +3,7 @@
 # Regions (--start-on, --stop-on) around a marked piece of work: nothing else is in the host's buffers, nor in
 # a guest's; how late the hypervisor's buffer follows; however it ends, triggers and tracing_on are as before.
 . "$(dirname "$0")/lib.sh"
-vm_up -m protected -g 1 -a 'hyptrace-agent -v -D'
+shared=1 vm_up -m protected -g 1 -a 'hyptrace-agent -D -v'
 
 # Work whose programs have names: "in" runs between "on" and "off", "out" elsewhere.
 cat >"$out/work.sh" <<'END'

@@ -4,7 +4,7 @@
 # hyptrace report --follow against the file's whole text.
 # shellcheck disable=SC2154 # $output and friends come from lib.sh
 . "$(dirname "$0")/lib.sh"
-vm_up -m protected -g 1 -a 'hyptrace-agent -D'
+shared=1 vm_up -m protected -g 1 -a 'hyptrace-agent -D -v'
 
 run 'begin live.dat --guest-timeout 60 -B hyp -e all -e kvm -e sched -A g1@3 -e sched || exit
 	hyptrace report --follow live.dat >/mnt/out/follow 2>follow.err & follow=$!
@@ -43,7 +43,7 @@ at_least "$(value 'my $n = 0; $n += $_->{count} for @{$j->{exits}}; $n')" 10 "to
 at_least "$(value 'my $n = 0; $n += $_->{count} for @{$j->{hyp}}; $n')" 100 "top: the hypervisor's time"
 at_least "$(value 'scalar grep { $_->{guest_ns} && $_->{hypervisor_ns} } @{$j->{vcpus}}')" 2 "top: where the time of vCPUs goes"
 
-# The clock by its last answers: as far from what the file's events tell as both bounds allow.
+# The clock so far: as far from what the file's events tell as both bounds allow.
 read -r offset bound <<<"$(value 'map { "$_->{offset_ns} $_->{bound_ns}" } grep { $_->{guest} eq "g1" } @{$j->{clocks}}')"
 "$build/hyptrace" sync --json "$out/live.dat" "$out/live-g1.dat" 2>/dev/null |
 	perl -MJSON::PP -e 'local $/; my $g = decode_json(<STDIN>)->{guests}[0]; print "$g->{offset} $g->{bound}"' >"$tmp/sync"

@@ -5,7 +5,7 @@
 # and in the guest; the hypervisor's entries and exits take turns by themselves.
 # shellcheck disable=SC2016 # L1 and awk have their own $
 . "$(dirname "$0")/lib.sh"
-vm_up -m protected -g 1 -a 'hyptrace-agent -D -v'
+shared=1 vm_up -m protected -g 1 -a 'hyptrace-agent -D -v'
 
 # marks: on the host, until it is killed ($marks)
 marks='marks() {
@@ -17,7 +17,8 @@ trimmed() { od -v -A n -t u8 -j 16 -w16 -N 128 /dev/shm/hyptrace-f.dat.spool/ran
 # the recorder has said so: a kill before that has it written once more, under the same number
 written() { grep -q "$1: " said || gone "$pid"; }
 size() { echo "$(ls /proc/$pid/fd | wc -l) $(sed -n "s/^VmRSS:[\t ]*\([0-9]*\) kB/\1/p" /proc/$pid/status)"; }'
-guest 'cd /sys/kernel/tracing; (i=0; while :; do echo "seq $i" >trace_marker; i=$((i + 1)); done) >/dev/null 2>&1 &'
+guest 'cd /sys/kernel/tracing; (i=0; while :; do echo "seq $i" >trace_marker; i=$((i + 1)); done) >/dev/null 2>&1 &
+	echo $! >/tmp/marks'
 
 # each_once WHAT: the numbers in $tmp/marks are all that there are between the first and the last, once each
 each_once() {
@@ -165,5 +166,7 @@ is "$(awk '
 hyptrace_report f.001.dat | grep -q 'sched_process_exec:.*uname'
 ok $? "the event that asked for the first dump is in it"
 like "$stderr" 'f\.001\.dat: [2-9]\.[0-9] s,' "... with some two seconds, though it ran for longer"
+
+guest 'kill $(cat /tmp/marks)'
 
 done_testing

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # For the tests on the live pKVM host: the TAP of the integration tests, and one
-# VM per test file, which ends with it.
+# VM per test file, which ends with it, or one of several (shared=1).
 #
 #   . "$(dirname "$0")/lib.sh"
 #   vm_up -m nvhe -g 1
@@ -28,13 +28,17 @@ lab() {
 }
 lab_home=$(getent passwd "$(id -u)" | cut -d : -f 6)
 
-few_symbols='grep -E " [tT] (kvm_|vhost_)" /proc/kallsyms >/tmp/k; mount --bind /tmp/k /proc/kallsyms'
-no_symbols='echo ffff800080000000 T _text >/tmp/k; mount --bind /tmp/k /proc/kallsyms'
+# symbols COMMANDS: what L1 or a guest shows as the kernel's symbols: all, or what the commands write
+symbols() {
+	echo "umount /proc/kallsyms 2>/dev/null; ${1:+$1 >/tmp/k; mount --bind /tmp/k /proc/kallsyms;} :"
+}
 
 # vm_up OPTION...: a VM; its symbols are those of KVM alone, its guests' one, but for all_symbols=1 vm_up ...:
 # reading all of them takes an emulated machine longer than what most recordings are about.
+# shared=1 vm_up ...: all tests with these options that tests/check-lab runs have the same VM, until one fails.
 vm_up() {
-	local start=$SECONDS
+	local start=$SECONDS few='grep -E " [tT] (kvm_|vhost_)" /proc/kallsyms' one='echo ffff800080000000 T _text'
+	local with=(-o "$out")
 
 	# For writing tests: use a lab that is up, NAME:DIR, and leave it so.
 	if [ -n "${HYPTRACE_LAB_TEST_VM-}" ]; then
@@ -44,12 +48,23 @@ vm_up() {
 
 	trap 'lab down "$vm" 2>/dev/null; cleanup' EXIT
 	vm_args=("$@")
-	lab up -o "$out" "$@" "$vm" || {
-		echo "Bail out! the lab did not come up"
-		exit 1
-	}
-	[ -n "${all_symbols-}" ] || l1 "$few_symbols"'; for dir in /run/guest[0-9]*/; do
-		/mnt/tests/lab/l1/guest exec "$(basename "${dir#/run/guest}")" 60 '"$(printf %q "$no_symbols")"'; done'
+	if [ -n "${shared-}" ] && [ -n "${HYPTRACE_LAB_OWNER-}" ]; then
+		vm=shared-$HYPTRACE_LAB_OWNER-$(cksum <<<"$*" | tr ' ' -)
+		out=${TMPDIR:-/tmp}/hyptrace-lab-$(id -u)/$vm/out
+		with=(--die-with "$HYPTRACE_LAB_OWNER")
+		trap '[ "$tests_failed" = 0 ] || lab down "$vm" 2>/dev/null; cleanup' EXIT
+	fi
+	if [ "$out" = "$tmp/out" ] || ! lab exec -t 60 "$vm" 'rm -rf /tmp/* /mnt/out/*' 2>/dev/null; then
+		lab down "$vm" 2>/dev/null
+		lab up "${with[@]}" "$@" "$vm" || {
+			echo "Bail out! the lab did not come up"
+			exit 1
+		}
+	fi
+	[ -z "${all_symbols-}" ] || few='' one=''
+	l1 "$(symbols "$few")"'; for dir in /run/guest[0-9]*/; do
+		[ ! -d "$dir" ] ||
+			/mnt/tests/lab/l1/guest exec "$(basename "${dir#/run/guest}")" 60 '"$(printf %q "$(symbols "$one")")"'; done'
 	diag "L1 came up in $((SECONDS - start)) s: $*"
 }
 
@@ -88,19 +103,19 @@ run() {
 # recorded NAME: the last run ended well
 recorded() {
 	[ "$status" = 0 ]
-	ok $? "$1" || diag "exit status $status, and it said:"$'\n'"$output"$'\n'"$stderr"
+	ok $? "$1" || { diag "exit status $status, and it said:"$'\n'"$output"$'\n'"$stderr"; false; }
 }
 
 # refused PATTERN NAME: the last run ended with status 1 and a message like it
 refused() {
 	[ "$status" = 1 ] && grep -Eq -e "$1" <<<"$stderr"
-	ok $? "$2" || diag "expected: status 1 and '$1'; got: status $status and"$'\n'"$stderr"
+	ok $? "$2" || { diag "expected: status 1 and '$1'; got: status $status and"$'\n'"$stderr"; false; }
 }
 
 # at_least GOT MINIMUM NAME
 at_least() {
 	[ "${1:-0}" -ge "$2" ] 2>/dev/null
-	ok $? "$3" || diag "expected at least $2, got '$1'"
+	ok $? "$3" || { diag "expected at least $2, got '$1'"; false; }
 }
 
 # summary_of BUFFER WORD: "events" or "lost" out of hyptrace's summary line
@@ -115,7 +130,7 @@ summary_of() {
 reports() {
 	report "$1" >"$tmp/report"
 	grep -Eq -e "$2" "$tmp/report"
-	ok $? "$3" || diag "no line of $(wc -l <"$tmp/report") matches '$2', the first are:"$'\n'"$(head -n 10 "$tmp/report")"
+	ok $? "$3" || { diag "no line of $(wc -l <"$tmp/report") matches '$2', the first are:"$'\n'"$(head -n 10 "$tmp/report")"; false; }
 }
 
 report() {
