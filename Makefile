@@ -278,8 +278,9 @@ $(O)/plugins/kernelshark/%.o: plugins/kernelshark/%.cpp
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CXX) $(CPPFLAGS) $(PKG_CFLAGS) $(filter-out -std=% -Wstrict-prototypes -Wmissing-prototypes,$(CFLAGS)) \
 		-std=c++17 -MMD -MP -c -o $@ $<
-$(KSHARK_SO): $(KSHARK_OBJ) $(O)/plugins/plugin.o $(O)/plugins/hyp-reason.o $(call decode,crosvm mark-lines id-table) \
+KSHARK_WITH := $(O)/plugins/plugin.o $(O)/plugins/hyp-reason.o $(call decode,crosvm mark-lines id-table) \
 		$(O)/lib/spans/visits.o $(O)/lib/spans/marks.o $(call util,buf cursor field files map strings escape)
+$(KSHARK_SO): $(KSHARK_OBJ) $(KSHARK_WITH)
 	$(call say,LD,$@)
 	$(Q)$(CXX) $(LDFLAGS) -shared -Wl,-Bsymbolic,--version-script=plugins/kernelshark/plugin.map -o $@ $^ \
 		$(KSHARK_LIBS) $(shell $(PKG_CONFIG) --libs libkshark libtracecmd libtraceevent)
@@ -312,7 +313,11 @@ TOOL_CFLAGS = $(shell $(PKG_CONFIG) --cflags libtracecmd)
 $(O)/tests/tools/%: tests/tools/%.c
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) $(PKG_CFLAGS) $(TOOL_CFLAGS) $(CFLAGS) -o $@ $< $(LDFLAGS) $(TOOL_LIBS) $(PKG_LIBS)
+	$(Q)$(CC) $(CPPFLAGS) $(PKG_CFLAGS) $(TOOL_CFLAGS) $(CFLAGS) -o $@ $< $(filter %.o,$^) $(LDFLAGS) $(TOOL_LIBS) \
+		$(PKG_LIBS)
+# it shows the spans that KernelShark's plugin draws
+$(O)/tests/tools/loadkshark: private CFLAGS += $(KSHARK_CFLAGS)
+$(O)/tests/tools/loadkshark: $(filter %/scan.o %/shown.o,$(KSHARK_OBJ)) $(KSHARK_WITH)
 
 # a preload
 $(O)/tests/tools/%.so: tests/tools/%.c

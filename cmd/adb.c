@@ -36,17 +36,6 @@ static int adb_shell(const struct adb *a, const char *line, const char *on_stop,
 #define OUTPUT_MAX (64u << 10)
 #define LOOK_MS	   50 /* between checks for adb's end */
 
-void adb_quote(struct buf *line, const char *word)
-{
-	buf_addstr(line, " '");
-	for (; *word; word++)
-		if (*word == '\'')
-			buf_addstr(line, "'\\''");
-		else
-			buf_add(line, word, 1);
-	buf_addstr(line, "'");
-}
-
 /* False: there was nothing to read. */
 static bool adb_read(int *fd, struct buf *out)
 {
@@ -189,18 +178,18 @@ static int adb_take_option(void *ctx, const struct opt *o, const char *arg, stru
 		j->output = arg;
 		return 0;
 	}
-	adb_quote(&j->args, opt_name(o, name));
+	shell_quote(&j->args, opt_name(o, name));
 	if (config)
 		j->config = arg;
 	if (o->arg)
-		adb_quote(&j->args, config ? "../config" : arg);
+		shell_quote(&j->args, config ? "../config" : arg);
 	return 0;
 }
 
 static void adb_take_words(struct adb_job *j, char **words)
 {
 	for (; *words; words++)
-		adb_quote(&j->args, *words);
+		shell_quote(&j->args, *words);
 }
 
 /* The command line as `hyptrace record` here takes it or refuses it. 0, or what to exit with, +1. */
@@ -225,7 +214,7 @@ static int adb_take_record(struct adb_job *j, int argc, char **argv)
 	if (ret)
 		return 1 + command_stopped(&grammar_table, ret, &err);
 	if (argc > 1)
-		adb_quote(&j->args, "--");
+		shell_quote(&j->args, "--");
 	adb_take_words(j, argv + 1);
 	base = strrchr(j->output, '/') ? strrchr(j->output, '/') + 1 : j->output;
 	if (!name_fits_file(base)) {
@@ -284,7 +273,7 @@ static int adb_prepare(struct adb_job *j, const char *dir)
 	int ret;
 
 	buf_addstr(&line, "id -u; uname -m; [ \"$(id -u) $(uname -m)\" != '0 aarch64' ] || mktemp -d");
-	adb_quote(&line, dir);
+	shell_quote(&line, dir);
 	buf_addstr(&line, "/hyptrace.XXXXXX");
 	ret = buf_str(&line) ? adb_shell(&j->adb, buf_str(&line), NULL, &said) : -ENOMEM;
 	/* without an answer adb itself has failed, with a message */
@@ -342,7 +331,7 @@ static int adb_there(struct adb_job *j, const char *before, const char *behind, 
 	int ret;
 
 	buf_addstr(&line, before);
-	adb_quote(&line, j->dir);
+	shell_quote(&line, j->dir);
 	buf_addstr(&line, behind);
 	ret = buf_str(&line) ? adb_shell(&j->adb, buf_str(&line), NULL, out) : -ENOMEM;
 	buf_release(&line);
@@ -357,17 +346,17 @@ static int adb_run_there(struct adb_job *j)
 	int ret;
 
 	buf_addstr(&line, "cd");
-	adb_quote(&line, j->dir);
+	shell_quote(&line, j->dir);
 	buf_addstr(&line,
 		   " && chmod 755 hyptrace && mkdir out && cd out && echo $$ >../pid && exec ../hyptrace");
-	adb_quote(&line, j->command);
+	shell_quote(&line, j->command);
 	if (*j->base) {
 		buf_addstr(&line, " -o");
-		adb_quote(&line, j->base);
+		shell_quote(&line, j->base);
 	}
 	buf_add(&line, j->args.data, j->args.len);
 	buf_addstr(&stop, "cd");
-	adb_quote(&stop, j->dir);
+	shell_quote(&stop, j->dir);
 	buf_addstr(&stop, " && kill -INT \"$(cat pid)\"");
 	ret = buf_str(&line) && buf_str(&stop) && !j->args.bad
 		      ? adb_shell(&j->adb, buf_str(&line), buf_str(&stop), NULL)
@@ -469,7 +458,7 @@ int cmd_adb(int argc, char **argv)
 		return ret;
 	j.quiet = console.quiet = o.quiet;
 	if (o.quiet)
-		adb_quote(&j.args, "-q");
+		shell_quote(&j.args, "-q");
 	j.command = argv[1];
 	if (!strcmp(j.command, "record")) {
 		ret = adb_take_record(&j, argc - 1, argv + 1);

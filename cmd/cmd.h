@@ -63,8 +63,6 @@ bool hint_wanted(void);
  * --csv. argv: as the command got it, argv[0] its name; its order changes.
  */
 void hint_print(int argc, char **argv);
-/* Adds a blank and the file's name, in quotes where a shell would take it apart; of a spool the recording. */
-void output_quote(struct buf *out, const char *file);
 
 struct guest;
 /*
@@ -80,8 +78,6 @@ int defaults_guest(struct strlist *words, const struct guest *g);
 int list_open_tracing(const struct log *log);
 /* The names of the events of the hypervisor's instance, path (remote_find()). */
 int list_hyp_events(int tracing, const char *path, struct strlist *out);
-/* Adds a blank and the word, so that a shell takes it for one. */
-void adb_quote(struct buf *line, const char *word);
 
 /*
  * From now on an allocation that fails, of whatever library, ends the program with a message and
@@ -130,9 +126,10 @@ bool command_words(const struct opts_table *t, int *argc, char **argv, void *opt
 bool command_files(const struct opts_table *t, int argc, char **argv, void *opts, struct strlist *files,
 		   int *status);
 struct hyptrace;
-/* Times of the files that a command reads: their clocks, and the part that is read; OPT_TIMES are the rows,
- * AT(FIELD) a field of the command's options. */
+/* Files that a command reads: those of guests, their clocks, and the part that is read; OPT_TIMES are the
+ * rows, AT(FIELD) a field of the command's options. */
 struct times_opts {
+	bool no_guests;	       /* open only the files that are named */
 	bool no_sync;	       /* leave clocks of guests as their files have them */
 	uint64_t hz;	       /* ticks per second of the files' clocks; 0: what the files say */
 	struct time_part time; /* the part that is read */
@@ -144,13 +141,19 @@ opt_set set_part;
 	    set_part, __VA_ARGS__)
 #define OPT_NO_SYNC(...)                                                                                     \
 	OPT(0, "no-sync", NULL, "leave guests' clocks as the files have them", opts_set_flag, __VA_ARGS__)
+#define OPT_NO_GUESTS(...)                                                                                   \
+	OPT(0, "no-guests", NULL, "only the files that are named, not their guests'", opts_set_flag,         \
+	    __VA_ARGS__)
 #define OPT_TIMES(AT)                                                                                        \
-	OPT_TIME(AT(times.time)), OPT_NO_SYNC(AT(times.no_sync)),                                            \
+	OPT_NO_GUESTS(AT(times.no_guests)), OPT_TIME(AT(times.time)), OPT_NO_SYNC(AT(times.no_sync)),        \
 		OPT(0, "ts2secs", "HZ", "rate of the files' clocks", opts_set_number, AT(times.hz),          \
 		    .min = 1, .max = UINT64_MAX)
+/* Before commands run: files of guests that are not named stay unopened, as trace-cmd has it. */
+void guests_want(bool wanted);
 enum { COMMAND_UNLOADED = 1 << 16 }; /* the caller has settings to make before it loads formats and plugins */
 /*
- * Opens a command's files with their formats and plugins, and corrects times as *times has it (NULL: not).
+ * Opens a command's files with their formats and plugins, adds those of their guests, and corrects times as
+ * *times has it (NULL: neither).
  * flags: HYPTRACE_ and COMMAND_. 0 or -errno, logged; hyptrace_close(*files), which may be NULL, in any case.
  */
 int command_open(struct hyptrace **files, const struct strlist *paths, unsigned int flags,
@@ -196,6 +199,7 @@ const char *size_text(uint64_t bytes, char *out, size_t size);
 /* Live progress on a terminal (callbacks of session_opts; ctx is a struct console). */
 void progress_recording(void *ctx, const struct session_summary *so_far);
 void progress_writing(void *ctx, uint64_t done, uint64_t total);
+void progress_reading(void *ctx, uint64_t done, uint64_t total);
 void progress_end(struct console *console);
 /* The lines at the end: what was recorded, what was lost and what would help. */
 void print_summary(const struct session_summary *sum, const char *output, const struct log *log);

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -67,6 +68,62 @@ bool command_files(const struct opts_table *t, int argc, char **argv, void *opts
 	return files->n || !strlist_add(files, "trace.dat");
 }
 
+static bool guests_wanted = true;
+
+void guests_want(bool wanted)
+{
+	guests_wanted = wanted;
+}
+
+/* Opens them again, each with the files of its guests after it, if there are any. */
+static int command_open_guests(struct hyptrace **files, const struct hyptrace_open_opts *opts,
+			       const struct log *log)
+{
+	const struct inputs *in = handle_inputs(*files);
+	struct strlist all = { 0 };
+	struct buf text = { 0 };
+	size_t found = 0;
+	int ret = 0;
+
+	for (size_t i = 0; i < in->n && !ret; i++) {
+		size_t k = all.n + 1;
+
+		ret = strlist_add(&all, in->v[i].path) ?: inputs_find_guests(in, &in->v[i], &all);
+		for (; k < all.n; k++, found++)
+			if (found < 4)
+				buf_printf(&text, "%s%s", found ? ", " : "", all.v[k]);
+	}
+	if (!ret && found) {
+		hyptrace_close(*files);
+		ret = hyptrace_open(files, (const char *const *)all.v, all.n, opts);
+		log_info(log, "guests' files are read too: %s%s (--no-guests leaves them out)",
+			 buf_str(&text) ?: "", found > 4 ? ", ..." : "");
+	}
+	buf_release(&text);
+	strlist_release(&all);
+	return ret;
+}
+
+/* Names the command that makes a trace.dat of a file which is none. */
+static void import_advise(const char *path, const struct log *log)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	char data[1024], *output = str_printf("%s.dat", path);
+	ssize_t n = fd < 0 ? fd : pread_all(fd, data, sizeof(data), 0);
+	const char *option = n > 0 ? import_guess(data, (size_t)n) : NULL;
+	struct buf line = { 0 };
+
+	buf_printf(&line, "hyptrace import --%s", option ?: "");
+	shell_word(&line, path);
+	buf_addstr(&line, " -o");
+	shell_word(&line, output ?: "");
+	if (option)
+		log_err(log, "'%s' can be imported: %s", path, buf_str(&line) ?: "");
+	buf_release(&line);
+	free(output);
+	fd_close(&fd);
+}
+
 int command_open(struct hyptrace **files, const struct strlist *paths, unsigned int flags,
 		 const struct times_opts *times, const struct log *log)
 {
@@ -79,21 +136,11 @@ int command_open(struct hyptrace **files, const struct strlist *paths, unsigned 
 	if (times && !times->no_sync)
 		opts.flags |= HYPTRACE_ALIGN;
 	ret = hyptrace_open(files, (const char *const *)paths->v, paths->n, &opts);
-	if (ret == -EBADMSG) {
-		/* Names the command that makes a trace.dat of a file which is none. */
-		for (size_t i = 0; i < paths->n; i++) {
-			int fd = open(paths->v[i], O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-			char data[1024];
-			ssize_t n = fd < 0 ? fd : pread_all(fd, data, sizeof(data), 0);
-			const char *option = n > 0 ? import_guess(data, (size_t)n) : NULL;
-
-			if (option)
-				log_err(log, "'%s' can be imported: hyptrace import --%s %s -o %s.dat",
-					paths->v[i], option, paths->v[i], paths->v[i]);
-			fd_close(&fd);
-		}
-	}
-	for (size_t i = 0; i < paths->n && !ret && times; i++)
+	for (size_t i = 0; i < paths->n && ret == -EBADMSG; i++)
+		import_advise(paths->v[i], log);
+	if (!ret && times && !times->no_guests && guests_wanted)
+		ret = command_open_guests(files, &opts, log);
+	for (size_t i = 0; !ret && times && i < handle_inputs(*files)->n; i++)
 		filetime_set_hz(&handle_inputs(*files)->v[i].time, times->hz);
 	if (!ret && times)
 		handle_read_part(*files, &times->time);
@@ -227,19 +274,28 @@ void progress_recording(void *ctx, const struct session_summary *so_far)
 	console->progress = true;
 }
 
-void progress_writing(void *ctx, uint64_t done, uint64_t total)
+static void progress_percent(struct console *console, const char *doing, uint64_t done, uint64_t total)
 {
-	struct console *console = ctx;
 	int percent = total ? (int)(done * 100 / total) : 0;
 
 	if (console->quiet || !isatty(STDERR_FILENO) || !total ||
 	    (console->progress && console->percent == percent))
 		return;
 	terminal_code(stderr, CODE_WIPE);
-	fprintf(stderr, "writing: %d%%", percent);
+	fprintf(stderr, "%s: %d%%", doing, percent);
 	console->percent = percent;
 	fflush(stderr);
 	console->progress = true;
+}
+
+void progress_writing(void *ctx, uint64_t done, uint64_t total)
+{
+	progress_percent(ctx, "writing", done, total);
+}
+
+void progress_reading(void *ctx, uint64_t done, uint64_t total)
+{
+	progress_percent(ctx, "reading", done, total);
 }
 
 static void print_lost(const struct session_buffer *b, const struct log *log)

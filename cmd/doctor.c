@@ -9,10 +9,10 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/answer.h"
 #include "base/array.h"
 #include "base/escape.h"
 #include "base/files.h"
-#include "base/json.h"
 #include "cmd.h"
 #include "record/drain/remote.h"
 #include "record/guest/guest.h"
@@ -21,7 +21,8 @@
 #define MODULES_MAX	(16u << 20)
 
 struct doctor_opts {
-	bool json, quiet, check;
+	bool quiet, check;
+	enum answer_form form;
 	uint32_t port;
 };
 
@@ -30,8 +31,7 @@ struct doctor {
 	int root_fd; /* of root, or of / */
 	int tracing; /* -1: there is none */
 	uint32_t port;
-	struct json *json; /* NULL: as text, into out */
-	struct buf *out;
+	struct answer answer;
 	struct strlist defaults;
 	struct strlist asked; /* --check: keys of findings that must be there; empty: all */
 	struct strlist seen;  /* keys of all findings */
@@ -42,28 +42,24 @@ struct doctor {
 
 static void doctor_part(struct doctor *d, const char *key, const char *title)
 {
-	if (d->json) {
-		json_key(d->json, key);
-		json_array(d->json);
-	} else {
-		buf_printf(d->out, "%s\n", title);
-	}
+	static const struct answer_column columns[] = { { "key", NULL, ANSWER_WORD },
+							{ "what", NULL, ANSWER_WORD },
+							{ "can", NULL, ANSWER_BOOL },
+							{ "why", NULL, ANSWER_WORD },
+							{ "fix", NULL, ANSWER_WORD } };
+
+	answer_table(&d->answer, key, NULL, columns, ARRAY_SIZE(columns));
+	answer_text(&d->answer, "%s\n", title);
 }
 
-static void doctor_part_end(struct doctor *d)
-{
-	if (d->json)
-		json_array_end(d->json);
-}
-
-static void doctor_lines(struct buf *out, const char *before, const char *lines)
+static void doctor_lines(struct answer *a, const char *before, const char *lines)
 {
 	for (size_t len; lines && *lines; lines += len + (lines[len] == '\n')) {
 		char line[256];
 
 		len = strcspn(lines, "\n");
 		snprintf(line, sizeof(line), "%.*s", (int)len, lines);
-		buf_printf(out, "%s%s\n", before, ESCAPED(line));
+		answer_text(a, "%s%s\n", before, ESCAPED(line));
 	}
 }
 
@@ -74,19 +70,11 @@ static void doctor_tell(struct doctor *d, const char *key, const char *what, boo
 	if (strlist_add(&d->seen, key)) /* then no key is known, and --check fails */
 		d->missing++;
 	d->missing += !can && (!d->asked.n || strlist_has(&d->asked, key));
-	if (d->json) {
-		json_object(d->json);
-		json_key_str(d->json, "key", key);
-		json_key_str(d->json, "what", what);
-		json_key_bool(d->json, "can", can);
-		json_key_str(d->json, "why", why);
-		json_key_str(d->json, "fix", fix);
-		json_object_end(d->json);
-		return;
-	}
-	buf_printf(d->out, "  %-3s  %s\n", can ? "yes" : "no", ESCAPED(what));
-	doctor_lines(d->out, "       ", why);
-	doctor_lines(d->out, "       -> ", fix);
+	answer_row(&d->answer, (struct answer_cell[]){ CELL_WORD(key), CELL_WORD(what), CELL_N(can),
+						       CELL_WORD(why), CELL_WORD(fix) });
+	answer_text(&d->answer, "  %-3s  %s\n", can ? "yes" : "no", ESCAPED(what));
+	doctor_lines(&d->answer, "       ", why);
+	doctor_lines(&d->answer, "       -> ", fix);
 }
 
 /* Messages of others, a finding's reasons. */
@@ -162,14 +150,16 @@ static const struct doctor_row {
 	  NULL, NULL },
 #else
 	{ "clocks", "guests' exact clocks", "sys/kernel/debug/kvm", false, "KVM's TSC offsets cannot be seen",
-	  "mount -t debugfs debugfs /sys/kernel/debug; until then exits bound them", NULL, NULL },
+	  "on AMD's processors kvm_amd; until then exits bound them", "kvm_intel", "CONFIG_KVM" },
 #endif
 };
 
 static void doctor_host(struct doctor *d)
 {
+	static const char debugfs[] = "sys/kernel/debug/";
 	struct buf why = { 0 };
 	struct log log = { doctor_listen, &why };
+	struct strlist mounted = { 0 };
 	bool denied;
 
 	doctor_part(d, "host", "host");
@@ -204,6 +194,8 @@ static void doctor_host(struct doctor *d)
 		buf_release(&reason);
 		buf_release(&on);
 	}
+	/* nothing is mounted where it is empty */
+	read_dir_at(d->root_fd, debugfs, &mounted);
 	for (size_t i = 0; i < ARRAY_SIZE(doctor_rows); i++) {
 		const struct doctor_row *r = &doctor_rows[i];
 		struct buf fix = { 0 };
@@ -212,13 +204,19 @@ static void doctor_host(struct doctor *d)
 		if (r->traced && d->tracing < 0)
 			continue;
 		can = file_there(r->traced ? d->tracing : d->root_fd, r->file);
-		if (r->module)
-			doctor_module(d, r->module, r->config, &fix);
-		buf_printf(&fix, "%s%s", r->module ? "; " : "", r->fix);
+		if (!strncmp(r->file, debugfs, strlen(debugfs)) && !mounted.n) {
+			buf_addstr(&fix,
+				   "mount -t debugfs debugfs /sys/kernel/debug; until then exits bound them");
+		} else {
+			if (r->module)
+				doctor_module(d, r->module, r->config, &fix);
+			buf_printf(&fix, "%s%s", r->module ? "; " : "", r->fix);
+		}
 		doctor_tell(d, r->key, r->what, can, can ? NULL : r->why, can ? NULL : buf_str(&fix));
 		buf_release(&fix);
 	}
-	doctor_part_end(d);
+	strlist_release(&mounted);
+	answer_table_end(&d->answer);
 }
 
 /* ---- guests --------------------------------------------------------------------------------- */
@@ -283,7 +281,7 @@ static int doctor_guests(struct doctor *d)
 		doctor_guest(d, g, buf_str(&what));
 		buf_release(&what);
 	}
-	doctor_part_end(d);
+	answer_table_end(&d->answer);
 	guests_release(&all);
 	buf_release(&ignored);
 	return 0;
@@ -294,7 +292,8 @@ static int doctor_guests(struct doctor *d)
 static const struct opt doctor_options[] = {
 	OPT('p', "port", "PORT", "where guests' agents listen (823)", set_agent_port,
 	    .off = offsetof(struct doctor_opts, port)),
-	OPT('j', "json", NULL, "for programs", opts_set_flag, .off = offsetof(struct doctor_opts, json)),
+	OPT_JSON("for programs", .off = offsetof(struct doctor_opts, form)),
+	OPT_CSV("the same; each line begins with its table", .off = offsetof(struct doctor_opts, form)),
 	OPT('c', "check", NULL,
 	    "exit status 1 when something is missing; with KEYs (tracing hyp kvm\n"
 	    "sched functions probes profile vsock clocks, or guests' names), of these",
@@ -306,7 +305,7 @@ static const struct opt doctor_options[] = {
 
 const struct opts_table doctor_table = {
 	.command = "doctor",
-	.usage = "usage: hyptrace doctor [--port PORT] [--json] [--check [KEY...]]\n"
+	.usage = "usage: hyptrace doctor [--port PORT] [--json|--csv] [--check [KEY...]]\n"
 		 "\n"
 		 "Shows what can be recorded of this host and each of its guests, what is missing, and the\n"
 		 "command that fixes it. Changes nothing; connects once to each guest's agent.\n"
@@ -319,8 +318,7 @@ int cmd_doctor(int argc, char **argv)
 {
 	struct doctor_opts o = { .port = GUEST_PORT };
 	struct buf text = { 0 }, next = { 0 };
-	struct json json = { .out = &text };
-	struct doctor d = { .root = getenv("HYPTRACE_ROOT") ?: "", .tracing = -1, .out = &text };
+	struct doctor d = { .root = getenv("HYPTRACE_ROOT") ?: "", .tracing = -1 };
 	int ret;
 
 	if (!command_words(&doctor_table, &argc, argv, &o, 0, INT_MAX, &ret))
@@ -331,26 +329,24 @@ int cmd_doctor(int argc, char **argv)
 	}
 	d.asked = (struct strlist){ .v = argv + 1, .n = (size_t)argc - 1 };
 	d.port = o.port;
-	d.json = o.json ? &json : NULL;
 	d.root_fd = open(*d.root ? d.root : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (d.root_fd < 0) {
 		ret = -errno;
 		goto out;
 	}
-	if (o.json)
-		json_document(&json);
+	answer_begin(&d.answer, o.form, &text);
+	d.answer.indented = true;
 	doctor_host(&d);
 	ret = d.tracing < 0 ? 0 : defaults_host(&d.defaults, d.tracing);
 	ret = ret ?: doctor_guests(&d);
 	buf_addstr(&next, "hyptrace");
 	for (size_t i = 0; i < d.defaults.n; i++)
 		buf_printf(&next, " %s", d.defaults.v[i]);
-	if (d.tracing >= 0 && o.json)
-		json_key_str(&json, "next", buf_str(&next));
+	if (d.tracing >= 0 && o.form == ANSWER_JSON)
+		json_key_str(&d.answer.json, "next", buf_str(&next));
 	else if (d.tracing >= 0 && !o.quiet)
-		buf_printf(&text, "next: %s\n", ESCAPED(buf_str(&next)));
-	if (o.json)
-		json_object_end(&json);
+		answer_text(&d.answer, "next: %s\n", ESCAPED(buf_str(&next)));
+	answer_end(&d.answer);
 	ret = ret ?: buf_status(&text);
 out:
 	if (ret)

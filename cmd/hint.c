@@ -31,7 +31,6 @@ struct hint_line {
 	const char *command, *words;
 	const char *arg; /* of the option that has the words */
 	struct strlist files;
-	bool guests;   /* recorded, perhaps */
 	bool numbered; /* record --rotate and --flight, cut --per: FILE.NNN instead of FILE */
 	bool silent;   /* -q, -h, or for programs */
 };
@@ -42,7 +41,6 @@ static int hint_option(void *ctx, const struct opt *o, const char *arg, struct o
 	const char *name = o->name ?: "";
 
 	l->silent |= o->key == 'q' || !strcmp(name, "json") || !strcmp(name, "csv") || !strcmp(name, "help");
-	l->guests |= o->key == 'A';
 	l->numbered |= !strcmp(name, "rotate") || !strcmp(name, "flight") ||
 		       (!strcmp(name, "per") && !strcmp(l->command, "cut"));
 	for (const struct hint_row *r = hint_rows; r < hint_rows + ARRAY_SIZE(hint_rows); r++)
@@ -54,6 +52,18 @@ static int hint_option(void *ctx, const struct opt *o, const char *arg, struct o
 	if ((o->key == 'i' && arg) || (o->key == 'o' && !strcmp(l->command, "record")))
 		return strlist_add(&l->files, arg);
 	return 0;
+}
+
+/* Of a spool the recording. */
+static void hint_file(struct buf *out, const char *file)
+{
+	size_t len = strlen(file);
+	char *name;
+
+	len -= len > 6 && !strcmp(file + len - 6, ".spool") ? 6 : 0;
+	name = strndup(file, len);
+	shell_word(out, name ?: "");
+	free(name);
 }
 
 /* The first of the files "trace.NNN.dat" that are there; NULL: there is none. */
@@ -83,7 +93,6 @@ static void hint_of(const struct command *command, int argc, char **argv)
 	struct opts_error err;
 	int ret;
 
-	l.guests = record && argc == 1; /* it chooses them (defaults.c) */
 	table.dispatch = hint_option;
 	ret = opts_parse(&table, &argc, argv, &l, &err);
 	for (int i = 1; i < argc && !record && !ret; i++)
@@ -95,22 +104,13 @@ static void hint_of(const struct command *command, int argc, char **argv)
 		const char *output = l.arg ? l.arg : l.files.n ? l.files.v[0] : "trace.dat";
 		char *numbered = l.numbered ? hint_numbered(output) : NULL;
 		const char *first = numbered ?: output;
-		size_t stem = path_stem(first);
 		struct buf text = { 0 };
-		glob_t found = { 0 };
-		char *guests;
 
 		buf_printf(&text, "%.*s", at ? (int)(at - words) : (int)strlen(words), words);
 		if (at) {
-			output_quote(&text, first);
+			hint_file(&text, first);
 			for (size_t i = 1; i < l.files.n && !l.arg; i++)
-				output_quote(&text, l.files.v[i]);
-			/* "trace.dat" has "trace-*.dat", where there are such files */
-			guests = l.guests ? str_printf("%.*s-*%s", (int)stem, first, first + stem) : NULL;
-			if (guests && !glob(guests, GLOB_NOSORT, NULL, &found))
-				buf_printf(&text, " %s", guests);
-			globfree(&found);
-			free(guests);
+				hint_file(&text, l.files.v[i]);
 			buf_addstr(&text, at + 6);
 		}
 		if (buf_str(&text))

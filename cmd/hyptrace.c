@@ -144,6 +144,7 @@ int main(int argc, char **argv)
 			fprintf(stderr, "hyptrace: cannot run the real trace-cmd: %s\n", strerror(-ret));
 		return EXIT_NO_PROGRAM;
 	}
+	guests_want(!shim);
 	if (!shim && argc > 1 && !strcmp(argv[1], "--no-pager")) {
 		pages = false;
 		argv[1] = argv[0];

@@ -7,19 +7,19 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/answer.h"
 #include "base/files.h"
 #include "base/array.h"
 #include "record/guest/guest.h"
 #include "base/escape.h"
 #include "record/drain/remote.h"
 #include "record/tracefs/dir.h"
-#include "base/json.h"
 #include "cmd.h"
 
-/* Each part is a table on out, or goes into json (then out is NULL). */
+/* Each part is a table of the answer; for people it is written by hand. */
 struct list {
-	FILE *out;
-	struct json *json;
+	struct answer answer;
+	struct buf text;
 	const char *root; /* prefix of /proc and the like, "" */
 	int tracing;	  /* the tracing directory, or -1 */
 	uint32_t probe;	  /* port on which to look for an agent; 0: do not */
@@ -37,96 +37,96 @@ static const char *probe_guest(const struct list *l, const struct guest *g)
 	return guest_answer_name(guest_probe(g, l->probe, PROBE_MS));
 }
 
-static void print_number_or(FILE *out, const char *fmt, const char *none, uint64_t v)
+static const char *number_or(const char *none, uint64_t v, char out[24])
 {
-	char text[24] = "-";
-
-	if (v)
-		snprintf(text, sizeof(text), "%llu", (unsigned long long)v);
-	fprintf(out, fmt, v ? text : none);
+	snprintf(out, 24, "%llu", (unsigned long long)v);
+	return v ? out : none;
 }
 
-static void print_guests(const struct list *l, const struct guests *all)
+static void print_guests(struct list *l, const struct guests *all)
 {
+	struct buf *out = &l->text;
 	int width = 4;
 
 	if (!all->n) {
-		fputs("guests: none\n", l->out);
+		buf_addstr(out, "guests: none\n");
 		return;
 	}
 	for (size_t i = 0; i < all->n; i++)
 		if (all->v[i].name && strlen(all->v[i].name) > (size_t)width)
 			width = strlen(all->v[i].name) > 40 ? 40 : (int)strlen(all->v[i].name);
-	fprintf(l->out, "%-*s  %-16s %7s %10s  %s%s\n", width, "NAME", "VMM", "PID", "CID",
-		l->probe ? "AGENT        " : "", "VCPU:THREAD");
+	buf_printf(out, "%-*s  %-16s %7s %10s  %s%s\n", width, "NAME", "VMM", "PID", "CID",
+		   l->probe ? "AGENT        " : "", "VCPU:THREAD");
 	for (size_t i = 0; i < all->n; i++) {
 		const struct guest *g = &all->v[i];
-		const char *agent = probe_guest(l, g);
+		char pid[24], cid[24];
 
-		fprintf(l->out, "%-*s  %-16s ", width, ESCAPED(g->name ? g->name : "-"),
-			guest_vmm_name(g->vmm));
-		print_number_or(l->out, "%7s ", "-", (uint64_t)g->pid);
-		print_number_or(l->out, "%10s  ", "-", g->cid);
+		buf_printf(out, "%-*s  %-16s %7s %10s  ", width, ESCAPED(g->name ? g->name : "-"),
+			   guest_vmm_name(g->vmm), number_or("-", (uint64_t)g->pid, pid),
+			   number_or("-", g->cid, cid));
 		if (l->probe)
-			fprintf(l->out, "%-11s  ", agent ? agent : "-");
+			buf_printf(out, "%-11s  ", probe_guest(l, g) ?: "-");
 		if (!g->n_vcpus)
-			fputs("-", l->out);
-		for (size_t k = 0; k < g->n_vcpus; k++) {
-			fprintf(l->out, "%s%u:", k ? " " : "", g->vcpus[k].cpu);
-			print_number_or(l->out, "%s", "?", (uint64_t)g->vcpus[k].tid);
-		}
-		fputc('\n', l->out);
+			buf_addstr(out, "-");
+		for (size_t k = 0; k < g->n_vcpus; k++)
+			buf_printf(out, "%s%u:%s", k ? " " : "", g->vcpus[k].cpu,
+				   number_or("?", (uint64_t)g->vcpus[k].tid, pid));
+		buf_addstr(out, "\n");
 		if (g->uds)
-			fprintf(l->out, "%*s  vsock by unix:%s\n", width, "", ESCAPED(g->uds));
+			buf_printf(out, "%*s  vsock by unix:%s\n", width, "", ESCAPED(g->uds));
 	}
+}
+
+static void list_guest_row(struct list *l, const struct guest *g)
+{
+	static const char *const names[] = { "proc", "libvirt", "vm list" };
+	static const struct answer_column source_columns[] = { { "source", NULL, ANSWER_WORD } },
+					  vcpu_columns[] = { { "cpu", NULL, ANSWER_COUNT },
+							     { "pid", NULL, ANSWER_COUNT },
+							     { "how", NULL, ANSWER_WORD } };
+	struct answer_cell from[ARRAY_SIZE(names)], *cells = calloc(g->n_vcpus * 3 + 1, sizeof(*cells));
+	struct answer_list sources = { source_columns, 1, from, 0, false },
+			   vcpus = { vcpu_columns, 3, cells, g->n_vcpus, false };
+
+	if (!cells) {
+		l->text.bad = true;
+		return;
+	}
+	for (size_t k = 0; k < ARRAY_SIZE(names); k++)
+		if (g->sources & 1u << k)
+			from[sources.n++] = CELL_WORD(names[k]);
+	for (size_t k = 0; k < g->n_vcpus; k++) {
+		cells[k * 3] = CELL_N(g->vcpus[k].cpu);
+		cells[k * 3 + 1] = CELL_NOT_0((uint64_t)g->vcpus[k].tid);
+		cells[k * 3 + 2] = CELL_WORD(guest_how_name(g->vcpus[k].how));
+	}
+	answer_row(&l->answer, (struct answer_cell[]){ CELL_WORD(g->name), CELL_WORD(guest_vmm_name(g->vmm)),
+						       CELL_NOT_0((uint64_t)g->pid), CELL_NOT_0(g->cid),
+						       CELL_WORD(g->uds), CELL_LIST(&sources),
+						       CELL_LIST(&vcpus), CELL_WORD(probe_guest(l, g)) });
+	free(cells);
 }
 
 static int list_guests(struct list *l)
 {
+	static const struct answer_column columns[] = {
+		{ "name", NULL, ANSWER_WORD },	 { "vmm", NULL, ANSWER_WORD },
+		{ "pid", NULL, ANSWER_COUNT },	 { "cid", NULL, ANSWER_COUNT },
+		{ "socket", NULL, ANSWER_WORD }, { "sources", NULL, ANSWER_LIST },
+		{ "vcpus", NULL, ANSWER_LIST },	 { "agent", NULL, ANSWER_WORD },
+	};
 	struct guest_opts o = { .root = l->root, .log = l->log };
 	struct guests all;
 	int ret = guests_find(&all, &o);
 
 	if (ret)
 		return ret;
-	if (l->out) {
+	if (l->answer.form == ANSWER_TEXT)
 		print_guests(l, &all);
-	} else {
-		json_key(l->json, "guests");
-		json_array(l->json);
-		for (size_t i = 0; i < all.n; i++) {
-			static const char *const sources[] = { "proc", "libvirt", "vm list" };
-			const struct guest *g = &all.v[i];
-			struct json *j = l->json;
-
-			json_object(j);
-			json_key_str(j, "name", g->name);
-			json_key_str(j, "vmm", guest_vmm_name(g->vmm));
-			json_key_known(j, "pid", (uint64_t)g->pid);
-			json_key_known(j, "cid", g->cid);
-			json_key_str(j, "socket", g->uds);
-			json_key(j, "sources");
-			json_array(j);
-			for (size_t k = 0; k < ARRAY_SIZE(sources); k++)
-				if (g->sources & 1u << k)
-					json_str(j, sources[k]);
-			json_array_end(j);
-			json_key(j, "vcpus");
-			json_array(j);
-			for (size_t k = 0; k < g->n_vcpus; k++) {
-				json_object(j);
-				json_key_u64(j, "cpu", g->vcpus[k].cpu);
-				json_key_known(j, "pid", (uint64_t)g->vcpus[k].tid);
-				json_key_str(j, "how", guest_how_name(g->vcpus[k].how));
-				json_object_end(j);
-			}
-			json_array_end(j);
-			if (l->probe)
-				json_key_str(j, "agent", probe_guest(l, g));
-			json_object_end(j);
-		}
-		json_array_end(l->json);
-	}
+	answer_table(&l->answer, "guests", NULL, columns, ARRAY_SIZE(columns) - !l->probe);
+	for (size_t i = 0; i < all.n && l->answer.form != ANSWER_TEXT; i++)
+		list_guest_row(l, &all.v[i]);
+	answer_table_end(&l->answer);
 	guests_release(&all);
 	return 0;
 }
@@ -137,9 +137,6 @@ static int list_guests(struct list *l)
 
 struct buffer_state {
 	int dir;
-	const char *name;   /* "" = the host's main buffer */
-	const char *path;   /* below the tracing directory */
-	const char *layout; /* the hypervisor's: how it is read; NULL: a host's buffer */
 	bool on;
 	uint64_t size_kb; /* per CPU; 0: not the same on all */
 	unsigned int cpus;
@@ -193,9 +190,11 @@ int list_hyp_events(int tracing, const char *path, struct strlist *out)
 
 /* ---- buffers ---- */
 
-static int show_buffer(const struct list *l, const char *name, const char *path, bool hyp)
+/* name: "": the host's main buffer. path: below the tracing directory. */
+static int show_buffer(struct list *l, const char *name, const char *path, bool hyp)
 {
-	struct buffer_state b = { .name = name, .path = path };
+	struct buffer_state b = { 0 };
+	const char *layout = NULL; /* of the hypervisor's: how it is read */
 	struct strlist names = { 0 };
 	char text[64], file[600], size[24] = "varies";
 	int ret = 0;
@@ -218,7 +217,7 @@ static int show_buffer(const struct list *l, const char *name, const char *path,
 			read_word(&b, file, text, sizeof(text));
 			b.events += *text == '1';
 		}
-		b.layout = file_there(b.dir, "per_cpu/cpu0/trace_pipe_raw") ? "raw pages" : "text";
+		layout = file_there(b.dir, "per_cpu/cpu0/trace_pipe_raw") ? "raw pages" : "text";
 	} else {
 		read_word(&b, "current_tracer", b.tracer, sizeof(b.tracer));
 		note_error(&b, read_lines_at(b.dir, "set_event", TEXT_MAX, &names));
@@ -229,48 +228,44 @@ static int show_buffer(const struct list *l, const char *name, const char *path,
 	close(b.dir);
 	if (ret || b.error)
 		return ret ? ret : b.error;
-	if (l->json) {
-		json_object(l->json);
-		json_key_str(l->json, "kind", b.layout ? "hypervisor" : "host");
-		json_key_str(l->json, "name", *b.name ? b.name : NULL);
-		json_key_str(l->json, "path", b.path);
-		if (b.layout)
-			json_key_str(l->json, "layout", b.layout);
-		json_key_bool(l->json, "on", b.on);
-		json_key_known(l->json, "size_kb", b.size_kb);
-		json_key_u64(l->json, "cpus", b.cpus);
-		json_key_u64(l->json, "events_on", b.events);
-		json_key_str(l->json, "clock", b.clock);
-		if (!b.layout)
-			json_key_str(l->json, "tracer", b.tracer);
-		json_object_end(l->json);
-		return 0;
-	}
+	answer_row(&l->answer, (struct answer_cell[]){
+				       CELL_WORD(hyp ? "hypervisor" : "host"), CELL_WORD(*name ? name : NULL),
+				       CELL_WORD(path), hyp ? CELL_WORD(layout) : CELL_LEFT_OUT, CELL_N(b.on),
+				       CELL_NOT_0(b.size_kb), CELL_N(b.cpus), CELL_N(b.events),
+				       CELL_WORD(b.clock), hyp ? CELL_LEFT_OUT : CELL_WORD(b.tracer) });
 	if (b.size_kb)
 		size_text(b.size_kb * 1024, size, sizeof(size));
-	fprintf(l->out, "%-20s %-5s %8s %4u %7zu  %-10s %s\n",
-		hyp	? "(hypervisor)"
-		: *name ? ESCAPED(name)
-			: "(host)",
-		b.on ? "on" : "off", size, b.cpus, b.events, b.clock, hyp ? b.layout : b.tracer);
+	answer_text(&l->answer, "%-20s %-5s %8s %4u %7zu  %-10s %s\n",
+		    hyp	    ? "(hypervisor)"
+		    : *name ? ESCAPED(name)
+			    : "(host)",
+		    b.on ? "on" : "off", size, b.cpus, b.events, ESCAPED(b.clock),
+		    hyp ? layout : ESCAPED(b.tracer));
 	return 0;
 }
 
-static int show_buffers(const struct list *l)
+static int list_buffers(struct list *l)
 {
-	const char *hyp = remote_find(l->tracing);
+	static const struct answer_column columns[] = {
+		{ "kind", NULL, ANSWER_WORD },	{ "name", NULL, ANSWER_WORD },
+		{ "path", NULL, ANSWER_WORD },	{ "layout", NULL, ANSWER_WORD },
+		{ "on", NULL, ANSWER_BOOL },	{ "size_kb", NULL, ANSWER_COUNT },
+		{ "cpus", NULL, ANSWER_COUNT }, { "events_on", NULL, ANSWER_COUNT },
+		{ "clock", NULL, ANSWER_WORD }, { "tracer", NULL, ANSWER_WORD },
+	};
+	const char *hyp = l->tracing < 0 ? NULL : remote_find(l->tracing);
 	struct strlist names = { 0 };
-	int ret;
+	int ret = 0;
 
-	if (l->out)
-		fprintf(l->out, "%-20s %-5s %8s %4s %7s  %-10s %s\n", "BUFFER", "STATE", "SIZE/CPU", "CPUS",
-			"EVENTS", "CLOCK", "TRACER");
+	answer_table(&l->answer, "buffers", NULL, columns, ARRAY_SIZE(columns));
+	if (l->tracing < 0)
+		goto out;
+	answer_text(&l->answer, "%-20s %-5s %8s %4s %7s  %-10s %s\n", "BUFFER", "STATE", "SIZE/CPU", "CPUS",
+		    "EVENTS", "CLOCK", "TRACER");
 	ret = hyp ? show_buffer(l, basename(hyp), hyp, true) : 0;
+	ret = ret ?: show_buffer(l, "", ".", false);
 	if (ret)
-		return ret;
-	ret = show_buffer(l, "", ".", false);
-	if (ret)
-		return ret;
+		goto out;
 	ret = read_dir_at(l->tracing, "instances", &names);
 	if (ret == -ENOENT) /* not there, or gone */
 		ret = 0;
@@ -281,14 +276,16 @@ static int show_buffers(const struct list *l)
 		ret = show_buffer(l, names.v[i], path, false);
 	}
 	strlist_release(&names);
-	if (!ret && !hyp && l->out)
+	if (!ret && !hyp && l->answer.form == ANSWER_TEXT)
 		remote_explain(l->tracing, l->root, l->log);
+out:
+	answer_table_end(&l->answer);
 	return ret;
 }
 
 /* ---- events ---- */
 
-static void show_event(const struct list *l, const char *glob, const char *buffer, const char *system,
+static void show_event(struct list *l, const char *glob, const char *buffer, const char *system,
 		       const char *event)
 {
 	char full[520];
@@ -296,21 +293,20 @@ static void show_event(const struct list *l, const char *glob, const char *buffe
 	snprintf(full, sizeof(full), "%s:%s", system, event);
 	if (strchr(glob, ':') ? fnmatch(glob, full, 0) : fnmatch(glob, event, 0) && fnmatch(glob, system, 0))
 		return;
-	if (l->out) {
-		fprintf(l->out, "%-11s %s\n", buffer, full);
-		return;
-	}
-	json_object(l->json);
-	json_key_str(l->json, "buffer", buffer);
-	json_key_str(l->json, "system", system);
-	json_key_str(l->json, "event", event);
-	json_object_end(l->json);
+	answer_text(&l->answer, "%-11s %s\n", buffer, ESCAPED(full));
+	answer_row(&l->answer,
+		   (struct answer_cell[]){ CELL_WORD(buffer), CELL_WORD(system), CELL_WORD(event) });
 }
 
 /* glob: NULL counts them only. Matches "event", "system" or "system:event". */
 static int list_events(struct list *l, const char *glob)
 {
 	const char *hyp = l->tracing < 0 ? NULL : remote_find(l->tracing);
+	static const struct answer_column available[] = { { "hypervisor", NULL, ANSWER_COUNT },
+							  { "host", NULL, ANSWER_COUNT } },
+					  columns[] = { { "buffer", NULL, ANSWER_WORD },
+							{ "system", NULL, ANSWER_WORD },
+							{ "event", NULL, ANSWER_WORD } };
 	struct strlist hyp_names = { 0 }, host_names = { 0 };
 	int ret = hyp ? list_hyp_events(l->tracing, hyp, &hyp_names) : 0;
 
@@ -321,22 +317,16 @@ static int list_events(struct list *l, const char *glob)
 	if (ret && ret != -ENOENT)
 		goto out;
 	ret = 0;
-	if (!glob && l->json) {
-		json_key(l->json, "events_available");
-		json_object(l->json);
-		json_key_u64(l->json, "hypervisor", hyp_names.n);
-		json_key_u64(l->json, "host", host_names.n);
-		json_object_end(l->json);
-	} else if (!glob && l->tracing >= 0) {
-		fprintf(l->out, "events: %zu of the hypervisor, %zu of the host (list --events)\n",
-			hyp_names.n, host_names.n);
-	}
-	if (!glob)
+	if (!glob) {
+		answer_object(&l->answer, "events_available", available, ARRAY_SIZE(available),
+			      (struct answer_cell[]){ CELL_N(hyp_names.n), CELL_N(host_names.n) });
+		if (l->tracing >= 0)
+			answer_text(&l->answer,
+				    "events: %zu of the hypervisor, %zu of the host (list --events)\n",
+				    hyp_names.n, host_names.n);
 		goto out;
-	if (l->json) {
-		json_key(l->json, "events");
-		json_array(l->json);
 	}
+	answer_table(&l->answer, "events", NULL, columns, ARRAY_SIZE(columns));
 	for (size_t i = 0; i < hyp_names.n; i++)
 		show_event(l, glob, "hypervisor", basename(hyp), hyp_names.v[i]);
 	for (size_t i = 0; i < host_names.n; i++) {
@@ -347,8 +337,7 @@ static int list_events(struct list *l, const char *glob)
 		*colon = 0;
 		show_event(l, glob, "host", host_names.v[i], colon + 1);
 	}
-	if (l->json)
-		json_array_end(l->json);
+	answer_table_end(&l->answer);
 out:
 	strlist_release(&hyp_names);
 	strlist_release(&host_names);
@@ -358,7 +347,8 @@ out:
 /* ---- the command -------------------------------------------------------------------- */
 
 struct list_opts {
-	bool guests, buffers, events, json, verbose, quiet;
+	bool guests, buffers, events, verbose, quiet;
+	enum answer_form form;
 	const char *glob;
 	uint32_t probe;
 };
@@ -385,7 +375,8 @@ static const struct opt list_rows[] = {
 	    take_glob),
 	OPT('p', "probe", "[=PORT]", "with the guests: does something listen on the agent's port (823)?",
 	    set_agent_port, LIST(probe)),
-	OPT('j', "json", NULL, "for programs", opts_set_flag, LIST(json)),
+	OPT_JSON("for programs", LIST(form)),
+	OPT_CSV("the same; each line begins with its table", LIST(form)),
 	OPT_QUIET(LIST(quiet)),
 	OPT('v', "verbose", NULL, "what could not be asked, and why", opts_set_flag, LIST(verbose)),
 	OPT_HELP,
@@ -393,7 +384,8 @@ static const struct opt list_rows[] = {
 
 const struct opts_table list_table = {
 	.command = "list",
-	.usage = "usage: hyptrace list [--guests] [--buffers] [--events [GLOB]] [--probe[=PORT]] [--json]\n"
+	.usage = "usage: hyptrace list [--guests] [--buffers] [--events [GLOB]] [--probe[=PORT]]\n"
+		 "                     [--json|--csv]\n"
 		 "\n"
 		 "Shows what there is to record: without options guests, buffers and how many events.\n"
 		 "\n",
@@ -434,8 +426,6 @@ int cmd_list(int argc, char **argv)
 {
 	struct list_opts o = { 0 };
 	struct console console = { 0 };
-	struct buf text = { 0 };
-	struct json json = { .out = &text };
 	struct list l = { .tracing = -1 };
 	struct log log = console_as_log(&console);
 	bool traced;
@@ -452,33 +442,21 @@ int cmd_list(int argc, char **argv)
 	l.log = &log;
 	l.root = getenv("HYPTRACE_ROOT") ?: "";
 	l.probe = o.probe;
-	l.out = o.json ? NULL : stdout;
-	l.json = o.json ? &json : NULL;
 	if (traced)
 		l.tracing = list_open_tracing(&log);
-	if (o.json)
-		json_document(&json);
+	answer_begin(&l.answer, o.form, &l.text);
+	l.answer.indented = true;
 	ret = o.guests ? list_guests(&l) : 0;
-	if (!ret && o.buffers) {
-		if (o.json) {
-			json_key(&json, "buffers");
-			json_array(&json);
-		}
-		ret = l.tracing < 0 ? 0 : show_buffers(&l);
-		if (o.json)
-			json_array_end(&json);
-	}
+	if (!ret && o.buffers)
+		ret = list_buffers(&l);
 	if (!ret && o.events)
 		ret = list_events(&l, o.glob);
-	if (o.json) {
-		json_object_end(&json);
-		ret = ret ? ret : buf_status(&text);
-	}
+	answer_end(&l.answer);
 	if (ret)
 		log_err(&log, "cannot list: %s", strerror(-ret));
-	else if (o.json)
-		fputs(buf_str(&text), stdout);
-	buf_release(&text);
+	if (!ret || o.form == ANSWER_TEXT)
+		ret = print_answer(&l.text, &log) ?: ret;
+	buf_release(&l.text);
 	/* guests were shown, but what else was asked for could not be */
 	if (traced && l.tracing < 0)
 		ret = -ENOENT;

@@ -12,6 +12,7 @@
 struct merge_opts {
 	const char *output;
 	bool quiet;
+	struct times_opts times; /* guests only */
 	struct strlist files;
 };
 
@@ -20,6 +21,7 @@ struct merge_opts {
 static const struct opt merge_rows[] = {
 	OPT('o', "output", "FILE", "the file to write; guests' files are next to it", opts_set_text,
 	    MERGE(output)),
+	OPT_NO_GUESTS(MERGE(times.no_guests)),
 	OPT_INPUT(MERGE(files)),
 	OPT_QUIET(MERGE(quiet)),
 	OPT_HELP,
@@ -52,7 +54,7 @@ static int merge_files(const struct merge_opts *o, const struct log *log)
 {
 	struct hyptrace *files = NULL;
 	struct strlist made = { 0 };
-	int ret = command_open(&files, &o->files, COMMAND_UNLOADED, NULL, log);
+	int ret = command_open(&files, &o->files, COMMAND_UNLOADED, &o->times, log);
 	const struct inputs *in = ret ? NULL : handle_inputs(files);
 
 	for (size_t i = 0; in && i < in->n && !ret; i++) {
@@ -98,7 +100,7 @@ static int merge_files(const struct merge_opts *o, const struct log *log)
 
 int cmd_merge(int argc, char **argv)
 {
-	struct merge_opts o = { 0 };
+	struct merge_opts o = { .times.no_sync = true };
 	struct console console = { 0 };
 	struct log log = console_as_log(&console);
 	int status;

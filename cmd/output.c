@@ -89,18 +89,3 @@ char *picture_title(const struct inputs *in, const char *question)
 		buf_release(&title);
 	return (char *)title.data;
 }
-
-void output_quote(struct buf *out, const char *file)
-{
-	size_t len = strlen(file);
-	char *name;
-
-	len -= len > 6 && !strcmp(file + len - 6, ".spool") ? 6 : 0;
-	name = strndup(file, len);
-	if (name &&
-	    name[strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_./,:+@")])
-		adb_quote(out, name);
-	else
-		buf_printf(out, " %s", name ?: "");
-	free(name);
-}

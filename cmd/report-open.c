@@ -214,30 +214,38 @@ int report_open(struct report *r)
 	struct strlist paths = { .v = calloc(o->n_inputs, sizeof(*paths.v)) };
 	/* times that --ts-offset corrects need no other correction */
 	struct times_opts times = { .no_sync = o->no_sync || o->what != REPORT_EVENTS, .time = o->time };
+	static const struct report_input beside = { 0 }; /* of files of guests that are not named */
+	size_t n, named = 0;
 	int ret;
 
 	if (!paths.v)
 		return -ENOMEM;
+	/* pids are those of one machine */
+	times.no_guests = o->no_guests || o->raw_ts || o->wakeup || o->filters.n || o->what != REPORT_EVENTS;
 	while (paths.n < o->n_inputs) {
 		paths.v[paths.n] = (char *)o->inputs[paths.n].path;
 		times.no_sync |= o->inputs[paths.n].ts_offset != 0;
+		times.no_guests |= o->inputs[paths.n].ts_offset || o->inputs[paths.n].filters.n;
 		paths.n++;
 	}
 	ret = command_open(&r->handle, &paths, flags | COMMAND_UNLOADED, &times, r->log);
 	free(paths.v);
 	if (ret)
 		return ret;
-	r->files = calloc(o->n_inputs, sizeof(*r->files));
+	n = handle_inputs(r->handle)->n;
+	r->files = calloc(n, sizeof(*r->files));
 	if (!r->files)
 		return -ENOMEM;
-	while (r->n < o->n_inputs) {
+	while (r->n < n) {
 		struct report_file *f = &r->files[r->n];
 		uint64_t hz;
 		struct filetime *t;
 		const char *slash;
 
-		f->opts = &o->inputs[r->n];
 		f->in = &handle_inputs(r->handle)->v[r->n++];
+		f->opts = named < o->n_inputs && !strcmp(o->inputs[named].path, f->in->path)
+				  ? &o->inputs[named++]
+				  : &beside;
 		/* before the formats are parsed: handlers register for formats that come later */
 		hz = f->opts->hz ? f->opts->hz : o->hz;
 		t = &f->in->time;
@@ -248,7 +256,7 @@ int report_open(struct report *r)
 				filetime_set_hz(t, hz);
 		}
 		slash = strrchr(f->in->path, '/');
-		f->label = make_label(r->o->n_inputs < 2 ? "" : slash ? slash + 1 : f->in->path);
+		f->label = make_label(n < 2 ? "" : slash ? slash + 1 : f->in->path);
 		if (!f->label)
 			return -ENOMEM;
 		f->buffers = calloc(f->info->n_buffers + 1, sizeof(*f->buffers));

@@ -205,6 +205,7 @@ static const struct opt report_rows[] = {
 	OPT_HEADING("Times"),
 	OPT('t', NULL, NULL, "all digits of the time", opts_set_flag, AT(nanoseconds)),
 	OPT_NO_SYNC(AT(no_sync)),
+	OPT_NO_GUESTS(AT(no_guests)),
 	OPT_TIME(AT(time)),
 	OPT(0, "ts-diff", NULL, "the time since the line before it as well", opts_set_flag, AT(ts_diff)),
 	OPT(0, "align-ts", NULL, "as from the first event on", opts_set_flag, AT(align_ts)),

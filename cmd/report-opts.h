@@ -64,7 +64,8 @@ struct report_opts {
 	bool first_event, last_event; /* with REPORT_CPUS */
 	bool test_filters, no_irq, no_softirq;
 	struct time_part time;
-	bool verbose, nanoseconds, ts_diff, ts_check, no_date, no_sync, raw_ts, align_ts;
+	bool verbose, nanoseconds, ts_diff, ts_check, no_date, no_sync, no_guests, raw_ts;
+	bool align_ts;
 	bool raw_fields, latency, irq_info, wakeup;
 	bool no_plugins, no_system_plugins;
 	bool no_pager, quiet;

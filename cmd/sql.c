@@ -117,8 +117,10 @@ static int sql_table_row(void *ctx, const struct sql_value *v, size_t n)
 	struct answer_cell cells[ANSWER_COLUMNS_MAX];
 
 	for (size_t i = 0; i < n; i++) {
-		cells[i] = (struct answer_cell){ v[i].kind != SQL_NULL, v[i].text, (uint64_t)v[i].integer,
-						 v[i].real };
+		cells[i] = (struct answer_cell){ .known = v[i].kind != SQL_NULL,
+						 .word = v[i].text,
+						 .n = (uint64_t)v[i].integer,
+						 .share = v[i].real };
 		if (cells[i].known)
 			o->answer.columns[i].kind = kinds[v[i].kind];
 	}

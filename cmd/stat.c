@@ -13,7 +13,15 @@
 /* ---- tables ------------------------------------------------------------------------- */
 
 /* Sources of a table. */
-enum { NEED_EXITS = 1, NEED_HYP = 2, NEED_MARKERS = 4, NEED_LONGEST = 8, NEED_VCPUS = 16, NEED_TASKS = 32, NEED_SAMPLES = 64 };
+enum {
+	NEED_EXITS = 1,
+	NEED_HYP = 2,
+	NEED_MARKERS = 4,
+	NEED_LONGEST = 8,
+	NEED_VCPUS = 16,
+	NEED_TASKS = 32,
+	NEED_SAMPLES = 64
+};
 
 /* In this order. */
 static const struct stat_word {
@@ -102,8 +110,8 @@ static const struct opt stat_rows[] = {
 	OPT_JSON("for programs: all rows, times in ns", STAT(form)),
 	OPT_CSV("the same; each line begins with its table", STAT(form)),
 	OPT_INPUT(STAT(files)),
-	OPT(0, "hypertrace-desc", "FILE", "names of hypertrace events, which define their spans", opts_set_text,
-	    STAT(desc)),
+	OPT(0, "hypertrace-desc", "FILE", "names of hypertrace events, which define their spans",
+	    opts_set_text, STAT(desc)),
 	OPT_TIMES(STAT),
 	OPT_QUIET(STAT(quiet)),
 	OPT_HELP,
@@ -194,7 +202,6 @@ static int stat_read(struct stat_run *r)
 	if (ret)
 		return ret;
 	counts_finish(s->counts);
-	tally_finish(&s->tally);
 	if (s->hyp)
 		hyptime_finish(s->hyp);
 	if (s->markers)
@@ -263,7 +270,7 @@ bool stat_takes(int argc, char **argv)
 
 int stat_look(const struct stat_look *look, struct answer *out, const struct log *log)
 {
-	struct stat_opts o = { .rows = look->rows, .per = look->per };
+	struct stat_opts o = { .rows = look->rows, .per = look->per, .times.no_guests = true };
 	struct opts_error err;
 	struct stat_run r = { .o = &o, .log = log, .s.by_count = look->by_count };
 	int ret = stat_set_show(&o, &stat_rows[0], look->tables, &err) ?: strlist_add(&o.files, look->path);

@@ -3,16 +3,15 @@
  * and writes them into the files. */
 #include <inttypes.h>
 #include <limits.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/answer.h"
 #include "base/array.h"
 #include "sync/write.h"
 #include "file/dat/options.h"
 #include "sync-priv.h"
-#include "base/json.h"
 #include "base/escape.h"
 
 static int add_encoded(struct dat_options *o, uint16_t id, struct buf *b)
@@ -156,145 +155,171 @@ static uint64_t middle_bound(const struct offsets_guest *g)
 
 /* ---- table -------------------------------------------------------------------------- */
 
-static void print_guest_table(const struct offsets_guest *g, FILE *out)
+static void print_guest_table(const struct offsets_guest *g, struct answer *a)
 {
 	const struct sync_result *r = &g->result;
 	size_t matched = 0;
 
 	for (size_t i = 0; i < r->n_vcpus; i++)
 		matched += r->vcpus[i].pid != 0;
-	fprintf(out, "%s\n  %s", ESCAPED(g->name), sync_class_name(r->class));
+	answer_text(a, "%s\n  %s", ESCAPED(g->name), sync_class_name(r->class));
 	if (!r->n_points) {
-		fputs(": no offset found\n", out);
+		answer_text(a, ": no offset found\n");
 		return;
 	}
-	fprintf(out, ", by %s, %zu of %zu vCPUs matched\n", r->method, matched, r->n_vcpus);
-	fputs("  vCPU threads:", out);
+	answer_text(a, ", by %s, %zu of %zu vCPUs matched\n", r->method, matched, r->n_vcpus);
+	answer_text(a, "  vCPU threads:");
 	for (size_t i = 0; i < r->n_vcpus; i++)
 		if (r->vcpus[i].pid)
-			fprintf(out, " %u=%d", r->vcpus[i].cpu, r->vcpus[i].pid);
+			answer_text(a, " %u=%d", r->vcpus[i].cpu, r->vcpus[i].pid);
 		else
-			fprintf(out, " %u=?", r->vcpus[i].cpu);
-	fprintf(out, "\n  offset %" PRId64 " %s +- %" PRIu64 " at %" PRIu64 ", drift %+.3f ppm",
-		sync_offset(r, guest_middle(g)), unit_of(g), middle_bound(g), guest_middle(g),
-		sync_drift_ppm(r));
+			answer_text(a, " %u=?", r->vcpus[i].cpu);
+	answer_text(a, "\n  offset %" PRId64 " %s +- %" PRIu64 " at %" PRIu64 ", drift %+.3f ppm",
+		    sync_offset(r, guest_middle(g)), unit_of(g), middle_bound(g), guest_middle(g),
+		    sync_drift_ppm(r));
 	if (r->n_jumps)
-		fprintf(out, ", %zu jump%s", r->n_jumps, r->n_jumps == 1 ? "" : "s");
-	fprintf(out, "\n  coverage %.3f %%, %" PRIu64 " of %" PRIu64 " events outside\n",
-		sync_coverage(r) * 100, r->outside, r->events);
+		answer_text(a, ", %zu jump%s", r->n_jumps, r->n_jumps == 1 ? "" : "s");
+	answer_text(a, "\n  coverage %.3f %%, %" PRIu64 " of %" PRIu64 " events outside\n",
+		    sync_coverage(r) * 100, r->outside, r->events);
 }
 
-static void print_table(const struct sync_job *job, FILE *out)
+/* ---- the answer ------------------------------------------------------------------------ */
+
+/* Unknown: unbounded. */
+static struct answer_cell bound_cell(uint64_t v)
 {
+	return v == UINT64_MAX ? CELL_NONE : CELL_N(v);
+}
+
+/* The guest's row, whose cells are these; cells has room for those of its vCPUs and offset points. */
+static void sync_guest_row(struct answer *a, const struct offsets_guest *g, struct answer_cell *cells)
+{
+	static const struct answer_column vcpu_columns[] = { { "cpu", NULL, ANSWER_COUNT },
+							     { "pid", NULL, ANSWER_SIGNED } },
+					  shift_columns[] = { { "outside", NULL, ANSWER_COUNT },
+							      { "worst", NULL, ANSWER_COUNT } },
+					  point_columns[] = { { "time", NULL, ANSWER_COUNT },
+							      { "offset", NULL, ANSWER_SIGNED },
+							      { "bound", NULL, ANSWER_COUNT },
+							      { "class", NULL, ANSWER_WORD } };
+	const struct sync_result *r = &g->result;
+	const struct answer_cell shift_cells[] = { CELL_N(g->check.outside), CELL_N(g->check.worst) };
+	struct answer_cell *points = cells + r->n_vcpus * 2;
+	const struct answer_list vcpus = { vcpu_columns, 2, cells, r->n_vcpus, false },
+				 shift = { shift_columns, 2, shift_cells, 1, true },
+				 knots = { point_columns, 4, points, r->n_points, false };
+
+	for (size_t i = 0; i < r->n_vcpus; i++) {
+		cells[i * 2] = CELL_N(r->vcpus[i].cpu);
+		cells[i * 2 + 1] = CELL_NOT_0((uint64_t)r->vcpus[i].pid);
+	}
+	for (size_t i = 0; i < r->n_points; i++) {
+		points[i * 4] = CELL_N(r->points[i].time);
+		points[i * 4 + 1] = CELL_N((uint64_t)r->points[i].offset);
+		points[i * 4 + 2] = bound_cell(r->points[i].bound);
+		points[i * 4 + 3] = CELL_WORD(sync_class_name(r->points[i].class));
+	}
+	answer_row(a, (struct answer_cell[]){
+			      CELL_WORD(g->name), CELL_WORD(r->method), CELL_WORD(sync_class_name(r->class)),
+			      CELL_WORD(unit_of(g)), CELL_N(guest_middle(g)),
+			      r->n_points ? CELL_N((uint64_t)sync_offset(r, guest_middle(g))) : CELL_NONE,
+			      bound_cell(middle_bound(g)),
+			      r->n_points ? CELL_SHARE(sync_drift_ppm(r)) : CELL_NONE,
+			      r->n_points ? CELL_SHARE(sync_coverage(r)) : CELL_NONE, CELL_N(r->events),
+			      CELL_N(r->outside), CELL_LIST(&vcpus),
+			      g->has_shift ? CELL_LIST(&shift) : CELL_NONE, CELL_LIST(&knots) });
+}
+
+static void sync_host(const struct sync_job *job, struct answer *a)
+{
+	static const struct answer_column columns[] = { { "windows", NULL, ANSWER_COUNT },
+							{ "checked", NULL, ANSWER_COUNT },
+							{ "outside", NULL, ANSWER_COUNT },
+							{ "worst", NULL, ANSWER_COUNT } };
 	const struct sync_host *h = &job->found.windows;
 
-	fprintf(out, "%s: %zu windows, %zu of them the hypervisor's", ESCAPED(job->found.host->path),
-		h->windows.n, h->n_hyp);
+	answer_object(a, "hyp", columns, ARRAY_SIZE(columns),
+		      (struct answer_cell[]){ CELL_N(h->n_hyp), CELL_N(h->hyp_checked), CELL_N(h->hyp_stray),
+					      CELL_N(h->hyp_worst) });
+	answer_text(a, "%s: %zu windows, %zu of them the hypervisor's", ESCAPED(job->found.host->path),
+		    h->windows.n, h->n_hyp);
 	if (h->lost)
-		fprintf(out, ", events lost at %" PRIu64 " places", h->lost);
-	fputc('\n', out);
+		answer_text(a, ", events lost at %" PRIu64 " places", h->lost);
+	answer_text(a, "\n");
 	if (h->hyp_checked)
-		fprintf(out,
-			"hyp against host: %" PRIu64 " windows checked, deviation up to %" PRIu64
-			" ns, %" PRIu64 " violation%s\n",
-			h->hyp_checked, h->hyp_worst, h->hyp_stray, h->hyp_stray == 1 ? "" : "s");
+		answer_text(a,
+			    "hyp against host: %" PRIu64 " windows checked, deviation up to %" PRIu64
+			    " ns, %" PRIu64 " violation%s\n",
+			    h->hyp_checked, h->hyp_worst, h->hyp_stray, h->hyp_stray == 1 ? "" : "s");
+}
+
+static int sync_answer(const struct sync_job *job, enum answer_form form)
+{
+	static const struct answer_column columns[] = {
+		{ "name", NULL, ANSWER_WORD },
+		{ "method", NULL, ANSWER_WORD },
+		{ "class", NULL, ANSWER_WORD },
+		{ "unit", NULL, ANSWER_WORD },
+		{ "time", NULL, ANSWER_COUNT },
+		{ "offset", NULL, ANSWER_SIGNED },
+		{ "bound", NULL, ANSWER_COUNT },
+		{ "drift_ppm", NULL, ANSWER_REAL },
+		{ "coverage", NULL, ANSWER_SHARE },
+		{ "events", NULL, ANSWER_COUNT },
+		{ "outside", NULL, ANSWER_COUNT },
+		{ "vcpus", NULL, ANSWER_LIST },
+		{ "file_time_shift", NULL, ANSWER_LIST },
+		{ "knots", NULL, ANSWER_LIST },
+	};
+	struct buf text = { 0 };
+	struct answer a;
+	int ret;
+
+	answer_begin(&a, form, &text);
+	a.indented = true;
+	sync_host(job, &a);
+	answer_table(&a, "guests", NULL, columns, ARRAY_SIZE(columns));
 	for (size_t i = 0; i < job->found.n_guests; i++) {
 		const struct offsets_guest *g = &job->found.guests[i];
+		struct answer_cell *cells =
+			calloc(g->result.n_vcpus * 2 + g->result.n_points * 4 + 1, sizeof(*cells));
 
-		print_guest_table(g, out);
+		if (cells)
+			sync_guest_row(&a, g, cells);
+		else
+			text.bad = true;
+		free(cells);
+		print_guest_table(g, &a);
 		if (!g->has_shift)
-			fputs("  the file has no offsets of its own\n", out);
+			answer_text(&a, "  the file has no offsets of its own\n");
 		else if (!g->check.events)
-			fputs("  the file's own offsets cannot be checked\n", out);
+			answer_text(&a, "  the file's own offsets cannot be checked\n");
 		else
-			fprintf(out,
-				"  with the file's own offsets %" PRIu64 " of %" PRIu64
-				" events are outside, by up to %" PRIu64 " %s\n",
-				g->check.outside, g->check.events, g->check.worst, unit_of(g));
+			answer_text(&a,
+				    "  with the file's own offsets %" PRIu64 " of %" PRIu64
+				    " events are outside, by up to %" PRIu64 " %s\n",
+				    g->check.outside, g->check.events, g->check.worst, unit_of(g));
 	}
-}
-
-/* ---- JSON ------------------------------------------------------------------------------ */
-
-/* null: unbounded */
-static void key_bound(struct json *j, uint64_t v)
-{
-	json_key(j, "bound");
-	if (v == UINT64_MAX)
-		json_null(j);
-	else
-		json_u64(j, v);
-}
-
-static void json_guest(struct json *j, const struct offsets_guest *g)
-{
-	const struct sync_result *r = &g->result;
-
-	json_object(j);
-	json_key_str(j, "name", g->name);
-	json_key_str(j, "method", r->method);
-	json_key_str(j, "class", sync_class_name(r->class));
-	json_key_str(j, "unit", unit_of(g));
-	json_key_u64(j, "time", guest_middle(g));
-	json_key(j, "offset");
-	if (r->n_points)
-		json_i64(j, sync_offset(r, guest_middle(g)));
-	else
-		json_null(j);
-	key_bound(j, middle_bound(g));
-	json_key(j, "drift_ppm");
-	json_double(j, r->n_points ? sync_drift_ppm(r) : NAN);
-	json_key(j, "coverage");
-	json_double(j, r->n_points ? sync_coverage(r) : NAN);
-	json_key_u64(j, "events", r->events);
-	json_key_u64(j, "outside", r->outside);
-	json_key(j, "vcpus");
-	json_array(j);
-	for (size_t i = 0; i < r->n_vcpus; i++) {
-		json_object(j);
-		json_key_u64(j, "cpu", r->vcpus[i].cpu);
-		json_key(j, "pid");
-		if (r->vcpus[i].pid)
-			json_i64(j, r->vcpus[i].pid);
-		else
-			json_null(j);
-		json_object_end(j);
-	}
-	json_array_end(j);
-	json_key(j, "file_time_shift");
-	if (g->has_shift) {
-		json_object(j);
-		json_key_u64(j, "outside", g->check.outside);
-		json_key_u64(j, "worst", g->check.worst);
-		json_object_end(j);
-	} else {
-		json_null(j);
-	}
-	json_key(j, "knots");
-	json_array(j);
-	for (size_t i = 0; i < r->n_points; i++) {
-		json_object(j);
-		json_key_u64(j, "time", r->points[i].time);
-		json_key(j, "offset");
-		json_i64(j, r->points[i].offset);
-		key_bound(j, r->points[i].bound);
-		json_key_str(j, "class", sync_class_name(r->points[i].class));
-		json_object_end(j);
-	}
-	json_array_end(j);
-	json_object_end(j);
+	answer_table_end(&a);
+	answer_end(&a);
+	ret = print_answer(&text, job->log);
+	buf_release(&text);
+	return ret;
 }
 
 struct sync_line {
-	bool json, write, check, quiet;
+	bool write, check, quiet;
+	enum answer_form form;
 	const char *plot;
+	struct times_opts times; /* guests only */
 	struct strlist files;
 };
 
 #define SYNC(field) .off = offsetof(struct sync_line, field)
 
 static const struct opt sync_rows[] = {
-	OPT('j', "json", NULL, "for programs", opts_set_flag, SYNC(json)),
+	OPT_JSON("for programs", SYNC(form)),
+	OPT_CSV("the same; each line begins with its table", SYNC(form)),
 	OPT('p', "plot", "FILE", "draw the offset's range over time as SVG", opts_set_text, SYNC(plot)),
 	OPT('w', "write", NULL, "put the offsets into the files; the originals are kept as FILE.orig",
 	    opts_set_flag, SYNC(write)),
@@ -303,6 +328,7 @@ static const struct opt sync_rows[] = {
 	    "the files' own offsets (or with the computed ones if they have none),\n"
 	    "or when nothing can be checked",
 	    opts_set_flag, SYNC(check)),
+	OPT_NO_GUESTS(SYNC(times.no_guests)),
 	OPT_INPUT(SYNC(files)),
 	OPT_QUIET(SYNC(quiet)),
 	OPT_HELP,
@@ -310,8 +336,8 @@ static const struct opt sync_rows[] = {
 
 const struct opts_table sync_table = {
 	.command = "sync",
-	.usage = "usage: hyptrace sync [--json] [--plot FILE.svg] [--write] [--check] [HOST.dat "
-		 "[GUEST.dat...]]\n"
+	.usage = "usage: hyptrace sync [--json|--csv] [--plot FILE.svg] [--write] [--check]\n"
+		 "                     [HOST.dat [GUEST.dat...]]\n"
 		 "\n"
 		 "Computes the offset of each guest's clock from when its vCPUs could run, with a\n"
 		 "bound, and what the offsets in the files would do to causality.\n"
@@ -355,42 +381,25 @@ static int sync_status(const struct sync_job *job)
 
 static int sync_run(struct sync_job *job, const struct sync_line *o)
 {
+	struct sync_progress progress = { .report = progress_reading, .ctx = job->log->ctx };
 	int ret;
 
 	/* times as recorded: the offsets that the files have are only checked */
-	ret = command_open(&job->files, &o->files, HYPTRACE_RAW_TIMES | COMMAND_UNLOADED, NULL, job->log);
+	ret = command_open(&job->files, &o->files, HYPTRACE_RAW_TIMES | COMMAND_UNLOADED, &o->times,
+			   job->log);
 	if (ret)
 		return ret;
 	if (handle_inputs(job->files)->n < 2) {
-		log_err(job->log, "%s: no guest's file is named with it; run: hyptrace sync %s GUEST.dat",
+		log_err(job->log,
+			"%s: no guest's file is named with it or lies next to it; run: hyptrace sync %s "
+			"GUEST.dat",
 			o->files.v[0], o->files.v[0]);
 		return -EINVAL;
 	}
-	ret = handle_sync(job->files, &job->found);
-	if (!ret && o->json) {
-		struct buf text = { 0 };
-		struct json j = { .out = &text };
-
-		json_document(&j);
-		json_key(&j, "hyp");
-		json_object(&j);
-		json_key_u64(&j, "windows", job->found.windows.n_hyp);
-		json_key_u64(&j, "checked", job->found.windows.hyp_checked);
-		json_key_u64(&j, "outside", job->found.windows.hyp_stray);
-		json_key_u64(&j, "worst", job->found.windows.hyp_worst);
-		json_object_end(&j);
-		json_key(&j, "guests");
-		json_array(&j);
-		for (size_t i = 0; i < job->found.n_guests; i++)
-			json_guest(&j, &job->found.guests[i]);
-		json_array_end(&j);
-		json_object_end(&j);
-		ret = buf_status(&text);
-		if (!ret)
-			fputs(buf_str(&text), stdout);
-		buf_release(&text);
-	} else if (!ret && !o->quiet)
-		print_table(job, stdout);
+	ret = handle_sync(job->files, &progress, &job->found);
+	progress_end(job->log->ctx);
+	if (!ret && (!o->quiet || o->form != ANSWER_TEXT) && sync_answer(job, o->form))
+		return -EIO; /* logged */
 	ret = ret || !o->plot ? ret : plot_svg(job, o->plot);
 	ret = ret || !o->write ? ret : write_files(job);
 	if (ret)
@@ -400,7 +409,7 @@ static int sync_run(struct sync_job *job, const struct sync_line *o)
 
 int cmd_sync(int argc, char **argv)
 {
-	struct sync_line o = { 0 };
+	struct sync_line o = { .times.no_sync = true };
 	struct console console = { 0 };
 	struct log log = console_as_log(&console);
 	struct sync_job job = { .log = &log };

@@ -207,7 +207,7 @@ static void why_print_causes(struct why_job *j)
 static void why_files(const struct why_job *j, struct buf *out)
 {
 	for (size_t i = 0; i < j->o->files.n; i++)
-		output_quote(out, j->o->files.v[i]);
+		shell_word(out, j->o->files.v[i]);
 }
 
 /* The commands that show an instance: path leads to the last event by which a task comes to its CPU. */
@@ -222,7 +222,7 @@ static void why_commands(struct why_job *j, const struct why_instance *one, stru
 	buf_printf(path, "hyptrace path --at %s", answer_time(&j->answer, at->ts, from));
 	if (j->in->v[at->input].guest) {
 		buf_addstr(path, " --guest");
-		output_quote(path, j->in->v[at->input].machine);
+		shell_word(path, j->in->v[at->input].machine);
 	}
 	buf_printf(path, " --cpu %u", at->cpu);
 	why_files(j, path);

@@ -26,7 +26,7 @@ static bool is_another(const struct inputs *all, const struct input *host, const
 	return in != host;
 }
 
-int handle_sync(struct hyptrace *h, struct offsets *o)
+int handle_sync(struct hyptrace *h, struct sync_progress *progress, struct offsets *o)
 {
 	int ret;
 
@@ -34,7 +34,7 @@ int handle_sync(struct hyptrace *h, struct offsets *o)
 	if (h->in.n < 2)
 		return -EINVAL;
 	handle_rewind(h);
-	ret = offsets_solve(&h->in, h->in.v, is_another, &h->log, o);
+	ret = offsets_solve(&h->in, h->in.v, is_another, &h->log, progress, o);
 	for (size_t i = 0; i < o->n_guests && !ret; i++)
 		ret = check_shift(&o->guests[i], &h->log);
 	return ret;
@@ -43,7 +43,7 @@ int handle_sync(struct hyptrace *h, struct offsets *o)
 int hyptrace_sync(struct hyptrace *h)
 {
 	struct offsets o;
-	int ret = handle_sync(h, &o);
+	int ret = handle_sync(h, NULL, &o);
 
 	offsets_release(&o);
 	return ret;

@@ -8,9 +8,9 @@
 /* Calls for `hyptrace sync` beyond hyptrace_sync and hyptrace_offset: the whole result. */
 
 /*
- * hyptrace_sync, which see; fills *o, whose files are the handle's, for offsets_release,
+ * hyptrace_sync, with progress (NULL: none); fills *o, whose files are the handle's, for offsets_release,
  * also when it fails.
  */
-int handle_sync(struct hyptrace *h, struct offsets *o);
+int handle_sync(struct hyptrace *h, struct sync_progress *progress, struct offsets *o);
 
 #endif

@@ -82,6 +82,10 @@ static const char *cell_text(const struct answer_column *col, const struct answe
 	case ANSWER_SHARE:
 		snprintf(out, CELL_MAX, "%.1f%%", c->share * 100);
 		break;
+	case ANSWER_BOOL:
+		return c->n ? "true" : "false";
+	case ANSWER_LIST:
+		return "";
 	}
 	return out;
 }
@@ -180,34 +184,57 @@ static void text_flush(struct answer *a)
 
 /* ---- JSON ---------------------------------------------------------------------------------- */
 
-/* A line of its own. */
-static void json_row(struct answer *a, const struct answer_cell *cells)
+static void json_cells(struct answer *a, const struct answer_column *columns, size_t n,
+		       const struct answer_cell *cells);
+
+static void json_cell(struct answer *a, const struct answer_column *col, const struct answer_cell *c)
 {
+	const struct answer_list *list = c->list;
 	struct json *j = &a->json;
 	char room[CELL_MAX];
 
-	json_object(j);
-	j->compact = true;
-	for (size_t i = 0; i < a->n_columns; i++) {
-		const struct answer_column *col = &a->columns[i];
-		const struct answer_cell *c = &cells[i];
-
-		json_key(j, col->key);
-		if (!c->known)
-			json_null(j);
-		else if (col->kind == ANSWER_WORD)
-			json_str(j, c->word);
-		else if (col->kind == ANSWER_COUNT || col->kind == ANSWER_DURATION)
-			json_u64(j, c->n);
-		else if (col->kind == ANSWER_SIGNED)
-			json_i64(j, (int64_t)c->n);
-		else if (col->kind == ANSWER_SHARE || col->kind == ANSWER_REAL)
-			json_double(j, c->share);
-		else
-			json_str(j, cell_text(col, c, room));
+	if (!c->known) {
+		json_null(j);
+	} else if (col->kind == ANSWER_WORD) {
+		json_str(j, c->word);
+	} else if (col->kind == ANSWER_COUNT || col->kind == ANSWER_DURATION) {
+		json_u64(j, c->n);
+	} else if (col->kind == ANSWER_SIGNED) {
+		json_i64(j, (int64_t)c->n);
+	} else if (col->kind == ANSWER_SHARE || col->kind == ANSWER_REAL) {
+		json_double(j, c->share);
+	} else if (col->kind == ANSWER_BOOL) {
+		json_bool(j, c->n);
+	} else if (col->kind == ANSWER_LIST && list->one) {
+		json_cells(a, list->columns, list->n_columns, list->cells);
+	} else if (col->kind == ANSWER_LIST) {
+		json_array(j);
+		for (size_t i = 0; i < list->n; i++)
+			if (list->n_columns == 1)
+				json_cell(a, list->columns, &list->cells[i]);
+			else
+				json_cells(a, list->columns, list->n_columns,
+					   &list->cells[i * list->n_columns]);
+		json_array_end(j);
+	} else {
+		json_str(j, cell_text(col, c, room));
 	}
-	json_object_end(j);
-	j->compact = false;
+}
+
+/* An object, which is a line of its own. */
+static void json_cells(struct answer *a, const struct answer_column *columns, size_t n,
+		       const struct answer_cell *cells)
+{
+	json_object(&a->json);
+	a->json.compact = !a->indented;
+	for (size_t i = 0; i < n; i++) {
+		if (cells[i].left_out)
+			continue;
+		json_key(&a->json, columns[i].key);
+		json_cell(a, &columns[i], &cells[i]);
+	}
+	json_object_end(&a->json);
+	a->json.compact = false;
 }
 
 /* ---- CSV ------------------------------------------------------------------------------------- */
@@ -225,6 +252,23 @@ static void csv_word(struct buf *out, const char *s)
 	buf_addstr(out, quoted ? "\"" : "");
 }
 
+/* A list is one field: "0:122;1:123". */
+static void csv_list(struct buf *out, const struct answer_list *list)
+{
+	struct buf text = { 0 };
+	char room[CELL_MAX];
+
+	for (size_t i = 0; i < list->n * list->n_columns; i++) {
+		const struct answer_cell *c = &list->cells[i];
+
+		buf_addstr(&text, !i ? "" : i % list->n_columns ? ":" : ";");
+		buf_addstr(&text, c->known ? cell_text(&list->columns[i % list->n_columns], c, room) : "");
+	}
+	csv_word(out, buf_str(&text) ?: "");
+	out->bad |= text.bad;
+	buf_release(&text);
+}
+
 static void csv_row(struct answer *a, const struct answer_cell *cells)
 {
 	char room[CELL_MAX];
@@ -240,6 +284,8 @@ static void csv_row(struct answer *a, const struct answer_cell *cells)
 			buf_add_u64(a->out, c->n);
 		else if (a->columns[i].kind == ANSWER_SHARE)
 			buf_printf(a->out, "%.9g", c->share);
+		else if (a->columns[i].kind == ANSWER_LIST)
+			csv_list(a->out, c->list);
 		else
 			csv_word(a->out, cell_text(&a->columns[i], c, room));
 	}
@@ -259,16 +305,23 @@ void answer_end(struct answer *a)
 {
 	if (a->ticks)
 		answer_note(a, "times and durations are ticks, not ns");
-	if (a->form == ANSWER_JSON) {
+	if (a->form == ANSWER_JSON && !a->indented) {
 		json_key(&a->json, "notes");
 		json_array(&a->json);
 		for (size_t i = 0; i < a->notes.n; i++)
 			json_str(&a->json, a->notes.v[i]);
 		json_array_end(&a->json);
-		json_object_end(&a->json);
 	}
+	if (a->form == ANSWER_JSON)
+		json_object_end(&a->json);
 	strlist_release(&a->notes);
 	buf_release(&a->rows);
+}
+
+/* A table for programs, in a text. */
+static bool answer_hidden(const struct answer *a)
+{
+	return a->form == ANSWER_TEXT && !a->columns[0].title;
 }
 
 void answer_table(struct answer *a, const char *key, const char *title, const struct answer_column *columns,
@@ -302,7 +355,7 @@ void answer_table(struct answer *a, const char *key, const char *title, const st
 			csv_word(a->out, a->columns[i].key);
 		}
 		buf_addstr(a->out, "\n");
-	} else {
+	} else if (!answer_hidden(a)) {
 		buf_addstr(a->out, a->any ? "\n" : "");
 		if (title)
 			buf_printf(a->out, "%s\n", ESCAPED(title));
@@ -315,9 +368,11 @@ void answer_row(struct answer *a, const struct answer_cell *cells)
 	char room[CELL_MAX];
 
 	if (a->form == ANSWER_JSON)
-		json_row(a, cells);
+		json_cells(a, a->columns, a->n_columns, cells);
 	else if (a->form == ANSWER_CSV)
 		csv_row(a, cells);
+	else if (answer_hidden(a))
+		return;
 	else if (a->n_rows < ROWS_KEPT) {
 		for (size_t i = 0; i < a->n_columns; i++) {
 			const char *text = cell_text(&a->columns[i], &cells[i], room);
@@ -337,9 +392,22 @@ void answer_table_end(struct answer *a)
 {
 	if (a->form == ANSWER_JSON)
 		json_array_end(&a->json);
-	else if (a->form == ANSWER_TEXT && a->n_rows < ROWS_KEPT)
+	else if (a->form == ANSWER_TEXT && a->n_rows < ROWS_KEPT && !answer_hidden(a))
 		text_flush(a);
 	a->table = NULL;
+}
+
+void answer_object(struct answer *a, const char *key, const struct answer_column *columns, size_t n,
+		   const struct answer_cell *cells)
+{
+	if (a->form == ANSWER_JSON) {
+		json_key(&a->json, key);
+		json_cells(a, columns, n, cells);
+		return;
+	}
+	answer_table(a, key, NULL, columns, n);
+	answer_row(a, cells);
+	answer_table_end(a);
 }
 
 void answer_note(struct answer *a, const char *fmt, ...)

@@ -24,7 +24,9 @@ enum answer_kind {
 	ANSWER_DURATION, /* n: ns; "187.3us" for people, ns for programs */
 	ANSWER_TIME,	 /* n: ns of the host's clock; seconds with 9 digits, as a text for programs */
 	ANSWER_REAL,	 /* share: any number */
-	ANSWER_SHARE	 /* share: 0 to 1; "12.3%" for people */
+	ANSWER_SHARE,	 /* share: 0 to 1; "12.3%" for people */
+	ANSWER_BOOL,	 /* n */
+	ANSWER_LIST	 /* list; for programs only */
 };
 
 struct answer_column {
@@ -34,17 +36,31 @@ struct answer_column {
 };
 
 struct answer_cell {
-	bool known; /* false: "-", null, empty */
+	bool known;    /* false: "-", null, empty */
+	bool left_out; /* JSON: not even null */
 	const char *word;
 	uint64_t n;
 	double share;
+	const struct answer_list *list;
+};
+
+/* Rows in a cell: an array of objects, of values where there is but one column; CSV: "0:122;1:123". */
+struct answer_list {
+	const struct answer_column *columns;
+	size_t n_columns;
+	const struct answer_cell *cells; /* row after row */
+	size_t n;
+	bool one; /* the only row, an object */
 };
 
 /* clang-format off */
 #define CELL_NONE ((struct answer_cell){ 0 })
 #define CELL_WORD(w) ((struct answer_cell){ .known = (w) != NULL, .word = (w) })
 #define CELL_N(v) ((struct answer_cell){ .known = true, .n = (v) })
+#define CELL_NOT_0(v) ((struct answer_cell){ .known = (v) != 0, .n = (v) })
 #define CELL_SHARE(v) ((struct answer_cell){ .known = true, .share = (v) })
+#define CELL_LIST(l) ((struct answer_cell){ .known = true, .list = (l) })
+#define CELL_LEFT_OUT ((struct answer_cell){ .left_out = true })
 /* clang-format on */
 
 #define ANSWER_WIDTH	   80
@@ -57,8 +73,9 @@ struct answer_cell {
 struct answer {
 	struct buf *out;
 	enum answer_form form;
-	bool any;   /* something stands there */
-	bool ticks; /* set after answer_begin: durations and times are ticks, and keys end in _ticks */
+	bool any;      /* something stands there */
+	bool ticks;    /* set after answer_begin: durations and times are ticks, and keys end in _ticks */
+	bool indented; /* set after answer_begin: JSON has a line for each value, and no notes */
 	struct json json;
 	struct strlist notes; /* JSON: for the end */
 	/* the table that is open */
@@ -78,15 +95,20 @@ void answer_end(struct answer *a);
 
 /*
  * A table, from here to answer_table_end. key, title and columns must last until then; a NULL title
- * is no heading. In text, widths are those of the first 1,000 rows; what is too wide for the
- * line is cut in the widest column of words, with "..." at the cut.
+ * is no heading. Columns without titles are for programs only. In text, widths are those of the first 1,000
+ * rows; what is too wide for the line is cut in the widest column of words, with "..." at the cut.
  */
 void answer_table(struct answer *a, const char *key, const char *title, const struct answer_column *columns,
 		  size_t n);
 /* As many cells as columns; words are copied and cleaned of what a terminal obeys. */
 void answer_row(struct answer *a, const struct answer_cell *cells);
 void answer_table_end(struct answer *a);
+/* A table of one row for programs; in JSON an object instead of an array of them. */
+void answer_object(struct answer *a, const char *key, const struct answer_column *columns, size_t n,
+		   const struct answer_cell *cells);
 
+/* printf's text for people only. */
+#define answer_text(a, ...) ((a)->form == ANSWER_TEXT ? buf_printf((a)->out, __VA_ARGS__) : (void)0)
 /* A sentence about the answer: "12 events were lost on CPU 3: ...". */
 void answer_note(struct answer *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

@@ -59,6 +59,29 @@ static inline int array_room(void *array, size_t *room, size_t n, size_t size)
 	return 0;
 }
 
+/*
+ * Makes an array of *room entries of `size` bytes have at least n, by doubling; new ones are zeroed. array:
+ * address of the pointer to them. 0, or -ENOMEM: all is as it was.
+ */
+static inline int array_reach(void *array, size_t *room, size_t n, size_t size)
+{
+	size_t more = *room ? *room : 8;
+	void *v;
+
+	if (n <= *room)
+		return 0;
+	while (more < n)
+		more *= 2;
+	memcpy(&v, array, sizeof(v));
+	v = realloc(v, more * size);
+	if (!v)
+		return -ENOMEM;
+	memset((char *)v + *room * size, 0, (more - *room) * size);
+	memcpy(array, &v, sizeof(v));
+	*room = more;
+	return 0;
+}
+
 /* qsort, which takes long for what is sorted already. */
 static inline void array_sort(void *v, size_t n, size_t size, int (*compare)(const void *, const void *))
 {

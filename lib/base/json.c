@@ -175,6 +175,12 @@ void json_double(struct json *j, double v)
 		buf_addstr(j->out, "null");
 }
 
+void json_bool(struct json *j, bool v)
+{
+	json_before(j);
+	buf_addstr(j->out, v ? "true" : "false");
+}
+
 void json_null(struct json *j)
 {
 	json_before(j);
@@ -191,20 +197,4 @@ void json_key_u64(struct json *j, const char *key, uint64_t v)
 {
 	json_key(j, key);
 	json_u64(j, v);
-}
-
-void json_key_known(struct json *j, const char *key, uint64_t v)
-{
-	json_key(j, key);
-	if (v)
-		json_u64(j, v);
-	else
-		json_null(j);
-}
-
-void json_key_bool(struct json *j, const char *key, bool v)
-{
-	json_key(j, key);
-	json_before(j);
-	buf_addstr(j->out, v ? "true" : "false");
 }

@@ -39,6 +39,7 @@ void json_strn(struct json *j, const char *s, size_t len);
 void json_u64(struct json *j, uint64_t v);
 void json_i64(struct json *j, int64_t v);
 void json_double(struct json *j, double v); /* NaN and infinities: null */
+void json_bool(struct json *j, bool v);
 void json_null(struct json *j);
 
 /* A string alone, for who writes the rest himself. */
@@ -47,8 +48,6 @@ void json_quoted(struct buf *out, const char *s, size_t len);
 /* Key and value at once. */
 void json_key_str(struct json *j, const char *key, const char *s);
 void json_key_u64(struct json *j, const char *key, uint64_t v);
-void json_key_bool(struct json *j, const char *key, bool v);
-void json_key_known(struct json *j, const char *key, uint64_t v); /* 0: null */
 
 /*
  * Reading: a value is a slice of a text which json_parse has found to be valid

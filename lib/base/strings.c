@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/buf.h"
 #include "base/cursor.h"
 
 int strlist_take(struct strlist *l, char *s)
@@ -189,4 +190,23 @@ size_t path_stem(const char *path)
 	const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
 
 	return dot && (!slash || dot > slash) ? (size_t)(dot - path) : strlen(path);
+}
+
+void shell_quote(struct buf *line, const char *word)
+{
+	buf_addstr(line, " '");
+	for (; *word; word++)
+		if (*word == '\'')
+			buf_addstr(line, "'\\''");
+		else
+			buf_add(line, word, 1);
+	buf_addstr(line, "'");
+}
+
+void shell_word(struct buf *out, const char *word)
+{
+	if (word[strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_./,:+@")])
+		shell_quote(out, word);
+	else
+		buf_printf(out, " %s", word);
 }

@@ -64,4 +64,10 @@ char *str_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Bytes of a path before its last name's extension: 7 of "d.1/out.dat"; without one, all. */
 size_t path_stem(const char *path);
 
+struct buf;
+/* Adds a blank and the word in quotes, so that a shell takes it for one. */
+void shell_quote(struct buf *line, const char *word);
+/* The same, in quotes only where a shell would take the word apart. */
+void shell_word(struct buf *line, const char *word);
+
 #endif

@@ -2,6 +2,7 @@
 /* Opens trace.dat files that belong together and finds out whose guest each one is. */
 #include "read/inputs.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -96,13 +97,13 @@ static int sort_vcpus(struct input *in)
 	return 0;
 }
 
-static int input_open(struct input *in, const char *path, unsigned int flags, const struct log *log)
+/* fd: the file's, which input_release closes, or the error from opening it. */
+static int input_open(struct input *in, const char *path, int fd, unsigned int flags, const struct log *log)
 {
-	int ret;
+	int ret = fd;
 
-	*in = (struct input){ .path = path, .fd = open(path, O_RDONLY | O_CLOEXEC) };
-	if (in->fd < 0) {
-		ret = -errno;
+	*in = (struct input){ .path = path, .fd = fd };
+	if (fd < 0) {
 		log_err(log, "cannot open '%s': %s", path, errno_text(ret));
 		return ret;
 	}
@@ -117,6 +118,21 @@ static int input_open(struct input *in, const char *path, unsigned int flags, co
 	if (!ret)
 		ret = sort_vcpus(in);
 	return ret ? read_failed(in, ret, log) : 0;
+}
+
+static void input_release(struct input *in)
+{
+	for (size_t g = 0; g < in->n_guests; g++)
+		offset_guest_release(&in->guests[g]);
+	free(in->guests);
+	free(in->threads);
+	free(in->known);
+	free(in->machine);
+	plugins_unload(in->plugins, in->tep);
+	tep_free(in->tep);
+	filetime_release(&in->time);
+	reader_close(in->reader);
+	fd_close(&in->fd);
 }
 
 /* ---- events ----------------------------------------------------------------------- */
@@ -310,7 +326,8 @@ int inputs_open(struct inputs *in, char *const *paths, size_t n, unsigned int fl
 	if (!in->v)
 		return -ENOMEM;
 	for (; in->n < n; in->n++) {
-		int ret = input_open(&in->v[in->n], paths[in->n], flags, log);
+		int fd = open(paths[in->n], O_RDONLY | O_CLOEXEC);
+		int ret = input_open(&in->v[in->n], paths[in->n], fd < 0 ? -errno : fd, flags, log);
 
 		if (ret) {
 			in->n++;
@@ -318,6 +335,77 @@ int inputs_open(struct inputs *in, char *const *paths, size_t n, unsigned int fl
 		}
 	}
 	return name_machines(in);
+}
+
+/* ---- guests' files next to their host's ------------------------------------------------- */
+
+#define GUESTS_MAX 64  /* of a host */
+#define LOOKED_MAX 256 /* files that are opened for them */
+
+/* Adds the file to paths if it is one of the n guests', and takes that guest off the list. */
+static int missing_try(const struct offset_guest **missing, size_t *n, const char *path,
+		       struct strlist *paths)
+{
+	struct input in;
+	int ret = input_open(&in, path, open_regular(path), 0, NULL);
+
+	for (size_t i = 0; i < *n && !ret; i++)
+		if (missing[i]->trace_id == in.trace_id) {
+			missing[i] = missing[--*n];
+			ret = strlist_add(paths, path);
+			break;
+		}
+	input_release(&in);
+	return ret == -ENOMEM ? ret : 0;
+}
+
+int inputs_find_guests(const struct inputs *in, const struct input *host, struct strlist *paths)
+{
+	const char *path = host->path, *slash = strrchr(path, '/');
+	size_t dir = slash ? (size_t)(slash + 1 - path) : 0, stem = path_stem(path), digits = stem, n = 0;
+	const struct offset_guest *missing[GUESTS_MAX];
+	struct strlist names = { 0 };
+	char *file = NULL;
+	int ret = 0;
+
+	for (size_t g = 0; g < host->n_guests && n < GUESTS_MAX; g++) {
+		bool there = !host->guests[g].trace_id;
+
+		for (const struct input *i = in->v; i < in->v + in->n; i++)
+			there |= i->trace_id == host->guests[g].trace_id ||
+				 (i < host && !strcmp(i->path, path));
+		if (!there)
+			missing[n++] = &host->guests[g];
+	}
+	while (digits > dir && isdigit((unsigned char)path[digits - 1]))
+		digits--;
+	if (digits < stem && digits > dir && path[digits - 1] == '.')
+		stem = digits - 1;
+	/* the guest's name comes before other names, which copies have */
+	for (size_t g = 0; g < host->n_guests && n && !ret; g++) {
+		file = str_printf("%.*s-%s%s", (int)stem, path, host->guests[g].name, path + stem);
+		ret = !file ? -ENOMEM : strchr(file + dir, '/') ? 0 : missing_try(missing, &n, file, paths);
+		free(file);
+	}
+	if (n && !ret) {
+		file = dir ? strndup(path, dir) : strdup(".");
+		ret = file ? read_dir_at(AT_FDCWD, file, &names) : -ENOMEM;
+		free(file);
+	}
+	for (size_t i = 0, looked = 0; i < names.n && n && looked < LOOKED_MAX && !ret; i++) {
+		const char *name = names.v[i], *end = path + stem;
+		size_t len = strlen(name);
+
+		if (strncmp(name, path + dir, stem - dir) || name[stem - dir] != '-' ||
+		    len < stem - dir + strlen(end) || strcmp(name + len - strlen(end), end))
+			continue;
+		file = str_printf("%.*s%s", (int)dir, path, name);
+		ret = file ? missing_try(missing, &n, file, paths) : -ENOMEM;
+		free(file);
+		looked++;
+	}
+	strlist_release(&names);
+	return ret == -ENOMEM ? ret : 0;
 }
 
 int inputs_load(struct inputs *in, const struct log *log)
@@ -360,22 +448,26 @@ void inputs_release(struct inputs *in)
 		at = &(*at)->next;
 	if (*at)
 		*at = in->next;
-	for (size_t i = 0; i < in->n; i++) {
-		struct input *one = &in->v[i];
-
-		for (size_t g = 0; g < one->n_guests; g++)
-			offset_guest_release(&one->guests[g]);
-		free(one->guests);
-		free(one->threads);
-		free(one->known);
-		free(one->machine);
-		plugins_unload(one->plugins, one->tep);
-		tep_free(one->tep);
-		filetime_release(&one->time);
-		reader_close(one->reader);
-		fd_close(&one->fd);
-	}
+	for (size_t i = 0; i < in->n; i++)
+		input_release(&in->v[i]);
 	pthread_mutex_unlock(&tep_lock);
 	free(in->v);
 	*in = (struct inputs){ 0 };
+}
+
+void *inputs_table(const struct inputs *in, size_t more, size_t size)
+{
+	size_t head = (in->n + 1) * sizeof(void *), n = 0;
+	char **v, *at;
+
+	head += -head % _Alignof(max_align_t);
+	for (size_t i = 0; i < in->n; i++)
+		n += in->v[i].n_known + more;
+	v = calloc(1, head + n * size);
+	if (!v)
+		return NULL;
+	at = (char *)v + head;
+	for (size_t i = 0; i < in->n; at += (in->v[i++].n_known + more) * size)
+		v[i] = at;
+	return v;
 }

@@ -5,6 +5,7 @@
 #include "read/filetime.h"
 #include "read/tepfile.h"
 #include "base/field.h"
+#include "base/strings.h"
 
 /*
  * The trace.dat files that are looked at together, each with what libtraceevent
@@ -63,6 +64,12 @@ struct inputs {
 int inputs_open(struct inputs *in, char *const *paths, size_t n, unsigned int flags, const struct log *log);
 int inputs_load(struct inputs *in, const struct log *log);
 void inputs_release(struct inputs *in);
+/*
+ * Adds to paths the files of the guests that a host's file names (GUEST options) and that are not open:
+ * regular files "trace-*.dat" next to "trace.dat", "trace-*.001.dat" next to "trace.001.dat", with the
+ * guest's trace id. -ENOMEM.
+ */
+int inputs_find_guests(const struct inputs *in, const struct input *host, struct strlist *paths);
 /* Times of any of them are ticks that nothing converts (filetime_in_ticks). */
 bool inputs_in_ticks(const struct inputs *in);
 /* The event with this id; NULL: there is none. */
@@ -70,6 +77,12 @@ static inline const struct known_event *input_event(const struct input *in, unsi
 {
 	return id < in->n_known && in->known[id].event ? &in->known[id] : NULL;
 }
+
+/*
+ * A table by input and event's id, with so many more places in each input: v[input][id], zeroed entries of
+ * `size` bytes, of which one free() frees all. NULL: no memory.
+ */
+void *inputs_table(const struct inputs *in, size_t more, size_t size);
 
 /* The vCPU that a host thread runs, by the file's GUEST options, and whose; NULL: none. */
 const struct offset_vcpu *input_vcpu(const struct input *in, int64_t tid, const struct offset_guest **guest);

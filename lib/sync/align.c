@@ -31,7 +31,8 @@ static char *name_of_file(const char *path)
 
 /* ---- one guest ------------------------------------------------------------------------- */
 
-static int solve_guest(const struct offsets *o, struct offsets_guest *g, const struct log *log)
+static int solve_guest(const struct offsets *o, struct offsets_guest *g, struct sync_progress *progress,
+		       const struct log *log)
 {
 	const struct offset_guest *option = input_guest(o->host, g->file);
 	struct sync_evidence e = { .host = &o->windows, .guest = &g->events };
@@ -47,6 +48,7 @@ static int solve_guest(const struct offsets *o, struct offsets_guest *g, const s
 	ret = sync_source_reader(&source, g->file->reader);
 	if (ret)
 		return ret;
+	source.progress = progress;
 	ret = sync_guest_read(&g->events, &source);
 	sync_source_release(&source);
 	if (ret)
@@ -62,7 +64,8 @@ static int solve_guest(const struct offsets *o, struct offsets_guest *g, const s
 	if (ret)
 		return ret;
 	if (g->result.map_changed)
-		log_warn(log, "%s: the vCPU threads that its host's file names belong to another VM", g->file->path);
+		log_warn(log, "%s: the vCPU threads that its host's file names belong to another VM",
+			 g->file->path);
 	return 0;
 }
 
@@ -103,9 +106,10 @@ static int use_result(const struct offsets_guest *g, struct input *host, struct 
 /* ---- all of them ----------------------------------------------------------------------- */
 
 int offsets_solve(struct inputs *all, struct input *host, offsets_want *wanted, const struct log *log,
-		  struct offsets *o)
+		  struct sync_progress *progress, struct offsets *o)
 {
 	struct sync_source source;
+	struct stat st;
 	int ret;
 
 	*o = (struct offsets){ .host = host, .guests = calloc(all->n, sizeof(*o->guests)) };
@@ -114,6 +118,10 @@ int offsets_solve(struct inputs *all, struct input *host, offsets_want *wanted, 
 	ret = sync_source_reader(&source, host->reader);
 	if (ret)
 		return ret;
+	source.progress = progress;
+	for (const struct input *in = all->v; progress && in < all->v + all->n; in++)
+		if ((in == host || wanted(all, host, in)) && !fstat(in->fd, &st))
+			progress->total += (uint64_t)st.st_size;
 	ret = sync_host_read(&o->windows, &source, log);
 	sync_source_release(&source);
 	if (ret)
@@ -128,7 +136,7 @@ int offsets_solve(struct inputs *all, struct input *host, offsets_want *wanted, 
 		o->n_guests++;
 		g->file = &all->v[i];
 		g->result.method = "none";
-		ret = solve_guest(o, g, log) ?: use_result(g, host, &all->v[i]);
+		ret = solve_guest(o, g, progress, log) ?: use_result(g, host, &all->v[i]);
 		if (ret)
 			return ret;
 	}
@@ -208,7 +216,7 @@ int inputs_align(struct inputs *all, const struct log *log)
 				 host->path);
 			continue;
 		}
-		ret = offsets_solve(all, host, has_no_bounds, NULL, &o);
+		ret = offsets_solve(all, host, has_no_bounds, NULL, NULL, &o);
 		if (ret)
 			log_warn(log, "clocks of guests are not aligned with %s: %s", host->path,
 				 errno_text(ret));

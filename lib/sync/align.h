@@ -31,11 +31,12 @@ typedef bool offsets_want(const struct inputs *all, const struct input *host, co
 
 /*
  * Reads the evidence of the host and of the files that are wanted, computes their offsets, and makes their
- * times and whose vCPUs the host's threads are by them, where there are any. Fills *o, whose files are the
- * caller's, for offsets_release, also when it fails. -ENOMEM, -errno from the files.
+ * times and whose vCPUs the host's threads are by them, where there are any. progress: NULL: none; its total
+ * is found here. Fills *o, whose files are the caller's, for offsets_release, also when it fails. -ENOMEM,
+ * -errno from the files.
  */
 int offsets_solve(struct inputs *all, struct input *host, offsets_want *wanted, const struct log *log,
-		  struct offsets *o);
+		  struct sync_progress *progress, struct offsets *o);
 void offsets_release(struct offsets *o);
 /*
  * The same for each guest whose file has no bounds and whose host's file is open, too. The log gets a line of

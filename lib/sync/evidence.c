@@ -143,6 +143,7 @@ static int walk_reader(const struct sync_source *s, size_t buffer, unsigned int 
 		       void *to)
 {
 	const struct reader_buffer *b = &reader_info(s->from)->buffers[buffer];
+	struct sync_progress *p = s->progress;
 	struct reader_pages *pages;
 	const uint8_t *data;
 	int ret = reader_pages_open(&pages, s->from, buffer, cpu);
@@ -153,7 +154,11 @@ static int walk_reader(const struct sync_source *s, size_t buffer, unsigned int 
 		ret = page(to, b->cpus[cpu].cpu, data, b->page_size);
 		if (ret)
 			break;
+		if (p)
+			p->report(p->ctx, p->done + reader_pages_at(pages) - b->cpus[cpu].offset, p->total);
 	}
+	if (p)
+		p->done += b->cpus[cpu].size;
 	reader_pages_close(pages);
 	return ret;
 }

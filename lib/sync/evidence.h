@@ -23,6 +23,13 @@ struct sync_buffer {
 	unsigned int n_cpus;
 };
 
+/* Progress of reading, in bytes of files. */
+struct sync_progress {
+	void (*report)(void *ctx, uint64_t done, uint64_t total);
+	void *ctx;
+	uint64_t done, total;
+};
+
 struct sync_source {
 	struct sync_buffer *buffers;
 	size_t n_buffers;
@@ -34,6 +41,7 @@ struct sync_source {
 	size_t n_formats;
 	struct pauses pauses; /* owned */
 	bool steady;	      /* NTP leaves its clock alone, and host and guest read the same counter */
+	struct sync_progress *progress; /* NULL: not wanted */
 };
 
 /* Makes one of a trace.dat. The reader must outlive it. 0 or -ENOMEM. */

@@ -50,7 +50,7 @@ path --at irq_handler_entry@Guest HOST GUEST
 flame --weight count HOST GUEST
 export --json HOST GUEST
 report HOST GUEST
-diff HOST,GUEST HOST
+diff --no-guests HOST,GUEST HOST
 E
 is "$(aligned sql "$host" "$guest" 'select 1')" 1 "aligned: sql"
 is "$(aligned sql --no-sync "$host" "$guest" 'select 1')" 0 "... not with --no-sync"
@@ -59,7 +59,7 @@ for option in --raw-ts '--ts-offset 5' --uname; do
 	is "$(aligned report -i "$host" -i "$guest" $option)" 0 "not: report $option"
 done
 is "$("$hyptrace" stat "$guest" 2>&1 >/dev/null)" "" "not: a guest without its host's file"
-is "$("$hyptrace" stat "$host" 2>&1 >/dev/null)" "" "not: a host"
+is "$("$hyptrace" stat --no-guests "$host" 2>&1 >/dev/null)" "" "not: a host"
 is "$("$hyptrace" stat --json --show vcpus "$host" "$guest" 2>/dev/null | grep -o '"vcpu":"[^"]*"' | sort | tr '\n' ' ')" \
 	'"vcpu":"Guest:0" "vcpu":"Guest:1" ' "threads become vCPUs, which the host's file does not name"
 

@@ -43,7 +43,7 @@ done <<'E2'
 hyptrace re|record recover report
 hyptrace --v|--version
 hyptrace sync --wr|--write
-hyptrace report --no|--no-pager --no-sync --nodate
+hyptrace report --no|--no-guests --no-pager --no-sync --nodate
 hyptrace report --p|--pid
 hyptrace record -B |hyp mine
 hyptrace record -B m|mine

@@ -6,7 +6,7 @@
 hyptrace=$build/hyptrace
 export TRACEEVENT_PLUGIN_DIR=$build/plugins HOME=$tmp/home
 
-report() { "$hyptrace" report -t --no-sync "$@" 2>"$tmp/err" | grep -v ^cpus=; }
+report() { "$hyptrace" report -t --no-sync --no-guests "$@" 2>"$tmp/err" | grep -v ^cpus=; }
 # Without names of tasks, which stock learns from events that came before.
 stock() { trace-cmd report -t "$@" 2>/dev/null | grep -v ^cpus= | perl -pe 's/^(\w+: )?.*-(\d+ +\[\d+\])/$2/'; }
 
@@ -16,10 +16,10 @@ for file in "${captures[@]}"; do
 	report "$file" >"$tmp/all"
 	[ -s "$tmp/all" ] || continue
 	mkdir "$tmp/pieces"
-	length=$("$hyptrace" sql --csv "$file" 'SELECT (max(ts) - min(ts)) / 4 + 1 FROM events' 2>/dev/null | sed -n '$s/^rows,//p')
+	length=$("$hyptrace" sql --no-guests --csv "$file" 'SELECT (max(ts) - min(ts)) / 4 + 1 FROM events' 2>/dev/null | sed -n '$s/^rows,//p')
 	unit=ns
-	! "$hyptrace" report "$file" 2>&1 | grep -q 'times are ticks' || unit=
-	"$hyptrace" cut -q --per "$length$unit" -o "$tmp/pieces/p.dat" "$file" 2>"$tmp/err" ||
+	! "$hyptrace" report --no-guests "$file" 2>&1 | grep -q 'times are ticks' || unit=
+	"$hyptrace" cut -q --no-guests --per "$length$unit" -o "$tmp/pieces/p.dat" "$file" 2>"$tmp/err" ||
 		diag "$(cat "$tmp/err")"
 	n=0
 	for piece in "$tmp"/pieces/p.*.dat; do

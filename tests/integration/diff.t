@@ -57,6 +57,14 @@ END
 )" "twice as many exits that take twice as long"
 cd "$OLDPWD" || exit
 
+# A halt of 20 ms in slices of 8 ms
+lab=tests/data/lab-protected.dat
+is "$("$hyptrace" diff -q --json --all $lab $lab | sed -nE 's/.*"name":"(WFx|hvc)","a":(0\.[0-9]{4}).*"a_p50.*/\1 \2/p')" \
+	"$("$hyptrace" sql -q --csv $lab "SELECT reason || ' ' || substr(sum(dur) * 1.0 / (SELECT max(ts) - min(ts) FROM events), 1, 6)
+		FROM (SELECT esr_class AS reason, dur FROM kvm_exits WHERE esr_class = 'WFx' UNION ALL
+		SELECT reason, dur FROM hyp_calls WHERE reason = 'hvc') GROUP BY reason ORDER BY reason;" |
+		sed '1d; s/^[^,]*,//; s/"//g')" "what lasts several slices has all of its time"
+
 # of each exit: as many, which take twice as long
 "$hyptrace" diff --all --per kvm_exit "$tmp/a.dat" "$tmp/b.dat" | sed '1,/^$/d; /^host     ftrace:print/d' >"$tmp/out"
 is "$(cat "$tmp/out")" "$(cat <<'END'

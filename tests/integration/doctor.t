@@ -50,6 +50,21 @@ echo 'kernel/drivers/vhost/vhost-vsock.ko.xz: kernel/drivers/vhost/vhost.ko.xz' 
 is "$(vsock_fix)" "modprobe vhost_vsock; TCP and VMMs' sockets need none" "modprobe where it has"
 echo 'kernel/drivers/vhost/vhost_vsock.ko' >"$modules/modules.builtin"
 like "$(vsock_fix)" '^vhost_vsock is built into this kernel: see dmesg' "... and not where it is built in"
+# clocks_fix: the remedy for guests' exact clocks, on x86
+clocks_fix() {
+	"$hyptrace" doctor | sed -n "/guests' exact clocks/,/->/s/.*-> //p"
+}
+if [ "$(uname -m)" = x86_64 ]; then
+	is "$(clocks_fix)" "mount -t debugfs debugfs /sys/kernel/debug; until then exits bound them" "debugfs is not mounted"
+	mkdir -p "$root/sys/kernel/debug/tracing"
+	is "$(clocks_fix)" "a kernel with CONFIG_KVM: this one has no module kvm_intel; on AMD's processors kvm_amd; until then exits bound them" \
+		"it is, and the kernel has no KVM"
+	echo 'kernel/arch/x86/kvm/kvm-intel.ko.xz:' >>"$modules/modules.dep"
+	is "$(clocks_fix)" "modprobe kvm_intel; on AMD's processors kvm_amd; until then exits bound them" "... and KVM is not loaded"
+	rm -r "$root/sys/kernel/debug"
+else
+	skip 3 "not x86"
+fi
 "$hyptrace" doctor --check tracing >/dev/null
 is $? 0 "--check of what is there"
 "$hyptrace" doctor --check tracing kvm >/dev/null
@@ -103,6 +118,12 @@ for ((i = 0; i < 100; i++)); do [ -s "$tmp/up" ] && break; sleep 0.1; done
 
 "$hyptrace" doctor --json >"$tmp/json"
 is "$(json_differs doctor <"$tmp/json" 2>&1)" "" "JSON as the schema says"
+is "$("$hyptrace" doctor --csv | grep -e ^guests -e ,hyp,)" "\
+host,hyp,hypervisor: -B hyp,false,somebody has switched it on already,\"record --take-over, which reads it from where it is\"
+guests,key,what,can,why,fix
+guests,bare,\"bare, QEMU\",false,it has no vsock,\"QEMU: -device vhost-vsock-pci,guest-cid=3\"
+guests,fc,\"fc, Firecracker\",true,its agent listens,
+guests,off,\"off, Firecracker\",false,its vsock is not reached,see guests' vsock above; is its VMM's socket there?" "... and as CSV"
 is "$(states "$tmp/json" | tail -n 3)" "\
 bare, QEMU: no
 fc, Firecracker: yes

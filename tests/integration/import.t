@@ -187,6 +187,11 @@ advised hyp "$tmp/trace.txt"
 advised perfetto tests/data/perfetto/hyp.pftrace
 advised qemu-log tests/data/qemu/log.txt
 advised qemu-log "$tmp/simple"
+cp tests/data/qemu/log.txt "$tmp/it's a log"
+advice=$("$build/hyptrace" stat "$tmp/it's a log" 2>&1 | sed -n "s/.* can be imported: hyptrace //p")
+is "$advice" "import --qemu-log '$tmp/it'\\''s a log' -o '$tmp/it'\\''s a log.dat'" "a name with blanks is quoted"
+eval "\"$build/hyptrace\" $advice" 2>"$tmp/err" && "$build/hyptrace" report "$tmp/it's a log.dat" >"$tmp/null" 2>"$tmp/err"
+ok $? "... so that a shell takes the line as it is"
 printf '\n' >"$tmp/newline"
 for file in README.md "$build/hyptrace" "$tmp/newline" tests/data/import-nvhe.gz; do
 	unlike "$("$build/hyptrace" stat "$file" 2>&1)" 'can be imported' "$(basename "$file"): nothing to import"

@@ -180,6 +180,12 @@ vu           QEMU                 800          9  0:802
              vsock by unix:$root/run/v9.vsock
 a \"far\" one  AVF                    -       2049  -" "the same as a table"
 
+is "$("$hyptrace" list -g --csv | sed -n '1,3p;$p')" "\
+guests,name,vmm,pid,cid,socket,sources,vcpus
+guests,Guest,QEMU,107,3,,proc,0:122:name;1:123:name
+guests,microdroid,crosvm,200,2048,,proc;vm list,0:202:name;2:203:name
+guests,\"a \"\"far\"\" one\",AVF,,2049,,vm list," "... and as CSV"
+
 is "$("$hyptrace" list -g --json --probe | json 'map { $_->{agent} // "-" , " " } @{$j->{guests}}[3..5]')" \
 	"unreachable unreachable - " "--probe says that sockets are not there"
 
@@ -255,6 +261,15 @@ for layout in remotes/hypervisor hypervisor hyp; do
 done
 is "$("$hyptrace" list -b --json | json 'join ",", map { ($_->{name} // "") . "=" . ($_->{size_kb} // "null") } @{$j->{buffers}}')" \
 	"hyp=2048,=7,a=64,b=null" "hypervisor first, then the host's, sorted"
+
+is "$("$hyptrace" list -b -e 'kvm:*' --csv)" "\
+buffers,kind,name,path,layout,on,size_kb,cpus,events_on,clock,tracer
+buffers,hypervisor,hyp,hyp,raw pages,false,2048,2,1,boot,
+buffers,host,,.,,true,7,2,2,local,nop
+buffers,host,a,instances/a,,false,64,2,0,local,nop
+buffers,host,b,instances/b,,false,,2,0,boot,function
+events,buffer,system,event
+events,host,kvm,kvm_exit" "buffers and events as CSV"
 
 is "$("$hyptrace" list --events)" "\
 hypervisor  hyp:hyp_enter

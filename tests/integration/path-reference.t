@@ -67,7 +67,7 @@ sub expected {
 sub differs {
 	my ($file, $t, $cpu, $x) = @_;
 	my $at = sprintf '%d.%09d', $t / 1e9, $t % 1_000_000_000;
-	my $j = decode_json(scalar(`$build/hyptrace path -q --json --within 100 --at $at --cpu $cpu $file 2>&1` =~ s/^[^{].*//r) || '{}');
+	my $j = decode_json(scalar(`$build/hyptrace path -q --no-guests --json --within 100 --at $at --cpu $cpu $file 2>&1` =~ s/^[^{].*//r) || '{}');
 	my @hops = @{ $j->{path} // [] };
 	my $end = $j->{end}[0]{end} // 'none';
 	my $first = shift @hops;
@@ -116,7 +116,7 @@ for my $file (@files) {
 		"$file: $n{of} moments, $n{idle} of them idle, $n{waits} with a wait: $n{wrong} wrong");
 }
 # KVM saves a vCPU's timers after the sched_switch that ends its thread's time, as that thread
-my @answers = map { scalar `$build/hyptrace path -q --at kvm_timer_save_state --nth $_ tests/data/stock/trace.dat` } 5, 20, 30;
+my @answers = map { scalar `$build/hyptrace path -q --no-guests --at kvm_timer_save_state --nth $_ tests/data/stock/trace.dat` } 5, 20, 30;
 ok((grep { /^  1 +\S+ +\S+ +\S+ +\d+  CPU \d\/KVM-\d+ +runs/m && !/contradict/ } @answers) == 3,
 	'what a thread does between its sched_switch and the switch is no contradiction');
 print "1..$tests\n";

@@ -112,12 +112,13 @@ on_terminal() {
 
 if command -v script >/dev/null; then
 	ways=("export --perfetto '$tmp/out' '$tmp/zipped.dat'" "export --json -o '$tmp/out' '$tmp/zipped.dat'"
-		"export --json '$tmp/zipped.dat' >'$tmp/out'")
+		"export --json '$tmp/zipped.dat' >'$tmp/out'"
+		"sync '$tmp/pair/trace.dat' '$tmp/pair/trace-Guest.dat' >'$tmp/out'")
 	for way in "${ways[@]}"; do
 		on_terminal "'$hyptrace' $way" >"$tmp/shown"
 		name=${way//"$tmp/"/}
-		is "$(sed 's/writing: [0-9]*%wiped/N%/' "$tmp/shown" | sort -u)" $'N%\nwiped' "$name: nothing but progress, wiped in the end"
-		sed -n 's/writing: \([0-9]*\)%.*/\1/p' "$tmp/shown" >"$tmp/percents"
+		is "$(sed 's/^\(writing\|reading\): [0-9]*%wiped/N%/' "$tmp/shown" | sort -u)" $'N%\nwiped' "$name: nothing but progress, wiped in the end"
+		sed -n 's/^[a-z]*ing: \([0-9]*\)%.*/\1/p' "$tmp/shown" >"$tmp/percents"
 		is "$(sort -nu "$tmp/percents")" "$(cat "$tmp/percents")" "... each step once, upwards"
 		[ "$(wc -l <"$tmp/percents")" -gt 10 ]
 		ok $? "... in steps" || diag "$(cat "$tmp/percents")"
@@ -127,6 +128,6 @@ if command -v script >/dev/null; then
 	is "$(on_terminal "'$hyptrace' export --json '$tmp/zipped.dat' >'$tmp/out' 2>'$tmp/err'")$(cat "$tmp/err")" "" \
 		"nor where no terminal is"
 else
-	skip 12 "no script(1)"
+	skip 15 "no script(1)"
 fi
 done_testing

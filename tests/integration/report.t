@@ -17,7 +17,7 @@ guest=tests/data/guest/trace-Guest.dat
 
 # report [OPTION...]: what ours prints, messages too
 report() {
-	"$hyptrace" report "$@" 2>&1
+	"$hyptrace" report --no-guests "$@" 2>&1
 }
 
 # fails STATUS PATTERN NAME [OPTION...]: ends with that status and says why
@@ -94,7 +94,7 @@ compare() {
 		files+=(-i "$file")
 	done
 	trace-cmd report "${files[@]}" "${options[@]}" >"$tmp/theirs" 2>"$tmp/theirs.err"
-	"$hyptrace" report --no-sync "${files[@]}" "${options[@]}" >"$tmp/ours" 2>"$tmp/ours.err"
+	"$hyptrace" report --no-sync --no-guests "${files[@]}" "${options[@]}" >"$tmp/ours" 2>"$tmp/ours.err"
 	[ "$(wc -l <"$tmp/ours")" -ge "${3:-1}" ] &&
 		cmp -s "$tmp/ours" "$tmp/theirs" && cmp -s "$tmp/ours.err" "$tmp/theirs.err"
 	ok $? "as stock: report $2 $1" ||
@@ -211,7 +211,7 @@ if [ -n "$root" ]; then
 	for file in $nvhe $protected tests/data/x86/trace.dat; do
 		for options in "" -t -R -l --ts-diff --raw-ts; do
 			# shellcheck disable=SC2086
-			same <(other "$hyptrace" report --irq-info -N $options $file) <(other "$root/usr/bin/trace-cmd" report -N $options $file) \
+			same <(other "$hyptrace" report --no-guests --irq-info -N $options $file) <(other "$root/usr/bin/trace-cmd" report -N $options $file) \
 				"as another trace-cmd: report $options $file"
 		done
 	done

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Visits to the hypervisor, exits of guests and marks of programs: sql, stat, export and flame have the same ones,
-# with the same reasons, and those that a slow reference finds in trace-cmd's lines.
+# Visits to the hypervisor, exits of guests and marks of programs: sql, stat, export, flame, path and KernelShark's plugin
+# have the same ones, with the same reasons, and those that a slow reference finds in trace-cmd's lines; vCPUs' states
+# begin and end with them.
 . tests/integration/lib.sh
 . tests/integration/packets.sh
 
@@ -59,11 +60,23 @@ flame_sums() { # FILE
 		perl -ne '$n{$1 // "-"} += $2 if /;\[hyp\](?:;([^; ]+))? (\d+)$/; END { print "$_ $n{$_}\n" for sort keys %n }'
 }
 
+# The visits are in $tmp/hyp; KernelShark's have mainline's words for reasons.
+plugin() { # FILE NAME
+	"$build/tests/tools/loadkshark" -s "$1" 2>"$tmp/kshark" | sort >"$tmp/drawn"
+	sed -n 's/host_hcall$/hvc/; s/host_smc$/smc/; s/host_mem_abort$/host_abort/; s/iommu_idmap$/-/; / - [^ ]*$/!p' \
+		"$tmp/hyp" | sort >"$tmp/ended"
+	same "$tmp/drawn" "$tmp/ended" "$2: KernelShark's plugin has those that ended"
+}
+
 agree() { # FILE NAME
 	tables "$1" >"$tmp/tables"
 	tracks_hyp "$1" >"$tmp/tracks"
 	grep ^hyp "$tmp/tables" >"$tmp/hyp"
 	same "$tmp/tracks" "$tmp/hyp" "$2: export --perfetto has sql's visits"
+	case $1 in
+	*/regions.dat) ;; # libkshark knows no pauses
+	*) plugin "$1" "$2" ;;
+	esac
 	is "$(stat_sums "$1")" "$(sums <"$tmp/hyp")" "$2: stat's counts and sums are sql's"
 	is "$(view_sums "$1" slices name | sed 's/^hyp /- /' | sort)" "$(sums <"$tmp/hyp")" "$2: so are those of slices"
 	is "$(view_sums "$1" pkvm_hypervisor_events reason | awk '{ n += $2; sum += $3 } END { print n + 0, sum + 0 }')" \
@@ -77,13 +90,58 @@ agree() { # FILE NAME
 	}
 }
 
+# What the states of vCPUs have otherwise than the spans: they are derived without pairs (ask/states/states-kvm.c).
+# In the hypervisor is a visit, or a part of one that other events cut; in the guest is what lies between two exits
+# (with the hypervisor's events: nothing of an exit); but next to what is unknown. Then how many are such as a whole.
+edges() { # FILE; the spans are in $tmp/tables
+	query "$1" "SELECT 'state ' || tid || ' ' || cpu || ' ' || ts || ' ' || (ts + dur) || ' ' || state FROM vcpu_states
+		WHERE tid IS NOT NULL;
+		SELECT 'ran ' || tid || ' ' || (ts - guest_dur) || ' ' || ts FROM kvm_exits WHERE guest_dur IS NOT NULL;" |
+		cat "$tmp/tables" - | perl -ne '
+		my ($what, @v) = split;
+		push @{ $visits{$v[0]} }, [@v[1, 2]] if $what eq "hyp" && $v[2] ne "-";
+		push @{ $exits{$v[0]} }, [@v[1, 2]] if $what eq "exit";
+		$ran{"@v"} = 1 if $what eq "ran";
+		push @{ $states{$v[0]} }, [@v[1 .. 4]] if $what eq "state";
+		END {
+			sub covers { # the first of them that ends after FROM
+				my ($v, $from) = @_;
+				my ($low, $high) = (0, scalar @$v);
+				while ($low < $high) {
+					my $i = int(($low + $high) / 2);
+					if ($v->[$i][1] <= $from) { $low = $i + 1 } else { $high = $i }
+				}
+				return $v->[$low] // ["inf", "inf"];
+			}
+			@$_ = sort { $a->[0] <=> $b->[0] } @$_ for values %visits, values %exits;
+			for my $tid (sort keys %states) {
+				my @s = sort { $a->[1] <=> $b->[1] } @{ $states{$tid} };
+				for my $i (1 .. $#s - 1) {
+					my ($cpu, $from, $to, $state) = @{ $s[$i] };
+					next unless $state =~ /^(?:guest|hypervisor)$/;
+					next if $s[$i - 1][3] eq "unknown" || $s[$i + 1][3] eq "unknown";
+					my $v = covers($state eq "guest" ? $exits{$tid} // [] : $visits{$cpu} // [], $from);
+					if ($state eq "hypervisor") {
+						print "no visit: $tid @{ $s[$i] }\n" if $v->[0] > $from || $v->[1] < $to;
+						$n++ if $v->[0] == $from && $v->[1] == $to;
+						next;
+					}
+					$n++;
+					print "in an exit: $tid @{ $s[$i] }\n" if $v->[0] < $to;
+					print "no exits: $tid @{ $s[$i] }\n" if !%visits && !$ran{"$tid $from $to"};
+				}
+			}
+			print $n // 0, "\n";
+		}'
+}
+
 flames() { # FILE NAME
 	is "$(flame_sums "$1")" "$(sums <"$tmp/hyp" | awk '{ print $1, $3 }')" "$2: flame's times are sql's"
 }
 
 # ---- captures ------------------------------------------------------------------------------
 
-found=0
+found=0 states=0
 while read -r file golden; do
 	agree "$file" "$file"
 	is "$(awk '{ n[$1]++; if ($4 != "-") s[$1] += $4 - $3 } END { for (k in n) printf "%s %d %.0f ", k, n[k], s[k] }' <"$tmp/tables" |
@@ -96,6 +154,9 @@ while read -r file golden; do
 		found=$((found + 1))
 		;;
 	esac
+	edges "$file" >"$tmp/edges"
+	is "$(sed '$d' "$tmp/edges")" '' "$file: states of vCPUs begin and end with these"
+	states=$((states + $(tail -n 1 "$tmp/edges")))
 	case $file in
 	*/functions/*) ;; # flame has the functions
 	*) flames "$file" "$file" ;;
@@ -103,6 +164,63 @@ while read -r file golden; do
 done <tests/integration/spans.golden
 [ "$found" -gt 5 ]
 ok $? "$found captures have been compared"
+[ "$states" -gt 20000 ]
+ok $? "$states states of vCPUs have been compared"
+
+# ---- path ------------------------------------------------------------------------------------
+
+# What path counts in a guest's hops is what the spans have there: of visits where they show the guest's exits, else of
+# exits. Prints hops that differ, and how many exits there were.
+hops() { # GUEST FILE...
+	local guest=$1 n
+	shift
+	for n in $(seq 5 5 100); do
+		"$hyptrace" path -q --json --at sched_switch -n $n "$@" 2>/dev/null |
+			sed -nE 's/.*"machine":"'"$guest"'","cpu":([0-9]+),.*"from":"([0-9]+)\.([0-9]+)","to":"([0-9]+)\.([0-9]+)","exits":([0-9]+),"outside_ns":([0-9]+).*/hop \1 \2\3 \4\5 \6 \7/p'
+	done >"$tmp/hops"
+	query "$@" "SELECT 'left ' || vcpu || ' ' || ts FROM hyp_calls WHERE reason = 'guest_exit' AND vcpu IS NOT NULL;
+		SELECT 'in ' || vcpu || ' ' || (ts + dur) FROM hyp_calls WHERE left_for = 'eret_guest' AND vcpu IS NOT NULL;
+		SELECT 'kvm ' || vcpu || ' ' || ts || ' ' || (ts + dur) FROM kvm_exits WHERE dur IS NOT NULL AND vcpu IS NOT NULL;" |
+		cat - "$tmp/hops" | perl -ne '
+		my ($what, $cpu, @v) = split;
+		push @{ $out{$cpu} }, [@v] if $what eq "kvm";
+		push @{ $edge{$cpu} }, [$v[0], $what] if $what eq "left" || $what eq "in";
+		push @hops, [$cpu, map { $_ + 0 } @v] if $what eq "hop";
+		END {
+			for my $cpu (keys %edge) {
+				my $since;
+				$out{$cpu} = [];
+				for (sort { $a->[0] <=> $b->[0] } @{ $edge{$cpu} }) {
+					push @{ $out{$cpu} }, [$since, $_->[0]] if $_->[1] eq "in" && $since;
+					$since = $_->[1] eq "left" ? $_->[0] : undef;
+				}
+			}
+			for my $h (@hops) {
+				my ($cpu, $from, $to, $exits, $outside) = @$h;
+				my ($n, $ns) = (0, 0);
+				for (@{ $out{$cpu} }) {
+					my ($a, $b) = @$_;
+					$n++ if $a >= $from && $a < $to;
+					$a = $from if $a < $from;
+					$b = $to if $b > $to;
+					$ns += $b - $a if $b > $a;
+				}
+				$all += $n;
+				print "@$h: $n $ns\n" if $n != $exits || $ns != $outside;
+			}
+			print $all // 0, "\n";
+		}'
+}
+
+exits=0
+for name in guest raw steal stock; do
+	dir=tests/data/$name
+	hops Guest "$dir/trace.dat" "$dir/trace-Guest.dat" >"$tmp/differ"
+	is "$(sed '$d' "$tmp/differ")" '' "$dir: path counts the exits of the spans"
+	exits=$((exits + $(tail -n 1 "$tmp/differ")))
+done
+[ "$exits" -gt 10 ]
+ok $? "$exits exits have been compared"
 
 # ---- made up ---------------------------------------------------------------------------------
 

@@ -116,7 +116,7 @@ LIMIT 10;"
 if command -v trace-cmd >/dev/null; then
 	for file in "$data"/*.dat "$data"/*/*.dat; do
 		expected=$(stock "$file" | cut -d ' ' -f 1 | sort | uniq -c | awk '{ print $2 "," $1 }')
-		is "$(sql "$file" "SELECT name, count(*) FROM events WHERE name IS NOT NULL GROUP BY name")" "$expected" \
+		is "$(sql --no-guests "$file" "SELECT name, count(*) FROM events WHERE name IS NOT NULL GROUP BY name")" "$expected" \
 			"$file: as many of each event as trace-cmd report prints"
 	done
 	for file in "$mainline" "$data/lab-nvhe.dat" "$android" "$data/guest/trace.dat" "$data/functions/trace.dat"; do
@@ -376,7 +376,7 @@ cp "$data/functions/trace.dat" "$tmp/trace.dat"
 cp "$data/functions/trace-Guest.dat" "$tmp/trace-guest.dat"
 while read -r line; do
 	(cd "$tmp" && PATH=$build:$PATH bash -c "$line") >"$tmp/out" 2>"$tmp/err"
-	is "$? $(cat "$tmp/err")" "0 " "hyptrace-sql(1): $line"
+	is "$? $(grep -v "guests' files are read too" "$tmp/err")" "0 " "hyptrace-sql(1): $line"
 done < <(sed -n '/^\.SH EXAMPLES/,$ s/^[$] //p' Documentation/hyptrace-sql.1 | sed 's/\\-/-/g')
 
 # ---- Ctrl-C -----------------------------------------------------------------------------------------

@@ -38,6 +38,13 @@ is "$(misses 32502833996 32502833996 <"$tmp/arm.json")" "" "arm64: every knot ho
 is "$(grep -A 3 file_time_shift "$tmp/arm.json" | tr -d ' \n')" \
 	'"file_time_shift":{"outside":3544,"worst":461511},' "arm64: what ptp's offsets violate, as JSON"
 
+# shellcheck disable=SC2086
+is "$(sync --csv -q $arm | cut -d ';' -f 1-3)" "\
+hyp,windows,checked,outside,worst
+hyp,0,0,0,0
+guests,name,method,class,unit,time,offset,bound,drift_ppm,coverage,events,outside,vcpus,file_time_shift,knots
+guests,Guest,kvm windows,hard,ns,21912791912,32502833011,82917,0,1,11646,0,0:100;1:102,3544:461511,20359074608:32502833011:83817:hard;20789074608:32502833011:83817:hard" "arm64: the same as CSV"
+
 # ---- x86: the truth is in tsc-offset
 truth=$(($(sort -u tests/data/x86/tsc-offset) * -1))
 is "$(sort -u tests/data/x86/tsc-offset | wc -l)" 1 "x86: KVM left the offset alone"
@@ -70,8 +77,8 @@ units() {
 	local file
 
 	for file in trace trace-Guest; do
-		for tool in trace-cmd "$build/hyptrace"; do
-			"$tool" report "$tmp/$file.dat" 2>/dev/null | sed -nE '2s/.*\] *[0-9]+(\.?)[0-9]*:.*/\1/p' |
+		for tool in "trace-cmd report" "$build/hyptrace report --no-guests"; do
+			$tool "$tmp/$file.dat" 2>/dev/null | sed -nE '2s/.*\] *[0-9]+(\.?)[0-9]*:.*/\1/p' |
 				sed 's/^$/number/; s/^\.$/seconds/'
 		done
 	done | xargs
@@ -133,9 +140,11 @@ sync tests/data/x86/no.dat
 is "$? $(cat "$tmp/err")" "1 hyptrace: cannot open 'tests/data/x86/no.dat': No such file or directory" "no such file"
 (cd "$tmp" && rm -f trace.dat && sync)
 is "$? $(cat "$tmp/err")" "1 hyptrace: cannot open 'trace.dat': No such file or directory" "without files: trace.dat"
-sync tests/data/x86/trace.dat
-is "$? $(cat "$tmp/err")" "1 hyptrace: tests/data/x86/trace.dat: no guest's file is named with it; run: hyptrace sync tests/data/x86/trace.dat GUEST.dat" \
+sync --no-guests tests/data/x86/trace.dat
+is "$? $(cat "$tmp/err")" "1 hyptrace: tests/data/x86/trace.dat: no guest's file is named with it or lies next to it; run: hyptrace sync tests/data/x86/trace.dat GUEST.dat" \
 	"a host alone"
+# shellcheck disable=SC2086
+is "$(sync tests/data/x86/trace.dat)" "$(sync $x86)" "a host whose guest's file lies next to it"
 sync --json -i tests/data/x86/trace.dat -i tests/data/x86/trace-Guest.dat >"$tmp/named"
 is "$?" 0 "files by -i"
 sync --json tests/data/x86/trace-Guest.dat tests/data/x86/trace-Guest.dat >"$tmp/none"

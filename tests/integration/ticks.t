@@ -12,7 +12,7 @@ lines() {
 	echo 'event sched:sched_switch pid_t prev_pid; long prev_state; pid_t next_pid | "%d", REC->next_pid'
 	echo 'event sched:sched_stat_runtime pid_t pid; u64 runtime | "%d %llu", REC->pid, REC->runtime'
 	echo 'event timer:hrtimer_expire_entry u64 now | "%llu", REC->now'
-	"$hyptrace" export -q --json "$1" | perl -MJSON::PP -ne '
+	"$hyptrace" export -q --no-guests --json "$1" | perl -MJSON::PP -ne '
 		my $e = decode_json($_);
 		my $f = $e->{fields};
 		my $at = sprintf "%d %d %d %s", int($e->{time} * 2.4), $e->{cpu}, $e->{pid}, $e->{event} // "";

@@ -7,7 +7,7 @@ hyptrace=$build/hyptrace
 export HOME=$tmp/home
 
 # answer FILE... QUERY: its only row, with blanks
-answer() { "$hyptrace" sql --csv "$@" 2>"$tmp/err" | sed '1d; s/^rows,//; s/,/ /g'; }
+answer() { "$hyptrace" sql --no-guests --csv "$@" 2>"$tmp/err" | sed '1d; s/^rows,//; s/,/ /g'; }
 
 # thirds FILE...: times at which a test cuts, a third and two thirds of the way, in ns
 thirds() { answer "$@" 'SELECT min(ts) + (max(ts) - min(ts)) / 3, min(ts) + (max(ts) - min(ts)) * 2 / 3 FROM events'; }
@@ -22,8 +22,8 @@ clipped() {
 
 for file in tests/data/lab-nvhe.dat tests/data/guest/trace.dat tests/data/regions.dat tests/data/lab-protected.dat; do
 	read -r from to < <(thirds "$file")
-	"$hyptrace" report -t "$file" 2>"$tmp/err" | clipped "$from" "$to" >"$tmp/want"
-	"$hyptrace" report -t --time "$(seconds "$from"),$(seconds "$to")" "$file" 2>"$tmp/err" |
+	"$hyptrace" report -t --no-guests "$file" 2>"$tmp/err" | clipped "$from" "$to" >"$tmp/want"
+	"$hyptrace" report -t --no-guests --time "$(seconds "$from"),$(seconds "$to")" "$file" 2>"$tmp/err" |
 		grep -v ^cpus= >"$tmp/got"
 	[ -s "$tmp/want" ]
 	ok $? "$file: events in its middle third"
@@ -70,8 +70,8 @@ refused() { # STATUS TIME MESSAGE
 	is "$? $got" "$1 $3" "--time $2"
 }
 file=tests/data/x86/trace.dat
-"$hyptrace" report "$file" 2>/dev/null | perl -ne 'print if /\](\d+): / && $1 >= 150000000000 && $1 < 151000000000' >"$tmp/want"
-"$hyptrace" report --time 150000000000,151000000000 "$file" 2>/dev/null | grep -v ^cpus= >"$tmp/got"
+"$hyptrace" report --no-guests "$file" 2>/dev/null | perl -ne 'print if /\](\d+): / && $1 >= 150000000000 && $1 < 151000000000' >"$tmp/want"
+"$hyptrace" report --no-guests --time 150000000000,151000000000 "$file" 2>/dev/null | grep -v ^cpus= >"$tmp/got"
 same "$tmp/got" "$tmp/want" "$file: numbers are ticks where report prints ticks"
 is "$("$hyptrace" report --time 70s, "$file" 2>&1 | tail -n 1)" \
 	"hyptrace: times of these files are ticks, not seconds: give ticks, or their rate with --ts2secs HZ" "... and seconds are refused"

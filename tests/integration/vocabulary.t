@@ -62,7 +62,7 @@ like "$("$hyptrace" flame -q --guest host "${files[@]}")" '^host;' "... host is 
 # ---- the pager: of all that answer at length ----------------------------------------------------
 
 on_tty() { # COMMAND...
-	TERM=xterm timeout 60 script -qec "$(printf '%q ' "$@")" /dev/null </dev/null 2>&1 | tr -d '\r'
+	TERM=xterm timeout 60 script -qec "$(printf '%q ' "$@")" /dev/null </dev/null 2>&1 | tr -d '\r' | sed 's/.*\x1b\[K//' # progress, wiped
 }
 if command -v script >/dev/null; then
 	files=(tests/data/functions/trace.dat tests/data/functions/trace-Guest.dat)

@@ -12,6 +12,10 @@
  *
  *	guest NAME: FILE, threads PID PID...
  *
+ * with -s instead of all this each visit to the hypervisor that hyptrace's plugin draws, "-" for no reason,
+ *
+ *	hyp CPU FROM TO REASON
+ *
  * and with -p PLUGIN whether that one takes the first file's top buffer (KVM
  * Combo's does when it has found kvm_entry and kvm_exit there).
  */
@@ -24,9 +28,13 @@
 #include <kernelshark/libkshark.h>
 #include <kernelshark/libkshark-tepdata.h>
 
-static const char usage[] = "usage: loadkshark [-e BUFFER]... [-g] [-p PLUGIN.so] FILE.dat...\n"
+#include "kernelshark/scan.h"
+#include "hyp-reason.h"
+
+static const char usage[] = "usage: loadkshark [-e BUFFER]... [-g] [-s] [-p PLUGIN.so] FILE.dat...\n"
 			    "  -e  a buffer that may be empty (- is the top buffer)\n"
 			    "  -g  name the guests and the host's threads of their vCPUs\n"
+			    "  -s  show the plugin's visits to the hypervisor\n"
 			    "  -p  a plugin that must take the first file's top buffer\n";
 
 #define MAX_STREAMS 64
@@ -44,7 +52,7 @@ struct load {
 	struct kshark_context *ctx;
 	const char *may_be_empty[16];
 	int n_may_be_empty;
-	bool guests;
+	bool guests, spans;
 	const char *plugin;
 	int n_files;
 };
@@ -134,6 +142,34 @@ static int check(const struct load *l)
 	return ret;
 }
 
+/* Of the first file's machine. */
+static int show_spans(const struct load *l)
+{
+	struct kshark_entry **rows = NULL;
+	ssize_t n = kshark_load_all_entries(l->ctx, &rows);
+	struct kshark_trace_histo histo = { .data = rows, .data_size = n > 0 ? (size_t)n : 0 };
+	struct scan *scan = n < 0 ? NULL : scan_new(&histo);
+	int cpus = kshark_get_data_stream(l->ctx, 0)->n_cpus;
+
+	if (!scan) {
+		fprintf(stderr, "loadkshark: no spans\n");
+		return 1;
+	}
+	for (int cpu = 0; cpu < cpus; cpu++) {
+		const struct shown *const *v;
+		size_t n_spans = spans_of_cpu(scan_spans(scan), 0, cpu, &v);
+
+		for (size_t i = 0; i < n_spans; i++)
+			printf("hyp %d %lld %lld %s\n", cpu, (long long)v[i]->start, (long long)v[i]->end,
+			       v[i]->reason < 0 ? "-" : hyp_reason_names[v[i]->reason]);
+	}
+	scan_free(scan);
+	for (ssize_t i = 0; i < n; i++)
+		free(rows[i]);
+	free(rows);
+	return 0;
+}
+
 static int name_guests(const struct load *l)
 {
 	struct kshark_host_guest_map *map = NULL;
@@ -172,9 +208,11 @@ int main(int argc, char **argv)
 	struct load l = { 0 };
 	int c, ret;
 
-	while ((c = getopt(argc, argv, "e:gp:")) != -1) {
+	while ((c = getopt(argc, argv, "e:gsp:")) != -1) {
 		if (c == 'g')
 			l.guests = true;
+		else if (c == 's')
+			l.spans = true;
 		else if (c == 'p')
 			l.plugin = optarg;
 		else if (c == 'e' && l.n_may_be_empty < 16)
@@ -195,7 +233,7 @@ int main(int argc, char **argv)
 	if (!ret && l.plugin)
 		ret = use_plugin(&l);
 	if (!ret)
-		ret = check(&l);
+		ret = l.spans ? show_spans(&l) : check(&l);
 	if (!ret && l.guests)
 		ret = name_guests(&l);
 	kshark_free(l.ctx);

@@ -152,10 +152,10 @@ static void test_ticks(void **state)
 		{ ANSWER_CSV, "note,of 187312 ticks from tick 65000000001\n"
 			      "exits,max_ticks,at\nexits,187312,65000000001\n"
 			      "note,\"times and durations are ticks, not ns\"\n" },
-		{ ANSWER_JSON,
-		  "{\n  \"schema\": 1,\n  \"exits\": [\n    {\"max_ticks\":187312,\"at\":65000000001}\n  ],\n  \"notes\": [\n"
-		  "    \"of 187312 ticks from tick 65000000001\",\n"
-		  "    \"times and durations are ticks, not ns\"\n  ]\n}\n" },
+		{ ANSWER_JSON, "{\n  \"schema\": 1,\n  \"exits\": [\n    "
+			       "{\"max_ticks\":187312,\"at\":65000000001}\n  ],\n  \"notes\": [\n"
+			       "    \"of 187312 ticks from tick 65000000001\",\n"
+			       "    \"times and durations are ticks, not ns\"\n  ]\n}\n" },
 	};
 	const struct answer_cell cells[] = { CELL_N(187312), CELL_N(65000000001) };
 	char took[32], at[32];
@@ -177,13 +177,60 @@ static void test_ticks(void **state)
 	}
 }
 
+/* Tables for programs only: lists and one object; people get a text of their own. */
+static void test_lists(void **state)
+{
+	static const char *const want[] = {
+		[ANSWER_TEXT] = "two threads\n",
+		[ANSWER_JSON] =
+			"{\n  \"schema\": 1,\n  \"hyp\": {\n    \"on\": true\n  },\n  \"guests\": [\n    {\n"
+			"      \"name\": \"a\",\n      \"vcpus\": [\n"
+			"        {\n          \"cpu\": 0,\n          \"pid\": 7\n        },\n"
+			"        {\n          \"cpu\": 1,\n          \"pid\": null\n        }\n      ],\n"
+			"      \"sources\": [\n        \"proc\",\n        \"vm list\"\n      ],\n"
+			"      \"shift\": {\n        \"cpu\": 0,\n        \"pid\": 7\n      }\n    }\n  "
+			"]\n}\n",
+		[ANSWER_CSV] = "hyp,on\nhyp,true\nguests,name,vcpus,sources,shift\n"
+			       "guests,a,0:7;1:,proc;vm list,0:7\n",
+	};
+	static const struct answer_column vcpu[] = { { "cpu", NULL, ANSWER_COUNT },
+						     { "pid", NULL, ANSWER_COUNT } };
+	static const struct answer_column on[] = { { "on", NULL, ANSWER_BOOL } };
+	static const struct answer_column source[] = { { "source", NULL, ANSWER_WORD } };
+	static const struct answer_column guest[] = { { "name", NULL, ANSWER_WORD },
+						      { "vcpus", NULL, ANSWER_LIST },
+						      { "sources", NULL, ANSWER_LIST },
+						      { "shift", NULL, ANSWER_LIST } };
+	const struct answer_cell threads[] = { CELL_N(0), CELL_NOT_0(7), CELL_N(1), CELL_NOT_0(0) };
+	const struct answer_cell words[] = { CELL_WORD("proc"), CELL_WORD("vm list") };
+	const struct answer_list vcpus = { vcpu, 2, threads, 2, false },
+				 sources = { source, 1, words, 2, false },
+				 shift = { vcpu, 2, threads, 1, true };
+	const struct answer_cell row[] = { CELL_WORD("a"), CELL_LIST(&vcpus), CELL_LIST(&sources),
+					   CELL_LIST(&shift) };
+
+	for (size_t form = 0; form < ARRAY_SIZE(want); form++) {
+		struct buf out = { 0 };
+		struct answer a;
+
+		answer_begin(&a, form, &out);
+		a.indented = true;
+		answer_object(&a, "hyp", on, 1, (struct answer_cell[]){ CELL_N(1) });
+		answer_table(&a, "guests", NULL, guest, ARRAY_SIZE(guest));
+		answer_row(&a, row);
+		answer_table_end(&a);
+		answer_text(&a, "two threads\n");
+		answer_end(&a);
+		assert_string_equal(buf_str(&out), want[form]);
+		buf_release(&out);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_forms),
-		cmocka_unit_test(test_width),
-		cmocka_unit_test(test_durations),
-		cmocka_unit_test(test_ticks),
+		cmocka_unit_test(test_forms), cmocka_unit_test(test_width), cmocka_unit_test(test_durations),
+		cmocka_unit_test(test_ticks), cmocka_unit_test(test_lists),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

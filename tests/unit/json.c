@@ -61,8 +61,10 @@ static void write_all_kinds(struct json *j)
 	json_object_end(j);
 	json_array_end(j);
 	json_key_str(j, "s", NULL);
-	json_key_bool(j, "t", true);
-	json_key_bool(j, "f", false);
+	json_key(j, "t");
+	json_bool(j, true);
+	json_key(j, "f");
+	json_bool(j, false);
 	json_key_u64(j, "n", 3);
 	json_key(j, "z");
 	json_strn(j, "a\0b", 3);

@@ -173,8 +173,8 @@ static void test_reasons(void **state)
 	assert_null(steps_reason(steps, 0, STEP_KVM_EXIT, 77));
 	assert_string_equal(steps_reason(steps, 2, STEP_KVM_EXIT, 1ull << 32 | 12), "HLT");
 	assert_string_equal(steps_reason(steps, 2, STEP_KVM_EXIT, 2ull << 32 | 0x78), "hlt");
-	assert_true(steps_known(steps, 0, STEP_HYP_ENTER));
-	assert_false(steps_known(steps, 2, STEP_HYP_ENTER));
+	assert_string_equal(steps_reason(steps, 0, STEP_HYP_ENTER, 1), "hvc");
+	assert_null(steps_reason(steps, 2, STEP_HYP_ENTER, 1));
 	steps_close(steps);
 	close_captures(&o);
 }

@@ -36,7 +36,6 @@ static void test_longest(void **state)
 
 			assert_int_equal(tally_add(&s, &y), 0);
 		}
-		tally_finish(&s);
 		qsort(all, 5000, sizeof(all[0]), longer_first);
 		assert_int_equal(s.n_longest[SPAN_VISIT], most);
 		assert_int_equal(s.n_longest[SPAN_EXIT], 0);
@@ -58,7 +57,6 @@ static void test_longest_same(void **state)
 
 		assert_int_equal(tally_add(&s, &y), 0);
 	}
-	tally_finish(&s);
 	assert_int_equal(s.longest[SPAN_VISIT][0].from, 0);
 	assert_int_equal(s.longest[SPAN_VISIT][1].from, 1);
 	tally_release(&s);
@@ -76,7 +74,6 @@ static void test_slices(void **state)
 	tally_begin(&s, 5000);
 	for (size_t i = 0; i < ARRAY_SIZE(v); i++)
 		assert_int_equal(tally_add(&s, &v[i]), 0);
-	tally_finish(&s);
 	assert_int_equal(s.origin, 1000);
 	assert_int_equal(s.n_rows, 2);
 	assert_int_equal(s.n_slices, 4);

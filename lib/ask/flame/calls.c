@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "ask/flame/flame-priv.h"
+#include "base/array.h"
 
 /* ---- stacks ------------------------------------------------------------------------------- */
 
@@ -38,19 +39,9 @@ static void flame_calls_drop_to(struct flame *f, struct flame_task *t, size_t n)
 
 static int flame_calls_push(struct flame *f, struct flame_task *t, const struct flame_call *call)
 {
-	if (t->n == t->room) {
-		size_t room = t->room ? 2 * t->room : 16;
-		struct flame_call *v = realloc(t->calls, room * sizeof(*v));
-
-		if (!v)
-			return -ENOMEM;
-		t->calls = v;
-		t->room = room;
-	}
-	if (t->n == FLAME_DEPTH_MAX) /* no kernel's: 50, and 32 at EL2 */
-		f->counts.open++;
-	else
-		t->calls[t->n++] = *call;
+	if (t->n < FLAME_DEPTH_MAX)
+		return array_push(&t->calls, &t->n, call, sizeof(*call));
+	f->counts.open++; /* no kernel's: 50, and 32 at EL2 */
 	return 0;
 }
 

@@ -86,7 +86,7 @@ struct flame_task {
 	const char *name;	 /* steps_comm() when its frame was made; another pointer: it is renamed */
 	char comm[16];		 /* by its last sample; "": none since it was renamed */
 	struct flame_call *calls;
-	size_t n, room;
+	size_t n;
 };
 
 struct flame_stream {

@@ -135,12 +135,11 @@ int sql_args_of(struct sql *s, int64_t id, struct sql_args *a)
 
 /* ---- EXTRACT_ARG ----------------------------------------------------------------------------------- */
 
-static void sql_arg_give(const struct sql_args *a, const struct sql_arg *v, sqlite3_context *to)
+static struct sql_cell sql_arg_cell(const struct sql_args *a, const struct sql_arg *v)
 {
-	if (v->number)
-		sqlite3_result_int64(to, v->value);
-	else
-		sqlite3_result_text(to, (const char *)a->texts.data + v->text, -1, SQLITE_TRANSIENT);
+	return v->number ? sql_number(v->value)
+			 : (struct sql_cell){ .kind = SQL_CELL_COPY,
+					      .text = (const char *)a->texts.data + v->text };
 }
 
 /* EXTRACT_ARG(arg_set_id, key). A row asks for several of one set. */
@@ -166,7 +165,7 @@ static void sql_extract_arg(sqlite3_context *to, int n, sqlite3_value **v)
 	s->args_id = id;
 	for (size_t i = 0; i < s->args.n; i++)
 		if (!strcmp(s->args.v[i].key, key))
-			sql_arg_give(&s->args, &s->args.v[i], to);
+			sql_cell_give(sql_arg_cell(&s->args, &s->args.v[i]), to);
 }
 
 int sql_functions_add(struct sql *s)
@@ -250,22 +249,23 @@ static int sql_arg_next(struct sql_cursor *cursor)
 	return 1;
 }
 
-static void sql_arg_column(struct sql_cursor *cursor, sqlite3_context *to, int i)
+static struct sql_cell sql_arg_column(struct sql_cursor *cursor, int i)
 {
 	const struct sql_arg_cursor *c = (const struct sql_arg_cursor *)cursor;
 	const struct sql_arg *v = &c->args.v[c->i];
 	int what = cursor->table->columns[i].what;
 
 	if (what == ARG_SET)
-		sqlite3_result_int64(to, c->set);
-	else if (what == ARG_KEY)
-		sqlite3_result_text(to, v->key, -1, SQLITE_STATIC);
-	else if (what == ARG_VALUE_TYPE)
-		sqlite3_result_text(to, v->number ? "int" : "string", -1, SQLITE_STATIC);
-	else if (what == ARG_DISPLAY && v->number)
-		sqlite3_result_text(to, sqlite3_mprintf("%lld", v->value), -1, sqlite3_free);
-	else if (what == ARG_DISPLAY || (what == ARG_INT) == v->number)
-		sql_arg_give(&c->args, v, to);
+		return sql_number(c->set);
+	if (what == ARG_KEY)
+		return sql_text(v->key);
+	if (what == ARG_VALUE_TYPE)
+		return sql_text(v->number ? "int" : "string");
+	if (what == ARG_DISPLAY && v->number)
+		return (struct sql_cell){ .kind = SQL_CELL_OWN, .text = sqlite3_mprintf("%lld", v->value) };
+	if (what != ARG_DISPLAY && (what == ARG_INT) != v->number)
+		return SQL_NOTHING;
+	return sql_arg_cell(&c->args, v);
 }
 
 static int64_t sql_arg_row(const struct sql_cursor *cursor)

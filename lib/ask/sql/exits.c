@@ -111,61 +111,44 @@ static int64_t sql_exit_number(const struct sql_cursor *c)
 	return (int64_t)((const struct sql_exit_cursor *)c)->row.first;
 }
 
-static void sql_exit_column(struct sql_cursor *cursor, sqlite3_context *to, int i)
+static struct sql_cell sql_exit_column(struct sql_cursor *cursor, int i)
 {
 	const struct span *row = &((const struct sql_exit_cursor *)cursor)->row;
-	const struct offset_guest *guest = NULL;
-	const struct offset_vcpu *vcpu;
+	const struct input *in = &cursor->sql->in->v[row->machine];
 	int what = cursor->table->columns[i].what;
 	const char *word;
 
 	switch (what) {
 	case EXIT_ID:
-		sqlite3_result_int64(to, sql_exit_number(cursor));
-		break;
+		return sql_number(sql_exit_number(cursor));
 	case EXIT_TS:
-		sqlite3_result_int64(to, sql_ts(row->from));
-		break;
+		return sql_number(sql_ts(row->from));
 	case EXIT_DUR:
-		if (row->end == SPAN_PAIRED)
-			sqlite3_result_int64(to, (int64_t)(row->to - row->from));
-		break;
+		return row->end == SPAN_PAIRED ? sql_number((int64_t)(row->to - row->from)) : SQL_NOTHING;
 	case EXIT_GUEST_DUR:
-		if (row->before != SPAN_UNKNOWN)
-			sqlite3_result_int64(to, (int64_t)row->before);
-		break;
+		return row->before != SPAN_UNKNOWN ? sql_number((int64_t)row->before) : SQL_NOTHING;
 	case EXIT_MACHINE:
-		sql_give_text(to, cursor->sql->in->v[row->machine].machine);
-		break;
+		return sql_text(in->machine);
 	case EXIT_CPU:
-		sqlite3_result_int64(to, row->cpu);
-		break;
+		return sql_number(row->cpu);
 	case EXIT_TID:
-		sqlite3_result_int(to, row->pid);
-		break;
+		return sql_number(row->pid);
 	case EXIT_GUEST:
 	case EXIT_VCPU:
-		vcpu = input_vcpu(&cursor->sql->in->v[row->machine], row->pid, &guest);
-		if (vcpu && what == EXIT_GUEST)
-			sql_give_text(to, guest->name);
-		else if (vcpu)
-			sqlite3_result_int64(to, vcpu->cpu);
-		break;
+		return sql_vcpu(in, row->pid, what == EXIT_GUEST);
 	case EXIT_REASON:
 		if (row->why == SPAN_UNKNOWN)
 			break;
 		word = steps_reason(cursor->sql->steps, row->machine, STEP_KVM_EXIT, row->why)
 			       ?: kvm_exit_arm_name((uint32_t)row->why);
-		if (word)
-			sqlite3_result_text(to, word, -1, SQLITE_TRANSIENT);
-		else
-			sqlite3_result_text(to, sqlite3_mprintf("%u", (uint32_t)row->why), -1, sqlite3_free);
-		break;
+		return word ? sql_text(word)
+			    : (struct sql_cell){ .kind = SQL_CELL_OWN,
+						 .text = sqlite3_mprintf("%u", (uint32_t)row->why) };
 	case EXIT_ESR_CLASS:
-		if (row->ec != SPAN_UNKNOWN && row->why == KVM_EXIT_ARM_TRAP)
-			sql_give_text(to, row->ec < 64 ? esr_ec_name((unsigned int)row->ec) : NULL);
-		break;
+		if (row->ec < 64 && row->why == KVM_EXIT_ARM_TRAP)
+			return sql_text(esr_ec_name((unsigned int)row->ec));
 	}
+	return SQL_NOTHING;
 }
 
 const struct sql_table sql_exits_table = {

@@ -329,79 +329,53 @@ static int64_t sql_span_number(const struct sql_cursor *cursor)
 	return sql_id(ID_HYP, c->stream, c->span.record);
 }
 
-static void sql_span_column(struct sql_cursor *cursor, sqlite3_context *to, int i)
+static struct sql_cell sql_span_column(struct sql_cursor *cursor, int i)
 {
 	const struct sql_span_cursor *c = (const struct sql_span_cursor *)cursor;
-	enum sql_span_what what = cursor->table->columns[i].what;
 	const struct sql *s = cursor->sql;
 	const char *reason = s->hyp->words[c->span.reason];
-	const struct offset_guest *guest = NULL;
-	const struct offset_vcpu *vcpu;
+	enum sql_span_what what = cursor->table->columns[i].what;
 
 	switch (what) {
 	case SPAN_ID:
-		sqlite3_result_int64(to, sql_span_number(cursor));
-		break;
+		return sql_number(sql_span_number(cursor));
 	case SPAN_MACHINE_ID:
-		sqlite3_result_int64(to, (int64_t)s->streams[c->stream].input);
-		break;
+		return sql_number((int64_t)s->streams[c->stream].input);
 	case SPAN_EVENT:
-		sqlite3_result_int64(to, sql_id(ID_EVENT, c->stream, c->span.record));
-		break;
+		return sql_number(sql_id(ID_EVENT, c->stream, c->span.record));
 	case SPAN_CPU:
-		sqlite3_result_int64(to, s->streams[c->stream].cpu);
-		break;
+		return sql_number(s->streams[c->stream].cpu);
 	case SPAN_TS:
-		sqlite3_result_int64(to, sql_ts(c->span.ts));
-		break;
+		return sql_number(sql_ts(c->span.ts));
 	case SPAN_DUR:
-		if (c->span.dur >= 0)
-			sqlite3_result_int64(to, c->span.dur);
-		break;
+		return c->span.dur >= 0 ? sql_number(c->span.dur) : SQL_NOTHING;
 	case SPAN_VCPU:
-		if (c->span.vcpu)
-			sqlite3_result_int(to, c->span.vcpu);
-		break;
+		return c->span.vcpu ? sql_number(c->span.vcpu) : SQL_NOTHING;
 	case SPAN_GUEST:
 	case SPAN_GUEST_VCPU:
-		vcpu = c->span.vcpu > 0 ? input_vcpu(sql_input(s, c->stream), c->span.vcpu, &guest) : NULL;
-		if (!vcpu)
-			sqlite3_result_null(to);
-		else if (what == SPAN_GUEST)
-			sql_give_text(to, guest->name);
-		else
-			sqlite3_result_int64(to, vcpu->cpu);
-		break;
+		return sql_vcpu(sql_input(s, c->stream), c->span.vcpu, what == SPAN_GUEST);
 	case SPAN_TRACK:
-		sqlite3_result_int64(to, (int64_t)c->stream);
-		break;
+		return sql_number((int64_t)c->stream);
 	case SPAN_DEPTH:
-		sqlite3_result_int(to, 0);
-		break;
+		return sql_number(0);
 	case SPAN_REASON:
-		sql_give_text(to, reason);
-		break;
+		return sql_text(reason);
 	case SPAN_REASON_EVENT:
-		sql_give_text(to, s->hyp->words[sql_span_word(&c->span)]);
-		break;
+		return sql_text(s->hyp->words[sql_span_word(&c->span)]);
 	case SPAN_NAME:
-		sql_give_text(to, reason ? reason : "hyp");
-		break;
+		return sql_text(reason ?: "hyp");
 	case SPAN_LEFT:
-		sql_give_text(to, s->hyp->words[c->span.left]);
-		break;
+		return sql_text(s->hyp->words[c->span.left]);
 	case SPAN_ENDED:
-		sql_give_text(to, c->span.dur == SPAN_DUR_LOST	 ? "lost"
-				  : c->span.dur == SPAN_DUR_OPEN ? "open"
-								 : "exit");
-		break;
+		return sql_text(c->span.dur == SPAN_DUR_LOST   ? "lost"
+				: c->span.dur == SPAN_DUR_OPEN ? "open"
+							       : "exit");
 	case SPAN_MACHINE:
-		sql_give_text(to, sql_input(s, c->stream)->machine);
-		break;
+		return sql_text(sql_input(s, c->stream)->machine);
 	case SPAN_CATEGORY:
-		sql_give_text(to, "hyp");
-		break;
+		return sql_text("hyp");
 	}
+	return SQL_NOTHING;
 }
 
 /* ---- the tables ------------------------------------------------------------------------------------- */

@@ -39,28 +39,24 @@ int sql_hyp_open(struct sql *s)
 	s->hyp = calloc(1, sizeof(*s->hyp));
 	if (!s->hyp)
 		return -ENOMEM;
-	s->hyp->inputs = calloc(s->in->n + 1, sizeof(*s->hyp->inputs));
-	if (!s->hyp->inputs)
+	s->hyp->why = inputs_table(s->in, SPAN_REASONS, sizeof(**s->hyp->why));
+	s->hyp->left = inputs_table(s->in, SPAN_REASONS, sizeof(**s->hyp->left));
+	if (!s->hyp->why || !s->hyp->left)
 		return -ENOMEM;
 	for (size_t input = 0; input < s->in->n && !ret; input++) {
-		struct sql_hyp_words *w = &s->hyp->inputs[input];
-		size_t n = SPAN_REASONS + s->in->v[input].n_known;
+		const struct input *in = &s->in->v[input];
 
-		w->why = calloc(n, 1);
-		if (!w->why)
-			return -ENOMEM;
-		for (size_t i = 0; i < n && !ret; i++) {
+		for (unsigned int i = 0; i < SPAN_REASONS + in->n_known && !ret; i++) {
 			bool other = i < SPAN_REASONS ||
-				     steps_kind(s->steps, input, (unsigned int)(i - SPAN_REASONS)) ==
-					     STEP_HYP_OTHER;
-			const char *word = other ? steps_why(s->steps, &s->in->v[input], input, i) : NULL;
+				     steps_kind(s->steps, input, i - SPAN_REASONS) == STEP_HYP_OTHER;
+			const char *word = other ? steps_why(s->steps, in, input, i) : NULL;
 
-			ret = word ? sql_hyp_learn(s->hyp, word, &w->why[i]) : 0;
+			ret = word ? sql_hyp_learn(s->hyp, word, &s->hyp->why[input][i]) : 0;
 		}
 		for (unsigned int i = 0; i < SPAN_REASONS && !ret; i++) {
 			const char *word = steps_reason(s->steps, input, STEP_HYP_EXIT, i);
 
-			ret = word ? sql_hyp_learn(s->hyp, word, &w->left[i]) : 0;
+			ret = word ? sql_hyp_learn(s->hyp, word, &s->hyp->left[input][i]) : 0;
 		}
 	}
 	return ret;
@@ -72,9 +68,8 @@ void sql_hyp_close(struct sql *s)
 
 	if (!h)
 		return;
-	for (size_t i = 0; h->inputs && i < s->in->n; i++)
-		free(h->inputs[i].why);
-	free(h->inputs);
+	free(h->why);
+	free(h->left);
 	for (size_t i = 1; i <= h->n_words; i++)
 		free(h->words[i]);
 	free(h);
@@ -85,7 +80,7 @@ void sql_hyp_close(struct sql *s)
 
 static void sql_span_of(const struct sql *s, const struct span *v, struct sql_span *out)
 {
-	const struct sql_hyp_words *w = &s->hyp->inputs[v->machine];
+	const uint8_t *why = s->hyp->why[v->machine];
 	bool paired = v->end == SPAN_PAIRED && v->to - v->from <= INT64_MAX;
 
 	*out = (struct sql_span){
@@ -95,9 +90,9 @@ static void sql_span_of(const struct sql *s, const struct span *v, struct sql_sp
 						: SPAN_DUR_LOST,
 		.record = sql_id_record((int64_t)v->first),
 		.vcpu = v->vcpu,
-		.reason = v->why == SPAN_UNKNOWN ? 0 : w->why[v->why],
-		.left = paired && v->left < SPAN_REASONS ? w->left[v->left] : 0,
-		.event = v->event == SPAN_NO_EVENT ? 0 : w->why[SPAN_REASONS + v->event],
+		.reason = v->why == SPAN_UNKNOWN ? 0 : why[v->why],
+		.left = paired && v->left < SPAN_REASONS ? s->hyp->left[v->machine][v->left] : 0,
+		.event = v->event == SPAN_NO_EVENT ? 0 : why[SPAN_REASONS + v->event],
 	};
 }
 

@@ -174,9 +174,13 @@ static int sql_relative_next(struct sql_cursor *cursor)
 	return code == SQLITE_ROW ? 1 : code == SQLITE_DONE ? 0 : code == SQLITE_INTERRUPT ? -EINTR : -EIO;
 }
 
-static void sql_relative_column(struct sql_cursor *cursor, sqlite3_context *to, int i)
+static struct sql_cell sql_relative_column(struct sql_cursor *cursor, int i)
 {
-	sqlite3_result_value(to, sqlite3_column_value(((struct sql_relative_cursor *)cursor)->stmt, i));
+	sqlite3_stmt *stmt = ((struct sql_relative_cursor *)cursor)->stmt;
+
+	if (sqlite3_column_type(stmt, i) == SQLITE_INTEGER)
+		return sql_number(sqlite3_column_int64(stmt, i));
+	return (struct sql_cell){ .kind = SQL_CELL_COPY, .text = (const char *)sqlite3_column_text(stmt, i) };
 }
 
 static int64_t sql_relative_number(const struct sql_cursor *cursor)

@@ -72,8 +72,6 @@ static void sql_event_close(struct sql_cursor *c)
 {
 	struct sql_event_cursor *e = (struct sql_event_cursor *)c;
 
-	for (size_t i = 0; e->named && i < c->sql->in->n; i++)
-		free(e->named[i]);
 	free(e->named);
 	e->named = NULL;
 	sql_scan_close(&e->scan);
@@ -94,15 +92,12 @@ static int sql_event_filter(struct sql_cursor *c)
 	if (e->by_id)
 		return 0;
 	if (c->want.by_name) {
-		e->named = calloc(in->n + 1, sizeof(*e->named));
+		e->named = inputs_table(in, 0, sizeof(**e->named));
 		if (!e->named)
 			return -ENOMEM;
 	}
 	/* finds the events with wanted names, and whether the hypervisor or others have such */
-	for (size_t i = 0; e->named && i < in->n; i++) {
-		e->named[i] = calloc(in->v[i].n_known + 1, sizeof(**e->named));
-		if (!e->named[i])
-			return -ENOMEM;
+	for (size_t i = 0; e->named && i < in->n; i++)
 		for (unsigned int id = 0; id < in->v[i].n_known; id++) {
 			const struct known_event *k = input_event(&in->v[i], id);
 
@@ -110,7 +105,6 @@ static int sql_event_filter(struct sql_cursor *c)
 			if (e->named[i][id])
 				*(k->hyp ? &hyp : &other) = true;
 		}
-	}
 	if (e->named && !hyp && !other)
 		return 0;
 	return sql_scan_open(&e->scan, c->sql, &c->want,
@@ -173,7 +167,7 @@ static int sql_event_next(struct sql_cursor *c)
 
 /* ---- columns ------------------------------------------------------------------------------------- */
 
-static void sql_event_text(struct sql_event_cursor *e, sqlite3_context *to)
+static struct sql_cell sql_event_text(struct sql_event_cursor *e)
 {
 	struct sql *s = e->c.sql;
 	struct print_record r;
@@ -183,10 +177,9 @@ static void sql_event_text(struct sql_event_cursor *e, sqlite3_context *to)
 	ret = ret ?: print_begin(s->print, e->t, e->m, &r, &e->ready);
 	if (!ret)
 		print_fields(s->print, &r, &e->ready, 0, &e->text);
-	if (ret || buf_status(&e->text))
-		sqlite3_result_error_nomem(to);
-	else
-		sqlite3_result_text(to, buf_str(&e->text), (int)e->text.len, SQLITE_TRANSIENT);
+	if (ret || !buf_str(&e->text))
+		return (struct sql_cell){ .kind = SQL_CELL_FAILED };
+	return (struct sql_cell){ .kind = SQL_CELL_COPY, .text = buf_str(&e->text) };
 }
 
 static int64_t sql_event_number(const struct sql_cursor *c)
@@ -196,7 +189,7 @@ static int64_t sql_event_number(const struct sql_cursor *c)
 	return e->by_id ? c->want.id.from : sql_id(ID_EVENT, e->stream, sql_scan_record(&e->scan));
 }
 
-static void sql_event_column(struct sql_cursor *c, sqlite3_context *to, int i)
+static struct sql_cell sql_event_column(struct sql_cursor *c, int i)
 {
 	struct sql_event_cursor *e = (struct sql_event_cursor *)c;
 	unsigned int id;
@@ -207,50 +200,37 @@ static void sql_event_column(struct sql_cursor *c, sqlite3_context *to, int i)
 
 	switch (what) {
 	case EVENT_ID:
-		sqlite3_result_int64(to, sql_event_number(c));
-		break;
+		return sql_number(sql_event_number(c));
 	case EVENT_TS:
-		sqlite3_result_int64(to, sql_ts(e->m->ts));
-		break;
+		return sql_number(sql_ts(e->m->ts));
 	case EVENT_NAME:
-		sql_give_text(to, k ? k->event->name : NULL);
-		break;
+		return sql_text(k ? k->event->name : NULL);
 	case EVENT_SYSTEM:
-		sql_give_text(to, k ? k->event->system : NULL);
-		break;
+		return sql_text(k ? k->event->system : NULL);
 	case EVENT_MACHINE:
-		sql_give_text(to, in->machine);
-		break;
+		return sql_text(in->machine);
 	case EVENT_BUFFER:
-		sql_give_text(to, sql_buffer_name(c->sql, e->stream));
-		break;
+		return sql_text(sql_buffer_name(c->sql, e->stream));
 	case EVENT_CPU:
-		sqlite3_result_int64(to, c->sql->streams[e->stream].cpu);
-		break;
+		return sql_number(c->sql->streams[e->stream].cpu);
 	case EVENT_MACHINE_ID:
-		sqlite3_result_int64(to, (int64_t)c->sql->streams[e->stream].input);
-		break;
+		return sql_number((int64_t)c->sql->streams[e->stream].input);
 	case EVENT_TID:
 	case EVENT_COMM:
 		pid = timeline_pid(k ? &k->pid : &in->pid, e->m);
-		if (pid >= 0 && what == EVENT_COMM)
-			sql_give_text(to, sql_comm(c->sql, c->sql->streams[e->stream].input, pid));
-		else if (pid >= 0)
-			sqlite3_result_int(to, pid);
-		break;
+		if (pid < 0)
+			return SQL_NOTHING;
+		return what == EVENT_TID ? sql_number(pid)
+					 : sql_text(sql_comm(c->sql, c->sql->streams[e->stream].input, pid));
 	case EVENT_TEXT:
-		sql_event_text(e, to);
-		break;
+		return sql_event_text(e);
 	case EVENT_BOUND:
 		bound = in->guest ? filetime_bound(&in->time, e->m->raw) : 0;
-		if (bound <= INT64_MAX)
-			sqlite3_result_int64(to, (int64_t)bound);
-		break;
-	case EVENT_MISSED:
-		if (e->m->missed > 0) /* else their number is unknown */
-			sqlite3_result_int64(to, e->m->missed);
-		break;
+		return bound <= INT64_MAX ? sql_number((int64_t)bound) : SQL_NOTHING;
+	case EVENT_MISSED: /* NULL: their number is unknown */
+		return e->m->missed > 0 ? sql_number(e->m->missed) : SQL_NOTHING;
 	}
+	return SQL_NOTHING;
 }
 
 #define RECORD_TABLE(table, of, per_row)                                                                     \

@@ -164,6 +164,47 @@ struct sql_column {
 	int what; /* its value's number; 0: column() goes by the place */
 };
 
+/* A column's value. */
+struct sql_cell {
+	enum {
+		SQL_CELL_NULL,
+		SQL_CELL_NUMBER,
+		SQL_CELL_TEXT,
+		SQL_CELL_COPY,
+		SQL_CELL_OWN,
+		SQL_CELL_FAILED
+	} kind;
+	int64_t number;
+	/* SQL_CELL_TEXT: lives as long as the files; SQL_CELL_COPY: until the next row; SQL_CELL_OWN:
+	 * sqlite3_mprintf's */
+	const char *text;
+};
+
+static inline struct sql_cell sql_number(int64_t v)
+{
+	return (struct sql_cell){ .kind = SQL_CELL_NUMBER, .number = v };
+}
+
+/* NULL: NULL. */
+static inline struct sql_cell sql_text(const char *text)
+{
+	return (struct sql_cell){ .kind = text ? SQL_CELL_TEXT : SQL_CELL_NULL, .text = text };
+}
+
+#define SQL_NOTHING ((struct sql_cell){ 0 })
+/* SQLite's code. */
+static inline int sql_cell_give(struct sql_cell v, sqlite3_context *to)
+{
+	if (v.kind == SQL_CELL_NUMBER)
+		sqlite3_result_int64(to, v.number);
+	else if (v.kind != SQL_CELL_NULL && v.kind != SQL_CELL_FAILED)
+		sqlite3_result_text(to, v.text, -1,
+				    v.kind == SQL_CELL_TEXT   ? SQLITE_STATIC
+				    : v.kind == SQL_CELL_COPY ? SQLITE_TRANSIENT
+							      : sqlite3_free);
+	return v.kind == SQL_CELL_FAILED ? SQLITE_NOMEM : SQLITE_OK;
+}
+
 struct sql_cursor {
 	sqlite3_vtab_cursor base;
 	const struct sql_table *table;
@@ -186,7 +227,7 @@ struct sql_table {
 	/* From the beginning, by c->want; then row by row: 1; 0: the end. Leaves nothing open on an error. */
 	int (*filter)(struct sql_cursor *c);
 	int (*next)(struct sql_cursor *c);
-	void (*column)(struct sql_cursor *c, sqlite3_context *to, int i);
+	struct sql_cell (*column)(struct sql_cursor *c, int i);
 	/* Zeroed ones, too. NULL: there is nothing to close. */
 	void (*close)(struct sql_cursor *c);
 	/*
@@ -230,11 +271,13 @@ int sql_failed(struct sql *s, int code, char why[SQL_WHY_MAX]);
 int sql_perfetto_add(struct sql *s);
 extern const char sql_perfetto_text[]; /* perfetto.sql */
 
-/* A column's result: a text that lives as long as the files; NULL: NULL. */
-static inline void sql_give_text(sqlite3_context *to, const char *text)
+/* Of a host's thread: its guest's name, or the number of the vCPU that it runs. */
+static inline struct sql_cell sql_vcpu(const struct input *in, int32_t tid, bool guest)
 {
-	if (text)
-		sqlite3_result_text(to, text, -1, SQLITE_STATIC);
+	const struct offset_guest *of = NULL;
+	const struct offset_vcpu *vcpu = tid > 0 ? input_vcpu(in, tid, &of) : NULL;
+
+	return !vcpu ? SQL_NOTHING : guest ? sql_text(of->name) : sql_number(vcpu->cpu);
 }
 
 /* Reads the files' own tables of tasks' names. -ENOMEM. */
@@ -314,11 +357,8 @@ struct sql_span_maker {
 };
 
 struct sql_hyp {
-	/* by input: words of spans' `why` and of the reasons of their ends */
-	struct sql_hyp_words {
-		uint8_t *why, left[SPAN_REASONS];
-	} * inputs;
-	char *words[256]; /* from 1 on */
+	uint8_t **why, **left; /* by input: words of spans' `why` and of the reasons of their ends */
+	char *words[256];      /* from 1 on */
 	size_t n_words;
 	struct sql_pieces *store; /* hyp-store.c; by stream */
 	bool too_many;		  /* for the store */

@@ -154,87 +154,67 @@ static int sql_state_next(struct sql_cursor *cursor)
 
 /* ---- columns --------------------------------------------------------------------------------------- */
 
-static void sql_state_comm(struct sql_state_cursor *c, sqlite3_context *to, size_t input, int32_t pid)
+static struct sql_cell sql_state_comm(const struct sql *s, size_t input, int32_t pid)
 {
-	if (pid != STATE_NO_TASK && input != STATE_NO_INPUT)
-		sql_give_text(to, sql_comm(c->c.sql, input, pid));
+	return pid != STATE_NO_TASK && input != STATE_NO_INPUT ? sql_text(sql_comm(s, input, pid))
+							       : SQL_NOTHING;
 }
 
-static void sql_state_column(struct sql_cursor *cursor, sqlite3_context *to, int i)
+/* none: the number that stands for no number. */
+static struct sql_cell sql_state_number(uint64_t v, uint64_t none)
+{
+	return v == none ? SQL_NOTHING : sql_number(sql_ts(v));
+}
+
+static struct sql_cell sql_state_column(struct sql_cursor *cursor, int i)
 {
 	struct sql_state_cursor *c = (struct sql_state_cursor *)cursor;
 	const struct state_span *v = &c->v[c->i];
-	const char *text = NULL;
-	uint64_t number = 0;
-	bool known = true;
+	const struct sql *s = cursor->sql;
+	const char *text;
 
 	switch (cursor->table->columns[i].what) {
 	case STATE_TS:
-		number = v->from;
-		break;
+		return sql_number(sql_ts(v->from));
 	case STATE_DUR:
-		number = v->to - v->from;
-		break;
+		return sql_number(sql_ts(v->to - v->from));
 	case STATE_VCPU:
-		number = v->owner->vcpu;
-		known = v->owner->vcpu != STATE_NO_CPU;
-		break;
+		return sql_state_number(v->owner->vcpu, STATE_NO_CPU);
 	case STATE_TID:
-		number = (uint64_t)v->owner->pid;
-		known = v->owner->pid >= 0;
-		break;
+		return v->owner->pid >= 0 ? sql_number(v->owner->pid) : SQL_NOTHING;
 	case STATE_CPU:
-		number = v->cpu;
-		known = v->cpu != STATE_NO_CPU;
-		break;
+		return sql_state_number(v->cpu, STATE_NO_CPU);
 	case STATE_OTHER_TID:
-		number = (uint64_t)v->other;
-		known = v->other != STATE_NO_TASK;
-		break;
+		return v->other != STATE_NO_TASK ? sql_number(v->other) : SQL_NOTHING;
 	case STATE_TS_BOUND:
-		number = v->from_bound;
-		known = v->from_bound != UINT64_MAX;
-		break;
+		return sql_state_number(v->from_bound, UINT64_MAX);
 	case STATE_END_BOUND:
-		number = v->to_bound;
-		known = v->to_bound != UINT64_MAX;
-		break;
+		return sql_state_number(v->to_bound, UINT64_MAX);
 	case STATE_MACHINE_ID:
-		number = v->owner->input;
-		break;
+		return sql_number(v->owner->input);
 	case STATE_COARSE:
-		number = v->coarse;
-		break;
+		return sql_number(v->coarse);
 	case STATE_MACHINE:
-		sql_give_text(to, c->c.sql->in->v[v->owner->input].machine);
-		return;
+		return sql_text(s->in->v[v->owner->input].machine);
 	case STATE_GUEST_NAME:
-		sql_give_text(to, v->owner->guest_name);
-		return;
+		return sql_text(v->owner->guest_name);
 	case STATE_NAME:
-		sql_state_comm(c, to, v->owner->input, v->owner->pid);
-		return;
+		return sql_state_comm(s, v->owner->input, v->owner->pid);
 	case STATE_STATE:
-		sql_give_text(to, state_name(v->state));
-		return;
+		return sql_text(state_name(v->state));
 	case STATE_BY:
-		sql_give_text(to, v->by == STATE_UNKNOWN ? NULL : state_name(v->by));
-		return;
+		return sql_text(v->by == STATE_UNKNOWN ? NULL : state_name(v->by));
 	case STATE_REASON:
 		text = states_reason(c->states, v);
-		if (text)
-			sqlite3_result_text(to, text, -1, SQLITE_TRANSIENT);
-		return;
+		return text ? (struct sql_cell){ .kind = SQL_CELL_COPY, .text = text } : SQL_NOTHING;
 	case STATE_CLASS:
 		if (v->why == STEP_KVM_EXIT && v->class < 64)
-			sql_give_text(to, esr_ec_name((unsigned int)v->class));
-		return;
+			return sql_text(esr_ec_name((unsigned int)v->class));
+		break;
 	case STATE_OTHER_NAME:
-		sql_state_comm(c, to, v->other_input, v->other);
-		return;
+		return sql_state_comm(s, v->other_input, v->other);
 	}
-	if (known)
-		sqlite3_result_int64(to, sql_ts(number));
+	return SQL_NOTHING;
 }
 
 /* ---- the tables ------------------------------------------------------------------------------------- */

@@ -179,13 +179,8 @@ static int sql_thread_filter(struct sql_cursor *cursor)
 
 	if (s->threads_known)
 		return 0;
-	events = calloc(s->in->n + 1, sizeof(*events));
-	ret = events ? 0 : -ENOMEM;
-	for (size_t i = 0; i < s->in->n && !ret; i++) {
-		events[i] = calloc(s->in->v[i].n_known + 1, sizeof(**events));
-		ret = events[i] ? 0 : -ENOMEM;
-	}
-	ret = ret ?: sql_scan_open(&c, s, NULL, PART_OTHER);
+	events = inputs_table(s->in, 0, sizeof(**events));
+	ret = events ? sql_scan_open(&c, s, NULL, PART_OTHER) : -ENOMEM;
 	while (!ret && (ret = sql_scan_next(&c)) == 1) {
 		size_t input = s->streams[c.stream].input;
 		unsigned int id;
@@ -199,8 +194,6 @@ static int sql_thread_filter(struct sql_cursor *cursor)
 		ret = sql_threads_record(s, &events[input][id], c.m, input);
 	}
 	sql_scan_close(&c);
-	for (size_t i = 0; events && i < s->in->n; i++)
-		free(events[i]);
 	free(events);
 	s->threads_known = !ret;
 	return ret;
@@ -219,20 +212,15 @@ static int sql_thread_next(struct sql_cursor *c)
 	return (size_t)c->row < c->sql->threads.n;
 }
 
-static void sql_thread_column(struct sql_cursor *c, sqlite3_context *to, int i)
+static struct sql_cell sql_thread_column(struct sql_cursor *c, int i)
 {
 	const struct sql_task *task = &c->sql->threads.v[c->row - 1];
 
-	if (i == 0)
-		sqlite3_result_int64(to, c->row);
-	else if (i == 1)
-		sql_give_text(to, c->sql->in->v[task->input].machine);
-	else if (i == 2)
-		sqlite3_result_int(to, task->tid);
-	else if (i == 3)
-		sql_give_text(to, task->name);
-	else
-		sqlite3_result_int64(to, (int64_t)task->input);
+	return i == 0	? sql_number(c->row)
+	       : i == 1 ? sql_text(c->sql->in->v[task->input].machine)
+	       : i == 2 ? sql_number(task->tid)
+	       : i == 3 ? sql_text(task->name)
+			: sql_number((int64_t)task->input);
 }
 
 const struct sql_table sql_threads_table = {

@@ -148,10 +148,9 @@ static int sql_table_column(sqlite3_vtab_cursor *cursor, sqlite3_context *to, in
 {
 	struct sql_cursor *c = (struct sql_cursor *)cursor;
 
-	if (c->copied)
-		sqlite3_result_value(to, sqlite3_column_value(c->copy, i + 1));
-	else
-		c->table->column(c, to, i);
+	if (!c->copied)
+		return sql_cell_give(c->table->column(c, i), to);
+	sqlite3_result_value(to, sqlite3_column_value(c->copy, i + 1));
 	return SQLITE_OK;
 }
 

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 #define LINEAR 128u /* values below have a bucket each */
 #define HALF   64u  /* buckets of each power of two above */
 
@@ -33,24 +35,6 @@ static uint64_t bucket_to(size_t bucket)
 			       : bucket_from(bucket) + ((1ull << ((bucket - LINEAR) / HALF + 1)) - 1);
 }
 
-static int histogram_room(struct histogram *h, size_t buckets)
-{
-	size_t room = h->room ?: LINEAR;
-	uint64_t *v;
-
-	while (room < buckets)
-		room *= 2;
-	if (room == h->room)
-		return 0;
-	v = realloc(h->buckets, room * sizeof(*v));
-	if (!v)
-		return -ENOMEM;
-	memset(v + h->room, 0, (room - h->room) * sizeof(*v));
-	h->buckets = v;
-	h->room = room;
-	return 0;
-}
-
 static void histogram_sum(struct histogram *h, uint64_t n, uint64_t sum, uint64_t min, uint64_t max)
 {
 	h->min = !h->n || min < h->min ? min : h->min;
@@ -64,7 +48,7 @@ int histogram_add(struct histogram *h, uint64_t value)
 {
 	size_t bucket = bucket_of(value);
 
-	if (bucket >= h->room && histogram_room(h, bucket + 1))
+	if (bucket >= h->room && array_reach(&h->buckets, &h->room, bucket + 1, sizeof(*h->buckets)))
 		return -ENOMEM;
 	h->buckets[bucket]++;
 	histogram_sum(h, 1, value, value, value);
@@ -75,7 +59,7 @@ int histogram_join(struct histogram *h, const struct histogram *from)
 {
 	if (!from->n)
 		return 0;
-	if (histogram_room(h, from->room))
+	if (array_reach(&h->buckets, &h->room, from->room, sizeof(*h->buckets)))
 		return -ENOMEM;
 	for (size_t i = 0; i < from->room; i++)
 		h->buckets[i] += from->buckets[i];

@@ -17,24 +17,18 @@ struct hyp_cpu {
 	bool seen;	/* it has such events */
 };
 
-/* Rows of an input, by kind; 0: none yet, else 1 + its index. */
-struct hyp_input {
-	uint32_t *visits, *firmware;
-	size_t n_kinds;
-	bool is_smc[SPAN_REASONS];
-};
-
 struct hyp_rows {
 	struct hyptime_row *v;
 	size_t n;
+	uint32_t **slots; /* by input and kind: 0: none yet, else 1 + its index */
 };
 
 struct hyptime {
 	const struct inputs *in;
 	const struct steps *steps;
 	struct tally *to;
-	struct hyp_input *inputs;
-	struct hyp_cpu *cpus; /* by stream */
+	bool (*is_smc)[SPAN_REASONS]; /* by input: of hyp_exit's reasons */
+	struct hyp_cpu *cpus;	      /* by stream */
 	size_t n_cpus;
 	struct hyp_rows visits, firmware;
 	struct hyptime_unpaired unpaired;
@@ -51,29 +45,22 @@ int hyptime_open(struct hyptime **out, const struct inputs *in, const struct tim
 	if (!h)
 		return -ENOMEM;
 	*h = (struct hyptime){ .in = in, .steps = steps, .to = to, .n_cpus = merge_streams(t->merge) };
-	h->inputs = calloc(in->n + 1, sizeof(*h->inputs));
+	h->is_smc = calloc(in->n + 1, sizeof(*h->is_smc));
+	h->visits.slots = inputs_table(in, SPAN_REASONS + 1, sizeof(**h->visits.slots));
+	h->firmware.slots = inputs_table(in, SPAN_REASONS + 1, sizeof(**h->firmware.slots));
 	h->cpus = calloc(h->n_cpus + 1, sizeof(*h->cpus));
-	if (!h->inputs || !h->cpus)
-		goto fail;
-	for (size_t i = 0; i < in->n; i++) {
-		struct hyp_input *new = &h->inputs[i];
-
-		new->n_kinds = SPAN_REASONS + in->v[i].n_known + 1;
-		new->visits = calloc(new->n_kinds, sizeof(*new->visits));
-		new->firmware = calloc(new->n_kinds, sizeof(*new->firmware));
-		if (!new->visits || !new->firmware)
-			goto fail;
+	if (!h->is_smc || !h->visits.slots || !h->firmware.slots || !h->cpus) {
+		hyptime_close(h);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < in->n; i++)
 		for (unsigned int r = 0; r < SPAN_REASONS; r++) {
 			const char *word = steps_reason(steps, i, STEP_HYP_EXIT, r);
 
-			new->is_smc[r] = word && !strcmp(word, "smc");
+			h->is_smc[i][r] = word && !strcmp(word, "smc");
 		}
-	}
 	*out = h;
 	return 0;
-fail:
-	hyptime_close(h);
-	return -ENOMEM;
 }
 
 static void hyp_rows_release(struct hyp_rows *r)
@@ -81,29 +68,26 @@ static void hyp_rows_release(struct hyp_rows *r)
 	for (size_t i = 0; i < r->n; i++)
 		histogram_release(&r->v[i].time);
 	free(r->v);
+	free(r->slots);
 }
 
 void hyptime_close(struct hyptime *h)
 {
 	if (!h)
 		return;
-	for (size_t i = 0; h->inputs && i < h->in->n; i++) {
-		free(h->inputs[i].visits);
-		free(h->inputs[i].firmware);
-	}
 	hyp_rows_release(&h->visits);
 	hyp_rows_release(&h->firmware);
-	free(h->inputs);
+	free(h->is_smc);
 	free(h->cpus);
 	free(h);
 }
 
 /* ---- in order ---------------------------------------------------------------------------------------- */
 
-static int hyp_add(struct hyp_rows *rows, uint32_t *slots, size_t n_kinds, size_t input, uint64_t kind,
-		   uint64_t ns)
+static int hyp_add(const struct hyptime *h, struct hyp_rows *rows, size_t input, uint64_t kind, uint64_t ns)
 {
-	uint32_t *slot = &slots[kind < n_kinds - 1 ? (size_t)kind : n_kinds - 1];
+	size_t last = SPAN_REASONS + h->in->v[input].n_known;
+	uint32_t *slot = &rows->slots[input][kind < last ? kind : last];
 	const struct hyptime_row new = { .input = input, .kind = kind };
 
 	if (!*slot) {
@@ -122,16 +106,15 @@ static int hyptime_after(void *ctx, struct pass_run *run)
 	if (h->to && run->records->n)
 		tally_begin(h->to, run->records->v[0].ts);
 	for (const struct step *s = run->steps; s < run->steps + run->n_steps && !ret; s++) {
-		struct hyp_input *i = &h->inputs[s->input];
 		struct hyp_cpu *c = &h->cpus[s->stream];
 		struct span done;
 
 		c->seen |= s->kind == STEP_HYP_ENTER || s->kind == STEP_HYP_EXIT || s->kind == STEP_HYP_OTHER;
 		if (s->kind == STEP_HYP_ENTER || s->kind == STEP_HYP_EXIT || s->kind == STEP_LOST) {
 			if (s->kind == STEP_HYP_ENTER && c->calls && s->ts >= c->since)
-				ret = hyp_add(&h->firmware, i->firmware, i->n_kinds, s->input, span_why(s->a),
-					      s->ts - c->since);
-			c->calls = s->kind == STEP_HYP_EXIT && s->a < SPAN_REASONS && i->is_smc[s->a];
+				ret = hyp_add(h, &h->firmware, s->input, span_why(s->a), s->ts - c->since);
+			c->calls =
+				s->kind == STEP_HYP_EXIT && s->a < SPAN_REASONS && h->is_smc[s->input][s->a];
 			c->since = s->ts;
 		}
 		if (ret || !step_visit(&c->visit, s, 0, &done))
@@ -141,7 +124,7 @@ static int hyptime_after(void *ctx, struct pass_run *run)
 			h->unpaired.enters += done.end != SPAN_BEGUN;
 			continue;
 		}
-		ret = hyp_add(&h->visits, i->visits, i->n_kinds, s->input, done.why, done.to - done.from);
+		ret = hyp_add(h, &h->visits, s->input, done.why, done.to - done.from);
 		if (!ret && h->to)
 			ret = tally_add(h->to, &done);
 	}

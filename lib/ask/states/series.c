@@ -284,16 +284,8 @@ static int series_span(void *ctx, const struct state_span *span)
 		return 0;
 	if (span->owner->kind == STATE_OF_TASK && span->state != STATE_RUNNING)
 		return 0;
-	if (cell >= r->n_rows) {
-		size_t n = 2 * cell + STATES;
-		size_t *rows = realloc(r->rows, n * sizeof(*rows));
-
-		if (!rows)
-			return -ENOMEM;
-		memset(rows + r->n_rows, 0, (n - r->n_rows) * sizeof(*rows));
-		r->rows = rows;
-		r->n_rows = n;
-	}
+	if (array_reach(&r->rows, &r->n_rows, cell + 1, sizeof(*r->rows)))
+		return -ENOMEM;
 	if (!r->rows[cell]) {
 		ret = series_state_find(r, span, &row);
 		if (ret)

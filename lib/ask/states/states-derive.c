@@ -235,27 +235,16 @@ struct state_vcpu *state_vcpu_of(struct states *st, struct state_input *in, int3
 
 struct state_cpu *state_cpu_new(struct states *st, struct state_input *in, uint64_t number)
 {
-	size_t room = in->n_cpus ?: 8;
-	struct state_cpu *c, **v;
+	struct state_cpu *c;
 
 	if (number >= STATE_CPUS_MAX) {
 		st->left_out++;
 		return NULL;
 	}
-	while (room <= number)
-		room *= 2;
-	if (room > in->n_cpus) {
-		v = realloc(in->cpus, room * sizeof(*v));
-		if (!v) {
-			st->error = -ENOMEM;
-			return NULL;
-		}
-		memset(v + in->n_cpus, 0, (room - in->n_cpus) * sizeof(*v));
-		in->cpus = v;
-		in->n_cpus = room;
-	}
 	c = table_new(st, sizeof(*c));
-	if (!c)
+	if (c && array_reach(&in->cpus, &in->n_cpus, number + 1, sizeof(struct state_cpu *)))
+		st->error = -ENOMEM;
+	if (st->error)
 		return NULL;
 	c->number = (uint32_t)number;
 	c->in = in;

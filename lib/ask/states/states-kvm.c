@@ -2,7 +2,8 @@
 /*
  * KVM's and the hypervisor's events: in the guest, in the hypervisor, out of it and why. A state begins with
  * each of them, and other events end it before its counterpart comes (WFx, wake-ups, exits to the VMM,
- * switches): no pairs are made here. Exits and visits as spans are lib/spans'.
+ * switches), so that none waits for its pair. Where no other event comes in between, states have the edges of
+ * the spans of lib/spans (tests/integration/spans.t).
  */
 #include "ask/states/states-priv.h"
 

@@ -95,7 +95,6 @@ struct step_words {
 struct step_input {
 	struct step_event *events; /* by id */
 	size_t n;
-	bool known[STEP_KINDS];
 	struct tep_handle *tep;
 	struct step_names *names;
 	struct step_words words[STEP_KINDS];
@@ -209,7 +208,6 @@ static int step_event_open(struct step_input *s, const struct known_event *k, un
 		e->more[i - 1] = step_field(k->event, r->b[i]);
 	for (size_t i = 1; i < 3 && (r->kind == STEP_SWITCH || r->kind == STEP_NAME); i++)
 		e->more[i - 1] = field_load(r->b[i] ? tep_find_field(k->event, r->b[i]) : NULL);
-	s->known[r->kind] = true;
 	if (s->words[r->kind].n)
 		return 0;
 	for (const struct tep_print_arg *arg = k->event->print_fmt.args; arg && !ret; arg = arg->next)
@@ -272,11 +270,6 @@ void steps_close(struct steps *s)
 enum step_kind steps_kind(const struct steps *s, size_t input, unsigned int id)
 {
 	return id < s->v[input].n ? s->v[input].events[id].kind : STEP_NONE;
-}
-
-bool steps_known(const struct steps *s, size_t input, enum step_kind kind)
-{
-	return s->v[input].known[kind];
 }
 
 /* ---- records --------------------------------------------------------------------------------- */

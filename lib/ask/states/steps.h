@@ -84,8 +84,6 @@ int steps_open(struct steps **out, const struct inputs *in);
 void steps_close(struct steps *s);
 /* The event that a record of that id is; STEP_NONE: none. */
 enum step_kind steps_kind(const struct steps *s, size_t input, unsigned int id);
-/* Whether the files have formats of such events. */
-bool steps_known(const struct steps *s, size_t input, enum step_kind kind);
 /*
  * Fills b with the steps of the set, all STEPS_LOSSES and STEP_NAME, in place of the run before. Several
  * threads, each with its own batch. -ENOMEM.

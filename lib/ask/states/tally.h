@@ -13,9 +13,8 @@
 #define TALLY_ROWS_MAX	  256 /* reasons whose slices are kept */
 
 struct tally_cell {
-	uint64_t ns;	/* until tally_finish only of those that begin or end there */
-	int32_t passes; /* how many more than in the slice before fill it */
-	uint32_t n;	/* of those that begin there */
+	uint64_t ns;
+	uint64_t n; /* of those that begin there */
 };
 
 /* A reason by slices. */
@@ -29,7 +28,7 @@ struct tally_row {
 };
 
 struct tally {
-	/* the longest: at most `most` of each kind, in no order until tally_finish */
+	/* at most `most` of each kind, the longest first */
 	size_t most;
 	struct span *longest[TALLY_KINDS];
 	size_t n_longest[TALLY_KINDS];
@@ -51,11 +50,11 @@ int tally_keep(struct tally *s, const struct span *span);
 /* -ENOMEM. Inline: there are millions, and few are kept: without rows and pid. */
 static inline int tally_add(struct tally *s, const struct span *span)
 {
-	const struct span *shortest = s->longest[span->kind];
+	const struct span *longest = s->longest[span->kind];
 	struct span kept;
 
 	if (!s->width && s->n_longest[span->kind] == s->most &&
-	    (!s->most || span->to - span->from < shortest->to - shortest->from))
+	    (!s->most || span->to - span->from < longest[s->most - 1].to - longest[s->most - 1].from))
 		return 0;
 	kept = (struct span){ .from = span->from,
 			      .to = span->to,
@@ -66,7 +65,5 @@ static inline int tally_add(struct tally *s, const struct span *span)
 			      .kind = span->kind };
 	return tally_keep(s, &kept);
 }
-/* Once, when all are added: the longest of each kind first; the cells are whole. */
-void tally_finish(struct tally *s);
 
 #endif

@@ -73,17 +73,12 @@ static bt_field_class *ctf_array(bt_trace_class *t, size_t item, bool is_signed,
 static int ctf_field_open(bt_trace_class *t, bt_field_class *to, const struct tep_format_field *f,
 			  struct ctf_field *field)
 {
-	size_t item = field_item_size(f);
-
 	*field = (struct ctf_field){ .load = field_load(f),
+				     .item = field_load_item(f),
 				     .is_text = f->flags & TEP_FIELD_IS_STRING,
 				     .is_signed = f->flags & TEP_FIELD_IS_SIGNED };
-	field->item = (struct field_load){ .kind = FIELD_NUMBER,
-					   .size = (uint32_t)item,
-					   .sign = field->is_signed ? (uint8_t)(64 - 8 * item) : 0,
-					   .swap = field->load.swap };
 	if (field->load.kind == FIELD_BYTES && !field->is_text)
-		field->items = field->load.size / item;
+		field->items = field->load.size / field->item.size;
 	switch (field->load.kind) {
 	case FIELD_NUMBER:
 		return ctf_member(to, f->name, ctf_integer(t, field->load.size, field->is_signed));
@@ -91,7 +86,7 @@ static int ctf_field_open(bt_trace_class *t, bt_field_class *to, const struct te
 	case FIELD_LOC:
 		return ctf_member(to, f->name,
 				  field->is_text ? bt_field_class_string_create(t)
-						 : ctf_array(t, item, field->is_signed, field->items));
+						 : ctf_array(t, field->item.size, field->is_signed, field->items));
 	default:
 		return 0; /* such as a struct, of unknown content */
 	}

@@ -32,15 +32,11 @@ struct line_event {
 	struct line_field v[];
 };
 
-struct line_input {
-	struct line_event **events; /* by id */
-	struct part *places;	    /* by buffer: `{"file":"trace.dat","guest":null,"buffer":"","cpu":` */
-};
-
 struct lines {
 	struct export_job *job;
 	struct print *print;
-	struct line_input *v; /* by input */
+	struct line_event ***events; /* by input and id */
+	struct part **places; /* by input and buffer: `{"file":"trace.dat","guest":null,"buffer":"","cpu":` */
 	struct arena kept;
 	struct buf scratch;
 };
@@ -171,7 +167,7 @@ static void line_write(const struct lines *l, const struct print_record *r, stru
 {
 	struct buf *info = &own->info;
 
-	put_part(out, l->v[r->at->input].places[r->at->buffer]);
+	put_part(out, l->places[r->at->input][r->at->buffer]);
 	buf_add_u64(out, r->at->cpu);
 	if (r->m->missed > 0) {
 		PUT(out, ",\"lost\":");
@@ -193,7 +189,7 @@ static void line_write(const struct lines *l, const struct print_record *r, stru
 		else
 			PUT(out, "null");
 		if (r->event) {
-			const struct line_event *e = l->v[r->at->input].events[r->id];
+			const struct line_event *e = l->events[r->at->input][r->id];
 
 			put_part(out, e->head);
 			for (size_t i = 0; i < e->n; i++)
@@ -257,7 +253,7 @@ static int lines_before(void *ctx, struct pipeline_run *run)
 		l->job->unknown += !r->event;
 		if (!r->event)
 			continue;
-		e = &l->v[r->at->input].events[r->id];
+		e = &l->events[r->at->input][r->id];
 		if (!*e)
 			*e = line_event_new(l, r->event->event);
 		if (!*e || l->kept.bad)
@@ -294,25 +290,26 @@ static const struct pipeline_job lines_job = {
 
 int export_json(struct export_job *job)
 {
-	struct lines l = { .job = job, .v = calloc(job->in->n + 1, sizeof(*l.v)) };
-	int ret = l.v ? 0 : -ENOMEM;
+	struct lines l = { .job = job };
+	int ret;
 
+	l.events = inputs_table(job->in, 0, sizeof(**l.events));
+	l.places = calloc(job->in->n + 1, sizeof(*l.places));
+	ret = l.events && l.places ? 0 : -ENOMEM;
 	for (size_t i = 0; i < job->in->n && !ret; i++) {
 		const struct input *in = &job->in->v[i];
 		const struct reader_info *info = reader_info(in->reader);
 
-		l.v[i].events = calloc(in->n_known + 1, sizeof(*l.v[i].events));
-		l.v[i].places = calloc(info->n_buffers + 1, sizeof(*l.v[i].places));
-		for (size_t b = 0; l.v[i].places && b < info->n_buffers; b++)
-			l.v[i].places[b] = place_new(&l, in, info->buffers[b].name);
-		ret = !l.v[i].events || !l.v[i].places || l.kept.bad ? -ENOMEM : 0;
+		l.places[i] = calloc(info->n_buffers + 1, sizeof(**l.places));
+		for (size_t b = 0; l.places[i] && b < info->n_buffers; b++)
+			l.places[i][b] = place_new(&l, in, info->buffers[b].name);
+		ret = !l.places[i] || l.kept.bad ? -ENOMEM : 0;
 	}
 	ret = ret ?: print_open(&l.print, job->in, false) ?: pipeline_work(job->timeline, &lines_job, &l);
-	for (size_t i = 0; l.v && i < job->in->n; i++) {
-		free(l.v[i].events);
-		free(l.v[i].places);
-	}
-	free(l.v);
+	for (size_t i = 0; l.places && i < job->in->n; i++)
+		free(l.places[i]);
+	free(l.places);
+	free(l.events);
 	print_close(l.print);
 	arena_release(&l.kept);
 	buf_release(&l.scratch);

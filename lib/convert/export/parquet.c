@@ -416,20 +416,14 @@ int export_parquet(struct export_job *job, const char *dir, const struct log *lo
 
 	if (ret)
 		return ret;
-	p.slots = calloc(in->n + 1, sizeof(*p.slots));
+	p.slots = inputs_table(in, 2, sizeof(**p.slots));
 	ret = p.slots ? 0 : -ENOMEM;
-	for (size_t i = 0; i < in->n && !ret; i++) {
-		p.slots[i] = calloc(in->v[i].n_known + 2, sizeof(**p.slots));
-		ret = p.slots[i] ? 0 : -ENOMEM;
-	}
 	ret = ret ?: print_open(&p.print, in, false) ?: pipeline_work(job->timeline, &parquet_job, &p);
 	for (size_t i = 0; i < p.n && !ret; i++)
 		ret = parquet_flush(&p, p.events[i]) ?: parquet_file_end(&p, p.events[i]);
 	for (size_t i = 0; i < p.n; i++)
 		parquet_event_free(p.events[i]);
 	free(p.events);
-	for (size_t i = 0; p.slots && i < in->n; i++)
-		free(p.slots[i]);
 	free(p.slots);
 	print_close(p.print);
 	arena_release(&p.names);

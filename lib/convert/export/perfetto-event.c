@@ -5,12 +5,9 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include <traceevent/trace-seq.h>
 
 #include "base/decode/perfetto-events.h"
 #include "convert/export/perfetto-priv.h"
-
-#define WORDS_MAX 4096
 
 /* ---- Perfetto's message -------------------------------------------------------------- */
 
@@ -100,9 +97,7 @@ static enum pf_role event_role(const struct known_event *k)
 	const char *system = k->event->system, *name = k->event->name;
 
 	if (k->hyp)
-		return !strcmp(name, "hyp_enter")  ? PF_HYP_ENTER
-		       : !strcmp(name, "hyp_exit") ? PF_HYP_EXIT
-						   : PF_HYP_OTHER;
+		return PF_OF_HYP;
 	if (!strcmp(system, "kvm"))
 		return !strcmp(name, "kvm_exit")	  ? PF_KVM_EXIT
 		       : !strcmp(name, "kvm_guest_fault") ? PF_KVM_FAULT
@@ -123,8 +118,6 @@ static struct pf_event *pf_event_new(struct perfetto *pf, const struct known_eve
 	e->name = arena_text(&pf->kept, k->event->name, strlen(k->event->name));
 	e->role = event_role(k);
 	event_fields(pf, e);
-	e->reason = find_load(e, "reason");
-	e->vcpu = find_load(e, "vcpu");
 	e->pc = find_load(e, "vcpu_pc");
 	e->esr = find_load(e, e->role == PF_KVM_FAULT ? "hsr" : "esr");
 	e->address = find_load(e, "ipa");
@@ -152,42 +145,6 @@ const struct pf_event *pf_event(struct perfetto *pf, size_t input, unsigned int 
 	if (!*e)
 		*e = pf_event_new(pf, k);
 	return *e;
-}
-
-/* ---- names and words of their texts ------------------------------------------------------------ */
-
-struct word {
-	struct pf_item item; /* number: the number; kind: the event's id */
-	bool there;
-	char text[];
-};
-
-const char *pf_word(struct perfetto *pf, const struct pf_record *r, const char *key, uint64_t number)
-{
-	struct word *w = pf_map_find(&pf->words, r->input, (unsigned int)number, r->id);
-	const char *at, *text = "";
-	struct tep_record rec;
-	struct trace_seq s;
-
-	if (w || pf->words.n >= WORDS_MAX)
-		return w && w->there ? w->text : NULL;
-	rec = padded_record(&pf->padded, r->data, r->len);
-	trace_seq_init(&s);
-	tep_print_event(r->event->event->tep, &s, &rec, "%s", TEP_PRINT_INFO);
-	trace_seq_terminate(&s);
-	at = strstr(s.buffer, key);
-	if (at) {
-		at += strlen(key);
-		text = arena_text(&pf->arena, at, strcspn(at, " "));
-	}
-	w = pf_map_add(&pf->words, sizeof(*w) + strlen(text) + 1, r->input, (unsigned int)number, r->id);
-	if (w) {
-		w->there = at;
-		strcpy(w->text, text);
-	}
-	pf->bad |= !w;
-	trace_seq_destroy(&s);
-	return w && w->there ? w->text : NULL;
 }
 
 const char *pf_comm(const struct perfetto *pf, size_t input, int tid)

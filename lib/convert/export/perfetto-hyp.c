@@ -26,19 +26,8 @@ struct cpu {
 	struct buf bytes; /* of `waiting` */
 	uint64_t track;
 	struct visit visit;
-	/* of the open one */
-	struct pf_args args;
-	const char *reason; /* hyp_enter's own */
+	struct pf_args args; /* of the open one */
 };
-
-const char *pf_hyp_reason(struct perfetto *pf, const struct pf_record *r)
-{
-	const struct field_load *f = &r->event->reason;
-
-	/* numbers differ from kernel to kernel: the format has the names */
-	return f->kind == FIELD_NUMBER ? pf_word(pf, r, "reason=", field_load_padded(f, r->data, r->len))
-				       : NULL;
-}
 
 static struct cpu *get_cpu(struct perfetto *pf, size_t input, unsigned int cpu)
 {
@@ -59,18 +48,12 @@ static struct cpu *get_cpu(struct perfetto *pf, size_t input, unsigned int cpu)
 
 /* ---- one time in the hypervisor ----------------------------------------------------- */
 
-static const char *slice_name(struct perfetto *pf, const struct cpu *c, const struct span *v)
-{
-	if (v->why == SPAN_UNKNOWN || v->why < SPAN_REASONS)
-		return c->reason ?: "hyp";
-	return pf_event(pf, c->item.input, (unsigned int)(v->why - SPAN_REASONS))->name;
-}
-
 /* A visit is over, or has no end: how long that took is unknown. */
 static void put_slice(struct perfetto *pf, struct cpu *c, const struct span *v, const char *left)
 {
 	static const char *const ends[] = { [SPAN_LOST] = "lost", [SPAN_UNENDED] = "open" };
 	size_t input = c->item.input;
+	const char *name = steps_why(pf->meanings, &pf->job->in->v[input], input, v->why) ?: "hyp";
 
 	if (v->end == SPAN_BEGUN)
 		return;
@@ -83,32 +66,28 @@ static void put_slice(struct perfetto *pf, struct cpu *c, const struct span *v, 
 	c->enter = NULL;
 	if (v->end != SPAN_PAIRED) {
 		pf_arg_text(&c->args, "end", ends[v->end], 4);
-		pf_instant(pf, input, c->track, v->from, CATEGORY, slice_name(pf, c, v), &c->args);
+		pf_instant(pf, input, c->track, v->from, CATEGORY, name, &c->args);
 		return;
 	}
 	if (left)
 		pf_arg_text(&c->args, "left_for", left, strlen(left));
-	pf_begin(pf, input, c->track, v->from, CATEGORY, slice_name(pf, c, v), &c->args);
+	pf_begin(pf, input, c->track, v->from, CATEGORY, name, &c->args);
 	pf_end(pf, input, c->track, v->to);
 }
 
-void pf_hyp_record(struct perfetto *pf, struct pf_record *r)
+void pf_hyp_record(struct perfetto *pf, const struct merge_record *m, struct pf_record *r)
 {
 	struct cpu *c = get_cpu(pf, r->input, r->cpu);
-	static const enum point_kind kinds[] = { [PF_HYP_ENTER] = POINT_HYP_ENTER,
-						 [PF_HYP_EXIT] = POINT_HYP_EXIT,
-						 [PF_HYP_OTHER] = POINT_HYP_EVENT };
-	enum pf_role role = r->event->role;
-	struct span_point p = {
-		.kind = kinds[role], .ts = r->ts, .cpu = r->cpu, .event = r->id, .reason = SPAN_UNKNOWN
-	};
+	enum step_kind kind = steps_kind(pf->meanings, r->input, r->id);
 	struct span done = { .end = SPAN_BEGUN };
 	char text[ESR_TEXT_MAX > SMCCC_TEXT_MAX ? ESR_TEXT_MAX : SMCCC_TEXT_MAX];
+	const char *reason = NULL;
+	struct span_point p;
 	uint64_t v;
 
 	if (!c)
 		return;
-	if (role == PF_HYP_OTHER && c->visit.open) {
+	if (kind != STEP_HYP_ENTER && kind != STEP_HYP_EXIT && c->visit.open) {
 		/* the fields of an event in between, and what they mean */
 		pf_arg_fields(&c->args, r);
 		if (pf_number(&r->event->esr, r, &v)) {
@@ -120,22 +99,19 @@ void pf_hyp_record(struct perfetto *pf, struct pf_record *r)
 			pf_arg_text(&c->args, "call", text, strlen(text));
 		}
 	}
-	if (role == PF_HYP_OTHER && !visit_event_tells(r->event->event->name))
+	if (!steps_hyp_point(pf->meanings, r->input, m, 0, &p))
 		return;
-	if (r->event->reason.kind == FIELD_NUMBER)
-		p.reason = field_load_padded(&r->event->reason, r->data, r->len);
-	if (pf_number(&r->event->vcpu, r, &v) && v <= INT32_MAX)
-		p.vcpu = (int32_t)v;
+	if (p.reason != SPAN_UNKNOWN)
+		reason = steps_reason(pf->meanings, r->input, kind, p.reason);
 	if (visit_take(&c->visit, &p, &done))
-		put_slice(pf, c, &done, role == PF_HYP_EXIT ? pf_hyp_reason(pf, r) : NULL);
-	if (role == PF_HYP_ENTER) {
+		put_slice(pf, c, &done, kind == STEP_HYP_EXIT ? reason : NULL);
+	if (kind == STEP_HYP_ENTER) {
 		c->args.n = c->args.bytes.len = 0;
-		c->reason = pf_hyp_reason(pf, r);
 		c->enter = r;
 		r->how = PF_LEFT_OUT;
-		if (c->reason)
-			pf_arg_text(&c->args, "reason", c->reason, strlen(c->reason));
-	} else if (role == PF_HYP_EXIT && done.end != SPAN_PAIRED) {
+		if (reason)
+			pf_arg_text(&c->args, "reason", reason, strlen(reason));
+	} else if (kind == STEP_HYP_EXIT && done.end != SPAN_PAIRED) {
 		r->how = PF_GENERIC;
 	}
 	pf->bad |= c->args.bytes.bad;

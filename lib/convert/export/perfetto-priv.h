@@ -54,9 +54,7 @@ enum pf_role {
 	PF_MARK, /* hypertrace:guest_hypertrace */
 	PF_KVM_EXIT,
 	PF_KVM_FAULT,
-	PF_HYP_ENTER, /* the hypervisor's: these three */
-	PF_HYP_EXIT,
-	PF_HYP_OTHER
+	PF_OF_HYP /* the hypervisor's */
 };
 
 /* A field in the event's format, and how it is written. */
@@ -77,7 +75,7 @@ struct pf_event {
 	enum pf_role role;
 	unsigned int number; /* of its message in FtraceEvent; 0: Perfetto has no message for it */
 	/* fields that the parts look for; FIELD_NONE: it has none */
-	struct field_load reason, vcpu, pc, esr, address, call, text;
+	struct field_load pc, esr, address, call, text;
 	const struct marks_fields *marks; /* PF_MARK's; NULL: no memory */
 	struct pf_field *fields;
 	size_t n_fields;
@@ -153,16 +151,14 @@ struct perfetto {
 	const struct hypertrace_desc *desc;
 	struct arena arena;	   /* for one record */
 	struct pf_args args;	   /* pf_args() */
+	struct buf name;	   /* perfetto-state.c: of a slice */
 	struct arena kept;	   /* for all of the export */
 	struct pf_event ***events; /* by input and id */
 	size_t n_cpus;		   /* PERFETTO_CPUS of each input */
-	struct padded padded;
 	bool begun, bad;
-	struct pf_map words;  /* perfetto-event.c: number, event's id */
 	struct pf_map cpus;   /* perfetto-hyp.c: CPU */
 	struct pf_map tracks; /* perfetto-state.c: owner, or CPU of a guest */
 	struct pf_map exits;  /* perfetto-state.c: thread */
-	struct pf_map names;  /* perfetto-state.c: reason, the rest */
 	struct steps *meanings;
 	struct step_batch steps;
 	struct states *states;
@@ -185,12 +181,6 @@ static inline bool pf_number(const struct field_load *f, const struct pf_record 
 	*out = 0;
 	return f->kind == FIELD_NUMBER && field_load_number(f, r->data, r->len, out);
 }
-
-/*
- * The word behind key in the text of a record, which depends on the number alone: it is
- * printed once for each. NULL: it is not there, or there are too many.
- */
-const char *pf_word(struct perfetto *pf, const struct pf_record *r, const char *key, uint64_t number);
 
 /* A task's name by the file's table; NULL: unknown. */
 const char *pf_comm(const struct perfetto *pf, size_t input, int tid);
@@ -236,15 +226,13 @@ void pf_arg_fields(struct pf_args *a, const struct pf_record *r);
 
 /* ---- slices of them ------------------------------------------------------------ */
 
-/* The hypervisor's time, by CPU: perfetto-hyp.c. Only the hypervisor's events; sets r->how. */
-void pf_hyp_record(struct perfetto *pf, struct pf_record *r);
+/* The hypervisor's time, by CPU: perfetto-hyp.c. Only the hypervisor's events, m: the same; sets r->how. */
+void pf_hyp_record(struct perfetto *pf, const struct merge_record *m, struct pf_record *r);
 void pf_hyp_lost(struct perfetto *pf, size_t input, unsigned int cpu);
 /* The chunk is full: what waits in it waits for the next one. */
 void pf_hyp_keep(struct perfetto *pf);
 void pf_hyp_finish(struct perfetto *pf);
 void pf_hyp_release(struct perfetto *pf);
-/* Why the hypervisor was entered or left: "hvc"; NULL: the event has no reason. */
-const char *pf_hyp_reason(struct perfetto *pf, const struct pf_record *r);
 
 /* States of vCPUs and guests' tasks: perfetto-state.c. A state_listener. */
 int pf_state_span(void *perfetto, const struct state_span *span);

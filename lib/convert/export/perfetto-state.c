@@ -147,50 +147,28 @@ static const struct pf_args *state_args(struct perfetto *pf, const struct state_
 	return args;
 }
 
-/* "host TRAP DABT_LOW", "hypervisor hvc", "guest" */
-static const char *state_slice_text(struct perfetto *pf, const struct state_span *s, const char *reason)
+/* "host TRAP DABT_LOW", "hypervisor hvc", "guest"; a stolen task's name. Good until the next call. */
+static const char *state_slice_name(struct perfetto *pf, const struct state_span *s, const char *reason)
 {
 	const char *class =
 		s->why == STEP_KVM_EXIT && s->class < 64 ? esr_ec_name((unsigned int)s->class) : NULL;
 	bool with = s->state == STATE_HYP || s->state == STATE_FIRMWARE || s->state == STATE_HOST ||
 		    s->state == STATE_OUTSIDE;
 
-	if (!with || !reason)
-		return state_name(s->state);
-	if (strcmp(reason, "TRAP") || !class)
-		return arena_printf(&pf->arena, "%s %s", state_name(s->state), reason);
-	return arena_printf(&pf->arena, "%s %s %s", state_name(s->state), reason, class);
-}
-
-/* A slice's name is made once for each reason; beyond so many, each time. */
-#define STATE_NAMES_MAX 4096
-
-struct state_slice_name {
-	struct pf_item item; /* number: the reason; kind: the rest */
-	char text[];
-};
-
-static const char *state_slice_name(struct perfetto *pf, const struct state_span *s, const char *reason)
-{
-	unsigned int kind = (unsigned int)s->state | (unsigned int)s->why << 8 |
-			    (unsigned int)(s->class < 64 ? s->class : 64) << 16 |
-			    (unsigned int)(s->reason >> 32 & 3) << 24;
-	struct state_slice_name *n;
-	const char *text;
-
 	if (s->state == STATE_STOLEN)
 		return states_comm(pf->states, s->owner->input, s->owner->pid)
 			       ?: arena_printf(&pf->arena, "task %d", s->owner->pid);
-	n = pf_map_find(&pf->names, s->owner->input, (unsigned int)s->reason, kind);
-	if (n)
-		return n->text;
-	text = state_slice_text(pf, s, reason);
-	if (!text || pf->names.n >= STATE_NAMES_MAX)
-		return text ?: "";
-	n = pf_map_add(&pf->names, sizeof(*n) + strlen(text) + 1, s->owner->input, (unsigned int)s->reason,
-		       kind);
-	pf->bad |= !n;
-	return n ? strcpy(n->text, text) : "";
+	if (!with || !reason)
+		return state_name(s->state);
+	pf->name.len = 0;
+	buf_addstr(&pf->name, state_name(s->state));
+	buf_addstr(&pf->name, " ");
+	buf_addstr(&pf->name, reason);
+	if (class && !strcmp(reason, "TRAP")) {
+		buf_addstr(&pf->name, " ");
+		buf_addstr(&pf->name, class);
+	}
+	return buf_str(&pf->name);
 }
 
 int pf_state_span(void *perfetto, const struct state_span *s)
@@ -206,6 +184,6 @@ int pf_state_span(void *perfetto, const struct state_span *s)
 	pf_begin(pf, s->owner->input, track, s->from, category, state_slice_name(pf, s, reason),
 		 state_args(pf, s, reason));
 	pf_end(pf, s->owner->input, track, s->to);
-	pf->bad |= pf->arena.bad || pf->args.bytes.bad;
+	pf->bad |= pf->arena.bad || pf->args.bytes.bad || pf->name.bad;
 	return 0;
 }

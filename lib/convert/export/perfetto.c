@@ -201,7 +201,7 @@ static void chunk_record(struct perfetto *p, const struct merge_record *m, struc
 	arena_reset(&p->arena);
 	if (m->missed || m->paused) {
 		/* the hypervisor's events show their instance themselves */
-		if (r->event ? r->event->role >= PF_HYP_ENTER
+		if (r->event ? r->event->role == PF_OF_HYP
 			     : *reader_info(in->reader)->buffers[s->buffer].name)
 			pf_hyp_lost(p, r->input, r->cpu);
 		pf_marker_lost(p, m);
@@ -209,8 +209,8 @@ static void chunk_record(struct perfetto *p, const struct merge_record *m, struc
 			gaps_stop(&p->gaps, m->stream);
 	}
 	role = r->event ? r->event->role : PF_PLAIN;
-	if (role >= PF_HYP_ENTER)
-		pf_hyp_record(p, r);
+	if (role == PF_OF_HYP)
+		pf_hyp_record(p, m, r);
 	else if (role == PF_PRINT || role == PF_MARK)
 		pf_marker_record(p, r);
 	else if (role == PF_KVM_EXIT || role == PF_KVM_FAULT)
@@ -337,8 +337,8 @@ static int perfetto_open(struct perfetto *p)
 
 	p->n_cpus = n * PERFETTO_CPUS;
 	p->machines = calloc(n + 1, sizeof(*p->machines));
-	p->events = calloc(n + 1, sizeof(*p->events));
-	if (!p->machines || !p->events || padded_init(&p->padded))
+	p->events = inputs_table(p->job->in, 0, sizeof(**p->events));
+	if (!p->machines || !p->events)
 		return -ENOMEM;
 	/* the first file that is no guest's is the host's; each other one is a machine of its own */
 	while (host < n && p->job->in->v[host].guest)
@@ -347,9 +347,6 @@ static int perfetto_open(struct perfetto *p)
 		host = 0;
 	for (size_t i = 0; i < n; i++) {
 		p->machines[i] = i == host ? 0 : (uint32_t)i + 1;
-		p->events[i] = calloc(p->job->in->v[i].n_known + 1, sizeof(*p->events[i]));
-		if (!p->events[i])
-			return -ENOMEM;
 		/* its first use sorts libtraceevent's functions: the others may be anywhere */
 		tep_find_function(p->job->in->v[i].tep, 0);
 	}
@@ -371,20 +368,16 @@ int export_perfetto(struct export_job *job, const struct hypertrace_desc *desc, 
 	step_batch_release(&p.steps);
 	steps_close(p.meanings);
 	pf_hyp_release(&p);
-	pf_map_release(&p.words, NULL);
 	pf_map_release(&p.tracks, NULL);
 	pf_map_release(&p.exits, NULL);
-	pf_map_release(&p.names, NULL);
 	pf_marker_release(&p);
 	gaps_release(&p.gaps);
 	pf_map_release(&p.parents, NULL);
-	for (size_t i = 0; p.events && i < job->in->n; i++)
-		free(p.events[i]);
 	free(p.events);
 	free(p.machines);
 	buf_release(&p.args.bytes);
+	buf_release(&p.name);
 	arena_release(&p.arena);
 	arena_release(&p.kept);
-	padded_release(&p.padded);
 	return ret;
 }
