@@ -34,3 +34,5 @@ COMMAND(sync, .summary = "compute the guests' clock offsets, with a bound on eac
 	.hint = "hyptrace sync --write FILES", .pages = true)
 COMMAND(top, .summary = "show exits and where the time goes while a recording runs",
 	.hint = "hyptrace stat FILES")
+COMMAND(why, .summary = "find the causes of a slow tail, or what took most time",
+	.hint = "hyptrace path --at SECONDS FILES, as its examples have it", .pages = true)

@@ -189,6 +189,7 @@ static const struct diff_group {
 	const char *key, *title, *what;
 	bool share, durations;
 } diff_groups[] = {
+	[SERIES_CAUSES] = { "causes", "Time that vCPUs lost, by who had their CPU", "cause", true, false },
 	[SERIES_EVENTS] = { "events", "Events", "event", false, false },
 	[SERIES_EXITS] = { "exits", "Exits", "reason", false, false },
 	[SERIES_EXIT_TIME] = { "exit_time", "Time of handling exits", "reason", true, true },

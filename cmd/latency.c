@@ -16,19 +16,13 @@
 #define WORST_MAX 100
 
 struct latency_opts {
-	const char *from, *to, *key, *preset, *svg;
+	struct latency_question q;
+	const char *svg;
 	uint64_t worst, rows;
 	enum answer_form form;
 	bool quiet;
 	struct times_opts times;
 	struct strlist files;
-	/* what they make */
-	bool by_default; /* no key was given: latency_key_default() */
-	const struct latency_preset *found;
-	char *fields[2]; /* of --key FIELD=FIELD */
-	struct event_words words[2];
-	struct latency_term terms[2];
-	struct latency_plan plan;
 };
 
 /* ---- command line ------------------------------------------------------------------ */
@@ -37,15 +31,15 @@ struct latency_opts {
 
 static const struct opt latency_options[] = {
 	OPT('f', "from", "EVENT", "the event that begins: [SYSTEM:]EVENT[@MACHINE][/FILTER]", opts_set_text,
-	    LATENCY(from)),
-	OPT('t', "to", "EVENT", "the event that ends, likewise", opts_set_text, LATENCY(to)),
+	    LATENCY(q.from)),
+	OPT('t', "to", "EVENT", "the event that ends, likewise", opts_set_text, LATENCY(q.to)),
 	OPT('k', "key", "KEY",
 	    "what both must have in common: vcpu, pid, cpu, guest,\n"
 	    "a FIELD, FIELD=FIELD (of --from, of --to), or none;\n"
 	    "by default what these events have by their meaning",
-	    opts_set_text, LATENCY(key)),
+	    opts_set_text, LATENCY(q.key)),
 	OPT('p', "preset", "NAME", "a chain of events, stage by stage, instead of --from and --to",
-	    opts_set_text, LATENCY(preset), .words = "wakeup irq virtio timer hypercall abort"),
+	    opts_set_text, LATENCY(q.preset), .words = "wakeup irq virtio timer hypercall abort"),
 	OPT('w', "worst", "N", "the N longest, and what happened in between", opts_set_number, LATENCY(worst),
 	    .max = WORST_MAX),
 	OPT('r', "rows", "N", "at most so many rows of a table (20); 0: all", opts_set_number, LATENCY(rows),
@@ -87,7 +81,7 @@ static int latency_check_event(const char *option, const char *text, struct even
 
 /* ---- what is asked for ---------------------------------------------------------------- */
 
-static int latency_plan_key(struct latency_opts *o)
+static int latency_plan_key(struct latency_question *o)
 {
 	static const struct {
 		const char *name;
@@ -118,7 +112,7 @@ static int latency_plan_key(struct latency_opts *o)
 	return 0;
 }
 
-static int latency_plan_pair(struct latency_opts *o)
+static int latency_plan_pair(struct latency_question *o)
 {
 	const char *from, *to;
 	enum latency_by by;
@@ -140,7 +134,7 @@ static int latency_plan_pair(struct latency_opts *o)
 }
 
 /* The key of --from and --to without --key. */
-static void latency_key_default(struct latency_opts *o, const struct inputs *in)
+static void latency_key_default(struct latency_question *o, const struct inputs *in)
 {
 	struct latency_key_of begin, end;
 
@@ -152,7 +146,7 @@ static void latency_key_default(struct latency_opts *o, const struct inputs *in)
 	o->plan.apart &= strcmp(o->key, "vcpu") != 0;
 }
 
-static int latency_plan_preset(struct latency_opts *o)
+static int latency_plan_preset(struct latency_question *o)
 {
 	const struct latency_preset *p;
 	struct buf names = { 0 };
@@ -168,22 +162,31 @@ static int latency_plan_preset(struct latency_opts *o)
 	return -EINVAL;
 }
 
-/* False: there is nothing to do but exit with *status. */
-static bool latency_parse(struct latency_opts *o, int argc, char **argv, int *status)
+int latency_question_check(struct latency_question *o)
 {
-	int ret;
-
-	if (!command_files(&latency_table, argc, argv, o, &o->files, status))
-		return false;
 	if (!o->preset == !(o->from || o->to))
-		ret = latency_wrong(NULL, "say --from and --to, or --preset");
-	else if (o->from ? !o->to : !!o->to)
-		ret = latency_wrong(NULL, o->from ? "--from needs --to" : "--to needs --from");
-	else if (o->preset && o->key)
-		ret = latency_wrong(NULL, "--key is for --from and --to; a preset has its own");
-	else
-		ret = o->preset ? latency_plan_preset(o) : latency_plan_pair(o);
-	return !ret;
+		return latency_wrong(NULL, "say --from and --to, or --preset");
+	if (o->from ? !o->to : !!o->to)
+		return latency_wrong(NULL, o->from ? "--from needs --to" : "--to needs --from");
+	if (o->preset && o->key)
+		return latency_wrong(NULL, "--key is for --from and --to; a preset has its own");
+	return o->preset ? latency_plan_preset(o) : latency_plan_pair(o);
+}
+
+void latency_question_open(struct latency_question *o, const struct inputs *in)
+{
+	if (o->found)
+		latency_preset_plan(o->found, in, &o->plan);
+	else if (o->by_default)
+		latency_key_default(o, in);
+}
+
+void latency_question_release(struct latency_question *o)
+{
+	for (size_t i = 0; i < 2; i++) {
+		free(o->fields[i]);
+		event_words_release(&o->words[i]);
+	}
 }
 
 /* ---- what is missing ---------------------------------------------------------------------- */
@@ -207,15 +210,10 @@ static bool latency_other_arch(const struct inputs *in, const char *event)
 
 /* ---- the answer --------------------------------------------------------------------------------- */
 
-static int latency_tell(struct latency_answer *l, const struct latency_opts *o, const struct log *log)
+bool latency_answer_missing(const struct latency_answer *l, const struct log *log)
 {
-	struct buf text = { 0 };
-	struct answer a;
-	size_t n_worst = l->found.n_worst;
 	bool missing = false;
-	int ret = 0;
 
-	/* Of each point one event at least must have come (of --from and --to: be known). */
 	for (size_t p = 0; p < l->plan->n_points; p++) {
 		const struct latency_term *none = NULL;
 		bool any = false;
@@ -242,7 +240,17 @@ static int latency_tell(struct latency_answer *l, const struct latency_opts *o, 
 	}
 	if (missing && l->preset)
 		log_err(log, "so preset '%s' has no complete chain", l->preset->name);
-	if (missing)
+	return missing;
+}
+
+static int latency_tell(struct latency_answer *l, const struct latency_opts *o, const struct log *log)
+{
+	struct buf text = { 0 };
+	struct answer a;
+	size_t n_worst = l->found.n_worst;
+	int ret = 0;
+
+	if (latency_answer_missing(l, log))
 		return -ENODATA;
 	for (size_t i = 0; i < l->found.n_rows && !ret; i++)
 		ret = histogram_join(&l->all, &l->found.rows[i].stages[l->plan->n_points - 1]);
@@ -264,7 +272,7 @@ static int latency_tell(struct latency_answer *l, const struct latency_opts *o, 
 			snprintf(question, sizeof(question), "how long is %s: %s?", l->preset->name,
 				 l->preset->summary);
 		else
-			snprintf(question, sizeof(question), "how long from %s to %s?", o->from, o->to);
+			snprintf(question, sizeof(question), "how long from %s to %s?", l->from, l->to);
 		title = picture_title(l->in, question);
 		if (title)
 			latency_svg(&l->all, title, &picture);
@@ -281,23 +289,21 @@ static int latency_files(struct latency_opts *o, struct console *console, const 
 {
 	struct hyptrace *files = NULL;
 	struct latency *found = NULL;
-	struct latency_answer l = {
-		.preset = o->found, .from = o->from, .to = o->to, .rows = o->rows ? (size_t)o->rows : SIZE_MAX
-	};
+	struct latency_answer l = { .preset = o->q.found,
+				    .plan = &o->q.plan,
+				    .from = o->q.from,
+				    .to = o->q.to,
+				    .rows = o->rows ? (size_t)o->rows : SIZE_MAX };
 	uint64_t damaged = 0;
 	int ret = command_open(&files, &o->files, 0, &o->times, log);
 
 	if (ret)
 		goto out;
 	l.in = handle_inputs(files);
-	if (o->found)
-		latency_preset_plan(o->found, l.in, &o->plan);
-	else if (o->by_default)
-		latency_key_default(o, l.in);
-	l.key = o->key;
-	l.by_default = o->by_default;
-	o->plan.worst = (size_t)o->worst;
-	l.plan = &o->plan;
+	latency_question_open(&o->q, l.in);
+	l.key = o->q.key;
+	l.by_default = o->q.by_default;
+	o->q.plan.worst = (size_t)o->worst;
 	ret = latency_open(&found, l.in, l.plan, log) ?: latency_read(found, log, &damaged);
 	if (!ret) {
 		l.found = latency_result(found);
@@ -321,14 +327,12 @@ int cmd_latency(int argc, char **argv)
 	int status;
 
 	memory_or_end();
-	if (latency_parse(&o, argc, argv, &status)) {
+	if (command_files(&latency_table, argc, argv, &o, &o.files, &status) &&
+	    !latency_question_check(&o.q)) {
 		console.quiet = o.quiet;
 		status = latency_files(&o, &console, &log);
 	}
-	for (size_t i = 0; i < 2; i++) {
-		free(o.fields[i]);
-		event_words_release(&o.words[i]);
-	}
+	latency_question_release(&o.q);
 	strlist_release(&o.files);
 	return status;
 }

@@ -240,6 +240,37 @@ perl -0777 -pi -e 'my $at = index($_, "PAGE-OF-CPU-1"); $at -= $at % 4096; subst
 is "$? $(grep -c kvm_exit "$tmp/out")" "1 1" "a damaged file: what can be read"
 like "$(cat "$tmp/err")" 'damaged in' "... and said"
 
+# ---- causes ---------------------------------------------------------------------------------
+
+# hogged MS: 64 steps of 100 ms of a vCPU's thread, which another task takes the CPU from for MS in each
+hogged() {
+	local ms=1000000 at=1000000000 i
+
+	echo 'id a1'
+	echo 'guest Guest b1 0:100'
+	echo "$at 0 0 sched_switch"$'\tswapper\t0\t120\t0\tvcpu\t100\t120'
+	for ((i = 0; i < 64; i++)); do
+		echo "$((at + ms)) 0 100 kvm_exit"$'\t2\t1\t4096'
+		if [ "$1" -gt 0 ]; then
+			echo "$((at + 2 * ms)) 0 100 sched_switch"$'\tvcpu\t100\t120\t0\tburner\t200\t120'
+			echo "$((at + (2 + $1) * ms)) 0 200 sched_switch"$'\tburner\t200\t120\t0\tvcpu\t100\t120'
+		fi
+		echo "$((at + (3 + $1) * ms)) 0 100 kvm_entry"$'\t4096'
+		at=$((at + 100 * ms))
+	done
+	echo "$at 0 100 kvm_exit"$'\t2\t1\t4096'
+}
+
+hogged 0 | make_trace "$tmp/calm.dat"
+hogged 14 | make_trace "$tmp/hog.dat"
+is "$("$hyptrace" diff "$tmp/calm.dat" "$tmp/hog.dat" | sed -n '5,7p')" "$(cat <<'END'
+Time that vCPUs lost, by who had their CPU, of one CPU's
+machine  cause                             A        B  change  B has
+Guest    vCPU 0 preempted by burner       0%      14%  new     more
+END
+)" "with a hog on a vCPU's CPU the first table names it"
+is "$("$hyptrace" diff --json "$tmp/calm.dat" "$tmp/hog.dat" | json_differs diff)" "" "... and the schema has it"
+
 # ---- the same each time ---------------------------------------------------------------------
 
 # Long enough that the workers' shares differ from run to run.

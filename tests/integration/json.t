@@ -54,6 +54,9 @@ for files in $data/functions/trace.dat,$data/functions/trace-Guest.dat $data/vho
 done
 checked stat --show cpu $data/profile/trace.dat
 checked latency --preset virtio --worst 2 $data/vhost/vhost.dat $data/vhost/vhost-Guest.dat
+checked why --preset virtio --tail 90 $data/vhost/vhost.dat $data/vhost/vhost-Guest.dat
+checked why $data/vhost/vhost.dat $data/vhost/vhost-Guest.dat
+checked why --preset hypercall $data/x86/trace.dat $data/x86/trace-Guest.dat
 checked sync $data/vhost/vhost.dat $data/vhost/vhost-Guest.dat
 checked diff $data/vhost/standard.dat $data/vhost/standard-Guest.dat $data/vhost/vhost.dat $data/vhost/vhost-Guest.dat
 checked diff --per kvm_exit $data/vhost/standard.dat $data/vhost/vhost.dat
@@ -65,7 +68,7 @@ checked doctor
 checked list
 
 # One file of the schema, and its page names each command.
-for command in stat top latency path diff flame sql doctor list sync; do
+for command in stat top latency path why diff flame sql doctor list sync; do
 	grep -q "hyptrace-$command(1)" Documentation/json.md
 	ok $? "json.md has $command"
 done

@@ -44,6 +44,7 @@ struct chain_event {
 	uint64_t bound; /* of the machine's clock at that time, ns; 0: the host's; UINT64_MAX: unknown */
 	uint32_t input; /* a machine: events of the same one are in order as they come */
 	uint32_t cpu;
+	int32_t pid; /* the task that the event is about: common_pid, or next_pid where that is the key */
 };
 
 /* As scopes of `next`: the chain's `carry` instead of the key; its scope with the key's value. */

@@ -50,6 +50,7 @@ static int latency_hit(const struct latency *l, const struct merge_stream *at, c
 	const struct input *in = &l->in->v[at->input];
 	struct latency_hit h = { .term = (uint16_t)s->term };
 	struct chain_step *step = &h.step;
+	uint64_t next = 0;
 
 	r->counts[s->term].seen++;
 	if (s->filter && !filter_match(s->filter, &rec))
@@ -64,7 +65,12 @@ static int latency_hit(const struct latency *l, const struct merge_stream *at, c
 		return 0;
 	}
 	step->point = term->point;
-	step->event = (struct chain_event){ m->ts, 0, (uint32_t)at->input, at->cpu };
+	step->event = (struct chain_event){ m->ts, 0, (uint32_t)at->input, at->cpu, -1 };
+	if (term->look.field && !strcmp(term->look.field, "next_pid") &&
+	    field_load_number(&s->look.field, m->data, m->len, &next))
+		step->event.pid = (int32_t)next;
+	else
+		step->event.pid = timeline_pid(&in->known[s->id].pid, m);
 	if (l->reach && in->guest)
 		step->event.bound = filetime_bound(&in->time, m->raw);
 	if (s->row.by == BY_NOTHING)

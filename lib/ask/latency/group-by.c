@@ -112,8 +112,7 @@ uint32_t vcpu_map_of_input(const struct vcpu_map *w, size_t input)
 	return w->v[input].guest;
 }
 
-/* The guest whose vCPU a host's thread is, and which; VCPU_MAP_NOBODY: none's. */
-static uint32_t vcpu_map_vcpu(const struct vcpu_map *w, size_t input, int64_t tid, uint32_t *vcpu)
+uint32_t vcpu_map_vcpu(const struct vcpu_map *w, size_t input, int64_t tid, uint32_t *vcpu)
 {
 	const struct input *in = &w->in->v[input];
 	const struct offset_guest *guest;

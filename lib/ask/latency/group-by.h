@@ -15,6 +15,8 @@ int vcpu_map_open(struct vcpu_map **out, const struct inputs *in);
 void vcpu_map_close(struct vcpu_map *w);
 /* The guest whose file that is; VCPU_MAP_NOBODY: it is a host's. */
 uint32_t vcpu_map_of_input(const struct vcpu_map *w, size_t input);
+/* The guest whose vCPU a host's thread is, and which; VCPU_MAP_NOBODY: none's. */
+uint32_t vcpu_map_vcpu(const struct vcpu_map *w, size_t input, int64_t tid, uint32_t *vcpu);
 
 /* Part of a record that is its key. */
 enum latency_by {

@@ -207,7 +207,7 @@ static int latency_row_done(struct latency *l, uint32_t row, const struct chain_
 		all->worst[0] = one;
 		latency_sift(all->worst, all->n_worst, 0);
 	}
-	return ret;
+	return ret || !l->plan->each ? ret : l->plan->each(l->plan->ctx, &one, &r->key, n);
 }
 
 /*

@@ -27,6 +27,7 @@ struct latency_term {
 	bool shares;		   /* see chain_step */
 };
 
+struct latency_worst;
 struct latency_plan {
 	const struct latency_term *terms;
 	size_t n_terms, n_points;
@@ -39,6 +40,11 @@ struct latency_plan {
 	bool queues;  /* counts what is in virtio's queues, too */
 	bool lenient; /* leaves out events that lack a field of the plan */
 	size_t worst; /* so many are kept */
+	/* Called with each chain that counts, and its row's key; NULL: nobody wants them. Not 0: the reading
+	 * ends with that. */
+	int (*each)(void *ctx, const struct latency_worst *chain, const struct latency_key *row,
+		    size_t n_points);
+	void *ctx;
 };
 
 struct latency_row {

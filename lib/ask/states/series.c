@@ -203,26 +203,30 @@ static int series_spans_finish(struct series_run *r)
 
 /* ---- states ------------------------------------------------------------------------------------- */
 
+/*
+ * A name that the task has in another recording, too: threads that the kernel has on each CPU are one
+ * (kworker/0:1, kworker/u8:2, ksoftirqd/0), and so are those that do vhost's work (vhost-PID).
+ */
+static void series_task_name(struct series_run *r, size_t input, int32_t pid, char *name, size_t size)
+{
+	const char *comm = states_comm(r->states, input, pid) ?: "?";
+	const char *slash = strchr(comm, '/');
+	size_t len = strlen(comm);
+
+	if (!strncmp(comm, "vhost-", 6) && isdigit((unsigned char)comm[6]))
+		len = 5;
+	else if (slash && (slash[1] == 'u' || isdigit((unsigned char)slash[1])))
+		len = (size_t)(slash - comm);
+	snprintf(name, size, "%.*s", (int)len, comm);
+}
+
 static int series_state_find(struct series_run *r, const struct state_span *span, struct series_row **row)
 {
 	const struct state_owner *o = span->owner;
 	char name[128];
 
 	if (o->kind == STATE_OF_TASK) {
-		const char *comm = states_comm(r->states, o->input, o->pid) ?: "?";
-		const char *slash = strchr(comm, '/');
-		size_t len = strlen(comm);
-
-		/*
-		 * A name that the task has in another recording, too: threads that the kernel has on each CPU
-		 * are one (kworker/0:1, kworker/u8:2, ksoftirqd/0), and so are those that do vhost's work
-		 * (vhost-PID).
-		 */
-		if (!strncmp(comm, "vhost-", 6) && isdigit((unsigned char)comm[6]))
-			len = 5;
-		else if (slash && (slash[1] == 'u' || isdigit((unsigned char)slash[1])))
-			len = (size_t)(slash - comm);
-		snprintf(name, sizeof(name), "%.*s", (int)len, comm);
+		series_task_name(r, o->input, o->pid, name, sizeof(name));
 		return series_find(r->to, SERIES_TASKS, series_machine(&r->in->v[o->input]), name, row);
 	}
 	if (o->kind == STATE_OF_GUEST_TASK) {
@@ -236,12 +240,44 @@ static int series_state_find(struct series_run *r, const struct state_span *span
 	return series_find(r->to, SERIES_STATES, o->guest_name ?: "a guest", name, row);
 }
 
+static void series_add(const struct series_run *r, struct series_row *row, const struct state_span *span)
+{
+	uint64_t at = span->from;
+
+	while (at < span->to) {
+		size_t slice = series_slice(r, at);
+		uint64_t end = r->to->from + (slice + 1) * r->width;
+
+		end = end < span->to && slice + 1 < SERIES_SLICES ? end : span->to;
+		row->v[slice] += (double)(end - at);
+		at = end;
+	}
+}
+
+/* The time that a vCPU lost to the task that had its CPU. */
+static int series_cause(struct series_run *r, const struct state_span *span)
+{
+	const struct state_owner *o = span->owner;
+	char by[96], name[128];
+	struct series_row *row;
+	int ret;
+
+	series_task_name(r, span->other_input, span->other, by, sizeof(by));
+	if (o->vcpu == STATE_NO_CPU)
+		snprintf(name, sizeof(name), "vCPU thread preempted by %s", by);
+	else
+		snprintf(name, sizeof(name), "vCPU %u preempted by %s", o->vcpu, by);
+	ret = series_find(r->to, SERIES_CAUSES, o->guest_name ?: "a guest", name, &row);
+	if (!ret)
+		series_add(r, row, span);
+	return ret;
+}
+
 static int series_span(void *ctx, const struct state_span *span)
 {
 	struct series_run *r = ctx;
 	struct series_row *row;
 	size_t cell = span->owner->index * (size_t)STATES + span->state;
-	uint64_t at = span->from;
 	int ret;
 
 	if (span->owner->kind == STATE_OF_GUEST_TASK && span->state != STATE_STOLEN)
@@ -257,15 +293,8 @@ static int series_span(void *ctx, const struct state_span *span)
 		r->rows[cell] = (size_t)(row - r->to->v) + 1;
 	}
 	row = &r->to->v[r->rows[cell] - 1];
-	while (at < span->to) {
-		size_t slice = series_slice(r, at);
-		uint64_t end = r->to->from + (slice + 1) * r->width;
-
-		end = end < span->to && slice + 1 < SERIES_SLICES ? end : span->to;
-		row->v[slice] += (double)(end - at);
-		at = end;
-	}
-	return 0;
+	series_add(r, row, span);
+	return span->state == STATE_PREEMPTED && span->other > 0 ? series_cause(r, span) : 0;
 }
 
 /* ---- the two readings ------------------------------------------------------------------------------ */

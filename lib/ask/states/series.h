@@ -13,6 +13,7 @@
 #define SERIES_SLICES 64
 
 enum series_group {
+	SERIES_CAUSES,	  /* who preempted which vCPU, of that vCPU's time */
 	SERIES_EVENTS,	  /* a second, by machine, buffer and name */
 	SERIES_EXITS,	  /* a second, by reason */
 	SERIES_EXIT_TIME, /* handling them: of one CPU's time */

@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* hyptrace why: the causes of a slow tail. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/handle.h"
+#include "ask/why/why.h"
+#include "base/array.h"
+#include "cmd.h"
+#include "latency-answer.h"
+
+struct why_opts {
+	struct latency_question q;
+	const char *tail_text, *task;
+	char *words[2]; /* --task's events */
+	double tail;	/* 0 to 1 */
+	bool asks;	/* of instances */
+	enum answer_form form;
+	bool quiet;
+	struct times_opts times;
+	struct strlist files;
+};
+
+/* ---- command line --------------------------------------------------------------------------------- */
+
+#define WHY(field) .off = offsetof(struct why_opts, field)
+
+static const struct opt why_rows_opts[] = {
+	OPT('p', "preset", "NAME", "the instances: chains of events, as in hyptrace-latency(1)",
+	    opts_set_text, WHY(q.preset), .words = "wakeup irq virtio timer hypercall abort"),
+	OPT('f', "from", "EVENT", "... or pairs of events, as there: the one that begins", opts_set_text,
+	    WHY(q.from)),
+	OPT('t', "to", "EVENT", "... the one that ends", opts_set_text, WHY(q.to)),
+	OPT('k', "key", "KEY", "... what both must have in common", opts_set_text, WHY(q.key)),
+	OPT(0, "task", "NAME@GUEST", "... or a guest's task, from its wake-up until it runs", opts_set_text,
+	    WHY(task)),
+	OPT(0, "tail", "PERCENTILE", "from where on instances are slow (99)", opts_set_text, WHY(tail_text)),
+	OPT_JSON("for programs, as JSON", WHY(form)),
+	OPT_CSV("for programs, as CSV", WHY(form)),
+	OPT_INPUT(WHY(files)),
+	OPT_TIMES(WHY),
+	OPT_QUIET(WHY(quiet)),
+	OPT_HELP,
+};
+
+const struct opts_table why_table = {
+	.command = "why",
+	.usage = "usage: hyptrace why [OPTION...] [FILE...]\n"
+		 "       hyptrace why --preset NAME [OPTION...] [FILE...]\n"
+		 "       hyptrace why --from EVENT --to EVENT [OPTION...] [FILE...]\n"
+		 "\n"
+		 "Finds what took most time from vCPUs; of chains or pairs of events, why the slowest\n"
+		 "instances are slow. trace.dat or the FILEs are read; files of guests join their\n"
+		 "host's.\n"
+		 "\n",
+	.rows = why_rows_opts,
+	.n = ARRAY_SIZE(why_rows_opts),
+};
+
+/* The wait of a guest's task as a pair of events. */
+static const char *why_task_pair(struct why_opts *o)
+{
+	const char *at = strrchr(o->task, '@');
+	int len = at ? (int)(at - o->task) : 0;
+	bool pid = len && strspn(o->task, "0123456789") == (size_t)len;
+	const char *quote = pid ? "" : "\"", *field = pid ? "pid" : "comm";
+
+	if (o->q.preset || o->q.from || o->q.to || o->q.key)
+		return "--task, --preset and --from exclude each other";
+	if (!len || !at[1])
+		return "--task: NAME@GUEST, or PID@GUEST";
+	o->words[0] = str_printf("sched_waking@%s/%s==%s%.*s%s", at + 1, field, quote, len, o->task, quote);
+	o->words[1] =
+		str_printf("sched_switch@%s/next_%s==%s%.*s%s", at + 1, field, quote, len, o->task, quote);
+	o->q.from = o->words[0];
+	o->q.to = o->words[1];
+	o->q.key = "pid=next_pid";
+	return o->q.from && o->q.to ? NULL : errno_text(-ENOMEM);
+}
+
+/* False: there is nothing to do but exit with *status. */
+static bool why_parse(struct why_opts *o, int argc, char **argv, int *status)
+{
+	const char *wrong;
+	char *end = NULL;
+
+	if (!command_files(&why_table, argc, argv, o, &o->files, status))
+		return false;
+	o->tail = o->tail_text ? strtod(o->tail_text, &end) / 100 : 0.99;
+	wrong = o->task ? why_task_pair(o) : NULL;
+	o->asks = o->q.preset || o->q.from || o->q.to || o->q.key;
+	if (!wrong && ((end && (*end || end == o->tail_text)) || !(o->tail >= 0.6 && o->tail < 1)))
+		wrong = "--tail: a PERCENTILE is a number from 60 to 99.999";
+	else if (!wrong && o->tail_text && !o->asks)
+		wrong = "--tail needs --preset, --task, or --from and --to";
+	if (wrong)
+		fprintf(stderr, "hyptrace why: %s\n", wrong);
+	return !wrong && (!o->asks || !latency_question_check(&o->q));
+}
+
+/* ---- the tail -------------------------------------------------------------------------------------- */
+
+/* All that the answer needs. */
+struct why_job {
+	struct why_opts *o;
+	const struct log *log;
+	const struct inputs *in;
+	struct why *why;
+	struct why_comparison c;
+	struct answer answer;
+	bool text;  /* for people */
+	char p[24]; /* "p99" */
+};
+
+#define WHY_NAMED 0.05 /* shares of so much are named in the first line, and have examples */
+
+static const char *why_text(const struct why_job *j, const struct why_cause *cause, struct buf *out)
+{
+	out->len = 0;
+	why_cause_text(j->why, cause, out);
+	return buf_str(out) ?: "";
+}
+
+/* "p99 - p50 = 2.104ms: 61 % preempted by hog-620 on CPU 2, 22 % injection" */
+static void why_print_head(struct why_job *j)
+{
+	struct answer *a = &j->answer;
+	const struct why_comparison *c = &j->c;
+	struct buf line = { 0 }, cause = { 0 };
+	char text[32];
+	size_t n = c->n_all, tail;
+
+	tail = n > WHY_TAIL_MIN ? 100 * (n - WHY_TAIL_MIN) / n : 0; /* a percentile with enough instances */
+	if (c->stands_out) {
+		for (size_t i = 0; i < c->n && c->v[i].share >= WHY_NAMED; i++)
+			buf_printf(&line, "%s%.0f %% %s", i ? ", " : "", c->v[i].share * 100,
+				   why_text(j, &c->v[i].cause, &cause));
+		answer_note(a, "%s - p50 = %s: %s", j->p, answer_duration(a, c->p_tail - c->p50, text),
+			    buf_str(&line) ?: "no cause has 5 %");
+	} else if (!n) {
+		answer_note(a, "none is complete: hyptrace latency shows how many began");
+	} else if (c->n_tail) {
+		answer_note(a, "nothing stands out: the tail is as long as the middle");
+	} else if (tail >= 60) {
+		answer_note(a, "%zu instances are too few for a tail at %s: --tail %zu has enough", n, j->p,
+			    tail);
+	} else {
+		answer_note(a, "%zu instances are too few for a tail: record for longer", n);
+	}
+	buf_release(&cause);
+	buf_release(&line);
+}
+
+static void why_print_causes(struct why_job *j)
+{
+	static const struct answer_column columns[] = {
+		{ "what", "waited for", ANSWER_WORD },	{ "typical_ns", "typical", ANSWER_DURATION },
+		{ "tail_ns", "tail", ANSWER_DURATION }, { "share", "share", ANSWER_SHARE },
+		{ "low", "from", ANSWER_SHARE },	{ "high", "to", ANSWER_SHARE },
+		{ "in", "in", ANSWER_COUNT },		{ "cause", NULL, ANSWER_WORD },
+		{ "pid", NULL, ANSWER_SIGNED },		{ "cpu", NULL, ANSWER_COUNT },
+	};
+	const struct why_comparison *c = &j->c;
+	struct buf what = { 0 };
+	char title[160];
+
+	if (c->stands_out)
+		snprintf(title, sizeof(title),
+			 "Mean of the middle (p40 to p60: %zu of %zu) and of the tail (%s: %zu), by cause",
+			 c->n_typical, c->n_all, j->p, c->n_tail);
+	else
+		snprintf(title, sizeof(title), "Mean of %zu instances, by cause", c->n_typical);
+	answer_table(&j->answer, "causes", title, columns,
+		     !j->text	     ? ARRAY_SIZE(columns)
+		     : c->stands_out ? 7
+				     : 2);
+	for (size_t i = 0; c->n && i <= c->n; i++) {
+		const struct why_row *r = &c->v[i];
+		bool share = c->stands_out && i < c->n;
+		const struct answer_cell cells[] = {
+			CELL_WORD(why_text(j, &r->cause, &what)),
+			CELL_N((uint64_t)r->typical),
+			c->n_tail ? CELL_N((uint64_t)r->tail) : CELL_NONE,
+			share ? CELL_SHARE(r->share) : CELL_NONE,
+			share ? CELL_SHARE(r->low) : CELL_NONE,
+			share ? CELL_SHARE(r->high) : CELL_NONE,
+			c->n_tail ? CELL_N(r->in) : CELL_NONE,
+			CELL_WORD(why_kind_name(r->cause.kind)),
+			r->cause.pid != STATE_NO_TASK ? CELL_N((uint64_t)r->cause.pid) : CELL_NONE,
+			r->cause.cpu != STATE_NO_CPU ? CELL_N(r->cause.cpu) : CELL_NONE,
+		};
+		/* people get what is more than half a percent */
+		bool small =
+			c->stands_out ? r->share * r->share < 25e-6 : r->typical < c->v[c->n].typical / 200;
+
+		if (!j->text || !small)
+			answer_row(&j->answer, cells);
+	}
+	answer_table_end(&j->answer);
+	buf_release(&what);
+}
+
+/* ---- examples ----------------------------------------------------------------------------------------- */
+
+static void why_files(const struct why_job *j, struct buf *out)
+{
+	for (size_t i = 0; i < j->o->files.n; i++)
+		shell_word(out, j->o->files.v[i]);
+}
+
+/* The commands that show an instance: path leads to the last event by which a task comes to its CPU. */
+static void why_commands(struct why_job *j, const struct why_instance *one, struct buf *path,
+			 struct buf *report)
+{
+	const struct chain_event *at = &one->chain.v[one->n_points - 1];
+	char from[32], to[32];
+
+	if (j->in->v[at->input].guest && j->o->q.preset && strcmp(j->o->q.preset, "wakeup") != 0)
+		at--;
+	buf_printf(path, "hyptrace path --at %s", answer_time(&j->answer, at->ts, from));
+	if (j->in->v[at->input].guest) {
+		buf_addstr(path, " --guest");
+		shell_word(path, j->in->v[at->input].machine);
+	}
+	buf_printf(path, " --cpu %u", at->cpu);
+	why_files(j, path);
+	buf_printf(report, "hyptrace report --time %s,%s", answer_time(&j->answer, one->from, from),
+		   answer_time(&j->answer, one->to + 1, to));
+	why_files(j, report);
+}
+
+/* Of the causes with the greatest shares, the instances that have most of them; each instance once. */
+static void why_print_examples(struct why_job *j)
+{
+	static const struct answer_column columns[] = {
+		{ "n", NULL, ANSWER_COUNT },   COLUMN_TOOK,
+		{ "from", NULL, ANSWER_TIME }, { "to", NULL, ANSWER_TIME },
+		{ "what", NULL, ANSWER_WORD }, { "what_ns", NULL, ANSWER_DURATION },
+		{ "path", NULL, ANSWER_WORD }, { "report", NULL, ANSWER_WORD },
+	};
+	const struct why_comparison *c = &j->c;
+	struct answer *a = &j->answer;
+	char part[32], took[32];
+	size_t n = 0;
+
+	if (j->text && c->stands_out)
+		buf_addstr(a->out, "\nExamples\n");
+	else if (!j->text)
+		answer_table(a, "examples", NULL, columns, ARRAY_SIZE(columns));
+	for (const struct why_row *r = c->v; r < c->v + c->n && n < 3 && r->share >= WHY_NAMED; r++) {
+		const struct why_instance *one = r->example;
+		struct buf path = { 0 }, report = { 0 }, what = { 0 };
+		bool shown = !one;
+
+		for (const struct why_row *before = c->v; before < r; before++)
+			shown |= before->example == one;
+		if (shown)
+			continue;
+		n++;
+		why_commands(j, one, &path, &report);
+		why_text(j, &r->cause, &what);
+		if (j->text) {
+			answer_note(a, "%zu. %s of %s: %s", n, answer_duration(a, r->example_ns, part),
+				    answer_duration(a, one->to - one->from, took), buf_str(&what));
+			answer_note(a, "   %s", buf_str(&path));
+			answer_note(a, "   %s", buf_str(&report));
+		} else {
+			const struct answer_cell cells[] = {
+				CELL_N(n),
+				CELL_N(one->to - one->from),
+				CELL_N(one->from),
+				CELL_N(one->to),
+				CELL_WORD(buf_str(&what)),
+				CELL_N(r->example_ns),
+				CELL_WORD(buf_str(&path)),
+				CELL_WORD(buf_str(&report)),
+			};
+
+			answer_row(a, cells);
+		}
+		buf_release(&path);
+		buf_release(&report);
+		buf_release(&what);
+	}
+	if (!j->text)
+		answer_table_end(a);
+}
+
+/* ---- notes --------------------------------------------------------------------------------------- */
+
+static void why_print_notes(struct why_job *j)
+{
+	const struct why_row *total = &j->c.v[j->c.n];
+
+	for (size_t i = 0; i < j->c.n; i++) {
+		const struct why_row *r = &j->c.v[i];
+		const char *advice = why_kind_advice(r->cause.kind);
+
+		if (advice && r->tail + r->typical >= WHY_NAMED * (total->tail + total->typical))
+			answer_note(&j->answer, "%s: %s", why_kind_name(r->cause.kind), advice);
+	}
+	if (j->c.n_all < j->c.seen)
+		answer_note(&j->answer, "of %llu instances %zu were taken, evenly",
+			    (unsigned long long)j->c.seen, j->c.n_all);
+}
+
+static int why_print_tail(struct why_job *j, uint64_t *damaged)
+{
+	struct latency_question *q = &j->o->q;
+	struct latency_answer l = { .in = j->in, .preset = q->found, .plan = &q->plan };
+	struct latency *found = NULL;
+	int ret = why_open(&j->why, j->in, q->found);
+
+	if (ret)
+		return ret;
+	latency_question_open(q, j->in);
+	q->plan.each = why_chain;
+	q->plan.ctx = j->why;
+	ret = latency_open(&found, j->in, &q->plan, j->log) ?: latency_read(found, j->log, damaged);
+	if (!ret) {
+		l.found = latency_result(found);
+		ret = latency_answer_missing(&l, j->log) ? -ENODATA : why_cut(j->why, l.found.vcpus);
+	}
+	ret = ret ?: why_compare(j->why, j->o->tail, &j->c);
+	if (ret == -E2BIG)
+		log_err(j->log,
+			"the instances have too many stretches for memory: --time FROM,TO reads a part");
+	if (!ret) {
+		why_print_head(j);
+		if (j->c.n || !j->text) {
+			why_print_causes(j);
+			why_print_examples(j);
+		}
+		why_print_notes(j);
+	}
+	why_close(j->why);
+	latency_close(found);
+	return ret;
+}
+
+/* ---- findings ------------------------------------------------------------------------------------ */
+
+#define WHY_FINDINGS 10
+
+static int why_print_findings(struct why_job *j, uint64_t *damaged)
+{
+	static const struct answer_column columns[] = {
+		{ "n", NULL, ANSWER_COUNT },	      { "what", NULL, ANSWER_WORD },
+		{ "lost_ns", NULL, ANSWER_DURATION }, { "count", NULL, ANSWER_COUNT },
+		{ "vcpu", NULL, ANSWER_WORD },	      { "share", NULL, ANSWER_SHARE },
+		{ "report", NULL, ANSWER_WORD },
+	};
+	struct findings f = { 0 };
+	int ret = findings_read(&f, j->in, j->log, damaged);
+	bool out = false;
+	char lost[32];
+
+	for (size_t i = 0; i < f.n; i++)
+		out |= f.v[i].share >= WHY_NAMED;
+	if (!ret && !f.wall)
+		answer_note(&j->answer,
+			    "the files have no entries and exits of vCPUs: record -e kvm -e sched");
+	else if (!ret && !out)
+		answer_note(&j->answer, "nothing stands out: nothing took 5 %% of a vCPU's time");
+	if (!j->text)
+		answer_table(&j->answer, "findings", NULL, columns, ARRAY_SIZE(columns));
+	for (size_t i = 0; i < f.n && i < WHY_FINDINGS; i++) {
+		const struct finding *one = &f.v[i];
+		struct buf next = { 0 };
+
+		buf_addstr(&next, one->next);
+		why_files(j, &next);
+		if (j->text) {
+			answer_note(&j->answer, "%zu. %s: %s in %llu stretches, %.1f %% of %s", i + 1,
+				    one->what, answer_duration(&j->answer, one->lost, lost),
+				    (unsigned long long)one->n, one->share * 100, one->vcpu);
+			answer_note(&j->answer, "   %s", buf_str(&next));
+		} else {
+			answer_row(&j->answer, (struct answer_cell[]){
+						       CELL_N(i + 1), CELL_WORD(one->what), CELL_N(one->lost),
+						       CELL_N(one->n), CELL_WORD(one->vcpu),
+						       CELL_SHARE(one->share), CELL_WORD(buf_str(&next)) });
+		}
+		buf_release(&next);
+	}
+	if (!j->text)
+		answer_table_end(&j->answer);
+	free(f.v);
+	return ret;
+}
+
+/* ---- all of it -------------------------------------------------------------------------------------- */
+
+int cmd_why(int argc, char **argv)
+{
+	struct why_opts o = { 0 };
+	struct console console = { 0 };
+	struct log log = console_as_log(&console);
+	int status;
+
+	memory_or_end();
+	if (why_parse(&o, argc, argv, &status)) {
+		struct why_job j = { .o = &o, .log = &log, .text = o.form == ANSWER_TEXT };
+		struct hyptrace *files = NULL;
+		struct buf out = { 0 };
+		uint64_t damaged = 0;
+		int ret;
+
+		console.quiet = o.quiet;
+		snprintf(j.p, sizeof(j.p), "p%.6g", o.tail * 100);
+		ret = command_open(&files, &o.files, 0, &o.times, &log);
+		if (!ret) {
+			j.in = handle_inputs(files);
+			answer_begin(&j.answer, o.form, &out);
+			j.answer.ticks = inputs_in_ticks(j.in);
+			ret = o.asks ? why_print_tail(&j, &damaged) : why_print_findings(&j, &damaged);
+			answer_end(&j.answer);
+			ret = ret ?: print_answer(&out, &log);
+			buf_release(&out);
+		}
+		if (damaged)
+			log_damage(&log, damaged);
+		hyptrace_close(files);
+		status = damaged ? EXIT_FAILED : console_status(&console, ret);
+	}
+	free(o.words[0]);
+	free(o.words[1]);
+	latency_question_release(&o.q);
+	strlist_release(&o.files);
+	return status;
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Causes: what a state means for who waits, their numbers and their words. */
+#include <string.h>
+
+#include "ask/why/why-priv.h"
+#include "base/array.h"
+#include "base/decode/esr.h"
+
+/* ---- numbers ---------------------------------------------------------------------------------- */
+
+_Static_assert(sizeof(struct why_cause) == 32, "has no padding, and is compared as bytes");
+
+static bool why_cause_same(const void *causes, size_t index, const void *wanted)
+{
+	return !memcmp((const struct why_cause *)causes + index, wanted, sizeof(struct why_cause));
+}
+
+struct why_cause why_cause_plain(unsigned int kind)
+{
+	return (struct why_cause){ .kind = kind, .cpu = STATE_NO_CPU, .pid = STATE_NO_TASK };
+}
+
+uint32_t why_cause_of(struct why *w, const struct why_cause *c)
+{
+	uint32_t hash = map_hash_bytes(c, sizeof(*c));
+	size_t i = map_find(&w->by_cause, hash, why_cause_same, w->causes, c);
+
+	if (i != MAP_NONE)
+		return (uint32_t)i;
+	if (w->n_causes == WHY_CAUSES_MAX)
+		return CAUSE_OTHERS;
+	if (map_push(&w->by_cause, hash, &w->causes, &w->n_causes, c, sizeof(*c)))
+		return UINT32_MAX;
+	return (uint32_t)(w->n_causes - 1);
+}
+
+/* ---- of spans ------------------------------------------------------------------------------------ */
+
+struct why_cause why_cause_span(const struct state_span *s, bool pending)
+{
+	struct why_cause c = why_cause_plain(s->state == STATE_RUNNABLE ? STATE_PREEMPTED : s->state);
+
+	if (s->owner->kind == STATE_OF_GUEST_TASK)
+		c.kind = STATE_GUEST;
+	if (c.kind == STATE_RUNNING || s->owner->kind == STATE_OF_GUEST_TASK) {
+		c.pid = s->owner->pid;
+	} else if (c.kind == STATE_GUEST && pending) {
+		c.kind = WHY_INJECTION;
+	} else if (c.kind == STATE_PREEMPTED && !s->other) { /* the CPU was idle */
+		c.kind = STATE_WAKING;
+	} else if (c.kind == STATE_PREEMPTED) {
+		c.cpu = s->cpu;
+		c.pid = s->other;
+	} else if (c.kind >= STATE_HYP && c.kind <= STATE_VMM) {
+		c.why = s->why;
+		c.reason = s->reason;
+		c.class = s->class;
+	}
+	if (c.pid != STATE_NO_TASK || c.why)
+		c.input = s->owner->input;
+	return c;
+}
+
+/* ---- words ------------------------------------------------------------------------------------ */
+
+const char *why_kind_name(unsigned int kind)
+{
+	static const char *const names[WHY_KINDS] = {
+		[STATE_UNKNOWN] = "not recorded",
+		[STATE_HOST] = "exit handling",
+		[STATE_OUTSIDE] = "out of the guest",
+		[STATE_RUNNING] = "host task",
+		[STATE_SLEEPING] = "host task asleep",
+		[WHY_UNDECIDED] = "undecided",
+		[WHY_INJECTION] = "injection",
+		[WHY_OTHERS] = "others",
+		[WHY_TOTAL] = "total",
+	};
+
+	return names[kind] ?: state_name((enum state)kind);
+}
+
+const char *why_kind_advice(unsigned int kind)
+{
+	static const char *const advice[WHY_KINDS] = {
+		[STATE_UNKNOWN] =
+			"events were lost, or a buffer began later or ended earlier; -b has larger buffers",
+		[STATE_OUTSIDE] = "only sched_switch shows more: record -e sched",
+		[STATE_WAKING] = "the CPU was idle, and had to wake up",
+		[STATE_BLOCKED] = "the thread slept while its guest had not halted",
+		[WHY_UNDECIDED] =
+			"nearer to a border than the clocks' bounds; record --tsync counter has the least",
+	};
+
+	return advice[kind];
+}
+
+void why_task_text(const struct why *w, const struct why_cause *c, struct buf *out)
+{
+	const struct offset_guest *guest = NULL;
+	const struct offset_vcpu *vcpu = input_vcpu(&w->in->v[c->input], c->pid, &guest);
+	const char *comm = w->steps ? steps_comm(w->steps, c->input, c->pid) : NULL;
+
+	if (vcpu)
+		buf_printf(out, "%s:%u", guest->name ?: "", vcpu->cpu);
+	else
+		buf_printf(out, "%s%s%d", comm ?: "", comm ? "-" : "", c->pid);
+}
+
+void why_cause_text(const struct why *w, const struct why_cause *c, struct buf *out)
+{
+	const char *word = c->why && w->steps ? steps_reason(w->steps, c->input, c->why, c->reason) : NULL;
+
+	if (c->why == STEP_KVM_EXIT && c->reason == KVM_EXIT_ARM_TRAP && c->class < 64)
+		word = esr_ec_name((unsigned int)c->class) ?: word;
+	buf_addstr(out, why_kind_name(c->kind));
+	if (word)
+		buf_printf(out, " (%s)", word);
+	if (c->pid == STATE_NO_TASK)
+		return;
+	buf_addstr(out, c->kind == STATE_PREEMPTED ? " by " : c->kind == STATE_GUEST ? " task " : " ");
+	why_task_text(w, c, out);
+	if (c->kind == STATE_PREEMPTED && c->cpu != STATE_NO_CPU)
+		buf_printf(out, " on CPU %u", c->cpu);
+}

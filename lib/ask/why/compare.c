@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Compares the tail with the middle by cause: shares of the difference, and their ranges by resampling. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "ask/why/why-priv.h"
+
+#define WHY_ROUNDS 400
+#define WHY_SEED   0x9e3779b97f4a7c15
+
+enum { MIDDLE, TAIL };
+
+/* Both groups of instances, and the time of each instance by cause. */
+struct why_table {
+	const struct why *w;
+	size_t from[2], n[2]; /* by group: a part of the instances, which are sorted */
+	size_t columns;	      /* causes */
+	double *ns;	      /* [instance][column] */
+};
+
+/* Of too few for a tail all are the middle, and none is the tail. */
+static int why_table_open(struct why_table *t, double tail)
+{
+	size_t n = t->w->n, low = n * 2 / 5, last = (size_t)((double)n * tail);
+	size_t high = n - low < last ? n - low : last;
+	bool few = n - last < WHY_TAIL_MIN || high < low + WHY_TAIL_MIN;
+
+	t->from[MIDDLE] = few ? 0 : low;
+	t->n[MIDDLE] = few ? n : high - low;
+	t->from[TAIL] = last;
+	t->n[TAIL] = few ? 0 : n - last;
+	t->columns = t->w->n_causes;
+	t->ns = calloc(n * t->columns + 1, sizeof(*t->ns));
+	return t->ns ? 0 : -ENOMEM;
+}
+
+/* Means by cause; of the tail also how many have it, and which one most. */
+static void why_table_fill(struct why_table *t, struct why_comparison *c, struct why_row *total)
+{
+	for (int g = MIDDLE; g <= TAIL; g++)
+		for (size_t i = t->from[g]; i < t->from[g] + t->n[g]; i++) {
+			const struct why_instance *one = &t->w->v[i];
+			double *ns = &t->ns[i * t->columns];
+
+			for (size_t k = 0; k < one->n; k++)
+				ns[one->v[k].cause] += (double)(one->v[k].to - one->v[k].from);
+			for (size_t k = 0; k < t->columns; k++) {
+				struct why_row *row = &c->v[k];
+
+				*(g == TAIL ? &row->tail : &row->typical) += ns[k] / (double)t->n[g];
+				row->in += g == TAIL && ns[k] > 0;
+				if (g == TAIL && ns[k] > (double)row->example_ns) {
+					row->example_ns = (uint64_t)ns[k];
+					row->example = one;
+				}
+			}
+		}
+	for (size_t k = 0; k < t->columns; k++) {
+		c->v[k].cause = t->w->causes[k];
+		total->typical += c->v[k].typical;
+		total->tail += c->v[k].tail;
+	}
+}
+
+/* ---- resampling --------------------------------------------------------------------------------------- */
+
+/* xorshift64* (Vigna 2016). */
+static uint64_t why_random(uint64_t *state)
+{
+	*state ^= *state >> 12;
+	*state ^= *state << 25;
+	*state ^= *state >> 27;
+	return *state * 0x2545f4914f6cdd1d;
+}
+
+/* The shares of one resampling of both groups. */
+static void why_resample(const struct why_table *t, uint64_t *random, double *shares)
+{
+	double all = 0;
+
+	for (int g = MIDDLE; g <= TAIL; g++)
+		for (size_t i = 0; i < t->n[g]; i++) {
+			size_t at = t->from[g] + (why_random(random) >> 11) % t->n[g];
+			double weight = (g == TAIL ? 1.0 : -1.0) / (double)t->n[g];
+
+			for (size_t k = 0; k < t->columns; k++)
+				shares[k] += weight * t->ns[at * t->columns + k];
+		}
+	for (size_t k = 0; k < t->columns; k++)
+		all += shares[k];
+	for (size_t k = 0; k < t->columns; k++)
+		shares[k] = all > 0 ? shares[k] / all : 0;
+}
+
+static int why_by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* The range of each share in 95 of 100 resamplings. */
+static int why_ranges(const struct why_table *t, struct why_comparison *c)
+{
+	double *shares = calloc(WHY_ROUNDS * t->columns, sizeof(*shares)), one[WHY_ROUNDS];
+	uint64_t random = WHY_SEED;
+
+	if (!shares)
+		return -ENOMEM;
+	for (size_t r = 0; r < WHY_ROUNDS; r++)
+		why_resample(t, &random, &shares[r * t->columns]);
+	for (size_t k = 0; k < t->columns; k++) {
+		for (size_t r = 0; r < WHY_ROUNDS; r++)
+			one[r] = shares[r * t->columns + k];
+		qsort(one, WHY_ROUNDS, sizeof(*one), why_by_value);
+		c->v[k].low = one[WHY_ROUNDS / 40];
+		c->v[k].high = one[WHY_ROUNDS - 1 - WHY_ROUNDS / 40];
+	}
+	free(shares);
+	return 0;
+}
+
+/* ---- all of it ---------------------------------------------------------------------------------------- */
+
+/* By the share of the difference; without a tail by time. */
+static int why_row_order(const void *a, const void *b)
+{
+	const struct why_row *x = a, *y = b;
+	if (x->share < y->share || x->share > y->share)
+		return x->share < y->share ? 1 : -1;
+	return x->typical < y->typical ? 1 : x->typical > y->typical ? -1 : 0;
+}
+
+int why_compare(const struct why *w, double tail, struct why_comparison *c)
+{
+	struct why_row total = { .cause = why_cause_plain(WHY_TOTAL) };
+	struct why_table t = { .w = w };
+	int ret;
+
+	*c = (struct why_comparison){ .seen = w->seen, .n_all = w->n };
+	ret = why_table_open(&t, tail);
+	if (!ret) {
+		why_table_fill(&t, c, &total);
+		c->n_typical = t.n[MIDDLE];
+		c->n_tail = total.in = t.n[TAIL];
+		c->p50 = w->n ? w->v[(w->n - 1) / 2].to - w->v[(w->n - 1) / 2].from : 0;
+		c->p_tail = c->n_tail ? w->v[t.from[TAIL]].to - w->v[t.from[TAIL]].from : 0;
+		c->stands_out = c->n_tail && total.tail > total.typical;
+		for (size_t k = 0; k < t.columns && c->stands_out; k++)
+			c->v[k].share = (c->v[k].tail - c->v[k].typical) / (total.tail - total.typical);
+		ret = c->stands_out ? why_ranges(&t, c) : 0;
+		qsort(c->v, t.columns, sizeof(*c->v), why_row_order);
+		for (size_t k = 0; k < t.columns; k++)
+			if (c->v[k].typical > 0 || c->v[k].tail > 0)
+				c->v[c->n++] = c->v[k];
+		c->v[c->n] = total;
+	}
+	free(t.ns);
+	return ret;
+}

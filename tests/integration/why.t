@@ -1,0 +1,143 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# hyptrace why on captures: what it prints, and what it says where there is no tail, or no chain.
+. tests/integration/lib.sh
+
+hyptrace=$build/hyptrace
+stock="tests/data/stock/trace.dat tests/data/stock/trace-Guest.dat"
+
+# why_of ARG...: its output; $status
+why_of() {
+	"$hyptrace" why -q "$@" >"$tmp/out" 2>"$tmp/err"
+	status=$?
+	cat "$tmp/out" "$tmp/err"
+}
+
+# ---- a tail ---------------------------------------------------------------------------------------------
+
+# shellcheck disable=SC2086
+why_of --preset abort --tail 85 $stock >/dev/null
+is "$status" 0 "a preset with a tail: status 0"
+like "$(<"$tmp/out")" '^p85 - p50 = 255\.5us: 100 % exit handling \(DABT_LOW\)$' "the first line names the causes"
+like "$(<"$tmp/out")" '^exit handling \(DABT_LOW\) +324\.2us +808\.8us +100\.0% ' "... the table has the means"
+# the commands of the examples, as they are typed
+n=0
+while read -r line; do
+	PATH=$build:$PATH bash -c "$line -q" >"$tmp/shown" 2>&1 && [ -s "$tmp/shown" ]
+	ok $? "an example: $line" || diag "$(<"$tmp/shown")"
+	n=$((n + 1))
+done < <(sed -n 's/^   hyptrace/hyptrace/p' "$tmp/out")
+is "$n" 2 "each example has two commands"
+like "$(<"$tmp/shown")" 'kvm_exit.*DABT_LOW' "... and these show what it is about"
+
+# shellcheck disable=SC2086
+is "$(why_of --preset irq --tail 95 $stock)" "$(why_of --preset irq --tail 95 $stock)" "the same at each call"
+# shellcheck disable=SC2086
+is "$(why_of --preset irq --tail 95 --csv $stock | grep -c '^causes,')" \
+	"$(($("$hyptrace" why -q --preset irq --tail 95 --json $stock | grep -c '"cause":') + 1))" "CSV and JSON have the same causes"
+
+# shellcheck disable=SC2086
+like "$(why_of --from kvm_exit --to kvm_entry --key vcpu $stock)" '^p99 - p50 = 9\.122ms: 97 % halted$' "pairs of events"
+# shellcheck disable=SC2086
+like "$(why_of --from sched_waking@host --to sched_switch@host --key pid=next_pid --tail 95 $stock)" '^waking .* 87\.4% ' \
+	"... of the host's tasks: the one that the end is about"
+
+# shellcheck disable=SC2086
+like "$(why_of --task init@Guest --tail 60 $stock)" '^guest +364\.8us ' "a guest's task: what it waits for from its wake-up until it runs"
+# shellcheck disable=SC2086
+is "$("$hyptrace" why -q --task init@Guest --tail 60 --json $stock)" \
+	"$("$hyptrace" why -q --from 'sched_waking@Guest/comm=="init"' --to 'sched_switch@Guest/next_comm=="init"' --key pid=next_pid --tail 60 --json $stock)" \
+	"... as by its events"
+
+like "$(why_of --preset virtio --tail 90 tests/data/vhost/vhost.dat tests/data/vhost/vhost-Guest.dat)" \
+	'^p90 - p50 = 5\.122ms: 28 % waking, ' "a worker whose CPU was idle wakes up"
+like "$(why_of --preset timer --tail 85 tests/data/raw/trace.dat tests/data/raw/trace-Guest.dat)" \
+	'^p85 - p50 = 922\.1us: 52 % guest task hyptrace-agent-130, ' "a timer counts since it fired"
+
+# what why says of an instance is what path shows of it
+steal="tests/data/steal/trace.dat tests/data/steal/trace-Guest.dat"
+# shellcheck disable=SC2086
+like "$(why_of --task rcu_preempt@Guest --tail 90 $steal)" '^1\. 8\.058ms of 22\.34ms: preempted by hog-178 on CPU 0$' "an example"
+# shellcheck disable=SC2086
+is "$("$hyptrace" path -q --csv --at 40.273251618 --guest Guest --cpu 1 $steal | perl -F, -ane '
+	$all += $F[2], $by{$F[8]} += $F[2] if $F[0] eq "path" && $F[1] =~ /^\d/; END { printf "%.3f of %.2f", $by{"hog-178"} / 1e6, $all / 1e6 }')" \
+	"8.058 of 22.34" "... as the path back from it"
+
+# ---- none ---------------------------------------------------------------------------------------------------
+
+# shellcheck disable=SC2086
+like "$(why_of --preset abort $stock)" '^30 instances are too few for a tail at p99: --tail 90 has enough$' "too few for a tail"
+# shellcheck disable=SC2086
+why_of --preset abort $stock >/dev/null
+is "$status" 0 "... is an answer"
+like "$(<"$tmp/out")" '^Mean of 30 instances, by cause$' "... of all of them"
+# shellcheck disable=SC2086
+like "$(why_of --preset hypercall $stock)" '^none is complete' "no chain at all"
+# shellcheck disable=SC2086
+why_of --preset timer $stock >/dev/null
+like "$(<"$tmp/err")" 'the files have no hrtimer_start@guest: record -A GUEST -e timer gives it' "events that are missing"
+[ "$status" = 1 ] && [ ! -s "$tmp/out" ]
+ok $? "... are no answer"
+
+# ---- without a question -----------------------------------------------------------------------------------------
+
+# shellcheck disable=SC2086
+is "$(why_of tests/data/steal/trace.dat tests/data/steal/trace-Guest.dat | head -n 2)" \
+	"1. preempted by hog-178: 3.586s in 1002 stretches, 37.9 % of Guest:0
+   hyptrace stat --show steal tests/data/steal/trace.dat tests/data/steal/trace-Guest.dat" \
+	"a hog that wants the vCPUs' CPU comes first, with the command that shows more"
+like "$(<"$tmp/out")" '^2\. preempted by Guest:1, overcommit: .* of Guest:0$' "two vCPUs on one CPU are overcommit"
+is "$("$hyptrace" sql -q --csv tests/data/steal/trace.dat tests/data/steal/trace-Guest.dat \
+	"SELECT count(*), round(sum(dur) / 1e9, 3) FROM vcpu_states WHERE state = 'preempted' AND other_tid = 178" 2>&1 | tail -n 1)" \
+	"rows,1002,3.586" "... for as long as SQL says"
+n=$(wc -l < <(why_of tests/data/vhost/vhost.dat tests/data/vhost/vhost-Guest.dat))
+is "$n" 20 "ten findings at most"
+like "$(why_of tests/data/x86/trace.dat tests/data/x86/trace-Guest.dat)" '^1\. out of the guest: only sched_switch shows more: record -e sched: ' \
+	"what was not recorded is one, with what to record"
+is "$(why_of tests/data/formats-arm64.dat)" "the files have no entries and exits of vCPUs: record -e kvm -e sched" "no vCPUs"
+like "$(why_of --csv tests/data/steal/trace.dat tests/data/steal/trace-Guest.dat)" '^findings,1,preempted by hog-178,[0-9]+,1002,Guest:0,0.37' \
+	"for programs"
+
+# what is not recorded before a vCPU's first event and after its last is no finding, nor of its time
+hogged() { # SECONDS: so long before and after it another buffer has events
+	local ms=1000000 at=10000000000 i
+
+	echo 'guest Guest b1 0:100'
+	echo "$at 0 0 sched_switch"$'\tswapper\t0\t120\t0\tvcpu\t100\t120'
+	for ((i = 0; i < 10; i++)); do
+		echo "$((at + ms)) 0 100 kvm_exit"$'\t2\t1\t4096'
+		echo "$((at + 2 * ms)) 0 100 sched_switch"$'\tvcpu\t100\t120\t0\tburner\t200\t120'
+		echo "$((at + 42 * ms)) 0 200 sched_switch"$'\tburner\t200\t120\t0\tvcpu\t100\t120'
+		echo "$((at + 43 * ms)) 0 100 kvm_entry"$'\t4096'
+		at=$((at + 100 * ms))
+	done
+	echo "$((at + ms)) 0 100 kvm_exit"$'\t2\t1\t4096'
+	[ "$1" = 0 ] || printf 'buffer other\n%d 1 7 print\t0\tbegin\n%d 1 7 print\t0\tend\n' \
+		$((at - 2000 * $1 * ms)) $((at + 1000 * $1 * ms))
+}
+for seconds in 0 5; do
+	hogged $seconds | "$build/tests/integration/make-trace" "$tmp/hog.dat" tests/integration/events/kernel
+	is "$(why_of "$tmp/hog.dat" | grep -v '^  ')" "1. preempted by burner-200: 400.0ms in 10 stretches, 40.0 % of Guest:0
+2. exit handling (WFx): 20.00ms in 20 stretches, 2.0 % of Guest:0" "a hog, with $seconds s of other events around it"
+done
+
+# ---- the command line -----------------------------------------------------------------------------------------
+
+while IFS='|' read -r args message; do
+	# shellcheck disable=SC2086
+	is "$(why_of $args)" "hyptrace$message" "why $args"
+	# shellcheck disable=SC2086
+	why_of $args >/dev/null
+	is "$status" 2 "... is a wrong command line"
+done <<'E2'
+--preset nosuch|: --preset: there is no such preset; there are wakeup, irq, virtio, timer, hypercall, abort
+--preset irq --tail 59| why: --tail: a PERCENTILE is a number from 60 to 99.999
+--preset irq --tail 100| why: --tail: a PERCENTILE is a number from 60 to 99.999
+--preset irq --tail x| why: --tail: a PERCENTILE is a number from 60 to 99.999
+--tail 90| why: --tail needs --preset, --task, or --from and --to
+--from kvm_exit|: --from needs --to
+--task init| why: --task: NAME@GUEST, or PID@GUEST
+--task init@Guest --preset irq| why: --task, --preset and --from exclude each other
+--preset irq --key pid|: --key is for --from and --to; a preset has its own
+E2
+done_testing
