@@ -162,15 +162,6 @@ static void test_sets(void **state)
 	close_captures(&o);
 }
 
-/* Whether a file has a format of such events. */
-static bool steps_has(const struct steps *steps, const struct inputs *in, size_t input, enum step_kind kind)
-{
-	for (unsigned int id = 0; id < in->v[input].n_known; id++)
-		if (steps_kind(steps, input, id) == kind)
-			return true;
-	return false;
-}
-
 static void test_reasons(void **state)
 {
 	struct steps *steps;
