@@ -35,4 +35,4 @@ COMMAND(sync, .summary = "compute the guests' clock offsets, with a bound on eac
 COMMAND(top, .summary = "show exits and where the time goes while a recording runs",
 	.hint = "hyptrace stat FILES")
 COMMAND(why, .summary = "find the causes of a slow tail, or what took most time",
-	.hint = "hyptrace path --at SECONDS FILES, as its examples have it", .pages = true)
+	.hint = "hyptrace why --preset wakeup FILES, or irq, timer, virtio: the causes of slow ones", .pages = true)

@@ -24,6 +24,8 @@ static const struct hint_row {
 	{ "merge", "output", "hyptrace report FILES" },
 	{ "recover", "output", "hyptrace report FILES" },
 	{ "sync", "write", "hyptrace report FILES" },
+	{ "why", "from", "hyptrace path --at SECONDS FILES, at the time of an example" },
+	{ "why", "preset", "hyptrace path --at SECONDS FILES, at the time of an example" },
 };
 
 /* A command line, as its table reads it. */

@@ -168,7 +168,7 @@ sub program { return await(start_program(@_)) }
 sub report_of {
 	my ($dir, @files) = @_;
 	return '' unless @files;
-	my $status = program($dir, { TRACEEVENT_PLUGIN_DIR => '/nonexistent' }, $hyptrace, 'report', '-t', @files);
+	my $status = program($dir, { TRACEEVENT_PLUGIN_DIR => '/nonexistent' }, $hyptrace, 'report', '-t', '--no-guests', @files);
 	return "status $status\n" . slurp("$dir/stdout");
 }
 
