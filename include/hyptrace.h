@@ -216,9 +216,10 @@ int hyptrace_next_span(struct hyptrace *h, struct hyptrace_span *span);
 /*
  * hyptrace_sync - compute the offset of each guest's clock, as `hyptrace sync` does
  *
- * The first file is the host's. A guest whose offset can be computed gets it in place of
- * what its file says, also with HYPTRACE_RAW_TIMES; iteration begins anew, at
- * hyptrace_seek's time, with times and bounds by it.
+ * The host's file is the one that names the first as a guest's, else the first. A
+ * guest whose offset can be computed gets it in place of what its file says, also with
+ * HYPTRACE_RAW_TIMES; iteration begins anew, at hyptrace_seek's time, with times and
+ * bounds by it.
  */
 int hyptrace_sync(struct hyptrace *h);
 

@@ -28,13 +28,16 @@ static bool is_another(const struct inputs *all, const struct input *host, const
 
 int handle_sync(struct hyptrace *h, struct sync_progress *progress, struct offsets *o)
 {
+	const struct input *host;
 	int ret;
 
 	*o = (struct offsets){ 0 };
 	if (h->in.n < 2)
 		return -EINVAL;
 	handle_rewind(h);
-	ret = offsets_solve(&h->in, h->in.v, is_another, &h->log, progress, o);
+	/* a shell's *.dat names trace-Guest.dat before trace.dat */
+	host = inputs_host(&h->in, h->in.v) ?: h->in.v;
+	ret = offsets_solve(&h->in, &h->in.v[host - h->in.v], is_another, &h->log, progress, o);
 	for (size_t i = 0; i < o->n_guests && !ret; i++)
 		ret = check_shift(&o->guests[i], &h->log);
 	return ret;

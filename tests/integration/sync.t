@@ -145,6 +145,9 @@ is "$? $(cat "$tmp/err")" "1 hyptrace: tests/data/x86/trace.dat: no guest's file
 	"a host alone"
 # shellcheck disable=SC2086
 is "$(sync tests/data/x86/trace.dat)" "$(sync $x86)" "a host whose guest's file lies next to it"
+sync --json tests/data/steal/trace-Guest.dat tests/data/steal/trace.dat >"$tmp/guest-first"
+sync --json tests/data/steal/trace.dat tests/data/steal/trace-Guest.dat | cmp -s - "$tmp/guest-first"
+ok $? "a guest's file before its host's, as *.dat names them"
 sync --json -i tests/data/x86/trace.dat -i tests/data/x86/trace-Guest.dat >"$tmp/named"
 is "$?" 0 "files by -i"
 sync --json tests/data/x86/trace-Guest.dat tests/data/x86/trace-Guest.dat >"$tmp/none"
