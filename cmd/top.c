@@ -54,6 +54,7 @@ static const struct opt top_rows[] = {
 	OPT(0, "once", NULL, "one look, a window after the start; then exit", opts_set_flag,
 	    .off = offsetof(struct top_opts, once)),
 	OPT_JSON("for programs: all rows, times in ns; needs --once", .off = offsetof(struct top_opts, form)),
+	OPT_CSV("the same; each line begins with its table", .off = offsetof(struct top_opts, form)),
 	OPT_QUIET(.off = offsetof(struct top_opts, quiet)),
 	OPT_HELP,
 };
@@ -305,7 +306,7 @@ out:
 static bool top_check(const struct top_opts *o)
 {
 	const char *wrong = o->files.n > 1			 ? "one recording at a time"
-			    : !o->once && o->form != ANSWER_TEXT ? "--json needs --once"
+			    : !o->once && o->form != ANSWER_TEXT ? "--json and --csv need --once"
 								 : NULL;
 
 	if (wrong)

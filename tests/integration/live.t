@@ -123,6 +123,8 @@ before=$(contents "$spool")
 "$hyptrace" top --once --json -w 500ms "$dat" >"$tmp/top" 2>"$tmp/err"
 is "$?" 0 "top: exit status" || diag "$(<"$tmp/err")"
 is "$(json_differs top <"$tmp/top" 2>&1)" "" "its JSON is what the schema says"
+is "$("$hyptrace" top --once --csv -w 500ms "$dat" 2>/dev/null | grep -c '^"\?\(window\|clocks\|buffers\)"\?,')" \
+	"$(($(value '1 + @{$j->{clocks}} + @{$j->{buffers}} + 3')))" "--csv: a line for each row, and for each table's head"
 is "$(value '$j->{window}[0]{until}')" 3.900000000 "until the newest record"
 is "$(value '$j->{window}[0]{recording}')" runs "it says that the recording runs"
 is "$(value 'join ",", map { join " ", map { $_ // "-" } @$_{qw(guest offset_ns bound_ns)} } @{$j->{clocks}}')" \
@@ -193,5 +195,7 @@ fi
 
 "$hyptrace" top --json "$dat" 2>"$tmp/err"
 is "$?" 2 "--json without --once is refused"
+"$hyptrace" top --csv "$dat" 2>"$tmp/err"
+is "$? $(<"$tmp/err")" "2 hyptrace: top: --json and --csv need --once" "so is --csv"
 
 done_testing
