@@ -64,7 +64,7 @@ dumped() {
 }
 
 hyptrace_report() {
-	"$build/hyptrace" report -i "$out/$1" 2>"$tmp/hyptrace.err"
+	"$build/hyptrace" report --no-guests -i "$out/$1" 2>"$tmp/hyptrace.err"
 	[ ! -s "$tmp/hyptrace.err" ] || diag "$1: $(<"$tmp/hyptrace.err")"
 }
 

@@ -65,7 +65,7 @@ is "$(verdict user vhost events kvm:kvm_userspace_exit)" less "with vhost no not
 
 # workers NAME CARD: who hands that card's packets to the host's network (a guest asks for routers by each of its cards)
 workers() {
-	"$hyptrace" sql --csv "$out/$1.dat" "SELECT comm FROM events
+	"$hyptrace" sql --csv --no-guests "$out/$1.dat" "SELECT comm FROM events
 		WHERE name = 'netif_receive_skb' AND EXTRACT_ARG(arg_set_id, 'name') = '$2' GROUP BY comm" | sed 1d | cut -d , -f 2
 }
 is "$(workers standard tap0)" qemu-system-aar "standard virtio: QEMU hands over all packets"

@@ -35,10 +35,11 @@ symbols() {
 
 # vm_up OPTION...: a VM; its symbols are those of KVM alone, its guests' one, but for all_symbols=1 vm_up ...:
 # reading all of them takes an emulated machine longer than what most recordings are about.
-# shared=1 vm_up ...: all tests with these options that tests/check-lab runs have the same VM, until one fails.
+# shared=1 vm_up ...: tests with these options that tests/check-lab runs one after the other have the same VM, until
+# one fails.
 vm_up() {
 	local start=$SECONDS few='grep -E " [tT] (kvm_|vhost_)" /proc/kallsyms' one='echo ffff800080000000 T _text'
-	local with=(-o "$out")
+	local with=(-o "$out") other
 
 	# For writing tests: use a lab that is up, NAME:DIR, and leave it so.
 	if [ -n "${HYPTRACE_LAB_TEST_VM-}" ]; then
@@ -54,6 +55,9 @@ vm_up() {
 		with=(--die-with "$HYPTRACE_LAB_OWNER")
 		trap '[ "$tests_failed" = 0 ] || lab down "$vm" 2>/dev/null; cleanup' EXIT
 	fi
+	for other in "${TMPDIR:-/tmp}/hyptrace-lab-$(id -u)/shared-${HYPTRACE_LAB_OWNER:-none}"-*; do
+		[ ! -d "$other" ] || [ "${other##*/}" = "$vm" ] || lab down "${other##*/}"
+	done
 	if [ "$out" = "$tmp/out" ] || ! lab exec -t 60 "$vm" 'rm -rf /tmp/* /mnt/out/*' 2>/dev/null; then
 		lab down "$vm" 2>/dev/null
 		lab up "${with[@]}" "$@" "$vm" || {
