@@ -27,7 +27,7 @@ struct finding_job {
 
 /* ---- sums ---------------------------------------------------------------------------------------- */
 
-/* What is unknown before the first span that is known, or after the last, was not recorded on purpose. */
+/* Time that is unknown before the first known span, or after the last one, was not recorded on purpose. */
 static int finding_span(void *ctx, const struct state_span *s)
 {
 	static const struct finding_vcpu none;

@@ -96,12 +96,12 @@ int why_compare(const struct why *w, double tail, struct why_comparison *c);
 void why_cause_text(const struct why *w, const struct why_cause *c, struct buf *out);
 /* "preempted", "hypervisor": one word for each kind. */
 const char *why_kind_name(unsigned int kind);
-/* What is behind a cause of that kind, or what to record; NULL: it needs no word. */
+/* The meaning of a cause of that kind, or events to record; NULL: it needs no word. */
 const char *why_kind_advice(unsigned int kind);
 
 /* ---- without a question --------------------------------------------------------------------------- */
 
-/* What took time from vCPUs. */
+/* Something that took time from vCPUs. */
 struct finding {
 	char what[120];
 	uint64_t lost, n; /* ns, and stretches, of all vCPUs */
