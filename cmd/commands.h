@@ -9,7 +9,8 @@ COMMAND(adb, .summary = "record on an Android phone, from this machine",
 COMMAND(cut, .summary = "write a part of a recording's time, or pieces of it, as trace.dat files")
 COMMAND(diff, .summary = "compare two recordings, and separate differences from noise",
 	.hint = "hyptrace stat --show longest FILE, of either", .pages = true)
-COMMAND(doctor, .summary = "show what can be recorded here, and the commands that fix the rest", .pages = true)
+COMMAND(doctor, .summary = "show what can be recorded here, and the commands that fix the rest",
+	.pages = true)
 COMMAND(export, .summary = "turn recordings into Perfetto or CTF traces, or lines of JSON")
 COMMAND(flame, .summary = "fold stacks of host, hypervisor and guests, and draw them",
 	.hint = "hyptrace flame --svg flame.svg FILES", .pages = true)
@@ -35,4 +36,5 @@ COMMAND(sync, .summary = "compute the guests' clock offsets, with a bound on eac
 COMMAND(top, .summary = "show exits and where the time goes while a recording runs",
 	.hint = "hyptrace stat FILES")
 COMMAND(why, .summary = "find the causes of a slow tail, or what took most time",
-	.hint = "hyptrace why --preset wakeup FILES, or irq, timer, virtio: the causes of slow ones", .pages = true)
+	.hint = "hyptrace why --preset wakeup FILES, or irq, timer, virtio: the causes of slow ones",
+	.pages = true)

@@ -48,10 +48,9 @@ const struct opts_table diff_table = {
 	.usage = "usage: hyptrace diff [OPTION...] A [GUEST...] B [GUEST...]\n"
 		 "\n"
 		 "Compares recording B with recording A, each a trace.dat and the files of its guests\n"
-		 "(or all with commas between): events, exits and visits to the hypervisor a second, the time "
-		 "they, the\n"
-		 "states of vCPUs and the host's tasks took, and what of that differs by more than the\n"
-		 "noise.\n"
+		 "(or all with commas between): who preempted the vCPUs; events, exits and visits to\n"
+		 "the hypervisor a second, and the time they took; the states of vCPUs and the host's\n"
+		 "tasks; and which of these differ by more than the noise.\n"
 		 "\n",
 	.rows = diff_rows,
 	.n = ARRAY_SIZE(diff_rows),

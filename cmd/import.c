@@ -72,9 +72,10 @@ static int import_check(const struct import_line *l)
 			? "--hypertrace is for --qemu-log: GUEST=FILE"
 		: !l->qemu && !l->perfetto && !o->text == !o->raw
 			? "one of --hyp, --hyp-raw, --perfetto and --qemu-log is needed"
-		: o->raw && !o->events ? "--hyp-raw needs --events: the pages do not have the meaning of their ids"
-		: !o->output	       ? "-o is needed: the file to write"
-				       : NULL;
+		: o->raw && !o->events
+			? "--hyp-raw needs --events: the pages do not have the meaning of their ids"
+		: !o->output ? "-o is needed: the file to write"
+			     : NULL;
 
 	if (wrong)
 		fprintf(stderr, "hyptrace import: %s\n", wrong);

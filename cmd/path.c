@@ -429,7 +429,9 @@ static int path_search_files(struct path_job *j)
 				j->in->v[j->ask.input].machine, j->o->at, seconds_text(from, begin),
 				seconds_text(to, end));
 		else if (!to)
-			log_err(j->log, "only sched_switch shows the task at %s; record with: hyptrace record -e sched",
+			log_err(j->log,
+				"only sched_switch shows the task at %s; record with: hyptrace record -e "
+				"sched",
 				j->o->at);
 		else
 			log_err(j->log, "no events say who ran at %s", j->o->at);
@@ -475,10 +477,9 @@ static int path_answer(struct path_job *j)
 		answer_table_end(&answer);
 		path_print_end(j, &answer);
 		if (j->path.vcpu_unknown)
-			answer_note(
-				&answer,
-				"it is not known whether vCPUs ran: that needs the host's sched events, and a "
-				"bound of the guest's clock");
+			answer_note(&answer, "it is not known whether vCPUs ran: that needs the host's sched "
+					     "events, and a "
+					     "bound of the guest's clock");
 		answer_end(&answer);
 		ret = print_answer(&out, j->log);
 	}

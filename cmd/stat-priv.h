@@ -68,7 +68,7 @@ static inline bool stat_is_text(const struct stat_answer *s)
 typedef void stat_print(struct stat_answer *s, const char *key);
 stat_print stat_buffers, stat_lost, stat_events;			  /* stat-counts.c */
 stat_print stat_exits, stat_hyp, stat_firmware, stat_spans, stat_longest; /* stat-times.c */
-stat_print stat_vcpus, stat_tasks, stat_steal, stat_cpu;			  /* stat-states.c */
+stat_print stat_vcpus, stat_tasks, stat_steal, stat_cpu;		  /* stat-states.c */
 void stat_slices(struct stat_answer *s);				  /* stat-slices.c */
 
 /* "bash-7", in buf; NULL: no task. */

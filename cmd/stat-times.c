@@ -186,7 +186,8 @@ void stat_exits(struct stat_answer *s, const char *key)
 			exit_cells(&t, &e, &e.v[i]);
 		stat_close(&t);
 		if (e.n)
-			answer_note(s->out, "%s: %llu samples, %s in total", key, (unsigned long long)e.total.n,
+			answer_note(s->out, "%s: %llu samples, %s in total", key,
+				    (unsigned long long)e.total.n,
 				    answer_duration(s->out, e.total.sum, total));
 		if (reasons && cut.lost)
 			answer_note(s->out,
@@ -307,12 +308,10 @@ void stat_hyp(struct stat_answer *s, const char *key)
 		if (hyptime_seen(s->hyp, i))
 			wall += cpus[i].last - cpus[i].first;
 	if (n)
-		answer_note(
-			s->out,
-			"hyp: %llu visits, %s in total: %.2f%% of %s recorded CPU time",
-			(unsigned long long)count, answer_duration(s->out, total, text[0]),
-			wall ? 100.0 * (double)total / (double)wall : 0,
-			answer_duration(s->out, wall, text[1]));
+		answer_note(s->out, "hyp: %llu visits, %s in total: %.2f%% of %s recorded CPU time",
+			    (unsigned long long)count, answer_duration(s->out, total, text[0]),
+			    wall ? 100.0 * (double)total / (double)wall : 0,
+			    answer_duration(s->out, wall, text[1]));
 	if (cut.enters || cut.exits)
 		answer_note(s->out,
 			    "hyp: %llu hyp_enter and %llu hyp_exit without the other are left out: events "

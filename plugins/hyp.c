@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The hypervisor's events: mainline's and Android's of all generations, in the kernel's own words, followed by
- * the meaning of numbers in parentheses. In hyptrace's files their formats have the host's common header, in
- * other tools' captures the hypervisor's own one: fields are found by name.
+ * The hypervisor's events: mainline's and Android's of all generations, in the kernel's own words, followed
+ * by the meaning of numbers in parentheses. In hyptrace's files their formats have the host's common header,
+ * in other tools' captures the hypervisor's own one: fields are found by name.
  */
 #include <inttypes.h>
 #include <stdlib.h>

@@ -15,7 +15,7 @@
 
 static int part_parse_end(const char *text, struct part_end *e)
 {
-	*e = (struct part_end){ .anchor = !*text	? PART_OPEN
+	*e = (struct part_end){ .anchor = !*text	 ? PART_OPEN
 					  : *text == '+' ? PART_AFTER_BEGIN
 					  : *text == '-' ? PART_BEFORE_END
 							 : PART_AT };
@@ -152,7 +152,7 @@ int part_resolve(const struct time_part *w, const struct input *in, size_t n, co
 	}
 	*from = part_time(&w->from, ticks, first, last, 0);
 	*to = part_time(&w->to, ticks, first, last, UINT64_MAX);
-	if (!ret && *from < *to && *from <= last && *to > first)
+	if (!ret && *from<*to && * from <= last && * to> first)
 		return 0;
 	if (ret)
 		log_err(log, "no records, so no part of their time");

@@ -311,12 +311,13 @@ static void test_open_regular(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cursor),	cmocka_unit_test(test_cursor_end),
-		cmocka_unit_test(test_lines),	cmocka_unit_test(test_buf),
-		cmocka_unit_test(test_numbers), cmocka_unit_test(test_strlist), cmocka_unit_test(test_amounts),
-		cmocka_unit_test(test_files),	cmocka_unit_test(test_files_at_offset),
-		cmocka_unit_test(test_lexing),	cmocka_unit_test(test_decimal),
-		cmocka_unit_test(test_array),	cmocka_unit_test(test_open_regular),
+		cmocka_unit_test(test_cursor),		cmocka_unit_test(test_cursor_end),
+		cmocka_unit_test(test_lines),		cmocka_unit_test(test_buf),
+		cmocka_unit_test(test_numbers),		cmocka_unit_test(test_strlist),
+		cmocka_unit_test(test_amounts),		cmocka_unit_test(test_files),
+		cmocka_unit_test(test_files_at_offset), cmocka_unit_test(test_lexing),
+		cmocka_unit_test(test_decimal),		cmocka_unit_test(test_array),
+		cmocka_unit_test(test_open_regular),
 	};
 
 	return cmocka_run_group_tests_name("base", tests, NULL, NULL);

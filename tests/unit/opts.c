@@ -152,23 +152,24 @@ static void test_usage(void **state)
 	struct buf out = { 0 };
 
 	opts_usage(&table, &out);
-	assert_string_equal(buf_str(&out), "usage: test\n"
-					   "\nFiles:\n"
-					   "  -f, --file FILE        a file\n"
-					   "  -i FILE                an input\n"
-					   "                         or more\n"
-					   "  -q, --quiet            no words\n"
-					   "  -p, --probe[=PORT]     perhaps at a port\n"
-					   "  -g, --glob [GLOB]      perhaps some\n"
-					   "  --number N             3 to 9\n"
-					   "  -w, --wait DURATION    a while; a plain number: s\n"
-					   "  -l WORD                a word:\n"
-					   "                         one two three four five six seven eight nine ten\n"
-					   "                         eleven\n"
-					   "  -s SIZE                so much\n"
-					   "  --numb                 a shorter name\n"
-					   "  -h, --help             this\n"
-					   "end\n");
+	assert_string_equal(buf_str(&out),
+			    "usage: test\n"
+			    "\nFiles:\n"
+			    "  -f, --file FILE        a file\n"
+			    "  -i FILE                an input\n"
+			    "                         or more\n"
+			    "  -q, --quiet            no words\n"
+			    "  -p, --probe[=PORT]     perhaps at a port\n"
+			    "  -g, --glob [GLOB]      perhaps some\n"
+			    "  --number N             3 to 9\n"
+			    "  -w, --wait DURATION    a while; a plain number: s\n"
+			    "  -l WORD                a word:\n"
+			    "                         one two three four five six seven eight nine ten\n"
+			    "                         eleven\n"
+			    "  -s SIZE                so much\n"
+			    "  --numb                 a shorter name\n"
+			    "  -h, --help             this\n"
+			    "end\n");
 	buf_release(&out);
 }
 

@@ -315,7 +315,8 @@ static void test_nulls_per_event(void **state)
 				}
 				s[at] = (struct slice_series){ v[at], SLICES, all[at], per[at] };
 			}
-			c.v[all[0] > 0 && all[1] > 0 ? significance_of(&s[0], &s[1]).verdict : VERDICT_SAME]++;
+			c.v[all[0] > 0 && all[1] > 0 ? significance_of(&s[0], &s[1]).verdict
+						     : VERDICT_SAME]++;
 		}
 		if (percent(&c, c.v[VERDICT_LESS] + c.v[VERDICT_MORE]) > allowed(n)) {
 			bad++;
@@ -362,8 +363,8 @@ static void test_plain(void **state)
 				       more[SLICES];
 	const struct slice_series five = { v5, SLICES, 3, NULL }, six = { v6, SLICES, 30, NULL },
 				  once = { v1, SLICES, 3, NULL }, never = { v0, SLICES, 3, NULL },
-				  few = { v6, SIGNIFICANCE_SLICES_MIN - 1, 3, NULL }, rising = { rise, SLICES, 3, NULL },
-				  higher = { more, SLICES, 3, NULL };
+				  few = { v6, SIGNIFICANCE_SLICES_MIN - 1, 3, NULL },
+				  rising = { rise, SLICES, 3, NULL }, higher = { more, SLICES, 3, NULL };
 	struct significance n;
 
 	for (size_t i = 0; i < SLICES; i++) {
@@ -419,10 +420,8 @@ static void test_per_event(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nulls),
-		cmocka_unit_test(test_power),
-		cmocka_unit_test(test_plain),
-		cmocka_unit_test(test_per_event),
+		cmocka_unit_test(test_nulls),		cmocka_unit_test(test_power),
+		cmocka_unit_test(test_plain),		cmocka_unit_test(test_per_event),
 		cmocka_unit_test(test_nulls_per_event),
 	};
 

@@ -63,7 +63,9 @@ static void path_host_interrupt(struct path_search *s)
 			  s->cpu);
 	else if (s->flags == PATH_SOFTIRQ)
 		path_stop(s, PATH_UNKNOWN, NULL,
-			  "the softirq on CPU %u was raised by an unknown task; record with: hyptrace record -e irq", s->cpu);
+			  "the softirq on CPU %u was raised by an unknown task; record with: hyptrace record "
+			  "-e irq",
+			  s->cpu);
 	else if (s->flags)
 		path_stop(s, PATH_INTERRUPT, NULL, "an interrupt on CPU %u", s->cpu);
 	else

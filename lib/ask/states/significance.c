@@ -58,7 +58,8 @@ static struct noise_power noise_power(const struct slice_series *s)
 		double sum = 0, power;
 
 		for (size_t i = 0; i < s->n; i++)
-			sum += slice_far(s, i, p.mean) / per * cos(M_PI * k * ((double)i + 0.5) / (double)s->n);
+			sum += slice_far(s, i, p.mean) / per *
+			       cos(M_PI * k * ((double)i + 0.5) / (double)s->n);
 		power = 2 * sum * sum / (double)s->n * length;
 		p.used += k <= COSINES ? power / COSINES : 0;
 		p.slow += k <= SLOW ? power / SLOW : 0;

@@ -85,8 +85,9 @@ static int ctf_field_open(bt_trace_class *t, bt_field_class *to, const struct te
 	case FIELD_BYTES:
 	case FIELD_LOC:
 		return ctf_member(to, f->name,
-				  field->is_text ? bt_field_class_string_create(t)
-						 : ctf_array(t, field->item.size, field->is_signed, field->items));
+				  field->is_text
+					  ? bt_field_class_string_create(t)
+					  : ctf_array(t, field->item.size, field->is_signed, field->items));
 	default:
 		return 0; /* such as a struct, of unknown content */
 	}

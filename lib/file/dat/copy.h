@@ -11,8 +11,8 @@ struct dat_source {
 
 /*
  * A trace.dat made of others: version, compression, texts, CPUs and options of the first one, the names of
- * tasks and the records of all, one after the other. Pages are written unchanged where all their records are wanted, and losses
- * stay with the record that follows them.
+ * tasks and the records of all, one after the other. Pages are written unchanged where all their records are
+ * wanted, and losses stay with the record that follows them.
  */
 struct dat_copy {
 	const struct dat_source *v; /* one, or pieces of one recording in their order */
