@@ -8,7 +8,8 @@ vm_up -m protected
 
 # with_agent OPTIONS: an agent with those, and a recorder
 with_agent() {
-	run "hyptrace-agent --timeout 60 $1 2>/tmp/agent.log & agent=\$!
+	run "rm -f /tmp/agent.log
+		hyptrace-agent --timeout 60 $1 2>/tmp/agent.log & agent=\$!
 		within 20 grep -q 'capabilities dropped' /tmp/agent.log || exit
 		timeout 100 trace-cmd record -o self.dat -C boot -A self@1:823 -e sched -- sleep 1 >/tmp/said 2>&1
 		status=\$?
