@@ -184,6 +184,16 @@ uint64_t filetime_bound(const struct filetime *t, uint64_t ts)
 	return bound == UINT64_MAX ? bound : filetime_to_ns(t, bound);
 }
 
+uint64_t filetime_widest_bound(const struct filetime *t)
+{
+	uint64_t widest = 0;
+
+	for (uint32_t i = 0; i < t->shift.n_bounds; i++)
+		if (t->shift.bounds[i] != UINT64_MAX && t->shift.bounds[i] > widest)
+			widest = t->shift.bounds[i];
+	return widest;
+}
+
 uint64_t filetime_convert(const struct filetime *t, unsigned int cpu, uint64_t ts)
 {
 	return filetime_to_ns(t, offset_shift_apply(&t->shift, cpu, ts)) + (uint64_t)t->add;

@@ -135,7 +135,7 @@ static void sorted_by_start(void **state)
 	spans_free(s);
 }
 
-/* What was lost could have been the exit and the next entry. */
+/* The lost events could have been the exit and the next entry. */
 static void lost_events(void **state)
 {
 	struct spans *s = spans_new();

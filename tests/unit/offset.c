@@ -124,7 +124,7 @@ static void test_fill(void **state)
 	assert_int_equal(offset_shift_fill(&s, 1, 2, &one, 0), -EINVAL);
 }
 
-/* How wrong the points can be stands behind the CPUs, where stock sees another CPU. */
+/* The points' bounds are stored after the CPUs, where stock sees one CPU more. */
 static void test_bounds(void **state)
 {
 	const struct offset_point v[] = { { 10, -5, 1, 0 }, { 20, 7, 1, 0 }, { 40, 9, 1, 0 } };

@@ -356,7 +356,7 @@ static void test_power(void **state)
 		}
 }
 
-/* What can be computed by hand. */
+/* Figures that can be computed by hand. */
 static void test_plain(void **state)
 {
 	double v5[SLICES], v6[SLICES], v1[SLICES] = { [7] = 1 }, v0[SLICES] = { 0 }, rise[SLICES],

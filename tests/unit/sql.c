@@ -534,7 +534,7 @@ static void test_temporary(void **state)
 	close_all(&o, s);
 }
 
-/* What is kept has a limit, which queries cannot change. */
+/* Temporary tables have a size limit, which queries cannot change. */
 static void test_temporary_limit(void **state)
 {
 	struct opened o;

@@ -100,16 +100,12 @@ static int latency_terms_open(struct latency *l, const struct log *log)
 		/* The widest bound counts if events of several machines meet below one key. */
 		for (size_t i = 0; i < l->in->n; i++) {
 			const struct input *in = &l->in->v[i];
-			const struct offset_shift *s = &in->time.shift;
-			uint64_t bound = 0;
+			uint64_t bound = filetime_widest_bound(&in->time);
 
-			for (uint32_t k = 0; k < s->n_bounds; k++)
-				if (s->bounds[k] != UINT64_MAX && s->bounds[k] > bound)
-					bound = s->bounds[k];
 			if (!l->v[i].n)
 				continue;
 			machines++;
-			if (in->guest && !s->bounds) {
+			if (in->guest && !in->time.shift.bounds) {
 				l->unbounded = in->path;
 				bound = UINT64_MAX / 4;
 			}

@@ -9,7 +9,7 @@
  * cut into slices of equal length. Neighbouring slices are alike where things come in bursts, so the
  * uncertainty of a mean comes from the slices' slowest movements: the first cosines of the series, whose mean
  * square estimates the spectrum at frequency 0 (Mueller 2007; Lazarus, Lewis, Stock, Watson 2018).
- * Where the slowest two exceed the faster ones, the recording is shorter than what moves the figure; the
+ * Where the slowest two exceed the faster ones, the figure moves more slowly than the recording is long; the
  * interval then is made of these two, three times as wide, and a difference within it is not decided.
  */
 #define SIGNIFICANCE_SLICES_MIN 32

@@ -40,6 +40,7 @@ void why_close(struct why *w)
 	}
 	free(w->v);
 	free(w->causes);
+	free(w->widest);
 	map_release(&w->by_cause);
 	why_lanes_release(w);
 	steps_close(w->steps);
@@ -215,6 +216,14 @@ int why_cut(struct why *w, const struct vcpu_map *vcpus)
 	int ret = 0;
 
 	w->vcpus = vcpus;
+	w->widest = calloc(w->in->n + 1, sizeof(*w->widest));
+	if (!w->widest)
+		return -ENOMEM;
+	for (size_t i = 0; i < w->in->n; i++) {
+		const struct filetime *t = &w->in->v[i].time;
+
+		w->widest[i] = t->shift.bounds ? filetime_widest_bound(t) : UINT64_MAX;
+	}
 	array_sort(w->v, w->n, sizeof(*w->v), why_shorter);
 	for (size_t i = 0; i < w->n && !ret; i++)
 		ret = why_stages_place(w, (uint32_t)i);

@@ -72,15 +72,9 @@ int why_chain(void *ctx, const struct latency_worst *chain, const struct latency
 /* Bound of an event's time: its own, or the widest that its file has, as a chain of one machine has none. */
 static uint64_t why_bound(const struct why *w, const struct chain_event *e)
 {
-	const struct input *in = &w->in->v[e->input];
-	const struct offset_shift *s = &in->time.shift;
-	uint64_t widest = s->bounds ? 0 : UINT64_MAX;
-
-	if (!in->guest || e->bound)
-		return in->guest ? e->bound : 0;
-	for (uint32_t i = 0; s->bounds && i < s->n_bounds; i++)
-		widest = s->bounds[i] > widest && s->bounds[i] != UINT64_MAX ? s->bounds[i] : widest;
-	return widest;
+	if (!w->in->v[e->input].guest)
+		return 0;
+	return e->bound ? e->bound : w->widest[e->input];
 }
 
 /* Scopes of lanes' keys beyond latency's, whose SCOPE_VCPU and SCOPE_THREAD are vCPUs. */

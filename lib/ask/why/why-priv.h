@@ -28,6 +28,7 @@ struct why {
 	const struct latency_preset *preset;
 	const struct vcpu_map *vcpus;
 	struct steps *steps;
+	uint64_t *widest; /* bound of each input; UINT64_MAX: it has none */
 	struct why_instance *v;
 	size_t n;
 	uint64_t seen, stride; /* every stride-th was kept */
