@@ -232,6 +232,15 @@ is "$(sql "${guest[@]}" "SELECT count(*) FROM hyp_calls AS h JOIN vcpu_states AS
 like "$(sql "${guest[@]}" "SELECT machine, state, by, sum(dur) FROM thread_states GROUP BY 1, 2, 3")" '^Guest,stolen,host,[0-9]+$' \
 	"thread_states: what is stolen of a guest's tasks, and by what"
 
+# as slices: none where events were lost; the exit's reason, too, where what came after it was not recorded
+for set in "$data/sync/trace.dat" "$data/steal/trace.dat $data/steal/trace-Guest.dat"; do
+	# shellcheck disable=SC2086 # a list of files
+	is "$(sql $set "SELECT name, count(*), sum(dur) FROM slice WHERE category = 'vcpu' GROUP BY name ORDER BY name")" \
+		"$(sql $set "SELECT CASE WHEN state IN ('hypervisor', 'host', 'not recorded') AND reason IS NOT NULL
+			THEN state || ' ' || reason || iif(reason = 'TRAP', ' ' || esr_class, '') ELSE state END AS name, count(*), sum(dur)
+			FROM vcpu_states WHERE state <> 'lost' GROUP BY 1 ORDER BY 1")" "$set: slices of vCPUs' states"
+done
+
 # two machines of one name
 mkdir -p "$tmp/a" "$tmp/b"
 cp "$mainline" "$tmp/a/trace.dat"

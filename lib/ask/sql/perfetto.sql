@@ -162,10 +162,10 @@ CREATE VIEW slice(id, ts, dur, track_id, category, name, depth, parent_id, arg_s
 SELECT id, ts, dur, track_id, category, name, depth, NULL, arg_set_id, NULL, NULL, NULL, NULL, category, id, cpu,
   machine FROM slices
 UNION ALL SELECT 3 << 50 | v.rowid & 0xffffffffffff, v.ts, v.dur, 1 << 44 | v.machine_id << 32 | v.tid, 'vcpu',
-  v.state || iif(v.state IN ('hypervisor', 'firmware', 'host', 'outside'), ifnull(' ' || v.reason, '') ||
+  v.state || iif(v.state IN ('hypervisor', 'firmware', 'host', 'not recorded'), ifnull(' ' || v.reason, '') ||
     iif(v.reason = 'TRAP', ifnull(' ' || v.esr_class, ''), ''), ''),
   0, NULL, NULL, NULL, NULL, NULL, NULL, 'vcpu', 3 << 50 | v.rowid & 0xffffffffffff, v.cpu, v.machine
-  FROM vcpu_states AS v WHERE v.state <> 'unknown'
+  FROM vcpu_states AS v WHERE v.state <> 'lost'
 UNION ALL SELECT 4 << 50 | v.rowid & 0xffffffffffff, v.ts, v.dur, 2 << 44 | v.machine_id << 32 | v.cpu, 'stolen',
   ifnull(v.name, 'task ' || v.tid), 0, NULL, NULL, NULL, NULL, NULL, NULL, 'stolen',
   4 << 50 | v.rowid & 0xffffffffffff, v.cpu, v.machine
