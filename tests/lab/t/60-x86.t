@@ -31,7 +31,7 @@ own_recordings() {
 record() {
 	rm -rf "$tmp/out"
 	copy_hyptrace "$tmp/out/own"
-	x86 run -t 500 -a "$build/hyptrace-agent" -o "$tmp/out" -- \
+	x86 run -a "$build/hyptrace-agent" -o "$tmp/out" -- \
 		"$(cat tests/lab/x86-record; own_recordings)" >"$tmp/log" 2>&1
 }
 

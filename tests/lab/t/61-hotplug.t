@@ -9,7 +9,7 @@ bin=$tmp/out/bin
 copy_hyptrace "$bin"
 cp "$build/hyptrace-agent" "$bin/"
 
-x86 run -o "$tmp/out" -- "$(cat tests/lab/x86-hotplug)" >"$tmp/said" 2>"$tmp/err"
+x86 run -n -o "$tmp/out" -- "$(cat tests/lab/x86-hotplug)" >"$tmp/said" 2>"$tmp/err"
 ok $? "recorded" || diag "$(cat "$tmp/said" "$tmp/err")"
 
 # guest_cpus FILE: "CPU THREAD" of its GUEST

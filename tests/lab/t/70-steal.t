@@ -9,7 +9,7 @@
 hyptrace=$build/hyptrace
 mkdir "$tmp/out"
 copy_hyptrace "$tmp/out/own"
-x86 run -t 400 -a tests/lab/l2/steal -o "$tmp/out" -- "$(cat tests/lab/x86-steal)" >"$tmp/log" 2>&1
+x86 run -a tests/lab/l2/steal -o "$tmp/out" -- "$(cat tests/lab/x86-steal)" >"$tmp/log" 2>&1
 ok $? "recorded" || diag "$(cat "$tmp/log")"
 check_steal "$tmp/out/trace.dat" "$tmp/out/trace-Guest.dat"
 
