@@ -13,7 +13,7 @@
 
 struct why_opts {
 	struct latency_question q;
-	const char *tail_text, *task;
+	const char *tail_text, *task, *span, *desc;
 	char *words[2]; /* --task's events */
 	double tail;	/* 0 to 1 */
 	bool asks;	/* of instances */
@@ -36,6 +36,9 @@ static const struct opt why_rows_opts[] = {
 	OPT('k', "key", "KEY", "... what both must have in common", opts_set_text, WHY(q.key)),
 	OPT(0, "task", "NAME@GUEST", "... or a guest's task, from its wake-up until it runs", opts_set_text,
 	    WHY(task)),
+	OPT(0, "span", "NAME", "... or spans of that name that programs mark", opts_set_text, WHY(span)),
+	OPT(0, "hypertrace-desc", "FILE", "names of hypertrace events, which define their spans",
+	    opts_set_text, WHY(desc)),
 	OPT(0, "tail", "PERCENTILE", "from where on instances are slow (99)", opts_set_text, WHY(tail_text)),
 	OPT_JSON("for programs, as JSON", WHY(form)),
 	OPT_CSV("for programs, as CSV", WHY(form)),
@@ -50,6 +53,7 @@ const struct opts_table why_table = {
 	.usage = "usage: hyptrace why [OPTION...] [FILE...]\n"
 		 "       hyptrace why --preset NAME [OPTION...] [FILE...]\n"
 		 "       hyptrace why --from EVENT --to EVENT [OPTION...] [FILE...]\n"
+		 "       hyptrace why --span NAME [OPTION...] [FILE...]\n"
 		 "\n"
 		 "Finds what took most time from vCPUs; of chains or pairs of events, why the slowest\n"
 		 "instances are slow. trace.dat or the FILEs are read; files of guests join their\n"
@@ -67,8 +71,6 @@ static const char *why_task_pair(struct why_opts *o)
 	bool pid = len && strspn(o->task, "0123456789") == (size_t)len;
 	const char *quote = pid ? "" : "\"", *field = pid ? "pid" : "comm";
 
-	if (o->q.preset || o->q.from || o->q.to || o->q.key)
-		return "--task, --preset and --from exclude each other";
 	if (!len || !at[1])
 		return "--task: NAME@GUEST, or PID@GUEST";
 	o->words[0] = str_printf("sched_waking@%s/%s==%s%.*s%s", at + 1, field, quote, len, o->task, quote);
@@ -89,15 +91,21 @@ static bool why_parse(struct why_opts *o, int argc, char **argv, int *status)
 	if (!command_files(&why_table, argc, argv, o, &o->files, status))
 		return false;
 	o->tail = o->tail_text ? strtod(o->tail_text, &end) / 100 : 0.99;
-	wrong = o->task ? why_task_pair(o) : NULL;
 	o->asks = o->q.preset || o->q.from || o->q.to || o->q.key;
+	if (o->asks + !!o->task + !!o->span > 1)
+		wrong = "--task, --span, --preset and --from exclude each other";
+	else if (o->desc && !o->span)
+		wrong = "--hypertrace-desc is for --span";
+	else
+		wrong = o->task ? why_task_pair(o) : NULL;
+	o->asks |= o->task || o->span;
 	if (!wrong && ((end && (*end || end == o->tail_text)) || !(o->tail >= 0.6 && o->tail < 1)))
 		wrong = "--tail: a PERCENTILE is a number from 60 to 99.999";
 	else if (!wrong && o->tail_text && !o->asks)
-		wrong = "--tail needs --preset, --task, or --from and --to";
+		wrong = "--tail needs --preset, --task, --span, or --from and --to";
 	if (wrong)
 		fprintf(stderr, "hyptrace why: %s\n", wrong);
-	return !wrong && (!o->asks || !latency_question_check(&o->q));
+	return !wrong && (!o->asks || o->span || !latency_question_check(&o->q));
 }
 
 /* ---- the tail -------------------------------------------------------------------------------------- */
@@ -306,15 +314,14 @@ static void why_print_notes(struct why_job *j)
 			    (unsigned long long)j->c.seen, j->c.n_all);
 }
 
-static int why_print_tail(struct why_job *j, uint64_t *damaged)
+/* Reads the chains, or pairs, and cuts them. */
+static int why_cut_chains(struct why_job *j, uint64_t *damaged)
 {
 	struct latency_question *q = &j->o->q;
 	struct latency_answer l = { .in = j->in, .preset = q->found, .plan = &q->plan };
 	struct latency *found = NULL;
-	int ret = why_open(&j->why, j->in, q->found);
+	int ret;
 
-	if (ret)
-		return ret;
 	latency_question_open(q, j->in);
 	q->plan.each = why_chain;
 	q->plan.ctx = j->why;
@@ -323,6 +330,35 @@ static int why_print_tail(struct why_job *j, uint64_t *damaged)
 		l.found = latency_result(found);
 		ret = latency_answer_missing(&l, j->log) ? -ENODATA : why_cut(j->why, l.found.vcpus);
 	}
+	latency_close(found);
+	return ret;
+}
+
+/* Reads the marks, and cuts their spans. */
+static int why_cut_marks(struct why_job *j, uint64_t *damaged)
+{
+	struct hypertrace_desc *desc;
+	struct vcpu_map *vcpus = NULL;
+	int ret = desc_read(j->o->desc, &desc, j->log);
+
+	if (!ret) {
+		ret = why_marks(j->why, j->o->span, desc, j->log, damaged);
+		if (ret == -ENOENT)
+			log_err(j->log, "no span is called '%s': hyptrace stat --show spans lists them",
+				j->o->span);
+	}
+	ret = ret ?: vcpu_map_open(&vcpus, j->in);
+	ret = ret ?: why_cut(j->why, vcpus);
+	vcpu_map_close(vcpus);
+	hypertrace_desc_free(desc);
+	return ret;
+}
+
+static int why_print_tail(struct why_job *j, uint64_t *damaged)
+{
+	int ret = why_open(&j->why, j->in, j->o->q.found);
+
+	ret = ret ?: j->o->span ? why_cut_marks(j, damaged) : why_cut_chains(j, damaged);
 	ret = ret ?: why_compare(j->why, j->o->tail, &j->c);
 	if (ret == -E2BIG)
 		log_err(j->log,
@@ -336,7 +372,6 @@ static int why_print_tail(struct why_job *j, uint64_t *damaged)
 		why_print_notes(j);
 	}
 	why_close(j->why);
-	latency_close(found);
 	return ret;
 }
 

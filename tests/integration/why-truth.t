@@ -54,11 +54,12 @@ sub enter {
 
 sub steal {
 	my ($v, $ns) = @_;
-	my $hog = 200 + rnd(2);
+	my $pid = 200 + rnd(3);
+	my $hog = $pid < 202 ? 'hog' : 'burner'; # two of one name
 
-	host($v, "sched_switch prev_comm=vcpu$v prev_pid=" . (100 + $v) . " prev_state=0 next_comm=hog next_pid=$hog");
+	host($v, "sched_switch prev_comm=vcpu$v prev_pid=" . (100 + $v) . " prev_state=0 next_comm=$hog next_pid=$pid");
 	pass("preempted $hog", $ns);
-	host($v, "sched_switch prev_comm=hog prev_pid=$hog prev_state=0 next_comm=vcpu$v next_pid=" . (100 + $v), $v, $hog);
+	host($v, "sched_switch prev_comm=$hog prev_pid=$pid prev_state=0 next_comm=vcpu$v next_pid=" . (100 + $v), $v, $pid);
 	pass('exit handling', 400 + rnd(200));
 }
 
@@ -185,7 +186,8 @@ sub judge {
 		return;
 	}
 	for my $c (@causes) {
-		my $key = $c->{cause} =~ /^(preempted|guest)$/ && defined $c->{pid} ? "$c->{cause} $c->{pid}" : $c->{cause};
+		my $key = $c->{what} =~ /^preempted by (\w+)/ ? "preempted $1" :
+			$c->{cause} eq 'guest' && defined $c->{pid} ? "$c->{cause} $c->{pid}" : $c->{cause};
 
 		$ours{$key} += $c->{share};
 		$time{$key} += $c->{typical_ns};

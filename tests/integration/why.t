@@ -54,6 +54,31 @@ like "$(why_of --preset virtio --tail 90 tests/data/vhost/vhost.dat tests/data/v
 like "$(why_of --preset timer --tail 85 tests/data/raw/trace.dat tests/data/raw/trace-Guest.dat)" \
 	'^p85 - p50 = 922\.1us: 52 % guest task hyptrace-agent-130, ' "a timer counts since it fired"
 
+# ---- spans that programs mark ------------------------------------------------------------------------------
+
+# 20 of a host's thread, each 100 us; hog has its CPU for 900 us of the last three
+for ((i = 0, at = 1000000; i < 20; i++, at += 2000000)); do
+	echo "$at 0 50 print	0	$i App Enter: draw"
+	[ "$i" -lt 17 ] || printf '%s\n' "$((at + 50000)) 0 50 sched_switch	app	50	120	0	hog	99	120" \
+		"$((at + 950000)) 0 99 sched_switch	hog	99	120	0	app	50	120"
+	end=$((at + (i < 17 ? 100000 : 1000000)))
+	printf '%s\n' "$end 0 50 print	0	$i App Exit: draw" "$((end + 10)) 0 50 sched_switch	app	50	120	1	swapper/0	0	120" \
+		"$((end + 900000)) 0 0 sched_switch	swapper/0	0	120	0	app	50	120"
+done | sort -n -s -k 1,1 >"$tmp/events"
+"$build/tests/integration/make-trace" "$tmp/spans.dat" tests/integration/events/kernel <"$tmp/events"
+like "$(why_of --span draw --tail 85 "$tmp/spans.dat")" '^p85 - p50 = 900\.0us: 100 % preempted by hog-99 on CPU 0$' \
+	"spans of a host's thread"
+why_of --span nosuch "$tmp/spans.dat" >"$tmp/said"
+is "$status $(<"$tmp/said")" "1 hyptrace: no span is called 'nosuch': hyptrace stat --show spans lists them" "... of a name that none has"
+
+# a guest's program marks to the host, whose vCPU is left for each mark
+printf '1 computation_start\n0 computation_end\n' >"$tmp/desc"
+marks=tests/data/hypertrace/example.dat
+span=$("$hyptrace" stat -q --show spans --hypertrace-desc "$tmp/desc" --json $marks | sed -n 's/.*"total_ns": *\([0-9]*\).*/\1/p')
+like "$span" '^[1-9]' "a guest's program marks a span"
+is "$("$hyptrace" why -q --span computation --hypertrace-desc "$tmp/desc" --csv $marks | awk -F , '$2 == "total" { print $3 }')" \
+	"$span" "... and all of it has a cause"
+
 # what why says of an instance is what path shows of it
 steal="tests/data/steal/trace.dat tests/data/steal/trace-Guest.dat"
 # shellcheck disable=SC2086
@@ -98,6 +123,24 @@ is "$(why_of tests/data/formats-arm64.dat)" "the files have no entries and exits
 like "$(why_of --csv tests/data/steal/trace.dat tests/data/steal/trace-Guest.dat)" '^findings,1,preempted by hog-178,[0-9]+,1002,Guest:0,0.37' \
 	"for programs"
 
+# 40 moves of a vCPU in 1.6 s; it waits 10 ms before each
+moves() {
+	local i at=10000000000 cpu
+
+	echo 'guest Guest b1 0:100'
+	for ((i = 0; i < 41; i++, at += 40000000)); do
+		cpu=$((i % 2))
+		printf '%s\n' "$at $cpu 100 kvm_entry	1" "$((at + 1000000)) $cpu 100 kvm_exit	0	0	1" \
+			"$((at + 1001000)) $cpu 100 kvm_entry	1" "$((at + 29998000)) $cpu 100 kvm_exit	0	0	1" \
+			"$((at + 29999000)) $cpu 100 sched_switch	vcpu	100	120	0	hog	$((200 + i % 2))	120" \
+			"$((at + 39999000)) $((1 - cpu)) $((200 + i % 2)) sched_switch	hog	$((200 + i % 2))	120	0	vcpu	100	120"
+	done
+}
+moves | "$build/tests/integration/make-trace" "$tmp/moves.dat" tests/integration/events/kernel
+like "$(why_of "$tmp/moves.dat")" '^[12]\. moves to another CPU, 24 a second, and waits before them: 400\.0ms in 40 stretches, 24\.[0-9] % of Guest:0$' \
+	"a vCPU that moves between CPUs, and how long it waited before"
+like "$(<"$tmp/out")" '^[12]\. preempted by hog: 4[01]0\.0ms in 4[01] stretches, ' "tasks of one name are one cause"
+
 # what is not recorded before a vCPU's first event and after its last is no finding, nor of its time
 hogged() { # SECONDS: so long before and after it another buffer has events
 	local ms=1000000 at=10000000000 i
@@ -134,10 +177,13 @@ done <<'E2'
 --preset irq --tail 59| why: --tail: a PERCENTILE is a number from 60 to 99.999
 --preset irq --tail 100| why: --tail: a PERCENTILE is a number from 60 to 99.999
 --preset irq --tail x| why: --tail: a PERCENTILE is a number from 60 to 99.999
---tail 90| why: --tail needs --preset, --task, or --from and --to
+--tail 90| why: --tail needs --preset, --task, --span, or --from and --to
+--span a --preset irq| why: --task, --span, --preset and --from exclude each other
+--span a --task init@Guest| why: --task, --span, --preset and --from exclude each other
+--hypertrace-desc FILE --preset irq| why: --hypertrace-desc is for --span
 --from kvm_exit|: --from needs --to
 --task init| why: --task: NAME@GUEST, or PID@GUEST
---task init@Guest --preset irq| why: --task, --preset and --from exclude each other
+--task init@Guest --preset irq| why: --task, --span, --preset and --from exclude each other
 --preset irq --key pid|: --key is for --from and --to; a preset has its own
 E2
 done_testing

@@ -176,8 +176,11 @@ static int marker_row(struct markers *m, const struct marker *new, uint64_t *row
 
 /* ---- spans, in order ----------------------------------------------------------------------------------- */
 
-/* With those that are open around it, from the outermost on; to the innermost its time is not its own. */
-static int marker_give(struct markers *m, size_t source, const struct span *v)
+/*
+ * With those that are open around it, from the outermost on; to the innermost its time is not its own.
+ * cpu: of its end.
+ */
+static int marker_give(struct markers *m, size_t source, const struct span *v, uint32_t cpu)
 {
 	const char *client = m->clients[source].name;
 	struct mark_source *of = &m->marks.v[source];
@@ -185,6 +188,9 @@ static int marker_give(struct markers *m, size_t source, const struct span *v)
 	struct markers_span span = { .input = v->machine,
 				     .pid = v->pid,
 				     .client = *client ? client : NULL,
+				     .from = v->from,
+				     .to = v->to,
+				     .cpu = cpu,
 				     .own = ns > v->detail ? ns - v->detail : 0 };
 	struct mark *around[MARKS_OPEN] = { 0 };
 
@@ -243,7 +249,7 @@ static int marker_mark(struct markers *m, const struct marker *new)
 		return 0;
 	}
 	ret = histogram_add(&m->rows[done.why - 1].time, done.to - done.from);
-	return ret || !m->ended ? ret : marker_give(m, at.source, &done);
+	return ret || !m->ended ? ret : marker_give(m, at.source, &done, mark.cpu);
 }
 
 static int markers_after(void *ctx, struct pass_run *run)

@@ -31,7 +31,9 @@ struct markers_span {
 	/* those that are open around it, from the outermost on, and itself */
 	const char *names[MARKS_OPEN];
 	size_t n;
+	uint64_t from, to;
 	uint64_t own; /* ns, without those within it */
+	uint32_t cpu; /* of its end */
 };
 
 /* Not 0: the reading ends with that. */

@@ -8,11 +8,22 @@
 
 /* ---- numbers ---------------------------------------------------------------------------------- */
 
-_Static_assert(sizeof(struct why_cause) == 32, "has no padding, and is compared as bytes");
+_Static_assert(sizeof(struct why_cause) == 48, "has no padding, and is compared as bytes");
+
+static struct why_cause why_cause_key(const struct why_cause *c)
+{
+	struct why_cause key = *c;
+
+	if (*c->comm)
+		key.pid = STATE_NO_TASK;
+	return key;
+}
 
 static bool why_cause_same(const void *causes, size_t index, const void *wanted)
 {
-	return !memcmp((const struct why_cause *)causes + index, wanted, sizeof(struct why_cause));
+	struct why_cause key = why_cause_key((const struct why_cause *)causes + index);
+
+	return !memcmp(&key, wanted, sizeof(key));
 }
 
 struct why_cause why_cause_plain(unsigned int kind)
@@ -22,11 +33,15 @@ struct why_cause why_cause_plain(unsigned int kind)
 
 uint32_t why_cause_of(struct why *w, const struct why_cause *c)
 {
-	uint32_t hash = map_hash_bytes(c, sizeof(*c));
-	size_t i = map_find(&w->by_cause, hash, why_cause_same, w->causes, c);
+	struct why_cause key = why_cause_key(c);
+	uint32_t hash = map_hash_bytes(&key, sizeof(key));
+	size_t i = map_find(&w->by_cause, hash, why_cause_same, w->causes, &key);
 
-	if (i != MAP_NONE)
+	if (i != MAP_NONE) {
+		if (w->causes[i].pid != c->pid)
+			w->causes[i].pid = STATE_NO_TASK;
 		return (uint32_t)i;
+	}
 	if (w->n_causes == WHY_CAUSES_MAX)
 		return CAUSE_OTHERS;
 	if (map_push(&w->by_cause, hash, &w->causes, &w->n_causes, c, sizeof(*c)))
@@ -36,8 +51,10 @@ uint32_t why_cause_of(struct why *w, const struct why_cause *c)
 
 /* ---- of spans ------------------------------------------------------------------------------------ */
 
-struct why_cause why_cause_span(const struct state_span *s, bool pending)
+struct why_cause why_cause_span(const struct why *w, const struct state_span *s, bool pending)
 {
+	const struct offset_guest *guest;
+	const char *comm;
 	struct why_cause c = why_cause_plain(s->state == STATE_RUNNABLE ? STATE_PREEMPTED : s->state);
 
 	if (s->owner->kind == STATE_OF_GUEST_TASK)
@@ -51,6 +68,9 @@ struct why_cause why_cause_span(const struct state_span *s, bool pending)
 	} else if (c.kind == STATE_PREEMPTED) {
 		c.cpu = s->cpu;
 		c.pid = s->other;
+		comm = steps_comm(w->steps, s->other_input, s->other);
+		if (comm && !input_vcpu(&w->in->v[s->other_input], s->other, &guest))
+			memccpy(c.comm, comm, 0, sizeof(c.comm) - 1);
 	} else if (c.kind >= STATE_HYP && c.kind <= STATE_VMM) {
 		c.why = s->why;
 		c.reason = s->reason;
@@ -99,9 +119,11 @@ void why_task_text(const struct why *w, const struct why_cause *c, struct buf *o
 {
 	const struct offset_guest *guest = NULL;
 	const struct offset_vcpu *vcpu = input_vcpu(&w->in->v[c->input], c->pid, &guest);
-	const char *comm = w->steps ? steps_comm(w->steps, c->input, c->pid) : NULL;
+	const char *comm = *c->comm ? c->comm : w->steps ? steps_comm(w->steps, c->input, c->pid) : NULL;
 
-	if (vcpu)
+	if (c->pid == STATE_NO_TASK)
+		buf_addstr(out, comm ?: "");
+	else if (vcpu)
 		buf_printf(out, "%s:%u", guest->name ?: "", vcpu->cpu);
 	else
 		buf_printf(out, "%s%s%d", comm ?: "", comm ? "-" : "", c->pid);
@@ -116,7 +138,7 @@ void why_cause_text(const struct why *w, const struct why_cause *c, struct buf *
 	buf_addstr(out, why_kind_name(c->kind));
 	if (word)
 		buf_printf(out, " (%s)", word);
-	if (c->pid == STATE_NO_TASK)
+	if (c->pid == STATE_NO_TASK && !*c->comm)
 		return;
 	buf_addstr(out, c->kind == STATE_PREEMPTED ? " by " : c->kind == STATE_GUEST ? " task " : " ");
 	why_task_text(w, c, out);

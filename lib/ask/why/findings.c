@@ -9,6 +9,7 @@
 #include "base/array.h"
 
 #define FINDING_LEAST 0.01 /* of a vCPU's time */
+#define MOVES_LEAST   20   /* of a vCPU, a second */
 
 /* A vCPU's time by cause. */
 struct finding_vcpu {
@@ -17,6 +18,9 @@ struct finding_vcpu {
 	bool known;    /* there was a span that is known */
 	uint64_t open; /* ns that are not known since the last of these */
 	struct state_sum by[WHY_CAUSES_MAX];
+	struct state_sum moves; /* to another CPU, with the waits for it */
+	uint64_t waits;		/* ns that it has waited for a CPU since it last ran */
+	uint32_t cpu;		/* on which it ran */
 };
 
 struct finding_job {
@@ -27,12 +31,28 @@ struct finding_job {
 
 /* ---- sums ---------------------------------------------------------------------------------------- */
 
+static void finding_move(struct finding_vcpu *v, const struct state_span *s)
+{
+	if (s->state == STATE_PREEMPTED || s->state == STATE_WAKING) {
+		v->waits += s->to - s->from;
+	} else if (s->state >= STATE_GUEST && s->state <= STATE_VMM && s->cpu != STATE_NO_CPU) {
+		if (v->cpu != s->cpu && v->cpu != STATE_NO_CPU) {
+			v->moves.ns += v->waits;
+			v->moves.n++;
+		}
+		v->cpu = s->cpu;
+		v->waits = 0;
+	} else if (s->state == STATE_UNKNOWN) {
+		v->cpu = STATE_NO_CPU;
+	}
+}
+
 /* Time that is unknown before the first known span, or after the last one, was not recorded on purpose. */
 static int finding_span(void *ctx, const struct state_span *s)
 {
-	static const struct finding_vcpu none;
+	static const struct finding_vcpu none = { .cpu = STATE_NO_CPU };
 	struct finding_job *j = ctx;
-	struct why_cause cause = why_cause_span(s, false);
+	struct why_cause cause = why_cause_span(j->why, s, false);
 	uint64_t ns = s->to - s->from, bound = s->from_bound + s->to_bound;
 	struct finding_vcpu *v;
 	uint32_t i;
@@ -42,6 +62,7 @@ static int finding_span(void *ctx, const struct state_span *s)
 			return -ENOMEM;
 	v = &j->v[s->owner->index];
 	v->owner = *s->owner;
+	finding_move(v, s);
 	v->known |= cause.kind != STATE_UNKNOWN;
 	if (!v->known || cause.kind == STATE_ENDED)
 		return 0;
@@ -84,8 +105,6 @@ static int finding_push(const struct why *w, struct findings *to, struct finding
 	struct why_cause task = why_cause_plain(STATE_GUEST);
 	struct buf who = { 0 };
 
-	if (f->share < FINDING_LEAST)
-		return 0;
 	task.input = vcpu->input;
 	task.pid = vcpu->pid;
 	why_task_text(w, &task, &who);
@@ -113,7 +132,7 @@ static int finding_cause(const struct finding_job *j, uint32_t cause, struct fin
 			f.share = (double)v->by[cause].ns / (double)v->wall;
 		}
 	}
-	if (!worst)
+	if (f.share < FINDING_LEAST)
 		return 0;
 	why_cause_text(j->why, c, &what);
 	if (why_kind_advice(c->kind))
@@ -127,6 +146,28 @@ static int finding_cause(const struct finding_job *j, uint32_t cause, struct fin
 	ret = finding_push(j->why, to, &f, &worst->owner, buf_str(&what) ?: "");
 	buf_release(&what);
 	return ret;
+}
+
+/* The vCPU that moves most; its time is that of its waits before a move. */
+static int finding_moves(const struct finding_job *j, struct findings *to)
+{
+	struct finding f = { .next = "hyptrace stat --show vcpus,steal" };
+	const struct finding_vcpu *worst = NULL;
+	char what[64];
+	double rate, most = MOVES_LEAST;
+
+	for (const struct finding_vcpu *v = j->v; v < j->v + j->n; v++) {
+		f.lost += v->moves.ns;
+		f.n += v->moves.n;
+		rate = v->wall ? (double)v->moves.n * 1e9 / (double)v->wall : 0;
+		if (rate >= most) {
+			worst = v;
+			most = rate;
+			f.share = (double)v->moves.ns / (double)v->wall;
+		}
+	}
+	snprintf(what, sizeof(what), "moves to another CPU, %.0f a second, and waits before them", most);
+	return worst ? finding_push(j->why, to, &f, &worst->owner, what) : 0;
 }
 
 static int finding_order(const void *a, const void *b)
@@ -152,8 +193,10 @@ int findings_read(struct findings *f, const struct inputs *in, const struct log 
 		v->wall -= v->open;
 		f->wall += v->wall;
 		open.share = v->wall ? (double)v->undecided / (double)v->wall : 0;
-		ret = finding_push(j.why, f, &open, &v->owner, why_kind_advice(WHY_UNDECIDED));
+		if (open.share >= FINDING_LEAST)
+			ret = finding_push(j.why, f, &open, &v->owner, why_kind_advice(WHY_UNDECIDED));
 	}
+	ret = ret ?: finding_moves(&j, f);
 	for (uint32_t i = 0; j.why && i < j.why->n_causes && !ret; i++)
 		ret = finding_cause(&j, i, f);
 	array_sort(f->v, f->n, sizeof(*f->v), finding_order);

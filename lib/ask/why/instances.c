@@ -2,7 +2,9 @@
 /* Instances: reads the states meanwhile, and cuts each into stretches. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "ask/states/markers.h"
 #include "ask/why/why-priv.h"
 #include "base/array.h"
 
@@ -198,6 +200,48 @@ int why_states(struct why *w, unsigned int owners, state_listener *span, void *c
 	states_close(st);
 	timeline_close(t);
 	return ret;
+}
+
+struct why_marking {
+	struct why *why;
+	const char *name;
+	bool any;
+};
+
+static int why_mark(void *ctx, const struct markers_span *s)
+{
+	/* no key of a vCPU: by its row a thread would be one that no file names as such */
+	static const struct latency_key row = { UINT64_MAX, 0 };
+	struct why_marking *m = ctx;
+	struct chain_event end = { .ts = s->to, .input = (uint32_t)s->input, .cpu = s->cpu, .pid = s->pid };
+	struct latency_worst chain = { .took = s->to - s->from, .v = { end, end } };
+
+	if (strcmp(s->names[s->n - 1], m->name) != 0)
+		return 0;
+	m->any = true;
+	chain.v[0].ts = s->from;
+	return why_chain(m->why, &chain, &row, 2);
+}
+
+int why_marks(struct why *w, const char *name, const struct hypertrace_desc *desc, const struct log *log,
+	      uint64_t *damaged)
+{
+	struct why_marking m = { .why = w, .name = name };
+	struct timeline *t = NULL;
+	struct markers *marks = NULL;
+	struct pass_part part;
+	int ret = timeline_open(&t, w->in, NULL, NULL, log);
+
+	ret = ret ?: markers_open(&marks, w->in, t, desc);
+	if (!ret) {
+		markers_listen(marks, why_mark, &m);
+		part = markers_part(marks);
+		ret = pass_read(t, w->steps, &part, 1);
+		*damaged = merge_damaged(t->merge);
+	}
+	markers_close(marks);
+	timeline_close(t);
+	return ret || m.any ? ret : -ENOENT;
 }
 
 static int why_shorter(const void *a, const void *b)

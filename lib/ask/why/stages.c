@@ -207,7 +207,7 @@ void why_lanes_release(struct why *w)
 static int why_stretch_add(struct why *w, const struct why_stage *stage, const struct state_span *s)
 {
 	struct why_instance *one = &w->v[stage->instance];
-	struct why_cause cause = why_cause_span(s, stage->pending);
+	struct why_cause cause = why_cause_span(w, s, stage->pending);
 	struct why_stretch piece = { s->from, s->to, s->from_bound, s->to_bound, 0 };
 
 	if (s->from >= stage->to || s->to <= stage->from)

@@ -62,6 +62,6 @@ uint32_t why_cause_of(struct why *w, const struct why_cause *c);
 struct why_cause why_cause_plain(unsigned int kind);
 /* Of its pid: "hog-620"; a vCPU's thread by its guest: "Guest:0". */
 void why_task_text(const struct why *w, const struct why_cause *c, struct buf *out);
-struct why_cause why_cause_span(const struct state_span *s, bool pending);
+struct why_cause why_cause_span(const struct why *w, const struct state_span *s, bool pending);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "ask/latency/latency.h"
 #include "ask/states/states.h"
+#include "base/decode/mark-lines.h"
 
 /*
  * Causes of slow instances: chains of ask/latency, each cut into disjoint stretches by the states
@@ -31,6 +32,7 @@ struct why_cause {
 	uint32_t cpu;	/* STATE_NO_CPU: it does not matter */
 	int32_t pid;	/* STATE_NO_TASK; of PREEMPTED who had the CPU */
 	uint64_t reason, class;
+	char comm[16]; /* of PREEMPTED by no vCPU; tasks of that name are one cause, and have no pid */
 };
 
 struct why_stretch {
@@ -82,7 +84,13 @@ void why_close(struct why *w);
 /* A plan's `each`; ctx: struct why. -ENOMEM. */
 int why_chain(void *ctx, const struct latency_worst *chain, const struct latency_key *row, size_t n_points);
 /*
- * After latency_read: reads the files once more, and cuts all instances that were kept. -E2BIG: they have too
+ * Reads the files for the spans of that name that programs mark (ask/states/markers.h), and keeps them as
+ * why_chain does. desc: NULL for none. -ENOENT: no span of that name has ended; -ENOMEM, -errno.
+ */
+int why_marks(struct why *w, const char *name, const struct hypertrace_desc *desc, const struct log *log,
+	      uint64_t *damaged);
+/*
+ * After the instances are kept: reads the files once more, and cuts all instances that were kept. -E2BIG: they have too
  * many stretches; -ENOMEM, -errno.
  */
 int why_cut(struct why *w, const struct vcpu_map *vcpus);
