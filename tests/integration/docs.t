@@ -168,7 +168,8 @@ blocks_are tests/data/steal "x86-host.md's" < <(sed '/^## Files/q' Documentation
 blocks_are tests/data/x86 "x86-host.md's of stock's files" < <(sed -n '/^## Files/,$p' Documentation/x86-host.md | markdown_blocks)
 blocks_are tests/data/vhost "virtio-or-vhost.md's" < <(sed -n '/^## /,$p' Documentation/virtio-or-vhost.md | markdown_blocks)
 blocks_are tests/data/steal "why.md's of the hog" < <(sed '/^## Why are some/q' Documentation/why.md | markdown_blocks)
-blocks_are tests/data/vhost "why.md's of the device" < <(sed -n '/^## Why are some/,$p' Documentation/why.md | markdown_blocks)
+blocks_are tests/data/vhost "why.md's of the device" < <(sed -n '/^## Why are some/,/^## Why does/p' Documentation/why.md | markdown_blocks)
+blocks_are tests/data/spans "why.md's of the spans" < <(sed -n '/^## Why does/,$p' Documentation/why.md | markdown_blocks)
 for page in diff latency; do
 	blocks_are tests/data/vhost "hyptrace-$page(1)'s" < <(page_blocks Documentation/hyptrace-$page.1 '^[$] [^\n]* standard[.]dat')
 done
