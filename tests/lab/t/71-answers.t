@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 
 hyptrace=$build/hyptrace
-vm_up -m protected -g 1 -a 'hyptrace-agent -D -v'
+shared=1 vm_up -m protected -g 1 -a 'hyptrace-agent -D -v'
 
 # ---- perf kvm stat -----------------------------------------------------------------
 

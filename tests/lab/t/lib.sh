@@ -35,7 +35,7 @@ symbols() {
 
 # vm_up OPTION...: a VM; its symbols are those of KVM alone, its guests' one, but for all_symbols=1 vm_up ...:
 # reading all of them takes an emulated machine longer than what most recordings are about.
-# shared=1 vm_up ...: tests with these options that tests/check-lab runs one after the other have the same VM, until
+# shared=1 vm_up ...: tests with these options, which tests/check-lab runs one after the other, have the same VM, until
 # one fails.
 vm_up() {
 	local start=$SECONDS few='grep -E " [tT] (kvm_|vhost_)" /proc/kallsyms' one='echo ffff800080000000 T _text'
