@@ -48,7 +48,7 @@ const struct opts_table diff_table = {
 	.usage = "usage: hyptrace diff [OPTION...] A [GUEST...] B [GUEST...]\n"
 		 "\n"
 		 "Compares recording B with recording A, each a trace.dat and the files of its guests\n"
-		 "(or all with commas between): who preempted the vCPUs; events, exits and visits to\n"
+		 "(or all with commas between): what vCPUs lost time to; events, exits and visits to\n"
 		 "the hypervisor a second, and the time they took; the states of vCPUs and the host's\n"
 		 "tasks; and which of these differ by more than the noise.\n"
 		 "\n",
@@ -188,7 +188,7 @@ static const struct diff_group {
 	const char *key, *title, *what;
 	bool share, durations;
 } diff_groups[] = {
-	[SERIES_CAUSES] = { "causes", "Time that vCPUs lost, by who had their CPU", "cause", true, false },
+	[SERIES_CAUSES] = { "causes", "Time that vCPUs lost, by cause", "cause", true, false },
 	[SERIES_EVENTS] = { "events", "Events", "event", false, false },
 	[SERIES_EXITS] = { "exits", "Exits", "reason", false, false },
 	[SERIES_EXIT_TIME] = { "exit_time", "Time of handling exits", "reason", true, true },

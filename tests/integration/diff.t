@@ -264,7 +264,7 @@ hogged() {
 hogged 0 | make_trace "$tmp/calm.dat"
 hogged 14 | make_trace "$tmp/hog.dat"
 is "$("$hyptrace" diff "$tmp/calm.dat" "$tmp/hog.dat" | sed -n '5,7p')" "$(cat <<'END'
-Time that vCPUs lost, by who had their CPU, of one CPU's
+Time that vCPUs lost, by cause, of one CPU's
 machine  cause                             A        B  change  B has
 Guest    vCPU 0 preempted by burner       0%      14%  new     more
 END

@@ -14,10 +14,19 @@
 #include "ask/states/states.h"
 #include "read/pipeline.h"
 #include "base/array.h"
+#include "base/decode/esr.h"
+#include "base/map.h"
 
 /* A thread's counts of events by slice. */
 struct series_worker {
 	uint32_t (**events)[SERIES_SLICES]; /* by buffer and event; NULL: none was seen */
+};
+
+/* Something that a vCPU lost time to. Has no padding, and is compared as bytes. */
+struct series_cause {
+	uint32_t owner; /* its index */
+	uint16_t state, why;
+	uint64_t reason, class; /* as a state_span's; PREEMPTED: the task's PID, and its input */
 };
 
 struct series_run {
@@ -37,6 +46,10 @@ struct series_run {
 	struct states *states;
 	size_t *rows; /* of states, by the owner's index and the state: 1 + the row's index; 0: none yet */
 	size_t n_rows;
+	struct series_cause *causes;
+	size_t n_causes;
+	struct map by_cause;
+	size_t *cause_rows; /* by the index in causes: the row's index */
 };
 
 /* ---- rows ---------------------------------------------------------------------------- */
@@ -254,23 +267,67 @@ static void series_add(const struct series_run *r, struct series_row *row, const
 	}
 }
 
-/* The time that a vCPU lost to the task that had its CPU. */
+static bool series_cause_same(const void *causes, size_t index, const void *wanted)
+{
+	return !memcmp((const struct series_cause *)causes + index, wanted, sizeof(struct series_cause));
+}
+
+/* "vCPU 0 preempted by hog", "vCPU 0 hypervisor (hvc)", "vCPU 1 host (DABT_LOW)" */
+static void series_cause_name(struct series_run *r, const struct state_span *span, char *name, size_t size)
+{
+	const char *reason = states_reason(r->states, span);
+	char vcpu[24] = "vCPU thread", by[96];
+
+	if (span->owner->vcpu != STATE_NO_CPU)
+		snprintf(vcpu, sizeof(vcpu), "vCPU %u", span->owner->vcpu);
+	if (span->why == STEP_KVM_EXIT && span->reason == KVM_EXIT_ARM_TRAP && span->class < 64)
+		reason = esr_ec_name((unsigned int)span->class) ?: reason;
+	if (span->state == STATE_PREEMPTED) {
+		series_task_name(r, span->other_input, span->other, by, sizeof(by));
+		snprintf(name, size, "%s preempted by %s", vcpu, by);
+	} else if (reason && span->state <= STATE_VMM) {
+		snprintf(name, size, "%s %s (%s)", vcpu, state_name(span->state), reason);
+	} else {
+		snprintf(name, size, "%s %s", vcpu, state_name(span->state));
+	}
+}
+
+/* The time that a vCPU lost to the task that had its CPU, to its exit's handling, ... */
 static int series_cause(struct series_run *r, const struct state_span *span)
 {
-	const struct state_owner *o = span->owner;
-	char by[96], name[128];
+	bool preempted = span->state == STATE_PREEMPTED;
+	const struct series_cause cause = {
+		.owner = span->owner->index,
+		.state = (uint16_t)span->state,
+		.why = preempted ? 0 : span->why,
+		.reason = preempted ? (uint32_t)span->other : span->reason,
+		.class = preempted ? span->other_input : span->class,
+	};
+	uint32_t hash = map_hash_bytes(&cause, sizeof(cause));
+	size_t i = map_find(&r->by_cause, hash, series_cause_same, r->causes, &cause), at;
+	char name[160];
 	struct series_row *row;
-	int ret;
+	int ret = 0;
 
-	series_task_name(r, span->other_input, span->other, by, sizeof(by));
-	if (o->vcpu == STATE_NO_CPU)
-		snprintf(name, sizeof(name), "vCPU thread preempted by %s", by);
-	else
-		snprintf(name, sizeof(name), "vCPU %u preempted by %s", o->vcpu, by);
-	ret = series_find(r->to, SERIES_CAUSES, o->guest_name ?: "a guest", name, &row);
+	if (i == MAP_NONE) {
+		i = r->n_causes;
+		series_cause_name(r, span, name, sizeof(name));
+		ret = series_find(r->to, SERIES_CAUSES, span->owner->guest_name ?: "a guest", name, &row);
+		at = ret ? 0 : (size_t)(row - r->to->v);
+		ret = ret ?: array_push(&r->cause_rows, &(size_t){ i }, &at, sizeof(at)) ?:
+			     map_push(&r->by_cause, hash, &r->causes, &r->n_causes, &cause, sizeof(cause));
+	}
 	if (!ret)
-		series_add(r, row, span);
+		series_add(r, &r->to->v[r->cause_rows[i]], span);
 	return ret;
+}
+
+/* Whether that state takes time from a vCPU. */
+static bool series_costs(const struct state_span *span)
+{
+	return span->owner->kind == STATE_OF_VCPU &&
+	       ((span->state >= STATE_HYP && span->state <= STATE_VMM) || span->state == STATE_WAKING ||
+		span->state == STATE_BLOCKED || (span->state == STATE_PREEMPTED && span->other > 0));
 }
 
 static int series_span(void *ctx, const struct state_span *span)
@@ -294,7 +351,7 @@ static int series_span(void *ctx, const struct state_span *span)
 	}
 	row = &r->to->v[r->rows[cell] - 1];
 	series_add(r, row, span);
-	return span->state == STATE_PREEMPTED && span->other > 0 ? series_cause(r, span) : 0;
+	return series_costs(span) ? series_cause(r, span) : 0;
 }
 
 /* ---- the two readings ------------------------------------------------------------------------------ */
@@ -386,6 +443,9 @@ out:
 	free(r.workers);
 	free(r.at);
 	free(r.rows);
+	free(r.causes);
+	free(r.cause_rows);
+	map_release(&r.by_cause);
 	steps_close(r.steps);
 	timeline_close(r.t);
 	return ret;
