@@ -65,11 +65,11 @@ while :; do
 	for t in /sys/kernel/tracing/trace_marker /sys/kernel/tracing/instances/*/trace_marker; do
 		[ ! -e "$t" ] || echo "$i App Enter: draw" >"$t"
 	done
-	n=0; while [ $n -lt 50 ]; do n=$((n + 1)); done
+	n=0; while [ $n -lt 300 ]; do n=$((n + 1)); done
 	for t in /sys/kernel/tracing/trace_marker /sys/kernel/tracing/instances/*/trace_marker; do
 		[ ! -e "$t" ] || echo "$i App Exit: draw" >"$t"
 	done
-	i=$((i + 1)); sleep 0.02
+	i=$((i + 1))
 done
 END
 taskset 1 sh /tmp/draw >/dev/null 2>&1 </dev/null &'
