@@ -90,8 +90,8 @@ int why_chain(void *ctx, const struct latency_worst *chain, const struct latency
 int why_marks(struct why *w, const char *name, const struct hypertrace_desc *desc, const struct log *log,
 	      uint64_t *damaged);
 /*
- * After the instances are kept: reads the files once more, and cuts all instances that were kept. -E2BIG: they have too
- * many stretches; -ENOMEM, -errno.
+ * After the instances are kept: reads the files once more, and cuts all instances that were kept. -E2BIG:
+ * they have too many stretches; -ENOMEM, -errno.
  */
 int why_cut(struct why *w, const struct vcpu_map *vcpus);
 /*
