@@ -14,7 +14,6 @@
 #include "record/guest/guest.h"
 #include "read/inputs.h"
 #include "record/drain/remote.h"
-#include "record/plan/grammar.h"
 
 #define COMPLETE_TEXT_MAX (64u << 20) /* of a file of tracefs: all functions of a large kernel have 10 MB */
 

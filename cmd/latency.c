@@ -4,14 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "api/handle.h"
 #include "cmd.h"
 #include "latency-answer.h"
-#include "base/outfile.h"
 #include "base/array.h"
-#include "base/files.h"
 
 #define WORST_MAX 100
 

@@ -7,9 +7,7 @@
  * All but the fields is put together here: libtraceevent takes longer for it than
  * for most events' fields.
  */
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "report-priv.h"

@@ -12,10 +12,7 @@
 #include "stat-priv.h"
 #include "base/array.h"
 #include "base/escape.h"
-#include "base/files.h"
-#include "base/outfile.h"
 #include "base/svg.h"
-#include "base/escape.h"
 
 #define LABEL 14 /* characters of a name */
 #define CELLS 50 /* slices in a line of 80 characters */

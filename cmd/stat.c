@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace stat: counts events and adds up where time went, in one reading. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "api/handle.h"
 #include "cmd.h"

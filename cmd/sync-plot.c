@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace sync --plot: the range of the offsets over time, as SVG. */
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,8 +7,6 @@
 #include "api/handle.h"
 #include "sync-priv.h"
 #include "base/escape.h"
-#include "base/files.h"
-#include "base/outfile.h"
 #include "base/svg.h"
 
 #define WIDTH  900

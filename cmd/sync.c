@@ -2,8 +2,6 @@
 /* hyptrace sync: computes the offsets of guests' clocks from recordings, with a bound on each, prints them
  * and writes them into the files. */
 #include <inttypes.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

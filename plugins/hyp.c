@@ -5,7 +5,6 @@
  * in other tools' captures the hypervisor's own one: fields are found by name.
  */
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/decode/esr.h"

@@ -5,7 +5,6 @@
 #include <errno.h>
 
 #include "api/handle-priv.h"
-#include "file/dat/options.h"
 
 /* Checks the causality of the offsets in the file. */
 static int check_shift(struct offsets_guest *g, const struct log *log)

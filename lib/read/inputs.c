@@ -8,9 +8,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "file/dat/options.h"
 #include "read/plugins.h"
 #include "base/array.h"
 #include "base/cursor.h"

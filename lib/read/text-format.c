@@ -2,7 +2,6 @@
 /* The texts and conversions of a print format's string, as libtraceevent takes it apart. */
 #include <ctype.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "text-priv.h"

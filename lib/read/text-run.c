@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Programs for events' texts at work: one piece after the other. */
-#include <errno.h>
-#include <stdlib.h>
 
 #include "text-priv.h"
 

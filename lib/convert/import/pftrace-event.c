@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* An event of a Perfetto trace becomes a record of its buffer. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 

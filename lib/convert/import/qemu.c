@@ -5,7 +5,6 @@
 #include "convert/import/qemu.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <time.h>

@@ -2,7 +2,6 @@
 /* The conversions in the string of a print format. */
 #include <ctype.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "file/dat/print-format.h"

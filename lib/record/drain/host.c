@@ -10,7 +10,6 @@
 
 #include "record/drain/source.h"
 #include "record/drain/splice.h"
-#include "record/spool/spool.h"
 #include "record/tracefs/dir.h"
 #include "base/files.h"
 

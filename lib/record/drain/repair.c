@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "file/dat/page.h"
 #include "record/hyp/nvhe.h"

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
 
 #include "record/marks/ring.h"
 #include "base/array.h"

@@ -12,7 +12,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #define MAPS_MAX	   (16u << 20) /* bytes of /proc/PID/maps */
