@@ -17,8 +17,6 @@
 /* The clock that the hypervisor's events have too. */
 #define EARLY_CLOCK "boot"
 
-/* ---- the undo --------------------------------------------------------------------------- */
-
 int agent_recover(struct agent *a, const char *journal)
 {
 	struct undo *u;
@@ -69,8 +67,6 @@ void agent_undo_end(struct agent *a, struct undo *u)
 		unlink(a->journal);
 }
 
-/* ---- --early -------------------------------------------------------------------------- */
-
 static const char *early_file(const struct agent *a, char path[80], const char *name)
 {
 	snprintf(path, 80, "%s%s%s", a->own, *a->own ? "/" : "", name);
@@ -114,8 +110,6 @@ out:
 	log_info(&a->log, "recording %s until a recorder comes", events);
 	return 0;
 }
-
-/* ---- by the kernel's command line -------------------------------------------------------- */
 
 static const char *boot_value(const char *word, const char *key)
 {

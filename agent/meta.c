@@ -123,8 +123,6 @@ static void meta_formats(struct out *w, const char *system)
 	strlist_release(&names);
 }
 
-/* ---- the file ---------------------------------------------------------------- */
-
 static void meta_sections(struct out *w)
 {
 	const int dirfd = undo_dirfd(w->s->undo);

@@ -50,8 +50,6 @@ static int drop_capabilities(bool samples)
 	return syscall(SYS_capset, &head, caps) < 0 ? -errno : 0;
 }
 
-/* ---- seccomp ---------------------------------------------------------------- */
-
 #if defined(__x86_64__)
 #define ARCH AUDIT_ARCH_X86_64
 #elif defined(__aarch64__)

@@ -17,8 +17,6 @@
 #include "record/tracefs/dir.h"
 #include "record/clock/counter.h"
 
-/* ---- the undo ---------------------------------------------------------------- */
-
 static int serving_open_undo(struct serving *s)
 {
 	struct agent *a = s->agent;
@@ -47,8 +45,6 @@ static void serving_put_back(struct serving *s)
 	s->undo = NULL;
 }
 
-/* ---- the buffer ---------------------------------------------------------------- */
-
 static int serving_find_facts(struct serving *s)
 {
 	struct page_layout layout = { 0 };
@@ -74,8 +70,6 @@ static int serving_find_facts(struct serving *s)
 		s->n_cpus = MSG_CPUS_MAX;
 	return s->n_cpus ? 0 : -ENODEV;
 }
-
-/* ---- samples ------------------------------------------------------------------ */
 
 /* The recording continues without samples: the answer lacks them. */
 static void serving_open_profile(struct serving *s)
@@ -103,8 +97,6 @@ static void serving_open_profile(struct serving *s)
 	profile_number(s->profile, MSG_PROFILE_ID);
 	s->n_streams = 2 * s->n_cpus;
 }
-
-/* ---- setting up ---------------------------------------------------------------- */
 
 static int serving_setup(struct serving *s)
 {
@@ -194,8 +186,6 @@ int agent_refuse(const struct agent *a, int fd, const char *why, struct msg_wait
 	return msg_send_buf(fd, &b, &w);
 }
 
-/* ---- the answer ---------------------------------------------------------------- */
-
 static int serving_open_ports(struct serving *s)
 {
 	struct transport_addr local;
@@ -240,8 +230,6 @@ static int serving_answer(struct serving *s)
 	return msg_send_buf(s->fd, &b, &w);
 }
 
-/* ---- the metadata ---------------------------------------------------------------- */
-
 static int send_meta(struct serving *s)
 {
 	int fd = meta_make(s), ret = 0;
@@ -265,8 +253,6 @@ static int send_meta(struct serving *s)
 	close(fd);
 	return ret;
 }
-
-/* ---- recording ---------------------------------------------------------------- */
 
 /*
  * Once the recorder has connected to all CPUs, which it does to all of its guests
@@ -360,8 +346,6 @@ static int serving_record(struct serving *s)
 	streams_account(s->streams, &s->sent); /* without memory for it the recorder uses the pages */
 	return ended && (!ret || ret == -EPIPE) ? ended : ret;
 }
-
-/* ---- the whole ---------------------------------------------------------------- */
 
 static int serving_run(struct serving *s)
 {

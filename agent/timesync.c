@@ -73,8 +73,6 @@ static bool sync_choose(const struct sync_probe *p, size_t n, int64_t *ts, int64
 	return true;
 }
 
-/* ---- one pass ---------------------------------------------------------------- */
-
 static int sync_send(struct sync *s, struct buf *b)
 {
 	struct msg_wait w = serving_wait(s->serving);
@@ -130,8 +128,6 @@ static int sync_pass(struct sync *s)
 	return 0;
 }
 
-/* ---- our own recorder's question ------------------------------------------------ */
-
 /* taken: the counter when the question was. */
 static int sync_answer_counter(struct sync *s, const struct msg_sync *question, uint64_t taken)
 {
@@ -150,8 +146,6 @@ static int sync_answer_counter(struct sync *s, const struct msg_sync *question, 
 	msg_add_counter_shot(&b, &shot);
 	return sync_send(s, &b);
 }
-
-/* ---- the thread ---------------------------------------------------------------- */
 
 static int serve_requests(struct sync *s)
 {

@@ -31,8 +31,6 @@ struct adb {
 
 static int adb_shell(const struct adb *a, const char *line, const char *on_stop, struct buf *out);
 
-/* ---- adb, which has no Ctrl-C of its own -------------------------------------------------------- */
-
 #define WORDS_MAX  16
 #define OUTPUT_MAX (64u << 10)
 #define LOOK_MS	   50 /* between checks for adb's end */
@@ -117,8 +115,6 @@ static int adb_shell(const struct adb *a, const char *line, const char *on_stop,
 	return adb_run(a, words, on_stop, out);
 }
 
-/* ---- the command ------------------------------------------------------------------------------- */
-
 #define STATIC_NAME "hyptrace-arm64"
 
 struct adb_opts {
@@ -165,8 +161,6 @@ const struct opts_table adb_table = {
 	.n = ARRAY_SIZE(adb_rows),
 	.in_order = true,
 };
-
-/* ---- the command's words ------------------------------------------------------------ */
 
 /* Each option of record for the phone, as it was given; the output stays here. */
 static int adb_take_option(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
@@ -225,8 +219,6 @@ static int adb_take_record(struct adb_job *j, int argc, char **argv)
 	snprintf(j->base, sizeof(j->base), "%s", base);
 	return outfile_check(j->output, j->log) ? 1 + EXIT_FAILED : 0;
 }
-
-/* ---- there -------------------------------------------------------------------------- */
 
 /* The given file, or one next to this program, or in the directory of libraries next to that. */
 static char *adb_find_file(const char *given, const struct log *log)
@@ -362,8 +354,6 @@ static int adb_run_there(struct adb_job *j)
 	return ret;
 }
 
-/* ---- back --------------------------------------------------------------------------- */
-
 static int adb_fetch(struct adb_job *j, const char *name)
 {
 	size_t dir = strlen(j->output) - strlen(j->base);
@@ -439,8 +429,6 @@ static int adb_job_run(struct adb_job *j, const char *dir)
 		adb_there(j, "rm -rf", "", NULL);
 	return status > 0 ? status : ret ? EXIT_FAILED : EXIT_OK;
 }
-
-/* ---- the command -------------------------------------------------------------------- */
 
 int cmd_adb(int argc, char **argv)
 {

@@ -24,8 +24,6 @@ struct diff_opts {
 	struct strlist files;
 };
 
-/* ---- command line -------------------------------------------------------------------- */
-
 #define DIFF(field) .off = offsetof(struct diff_opts, field)
 
 static const struct opt diff_rows[] = {
@@ -54,8 +52,6 @@ const struct opts_table diff_table = {
 	.rows = diff_rows,
 	.n = ARRAY_SIZE(diff_rows),
 };
-
-/* ---- the recordings --------------------------------------------------------------------- */
 
 /* A file and those of its guests; sets *ticks if times are that. -errno: logged. */
 static int diff_read(struct series *s, const char *names, const struct diff_opts *o, bool *ticks,
@@ -110,8 +106,6 @@ static int diff_sides(const struct diff_opts *o, struct buf sides[2], struct log
 	}
 	return buf_str(&sides[0]) && buf_str(&sides[1]) ? EXIT_OK : EXIT_FAILED;
 }
-
-/* ---- what differs ------------------------------------------------------------------------ */
 
 struct diff_row {
 	const struct series_row *a, *b; /* either may be NULL: it has none */
@@ -180,8 +174,6 @@ static int by_difference(const void *a, const void *b)
 		return diff_differs(x) ? -1 : 1;
 	return far_x != far_y ? (far_x < far_y ? 1 : -1) : by_group_and_name(diff_row_of(x), diff_row_of(y));
 }
-
-/* ---- printing ---------------------------------------------------------------------------- */
 
 static const struct diff_group {
 	const char *key, *title, *what;
@@ -367,8 +359,6 @@ static int diff_write(struct diff *d, const struct log *log)
 	buf_release(&out);
 	return ret;
 }
-
-/* ---- all of it ------------------------------------------------------------------------------ */
 
 int cmd_diff(int argc, char **argv)
 {

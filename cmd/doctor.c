@@ -38,8 +38,6 @@ struct doctor {
 	size_t missing;	      /* findings that are asked for and not there */
 };
 
-/* ---- findings ------------------------------------------------------------------------- */
-
 static void doctor_part(struct doctor *d, const char *key, const char *title)
 {
 	static const struct answer_column columns[] = { { "key", NULL, ANSWER_WORD },
@@ -85,8 +83,6 @@ static void doctor_listen(void *ctx, enum log_level level, const char *msg)
 	if (level != LOG_DEBUG)
 		buf_printf(b, "%s%s", b->len ? "\n" : "", msg);
 }
-
-/* ---- the host --------------------------------------------------------------------------- */
 
 /* The command that loads a kernel's module; without one, what else is to be done. */
 static void doctor_module(const struct doctor *d, const char *module, const char *config, struct buf *out)
@@ -219,8 +215,6 @@ static void doctor_host(struct doctor *d)
 	answer_table_end(&d->answer);
 }
 
-/* ---- guests --------------------------------------------------------------------------------- */
-
 /* Shows whether the guest's agent answers, and which of its vCPUs' threads are known. */
 static void doctor_guest(struct doctor *d, const struct guest *g, const char *what)
 {
@@ -286,8 +280,6 @@ static int doctor_guests(struct doctor *d)
 	buf_release(&ignored);
 	return 0;
 }
-
-/* ---- the command -------------------------------------------------------------------------------- */
 
 static const struct opt doctor_options[] = {
 	OPT('p', "port", "PORT", "where guests' agents listen (823)", set_agent_port,

@@ -9,8 +9,6 @@
 
 #define KEY_MAX 128
 
-/* ---- rows ---------------------------------------------------------------------------- */
-
 static const char *tables_key(const struct latency_answer *l, const struct latency_row *row,
 			      char out[KEY_MAX])
 {
@@ -67,8 +65,6 @@ static struct tables_order *tables_order(const struct latency_answer *l, size_t 
 	return v;
 }
 
-/* ---- durations --------------------------------------------------------------------------- */
-
 /* In text without those of the mask: 80 columns have no room for all. Returns how many. */
 static size_t tables_duration_columns(const struct answer *a, unsigned int narrow, struct answer_column *to)
 {
@@ -124,8 +120,6 @@ static void tables_unpaired(const struct latency_answer *l, struct answer *a, co
 	answer_table_end(a);
 }
 
-/* ---- stages --------------------------------------------------------------------------------- */
-
 #define STAGES_NARROW (1u << DURATION_TOTAL | 1u << DURATION_P99_9)
 
 static void tables_stage(struct answer *a, const char *key, const char *name, const struct histogram *h)
@@ -174,8 +168,6 @@ static void tables_chains(const struct latency_answer *l, struct answer *a, cons
 	answer_table_end(a);
 }
 
-/* ---- virtio's queues ------------------------------------------------------------------------ */
-
 static void tables_queues(const struct latency_answer *l, struct answer *a)
 {
 	const struct answer_column columns[] = {
@@ -212,8 +204,6 @@ static void tables_queues(const struct latency_answer *l, struct answer *a)
 			"carry",
 			(unsigned long long)unknown);
 }
-
-/* ---- the worst ------------------------------------------------------------------------------------ */
 
 static const char *tables_place(const struct latency_answer *l, uint32_t input, uint32_t cpu,
 				char out[KEY_MAX])
@@ -289,8 +279,6 @@ static void tables_between(const struct latency_answer *l, struct answer *a)
 	}
 	answer_table_end(a);
 }
-
-/* ---- notes ---------------------------------------------------------------------------------------- */
 
 static void tables_notes(const struct latency_answer *l, struct answer *a, const struct tables_order *v,
 			 size_t n)

@@ -29,8 +29,6 @@ struct path_opts {
 #define NO_CPU UINT64_MAX
 #define LABEL  64 /* of a task */
 
-/* ---- command line -------------------------------------------------------------------------------- */
-
 #define PATH(field) .off = offsetof(struct path_opts, field)
 
 static const struct opt path_rows[] = {
@@ -97,8 +95,6 @@ static bool path_parse(struct path_opts *o, int argc, char **argv, int *status)
 		fprintf(stderr, "hyptrace path: %s\n", wrong);
 	return !wrong;
 }
-
-/* ---- who is meant --------------------------------------------------------------------------------- */
 
 struct path_job {
 	const struct path_opts *o;
@@ -212,8 +208,6 @@ static int path_ask_task(struct path_job *j)
 	return 0;
 }
 
-/* ---- texts ------------------------------------------------------------------------------------ */
-
 static int path_text_order(const void *a, const void *b)
 {
 	return compare_u64(&((const struct path_text *)a)->nr, &((const struct path_text *)b)->nr);
@@ -247,8 +241,6 @@ static bool path_text_before(const void *entry, const void *nr)
 {
 	return ((const struct path_text *)entry)->nr < *(const uint64_t *)nr;
 }
-
-/* ---- words ------------------------------------------------------------------------------------- */
 
 static const char *path_task_label(const struct path_job *j, size_t input, int32_t pid, char out[LABEL])
 {
@@ -292,8 +284,6 @@ static const char *path_cause_by(const struct path_job *j, const struct path_cau
 		return h->by == PATH_NOBODY ? NULL : path_task_label(j, h->input, h->by, out);
 	}
 }
-
-/* ---- tables -------------------------------------------------------------------------------------- */
 
 static void path_print_causes(const struct path_job *j, struct answer *out, const char *title)
 {
@@ -391,8 +381,6 @@ static void path_print_end(const struct path_job *j, struct answer *out)
 	answer_row(out, cells);
 	answer_table_end(out);
 }
-
-/* ---- answering ------------------------------------------------------------------------------------- */
 
 static int path_open_timeline(struct path_job *j, struct timeline **t)
 {

@@ -17,8 +17,6 @@
 #define FLAG_HARDIRQ 0x08
 #define FLAG_SOFTIRQ 0x10
 
-/* ---- which records ----------------------------------------------------------------- */
-
 static bool record_wanted(void *ctx, size_t input, size_t buffer, unsigned int cpu)
 {
 	const struct report *r = ctx;
@@ -32,15 +30,11 @@ static bool record_wanted(void *ctx, size_t input, size_t buffer, unsigned int c
 	return !o->n_cpus;
 }
 
-/* ---- labels and heads ------------------------------------------------------------------ */
-
 static void label_widen(struct report *r, const char *label)
 {
 	if (strlen(label) > r->label_width)
 		r->label_width = strlen(label);
 }
-
-/* ---- which are shown, in order ------------------------------------------------------------ */
 
 struct events {
 	struct report *r;
@@ -200,8 +194,6 @@ static int see_records(void *ctx, struct pipeline_run *run)
 	return buf_status(&l->ready);
 }
 
-/* ---- their lines ----------------------------------------------------------------------------- */
-
 static int make_lines(void *ctx, struct pipeline_run *run)
 {
 	const struct events *e = ctx;
@@ -227,8 +219,6 @@ static const struct pipeline_job report_job = {
 	.release = free_lines,
 };
 
-/* ---- as JSON ----------------------------------------------------------------------------------- */
-
 static bool json_wanted(void *ctx, const struct merge_run *run, size_t i)
 {
 	struct events *e = ctx;
@@ -238,8 +228,6 @@ static bool json_wanted(void *ctx, const struct merge_run *run, size_t i)
 	e->r->at = i;
 	return is_shown(e, run, i, &full);
 }
-
-/* ---- all of them ------------------------------------------------------------------------------- */
 
 /* The first time of all, whatever is shown. */
 static int first_time(const struct report *r, uint64_t *ts)
@@ -317,8 +305,6 @@ out:
 	trace_seq_destroy(&e.state);
 	return ret;
 }
-
-/* ---- all of it ---------------------------------------------------------------------------- */
 
 int report_print(struct report *r)
 {

@@ -11,8 +11,6 @@
 #include "base/escape.h"
 #include "base/cursor.h"
 
-/* ---- formats --------------------------------------------------------------------------- */
-
 /* "SYSTEM:EVENT", or one for both: a system that matches it is shown whole. */
 struct pattern {
 	regex_t system, event;
@@ -73,8 +71,6 @@ static int info_formats(const struct report *r, const struct report_file *f, FIL
 	regfree(&p.event);
 	return 0;
 }
-
-/* ---- CPUs -------------------------------------------------------------------------------- */
 
 struct one_cpu {
 	size_t input, buffer;
@@ -145,8 +141,6 @@ static int info_cpus(const struct report *r, size_t input, FILE *out)
 	return 0;
 }
 
-/* ---- texts of the file ---------------------------------------------------------------------- */
-
 static void info_option(const struct report_file *f, uint16_t id, const char *what, FILE *out)
 {
 	const struct reader_option *o = reader_option(f->in->reader, id);
@@ -188,8 +182,6 @@ static void info_stats(const struct report_file *f, FILE *out)
 				(unsigned long long)from->cpus[i].size);
 	}
 }
-
-/* ---- the facts ---------------------------------------------------------------------- */
 
 static int info_file(const struct report *r, size_t input, FILE *out)
 {

@@ -18,8 +18,6 @@
 /* Bytes of a line without the texts in it: label, task, name, fields. */
 #define LINE_ROOM 256
 
-/* ---- numbers and spaces -------------------------------------------------------------- */
-
 static char *lay_text(char *at, const char *text, size_t len)
 {
 	memcpy(at, text, len);
@@ -84,8 +82,6 @@ void line_time(const struct report *r, const struct report_file *f, uint64_t ts,
 	fwrite(text, 1, (size_t)(end - text), out);
 }
 
-/* ---- columns --------------------------------------------------------------------------- */
-
 /* A NUL begins a code (terminal.h). */
 static char *lay_color(char *at, const struct report *r, enum terminal_code code)
 {
@@ -141,8 +137,6 @@ static char *lay_task(char *at, const struct report *r, const char *comm, int pi
 	*at++ = ']';
 	return at;
 }
-
-/* ---- lines ------------------------------------------------------------------------------ */
 
 void line_head(const struct report *r, const struct report_file *f, FILE *out)
 {

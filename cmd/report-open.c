@@ -19,8 +19,6 @@ struct filters {
 	int stacks[2]; /* ids of the stack traces, -1: none */
 };
 
-/* ---- building ---------------------------------------------------------------------- */
-
 static int filter_add(const struct report *r, struct report_file *f, const char *text, bool negate)
 {
 	struct filters *all = f->filters;
@@ -105,8 +103,6 @@ static void filters_free_list(struct filter **v, size_t n)
 	free(v);
 }
 
-/* ---- asking ------------------------------------------------------------------------- */
-
 static bool filter_any(struct filter *const *v, size_t n, const struct filter_record *rec)
 {
 	for (size_t i = 0; i < n; i++)
@@ -128,8 +124,6 @@ bool filters_show(const struct report_file *f, const struct timeline *t, const s
 	*shown = match && !filter_any(all->hidden, all->n_hidden, &rec);
 	return *shown;
 }
-
-/* ---- events ---------------------------------------------------------------------- */
 
 struct tep_event **report_events(const struct report_file *f, bool by_system)
 {
@@ -164,15 +158,11 @@ static int flag_events(const struct report *r, struct report_file *f, const char
 
 #define KALLSYMS_MAX (256u << 20)
 
-/* ---- labels ---------------------------------------------------------------------- */
-
 /* A name in a column of one line; NULL: no memory. */
 static char *make_label(const char *name)
 {
 	return strdup(ESCAPED(name));
 }
-
-/* ---- files -------------------------------------------------------------------------- */
 
 /* Applies the options that need the formats: symbols, flags of events, filters. */
 static int file_finish(struct report *r, struct report_file *f)

@@ -12,8 +12,6 @@
 #include "report-priv.h"
 #include "terminal.h"
 
-/* ---- the begin of a recording ------------------------------------------------------------- */
-
 #define WAIT_MS 10000
 #define STEP_MS 50
 #define PAST_NS 10000000000
@@ -48,8 +46,6 @@ int live_wait(struct live **out, const char *output, const struct log *log)
 }
 
 #define LOOK_MS 1000
-
-/* ---- one look ------------------------------------------------------------------------------ */
 
 static int follow_looks(struct follow *f, const struct report_opts *o, int fd, const struct log *log)
 {
@@ -102,8 +98,6 @@ static int follow_looks(struct follow *f, const struct report_opts *o, int fd, c
 	}
 }
 
-/* ---- all of them --------------------------------------------------------------------------- */
-
 static int report_follow(const struct report_opts *o, const struct log *log)
 {
 	struct follow f = { .first = true };
@@ -131,8 +125,6 @@ out:
 	live_close(f.live);
 	return ret;
 }
-
-/* ---- the command ---------------------------------------------------------------------------- */
 
 bool report_takes(int argc, char **argv)
 {

@@ -23,8 +23,6 @@ static bool count_new_buffer(const struct counts_cpu *v, size_t i)
 	return !i || v[i].input != v[i - 1].input || v[i].buffer != v[i - 1].buffer;
 }
 
-/* ---- buffers ---------------------------------------------------------------------------- */
-
 /* Unknown where the file says only that some are missing. */
 static struct answer_cell count_lost_cell(const struct counts_cpu *c)
 {
@@ -69,8 +67,6 @@ void stat_buffers(struct stat_answer *s, const char *key)
 	stat_close(&t);
 }
 
-/* ---- lost events ------------------------------------------------------------------------------ */
-
 void stat_lost(struct stat_answer *s, const char *key)
 {
 	size_t n, n_lost = 0, unknown = 0;
@@ -100,8 +96,6 @@ void stat_lost(struct stat_answer *s, const char *key)
 	}
 	stat_close(&t);
 }
-
-/* ---- events ------------------------------------------------------------------------------------- */
 
 struct event_count {
 	size_t input, buffer;

@@ -72,10 +72,6 @@ static uint64_t slice_ns(const struct slice_row *r, size_t slice)
 	return slice < r->row->room ? r->row->cells[slice].ns : 0;
 }
 
-/* ---- as a table -------------------------------------------------------------------------- */
-
-/* ---- as characters ------------------------------------------------------------------------------ */
-
 static void slice_lines(const struct slice_map *m, size_t from, size_t to)
 {
 	static const char shades[] = " .:-=+*#%@";
@@ -159,8 +155,6 @@ void stat_slices(struct stat_answer *s)
 			    y->beyond, TALLY_SLICES_MAX, TALLY_ROWS_MAX);
 	free(m.v);
 }
-
-/* ---- as a picture ------------------------------------------------------------------------------ */
 
 #define SVG_SLICES 4096
 #define SVG_LEFT   230

@@ -7,8 +7,6 @@
 #include "stat-priv.h"
 #include "base/array.h"
 
-/* ---- exits ----------------------------------------------------------------------------------- */
-
 /* Rows of one table, added up as --per says. */
 struct exit_sum {
 	const struct exits_row *row; /* one of them */
@@ -201,8 +199,6 @@ void stat_exits(struct stat_answer *s, const char *key)
 	free(e.v);
 }
 
-/* ---- durations of any kind --------------------------------------------------------------- */
-
 /* A row of any of these tables. */
 struct time_row {
 	size_t input;
@@ -261,8 +257,6 @@ static bool time_table(struct stat_answer *s, const char *key, const char *title
 	stat_close(&t);
 	return true;
 }
-
-/* ---- the hypervisor and the firmware ------------------------------------------------------ */
 
 static bool hyp_table(struct stat_answer *s, const struct hyptime_row *rows, size_t n, const char *key,
 		      const char *title, const char *column, const char *none)
@@ -330,8 +324,6 @@ void stat_firmware(struct stat_answer *s, const char *key)
 		  "the files have no hyp_exit for smc with a hyp_enter after it");
 }
 
-/* ---- spans ------------------------------------------------------------------------------------ */
-
 void stat_spans(struct stat_answer *s, const char *key)
 {
 	static const char *const kinds[] = {
@@ -360,8 +352,6 @@ void stat_spans(struct stat_answer *s, const char *key)
 			    (unsigned long long)cut.others);
 	free(v);
 }
-
-/* ---- the longest -------------------------------------------------------------------------------- */
 
 void stat_longest(struct stat_answer *s, const char *key)
 {

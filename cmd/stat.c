@@ -8,8 +8,6 @@
 #include "stat-priv.h"
 #include "base/array.h"
 
-/* ---- tables ------------------------------------------------------------------------- */
-
 /* Sources of a table. */
 enum {
 	NEED_EXITS = 1,
@@ -45,8 +43,6 @@ static const struct stat_word {
 	{ "spans", NEED_MARKERS, stat_spans },
 	{ "longest", NEED_EXITS | NEED_HYP | NEED_LONGEST, stat_longest },
 };
-
-/* ---- command line -------------------------------------------------------------------- */
 
 struct stat_opts {
 	bool show[ARRAY_SIZE(stat_words)], shown; /* shown: some were named */
@@ -125,8 +121,6 @@ const struct opts_table stat_table = {
 	.rows = stat_rows,
 	.n = ARRAY_SIZE(stat_rows),
 };
-
-/* ---- reading --------------------------------------------------------------------------- */
 
 struct stat_run {
 	const struct stat_opts *o;
@@ -207,8 +201,6 @@ static int stat_read(struct stat_run *r)
 	return s->states ? states_end(s->states) : 0;
 }
 
-/* ---- printing --------------------------------------------------------------------------- */
-
 static void stat_tables(struct stat_run *r, struct answer *answer)
 {
 	const struct stat_opts *o = r->o;
@@ -224,8 +216,6 @@ static void stat_tables(struct stat_run *r, struct answer *answer)
 	if (!s->ret && o->by)
 		stat_slices(s);
 }
-
-/* ---- all of it --------------------------------------------------------------------------- */
 
 static int stat_open_files(struct stat_run *r)
 {

@@ -151,8 +151,6 @@ static uint64_t middle_bound(const struct offsets_guest *g)
 	return bound == UINT64_MAX ? sync_median_bound(&g->result) : bound;
 }
 
-/* ---- table -------------------------------------------------------------------------- */
-
 static void print_guest_table(const struct offsets_guest *g, struct answer *a)
 {
 	const struct sync_result *r = &g->result;
@@ -180,8 +178,6 @@ static void print_guest_table(const struct offsets_guest *g, struct answer *a)
 	answer_text(a, "\n  coverage %.3f %%, %" PRIu64 " of %" PRIu64 " events outside\n",
 		    sync_coverage(r) * 100, r->outside, r->events);
 }
-
-/* ---- the answer ------------------------------------------------------------------------ */
 
 /* Unknown: unbounded. */
 static struct answer_cell bound_cell(uint64_t v)
@@ -343,8 +339,6 @@ const struct opts_table sync_table = {
 	.rows = sync_rows,
 	.n = ARRAY_SIZE(sync_rows),
 };
-
-/* ---- the command ----------------------------------------------------------------------- */
 
 /* False, with a message: events lie where they cannot, or there are none to check. */
 static bool sync_passes(const struct sync_job *job)

@@ -25,8 +25,6 @@ static struct {
 	uint8_t *page;
 } mem;
 
-/* ---- the device ----------------------------------------------------------------------------- */
-
 static uint64_t device_number(const char *dir, const char *file)
 {
 	char path[PATH_SIZE], text[64] = "";
@@ -91,8 +89,6 @@ static int device_map(const char *dir, const char *file, uint64_t *size, void **
 	close(fd);
 	return ret;
 }
-
-/* ---- the way --------------------------------------------------------------------------------- */
 
 static void ivshmem_close(void)
 {

@@ -66,8 +66,6 @@ int hyptrace_plan_parse(struct hyptrace_plan **out, int argc, const char *const 
 	return 0;
 }
 
-/* ---- sessions ------------------------------------------------------------------------ */
-
 static int summary_out(const struct session_summary *s, struct hyptrace_summary *to)
 {
 	struct hyptrace_summary *o;

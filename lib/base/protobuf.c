@@ -44,8 +44,6 @@ void pb_close_long(struct buf *b, size_t begin)
 	b->len += n - 1;
 }
 
-/* ---- reading ----------------------------------------------------------------------------- */
-
 uint64_t wire_varint(struct cursor *c)
 {
 	uint64_t v = 0;

@@ -12,8 +12,6 @@
 
 #define NS_PER_SEC 1e9
 
-/* ---- options -------------------------------------------------------------------- */
-
 /* DATE is in us, OFFSET in ns; both are texts for strtoll. */
 static void filetime_add_number(struct filetime *t, const struct dat_text *text, int64_t unit)
 {
@@ -138,8 +136,6 @@ bool filetime_in_ticks(const struct filetime *t)
 {
 	return clock_in_ticks(t->clock) && !t->mult && !(t->ns_per_tick > 0);
 }
-
-/* ---- applying --------------------------------------------------------------------- */
 
 static uint64_t filetime_to_ns(const struct filetime *t, uint64_t ts)
 {

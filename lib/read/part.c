@@ -11,8 +11,6 @@
 #include "base/answer.h"
 #include "base/strings.h"
 
-/* ---- text ------------------------------------------------------------------------------ */
-
 static int part_parse_end(const char *text, struct part_end *e)
 {
 	*e = (struct part_end){ .anchor = !*text	 ? PART_OPEN
@@ -39,8 +37,6 @@ int part_parse(const char *text, struct time_part *w)
 	snprintf(from, sizeof(from), "%.*s", (int)(comma - text), text);
 	return part_parse_end(from, &w->from) || part_parse_end(comma + 1, &w->to) ? -EINVAL : 0;
 }
-
-/* ---- files ------------------------------------------------------------------------------- */
 
 /* Returns the byte of a CPU's last page, if that can be known without unpacking; else 0. */
 static uint64_t part_last_page(const struct reader_info *info, const struct reader_buffer *b,

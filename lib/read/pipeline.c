@@ -164,8 +164,6 @@ int pipeline_work(struct timeline *t, const struct pipeline_job *job, void *ctx)
 	return ret;
 }
 
-/* ---- in no order: each thread takes from a CPU that no other one takes from ------------------------ */
-
 struct streams {
 	struct timeline *t;
 	streams_job *work;

@@ -5,8 +5,6 @@
 #include "read/plugins.h"
 #include "text-priv.h"
 
-/* ---- stock's sched_switch ------------------------------------------------------------ */
-
 /* A number of the plugin's; false: it would complain. */
 static bool text_sched_number(struct text_build *b, const char *name, enum text_piece_kind kind, uint8_t bits)
 {
@@ -98,8 +96,6 @@ static bool text_sched(struct text_build *b, const char *file)
 		return false;
 	return true;
 }
-
-/* ---- ours ------------------------------------------------------------------------------ */
 
 static void text_row_names(struct text_build *b, struct text_piece *p)
 {

@@ -3,8 +3,6 @@
 
 #include "text-priv.h"
 
-/* ---- numbers ------------------------------------------------------------------------- */
-
 /* At least width digits. */
 static void text_put_decimal(struct buf *out, uint64_t v, int width)
 {
@@ -51,8 +49,6 @@ static void text_put_function(struct buf *out, const struct text_piece *p, uint6
 		text_put_hex(out, address - tep_find_function_address(tep, address), 1);
 	}
 }
-
-/* ---- pieces -------------------------------------------------------------------------- */
 
 /* As stock's plugin writes prev_state. */
 static void text_put_state(struct buf *out, const char *letters, uint64_t state)

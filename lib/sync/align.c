@@ -14,8 +14,6 @@
 /* Above it files are not aligned without being asked: memory and time grow with the events. */
 #define ALIGN_BYTES_MAX (512ll << 20)
 
-/* ---- one guest ------------------------------------------------------------------------- */
-
 static int solve_guest(const struct offsets *o, struct offsets_guest *g, struct sync_progress *progress,
 		       const struct log *log)
 {
@@ -87,8 +85,6 @@ static int use_result(const struct offsets_guest *g, struct input *host, struct 
 	free(vcpus);
 	return ret;
 }
-
-/* ---- all of them ----------------------------------------------------------------------- */
 
 int offsets_solve(struct inputs *all, struct input *host, offsets_want *wanted, const struct log *log,
 		  struct sync_progress *progress, struct offsets *o)

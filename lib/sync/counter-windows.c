@@ -135,8 +135,6 @@ out:
 	return ret;
 }
 
-/* ---- the moment of a pause -------------------------------------------------------------- */
-
 /* An event where its vCPU did not run with the one CNTVOFF happened with the other. */
 static bool event_fits(const struct part_job *job, const struct thread *t, const struct epoch *e,
 		       uint64_t counter)

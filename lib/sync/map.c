@@ -83,8 +83,6 @@ out:
 	return ret;
 }
 
-/* ---- checking -------------------------------------------------------------------------- */
-
 static uint32_t outside_of(const struct problem *p, const struct sync_result *r, size_t cpu, size_t thread,
 			   uint32_t *n)
 {

@@ -124,8 +124,6 @@ int32_t sync_pid(const struct sync_result *r, unsigned int cpu)
 	return 0;
 }
 
-/* ---- options of the files --------------------------------------------------------------- */
-
 int sync_time_shift(const struct sync_result *r, uint64_t host_id, uint32_t n_cpus, struct offset_shift *out)
 {
 	uint32_t n = (uint32_t)r->n_points;

@@ -19,8 +19,6 @@
 #define STEADY_RATE    1e-6 /* the two kernels may round the counter's rate differently */
 #define STEADY_BEND    1e-7
 
-/* ---- setting up ------------------------------------------------------------------------ */
-
 static void set_host_range(struct problem *p)
 {
 	p->host0 = UINT64_MAX;
@@ -84,8 +82,6 @@ static int problem_init(struct problem *p, const struct sync_input *in, const st
 		return 0;
 	return tracks_slices(p);
 }
-
-/* ---- segments --------------------------------------------------------------------------- */
 
 static int compare_segments(const void *a, const void *b)
 {
@@ -186,8 +182,6 @@ static int join_segments(struct problem *p, struct segments *all)
 	return 0;
 }
 
-/* ---- the result ----------------------------------------------------------------------- */
-
 static void forget_points(struct sync_result *r)
 {
 	r->n_points = r->n_jumps = r->n_bands = 0;
@@ -220,8 +214,6 @@ static int count_inside(struct problem *p, struct sync_result *r)
 	}
 	return 0;
 }
-
-/* ---- solving -------------------------------------------------------------------------- */
 
 /* Twice where the first result shows that the map was wrong. */
 static int solve_segments(struct problem *p, struct sync_result *r)
@@ -350,8 +342,6 @@ int sync_solve(const struct sync_input *in, struct sync_result *out, const struc
 	}
 	return ret;
 }
-
-/* ---- checking other offsets ---------------------------------------------------------- */
 
 int sync_check(const struct sync_input *in, const struct sync_result *map, const struct offset_shift *shift,
 	       struct sync_check *out)

@@ -55,8 +55,6 @@ static int spans_add(struct spans *s, const struct shown *span)
 	return 0;
 }
 
-/* ---- the hypervisor ---------------------------------------------------------------- */
-
 static struct cpu_state *cpu_state(struct spans *s, int machine, int cpu)
 {
 	const struct cpu_state new = { .machine = machine, .cpu = cpu };
@@ -97,8 +95,6 @@ int spans_point(struct spans *s, const struct span_point *p)
 		c->guest_exit = s->n;
 	return ret;
 }
-
-/* ---- marks ------------------------------------------------------------------------------ */
 
 int spans_mark(struct spans *s, const struct mark *p)
 {
@@ -153,8 +149,6 @@ int spans_lost(struct spans *s, const struct mark *at)
 		;
 	return spans_point(s, &p);
 }
-
-/* ---- looking them up -------------------------------------------------------------------- */
 
 static int compare(const struct shown *a, const struct shown *b, int key_a, int key_b)
 {

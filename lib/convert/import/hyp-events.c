@@ -74,8 +74,6 @@ static void add_known(struct buf *out)
 	}
 }
 
-/* ---- a directory ----------------------------------------------------------------------- */
-
 static int add_dir(struct buf *out, const char *path, size_t *n, const struct log *log)
 {
 	struct strlist names = { 0 };

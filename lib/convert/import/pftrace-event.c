@@ -10,8 +10,6 @@
 /* Of record and page: a text beyond it is cut. */
 #define RECORD_MAX 4000
 
-/* ---- values ----------------------------------------------------------------------------- */
-
 static void value_of(struct pft_value *v, const struct wire_field *f)
 {
 	v->is_text = f->is_bytes;
@@ -64,8 +62,6 @@ static int generic_values(const struct pft_item *item, struct pft_value *v, size
 	}
 	return ret;
 }
-
-/* ---- records ---------------------------------------------------------------------------- */
 
 struct pft_record {
 	uint8_t data[RECORD_MAX + 8];

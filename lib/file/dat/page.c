@@ -92,8 +92,6 @@ int page_layout_read(int dirfd, const char *path, struct page_layout *out)
 	return ret;
 }
 
-/* ---- reading -------------------------------------------------------------- */
-
 int page_reader_init(struct page_reader *r, const struct page_layout *layout, const void *page, size_t len)
 {
 	const uint8_t *p = page;

@@ -8,8 +8,6 @@
 #include "file/dat/reader-priv.h"
 #include "base/array.h"
 
-/* ---- texts, options and buffers ---------------------------------------------------------- */
-
 static struct dat_text take_text(struct cursor *c, uint64_t len)
 {
 	const char *data = len <= SIZE_MAX ? cursor_take(c, (size_t)len) : NULL;

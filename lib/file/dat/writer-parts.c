@@ -161,8 +161,6 @@ const struct dat_option *dat_find_option(const struct dat_file *f, uint16_t id)
 	return NULL;
 }
 
-/* ---- pages ------------------------------------------------------------------------------- */
-
 /* Pages in a compressed chunk: stock's number. */
 #define CHUNK_PAGES 10
 

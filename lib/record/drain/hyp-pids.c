@@ -137,8 +137,6 @@ int tasks_pid(struct tasks *t, uint64_t ts)
 	return t->next_from;
 }
 
-/* ---- a buffer's records -------------------------------------------------------------------- */
-
 struct hyp_pids {
 	struct tasks **tasks; /* per CPU */
 	int *fds;

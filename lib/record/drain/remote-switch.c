@@ -70,8 +70,6 @@ int remote_switch(struct remote *r, const char *event, bool on)
 	return ret;
 }
 
-/* ---- functions --------------------------------------------------------------------------- */
-
 #define LIST_MAX (4u << 20)
 #define FILTER	 "set_ftrace_filter"
 #define NOTRACE	 "set_ftrace_notrace"
@@ -139,8 +137,6 @@ int remote_set_functions(struct remote *r, const struct buffer_plan *b)
 		ret = poke_function(r, NOTRACE, "*");
 	return ret ?: poke_functions(r, FILTER, &b->funcs) ?: poke_functions(r, NOTRACE, &b->notrace);
 }
-
-/* ---- a buffer that somebody has switched on before ----------------------------------------- */
 
 /* Whether a file holds "1". */
 static bool remote_file_on(const struct remote *r, const char *name)

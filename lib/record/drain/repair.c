@@ -59,8 +59,6 @@ struct repair_cpu {
 	int error;     /* of a hyp_cntvoff record, written between two others */
 };
 
-/* ---- CNTVOFFs --------------------------------------------------------------------- */
-
 static struct cntvoff *cntvoff_find(const struct repair *r, int vcpu)
 {
 	for (size_t i = 0; i < r->n_cntvoffs; i++)
@@ -114,8 +112,6 @@ static void on_step(void *ctx, const struct nvhe_step *s)
 		x->error = page_write(&x->writer, s->ts > x->last_ts ? s->ts : x->last_ts, &rec, sizeof(rec));
 	}
 }
-
-/* ---- one CPU ---------------------------------------------------------------------- */
 
 static int repair_record(struct repair_cpu *x, const struct page_event *ev)
 {
@@ -195,8 +191,6 @@ static int repair_cpu(struct repair *r, unsigned int cpu)
 	return ret;
 }
 
-/* ---- one buffer --------------------------------------------------------------------- */
-
 static int repair_buffer(struct spool *spool, size_t number)
 {
 	struct repair r = { .spool = spool,
@@ -231,8 +225,6 @@ static int repair_buffer(struct spool *spool, size_t number)
 	hypevents_release(&r.events);
 	return ret;
 }
-
-/* ---- the spool ------------------------------------------------------------------------ */
 
 bool spool_wants_repair(const struct spool *spool)
 {

@@ -112,8 +112,6 @@ int sanitize_spool(const struct spool *s, const struct log *log)
 	return 0;
 }
 
-/* ---- an end that was cut off ---------------------------------------------------------------- */
-
 int spool_mark_cut(const struct spool *s)
 {
 	struct page_layout l = page_layout_default;

@@ -102,8 +102,6 @@ ssize_t splice_move(struct splice *m)
 	return ret ? ret : n;
 }
 
-/* ---- a CPU's trace_pipe_raw -------------------------------------------------------------- */
-
 #define WAIT_MS 100
 
 int rawpipe_wait(int fd, const struct drain *d)
@@ -168,8 +166,6 @@ int rawpipe_drain(int dirfd, unsigned int cpu, uint32_t page_size, struct drain 
 	close(in);
 	return ret;
 }
-
-/* ---- pages that are made here ------------------------------------------------------------ */
 
 static int drain_emit(void *ctx, const void *page, size_t size)
 {

@@ -133,8 +133,6 @@ out:
 	return ret;
 }
 
-/* ---- of another trace.dat ------------------------------------------------------------------ */
-
 #define FORMATS_MAX (32u << 20) /* of a kernel: some 5 MB */
 
 static int keep_text(struct spool *spool, const char *name, struct dat_text t)

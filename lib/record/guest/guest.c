@@ -145,8 +145,6 @@ int guests_merge(struct guests *g, struct guest *more)
 	return 0;
 }
 
-/* ---- small reads below /proc/PID ------------------------------------------------------------ */
-
 static int by_number(const void *a, const void *b)
 {
 	return *(const int *)a - *(const int *)b;

@@ -251,8 +251,6 @@ out:
 	return ret;
 }
 
-/* ---- every VM of the machine, by asking each source in turn -------------------------------- */
-
 static int vm_by_pid(const void *a, const void *b)
 {
 	const struct guest *x = a, *y = b;

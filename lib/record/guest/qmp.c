@@ -19,8 +19,6 @@
 #include "base/array.h"
 #include "base/files.h"
 
-/* ---- sockets ----------------------------------------------------------------------------- */
-
 #define ANSWER_MAX    (1u << 20)
 #define PROBE_HOLD_MS 200
 
@@ -173,8 +171,6 @@ int guest_ask_qmp(struct guest *g, const struct guest_proc *p)
 			  strerror(-ret));
 	return ret;
 }
-
-/* ---- whether an agent listens -------------------------------------------------------------- */
 
 const char *guest_answer_name(enum guest_answer a)
 {

@@ -19,8 +19,6 @@
 #define SYSCALL_LOOK_MS 100    /* time to look for threads in KVM_RUN */
 #define VCPUS_MAX	4096
 
-/* ---- small reads below /proc/PID, a directory descriptor of which is given ------------------- */
-
 /* The first line of a small file, without its newline. False: it cannot be read. */
 static bool guest_read_line(int dir, const char *path, char *line, size_t size)
 {
@@ -45,8 +43,6 @@ static uint64_t guest_count_threads(int dir)
 
 	return fstatat(dir, "task", &st, 0) ? 0 : st.st_nlink;
 }
-
-/* ---- the threads of vCPUs --------------------------------------------------------------------- */
 
 static void vcpus_by_names(struct guest *g, int dir)
 {

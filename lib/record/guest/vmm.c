@@ -102,8 +102,6 @@ bool guest_vcpu_name(const char *comm, unsigned int *cpu)
 	return false;
 }
 
-/* ---- command lines -------------------------------------------------------------------------- */
-
 void guest_args_release(struct guest_args *a)
 {
 	free(a->name);

@@ -90,8 +90,6 @@ size_t hyp_put_text_event(const struct hypevent *ev, const char *text, size_t le
 	return text_at + len + 1;
 }
 
-/* ---- Android's raw pages ------------------------------------------------------------------- */
-
 static bool is_dynamic(const struct event_field *f)
 {
 	return !strncmp(f->type, "__data_loc", 10) && f->size == 4;

@@ -38,8 +38,6 @@ struct profile_map {
 	size_t path_len; /* at most PROFILE_PATH_MAX count */
 };
 
-/* ---- records ----------------------------------------------------------------------------- */
-
 struct profile_head {
 	uint16_t type;
 	uint8_t flags, preempt_count;
@@ -92,8 +90,6 @@ static size_t profile_put_sample(uint8_t *out, unsigned int first_id, const stru
 	return at;
 }
 
-/* ---- build ids ----------------------------------------------------------------------------- */
-
 /* Of "GNU" notes: name size, size, type, name, bytes; both padded to 4. */
 static size_t build_id_note(struct cursor c, uint8_t id[20])
 {
@@ -133,8 +129,6 @@ size_t build_id_read(int fd, uint8_t id[20])
 	}
 	return len;
 }
-
-/* ---- tasks ------------------------------------------------------------------------------- */
 
 static bool profile_task_before(const void *entry, const void *tid)
 {
@@ -188,8 +182,6 @@ static int profile_task_name(struct profile *p, int32_t tid, char comm[16])
 	return task ? 0 : -ENOMEM;
 }
 
-/* ---- taking the kernel's records ------------------------------------------------------------- */
-
 /* One record being taken. */
 struct profile_taker {
 	struct profile *p;
@@ -207,8 +199,6 @@ static int profile_write(struct profile_taker *k, const void *data, size_t len)
 	k->st->events += !ret;
 	return ret;
 }
-
-/* ---- maps --------------------------------------------------------------------------------- */
 
 static int profile_write_map(struct profile_taker *k, const struct profile_map *m)
 {
@@ -289,8 +279,6 @@ static int profile_take_map(struct profile_taker *k, struct cursor *c)
 			   : 0; /* -1: the kernel's and its modules, as kallsyms has */
 }
 
-/* ---- samples ------------------------------------------------------------------------------ */
-
 static int profile_take_sample(struct profile_taker *k, struct cursor *c)
 {
 	struct profile_sample s = { .mode = k->misc & PERF_RECORD_MISC_CPUMODE_MASK };
@@ -356,8 +344,6 @@ static int profile_take_sample(struct profile_taker *k, struct cursor *c)
 	}
 	return ret ?: profile_write(k, out, profile_put_sample(out, k->p->first_id, &s));
 }
-
-/* ---- the others ------------------------------------------------------------------------------ */
 
 /* A task's new name; after an exec the maps of the new program follow as records. */
 static int profile_take_name(struct profile_taker *k, struct cursor *c)

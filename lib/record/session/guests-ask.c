@@ -19,8 +19,6 @@ enum {
 	NEARLY,	      /* it may begin to trace at any time (peer_begins_itself()) */
 };
 
-/* ---- giving up -------------------------------------------------------------------------- */
-
 /* Suppresses errors of guests that were cancelled. */
 static void log_unless_given_up(void *ctx, enum log_level level, const char *msg)
 {
@@ -64,8 +62,6 @@ void guests_ask_give_up(struct session_guests *all)
 	eventfd_write(all->cancel_fd, 1);
 	workers_finish(all->workers);
 }
-
-/* ---- asking ----------------------------------------------------------------------------- */
 
 static int agent_address(const struct guest_spec *s, struct transport_addr *a, const struct log *log)
 {
@@ -156,8 +152,6 @@ void guests_ask_clocks(struct session_guests *all)
 		eventfd_write(all->clocks_fd, 1);
 }
 
-/* ---- waiting for them ---------------------------------------------------------------------- */
-
 int guests_ask_add(struct session_guests *all, bool best_effort, struct recorder *rec)
 {
 	if (!all->workers)
@@ -215,8 +209,6 @@ int guests_ask_finish(struct session_guests *all, bool best_effort)
 	}
 	return 0;
 }
-
-/* ---- starting ----------------------------------------------------------------------------- */
 
 bool guests_ask_tracing(const struct session_guests *all)
 {

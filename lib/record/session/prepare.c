@@ -21,8 +21,6 @@
 #include "record/tracefs/dir.h"
 #include "record/plan/plan.h"
 
-/* ---- the session file ---------------------------------------------------------------- */
-
 static int prepare_spool(struct session *s)
 {
 	const char *output = s->plan->output;
@@ -51,8 +49,6 @@ static int prepare_spool(struct session *s)
 	free(path);
 	return ret;
 }
-
-/* ---- which buffer records what ------------------------------------------------------------ */
 
 /*
  * Events that the hypervisor does not have are the host's; one message names them. So
@@ -108,8 +104,6 @@ static int find_running(struct session *s)
 	return 0;
 }
 
-/* ---- the hypervisor --------------------------------------------------------------------------- */
-
 static int prepare_remote(struct session *s, struct buffer_plan *hyp)
 {
 	int ret = remote_open(&s->remote, s->undo, hyp->name, s->log);
@@ -138,8 +132,6 @@ static int prepare_remote(struct session *s, struct buffer_plan *hyp)
 	}
 	return ret;
 }
-
-/* ---- the host's buffers -------------------------------------------------------------------------- */
 
 static int add_track(struct session *s, struct session_track t)
 {
@@ -225,8 +217,6 @@ static int prepare_hosts(struct session *s)
 	session_region_watch(s);
 	return 0;
 }
-
-/* ---- texts and ids ------------------------------------------------------------------------------- */
 
 /*
  * sched_switch shows who ran only when all of it is recorded: no pid filter, no event filter, no
@@ -325,8 +315,6 @@ static int prepare_texts(struct session *s)
 	return ret ?: set_sched_buffer(s);
 }
 
-/* ---- clock and date -------------------------------------------------------------------------------- */
-
 static int set_file_clock(struct session *s)
 {
 	const char *clock = s->n_tracks ? s->tracks[0].source->clock : "local";
@@ -350,8 +338,6 @@ static int set_file_clock(struct session *s)
 		 (long long)(real.tv_sec - trace.tv_sec) * 1000000 + (real.tv_nsec - trace.tv_nsec) / 1000);
 	return spool_set(s->spool, "date_offset_us", text);
 }
-
-/* ---- guests --------------------------------------------------------------------------------------- */
 
 /* Asks all guests at once; they set up while the host does. */
 static int prepare_guests(struct session *s)

@@ -194,8 +194,6 @@ static int recover_pages(struct session *s, struct spool *spool)
 	return ret;
 }
 
-/* ---- the guests of the recording ------------------------------------------------------------ */
-
 /* output: of the host's file, where another is asked for; else NULL. */
 static int recover_add_guest(struct session *s, const char *dir, const char *output)
 {

@@ -11,8 +11,6 @@
 
 #define READS_MAX 16
 
-/* ---- --dump-on --------------------------------------------------------------------------- */
-
 /* An instance for this event only, without a region's triggers. */
 static int open_dump_on(struct rotate *r)
 {
@@ -92,8 +90,6 @@ bool rotate_is_asked(struct rotate *r)
 
 	return take_all(r->dump_on_fd) || by_signal;
 }
-
-/* ---- streams ----------------------------------------------------------------------------- */
 
 static int add_streams(struct rotate *r, struct spool *spool, size_t buffer, const struct source *source)
 {

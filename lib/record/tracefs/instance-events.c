@@ -84,8 +84,6 @@ static int match_name(const struct instance *i, const struct strlist *systems, c
 	return ret;
 }
 
-/* ---- filters and triggers ------------------------------------------------------ */
-
 /*
  * Fields differ from event to event: enough that one of many takes it. Not by
  * the system's own filter file: its text belongs to all instances at once, and would remain in the others.
@@ -126,8 +124,6 @@ out:
 	strlist_release(&events);
 	return ret;
 }
-
-/* ---- switching ------------------------------------------------------------------ */
 
 static int no_match(struct instance *i, const struct event_plan *e)
 {

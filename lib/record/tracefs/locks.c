@@ -43,8 +43,6 @@ static char *buffer_dir(const char *path)
 	return strdup(".");
 }
 
-/* ---- messages ------------------------------------------------------------- */
-
 static void buffer_name(const char *dir, char name[300])
 {
 	if (!strcmp(dir, "."))
@@ -79,8 +77,6 @@ static pid_t lock_holder(int fd)
 	strlist_release(&lines);
 	return holder;
 }
-
-/* ---- what is left to be undone -------------------------------------------- */
 
 static const char *left_dir(void)
 {
@@ -130,8 +126,6 @@ static int left_check(const struct lock *one, int journal_fd, const struct log *
 			name, other);
 	return -EBUSY;
 }
-
-/* ---- taking --------------------------------------------------------------- */
 
 static int lock_open(struct lock *one, int dirfd, const char *path, int journal_fd, const struct log *log)
 {

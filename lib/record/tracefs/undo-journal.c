@@ -23,8 +23,6 @@ static const char *const op_names[] = {
 	[ENTRY_RMDIR] = "rmdir",
 };
 
-/* ---- lines ---------------------------------------------------------------- */
-
 static void add_escaped(struct buf *b, const char *s)
 {
 	for (; *s; s++) {
@@ -117,8 +115,6 @@ static int journal_parse_line(struct journal *j, char *line, off_t at)
 		return -EBADMSG;
 	return journal_keep(j, op, path, value ? value : "", at);
 }
-
-/* ---- the file ------------------------------------------------------------- */
 
 int journal_create(struct journal *j, int dirfd, const char *path)
 {

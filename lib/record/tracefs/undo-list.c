@@ -150,8 +150,6 @@ int list_read(int dirfd, const char *path, struct buf *out)
 	return ret ?: buf_status(out);
 }
 
-/* ---- numbers for function names ------------------------------------------ */
-
 /*
  * A name costs the kernel a walk over all its functions (60,000), a number does
  * not; so a long list is written by the numbers of available_filter_functions.
@@ -219,8 +217,6 @@ static bool write_number(int fd, const struct func_index *fi, const char *name, 
 	}
 	return true;
 }
-
-/* ---- writing ------------------------------------------------------------- */
 
 static int write_lines(int fd, const struct func_index *fi, const struct strlist *lines, bool go_on,
 		       char **refused)

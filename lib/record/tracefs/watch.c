@@ -19,8 +19,6 @@
 #define WATCH_KB   "512"   /* of each CPU: some thousand events */
 #define WATCH_LATE 1000000 /* ns, in which a start has switched all CPUs on */
 
-/* ---- opening -------------------------------------------------------------------------- */
-
 /* A new instance is on, and its events are all off. */
 static int watch_event(struct instance *i, const char *event, const char *filter, uint16_t *id)
 {
@@ -83,8 +81,6 @@ int watch_parse(struct watch *w, const char *text)
 	*w->path = 0;
 	return -EINVAL;
 }
-
-/* ---- reading ---------------------------------------------------------------------------- */
 
 struct watch_moment {
 	uint64_t ts;
