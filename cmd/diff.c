@@ -129,9 +129,8 @@ static const struct series_row *diff_row_of(const struct diff_row *r)
 static int by_group_and_name(const void *a, const void *b)
 {
 	const struct series_row *x = a, *y = b;
-	int ret = x->group < y->group ? -1 : x->group > y->group;
 
-	return ret ?: strcmp(x->machine, y->machine) ?: strcmp(x->name, y->name);
+	return ORDER(x->group, y->group) ?: strcmp(x->machine, y->machine) ?: strcmp(x->name, y->name);
 }
 
 /* Pairs rows of one name. */
@@ -168,11 +167,10 @@ static bool diff_differs(const struct diff_row *r)
 static int by_difference(const void *a, const void *b)
 {
 	const struct diff_row *x = a, *y = b;
-	double far_x = fabs(x->n.b - x->n.a), far_y = fabs(y->n.b - y->n.a);
 
-	if (diff_differs(x) != diff_differs(y))
-		return diff_differs(x) ? -1 : 1;
-	return far_x != far_y ? (far_x < far_y ? 1 : -1) : by_group_and_name(diff_row_of(x), diff_row_of(y));
+	return ORDER(diff_differs(y), diff_differs(x))
+		       ?: ORDER(fabs(y->n.b - y->n.a), fabs(x->n.b - x->n.a))
+		       ?: by_group_and_name(diff_row_of(x), diff_row_of(y));
 }
 
 static const struct diff_group {

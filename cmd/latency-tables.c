@@ -38,11 +38,7 @@ static int tables_compare(const void *a, const void *b)
 {
 	const struct tables_order *x = a, *y = b;
 
-	if (!x->whole->n != !y->whole->n)
-		return x->whole->n ? -1 : 1;
-	if (x->whole->sum != y->whole->sum)
-		return x->whole->sum > y->whole->sum ? -1 : 1;
-	return x->row < y->row ? -1 : x->row > y->row;
+	return ORDER(!x->whole->n, !y->whole->n) ?: ORDER(y->whole->sum, x->whole->sum) ?: ORDER(x->row, y->row);
 }
 
 /* For free(); NULL: no memory. */

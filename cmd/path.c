@@ -208,11 +208,6 @@ static int path_ask_task(struct path_job *j)
 	return 0;
 }
 
-static int path_text_order(const void *a, const void *b)
-{
-	return compare_u64(&((const struct path_text *)a)->nr, &((const struct path_text *)b)->nr);
-}
-
 /* The records that prove the chain, in the order of nr, each once. -ENOMEM. */
 static int path_texts_open(struct path_job *j)
 {
@@ -229,17 +224,12 @@ static int path_texts_open(struct path_job *j)
 		if (row->kind != STEP_NONE && row->kind != STEP_LOST)
 			v[k++].nr = row->nr;
 	}
-	qsort(v, k, sizeof(*v), path_text_order);
+	qsort(v, k, sizeof(*v), compare_u64);
 	for (size_t i = 0; i < k; i++)
 		if (!i || v[i].nr != v[j->n_texts - 1].nr)
 			v[j->n_texts++].nr = v[i].nr;
 	j->texts = v;
 	return 0;
-}
-
-static bool path_text_before(const void *entry, const void *nr)
-{
-	return ((const struct path_text *)entry)->nr < *(const uint64_t *)nr;
 }
 
 static const char *path_task_label(const struct path_job *j, size_t input, int32_t pid, char out[LABEL])
@@ -333,7 +323,7 @@ static void path_print_causes(const struct path_job *j, struct answer *out, cons
 static void path_print_event(const struct path_job *j, struct answer *out, size_t hop,
 			     const struct path_row *row)
 {
-	size_t i = array_lower_bound(j->texts, j->n_texts, sizeof(*j->texts), path_text_before, &row->nr);
+	size_t i = array_lower_bound(j->texts, j->n_texts, sizeof(*j->texts), u64_below, &row->nr);
 	const struct path_text *t = i < j->n_texts && j->texts[i].nr == row->nr ? &j->texts[i] : NULL;
 	char lost[LABEL] = "some";
 	const struct answer_cell cells[] = {

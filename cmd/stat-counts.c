@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "stat-priv.h"
+#include "base/array.h"
 
 static const struct reader_buffer *count_buffer(const struct stat_answer *s, size_t input, size_t buffer)
 {
@@ -107,13 +108,9 @@ static int count_more_first(const void *a, const void *b)
 {
 	const struct event_count *x = a, *y = b;
 
-	if (x->n != y->n)
-		return x->n > y->n ? -1 : 1;
-	if (x->input != y->input || x->buffer != y->buffer)
-		return x->input != y->input ? (x->input > y->input) - (x->input < y->input)
-					    : (x->buffer > y->buffer) - (x->buffer < y->buffer);
-	return x->event && y->event ? strcmp(x->event->name, y->event->name)
-				    : (x->event == NULL) - (y->event == NULL);
+	return ORDER(y->n, x->n) ?: ORDER(x->input, y->input) ?: ORDER(x->buffer, y->buffer)
+		       ?: x->event && y->event ? strcmp(x->event->name, y->event->name)
+					       : ORDER(!x->event, !y->event);
 }
 
 /* By how many there are; ids without a format are one event. NULL: no memory. */

@@ -36,9 +36,7 @@ static int slice_longer_first(const void *a, const void *b)
 {
 	const struct slice_row *x = a, *y = b;
 
-	if (x->row->what != y->row->what)
-		return x->row->what < y->row->what ? -1 : 1;
-	return x->total != y->total ? (x->total < y->total ? 1 : -1) : strcmp(x->name, y->name);
+	return ORDER(x->row->what, y->row->what) ?: ORDER(y->total, x->total) ?: strcmp(x->name, y->name);
 }
 
 static int slice_map_open(struct slice_map *m, struct stat_answer *s)

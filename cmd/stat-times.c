@@ -23,22 +23,17 @@ struct exit_sums {
 	struct sums total;
 };
 
-static int exit_order(uint64_t a, uint64_t b)
-{
-	return (a > b) - (a < b);
-}
-
 /* Group of the row: a machine, a guest or a vCPU. */
 static int exit_by_group(const struct exit_sum *x, const struct exit_sum *y, enum stat_per per)
 {
-	int ret = exit_order(x->vcpu->input, y->vcpu->input);
+	int ret = ORDER(x->vcpu->input, y->vcpu->input);
 
 	if (!ret && per >= STAT_GUEST)
-		ret = exit_order((uintptr_t)x->vcpu->guest, (uintptr_t)y->vcpu->guest);
+		ret = ORDER(x->vcpu->guest, y->vcpu->guest);
 	if (!ret && per == STAT_VCPU && x->vcpu->of && y->vcpu->of)
-		ret = exit_order(x->vcpu->of->cpu, y->vcpu->of->cpu);
+		ret = ORDER(x->vcpu->of->cpu, y->vcpu->of->cpu);
 	if (!ret && per == STAT_VCPU)
-		ret = exit_order((uint64_t)x->vcpu->pid, (uint64_t)y->vcpu->pid);
+		ret = ORDER((uint64_t)x->vcpu->pid, (uint64_t)y->vcpu->pid);
 	return ret;
 }
 
@@ -48,8 +43,8 @@ static int exit_by_what(const void *a, const void *b, void *of)
 	const struct exit_sum *x = a, *y = b;
 
 	return exit_by_group(x, y, s->per)
-		       ?: exit_order(x->row->key, y->row->key)
-		       ?: exit_order(x->row->info, y->row->info);
+		       ?: ORDER(x->row->key, y->row->key)
+		       ?: ORDER(x->row->info, y->row->info);
 }
 
 /* The largest first, by time or by count. */
@@ -59,8 +54,8 @@ static int exit_by_time(const void *a, const void *b, void *of)
 	const struct stat_answer *s = of;
 
 	return exit_by_group(x, y, s->per)
-		       ?: (s->by_count ? exit_order(y->sums.n, x->sums.n) : 0)
-		       ?: exit_order(y->sums.sum, x->sums.sum)
+		       ?: (s->by_count ? ORDER(y->sums.n, x->sums.n) : 0)
+		       ?: ORDER(y->sums.sum, x->sums.sum)
 		       ?: exit_by_what(a, b, of);
 }
 
@@ -211,8 +206,7 @@ static int time_longer_first(const void *a, const void *b)
 {
 	const struct time_row *x = a, *y = b;
 
-	return x->time->sum != y->time->sum ? (x->time->sum < y->time->sum ? 1 : -1)
-					    : strcmp(x->name ?: "", y->name ?: "");
+	return ORDER(y->time->sum, x->time->sum) ?: strcmp(x->name ?: "", y->name ?: "");
 }
 
 /* name: key and heading of the rows' names. False: it is not there. */

@@ -12,6 +12,8 @@
 /* Arrays that grow by one, and sorted ones that are searched. */
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+/* For qsort: the order of two numbers of one type. */
+#define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
 
 /*
  * Room for one more behind n entries of `size` bytes, in an array that grows by
@@ -113,12 +115,21 @@ static inline size_t array_lower_bound(const void *v, size_t n, size_t size,
 	return low;
 }
 
-/* For qsort: uint64_t, ascending. */
+/* For array_lower_bound, of entries that are a uint64_t or begin with one, as the key is. */
+static inline bool u64_below(const void *entry, const void *key)
+{
+	return *(const uint64_t *)entry < *(const uint64_t *)key;
+}
+
+static inline bool u64_not_above(const void *entry, const void *key)
+{
+	return *(const uint64_t *)entry <= *(const uint64_t *)key;
+}
+
+/* For qsort, of such entries, ascending. */
 static inline int compare_u64(const void *a, const void *b)
 {
-	const uint64_t *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
+	return ORDER(*(const uint64_t *)a, *(const uint64_t *)b);
 }
 
 #endif

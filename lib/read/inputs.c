@@ -71,9 +71,7 @@ static int by_pid(const void *a, const void *b)
 {
 	const struct vcpu_thread *x = a, *y = b;
 
-	if (x->pid != y->pid)
-		return x->pid < y->pid ? -1 : 1;
-	return x->guest < y->guest ? -1 : x->guest > y->guest; /* the first in the file comes first */
+	return ORDER(x->pid, y->pid) ?: ORDER(x->guest, y->guest); /* the first in the file comes first */
 }
 
 static int sort_vcpus(struct input *in)

@@ -8,6 +8,7 @@
 
 #include "file/dat/print-format.h"
 #include "base/cursor.h"
+#include "base/array.h"
 
 /* libtraceevent wants its texts to end with a NUL, and some of them to be its own. */
 static int tepfile_text(struct tep_handle *tep, const struct dat_text *text,
@@ -40,9 +41,7 @@ static int tepfile_format_cmp(const void *a, const void *b)
 {
 	const struct tepfile_format *x = a, *y = b;
 
-	if (x->f.id != y->f.id)
-		return x->f.id < y->f.id ? 1 : -1;
-	return x->index < y->index ? -1 : 1;
+	return ORDER(y->f.id, x->f.id) ?: ORDER(x->index, y->index);
 }
 
 static void say_refused(const struct tepfile_format *v, size_t n, const struct log *log)

@@ -331,9 +331,7 @@ static int compare_windows(const void *a, const void *b)
 {
 	const struct sync_window *x = a, *y = b;
 
-	if (x->pid != y->pid)
-		return x->pid < y->pid ? -1 : 1;
-	return x->a < y->a ? -1 : x->a > y->a;
+	return ORDER(x->pid, y->pid) ?: ORDER(x->a, y->a);
 }
 
 /* The thread's kvm window that hyp window i should be part of: the first it meets, or the last. */

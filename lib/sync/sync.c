@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "sync/solver.h"
+#include "base/array.h"
 
 /* Documentation/clock-sync.md has the reason for each number. */
 #define PART_FIRST     0.01 /* of the events outside, before any were looked at */
@@ -87,7 +88,7 @@ static int compare_segments(const void *a, const void *b)
 {
 	const struct segment *x = a, *y = b;
 
-	return x->first < y->first ? -1 : x->first > y->first;
+	return ORDER(x->first, y->first);
 }
 
 /* The narrowest of a few slices: in one with a jump in it the offset may be anything. */

@@ -152,13 +152,8 @@ int spans_lost(struct spans *s, const struct mark *at)
 
 static int compare(const struct shown *a, const struct shown *b, int key_a, int key_b)
 {
-	if (a->machine != b->machine)
-		return a->machine < b->machine ? -1 : 1;
-	if (key_a != key_b)
-		return key_a < key_b ? -1 : 1;
-	if (a->start != b->start)
-		return a->start < b->start ? -1 : 1;
-	return a->first < b->first ? -1 : a->first > b->first;
+	return ORDER(a->machine, b->machine) ?: ORDER(key_a, key_b) ?: ORDER(a->start, b->start)
+		       ?: ORDER(a->first, b->first);
 }
 
 static int compare_cpu(const void *p, const void *q)

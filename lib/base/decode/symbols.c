@@ -47,13 +47,6 @@ static int symbol_line(struct symbols *s, const char *line, size_t len)
 	return v[s->n].name ? s->n++, 0 : -ENOMEM;
 }
 
-static int by_addr(const void *a, const void *b)
-{
-	const struct symbol *x = a, *y = b;
-
-	return x->addr < y->addr ? -1 : x->addr > y->addr;
-}
-
 int symbols_parse(const void *data, size_t len, struct symbols *out)
 {
 	struct cursor c = cursor_at(data, len);
@@ -70,18 +63,13 @@ int symbols_parse(const void *data, size_t len, struct symbols *out)
 		}
 	}
 	if (out->n)
-		qsort(out->v, out->n, sizeof(*out->v), by_addr);
+		qsort(out->v, out->n, sizeof(*out->v), compare_u64);
 	return 0;
-}
-
-static bool not_above(const void *entry, const void *addr)
-{
-	return ((const struct symbol *)entry)->addr <= *(const uint64_t *)addr;
 }
 
 const char *symbols_find(const struct symbols *s, uint64_t addr, uint64_t *offset)
 {
-	size_t n = array_lower_bound(s->v, s->n, sizeof(*s->v), not_above, &addr);
+	size_t n = array_lower_bound(s->v, s->n, sizeof(*s->v), u64_not_above, &addr);
 
 	if (!n)
 		return NULL;

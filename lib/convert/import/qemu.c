@@ -270,9 +270,7 @@ static int event_order(const void *a, const void *b)
 {
 	const struct qemu_event *x = a, *y = b;
 
-	if (x->ts != y->ts)
-		return x->ts < y->ts ? -1 : 1;
-	return x->args < y->args ? -1 : x->args > y->args; /* as they came */
+	return ORDER(x->ts, y->ts) ?: ORDER(x->args, y->args); /* as they came */
 }
 
 /* All in one stream of one machine. */

@@ -241,13 +241,6 @@ static int take_loads(struct cntvoff_probe *p, size_t len)
 	return 0;
 }
 
-static int compare_loads(const void *a, const void *b)
-{
-	const struct load *x = a, *y = b;
-
-	return x->time < y->time ? -1 : x->time > y->time;
-}
-
 /*
  * Lost records have neither a VM nor a time between two drains: any VM may have changed before its
  * next record.
@@ -262,7 +255,7 @@ int cntvoff_probe_drain(struct cntvoff_probe *p, struct cntvoff_log *log)
 	for (size_t i = 0; i < p->n_fds && !ret; i++)
 		while (!ret && p->fds[i] >= 0 && (n = read(p->fds[i], p->page, p->layout.size)) > 0)
 			ret = take_loads(p, (size_t)n);
-	array_sort(p->loads, p->n_loads, sizeof(*p->loads), compare_loads);
+	array_sort(p->loads, p->n_loads, sizeof(*p->loads), compare_u64);
 	for (size_t i = 0; i < p->n_loads && !ret; i++) {
 		const struct load *l = &p->loads[i];
 

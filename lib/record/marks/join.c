@@ -171,9 +171,7 @@ static int entry_compare(const void *a, const void *b)
 {
 	const struct entry_block *x = a, *y = b;
 
-	if (x->guest_client != y->guest_client)
-		return x->guest_client < y->guest_client ? -1 : 1;
-	return x->first < y->first ? -1 : x->first > y->first;
+	return ORDER(x->guest_client, y->guest_client) ?: ORDER(x->first, y->first);
 }
 
 /* A kill may have cut the last one off. */
