@@ -171,24 +171,22 @@ static void doctor_host(struct doctor *d)
 	if (d->tracing >= 0) {
 		static const char what[] = "hypervisor: -B hyp";
 		const char *hyp = remote_find(d->tracing);
-		struct buf reason = { 0 }, on = { 0 };
+		struct buf reason = { 0 };
 		struct log quiet = { doctor_listen, &reason };
-		char path[128];
+		char on[8];
 
-		snprintf(path, sizeof(path), "%s/tracing_on", hyp ? hyp : "");
 		if (!hyp) {
 			remote_explain(d->tracing, d->root, &quiet);
 			doctor_tell(d, "hyp", what, false, buf_str(&reason),
 				    "an arm64 host with kvm-arm.mode=protected and Linux 7.1, or Android 14, "
 				    "or later");
-		} else if (!read_file_at(d->tracing, path, 64, &on) && on.len && *buf_str(&on) == '1') {
+		} else if (!read_line_at(d->tracing, on, sizeof(on), "%s/tracing_on", hyp) && *on == '1') {
 			doctor_tell(d, "hyp", what, false, "somebody has switched it on already",
 				    "record --take-over, which reads it from where it is");
 		} else {
 			doctor_tell(d, "hyp", what, true, NULL, NULL);
 		}
 		buf_release(&reason);
-		buf_release(&on);
 	}
 	/* nothing is mounted where it is empty */
 	read_dir_at(d->root_fd, debugfs, &mounted);

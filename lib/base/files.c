@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,6 +113,27 @@ int read_lines_at(int dirfd, const char *path, size_t max, struct strlist *out)
 
 	buf_release(&text);
 	return ret;
+}
+
+int read_line_at(int dirfd, char *line, size_t size, const char *path, ...)
+{
+	char name[PATH_MAX];
+	ssize_t n;
+	va_list ap;
+	int fd;
+
+	*line = 0;
+	va_start(ap, path);
+	vsnprintf(name, sizeof(name), path, ap);
+	va_end(ap);
+	fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	n = read_all(fd, line, size - 1);
+	close(fd);
+	line[n > 0 ? n : 0] = 0;
+	line[strcspn(line, "\n")] = 0;
+	return n < 0 ? (int)n : 0;
 }
 
 DIR *open_dir_at(int dirfd, const char *path)

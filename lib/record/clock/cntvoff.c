@@ -274,15 +274,11 @@ int cntvoff_probe_drain(struct cntvoff_probe *p, struct cntvoff_log *log)
 
 static int read_tsc_number(const char *vcpu, const char *name, int64_t *out)
 {
-	char *path = str_printf("%s/%s", vcpu, name);
-	struct buf text = { 0 };
-	int ret = path ? read_file(path, 64, &text) : -ENOMEM;
+	char text[32];
 
-	if (!ret && (!buf_str(&text) || sscanf(buf_str(&text), "%" SCNd64, out) != 1))
-		ret = -EBADMSG;
-	buf_release(&text);
-	free(path);
-	return ret;
+	return read_line_at(AT_FDCWD, text, sizeof(text), "%s/%s", vcpu, name)
+		       ?: sscanf(text, "%" SCNd64, out) == 1 ? 0
+							     : -EBADMSG;
 }
 
 int cntvoff_tsc_read(const char *kvm_dir, uint64_t time, struct cntvoff_log *log)

@@ -141,21 +141,16 @@ int remote_set_functions(struct remote *r, const struct buffer_plan *b)
 /* Whether a file holds "1". */
 static bool remote_file_on(const struct remote *r, const char *name)
 {
-	struct buf text = { 0 };
-	bool on = !read_file_at(r->dirfd, name, 4096, &text) && text.len && text.data[0] == '1';
+	char on[8];
 
-	buf_release(&text);
-	return on;
+	return !read_line_at(r->dirfd, on, sizeof(on), "%s", name) && *on == '1';
 }
 
 bool remote_is_loaded(const struct remote *r)
 {
-	struct buf text = { 0 };
-	bool loaded = !read_file_at(r->dirfd, "buffer_size_kb", 4096, &text) && buf_str(&text) &&
-		      strstr(buf_str(&text), "(loaded)");
+	char size[64];
 
-	buf_release(&text);
-	return loaded;
+	return !read_line_at(r->dirfd, size, sizeof(size), "buffer_size_kb") && strstr(size, "(loaded)");
 }
 
 bool remote_runs(const struct remote *r)

@@ -272,17 +272,15 @@ static int remote_is_read(const struct remote *r)
 /* Free to be used: off, and what an earlier reader left in it cleared. */
 static int claim(struct remote *r)
 {
-	struct buf text = { 0 };
-	int ret = read_file_at(r->dirfd, "tracing_on", 4096, &text);
-	bool on = !ret && text.len && text.data[0] != '0';
+	char on[8];
+	int ret = read_line_at(r->dirfd, on, sizeof(on), "tracing_on");
 
-	buf_release(&text);
 	if (ret) {
 		log_err(r->log, "cannot read %s/tracing_on: %s%s", r->path, errno_text(ret),
 			ret == -EACCES ? " (root is needed)" : "");
 		return ret;
 	}
-	if (on) {
+	if (*on && *on != '0') {
 		log_err(r->log,
 			"the hypervisor's buffer is in use: %s/tracing_on is 1 (another program is tracing: "
 			"--take-over continues that, or write 0 to it)",

@@ -7,7 +7,7 @@
 #include "record/profile/profile-priv.h"
 
 #include <errno.h>
-#include <stdio.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -145,15 +145,11 @@ const struct perf_event_header *perf_ring_next(struct perf_ring *r)
 /* A number of /proc/sys/kernel; otherwise: it has none. */
 static long long profile_sysctl(const char *name, long long otherwise)
 {
-	struct buf text = { 0 };
-	char path[64];
-	long long n = otherwise;
+	char n[32];
 
-	snprintf(path, sizeof(path), "/proc/sys/kernel/%s", name);
-	if (!read_file(path, 64, &text) && text.len)
-		n = strtoll(buf_str(&text), NULL, 10);
-	buf_release(&text);
-	return n;
+	return read_line_at(AT_FDCWD, n, sizeof(n), "/proc/sys/kernel/%s", name) || !*n
+		       ? otherwise
+		       : strtoll(n, NULL, 10);
 }
 
 static void profile_explain(const struct log *log, unsigned int hz, int error)

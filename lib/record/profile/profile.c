@@ -153,14 +153,7 @@ static struct profile_task *profile_task(struct profile *p, int32_t tid)
 /* Reads /proc/TID/comm. It exists for threads, too, though they are not listed. */
 static void profile_task_ask(struct profile_task *task)
 {
-	struct buf text = { 0 };
-	char path[32];
-
-	snprintf(path, sizeof(path), "/proc/%d/comm", task->tid);
-	if (!read_file(path, 256, &text) && text.len)
-		snprintf(task->comm, sizeof(task->comm), "%.*s", (int)strcspn((char *)buf_str(&text), "\n"),
-			 (char *)text.data);
-	buf_release(&text);
+	read_line_at(AT_FDCWD, task->comm, sizeof(task->comm), "/proc/%d/comm", task->tid);
 }
 
 /* The task's name; "" when it is gone and the name is unknown. 0 or -ENOMEM. */

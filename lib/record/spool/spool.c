@@ -444,35 +444,25 @@ uint64_t spool_get_number(const struct spool *s, const char *key, uint64_t other
 	return value && !parse_u64(value, &n) ? n : otherwise;
 }
 
-static int boot_id_read(struct buf *out)
+static int boot_id_read(char id[64])
 {
-	int ret = read_file("/proc/sys/kernel/random/boot_id", 128, out);
-
-	if (ret)
-		return ret;
-	if (!buf_str(out))
-		return -ENOMEM;
-	out->data[strcspn((char *)out->data, "\n")] = 0;
-	return 0;
+	return read_line_at(AT_FDCWD, id, 64, "/proc/sys/kernel/random/boot_id");
 }
 
 int spool_set_boot_id(struct spool *s)
 {
-	struct buf id = { 0 };
-	int ret = boot_id_read(&id) ?: spool_set(s, "boot_id", (char *)id.data);
+	char id[64];
 
-	buf_release(&id);
-	return ret;
+	return boot_id_read(id) ?: spool_set(s, "boot_id", id);
 }
 
 int spool_is_this_boot(const struct spool *s, bool *same)
 {
 	const char *then = spool_get(s, "boot_id");
-	struct buf id = { 0 };
-	int ret = then ? boot_id_read(&id) : 0;
+	char id[64];
+	int ret = then ? boot_id_read(id) : 0;
 
-	*same = then && !ret && !strcmp((char *)id.data, then);
-	buf_release(&id);
+	*same = then && !ret && !strcmp(id, then);
 	return ret;
 }
 

@@ -131,22 +131,13 @@ static int instance_setup_functions(struct instance *i)
 
 /* ---- a buffer that runs already ---------------------------------------------------------- */
 
-#define LIST_MAX (16u << 20)
-
 bool instance_runs(int tracing_dirfd, const char *path)
 {
-	struct buf events = { 0 }, tracer = { 0 };
-	char file[INSTANCE_PATH];
-	bool runs;
+	char event[8], tracer[64];
 
-	snprintf(file, sizeof(file), "%s/set_event", path);
-	runs = !read_file_at(tracing_dirfd, file, LIST_MAX, &events) && events.len;
-	snprintf(file, sizeof(file), "%s/current_tracer", path);
-	if (!runs && !read_file_at(tracing_dirfd, file, 256, &tracer) && buf_str(&tracer))
-		runs = tracer.len && strcmp(buf_str(&tracer), "nop\n") != 0;
-	buf_release(&events);
-	buf_release(&tracer);
-	return runs;
+	return (!read_line_at(tracing_dirfd, event, sizeof(event), "%s/set_event", path) && *event) ||
+	       (!read_line_at(tracing_dirfd, tracer, sizeof(tracer), "%s/current_tracer", path) && *tracer &&
+		strcmp(tracer, "nop") != 0);
 }
 
 /* The clock that is set, into i->clock. */

@@ -319,12 +319,11 @@ void instance_end_region(struct instance *i)
 
 int instance_is_on(const struct instance *i)
 {
-	struct buf text = { 0 };
-	int ret = instance_read(i, "tracing_on", 64, &text);
+	char path[INSTANCE_PATH], on[8];
+	int ret =
+		read_line_at(undo_dirfd(i->undo), on, sizeof(on), "%s", instance_file(i, path, "tracing_on"));
 
-	ret = ret ?: text.len && text.data[0] != '0';
-	buf_release(&text);
-	return ret;
+	return ret ?: *on && *on != '0';
 }
 
 /* ---- pids -------------------------------------------------------------------- */
