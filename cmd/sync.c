@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace sync: computes the offsets of guests' clocks from recordings, with a bound on each, prints them
  * and writes them into the files. */
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/answer.h"
 #include "base/array.h"
-#include "sync/write.h"
+#include "base/outfile.h"
+#include "file/dat/copy.h"
 #include "file/dat/options.h"
 #include "sync-priv.h"
 #include "base/escape.h"
@@ -55,11 +60,37 @@ static int keep_options(const struct sync_job *job, const struct input *in, stru
 	return ret;
 }
 
+/* As NAME.orig: a hard link, so that the file is there all the time; the first one kept stays. */
+static int keep_original(const struct outfile *o)
+{
+	char *orig = str_printf("%s.orig", o->name);
+	struct stat st;
+	int ret = 0;
+
+	if (!orig)
+		return -ENOMEM;
+	if (linkat(o->dir, o->name, o->dir, orig, 0) < 0)
+		ret = -errno;
+	if (ret == -EEXIST && !fstatat(o->dir, orig, &st, AT_SYMLINK_NOFOLLOW)) {
+		ret = S_ISREG(st.st_mode) ? 0 : -EINVAL;
+		if (ret)
+			log_err(o->log, "'%s.orig' is there, and no file: the original cannot be kept",
+				o->path);
+	}
+	free(orig);
+	return ret;
+}
+
+/* The file with these options in place of those that it has, the writer's own left out. */
 static int write_file(const struct sync_job *job, const struct input *in, const struct dat_options *o,
 		      const char *what)
 {
-	int ret = sync_rewrite(in->reader, in->path, o->v, o->n, job->log);
+	const struct dat_source source = { in->path, in->reader };
+	const struct dat_copy copy = { .v = &source, .n = 1, .options = o->v, .n_options = o->n };
+	struct outfile out;
+	int ret = outfile_open(&out, in->path, false, job->log);
 
+	ret = ret ?: outfile_close(&out, dat_copy(&copy, out.fd, in->path, job->log) ?: keep_original(&out));
 	if (!ret)
 		log_info(job->log, "%s: %s written, the original is %s.orig", in->path, what, in->path);
 	return ret;
