@@ -281,11 +281,10 @@ static int listen_given(struct agent *a)
 		return -ENOENT;
 	/* of another kind, it would not match the peers that --listen, or the default, allows */
 	if (strcmp(n, "1") || transport_local(GIVEN_FD, &local) || local.kind != a->addr.kind ||
-	    fcntl(GIVEN_FD, F_SETFD, FD_CLOEXEC) < 0 || fcntl(GIVEN_FD, F_SETFL, O_NONBLOCK) < 0) {
-		log_err(&a->log,
+	    fcntl(GIVEN_FD, F_SETFD, FD_CLOEXEC) < 0 || fcntl(GIVEN_FD, F_SETFL, O_NONBLOCK) < 0)
+		return log_fail(
+			&a->log, -EINVAL,
 			"what was passed is not one listening socket of the kind that --listen names");
-		return -EINVAL;
-	}
 	a->given = true;
 	if (local.kind != TRANSPORT_UNIX)
 		a->addr.port = local.port;
@@ -319,10 +318,8 @@ static int fork_daemon(struct agent *a, int *ready)
 	pid_t pid = pipe2(ends, O_CLOEXEC) < 0 ? -1 : fork();
 	char byte;
 
-	if (pid < 0) {
-		log_err(&a->log, "cannot go to the background: %s", strerror(errno));
-		return -errno;
-	}
+	if (pid < 0)
+		return log_fail(&a->log, -errno, "cannot go to the background: %s", strerror(errno));
 	if (pid) {
 		close(ends[1]);
 		_exit(read_all(ends[0], &byte, 1) == 1 ? EXIT_OK : EXIT_FAILED);

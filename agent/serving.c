@@ -194,10 +194,8 @@ static int serving_open_ports(struct serving *s)
 
 	if (!ret)
 		ret = ports_open(&p, &local, &s->peer, s->n_streams + 1);
-	if (ret) {
-		log_err(s->log, "cannot open the ports for the data: %s", strerror(-ret));
-		return ret;
-	}
+	if (ret)
+		return log_fail(s->log, ret, "cannot open the ports for the data: %s", strerror(-ret));
 	atomic_store(&s->ports, p);
 	s->proto = sync_protocol(&s->req.protos);
 	ret = *s->proto ? sync_start(&s->sync, s) : 0;

@@ -18,10 +18,8 @@ int output_open(struct outfile *out, const char *path, bool stream, const struct
 	struct stat st, other;
 
 	for (size_t i = 0; !stat(path, &st) && i < in->n; i++)
-		if (!fstat(in->v[i].fd, &other) && same_file(&other, &st)) {
-			log_err(log, "'%s' is to be read, not to be written", path);
-			return -EINVAL;
-		}
+		if (!fstat(in->v[i].fd, &other) && same_file(&other, &st))
+			return log_fail(log, -EINVAL, "'%s' is to be read, not to be written", path);
 	return outfile_open(out, path, stream, log);
 }
 

@@ -122,10 +122,8 @@ static int path_ask_machine(struct path_job *j)
 		if (o->guest ? !strcmp(in->guest ? in->machine : "host", o->guest)
 			     : !o->event.name && !in->guest)
 			j->ask.input = i;
-		else if (o->guest && !i && j->ask.input == (o->event.name ? SIZE_MAX : 0)) {
-			log_err(j->log, "none of the files is of a guest '%s'", o->guest);
-			return -EINVAL;
-		}
+		else if (o->guest && !i && j->ask.input == (o->event.name ? SIZE_MAX : 0))
+			return log_fail(j->log, -EINVAL, "none of the files is of a guest '%s'", o->guest);
 	}
 	return 0;
 }
@@ -197,13 +195,11 @@ static int path_ask_task(struct path_job *j)
 		return ret;
 	if (n.pid < 0 && dash && !parse_u64(dash + 1, &pid) && pid && pid <= INT32_MAX)
 		n.pid = (int64_t)pid;
-	if (n.pid < 0 || n.several) {
-		log_err(j->log,
-			n.several ? "%s has several tasks named '%s': specify a PID"
-				  : "%s has no task named '%s'",
-			j->in->v[j->ask.input].path, task);
-		return -EINVAL;
-	}
+	if (n.pid < 0 || n.several)
+		return log_fail(j->log, -EINVAL,
+				n.several ? "%s has several tasks named '%s': specify a PID"
+					  : "%s has no task named '%s'",
+				j->in->v[j->ask.input].path, task);
 	j->ask.pid = n.pid;
 	return 0;
 }

@@ -53,10 +53,8 @@ static int info_formats(const struct report *r, const struct report_file *f, FIL
 		if (wrong)
 			regfree(&p.system);
 	}
-	if (wrong) {
-		log_err(r->log, "'%s' is not a regular expression", text);
-		return -EINVAL;
-	}
+	if (wrong)
+		return log_fail(r->log, -EINVAL, "'%s' is not a regular expression", text);
 	for (size_t i = 0; i < f->info->n_formats; i++) {
 		const struct reader_format *format = &f->info->formats[i];
 
@@ -198,9 +196,8 @@ static int info_file(const struct report *r, size_t input, FILE *out)
 	case REPORT_CHECK:
 		if (!f->in->format_failures)
 			return 0;
-		log_err(r->log, "%s: %zu event formats cannot be parsed", f->in->path,
-			f->in->format_failures);
-		return -EBADMSG;
+		return log_fail(r->log, -EBADMSG, "%s: %zu event formats cannot be parsed", f->in->path,
+				f->in->format_failures);
 	case REPORT_CPUS:
 		return info_cpus(r, input, out);
 	case REPORT_ENDIAN:

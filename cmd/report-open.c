@@ -144,10 +144,8 @@ static int flag_events(const struct report *r, struct report_file *f, const char
 		return -ENOMEM;
 	ret = regcomp(&regex, whole, REG_ICASE | REG_NOSUB);
 	free(whole);
-	if (ret) {
-		log_err(r->log, "'%s' is not a regular expression", pattern);
-		return -EINVAL;
-	}
+	if (ret)
+		return log_fail(r->log, -EINVAL, "'%s' is not a regular expression", pattern);
 	for (; events && *events; events++)
 		if (!regexec(&regex, (*events)->name, 0, NULL, 0) ||
 		    !regexec(&regex, (*events)->system, 0, NULL, 0))
@@ -280,11 +278,9 @@ int report_open(struct report *r)
 		for (size_t k = 0; k < r->n; k++)
 			for (size_t b = 0; b < r->files[k].info->n_buffers; b++)
 				there = there || !strcmp(r->files[k].info->buffers[b].name, name);
-		if (!there) {
-			log_err(r->log, "no buffer '%s' in %s", name,
-				r->n > 1 ? "these files" : r->files[0].in->path);
-			return -ENOENT;
-		}
+		if (!there)
+			return log_fail(r->log, -ENOENT, "no buffer '%s' in %s", name,
+					r->n > 1 ? "these files" : r->files[0].in->path);
 	}
 	return 0;
 }

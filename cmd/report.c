@@ -56,11 +56,11 @@ static int follow_looks(struct follow *f, const struct report_opts *o, int fd, c
 
 		if (ret < 0)
 			return ret;
-		if (live_forgets(f->live)) {
-			log_err(log, "its recorder throws pages away as it goes on (--rotate, -m, --flight): "
-				     "read its files, or see `hyptrace top`");
-			return -EOPNOTSUPP;
-		}
+		if (live_forgets(f->live))
+			return log_fail(
+				log, -EOPNOTSUPP,
+				"its recorder throws pages away as it goes on (--rotate, -m, --flight): "
+				"read its files, or see `hyptrace top`");
 		if (ret || f->held || f->first || f->last) {
 			struct report r = { .o = o, .log = log, .follow = f };
 

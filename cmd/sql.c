@@ -81,10 +81,9 @@ static int sql_table_begin(void *ctx, const char *const *names, size_t n)
 {
 	struct sql_output *o = ctx;
 
-	if (n > ANSWER_COLUMNS_MAX) {
-		log_err(o->log, "the query asks for %zu columns: %d are the most", n, ANSWER_COLUMNS_MAX);
-		return -E2BIG;
-	}
+	if (n > ANSWER_COLUMNS_MAX)
+		return log_fail(o->log, -E2BIG, "the query asks for %zu columns: %d are the most", n,
+				ANSWER_COLUMNS_MAX);
 	for (size_t i = 0; i < n; i++) {
 		unsigned int twins = 0;
 		size_t k = 0;
@@ -213,10 +212,8 @@ static int sql_dot(struct sql *s, struct sql_output *o, char *line)
 		return sql_show_schema(s, o, arg ? arg : "", false);
 	if (!strcmp(word, ".quit") || !strcmp(word, ".exit"))
 		return 1;
-	if (strcmp(word, ".help")) {
-		log_err(o->log, "no command '%s' (.help lists them)", word);
-		return -EINVAL;
-	}
+	if (strcmp(word, ".help"))
+		return log_fail(o->log, -EINVAL, "no command '%s' (.help lists them)", word);
 	buf_addstr(&o->out,
 		   ".tables          the tables\n.schema [TABLE]  their columns\n.quit            leave\n"
 		   "anything else is SQL, up to a semicolon\n");
@@ -359,8 +356,8 @@ static int sql_split(struct sql_opts *o, const char **query)
 
 static int sql_files(struct sql_opts *o, const char *query, struct log *log)
 {
-	log_err(log, "this hyptrace was built without libsqlite3, so it cannot answer queries");
-	return -ENOSYS;
+	return log_fail(log, -ENOSYS,
+			"this hyptrace was built without libsqlite3, so it cannot answer queries");
 }
 
 #endif

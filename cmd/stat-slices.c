@@ -171,11 +171,11 @@ int stat_slices_svg(struct stat_answer *s, const char *path, const struct log *l
 	char *title;
 	int ret;
 
-	if (s->tally.n_slices > SVG_SLICES) {
-		log_err(log, "--svg: %zu slices are more than the %d that a picture has: --by a longer time",
+	if (s->tally.n_slices > SVG_SLICES)
+		return log_fail(
+			log, -EINVAL,
+			"--svg: %zu slices are more than the %d that a picture has: --by a longer time",
 			s->tally.n_slices, SVG_SLICES);
-		return -EINVAL;
-	}
 	ret = slice_map_open(&m, s);
 	if (ret)
 		return ret;

@@ -397,9 +397,9 @@ static int sync_status(const struct sync_job *job)
 	for (size_t i = 0; i < job->found.n_guests; i++)
 		if (job->found.guests[i].result.n_points)
 			return 0;
-	log_err(job->log, "no offset found: too few guest events between kvm_entry and kvm_exit of %s",
-		job->found.host->path);
-	return -ENODATA;
+	return log_fail(job->log, -ENODATA,
+			"no offset found: too few guest events between kvm_entry and kvm_exit of %s",
+			job->found.host->path);
 }
 
 static int sync_run(struct sync_job *job, const struct sync_line *o)
@@ -412,13 +412,12 @@ static int sync_run(struct sync_job *job, const struct sync_line *o)
 			   job->log);
 	if (ret)
 		return ret;
-	if (handle_inputs(job->files)->n < 2) {
-		log_err(job->log,
+	if (handle_inputs(job->files)->n < 2)
+		return log_fail(
+			job->log, -EINVAL,
 			"%s: no guest's file is named with it or lies next to it; run: hyptrace sync %s "
 			"GUEST.dat",
 			o->files.v[0], o->files.v[0]);
-		return -EINVAL;
-	}
 	ret = handle_sync(job->files, &progress, &job->found);
 	progress_end(job->log->ctx);
 	if (!ret && (!o->quiet || o->form != ANSWER_TEXT) && sync_answer(job, o->form))

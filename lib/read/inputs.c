@@ -29,8 +29,7 @@ static struct inputs *loaded;
 
 static int read_failed(const struct input *in, int ret, const struct log *log)
 {
-	log_err(log, "cannot read '%s': %s", in->path, errno_text(ret));
-	return ret;
+	return log_fail_errno(log, ret, "cannot read '%s'", in->path);
 }
 
 /* The GUEST options; one that makes no sense names no guest. */
@@ -101,10 +100,8 @@ static int input_open(struct input *in, const char *path, int fd, unsigned int f
 	int ret = fd;
 
 	*in = (struct input){ .path = path, .fd = fd };
-	if (fd < 0) {
-		log_err(log, "cannot open '%s': %s", path, errno_text(ret));
-		return ret;
-	}
+	if (fd < 0)
+		return log_fail_errno(log, ret, "cannot open '%s'", path);
 	ret = reader_open(&in->reader, in->fd, log);
 	if (ret)
 		return read_failed(in, ret, log);

@@ -141,11 +141,10 @@ int part_resolve(const struct time_part *w, const struct input *in, size_t n, co
 		return ret;
 	for (size_t i = 0; i < n; i++)
 		ticks |= filetime_in_ticks(&in[i].time);
-	if (ticks && (w->from.has_unit || w->to.has_unit)) {
-		log_err(log, "times of these files are ticks, not seconds: give ticks, or their rate with "
-			     "--ts2secs HZ");
-		return -EINVAL;
-	}
+	if (ticks && (w->from.has_unit || w->to.has_unit))
+		return log_fail(log, -EINVAL,
+				"times of these files are ticks, not seconds: give ticks, or their rate with "
+				"--ts2secs HZ");
 	*from = part_time(&w->from, ticks, first, last, 0);
 	*to = part_time(&w->to, ticks, first, last, UINT64_MAX);
 	if (!ret && *from<*to && * from <= last && * to> first)

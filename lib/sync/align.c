@@ -183,11 +183,8 @@ int inputs_align(struct inputs *all, const struct log *log)
 		for (size_t g = 0; g < all->n; g++) {
 			if (g != i && !has_no_bounds(all, host, &all->v[g]))
 				continue;
-			if (fstat(all->v[g].fd, &st)) {
-				ret = -errno;
-				log_err(log, "cannot read '%s': %s", all->v[g].path, errno_text(ret));
-				return ret;
-			}
+			if (fstat(all->v[g].fd, &st))
+				return log_fail_errno(log, -errno, "cannot read '%s'", all->v[g].path);
 			bytes += st.st_size;
 		}
 		if (bytes > ALIGN_BYTES_MAX) {

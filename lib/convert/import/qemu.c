@@ -186,11 +186,10 @@ static int simple_read(struct qemu *q)
 	q->names = calloc(SIMPLE_IDS, sizeof(*q->names));
 	if (!q->names)
 		return -ENOMEM;
-	if (c.bad || version != SIMPLE_VERSION) {
-		log_err(q->o->log, "'%s' is version %llu of QEMU's simple back end: only 4 can be read",
-			q->o->input, (unsigned long long)version);
-		return -EPROTO;
-	}
+	if (c.bad || version != SIMPLE_VERSION)
+		return log_fail(q->o->log, -EPROTO,
+				"'%s' is version %llu of QEMU's simple back end: only 4 can be read",
+				q->o->input, (unsigned long long)version);
 	while (!ret && cursor_left(&c)) {
 		uint64_t type = cursor_u64(&c);
 
@@ -335,10 +334,8 @@ int qemu_import(const struct qemu_opts *o, struct qemu_result *r)
 	int ret;
 
 	*r = (struct qemu_result){ 0 };
-	if (!stat(o->input, &in) && !stat(o->output, &out) && same_file(&in, &out)) {
-		log_err(o->log, "'%s' is the input: name another file with -o", o->output);
-		return -EINVAL;
-	}
+	if (!stat(o->input, &in) && !stat(o->output, &out) && same_file(&in, &out))
+		return log_fail(o->log, -EINVAL, "'%s' is the input: name another file with -o", o->output);
 	ret = outfile_check(o->output, o->log);
 	if (ret)
 		return ret;

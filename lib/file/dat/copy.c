@@ -158,10 +158,8 @@ static int copy_edge(struct copied_cpu *p, const uint8_t *page)
 	bool first = true;
 	int ret = page_reader_init(&r, &p->layout, page, p->layout.size), next;
 
-	if (p->layout.data_offset != page_layout_default.data_offset) {
-		log_err(p->w->log, "pages of a 32-bit kernel cannot be divided");
-		return -ENOTSUP;
-	}
+	if (p->layout.data_offset != page_layout_default.data_offset)
+		return log_fail(p->w->log, -ENOTSUP, "pages of a 32-bit kernel cannot be divided");
 	while (!ret && (next = page_next(&r, &ev)) != 0) {
 		if (next < 0) { /* damaged from here on */
 			ret = page_write_lost(&p->writer, 0);

@@ -77,8 +77,7 @@ static int unzip(struct unzips *u, const void *in, size_t csize, void *out, size
 
 int reader_bad(const struct reader *r, const char *what)
 {
-	log_err(r->log, "not a whole trace.dat: %s", what);
-	return -EBADMSG;
+	return log_fail(r->log, -EBADMSG, "not a whole trace.dat: %s", what);
 }
 
 int reader_failed(const struct reader *r, int error, const char *what)

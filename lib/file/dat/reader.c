@@ -233,10 +233,8 @@ static int open_v7(struct reader *r, struct cursor *c)
 		return reader_bad(r, "the front");
 	r->info.compression = name;
 	r->zstd = !strcmp(name, "zstd");
-	if (!r->zstd && strcmp(name, "none")) {
-		log_err(r->log, "compressed with %s, which is not supported", name);
-		return -ENOTSUP;
-	}
+	if (!r->zstd && strcmp(name, "none"))
+		return log_fail(r->log, -ENOTSUP, "compressed with %s, which is not supported", name);
 	while (next) {
 		struct cursor body;
 		int ret;
@@ -425,11 +423,9 @@ static int open_dat(struct reader *r)
 	r->info.page_size = cursor_u32(&c);
 	if (c.bad || r->info.page_size < 64 || r->info.page_size > (1u << 20))
 		return reader_bad(r, "the front");
-	if ((strcmp(version, "6") && strcmp(version, "7")) || endian || longs != 8) {
-		log_err(r->log, "version %.8s, %s-endian, %u-byte longs: not supported", version,
-			endian ? "big" : "little", longs);
-		return -ENOTSUP;
-	}
+	if ((strcmp(version, "6") && strcmp(version, "7")) || endian || longs != 8)
+		return log_fail(r->log, -ENOTSUP, "version %.8s, %s-endian, %u-byte longs: not supported",
+				version, endian ? "big" : "little", longs);
 	r->info.version = version[0] - '0';
 	return r->info.version == 7 ? open_v7(r, &c) : open_v6(r, (uint64_t)(c.p - start));
 }

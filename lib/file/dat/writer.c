@@ -406,10 +406,9 @@ int dat_write(const struct dat_file *f, int fd, const struct log *log)
 	struct dat_writer w = { .f = f, .log = log };
 	int ret = writer_check(f);
 
-	if (ret) {
-		log_err(log, "cannot write a version %d trace file: %s", f->version, strerror(-ret));
-		return ret;
-	}
+	if (ret)
+		return log_fail(log, ret, "cannot write a version %d trace file: %s", f->version,
+				strerror(-ret));
 	for (size_t i = 0; i < f->n_buffers; i++)
 		w.total += dat_buffer_size(&f->buffers[i]);
 	ret = dat_out_init(&w.out, fd) ?: dat_pages_init(&w) ?: zip_start(&w);

@@ -111,13 +111,12 @@ int remote_set_functions(struct remote *r, const struct buffer_plan *b)
 
 	if (!b->tracer && !b->funcs.n && !b->notrace.n)
 		return 0;
-	if (!hypevents_by_name(&r->events, "func", 4)) {
-		log_err(r->log,
+	if (!hypevents_by_name(&r->events, "func", 4))
+		return log_fail(
+			r->log, -ENOENT,
 			"-p function: %s has no event func: this kernel does not trace the hypervisor's "
 			"functions (Android's CONFIG_PROTECTED_NVHE_FTRACE does)",
 			r->path);
-		return -ENOENT;
-	}
 	if (!b->funcs.n && !b->notrace.n)
 		return 0;
 	/*

@@ -192,11 +192,10 @@ int profile_open(struct profile **out, const struct profile_opts *o)
 	const char *by = NULL;
 	struct profile *p;
 
-	if (clockid < 0) {
-		log_err(o->log, "--profile: samples have no clock '%s': use -C boot, mono, mono_raw or tai",
-			o->clock);
-		return -EINVAL;
-	}
+	if (clockid < 0)
+		return log_fail(o->log, -EINVAL,
+				"--profile: samples have no clock '%s': use -C boot, mono, mono_raw or tai",
+				o->clock);
 	p = profile_new(o->n_cpus, page_layout_default.size, o->clock);
 	if (!p)
 		return -ENOMEM;

@@ -72,14 +72,10 @@ static int agent_address(const struct guest_spec *s, struct transport_addr *a, c
 		return 0;
 	}
 	a->kind = s->kind == GUEST_TCP ? TRANSPORT_TCP : TRANSPORT_UNIX;
-	if (strlen(s->addr) >= sizeof(a->host)) {
-		log_err(log, "guest %s: its address is too long", s->name);
-		return -ENAMETOOLONG;
-	}
-	if (s->kind == GUEST_TCP && !transport_is_ip(s->addr)) {
-		log_err(log, "guest %s: '%s' is no numeric address", s->name, s->addr);
-		return -EINVAL;
-	}
+	if (strlen(s->addr) >= sizeof(a->host))
+		return log_fail(log, -ENAMETOOLONG, "guest %s: its address is too long", s->name);
+	if (s->kind == GUEST_TCP && !transport_is_ip(s->addr))
+		return log_fail(log, -EINVAL, "guest %s: '%s' is no numeric address", s->name, s->addr);
 	strcpy(a->host, s->addr);
 	return 0;
 }

@@ -28,10 +28,9 @@ static int prepare_spool(struct session *s)
 	struct utsname u;
 	uint64_t traceid = 0;
 	int ret;
-	if (strchr(output, '\n')) {
-		log_err(s->log, "cannot write '%s': its name has more than one line", output);
-		return -EINVAL;
-	}
+	if (strchr(output, '\n'))
+		return log_fail(s->log, -EINVAL, "cannot write '%s': its name has more than one line",
+				output);
 	ret = session_new_spool(&s->spool, output, s->plan, s->log);
 	if (ret)
 		return ret;
@@ -207,8 +206,7 @@ static int prepare_hosts(struct session *s)
 			continue;
 		if (s->n_tracks ==
 		    SESSION_BUFFERS_MAX - 2) { /* the profile and the hypervisor are still to come */
-			log_err(s->log, "more than %d buffers", SESSION_BUFFERS_MAX);
-			return -E2BIG;
+			return log_fail(s->log, -E2BIG, "more than %d buffers", SESSION_BUFFERS_MAX);
 		}
 		ret = prepare_host(s, b);
 		if (ret)
@@ -325,13 +323,12 @@ static int set_file_clock(struct session *s)
 	if (ret || !s->plan->date)
 		return ret;
 	id = clock_marker_system(clock);
-	if (id < 0) {
-		log_err(s->log,
+	if (id < 0)
+		return log_fail(
+			s->log, -EINVAL,
 			"--date: the wall-clock time of clock %s is not known; use -C mono, boot, mono_raw "
 			"or tai",
 			clock);
-		return -EINVAL;
-	}
 	clock_gettime(CLOCK_REALTIME, &real);
 	clock_gettime(id, &trace);
 	snprintf(text, sizeof(text), "%lld",
@@ -387,19 +384,16 @@ int session_prepare_all(struct session *s)
 		ret = command_fork(&s->command, s->plan->command, s->plan->user);
 		s->has_command = !ret;
 	}
-	if (ret) {
-		log_err(s->log, ret == -ENOENT ? "no such user: '%s'" : "cannot fork for '%s'",
-			ret == -ENOENT ? s->plan->user : s->plan->command[0]);
-		return ret;
-	}
+	if (ret)
+		return log_fail(s->log, ret, ret == -ENOENT ? "no such user: '%s'" : "cannot fork for '%s'",
+				ret == -ENOENT ? s->plan->user : s->plan->command[0]);
 	ret = prepare_spool(s) ?: undo_open(&s->undo, s->tracing_dir, spool_dirfd(s->spool), "undo", s->log);
 	if (!ret && hyp)
 		ret = prepare_remote(s, hyp);
 	ret = ret ?: find_running(s) ?: prepare_guests(s) ?: prepare_hosts(s) ?: prepare_texts(s);
-	if (!ret && !s->n_tracks && !s->guests.n) {
-		log_err(s->log, "nothing to record: name events (-e), a tracer (-p), the hypervisor (-B hyp) "
+	if (!ret && !s->n_tracks && !s->guests.n)
+		return log_fail(s->log, -EINVAL,
+				"nothing to record: name events (-e), a tracer (-p), the hypervisor (-B hyp) "
 				"or --profile");
-		return -EINVAL;
-	}
 	return ret ?: set_file_clock(s) ?: rotate_prepare(s);
 }

@@ -57,10 +57,8 @@ static int recover_drain(struct session *s)
 		struct session_track *t = &s->tracks[s->n_tracks++];
 
 		ret = reopen_track(s, b, t);
-		if (ret) {
-			log_err(s->log, "cannot open %s again: %s", b->path, errno_text(ret));
-			return ret;
-		}
+		if (ret)
+			return log_fail_errno(s->log, ret, "cannot open %s again", b->path);
 		t->started = true;
 	}
 	/* --start-on's triggers would switch the buffers on again. */

@@ -62,8 +62,7 @@ int rotate_started(struct session *s)
 	if (r->dump_on_fd < 0) {
 		int ret = -errno;
 
-		log_err(s->log, "cannot open %s: %s", path, errno_text(ret));
-		return ret;
+		return log_fail_errno(s->log, ret, "cannot open %s", path);
 	}
 	return instance_start(r->dump_on);
 }

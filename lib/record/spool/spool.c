@@ -106,8 +106,7 @@ static int trust_path(const struct trust *t, const char *path)
 		why = "it is a directory where none belongs";
 	if (!why)
 		return S_ISDIR(st.st_mode) ? trust_entries(t, path) : 0;
-	log_err(t->log, "'%s%s%s' is not trusted: %s", t->dir, *path ? "/" : "", path, why);
-	return -EPERM;
+	return log_fail(t->log, -EPERM, "'%s%s%s' is not trusted: %s", t->dir, *path ? "/" : "", path, why);
 }
 
 static int trust_entries(const struct trust *t, const char *path)
@@ -315,10 +314,8 @@ static int load_buffer(struct spool *s, const struct log *log)
 	snprintf(name, sizeof(name), "buffers/%zu", s->n_buffers);
 	if (faccessat(s->dirfd, name, F_OK, 0) < 0)
 		return -errno;
-	if (s->n_buffers == SPOOL_BUFFERS_MAX) {
-		log_err(log, "'%s' has more than %d buffers", s->dir, SPOOL_BUFFERS_MAX);
-		return -EBADMSG;
-	}
+	if (s->n_buffers == SPOOL_BUFFERS_MAX)
+		return log_fail(log, -EBADMSG, "'%s' has more than %d buffers", s->dir, SPOOL_BUFFERS_MAX);
 	b = next_buffer(s);
 	if (!b)
 		return -ENOMEM;
@@ -326,10 +323,8 @@ static int load_buffer(struct spool *s, const struct log *log)
 	ret = load_pairs(s, name, 65536, load_buffer_key, b);
 	if (ret)
 		return ret;
-	if (b->n_cpus > SPOOL_CPUS_MAX) {
-		log_err(log, "'%s/%s' has more than %d CPUs", s->dir, name, SPOOL_CPUS_MAX);
-		return -EBADMSG;
-	}
+	if (b->n_cpus > SPOOL_CPUS_MAX)
+		return log_fail(log, -EBADMSG, "'%s/%s' has more than %d CPUs", s->dir, name, SPOOL_CPUS_MAX);
 	for (size_t i = 0; i < ARRAY_SIZE(buffer_texts); i++)
 		if (!*buffer_text(b, i))
 			return -EBADMSG;

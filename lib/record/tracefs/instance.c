@@ -236,9 +236,9 @@ static int region_check_event(struct instance *top, const char *option, const st
 
 	if (!t->event || instance_has(top, instance_file(top, path, "events/%s/trigger", t->event)))
 		return 0;
-	log_err(top->o.log, "%s: no event %s with triggers in this kernel (see trace-cmd list -e)", option,
-		t->event);
-	return -ENOENT;
+	return log_fail(top->o.log, -ENOENT,
+			"%s: no event %s with triggers in this kernel (see trace-cmd list -e)", option,
+			t->event);
 }
 
 int instance_make_region(struct undo *u, const struct record_plan *plan, const struct log *log)

@@ -148,10 +148,10 @@ static int lock_open(struct lock *one, int dirfd, const char *path, int journal_
 		if (holder)
 			snprintf(pid, sizeof(pid), " (pid %d)", (int)holder);
 		buffer_name(one->dir, name);
-		log_err(log, "another hyptrace%s records %s%s%s%s: wait for its end%s", pid, name,
-			within ? ", which '" : "", within ? path : "", within ? "' is part of" : "",
-			hyp ? "" : ", or record into another instance (-B NAME)");
-		return -EBUSY;
+		return log_fail(log, -EBUSY, "another hyptrace%s records %s%s%s%s: wait for its end%s", pid,
+				name, within ? ", which '" : "", within ? path : "",
+				within ? "' is part of" : "",
+				hyp ? "" : ", or record into another instance (-B NAME)");
 	} /* it may have been removed, and made anew, between open and flock */
 	if (fstatat(dirfd, one->dir, &now, 0) || fstat(one->fd, &locked) || !same_file(&now, &locked))
 		return -ENOENT;
