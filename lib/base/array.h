@@ -26,19 +26,30 @@ static inline void *array_grow(void *v, size_t n, size_t size)
 }
 
 /*
- * Appends a copy of the entry. array: address of the pointer to the *n entries of `size`
- * bytes, which array_grow makes room in. 0, or -ENOMEM: all is as it was.
+ * The entry behind n entries of `size` bytes, zeroed, for who counts it. array: address of the pointer to
+ * them, in which array_grow makes room. NULL: out of memory, all is as it was.
  */
-static inline int array_push(void *array, size_t *n, const void *entry, size_t size)
+static inline void *array_next(void *array, size_t n, size_t size)
 {
 	void *v;
 
 	memcpy(&v, array, sizeof(v));
-	v = array_grow(v, *n, size);
+	v = array_grow(v, n, size);
 	if (!v)
-		return -ENOMEM;
+		return NULL;
 	memcpy(array, &v, sizeof(v));
-	memcpy((char *)v + (*n)++ * size, entry, size);
+	return memset((char *)v + n * size, 0, size);
+}
+
+/* Appends a copy of the entry, and counts it in *n. 0, or -ENOMEM: all is as it was. */
+static inline int array_push(void *array, size_t *n, const void *entry, size_t size)
+{
+	void *next = array_next(array, *n, size);
+
+	if (!next)
+		return -ENOMEM;
+	memcpy(next, entry, size);
+	++*n;
 	return 0;
 }
 

@@ -50,11 +50,10 @@ static int read_guests(struct input *in, const struct log *log)
 
 		if (info->options[i].id != DAT_GUEST)
 			continue;
-		v = array_grow(in->guests, in->n_guests, sizeof(*v));
+		v = array_next(&in->guests, in->n_guests, sizeof(*v));
 		if (!v)
 			return -ENOMEM;
-		in->guests = v;
-		ret = offset_guest_decode(data->data, data->len, &v[in->n_guests]);
+		ret = offset_guest_decode(data->data, data->len, v);
 		if (ret == -ENOMEM)
 			return ret;
 		if (ret)

@@ -39,12 +39,11 @@ static int symbol_line(struct symbols *s, const char *line, size_t len)
 		i++;
 	if (i == name || i - name > NAME_LEN_MAX)
 		return -EBADMSG;
-	v = array_grow(s->v, s->n, sizeof(*v));
+	v = array_next(&s->v, s->n, sizeof(*v));
 	if (!v)
 		return -ENOMEM;
-	s->v = v;
-	v[s->n] = (struct symbol){ addr, strndup(line + name, i - name) };
-	return v[s->n].name ? s->n++, 0 : -ENOMEM;
+	*v = (struct symbol){ addr, strndup(line + name, i - name) };
+	return v->name ? s->n++, 0 : -ENOMEM;
 }
 
 int symbols_parse(const void *data, size_t len, struct symbols *out)

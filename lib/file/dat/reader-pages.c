@@ -123,13 +123,10 @@ static int unzip_body(struct unzips *u, struct buf *body)
 
 struct buf *reader_add_body(struct reader *r)
 {
-	struct buf *v = array_grow(r->bodies, r->n_bodies, sizeof(*v));
+	struct buf *v = array_next(&r->bodies, r->n_bodies, sizeof(*v));
 
-	if (!v)
-		return NULL;
-	r->bodies = v;
-	v[r->n_bodies] = (struct buf){ 0 };
-	return &v[r->n_bodies++];
+	r->n_bodies += !!v;
+	return v;
 }
 
 int reader_body(struct reader *r, uint64_t offset, uint64_t len, bool zipped, struct cursor *out)

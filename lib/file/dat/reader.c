@@ -108,12 +108,10 @@ static int reader_add_option(struct reader *r, uint16_t id, const void *data, si
 static struct reader_buffer *reader_add_buffer(struct reader *r, const char *name, const char *clock,
 					       uint32_t page_size, size_t n_cpus)
 {
-	struct reader_buffer *v = array_grow(r->info.buffers, r->info.n_buffers, sizeof(*v));
+	struct reader_buffer *v = array_next(&r->info.buffers, r->info.n_buffers, sizeof(*v));
 
 	if (!v)
 		return NULL;
-	r->info.buffers = v;
-	v += r->info.n_buffers;
 	*v = (struct reader_buffer){ .name = name, .clock = clock, .page_size = page_size };
 	v->cpus = calloc(n_cpus ? n_cpus : 1, sizeof(*v->cpus));
 	if (!v->cpus)

@@ -49,13 +49,10 @@ void guests_release(struct guests *g)
 
 struct guest *guests_add(struct guests *g)
 {
-	struct guest *v = array_grow(g->v, g->n, sizeof(*v));
+	struct guest *v = array_next(&g->v, g->n, sizeof(*v));
 
-	if (!v)
-		return NULL;
-	g->v = v;
-	v[g->n] = (struct guest){ 0 };
-	return &v[g->n++];
+	g->n += !!v;
+	return v;
 }
 
 const struct guest_vcpu *guest_vcpu(const struct guest *g, unsigned int cpu)

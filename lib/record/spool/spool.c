@@ -292,18 +292,6 @@ static int load_buffer_key(void *ctx, const char *key, const char *value)
 	return 0;
 }
 
-/* A zeroed one after the others, not yet counted; or NULL. */
-static struct spool_buffer *next_buffer(struct spool *s)
-{
-	struct spool_buffer *v = array_grow(s->buffers, s->n_buffers, sizeof(*v));
-
-	if (!v)
-		return NULL;
-	s->buffers = v;
-	v[s->n_buffers] = (struct spool_buffer){ 0 };
-	return &v[s->n_buffers];
-}
-
 /* -ENOENT: it was the last one before this. */
 static int load_buffer(struct spool *s, const struct log *log)
 {
@@ -316,7 +304,7 @@ static int load_buffer(struct spool *s, const struct log *log)
 		return -errno;
 	if (s->n_buffers == SPOOL_BUFFERS_MAX)
 		return log_fail(log, -EBADMSG, "'%s' has more than %d buffers", s->dir, SPOOL_BUFFERS_MAX);
-	b = next_buffer(s);
+	b = array_next(&s->buffers, s->n_buffers, sizeof(*b));
 	if (!b)
 		return -ENOMEM;
 	s->n_buffers++;
@@ -465,7 +453,7 @@ int spool_is_this_boot(const struct spool *s, bool *same)
 
 int spool_add_buffer(struct spool *s, const struct spool_buffer *b)
 {
-	struct spool_buffer *copy = next_buffer(s);
+	struct spool_buffer *copy = array_next(&s->buffers, s->n_buffers, sizeof(*copy));
 	struct buf text = { 0 };
 	char name[32];
 	int ret = 0;

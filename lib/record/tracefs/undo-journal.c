@@ -77,12 +77,10 @@ static void entry_release(struct entry *e)
 
 static int journal_keep(struct journal *j, enum entry_op op, const char *path, const char *value, off_t at)
 {
-	struct entry *v = array_grow(j->v, j->n, sizeof(*v)), *e;
+	struct entry *e = array_next(&j->v, j->n, sizeof(*e));
 
-	if (!v)
+	if (!e)
 		return -ENOMEM;
-	j->v = v;
-	e = &v[j->n];
 	*e = (struct entry){ .op = op, .path = strdup(path), .value = strdup(value), .at = at };
 	if (e->path && e->value) {
 		j->n++;
