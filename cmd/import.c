@@ -7,8 +7,6 @@
 #include <string.h>
 
 #include "cmd.h"
-#include "convert/import/pftrace.h"
-#include "convert/import/qemu.h"
 #include "base/array.h"
 
 struct import_line {

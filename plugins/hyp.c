@@ -8,8 +8,7 @@
 #include <string.h>
 
 #include "base/decode/esr.h"
-#include "base/decode/hcall.h"
-#include "base/decode/hyp-printk.h"
+#include "base/decode/id-table.h"
 #include "hyp-reason.h"
 #include "plugin.h"
 #include "base/decode/smccc.h"

@@ -10,7 +10,7 @@
 #include "api/handle-priv.h"
 #include "read/filter.h"
 #include "read/names.h"
-#include "read/ticks.h"
+#include "read/filetime.h"
 #include "sync/align.h"
 #include "base/field.h"
 

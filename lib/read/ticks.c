@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Estimates the rates of clocks that count ticks from events that carry ns, and gives them to files. */
-#include "read/ticks.h"
+#include "read/filetime.h"
+#include "read/inputs.h"
 
 #include <errno.h>
 #include <math.h>

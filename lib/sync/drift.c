@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sync/fit.h"
+#include "sync/solver.h"
 #include "base/array.h"
 
 /* Documentation/clock-sync.md has the reason for each number. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Finds the guest's windows by the order of the hypervisor's events, for events without reasons. */
-#include "sync/evidence-blind.h"
+#include "sync/evidence.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "file/dat/format.h"
-#include "sync/evidence-blind.h"
 #include "sync/evidence.h"
 #include "base/array.h"
 
@@ -45,7 +44,7 @@ static uint64_t event_get(const struct page_event *ev, struct event_place p)
 struct host_event {
 	unsigned int id;
 	bool there, enter;
-	bool blind; /* the hypervisor's without a reason: sync/evidence-blind.h */
+	bool blind; /* the hypervisor's without a reason: sync/evidence.h */
 	uint8_t kind;
 	struct event_place pid, reason, vcpu;
 	uint64_t want; /* the reason that counts */

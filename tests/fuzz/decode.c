@@ -5,8 +5,7 @@
 
 #include "base/decode/crosvm.h"
 #include "base/decode/esr.h"
-#include "base/decode/hcall.h"
-#include "base/decode/hyp-printk.h"
+#include "base/decode/id-table.h"
 #include "base/decode/mark-lines.h"
 #include "base/decode/smccc.h"
 #include "base/decode/symbols.h"

@@ -7,8 +7,6 @@
 
 #include <cmocka.h>
 
-#include "base/decode/hcall.h"
-#include "base/decode/hyp-printk.h"
 #include "base/decode/id-table.h"
 #include "base/decode/symbols.h"
 #include "base/array.h"

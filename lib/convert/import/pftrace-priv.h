@@ -7,7 +7,7 @@
 #include "file/dat/page.h"
 #include "record/spool/spool.h"
 #include "base/protobuf.h"
-#include "convert/import/pftrace.h"
+#include "convert/import/import.h"
 
 /*
  * Shared by pftrace.c, pftrace-*.c, and lib/convert/import/qemu*.c, whose events are those of a source that

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* A Perfetto trace, packet by packet. */
-#include "convert/import/pftrace.h"
+#include "convert/import/import.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 /* A file of QEMU's trace events: read whole, put into the order of time (its threads write past each other),
  * written. */
 #include "base/cursor.h"
-#include "convert/import/qemu.h"
+#include "convert/import/import.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -399,7 +399,7 @@ static int add_clock(struct dat_job *j)
 		name = clock ? clock : "";
 	/*
 	 * in sec.usec: stock shows ns of clocks it does not know as raw numbers ("realtime":
-	 * lib/convert/import/qemu.h)
+	 * lib/convert/import/import.h)
 	 */
 	if (strcmp(name, "boot") && strcmp(name, "realtime"))
 		return 0;
