@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Judges what a recorder asks for. The grammar (record/plan/grammar.h) makes a plan
+ * Judges what a recorder asks for. The grammar (record/plan/grammar.c) makes a plan
  * of its words; here every text and number of that plan is held against what may
  * pass: no path, no command, nothing that costs the guest without bound.
  */
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "record/plan/grammar.h"
+#include "record/plan/plan.h"
 
 #define TEXT_MAX   4000
 #define WORD_MAX   100

@@ -15,7 +15,7 @@
 #include "base/program.h"
 #include "base/shim.h"
 #include "cmd.h"
-#include "record/plan/grammar.h"
+#include "record/plan/plan.h"
 #include "base/outfile.h"
 #include "base/escape.h"
 #include "base/array.h"

@@ -11,7 +11,6 @@
 
 #include "cmd.h"
 #include "api/handle.h"
-#include "terminal.h"
 #include "base/answer.h"
 #include "base/escape.h"
 #include "base/files.h"

@@ -11,7 +11,6 @@
 #include "base/escape.h"
 #include "cmd.h"
 #include "base/shim.h"
-#include "terminal.h"
 
 #ifdef HYPTRACE_STATIC
 #define STATIC_FILE ", a static file: with the agent and its own plugins, without others and libvirt"

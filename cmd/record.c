@@ -12,7 +12,7 @@
 #include "base/shim.h"
 #include "base/signals.h"
 #include "record/guest/guest.h"
-#include "record/plan/grammar.h"
+#include "record/plan/plan.h"
 
 static int record_plan_run(const struct record_plan *plan)
 {

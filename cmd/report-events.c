@@ -11,7 +11,7 @@
 #include "convert/export/export.h"
 #include "read/pipeline.h"
 #include "report-priv.h"
-#include "terminal.h"
+#include "cmd.h"
 
 /* include/linux/trace_events.h */
 #define FLAG_HARDIRQ 0x08

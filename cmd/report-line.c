@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "report-priv.h"
-#include "terminal.h"
+#include "cmd.h"
 #include "base/cursor.h"
 
 #define NAME_WIDTH 20
@@ -82,7 +82,7 @@ void line_time(const struct report *r, const struct report_file *f, uint64_t ts,
 	fwrite(text, 1, (size_t)(end - text), out);
 }
 
-/* A NUL begins a code (terminal.h). */
+/* A NUL begins a code (terminal.c). */
 static char *lay_color(char *at, const struct report *r, enum terminal_code code)
 {
 	if (!r->color)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The command line of report: the table of its options, and what each sets. */
-#include "report-opts.h"
+#include "report-priv.h"
 #include "base/array.h"
 
 #include <errno.h>

@@ -10,7 +10,7 @@
 
 #include "ask/live/live.h"
 #include "report-priv.h"
-#include "terminal.h"
+#include "cmd.h"
 
 #define WAIT_MS 10000
 #define STEP_MS 50

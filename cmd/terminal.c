@@ -10,7 +10,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "terminal.h"
 #include "cmd.h"
 #include "base/array.h"
 #include "base/escape.h"

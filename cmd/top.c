@@ -150,7 +150,7 @@ static bool top_on_terminal(void)
 	return stdscr && !isendwin();
 }
 
-/* To the descriptor: stdout is a stream in front of it, which has none and shows what steers (terminal.h). */
+/* To the descriptor: stdout is a stream in front of it, which has none and shows what steers (terminal.c). */
 static void top_screen_open(void)
 {
 	int fd = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) ? dup(STDOUT_FILENO) : -1;

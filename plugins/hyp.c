@@ -12,7 +12,6 @@
 #include "hyp-reason.h"
 #include "plugin.h"
 #include "base/decode/smccc.h"
-#include "base/decode/symbols.h"
 #include "base/array.h"
 #include "base/files.h"
 #include "base/strings.h"

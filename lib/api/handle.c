@@ -9,7 +9,7 @@
 
 #include "api/handle-priv.h"
 #include "read/filter.h"
-#include "read/names.h"
+#include "read/tepfile.h"
 #include "read/filetime.h"
 #include "sync/align.h"
 #include "base/field.h"

@@ -7,7 +7,7 @@
 
 #include "api/handle-priv.h"
 #include "record/session/session.h"
-#include "record/plan/grammar.h"
+#include "record/plan/plan.h"
 
 struct hyptrace_plan {
 	struct strlist words; /* plan.command points into them */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "read/plugins.h"
+#include "read/tepfile.h"
 #include "base/array.h"
 #include "base/cursor.h"
 #include "base/files.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <traceevent/trace-seq.h>
 
-#include "read/names.h"
+#include "read/tepfile.h"
 #include "read/pipeline.h"
 #include "read/text.h"
 #include "base/field.h"

@@ -2,7 +2,7 @@
 /* Events that a plugin prints: stock's sched_switch as a program, our own by their handlers. */
 #include <string.h>
 
-#include "read/plugins.h"
+#include "read/tepfile.h"
 #include "text-priv.h"
 
 /* A number of the plugin's; false: it would complain. */

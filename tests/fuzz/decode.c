@@ -8,7 +8,6 @@
 #include "base/decode/id-table.h"
 #include "base/decode/mark-lines.h"
 #include "base/decode/smccc.h"
-#include "base/decode/symbols.h"
 #include "base/array.h"
 #include "base/cursor.h"
 

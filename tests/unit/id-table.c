@@ -8,7 +8,6 @@
 #include <cmocka.h>
 
 #include "base/decode/id-table.h"
-#include "base/decode/symbols.h"
 #include "base/array.h"
 
 /* Puts the lines together, each behind a '|'; stops at "stop". */

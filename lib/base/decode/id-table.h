@@ -66,4 +66,19 @@ int hcall_names_parse(const void *data, size_t len, struct id_table *out);
 /* The name, owned by `names`, or NULL. The whole function id (0xc6000000 + number) serves as well. */
 const char *hcall_name(const struct id_table *names, uint32_t id);
 
+/* Addresses to names, from text as in /proc/kallsyms or System.map: "ADDRESS TYPE NAME ...". */
+struct symbols {
+	struct symbol {
+		uint64_t addr;
+		char *name;
+	} * v; /* sorted by address */
+	size_t n;
+};
+
+/* -EBADMSG: a line of another form; -ENOMEM. On error *out is empty. */
+int symbols_parse(const void *data, size_t len, struct symbols *out);
+void symbols_release(struct symbols *s);
+/* The symbol that starts at or below addr, owned by s, and how far below; NULL: none. */
+const char *symbols_find(const struct symbols *s, uint64_t addr, uint64_t *offset);
+
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Symbols by address, out of a text like /proc/kallsyms. */
-#include "base/decode/symbols.h"
+#include "base/decode/id-table.h"
 #include "base/array.h"
 #include "base/cursor.h"
 #include "base/strings.h"

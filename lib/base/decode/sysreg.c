@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Names of arm64 system registers and instructions, by binary search in a sorted table. */
-#include "base/decode/sysreg.h"
+#include "base/decode/esr.h"
 #include "base/array.h"
 
 #include <stdio.h>

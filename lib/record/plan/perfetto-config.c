@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Perfetto's text configuration: which events it names, and for how long. */
-#include "record/plan/grammar.h"
+#include "record/plan/plan.h"
 
 #include <ctype.h>
 #include <errno.h>

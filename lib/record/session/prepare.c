@@ -17,7 +17,7 @@
 #include "record/marks/rings.h"
 #include "record/drain/system-metadata.h"
 #include "record/session/guests.h"
-#include "record/session/rotate.h"
+#include "record/session/session-priv.h"
 #include "record/tracefs/dir.h"
 #include "record/plan/plan.h"
 

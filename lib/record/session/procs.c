@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 
-#include "record/session/rotate.h"
+#include "record/session/session-priv.h"
 #include "base/files.h"
 
 /*

@@ -20,7 +20,7 @@
 #include "record/drain/repair.h"
 #include "record/spool/spool.h"
 #include "record/session/guests.h"
-#include "record/session/rotate.h"
+#include "record/session/session-priv.h"
 #include "base/array.h"
 #include "base/files.h"
 
