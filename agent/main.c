@@ -386,8 +386,7 @@ static int agent_run(struct agent *a, const struct agent_line *l)
 		ret = boot_early(a, l->early);
 	else if (!a->allow.n)
 		boot_find(a);
-	if (!ret)
-		ret = listen_and_serve(a, ready);
+	ret = ret ?: listen_and_serve(a, ready);
 	boot_end_early(a);
 	strlist_release(&a->boot.instances);
 	if (a->listen_fd >= 0 && !a->given && a->addr.kind == TRANSPORT_UNIX)

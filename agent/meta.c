@@ -175,8 +175,7 @@ static int meta_options(struct out *w)
 
 	instance_file(w->s->inst, path, "trace_clock");
 	ret = read_file_at(undo_dirfd(w->s->undo), path, TEXT_MAX, &clock);
-	if (!ret)
-		ret = buf_str(&clock) ? dat_options_add_clock(o, buf_str(&clock)) : -ENOMEM;
+	ret = ret ?: buf_str(&clock) ? dat_options_add_clock(o, buf_str(&clock)) : -ENOMEM;
 	buf_release(&clock);
 	return ret ?:
 	       dat_options_add_uname(o) ?:

@@ -219,8 +219,7 @@ static void pending_serve(struct server *s, size_t i)
 		pending_drop(s, i, false);
 		return;
 	}
-	if (!ret)
-		ret = msg_reader_step(&p->reader, p->fd, &m);
+	ret = ret ?: msg_reader_step(&p->reader, p->fd, &m);
 	if (ret < 0) {
 		if (ret == -EBADMSG)
 			log_warn(&s->a->log, "a connection that makes no sense");

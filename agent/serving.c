@@ -192,8 +192,7 @@ static int serving_open_ports(struct serving *s)
 	struct ports *p;
 	int ret = transport_local(s->fd, &local);
 
-	if (!ret)
-		ret = ports_open(&p, &local, &s->peer, s->n_streams + 1);
+	ret = ret ?: ports_open(&p, &local, &s->peer, s->n_streams + 1);
 	if (ret)
 		return log_fail(s->log, ret, "cannot open the ports for the data: %s", strerror(-ret));
 	atomic_store(&s->ports, p);
@@ -322,8 +321,7 @@ static int serving_record(struct serving *s)
 	struct pauses p = { 0 };
 	bool whole = true;
 
-	if (!ret)
-		ret = trace_until_close(s);
+	ret = ret ?: trace_until_close(s);
 	instance_stop(s->inst);
 	if (*s->watch.path) {
 		watch_read(&s->watch, s->undo, &p, &whole);
@@ -448,8 +446,7 @@ int serving_start(struct serving **out, struct agent *a, int fd, const struct tr
 	if (s->cancel_fd < 0 || s->failed_fd < 0 || s->ready_fd < 0 ||
 	    getrandom(&s->trace_id, sizeof(s->trace_id), 0) != sizeof(s->trace_id))
 		ret = -errno;
-	if (!ret)
-		ret = thread_start(&s->thread, serving_thread, s);
+	ret = ret ?: thread_start(&s->thread, serving_thread, s);
 	if (!ret) {
 		*out = s;
 		return 0;

@@ -408,8 +408,7 @@ int streams_finish(struct streams *s)
 		if (!s->v[i].ret)
 			continue;
 		log_debug(s->serving->log, "cpu %u: %s", i, strerror(-s->v[i].ret));
-		if (!ret)
-			ret = s->v[i].ret;
+		ret = ret ?: s->v[i].ret;
 	}
 	return ret;
 }

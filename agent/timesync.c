@@ -170,8 +170,7 @@ static int serve_requests(struct sync *s)
 			ret = msg_recv(s->fd, &s->reader, &w, &m);
 		}
 		taken = counter_read();
-		if (!ret)
-			ret = msg_get_sync(&m, &sync);
+		ret = ret ?: msg_get_sync(&m, &sync);
 		if (ret)
 			return ret == -ENODATA ? 0 : ret;
 		if (msg_sync_is(&sync, MSG_SYNC_COUNTER, MSG_COUNTER_ASK)) {

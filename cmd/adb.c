@@ -101,8 +101,7 @@ static int adb_run(const struct adb *a, const char *const *words, const char *on
 		argv[n++] = *words;
 	ret = program_spawn(argv, p[1], false, &pid);
 	fd_close(&p[1]);
-	if (!ret)
-		ret = adb_wait(a, pid, on_stop, &p[0], out);
+	ret = ret ?: adb_wait(a, pid, on_stop, &p[0], out);
 	fd_close(&p[0]);
 	return ret;
 }

@@ -59,8 +59,7 @@ int output_copy(const struct dat_copy *copy, const char *output, const struct in
 		return -EEXIST;
 	}
 	ret = strlist_add(made, name) ?: output_open(&out, name, false, in, log);
-	if (!ret)
-		ret = outfile_close(&out, dat_copy(copy, out.fd, name, log));
+	ret = ret ?: outfile_close(&out, dat_copy(copy, out.fd, name, log));
 	free(name);
 	return ret;
 }

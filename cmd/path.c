@@ -382,9 +382,7 @@ static int path_search_files(struct path_job *j)
 	if (ret)
 		return ret;
 	j->found.window.within = j->o->within;
-	ret = steps_open(&j->steps, j->in);
-	if (!ret)
-		ret = path_read(&j->found, j->in, t, j->steps, &j->ask, j->log);
+	ret = steps_open(&j->steps, j->in) ?: path_read(&j->found, j->in, t, j->steps, &j->ask, j->log);
 	j->damaged = merge_damaged(t->merge);
 	timeline_close(t);
 	if (!ret && !j->found.found) {
@@ -410,8 +408,7 @@ static int path_search_files(struct path_job *j)
 			log_err(j->log, "no events say who ran at %s", j->o->at);
 		ret = -ENOENT;
 	}
-	if (!ret)
-		ret = path_find(&j->path, &j->found.window, j->in, &j->found.moment);
+	ret = ret ?: path_find(&j->path, &j->found.window, j->in, &j->found.moment);
 	return ret;
 }
 
@@ -486,10 +483,7 @@ int cmd_path(int argc, char **argv)
 		}
 		if (!ret && !j.ask.event)
 			ret = path_ask_task(&j);
-		if (!ret)
-			ret = path_search_files(&j);
-		if (!ret)
-			ret = path_answer(&j);
+		ret = ret ?: path_search_files(&j) ?: path_answer(&j);
 		if (j.damaged)
 			log_damage(&log, j.damaged);
 		steps_close(j.steps);

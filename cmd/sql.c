@@ -338,9 +338,7 @@ static int sql_files(struct sql_opts *o, const char *query, struct log *log)
 	struct sql *s = NULL;
 	int ret = command_open(&files, &o->files, 0, &o->times, log);
 
-	ret = ret ?: sql_open(&s, handle_inputs(files), log);
-	if (!ret)
-		ret = sql_answer(o, s, query, log);
+	ret = ret ?: sql_open(&s, handle_inputs(files), log) ?: sql_answer(o, s, query, log);
 	sql_close(s);
 	hyptrace_close(files);
 	return ret;

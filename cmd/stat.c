@@ -161,10 +161,8 @@ static int stat_read(struct stat_run *r)
 	size_t n = 0;
 
 	s->steps = r->steps;
-	if (!ret)
-		ret = counts_open(&s->counts, s->in, r->timeline);
-	if (!ret)
-		ret = tally_open(&s->tally, longest ? r->o->top : 0, r->o->by);
+	ret = ret ?: counts_open(&s->counts, s->in, r->timeline);
+	ret = ret ?: tally_open(&s->tally, longest ? r->o->top : 0, r->o->by);
 	if (!ret && (r->needs & NEED_EXITS))
 		ret = exits_open(&s->exits, s->in, r->timeline, r->steps, stays);
 	if (!ret && (r->needs & NEED_HYP))
@@ -221,8 +219,7 @@ static int stat_open_files(struct stat_run *r)
 {
 	int ret = desc_read(r->o->desc, &r->desc, r->log);
 
-	if (!ret)
-		ret = command_open(&r->files, &r->o->files, 0, &r->o->times, r->log);
+	ret = ret ?: command_open(&r->files, &r->o->files, 0, &r->o->times, r->log);
 	if (ret)
 		return ret;
 	r->s.in = handle_inputs(r->files);
@@ -293,8 +290,7 @@ int cmd_stat(int argc, char **argv)
 			struct answer answer;
 			int ret = stat_open_files(&r);
 
-			if (!ret)
-				ret = stat_read(&r);
+			ret = ret ?: stat_read(&r);
 			if (!ret) {
 				answer_begin(&answer, o.form, &out);
 				answer.ticks = inputs_in_ticks(r.s.in);

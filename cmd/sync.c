@@ -21,8 +21,7 @@ static int add_encoded(struct dat_options *o, uint16_t id, struct buf *b)
 {
 	int ret = buf_status(b);
 
-	if (!ret)
-		ret = dat_options_add(o, id, b->data, b->len);
+	ret = ret ?: dat_options_add(o, id, b->data, b->len);
 	buf_release(b);
 	return ret;
 }
@@ -116,8 +115,7 @@ static int write_guest_file(const struct sync_job *job, const struct offsets_gue
 	if (host.seconds)
 		ret = dat_options_add_tsc2nsec(&o, host.mult ? host.mult : 1, host.tsc_shift, 0);
 	filetime_release(&host);
-	if (!ret)
-		ret = write_file(job, g->file, &o, "offsets");
+	ret = ret ?: write_file(job, g->file, &o, "offsets");
 out:
 	dat_options_release(&o);
 	return ret;
@@ -143,8 +141,7 @@ static int write_host_file(const struct sync_job *job)
 			bytes.bad = true;
 		ret = add_encoded(&o, DAT_GUEST, &bytes);
 	}
-	if (!ret)
-		ret = write_file(job, job->found.host, &o, "vCPU threads");
+	ret = ret ?: write_file(job, job->found.host, &o, "vCPU threads");
 	dat_options_release(&o);
 	return ret;
 }

@@ -292,9 +292,7 @@ static int top_run(const struct top_opts *o, const struct log *log)
 		goto out;
 	}
 	snprintf(t.path, sizeof(t.path), "/proc/self/fd/%d", t.fd);
-	ret = live_name(t.live, getenv("HYPTRACE_ROOT"), log);
-	if (!ret)
-		ret = o->once ? top_once(&t) : top_screens(&t);
+	ret = live_name(t.live, getenv("HYPTRACE_ROOT"), log) ?: o->once ? top_once(&t) : top_screens(&t);
 	close(t.fd);
 out:
 	live_close(t.live);

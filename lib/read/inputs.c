@@ -109,8 +109,7 @@ static int input_open(struct input *in, const char *path, int fd, unsigned int f
 		return read_failed(in, ret, log);
 	in->tep = tep_alloc();
 	ret = in->tep ? read_guests(in, log) : -ENOMEM;
-	if (!ret)
-		ret = sort_vcpus(in);
+	ret = ret ?: sort_vcpus(in);
 	return ret ? read_failed(in, ret, log) : 0;
 }
 

@@ -413,8 +413,7 @@ int sync_host_read(struct sync_host *h, const struct sync_source *s, const struc
 		ret = find_host_event(&s->formats[i], p.known);
 	for (size_t i = 0; i < s->n_buffers && !ret; i++)
 		ret = read_points(&p, s, i, have) ?: pair_buffer(h, &p, have);
-	if (!ret)
-		ret = pair_blind(h, &p, have, log);
+	ret = ret ?: pair_blind(h, &p, have, log);
 	/* the buffers do not begin and end together: before and after, the kind is not known */
 	for (uint8_t kind = 0; kind < 2 && !ret; kind++) {
 		const struct sync_window around[] = { { h->begin, p.covered[kind].a, 0, kind, true },

@@ -86,8 +86,7 @@ int page_layout_read(int dirfd, const char *path, struct page_layout *out)
 	struct buf text = { 0 };
 	int ret = read_file_at(dirfd, path, HEADER_PAGE_MAX, &text);
 
-	if (!ret)
-		ret = page_layout_parse((char *)text.data, text.len, out);
+	ret = ret ?: page_layout_parse((char *)text.data, text.len, out);
 	buf_release(&text);
 	return ret;
 }

@@ -394,8 +394,7 @@ static int open_v6(struct reader *r, uint64_t front)
 	}
 	if (!ret && v6_mark(&c, "flyrecord"))
 		ret = take_flyrecord(r, &c, "", n_cpus);
-	if (!ret)
-		ret = v6_instances(r, &whole, v, n, n_cpus);
+	ret = ret ?: v6_instances(r, &whole, v, n, n_cpus);
 	free(v);
 	return ret;
 }

@@ -412,10 +412,8 @@ int dat_write(const struct dat_file *f, int fd, const struct log *log)
 	for (size_t i = 0; i < f->n_buffers; i++)
 		w.total += dat_buffer_size(&f->buffers[i]);
 	ret = dat_out_init(&w.out, fd) ?: dat_pages_init(&w) ?: zip_start(&w);
-	if (!ret)
-		ret = w.f->version == 6 ? dat_write_v6(&w) : dat_write_v7(&w);
-	if (!ret)
-		ret = dat_out_flush(&w.out);
+	ret = ret ?: w.f->version == 6 ? dat_write_v6(&w) : dat_write_v7(&w);
+	ret = ret ?: dat_out_flush(&w.out);
 	ZSTD_freeCCtx(w.zip);
 	dat_pages_release(&w);
 	dat_out_release(&w.out);

@@ -130,8 +130,7 @@ static int read_event(struct cntvoff_probe *p, int dirfd, const char *event)
 
 	snprintf(path, sizeof(path), "events/" GROUP "/%s/format", event);
 	ret = read_file_at(dirfd, path, TEXT_MAX, &text);
-	if (!ret)
-		ret = event_format_parse((char *)text.data, text.len, &f);
+	ret = ret ?: event_format_parse((char *)text.data, text.len, &f);
 	if (!ret)
 		ret = take_field(&f, "voff", 8, &p->cntvoff) ?: take_field(&f, "id", 4, &p->id) ?:
 		      take_field(&f, "vm", 4, &p->vm) ?: take_field(&f, "common_pid", 4, &p->pid);

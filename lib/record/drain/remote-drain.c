@@ -127,8 +127,7 @@ static int remote_reader_record(void *ctx, const struct hyprecord *rec)
 /* Flushes, unless ret is an error, which is returned. */
 static int remote_reader_close(struct remote_reader *x, int ret)
 {
-	if (!ret)
-		ret = page_flush(&x->out.w, true);
+	ret = ret ?: page_flush(&x->out.w, true);
 	page_writer_release(&x->out.w);
 	hyptext_free(x->text);
 	free(x->record);

@@ -214,9 +214,7 @@ static int add_hyp_formats(struct spool_formats *f, const struct spool *spool)
 		struct buf *b = &f->hyp_texts[f->n_hyp_texts];
 
 		remote_format(&f->hyp, f->n_hyp_texts, b);
-		ret = buf_status(b);
-		if (!ret)
-			ret = formats_add_text(f, buf_str(b), b->len);
+		ret = buf_status(b) ?: formats_add_text(f, buf_str(b), b->len);
 	}
 	return ret;
 }

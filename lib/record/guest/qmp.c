@@ -161,8 +161,7 @@ int guest_ask_qmp(struct guest *g, const struct guest_proc *p)
 	ret = fd < 0 ? fd : 0;
 	for (size_t i = 0; !ret && i < ARRAY_SIZE(say); i++)
 		ret = guest_sock_write(fd, say[i], &w) ?: qmp_answer(fd, &in, &line, &w);
-	if (!ret)
-		ret = guest_cpus_fast(g, p->dir, (char *)line.data, line.len, GUEST_HOW_QMP);
+	ret = ret ?: guest_cpus_fast(g, p->dir, (char *)line.data, line.len, GUEST_HOW_QMP);
 	buf_release(&in);
 	buf_release(&line);
 	fd_close(&fd);

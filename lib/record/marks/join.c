@@ -467,8 +467,7 @@ int marks_join(struct spool *spool, const struct log *log)
 			if (found == -ENOENT)
 				found = mmio_parse(&j.mmio, &formats.systems[s].formats[i]);
 	spool_formats_release(&formats);
-	ret = ret ?: found;
-	ret = ret ?: spool_page_layout(spool, &j.layout) ?: spool_rewrite_begin(spool);
+	ret = ret ?: found ?: spool_page_layout(spool, &j.layout) ?: spool_rewrite_begin(spool);
 	j.layout.size = b->page_size;
 	for (unsigned int cpu = 0; cpu < b->n_cpus && !ret; cpu++) {
 		j.out = spool_rewrite_fd(spool, j.number, cpu);

@@ -204,8 +204,7 @@ static int perfetto_one(struct perfetto_text *t)
 		perfetto_word(t, &value);
 		ret = value.len ? 0 : perfetto_wrong(t, "a value is missing");
 	}
-	if (!ret)
-		ret = buf_str(&value) ? perfetto_take(t, buf_str(&value)) : -ENOMEM;
+	ret = ret ?: buf_str(&value) ? perfetto_take(t, buf_str(&value)) : -ENOMEM;
 	buf_release(&value);
 	return ret;
 }

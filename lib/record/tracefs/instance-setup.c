@@ -84,8 +84,7 @@ static int put_command(struct instance *i, const char *path, const char *command
 	int ret = remove ? undo_at_end(i->undo, path, remove) : -ENOMEM;
 
 	free(remove);
-	if (!ret)
-		ret = undo_poke(i->undo, path, command);
+	ret = ret ?: undo_poke(i->undo, path, command);
 	if (!ret)
 		return 0;
 	undo_drop(i->undo, mark);

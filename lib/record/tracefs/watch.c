@@ -30,8 +30,7 @@ static int watch_event(struct instance *i, const char *event, const char *filter
 	if (!instance_has(i, instance_file(i, path, "events/%s/enable", event)))
 		return -ENOENT;
 	ret = undo_read(i->undo, instance_file(i, path, "events/%s/id", event), &text);
-	if (!ret)
-		ret = parse_u64(text, &n) || !n || n > UINT16_MAX ? -EBADMSG : 0;
+	ret = ret ?: parse_u64(text, &n) || !n || n > UINT16_MAX ? -EBADMSG : 0;
 	free(text);
 	*id = (uint16_t)n;
 	if (!ret && filter)
